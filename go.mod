@@ -1,0 +1,3 @@
+module github.com/godwit-ps/godwit
+
+go 1.25.0

@@ -1,0 +1,91 @@
+package godwit
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// A Rule says how a push changes a row. A row is a value of dim floats followed
+// by the rule's own state.
+//
+// A rule is applied where the copy is: at the owner or at a replica. Copies
+// merge by adding the *difference* that their pushes made to value and state,
+// so a rule should write its state as sums where it can (AdaGrad: the sum of
+// squared gradients), and must tolerate a state that moved under it.
+//
+// A Rule is immutable and may be used by any number of goroutines.
+type Rule interface {
+	// Name identifies the rule and its parameters, such as "adagrad(lr=0.1)".
+	Name() string
+	// StateLen is the number of state floats that follow a value of dim floats.
+	StateLen(dim int) int
+	// InitState sets the state of a new row.
+	InitState(state []float32)
+	// Apply changes value and state in place by one pushed vector of the
+	// value's length. It must not keep or change push.
+	Apply(value, state, push []float32)
+}
+
+// Add is the rule that adds the pushed vector to the value. It has no state.
+type Add struct{}
+
+func (Add) Name() string        { return "add" }
+func (Add) StateLen(int) int    { return 0 }
+func (Add) InitState([]float32) {}
+
+// Apply computes value[i] += push[i].
+func (Add) Apply(value, _, push []float32) {
+	push = push[:len(value)]
+	for i := range value {
+		value[i] += push[i]
+	}
+}
+
+// An Init gives rows their first values. It depends on the seed of the run and
+// on the key alone, so that whichever node first needs a row makes the same
+// one and no initial value ever travels.
+type Init interface {
+	// Name identifies the initializer and its parameters.
+	Name() string
+	// Init writes the first value of the row.
+	Init(value []float32, seed uint64, k Key)
+}
+
+// Zero initializes values with zeros.
+type Zero struct{}
+
+func (Zero) Name() string { return "zero" }
+
+// Init writes zeros.
+func (Zero) Init(value []float32, _ uint64, _ Key) { clear(value) }
+
+// Uniform initializes values with draws from the uniform distribution [Lo, Hi).
+type Uniform struct{ Lo, Hi float32 }
+
+func (u Uniform) Name() string { return fmt.Sprintf("uniform(%v,%v)", u.Lo, u.Hi) }
+
+// Init writes uniform draws.
+func (u Uniform) Init(value []float32, seed uint64, k Key) {
+	r := rowRand(seed, k)
+	for i := range value {
+		value[i] = u.Lo + (u.Hi-u.Lo)*r.Float32()
+	}
+}
+
+// Normal initializes values with draws from the normal distribution.
+type Normal struct{ Mean, Std float32 }
+
+func (n Normal) Name() string { return fmt.Sprintf("normal(%v,%v)", n.Mean, n.Std) }
+
+// Init writes normal draws.
+func (n Normal) Init(value []float32, seed uint64, k Key) {
+	r := rowRand(seed, k)
+	for i := range value {
+		value[i] = n.Mean + n.Std*float32(r.NormFloat64())
+	}
+}
+
+// rowRand is the generator of one row: a function of seed and key.
+func rowRand(seed uint64, k Key) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, uint64(k)*0x9e3779b97f4a7c15+0x632be59bd9b4e019))
+}

@@ -1,0 +1,137 @@
+package godwit
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sort"
+)
+
+// A Table describes a namespace of rows: how many, how long, how they start
+// and how a push changes them.
+type Table struct {
+	// Name is how people and files call the table. It is unique in a model.
+	Name string
+	// Rows is the number of rows, at least 1.
+	Rows uint64
+	// Dim is the number of float32 of a value, 1 … MaxDim.
+	Dim int
+	// Rule says how a push changes a row; nil adds ([Add]).
+	Rule Rule
+	// Init gives a row its first value; nil is zero ([Zero]).
+	Init Init
+	// Hot, where set, gives how often the task expects a row to be accessed
+	// (any unit, the same for all tables). Only the policy "nonuniform" reads it;
+	// the adaptive policy needs no such hint.
+	Hot func(row uint64) float64
+}
+
+// MaxDim bounds the floats of one value, so that any row fits in a frame.
+const MaxDim = 1 << 20
+
+// maxKeys leaves room above the last key for arithmetic on keys.
+const maxKeys = 1 << 48
+
+// A Model is a list of tables whose rows are numbered through: table 0 has the
+// keys 0 … Rows-1, table 1 the following ones, and so on. It does not change
+// while a run lasts and may be used by any number of goroutines.
+type Model struct {
+	tables []Table
+	base   []Key // base[i] is the first key of tables[i]; base[len(tables)] the number of keys
+	rowLen []int
+}
+
+// NewModel checks the tables and lays out their keys.
+func NewModel(tables ...Table) (*Model, error) {
+	if len(tables) == 0 {
+		return nil, errors.New("godwit: a model needs at least one table")
+	}
+	m := &Model{tables: append([]Table(nil), tables...), base: make([]Key, 0, len(tables)+1)}
+	seen := map[string]bool{}
+	var next uint64
+	for i := range m.tables {
+		t := &m.tables[i]
+		switch {
+		case t.Name == "":
+			return nil, fmt.Errorf("godwit: table %d has no name", i)
+		case seen[t.Name]:
+			return nil, fmt.Errorf("godwit: two tables are called %q", t.Name)
+		case t.Rows == 0 || t.Rows > maxKeys-next:
+			return nil, fmt.Errorf("godwit: table %q has %d rows, want 1 … %d in all tables together", t.Name, t.Rows, uint64(maxKeys))
+		case t.Dim < 1 || t.Dim > MaxDim:
+			return nil, fmt.Errorf("godwit: table %q has values of %d floats, want 1 … %d", t.Name, t.Dim, MaxDim)
+		}
+		seen[t.Name] = true
+		if t.Rule == nil {
+			t.Rule = Add{}
+		}
+		if t.Init == nil {
+			t.Init = Zero{}
+		}
+		m.base = append(m.base, Key(next))
+		m.rowLen = append(m.rowLen, t.Dim+t.Rule.StateLen(t.Dim))
+		next += t.Rows
+	}
+	m.base = append(m.base, Key(next))
+	return m, nil
+}
+
+// Tables returns the number of tables.
+func (m *Model) Tables() int { return len(m.tables) }
+
+// Table returns the description of table i.
+func (m *Model) Table(i int) *Table { return &m.tables[i] }
+
+// Keys returns the number of keys of all tables: valid keys are 0 … Keys()-1.
+func (m *Model) Keys() uint64 { return uint64(m.base[len(m.tables)]) }
+
+// Key returns the key of a row of table i. The row must exist.
+func (m *Model) Key(i int, row uint64) Key { return m.base[i] + Key(row) }
+
+// Locate returns the table and the row of a key. The key must be valid.
+func (m *Model) Locate(k Key) (table int, row uint64) {
+	if len(m.tables) > 8 {
+		table = sort.Search(len(m.tables), func(i int) bool { return m.base[i+1] > k })
+	} else {
+		for k >= m.base[table+1] {
+			table++
+		}
+	}
+	return table, uint64(k - m.base[table])
+}
+
+// Has reports whether k is a key of the model.
+func (m *Model) Has(k Key) bool { return k < m.base[len(m.tables)] }
+
+// Dim returns the floats of the value of a valid key.
+func (m *Model) Dim(k Key) int { t, _ := m.Locate(k); return m.tables[t].Dim }
+
+// RowLen returns the floats of the row of a valid key: value, then state.
+func (m *Model) RowLen(k Key) int { t, _ := m.Locate(k); return m.rowLen[t] }
+
+// TableRowLen returns the floats of a row of table i: value, then state.
+func (m *Model) TableRowLen(i int) int { return m.rowLen[i] }
+
+// Floats returns the summed value lengths of keys, the length of the buffer
+// that a Pull of them fills. The error names the first key out of range.
+func (m *Model) Floats(keys []Key) (int, error) {
+	n := 0
+	for i, k := range keys {
+		if !m.Has(k) {
+			return 0, fmt.Errorf("%w: key %d at position %d, the model has keys 0 … %d", ErrKeyRange, k, i, m.Keys()-1)
+		}
+		n += m.Dim(k)
+	}
+	return n, nil
+}
+
+// Fingerprint is equal for two models exactly when they agree in everything
+// that nodes must agree on: tables, lengths, rules and initializers.
+func (m *Model) Fingerprint() string {
+	h := sha256.New()
+	for i := range m.tables {
+		t := &m.tables[i]
+		fmt.Fprintf(h, "%q %d %d %q %q\n", t.Name, t.Rows, t.Dim, t.Rule.Name(), t.Init.Name())
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:12])
+}

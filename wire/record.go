@@ -1,0 +1,87 @@
+package wire
+
+import "github.com/godwit-ps/godwit"
+
+// A Kind says what a record is. The comment of each kind names its direction,
+// the fields that it carries beside Kind and Key, and its meaning.
+type Kind uint8
+
+const (
+	// Requests. They travel from the node of the asking worker to the key's
+	// owner, over whoever is believed to be it, and carry Origin (who asks and
+	// gets the reply), Op (the operation's id at the origin), Index (the key's
+	// position in that operation), Hops and Coming.
+	Pull     Kind = iota + 1 // read the value
+	Push                     // Vals: the pushed vector, applied by the owner's update rule
+	Set                      // Vals: the new value; Seq: replica updates of the origin up to here are overwritten (0: the origin holds no replica)
+	Localize                 // move the key to the origin
+
+	// Replies to requests, to their origin: Op, Index.
+	PullReply // Vals: the value
+	Done      // the push, set or localize is complete
+
+	// Copies. Origin is the node that holds or wants the copy; Hops and Coming
+	// as with requests, on the way to the owner.
+	Interest // origin → owner: the node wants the key; Seq: all its replica updates to come are later
+	Delta    // origin → owner: Seq; Vals: the difference that pushes at the replica made to the row
+	End      // origin → owner: the node wants the key no longer; Seq; Vals: the last difference, or none
+
+	// Answers of the owner to the node that holds or wants the copy.
+	Refresh // Epoch, Version; Seq: the last of the receiver's updates that is contained; Vals: the row
+	Ack     // Version; Seq: as Refresh, where the receiver's copy is already equal to the row
+	Dropped // Seq: the End was taken; the replica may go
+	Refuse  // the owner's policy gives no copy
+
+	// Moves.
+	Transfer // old owner → new: Epoch (of the new ownership), Version, Vals: the row, Holders
+	Claim    // new owner → home: Epoch; Origin: the new owner
+	Release  // home → old owner: Epoch, Origin: the new owner; the frozen copy may go
+	Drained  // old owner → new: Epoch; every request that came over the old owner has been passed on
+
+	// Marks. They have no key.
+	SyncMark // Op: send what is new for my replicas, then answer
+	SyncAck  // Op: done
+
+	kinds // number of kinds + 1
+)
+
+var kindNames = [...]string{
+	Pull: "pull", Push: "push", Set: "set", Localize: "localize",
+	PullReply: "pull-reply", Done: "done",
+	Interest: "interest", Delta: "delta", End: "end",
+	Refresh: "refresh", Ack: "ack", Dropped: "dropped", Refuse: "refuse",
+	Transfer: "transfer", Claim: "claim", Release: "release", Drained: "drained",
+	SyncMark: "sync-mark", SyncAck: "sync-ack",
+}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// A Record is one protocol message about one key. Which fields mean something
+// depends on the kind; the others are zero.
+type Record struct {
+	Kind    Kind
+	Key     godwit.Key
+	Origin  godwit.NodeID
+	Op      uint64
+	Index   uint32
+	Hops    uint8
+	Coming  bool // the receiver will find the key on its way to it: wait, do not pass on
+	Epoch   godwit.Epoch
+	Version godwit.Version
+	Seq     uint64
+	Vals    []float32
+	Holders []Holder
+}
+
+// A Holder is what the owner of a key knows of one node that holds a replica
+// of it or waits for one. The list travels with the key.
+type Holder struct {
+	Node    godwit.NodeID
+	Seq     uint64         // the last of the node's updates that the row contains
+	Version godwit.Version // the version that the node's copy has, its own updates included
+}

@@ -1,0 +1,93 @@
+package godwit
+
+import "context"
+
+// A Handle names an asynchronous operation of one worker. The zero Handle is an
+// operation that was already complete when the call returned. A handle is
+// waited for once; waiting for it again returns nil at once.
+type Handle uint64
+
+// A SampleID names a prepared sample of one worker.
+type SampleID uint64
+
+// A Worker is one thread of the training program at a node, and its access to
+// the model. The same code runs unchanged on a node of a real cluster, on one
+// process and in simulation.
+//
+// A Worker belongs to one goroutine: its methods must not be called
+// concurrently. Different workers run concurrently.
+//
+// Keys may come in any order and repeat, may be of several tables, and may be
+// none at all: every position of a call is served on its own, so a key that
+// stands twice in a Push is pushed twice. Buffers hold the values of the keys
+// one after the other, in the order of the keys ([Model.Floats] gives the
+// length). A key out of range or a buffer of the wrong length is an error
+// before anything is done.
+//
+// A call that is cancelled by its context returns an error that names keys,
+// peer and cause; pushes that were already sent may still take effect, once.
+// All errors are of type *OpError.
+type Worker interface {
+	// ID returns the worker's name.
+	ID() WorkerID
+	// Model returns the model that the worker trains.
+	Model() *Model
+
+	// Pull reads the values of keys into dst.
+	Pull(ctx context.Context, keys []Key, dst []float32) error
+	// Push hands each key's vector to the key's update rule.
+	Push(ctx context.Context, keys []Key, push []float32) error
+	// Set overwrites the values of keys and resets their update rules' state.
+	// It takes effect at the owner: pushes of this node before it are
+	// overwritten, pushes of other nodes that had not reached the owner yet are
+	// added to the new value.
+	Set(ctx context.Context, keys []Key, vals []float32) error
+	// PullIfLocal reads one value if the node holds the key's main copy or a
+	// usable replica, and reports whether it did. It never waits or sends.
+	// A key out of range or a dst of the wrong length is never local.
+	PullIfLocal(k Key, dst []float32) bool
+
+	// PullAsync, PushAsync and SetAsync start the operation; Wait ends it. dst
+	// and keys of a pull must stay untouched until then; the vectors
+	// of a push or set may be reused at once.
+	PullAsync(ctx context.Context, keys []Key, dst []float32) (Handle, error)
+	PushAsync(ctx context.Context, keys []Key, push []float32) (Handle, error)
+	SetAsync(ctx context.Context, keys []Key, vals []float32) (Handle, error)
+	// Wait returns when all the operations are complete, or with the first
+	// error of one of them.
+	Wait(ctx context.Context, hs ...Handle) error
+
+	// Localize asks that keys move to this node, and returns when they are here
+	// or their owners' policy declined (the classic server never moves a key).
+	Localize(ctx context.Context, keys []Key) error
+	// LocalizeAsync starts the moves; Wait waits for them.
+	LocalizeAsync(ctx context.Context, keys []Key) (Handle, error)
+
+	// Intent declares that this worker will access keys while its clock is in
+	// [start, end). It never waits for the network, costs the caller a copy of
+	// the keys, and may be given arbitrarily early. Intents may overlap, repeat,
+	// remain unused, or lie in the past (then they have no effect).
+	Intent(keys []Key, start, end Clock) error
+	// Advance raises the worker's clock by one and returns it.
+	Advance() Clock
+	// Clock returns the worker's clock.
+	Clock() Clock
+
+	// PrepareSample announces that n samples of a sampler (an index into the
+	// samplers of the run's configuration) will be pulled while the worker's
+	// clock is in [start, end).
+	PrepareSample(sampler, n int, start, end Clock) (SampleID, error)
+	// PullSample draws the next len(keys) samples of a prepared one: it writes
+	// their keys and their values.
+	PullSample(ctx context.Context, id SampleID, keys []Key, dst []float32) error
+	// FinishSample forgets what is left of a prepared sample.
+	FinishSample(id SampleID)
+
+	// WaitSync returns when every update made at this node before the call has
+	// reached its owner, and every replica at this node shows what its owner
+	// had when the call was made. The sequence WaitSync, Barrier, WaitSync on
+	// all workers makes everything visible everywhere.
+	WaitSync(ctx context.Context) error
+	// Barrier returns when every worker of every node has called it.
+	Barrier(ctx context.Context) error
+}
