@@ -1,0 +1,47 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+)
+
+func FuzzDecoder(f *testing.F) {
+	var all []Record
+	for k := Kind(1); k < kinds; k++ {
+		all = append(all, goldenRecord(k))
+		f.Add(encode(1, all[len(all)-1:]), byte(0))
+	}
+	f.Add(encode(1, all), byte(1))
+	f.Fuzz(func(t *testing.T, frame []byte, off byte) {
+		frame = misplaced(frame, int(off%4))
+		if len(frame) >= HeaderLen {
+			putLen(frame) // otherwise nearly every input ends at the length
+		}
+		var d Decoder
+		recs, err := decode(&d, frame)
+		if err != nil {
+			return
+		}
+		var again Decoder
+		got, err := decode(&again, encode(d.View(), recs))
+		if err != nil {
+			t.Fatalf("what was decoded does not decode when encoded again: %v", err)
+		}
+		same(t, got, recs)
+	})
+}
+
+func FuzzHello(f *testing.F) {
+	b, _ := AppendHello(nil, Hello{Run: "run", From: 1, To: 2, Incarnation: 3, Fingerprint: "print"})
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		h, err := ParseHello(frame)
+		if err != nil {
+			return
+		}
+		again, err := AppendHello(nil, h)
+		if err != nil || !bytes.Equal(again, frame) {
+			t.Fatalf("%x parses as %+v, which is written as %x, %v", frame, h, again, err)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A Hello is what each side of a new connection says first. Its frame goes on
+// after the header with
+//
+//	byte  16            24     26    28       29    …             …+1
+//	      ┌─────────────┬──────┬─────┬────────┬─────┬─────────────┬─────────────┐
+//	      │incarnation  │from  │to   │length  │run  │length       │fingerprint  │
+//	      │u64          │u16   │u16  │u8      │     │u8           │             │
+//	      └─────────────┴──────┴─────┴────────┴─────┴─────────────┴─────────────┘
+//
+// and ends there.
+type Hello struct {
+	Run         string        // the run's name, at most 128 bytes
+	From, To    godwit.NodeID // who speaks, and whom it believes to speak to
+	Incarnation uint64        // tells a restarted process from the one before
+	Fingerprint string        // of the model ([godwit.Model.Fingerprint]), at most 128 bytes
+}
+
+// maxText bounds the run's name and the fingerprint.
+const maxText = 128
+
+// MaxHello is the length in bytes of the longest frame of a Hello.
+const MaxHello = HeaderLen + 8 + 2 + 2 + 2*(1+maxText)
+
+// AppendHello appends the frame of h to dst and returns the longer slice. The
+// error says which text is too long.
+func AppendHello(dst []byte, h Hello) ([]byte, error) {
+	for _, s := range [...]struct{ what, text string }{{"name of the run", h.Run}, {"fingerprint", h.Fingerprint}} {
+		if len(s.text) > maxText {
+			return dst, fmt.Errorf("wire: hello: the %s is %d bytes long, at most %d fit", s.what, len(s.text), maxText)
+		}
+	}
+	start := len(dst)
+	dst = append(dst, make([]byte, HeaderLen)...)
+	putHeader(dst[start:], typeHello, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, h.Incarnation)
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(h.From))
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(h.To))
+	dst = appendText(dst, h.Run)
+	dst = appendText(dst, h.Fingerprint)
+	putLen(dst[start:])
+	return dst, nil
+}
+
+func appendText(dst []byte, s string) []byte { return append(append(dst, byte(len(s))), s...) }
+
+// ParseHello reads a whole frame that must be a Hello. The error is a
+// *VersionError for a frame of another version of the protocol.
+func ParseHello(frame []byte) (Hello, error) {
+	view, err := parseHeader(frame, typeHello)
+	if err != nil {
+		return Hello{}, err
+	}
+	if view != 0 {
+		return Hello{}, headerError(8, fmt.Sprintf("hello with view %d, want 0", view))
+	}
+	rest := frame[HeaderLen:]
+	if len(rest) < 12 {
+		return Hello{}, headerError(HeaderLen, fmt.Sprintf("hello ends after %d of at least %d bytes", len(frame), HeaderLen+14))
+	}
+	h := Hello{
+		Incarnation: binary.LittleEndian.Uint64(rest),
+		From:        godwit.NodeID(binary.LittleEndian.Uint16(rest[8:])),
+		To:          godwit.NodeID(binary.LittleEndian.Uint16(rest[10:])),
+	}
+	rest = rest[12:]
+	var ok bool
+	if h.Run, rest, ok = cutText(rest); !ok {
+		return Hello{}, headerError(len(frame)-len(rest), "the name of the run in a hello is cut off or too long")
+	}
+	if h.Fingerprint, rest, ok = cutText(rest); !ok {
+		return Hello{}, headerError(len(frame)-len(rest), "the fingerprint in a hello is cut off or too long")
+	}
+	if len(rest) > 0 {
+		return Hello{}, headerError(len(frame)-len(rest), fmt.Sprintf("%d bytes follow a hello", len(rest)))
+	}
+	return h, nil
+}
+
+// cutText takes a text from the start of b and returns what follows.
+func cutText(b []byte) (s string, rest []byte, ok bool) {
+	if len(b) == 0 || int(b[0]) > maxText || int(b[0]) > len(b)-1 {
+		return "", b, false
+	}
+	n := 1 + int(b[0])
+	return string(b[1:n]), b[n:], true
+}

@@ -1,0 +1,404 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/godwit-ps/godwit"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "seed of the randomized tests; 0 takes one from the clock")
+
+// newRand returns a generator and prints its seed if the test fails.
+func newRand(t testing.TB) *rand.Rand {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("replay with -seed %d", seed)
+		}
+	})
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// wide draws numbers of all magnitudes.
+func wide(r *rand.Rand) uint64 { return r.Uint64() >> r.IntN(64) }
+
+// randomRecord draws a record of the kind with all its fields set.
+func randomRecord(r *rand.Rand, k Kind) Record {
+	rec := Record{Kind: k}
+	f := fieldsOf[k]
+	if f&fKey != 0 {
+		rec.Key = godwit.Key(wide(r))
+	}
+	if f&fOp != 0 {
+		rec.Op = wide(r)
+	}
+	if f&fIndex != 0 {
+		rec.Index = uint32(wide(r))
+	}
+	if f&fOrigin != 0 {
+		rec.Origin = godwit.NodeID(wide(r))
+	}
+	if f&fRoute != 0 {
+		rec.Hops, rec.Coming = uint8(wide(r)), r.IntN(2) == 0
+	}
+	if f&fEpoch != 0 {
+		rec.Epoch = godwit.Epoch(wide(r))
+	}
+	if f&fVersion != 0 {
+		rec.Version = godwit.Version(wide(r))
+	}
+	if f&fSeq != 0 {
+		rec.Seq = wide(r)
+	}
+	if f&fHolders != 0 {
+		for range r.IntN(5) {
+			rec.Holders = append(rec.Holders, Holder{godwit.NodeID(wide(r)), wide(r), godwit.Version(wide(r))})
+		}
+	}
+	if f&fVals != 0 {
+		for range r.IntN(20) {
+			rec.Vals = append(rec.Vals, math.Float32frombits(r.Uint32()))
+		}
+	}
+	return rec
+}
+
+// alike makes b follow a as records of one frame usually do.
+func alike(r *rand.Rand, a, b *Record) {
+	f := fieldsOf[a.Kind] & fieldsOf[b.Kind]
+	if f&fOp != 0 && r.IntN(2) == 0 {
+		b.Op = a.Op
+	}
+	if f&fIndex != 0 && r.IntN(2) == 0 {
+		b.Index = a.Index + 1
+	}
+	if f&fOrigin != 0 && r.IntN(2) == 0 {
+		b.Origin = a.Origin
+	}
+}
+
+func randomRecords(r *rand.Rand, n int) []Record {
+	recs := make([]Record, n)
+	for i := range recs {
+		recs[i] = randomRecord(r, Kind(1+r.IntN(int(kinds)-1)))
+		if i > 0 {
+			alike(r, &recs[i-1], &recs[i])
+		}
+	}
+	return recs
+}
+
+// equal compares records; floats by their bits, so that NaN equals itself.
+func equal(a, b *Record) bool {
+	x, y := *a, *b
+	if !slices.EqualFunc(x.Vals, y.Vals, func(p, q float32) bool { return math.Float32bits(p) == math.Float32bits(q) }) {
+		return false
+	}
+	if !slices.Equal(x.Holders, y.Holders) {
+		return false
+	}
+	x.Vals, y.Vals, x.Holders, y.Holders = nil, nil, nil, nil
+	return fmt.Sprint(x) == fmt.Sprint(y)
+}
+
+func encode(view godwit.View, recs []Record) []byte {
+	var e Encoder
+	e.Reset(nil, view)
+	for i := range recs {
+		e.Append(&recs[i])
+	}
+	return e.Frame()
+}
+
+func decode(d *Decoder, frame []byte) ([]Record, error) {
+	if err := d.Reset(frame); err != nil {
+		return nil, err
+	}
+	var recs []Record
+	for {
+		// Rubbish beforehand shows which fields Next forgets to set.
+		r := Record{Kind: 99, Key: 99, Origin: 99, Op: 99, Index: 99, Hops: 99, Coming: true, Epoch: 99, Version: 99, Seq: 99, Vals: make([]float32, 9), Holders: make([]Holder, 9)}
+		ok, err := d.Next(&r)
+		if !ok {
+			return recs, err
+		}
+		recs = append(recs, r)
+	}
+}
+
+// same fails the test unless got are the records want.
+func same(t *testing.T, got, want []Record) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("decoded %d records, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if !equal(&got[i], &want[i]) {
+			t.Fatalf("record %d:\n got %+v\nwant %+v", i, got[i], want[i])
+		}
+	}
+}
+
+// misplaced returns a copy of b that starts off bytes behind a multiple of 8.
+func misplaced(b []byte, off int) []byte {
+	return append(make([]byte, off, off+len(b)+8), b...)[off:]
+}
+
+func TestWhatIsEncodedIsDecoded(t *testing.T) {
+	r := newRand(t)
+	var d Decoder // one for all, so that what it keeps is tested too
+	for range 300 {
+		recs := randomRecords(r, r.IntN(40))
+		view := godwit.View(wide(r))
+		frame := encode(view, recs)
+		for off := range 4 { // with views, and with copies
+			got, err := decode(&d, misplaced(frame, off))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.View() != view {
+				t.Fatalf("view %d, want %d", d.View(), view)
+			}
+			same(t, got, recs)
+			for i := range got {
+				if err := got[i].Check(); err != nil {
+					t.Fatalf("decoded record %d: %v", i, err)
+				}
+			}
+		}
+	}
+}
+
+func TestABufferIsReused(t *testing.T) {
+	r := newRand(t)
+	var e Encoder
+	var d Decoder
+	buf := make([]byte, 0, 64)
+	for range 50 {
+		recs := randomRecords(r, r.IntN(10))
+		e.Reset(buf, 3)
+		for i := range recs {
+			e.Append(&recs[i])
+		}
+		if e.Records() != len(recs) {
+			t.Fatalf("Records() = %d, want %d", e.Records(), len(recs))
+		}
+		buf = e.Frame()
+		if e.Len() != len(buf) {
+			t.Fatalf("Len() = %d, want %d", e.Len(), len(buf))
+		}
+		got, err := decode(&d, buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, recs)
+	}
+}
+
+func TestValuesLieInTheFrame(t *testing.T) {
+	frame := encode(0, []Record{{Kind: Push, Vals: []float32{1, 2, 3}}})
+	if !canView(frame) {
+		t.Skip("built without views")
+	}
+	var d Decoder
+	recs, err := decode(&d, frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := uintptr(unsafe.Pointer(&recs[0].Vals[0])) - uintptr(unsafe.Pointer(&frame[0]))
+	if want := uintptr(len(frame) - 12); at != want {
+		t.Errorf("values at offset %d, want %d", at, want)
+	}
+	if cap(recs[0].Vals) != 3 {
+		t.Errorf("an append to the values would overwrite the frame: capacity %d", cap(recs[0].Vals))
+	}
+}
+
+func TestTheNextPushOfAnOperationCostsFiveBytes(t *testing.T) {
+	var e Encoder
+	e.Reset(nil, 1)
+	e.Append(&Record{Kind: Push, Key: 1e9, Op: 1 << 40, Index: 7, Origin: 3, Vals: []float32{1}})
+	before := e.Len()
+	e.Append(&Record{Kind: Push, Key: 1e9 + 9, Op: 1 << 40, Index: 8, Origin: 3, Vals: []float32{1}})
+	// head, key, index, hops, count; then up to 3 bytes of padding
+	if got := e.Len() - before - 4; (got+3)&^3 != 8 {
+		t.Errorf("cost %d bytes beside the float, want 5 and padding", got)
+	}
+}
+
+func TestCodecDoesNotAllocate(t *testing.T) {
+	recs := randomRecords(newRand(t), 64)
+	var e Encoder
+	var d Decoder
+	var rec Record
+	buf := encode(0, recs)
+	run := func() {
+		e.Reset(buf, 0)
+		for i := range recs {
+			e.Append(&recs[i])
+		}
+		buf = e.Frame()
+		if err := d.Reset(buf); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			ok, err := d.Next(&rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				break
+			}
+		}
+	}
+	run()
+	if n := testing.AllocsPerRun(20, run); n != 0 {
+		t.Errorf("%v allocations a frame, want 0", n)
+	}
+}
+
+func TestARecordWithForeignFieldsFailsItsCheck(t *testing.T) {
+	for k := Kind(1); k < kinds; k++ {
+		full := Record{Kind: k, Key: 1, Origin: 1, Op: 1, Index: 1, Hops: 1, Coming: true, Epoch: 1, Version: 1, Seq: 1, Vals: []float32{1}, Holders: []Holder{{}}}
+		if full.Check() == nil {
+			t.Errorf("%v: a record with all fields set passed", k)
+		}
+	}
+	if err := (&Record{Kind: kinds}).Check(); err == nil {
+		t.Error("a record of an unknown kind passed")
+	}
+	err := (&Record{Kind: Ack, Key: 5, Epoch: 1}).Check()
+	if err == nil || !strings.Contains(err.Error(), "ack record of key 5 has Epoch set") {
+		t.Errorf("error %v does not name kind, key and field", err)
+	}
+}
+
+func TestAppendOfNoKindPanics(t *testing.T) {
+	for _, k := range []Kind{0, kinds, 32, 33, 255} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("Append of kind %d did not panic", k)
+				}
+			}()
+			var e Encoder
+			e.Reset(nil, 0)
+			e.Append(&Record{Kind: k})
+		}()
+	}
+}
+
+func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
+	// frame builds a data frame with the given bytes as records.
+	frame := func(records ...byte) []byte {
+		b := make([]byte, HeaderLen, HeaderLen+len(records))
+		putHeader(b, typeData, 0)
+		b = append(b, records...)
+		putLen(b)
+		return b
+	}
+	header := func(i int, v byte) []byte { b := frame(); b[i] = v; return b }
+	hello, _ := AppendHello(nil, Hello{})
+	for _, c := range []struct {
+		name  string
+		frame []byte
+		want  string
+	}{
+		{"nothing", nil, "length takes 4 bytes"},
+		{"header cut", frame()[:10], "claims a length of 16 bytes and has 10"},
+		{"length too large", header(0, 17), "claims a length of 17 bytes and has 16"},
+		{"length too small", header(0, 15), "want 16 …"},
+		{"length beyond the limit", header(3, 0xff), "want 16 … 67108864"},
+		{"magic", header(4, 'H'), "not a frame of Godwit"},
+		{"version", header(5, 9), "protocol version 9, this program speaks version 1"},
+		{"hello", hello, "frame type 2, want 1"},
+		{"flags", header(7, 1), "flags 0x01"},
+		{"kind 0", frame(0), "record 0 (unknown) at offset 16: unknown kind 0"},
+		{"kind 31", frame(31), "unknown kind 31"},
+		{"flag of another kind", frame(byte(Refuse) | coming), "record 0 (refuse) at offset 16: flags 0x80"},
+		{"no key", frame(byte(Refuse)), "record 0 (refuse) at offset 17: key is cut off"},
+		{"second record", frame(byte(Refuse), 2, byte(Ack), 2), "record 1 (ack) at offset 20: version is cut off"},
+		{"number over 64 bits", frame(append([]byte{byte(SyncMark)}, bytes.Repeat([]byte{0xff}, 10)...)...), "record 0 (sync-mark) at offset 17: op is cut off or exceeds 18446744073709551615"},
+		{"index over 32 bits", frame(byte(Done)|sameOp, 0, 0x80, 0x80, 0x80, 0x80, 0x10), "index is cut off or exceeds 4294967295"},
+		{"origin over 16 bits", frame(byte(Claim), 0, 0x80, 0x80, 4), "origin is cut off or exceeds 65535"},
+		{"no hops", frame(byte(Interest)|sameOrigin, 0), "hops is cut off"},
+		{"epoch over 32 bits", frame(byte(Drained), 0, 0x80, 0x80, 0x80, 0x80, 0x10), "epoch is cut off or exceeds"},
+		{"no seq", frame(byte(Dropped), 0), "seq is cut off"},
+		{"too many floats", frame(byte(PullReply)|sameOp, 0, 0, 100, 0, 0, 0, 0), "100 floats claimed, 4 bytes left"},
+		{"very many floats", frame(byte(PullReply)|sameOp, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0), "floats claimed"},
+		{"padding not zero", frame(byte(Delta)|sameOrigin, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0), "offset 21: the padding"},
+		{"padding cut", frame(byte(Delta)|sameOrigin, 0, 0, 0, 1), "offset 21: the padding"},
+		{"no count of floats", frame(byte(PullReply)|sameOp, 0, 0), "count of floats is cut off"},
+		{"too many holders", frame(byte(Transfer), 0, 0, 0, 4, 1, 1, 1, 1, 1), "4 holders claimed, 5 bytes left"},
+		{"no count of holders", frame(byte(Transfer), 0, 0, 0), "count of holders is cut off"},
+		{"holder cut", frame(byte(Transfer), 0, 0, 0, 1, 0x80, 1, 0x80), "seq of a holder is cut off"},
+		{"node of a holder", frame(byte(Transfer), 0, 0, 0, 1, 0x80, 0x80, 4, 0, 0), "node of a holder is cut off or exceeds 65535"},
+		{"version of a holder", frame(byte(Transfer), 0, 0, 0, 1, 1, 1, 0x80), "version of a holder is cut off"},
+	} {
+		var d Decoder
+		_, err := decode(&d, c.frame)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want … %s …", c.name, err, c.want)
+			continue
+		}
+		if ok, again := d.Next(&Record{}); ok {
+			t.Errorf("%s: a record after the error %v", c.name, again)
+		}
+	}
+	var v *VersionError
+	if err := (&Decoder{}).Reset(header(5, 9)); !errors.As(err, &v) || v.Theirs != 9 {
+		t.Errorf("error %v, want a VersionError of 9", err)
+	}
+}
+
+func TestHelloIsParsedAndBrokenOnesRefused(t *testing.T) {
+	h := Hello{Run: "run-1", From: 3, To: 65535, Incarnation: 1 << 60, Fingerprint: strings.Repeat("f", 128)}
+	b, err := AppendHello([]byte("before"), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := b[len("before"):]
+	if got, err := ParseHello(frame); err != nil || got != h {
+		t.Errorf("ParseHello = %+v, %v; want %+v", got, err, h)
+	}
+	for n := range len(frame) {
+		cut := bytes.Clone(frame[:n])
+		if n >= 4 {
+			putLen(cut)
+		}
+		if _, err := ParseHello(cut); err == nil {
+			t.Errorf("a hello cut to %d of %d bytes was accepted", n, len(frame))
+		}
+	}
+	long := append(bytes.Clone(frame), 0)
+	putLen(long)
+	if _, err := ParseHello(long); err == nil || !strings.Contains(err.Error(), "1 bytes follow") {
+		t.Errorf("hello with a byte more: %v", err)
+	}
+	frame[HeaderLen+12] = 129
+	if _, err := ParseHello(frame); err == nil || !strings.Contains(err.Error(), "name of the run") {
+		t.Errorf("hello with a long name: %v", err)
+	}
+	for _, h := range []Hello{{Run: strings.Repeat("r", 129)}, {Fingerprint: strings.Repeat("f", 129)}} {
+		if b, err := AppendHello(nil, h); err == nil || b != nil {
+			t.Errorf("AppendHello of a long text: %d bytes, error %v", len(b), err)
+		}
+	}
+	longest, _ := AppendHello(nil, Hello{Run: strings.Repeat("r", 128), Fingerprint: strings.Repeat("f", 128)})
+	if len(longest) != MaxHello {
+		t.Errorf("the longest hello has %d bytes, MaxHello is %d", len(longest), MaxHello)
+	}
+}
