@@ -1,0 +1,29 @@
+package vec
+
+// The complex vectors of this file lie split: a slice of 2h floats holds the
+// real parts of h numbers, then their imaginary parts.
+
+// MulComplex computes dst = a∘b, the elementwise product of complex vectors of
+// equal, even length: first half real, second half imaginary parts.
+func MulComplex(dst, a, b []float32) {
+	sameEven("MulComplex", len(dst), len(a), len(b))
+	plainMulComplex(dst, a, b)
+}
+
+// AddMulComplex computes dst += a∘b, laid out as in [MulComplex].
+func AddMulComplex(dst, a, b []float32) {
+	sameEven("AddMulComplex", len(dst), len(a), len(b))
+	plainAddMulComplex(dst, a, b)
+}
+
+// MulConj computes dst = conj(a)∘b, laid out as in [MulComplex].
+func MulConj(dst, a, b []float32) {
+	sameEven("MulConj", len(dst), len(a), len(b))
+	plainMulConj(dst, a, b)
+}
+
+// AddMulConj computes dst += conj(a)∘b, laid out as in [MulComplex].
+func AddMulConj(dst, a, b []float32) {
+	sameEven("AddMulConj", len(dst), len(a), len(b))
+	plainAddMulConj(dst, a, b)
+}

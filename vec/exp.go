@@ -1,0 +1,16 @@
+package vec
+
+// Exp computes dst[i] = e^x[i] with an error below 1.3 units in the last place
+// (below 1.3·2⁻¹⁴⁹ where the result is subnormal). Beyond float32 the results
+// are +Inf and 0; NaN gives NaN.
+func Exp(dst, x []float32) {
+	same("Exp", len(dst), len(x))
+	plainExp(dst, x)
+}
+
+// Sigmoid computes dst[i] = 1/(1 + e^-x[i]) with an error below 2.5 units in
+// the last place, for negative x too, where the result is tiny. NaN gives NaN.
+func Sigmoid(dst, x []float32) {
+	same("Sigmoid", len(dst), len(x))
+	plainSigmoid(dst, x)
+}

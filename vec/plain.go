@@ -1,0 +1,170 @@
+package vec
+
+import "math"
+
+// This file is the specification of the fast kernels, and what runs where there
+// are none. A conversion float32(…) round a product keeps the compiler from
+// fusing it with the addition that follows, as it otherwise does on arm64, and
+// so keeps results equal on all processors.
+
+func plainAdd(dst, x []float32) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] += x[i]
+	}
+}
+
+func plainSub(dst, x []float32) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] -= x[i]
+	}
+}
+
+func plainAXPY(dst []float32, a float32, x []float32) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] += float32(a * x[i])
+	}
+}
+
+func plainScale(dst []float32, a float32) {
+	for i := range dst {
+		dst[i] *= a
+	}
+}
+
+func plainMul(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] * b[i]
+	}
+}
+
+func plainAddMul(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] += float32(a[i] * b[i])
+	}
+}
+
+func plainDot(a, b []float32) float32 {
+	b = b[:len(a)]
+	var s float32
+	for i := range a {
+		s += float32(a[i] * b[i])
+	}
+	return s
+}
+
+func plainRefresh(val, sub, fresh []float32) {
+	sub, fresh = sub[:len(val)], fresh[:len(val)]
+	for i, f := range fresh {
+		val[i] = f + (val[i] - sub[i])
+		sub[i] = f
+	}
+}
+
+func plainDelta(dst, val, sub []float32) bool {
+	val, sub = val[:len(dst)], sub[:len(dst)]
+	any := false
+	for i, v := range val {
+		d := v - sub[i]
+		dst[i], sub[i] = d, v
+		any = any || d != 0
+	}
+	return any
+}
+
+func plainAdaGrad(value, acc, grad []float32, lr, eps float32) {
+	acc, grad = acc[:len(value)], grad[:len(value)]
+	for i, g := range grad {
+		s := acc[i] + float32(g*g)
+		acc[i] = s
+		value[i] -= float32(lr*g) / (sqrt(s) + eps)
+	}
+}
+
+func plainAdam(value, m, v, grad []float32, s *AdamStep) {
+	m, v, grad = m[:len(value)], v[:len(value)], grad[:len(value)]
+	b1, b2 := 1-s.B1, 1-s.B2
+	for i, g := range grad {
+		w := v[i]
+		if w < 0 {
+			w = 0
+		}
+		m1 := float32(s.B1*m[i]) + float32(b1*g)
+		v1 := float32(s.B2*w) + float32(b2*float32(g*g))
+		m[i], v[i] = m1, v1
+		r := float32(s.C1*m1) / (sqrt(float32(s.C2*v1)) + s.Eps)
+		if r > s.Limit {
+			r = s.Limit
+		}
+		if r < -s.Limit {
+			r = -s.Limit
+		}
+		value[i] -= float32(s.LR * r)
+	}
+}
+
+func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+
+func plainMulComplex(dst, a, b []float32) {
+	h := len(dst) / 2
+	for i := range h {
+		ar, ai, br, bi := a[i], a[h+i], b[i], b[h+i]
+		dst[i] = float32(ar*br) - float32(ai*bi)
+		dst[h+i] = float32(ar*bi) + float32(ai*br)
+	}
+}
+
+func plainAddMulComplex(dst, a, b []float32) {
+	h := len(dst) / 2
+	for i := range h {
+		ar, ai, br, bi := a[i], a[h+i], b[i], b[h+i]
+		dst[i] += float32(ar*br) - float32(ai*bi)
+		dst[h+i] += float32(ar*bi) + float32(ai*br)
+	}
+}
+
+func plainMulConj(dst, a, b []float32) {
+	h := len(dst) / 2
+	for i := range h {
+		ar, ai, br, bi := a[i], a[h+i], b[i], b[h+i]
+		dst[i] = float32(ar*br) + float32(ai*bi)
+		dst[h+i] = float32(ar*bi) - float32(ai*br)
+	}
+}
+
+func plainAddMulConj(dst, a, b []float32) {
+	h := len(dst) / 2
+	for i := range h {
+		ar, ai, br, bi := a[i], a[h+i], b[i], b[h+i]
+		dst[i] += float32(ar*br) + float32(ai*bi)
+		dst[h+i] += float32(ar*bi) - float32(ai*br)
+	}
+}
+
+func plainMulABt(dst, a, b []float32, m, n, k int) {
+	for i := range m {
+		for j := range n {
+			dst[i*n+j] = plainDot(a[i*k:(i+1)*k], b[j*k:(j+1)*k])
+		}
+	}
+}
+
+func plainAddMulAB(dst, s, b []float32, m, n, k int) {
+	for i := range m {
+		for j := range n {
+			plainAXPY(dst[i*k:(i+1)*k], s[i*n+j], b[j*k:(j+1)*k])
+		}
+	}
+}
+
+func plainAddMulAtB(dst, s, a []float32, m, n, k int) {
+	for i := range m {
+		for j := range n {
+			plainAXPY(dst[j*k:(j+1)*k], s[i*n+j], a[i*k:(i+1)*k])
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package vec
+
+// AdaGrad makes one step of AdaGrad (Duchi, Hazan, Singer 2011) with diagonal
+// accumulators: acc[i] += grad[i]², then
+// value[i] -= lr·grad[i] / (sqrt(acc[i]) + eps).
+func AdaGrad(value, acc, grad []float32, lr, eps float32) {
+	same3("AdaGrad", len(value), len(acc), len(grad))
+	plainAdaGrad(value, acc, grad, lr, eps)
+}
+
+// An AdamStep holds the constants of one step of [Adam].
+type AdamStep struct {
+	LR     float32 // learning rate
+	B1, B2 float32 // decay of the means of gradients and of squared gradients
+	Eps    float32 // added to the divisor
+	C1, C2 float32 // bias corrections 1/(1-B1ᵗ) and 1/(1-B2ᵗ) of step t
+	Limit  float32 // bound of a step's magnitude, in units of LR; +Inf for none
+}
+
+// Adam makes one step of Adam (Kingma, Ba 2015, algorithm 1):
+//
+//	m[i] = B1·m[i] + (1-B1)·grad[i]
+//	v[i] = B2·max(v[i], 0) + (1-B2)·grad[i]²
+//	r    = C1·m[i] / (sqrt(C2·v[i]) + Eps), cut to -Limit … Limit
+//	value[i] -= LR·r
+//
+// The maximum and the limit matter only where copies of a row were merged by
+// adding what changed in them; see package optim.
+func Adam(value, m, v, grad []float32, s *AdamStep) {
+	same3("Adam", len(value), len(m), len(v))
+	same("Adam", len(value), len(grad))
+	plainAdam(value, m, v, grad, s)
+}
