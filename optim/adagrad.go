@@ -1,0 +1,81 @@
+package optim
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/godwit-ps/godwit/vec"
+)
+
+// AdaGradEps is the Eps of an [AdaGrad] or [RowAdaGrad] that names none. It is
+// there for gradients of zero, which would be divided by zero, and too small to
+// shorten any other step.
+const AdaGradEps = 1e-10
+
+// AdaGrad scales each coordinate's steps by the root of its summed squared
+// gradients (Duchi, Hazan, Singer 2011). The sum includes the current gradient,
+// so with Init 0 the first step has length LR.
+type AdaGrad struct {
+	LR   float32 // learning rate, > 0
+	Eps  float32 // added to the root; 0 means AdaGradEps
+	Init float32 // accumulators of a new row, ≥ 0: larger ones dampen the first steps
+}
+
+// Name returns the rule and its parameters, such as
+// "adagrad(lr=0.1,eps=1e-10,init=0)".
+func (r AdaGrad) Name() string {
+	return fmt.Sprintf("adagrad(lr=%v,eps=%v,init=%v)", r.LR, orElse(r.Eps, AdaGradEps), r.Init)
+}
+
+// StateLen returns dim: an accumulator for each coordinate.
+func (r AdaGrad) StateLen(dim int) int { return dim }
+
+// InitState sets the accumulators to r.Init.
+func (r AdaGrad) InitState(state []float32) { fill(state, r.Init) }
+
+// Apply makes one step against the pushed gradient.
+func (r AdaGrad) Apply(value, state, push []float32) {
+	vec.AdaGrad(value, state, push, r.LR, orElse(r.Eps, AdaGradEps))
+}
+
+// RowAdaGrad is AdaGrad with one accumulator for the whole row, which sums the
+// mean of the squared gradients: a dim-th of AdaGrad's state and traffic, for
+// rows whose coordinates have gradients of like size, such as embeddings.
+type RowAdaGrad struct {
+	LR   float32 // learning rate, > 0
+	Eps  float32 // added to the root; 0 means AdaGradEps
+	Init float32 // accumulator of a new row, ≥ 0
+}
+
+// Name returns the rule and its parameters, such as
+// "rowadagrad(lr=0.1,eps=1e-10,init=0)".
+func (r RowAdaGrad) Name() string {
+	return fmt.Sprintf("rowadagrad(lr=%v,eps=%v,init=%v)", r.LR, orElse(r.Eps, AdaGradEps), r.Init)
+}
+
+// StateLen returns 1: the accumulator of the row.
+func (r RowAdaGrad) StateLen(int) int { return 1 }
+
+// InitState sets the accumulator to r.Init.
+func (r RowAdaGrad) InitState(state []float32) { fill(state, r.Init) }
+
+// Apply makes one step against the pushed gradient.
+func (r RowAdaGrad) Apply(value, state, push []float32) {
+	state[0] += vec.SquaredNorm(push) / float32(len(push))
+	vec.AXPY(value, -r.LR/(sqrt(state[0])+orElse(r.Eps, AdaGradEps)), push)
+}
+
+func orElse(x, zero float32) float32 {
+	if x == 0 {
+		return zero
+	}
+	return x
+}
+
+func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+
+func fill(s []float32, x float32) {
+	for i := range s {
+		s[i] = x
+	}
+}

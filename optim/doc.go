@@ -1,0 +1,33 @@
+// Package optim holds the update rules that turn a pushed gradient into a
+// change of a row.
+//
+// A rule here implements [godwit.Rule]: the pushed vector is the gradient of
+// the loss, and the rule steps against it. ([godwit.Add] adds the pushed
+// vector instead.) Each rule has a name that holds all its parameters, nodes
+// compare names before they train together, and [Parse] reads names back.
+//
+//	rule        state          step for gradient g
+//	add         none           x += g
+//	sgd         none           x -= lr·g
+//	adagrad     dim floats     s += g²;           x -= lr·g/(√s + eps)
+//	rowadagrad  1 float        s += mean of g²;   x -= lr·g/(√s + eps)
+//	adam        2·dim+1 floats see [Adam]
+//
+// # What merging means
+//
+// A row may have several copies, and each push is applied to one of them. When
+// copies meet, what the pushes changed in each, value and state, is added to
+// the other: from a common row x0, copies that went to x1 and x2 merge to
+// x1 + x2 - x0. The rules differ in how near that comes to applying all pushes
+// to one row, one after the other:
+//
+//   - add and sgd: the same, but for the rounding of float32 sums.
+//   - adagrad and rowadagrad: the accumulators are the same, but for rounding.
+//     A step divides by the root of what its own copy had accumulated, which is
+//     at most what one row would have, so steps are longer than in the serial
+//     run, by at most √(s/s') where s is the accumulator of the serial run and
+//     s' the copy's at that step. For a row with history s0 and a round that
+//     adds q in total that is at most √(1 + q/s0): the copies' lead over the
+//     serial run fades as the history grows.
+//   - adam: the step count is the same. The decaying means are not, see [Adam].
+package optim
