@@ -1,0 +1,150 @@
+package sampling
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// drawn records what one sample without replacement has drawn.
+type drawn struct {
+	want     int // keys of the whole sample
+	seen     keySet
+	rejected uint64       // draws of keys that the sample had already
+	rest     []godwit.Key // once settled: the keys to take from then on, in order
+	taken    int          // how many of rest were taken
+}
+
+func (d *drawn) reset(want int) {
+	d.want = want
+	d.seen.reset(want)
+	d.rejected = 0
+	d.rest, d.taken = d.rest[:0], 0
+}
+
+// settled reports whether what is left of the sample was fixed by settle. A
+// sample with replacement has no drawn and never is.
+func (d *drawn) settled() bool { return d != nil && d.taken < len(d.rest) }
+
+// drawnOf returns the record of b, nil with replacement. It is made at the
+// first pull, so that samples waiting for theirs cost nothing.
+func (s *Sampler) drawnOf(b *sample) *drawn {
+	if !s.spec.Distinct || b.drawn != nil {
+		return b.drawn
+	}
+	if n := len(s.spare); n > 0 {
+		b.drawn, s.spare = s.spare[n-1], s.spare[:n-1]
+	} else {
+		b.drawn = &drawn{}
+	}
+	b.drawn.reset(b.left)
+	return b.drawn
+}
+
+// rejections bounds the draws of one sample that hit a key it has already: as
+// much work as settling costs, so that a sample costs at most twice that.
+func rejections(rows uint64) uint64 { return 4*rows + 1<<10 }
+
+// candidate returns a key that the sample may take next: a draw from the
+// target, without replacement conditioned on the keys not taken yet. The
+// conditioning is by rejection, until that becomes slower than to settle.
+func (s *Sampler) candidate(d *drawn) (godwit.Key, error) {
+	for {
+		if d.settled() {
+			return d.rest[d.taken], nil
+		}
+		k, err := s.draw()
+		if err != nil || !s.spec.Distinct || !d.seen.has(k) {
+			return k, err
+		}
+		d.rejected++
+		if d.rejected > s.maxRejected {
+			if err := s.settle(d); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// take notes that the candidate k is part of the sample.
+func (s *Sampler) take(d *drawn, k godwit.Key) {
+	switch {
+	case !s.spec.Distinct:
+	case d.settled():
+		d.taken++
+	default:
+		d.seen.add(k)
+	}
+}
+
+// timed is a row and the time at which it is drawn.
+type timed struct {
+	key godwit.Key
+	at  float64
+}
+
+// settle draws all that is left of a sample, in order, in one pass over the
+// rows: if each row waits for an exponentially distributed time with its
+// probability as rate, the rows arrive in the order of draws without
+// replacement (Efraimidis and Spirakis 2006, with logarithms of their keys).
+func (s *Sampler) settle(d *drawn) error {
+	s.order = s.order[:0]
+	for row := range s.rows {
+		k := s.base + godwit.Key(row)
+		p := s.spec.Dist.Prob(row)
+		if p > 0 && !d.seen.has(k) {
+			s.order = append(s.order, timed{k, s.rand.ExpFloat64() / p})
+		}
+	}
+	left := d.want - d.seen.len
+	if len(s.order) < left {
+		return fmt.Errorf("sampler %q: distribution %s promises a support of %d rows, only %d have a positive probability",
+			s.spec.Name, s.spec.Dist.Name(), s.spec.Dist.Support(), d.seen.len+len(s.order))
+	}
+	slices.SortFunc(s.order, func(a, b timed) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key))
+	})
+	for _, t := range s.order[:left] {
+		d.rest = append(d.rest, t.key)
+	}
+	return nil
+}
+
+// A keySet is a set of keys by open addressing. It is reset and reused, which a
+// map of the language would not be without allocating.
+type keySet struct {
+	slots []uint64 // key + 1; 0 is empty. Invariant: at least half are empty.
+	shift uint     // 64 - log2(len(slots))
+	len   int
+}
+
+// reset empties the set and makes room for n keys.
+func (t *keySet) reset(n int) {
+	log := max(3, bits.Len(uint(2*n-1)))
+	size := 1 << log
+	t.slots = slices.Grow(t.slots[:0], size)[:size]
+	clear(t.slots)
+	t.shift = uint(64 - log)
+	t.len = 0
+}
+
+// find returns the slot that holds k, or the empty one where k would go.
+func (t *keySet) find(k godwit.Key) *uint64 {
+	// Multiplicative hashing spreads runs of keys (Knuth, vol. 3, 6.4).
+	i := uint64(k) * 0x9e3779b97f4a7c15 >> t.shift
+	for t.slots[i] != 0 && t.slots[i] != uint64(k)+1 {
+		i = (i + 1) & uint64(len(t.slots)-1)
+	}
+	return &t.slots[i]
+}
+
+func (t *keySet) has(k godwit.Key) bool { return *t.find(k) != 0 }
+
+// add adds a key that the set does not have.
+func (t *keySet) add(k godwit.Key) {
+	*t.find(k) = uint64(k) + 1
+	t.len++
+}
