@@ -7,23 +7,39 @@ package vec
 // equal, even length: first half real, second half imaginary parts.
 func MulComplex(dst, a, b []float32) {
 	sameEven("MulComplex", len(dst), len(a), len(b))
+	if h := len(dst) / 2; fast && h >= lanes {
+		mulComplexAVX2(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
+		return
+	}
 	plainMulComplex(dst, a, b)
 }
 
 // AddMulComplex computes dst += a∘b, laid out as in [MulComplex].
 func AddMulComplex(dst, a, b []float32) {
 	sameEven("AddMulComplex", len(dst), len(a), len(b))
+	if h := len(dst) / 2; fast && h >= lanes {
+		addMulComplexAVX2(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
+		return
+	}
 	plainAddMulComplex(dst, a, b)
 }
 
 // MulConj computes dst = conj(a)∘b, laid out as in [MulComplex].
 func MulConj(dst, a, b []float32) {
 	sameEven("MulConj", len(dst), len(a), len(b))
+	if h := len(dst) / 2; fast && h >= lanes {
+		mulConjAVX2(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
+		return
+	}
 	plainMulConj(dst, a, b)
 }
 
 // AddMulConj computes dst += conj(a)∘b, laid out as in [MulComplex].
 func AddMulConj(dst, a, b []float32) {
 	sameEven("AddMulConj", len(dst), len(a), len(b))
+	if h := len(dst) / 2; fast && h >= lanes {
+		addMulConjAVX2(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
+		return
+	}
 	plainAddMulConj(dst, a, b)
 }

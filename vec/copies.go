@@ -6,6 +6,10 @@ package vec
 // last agreed on with the owner, and the owner's row.
 func Refresh(val, sub, fresh []float32) {
 	same3("Refresh", len(val), len(sub), len(fresh))
+	if fast && len(val) >= lanes {
+		refreshAVX2(&val[0], &sub[0], &fresh[0], len(val))
+		return
+	}
 	plainRefresh(val, sub, fresh)
 }
 
@@ -14,5 +18,8 @@ func Refresh(val, sub, fresh []float32) {
 // (a NaN is not zero).
 func Delta(dst, val, sub []float32) bool {
 	same3("Delta", len(dst), len(val), len(sub))
+	if fast && len(dst) >= lanes {
+		return deltaAVX2(&dst[0], &val[0], &sub[0], len(dst))
+	}
 	return plainDelta(dst, val, sub)
 }

@@ -1,36 +1,64 @@
 package vec
 
+// lanes is the number of floats of a register. Shorter vectors go through the
+// plain loops, which cost less than a call of a kernel.
+const lanes = 8
+
 // Add computes dst[i] += x[i].
 func Add(dst, x []float32) {
 	same("Add", len(dst), len(x))
+	if fast && len(dst) >= lanes {
+		addAVX2(&dst[0], &x[0], len(dst))
+		return
+	}
 	plainAdd(dst, x)
 }
 
 // Sub computes dst[i] -= x[i].
 func Sub(dst, x []float32) {
 	same("Sub", len(dst), len(x))
+	if fast && len(dst) >= lanes {
+		subAVX2(&dst[0], &x[0], len(dst))
+		return
+	}
 	plainSub(dst, x)
 }
 
 // AXPY computes dst[i] += a·x[i].
 func AXPY(dst []float32, a float32, x []float32) {
 	same("AXPY", len(dst), len(x))
+	if fast && len(dst) >= lanes {
+		axpyAVX2(&dst[0], a, &x[0], len(dst))
+		return
+	}
 	plainAXPY(dst, a, x)
 }
 
 // Scale computes dst[i] *= a.
 func Scale(dst []float32, a float32) {
+	if fast && len(dst) >= lanes {
+		scaleAVX2(&dst[0], a, len(dst))
+		return
+	}
 	plainScale(dst, a)
 }
 
 // Mul computes dst[i] = a[i]·b[i].
 func Mul(dst, a, b []float32) {
 	same3("Mul", len(dst), len(a), len(b))
+	if fast && len(dst) >= lanes {
+		mulAVX2(&dst[0], &a[0], &b[0], len(dst))
+		return
+	}
 	plainMul(dst, a, b)
 }
 
 // AddMul computes dst[i] += a[i]·b[i].
 func AddMul(dst, a, b []float32) {
 	same3("AddMul", len(dst), len(a), len(b))
+	if fast && len(dst) >= lanes {
+		addMulAVX2(&dst[0], &a[0], &b[0], len(dst))
+		return
+	}
 	plainAddMul(dst, a, b)
 }

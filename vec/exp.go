@@ -5,6 +5,10 @@ package vec
 // are +Inf and 0; NaN gives NaN.
 func Exp(dst, x []float32) {
 	same("Exp", len(dst), len(x))
+	if fast && len(dst) >= lanes {
+		expAVX2(&dst[0], &x[0], len(dst))
+		return
+	}
 	plainExp(dst, x)
 }
 
@@ -12,5 +16,9 @@ func Exp(dst, x []float32) {
 // the last place, for negative x too, where the result is tiny. NaN gives NaN.
 func Sigmoid(dst, x []float32) {
 	same("Sigmoid", len(dst), len(x))
+	if fast && len(dst) >= lanes {
+		sigmoidAVX2(&dst[0], &x[0], len(dst))
+		return
+	}
 	plainSigmoid(dst, x)
 }

@@ -9,6 +9,10 @@ func MulABt(dst, a, b []float32, m, n, k int) {
 	shape("MulABt", "dst", len(dst), m, n)
 	shape("MulABt", "a", len(a), m, k)
 	shape("MulABt", "b", len(b), n, k)
+	if fast {
+		gemm(dst, operand{a, k, 1}, operand{b, 1, k}, m, n, k, false)
+		return
+	}
 	plainMulABt(dst, a, b, m, n, k)
 }
 
@@ -18,6 +22,10 @@ func AddMulAB(dst, s, b []float32, m, n, k int) {
 	shape("AddMulAB", "dst", len(dst), m, k)
 	shape("AddMulAB", "s", len(s), m, n)
 	shape("AddMulAB", "b", len(b), n, k)
+	if fast {
+		gemm(dst, operand{s, n, 1}, operand{b, k, 1}, m, k, n, true)
+		return
+	}
 	plainAddMulAB(dst, s, b, m, n, k)
 }
 
@@ -27,5 +35,15 @@ func AddMulAtB(dst, s, a []float32, m, n, k int) {
 	shape("AddMulAtB", "dst", len(dst), n, k)
 	shape("AddMulAtB", "s", len(s), m, n)
 	shape("AddMulAtB", "a", len(a), m, k)
+	if fast {
+		gemm(dst, operand{s, 1, n}, operand{a, k, 1}, n, k, m, true)
+		return
+	}
 	plainAddMulAtB(dst, s, a, m, n, k)
+}
+
+// An operand is a factor of a product: element (i, j) is x[i·row+j·col].
+type operand struct {
+	x        []float32
+	row, col int
 }

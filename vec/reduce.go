@@ -3,10 +3,13 @@ package vec
 // Dot returns the sum of a[i]·b[i], 0 for empty vectors.
 func Dot(a, b []float32) float32 {
 	same("Dot", len(a), len(b))
+	if fast && len(a) >= lanes {
+		return dotAVX2(&a[0], &b[0], len(a))
+	}
 	return plainDot(a, b)
 }
 
 // SquaredNorm returns the sum of x[i]², 0 for an empty vector.
 func SquaredNorm(x []float32) float32 {
-	return plainDot(x, x)
+	return Dot(x, x)
 }

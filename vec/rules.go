@@ -5,6 +5,10 @@ package vec
 // value[i] -= lr·grad[i] / (sqrt(acc[i]) + eps).
 func AdaGrad(value, acc, grad []float32, lr, eps float32) {
 	same3("AdaGrad", len(value), len(acc), len(grad))
+	if fast && len(value) >= lanes {
+		adaGradAVX2(&value[0], &acc[0], &grad[0], len(value), lr, eps)
+		return
+	}
 	plainAdaGrad(value, acc, grad, lr, eps)
 }
 
@@ -29,5 +33,9 @@ type AdamStep struct {
 func Adam(value, m, v, grad []float32, s *AdamStep) {
 	same3("Adam", len(value), len(m), len(v))
 	same("Adam", len(value), len(grad))
+	if fast && len(value) >= lanes {
+		adamAVX2(&value[0], &m[0], &v[0], &grad[0], len(value), s.LR, s.B1, s.B2, s.Eps, s.C1, s.C2, s.Limit)
+		return
+	}
 	plainAdam(value, m, v, grad, s)
 }

@@ -1,0 +1,9 @@
+//go:build !purego
+
+package vec
+
+import "golang.org/x/sys/cpu"
+
+// fast tells whether the processor runs the kernels of kernels_amd64.s. The
+// cpu package also asks whether the system saves the wide registers.
+var fast = cpu.X86.HasAVX2 && cpu.X86.HasFMA

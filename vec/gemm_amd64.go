@@ -1,0 +1,169 @@
+//go:build !purego
+
+package vec
+
+import "sync"
+
+//go:generate go run -C internal/gen . -out ../../kernels_amd64.s -stubs ../../kernels_amd64.go -pkg vec
+
+// The product of two matrices is cut so that each part stays where it is reused
+// (Goto, van de Geijn 2008): strips of B, 16 columns wide and blockK deep, in
+// the first cache while all panels of A, 6 rows high, go past them; a block of
+// A in the second cache while all strips of a block of B go past it.
+const (
+	stripCols = 16
+	panelRows = 6
+	blockM    = 32 * panelRows
+	blockN    = 512
+	blockK    = 256
+)
+
+// work is what one product needs besides its matrices.
+type work struct {
+	a [blockM * blockK]float32    // panels of A, where A lies by columns
+	b [blockN * blockK]float32    // strips of B; the last one filled up with zeros
+	c [blockM * stripCols]float32 // results of a strip that is wider than C
+}
+
+var works = sync.Pool{New: func() any { return new(work) }}
+
+// gemm computes C = A·B, or C += A·B if add is set, for C[m×n] contiguous,
+// A[m×k] and B[k×n].
+func gemm(c []float32, a, b operand, m, n, k int, add bool) {
+	if m == 0 || n == 0 {
+		return
+	}
+	if k == 0 {
+		if !add {
+			clear(c)
+		}
+		return
+	}
+	w := works.Get().(*work)
+	depth := even(k, blockK)
+	for j := 0; j < n; j += blockN {
+		for p := 0; p < k; p += depth {
+			kb := min(depth, k-p)
+			nb := min(blockN, n-j)
+			w.packB(b, p, j, kb, nb)
+			for i := 0; i < m; i += blockM {
+				w.block(c[i*n+j:], n, w.packA(a, i, p, min(blockM, m-i), kb), min(blockM, m-i), nb, kb, add || p > 0)
+			}
+		}
+	}
+	works.Put(w)
+}
+
+// even is the size of the parts when n is cut into the least number of equal
+// parts that are at most limit.
+func even(n, limit int) int {
+	parts := (n + limit - 1) / limit
+	return (n + parts - 1) / parts
+}
+
+// packB fills w.b with strips of kb rows of 16 from B, from row p and column j
+// on.
+func (w *work) packB(b operand, p, j, kb, nb int) {
+	for s := 0; s < nb; s += stripCols {
+		dst, src := w.b[s*kb:(s+stripCols)*kb], b.x[p*b.row+(j+s)*b.col:]
+		cols := min(stripCols, nb-s)
+		switch {
+		case cols < stripCols:
+			clear(dst)
+			packAny(dst, src, b, kb, cols)
+		case b.col == 1:
+			packRowsAVX2(&dst[0], &src[0], b.row, kb)
+		default:
+			if kb >= 8 {
+				packColumnsAVX2(&dst[0], &src[0], b.col, kb/8)
+				packColumnsAVX2(&dst[8], &src[8*b.col], b.col, kb/8)
+			}
+			if rest := kb &^ 7; rest < kb {
+				packAny(dst[rest*stripCols:], src[rest*b.row:], b, kb-rest, stripCols)
+			}
+		}
+	}
+}
+
+// packAny is the general case, for what the kernels leave over.
+func packAny(dst, src []float32, b operand, kb, cols int) {
+	for c := range cols {
+		for p := range kb {
+			dst[p*stripCols+c] = src[p*b.row+c*b.col]
+		}
+	}
+}
+
+// panels are rows of A as the kernels take them: elements of a panel's column
+// are row floats apart, those of its row col floats, panels step floats.
+type panels struct {
+	x              []float32
+	row, col, step int
+}
+
+// packA gives the rows of A from row i and column p on. Where A lies by rows it
+// is used as it is; where it lies by columns, the few floats that a panel needs
+// of each column are far apart, so they are copied together.
+func (w *work) packA(a operand, i, p, mb, kb int) panels {
+	src := a.x[i*a.row+p*a.col:]
+	if a.row != 1 {
+		return panels{src, a.row, a.col, panelRows * a.row}
+	}
+	dst := w.a[:]
+	r := 0
+	for ; r+panelRows <= mb; r += panelRows {
+		for q := range kb {
+			*(*[panelRows]float32)(dst) = *(*[panelRows]float32)(src[r+q*a.col:])
+			dst = dst[panelRows:]
+		}
+	}
+	for q := range kb {
+		copy(dst[q*panelRows:], src[r+q*a.col:][:mb-r])
+	}
+	return panels{w.a[:], 1, panelRows, panelRows * kb}
+}
+
+// block multiplies mb rows of A with the strips in w.b into C, whose rows are
+// ldc floats apart.
+func (w *work) block(c []float32, ldc int, a panels, mb, nb, kb int, add bool) {
+	for s := 0; s < nb; s += stripCols {
+		b := w.b[s*kb:]
+		cols := nb - s
+		if cols >= stripCols {
+			strip(c[s:], ldc, a, b, mb, kb, add)
+			continue
+		}
+		strip(w.c[:], stripCols, a, b, mb, kb, false)
+		for i := range mb {
+			dst, src := c[i*ldc+s:][:cols], w.c[i*stripCols:][:cols]
+			if add {
+				plainAdd(dst, src)
+			} else {
+				copy(dst, src)
+			}
+		}
+	}
+}
+
+// strip multiplies all panels with one strip; the last panel may be lower.
+func strip(c []float32, ldc int, a panels, b []float32, mb, kb int, add bool) {
+	full, rest := mb/panelRows, mb%panelRows
+	if full > 0 {
+		gemm6AVX2(&c[0], ldc, &a.x[0], a.row, a.col, a.step, &b[0], kb, full, add)
+	}
+	if rest == 0 {
+		return
+	}
+	kernel := gemm1AVX2
+	switch rest {
+	case 2:
+		kernel = gemm2AVX2
+	case 3:
+		kernel = gemm3AVX2
+	case 4:
+		kernel = gemm4AVX2
+	case 5:
+		kernel = gemm5AVX2
+	}
+	kernel(&c[full*panelRows*ldc], ldc, &a.x[full*a.step], a.row, a.col, a.step, &b[0], kb, 1, add)
+}
