@@ -1,0 +1,47 @@
+# Everything here works from a clean clone with Go, git, make and, for race, a C
+# compiler; the modules are fetched. "make test" is what CI runs.
+
+GO       ?= go
+FUZZTIME ?= 10s
+
+# The race detector runs where there is something to race: in the packages
+# that use locks or atomics, themselves or in their tests.
+RACE = $(GO) list -f '{{$$p := .ImportPath}}{{range .Imports}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .TestImports}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .XTestImports}}{{$$p}} {{.}}{{"\n"}}{{end}}' ./... \
+	| awk '$$2 == "sync" || $$2 == "sync/atomic" { print $$1 }' | sort -u
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: demo
+demo: ## train a small model on several nodes in this process
+	$(GO) run ./cmd/godwit demo
+
+.PHONY: test
+test: lint ## everything that must hold: lint, all tests, the race detector
+	$(GO) test ./...
+	$(MAKE) race
+
+.PHONY: race
+race: ## tests of the concurrent packages under the race detector
+	@pkgs=$$($(RACE)) && test -n "$$pkgs" && set -x && $(GO) test -race $$pkgs
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck
+	@out=$$(gofmt -l .) && if test -n "$$out"; then echo "not gofmt-ed:"; echo "$$out"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		targets=$$($(GO) test -run '^$$' -list '^Fuzz' $$pkg); \
+		for target in $$(echo "$$targets" | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## every benchmark once; compare runs with benchstat
+	$(GO) test -run '^$$' -bench . -benchmem ./...
