@@ -1,0 +1,300 @@
+package godwit_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/godwit-ps/godwit"
+
+// A room is a package of the project as its sources show it, for all platforms
+// and without its tests.
+type room struct {
+	imports    map[string]string // path → a file that imports it
+	globalRand []string          // uses of math/rand's global generator, by position
+}
+
+// ours returns the rooms that r imports, by their path in the project.
+func (r *room) ours() []string {
+	var rooms []string
+	for p := range r.imports {
+		if p == module {
+			rooms = append(rooms, ".")
+		} else if rest, ok := strings.CutPrefix(p, module+"/"); ok {
+			rooms = append(rooms, rest)
+		}
+	}
+	slices.Sort(rooms)
+	return rooms
+}
+
+// readRooms parses all packages of the module in the folder root.
+func readRooms(t *testing.T, root string) map[string]*room {
+	t.Helper()
+	rooms := map[string]*room{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if file == root {
+				return nil
+			}
+			_, err := os.Stat(filepath.Join(file, "go.mod"))
+			if err == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") {
+				return filepath.SkipDir // another module, or not Go
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		if rooms[name] == nil {
+			rooms[name] = &room{imports: map[string]string{}}
+		}
+		return rooms[name].read(file)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rooms
+}
+
+func (r *room) read(file string) error {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	for _, spec := range f.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		r.imports[p] = file
+		if p == "math/rand" || p == "math/rand/v2" {
+			name := "rand"
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+			for _, pos := range globalRand(f, name) {
+				r.globalRand = append(r.globalRand, fset.Position(pos).String())
+			}
+		}
+	}
+	return nil
+}
+
+// globalRand finds where f uses a function of the package math/rand, imported
+// as name, other than to make a generator. A dot import is a use as a whole.
+func globalRand(f *ast.File, name string) (at []token.Pos) {
+	if name == "." {
+		return []token.Pos{f.Name.Pos()}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		pkg, ok := s.X.(*ast.Ident)
+		if !ok || pkg.Name != name || strings.HasPrefix(s.Sel.Name, "New") {
+			return true
+		}
+		switch s.Sel.Name {
+		case "Rand", "Source", "Source64", "PCG", "ChaCha8", "Zipf": // types
+		default:
+			at = append(at, s.Pos())
+		}
+		return true
+	})
+	return at
+}
+
+// within reports whether a room is one of patterns: a path, or a path and all
+// below it ("protocol/...").
+func within(name string, patterns ...string) bool {
+	for _, p := range patterns {
+		tree, ok := strings.CutSuffix(p, "/...")
+		if name == p || ok && (name == tree || strings.HasPrefix(name, tree+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// reach returns the rooms that a room imports, over others or itself, and it.
+func reach(rooms map[string]*room, from string) []string {
+	seen := map[string]bool{}
+	var visit func(string)
+	visit = func(name string) {
+		if r := rooms[name]; r != nil && !seen[name] {
+			seen[name] = true
+			for _, next := range r.ours() {
+				visit(next)
+			}
+		}
+	}
+	visit(from)
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// A direction says what some rooms may import.
+type direction struct {
+	rooms []string // patterns of the rooms that it binds
+	ours  []string // patterns of all the rooms that they may import; nil: any
+	never []string // other packages that they must not import, themselves
+	reach []string // nor over other rooms of ours
+	pure  bool     // no use of the global random numbers
+	why   string
+}
+
+var directions = []direction{
+	{
+		rooms: []string{"."},
+		ours:  []string{},
+		why:   "the words are what everything else is written against",
+	},
+	{
+		rooms: []string{"protocol/...", "store"},
+		ours:  []string{".", "protocol/...", "store", "wire", "vec", "optim"},
+		never: []string{"sync", "sync/atomic"},
+		reach: []string{"time", "net", "os"},
+		pure:  true,
+		why:   "the protocol is a function of its inputs: the shell brings locks and time, the simulator its own",
+	},
+	{
+		rooms: []string{"wire", "vec", "optim"},
+		ours:  []string{".", "wire", "vec/...", "optim"},
+		reach: []string{"time", "net", "os"},
+		pure:  true,
+		why:   "the protocol is built on them",
+	},
+	{
+		rooms: []string{"sampling"},
+		ours:  []string{"."},
+		reach: []string{"time", "net", "os"},
+		pure:  true,
+		why:   "a run is replayed from its seeds",
+	},
+	{
+		rooms: []string{"train/..."},
+		ours:  []string{".", "vec", "optim", "data/...", "sampling", "train/..."},
+		pure:  true,
+		why:   "a task cannot tell a node of a cluster from a simulated one",
+	},
+}
+
+// violations lists what the rooms import against the directions.
+func violations(rooms map[string]*room) (found []string) {
+	for _, d := range directions {
+		for _, name := range slices.Sorted(maps.Keys(rooms)) {
+			if within(name, d.rooms...) {
+				found = append(found, d.violations(rooms, name)...)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rooms)) {
+		for _, other := range rooms[name].ours() {
+			if within(other, "cmd/...") && !within(name, "cmd/...") {
+				found = append(found, name+" imports "+other+": commands are imported by nobody")
+			}
+		}
+	}
+	return found
+}
+
+func (d *direction) violations(rooms map[string]*room, name string) (found []string) {
+	r := rooms[name]
+	complain := func(what string) { found = append(found, name+" "+what+": "+d.why) }
+	for _, other := range r.ours() {
+		if d.ours != nil && !within(other, d.ours...) {
+			complain("imports " + other)
+		}
+	}
+	for _, p := range d.never {
+		if file, ok := r.imports[p]; ok {
+			complain("imports " + p + " in " + path.Base(file))
+		}
+	}
+	for _, other := range reach(rooms, name) {
+		for _, p := range d.reach {
+			if file, ok := rooms[other].imports[p]; ok {
+				complain("reaches " + p + " by " + file)
+			}
+		}
+	}
+	if d.pure {
+		for _, at := range r.globalRand {
+			complain("uses the global random numbers at " + at)
+		}
+	}
+	return found
+}
+
+func TestImportsPointToTheWords(t *testing.T) {
+	rooms := readRooms(t, ".")
+	if rooms["."] == nil || rooms["wire"] == nil || rooms["sampling"] == nil {
+		t.Fatalf("the module's packages were not found, only %v", slices.Sorted(maps.Keys(rooms)))
+	}
+	for _, v := range violations(rooms) {
+		t.Error(v)
+	}
+}
+
+// The checker itself: a small module that breaks each direction.
+func TestBrokenDirectionsAreNoticed(t *testing.T) {
+	root := t.TempDir()
+	for file, text := range map[string]string{
+		"words.go":               `package godwit; import _ "github.com/godwit-ps/godwit/vec"`,
+		"vec/vec.go":             `package vec; import _ "os"`,
+		"vec/vec_test.go":        `package vec; import _ "net"`,
+		"vec/gen/go.mod":         `module gen`,
+		"vec/gen/gen.go":         `package main; import _ "time"`,
+		"protocol/intent/due.go": `package intent; import ("sync"; "math/rand/v2"); var _ sync.Mutex; var _ = rand.Int(); var _ = rand.New(nil)`,
+		"store/store.go":         `package store; import _ "github.com/godwit-ps/godwit/vec"`,
+		"train/kge/kge.go":       `package kge; import (_ "github.com/godwit-ps/godwit/node"; _ "github.com/godwit-ps/godwit/data/triples")`,
+		"node/node.go":           `package node; import _ "github.com/godwit-ps/godwit/cmd/godwit"`,
+		"sampling/sampling.go":   `package sampling; import _ "github.com/godwit-ps/godwit"`,
+	} {
+		file = filepath.Join(root, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, v := range violations(readRooms(t, root)) {
+		what, _, _ := strings.Cut(strings.ReplaceAll(v, root+string(filepath.Separator), ""), ":")
+		got = append(got, what)
+	}
+	want := []string{
+		". imports vec",
+		"protocol/intent imports sync in due.go",
+		"protocol/intent uses the global random numbers at " + filepath.FromSlash("protocol/intent/due.go"),
+		"store reaches os by " + filepath.FromSlash("vec/vec.go"),
+		"vec reaches os by " + filepath.FromSlash("vec/vec.go"),
+		"sampling reaches os by " + filepath.FromSlash("vec/vec.go"),
+		"train/kge imports node",
+		"node imports cmd/godwit",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
