@@ -1,0 +1,145 @@
+// Package mem is a transport within one process.
+//
+// A [Switch] is the network; addresses are the names under which listeners
+// were made. Frames are copied, as they would be by a socket, so that the two
+// sides share no memory.
+package mem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/transport"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// backlog bounds the dialers that wait for one listener to accept them; more
+// wait for a place.
+const backlog = 64
+
+// defaultPatience is how long Dial waits to be accepted.
+const defaultPatience = 10 * time.Second
+
+// A Switch is a network of names. The zero Switch is ready to use.
+type Switch struct {
+	patience time.Duration // 0: defaultPatience
+
+	mu        sync.Mutex
+	listeners map[string]*listener // those that are open
+}
+
+// Listen begins to take connections at addr, any name that is not empty and
+// not in use.
+func (s *Switch) Listen(addr string) (transport.Listener, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case addr == "":
+		return nil, errors.New("mem: listen: the address is empty, want a name")
+	case s.listeners[addr] != nil:
+		return nil, fmt.Errorf("mem: listen: the address %q is in use", addr)
+	case s.listeners == nil:
+		s.listeners = map[string]*listener{}
+	}
+	l := &listener{sw: s, addr: addr, calls: make(chan *call, backlog), done: make(chan struct{})}
+	s.listeners[addr] = l
+	return l, nil
+}
+
+// Dial connects to the listener of that name.
+func (s *Switch) Dial(ctx context.Context, addr string, hello wire.Hello) (transport.Conn, error) {
+	s.mu.Lock()
+	l := s.listeners[addr]
+	s.mu.Unlock()
+	if l == nil {
+		return nil, fmt.Errorf("mem: dial: nobody listens at %q", addr)
+	}
+	// A hello that would not go over a wire does not go here either.
+	if _, err := wire.AppendHello(nil, hello); err != nil {
+		return nil, fmt.Errorf("mem: dial %q: %w", addr, err)
+	}
+	patience := s.patience
+	if patience == 0 {
+		patience = defaultPatience
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not accepted within %v", patience))
+	defer cancel()
+	c := &call{hello: hello, answer: make(chan *conn, 1)}
+	select {
+	case l.calls <- c:
+	case <-l.done:
+		return nil, fmt.Errorf("mem: dial: the listener at %q was closed", addr)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("mem: dial %q: %w", addr, context.Cause(ctx))
+	}
+	var err error
+	select {
+	case conn := <-c.answer:
+		return conn, nil
+	case <-l.done:
+		err = fmt.Errorf("mem: dial: the listener at %q was closed", addr)
+	case <-ctx.Done():
+		err = fmt.Errorf("mem: dial %q: %w", addr, context.Cause(ctx))
+	}
+	if c.settled.CompareAndSwap(false, true) {
+		return nil, err
+	}
+	return <-c.answer, nil // accepted at the last moment
+}
+
+// A call is one Dial that waits for its Accept.
+type call struct {
+	hello   wire.Hello
+	settled atomic.Bool // set by the one of Dial and Accept that decides: given up, or accepted
+	answer  chan *conn  // the dialer's end
+}
+
+type listener struct {
+	sw    *Switch
+	addr  string
+	calls chan *call
+	done  chan struct{} // closed by Close, which the switch's lock makes happen once
+}
+
+func (l *listener) Addr() string { return l.addr }
+
+func (l *listener) Accept(ctx context.Context, self wire.Hello) (transport.Conn, error) {
+	if _, err := wire.AppendHello(nil, self); err != nil {
+		return nil, fmt.Errorf("mem: accept at %q: %w", l.addr, err)
+	}
+	for {
+		select { // a closed listener accepts nobody, whoever waits
+		case <-l.done:
+			return nil, fmt.Errorf("mem: accept at %q: %w", l.addr, godwit.ErrClosed)
+		default:
+		}
+		select {
+		case c := <-l.calls:
+			if !c.settled.CompareAndSwap(false, true) {
+				continue
+			}
+			self.To = c.hello.From
+			up, down := newQueue(), newQueue()
+			c.answer <- &conn{in: down, out: up, peer: self}
+			return &conn{in: up, out: down, peer: c.hello}, nil
+		case <-l.done:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("mem: accept at %q: %w", l.addr, context.Cause(ctx))
+		}
+	}
+}
+
+func (l *listener) Close() error {
+	l.sw.mu.Lock()
+	defer l.sw.mu.Unlock()
+	if l.sw.listeners[l.addr] == l {
+		delete(l.sw.listeners, l.addr)
+		close(l.done)
+	}
+	return nil
+}

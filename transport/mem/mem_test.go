@@ -1,0 +1,27 @@
+package mem
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/transport/transporttest"
+)
+
+func TestTransport(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T) transporttest.Setup {
+		var n atomic.Int32
+		return transporttest.Setup{
+			Network:  &Switch{patience: 200 * time.Millisecond},
+			Addr:     func() string { return fmt.Sprintf("node-%d", n.Add(1)) },
+			Patience: 200 * time.Millisecond,
+		}
+	})
+}
+
+func TestAnEmptyAddressIsRefused(t *testing.T) {
+	if _, err := new(Switch).Listen(""); err == nil {
+		t.Error("listened at no address")
+	}
+}

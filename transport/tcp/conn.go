@@ -1,0 +1,72 @@
+package tcp
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/transport"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// conn is a connection, plain or TLS. The reading goroutine owns r.
+type conn struct {
+	stream net.Conn
+	r      frameReader
+	peer   wire.Hello // set before the connection is handed out
+	closed atomic.Bool
+}
+
+var _ transport.Conn = (*conn)(nil)
+
+func newConn(stream net.Conn) *conn { return &conn{stream: stream, r: newFrameReader(stream)} }
+
+// readHello reads the first frame, which must be the peer's hello.
+func (c *conn) readHello() error {
+	frame, err := c.r.next(nil, wire.MaxHello)
+	if err != nil {
+		return err
+	}
+	c.peer, err = wire.ParseHello(frame)
+	return err
+}
+
+func (c *conn) WriteFrame(frame []byte) error {
+	if err := wire.CheckLen(frame); err != nil {
+		return err
+	}
+	if _, err := c.stream.Write(frame); err != nil {
+		return c.wrap("write to", err)
+	}
+	return nil
+}
+
+func (c *conn) ReadFrame(buf []byte) ([]byte, error) {
+	frame, err := c.r.next(buf, wire.MaxFrame)
+	if err != nil {
+		return nil, c.wrap("read from", err)
+	}
+	return frame, nil
+}
+
+// wrap says whose connection failed. The end of an orderly one stays io.EOF.
+func (c *conn) wrap(what string, err error) error {
+	switch {
+	case c.closed.Load():
+		err = godwit.ErrClosed
+	case err == io.EOF:
+		return err
+	}
+	return fmt.Errorf("tcp: %s node %d at %v: %w", what, c.peer.From, c.stream.RemoteAddr(), err)
+}
+
+func (c *conn) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	return c.stream.Close()
+}
+
+func (c *conn) Peer() wire.Hello { return c.peer }

@@ -1,0 +1,327 @@
+package tcp
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/transport"
+	"github.com/godwit-ps/godwit/transport/transporttest"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+const testPatience = 800 * time.Millisecond
+
+func anyAddr() string { return "127.0.0.1:0" }
+
+func TestTransport(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T) transporttest.Setup {
+		return transporttest.Setup{
+			Network:  Network{patience: testPatience},
+			Addr:     anyAddr,
+			Patience: 2 * testPatience,
+			Raw:      func(addr string) (io.ReadWriteCloser, error) { return net.Dial("tcp", addr) },
+		}
+	})
+}
+
+func TestTransportWithTLS(t *testing.T) {
+	cfg := newAuthority(t).node(t, "127.0.0.1")
+	transporttest.Run(t, func(t *testing.T) transporttest.Setup {
+		return transporttest.Setup{
+			Network:  Network{TLS: cfg, patience: testPatience},
+			Addr:     anyAddr,
+			Patience: 2 * testPatience,
+			Raw: func(addr string) (io.ReadWriteCloser, error) {
+				c := cfg.Clone()
+				c.ServerName = "127.0.0.1"
+				return tls.Dial("tcp", addr, c)
+			},
+		}
+	})
+}
+
+// An authority signs certificates of nodes.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	file string
+}
+
+func writePEM(t *testing.T, name, kind string, der []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// issue makes a certificate, signed by parent or, where that is nil, by itself.
+func issue(t *testing.T, c *x509.Certificate, parent *authority) ([]byte, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SerialNumber = big.NewInt(time.Now().UnixNano())
+	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	signer, by := c, key
+	if parent != nil {
+		signer, by = parent.cert, parent.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, signer, &key.PublicKey, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der, key
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	der, key := issue(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "test authority"},
+		IsCA:    true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}, nil)
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{cert: cert, key: key, file: writePEM(t, "ca.pem", "CERTIFICATE", der)}
+}
+
+// node makes the certificate of a node with the given IP address or name, and
+// loads it.
+func (a *authority) node(t *testing.T, name string) *tls.Config {
+	t.Helper()
+	c := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "node"},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		c.IPAddresses = []net.IP{ip}
+	} else {
+		c.DNSNames = []string{name}
+	}
+	der, key := issue(t, c, a)
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := LoadTLS(writePEM(t, "cert.pem", "CERTIFICATE", der), writePEM(t, "key.pem", "PRIVATE KEY", keyDER), a.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// connect dials with one configuration a listener with the other, and returns
+// the error of Dial and why the listener dropped the dialer, where either did.
+func connect(t *testing.T, client, server *tls.Config) (dial, dropped error) {
+	t.Helper()
+	drops := make(chan error, 1)
+	l, err := Network{TLS: server, patience: testPatience, Dropped: func(_ string, err error) { drops <- err }}.Listen(anyAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		if c, err := l.Accept(ctx, wire.Hello{}); err == nil {
+			c.Close()
+		}
+	}()
+	c, dial := Network{TLS: client, patience: testPatience}.Dial(ctx, l.Addr(), wire.Hello{From: 1})
+	if dial == nil {
+		c.Close()
+	} else {
+		select {
+		case dropped = <-drops:
+		case <-ctx.Done():
+			t.Error("the listener did not drop who could not connect")
+		}
+	}
+	cancel()
+	<-accepted
+	return dial, dropped
+}
+
+func TestOnlyHoldersOfACertificateOfTheClusterConnect(t *testing.T) {
+	ours, theirs := newAuthority(t), newAuthority(t)
+	good := ours.node(t, "127.0.0.1")
+	bare := good.Clone()
+	bare.Certificates = nil
+	foreign := good.Clone()
+	foreign.Certificates = theirs.node(t, "127.0.0.1").Certificates
+	old := good.Clone()
+	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	named := ours.node(t, "godwit")
+	expecting := named.Clone()
+	expecting.ServerName = "godwit"
+	for _, c := range []struct {
+		name           string
+		client, server *tls.Config
+		want           string // the dialer's error; "" connects
+		passing        bool   // the error may pass
+	}{
+		{"both of the cluster", good, good, "", false},
+		{"a client without a certificate", bare, good, "certificate required", false},
+		{"a client of another authority", foreign, good, "remote error", false},
+		{"a server of another authority", good, foreign, "unknown authority", false},
+		{"a certificate for another host", good, named, "doesn't contain any IP SANs", false},
+		{"one name for the whole cluster", expecting, named, "", false},
+		{"TLS 1.2", old, good, "protocol version", false},
+		{"a client without TLS", nil, good, "", true},
+		{"a server without TLS", good, nil, "EOF", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dial, dropped := connect(t, c.client, c.server)
+			if c.want == "" && !c.passing {
+				if dial != nil {
+					t.Fatalf("Dial: %v (dropped: %v)", dial, dropped)
+				}
+				return
+			}
+			if dial == nil || !strings.Contains(dial.Error(), c.want) {
+				t.Fatalf("Dial: error %v, want … %s … (dropped: %v)", dial, c.want, dropped)
+			}
+			if dropped == nil {
+				t.Error("the listener does not know why")
+			}
+			var m *transport.Mismatch
+			if !c.passing && !errors.As(dial, &m) {
+				t.Errorf("Dial: error %v is no Mismatch, so it will be tried again", dial)
+			}
+		})
+	}
+}
+
+func TestLoadTLSNamesTheFileAtFault(t *testing.T) {
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty.pem")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	der, key := issue(t, &x509.Certificate{}, nil)
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, keyFile := writePEM(t, "cert.pem", "CERTIFICATE", der), writePEM(t, "key.pem", "PRIVATE KEY", keyDER)
+	for _, c := range []struct{ cert, key, ca, want string }{
+		{filepath.Join(dir, "none"), keyFile, cert, filepath.Join(dir, "none")},
+		{cert, empty, cert, empty},
+		{cert, keyFile, filepath.Join(dir, "gone"), filepath.Join(dir, "gone")},
+		{cert, keyFile, empty, empty},
+	} {
+		if _, err := LoadTLS(c.cert, c.key, c.ca); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v does not name %s", err, c.want)
+		}
+	}
+	if l, err := (Network{TLS: &tls.Config{}}).Listen(anyAddr()); err == nil {
+		l.Close()
+		t.Error("listens with TLS and no certificate")
+	}
+}
+
+// answering is a server that answers everybody with the same bytes.
+func answering(t *testing.T, b []byte) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", anyAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			c.Read(make([]byte, 1000))
+			c.Write(b)
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { ln.Close(); <-done })
+	return ln.Addr().String()
+}
+
+func TestWhoAnswersWithAnythingElseIsAMismatch(t *testing.T) {
+	other, err := wire.AppendHello(nil, wire.Hello{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other[5] = wire.Version + 1
+	var e wire.Encoder
+	e.Reset(nil, 0)
+	for _, c := range []struct {
+		name, answer string
+		want         string
+	}{
+		{"another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n", "claims a length"},
+		{"another version", string(other), "protocol version 2, this program speaks version 1"},
+		{"another frame", string(e.Frame()), "frame type 1, want 2"},
+	} {
+		_, err := Network{patience: testPatience}.Dial(t.Context(), answering(t, []byte(c.answer)), wire.Hello{})
+		var m *transport.Mismatch
+		if !errors.As(err, &m) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want a Mismatch with … %s …", c.name, err, c.want)
+		}
+	}
+	// Who hangs up may be about to start, so that is worth another attempt.
+	_, err = Network{patience: testPatience}.Dial(t.Context(), answering(t, nil), wire.Hello{})
+	var m *transport.Mismatch
+	if err == nil || errors.As(err, &m) {
+		t.Errorf("nothing: error %v, want one that may pass", err)
+	}
+}
+
+func TestAPeerOfAnotherVersionIsToldOurs(t *testing.T) {
+	drops := make(chan error, 1)
+	l, err := Network{patience: testPatience, Dropped: func(_ string, err error) { drops <- err }}.Listen(anyAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b, err := wire.AppendHello(nil, wire.Hello{From: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[5] = wire.Version + 1
+	if _, err := c.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil || len(answer) < wire.HeaderLen || answer[5] != wire.Version {
+		t.Errorf("answer % x, %v; want a frame of version %d", answer, err, wire.Version)
+	}
+	var v *wire.VersionError
+	if err := <-drops; !errors.As(err, &v) {
+		t.Errorf("dropped for %v, want a version", err)
+	}
+}

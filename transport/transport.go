@@ -1,0 +1,100 @@
+// Package transport carries opaque frames between the nodes of a run.
+//
+// A [Conn] is a two-way stream of frames to one peer: whole, in order, each
+// once, or not at all and then none after it. A [Network] makes connections;
+// there is one over sockets (package tcp, with TLS where asked for) and one
+// within a process (package mem), and both pass package transporttest. [Mesh]
+// connects a node to all others.
+//
+// Of a frame a transport knows the length, which stands in its first 4 bytes
+// (wire.FrameLen), and nothing else.
+//
+// # How a connection begins
+//
+// The dialing side says its wire.Hello, the accepting side answers with its
+// own. A listener hears out several dialers at a time, so that one who says
+// nothing delays nobody; who says nothing, or no hello, is dropped within
+// seconds. A network passes on every hello that is well formed. Whether it is
+// the right one is judged by [Verify], which Mesh calls.
+//
+// # How one ends
+//
+// Close ends both directions at once. The peer reads what was written before
+// and then io.EOF, unless the closing side had frames left to read: then the
+// network may throw away what was on its way. Who wants to be sure that
+// everything arrived says so in a frame and waits for the answer.
+package transport
+
+import (
+	"context"
+	"unsafe"
+
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// A Conn is a connection to one peer. One goroutine may write, another one
+// read, and any close it, all at the same time.
+type Conn interface {
+	// WriteFrame sends one frame. It returns when the network has taken it,
+	// not when it has arrived; while the network is full it waits. The frame
+	// may be reused afterwards. It refuses, before sending anything, a frame
+	// that is not as long as it says. After any other error the connection is
+	// of no more use.
+	WriteFrame(frame []byte) error
+
+	// ReadFrame waits for the next frame and returns it, in the memory of buf
+	// if it fits there and begins at a multiple of 8, else in new memory.
+	// The result begins at a multiple of 8. The memory that it takes on
+	// the way is in proportion to what has arrived, whatever length the frame
+	// claims. The error is io.EOF when the peer has closed the connection
+	// between two frames.
+	ReadFrame(buf []byte) ([]byte, error)
+
+	// Close ends the connection. A ReadFrame or WriteFrame that waits, and
+	// every later one, returns an error that wraps godwit.ErrClosed. Closing
+	// twice is harmless.
+	Close() error
+
+	// Peer returns what the other side said of itself.
+	Peer() wire.Hello
+}
+
+// A Network makes connections. Any number of goroutines may use it.
+type Network interface {
+	// Listen begins to take connections at addr.
+	Listen(addr string) (Listener, error)
+
+	// Dial connects to the listener at addr and exchanges hellos. It returns
+	// within seconds, or earlier when ctx ends. An error is a [Mismatch] if
+	// somebody is there but can never be a peer; other errors may pass.
+	Dial(ctx context.Context, addr string, hello wire.Hello) (Conn, error)
+}
+
+// A Listener takes connections. Any number of goroutines may use it.
+type Listener interface {
+	// Addr returns the address at which it can be dialed.
+	Addr() string
+
+	// Accept waits for the next peer that has said its hello, answers with
+	// self (To becomes whoever dialed) and returns the connection. It fails
+	// only when ctx ends or the listener is closed (godwit.ErrClosed).
+	Accept(ctx context.Context, self wire.Hello) (Conn, error)
+
+	// Close drops everybody who was not accepted yet and returns when nothing
+	// of the listener is left running. Accepted connections live on.
+	Close() error
+}
+
+// align is what a frame's address is a multiple of, so that numbers of up to 8
+// bytes can be read where they lie.
+const align = 8
+
+// Room returns a slice of length n that begins at a multiple of 8, in the
+// memory of buf where that will do and else in new one. The content is
+// undefined. Implementations of ReadFrame use it.
+func Room(buf []byte, n int) []byte {
+	if cap(buf) >= n && uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%align == 0 {
+		return buf[:n]
+	}
+	return make([]byte, n, max(n, 2*align)) // very small allocations may lie anywhere
+}

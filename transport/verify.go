@@ -1,0 +1,37 @@
+package transport
+
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// A Mismatch says that the other side of a connection is not the peer that was
+// meant, and why; to try again would not help. Its text continues "the node at
+// this address …".
+type Mismatch struct {
+	Err error
+}
+
+func (m *Mismatch) Error() string { return m.Err.Error() }
+func (m *Mismatch) Unwrap() error { return m.Err }
+
+func mismatch(format string, args ...any) error { return &Mismatch{fmt.Errorf(format, args...)} }
+
+// Verify returns a *Mismatch unless peer is what node self should be connected
+// to: of the same run and model, knowing whom it talks to, and node self.To,
+// where that is not godwit.NoNode.
+func Verify(self, peer wire.Hello) error {
+	switch {
+	case peer.Run != self.Run:
+		return mismatch("belongs to run %q, not to %q", peer.Run, self.Run)
+	case self.To != godwit.NoNode && peer.From != self.To:
+		return mismatch("is node %d, not node %d", peer.From, self.To)
+	case peer.To != self.From:
+		return mismatch("takes node %d for node %d", self.From, peer.To)
+	case peer.Fingerprint != self.Fingerprint:
+		return mismatch("runs a different model (fingerprint %s, here %s)", peer.Fingerprint, self.Fingerprint)
+	}
+	return nil
+}
