@@ -20,9 +20,9 @@ const (
 
 // work is what one product needs besides its matrices.
 type work struct {
-	a [blockM * blockK]float32    // panels of A, where A lies by columns
+	a [blockM * blockK]float32    // panels of A, where they are copied
 	b [blockN * blockK]float32    // strips of B; the last one filled up with zeros
-	c [blockM * stripCols]float32 // results of a strip that is wider than C
+	c [blockM * stripCols]float32 // the product with the last strip, if it is wider than C
 }
 
 var works = sync.Pool{New: func() any { return new(work) }}
@@ -47,7 +47,9 @@ func gemm(c []float32, a, b operand, m, n, k int, add bool) {
 			nb := min(blockN, n-j)
 			w.packB(b, p, j, kb, nb)
 			for i := 0; i < m; i += blockM {
-				w.block(c[i*n+j:], n, w.packA(a, i, p, min(blockM, m-i), kb), min(blockM, m-i), nb, kb, add || p > 0)
+				mb := min(blockM, m-i)
+				rows := w.packA(a, i, p, mb, kb, (nb+stripCols-1)/stripCols)
+				w.block(c[i*n+j:], n, rows, mb, nb, kb, add || p > 0)
 			}
 		}
 	}
@@ -101,24 +103,25 @@ type panels struct {
 	row, col, step int
 }
 
-// packA gives the rows of A from row i and column p on. Where A lies by rows it
-// is used as it is; where it lies by columns, the few floats that a panel needs
-// of each column are far apart, so they are copied together.
-func (w *work) packA(a operand, i, p, mb, kb int) panels {
+// packA gives the rows of A from row i and column p on, to go past strips
+// strips. They are used as they lie, but for one case: where A lies by columns,
+// the few floats that a panel needs of each column are far apart, in lines that
+// crowd each other out of the first cache. Then they are copied together if
+// they are read often enough for that to pay.
+func (w *work) packA(a operand, i, p, mb, kb, strips int) panels {
 	src := a.x[i*a.row+p*a.col:]
-	if a.row != 1 {
+	if a.row != 1 || strips <= 8 {
 		return panels{src, a.row, a.col, panelRows * a.row}
 	}
-	dst := w.a[:]
-	r := 0
-	for ; r+panelRows <= mb; r += panelRows {
-		for q := range kb {
-			*(*[panelRows]float32)(dst) = *(*[panelRows]float32)(src[r+q*a.col:])
-			dst = dst[panelRows:]
-		}
-	}
 	for q := range kb {
-		copy(dst[q*panelRows:], src[r+q*a.col:][:mb-r])
+		column := src[q*a.col:][:mb]
+		dst := w.a[q*panelRows:]
+		for len(column) >= panelRows {
+			*(*[panelRows]float32)(dst) = *(*[panelRows]float32)(column)
+			column = column[panelRows:]
+			dst = dst[min(panelRows*kb, len(dst)):]
+		}
+		copy(dst, column)
 	}
 	return panels{w.a[:], 1, panelRows, panelRows * kb}
 }
