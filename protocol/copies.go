@@ -1,0 +1,384 @@
+package protocol
+
+import (
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/store"
+	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// Want notes that an intent of a worker of this node for the key became due.
+// Every Want is followed by one Unwant.
+func (s *Shard) Want(out Out, k godwit.Key) {
+	if a := s.cfg.Policy.OnIntent(s.cfg.hot(k)); a != placement.Nothing {
+		s.want(out, k, a)
+	}
+}
+
+// Hold asks for a replica that stays for the rest of the run.
+func (s *Shard) Hold(out Out, k godwit.Key) { s.want(out, k, placement.Copy) }
+
+func (s *Shard) want(out Out, k godwit.Key, a placement.Ask) {
+	r, ok := s.find(k)
+	if !ok {
+		h := s.expect(k, a, out.Now())
+		s.side(h).want++
+		s.askOwner(out, h, a)
+		return
+	}
+	h := s.st.Header(r)
+	d := s.sideOf(h)
+	d.want++
+	if stateOf(h) == frozen {
+		d.asked = a // once it is gone: see again
+	}
+}
+
+// expect makes the placeholder of a key that is about to be asked for.
+func (s *Shard) expect(k godwit.Key, a placement.Ask, now int64) *store.Header {
+	r := s.st.Insert(k, s.class(k))
+	h := s.st.Header(r)
+	setState(h, placeholder)
+	d := s.sideOf(h)
+	d.asked, d.askedAt = a, now
+	return h
+}
+
+func (s *Shard) askOwner(out Out, h *store.Header, a placement.Ask) {
+	k := h.Key
+	if a == placement.Copy {
+		s.seq++
+		s.side(h).first = s.seq
+		s.send(out, s.next(k, 0), wire.Record{Kind: wire.Interest, Key: k, Origin: s.cfg.Self, Seq: s.seq, Hops: 1})
+		return
+	}
+	s.send(out, s.next(k, 0), wire.Record{Kind: wire.Localize, Key: k, Origin: s.cfg.Self, Hops: 1})
+}
+
+// Unwant notes that an intent of a worker of this node ended.
+func (s *Shard) Unwant(out Out, k godwit.Key) {
+	r, ok := s.st.Find(k)
+	if !ok || s.cfg.Policy.OnIntent(s.cfg.hot(k)) == placement.Nothing {
+		return // moved away meanwhile, or never asked for
+	}
+	h := s.st.Header(r)
+	if h.Meta>>stateBits == 0 {
+		return
+	}
+	d := s.side(h)
+	if d.want == 0 {
+		return
+	}
+	if d.want--; d.want > 0 {
+		return
+	}
+	switch stateOf(h) {
+	case replica:
+		s.drain(out, h, r)
+	case owner:
+		s.decide(out, h, r)
+	}
+}
+
+// arrived ends the wait for a key: it takes the lead time.
+func (s *Shard) arrived(out Out, d *side) {
+	if d.askedAt != 0 {
+		n := uint64(max(0, out.Now()-d.askedAt))
+		s.Stats.LeadNanos += n
+		s.Stats.LeadActions++
+		s.Stats.MaxLeadNanos = max(s.Stats.MaxLeadNanos, n)
+		d.askedAt = 0
+	}
+}
+
+// --- at the owner ---
+
+func holds(hs []holder, n godwit.NodeID) int {
+	for i := range hs {
+		if hs[i].Node == n {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *Shard) situation(h *store.Header, asked placement.Ask, asker godwit.NodeID) placement.Situation {
+	d := s.sideOf(h)
+	sit := placement.Situation{
+		Self: s.cfg.Self, SelfWants: d.want > 0, Hot: s.cfg.hot(h.Key), Asked: asked, Asker: asker,
+	}
+	for i := range d.holders {
+		sit.Others = append(sit.Others, d.holders[i].Node)
+	}
+	return sit
+}
+
+// interest registers a node that wants a copy.
+func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
+	d := s.sideOf(h)
+	i := holds(d.holders, r.Origin)
+	if i < 0 {
+		i = len(d.holders)
+		d.holders = append(d.holders, holder{})
+	}
+	d.holders[i] = holder{Holder: wire.Holder{Node: r.Origin, Seq: r.Seq}}
+	switch a := s.cfg.Policy.Decide(s.situation(h, placement.Copy, r.Origin)); a.Verb {
+	case placement.Relocate:
+		s.move(out, h, ref, a.To)
+	case placement.Replicate:
+		s.freshen(out, h, ref, &d.holders[i])
+	default:
+		d.holders = append(d.holders[:i], d.holders[i+1:]...)
+		s.tidy(h)
+		s.send(out, r.Origin, wire.Record{Kind: wire.Refuse, Key: r.Key})
+	}
+}
+
+// delta takes a replica's updates into the main copy, once.
+func (s *Shard) delta(h *store.Header, ref store.Ref, r *wire.Record) {
+	d := s.sideOf(h)
+	i := holds(d.holders, r.Origin)
+	if i < 0 {
+		s.Stats.Stale++ // of a node that ended its interest since: it ends only when everything it sent was taken
+		s.tidy(h)
+		return
+	}
+	s.take(h, ref, &d.holders[i], r)
+	d.holders[i].ack = true
+	s.markChanged(h, d)
+}
+
+func (s *Shard) take(h *store.Header, ref store.Ref, by *holder, r *wire.Record) {
+	if r.Seq <= by.Seq && !s.cfg.Broken.TakeTwice {
+		s.Stats.Stale++
+		return
+	}
+	by.Seq = r.Seq
+	if len(r.Vals) == 0 {
+		return
+	}
+	vec.Add(s.st.Floats(ref), r.Vals)
+	current := by.Version == h.Version && by.Version != 0
+	s.touch(h)
+	if current {
+		by.Version = h.Version // the holder has this update already: nothing to send back
+	}
+}
+
+// end takes a node's last updates and forgets the node.
+func (s *Shard) end(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
+	d := s.sideOf(h)
+	if i := holds(d.holders, r.Origin); i >= 0 {
+		s.take(h, ref, &d.holders[i], r)
+		d.holders = append(d.holders[:i], d.holders[i+1:]...)
+	} else {
+		s.Stats.Stale++
+	}
+	s.send(out, r.Origin, wire.Record{Kind: wire.Dropped, Key: r.Key, Seq: r.Seq})
+	s.decide(out, h, ref)
+}
+
+// decide asks the policy again after an interest ended.
+func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
+	if stateOf(h) != owner {
+		return
+	}
+	if len(s.sideOf(h).holders) > 0 {
+		a := s.cfg.Policy.Decide(s.situation(h, placement.Nothing, godwit.NoNode))
+		if a.Verb == placement.Relocate && a.To != s.cfg.Self {
+			s.move(out, h, ref, a.To)
+			return
+		}
+	}
+	s.tidy(h)
+}
+
+// freshen sends a holder the row, if its copy is not equal to it, and the
+// acknowledgement that is due to it.
+func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
+	switch {
+	case to.Version != h.Version || to.Version == 0:
+		if h.Version == 0 {
+			h.Version = 1 // version 0 is "never had a copy"
+		}
+		s.Stats.Refreshes++
+		to.Version = h.Version
+		s.send(out, to.Node, wire.Record{Kind: wire.Refresh, Key: h.Key, Epoch: h.Epoch, Version: h.Version, Seq: to.Seq, Vals: s.st.Floats(ref)})
+	case to.ack:
+		s.Stats.Acks++
+		s.send(out, to.Node, wire.Record{Kind: wire.Ack, Key: h.Key, Version: h.Version, Seq: to.Seq})
+	}
+	to.ack = false
+}
+
+// --- at the node that holds or wants the copy ---
+
+// refresh takes the owner's row.
+func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.NodeID, r *wire.Record) {
+	d := s.side(h)
+	if r.Seq < d.first || d.first == 0 {
+		s.Stats.Stale++ // meant for a former replica of this node
+		return
+	}
+	s.dir.SetHint(h.Key, from)
+	row := s.st.Floats(ref)
+	switch stateOf(h) {
+	case placeholder:
+		copy(row, r.Vals)
+		class := store.ClassOf(ref)
+		sub := s.st.Spare(class)
+		copy(s.st.Floats(sub), r.Vals)
+		d.sub = sub
+		h.Epoch, h.Version = r.Epoch, r.Version
+		setState(h, replica)
+		s.Stats.Copies++
+		s.arrived(out, d)
+		s.serveQueue(out, h.Key, false)
+		if d := s.side(h); d.want == 0 && stateOf(h) == replica {
+			s.drain(out, h, ref)
+		}
+	case replica:
+		if r.Version < h.Version {
+			s.Stats.Stale++
+			return
+		}
+		sub := s.st.Floats(d.sub)
+		vec.Refresh(row, sub, r.Vals)
+		if d.sent > r.Seq && d.flight != nil && !s.cfg.Broken.ForgetFlight {
+			// The owner had not taken the update in flight: it stays on top.
+			vec.Add(row, d.flight)
+			vec.Add(sub, d.flight)
+		}
+		h.Epoch, h.Version = r.Epoch, r.Version
+		s.acked(out, h, ref, r.Seq)
+	}
+}
+
+// ack takes the owner's word that the copy is equal to the row.
+func (s *Shard) ack(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
+	if stateOf(h) != replica || r.Seq < s.side(h).first {
+		s.Stats.Stale++
+		return
+	}
+	h.Version = max(h.Version, r.Version)
+	s.acked(out, h, ref, r.Seq)
+}
+
+// acked ends the flight of the updates up to seq.
+func (s *Shard) acked(out Out, h *store.Header, ref store.Ref, seq uint64) {
+	d := s.side(h)
+	d.acked = max(d.acked, seq)
+	if d.sent == 0 || d.sent > seq || d.draining {
+		return // a draining replica waits for Dropped
+	}
+	s.putBuf(d.flight)
+	d.sent, d.flight = 0, nil
+	switch {
+	case d.ending && d.want == 0:
+		s.drain(out, h, ref)
+	case d.dirty:
+		s.dirty = append(s.dirty, h.Key)
+	}
+	d.ending = false
+}
+
+// drain begins to give a replica up: its last updates go to the owner, and it
+// stays readable until the owner has them. So a worker that wrote here and
+// reads again finds its own write, here or at the owner.
+func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
+	d := s.side(h)
+	if d.draining {
+		return
+	}
+	if d.sent != 0 {
+		d.ending = true
+		return
+	}
+	d.draining = true
+	s.extract(h, ref, d)
+	s.seq++
+	d.sent = s.seq
+	s.send(out, s.next(h.Key, 0), wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: d.flight})
+	if s.cfg.Broken.DropEarly {
+		s.gone(out, h)
+	}
+}
+
+// extract takes the updates of a replica that were not sent yet into flight.
+func (s *Shard) extract(h *store.Header, ref store.Ref, d *side) {
+	d.dirty = false
+	row := s.st.Floats(ref)
+	b := s.buf(len(row))
+	if vec.Delta(b, row, s.st.Floats(d.sub)) {
+		d.flight = b
+	} else {
+		s.putBuf(b)
+	}
+}
+
+// dropped ends a drained replica.
+func (s *Shard) dropped(out Out, h *store.Header, from godwit.NodeID, r *wire.Record) {
+	if d := s.side(h); stateOf(h) != replica || !d.draining || d.sent != r.Seq {
+		s.Stats.Stale++
+		return
+	}
+	s.dir.SetHint(h.Key, from)
+	s.gone(out, h)
+}
+
+// gone removes a replica and asks again if the node wants it again meanwhile.
+func (s *Shard) gone(out Out, h *store.Header) {
+	s.Stats.Drops++
+	if s.side(h).want > 0 {
+		s.side(h).asked = placement.Copy
+	}
+	s.again(out, h)
+}
+
+// again removes the row of a key that has left and goes on with what remains:
+// a key that is wanted is asked for anew and requests that waited here wait on
+// for it, else they follow it.
+func (s *Shard) again(out Out, h *store.Header) {
+	k, d := h.Key, s.side(h)
+	want, asked, queue := d.want, d.asked, d.queue
+	d.queue = nil
+	s.remove(h)
+	if want > 0 && asked != placement.Nothing {
+		h := s.expect(k, asked, out.Now())
+		d := s.side(h)
+		d.want, d.queue = want, queue
+		s.askOwner(out, h, asked)
+		return
+	}
+	for i := range queue {
+		s.request(out, &queue[i])
+	}
+}
+
+// refused takes the owner's word that it neither moves the key nor gives a
+// copy.
+func (s *Shard) refused(out Out, h *store.Header, from godwit.NodeID) {
+	if stateOf(h) != placeholder {
+		s.Stats.Stale++
+		return
+	}
+	s.Stats.Refused++
+	s.dir.SetHint(h.Key, from)
+	d := s.side(h)
+	rest := d.queue[:0]
+	for _, r := range d.queue {
+		if r.Kind == wire.Localize && r.Origin == s.cfg.Self {
+			s.reply(out, &r, wire.Done, nil)
+		} else {
+			rest = append(rest, r)
+		}
+	}
+	d.queue = rest
+	if a := s.cfg.Policy.OnIntent(s.cfg.hot(h.Key)); d.asked == placement.Move && a == placement.Copy {
+		d.asked = a // the key does not move, but a copy can still be had
+	} else {
+		d.asked = placement.Nothing
+	}
+	s.again(out, h)
+}

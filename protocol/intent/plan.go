@@ -1,0 +1,105 @@
+// Package intent keeps what workers announced and says when to act on it.
+//
+// A [Plan] holds one worker's intents: first those to come, ordered by start,
+// then those being acted on, ordered by end. A [Timer] says how far ahead of a
+// worker's clock its intents are acted on (the window).
+package intent
+
+import (
+	"container/heap"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// span is one announced intent.
+type span struct {
+	keys       []godwit.Key
+	start, end godwit.Clock
+}
+
+// A Plan is one worker's intents. It has no lock: one goroutine uses it at a
+// time.
+type Plan struct {
+	coming spans // by start
+	active spans // by end
+	keys   int
+}
+
+// Add takes an intent; the plan owns keys from now on. An intent that ends
+// before it starts, or that holds no key, is nothing.
+func (p *Plan) Add(keys []godwit.Key, start, end godwit.Clock) {
+	if end <= start || len(keys) == 0 {
+		return
+	}
+	p.keys += len(keys)
+	p.coming.less = byStart
+	heap.Push(&p.coming, span{keys, start, end})
+}
+
+// Keys returns how many keys the plan holds, counted once an intent.
+func (p *Plan) Keys() int { return p.keys }
+
+// Due begins every intent that starts at or before clock+window: it calls
+// begin with the keys. An intent that ended before it began is dropped. The
+// keys stay the plan's until Expire passes them to end.
+func (p *Plan) Due(clock, window godwit.Clock, begin func([]godwit.Key)) {
+	horizon := clock + window
+	if horizon < clock {
+		horizon = godwit.Forever
+	}
+	for len(p.coming.s) > 0 && p.coming.s[0].start <= horizon {
+		s := heap.Pop(&p.coming).(span)
+		if s.end <= clock {
+			p.keys -= len(s.keys)
+			continue
+		}
+		begin(s.keys)
+		p.active.less = byEnd
+		heap.Push(&p.active, s)
+	}
+}
+
+// Expire ends every active intent whose end the clock has reached: it calls
+// end with the keys, which are the caller's afterwards.
+func (p *Plan) Expire(clock godwit.Clock, end func([]godwit.Key)) {
+	for len(p.active.s) > 0 && p.active.s[0].end <= clock {
+		s := heap.Pop(&p.active).(span)
+		p.keys -= len(s.keys)
+		end(s.keys)
+	}
+}
+
+// Next returns the clock at which there is something to do again: the first
+// end of an active intent or the first start of a coming one less the window.
+// It is godwit.Forever if there is nothing.
+func (p *Plan) Next(window godwit.Clock) godwit.Clock {
+	next := godwit.Forever
+	if len(p.active.s) > 0 {
+		next = p.active.s[0].end
+	}
+	if len(p.coming.s) > 0 {
+		next = min(next, p.coming.s[0].start-window)
+	}
+	return next
+}
+
+// spans is a heap of intents.
+type spans struct {
+	s    []span
+	less func(a, b *span) bool
+}
+
+func byStart(a, b *span) bool { return a.start < b.start }
+func byEnd(a, b *span) bool   { return a.end < b.end }
+
+func (h *spans) Len() int           { return len(h.s) }
+func (h *spans) Less(i, j int) bool { return h.less(&h.s[i], &h.s[j]) }
+func (h *spans) Swap(i, j int)      { h.s[i], h.s[j] = h.s[j], h.s[i] }
+func (h *spans) Push(x any)         { h.s = append(h.s, x.(span)) }
+
+func (h *spans) Pop() any {
+	last := h.s[len(h.s)-1]
+	h.s[len(h.s)-1] = span{}
+	h.s = h.s[:len(h.s)-1]
+	return last
+}

@@ -1,0 +1,97 @@
+package intent
+
+import (
+	"math"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A Timer learns how far ahead of one worker's clock intents must be acted on.
+//
+// An intent must be acted on early enough that the key is here when the worker
+// arrives: not later than the lead time (from acting to usable) before. Acting
+// much earlier keeps a replica in sync longer than needed. AdaPM (Renz-Wieland
+// et al., CIKM 2023, section 4.3) estimates clock ticks per synchronisation
+// round by exponential smoothing and takes the 0.9999 quantile of a Poisson
+// distribution over two rounds. The Timer keeps that idea with two changes:
+//
+//   - it estimates ticks per unit of time and measures the lead time itself,
+//     which includes what the network and the owner really take;
+//   - it learns from its mistakes: accesses that found their key still on its
+//     way widen the window, and a long time without any narrows it again.
+//
+// Times are in nanoseconds of whatever clock the caller has.
+type Timer struct {
+	rate   float64 // clock ticks per second, smoothed
+	lead   float64 // seconds from acting to usable, a high estimate
+	widen  float64 // feedback factor, at least 1
+	clock  godwit.Clock
+	at     int64
+	begun  bool
+	window godwit.Clock
+}
+
+const (
+	smoothing   = 0.1  // AdaPM's weight of the newest observation
+	firstWindow = 39   // AdaPM's window for its first estimate of 10 ticks a round: Poisson(2·10) at 0.9999
+	firstLead   = 2e-3 // seconds; replaced by the first measurements
+	z           = 3.72 // standard normal quantile of 0.9999
+	maxWiden    = 64
+)
+
+// Observe tells the timer the worker's clock at a time and returns the new
+// window. late says whether, since the last call, an access that had been
+// announced found its key still on its way.
+func (t *Timer) Observe(now int64, clock godwit.Clock, late bool) godwit.Clock {
+	if !t.begun {
+		*t = Timer{begun: true, clock: clock, at: now, widen: 1, lead: firstLead, window: firstWindow}
+		return t.window
+	}
+	if late {
+		t.widen = min(2*t.widen, maxWiden)
+	} else {
+		t.widen = max(1, t.widen*0.999)
+	}
+	dt := float64(now-t.at) / 1e9
+	d := float64(clock - t.clock)
+	if d <= 0 || dt <= 0 {
+		return t.window // a worker that did not tick says nothing about its speed
+	}
+	t.clock, t.at = clock, now
+	if r := d / dt; t.rate == 0 {
+		t.rate = r
+	} else {
+		t.rate += smoothing * (r - t.rate)
+	}
+	// Two lead times: an intent not acted on now waits for the next look, and
+	// must be usable when that look's work is done.
+	mean := 2 * t.rate * t.lead * t.widen
+	t.window = poisson(max(mean, 1))
+	return t.window
+}
+
+// Lead tells the timer how long one action took from acting to usable.
+func (t *Timer) Lead(seconds float64) {
+	if seconds > t.lead {
+		t.lead += 0.5 * (seconds - t.lead) // fast up,
+	} else {
+		t.lead += 0.01 * (seconds - t.lead) // slow down: a high quantile
+	}
+}
+
+// Window returns the current window.
+func (t *Timer) Window() godwit.Clock {
+	if !t.begun {
+		return firstWindow
+	}
+	return t.window
+}
+
+// poisson returns about the 0.9999 quantile of a Poisson distribution: the
+// Cornish-Fisher expansion to second order, which is within one of the exact
+// quantile for means from 1.
+func poisson(mean float64) godwit.Clock {
+	s := math.Sqrt(mean)
+	q := mean + z*s + (z*z-1)/6
+	return godwit.Clock(math.Ceil(min(q, 1<<40)))
+}

@@ -1,0 +1,215 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/directory"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/store"
+	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// localize serves a request to move the key to its origin.
+func (s *Shard) localize(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
+	if r.Origin == s.cfg.Self {
+		s.reply(out, r, wire.Done, nil)
+		return
+	}
+	a := s.cfg.Policy.Decide(s.situation(h, placement.Move, r.Origin))
+	if a.Verb == placement.Relocate && a.To == r.Origin {
+		s.move(out, h, ref, a.To)
+		return
+	}
+	s.tidy(h)
+	s.send(out, r.Origin, wire.Record{Kind: wire.Refuse, Key: r.Key})
+}
+
+// move hands the key to another node. The row is frozen: it stays here until
+// the new owner is confirmed, and requests that still come are passed on
+// behind it.
+func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) {
+	d := s.sideOf(h)
+	hs := make([]wire.Holder, 0, len(d.holders))
+	for i := range d.holders {
+		if d.holders[i].Node != to {
+			s.freshen(out, h, ref, &d.holders[i]) // so that no holder depends on two owners' answers
+		}
+		hs = append(hs, d.holders[i].Holder)
+	}
+	s.Stats.MovesOut++
+	s.send(out, to, wire.Record{Kind: wire.Transfer, Key: h.Key, Epoch: h.Epoch + 1, Version: h.Version, Vals: s.st.Floats(ref), Holders: hs})
+	d.holders, d.moved = d.holders[:0], to
+	setState(h, frozen)
+	if s.cfg.Broken.DropAtSend {
+		k := h.Key
+		s.remove(h)
+		s.dir.SetHint(k, to)
+		if s.cfg.Homes.Home(k) == s.cfg.Self {
+			s.dir.SetAway(k, directory.Owner{Node: to})
+		}
+	}
+}
+
+// transfer takes a key over. The row is usable by this node's workers at once;
+// requests of other nodes wait until the old owner has passed on everything
+// that went to it, so that nobody's requests overtake one another.
+func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
+	ref, ok := s.st.Find(r.Key)
+	if !ok {
+		ref = s.st.Insert(r.Key, s.class(r.Key))
+		setState(s.st.Header(ref), placeholder)
+	}
+	h := s.st.Header(ref)
+	d := s.sideOf(h)
+	row := s.st.Floats(ref)
+	version, own := r.Version, false
+	switch stateOf(h) {
+	case placeholder:
+		copy(row, r.Vals)
+	case replica:
+		contained := uint64(0)
+		for i := range r.Holders {
+			if r.Holders[i].Node == s.cfg.Self {
+				contained = r.Holders[i].Seq
+			}
+		}
+		vec.Refresh(row, s.st.Floats(d.sub), r.Vals)
+		own = d.dirty
+		if d.sent > contained && d.flight != nil {
+			// In flight to the old owner, which will send it back here: it counts
+			// now and is ignored then.
+			vec.Add(row, d.flight)
+			own = true
+		}
+		s.st.Free(d.sub)
+		s.putBuf(d.flight)
+		d.sent, d.flight, d.dirty, d.ending, d.draining = 0, nil, false, false, false
+	case owner, tentative, frozen:
+		if r.Epoch <= h.Epoch {
+			s.Stats.Stale++
+			return nil
+		}
+		return fmt.Errorf("protocol: node %d sends key %d of epoch %d, which is %v here since epoch %d",
+			from, r.Key, r.Epoch, stateOf(h), h.Epoch)
+	}
+	s.Stats.MovesIn++
+	s.arrived(out, d)
+	d.first, d.asked = 0, placement.Nothing
+	h.Epoch, h.Version = r.Epoch, version
+	setState(h, tentative)
+	d.holders = d.holders[:0]
+	for _, x := range r.Holders {
+		if x.Node != s.cfg.Self {
+			x.Version = 0 // the next thing a holder hears from a new owner is the whole row
+			d.holders = append(d.holders, holder{Holder: x})
+		}
+	}
+	if own {
+		s.touch(h)
+	}
+	if s.cfg.Homes.Home(r.Key) == s.cfg.Self {
+		s.dir.Back(r.Key)
+		s.send(out, from, wire.Record{Kind: wire.Release, Key: r.Key, Epoch: r.Epoch, Origin: s.cfg.Self})
+	} else {
+		s.send(out, s.cfg.Homes.Home(r.Key), wire.Record{Kind: wire.Claim, Key: r.Key, Epoch: r.Epoch, Origin: s.cfg.Self})
+	}
+	s.serveOwn(out, r.Key)
+	return nil
+}
+
+// serveOwn serves this node's own requests that waited for the key, as far as
+// no earlier ones of this node are still on the network.
+func (s *Shard) serveOwn(out Out, k godwit.Key) {
+	ref, _ := s.st.Find(k)
+	d := s.side(s.st.Header(ref))
+	queue := d.queue
+	d.queue = nil
+	for i := range queue {
+		s.request(out, &queue[i]) // what must go on waiting comes back into the queue, in order
+	}
+}
+
+// claim is at the home: the key has a new owner.
+func (s *Shard) claim(out Out, r *wire.Record) {
+	old := directory.Owner{Node: s.cfg.Self}
+	if o, ok := s.dir.Away(r.Key); ok {
+		old = o
+	} else if ref, ok := s.st.Find(r.Key); ok {
+		old.Epoch = s.st.Header(ref).Epoch
+	}
+	if r.Epoch <= old.Epoch && !s.cfg.Broken.IgnoreEpochs {
+		s.Stats.Stale++
+		return
+	}
+	s.dir.SetAway(r.Key, directory.Owner{Node: r.Origin, Epoch: r.Epoch})
+	if old.Node == s.cfg.Self {
+		s.release(out, r)
+		return
+	}
+	s.send(out, old.Node, wire.Record{Kind: wire.Release, Key: r.Key, Epoch: r.Epoch, Origin: r.Origin})
+}
+
+// release is at the old owner: the home knows the new one, so nothing more
+// comes here, and what came was passed on.
+func (s *Shard) release(out Out, r *wire.Record) {
+	k, to := r.Key, r.Origin
+	if ref, ok := s.st.Find(k); ok {
+		h := s.st.Header(ref)
+		if stateOf(h) != frozen || h.Epoch >= r.Epoch {
+			s.Stats.Stale++
+			return
+		}
+		s.dir.SetHint(k, to)
+		s.send(out, to, wire.Record{Kind: wire.Drained, Key: k, Epoch: r.Epoch})
+		if d := s.side(h); d.want > 0 && d.asked == placement.Nothing && s.cfg.Policy.OnIntent(s.cfg.hot(k)) == placement.Copy {
+			d.asked = placement.Copy
+		}
+		s.again(out, h)
+	} else if s.cfg.Broken.DropAtSend {
+		s.send(out, to, wire.Record{Kind: wire.Drained, Key: k, Epoch: r.Epoch})
+	} else {
+		s.Stats.Stale++
+	}
+}
+
+// drained ends a move at the new owner.
+func (s *Shard) drained(out Out, r *wire.Record) {
+	ref, ok := s.st.Find(r.Key)
+	if !ok || stateOf(s.st.Header(ref)) != tentative || s.st.Header(ref).Epoch != r.Epoch {
+		s.Stats.Stale++
+		return
+	}
+	setState(s.st.Header(ref), owner)
+	s.serveQueue(out, r.Key, true)
+	if ref, ok := s.st.Find(r.Key); ok {
+		s.decide(out, s.st.Header(ref), ref)
+	}
+}
+
+// serveQueue serves the requests that waited for a key. If comingFirst, those
+// that came over the old owner go first: they are the older ones.
+func (s *Shard) serveQueue(out Out, k godwit.Key, comingFirst bool) {
+	ref, _ := s.st.Find(k)
+	h := s.st.Header(ref)
+	if h.Meta>>stateBits == 0 {
+		return
+	}
+	d := s.side(h)
+	queue := d.queue
+	d.queue = nil
+	if comingFirst {
+		for i := range queue {
+			if queue[i].Coming {
+				s.request(out, &queue[i])
+				queue[i].Kind = 0
+			}
+		}
+	}
+	for i := range queue {
+		if queue[i].Kind != 0 {
+			s.request(out, &queue[i])
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package protocol
+
+import (
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/store"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// Request takes a request of a worker of this node (Pull, Push, Set or
+// Localize) that could not be served by the fast path. The reply goes to
+// out.Send with this node as the receiver, now or later.
+func (s *Shard) Request(out Out, r *wire.Record) {
+	r.Origin, r.Hops, r.Coming = s.cfg.Self, 0, false
+	s.request(out, r)
+}
+
+// request serves, keeps or passes on a record that is meant for the owner.
+func (s *Shard) request(out Out, r *wire.Record) {
+	s.Stats.MaxHops = max(s.Stats.MaxHops, r.Hops)
+	ref, ok := s.find(r.Key)
+	if !ok {
+		s.requestAbsent(out, r)
+		return
+	}
+	h := s.st.Header(ref)
+	own := r.Origin == s.cfg.Self && ask(r.Kind)
+	switch stateOf(h) {
+	case owner:
+		s.serve(out, h, ref, r)
+	case tentative:
+		switch {
+		case own && r.Kind == wire.Localize:
+			s.reply(out, r, wire.Done, nil)
+		case own && (r.Kind == wire.Pull || r.Kind == wire.Push) && *s.away(r.Key) == 0, s.cfg.Broken.ServeTentative:
+			s.serve(out, h, ref, r)
+		default:
+			s.wait(h, r)
+		}
+	case frozen:
+		if own && r.Kind == wire.Localize && r.Hops == 0 {
+			s.wait(h, r) // until it is gone, then ask for it back
+			return
+		}
+		r.Coming = true
+		s.pass(out, r, s.side(h).moved)
+	case placeholder:
+		if own || r.Coming {
+			if own && s.side(h).want > 0 && r.Kind != wire.Localize {
+				s.Stats.Late++
+			}
+			s.wait(h, r)
+		} else {
+			s.pass(out, r, s.next(r.Key, r.Hops))
+		}
+	case replica:
+		if own {
+			s.requestReplica(out, h, ref, r)
+		} else if r.Coming {
+			s.wait(h, r)
+		} else {
+			s.pass(out, r, s.next(r.Key, r.Hops))
+		}
+	}
+}
+
+// ask reports whether a kind is an operation of a worker.
+func ask(k wire.Kind) bool { return k <= wire.Localize }
+
+func (s *Shard) requestAbsent(out Out, r *wire.Record) {
+	if r.Kind == wire.Localize && r.Origin == s.cfg.Self && r.Hops == 0 {
+		if !s.cfg.movable(r.Key) {
+			s.reply(out, r, wire.Done, nil)
+			return
+		}
+		h := s.expect(r.Key, placement.Move, out.Now())
+		s.wait(h, r)
+		s.send(out, s.next(r.Key, 0), wire.Record{Kind: wire.Localize, Key: r.Key, Origin: s.cfg.Self, Hops: 1})
+		return
+	}
+	s.pass(out, r, s.next(r.Key, r.Hops))
+}
+
+// movable reports whether asking for the key can have an effect.
+func (c *Config) movable(k godwit.Key) bool {
+	return c.Policy.OnIntent(c.hot(k)) != placement.Nothing
+}
+
+// requestReplica serves a request of this node at its own replica.
+func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
+	d := s.side(h)
+	switch {
+	case r.Kind == wire.Pull:
+		value, _, _ := s.parts(h.Key, s.st.Floats(ref))
+		s.reply(out, r, wire.PullReply, value)
+	case r.Kind == wire.Localize:
+		s.reply(out, r, wire.Done, nil)
+	case d.draining:
+		s.wait(h, r)
+	case r.Kind == wire.Push:
+		s.applyReplica(h, ref, r.Vals)
+		s.reply(out, r, wire.Done, nil)
+	case r.Kind == wire.Set:
+		// The set overwrites what this node pushed before it: updates that are
+		// not sent are forgotten, one in flight will be taken for old.
+		copy(s.st.Floats(d.sub), s.st.Floats(ref))
+		s.seq++
+		r.Seq = s.seq
+		s.pass(out, r, s.next(r.Key, r.Hops))
+	}
+}
+
+// wait keeps a request until the key is usable here. What waits is bounded by
+// what the workers of all nodes may have outstanding.
+func (s *Shard) wait(h *store.Header, r *wire.Record) {
+	s.Stats.Waited++
+	c := *r
+	c.Vals = append([]float32(nil), r.Vals...)
+	c.Holders = nil
+	d := s.sideOf(h)
+	d.queue = append(d.queue, c)
+}
+
+// pass sends a record on towards the owner.
+func (s *Shard) pass(out Out, r *wire.Record, to godwit.NodeID) {
+	if r.Hops == 0 && r.Origin == s.cfg.Self {
+		if ask(r.Kind) && r.Op != 0 {
+			*s.away(r.Key)++
+		}
+	} else {
+		s.Stats.Forwards++
+	}
+	if r.Hops < 255 {
+		r.Hops++
+	}
+	out.Send(to, r)
+}
+
+// reply answers a worker's request.
+func (s *Shard) reply(out Out, r *wire.Record, kind wire.Kind, vals []float32) {
+	if r.Op == 0 {
+		return // asked by the system, nobody waits
+	}
+	if r.Origin == s.cfg.Self && r.Hops > 0 {
+		*s.away(r.Key)--
+	}
+	s.send(out, r.Origin, wire.Record{Kind: kind, Key: r.Key, Op: r.Op, Index: r.Index, Vals: vals})
+}
+
+// replied takes note of a reply that arrives from another node. The caller
+// completes the operation.
+func (s *Shard) replied(from godwit.NodeID, k godwit.Key) {
+	*s.away(k)--
+	s.dir.SetHint(k, from)
+}
+
+// send sends a record through the shard's scratch, so that none escapes.
+func (s *Shard) send(out Out, to godwit.NodeID, r wire.Record) {
+	s.rec = r
+	out.Send(to, &s.rec)
+}
+
+// serve carries out a request at the main copy.
+func (s *Shard) serve(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
+	if r.Origin != s.cfg.Self {
+		s.Stats.Served++
+	} else if !ask(r.Kind) {
+		s.Stats.Stale++ // this node's own word as a holder, which came after the key itself
+		return
+	}
+	switch r.Kind {
+	case wire.Pull:
+		s.freshenOrigin(out, h, ref, r)
+		value, _, _ := s.parts(h.Key, s.st.Floats(ref))
+		s.reply(out, r, wire.PullReply, value)
+	case wire.Push:
+		s.apply(h, ref, r.Vals)
+		s.freshenOrigin(out, h, ref, r)
+		s.reply(out, r, wire.Done, nil)
+	case wire.Set:
+		s.set(h, ref, r)
+		s.freshenOrigin(out, h, ref, r)
+		s.reply(out, r, wire.Done, nil)
+	case wire.Localize:
+		s.localize(out, h, ref, r)
+	case wire.Interest:
+		s.interest(out, h, ref, r)
+	case wire.Delta:
+		s.delta(h, ref, r)
+	case wire.End:
+		s.end(out, h, ref, r)
+	}
+}
+
+// freshenOrigin makes sure that a node that holds a replica, or waits for one,
+// does not read an older value there after it was answered here: its refresh
+// goes before the answer on the same path.
+func (s *Shard) freshenOrigin(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
+	if r.Origin == s.cfg.Self || s.cfg.Broken.NoFreshen {
+		return
+	}
+	if d := s.side(h); h.Meta>>stateBits != 0 {
+		if i := holds(d.holders, r.Origin); i >= 0 {
+			s.freshen(out, h, ref, &d.holders[i])
+		}
+	}
+}
+
+func (s *Shard) set(h *store.Header, ref store.Ref, r *wire.Record) {
+	value, state, rule := s.parts(h.Key, s.st.Floats(ref))
+	copy(value, r.Vals)
+	rule.InitState(state)
+	if h.Meta>>stateBits != 0 {
+		d := s.side(h)
+		if i := holds(d.holders, r.Origin); i >= 0 {
+			d.holders[i].Seq = max(d.holders[i].Seq, r.Seq)
+		}
+	}
+	s.touch(h)
+}

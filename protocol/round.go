@@ -1,0 +1,140 @@
+package protocol
+
+import (
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/store"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// Round is this shard's part of a sync round: updates of replicas go to the
+// owners, and holders of owned keys that changed get them. Its cost follows
+// what changed; an idle replica costs nothing. It reports whether something
+// had to stay for a later round because the queue to a node was full.
+func (s *Shard) Round(out Out) (held bool) {
+	held = s.roundUp(out)
+	return s.roundDown(out) || held
+}
+
+func (s *Shard) roundUp(out Out) (held bool) {
+	dirty := s.dirty
+	s.dirty = s.dirty[:0]
+	for _, k := range dirty {
+		ref, ok := s.st.Find(k)
+		if !ok {
+			continue
+		}
+		h := s.st.Header(ref)
+		if stateOf(h) != replica {
+			continue
+		}
+		d := s.side(h)
+		if !d.dirty || d.sent != 0 {
+			continue // since on the list it was drained, or is a new replica
+		}
+		to := s.next(k, 0)
+		if !out.Room(to) {
+			s.dirty = append(s.dirty, k)
+			held = true
+			continue
+		}
+		s.extract(h, ref, d)
+		if d.flight == nil {
+			continue
+		}
+		s.seq++
+		d.sent = s.seq
+		s.Stats.Deltas++
+		s.send(out, to, wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: d.flight})
+	}
+	return held
+}
+
+func (s *Shard) roundDown(out Out) (held bool) {
+	changed := s.changed
+	s.changed = s.changed[:0]
+	for _, k := range changed {
+		ref, ok := s.st.Find(k)
+		if !ok {
+			continue
+		}
+		h := s.st.Header(ref)
+		if h.Meta>>stateBits == 0 || !s.side(h).changed {
+			continue
+		}
+		d := s.side(h)
+		d.changed = false
+		if st := stateOf(h); st != owner && st != tentative {
+			continue
+		}
+		if s.freshenAll(out, h, ref, d) {
+			held = true
+			s.markChanged(h, d)
+		}
+		s.tidy(h)
+	}
+	return held
+}
+
+func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, d *side) (held bool) {
+	for i := range d.holders {
+		if x := &d.holders[i]; out.Room(x.Node) {
+			s.freshen(out, h, ref, x)
+		} else if x.ack || x.Version != h.Version {
+			held = true
+		}
+	}
+	return held
+}
+
+// A Flush follows the updates that were on their way when it began.
+type Flush struct {
+	todo []flushed
+}
+
+type flushed struct {
+	key   godwit.Key
+	first uint64 // which replica of the key
+	seq   uint64 // an acknowledgement of this update or a later one is enough
+}
+
+// BeginFlush notes every update of replicas of this shard that the owners did
+// not acknowledge yet.
+func (s *Shard) BeginFlush() (f Flush) {
+	s.st.Each(func(ref store.Ref) {
+		h := s.st.Header(ref)
+		if stateOf(h) != replica {
+			return
+		}
+		switch d := s.side(h); {
+		case d.dirty:
+			f.todo = append(f.todo, flushed{h.Key, d.first, s.seq + 1})
+		case d.sent != 0:
+			f.todo = append(f.todo, flushed{h.Key, d.first, d.sent})
+		}
+	})
+	return f
+}
+
+// Flushed reports whether all updates of a flush have reached their owners.
+func (s *Shard) Flushed(f *Flush) bool {
+	for n := len(f.todo); n > 0; n-- {
+		if x := f.todo[n-1]; !s.reached(x) {
+			return false
+		}
+		f.todo = f.todo[:n-1]
+	}
+	return true
+}
+
+func (s *Shard) reached(x flushed) bool {
+	ref, ok := s.st.Find(x.key)
+	if !ok {
+		return true // a replica goes when the owner has everything
+	}
+	h := s.st.Header(ref)
+	if stateOf(h) != replica {
+		return true
+	}
+	d := s.side(h)
+	return d.first != x.first || d.acked >= x.seq || !d.dirty && d.sent == 0
+}

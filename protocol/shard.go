@@ -1,0 +1,313 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/directory"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/store"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// Out is where a shard's effects go. Send hands over one record for a node; the
+// record and its slices are only good during the call. Records that one node
+// sends to another arrive in the order of Send. A record for the shard's own
+// node is the reply to a request of one of its workers.
+type Out interface {
+	Send(to godwit.NodeID, r *wire.Record)
+	// Room reports whether the queue to a node takes more copies just now. A
+	// shard asks before it sends refreshes, which can wait.
+	Room(to godwit.NodeID) bool
+	// Now is the time in nanoseconds, for the measurement of lead times only.
+	Now() int64
+}
+
+// Config is what all shards of a node share.
+type Config struct {
+	Self   godwit.NodeID
+	Model  *godwit.Model
+	Seed   uint64 // of the run, for initial values
+	Policy placement.Policy
+	Homes  *directory.Homes
+	Hints  bool // keep location hints
+	Shift  uint // log2 of the number of shards; shard i has the keys k with k mod 2^Shift = i
+
+	// Hot reports whether a key is in the task's hot set; nil is never.
+	Hot func(godwit.Key) bool
+	// Broken switches single rules off. Only tests set it.
+	Broken Broken
+
+	classes []int // class of each table
+	rowLens []int // row length of each class
+}
+
+// Prepare completes the configuration. It must be called once before the first
+// NewShard.
+func (c *Config) Prepare() error {
+	class := map[int]int{}
+	for i := range c.Model.Tables() {
+		l := c.Model.TableRowLen(i)
+		if _, ok := class[l]; !ok {
+			class[l] = len(c.rowLens)
+			c.rowLens = append(c.rowLens, l)
+		}
+		c.classes = append(c.classes, class[l])
+	}
+	if len(c.rowLens) > store.MaxClasses {
+		return fmt.Errorf("protocol: tables have %d different row lengths, at most %d are supported", len(c.rowLens), store.MaxClasses)
+	}
+	return nil
+}
+
+func (c *Config) hot(k godwit.Key) bool { return c.Hot != nil && c.Hot(k) }
+
+// Hops after which a request is no longer sent after hints but to the home.
+const hintHops = 2
+
+// A Shard is one node's part of the protocol for one part of the keys: what is
+// here, what is on its way, and what must happen next. See the package comment.
+type Shard struct {
+	cfg *Config
+	st  *store.Store
+	dir *directory.Directory
+
+	sides    []side // what rows have beside their header, by the side number in Header.Meta; 0 is unused
+	freeSide []uint32
+	dirty    []godwit.Key // replicas with updates to send and none in flight
+	changed  []godwit.Key // owned rows whose holders lack something
+	seq      uint64       // the last sequence number given to a replica's update
+	abroad   [64]uint32   // requests of this node's workers that are on the network, by key
+	bufs     [][]float32  // free buffers for deltas in flight
+	rec      wire.Record  // scratch for records to send
+
+	Stats Stats
+}
+
+// Stats counts what happened in a shard. The counters only grow.
+type Stats struct {
+	MovesOut, MovesIn      uint64
+	Copies, Drops          uint64 // replicas set up and dropped here
+	Refused                uint64
+	Deltas, Refreshes      uint64 // sent
+	Acks                   uint64 // sent
+	Served                 uint64 // requests of other nodes served
+	Forwards               uint64 // requests passed on for other nodes
+	Waited                 uint64 // requests that waited for a key on its way to this node
+	MaxHops                uint8
+	Late                   uint64 // local accesses that found an announced key still on its way
+	LeadNanos, LeadActions uint64 // summed time from asking for a key to its arrival, and how many
+	MaxLeadNanos           uint64
+	Stale                  uint64 // records ignored because a newer state was known
+}
+
+// NewShard returns a shard that holds nothing yet.
+func NewShard(cfg *Config, alloc store.Alloc) (*Shard, error) {
+	st, err := store.New(cfg.rowLens, alloc)
+	if err != nil {
+		return nil, err
+	}
+	return &Shard{cfg: cfg, st: st, dir: directory.New(cfg.Model.Keys(), cfg.Shift, cfg.Hints), sides: make([]side, 1)}, nil
+}
+
+// Broken switches single rules of the protocol off, so that tests can show that
+// they would notice.
+type Broken struct {
+	DropAtSend     bool // the old owner keeps no frozen copy
+	IgnoreEpochs   bool // the home takes any claim
+	ServeTentative bool // a new owner serves other nodes before the old one passed everything on
+	TakeTwice      bool // updates of replicas are not recognised when they come again
+	ForgetFlight   bool // a refresh that does not contain the update in flight undoes it
+	NoFreshen      bool // a remote answer may overtake the refresh of the asker's replica
+	DropEarly      bool // a replica goes when its last update is sent, not when it is taken
+}
+
+// A state says what a node holds of a key.
+type state uint8
+
+const (
+	absent      state = iota // nothing
+	owner                    // the main copy
+	tentative                // the main copy, just arrived: other nodes' requests wait until the old owner passed everything on
+	frozen                   // the main copy that was, kept until the new owner is confirmed
+	replica                  // a usable copy
+	placeholder              // nothing yet: asked for, on its way
+)
+
+var stateNames = [...]string{"absent", "owner", "tentative", "frozen", "replica", "placeholder"}
+
+func (s state) String() string { return stateNames[s] }
+
+// Header.Meta: state in the low 4 bits, number of the side above.
+const stateBits = 4
+
+func stateOf(h *store.Header) state { return state(h.Meta & (1<<stateBits - 1)) }
+
+func setState(h *store.Header, s state) { h.Meta = h.Meta&^(1<<stateBits-1) | uint32(s) }
+
+// side is what a row has beside its header while something goes on with it. An
+// owned row that nobody else wants has none.
+type side struct {
+	want    uint32        // active intents of this node's workers
+	asked   placement.Ask // placeholder: what was asked for; frozen: what to ask for when it is gone
+	askedAt int64         // placeholder: when
+	queue   []wire.Record // requests that wait here, with their own Vals
+
+	// replica
+	sub      store.Ref // the row without the updates that were not sent yet
+	first    uint64    // sequence number of the Interest; everything older belongs to a former replica
+	sent     uint64    // sequence number of the update in flight; 0: none
+	acked    uint64    // the last update that the owner acknowledged
+	flight   []float32 // its difference; nil: it had none
+	dirty    bool      // updates to send
+	ending   bool      // drain as soon as the update in flight is acknowledged
+	draining bool      // the End is in flight: readable, no longer writable
+
+	// owner, tentative
+	holders []holder
+	changed bool // is in Shard.changed
+
+	// frozen
+	moved godwit.NodeID // the new owner
+}
+
+type holder struct {
+	wire.Holder
+	ack bool // an update of the holder was taken and not acknowledged yet
+}
+
+func (s *Shard) side(h *store.Header) *side { return &s.sides[h.Meta>>stateBits] }
+
+// sideOf returns the row's side, making one if needed.
+func (s *Shard) sideOf(h *store.Header) *side {
+	if h.Meta>>stateBits == 0 {
+		var n uint32
+		if l := len(s.freeSide); l > 0 {
+			n, s.freeSide = s.freeSide[l-1], s.freeSide[:l-1]
+		} else {
+			n = uint32(len(s.sides))
+			s.sides = append(s.sides, side{})
+		}
+		h.Meta |= n << stateBits
+	}
+	return s.side(h)
+}
+
+// tidy frees the side of an owned row with which nothing goes on.
+func (s *Shard) tidy(h *store.Header) {
+	if n := h.Meta >> stateBits; n != 0 {
+		d := &s.sides[n]
+		if stateOf(h) == owner && d.want == 0 && len(d.holders) == 0 && len(d.queue) == 0 && !d.changed {
+			s.dropSide(h)
+		}
+	}
+}
+
+func (s *Shard) dropSide(h *store.Header) {
+	if n := h.Meta >> stateBits; n != 0 {
+		d := &s.sides[n]
+		s.putBuf(d.flight)
+		*d = side{holders: d.holders[:0]}
+		s.freeSide = append(s.freeSide, n)
+		h.Meta &= 1<<stateBits - 1
+	}
+}
+
+// remove forgets a row.
+func (s *Shard) remove(h *store.Header) {
+	if stateOf(h) == replica {
+		s.st.Free(s.side(h).sub)
+	}
+	s.dropSide(h)
+	s.st.Remove(h.Key)
+}
+
+func (s *Shard) class(k godwit.Key) int { t, _ := s.cfg.Model.Locate(k); return s.cfg.classes[t] }
+
+// parts splits a row's floats into value and state and returns the key's rule.
+func (s *Shard) parts(k godwit.Key, row []float32) (value, state []float32, rule godwit.Rule) {
+	i, _ := s.cfg.Model.Locate(k)
+	t := s.cfg.Model.Table(i)
+	return row[:t.Dim], row[t.Dim:], t.Rule
+}
+
+// find returns the row of a key. The home makes the row of a key that was
+// never touched: everybody would make the same, so no value travels.
+func (s *Shard) find(k godwit.Key) (store.Ref, bool) {
+	r, ok := s.st.Find(k)
+	if !ok && s.cfg.Homes.Home(k) == s.cfg.Self {
+		if _, away := s.dir.Away(k); !away {
+			return s.create(k), true
+		}
+	}
+	return r, ok
+}
+
+func (s *Shard) create(k godwit.Key) store.Ref {
+	i, _ := s.cfg.Model.Locate(k)
+	t := s.cfg.Model.Table(i)
+	r := s.st.Insert(k, s.cfg.classes[i])
+	setState(s.st.Header(r), owner)
+	row := s.st.Floats(r)
+	t.Init.Init(row[:t.Dim], s.cfg.Seed, k)
+	t.Rule.InitState(row[t.Dim:])
+	return r
+}
+
+// next says where to send a record for the owner of a key that is not here.
+func (s *Shard) next(k godwit.Key, hops uint8) godwit.NodeID {
+	home := s.cfg.Homes.Home(k)
+	if home == s.cfg.Self {
+		o, ok := s.dir.Away(k)
+		if !ok {
+			panic(fmt.Sprintf("protocol: node %d is home of key %d, has no row and no other owner of it", s.cfg.Self, k))
+		}
+		return o.Node
+	}
+	if hops < hintHops {
+		if n, ok := s.dir.Hint(k); ok && n != s.cfg.Self {
+			return n
+		}
+	}
+	return home
+}
+
+// slot is the place of a key in the shard's small tables.
+func slot(k godwit.Key, shift uint) uint64 { return uint64(k) >> shift & 63 }
+
+func (s *Shard) away(k godwit.Key) *uint32 { return &s.abroad[slot(k, s.cfg.Shift)] }
+
+func (s *Shard) buf(n int) []float32 {
+	for l := len(s.bufs); l > 0; l-- {
+		b := s.bufs[l-1]
+		s.bufs = s.bufs[:l-1]
+		if cap(b) >= n {
+			return b[:n]
+		}
+	}
+	return make([]float32, n)
+}
+
+func (s *Shard) putBuf(b []float32) {
+	if b != nil && len(s.bufs) < 16 {
+		s.bufs = append(s.bufs, b)
+	}
+}
+
+// Len returns how many keys have a row here, and how many of them this node
+// owns (or is about to) and replicates.
+func (s *Shard) Len() (rows, owned, replicas int) {
+	s.st.Each(func(r store.Ref) {
+		rows++
+		switch stateOf(s.st.Header(r)) {
+		case owner, tentative:
+			owned++
+		case replica:
+			replicas++
+		}
+	})
+	return rows, owned, replicas
+}
+
+// Bytes returns the memory of values and index.
+func (s *Shard) Bytes() int { return s.st.Bytes() }

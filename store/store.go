@@ -1,0 +1,268 @@
+// Package store holds rows: an index from keys to fixed-length rows in slabs.
+//
+// A [Store] serves one shard. It is a plain data structure without locks: the
+// caller makes sure that one goroutine uses it at a time. Rows live in memory
+// that the caller's [Alloc] hands out (off the Go heap in a node, see
+// store/arena), so the garbage collector never looks at them.
+//
+// A row is a header followed by its floats:
+//
+//	byte  0        8          16       20      24
+//	      | key    | version  | epoch  | meta  | float32 × row length | pad to 8
+//
+// The index is an open-addressing table of one uint32 an entry, at most ¾ full:
+//
+//	bit 31     25 24    20 19                 0
+//	    |  tag   |  class |  row               |
+//
+// The class is the row length's number, the row its place in the class's slabs,
+// and the tag seven more bits of the key's hash, so that a probe of another
+// key's entry rarely has to look at that key's row.
+package store
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A Ref names a row of a store until the row is removed.
+type Ref uint32
+
+const (
+	rowBits   = 20
+	classBits = 5
+	tagShift  = rowBits + classBits
+	rowMask   = 1<<rowBits - 1
+	refMask   = 1<<tagShift - 1
+	empty     = ^uint32(0)
+
+	// MaxClasses bounds the different row lengths of a model.
+	MaxClasses = 1 << classBits
+	// MaxRows bounds the rows of one length in one store.
+	MaxRows = rowMask - 1
+
+	chunkBytes = 8 << 10 // what a slab chunk aims at: small, because there are thousands of shards
+	maxChunk   = 128     // rows of a chunk at the most
+)
+
+// A Header is what a store keeps of a row beside its floats. Its owner (the
+// protocol) gives Meta its meaning.
+type Header struct {
+	Key     godwit.Key
+	Version godwit.Version
+	Epoch   godwit.Epoch
+	Meta    uint32
+}
+
+const headerBytes = int(unsafe.Sizeof(Header{}))
+
+// Alloc returns zeroed memory of the given number of bytes, aligned to 8. It
+// is never given back.
+type Alloc func(bytes int) []byte
+
+// HeapAlloc allocates on the Go heap: for tests and simulation.
+func HeapAlloc(n int) []byte {
+	w := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), n)
+}
+
+// A Store maps keys to rows.
+type Store struct {
+	classes []class
+	index   []uint32
+	n       int // indexed rows
+	shift   uint
+	alloc   Alloc
+}
+
+// class holds the rows of one length.
+type class struct {
+	rowLen int
+	stride uintptr // bytes from row to row
+	perLog uint    // log2 of the rows of a chunk
+	chunks []unsafe.Pointer
+	rows   uint32 // rows ever taken from chunks
+	free   uint32 // head of the list of free rows, linked through Header.Meta; rowMask is none
+	nfree  int
+}
+
+// New returns an empty store for rows of the given lengths; the position of a
+// length is its class.
+func New(rowLens []int, alloc Alloc) (*Store, error) {
+	if len(rowLens) > MaxClasses {
+		return nil, fmt.Errorf("store: %d different row lengths, at most %d are supported", len(rowLens), MaxClasses)
+	}
+	s := &Store{alloc: alloc, classes: make([]class, len(rowLens))}
+	for i, l := range rowLens {
+		stride := (headerBytes + 4*l + 7) &^ 7
+		per := 1
+		for per < maxChunk && 2*per*stride <= chunkBytes {
+			per *= 2
+		}
+		s.classes[i] = class{rowLen: l, stride: uintptr(stride), perLog: uint(bits.TrailingZeros(uint(per))), free: rowMask}
+	}
+	s.resize(8)
+	return s, nil
+}
+
+// Len returns the number of keys.
+func (s *Store) Len() int { return s.n }
+
+// hash spreads the keys of a shard, which are equal in their low bits.
+func hash(k godwit.Key) uint64 {
+	h := uint64(k) * 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
+func tagOf(h uint64) uint32 { return uint32(h&0x7f) << tagShift }
+
+// Find returns the row of a key, if it is here.
+func (s *Store) Find(k godwit.Key) (Ref, bool) {
+	h := hash(k)
+	tag, mask := tagOf(h), uint64(len(s.index)-1)
+	for i := h >> s.shift; ; i++ {
+		e := s.index[i&mask]
+		if e&^refMask == tag && e != empty {
+			if r := Ref(e & refMask); s.Header(r).Key == k {
+				return r, true
+			}
+		}
+		if e == empty {
+			return 0, false
+		}
+	}
+}
+
+// Insert makes a row of a class for a key that is not here. The header's key
+// is set and its other fields are zero; the floats are arbitrary.
+func (s *Store) Insert(k godwit.Key, class int) Ref {
+	if 4*(s.n+1) > 3*len(s.index) {
+		s.resize(2 * len(s.index))
+	}
+	r := s.Spare(class)
+	s.Header(r).Key = k
+	s.place(k, r)
+	s.n++
+	return r
+}
+
+func (s *Store) place(k godwit.Key, r Ref) {
+	h := hash(k)
+	mask := uint64(len(s.index) - 1)
+	i := h >> s.shift & mask
+	for s.index[i] != empty {
+		i = (i + 1) & mask
+	}
+	s.index[i] = tagOf(h) | uint32(r)
+}
+
+func (s *Store) resize(n int) {
+	old := s.index
+	s.index = make([]uint32, n)
+	s.shift = uint(64 - bits.TrailingZeros(uint(n)))
+	for i := range s.index {
+		s.index[i] = empty
+	}
+	for _, e := range old {
+		if e != empty {
+			r := Ref(e & refMask)
+			s.place(s.Header(r).Key, r)
+		}
+	}
+}
+
+// Remove takes a key out and frees its row.
+func (s *Store) Remove(k godwit.Key) {
+	r, ok := s.Find(k)
+	if !ok {
+		panic(fmt.Sprintf("store: remove of key %d, which is not here", k))
+	}
+	mask := uint64(len(s.index) - 1)
+	i := hash(k) >> s.shift & mask
+	for s.index[i]&refMask != uint32(r) {
+		i = (i + 1) & mask
+	}
+	// Close the gap: an entry behind it may move up if its own place is not
+	// between the gap and itself.
+	for j := (i + 1) & mask; s.index[j] != empty; j = (j + 1) & mask {
+		home := hash(s.Header(Ref(s.index[j]&refMask)).Key) >> s.shift & mask
+		if (j-home)&mask >= (j-i)&mask {
+			s.index[i] = s.index[j]
+			i = j
+		}
+	}
+	s.index[i] = empty
+	s.n--
+	s.Free(r)
+}
+
+// Spare takes a row that no key leads to, for a second copy of a row. The
+// floats are arbitrary.
+func (s *Store) Spare(class int) Ref {
+	c := &s.classes[class]
+	row := c.free
+	if row != rowMask {
+		c.free = s.Header(Ref(uint32(class)<<rowBits | row)).Meta
+		c.nfree--
+	} else {
+		if c.rows > MaxRows {
+			panic(fmt.Sprintf("store: more than %d rows of %d floats in one shard", MaxRows, c.rowLen))
+		}
+		if row = c.rows; row>>c.perLog == uint32(len(c.chunks)) {
+			c.chunks = append(c.chunks, unsafe.Pointer(unsafe.SliceData(s.alloc(int(c.stride)<<c.perLog))))
+		}
+		c.rows++
+	}
+	r := Ref(uint32(class)<<rowBits | row)
+	*s.Header(r) = Header{}
+	return r
+}
+
+// Free gives back a row that Spare returned.
+func (s *Store) Free(r Ref) {
+	c := &s.classes[r>>rowBits]
+	s.Header(r).Meta = c.free
+	c.free = uint32(r) & rowMask
+	c.nfree++
+}
+
+// ClassOf returns the class of a row.
+func ClassOf(r Ref) int { return int(r >> rowBits) }
+
+// Header returns a row's header. The pointer is good until the row is freed.
+func (s *Store) Header(r Ref) *Header { return (*Header)(s.at(r)) }
+
+// Floats returns a row's floats. The slice is good until the row is freed.
+func (s *Store) Floats(r Ref) []float32 {
+	p := s.at(r)
+	return unsafe.Slice((*float32)(unsafe.Add(p, headerBytes)), s.classes[r>>rowBits].rowLen)
+}
+
+func (s *Store) at(r Ref) unsafe.Pointer {
+	c := &s.classes[r>>rowBits]
+	row := uint32(r) & rowMask
+	return unsafe.Add(c.chunks[row>>c.perLog], uintptr(row&(1<<c.perLog-1))*c.stride)
+}
+
+// Each calls f for every key's row, in no particular order. f must not insert
+// or remove.
+func (s *Store) Each(f func(Ref)) {
+	for _, e := range s.index {
+		if e != empty {
+			f(Ref(e & refMask))
+		}
+	}
+}
+
+// Bytes returns the memory that the store takes: slabs and index.
+func (s *Store) Bytes() int {
+	n := 4 * len(s.index)
+	for i := range s.classes {
+		c := &s.classes[i]
+		n += len(c.chunks)*int(c.stride)<<c.perLog + 8*cap(c.chunks)
+	}
+	return n
+}
