@@ -1,0 +1,164 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// Bounds on what nodes hand to a session.
+const (
+	MaxPayload = 1 << 20 // bytes of one node's part of an Exchange
+	MaxName    = 512     // bytes of the name of a barrier or exchange
+)
+
+// Defaults of a [Config].
+const (
+	DefaultTTL  = 5 * time.Second
+	DefaultJoin = 60 * time.Second
+)
+
+// A Member is one node of a run.
+type Member struct {
+	ID   godwit.NodeID
+	Addr string // where the node's data plane listens
+	// Incarnation tells processes apart that had the same id in runs of the
+	// same name: it differs between them and grows.
+	Incarnation uint64
+}
+
+func (m Member) String() string { return fmt.Sprintf("node %d (%s)", m.ID, m.Addr) }
+
+// A Config says which run a node joins, and as what.
+type Config struct {
+	// Run is the name of the run: 1 … 128 letters, digits, and ".", "_", "-".
+	// Runs of different names do not see each other.
+	Run string
+	// Nodes is how many nodes the run has, 1 … [godwit.MaxNodes].
+	Nodes int
+	// Addr is the address of this node's data plane. It is handed to the other
+	// members as it is.
+	Addr string
+	// Fingerprint stands for everything that the nodes must have in common. If
+	// two nodes differ, joining fails at all nodes.
+	Fingerprint string
+	// TTL is after how long without a sign of life a node counts as lost; 0 is
+	// DefaultTTL. A coordinator may round it up to whole seconds.
+	TTL time.Duration
+	// Join is how long to wait for all nodes; 0 is DefaultJoin.
+	Join time.Duration
+}
+
+// Checked returns c with defaults filled in, or says what is wrong with it.
+func (c Config) Checked() (Config, error) {
+	if err := CheckRun(c.Run); err != nil {
+		return c, err
+	}
+	switch {
+	case c.Nodes < 1 || c.Nodes > godwit.MaxNodes:
+		return c, fmt.Errorf("coord: run %q has %d nodes, want 1 … %d", c.Run, c.Nodes, godwit.MaxNodes)
+	case c.Addr == "" || len(c.Addr) > 512 || !utf8.ValidString(c.Addr):
+		return c, fmt.Errorf("coord: run %q: the node's address is %q, want 1 … 512 bytes of text", c.Run, c.Addr)
+	case len(c.Fingerprint) > 4096 || !utf8.ValidString(c.Fingerprint):
+		return c, fmt.Errorf("coord: run %q: a fingerprint of %d bytes, want at most 4096 bytes of text", c.Run, len(c.Fingerprint))
+	case c.TTL < 0 || c.TTL > 24*time.Hour:
+		return c, fmt.Errorf("coord: run %q has a TTL of %v, want 0 (the default) … 24h", c.Run, c.TTL)
+	case c.Join < 0:
+		return c, fmt.Errorf("coord: run %q waits %v for nodes to join, want 0 (the default) or more", c.Run, c.Join)
+	}
+	if c.TTL == 0 {
+		c.TTL = DefaultTTL
+	}
+	if c.Join == 0 {
+		c.Join = DefaultJoin
+	}
+	return c, nil
+}
+
+// CheckRun says what is wrong with the name of a run.
+func CheckRun(run string) error {
+	if run == "" {
+		return errors.New("coord: the run has no name")
+	}
+	if len(run) > 128 {
+		return fmt.Errorf("coord: the name of the run has %d bytes, want at most 128", len(run))
+	}
+	for _, r := range run {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		case r == '.', r == '_', r == '-':
+		default:
+			return fmt.Errorf("coord: run %q has %q in its name, want letters, digits, '.', '_', '-'", run, r)
+		}
+	}
+	return nil
+}
+
+// A Session is one node's membership of a run. Its methods may be called by
+// any number of goroutines.
+//
+// Every wait ends: with success, with its context, or when the session is
+// Done. Errors of a wait name the members that were waited for.
+type Session interface {
+	// Self is this node's id. Ids are dense, 0 … Nodes-1; a node gets the lowest
+	// that is free when it arrives, so the first gets 0.
+	Self() godwit.NodeID
+	// Members returns all members of the run, by id. The caller may keep it.
+	Members() []Member
+	// View numbers the membership: 1 when the run is sealed, one more with
+	// each member lost.
+	View() godwit.View
+
+	// Barrier returns when every member has called Barrier with this name as
+	// often as this node has. Names are free-form text of 1 … MaxName bytes and
+	// may be used again. A name is waited for by one call at a time at a node;
+	// a second one is refused.
+	//
+	// A node whose call ends with its context has arrived all the same, and its
+	// next call of that name waits for the same barrier again.
+	Barrier(ctx context.Context, name string) error
+	// Exchange hands payload, at most MaxPayload bytes, to all members and
+	// returns what all of them handed in, by id. It is a Barrier otherwise;
+	// names of barriers and of exchanges are different things. If a call ended
+	// with its context and is made again, its first payload counts. The result
+	// belongs to the caller; no entry is nil.
+	Exchange(ctx context.Context, name string, payload []byte) ([][]byte, error)
+
+	// RequestStop asks all nodes to end the run early but orderly. The first
+	// request of any node wins, later ones are accepted and have no effect.
+	// When it returns nil, this session is Stopping. Barriers go on to work.
+	RequestStop(ctx context.Context, reason string) error
+	// Stopping is closed when a node has requested a stop.
+	Stopping() <-chan struct{}
+	// StopReason is the reason of the first request; empty before.
+	StopReason() string
+
+	// Fail ends the run everywhere because of err: this session is Done at
+	// once, the others as soon as they learn of it. It returns when the others
+	// were told or cannot be, at the latest after the TTL. The session must
+	// still be closed.
+	Fail(err error)
+	// Done is closed when the run is over for this session: a member was lost
+	// or failed, this node's lease or the coordinator was lost, or Close.
+	Done() <-chan struct{}
+	// Err is nil before Done and why the run ended after it. It is a
+	// *MemberError where a node is the cause (this one included), and wraps
+	// godwit.ErrPeerLost where that node was lost, ErrFailed where it failed;
+	// ErrCoordinator where the coordinator was lost; godwit.ErrClosed after
+	// this session's own Close, if nothing else came first.
+	Err() error
+
+	// Close leaves the run, and returns when nothing of the session runs any
+	// more. Waits of this session end with godwit.ErrClosed. To the others it
+	// is no loss: their sessions go on, but a barrier or exchange that this
+	// node has not called cannot succeed any more and fails with ErrLeft. So
+	// nodes close when they are through with the last barrier of the run.
+	//
+	// An error means that the others could not be told and will see a loss. A
+	// ctx without deadline is given the TTL. Closing again returns the same.
+	Close(ctx context.Context) error
+}

@@ -1,0 +1,33 @@
+package coord
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Conditions that a caller can test with errors.Is.
+var (
+	// ErrMismatch: a node with another fingerprint or number of nodes wants to
+	// join the same run. Joining fails at all nodes.
+	ErrMismatch = errors.New("nodes differ")
+	// ErrMissing: not all nodes of the run arrived in time.
+	ErrMissing = errors.New("not all nodes arrived")
+	// ErrComplete: the run has all its nodes and no place for another.
+	ErrComplete = errors.New("run has all its nodes")
+	// ErrLeft: a member left orderly and is waited for in vain.
+	ErrLeft = errors.New("node left the run")
+	// ErrFailed: a member called Fail.
+	ErrFailed = errors.New("node failed")
+	// ErrCoordinator: the coordinator cannot be reached, or lost its memory.
+	ErrCoordinator = errors.New("coordinator lost")
+)
+
+// A MemberError says that a run ended because of one member.
+type MemberError struct {
+	Member Member
+	Err    error // godwit.ErrPeerLost or ErrFailed, with the cause
+}
+
+func (e *MemberError) Error() string { return fmt.Sprintf("%v: %v", e.Member, e.Err) }
+
+func (e *MemberError) Unwrap() error { return e.Err }

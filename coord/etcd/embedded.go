@@ -1,0 +1,190 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap"
+
+	"github.com/godwit-ps/godwit/coord"
+)
+
+// An EmbeddedConfig says how to run an etcd in this process. The zero value is
+// a server on loopback that leaves nothing behind.
+type EmbeddedConfig struct {
+	// Dir is where the data is kept. Empty: in a temporary folder that Close
+	// removes, and without syncing to disk.
+	Dir string
+	// ClientAddr is the host:port on which nodes reach the server; empty is
+	// 127.0.0.1:0, where port 0 is any free one. Everybody who can reach an
+	// address without TLS can read and change everything.
+	ClientAddr string
+	// TLS, where set, makes the server and its clients prove who they are.
+	TLS *TLSFiles
+	// Log gets the server's errors; nil writes them to stderr as text.
+	Log *slog.Logger
+}
+
+// TLSFiles names PEM files: the server's certificate and key, and the authority
+// that must have signed the clients' certificates.
+type TLSFiles struct{ Cert, Key, CA string }
+
+// Embedded is a running etcd of one member.
+type Embedded struct {
+	etcd      *embed.Etcd
+	endpoints []string
+	temp      string // folder to remove; empty: none
+}
+
+// StartEmbedded starts a server and returns when it serves.
+func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
+	c, temp, err := cfg.embed()
+	if err != nil {
+		return nil, fmt.Errorf("coord: embedded etcd: %w", err)
+	}
+	e := &Embedded{temp: temp}
+	if e.etcd, err = embed.StartEtcd(c); err != nil {
+		e.removeTemp()
+		return nil, fmt.Errorf("coord: embedded etcd on %s: %w", c.ListenClientUrls[0].Host, err)
+	}
+	select {
+	case <-e.etcd.Server.ReadyNotify():
+	case err = <-e.etcd.Err():
+	case <-e.etcd.Server.StopNotify():
+		err = errors.New("the server stopped while it started")
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = e.Close()
+		return nil, fmt.Errorf("coord: embedded etcd on %s: not ready: %w", c.ListenClientUrls[0].Host, err)
+	}
+	e.endpoints = []string{c.ListenClientUrls[0].Scheme + "://" + reachable(e.etcd.Clients[0].Addr())}
+	return e, nil
+}
+
+// embed fills in the server's own configuration.
+func (cfg EmbeddedConfig) embed() (c *embed.Config, temp string, err error) {
+	client := url.URL{Scheme: "http", Host: cfg.ClientAddr}
+	if client.Host == "" {
+		client.Host = "127.0.0.1:0"
+	}
+	if _, _, err := net.SplitHostPort(client.Host); err != nil {
+		return nil, "", fmt.Errorf("address %q: %w, want host:port", client.Host, err)
+	}
+	c = embed.NewConfig()
+	if cfg.TLS != nil {
+		client.Scheme = "https"
+		c.ClientTLSInfo = transport.TLSInfo{CertFile: cfg.TLS.Cert, KeyFile: cfg.TLS.Key, TrustedCAFile: cfg.TLS.CA, ClientCertAuth: true}
+	}
+	// One member talks to nobody; a peer address is asked for all the same.
+	peer := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	c.Name = "godwit"
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+
+	// With one member, elections are a formality, and short ones start faster.
+	// They also bound the shortest lease from below, at 1.5 elections.
+	c.TickMs, c.ElectionMs = 20, 200
+	c.EnableGRPCGateway = false
+	// Words overwrite words: of the history, only what a slow watch has still
+	// to see is needed.
+	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
+
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(errorCore{log.With("part", "etcd")}))
+
+	c.Dir = cfg.Dir
+	if c.Dir == "" {
+		if temp, err = os.MkdirTemp("", "godwit-etcd-"); err != nil {
+			return nil, "", err
+		}
+		c.Dir = temp
+		c.UnsafeNoFsync = true // nothing is to survive the process
+	}
+	return c, temp, nil
+}
+
+// reachable is the address at which this machine reaches a listener.
+func reachable(a net.Addr) string {
+	t, ok := a.(*net.TCPAddr)
+	if ok && t.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", fmt.Sprint(t.Port))
+	}
+	return a.String()
+}
+
+// Endpoints is where nodes reach the server. If it listens on all addresses,
+// this is the one for nodes of this machine.
+func (e *Embedded) Endpoints() []string { return e.endpoints }
+
+// Drain waits until no node of the run is left. The process that coordinates a
+// run calls it between closing its own session and closing the server, because
+// to the nodes that are still at work a closed server is a lost coordinator.
+func (e *Embedded) Drain(ctx context.Context, run string) error {
+	if err := coord.CheckRun(run); err != nil {
+		return err
+	}
+	cl := v3client.New(e.etcd.Server)
+	defer cl.Close()
+	if err := drain(ctx, cl, keysOf(run)); err != nil {
+		return fmt.Errorf("coord: run %q: drain: %w", run, err)
+	}
+	return nil
+}
+
+// Close stops the server and removes its temporary data. It is called once.
+func (e *Embedded) Close() error {
+	// First, or the graceful end would wait seconds for the watches of sessions.
+	e.etcd.Server.HardStop()
+	e.etcd.Close()
+	return e.removeTemp()
+}
+
+func (e *Embedded) removeTemp() error {
+	if e.temp == "" {
+		return nil
+	}
+	return os.RemoveAll(e.temp)
+}
+
+// drain waits until nobody has a seat.
+func drain(ctx context.Context, cl *clientv3.Client, k keys) error {
+	r, err := cl.Get(ctx, k.nodes(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		return err
+	}
+	seats := map[string]bool{}
+	for _, kv := range r.Kvs {
+		seats[string(kv.Key)] = true
+	}
+	w := &watcher{cl: cl, prefix: k.nodes(), rev: r.Header.Revision + 1}
+	defer w.close()
+	for len(seats) > 0 {
+		evs, err := w.next(ctx)
+		if err != nil {
+			return fmt.Errorf("%d nodes have not left: %w", len(seats), err)
+		}
+		for _, ev := range evs {
+			if ev.Type == clientv3.EventTypeDelete {
+				delete(seats, string(ev.Kv.Key))
+			} else {
+				seats[string(ev.Kv.Key)] = true
+			}
+		}
+	}
+	return nil
+}

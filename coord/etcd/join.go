@@ -1,0 +1,87 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+)
+
+// Join makes this process a node of the run, and returns when all nodes are
+// there. The endpoints are those of one etcd; without a scheme they are spoken
+// to by TLS if t is not nil. An etcd that does not answer yet is waited for
+// within [coord.Config].Join as well.
+func Join(ctx context.Context, endpoints []string, t *tls.Config, cfg coord.Config) (coord.Session, error) {
+	s, err := join(ctx, endpoints, t, cfg)
+	if err != nil {
+		return nil, err // not s: an interface that holds a nil *session is not nil
+	}
+	return s, nil
+}
+
+func join(ctx context.Context, endpoints []string, t *tls.Config, cfg coord.Config) (*session, error) {
+	cfg, err := cfg.Checked()
+	if err != nil {
+		return nil, err
+	}
+	cl, err := dial(endpoints, t)
+	if err != nil {
+		return nil, err
+	}
+	wait, cancel := context.WithTimeout(ctx, cfg.Join)
+	defer cancel()
+	l, err := grant(wait, cl, cfg.TTL)
+	if err != nil {
+		cl.Close()
+		return nil, fmt.Errorf("coord: run %q: join: %w", cfg.Run, err)
+	}
+	n := newNode(cl, cfg, l)
+	s, err := n.join(wait)
+	if err != nil {
+		n.abandon()
+		return nil, err
+	}
+	return s, nil
+}
+
+// A node is what this process holds at etcd, before and after the seal.
+type node struct {
+	cl    *clientv3.Client
+	cfg   coord.Config
+	keys  keys
+	lease *lease
+	life  context.Context // ends when the lease or coordinator is lost, with the cause
+	end   context.CancelCauseFunc
+	work  sync.WaitGroup // all goroutines; they end with life
+}
+
+func newNode(cl *clientv3.Client, cfg coord.Config, l *lease) *node {
+	n := &node{cl: cl, cfg: cfg, keys: keysOf(cfg.Run), lease: l}
+	n.life, n.end = context.WithCancelCause(context.Background())
+	n.work.Go(func() { n.end(l.keep(n.life)) })
+	return n
+}
+
+// release gives everything back and waits until nothing runs any more.
+func (n *node) release(ctx context.Context) {
+	if n.life.Err() == nil {
+		// If it fails, the lease expires by itself.
+		_, _ = n.cl.Revoke(ctx, n.lease.id)
+	}
+	n.end(godwit.ErrClosed)
+	n.work.Wait()
+	_ = n.cl.Close()
+}
+
+// abandon releases a node that did not get to a session.
+func (n *node) abandon() {
+	ctx, cancel := context.WithTimeout(context.Background(), min(n.lease.ttl, 2*time.Second))
+	defer cancel()
+	n.release(ctx)
+}

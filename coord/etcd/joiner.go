@@ -1,0 +1,286 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/coord/internal/ledger"
+)
+
+// A joiner is a node that waits for the others. It belongs to one goroutine.
+type joiner struct {
+	*node
+	watch   *watcher
+	queue   []*clientv3.Event // came with the last answer of watch, and not taken yet
+	entries map[godwit.NodeID]entry
+	roster  *ledger.Roster // the same, to talk about it
+
+	self      godwit.NodeID // the seat of this node,
+	created   int64         // and its create revision; 0: none
+	confirmed int64         // the full roster that this node confirmed last
+}
+
+// errUnseated: the run was sealed before this node took its seat.
+var errUnseated = errors.New("the run was sealed before")
+
+// join takes a seat and waits for the seal.
+func (n *node) join(wait context.Context) (*session, error) {
+	ctx, cancel := context.WithCancelCause(n.life)
+	defer cancel(nil)
+	defer context.AfterFunc(wait, func() { cancel(context.Cause(wait)) })()
+
+	begin := time.Now()
+	j := &joiner{node: n, roster: ledger.NewRoster(n.cfg), entries: map[godwit.NodeID]entry{}}
+	s, err := j.run(ctx)
+	switch {
+	case err == nil:
+		return s, nil
+	case n.life.Err() != nil:
+		return nil, fmt.Errorf("coord: run %q: join: %w", n.cfg.Run, context.Cause(n.life))
+	case errors.Is(err, coord.ErrComplete) || wait.Err() == nil:
+		return nil, err
+	}
+	within := fmt.Sprintf(" within %v", time.Since(begin).Round(10*time.Millisecond))
+	return nil, j.roster.Missing(within, context.Cause(wait))
+}
+
+func (j *joiner) run(ctx context.Context) (*session, error) {
+	if err := j.read(ctx); err != nil {
+		return nil, err
+	}
+	defer j.watch.close()
+	// The remains of a run whose nodes were killed are gone after a TTL.
+	patient, cancel := context.WithTimeout(ctx, j.lease.ttl+time.Second)
+	defer cancel()
+	for {
+		if err := j.sit(ctx, patient); err != nil {
+			return nil, err
+		}
+		err := j.await(ctx)
+		if err == nil {
+			return j.open(ctx)
+		}
+		if !errors.Is(err, errUnseated) {
+			return nil, err
+		}
+		if err := j.stand(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// read learns who sits already. The watch tells what happens from then on.
+func (j *joiner) read(ctx context.Context) error {
+	var r *clientv3.GetResponse
+	err := retry(ctx, func(ctx context.Context) (err error) {
+		r, err = j.cl.Get(ctx, j.keys.nodes(), clientv3.WithPrefix())
+		return err
+	})
+	if err != nil {
+		return j.failed(err)
+	}
+	for _, kv := range r.Kvs {
+		if err := j.note(&clientv3.Event{Type: clientv3.EventTypePut, Kv: kv}); err != nil {
+			return err
+		}
+	}
+	j.watch = &watcher{cl: j.cl, prefix: string(j.keys), rev: r.Header.Revision + 1}
+	return nil
+}
+
+// step takes the next event.
+func (j *joiner) step(ctx context.Context) (*clientv3.Event, error) {
+	if len(j.queue) == 0 {
+		evs, err := j.watch.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		j.queue = evs
+	}
+	ev := j.queue[0]
+	j.queue = j.queue[1:]
+	return ev, j.note(ev)
+}
+
+// note brings entries and roster up to date.
+func (j *joiner) note(ev *clientv3.Event) error {
+	id, ok := j.keys.isNode(ev.Kv.Key)
+	if !ok {
+		return nil // words of a run that ends, or the configuration
+	}
+	if ev.Type == clientv3.EventTypeDelete {
+		delete(j.entries, id)
+		j.roster.Remove(id)
+		return nil
+	}
+	e, err := decodeEntry(ev.Kv)
+	if err != nil {
+		return err
+	}
+	j.entries[id] = e
+	j.roster.Put(id, e.Seat)
+	return nil
+}
+
+// sit takes the lowest free seat. If there is none, one that the remains of an
+// earlier run hold may fall free until patient ends.
+func (j *joiner) sit(ctx, patient context.Context) error {
+	for {
+		wait := ctx
+		id, free := j.roster.Free()
+		if free && !j.marked() {
+			if sat, err := j.take(ctx, id); sat || err != nil {
+				return err
+			}
+			// Another was faster, which the watch is about to tell.
+		} else {
+			wait = patient
+		}
+		if _, err := j.step(wait); err != nil {
+			if wait.Err() != nil && j.life.Err() == nil && wait == patient {
+				return j.roster.Complete()
+			}
+			return err
+		}
+	}
+}
+
+// take tries to take a seat.
+func (j *joiner) take(ctx context.Context, id godwit.NodeID) (bool, error) {
+	var r *clientv3.TxnResponse
+	key, e := j.keys.node(id), entry{Seat: ledger.SeatOf(j.cfg)}
+	err := retry(ctx, func(ctx context.Context) (err error) {
+		r, err = j.cl.Txn(ctx).
+			If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
+			Then(clientv3.OpPut(key, e.encode(), clientv3.WithLease(j.lease.id))).
+			Else(clientv3.OpGet(key)).
+			Commit()
+		return err
+	})
+	if err != nil {
+		return false, j.failed(err)
+	}
+	j.self, j.created = id, r.Header.Revision
+	if r.Succeeded {
+		return true, nil
+	}
+	// Taken: by this node itself, if the answer to an earlier try was lost.
+	kvs := r.Responses[0].GetResponseRange().Kvs
+	if len(kvs) != 1 || kvs[0].Lease != int64(j.lease.id) {
+		return false, nil
+	}
+	j.created = kvs[0].CreateRevision
+	return true, nil
+}
+
+// stand gives the seat back.
+func (j *joiner) stand(ctx context.Context) error {
+	key := j.keys.node(j.self)
+	err := retry(ctx, func(ctx context.Context) error {
+		_, err := j.cl.Txn(ctx).
+			If(clientv3.Compare(clientv3.CreateRevision(key), "=", j.created)).
+			Then(clientv3.OpDelete(key)).
+			Commit()
+		return err
+	})
+	if err != nil {
+		return j.failed(err)
+	}
+	return nil
+}
+
+// await follows the roster until the run is sealed.
+func (j *joiner) await(ctx context.Context) error {
+	for {
+		ev, err := j.step(ctx)
+		if err != nil {
+			return err
+		}
+		me, ok := j.entries[j.self]
+		if !ok && ev.Kv.ModRevision > j.created {
+			return fmt.Errorf("coord: run %q: join: the seat of this node, %d, was taken away: %w", j.cfg.Run, j.self, errExpired)
+		}
+		if !ok || me.created != j.created {
+			continue // the watch has not come to this node's seat yet
+		}
+		if err := j.roster.Mismatch(j.self); err != nil {
+			return err
+		}
+		newest, confirmed := j.tally()
+		switch {
+		case confirmed:
+			return nil
+		case j.marked():
+			return errUnseated
+		case newest != 0 && newest != j.confirmed:
+			if err := j.update(ctx, entry{Seat: me.Seat, Roster: newest}); err != nil {
+				return err
+			}
+			j.confirmed = newest
+		}
+	}
+}
+
+// tally returns the number of the roster, 0 if it is not full, and whether all
+// have confirmed it.
+func (j *joiner) tally() (newest int64, confirmed bool) {
+	if _, free := j.roster.Free(); free {
+		return 0, false
+	}
+	for _, e := range j.entries {
+		newest = max(newest, e.created)
+	}
+	for _, e := range j.entries {
+		if e.Roster != newest {
+			return newest, false
+		}
+	}
+	return newest, true
+}
+
+// marked reports whether someone has seen a seal.
+func (j *joiner) marked() bool {
+	for _, e := range j.entries {
+		if e.Sealed {
+			return true
+		}
+	}
+	return false
+}
+
+// open marks this node's seat and begins the session. What the watch brought
+// since the seal belongs to the session.
+func (j *joiner) open(ctx context.Context) (*session, error) {
+	me := j.entries[j.self]
+	me.Sealed = true
+	if err := j.update(ctx, me); err != nil {
+		return nil, err
+	}
+	// The watch so far ends with the wait for the join; the session's own goes
+	// on where the queue ends.
+	w := &watcher{cl: j.cl, prefix: string(j.keys), rev: j.watch.rev}
+	return newSession(j.node, j.self, j.roster.Members(), w, j.queue), nil
+}
+
+// update overwrites this node's entry.
+func (j *joiner) update(ctx context.Context, e entry) error {
+	err := retry(ctx, func(ctx context.Context) error {
+		_, err := j.cl.Put(ctx, j.keys.node(j.self), e.encode(), clientv3.WithLease(j.lease.id))
+		return err
+	})
+	if err != nil {
+		return j.failed(err)
+	}
+	return nil
+}
+
+// failed is the error of an operation at etcd.
+func (j *joiner) failed(err error) error {
+	return fmt.Errorf("coord: run %q: join: %w", j.cfg.Run, unreachable(j.cl, err))
+}

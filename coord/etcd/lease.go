@@ -1,0 +1,105 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// A lease is a node's claim to be alive. One goroutine, keep, renews it.
+//
+// The client library's own renewal is not used: it does not tell when the
+// acknowledged renewal was sent, from which the TTL counts here.
+type lease struct {
+	cl    *clientv3.Client
+	id    clientv3.LeaseID
+	ttl   time.Duration // as granted
+	acked time.Time     // when the last acknowledged renewal was sent; owned by keep
+}
+
+// errExpired: the lease is gone, at the server or because nobody renewed it.
+var errExpired = errors.New("lease expired")
+
+// grant asks for a lease of at least ttl.
+func grant(ctx context.Context, cl *clientv3.Client, ttl time.Duration) (*lease, error) {
+	l := &lease{cl: cl}
+	seconds := int64((ttl + time.Second - 1) / time.Second)
+	err := retry(ctx, func(ctx context.Context) error {
+		l.acked = time.Now()
+		r, err := cl.Grant(ctx, seconds)
+		if err != nil {
+			return err
+		}
+		l.id, l.ttl = r.ID, time.Duration(r.TTL)*time.Second
+		return nil
+	})
+	if err != nil {
+		return nil, unreachable(cl, err)
+	}
+	return l, nil
+}
+
+// keep renews the lease until it is lost, which the error explains, or ctx ends.
+func (l *lease) keep(ctx context.Context) error {
+	for {
+		err := l.renew(ctx)
+		left := l.left()
+		switch {
+		case ctx.Err() != nil || errors.Is(err, errExpired):
+			return err
+		case left <= 0:
+			return unreachable(l.cl, fmt.Errorf("no renewal of this node's lease was acknowledged for %v: %w", l.ttl, err))
+		}
+		pause(ctx, min(left, 100*time.Millisecond))
+	}
+}
+
+// left is the time until the lease must be taken for lost.
+func (l *lease) left() time.Duration { return l.ttl - time.Since(l.acked) }
+
+// renew renews over one stream until that breaks.
+func (l *lease) renew(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stream, err := pb.NewLeaseClient(l.cl.ActiveConnection()).LeaseKeepAlive(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		if l.left() <= 0 {
+			// Nothing was refused; this process did not run (stopped, or its
+			// machine suspended), and the others have been told that it is lost.
+			return fmt.Errorf("%w: this process did not run for %v and the TTL is %v", errExpired, time.Since(l.acked).Round(time.Millisecond), l.ttl)
+		}
+		if err := l.renewOnce(stream, cancel); err != nil {
+			return err
+		}
+		if !pause(ctx, l.ttl/3) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// renewOnce sends one renewal and takes the answer. If none comes for a third
+// of the TTL, it breaks the stream, so that the next may go to another server.
+func (l *lease) renewOnce(stream pb.Lease_LeaseKeepAliveClient, cancel context.CancelCauseFunc) error {
+	sent := time.Now()
+	hung := time.AfterFunc(min(l.left(), l.ttl/3), func() { cancel(errors.New("no answer")) })
+	defer hung.Stop()
+	if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.id)}); err != nil {
+		return err
+	}
+	r, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if r.TTL <= 0 {
+		return fmt.Errorf("%w: the coordinator does not know it any more", errExpired)
+	}
+	l.acked = sent
+	return nil
+}

@@ -1,0 +1,127 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/coord/internal/ledger"
+)
+
+// A session is a member of a sealed run. One goroutine, follow, tells the
+// ledger what the watch brings; another renews the lease.
+type session struct {
+	*ledger.Ledger
+	*node
+	closing sync.Once
+	closed  error // result of Close
+}
+
+func newSession(n *node, self godwit.NodeID, members []coord.Member, w *watcher, seen []*clientv3.Event) *session {
+	s := &session{node: n}
+	s.Ledger = ledger.New(self, members, s.publish)
+	n.work.Go(func() { s.follow(w, seen) })
+	return s
+}
+
+// follow applies all events in their order until the life of the node ends.
+func (s *session) follow(w *watcher, evs []*clientv3.Event) {
+	defer w.close()
+	for {
+		for _, ev := range evs {
+			s.apply(ev)
+		}
+		var err error
+		if evs, err = w.next(s.life); err != nil {
+			s.end(err) // of no effect if it was life that ended
+			s.End(s.cause())
+			return
+		}
+	}
+}
+
+// cause says why life ended, in the words of the run.
+func (s *session) cause() error {
+	err := context.Cause(s.life)
+	if errors.Is(err, errExpired) {
+		return s.Expired(err)
+	}
+	return err
+}
+
+func (s *session) apply(ev *clientv3.Event) {
+	if id, ok := s.keys.isWord(ev.Kv.Key); ok && ev.Type == clientv3.EventTypePut {
+		w, err := ledger.DecodeWord(ev.Kv.Value)
+		if err != nil {
+			s.end(fmt.Errorf("coord: run %q: node %d said what this node does not understand: %w", s.cfg.Run, id, err))
+			return
+		}
+		s.Apply(id, w)
+	}
+	if id, ok := s.keys.isNode(ev.Kv.Key); ok && ev.Type == clientv3.EventTypeDelete {
+		if id == s.Self() {
+			s.end(errExpired)
+			return
+		}
+		s.Lost(id, errExpired.Error())
+	}
+}
+
+// publish implements ledger.Publish. It ends with the node's life at the latest.
+func (s *session) publish(ctx context.Context, w ledger.Word) error {
+	if w.Kind == ledger.Fail {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.lease.ttl)
+		defer cancel()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.life, func() { cancel(s.cause()) })()
+
+	key, value := s.keys.word(s.Self()), string(w.Encode())
+	err := retry(ctx, func(ctx context.Context) error {
+		_, err := s.cl.Put(ctx, key, value, clientv3.WithLease(s.lease.id))
+		return err
+	})
+	if leaseGone(err) {
+		s.end(errExpired)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case s.life.Err() != nil:
+		return s.cause()
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return unreachable(s.cl, err)
+}
+
+// Close implements coord.Session.
+func (s *session) Close(ctx context.Context) error {
+	s.closing.Do(func() { s.closed = s.close(ctx) })
+	return s.closed
+}
+
+func (s *session) close(ctx context.Context) error {
+	s.End(godwit.ErrClosed)
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.lease.ttl)
+		defer cancel()
+	}
+	var err error
+	if s.life.Err() == nil { // else there is nothing to leave, and nobody to tell
+		err = s.publish(ctx, ledger.Word{Kind: ledger.Leave})
+	}
+	s.release(ctx)
+	if err != nil {
+		return fmt.Errorf("coord: run %q: %v cannot leave orderly, the others will see a loss: %w", s.cfg.Run, s.Members()[s.Self()], err)
+	}
+	return nil
+}

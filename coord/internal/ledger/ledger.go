@@ -1,0 +1,191 @@
+// Package ledger keeps the book that every session has of its run: who is a
+// member, who arrived where, who wants to stop, and why the run ended.
+//
+// A [Ledger] is a function of the words of all nodes in the one order that the
+// coordinator gives them ([Ledger.Apply], [Ledger.Lost]); it knows nothing of
+// how they travel, and it has no goroutine and no timer. A [Roster] is what
+// stands before it, until all nodes have arrived.
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+)
+
+// A Publish hands a word of this node to all members, this one included, in one
+// order for all. It returns when the word has its place in that order, or with
+// an error if it may have none.
+type Publish func(ctx context.Context, w Word) error
+
+// A Ledger is one session's book of a sealed run. It implements coord.Session
+// but for Close. Its methods may be called by any number of goroutines, but
+// Apply and Lost in the order of the run.
+type Ledger struct {
+	self     godwit.NodeID
+	members  []coord.Member
+	publish  Publish
+	stopping chan struct{}
+	done     chan struct{}
+
+	mu     sync.Mutex // guards all below; never held while publishing
+	view   godwit.View
+	gone   []bool // by id: left orderly
+	places map[place]*turn
+	open   map[placeGen]*gathering
+	reason string
+	err    error // not nil exactly if done is closed
+}
+
+// New returns the book of node self of a run that was just sealed.
+func New(self godwit.NodeID, members []coord.Member, publish Publish) *Ledger {
+	return &Ledger{
+		self:     self,
+		members:  members,
+		publish:  publish,
+		stopping: make(chan struct{}),
+		done:     make(chan struct{}),
+		view:     1,
+		gone:     make([]bool, len(members)),
+		places:   map[place]*turn{},
+		open:     map[placeGen]*gathering{},
+	}
+}
+
+func (l *Ledger) Self() godwit.NodeID       { return l.self }
+func (l *Ledger) Members() []coord.Member   { return slices.Clone(l.members) }
+func (l *Ledger) Stopping() <-chan struct{} { return l.stopping }
+func (l *Ledger) Done() <-chan struct{}     { return l.done }
+
+func (l *Ledger) View() godwit.View {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.view
+}
+
+func (l *Ledger) StopReason() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reason
+}
+
+func (l *Ledger) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Apply takes the next word of the run, said by node from. What cannot be (a
+// word of no member, an arrival at a barrier long over) has no effect.
+func (l *Ledger) Apply(from godwit.NodeID, w Word) {
+	if int(from) >= len(l.members) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch w.Kind {
+	case Barrier, Exchange:
+		l.arriveLocked(from, w)
+	case Stop:
+		if !closed(l.stopping) {
+			l.reason = w.Text
+			close(l.stopping)
+		}
+	case Fail:
+		l.endLocked(l.blame(from, fmt.Errorf("%w: %s", coord.ErrFailed, w.Text)))
+	case Leave:
+		l.leaveLocked(from)
+	}
+}
+
+// Lost notes that a member is gone without having left.
+func (l *Ledger) Lost(id godwit.NodeID, cause string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if int(id) >= len(l.members) || l.gone[id] {
+		return
+	}
+	l.gone[id] = true
+	l.view++
+	l.endLocked(l.blame(id, fmt.Errorf("%w: %s", godwit.ErrPeerLost, cause)))
+}
+
+// End ends the run for this session, for a reason that does not come from the
+// order of the run. The first end counts.
+func (l *Ledger) End(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endLocked(err)
+}
+
+// Expired is the error of a session whose own lease was lost.
+func (l *Ledger) Expired(cause error) error {
+	return l.blame(l.self, fmt.Errorf("%w: %w", godwit.ErrPeerLost, cause))
+}
+
+// RequestStop implements coord.Session.
+func (l *Ledger) RequestStop(ctx context.Context, reason string) error {
+	if closed(l.stopping) {
+		return nil
+	}
+	if err := l.Err(); err != nil {
+		return fmt.Errorf("request to stop: %w", err)
+	}
+	err := l.publish(ctx, Word{Kind: Stop, Text: clip(reason)})
+	if err != nil {
+		return fmt.Errorf("request to stop: %w", l.orEnd(err))
+	}
+	select {
+	case <-l.stopping:
+		return nil
+	case <-l.done:
+		return fmt.Errorf("request to stop: %w", l.Err())
+	case <-ctx.Done():
+		return fmt.Errorf("request to stop: %w", context.Cause(ctx))
+	}
+}
+
+// Fail implements coord.Session.
+func (l *Ledger) Fail(err error) {
+	if err == nil {
+		err = errors.New("no cause given")
+	}
+	// Before the others are told, so that this session shows the error itself
+	// and not the text of it that comes back.
+	l.End(l.blame(l.self, fmt.Errorf("%w: %w", coord.ErrFailed, err)))
+	// If the others cannot be told, they will see this node's lease expire.
+	_ = l.publish(context.Background(), Word{Kind: Fail, Text: clip(err.Error())})
+}
+
+func (l *Ledger) blame(id godwit.NodeID, err error) error {
+	return &coord.MemberError{Member: l.members[id], Err: err}
+}
+
+// orEnd prefers the end of the run as the explanation of a failed operation.
+func (l *Ledger) orEnd(err error) error {
+	if end := l.Err(); end != nil {
+		return end
+	}
+	return err
+}
+
+func (l *Ledger) endLocked(err error) {
+	if l.err == nil {
+		l.err = err
+		close(l.done)
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

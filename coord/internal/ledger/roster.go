@@ -1,0 +1,122 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+)
+
+// A Seat is a place in a run that is not sealed yet, and who took it.
+type Seat struct {
+	Addr        string `json:"addr"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Nodes       int    `json:"nodes"`
+	Incarnation uint64 `json:"-"` // grows from seat to seat
+}
+
+// SeatOf is the seat that a node with this configuration takes.
+func SeatOf(c coord.Config) Seat {
+	return Seat{Addr: c.Addr, Fingerprint: c.Fingerprint, Nodes: c.Nodes}
+}
+
+// A Roster is who has arrived so far, by id. The zero value is not usable; a
+// Roster belongs to one goroutine.
+type Roster struct {
+	cfg   coord.Config
+	seats map[godwit.NodeID]Seat
+	gone  []string // addresses of those that arrived and went again
+}
+
+// NewRoster returns an empty roster for a node that joins with c.
+func NewRoster(c coord.Config) *Roster {
+	return &Roster{cfg: c, seats: map[godwit.NodeID]Seat{}}
+}
+
+// Put notes who sits at id.
+func (r *Roster) Put(id godwit.NodeID, s Seat) {
+	r.seats[id] = s
+	r.gone = slices.DeleteFunc(r.gone, func(a string) bool { return a == s.Addr })
+}
+
+// Remove notes that the seat is free.
+func (r *Roster) Remove(id godwit.NodeID) {
+	s, ok := r.seats[id]
+	if !ok {
+		return
+	}
+	delete(r.seats, id)
+	if !slices.Contains(r.gone, s.Addr) {
+		r.gone = append(r.gone, s.Addr)
+	}
+}
+
+// Free is the lowest free seat, and false if there is none.
+func (r *Roster) Free() (godwit.NodeID, bool) {
+	for id := range godwit.NodeID(r.cfg.Nodes) {
+		if _, ok := r.seats[id]; !ok {
+			return id, true
+		}
+	}
+	return godwit.NoNode, false
+}
+
+// Members lists who sits, by id.
+func (r *Roster) Members() []coord.Member {
+	ms := make([]coord.Member, 0, len(r.seats))
+	for id, s := range r.seats {
+		ms = append(ms, coord.Member{ID: id, Addr: s.Addr, Incarnation: s.Incarnation})
+	}
+	slices.SortFunc(ms, func(a, b coord.Member) int { return int(a.ID) - int(b.ID) })
+	return ms
+}
+
+// Mismatch is the error of node self if another one differs from it.
+func (r *Roster) Mismatch(self godwit.NodeID) error {
+	me := r.seats[self]
+	for _, m := range r.Members() {
+		s := r.seats[m.ID]
+		switch {
+		case s.Fingerprint != me.Fingerprint:
+			return r.mismatch(self, m, fmt.Sprintf("fingerprint %.100q", me.Fingerprint), fmt.Sprintf("%.100q", s.Fingerprint))
+		case s.Nodes != me.Nodes:
+			return r.mismatch(self, m, fmt.Sprintf("a run of %d nodes", me.Nodes), fmt.Sprint(s.Nodes))
+		}
+	}
+	return nil
+}
+
+func (r *Roster) mismatch(self godwit.NodeID, other coord.Member, mine, theirs string) error {
+	me := coord.Member{ID: self, Addr: r.seats[self].Addr}
+	return fmt.Errorf("coord: run %q: %w: this one, %v, has %s, and %v has %s: start all nodes with the same configuration and build",
+		r.cfg.Run, coord.ErrMismatch, me, mine, other, theirs)
+}
+
+// Missing is the error of a node that waited in vain.
+func (r *Roster) Missing(within string, cause error) error {
+	gone := ""
+	if len(r.gone) > 0 {
+		gone = fmt.Sprintf(" (and gone again: %s)", strings.Join(r.gone, ", "))
+	}
+	return fmt.Errorf("coord: run %q: %w: %d of %d%s: %s%s: %w",
+		r.cfg.Run, coord.ErrMissing, len(r.seats), r.cfg.Nodes, within, r.names(), gone, cause)
+}
+
+// Complete is the error of a node that finds no place.
+func (r *Roster) Complete() error {
+	return fmt.Errorf("coord: run %q: %w: no place for %s beside the %d that it has: %s: let that run end, or use another name",
+		r.cfg.Run, coord.ErrComplete, r.cfg.Addr, len(r.seats), r.names())
+}
+
+func (r *Roster) names() string {
+	if len(r.seats) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, m := range r.Members() {
+		names = append(names, m.String())
+	}
+	return strings.Join(names, ", ")
+}
