@@ -1,0 +1,134 @@
+package train
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// An Env is where a task runs: this node's workers and its ties to the other
+// nodes. Run does not change it, and uses a worker from one goroutine at a time.
+type Env struct {
+	// Workers are the workers of this node, at least one. All nodes need not
+	// have equally many.
+	Workers []godwit.Worker
+	// Node is the number of this node and Nodes how many there are. Nodes 0
+	// means 1.
+	Node, Nodes int
+	// Exchange hands payload to all nodes, waits for theirs, and returns them
+	// by node number. All nodes call it with the same names in the same order.
+	// A run of one node needs none.
+	Exchange func(ctx context.Context, name string, payload []byte) ([][]byte, error)
+	// Stop, when closed at any node, ends the run in order: that node's workers
+	// finish their batch, the other nodes' their epoch, and the model is
+	// evaluated as it is. nil never stops.
+	Stop <-chan struct{}
+	// Progress is told what happened, from the goroutine that called Run. It may
+	// be nil.
+	Progress func(Event)
+	// Fork runs do(0) … do(n-1) concurrently and returns when all have
+	// returned. nil runs each in a goroutine; a simulation puts its own
+	// scheduler here.
+	Fork func(n int, do func(i int))
+}
+
+// check reports what is missing.
+func (e *Env) check() error {
+	switch {
+	case len(e.Workers) == 0:
+		return errors.New("train: no workers: Env.Workers needs at least one worker of this node")
+	case e.Nodes < 0 || e.Node < 0 || e.Node >= e.nodes():
+		return fmt.Errorf("train: node %d of %d nodes: want 0 … nodes-1", e.Node, e.nodes())
+	case e.Nodes > 1 && e.Exchange == nil:
+		return fmt.Errorf("train: a run of %d nodes needs Env.Exchange", e.Nodes)
+	}
+	return nil
+}
+
+func (e *Env) nodes() int { return max(e.Nodes, 1) }
+
+func (e *Env) progress(ev Event) {
+	if e.Progress != nil {
+		e.Progress(ev)
+	}
+}
+
+func goroutines(n int, do func(int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { do(i) })
+	}
+	wg.Wait()
+}
+
+// Each calls do for every worker of this node, concurrently, and returns when
+// all have returned. The first error cancels the context of the others and is
+// the one that is returned.
+func (e *Env) Each(ctx context.Context, do func(ctx context.Context, i int, w godwit.Worker) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	fork := e.Fork
+	if fork == nil {
+		fork = goroutines
+	}
+	fork(len(e.Workers), func(i int) {
+		if err := do(ctx, i, e.Workers[i]); err != nil {
+			cancel(err) // only the first cause is kept: the others may be its consequences
+		}
+	})
+	return context.Cause(ctx)
+}
+
+// Gather is Exchange; in a run of one node it returns the payload.
+func (e *Env) Gather(ctx context.Context, name string, payload []byte) ([][]byte, error) {
+	if e.Exchange == nil {
+		return [][]byte{payload}, nil
+	}
+	all, err := e.Exchange(ctx, name, payload)
+	if err != nil {
+		return nil, fmt.Errorf("train: exchange %q: %w", name, err)
+	}
+	if len(all) != e.nodes() {
+		return nil, fmt.Errorf("train: exchange %q: %d payloads from %d nodes", name, len(all), e.nodes())
+	}
+	return all, nil
+}
+
+// Sum adds up vals over all nodes, element by element, in the order of the
+// nodes, so that every node gets the same bits. Every node calls it, with
+// equally many values.
+func (e *Env) Sum(ctx context.Context, name string, vals ...float64) ([]float64, error) {
+	payload := make([]byte, 0, 8*len(vals))
+	for _, v := range vals {
+		payload = binary.LittleEndian.AppendUint64(payload, math.Float64bits(v))
+	}
+	all, err := e.Gather(ctx, name, payload)
+	if err != nil {
+		return nil, err
+	}
+	sum := make([]float64, len(vals))
+	for node, p := range all {
+		if len(p) != len(payload) {
+			return nil, fmt.Errorf("train: exchange %q: node %d sent %d bytes, want %d", name, node, len(p), len(payload))
+		}
+		for i := range sum {
+			sum[i] += math.Float64frombits(binary.LittleEndian.Uint64(p[8*i:]))
+		}
+	}
+	return sum, nil
+}
+
+// stopping reports whether Stop was closed.
+func (e *Env) stopping() bool {
+	select {
+	case <-e.Stop:
+		return true
+	default:
+		return false
+	}
+}

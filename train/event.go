@@ -1,0 +1,38 @@
+package train
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An Event tells what happened in a run. Its kind is what is set: an epoch that
+// ended has a Loss, an evaluation its Metrics.
+type Event struct {
+	Epoch int
+	// Loss is the sum over all nodes; nil where the event is an evaluation.
+	Loss *Loss
+	// Evaluation is what Evaluate returned; nil where the event is an epoch.
+	Evaluation *Evaluation
+}
+
+// String is a line for people.
+func (e Event) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "epoch %d", e.Epoch)
+	if e.Loss != nil {
+		fmt.Fprintf(&b, ": loss %.4f over %d examples", e.Loss.Mean(), e.Loss.Examples)
+	}
+	if e.Evaluation != nil {
+		for i, m := range e.Evaluation.Metrics {
+			sep := ", "
+			if i == 0 {
+				sep = ": "
+			}
+			fmt.Fprintf(&b, "%s%s %.4f", sep, m.Name, m.Value)
+		}
+		for _, w := range e.Evaluation.Warnings {
+			fmt.Fprintf(&b, "; WARNING: %s", w)
+		}
+	}
+	return b.String()
+}

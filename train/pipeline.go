@@ -1,0 +1,105 @@
+package train
+
+import (
+	"github.com/godwit-ps/godwit"
+)
+
+// What a worker keeps loaded ahead is bounded by keys and samples, which is
+// what batches are made of, and by batches, for tasks whose batches are tiny.
+const (
+	maxAheadKeys    = 1 << 19
+	maxAheadBatches = 2048
+)
+
+// A pipeline loads the batches of one worker ahead of their training. They wait
+// in a ring whose batches are used again.
+type pipeline[D any] struct {
+	w    godwit.Worker
+	t    Trainer[D]
+	last int // the run's last epoch
+
+	epoch, step int // the next batch to load
+	ring        []*Batch[D]
+	first, n    int // the waiting batches are ring[first], … n of them, round the end
+	keys        int // keys and samples of the waiting batches
+}
+
+func newPipeline[D any](w godwit.Worker, t Trainer[D], epochs int) *pipeline[D] {
+	return &pipeline[D]{w: w, t: t, last: epochs, epoch: 1}
+}
+
+// next returns the batch to train now, once the ones to come are loaded as far
+// as memory allows. The batch stays the caller's until it calls done.
+func (p *pipeline[D]) next() (*Batch[D], error) {
+	for p.n == 0 || p.n < maxAheadBatches && p.keys < maxAheadKeys {
+		if p.epoch > p.last {
+			break
+		}
+		if err := p.load(); err != nil {
+			return nil, err
+		}
+	}
+	return p.ring[p.first], nil
+}
+
+// load fills the next batch and signals what it will need.
+func (p *pipeline[D]) load() error {
+	b := p.slot()
+	p.t.Load(b, p.epoch, p.step)
+	if p.step++; p.step == p.t.Steps() {
+		p.epoch, p.step = p.epoch+1, 0
+	}
+	start := p.w.Clock() + godwit.Clock(p.n)
+	p.n++
+	p.keys += b.size()
+	if err := p.w.Intent(b.Keys, start, start+1); err != nil {
+		return err
+	}
+	if b.Samples == 0 {
+		return nil
+	}
+	var err error
+	b.Sample, err = p.w.PrepareSample(b.Sampler, b.Samples, start, start+1)
+	if err != nil {
+		b.Samples = 0 // nothing is prepared that would have to be finished
+	}
+	return err
+}
+
+func (b *Batch[D]) size() int { return len(b.Keys) + b.Samples }
+
+// slot returns the batch behind the last waiting one, growing the ring when it
+// is full.
+func (p *pipeline[D]) slot() *Batch[D] {
+	if p.n == len(p.ring) {
+		// Turn the ring so that it starts at 0 and the new batch stands at its end.
+		ring := make([]*Batch[D], 0, len(p.ring)+1)
+		ring = append(ring, p.ring[p.first:]...)
+		ring = append(ring, p.ring[:p.first]...)
+		p.ring, p.first = append(ring, new(Batch[D])), 0
+	}
+	return p.ring[(p.first+p.n)%len(p.ring)]
+}
+
+// done gives back the batch that next returned and ends its tick.
+func (p *pipeline[D]) done() {
+	p.drop()
+	p.w.Advance()
+}
+
+func (p *pipeline[D]) drop() {
+	b := p.ring[p.first]
+	if b.Samples > 0 {
+		p.w.FinishSample(b.Sample)
+	}
+	p.keys -= b.size()
+	p.first = (p.first + 1) % len(p.ring)
+	p.n--
+}
+
+// close forgets the batches that will not be trained.
+func (p *pipeline[D]) close() {
+	for p.n > 0 {
+		p.drop()
+	}
+}

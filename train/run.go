@@ -1,0 +1,248 @@
+package train
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// ErrDiverged is returned when the loss of an epoch is infinite or no number:
+// the model is spoilt and further training would not mend it.
+var ErrDiverged = errors.New("training diverged: the loss is no finite number; lower the learning rate")
+
+// Options say how long a run lasts.
+type Options struct {
+	// Epochs is the number of passes over the data, at least 1.
+	Epochs int
+	// EvalEvery evaluates after every so many epochs, and always after the last.
+	// 0 evaluates after the last only.
+	EvalEvery int
+	// Patience ends the run when so many evaluations in a row did not improve on
+	// the best one. 0 never does.
+	Patience int
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Epochs < 1:
+		return fmt.Errorf("train: %d epochs, want at least 1", o.Epochs)
+	case o.EvalEvery < 0:
+		return fmt.Errorf("train: evaluation every %d epochs, want 0 (after the last) or more", o.EvalEvery)
+	case o.Patience < 0:
+		return fmt.Errorf("train: patience of %d evaluations, want 0 (never stop early) or more", o.Patience)
+	case o.Patience > 0 && o.EvalEvery == 0:
+		return errors.New("train: patience counts evaluations: set EvalEvery too")
+	}
+	return nil
+}
+
+// An End says why a run ended.
+type End string
+
+const (
+	AllEpochs     End = "all epochs trained"
+	NoImprovement End = "no improvement"
+	Stopped       End = "stopped on request"
+)
+
+// A Report sums up a run. The model is as the last epoch left it, which need
+// not be the best one.
+type Report struct {
+	Epochs    int // epochs trained; the last one may be cut short if End is Stopped
+	End       End
+	Losses    []Loss       // of each epoch, over all nodes
+	Evaluated []int        // the epochs that were evaluated, and
+	Results   []Evaluation // what came of it
+	Best      int          // index into Evaluated and Results
+}
+
+// A run is the state of Run. It belongs to the goroutine that called it; the
+// pipelines belong to whoever Each runs for their worker.
+type run[D any] struct {
+	env   *Env
+	task  Task[D]
+	opts  Options
+	pipes []*pipeline[D]
+	rep   *Report
+}
+
+// Run trains a task and returns when it is trained. Every node of the run calls
+// it with the same task and options. The error is the first one of a worker, of
+// an exchange or of the task, or the context's.
+func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (*Report, error) {
+	if err := env.check(); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	r := &run[D]{env: &env, task: task, opts: o, rep: &Report{}}
+	if err := r.start(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, p := range r.pipes {
+			p.close()
+		}
+	}()
+	for r.rep.End == "" {
+		if err := r.epoch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.rep, nil
+}
+
+// start agrees with the other nodes on what is trained and who takes which
+// part, and makes the trainers.
+func (r *run[D]) start(ctx context.Context) error {
+	what := fmt.Sprintf("%s; %+v", r.task.Fingerprint(), r.opts)
+	payload := binary.LittleEndian.AppendUint32(nil, uint32(len(r.env.Workers)))
+	all, err := r.env.Gather(ctx, "train start", append(payload, what...))
+	if err != nil {
+		return err
+	}
+	part := Part{}
+	for node, p := range all {
+		if len(p) < 4 || string(p[4:]) != what {
+			return fmt.Errorf("train: node %d trains something else than node %d: %q here, %q there; start all nodes with the same data and settings", node, r.env.Node, what, p[min(4, len(p)):])
+		}
+		n := int(binary.LittleEndian.Uint32(p))
+		if node < r.env.Node {
+			part.Index += n
+		}
+		part.Of += n
+	}
+	for i, w := range r.env.Workers {
+		t, err := r.task.Trainer(w, part)
+		if err != nil {
+			return fmt.Errorf("train: worker %d: %w", i, err)
+		}
+		r.pipes = append(r.pipes, newPipeline(w, t, r.opts.Epochs))
+		part.Index++
+	}
+	return nil
+}
+
+// epoch trains one epoch, evaluates where it is time to, and decides whether it
+// was the last. All decisions follow from what was exchanged, so that all nodes
+// decide alike.
+func (r *run[D]) epoch(ctx context.Context) error {
+	epoch := r.rep.Epochs + 1
+	mine, err := r.train(ctx)
+	if err != nil {
+		return err
+	}
+	stop := 0.0
+	if r.env.stopping() {
+		stop = 1
+	}
+	sum, err := r.env.Sum(ctx, fmt.Sprintf("epoch %d", epoch), mine.Sum, float64(mine.Examples), stop)
+	if err != nil {
+		return err
+	}
+	loss := Loss{sum[0], int64(sum[1])}
+	r.rep.Epochs = epoch
+	r.rep.Losses = append(r.rep.Losses, loss)
+	r.env.progress(Event{Epoch: epoch, Loss: &loss})
+	if math.IsNaN(loss.Sum) || math.IsInf(loss.Sum, 0) {
+		return fmt.Errorf("train: epoch %d: %w", epoch, ErrDiverged)
+	}
+	switch {
+	case sum[2] > 0:
+		r.rep.End = Stopped
+	case epoch == r.opts.Epochs:
+		r.rep.End = AllEpochs
+	}
+	if r.rep.End != "" || r.opts.EvalEvery > 0 && epoch%r.opts.EvalEvery == 0 {
+		return r.evaluate(ctx, epoch)
+	}
+	return nil
+}
+
+// train runs one epoch on all workers of this node.
+func (r *run[D]) train(ctx context.Context) (Loss, error) {
+	losses := make([]Loss, len(r.pipes))
+	err := r.env.Each(ctx, func(ctx context.Context, i int, _ godwit.Worker) error {
+		p := r.pipes[i]
+		for range p.t.Steps() {
+			if r.env.stopping() || ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			b, err := p.next()
+			if err != nil {
+				return err
+			}
+			l, err := p.t.Step(ctx, b)
+			if err != nil {
+				return err
+			}
+			p.done()
+			losses[i].Sum += l.Sum
+			losses[i].Examples += l.Examples
+		}
+		return nil
+	})
+	var all Loss
+	for _, l := range losses {
+		all.Sum += l.Sum
+		all.Examples += l.Examples
+	}
+	return all, err
+}
+
+// evaluate judges the model once every update is visible everywhere, and ends
+// the run if patience is out.
+func (r *run[D]) evaluate(ctx context.Context, epoch int) error {
+	if err := r.env.Each(ctx, settle); err != nil {
+		return err
+	}
+	ev, err := r.task.Evaluate(ctx, r.env, epoch)
+	if err != nil {
+		return fmt.Errorf("train: evaluation after epoch %d: %w", epoch, err)
+	}
+	if len(ev.Metrics) == 0 {
+		return fmt.Errorf("train: evaluation after epoch %d returned no metric", epoch)
+	}
+	rep := r.rep
+	rep.Evaluated = append(rep.Evaluated, epoch)
+	rep.Results = append(rep.Results, ev)
+	last := len(rep.Results) - 1
+	if better(&ev, &rep.Results[rep.Best]) {
+		rep.Best = last
+	}
+	r.env.progress(Event{Epoch: epoch, Evaluation: &ev})
+	if rep.End == "" && r.opts.Patience > 0 && last-rep.Best >= r.opts.Patience {
+		rep.End = NoImprovement
+	}
+	return nil
+}
+
+// settle makes every update of every worker visible to every worker, which take
+// part all together.
+func settle(ctx context.Context, _ int, w godwit.Worker) error {
+	if err := w.WaitSync(ctx); err != nil {
+		return err
+	}
+	if err := w.Barrier(ctx); err != nil {
+		return err
+	}
+	return w.WaitSync(ctx)
+}
+
+// better reports whether a is a better evaluation than b. A figure that is no
+// number is never better.
+func better(a, b *Evaluation) bool {
+	x, y := a.Metrics[0].Value, b.Metrics[0].Value
+	if math.IsNaN(y) {
+		return !math.IsNaN(x)
+	}
+	if a.LowerIsBetter {
+		return x < y
+	}
+	return x > y
+}

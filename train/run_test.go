@@ -1,0 +1,415 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/traintest"
+)
+
+// counting is a task whose rows count: each step adds 1 to two rows of its
+// share and reads two samples. What it does beyond that is set by functions.
+type counting struct {
+	rows, batch int
+	name        string
+	metrics     func(epoch int) train.Evaluation
+	loss        func(epoch, step int) float64
+	onStep      func(part train.Part, epoch, step int) error
+
+	mu    sync.Mutex
+	parts []train.Part
+	evals []int
+}
+
+type work struct{ epoch, step int }
+
+func (c *counting) Fingerprint() string { return c.name }
+
+func (c *counting) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work], error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.parts = append(c.parts, part)
+	return &counter{c: c, w: w, part: part}, nil
+}
+
+func (c *counting) Evaluate(_ context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
+	if env.Node == 0 {
+		c.evals = append(c.evals, epoch)
+	}
+	if c.metrics != nil {
+		return c.metrics(epoch), nil
+	}
+	return train.Evaluation{Metrics: []train.Metric{{Name: "epoch", Value: float64(epoch)}}}, nil
+}
+
+type counter struct {
+	c    *counting
+	w    godwit.Worker
+	part train.Part
+}
+
+func (c *counter) mine() []godwit.Key {
+	var ks []godwit.Key
+	for k := c.part.Index; k < c.c.rows; k += c.part.Of {
+		ks = append(ks, godwit.Key(k))
+	}
+	return ks
+}
+
+func (c *counter) Steps() int { return (len(c.mine()) + c.c.batch - 1) / c.c.batch }
+
+func (c *counter) Load(b *train.Batch[work], epoch, step int) {
+	ks := c.mine()
+	b.Keys = append(b.Keys[:0], ks[step*c.c.batch:min(len(ks), (step+1)*c.c.batch)]...)
+	b.Samples = 2
+	b.Data = work{epoch, step}
+}
+
+func (c *counter) Step(ctx context.Context, b *train.Batch[work]) (train.Loss, error) {
+	vals := make([]float32, len(b.Keys))
+	if err := c.w.Pull(ctx, b.Keys, vals); err != nil {
+		return train.Loss{}, err
+	}
+	for i, v := range vals {
+		if v != float32(b.Data.epoch-1) {
+			return train.Loss{}, fmt.Errorf("key %d is %v in epoch %d", b.Keys[i], v, b.Data.epoch)
+		}
+		vals[i] = 1
+	}
+	if err := c.w.PullSample(ctx, b.Sample, make([]godwit.Key, 2), make([]float32, 2)); err != nil {
+		return train.Loss{}, err
+	}
+	if c.c.onStep != nil {
+		if err := c.c.onStep(c.part, b.Data.epoch, b.Data.step); err != nil {
+			return train.Loss{}, err
+		}
+	}
+	l := 1.0
+	if c.c.loss != nil {
+		l = c.c.loss(b.Data.epoch, b.Data.step)
+	}
+	return train.Loss{Sum: l, Examples: int64(len(b.Keys))}, c.w.Push(ctx, b.Keys, vals)
+}
+
+func server(t *testing.T, rows, nodes, perNode int) *traintest.Server {
+	t.Helper()
+	m, err := godwit.NewModel(godwit.Table{Name: "count", Rows: uint64(rows), Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return traintest.NewServer(m, nodes, perNode, 1)
+}
+
+// onNodes calls train.Run on every node and returns the reports and errors.
+func onNodes(s *traintest.Server, nodes int, task func(node int) *counting, o train.Options, stop <-chan struct{}) ([]*train.Report, []error) {
+	x := traintest.NewExchange(nodes)
+	reps, errs := make([]*train.Report, nodes), make([]error, nodes)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var wg sync.WaitGroup
+	for node := range nodes {
+		wg.Go(func() {
+			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Stop: stop}
+			reps[node], errs[node] = train.Run(ctx, env, task(node), o)
+			if errs[node] != nil {
+				cancel() // as the loss of a node ends a run
+			}
+		})
+	}
+	wg.Wait()
+	return reps, errs
+}
+
+func TestEveryKeyIsTrainedOncePerEpochByOneOfAllWorkers(t *testing.T) {
+	const rows, nodes, perNode, epochs = 1003, 3, 2, 4
+	s := server(t, rows, nodes, perNode)
+	task := &counting{rows: rows, batch: 10}
+	reps, errs := onNodes(s, nodes, func(int) *counting { return task }, train.Options{Epochs: epochs}, nil)
+	for node := range nodes {
+		if errs[node] != nil {
+			t.Fatalf("node %d: %v", node, errs[node])
+		}
+		r := reps[node]
+		if r.Epochs != epochs || r.End != train.AllEpochs || len(r.Losses) != epochs {
+			t.Errorf("node %d reports %+v", node, r)
+		}
+		if got := r.Losses[0]; got.Examples != rows {
+			t.Errorf("node %d counts %d examples an epoch, want those of all nodes, %d", node, got.Examples, rows)
+		}
+	}
+	w := s.Workers(0)[0]
+	got := make([]float32, 1)
+	for k := range rows {
+		if err := w.Pull(t.Context(), []godwit.Key{godwit.Key(k)}, got); err != nil {
+			t.Fatal(err)
+		}
+		if got[0] != epochs {
+			t.Fatalf("key %d was trained %v times, want %d", k, got[0], epochs)
+		}
+	}
+	seen := map[int]bool{}
+	for _, p := range task.parts {
+		if p.Of != nodes*perNode || seen[p.Index] {
+			t.Errorf("parts are %v", task.parts)
+		}
+		seen[p.Index] = true
+	}
+}
+
+func TestEveryPullIsCoveredByAnIntentAndEverySampleIsFinished(t *testing.T) {
+	const rows = 500
+	s := server(t, rows, 1, 2)
+	task := &counting{rows: rows, batch: 7}
+	if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 3}); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range s.Workers(0) {
+		c := w.(*traintest.Worker).Counts
+		if c.Uncovered != 0 || c.Covered != 3*rows/2 {
+			t.Errorf("%v: %d of %d pulled keys had an intent", w.ID(), c.Covered, c.Covered+c.Uncovered)
+		}
+		if c.Prepared == 0 || c.Prepared != c.Finished {
+			t.Errorf("%v: %d samples were prepared, %d finished", w.ID(), c.Prepared, c.Finished)
+		}
+		if want := godwit.Clock(3 * 36); w.Clock() != want {
+			t.Errorf("%v: clock is %d after %d batches", w.ID(), w.Clock(), want)
+		}
+	}
+}
+
+// heavy is a trainer whose batches have many keys (the same one, to be cheap).
+type heavy struct {
+	*counter
+	keys, steps int
+	w           *traintest.Worker
+	most        int
+}
+
+func (h *heavy) Steps() int { return h.steps }
+
+func (h *heavy) Load(b *train.Batch[work], _, _ int) {
+	b.Keys = append(b.Keys[:0], make([]godwit.Key, h.keys)...)
+	b.Samples = 1
+}
+
+func (h *heavy) Step(context.Context, *train.Batch[work]) (train.Loss, error) {
+	h.most = max(h.most, h.w.Counts.Prepared-h.w.Counts.Finished)
+	return train.Loss{Sum: 1, Examples: 1}, nil
+}
+
+type heavyTask struct {
+	*counting
+	h *heavy
+}
+
+func (t heavyTask) Trainer(godwit.Worker, train.Part) (train.Trainer[work], error) { return t.h, nil }
+
+func TestBatchesAreLoadedFarAheadButNotWithoutBound(t *testing.T) {
+	for _, c := range []struct{ keys, steps, least, most int }{
+		{1 << 15, 40, 10, 17}, // heavy batches: bounded by their keys
+		{0, 5000, 2000, 2100}, // empty ones: by their number
+		{100, 20, 20, 20},     // few: all of them
+		{1 << 20, 3, 1, 1},    // one is too much already: one must be
+	} {
+		s := server(t, 1, 1, 1)
+		h := &heavy{keys: c.keys, steps: c.steps, w: s.Workers(0)[0].(*traintest.Worker)}
+		task := heavyTask{&counting{}, h}
+		if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if h.most < c.least || h.most > c.most {
+			t.Errorf("up to %d batches of %d keys were loaded at once, want %d … %d", h.most, c.keys, c.least, c.most)
+		}
+	}
+}
+
+func TestTheFirstErrorOfAWorkerEndsTheRun(t *testing.T) {
+	boom := errors.New("boom")
+	s := server(t, 600, 2, 2)
+	_, errs := onNodes(s, 2, func(int) *counting {
+		return &counting{rows: 600, batch: 5, onStep: func(p train.Part, epoch, step int) error {
+			if p.Index == 3 && epoch == 2 && step == 4 {
+				return boom
+			}
+			return nil
+		}}
+	}, train.Options{Epochs: 3}, nil)
+	if !errors.Is(errs[1], boom) {
+		t.Errorf("the failing node returned %v, want the worker's error", errs[1])
+	}
+	if errs[0] == nil {
+		t.Error("the other node returned no error")
+	}
+}
+
+func TestAServerErrorIsReturnedAsItIs(t *testing.T) {
+	s := server(t, 100, 1, 2)
+	s.Workers(0)[1].(*traintest.Worker).Fail = func(op string) error {
+		if op == "push" {
+			return godwit.ErrPeerLost
+		}
+		return nil
+	}
+	_, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, &counting{rows: 100, batch: 5}, train.Options{Epochs: 1})
+	var op *godwit.OpError
+	if !errors.Is(err, godwit.ErrPeerLost) || !errors.As(err, &op) || op.Op != "push" {
+		t.Errorf("Run returned %v, want the push's OpError", err)
+	}
+}
+
+func TestStopEndsAllNodesAfterAnEvaluation(t *testing.T) {
+	stop := make(chan struct{})
+	var once sync.Once
+	s := server(t, 400, 2, 1)
+	task := &counting{rows: 400, batch: 5, onStep: func(p train.Part, epoch, step int) error {
+		if epoch == 2 && step == 3 {
+			once.Do(func() { close(stop) })
+		}
+		return nil
+	}}
+	reps, errs := onNodes(s, 2, func(int) *counting { return task }, train.Options{Epochs: 50}, stop)
+	for node, r := range reps {
+		if errs[node] != nil {
+			t.Fatal(errs[node])
+		}
+		if r.Epochs != 2 || r.End != train.Stopped || len(r.Evaluated) != 1 {
+			t.Errorf("node %d reports %d epochs, %q, evaluated %v", node, r.Epochs, r.End, r.Evaluated)
+		}
+	}
+	for node := range 2 {
+		c := s.Workers(node)[0].(*traintest.Worker).Counts
+		if c.Prepared != c.Finished {
+			t.Errorf("node %d leaves %d prepared samples behind", node, c.Prepared-c.Finished)
+		}
+	}
+}
+
+func TestPatienceEndsARunThatStoppedImproving(t *testing.T) {
+	curve := map[int]float64{2: 0.1, 4: 0.3, 6: 0.2, 8: 0.3, 10: 0.9}
+	for _, lower := range []bool{false, true} {
+		s := server(t, 20, 1, 1)
+		task := &counting{rows: 20, batch: 5, metrics: func(epoch int) train.Evaluation {
+			v := curve[epoch]
+			if lower {
+				v = 1 - v
+			}
+			return train.Evaluation{Metrics: []train.Metric{{Name: "m", Value: v}}, LowerIsBetter: lower}
+		}}
+		rep, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 20, EvalEvery: 2, Patience: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rep.Epochs != 8 || rep.End != train.NoImprovement || rep.Evaluated[rep.Best] != 4 {
+			t.Errorf("lower is better %v: %d epochs, %q, best %d, want 8, no improvement, 4", lower, rep.Epochs, rep.End, rep.Evaluated[rep.Best])
+		}
+	}
+}
+
+func TestAnEvaluationThatIsNoNumberIsNeverBest(t *testing.T) {
+	s := server(t, 20, 1, 1)
+	task := &counting{rows: 20, batch: 5, metrics: func(epoch int) train.Evaluation {
+		v := math.NaN()
+		if epoch == 2 {
+			v = 0.1
+		}
+		return train.Evaluation{Metrics: []train.Metric{{Name: "m", Value: v}}}
+	}}
+	rep, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 3, EvalEvery: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rep.Evaluated[rep.Best]; got != 2 {
+		t.Errorf("epoch %d is best, want 2", got)
+	}
+}
+
+func TestALossThatIsNoNumberFailsWithErrDiverged(t *testing.T) {
+	s := server(t, 20, 1, 1)
+	task := &counting{rows: 20, batch: 5, loss: func(epoch, step int) float64 {
+		if epoch == 2 && step == 1 {
+			return math.NaN()
+		}
+		return 1
+	}}
+	_, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 5})
+	if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "epoch 2") {
+		t.Errorf("Run returned %v, want ErrDiverged in epoch 2", err)
+	}
+}
+
+func TestNodesThatTrainDifferentThingsAreRefused(t *testing.T) {
+	s := server(t, 20, 2, 1)
+	_, errs := onNodes(s, 2, func(node int) *counting {
+		return &counting{rows: 20, batch: 5, name: fmt.Sprint("task ", node)}
+	}, train.Options{Epochs: 1}, nil)
+	for node, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "task 0") || !strings.Contains(err.Error(), "task 1") {
+			t.Errorf("node %d returned %v, want an error that names both tasks", node, err)
+		}
+	}
+}
+
+func TestCancellingTheContextEndsTheRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := server(t, 100, 1, 2)
+	task := &counting{rows: 100, batch: 5, onStep: func(_ train.Part, epoch, _ int) error {
+		if epoch == 3 {
+			cancel()
+		}
+		return nil
+	}}
+	_, err := train.Run(ctx, train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 1 << 40})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Run returned %v, want context.Canceled", err)
+	}
+}
+
+func TestBadOptionsAndEnvironmentsSayWhatIsWrong(t *testing.T) {
+	s := server(t, 20, 1, 1)
+	good := train.Env{Workers: s.Workers(0)}
+	for _, c := range []struct {
+		env  train.Env
+		o    train.Options
+		want string
+	}{
+		{good, train.Options{}, "epochs"},
+		{good, train.Options{Epochs: 1, EvalEvery: -1}, "evaluation"},
+		{good, train.Options{Epochs: 1, EvalEvery: 1, Patience: -1}, "patience"},
+		{good, train.Options{Epochs: 1, Patience: 1}, "EvalEvery"},
+		{train.Env{}, train.Options{Epochs: 1}, "no workers"},
+		{train.Env{Workers: s.Workers(0), Nodes: 2}, train.Options{Epochs: 1}, "Exchange"},
+		{train.Env{Workers: s.Workers(0), Node: 1}, train.Options{Epochs: 1}, "node 1 of 1"},
+	} {
+		_, err := train.Run(t.Context(), c.env, &counting{rows: 20, batch: 5}, c.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v in %+v: error %v, want one that mentions %q", c.o, c.env, err, c.want)
+		}
+	}
+}
+
+func TestProgressHearsOfEveryEpochAndEvaluation(t *testing.T) {
+	s := server(t, 20, 1, 1)
+	var got []string
+	env := train.Env{Workers: s.Workers(0), Progress: func(e train.Event) { got = append(got, e.String()) }}
+	task := &counting{rows: 20, batch: 5, metrics: func(int) train.Evaluation {
+		return train.Evaluation{Metrics: []train.Metric{{Name: "MRR", Value: 0.5}, {Name: "Hits@1", Value: 0.25}}, Warnings: []string{"careful"}}
+	}}
+	if _, err := train.Run(t.Context(), env, task, train.Options{Epochs: 2, EvalEvery: 2}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"epoch 1: loss 0.2000 over 20 examples",
+		"epoch 2: loss 0.2000 over 20 examples",
+		"epoch 2: MRR 0.5000, Hits@1 0.2500; WARNING: careful",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("progress is %q, want %q", got, want)
+	}
+}

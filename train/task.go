@@ -1,0 +1,84 @@
+package train
+
+import (
+	"context"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A Task is what a run trains: a model, data and a judgement. D is what one of
+// its batches holds beside keys.
+type Task[D any] interface {
+	// Fingerprint is equal on all nodes that train the same: it stands for the
+	// settings and the data. Run refuses nodes that differ.
+	Fingerprint() string
+	// Trainer returns worker w's share of the work. Run calls it once a worker,
+	// one after the other.
+	Trainer(w godwit.Worker, part Part) (Trainer[D], error)
+	// Evaluate judges the model. All nodes call it at the same point, when the
+	// updates of all workers are visible everywhere, and must return the same
+	// metrics.
+	Evaluate(ctx context.Context, env *Env, epoch int) (Evaluation, error)
+}
+
+// A Part is a worker's place among all workers of the run: it takes part Index
+// of Of equal parts of the data.
+type Part struct{ Index, Of int }
+
+// A Trainer is one worker's share of a task. Its methods are called by one
+// goroutine at a time.
+type Trainer[D any] interface {
+	// Steps is the number of batches of every epoch; none is fine.
+	Steps() int
+	// Load fills b with batch step (0 … Steps()-1) of the epoch (1, 2, …): its
+	// distinct keys, its samples and its data. b holds a batch that was trained
+	// before, whose memory is to be used again. Batches are loaded in order, far
+	// ahead of Step.
+	Load(b *Batch[D], epoch, step int)
+	// Step trains b. It returns the loss summed over examples. b.Sample is
+	// prepared; Run finishes it and advances the clock afterwards.
+	Step(ctx context.Context, b *Batch[D]) (Loss, error)
+}
+
+// A Batch is one step's work, known ahead of it.
+type Batch[D any] struct {
+	// Keys are what the step will pull and push. Run signals the intent.
+	Keys []godwit.Key
+	// Samples is how many samples of sampler Sampler the step will pull; with 0
+	// nothing is prepared.
+	Sampler, Samples int
+	// Sample names the prepared samples. Run sets it.
+	Sample godwit.SampleID
+	// Data is the task's own.
+	Data D
+}
+
+// A Loss is a sum of losses over examples.
+type Loss struct {
+	Sum      float64
+	Examples int64
+}
+
+// Mean returns the loss per example, 0 where there are none.
+func (l Loss) Mean() float64 {
+	if l.Examples == 0 {
+		return 0
+	}
+	return l.Sum / float64(l.Examples)
+}
+
+// A Metric is one figure of an evaluation.
+type Metric struct {
+	Name  string
+	Value float64
+}
+
+// An Evaluation judges a model.
+type Evaluation struct {
+	// Metrics holds at least one figure; the first decides which epoch is best.
+	Metrics []Metric
+	// LowerIsBetter says that the first metric is an error.
+	LowerIsBetter bool
+	// Warnings are what a person must hear of, a sentence each.
+	Warnings []string
+}

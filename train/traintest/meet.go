@@ -1,0 +1,87 @@
+package traintest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// A barrier lets want callers through together, again and again.
+type barrier struct {
+	mu   sync.Mutex
+	want int
+	here int
+	open chan struct{} // closed when the last one of this round comes
+}
+
+func (b *barrier) wait(ctx context.Context) error {
+	b.mu.Lock()
+	if b.open == nil {
+		b.open = make(chan struct{})
+	}
+	open := b.open
+	if b.here++; b.here == b.want {
+		close(open)
+		b.open, b.here = nil, 0
+	}
+	b.mu.Unlock()
+	select {
+	case <-open:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// An Exchange lets the nodes of one process hand each other payloads. The zero
+// Exchange is not ready for use: see [NewExchange].
+type Exchange struct {
+	nodes int
+	mu    sync.Mutex
+	round *round
+}
+
+type round struct {
+	name     string
+	payloads [][]byte
+	here     int
+	full     chan struct{} // closed when all payloads are there; they do not change then
+}
+
+// NewExchange returns the exchange of a run of so many nodes.
+func NewExchange(nodes int) *Exchange { return &Exchange{nodes: nodes} }
+
+// Of returns the exchange function of a node, for an environment's Exchange. It
+// fails when nodes that meet use different names.
+func (e *Exchange) Of(node int) func(context.Context, string, []byte) ([][]byte, error) {
+	return func(ctx context.Context, name string, payload []byte) ([][]byte, error) {
+		r, err := e.join(node, name, payload)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-r.full:
+			return r.payloads, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (e *Exchange) join(node int, name string, payload []byte) (*round, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.round == nil {
+		e.round = &round{name: name, payloads: make([][]byte, e.nodes), full: make(chan struct{})}
+	}
+	r := e.round
+	if r.name != name {
+		return nil, fmt.Errorf("traintest: node %d exchanges %q where others exchange %q", node, name, r.name)
+	}
+	r.payloads[node] = append([]byte(nil), payload...)
+	if r.here++; r.here == e.nodes {
+		close(r.full)
+		e.round = nil
+	}
+	return r, nil
+}
