@@ -79,7 +79,7 @@ func receive(c transport.Conn, sizes []int, mark uint64) error {
 
 func order(s *suite) {
 	zero, one := s.pair()
-	up, down := sizes(s.rand, 5000), sizes(s.rand, 5000)
+	up, down := sizes(s.rand, 3000), sizes(s.rand, 3000)
 	errs := make(chan error, 4)
 	go func() { errs <- send(one, up, 1000) }()
 	go func() { errs <- send(zero, down, 2000) }()

@@ -188,6 +188,27 @@ func (s *suite) checkMesh(nodes []meshed) {
 
 func meshConnects(s *suite) { s.checkMesh(s.mesh(5, nil, nil)) }
 
+// meshLate has a node that listens join only after its peer gave up to dial it
+// once: what is left of that attempt must not be taken for the connection.
+func meshLate(s *suite) {
+	l0, l1 := s.listen(), s.listen()
+	addrs := map[godwit.NodeID]string{0: l0.Addr(), 1: l1.Addr()}
+	first := make(chan meshed, 1)
+	go func() {
+		conns, err := transport.Mesh(s.ctx, s.Network, l1, hello(1), addrs)
+		first <- meshed{conns, err}
+	}()
+	time.Sleep(s.Patience * 5 / 4)
+	conns, err := transport.Mesh(s.ctx, s.Network, l0, hello(0), addrs)
+	nodes := []meshed{{conns, err}, <-first}
+	for _, m := range nodes {
+		for _, c := range m.conns {
+			s.Cleanup(func() { c.Close() })
+		}
+	}
+	s.checkMesh(nodes)
+}
+
 func meshWithStrangers(s *suite) {
 	s.checkMesh(s.mesh(3, nil, func(l transport.Listener) {
 		s.knock(l.Addr())
@@ -259,6 +280,6 @@ func meshMissing(s *suite) {
 
 // hurry ends the test's context soon, where that is what is waited for.
 func (s *suite) hurry() {
-	s.ctx, s.cancel = context.WithTimeout(s.ctx, 300*time.Millisecond)
+	s.ctx, s.cancel = context.WithTimeout(s.ctx, 600*time.Millisecond)
 	s.Cleanup(s.cancel)
 }

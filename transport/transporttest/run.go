@@ -3,6 +3,7 @@ package transporttest
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"io"
@@ -61,6 +62,7 @@ func Run(t *testing.T, factory func(t *testing.T) Setup) {
 		{"an address is listened at once", listenTwice},
 		{"strangers are dropped and delay nobody", strangers},
 		{"a mesh connects nodes that start in any order", meshConnects},
+		{"a mesh connects a node that listens early and joins late", meshLate},
 		{"a mesh with strangers at the door connects", meshWithStrangers},
 		{"a mesh refuses a different model on both sides", meshWrongModel},
 		{"a mesh refuses a node of another run", meshWrongRun},
@@ -174,21 +176,19 @@ func (s *suite) dial(addr string) <-chan dialed {
 }
 
 // frame makes a frame of n bytes, at least wire.HeaderLen, with content that
-// depends on mark.
+// depends on mark. It repeats after a prime number of bytes, so that a block
+// out of place shows.
 func frame(buf []byte, n int, mark uint64) []byte {
 	buf = transport.Room(buf, n)
+	var pattern [1021]byte
 	r := rand.New(rand.NewPCG(mark, 3))
-	i := 4
-	for ; i+8 <= n; i += 8 {
-		v := r.Uint64()
-		for j := range 8 {
-			buf[i+j] = byte(v >> (8 * j))
-		}
+	for i := 0; i < min(n, len(pattern)-8); i += 8 {
+		binary.LittleEndian.PutUint64(pattern[i:], r.Uint64())
 	}
-	clear(buf[i:])
-	for j := range 4 {
-		buf[j] = byte(n >> (8 * j))
+	for i := 0; i < n; {
+		i += copy(buf[i:], pattern[:])
 	}
+	binary.LittleEndian.PutUint32(buf, uint32(n))
 	return buf
 }
 
