@@ -21,7 +21,7 @@ const (
 // work is what one product needs besides its matrices.
 type work struct {
 	a [blockM * blockK]float32    // panels of A, where they are copied
-	b [blockN * blockK]float32    // strips of B; the last one filled up with zeros
+	b [blockN * blockK]float32    // strips of B; what lies right of the last one counts for nothing
 	c [blockM * stripCols]float32 // the product with the last strip, if it is wider than C
 }
 
@@ -71,7 +71,6 @@ func (w *work) packB(b operand, p, j, kb, nb int) {
 		cols := min(stripCols, nb-s)
 		switch {
 		case cols < stripCols:
-			clear(dst)
 			packAny(dst, src, b, kb, cols)
 		case b.col == 1:
 			packRowsAVX2(&dst[0], &src[0], b.row, kb)

@@ -1,0 +1,204 @@
+package optim
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// apart applies pushes to one row in their order, and to two copies of it in
+// turns that are then merged.
+func apart(r godwit.Rule, base row, pushes [][]float32) (serial, merged row) {
+	serial, merged = base.clone(), base.clone()
+	one, two := base.clone(), base.clone()
+	for i, p := range pushes {
+		r.Apply(serial.value, serial.state, p)
+		if i%2 == 0 {
+			r.Apply(one.value, one.state, p)
+		} else {
+			r.Apply(two.value, two.state, p)
+		}
+	}
+	merged.merge(one, base)
+	merged.merge(two, base)
+	return serial, merged
+}
+
+// whole draws pushes of small whole numbers, whose sums have no rounding.
+func whole(rnd *rand.Rand, n, dim int) [][]float32 {
+	pushes := make([][]float32, n)
+	for i := range pushes {
+		pushes[i] = make([]float32, dim)
+		for j := range pushes[i] {
+			pushes[i][j] = float32(rnd.IntN(17) - 8)
+		}
+	}
+	return pushes
+}
+
+func warm(r godwit.Rule, rnd *rand.Rand, pushes, dim int) row {
+	x := newRow(r, make([]float32, dim)...)
+	for _, p := range whole(rnd, pushes, dim) {
+		r.Apply(x.value, x.state, p)
+	}
+	return x
+}
+
+func TestMergedAddAndSGDEqualTheSerialRun(t *testing.T) {
+	rnd := newRand(t)
+	for _, r := range []godwit.Rule{godwit.Add{}, SGD{LR: 0.25}} {
+		serial, merged := apart(r, warm(r, rnd, 5, 21), whole(rnd, 40, 21))
+		for i := range serial.value {
+			if serial.value[i] != merged.value[i] {
+				t.Errorf("%s: value[%d] is %v, serial %v", r.Name(), i, merged.value[i], serial.value[i])
+			}
+		}
+	}
+}
+
+func TestMergedAdaGradAccumulatorsAreTheSum(t *testing.T) {
+	rnd := newRand(t)
+	// 16 coordinates, so that RowAdaGrad's means are exact.
+	for _, r := range []godwit.Rule{AdaGrad{LR: 0.25, Init: 1}, RowAdaGrad{LR: 0.25, Init: 1}} {
+		serial, merged := apart(r, warm(r, rnd, 5, 16), whole(rnd, 40, 16))
+		for i := range serial.state {
+			if serial.state[i] != merged.state[i] {
+				t.Errorf("%s: state[%d] is %v, serial %v", r.Name(), i, merged.state[i], serial.state[i])
+			}
+		}
+	}
+}
+
+// Each step is at most √(1+q/s0) times as long as the serial one (package
+// comment), so values differ by at most (√(1+q/s0) - 1) of the way that the
+// serial run went, forth and back added up.
+func TestMergedAdaGradValuesDifferByAtMostTheDocumentedFactor(t *testing.T) {
+	rnd := newRand(t)
+	r := AdaGrad{LR: 0.25, Init: 1}
+	for _, history := range []int{0, 5, 50, 500} {
+		base := warm(r, rnd, history, 16)
+		pushes := whole(rnd, 40, 16)
+		serial, merged := apart(r, base, pushes)
+		for i := range serial.value {
+			s0 := float64(base.state[i])
+			s, way := s0, 0.0
+			for _, p := range pushes {
+				g := float64(p[i])
+				s += g * g
+				way += 0.25 * math.Abs(g) / math.Sqrt(s)
+			}
+			bound := (math.Sqrt(s/s0)-1)*way + 1e-4
+			if d := math.Abs(float64(merged.value[i] - serial.value[i])); d > bound {
+				t.Errorf("after %d pushes of history, value[%d] differs by %v, documented are at most %v", history, i, d, bound)
+			}
+		}
+	}
+}
+
+func TestMergedAdamCountsEveryStep(t *testing.T) {
+	rnd := newRand(t)
+	r := Adam{LR: 0.1}
+	serial, merged := apart(r, warm(r, rnd, 5, 9), whole(rnd, 41, 9))
+	if got, want := merged.state[18], serial.state[18]; got != want || want != 46 {
+		t.Errorf("merged copies counted %v steps, serial %v, want 46", got, want)
+	}
+}
+
+// With one push at each of two copies, the means differ from the serial ones
+// only in the second order of 1-B.
+func TestMergedAdamMeansAgreeToFirstOrder(t *testing.T) {
+	rnd := newRand(t)
+	const dim, largest = 9, 8
+	r := Adam{LR: 0.1}
+	serial, merged := apart(r, warm(r, rnd, 50, dim), whole(rnd, 2, dim))
+	for i := range dim {
+		// |m| and the pushes are at most 8, v and their squares at most 64.
+		if d := math.Abs(float64(serial.state[i] - merged.state[i])); d > 2*0.1*0.1*largest+1e-5 {
+			t.Errorf("m[%d] differs by %v", i, d)
+		}
+		if d := math.Abs(float64(serial.state[dim+i] - merged.state[dim+i])); d > 2*0.001*0.001*largest*largest+1e-5 {
+			t.Errorf("v[%d] differs by %v", i, d)
+		}
+	}
+}
+
+func TestAdamStepsAreBoundedWhateverMergingLeft(t *testing.T) {
+	rnd := newRand(t)
+	r := Adam{LR: 0.1}
+	const dim = 19
+	for range 1000 {
+		x := newRow(r, make([]float32, dim)...)
+		for i := range x.state {
+			x.state[i] = float32(rnd.NormFloat64() * math.Pow(10, float64(rnd.IntN(9)-4)))
+		}
+		push := make([]float32, dim)
+		if rnd.IntN(2) == 0 {
+			push = whole(rnd, 1, dim)[0]
+		}
+		r.Apply(x.value, x.state, push)
+		for i, v := range x.value {
+			if !(math.Abs(float64(v)) <= 0.1*7.3) {
+				t.Fatalf("a step of %v from state %v", v, x.state)
+			}
+			if !(x.state[dim+i] >= 0) {
+				t.Fatalf("v[%d] is %v after a step", i, x.state[dim+i])
+			}
+		}
+	}
+}
+
+func TestAdamSerialStepsComeNearTheBoundButNeverReachIt(t *testing.T) {
+	for _, r := range []Adam{{LR: 1}, {LR: 1, B1: 0.5, B2: 0.9}, {LR: 1, B1: 0.9, B2: 0.82}} {
+		r = r.filled()
+		limit := float64(r.limit()) / 1.0005
+		longest := 0.0
+		for _, quiet := range []int{0, 1, 10, 20000} {
+			x := newRow(r, 0)
+			for range quiet {
+				r.Apply(x.value, x.state, []float32{0})
+			}
+			// Gradients that grow by B2/B1 make an equality of the bound's inequality.
+			for g := 1.0; g < 1e15 && g > 1e-15; g *= float64(r.B2) / float64(r.B1) {
+				x.value[0] = 0
+				r.Apply(x.value, x.state, []float32{float32(g)})
+				d := math.Abs(float64(x.value[0]))
+				if !(d <= limit) {
+					t.Fatalf("%s: a serial step of %v, the bound is %v", r.Name(), d, limit)
+				}
+				longest = max(longest, d)
+			}
+		}
+		if longest < 0.95*limit {
+			t.Errorf("%s: the longest step is %v, the bound %v is far off", r.Name(), longest, limit)
+		}
+	}
+}
+
+// Two copies that merge every few pushes find the minimum too.
+func TestEachRuleConvergesOnMergedCopies(t *testing.T) {
+	for _, r := range []godwit.Rule{SGD{LR: 0.1}, AdaGrad{LR: 0.5}, RowAdaGrad{LR: 0.5}, Adam{LR: 0.02}} {
+		base := newRow(r, make([]float32, 10)...)
+		g := make([]float32, 10)
+		for range 1000 {
+			a, b := base.clone(), base.clone()
+			for _, x := range []row{a, b} {
+				for range 3 {
+					for i := range g {
+						g[i] = x.value[i] - float32(i)
+					}
+					r.Apply(x.value, x.state, g)
+				}
+			}
+			old := base.clone()
+			base.merge(a, old)
+			base.merge(b, old)
+		}
+		for i, v := range base.value {
+			if !near(float64(v), float64(i), 0.05) {
+				t.Errorf("%s: coordinate %d ended at %v", r.Name(), i, v)
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package optim
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+func TestParseReadsEveryRule(t *testing.T) {
+	for spec, want := range map[string]godwit.Rule{
+		"add":                     godwit.Add{},
+		"add()":                   godwit.Add{},
+		"sgd(lr=0.1)":             SGD{LR: 0.1},
+		" sgd ( lr = 1e-3 ) ":     SGD{LR: 1e-3},
+		"adagrad(lr=0.1)":         AdaGrad{LR: 0.1, Eps: AdaGradEps},
+		"adagrad(init=2,lr=0.1)":  AdaGrad{LR: 0.1, Eps: AdaGradEps, Init: 2},
+		"rowadagrad(lr=1,eps=.5)": RowAdaGrad{LR: 1, Eps: 0.5},
+		"adam(lr=0.01)":           Adam{LR: 0.01, B1: AdamB1, B2: AdamB2, Eps: AdamEps},
+		"adam(lr=0.01,b1=0.5)":    Adam{LR: 0.01, B1: 0.5, B2: AdamB2, Eps: AdamEps},
+	} {
+		got, err := Parse(spec)
+		if err != nil || got != want {
+			t.Errorf("Parse(%q) = %#v, %v, want %#v", spec, got, err, want)
+		}
+	}
+}
+
+func TestParseReadsBackTheNameOfARule(t *testing.T) {
+	for _, r := range []godwit.Rule{godwit.Add{}, SGD{LR: 0.1}, AdaGrad{LR: 0.3, Eps: 1e-7, Init: 0.25},
+		RowAdaGrad{LR: 1e-20, Eps: 1, Init: 3}, Adam{LR: 1.0 / 3, B1: 0.1, B2: 0.2, Eps: 7}} {
+		got, err := Parse(r.Name())
+		if err != nil || got != r {
+			t.Errorf("Parse(%q) = %#v, %v, want %#v", r.Name(), got, err, r)
+		}
+	}
+}
+
+func TestNamesTellParametersApartAndShowDefaults(t *testing.T) {
+	for _, c := range []struct {
+		rule godwit.Rule
+		want string
+	}{
+		{SGD{LR: 0.1}, "sgd(lr=0.1)"},
+		{AdaGrad{LR: 0.1}, "adagrad(lr=0.1,eps=1e-10,init=0)"},
+		{RowAdaGrad{LR: 0.1, Init: 2}, "rowadagrad(lr=0.1,eps=1e-10,init=2)"},
+		{Adam{LR: 0.001}, "adam(lr=0.001,b1=0.9,b2=0.999,eps=1e-08)"},
+	} {
+		if got := c.rule.Name(); got != c.want {
+			t.Errorf("Name() = %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestParseSaysWhatIsWrong(t *testing.T) {
+	for spec, want := range map[string]string{
+		"":                           "the name is missing",
+		"(lr=1)":                     "the name is missing",
+		"sdg(lr=1)":                  `no rule is called "sdg", want one of adagrad, adam, add, rowadagrad, sgd`,
+		"sgd":                        "add lr=",
+		"sgd(lr=1":                   "closing bracket",
+		"sgd(lr=1)x":                 "closing bracket",
+		"sgd(0.1)":                   `"0.1" is not of the form name=number`,
+		"sgd(lr=1,)":                 `"" is not of the form name=number`,
+		"sgd(=1)":                    "not of the form",
+		"sgd(lr=fast)":               "lr=fast is not a finite number",
+		"sgd(lr=NaN)":                "lr=NaN is not a finite number",
+		"sgd(lr=1e99)":               "lr=1e99 is not a finite number",
+		"sgd(lr=1,lr=2)":             "lr is given twice",
+		"sgd(lr=0)":                  "lr=0 must be above 0",
+		"sgd(lr=1,eps=1)":            "no parameter eps, only lr",
+		"add(lr=1)":                  "no parameters, but lr is given",
+		"adagrad(lr=1,eps=0)":        "eps=0 must be above 0",
+		"adagrad(lr=1,init=-1)":      "init=-1 must not be negative",
+		"adam(lr=1,b1=1)":            "b1=1 must lie between 0 and 1",
+		"adam(lr=1,b1=.99,b2=.9)":    "the square of b1",
+		"adam(lr=1,beta1=0.9,b2=.9)": "no parameter beta1, only lr, b1, b2, eps",
+	} {
+		r, err := Parse(spec)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%q) = %v, %v; the error should say %q", spec, r, err, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"add", "sgd(lr=0.1)", "adagrad(lr=1,eps=2,init=3)", "adam(lr=1,b1=.5,b2=.6,eps=1)", "x(", "sgd(lr=1e-44)"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, spec string) {
+		r, err := Parse(spec)
+		if err != nil {
+			return
+		}
+		again, err := Parse(r.Name())
+		if err != nil || again != r {
+			t.Fatalf("%q parses to %#v, whose name %q parses to %#v, %v", spec, r, r.Name(), again, err)
+		}
+		x := newRow(r, make([]float32, 9)...)
+		r.Apply(x.value, x.state, make([]float32, 9))
+		for _, v := range x.value {
+			if math.IsNaN(float64(v)) {
+				t.Fatalf("%q makes a NaN of a zero gradient", spec)
+			}
+		}
+	})
+}
