@@ -70,15 +70,20 @@ func (r Adam) Apply(value, state, push []float32) {
 	})
 }
 
-// correction is 1/(1-bᵗ), taken over the logarithm because b is near 1.
+// correction is 1/(1-bᵗ), taken over the logarithm because b is near 1. Since
+// bᵗ ≤ e^(-t·(1-b)), it rounds to 1 from t·(1-b) = 18 on.
 func correction(b, t float32) float32 {
+	if t*(1-b) >= 18 {
+		return 1
+	}
 	return float32(-1 / math.Expm1(float64(t)*math.Log(float64(b))))
 }
 
 // limit is the bound of a serial step in units of LR, and a little more for
 // rounding. With m = (1-B1)·Σ B1ⁱ·g and v = (1-B2)·Σ B2ⁱ·g², the inequality of
-// Cauchy and Schwarz bounds m by (1-B1)·√(Σ (B1²/B2)ⁱ)·√(v/(1-B2)); the
-// corrections only make the quotient smaller.
+// Cauchy and Schwarz bounds m by (1-B1)·√(Σ (B1²/B2)ⁱ)·√(v/(1-B2)). This is the
+// value for endless sums; for t terms the bound, with the corrections for t,
+// is smaller.
 func (r Adam) limit() float32 {
 	b1, b2 := float64(r.B1), float64(r.B2)
 	return float32(1.001 * (1 - b1) / math.Sqrt((1-b2)*(1-b1*b1/b2)))

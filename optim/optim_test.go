@@ -153,3 +153,15 @@ func TestEachRuleFindsTheMinimumOfAQuadratic(t *testing.T) {
 		}
 	}
 }
+
+func TestAdamCorrectionsAreExactWhereTheyAreCutOff(t *testing.T) {
+	for _, b := range []float32{0.001, 0.5, 0.9, 0.999, 0.99999} {
+		for n := float32(1); n < 1e7; n *= 1.25 {
+			steps := float32(math.Floor(float64(n)))
+			want := 1 / (1 - math.Pow(float64(b), float64(steps)))
+			if got := float64(correction(b, steps)); !near(got/want, 1, 1e-6) {
+				t.Errorf("correction of %v after %v steps is %v, want %v", b, steps, got, want)
+			}
+		}
+	}
+}
