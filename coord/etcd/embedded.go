@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -43,15 +44,17 @@ type Embedded struct {
 	etcd      *embed.Etcd
 	endpoints []string
 	temp      string // folder to remove; empty: none
+	quiet     *atomic.Bool
 }
 
 // StartEmbedded starts a server and returns when it serves.
 func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
-	c, temp, err := cfg.embed()
+	quiet := new(atomic.Bool)
+	c, temp, err := cfg.embed(quiet)
 	if err != nil {
 		return nil, fmt.Errorf("coord: embedded etcd: %w", err)
 	}
-	e := &Embedded{temp: temp}
+	e := &Embedded{temp: temp, quiet: quiet}
 	if e.etcd, err = embed.StartEtcd(c); err != nil {
 		e.removeTemp()
 		return nil, fmt.Errorf("coord: embedded etcd on %s: %w", c.ListenClientUrls[0].Host, err)
@@ -73,7 +76,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
 }
 
 // embed fills in the server's own configuration.
-func (cfg EmbeddedConfig) embed() (c *embed.Config, temp string, err error) {
+func (cfg EmbeddedConfig) embed(quiet *atomic.Bool) (c *embed.Config, temp string, err error) {
 	client := url.URL{Scheme: "http", Host: cfg.ClientAddr}
 	if client.Host == "" {
 		client.Host = "127.0.0.1:0"
@@ -105,7 +108,7 @@ func (cfg EmbeddedConfig) embed() (c *embed.Config, temp string, err error) {
 	if log == nil {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(errorCore{log.With("part", "etcd")}))
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(errorCore{log.With("part", "etcd"), quiet}))
 
 	c.Dir = cfg.Dir
 	if c.Dir == "" {
@@ -148,6 +151,7 @@ func (e *Embedded) Drain(ctx context.Context, run string) error {
 
 // Close stops the server and removes its temporary data. It is called once.
 func (e *Embedded) Close() error {
+	e.quiet.Store(true)
 	// First, or the graceful end would wait seconds for the watches of sessions.
 	e.etcd.Server.HardStop()
 	e.etcd.Close()

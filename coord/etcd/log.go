@@ -3,17 +3,25 @@ package etcd
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"go.uber.org/zap/zapcore"
 )
 
 // errorCore hands the errors that etcd logs to slog, and drops the rest.
-type errorCore struct{ log *slog.Logger }
+type errorCore struct {
+	log *slog.Logger
+	// quiet is set when the server is closed on purpose: it reports its closed
+	// listeners as errors.
+	quiet *atomic.Bool
+}
 
-func (errorCore) Enabled(l zapcore.Level) bool { return l >= zapcore.ErrorLevel }
+func (c errorCore) Enabled(l zapcore.Level) bool {
+	return l >= zapcore.ErrorLevel && !c.quiet.Load()
+}
 
 func (c errorCore) With(fs []zapcore.Field) zapcore.Core {
-	return errorCore{c.log.With(attrs(fs)...)}
+	return errorCore{c.log.With(attrs(fs)...), c.quiet}
 }
 
 func (c errorCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
@@ -24,9 +32,17 @@ func (c errorCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.Che
 }
 
 func (c errorCore) Write(e zapcore.Entry, fs []zapcore.Field) error {
+	if e.Message == startupNoise {
+		return nil
+	}
 	c.log.Log(context.Background(), slog.LevelError, e.Message, attrs(fs)...)
 	return nil
 }
+
+// startupNoise is what a new server reports as an error when it looks at its
+// data before the first commit. It looks again later; the data matters only
+// for a downgrade to an older etcd.
+const startupNoise = "failed to update storage version"
 
 func (errorCore) Sync() error { return nil }
 

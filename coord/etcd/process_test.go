@@ -1,0 +1,151 @@
+package etcd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+)
+
+// asNode makes the test binary a node of the run at these endpoints.
+const asNode = "GODWIT_TEST_NODE"
+
+func TestMain(m *testing.M) {
+	if ep := os.Getenv(asNode); ep != "" {
+		nodeMain(ep)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const processTTL = 2 * time.Second
+
+func processConfig(addr string) coord.Config {
+	return coord.Config{Run: "processes", Nodes: 2, Addr: addr, TTL: processTTL, Join: 30 * time.Second}
+}
+
+// nodeMain joins, says so, and reports how its session ends.
+func nodeMain(endpoint string) {
+	s, err := Join(context.Background(), []string{endpoint}, nil, processConfig("child:1"))
+	if err != nil {
+		fmt.Println("join:", err)
+		return
+	}
+	fmt.Println("joined")
+	<-s.Done()
+	fmt.Println("done:", s.Err())
+	_ = s.Close(context.Background())
+}
+
+// child starts a node in a process of its own, and joins the same run.
+func child(t *testing.T, e *Embedded) (*exec.Cmd, *bufio.Reader, coord.Session) {
+	t.Helper()
+	c := exec.Command(os.Args[0], "-test.run=^$")
+	c.Env = append(os.Environ(), asNode+"="+e.Endpoints()[0])
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_, _ = io.Copy(io.Discard, out)
+		_ = c.Wait()
+	})
+	s, err := Join(t.Context(), e.Endpoints(), nil, processConfig("parent:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	r := bufio.NewReader(out)
+	if line, err := r.ReadString('\n'); line != "joined\n" {
+		t.Fatalf("the other process said %q, %v", line, err)
+	}
+	return c, r, s
+}
+
+// lossAfter waits in a barrier for the loss of the child that a signal brings.
+func lossAfter(t *testing.T, c *exec.Cmd, s coord.Session, sig syscall.Signal) {
+	t.Helper()
+	wait := make(chan error, 1)
+	go func() { wait <- s.Barrier(t.Context(), "epoch 3") }()
+	begin := time.Now()
+	if err := c.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-wait:
+		t.Logf("%v: noticed after %v: %v", sig, time.Since(begin).Round(time.Millisecond), err)
+		if !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "(child:1) did not arrive") {
+			t.Errorf("got %v, want the loss of child:1", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatalf("not noticed within 10 s")
+	}
+}
+
+func TestOthersNoticeAKilledProcess(t *testing.T) {
+	c, _, s := child(t, server(t))
+	lossAfter(t, c, s, syscall.SIGKILL)
+}
+
+func TestOthersNoticeAStoppedProcessAndItNoticesItself(t *testing.T) {
+	c, out, s := child(t, server(t))
+	lossAfter(t, c, s, syscall.SIGSTOP)
+	begin := time.Now()
+	if err := c.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	line, err := out.ReadString('\n')
+	t.Logf("noticed itself after %v: %s", time.Since(begin).Round(time.Millisecond), strings.TrimSpace(line))
+	if !strings.HasPrefix(line, "done: ") || !strings.Contains(line, "(child:1): node lost: lease expired") {
+		t.Errorf("the stopped process said %q, %v; want that it is lost itself", line, err)
+	}
+}
+
+func TestAllNodesNoticeALostCoordinator(t *testing.T) {
+	e, err := StartEmbedded(t.Context(), EmbeddedConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := coord.Config{Run: "r", Nodes: 1, Addr: "a:1", TTL: time.Second}
+	s, err := Join(t.Context(), e.Endpoints(), nil, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	// A write does not hang either; it waits for etcd to come back until the
+	// lease is lost.
+	if err := s.Barrier(t.Context(), "b"); !errors.Is(err, coord.ErrCoordinator) {
+		t.Errorf("barrier: got %v, want %v", err, coord.ErrCoordinator)
+	}
+	select {
+	case <-s.Done():
+		t.Logf("noticed after %v: %v", time.Since(begin).Round(time.Millisecond), s.Err())
+	case <-time.After(10 * time.Second):
+		t.Fatal("not noticed within 10 s")
+	}
+	if err := s.Err(); !errors.Is(err, coord.ErrCoordinator) {
+		t.Errorf("got %v, want %v", err, coord.ErrCoordinator)
+	}
+	s.Fail(errors.New("nobody hears it")) // must return
+	if err := s.Close(t.Context()); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}

@@ -1,0 +1,112 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+)
+
+func membersOf(n int) []coord.Member {
+	ms := make([]coord.Member, n)
+	for i := range ms {
+		ms[i] = coord.Member{ID: godwit.NodeID(i), Addr: fmt.Sprintf("host%d:1", i), Incarnation: 1}
+	}
+	return ms
+}
+
+// mute is a publish whose words never get their place.
+func mute(ctx context.Context, _ Word) error { return nil }
+
+func TestArrivalsThatCannotBeHaveNoEffect(t *testing.T) {
+	l := New(0, membersOf(2), mute)
+	at := Word{Kind: Barrier, Name: "b", Gen: 1}
+	l.Apply(7, at)                // no member
+	l.Lost(7, "no member")        //
+	l.Apply(7, Word{Kind: Fail})  //
+	l.Apply(1, at)                // the only one that counts
+	l.Apply(1, at)                // said twice, after a lost answer
+	l.Apply(1, Word{Kind: "new"}) // unknown
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := l.Barrier(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "node 0 (host0:1) did not") || strings.Contains(err.Error(), "node 1") {
+		t.Errorf("got %v, want that only this node is missing", err)
+	}
+	l.Apply(0, at)
+	if err := l.Barrier(t.Context(), "b"); err != nil {
+		t.Errorf("got %v after all arrived", err)
+	}
+	l.Apply(1, at) // of a barrier that is over
+	if len(l.open) != 0 {
+		t.Errorf("%d gatherings are left open", len(l.open))
+	}
+}
+
+func TestANodeMayBeOneBarrierAhead(t *testing.T) {
+	l := New(0, membersOf(2), mute)
+	for gen := range uint64(3) {
+		l.Apply(0, Word{Kind: Barrier, Name: "b", Gen: gen + 1})
+		l.Apply(1, Word{Kind: Barrier, Name: "b", Gen: gen + 1})
+	}
+	for i := range 3 {
+		if err := l.Barrier(t.Context(), "b"); err != nil {
+			t.Fatalf("barrier %d: %v", i, err)
+		}
+	}
+}
+
+func TestAPublishThatFailsNamesWhoIsMissing(t *testing.T) {
+	cause := errors.New("no way")
+	l := New(0, membersOf(20), func(context.Context, Word) error { return cause })
+	err := l.Barrier(t.Context(), "b")
+	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "node 7 (host7:1) and 12 more did not arrive") {
+		t.Errorf("got %v", err)
+	}
+	if err := l.RequestStop(t.Context(), "r"); !errors.Is(err, cause) {
+		t.Errorf("stop: got %v, want %v", err, cause)
+	}
+}
+
+// The state that members share is a function of the order: whatever is said,
+// all of them tell the same story.
+func TestAllLedgersTellTheSameStory(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if s, err := strconv.ParseUint(os.Getenv("GODWIT_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	t.Logf("GODWIT_SEED=%d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	kinds := []Kind{Barrier, Exchange, Stop, Leave, Barrier, Exchange, Barrier, Exchange, Fail}
+	for range 200 {
+		const n = 4
+		var ls []*Ledger
+		for i := range n {
+			ls = append(ls, New(godwit.NodeID(i), membersOf(n), mute))
+		}
+		for range 30 {
+			from := godwit.NodeID(r.IntN(n))
+			w := Word{Kind: kinds[r.IntN(len(kinds))], Name: strconv.Itoa(r.IntN(2)), Gen: 1 + r.Uint64N(3), Text: strconv.Itoa(r.Int())}
+			lost := r.IntN(20) == 0
+			for _, l := range ls {
+				if lost {
+					l.Lost(from, w.Text)
+				} else {
+					l.Apply(from, w)
+				}
+			}
+		}
+		for i, l := range ls {
+			if fmt.Sprint(l.Err(), l.StopReason(), l.View(), l.gone, len(l.open)) != fmt.Sprint(ls[0].Err(), ls[0].StopReason(), ls[0].View(), ls[0].gone, len(ls[0].open)) {
+				t.Fatalf("node %d says %v, %q, %d; node 0 says %v, %q, %d", i, l.Err(), l.StopReason(), l.View(), ls[0].Err(), ls[0].StopReason(), ls[0].View())
+			}
+		}
+	}
+}
