@@ -1,0 +1,100 @@
+package kge
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Config holds the settings of a model and its training. Start from
+// [DefaultConfig], whose one setting is meant to do well on any graph; the zero
+// Config is not valid.
+type Config struct {
+	// Model is one of [Models].
+	Model string
+	// Dim is the number of floats of an entity's embedding. For the complex
+	// models that is twice the number of complex elements.
+	Dim int
+	// Loss is Softmax or Logistic.
+	Loss string
+	// Batch is the number of triples of a step. Each is trained in both
+	// directions.
+	Batch int
+	// Negatives is the number of sampled entities of a step, which all queries
+	// of the batch are compared with.
+	Negatives int
+	// Sampler is the index of the run's sampler that draws the negatives:
+	// uniformly, from the entity table.
+	Sampler int
+	// LR is the learning rate of AdaGrad. Gradients are summed over the batch,
+	// not averaged; AdaGrad's steps are the same either way.
+	LR float32
+	// InitStd is the standard deviation of the first values, of a normal
+	// distribution around 0.
+	InitStd float32
+	// N3 weighs the sum of cubed magnitudes, and L2 half the sum of squares, of
+	// a query's three embeddings, against the query's loss.
+	N3, L2 float32
+	// EntityDropout and RelationDropout are the probabilities with which an
+	// element of a query's entity and relation is left out in training.
+	EntityDropout, RelationDropout float32
+	// Reciprocal gives each relation a second embedding for subject queries.
+	Reciprocal bool
+	// Margin is added to all scores by the logistic loss. Distances, which are
+	// negative scores, need one.
+	Margin float32
+	// Seed decides the order of triples and the dropout. Rows and samples follow
+	// the seed of the run's server.
+	Seed uint64
+}
+
+// DefaultConfig returns ComplEx with settings found on FB15k-237 and a
+// generated graph.
+func DefaultConfig() Config {
+	return Config{
+		Model: "complex", Dim: 128, Loss: Softmax, Batch: 512, Negatives: 500,
+		LR: 0.1, InitStd: 1e-3, N3: 0.04, Seed: 1,
+	}
+}
+
+// Bounds that keep a step's buffers within memory.
+const (
+	maxBatch     = 1 << 16
+	maxNegatives = 1 << 16
+)
+
+func (c *Config) check() error {
+	bad := func(field string, got any, want string) error {
+		return fmt.Errorf("kge: Config.%s is %v, want %s", field, got, want)
+	}
+	for _, p := range []struct {
+		field string
+		x     float32
+	}{{"N3", c.N3}, {"L2", c.L2}, {"InitStd", c.InitStd}} {
+		if !(p.x >= 0) || math.IsInf(float64(p.x), 0) {
+			return bad(p.field, p.x, "0 or a positive number")
+		}
+	}
+	for _, p := range []struct {
+		field string
+		x     float32
+	}{{"EntityDropout", c.EntityDropout}, {"RelationDropout", c.RelationDropout}} {
+		if !(p.x >= 0 && p.x < 1) {
+			return bad(p.field, p.x, "a probability from 0 to below 1")
+		}
+	}
+	switch {
+	case c.Dim < 1 || c.Dim > 1<<14:
+		return bad("Dim", c.Dim, "1 … 16384 floats")
+	case c.Batch < 1 || c.Batch > maxBatch:
+		return bad("Batch", c.Batch, fmt.Sprintf("1 … %d triples", maxBatch))
+	case c.Negatives < 1 || c.Negatives > maxNegatives:
+		return bad("Negatives", c.Negatives, fmt.Sprintf("1 … %d samples a batch", maxNegatives))
+	case c.Sampler < 0:
+		return bad("Sampler", c.Sampler, "the index of a sampler of the run")
+	case !(c.LR > 0) || math.IsInf(float64(c.LR), 0):
+		return bad("LR", c.LR, "a positive learning rate")
+	case c.Margin != c.Margin || math.IsInf(float64(c.Margin), 0):
+		return bad("Margin", c.Margin, "a number")
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+// Package kge trains knowledge-graph embeddings: a vector for each entity and
+// relation of a graph of triples (s, r, o), such that the facts score higher
+// than what is no fact.
+//
+// A [Task] is trained by [train.Run] through any [godwit.Worker]:
+//
+//	task, err := kge.New(kge.DefaultConfig(), graph)
+//	model, err := godwit.NewModel(task.Tables()...)
+//	// … a node that serves the model, with a sampler that draws uniformly
+//	// from the table "entity" …
+//	report, err := train.Run(ctx, env, task, train.Options{Epochs: 20, EvalEvery: 5})
+//	quality, err := task.Rank(ctx, &env, "test", graph.Test)
+//	err = task.Export(ctx, env.Workers[0], "embeddings")
+//
+// # Models
+//
+//	name      score of (s, r, o)     floats of a relation, for entities of d
+//	complex   Re Σ s·r·ō             d        Trouillon et al., ICML 2016
+//	distmult  Σ s·r·o                d        Yang et al., ICLR 2015
+//	rescal    sᵀ·R·o                 d²       Nickel et al., ICML 2011
+//	transe    −‖s + r − o‖₂          d        Bordes et al., NIPS 2013
+//	rotate    −‖s∘e^{ir} − o‖₂       d/2      Sun et al., ICLR 2019
+//
+// # Training
+//
+// A triple is two queries, (s, r, ?) and (?, r, o). All queries of a batch are
+// compared with the same sampled entities, the shared negatives, so that
+// scoring them is one matrix product, and a step moves each row of the batch
+// once however many triples it is in: one pull of the distinct rows, one of the
+// negatives, one push of the gradients, which are summed over the batch. The
+// loss is the softmax of the answer among the negatives, or logistic. A
+// negative that happens to be the query's answer is left out; other facts among
+// the negatives are not, being few.
+//
+// The update rule is AdaGrad, whose steps do not depend on the scale of
+// gradients, so that the learning rate need not follow the batch. The N3
+// regularizer (Lacroix, Usunier, Obozinski, ICML 2018) is what decides the
+// quality on sparse graphs, then the dimension.
+//
+// # Repetition
+//
+// Order and dropout follow the seed, the epoch and the worker's part alone, so
+// a run of one worker repeats bit by bit if the server's samples do.
+package kge

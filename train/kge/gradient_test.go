@@ -1,0 +1,244 @@
+package kge
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/traintest"
+)
+
+// randomGraph is a graph without structure.
+func randomGraph(entities, relations, n int, seed uint64) *triples.Graph {
+	r := rand.New(rand.NewPCG(seed, 1))
+	g := &triples.Graph{}
+	for i := range entities {
+		g.Entities = append(g.Entities, fmt.Sprint("e", i))
+	}
+	for i := range relations {
+		g.Relations = append(g.Relations, fmt.Sprint("r", i))
+	}
+	draw := func(n int) []triples.Triple {
+		var ts []triples.Triple
+		for range n {
+			ts = append(ts, triples.Triple{S: r.Uint32N(uint32(entities)), R: r.Uint32N(uint32(relations)), O: r.Uint32N(uint32(entities))})
+		}
+		return ts
+	}
+	g.Train, g.Valid, g.Test = draw(n), draw(n/5), draw(n/5)
+	return g
+}
+
+// setup makes a task with a server of so many workers. A table in front moves
+// the keys, so that keys and rows differ.
+func setup(t testing.TB, c Config, g *triples.Graph, nodes, perNode int) (*Task, *traintest.Server) {
+	t.Helper()
+	task, err := New(c, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := append([]godwit.Table{{Name: "other", Rows: 7, Dim: 3}}, task.Tables()...)
+	m, err := godwit.NewModel(tables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := traintest.NewServer(m, nodes, perNode, c.Seed)
+	s.Range = []traintest.KeyRange{{First: m.Key(1, 0), N: uint64(len(g.Entities))}}
+	return task, s
+}
+
+// firstStep returns a trainer with the first batch loaded and pulled.
+func firstStep(t testing.TB, task *Task, w godwit.Worker) (*trainer, step) {
+	t.Helper()
+	tr0, err := task.Trainer(w, train.Part{Index: 0, Of: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := tr0.(*trainer)
+	var b train.Batch[Batch]
+	tr.Load(&b, 1, 0)
+	if b.Sample, err = w.PrepareSample(b.Sampler, b.Samples, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.pull(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	return tr, tr.split(&b.Data)
+}
+
+// lossAndGradient is the loss of the step's values, whose gradient is left in
+// tr.grads. Dropout draws the same masks each time.
+func lossAndGradient(tr *trainer, s *step) float64 {
+	src := rand.NewPCG(5, 5)
+	tr.entDrop.drop.src, tr.relDrop.drop.src = src, src
+	clear(tr.grads)
+	tr.makeQueries(s)
+	tr.compare(s)
+	l := tr.judge(s)
+	tr.spread(s)
+	tr.intoRows(s)
+	return l
+}
+
+func TestGradientsOfAllModelsAgreeWithFiniteDifferences(t *testing.T) {
+	g := randomGraph(12, 3, 20, 3)
+	for _, name := range Models() {
+		for _, lossName := range []string{Softmax, Logistic} {
+			for _, reciprocal := range []bool{false, true} {
+				for _, drop := range []float32{0, 0.4} {
+					c := DefaultConfig()
+					c.Model, c.Loss, c.Reciprocal = name, lossName, reciprocal
+					c.EntityDropout, c.RelationDropout = drop, drop/2
+					c.Dim, c.Batch, c.Negatives, c.InitStd, c.Margin = 6, 9, 7, 0.7, 0.5
+					t.Run(fmt.Sprint(name, " ", lossName, " ", reciprocal, " ", drop), func(t *testing.T) {
+						task, s := setup(t, c, g, 1, 1)
+						tr, st := firstStep(t, task, s.Workers(0)[0])
+						checkGradient(t, tr, &st)
+					})
+				}
+			}
+		}
+	}
+}
+
+// checkGradient compares each element with a central difference. The loss is
+// computed in float32, so that its differences are good to about 1e-2 of the
+// largest gradient.
+func checkGradient(t *testing.T, tr *trainer, s *step) {
+	t.Helper()
+	lossAndGradient(tr, s)
+	want := append([]float32(nil), tr.grads...)
+	var largest float64
+	for _, g := range want {
+		largest = max(largest, math.Abs(float64(g)))
+	}
+	if largest == 0 {
+		t.Fatal("all gradients are zero")
+	}
+	const h = 5e-3
+	for i, x := range tr.vals {
+		tr.vals[i] = x + h
+		up := lossAndGradient(tr, s)
+		tr.vals[i] = x - h
+		down := lossAndGradient(tr, s)
+		tr.vals[i] = x
+		got := (up - down) / (2 * h)
+		if d := math.Abs(got - float64(want[i])); d > 1e-2*largest {
+			t.Fatalf("element %d of %d: the gradient is %v, the difference quotient %v (largest gradient %v)", i, len(tr.vals), want[i], got, largest)
+		}
+	}
+}
+
+func TestRegularizersAddTheirGradientsForEachOccurrence(t *testing.T) {
+	g := randomGraph(12, 3, 20, 3)
+	for _, name := range Models() {
+		c := DefaultConfig()
+		c.Model, c.Dim, c.Batch, c.Negatives, c.InitStd = name, 6, 20, 3, 0.7
+		c.N3, c.L2 = 0.3, 0.2
+		task, srv := setup(t, c, g, 1, 1)
+		tr, s := firstStep(t, task, srv.Workers(0)[0])
+		clear(tr.grads)
+		tr.regularize(&s)
+		got := append([]float32(nil), tr.grads...)
+		const h = 1e-3
+		for i, x := range tr.vals {
+			tr.vals[i] = x + h
+			up := penalty(tr, &s)
+			tr.vals[i] = x - h
+			down := penalty(tr, &s)
+			tr.vals[i] = x
+			if want := (up - down) / (2 * h); math.Abs(want-float64(got[i])) > 1e-2*max(1, math.Abs(want)) {
+				t.Fatalf("%s, element %d: the gradient is %v, the difference quotient %v", name, i, got[i], want)
+			}
+		}
+	}
+}
+
+// penalty is the slow obvious twin: N3 and L2 of the embeddings of each query.
+func penalty(tr *trainer, s *step) float64 {
+	c := tr.task.cfg
+	sum := 0.0
+	add := func(x []float32, phases, pairs bool) {
+		for k, v := range x {
+			v := float64(v)
+			sum += float64(c.L2) / 2 * v * v
+			switch {
+			case phases:
+			case !pairs:
+				sum += float64(c.N3) * math.Pow(math.Abs(v), 3)
+			case k < len(x)/2:
+				sum += float64(c.N3) * math.Pow(math.Hypot(v, float64(x[len(x)/2+k])), 3)
+			}
+		}
+	}
+	pairs := c.Model == "complex" || c.Model == "rotate"
+	for i := range 2 * len(s.triples) {
+		e, r, target, _ := s.query(i)
+		add(row(s.ent, e, s.d), false, pairs)
+		add(row(s.ent, target, s.d), false, pairs)
+		add(row(s.rel, r, s.rd), c.Model == "rotate", pairs)
+	}
+	return sum
+}
+
+func TestANegativeThatIsTheAnswerGetsNoGradient(t *testing.T) {
+	// With two entities, every negative of a query is its answer or the other
+	// entity. If all negatives are the answer, there is nothing to learn.
+	g := &triples.Graph{
+		Entities: []string{"a", "b"}, Relations: []string{"r"},
+		Train: []triples.Triple{{S: 0, R: 0, O: 0}}, Test: []triples.Triple{{S: 0, R: 0, O: 1}},
+	}
+	c := DefaultConfig()
+	c.Dim, c.Batch, c.Negatives, c.InitStd, c.N3 = 4, 1, 5, 1, 0
+	task, s := setup(t, c, g, 1, 1)
+	s.Range[0].N = 1 // only entity a is drawn
+	tr, st := firstStep(t, task, s.Workers(0)[0])
+	if l := lossAndGradient(tr, &st); l != 0 {
+		t.Errorf("the loss is %v, want 0", l)
+	}
+	for i, x := range tr.grads {
+		if x != 0 {
+			t.Errorf("gradient %d is %v, want 0", i, x)
+		}
+	}
+}
+
+// TestBothDirectionsScoreATripleAlike: q(s,r)·o = q'(r,o)·s, where relations
+// have no second embedding.
+func TestBothDirectionsScoreATripleAlike(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, m := range models {
+		const d = 8
+		vector := func(n int) []float32 {
+			x := make([]float32, n)
+			for i := range x {
+				x[i] = float32(r.NormFloat64())
+			}
+			return x
+		}
+		s, o, rel := vector(d), vector(d), vector(m.relationDim(d))
+		score := func(q, a []float32) float64 {
+			sum := 0.0
+			for i := range q {
+				if m.distance() {
+					sum -= math.Pow(float64(q[i]-a[i]), 2)
+				} else {
+					sum += float64(q[i]) * float64(a[i])
+				}
+			}
+			return sum
+		}
+		q := make([]float32, d)
+		m.query(q, s, rel, false)
+		object := score(q, o)
+		m.query(q, o, rel, true)
+		subject := score(q, s)
+		if math.Abs(object-subject) > 1e-4 {
+			t.Errorf("%s: %v as an object query, %v as a subject query", m.name(), object, subject)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package kge
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/godwit-ps/godwit/vec"
+)
+
+// A loss compares a query's positive score with its negatives' scores. It
+// returns the loss and the gradient towards pos, and overwrites neg with the
+// gradients towards the negatives. Scores of -Inf have gradient 0.
+type loss func(pos float32, neg []float32) (l, gpos float32)
+
+// The names of the losses.
+const (
+	Softmax  = "softmax"
+	Logistic = "logistic"
+)
+
+// lossNamed returns a loss. Softmax takes the n sampled negatives for the whole
+// of the others entities that might have been drawn: each counts others/n
+// times, which makes the sum an unbiased estimate of the full one. Logistic is
+// the mean over the negatives plus the positive's; its scores are shifted by
+// margin, which matters to scores that cannot be positive, such as distances.
+func lossNamed(name string, others float64, margin float32) (loss, error) {
+	switch name {
+	case Softmax:
+		return softmax(others), nil
+	case Logistic:
+		return logistic(margin), nil
+	}
+	return nil, fmt.Errorf("kge: no loss is called %q, want %s or %s", name, Softmax, Logistic)
+}
+
+// softmax is the cross-entropy of the positive among itself and the negatives:
+// log(e^pos + w·Σe^neg) − pos with w = others/len(neg).
+func softmax(others float64) loss {
+	return func(pos float32, neg []float32) (float32, float32) {
+		if len(neg) == 0 {
+			return 0, 0
+		}
+		// Instead of raising all negatives by log w, lower the positive.
+		pos -= float32(math.Log(others / float64(len(neg))))
+		top := max(pos, maxOf(neg))
+		for i := range neg {
+			neg[i] -= top
+		}
+		vec.Exp(neg, neg)
+		p := float32(math.Exp(float64(pos - top)))
+		z := p + sumOf(neg)
+		vec.Scale(neg, 1/z)
+		return float32(math.Log(float64(z))) - (pos - top), p/z - 1
+	}
+}
+
+// logistic is softplus(−pos) plus the mean of softplus(neg).
+func logistic(margin float32) loss {
+	return func(pos float32, neg []float32) (float32, float32) {
+		pos += margin
+		l := softplus(-pos)
+		gpos := -1 / (1 + float32(math.Exp(float64(pos))))
+		if len(neg) == 0 {
+			return l, gpos
+		}
+		inv := 1 / float32(len(neg))
+		var sum float32
+		for i := range neg {
+			neg[i] += margin
+			sum += softplus(neg[i])
+		}
+		vec.Sigmoid(neg, neg)
+		vec.Scale(neg, inv)
+		return l + sum*inv, gpos
+	}
+}
+
+// softplus is log(1 + eˣ), without overflow.
+func softplus(x float32) float32 {
+	return max(x, 0) + float32(math.Log1p(math.Exp(-math.Abs(float64(x)))))
+}
+
+func maxOf(x []float32) float32 {
+	m := float32(math.Inf(-1))
+	for _, v := range x {
+		if v > m {
+			m = v
+		}
+	}
+	return m
+}
+
+// sumOf adds in four lanes, which a processor can do at once.
+func sumOf(x []float32) float32 {
+	var a, b, c, d float32
+	for len(x) >= 4 {
+		a, b, c, d = a+x[0], b+x[1], c+x[2], d+x[3]
+		x = x[4:]
+	}
+	for _, v := range x {
+		a += v
+	}
+	return a + b + (c + d)
+}

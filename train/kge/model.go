@@ -1,0 +1,66 @@
+package kge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A model is the mathematics of a kind of embedding. It scores a triple by
+// comparing a *query*, made of one entity and the relation, with the other
+// entity's embedding: by their dot product, or by their distance. So one
+// matrix product scores many queries against many candidates.
+//
+// The object query of (s, r, ?) is made from s, the subject query of (?, r, o)
+// from o; both give the triple the same score. Slices of entities and queries
+// have the entity length, those of relations the relation length.
+type model interface {
+	// name is how a command line calls the model.
+	name() string
+	// check looks at the entity length.
+	check(dim int) error
+	// relationDim is the length of a relation.
+	relationDim(dim int) int
+	// relationInit starts a relation.
+	relationInit(std float32) godwit.Init
+	// distance says that the score is −‖query − candidate‖, not the dot product.
+	distance() bool
+	// query writes the query of entity e and relation r: for objects, or for
+	// subjects.
+	query(q, e, r []float32, subjects bool)
+	// backward adds to ge and gr the gradients towards e and r, given gq, that
+	// towards the query.
+	backward(ge, gr, e, r, gq []float32, subjects bool)
+	// cubes adds w times the gradient of the N3 regularizer to g, for an entity
+	// or a relation x.
+	cubes(g, x []float32, w float32, relation bool)
+}
+
+var models = []model{complEx{}, distMult{}, rescal{}, transE{}, rotatE{}}
+
+// Models returns the names of the models.
+func Models() []string {
+	var names []string
+	for _, m := range models {
+		names = append(names, m.name())
+	}
+	return names
+}
+
+func modelNamed(name string) (model, error) {
+	i := slices.IndexFunc(models, func(m model) bool { return m.name() == strings.ToLower(name) })
+	if i < 0 {
+		return nil, fmt.Errorf("kge: no model is called %q, want one of %s", name, strings.Join(Models(), ", "))
+	}
+	return models[i], nil
+}
+
+// evenDim is the check of models whose entities are complex vectors.
+func evenDim(name string, dim int) error {
+	if dim%2 != 0 {
+		return fmt.Errorf("kge: %s needs an even dimension for its pairs of real and imaginary parts, got %d", name, dim)
+	}
+	return nil
+}

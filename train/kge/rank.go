@@ -1,0 +1,321 @@
+package kge
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/vec"
+)
+
+// A Quality sums up filtered ranks: of each triple (s, r, o), o among all
+// entities as answers of (s, r, ?), and s as answers of (?, r, o), where other
+// answers that are known from any split are left out (Bordes et al., NIPS 2013,
+// section 4.1).
+//
+// A rank is 1 + the candidates with a greater score + half of those with an
+// equal one, the mean over all ways to order ties, so that a model which gives
+// every triple the same score ranks them in the middle. A score that is no
+// finite number comes last.
+type Quality struct {
+	MRR                  float64 // mean reciprocal rank
+	Hits1, Hits3, Hits10 float64 // shares of ranks up to 1, 3, 10
+	MeanRank             float64
+	Queries              int64 // two for each triple
+	// Broken is the number of comparisons with a score that is no finite number.
+	// It is 0 unless the model is spoilt.
+	Broken int64
+}
+
+// String is a line for people.
+func (q Quality) String() string {
+	return fmt.Sprintf("MRR %.4f, Hits@1 %.4f, Hits@3 %.4f, Hits@10 %.4f, mean rank %.1f over %d queries", q.MRR, q.Hits1, q.Hits3, q.Hits10, q.MeanRank, q.Queries)
+}
+
+func (q *Quality) evaluation(split string) train.Evaluation {
+	ev := train.Evaluation{Metrics: []train.Metric{
+		{Name: split + " MRR", Value: q.MRR}, {Name: "Hits@1", Value: q.Hits1},
+		{Name: "Hits@3", Value: q.Hits3}, {Name: "Hits@10", Value: q.Hits10},
+	}}
+	if q.Broken > 0 {
+		ev.Warnings = append(ev.Warnings, fmt.Sprintf("%d comparisons met scores that are NaN or infinite, which were ranked last: the model has diverged, lower the learning rate", q.Broken))
+	}
+	return ev
+}
+
+// Rank ranks the triples, which are split over all workers of all nodes. Every
+// node calls it at the same point, with equal triples and a name that is not
+// used twice, and gets the same result. It only reads, in blocks of bounded
+// size, and takes the rows as they are when it reads them: call it when all
+// workers of the run are done and synchronized, as [train.Run] leaves them, for
+// a result of one state of the model.
+func (t *Task) Rank(ctx context.Context, env *train.Env, name string, ts []triples.Triple) (Quality, error) {
+	parts := make([]sums, len(env.Workers))
+	nodes := max(env.Nodes, 1)
+	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+		k, err := t.keys(w.Model())
+		if err != nil {
+			return err
+		}
+		var mine []triples.Triple
+		for j := env.Node + i*nodes; j < len(ts); j += nodes * len(env.Workers) {
+			mine = append(mine, ts[j])
+		}
+		return newRanker(t, w, k).rank(ctx, mine, &parts[i])
+	})
+	if err != nil {
+		return Quality{}, err
+	}
+	var all sums
+	for _, p := range parts {
+		for i := range all {
+			all[i] += p[i]
+		}
+	}
+	total, err := env.Sum(ctx, "kge rank "+name, all[:]...)
+	if err != nil {
+		return Quality{}, err
+	}
+	copy(all[:], total)
+	return all.quality(), nil
+}
+
+// sums are sums over ranks: of reciprocals, of ranks up to 1, 3, 10, of ranks,
+// of ones, and of broken scores.
+type sums [7]float64
+
+func (s *sums) add(rank float64) {
+	s[0] += 1 / rank
+	for i, top := range [3]float64{1, 3, 10} {
+		if rank <= top {
+			s[1+i]++
+		}
+	}
+	s[4] += rank
+	s[5]++
+}
+
+func (s *sums) quality() Quality {
+	n := max(s[5], 1)
+	return Quality{
+		MRR: s[0] / n, Hits1: s[1] / n, Hits3: s[2] / n, Hits10: s[3] / n, MeanRank: s[4] / n,
+		Queries: int64(s[5]), Broken: int64(s[6]),
+	}
+}
+
+// The blocks of a ranker: a chunk of queries meets all entities, block by
+// block, and a tile of scores is what of both is compared at a time. A chunk
+// is as large as its memory allows, since it pulls every entity once.
+const (
+	chunkFloats = 8 << 20
+	maxChunk    = 1 << 14
+	tileQueries = 128
+	tileCands   = 1024
+)
+
+// A ranker ranks one worker's triples.
+type ranker struct {
+	task *Task
+	w    godwit.Worker
+	keys keys
+
+	queries []query
+	q       []float32 // the queries' vectors, by rows
+	norms   []float32 // and squared norms, for distances
+
+	fetch      []godwit.Key
+	vals       []float32
+	cands      []float32 // a block of entities, and
+	candNorms  []float32 // their squared norms
+	scores     []float32 // a tile
+	chunkSize  int
+	candidates int
+}
+
+// A query is one side of a triple, and how its answer stands.
+type query struct {
+	answer  uint32
+	known   []uint32 // ascending: all known answers
+	score   float32  // of the answer
+	greater int
+	equal   int
+	broken  int
+}
+
+func newRanker(t *Task, w godwit.Worker, k keys) *ranker {
+	chunk := min(maxChunk, max(tileQueries, chunkFloats/t.cfg.Dim))
+	return &ranker{task: t, w: w, keys: k, chunkSize: chunk, candidates: len(t.graph.Entities)}
+}
+
+func (r *ranker) rank(ctx context.Context, ts []triples.Triple, out *sums) error {
+	for len(ts) > 0 {
+		n := min(len(ts), r.chunkSize/2)
+		if err := r.load(ctx, ts[:n]); err != nil {
+			return err
+		}
+		for from := 0; from < r.candidates; from += tileCands {
+			if err := r.block(ctx, from, min(from+tileCands, r.candidates)); err != nil {
+				return err
+			}
+		}
+		for i := range r.queries {
+			q := &r.queries[i]
+			out.add(q.rank(r.candidates))
+			out[6] += float64(q.broken)
+		}
+		ts = ts[n:]
+	}
+	return nil
+}
+
+// load makes the chunk of queries of ts and scores their answers.
+func (r *ranker) load(ctx context.Context, ts []triples.Triple) error {
+	d := r.task.cfg.Dim
+	r.queries = r.queries[:0]
+	r.q = sized(r.q, 2*len(ts)*d)
+	for len(ts) > 0 {
+		n := min(len(ts), tileQueries/2)
+		if err := r.loadTile(ctx, ts[:n]); err != nil {
+			return err
+		}
+		ts = ts[n:]
+	}
+	r.norms = sized(r.norms, len(r.queries))
+	squaredNorms(r.norms, r.q, d)
+	return nil
+}
+
+// loadTile appends the queries of a few triples. Their answers are scored by
+// the same matrix product that scores the candidates, as candidates of a tile
+// of their own, since an answer must get the very bits that an equal candidate
+// gets: otherwise rounding would decide ties.
+func (r *ranker) loadTile(ctx context.Context, ts []triples.Triple) error {
+	d, rd := r.task.cfg.Dim, r.task.relDim
+	r.fetch = r.fetch[:0]
+	for _, t := range ts {
+		r.fetch = append(r.fetch, r.keys.entity+godwit.Key(t.O), r.keys.entity+godwit.Key(t.S))
+	}
+	for _, t := range ts {
+		r.fetch = append(r.fetch, r.relation(t.R, false), r.relation(t.R, true))
+	}
+	n := 2 * len(ts) // queries, answers
+	r.vals = sized(r.vals, n*(d+rd))
+	if err := r.w.Pull(ctx, r.fetch, r.vals); err != nil {
+		return err
+	}
+	answers, rels := r.vals[:n*d], r.vals[n*d:]
+	first := len(r.queries)
+	for i, t := range ts {
+		for side, q := range [2]query{
+			{answer: t.O, known: r.task.filter.Objects(t.S, t.R)},
+			{answer: t.S, known: r.task.filter.Subjects(t.R, t.O)},
+		} {
+			// The answer of the one side is the entity of the other's query.
+			at := int32(2*i + side)
+			r.task.model.query(row(r.q, int32(len(r.queries)), d), row(answers, at^1, d), row(rels, at, rd), r.task.turned(side == 1))
+			r.queries = append(r.queries, q)
+		}
+	}
+	q := r.q[first*d : (first+n)*d]
+	r.norms, r.candNorms = sized(r.norms, n), sized(r.candNorms, n)
+	squaredNorms(r.norms, q, d)
+	squaredNorms(r.candNorms, answers, d)
+	scores := r.tile(q, r.norms, answers, r.candNorms)
+	for i := range n {
+		r.queries[first+i].score = scores[i*n+i]
+	}
+	return nil
+}
+
+func (r *ranker) relation(rel uint32, subjects bool) godwit.Key {
+	return r.keys.relation + godwit.Key(r.task.relationRow(rel, subjects))
+}
+
+// tile scores queries against candidates; norms are their squared norms.
+func (r *ranker) tile(q, qNorms, cands, candNorms []float32) []float32 {
+	m, n := len(qNorms), len(candNorms)
+	r.scores = sized(r.scores, m*n)
+	vec.MulABt(r.scores, q, cands, m, n, r.task.cfg.Dim)
+	if r.task.model.distance() {
+		for i, norm := range qNorms {
+			toDistances(r.scores[i*n:(i+1)*n], norm, candNorms)
+		}
+		vec.Scale(r.scores, -1)
+	}
+	return r.scores
+}
+
+// block compares all queries of the chunk with the entities from … to-1.
+func (r *ranker) block(ctx context.Context, from, to int) error {
+	d, n := r.task.cfg.Dim, to-from
+	r.fetch = r.fetch[:0]
+	for e := from; e < to; e++ {
+		r.fetch = append(r.fetch, r.keys.entity+godwit.Key(e))
+	}
+	r.cands, r.candNorms = sized(r.cands, n*d), sized(r.candNorms, n)
+	if err := r.w.Pull(ctx, r.fetch, r.cands); err != nil {
+		return err
+	}
+	squaredNorms(r.candNorms, r.cands, d)
+	for i := 0; i < len(r.queries); i += tileQueries {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		j := min(i+tileQueries, len(r.queries))
+		scores := r.tile(r.q[i*d:j*d], r.norms[i:j], r.cands, r.candNorms)
+		for k := i; k < j; k++ {
+			r.queries[k].count(scores[(k-i)*n:(k-i+1)*n], from)
+		}
+	}
+	return nil
+}
+
+// count adds up how the candidates of a block, which begins at entity from,
+// compare with the answer. Known answers are no candidates.
+func (q *query) count(scores []float32, from int) {
+	q.leaveOut(scores, from)
+	var greater, equal, less int
+	answer := q.score
+	for _, x := range scores {
+		if x > answer {
+			greater++
+		}
+		if x == answer {
+			equal++
+		}
+		if x < answer {
+			less++
+		}
+	}
+	q.greater += greater
+	q.equal += equal
+	q.broken += len(scores) - greater - equal - less
+}
+
+// leaveOut makes the scores of the answer and of the known answers the least
+// ones.
+func (q *query) leaveOut(scores []float32, from int) {
+	if i := int(q.answer) - from; i >= 0 && i < len(scores) {
+		scores[i] = minusInf
+	}
+	first, _ := slices.BinarySearch(q.known, uint32(from))
+	for _, e := range q.known[first:] {
+		if int(e)-from >= len(scores) {
+			return
+		}
+		scores[int(e)-from] = minusInf
+	}
+}
+
+// rank is the rank of the answer among n candidates and known answers.
+func (q *query) rank(n int) float64 {
+	if x := float64(q.score); math.IsNaN(x) || math.IsInf(x, 0) {
+		q.broken = max(q.broken, 1)
+		return float64(max(1, n-len(q.known)+1))
+	}
+	return 1 + float64(q.greater) + float64(q.equal)/2
+}

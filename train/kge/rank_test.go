@@ -1,0 +1,229 @@
+package kge
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/traintest"
+	"github.com/godwit-ps/godwit/vec"
+)
+
+// slowRank is the specification of Rank: it scores one candidate at a time.
+func slowRank(t *testing.T, task *Task, w godwit.Worker, ts []triples.Triple) Quality {
+	t.Helper()
+	k, err := task.keys(w.Model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pull := func(key godwit.Key) []float32 {
+		x := make([]float32, w.Model().Dim(key))
+		if err := w.Pull(t.Context(), []godwit.Key{key}, x); err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	g := task.graph
+	known := map[triples.Triple]bool{}
+	for _, split := range [][]triples.Triple{g.Train, g.Valid, g.Test} {
+		for _, x := range split {
+			known[x] = true
+		}
+	}
+	var all sums
+	for _, x := range ts {
+		for _, subjects := range []bool{false, true} {
+			e, answer := x.S, x.O
+			if subjects {
+				e, answer = x.O, x.S
+			}
+			q := make([]float32, task.cfg.Dim)
+			rel := pull(k.relation + godwit.Key(task.relationRow(x.R, subjects)))
+			task.model.query(q, pull(k.entity+godwit.Key(e)), rel, task.turned(subjects))
+			score := func(e uint32) float64 {
+				c := pull(k.entity + godwit.Key(e))
+				if task.model.distance() {
+					return -float64(euclid(q, c))
+				}
+				return float64(vec.Dot(q, c))
+			}
+			want := score(answer)
+			rank, others := 1.0, 0.0
+			for c := range uint32(len(g.Entities)) {
+				y := triples.Triple{S: x.S, R: x.R, O: c}
+				if subjects {
+					y = triples.Triple{S: c, R: x.R, O: x.O}
+				}
+				if c == answer || known[y] {
+					continue
+				}
+				others++
+				switch s := score(c); {
+				case s > want:
+					rank++
+				case s == want:
+					rank += 0.5
+				}
+			}
+			if math.IsNaN(want) || math.IsInf(want, 0) {
+				rank = 1 + others
+			}
+			all.add(rank)
+		}
+	}
+	return all.quality()
+}
+
+func near(a, b Quality, tol float64) bool {
+	for _, d := range []float64{a.MRR - b.MRR, a.Hits1 - b.Hits1, a.Hits3 - b.Hits3, a.Hits10 - b.Hits10, (a.MeanRank - b.MeanRank) / max(1, b.MeanRank)} {
+		if !(math.Abs(d) <= tol) {
+			return false
+		}
+	}
+	return a.Queries == b.Queries
+}
+
+func TestRanksOfAllModelsAgreeWithASlowTwin(t *testing.T) {
+	g := randomGraph(2100, 5, 4000, 11) // more than two blocks of entities
+	g.Test = g.Test[:150]               // more than two tiles of queries
+	for _, name := range Models() {
+		for _, reciprocal := range []bool{false, true} {
+			c := DefaultConfig()
+			c.Model, c.Dim, c.InitStd, c.Reciprocal = name, 10, 0.5, reciprocal
+			task, s := setup(t, c, g, 1, 3)
+			env := &train.Env{Workers: s.Workers(0)}
+			got, err := task.Rank(t.Context(), env, "x", g.Test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := slowRank(t, task, s.Workers(0)[0], g.Test)
+			// The twin rounds in another order, which may swap two near scores.
+			if !near(got, want, 2e-3) {
+				t.Errorf("%s, reciprocal %v:\n got %+v\nwant %+v", name, reciprocal, got, want)
+			}
+		}
+	}
+}
+
+// Ties are exact: an answer gets the very bits of an equal candidate, whatever
+// the place of either in the matrices.
+func TestTiesRankInTheMiddle(t *testing.T) {
+	g := randomGraph(1500, 2, 300, 12)
+	for _, name := range Models() {
+		c := DefaultConfig()
+		c.Model, c.Dim, c.InitStd = name, 26, 0.5
+		task, s := setup(t, c, g, 1, 2)
+		w := s.Workers(0)[0]
+		k, err := task.keys(w.Model())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Three kinds of entities: what is not filtered of a query's own kind ties.
+		kinds := make([][]float32, 3)
+		r := rand.New(rand.NewPCG(1, 1))
+		for i := range kinds {
+			kinds[i] = make([]float32, c.Dim)
+			for j := range kinds[i] {
+				kinds[i][j] = float32(r.NormFloat64())
+			}
+		}
+		for e := range g.Entities {
+			if err := w.Set(t.Context(), []godwit.Key{k.entity + godwit.Key(e)}, kinds[e%3]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := task.Rank(t.Context(), &train.Env{Workers: s.Workers(0)}, "x", g.Test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slowRank(t, task, w, g.Test)
+		if !near(got, want, 1e-12) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)
+		}
+		if got.MRR > 0.01 {
+			t.Errorf("%s: three kinds of entities give MRR %v", name, got.MRR)
+		}
+	}
+}
+
+func TestTheSplitOverNodesAndWorkersDoesNotChangeRanks(t *testing.T) {
+	g := randomGraph(300, 4, 900, 13)
+	c := DefaultConfig()
+	c.Dim, c.InitStd = 12, 0.5
+	task, one := setup(t, c, g, 1, 1)
+	want, err := task.Rank(t.Context(), &train.Env{Workers: one.Workers(0)}, "x", g.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, many := setup(t, c, g, 3, 2)
+	x := traintest.NewExchange(3)
+	var wg sync.WaitGroup
+	for node := range 3 {
+		wg.Go(func() {
+			env := &train.Env{Workers: many.Workers(node), Node: node, Nodes: 3, Exchange: x.Of(node)}
+			got, err := task.Rank(t.Context(), env, "x", g.Test)
+			if err != nil || !near(got, want, 1e-12) {
+				t.Errorf("node %d:\n got %+v, %v\nwant %+v", node, got, err, want)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestScoresThatAreNoNumbersRankLastAndAreReported(t *testing.T) {
+	g := randomGraph(200, 2, 400, 14)
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+		c := DefaultConfig()
+		c.Dim, c.InitStd = 8, 0.5
+		task, s := setup(t, c, g, 1, 1)
+		w := s.Workers(0)[0]
+		k, err := task.keys(w.Model())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := g.Test[0]
+		row := make([]float32, c.Dim)
+		for i := range row {
+			row[i] = bad
+		}
+		if err := w.Set(t.Context(), []godwit.Key{k.entity + godwit.Key(x.S)}, row); err != nil {
+			t.Fatal(err)
+		}
+		q, err := task.Rank(t.Context(), &train.Env{Workers: s.Workers(0)}, "x", []triples.Triple{x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.Broken == 0 || q.Hits10 != 0 || q.MeanRank < 150 {
+			t.Errorf("with a row of %v: %+v with %d broken scores, want the last ranks and a report", bad, q, q.Broken)
+		}
+		if ev := q.evaluation("valid"); len(ev.Warnings) != 1 || !strings.Contains(ev.Warnings[0], "NaN") {
+			t.Errorf("with a row of %v: warnings are %q", bad, ev.Warnings)
+		}
+	}
+}
+
+func TestACandidateThatIsNoNumberIsWorseThanAnyAnswer(t *testing.T) {
+	q := query{answer: 0, score: -5}
+	q.count([]float32{-5, float32(math.NaN()), -6, float32(math.NaN())}, 0)
+	if got := q.rank(4); got != 1 || q.broken != 2 {
+		t.Errorf("rank %v with %d broken scores, want 1 with 2", got, q.broken)
+	}
+}
+
+func TestRankingEndsWhenItsContextDoes(t *testing.T) {
+	g := randomGraph(300, 4, 900, 13)
+	c := DefaultConfig()
+	c.Dim = 12
+	task, s := setup(t, c, g, 1, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := task.Rank(ctx, &train.Env{Workers: s.Workers(0)}, "x", g.Test); err == nil {
+		t.Error("Rank returned no error")
+	}
+}

@@ -1,0 +1,24 @@
+package kge
+
+import "math"
+
+// realCubes adds w times the gradient of Σ|x|³ to g.
+func realCubes(g, x []float32, w float32) {
+	g = g[:len(x)]
+	for i, v := range x {
+		g[i] += 3 * w * v * float32(math.Abs(float64(v)))
+	}
+}
+
+// complexCubes adds w times the gradient of Σ|x|³ to g, over the moduli of
+// complex elements: the weighted nuclear 3-norm of Lacroix, Usunier, Obozinski
+// (ICML 2018), equation 4, when it is added once for each occurrence.
+func complexCubes(g, x []float32, w float32) {
+	h := len(x) / 2
+	re, im, gre, gim := x[:h], x[h:][:h], g[:h], g[h:][:h]
+	for i := range re {
+		f := 3 * w * float32(math.Sqrt(float64(re[i]*re[i]+im[i]*im[i])))
+		gre[i] += f * re[i]
+		gim[i] += f * im[i]
+	}
+}

@@ -1,0 +1,299 @@
+package kge
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/vec"
+)
+
+// A trainer trains one worker's share. A step makes one pull of the batch's
+// distinct rows, one of its negatives, and one push, whatever its size, and
+// works on matrices in between:
+//
+//	queries[2m×d]   row i is the object query of triple i, row m+i its subject query
+//	negs[n×d]       the negatives, shared by all queries
+//	scores[2m×n]    queries against negatives; later the gradients towards them
+//
+// Its buffers grow to the largest batch and are used again.
+type trainer struct {
+	task *Task
+	w    godwit.Worker
+	keys keys
+	load *loader
+	rows *index // entities of the current batch
+
+	// Values and their gradients, in one layout: the batch's relations, its
+	// entities, the negatives. keysOf names their keys.
+	keysOf      []godwit.Key
+	vals, grads []float32
+
+	queries, gqueries []float32
+	scores, dists     []float32
+	weights           []float32 // scratch: a number for each row
+	first, next       []int32   // chains of negatives that are entity i, -1 at the end
+
+	entDrop, relDrop masked
+}
+
+func newTrainer(t *Task, w godwit.Worker, k keys, part train.Part) *trainer {
+	tr := &trainer{task: t, w: w, keys: k, load: newLoader(t, k, part)}
+	tr.rows = newIndex(2 * min(t.cfg.Batch, len(tr.load.order)))
+	src := rand.NewPCG(t.cfg.Seed^0x5bd1e995, uint64(part.Index))
+	tr.entDrop.drop = newDropout(t.cfg.EntityDropout, src)
+	tr.relDrop.drop = newDropout(t.cfg.RelationDropout, src)
+	return tr
+}
+
+// Steps, Load and Step implement [train.Trainer].
+func (t *trainer) Steps() int { return t.load.steps() }
+
+func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) { t.load.load(b, epoch, step) }
+
+func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
+	if err := t.pull(ctx, b); err != nil {
+		return train.Loss{}, err
+	}
+	s := t.split(&b.Data)
+	t.makeQueries(&s)
+	t.compare(&s)
+	sum := t.judge(&s)
+	t.spread(&s)
+	t.intoRows(&s)
+	t.regularize(&s)
+	if err := t.w.Push(ctx, t.keysOf, t.grads); err != nil {
+		return train.Loss{}, err
+	}
+	return train.Loss{Sum: sum, Examples: int64(2 * len(s.triples))}, nil
+}
+
+// pull reads the batch's rows and draws its negatives.
+func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
+	d, n := t.task.cfg.Dim, b.Samples
+	rows := b.Data.relations*t.task.relDim + b.Data.entities*d
+	t.vals = sized(t.vals, rows+n*d)
+	t.keysOf = append(append(t.keysOf[:0], b.Keys...), make([]godwit.Key, n)...)
+	if err := t.w.Pull(ctx, b.Keys, t.vals[:rows]); err != nil {
+		return err
+	}
+	drawn := t.keysOf[len(b.Keys):]
+	if err := t.w.PullSample(ctx, b.Sample, drawn, t.vals[rows:]); err != nil {
+		return err
+	}
+	for _, k := range drawn {
+		if k < t.keys.entity || k >= t.keys.entity+godwit.Key(len(t.task.graph.Entities)) {
+			return fmt.Errorf("kge: sampler %d drew key %d, which is no entity: let it draw from table %q", t.task.cfg.Sampler, k, EntityTable)
+		}
+	}
+	t.grads = sized(t.grads, rows+n*d)
+	clear(t.grads)
+	return nil
+}
+
+// A step is a batch with the matrices of its values and gradients.
+type step struct {
+	*Batch
+	d, rd, n                 int // floats of an entity, of a relation; negatives
+	rel, ent, neg            []float32
+	relGrad, entGrad, negGrd []float32
+}
+
+func (t *trainer) split(b *Batch) step {
+	s := step{Batch: b, d: t.task.cfg.Dim, rd: t.task.relDim}
+	r, e := b.relations*s.rd, b.relations*s.rd+b.entities*s.d
+	s.rel, s.ent, s.neg = t.vals[:r], t.vals[r:e], t.vals[e:]
+	s.relGrad, s.entGrad, s.negGrd = t.grads[:r], t.grads[r:e], t.grads[e:]
+	s.n = len(s.neg) / s.d
+	return s
+}
+
+// query returns the parts of query i: entity, relation, answer, direction.
+func (s *step) query(i int) (e, r, target int32, subjects bool) {
+	if m := len(s.triples); i >= m {
+		t := s.triples[i-m]
+		return t.o, t.subject, t.s, true
+	}
+	t := s.triples[i]
+	return t.s, t.object, t.o, false
+}
+
+// makeQueries computes all queries of the batch.
+func (t *trainer) makeQueries(s *step) {
+	q := 2 * len(s.triples)
+	t.queries = sized(t.queries, q*s.d)
+	t.gqueries = sized(t.gqueries, q*s.d)
+	clear(t.gqueries)
+	t.entDrop.size(q, s.d)
+	t.relDrop.size(q, s.rd)
+	for i := range q {
+		e, r, _, subjects := s.query(i)
+		t.task.model.query(row(t.queries, int32(i), s.d),
+			t.entDrop.apply(i, row(s.ent, e, s.d)), t.relDrop.apply(i, row(s.rel, r, s.rd)), t.task.turned(subjects))
+	}
+}
+
+// compare scores the queries against the negatives. A negative that is the
+// query's answer gets -Inf: it would be a false one.
+func (t *trainer) compare(s *step) {
+	q := 2 * len(s.triples)
+	t.scores = sized(t.scores, q*s.n)
+	vec.MulABt(t.scores, t.queries, s.neg, q, s.n, s.d)
+	if t.task.model.distance() {
+		t.weights = sized(t.weights, s.n)
+		squaredNorms(t.weights, s.neg, s.d)
+		for i := range q {
+			toDistances(t.scores[i*s.n:(i+1)*s.n], vec.SquaredNorm(row(t.queries, int32(i), s.d)), t.weights)
+		}
+		t.dists = append(t.dists[:0], t.scores...)
+		vec.Scale(t.scores, -1)
+	}
+	t.chainNegatives(s)
+	for i := range q {
+		_, _, target, _ := s.query(i)
+		for j := t.first[target]; j >= 0; j = t.next[j] {
+			t.scores[i*s.n+int(j)] = minusInf
+		}
+	}
+}
+
+// chainNegatives finds the negatives that are entities of the batch.
+func (t *trainer) chainNegatives(s *step) {
+	t.rows.reset()
+	ents := t.keysOf[s.relations:][:s.entities]
+	for _, k := range ents {
+		t.rows.add(uint32(k - t.keys.entity))
+	}
+	t.first, t.next = sized(t.first, s.entities), sized(t.next, s.n)
+	for i := range t.first {
+		t.first[i] = -1
+	}
+	for j, k := range t.keysOf[s.relations+s.entities:] {
+		if e := t.rows.find(uint32(k - t.keys.entity)); e >= 0 {
+			t.next[j], t.first[e] = t.first[e], int32(j)
+		}
+	}
+}
+
+// judge computes the losses, turns the scores into gradients towards them, and
+// spreads the gradients of the positive scores. It returns the summed loss.
+func (t *trainer) judge(s *step) float64 {
+	sum := 0.0
+	distance := t.task.model.distance()
+	for i := range 2 * len(s.triples) {
+		_, _, target, _ := s.query(i)
+		q, gq := row(t.queries, int32(i), s.d), row(t.gqueries, int32(i), s.d)
+		a, ga := row(s.ent, target, s.d), row(s.entGrad, target, s.d)
+		neg := t.scores[i*s.n : (i+1)*s.n]
+		if distance {
+			dist := euclid(q, a)
+			l, g := t.task.loss(-dist, neg)
+			sum += float64(l)
+			// The gradient of −‖q − a‖ towards q is (a − q)/‖q − a‖.
+			g /= dist
+			vec.AXPY(gq, g, a)
+			vec.AXPY(gq, -g, q)
+			vec.AXPY(ga, g, q)
+			vec.AXPY(ga, -g, a)
+			continue
+		}
+		l, g := t.task.loss(vec.Dot(q, a), neg)
+		sum += float64(l)
+		vec.AXPY(gq, g, a)
+		vec.AXPY(ga, g, q)
+	}
+	return sum
+}
+
+// spread carries the gradients of the negatives' scores to queries and
+// negatives.
+func (t *trainer) spread(s *step) {
+	q := 2 * len(s.triples)
+	if t.task.model.distance() {
+		t.spreadDistances(s, q)
+	}
+	vec.AddMulAB(t.gqueries, t.scores, s.neg, q, s.n, s.d)
+	vec.AddMulAtB(s.negGrd, t.scores, t.queries, q, s.n, s.d)
+}
+
+// spreadDistances divides each gradient by its distance and adds the part that
+// the matrix products of spread leave out: towards query i it is
+// Σⱼ wᵢⱼ·(negⱼ − queryᵢ), of which they add the first term.
+func (t *trainer) spreadDistances(s *step, q int) {
+	t.weights = sized(t.weights, s.n)
+	clear(t.weights)
+	for i := range q {
+		w, dist := t.scores[i*s.n:(i+1)*s.n], t.dists[i*s.n:(i+1)*s.n]
+		for j := range w {
+			w[j] /= dist[j]
+		}
+		vec.Add(t.weights, w)
+		vec.AXPY(row(t.gqueries, int32(i), s.d), -sumOf(w), row(t.queries, int32(i), s.d))
+	}
+	for j := range s.n {
+		vec.AXPY(row(s.negGrd, int32(j), s.d), -t.weights[j], row(s.neg, int32(j), s.d))
+	}
+}
+
+// intoRows carries the gradients of the queries to entities and relations.
+func (t *trainer) intoRows(s *step) {
+	for i := range 2 * len(s.triples) {
+		e, r, _, subjects := s.query(i)
+		ge, gr := row(s.entGrad, e, s.d), row(s.relGrad, r, s.rd)
+		t.task.model.backward(t.entDrop.gradient(ge), t.relDrop.gradient(gr),
+			t.entDrop.used(i, row(s.ent, e, s.d)), t.relDrop.used(i, row(s.rel, r, s.rd)),
+			row(t.gqueries, int32(i), s.d), t.task.turned(subjects))
+		t.entDrop.collect(i, ge)
+		t.relDrop.collect(i, gr)
+	}
+}
+
+// regularize adds the gradients of N3 and L2, once for each occurrence of an
+// embedding in a query: an entity of a triple is in both of its queries.
+func (t *trainer) regularize(s *step) {
+	n3, l2 := t.task.cfg.N3, t.task.cfg.L2
+	if n3 == 0 && l2 == 0 {
+		return
+	}
+	add := func(g, x []float32, times float32, relation bool) {
+		if n3 > 0 {
+			t.task.model.cubes(g, x, n3*times, relation)
+		}
+		if l2 > 0 {
+			vec.AXPY(g, l2*times, x)
+		}
+	}
+	t.weights = sized(t.weights, s.entities)
+	clear(t.weights)
+	for _, x := range s.triples {
+		t.weights[x.s] += 2
+		t.weights[x.o] += 2
+	}
+	for i, times := range t.weights {
+		add(row(s.entGrad, int32(i), s.d), row(s.ent, int32(i), s.d), times, false)
+	}
+	t.weights = sized(t.weights, s.relations)
+	clear(t.weights)
+	for _, x := range s.triples {
+		t.weights[x.object]++
+		t.weights[x.subject]++
+	}
+	for i, times := range t.weights {
+		add(row(s.relGrad, int32(i), s.rd), row(s.rel, int32(i), s.rd), times, true)
+	}
+}
+
+// row is row i of a matrix with rows of n floats.
+func row(x []float32, i int32, n int) []float32 {
+	return x[int(i)*n : (int(i)+1)*n : (int(i)+1)*n]
+}
+
+// sized returns x with length n. Its contents mean nothing.
+func sized[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}

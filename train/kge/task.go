@@ -1,0 +1,178 @@
+package kge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// The names of the tables.
+const (
+	EntityTable   = "entity"
+	RelationTable = "relation"
+)
+
+// A Task trains a knowledge graph's embeddings. It implements [train.Task]. It
+// is immutable and may be used by any number of goroutines.
+type Task struct {
+	cfg    Config
+	graph  *triples.Graph
+	filter *triples.Filter
+	model  model
+	loss   loss
+	relDim int
+}
+
+// New checks the settings and the graph, which must not change afterwards.
+func New(cfg Config, g *triples.Graph) (*Task, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	m, err := modelNamed(cfg.Model)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.check(cfg.Dim); err != nil {
+		return nil, err
+	}
+	if d := m.relationDim(cfg.Dim); d > godwit.MaxDim {
+		return nil, fmt.Errorf("kge: relations of %s at Dim %d have %d floats, at most %d are possible", m.name(), cfg.Dim, d, godwit.MaxDim)
+	}
+	if err := checkGraph(g); err != nil {
+		return nil, err
+	}
+	l, err := lossNamed(cfg.Loss, float64(len(g.Entities)-1), cfg.Margin)
+	if err != nil {
+		return nil, err
+	}
+	return &Task{
+		cfg: cfg, graph: g, filter: triples.NewFilter(g), model: m, loss: l,
+		relDim: m.relationDim(cfg.Dim),
+	}, nil
+}
+
+func checkGraph(g *triples.Graph) error {
+	switch {
+	case len(g.Entities) < 2:
+		return fmt.Errorf("kge: the graph has %d entities, want at least 2", len(g.Entities))
+	case len(g.Relations) == 0:
+		return errors.New("kge: the graph has no relations")
+	case len(g.Train) == 0:
+		return errors.New("kge: the graph has no triples to train")
+	case len(g.Valid)+len(g.Test) == 0:
+		return errors.New("kge: the graph has no triples to evaluate: hold some out for valid or test")
+	}
+	for _, split := range []struct {
+		name string
+		ts   []triples.Triple
+	}{{"train", g.Train}, {"valid", g.Valid}, {"test", g.Test}} {
+		for i, t := range split.ts {
+			if int(t.S) >= len(g.Entities) || int(t.O) >= len(g.Entities) || int(t.R) >= len(g.Relations) {
+				return fmt.Errorf("kge: triple %d of %s is (%d, %d, %d), but there are %d entities and %d relations", i, split.name, t.S, t.R, t.O, len(g.Entities), len(g.Relations))
+			}
+		}
+	}
+	return nil
+}
+
+// Tables describes the tables that the task trains, for [godwit.NewModel]. The
+// model may have other tables beside.
+func (t *Task) Tables() []godwit.Table {
+	rule := optim.AdaGrad{LR: t.cfg.LR}
+	return []godwit.Table{
+		{
+			Name: EntityTable, Rows: uint64(len(t.graph.Entities)), Dim: t.cfg.Dim,
+			Rule: rule, Init: godwit.Normal{Std: t.cfg.InitStd},
+		},
+		{
+			Name: RelationTable, Rows: uint64(t.relationRows()), Dim: t.relDim,
+			Rule: rule, Init: t.model.relationInit(t.cfg.InitStd),
+		},
+	}
+}
+
+func (t *Task) relationRows() int {
+	if t.cfg.Reciprocal {
+		return 2 * len(t.graph.Relations)
+	}
+	return len(t.graph.Relations)
+}
+
+// relationRow is the row of relation r for object or subject queries.
+func (t *Task) relationRow(r uint32, subjects bool) uint32 {
+	if subjects && t.cfg.Reciprocal {
+		return r + uint32(len(t.graph.Relations))
+	}
+	return r
+}
+
+// turned reports whether the model has to turn a relation's embedding round for
+// subject queries: a reciprocal embedding is trained to be right as it is.
+func (t *Task) turned(subjects bool) bool { return subjects && !t.cfg.Reciprocal }
+
+// Fingerprint names settings and data.
+func (t *Task) Fingerprint() string {
+	h := fnv.New64a()
+	var b [12]byte
+	for _, ts := range [][]triples.Triple{t.graph.Train, t.graph.Valid, t.graph.Test} {
+		for _, x := range ts {
+			for i, v := range [3]uint32{x.S, x.R, x.O} {
+				b[4*i], b[4*i+1], b[4*i+2], b[4*i+3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
+			}
+			h.Write(b[:])
+		}
+	}
+	return fmt.Sprintf("kge %+v on %d entities, %d relations, %d/%d/%d triples (%016x)", t.cfg,
+		len(t.graph.Entities), len(t.graph.Relations), len(t.graph.Train), len(t.graph.Valid), len(t.graph.Test), h.Sum64())
+}
+
+// Trainer returns a worker's share: every part.Of-th triple.
+func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+	k, err := t.keys(w.Model())
+	if err != nil {
+		return nil, err
+	}
+	return newTrainer(t, w, k, part), nil
+}
+
+// Evaluate ranks the validation triples, or the test triples where there are
+// none.
+func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
+	split, name := t.graph.Valid, "valid"
+	if len(split) == 0 {
+		split, name = t.graph.Test, "test"
+	}
+	q, err := t.Rank(ctx, env, fmt.Sprintf("%s after epoch %d", name, epoch), split)
+	if err != nil {
+		return train.Evaluation{}, err
+	}
+	return q.evaluation(name), nil
+}
+
+// keys are the tables' first keys.
+type keys struct{ entity, relation godwit.Key }
+
+// keys finds the task's tables in a model.
+func (t *Task) keys(m *godwit.Model) (keys, error) {
+	var first [2]godwit.Key
+	for i, want := range t.Tables() {
+		j := 0
+		for j < m.Tables() && m.Table(j).Name != want.Name {
+			j++
+		}
+		if j == m.Tables() {
+			return keys{}, fmt.Errorf("kge: the model has no table %q: make it of Task.Tables", want.Name)
+		}
+		if got := m.Table(j); got.Rows != want.Rows || got.Dim != want.Dim {
+			return keys{}, fmt.Errorf("kge: table %q has %d rows of %d floats, the task needs %d of %d: make it of Task.Tables", want.Name, got.Rows, got.Dim, want.Rows, want.Dim)
+		}
+		first[i] = m.Key(j, 0)
+	}
+	return keys{first[0], first[1]}, nil
+}
