@@ -69,7 +69,7 @@ func (q product) test(t *testing.T, r *rand.Rand, m, n, k int) {
 
 func TestMatrixProductsAreWithinTheirBoundForAllSmallShapes(t *testing.T) {
 	r := newRand(t)
-	sizes := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 16, 17, 24, 31, 33}
+	sizes := []int{0, 1, 2, 5, 6, 7, 8, 9, 16, 17, 33}
 	for _, q := range products {
 		for _, m := range sizes {
 			for _, n := range sizes {
