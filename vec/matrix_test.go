@@ -84,11 +84,11 @@ func TestMatrixProductsAreWithinTheirBoundForAllSmallShapes(t *testing.T) {
 func TestMatrixProductsAreWithinTheirBoundBeyondTheBlockSizes(t *testing.T) {
 	r := newRand(t)
 	for _, q := range products {
-		for _, s := range [][3]int{{256, 192, 137}, {300, 250, 150}, {200, 7, 9}, {7, 530, 9}, {7, 9, 530}, {195, 33, 260}, {260, 195, 33}, {33, 260, 520}, {1, 600, 300}, {2, 300, 600}} {
+		for _, s := range [][3]int{{256, 192, 137}, {200, 7, 9}, {7, 530, 9}, {7, 9, 530}, {195, 33, 260}, {260, 195, 33}, {9, 260, 520}, {1, 600, 300}} {
 			q.test(t, r, s[0], s[1], s[2])
 		}
-		for range 5 {
-			q.test(t, r, 1+r.IntN(220), 1+r.IntN(220), 1+r.IntN(300))
+		for range 2 {
+			q.test(t, r, 1+r.IntN(220), 1+r.IntN(120), 1+r.IntN(120))
 		}
 	}
 }
