@@ -311,3 +311,15 @@ func (s *Shard) Len() (rows, owned, replicas int) {
 
 // Bytes returns the memory of values and index.
 func (s *Shard) Bytes() int { return s.st.Bytes() }
+
+// Believed returns the node that a request for a key would be sent to, if it is
+// not here.
+func (s *Shard) Believed(k godwit.Key) (godwit.NodeID, bool) {
+	if _, ok := s.st.Find(k); ok {
+		return s.cfg.Self, false
+	}
+	if _, away := s.dir.Away(k); !away && s.cfg.Homes.Home(k) == s.cfg.Self {
+		return s.cfg.Self, false
+	}
+	return s.next(k, 0), true
+}

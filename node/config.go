@@ -1,0 +1,147 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/transport"
+)
+
+// A Config says what a node is part of. Model, Policy, Seed, Samplers and
+// NoHints are the same on all nodes of a run.
+type Config struct {
+	Model    *godwit.Model
+	Policy   placement.Policy // nil is placement.Adaptive
+	Seed     uint64           // of initial values and samplers
+	Samplers []sampling.Spec  // by their index in PrepareSample
+	NoHints  bool             // do without location hints (for comparison)
+
+	// Workers is the number of workers of this node, at least 1.
+	Workers int
+
+	// Session is this node's membership of the run. The node does not close it.
+	Session coord.Session
+	// Network and Listener connect the node to the others. The node closes
+	// neither. A run of one node needs none.
+	Network  transport.Network
+	Listener transport.Listener
+	// Run names the run in the handshake between nodes.
+	Run string
+}
+
+// Fingerprint stands for all that the nodes of a run must have in common.
+func (c *Config) Fingerprint() string {
+	p := c.Policy
+	if p == nil {
+		p = placement.Adaptive
+	}
+	f := fmt.Sprintf("%s/%s/%d", c.Model.Fingerprint(), p.Name(), c.Seed)
+	if c.NoHints {
+		f += "/no-hints"
+	}
+	for _, s := range c.Samplers {
+		f += fmt.Sprintf("/%s:%d:%T:%v", s.Name, s.Table, s.Scheme, s.Distinct)
+	}
+	if len(f) > 128 {
+		return fmt.Sprintf("%s…%x", f[:100], fnv(f))
+	}
+	return f
+}
+
+func fnv(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Model == nil:
+		return errors.New("node: no model")
+	case c.Workers < 1 || c.Workers > maxWorkers:
+		return fmt.Errorf("node: %d workers, want 1 … %d", c.Workers, maxWorkers)
+	case c.Session == nil:
+		return errors.New("node: no session: join a run first")
+	case len(c.Session.Members()) > 1 && (c.Network == nil || c.Listener == nil):
+		return errors.New("node: a run of several nodes needs a network and a listener")
+	case len(c.Samplers) > 1<<(64-sampling.IDBits-1):
+		return fmt.Errorf("node: %d samplers, want at most %d", len(c.Samplers), 1<<(64-sampling.IDBits-1))
+	}
+	return nil
+}
+
+// Bounds of the shell. They keep a stalled peer from costing memory without
+// end and are far beyond what a run that makes progress needs.
+const (
+	maxWorkers   = 1 << 12
+	frameBytes   = 256 << 10 // a frame is sent when it is this long, or when the sender has no more
+	copyRoom     = 8 << 20   // no refreshes and deltas to a node with more than this queued
+	requestRoom  = 32 << 20  // no new requests to a node with more than this queued
+	maxOps       = 1 << 12   // operations that one worker may have outstanding
+	workerWindow = 64 << 20  // bytes that one worker may have asked for and not got
+	maxIntents   = 1 << 27   // keys in a worker's announced intents, counted once an intent
+	lossGrace    = 500 * time.Millisecond
+)
+
+// shards returns how many shards a model gets, as a power of two's exponent:
+// about 64 keys a shard, so that workers seldom meet at a lock, between 16 and
+// 4096 unless the keys of one shard would not fit in a store.
+func shards(keys uint64) uint {
+	s := uint(min(max(bits.Len64(keys/64), 4), 12))
+	for keys>>s > 1<<18 {
+		s++
+	}
+	return s
+}
+
+// hotKeys computes the hot set of a model's tables that say how often rows are
+// accessed: NuPS's rule, HotFactor times the mean. It is nil if none says.
+func hotKeys(m *godwit.Model) map[godwit.Key]bool {
+	var sum, n float64
+	for i := range m.Tables() {
+		if t := m.Table(i); t.Hot != nil {
+			for r := range t.Rows {
+				sum += t.Hot(r)
+			}
+			n += float64(t.Rows)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	hot := map[godwit.Key]bool{}
+	for i := range m.Tables() {
+		if t := m.Table(i); t.Hot != nil {
+			for r := range t.Rows {
+				if t.Hot(r) > placement.HotFactor*sum/n {
+					hot[m.Key(i, r)] = true
+				}
+			}
+		}
+	}
+	return hot
+}
+
+func (c *Config) protocol(homes protocolHomes) (*protocol.Config, error) {
+	hot := hotKeys(c.Model)
+	p := &protocol.Config{
+		Self: c.Session.Self(), Model: c.Model, Seed: c.Seed, Policy: c.Policy, Homes: homes,
+		Hints: !c.NoHints, Shift: shards(c.Model.Keys()),
+	}
+	if p.Policy == nil {
+		p.Policy = placement.Adaptive
+	}
+	if hot != nil {
+		p.Hot = func(k godwit.Key) bool { return hot[k] }
+	}
+	return p, p.Prepare()
+}

@@ -1,0 +1,366 @@
+// Package node is the shell round the protocol: it holds the shards and their
+// locks, the goroutines, and the connections to the other nodes. It contains
+// no rule of the protocol.
+//
+// A process is one node. Its workers are goroutines of the training program
+// and reach the shards by shared memory: an access to a key that is owned or
+// replicated here takes the shard's lock, copies or adds, and is done. For
+// everything else records go to the outbox of a peer, whose writer goroutine
+// sends them; a reader goroutine for each peer hands what arrives to the
+// shards. The pacer acts on intents and runs the sync rounds.
+//
+// Locks are taken in this order: shard, then outbox or operation.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/directory"
+	"github.com/godwit-ps/godwit/store/arena"
+	"github.com/godwit-ps/godwit/transport"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+type protocolHomes = *directory.Homes
+
+// A Node is one process of a run.
+type Node struct {
+	cfg    Config
+	self   godwit.NodeID
+	model  *godwit.Model
+	homes  *directory.Homes
+	proto  *protocol.Config
+	arena  arena.Arena
+	start  time.Time
+	shards []shard
+	mask   godwit.Key
+
+	peers   []*outbox // by node id; nil for this node
+	conns   map[godwit.NodeID]transport.Conn
+	workers []*worker
+	pacer   *pacer
+	barrier barrier
+	ids     atomic.Uint64
+
+	received atomic.Uint64 // bytes
+
+	stop    chan struct{} // closed by Close: goroutines end
+	running sync.WaitGroup
+
+	failOnce sync.Once
+	done     chan struct{} // closed when the node failed or was closed
+	err      error         // set before done is closed
+	closing  atomic.Bool
+	closed   sync.Once
+}
+
+// A shard is the protocol's shard with its lock.
+type shard struct {
+	sync.Mutex
+	*protocol.Shard
+	noted bool     // is known to the pacer as having work
+	_     [40]byte // one shard a cache line
+}
+
+// noteWork tells the pacer if the shard has work for a round. The lock is held.
+func (s *shard) noteWork(n *Node, k godwit.Key) {
+	if !s.noted && s.Work() {
+		s.noted = true
+		n.pacer.note(int(k & n.mask))
+	}
+}
+
+func (n *Node) shard(k godwit.Key) *shard { return &n.shards[k&n.mask] }
+
+// Start brings a node up: it connects to the other members of the session and
+// starts the goroutines. ctx bounds the start only.
+func Start(ctx context.Context, cfg Config) (*Node, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	members := cfg.Session.Members()
+	ids := make([]godwit.NodeID, len(members))
+	addrs := map[godwit.NodeID]string{}
+	var incarnation uint64
+	for i, m := range members {
+		ids[i] = m.ID
+		addrs[m.ID] = m.Addr
+		if m.ID == cfg.Session.Self() {
+			incarnation = m.Incarnation
+		}
+	}
+	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model, homes: directory.NewHomes(cfg.Model.Keys(), ids),
+		start: time.Now(), peers: make([]*outbox, len(members)), stop: make(chan struct{}), done: make(chan struct{})}
+	if err := n.build(); err != nil {
+		return nil, errors.Join(err, n.arena.Free())
+	}
+	if len(members) > 1 {
+		conns, err := transport.Mesh(ctx, cfg.Network, cfg.Listener,
+			wire.Hello{Run: cfg.Run, From: n.self, Incarnation: incarnation, Fingerprint: cfg.Fingerprint()}, addrs)
+		if err != nil {
+			return nil, errors.Join(err, n.arena.Free())
+		}
+		n.connect(conns)
+	}
+	n.running.Go(n.watch)
+	n.running.Go(n.pacer.run)
+	return n, n.hold(ctx)
+}
+
+// build makes shards and workers.
+func (n *Node) build() error {
+	var err error
+	if n.proto, err = n.cfg.protocol(n.homes); err != nil {
+		return err
+	}
+	n.shards = make([]shard, 1<<n.proto.Shift)
+	n.mask = godwit.Key(len(n.shards) - 1)
+	for i := range n.shards {
+		if n.shards[i].Shard, err = protocol.NewShard(n.proto, n.arena.Alloc); err != nil {
+			return err
+		}
+	}
+	n.pacer = newPacer(n)
+	n.barrier.workers = n.cfg.Workers
+	for i := range n.cfg.Workers {
+		w, err := n.newWorker(i)
+		if err != nil {
+			return err
+		}
+		n.workers = append(n.workers, w)
+	}
+	return nil
+}
+
+func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
+	n.conns = conns
+	for id, c := range conns {
+		n.peers[id] = newOutbox(c, n.cfg.Session.View())
+	}
+	for id, c := range conns {
+		n.running.Go(func() {
+			if err := n.peers[id].write(n.stop); err != nil {
+				n.lost(id, err)
+			}
+		})
+		n.running.Go(func() {
+			if err := n.read(id, c); err != nil {
+				n.lost(id, err)
+			}
+		})
+	}
+}
+
+// hold asks for the replicas that the policy wants everywhere from the start.
+func (n *Node) hold(ctx context.Context) error {
+	if len(n.peers) == 1 {
+		return nil
+	}
+	out := n.sender()
+	for k := godwit.Key(0); n.model.Has(k); k++ {
+		hot := n.proto.Hot != nil && n.proto.Hot(k)
+		if !n.proto.Policy.Everywhere(hot) {
+			if n.proto.Hot == nil {
+				return nil // the same for all keys
+			}
+			continue
+		}
+		s := n.shard(k)
+		s.Lock()
+		s.Hold(&out, k)
+		s.Unlock()
+		if k%4096 == 4095 {
+			out.flush()
+			for _, p := range n.peers {
+				if p != nil {
+					if err := p.admit(ctx, n.done); err != nil {
+						return fmt.Errorf("node: waiting for replicas: %w", err)
+					}
+				}
+			}
+		}
+	}
+	out.flush()
+	return nil
+}
+
+// read hands what a peer sends to the shards.
+func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
+	var buf []byte
+	var d wire.Decoder
+	out := n.sender()
+	for {
+		frame, err := c.ReadFrame(buf)
+		if err != nil {
+			return err
+		}
+		buf = frame
+		n.received.Add(uint64(len(frame)))
+		if err := d.Reset(frame); err != nil {
+			return err
+		}
+		if err := n.take(&out, from, &d); err != nil {
+			out.flush()
+			return err
+		}
+		out.flush()
+		if n.pacer.waiting.Load() > 0 {
+			n.pacer.wakeUp()
+		}
+	}
+}
+
+// take steps through the records of a frame.
+func (n *Node) take(out *sender, from godwit.NodeID, d *wire.Decoder) error {
+	var r wire.Record
+	for {
+		ok, err := d.Next(&r)
+		if err != nil || !ok {
+			return err
+		}
+		if r.Kind == wire.SyncMark || r.Kind == wire.SyncAck {
+			n.pacer.marked(from, &r)
+			continue
+		}
+		if int(r.Origin) >= len(n.peers) {
+			return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, len(n.peers))
+		}
+		s := n.shard(r.Key)
+		s.Lock()
+		nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
+		err = s.Step(out, from, &r)
+		if a := s.Stats.LeadActions - actions; a > 0 {
+			n.pacer.leads.Add(s.Stats.LeadNanos - nanos)
+			n.pacer.nleads.Add(a)
+		}
+		s.noteWork(n, r.Key)
+		s.Unlock()
+		if err != nil {
+			return err
+		}
+		if r.Kind == wire.PullReply || r.Kind == wire.Done {
+			n.complete(&r)
+		}
+	}
+}
+
+// now is the time that lead times are measured in.
+func (n *Node) now() int64 { return int64(time.Since(n.start)) + 1 }
+
+// Worker returns worker i of this node. It belongs to one goroutine.
+func (n *Node) Worker(i int) godwit.Worker { return n.workers[i] }
+
+// Workers returns all workers of this node.
+func (n *Node) Workers() []godwit.Worker {
+	ws := make([]godwit.Worker, len(n.workers))
+	for i, w := range n.workers {
+		ws[i] = w
+	}
+	return ws
+}
+
+// Done is closed when the run is over for this node: it failed or was closed.
+func (n *Node) Done() <-chan struct{} { return n.done }
+
+// Err is nil before Done, and says why after it.
+func (n *Node) Err() error { return n.failed() }
+
+func (n *Node) failed() error {
+	select {
+	case <-n.done:
+		return n.err
+	default:
+		return nil
+	}
+}
+
+func (n *Node) fail(err error) {
+	n.failOnce.Do(func() {
+		n.err = err
+		close(n.done)
+	})
+}
+
+// watch ends the node when the session ends.
+func (n *Node) watch() {
+	select {
+	case <-n.cfg.Session.Done():
+		n.fail(n.cfg.Session.Err())
+	case <-n.stop:
+	}
+}
+
+// lost is told when the connection to a peer ended. If a node is going down,
+// for whatever reason, the coordinator knows why; this node judges by itself
+// only if it hears nothing.
+func (n *Node) lost(peer godwit.NodeID, cause error) {
+	if n.closing.Load() {
+		return
+	}
+	select {
+	case <-n.done:
+		return
+	case <-n.stop:
+		return
+	case <-time.After(lossGrace):
+	}
+	if n.closing.Load() {
+		return
+	}
+	err := fmt.Errorf("%w: node %d (%s): connection ended: %v", godwit.ErrPeerLost, peer, n.addr(peer), cause)
+	n.fail(err)
+	n.cfg.Session.Fail(err)
+}
+
+func (n *Node) addr(id godwit.NodeID) string {
+	for _, m := range n.cfg.Session.Members() {
+		if m.ID == id {
+			return m.Addr
+		}
+	}
+	return "?"
+}
+
+// blame names the node that a request for a key went to first, for errors.
+func (n *Node) blame(k godwit.Key) godwit.NodeID {
+	if len(n.peers) == 1 || !n.model.Has(k) {
+		return godwit.NoNode
+	}
+	s := n.shard(k)
+	s.Lock()
+	defer s.Unlock()
+	if to, ok := s.Believed(k); ok && to != n.self {
+		return to
+	}
+	return godwit.NoNode
+}
+
+// Close ends the node. If the run is well, it first waits (up to ctx) until all
+// other nodes close too, so that nobody misses one who still works. The
+// workers must not be used any more; ones that wait get godwit.ErrClosed.
+func (n *Node) Close(ctx context.Context) error {
+	var err error
+	n.closed.Do(func() {
+		if n.failed() == nil && len(n.peers) > 1 {
+			err = n.cfg.Session.Barrier(ctx, "close node")
+		}
+		n.closing.Store(true)
+		n.fail(godwit.ErrClosed)
+		close(n.stop)
+		for _, c := range n.conns {
+			c.Close()
+		}
+		n.running.Wait()
+		if e := n.arena.Free(); err == nil {
+			err = e
+		}
+	})
+	return err
+}

@@ -1,0 +1,183 @@
+package node
+
+import (
+	"context"
+	"sync"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/transport"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// An outbox is the queue to one peer. Records are encoded into it under the
+// shard's lock, so their order is the order in which things happened; one
+// goroutine takes whole frames out and writes them.
+//
+// It is bounded at the sources: a worker waits for room before it sends
+// requests (admit), and rounds leave refreshes and deltas for later (room).
+// Answers always go in: there are no more of them than requests, which others'
+// admission bounds. So nobody who handles a frame ever waits for a socket.
+type outbox struct {
+	conn transport.Conn
+	view godwit.View
+	wake chan struct{} // of the writer; holds one
+
+	mu      sync.Mutex
+	enc     wire.Encoder
+	sealed  [][]byte // complete frames, oldest first
+	free    [][]byte // buffers
+	queued  int      // bytes in sealed and enc, and in the frame being written
+	waiting []chan struct{}
+	sent    uint64 // bytes
+	frames  uint64
+}
+
+func newOutbox(c transport.Conn, view godwit.View) *outbox {
+	o := &outbox{conn: c, view: view, wake: make(chan struct{}, 1)}
+	o.enc.Reset(nil, view)
+	return o
+}
+
+// put appends a record.
+func (o *outbox) put(r *wire.Record) {
+	o.mu.Lock()
+	before := o.enc.Len()
+	o.enc.Append(r)
+	o.queued += o.enc.Len() - before
+	if o.enc.Len() >= frameBytes {
+		o.seal()
+	}
+	o.mu.Unlock()
+}
+
+// seal ends the frame that is being filled.
+func (o *outbox) seal() {
+	o.sealed = append(o.sealed, o.enc.Frame())
+	var b []byte
+	if n := len(o.free); n > 0 {
+		b, o.free = o.free[n-1], o.free[:n-1]
+	}
+	o.enc.Reset(b, o.view)
+}
+
+// flush has the writer send what is there.
+func (o *outbox) flush() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// room reports whether less than limit is queued.
+func (o *outbox) room(limit int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.queued < limit
+}
+
+// admit waits until there is room for requests.
+func (o *outbox) admit(ctx context.Context, done <-chan struct{}) error {
+	for {
+		o.mu.Lock()
+		if o.queued < requestRoom {
+			o.mu.Unlock()
+			return nil
+		}
+		c := make(chan struct{})
+		o.waiting = append(o.waiting, c)
+		o.mu.Unlock()
+		o.flush()
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-done:
+			return godwit.ErrClosed
+		}
+	}
+}
+
+// take returns the oldest frame, and nil if there is none.
+func (o *outbox) take() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.sealed) == 0 {
+		if o.enc.Records() == 0 {
+			return nil
+		}
+		o.seal()
+	}
+	f := o.sealed[0]
+	o.sealed = o.sealed[1:]
+	return f
+}
+
+// wrote takes a written frame's buffer back.
+func (o *outbox) wrote(frame []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.queued -= len(frame) - wire.HeaderLen
+	o.sent += uint64(len(frame))
+	o.frames++
+	if len(o.free) < 4 && cap(frame) <= 4*frameBytes {
+		o.free = append(o.free, frame)
+	}
+	if o.queued < requestRoom/2 {
+		for _, c := range o.waiting {
+			close(c)
+		}
+		o.waiting = nil
+	}
+}
+
+// write sends frames until stop is closed or the connection fails.
+func (o *outbox) write(stop <-chan struct{}) error {
+	for {
+		for f := o.take(); f != nil; f = o.take() {
+			if err := o.conn.WriteFrame(f); err != nil {
+				return err
+			}
+			o.wrote(f)
+		}
+		select {
+		case <-o.wake:
+		case <-stop:
+			return nil
+		}
+	}
+}
+
+// A sender is one goroutine's way to send: it is the protocol's Out.
+type sender struct {
+	n       *Node
+	touched []bool // peers to flush
+	any     bool
+}
+
+func (n *Node) sender() sender { return sender{n: n, touched: make([]bool, len(n.peers))} }
+
+func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
+	if to == s.n.self {
+		s.n.complete(r)
+		return
+	}
+	s.n.peers[to].put(r)
+	s.touched[to], s.any = true, true
+}
+
+func (s *sender) Room(to godwit.NodeID) bool { return s.n.peers[to].room(copyRoom) }
+func (s *sender) Now() int64                 { return s.n.now() }
+
+// flush has everything sent that this sender put in.
+func (s *sender) flush() {
+	if !s.any {
+		return
+	}
+	s.any = false
+	for i := range s.touched {
+		if s.touched[i] {
+			s.touched[i] = false
+			s.n.peers[i].flush()
+		}
+	}
+}

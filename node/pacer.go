@@ -1,0 +1,293 @@
+package node
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// The pacer is the node's sync loop: one goroutine that acts on intents when
+// they become due, ends them, and runs sync rounds over the shards that have
+// something to send. It sleeps while there is nothing to do.
+//
+// Rounds take a bounded share of the node's time: after a round that took d,
+// the next begins 1/share-1 times d later at the earliest. So replicas are as
+// fresh as the work allows, without a rate to set.
+type pacer struct {
+	n    *Node
+	out  sender
+	wake chan struct{}
+	up   atomic.Bool // a token is in wake
+
+	work []atomic.Uint64 // one bit a shard that has something for a round
+
+	mu     sync.Mutex
+	drains []*drainage // WaitSync calls that have begun
+	marks  []mark      // peers that want to hear when they have everything
+
+	waiting atomic.Int32 // drains that are not done
+
+	leads  atomic.Uint64 // nanoseconds that actions took, summed since the last look
+	nleads atomic.Uint64
+
+	rounds atomic.Uint64
+	busy   atomic.Int64 // nanoseconds spent in rounds
+}
+
+const (
+	share    = 8                      // rounds take at most one part in share of the time
+	minPause = 200 * time.Microsecond // rounds follow each other no faster
+	maxPause = 100 * time.Millisecond
+	retry    = 2 * time.Millisecond // after a round that a full queue held up
+)
+
+type mark struct {
+	from godwit.NodeID
+	op   uint64
+}
+
+func newPacer(n *Node) *pacer {
+	return &pacer{n: n, out: n.sender(), wake: make(chan struct{}, 1),
+		work: make([]atomic.Uint64, (len(n.shards)+63)/64)}
+}
+
+// wakeUp has the pacer look for work. It is cheap when it is awake already.
+func (p *pacer) wakeUp() {
+	if !p.up.Load() && p.up.CompareAndSwap(false, true) {
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// note marks a shard as having work.
+func (p *pacer) note(shard int) {
+	p.work[shard/64].Or(1 << (shard % 64))
+	p.wakeUp()
+}
+
+func (p *pacer) run() {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	<-pause.C
+	for {
+		select {
+		case <-p.wake:
+		case <-p.n.stop:
+			return
+		}
+		p.up.Store(false)
+		began := time.Now()
+		held := p.round()
+		took := time.Since(began)
+		p.rounds.Add(1)
+		p.busy.Add(int64(took))
+		d := min(max(took*(share-1), minPause), maxPause)
+		if held {
+			d = max(d, retry)
+			p.wakeUp()
+		}
+		pause.Reset(d)
+		select {
+		case <-pause.C:
+		case <-p.n.stop:
+			return
+		}
+	}
+}
+
+// round does everything that is due.
+func (p *pacer) round() (held bool) {
+	p.mu.Lock()
+	marks := p.marks
+	p.marks = nil
+	p.mu.Unlock()
+
+	p.intents()
+	held = p.shards()
+	if held {
+		p.mu.Lock()
+		p.marks = append(p.marks, marks...)
+		p.mu.Unlock()
+	} else {
+		for _, m := range marks {
+			p.out.Send(m.from, &wire.Record{Kind: wire.SyncAck, Op: m.op})
+		}
+	}
+	p.drained()
+	p.out.flush()
+	return held
+}
+
+func (p *pacer) shards() (held bool) {
+	for i := range p.work {
+		for bitsLeft := p.work[i].Swap(0); bitsLeft != 0; bitsLeft &= bitsLeft - 1 {
+			s := &p.n.shards[i*64+bits.TrailingZeros64(bitsLeft)]
+			s.Lock()
+			s.noted = false
+			if s.Round(&p.out) {
+				held = true
+			}
+			if s.Work() {
+				s.noted = true
+				p.work[i].Or(bitsLeft & -bitsLeft)
+			}
+			s.Unlock()
+		}
+	}
+	return held
+}
+
+// intents begins and ends what the workers announced.
+func (p *pacer) intents() {
+	now := p.n.now()
+	var lead float64
+	n := p.nleads.Swap(0)
+	if sum := p.leads.Swap(0); n > 0 {
+		lead = float64(sum) / float64(n) / 1e9
+	}
+	pause := float64(p.busy.Load()) / float64(max(p.rounds.Load(), 1)) * share / 1e9
+	for _, w := range p.n.workers {
+		p.intentsOf(w, now, lead, pause)
+	}
+}
+
+func (p *pacer) intentsOf(w *worker, now int64, lead, pause float64) {
+	w.inbox.Lock()
+	spans := w.inbox.spans
+	w.inbox.spans = nil
+	w.inbox.Unlock()
+	for _, s := range spans {
+		w.plan.Add(s.keys, s.start, s.end)
+	}
+	if lead > 0 {
+		w.timer.Lead(lead + max(pause, minPause.Seconds()))
+	}
+	clock := w.Clock()
+	late := w.late.Load()
+	window := w.timer.Observe(now, clock, late != w.lateSeen)
+	w.lateSeen = late
+	w.plan.Due(clock, window, func(keys []godwit.Key) {
+		for _, k := range keys {
+			s := p.n.shard(k)
+			s.Lock()
+			s.Want(&p.out, k)
+			s.noteWork(p.n, k)
+			s.Unlock()
+		}
+		p.out.flush()
+	})
+	w.plan.Expire(clock, func(keys []godwit.Key) {
+		for _, k := range keys {
+			s := p.n.shard(k)
+			s.Lock()
+			s.Unwant(&p.out, k)
+			s.noteWork(p.n, k)
+			s.Unlock()
+		}
+	})
+	w.held.Store(int64(w.plan.Keys()))
+	w.ahead.Store(int64(window))
+	w.next.Store(int64(w.plan.Next(window)))
+	if w.Clock() >= godwit.Clock(w.next.Load()) {
+		p.wakeUp() // the worker went on meanwhile
+	}
+}
+
+// A drainage is one WaitSync: first this node's updates go out and are
+// acknowledged, then every peer sends what is new and says so.
+type drainage struct {
+	id      uint64
+	flushes []protocol.Flush // by shard; nil: not begun
+	asked   bool
+	missing int // peers that have not answered
+	done    chan struct{}
+}
+
+// drain begins a WaitSync.
+func (p *pacer) drain() *drainage {
+	d := &drainage{done: make(chan struct{})}
+	p.mu.Lock()
+	d.id = p.n.ids.Add(1)
+	p.drains = append(p.drains, d)
+	p.mu.Unlock()
+	p.waiting.Add(1)
+	p.wakeUp()
+	return d
+}
+
+// drained moves the WaitSync calls on.
+func (p *pacer) drained() {
+	if p.waiting.Load() == 0 {
+		return
+	}
+	p.mu.Lock()
+	drains := append([]*drainage(nil), p.drains...)
+	p.mu.Unlock()
+	for _, d := range drains {
+		if d.asked {
+			continue
+		}
+		if d.flushes == nil {
+			d.flushes = make([]protocol.Flush, len(p.n.shards))
+			for i := range p.n.shards {
+				s := &p.n.shards[i]
+				s.Lock()
+				d.flushes[i] = s.BeginFlush()
+				s.Unlock()
+			}
+		}
+		if !p.flushed(d) {
+			continue
+		}
+		d.asked = true
+		p.mu.Lock()
+		d.missing = len(p.n.peers) - 1
+		p.mu.Unlock()
+		for i := range p.n.peers {
+			if godwit.NodeID(i) != p.n.self {
+				p.out.Send(godwit.NodeID(i), &wire.Record{Kind: wire.SyncMark, Op: d.id})
+			}
+		}
+	}
+}
+
+func (p *pacer) flushed(d *drainage) bool {
+	for i := range d.flushes {
+		s := &p.n.shards[i]
+		s.Lock()
+		ok := s.Flushed(&d.flushes[i])
+		s.Unlock()
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// marked takes a peer's SyncMark or SyncAck.
+func (p *pacer) marked(from godwit.NodeID, r *wire.Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.Kind == wire.SyncMark {
+		p.marks = append(p.marks, mark{from, r.Op})
+		p.wakeUp()
+		return
+	}
+	for i, d := range p.drains {
+		if d.id == r.Op && d.asked {
+			if d.missing--; d.missing == 0 {
+				p.drains = append(p.drains[:i], p.drains[i+1:]...)
+				p.waiting.Add(-1)
+				close(d.done)
+			}
+			return
+		}
+	}
+}

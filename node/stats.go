@@ -1,0 +1,139 @@
+package node
+
+import (
+	"time"
+
+	"github.com/godwit-ps/godwit/protocol"
+)
+
+// Stats is what a node did so far and what it holds. Sums of several nodes'
+// Stats mean the same for the run.
+type Stats struct {
+	// Keys of pulls and pushes by where they were served.
+	Local   uint64 `json:"local"`   // at the main copy of this node
+	Replica uint64 `json:"replica"` // at a replica of this node
+	Queued  uint64 `json:"queued"`  // here, after waiting for the key on its way
+	Remote  uint64 `json:"remote"`  // by messages
+
+	Calls     uint64 `json:"calls"`      // pulls and pushes
+	SlowCalls uint64 `json:"slow_calls"` // … that could not be served at once
+
+	Moves     uint64  `json:"moves"`     // keys that moved to this node
+	Copies    uint64  `json:"copies"`    // replicas set up here
+	Drops     uint64  `json:"drops"`     // … and dropped
+	Deltas    uint64  `json:"deltas"`    // replica updates sent
+	Refreshes uint64  `json:"refreshes"` // replica values sent
+	Forwards  uint64  `json:"forwards"`  // requests passed on for other nodes
+	MaxHops   uint8   `json:"max_hops"`  // the most a request was sent on
+	Late      uint64  `json:"late"`      // accesses that were announced and found the key on its way
+	LeadMs    float64 `json:"lead_ms"`   // mean time from asking for a key to its arrival
+	leads     uint64
+
+	SentBytes     uint64        `json:"sent_bytes"`
+	ReceivedBytes uint64        `json:"received_bytes"`
+	Frames        uint64        `json:"frames"` // sent
+	Rounds        uint64        `json:"rounds"`
+	RoundTime     time.Duration `json:"round_time_ns"` // spent in rounds
+
+	Owned    int `json:"owned"`    // keys
+	Replicas int `json:"replicas"` // keys
+	Bytes    int `json:"bytes"`    // of values and index
+
+	Window int64 `json:"window"` // the widest window of a worker, in clocks
+}
+
+// Accesses returns the keys of all pulls and pushes.
+func (s *Stats) Accesses() uint64 { return s.Local + s.Replica + s.Queued + s.Remote }
+
+// NoMessage returns the share of accesses that needed no message and no
+// waiting; 1 if there were none.
+func (s *Stats) NoMessage() float64 {
+	if s.Accesses() == 0 {
+		return 1
+	}
+	return float64(s.Local+s.Replica) / float64(s.Accesses())
+}
+
+// Add adds another node's stats.
+func (s *Stats) Add(o Stats) {
+	if n := s.leads + o.leads; n > 0 {
+		s.LeadMs = (s.LeadMs*float64(s.leads) + o.LeadMs*float64(o.leads)) / float64(n)
+		s.leads = n
+	} else {
+		s.LeadMs = max(s.LeadMs, o.LeadMs)
+	}
+	s.Local += o.Local
+	s.Replica += o.Replica
+	s.Queued += o.Queued
+	s.Remote += o.Remote
+	s.Calls += o.Calls
+	s.SlowCalls += o.SlowCalls
+	s.Moves += o.Moves
+	s.Copies += o.Copies
+	s.Drops += o.Drops
+	s.Deltas += o.Deltas
+	s.Refreshes += o.Refreshes
+	s.Forwards += o.Forwards
+	s.MaxHops = max(s.MaxHops, o.MaxHops)
+	s.Late += o.Late
+	s.SentBytes += o.SentBytes
+	s.ReceivedBytes += o.ReceivedBytes
+	s.Frames += o.Frames
+	s.Rounds += o.Rounds
+	s.RoundTime += o.RoundTime
+	s.Owned += o.Owned
+	s.Replicas += o.Replicas
+	s.Bytes += o.Bytes
+	s.Window = max(s.Window, o.Window)
+}
+
+// Stats takes stock. It may be called at any time before Close.
+func (n *Node) Stats() Stats {
+	var s Stats
+	for _, w := range n.workers {
+		for _, c := range []*counters{&w.count} {
+			s.Calls += c.calls.Load()
+			s.SlowCalls += c.slow.Load()
+			s.Local += c.pull[protocol.AtOwner].Load() + c.push[protocol.AtOwner].Load()
+			s.Replica += c.pull[protocol.AtReplica].Load() + c.push[protocol.AtReplica].Load()
+			s.Queued += c.pull[waited].Load() + c.push[waited].Load()
+			s.Remote += c.pull[protocol.Elsewhere].Load() + c.push[protocol.Elsewhere].Load()
+		}
+		s.Late += w.late.Load()
+		s.Window = max(s.Window, w.ahead.Load())
+	}
+	var nanos uint64
+	for i := range n.shards {
+		n.shards[i].Lock()
+		x := n.shards[i].Stats
+		_, owned, replicas := n.shards[i].Len()
+		s.Bytes += n.shards[i].Bytes()
+		n.shards[i].Unlock()
+		s.Owned += owned
+		s.Replicas += replicas
+		s.Moves += x.MovesIn
+		s.Copies += x.Copies
+		s.Drops += x.Drops
+		s.Deltas += x.Deltas
+		s.Refreshes += x.Refreshes
+		s.Forwards += x.Forwards
+		s.MaxHops = max(s.MaxHops, x.MaxHops)
+		nanos += x.LeadNanos
+		s.leads += x.LeadActions
+	}
+	if s.leads > 0 {
+		s.LeadMs = float64(nanos) / float64(s.leads) / 1e6
+	}
+	for _, p := range n.peers {
+		if p != nil {
+			p.mu.Lock()
+			s.SentBytes += p.sent
+			s.Frames += p.frames
+			p.mu.Unlock()
+		}
+	}
+	s.ReceivedBytes = n.received.Load()
+	s.Rounds = n.pacer.rounds.Load()
+	s.RoundTime = time.Duration(n.pacer.busy.Load())
+	return s
+}

@@ -1,0 +1,434 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/intent"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// A worker is the godwit.Worker of one goroutine of the training program.
+type worker struct {
+	n    *Node
+	id   godwit.WorkerID
+	out  sender
+	rec  wire.Record // scratch
+	ops  *ops
+	miss []int // positions of a call that were not served at once
+
+	samplers []*sampling.Sampler
+
+	clock atomic.Int64
+	next  atomic.Int64  // the clock at which the pacer has something to do for this worker
+	ahead atomic.Int64  // the window that the pacer acts on
+	late  atomic.Uint64 // announced accesses that found their key on its way
+
+	inbox struct { // announced intents that the pacer has not seen
+		sync.Mutex
+		spans []span
+	}
+	held atomic.Int64 // keys in inbox and plan
+
+	// of the pacer
+	plan     intent.Plan
+	timer    intent.Timer
+	lateSeen uint64
+
+	count counters
+}
+
+// counters of keys by where an access was served. Only the worker adds to them.
+type counters struct {
+	pull, push  [4]atomic.Uint64 // by protocol.Place; the last is "waited for a key on its way"
+	calls, slow atomic.Uint64    // calls, and those that sent a message or waited
+}
+
+const waited = 3 // in counters
+
+type span struct {
+	keys       []godwit.Key
+	start, end godwit.Clock
+}
+
+func (n *Node) newWorker(i int) (*worker, error) {
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: newOps(i)}
+	w.next.Store(int64(godwit.Forever))
+	for _, spec := range n.cfg.Samplers {
+		s, err := sampling.New(spec, n.model, n.cfg.Seed+uint64(n.self)<<32+uint64(i)+1)
+		if err != nil {
+			return nil, err
+		}
+		w.samplers = append(w.samplers, s)
+	}
+	return w, nil
+}
+
+func (w *worker) ID() godwit.WorkerID  { return w.id }
+func (w *worker) Model() *godwit.Model { return w.n.model }
+
+// fail makes the error of an operation.
+func (w *worker) fail(what string, keys []godwit.Key, err error) error {
+	e := &godwit.OpError{Op: what, Worker: w.id, Peer: godwit.NoNode, Keys: len(keys), Err: err}
+	if len(keys) > 0 {
+		e.First, e.Last = keys[0], keys[len(keys)-1]
+	}
+	return e
+}
+
+func (w *worker) check(what string, keys []godwit.Key, buf int) error {
+	floats, err := w.n.model.Floats(keys)
+	if err == nil && buf >= 0 && floats != buf {
+		err = fmt.Errorf("%w: %d floats, the values of the keys have %d", godwit.ErrLength, buf, floats)
+	}
+	if err != nil {
+		return w.fail(what, keys, err)
+	}
+	return nil
+}
+
+func (w *worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
+	h, err := w.PullAsync(ctx, keys, dst)
+	if err != nil || h == 0 {
+		return err
+	}
+	return w.Wait(ctx, h)
+}
+
+func (w *worker) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
+	h, err := w.PushAsync(ctx, keys, push)
+	if err != nil || h == 0 {
+		return err
+	}
+	return w.Wait(ctx, h)
+}
+
+func (w *worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) error {
+	h, err := w.SetAsync(ctx, keys, vals)
+	if err != nil || h == 0 {
+		return err
+	}
+	return w.Wait(ctx, h)
+}
+
+func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
+	h, err := w.LocalizeAsync(ctx, keys)
+	if err != nil || h == 0 {
+		return err
+	}
+	return w.Wait(ctx, h)
+}
+
+func (w *worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
+	return w.access(ctx, "pull", wire.Pull, keys, dst)
+}
+
+func (w *worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
+	return w.access(ctx, "push", wire.Push, keys, push)
+}
+
+// access serves what can be served here and requests the rest.
+func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32) (godwit.Handle, error) {
+	if err := w.check(what, keys, len(buf)); err != nil {
+		return 0, err
+	}
+	if err := w.n.failed(); err != nil {
+		return 0, w.fail(what, keys, err)
+	}
+	var served [3]uint64
+	w.miss = w.miss[:0]
+	off := 0
+	for i, k := range keys {
+		dim := w.n.model.Dim(k)
+		s := w.n.shard(k)
+		s.Lock()
+		var p protocol.Place
+		if kind == wire.Pull {
+			p = s.Pull(k, buf[off:off+dim])
+		} else {
+			p = s.Push(k, buf[off:off+dim])
+			s.noteWork(w.n, k)
+		}
+		s.Unlock()
+		if served[p]++; p == protocol.Elsewhere {
+			w.miss = append(w.miss, i, off)
+		}
+		off += dim
+	}
+	c := &w.count.pull
+	if kind == wire.Push {
+		c = &w.count.push
+	}
+	add(&w.count.calls, 1)
+	for p := protocol.AtOwner; p <= protocol.AtReplica; p++ {
+		if served[p] > 0 {
+			add(&c[p], served[p])
+		}
+	}
+	if len(w.miss) == 0 {
+		return 0, nil
+	}
+	return w.request(ctx, what, kind, keys, buf, c)
+}
+
+// add is for counters with one writer.
+func add(c *atomic.Uint64, n uint64) { c.Store(c.Load() + n) }
+
+// request sends, or leaves waiting, the positions in w.miss: pairs of position
+// and offset.
+func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
+	o, err := w.begin(ctx, what, keys, buf, kind)
+	if err != nil {
+		return 0, err
+	}
+	add(&w.count.slow, 1)
+	var away, queued uint64
+	for m := 0; m < len(w.miss); m += 2 {
+		i, off := w.miss[m], w.miss[m+1]
+		k := keys[i]
+		dim := w.n.model.Dim(k)
+		w.rec = wire.Record{Kind: kind, Key: k, Op: o.id, Index: uint32(i)}
+		if kind == wire.Push || kind == wire.Set {
+			w.rec.Vals = buf[off : off+dim]
+		}
+		o.expect(k, i, off, dim)
+		s := w.n.shard(k)
+		s.Lock()
+		before, late := s.Stats.Waited, s.Stats.Late
+		s.Request(&w.out, &w.rec)
+		if s.Stats.Late != late {
+			add(&w.late, 1)
+		}
+		if s.Stats.Waited != before {
+			queued++
+		} else {
+			away++
+		}
+		s.noteWork(w.n, k)
+		s.Unlock()
+	}
+	if c != nil {
+		add(&c[protocol.Elsewhere], away)
+		add(&c[waited], queued)
+	}
+	id := o.id
+	if o.issued(w.ops) {
+		w.ops.finish(o)
+	}
+	w.out.flush()
+	return godwit.Handle(id), nil
+}
+
+// begin opens an operation; it waits while this worker has too much under way
+// or a node that it may ask is behind.
+func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf []float32, kind wire.Kind) (*op, error) {
+	for i, p := range w.n.peers {
+		if p == nil {
+			continue
+		}
+		if err := p.admit(ctx, w.n.done); err != nil {
+			if e := w.n.failed(); e != nil {
+				err = e
+			}
+			e := w.fail(what, keys, err).(*godwit.OpError)
+			e.Peer = godwit.NodeID(i)
+			return nil, e
+		}
+	}
+	dst := buf
+	if kind != wire.Pull {
+		dst = nil
+	}
+	for {
+		if o := w.ops.begin(what, dst); o != nil {
+			return o, nil
+		}
+		w.ops.reap()
+		if o := w.ops.begin(what, dst); o != nil {
+			return o, nil
+		}
+		select {
+		case <-w.ops.moved:
+		case <-ctx.Done():
+			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", context.Cause(ctx)))
+		case <-w.n.done:
+			return nil, w.fail(what, keys, w.n.failed())
+		}
+	}
+}
+
+func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
+	if err := w.check("set", keys, len(vals)); err != nil {
+		return 0, err
+	}
+	return w.all(ctx, "set", wire.Set, keys, vals)
+}
+
+func (w *worker) LocalizeAsync(ctx context.Context, keys []godwit.Key) (godwit.Handle, error) {
+	if err := w.check("localize", keys, -1); err != nil {
+		return 0, err
+	}
+	return w.all(ctx, "localize", wire.Localize, keys, nil)
+}
+
+// all requests every key of a call.
+func (w *worker) all(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32) (godwit.Handle, error) {
+	if err := w.n.failed(); err != nil {
+		return 0, w.fail(what, keys, err)
+	}
+	if len(keys) == 0 {
+		return 0, nil
+	}
+	w.miss = w.miss[:0]
+	off := 0
+	for i, k := range keys {
+		w.miss = append(w.miss, i, off)
+		off += w.n.model.Dim(k)
+	}
+	return w.request(ctx, what, kind, keys, buf, nil)
+}
+
+func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
+	var first error
+	for _, h := range hs {
+		if h == 0 {
+			continue
+		}
+		o := w.ops.find(uint64(h))
+		if o == nil {
+			continue // waited for already
+		}
+		select {
+		case <-o.done:
+			w.ops.end(o)
+			continue
+		default:
+		}
+		var err error
+		select {
+		case <-o.done:
+			w.ops.end(o)
+			continue
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-w.n.done:
+			err = w.n.failed()
+		}
+		if e := w.giveUp(o, err); e != nil && first == nil {
+			first = e
+		}
+	}
+	return first
+}
+
+func (w *worker) giveUp(o *op, cause error) error {
+	if !o.abandon() {
+		<-o.done
+		w.ops.end(o)
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return &godwit.OpError{Op: o.what, Worker: w.id, Peer: w.n.blame(o.first), First: o.first, Last: o.last, Keys: o.keys, Err: cause}
+}
+
+func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
+	if !w.n.model.Has(k) || len(dst) != w.n.model.Dim(k) || w.n.failed() != nil {
+		return false
+	}
+	s := w.n.shard(k)
+	s.Lock()
+	p := s.Pull(k, dst)
+	s.Unlock()
+	return p != protocol.Elsewhere
+}
+
+func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
+	if err := w.check("intent", keys, -1); err != nil {
+		return err
+	}
+	if end <= start || end <= w.Clock() || len(keys) == 0 || len(w.n.peers) == 1 {
+		return nil
+	}
+	if w.held.Add(int64(len(keys))) > maxIntents {
+		w.held.Add(-int64(len(keys)))
+		return w.fail("intent", keys, fmt.Errorf("%w: %d keys are announced already; announce less far ahead", godwit.ErrFull, w.held.Load()))
+	}
+	own := append(make([]godwit.Key, 0, len(keys)), keys...)
+	w.inbox.Lock()
+	w.inbox.spans = append(w.inbox.spans, span{own, start, end})
+	w.inbox.Unlock()
+	if int64(start)-w.ahead.Load() < w.next.Load() {
+		w.n.pacer.wakeUp()
+	}
+	return nil
+}
+
+func (w *worker) Advance() godwit.Clock {
+	c := w.clock.Add(1)
+	if c >= w.next.Load() {
+		w.n.pacer.wakeUp()
+	}
+	return godwit.Clock(c)
+}
+
+func (w *worker) Clock() godwit.Clock { return godwit.Clock(w.clock.Load()) }
+
+func (w *worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
+	if sampler < 0 || sampler >= len(w.samplers) {
+		return 0, w.fail("prepare-sample", nil, fmt.Errorf("sampler %d does not exist, the run has %d", sampler, len(w.samplers)))
+	}
+	id, err := w.samplers[sampler].Prepare(w, n, start, end)
+	if err != nil {
+		return 0, w.fail("prepare-sample", nil, err)
+	}
+	return id | godwit.SampleID(sampler)<<sampling.IDBits, nil
+}
+
+func (w *worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
+	s := int(id >> sampling.IDBits)
+	if s >= len(w.samplers) {
+		return w.fail("pull-sample", nil, fmt.Errorf("%w: id %d", godwit.ErrSample, id))
+	}
+	err := w.samplers[s].Pull(ctx, w, id&(1<<sampling.IDBits-1), keys, dst)
+	if err != nil {
+		return w.fail("pull-sample", nil, err)
+	}
+	return nil
+}
+
+func (w *worker) FinishSample(id godwit.SampleID) {
+	if s := int(id >> sampling.IDBits); s < len(w.samplers) {
+		w.samplers[s].Finish(id & (1<<sampling.IDBits - 1))
+	}
+}
+
+func (w *worker) WaitSync(ctx context.Context) error {
+	if err := w.n.failed(); err != nil {
+		return w.fail("wait-sync", nil, err)
+	}
+	if len(w.n.peers) == 1 {
+		return nil
+	}
+	d := w.n.pacer.drain()
+	select {
+	case <-d.done:
+		return nil
+	case <-ctx.Done():
+		return w.fail("wait-sync", nil, context.Cause(ctx))
+	case <-w.n.done:
+		return w.fail("wait-sync", nil, w.n.failed())
+	}
+}
+
+func (w *worker) Barrier(ctx context.Context) error {
+	if err := w.n.barrier.wait(ctx, w.n); err != nil {
+		return w.fail("barrier", nil, err)
+	}
+	return nil
+}
