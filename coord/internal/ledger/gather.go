@@ -108,6 +108,11 @@ func (l *Ledger) exit(p place, g *gathering, reason error) ([][]byte, error) {
 		t.gen++
 		return g.payloads, nil
 	}
+	if l.err != nil {
+		// Where several reasons came at once, the end of the run is the one that
+		// lasts. A lost member would pass for one that left, too.
+		reason = l.err
+	}
 	if errors.Is(reason, coord.ErrLeft) {
 		return nil, fmt.Errorf("%v: %s did not arrive: %w", p, l.namesLocked(func(id int) bool { return g.payloads[id] == nil && l.gone[id] }), reason)
 	}

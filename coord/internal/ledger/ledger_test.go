@@ -75,6 +75,20 @@ func TestAPublishThatFailsNamesWhoIsMissing(t *testing.T) {
 	}
 }
 
+func TestALostNodeIsNotTakenForOneThatLeft(t *testing.T) {
+	for range 100 { // of two channels that are ready, select takes any
+		var l *Ledger
+		l = New(0, membersOf(2), func(_ context.Context, w Word) error {
+			l.Lost(1, "gone dark")
+			l.Apply(0, w)
+			return nil
+		})
+		if err := l.Barrier(t.Context(), "b"); !errors.Is(err, godwit.ErrPeerLost) || errors.Is(err, coord.ErrLeft) {
+			t.Fatalf("got %v, want %v", err, godwit.ErrPeerLost)
+		}
+	}
+}
+
 // The state that members share is a function of the order: whatever is said,
 // all of them tell the same story.
 func TestAllLedgersTellTheSameStory(t *testing.T) {
