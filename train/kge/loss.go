@@ -64,15 +64,33 @@ func logistic(margin float32) loss {
 			return l, gpos
 		}
 		inv := 1 / float32(len(neg))
-		var sum float32
+		var over float32
 		for i := range neg {
 			neg[i] += margin
-			sum += softplus(neg[i])
+			over += max(neg[i], 0)
 		}
 		vec.Sigmoid(neg, neg)
+		l += inv * (over - logOfLarger(neg))
 		vec.Scale(neg, inv)
-		return l + sum*inv, gpos
+		return l, gpos
 	}
+}
+
+// logOfLarger is Σ log max(σ, 1−σ), which is −Σ log(1 + e^−|x|) for σ = σ(x):
+// softplus(x) without its max(x, 0). A product of 512 factors of at least ½ is
+// still a float64, and needs one logarithm.
+func logOfLarger(sigmoids []float32) float32 {
+	sum := 0.0
+	for len(sigmoids) > 0 {
+		n := min(512, len(sigmoids))
+		product := 1.0
+		for _, s := range sigmoids[:n] {
+			product *= float64(max(s, 1-s))
+		}
+		sum += math.Log(product)
+		sigmoids = sigmoids[n:]
+	}
+	return float32(sum)
 }
 
 // softplus is log(1 + eˣ), without overflow.
@@ -80,14 +98,30 @@ func softplus(x float32) float32 {
 	return max(x, 0) + float32(math.Log1p(math.Exp(-math.Abs(float64(x)))))
 }
 
+// maxOf works in four lanes, as sumOf does.
 func maxOf(x []float32) float32 {
-	m := float32(math.Inf(-1))
+	a, b, c, d := minusInf, minusInf, minusInf, minusInf
+	for len(x) >= 4 {
+		if x[0] > a {
+			a = x[0]
+		}
+		if x[1] > b {
+			b = x[1]
+		}
+		if x[2] > c {
+			c = x[2]
+		}
+		if x[3] > d {
+			d = x[3]
+		}
+		x = x[4:]
+	}
 	for _, v := range x {
-		if v > m {
-			m = v
+		if v > a {
+			a = v
 		}
 	}
-	return m
+	return max(a, b, c, d)
 }
 
 // sumOf adds in four lanes, which a processor can do at once.

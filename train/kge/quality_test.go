@@ -1,0 +1,80 @@
+package kge
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// quality trains on two workers and ranks the test triples.
+func quality(t *testing.T, c Config, g *triples.Graph, epochs int) Quality {
+	t.Helper()
+	task, s := setup(t, c, g, 1, 2)
+	env := train.Env{Workers: s.Workers(0), Progress: func(e train.Event) { t.Log(e) }}
+	if _, err := train.Run(t.Context(), env, task, train.Options{Epochs: epochs}); err != nil {
+		t.Fatal(err)
+	}
+	q, err := task.Rank(t.Context(), &env, "test", g.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s on %d entities: %v", c.Model, len(g.Entities), q)
+	return q
+}
+
+// smallGraph is a generated graph that trains in about a second.
+func smallGraph(t *testing.T) *triples.Graph {
+	t.Helper()
+	s := triples.DefaultSpec()
+	s.Entities, s.Relations, s.Triples = 500, 10, 15_000
+	g, err := triples.Generate(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestEveryModelLearnsAGeneratedGraph(t *testing.T) {
+	g := smallGraph(t)
+	for _, x := range []struct {
+		model string
+		dim   int
+		least float64
+	}{
+		{"complex", 64, 0.5}, {"distmult", 64, 0.3}, {"rescal", 16, 0.3}, {"transe", 64, 0.2}, {"rotate", 64, 0.3},
+	} {
+		t.Run(x.model, func(t *testing.T) {
+			c := DefaultConfig()
+			c.Model, c.Dim = x.model, x.dim
+			q := quality(t, c, g, 10)
+			if q.MRR < x.least {
+				t.Errorf("MRR %.3f, want at least %v", q.MRR, x.least)
+			}
+		})
+	}
+}
+
+func TestTheLogisticLossLearnsToo(t *testing.T) {
+	c := DefaultConfig()
+	c.Loss, c.Dim = Logistic, 64
+	if q := quality(t, c, smallGraph(t), 10); q.MRR < 0.3 {
+		t.Errorf("MRR %.3f, want at least 0.3", q.MRR)
+	}
+}
+
+// realGraph loads a graph of the data folder, or skips the test.
+func realGraph(t *testing.T, name string) *triples.Graph {
+	t.Helper()
+	dir := os.Getenv("GODWIT_DATA")
+	if dir == "" {
+		t.Skip("GODWIT_DATA is not set: it names a folder with kge/" + name)
+	}
+	g, err := triples.Load(filepath.Join(dir, "kge", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}

@@ -1,0 +1,250 @@
+package kge
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/traintest"
+)
+
+// values are all values of the task's tables.
+func values(t *testing.T, w godwit.Worker) []float32 {
+	t.Helper()
+	m := w.Model()
+	var all []float32
+	for k := range m.Keys() {
+		x := make([]float32, m.Dim(godwit.Key(k)))
+		if err := w.Pull(t.Context(), []godwit.Key{godwit.Key(k)}, x); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, x...)
+	}
+	return all
+}
+
+func TestASingleWorkerRepeatsARunBitForBit(t *testing.T) {
+	g := randomGraph(100, 5, 700, 4)
+	run := func(seed uint64) []float32 {
+		c := DefaultConfig()
+		c.Dim, c.Batch, c.Negatives, c.Seed, c.EntityDropout = 16, 64, 20, seed, 0.3
+		task, s := setup(t, c, g, 1, 1)
+		if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 3}); err != nil {
+			t.Fatal(err)
+		}
+		return values(t, s.Workers(0)[0])
+	}
+	a, b, other := run(7), run(7), run(8)
+	same := true
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			t.Fatalf("value %d is %v in one run, %v in the other", i, a[i], b[i])
+		}
+		same = same && a[i] == other[i]
+	}
+	if same {
+		t.Error("another seed gives the same run")
+	}
+}
+
+func TestAStepPullsOnceSamplesOnceAndPushesOnce(t *testing.T) {
+	g := randomGraph(100, 5, 640, 4)
+	c := DefaultConfig()
+	c.Dim, c.Batch, c.Negatives = 8, 64, 20
+	task, s := setup(t, c, g, 1, 2)
+	g.Valid = g.Valid[:1]
+	w := s.Workers(0)[0].(*traintest.Worker)
+	if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 2}); err != nil {
+		t.Fatal(err)
+	}
+	steps := 2 * 5 // 320 triples a worker
+	// The evaluation adds a pull of the queries' rows and one of the entities.
+	if n := w.Counts; n.Pulls != steps+2 || n.PullSamples != steps || n.Pushes != steps || n.Intents != steps {
+		t.Errorf("%d steps made %+v", steps, n)
+	}
+}
+
+func TestABatchNamesEachOfItsRowsOnce(t *testing.T) {
+	g := randomGraph(60, 4, 500, 5)
+	for _, reciprocal := range []bool{false, true} {
+		c := DefaultConfig()
+		c.Dim, c.Batch, c.Reciprocal = 4, 70, reciprocal
+		task, s := setup(t, c, g, 1, 1)
+		k, err := task.keys(s.Workers(0)[0].Model())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[triples.Triple]int{}
+		for part := range 3 {
+			l := newLoader(task, k, train.Part{Index: part, Of: 3})
+			var b train.Batch[Batch]
+			for step := range l.steps() {
+				l.load(&b, 1, step)
+				distinct := map[godwit.Key]bool{}
+				for _, key := range b.Keys {
+					if distinct[key] {
+						t.Fatalf("key %d stands twice", key)
+					}
+					distinct[key] = true
+				}
+				rels, ents := b.Keys[:b.Data.relations], b.Keys[b.Data.relations:]
+				for _, x := range b.Data.triples {
+					y := triples.Triple{S: uint32(ents[x.s] - k.entity), R: uint32(rels[x.object] - k.relation), O: uint32(ents[x.o] - k.entity)}
+					seen[y]++
+					want := rels[x.object]
+					if reciprocal {
+						want += 4
+					}
+					if rels[x.subject] != want {
+						t.Fatalf("relation %d has key %d for subjects, want %d", rels[x.object], rels[x.subject], want)
+					}
+				}
+			}
+		}
+		for _, x := range g.Train {
+			seen[x]--
+		}
+		for x, n := range seen {
+			if n != 0 {
+				t.Errorf("triple %v was loaded %d times too often", x, n)
+			}
+		}
+	}
+}
+
+// idle is a worker that moves nothing, to count what a step itself allocates.
+type idle struct {
+	godwit.Worker
+	m *godwit.Model
+}
+
+func (w idle) Model() *godwit.Model { return w.m }
+
+func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
+	g := randomGraph(100, 5, 640, 4)
+	for _, drop := range []float32{0, 0.3} {
+		c := DefaultConfig()
+		c.Dim, c.Batch, c.Negatives, c.EntityDropout = 8, 64, 20, drop
+		task, s := setup(t, c, g, 1, 1)
+		w := s.Workers(0)[0]
+		tr, _ := firstStep(t, task, w)
+		var b train.Batch[Batch]
+		step := 0
+		work := func() {
+			tr.Load(&b, 1+step/tr.Steps(), step%tr.Steps())
+			step++
+			// What pull does, without the server.
+			tr.keysOf = append(append(tr.keysOf[:0], b.Keys...), make([]godwit.Key, b.Samples)...)
+			for i := range b.Samples {
+				tr.keysOf[len(b.Keys)+i] = tr.keys.entity + godwit.Key(i)
+			}
+			n := b.Data.relations*tr.task.relDim + (b.Data.entities+b.Samples)*tr.task.cfg.Dim
+			tr.vals, tr.grads = sized(tr.vals, n), sized(tr.grads, n)
+			clear(tr.grads)
+			st := tr.split(&b.Data)
+			tr.makeQueries(&st)
+			tr.compare(&st)
+			tr.judge(&st)
+			tr.spread(&st)
+			tr.intoRows(&st)
+			tr.regularize(&st)
+		}
+		for range 40 {
+			work()
+		}
+		// An epoch's shuffle makes its generator: a few small allocations each.
+		if n := testing.AllocsPerRun(3*tr.Steps(), work); n > 0 {
+			t.Errorf("with dropout %v, a step allocates %v times", drop, n)
+		}
+	}
+}
+
+func TestASamplerOfTheWrongTableIsNamed(t *testing.T) {
+	g := randomGraph(100, 5, 640, 4)
+	c := DefaultConfig()
+	c.Dim = 8
+	task, s := setup(t, c, g, 1, 1)
+	s.Range[0] = traintest.KeyRange{First: s.Workers(0)[0].Model().Key(2, 0), N: 5}
+	_, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 1})
+	if err == nil || !strings.Contains(err.Error(), "sampler 0") || !strings.Contains(err.Error(), "entity") {
+		t.Errorf("Run returned %v, want an error that names sampler and table", err)
+	}
+}
+
+func TestBadSettingsAreNamed(t *testing.T) {
+	g := randomGraph(20, 2, 50, 1)
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		set  func(*Config)
+		want string
+	}{
+		{func(c *Config) { *c = Config{} }, "Dim"},
+		{func(c *Config) { c.Model = "transh" }, "complex, distmult"},
+		{func(c *Config) { c.Loss = "hinge" }, "softmax"},
+		{func(c *Config) { c.Dim = 7 }, "even"},
+		{func(c *Config) { c.Model, c.Dim = "rescal", 2000 }, "relations of rescal"},
+		{func(c *Config) { c.Batch = 0 }, "Batch"},
+		{func(c *Config) { c.Negatives = 0 }, "Negatives"},
+		{func(c *Config) { c.Sampler = -1 }, "Sampler"},
+		{func(c *Config) { c.LR = 0 }, "LR"},
+		{func(c *Config) { c.LR = nan }, "LR"},
+		{func(c *Config) { c.N3 = -1 }, "N3"},
+		{func(c *Config) { c.L2 = nan }, "L2"},
+		{func(c *Config) { c.InitStd = -1 }, "InitStd"},
+		{func(c *Config) { c.EntityDropout = 1 }, "EntityDropout"},
+		{func(c *Config) { c.RelationDropout = nan }, "RelationDropout"},
+		{func(c *Config) { c.Margin = nan }, "Margin"},
+	} {
+		cfg := DefaultConfig()
+		c.set(&cfg)
+		if _, err := New(cfg, g); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want one that mentions %q", cfg, err, c.want)
+		}
+	}
+}
+
+func TestBadGraphsAreNamed(t *testing.T) {
+	one := []triples.Triple{{S: 0, R: 0, O: 1}}
+	ents, rels := []string{"a", "b"}, []string{"r"}
+	for _, c := range []struct {
+		g    triples.Graph
+		want string
+	}{
+		{triples.Graph{}, "entities"},
+		{triples.Graph{Entities: ents}, "relations"},
+		{triples.Graph{Entities: ents, Relations: rels}, "train"},
+		{triples.Graph{Entities: ents, Relations: rels, Train: one}, "evaluate"},
+		{triples.Graph{Entities: ents, Relations: rels, Train: one, Test: []triples.Triple{{S: 0, R: 1, O: 0}}}, "triple 0 of test"},
+	} {
+		if _, err := New(DefaultConfig(), &c.g); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want one that mentions %q", c.g, err, c.want)
+		}
+	}
+}
+
+func TestAModelWithoutTheTasksTablesIsRefused(t *testing.T) {
+	task, err := New(DefaultConfig(), randomGraph(20, 2, 50, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func([]godwit.Table) []godwit.Table
+		want   string
+	}{
+		{func(ts []godwit.Table) []godwit.Table { return ts[:1] }, "no table"},
+		{func(ts []godwit.Table) []godwit.Table { ts[0].Rows++; return ts }, "21 rows"},
+		{func(ts []godwit.Table) []godwit.Table { ts[1].Dim = 3; return ts }, "3 floats"},
+	} {
+		m, err := godwit.NewModel(c.change(task.Tables())...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = task.Trainer(idle{m: m}, train.Part{Of: 1})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one that mentions %q", err, c.want)
+		}
+	}
+}
