@@ -163,16 +163,21 @@ func (p *pacer) intentsOf(w *worker, now int64, lead, pause float64) {
 	spans := w.inbox.spans
 	w.inbox.spans = nil
 	w.inbox.Unlock()
+	due := w.Clock() + w.timer.Window()
 	for _, s := range spans {
+		if s.start <= due {
+			// Announced too late to be early: that says nothing about the window.
+			w.excused.Store(max(w.excused.Load(), int64(s.end)))
+		}
 		w.plan.Add(s.keys, s.start, s.end)
 	}
 	if lead > 0 {
 		w.timer.Lead(lead + max(pause, minPause.Seconds()))
 	}
 	clock := w.Clock()
-	late := w.late.Load()
-	window := w.timer.Observe(now, clock, late != w.lateSeen)
-	w.lateSeen = late
+	missed := w.missed.Load()
+	window := w.timer.Observe(now, clock, missed != w.missedSeen)
+	w.missedSeen = missed
 	w.plan.Due(clock, window, func(keys []godwit.Key) {
 		for _, k := range keys {
 			s := p.n.shard(k)

@@ -24,10 +24,12 @@ type worker struct {
 
 	samplers []*sampling.Sampler
 
-	clock atomic.Int64
-	next  atomic.Int64  // the clock at which the pacer has something to do for this worker
-	ahead atomic.Int64  // the window that the pacer acts on
-	late  atomic.Uint64 // announced accesses that found their key on its way
+	clock   atomic.Int64
+	next    atomic.Int64  // the clock at which the pacer has something to do for this worker
+	ahead   atomic.Int64  // the window that the pacer acts on
+	late    atomic.Uint64 // announced accesses that found their key on its way
+	missed  atomic.Uint64 // … although they were announced in time
+	excused atomic.Int64  // until this clock, intents were announced too late
 
 	inbox struct { // announced intents that the pacer has not seen
 		sync.Mutex
@@ -36,9 +38,9 @@ type worker struct {
 	held atomic.Int64 // keys in inbox and plan
 
 	// of the pacer
-	plan     intent.Plan
-	timer    intent.Timer
-	lateSeen uint64
+	plan       intent.Plan
+	timer      intent.Timer
+	missedSeen uint64
 
 	count counters
 }
@@ -203,6 +205,9 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		s.Request(&w.out, &w.rec)
 		if s.Stats.Late != late {
 			add(&w.late, 1)
+			if w.clock.Load() >= w.excused.Load() {
+				add(&w.missed, 1)
+			}
 		}
 		if s.Stats.Waited != before {
 			queued++

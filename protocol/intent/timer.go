@@ -37,6 +37,7 @@ const (
 	firstLead   = 2e-3 // seconds; replaced by the first measurements
 	z           = 3.72 // standard normal quantile of 0.9999
 	maxWiden    = 64
+	relax       = 0.98 // of the feedback factor, each tick without a mistake
 )
 
 // Observe tells the timer the worker's clock at a time and returns the new
@@ -47,13 +48,13 @@ func (t *Timer) Observe(now int64, clock godwit.Clock, late bool) godwit.Clock {
 		*t = Timer{begun: true, clock: clock, at: now, widen: 1, lead: firstLead, window: firstWindow}
 		return t.window
 	}
-	if late {
-		t.widen = min(2*t.widen, maxWiden)
-	} else {
-		t.widen = max(1, t.widen*0.999)
-	}
 	dt := float64(now-t.at) / 1e9
 	d := float64(clock - t.clock)
+	if late {
+		t.widen = min(2*t.widen, maxWiden)
+	} else if d > 0 {
+		t.widen = max(1, t.widen*math.Pow(relax, d))
+	}
 	if d <= 0 || dt <= 0 {
 		return t.window // a worker that did not tick says nothing about its speed
 	}
