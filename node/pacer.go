@@ -152,7 +152,7 @@ func (p *pacer) intents() {
 	if sum := p.leads.Swap(0); n > 0 {
 		lead = float64(sum) / float64(n) / 1e9
 	}
-	pause := float64(p.busy.Load()) / float64(max(p.rounds.Load(), 1)) * share / 1e9
+	pause := min(float64(p.busy.Load())/float64(max(p.rounds.Load(), 1))*share/1e9, maxPause.Seconds())
 	for _, w := range p.n.workers {
 		p.intentsOf(w, now, lead, pause)
 	}
@@ -198,8 +198,13 @@ func (p *pacer) intentsOf(w *worker, now int64, lead, pause float64) {
 		}
 	})
 	w.held.Store(int64(w.plan.Keys()))
+	w.inbox.Lock()
 	w.ahead.Store(int64(window))
 	w.next.Store(int64(w.plan.Next(window)))
+	if len(w.inbox.spans) > 0 {
+		p.wakeUp() // announced meanwhile, and judged by what was just replaced
+	}
+	w.inbox.Unlock()
 	if w.Clock() >= godwit.Clock(w.next.Load()) {
 		p.wakeUp() // the worker went on meanwhile
 	}

@@ -37,6 +37,8 @@ const (
 	firstLead   = 2e-3 // seconds; replaced by the first measurements
 	z           = 3.72 // standard normal quantile of 0.9999
 	maxWiden    = 64
+	shortLead   = 2e-4 // seconds; about a round trip in a fast network
+	forget      = 0.99 // of the lead time, each tick
 	relax       = 0.98 // of the feedback factor, each tick without a mistake
 )
 
@@ -59,6 +61,10 @@ func (t *Timer) Observe(now int64, clock godwit.Clock, late bool) godwit.Clock {
 		return t.window // a worker that did not tick says nothing about its speed
 	}
 	t.clock, t.at = clock, now
+	// An old measurement counts less and less: the first actions of a run, all
+	// at once, take far longer than later ones, and when all is in place there
+	// are none to measure. If the window becomes too short, mistakes tell.
+	t.lead = max(shortLead, t.lead*math.Pow(forget, d))
 	if r := d / dt; t.rate == 0 {
 		t.rate = r
 	} else {
@@ -76,7 +82,7 @@ func (t *Timer) Lead(seconds float64) {
 	if seconds > t.lead {
 		t.lead += 0.5 * (seconds - t.lead) // fast up,
 	} else {
-		t.lead += 0.01 * (seconds - t.lead) // slow down: a high quantile
+		t.lead += 0.05 * (seconds - t.lead) // slow down: a high quantile
 	}
 }
 
