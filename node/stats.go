@@ -27,7 +27,7 @@ type Stats struct {
 	MaxHops   uint8   `json:"max_hops"`  // the most a request was sent on
 	Late      uint64  `json:"late"`      // accesses that were announced and found the key on its way
 	LeadMs    float64 `json:"lead_ms"`   // mean time from asking for a key to its arrival
-	leads     uint64
+	Leads     uint64  `json:"leads"`     // how many keys LeadMs is the mean of
 
 	SentBytes     uint64        `json:"sent_bytes"`
 	ReceivedBytes uint64        `json:"received_bytes"`
@@ -56,9 +56,9 @@ func (s *Stats) NoMessage() float64 {
 
 // Add adds another node's stats.
 func (s *Stats) Add(o Stats) {
-	if n := s.leads + o.leads; n > 0 {
-		s.LeadMs = (s.LeadMs*float64(s.leads) + o.LeadMs*float64(o.leads)) / float64(n)
-		s.leads = n
+	if n := s.Leads + o.Leads; n > 0 {
+		s.LeadMs = (s.LeadMs*float64(s.Leads) + o.LeadMs*float64(o.Leads)) / float64(n)
+		s.Leads = n
 	} else {
 		s.LeadMs = max(s.LeadMs, o.LeadMs)
 	}
@@ -119,10 +119,10 @@ func (n *Node) Stats() Stats {
 		s.Forwards += x.Forwards
 		s.MaxHops = max(s.MaxHops, x.MaxHops)
 		nanos += x.LeadNanos
-		s.leads += x.LeadActions
+		s.Leads += x.LeadActions
 	}
-	if s.leads > 0 {
-		s.LeadMs = float64(nanos) / float64(s.leads) / 1e6
+	if s.Leads > 0 {
+		s.LeadMs = float64(nanos) / float64(s.Leads) / 1e6
 	}
 	for _, p := range n.peers {
 		if p != nil {
