@@ -186,7 +186,6 @@ func TestEveryPullIsCoveredByAnIntentAndEverySampleIsFinished(t *testing.T) {
 
 // heavy is a trainer whose batches have many keys (the same one, to be cheap).
 type heavy struct {
-	*counter
 	keys, steps int
 	w           *traintest.Worker
 	most        int

@@ -1,4 +1,9 @@
+//go:build !race
+
 package kge
+
+// Training to the end takes the race detector minutes, and shows it nothing
+// that the short runs of the other tests do not.
 
 import (
 	"os"
@@ -77,4 +82,29 @@ func realGraph(t *testing.T, name string) *triples.Graph {
 		t.Fatal(err)
 	}
 	return g
+}
+
+func TestDefaultsDoWellOnTinyRealGraphs(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		least float64
+	}{{"umls", 0.80}, {"kinship", 0.75}} {
+		t.Run(x.name, func(t *testing.T) {
+			if q := quality(t, DefaultConfig(), realGraph(t, x.name), 15); q.MRR < x.least {
+				t.Errorf("MRR %.3f, want at least %v", q.MRR, x.least)
+			}
+		})
+	}
+}
+
+// The full run of the defaults, 20 to 30 epochs, takes minutes; what a few
+// epochs reach tells already whether something broke.
+func TestDefaultsDoWellOnFB15k237WithinFiveEpochs(t *testing.T) {
+	g := realGraph(t, "fb15k-237")
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	if q := quality(t, DefaultConfig(), g, 5); q.MRR < 0.30 || q.Hits10 < 0.45 {
+		t.Errorf("%v, want MRR of at least 0.30 and Hits@10 of at least 0.45", q)
+	}
 }

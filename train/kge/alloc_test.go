@@ -1,0 +1,51 @@
+//go:build !race
+
+package kge
+
+// The race detector's build drops pooled memory at random, to find more races.
+
+import (
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/train"
+)
+
+func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
+	g := randomGraph(100, 5, 640, 4)
+	for _, drop := range []float32{0, 0.3} {
+		c := DefaultConfig()
+		c.Dim, c.Batch, c.Negatives, c.EntityDropout = 8, 64, 20, drop
+		task, s := setup(t, c, g, 1, 1)
+		w := s.Workers(0)[0]
+		tr, _ := firstStep(t, task, w)
+		var b train.Batch[Batch]
+		step := 0
+		work := func() {
+			tr.Load(&b, 1+step/tr.Steps(), step%tr.Steps())
+			step++
+			// What pull does, without the server.
+			tr.keysOf = append(append(tr.keysOf[:0], b.Keys...), make([]godwit.Key, b.Samples)...)
+			for i := range b.Samples {
+				tr.keysOf[len(b.Keys)+i] = tr.keys.entity + godwit.Key(i)
+			}
+			n := b.Data.relations*tr.task.relDim + (b.Data.entities+b.Samples)*tr.task.cfg.Dim
+			tr.vals, tr.grads = sized(tr.vals, n), sized(tr.grads, n)
+			clear(tr.grads)
+			st := tr.split(&b.Data)
+			tr.makeQueries(&st)
+			tr.compare(&st)
+			tr.judge(&st)
+			tr.spread(&st)
+			tr.intoRows(&st)
+			tr.regularize(&st)
+		}
+		for range 40 {
+			work()
+		}
+		// An epoch's shuffle makes its generator: a few small allocations each.
+		if n := testing.AllocsPerRun(3*tr.Steps(), work); n > 0 {
+			t.Errorf("with dropout %v, a step allocates %v times", drop, n)
+		}
+	}
+}
