@@ -11,28 +11,32 @@ import (
 type barrier struct {
 	mu      sync.Mutex
 	workers int
-	here    int
-	round   *round
+	round   *round // nil: nobody is here
 }
 
 type round struct {
+	here []bool // by worker: one that gave up waiting and comes again counts once
+	left int
 	done chan struct{}
 	err  error // set before done is closed
 }
 
-func (b *barrier) wait(ctx context.Context, n *Node) error {
+func (b *barrier) wait(ctx context.Context, n *Node, worker int) error {
 	if err := n.failed(); err != nil {
 		return err
 	}
 	b.mu.Lock()
 	if b.round == nil {
-		b.round = &round{done: make(chan struct{})}
+		b.round = &round{here: make([]bool, b.workers), left: b.workers, done: make(chan struct{})}
 	}
 	r := b.round
-	b.here++
-	last := b.here == b.workers
+	if !r.here[worker] {
+		r.here[worker] = true
+		r.left--
+	}
+	last := r.left == 0
 	if last {
-		b.here, b.round = 0, nil
+		b.round = nil
 	}
 	b.mu.Unlock()
 	if last {

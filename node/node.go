@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/directory"
 	"github.com/godwit-ps/godwit/store/arena"
@@ -65,8 +66,9 @@ type Node struct {
 type shard struct {
 	sync.Mutex
 	*protocol.Shard
-	noted bool     // is known to the pacer as having work
-	_     [40]byte // one shard a cache line
+	noted  bool     // is known to the pacer as having work
+	closed bool     // the memory of the rows is gone
+	_      [40]byte // one shard a cache line
 }
 
 // noteWork tells the pacer if the shard has work for a round. The lock is held.
@@ -232,6 +234,11 @@ func (n *Node) take(out *sender, from godwit.NodeID, d *wire.Decoder) error {
 		if int(r.Origin) >= len(n.peers) {
 			return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, len(n.peers))
 		}
+		for i := range r.Holders {
+			if h := r.Holders[i].Node; int(h) >= len(n.peers) {
+				return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, len(n.peers))
+			}
+		}
 		s := n.shard(r.Key)
 		s.Lock()
 		nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
@@ -292,7 +299,12 @@ func (n *Node) fail(err error) {
 func (n *Node) watch() {
 	select {
 	case <-n.cfg.Session.Done():
-		n.fail(n.cfg.Session.Err())
+		err := n.cfg.Session.Err()
+		var m *coord.MemberError
+		if errors.As(err, &m) && !errors.Is(err, godwit.ErrPeerLost) {
+			err = fmt.Errorf("%w: %w", godwit.ErrPeerLost, err) // who failed is lost to the others
+		}
+		n.fail(err)
 	case <-n.stop:
 	}
 }
@@ -336,6 +348,9 @@ func (n *Node) blame(k godwit.Key) godwit.NodeID {
 	s := n.shard(k)
 	s.Lock()
 	defer s.Unlock()
+	if s.closed {
+		return godwit.NoNode
+	}
 	if to, ok := s.Believed(k); ok && to != n.self {
 		return to
 	}
@@ -343,8 +358,8 @@ func (n *Node) blame(k godwit.Key) godwit.NodeID {
 }
 
 // Close ends the node. If the run is well, it first waits (up to ctx) until all
-// other nodes close too, so that nobody misses one who still works. The
-// workers must not be used any more; ones that wait get godwit.ErrClosed.
+// other nodes close too, so that nobody misses one who still works. Workers
+// that wait, and whatever they are asked for later, get godwit.ErrClosed.
 func (n *Node) Close(ctx context.Context) error {
 	var err error
 	n.closed.Do(func() {
@@ -358,6 +373,12 @@ func (n *Node) Close(ctx context.Context) error {
 			c.Close()
 		}
 		n.running.Wait()
+		for i := range n.shards {
+			s := &n.shards[i]
+			s.Lock()
+			s.closed = true // for a worker that did not stop in time
+			s.Unlock()
+		}
 		if e := n.arena.Free(); err == nil {
 			err = e
 		}

@@ -44,10 +44,14 @@ func (o *outbox) put(r *wire.Record) {
 	before := o.enc.Len()
 	o.enc.Append(r)
 	o.queued += o.enc.Len() - before
-	if o.enc.Len() >= frameBytes {
+	full := o.enc.Len() >= frameBytes
+	if full {
 		o.seal()
 	}
 	o.mu.Unlock()
+	if full {
+		o.flush() // the writer need not wait for the rest
+	}
 }
 
 // seal ends the frame that is being filled.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -149,6 +150,10 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 		dim := w.n.model.Dim(k)
 		s := w.n.shard(k)
 		s.Lock()
+		if s.closed {
+			s.Unlock()
+			return 0, w.fail(what, keys, w.n.failed())
+		}
 		var p protocol.Place
 		if kind == wire.Pull {
 			p = s.Pull(k, buf[off:off+dim])
@@ -191,6 +196,13 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	add(&w.count.slow, 1)
 	var away, queued uint64
 	for m := 0; m < len(w.miss); m += 2 {
+		if m%admitted == 0 {
+			if err := w.admit(ctx, keys, w.miss[m:min(m+admitted, len(w.miss))]); err != nil {
+				o.abandon()
+				w.issued(o)
+				return 0, w.blamed(what, keys, err)
+			}
+		}
 		i, off := w.miss[m], w.miss[m+1]
 		k := keys[i]
 		dim := w.n.model.Dim(k)
@@ -201,6 +213,10 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		o.expect(k, i, off, dim)
 		s := w.n.shard(k)
 		s.Lock()
+		if s.closed {
+			s.Unlock()
+			return 0, w.fail(what, keys, w.n.failed())
+		}
 		before, late := s.Stats.Waited, s.Stats.Late
 		s.Request(&w.out, &w.rec)
 		if s.Stats.Late != late {
@@ -222,29 +238,69 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		add(&c[waited], queued)
 	}
 	id := o.id
+	w.issued(o)
+	return godwit.Handle(id), nil
+}
+
+// issued ends the issuing of an operation's keys.
+func (w *worker) issued(o *op) {
 	if o.issued(w.ops) {
 		w.ops.finish(o)
 	}
 	w.out.flush()
-	return godwit.Handle(id), nil
 }
 
-// begin opens an operation; it waits while this worker has too much under way
-// or a node that it may ask is behind.
-func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf []float32, kind wire.Kind) (*op, error) {
-	for i, p := range w.n.peers {
-		if p == nil {
+// admitted is how many positions and offsets are issued before the queues are
+// looked at again.
+const admitted = 2 * 64
+
+// A behindError says which node has not taken what was sent to it.
+type behindError struct {
+	peer godwit.NodeID
+	err  error
+}
+
+func (e *behindError) Error() string { return "waiting for room in the queue: " + e.err.Error() }
+func (e *behindError) Unwrap() error { return e.err }
+
+// blamed makes the error of an operation that waited for room.
+func (w *worker) blamed(what string, keys []godwit.Key, err error) error {
+	e := w.fail(what, keys, err).(*godwit.OpError)
+	var b *behindError
+	if errors.As(err, &b) {
+		e.Peer = b.peer
+	}
+	return e
+}
+
+// admit waits while a node that one of the missed keys goes to is behind.
+// Nodes that are not asked for anything hold nobody up.
+func (w *worker) admit(ctx context.Context, keys []godwit.Key, miss []int) error {
+	behind := false
+	for _, p := range w.n.peers {
+		behind = behind || p != nil && !p.room(requestRoom)
+	}
+	if !behind {
+		return nil
+	}
+	w.out.flush()
+	for m := 0; m < len(miss); m += 2 {
+		to := w.n.blame(keys[miss[m]])
+		if to == godwit.NoNode {
 			continue
 		}
-		if err := p.admit(ctx, w.n.done); err != nil {
+		if err := w.n.peers[to].admit(ctx, w.n.done); err != nil {
 			if e := w.n.failed(); e != nil {
-				err = e
+				return e
 			}
-			e := w.fail(what, keys, err).(*godwit.OpError)
-			e.Peer = godwit.NodeID(i)
-			return nil, e
+			return &behindError{to, err}
 		}
 	}
+	return nil
+}
+
+// begin opens an operation; it waits while this worker has too much under way.
+func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf []float32, kind wire.Kind) (*op, error) {
 	dst := buf
 	if kind != wire.Pull {
 		dst = nil
@@ -338,8 +394,10 @@ func (w *worker) giveUp(o *op, cause error) error {
 		return nil
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	return &godwit.OpError{Op: o.what, Worker: w.id, Peer: w.n.blame(o.first), First: o.first, Last: o.last, Keys: o.keys, Err: cause}
+	e := &godwit.OpError{Op: o.what, Worker: w.id, First: o.first, Last: o.last, Keys: o.keys, Err: cause}
+	o.mu.Unlock()
+	e.Peer = w.n.blame(e.First) // takes a shard's lock, which goes before the operation's
+	return e
 }
 
 func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
@@ -348,9 +406,8 @@ func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
 	}
 	s := w.n.shard(k)
 	s.Lock()
-	p := s.Pull(k, dst)
-	s.Unlock()
-	return p != protocol.Elsewhere
+	defer s.Unlock()
+	return !s.closed && s.Pull(k, dst) != protocol.Elsewhere
 }
 
 func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
@@ -365,10 +422,12 @@ func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 		return w.fail("intent", keys, fmt.Errorf("%w: %d keys are announced already; announce less far ahead", godwit.ErrFull, w.held.Load()))
 	}
 	own := append(make([]godwit.Key, 0, len(keys)), keys...)
+	start = max(start, 0) // clocks begin there; and less leaves no room for the window
 	w.inbox.Lock()
 	w.inbox.spans = append(w.inbox.spans, span{own, start, end})
+	first := int64(start)-w.ahead.Load() < w.next.Load() // under the lock: the pacer may be about to set both
 	w.inbox.Unlock()
-	if int64(start)-w.ahead.Load() < w.next.Load() {
+	if first {
 		w.n.pacer.wakeUp()
 	}
 	return nil
@@ -432,7 +491,7 @@ func (w *worker) WaitSync(ctx context.Context) error {
 }
 
 func (w *worker) Barrier(ctx context.Context) error {
-	if err := w.n.barrier.wait(ctx, w.n); err != nil {
+	if err := w.n.barrier.wait(ctx, w.n, w.id.Local); err != nil {
 		return w.fail("barrier", nil, err)
 	}
 	return nil

@@ -1,0 +1,292 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	cmem "github.com/godwit-ps/godwit/coord/mem"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/transport"
+	"github.com/godwit-ps/godwit/transport/tcp"
+)
+
+var (
+	seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random tests")
+	scale = flag.Int("scale", 1, "how many times as long the random tests run")
+)
+
+// patience is how long a test waits for what must come. It is far more than
+// needed: machines that run tests are busy.
+const patience = 60 * time.Second
+
+func local(t testing.TB, nodes int, cfg Config) *Cluster {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := Local(ctx, nodes, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeAll(t, c) })
+	return c
+}
+
+func closeAll(t testing.TB, c *Cluster) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := c.Close(ctx); err != nil && !t.Failed() {
+		t.Error(err)
+	}
+}
+
+// a place makes the network and the listener of node i.
+type places func(i int) (transport.Network, transport.Listener, error)
+
+// overTCP has nodes talk over sockets of this machine.
+func overTCP(int) (transport.Network, transport.Listener, error) {
+	l, err := tcp.Network{}.Listen("127.0.0.1:0")
+	return tcp.Network{}, l, err
+}
+
+// clusterOver starts nodes over other networks than memory.
+func clusterOver(t testing.TB, nodes int, cfg Config, place places) *Cluster {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	hub, err := cmem.New(coord.Config{Run: "test", Nodes: nodes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{Nodes: make([]*Node, nodes), Hub: hub}
+	errs := make([]error, nodes)
+	var wg sync.WaitGroup
+	for i := range nodes {
+		wg.Go(func() {
+			cfg := cfg
+			cfg.Run = "test"
+			if cfg.Network, cfg.Listener, errs[i] = place(i); errs[i] != nil {
+				return
+			}
+			defer cfg.Listener.Close()
+			if cfg.Session, errs[i] = hub.Join(ctx, cfg.Listener.Addr()); errs[i] != nil {
+				return
+			}
+			c.Nodes[cfg.Session.Self()], errs[i] = Start(ctx, cfg)
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeAll(t, c) })
+	return c
+}
+
+// each runs a program on every worker of every node.
+func each(t testing.TB, c *Cluster, program func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience*time.Duration(*scale))
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, n := range c.Nodes {
+		for _, w := range n.Workers() {
+			wg.Go(func() {
+				id := w.ID()
+				if err := program(ctx, w, rngOf(id)); err != nil {
+					t.Errorf("-seed %d: %v: %v", *seed, id, err)
+					cancel()
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+func rngOf(id godwit.WorkerID) *rand.Rand {
+	return rand.New(rand.NewPCG(*seed, uint64(id.Node)<<16|uint64(id.Local)))
+}
+
+func sum(c *Cluster) (s Stats) {
+	for _, n := range c.Nodes {
+		s.Add(n.Stats())
+	}
+	return s
+}
+
+// everywhere makes all that was pushed visible everywhere.
+func everywhere(ctx context.Context, w godwit.Worker) error {
+	if err := w.WaitSync(ctx); err != nil {
+		return err
+	}
+	if err := w.Barrier(ctx); err != nil {
+		return err
+	}
+	return w.WaitSync(ctx)
+}
+
+// eventually waits until a condition holds.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+// model returns a model of one table of rows of dim zeros.
+func model(t testing.TB, rows uint64, dim int) *godwit.Model {
+	t.Helper()
+	return modelOf(t, godwit.Table{Name: "t", Rows: rows, Dim: dim})
+}
+
+func modelOf(t testing.TB, tables ...godwit.Table) *godwit.Model {
+	t.Helper()
+	m, err := godwit.NewModel(tables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// place returns where a node would serve a read of a key at this moment.
+func (n *Node) place(k godwit.Key) protocol.Place {
+	s := n.shard(k)
+	s.Lock()
+	defer s.Unlock()
+	return s.Pull(k, make([]float32, n.model.Dim(k)))
+}
+
+// homedAt returns want keys with their home at a node.
+func homedAt(t testing.TB, n *Node, home godwit.NodeID, want int) []godwit.Key {
+	t.Helper()
+	var keys []godwit.Key
+	for k := godwit.Key(0); n.model.Has(k) && len(keys) < want; k++ {
+		if n.homes.Home(k) == home {
+			keys = append(keys, k)
+		}
+	}
+	if len(keys) < want {
+		t.Fatalf("%d of %d keys have their home at node %d, the test needs %d", len(keys), n.model.Keys(), home, want)
+	}
+	return keys
+}
+
+// background returns a context for the plain calls of a test.
+func background(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// must fails the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("-seed %d: %v", *seed, err)
+	}
+}
+
+// noLeak checks that a function leaves no goroutine behind.
+func noLeak(t *testing.T, f func()) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	f()
+	end := time.Now().Add(5 * time.Second)
+	for runtime.NumGoroutine() > before && time.Now().Before(end) {
+		time.Sleep(time.Millisecond)
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		buf := make([]byte, 1<<20)
+		t.Errorf("%d goroutines before, %d after:\n%s", before, after, buf[:runtime.Stack(buf, true)])
+	}
+}
+
+// variants runs a test for every policy, number of nodes, with location hints
+// and without.
+func variants(t *testing.T, nodes []int, test func(t *testing.T, nodes int, cfg Config)) {
+	for _, name := range placement.Names() {
+		p, err := placement.ByName(name)
+		must(t, err)
+		for _, n := range nodes {
+			for _, noHints := range []bool{false, true} {
+				if n == 1 && noHints {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/nodes=%d/hints=%v", name, n, !noHints), func(t *testing.T) {
+					test(t, n, Config{Policy: p, NoHints: noHints, Workers: 2})
+				})
+			}
+		}
+	}
+}
+
+// first makes row 0 hot for the policy that asks for that.
+func first(row uint64) float64 {
+	if row == 0 {
+		return 1e6
+	}
+	return 1
+}
+
+// A tally sums the stats of the variants of a test by policy, to see that the
+// test did meet what it is about.
+type tally map[string]*Stats
+
+func (y tally) add(t *testing.T, c *Cluster, p placement.Policy) {
+	if y[p.Name()] == nil {
+		y[p.Name()] = &Stats{}
+	}
+	s := sum(c)
+	y[p.Name()].Add(s)
+	t.Logf("%.3f of %d accesses without a message, %d queued; %d moves, %d copies, %d drops, %d forwards, %d hops",
+		s.NoMessage(), s.Accesses(), s.Queued, s.Moves, s.Copies, s.Drops, s.Forwards, s.MaxHops)
+}
+
+// check fails if a policy did not do what it is there for. A test on one key
+// has replicas that come and go by chance only.
+func (y tally) check(t *testing.T, oneKey bool) {
+	if t.Failed() {
+		return
+	}
+	for name, s := range y {
+		moves, copies, drops := false, false, false
+		switch name {
+		case "relocate", "adaptive-move-only":
+			moves = true
+		case "replicate":
+			copies = true
+		case "nonuniform":
+			moves = true
+		case "adaptive":
+			moves, copies, drops = true, true, true
+		case "adaptive-replicate-only":
+			copies, drops = true, true
+		}
+		if moves && (s.Moves == 0 || s.Queued == 0 || s.Forwards == 0) {
+			t.Errorf("%s: %d moves, %d accesses that waited, %d forwards: the test is vacuous", name, s.Moves, s.Queued, s.Forwards)
+		}
+		if copies && (s.Copies == 0 || s.Replica == 0) {
+			t.Errorf("%s: %d copies, %d accesses to replicas: the test is vacuous", name, s.Copies, s.Replica)
+		}
+		if drops && s.Drops == 0 && !oneKey {
+			t.Errorf("%s: no drops: the test is vacuous", name)
+		}
+		if s.Remote == 0 && name != "replicate" {
+			t.Errorf("%s: no remote accesses: the test is vacuous", name)
+		}
+	}
+}
