@@ -14,7 +14,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
-demo: ## train a small model on several nodes in this process
+demo: ## train a small model on one node, then on four node processes
 	$(GO) run ./cmd/godwit demo
 
 .PHONY: test

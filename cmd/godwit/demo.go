@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit/job"
+)
+
+// demoEpochs are enough to see that it learns.
+const demoEpochs = 5
+
+func demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Train a small model on one node, then on four, and compare",
+		Long: `Train embeddings of a generated knowledge graph, on one node and then on four
+node processes of this machine, and compare quality and cost. It is the same as
+
+  godwit train kge --epochs 5
+  godwit train kge --epochs 5 --nodes 4
+
+` + exitCodes,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd) },
+	}
+}
+
+func demo(cmd *cobra.Command) error {
+	stop, ctx := interrupts()
+	p := newPrinter(false, false)
+	var results []*job.Result
+	for _, nodes := range []int{1, 4} {
+		spec := job.Default()
+		spec.Nodes, spec.Options.Epochs = nodes, demoEpochs
+		c := cluster{place: job.Place{Stop: stop}}
+		if err := c.prepare(&spec); err != nil {
+			return ranError{err}
+		}
+		r, err := c.do(ctx, spec, p)
+		if err := outcome(r, err); err != nil {
+			return err
+		}
+		results = append(results, r)
+	}
+	if err := table(cmd.OutOrStdout(), results); err != nil {
+		return ranError{err}
+	}
+	if err := legend(cmd.ErrOrStderr()); err != nil {
+		return ranError{err}
+	}
+	one, four := results[0].Test["MRR"], results[1].Test["MRR"]
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\n1 node: MRR %.4f. 4 nodes: MRR %.4f, with %.3f %% of accesses without a message.\n", one, four, 100*results[1].NoMessage)
+	return err
+}

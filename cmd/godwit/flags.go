@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/godwit-ps/godwit/job"
+)
+
+// A group is flags that stand together in a command's help.
+type group struct {
+	title string
+	*pflag.FlagSet
+}
+
+func newGroup(title string) group {
+	g := group{title, pflag.NewFlagSet(title, pflag.ContinueOnError)}
+	g.SortFlags = false
+	return g
+}
+
+// addGroups gives a command its flags, and a help that shows them by group.
+func addGroups(cmd *cobra.Command, groups ...group) {
+	for _, g := range groups {
+		cmd.Flags().AddFlagSet(g.FlagSet)
+	}
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		var b strings.Builder
+		fmt.Fprintf(&b, "Usage:\n  %s\n", cmd.UseLine())
+		for _, g := range groups {
+			fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.FlagUsagesWrapped(100))
+		}
+		fmt.Fprintf(&b, "\n%s\n", exitCodes)
+		_, err := fmt.Fprint(cmd.OutOrStderr(), b.String())
+		return err
+	})
+}
+
+// tlsFlags are the files that secure all connections.
+func tlsFlags(t *job.TLS) group {
+	g := newGroup("Security")
+	g.StringVar(&t.Cert, "tls-cert", "", "certificate of this node, PEM `file`; the three files go together")
+	g.StringVar(&t.Key, "tls-key", "", "its key, PEM `file`")
+	g.StringVar(&t.CA, "tls-ca", "", "authority that signed the certificates of all nodes, PEM `file`")
+	g.StringVar(&t.Name, "tls-name", "", "`name` that all certificates carry; without it each must name its node's address")
+	return g
+}
+
+// tlsOf returns the files if they are given.
+func tlsOf(t *job.TLS) (*job.TLS, error) {
+	switch {
+	case *t == job.TLS{}:
+		return nil, nil
+	case t.Cert == "" || t.Key == "" || t.CA == "":
+		return nil, fmt.Errorf("--tls-cert, --tls-key and --tls-ca go together")
+	}
+	return t, nil
+}

@@ -1,0 +1,137 @@
+// Command godwit trains sparse models on one or many nodes. "godwit help" is its
+// manual.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/job"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitLost        = 3
+	exitInterrupted = 130
+)
+
+const exitCodes = `Exit codes:
+  0    done
+  1    failed
+  2    wrong usage
+  3    a node was lost or never came
+  130  interrupted; what was trained until then was judged and exported`
+
+func main() {
+	cmd := root()
+	err := cmd.Execute()
+	if err != nil && !errors.Is(err, errInterrupted) {
+		fmt.Fprintln(os.Stderr, "godwit:", err)
+	}
+	os.Exit(exitCode(err))
+}
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "godwit",
+		Short: "Train sparse models on one or many nodes",
+		Long: `Godwit is a parameter server that adapts itself to the task: it moves or
+replicates each parameter as the training uses it, just in time.
+
+To see it train, on one node and then on four:
+
+  godwit demo
+
+` + exitCodes,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:              cobra.NoArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
+	})
+	cmd.AddCommand(trainCommand(), nodeCommand(), demoCommand(), versionCommand())
+	return cmd
+}
+
+// errInterrupted: the run was stopped early in order, and has told of itself.
+var errInterrupted = errors.New("interrupted")
+
+// A usageError is one in the command line.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// A ranError is one that is not in the command line.
+type ranError struct{ err error }
+
+func (e ranError) Error() string { return e.err.Error() }
+func (e ranError) Unwrap() error { return e.err }
+
+// exitCode turns an error of a command into its exit code. What a command did
+// not return as ranError, cobra found in the command line.
+func exitCode(err error) int {
+	var ran ranError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errInterrupted), errors.Is(err, job.ErrInterrupted):
+		return exitInterrupted
+	case errors.Is(err, godwit.ErrPeerLost), errors.Is(err, coord.ErrMissing), errors.Is(err, coord.ErrCoordinator):
+		return exitLost
+	case errors.As(err, &ran):
+		return exitFailed
+	}
+	return exitUsage
+}
+
+// outcome is the error of a command that ran jobs.
+func outcome(r *job.Result, err error) error {
+	switch {
+	case err != nil:
+		return ranError{err}
+	case r.Interrupted():
+		return errInterrupted
+	}
+	return nil
+}
+
+// killPatience is how long a second interrupt waits for what it cancelled.
+const killPatience = 3 * time.Second
+
+// interrupts returns a channel that the first SIGINT or SIGTERM closes, and a
+// context that the second one ends. The third, or time, ends the process.
+func interrupts() (stop <-chan struct{}, ctx context.Context) {
+	signals := make(chan os.Signal, 3)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	stopping := make(chan struct{})
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() { // for the life of the process
+		<-signals
+		close(stopping)
+		fmt.Fprintln(os.Stderr, "godwit: stopping: the model is judged and kept as it is; interrupt again to end at once")
+		<-signals
+		cancel(errors.New("interrupted twice"))
+		select {
+		case <-signals:
+		case <-time.After(killPatience):
+		}
+		os.Exit(exitInterrupted)
+	}()
+	return stopping, ctx
+}

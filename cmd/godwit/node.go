@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit/job"
+)
+
+func nodeCommand() *cobra.Command {
+	var j job.Joiner
+	var tls job.TLS
+	var asJSON, quiet bool
+	cmd := &cobra.Command{
+		Use:   "node --etcd HOST:PORT --run NAME",
+		Short: "Join a run as another node",
+		Long: `Join a run that was begun elsewhere, as another of its nodes. What to train is
+read from etcd, and the data from this machine. The run begins when all its nodes
+are there, and ends everywhere if one is lost.
+
+On one machine:
+
+  godwit train kge --nodes 2 --await
+
+and on another the command that this prints, such as
+
+  godwit node --etcd http://192.168.1.10:40123 --run kge-1f09ab3c`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var err error
+			if j.TLS, err = tlsOf(&tls); err != nil {
+				return usageError{err}
+			}
+			if len(j.Etcd) == 0 || j.Run == "" {
+				return usageError{fmt.Errorf("--etcd and --run say which run to join: both are needed")}
+			}
+			p := newPrinter(quiet, asJSON)
+			stop, ctx := interrupts()
+			j.Stop, j.Progress, j.Tick = stop, p.event, p.tick()
+			r, err := job.Join(ctx, j)
+			p.clearIfTerminal()
+			return outcome(r, err)
+		},
+	}
+	run := newGroup("Run")
+	run.StringSliceVar(&j.Etcd, "etcd", nil, "`host:port,…` of the run's etcd")
+	run.StringVar(&j.Run, "run", "", "`name` of the run")
+	run.DurationVar(&j.Wait, "wait", 0, "how long to wait for the run to be begun (default 1m)")
+	here := newGroup("This node")
+	here.StringVarP(&j.Data, "data", "d", "", "`folder` of the data, if it is another one here")
+	here.IntVarP(&j.Workers, "workers", "w", 0, "`number` of workers (default: what the run says, else the cores)")
+	here.StringVar(&j.Listen, "listen", "", "`host:port` at which other nodes reach this one (default: the address by which this machine reaches etcd)")
+	here.StringVar(&j.Advertise, "advertise", "", "`host` or host:port by which they reach it, if that is another one")
+	here.StringVarP(&j.Export, "export", "o", "", "`folder` to write the embeddings to, as NumPy arrays")
+	here.BoolVar(&asJSON, "json", false, "print events and the result on stdout as a JSON object a line")
+	here.BoolVarP(&quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	addGroups(cmd, run, here, tlsFlags(&tls))
+	return cmd
+}

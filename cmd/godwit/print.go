@@ -1,0 +1,213 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/node"
+)
+
+// A printer shows the events of runs: to people on stderr, and to programs as
+// a line of JSON each on stdout.
+type printer struct {
+	people   io.Writer // nil: nothing for people
+	terminal bool      // a line may be written over
+	json     *json.Encoder
+	join     func(job.Event) string // the command by which a node joins
+
+	written bool // the terminal shows a line that the next one replaces
+	epoch   job.Epoch
+	unit    string
+	items   int64 // and time of the last tick
+	at      time.Time
+}
+
+func newPrinter(quiet, asJSON bool) *printer {
+	p := &printer{people: os.Stderr, unit: "items"}
+	if quiet {
+		p.people = nil
+	}
+	if asJSON {
+		p.json = json.NewEncoder(os.Stdout)
+	}
+	info, err := os.Stderr.Stat()
+	p.terminal = !quiet && err == nil && info.Mode()&os.ModeCharDevice != 0
+	return p
+}
+
+// tick is how often a terminal's line is written anew.
+func (p *printer) tick() time.Duration {
+	if p.terminal {
+		return time.Second
+	}
+	return 0
+}
+
+func (p *printer) event(e job.Event) {
+	if p.json != nil && e.Tick == nil {
+		if err := p.json.Encode(e); err != nil {
+			fmt.Fprintln(os.Stderr, "godwit: writing JSON:", err)
+		}
+	}
+	if p.people == nil {
+		return
+	}
+	switch {
+	case e.Waiting != nil:
+		p.line("waiting for %d more nodes; on each of their machines run\n\n  %s\n", e.Waiting.Nodes, p.join(e))
+	case e.Start != nil:
+		p.start(e)
+	case e.Tick != nil:
+		p.tickLine(e.Tick)
+	case e.Epoch != nil:
+		p.epoch = *e.Epoch
+		p.line("%s", epochLine(e.Epoch, p.unit))
+	case e.Evaluation != nil:
+		p.evaluation(e.Evaluation)
+	case e.Stopping != "":
+		p.line("stopping: %s", e.Stopping)
+	}
+}
+
+// line writes a line that stays.
+func (p *printer) line(format string, args ...any) {
+	p.clear()
+	fmt.Fprintf(p.people, format+"\n", args...)
+}
+
+// clear removes the line that is to be replaced.
+func (p *printer) clear() {
+	if p.written {
+		fmt.Fprint(p.people, "\r\x1b[K")
+		p.written = false
+	}
+}
+
+func (p *printer) start(e job.Event) {
+	p.unit = e.Start.Unit
+	p.items, p.at, p.epoch = 0, time.Now(), job.Epoch{}
+	p.line("policy %s: %s", e.Policy, e.Start.Data)
+	if len(e.Start.Nodes) == 1 {
+		p.line("1 node with %d workers", e.Start.Nodes[0].Workers)
+		return
+	}
+	for _, n := range e.Start.Nodes {
+		p.line("node %d: %d workers, %s, process %d on %s", n.ID, n.Workers, n.Addr, n.PID, n.Host)
+	}
+}
+
+func (p *printer) tickLine(t *job.Tick) {
+	now := time.Now()
+	rate := float64(t.Items-p.items) / now.Sub(p.at).Seconds()
+	p.items, p.at = t.Items, now
+	p.clear()
+	fmt.Fprintf(p.people, "epoch %d, this node: %s %s/s, %s", p.epoch.Epoch+1, count(rate), p.unit, shares(&t.Stats))
+	p.written = true
+}
+
+func epochLine(e *job.Epoch, unit string) string {
+	s := fmt.Sprintf("epoch %d/%d: loss %.4f, %s %s/s", e.Epoch, e.Of, e.Loss, count(float64(e.Items)/max(e.Seconds, 1e-9)), unit)
+	if e.Stats.Frames == 0 {
+		return s
+	}
+	return fmt.Sprintf("%s, %s, %s moves, %s replicas, sent %s", s, shares(&e.Stats), count(float64(e.Stats.Moves)), count(float64(e.Stats.Replicas)), bytes(float64(e.Stats.SentBytes)))
+}
+
+// shares says where accesses were served.
+func shares(s *node.Stats) string {
+	n := max(float64(s.Accesses()), 1) / 100
+	return fmt.Sprintf("accesses local %.1f %%, replica %.1f %%, waited %.3f %%, remote %.3f %%",
+		float64(s.Local)/n, float64(s.Replica)/n, float64(s.Queued)/n, float64(s.Remote)/n)
+}
+
+func (p *printer) evaluation(e *job.Evaluation) {
+	what := fmt.Sprintf("after epoch %d", e.Epoch)
+	if e.Epoch == 0 {
+		what = "untrained"
+	}
+	p.line("%s: %s", what, metrics(e.Metrics))
+	for _, w := range e.Warnings {
+		p.line("WARNING: %s", w)
+	}
+}
+
+// figures are the metrics of a result's table.
+var figures = []string{"MRR", "Hits@1", "Hits@3", "Hits@10"}
+
+func metrics(m map[string]float64) string {
+	var parts []string
+	for _, f := range append([]string{"valid MRR", "test MRR"}, figures...) {
+		if x, ok := m[f]; ok {
+			parts = append(parts, fmt.Sprintf("%s %.4f", f, x))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// table prints results beside each other.
+func table(w io.Writer, rs []*job.Result) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "policy\tnodes\tworkers\tepochs\tuntrained\tMRR\tHits@1\tHits@3\tHits@10\ttime\tno message\tmoves\treplicas\tsent\tmemory\t")
+	for _, r := range rs {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t", r.Policy, r.Nodes, r.Workers, r.Epochs)
+		if x, ok := r.Untrained["MRR"]; ok {
+			fmt.Fprintf(t, "%.4f\t", x)
+		} else {
+			fmt.Fprint(t, "-\t")
+		}
+		for _, f := range figures {
+			fmt.Fprintf(t, "%.4f\t", r.Test[f])
+		}
+		fmt.Fprintf(t, "%.1f s\t%.3f %%\t%s\t%s\t%s\t%s\t\n", r.TrainSeconds, 100*r.NoMessage,
+			count(float64(r.Stats.Moves)), count(float64(r.Stats.Replicas)), bytes(float64(r.Stats.SentBytes)), bytes(float64(r.Stats.Bytes)))
+	}
+	return t.Flush()
+}
+
+const tableLegend = `MRR and Hits: of the test triples, ranked among all entities without other known
+answers (untrained: the MRR before training, of %d triples). time: of the epochs.
+no message: share of accesses to parameters that needed no message and no
+waiting. replicas: the most at the end of an epoch. memory: of the parameters, all
+nodes together.
+`
+
+func legend(w io.Writer) error {
+	_, err := fmt.Fprintf(w, tableLegend, job.UntrainedTriples)
+	return err
+}
+
+// count writes a number in at most five places.
+func count(x float64) string {
+	switch {
+	case x < 1e4:
+		return fmt.Sprintf("%.0f", x)
+	case x < 1e7:
+		return fmt.Sprintf("%.0fk", x/1e3)
+	}
+	return fmt.Sprintf("%.0fM", x/1e6)
+}
+
+func bytes(x float64) string {
+	switch {
+	case x == 0:
+		return "0"
+	case x < 1e6:
+		return fmt.Sprintf("%.0f kB", x/1e3)
+	case x < 1e9:
+		return fmt.Sprintf("%.1f MB", x/1e6)
+	}
+	return fmt.Sprintf("%.2f GB", x/1e9)
+}
+
+// clearIfTerminal leaves the cursor at the start of a line.
+func (p *printer) clearIfTerminal() {
+	if p.people != nil {
+		p.clear()
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/godwit-ps/godwit/job"
+)
+
+// Cluster is how a job is to be run, as flags say it.
+type cluster struct {
+	place      job.Place
+	run        string
+	etcd       []string
+	etcdListen string
+	await      bool
+	tls        job.TLS
+}
+
+func (c *cluster) flags(spec *job.Spec) group {
+	g := newGroup("Nodes")
+	g.IntVarP(&spec.Nodes, "nodes", "n", spec.Nodes, "`number` of nodes; further ones are started as processes here, see --await")
+	g.IntVarP(&spec.Workers, "workers", "w", 0, "`number` of workers of each node (default: the cores, shared by the nodes of this machine)")
+	g.StringVar(&spec.Policy, "policy", spec.Policy, "who holds which parameter, see below: `name`")
+	g.BoolVar(&c.await, "await", false, "start this node only, and wait for the others to come from other machines")
+	g.StringVar(&c.place.Listen, "listen", "", "`host:port` at which other nodes reach this one (default: with --await, this machine's address; else loopback)")
+	g.StringVar(&c.place.Advertise, "advertise", "", "`host` or host:port by which they reach it, if that is another one")
+	g.StringSliceVar(&c.etcd, "etcd", nil, "`host:port,…` of an etcd to coordinate by (default: one is started within this process)")
+	g.StringVar(&c.etcdListen, "etcd-listen", "", "`host:port` of the etcd within this process (default: as --listen, any port)")
+	g.StringVar(&c.run, "run", "", "`name` of the run at etcd (default: one that is new)")
+	g.DurationVar(&spec.TTL, "ttl", spec.TTL, "how long without a sign of life until a node counts as lost, at least 1s")
+	g.DurationVar(&spec.Join, "join", spec.Join, "how long to wait until all nodes are there")
+	return g
+}
+
+// prepare fills in what follows from the rest.
+func (c *cluster) prepare(spec *job.Spec) error {
+	var err error
+	if c.place.TLS, err = tlsOf(&c.tls); err != nil {
+		return err
+	}
+	if c.run == "" {
+		c.run = spec.Task + "-" + suffix()
+	}
+	if spec.Workers == 0 && !c.await {
+		spec.Workers = max(1, runtime.GOMAXPROCS(0)/max(1, spec.Nodes))
+	}
+	if !c.await {
+		return nil
+	}
+	if spec.Nodes < 2 {
+		return fmt.Errorf("--await waits for other nodes: say how many there are in all, with --nodes")
+	}
+	if c.place.Listen == "" || c.etcdListen == "" {
+		host, err := job.OwnAddress()
+		if err != nil {
+			return err
+		}
+		if c.etcdListen == "" {
+			c.etcdListen = host + ":0"
+		}
+		if c.place.Listen == "" {
+			c.place.Listen = host + ":0"
+		}
+	}
+	return nil
+}
+
+func suffix() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// do runs the job.
+func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Result, error) {
+	c.place.Progress, c.place.Tick = p.event, p.tick()
+	if spec.Nodes == 1 {
+		return job.Local(ctx, spec, c.place)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p.join = c.joinCommand
+	r, err := job.Lead(ctx, job.Leader{
+		Place: c.place, Spec: spec, Run: c.run, Etcd: c.etcd, EtcdListen: c.etcdListen, Await: c.await,
+		Command: []string{self, "node"},
+	})
+	p.clearIfTerminal()
+	return r, err
+}
+
+// joinCommand is what has to be run on another machine.
+func (c *cluster) joinCommand(e job.Event) string {
+	s := fmt.Sprintf("godwit node --etcd %s --run %s", strings.Join(e.Waiting.Endpoints, ","), e.Run)
+	if c.place.TLS != nil {
+		s += " --tls-cert CERT --tls-key KEY --tls-ca CA"
+		if c.place.TLS.Name != "" {
+			s += " --tls-name " + c.place.TLS.Name
+		}
+	}
+	return s
+}

@@ -1,0 +1,106 @@
+package job
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// Children are the processes that a Leader started. Each has a goroutine that
+// waits for its end, and one that passes on what it says on stderr.
+type children struct {
+	procs []*exec.Cmd
+	out   io.Writer // what they say goes here, a line at a time
+	mu    sync.Mutex
+	wg    sync.WaitGroup
+
+	// Guarded by mu, but err may be read once broke is closed.
+	quiet bool          // ends are of no interest any more
+	err   error         // how the first ended that ended badly
+	broke chan struct{} // closed when err is set
+}
+
+func newChildren(out io.Writer) *children {
+	return &children{out: out, broke: make(chan struct{})}
+}
+
+// start starts a process.
+func (c *children) start(command []string) error {
+	cmd := exec.Command(command[0], command[1:]...)
+	detach(cmd)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("job: start a node: %w", err)
+	}
+	c.procs = append(c.procs, cmd)
+	name := fmt.Sprintf("node process %d", cmd.Process.Pid)
+	c.wg.Go(func() {
+		last := c.pass(name, stderr)
+		err := cmd.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.quiet || c.err != nil || err == nil || exitCode(err) == exitInterrupted {
+			return
+		}
+		c.err = fmt.Errorf("job: %s ended: %w", name, err)
+		if last != "" {
+			c.err = fmt.Errorf("%w: %s", c.err, last)
+		}
+		close(c.broke)
+	})
+	return nil
+}
+
+// exitInterrupted is the exit code of a node that was interrupted in order.
+const exitInterrupted = 130
+
+func exitCode(err error) int {
+	var e *exec.ExitError
+	if errors.As(err, &e) {
+		return e.ExitCode()
+	}
+	return -1
+}
+
+// pass copies lines, with the name before each, and returns the last one.
+func (c *children) pass(name string, r io.Reader) (last string) {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		last = lines.Text()
+		c.mu.Lock()
+		fmt.Fprintf(c.out, "%s: %s\n", name, last)
+		c.mu.Unlock()
+	}
+	// A line too long to scan: a node must not block on it.
+	_, _ = io.Copy(io.Discard, r)
+	return last
+}
+
+// end waits for all processes to end by themselves and kills those that have
+// not within patience. It returns when none is left, with how the first ended
+// that ended badly by itself.
+func (c *children) end(patience time.Duration) error {
+	done := make(chan struct{})
+	go func() { c.wg.Wait(); close(done) }()
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+		c.mu.Lock()
+		c.quiet = true
+		c.mu.Unlock()
+		for _, p := range c.procs {
+			_ = p.Process.Kill() // an error says that it has ended
+		}
+		<-done
+	}
+	return c.err
+}

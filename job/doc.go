@@ -1,0 +1,25 @@
+// Package job runs a training task on the nodes of a cluster, from the
+// description of what to train to the result.
+//
+// A [Spec] says everything that the nodes must agree on. There are three ways
+// to run one:
+//
+//   - [Local] runs all nodes in this process; one node is the plain case.
+//   - [Lead] makes this process the first of several nodes. It coordinates the
+//     run by an etcd, its own or one that is there already, where it leaves the
+//     spec for the others, and starts those of this machine as processes.
+//   - [Join] makes this process one of the other nodes. It knows the etcd and
+//     the name of the run, and reads the spec there.
+//
+// Whichever way, each node does the same: it joins, starts a node.Node, trains,
+// has the model judged, and leaves. The nodes are equal, only that one writes
+// the embeddings down ([Place].Export).
+//
+// # How a run ends
+//
+// All epochs are trained; or somebody asks for an end ([Place].Stop at any node),
+// then every worker finishes its batch, and the model is judged and exported as
+// it is; or a node fails or is lost, then the run ends everywhere, with an error
+// that names the node. Whatever happened, when Local, Lead or Join return,
+// nothing is left running of what they started, processes included.
+package job

@@ -1,0 +1,110 @@
+package job
+
+import (
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// An Event tells what happened in a run. Its kind is what is set, beside the
+// run, the policy and the time; as JSON it is a line of "godwit … --json".
+type Event struct {
+	Run     string  `json:"run"`
+	Policy  string  `json:"policy"`
+	Seconds float64 `json:"seconds"` // since the run was begun
+
+	Waiting    *Waiting    `json:"waiting,omitempty"`
+	Start      *Start      `json:"start,omitempty"`
+	Tick       *Tick       `json:"tick,omitempty"`
+	Epoch      *Epoch      `json:"epoch,omitempty"`
+	Evaluation *Evaluation `json:"evaluation,omitempty"`
+	Stopping   string      `json:"stopping,omitempty"` // why an early end was asked for
+	Result     *Result     `json:"result,omitempty"`
+}
+
+// Waiting says that the run can be joined.
+type Waiting struct {
+	Endpoints []string `json:"endpoints"` // of etcd
+	Nodes     int      `json:"nodes"`     // that have to come from elsewhere
+}
+
+// Start says that all nodes are there.
+type Start struct {
+	Self  godwit.NodeID `json:"self"` // the node that tells
+	Nodes []Peer        `json:"nodes"`
+	Data  string        `json:"data"` // a line about them
+	Unit  string        `json:"unit"` // what their items are called
+}
+
+// A Peer is a node, as the others know it.
+type Peer struct {
+	ID      godwit.NodeID `json:"id"`
+	Addr    string        `json:"addr"`
+	Host    string        `json:"host"`
+	PID     int           `json:"pid"`
+	Workers int           `json:"workers"`
+}
+
+// A Tick is how a node stands between the ends of epochs.
+type Tick struct {
+	Items int64      `json:"items"` // of the data, trained by this node since the start
+	Stats node.Stats `json:"stats"` // of this node
+}
+
+// An Epoch is one that ended. Its stats are those of all nodes for this epoch.
+type Epoch struct {
+	Epoch   int        `json:"epoch"`
+	Of      int        `json:"of"`
+	Loss    float64    `json:"loss"`    // mean
+	Items   int64      `json:"items"`   // of the data, trained by all nodes
+	Seconds float64    `json:"seconds"` // it took
+	Stats   node.Stats `json:"stats"`
+}
+
+// An Evaluation judges the model: after an epoch, or before the first one if
+// Epoch is 0.
+type Evaluation struct {
+	Epoch    int                `json:"epoch"`
+	Metrics  map[string]float64 `json:"metrics"`
+	Warnings []string           `json:"warnings,omitempty"`
+}
+
+// A Result is what came of a run.
+type Result struct {
+	Policy  string    `json:"policy"`
+	Nodes   int       `json:"nodes"`
+	Workers int       `json:"workers"` // of all nodes
+	Epochs  int       `json:"epochs"`  // trained; the last one in part if End says that the run was stopped
+	End     train.End `json:"end"`
+	// Reason is why the run was stopped early, where it was.
+	Reason string `json:"reason,omitempty"`
+	// Test judges the model on the data held out for the end, and Untrained
+	// judged it before training.
+	Test      map[string]float64 `json:"test"`
+	Untrained map[string]float64 `json:"untrained,omitempty"`
+	// TrainSeconds is the time of the epochs, Seconds that of everything.
+	TrainSeconds float64 `json:"train_seconds"`
+	Seconds      float64 `json:"seconds"`
+	// NoMessage is the share of accesses that needed no message and no waiting.
+	NoMessage float64 `json:"no_message"`
+	// Stats are what all nodes did during the epochs, and the most that they
+	// held at the end of one.
+	Stats node.Stats `json:"stats"`
+	// Exported is the folder that this node wrote the embeddings to.
+	Exported string `json:"exported,omitempty"`
+}
+
+// Interrupted reports whether the run was stopped before its end.
+func (r *Result) Interrupted() bool { return r.End == train.Stopped }
+
+func named(ms []train.Metric) map[string]float64 {
+	m := make(map[string]float64, len(ms))
+	for _, x := range ms {
+		m[x.Name] = x.Value
+	}
+	return m
+}
+
+func seconds(from time.Time) float64 { return time.Since(from).Seconds() }

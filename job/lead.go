@@ -1,0 +1,183 @@
+package job
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-ps/godwit/coord/etcd"
+)
+
+// A Leader is the first node of a run of several nodes, as [Lead] starts it.
+type Leader struct {
+	Place
+	Spec Spec
+	// Run is the name of the run.
+	Run string
+	// Etcd holds the endpoints, host:port, of an etcd to coordinate by. Empty:
+	// one is started in this process, which serves at EtcdListen.
+	Etcd []string
+	// EtcdListen is the host:port of the etcd in this process; empty is any
+	// port of loopback.
+	EtcdListen string
+	// Await says that the other nodes are started by somebody else, with Join
+	// ("godwit node"). Else Lead starts them as processes.
+	Await bool
+	// Command is what runs "godwit node": the program and what comes before
+	// its flags.
+	Command []string
+	// Stderr gets what the other processes say, with their name before each
+	// line; nil is os.Stderr.
+	Stderr io.Writer
+}
+
+// How long Lead waits for the other processes: when the run ended well, and when
+// it failed, for what they have to say about it.
+const (
+	leavePatience = 10 * time.Second
+	failPatience  = 2 * time.Second
+)
+
+// Lead runs a job of several nodes with this process as the first of them.
+func Lead(ctx context.Context, l Leader) (*Result, error) {
+	begin := time.Now()
+	if l.Stderr == nil {
+		l.Stderr = os.Stderr
+	}
+	t, err := l.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	task, err := l.Spec.load(l.Data)
+	if err != nil {
+		return nil, err
+	}
+	if len(l.Etcd) > 0 {
+		return l.lead(ctx, t, begin, task)
+	}
+	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{ClientAddr: l.EtcdListen, TLS: l.TLS.etcd()})
+	if err != nil {
+		return nil, err
+	}
+	l.Etcd = server.Endpoints()
+	r, err := l.lead(ctx, t, begin, task)
+	// The server is the last to go: the others learn by it how the run ended,
+	// and say farewell.
+	derr := l.drain(ctx, server, err == nil)
+	if cerr := server.Close(); err == nil {
+		err = errors.Join(derr, cerr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (l *Leader) drain(ctx context.Context, server *etcd.Embedded, well bool) error {
+	patience := failPatience
+	if well {
+		patience = leavePatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return server.Drain(ctx, l.Run)
+}
+
+// lead runs the job by an etcd that is there, with the processes it needs.
+func (l *Leader) lead(ctx context.Context, t *tls.Config, begin time.Time, task task) (*Result, error) {
+	if err := l.configure(ctx, t); err != nil {
+		return nil, err
+	}
+	kids := newChildren(l.Stderr)
+	work, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-kids.broke:
+			// If the run has begun, its nodes find out and say it better.
+			select {
+			case <-time.After(failPatience):
+				cancel(kids.err)
+			case <-work.Done():
+			}
+		case <-work.Done():
+		}
+	})
+	r, err := l.run(work, t, begin, task, kids)
+	patience := failPatience
+	switch {
+	case err == nil:
+		patience = leavePatience
+	case work.Err() != nil:
+		err, patience = context.Cause(work), 0
+	}
+	kerr := kids.end(patience)
+	cancel(nil)
+	watch.Wait()
+	ferr := l.forget(ctx, t)
+	switch {
+	case err == nil && kerr != nil:
+		return nil, kerr
+	case err == nil && ferr != nil:
+		return nil, ferr
+	}
+	return r, err
+}
+
+// configure leaves the spec for the other nodes.
+func (l *Leader) configure(ctx context.Context, t *tls.Config) error {
+	blob, err := l.Spec.Encode()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.Spec.Join)
+	defer cancel()
+	return etcd.Configure(ctx, l.Etcd, t, l.Run, blob)
+}
+
+func (l *Leader) forget(ctx context.Context, t *tls.Config) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failPatience)
+	defer cancel()
+	return etcd.Forget(ctx, l.Etcd, t, l.Run)
+}
+
+// run starts the other nodes, or waits for them, and plays this node's part.
+func (l *Leader) run(ctx context.Context, t *tls.Config, begin time.Time, task task, kids *children) (*Result, error) {
+	if l.Await {
+		if l.Progress != nil {
+			l.Progress(Event{Run: l.Run, Policy: l.Spec.Policy, Waiting: &Waiting{Endpoints: l.Etcd, Nodes: l.Spec.Nodes - 1}})
+		}
+	} else {
+		for range l.Spec.Nodes - 1 {
+			if err := kids.start(l.command()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return remote(ctx, &l.Spec, &l.Place, l.Etcd, t, l.Run, begin, task)
+}
+
+// command is the command line of another node on this machine.
+func (l *Leader) command() []string {
+	c := append([]string(nil), l.Command...)
+	c = append(c, "--quiet", "--etcd", strings.Join(l.Etcd, ","), "--run", l.Run)
+	if l.Workers > 0 {
+		c = append(c, "--workers", strconv.Itoa(l.Workers))
+	}
+	if l.Data != "" {
+		c = append(c, "--data", l.Data)
+	}
+	if l.TLS != nil {
+		c = append(c, "--tls-cert", l.TLS.Cert, "--tls-key", l.TLS.Key, "--tls-ca", l.TLS.CA)
+		if l.TLS.Name != "" {
+			c = append(c, "--tls-name", l.TLS.Name)
+		}
+	}
+	return c
+}

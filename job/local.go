@@ -1,0 +1,76 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	cmem "github.com/godwit-ps/godwit/coord/mem"
+	tmem "github.com/godwit-ps/godwit/transport/mem"
+)
+
+// Local runs all nodes of a job in this process and returns the result. The
+// place is that of each of them, but only node 0 tells of progress and exports.
+func Local(ctx context.Context, spec Spec, place Place) (*Result, error) {
+	begin := time.Now()
+	t, err := spec.load(place.Data)
+	if err != nil {
+		return nil, err
+	}
+	const run = "local"
+	hub, err := cmem.New(coord.Config{Run: run, Nodes: spec.Nodes})
+	if err != nil {
+		return nil, err
+	}
+	sw := &tmem.Switch{}
+	results, errs := make([]*Result, spec.Nodes), make([]error, spec.Nodes)
+	var wg sync.WaitGroup
+	for i := range spec.Nodes {
+		wg.Go(func() { results[i], errs[i] = localNode(ctx, &spec, place, run, begin, t, hub, sw, i) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return nil, errs[first(errs, i)]
+		}
+	}
+	return results[0], nil
+}
+
+// first returns the index of an error that says more than that a node left
+// because another one failed.
+func first(errs []error, i int) int {
+	for j, err := range errs {
+		if err != nil && !errors.Is(err, coord.ErrFailed) && !errors.Is(err, godwit.ErrPeerLost) {
+			return j
+		}
+	}
+	return i
+}
+
+func localNode(ctx context.Context, spec *Spec, place Place, run string, begin time.Time, t task, hub *cmem.Hub, sw *tmem.Switch, i int) (*Result, error) {
+	l, err := sw.Listen(fmt.Sprintf("%s-%d", run, i))
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	s, err := hub.Join(ctx, l.Addr())
+	if err != nil {
+		return nil, err
+	}
+	if s.Self() != 0 {
+		place.Export, place.Progress, place.Tick = "", nil, 0
+	}
+	r, err := newPart(spec, &place, run, begin, t, s).play(ctx, sw, l)
+	if cerr := s.Close(context.WithoutCancel(ctx)); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}

@@ -1,0 +1,311 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/transport"
+)
+
+// A part is one node's part in a run, from the sealed membership to the result.
+// It belongs to the goroutine that runs it, but for tell.
+type part struct {
+	spec    *Spec
+	place   *Place
+	run     string
+	begin   time.Time
+	task    task
+	session coord.Session
+
+	node *node.Node
+	env  train.Env
+	seen atomic.Int64 // examples that this node trained
+
+	telling sync.Mutex // events go out one by one
+	cancel  context.CancelCauseFunc
+
+	result  Result
+	mark    node.Stats // of all nodes when the epoch began
+	epochAt time.Time  // it began
+}
+
+// newPart returns the part of a node that has joined.
+func newPart(spec *Spec, place *Place, run string, begin time.Time, t task, s coord.Session) *part {
+	return &part{spec: spec, place: place, run: run, begin: begin, task: t, session: s}
+}
+
+// play trains and leaves the run. A network and a listener are needed by a run
+// of several nodes. The session is left, but not closed. An error that this
+// node has is told to the others.
+func (p *part) play(ctx context.Context, nw transport.Network, l transport.Listener) (*Result, error) {
+	err := p.open(ctx, nw, l)
+	if err == nil {
+		err = p.work(ctx)
+	}
+	if err == nil {
+		err = p.node.Close(ctx)
+	}
+	if err == nil {
+		p.tell(Event{Result: &p.result})
+		return &p.result, nil
+	}
+	err = p.blame(err)
+	p.session.Fail(err)
+	if p.node != nil {
+		if cerr := p.node.Close(ctx); cerr != nil && !errors.Is(err, cerr) {
+			err = errors.Join(err, cerr)
+		}
+	}
+	return nil, err
+}
+
+// blame returns the reason for the end of the run that the session knows, where
+// it knows one: what an operation met is often its consequence.
+func (p *part) blame(err error) error {
+	if p.session.Err() == nil && errors.Is(err, godwit.ErrPeerLost) {
+		// The others are about to say what happened to the peer.
+		select {
+		case <-p.session.Done():
+		case <-time.After(blameGrace):
+		}
+	}
+	if cause := p.session.Err(); cause != nil {
+		return cause
+	}
+	return err
+}
+
+const blameGrace = time.Second
+
+// open starts the node.
+func (p *part) open(ctx context.Context, nw transport.Network, l transport.Listener) error {
+	model, err := godwit.NewModel(p.task.tables()...)
+	if err != nil {
+		return err
+	}
+	policy, err := placement.ByName(p.spec.Policy)
+	if err != nil {
+		return err
+	}
+	p.node, err = node.Start(ctx, node.Config{
+		Model: model, Policy: policy, Seed: p.spec.Seed, Samplers: p.task.samplers(), Workers: p.place.workers(p.spec),
+		Session: p.session, Network: nw, Listener: l, Run: p.run,
+	})
+	return err
+}
+
+// work does everything between the start of the node and its end.
+func (p *part) work(ctx context.Context) error {
+	ctx, p.cancel = context.WithCancelCause(ctx)
+	defer p.cancel(nil)
+	watched := p.watch(ctx)
+	defer func() { p.cancel(nil); watched.Wait() }()
+
+	p.env = train.Env{
+		Workers: p.node.Workers(), Node: int(p.session.Self()), Nodes: len(p.session.Members()),
+		Exchange: p.session.Exchange, Stop: p.session.Stopping(), Progress: func(e train.Event) { p.progress(ctx, e) },
+	}
+	if err := p.meet(ctx); err != nil {
+		return err
+	}
+	if err := p.train(ctx); err != nil {
+		return err
+	}
+	return p.finish(ctx)
+}
+
+// watch passes on requests to stop, ends the work when the run is over, and
+// tells ticks, until ctx ends.
+func (p *part) watch(ctx context.Context) *sync.WaitGroup {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-p.place.Stop:
+			if err := p.session.RequestStop(ctx, fmt.Sprintf("interrupted at node %d", p.session.Self())); err != nil && ctx.Err() == nil {
+				p.cancel(err)
+			}
+		case <-ctx.Done():
+		}
+	})
+	wg.Go(func() {
+		select {
+		case <-p.session.Stopping():
+			p.tell(Event{Stopping: p.session.StopReason()})
+		case <-ctx.Done():
+		}
+	})
+	wg.Go(func() {
+		select {
+		case <-p.node.Done():
+			p.cancel(p.node.Err())
+		case <-ctx.Done():
+		}
+	})
+	if p.place.Tick > 0 {
+		wg.Go(func() { p.tick(ctx) })
+	}
+	return &wg
+}
+
+func (p *part) tick(ctx context.Context) {
+	t := time.NewTicker(p.place.Tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			p.tell(Event{Tick: &Tick{Items: p.items(p.seen.Load()), Stats: p.node.Stats()}})
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tell hands an event on.
+func (p *part) tell(e Event) {
+	if p.place.Progress == nil {
+		return
+	}
+	e.Run, e.Policy, e.Seconds = p.run, p.spec.Policy, seconds(p.begin)
+	p.telling.Lock()
+	defer p.telling.Unlock()
+	p.place.Progress(e)
+}
+
+// meet tells the nodes of each other.
+func (p *part) meet(ctx context.Context) error {
+	workers := p.place.workers(p.spec)
+	mine, err := json.Marshal(Peer{Host: hostname(), PID: os.Getpid(), Workers: workers})
+	if err != nil {
+		return err
+	}
+	all, err := p.env.Gather(ctx, "job nodes", mine)
+	if err != nil {
+		return err
+	}
+	unit, _ := p.task.unit()
+	start := Start{Self: p.session.Self(), Data: p.task.size(), Unit: unit}
+	for i, m := range p.session.Members() {
+		peer := Peer{}
+		if err := json.Unmarshal(all[i], &peer); err != nil {
+			return fmt.Errorf("job: %v introduced itself badly: %w", m, err)
+		}
+		peer.ID, peer.Addr = m.ID, m.Addr
+		start.Nodes = append(start.Nodes, peer)
+		p.result.Workers += peer.Workers
+	}
+	p.tell(Event{Start: &start})
+	return nil
+}
+
+// train trains, and judges the model before it where the spec says so.
+func (p *part) train(ctx context.Context) error {
+	p.result.Policy, p.result.Nodes = p.spec.Policy, len(p.session.Members())
+	if p.spec.Untrained {
+		ms, err := p.task.test(ctx, &p.env, "untrained", true)
+		if err != nil {
+			return fmt.Errorf("job: judging the untrained model: %w", err)
+		}
+		p.result.Untrained = named(ms)
+		p.tell(Event{Evaluation: &Evaluation{Metrics: p.result.Untrained}})
+	}
+	var err error
+	if p.mark, err = p.stats(ctx, "before"); err != nil {
+		return err
+	}
+	p.epochAt = time.Now()
+	rep, err := p.task.train(ctx, p.env, p.spec.Options, &p.seen)
+	if err != nil {
+		return err
+	}
+	p.result.Epochs, p.result.End, p.result.Reason = rep.Epochs, rep.End, p.session.StopReason()
+	return nil
+}
+
+// progress turns what training tells into events. All nodes come here at the
+// same points, so they can put their stats together. An error ends the work.
+func (p *part) progress(ctx context.Context, e train.Event) {
+	var err error
+	switch {
+	case e.Loss != nil:
+		err = p.epoch(ctx, e)
+	case e.Evaluation != nil:
+		p.tell(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: named(e.Evaluation.Metrics), Warnings: e.Evaluation.Warnings}})
+		// What judging cost is not training's.
+		p.mark, err = p.stats(ctx, fmt.Sprintf("evaluation %d", e.Epoch))
+		p.epochAt = time.Now()
+	}
+	if err != nil {
+		p.cancel(err)
+	}
+}
+
+func (p *part) epoch(ctx context.Context, e train.Event) error {
+	took := seconds(p.epochAt)
+	now, err := p.stats(ctx, fmt.Sprintf("epoch %d", e.Epoch))
+	if err != nil {
+		return err
+	}
+	did := since(now, p.mark)
+	p.result.TrainSeconds += took
+	p.result.add(did)
+	p.mark, p.epochAt = now, time.Now()
+	p.tell(Event{Epoch: &Epoch{
+		Epoch: e.Epoch, Of: p.spec.Options.Epochs, Loss: e.Loss.Mean(), Items: p.items(e.Loss.Examples), Seconds: took, Stats: did,
+	}})
+	return nil
+}
+
+func (p *part) items(examples int64) int64 {
+	_, n := p.task.unit()
+	return examples / n
+}
+
+// stats returns the summed stats of all nodes.
+func (p *part) stats(ctx context.Context, when string) (node.Stats, error) {
+	mine, err := json.Marshal(p.node.Stats())
+	if err != nil {
+		return node.Stats{}, err
+	}
+	all, err := p.env.Gather(ctx, "job stats "+when, mine)
+	if err != nil {
+		return node.Stats{}, err
+	}
+	var sum node.Stats
+	for i, b := range all {
+		var s node.Stats
+		if err := json.Unmarshal(b, &s); err != nil {
+			return sum, fmt.Errorf("job: the stats of node %d cannot be read: %w", i, err)
+		}
+		sum.Add(s)
+	}
+	return sum, nil
+}
+
+// finish judges the trained model and writes it down.
+func (p *part) finish(ctx context.Context) error {
+	ms, err := p.task.test(ctx, &p.env, "test", false)
+	if err != nil {
+		return fmt.Errorf("job: judging the model: %w", err)
+	}
+	p.result.Test = named(ms)
+	if p.place.Export != "" {
+		if err := p.task.export(ctx, p.node.Worker(0), p.place.Export); err != nil {
+			return err
+		}
+		p.result.Exported = p.place.Export
+	}
+	p.result.NoMessage = p.result.Stats.NoMessage()
+	p.result.Seconds = seconds(p.begin)
+	return nil
+}

@@ -1,0 +1,154 @@
+package job
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/godwit-ps/godwit/coord/etcd"
+	"github.com/godwit-ps/godwit/transport/tcp"
+)
+
+// A Place is how a run looks from one of its processes: all that the nodes need
+// not have in common. The zero Place is a valid one.
+type Place struct {
+	// Data is the folder of the data on this machine; empty: the spec's.
+	Data string
+	// Workers is the number of workers of this node; 0: the spec's.
+	Workers int
+	// Export is the folder that the embeddings are written to; empty: none.
+	// One process of a run writes them.
+	Export string
+
+	// Listen is the host:port on which other nodes reach this one. Empty: any
+	// port of the address by which this machine reaches the coordinator.
+	Listen string
+	// Advertise is the host or host:port by which they reach it, where it is
+	// not Listen.
+	Advertise string
+	// TLS, where set, secures all connections between nodes and to etcd.
+	TLS *TLS
+
+	// Stop, when closed, asks for an early end of the run in order.
+	Stop <-chan struct{}
+	// Progress is told what happens, one event at a time. It may be nil.
+	Progress func(Event)
+	// Tick is how often Progress gets a Tick; 0: never.
+	Tick time.Duration
+}
+
+// TLS names the files (PEM) of a node's certificate and key and of the
+// authority that signed the certificates of all nodes and of etcd.
+type TLS struct {
+	Cert, Key, CA string
+	// Name, where set, is the name that all certificates carry; else they must
+	// name the addresses of their nodes.
+	Name string
+}
+
+func (t *TLS) config() (*tls.Config, error) {
+	if t == nil {
+		return nil, nil
+	}
+	c, err := tcp.LoadTLS(t.Cert, t.Key, t.CA)
+	if err != nil {
+		return nil, err
+	}
+	c.ServerName = t.Name
+	return c, nil
+}
+
+func (t *TLS) etcd() *etcd.TLSFiles {
+	if t == nil {
+		return nil
+	}
+	return &etcd.TLSFiles{Cert: t.Cert, Key: t.Key, CA: t.CA}
+}
+
+// workers is the number of workers of a node at this place.
+func (p *Place) workers(s *Spec) int {
+	for _, n := range []int{p.Workers, s.Workers} {
+		if n > 0 {
+			return n
+		}
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// stopping reports whether an end was asked for.
+func (p *Place) stopping() bool {
+	select {
+	case <-p.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// listenAddr is where a node listens that reaches its coordinator at an
+// endpoint.
+func (p *Place) listenAddr(endpoint string) (string, error) {
+	if p.Listen != "" {
+		return p.Listen, nil
+	}
+	if _, rest, ok := strings.Cut(endpoint, "://"); ok {
+		endpoint = rest
+	}
+	// A datagram socket that is connected has an address, and sends nothing.
+	c, err := net.Dial("udp", endpoint)
+	if err != nil {
+		return "", fmt.Errorf("job: no way to etcd at %s: %w", endpoint, err)
+	}
+	defer c.Close()
+	host, _, err := net.SplitHostPort(c.LocalAddr().String())
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(host, "0"), nil
+}
+
+// advertised is the address that other nodes are given of a listener.
+func (p *Place) advertised(listener string) (string, error) {
+	host, port, err := net.SplitHostPort(listener)
+	if err != nil {
+		return "", fmt.Errorf("job: address %q: %w", listener, err)
+	}
+	switch h, pt, err := net.SplitHostPort(p.Advertise); {
+	case err == nil && p.Advertise != "":
+		return net.JoinHostPort(h, pt), nil
+	case p.Advertise != "":
+		return net.JoinHostPort(strings.Trim(p.Advertise, "[]"), port), nil
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		return "", fmt.Errorf("job: a node that listens on all addresses (%s) must be told by which one the others reach it: set the address to advertise", listener)
+	}
+	return listener, nil
+}
+
+// OwnAddress is an address of this machine by which others may reach it: the
+// first that is not a loopback one.
+func OwnAddress() (string, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+			return n.IP.String(), nil
+		}
+	}
+	return "", errors.New("job: this machine has no address but loopback: say on which one to listen")
+}
+
+func hostname() string {
+	h, err := os.Hostname()
+	if err != nil {
+		return "unknown host" // it only serves to be read
+	}
+	return h
+}
