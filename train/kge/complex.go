@@ -35,4 +35,4 @@ func (complEx) backward(ge, gr, e, r, gq []float32, subjects bool) {
 	}
 }
 
-func (complEx) cubes(g, x []float32, w float32, _ bool) { complexCubes(g, x, w) }
+func (complEx) cubes(g, x []float32, w float32) { complexCubes(g, x, w) }

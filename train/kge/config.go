@@ -32,7 +32,8 @@ type Config struct {
 	// distribution around 0.
 	InitStd float32
 	// N3 weighs the sum of cubed magnitudes, and L2 half the sum of squares, of
-	// a query's three embeddings, against the query's loss.
+	// a query's three embeddings, against the query's loss. The distance models,
+	// transe and rotate, take no N3.
 	N3, L2 float32
 	// EntityDropout and RelationDropout are the probabilities with which an
 	// element of a query's entity and relation is left out in training.
@@ -51,8 +52,8 @@ type Config struct {
 // generated graph.
 func DefaultConfig() Config {
 	return Config{
-		Model: "complex", Dim: 128, Loss: Softmax, Batch: 512, Negatives: 500,
-		LR: 0.1, InitStd: 1e-3, N3: 0.04, Seed: 1,
+		Model: "complex", Dim: 256, Loss: Softmax, Batch: 1024, Negatives: 500,
+		LR: 0.1, InitStd: 1e-3, N3: 0.05, Seed: 1,
 	}
 }
 

@@ -22,4 +22,4 @@ func (distMult) backward(ge, gr, e, r, gq []float32, _ bool) {
 	vec.AddMul(gr, e, gq)
 }
 
-func (distMult) cubes(g, x []float32, w float32, _ bool) { realCubes(g, x, w) }
+func (distMult) cubes(g, x []float32, w float32) { realCubes(g, x, w) }

@@ -106,25 +106,24 @@ func TestRegularizersAddTheirGradientsForEachOccurrence(t *testing.T) {
 func penalty(tr *trainer, s *step) float64 {
 	c := tr.task.cfg
 	sum := 0.0
-	add := func(x []float32, phases, pairs bool) {
+	add := func(x []float32) {
 		for k, v := range x {
 			v := float64(v)
 			sum += float64(c.L2) / 2 * v * v
 			switch {
-			case phases:
-			case !pairs:
+			case tr.task.model.distance():
+			case c.Model != "complex":
 				sum += float64(c.N3) * math.Pow(math.Abs(v), 3)
 			case k < len(x)/2:
 				sum += float64(c.N3) * math.Pow(math.Hypot(v, float64(x[len(x)/2+k])), 3)
 			}
 		}
 	}
-	pairs := c.Model == "complex" || c.Model == "rotate"
 	for i := range 2 * len(s.triples) {
 		e, r, target, _ := s.query(i)
-		add(row(s.ent, e, s.d), false, pairs)
-		add(row(s.ent, target, s.d), false, pairs)
-		add(row(s.rel, r, s.rd), c.Model == "rotate", pairs)
+		add(row(s.ent, e, s.d))
+		add(row(s.ent, target, s.d))
+		add(row(s.rel, r, s.rd))
 	}
 	return sum
 }

@@ -33,9 +33,14 @@ type model interface {
 	// backward adds to ge and gr the gradients towards e and r, given gq, that
 	// towards the query.
 	backward(ge, gr, e, r, gq []float32, subjects bool)
-	// cubes adds w times the gradient of the N3 regularizer to g, for an entity
-	// or a relation x.
-	cubes(g, x []float32, w float32, relation bool)
+}
+
+// A factorizer is a model that the N3 regularizer is for: one that factorizes
+// the tensor of all triples. Of distances it would make smaller ones, which are
+// other scores.
+type factorizer interface {
+	// cubes adds w times the gradient of Σ|x|³ to g, for an entity or relation x.
+	cubes(g, x []float32, w float32)
 }
 
 var models = []model{complEx{}, distMult{}, rescal{}, transE{}, rotatE{}}

@@ -49,13 +49,6 @@ func (rotatE) backward(ge, gr, e, r, gq []float32, subjects bool) {
 	}
 }
 
-// cubes leaves phases alone: they have no size.
-func (rotatE) cubes(g, x []float32, w float32, relation bool) {
-	if !relation {
-		complexCubes(g, x, w)
-	}
-}
-
 func sincos(phase float32, back bool) (sin, cos float32) {
 	s, c := math.Sincos(float64(phase))
 	if back {

@@ -254,12 +254,16 @@ func (t *trainer) intoRows(s *step) {
 // embedding in a query: an entity of a triple is in both of its queries.
 func (t *trainer) regularize(s *step) {
 	n3, l2 := t.task.cfg.N3, t.task.cfg.L2
+	f, ok := t.task.model.(factorizer)
+	if !ok {
+		n3 = 0
+	}
 	if n3 == 0 && l2 == 0 {
 		return
 	}
-	add := func(g, x []float32, times float32, relation bool) {
+	add := func(g, x []float32, times float32) {
 		if n3 > 0 {
-			t.task.model.cubes(g, x, n3*times, relation)
+			f.cubes(g, x, n3*times)
 		}
 		if l2 > 0 {
 			vec.AXPY(g, l2*times, x)
@@ -272,7 +276,7 @@ func (t *trainer) regularize(s *step) {
 		t.weights[x.o] += 2
 	}
 	for i, times := range t.weights {
-		add(row(s.entGrad, int32(i), s.d), row(s.ent, int32(i), s.d), times, false)
+		add(row(s.entGrad, int32(i), s.d), row(s.ent, int32(i), s.d), times)
 	}
 	t.weights = sized(t.weights, s.relations)
 	clear(t.weights)
@@ -281,7 +285,7 @@ func (t *trainer) regularize(s *step) {
 		t.weights[x.subject]++
 	}
 	for i, times := range t.weights {
-		add(row(s.relGrad, int32(i), s.rd), row(s.rel, int32(i), s.rd), times, true)
+		add(row(s.relGrad, int32(i), s.rd), row(s.rel, int32(i), s.rd), times)
 	}
 }
 

@@ -34,5 +34,3 @@ func (transE) backward(ge, gr, _, _, gq []float32, subjects bool) {
 		vec.Add(gr, gq)
 	}
 }
-
-func (transE) cubes(g, x []float32, w float32, _ bool) { realCubes(g, x, w) }
