@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/protocol/directory"
@@ -19,7 +20,8 @@ type cluster struct {
 	nodes []*testNode
 	pipes map[[2]godwit.NodeID][]wire.Record
 	now   int64
-	sent  int
+	watch *watch      // if set, judges every record and every state
+	room  func() bool // if set, answers Room
 }
 
 type testNode struct {
@@ -55,7 +57,6 @@ func (n *testNode) Send(to godwit.NodeID, r *wire.Record) {
 	x := *r
 	x.Vals = append([]float32(nil), r.Vals...)
 	x.Holders = append([]wire.Holder(nil), r.Holders...)
-	n.c.sent++
 	if to == n.id {
 		if r.Kind != wire.PullReply && r.Kind != wire.Done {
 			panic(fmt.Sprintf("node %d sends itself %v of key %d", to, r.Kind, r.Key))
@@ -67,7 +68,7 @@ func (n *testNode) Send(to godwit.NodeID, r *wire.Record) {
 	n.c.pipes[p] = append(n.c.pipes[p], x)
 }
 
-func (n *testNode) Room(godwit.NodeID) bool { return true }
+func (n *testNode) Room(godwit.NodeID) bool { return n.c.room == nil || n.c.room() }
 func (n *testNode) Now() int64              { n.c.now++; return n.c.now }
 
 // deliver hands over the oldest record of a pair.
@@ -78,11 +79,18 @@ func (c *cluster) deliver(p [2]godwit.NodeID) error {
 		delete(c.pipes, p)
 	}
 	n := c.nodes[p[1]]
+	if c.watch != nil {
+		c.watch.before(n, &r)
+	}
+	done := r // Step may change a request
 	if err := n.Step(n, p[0], &r); err != nil {
 		return err
 	}
 	if r.Kind == wire.PullReply || r.Kind == wire.Done {
-		n.replies = append(n.replies, r)
+		n.replies = append(n.replies, done)
+	}
+	if c.watch != nil {
+		return c.watch.after(&done)
 	}
 	return nil
 }
@@ -100,11 +108,15 @@ func (c *cluster) busy() [][2]godwit.NodeID {
 	return ps
 }
 
-// settle delivers and runs rounds until nothing is left to do.
-func (c *cluster) settle(rng *rand.Rand) error {
-	for i := 0; i < 100000; i++ {
+// settle delivers and runs rounds until nothing is left to do. It is an error
+// if that takes more than limit deliveries.
+func (c *cluster) settle(rng *rand.Rand, limit int) error {
+	for rounds := 0; ; {
 		ps := c.busy()
 		if len(ps) > 0 {
+			if limit--; limit < 0 {
+				return fmt.Errorf("the cluster does not come to rest")
+			}
 			if err := c.deliver(ps[rng.IntN(len(ps))]); err != nil {
 				return err
 			}
@@ -120,8 +132,10 @@ func (c *cluster) settle(rng *rand.Rand) error {
 		if !work && len(c.busy()) == 0 {
 			return nil
 		}
+		if rounds++; rounds > 1000 {
+			return fmt.Errorf("the cluster has work for ever and sends nothing")
+		}
 	}
-	return fmt.Errorf("the cluster does not come to rest")
 }
 
 // holding returns the state of a key at a node.
@@ -141,52 +155,129 @@ func (n *testNode) row(k godwit.Key) []float32 {
 	return n.st.Floats(r)
 }
 
+// main returns a key's main copy: the row of the owner, else the row on its
+// way there, else nil.
+func (c *cluster) main(k godwit.Key) []float32 {
+	var row []float32
+	for _, n := range c.nodes {
+		switch n.holding(k) {
+		case owner, tentative:
+			return n.row(k)
+		case frozen:
+			row = n.row(k)
+		}
+	}
+	return row
+}
+
 // check judges a cluster at rest: one owner a key that the home agrees on,
-// equal replicas, nothing that waits.
+// copies that are equal to it and that it knows, nothing that waits or leaks.
 func (c *cluster) check() error {
 	for k := godwit.Key(0); uint64(k) < c.model.Keys(); k++ {
-		owners := 0
-		var at *testNode
-		for _, n := range c.nodes {
-			switch n.holding(k) {
-			case owner:
-				owners++
-				at = n
-			case tentative, frozen, placeholder:
-				return fmt.Errorf("key %d is %v at node %d at rest", k, n.holding(k), n.id)
-			}
-		}
-		home := c.nodes[c.homes.Home(k)]
-		o, away := home.dir.Away(k)
-		if owners == 0 && !away {
-			continue // never touched
-		}
-		if owners != 1 {
-			return fmt.Errorf("key %d has %d owners", k, owners)
-		}
-		if away && o.Node != at.id || !away && at != home {
-			return fmt.Errorf("key %d: home %d says %v (away %v), owner is %d", k, home.id, o, away, at.id)
-		}
-		for _, n := range c.nodes {
-			if n.holding(k) != replica {
-				continue
-			}
-			if got, want := n.row(k), at.row(k); fmt.Sprint(got) != fmt.Sprint(want) {
-				return fmt.Errorf("key %d: replica at node %d has %v, owner %d has %v", k, n.id, got, at.id, want)
-			}
+		if err := c.checkKey(k); err != nil {
+			return err
 		}
 	}
 	for _, n := range c.nodes {
-		for i := range n.sides {
-			if len(n.sides[i].queue) > 0 {
-				return fmt.Errorf("node %d: %d requests still wait", n.id, len(n.sides[i].queue))
-			}
+		if err := n.check(); err != nil {
+			return fmt.Errorf("node %d at rest: %w", n.id, err)
 		}
-		for i, a := range n.abroad {
-			if a != 0 {
-				return fmt.Errorf("node %d counts %d requests on the network at slot %d", n.id, a, i)
-			}
+	}
+	return nil
+}
+
+func (c *cluster) checkKey(k godwit.Key) error {
+	owners := 0
+	var at *testNode
+	var copies []godwit.NodeID
+	for _, n := range c.nodes {
+		switch n.holding(k) {
+		case owner:
+			owners++
+			at = n
+		case replica:
+			copies = append(copies, n.id)
+		case tentative, frozen, placeholder:
+			return fmt.Errorf("key %d is %v at node %d at rest", k, n.holding(k), n.id)
 		}
+	}
+	home := c.nodes[c.homes.Home(k)]
+	o, away := home.dir.Away(k)
+	if owners == 0 && len(copies) == 0 && !away {
+		return nil // never touched
+	}
+	if owners != 1 {
+		return fmt.Errorf("key %d has %d owners", k, owners)
+	}
+	if away && o.Node != at.id || !away && at != home {
+		return fmt.Errorf("key %d: home %d says %v (away %v), owner is %d", k, home.id, o, away, at.id)
+	}
+	var known []godwit.NodeID
+	if s := at.sideAt(k); s != nil {
+		for _, h := range s.holders {
+			known = append(known, h.Node)
+		}
+	}
+	slices.Sort(known)
+	if !slices.Equal(known, copies) {
+		return fmt.Errorf("key %d: its owner %d knows copies at %v, there are copies at %v", k, at.id, known, copies)
+	}
+	for _, n := range copies {
+		if got, want := c.nodes[n].row(k), at.row(k); !slices.Equal(got, want) {
+			return fmt.Errorf("key %d: replica at node %d has %v, owner %d has %v", k, n, got, at.id, want)
+		}
+	}
+	return nil
+}
+
+// sideAt returns the side of a key's row, if it has one.
+func (n *testNode) sideAt(k godwit.Key) *side {
+	if r, ok := n.st.Find(k); ok {
+		if h := n.st.Header(r); h.Meta>>stateBits != 0 {
+			return n.side(h)
+		}
+	}
+	return nil
+}
+
+func (n *testNode) check() error {
+	sides, replicas := 0, 0
+	var err error
+	n.st.Each(func(r store.Ref) {
+		h := n.st.Header(r)
+		if h.Meta>>stateBits == 0 {
+			return
+		}
+		sides++
+		d := n.side(h)
+		if stateOf(h) == replica {
+			replicas++
+		}
+		switch {
+		case len(d.queue) > 0:
+			err = fmt.Errorf("%d requests still wait for key %d", len(d.queue), h.Key)
+		case d.sent != 0 || d.flight != nil || d.dirty:
+			err = fmt.Errorf("updates of key %d never arrived: %+v", h.Key, *d)
+		case d.want == 0 && len(d.holders) == 0:
+			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side: %+v", h.Key, stateOf(h), *d)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if used := len(n.sides) - 1 - len(n.freeSide); used != sides {
+		return fmt.Errorf("%d sides are in use, %d rows have one", used, sides)
+	}
+	for i, a := range n.abroad {
+		if a != 0 {
+			return fmt.Errorf("%d requests count as on the network at slot %d", a, i)
+		}
+	}
+	if len(n.dirty)+len(n.changed) > 0 {
+		return fmt.Errorf("%d keys are dirty, %d changed", len(n.dirty), len(n.changed))
+	}
+	if len(n.replies) > 0 {
+		return fmt.Errorf("%d replies that nobody waits for, the first %+v", len(n.replies), n.replies[0])
 	}
 	return nil
 }

@@ -169,10 +169,12 @@ func (s *Shard) take(h *store.Header, ref store.Ref, by *holder, r *wire.Record)
 // end takes a node's last updates and forgets the node.
 func (s *Shard) end(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	d := s.sideOf(h)
-	if i := holds(d.holders, r.Origin); i >= 0 {
+	if i := holds(d.holders, r.Origin); i >= 0 && r.Seq > d.holders[i].Seq {
 		s.take(h, ref, &d.holders[i], r)
 		d.holders = append(d.holders[:i], d.holders[i+1:]...)
 	} else {
+		// Of a node to which the key moved meanwhile. It may have lost the key
+		// again and hold a new copy, which this does not end.
 		s.Stats.Stale++
 	}
 	s.send(out, r.Origin, wire.Record{Kind: wire.Dropped, Key: r.Key, Seq: r.Seq})
@@ -274,13 +276,20 @@ func (s *Shard) acked(out Out, h *store.Header, ref store.Ref, seq uint64) {
 	}
 	s.putBuf(d.flight)
 	d.sent, d.flight = 0, nil
+	if len(d.queue) > 0 { // a Set that waited is the next update
+		s.serveQueue(out, h.Key, false)
+		if d = s.side(h); d.sent != 0 {
+			return
+		}
+	}
+	ending := d.ending
+	d.ending = false
 	switch {
-	case d.ending && d.want == 0:
+	case ending && d.want == 0:
 		s.drain(out, h, ref)
 	case d.dirty:
 		s.dirty = append(s.dirty, h.Key)
 	}
-	d.ending = false
 }
 
 // drain begins to give a replica up: its last updates go to the owner, and it

@@ -18,7 +18,9 @@
 // A request (Pull, Push, Set, Localize) or a holder's word (Interest, Delta,
 // End) is meant for the owner. It goes after the location hint twice at most,
 // then to the home, which knows the owner. A frozen row passes it on to the
-// new owner, marked Coming: the receiver keeps it until the key is there.
+// new owner, marked Coming: the receiver keeps it until the key is there. A
+// node that waits for a key keeps its own requests, but passes on its own
+// question for the key when stale hints lead that back to it.
 //
 // # A move, x → y, home H
 //
@@ -32,6 +34,7 @@
 // M2. The home accepts only a greater epoch.
 // M3. y serves no other node before Drained, so requests of one node that go
 // the same way are served in their order although the key moves.
+// Within y, what y's workers asked for before goes first, too.
 // M4. A key moves on only after Drained, so of one key one move is in flight.
 //
 // # Replicas
@@ -55,4 +58,14 @@
 // reads go on, writes wait, and Dropped removes it. So a node reads its own
 // writes across the drop.
 // R6. Before a move the old owner brings all holders up to date.
+// R7. A Set at a replica goes to the owner as the replica's update in flight.
+// The updates that it overwrites stay readable until the Refresh that contains
+// it, and no later update of the replica can overtake it.
+//
+// # Operations that nobody waited for
+//
+// Of a key with one copy, and without hints, the operations of a worker take
+// effect in the order in which it began them. With hints, or where the node may
+// get a replica, that holds for operations whose predecessors were waited for:
+// a read may miss the worker's own push that is still under way.
 package protocol

@@ -50,7 +50,7 @@ func (s *Shard) readable(h *store.Header) Place {
 	case owner:
 		return AtOwner
 	case tentative:
-		if *s.away(h.Key) == 0 {
+		if s.first(h) {
 			return AtOwner
 		}
 	case replica:
@@ -59,9 +59,24 @@ func (s *Shard) readable(h *store.Header) Place {
 	return Elsewhere
 }
 
+// first reports whether an access of this node to a tentative row overtakes
+// none that this node began before: none is on the network, none waits here.
+func (s *Shard) first(h *store.Header) bool {
+	if *s.away(h.Key) != 0 {
+		return false
+	}
+	queue := s.side(h).queue
+	for i := range queue {
+		if queue[i].Origin == s.cfg.Self && ask(queue[i].Kind) {
+			return false
+		}
+	}
+	return true
+}
+
 func (s *Shard) writable(h *store.Header) Place {
 	p := s.readable(h)
-	if p == AtReplica && s.side(h).draining {
+	if p == AtReplica && s.side(h).closed() {
 		return Elsewhere
 	}
 	return p

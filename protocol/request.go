@@ -32,7 +32,7 @@ func (s *Shard) request(out Out, r *wire.Record) {
 		switch {
 		case own && r.Kind == wire.Localize:
 			s.reply(out, r, wire.Done, nil)
-		case own && (r.Kind == wire.Pull || r.Kind == wire.Push) && *s.away(r.Key) == 0, s.cfg.Broken.ServeTentative:
+		case own && (r.Kind == wire.Pull || r.Kind == wire.Push) && s.first(h), s.cfg.Broken.ServeTentative:
 			s.serve(out, h, ref, r)
 		default:
 			s.wait(h, r)
@@ -45,7 +45,9 @@ func (s *Shard) request(out Out, r *wire.Record) {
 		r.Coming = true
 		s.pass(out, r, s.side(h).moved)
 	case placeholder:
-		if own || r.Coming {
+		// A stale hint may lead the question where the key is back to who asks.
+		question := r.Kind == wire.Localize && r.Hops > 0
+		if r.Coming || own && !question {
 			if own && s.side(h).want > 0 && r.Kind != wire.Localize {
 				s.Stats.Late++
 			}
@@ -95,17 +97,17 @@ func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.
 		s.reply(out, r, wire.PullReply, value)
 	case r.Kind == wire.Localize:
 		s.reply(out, r, wire.Done, nil)
-	case d.draining:
+	case d.closed():
 		s.wait(h, r)
 	case r.Kind == wire.Push:
 		s.applyReplica(h, ref, r.Vals)
 		s.reply(out, r, wire.Done, nil)
+	case r.Kind == wire.Set && d.sent != 0:
+		s.wait(h, r)
 	case r.Kind == wire.Set:
-		// The set overwrites what this node pushed before it: updates that are
-		// not sent are forgotten, one in flight will be taken for old.
-		copy(s.st.Floats(d.sub), s.st.Floats(ref))
+		s.extract(h, ref, d)
 		s.seq++
-		r.Seq = s.seq
+		d.sent, r.Seq = s.seq, s.seq
 		s.pass(out, r, s.next(r.Key, r.Hops))
 	}
 }

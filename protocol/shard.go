@@ -156,9 +156,9 @@ type side struct {
 	// replica
 	sub      store.Ref // the row without the updates that were not sent yet
 	first    uint64    // sequence number of the Interest; everything older belongs to a former replica
-	sent     uint64    // sequence number of the update in flight; 0: none
+	sent     uint64    // sequence number of the update or Set in flight; 0: none
 	acked    uint64    // the last update that the owner acknowledged
-	flight   []float32 // its difference; nil: it had none
+	flight   []float32 // its difference, or what the Set will overwrite; nil: none
 	dirty    bool      // updates to send
 	ending   bool      // drain as soon as the update in flight is acknowledged
 	draining bool      // the End is in flight: readable, no longer writable
@@ -170,6 +170,10 @@ type side struct {
 	// frozen
 	moved godwit.NodeID // the new owner
 }
+
+// closed reports whether writes to a replica wait: for the end of the replica,
+// or behind a Set that waits.
+func (d *side) closed() bool { return d.draining || len(d.queue) > 0 }
 
 type holder struct {
 	wire.Holder

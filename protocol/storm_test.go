@@ -4,6 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -12,56 +14,98 @@ import (
 )
 
 var (
-	seedFlag  = flag.Uint64("seed", 0, "run the storm of this seed only")
-	seedsFlag = flag.Int("seeds", 60, "storms a configuration")
+	seedFlag  = flag.Uint64("seed", 0, "run the storms of this seed only")
+	seedsFlag = flag.Int("seeds", 20, "storms a configuration")
 )
 
-// storm runs random workers on a random schedule. The row of a key is a vector
-// clock: worker w pushes +1 at coordinate w, so a pull tells exactly which
-// pushes it contains.
+// weather is the configuration of a storm; what it leaves open the seed says.
+type weather struct {
+	nodes  int
+	policy placement.Policy
+	hints  bool
+	async  bool // workers have several operations outstanding
+	repeat bool // links deliver some claims, releases and drained twice, much later
+	broken Broken
+}
+
+func (w weather) String() string {
+	s := fmt.Sprintf("%s/%d nodes", w.policy.Name(), w.nodes)
+	if w.hints {
+		s += "/hints"
+	}
+	if w.async {
+		s += "/async"
+	}
+	return s
+}
+
+// A storm runs random workers on a random schedule: each step delivers one
+// record, runs one sync round, or lets one worker do one thing.
 type storm struct {
+	weather
 	c       *cluster
 	rng     *rand.Rand
+	history *history
 	workers []*stormWorker
+	keys    []godwit.Key
 	moves   bool // call Localize
+	ops     uint64
+	late    []repeated
+	slow    map[[2]godwit.NodeID]bool // links that mostly wait
 }
 
 type stormWorker struct {
-	id    int
-	n     *testNode
-	left  int
-	op    uint64             // of the request under way, 0: none
-	kind  wire.Kind          // of the request under way
-	key   godwit.Key         //
-	count map[godwit.Key]int // own pushes
-	seen  map[godwit.Key][]float32
-	wants []godwit.Key // intents not ended
+	id      int
+	n       *testNode
+	left    int
+	pending []*operation
+	wants   []godwit.Key // intents not ended
+	flush   *flushing
 }
 
-const stormKeys = 7
+// operation is a request under way.
+type operation struct {
+	op      uint64
+	kind    wire.Kind
+	key     godwit.Key
+	reading *reading
+	set     int
+}
 
-func newStorm(seed uint64, nodes int, policy placement.Policy, hints bool, broken Broken) *storm {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	nw := nodes * 2
-	model, err := godwit.NewModel(
-		godwit.Table{Name: "a", Rows: stormKeys - 2, Dim: nw},
-		godwit.Table{Name: "b", Rows: 2, Dim: nw, Rule: counting{}})
+// flushing is a flush under way and what the main copies contain when it ends.
+type flushing struct {
+	f    Flush
+	want map[godwit.Key][]int
+}
+
+type repeated struct {
+	r        wire.Record
+	from, to godwit.NodeID
+}
+
+// The tables of a storm. Keys 64 positions apart share a place in a shard's
+// small tables, so the pads bring some together.
+const (
+	stormA = 0   // 4 rows, plain
+	stormB = 4   // 3 rows with state
+	stormC = 64  // 4 longer rows
+	stormD = 128 // 3 rows that are also set
+)
+
+var stormKeys = []godwit.Key{0, 1, 2, 3, 4, 5, 6, 64, 65, 66, 67, 128, 129, 130}
+
+func stormModel(workers int) *godwit.Model {
+	m, err := godwit.NewModel(
+		godwit.Table{Name: "a", Rows: 4, Dim: workers},
+		godwit.Table{Name: "b", Rows: 3, Dim: workers, Rule: counting{}},
+		godwit.Table{Name: "pad", Rows: stormC - 7, Dim: 1},
+		godwit.Table{Name: "c", Rows: 4, Dim: workers + 3},
+		godwit.Table{Name: "pad 2", Rows: stormD - stormC - 4, Dim: 1},
+		godwit.Table{Name: "d", Rows: 3, Dim: workers + 1})
 	if err != nil {
 		panic(err)
 	}
-	s := &storm{c: newCluster(nodes, model, policy, hints, broken), rng: rng, moves: rng.IntN(2) == 0}
-	for i := range nw {
-		s.workers = append(s.workers, &stormWorker{id: i, n: s.c.nodes[i%nodes], left: 40,
-			count: map[godwit.Key]int{}, seen: map[godwit.Key][]float32{}})
-	}
-	for _, n := range s.c.nodes {
-		for k := godwit.Key(0); k < stormKeys; k++ {
-			if policy.Everywhere(n.cfg.hot(k)) {
-				n.Hold(n, k)
-			}
-		}
-	}
-	return s
+	return m
 }
 
 // counting is a rule with state: it counts the pushes of a row.
@@ -75,6 +119,47 @@ func (c counting) Apply(v, s, p []float32) {
 	s[0]++
 }
 
+func newStorm(seed uint64, w weather) *storm {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	workers := 2 * w.nodes
+	s := &storm{weather: w, rng: rng, moves: rng.IntN(2) == 0,
+		c: newCluster(w.nodes, stormModel(workers), w.policy, w.hints, w.broken)}
+	s.c.watch = &watch{c: s.c, epoch: map[godwit.Key]godwit.Epoch{}}
+	hot := s.c.nodes[0].cfg.hot
+	single := func(k godwit.Key) bool {
+		return !w.policy.Everywhere(hot(k)) && w.policy.OnIntent(hot(k)) != placement.Copy
+	}
+	s.history = newHistory(workers, func(i int) int { return i % w.nodes }, single, !w.async || !w.hints)
+	s.keys = slices.Clone(stormKeys)
+	rng.Shuffle(len(s.keys), func(i, j int) { s.keys[i], s.keys[j] = s.keys[j], s.keys[i] })
+	s.keys = s.keys[:2+rng.IntN(len(s.keys)-1)] // the fewer, the more they meet
+	if rng.IntN(2) == 0 {
+		odds := 2 + rng.IntN(5)
+		s.c.room = func() bool {
+			if rng.IntN(odds) == 0 {
+				s.c.watch.rare.Full++
+				return false
+			}
+			return true
+		}
+	}
+	s.slow = map[[2]godwit.NodeID]bool{}
+	for range rng.IntN(w.nodes + 1) {
+		s.slow[[2]godwit.NodeID{godwit.NodeID(rng.IntN(w.nodes)), godwit.NodeID(rng.IntN(w.nodes))}] = true
+	}
+	for i := range workers {
+		s.workers = append(s.workers, &stormWorker{id: i, n: s.c.nodes[i%w.nodes], left: 40})
+	}
+	for _, n := range s.c.nodes {
+		for _, k := range stormKeys {
+			if w.policy.Everywhere(hot(k)) {
+				n.Hold(n, k)
+			}
+		}
+	}
+	return s
+}
+
 func (s *storm) run() error {
 	for i := 0; ; i++ {
 		if done, err := s.step(); err != nil {
@@ -82,8 +167,8 @@ func (s *storm) run() error {
 		} else if done {
 			break
 		}
-		if i > 200_000 {
-			return fmt.Errorf("the storm does not end: a request is never answered")
+		if i > 100_000 {
+			return fmt.Errorf("the storm does not end: %s", s.stuck())
 		}
 	}
 	for _, w := range s.workers {
@@ -91,226 +176,344 @@ func (s *storm) run() error {
 			w.n.Unwant(w.n, k)
 		}
 	}
-	if err := s.c.settle(s.rng); err != nil {
+	if err := s.c.settle(s.rng, 2000*s.nodes); err != nil {
 		return err
 	}
 	if err := s.c.check(); err != nil {
 		return err
 	}
-	return s.totals()
+	if err := s.unwanted(); err != nil {
+		return err
+	}
+	for _, w := range s.workers {
+		if err := s.flushed(w); err != nil {
+			return err
+		}
+		if w.flush != nil {
+			return fmt.Errorf("node %d: a flush never ends", w.n.id)
+		}
+	}
+	return s.final()
 }
 
-// step does one thing: deliver a record, run a round, or let a worker go on.
+// stuck describes the requests that are not answered.
+func (s *storm) stuck() string {
+	var b strings.Builder
+	for _, w := range s.workers {
+		for _, o := range w.pending {
+			fmt.Fprintf(&b, "worker %d at node %d waits for %v of key %d (home %d):", w.id, w.n.id, o.kind, o.key, s.c.homes.Home(o.key))
+			for _, n := range s.c.nodes {
+				fmt.Fprintf(&b, " %v", n.holding(o.key))
+				if d := n.sideAt(o.key); d != nil {
+					fmt.Fprintf(&b, " (%d wait)", len(d.queue))
+				}
+			}
+			b.WriteString("\n")
+		}
+	}
+	for _, p := range s.c.busy() {
+		fmt.Fprintf(&b, "%d → %d: %d records, first %+v\n", p[0], p[1], len(s.c.pipes[p]), s.c.pipes[p][0])
+	}
+	return b.String()
+}
+
+// unwanted checks that nothing stays replicated that no policy wants so.
+func (s *storm) unwanted() error {
+	for _, n := range s.c.nodes {
+		for _, k := range s.keys {
+			if n.holding(k) == replica && !s.policy.Everywhere(n.cfg.hot(k)) {
+				return fmt.Errorf("key %d stays replicated at node %d and nobody wants it", k, n.id)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *storm) final() error {
+	for _, k := range s.keys {
+		row := s.c.main(k)
+		dim := s.c.model.Dim(k)
+		if row == nil {
+			if err := s.history.final(k, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.history.final(k, row[:dim]); err != nil {
+			return err
+		}
+		if state := row[dim:]; len(state) > 0 {
+			all := 0
+			for _, n := range s.history.key(k).issued {
+				all += n
+			}
+			if int(state[0]) != all {
+				return fmt.Errorf("key %d: state counts %v pushes, there were %d", k, state[0], all)
+			}
+		}
+	}
+	return nil
+}
+
+// step does one thing.
 func (s *storm) step() (done bool, err error) {
 	ps := s.c.busy()
-	switch x := s.rng.IntN(10); {
-	case x < 5 && len(ps) > 0:
-		return false, s.c.deliver(ps[s.rng.IntN(len(ps))])
-	case x == 5:
+	switch x := s.rng.IntN(20); {
+	case x < 10 && len(ps) > 0:
+		p := ps[s.rng.IntN(len(ps))]
+		if s.slow[p] && s.rng.IntN(20) > 0 {
+			return false, nil
+		}
+		s.repeatLater(p)
+		return false, s.c.deliver(p)
+	case x < 12:
 		n := s.c.nodes[s.rng.IntN(len(s.c.nodes))]
 		n.Round(n)
 		return false, nil
+	case x == 12 && len(s.late) > 0:
+		return false, s.again()
 	}
 	w := s.workers[s.rng.IntN(len(s.workers))]
-	if w.op != 0 {
-		return false, s.answers(w)
+	if err := s.answers(w); err != nil {
+		return false, err
 	}
-	if w.left > 0 {
+	if err := s.flushed(w); err != nil {
+		return false, err
+	}
+	outstanding := 1
+	if s.async {
+		outstanding = 4
+	}
+	if w.left > 0 && len(w.pending) < outstanding {
 		w.left--
 		return false, s.act(w)
 	}
+	return s.over(ps), nil
+}
+
+// over reports whether all workers are done.
+func (s *storm) over(busy [][2]godwit.NodeID) bool {
 	for _, w := range s.workers {
-		if w.left > 0 || w.op != 0 {
-			if len(ps) == 0 {
+		if w.left > 0 || len(w.pending) > 0 {
+			if len(busy) == 0 {
 				for _, n := range s.c.nodes {
 					n.Round(n)
 				}
 			}
-			return false, nil
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
+// repeatLater notes some records that end a move, to deliver them again.
+func (s *storm) repeatLater(p [2]godwit.NodeID) {
+	r := s.c.pipes[p][0]
+	if s.repeat && (r.Kind == wire.Claim || r.Kind == wire.Release || r.Kind == wire.Drained) && s.rng.IntN(2) == 0 {
+		s.late = append(s.late, repeated{r, p[0], p[1]})
+	}
+}
+
+func (s *storm) again() error {
+	i := s.rng.IntN(len(s.late))
+	x := s.late[i]
+	s.late = slices.Delete(s.late, i, i+1)
+	n := s.c.nodes[x.to]
+	if err := n.Step(n, x.from, &x.r); err != nil {
+		return err
+	}
+	return s.c.watch.after(&x.r)
+}
+
+// act lets a worker do one thing.
 func (s *storm) act(w *stormWorker) error {
-	k := godwit.Key(s.rng.IntN(stormKeys))
-	switch x := s.rng.IntN(10); {
-	case x < 4:
-		dst := make([]float32, len(s.workers))
-		if w.n.Pull(k, dst) != Elsewhere {
-			return s.saw(w, k, dst)
-		}
-		s.request(w, wire.Pull, k, nil)
+	k := s.keys[s.rng.IntN(len(s.keys))]
+	switch x := s.rng.IntN(20); {
 	case x < 7:
-		p := make([]float32, len(s.workers))
-		p[w.id] = 1
-		if w.n.Push(k, p) != Elsewhere {
-			w.count[k]++
-			return nil
-		}
-		s.request(w, wire.Push, k, p)
-	case x == 7 && s.moves:
-		s.request(w, wire.Localize, k, nil)
-	case x < 9:
+		return s.pull(w, k)
+	case x < 13:
+		s.push(w, k)
+	case x == 13 && k >= stormD:
+		s.set(w, k)
+	case x == 14 && s.moves:
+		s.request(w, &operation{kind: wire.Localize, key: k}, nil)
+	case x == 15 && w.flush == nil:
+		s.begin(w)
+	case x < 18:
 		w.wants = append(w.wants, k)
 		w.n.Want(w.n, k)
 	default:
 		if len(w.wants) > 0 {
 			i := s.rng.IntN(len(w.wants))
 			w.n.Unwant(w.n, w.wants[i])
-			w.wants = append(w.wants[:i], w.wants[i+1:]...)
+			w.wants = slices.Delete(w.wants, i, i+1)
 		}
 	}
+	return s.c.watch.key(k)
+}
+
+func (s *storm) pull(w *stormWorker, k godwit.Key) error {
+	r := s.history.readIssued(w.id, k)
+	dst := make([]float32, s.c.model.Dim(k))
+	if w.n.Pull(k, dst) != Elsewhere {
+		return s.history.read(r, dst)
+	}
+	s.request(w, &operation{kind: wire.Pull, key: k, reading: r}, nil)
 	return nil
 }
 
-func (s *storm) request(w *stormWorker, kind wire.Kind, k godwit.Key, vals []float32) {
-	w.op, w.kind, w.key = uint64(w.id+1), kind, k
-	w.n.Request(w.n, &wire.Record{Kind: kind, Key: k, Op: w.op, Vals: vals})
+func (s *storm) push(w *stormWorker, k godwit.Key) {
+	p := make([]float32, s.c.model.Dim(k))
+	p[w.id] = 1
+	s.history.pushIssued(w.id, k)
+	if w.n.Push(k, p) != Elsewhere {
+		s.history.pushComplete(w.id, k)
+		return
+	}
+	s.request(w, &operation{kind: wire.Push, key: k}, p)
 }
 
-// answers takes the reply to a worker's request, if it is there.
+func (s *storm) set(w *stormWorker, k godwit.Key) {
+	if d := w.n.sideAt(k); d != nil && w.n.holding(k) == replica && (d.sent != 0 || d.dirty) {
+		s.c.watch.rare.Sets++
+	}
+	j := s.history.setIssued(w.id, k)
+	v := make([]float32, s.c.model.Dim(k))
+	for i := range v {
+		v[i] = float32(era * j)
+	}
+	s.request(w, &operation{kind: wire.Set, key: k, set: j}, v)
+}
+
+func (s *storm) request(w *stormWorker, o *operation, vals []float32) {
+	s.ops++
+	o.op = s.ops
+	w.pending = append(w.pending, o)
+	w.n.Request(w.n, &wire.Record{Kind: o.kind, Key: o.key, Op: o.op, Vals: vals})
+}
+
+// answers takes the replies to a worker's requests that are there.
 func (s *storm) answers(w *stormWorker) error {
-	for i := range w.n.replies {
+	for i := 0; i < len(w.n.replies); {
 		r := w.n.replies[i]
-		if r.Op != w.op {
+		j := slices.IndexFunc(w.pending, func(o *operation) bool { return o.op == r.Op })
+		if j < 0 {
+			i++
 			continue
 		}
-		w.n.replies = append(w.n.replies[:i], w.n.replies[i+1:]...)
-		w.op = 0
-		switch w.kind {
+		o := w.pending[j]
+		w.pending = slices.Delete(w.pending, j, j+1)
+		w.n.replies = slices.Delete(w.n.replies, i, i+1)
+		switch o.kind {
 		case wire.Pull:
-			return s.saw(w, w.key, r.Vals)
+			if err := s.history.read(o.reading, r.Vals); err != nil {
+				return err
+			}
 		case wire.Push:
-			w.count[w.key]++
+			s.history.pushComplete(w.id, o.key)
+		case wire.Set:
+			s.history.setComplete(o.key, o.set)
 		}
+	}
+	return nil
+}
+
+// begin begins a flush of the worker's node.
+func (s *storm) begin(w *stormWorker) {
+	w.flush = &flushing{f: w.n.BeginFlush(), want: map[godwit.Key][]int{}}
+	for _, k := range s.keys {
+		if k < stormD {
+			w.flush.want[k] = s.history.completed(int(w.n.id), k)
+		}
+	}
+}
+
+// flushed judges a flush that has ended: the main copies have everything.
+func (s *storm) flushed(w *stormWorker) error {
+	if w.flush == nil || !w.n.Flushed(&w.flush.f) {
 		return nil
 	}
-	return nil
-}
-
-// saw judges one read: it contains the worker's own pushes, all of them and
-// none twice, and nothing that the worker saw before is missing.
-func (s *storm) saw(w *stormWorker, k godwit.Key, v []float32) error {
-	if int(v[w.id]) != w.count[k] {
-		return fmt.Errorf("worker %d at node %d reads key %d with %v of its own pushes, it made %d", w.id, w.n.id, k, v[w.id], w.count[k])
-	}
-	for i, x := range w.seen[k] {
-		if v[i] < x {
-			return fmt.Errorf("worker %d at node %d reads key %d as %v after it was %v", w.id, w.n.id, k, v, w.seen[k])
-		}
-	}
-	w.seen[k] = append([]float32(nil), v...)
-	return nil
-}
-
-// totals compares the main copies with what was pushed.
-func (s *storm) totals() error {
-	for k := godwit.Key(0); k < stormKeys; k++ {
-		var row []float32
-		for _, n := range s.c.nodes {
-			if n.holding(k) == owner {
-				row = n.row(k)
+	for _, k := range s.keys {
+		row := s.c.main(k)
+		for i, n := range w.flush.want[k] {
+			if n > 0 && (row == nil || int(row[i]) < n) {
+				return fmt.Errorf("node %d flushed key %d, worker %d had pushed %d times, the main copy is %v", w.n.id, k, i, n, row)
 			}
 		}
-		all := 0
-		for i, w := range s.workers {
-			all += w.count[k]
-			if row == nil && w.count[k] > 0 || row != nil && int(row[i]) != w.count[k] {
-				return fmt.Errorf("key %d ends as %v, worker %d pushed %d times", k, row, i, w.count[k])
-			}
-		}
-		if len(row) > len(s.workers) && int(row[len(s.workers)]) != all {
-			return fmt.Errorf("key %d: state counts %v pushes, there were %d", k, row[len(s.workers)], all)
-		}
 	}
+	w.flush = nil
 	return nil
 }
 
-func (s *storm) stats() (t Stats) {
+// rare sums what happened.
+func (s *storm) rare() rare {
+	r := s.c.watch.rare
 	for _, n := range s.c.nodes {
-		t.MovesIn += n.Stats.MovesIn
-		t.Copies += n.Stats.Copies
-		t.Drops += n.Stats.Drops
-		t.Forwards += n.Stats.Forwards
-		t.Waited += n.Stats.Waited
-		t.Deltas += n.Stats.Deltas
-		t.Refreshes += n.Stats.Refreshes
-		t.Acks += n.Stats.Acks
-		t.MaxHops = max(t.MaxHops, n.Stats.MaxHops)
+		r.Waited += int(n.Stats.Waited)
 	}
-	return t
+	return r
 }
 
-func TestNoUpdateIsLostOrDoubledAndEveryWorkerReadsItsOwnWritesWhateverMoves(t *testing.T) {
+// restless is a policy that a sensible one would not be: it moves keys under
+// the holders' feet, to whoever asks. The mechanism must carry it out all the
+// same.
+type restless struct{}
+
+func (restless) Name() string                { return "restless" }
+func (restless) OnIntent(bool) placement.Ask { return placement.Copy }
+func (restless) Everywhere(bool) bool        { return false }
+func (restless) Decide(s placement.Situation) placement.Action {
+	mood := 7*int(s.Self) + 3*len(s.Others) + 5*int(s.Asker)
+	switch {
+	case s.Asked == placement.Copy && mood%3 == 0 && !s.SelfWants, s.Asked == placement.Move && mood%4 > 0:
+		return placement.Action{Verb: placement.Relocate, To: s.Asker}
+	case s.Asked == placement.Copy:
+		return placement.Action{Verb: placement.Replicate}
+	}
+	return placement.Action{Verb: placement.Keep}
+}
+
+// weathers lists the configurations of policies and networks.
+func weathers() []weather {
+	var ws []weather
+	policies := []placement.Policy{restless{}}
 	for _, name := range placement.Names() {
 		policy, _ := placement.ByName(name)
+		policies = append(policies, policy)
+	}
+	for _, policy := range policies {
 		for _, nodes := range []int{1, 2, 3, 5} {
-			for _, hints := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/%d nodes/hints %v", name, nodes, hints), func(t *testing.T) {
-					var sum Stats
-					for i := range *seedsFlag {
-						seed := uint64(i + 1)
-						if *seedFlag != 0 {
-							seed = *seedFlag
-						}
-						s := newStorm(seed, nodes, policy, hints, Broken{})
-						if err := s.run(); err != nil {
-							t.Fatalf("-seed %d: %v", seed, err)
-						}
-						x := s.stats()
-						sum.MovesIn += x.MovesIn
-						sum.Copies += x.Copies
-						sum.Forwards += x.Forwards
-						sum.Waited += x.Waited
-						sum.MaxHops = max(sum.MaxHops, x.MaxHops)
-						if *seedFlag != 0 {
-							return
-						}
-					}
-					if nodes > 2 && policy.OnIntent(false) == placement.Move && (sum.MovesIn == 0 || sum.Waited == 0 || sum.Forwards == 0) {
-						t.Errorf("nothing was stressed: %+v", sum)
-					}
-					if nodes > 2 && name == "adaptive" && (sum.MovesIn == 0 || sum.Copies == 0 || sum.Waited == 0) {
-						t.Errorf("nothing was stressed: %+v", sum)
-					}
-				})
+			for i := range 4 {
+				ws = append(ws, weather{nodes: nodes, policy: policy, hints: i&1 != 0, async: i&2 != 0})
 			}
 		}
 	}
+	return ws
 }
 
-func TestEveryBrokenRuleIsNoticed(t *testing.T) {
-	for _, m := range []struct {
-		name   string
-		broken Broken
-		policy string
-	}{
-		{"drop at send", Broken{DropAtSend: true}, "relocate"},
-		{"serve tentative", Broken{ServeTentative: true}, "adaptive"},
-		{"forget flight", Broken{ForgetFlight: true}, "adaptive"},
-		{"drop early", Broken{DropEarly: true}, "adaptive"},
-	} {
-		t.Run(m.name, func(t *testing.T) {
-			p, _ := placement.ByName(m.policy)
-			for seed := uint64(1); seed < 3000; seed++ {
-				err := broken(newStorm(seed, 3, p, seed%2 == 0, m.broken))
-				if err != nil {
-					t.Logf("seed %d: %v", seed, err)
-					return
-				}
+func TestWhateverMovesNoUpdateIsLostOrDoubledAndReadsAreInOrder(t *testing.T) {
+	var all rare
+	for _, w := range weathers() {
+		t.Run(w.String(), func(t *testing.T) {
+			first, n := uint64(1), *seedsFlag
+			if *seedFlag != 0 {
+				first, n = *seedFlag, 1
 			}
-			t.Errorf("3000 storms did not notice")
+			if w.policy == (restless{}) && *seedFlag == 0 {
+				n *= 5 // the rarest things happen here
+			}
+			for i := range n {
+				seed := first + uint64(i)
+				s := newStorm(seed, w)
+				if err := s.run(); err != nil {
+					t.Fatalf("-seed %d: %v", seed, err)
+				}
+				all.add(s.rare())
+			}
 		})
 	}
-}
-
-// broken runs a storm; a broken invariant may also end it by a panic.
-func broken(s *storm) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return s.run()
+	t.Logf("%+v", all)
+	if *seedFlag == 0 && *seedsFlag >= 20 && !all.full() {
+		t.Errorf("not everything was stressed: %+v", all)
+	}
 }

@@ -1,0 +1,302 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A history is what the workers of a storm did and saw, and judges each read
+// when it returns, the main copies at the end, and updates that were flushed.
+//
+// The row of a key is a vector clock: worker w pushes +1 at coordinate w, so a
+// read tells exactly which pushes it contains. Keys that workers also set carry
+// the number of the last set in the same coordinates: the j-th set of a key
+// writes era·j everywhere, and pushes count on from there.
+type history struct {
+	workers int
+	nodeOf  func(worker int) int
+	single  func(godwit.Key) bool // the key has one copy under this policy
+	strict  bool                  // asynchronous operations keep each worker's order
+	now     int                   // grows with each event
+	keys    map[godwit.Key]*keyHistory
+}
+
+// era is more than one worker ever pushes to one key. Float32 counts up to
+// 2^24, so a key can be set 65,535 times.
+const era = 256
+
+type keyHistory struct {
+	issued   []int           // pushes by worker
+	complete []int           // of them completed
+	known    []int           // the most of each that a completed read contained; without sets
+	chain    [][]float32     // all reads, where there is one copy and no set
+	nodes    map[int]*viewed // what was seen at each node
+	sets     []setting       // sets[0] stands for the first value
+	lastSet  []int           // each worker's last set
+	since    []int           // each worker's pushes when it issued that
+}
+
+type viewed struct {
+	seen  []float32    // without sets: the most of each coordinate
+	first map[int]int  // when a read first returned a set
+	past  map[int]bool // sets that were seen and then, by a later read, another one
+}
+
+type setting struct {
+	worker      int
+	node        int
+	began, done int   // when; done 0: not yet
+	before      []int // completed pushes by worker when it began
+	after       []int // issued pushes by worker when it was done
+}
+
+// A reading is a read that was issued: what it must contain at least.
+type reading struct {
+	worker, node int
+	key          godwit.Key
+	at           int
+	floor        []int     // pushes by worker that must be contained
+	seen         []float32 // what was seen at the node before
+	past         map[int]bool
+	own          int // pushes of the worker issued before
+	ownSet       int // the worker's last set
+	since        int
+}
+
+func newHistory(workers int, nodeOf func(int) int, single func(godwit.Key) bool, strict bool) *history {
+	return &history{workers: workers, nodeOf: nodeOf, single: single, strict: strict, keys: map[godwit.Key]*keyHistory{}}
+}
+
+func (h *history) key(k godwit.Key) *keyHistory {
+	x := h.keys[k]
+	if x == nil {
+		ints := func() []int { return make([]int, h.workers) }
+		x = &keyHistory{issued: ints(), complete: ints(), known: ints(), nodes: map[int]*viewed{},
+			sets: []setting{{worker: -1, node: -1, done: -1, before: ints(), after: ints()}}, lastSet: ints(), since: ints()}
+		h.keys[k] = x
+	}
+	return x
+}
+
+func (x *keyHistory) node(n int) *viewed {
+	v := x.nodes[n]
+	if v == nil {
+		v = &viewed{first: map[int]int{}, past: map[int]bool{}}
+		x.nodes[n] = v
+	}
+	return v
+}
+
+func (h *history) pushIssued(w int, k godwit.Key)   { h.now++; h.key(k).issued[w]++ }
+func (h *history) pushComplete(w int, k godwit.Key) { h.now++; h.key(k).complete[w]++ }
+
+// setIssued returns the number of the new set.
+func (h *history) setIssued(w int, k godwit.Key) int {
+	h.now++
+	x := h.key(k)
+	x.sets = append(x.sets, setting{worker: w, node: h.nodeOf(w), began: h.now, before: slices.Clone(x.complete)})
+	j := len(x.sets) - 1
+	x.lastSet[w], x.since[w] = j, x.issued[w]
+	return j
+}
+
+func (h *history) setComplete(k godwit.Key, j int) {
+	h.now++
+	x := h.key(k)
+	x.sets[j].done, x.sets[j].after = h.now, slices.Clone(x.issued)
+}
+
+// readIssued notes what a read that begins now must contain: what its node has
+// seen, what the node's workers completed and, of a key with one copy, whatever
+// anybody completed.
+func (h *history) readIssued(w int, k godwit.Key) *reading {
+	h.now++
+	x, n := h.key(k), h.nodeOf(w)
+	r := &reading{worker: w, node: n, key: k, at: h.now, floor: make([]int, h.workers),
+		own: x.issued[w], ownSet: x.lastSet[w], since: x.since[w]}
+	for i := range r.floor {
+		if h.single(k) || h.nodeOf(i) == n {
+			r.floor[i] = x.complete[i]
+		}
+		if h.single(k) {
+			r.floor[i] = max(r.floor[i], x.known[i])
+		}
+	}
+	v := x.node(n)
+	r.seen, r.past = slices.Clone(v.seen), map[int]bool{}
+	for j := range v.past {
+		r.past[j] = true
+	}
+	return r
+}
+
+// read judges what a read returned.
+func (h *history) read(r *reading, v []float32) error {
+	h.now++
+	x := h.key(r.key)
+	for _, f := range v[h.workers:] {
+		if f != v[h.workers] {
+			return fmt.Errorf("%v reads %v: the coordinates that nobody pushes to differ", r, v)
+		}
+	}
+	if len(x.sets) > 1 {
+		return h.readSet(x, r, v)
+	}
+	for i := range h.workers {
+		switch got := int(v[i]); {
+		case got < r.floor[i]:
+			return fmt.Errorf("%v reads %v: %d pushes of worker %d are missing", r, v, r.floor[i]-got, i)
+		case got > x.issued[i]:
+			return fmt.Errorf("%v reads %v: worker %d pushed only %d times", r, v, i, x.issued[i])
+		case r.seen != nil && v[i] < r.seen[i]:
+			return fmt.Errorf("%v reads %v after %v was seen at the node", r, v, r.seen)
+		}
+		x.known[i] = max(x.known[i], int(v[i]))
+	}
+	if h.strict && h.single(r.key) && int(v[r.worker]) != r.own {
+		return fmt.Errorf("%v reads %v with %v of its own pushes, it issued %d before", r, v, v[r.worker], r.own)
+	}
+	if h.single(r.key) {
+		x.chain = append(x.chain, slices.Clone(v))
+	}
+	n := x.node(r.node)
+	if n.seen == nil {
+		n.seen = make([]float32, len(v))
+	}
+	for i := range v {
+		n.seen[i] = max(n.seen[i], v[i])
+	}
+	return nil
+}
+
+// readSet judges a read of a key that was set.
+func (h *history) readSet(x *keyHistory, r *reading, v []float32) error {
+	j, err := h.consistent(r.key, v, func(i int) bool { return h.single(r.key) || h.nodeOf(i) == r.node }, r.floor)
+	if err != nil {
+		return fmt.Errorf("%v: %w", r, err)
+	}
+	for i, s := range x.sets {
+		if s.done > 0 && s.done < r.at && (h.single(r.key) || s.node == r.node) && x.older(j, i) {
+			return fmt.Errorf("%v reads %v, of set %d, after set %d was complete", r, v, j, i)
+		}
+	}
+	if r.past[j] {
+		return fmt.Errorf("%v reads %v, of set %d, after that had been replaced at the node", r, v, j)
+	}
+	if h.strict && h.single(r.key) {
+		if r.ownSet > 0 && (j == 0 || j < r.ownSet && x.sets[j].worker == r.worker) {
+			return fmt.Errorf("%v reads %v, of set %d, after it issued set %d", r, v, j, r.ownSet)
+		}
+		if got := int(v[r.worker]) - era*j; j > 0 && j == r.ownSet && got != r.own-r.since {
+			return fmt.Errorf("%v reads %v with %d of its own pushes since its set %d, it issued %d", r, v, got, j, r.own-r.since)
+		}
+	}
+	n := x.node(r.node)
+	for i, at := range n.first {
+		if i != j && at < r.at {
+			n.past[i] = true
+		}
+	}
+	if _, ok := n.first[j]; !ok {
+		n.first[j] = h.now
+	}
+	return nil
+}
+
+// older reports whether set a was complete before set b began.
+func (x *keyHistory) older(a, b int) bool {
+	return a != b && x.sets[a].done != 0 && x.sets[a].done < x.sets[b].began
+}
+
+// consistent takes a row of a key that was set apart: all coordinates must be
+// of one set, each with a possible number of pushes on top. Of the workers that
+// bind names, floor counts the pushes that the row must have taken, by that set
+// or after it.
+func (h *history) consistent(k godwit.Key, v []float32, bind func(worker int) bool, floor []int) (j int, err error) {
+	x := h.keys[k]
+	j = int(v[len(v)-1]) / era
+	if j >= len(x.sets) || int(v[len(v)-1]) != j*era {
+		return j, fmt.Errorf("%v shows no set", v)
+	}
+	s := &x.sets[j]
+	for i := range h.workers {
+		n := int(v[i]) - era*j
+		most, least := x.issued[i], 0
+		if h.single(k) || h.nodeOf(i) == s.node {
+			most -= s.before[i] // overwritten
+		}
+		if s.done != 0 && bind(i) {
+			least = floor[i] - s.after[i]
+		}
+		if n < least || n > most {
+			return j, fmt.Errorf("%v has %d pushes of worker %d since set %d, want %d … %d", v, n, i, j, least, most)
+		}
+	}
+	return j, nil
+}
+
+// final judges the main copy when everything is at rest. A nil row was never
+// touched.
+func (h *history) final(k godwit.Key, v []float32) error {
+	x := h.keys[k]
+	if x == nil {
+		return nil
+	}
+	if len(x.sets) > 1 {
+		if v == nil {
+			return fmt.Errorf("key %d was set and has no row", k)
+		}
+		j, err := h.consistent(k, v, func(int) bool { return true }, x.issued)
+		if err != nil {
+			return fmt.Errorf("at rest, key %d: %w", k, err)
+		}
+		for i := range x.sets {
+			if x.older(j, i) {
+				return fmt.Errorf("at rest, key %d is %v, of set %d, but set %d came later", k, v, j, i)
+			}
+		}
+		return nil
+	}
+	for i, n := range x.issued {
+		if v == nil && n > 0 || v != nil && int(v[i]) != n {
+			return fmt.Errorf("key %d ends as %v, worker %d pushed %d times", k, v, i, n)
+		}
+	}
+	return x.ordered(k)
+}
+
+// ordered checks that the reads of a key with one copy fit in one order.
+func (x *keyHistory) ordered(k godwit.Key) error {
+	sum := func(v []float32) (s float32) {
+		for _, f := range v {
+			s += f
+		}
+		return s
+	}
+	slices.SortFunc(x.chain, func(a, b []float32) int { return int(sum(a) - sum(b)) })
+	for i := 1; i < len(x.chain); i++ {
+		for c := range x.chain[i] {
+			if x.chain[i][c] < x.chain[i-1][c] {
+				return fmt.Errorf("key %d was read as %v and as %v: there is no order of the pushes that explains both", k, x.chain[i-1], x.chain[i])
+			}
+		}
+	}
+	return nil
+}
+
+// completed returns how many pushes of a node's workers to a key are complete.
+func (h *history) completed(node int, k godwit.Key) []int {
+	c := make([]int, h.workers)
+	for i := range c {
+		if h.nodeOf(i) == node {
+			c[i] = h.key(k).complete[i]
+		}
+	}
+	return c
+}
+
+func (r *reading) String() string {
+	return fmt.Sprintf("worker %d at node %d, key %d", r.worker, r.node, r.key)
+}
