@@ -52,7 +52,7 @@ type Config struct {
 // generated graph.
 func DefaultConfig() Config {
 	return Config{
-		Model: "complex", Dim: 256, Loss: Softmax, Batch: 1024, Negatives: 500,
+		Model: "complex", Dim: 256, Loss: Softmax, Batch: 512, Negatives: 500,
 		LR: 0.1, InitStd: 1e-3, N3: 0.05, Seed: 1,
 	}
 }

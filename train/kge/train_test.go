@@ -1,8 +1,10 @@
 package kge
 
 import (
+	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -206,6 +208,40 @@ func TestAModelWithoutTheTasksTablesIsRefused(t *testing.T) {
 		_, err = task.Trainer(idle{m: m}, train.Part{Of: 1})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one that mentions %q", err, c.want)
+		}
+	}
+}
+
+func TestNodesTrainOneModelTogether(t *testing.T) {
+	g := randomGraph(100, 5, 700, 4)
+	c := DefaultConfig()
+	c.Dim, c.Batch, c.Negatives = 16, 32, 20
+	const nodes = 3
+	task, s := setup(t, c, g, nodes, 2)
+	x := traintest.NewExchange(nodes)
+	reports := make([]*train.Report, nodes)
+	var wg sync.WaitGroup
+	for node := range nodes {
+		wg.Go(func() {
+			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+			r, err := train.Run(t.Context(), env, task, train.Options{Epochs: 4, EvalEvery: 2})
+			if err != nil {
+				t.Errorf("node %d: %v", node, err)
+			}
+			reports[node] = r
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		return
+	}
+	first, last := reports[0].Losses[0], reports[0].Losses[3]
+	if first.Examples != int64(2*len(g.Train)) || last.Mean() >= first.Mean() {
+		t.Errorf("losses go from %+v to %+v, want %d examples and less loss", first, last, 2*len(g.Train))
+	}
+	for node, r := range reports {
+		if fmt.Sprint(r) != fmt.Sprint(reports[0]) {
+			t.Errorf("node %d reports %+v, node 0 %+v", node, r, reports[0])
 		}
 	}
 }
