@@ -138,6 +138,13 @@ func (o *op) abandon() bool {
 	return true
 }
 
+// given reports whether the caller gave the operation up.
+func (o *op) given() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.gone
+}
+
 // reap frees completed operations that nobody has waited for.
 func (t *ops) reap() {
 	t.mu.Lock()

@@ -24,6 +24,8 @@ type pacer struct {
 	wake chan struct{}
 	up   atomic.Bool // a token is in wake
 
+	hurry chan struct{} // holds a token when a WaitSync began, here or at a peer: no pause before the next round
+
 	work []atomic.Uint64 // one bit a shard that has something for a round
 
 	mu     sync.Mutex
@@ -52,7 +54,7 @@ type mark struct {
 }
 
 func newPacer(n *Node) *pacer {
-	return &pacer{n: n, out: n.sender(), wake: make(chan struct{}, 1),
+	return &pacer{n: n, out: n.sender(), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		work: make([]atomic.Uint64, (len(n.shards)+63)/64)}
 }
 
@@ -63,6 +65,14 @@ func (p *pacer) wakeUp() {
 		case p.wake <- struct{}{}:
 		default:
 		}
+	}
+}
+
+// noPause ends the pause that the pacer makes, or the next one.
+func (p *pacer) noPause() {
+	select {
+	case p.hurry <- struct{}{}:
+	default:
 	}
 }
 
@@ -89,6 +99,9 @@ func (p *pacer) run() {
 		p.rounds.Add(1)
 		p.busy.Add(int64(took))
 		d := min(max(took*(share-1), minPause), maxPause)
+		if p.waiting.Load() > 0 {
+			d = minPause // somebody waits for nothing else
+		}
 		if held {
 			d = max(d, retry)
 			p.wakeUp()
@@ -96,6 +109,7 @@ func (p *pacer) run() {
 		pause.Reset(d)
 		select {
 		case <-pause.C:
+		case <-p.hurry:
 		case <-p.n.stop:
 			return
 		}
@@ -164,7 +178,9 @@ func (p *pacer) intentsOf(w *worker, now int64, lead, pause float64) {
 	w.inbox.spans = nil
 	w.inbox.Unlock()
 	due := w.Clock() + w.timer.Window()
+	held := w.plan.Keys()
 	for _, s := range spans {
+		held += len(s.keys)
 		if s.start <= due {
 			// Announced too late to be early: that says nothing about the window.
 			w.excused.Store(max(w.excused.Load(), int64(s.end)))
@@ -197,7 +213,7 @@ func (p *pacer) intentsOf(w *worker, now int64, lead, pause float64) {
 			s.Unlock()
 		}
 	})
-	w.held.Store(int64(w.plan.Keys()))
+	w.held.Add(int64(w.plan.Keys() - held))
 	w.inbox.Lock()
 	w.ahead.Store(int64(window))
 	w.next.Store(int64(w.plan.Next(window)))
@@ -229,6 +245,7 @@ func (p *pacer) drain() *drainage {
 	p.mu.Unlock()
 	p.waiting.Add(1)
 	p.wakeUp()
+	p.noPause()
 	return d
 }
 
@@ -288,6 +305,7 @@ func (p *pacer) marked(from godwit.NodeID, r *wire.Record) {
 	if r.Kind == wire.SyncMark {
 		p.marks = append(p.marks, mark{from, r.Op})
 		p.wakeUp()
+		p.noPause()
 		return
 	}
 	for i, d := range p.drains {

@@ -361,7 +361,7 @@ func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 			continue
 		}
 		o := w.ops.find(uint64(h))
-		if o == nil {
+		if o == nil || o.given() {
 			continue // waited for already
 		}
 		select {
