@@ -241,7 +241,7 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 			s.drain(out, h, ref)
 		}
 	case replica:
-		if r.Version < h.Version {
+		if r.Version < h.Version && !s.cfg.Broken.TakeStale {
 			s.Stats.Stale++
 			return
 		}

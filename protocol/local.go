@@ -76,7 +76,7 @@ func (s *Shard) first(h *store.Header) bool {
 
 func (s *Shard) writable(h *store.Header) Place {
 	p := s.readable(h)
-	if p == AtReplica && s.side(h).closed() {
+	if p == AtReplica && s.side(h).closed() && !s.cfg.Broken.WriteDraining {
 		return Elsewhere
 	}
 	return p

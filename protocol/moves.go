@@ -33,7 +33,7 @@ func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) 
 	d := s.sideOf(h)
 	hs := make([]wire.Holder, 0, len(d.holders))
 	for i := range d.holders {
-		if d.holders[i].Node != to {
+		if d.holders[i].Node != to && !s.cfg.Broken.MoveBehind {
 			s.freshen(out, h, ref, &d.holders[i]) // so that no holder depends on two owners' answers
 		}
 		hs = append(hs, d.holders[i].Holder)
@@ -182,7 +182,7 @@ func (s *Shard) drained(out Out, r *wire.Record) {
 		return
 	}
 	setState(s.st.Header(ref), owner)
-	s.serveQueue(out, r.Key, true)
+	s.serveQueue(out, r.Key, !s.cfg.Broken.AnyOrder)
 	if ref, ok := s.st.Find(r.Key); ok {
 		s.decide(out, s.st.Header(ref), ref)
 	}

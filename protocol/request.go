@@ -46,7 +46,7 @@ func (s *Shard) request(out Out, r *wire.Record) {
 		s.pass(out, r, s.side(h).moved)
 	case placeholder:
 		// A stale hint may lead the question where the key is back to who asks.
-		question := r.Kind == wire.Localize && r.Hops > 0
+		question := r.Kind == wire.Localize && r.Hops > 0 && !s.cfg.Broken.KeepQuestion
 		if r.Coming || own && !question {
 			if own && s.side(h).want > 0 && r.Kind != wire.Localize {
 				s.Stats.Late++

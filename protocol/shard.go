@@ -113,13 +113,18 @@ func NewShard(cfg *Config, alloc store.Alloc) (*Shard, error) {
 // Broken switches single rules of the protocol off, so that tests can show that
 // they would notice.
 type Broken struct {
-	DropAtSend     bool // the old owner keeps no frozen copy
-	IgnoreEpochs   bool // the home takes any claim
-	ServeTentative bool // a new owner serves other nodes before the old one passed everything on
-	TakeTwice      bool // updates of replicas are not recognised when they come again
-	ForgetFlight   bool // a refresh that does not contain the update in flight undoes it
-	NoFreshen      bool // a remote answer may overtake the refresh of the asker's replica
-	DropEarly      bool // a replica goes when its last update is sent, not when it is taken
+	DropAtSend     bool // M1: the old owner keeps no frozen copy
+	IgnoreEpochs   bool // M2: the home takes any claim
+	ServeTentative bool // M3: a new owner serves other nodes before the old one passed everything on
+	AnyOrder       bool // M3: what came over the old owner has no precedence
+	TakeTwice      bool // R1: updates of replicas are not recognised when they come again
+	ForgetFlight   bool // R2: a refresh that does not contain the update in flight undoes it
+	TakeStale      bool // R3: a refresh may be older than the copy
+	NoFreshen      bool // R4: a remote answer may overtake the refresh of the asker's replica
+	DropEarly      bool // R5: a replica goes when its last update is sent, not when it is taken
+	WriteDraining  bool // R5: a draining replica takes writes
+	MoveBehind     bool // R6: a key moves although its holders lack something
+	KeepQuestion   bool // a node that waits for a key keeps its own question for it
 }
 
 // A state says what a node holds of a key.
