@@ -20,8 +20,9 @@ type cluster struct {
 	nodes []*testNode
 	pipes map[[2]godwit.NodeID][]wire.Record
 	now   int64
-	watch *watch      // if set, judges every record and every state
-	room  func() bool // if set, answers Room
+	watch *watch                                       // if set, judges every record and every state
+	room  func() bool                                  // if set, answers Room
+	sent  func(from, to godwit.NodeID, r *wire.Record) // if set, sees what is sent
 }
 
 type testNode struct {
@@ -57,6 +58,9 @@ func (n *testNode) Send(to godwit.NodeID, r *wire.Record) {
 	x := *r
 	x.Vals = append([]float32(nil), r.Vals...)
 	x.Holders = append([]wire.Holder(nil), r.Holders...)
+	if n.c.sent != nil {
+		n.c.sent(n.id, to, &x)
+	}
 	if to == n.id {
 		if r.Kind != wire.PullReply && r.Kind != wire.Done {
 			panic(fmt.Sprintf("node %d sends itself %v of key %d", to, r.Kind, r.Key))
