@@ -1,0 +1,259 @@
+package store
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/godwit-ps/godwit"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "run the random test of this seed only")
+
+// twin is the obvious store: a map from keys to rows.
+type twin struct {
+	rows   map[godwit.Key]*twinRow
+	spares []*twinRow
+}
+
+type twinRow struct {
+	ref    Ref
+	class  int
+	head   Header
+	floats []float32
+}
+
+func TestAStoreIsAMapWhateverIsInsertedAndRemoved(t *testing.T) {
+	first, n := uint64(1), 200
+	if *seedFlag != 0 {
+		first, n = *seedFlag, 1
+	}
+	for i := range n {
+		seed := first + uint64(i)
+		if err := random(seed); err != nil {
+			t.Fatalf("-seed %d: %v", seed, err)
+		}
+	}
+}
+
+func random(seed uint64) error {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	lens := []int{1, 2, 7, 16, 100}[:1+rng.IntN(5)]
+	s, err := New(lens, HeapAlloc)
+	if err != nil {
+		return err
+	}
+	m := twin{rows: map[godwit.Key]*twinRow{}}
+	// Few keys or many, next to each other or far apart, as a shard has them.
+	space, stride := 4<<rng.IntN(9), godwit.Key(1)<<rng.IntN(20)
+	for range 3000 {
+		k := godwit.Key(rng.IntN(space)) * stride
+		x := m.rows[k]
+		ref, ok := s.Find(k)
+		if ok != (x != nil) || ok && ref != x.ref {
+			return fmt.Errorf("key %d is found as %v, %v", k, ref, ok)
+		}
+		switch op := rng.IntN(10); {
+		case op < 5 && x == nil:
+			c := rng.IntN(len(lens))
+			x = &twinRow{ref: s.Insert(k, c), class: c}
+			if *s.Header(x.ref) != (Header{Key: k}) {
+				return fmt.Errorf("a new row has the header %+v", *s.Header(x.ref))
+			}
+			m.rows[k] = x
+			x.fill(s, rng)
+		case op < 8 && x != nil:
+			s.Remove(k)
+			delete(m.rows, k)
+		case op == 8:
+			c := rng.IntN(len(lens))
+			x := &twinRow{ref: s.Spare(c), class: c}
+			x.fill(s, rng)
+			m.spares = append(m.spares, x)
+		case op == 9 && len(m.spares) > 0:
+			i := rng.IntN(len(m.spares))
+			s.Free(m.spares[i].ref)
+			m.spares = slices.Delete(m.spares, i, i+1)
+		}
+	}
+	return m.compare(s)
+}
+
+// fill writes something that tells the row from every other.
+func (x *twinRow) fill(s *Store, rng *rand.Rand) {
+	h := s.Header(x.ref)
+	h.Version, h.Epoch, h.Meta = godwit.Version(rng.Uint64()), godwit.Epoch(rng.Uint32()), rng.Uint32()
+	f := s.Floats(x.ref)
+	for i := range f {
+		f[i] = rng.Float32()
+	}
+	x.head, x.floats = *h, slices.Clone(f)
+}
+
+func (m *twin) compare(s *Store) error {
+	if s.Len() != len(m.rows) {
+		return fmt.Errorf("%d keys, want %d", s.Len(), len(m.rows))
+	}
+	check := func(x *twinRow) error {
+		switch {
+		case ClassOf(x.ref) != x.class:
+			return fmt.Errorf("a row of class %d says class %d", x.class, ClassOf(x.ref))
+		case *s.Header(x.ref) != x.head:
+			return fmt.Errorf("a header is %+v, was %+v", *s.Header(x.ref), x.head)
+		case !slices.Equal(s.Floats(x.ref), x.floats):
+			return fmt.Errorf("a row is %v, was %v", s.Floats(x.ref), x.floats)
+		case uintptr(unsafe.Pointer(s.Header(x.ref)))%8 != 0:
+			return fmt.Errorf("a header at %p", s.Header(x.ref))
+		}
+		return nil
+	}
+	for k, x := range m.rows {
+		if ref, ok := s.Find(k); !ok || ref != x.ref {
+			return fmt.Errorf("key %d is lost", k)
+		}
+		if err := check(x); err != nil {
+			return fmt.Errorf("key %d: %w", k, err)
+		}
+	}
+	for _, x := range m.spares {
+		if err := check(x); err != nil {
+			return fmt.Errorf("a spare row: %w", err)
+		}
+	}
+	seen := map[godwit.Key]bool{}
+	s.Each(func(r Ref) { seen[s.Header(r).Key] = true })
+	if len(seen) != len(m.rows) {
+		return fmt.Errorf("Each shows %d keys of %d", len(seen), len(m.rows))
+	}
+	return nil
+}
+
+// Removals close gaps in the index; where its end joins its beginning that is
+// easy to get wrong, so all layouts of few keys in the smallest index are tried.
+func TestRemovalsKeepOtherKeysWhereTheIndexWrapsAround(t *testing.T) {
+	// Two keys of each of the last and first places of the index.
+	places := map[uint64][]godwit.Key{}
+	for k := godwit.Key(0); len(places[7]) < 3 || len(places[6]) < 2 || len(places[0]) < 2; k++ {
+		p := hash(k) >> 61
+		places[p] = append(places[p], k)
+	}
+	keys := append(append(places[7][:3:3], places[6][:2]...), places[0][0])
+	for order := range 720 {
+		s, err := New([]int{1}, HeapAlloc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.index) != 8 {
+			t.Fatalf("the smallest index has %d places, the test is made for 8", len(s.index))
+		}
+		ks := permute(keys, order)
+		for _, k := range ks {
+			s.Insert(k, 0)
+		}
+		for i, gone := range permute(keys, order*7%720) {
+			s.Remove(gone)
+			for _, k := range keys {
+				_, ok := s.Find(k)
+				removed := slices.Contains(permute(keys, order*7%720)[:i+1], k)
+				if ok == removed {
+					t.Fatalf("order %d: after removing %d, key %d is found %v", order, gone, k, ok)
+				}
+			}
+		}
+	}
+}
+
+// permute returns the n-th order of six keys.
+func permute(keys []godwit.Key, n int) []godwit.Key {
+	rest := slices.Clone(keys)
+	var out []godwit.Key
+	for len(rest) > 0 {
+		i := n % len(rest)
+		n /= len(rest)
+		out = append(out, rest[i])
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return out
+}
+
+func TestMemoryIsUsedAgainAndAccountedFor(t *testing.T) {
+	given := 0
+	s, err := New([]int{4, 100}, func(n int) []byte { given += n; return HeapAlloc(n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	cycle := func() {
+		for k := godwit.Key(0); k < 1000; k++ {
+			s.Insert(k, int(k%2))
+		}
+		sub := s.Spare(1)
+		for k := godwit.Key(0); k < 1000; k++ {
+			s.Remove(k)
+		}
+		s.Free(sub)
+	}
+	cycle()
+	bytes := s.Bytes()
+	for range 20 {
+		cycle()
+	}
+	if s.Bytes() != bytes {
+		t.Errorf("the same keys took %d bytes at first and %d later", bytes, s.Bytes())
+	}
+	if s.Bytes() < given || s.Bytes() > given+given/4 {
+		t.Errorf("the store says it takes %d bytes, it was given %d for rows", s.Bytes(), given)
+	}
+	if min := 500*(24+16) + 500*(24+400); given < min || given > min+min/4 {
+		t.Errorf("1000 keys took %d bytes of rows, want little more than %d", given, min)
+	}
+}
+
+func TestTooManyRowLengthsAreRefused(t *testing.T) {
+	if _, err := New(make([]int, MaxClasses+1), HeapAlloc); err == nil {
+		t.Errorf("%d row lengths were accepted, an entry has room for %d", MaxClasses+1, MaxClasses)
+	}
+}
+
+// BenchmarkRead compares reading random rows of a million through the index
+// with reading them from one slice by position.
+func BenchmarkRead(b *testing.B) {
+	const rows, shards = 1 << 20, 64
+	for _, dim := range []int{10, 100} {
+		order := make([]uint32, 1<<16)
+		rng := rand.New(rand.NewPCG(1, uint64(dim)))
+		for i := range order {
+			order[i] = uint32(rng.IntN(rows))
+		}
+		dst := make([]float32, dim)
+		b.Run(fmt.Sprintf("dim=%d/slice", dim), func(b *testing.B) {
+			flat := make([]float32, rows*dim)
+			b.SetBytes(int64(4 * dim))
+			b.ResetTimer()
+			for i := range b.N {
+				k := int(order[i&(len(order)-1)])
+				copy(dst, flat[k*dim:(k+1)*dim])
+			}
+		})
+		b.Run(fmt.Sprintf("dim=%d/store", dim), func(b *testing.B) {
+			stores := make([]*Store, shards)
+			for i := range stores {
+				stores[i], _ = New([]int{dim}, HeapAlloc)
+			}
+			for k := range rows {
+				stores[k%shards].Insert(godwit.Key(k), 0)
+			}
+			b.SetBytes(int64(4 * dim))
+			b.ResetTimer()
+			for i := range b.N {
+				k := order[i&(len(order)-1)]
+				s := stores[k%shards]
+				if r, ok := s.Find(godwit.Key(k)); ok {
+					copy(dst, s.Floats(r))
+				}
+			}
+		})
+	}
+}
