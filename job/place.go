@@ -80,16 +80,6 @@ func (p *Place) workers(s *Spec) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// stopping reports whether an end was asked for.
-func (p *Place) stopping() bool {
-	select {
-	case <-p.Stop:
-		return true
-	default:
-		return false
-	}
-}
-
 // listenAddr is where a node listens that reaches its coordinator at an
 // endpoint.
 func (p *Place) listenAddr(endpoint string) (string, error) {

@@ -72,12 +72,13 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("job: %d nodes, want 1 … %d", s.Nodes, godwit.MaxNodes)
 	case s.Workers < 0:
 		return fmt.Errorf("job: %d workers a node, want at least 1, or 0 for one a core", s.Workers)
-	case s.Options.Epochs < 1:
-		return fmt.Errorf("job: %d epochs, want at least 1", s.Options.Epochs)
 	case s.TTL < time.Second:
 		return fmt.Errorf("job: a TTL of %v, want at least 1s", s.TTL)
 	case s.Join <= 0:
 		return errors.New("job: no time to wait for the other nodes")
+	}
+	if err := s.Options.Check(); err != nil {
+		return err
 	}
 	if _, err := placement.ByName(s.Policy); err != nil {
 		return fmt.Errorf("job: %w", err)

@@ -26,7 +26,8 @@ type Options struct {
 	Patience int
 }
 
-func (o Options) check() error {
+// Check says what is wrong with the options.
+func (o Options) Check() error {
 	switch {
 	case o.Epochs < 1:
 		return fmt.Errorf("train: %d epochs, want at least 1", o.Epochs)
@@ -77,7 +78,7 @@ func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (*Report,
 	if err := env.check(); err != nil {
 		return nil, err
 	}
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	r := &run[D]{env: &env, task: task, opts: o, rep: &Report{}}

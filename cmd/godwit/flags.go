@@ -30,6 +30,9 @@ func addGroups(cmd *cobra.Command, groups ...group) {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		var b strings.Builder
 		fmt.Fprintf(&b, "Usage:\n  %s\n", cmd.UseLine())
+		if cmd.Example != "" {
+			fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+		}
 		for _, g := range groups {
 			fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.FlagUsagesWrapped(100))
 		}

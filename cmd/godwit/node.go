@@ -44,7 +44,7 @@ and on another the command that this prints, such as
 		},
 	}
 	run := newGroup("Run")
-	run.StringSliceVar(&j.Etcd, "etcd", nil, "`host:port,…` of the run's etcd")
+	run.StringSliceVar(&j.Etcd, "etcd", nil, "`addresses` (host:port, by commas) of the run's etcd")
 	run.StringVar(&j.Run, "run", "", "`name` of the run")
 	run.DurationVar(&j.Wait, "wait", 0, "how long to wait for the run to be begun (default 1m)")
 	here := newGroup("This node")

@@ -116,7 +116,7 @@ func epochLine(e *job.Epoch, unit string) string {
 	if e.Stats.Frames == 0 {
 		return s
 	}
-	return fmt.Sprintf("%s, %s, %s moves, %s replicas, sent %s", s, shares(&e.Stats), count(float64(e.Stats.Moves)), count(float64(e.Stats.Replicas)), bytes(float64(e.Stats.SentBytes)))
+	return fmt.Sprintf("%s, %s, %s moves, %s replicas, sent %s", s, shares(&e.Stats), count(float64(e.Stats.Moves)), count(float64(e.Stats.Replicas)), size(float64(e.Stats.SentBytes)))
 }
 
 // shares says where accesses were served.
@@ -165,7 +165,7 @@ func table(w io.Writer, rs []*job.Result) error {
 			fmt.Fprintf(t, "%.4f\t", r.Test[f])
 		}
 		fmt.Fprintf(t, "%.1f s\t%.3f %%\t%s\t%s\t%s\t%s\t\n", r.TrainSeconds, 100*r.NoMessage,
-			count(float64(r.Stats.Moves)), count(float64(r.Stats.Replicas)), bytes(float64(r.Stats.SentBytes)), bytes(float64(r.Stats.Bytes)))
+			count(float64(r.Stats.Moves)), count(float64(r.Stats.Replicas)), size(float64(r.Stats.SentBytes)), size(float64(r.Stats.Bytes)))
 	}
 	return t.Flush()
 }
@@ -193,7 +193,7 @@ func count(x float64) string {
 	return fmt.Sprintf("%.0fM", x/1e6)
 }
 
-func bytes(x float64) string {
+func size(x float64) string {
 	switch {
 	case x == 0:
 		return "0"

@@ -30,7 +30,7 @@ func (c *cluster) flags(spec *job.Spec) group {
 	g.BoolVar(&c.await, "await", false, "start this node only, and wait for the others to come from other machines")
 	g.StringVar(&c.place.Listen, "listen", "", "`host:port` at which other nodes reach this one (default: with --await, this machine's address; else loopback)")
 	g.StringVar(&c.place.Advertise, "advertise", "", "`host` or host:port by which they reach it, if that is another one")
-	g.StringSliceVar(&c.etcd, "etcd", nil, "`host:port,…` of an etcd to coordinate by (default: one is started within this process)")
+	g.StringSliceVar(&c.etcd, "etcd", nil, "`addresses` (host:port, by commas) of an etcd to coordinate by (default: one is started within this process)")
 	g.StringVar(&c.etcdListen, "etcd-listen", "", "`host:port` of the etcd within this process (default: as --listen, any port)")
 	g.StringVar(&c.run, "run", "", "`name` of the run at etcd (default: one that is new)")
 	g.DurationVar(&spec.TTL, "ttl", spec.TTL, "how long without a sign of life until a node counts as lost, at least 1s")

@@ -94,7 +94,7 @@ func (t *trainKGE) trainingFlags() group {
 func (t *trainKGE) outputFlags() group {
 	g := newGroup("Output")
 	g.StringVarP(&t.cluster.place.Export, "export", "o", "", "`folder` to write the embeddings to, as NumPy arrays")
-	g.StringSliceVar(&t.policies, "policies", nil, "run under each of these policies, one after the other, and compare: `name,…` or all")
+	g.StringSliceVar(&t.policies, "policies", nil, "run under each of these policies, one after the other, and compare: `names` by commas, or all")
 	g.BoolVar(&t.spec.Untrained, "untrained", t.spec.Untrained, "judge the model before training too")
 	g.BoolVar(&t.json, "json", false, "print events and results on stdout as a JSON object a line")
 	g.BoolVarP(&t.quiet, "quiet", "q", false, "say nothing on stderr but errors")

@@ -5,13 +5,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
 	"github.com/godwit-ps/godwit/coord"
@@ -22,12 +25,17 @@ func dial(endpoints []string, t *tls.Config) (*clientv3.Client, error) {
 	if len(endpoints) == 0 {
 		return nil, errors.New("coord: no etcd endpoints given")
 	}
+	var opts []grpc.DialOption
 	if t != nil {
 		t = t.Clone()
+		if t.ServerName != "" && !strings.HasPrefix(endpoints[0], "http://") {
+			opts = append(opts, grpc.WithTransportCredentials(named{credentials.NewTLS(t), t.ServerName}))
+		}
 	}
 	cl, err := clientv3.New(clientv3.Config{
-		Endpoints: endpoints,
-		TLS:       t,
+		Endpoints:   endpoints,
+		TLS:         t,
+		DialOptions: opts,
 		// Finds dead connections while a watch waits. A server refuses pings
 		// that come more often than every 5 s.
 		DialKeepAliveTime:    10 * time.Second,
@@ -38,6 +46,21 @@ func dial(endpoints []string, t *tls.Config) (*clientv3.Client, error) {
 		return nil, fmt.Errorf("coord: etcd at %s: %w", strings.Join(endpoints, ", "), err)
 	}
 	return cl, nil
+}
+
+// Named credentials expect the server's certificate to carry a name, wherever
+// the server is. The etcd client itself expects it to name the address.
+type named struct {
+	credentials.TransportCredentials
+	name string
+}
+
+func (n named) ClientHandshake(ctx context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return n.TransportCredentials.ClientHandshake(ctx, n.name, conn)
+}
+
+func (n named) Clone() credentials.TransportCredentials {
+	return named{n.TransportCredentials.Clone(), n.name}
 }
 
 // unreachable is the error of an operation that got no answer from etcd.

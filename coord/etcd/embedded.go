@@ -87,7 +87,9 @@ func (cfg EmbeddedConfig) embed(quiet *atomic.Bool) (c *embed.Config, temp strin
 	c = embed.NewConfig()
 	if cfg.TLS != nil {
 		client.Scheme = "https"
-		c.ClientTLSInfo = transport.TLSInfo{CertFile: cfg.TLS.Cert, KeyFile: cfg.TLS.Key, TrustedCAFile: cfg.TLS.CA, ClientCertAuth: true}
+		// A certificate proves that its holder belongs to the cluster, whatever
+		// address it comes from: nodes may share a name (tcp.LoadTLS).
+		c.ClientTLSInfo = transport.TLSInfo{CertFile: cfg.TLS.Cert, KeyFile: cfg.TLS.Key, TrustedCAFile: cfg.TLS.CA, ClientCertAuth: true, SkipClientSANVerify: true}
 	}
 	// One member talks to nobody; a peer address is asked for all the same.
 	peer := url.URL{Scheme: "http", Host: "127.0.0.1:0"}

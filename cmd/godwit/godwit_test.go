@@ -1,0 +1,455 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/coord/etcd"
+	"github.com/godwit-ps/godwit/job"
+)
+
+// binary is the real command, built once.
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "godwit-test-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		binary = filepath.Join(dir, "godwit")
+		if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// small are the flags of a run of a second or less.
+var small = []string{"train", "kge", "--entities", "150", "--relations", "5", "--triples", "2500", "--dim", "16", "--batch", "64", "--negatives", "50", "--epochs", "3"}
+
+func with(flags ...string) []string { return append(append([]string(nil), small...), flags...) }
+
+// A proc is a running command. Its events are those of --json.
+type proc struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	events chan job.Event // closed at the end of stdout
+	done   chan struct{}  // closed when it has ended
+	err    error          // how, after done
+
+	mu     sync.Mutex
+	stdout bytes.Buffer
+	stderr bytes.Buffer
+}
+
+// limit is when a test's process is held to hang.
+const limit = 40 * time.Second
+
+func start(t *testing.T, args ...string) *proc {
+	t.Helper()
+	p := &proc{t: t, cmd: exec.Command(binary, args...), events: make(chan job.Event, 1<<16), done: make(chan struct{})}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var readers sync.WaitGroup
+	readers.Go(func() { p.readEvents(out) })
+	readers.Go(func() {
+		lines := bufio.NewScanner(errs)
+		for lines.Scan() {
+			p.mu.Lock()
+			p.stderr.WriteString(lines.Text() + "\n")
+			p.mu.Unlock()
+		}
+	})
+	go func() {
+		readers.Wait()
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it may have ended
+		<-p.done
+	})
+	return p
+}
+
+func (p *proc) readEvents(r io.Reader) {
+	defer close(p.events)
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		p.mu.Lock()
+		p.stdout.WriteString(lines.Text() + "\n")
+		p.mu.Unlock()
+		var e job.Event
+		if json.Unmarshal(lines.Bytes(), &e) == nil {
+			p.events <- e
+		}
+	}
+}
+
+func (p *proc) said() (stdout, stderr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stdout.String(), p.stderr.String()
+}
+
+// until returns the first event that is looked for.
+func (p *proc) until(what string, is func(job.Event) bool) job.Event {
+	p.t.Helper()
+	timeout := time.After(limit)
+	for {
+		select {
+		case e, ok := <-p.events:
+			if !ok {
+				_, stderr := p.said()
+				p.t.Fatalf("it ended before %s\n%s", what, stderr)
+			}
+			if is(e) {
+				return e
+			}
+		case <-timeout:
+			_, stderr := p.said()
+			p.t.Fatalf("no %s within %v\n%s", what, limit, stderr)
+		}
+	}
+}
+
+func isStart(e job.Event) bool  { return e.Start != nil }
+func isEpoch(e job.Event) bool  { return e.Epoch != nil }
+func isResult(e job.Event) bool { return e.Result != nil }
+
+// wait returns the exit code, which must come within a time.
+func (p *proc) wait(within time.Duration) int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(within):
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT)
+		<-p.done
+		_, stderr := p.said()
+		p.t.Fatalf("it still ran after %v\n%s", within, stderr)
+	}
+	var e *exec.ExitError
+	switch {
+	case p.err == nil:
+		return 0
+	case errors.As(p.err, &e):
+		return e.ExitCode()
+	}
+	p.t.Fatal(p.err)
+	return -1
+}
+
+// exits checks the exit code.
+func (p *proc) exits(want int, within time.Duration) {
+	p.t.Helper()
+	if got := p.wait(within); got != want {
+		_, stderr := p.said()
+		p.t.Fatalf("exit code %d, want %d\n%s", got, want, stderr)
+	}
+}
+
+// gone checks that none of the processes of a run is left.
+func gone(t *testing.T, e job.Event, within time.Duration) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for _, n := range e.Start.Nodes {
+		for syscall.Kill(n.PID, 0) == nil {
+			if time.Now().After(deadline) {
+				t.Errorf("process %d of node %d is left", n.PID, n.ID)
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	p := start(t, args...)
+	code = p.wait(limit)
+	stdout, stderr = p.said()
+	return code, stdout, stderr
+}
+
+func TestOneNodeTrainsAndPrintsATable(t *testing.T) {
+	t.Parallel()
+	code, out, errs := run(t, small...)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "Hits@10") || !strings.Contains(lines[1], "adaptive") {
+		t.Errorf("the table is\n%s", out)
+	}
+	for _, want := range []string{"untrained: MRR", "epoch 3/3: loss", "after epoch 3: valid MRR", "MRR and Hits"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("stderr has no %q:\n%s", want, errs)
+		}
+	}
+}
+
+func TestThreeNodesTellInJSONWhatHappens(t *testing.T) {
+	t.Parallel()
+	p := start(t, with("--nodes", "3", "--json", "--eval-every", "2")...)
+	began := p.until("start", isStart)
+	if n := began.Start.Nodes; len(n) != 3 || n[0].PID == n[1].PID || n[1].PID == n[2].PID {
+		t.Errorf("the nodes are %+v, want three processes", n)
+	}
+	e := p.until("an epoch", isEpoch)
+	if e.Epoch.Epoch != 1 || e.Epoch.Of != 3 || e.Epoch.Items < 2300 || e.Epoch.Items > 2450 || e.Epoch.Stats.Accesses() == 0 {
+		t.Errorf("the first epoch is %+v, want 1 of 3, all of the about 2375 triples to train, and accesses", e.Epoch)
+	}
+	r := p.until("the result", isResult).Result
+	p.exits(exitOK, limit)
+	gone(t, began, 0)
+	if r.Nodes != 3 || r.Epochs != 3 || r.Test["MRR"] <= r.Untrained["MRR"] || r.Stats.SentBytes == 0 || r.Interrupted() {
+		t.Errorf("the result is %+v", r)
+	}
+	out, _ := p.said()
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not JSON: %s", line)
+		}
+	}
+}
+
+func TestPoliciesAreComparedInOneTable(t *testing.T) {
+	t.Parallel()
+	code, out, errs := run(t, with("--policies", "adaptive,static", "--nodes", "2", "--quiet")...)
+	if code != 0 || errs != "" {
+		t.Fatalf("exit code %d, and with --quiet stderr has\n%s", code, errs)
+	}
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 3 || !strings.Contains(lines[1], "adaptive") || !strings.Contains(lines[2], "static") {
+		t.Errorf("the table is\n%s", out)
+	}
+}
+
+func TestWrongUsageIsExplained(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"train", "kge", "--epoch", "3"}, "unknown flag: --epoch"},
+		{[]string{"train", "kge", "--epochs", "many"}, "--epochs"},
+		{[]string{"train", "kge", "--epochs", "0"}, "0 epochs, want at least 1"},
+		{[]string{"train", "kge", "--patience", "2"}, "set EvalEvery too"},
+		{[]string{"train", "kge", "--nodes", "0"}, "0 nodes, want 1"},
+		{[]string{"train", "kge", "--model", "conve"}, "conve"},
+		{[]string{"train", "kge", "--policy", "clever"}, "there are adaptive"},
+		{[]string{"train", "kge", "--dim", "0"}, "Config.Dim is 0"},
+		{[]string{"train", "kge", "--sampling", "random"}, "random"},
+		{[]string{"train", "kge", "--tls-cert", "cert.pem"}, "go together"},
+		{[]string{"train", "kge", "--await"}, "--nodes"},
+		{[]string{"train", "kge", "graph"}, "graph"},
+		{[]string{"node", "--run", "x"}, "--etcd and --run"},
+		{[]string{"tarin"}, "tarin"},
+	} {
+		code, _, errs := run(t, c.args...)
+		if code != exitUsage || !strings.Contains(errs, c.says) {
+			t.Errorf("godwit %s: exit code %d, want %d, and a message with %q:\n%s", strings.Join(c.args, " "), code, exitUsage, c.says, errs)
+		}
+	}
+}
+
+func TestHelpSaysWhatCanBeSet(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string][]string{
+		"help":             {"godwit demo", "Exit codes:", "train", "node", "version"},
+		"train kge --help": {"Nodes:", "Model:", "Training:", "--policies", "godwit train kge --nodes 4", "Exit codes:"},
+		"help node":        {"godwit train kge --nodes 2 --await", "--etcd"},
+		"demo --help":      {"four"},
+		"version":          {"godwit "},
+	} {
+		code, out, errs := run(t, strings.Fields(args)...)
+		for _, w := range want {
+			if code != 0 || !strings.Contains(out, w) {
+				t.Errorf("godwit %s: exit code %d, and stdout has no %q:\n%s%s", args, code, w, out, errs)
+			}
+		}
+	}
+}
+
+func TestAMissingGraphIsNamed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "nowhere")
+	for _, nodes := range []string{"1", "2"} {
+		code, _, errs := run(t, "train", "kge", "--data", dir, "--nodes", nodes)
+		if code != exitFailed || !strings.Contains(errs, dir) {
+			t.Errorf("%s nodes: exit code %d, want %d, and a message with %s:\n%s", nodes, code, exitFailed, dir, errs)
+		}
+	}
+}
+
+func TestAnInterruptKeepsWhatWasTrained(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []string{"1", "3"} {
+		dir := filepath.Join(t.TempDir(), "embeddings")
+		p := start(t, with("--epochs", "100000", "--nodes", nodes, "--json", "--export", dir)...)
+		began := p.until("start", isStart)
+		p.until("an epoch", isEpoch)
+		if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		r := p.until("the result", isResult).Result
+		p.exits(exitInterrupted, 10*time.Second)
+		gone(t, began, 0)
+		if !r.Interrupted() || r.Epochs < 1 || r.Test["MRR"] <= 0 || r.Reason == "" {
+			t.Errorf("%s nodes: the result is %+v", nodes, r)
+		}
+		for _, f := range []string{"entities.npy", "relations.npy", "entities.txt", "relations.txt"} {
+			if _, err := os.Stat(filepath.Join(dir, f)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestASecondInterruptEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	// The first one waits for the other node, which never comes to its batch.
+	p := start(t, with("--epochs", "100000", "--nodes", "2", "--json", "--ttl", "30s")...)
+	began := p.until("start", isStart)
+	p.until("an epoch", isEpoch)
+	other := began.Start.Nodes[1-began.Start.Self].PID
+	if err := syscall.Kill(other, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(other, syscall.SIGKILL) }) // it should be gone
+	for range 2 {
+		if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	if code := p.wait(10 * time.Second); code == 0 {
+		t.Error("exit code 0")
+	}
+	gone(t, began, time.Second)
+}
+
+func TestALostNodeEndsTheRunAndIsNamed(t *testing.T) {
+	t.Parallel()
+	p := start(t, with("--epochs", "100000", "--nodes", "3", "--json", "--ttl", "2s")...)
+	began := p.until("start", isStart)
+	p.until("an epoch", isEpoch)
+	var lost job.Peer
+	for _, n := range began.Start.Nodes {
+		if n.PID != p.cmd.Process.Pid {
+			lost = n
+		}
+	}
+	if err := syscall.Kill(lost.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.exits(exitLost, 3*time.Second+failSlack)
+	gone(t, began, 0)
+	if _, errs := p.said(); !strings.Contains(errs, fmt.Sprintf("node %d (%s)", lost.ID, lost.Addr)) {
+		t.Errorf("node %d at %s is not named:\n%s", lost.ID, lost.Addr, errs)
+	}
+}
+
+// failSlack is what a busy machine may take beyond the times promised.
+const failSlack = 3 * time.Second
+
+func TestAProcessEndsWhenItsLeaderIsKilled(t *testing.T) {
+	t.Parallel()
+	p := start(t, with("--epochs", "100000", "--nodes", "2", "--json", "--ttl", "2s")...)
+	began := p.until("start", isStart)
+	p.until("an epoch", isEpoch)
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, began, 3*time.Second+failSlack)
+}
+
+func TestANodeJoinsByEndpointAndName(t *testing.T) {
+	t.Parallel()
+	lead := start(t, with("--nodes", "2", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0", "--json")...)
+	w := lead.until("the call for nodes", func(e job.Event) bool { return e.Waiting != nil })
+	if w.Waiting.Nodes != 1 || len(w.Waiting.Endpoints) != 1 {
+		t.Fatalf("it waits as %+v, want for 1 node at 1 endpoint", w.Waiting)
+	}
+	if _, errs := lead.said(); !strings.Contains(errs, "godwit node --etcd "+w.Waiting.Endpoints[0]+" --run "+w.Run) {
+		t.Errorf("the command to run is not told:\n%s", errs)
+	}
+	dir := t.TempDir()
+	other := start(t, "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--json", "--workers", "2", "--export", dir)
+	mine, its := lead.until("the result", isResult).Result, other.until("the result", isResult).Result
+	lead.exits(exitOK, limit)
+	other.exits(exitOK, limit)
+	if mine.Test["MRR"] != its.Test["MRR"] || mine.Stats.Accesses() != its.Stats.Accesses() {
+		t.Errorf("the results differ: %+v and %+v", mine, its)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "entities.npy")); err != nil || its.Exported != dir {
+		t.Errorf("the node that joined should have exported to %s: %v, %q", dir, err, its.Exported)
+	}
+}
+
+func TestAnEtcdThatIsThereServesRunAfterRun(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	at := server.Endpoints()[0]
+	for range 2 {
+		if code, _, errs := run(t, with("--nodes", "2", "--etcd", at, "--run", "again", "--epochs", "1")...); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, errs)
+		}
+	}
+	// Nothing is left for a node that comes too late.
+	code, _, errs := run(t, "node", "--etcd", at, "--run", "again", "--wait", "300ms")
+	if code != exitFailed && code != exitLost || !strings.Contains(errs, "nobody has stored a configuration") {
+		t.Errorf("a late node: exit code %d\n%s", code, errs)
+	}
+}
+
+func TestANodeThatNeverComesEndsTheWait(t *testing.T) {
+	t.Parallel()
+	p := start(t, with("--nodes", "3", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0", "--join", "1s")...)
+	p.exits(exitLost, 10*time.Second)
+	if _, errs := p.said(); !strings.Contains(errs, "not all nodes arrived") || !strings.Contains(errs, "1 of 3") {
+		t.Errorf("it says\n%s", errs)
+	}
+}
+
+func TestAnInterruptEndsTheWaitForNodes(t *testing.T) {
+	t.Parallel()
+	p := start(t, with("--nodes", "3", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0", "--json")...)
+	p.until("the call for nodes", func(e job.Event) bool { return e.Waiting != nil })
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.exits(exitInterrupted, 10*time.Second)
+}
