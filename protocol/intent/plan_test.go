@@ -1,0 +1,149 @@
+package intent
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "run the random test of this seed only")
+
+// twin is the obvious plan: a list of intents that is searched.
+type twin []*twinSpan
+
+type twinSpan struct {
+	key        godwit.Key // each intent has its own, so that it can be told
+	start, end godwit.Clock
+	active     bool
+}
+
+func (p *twin) due(clock, window godwit.Clock) (begun []godwit.Key) {
+	*p = slices.DeleteFunc(*p, func(s *twinSpan) bool {
+		if s.active || s.start-window > clock {
+			return false
+		}
+		if s.end <= clock {
+			return true
+		}
+		s.active = true
+		begun = append(begun, s.key)
+		return false
+	})
+	return begun
+}
+
+func (p *twin) expire(clock godwit.Clock) (ended []godwit.Key) {
+	*p = slices.DeleteFunc(*p, func(s *twinSpan) bool {
+		if s.active && s.end <= clock {
+			ended = append(ended, s.key)
+			return true
+		}
+		return false
+	})
+	return ended
+}
+
+func (p *twin) next(window godwit.Clock) godwit.Clock {
+	next := godwit.Forever
+	for _, s := range *p {
+		if s.active {
+			next = min(next, s.end)
+		} else {
+			next = min(next, s.start-window)
+		}
+	}
+	return next
+}
+
+func TestAPlanBeginsAndEndsEveryIntentInTime(t *testing.T) {
+	first, n := uint64(1), 300
+	if *seedFlag != 0 {
+		first, n = *seedFlag, 1
+	}
+	for i := range n {
+		seed := first + uint64(i)
+		if err := random(seed); err != nil {
+			t.Fatalf("-seed %d: %v", seed, err)
+		}
+	}
+}
+
+func random(seed uint64) error {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	var p Plan
+	var q twin
+	var clock godwit.Clock
+	for i := range 500 {
+		window := godwit.Clock(rng.IntN(30))
+		switch rng.IntN(4) {
+		case 0, 1:
+			start := clock - 5 + godwit.Clock(rng.IntN(60))
+			end := start - 1 + godwit.Clock(rng.IntN(12))
+			if rng.IntN(20) == 0 {
+				end = godwit.Forever
+			}
+			k := godwit.Key(i)
+			p.Add([]godwit.Key{k}, start, end)
+			if end > start {
+				q = append(q, &twinSpan{key: k, start: start, end: end})
+			}
+		case 2:
+			clock += godwit.Clock(rng.IntN(4))
+		case 3:
+			collect := func(to *[]godwit.Key) func([]godwit.Key) {
+				return func(ks []godwit.Key) { *to = append(*to, ks...) }
+			}
+			var begun, ended []godwit.Key
+			p.Due(clock, window, collect(&begun))
+			p.Expire(clock, collect(&ended))
+			if err := same("begins", clock, begun, q.due(clock, window)); err != nil {
+				return err
+			}
+			if err := same("ends", clock, ended, q.expire(clock)); err != nil {
+				return err
+			}
+			if got, want := p.Next(window), q.next(window); got != want {
+				return fmt.Errorf("at clock %d, the plan has something to do at %d, want %d", clock, got, want)
+			}
+		}
+		if p.Keys() != len(q) {
+			return fmt.Errorf("at clock %d, the plan holds %d keys, want %d", clock, p.Keys(), len(q))
+		}
+	}
+	return nil
+}
+
+// same compares keys in whatever order.
+func same(what string, clock godwit.Clock, got, want []godwit.Key) error {
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("at clock %d, the plan %s %v, want %v", clock, what, got, want)
+	}
+	return nil
+}
+
+func TestAnIntentForEverIsActedOnAndNeverEnds(t *testing.T) {
+	var p Plan
+	p.Add([]godwit.Key{1, 2}, 10, godwit.Forever)
+	begun := 0
+	p.Due(0, godwit.Forever, func(ks []godwit.Key) { begun += len(ks) })
+	p.Expire(1<<60, func([]godwit.Key) { t.Error("an intent for ever ended") })
+	if begun != 2 || p.Keys() != 2 {
+		t.Errorf("%d keys began, %d are held, want 2 and 2", begun, p.Keys())
+	}
+}
+
+func TestIntentsOfNothingAreNothing(t *testing.T) {
+	var p Plan
+	p.Add(nil, 0, 5)
+	p.Add([]godwit.Key{1}, 5, 5)
+	p.Add([]godwit.Key{1}, 6, 5)
+	if p.Keys() != 0 || p.Next(3) != godwit.Forever {
+		t.Errorf("%d keys, next at %d", p.Keys(), p.Next(3))
+	}
+}

@@ -1,0 +1,119 @@
+package intent
+
+import (
+	"math"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// exact sums the Poisson distribution until 0.9999 is reached.
+func exact(mean float64) godwit.Clock {
+	sum := 0.0
+	for n := 0; ; n++ {
+		lg, _ := math.Lgamma(float64(n) + 1)
+		if sum += math.Exp(float64(n)*math.Log(mean) - mean - lg); sum >= 0.9999 {
+			return godwit.Clock(n)
+		}
+	}
+}
+
+func TestThePoissonQuantileIsWithinOneOfTheExact(t *testing.T) {
+	for mean := 1.0; mean <= 1e4; mean *= 1.07 {
+		if got, want := poisson(mean), exact(mean); got < want || got > want+1 {
+			t.Errorf("mean %.2f: %d, the exact quantile is %d", mean, got, want)
+		}
+	}
+	if got := poisson(math.Inf(1)); got <= 0 {
+		t.Errorf("an endless mean gives the window %d", got)
+	}
+}
+
+// steady has a worker tick with a period, be looked at every round and measure
+// a lead each time. It returns the last window.
+func steady(tm *Timer, from int64, ticks int, period, lead float64) (now int64, window godwit.Clock) {
+	clock := tm.clock
+	now = from
+	for range ticks {
+		now += int64(period * 1e9)
+		clock++
+		tm.Lead(lead)
+		window = tm.Observe(now, clock, false)
+	}
+	return now, window
+}
+
+func TestTheWindowCoversTwoLeadTimes(t *testing.T) {
+	for _, c := range []struct{ period, lead float64 }{{1e-3, 5e-3}, {1e-4, 5e-3}, {1e-5, 1e-3}, {1e-2, 5e-3}, {1, 1e-3}} {
+		var tm Timer
+		tm.Observe(0, 0, false)
+		_, w := steady(&tm, 0, 2000, c.period, c.lead)
+		ticks := 2 * c.lead / c.period
+		if least := godwit.Clock(ticks); w < least {
+			t.Errorf("tick %v s, lead %v s: window %d, two leads are %.0f ticks", c.period, c.lead, w, ticks)
+		}
+		if most := exact(max(ticks*1.1, 1)) + 2; w > most {
+			t.Errorf("tick %v s, lead %v s: window %d, want at most %d: early is long replication", c.period, c.lead, w, most)
+		}
+	}
+}
+
+func TestAFasterClockWidensTheWindowAndASlowerNarrowsIt(t *testing.T) {
+	var tm Timer
+	tm.Observe(0, 0, false)
+	now, slow := steady(&tm, 0, 500, 1e-3, 5e-3)
+	now, fast := steady(&tm, now, 500, 1e-4, 5e-3)
+	_, again := steady(&tm, now, 500, 1e-3, 5e-3)
+	if fast < 5*slow {
+		t.Errorf("a clock ten times as fast has the window %d, it was %d", fast, slow)
+	}
+	if again > slow+2 {
+		t.Errorf("the window is %d when the clock is slow again, it was %d", again, slow)
+	}
+}
+
+func TestMistakesWidenTheWindowAndTimeWithoutThemNarrowsIt(t *testing.T) {
+	var tm Timer
+	tm.Observe(0, 0, false)
+	now, before := steady(&tm, 0, 500, 1e-3, 5e-3)
+	clock := tm.clock
+	var w godwit.Clock
+	for range 3 {
+		now += 1e6
+		clock++
+		tm.Lead(5e-3)
+		w = tm.Observe(now, clock, true)
+	}
+	if w < 4*before {
+		t.Errorf("after three mistakes the window is %d, it was %d", w, before)
+	}
+	for range 100 {
+		now += 1e6
+		clock++
+		w = tm.Observe(now, clock, true)
+	}
+	if most := poisson(2 * 1000 * 5e-3 * maxWiden * 1.2); w > most {
+		t.Errorf("mistakes for ever give the window %d, want at most %d", w, most)
+	}
+	_, w = steady(&tm, now, 1000, 1e-3, 5e-3)
+	if w > before+2 {
+		t.Errorf("a thousand ticks without a mistake later the window is %d, it was %d", w, before)
+	}
+}
+
+func TestAWorkerThatDoesNotTickChangesNothing(t *testing.T) {
+	var tm Timer
+	if tm.Window() != firstWindow || tm.Observe(5, 3, false) != firstWindow {
+		t.Errorf("the first window is %d, want %d", tm.Window(), godwit.Clock(firstWindow))
+	}
+	now, w := steady(&tm, 5, 500, 1e-3, 5e-3)
+	for range 1000 {
+		now += 1e9
+		if got := tm.Observe(now, tm.clock, false); got != w {
+			t.Fatalf("the window of an idle worker goes from %d to %d", w, got)
+		}
+	}
+	if tm.Window() != w {
+		t.Errorf("Window says %d, Observe said %d", tm.Window(), w)
+	}
+}

@@ -1,0 +1,100 @@
+package placement
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// The owner is node 0 in every situation.
+func TestPoliciesDecide(t *testing.T) {
+	const none = godwit.NoNode
+	move := func(to godwit.NodeID) Action { return Action{Verb: Relocate, To: to} }
+	keep, copy := Action{Verb: Keep}, Action{Verb: Replicate}
+	others := func(ns ...godwit.NodeID) []godwit.NodeID { return ns }
+	names := []string{"adaptive", "adaptive-move-only", "adaptive-replicate-only", "nonuniform", "relocate", "replicate", "static"}
+	if !slices.Equal(Names(), names) {
+		t.Fatalf("there are %v, the table is made for %v", Names(), names)
+	}
+	for _, c := range []struct {
+		when string
+		s    Situation
+		want [7]Action // in the order of names
+	}{
+		{"one node wants it", Situation{Asked: Copy, Asker: 1, Others: others(1)},
+			[7]Action{move(1), move(1), copy, keep, keep, copy, keep}},
+		{"one node wants it, and so does the owner", Situation{SelfWants: true, Asked: Copy, Asker: 1, Others: others(1)},
+			[7]Action{copy, keep, copy, keep, keep, copy, keep}},
+		{"two nodes want it", Situation{Asked: Copy, Asker: 2, Others: others(1, 2)},
+			[7]Action{copy, keep, copy, keep, keep, copy, keep}},
+		{"three nodes want it", Situation{SelfWants: true, Asked: Copy, Asker: 2, Others: others(1, 2)},
+			[7]Action{copy, keep, copy, keep, keep, copy, keep}},
+		{"a hot key is wanted", Situation{Hot: true, Asked: Copy, Asker: 1, Others: others(1)},
+			[7]Action{move(1), move(1), copy, copy, keep, copy, keep}},
+		{"a worker localizes it", Situation{Asked: Move, Asker: 1},
+			[7]Action{move(1), move(1), keep, move(1), move(1), copy, keep}},
+		{"a worker localizes it, the owner wants it", Situation{SelfWants: true, Asked: Move, Asker: 1},
+			[7]Action{keep, move(1), keep, move(1), move(1), copy, keep}},
+		{"a worker localizes it, another node has a copy", Situation{Asked: Move, Asker: 1, Others: others(2)},
+			[7]Action{move(2), move(1), keep, move(1), move(1), copy, keep}},
+		{"a worker localizes a hot key", Situation{Hot: true, Asked: Move, Asker: 1},
+			[7]Action{move(1), move(1), keep, copy, move(1), copy, keep}},
+		{"an interest ended, one is left", Situation{Asker: none, Others: others(2)},
+			[7]Action{move(2), move(2), keep, keep, keep, copy, keep}},
+		{"an interest ended, one and the owner's are left", Situation{SelfWants: true, Asker: none, Others: others(2)},
+			[7]Action{keep, keep, keep, keep, keep, copy, keep}},
+		{"an interest ended, two are left", Situation{Asker: none, Others: others(2, 3)},
+			[7]Action{keep, keep, keep, keep, keep, copy, keep}},
+		{"the last interest ended", Situation{Asker: none},
+			[7]Action{keep, keep, keep, keep, keep, copy, keep}},
+	} {
+		for i, name := range names {
+			p, err := ByName(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Decide(c.s); got != c.want[i] {
+				t.Errorf("%s, %s: %+v, want %+v", name, c.when, got, c.want[i])
+			}
+		}
+	}
+}
+
+func TestPoliciesAskAndSpread(t *testing.T) {
+	for _, c := range []struct {
+		name                      string
+		ask, askHot               Ask
+		everywhere, everywhereHot bool
+	}{
+		{"adaptive", Copy, Copy, false, false},
+		{"adaptive-move-only", Move, Move, false, false},
+		{"adaptive-replicate-only", Copy, Copy, false, false},
+		{"nonuniform", Move, Nothing, false, true},
+		{"relocate", Move, Move, false, false},
+		{"replicate", Nothing, Nothing, true, true},
+		{"static", Nothing, Nothing, false, false},
+	} {
+		p, err := ByName(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Name() != c.name {
+			t.Errorf("%s calls itself %s", c.name, p.Name())
+		}
+		if p.OnIntent(false) != c.ask || p.OnIntent(true) != c.askHot {
+			t.Errorf("%s asks for %d, %d if hot, want %d, %d", c.name, p.OnIntent(false), p.OnIntent(true), c.ask, c.askHot)
+		}
+		if p.Everywhere(false) != c.everywhere || p.Everywhere(true) != c.everywhereHot {
+			t.Errorf("%s holds everywhere: %v, %v if hot, want %v, %v", c.name, p.Everywhere(false), p.Everywhere(true), c.everywhere, c.everywhereHot)
+		}
+	}
+}
+
+func TestAnUnknownPolicyIsAnErrorThatListsTheKnown(t *testing.T) {
+	_, err := ByName("magic")
+	if err == nil || !strings.Contains(err.Error(), `"magic"`) || !strings.Contains(err.Error(), "adaptive") {
+		t.Errorf("error %v", err)
+	}
+}
