@@ -30,7 +30,12 @@ func Local(ctx context.Context, spec Spec, place Place) (*Result, error) {
 	results, errs := make([]*Result, spec.Nodes), make([]error, spec.Nodes)
 	var wg sync.WaitGroup
 	for i := range spec.Nodes {
-		wg.Go(func() { results[i], errs[i] = localNode(ctx, &spec, place, run, begin, t, hub, sw, i) })
+		wg.Go(func() {
+			r, self, err := localNode(ctx, &spec, place, run, begin, t, hub, sw, i)
+			if errs[i] = err; err == nil {
+				results[self] = r
+			}
+		})
 	}
 	wg.Wait()
 	for i, err := range errs {
@@ -52,15 +57,16 @@ func first(errs []error, i int) int {
 	return i
 }
 
-func localNode(ctx context.Context, spec *Spec, place Place, run string, begin time.Time, t task, hub *cmem.Hub, sw *tmem.Switch, i int) (*Result, error) {
+// localNode joins, plays a part, and tells whose it was.
+func localNode(ctx context.Context, spec *Spec, place Place, run string, begin time.Time, t task, hub *cmem.Hub, sw *tmem.Switch, i int) (*Result, godwit.NodeID, error) {
 	l, err := sw.Listen(fmt.Sprintf("%s-%d", run, i))
 	if err != nil {
-		return nil, err
+		return nil, godwit.NoNode, err
 	}
 	defer l.Close()
 	s, err := hub.Join(ctx, l.Addr())
 	if err != nil {
-		return nil, err
+		return nil, godwit.NoNode, err
 	}
 	if s.Self() != 0 {
 		place.Export, place.Progress, place.Tick = "", nil, 0
@@ -69,8 +75,5 @@ func localNode(ctx context.Context, spec *Spec, place Place, run string, begin t
 	if cerr := s.Close(context.WithoutCancel(ctx)); err == nil {
 		err = cerr
 	}
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, s.Self(), err
 }

@@ -1,0 +1,185 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// tiny describes a run of a fraction of a second.
+func tiny(nodes int) Spec {
+	s := Default()
+	s.Nodes, s.Workers = nodes, 1
+	s.Graph.Entities, s.Graph.Relations, s.Graph.Triples = 150, 5, 2500
+	s.KGE.Dim, s.KGE.Batch, s.KGE.Negatives = 16, 64, 50
+	s.Options.Epochs = 3
+	return s
+}
+
+func timeout(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Second, errors.New("the test took too long"))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// An album keeps the events of a run.
+type album struct {
+	mu     sync.Mutex
+	events []Event
+}
+
+func (a *album) keep(e Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.events = append(a.events, e)
+}
+
+func TestOneNodeTellsWhatHappens(t *testing.T) {
+	var a album
+	spec := tiny(1)
+	spec.Options.EvalEvery = 2
+	r, err := Local(timeout(t), spec, Place{Progress: a.keep})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, e := range a.events {
+		switch {
+		case e.Start != nil:
+			kinds = append(kinds, "start")
+		case e.Epoch != nil:
+			kinds = append(kinds, "epoch")
+		case e.Evaluation != nil:
+			kinds = append(kinds, "evaluation")
+		case e.Result != nil:
+			kinds = append(kinds, "result")
+		}
+		if e.Run == "" || e.Policy != "adaptive" {
+			t.Errorf("an event of run %q under policy %q", e.Run, e.Policy)
+		}
+	}
+	want := "start evaluation epoch epoch evaluation epoch evaluation result"
+	if got := strings.Join(kinds, " "); got != want {
+		t.Errorf("it told of %s, want %s", got, want)
+	}
+	if r.Epochs != 3 || r.End != train.AllEpochs || r.NoMessage != 1 || r.Stats.Accesses() == 0 || r.Workers != 1 || r.Nodes != 1 {
+		t.Errorf("the result is %+v", r)
+	}
+	if r.Test["MRR"] < 2*r.Untrained["MRR"] {
+		t.Errorf("MRR is %.3f after training and was %.3f before", r.Test["MRR"], r.Untrained["MRR"])
+	}
+}
+
+// One node and several train alike under every policy. The graph is tiny, so
+// that MRRs of two seeds differ by up to 0.1 or so.
+func TestEveryPolicyTrainsAsWellAsOneNode(t *testing.T) {
+	alone := tiny(1)
+	alone.Options.Epochs = 8
+	one, err := Local(timeout(t), alone, Place{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range placement.Names() {
+		t.Run(name, func(t *testing.T) {
+			spec := tiny(3)
+			spec.Policy, spec.Options.Epochs = name, 8
+			r, err := Local(timeout(t), spec, Place{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Policy != name || r.Nodes != 3 || r.Workers != 3 || r.Stats.Accesses() == 0 {
+				t.Errorf("the result is %+v", r)
+			}
+			if r.Test["MRR"] < one.Test["MRR"]-0.15 {
+				t.Errorf("MRR is %.3f, that of one node %.3f", r.Test["MRR"], one.Test["MRR"])
+			}
+			if r.Stats.SentBytes == 0 || r.NoMessage < 0 || r.NoMessage > 1 {
+				t.Errorf("it sent %d bytes, and %v of accesses needed no message", r.Stats.SentBytes, r.NoMessage)
+			}
+		})
+	}
+}
+
+// What judging costs is no part of the stats of training: nodes pull every
+// entity for it, most of them from elsewhere.
+func TestStatsAreThoseOfTraining(t *testing.T) {
+	var sums [2]uint64
+	for i, every := range []int{0, 1} {
+		spec := tiny(2)
+		spec.Policy, spec.Options.EvalEvery, spec.Untrained = "static", every, every == 1
+		r, err := Local(timeout(t), spec, Place{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = r.Stats.Accesses()
+	}
+	if sums[0] != sums[1] || sums[0] == 0 {
+		t.Errorf("%d accesses where the model is judged once, %d where it is four times", sums[0], sums[1])
+	}
+}
+
+func TestAStopKeepsTheModel(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		dir := filepath.Join(t.TempDir(), "out")
+		stop := make(chan struct{})
+		var once sync.Once
+		spec := tiny(nodes)
+		spec.Options.Epochs = 100_000
+		r, err := Local(timeout(t), spec, Place{Stop: stop, Export: dir, Progress: func(e Event) {
+			if e.Epoch != nil {
+				once.Do(func() { close(stop) })
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Interrupted() || r.Reason == "" || r.Test["MRR"] <= 0 || r.Exported != dir {
+			t.Errorf("%d nodes: the result is %+v", nodes, r)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "entities.npy")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnEndOfTheContextEndsAllNodes(t *testing.T) {
+	before := runtime.NumGoroutine()
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	spec := tiny(3)
+	spec.Options.Epochs = 100_000
+	_, err := Local(ctx, spec, Place{Progress: func(e Event) {
+		if e.Epoch != nil {
+			cancel(cause)
+		}
+	}})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+	}
+}
+
+// A failure of one node ends the run at all, with its reason.
+func TestAFailedExportFailsTheRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Local(timeout(t), tiny(3), Place{Export: file})
+	if err == nil || !strings.Contains(err.Error(), "export") || !strings.Contains(err.Error(), file) {
+		t.Errorf("the error is %v, want one about the export to %s", err, file)
+	}
+}

@@ -1,0 +1,39 @@
+package job
+
+import (
+	"net"
+	"testing"
+)
+
+func TestANodeListensWhereItReachesItsCoordinator(t *testing.T) {
+	for _, c := range []struct{ listen, endpoint, host string }{
+		{"", "http://127.0.0.1:2379", "127.0.0.1"},
+		{"", "127.0.0.1:2379", "127.0.0.1"},
+		{"10.0.0.1:7", "http://127.0.0.1:2379", "10.0.0.1"},
+	} {
+		p := Place{Listen: c.listen}
+		addr, err := p.listenAddr(c.endpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if host, _, err := net.SplitHostPort(addr); err != nil || host != c.host {
+			t.Errorf("with --listen %q and etcd at %s it listens at %s", c.listen, c.endpoint, addr)
+		}
+	}
+}
+
+func TestAnAddressToAdvertiseReplacesWhatItGives(t *testing.T) {
+	for _, c := range []struct{ advertise, listener, want string }{
+		{"", "10.0.0.1:700", "10.0.0.1:700"},
+		{"outside", "0.0.0.0:700", "outside:700"},
+		{"outside:80", "0.0.0.0:700", "outside:80"},
+		{"fd00::1", "[::]:700", "[fd00::1]:700"},
+		{"[fd00::1]:80", "[::]:700", "[fd00::1]:80"},
+		{"", "[::]:700", ""}, // nobody can dial it
+	} {
+		p := Place{Advertise: c.advertise}
+		if got, err := p.advertised(c.listener); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("--advertise %q of a listener at %s gives %q, %v, want %q", c.advertise, c.listener, got, err, c.want)
+		}
+	}
+}
