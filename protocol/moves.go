@@ -132,23 +132,28 @@ func (s *Shard) serveOwn(out Out, k godwit.Key) {
 }
 
 // claim is at the home: the key has a new owner.
-func (s *Shard) claim(out Out, r *wire.Record) {
+func (s *Shard) claim(out Out, r *wire.Record) error {
 	old := directory.Owner{Node: s.cfg.Self}
+	here := absent
 	if o, ok := s.dir.Away(r.Key); ok {
 		old = o
 	} else if ref, ok := s.st.Find(r.Key); ok {
-		old.Epoch = s.st.Header(ref).Epoch
+		here, old.Epoch = stateOf(s.st.Header(ref)), s.st.Header(ref).Epoch
 	}
 	if r.Epoch <= old.Epoch && !s.cfg.Broken.IgnoreEpochs {
 		s.Stats.Stale++
-		return
+		return nil
+	}
+	if old.Node == s.cfg.Self && here != frozen && s.cfg.Broken == (Broken{}) {
+		return fmt.Errorf("protocol: node %d claims key %d of epoch %d, which is %v here and was not handed over", r.Origin, r.Key, r.Epoch, here)
 	}
 	s.dir.SetAway(r.Key, directory.Owner{Node: r.Origin, Epoch: r.Epoch})
 	if old.Node == s.cfg.Self {
 		s.release(out, r)
-		return
+		return nil
 	}
 	s.send(out, old.Node, wire.Record{Kind: wire.Release, Key: r.Key, Epoch: r.Epoch, Origin: r.Origin})
+	return nil
 }
 
 // release is at the old owner: the home knows the new one, so nothing more

@@ -24,8 +24,7 @@ func (s *Shard) Step(out Out, from godwit.NodeID, r *wire.Record) error {
 	case wire.Transfer:
 		return s.transfer(out, from, r)
 	case wire.Claim:
-		s.claim(out, r)
-		return nil
+		return s.claim(out, r)
 	case wire.Release:
 		s.release(out, r)
 		return nil
@@ -57,8 +56,16 @@ func (c *Config) check(from godwit.NodeID, r *wire.Record) error {
 	if !c.Model.Has(r.Key) {
 		return fmt.Errorf("protocol: node %d sends %v of key %d, the model has keys 0 … %d", from, r.Kind, r.Key, c.Model.Keys()-1)
 	}
-	want := 0
+	want, home := 0, c.Homes.Home(r.Key)
 	switch r.Kind {
+	case wire.Claim:
+		if home != c.Self || r.Origin != from {
+			return fmt.Errorf("protocol: node %d claims key %d for node %d at node %d, its home is node %d", from, r.Key, r.Origin, c.Self, home)
+		}
+	case wire.Release:
+		if home != from {
+			return fmt.Errorf("protocol: node %d releases key %d, its home is node %d", from, r.Key, home)
+		}
 	case wire.Push, wire.Set, wire.PullReply:
 		want = c.Model.Dim(r.Key)
 	case wire.Delta, wire.Refresh, wire.Transfer:

@@ -10,7 +10,8 @@
 //	byte  0        8          16       20      24
 //	      | key    | version  | epoch  | meta  | float32 × row length | pad to 8
 //
-// The index is an open-addressing table of one uint32 an entry, at most ¾ full:
+// The index is an open-addressing table of one uint32 an entry, from 64 to 80 %
+// full once it has grown, so that a key costs 5 to 6 bytes there:
 //
 //	bit 31     25 24    20 19                 0
 //	    |  tag   |  class |  row               |
@@ -44,7 +45,7 @@ const (
 	// MaxRows bounds the rows of one length in one store.
 	MaxRows = rowMask - 1
 
-	chunkBytes = 8 << 10 // what a slab chunk aims at: small, because there are thousands of shards
+	chunkBytes = 4 << 10 // what a slab chunk aims at: small, because there are thousands of shards
 	maxChunk   = 128     // rows of a chunk at the most
 )
 
@@ -74,7 +75,6 @@ type Store struct {
 	classes []class
 	index   []uint32
 	n       int // indexed rows
-	shift   uint
 	alloc   Alloc
 }
 
@@ -119,12 +119,26 @@ func hash(k godwit.Key) uint64 {
 
 func tagOf(h uint64) uint32 { return uint32(h&0x7f) << tagShift }
 
+// place returns where in the index the search for a hash begins.
+func (s *Store) place(h uint64) int {
+	i, _ := bits.Mul64(h, uint64(len(s.index)))
+	return int(i)
+}
+
+// next returns the place after i.
+func (s *Store) next(i int) int {
+	if i++; i == len(s.index) {
+		return 0
+	}
+	return i
+}
+
 // Find returns the row of a key, if it is here.
 func (s *Store) Find(k godwit.Key) (Ref, bool) {
 	h := hash(k)
-	tag, mask := tagOf(h), uint64(len(s.index)-1)
-	for i := h >> s.shift; ; i++ {
-		e := s.index[i&mask]
+	tag := tagOf(h)
+	for i := s.place(h); ; i = s.next(i) {
+		e := s.index[i]
 		if e&^refMask == tag && e != empty {
 			if r := Ref(e & refMask); s.Header(r).Key == k {
 				return r, true
@@ -139,22 +153,22 @@ func (s *Store) Find(k godwit.Key) (Ref, bool) {
 // Insert makes a row of a class for a key that is not here. The header's key
 // is set and its other fields are zero; the floats are arbitrary.
 func (s *Store) Insert(k godwit.Key, class int) Ref {
-	if 4*(s.n+1) > 3*len(s.index) {
-		s.resize(2 * len(s.index))
+	if l := len(s.index); 5*(s.n+1) > 4*l {
+		s.resize(l + l/4 + 1)
 	}
 	r := s.Spare(class)
 	s.Header(r).Key = k
-	s.place(k, r)
+	s.enter(k, r)
 	s.n++
 	return r
 }
 
-func (s *Store) place(k godwit.Key, r Ref) {
+// enter writes an entry for a key that has none.
+func (s *Store) enter(k godwit.Key, r Ref) {
 	h := hash(k)
-	mask := uint64(len(s.index) - 1)
-	i := h >> s.shift & mask
+	i := s.place(h)
 	for s.index[i] != empty {
-		i = (i + 1) & mask
+		i = s.next(i)
 	}
 	s.index[i] = tagOf(h) | uint32(r)
 }
@@ -162,14 +176,13 @@ func (s *Store) place(k godwit.Key, r Ref) {
 func (s *Store) resize(n int) {
 	old := s.index
 	s.index = make([]uint32, n)
-	s.shift = uint(64 - bits.TrailingZeros(uint(n)))
 	for i := range s.index {
 		s.index[i] = empty
 	}
 	for _, e := range old {
 		if e != empty {
 			r := Ref(e & refMask)
-			s.place(s.Header(r).Key, r)
+			s.enter(s.Header(r).Key, r)
 		}
 	}
 }
@@ -180,16 +193,15 @@ func (s *Store) Remove(k godwit.Key) {
 	if !ok {
 		panic(fmt.Sprintf("store: remove of key %d, which is not here", k))
 	}
-	mask := uint64(len(s.index) - 1)
-	i := hash(k) >> s.shift & mask
+	i := s.place(hash(k))
 	for s.index[i]&refMask != uint32(r) {
-		i = (i + 1) & mask
+		i = s.next(i)
 	}
 	// Close the gap: an entry behind it may move up if its own place is not
 	// between the gap and itself.
-	for j := (i + 1) & mask; s.index[j] != empty; j = (j + 1) & mask {
-		home := hash(s.Header(Ref(s.index[j]&refMask)).Key) >> s.shift & mask
-		if (j-home)&mask >= (j-i)&mask {
+	for j := s.next(i); s.index[j] != empty; j = s.next(j) {
+		own := s.place(hash(s.Header(Ref(s.index[j] & refMask)).Key))
+		if s.from(own, j) >= s.from(i, j) {
 			s.index[i] = s.index[j]
 			i = j
 		}
@@ -197,6 +209,14 @@ func (s *Store) Remove(k godwit.Key) {
 	s.index[i] = empty
 	s.n--
 	s.Free(r)
+}
+
+// from returns how many steps lead from place i to place j.
+func (s *Store) from(i, j int) int {
+	if j < i {
+		j += len(s.index)
+	}
+	return j - i
 }
 
 // Spare takes a row that no key leads to, for a second copy of a row. The

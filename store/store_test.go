@@ -257,3 +257,35 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkFind looks keys of one shard up that are in the cache.
+func BenchmarkFind(b *testing.B) {
+	const keys, shards = 1000, 1024
+	s, err := New([]int{10}, HeapAlloc)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for k := range keys {
+		s.Insert(godwit.Key(k*shards), 0)
+	}
+	for _, c := range []struct {
+		name  string
+		first int
+	}{{"here", 0}, {"absent", keys}} {
+		b.Run(c.name, func(b *testing.B) {
+			found := 0
+			k := 0
+			for range b.N {
+				if _, ok := s.Find(godwit.Key((c.first + k) * shards)); ok {
+					found++
+				}
+				if k++; k == keys {
+					k = 0
+				}
+			}
+			if (found > 0) != (c.first == 0) {
+				b.Fatalf("%d keys were found", found)
+			}
+		})
+	}
+}
