@@ -49,7 +49,7 @@ func closeAll(t testing.TB, c *Cluster) {
 	}
 }
 
-// a place makes the network and the listener of node i.
+// places makes the network and the listener of node i.
 type places func(i int) (transport.Network, transport.Listener, error)
 
 // overTCP has nodes talk over sockets of this machine.

@@ -205,14 +205,15 @@ func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 		}
 		buf = frame
 		n.received.Add(uint64(len(frame)))
-		if err := d.Reset(frame); err != nil {
-			return err
-		}
-		if err := n.take(&out, from, &d); err != nil {
-			out.flush()
-			return err
+		err = d.Reset(frame)
+		if err == nil {
+			err = n.take(&out, from, &d)
 		}
 		out.flush()
+		if err != nil {
+			n.end(from, "broke the protocol", err)
+			return nil
+		}
 		if n.pacer.waiting.Load() > 0 {
 			n.pacer.wakeUp()
 		}
@@ -233,6 +234,9 @@ func (n *Node) take(out *sender, from godwit.NodeID, d *wire.Decoder) error {
 		}
 		if int(r.Origin) >= len(n.peers) {
 			return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, len(n.peers))
+		}
+		if r.Hops == 255 {
+			return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
 		}
 		for i := range r.Holders {
 			if h := r.Holders[i].Node; int(h) >= len(n.peers) {
@@ -323,10 +327,15 @@ func (n *Node) lost(peer godwit.NodeID, cause error) {
 		return
 	case <-time.After(lossGrace):
 	}
+	n.end(peer, "connection ended", cause)
+}
+
+// end ends the run because of a peer.
+func (n *Node) end(peer godwit.NodeID, what string, cause error) {
 	if n.closing.Load() {
 		return
 	}
-	err := fmt.Errorf("%w: node %d (%s): connection ended: %v", godwit.ErrPeerLost, peer, n.addr(peer), cause)
+	err := fmt.Errorf("%w: node %d (%s): %s: %w", godwit.ErrPeerLost, peer, n.addr(peer), what, cause)
 	n.fail(err)
 	n.cfg.Session.Fail(err)
 }

@@ -13,7 +13,7 @@ import (
 // is replicated as the policy likes. In the end no push is lost or doubled.
 func TestNoPushIsLostWhileAllWorkersPushToOneKey(t *testing.T) {
 	const key = 7
-	ops := 3000 * *scale
+	ops := 10_000 * *scale
 	seen := tally{}
 	variants(t, []int{1, 2, 3, 5}, func(t *testing.T, nodes int, cfg Config) {
 		cfg.Model = modelOf(t, godwit.Table{Name: "t", Rows: 36, Dim: 2, Hot: first})

@@ -1,0 +1,55 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// Replicas that nobody writes cost no message and no round, however many.
+func TestIdleReplicasCostNothing(t *testing.T) {
+	const keys = 10_000
+	ctx := background(t)
+	c := local(t, 2, Config{Model: model(t, keys, 16), Workers: 1})
+	all := make([]godwit.Key, keys)
+	for i := range all {
+		all[i] = godwit.Key(i)
+	}
+	for _, n := range c.Nodes {
+		must(t, n.Worker(0).Intent(homedAt(t, n, n.self, keys/4), 0, godwit.Forever))
+		must(t, n.Worker(0).WaitSync(ctx))
+	}
+	for _, n := range c.Nodes {
+		must(t, n.Worker(0).Intent(all, 0, godwit.Forever))
+		must(t, n.Worker(0).WaitSync(ctx))
+	}
+	local := func() int {
+		held := 0
+		for _, n := range c.Nodes {
+			for i := range n.shards {
+				n.shards[i].Lock()
+				_, owned, replicas := n.shards[i].Len()
+				n.shards[i].Unlock()
+				held += owned + replicas
+			}
+		}
+		return held
+	}
+	eventually(t, "every key is at both nodes", func() bool { return local() == 2*keys })
+	quiet := sum(c)
+	eventually(t, "the cluster comes to rest", func() bool {
+		before := quiet
+		time.Sleep(50 * time.Millisecond)
+		quiet = sum(c)
+		return quiet.Frames == before.Frames && quiet.Rounds == before.Rounds
+	})
+	time.Sleep(time.Second)
+	after := sum(c)
+	if after.Frames != quiet.Frames || after.Rounds != quiet.Rounds {
+		t.Errorf("%d idle replicas cost %d frames and %d rounds in a second, want none", quiet.Replicas, after.Frames-quiet.Frames, after.Rounds-quiet.Rounds)
+	}
+	if quiet.Replicas < keys/2 {
+		t.Errorf("only %d replicas: the test is vacuous", quiet.Replicas)
+	}
+}
