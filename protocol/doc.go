@@ -18,8 +18,8 @@
 // A request (Pull, Push, Set, Localize) or a holder's word (Interest, Delta,
 // End) is meant for the owner. It goes after the location hint twice at most,
 // then to the home, which knows the owner. A frozen row passes it on to the
-// new owner, marked Coming: the receiver keeps it until the key is there. A
-// node that waits for a key keeps its own requests, but passes on its own
+// new owner, marked Coming: the receiver has the row by then, and keeps the
+// request until the move is over. A node that waits for a key keeps its own requests, but passes on its own
 // question for the key when stale hints lead that back to it.
 //
 // # A move, x → y, home H

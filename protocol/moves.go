@@ -87,6 +87,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 		s.putBuf(d.flight)
 		d.sent, d.flight, d.dirty, d.ending, d.draining = 0, nil, false, false, false
 	case owner, tentative, frozen:
+		s.tidy(h)
 		if r.Epoch <= h.Epoch {
 			s.Stats.Stale++
 			return nil

@@ -47,7 +47,7 @@ func (s *Shard) request(out Out, r *wire.Record) {
 	case placeholder:
 		// A stale hint may lead the question where the key is back to who asks.
 		question := r.Kind == wire.Localize && r.Hops > 0 && !s.cfg.Broken.KeepQuestion
-		if r.Coming || own && !question {
+		if own && !question {
 			if own && s.side(h).want > 0 && r.Kind != wire.Localize {
 				s.Stats.Late++
 			}
@@ -58,8 +58,6 @@ func (s *Shard) request(out Out, r *wire.Record) {
 	case replica:
 		if own {
 			s.requestReplica(out, h, ref, r)
-		} else if r.Coming {
-			s.wait(h, r)
 		} else {
 			s.pass(out, r, s.next(r.Key, r.Hops))
 		}
@@ -152,7 +150,12 @@ func (s *Shard) reply(out Out, r *wire.Record, kind wire.Kind, vals []float32) {
 // replied takes note of a reply that arrives from another node. The caller
 // completes the operation.
 func (s *Shard) replied(from godwit.NodeID, k godwit.Key) {
-	*s.away(k)--
+	away := s.away(k)
+	if *away == 0 {
+		s.Stats.Stale++ // it answers nothing
+		return
+	}
+	*away--
 	s.dir.SetHint(k, from)
 }
 

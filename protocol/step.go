@@ -31,11 +31,19 @@ func (s *Shard) Step(out Out, from godwit.NodeID, r *wire.Record) error {
 	case wire.Drained:
 		s.drained(out, r)
 		return nil
+	case wire.Refresh, wire.Ack, wire.Dropped, wire.Refuse:
+		s.answer(out, from, r)
+		return nil
 	}
+	return fmt.Errorf("protocol: node %d sends %v, which no key takes", from, r.Kind)
+}
+
+// answer takes an owner's answer to a node that holds or wants a copy.
+func (s *Shard) answer(out Out, from godwit.NodeID, r *wire.Record) {
 	ref, ok := s.st.Find(r.Key)
 	if !ok || s.st.Header(ref).Meta>>stateBits == 0 {
 		s.Stats.Stale++
-		return nil
+		return
 	}
 	h := s.st.Header(ref)
 	switch r.Kind {
@@ -48,7 +56,6 @@ func (s *Shard) Step(out Out, from godwit.NodeID, r *wire.Record) error {
 	case wire.Refuse:
 		s.refused(out, h, from)
 	}
-	return nil
 }
 
 // check refuses a record that does not fit the model.

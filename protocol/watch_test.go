@@ -19,6 +19,7 @@ type watch struct {
 	c     *cluster
 	epoch map[godwit.Key]godwit.Epoch // the greatest of a main copy
 	rare  rare
+	err   error // of a record that must not be where it is
 }
 
 // rare counts what is hard to get right. Tests assert that all of it happened.
@@ -49,6 +50,9 @@ func (w *watch) before(n *testNode, r *wire.Record) {
 	k, st, d := r.Key, n.holding(r.Key), n.sideAt(r.Key)
 	if r.Hops > hintHops {
 		w.rare.ThirdHop++
+	}
+	if r.Coming && st != tentative {
+		w.err = fmt.Errorf("M3: %v of key %d of node %d comes to node %d, where the key is %v", r.Kind, k, r.Origin, n.id, st)
 	}
 	switch r.Kind {
 	case wire.Transfer:
@@ -82,6 +86,9 @@ func (w *watch) before(n *testNode, r *wire.Record) {
 
 // after judges the key of a record that was just taken.
 func (w *watch) after(r *wire.Record) error {
+	if w.err != nil {
+		return w.err
+	}
 	if r.Hops > maxHops(len(w.c.nodes)) {
 		return fmt.Errorf("%v of key %d from node %d travelled %d times", r.Kind, r.Key, r.Origin, r.Hops)
 	}
