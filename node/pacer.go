@@ -2,6 +2,7 @@ package node
 
 import (
 	"math/bits"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,9 +16,11 @@ import (
 // they become due, ends them, and runs sync rounds over the shards that have
 // something to send. It sleeps while there is nothing to do.
 //
-// Rounds take a bounded share of the node's time: after a round that took d,
-// the next begins 1/share-1 times d later at the earliest. So replicas are as
-// fresh as the work allows, without a rate to set.
+// Rounds take a bounded share of a processor: after one that took d of its
+// time, the next begins share·d later at the earliest. So replicas are as fresh
+// as the work allows, without a rate to set. It is processor time that counts,
+// not time on the wall: where workers keep all cores busy, a round waits for
+// its turn, and rounds would become rare just where much changes.
 type pacer struct {
 	n    *Node
 	out  sender
@@ -38,11 +41,12 @@ type pacer struct {
 	nleads atomic.Uint64
 
 	rounds atomic.Uint64
-	busy   atomic.Int64 // nanoseconds spent in rounds
+	busy   atomic.Int64 // nanoseconds of processor time spent in rounds
+	gap    float64      // seconds from round to round while there is work, smoothed
 }
 
 const (
-	share    = 8                      // rounds take at most one part in share of the time
+	share    = 16                     // rounds take at most one part in share of a processor; sending and receiving take several times as much
 	minPause = 200 * time.Microsecond // rounds follow each other no faster
 	maxPause = 100 * time.Millisecond
 	retry    = 2 * time.Millisecond // after a round that a full queue held up
@@ -83,6 +87,7 @@ func (p *pacer) note(shard int) {
 }
 
 func (p *pacer) run() {
+	runtime.LockOSThread() // for threadTime; the thread ends with the goroutine
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	<-pause.C
@@ -93,12 +98,12 @@ func (p *pacer) run() {
 			return
 		}
 		p.up.Store(false)
-		began := time.Now()
+		began, used := time.Now(), threadTime()
 		held := p.round()
-		took := time.Since(began)
+		cost := time.Duration(threadTime() - used)
 		p.rounds.Add(1)
-		p.busy.Add(int64(took))
-		d := min(max(took*(share-1), minPause), maxPause)
+		p.busy.Add(int64(cost))
+		d := min(max(cost*share, minPause), maxPause)
 		if p.waiting.Load() > 0 {
 			d = minPause // somebody waits for nothing else
 		}
@@ -106,6 +111,7 @@ func (p *pacer) run() {
 			d = max(d, retry)
 			p.wakeUp()
 		}
+		p.gap += 0.1 * ((time.Since(began) + d).Seconds() - p.gap)
 		pause.Reset(d)
 		select {
 		case <-pause.C:
@@ -166,13 +172,12 @@ func (p *pacer) intents() {
 	if sum := p.leads.Swap(0); n > 0 {
 		lead = float64(sum) / float64(n) / 1e9
 	}
-	pause := min(float64(p.busy.Load())/float64(max(p.rounds.Load(), 1))*share/1e9, maxPause.Seconds())
 	for _, w := range p.n.workers {
-		p.intentsOf(w, now, lead, pause)
+		p.intentsOf(w, now, lead)
 	}
 }
 
-func (p *pacer) intentsOf(w *worker, now int64, lead, pause float64) {
+func (p *pacer) intentsOf(w *worker, now int64, lead float64) {
 	w.inbox.Lock()
 	spans := w.inbox.spans
 	w.inbox.spans = nil
@@ -188,7 +193,7 @@ func (p *pacer) intentsOf(w *worker, now int64, lead, pause float64) {
 		w.plan.Add(s.keys, s.start, s.end)
 	}
 	if lead > 0 {
-		w.timer.Lead(lead + max(pause, minPause.Seconds()))
+		w.timer.Lead(lead + p.gap)
 	}
 	clock := w.Clock()
 	missed := w.missed.Load()
