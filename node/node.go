@@ -42,6 +42,7 @@ type Node struct {
 	start  time.Time
 	shards []shard
 	mask   godwit.Key
+	large  bool // the model is larger than a processor's cache
 
 	peers   []*outbox // by node id; nil for this node
 	conns   map[godwit.NodeID]transport.Conn
@@ -124,6 +125,7 @@ func (n *Node) build() error {
 	}
 	n.shards = make([]shard, 1<<n.proto.Shift)
 	n.mask = godwit.Key(len(n.shards) - 1)
+	n.large = bytesOf(n.model) > cacheBytes
 	for i := range n.shards {
 		if n.shards[i].Shard, err = protocol.NewShard(n.proto, n.arena.Alloc); err != nil {
 			return err

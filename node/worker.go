@@ -147,6 +147,9 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	w.miss = w.miss[:0]
 	off := 0
 	for i, k := range keys {
+		if i%ahead == 0 && w.n.large {
+			w.n.lookAhead(keys[i:min(i+ahead, len(keys))])
+		}
 		dim := w.n.model.Dim(k)
 		s := w.n.shard(k)
 		s.Lock()
@@ -181,6 +184,35 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 		return 0, nil
 	}
 	return w.request(ctx, what, kind, keys, buf, c)
+}
+
+// ahead is for how many keys of a call the processor is told what comes: enough
+// for trips to memory to overlap, few enough for its queue of them.
+const ahead = 16
+
+// lookAhead has the rows of keys fetched into the processor's cache. A lock is
+// a barrier for ordinary reads, so without this every key of a call waits for
+// its own two trips to memory.
+func (n *Node) lookAhead(keys []godwit.Key) {
+	if len(keys) < 4 {
+		return
+	}
+	for _, k := range keys {
+		s := n.shard(k)
+		s.Lock()
+		if !s.closed {
+			s.AheadIndex(k)
+		}
+		s.Unlock()
+	}
+	for _, k := range keys {
+		s := n.shard(k)
+		s.Lock()
+		if !s.closed {
+			s.AheadRow(k)
+		}
+		s.Unlock()
+	}
 }
 
 // add is for counters with one writer.
