@@ -47,10 +47,11 @@ type Peer struct {
 	Workers int           `json:"workers"`
 }
 
-// A Tick is how a node stands between the ends of epochs.
+// A Tick is what a node did since the last tick.
 type Tick struct {
-	Items int64      `json:"items"` // of the data, trained by this node since the start
-	Stats node.Stats `json:"stats"` // of this node
+	Items   int64      `json:"items"` // of the data
+	Seconds float64    `json:"seconds"`
+	Stats   node.Stats `json:"stats"`
 }
 
 // An Epoch is one that ended. Its stats are those of all nodes for this epoch.

@@ -161,12 +161,17 @@ func (p *part) watch(ctx context.Context) *sync.WaitGroup {
 func (p *part) tick(ctx context.Context) {
 	t := time.NewTicker(p.place.Tick)
 	defer t.Stop()
+	at, seen, stats := time.Now(), p.seen.Load(), p.node.Stats()
 	for {
 		select {
 		case <-t.C:
-			p.tell(Event{Tick: &Tick{Items: p.items(p.seen.Load()), Stats: p.node.Stats()}})
 		case <-ctx.Done():
 			return
+		}
+		lastSeen, lastStats, took := seen, stats, seconds(at)
+		at, seen, stats = time.Now(), p.seen.Load(), p.node.Stats()
+		if seen > lastSeen { // else this is no time of training
+			p.tell(Event{Tick: &Tick{Items: p.items(seen - lastSeen), Seconds: took, Stats: since(stats, lastStats)}})
 		}
 	}
 }

@@ -41,8 +41,11 @@ func Join(ctx context.Context, j Joiner) (*Result, error) {
 		return nil, err
 	}
 	task, err := spec.load(j.Data)
+	if err != nil && spec.Data != "" && j.Data == "" {
+		return nil, fmt.Errorf("%w (so the data lies where the run was begun; if it lies elsewhere on this machine, say where: --data)", err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w (the run trains on this data; where it lies elsewhere on this machine, say so)", err)
+		return nil, err
 	}
 	return remote(ctx, &spec, &j.Place, j.Etcd, t, j.Run, begin, task)
 }

@@ -8,9 +8,6 @@ import (
 	"github.com/godwit-ps/godwit/job"
 )
 
-// demoEpochs are enough to see that it learns.
-const demoEpochs = 5
-
 func demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
@@ -18,8 +15,8 @@ func demoCommand() *cobra.Command {
 		Long: `Train embeddings of a generated knowledge graph, on one node and then on four
 node processes of this machine, and compare quality and cost. It is the same as
 
-  godwit train kge --epochs 5
-  godwit train kge --epochs 5 --nodes 4
+  godwit train kge
+  godwit train kge --nodes 4
 
 ` + exitCodes,
 		Args: cobra.NoArgs,
@@ -33,7 +30,7 @@ func demo(cmd *cobra.Command) error {
 	var results []*job.Result
 	for _, nodes := range []int{1, 4} {
 		spec := job.Default()
-		spec.Nodes, spec.Options.Epochs = nodes, demoEpochs
+		spec.Nodes = nodes
 		c := cluster{place: job.Place{Stop: stop}}
 		if err := c.prepare(&spec); err != nil {
 			return ranError{err}

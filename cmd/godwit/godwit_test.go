@@ -32,6 +32,11 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
+		// Processes that are killed leave what they had there.
+		if err := os.Setenv("TMPDIR", dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		binary = filepath.Join(dir, "godwit")
 		if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)

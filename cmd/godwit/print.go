@@ -22,10 +22,8 @@ type printer struct {
 	join     func(job.Event) string // the command by which a node joins
 
 	written bool // the terminal shows a line that the next one replaces
-	epoch   job.Epoch
+	epoch   int  // the last that ended
 	unit    string
-	items   int64 // and time of the last tick
-	at      time.Time
 }
 
 func newPrinter(quiet, asJSON bool) *printer {
@@ -66,7 +64,7 @@ func (p *printer) event(e job.Event) {
 	case e.Tick != nil:
 		p.tickLine(e.Tick)
 	case e.Epoch != nil:
-		p.epoch = *e.Epoch
+		p.epoch = e.Epoch.Epoch
 		p.line("%s", epochLine(e.Epoch, p.unit))
 	case e.Evaluation != nil:
 		p.evaluation(e.Evaluation)
@@ -90,8 +88,7 @@ func (p *printer) clear() {
 }
 
 func (p *printer) start(e job.Event) {
-	p.unit = e.Start.Unit
-	p.items, p.at, p.epoch = 0, time.Now(), job.Epoch{}
+	p.unit, p.epoch = e.Start.Unit, 0
 	p.line("policy %s: %s", e.Policy, e.Start.Data)
 	if len(e.Start.Nodes) == 1 {
 		p.line("1 node with %d workers", e.Start.Nodes[0].Workers)
@@ -103,11 +100,8 @@ func (p *printer) start(e job.Event) {
 }
 
 func (p *printer) tickLine(t *job.Tick) {
-	now := time.Now()
-	rate := float64(t.Items-p.items) / now.Sub(p.at).Seconds()
-	p.items, p.at = t.Items, now
 	p.clear()
-	fmt.Fprintf(p.people, "epoch %d, this node: %s %s/s, %s", p.epoch.Epoch+1, count(rate), p.unit, shares(&t.Stats))
+	fmt.Fprintf(p.people, "epoch %d, this node: %s %s/s, %s", p.epoch+1, count(float64(t.Items)/t.Seconds), p.unit, shares(&t.Stats))
 	p.written = true
 }
 

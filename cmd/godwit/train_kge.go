@@ -34,9 +34,14 @@ The graph is generated, with structure to be found, or read from a folder with
 the files train.txt, valid.txt and test.txt (or .txt.gz): a fact a line, head,
 relation and tail, separated by tabs.
 
-The run can be watched on stderr; the result is a table on stdout, or with --json
-all of it as a JSON object a line (see the type Event of package job). Ctrl-C
-ends the run in order: the model is judged and exported as it is.
+The run can be watched on stderr; the result is a table on stdout. With --json,
+stdout has a JSON object a line instead: "run", "policy", "seconds" since the
+begin, and one of "waiting", "start", "epoch", "evaluation", "stopping" and, last,
+"result" (their fields are those of the types Event and Result of package job).
+Ctrl-C ends the run in order: the model is judged and exported as it is.
+
+With --await, whoever reaches this machine can take part and read everything:
+use it in a network that you trust, or with the three --tls files.
 
 Policies (--policy, --policies):
   ` + strings.Join(placement.Names(), ", ") + `
@@ -44,7 +49,8 @@ Policies (--policy, --policies):
 		Example: `  godwit train kge                         # one node
   godwit train kge --nodes 4               # four, as processes on this machine
   godwit train kge --nodes 4 --policies all
-  godwit train kge --data fb15k-237 --epochs 30 --export embeddings`,
+  godwit train kge --data fb15k-237 --epochs 30 --export embeddings
+  godwit train kge --nodes 2 --await       # the second one joins from another machine`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
@@ -82,7 +88,8 @@ func (t *trainKGE) trainingFlags() group {
 		sampling.Prepared{}.Name(), sampling.Local{}.Name(), sampling.Independent{}.Name()}, ", "))
 	g.StringVar(&c.Loss, "loss", c.Loss, "`name`: "+kge.Softmax+", "+kge.Logistic)
 	g.Float32Var(&c.Margin, "margin", c.Margin, "added to the scores by the logistic loss; distances need one")
-	g.Float32Var(&c.LR, "lr", c.LR, "learning rate of AdaGrad")
+	g.StringVar(&c.Rule, "rule", c.Rule, "update rule, by `name`: adagrad, rowadagrad, adam, sgd")
+	g.Float32Var(&c.LR, "lr", c.LR, "its learning rate")
 	g.Float32Var(&c.N3, "n3", c.N3, "weight of the cubed magnitudes of the embeddings (N3)")
 	g.Float32Var(&c.L2, "l2", c.L2, "weight of their squares (L2)")
 	g.Float32Var(&c.EntityDropout, "entity-dropout", c.EntityDropout, "`probability` of leaving out an element of an entity")
