@@ -46,12 +46,11 @@ func (b *barrier) wait(ctx context.Context, n *Node, worker int) error {
 		close(r.done)
 		return r.err
 	}
-	select {
-	case <-r.done:
-		return r.err
-	case <-ctx.Done():
+	switch n.world.Wait(r.done, ctx.Done(), n.done) {
+	case 1:
 		return fmt.Errorf("waiting for this node's other workers: %w", context.Cause(ctx))
-	case <-n.done:
+	case 2:
 		return n.failed()
 	}
+	return r.err
 }

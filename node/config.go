@@ -34,6 +34,9 @@ type Config struct {
 	Listener transport.Listener
 	// Run names the run in the handshake between nodes.
 	Run string
+
+	// Virtual, if set, makes the node one of a simulation.
+	Virtual *Virtual
 }
 
 // Fingerprint stands for all that the nodes of a run must have in common.
@@ -71,7 +74,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("node: %d workers, want 1 … %d", c.Workers, maxWorkers)
 	case c.Session == nil:
 		return errors.New("node: no session: join a run first")
-	case len(c.Session.Members()) > 1 && (c.Network == nil || c.Listener == nil):
+	case c.Virtual == nil && len(c.Session.Members()) > 1 && (c.Network == nil || c.Listener == nil):
 		return errors.New("node: a run of several nodes needs a network and a listener")
 	case len(c.Samplers) > 1<<(64-sampling.IDBits-1):
 		return fmt.Errorf("node: %d samplers, want at most %d", len(c.Samplers), 1<<(64-sampling.IDBits-1))
@@ -144,6 +147,14 @@ func hotKeys(m *godwit.Model) map[godwit.Key]bool {
 	return hot
 }
 
+// world returns the world that the node lives in.
+func (c *Config) world() World {
+	if c.Virtual != nil {
+		return c.Virtual.World
+	}
+	return &real{start: time.Now()}
+}
+
 func (c *Config) protocol(homes protocolHomes) (*protocol.Config, error) {
 	hot := hotKeys(c.Model)
 	p := &protocol.Config{
@@ -152,6 +163,9 @@ func (c *Config) protocol(homes protocolHomes) (*protocol.Config, error) {
 	}
 	if p.Policy == nil {
 		p.Policy = placement.Adaptive
+	}
+	if c.Virtual != nil {
+		p.Broken = c.Virtual.Broken
 	}
 	if hot != nil {
 		p.Hot = func(k godwit.Key) bool { return hot[k] }

@@ -237,7 +237,7 @@ func take(t *testing.T, variant byte, b []byte) {
 
 // quietNode is a node without goroutines, whose queues nobody empties.
 func quietNode(t testing.TB, cfg Config) *Node {
-	n := &Node{cfg: cfg, model: cfg.Model, start: time.Now(), stop: make(chan struct{}), done: make(chan struct{}), peers: make([]*outbox, len(cfg.Session.Members()))}
+	n := &Node{cfg: cfg, model: cfg.Model, world: &real{start: time.Now()}, stop: make(chan struct{}), done: make(chan struct{}), peers: make([]*outbox, len(cfg.Session.Members()))}
 	var ids []godwit.NodeID
 	for _, m := range cfg.Session.Members() {
 		ids = append(ids, m.ID)

@@ -18,12 +18,12 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/directory"
+	"github.com/godwit-ps/godwit/store"
 	"github.com/godwit-ps/godwit/store/arena"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/wire"
@@ -39,7 +39,7 @@ type Node struct {
 	homes  *directory.Homes
 	proto  *protocol.Config
 	arena  arena.Arena
-	start  time.Time
+	world  World
 	shards []shard
 	mask   godwit.Key
 	large  bool // the model is larger than a processor's cache
@@ -53,8 +53,8 @@ type Node struct {
 
 	received atomic.Uint64 // bytes
 
-	stop    chan struct{} // closed by Close: goroutines end
-	running sync.WaitGroup
+	stop chan struct{} // closed by Close: goroutines end
+	in   *inbound      // of a virtual node
 
 	failOnce sync.Once
 	done     chan struct{} // closed when the node failed or was closed
@@ -100,11 +100,14 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		}
 	}
 	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model, homes: directory.NewHomes(cfg.Model.Keys(), ids),
-		start: time.Now(), peers: make([]*outbox, len(members)), stop: make(chan struct{}), done: make(chan struct{})}
+		world: cfg.world(), peers: make([]*outbox, len(members)), stop: make(chan struct{}), done: make(chan struct{})}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
 	}
-	if len(members) > 1 {
+	switch {
+	case cfg.Virtual != nil:
+		n.imagine()
+	case len(members) > 1:
 		conns, err := transport.Mesh(ctx, cfg.Network, cfg.Listener,
 			wire.Hello{Run: cfg.Run, From: n.self, Incarnation: incarnation, Fingerprint: cfg.Fingerprint()}, addrs)
 		if err != nil {
@@ -112,8 +115,8 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		}
 		n.connect(conns)
 	}
-	n.running.Go(n.watch)
-	n.running.Go(n.pacer.run)
+	n.world.Go(n.watch)
+	n.world.Go(n.pacer.run)
 	return n, n.hold(ctx)
 }
 
@@ -126,8 +129,12 @@ func (n *Node) build() error {
 	n.shards = make([]shard, 1<<n.proto.Shift)
 	n.mask = godwit.Key(len(n.shards) - 1)
 	n.large = bytesOf(n.model) > cacheBytes
+	alloc := n.arena.Alloc
+	if n.cfg.Virtual != nil {
+		alloc = store.HeapAlloc // many small nodes that come and go
+	}
 	for i := range n.shards {
-		if n.shards[i].Shard, err = protocol.NewShard(n.proto, n.arena.Alloc); err != nil {
+		if n.shards[i].Shard, err = protocol.NewShard(n.proto, alloc); err != nil {
 			return err
 		}
 	}
@@ -149,16 +156,26 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 		n.peers[id] = newOutbox(c, n.cfg.Session.View())
 	}
 	for id, c := range conns {
-		n.running.Go(func() {
-			if err := n.peers[id].write(n.stop); err != nil {
+		n.world.Go(func() {
+			if err := n.peers[id].write(n.world, n.stop); err != nil {
 				n.lost(id, err)
 			}
 		})
-		n.running.Go(func() {
+		n.world.Go(func() {
 			if err := n.read(id, c); err != nil {
 				n.lost(id, err)
 			}
 		})
+	}
+}
+
+// imagine makes the queues to the other nodes of a simulation.
+func (n *Node) imagine() {
+	for i := range n.peers {
+		if to := godwit.NodeID(i); to != n.self {
+			n.peers[i] = newOutbox(nil, n.cfg.Session.View())
+			n.peers[i].flushed = func() { n.cfg.Virtual.Flush(to) }
+		}
 	}
 }
 
@@ -184,7 +201,7 @@ func (n *Node) hold(ctx context.Context) error {
 			out.flush()
 			for _, p := range n.peers {
 				if p != nil {
-					if err := p.admit(ctx, n.done); err != nil {
+					if err := p.admit(ctx, n.world, n.done); err != nil {
 						return fmt.Errorf("node: waiting for replicas: %w", err)
 					}
 				}
@@ -198,28 +215,42 @@ func (n *Node) hold(ctx context.Context) error {
 // read hands what a peer sends to the shards.
 func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 	var buf []byte
-	var d wire.Decoder
-	out := n.sender()
+	in := n.inbound()
 	for {
 		frame, err := c.ReadFrame(buf)
 		if err != nil {
 			return err
 		}
 		buf = frame
-		n.received.Add(uint64(len(frame)))
-		err = d.Reset(frame)
-		if err == nil {
-			err = n.take(&out, from, &d)
-		}
-		out.flush()
-		if err != nil {
-			n.end(from, "broke the protocol", err)
+		if err := n.frame(in, from, frame); err != nil {
+			n.end(from, brokeProtocol, err)
 			return nil
 		}
-		if n.pacer.waiting.Load() > 0 {
-			n.pacer.wakeUp()
-		}
 	}
+}
+
+const brokeProtocol = "broke the protocol"
+
+// inbound is what one goroutine needs to take frames.
+type inbound struct {
+	out sender
+	d   wire.Decoder
+}
+
+func (n *Node) inbound() *inbound { return &inbound{out: n.sender()} }
+
+// frame hands a frame of a peer to the shards and sends what follows.
+func (n *Node) frame(in *inbound, from godwit.NodeID, frame []byte) error {
+	n.received.Add(uint64(len(frame)))
+	err := in.d.Reset(frame)
+	if err == nil {
+		err = n.take(&in.out, from, &in.d)
+	}
+	in.out.flush()
+	if err == nil && n.pacer.waiting.Load() > 0 {
+		n.pacer.wakeUp()
+	}
+	return err
 }
 
 // take steps through the records of a frame.
@@ -265,7 +296,7 @@ func (n *Node) take(out *sender, from godwit.NodeID, d *wire.Decoder) error {
 }
 
 // now is the time that lead times are measured in.
-func (n *Node) now() int64 { return int64(time.Since(n.start)) + 1 }
+func (n *Node) now() int64 { return n.world.Now() }
 
 // Worker returns worker i of this node. It belongs to one goroutine.
 func (n *Node) Worker(i int) godwit.Worker { return n.workers[i] }
@@ -303,16 +334,15 @@ func (n *Node) fail(err error) {
 
 // watch ends the node when the session ends.
 func (n *Node) watch() {
-	select {
-	case <-n.cfg.Session.Done():
-		err := n.cfg.Session.Err()
-		var m *coord.MemberError
-		if errors.As(err, &m) && !errors.Is(err, godwit.ErrPeerLost) {
-			err = fmt.Errorf("%w: %w", godwit.ErrPeerLost, err) // who failed is lost to the others
-		}
-		n.fail(err)
-	case <-n.stop:
+	if n.world.Wait(n.cfg.Session.Done(), n.stop, nil) != 0 {
+		return
 	}
+	err := n.cfg.Session.Err()
+	var m *coord.MemberError
+	if errors.As(err, &m) && !errors.Is(err, godwit.ErrPeerLost) {
+		err = fmt.Errorf("%w: %w", godwit.ErrPeerLost, err) // who failed is lost to the others
+	}
+	n.fail(err)
 }
 
 // lost is told when the connection to a peer ended. If a node is going down,
@@ -322,14 +352,9 @@ func (n *Node) lost(peer godwit.NodeID, cause error) {
 	if n.closing.Load() {
 		return
 	}
-	select {
-	case <-n.done:
-		return
-	case <-n.stop:
-		return
-	case <-time.After(lossGrace):
+	if n.world.Sleep(lossGrace, n.done, n.stop) < 0 {
+		n.end(peer, "connection ended", cause)
 	}
-	n.end(peer, "connection ended", cause)
 }
 
 // end ends the run because of a peer.
@@ -383,7 +408,7 @@ func (n *Node) Close(ctx context.Context) error {
 		for _, c := range n.conns {
 			c.Close()
 		}
-		n.running.Wait()
+		n.world.Join()
 		for i := range n.shards {
 			s := &n.shards[i]
 			s.Lock()

@@ -18,9 +18,10 @@ import (
 // Answers always go in: there are no more of them than requests, which others'
 // admission bounds. So nobody who handles a frame ever waits for a socket.
 type outbox struct {
-	conn transport.Conn
-	view godwit.View
-	wake chan struct{} // of the writer; holds one
+	conn    transport.Conn
+	view    godwit.View
+	wake    chan struct{} // of the writer; holds one
+	flushed func()        // of a virtual node: is told instead of the writer
 
 	mu      sync.Mutex
 	enc     wire.Encoder
@@ -66,6 +67,10 @@ func (o *outbox) seal() {
 
 // flush has the writer send what is there.
 func (o *outbox) flush() {
+	if o.flushed != nil {
+		o.flushed()
+		return
+	}
 	select {
 	case o.wake <- struct{}{}:
 	default:
@@ -80,7 +85,7 @@ func (o *outbox) room(limit int) bool {
 }
 
 // admit waits until there is room for requests.
-func (o *outbox) admit(ctx context.Context, done <-chan struct{}) error {
+func (o *outbox) admit(ctx context.Context, world World, done <-chan struct{}) error {
 	for {
 		o.mu.Lock()
 		if o.queued < requestRoom {
@@ -91,11 +96,10 @@ func (o *outbox) admit(ctx context.Context, done <-chan struct{}) error {
 		o.waiting = append(o.waiting, c)
 		o.mu.Unlock()
 		o.flush()
-		select {
-		case <-c:
-		case <-ctx.Done():
+		switch world.Wait(c, ctx.Done(), done) {
+		case 1:
 			return context.Cause(ctx)
-		case <-done:
+		case 2:
 			return godwit.ErrClosed
 		}
 	}
@@ -135,7 +139,7 @@ func (o *outbox) wrote(frame []byte) {
 }
 
 // write sends frames until stop is closed or the connection fails.
-func (o *outbox) write(stop <-chan struct{}) error {
+func (o *outbox) write(world World, stop <-chan struct{}) error {
 	for {
 		for f := o.take(); f != nil; f = o.take() {
 			if err := o.conn.WriteFrame(f); err != nil {
@@ -143,9 +147,7 @@ func (o *outbox) write(stop <-chan struct{}) error {
 			}
 			o.wrote(f)
 		}
-		select {
-		case <-o.wake:
-		case <-stop:
+		if world.Wait(o.wake, stop, nil) == 1 {
 			return nil
 		}
 	}
@@ -156,6 +158,7 @@ type sender struct {
 	n       *Node
 	touched []bool // peers to flush
 	any     bool
+	records int // sent to others
 }
 
 func (n *Node) sender() sender { return sender{n: n, touched: make([]bool, len(n.peers))} }
@@ -167,6 +170,7 @@ func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
 	}
 	s.n.peers[to].put(r)
 	s.touched[to], s.any = true, true
+	s.records++
 }
 
 func (s *sender) Room(to godwit.NodeID) bool { return s.n.peers[to].room(copyRoom) }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"math/bits"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +41,7 @@ type pacer struct {
 
 	rounds atomic.Uint64
 	busy   atomic.Int64 // nanoseconds of processor time spent in rounds
+	keys   int          // begun, ended or sent in the round
 	gap    float64      // seconds from round to round while there is work, smoothed
 }
 
@@ -87,20 +87,15 @@ func (p *pacer) note(shard int) {
 }
 
 func (p *pacer) run() {
-	runtime.LockOSThread() // for threadTime; the thread ends with the goroutine
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	<-pause.C
-	for {
-		select {
-		case <-p.wake:
-		case <-p.n.stop:
-			return
-		}
+	world := p.n.world
+	used := world.Meter()
+	for world.Wait(p.wake, p.n.stop, nil) == 0 {
 		p.up.Store(false)
-		began, used := time.Now(), threadTime()
+		began, before := world.Now(), used()
+		p.keys = 0
 		held := p.round()
-		cost := time.Duration(threadTime() - used)
+		world.Worked(p.keys)
+		cost := time.Duration(used() - before)
 		p.rounds.Add(1)
 		p.busy.Add(int64(cost))
 		d := min(max(cost*share, minPause), maxPause)
@@ -111,12 +106,8 @@ func (p *pacer) run() {
 			d = max(d, retry)
 			p.wakeUp()
 		}
-		p.gap += 0.1 * ((time.Since(began) + d).Seconds() - p.gap)
-		pause.Reset(d)
-		select {
-		case <-pause.C:
-		case <-p.hurry:
-		case <-p.n.stop:
+		p.gap += 0.1 * ((time.Duration(world.Now()-began) + d).Seconds() - p.gap)
+		if world.Sleep(d, p.hurry, p.n.stop) == 1 {
 			return
 		}
 	}
@@ -142,6 +133,8 @@ func (p *pacer) round() (held bool) {
 	}
 	p.drained()
 	p.out.flush()
+	p.keys += p.out.records
+	p.out.records = 0
 	return held
 }
 
@@ -200,6 +193,7 @@ func (p *pacer) intentsOf(w *worker, now int64, lead float64) {
 	window := w.timer.Observe(now, clock, missed != w.missedSeen)
 	w.missedSeen = missed
 	w.plan.Due(clock, window, func(keys []godwit.Key) {
+		p.keys += len(keys)
 		for _, k := range keys {
 			s := p.n.shard(k)
 			s.Lock()
@@ -210,6 +204,7 @@ func (p *pacer) intentsOf(w *worker, now int64, lead float64) {
 		p.out.flush()
 	})
 	w.plan.Expire(clock, func(keys []godwit.Key) {
+		p.keys += len(keys)
 		for _, k := range keys {
 			s := p.n.shard(k)
 			s.Lock()

@@ -321,7 +321,7 @@ func (w *worker) admit(ctx context.Context, keys []godwit.Key, miss []int) error
 		if to == godwit.NoNode {
 			continue
 		}
-		if err := w.n.peers[to].admit(ctx, w.n.done); err != nil {
+		if err := w.n.peers[to].admit(ctx, w.n.world, w.n.done); err != nil {
 			if e := w.n.failed(); e != nil {
 				return e
 			}
@@ -345,11 +345,10 @@ func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf 
 		if o := w.ops.begin(what, dst); o != nil {
 			return o, nil
 		}
-		select {
-		case <-w.ops.moved:
-		case <-ctx.Done():
+		switch w.n.world.Wait(w.ops.moved, ctx.Done(), w.n.done) {
+		case 1:
 			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", context.Cause(ctx)))
-		case <-w.n.done:
+		case 2:
 			return nil, w.fail(what, keys, w.n.failed())
 		}
 	}
@@ -403,13 +402,13 @@ func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 		default:
 		}
 		var err error
-		select {
-		case <-o.done:
+		switch w.n.world.Wait(o.done, ctx.Done(), w.n.done) {
+		case 0:
 			w.ops.end(o)
 			continue
-		case <-ctx.Done():
+		case 1:
 			err = context.Cause(ctx)
-		case <-w.n.done:
+		case 2:
 			err = w.n.failed()
 		}
 		if e := w.giveUp(o, err); e != nil && first == nil {
@@ -512,14 +511,13 @@ func (w *worker) WaitSync(ctx context.Context) error {
 		return nil
 	}
 	d := w.n.pacer.drain()
-	select {
-	case <-d.done:
-		return nil
-	case <-ctx.Done():
+	switch w.n.world.Wait(d.done, ctx.Done(), w.n.done) {
+	case 1:
 		return w.fail("wait-sync", nil, context.Cause(ctx))
-	case <-w.n.done:
+	case 2:
 		return w.fail("wait-sync", nil, w.n.failed())
 	}
+	return nil
 }
 
 func (w *worker) Barrier(ctx context.Context) error {

@@ -44,6 +44,9 @@ func (d *Decoder) Reset(frame []byte) error {
 // View returns the view that the sender of the frame had.
 func (d *Decoder) View() godwit.View { return d.view }
 
+// Records returns the number of records read since the last Reset.
+func (d *Decoder) Records() int { return d.records }
+
 // Next reads the next record into r and reports whether there was one. It sets
 // every field of r; those that the kind does not carry become zero. An error is
 // a *FormatError; it leaves r with nothing to rely on, and every further call

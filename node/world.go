@@ -1,0 +1,108 @@
+package node
+
+import (
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
+)
+
+// A World is where a node gets time, goroutines and waiting from: everything
+// that a simulation must rule to replay a run. Nothing else in this package
+// reads a clock, starts a goroutine or waits. In the real one, time passes by
+// itself and goroutines run in parallel.
+type World interface {
+	// Now returns nanoseconds since some moment, at least 1.
+	Now() int64
+	// Go runs f beside what runs already. Join returns when all of these have
+	// returned.
+	Go(f func())
+	Join()
+	// Wait returns when a channel has a token, which it takes, or is closed: 0,
+	// 1 or 2 for a, b or c. A nil channel never is.
+	Wait(a, b, c <-chan struct{}) int
+	// Sleep is Wait for d at the most; it returns -1 when that has passed.
+	Sleep(d time.Duration, a, b <-chan struct{}) int
+	// Meter returns what tells the processor time, in nanoseconds, that the
+	// calling goroutine has used, which does not leave its thread any more.
+	Meter() func() int64
+	// Worked is told that the caller has handled so many keys. In a world where
+	// that takes no time by itself, it passes now.
+	Worked(keys int)
+}
+
+// A Virtual makes a node part of a simulation: it has no connections. Flush is
+// told that frames for a peer wait, who takes them from Frame and hands them to
+// the peer's Handle, in order and one after the other.
+type Virtual struct {
+	World World
+	Flush func(to godwit.NodeID)
+	// Broken switches rules of the protocol off, to see that checks notice.
+	Broken protocol.Broken
+}
+
+// real is the world outside.
+type real struct {
+	start   time.Time
+	running sync.WaitGroup
+}
+
+func (r *real) Now() int64  { return int64(time.Since(r.start)) + 1 }
+func (r *real) Go(f func()) { r.running.Go(f) }
+func (r *real) Join()       { r.running.Wait() }
+func (r *real) Worked(int)  {}
+
+func (r *real) Meter() func() int64 {
+	runtime.LockOSThread() // the thread ends with the goroutine
+	return threadTime
+}
+
+func (r *real) Wait(a, b, c <-chan struct{}) int {
+	select {
+	case <-a:
+		return 0
+	case <-b:
+		return 1
+	case <-c:
+		return 2
+	}
+}
+
+func (r *real) Sleep(d time.Duration, a, b <-chan struct{}) int {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return -1
+	case <-a:
+		return 0
+	case <-b:
+		return 1
+	}
+}
+
+// Frame takes the oldest frame for a peer out of the queue of a virtual node,
+// into the memory of buf. It is empty if there is none.
+func (n *Node) Frame(to godwit.NodeID, buf []byte) []byte {
+	o := n.peers[to]
+	f := o.take()
+	buf = append(buf[:0], f...)
+	if f != nil {
+		o.wrote(f)
+	}
+	return buf
+}
+
+// Handle hands a frame of a peer to a virtual node, and returns how many
+// records it had. An error ends the run.
+func (n *Node) Handle(from godwit.NodeID, frame []byte) (records int, err error) {
+	if n.in == nil {
+		n.in = n.inbound()
+	}
+	if err = n.frame(n.in, from, frame); err != nil {
+		n.end(from, brokeProtocol, err)
+	}
+	return n.in.d.Records(), err
+}
