@@ -78,18 +78,18 @@ func (l *listener) greet(raw net.Conn) {
 	defer cancel()
 	stop := closeWith(ctx, raw)
 	c, err := l.hear(ctx, raw)
-	if err == nil {
+	// What waits for Accept is let go of before Accept has it: from then on a
+	// listener that closes must not close it.
+	if stopped := stop(); err == nil && stopped {
 		select {
 		case l.greeted <- c:
-			if stop() {
-				return
-			}
-			err = ctx.Err() // Accept has it, and finds it closed
+			return
 		case <-ctx.Done():
-			err = ctx.Err()
 		}
 	}
-	stop()
+	if err == nil {
+		err = ctx.Err()
+	}
 	raw.Close()
 	if l.nw.Dropped != nil {
 		l.nw.Dropped(raw.RemoteAddr().String(), errorOf(ctx, err))

@@ -325,3 +325,43 @@ func TestAPeerOfAnotherVersionIsToldOurs(t *testing.T) {
 		t.Errorf("dropped for %v, want a version", err)
 	}
 }
+
+// A listener may be closed as soon as its last peer was accepted; what was
+// accepted lives on.
+func TestWhatWasAcceptedOutlivesTheListenerFromTheFirstMoment(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for i := range 300 {
+		l, err := Network{}.Listen(anyAddr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dialed := make(chan transport.Conn, 1)
+		go func() {
+			c, err := Network{}.Dial(ctx, l.Addr(), wire.Hello{Run: "run", From: 1})
+			if err != nil {
+				t.Error(err)
+			}
+			dialed <- c
+		}()
+		c, err := l.Accept(ctx, wire.Hello{Run: "run", From: 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		d := <-dialed
+		if d == nil {
+			return
+		}
+		var e wire.Encoder
+		e.Reset(nil, 1)
+		if err := c.WriteFrame(e.Frame()); err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		if _, err := d.ReadFrame(nil); err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		c.Close()
+		d.Close()
+	}
+}
