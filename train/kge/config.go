@@ -3,6 +3,9 @@ package kge
 import (
 	"fmt"
 	"math"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/optim"
 )
 
 // A Config holds the settings of a model and its training. Start from
@@ -25,9 +28,11 @@ type Config struct {
 	// Sampler is the index of the run's sampler that draws the negatives:
 	// uniformly, from the entity table.
 	Sampler int
-	// LR is the learning rate of AdaGrad. Gradients are summed over the batch,
-	// not averaged; AdaGrad's steps are the same either way.
-	LR float32
+	// Rule is the update rule of both tables, by its name (see optim.Parse), and
+	// LR its learning rate. Gradients are summed over the batch, not averaged;
+	// the steps of AdaGrad and Adam are the same either way.
+	Rule string
+	LR   float32
 	// InitStd is the standard deviation of the first values, of a normal
 	// distribution around 0.
 	InitStd float32
@@ -53,7 +58,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Model: "complex", Dim: 256, Loss: Softmax, Batch: 512, Negatives: 500,
-		LR: 0.1, InitStd: 1e-3, N3: 0.05, Seed: 1,
+		Rule: "adagrad", LR: 0.1, InitStd: 1e-3, N3: 0.05, Seed: 1,
 	}
 }
 
@@ -98,4 +103,13 @@ func (c *Config) check() error {
 		return bad("Margin", c.Margin, "a number")
 	}
 	return nil
+}
+
+// rule makes the update rule.
+func (c *Config) rule() (godwit.Rule, error) {
+	r, err := optim.Parse(fmt.Sprintf("%s(lr=%v)", c.Rule, c.LR))
+	if err != nil {
+		return nil, fmt.Errorf("kge: Config.Rule: %w", err)
+	}
+	return r, nil
 }

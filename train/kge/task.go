@@ -8,7 +8,6 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/triples"
-	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -26,12 +25,17 @@ type Task struct {
 	filter *triples.Filter
 	model  model
 	loss   loss
+	rule   godwit.Rule
 	relDim int
 }
 
 // New checks the settings and the graph, which must not change afterwards.
 func New(cfg Config, g *triples.Graph) (*Task, error) {
 	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	rule, err := cfg.rule()
+	if err != nil {
 		return nil, err
 	}
 	m, err := modelNamed(cfg.Model)
@@ -52,7 +56,7 @@ func New(cfg Config, g *triples.Graph) (*Task, error) {
 		return nil, err
 	}
 	return &Task{
-		cfg: cfg, graph: g, filter: triples.NewFilter(g), model: m, loss: l,
+		cfg: cfg, graph: g, filter: triples.NewFilter(g), model: m, loss: l, rule: rule,
 		relDim: m.relationDim(cfg.Dim),
 	}, nil
 }
@@ -84,15 +88,14 @@ func checkGraph(g *triples.Graph) error {
 // Tables describes the tables that the task trains, for [godwit.NewModel]. The
 // model may have other tables beside.
 func (t *Task) Tables() []godwit.Table {
-	rule := optim.AdaGrad{LR: t.cfg.LR}
 	return []godwit.Table{
 		{
 			Name: EntityTable, Rows: uint64(len(t.graph.Entities)), Dim: t.cfg.Dim,
-			Rule: rule, Init: godwit.Normal{Std: t.cfg.InitStd},
+			Rule: t.rule, Init: godwit.Normal{Std: t.cfg.InitStd},
 		},
 		{
 			Name: RelationTable, Rows: uint64(t.relationRows()), Dim: t.relDim,
-			Rule: rule, Init: t.model.relationInit(t.cfg.InitStd),
+			Rule: t.rule, Init: t.model.relationInit(t.cfg.InitStd),
 		},
 	}
 }
