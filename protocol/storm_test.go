@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/history"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -45,7 +46,7 @@ type storm struct {
 	weather
 	c       *cluster
 	rng     *rand.Rand
-	history *history
+	history *history.History
 	workers []*stormWorker
 	keys    []godwit.Key
 	moves   bool // call Localize
@@ -68,7 +69,7 @@ type operation struct {
 	op      uint64
 	kind    wire.Kind
 	key     godwit.Key
-	reading *reading
+	reading *history.Reading
 	set     int
 }
 
@@ -129,7 +130,7 @@ func newStorm(seed uint64, w weather) *storm {
 	single := func(k godwit.Key) bool {
 		return !w.policy.Everywhere(hot(k)) && w.policy.OnIntent(hot(k)) != placement.Copy
 	}
-	s.history = newHistory(workers, func(i int) int { return i % w.nodes }, single, !w.async || !w.hints)
+	s.history = history.New(workers, func(i int) int { return i % w.nodes }, single, !w.async || !w.hints)
 	s.keys = slices.Clone(stormKeys)
 	rng.Shuffle(len(s.keys), func(i, j int) { s.keys[i], s.keys[j] = s.keys[j], s.keys[i] })
 	s.keys = s.keys[:2+rng.IntN(len(s.keys)-1)] // the fewer, the more they meet
@@ -234,20 +235,16 @@ func (s *storm) final() error {
 		row := s.c.main(k)
 		dim := s.c.model.Dim(k)
 		if row == nil {
-			if err := s.history.final(k, nil); err != nil {
+			if err := s.history.Final(k, nil); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := s.history.final(k, row[:dim]); err != nil {
+		if err := s.history.Final(k, row[:dim]); err != nil {
 			return err
 		}
 		if state := row[dim:]; len(state) > 0 {
-			all := 0
-			for _, n := range s.history.key(k).issued {
-				all += n
-			}
-			if int(state[0]) != all {
+			if all := s.history.Pushes(k); int(state[0]) != all {
 				return fmt.Errorf("key %d: state counts %v pushes, there were %d", k, state[0], all)
 			}
 		}
@@ -353,10 +350,10 @@ func (s *storm) act(w *stormWorker) error {
 }
 
 func (s *storm) pull(w *stormWorker, k godwit.Key) error {
-	r := s.history.readIssued(w.id, k)
+	r := s.history.ReadIssued(w.id, k)
 	dst := make([]float32, s.c.model.Dim(k))
 	if w.n.Pull(k, dst) != Elsewhere {
-		return s.history.read(r, dst)
+		return s.history.Read(r, dst)
 	}
 	s.request(w, &operation{kind: wire.Pull, key: k, reading: r}, nil)
 	return nil
@@ -365,9 +362,9 @@ func (s *storm) pull(w *stormWorker, k godwit.Key) error {
 func (s *storm) push(w *stormWorker, k godwit.Key) {
 	p := make([]float32, s.c.model.Dim(k))
 	p[w.id] = 1
-	s.history.pushIssued(w.id, k)
+	s.history.PushIssued(w.id, k)
 	if w.n.Push(k, p) != Elsewhere {
-		s.history.pushComplete(w.id, k)
+		s.history.PushComplete(w.id, k)
 		return
 	}
 	s.request(w, &operation{kind: wire.Push, key: k}, p)
@@ -377,10 +374,10 @@ func (s *storm) set(w *stormWorker, k godwit.Key) {
 	if d := w.n.sideAt(k); d != nil && w.n.holding(k) == replica && (d.sent != 0 || d.dirty) {
 		s.c.watch.rare.Sets++
 	}
-	j := s.history.setIssued(w.id, k)
+	j := s.history.SetIssued(w.id, k)
 	v := make([]float32, s.c.model.Dim(k))
 	for i := range v {
-		v[i] = float32(era * j)
+		v[i] = float32(history.Era * j)
 	}
 	s.request(w, &operation{kind: wire.Set, key: k, set: j}, v)
 }
@@ -406,13 +403,13 @@ func (s *storm) answers(w *stormWorker) error {
 		w.n.replies = slices.Delete(w.n.replies, i, i+1)
 		switch o.kind {
 		case wire.Pull:
-			if err := s.history.read(o.reading, r.Vals); err != nil {
+			if err := s.history.Read(o.reading, r.Vals); err != nil {
 				return err
 			}
 		case wire.Push:
-			s.history.pushComplete(w.id, o.key)
+			s.history.PushComplete(w.id, o.key)
 		case wire.Set:
-			s.history.setComplete(o.key, o.set)
+			s.history.SetComplete(o.key, o.set)
 		}
 	}
 	return nil
@@ -423,7 +420,7 @@ func (s *storm) begin(w *stormWorker) {
 	w.flush = &flushing{f: w.n.BeginFlush(), want: map[godwit.Key][]int{}}
 	for _, k := range s.keys {
 		if k < stormD {
-			w.flush.want[k] = s.history.completed(int(w.n.id), k)
+			w.flush.want[k] = s.history.Completed(int(w.n.id), k)
 		}
 	}
 }

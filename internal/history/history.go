@@ -1,4 +1,9 @@
-package protocol
+// Package history judges what the workers of a run saw of the model: whether
+// every read could have happened as the guarantees promise, and whether every
+// update counts once in the end. It is the main instrument of the protocol's
+// and the simulator's storms, after the vector-clock-valued parameters of Li et
+// al. (OSDI 2014, section 6.3).
+package history
 
 import (
 	"fmt"
@@ -7,14 +12,14 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// A history is what the workers of a storm did and saw, and judges each read
+// A History is what the workers of a storm did and saw, and judges each read
 // when it returns, the main copies at the end, and updates that were flushed.
 //
 // The row of a key is a vector clock: worker w pushes +1 at coordinate w, so a
 // read tells exactly which pushes it contains. Keys that workers also set carry
 // the number of the last set in the same coordinates: the j-th set of a key
-// writes era·j everywhere, and pushes count on from there.
-type history struct {
+// writes Era·j everywhere, and pushes count on from there.
+type History struct {
 	workers int
 	nodeOf  func(worker int) int
 	single  func(godwit.Key) bool // the key has one copy under this policy
@@ -23,9 +28,9 @@ type history struct {
 	keys    map[godwit.Key]*keyHistory
 }
 
-// era is more than one worker ever pushes to one key. Float32 counts up to
+// Era is more than one worker ever pushes to one key. Float32 counts up to
 // 2^24, so a key can be set 65,535 times.
-const era = 256
+const Era = 256
 
 type keyHistory struct {
 	issued   []int           // pushes by worker
@@ -52,8 +57,8 @@ type setting struct {
 	after       []int // issued pushes by worker when it was done
 }
 
-// A reading is a read that was issued: what it must contain at least.
-type reading struct {
+// A Reading is a read that was issued: what it must contain at least.
+type Reading struct {
 	worker, node int
 	key          godwit.Key
 	at           int
@@ -65,11 +70,18 @@ type reading struct {
 	since        int
 }
 
-func newHistory(workers int, nodeOf func(int) int, single func(godwit.Key) bool, strict bool) *history {
-	return &history{workers: workers, nodeOf: nodeOf, single: single, strict: strict, keys: map[godwit.Key]*keyHistory{}}
+// New returns an empty history of workers 0 … workers-1, each at the node that
+// nodeOf says. single reports whether a key never has more than one copy, and
+// strict that a worker's operations take effect in the order in which it began
+// them although it did not wait for each: both promise more (docs/guarantees.md).
+//
+// Values have a coordinate for each worker, and any number of further ones,
+// which nobody pushes to. Nothing here locks.
+func New(workers int, nodeOf func(int) int, single func(godwit.Key) bool, strict bool) *History {
+	return &History{workers: workers, nodeOf: nodeOf, single: single, strict: strict, keys: map[godwit.Key]*keyHistory{}}
 }
 
-func (h *history) key(k godwit.Key) *keyHistory {
+func (h *History) key(k godwit.Key) *keyHistory {
 	x := h.keys[k]
 	if x == nil {
 		ints := func() []int { return make([]int, h.workers) }
@@ -89,11 +101,14 @@ func (x *keyHistory) node(n int) *viewed {
 	return v
 }
 
-func (h *history) pushIssued(w int, k godwit.Key)   { h.now++; h.key(k).issued[w]++ }
-func (h *history) pushComplete(w int, k godwit.Key) { h.now++; h.key(k).complete[w]++ }
+// PushIssued notes that a worker begins to push 1 at its coordinate.
+func (h *History) PushIssued(w int, k godwit.Key) { h.now++; h.key(k).issued[w]++ }
 
-// setIssued returns the number of the new set.
-func (h *history) setIssued(w int, k godwit.Key) int {
+// PushComplete notes that a push of a worker is complete.
+func (h *History) PushComplete(w int, k godwit.Key) { h.now++; h.key(k).complete[w]++ }
+
+// SetIssued returns the number of the new set.
+func (h *History) SetIssued(w int, k godwit.Key) int {
 	h.now++
 	x := h.key(k)
 	x.sets = append(x.sets, setting{worker: w, node: h.nodeOf(w), began: h.now, before: slices.Clone(x.complete)})
@@ -102,19 +117,20 @@ func (h *history) setIssued(w int, k godwit.Key) int {
 	return j
 }
 
-func (h *history) setComplete(k godwit.Key, j int) {
+// SetComplete notes that a set is complete.
+func (h *History) SetComplete(k godwit.Key, j int) {
 	h.now++
 	x := h.key(k)
 	x.sets[j].done, x.sets[j].after = h.now, slices.Clone(x.issued)
 }
 
-// readIssued notes what a read that begins now must contain: what its node has
+// ReadIssued notes what a read that begins now must contain: what its node has
 // seen, what the node's workers completed and, of a key with one copy, whatever
 // anybody completed.
-func (h *history) readIssued(w int, k godwit.Key) *reading {
+func (h *History) ReadIssued(w int, k godwit.Key) *Reading {
 	h.now++
 	x, n := h.key(k), h.nodeOf(w)
-	r := &reading{worker: w, node: n, key: k, at: h.now, floor: make([]int, h.workers),
+	r := &Reading{worker: w, node: n, key: k, at: h.now, floor: make([]int, h.workers),
 		own: x.issued[w], ownSet: x.lastSet[w], since: x.since[w]}
 	for i := range r.floor {
 		if h.single(k) || h.nodeOf(i) == n {
@@ -132,8 +148,8 @@ func (h *history) readIssued(w int, k godwit.Key) *reading {
 	return r
 }
 
-// read judges what a read returned.
-func (h *history) read(r *reading, v []float32) error {
+// Read judges what a read returned.
+func (h *History) Read(r *Reading, v []float32) error {
 	h.now++
 	x := h.key(r.key)
 	for _, f := range v[h.workers:] {
@@ -172,7 +188,7 @@ func (h *history) read(r *reading, v []float32) error {
 }
 
 // readSet judges a read of a key that was set.
-func (h *history) readSet(x *keyHistory, r *reading, v []float32) error {
+func (h *History) readSet(x *keyHistory, r *Reading, v []float32) error {
 	j, err := h.consistent(r.key, v, func(i int) bool { return h.single(r.key) || h.nodeOf(i) == r.node }, r.floor)
 	if err != nil {
 		return fmt.Errorf("%v: %w", r, err)
@@ -189,7 +205,7 @@ func (h *history) readSet(x *keyHistory, r *reading, v []float32) error {
 		if r.ownSet > 0 && (j == 0 || j < r.ownSet && x.sets[j].worker == r.worker) {
 			return fmt.Errorf("%v reads %v, of set %d, after it issued set %d", r, v, j, r.ownSet)
 		}
-		if got := int(v[r.worker]) - era*j; j > 0 && j == r.ownSet && got != r.own-r.since {
+		if got := int(v[r.worker]) - Era*j; j > 0 && j == r.ownSet && got != r.own-r.since {
 			return fmt.Errorf("%v reads %v with %d of its own pushes since its set %d, it issued %d", r, v, got, j, r.own-r.since)
 		}
 	}
@@ -214,15 +230,15 @@ func (x *keyHistory) older(a, b int) bool {
 // of one set, each with a possible number of pushes on top. Of the workers that
 // bind names, floor counts the pushes that the row must have taken, by that set
 // or after it.
-func (h *history) consistent(k godwit.Key, v []float32, bind func(worker int) bool, floor []int) (j int, err error) {
+func (h *History) consistent(k godwit.Key, v []float32, bind func(worker int) bool, floor []int) (j int, err error) {
 	x := h.keys[k]
-	j = int(v[len(v)-1]) / era
-	if j >= len(x.sets) || int(v[len(v)-1]) != j*era {
+	j = int(v[len(v)-1]) / Era
+	if j >= len(x.sets) || int(v[len(v)-1]) != j*Era {
 		return j, fmt.Errorf("%v shows no set", v)
 	}
 	s := &x.sets[j]
 	for i := range h.workers {
-		n := int(v[i]) - era*j
+		n := int(v[i]) - Era*j
 		most, least := x.issued[i], 0
 		if h.single(k) || h.nodeOf(i) == s.node {
 			most -= s.before[i] // overwritten
@@ -237,9 +253,9 @@ func (h *history) consistent(k godwit.Key, v []float32, bind func(worker int) bo
 	return j, nil
 }
 
-// final judges the main copy when everything is at rest. A nil row was never
+// Final judges the main copy when everything is at rest. A nil row was never
 // touched.
-func (h *history) final(k godwit.Key, v []float32) error {
+func (h *History) Final(k godwit.Key, v []float32) error {
 	x := h.keys[k]
 	if x == nil {
 		return nil
@@ -286,8 +302,16 @@ func (x *keyHistory) ordered(k godwit.Key) error {
 	return nil
 }
 
-// completed returns how many pushes of a node's workers to a key are complete.
-func (h *history) completed(node int, k godwit.Key) []int {
+// Pushes returns how many pushes to a key were begun.
+func (h *History) Pushes(k godwit.Key) (n int) {
+	for _, i := range h.key(k).issued {
+		n += i
+	}
+	return n
+}
+
+// Completed returns how many pushes of a node's workers to a key are complete.
+func (h *History) Completed(node int, k godwit.Key) []int {
 	c := make([]int, h.workers)
 	for i := range c {
 		if h.nodeOf(i) == node {
@@ -297,6 +321,6 @@ func (h *history) completed(node int, k godwit.Key) []int {
 	return c
 }
 
-func (r *reading) String() string {
+func (r *Reading) String() string {
 	return fmt.Sprintf("worker %d at node %d, key %d", r.worker, r.node, r.key)
 }
