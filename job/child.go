@@ -13,13 +13,13 @@ import (
 // Children are the processes that a Leader started. Each has a goroutine that
 // waits for its end, and one that passes on what it says on stderr.
 type children struct {
-	procs []*exec.Cmd
-	out   io.Writer // what they say goes here, a line at a time
-	mu    sync.Mutex
-	wg    sync.WaitGroup
+	out io.Writer // what they say goes here, a line at a time
+	mu  sync.Mutex
+	wg  sync.WaitGroup
 
 	// Guarded by mu, but err may be read once broke is closed.
-	quiet bool          // ends are of no interest any more
+	procs []*exec.Cmd
+	quiet bool          // killed: ends are of no interest any more
 	err   error         // how the first ended that ended badly
 	broke chan struct{} // closed when err is set
 }
@@ -35,6 +35,11 @@ func (c *children) start(command []string) error {
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.quiet {
+		return errors.New("job: start a node: the run was ended")
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("job: start a node: %w", err)
@@ -94,13 +99,18 @@ func (c *children) end(patience time.Duration) error {
 	select {
 	case <-done:
 	case <-t.C:
-		c.mu.Lock()
-		c.quiet = true
-		c.mu.Unlock()
-		for _, p := range c.procs {
-			_ = p.Process.Kill() // an error says that it has ended
-		}
+		c.kill()
 		<-done
 	}
 	return c.err
+}
+
+// kill ends all processes at once.
+func (c *children) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.quiet = true
+	for _, p := range c.procs {
+		_ = p.Process.Kill() // an error says that it has ended
+	}
 }

@@ -95,6 +95,8 @@ func (l *Leader) lead(ctx context.Context, t *tls.Config, begin time.Time, task 
 		return nil, err
 	}
 	kids := newChildren(l.Stderr)
+	// Who ends the context is in a hurry, and may not wait for what follows.
+	defer context.AfterFunc(ctx, kids.kill)()
 	work, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {

@@ -60,8 +60,9 @@ func (p *part) play(ctx context.Context, nw transport.Network, l transport.Liste
 		p.tell(Event{Result: &p.result})
 		return &p.result, nil
 	}
-	err = p.blame(err)
-	p.session.Fail(err)
+	if err = p.blame(err); p.session.Err() == nil {
+		p.session.Fail(err)
+	}
 	if p.node != nil {
 		if cerr := p.node.Close(ctx); cerr != nil && !errors.Is(err, cerr) {
 			err = errors.Join(err, cerr)

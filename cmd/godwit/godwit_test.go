@@ -402,8 +402,15 @@ func TestANodeJoinsByEndpointAndName(t *testing.T) {
 	if w.Waiting.Nodes != 1 || len(w.Waiting.Endpoints) != 1 {
 		t.Fatalf("it waits as %+v, want for 1 node at 1 endpoint", w.Waiting)
 	}
-	if _, errs := lead.said(); !strings.Contains(errs, "godwit node --etcd "+w.Waiting.Endpoints[0]+" --run "+w.Run) {
-		t.Errorf("the command to run is not told:\n%s", errs)
+	command := "godwit node --etcd " + w.Waiting.Endpoints[0] + " --run " + w.Run
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, errs := lead.said()
+		if strings.Contains(errs, command) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the command to run is not told:\n%s", errs)
+		}
 	}
 	dir := t.TempDir()
 	other := start(t, "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--json", "--workers", "2", "--export", dir)

@@ -31,7 +31,7 @@ const exitCodes = `Exit codes:
   0    done
   1    failed
   2    wrong usage
-  3    a node was lost or never came
+  3    another node was lost, failed, or never came
   130  interrupted; what was trained until then was judged and exported`
 
 func main() {
@@ -92,7 +92,7 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.Is(err, errInterrupted), errors.Is(err, job.ErrInterrupted):
 		return exitInterrupted
-	case errors.Is(err, godwit.ErrPeerLost), errors.Is(err, coord.ErrMissing), errors.Is(err, coord.ErrCoordinator):
+	case errors.Is(err, godwit.ErrPeerLost), errors.Is(err, coord.ErrFailed), errors.Is(err, coord.ErrMissing), errors.Is(err, coord.ErrCoordinator):
 		return exitLost
 	case errors.As(err, &ran):
 		return exitFailed
