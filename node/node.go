@@ -139,7 +139,7 @@ func (n *Node) build() error {
 		}
 	}
 	n.pacer = newPacer(n)
-	n.barrier.workers = n.cfg.Workers
+	n.barrier.gaveUp = make([]*round, n.cfg.Workers)
 	for i := range n.cfg.Workers {
 		w, err := n.newWorker(i)
 		if err != nil {
