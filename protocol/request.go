@@ -48,7 +48,9 @@ func (s *Shard) request(out Out, r *wire.Record) {
 		// A stale hint may lead the question where the key is back to who asks.
 		question := r.Kind == wire.Localize && r.Hops > 0 && !s.cfg.Broken.KeepQuestion
 		if own && !question {
-			if own && s.side(h).want > 0 && r.Kind != wire.Localize {
+			// Of a key that was asked for to be moved, lateness says nothing: other
+			// nodes ask for it too, and an earlier question is only robbed earlier.
+			if d := s.side(h); d.want > 0 && d.asked == placement.Copy && r.Kind != wire.Localize {
 				s.Stats.Late++
 			}
 			s.wait(h, r)
