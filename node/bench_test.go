@@ -1,0 +1,435 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/transport"
+	"github.com/godwit-ps/godwit/transport/tcp"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// A duel times two programs in turns, so that both meet the same machine, and
+// reports the medians and the median of the ratios.
+type duel struct{ subject, baseline []float64 }
+
+func (d *duel) turn(subject, baseline func()) {
+	t0 := time.Now()
+	subject()
+	t1 := time.Now()
+	baseline()
+	d.subject = append(d.subject, float64(t1.Sub(t0)))
+	d.baseline = append(d.baseline, float64(time.Since(t1)))
+}
+
+func median(xs []float64) float64 {
+	s := slices.Sorted(slices.Values(xs))
+	return s[len(s)/2]
+}
+
+// report says nanoseconds for each of n units of a turn.
+func (d *duel) report(b *testing.B, n int, unit string) {
+	ratios := make([]float64, len(d.subject))
+	for i := range ratios {
+		ratios[i] = d.subject[i] / d.baseline[i]
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(median(d.subject)/float64(n), "ns/"+unit)
+	b.ReportMetric(median(d.baseline)/float64(n), "baseline-ns/"+unit)
+	b.ReportMetric(median(ratios), "x-baseline")
+	b.ReportMetric(ratios[len(ratios)/4], "x-quartile1")
+	b.ReportMetric(ratios[3*len(ratios)/4], "x-quartile3")
+	b.ReportMetric(0, "ns/op") // a turn, which says nothing
+}
+
+// callsOf returns calls of 100 random keys.
+func callsOf(rows uint64, n int) [][]godwit.Key {
+	rng := rand.New(rand.NewPCG(1, 2))
+	calls := make([][]godwit.Key, n)
+	for i := range calls {
+		calls[i] = make([]godwit.Key, 100)
+		for j := range calls[i] {
+			calls[i][j] = godwit.Key(rng.Uint64N(rows))
+		}
+	}
+	return calls
+}
+
+// BenchmarkLocal is pulls and pushes of keys that are owned here, in calls of
+// 100 random keys, against a loop without any synchronisation. Rows are a
+// million for 10 floats and fewer for more, so that both copies fit in memory.
+func BenchmarkLocal(b *testing.B) {
+	for _, x := range []struct {
+		dim  int
+		rows uint64
+	}{{10, 1_000_000}, {100, 250_000}, {500, 100_000}} {
+		c := local(b, 1, Config{Model: model(b, x.rows, x.dim), Workers: 1})
+		w := c.Nodes[0].Worker(0)
+		ctx := context.Background()
+		dim := x.dim
+		slab := make([]float32, int(x.rows)*dim)
+		one := make([]float32, dim)
+		for k := range x.rows {
+			must(b, w.Push(ctx, []godwit.Key{godwit.Key(k)}, one)) // the row is there from now on
+			slab[int(k)*dim] = 1
+		}
+		calls := callsOf(x.rows, 1000)
+		buf := make([]float32, 100*dim)
+		b.Run(fmt.Sprintf("pull/floats=%d/rows=%d", dim, x.rows), func(b *testing.B) {
+			var d duel
+			for b.Loop() {
+				d.turn(func() {
+					for _, keys := range calls {
+						if err := w.Pull(ctx, keys, buf); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}, func() {
+					for _, keys := range calls {
+						for i, k := range keys {
+							copy(buf[i*dim:(i+1)*dim], slab[int(k)*dim:])
+						}
+					}
+				})
+			}
+			d.report(b, 100*len(calls), "key")
+		})
+		b.Run(fmt.Sprintf("push/floats=%d/rows=%d", dim, x.rows), func(b *testing.B) {
+			clear(buf)
+			var d duel
+			for b.Loop() {
+				d.turn(func() {
+					for _, keys := range calls {
+						if err := w.Push(ctx, keys, buf); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}, func() {
+					for _, keys := range calls {
+						for i, k := range keys {
+							row, add := slab[int(k)*dim:(int(k)+1)*dim], buf[i*dim:(i+1)*dim]
+							for j := range row {
+								row[j] += add[j]
+							}
+						}
+					}
+				})
+			}
+			d.report(b, 100*len(calls), "key")
+		})
+	}
+}
+
+// rawTCP is a plain connection of this machine to an echo that reads messages
+// of ask bytes and answers each with reply bytes.
+func rawTCP(b *testing.B, ask, reply int) net.Conn {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(b, err)
+	b.Cleanup(func() { l.Close() })
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		in, out := make([]byte, ask), make([]byte, reply)
+		for {
+			if _, err := io.ReadFull(c, in); err != nil {
+				return
+			}
+			if _, err := c.Write(out); err != nil {
+				return
+			}
+		}
+	}()
+	c, err := net.Dial("tcp", l.Addr().String())
+	must(b, err)
+	b.Cleanup(func() { c.Close() })
+	return c
+}
+
+// BenchmarkRemoteOneKey is a synchronous pull of one key of another node over
+// TCP of this machine, against a plain exchange of as many bytes.
+func BenchmarkRemoteOneKey(b *testing.B) {
+	for _, dim := range []int{10, 100} {
+		b.Run(fmt.Sprintf("floats=%d", dim), func(b *testing.B) {
+			c := clusterOver(b, 2, Config{Model: model(b, 1000, dim), Policy: placement.Static, Workers: 1}, overTCP)
+			w := c.Nodes[0].Worker(0)
+			ctx := context.Background()
+			there := homedAt(b, c.Nodes[0], 1, 100)
+			dst := make([]float32, dim)
+			raw := rawTCP(b, 32, 32+4*dim)
+			in, out := make([]byte, 32+4*dim), make([]byte, 32)
+			const n = 200
+			var d duel
+			for b.Loop() {
+				d.turn(func() {
+					for i := range n {
+						if err := w.Pull(ctx, there[i%100:][:1], dst); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}, func() {
+					for range n {
+						if _, err := raw.Write(out); err != nil {
+							b.Fatal(err)
+						}
+						if _, err := io.ReadFull(raw, in); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+			d.report(b, n, "pull")
+		})
+	}
+}
+
+// frameEcho is a connection of package transport/tcp to an echo that answers
+// each frame with one of reply bytes.
+func frameEcho(b *testing.B, reply int) transport.Conn {
+	ctx := background(b)
+	l, err := tcp.Network{}.Listen("127.0.0.1:0")
+	must(b, err)
+	b.Cleanup(func() { l.Close() })
+	go func() {
+		c, err := l.Accept(ctx, wire.Hello{Run: "echo", From: 1})
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		out := frameSized(reply)
+		var buf []byte
+		for {
+			if buf, err = c.ReadFrame(buf); err != nil {
+				return
+			}
+			if err := c.WriteFrame(out); err != nil {
+				return
+			}
+		}
+	}()
+	c, err := tcp.Network{}.Dial(ctx, l.Addr(), wire.Hello{Run: "echo", From: 0, To: 1})
+	must(b, err)
+	b.Cleanup(func() { c.Close() })
+	return c
+}
+
+func frameSized(n int) []byte {
+	f := make([]byte, n)
+	f[0], f[1], f[2], f[3] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24)
+	return f
+}
+
+// BenchmarkRemoteStream is calls of 100 keys of 100 floats, 16 outstanding, to
+// another node over TCP of this machine, against frames of the same sizes
+// that are echoed by the same transport.
+func BenchmarkRemoteStream(b *testing.B) {
+	const dim, per, calls, depth = 100, 100, 400, 16
+	for _, op := range []string{"pull", "push"} {
+		b.Run(op, func(b *testing.B) {
+			c := clusterOver(b, 2, Config{Model: model(b, 20_000, dim), Policy: placement.Static, Workers: 1}, overTCP)
+			w := c.Nodes[0].Worker(0)
+			ctx := context.Background()
+			there := homedAt(b, c.Nodes[0], 1, 8000)
+			bufs := make([][]float32, depth)
+			for i := range bufs {
+				bufs[i] = make([]float32, per*dim)
+			}
+			ask, reply := 800, 800
+			if op == "push" {
+				ask += 4 * per * dim
+			} else {
+				reply += 4 * per * dim
+			}
+			echo := frameEcho(b, reply)
+			out := frameSized(ask)
+			run := func(send, wait func(i int)) {
+				for i := range calls {
+					if i >= depth {
+						wait(i - depth)
+					}
+					send(i)
+				}
+				for i := calls - depth; i < calls; i++ {
+					wait(i)
+				}
+			}
+			hs := make([]godwit.Handle, calls)
+			var in []byte
+			var d duel
+			for b.Loop() {
+				d.turn(func() {
+					run(func(i int) {
+						keys := there[i*per%(len(there)-per):][:per]
+						var err error
+						if op == "push" {
+							hs[i], err = w.PushAsync(ctx, keys, bufs[i%depth])
+						} else {
+							hs[i], err = w.PullAsync(ctx, keys, bufs[i%depth])
+						}
+						must(b, err)
+					}, func(i int) { must(b, w.Wait(ctx, hs[i])) })
+				}, func() {
+					run(func(int) { must(b, echo.WriteFrame(out)) }, func(int) {
+						var err error
+						in, err = echo.ReadFrame(in)
+						must(b, err)
+					})
+				})
+			}
+			d.report(b, calls*per, "key")
+			b.ReportMetric(4*dim*per*calls/median(d.subject), "GB/s")
+			b.ReportMetric(4*dim*per*calls/median(d.baseline), "baseline-GB/s")
+		})
+	}
+}
+
+// BenchmarkMoves is Localize of 10,000 keys of 100 floats back and forth
+// between two nodes over TCP of this machine.
+func BenchmarkMoves(b *testing.B) {
+	const keys, dim = 10_000, 100
+	c := clusterOver(b, 2, Config{Model: model(b, keys, dim), Policy: placement.RelocateAll, Workers: 1}, overTCP)
+	ctx := context.Background()
+	all := make([]godwit.Key, keys)
+	for i := range all {
+		all[i] = godwit.Key(i)
+	}
+	must(b, c.Nodes[1].Worker(0).Localize(ctx, all))
+	to := 0
+	for b.Loop() {
+		must(b, c.Nodes[to].Worker(0).Localize(ctx, all))
+		to = 1 - to
+	}
+	b.ReportMetric(float64(keys*b.N)/b.Elapsed().Seconds(), "moves/s")
+}
+
+// replicated is two nodes over TCP that both want all keys, until all are at
+// both.
+func replicated(b *testing.B, keys, dim int) (*Cluster, []godwit.Key) {
+	c := clusterOver(b, 2, Config{Model: model(b, uint64(keys), dim), Workers: 1}, overTCP)
+	ctx := background(b)
+	all := make([]godwit.Key, keys)
+	for i := range all {
+		all[i] = godwit.Key(i)
+	}
+	for _, n := range c.Nodes {
+		must(b, n.Worker(0).Intent(homedAt(b, n, n.self, keys/3), 0, godwit.Forever))
+		must(b, n.Worker(0).WaitSync(ctx))
+	}
+	for _, n := range c.Nodes {
+		must(b, n.Worker(0).Intent(all, 0, godwit.Forever))
+	}
+	eventually(b, "all keys are at both nodes", func() bool { s := sum(c); return s.Owned+s.Replicas == 2*keys })
+	return c, all
+}
+
+// BenchmarkRound is what a sync of 100 written replicas costs, from the push
+// until the owner's answer is here: the time of its rounds must not depend on
+// how many more replicas there are. And the same with WaitSync, which looks
+// at all of them.
+func BenchmarkRound(b *testing.B) {
+	for _, keys := range []int{10_000, 100_000} {
+		c, all := replicated(b, keys, 16)
+		n := c.Nodes[0]
+		w := n.Worker(0)
+		var mine []godwit.Key // replicas of node 0
+		for _, k := range all {
+			if n.place(k) == protocol.AtReplica && len(mine) < 100 {
+				mine = append(mine, k)
+			}
+		}
+		ctx := context.Background()
+		push := make([]float32, 16*len(mine))
+		for i := range push {
+			push[i] = 1
+		}
+		owner := c.Nodes[1].Worker(0)
+		got := make([]float32, len(push))
+		total := float32(0)
+		for what, sync := range map[string]func(){
+			"rounds": func() {
+				for got[len(got)-1] != total { // at the owner
+					must(b, owner.Pull(ctx, mine, got))
+					runtime.Gosched()
+				}
+			},
+			"wait-sync": func() { must(b, w.WaitSync(ctx)) },
+		} {
+			b.Run(fmt.Sprintf("dirty=100/replicas=%d/%s", keys, what), func(b *testing.B) {
+				before := sum(c)
+				for b.Loop() {
+					must(b, w.Push(ctx, mine, push))
+					total++
+					sync()
+				}
+				after := sum(c)
+				b.ReportMetric(float64(after.RoundTime-before.RoundTime)/float64(after.Rounds-before.Rounds), "ns/round")
+				b.ReportMetric(float64(after.Rounds-before.Rounds)/float64(b.N), "rounds/op")
+				b.ReportMetric(float64(after.SentBytes-before.SentBytes)/float64(b.N), "B/op")
+			})
+		}
+	}
+}
+
+// BenchmarkMemory is the bytes of a key over its value (or its two copies), of
+// a node that owns it, replicates it, or has nothing to do with it.
+func BenchmarkMemory(b *testing.B) {
+	const keys, dim = 1_000_000, 16
+	once := func(b *testing.B) { // metrics count from here on
+		for b.Loop() {
+		}
+		b.ReportMetric(0, "ns/op")
+	}
+	heap := func() float64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	all := make([]godwit.Key, keys)
+	for i := range all {
+		all[i] = godwit.Key(i)
+	}
+	b.Run("owned", func(b *testing.B) {
+		once(b)
+		before := heap()
+		c := local(b, 1, Config{Model: model(b, keys, dim), Workers: 1})
+		empty := heap() - before
+		buf := make([]float32, keys*dim)
+		must(b, c.Nodes[0].Worker(0).Pull(context.Background(), all, buf))
+		buf = nil
+		full := heap() - before + float64(c.Nodes[0].arena.Bytes())
+		b.ReportMetric(empty/keys, "B/absent-key")
+		b.ReportMetric((full-empty)/keys-4*dim, "B/owned-key")
+		b.ReportMetric(32, "aim-owned")
+		b.ReportMetric(1, "aim-absent")
+		runtime.KeepAlive(c)
+	})
+	b.Run("replicated", func(b *testing.B) {
+		once(b)
+		const keys = keys / 5
+		before := heap()
+		c, _ := replicated(b, keys, dim)
+		s := sum(c)
+		both := heap() - before
+		for _, n := range c.Nodes {
+			both += float64(n.arena.Bytes())
+		}
+		// Owned rows cost what they cost above (here taken as the aim).
+		b.ReportMetric((both-float64(s.Owned)*(32+4*dim))/float64(s.Replicas)-4*dim, "B/replica-over-one-copy")
+		b.ReportMetric((both-float64(s.Owned)*(32+4*dim))/float64(s.Replicas)-8*dim, "B/replica-over-two-copies")
+		runtime.KeepAlive(c)
+	})
+}
