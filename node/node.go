@@ -174,7 +174,7 @@ func (n *Node) imagine() {
 	for i := range n.peers {
 		if to := godwit.NodeID(i); to != n.self {
 			n.peers[i] = newOutbox(nil, n.cfg.Session.View())
-			n.peers[i].flushed = func() { n.cfg.Virtual.Flush(to) }
+			n.peers[i].flushed = func() { n.cfg.Virtual.Flush(n, to) }
 		}
 	}
 }

@@ -34,11 +34,12 @@ type World interface {
 }
 
 // A Virtual makes a node part of a simulation: it has no connections. Flush is
-// told that frames for a peer wait, who takes them from Frame and hands them to
-// the peer's Handle, in order and one after the other.
+// told that frames of node n for a peer wait (also during Start), takes them
+// from Frame and hands them to the peer's Handle, in order and one after the
+// other.
 type Virtual struct {
 	World World
-	Flush func(to godwit.NodeID)
+	Flush func(n *Node, to godwit.NodeID)
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken protocol.Broken
 }

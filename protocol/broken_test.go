@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/protocol/placement"
 )
 
@@ -28,11 +29,11 @@ func TestWithoutAnyOneRuleStormsFail(t *testing.T) {
 		{"M3, serve after drained", weather{policy: relocate, async: true, broken: Broken{ServeTentative: true}}},
 		{"M3, comings first", weather{policy: relocate, async: true, broken: Broken{AnyOrder: true}}},
 		{"R2, updates in flight stay", weather{policy: adaptive, broken: Broken{ForgetFlight: true}}},
-		{"R3, no stale refresh", weather{policy: restless{}, broken: Broken{TakeStale: true}}},
+		{"R3, no stale refresh", weather{policy: restless.Policy{}, broken: Broken{TakeStale: true}}},
 		{"R4, freshen the asker", weather{policy: adaptive, broken: Broken{NoFreshen: true}}},
 		{"R5, drain", weather{policy: adaptive, broken: Broken{DropEarly: true}}},
 		{"R5, no writes", weather{policy: adaptive, broken: Broken{WriteDraining: true}}},
-		{"R6, flush before a move", weather{policy: restless{}, broken: Broken{MoveBehind: true}}},
+		{"R6, flush before a move", weather{policy: restless.Policy{}, broken: Broken{MoveBehind: true}}},
 		{"questions go on", weather{policy: relocate, hints: true, broken: Broken{KeepQuestion: true}}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/history"
+	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -451,29 +452,10 @@ func (s *storm) rare() rare {
 	return r
 }
 
-// restless is a policy that a sensible one would not be: it moves keys under
-// the holders' feet, to whoever asks. The mechanism must carry it out all the
-// same.
-type restless struct{}
-
-func (restless) Name() string                { return "restless" }
-func (restless) OnIntent(bool) placement.Ask { return placement.Copy }
-func (restless) Everywhere(bool) bool        { return false }
-func (restless) Decide(s placement.Situation) placement.Action {
-	mood := 7*int(s.Self) + 3*len(s.Others) + 5*int(s.Asker)
-	switch {
-	case s.Asked == placement.Copy && mood%3 == 0 && !s.SelfWants, s.Asked == placement.Move && mood%4 > 0:
-		return placement.Action{Verb: placement.Relocate, To: s.Asker}
-	case s.Asked == placement.Copy:
-		return placement.Action{Verb: placement.Replicate}
-	}
-	return placement.Action{Verb: placement.Keep}
-}
-
 // weathers lists the configurations of policies and networks.
 func weathers() []weather {
 	var ws []weather
-	policies := []placement.Policy{restless{}}
+	policies := []placement.Policy{restless.Policy{}}
 	for _, name := range placement.Names() {
 		policy, _ := placement.ByName(name)
 		policies = append(policies, policy)
@@ -496,7 +478,7 @@ func TestWhateverMovesNoUpdateIsLostOrDoubledAndReadsAreInOrder(t *testing.T) {
 			if *seedFlag != 0 {
 				first, n = *seedFlag, 1
 			}
-			if w.policy == (restless{}) && *seedFlag == 0 {
+			if w.policy == (restless.Policy{}) && *seedFlag == 0 {
 				n *= 5 // the rarest things happen here
 			}
 			for i := range n {

@@ -8,11 +8,6 @@ import (
 	"github.com/godwit-ps/godwit/wire"
 )
 
-// maxHops is how often a request travels at the most: twice after hints, once
-// from the home, and once more for each move that it follows, of which there is
-// one a node at a time.
-func maxHops(nodes int) uint8 { return uint8(hintHops + 2 + nodes) }
-
 // A watch judges a cluster at every record and counts the rare things that a
 // storm is meant to stress.
 type watch struct {
@@ -89,7 +84,7 @@ func (w *watch) after(r *wire.Record) error {
 	if w.err != nil {
 		return w.err
 	}
-	if r.Hops > maxHops(len(w.c.nodes)) {
+	if r.Hops > MaxHops(len(w.c.nodes)) {
 		return fmt.Errorf("%v of key %d from node %d travelled %d times", r.Kind, r.Key, r.Origin, r.Hops)
 	}
 	return w.key(r.Key)

@@ -1,0 +1,83 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
+)
+
+// Holding returns what the node has of a key at this moment. The row is the
+// node's own memory, so this is for virtual nodes, where nothing else runs.
+func (n *Node) Holding(k godwit.Key) protocol.Holding {
+	s := n.shard(k)
+	s.Lock()
+	defer s.Unlock()
+	if s.closed {
+		return protocol.Holding{State: "absent"}
+	}
+	return s.Holding(k)
+}
+
+// Owner returns who owns a key, as this node, its home, knows.
+func (n *Node) Owner(k godwit.Key) godwit.NodeID {
+	s := n.shard(k)
+	s.Lock()
+	defer s.Unlock()
+	if o, away := s.Away(k); away {
+		return o
+	}
+	return n.self
+}
+
+// Home returns the home of a key.
+func (n *Node) Home(k godwit.Key) godwit.NodeID { return n.homes.Home(k) }
+
+// Resting says what the node has left to do, or forgot; nil if nothing. It is
+// for when no worker calls and nothing is under way at any node.
+func (n *Node) Resting() error {
+	for i := range n.shards {
+		s := &n.shards[i]
+		s.Lock()
+		err := s.Resting()
+		s.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	for id, p := range n.peers {
+		if p == nil {
+			continue
+		}
+		p.mu.Lock()
+		queued := p.queued
+		p.mu.Unlock()
+		if queued > 0 {
+			return fmt.Errorf("%d bytes for node %d were never sent", queued, id)
+		}
+	}
+	for _, w := range n.workers {
+		w.ops.mu.Lock()
+		open := w.ops.open
+		w.ops.mu.Unlock()
+		if open > 0 {
+			return fmt.Errorf("%d operations of %v are open", open, w.id)
+		}
+	}
+	p := n.pacer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.drains)+len(p.marks) > 0 || p.waiting.Load() != 0 {
+		return fmt.Errorf("%d WaitSync calls go on, %d nodes wait to hear that they have everything", len(p.drains), len(p.marks))
+	}
+	return nil
+}
+
+// Intents returns how many keys the intents of the node's workers hold that
+// have not ended, counted once an intent.
+func (n *Node) Intents() (keys int64) {
+	for _, w := range n.workers {
+		keys += w.held.Load()
+	}
+	return keys
+}

@@ -1,0 +1,370 @@
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// A Config says what is simulated.
+type Config struct {
+	Nodes   int // at least 1
+	Workers int // of each node, at least 1
+	// Seed decides about everything random: the network, the spread of step
+	// times, first values and samplers.
+	Seed uint64
+
+	// Model, Policy, Samplers and NoHints are those of node.Config. A run does
+	// not share rules or samplers' distributions with other goroutines' runs
+	// unless they are immutable.
+	Model    *godwit.Model
+	Policy   placement.Policy
+	Samplers []sampling.Spec
+	NoHints  bool
+
+	Network Network // the zero Network takes no time
+	Compute Compute // the zero Compute costs nothing
+
+	// Watch looks at the keys of every frame when it was handled: one main copy,
+	// epochs that grow, nothing lost, few hops.
+	Watch bool
+	// Broken switches rules of the protocol off, to see that checks notice.
+	Broken protocol.Broken
+}
+
+// A Result is what a program took. All of it follows from the configuration
+// and the program.
+type Result struct {
+	// Elapsed is virtual: from the start of the program to the end of its last
+	// part.
+	Elapsed time.Duration `json:"elapsed_ns"`
+	// Messages, Frames and Bytes were handled until everything was at rest, and
+	// Events is what the simulation had to do for it.
+	Messages uint64 `json:"messages"`
+	Frames   uint64 `json:"frames"`
+	Bytes    uint64 `json:"bytes"`
+	Events   uint64 `json:"events"`
+	// Stats is each node's since the cluster began. Their times are virtual.
+	Stats []node.Stats `json:"stats"`
+	// Hash stands for every frame since the cluster began: when it was handled,
+	// where, and its bytes.
+	Hash uint64 `json:"hash"`
+}
+
+// Sum returns the stats of all nodes together.
+func (r *Result) Sum() (s node.Stats) {
+	for _, n := range r.Stats {
+		s.Add(n)
+	}
+	return s
+}
+
+// A Cluster is simulated nodes. It belongs to one goroutine; clusters of
+// different goroutines are independent.
+type Cluster struct {
+	cfg   Config
+	rng   *rand.Rand
+	hosts []*host
+
+	now     int64 // virtual nanoseconds since the start
+	queue   queue
+	live    map[*coro]bool
+	running *coro // nil: an event
+	places  map[place]*gathering
+	free    []*frame
+	count   wire.Decoder
+	epochs  map[godwit.Key]godwit.Epoch // the greatest of a main copy; if watched
+
+	messages, frames, bytes, events uint64
+	hash                            uint64
+
+	err      error // why the simulation ended
+	aborting bool
+	closed   bool
+}
+
+// A host is a node with its interface and its server cores.
+type host struct {
+	id      godwit.NodeID
+	node    *node.Node
+	session *session
+	workers []godwit.Worker
+	parked  []*coro
+
+	running int           // functions that the node's Go began
+	joined  chan struct{} // if set, closed when there are none left
+
+	turns   []godwit.NodeID // peers that frames may wait for
+	flagged []bool          // peers in turns
+	sending bool            // an event will send
+	outFree int64           // when the interface can send the next frame,
+	inFree  int64           // and receive the next
+	last    []int64         // when the last frame to a peer arrives
+	served  []int64         // when the server is through with a peer's last frame
+	cores   []int64         // when each of the server's cores is free
+	rounds  int64           // nanoseconds that sync rounds took
+}
+
+// New starts the nodes and returns when all is at rest: the replicas that the
+// policy wants from the start are there. The cluster must be closed.
+func New(cfg Config) (*Cluster, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if cfg.Compute.Servers == 0 {
+		cfg.Compute.Servers = 2
+	}
+	c := &Cluster{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x5157)), live: map[*coro]bool{}, places: map[place]*gathering{}, epochs: map[godwit.Key]godwit.Epoch{}}
+	for i := range cfg.Nodes {
+		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), served: make([]int64, cfg.Nodes),
+			cores: make([]int64, cfg.Compute.Servers)}
+		h.session = newSession(c, h)
+		c.hosts = append(c.hosts, h)
+	}
+	err := c.play(context.Background(), "start", func(ctx context.Context, h *host) error { return c.start(ctx, h) })
+	if err != nil {
+		c.abort()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Nodes < 1 || c.Nodes > godwit.MaxNodes:
+		return fmt.Errorf("sim: %d nodes, want 1 … %d", c.Nodes, godwit.MaxNodes)
+	case c.Workers < 1:
+		return fmt.Errorf("sim: %d workers a node, want at least 1", c.Workers)
+	case c.Model == nil:
+		return errors.New("sim: no model")
+	}
+	if err := c.Network.check(c.Nodes); err != nil {
+		return err
+	}
+	return c.Compute.check()
+}
+
+func (c *Cluster) start(ctx context.Context, h *host) error {
+	cfg := node.Config{
+		Model: c.cfg.Model, Policy: c.cfg.Policy, Seed: c.cfg.Seed, Samplers: c.cfg.Samplers, NoHints: c.cfg.NoHints,
+		Workers: c.cfg.Workers, Session: h.session, Run: "simulated",
+		Virtual: &node.Virtual{World: world{c, h}, Flush: func(n *node.Node, to godwit.NodeID) {
+			h.node = n // Start may wait, and the node hears from others meanwhile
+			c.flush(h, to)
+		}, Broken: c.cfg.Broken},
+	}
+	n, err := node.Start(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	h.node = n
+	for i, w := range n.Workers() {
+		h.workers = append(h.workers, &worker{Worker: w, c: c, h: h, rng: rand.New(rand.NewPCG(c.cfg.Seed, uint64(h.id)<<16|uint64(i)))})
+	}
+	return nil
+}
+
+// Now returns the virtual time since the cluster began.
+func (c *Cluster) Now() time.Duration { return time.Duration(c.now) }
+
+// Stats takes stock of a node.
+func (c *Cluster) Stats(node int) node.Stats { return c.hosts[node].node.Stats() }
+
+// Run runs a program on every worker of every node and returns when all have
+// returned and everything is at rest. The first error ends it for all, and the
+// cluster: only Close is of use then.
+func (c *Cluster) Run(ctx context.Context, program func(ctx context.Context, w godwit.Worker) error) (*Result, error) {
+	return c.RunNodes(ctx, func(ctx context.Context, env train.Env) error {
+		return env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return program(ctx, w) })
+	})
+}
+
+// RunNodes is Run for a program a node, such as one that calls train.Run with
+// env.
+func (c *Cluster) RunNodes(ctx context.Context, program func(ctx context.Context, env train.Env) error) (*Result, error) {
+	if c.err != nil || c.closed {
+		return nil, errors.Join(godwit.ErrClosed, c.err)
+	}
+	began, before := c.now, Result{Messages: c.messages, Frames: c.frames, Bytes: c.bytes, Events: c.events}
+	ended := began
+	err := c.play(ctx, "program", func(ctx context.Context, h *host) error {
+		err := program(ctx, c.env(h))
+		ended = max(ended, c.now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Elapsed: time.Duration(ended - began), Messages: c.messages - before.Messages, Frames: c.frames - before.Frames,
+		Bytes: c.bytes - before.Bytes, Events: c.events - before.Events, Hash: c.hash}
+	for _, h := range c.hosts {
+		r.Stats = append(r.Stats, h.node.Stats())
+	}
+	return r, nil
+}
+
+// env is where a task runs at a node.
+func (c *Cluster) env(h *host) train.Env {
+	return train.Env{
+		Workers: h.workers, Node: int(h.id), Nodes: len(c.hosts), Exchange: h.session.Exchange, Stop: h.session.stopping,
+		Fork: func(n int, do func(int)) { c.fork(h, n, do) },
+	}
+}
+
+// fork runs coroutines and waits for them.
+func (c *Cluster) fork(h *host, n int, do func(int)) {
+	left := n
+	all := make(chan struct{})
+	for i := range n {
+		c.spawn(h, fmt.Sprintf("part %d at node %d", i, h.id), func() {
+			do(i)
+			if left--; left == 0 {
+				close(all)
+			}
+		})
+	}
+	if n > 0 {
+		world{c, h}.Wait(all, nil, nil)
+	}
+}
+
+// play runs something at every node, and events until none is left.
+func (c *Cluster) play(ctx context.Context, what string, do func(ctx context.Context, h *host) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	left := len(c.hosts)
+	for _, h := range c.hosts {
+		c.spawn(h, fmt.Sprintf("%s of node %d", what, h.id), func() {
+			if err := do(ctx, h); err != nil {
+				c.fail(fmt.Errorf("sim: node %d: %w", h.id, err))
+			}
+			left--
+		})
+	}
+	err := c.loop(ctx)
+	if err == nil && left > 0 {
+		err = c.stuck(cancel)
+	}
+	if err != nil {
+		c.fail(err)
+		c.abort()
+	}
+	return c.err
+}
+
+// fail ends the simulation.
+func (c *Cluster) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// loop lets events happen until none is left.
+func (c *Cluster) loop(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
+	for len(c.queue.events) > 0 && c.err == nil {
+		if c.events++; c.events%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		e := c.queue.pop()
+		c.now = e.at
+		if err := c.happen(&e); err != nil {
+			return err
+		}
+	}
+	return c.err
+}
+
+func (c *Cluster) happen(e *event) error {
+	h := c.hosts[e.host]
+	switch e.kind {
+	case wakes:
+		c.wake(e)
+	case sends:
+		c.send(h)
+		c.settle(h) // there is room in queues now
+	case arrives:
+		return c.arrive(h, e.frame)
+	case handles:
+		return c.handle(h, e.frame)
+	case tells:
+		e.tell()
+		c.settle(h)
+	}
+	return nil
+}
+
+// stuck cancels what waits for ever, so that it says what that is.
+func (c *Cluster) stuck(cancel context.CancelCauseFunc) error {
+	var who []string
+	for co := range c.live {
+		who = append(who, co.name)
+	}
+	slices.Sort(who)
+	err := fmt.Errorf("sim: after %v nothing is under way and a program still waits (alive: %s)", c.Now(), strings.Join(who, ", "))
+	cancel(err)
+	for _, h := range c.hosts {
+		c.settle(h)
+	}
+	return errors.Join(err, c.err)
+}
+
+// abort unwinds all coroutines.
+func (c *Cluster) abort() {
+	c.aborting = true
+	for co := range c.live {
+		co.stop()
+	}
+	clear(c.live)
+	c.closed = true
+}
+
+// Close ends the nodes as real ones end, and says what was left running. After
+// a failure it just lets go of them.
+func (c *Cluster) Close() error {
+	if c.closed {
+		return nil
+	}
+	err := c.play(context.Background(), "end", func(ctx context.Context, h *host) error { return h.node.Close(ctx) })
+	if err == nil && len(c.live) > 0 {
+		err = c.stuck(func(error) {})
+	}
+	c.abort()
+	return err
+}
+
+// mix takes a frame into the hash.
+func (c *Cluster) mix(h *host, f *frame) {
+	x := c.hash
+	add := func(v uint64) {
+		x = (x ^ v) * 0x9e3779b97f4a7c15
+		x ^= x >> 29
+	}
+	add(uint64(c.now))
+	add(uint64(h.id)<<16 | uint64(f.from))
+	b := f.bytes
+	for ; len(b) >= 8; b = b[8:] {
+		add(binary.LittleEndian.Uint64(b))
+	}
+	for _, v := range b {
+		add(uint64(v))
+	}
+	c.hash = x
+}

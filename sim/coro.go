@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"slices"
+	"time"
+)
+
+// A coro is blocking code that runs in turn with all other: it has control from
+// resume until it waits or ends.
+type coro struct {
+	name  string
+	host  *host
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+
+	waits [3]<-chan struct{} // parked: for one of these,
+	pause uint64             // and for the end of this pause, if timed
+	timed bool
+	woken int // by which of the channels, -1 by the pause
+}
+
+// stopped is the panic that unwinds a coroutine that will not go on.
+type stopped struct{}
+
+// panicked makes an error of a panic, which ends a simulation and not the
+// process: with rules switched off, anything may happen.
+func panicked(p any) error { return fmt.Errorf("sim: panic: %v\n%s", p, debug.Stack()) }
+
+// spawn makes a coroutine of f at a host. It begins when its turn comes.
+func (c *Cluster) spawn(h *host, name string, f func()) {
+	co := &coro{name: name, host: h}
+	co.next, co.stop = iter.Pull(func(yield func(struct{}) bool) {
+		co.yield = yield
+		defer func() {
+			switch p := recover().(type) {
+			case nil, stopped:
+			default:
+				c.fail(fmt.Errorf("%s: %w", co.name, panicked(p)))
+			}
+		}()
+		f()
+	})
+	c.live[co] = true
+	c.queue.push(event{at: c.now, kind: wakes, host: h.id, coro: co, pause: co.pause})
+	co.timed = true
+}
+
+// resume gives a coroutine control.
+func (c *Cluster) resume(co *coro, woken int) {
+	co.woken, co.timed = woken, false
+	co.pause++
+	last := c.running
+	c.running = co
+	_, more := co.next()
+	c.running = last
+	if !more {
+		delete(c.live, co)
+	}
+}
+
+// park gives control back until one of the channels or the pause wakes the
+// running coroutine, and says which. A pause below 0 never ends.
+func (c *Cluster) park(h *host, pause time.Duration, chans [3]<-chan struct{}) int {
+	co := c.running
+	if co == nil || co.host != h {
+		panic("sim: a node waits where no program of it runs")
+	}
+	if c.aborting {
+		panic(stopped{})
+	}
+	co.waits = chans
+	co.timed = pause >= 0
+	if co.timed {
+		c.queue.push(event{at: c.now + int64(pause), kind: wakes, host: h.id, coro: co, pause: co.pause})
+	}
+	h.parked = append(h.parked, co)
+	if !co.yield(struct{}{}) {
+		panic(stopped{})
+	}
+	return co.woken
+}
+
+// ready takes a token from a channel, if one of them has one or is closed.
+func ready(chans *[3]<-chan struct{}) int {
+	for i, ch := range chans {
+		if ch == nil {
+			continue
+		}
+		select {
+		case <-ch:
+			return i
+		default:
+		}
+	}
+	return -1
+}
+
+// settle lets a host's coroutines go on that something happened for, until all
+// wait for something to come.
+func (c *Cluster) settle(h *host) {
+	for again := true; again && c.err == nil; {
+		again = false
+		for i := 0; i < len(h.parked) && c.err == nil; i++ {
+			co := h.parked[i]
+			if woken := ready(&co.waits); woken >= 0 {
+				h.parked = slices.Delete(h.parked, i, i+1)
+				i--
+				c.resume(co, woken)
+				again = true
+			}
+		}
+	}
+}
+
+// wake ends a coroutine's pause, or begins it.
+func (c *Cluster) wake(e *event) {
+	co := e.coro
+	if !co.timed || co.pause != e.pause {
+		return // woken meanwhile
+	}
+	if i := slices.Index(co.host.parked, co); i >= 0 {
+		co.host.parked = slices.Delete(co.host.parked, i, i+1)
+	}
+	c.resume(co, -1)
+	c.settle(co.host)
+}
+
+// A world is the node.World of one host.
+type world struct {
+	*Cluster
+	h *host
+}
+
+func (w world) Now() int64 { return w.now + 1 }
+func (w world) Go(f func()) {
+	w.h.running++
+	w.spawn(w.h, fmt.Sprintf("node %d", w.h.id), w.h.counted(f))
+}
+
+// counted ends what Go began.
+func (h *host) counted(f func()) func() {
+	return func() {
+		defer func() {
+			if h.running--; h.running == 0 && h.joined != nil {
+				close(h.joined)
+				h.joined = nil
+			}
+		}()
+		f()
+	}
+}
+
+func (w world) Join() {
+	if w.h.running > 0 {
+		if w.h.joined == nil {
+			w.h.joined = make(chan struct{})
+		}
+		w.Wait(w.h.joined, nil, nil)
+	}
+}
+
+func (w world) Wait(a, b, c <-chan struct{}) int {
+	chans := [3]<-chan struct{}{a, b, c}
+	if i := ready(&chans); i >= 0 {
+		return i
+	}
+	return w.park(w.h, -1, chans)
+}
+
+func (w world) Sleep(d time.Duration, a, b <-chan struct{}) int {
+	chans := [3]<-chan struct{}{a, b}
+	if i := ready(&chans); i >= 0 {
+		return i
+	}
+	return w.park(w.h, max(d, 0), chans)
+}
+
+// Meter returns the time that the server spent on sync rounds.
+func (w world) Meter() func() int64 { return func() int64 { return w.h.rounds } }
+
+// Worked passes the time of a sync round on a core of the server.
+func (w world) Worked(keys int) {
+	cost := int64(keys) * int64(w.cfg.Compute.Record)
+	if cost == 0 {
+		return
+	}
+	w.h.rounds += cost
+	if end := w.h.serve(w.now, cost); end > w.now {
+		w.park(w.h, time.Duration(end-w.now), [3]<-chan struct{}{})
+	}
+}

@@ -1,0 +1,254 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// A Network says how long frames take. Every node has one interface, which
+// sends one frame after the other and, independently, receives one after the
+// other; between interfaces every pair of nodes has a way of its own. Nothing
+// is lost: what a network loses, a transport sends again, which is a delay.
+type Network struct {
+	// Bandwidth is what an interface carries in each direction, in bits a
+	// second; 0 is any.
+	Bandwidth float64
+	// Frame is how long an interface is taken by a frame beside its bytes, in
+	// each direction: system calls and interrupts.
+	Frame time.Duration
+	// Latency is the way between two interfaces, and Jitter the most that is
+	// added to it, for each frame anew. Frames of one connection stay in order.
+	Latency, Jitter time.Duration
+	// Far, if set, is further latency of the way from one node to another.
+	Far func(from, to int) time.Duration
+	// Spike is the share of frames that are held up, by up to SpikeDelay more:
+	// a loss that was mended, a switch that was full.
+	Spike      float64
+	SpikeDelay time.Duration
+	// Partitions hold up what would cross them until they are over.
+	Partitions []Partition
+}
+
+// A Partition cuts some nodes off from all others for a while, counted from
+// the start of the cluster.
+type Partition struct {
+	From, To time.Duration
+	Nodes    []int
+}
+
+// Networks that are known by name. The latencies are those of one switch with
+// kernel TCP.
+var networks = map[string]Network{
+	"1g":   {Bandwidth: 1e9, Frame: 2 * time.Microsecond, Latency: 50 * time.Microsecond, Jitter: 10 * time.Microsecond},
+	"10g":  {Bandwidth: 10e9, Frame: 2 * time.Microsecond, Latency: 25 * time.Microsecond, Jitter: 5 * time.Microsecond},
+	"100g": {Bandwidth: 100e9, Frame: time.Microsecond, Latency: 10 * time.Microsecond, Jitter: 2 * time.Microsecond},
+	"bad":  {Bandwidth: 1e9, Frame: 2 * time.Microsecond, Latency: 100 * time.Microsecond, Jitter: 500 * time.Microsecond, Spike: 0.01, SpikeDelay: 20 * time.Millisecond},
+}
+
+// NetworkNamed returns a network: "1g", "10g" and "100g" are clusters at one
+// switch, "bad" has jitter far above its latency, and spikes.
+func NetworkNamed(name string) (Network, error) {
+	if n, ok := networks[name]; ok {
+		return n, nil
+	}
+	return Network{}, fmt.Errorf("sim: no network %q, there are %s", name, strings.Join(NetworkNames(), ", "))
+}
+
+// NetworkNames lists the networks that have a name.
+func NetworkNames() []string {
+	var names []string
+	for n := range networks {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
+
+func (n *Network) check(nodes int) error {
+	switch {
+	case n.Bandwidth < 0:
+		return fmt.Errorf("sim: a bandwidth of %v bits a second, want 0 (any) or more", n.Bandwidth)
+	case n.Latency < 0 || n.Jitter < 0 || n.Frame < 0 || n.SpikeDelay < 0:
+		return fmt.Errorf("sim: a network faster than time: latency %v, jitter %v, frame %v, spikes %v", n.Latency, n.Jitter, n.Frame, n.SpikeDelay)
+	case n.Spike < 0 || n.Spike > 1:
+		return fmt.Errorf("sim: a share of %v of frames with a spike, want 0 … 1", n.Spike)
+	}
+	for _, p := range n.Partitions {
+		if p.To < p.From {
+			return fmt.Errorf("sim: a partition from %v to %v ends before it begins", p.From, p.To)
+		}
+		for _, id := range p.Nodes {
+			if id < 0 || id >= nodes {
+				return fmt.Errorf("sim: a partition cuts off node %d, the run has %d nodes", id, nodes)
+			}
+		}
+	}
+	return nil
+}
+
+// overhead is what a packet of a TCP connection has beside its payload, in
+// bytes on the wire, and packet the payload.
+const (
+	overhead = 78
+	packet   = 1448
+)
+
+// takes returns how long an interface is taken by a frame.
+func (n *Network) takes(bytes int) int64 {
+	t := int64(n.Frame)
+	if n.Bandwidth > 0 {
+		bytes += overhead * (1 + (bytes-1)/packet)
+		t += int64(float64(8*bytes) / n.Bandwidth * 1e9)
+	}
+	return t
+}
+
+// way returns when a frame that leaves now gets to the other interface.
+func (n *Network) way(rng *rand.Rand, now int64, from, to int) int64 {
+	at := now + int64(n.Latency)
+	if n.Jitter > 0 {
+		at += rng.Int64N(int64(n.Jitter) + 1)
+	}
+	if n.Far != nil {
+		at += int64(n.Far(from, to))
+	}
+	if n.Spike > 0 && rng.Float64() < n.Spike {
+		at += rng.Int64N(int64(n.SpikeDelay) + 1)
+	}
+	for _, p := range n.Partitions {
+		if now >= int64(p.From) && now < int64(p.To) && p.cuts(from, to) {
+			at += int64(p.To) - now
+		}
+	}
+	return at
+}
+
+func (p *Partition) cuts(from, to int) bool {
+	a, b := false, false
+	for _, id := range p.Nodes {
+		a, b = a || id == from, b || id == to
+	}
+	return a != b
+}
+
+// A frame is on its way.
+type frame struct {
+	from  godwit.NodeID
+	bytes []byte
+}
+
+// flush is told by a node that frames for a peer wait. An interface that is
+// free takes the first at once.
+func (c *Cluster) flush(h *host, to godwit.NodeID) {
+	if h.flagged[to] {
+		return
+	}
+	h.flagged[to] = true
+	h.turns = append(h.turns, to)
+	if h.sending {
+		return
+	}
+	if h.outFree <= c.now {
+		c.send(h)
+		return
+	}
+	h.sending = true
+	c.queue.push(event{at: h.outFree, kind: sends, host: h.id})
+}
+
+// send puts frames on their way, of the peers in turn, until the interface is
+// taken.
+func (c *Cluster) send(h *host) {
+	for len(h.turns) > 0 && h.outFree <= c.now {
+		to := h.turns[0]
+		h.turns = h.turns[:copy(h.turns, h.turns[1:])]
+		f := c.frame()
+		f.bytes = h.node.Frame(to, f.bytes)
+		if len(f.bytes) == 0 {
+			h.flagged[to] = false
+			c.free = append(c.free, f)
+			continue
+		}
+		h.turns = append(h.turns, to) // there may be more
+		f.from = h.id
+		h.outFree = c.now + c.cfg.Network.takes(len(f.bytes))
+		at := max(c.cfg.Network.way(c.rng, h.outFree, int(h.id), int(to)), h.last[to])
+		h.last[to] = at
+		c.queue.push(event{at: at, kind: arrives, host: to, frame: f})
+	}
+	if h.sending = len(h.turns) > 0; h.sending {
+		c.queue.push(event{at: h.outFree, kind: sends, host: h.id})
+	}
+}
+
+func (c *Cluster) frame() *frame {
+	if n := len(c.free); n > 0 {
+		f := c.free[n-1]
+		c.free = c.free[:n-1]
+		return f
+	}
+	return &frame{}
+}
+
+// arrive takes a frame from the network to a core of the server.
+func (c *Cluster) arrive(h *host, f *frame) error {
+	h.inFree = max(h.inFree, c.now) + c.cfg.Network.takes(len(f.bytes))
+	begin := max(h.inFree, h.served[f.from])
+	end := begin
+	cost := int64(c.cfg.Compute.Frame)
+	if c.cfg.Compute.Record > 0 {
+		n, err := c.records(f.bytes)
+		if err != nil {
+			return err
+		}
+		cost += int64(n) * int64(c.cfg.Compute.Record)
+	}
+	if cost > 0 {
+		end = h.serve(begin, cost)
+	}
+	h.served[f.from] = end
+	if end > c.now {
+		c.queue.push(event{at: end, kind: handles, host: h.id, frame: f})
+		return nil
+	}
+	return c.handle(h, f)
+}
+
+// records counts the records of a frame.
+func (c *Cluster) records(frame []byte) (int, error) {
+	if err := c.count.Reset(frame); err != nil {
+		return 0, err
+	}
+	var r wire.Record
+	for {
+		if ok, err := c.count.Next(&r); err != nil || !ok {
+			return c.count.Records(), err
+		}
+	}
+}
+
+// handle gives a frame to its node.
+func (c *Cluster) handle(h *host, f *frame) error {
+	c.mix(h, f)
+	n, err := h.node.Handle(f.from, f.bytes)
+	c.messages += uint64(n)
+	c.frames++
+	c.bytes += uint64(len(f.bytes))
+	if err != nil {
+		return fmt.Errorf("sim: node %d takes a frame of node %d: %w", h.id, f.from, err)
+	}
+	if c.cfg.Watch {
+		if err := c.watch(f.bytes); err != nil {
+			return err
+		}
+	}
+	c.free = append(c.free, f)
+	c.settle(h)
+	return nil
+}

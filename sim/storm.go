@@ -1,0 +1,235 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/history"
+	"github.com/godwit-ps/godwit/internal/restless"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/placement"
+)
+
+// A Weather is the configuration of a storm. What it leaves open, the seed
+// decides.
+type Weather struct {
+	Nodes   int              // 0: open, 1 … 5
+	Workers int              // of each node; 0: open, 1 … 3
+	Policy  placement.Policy // nil: open
+	Network *Network         // nil: open, and disorderly
+	Steps   int              // that each worker makes; 0 is 50
+	Broken  protocol.Broken
+}
+
+// A StormReport is what a storm was and did.
+type StormReport struct {
+	Result
+	Weather string // what the configuration and the seed made of it
+}
+
+// Storm lets random workers loose on a few keys and judges everything that they
+// see, and the cluster while they run and at rest. An error is a failed promise
+// of docs/guarantees.md, or of the cluster's own order (see [Cluster.Check]);
+// the same seed and weather give it again. The report is never nil.
+func Storm(ctx context.Context, seed uint64, w Weather) (*StormReport, error) {
+	s, cfg := newStorm(seed, w)
+	rep := &StormReport{Weather: s.String()}
+	c, err := New(cfg)
+	if err != nil {
+		return rep, err
+	}
+	s.c = c
+	r, err := c.Run(ctx, s.work)
+	if err == nil {
+		rep.Result = *r
+		err = s.judge()
+	}
+	if e := c.Close(); err == nil {
+		err = e
+	}
+	return rep, err
+}
+
+type storm struct {
+	seed    uint64
+	weather Weather
+	hints   bool
+	async   bool // workers have several operations outstanding
+	moves   bool // workers call Localize
+	c       *Cluster
+	model   *godwit.Model
+	keys    []godwit.Key
+	history *history.History
+}
+
+// The rows of a storm are vector clocks of its workers. Those of the last table
+// are set, too.
+func stormModel(workers int) *godwit.Model {
+	hot := func(row uint64) float64 {
+		if row == 0 {
+			return 1000
+		}
+		return 1
+	}
+	m, err := godwit.NewModel(
+		godwit.Table{Name: "plain", Rows: 5, Dim: workers, Hot: hot},
+		godwit.Table{Name: "counted", Rows: 3, Dim: workers, Rule: counting{}, Hot: hot},
+		godwit.Table{Name: "long", Rows: 10, Dim: workers + 5, Hot: hot},
+		godwit.Table{Name: "set", Rows: 4, Dim: workers + 1, Hot: hot})
+	if err != nil {
+		panic(err) // never: the numbers above are right
+	}
+	return m
+}
+
+const setTable = 3
+
+// counting is a rule with state: it counts the pushes of a row.
+type counting struct{ godwit.Add }
+
+func (counting) Name() string          { return "counting" }
+func (counting) StateLen(int) int      { return 1 }
+func (counting) InitState(s []float32) { s[0] = 0 }
+func (c counting) Apply(v, s, p []float32) {
+	c.Add.Apply(v, nil, p)
+	s[0]++
+}
+
+func newStorm(seed uint64, w Weather) (*storm, Config) {
+	rng := rand.New(rand.NewPCG(seed, 0x5703))
+	if w.Nodes == 0 {
+		w.Nodes = 1 + rng.IntN(5)
+	}
+	if w.Workers == 0 {
+		w.Workers = 1 + rng.IntN(3)
+	}
+	if w.Policy == nil {
+		names := placement.Names()
+		if i := rng.IntN(len(names) + 2); i < len(names) {
+			w.Policy, _ = placement.ByName(names[i])
+		} else {
+			w.Policy = restless.Policy{}
+		}
+	}
+	if w.Network == nil {
+		n := disorder(rng, w.Nodes)
+		w.Network = &n
+	}
+	if w.Steps == 0 {
+		w.Steps = 50
+	}
+	workers := w.Nodes * w.Workers
+	s := &storm{seed: seed, weather: w, hints: rng.IntN(2) == 0, async: rng.IntN(2) == 0, moves: rng.IntN(2) == 0, model: stormModel(workers)}
+	for range 1 + rng.IntN(8) { // the fewer, the more they meet
+		s.keys = append(s.keys, godwit.Key(rng.Uint64N(s.model.Keys())))
+	}
+	policy := w.Policy
+	single := func(k godwit.Key) bool { return !mayCopy(policy) }
+	s.history = history.New(workers, func(i int) int { return i / s.weather.Workers }, single, !s.async || !s.hints)
+	cfg := Config{
+		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints,
+		Network: *w.Network, Compute: effort(rng), Watch: true, Broken: w.Broken,
+	}
+	return s, cfg
+}
+
+// mayCopy reports whether a policy ever replicates.
+func mayCopy(p placement.Policy) bool {
+	return p.Everywhere(true) || p.Everywhere(false) || p.OnIntent(true) == placement.Copy || p.OnIntent(false) == placement.Copy
+}
+
+// disorder is a network that nobody should have.
+func disorder(rng *rand.Rand, nodes int) Network {
+	n := Network{Latency: time.Duration(rng.Int64N(200_000)), Jitter: time.Duration(rng.Int64N(1_000_000))}
+	if rng.IntN(2) == 0 {
+		n.Bandwidth = []float64{1e7, 1e8, 1e9, 1e10}[rng.IntN(4)]
+		n.Frame = time.Duration(rng.Int64N(5000))
+	}
+	if rng.IntN(2) == 0 {
+		n.Spike, n.SpikeDelay = rng.Float64()/10, 20*time.Millisecond
+	}
+	if rng.IntN(2) == 0 {
+		a, b, far := rng.IntN(nodes), rng.IntN(nodes), time.Duration(rng.Int64N(5_000_000))
+		n.Far = func(from, to int) time.Duration {
+			if from == a && to == b {
+				return far
+			}
+			return 0
+		}
+	}
+	for range rng.IntN(3) {
+		from := time.Duration(rng.Int64N(20_000_000))
+		p := Partition{From: from, To: from + time.Duration(rng.Int64N(10_000_000))}
+		for i := range nodes {
+			if rng.IntN(2) == 0 {
+				p.Nodes = append(p.Nodes, i)
+			}
+		}
+		n.Partitions = append(n.Partitions, p)
+	}
+	return n
+}
+
+// effort is what computing costs in a storm, often nothing.
+func effort(rng *rand.Rand) Compute {
+	upTo := func(d int64) time.Duration {
+		if rng.IntN(3) == 0 {
+			return 0
+		}
+		return time.Duration(rng.Int64N(d))
+	}
+	return Compute{Step: upTo(300_000), Spread: rng.Float64(), Key: upTo(5_000), Frame: upTo(20_000), Record: upTo(10_000), Servers: 1 + rng.IntN(2)}
+}
+
+func (s *storm) String() string {
+	w := &s.weather
+	b := []string{fmt.Sprintf("%s, %d nodes of %d workers, %d keys", w.Policy.Name(), w.Nodes, w.Workers, len(s.keys))}
+	for _, x := range []struct {
+		is   bool
+		what string
+	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves, "localize"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
+		if x.is {
+			b = append(b, x.what)
+		}
+	}
+	return strings.Join(b, ", ")
+}
+
+// judge looks at the cluster when all is over.
+func (s *storm) judge() error {
+	if err := s.c.Check(); err != nil {
+		return err
+	}
+	if err := s.c.unwanted(); err != nil {
+		return err
+	}
+	for k := godwit.Key(0); s.model.Has(k); k++ {
+		if err := s.history.Final(k, s.c.Value(k)); err != nil {
+			return fmt.Errorf("sim: %w", err)
+		}
+		if err := s.counted(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counted compares the state of a row with the pushes that there were.
+func (s *storm) counted(k godwit.Key) error {
+	if s.model.RowLen(k) == s.model.Dim(k) {
+		return nil
+	}
+	owner, holds, _ := s.c.holdings(k)
+	if len(owner) == 0 {
+		return nil
+	}
+	row := holds[owner[0]].Row
+	if got, want := int(row[len(row)-1]), s.history.Pushes(k); got != want {
+		return fmt.Errorf("sim: the state of key %d counts %d pushes, there were %d", k, got, want)
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/history"
+)
+
+// A stormWorker is one worker of a storm.
+type stormWorker struct {
+	*storm
+	w    godwit.Worker
+	rng  *rand.Rand
+	id   int // among all workers
+	node int
+	open []*operation
+	last godwit.Clock // the end of the last intent
+}
+
+// An operation is one that was not waited for yet.
+type operation struct {
+	h    godwit.Handle
+	keys []godwit.Key
+	vals []float32
+	done func(i, off int) error // judges the key at position i
+}
+
+func (s *storm) work(ctx context.Context, w godwit.Worker) error {
+	id := int(w.ID().Node)*s.weather.Workers + w.ID().Local
+	x := &stormWorker{storm: s, w: w, rng: rand.New(rand.NewPCG(s.seed, uint64(id)+77)), id: id, node: int(w.ID().Node)}
+	for range s.weather.Steps {
+		if err := x.act(ctx); err != nil {
+			return err
+		}
+	}
+	return x.end(ctx)
+}
+
+// some returns a few of the storm's keys, which may repeat.
+func (x *stormWorker) some() []godwit.Key {
+	keys := make([]godwit.Key, 1+x.rng.IntN(3))
+	for i := range keys {
+		keys[i] = x.keys[x.rng.IntN(len(x.keys))]
+	}
+	return keys
+}
+
+// act lets the worker do one thing.
+func (x *stormWorker) act(ctx context.Context) error {
+	keys := x.some()
+	switch r := x.rng.IntN(20); {
+	case r < 5:
+		return x.pull(ctx, keys)
+	case r < 10:
+		return x.push(ctx, keys)
+	case r == 10:
+		return x.set(ctx, keys[0])
+	case r == 11 && x.moves:
+		h, err := x.w.LocalizeAsync(ctx, keys)
+		return x.begun(ctx, &operation{h: h}, err)
+	case r == 12 && x.rng.IntN(3) == 0:
+		return x.sync(ctx)
+	case r == 13:
+		x.glance(keys[0])
+		return nil
+	case r < 17:
+		start := x.w.Clock() + godwit.Clock(x.rng.IntN(4))
+		end := start + 1 + godwit.Clock(x.rng.IntN(4))
+		x.last = max(x.last, end)
+		return x.w.Intent(keys, start, end)
+	default:
+		x.w.Advance()
+		return nil
+	}
+}
+
+// begun takes an operation that was begun, and waits where the storm has no
+// more of them outstanding.
+func (x *stormWorker) begun(ctx context.Context, o *operation, err error) error {
+	if err != nil {
+		return err
+	}
+	x.open = append(x.open, o)
+	most := 0
+	if x.async {
+		most = 4
+	}
+	for len(x.open) > most {
+		i := x.rng.IntN(len(x.open))
+		o := x.open[i]
+		x.open = slices.Delete(x.open, i, i+1)
+		if err := x.over(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// over waits for an operation and judges what it did.
+func (x *stormWorker) over(ctx context.Context, o *operation) error {
+	if err := x.w.Wait(ctx, o.h); err != nil {
+		return err
+	}
+	off := 0
+	for i, k := range o.keys {
+		if err := o.done(i, off); err != nil {
+			return err
+		}
+		off += x.model.Dim(k)
+	}
+	return nil
+}
+
+func (x *stormWorker) values(keys []godwit.Key) []float32 {
+	n, _ := x.model.Floats(keys)
+	return make([]float32, n)
+}
+
+func (x *stormWorker) pull(ctx context.Context, keys []godwit.Key) error {
+	o := &operation{keys: keys, vals: x.values(keys)}
+	var rs []*history.Reading
+	for _, k := range keys {
+		rs = append(rs, x.history.ReadIssued(x.id, k))
+	}
+	o.done = func(i, off int) error {
+		return x.history.Read(rs[i], o.vals[off:off+x.model.Dim(keys[i])])
+	}
+	var err error
+	o.h, err = x.w.PullAsync(ctx, keys, o.vals)
+	return x.begun(ctx, o, err)
+}
+
+func (x *stormWorker) push(ctx context.Context, keys []godwit.Key) error {
+	o := &operation{keys: keys}
+	push, off := x.values(keys), 0
+	for _, k := range keys {
+		x.history.PushIssued(x.id, k)
+		push[off+x.id] = 1
+		off += x.model.Dim(k)
+	}
+	o.done = func(i, _ int) error {
+		x.history.PushComplete(x.id, keys[i])
+		return nil
+	}
+	var err error
+	o.h, err = x.w.PushAsync(ctx, keys, push)
+	clear(push) // it was taken
+	return x.begun(ctx, o, err)
+}
+
+// set sets a key if it is one of those that are.
+func (x *stormWorker) set(ctx context.Context, k godwit.Key) error {
+	if t, _ := x.model.Locate(k); t != setTable {
+		return nil
+	}
+	j := x.history.SetIssued(x.id, k)
+	o := &operation{keys: []godwit.Key{k}}
+	vals := x.values(o.keys)
+	for i := range vals {
+		vals[i] = float32(history.Era * j)
+	}
+	o.done = func(int, int) error {
+		x.history.SetComplete(k, j)
+		return nil
+	}
+	var err error
+	o.h, err = x.w.SetAsync(ctx, o.keys, vals)
+	return x.begun(ctx, o, err)
+}
+
+// glance reads a key if it is here. What it sees others may have seen not yet,
+// so it is not judged; it must not harm.
+func (x *stormWorker) glance(k godwit.Key) {
+	x.w.PullIfLocal(k, x.values([]godwit.Key{k}))
+}
+
+// sync judges WaitSync: then the main copies have what was complete at this node
+// before, and replicas here what the main copies had.
+func (x *stormWorker) sync(ctx context.Context) error {
+	done, main := map[godwit.Key][]int{}, map[godwit.Key][]float32{}
+	for _, k := range x.keys {
+		if t, _ := x.model.Locate(k); t != setTable {
+			done[k], main[k] = x.history.Completed(x.node, k), x.c.Value(k)
+		}
+	}
+	if err := x.w.WaitSync(ctx); err != nil {
+		return err
+	}
+	for k, had := range main {
+		v := x.c.Value(k)
+		for i, n := range done[k] {
+			if n > 0 && v != nil && int(v[i]) < n {
+				return fmt.Errorf("worker %d synchronized key %d: worker %d had pushed %d times at this node, the main copy is %v", x.id, k, i, n, v)
+			}
+		}
+		h := x.c.hosts[x.node].node.Holding(k)
+		if h.State != "replica" || had == nil {
+			continue
+		}
+		for i := range had {
+			if h.Row[i] < had[i] {
+				return fmt.Errorf("worker %d synchronized key %d: its replica is %v, the main copy was %v before", x.id, k, h.Row, had)
+			}
+		}
+	}
+	return nil
+}
+
+// end waits for everything, sees that everybody sees the same, and outlives its
+// intents.
+func (x *stormWorker) end(ctx context.Context) error {
+	for _, o := range x.open {
+		if err := x.over(ctx, o); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(x.w.WaitSync(ctx), x.w.Barrier(ctx), x.w.WaitSync(ctx)); err != nil {
+		return err
+	}
+	vals := x.values(x.keys)
+	if err := x.w.Pull(ctx, x.keys, vals); err != nil {
+		return err
+	}
+	off := 0
+	for _, k := range x.keys {
+		dim := x.model.Dim(k)
+		if err := x.history.Final(k, vals[off:off+dim]); err != nil {
+			return fmt.Errorf("worker %d, when all was synchronized: %w", x.id, err)
+		}
+		off += dim
+	}
+	for x.w.Clock() < x.last {
+		x.w.Advance()
+	}
+	return nil
+}
