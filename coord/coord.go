@@ -18,7 +18,9 @@ const (
 
 // Defaults of a [Config].
 const (
-	DefaultTTL  = 5 * time.Second
+	// DefaultTTL leaves room for processes that a busy machine does not run for
+	// seconds; a process that dies is noticed by its connections, at once.
+	DefaultTTL  = 10 * time.Second
 	DefaultJoin = 60 * time.Second
 )
 

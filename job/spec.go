@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/data/triples"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/sampling"
@@ -59,7 +60,7 @@ func Default() Spec {
 	return Spec{
 		Task: "kge", Nodes: 1, Policy: placement.Adaptive.Name(), Seed: 1, Sampling: sampling.Prepared{}.Name(),
 		Options: train.Options{Epochs: 10}, Graph: triples.DefaultSpec(), KGE: kge.DefaultConfig(), Untrained: true,
-		TTL: 5 * time.Second, Join: time.Minute,
+		TTL: coord.DefaultTTL, Join: coord.DefaultJoin,
 	}
 }
 

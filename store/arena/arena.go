@@ -5,7 +5,6 @@ package arena
 import (
 	"fmt"
 	"sync"
-	"syscall"
 )
 
 const (
@@ -30,7 +29,7 @@ func (a *Arena) Alloc(n int) []byte {
 	defer a.mu.Unlock()
 	if n > len(a.rest) {
 		size := max(region, (n+huge-1)/huge*huge)
-		m, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		m, err := take(size)
 		if err != nil {
 			panic(fmt.Sprintf("arena: the system has no %d MiB more for parameter values: %v", size>>20, err))
 		}
@@ -57,7 +56,7 @@ func (a *Arena) Free() error {
 	defer a.mu.Unlock()
 	var first error
 	for _, m := range a.regions {
-		if err := syscall.Munmap(m); err != nil && first == nil {
+		if err := give(m); err != nil && first == nil {
 			first = fmt.Errorf("arena: %w", err)
 		}
 	}
