@@ -86,7 +86,7 @@ func TestEveryPolicyTrains(t *testing.T) {
 	for _, name := range placement.Names() {
 		t.Run(name, func(t *testing.T) {
 			spec := tiny(3)
-			spec.Policy, spec.Options.Epochs = name, 8
+			spec.Policy, spec.Options.Epochs = name, 40
 			r, err := Local(timeout(t), spec, Place{})
 			if err != nil {
 				t.Fatal(err)

@@ -46,7 +46,7 @@ type pacer struct {
 }
 
 const (
-	share    = 16                     // rounds take at most one part in share of a processor; sending and receiving take several times as much
+	share    = 8                      // rounds take at most one part in share of a processor; sending and receiving take several times as much
 	minPause = 200 * time.Microsecond // rounds follow each other no faster
 	maxPause = 100 * time.Millisecond
 	retry    = 2 * time.Millisecond // after a round that a full queue held up
