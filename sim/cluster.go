@@ -94,6 +94,8 @@ type Cluster struct {
 	err      error // why the simulation ended
 	aborting bool
 	closed   bool
+	still    bool    // nothing is under way, and programs wait:
+	waits    []error // for this
 }
 
 // A host is a node with its interface and its server cores.
@@ -257,6 +259,7 @@ func (c *Cluster) play(ctx context.Context, what string, do func(ctx context.Con
 	err := c.loop(ctx)
 	if err == nil && left > 0 {
 		err = c.stuck(cancel)
+		c.err = err // whatever programs made of it
 	}
 	if err != nil {
 		c.fail(err)
@@ -311,19 +314,25 @@ func (c *Cluster) happen(e *event) error {
 	return nil
 }
 
+// errStill is why operations of a cluster that stands still are cancelled.
+var errStill = errors.New("nothing is under way")
+
 // stuck cancels what waits for ever, so that it says what that is.
 func (c *Cluster) stuck(cancel context.CancelCauseFunc) error {
+	c.still = true
+	cancel(errStill)
+	for _, h := range c.hosts {
+		c.settle(h)
+	}
+	if len(c.waits) > 0 {
+		return fmt.Errorf("sim: after %v %w, and programs still wait:\n%w", c.Now(), errStill, errors.Join(c.waits...))
+	}
 	var who []string
 	for co := range c.live {
 		who = append(who, co.name)
 	}
 	slices.Sort(who)
-	err := fmt.Errorf("sim: after %v nothing is under way and a program still waits (alive: %s)", c.Now(), strings.Join(who, ", "))
-	cancel(err)
-	for _, h := range c.hosts {
-		c.settle(h)
-	}
-	return errors.Join(err, c.err)
+	return fmt.Errorf("sim: after %v %w, and these do not end: %s", c.Now(), errStill, strings.Join(who, ", "))
 }
 
 // abort unwinds all coroutines.

@@ -98,7 +98,7 @@ func (w *worker) pay() {
 
 func (w *worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
 	w.access(len(keys))
-	return w.Worker.Pull(ctx, keys, dst)
+	return w.told(w.Worker.Pull(ctx, keys, dst))
 }
 
 func (w *worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
@@ -113,13 +113,13 @@ func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
 
 func (w *worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
 	w.access(len(keys))
-	return w.Worker.PullSample(ctx, id, keys, dst)
+	return w.told(w.Worker.PullSample(ctx, id, keys, dst))
 }
 
 func (w *worker) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
 	w.compute()
 	w.access(len(keys))
-	return w.Worker.Push(ctx, keys, push)
+	return w.told(w.Worker.Push(ctx, keys, push))
 }
 
 func (w *worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
@@ -131,7 +131,7 @@ func (w *worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float3
 func (w *worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) error {
 	w.compute()
 	w.access(len(keys))
-	return w.Worker.Set(ctx, keys, vals)
+	return w.told(w.Worker.Set(ctx, keys, vals))
 }
 
 func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
@@ -139,6 +139,25 @@ func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32
 	w.access(len(keys))
 	return w.Worker.SetAsync(ctx, keys, vals)
 }
+
+// told keeps what a worker waited for when the cluster stands still.
+func (w *worker) told(err error) error {
+	if err != nil && w.c.still {
+		w.c.waits = append(w.c.waits, err)
+	}
+	return err
+}
+
+func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
+	return w.told(w.Worker.Wait(ctx, hs...))
+}
+
+func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
+	return w.told(w.Worker.Localize(ctx, keys))
+}
+
+func (w *worker) WaitSync(ctx context.Context) error { return w.told(w.Worker.WaitSync(ctx)) }
+func (w *worker) Barrier(ctx context.Context) error  { return w.told(w.Worker.Barrier(ctx)) }
 
 // Advance ends a step. Other coroutines of the node get their turn when the
 // time that it took has passed.

@@ -3,30 +3,46 @@ package sim
 import (
 	"context"
 	"flag"
+	"runtime"
 	"testing"
-	"time"
+
+	"github.com/godwit-ps/godwit/protocol"
 )
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "run the storm of this seed only")
-	seedsFlag = flag.Int("seeds", 1000, "storms")
+	seedsFlag = flag.Uint64("seeds", 2000, "storms")
 )
 
 func TestStormsKeepAllPromises(t *testing.T) {
 	first, n := uint64(1), *seedsFlag
 	if *seedFlag != 0 {
 		first, n = *seedFlag, 1
+	} else if testing.Short() || racing {
+		n /= 10
 	}
-	began := time.Now()
-	var messages, moves, copies, drops uint64
-	for seed := first; seed < first+uint64(n); seed++ {
-		r, err := Storm(context.Background(), seed, Weather{})
-		if err != nil {
-			t.Fatalf("-seed %d (%s): %v", seed, r.Weather, err)
-		}
-		s := r.Sum()
-		messages += r.Messages
-		moves, copies, drops = moves+s.Moves, copies+s.Copies, drops+s.Drops
+	r := Storms(context.Background(), first, n, Weather{}, runtime.GOMAXPROCS(0))
+	if r.Failed != nil {
+		t.Fatalf("-seed %d: %v", r.Failed.Seed, r.Failed)
 	}
-	t.Logf("%d storms in %v: %d messages, %d moves, %d copies, %d drops", n, time.Since(began), messages, moves, copies, drops)
+	t.Logf("%+v", *r)
+	if n >= 100 && (r.Seeds != n || r.Moves < n || r.Copies < n || r.Drops < n || r.Messages < 100*n) {
+		t.Errorf("%+v: the test is vacuous", *r)
+	}
+}
+
+func TestTheSmallestSeedThatFailsIsReported(t *testing.T) {
+	w := Weather{Broken: protocol.Broken{DropAtSend: true}}
+	one, many := Storms(context.Background(), 1, 50, w, 1), Storms(context.Background(), 1, 50, w, 4)
+	if one.Failed == nil || many.Failed == nil || one.Failed.Seed != many.Failed.Seed || one.Failed.Error() == "" {
+		t.Errorf("%v, and with several at a time %v", one.Failed, many.Failed)
+	}
+	if one.Seeds != one.Failed.Seed-1 {
+		t.Errorf("%d seeds passed before seed %d", one.Seeds, one.Failed.Seed)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if r := Storms(ctx, 1, 50, Weather{}, 2); r.Seeds != 0 || r.Failed != nil {
+		t.Errorf("%+v after it was cancelled", *r)
+	}
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -219,8 +218,10 @@ func (x *stormWorker) end(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := errors.Join(x.w.WaitSync(ctx), x.w.Barrier(ctx), x.w.WaitSync(ctx)); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{x.w.WaitSync, x.w.Barrier, x.w.WaitSync} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	vals := x.values(x.keys)
 	if err := x.w.Pull(ctx, x.keys, vals); err != nil {

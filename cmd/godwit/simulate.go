@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/sim"
+)
+
+// A simulate is the command line of "godwit simulate".
+type simulate struct {
+	seeds, first uint64
+	weather      sim.Weather
+	policy       string
+	network      string
+	parallel     int
+	json         bool
+}
+
+func simulateCommand() *cobra.Command {
+	s := &simulate{}
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Look for a seed that breaks a promise",
+		Long: `Run random workers on simulated nodes in virtual time, over a disorderly network,
+and judge everything they see: that no update is lost or doubled, that reads are
+in order, that every key has one owner, that nothing is left over.
+
+What is not given, each seed decides: the number of nodes, the policy, the
+network. A seed that breaks a promise does so again, whenever it is run with the
+same flags by the same version of Godwit.
+
+Networks (--network): ` + strings.Join(sim.NetworkNames(), ", ") + `
+Policies (--policy):  ` + strings.Join(placement.Names(), ", "),
+		Example: `  godwit simulate --seeds 100000
+  godwit simulate --nodes 8 --policy adaptive --network bad
+  godwit simulate --first 4711 --seeds 1      # this one again`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
+	}
+	g := newGroup("Storms")
+	g.Uint64Var(&s.seeds, "seeds", 1000, "`number` of seeds")
+	g.Uint64Var(&s.first, "first", 1, "first `seed`")
+	g.IntVar(&s.weather.Nodes, "nodes", 0, "`number` of nodes (default: the seed says, 1 … 5)")
+	g.IntVar(&s.weather.Workers, "workers", 0, "`number` of workers of a node (default: the seed says, 1 … 3)")
+	g.IntVar(&s.weather.Steps, "steps", 0, "`number` of steps of a worker (default 50)")
+	g.StringVar(&s.policy, "policy", "", "`name` of the policy (default: the seed says)")
+	g.StringVar(&s.network, "network", "", "`name` of the network (default: the seed makes a bad one)")
+	g.IntVar(&s.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of seeds at a time")
+	out := newGroup("Output")
+	out.BoolVar(&s.json, "json", false, "print a JSON object")
+	addGroups(cmd, g, out)
+	return cmd
+}
+
+func (s *simulate) run(cmd *cobra.Command) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	stop, ctx := interrupts()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // until the context ends
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	r := sim.Storms(ctx, s.first, s.seeds, s.weather, s.parallel)
+	if err := s.print(cmd.OutOrStdout(), r); err != nil {
+		return ranError{err}
+	}
+	switch {
+	case r.Failed != nil:
+		return ranError{fmt.Errorf("%v\nRun it again by '%s'", r.Failed, s.replay(r.Failed.Seed))}
+	case r.Seeds < s.seeds:
+		return errInterrupted
+	}
+	return nil
+}
+
+// check makes the weather of the flags.
+func (s *simulate) check() error {
+	switch {
+	case s.seeds == 0:
+		return fmt.Errorf("--seeds 0: want at least 1")
+	case s.weather.Nodes < 0 || s.weather.Workers < 0 || s.weather.Steps < 0 || s.parallel < 1:
+		return fmt.Errorf("--nodes, --workers and --steps want 0 or more, --parallel 1 or more")
+	}
+	if s.policy != "" {
+		p, err := placement.ByName(s.policy)
+		if err != nil {
+			return err
+		}
+		s.weather.Policy = p
+	}
+	if s.network != "" {
+		n, err := sim.NetworkNamed(s.network)
+		if err != nil {
+			return err
+		}
+		s.weather.Network = &n
+	}
+	return nil
+}
+
+// replay is the command line of one seed.
+func (s *simulate) replay(seed uint64) string {
+	c := fmt.Sprintf("godwit simulate --first %d --seeds 1", seed)
+	for _, f := range []struct {
+		name string
+		n    int
+	}{{"nodes", s.weather.Nodes}, {"workers", s.weather.Workers}, {"steps", s.weather.Steps}} {
+		if f.n > 0 {
+			c += fmt.Sprintf(" --%s %d", f.name, f.n)
+		}
+	}
+	if s.policy != "" {
+		c += " --policy " + s.policy
+	}
+	if s.network != "" {
+		c += " --network " + s.network
+	}
+	return c
+}
+
+func (s *simulate) print(w io.Writer, r *sim.StormsReport) error {
+	perSecond := func(n uint64) float64 { return float64(n) / max(r.Took.Seconds(), 1e-9) }
+	if !s.json {
+		_, err := fmt.Fprintf(w, "%d seeds without a fault in %.1f s (%.0f a second), %v of virtual time\n"+
+			"%d messages (%.0f a second), %d moves, %d replicas set up, %d dropped\n",
+			r.Seeds, r.Took.Seconds(), perSecond(r.Seeds), r.Virtual.Round(time.Millisecond), r.Messages, perSecond(r.Messages), r.Moves, r.Copies, r.Drops)
+		return err
+	}
+	out := struct {
+		*sim.StormsReport
+		SeedsPerSecond    float64 `json:"seeds_per_second"`
+		MessagesPerSecond float64 `json:"messages_per_second"`
+		FailedSeed        uint64  `json:"failed_seed,omitempty"`
+		Weather           string  `json:"weather,omitempty"`
+		Error             string  `json:"error,omitempty"`
+		Replay            string  `json:"replay,omitempty"`
+	}{StormsReport: r, SeedsPerSecond: perSecond(r.Seeds), MessagesPerSecond: perSecond(r.Messages)}
+	if f := r.Failed; f != nil {
+		out.FailedSeed, out.Weather, out.Error, out.Replay = f.Seed, f.Weather, f.Err.Error(), s.replay(f.Seed)
+	}
+	return json.NewEncoder(w).Encode(out)
+}

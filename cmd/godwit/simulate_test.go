@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit/sim"
+)
+
+func TestSimulateTellsWhatItDid(t *testing.T) {
+	out, err := exec.Command(binary, "simulate", "--seeds", "30", "--nodes", "3", "--policy", "adaptive", "--network", "bad", "--json").Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var r struct {
+		Seeds, Messages, Moves, Copies uint64
+		SeedsPerSecond                 float64 `json:"seeds_per_second"`
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if r.Seeds != 30 || r.Messages == 0 || r.Moves == 0 || r.Copies == 0 || r.SeedsPerSecond <= 0 {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestSimulateRefusesWhatDoesNotExist(t *testing.T) {
+	for flags, want := range map[string]string{
+		"--policy best":     "no policy",
+		"--network fast":    "10g",
+		"--seeds 0":         "at least 1",
+		"--nodes -1":        "0 or more",
+		"--seeds 1 surplus": "unknown command",
+	} {
+		out, err := exec.Command(binary, append([]string{"simulate"}, strings.Fields(flags)...)...).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != exitUsage || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v, %s, want exit code %d and %q", flags, err, out, exitUsage, want)
+		}
+	}
+}
+
+func TestSimulateSaysHowToRunAFailureAgain(t *testing.T) {
+	s := &simulate{policy: "adaptive", network: "bad", weather: sim.Weather{Nodes: 3}, json: true}
+	var out bytes.Buffer
+	r := &sim.StormsReport{Seeds: 4, Failed: &sim.Failure{Seed: 5, Weather: "rain", Err: errors.New("an update was lost")}}
+	if err := s.print(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"failed_seed":5`, `"weather":"rain"`, `"error":"an update was lost"`,
+		`"replay":"godwit simulate --first 5 --seeds 1 --nodes 3 --policy adaptive --network bad"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s lacks %s", out.String(), want)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A StormsReport sums up many storms. Only its times are real.
+type StormsReport struct {
+	Seeds    uint64        `json:"seeds"` // storms that kept all promises
+	Messages uint64        `json:"messages"`
+	Moves    uint64        `json:"moves"`
+	Copies   uint64        `json:"copies"`
+	Drops    uint64        `json:"drops"`
+	Virtual  time.Duration `json:"virtual_ns"` // of all storms
+	Took     time.Duration `json:"took_ns"`
+
+	// Failed is the storm of the smallest seed that broke a promise; nil if none
+	// did.
+	Failed *Failure `json:"-"`
+}
+
+// A Failure is a storm that broke a promise.
+type Failure struct {
+	Seed    uint64
+	Weather string
+	Err     error
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("seed %d (%s): %v", f.Seed, f.Weather, f.Err) }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Storms runs the storms of n seeds from first on, up to parallel of them (at
+// least 1) at a time, until one fails or ctx ends, which is no error: the
+// report says how far it came.
+func Storms(ctx context.Context, first, n uint64, w Weather, parallel int) *StormsReport {
+	s := &storms{next: first, left: n}
+	began := time.Now()
+	var wg sync.WaitGroup
+	for range max(parallel, 1) {
+		wg.Go(func() {
+			for seed, ok := s.take(ctx); ok; seed, ok = s.take(ctx) {
+				r, err := Storm(ctx, seed, w)
+				s.over(ctx, seed, r, err)
+			}
+		})
+	}
+	wg.Wait()
+	s.report.Took = time.Since(began)
+	return &s.report
+}
+
+// storms are handed out in the order of their seeds.
+type storms struct {
+	mu     sync.Mutex
+	next   uint64
+	left   uint64
+	report StormsReport
+}
+
+func (s *storms) take(ctx context.Context) (seed uint64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left == 0 || s.report.Failed != nil || ctx.Err() != nil {
+		return 0, false
+	}
+	seed = s.next
+	s.next++
+	s.left--
+	return seed, true
+}
+
+func (s *storms) over(ctx context.Context, seed uint64, r *StormReport, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil && ctx.Err() != nil: // cut short
+	case err != nil:
+		if f := s.report.Failed; f == nil || seed < f.Seed {
+			s.report.Failed = &Failure{seed, r.Weather, err}
+		}
+	default:
+		sum := r.Sum()
+		s.report.Seeds++
+		s.report.Messages += r.Messages
+		s.report.Moves += sum.Moves
+		s.report.Copies += sum.Copies
+		s.report.Drops += sum.Drops
+		s.report.Virtual += r.Elapsed
+	}
+}
