@@ -21,8 +21,10 @@ type Compute struct {
 	// Key is a worker's access to one key, wherever it is.
 	Key time.Duration
 	// Frame and Record are what the server spends on a frame that arrives and on
-	// each of its records. Record is also what a sync round spends on a key.
-	Frame, Record time.Duration
+	// each of its records, and Round what a sync round spends on each key that it
+	// begins, ends or sends. Rounds take a bounded share of the time, so this
+	// decides how fresh replicas are.
+	Frame, Record, Round time.Duration
 	// Servers is how many cores of a node do that, beside one core for each
 	// worker; 0 is 2.
 	Servers int
@@ -30,8 +32,8 @@ type Compute struct {
 
 func (c *Compute) check() error {
 	switch {
-	case c.Step < 0 || c.Key < 0 || c.Frame < 0 || c.Record < 0:
-		return fmt.Errorf("sim: computing takes negative time: step %v, key %v, frame %v, record %v", c.Step, c.Key, c.Frame, c.Record)
+	case c.Step < 0 || c.Key < 0 || c.Frame < 0 || c.Record < 0 || c.Round < 0:
+		return fmt.Errorf("sim: computing takes negative time: step %v, key %v, frame %v, record %v, round %v", c.Step, c.Key, c.Frame, c.Record, c.Round)
 	case c.Spread < 0 || c.Spread > 1:
 		return fmt.Errorf("sim: steps vary by a share of %v, want 0 … 1", c.Spread)
 	case c.Servers < 0 || c.Servers > 1<<10:

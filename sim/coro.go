@@ -184,7 +184,7 @@ func (w world) Meter() func() int64 { return func() int64 { return w.h.rounds } 
 
 // Worked passes the time of a sync round on a core of the server.
 func (w world) Worked(keys int) {
-	cost := int64(keys) * int64(w.cfg.Compute.Record)
+	cost := int64(keys) * int64(w.cfg.Compute.Round)
 	if cost == 0 {
 		return
 	}

@@ -182,7 +182,7 @@ func effort(rng *rand.Rand) Compute {
 		}
 		return time.Duration(rng.Int64N(d))
 	}
-	return Compute{Step: upTo(300_000), Spread: rng.Float64(), Key: upTo(5_000), Frame: upTo(20_000), Record: upTo(10_000), Servers: 1 + rng.IntN(2)}
+	return Compute{Step: upTo(300_000), Spread: rng.Float64(), Key: upTo(5_000), Frame: upTo(20_000), Record: upTo(10_000), Round: upTo(10_000), Servers: 1 + rng.IntN(2)}
 }
 
 func (s *storm) String() string {

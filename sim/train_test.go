@@ -38,7 +38,7 @@ func trained(t testing.TB, nodes, workers int, p placement.Policy, nw string, st
 	}
 	c, err := New(Config{Nodes: nodes, Workers: workers, Seed: 1, Model: m, Policy: p, Network: network,
 		Samplers: []sampling.Spec{{Name: "negatives", Table: 0, Dist: sampling.Uniform(uint64(len(g.Entities))), Scheme: sampling.Local{}}},
-		Compute:  Compute{Step: step, Spread: 0.1, Key: 100 * time.Nanosecond, Frame: 3 * time.Microsecond, Record: 200 * time.Nanosecond}})
+		Compute:  Compute{Step: step, Spread: 0.1, Key: 100 * time.Nanosecond, Frame: 3 * time.Microsecond, Record: 200 * time.Nanosecond, Round: 100 * time.Nanosecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
