@@ -179,7 +179,8 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 	return nil
 }
 
-// Now returns the virtual time since the cluster began.
+// Now returns the virtual time since the cluster began. Like Stats, it may be
+// called by programs.
 func (c *Cluster) Now() time.Duration { return time.Duration(c.now) }
 
 // Stats takes stock of a node.
@@ -195,7 +196,7 @@ func (c *Cluster) Run(ctx context.Context, program func(ctx context.Context, w g
 }
 
 // RunNodes is Run for a program a node, such as one that calls train.Run with
-// env.
+// env. The program may set env.Progress, and ask Now and Stats there.
 func (c *Cluster) RunNodes(ctx context.Context, program func(ctx context.Context, env train.Env) error) (*Result, error) {
 	if c.err != nil || c.closed {
 		return nil, errors.Join(godwit.ErrClosed, c.err)

@@ -11,7 +11,8 @@ import (
 
 // A Compute says what computing costs, in virtual time. Measure Step on one
 // real node: the time of a training step less Key times the keys that it
-// accesses.
+// accesses. Where neither steps nor accesses take time, a worker that finds all
+// its keys at its node goes through its whole program in one moment.
 type Compute struct {
 	// Step is what a worker computes between the reads and the writes of a step
 	// (from one Advance to the next), and Spread how much it varies: by up to
