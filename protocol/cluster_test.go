@@ -260,7 +260,7 @@ func (n *testNode) check() error {
 		switch {
 		case len(d.queue) > 0:
 			err = fmt.Errorf("%d requests still wait for key %d", len(d.queue), h.Key)
-		case d.sent != 0 || d.flight != nil || d.dirty:
+		case d.sent != 0 || d.flying || d.dirty:
 			err = fmt.Errorf("updates of key %d never arrived: %+v", h.Key, *d)
 		case d.want == 0 && len(d.holders) == 0:
 			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side: %+v", h.Key, stateOf(h), *d)
@@ -269,7 +269,7 @@ func (n *testNode) check() error {
 	if err != nil {
 		return err
 	}
-	if used := len(n.sides) - 1 - len(n.freeSide); used != sides {
+	if used := n.sides.used(); used != sides {
 		return fmt.Errorf("%d sides are in use, %d rows have one", used, sides)
 	}
 	for i, a := range n.abroad {

@@ -247,10 +247,10 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 		}
 		sub := s.st.Floats(d.sub)
 		vec.Refresh(row, sub, r.Vals)
-		if d.sent > r.Seq && d.flight != nil && !s.cfg.Broken.ForgetFlight {
+		if d.sent > r.Seq && d.flying && !s.cfg.Broken.ForgetFlight {
 			// The owner had not taken the update in flight: it stays on top.
-			vec.Add(row, d.flight)
-			vec.Add(sub, d.flight)
+			vec.Add(row, s.flight(d))
+			vec.Add(sub, s.flight(d))
 		}
 		h.Epoch, h.Version = r.Epoch, r.Version
 		s.acked(out, h, ref, r.Seq)
@@ -274,8 +274,8 @@ func (s *Shard) acked(out Out, h *store.Header, ref store.Ref, seq uint64) {
 	if d.sent == 0 || d.sent > seq || d.draining {
 		return // a draining replica waits for Dropped
 	}
-	s.putBuf(d.flight)
-	d.sent, d.flight = 0, nil
+	s.land(d)
+	d.sent = 0
 	if len(d.queue) > 0 { // a Set that waited is the next update
 		s.serveQueue(out, h.Key, false)
 		if d = s.side(h); d.sent != 0 {
@@ -308,7 +308,7 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 	s.extract(h, ref, d)
 	s.seq++
 	d.sent = s.seq
-	s.send(out, s.next(h.Key, 0), wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: d.flight})
+	s.send(out, s.next(h.Key, 0), wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.flight(d)})
 	if s.cfg.Broken.DropEarly {
 		s.gone(out, h)
 	}
@@ -318,11 +318,9 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 func (s *Shard) extract(h *store.Header, ref store.Ref, d *side) {
 	d.dirty = false
 	row := s.st.Floats(ref)
-	b := s.buf(len(row))
-	if vec.Delta(b, row, s.st.Floats(d.sub)) {
-		d.flight = b
-	} else {
-		s.putBuf(b)
+	d.inFlight, d.flying = s.st.Spare(store.ClassOf(ref)), true
+	if !vec.Delta(s.flight(d), row, s.st.Floats(d.sub)) {
+		s.land(d)
 	}
 }
 

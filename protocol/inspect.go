@@ -68,13 +68,13 @@ func (s *Shard) Resting() error {
 			err = fmt.Errorf("%d requests still wait for key %d", len(d.queue), h.Key)
 		case stateOf(h) != owner && stateOf(h) != replica:
 			err = fmt.Errorf("key %d is %v", h.Key, stateOf(h))
-		case d.sent != 0 || d.flight != nil || d.dirty || d.draining:
+		case d.sent != 0 || d.flying || d.dirty || d.draining:
 			err = fmt.Errorf("updates of key %d did not arrive", h.Key)
 		case d.want == 0 && len(d.holders) == 0:
 			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side", h.Key, stateOf(h))
 		}
 	})
-	used := len(s.sides) - 1 - len(s.freeSide)
+	used := s.sides.used()
 	switch {
 	case err != nil:
 		return err

@@ -55,7 +55,7 @@ func filled(t *testing.T, keys uint64, dim int, shift uint, replicas bool) (byte
 		if rows, owned, copies := s.Len(); rows != owned+copies || replicas != (copies > 0) {
 			t.Fatalf("%d rows, %d owned, %d replicas", rows, owned, copies)
 		}
-		bytes += s.Bytes() + cap(s.sides)*int(unsafe.Sizeof(side{})) + 4*cap(s.freeSide)
+		bytes += s.Bytes() + len(s.sides.chunks)*int(unsafe.Sizeof([sideChunk]side{})) + 8*cap(s.sides.chunks) + 4*cap(s.sides.free)
 	}
 	return bytes
 }

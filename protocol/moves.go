@@ -77,15 +77,15 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 		}
 		vec.Refresh(row, s.st.Floats(d.sub), r.Vals)
 		own = d.dirty
-		if d.sent > contained && d.flight != nil {
+		if d.sent > contained && d.flying {
 			// In flight to the old owner, which will send it back here: it counts
 			// now and is ignored then.
-			vec.Add(row, d.flight)
+			vec.Add(row, s.flight(d))
 			own = true
 		}
 		s.st.Free(d.sub)
-		s.putBuf(d.flight)
-		d.sent, d.flight, d.dirty, d.ending, d.draining = 0, nil, false, false, false
+		s.land(d)
+		d.sent, d.dirty, d.ending, d.draining = 0, false, false, false
 	case owner, tentative, frozen:
 		s.tidy(h)
 		if r.Epoch <= h.Epoch {

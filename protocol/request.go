@@ -206,7 +206,8 @@ func (s *Shard) freshenOrigin(out Out, h *store.Header, ref store.Ref, r *wire.R
 	if r.Origin == s.cfg.Self || s.cfg.Broken.NoFreshen {
 		return
 	}
-	if d := s.side(h); h.Meta>>stateBits != 0 {
+	if h.Meta>>stateBits != 0 {
+		d := s.side(h)
 		if i := holds(d.holders, r.Origin); i >= 0 {
 			s.freshen(out, h, ref, &d.holders[i])
 		}

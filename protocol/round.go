@@ -38,13 +38,13 @@ func (s *Shard) roundUp(out Out) (held bool) {
 			continue
 		}
 		s.extract(h, ref, d)
-		if d.flight == nil {
+		if !d.flying {
 			continue
 		}
 		s.seq++
 		d.sent = s.seq
 		s.Stats.Deltas++
-		s.send(out, to, wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: d.flight})
+		s.send(out, to, wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.flight(d)})
 	}
 	return held
 }

@@ -72,14 +72,12 @@ type Shard struct {
 	st  *store.Store
 	dir *directory.Directory
 
-	sides    []side // what rows have beside their header, by the side number in Header.Meta; 0 is unused
-	freeSide []uint32
-	dirty    []godwit.Key // replicas with updates to send and none in flight
-	changed  []godwit.Key // owned rows whose holders lack something
-	seq      uint64       // the last sequence number given to a replica's update
-	abroad   [64]uint32   // requests of this node's workers that are on the network, by key
-	bufs     [][]float32  // free buffers for deltas in flight
-	rec      wire.Record  // scratch for records to send
+	sides   sides        // what rows have beside their header, by the side number in Header.Meta
+	dirty   []godwit.Key // replicas with updates to send and none in flight
+	changed []godwit.Key // owned rows whose holders lack something
+	seq     uint64       // the last sequence number given to a replica's update
+	abroad  [64]uint32   // requests of this node's workers that are on the network, by key
+	rec     wire.Record  // scratch for records to send
 
 	Stats Stats
 }
@@ -107,7 +105,7 @@ func NewShard(cfg *Config, alloc store.Alloc) (*Shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Shard{cfg: cfg, st: st, dir: directory.New(cfg.Model.Keys(), cfg.Shift, cfg.Hints), sides: make([]side, 1)}, nil
+	return &Shard{cfg: cfg, st: st, dir: directory.New(cfg.Model.Keys(), cfg.Shift, cfg.Hints)}, nil
 }
 
 // Broken switches single rules of the protocol off, so that tests can show that
@@ -154,26 +152,23 @@ func setState(h *store.Header, s state) { h.Meta = h.Meta&^(1<<stateBits-1) | ui
 // owned row that nobody else wants has none.
 type side struct {
 	want    uint32        // active intents of this node's workers
+	moved   godwit.NodeID // frozen: the new owner
 	asked   placement.Ask // placeholder: what was asked for; frozen: what to ask for when it is gone
+	changed bool          // owner, tentative: is in Shard.changed
 	askedAt int64         // placeholder: when
 	queue   []wire.Record // requests that wait here, with their own Vals
+	holders []holder      // owner, tentative
 
 	// replica
 	sub      store.Ref // the row without the updates that were not sent yet
-	first    uint64    // sequence number of the Interest; everything older belongs to a former replica
-	sent     uint64    // sequence number of the update or Set in flight; 0: none
-	acked    uint64    // the last update that the owner acknowledged
-	flight   []float32 // its difference, or what the Set will overwrite; nil: none
+	inFlight store.Ref // the difference that the update in flight makes, or what the Set will overwrite
+	flying   bool      // inFlight is there; an update or Set may have no difference
 	dirty    bool      // updates to send
 	ending   bool      // drain as soon as the update in flight is acknowledged
 	draining bool      // the End is in flight: readable, no longer writable
-
-	// owner, tentative
-	holders []holder
-	changed bool // is in Shard.changed
-
-	// frozen
-	moved godwit.NodeID // the new owner
+	first    uint64    // sequence number of the Interest; everything older belongs to a former replica
+	sent     uint64    // sequence number of the update or Set in flight; 0: none
+	acked    uint64    // the last update that the owner acknowledged
 }
 
 // closed reports whether writes to a replica wait: for the end of the replica,
@@ -185,27 +180,64 @@ type holder struct {
 	ack bool // an update of the holder was taken and not acknowledged yet
 }
 
-func (s *Shard) side(h *store.Header) *side { return &s.sides[h.Meta>>stateBits] }
+// sides hands out numbered sides, from 1. They are kept in chunks, so that they
+// do not move and growing wastes little.
+type sides struct {
+	chunks []*[sideChunk]side
+	made   uint32
+	free   []uint32
+}
+
+const sideChunk = 16
+
+func (t *sides) at(n uint32) *side { return &t.chunks[(n-1)/sideChunk][(n-1)%sideChunk] }
+
+func (t *sides) take() uint32 {
+	if l := len(t.free); l > 0 {
+		n := t.free[l-1]
+		t.free = t.free[:l-1]
+		return n
+	}
+	if t.made%sideChunk == 0 {
+		t.chunks = append(t.chunks, new([sideChunk]side))
+	}
+	t.made++
+	return t.made
+}
+
+func (t *sides) used() int { return int(t.made) - len(t.free) }
+
+// side returns the row's side, which must have one.
+func (s *Shard) side(h *store.Header) *side { return s.sides.at(h.Meta >> stateBits) }
 
 // sideOf returns the row's side, making one if needed.
 func (s *Shard) sideOf(h *store.Header) *side {
 	if h.Meta>>stateBits == 0 {
-		var n uint32
-		if l := len(s.freeSide); l > 0 {
-			n, s.freeSide = s.freeSide[l-1], s.freeSide[:l-1]
-		} else {
-			n = uint32(len(s.sides))
-			s.sides = append(s.sides, side{})
-		}
-		h.Meta |= n << stateBits
+		h.Meta |= s.sides.take() << stateBits
 	}
 	return s.side(h)
 }
 
+// flight returns the difference that the update in flight makes, nil if none.
+func (s *Shard) flight(d *side) []float32 {
+	if !d.flying {
+		return nil
+	}
+	return s.st.Floats(d.inFlight)
+}
+
+// land forgets the difference in flight.
+func (s *Shard) land(d *side) {
+	if d.flying {
+		s.st.Free(d.inFlight)
+		d.flying = false
+	}
+}
+
 // tidy frees the side of an owned row with which nothing goes on.
 func (s *Shard) tidy(h *store.Header) {
-	if n := h.Meta >> stateBits; n != 0 {
-		d := &s.sides[n]
+	if h.Meta>>stateBits != 0 {
+		d := s.side(h)
 		if stateOf(h) == owner && d.want == 0 && len(d.holders) == 0 && len(d.queue) == 0 && !d.changed {
 			s.dropSide(h)
 		}
@@ -214,10 +246,10 @@ func (s *Shard) tidy(h *store.Header) {
 
 func (s *Shard) dropSide(h *store.Header) {
 	if n := h.Meta >> stateBits; n != 0 {
-		d := &s.sides[n]
-		s.putBuf(d.flight)
-		*d = side{holders: d.holders[:0]}
-		s.freeSide = append(s.freeSide, n)
+		d := s.side(h)
+		s.land(d)
+		*d = side{}
+		s.sides.free = append(s.sides.free, n)
 		h.Meta &= 1<<stateBits - 1
 	}
 }
@@ -285,23 +317,6 @@ func (s *Shard) next(k godwit.Key, hops uint8) godwit.NodeID {
 func slot(k godwit.Key, shift uint) uint64 { return uint64(k) >> shift & 63 }
 
 func (s *Shard) away(k godwit.Key) *uint32 { return &s.abroad[slot(k, s.cfg.Shift)] }
-
-func (s *Shard) buf(n int) []float32 {
-	for l := len(s.bufs); l > 0; l-- {
-		b := s.bufs[l-1]
-		s.bufs = s.bufs[:l-1]
-		if cap(b) >= n {
-			return b[:n]
-		}
-	}
-	return make([]float32, n)
-}
-
-func (s *Shard) putBuf(b []float32) {
-	if b != nil && len(s.bufs) < 16 {
-		s.bufs = append(s.bufs, b)
-	}
-}
 
 // Len returns how many keys have a row here, and how many of them this node
 // owns (or is about to) and replicates.

@@ -55,7 +55,7 @@ func (w *watch) before(n *testNode, r *wire.Record) {
 		if st == replica {
 			w.rare.MovesToCopy++
 			for _, h := range r.Holders {
-				if h.Node == n.id && d.flight != nil && d.sent > h.Seq {
+				if h.Node == n.id && d.flying && d.sent > h.Seq {
 					w.rare.MovesInFlight++
 				}
 			}
@@ -67,7 +67,7 @@ func (w *watch) before(n *testNode, r *wire.Record) {
 			w.rare.Former++
 		case st == replica && r.Version < n.version(k):
 			w.rare.StaleRefresh++
-		case st == replica && d.flight != nil && d.sent > r.Seq:
+		case st == replica && d.flying && d.sent > r.Seq:
 			w.rare.RefreshFlight++
 		}
 	case wire.Delta, wire.End:
