@@ -21,7 +21,8 @@ type World interface {
 	Go(f func())
 	Join()
 	// Wait returns when a channel has a token, which it takes, or is closed: 0,
-	// 1 or 2 for a, b or c. A nil channel never is.
+	// 1 or 2 for a, b or c. A nil channel never is. One with room for tokens must
+	// not be closed.
 	Wait(a, b, c <-chan struct{}) int
 	// Sleep is Wait for d at the most; it returns -1 when that has passed.
 	Sleep(d time.Duration, a, b <-chan struct{}) int

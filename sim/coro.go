@@ -104,14 +104,24 @@ func ready(chans *[3]<-chan struct{}) int {
 func (c *Cluster) settle(h *host) {
 	for again := true; again && c.err == nil; {
 		again = false
+		var idle [3]<-chan struct{} // have nothing: most wait for the node's end and their context's, too
 		for i := 0; i < len(h.parked) && c.err == nil; i++ {
 			co := h.parked[i]
-			if woken := ready(&co.waits); woken >= 0 {
-				h.parked = slices.Delete(h.parked, i, i+1)
-				i--
-				c.resume(co, woken)
-				again = true
+			if co.waits[1] == idle[1] && co.waits[2] == idle[2] {
+				if ch := co.waits[0]; ch == nil || cap(ch) > 0 && len(ch) == 0 {
+					continue
+				}
 			}
+			woken := ready(&co.waits)
+			if woken < 0 {
+				idle = co.waits
+				continue
+			}
+			h.parked = slices.Delete(h.parked, i, i+1)
+			i--
+			c.resume(co, woken)
+			again = true
+			clear(idle[:])
 		}
 	}
 }
