@@ -15,7 +15,10 @@ type StormsReport struct {
 	Copies   uint64        `json:"copies"`
 	Drops    uint64        `json:"drops"`
 	Virtual  time.Duration `json:"virtual_ns"` // of all storms
-	Took     time.Duration `json:"took_ns"`
+	// Hash is equal whenever the same storms gave the same frames: the exclusive
+	// or of their hashes.
+	Hash uint64        `json:"hash"`
+	Took time.Duration `json:"took_ns"`
 
 	// Failed is the storm of the smallest seed that broke a promise; nil if none
 	// did.
@@ -89,5 +92,6 @@ func (s *storms) over(ctx context.Context, seed uint64, r *StormReport, err erro
 		s.report.Copies += sum.Copies
 		s.report.Drops += sum.Drops
 		s.report.Virtual += r.Elapsed
+		s.report.Hash ^= r.Hash
 	}
 }

@@ -137,8 +137,8 @@ func (s *simulate) print(w io.Writer, r *sim.StormsReport) error {
 	perSecond := func(n uint64) float64 { return float64(n) / max(r.Took.Seconds(), 1e-9) }
 	if !s.json {
 		_, err := fmt.Fprintf(w, "%d seeds without a fault in %.1f s (%.0f a second), %v of virtual time\n"+
-			"%d messages (%.0f a second), %d moves, %d replicas set up, %d dropped\n",
-			r.Seeds, r.Took.Seconds(), perSecond(r.Seeds), r.Virtual.Round(time.Millisecond), r.Messages, perSecond(r.Messages), r.Moves, r.Copies, r.Drops)
+			"%d messages (%.0f a second), %d moves, %d replicas set up, %d dropped; hash %016x\n",
+			r.Seeds, r.Took.Seconds(), perSecond(r.Seeds), r.Virtual.Round(time.Millisecond), r.Messages, perSecond(r.Messages), r.Moves, r.Copies, r.Drops, r.Hash)
 		return err
 	}
 	out := struct {

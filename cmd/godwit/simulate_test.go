@@ -28,6 +28,25 @@ func TestSimulateTellsWhatItDid(t *testing.T) {
 	}
 }
 
+// One process after the other, with other things at the same time.
+func TestSimulateRepeatsBitForBit(t *testing.T) {
+	var hashes [2]uint64
+	for i, parallel := range []string{"1", "3"} {
+		out, err := exec.Command(binary, "simulate", "--seeds", "30", "--parallel", parallel, "--json").Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var r struct{ Hash uint64 }
+		if err := json.Unmarshal(out, &r); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		hashes[i] = r.Hash
+	}
+	if hashes[0] != hashes[1] || hashes[0] == 0 {
+		t.Errorf("the same seeds give %x and then %x", hashes[0], hashes[1])
+	}
+}
+
 func TestSimulateRefusesWhatDoesNotExist(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--policy best":     "no policy",
