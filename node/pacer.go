@@ -16,10 +16,13 @@ import (
 // something to send. It sleeps while there is nothing to do.
 //
 // Rounds take a bounded share of a processor: after one that took d of its
-// time, the next begins share·d later at the earliest. So replicas are as fresh
-// as the work allows, without a rate to set. It is processor time that counts,
-// not time on the wall: where workers keep all cores busy, a round waits for
-// its turn, and rounds would become rare just where much changes.
+// time, the next begins share·d later at the earliest. Where the workers' clocks
+// tick faster than that, rounds follow the ticks, down to most·d: workers that
+// all go several steps on old copies of the same rows, and whose updates are
+// then summed, may not converge. So replicas are as fresh as the work allows,
+// without a rate to set. It is processor time that counts, not time on the
+// wall: where workers keep all cores busy, a round waits for its turn, and rounds
+// would become rare just where much changes.
 type pacer struct {
 	n    *Node
 	out  sender
@@ -47,6 +50,7 @@ type pacer struct {
 
 const (
 	share    = 8                      // rounds take at most one part in share of a processor; sending and receiving take several times as much
+	most     = 3                      // … and where workers tick faster than that, one part in most+1
 	minPause = 200 * time.Microsecond // rounds follow each other no faster
 	maxPause = 100 * time.Millisecond
 	retry    = 2 * time.Millisecond // after a round that a full queue held up
@@ -98,7 +102,7 @@ func (p *pacer) run() {
 		cost := time.Duration(used() - before)
 		p.rounds.Add(1)
 		p.busy.Add(int64(cost))
-		d := min(max(cost*share, minPause), maxPause)
+		d := p.pause(cost)
 		if p.waiting.Load() > 0 {
 			d = minPause // somebody waits for nothing else
 		}
@@ -111,6 +115,17 @@ func (p *pacer) run() {
 			return
 		}
 	}
+}
+
+// pause says how long to wait after a round of some cost.
+func (p *pacer) pause(cost time.Duration) time.Duration {
+	d := cost * share
+	for _, w := range p.n.workers {
+		if t := w.timer.Tick(); t > 0 {
+			d = min(d, time.Duration(t*float64(time.Second)))
+		}
+	}
+	return min(max(d, cost*most, minPause), maxPause)
 }
 
 // round does everything that is due.

@@ -86,6 +86,15 @@ func (t *Timer) Lead(seconds float64) {
 	}
 }
 
+// Tick returns the time between two ticks of the worker's clock, in seconds; 0
+// if it is not known.
+func (t *Timer) Tick() float64 {
+	if t.rate == 0 {
+		return 0
+	}
+	return 1 / t.rate
+}
+
 // Window returns the current window.
 func (t *Timer) Window() godwit.Clock {
 	if !t.begun {
