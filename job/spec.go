@@ -59,7 +59,7 @@ const UntrainedTriples = 1000
 func Default() Spec {
 	return Spec{
 		Task: "kge", Nodes: 1, Policy: placement.Adaptive.Name(), Seed: 1, Sampling: sampling.Prepared{}.Name(),
-		Options: train.Options{Epochs: 10}, Graph: triples.DefaultSpec(), KGE: kge.DefaultConfig(), Untrained: true,
+		Options: train.Options{Epochs: 15}, Graph: triples.DefaultSpec(), KGE: kge.DefaultConfig(), Untrained: true,
 		TTL: coord.DefaultTTL, Join: coord.DefaultJoin,
 	}
 }
