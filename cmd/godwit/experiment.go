@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit/experiment"
+)
+
+// An experiments is the command line of "godwit experiment".
+type experiments struct {
+	data, out string
+	quick     bool
+	json      bool
+	seed      uint64
+	step      time.Duration
+}
+
+func experimentCommand() *cobra.Command {
+	e := &experiments{}
+	var list strings.Builder
+	for _, name := range experiment.Names() {
+		fmt.Fprintf(&list, "  %-12s%s\n", name, experiment.About(name))
+	}
+	cmd := &cobra.Command{
+		Use:   "experiment [NAME]",
+		Short: "Measure policies on simulated clusters",
+		Long: `Train on simulated nodes in virtual time, and compare policies. Without a name,
+list the experiments:
+
+` + list.String() + `
+The protocol and the training are the real ones; the network and the cost of
+computing are models. A training step costs what it is measured to cost here,
+unless --step says; with --step a run repeats bit for bit.`,
+		Example: `  godwit experiment scaling --quick
+  godwit experiment techniques --data fb15k-237 --out plots
+  godwit experiment skew --step 150us         # the same on any machine`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				_, err := fmt.Fprint(cmd.OutOrStdout(), list.String())
+				return err
+			}
+			return e.run(cmd, args[0])
+		},
+	}
+	g := newGroup("Experiment")
+	g.StringVarP(&e.data, "data", "d", "", "`folder` of the graph (default: one is generated)")
+	g.BoolVar(&e.quick, "quick", false, "a smaller task on fewer workers, for a first look")
+	g.DurationVar(&e.step, "step", 0, "what a training step computes, as a `duration` (default: measured)")
+	g.Uint64Var(&e.seed, "seed", 1, "decides data, first values, samples and the network's jitter")
+	out := newGroup("Output")
+	out.StringVarP(&e.out, "out", "o", "", "`folder` for the figures as CSV and the plots as SVG")
+	out.BoolVar(&e.json, "json", false, "print a JSON object instead of the table")
+	addGroups(cmd, g, out)
+	return cmd
+}
+
+func (e *experiments) run(cmd *cobra.Command, name string) error {
+	if !slices.Contains(experiment.Names(), name) {
+		return fmt.Errorf("no experiment %q, there are %s", name, strings.Join(experiment.Names(), ", "))
+	}
+	if e.step < 0 {
+		return fmt.Errorf("--step %v: want more than 0", e.step)
+	}
+	l := experiment.DefaultLab()
+	if e.quick {
+		l = experiment.QuickLab()
+	}
+	l.Data, l.Seed, l.Step = e.data, e.seed, e.step
+	began := time.Now()
+	l.Progress = func(what string) {
+		fmt.Fprintf(os.Stderr, "%s: %6.1f s: %s\n", name, time.Since(began).Seconds(), what)
+	}
+	stop, ctx := interrupts()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // until the context ends
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	r, err := experiment.Run(ctx, name, l)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errInterrupted
+	case err != nil:
+		return ranError{err}
+	}
+	if err := e.show(cmd, r); err != nil {
+		return ranError{err}
+	}
+	return nil
+}
+
+func (e *experiments) show(cmd *cobra.Command, r *experiment.Report) error {
+	if e.out != "" {
+		files, err := r.Save(e.out)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "wrote", strings.Join(files, ", "))
+	}
+	if e.json {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
+	}
+	return r.Print(cmd.OutOrStdout())
+}

@@ -1,0 +1,167 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tiny is a lab whose experiments take a second together.
+func tiny() Lab {
+	l := QuickLab()
+	l.Graph.Entities, l.Graph.Relations, l.Graph.Triples = 300, 4, 2000
+	l.KGE.Dim, l.KGE.Negatives = 8, 8
+	l.Nodes, l.Most, l.Accesses, l.Exponents = []int{1, 2}, 2, 600, []float64{0, 1.1}
+	l.Step = 200 * time.Microsecond
+	return l
+}
+
+func run(t *testing.T, name string, l Lab) *Report {
+	t.Helper()
+	r, err := Run(context.Background(), name, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func csvOf(t *testing.T, r *Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.CSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
+	rows := map[string]int{"scaling": 2 * 5 * 2, "techniques": 1 + 2*8, "skew": 2 * 6, "timing": 2 * 5}
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, name, tiny())
+			table := csvOf(t, r)
+			if again := csvOf(t, run(t, name, tiny())); table != again {
+				t.Errorf("the same lab gives\n%s\nand then\n%s", table, again)
+			}
+			other := tiny()
+			other.Seed = 2
+			if csvOf(t, run(t, name, other)) == table {
+				t.Error("another seed gives the same figures: it is not used")
+			}
+			cells, err := csv.NewReader(strings.NewReader(table)).ReadAll()
+			if err != nil || len(cells) != rows[name]+1 {
+				t.Errorf("%d lines of CSV, want %d; %v", len(cells), rows[name]+1, err)
+			}
+			for _, row := range r.Rows {
+				if row.Epoch <= 0 || row.Accesses == 0 {
+					t.Errorf("a run in which nothing happened: %+v", row)
+				}
+			}
+			shown(t, r)
+		})
+	}
+}
+
+// shown checks what Print and Save write.
+func shown(t *testing.T, r *Report) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "step "+r.Step.String()) || strings.Count(b.String(), "\n") < len(r.Rows)+3 {
+		t.Errorf("printed\n%s", b.String())
+	}
+	files, err := r.Save(t.TempDir())
+	if err != nil || len(files) < 2 {
+		t.Fatalf("saved %v: %v", files, err)
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f, ".svg") {
+			continue
+		}
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte("NaN")) || bytes.Contains(text, []byte("Inf")) {
+			t.Errorf("%s has points that are no numbers", f)
+		}
+		d := xml.NewDecoder(bytes.NewReader(text))
+		for {
+			if _, err := d.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", f, err)
+			}
+		}
+	}
+}
+
+func TestOneNodeSendsNothingAndAdaptiveBeatsStaticOnTwo(t *testing.T) {
+	l := tiny()
+	r := run(t, "scaling", l)
+	speed := map[string]float64{}
+	for _, row := range r.Rows {
+		if row.Nodes == 1 {
+			if row.BytesPerAccess != 0 || row.NoMessage != 1 || row.Speedup != 1 {
+				t.Errorf("one node: %+v", row)
+			}
+			continue
+		}
+		if row.Network == "10g" {
+			speed[row.Policy] = row.Speedup
+		}
+	}
+	if speed["adaptive"] <= speed["static"] {
+		t.Errorf("speed-ups of two nodes: %v", speed)
+	}
+}
+
+func TestIntentsSignalledEarlyWaitLess(t *testing.T) {
+	r := run(t, "timing", tiny())
+	near, far := r.Rows[0], r.Rows[3]
+	if near.Offset != 1 || far.Offset != 512 || near.NoMessage >= far.NoMessage {
+		t.Errorf("%d steps ahead: %.3f without a message; %d: %.3f", near.Offset, near.NoMessage, far.Offset, far.NoMessage)
+	}
+}
+
+func TestWhatCannotBeRunIsRefusedByName(t *testing.T) {
+	for what, c := range map[string]struct {
+		name string
+		mend func(*Lab)
+	}{
+		`no experiment "speed"`: {"speed", func(*Lab) {}},
+		"at least 1 of each":    {"scaling", func(l *Lab) { l.Workers = 0 }},
+		"numbers of nodes":      {"scaling", func(l *Lab) { l.Nodes = nil }},
+		"exponents":             {"skew", func(l *Lab) { l.Exponents = nil }},
+		"a step of":             {"scaling", func(l *Lab) { l.Step = -1 }},
+		"cannot use the data":   {"skew", func(l *Lab) { l.Data = "folder" }},
+		"nowhere":               {"scaling", func(l *Lab) { l.Data = "nowhere" }},
+	} {
+		l := tiny()
+		c.mend(&l)
+		if _, err := Run(context.Background(), c.name, l); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("want an error with %q, got %v", what, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Run(ctx, "scaling", tiny()); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestAStepIsMeasured(t *testing.T) {
+	step, err := Calibrate(context.Background(), tiny())
+	if err != nil || step <= 0 || step > time.Second {
+		t.Errorf("a step takes %v: %v", step, err)
+	}
+}
