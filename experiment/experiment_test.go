@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/godwit-ps/godwit/protocol/placement"
 )
 
 // tiny is a lab whose experiments take a second together.
@@ -163,5 +165,22 @@ func TestAStepIsMeasured(t *testing.T) {
 	step, err := Calibrate(context.Background(), tiny())
 	if err != nil || step <= 0 || step > time.Second {
 		t.Errorf("a step takes %v: %v", step, err)
+	}
+}
+
+func TestWhatWasMeasuredBeforeAnInterruptIsKept(t *testing.T) {
+	l := tiny()
+	l.Policies = []placement.Policy{placement.Static}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	runs := 0
+	l.Progress = func(string) {
+		if runs++; runs == 3 {
+			cancel()
+		}
+	}
+	r, err := Run(ctx, "skew", l)
+	if !errors.Is(err, context.Canceled) || r == nil || len(r.Rows) != 2 || r.Rows[1].Policy != "static" {
+		t.Fatalf("%+v, %v", r, err)
 	}
 }

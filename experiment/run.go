@@ -53,7 +53,8 @@ type Report struct {
 	plots   []Plot
 }
 
-// Run runs an experiment. It ends early, with an error, when the context does.
+// Run runs an experiment. It ends early, with an error, when the context does;
+// with an error of a run, the report has the rows that were ready before it.
 func Run(ctx context.Context, name string, l Lab) (*Report, error) {
 	i := slices.IndexFunc(experiments, func(e experiment) bool { return e.name == name })
 	if i < 0 {
@@ -66,11 +67,9 @@ func Run(ctx context.Context, name string, l Lab) (*Report, error) {
 		return nil, fmt.Errorf("experiment: skew generates its graphs, and cannot use the data in %s", l.Data)
 	}
 	r := &Report{Name: name, Seed: l.Seed}
-	if err := experiments[i].run(ctx, &l, r); err != nil {
-		return nil, err
-	}
+	err := experiments[i].run(ctx, &l, r)
 	r.Step = l.Step
-	return r, nil
+	return r, err
 }
 
 // prepare makes the task and measures its step if that is not given.
@@ -93,8 +92,11 @@ func (l *Lab) prepare(ctx context.Context, r *Report, exponent float64) (*work, 
 	return w, nil
 }
 
-// policies are those that a user chooses from, without ablations.
-func policies() []placement.Policy {
+// policies are those to compare, without ablations.
+func (l *Lab) policies() []placement.Policy {
+	if l.Policies != nil {
+		return l.Policies
+	}
 	return []placement.Policy{placement.Static, placement.ReplicateAll, placement.RelocateAll, placement.NonUniform, placement.Adaptive}
 }
 
@@ -118,6 +120,7 @@ func (l *Lab) against(ctx context.Context, one *Row, t trial, exponent float64) 
 }
 
 func scaling(ctx context.Context, l *Lab, r *Report) error {
+	r.columns = trained
 	w, err := l.prepare(ctx, r, l.Graph.Exponent)
 	if err != nil {
 		return err
@@ -132,7 +135,7 @@ func scaling(ctx context.Context, l *Lab, r *Report) error {
 		for _, n := range l.Nodes {
 			p.Ticks = append(p.Ticks, fmt.Sprint(n))
 		}
-		for _, pol := range policies() {
+		for _, pol := range l.policies() {
 			s := Series{Name: pol.Name()}
 			for _, n := range l.Nodes {
 				row := one
@@ -150,11 +153,11 @@ func scaling(ctx context.Context, l *Lab, r *Report) error {
 		}
 		r.plots = append(r.plots, p)
 	}
-	r.columns = trained
 	return nil
 }
 
 func techniques(ctx context.Context, l *Lab, r *Report) error {
+	r.columns = trained
 	w, err := l.prepare(ctx, r, l.Graph.Exponent)
 	if err != nil {
 		return err
@@ -165,11 +168,12 @@ func techniques(ctx context.Context, l *Lab, r *Report) error {
 	}
 	r.Rows = append(r.Rows, one)
 	for _, nw := range nets {
-		trials := []trial{{name: "adaptive, no hints", policy: placement.Adaptive, noHints: true},
-			{policy: placement.AdaptiveMoveOnly}, {policy: placement.AdaptiveReplicateOnly}}
-		for _, p := range policies() {
+		var trials []trial
+		for _, p := range l.policies() {
 			trials = append(trials, trial{policy: p})
 		}
+		trials = append(trials, trial{policy: placement.AdaptiveReplicateOnly}, trial{policy: placement.AdaptiveMoveOnly},
+			trial{name: "adaptive, no hints", policy: placement.Adaptive, noHints: true})
 		plot := Plot{File: "techniques-" + nw, Title: fmt.Sprintf("Speed-up of %d nodes over one, %s", l.Most, nw), Y: "times as fast", Bars: true, Series: []Series{{Name: "speed-up"}}}
 		for _, t := range trials {
 			t.work, t.network, t.nodes = w, nw, l.Most
@@ -183,13 +187,13 @@ func techniques(ctx context.Context, l *Lab, r *Report) error {
 		}
 		r.plots = append(r.plots, plot)
 	}
-	r.columns = trained
 	return nil
 }
 
 func skew(ctx context.Context, l *Lab, r *Report) error {
+	r.columns = append([]column{{"zipf", func(r *Row) string { return fmt.Sprint(r.Zipf) }}}, trained...)
 	plot := Plot{File: "skew", Title: fmt.Sprintf("Speed-up of %d nodes over one, 100g", l.Most), X: "Zipf exponent", Y: "times as fast"}
-	for _, p := range policies() {
+	for _, p := range l.policies() {
 		plot.Series = append(plot.Series, Series{Name: p.Name()})
 	}
 	for _, z := range l.Exponents {
@@ -203,7 +207,7 @@ func skew(ctx context.Context, l *Lab, r *Report) error {
 		}
 		r.Rows = append(r.Rows, one)
 		plot.Ticks = append(plot.Ticks, fmt.Sprint(z))
-		for i, p := range policies() {
+		for i, p := range l.policies() {
 			row, err := l.against(ctx, one, trial{work: w, network: "100g", policy: p, nodes: l.Most}, z)
 			if err != nil {
 				return err
@@ -212,7 +216,6 @@ func skew(ctx context.Context, l *Lab, r *Report) error {
 			plot.Series[i].Y = append(plot.Series[i].Y, row.Speedup)
 		}
 	}
-	r.columns = append([]column{{"zipf", func(r *Row) string { return fmt.Sprint(r.Zipf) }}}, trained...)
 	r.plots = []Plot{plot}
 	return nil
 }

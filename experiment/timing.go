@@ -34,6 +34,7 @@ func timing(ctx context.Context, l *Lab, r *Report) error {
 	}
 	r.Task = fmt.Sprintf("%d steps of a worker, %d keys of %d each, Zipf %v, values of %d floats; %d nodes with 1 worker",
 		l.Accesses, timingBatch, timingKeys, l.Graph.Exponent, timingDim, timingNodes)
+	r.columns = signalled
 	model, err := godwit.NewModel(godwit.Table{Name: "row", Rows: timingKeys, Dim: timingDim})
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func timing(ctx context.Context, l *Lab, r *Report) error {
 		}
 		remote.Series, held.Series = append(remote.Series, a), append(held.Series, b)
 	}
-	r.plots, r.columns = []Plot{remote, held}, signalled
+	r.plots = []Plot{remote, held}
 	return nil
 }
 

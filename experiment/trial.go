@@ -85,7 +85,7 @@ func (t task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Ev
 	return t.Task.Evaluate(ctx, &e, epoch)
 }
 
-// cluster makes simulated nodes; stop closes them.
+// cluster makes simulated nodes on a network, to be closed.
 func cluster(cfg sim.Config, network string) (*sim.Cluster, error) {
 	nw, err := sim.NetworkNamed(network)
 	if err != nil {
@@ -103,7 +103,7 @@ func total(c *sim.Cluster, nodes int) (s node.Stats) {
 	return s
 }
 
-// a stamp is when an epoch ended, and what had been done.
+// A stamp is when an epoch ended, and what had been done.
 type stamp struct {
 	at    time.Duration
 	stats node.Stats

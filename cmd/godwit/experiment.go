@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/experiment"
+	"github.com/godwit-ps/godwit/protocol/placement"
 )
 
 // An experiments is the command line of "godwit experiment".
@@ -21,6 +22,7 @@ type experiments struct {
 	json      bool
 	seed      uint64
 	step      time.Duration
+	policies  []string
 }
 
 func experimentCommand() *cobra.Command {
@@ -55,6 +57,7 @@ unless --step says; with --step a run repeats bit for bit.`,
 	g.StringVarP(&e.data, "data", "d", "", "`folder` of the graph (default: one is generated)")
 	g.BoolVar(&e.quick, "quick", false, "a smaller task on fewer workers, for a first look")
 	g.DurationVar(&e.step, "step", 0, "what a training step computes, as a `duration` (default: measured)")
+	g.StringSliceVar(&e.policies, "policies", nil, "compare these only: `names` by commas (default: all; timing is always adaptive)")
 	g.Uint64Var(&e.seed, "seed", 1, "decides data, first values, samples and the network's jitter")
 	out := newGroup("Output")
 	out.StringVarP(&e.out, "out", "o", "", "`folder` for the figures as CSV and the plots as SVG")
@@ -75,6 +78,13 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 		l = experiment.QuickLab()
 	}
 	l.Data, l.Seed, l.Step = e.data, e.seed, e.step
+	for _, name := range e.policies {
+		p, err := placement.ByName(name)
+		if err != nil {
+			return err
+		}
+		l.Policies = append(l.Policies, p)
+	}
 	began := time.Now()
 	l.Progress = func(what string) {
 		fmt.Fprintf(os.Stderr, "%s: %6.1f s: %s\n", name, time.Since(began).Seconds(), what)
@@ -90,6 +100,9 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 		}
 	}()
 	r, err := experiment.Run(ctx, name, l)
+	if err != nil && r != nil && len(r.Rows) > 0 {
+		_ = r.Print(cmd.OutOrStdout()) // what there is; why it ended follows
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return errInterrupted

@@ -37,3 +37,11 @@ func TestAnUnknownExperimentIsWrongUsage(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestExperimentComparesChosenPolicies(t *testing.T) {
+	_, err := exec.Command(binary, "experiment", "skew", "--policies", "static,fastest").Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitUsage || !strings.Contains(string(exit.Stderr), "fastest") {
+		t.Errorf("%v", err)
+	}
+}
