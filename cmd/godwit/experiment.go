@@ -22,6 +22,7 @@ type experiments struct {
 	json      bool
 	seed      uint64
 	step      time.Duration
+	epochs    int
 	policies  []string
 }
 
@@ -57,6 +58,7 @@ unless --step says; with --step a run repeats bit for bit.`,
 	g.StringVarP(&e.data, "data", "d", "", "`folder` of the graph (default: one is generated)")
 	g.BoolVar(&e.quick, "quick", false, "a smaller task on fewer workers, for a first look")
 	g.DurationVar(&e.step, "step", 0, "what a training step computes, as a `duration` (default: measured)")
+	g.IntVarP(&e.epochs, "epochs", "e", experiment.DefaultLab().Epochs, "`number` of passes over the triples; the first does not count for times")
 	g.StringSliceVar(&e.policies, "policies", nil, "compare these only: `names` by commas (default: all; timing is always adaptive)")
 	g.Uint64Var(&e.seed, "seed", 1, "decides data, first values, samples and the network's jitter")
 	out := newGroup("Output")
@@ -70,14 +72,14 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	if !slices.Contains(experiment.Names(), name) {
 		return fmt.Errorf("no experiment %q, there are %s", name, strings.Join(experiment.Names(), ", "))
 	}
-	if e.step < 0 {
-		return fmt.Errorf("--step %v: want more than 0", e.step)
+	if e.step < 0 || e.epochs < 1 {
+		return fmt.Errorf("--step %v, --epochs %d: want more than 0", e.step, e.epochs)
 	}
 	l := experiment.DefaultLab()
 	if e.quick {
 		l = experiment.QuickLab()
 	}
-	l.Data, l.Seed, l.Step = e.data, e.seed, e.step
+	l.Data, l.Seed, l.Step, l.Epochs = e.data, e.seed, e.step, e.epochs
 	for _, name := range e.policies {
 		p, err := placement.ByName(name)
 		if err != nil {
