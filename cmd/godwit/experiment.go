@@ -91,7 +91,7 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	l.Progress = func(what string) {
 		fmt.Fprintf(os.Stderr, "%s: %6.1f s: %s\n", name, time.Since(began).Seconds(), what)
 	}
-	stop, ctx := interrupts()
+	stop, ctx := interrupts("what is done so far is told")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // until the context ends

@@ -114,9 +114,12 @@ func outcome(r *job.Result, err error) error {
 // killPatience is how long a second interrupt waits for what it cancelled.
 const killPatience = 3 * time.Second
 
+// modelKept is what an interrupt does to a training run.
+const modelKept = "the model is judged and kept as it is"
+
 // interrupts returns a channel that the first SIGINT or SIGTERM closes, and a
 // context that the second one ends. The third, or time, ends the process.
-func interrupts() (stop <-chan struct{}, ctx context.Context) {
+func interrupts(kept string) (stop <-chan struct{}, ctx context.Context) {
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	stopping := make(chan struct{})
@@ -124,7 +127,7 @@ func interrupts() (stop <-chan struct{}, ctx context.Context) {
 	go func() { // for the life of the process
 		<-signals
 		close(stopping)
-		fmt.Fprintln(os.Stderr, "godwit: stopping: the model is judged and kept as it is; interrupt again to end at once")
+		fmt.Fprintf(os.Stderr, "godwit: stopping: %s; interrupt again to end at once\n", kept)
 		<-signals
 		cancel(errors.New("interrupted twice"))
 		select {

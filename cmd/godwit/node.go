@@ -36,7 +36,7 @@ and on another the command that this prints, such as
 				return usageError{fmt.Errorf("--etcd and --run say which run to join: both are needed")}
 			}
 			p := newPrinter(quiet, asJSON)
-			stop, ctx := interrupts()
+			stop, ctx := interrupts(modelKept)
 			j.Stop, j.Progress, j.Tick = stop, p.event, p.tick()
 			r, err := job.Join(ctx, j)
 			p.clearIfTerminal()

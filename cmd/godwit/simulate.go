@@ -65,7 +65,7 @@ func (s *simulate) run(cmd *cobra.Command) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	stop, ctx := interrupts()
+	stop, ctx := interrupts("what is done so far is told")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // until the context ends

@@ -113,7 +113,7 @@ func (t *trainKGE) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	stop, ctx := interrupts()
+	stop, ctx := interrupts(modelKept)
 	t.cluster.place.Stop = stop
 	p := newPrinter(t.quiet, t.json)
 	var results []*job.Result
