@@ -91,14 +91,13 @@ func (s *Stats) Add(o Stats) {
 func (n *Node) Stats() Stats {
 	var s Stats
 	for _, w := range n.workers {
-		for _, c := range []*counters{&w.count} {
-			s.Calls += c.calls.Load()
-			s.SlowCalls += c.slow.Load()
-			s.Local += c.pull[protocol.AtOwner].Load() + c.push[protocol.AtOwner].Load()
-			s.Replica += c.pull[protocol.AtReplica].Load() + c.push[protocol.AtReplica].Load()
-			s.Queued += c.pull[waited].Load() + c.push[waited].Load()
-			s.Remote += c.pull[protocol.Elsewhere].Load() + c.push[protocol.Elsewhere].Load()
-		}
+		c := &w.count
+		s.Calls += c.calls.Load()
+		s.SlowCalls += c.slow.Load()
+		s.Local += c.pull[protocol.AtOwner].Load() + c.push[protocol.AtOwner].Load()
+		s.Replica += c.pull[protocol.AtReplica].Load() + c.push[protocol.AtReplica].Load()
+		s.Queued += c.pull[waited].Load() + c.push[waited].Load()
+		s.Remote += c.pull[protocol.Elsewhere].Load() + c.push[protocol.Elsewhere].Load()
 		s.Late += w.late.Load()
 		s.Window = max(s.Window, w.ahead.Load())
 	}

@@ -87,7 +87,6 @@ func (s *Shard) arrived(out Out, d *side) {
 		n := uint64(max(0, out.Now()-d.askedAt))
 		s.Stats.LeadNanos += n
 		s.Stats.LeadActions++
-		s.Stats.MaxLeadNanos = max(s.Stats.MaxLeadNanos, n)
 		d.askedAt = 0
 	}
 }

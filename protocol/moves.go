@@ -116,20 +116,8 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	} else {
 		s.send(out, s.cfg.Homes.Home(r.Key), wire.Record{Kind: wire.Claim, Key: r.Key, Epoch: r.Epoch, Origin: s.cfg.Self})
 	}
-	s.serveOwn(out, r.Key)
+	s.serveQueue(out, r.Key, false)
 	return nil
-}
-
-// serveOwn serves this node's own requests that waited for the key, as far as
-// no earlier ones of this node are still on the network.
-func (s *Shard) serveOwn(out Out, k godwit.Key) {
-	ref, _ := s.st.Find(k)
-	d := s.side(s.st.Header(ref))
-	queue := d.queue
-	d.queue = nil
-	for i := range queue {
-		s.request(out, &queue[i]) // what must go on waiting comes back into the queue, in order
-	}
 }
 
 // claim is at the home: the key has a new owner.
@@ -194,8 +182,9 @@ func (s *Shard) drained(out Out, r *wire.Record) {
 	}
 }
 
-// serveQueue serves the requests that waited for a key. If comingFirst, those
-// that came over the old owner go first: they are the older ones.
+// serveQueue serves the requests that waited for a key, in order; what must go
+// on waiting comes back into the queue. If comingFirst, those that came over the
+// old owner go first: they are the older ones.
 func (s *Shard) serveQueue(out Out, k godwit.Key, comingFirst bool) {
 	ref, _ := s.st.Find(k)
 	h := s.st.Header(ref)

@@ -95,7 +95,6 @@ type Stats struct {
 	MaxHops                uint8
 	Late                   uint64 // local accesses that found an announced key still on its way
 	LeadNanos, LeadActions uint64 // summed time from asking for a key to its arrival, and how many
-	MaxLeadNanos           uint64
 	Stale                  uint64 // records ignored because a newer state was known
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -91,16 +90,8 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	l.Progress = func(what string) {
 		fmt.Fprintf(os.Stderr, "%s: %6.1f s: %s\n", name, time.Since(began).Seconds(), what)
 	}
-	stop, ctx := interrupts("what is done so far is told")
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := untilInterrupted()
 	defer cancel()
-	go func() { // until the context ends
-		select {
-		case <-stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	r, err := experiment.Run(ctx, name, l)
 	if err != nil && r != nil && len(r.Rows) > 0 {
 		_ = r.Print(cmd.OutOrStdout()) // what there is; why it ended follows

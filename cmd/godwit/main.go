@@ -138,3 +138,18 @@ func interrupts(kept string) (stop <-chan struct{}, ctx context.Context) {
 	}()
 	return stopping, ctx
 }
+
+// untilInterrupted returns a context that the first interrupt ends: for work
+// that tells what it has done so far when its context ends.
+func untilInterrupted() (context.Context, context.CancelFunc) {
+	stop, ctx := interrupts("what is done so far is told")
+	ctx, cancel := context.WithCancel(ctx)
+	go func() { // until the context ends
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -65,16 +64,8 @@ func (s *simulate) run(cmd *cobra.Command) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	stop, ctx := interrupts("what is done so far is told")
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := untilInterrupted()
 	defer cancel()
-	go func() { // until the context ends
-		select {
-		case <-stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	r := sim.Storms(ctx, s.first, s.seeds, s.weather, s.parallel)
 	if err := s.print(cmd.OutOrStdout(), r); err != nil {
 		return ranError{err}
