@@ -168,7 +168,7 @@ func (s *Shard) take(h *store.Header, ref store.Ref, by *holder, r *wire.Record)
 // end takes a node's last updates and forgets the node.
 func (s *Shard) end(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	d := s.sideOf(h)
-	if i := holds(d.holders, r.Origin); i >= 0 && r.Seq > d.holders[i].Seq {
+	if i := holds(d.holders, r.Origin); i >= 0 && (r.Seq > d.holders[i].Seq || s.cfg.Broken.EndAny) {
 		s.take(h, ref, &d.holders[i], r)
 		d.holders = append(d.holders[:i], d.holders[i+1:]...)
 	} else {
@@ -218,7 +218,7 @@ func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
 // refresh takes the owner's row.
 func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.NodeID, r *wire.Record) {
 	d := s.side(h)
-	if r.Seq < d.first || d.first == 0 {
+	if (r.Seq < d.first || d.first == 0) && !s.cfg.Broken.TakeFormer {
 		s.Stats.Stale++ // meant for a former replica of this node
 		return
 	}
@@ -246,6 +246,9 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 		}
 		sub := s.st.Floats(d.sub)
 		vec.Refresh(row, sub, r.Vals)
+		if s.cfg.Broken.ForgetUnsent {
+			copy(row, sub)
+		}
 		if d.sent > r.Seq && d.flying && !s.cfg.Broken.ForgetFlight {
 			// The owner had not taken the update in flight: it stays on top.
 			vec.Add(row, s.flight(d))

@@ -62,6 +62,9 @@ func (s *Shard) readable(h *store.Header) Place {
 // first reports whether an access of this node to a tentative row overtakes
 // none that this node began before: none is on the network, none waits here.
 func (s *Shard) first(h *store.Header) bool {
+	if s.cfg.Broken.OvertakeOwn {
+		return true
+	}
 	if *s.away(h.Key) != 0 {
 		return false
 	}
@@ -117,7 +120,7 @@ func (s *Shard) applyReplica(h *store.Header, r store.Ref, push []float32) {
 func (s *Shard) markDirty(h *store.Header, d *side) {
 	if !d.dirty {
 		d.dirty = true
-		if d.sent == 0 {
+		if d.sent == 0 || s.cfg.Broken.ManyInFlight {
 			s.dirty = append(s.dirty, h.Key)
 		}
 	}

@@ -32,7 +32,8 @@ func (s *Shard) request(out Out, r *wire.Record) {
 		switch {
 		case own && r.Kind == wire.Localize:
 			s.reply(out, r, wire.Done, nil)
-		case own && (r.Kind == wire.Pull || r.Kind == wire.Push) && s.first(h), s.cfg.Broken.ServeTentative:
+		case own && (r.Kind == wire.Pull || r.Kind == wire.Push) && s.first(h),
+			s.cfg.Broken.ServeTentative && r.Kind < wire.Localize, s.cfg.Broken.MoveTentative && r.Kind == wire.Localize:
 			s.serve(out, h, ref, r)
 		default:
 			s.wait(h, r)
@@ -92,6 +93,8 @@ func (c *Config) movable(k godwit.Key) bool {
 func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	d := s.side(h)
 	switch {
+	case r.Kind == wire.Set && s.cfg.Broken.LooseSet:
+		s.pass(out, r, s.next(r.Key, r.Hops))
 	case r.Kind == wire.Pull:
 		value, _, _ := s.parts(h.Key, s.st.Floats(ref))
 		s.reply(out, r, wire.PullReply, value)

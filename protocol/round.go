@@ -28,7 +28,7 @@ func (s *Shard) roundUp(out Out) (held bool) {
 			continue
 		}
 		d := s.side(h)
-		if !d.dirty || d.sent != 0 {
+		if !d.dirty || d.sent != 0 && !s.cfg.Broken.ManyInFlight {
 			continue // since on the list it was drained, or is a new replica
 		}
 		to := s.next(k, 0)
@@ -136,5 +136,5 @@ func (s *Shard) reached(x flushed) bool {
 		return true
 	}
 	d := s.side(h)
-	return d.first != x.first || d.acked >= x.seq || !d.dirty && d.sent == 0
+	return d.first != x.first || d.acked >= x.seq || !d.dirty && d.sent == 0 || d.sent >= x.seq && s.cfg.Broken.FlushAtSend
 }

@@ -110,18 +110,30 @@ func NewShard(cfg *Config, alloc store.Alloc) (*Shard, error) {
 // Broken switches single rules of the protocol off, so that tests can show that
 // they would notice.
 type Broken struct {
+	HintsForEver   bool // routing: requests go after hints as often as there are any
+	KeepQuestion   bool // routing: a node that waits for a key keeps its own question for it
 	DropAtSend     bool // M1: the old owner keeps no frozen copy
 	IgnoreEpochs   bool // M2: the home takes any claim
+	AnyRelease     bool // M2: the release of an older move counts
+	AnyDrained     bool // M2: the end of an older move counts
 	ServeTentative bool // M3: a new owner serves other nodes before the old one passed everything on
 	AnyOrder       bool // M3: what came over the old owner has no precedence
+	OvertakeOwn    bool // M3: a new owner's workers overtake what they asked for before
+	MoveTentative  bool // M4: a key moves on before the old owner passed everything on
 	TakeTwice      bool // R1: updates of replicas are not recognised when they come again
+	EndAny         bool // R1: the end of a former replica ends its successor, too
+	ManyInFlight   bool // a replica sends an update while another is in flight
 	ForgetFlight   bool // R2: a refresh that does not contain the update in flight undoes it
+	ForgetUnsent   bool // R2: a refresh undoes the updates that were not sent yet
 	TakeStale      bool // R3: a refresh may be older than the copy
+	TakeFormer     bool // R3: a refresh for a former replica counts
+	KeepVersions   bool // R3: a new owner believes what the old one knew of the holders' copies
 	NoFreshen      bool // R4: a remote answer may overtake the refresh of the asker's replica
 	DropEarly      bool // R5: a replica goes when its last update is sent, not when it is taken
 	WriteDraining  bool // R5: a draining replica takes writes
 	MoveBehind     bool // R6: a key moves although its holders lack something
-	KeepQuestion   bool // a node that waits for a key keeps its own question for it
+	LooseSet       bool // R7: a Set leaves a replica as if there were none
+	FlushAtSend    bool // WaitSync: updates that were sent count as taken
 }
 
 // A state says what a node holds of a key.
@@ -304,7 +316,7 @@ func (s *Shard) next(k godwit.Key, hops uint8) godwit.NodeID {
 		}
 		return o.Node
 	}
-	if hops < hintHops {
+	if hops < hintHops || s.cfg.Broken.HintsForEver {
 		if n, ok := s.dir.Hint(k); ok && n != s.cfg.Self {
 			return n
 		}
