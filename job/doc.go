@@ -13,7 +13,7 @@
 //
 // Whichever way, each node does the same: it joins, starts a node.Node, trains,
 // has the model judged, and leaves. The nodes are equal, only that one writes
-// the embeddings down ([Place].Export).
+// the model down ([Place].Export).
 //
 // # How a run ends
 //

@@ -67,9 +67,9 @@ type Epoch struct {
 // An Evaluation judges the model: after an epoch, or before the first one if
 // Epoch is 0.
 type Evaluation struct {
-	Epoch    int                `json:"epoch"`
-	Metrics  map[string]float64 `json:"metrics"`
-	Warnings []string           `json:"warnings,omitempty"`
+	Epoch    int      `json:"epoch"`
+	Metrics  Metrics  `json:"metrics"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // A Result is what came of a run.
@@ -83,8 +83,8 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 	// Test judges the model on the data held out for the end, and Untrained
 	// judged it before training.
-	Test      map[string]float64 `json:"test"`
-	Untrained map[string]float64 `json:"untrained,omitempty"`
+	Test      Metrics `json:"test"`
+	Untrained Metrics `json:"untrained,omitempty"`
 	// TrainSeconds is the time of the epochs, Seconds that of everything.
 	TrainSeconds float64 `json:"train_seconds"`
 	Seconds      float64 `json:"seconds"`
@@ -93,19 +93,11 @@ type Result struct {
 	// Stats are what all nodes did during the epochs, and the most that they
 	// held at the end of one.
 	Stats node.Stats `json:"stats"`
-	// Exported is the folder that this node wrote the embeddings to.
+	// Exported is the folder that this node wrote the model to.
 	Exported string `json:"exported,omitempty"`
 }
 
 // Interrupted reports whether the run was stopped before its end.
 func (r *Result) Interrupted() bool { return r.End == train.Stopped }
-
-func named(ms []train.Metric) map[string]float64 {
-	m := make(map[string]float64, len(ms))
-	for _, x := range ms {
-		m[x.Name] = x.Value
-	}
-	return m
-}
 
 func seconds(from time.Time) float64 { return time.Since(from).Seconds() }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/coord/etcd"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 // A Leader is the first node of a run of several nodes, as [Lead] starts it.
@@ -54,19 +55,19 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	task, err := l.Spec.load(l.Data)
+	loaded, err := l.Spec.load(l.Data)
 	if err != nil {
 		return nil, err
 	}
 	if len(l.Etcd) > 0 {
-		return l.lead(ctx, t, begin, task)
+		return l.lead(ctx, t, begin, loaded)
 	}
 	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{ClientAddr: l.EtcdListen, TLS: l.TLS.etcd()})
 	if err != nil {
 		return nil, err
 	}
 	l.Etcd = server.Endpoints()
-	r, err := l.lead(ctx, t, begin, task)
+	r, err := l.lead(ctx, t, begin, loaded)
 	// The server is the last to go: the others learn by it how the run ended,
 	// and say farewell.
 	derr := l.drain(ctx, server, err == nil)
@@ -90,7 +91,7 @@ func (l *Leader) drain(ctx context.Context, server *etcd.Embedded, well bool) er
 }
 
 // lead runs the job by an etcd that is there, with the processes it needs.
-func (l *Leader) lead(ctx context.Context, t *tls.Config, begin time.Time, task task) (*Result, error) {
+func (l *Leader) lead(ctx context.Context, t *tls.Config, begin time.Time, loaded task.Task) (*Result, error) {
 	if err := l.configure(ctx, t); err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func (l *Leader) lead(ctx context.Context, t *tls.Config, begin time.Time, task 
 		case <-work.Done():
 		}
 	})
-	r, err := l.run(work, t, begin, task, kids)
+	r, err := l.run(work, t, begin, loaded, kids)
 	patience := failPatience
 	switch {
 	case err == nil:
@@ -150,7 +151,7 @@ func (l *Leader) forget(ctx context.Context, t *tls.Config) error {
 }
 
 // run starts the other nodes, or waits for them, and plays this node's part.
-func (l *Leader) run(ctx context.Context, t *tls.Config, begin time.Time, task task, kids *children) (*Result, error) {
+func (l *Leader) run(ctx context.Context, t *tls.Config, begin time.Time, loaded task.Task, kids *children) (*Result, error) {
 	if l.Await {
 		if l.Progress != nil {
 			l.Progress(Event{Run: l.Run, Policy: l.Spec.Policy, Waiting: &Waiting{Endpoints: l.Etcd, Nodes: l.Spec.Nodes - 1}})
@@ -162,7 +163,7 @@ func (l *Leader) run(ctx context.Context, t *tls.Config, begin time.Time, task t
 			}
 		}
 	}
-	return remote(ctx, &l.Spec, &l.Place, l.Etcd, t, l.Run, begin, task)
+	return remote(ctx, &l.Spec, &l.Place, l.Etcd, t, l.Run, begin, loaded)
 }
 
 // command is the command line of another node on this machine.

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	cmem "github.com/godwit-ps/godwit/coord/mem"
+	"github.com/godwit-ps/godwit/train/task"
 	tmem "github.com/godwit-ps/godwit/transport/mem"
 )
 
@@ -58,7 +59,7 @@ func first(errs []error, i int) int {
 }
 
 // localNode joins, plays a part, and tells whose it was.
-func localNode(ctx context.Context, spec *Spec, place Place, run string, begin time.Time, t task, hub *cmem.Hub, sw *tmem.Switch, i int) (*Result, godwit.NodeID, error) {
+func localNode(ctx context.Context, spec *Spec, place Place, run string, begin time.Time, t task.Task, hub *cmem.Hub, sw *tmem.Switch, i int) (*Result, godwit.NodeID, error) {
 	l, err := sw.Listen(fmt.Sprintf("%s-%d", run, i))
 	if err != nil {
 		return nil, godwit.NoNode, err

@@ -13,14 +13,16 @@ import (
 
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 // tiny describes a run of a fraction of a second.
 func tiny(nodes int) Spec {
-	s := Default()
+	k := task.DefaultKGE()
+	k.Graph.Entities, k.Graph.Relations, k.Graph.Triples = 150, 5, 2500
+	k.Dim, k.Batch, k.Negatives = 16, 64, 50
+	s := Default(k)
 	s.Nodes, s.Workers = nodes, 1
-	s.Graph.Entities, s.Graph.Relations, s.Graph.Triples = 150, 5, 2500
-	s.KGE.Dim, s.KGE.Batch, s.KGE.Negatives = 16, 64, 50
 	s.Options.Epochs = 3
 	return s
 }
@@ -74,8 +76,8 @@ func TestOneNodeTellsWhatHappens(t *testing.T) {
 	if r.Epochs != 3 || r.End != train.AllEpochs || r.NoMessage != 1 || r.Stats.Accesses() == 0 || r.Workers != 1 || r.Nodes != 1 {
 		t.Errorf("the result is %+v", r)
 	}
-	if r.Test["MRR"] < 2*r.Untrained["MRR"] {
-		t.Errorf("MRR is %.3f after training and was %.3f before", r.Test["MRR"], r.Untrained["MRR"])
+	if !(r.Test.At("MRR") >= 2*r.Untrained.At("MRR")) {
+		t.Errorf("MRR is %.3f after training and was %.3f before", r.Test.At("MRR"), r.Untrained.At("MRR"))
 	}
 }
 
@@ -94,8 +96,8 @@ func TestEveryPolicyTrains(t *testing.T) {
 			if r.Policy != name || r.Nodes != 3 || r.Workers != 3 || r.Stats.Accesses() == 0 {
 				t.Errorf("the result is %+v", r)
 			}
-			if r.Test["MRR"] < 2*r.Untrained["MRR"] {
-				t.Errorf("MRR is %.3f after training and was %.3f before", r.Test["MRR"], r.Untrained["MRR"])
+			if !(r.Test.At("MRR") >= 2*r.Untrained.At("MRR")) {
+				t.Errorf("MRR is %.3f after training and was %.3f before", r.Test.At("MRR"), r.Untrained.At("MRR"))
 			}
 			if r.Stats.SentBytes == 0 || r.NoMessage < 0 || r.NoMessage > 1 {
 				t.Errorf("it sent %d bytes, and %v of accesses needed no message", r.Stats.SentBytes, r.NoMessage)
@@ -137,7 +139,7 @@ func TestAStopKeepsTheModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !r.Interrupted() || r.Reason == "" || r.Test["MRR"] <= 0 || r.Exported != dir {
+		if !r.Interrupted() || r.Reason == "" || !(r.Test.At("MRR") > 0) || r.Exported != dir {
 			t.Errorf("%d nodes: the result is %+v", nodes, r)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "entities.npy")); err != nil {

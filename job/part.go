@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/task"
 	"github.com/godwit-ps/godwit/transport"
 )
 
@@ -25,7 +26,7 @@ type part struct {
 	place   *Place
 	run     string
 	begin   time.Time
-	task    task
+	task    task.Task
 	session coord.Session
 
 	node *node.Node
@@ -41,7 +42,7 @@ type part struct {
 }
 
 // newPart returns the part of a node that has joined.
-func newPart(spec *Spec, place *Place, run string, begin time.Time, t task, s coord.Session) *part {
+func newPart(spec *Spec, place *Place, run string, begin time.Time, t task.Task, s coord.Session) *part {
 	return &part{spec: spec, place: place, run: run, begin: begin, task: t, session: s}
 }
 
@@ -91,7 +92,7 @@ const blameGrace = time.Second
 
 // open starts the node.
 func (p *part) open(ctx context.Context, nw transport.Network, l transport.Listener) error {
-	model, err := godwit.NewModel(p.task.tables()...)
+	model, err := godwit.NewModel(p.task.Tables()...)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (p *part) open(ctx context.Context, nw transport.Network, l transport.Liste
 		return err
 	}
 	p.node, err = node.Start(ctx, node.Config{
-		Model: model, Policy: policy, Seed: p.spec.Seed, Samplers: p.task.samplers(), Workers: p.place.workers(p.spec),
+		Model: model, Policy: policy, Seed: p.spec.Seed, Samplers: p.task.Samplers(), Workers: p.place.workers(p.spec),
 		Session: p.session, Network: nw, Listener: l, Run: p.run,
 	})
 	return err
@@ -172,7 +173,7 @@ func (p *part) tick(ctx context.Context) {
 		lastSeen, lastStats, took := seen, stats, seconds(at)
 		at, seen, stats = time.Now(), p.seen.Load(), p.node.Stats()
 		if seen > lastSeen { // else this is no time of training
-			p.tell(Event{Tick: &Tick{Items: p.items(seen - lastSeen), Seconds: took, Stats: since(stats, lastStats)}})
+			p.tell(Event{Tick: &Tick{Items: p.items(seen - lastSeen), Seconds: took, Stats: stats.Sub(lastStats)}})
 		}
 	}
 }
@@ -199,8 +200,8 @@ func (p *part) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	unit, _ := p.task.unit()
-	start := Start{Self: p.session.Self(), Data: p.task.size(), Unit: unit}
+	unit, _ := p.task.Unit()
+	start := Start{Self: p.session.Self(), Data: p.task.About(), Unit: unit}
 	for i, m := range p.session.Members() {
 		peer := Peer{}
 		if err := json.Unmarshal(all[i], &peer); err != nil {
@@ -218,11 +219,11 @@ func (p *part) meet(ctx context.Context) error {
 func (p *part) train(ctx context.Context) error {
 	p.result.Policy, p.result.Nodes = p.spec.Policy, len(p.session.Members())
 	if p.spec.Untrained {
-		ms, err := p.task.test(ctx, &p.env, "untrained", true)
+		ms, err := p.task.Test(ctx, &p.env, "untrained", true)
 		if err != nil {
 			return fmt.Errorf("job: judging the untrained model: %w", err)
 		}
-		p.result.Untrained = named(ms)
+		p.result.Untrained = Metrics(ms)
 		p.tell(Event{Evaluation: &Evaluation{Metrics: p.result.Untrained}})
 	}
 	var err error
@@ -230,7 +231,7 @@ func (p *part) train(ctx context.Context) error {
 		return err
 	}
 	p.epochAt = time.Now()
-	rep, err := p.task.train(ctx, p.env, p.spec.Options, &p.seen)
+	rep, err := p.task.Train(ctx, p.env, p.spec.Options, &p.seen)
 	if err != nil {
 		return err
 	}
@@ -246,7 +247,7 @@ func (p *part) progress(ctx context.Context, e train.Event) {
 	case e.Loss != nil:
 		err = p.epoch(ctx, e)
 	case e.Evaluation != nil:
-		p.tell(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: named(e.Evaluation.Metrics), Warnings: e.Evaluation.Warnings}})
+		p.tell(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: Metrics(e.Evaluation.Metrics), Warnings: e.Evaluation.Warnings}})
 		// What judging cost is not training's.
 		p.mark, err = p.stats(ctx, fmt.Sprintf("evaluation %d", e.Epoch))
 		p.epochAt = time.Now()
@@ -262,7 +263,7 @@ func (p *part) epoch(ctx context.Context, e train.Event) error {
 	if err != nil {
 		return err
 	}
-	did := since(now, p.mark)
+	did := now.Sub(p.mark)
 	p.result.TrainSeconds += took
 	p.result.add(did)
 	p.mark, p.epochAt = now, time.Now()
@@ -273,7 +274,7 @@ func (p *part) epoch(ctx context.Context, e train.Event) error {
 }
 
 func (p *part) items(examples int64) int64 {
-	_, n := p.task.unit()
+	_, n := p.task.Unit()
 	return examples / n
 }
 
@@ -300,13 +301,13 @@ func (p *part) stats(ctx context.Context, when string) (node.Stats, error) {
 
 // finish judges the trained model and writes it down.
 func (p *part) finish(ctx context.Context) error {
-	ms, err := p.task.test(ctx, &p.env, "test", false)
+	ms, err := p.task.Test(ctx, &p.env, "test", false)
 	if err != nil {
 		return fmt.Errorf("job: judging the model: %w", err)
 	}
-	p.result.Test = named(ms)
+	p.result.Test = Metrics(ms)
 	if p.place.Export != "" {
-		if err := p.task.export(ctx, p.node.Worker(0), p.place.Export); err != nil {
+		if err := p.task.Export(ctx, p.node.Worker(0), p.place.Export); err != nil {
 			return err
 		}
 		p.result.Exported = p.place.Export

@@ -21,8 +21,8 @@ type Place struct {
 	Data string
 	// Workers is the number of workers of this node; 0: the spec's.
 	Workers int
-	// Export is the folder that the embeddings are written to; empty: none.
-	// One process of a run writes them.
+	// Export is the folder that the model is written to; empty: none.
+	// One process of a run writes it.
 	Export string
 
 	// Listen is the host:port on which other nodes reach this one. Empty: any

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/etcd"
+	"github.com/godwit-ps/godwit/train/task"
 	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
@@ -40,14 +41,14 @@ func Join(ctx context.Context, j Joiner) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	task, err := spec.load(j.Data)
+	loaded, err := spec.load(j.Data)
 	if err != nil && spec.Data != "" && j.Data == "" {
 		return nil, fmt.Errorf("%w (so the data lies where the run was begun; if it lies elsewhere on this machine, say where: --data)", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return remote(ctx, &spec, &j.Place, j.Etcd, t, j.Run, begin, task)
+	return remote(ctx, &spec, &j.Place, j.Etcd, t, j.Run, begin, loaded)
 }
 
 // spec reads the run's description.
@@ -85,7 +86,7 @@ func (p *Place) untilStop(ctx context.Context) (context.Context, context.CancelC
 }
 
 // remote joins a run of several nodes and plays this node's part.
-func remote(ctx context.Context, spec *Spec, place *Place, endpoints []string, t *tls.Config, run string, begin time.Time, task task) (*Result, error) {
+func remote(ctx context.Context, spec *Spec, place *Place, endpoints []string, t *tls.Config, run string, begin time.Time, loaded task.Task) (*Result, error) {
 	if len(endpoints) == 0 {
 		return nil, errors.New("job: no etcd to join by")
 	}
@@ -102,11 +103,11 @@ func remote(ctx context.Context, spec *Spec, place *Place, endpoints []string, t
 	if addr, err = place.advertised(l.Addr()); err != nil {
 		return nil, err
 	}
-	s, err := join(ctx, spec, place, endpoints, t, run, addr, task)
+	s, err := join(ctx, spec, place, endpoints, t, run, addr, loaded)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newPart(spec, place, run, begin, task, s).play(ctx, nw, l)
+	r, err := newPart(spec, place, run, begin, loaded, s).play(ctx, nw, l)
 	if cerr := s.Close(context.WithoutCancel(ctx)); err == nil {
 		err = cerr
 	}
@@ -117,7 +118,7 @@ func remote(ctx context.Context, spec *Spec, place *Place, endpoints []string, t
 }
 
 // join waits until all nodes are there.
-func join(ctx context.Context, spec *Spec, place *Place, endpoints []string, t *tls.Config, run, addr string, task task) (coord.Session, error) {
+func join(ctx context.Context, spec *Spec, place *Place, endpoints []string, t *tls.Config, run, addr string, loaded task.Task) (coord.Session, error) {
 	blob, err := spec.Encode()
 	if err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func join(ctx context.Context, spec *Spec, place *Place, endpoints []string, t *
 	defer cancel(nil)
 	s, err := etcd.Join(ctx, endpoints, t, coord.Config{
 		Run: run, Nodes: spec.Nodes, Addr: addr, TTL: spec.TTL, Join: spec.Join,
-		Fingerprint: fmt.Sprintf("%x", sha256.Sum256(append(blob, task.fingerprint()...)))[:24],
+		Fingerprint: fmt.Sprintf("%x", sha256.Sum256(append(blob, loaded.Fingerprint()...)))[:24],
 	})
 	if err != nil && errors.Is(context.Cause(ctx), ErrInterrupted) {
 		return nil, ErrInterrupted

@@ -9,18 +9,17 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
-	"github.com/godwit-ps/godwit/data/triples"
 	"github.com/godwit-ps/godwit/protocol/placement"
-	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/kge"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 // A Spec describes a run of a task: what all its nodes must agree on. Start from
 // [Default]. As JSON it is what the first node leaves for the others.
 type Spec struct {
-	// Task is what is trained: "kge", knowledge-graph embeddings.
-	Task string `json:"task"`
+	// Task is what is trained, as a pointer: the settings of one of the tasks of
+	// package task. In JSON it is its name, "task", and "settings".
+	Task task.Settings `json:"-"`
 	// Nodes is the number of nodes.
 	Nodes int `json:"nodes"`
 	// Workers is the number of workers of each node. 0 leaves it to the nodes:
@@ -30,19 +29,13 @@ type Spec struct {
 	Policy string `json:"policy"`
 	// Seed decides initial values, samples, and the order of the data.
 	Seed uint64 `json:"seed"`
-	// Sampling is the name of a scheme of package sampling, for the negatives.
-	Sampling string `json:"sampling"`
 	// Options say how long to train.
 	Options train.Options `json:"options"`
 
-	// Data is the folder of the graph; empty: one is generated from Graph.
-	Data  string       `json:"data,omitempty"`
-	Graph triples.Spec `json:"graph"`
-	// KGE holds the settings of the task "kge". Its Seed and Sampler are set
-	// by the job.
-	KGE kge.Config `json:"kge"`
-	// Untrained has the model judged before training too, on at most
-	// [UntrainedTriples] triples.
+	// Data is the file or folder of the data; empty: they are generated as the
+	// task's settings say.
+	Data string `json:"data,omitempty"`
+	// Untrained has the model judged before training too, on a part of the data.
 	Untrained bool `json:"untrained"`
 
 	// TTL is after how long without a sign of life a node counts as lost.
@@ -51,15 +44,10 @@ type Spec struct {
 	Join time.Duration `json:"join"`
 }
 
-// UntrainedTriples bounds what a model is judged on before it is trained: that
-// figure is only there to be compared with.
-const UntrainedTriples = 1000
-
-// Default describes a run of one node that trains on a generated graph.
-func Default() Spec {
+// Default describes a run of one node that trains a task on generated data.
+func Default(t task.Settings) Spec {
 	return Spec{
-		Task: "kge", Nodes: 1, Policy: placement.Adaptive.Name(), Seed: 1, Sampling: sampling.Prepared{}.Name(),
-		Options: train.Options{Epochs: 15}, Graph: triples.DefaultSpec(), KGE: kge.DefaultConfig(), Untrained: true,
+		Task: t, Nodes: 1, Policy: placement.Adaptive.Name(), Seed: 1, Options: train.Options{Epochs: t.Epochs()}, Untrained: true,
 		TTL: coord.DefaultTTL, Join: coord.DefaultJoin,
 	}
 }
@@ -67,8 +55,8 @@ func Default() Spec {
 // Check says what is wrong with the spec, other than with the data.
 func (s *Spec) Check() error {
 	switch {
-	case s.Task != "kge":
-		return fmt.Errorf("job: no task %q, there is kge", s.Task)
+	case s.Task == nil:
+		return errors.New("job: no task to train")
 	case s.Nodes < 1 || s.Nodes > godwit.MaxNodes:
 		return fmt.Errorf("job: %d nodes, want 1 … %d", s.Nodes, godwit.MaxNodes)
 	case s.Workers < 0:
@@ -84,23 +72,55 @@ func (s *Spec) Check() error {
 	if _, err := placement.ByName(s.Policy); err != nil {
 		return fmt.Errorf("job: %w", err)
 	}
-	if _, err := sampling.SchemeNamed(s.Sampling); err != nil {
-		return fmt.Errorf("job: %w", err)
+	return s.Task.Check()
+}
+
+// load checks the spec and reads or makes the data. A folder replaces that of
+// the spec where it is not empty.
+func (s *Spec) load(data string) (task.Task, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
 	}
-	return s.checkKGE()
+	if data == "" {
+		data = s.Data
+	}
+	return s.Task.Load(task.Setup{Data: data, Seed: s.Seed})
+}
+
+// What JSON has of a spec beside its plain fields.
+type plain Spec
+type coded struct {
+	Task     string          `json:"task"`
+	Settings json.RawMessage `json:"settings"`
+	*plain
 }
 
 // Encode writes the spec for the other nodes.
-func (s *Spec) Encode() ([]byte, error) { return json.Marshal(s) }
+func (s *Spec) Encode() ([]byte, error) {
+	settings, err := json.Marshal(s.Task)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(coded{s.Task.Name(), settings, (*plain)(s)})
+}
 
 // Decode reads what Encode wrote and checks it. A field that it does not know is
 // an error: it would be a setting in which the nodes differ.
 func Decode(b []byte) (Spec, error) {
-	var s Spec
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	s, err := decode(b)
+	if err != nil {
 		return Spec{}, fmt.Errorf("job: the run's description cannot be read (%w); do all nodes run the same version?", err)
 	}
 	return s, s.Check()
+}
+
+func decode(b []byte) (s Spec, err error) {
+	c := coded{plain: (*plain)(&s)}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return s, err
+	}
+	s.Task, err = task.Decode(c.Task, c.Settings)
+	return s, err
 }

@@ -7,11 +7,17 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/train/kge"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
+func kgeSpec() Spec { return Default(task.DefaultKGE()) }
+
+func settings(s *Spec) *task.KGE { return s.Task.(*task.KGE) }
+
 func TestASpecComesBackAsItWas(t *testing.T) {
-	s := Default()
-	s.Nodes, s.Policy, s.Data, s.KGE.LR, s.Options.Patience, s.Options.EvalEvery = 7, "static", "/a folder", 0.30000001, 3, 2
+	s := kgeSpec()
+	settings(&s).LR = 0.30000001
+	s.Nodes, s.Policy, s.Data, s.Options.Patience, s.Options.EvalEvery = 7, "static", "/a folder", 3, 2
 	b, err := s.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -26,12 +32,15 @@ func TestASpecComesBackAsItWas(t *testing.T) {
 }
 
 func TestASpecOfAnotherVersionIsRefused(t *testing.T) {
-	s := Default()
+	s := kgeSpec()
 	b, err := s.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{strings.Replace(string(b), `"seed"`, `"sead"`, 1), string(b[:len(b)/2]), "", "null", "[]"} {
+	for _, text := range []string{
+		strings.Replace(string(b), `"seed"`, `"sead"`, 1), strings.Replace(string(b), `"kge"`, `"chess"`, 1),
+		strings.Replace(string(b), `"Dim"`, `"Dimension"`, 1), string(b[:len(b)/2]), "", "null", "[]",
+	} {
 		if _, err := Decode([]byte(text)); err == nil {
 			t.Errorf("no error for %.60q", text)
 		}
@@ -40,34 +49,34 @@ func TestASpecOfAnotherVersionIsRefused(t *testing.T) {
 
 func TestAWrongSpecSaysWhatIsWrong(t *testing.T) {
 	for want, spoil := range map[string]func(*Spec){
-		"no task":            func(s *Spec) { s.Task = "chess" },
+		"no task":            func(s *Spec) { s.Task = nil },
 		"0 nodes":            func(s *Spec) { s.Nodes = 0 },
 		"-1 workers":         func(s *Spec) { s.Workers = -1 },
 		"no policy":          func(s *Spec) { s.Policy = "clever" },
-		"no scheme":          func(s *Spec) { s.Sampling = "" },
+		"no scheme":          func(s *Spec) { settings(s).Sampling = "" },
 		"0 epochs":           func(s *Spec) { s.Options.Epochs = 0 },
 		"TTL of 1ms":         func(s *Spec) { s.TTL = time.Millisecond },
 		"no time to wait":    func(s *Spec) { s.Join = 0 },
-		"Config.Batch is -1": func(s *Spec) { s.KGE.Batch = -1 },
-		`"conve"`:            func(s *Spec) { s.KGE.Model = "conve" },
-		`"hinge"`:            func(s *Spec) { s.KGE.Loss = "hinge" },
+		"Config.Batch is -1": func(s *Spec) { settings(s).Batch = -1 },
+		`"conve"`:            func(s *Spec) { settings(s).Model = "conve" },
+		`"hinge"`:            func(s *Spec) { settings(s).Loss = "hinge" },
 	} {
-		s := Default()
+		s := kgeSpec()
 		spoil(&s)
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)
 		}
 	}
 	for _, model := range kge.Models() {
-		s := Default()
-		if s.KGE.Model = model; s.Check() != nil {
+		s := kgeSpec()
+		if settings(&s).Model = model; s.Check() != nil {
 			t.Errorf("model %s: %v", model, s.Check())
 		}
 	}
 }
 
 func FuzzDecode(f *testing.F) {
-	s := Default()
+	s := kgeSpec()
 	b, err := s.Encode()
 	if err != nil {
 		f.Fatal(err)

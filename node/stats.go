@@ -62,29 +62,35 @@ func (s *Stats) Add(o Stats) {
 	} else {
 		s.LeadMs = max(s.LeadMs, o.LeadMs)
 	}
-	s.Local += o.Local
-	s.Replica += o.Replica
-	s.Queued += o.Queued
-	s.Remote += o.Remote
-	s.Calls += o.Calls
-	s.SlowCalls += o.SlowCalls
-	s.Moves += o.Moves
-	s.Copies += o.Copies
-	s.Drops += o.Drops
-	s.Deltas += o.Deltas
-	s.Refreshes += o.Refreshes
-	s.Forwards += o.Forwards
-	s.MaxHops = max(s.MaxHops, o.MaxHops)
-	s.Late += o.Late
-	s.SentBytes += o.SentBytes
-	s.ReceivedBytes += o.ReceivedBytes
-	s.Frames += o.Frames
-	s.Rounds += o.Rounds
+	with := o.counters()
+	for i, c := range s.counters() {
+		*c += *with[i]
+	}
 	s.RoundTime += o.RoundTime
+	s.MaxHops = max(s.MaxHops, o.MaxHops)
 	s.Owned += o.Owned
 	s.Replicas += o.Replicas
 	s.Bytes += o.Bytes
 	s.Window = max(s.Window, o.Window)
+}
+
+// Sub returns what was done since an earlier stock of the same nodes. What they
+// hold, the means and the maxima are those of s.
+func (s Stats) Sub(before Stats) Stats {
+	done := before.counters()
+	for i, c := range s.counters() {
+		*c -= *done[i]
+	}
+	s.RoundTime -= before.RoundTime
+	return s
+}
+
+// counters are what only grows, other than Leads, which belongs to its mean.
+func (s *Stats) counters() []*uint64 {
+	return []*uint64{
+		&s.Local, &s.Replica, &s.Queued, &s.Remote, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas,
+		&s.Refreshes, &s.Forwards, &s.Late, &s.SentBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds,
+	}
 }
 
 // Stats takes stock. It may be called at any time before Close.

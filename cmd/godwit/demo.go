@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 func demoCommand() *cobra.Command {
@@ -29,7 +30,7 @@ func demo(cmd *cobra.Command) error {
 	p := newPrinter(false, false)
 	var results []*job.Result
 	for _, nodes := range []int{1, 4} {
-		spec := job.Default()
+		spec := job.Default(task.DefaultKGE())
 		spec.Nodes = nodes
 		c := cluster{place: job.Place{Stop: stop}}
 		if err := c.prepare(&spec); err != nil {
@@ -44,10 +45,10 @@ func demo(cmd *cobra.Command) error {
 	if err := table(cmd.OutOrStdout(), results); err != nil {
 		return ranError{err}
 	}
-	if err := legend(cmd.ErrOrStderr()); err != nil {
+	if err := legend(cmd.ErrOrStderr(), kgeLegend); err != nil {
 		return ranError{err}
 	}
-	one, four := results[0].Test["MRR"], results[1].Test["MRR"]
+	one, four := results[0].Test.At("MRR"), results[1].Test.At("MRR")
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\n1 node: MRR %.4f. 4 nodes: MRR %.4f, with %.3f %% of accesses without a message.\n", one, four, 100*results[1].NoMessage)
 	return err
 }

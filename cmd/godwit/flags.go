@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/sampling"
 )
 
 // A group is flags that stand together in a command's help.
@@ -22,6 +23,25 @@ func newGroup(title string) group {
 	return g
 }
 
+// with adds flags to the group; add may be nil.
+func (g group) with(add func(group)) {
+	if add != nil {
+		add(g)
+	}
+}
+
+// sampling adds the choice of a scheme of package sampling.
+func (g group) sampling(name *string) {
+	g.StringVar(name, "sampling", *name, "`scheme` by which they are sampled: "+strings.Join([]string{
+		sampling.Prepared{}.Name(), sampling.Local{}.Name(), sampling.Independent{}.Name()}, ", "))
+}
+
+// rule adds the choice of an update rule and its learning rate.
+func (g group) rule(name *string, lr *float32) {
+	g.StringVar(name, "rule", *name, "update rule, by `name`: adagrad, rowadagrad, adam, sgd")
+	g.Float32Var(lr, "lr", *lr, "its learning rate")
+}
+
 // addGroups gives a command its flags, and a help that shows them by group.
 func addGroups(cmd *cobra.Command, groups ...group) {
 	for _, g := range groups {
@@ -34,6 +54,9 @@ func addGroups(cmd *cobra.Command, groups ...group) {
 			fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
 		}
 		for _, g := range groups {
+			if !g.HasFlags() {
+				continue
+			}
 			fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.FlagUsagesWrapped(100))
 		}
 		fmt.Fprintf(&b, "\n%s\n", exitCodes)

@@ -234,7 +234,7 @@ func TestThreeNodesTellInJSONWhatHappens(t *testing.T) {
 	r := p.until("the result", isResult).Result
 	p.exits(exitOK, limit)
 	gone(t, began, 0)
-	if r.Nodes != 3 || r.Epochs != 3 || r.Test["MRR"] <= r.Untrained["MRR"] || r.Stats.SentBytes == 0 || r.Interrupted() {
+	if r.Nodes != 3 || r.Epochs != 3 || !(r.Test.At("MRR") > r.Untrained.At("MRR")) || r.Stats.SentBytes == 0 || r.Interrupted() {
 		t.Errorf("the result is %+v", r)
 	}
 	out, _ := p.said()
@@ -326,7 +326,7 @@ func TestAnInterruptKeepsWhatWasTrained(t *testing.T) {
 		r := p.until("the result", isResult).Result
 		p.exits(exitInterrupted, 10*time.Second)
 		gone(t, began, 0)
-		if !r.Interrupted() || r.Epochs < 1 || r.Test["MRR"] <= 0 || r.Reason == "" {
+		if !r.Interrupted() || r.Epochs < 1 || !(r.Test.At("MRR") > 0) || r.Reason == "" {
 			t.Errorf("%s nodes: the result is %+v", nodes, r)
 		}
 		for _, f := range []string{"entities.npy", "relations.npy", "entities.txt", "relations.txt"} {
@@ -417,7 +417,7 @@ func TestANodeJoinsByEndpointAndName(t *testing.T) {
 	mine, its := lead.until("the result", isResult).Result, other.until("the result", isResult).Result
 	lead.exits(exitOK, limit)
 	other.exits(exitOK, limit)
-	if mine.Test["MRR"] != its.Test["MRR"] || mine.Stats.Accesses() != its.Stats.Accesses() {
+	if mine.Test.At("MRR") != its.Test.At("MRR") || mine.Stats.Accesses() != its.Stats.Accesses() {
 		t.Errorf("the results differ: %+v and %+v", mine, its)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "entities.npy")); err != nil || its.Exported != dir {

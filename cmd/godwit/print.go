@@ -131,32 +131,31 @@ func (p *printer) evaluation(e *job.Evaluation) {
 	}
 }
 
-// figures are the metrics of a result's table.
-var figures = []string{"MRR", "Hits@1", "Hits@3", "Hits@10"}
-
-func metrics(m map[string]float64) string {
+func metrics(ms job.Metrics) string {
 	var parts []string
-	for _, f := range append([]string{"valid MRR", "test MRR"}, figures...) {
-		if x, ok := m[f]; ok {
-			parts = append(parts, fmt.Sprintf("%s %.4f", f, x))
-		}
+	for _, m := range ms {
+		parts = append(parts, fmt.Sprintf("%s %.4f", m.Name, m.Value))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// table prints results beside each other.
+// table prints results of one task beside each other.
 func table(w io.Writer, rs []*job.Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "policy\tnodes\tworkers\tepochs\tuntrained\tMRR\tHits@1\tHits@3\tHits@10\ttime\tno message\tmoves\treplicas\tsent\tmemory\t")
+	fmt.Fprint(t, "policy\tnodes\tworkers\tepochs\tuntrained\t")
+	for _, m := range rs[0].Test {
+		fmt.Fprintf(t, "%s\t", m.Name)
+	}
+	fmt.Fprintln(t, "time\tno message\tmoves\treplicas\tsent\tmemory\t")
 	for _, r := range rs {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t", r.Policy, r.Nodes, r.Workers, r.Epochs)
-		if x, ok := r.Untrained["MRR"]; ok {
-			fmt.Fprintf(t, "%.4f\t", x)
+		if len(r.Untrained) > 0 {
+			fmt.Fprintf(t, "%.4f\t", r.Untrained[0].Value)
 		} else {
 			fmt.Fprint(t, "-\t")
 		}
-		for _, f := range figures {
-			fmt.Fprintf(t, "%.4f\t", r.Test[f])
+		for _, m := range r.Test {
+			fmt.Fprintf(t, "%.4f\t", m.Value)
 		}
 		fmt.Fprintf(t, "%.1f s\t%.3f %%\t%s\t%s\t%s\t%s\t\n", r.TrainSeconds, 100*r.NoMessage,
 			count(float64(r.Stats.Moves)), count(float64(r.Stats.Replicas)), size(float64(r.Stats.SentBytes)), size(float64(r.Stats.Bytes)))
@@ -164,15 +163,14 @@ func table(w io.Writer, rs []*job.Result) error {
 	return t.Flush()
 }
 
-const tableLegend = `MRR and Hits: of the test triples, ranked among all entities without other known
-answers (untrained: the MRR before training, of %d triples). time: of the epochs.
-no message: share of accesses to parameters that needed no message and no
-waiting. replicas: the most at the end of an epoch. memory: of the parameters, all
-nodes together.
+const tableLegend = `time: of the epochs. no message: share of accesses to parameters that needed no
+message and no waiting. replicas: the most at the end of an epoch. memory: of the
+parameters, all nodes together.
 `
 
-func legend(w io.Writer) error {
-	_, err := fmt.Fprintf(w, tableLegend, job.UntrainedTriples)
+// legend explains the table, whose figures of quality are the task's.
+func legend(w io.Writer, figures string) error {
+	_, err := fmt.Fprintf(w, "%s\n%s", figures, tableLegend)
 	return err
 }
 

@@ -45,7 +45,7 @@ func (c *cluster) prepare(spec *job.Spec) error {
 		return err
 	}
 	if c.run == "" {
-		c.run = spec.Task + "-" + suffix()
+		c.run = spec.Task.Name() + "-" + suffix()
 	}
 	if spec.Workers == 0 && !c.await {
 		spec.Workers = max(1, runtime.GOMAXPROCS(0)/max(1, spec.Nodes))

@@ -84,7 +84,7 @@ func TestARunIsSecuredByTLS(t *testing.T) {
 	r := p.until("the result", isResult).Result
 	p.exits(exitOK, limit)
 	gone(t, began, 0)
-	if r.Nodes != 2 || r.Test["MRR"] <= 0 {
+	if r.Nodes != 2 || r.Test.At("MRR") <= 0 {
 		t.Errorf("the result is %+v", r)
 	}
 }

@@ -1,6 +1,33 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/train/task"
+)
+
+// trainTasks are the subcommands of "godwit train". The file of each one adds
+// it in its init function.
+var trainTasks []trainTask
+
+// A trainTask is what is special about training one task.
+type trainTask struct {
+	settings task.Settings // the defaults, which the flags change
+
+	short, about string // what it does: a line, and paragraphs
+	example      string // command lines, each with two blanks before it
+	data         string // what --data is, with its `kind`
+	legend       string // what the figures of the table mean
+
+	// The task's own flags. Each may be nil.
+	dataFlags, modelFlags, trainingFlags func(g group)
+}
 
 func trainCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -9,6 +36,150 @@ func trainCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(trainKGECommand())
+	for i := range trainTasks {
+		cmd.AddCommand(trainTasks[i].command())
+	}
 	return cmd
+}
+
+// A training is the command line of "godwit train TASK".
+type training struct {
+	*trainTask
+	spec     job.Spec
+	cluster  cluster
+	policies []string
+	json     bool
+	quiet    bool
+}
+
+const trainManners = `The run can be watched on stderr; the result is a table on stdout. With --json,
+stdout has a JSON object a line instead: "run", "policy", "seconds" since the
+begin, and one of "waiting", "start", "epoch", "evaluation", "stopping" and, last,
+"result" (their fields are those of the types Event and Result of package job).
+Ctrl-C ends the run in order: the model is judged and exported as it is.
+
+With --await, whoever reaches this machine can take part and read everything:
+use it in a network that you trust, or with the three --tls files.
+
+Policies (--policy, --policies):
+  `
+
+func (k *trainTask) command() *cobra.Command {
+	t := &training{trainTask: k, spec: job.Default(k.settings)}
+	cmd := &cobra.Command{
+		Use:     k.settings.Name(),
+		Short:   k.short,
+		Long:    k.about + "\n\n" + trainManners + strings.Join(placement.Names(), ", ") + "\n\"adaptive\" needs no tuning; the others show what earlier systems do.",
+		Example: k.example,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
+	}
+	addGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.outputGroup(), tlsFlags(&t.cluster.tls))
+	return cmd
+}
+
+func (t *training) dataGroup() group {
+	g := newGroup("Data")
+	g.StringVarP(&t.spec.Data, "data", "d", "", t.data)
+	g.with(t.dataFlags)
+	return g
+}
+
+func (t *training) modelGroup() group {
+	g := newGroup("Model")
+	g.with(t.modelFlags)
+	return g
+}
+
+func (t *training) trainingGroup() group {
+	g, s := newGroup("Training"), &t.spec
+	g.IntVarP(&s.Options.Epochs, "epochs", "e", s.Options.Epochs, "`number` of passes over the data to train")
+	g.IntVar(&s.Options.EvalEvery, "eval-every", s.Options.EvalEvery, "judge the model every so many `epochs`; 0: after the last")
+	g.IntVar(&s.Options.Patience, "patience", s.Options.Patience, "end after so many `evaluations` without improvement; 0: never")
+	g.with(t.trainingFlags)
+	g.Uint64Var(&s.Seed, "seed", s.Seed, "decides first values, samples and order")
+	return g
+}
+
+func (t *training) outputGroup() group {
+	g := newGroup("Output")
+	g.StringVarP(&t.cluster.place.Export, "export", "o", "", exportUsage)
+	g.StringSliceVar(&t.policies, "policies", nil, "run under each of these policies, one after the other, and compare: `names` by commas, or all")
+	g.BoolVar(&t.spec.Untrained, "untrained", t.spec.Untrained, "judge the model before training too")
+	g.BoolVar(&t.json, "json", false, "print events and results on stdout as a JSON object a line")
+	g.BoolVarP(&t.quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	return g
+}
+
+const exportUsage = "`folder` to write the model to, as NumPy arrays"
+
+func (t *training) run(cmd *cobra.Command) error {
+	policies, err := t.check()
+	if err != nil {
+		return usageError{err}
+	}
+	stop, ctx := interrupts(modelKept)
+	t.cluster.place.Stop = stop
+	p := newPrinter(t.quiet, t.json)
+	var results []*job.Result
+	var failed error
+	for _, name := range policies {
+		spec, c := t.spec, t.cluster
+		spec.Policy = name
+		if len(policies) > 1 {
+			c.run += "-" + name
+		}
+		r, err := c.do(ctx, spec, p)
+		if failed = outcome(r, err); r != nil {
+			results = append(results, r)
+		}
+		if failed != nil {
+			break // what was found out so far is shown
+		}
+	}
+	if !t.json && len(results) > 0 {
+		if err := table(cmd.OutOrStdout(), results); err != nil {
+			return ranError{err}
+		}
+		if !t.quiet {
+			if err := legend(cmd.ErrOrStderr(), t.legend); err != nil {
+				return ranError{err}
+			}
+		}
+	}
+	return failed
+}
+
+// check says what is wrong with the command line, and returns the policies to
+// run.
+func (t *training) check() ([]string, error) {
+	policies := t.policies
+	switch {
+	case len(policies) == 0:
+		policies = []string{t.spec.Policy}
+	case len(policies) == 1 && policies[0] == "all":
+		policies = placement.Names()
+	}
+	if len(policies) > 1 && t.cluster.await {
+		return nil, fmt.Errorf("--policies makes several runs, and --await waits for the nodes of one: choose one of them")
+	}
+	if len(policies) > 1 && t.cluster.place.Export != "" {
+		return nil, fmt.Errorf("--policies makes several runs, and --export takes the model of one: choose one of them")
+	}
+	for _, name := range policies {
+		spec := t.spec
+		spec.Policy = name
+		if err := spec.Check(); err != nil {
+			return nil, err
+		}
+	}
+	if t.spec.Data != "" {
+		// The other processes and people on other machines read it too.
+		dir, err := filepath.Abs(t.spec.Data)
+		if err != nil {
+			return nil, err
+		}
+		t.spec.Data = dir
+	}
+	return policies, t.cluster.prepare(&t.spec)
 }

@@ -1,0 +1,15 @@
+// Package task offers every task of package train in one form, so that a job, an
+// experiment or a command can run any of them without knowing which.
+//
+// A task is two things. Its [Settings] are a plain struct that says what is
+// trained and on what data; they have defaults, travel as JSON, and are looked
+// up by name ([New], [Names]). [Settings.Load] reads or generates the data and
+// returns a [Task], which knows its tables and samplers, trains, judges and
+// exports.
+//
+// # Adding a task
+//
+// Write one file here, beside the mathematics in a package of its own below
+// train: the settings, their Load, and a type that embeds [Trained] and says
+// what is left. An init function calls register. Nothing else lists tasks.
+package task

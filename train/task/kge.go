@@ -1,0 +1,137 @@
+package task
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/kge"
+)
+
+func init() { register(func() Settings { return DefaultKGE() }) }
+
+// KGE are the settings of the task "kge", knowledge-graph embeddings. The seed
+// and the sampler of its Config are set by Load.
+type KGE struct {
+	kge.Config
+	// Graph is what is generated where there are no data.
+	Graph triples.Spec
+	// Sampling is the name of a scheme of package sampling, for the negatives.
+	Sampling string
+}
+
+// DefaultKGE returns settings that train in seconds on a generated graph.
+func DefaultKGE() *KGE {
+	return &KGE{kge.DefaultConfig(), triples.DefaultSpec(), sampling.Prepared{}.Name()}
+}
+
+// UntrainedTriples bounds what Test judges a model on if a part of the data is
+// to do: the figure of an untrained one is only there to be compared with.
+const UntrainedTriples = 1000
+
+func (s *KGE) Name() string { return "kge" }
+func (s *KGE) Epochs() int  { return 15 }
+
+// Check tries the settings with the smallest graph.
+func (s *KGE) Check() error {
+	if _, err := sampling.SchemeNamed(s.Sampling); err != nil {
+		return err
+	}
+	ts := []triples.Triple{{S: 0, R: 0, O: 1}}
+	_, err := kge.New(s.Config, &triples.Graph{Entities: []string{"a", "b"}, Relations: []string{"r"}, Train: ts, Test: ts})
+	return err
+}
+
+// Load reads the folder of a graph (see [triples.Load]), or generates one.
+func (s *KGE) Load(setup Setup) (Task, error) {
+	scheme, err := sampling.SchemeNamed(s.Sampling)
+	if err != nil {
+		return nil, err
+	}
+	var g *triples.Graph
+	if setup.Data == "" {
+		g, err = triples.Generate(s.Graph)
+	} else {
+		g, err = triples.Load(setup.Data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.Valid = few(g.Valid, setup.Few)
+	cfg := s.Config
+	cfg.Seed, cfg.Sampler = setup.Seed, 0
+	t, err := kge.New(cfg, g)
+	if err != nil {
+		return nil, err
+	}
+	return &graphTask{Trained[kge.Batch]{t, setup.judges()}, t, g, scheme}, nil
+}
+
+// A graphTask is the task "kge" with its graph.
+type graphTask struct {
+	Trained[kge.Batch]
+	kge    *kge.Task
+	graph  *triples.Graph
+	scheme sampling.Scheme
+}
+
+// Unit is two queries a triple.
+func (t *graphTask) Unit() (string, int64) { return "triples", 2 }
+
+func (t *graphTask) About() string {
+	return fmt.Sprintf("%d entities, %d relations, %d triples to train, %d to validate, %d to test",
+		len(t.graph.Entities), len(t.graph.Relations), len(t.graph.Train), len(t.graph.Valid), len(t.graph.Test))
+}
+
+// Tables tell the policy that needs it how often training reads a row in an
+// epoch, beside the uniform negatives: as often as it stands in a triple.
+func (t *graphTask) Tables() []godwit.Table {
+	entities := make([]float64, len(t.graph.Entities))
+	relations := make([]float64, len(t.graph.Relations))
+	for _, x := range t.graph.Train {
+		entities[x.S]++
+		entities[x.O]++
+		relations[x.R]++
+	}
+	tables := t.kge.Tables()
+	for i := range tables {
+		switch tables[i].Name {
+		case kge.EntityTable:
+			tables[i].Hot = func(row uint64) float64 { return entities[row] }
+		case kge.RelationTable:
+			// With reciprocal relations each has two rows.
+			tables[i].Hot = func(row uint64) float64 { return relations[row%uint64(len(relations))] }
+		}
+	}
+	return tables
+}
+
+func (t *graphTask) Samplers() []sampling.Spec {
+	return []sampling.Spec{{
+		Name: "negatives", Table: 0, Dist: sampling.Uniform(uint64(len(t.graph.Entities))), Scheme: t.scheme,
+	}}
+}
+
+func (t *graphTask) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
+	ts := t.graph.Test
+	if len(ts) == 0 {
+		ts = t.graph.Valid
+	}
+	if part && len(ts) > UntrainedTriples {
+		ts = ts[:UntrainedTriples]
+	}
+	q, err := t.kge.Rank(ctx, env, name, ts)
+	if err != nil {
+		return nil, err
+	}
+	return []train.Metric{
+		{Name: "MRR", Value: q.MRR}, {Name: "Hits@1", Value: q.Hits1}, {Name: "Hits@3", Value: q.Hits3}, {Name: "Hits@10", Value: q.Hits10},
+	}, nil
+}
+
+func (t *graphTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
+	return t.kge.Export(ctx, w, dir)
+}

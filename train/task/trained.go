@@ -1,0 +1,76 @@
+package task
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// Trained is what all tasks have in common: a [Task] embeds it.
+type Trained[D any] struct {
+	train.Task[D]
+	// Judges is how many workers of a node judge the model between epochs;
+	// 0: all.
+	Judges int
+}
+
+// Train implements [Task].
+func (t Trained[D]) Train(ctx context.Context, env train.Env, o train.Options, seen *atomic.Int64) (*train.Report, error) {
+	return train.Run(ctx, env, metered[D]{t, seen}, o)
+}
+
+// Evaluate implements [train.Task].
+func (t Trained[D]) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
+	e := *env
+	if t.Judges > 0 && t.Judges < len(e.Workers) {
+		e.Workers = e.Workers[:t.Judges]
+	}
+	return t.Task.Evaluate(ctx, &e, epoch)
+}
+
+// judges is how many workers of a node judge a few items.
+func (s Setup) judges() int {
+	if s.Few > 0 {
+		return 1
+	}
+	return 0
+}
+
+// few returns at most n items, evenly spaced; all of them if n is 0.
+func few[T any](items []T, n int) []T {
+	if n == 0 || len(items) <= n {
+		return items
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = items[i*len(items)/n]
+	}
+	return some
+}
+
+// A metered task counts the examples that its trainers train.
+type metered[D any] struct {
+	train.Task[D]
+	seen *atomic.Int64
+}
+
+func (m metered[D]) Trainer(w godwit.Worker, part train.Part) (train.Trainer[D], error) {
+	t, err := m.Task.Trainer(w, part)
+	if err != nil {
+		return nil, err
+	}
+	return meteredTrainer[D]{t, m.seen}, nil
+}
+
+type meteredTrainer[D any] struct {
+	train.Trainer[D]
+	seen *atomic.Int64
+}
+
+func (m meteredTrainer[D]) Step(ctx context.Context, b *train.Batch[D]) (train.Loss, error) {
+	l, err := m.Trainer.Step(ctx, b)
+	m.seen.Add(l.Examples)
+	return l, err
+}
