@@ -23,6 +23,10 @@ type Config struct {
 	Samplers []sampling.Spec  // by their index in PrepareSample
 	NoHints  bool             // do without location hints (for comparison)
 
+	// Eager has intents acted on as soon as they are signalled, however early
+	// that is (for comparison).
+	Eager bool
+
 	// Workers is the number of workers of this node, at least 1.
 	Workers int
 
@@ -94,6 +98,9 @@ const (
 	maxIntents   = 1 << 27   // keys in a worker's announced intents, counted once an intent
 	lossGrace    = 500 * time.Millisecond
 )
+
+// eager is a window that no intent is beyond.
+const eager = 1 << 40
 
 // cacheBytes is about the size of the second-level cache of a processor.
 const cacheBytes = 1 << 20

@@ -207,6 +207,9 @@ func (p *pacer) intentsOf(w *worker, now int64, lead float64) {
 	missed := w.missed.Load()
 	window := w.timer.Observe(now, clock, missed != w.missedSeen)
 	w.missedSeen = missed
+	if p.n.cfg.Eager {
+		window = eager
+	}
 	w.plan.Due(clock, window, func(keys []godwit.Key) {
 		p.keys += len(keys)
 		for _, k := range keys {

@@ -27,13 +27,14 @@ type Config struct {
 	// times, first values and samplers.
 	Seed uint64
 
-	// Model, Policy, Samplers and NoHints are those of node.Config. A run does
+	// Model, Policy, Samplers, NoHints and Eager are those of node.Config. A run does
 	// not share rules or samplers' distributions with other goroutines' runs
 	// unless they are immutable.
 	Model    *godwit.Model
 	Policy   placement.Policy
 	Samplers []sampling.Spec
 	NoHints  bool
+	Eager    bool
 
 	Network Network // the zero Network takes no time
 	Compute Compute // the zero Compute costs nothing
@@ -161,7 +162,7 @@ func (c *Config) check() error {
 
 func (c *Cluster) start(ctx context.Context, h *host) error {
 	cfg := node.Config{
-		Model: c.cfg.Model, Policy: c.cfg.Policy, Seed: c.cfg.Seed, Samplers: c.cfg.Samplers, NoHints: c.cfg.NoHints,
+		Model: c.cfg.Model, Policy: c.cfg.Policy, Seed: c.cfg.Seed, Samplers: c.cfg.Samplers, NoHints: c.cfg.NoHints, Eager: c.cfg.Eager,
 		Workers: c.cfg.Workers, Session: h.session, Run: "simulated",
 		Virtual: &node.Virtual{World: world{c, h}, Flush: func(n *node.Node, to godwit.NodeID) {
 			h.node = n // Start may wait, and the node hears from others meanwhile
