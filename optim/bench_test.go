@@ -8,8 +8,8 @@ import (
 )
 
 func BenchmarkApply(b *testing.B) {
-	for _, r := range []godwit.Rule{godwit.Add{}, SGD{LR: 1e-9}, AdaGrad{LR: 1e-9}, RowAdaGrad{LR: 1e-9}, Adam{LR: 1e-9}} {
-		for _, dim := range []int{10, 100} {
+	for _, r := range []godwit.Rule{godwit.Add{}, SGD{LR: 1e-9}, AdaGrad{LR: 1e-9}, RowAdaGrad{LR: 1e-9}, Adam{LR: 1e-9}, FTRL{LR: 1e-9, L1: 1}} {
+		for _, dim := range []int{1, 10, 100} {
 			b.Run(fmt.Sprintf("%T/%d", r, dim), func(b *testing.B) {
 				x := newRow(r, make([]float32, dim)...)
 				push := make([]float32, dim)

@@ -6,12 +6,16 @@
 // vector instead.) Each rule has a name that holds all its parameters, nodes
 // compare names before they train together, and [Parse] reads names back.
 //
-//	rule        state          step for gradient g
-//	add         none           x += g
-//	sgd         none           x -= lr·g
-//	adagrad     dim floats     s += g²;           x -= lr·g/(√s + eps)
-//	rowadagrad  1 float        s += mean of g²;   x -= lr·g/(√s + eps)
-//	adam        2·dim+1 floats see [Adam]
+//	rule         state          step for gradient g
+//	add          none           x += g
+//	sgd          none           x -= lr·g
+//	momentum     dim floats     v = decay·v + g;    x -= lr·v
+//	adagrad      dim floats     s += g²;            x -= lr·g/(√s + eps)
+//	rowadagrad   1 float        s += mean of g²;    x -= lr·g/(√s + eps)
+//	adam         2·dim+1 floats see [Adam]
+//	proxsgd      none           as sgd, then the minimum of an elastic net nearby
+//	proxadagrad  dim floats     as adagrad, then the same
+//	ftrl         2·dim floats   see [FTRL]
 //
 // # What merging means
 //
@@ -30,4 +34,12 @@
 //     adds q in total that is at most √(1 + q/s0): the copies' lead over the
 //     serial run fades as the history grows.
 //   - adam: the step count is the same. The decaying means are not, see [Adam].
+//   - momentum: the velocity decays less than in the serial run, see [Momentum].
+//   - proxsgd and proxadagrad: as sgd and adagrad, but that each copy shrinks by
+//     its own pushes: where several copies bring the same weight down to zero,
+//     each took away the whole of it, and the merged weight lies beyond zero, by
+//     at most what was shrunk. The next pushes shrink it back.
+//   - ftrl: the sums of the squared gradients are the same. The value follows
+//     from the sums, so that it is zero where that of one row would be; the
+//     terms σ·w differ as those of their copies did.
 package optim

@@ -103,7 +103,8 @@ func TestStepsEqualThoseComputedByHand(t *testing.T) {
 }
 
 func TestZeroGradientsOnNewRowsChangeNothing(t *testing.T) {
-	for _, r := range []godwit.Rule{SGD{LR: 1}, AdaGrad{LR: 1}, RowAdaGrad{LR: 1}, Adam{LR: 1}} {
+	for _, r := range []godwit.Rule{SGD{LR: 1}, AdaGrad{LR: 1}, RowAdaGrad{LR: 1}, Adam{LR: 1}, Momentum{LR: 1},
+		FTRL{LR: 1}, FTRL{LR: 1, L1: 1, L2: 1}, ProximalSGD{LR: 1, L1: 1}, ProximalAdaGrad{LR: 1, L1: 1}} {
 		for _, dim := range []int{1, 7, 8, 33} {
 			x := newRow(r, make([]float32, dim)...)
 			r.Apply(x.value, x.state, make([]float32, dim))
@@ -117,7 +118,8 @@ func TestZeroGradientsOnNewRowsChangeNothing(t *testing.T) {
 }
 
 func TestRulesNeitherKeepNorChangeThePush(t *testing.T) {
-	for _, r := range []godwit.Rule{SGD{LR: 1}, AdaGrad{LR: 1}, RowAdaGrad{LR: 1}, Adam{LR: 1}} {
+	for _, r := range []godwit.Rule{SGD{LR: 1}, AdaGrad{LR: 1}, RowAdaGrad{LR: 1}, Adam{LR: 1}, Momentum{LR: 1}, FTRL{LR: 1, L1: 1},
+		ProximalSGD{LR: 1, L1: 1}, ProximalAdaGrad{LR: 1, L1: 1}} {
 		x := newRow(r, make([]float32, 20)...)
 		push := make([]float32, 20)
 		for i := range push {
@@ -136,7 +138,8 @@ func TestRulesNeitherKeepNorChangeThePush(t *testing.T) {
 // noise that fades.
 func TestEachRuleFindsTheMinimumOfAQuadratic(t *testing.T) {
 	rnd := newRand(t)
-	for _, r := range []godwit.Rule{SGD{LR: 0.2}, AdaGrad{LR: 1}, AdaGrad{LR: 1, Init: 0.1}, RowAdaGrad{LR: 1}, Adam{LR: 0.05}} {
+	for _, r := range []godwit.Rule{SGD{LR: 0.2}, AdaGrad{LR: 1}, AdaGrad{LR: 1, Init: 0.1}, RowAdaGrad{LR: 1}, Adam{LR: 0.05},
+		Momentum{LR: 0.02}, FTRL{LR: 2}, ProximalSGD{LR: 0.2}, ProximalAdaGrad{LR: 1}} {
 		x := newRow(r, make([]float32, 10)...)
 		g := make([]float32, 10)
 		for step := range 3000 {

@@ -41,6 +41,18 @@ var rules = map[string]func(*params) godwit.Rule{
 		return RowAdaGrad{LR: p.rate(), Eps: p.eps(AdaGradEps), Init: p.init()}
 	},
 	"adam": parseAdam,
+	"momentum": func(p *params) godwit.Rule {
+		return Momentum{LR: p.rate(), Decay: p.decay("decay", MomentumDecay)}
+	},
+	"ftrl": func(p *params) godwit.Rule {
+		return FTRL{LR: p.rate(), Beta: p.beta(), L1: p.penalty("l1"), L2: p.penalty("l2")}
+	},
+	"proxsgd": func(p *params) godwit.Rule {
+		return ProximalSGD{LR: p.rate(), L1: p.penalty("l1"), L2: p.penalty("l2")}
+	},
+	"proxadagrad": func(p *params) godwit.Rule {
+		return ProximalAdaGrad{LR: p.rate(), Eps: p.eps(AdaGradEps), Init: p.init(), L1: p.penalty("l1"), L2: p.penalty("l2")}
+	},
 }
 
 func parseAdam(p *params) godwit.Rule {
@@ -150,6 +162,25 @@ func (p *params) init() float32 {
 	x, _ := p.take("init")
 	if x < 0 {
 		p.fail("init=%v must not be negative", x)
+	}
+	return x
+}
+
+func (p *params) beta() float32 {
+	x, ok := p.take("beta")
+	if !ok {
+		return FTRLBeta
+	}
+	if x <= 0 {
+		p.fail("beta=%v must be above 0", x)
+	}
+	return x
+}
+
+func (p *params) penalty(key string) float32 {
+	x, _ := p.take(key)
+	if x < 0 {
+		p.fail("%s=%v must not be negative", key, x)
 	}
 	return x
 }

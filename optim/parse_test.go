@@ -18,6 +18,10 @@ func TestParseReadsEveryRule(t *testing.T) {
 		"adagrad(init=2,lr=0.1)":  AdaGrad{LR: 0.1, Eps: AdaGradEps, Init: 2},
 		"rowadagrad(lr=1,eps=.5)": RowAdaGrad{LR: 1, Eps: 0.5},
 		"adam(lr=0.01)":           Adam{LR: 0.01, B1: AdamB1, B2: AdamB2, Eps: AdamEps},
+		"momentum(lr=0.1)":        Momentum{LR: 0.1, Decay: MomentumDecay},
+		"ftrl(lr=0.1,l1=2)":       FTRL{LR: 0.1, Beta: FTRLBeta, L1: 2},
+		"proxsgd(lr=1,l2=3)":      ProximalSGD{LR: 1, L2: 3},
+		"proxadagrad(lr=1,l1=.5)": ProximalAdaGrad{LR: 1, Eps: AdaGradEps, L1: 0.5},
 		"adam(lr=0.01,b1=0.5)":    Adam{LR: 0.01, B1: 0.5, B2: AdamB2, Eps: AdamEps},
 	} {
 		got, err := Parse(spec)
@@ -29,7 +33,9 @@ func TestParseReadsEveryRule(t *testing.T) {
 
 func TestParseReadsBackTheNameOfARule(t *testing.T) {
 	for _, r := range []godwit.Rule{godwit.Add{}, SGD{LR: 0.1}, AdaGrad{LR: 0.3, Eps: 1e-7, Init: 0.25},
-		RowAdaGrad{LR: 1e-20, Eps: 1, Init: 3}, Adam{LR: 1.0 / 3, B1: 0.1, B2: 0.2, Eps: 7}} {
+		RowAdaGrad{LR: 1e-20, Eps: 1, Init: 3}, Adam{LR: 1.0 / 3, B1: 0.1, B2: 0.2, Eps: 7},
+		Momentum{LR: 1, Decay: 0.5}, FTRL{LR: 0.1, Beta: 3, L1: 1e-9, L2: 4}, ProximalSGD{LR: 1, L1: 2, L2: 3},
+		ProximalAdaGrad{LR: 1, Eps: 2, Init: 3, L1: 4, L2: 5}} {
 		got, err := Parse(r.Name())
 		if err != nil || got != r {
 			t.Errorf("Parse(%q) = %#v, %v, want %#v", r.Name(), got, err, r)
@@ -45,6 +51,10 @@ func TestNamesTellParametersApartAndShowDefaults(t *testing.T) {
 		{SGD{LR: 0.1}, "sgd(lr=0.1)"},
 		{AdaGrad{LR: 0.1}, "adagrad(lr=0.1,eps=1e-10,init=0)"},
 		{RowAdaGrad{LR: 0.1, Init: 2}, "rowadagrad(lr=0.1,eps=1e-10,init=2)"},
+		{Momentum{LR: 1}, "momentum(lr=1,decay=0.9)"},
+		{FTRL{LR: 0.1, L1: 1}, "ftrl(lr=0.1,beta=1,l1=1,l2=0)"},
+		{ProximalSGD{LR: 0.1, L2: 1}, "proxsgd(lr=0.1,l1=0,l2=1)"},
+		{ProximalAdaGrad{LR: 0.1, L1: 1}, "proxadagrad(lr=0.1,eps=1e-10,init=0,l1=1,l2=0)"},
 		{Adam{LR: 0.001}, "adam(lr=0.001,b1=0.9,b2=0.999,eps=1e-08)"},
 	} {
 		if got := c.rule.Name(); got != c.want {
@@ -57,7 +67,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	for spec, want := range map[string]string{
 		"":                           "the name is missing",
 		"(lr=1)":                     "the name is missing",
-		"sdg(lr=1)":                  `no rule is called "sdg", want one of adagrad, adam, add, rowadagrad, sgd`,
+		"sdg(lr=1)":                  `no rule is called "sdg", want one of adagrad, adam, add, ftrl, momentum, proxadagrad, proxsgd, rowadagrad, sgd`,
 		"sgd":                        "add lr=",
 		"sgd(lr=1":                   "closing bracket",
 		"sgd(lr=1)x":                 "closing bracket",
@@ -73,6 +83,11 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"add(lr=1)":                  "no parameters, but lr is given",
 		"adagrad(lr=1,eps=0)":        "eps=0 must be above 0",
 		"adagrad(lr=1,init=-1)":      "init=-1 must not be negative",
+		"ftrl(lr=1,l1=-1)":           "l1=-1 must not be negative",
+		"ftrl(lr=1,beta=0)":          "beta=0 must be above 0",
+		"ftrl(l1=1)":                 "add lr=",
+		"momentum(lr=1,decay=1)":     "decay=1 must lie between 0 and 1",
+		"proxsgd(lr=1,beta=1)":       "no parameter beta, only lr, l1, l2",
 		"adam(lr=1,b1=1)":            "b1=1 must lie between 0 and 1",
 		"adam(lr=1,b1=.99,b2=.9)":    "the square of b1",
 		"adam(lr=1,beta1=0.9,b2=.9)": "no parameter beta1, only lr, b1, b2, eps",
@@ -85,7 +100,8 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"add", "sgd(lr=0.1)", "adagrad(lr=1,eps=2,init=3)", "adam(lr=1,b1=.5,b2=.6,eps=1)", "x(", "sgd(lr=1e-44)"} {
+	for _, s := range []string{"add", "sgd(lr=0.1)", "adagrad(lr=1,eps=2,init=3)", "adam(lr=1,b1=.5,b2=.6,eps=1)", "ftrl(lr=1,beta=2,l1=3,l2=4)",
+		"momentum(lr=1,decay=.5)", "proxsgd(lr=1,l1=1)", "proxadagrad(lr=1,l2=1)", "x(", "sgd(lr=1e-44)"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {
