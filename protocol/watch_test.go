@@ -30,6 +30,7 @@ type rare struct {
 	DirtyDrop     int // drops with updates
 	Sets          int // sets at a replica with updates in flight
 	Refused       int
+	Again         int // records that came a second time
 	Full          int // times that a queue was full
 }
 
