@@ -1,0 +1,35 @@
+// Package libsvm holds sparse labelled examples, as linear models and
+// factorization machines train on them: a label of two and a few features with
+// values, out of very many.
+//
+// [Load] reads a file, a [Scanner] streams one, [Generate] makes examples with a
+// sparse truth to be found, and [Set.Write] saves them.
+//
+// # The format
+//
+// A line is one example: a label, then pairs index:value, separated by spaces
+// or tabs. LibSVM numbers features from 1, libFM from 0; an index is taken as
+// it stands, so that feature 0 merely has no examples in LibSVM's files. The
+// pairs of a line may come in any order. A feature that stands twice in a line
+// is an error. Text from a '#' on is a comment.
+//
+//	+1 3:1 11:0.5 14:-2
+//	-1 1:1 3:1
+//
+// Labels are 1 or +1 for positive examples and -1 or 0 for negative ones, the
+// same throughout; other labels are refused, as more than two classes or
+// regression would need another loss. Values are finite numbers of float32.
+//
+// A byte order mark at the start, line ends of the form CR LF and a last line
+// without its line end are accepted. A line without anything but spaces and a
+// comment is passed over. Everything else that is not an example is an error
+// that names file, line and reason; no malformed line is ever skipped. A file
+// whose name ends in .gz is decompressed as it is read.
+//
+// # Hashed features
+//
+// Where indices are names, or too large to have a weight each, Options.HashBits
+// hashes what stands before the colon, as text, to one of 2^HashBits features
+// (Weinberger et al., ICML 2009, without signs). Features of a line that collide
+// are added up.
+package libsvm

@@ -1,0 +1,171 @@
+package libsvm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// A Spec describes examples to [Generate]. Start from [DefaultSpec]: the zero
+// Spec is not valid.
+type Spec struct {
+	// Examples and Features are the numbers of both, 1 … 2^30 and 2 … 2^26.
+	Examples, Features int
+	// PerExample is the number of features of an example, 1 … Features.
+	PerExample int
+	// Relevant is the number of features that bear on the label, 1 … Features.
+	// They are among the more popular half of the features.
+	Relevant int
+	// Exponent is the exponent of the features' popularity, 0 (all alike) … 2.
+	Exponent float64
+	// Noise is the share of labels drawn by a coin, 0 … 1.
+	Noise float64
+	// Seed decides everything that is drawn: equal specs give equal examples.
+	Seed uint64
+}
+
+// DefaultSpec describes examples that train in seconds: 40,000 of them with 20
+// of 10,000 features each, 400 of which matter.
+func DefaultSpec() Spec {
+	return Spec{Examples: 40_000, Features: 10_000, PerExample: 20, Relevant: 400, Exponent: 1, Noise: 0.05, Seed: 1}
+}
+
+// Check says what is wrong with the spec.
+func (s Spec) Check() error {
+	bad := func(field string, got, lo, hi any) error {
+		return fmt.Errorf("libsvm: Spec.%s is %v, want %v … %v; DefaultSpec has a valid value for every field", field, got, lo, hi)
+	}
+	switch {
+	case s.Examples < 1 || s.Examples > 1<<30:
+		return bad("Examples", s.Examples, 1, 1<<30)
+	case s.Features < 2 || s.Features > 1<<26:
+		return bad("Features", s.Features, 2, 1<<26)
+	case s.PerExample < 1 || s.PerExample > s.Features:
+		return bad("PerExample", s.PerExample, 1, s.Features)
+	case s.Relevant < 1 || s.Relevant > s.Features:
+		return bad("Relevant", s.Relevant, 1, s.Features)
+	case !(s.Exponent >= 0 && s.Exponent <= 2):
+		return bad("Exponent", s.Exponent, 0, 2)
+	case !(s.Noise >= 0 && s.Noise <= 1):
+		return bad("Noise", s.Noise, 0, 1)
+	}
+	return nil
+}
+
+// Generate makes examples of a sparse logistic model. The feature of popularity
+// rank k is drawn with a weight of (k+1+shift)^-Exponent, where the shift, a
+// 250th of the features, keeps any from being in all examples. Features have the
+// value 1. Relevant features have weights of a normal distribution, such that
+// the margins of examples have a mean of about 0, by a bias, and a standard
+// deviation of about 4; a label is drawn from the logistic function of the
+// margin, or by a coin.
+//
+// Numbers say nothing of popularity. GenerateWithTruth returns the weights.
+func Generate(s Spec) (*Set, error) {
+	set, _, _, err := GenerateWithTruth(s)
+	return set, err
+}
+
+// GenerateWithTruth is Generate and returns the weights of all features too,
+// most of them zero, and the bias.
+func GenerateWithTruth(s Spec) (set *Set, weights []float32, bias float64, err error) {
+	if err := s.Check(); err != nil {
+		return nil, nil, 0, err
+	}
+	g := newGenerator(s)
+	set = &Set{Width: s.Features}
+	ones := make([]float32, s.PerExample)
+	for i := range ones {
+		ones[i] = 1
+	}
+	features := make([]uint32, s.PerExample)
+	for range s.Examples {
+		g.draw(features)
+		set.Append(g.label(features), features, ones)
+	}
+	return set, g.weights, g.bias, nil
+}
+
+// marginSpread is the standard deviation of margins.
+const marginSpread = 4
+
+type generator struct {
+	spec    Spec
+	rand    *rand.Rand
+	names   []uint32  // of ranks
+	sums    []float64 // of the ranks' popularities, up to and with each
+	weights []float32
+	bias    float64
+	taken   []bool
+	ranks   []int
+}
+
+func newGenerator(s Spec) *generator {
+	r := rand.New(rand.NewPCG(s.Seed, 0x6c696273766d))
+	g := &generator{spec: s, rand: r, sums: make([]float64, s.Features), weights: make([]float32, s.Features), taken: make([]bool, s.Features)}
+	sum, shift := 0.0, float64(s.Features)/250
+	share := make([]float64, s.Features)
+	for k := range g.sums {
+		share[k] = math.Pow(float64(k+1)+shift, -s.Exponent)
+		sum += share[k]
+		g.sums[k] = sum
+		g.names = append(g.names, uint32(k))
+	}
+	r.Shuffle(len(g.names), func(i, j int) { g.names[i], g.names[j] = g.names[j], g.names[i] })
+	half := max(s.Features/2, s.Relevant)
+	mean, variance := 0.0, 0.0
+	for _, k := range r.Perm(half)[:s.Relevant] {
+		w := r.NormFloat64()
+		g.weights[g.names[k]] = float32(w)
+		p := min(1, float64(s.PerExample)*share[k]/sum) // about the share of examples with the feature
+		mean += p * w
+		variance += p * (1 - p) * w * w
+	}
+	scale := marginSpread / math.Sqrt(max(variance, 1e-9))
+	g.bias = -mean * scale
+	for i := range g.weights {
+		g.weights[i] *= float32(scale)
+	}
+	return g
+}
+
+// draw fills features with different ones, ascending.
+func (g *generator) draw(features []uint32) {
+	g.ranks = g.ranks[:0]
+	for i := range features {
+		k := g.rank()
+		// Where most are taken, the next free one will do.
+		for tries := 0; g.taken[k]; tries++ {
+			if k = g.rank(); tries > 20 {
+				for g.taken[k] {
+					k = (k + 1) % len(g.taken)
+				}
+			}
+		}
+		g.taken[k] = true
+		g.ranks = append(g.ranks, k)
+		features[i] = g.names[k]
+	}
+	for _, k := range g.ranks {
+		g.taken[k] = false
+	}
+	slices.Sort(features)
+}
+
+func (g *generator) rank() int {
+	x := g.rand.Float64() * g.sums[len(g.sums)-1]
+	k, _ := slices.BinarySearch(g.sums, x)
+	return min(k, len(g.sums)-1)
+}
+
+func (g *generator) label(features []uint32) bool {
+	margin := g.bias
+	for _, f := range features {
+		margin += float64(g.weights[f])
+	}
+	if g.rand.Float64() < g.spec.Noise {
+		return g.rand.IntN(2) == 0
+	}
+	return g.rand.Float64() < 1/(1+math.Exp(-margin))
+}

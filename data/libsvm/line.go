@@ -1,0 +1,182 @@
+package libsvm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// maxLine bounds a line, without its line end: a million pairs.
+const maxLine = 1 << 24
+
+var (
+	errLong   = fmt.Errorf("longer than %d bytes", maxLine)
+	errText   = errors.New("not UTF-8 text without NUL bytes, is this a text file?")
+	errReturn = errors.New("a carriage return inside the line, is this a file of old line ends?")
+)
+
+// A parser takes lines apart. Its buffers hold the last example.
+type parser struct {
+	hashBits int
+	labels   labels
+	features []uint32
+	values   []float32
+	pairs    []pair
+}
+
+type pair struct {
+	feature uint32
+	value   float32
+}
+
+// line reads an example, unless the line is empty.
+func (p *parser) line(line []byte) (positive, ok bool, err error) {
+	switch {
+	case len(line) > maxLine:
+		return false, false, errLong
+	case !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0:
+		return false, false, errText
+	case bytes.IndexByte(line, '\r') >= 0:
+		return false, false, errReturn
+	}
+	if i := bytes.IndexByte(line, '#'); i >= 0 {
+		line = line[:i]
+	}
+	label, rest := field(line)
+	if len(label) == 0 {
+		return false, false, nil
+	}
+	if positive, err = p.labels.read(label); err != nil {
+		return false, false, err
+	}
+	p.pairs = p.pairs[:0]
+	for {
+		var text []byte
+		if text, rest = field(rest); len(text) == 0 {
+			break
+		}
+		x, err := p.pair(text)
+		if err != nil {
+			return false, false, err
+		}
+		p.pairs = append(p.pairs, x)
+	}
+	return positive, true, p.sort()
+}
+
+// field returns the next text between blanks, empty at the end, and the rest.
+func field(line []byte) (text, rest []byte) {
+	for len(line) > 0 && isBlank(line[0]) {
+		line = line[1:]
+	}
+	n := 0
+	for n < len(line) && !isBlank(line[n]) {
+		n++
+	}
+	return line[:n], line[n:]
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+func (p *parser) pair(text []byte) (x pair, err error) {
+	i := bytes.LastIndexByte(text, ':')
+	if i <= 0 || i == len(text)-1 {
+		return x, fmt.Errorf("%.60q is not of the form index:value", text)
+	}
+	if p.hashBits > 0 {
+		x.feature = hash(text[:i], p.hashBits)
+	} else if x.feature, err = index(text[:i]); err != nil {
+		return x, err
+	}
+	v, err := strconv.ParseFloat(view(text[i+1:]), 32)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return x, fmt.Errorf("value %.60q of feature %.60q is not a finite number of 32 bits", text[i+1:], text[:i])
+	}
+	x.value = float32(v)
+	return x, nil
+}
+
+func index(text []byte) (uint32, error) {
+	n := uint64(0)
+	for _, c := range text {
+		if c < '0' || c > '9' || n > MaxFeature {
+			n = MaxFeature + 1
+			break
+		}
+		n = 10*n + uint64(c-'0')
+	}
+	if n > MaxFeature {
+		return 0, fmt.Errorf("index %.60q is not a number of 0 … %d; features that have names can be hashed", text, uint32(MaxFeature))
+	}
+	return uint32(n), nil
+}
+
+// hash is FNV-1a with a last mixing, so that the low bits depend on all of the
+// text.
+func hash(text []byte, bits int) uint32 {
+	h := uint64(0xcbf29ce484222325)
+	for _, c := range text {
+		h = (h ^ uint64(c)) * 0x100000001b3
+	}
+	h ^= h >> 32
+	h *= 0x9e3779b97f4a7c15
+	return uint32(h >> (64 - bits))
+}
+
+// sort orders the pairs by feature into features and values.
+func (p *parser) sort() error {
+	ascending := func(a, b pair) int { return int(int64(a.feature) - int64(b.feature)) }
+	if !slices.IsSortedFunc(p.pairs, ascending) {
+		slices.SortStableFunc(p.pairs, ascending)
+	}
+	p.features, p.values = p.features[:0], p.values[:0]
+	for _, x := range p.pairs {
+		switch n := len(p.features); {
+		case n == 0 || p.features[n-1] != x.feature:
+			p.features, p.values = append(p.features, x.feature), append(p.values, x.value)
+		case p.hashBits == 0:
+			return fmt.Errorf("feature %d stands there twice", x.feature)
+		default:
+			if p.values[n-1] += x.value; math.IsInf(float64(p.values[n-1]), 0) {
+				return fmt.Errorf("values of features with the same hash, %d, add up to more than 32 bits can hold", x.feature)
+			}
+		}
+	}
+	return nil
+}
+
+// labels reads labels and remembers how negative ones are written: a file that
+// has both -1 and 0 has three classes.
+type labels struct{ negative string }
+
+func (l *labels) read(text []byte) (positive bool, err error) {
+	x, err := strconv.ParseFloat(view(text), 64)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("label %.60q is not a number; want 1 or +1 for positive examples, -1 or 0 for negative ones", text)
+	case x == 1:
+		return true, nil
+	case x != 0 && x != -1:
+		return false, fmt.Errorf("label %.60q is neither 1 nor -1 or 0: only two classes can be told apart", text)
+	}
+	written := "-1"
+	if x == 0 {
+		written = "0"
+	}
+	if l.negative == "" {
+		l.negative = written
+	}
+	if l.negative != written {
+		return false, fmt.Errorf("label %.60q after %s: negative examples are written either -1 or 0, and only two classes can be told apart", text, l.negative)
+	}
+	return false, nil
+}
+
+// view is text as a string without a copy, for functions that do not keep it
+// unless they fail.
+func view(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }

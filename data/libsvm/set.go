@@ -1,0 +1,119 @@
+package libsvm
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Set is a list of examples in compressed rows: example i has the features
+// Features[Starts[i]:Starts[i+1]], ascending, with the Values beside them. It is
+// plain data: any number of goroutines may read it while none changes it.
+type Set struct {
+	Labels   []bool // whether the example is positive
+	Starts   []int  // one more than examples; Starts[0] is 0
+	Features []uint32
+	Values   []float32
+	// Width is one more than the largest feature, or what the reader was told:
+	// features are 0 … Width-1.
+	Width int
+}
+
+// Len returns the number of examples.
+func (s *Set) Len() int { return len(s.Labels) }
+
+// Row returns example i: its label, its features and their values. The slices
+// belong to the set.
+func (s *Set) Row(i int) (positive bool, features []uint32, values []float32) {
+	from, to := s.Starts[i], s.Starts[i+1]
+	return s.Labels[i], s.Features[from:to:to], s.Values[from:to:to]
+}
+
+// Append adds an example, whose features must be ascending.
+func (s *Set) Append(positive bool, features []uint32, values []float32) {
+	if len(s.Starts) == 0 {
+		s.Starts = append(s.Starts, 0)
+	}
+	s.Labels = append(s.Labels, positive)
+	s.Features = append(s.Features, features...)
+	s.Values = append(s.Values, values...)
+	s.Starts = append(s.Starts, len(s.Features))
+	if n := len(features); n > 0 {
+		s.Width = max(s.Width, int(features[n-1])+1)
+	}
+}
+
+// Split deals the examples in two: each one whose number leaves a rest below
+// part when divided by of goes to the second set. Both have the width of s.
+func (s *Set) Split(part, of int) (rest, held *Set) {
+	rest, held = &Set{}, &Set{}
+	for i := range s.Len() {
+		to := rest
+		if i%of < part {
+			to = held
+		}
+		to.Append(s.Row(i))
+	}
+	rest.Width, held.Width = s.Width, s.Width
+	return rest, held
+}
+
+// Check says whether the set is as its fields promise. Sets that this package
+// made are.
+func (s *Set) Check() error {
+	switch n := len(s.Features); {
+	case len(s.Starts) != s.Len()+1 && (s.Len() > 0 || len(s.Starts) > 0):
+		return fmt.Errorf("libsvm: %d starts for %d examples, want one more", len(s.Starts), s.Len())
+	case len(s.Values) != n:
+		return fmt.Errorf("libsvm: %d values for %d features", len(s.Values), n)
+	case len(s.Starts) > 0 && (s.Starts[0] != 0 || s.Starts[s.Len()] != n):
+		return fmt.Errorf("libsvm: starts from %d to %d for %d features", s.Starts[0], s.Starts[s.Len()], n)
+	case len(s.Starts) == 0 && n > 0:
+		return fmt.Errorf("libsvm: %d features without examples", n)
+	case !slices.IsSorted(s.Starts):
+		return fmt.Errorf("libsvm: the starts do not ascend")
+	}
+	for i := range s.Len() {
+		_, fs, _ := s.Row(i)
+		for k, f := range fs {
+			if k > 0 && f <= fs[k-1] || int(f) >= s.Width {
+				return fmt.Errorf("libsvm: example %d has feature %d, want ascending ones below %d", i, f, s.Width)
+			}
+		}
+	}
+	return nil
+}
+
+// Stats are the counts of a set.
+type Stats struct {
+	Examples, Positive int
+	Width              int // features 0 … Width-1, of which
+	Used               int // occur
+	NonZeros           int // pairs of all examples
+}
+
+// Stats counts.
+func (s *Set) Stats() Stats {
+	st := Stats{Examples: s.Len(), Width: s.Width, NonZeros: len(s.Features)}
+	for _, y := range s.Labels {
+		if y {
+			st.Positive++
+		}
+	}
+	used := make([]bool, s.Width)
+	for _, f := range s.Features {
+		if !used[f] {
+			used[f] = true
+			st.Used++
+		}
+	}
+	return st
+}
+
+// String gives the counts in one line.
+func (s Stats) String() string {
+	if s.Examples == 0 {
+		return "no examples"
+	}
+	return fmt.Sprintf("%d examples, %.1f%% positive, %d of %d features used, %.1f per example",
+		s.Examples, 100*float64(s.Positive)/float64(s.Examples), s.Used, s.Width, float64(s.NonZeros)/float64(s.Examples))
+}
