@@ -43,6 +43,7 @@ type Node struct {
 	shards []shard
 	mask   godwit.Key
 	large  bool // the model is larger than a processor's cache
+	tables []table
 
 	peers   []*outbox // by node id; nil for this node
 	conns   map[godwit.NodeID]transport.Conn
@@ -65,7 +66,7 @@ type Node struct {
 
 // A shard is the protocol's shard with its lock.
 type shard struct {
-	sync.Mutex
+	latch
 	*protocol.Shard
 	noted  bool     // is known to the pacer as having work
 	closed bool     // the memory of the rows is gone
@@ -129,6 +130,7 @@ func (n *Node) build() error {
 	n.shards = make([]shard, 1<<n.proto.Shift)
 	n.mask = godwit.Key(len(n.shards) - 1)
 	n.large = bytesOf(n.model) > cacheBytes
+	n.tables = tablesOf(n.model)
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {
 		alloc = store.HeapAlloc // many small nodes that come and go

@@ -85,12 +85,19 @@ func (w *worker) fail(what string, keys []godwit.Key, err error) error {
 }
 
 func (w *worker) check(what string, keys []godwit.Key, buf int) error {
-	floats, err := w.n.model.Floats(keys)
-	if err == nil && buf >= 0 && floats != buf {
-		err = fmt.Errorf("%w: %d floats, the values of the keys have %d", godwit.ErrLength, buf, floats)
+	floats := 0
+	t := &w.n.tables[0]
+	for _, k := range keys {
+		if !t.has(k) {
+			if t = w.n.table(k); t == nil {
+				_, err := w.n.model.Floats(keys)
+				return w.fail(what, keys, err)
+			}
+		}
+		floats += t.dim
 	}
-	if err != nil {
-		return w.fail(what, keys, err)
+	if buf >= 0 && floats != buf {
+		return w.fail(what, keys, fmt.Errorf("%w: %d floats, the values of the keys have %d", godwit.ErrLength, buf, floats))
 	}
 	return nil
 }
@@ -143,32 +150,9 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	if err := w.n.failed(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
-	var served [3]uint64
-	w.miss = w.miss[:0]
-	off := 0
-	for i, k := range keys {
-		if i%ahead == 0 && w.n.large {
-			w.n.lookAhead(keys[i:min(i+ahead, len(keys))])
-		}
-		dim := w.n.model.Dim(k)
-		s := w.n.shard(k)
-		s.Lock()
-		if s.closed {
-			s.Unlock()
-			return 0, w.fail(what, keys, w.n.failed())
-		}
-		var p protocol.Place
-		if kind == wire.Pull {
-			p = s.Pull(k, buf[off:off+dim])
-		} else {
-			p = s.Push(k, buf[off:off+dim])
-			s.noteWork(w.n, k)
-		}
-		s.Unlock()
-		if served[p]++; p == protocol.Elsewhere {
-			w.miss = append(w.miss, i, off)
-		}
-		off += dim
+	served, ok := w.local(kind, keys, buf)
+	if !ok {
+		return 0, w.fail(what, keys, w.n.failed())
 	}
 	c := &w.count.pull
 	if kind == wire.Push {
@@ -184,35 +168,6 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 		return 0, nil
 	}
 	return w.request(ctx, what, kind, keys, buf, c)
-}
-
-// ahead is for how many keys of a call the processor is told what comes: enough
-// for trips to memory to overlap, few enough for its queue of them.
-const ahead = 16
-
-// lookAhead has the rows of keys fetched into the processor's cache. A lock is
-// a barrier for ordinary reads, so without this every key of a call waits for
-// its own two trips to memory.
-func (n *Node) lookAhead(keys []godwit.Key) {
-	if len(keys) < 4 {
-		return
-	}
-	for _, k := range keys {
-		s := n.shard(k)
-		s.Lock()
-		if !s.closed {
-			s.AheadIndex(k)
-		}
-		s.Unlock()
-	}
-	for _, k := range keys {
-		s := n.shard(k)
-		s.Lock()
-		if !s.closed {
-			s.AheadRow(k)
-		}
-		s.Unlock()
-	}
 }
 
 // add is for counters with one writer.
@@ -432,13 +387,13 @@ func (w *worker) giveUp(o *op, cause error) error {
 }
 
 func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
-	if !w.n.model.Has(k) || len(dst) != w.n.model.Dim(k) || w.n.failed() != nil {
+	t := w.n.table(k)
+	if t == nil || len(dst) != t.dim || w.n.failed() != nil {
 		return false
 	}
 	s := w.n.shard(k)
-	s.Lock()
-	defer s.Unlock()
-	return !s.closed && s.Pull(k, dst) != protocol.Elsewhere
+	p, ok := s.pull(s.Look(k), k, dst)
+	return ok && p != protocol.Elsewhere
 }
 
 func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {

@@ -3,6 +3,7 @@ package protocol
 import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/store"
+	"github.com/godwit-ps/godwit/vec"
 )
 
 // A Place says where an access was served.
@@ -14,35 +15,82 @@ const (
 	AtReplica              // at a replica
 )
 
-// Pull copies the value of a key to dst if it can be read here and now.
-func (s *Shard) Pull(k godwit.Key, dst []float32) Place {
-	r, ok := s.find(k)
-	if !ok {
+// Glance copies the value of a key to dst if the row that was found for it by
+// Look holds a copy that can be read. The caller need not hold the lock of the
+// shard, but must then make sure that nobody else held it meanwhile: if
+// somebody did, dst and the result mean nothing. dst has the value's length.
+func Glance(h *store.Header, k godwit.Key, dst []float32) Place {
+	if h == nil || h.Key != k {
 		return Elsewhere
 	}
-	p := s.readable(s.st.Header(r))
+	p := Elsewhere
+	switch stateOf(h) {
+	case owner:
+		p = AtOwner
+	case replica:
+		p = AtReplica
+	default:
+		return p
+	}
+	copy(dst, store.FloatsAt(h, len(dst)))
+	return p
+}
+
+// Pull copies the value of a key to dst if it can be read here and now.
+func (s *Shard) Pull(k godwit.Key, dst []float32) Place { return s.PullAt(nil, k, dst) }
+
+// PullAt is Pull of a key whose row was found by Look, if it was.
+func (s *Shard) PullAt(h *store.Header, k godwit.Key, dst []float32) Place {
+	if h = s.at(h, k); h == nil {
+		return Elsewhere
+	}
+	p := s.readable(h)
 	if p != Elsewhere {
-		copy(dst, s.st.Floats(r))
+		copy(dst, store.FloatsAt(h, len(dst)))
 	}
 	return p
 }
 
-// Push applies the key's update rule if the key can be written here and now.
-func (s *Shard) Push(k godwit.Key, push []float32) Place {
+// at returns the row of a key, which may have been found already.
+func (s *Shard) at(h *store.Header, k godwit.Key) *store.Header {
+	if h != nil && h.Key == k && stateOf(h) != absent {
+		return h
+	}
 	r, ok := s.find(k)
 	if !ok {
+		return nil
+	}
+	return s.st.Header(r)
+}
+
+// Push applies the key's update rule if the key can be written here and now.
+func (s *Shard) Push(k godwit.Key, push []float32) Place { return s.PushAt(nil, k, push) }
+
+// PushAt is Push of a key whose row was found by Look, if it was.
+func (s *Shard) PushAt(h *store.Header, k godwit.Key, push []float32) Place {
+	if h = s.at(h, k); h == nil {
 		return Elsewhere
 	}
-	h := s.st.Header(r)
-	switch p := s.writable(h); p {
+	p := s.writable(h)
+	switch p {
 	case AtOwner:
-		s.apply(h, r, push)
-		return p
+		s.apply(h, push)
 	case AtReplica:
-		s.applyReplica(h, r, push)
-		return p
+		s.applyReplica(h, push)
 	}
-	return Elsewhere
+	return p
+}
+
+// update applies a push to a copy of a row.
+func (s *Shard) update(h *store.Header, push []float32) {
+	i, _ := s.cfg.Model.Locate(h.Key)
+	t := s.cfg.Model.Table(i)
+	if _, ok := t.Rule.(godwit.Add); ok {
+		vec.Add(store.FloatsAt(h, t.Dim), push) // what the rule does, by a faster way
+		return
+	}
+	row := store.FloatsAt(h, s.cfg.Model.TableRowLen(i))
+	t.Rule.Apply(row[:t.Dim], row[t.Dim:], push)
 }
 
 func (s *Shard) readable(h *store.Header) Place {
@@ -86,9 +134,8 @@ func (s *Shard) writable(h *store.Header) Place {
 }
 
 // apply applies a push to the main copy.
-func (s *Shard) apply(h *store.Header, r store.Ref, push []float32) {
-	value, state, rule := s.parts(h.Key, s.st.Floats(r))
-	rule.Apply(value, state, push)
+func (s *Shard) apply(h *store.Header, push []float32) {
+	s.update(h, push)
 	s.touch(h)
 }
 
@@ -111,9 +158,8 @@ func (s *Shard) markChanged(h *store.Header, d *side) {
 
 // applyReplica applies a push to a replica. What it changed goes to the owner
 // with a later sync round.
-func (s *Shard) applyReplica(h *store.Header, r store.Ref, push []float32) {
-	value, state, rule := s.parts(h.Key, s.st.Floats(r))
-	rule.Apply(value, state, push)
+func (s *Shard) applyReplica(h *store.Header, push []float32) {
+	s.update(h, push)
 	s.markDirty(h, s.side(h))
 }
 

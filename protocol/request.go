@@ -103,7 +103,7 @@ func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.
 	case d.closed():
 		s.wait(h, r)
 	case r.Kind == wire.Push:
-		s.applyReplica(h, ref, r.Vals)
+		s.applyReplica(h, r.Vals)
 		s.reply(out, r, wire.Done, nil)
 	case r.Kind == wire.Set && d.sent != 0:
 		s.wait(h, r)
@@ -184,7 +184,7 @@ func (s *Shard) serve(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 		value, _, _ := s.parts(h.Key, s.st.Floats(ref))
 		s.reply(out, r, wire.PullReply, value)
 	case wire.Push:
-		s.apply(h, ref, r.Vals)
+		s.apply(h, r.Vals)
 		s.freshenOrigin(out, h, ref, r)
 		s.reply(out, r, wire.Done, nil)
 	case wire.Set:

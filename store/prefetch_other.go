@@ -4,4 +4,4 @@ package store
 
 import "unsafe"
 
-func prefetch(unsafe.Pointer) {}
+func prefetch(unsafe.Pointer, uintptr) {}

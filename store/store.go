@@ -1,9 +1,12 @@
 // Package store holds rows: an index from keys to fixed-length rows in slabs.
 //
 // A [Store] serves one shard. It is a plain data structure without locks: the
-// caller makes sure that one goroutine uses it at a time. Rows live in memory
-// that the caller's [Alloc] hands out (off the Go heap in a node, see
-// store/arena), so the garbage collector never looks at them.
+// caller makes sure that one goroutine uses it at a time. Only [Store.Look] and
+// the announcements of accesses may be called at any time, also while another
+// goroutine changes the store: index entries, and what leads to them, are read
+// and written atomically. Rows live in memory that the caller's [Alloc] hands
+// out (off the Go heap in a node, see store/arena), so the garbage collector
+// never looks at them.
 //
 // A row is a header followed by its floats:
 //
@@ -19,11 +22,16 @@
 // The class is the row length's number, the row its place in the class's slabs,
 // and the tag seven more bits of the key's hash, so that a probe of another
 // key's entry rarely has to look at that key's row.
+//
+// A row's memory remains a row of the same class for good, in use or not. So
+// who looked for a row without the caller's lock may see another key's by the
+// time of the access, or none, but never something else.
 package store
 
 import (
 	"fmt"
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/godwit-ps/godwit"
@@ -72,20 +80,21 @@ func HeapAlloc(n int) []byte {
 
 // A Store maps keys to rows.
 type Store struct {
+	index   atomic.Pointer[[]uint32] // replaced when it grows; changed by enter and Remove
 	classes []class
-	index   []uint32
 	n       int // indexed rows
 	alloc   Alloc
 }
 
 // class holds the rows of one length.
 type class struct {
+	first  atomic.Pointer[unsafe.Pointer] // the first of chunks, for Look; a row's chunk is there before its entry is
+	stride uintptr                        // bytes from row to row
+	perLog uint                           // log2 of the rows of a chunk
 	rowLen int
-	stride uintptr // bytes from row to row
-	perLog uint    // log2 of the rows of a chunk
 	chunks []unsafe.Pointer
 	rows   uint32 // rows ever taken from chunks
-	free   uint32 // head of the list of free rows, linked through Header.Meta; rowMask is none
+	free   uint32 // head of the list of free rows, linked through Header.Version; rowMask is none
 	nfree  int
 }
 
@@ -102,7 +111,8 @@ func New(rowLens []int, alloc Alloc) (*Store, error) {
 		for per < maxChunk && 2*per*stride <= chunkBytes {
 			per *= 2
 		}
-		s.classes[i] = class{rowLen: l, stride: uintptr(stride), perLog: uint(bits.TrailingZeros(uint(per))), free: rowMask}
+		c := &s.classes[i]
+		c.rowLen, c.stride, c.perLog, c.free = l, uintptr(stride), uint(bits.TrailingZeros(uint(per))), rowMask
 	}
 	s.resize(8)
 	return s, nil
@@ -119,15 +129,15 @@ func hash(k godwit.Key) uint64 {
 
 func tagOf(h uint64) uint32 { return uint32(h&0x7f) << tagShift }
 
-// place returns where in the index the search for a hash begins.
-func (s *Store) place(h uint64) int {
-	i, _ := bits.Mul64(h, uint64(len(s.index)))
+// place returns where in an index the search for a hash begins.
+func place(index []uint32, h uint64) int {
+	i, _ := bits.Mul64(h, uint64(len(index)))
 	return int(i)
 }
 
 // next returns the place after i.
-func (s *Store) next(i int) int {
-	if i++; i == len(s.index) {
+func next(index []uint32, i int) int {
+	if i++; i == len(index) {
 		return 0
 	}
 	return i
@@ -137,8 +147,9 @@ func (s *Store) next(i int) int {
 func (s *Store) Find(k godwit.Key) (Ref, bool) {
 	h := hash(k)
 	tag := tagOf(h)
-	for i := s.place(h); ; i = s.next(i) {
-		e := s.index[i]
+	index := *s.index.Load()
+	for i := place(index, h); ; i = next(index, i) {
+		e := index[i]
 		if e&^refMask == tag && e != empty {
 			if r := Ref(e & refMask); s.Header(r).Key == k {
 				return r, true
@@ -153,38 +164,33 @@ func (s *Store) Find(k godwit.Key) (Ref, bool) {
 // Insert makes a row of a class for a key that is not here. The header's key
 // is set and its other fields are zero; the floats are arbitrary.
 func (s *Store) Insert(k godwit.Key, class int) Ref {
-	if l := len(s.index); 5*(s.n+1) > 4*l {
+	if l := len(*s.index.Load()); 5*(s.n+1) > 4*l {
 		s.resize(l + l/4 + 1)
 	}
 	r := s.Spare(class)
 	s.Header(r).Key = k
-	s.enter(k, r)
+	enter(*s.index.Load(), k, r)
 	s.n++
 	return r
 }
 
 // enter writes an entry for a key that has none.
-func (s *Store) enter(k godwit.Key, r Ref) {
+func enter(index []uint32, k godwit.Key, r Ref) {
 	h := hash(k)
-	i := s.place(h)
-	for s.index[i] != empty {
-		i = s.next(i)
+	i := place(index, h)
+	for index[i] != empty {
+		i = next(index, i)
 	}
-	s.index[i] = tagOf(h) | uint32(r)
+	atomic.StoreUint32(&index[i], tagOf(h)|uint32(r))
 }
 
 func (s *Store) resize(n int) {
-	old := s.index
-	s.index = make([]uint32, n)
-	for i := range s.index {
-		s.index[i] = empty
+	index := make([]uint32, n)
+	for i := range index {
+		index[i] = empty
 	}
-	for _, e := range old {
-		if e != empty {
-			r := Ref(e & refMask)
-			s.enter(s.Header(r).Key, r)
-		}
-	}
+	s.Each(func(r Ref) { enter(index, s.Header(r).Key, r) })
+	s.index.Store(&index)
 }
 
 // Remove takes a key out and frees its row.
@@ -193,28 +199,29 @@ func (s *Store) Remove(k godwit.Key) {
 	if !ok {
 		panic(fmt.Sprintf("store: remove of key %d, which is not here", k))
 	}
-	i := s.place(hash(k))
-	for s.index[i]&refMask != uint32(r) {
-		i = s.next(i)
+	index := *s.index.Load()
+	i := place(index, hash(k))
+	for index[i]&refMask != uint32(r) {
+		i = next(index, i)
 	}
 	// Close the gap: an entry behind it may move up if its own place is not
 	// between the gap and itself.
-	for j := s.next(i); s.index[j] != empty; j = s.next(j) {
-		own := s.place(hash(s.Header(Ref(s.index[j] & refMask)).Key))
-		if s.from(own, j) >= s.from(i, j) {
-			s.index[i] = s.index[j]
+	for j := next(index, i); index[j] != empty; j = next(index, j) {
+		own := place(index, hash(s.Header(Ref(index[j]&refMask)).Key))
+		if from(index, own, j) >= from(index, i, j) {
+			atomic.StoreUint32(&index[i], index[j])
 			i = j
 		}
 	}
-	s.index[i] = empty
+	atomic.StoreUint32(&index[i], empty)
 	s.n--
 	s.Free(r)
 }
 
 // from returns how many steps lead from place i to place j.
-func (s *Store) from(i, j int) int {
+func from(index []uint32, i, j int) int {
 	if j < i {
-		j += len(s.index)
+		j += len(index)
 	}
 	return j - i
 }
@@ -225,7 +232,7 @@ func (s *Store) Spare(class int) Ref {
 	c := &s.classes[class]
 	row := c.free
 	if row != rowMask {
-		c.free = s.Header(Ref(uint32(class)<<rowBits | row)).Meta
+		c.free = uint32(s.Header(Ref(uint32(class)<<rowBits | row)).Version)
 		c.nfree--
 	} else {
 		if c.rows > MaxRows {
@@ -233,6 +240,7 @@ func (s *Store) Spare(class int) Ref {
 		}
 		if row = c.rows; row>>c.perLog == uint32(len(c.chunks)) {
 			c.chunks = append(c.chunks, unsafe.Pointer(unsafe.SliceData(s.alloc(int(c.stride)<<c.perLog))))
+			c.first.Store(unsafe.SliceData(c.chunks))
 		}
 		c.rows++
 	}
@@ -241,10 +249,10 @@ func (s *Store) Spare(class int) Ref {
 	return r
 }
 
-// Free gives back a row that Spare returned.
+// Free gives back a row that Spare returned. Its Meta becomes zero.
 func (s *Store) Free(r Ref) {
 	c := &s.classes[r>>rowBits]
-	s.Header(r).Meta = c.free
+	*s.Header(r) = Header{Version: godwit.Version(c.free)}
 	c.free = uint32(r) & rowMask
 	c.nfree++
 }
@@ -270,7 +278,11 @@ func (s *Store) at(r Ref) unsafe.Pointer {
 // Each calls f for every key's row, in no particular order. f must not insert
 // or remove.
 func (s *Store) Each(f func(Ref)) {
-	for _, e := range s.index {
+	index := s.index.Load()
+	if index == nil {
+		return // while the store is made
+	}
+	for _, e := range *index {
 		if e != empty {
 			f(Ref(e & refMask))
 		}
@@ -279,7 +291,7 @@ func (s *Store) Each(f func(Ref)) {
 
 // Bytes returns the memory that the store takes: slabs and index.
 func (s *Store) Bytes() int {
-	n := 4 * len(s.index)
+	n := 4 * len(*s.index.Load())
 	for i := range s.classes {
 		c := &s.classes[i]
 		n += len(c.chunks)*int(c.stride)<<c.perLog + 8*cap(c.chunks)

@@ -146,8 +146,8 @@ func TestRemovalsKeepOtherKeysWhereTheIndexWrapsAround(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.index) != 8 {
-			t.Fatalf("the smallest index has %d places, the test is made for 8", len(s.index))
+		if n := len(*s.index.Load()); n != 8 {
+			t.Fatalf("the smallest index has %d places, the test is made for 8", n)
 		}
 		ks := permute(keys, order)
 		for _, k := range ks {
@@ -287,5 +287,59 @@ func BenchmarkFind(b *testing.B) {
 				b.Fatalf("%d keys were found", found)
 			}
 		})
+	}
+}
+
+// Look may be called while rows come and go. What it finds must be a row of
+// this store; and of a key that is there all the time, that key's, but for the
+// moments in which the index is changed near it.
+func TestLookGoesOnWhileTheStoreChanges(t *testing.T) {
+	s, err := New([]int{3, 40}, HeapAlloc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stay = 200
+	at := map[godwit.Key]*Header{}
+	for k := range godwit.Key(stay) {
+		at[k] = s.Header(s.Insert(k, int(k%2)))
+	}
+	done := make(chan struct{})
+	found := make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-done:
+				found <- n
+				return
+			default:
+			}
+			for k := range godwit.Key(2 * stay) {
+				s.AheadIndex(k)
+				if h := s.Look(k); h != nil && h == at[k] {
+					n++
+				}
+				s.AheadRow(k)
+			}
+		}
+	}()
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		n := 1 + rng.IntN(5000)
+		for i := range n {
+			s.Insert(godwit.Key(stay+i), i%2)
+		}
+		for i := range n {
+			s.Remove(godwit.Key(stay + i))
+		}
+	}
+	close(done)
+	if n := <-found; n == 0 {
+		t.Error("nothing was ever found")
+	}
+	for k := range at {
+		if s.Look(k) == nil {
+			t.Errorf("key %d is not found at rest", k)
+		}
 	}
 }

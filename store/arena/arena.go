@@ -4,6 +4,7 @@ package arena
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 )
 
@@ -17,28 +18,39 @@ const (
 type Arena struct {
 	mu      sync.Mutex
 	rest    []byte
-	regions [][]byte
+	regions []*mapped
+	freed   []*mapped
 	used    int
 }
 
-// Alloc returns n zeroed bytes aligned to 8. It panics if the system has no
+// mapped is memory of the system's. Its addresses are valid for as long as the
+// arena can be reached.
+type mapped struct{ bytes []byte }
+
+// line is what pieces are aligned to: rows that fit in a line of the
+// processor's cache shall not lie across two.
+const line = 64
+
+// Alloc returns n zeroed bytes aligned to 64. It panics if the system has no
 // more memory to give, as the Go heap would.
 func (a *Arena) Alloc(n int) []byte {
-	n = (n + 7) &^ 7
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n > len(a.rest) {
-		size := max(region, (n+huge-1)/huge*huge)
-		m, err := take(size)
+	whole := (n + line - 1) &^ (line - 1)
+	if whole > len(a.rest) {
+		size := max(region, (whole+huge-1)/huge*huge)
+		b, err := take(size)
 		if err != nil {
 			panic(fmt.Sprintf("arena: the system has no %d MiB more for parameter values: %v", size>>20, err))
 		}
+		m := &mapped{b}
+		runtime.AddCleanup(m, unmap, b)
 		a.regions = append(a.regions, m)
-		a.rest = m
+		a.rest = b
 	}
 	b := a.rest[:n:n]
-	a.rest = a.rest[n:]
-	a.used += n
+	a.rest = a.rest[whole:]
+	a.used += whole
 	return b
 }
 
@@ -50,16 +62,18 @@ func (a *Arena) Bytes() int {
 }
 
 // Free gives everything back to the system. Nothing that was handed out may be
-// used any more.
+// written any more. Who still reads it finds anything, but no fault, for as
+// long as the arena can be reached.
 func (a *Arena) Free() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var first error
 	for _, m := range a.regions {
-		if err := give(m); err != nil && first == nil {
+		if err := give(m.bytes); err != nil && first == nil {
 			first = fmt.Errorf("arena: %w", err)
 		}
 	}
+	a.freed = append(a.freed, a.regions...)
 	a.regions, a.rest, a.used = nil, nil, 0
 	return first
 }

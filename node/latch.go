@@ -1,0 +1,60 @@
+package node
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A latch is the lock of a shard. Locks are held for the time of a few memory
+// accesses, seldom of a sync round, and never while something is waited for.
+//
+// Reading does without the lock: note the Word, read, and see whether it is
+// Unchanged. So workers that read the same rows write nothing that the others
+// then have to fetch, be there as many as there may.
+type latch struct {
+	word  atomic.Uint32 // odd: locked; each Lock and each Unlock adds one
+	queue sync.Mutex    // those who found it locked; the first of them tries again
+}
+
+func (l *latch) Lock() {
+	if v := l.word.Load(); v&1 != 0 || !l.word.CompareAndSwap(v, v+1) {
+		l.wait()
+	}
+}
+
+func (l *latch) Unlock() { l.word.Add(1) }
+
+// Tries of who waits first in the queue: it looks, then lets other goroutines
+// run, then sleeps, for the holder may have lost its processor.
+const (
+	looks  = 100
+	yields = 1000
+)
+
+func (l *latch) wait() {
+	l.queue.Lock()
+	defer l.queue.Unlock()
+	for i := 0; ; i++ {
+		if v := l.word.Load(); v&1 == 0 && l.word.CompareAndSwap(v, v+1) {
+			return
+		}
+		switch {
+		case i < looks:
+		case i < yields:
+			runtime.Gosched()
+		default:
+			time.Sleep(50 * time.Microsecond)
+		}
+	}
+}
+
+// Word returns what Unchanged compares with, and whether nobody has the lock.
+func (l *latch) Word() (uint32, bool) {
+	v := l.word.Load()
+	return v, v&1 == 0
+}
+
+// Unchanged reports whether nobody had the lock since Word.
+func (l *latch) Unchanged(v uint32) bool { return l.word.Load() == v }
