@@ -41,6 +41,9 @@ func newCycle(s *Sampler, n int) func() {
 	ids := make([]godwit.SampleID, 8)
 	keys, vals := make([]godwit.Key, n), make([]float32, n*testDim)
 	return func() {
+		if s.Watches() {
+			accessed(s, 6, 14, 22, 30, 33)
+		}
 		for i := range ids {
 			var err error
 			if ids[i], err = s.Prepare(w, n, 0, 1); err != nil {
@@ -81,10 +84,15 @@ func BenchmarkDraw(b *testing.B) {
 // BenchmarkPull is the time of a sample of 100 keys of a million, Prepare
 // included, at a worker that costs nothing. One key in eight is local.
 func BenchmarkPull(b *testing.B) {
-	for _, scheme := range schemes() {
+	for _, scheme := range Schemes() {
 		for _, distinct := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/distinct=%v", scheme.Name(), distinct), func(b *testing.B) {
 				s := newSampler(b, Uniform(1_000_000), scheme, distinct, 1)
+				if s.Watches() {
+					for row := range uint64(2000) {
+						accessed(s, row*400+6) // local
+					}
+				}
 				var w Access = quietWorker{local: true}
 				keys, vals := make([]godwit.Key, 100), make([]float32, 100*testDim)
 				b.ReportAllocs()

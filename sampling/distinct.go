@@ -12,6 +12,7 @@ import (
 // drawn records what one sample without replacement has drawn.
 type drawn struct {
 	want     int // keys of the whole sample
+	pooled   int // how many more draws may come from a pool
 	seen     keySet
 	rejected uint64       // draws of keys that the sample had already
 	rest     []godwit.Key // once settled: the keys to take from then on, in order
@@ -19,7 +20,7 @@ type drawn struct {
 }
 
 func (d *drawn) reset(want int) {
-	d.want = want
+	d.want, d.pooled = want, want
 	d.seen.reset(want)
 	d.rejected = 0
 	d.rest, d.taken = d.rest[:0], 0
@@ -56,7 +57,7 @@ func (s *Sampler) candidate(d *drawn) (godwit.Key, error) {
 		if d.settled() {
 			return d.rest[d.taken], nil
 		}
-		k, err := s.draw()
+		k, err := s.source(d)
 		if err != nil || !s.spec.Distinct || !d.seen.has(k) {
 			return k, err
 		}

@@ -6,14 +6,22 @@
 // be chosen: a task that says "I will need n samples" (Prepare) long before it
 // says "give me m of them" (Pull) leaves the server time, or a choice. These
 // are the sampling primitives of NuPS (SIGMOD 2022) with the logical clocks of
-// AdaPM (CIKM 2023). A [Spec] joins a table, a [Distribution] over its rows and
-// a [Scheme]:
+// AdaPM (CIKM 2023).
 //
-//	scheme        drawn at  samples                        network
-//	Independent   Pull      i.i.d.                         every sample that is not here by chance
-//	Prepared      Prepare   i.i.d.                         every sample moves or is replicated ahead of time
-//	Local         Pull      biased to what is local, see   only where no local key was found
-//	              Local
+// There are three ideas. A [Distribution] over the rows of a table is the
+// target: [Uniform], [LogUniform], [Power] of any frequencies, or the task's
+// own. A [Level] is what the task needs: how closely its samples must conform
+// to the target. A [Scheme] is how they are drawn; the system picks the one
+// that sends least for the level ([Level.Scheme]), and a run may name another
+// ([SchemeNamed]). A [Spec] joins them:
+//
+//	scheme       promises     keys come from            drawn at  what is sent
+//	independent  iid          the target                Pull      every sample that is not here by chance
+//	prepared     iid          the target                Prepare   every sample moves or is replicated ahead of time
+//	reuse        bounded      a pool, each 16 times     Prepare   one sample in 16 moves or is replicated
+//	postpone     long-term    a pool; local ones first  Prepare   the same, and pulls wait less
+//	local        best-effort  the target, until local   Pull      only where no local key was found
+//	repurpose    best-effort  keys accessed directly    Pull      only where none of them is here
 //
 // With Spec.Distinct a sample is drawn without replacement: its keys are
 // distinct, each drawn from the target conditioned on the ones before it, and
@@ -30,7 +38,7 @@
 // # What is promised
 //
 // The keys are a function of the Spec, the seed, the order of calls and, for
-// Local, of what PullIfLocal answered. Nothing is allocated once the buffers
-// have grown to the task's sizes. No call loops for ever, however little is
-// local and however few keys are left.
+// the schemes local, repurpose and postpone, of what PullIfLocal answered.
+// Nothing is allocated once the buffers have grown to the task's sizes. No call
+// loops for ever, however little is local and however few keys are left.
 package sampling

@@ -12,7 +12,7 @@ import (
 type Independent struct{}
 
 func (Independent) Name() string { return "independent" }
-
+func (Independent) Level() Level { return IID }
 func (Independent) check() error { return nil }
 
 func (Independent) prepare(*Sampler, Access, *sample, godwit.Clock, godwit.Clock) error { return nil }

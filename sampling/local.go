@@ -27,8 +27,7 @@ import (
 // the local keys, and among the others, proportions are those of the target,
 // and every key of the target stays possible. q drifts with the node's
 // intents: a task whose data favours some keys on a node also samples them
-// more there. [Stats] shows how much: Local/Draws estimates q (with
-// replacement), Remote counts the draws that were taken without being local.
+// more there. Of n samples with replacement, n/Stats.Draws estimates q.
 //
 // NuPS and AdaPM search without end where nothing is local. They also offer to
 // step to the next local key above the draw, which finds one sooner but gives a
@@ -46,7 +45,8 @@ type Local struct {
 
 const defaultTries = 64
 
-func (Local) Name() string { return "local" }
+func (l Local) Name() string { return named("local", "tries", l.Tries) }
+func (Local) Level() Level   { return BestEffort }
 
 func (l Local) check() error {
 	if l.Tries < 0 {
@@ -58,33 +58,35 @@ func (l Local) check() error {
 func (Local) prepare(*Sampler, Access, *sample, godwit.Clock, godwit.Clock) error { return nil }
 
 func (l Local) pull(ctx context.Context, s *Sampler, a Access, b *sample, keys []godwit.Key, dst []float32) error {
+	return s.search(ctx, a, b, keys, dst, func(d *drawn, dst []float32) (godwit.Key, bool, error) {
+		return s.local(a, d, dst, or(l.Tries, defaultTries))
+	})
+}
+
+// search takes keys one by one as find says, which reads the value of a local
+// key into dst, and fetches the values of the others in one go.
+func (s *Sampler) search(ctx context.Context, a Access, b *sample, keys []godwit.Key, dst []float32,
+	find func(d *drawn, dst []float32) (k godwit.Key, local bool, err error)) error {
 	d := s.drawnOf(b)
 	s.away.at = s.away.at[:0]
 	for i := range keys {
 		lo, hi := i*s.dim, (i+1)*s.dim
-		k, local, err := l.find(s, a, d, dst[lo:hi:hi])
+		k, local, err := find(d, dst[lo:hi:hi])
 		if err != nil {
 			return err
 		}
 		s.take(d, k)
 		keys[i] = k
-		if local {
-			s.stats.Local++
-		} else {
-			s.stats.Remote++
+		if !local {
 			s.away.at = append(s.away.at, i)
 		}
 	}
 	return s.away.pull(ctx, a, keys, dst)
 }
 
-// find draws up to l.Tries keys. Where one is local it stops and reads it into
+// local draws up to tries keys. Where one is local it stops and reads it into
 // dst, else it returns the last.
-func (l Local) find(s *Sampler, a Access, d *drawn, dst []float32) (k godwit.Key, local bool, err error) {
-	tries := l.Tries
-	if tries == 0 {
-		tries = defaultTries
-	}
+func (s *Sampler) local(a Access, d *drawn, dst []float32, tries int) (k godwit.Key, local bool, err error) {
 	for {
 		if k, err = s.candidate(d); err != nil {
 			return 0, false, err

@@ -14,10 +14,20 @@ import (
 type Prepared struct{}
 
 func (Prepared) Name() string { return "prepared" }
-
+func (Prepared) Level() Level { return IID }
 func (Prepared) check() error { return nil }
 
 func (Prepared) prepare(s *Sampler, a Access, b *sample, start, end godwit.Clock) error {
+	return s.announce(a, b, start, end)
+}
+
+func (Prepared) pull(ctx context.Context, _ *Sampler, a Access, b *sample, keys []godwit.Key, dst []float32) error {
+	copy(keys, b.keys[len(b.keys)-b.left:])
+	return a.Pull(ctx, keys, dst)
+}
+
+// announce draws the whole of a sample and declares the intent to pull it.
+func (s *Sampler) announce(a Access, b *sample, start, end godwit.Clock) error {
 	b.keys = slices.Grow(b.keys[:0], b.left)[:b.left]
 	var d *drawn
 	if s.spec.Distinct {
@@ -26,13 +36,14 @@ func (Prepared) prepare(s *Sampler, a Access, b *sample, start, end godwit.Clock
 		d = &s.once
 		d.reset(b.left)
 	}
-	if err := s.fill(d, b.keys); err != nil {
+	b.due = s.owed.repay(d, b.keys)
+	if err := s.fill(d, b.keys[b.due:]); err != nil {
+		s.owed.keep(b.keys[:b.due])
 		return err
 	}
-	return a.Intent(b.keys, start, end)
-}
-
-func (Prepared) pull(ctx context.Context, _ *Sampler, a Access, b *sample, keys []godwit.Key, dst []float32) error {
-	copy(keys, b.keys[len(b.keys)-b.left:])
-	return a.Pull(ctx, keys, dst)
+	if err := a.Intent(b.keys, start, end); err != nil {
+		s.owed.keep(b.keys[:b.due])
+		return err
+	}
+	return nil
 }

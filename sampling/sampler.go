@@ -21,7 +21,11 @@ type Spec struct {
 	// Dist is the target distribution, over as many rows as the table has or
 	// over its first ones.
 	Dist Distribution
-	// Scheme trades conformity to Dist for locality.
+	// Level is how closely samples must conform to Dist; the zero Level asks
+	// for independent draws from it.
+	Level Level
+	// Scheme, where set, takes the place of the one that the system picks for
+	// Level, whatever it promises.
 	Scheme Scheme
 	// Distinct makes the keys of each sample distinct (without replacement).
 	Distinct bool
@@ -58,14 +62,16 @@ type Stats struct {
 	Prepared uint64 // keys announced to Prepare
 	Pulled   uint64 // keys asked for from Pull
 	Draws    uint64 // draws from the distribution, with those that were not taken
-	Local    uint64 // keys that the scheme Local found at this node
-	Remote   uint64 // keys that the scheme Local took without finding them here
+	// PutOff counts keys that the scheme Reuse put off, Repurposed keys that the
+	// scheme Repurpose found among those accessed directly.
+	PutOff, Repurposed uint64
 }
 
 // A Sampler draws the samples of one Spec for one worker. It belongs to the
 // worker's goroutine: its methods must not be called concurrently.
 type Sampler struct {
 	spec Spec
+	how  Scheme
 	base godwit.Key // of the table's first row
 	dim  int
 	rows uint64
@@ -79,15 +85,22 @@ type Sampler struct {
 	once        drawn    // of a sample that is drawn in one go
 	spare       []*drawn // of samples that were finished
 	order       []timed  // scratch of settle
-	away        away     // scratch of Local
+	away        away     // scratch of schemes that fetch a part
 	stats       Stats
+
+	pool      *pool   // of the scheme Reuse
+	postpones bool    // … with Postpone
+	owed      debts   // … with Postpone
+	recent    *recent // of the scheme Repurpose
 }
 
 // A sample is a slot for one prepared sample after the other.
 type sample struct {
 	gen  uint64       // grows with each use, so that ids of earlier ones are unknown
 	left int          // keys not pulled yet; 0 if the slot is not open
-	keys []godwit.Key // Prepared: all keys of the sample
+	keys []godwit.Key // of the schemes that draw at Prepare: all keys of the sample
+	// head, ahead and due are Reuse's, see next.
+	head, ahead, due int
 	// drawn is nil before the first pull, and always with replacement or if
 	// the sample was drawn in one go.
 	drawn *drawn
@@ -101,13 +114,32 @@ func New(spec Spec, m *godwit.Model, seed uint64) (*Sampler, error) {
 	}
 	s := &Sampler{
 		spec: spec,
+		how:  spec.scheme(),
 		base: m.Key(spec.Table, 0),
 		dim:  m.Table(spec.Table).Dim,
 		rows: spec.Dist.Rows(),
 		rand: newRand(spec.Name, seed),
 	}
 	s.maxRejected = rejections(s.rows)
+	switch x := s.how.(type) {
+	case Reuse:
+		s.pool, s.postpones = x.newPool(), x.Postpone
+	case Repurpose:
+		s.recent = x.newRecent()
+	}
 	return s, nil
+}
+
+func (s Spec) scheme() Scheme {
+	if s.Scheme != nil {
+		return s.Scheme
+	}
+	return s.Level.Scheme()
+}
+
+// Fingerprint is equal for two valid specs that draw the same.
+func (s Spec) Fingerprint() string {
+	return fmt.Sprintf("%s:%d:%s:%s:%v", s.Name, s.Table, s.Dist.Name(), s.scheme().Name(), s.Distinct)
 }
 
 func check(spec Spec, m *godwit.Model) error {
@@ -116,14 +148,15 @@ func check(spec Spec, m *godwit.Model) error {
 		return fmt.Errorf("table %d does not exist, the model has tables 0 … %d", spec.Table, m.Tables()-1)
 	case spec.Dist == nil:
 		return errors.New("no distribution is given, set Dist")
-	case spec.Scheme == nil:
-		return errors.New("no scheme is given, set Scheme")
+	}
+	if err := spec.Level.check(); err != nil {
+		return err
 	}
 	t := m.Table(spec.Table)
 	if n := spec.Dist.Rows(); n == 0 || n > t.Rows {
 		return fmt.Errorf("distribution %s draws from %d rows, want 1 … %d as table %q has", spec.Dist.Name(), n, t.Rows, t.Name)
 	}
-	return spec.Scheme.check()
+	return spec.scheme().check()
 }
 
 // newRand hashes the seed with the sampler's name: workers have neighbouring
@@ -150,7 +183,7 @@ func (s *Sampler) Prepare(a Access, n int, start, end godwit.Clock) (godwit.Samp
 	b.left = n
 	s.left += n
 	s.stats.Open++
-	if err := s.spec.Scheme.prepare(s, a, b, start, end); err != nil {
+	if err := s.how.prepare(s, a, b, start, end); err != nil {
 		s.close(slot)
 		return 0, err
 	}
@@ -212,7 +245,7 @@ func (s *Sampler) Pull(ctx context.Context, a Access, id godwit.SampleID, keys [
 	if len(keys) == 0 {
 		return nil
 	}
-	err := s.spec.Scheme.pull(ctx, s, a, b, keys, dst)
+	err := s.how.pull(ctx, s, a, b, keys, dst)
 	s.stats.Pulled += uint64(len(keys))
 	b.left -= len(keys)
 	s.left -= len(keys)
@@ -225,8 +258,28 @@ func (s *Sampler) Pull(ctx context.Context, a Access, id godwit.SampleID, keys [
 // Finish forgets what is left of a sample. It does nothing if the sample is
 // finished already.
 func (s *Sampler) Finish(id godwit.SampleID) {
-	if slot, ok := s.find(id); ok {
-		s.close(slot)
+	slot, ok := s.find(id)
+	if !ok {
+		return
+	}
+	if s.postpones {
+		s.owed.keepOf(s.slots[slot])
+	}
+	s.close(slot)
+}
+
+// Watches reports whether the sampler wants to hear of direct accesses.
+func (s *Sampler) Watches() bool { return s.recent != nil }
+
+// Accessed tells a sampler that watches of keys, of any table, that its worker
+// accessed by itself.
+func (s *Sampler) Accessed(keys []godwit.Key) {
+	for _, k := range keys {
+		if row := uint64(k - s.base); k >= s.base && row < s.rows {
+			if p := s.spec.Dist.Prob(row); p > 0 {
+				s.recent.add(k, p)
+			}
+		}
 	}
 }
 
@@ -264,6 +317,20 @@ func (s *Sampler) draw() (godwit.Key, error) {
 		return 0, fmt.Errorf("sampler %q: distribution %s drew row %d, it promises rows 0 … %d", s.spec.Name, s.spec.Dist.Name(), row, s.rows-1)
 	}
 	return s.base + godwit.Key(row), nil
+}
+
+// source returns the next draw for a sample, a new one or one from the pool.
+func (s *Sampler) source(d *drawn) (godwit.Key, error) {
+	if s.pool == nil {
+		return s.draw()
+	}
+	if d != nil {
+		if d.pooled == 0 {
+			return s.draw()
+		}
+		d.pooled--
+	}
+	return s.pool.next(s)
 }
 
 // fill draws len(keys) keys into keys, given what was drawn before.

@@ -25,6 +25,7 @@ type fakeWorker struct {
 
 	pulled  []godwit.Key // by Pull, in order
 	pulls   int
+	found   int // successes of PullIfLocal
 	intents []intent
 }
 
@@ -38,6 +39,7 @@ func (f *fakeWorker) PullIfLocal(k godwit.Key, dst []float32) bool {
 		return false
 	}
 	f.read(k, dst)
+	f.found++
 	return true
 }
 
@@ -120,7 +122,15 @@ func draw(t testing.TB, s *Sampler, w *fakeWorker, n int) []godwit.Key {
 	return keys
 }
 
-func schemes() []Scheme { return []Scheme{Independent{}, Prepared{}, Local{}} }
+// schemes are all schemes, and some whose parameters make things happen soon.
+func schemes() []Scheme {
+	return append(Schemes(), Reuse{Pool: 7, Uses: 3}, Reuse{Pool: 7, Uses: 3, Postpone: true}, Repurpose{Keys: 3})
+}
+
+// exact are those whose samples are independent where everything is local.
+func exact() []Scheme {
+	return []Scheme{Independent{}, Prepared{}, Local{}, Repurpose{}, Reuse{Pool: 7, Uses: 1}, Reuse{Pool: 7, Uses: 1, Postpone: true}}
+}
 
 // wordFreq looks like the word counts of a text, with two words that do not occur.
 var wordFreq = []float64{5000, 2500, 1700, 0, 900, 400, 400, 150, 70, 30, 0, 12, 5, 2, 1, 1}
@@ -224,7 +234,7 @@ func TestTheChiSquareTestNoticesASmallBias(t *testing.T) {
 
 func TestEverySchemeDrawsTheTargetWhereEverythingIsLocal(t *testing.T) {
 	for _, d := range dists(t) {
-		for _, scheme := range schemes() {
+		for _, scheme := range exact() {
 			t.Run(d.Name()+"/"+scheme.Name(), func(t *testing.T) {
 				s := newSampler(t, d, scheme, false, 1)
 				checkCounts(t, count(t, s, &fakeWorker{dim: testDim}, 100_000), probsOf(d))
@@ -237,7 +247,7 @@ func thirdIsLocal(k godwit.Key) bool { return k%3 == 0 }
 
 func TestConformSchemesDrawTheTargetWhateverIsLocal(t *testing.T) {
 	for _, d := range dists(t) {
-		for _, scheme := range []Scheme{Independent{}, Prepared{}, Local{Tries: 1}} {
+		for _, scheme := range []Scheme{Independent{}, Prepared{}, Local{Tries: 1}, Reuse{Uses: 1}} {
 			t.Run(d.Name()+"/"+scheme.Name(), func(t *testing.T) {
 				s := newSampler(t, d, scheme, false, 2)
 				checkCounts(t, count(t, s, &fakeWorker{dim: testDim, local: thirdIsLocal}, 100_000), probsOf(d))
@@ -277,16 +287,13 @@ func TestLocalHasTheStatedBias(t *testing.T) {
 				checkCounts(t, counts, probs)
 
 				st := s.Stats()
-				if st.Local+st.Remote != st.Pulled || st.Pulled != st.Prepared {
-					t.Errorf("%+v: Local and Remote do not add up to Pulled, which is all that was prepared", st)
-				}
-				if uint64(len(w.pulled)) != st.Remote {
-					t.Errorf("%d keys were pulled over the network, %d are counted", len(w.pulled), st.Remote)
+				if st.Pulled != uint64(w.found+len(w.pulled)) || st.Pulled != st.Prepared {
+					t.Errorf("%+v: %d keys were found and %d pulled, which is not all that was prepared", st, w.found, len(w.pulled))
 				}
 				// Binomial: five standard deviations.
 				tol := 5 * math.Sqrt(q*(1-q)/float64(st.Draws))
-				if got := float64(st.Local) / float64(st.Draws); math.Abs(got-q) > tol {
-					t.Errorf("Local/Draws estimates %.4f, want %.4f ± %.4f", got, q, tol)
+				if got := float64(w.found) / float64(st.Draws); math.Abs(got-q) > tol {
+					t.Errorf("local keys a draw estimate %.4f, want %.4f ± %.4f", got, q, tol)
 				}
 			})
 		}
@@ -298,7 +305,7 @@ func TestLocalPullsADrawOfTheTargetWhenNothingIsLocal(t *testing.T) {
 	s := newSampler(t, d, Local{}, false, 4)
 	w := &fakeWorker{dim: testDim, local: func(godwit.Key) bool { return false }}
 	checkCounts(t, count(t, s, w, 7000), probsOf(d))
-	want := Stats{Prepared: 7000, Pulled: 7000, Draws: 7000 * defaultTries, Remote: 7000}
+	want := Stats{Prepared: 7000, Pulled: 7000, Draws: 7000 * defaultTries}
 	if got := s.Stats(); got != want {
 		t.Errorf("stats %+v, want %+v", got, want)
 	}
@@ -330,8 +337,8 @@ func TestPreparedAnnouncesExactlyTheKeysItLaterReturns(t *testing.T) {
 	}
 }
 
-func TestOnlyPreparedAnnounces(t *testing.T) {
-	for _, scheme := range []Scheme{Independent{}, Local{}} {
+func TestSchemesThatDrawAtPullDoNotAnnounce(t *testing.T) {
+	for _, scheme := range []Scheme{Independent{}, Local{}, Repurpose{}} {
 		w := &fakeWorker{dim: testDim}
 		draw(t, newSampler(t, Uniform(100), scheme, false, 5), w, 20)
 		if len(w.intents) != 0 {
@@ -347,6 +354,11 @@ func TestASeedAndANameGiveOneSequence(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &fakeWorker{dim: testDim, local: thirdIsLocal}
+		if s.Watches() {
+			for row := range uint64(60) {
+				accessed(s, row)
+			}
+		}
 		return append(draw(t, s, w, 30), draw(t, s, w, 20)...)
 	}
 	for _, scheme := range schemes() {
@@ -450,7 +462,13 @@ func TestSpecsAreCheckedAgainstTheModel(t *testing.T) {
 		"a table beyond the last":    func(s *Spec) { s.Table = 2 },
 		"a negative table":           func(s *Spec) { s.Table = -1 },
 		"no distribution":            func(s *Spec) { s.Dist = nil },
-		"no scheme":                  func(s *Spec) { s.Scheme = nil },
+		"a level beyond the last":    func(s *Spec) { s.Level = BestEffort + 1 },
+		"a negative level":           func(s *Spec) { s.Level = -1 },
+		"a negative pool":            func(s *Spec) { s.Scheme = Reuse{Pool: -1} },
+		"a huge pool":                func(s *Spec) { s.Scheme = Reuse{Pool: maxPool + 1} },
+		"a negative number of uses":  func(s *Spec) { s.Scheme = Reuse{Uses: -1} },
+		"a negative number of keys":  func(s *Spec) { s.Scheme = Repurpose{Keys: -1} },
+		"a huge number of keys":      func(s *Spec) { s.Scheme = Repurpose{Keys: maxRecent + 1} },
 		"more rows than the table":   func(s *Spec) { s.Dist = Uniform(17) },
 		"no rows":                    func(s *Spec) { s.Dist = Uniform(0) },
 		"log-uniform over no rows":   func(s *Spec) { s.Dist = LogUniform(0) },
@@ -639,17 +657,6 @@ func TestErrorsOfTheWorkerArePassedOnAndLeakNothing(t *testing.T) {
 	}
 }
 
-func TestSchemesAreFoundByName(t *testing.T) {
-	for _, want := range schemes() {
-		if got, err := SchemeNamed(want.Name()); err != nil || got != want {
-			t.Errorf("%q gave %v, %v", want.Name(), got, err)
-		}
-	}
-	if _, err := SchemeNamed("pool"); err == nil {
-		t.Error("a scheme that does not exist was found")
-	}
-}
-
 // TestRandomCallsKeepTheBooks runs random Prepare, Pull and Finish calls on many
 // open samples against the obvious record of them.
 func TestRandomCallsKeepTheBooks(t *testing.T) {
@@ -684,6 +691,9 @@ func randomCalls(t *testing.T, scheme Scheme, distinct bool, seed uint64) {
 		switch op := r.IntN(10); {
 		case op == 0:
 			local = r.Uint64() & r.Uint64()
+			if s.Watches() {
+				accessed(s, r.Uint64N(d.Rows()), r.Uint64N(d.Rows()))
+			}
 		case op < 4:
 			n := 1 + r.IntN(int(d.Rows()))
 			id, err := s.Prepare(w, n, 0, 1)

@@ -3,30 +3,86 @@ package sampling
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/godwit-ps/godwit"
 )
 
-// A Scheme says when the keys of a sample are drawn, and which draws it takes.
-// The schemes are [Independent], [Prepared] and [Local].
+// A Scheme says where the keys of a sample come from, when they are drawn, and
+// which of them are taken. A scheme promises a [Level]; [Schemes] lists all.
 type Scheme interface {
-	// Name is how a command line calls the scheme.
+	// Name is how a command line calls the scheme; [SchemeNamed] reads it back.
+	// Parameters that differ from their defaults are part of it.
 	Name() string
+	// Level is what the scheme promises of its samples.
+	Level() Level
 	// check looks at the scheme's parameters.
 	check() error
 	// prepare does what can be done for all of b, which is new, ahead of time.
 	prepare(s *Sampler, a Access, b *sample, start, end godwit.Clock) error
-	// pull draws len(keys) more samples of b, which has that many left, and
+	// pull takes len(keys) more samples of b, which has that many left, and
 	// reads their values.
 	pull(ctx context.Context, s *Sampler, a Access, b *sample, keys []godwit.Key, dst []float32) error
 }
 
-// SchemeNamed returns the scheme of a name, with its default parameters.
-func SchemeNamed(name string) (Scheme, error) {
-	for _, s := range []Scheme{Independent{}, Prepared{}, Local{}} {
-		if s.Name() == name {
-			return s, nil
+// kinds are the schemes by name, each made from the parameters of its name, in
+// the order of falling promises and then of rising effort.
+var kinds = []struct {
+	name string
+	make func(p *params) Scheme
+}{
+	{"independent", func(*params) Scheme { return Independent{} }},
+	{"prepared", func(*params) Scheme { return Prepared{} }},
+	{"reuse", func(p *params) Scheme { return Reuse{Pool: p.take("pool"), Uses: p.take("uses")} }},
+	{"postpone", func(p *params) Scheme { return Reuse{Pool: p.take("pool"), Uses: p.take("uses"), Postpone: true} }},
+	{"local", func(p *params) Scheme { return Local{Tries: p.take("tries")} }},
+	{"repurpose", func(p *params) Scheme { return Repurpose{Keys: p.take("keys")} }},
+}
+
+// Schemes returns every scheme with its default parameters, those that promise
+// most first.
+func Schemes() []Scheme {
+	all := make([]Scheme, len(kinds))
+	for i, k := range kinds {
+		all[i] = k.make(&params{})
+	}
+	return all
+}
+
+// SchemeNamed returns the scheme that a text asks for: a scheme's name, with
+// parameters in brackets where the defaults do not do, such as "reuse" or
+// "reuse(pool=1000,uses=64)"; or the name of a [Level], for the scheme that
+// the system takes for it.
+func SchemeNamed(text string) (Scheme, error) {
+	for _, l := range Levels() {
+		if l.String() == text {
+			return l.Scheme(), nil
 		}
 	}
-	return nil, fmt.Errorf("sampling: no scheme is called %q, want independent, prepared or local", name)
+	name, p, err := split(text)
+	if err != nil {
+		return nil, fmt.Errorf("sampling: scheme %q: %w", text, err)
+	}
+	for _, k := range kinds {
+		if k.name != name {
+			continue
+		}
+		s := k.make(p)
+		if err = p.end(); err == nil {
+			err = s.check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("sampling: scheme %q: %w", text, err)
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("sampling: no scheme or level is called %q, want a scheme (%s) or a level (%s)", name, names(Schemes(), Scheme.Name), names(Levels(), Level.String))
+}
+
+func names[T any](all []T, name func(T) string) string {
+	ns := make([]string, len(all))
+	for i, x := range all {
+		ns[i] = name(x)
+	}
+	return strings.Join(ns, ", ")
 }

@@ -1,0 +1,229 @@
+package sampling
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// Reuse draws a pool of keys, hands the whole pool out several times in a new
+// random order each time, and then draws the next one (NuPS: sample reuse).
+// What is handed out is announced when the sample is prepared, as by
+// [Prepared]; but a key stays where it is between its uses, unless another node
+// wants it, so that about one key in Uses has to move.
+//
+// # What depends on what
+//
+// Every key that the pool hands out follows the target. The keys of one round
+// through the pool are independent of each other, too: a random order of
+// independent draws is one. Keys of different rounds of one pool are not: two
+// of them are the same draw with probability 1/Pool. Keys of different pools are
+// independent. So keys that the worker took Pool·Uses or more apart are
+// independent: that is the bound of the level [Bounded].
+//
+// Without replacement (Spec.Distinct) a sample of n keys takes the next n that
+// the pool hands out, passes over those that it has already, and draws new ones
+// in their place. Every single sample is then distributed exactly as with
+// [Independent]: of what the pool hands out, each key is either a draw that the
+// sample has seen, which is passed over, or independent of all that it has
+// seen. (A sample must not take more than n from the pool: where the next one
+// begins would then depend on what is in the pool.) Only different samples
+// depend on each other. Pool should be well above n, or little is reused.
+//
+// # Postponing
+//
+// With Postpone, a key that is not local when its turn comes is put off to the
+// end of its sample, so that it has the time of the other keys to arrive; a
+// sample that is pulled bit by bit then waits less often. The order of the keys
+// depends on what is local, and so does a part of a sample; but every key that
+// was looked at is used: what a sample put off and did not get to, because it
+// was finished before, comes first in the worker's next sample, and is not put
+// off again. So all frequencies tend to the target's ([LongTerm]). (NuPS drops
+// what is left of a sample that is finished, and with it the keys that are
+// seldom local.)
+type Reuse struct {
+	// Pool is how many keys are drawn at a time; 0 means 250.
+	Pool int
+	// Uses is how often each is handed out; 0 means 16.
+	Uses int
+	// Postpone puts keys off that are not local.
+	Postpone bool
+}
+
+const (
+	defaultPool = 250
+	defaultUses = 16
+	// maxPool bounds the memory of a pool and the time that drawing it takes.
+	maxPool = 1 << 20
+)
+
+func (r Reuse) Name() string {
+	name := "reuse"
+	if r.Postpone {
+		name = "postpone"
+	}
+	return named(name, "pool", r.Pool, "uses", r.Uses)
+}
+
+func (r Reuse) Level() Level {
+	if r.Postpone {
+		return LongTerm
+	}
+	return Bounded
+}
+
+func (r Reuse) check() error {
+	if r.Pool < 0 || r.Pool > maxPool {
+		return fmt.Errorf("a pool of %d keys, want 1 … %d, or 0 for %d", r.Pool, maxPool, defaultPool)
+	}
+	if r.Uses < 0 {
+		return fmt.Errorf("%d uses of a key, want at least 1, or 0 for %d", r.Uses, defaultUses)
+	}
+	return nil
+}
+
+func (r Reuse) newPool() *pool {
+	return &pool{size: or(r.Pool, defaultPool), uses: or(r.Uses, defaultUses)}
+}
+
+// or returns n, or what stands for 0.
+func or(n, def int) int {
+	if n == 0 {
+		return def
+	}
+	return n
+}
+
+func (r Reuse) prepare(s *Sampler, a Access, b *sample, start, end godwit.Clock) error {
+	err := s.announce(a, b, start, end)
+	b.head, b.ahead = 0, b.left
+	return err
+}
+
+func (r Reuse) pull(ctx context.Context, s *Sampler, a Access, b *sample, keys []godwit.Key, dst []float32) error {
+	if !r.Postpone {
+		return Prepared{}.pull(ctx, s, a, b, keys, dst)
+	}
+	s.away.at = s.away.at[:0]
+	left := b.left
+	for i := range keys {
+		lo, hi := i*s.dim, (i+1)*s.dim
+		k, local := s.next(a, b, left-i, dst[lo:hi:hi])
+		keys[i] = k
+		if !local {
+			s.away.at = append(s.away.at, i)
+		}
+	}
+	return s.away.pull(ctx, a, keys, dst)
+}
+
+// next takes the next key of a sample that has left keys left, and reads its
+// value if it is local.
+//
+// The keys that are left stand in a ring, from b.head: first b.ahead ones whose
+// turn has not come, of which b.due may not be put off, then those that were.
+func (s *Sampler) next(a Access, b *sample, left int, dst []float32) (k godwit.Key, local bool) {
+	for {
+		k = b.keys[b.head]
+		b.head++
+		if b.head == len(b.keys) {
+			b.head = 0
+		}
+		first := b.ahead > 0
+		if first {
+			b.ahead--
+		}
+		due := b.due > 0
+		if due {
+			b.due--
+		}
+		local = a.PullIfLocal(k, dst)
+		if local || due || !first || left == 1 {
+			return k, local
+		}
+		s.stats.PutOff++
+		b.keys[(b.head+left-1)%len(b.keys)] = k
+	}
+}
+
+// A pool hands draws out again and again.
+type pool struct {
+	size, uses int
+	keys       []godwit.Key // in the order of this round
+	at         int          // how many of them were handed out in this round
+	round      int          // 1 … uses
+}
+
+// next hands out a key.
+func (p *pool) next(s *Sampler) (godwit.Key, error) {
+	if p.at == len(p.keys) {
+		if err := p.turn(s); err != nil {
+			return 0, err
+		}
+	}
+	k := p.keys[p.at]
+	p.at++
+	return k, nil
+}
+
+// turn begins the next round, of these keys or of new ones.
+func (p *pool) turn(s *Sampler) error {
+	p.at = 0
+	if len(p.keys) == p.size && p.round < p.uses {
+		p.round++
+		s.rand.Shuffle(len(p.keys), func(i, j int) { p.keys[i], p.keys[j] = p.keys[j], p.keys[i] })
+		return nil
+	}
+	p.round = 1
+	p.keys = p.keys[:0]
+	for range p.size {
+		k, err := s.draw()
+		if err != nil {
+			p.keys = p.keys[:0]
+			return err
+		}
+		p.keys = append(p.keys, k)
+	}
+	return nil
+}
+
+// debts are keys that were put off by samples that were finished before they
+// used them. They are no more than the keys of samples that were open at a
+// time, as samples repay before they draw.
+type debts struct{ keys []godwit.Key }
+
+// repay moves keys owed into a new sample, and returns how many. A sample
+// without replacement takes each key once.
+func (o *debts) repay(d *drawn, keys []godwit.Key) (n int) {
+	if len(o.keys) == 0 {
+		return 0
+	}
+	rest := o.keys[:0]
+	for _, k := range o.keys {
+		if n == len(keys) || d != nil && d.seen.has(k) {
+			rest = append(rest, k)
+			continue
+		}
+		keys[n] = k
+		n++
+		if d != nil {
+			d.seen.add(k)
+		}
+	}
+	o.keys = rest
+	return n
+}
+
+// keep notes keys that are owed.
+func (o *debts) keep(keys []godwit.Key) { o.keys = append(o.keys, keys...) }
+
+// keepOf notes what a sample owes whose rest is not pulled: keys whose turn
+// came and that were put off, or that it took over from samples before.
+func (o *debts) keepOf(b *sample) {
+	for i := range b.left {
+		if i < b.due || i >= b.ahead {
+			o.keys = append(o.keys, b.keys[(b.head+i)%len(b.keys)])
+		}
+	}
+}
