@@ -1,0 +1,50 @@
+package distinct
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestRowsAreNumberedByFirstOccurrence(t *testing.T) {
+	const seed = 3
+	r := rand.New(rand.NewPCG(seed, 0))
+	var x Rows
+	for round := range 50 {
+		x.Reset()
+		numbers := map[uint32]int32{}
+		for range r.IntN(3000) {
+			row := r.Uint32() >> r.IntN(32)
+			want, old := numbers[row]
+			if !old {
+				want = int32(len(numbers))
+				numbers[row] = want
+				if got := x.Find(row); got != -1 {
+					t.Fatalf("round %d: row %d has number %d before it came", round, row, got)
+				}
+			}
+			if got := x.Add(row); got != want {
+				t.Fatalf("round %d: row %d has number %d, want %d", round, row, got, want)
+			}
+		}
+		for row, want := range numbers {
+			if x.Find(row) != want || x.All()[want] != row {
+				t.Fatalf("round %d: row %d is number %d, want %d", round, row, x.Find(row), want)
+			}
+		}
+		if x.Len() != len(numbers) {
+			t.Fatalf("%d rows, want %d", x.Len(), len(numbers))
+		}
+	}
+}
+
+func TestAnIndexThatHasGrownAllocatesNothing(t *testing.T) {
+	var x Rows
+	if n := testing.AllocsPerRun(10, func() {
+		x.Reset()
+		for i := range uint32(1000) {
+			x.Add(i * 7919)
+		}
+	}); n > 0 {
+		t.Errorf("a batch allocates %v times", n)
+	}
+}
