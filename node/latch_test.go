@@ -51,12 +51,12 @@ func TestAWordDoesNotSurviveALock(t *testing.T) {
 }
 
 // Some workers push vectors of equal elements to a few rows, others read them:
-// whatever a read shows, its elements must be equal. Half of the calls are of
-// few keys and half of many, which go ahead of one another in different ways.
-// New rows come in between, so that the index grows under the readers.
+// whatever a read shows, its elements must be equal. Rows are long, so that
+// reads meet pushes, and new ones come, so that the index grows under the
+// readers.
 func TestAReadNeverShowsHalfAPush(t *testing.T) {
-	const dim, hot = 100, 8
-	c := local(t, 1, Config{Model: model(t, 50_000, dim), Workers: 4})
+	const dim, hot = 16_384, 3
+	c := local(t, 1, Config{Model: model(t, 4000, dim), Workers: 4})
 	ctx := background(t)
 	var wg sync.WaitGroup
 	var stop atomic.Bool
@@ -69,12 +69,14 @@ func TestAReadNeverShowsHalfAPush(t *testing.T) {
 			}
 			fresh := godwit.Key(hot + w.ID().Local)
 			keys := make([]godwit.Key, hot)
-			for range 8000 {
+			for n := range 1500 {
 				for i := range keys {
 					keys[i] = godwit.Key(i)
 				}
 				keys[hot-1] = fresh // a row that nobody reads
-				fresh += 2
+				if n%20 == 0 {
+					fresh += 2
+				}
 				if err := w.Push(ctx, keys, push); err != nil {
 					t.Error(err)
 					return
