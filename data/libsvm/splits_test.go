@@ -3,6 +3,7 @@ package libsvm
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,7 +51,7 @@ func TestNamesOfFilesSayWhatTheyAreFor(t *testing.T) {
 				t.Errorf("%v: width %d, %v", c.names, (*set).Width, (*set).Check())
 			}
 		}
-		if s.Train.Features[0] != 1 {
+		if !slices.Contains(s.Train.Features, 1) {
 			t.Errorf("%v: train is another file", c.names)
 		}
 	}
