@@ -1,0 +1,178 @@
+package wordvec
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/godwit-ps/godwit/data/npy"
+)
+
+// Endings are the endings of the names of files that [Create] can make.
+func Endings() []string { return []string{".txt", ".bin", ".npy"} }
+
+// A Writer writes vectors to a file, one after the other. The file appears under
+// its name when Close succeeds; until then, and after any error, a file that was
+// there stays as it was. A Writer belongs to one goroutine and must be closed.
+type Writer struct {
+	path      string
+	binary    bool
+	rows, dim int
+	n         int      // written
+	text      string   // what file will be called: path, or the names of an array
+	file      *os.File // a temporary one beside it; nil when closed
+	buf       *bufio.Writer
+	array     *npy.Writer // of .npy
+	err       error
+}
+
+// Create begins a file of rows vectors of dim floats, in the format that the
+// ending of its name says. The folder must exist.
+func Create(path string, rows, dim int) (*Writer, error) {
+	w := &Writer{path: path, rows: rows, dim: dim}
+	text := path
+	switch ext := filepath.Ext(path); ext {
+	case ".txt":
+	case ".bin":
+		w.binary = true
+	case ".npy":
+		text = namesOf(path)
+	default:
+		return nil, fmt.Errorf("wordvec: create %s: the ending %q is not known, there are %s", path, ext, strings.Join(Endings(), ", "))
+	}
+	f, err := os.CreateTemp(filepath.Dir(text), "."+filepath.Base(text)+"-*")
+	if err != nil {
+		return nil, fmt.Errorf("wordvec: create %s: %w", text, err)
+	}
+	w.file, w.buf, w.text = f, bufio.NewWriterSize(f, 1<<16), text
+	if text == path {
+		fmt.Fprintf(w.buf, "%d %d\n", rows, dim) // an error stays in buf
+		return w, nil
+	}
+	if w.array, err = npy.Create(w.tempArray(), rows, dim); err != nil {
+		w.err = fmt.Errorf("wordvec: create %s: %w", path, err)
+		return nil, w.Close()
+	}
+	return w, nil
+}
+
+// tempArray is the name of the array until both it and its names are there.
+func (w *Writer) tempArray() string { return w.file.Name() + ".npy" }
+
+// namesOf returns the file of the names beside an array.
+func namesOf(array string) string { return strings.TrimSuffix(array, ".npy") + ".txt" }
+
+// Write writes the next vector. After an error only Close is of use.
+func (w *Writer) Write(name string, vals []float32) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.err = w.write(name, vals); w.err != nil {
+		w.err = fmt.Errorf("wordvec: write %s: %w", w.path, w.err)
+	}
+	return w.err
+}
+
+func (w *Writer) write(name string, vals []float32) error {
+	if err := w.checkName(name); err != nil {
+		return fmt.Errorf("vector %d: the name %.100q %w", w.n, name, err)
+	}
+	switch {
+	case w.file == nil:
+		return os.ErrClosed
+	case len(vals) != w.dim:
+		return fmt.Errorf("vector %d has %d floats, want %d", w.n, len(vals), w.dim)
+	case w.n == w.rows:
+		return fmt.Errorf("more vectors than the %d that were said", w.rows)
+	}
+	w.n++
+	b := append(w.buf.AvailableBuffer(), name...)
+	switch {
+	case w.array != nil:
+		if err := w.array.WriteRows(vals); err != nil {
+			return err
+		}
+	case w.binary:
+		b = append(b, ' ')
+		for _, v := range vals {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+	default:
+		for _, v := range vals {
+			b = strconv.AppendFloat(append(b, ' '), float64(v), 'g', -1, 32)
+		}
+	}
+	_, err := w.buf.Write(append(b, '\n'))
+	return err
+}
+
+func (w *Writer) checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("is empty")
+	case len(name) > maxName:
+		return fmt.Errorf("is longer than %d bytes", maxName)
+	case strings.ContainsAny(name, "\n\r\x00"):
+		return errors.New("has a line break or NUL")
+	case w.array == nil && strings.ContainsFunc(name, unicode.IsSpace):
+		return errors.New("has a space, which this format cannot hold; .npy can")
+	}
+	return nil
+}
+
+// Close makes the file durable and gives it its name. If vectors are missing or
+// anything failed, it removes what was written and returns the error. Closing
+// again does nothing.
+func (w *Writer) Close() error {
+	if w.file == nil {
+		return nil
+	}
+	err := w.finish()
+	if err != nil {
+		// What is there is of no use, and may be closed or gone already.
+		_ = w.file.Close()
+		_ = os.Remove(w.file.Name())
+		if w.array != nil {
+			_ = w.array.Close()
+			_ = os.Remove(w.tempArray())
+		}
+	}
+	w.file = nil
+	return err
+}
+
+func (w *Writer) finish() error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := w.complete(); err != nil {
+		return fmt.Errorf("wordvec: write %s: %w", w.path, err)
+	}
+	return nil
+}
+
+// complete closes what was written and gives it its names.
+func (w *Writer) complete() error {
+	if w.n < w.rows {
+		return fmt.Errorf("closed after %d of %d vectors", w.n, w.rows)
+	}
+	if err := errors.Join(w.buf.Flush(), w.file.Chmod(0o644), w.file.Sync(), w.file.Close()); err != nil {
+		return err
+	}
+	if w.array != nil {
+		if err := w.array.Close(); err != nil {
+			return err
+		}
+		if err := os.Rename(w.tempArray(), w.path); err != nil {
+			return err
+		}
+	}
+	return os.Rename(w.file.Name(), w.text)
+}
