@@ -107,7 +107,7 @@ func (r *run[D]) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	part := Part{}
+	part := Part{Epochs: r.opts.Epochs}
 	for node, p := range all {
 		if len(p) < 4 || string(p[4:]) != what {
 			return fmt.Errorf("train: node %d trains something else than node %d: %q here, %q there; start all nodes with the same data and settings", node, r.env.Node, what, p[min(4, len(p)):])

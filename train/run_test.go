@@ -156,7 +156,7 @@ func TestEveryKeyIsTrainedOncePerEpochByOneOfAllWorkers(t *testing.T) {
 	}
 	seen := map[int]bool{}
 	for _, p := range task.parts {
-		if p.Of != nodes*perNode || seen[p.Index] {
+		if p.Of != nodes*perNode || p.Epochs != epochs || seen[p.Index] {
 			t.Errorf("parts are %v", task.parts)
 		}
 		seen[p.Index] = true

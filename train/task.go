@@ -23,7 +23,12 @@ type Task[D any] interface {
 
 // A Part is a worker's place among all workers of the run: it takes part Index
 // of Of equal parts of the data.
-type Part struct{ Index, Of int }
+type Part struct {
+	Index, Of int
+	// Epochs is how many the run lasts if it does not end early, for what changes
+	// in its course, such as a learning rate.
+	Epochs int
+}
 
 // A Trainer is one worker's share of a task. Its methods are called by one
 // goroutine at a time.
