@@ -36,25 +36,39 @@ type keyHistory struct {
 	issued   []int           // pushes by worker
 	complete []int           // of them completed
 	known    []int           // the most of each that a completed read contained; without sets
+	after    [][][]int       // by worker and push, if there is one copy: what was complete or known when it began
 	chain    [][]float32     // all reads, where there is one copy and no set
-	nodes    map[int]*viewed // what was seen at each node
+	nodes    map[int]*viewed // what was seen at each node; of a key with one copy, at node 0 as everywhere
 	sets     []setting       // sets[0] stands for the first value
 	lastSet  []int           // each worker's last set
 	since    []int           // each worker's pushes when it issued that
 }
 
 type viewed struct {
-	seen  []float32    // without sets: the most of each coordinate
-	first map[int]int  // when a read first returned a set
-	past  map[int]bool // sets that were seen and then, by a later read, another one
+	seen  []float32      // without sets: the most of each coordinate
+	zones map[int]*zone  // by set
+	reads map[int][]seen // by set: what was read of it
+}
+
+// A zone spans the operations of one set and of the reads that returned it.
+// The set comes before another one if an operation of its zone ended before one
+// of the other's began (Gibbons and Korach, SIAM J. Computing 1997).
+type zone struct {
+	ends   int // the first end; 0: none yet
+	begins int // the last beginning
+}
+
+type seen struct {
+	at int // when it ended
+	v  []float32
 }
 
 type setting struct {
 	worker      int
 	node        int
 	began, done int   // when; done 0: not yet
-	before      []int // completed pushes by worker when it began
-	after       []int // issued pushes by worker when it was done
+	before      []int // pushes by worker that it overwrote: all that were complete when it began
+	after       []int // pushes by worker that were issued when it was done, or seen; nil: neither
 }
 
 // A Reading is a read that was issued: what it must contain at least.
@@ -64,9 +78,8 @@ type Reading struct {
 	at           int
 	floor        []int     // pushes by worker that must be contained
 	seen         []float32 // what was seen at the node before
-	past         map[int]bool
-	own          int // pushes of the worker issued before
-	ownSet       int // the worker's last set
+	own          int       // pushes of the worker issued before
+	ownSet       int       // the worker's last set
 	since        int
 }
 
@@ -86,7 +99,8 @@ func (h *History) key(k godwit.Key) *keyHistory {
 	if x == nil {
 		ints := func() []int { return make([]int, h.workers) }
 		x = &keyHistory{issued: ints(), complete: ints(), known: ints(), nodes: map[int]*viewed{},
-			sets: []setting{{worker: -1, node: -1, done: -1, before: ints(), after: ints()}}, lastSet: ints(), since: ints()}
+			after: make([][][]int, h.workers),
+			sets:  []setting{{worker: -1, node: -1, done: -1, before: ints(), after: ints()}}, lastSet: ints(), since: ints()}
 		h.keys[k] = x
 	}
 	return x
@@ -95,14 +109,51 @@ func (h *History) key(k godwit.Key) *keyHistory {
 func (x *keyHistory) node(n int) *viewed {
 	v := x.nodes[n]
 	if v == nil {
-		v = &viewed{first: map[int]int{}, past: map[int]bool{}}
+		v = &viewed{zones: map[int]*zone{0: {ends: -1}}, reads: map[int][]seen{}}
 		x.nodes[n] = v
 	}
 	return v
 }
 
+// view returns what a node has seen of a key. A key with one copy is the same
+// everywhere.
+func (h *History) view(k godwit.Key, node int) *viewed {
+	if h.single(k) {
+		node = 0
+	}
+	return h.key(k).node(node)
+}
+
+func (v *viewed) zone(j int) *zone {
+	z := v.zones[j]
+	if z == nil {
+		z = &zone{}
+		v.zones[j] = z
+	}
+	return z
+}
+
+func (z *zone) end(at int) {
+	if z.ends == 0 {
+		z.ends = at
+	}
+}
+
+func (z *zone) before(o *zone) bool { return z.ends != 0 && z.ends < o.begins }
+
 // PushIssued notes that a worker begins to push 1 at its coordinate.
-func (h *History) PushIssued(w int, k godwit.Key) { h.now++; h.key(k).issued[w]++ }
+func (h *History) PushIssued(w int, k godwit.Key) {
+	h.now++
+	x := h.key(k)
+	x.issued[w]++
+	if h.single(k) && len(x.sets) == 1 {
+		after := slices.Clone(x.complete)
+		for i := range after {
+			after[i] = max(after[i], x.known[i])
+		}
+		x.after[w] = append(x.after[w], after)
+	}
+}
 
 // PushComplete notes that a push of a worker is complete.
 func (h *History) PushComplete(w int, k godwit.Key) { h.now++; h.key(k).complete[w]++ }
@@ -114,6 +165,7 @@ func (h *History) SetIssued(w int, k godwit.Key) int {
 	x.sets = append(x.sets, setting{worker: w, node: h.nodeOf(w), began: h.now, before: slices.Clone(x.complete)})
 	j := len(x.sets) - 1
 	x.lastSet[w], x.since[w] = j, x.issued[w]
+	h.view(k, h.nodeOf(w)).zone(j).begins = h.now
 	return j
 }
 
@@ -121,7 +173,9 @@ func (h *History) SetIssued(w int, k godwit.Key) int {
 func (h *History) SetComplete(k godwit.Key, j int) {
 	h.now++
 	x := h.key(k)
-	x.sets[j].done, x.sets[j].after = h.now, slices.Clone(x.issued)
+	x.sets[j].done = h.now
+	x.inEffect(j)
+	h.view(k, x.sets[j].node).zone(j).end(h.now)
 }
 
 // ReadIssued notes what a read that begins now must contain: what its node has
@@ -140,11 +194,7 @@ func (h *History) ReadIssued(w int, k godwit.Key) *Reading {
 			r.floor[i] = max(r.floor[i], x.known[i])
 		}
 	}
-	v := x.node(n)
-	r.seen, r.past = slices.Clone(v.seen), map[int]bool{}
-	for j := range v.past {
-		r.past[j] = true
-	}
+	r.seen = slices.Clone(x.node(n).seen)
 	return r
 }
 
@@ -170,6 +220,15 @@ func (h *History) Read(r *Reading, v []float32) error {
 			return fmt.Errorf("%v reads %v after %v was seen at the node", r, v, r.seen)
 		}
 		x.known[i] = max(x.known[i], int(v[i]))
+	}
+	for i, all := range x.after {
+		if n := int(v[i]); n > 0 && n <= len(all) {
+			for c, before := range all[n-1] {
+				if int(v[c]) < before {
+					return fmt.Errorf("%v reads %v: push %d of worker %d without the %d pushes of worker %d that came before it", r, v, n, i, before, c)
+				}
+			}
+		}
 	}
 	if h.strict && h.single(r.key) && int(v[r.worker]) != r.own {
 		return fmt.Errorf("%v reads %v with %v of its own pushes, it issued %d before", r, v, v[r.worker], r.own)
@@ -198,8 +257,8 @@ func (h *History) readSet(x *keyHistory, r *Reading, v []float32) error {
 			return fmt.Errorf("%v reads %v, of set %d, after set %d was complete", r, v, j, i)
 		}
 	}
-	if r.past[j] {
-		return fmt.Errorf("%v reads %v, of set %d, after that had been replaced at the node", r, v, j)
+	if err := h.fits(x, r, j, v); err != nil {
+		return fmt.Errorf("%v reads %v, of set %d: %w", r, v, j, err)
 	}
 	if h.strict && h.single(r.key) {
 		if r.ownSet > 0 && (j == 0 || j < r.ownSet && x.sets[j].worker == r.worker) {
@@ -209,16 +268,48 @@ func (h *History) readSet(x *keyHistory, r *Reading, v []float32) error {
 			return fmt.Errorf("%v reads %v with %d of its own pushes since its set %d, it issued %d", r, v, got, j, r.own-r.since)
 		}
 	}
-	n := x.node(r.node)
-	for i, at := range n.first {
-		if i != j && at < r.at {
-			n.past[i] = true
+	return nil
+}
+
+// fits takes a read of set j into its zone, and says whether an order of the
+// sets, and of the pushes on top of them, still explains everything that the
+// node saw.
+func (h *History) fits(x *keyHistory, r *Reading, j int, v []float32) error {
+	if h.single(r.key) {
+		s := &x.sets[j]
+		for i := range s.before {
+			s.before[i] = max(s.before[i], r.floor[i]-(int(v[i])-Era*j)) // complete, and not on top
 		}
 	}
-	if _, ok := n.first[j]; !ok {
-		n.first[j] = h.now
+	x.inEffect(j)
+	n := h.view(r.key, r.node)
+	z := n.zone(j)
+	z.begins = max(z.begins, r.at)
+	z.end(h.now)
+	for i, o := range n.zones {
+		if i != j && (z.before(o) || x.older(j, i)) && (o.before(z) || x.older(i, j)) {
+			return fmt.Errorf("it must be both before and after set %d", i)
+		}
 	}
+	for _, s := range n.reads[j] {
+		less, more := false, false
+		for i := range v {
+			less, more = less || v[i] < s.v[i], more || v[i] > s.v[i]
+		}
+		if less && (s.at < r.at || more && h.single(r.key)) {
+			return fmt.Errorf("%v was seen before", s.v)
+		}
+	}
+	n.reads[j] = append(n.reads[j], seen{h.now, slices.Clone(v)})
 	return nil
+}
+
+// inEffect notes that set j has taken effect: what is pushed from now on comes
+// on top of it.
+func (x *keyHistory) inEffect(j int) {
+	if s := &x.sets[j]; s.after == nil {
+		s.after = slices.Clone(x.issued)
+	}
 }
 
 // older reports whether set a was complete before set b began.
@@ -243,7 +334,7 @@ func (h *History) consistent(k godwit.Key, v []float32, bind func(worker int) bo
 		if h.single(k) || h.nodeOf(i) == s.node {
 			most -= s.before[i] // overwritten
 		}
-		if s.done != 0 && bind(i) {
+		if s.after != nil && bind(i) {
 			least = floor[i] - s.after[i]
 		}
 		if n < least || n > most {

@@ -1,0 +1,228 @@
+// Package linear judges small histories of reads, pushes and sets by search:
+// whether there is an order of the operations on a key that respects real time
+// and explains every read. It is the slow, obvious twin of package history, and
+// uses porcupine (Horn and Kroening, FORTE 2015; Lowe, CCPE 2017). The search is
+// quick while few operations overlap: up to eight clients a key.
+package linear
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A Kind of operation.
+type Kind uint8
+
+const (
+	Read Kind = iota
+	Push      // adds a vector
+	Set       // overwrites
+)
+
+var names = [...]string{"reads", "pushes", "sets"}
+
+func (k Kind) String() string { return names[k] }
+
+// An Op is one operation of one client on one key, from its call to its return.
+type Op struct {
+	Client, Node int
+	Kind         Kind
+	Key          godwit.Key
+	Vals         []float32 // pushed or set, or what the read returned
+
+	call, end int64 // end 0: has not returned
+}
+
+func (o *Op) String() string {
+	return fmt.Sprintf("[%d, %d] client %d at node %d %v %v", o.call, o.end, o.Client, o.Node, o.Kind, o.Vals)
+}
+
+// A History collects operations. Clients may call it concurrently; each waits
+// for an operation before it begins the next on the same key.
+type History struct {
+	mu  sync.Mutex
+	now int64
+	ops []*Op
+}
+
+// Begin notes that a client calls an operation. Vals is kept; it is nil for a
+// read.
+func (h *History) Begin(client, node int, kind Kind, k godwit.Key, vals []float32) *Op {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now++
+	o := &Op{Client: client, Node: node, Kind: kind, Key: k, Vals: vals, call: h.now}
+	h.ops = append(h.ops, o)
+	return o
+}
+
+// End notes that the operation returned, a read with vals, which is kept.
+func (h *History) End(o *Op, vals []float32) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now++
+	o.end = h.now
+	if o.Kind == Read {
+		o.Vals = vals
+	}
+}
+
+// Len returns the number of operations.
+func (h *History) Len() int { return len(h.ops) }
+
+// patience is how long the search may take for one key.
+const patience = 20 * time.Second
+
+// Atomic reports whether each key is an atomic register with add: there is one
+// order of all operations that respects real time, in which every read returns
+// what the last set wrote and the pushes since then added, from zero on.
+func (h *History) Atomic() error {
+	for k, ops := range h.byKey() {
+		if err := search(ops, func(state []float32, o *Op) ([]float32, bool) {
+			switch o.Kind {
+			case Push:
+				return plus(state, o.Vals), true
+			case Set:
+				return o.Vals, true
+			}
+			return state, state == nil && zero(o.Vals) || slices.Equal(state, o.Vals)
+		}); err != nil {
+			return fmt.Errorf("key %d is not atomic: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// AtomicWithin reports whether each key is, to each node by itself, an atomic
+// counter to which other nodes add, too: there is one order of the operations
+// of the node's clients that respects real time, in which every read contains
+// exactly the node's pushes before it, of other nodes' pushes no less than the
+// read before it, and none that had not begun. Client c pushes 1 at coordinate
+// c, and nobody sets.
+func (h *History) AtomicWithin() error {
+	for k, all := range h.byKey() {
+		for _, ops := range byNode(all) {
+			own := map[int]bool{}
+			for _, o := range ops {
+				own[o.Client] = true
+				if err := begun(o, all); err != nil {
+					return fmt.Errorf("key %d: %w", k, err)
+				}
+			}
+			if err := search(ops, func(state []float32, o *Op) ([]float32, bool) {
+				switch {
+				case o.Kind == Push:
+					return plus(state, o.Vals), true
+				case o.Kind == Set:
+					return state, false
+				}
+				for i, v := range o.Vals {
+					var had float32
+					if state != nil {
+						had = state[i]
+					}
+					if v < had || own[i] && v != had {
+						return state, false
+					}
+				}
+				return o.Vals, true
+			}); err != nil {
+				return fmt.Errorf("key %d is not atomic within node %d: %w", k, ops[0].Node, err)
+			}
+		}
+	}
+	return nil
+}
+
+// begun reports a read that contains more pushes of a client than it had begun.
+func begun(o *Op, all []*Op) error {
+	if o.Kind != Read {
+		return nil
+	}
+	for c, v := range o.Vals {
+		n := 0
+		for _, p := range all {
+			if p.Kind == Push && p.Client == c && p.call < o.end {
+				n++
+			}
+		}
+		if int(v) > n {
+			return fmt.Errorf("%v, when client %d had begun %d pushes", o, c, n)
+		}
+	}
+	return nil
+}
+
+// byKey returns the operations that may have had an effect.
+func (h *History) byKey() map[godwit.Key][]*Op {
+	m := map[godwit.Key][]*Op{}
+	for _, o := range h.ops {
+		if o.end > 0 || o.Kind != Read {
+			m[o.Key] = append(m[o.Key], o)
+		}
+	}
+	return m
+}
+
+func byNode(ops []*Op) map[int][]*Op {
+	m := map[int][]*Op{}
+	for _, o := range ops {
+		m[o.Node] = append(m[o.Node], o)
+	}
+	return m
+}
+
+func search(ops []*Op, step func(state []float32, o *Op) ([]float32, bool)) error {
+	model := porcupine.Model{
+		Init: func() any { return []float32(nil) },
+		Step: func(state, input, _ any) (bool, any) {
+			next, ok := step(state.([]float32), input.(*Op))
+			return ok, next
+		},
+		Equal: func(a, b any) bool { return slices.Equal(a.([]float32), b.([]float32)) },
+	}
+	var history []porcupine.Operation
+	for _, o := range ops {
+		end := o.end
+		if end == 0 {
+			end = math.MaxInt64
+		}
+		history = append(history, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.call, Return: end})
+	}
+	switch porcupine.CheckOperationsTimeout(model, history, patience) {
+	case porcupine.Illegal:
+		return fmt.Errorf("no order explains\n%s", list(ops))
+	case porcupine.Unknown:
+		return fmt.Errorf("%d operations were too many to find out in %v", len(ops), patience)
+	}
+	return nil
+}
+
+func list(ops []*Op) string {
+	var b strings.Builder
+	for _, o := range ops {
+		fmt.Fprintf(&b, "\t%v\n", o)
+	}
+	return b.String()
+}
+
+func zero(v []float32) bool {
+	return !slices.ContainsFunc(v, func(f float32) bool { return f != 0 })
+}
+
+// plus returns a new vector; a nil state is zero.
+func plus(state, push []float32) []float32 {
+	sum := slices.Clone(push)
+	for i, f := range state {
+		sum[i] += f
+	}
+	return sum
+}
