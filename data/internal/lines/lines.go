@@ -1,0 +1,135 @@
+// Package lines reads text files line by line, compressed or not, and says of
+// which file and line it speaks when something is wrong.
+package lines
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// A Scanner reads lines in the memory of one. It belongs to one goroutine.
+type Scanner struct {
+	name   string
+	in     *bufio.Reader
+	max    int
+	line   int
+	text   []byte
+	err    error
+	closes []io.Closer
+}
+
+// Open opens a file, which is decompressed if its name ends in .gz. Max bounds
+// a line's bytes without its end.
+func Open(path string, max int) (*Scanner, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(path, ".gz") {
+		s := New(path, f, max)
+		s.closes = []io.Closer{f}
+		return s, nil
+	}
+	z, err := gzip.NewReader(bufio.NewReader(f))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, reason(err, max)), f.Close())
+	}
+	s := New(path, z, max)
+	s.closes = []io.Closer{z, f}
+	return s, nil
+}
+
+// New reads from r. Name, of the file, is for errors.
+func New(name string, r io.Reader, max int) *Scanner {
+	s := &Scanner{name: name, in: bufio.NewReaderSize(r, max+2), max: max} // a longest line with CR LF
+	if bom, _ := s.in.Peek(3); string(bom) == "\ufeff" {
+		_, _ = s.in.Discard(3) // cannot fail: these bytes were peeked
+	}
+	return s
+}
+
+// Scan reads the next line and reports whether there is one. A last line
+// without its end counts, if it has any characters.
+func (s *Scanner) Scan() bool {
+	if s.err != nil {
+		return false
+	}
+	text, err := s.in.ReadSlice('\n')
+	s.line++
+	s.text = trimEnd(text)
+	switch {
+	case err != nil && err != io.EOF:
+		s.err = s.Fail(reason(err, s.max))
+		return false
+	case len(s.text) > s.max:
+		s.err = s.Fail(tooLong(s.max))
+		return false
+	}
+	s.err = err // io.EOF after the last line
+	return err == nil || len(text) > 0
+}
+
+// Text returns the line that Scan read, without LF or CR LF, until the next
+// Scan.
+func (s *Scanner) Text() []byte { return s.text }
+
+// Line returns its number, from 1 on.
+func (s *Scanner) Line() int { return s.line }
+
+// Fail returns the error with file and line before it.
+func (s *Scanner) Fail(err error) error { return fmt.Errorf("%s:%d: %w", s.name, s.line, err) }
+
+// Err returns what ended the scan before the end of the file, with file and
+// line, or nil.
+func (s *Scanner) Err() error {
+	if s.err == io.EOF {
+		return nil
+	}
+	return s.err
+}
+
+// Close closes the file that Open opened.
+func (s *Scanner) Close() error {
+	var errs []error
+	for _, c := range s.closes {
+		errs = append(errs, c.Close())
+	}
+	s.closes = nil
+	return errors.Join(errs...)
+}
+
+// trimEnd cuts LF or CR LF off.
+func trimEnd(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+		if n > 1 && line[n-2] == '\r' {
+			line = line[:n-2]
+		}
+	}
+	return line
+}
+
+func tooLong(max int) error {
+	return fmt.Errorf("longer than %d bytes, is this the right kind of file?", max)
+}
+
+// reason says what an error of the readers below means for the file.
+func reason(err error, max int) error {
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return tooLong(max)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("the gzip data ends early, is the file truncated? (%w)", io.ErrUnexpectedEOF)
+	case errors.Is(err, gzip.ErrHeader):
+		return fmt.Errorf("not gzip data, or followed by something else (%w)", err)
+	case errors.Is(err, gzip.ErrChecksum):
+		return fmt.Errorf("the gzip data is damaged (%w)", err)
+	default:
+		return err
+	}
+}
