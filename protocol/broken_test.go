@@ -19,6 +19,7 @@ var mutations = []struct {
 	{"routing, two hints at most", Broken{HintsForEver: true}, weather{policy: placement.RelocateAll, hints: true, async: true}},
 	{"routing, questions go on", Broken{KeepQuestion: true}, weather{policy: placement.RelocateAll, hints: true, async: true, repeat: true}},
 	{"M1, freeze", Broken{DropAtSend: true}, weather{policy: placement.RelocateAll}},
+	{"M1, serve once", Broken{ServeFrozen: true}, weather{policy: placement.RelocateAll}},
 	{"M2, claims of greater epochs only", Broken{IgnoreEpochs: true}, weather{policy: placement.RelocateAll, repeat: true}},
 	{"M2, releases of this move only", Broken{AnyRelease: true}, weather{policy: placement.RelocateAll, repeat: true}},
 	{"M2, ends of this move only", Broken{AnyDrained: true}, weather{policy: placement.RelocateAll, repeat: true}},

@@ -113,6 +113,7 @@ type Broken struct {
 	HintsForEver   bool // routing: requests go after hints as often as there are any
 	KeepQuestion   bool // routing: a node that waits for a key keeps its own question for it
 	DropAtSend     bool // M1: the old owner keeps no frozen copy
+	ServeFrozen    bool // M1: the frozen copy goes on serving
 	IgnoreEpochs   bool // M2: the home takes any claim
 	AnyRelease     bool // M2: the release of an older move counts
 	AnyDrained     bool // M2: the end of an older move counts
