@@ -21,15 +21,20 @@ import (
 
 // A duel times two programs in turns, so that both meet the same machine, and
 // reports the medians and the median of the ratios.
-type duel struct{ subject, baseline []float64 }
+type duel struct {
+	subject, baseline       []float64
+	subjectCPU, baselineCPU []float64 // of all goroutines
+}
 
 func (d *duel) turn(subject, baseline func()) {
-	t0 := time.Now()
+	t0, u0 := time.Now(), used()
 	subject()
-	t1 := time.Now()
+	t1, u1 := time.Now(), used()
 	baseline()
 	d.subject = append(d.subject, float64(t1.Sub(t0)))
 	d.baseline = append(d.baseline, float64(time.Since(t1)))
+	d.subjectCPU = append(d.subjectCPU, float64(u1-u0))
+	d.baselineCPU = append(d.baselineCPU, float64(used()-u1))
 }
 
 func median(xs []float64) float64 {
@@ -46,6 +51,8 @@ func (d *duel) report(b *testing.B, n int, unit string) {
 	slices.Sort(ratios)
 	b.ReportMetric(median(d.subject)/float64(n), "ns/"+unit)
 	b.ReportMetric(median(d.baseline)/float64(n), "baseline-ns/"+unit)
+	b.ReportMetric(median(d.subjectCPU)/float64(n), "cpu-ns/"+unit)
+	b.ReportMetric(median(d.baselineCPU)/float64(n), "baseline-cpu-ns/"+unit)
 	b.ReportMetric(median(ratios), "x-baseline")
 	b.ReportMetric(ratios[len(ratios)/4], "x-quartile1")
 	b.ReportMetric(ratios[3*len(ratios)/4], "x-quartile3")
@@ -209,9 +216,8 @@ func frameEcho(b *testing.B, reply int) transport.Conn {
 		}
 		defer c.Close()
 		out := frameSized(reply)
-		var buf []byte
 		for {
-			if buf, err = c.ReadFrame(buf); err != nil {
+			if _, err = c.ReadFrame(); err != nil {
 				return
 			}
 			if err := c.WriteFrame(out); err != nil {
@@ -266,7 +272,6 @@ func BenchmarkRemoteStream(b *testing.B) {
 				}
 			}
 			hs := make([]godwit.Handle, calls)
-			var in []byte
 			var d duel
 			for b.Loop() {
 				d.turn(func() {
@@ -282,8 +287,7 @@ func BenchmarkRemoteStream(b *testing.B) {
 					}, func(i int) { must(b, w.Wait(ctx, hs[i])) })
 				}, func() {
 					run(func(int) { must(b, echo.WriteFrame(out)) }, func(int) {
-						var err error
-						in, err = echo.ReadFrame(in)
+						_, err := echo.ReadFrame()
 						must(b, err)
 					})
 				})

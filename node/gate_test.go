@@ -71,8 +71,8 @@ type gateConn struct {
 	node int
 }
 
-func (c gateConn) ReadFrame(buf []byte) ([]byte, error) {
-	f, err := c.Conn.ReadFrame(buf)
+func (c gateConn) ReadFrame() ([]byte, error) {
+	f, err := c.Conn.ReadFrame()
 	c.g.mu.Lock()
 	wait := c.g.closed[c.node]
 	c.g.mu.Unlock()

@@ -206,11 +206,10 @@ func take(t *testing.T, variant byte, b []byte) {
 	p, _ := placement.ByName(names[int(variant>>1)%len(names)])
 	n := quietNode(t, Config{Model: m, Policy: p, Workers: 1, NoHints: variant&1 != 0, Session: lonely{nodes: 3}})
 	w := n.workers[0]
-	out := n.sender()
+	in := n.inbound()
 	for i, r := range forge(b, m) {
-		var d wire.Decoder
-		must(t, d.Reset(frameOf(r)))
-		if err := n.take(&out, godwit.NodeID(1+i%2), &d); err != nil {
+		must(t, in.d.Reset(frameOf(r)))
+		if err := n.take(in, godwit.NodeID(1+i%2)); err != nil {
 			continue // a real node's run would be over
 		}
 		k := []godwit.Key{r.Key}
@@ -246,6 +245,7 @@ func quietNode(t testing.TB, cfg Config) *Node {
 	for i := range n.peers {
 		if i != int(cfg.Session.Self()) {
 			n.peers[i] = newOutbox(nil, 1)
+			n.peers[i].flushed = func() {}
 		}
 	}
 	must(t, n.build())

@@ -216,14 +216,12 @@ func (n *Node) hold(ctx context.Context) error {
 
 // read hands what a peer sends to the shards.
 func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
-	var buf []byte
 	in := n.inbound()
 	for {
-		frame, err := c.ReadFrame(buf)
+		frame, err := c.ReadFrame()
 		if err != nil {
 			return err
 		}
-		buf = frame
 		if err := n.frame(in, from, frame); err != nil {
 			n.end(from, brokeProtocol, err)
 			return nil
@@ -235,8 +233,10 @@ const brokeProtocol = "broke the protocol"
 
 // inbound is what one goroutine needs to take frames.
 type inbound struct {
-	out sender
-	d   wire.Decoder
+	out     sender
+	d       wire.Decoder
+	recs    [ahead]wire.Record // some records of the frame
+	replies []wire.Record      // to one operation, to be delivered together
 }
 
 func (n *Node) inbound() *inbound { return &inbound{out: n.sender()} }
@@ -246,7 +246,7 @@ func (n *Node) frame(in *inbound, from godwit.NodeID, frame []byte) error {
 	n.received.Add(uint64(len(frame)))
 	err := in.d.Reset(frame)
 	if err == nil {
-		err = n.take(&in.out, from, &in.d)
+		err = n.take(in, from)
 	}
 	in.out.flush()
 	if err == nil && n.pacer.waiting.Load() > 0 {
@@ -255,45 +255,95 @@ func (n *Node) frame(in *inbound, from godwit.NodeID, frame []byte) error {
 	return err
 }
 
-// take steps through the records of a frame.
-func (n *Node) take(out *sender, from godwit.NodeID, d *wire.Decoder) error {
-	var r wire.Record
+// take steps through the records of the frame that in.d was reset to.
+func (n *Node) take(in *inbound, from godwit.NodeID) error {
 	for {
-		ok, err := d.Next(&r)
-		if err != nil || !ok {
+		recs, err := in.some()
+		if n.large {
+			n.expect(recs)
+		}
+		for i := 0; i < len(recs) && err == nil; i++ {
+			err = n.step(in, from, &recs[i])
+		}
+		if len(recs) < len(in.recs) || err != nil {
+			n.deliver(in)
 			return err
 		}
-		if r.Kind == wire.SyncMark || r.Kind == wire.SyncAck {
-			n.pacer.marked(from, &r)
-			continue
+	}
+}
+
+// some decodes records, fewer than fit in in.recs if they are the last: so many
+// that the rows of the last can be on their way to the processor's cache while
+// the first are stepped.
+func (in *inbound) some() ([]wire.Record, error) {
+	for i := range in.recs {
+		if ok, err := in.d.Next(&in.recs[i]); !ok {
+			return in.recs[:i], err
 		}
-		if int(r.Origin) >= len(n.peers) {
-			return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, len(n.peers))
+	}
+	return in.recs[:], nil
+}
+
+// expect has the rows that records will need fetched into the processor's cache.
+func (n *Node) expect(recs []wire.Record) {
+	if len(recs) < 4 {
+		return
+	}
+	for i := range recs {
+		if needsRow(&recs[i]) && n.model.Has(recs[i].Key) {
+			n.shard(recs[i].Key).AheadIndex(recs[i].Key)
 		}
-		if r.Hops == 255 {
-			return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
+	}
+	for i := range recs {
+		if needsRow(&recs[i]) && n.model.Has(recs[i].Key) {
+			n.shard(recs[i].Key).AheadRow(recs[i].Key)
 		}
-		for i := range r.Holders {
-			if h := r.Holders[i].Node; int(h) >= len(n.peers) {
-				return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, len(n.peers))
-			}
+	}
+}
+
+func needsRow(r *wire.Record) bool { return r.Kind != wire.PullReply && r.Kind != wire.Done }
+
+// step has a shard take one record.
+func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
+	if len(in.replies) > 0 && r.Op != in.replies[0].Op {
+		n.deliver(in)
+	}
+	if r.Kind == wire.SyncMark || r.Kind == wire.SyncAck {
+		n.pacer.marked(from, r)
+		return nil
+	}
+	if int(r.Origin) >= len(n.peers) {
+		return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, len(n.peers))
+	}
+	if r.Hops == 255 {
+		return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
+	}
+	for i := range r.Holders {
+		if h := r.Holders[i].Node; int(h) >= len(n.peers) {
+			return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, len(n.peers))
 		}
-		s := n.shard(r.Key)
-		s.Lock()
-		nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
-		err = s.Step(out, from, &r)
-		if a := s.Stats.LeadActions - actions; a > 0 {
-			n.pacer.leads.Add(s.Stats.LeadNanos - nanos)
-			n.pacer.nleads.Add(a)
-		}
-		s.noteWork(n, r.Key)
-		s.Unlock()
-		if err != nil {
-			return err
-		}
-		if r.Kind == wire.PullReply || r.Kind == wire.Done {
-			n.complete(&r)
-		}
+	}
+	s := n.shard(r.Key)
+	s.Lock()
+	nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
+	err := s.Step(&in.out, from, r)
+	if a := s.Stats.LeadActions - actions; a > 0 {
+		n.pacer.leads.Add(s.Stats.LeadNanos - nanos)
+		n.pacer.nleads.Add(a)
+	}
+	s.noteWork(n, r.Key)
+	s.Unlock()
+	if err == nil && (r.Kind == wire.PullReply || r.Kind == wire.Done) {
+		in.replies = append(in.replies, *r)
+	}
+	return err
+}
+
+// deliver completes what the replies that were collected belong to.
+func (n *Node) deliver(in *inbound) {
+	if len(in.replies) > 0 {
+		n.complete(in.replies...)
+		in.replies = in.replies[:0]
 	}
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/godwit-ps/godwit"
@@ -84,43 +85,45 @@ func (t *ops) find(id uint64) *op {
 	return t.slots[slot]
 }
 
-// expect notes that a reply for a position of the call will come.
-func (o *op) expect(k godwit.Key, pos, off, floats int) {
-	o.mu.Lock()
-	for len(o.offs) <= pos {
-		o.offs = append(o.offs, 0)
-	}
-	o.offs[pos] = uint32(off)
-	if o.keys == 0 {
-		o.first = k
-	}
-	o.last = k
-	o.keys++
-	o.left++
-	o.floats += floats
-	o.mu.Unlock()
-}
-
-// reply takes one reply and reports whether it was the last.
-func (o *op) reply(r *wire.Record) bool {
+// expect notes that replies for positions of the call will come: pairs of
+// position and offset. The values of keys of the call are at these offsets.
+func (o *op) expect(m *godwit.Model, keys []godwit.Key, miss []int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.gone && r.Kind == wire.PullReply && int(r.Index) < len(o.offs) {
-		if off := int(o.offs[r.Index]); off+len(r.Vals) <= len(o.dst) {
-			copy(o.dst[off:], r.Vals)
+	o.offs = slices.Grow(o.offs[:0], len(keys))[:len(keys)]
+	for i := 0; i < len(miss); i += 2 {
+		o.offs[miss[i]] = uint32(miss[i+1])
+		o.floats += m.Dim(keys[miss[i]])
+	}
+	o.first, o.last = keys[miss[0]], keys[miss[len(miss)-2]]
+	o.keys = len(miss) / 2
+	o.left += o.keys
+}
+
+// reply takes replies and reports whether the last was among them.
+func (o *op) reply(rs []wire.Record) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range rs {
+		r := &rs[i]
+		if !o.gone && r.Kind == wire.PullReply && int(r.Index) < len(o.offs) {
+			if off := int(o.offs[r.Index]); off+len(r.Vals) <= len(o.dst) {
+				copy(o.dst[off:], r.Vals)
+			}
 		}
 	}
-	o.left--
+	o.left -= len(rs)
 	return o.left == 0
 }
 
-// issued ends the issuing of keys; it reports whether all replies are in.
-func (o *op) issued(t *ops) bool {
+// issued ends the issuing of keys, of which some were not issued; it reports
+// whether all replies are in.
+func (o *op) issued(t *ops, not int) bool {
 	t.mu.Lock()
 	t.floats += o.floats
 	t.mu.Unlock()
 	o.mu.Lock()
-	o.left--
+	o.left -= 1 + not
 	last := o.left == 0
 	o.mu.Unlock()
 	return last
@@ -180,15 +183,15 @@ func (t *ops) signal() {
 	}
 }
 
-// complete delivers a reply to the operation that it belongs to.
-func (n *Node) complete(r *wire.Record) {
-	w := int(r.Op >> (slotBits + genBits))
+// complete delivers replies to the operation that they all belong to.
+func (n *Node) complete(rs ...wire.Record) {
+	w := int(rs[0].Op >> (slotBits + genBits))
 	if w >= len(n.workers) {
 		return
 	}
 	t := n.workers[w].ops
-	o := t.find(r.Op)
-	if o == nil || !o.reply(r) {
+	o := t.find(rs[0].Op)
+	if o == nil || !o.reply(rs) {
 		return
 	}
 	t.finish(o)

@@ -10,8 +10,13 @@ import (
 )
 
 // An outbox is the queue to one peer. Records are encoded into it under the
-// shard's lock, so their order is the order in which things happened; one
-// goroutine takes whole frames out and writes them.
+// shard's lock, so their order is the order in which things happened, and leave
+// it in whole frames.
+//
+// Who has put something in and finds nobody writing writes it himself, as far
+// as the network takes it without a wait: to hand over to another goroutine
+// costs more than to send a small frame. What is large or has to wait is left
+// to the outbox's writer.
 //
 // It is bounded at the sources: a worker waits for room before it sends
 // requests (admit), and rounds leave refreshes and deltas for later (room).
@@ -20,7 +25,7 @@ import (
 type outbox struct {
 	conn    transport.Conn
 	view    godwit.View
-	wake    chan struct{} // of the writer; holds one
+	wake    chan struct{} // holds a token when the writer is to go on as the one who writes
 	flushed func()        // of a virtual node: is told instead of the writer
 
 	mu      sync.Mutex
@@ -28,9 +33,12 @@ type outbox struct {
 	sealed  [][]byte // complete frames, oldest first
 	free    [][]byte // buffers
 	queued  int      // bytes in sealed and enc, and in the frame being written
+	writing bool     // somebody writes, and will find what is put in meanwhile
 	waiting []chan struct{}
 	sent    uint64 // bytes
 	frames  uint64
+
+	begun []byte // of who writes: the frame that the writer has to finish
 }
 
 func newOutbox(c transport.Conn, view godwit.View) *outbox {
@@ -46,18 +54,25 @@ func (o *outbox) put(r *wire.Record) {
 	o.enc.Append(r)
 	o.queued += o.enc.Len() - before
 	full := o.enc.Len() >= frameBytes
+	idle := full && !o.writing
 	if full {
 		o.seal()
+		o.writing = true
 	}
 	o.mu.Unlock()
-	if full {
-		o.flush() // the writer need not wait for the rest
+	switch { // it need not wait for the rest
+	case full && o.flushed != nil:
+		o.flushed()
+	case idle:
+		o.wake <- struct{}{}
 	}
 }
 
 // seal ends the frame that is being filled.
 func (o *outbox) seal() {
-	o.sealed = append(o.sealed, o.enc.Frame())
+	f := o.enc.Frame()
+	o.queued += len(f) - o.enc.Len()
+	o.sealed = append(o.sealed, f)
 	var b []byte
 	if n := len(o.free); n > 0 {
 		b, o.free = o.free[n-1], o.free[:n-1]
@@ -65,17 +80,41 @@ func (o *outbox) seal() {
 	o.enc.Reset(b, o.view)
 }
 
-// flush has the writer send what is there.
+// flush has what is there sent.
 func (o *outbox) flush() {
 	if o.flushed != nil {
 		o.flushed()
 		return
 	}
-	select {
-	case o.wake <- struct{}{}:
-	default:
+	o.mu.Lock()
+	if o.writing {
+		o.mu.Unlock()
+		return
+	}
+	f := o.next()
+	o.writing = f != nil
+	o.mu.Unlock()
+	for i := 0; f != nil; i++ {
+		if i == inline || len(f) > inlineBytes {
+			o.begun = f
+			o.wake <- struct{}{}
+			return
+		}
+		if sent, err := o.conn.TryFrame(f); !sent || err != nil { // an error comes again
+			o.begun = f
+			o.wake <- struct{}{}
+			return
+		}
+		f = o.wrote(f)
 	}
 }
+
+// inline and inlineBytes bound what is sent by who has put it in: that many
+// frames of that length.
+const (
+	inline      = 4
+	inlineBytes = 16 << 10
+)
 
 // room reports whether less than limit is queued.
 func (o *outbox) room(limit int) bool {
@@ -105,10 +144,8 @@ func (o *outbox) admit(ctx context.Context, world World, done <-chan struct{}) e
 	}
 }
 
-// take returns the oldest frame, and nil if there is none.
-func (o *outbox) take() []byte {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+// next takes the oldest frame out, and returns nil if there is none.
+func (o *outbox) next() []byte {
 	if len(o.sealed) == 0 {
 		if o.enc.Records() == 0 {
 			return nil
@@ -116,14 +153,36 @@ func (o *outbox) take() []byte {
 		o.seal()
 	}
 	f := o.sealed[0]
-	o.sealed = o.sealed[1:]
+	o.sealed = o.sealed[:copy(o.sealed, o.sealed[1:])]
 	return f
 }
 
-// wrote takes a written frame's buffer back.
-func (o *outbox) wrote(frame []byte) {
+// wrote takes a written frame's buffer back and returns the next frame. If that
+// is nil, the caller is no longer the one who writes.
+func (o *outbox) wrote(frame []byte) []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.left(frame)
+	f := o.next()
+	o.writing = f != nil
+	return f
+}
+
+// take moves the oldest frame of a virtual node to the memory of buf. It is
+// empty if there is none.
+func (o *outbox) take(buf []byte) []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := o.next()
+	buf = append(buf[:0], f...)
+	if f != nil {
+		o.left(f)
+	}
+	return buf
+}
+
+// left takes note that a frame is gone, and takes its buffer back.
+func (o *outbox) left(frame []byte) {
 	o.queued -= len(frame) - wire.HeaderLen
 	o.sent += uint64(len(frame))
 	o.frames++
@@ -134,23 +193,29 @@ func (o *outbox) wrote(frame []byte) {
 		for _, c := range o.waiting {
 			close(c)
 		}
-		o.waiting = nil
+		o.waiting = o.waiting[:0]
 	}
 }
 
-// write sends frames until stop is closed or the connection fails.
+// write sends what others leave to it until stop is closed or the connection
+// fails.
 func (o *outbox) write(world World, stop <-chan struct{}) error {
-	for {
-		for f := o.take(); f != nil; f = o.take() {
+	for world.Wait(o.wake, stop, nil) == 0 {
+		f := o.begun
+		o.begun = nil
+		if f == nil {
+			o.mu.Lock()
+			f = o.next()
+			o.mu.Unlock()
+		}
+		for f != nil {
 			if err := o.conn.WriteFrame(f); err != nil {
 				return err
 			}
-			o.wrote(f)
-		}
-		if world.Wait(o.wake, stop, nil) == 1 {
-			return nil
+			f = o.wrote(f)
 		}
 	}
+	return nil
 }
 
 // A sender is one goroutine's way to send: it is the protocol's Out.
@@ -165,7 +230,7 @@ func (n *Node) sender() sender { return sender{n: n, touched: make([]bool, len(n
 
 func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
 	if to == s.n.self {
-		s.n.complete(r)
+		s.n.complete(*r)
 		return
 	}
 	s.n.peers[to].put(r)

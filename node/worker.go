@@ -181,12 +181,13 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		return 0, err
 	}
 	add(&w.count.slow, 1)
+	o.expect(w.n.model, keys, w.miss)
 	var away, queued uint64
 	for m := 0; m < len(w.miss); m += 2 {
 		if m%admitted == 0 {
 			if err := w.admit(ctx, keys, w.miss[m:min(m+admitted, len(w.miss))]); err != nil {
 				o.abandon()
-				w.issued(o)
+				w.issued(o, (len(w.miss)-m)/2)
 				return 0, w.blamed(what, keys, err)
 			}
 		}
@@ -197,7 +198,6 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		if kind == wire.Push || kind == wire.Set {
 			w.rec.Vals = buf[off : off+dim]
 		}
-		o.expect(k, i, off, dim)
 		s := w.n.shard(k)
 		s.Lock()
 		if s.closed {
@@ -225,13 +225,13 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		add(&c[waited], queued)
 	}
 	id := o.id
-	w.issued(o)
+	w.issued(o, 0)
 	return godwit.Handle(id), nil
 }
 
-// issued ends the issuing of an operation's keys.
-func (w *worker) issued(o *op) {
-	if o.issued(w.ops) {
+// issued ends the issuing of an operation's keys, of which some were not issued.
+func (w *worker) issued(o *op, not int) {
+	if o.issued(w.ops, not) {
 		w.ops.finish(o)
 	}
 	w.out.flush()

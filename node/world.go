@@ -88,13 +88,7 @@ func (r *real) Sleep(d time.Duration, a, b <-chan struct{}) int {
 // Frame takes the oldest frame for a peer out of the queue of a virtual node,
 // into the memory of buf. It is empty if there is none.
 func (n *Node) Frame(to godwit.NodeID, buf []byte) []byte {
-	o := n.peers[to]
-	f := o.take()
-	buf = append(buf[:0], f...)
-	if f != nil {
-		o.wrote(f)
-	}
-	return buf
+	return n.peers[to].take(buf)
 }
 
 // Handle hands a frame of a peer to a virtual node, and returns how many

@@ -32,8 +32,8 @@ import (
 	"github.com/godwit-ps/godwit/wire"
 )
 
-// A Conn is a connection to one peer. One goroutine may write, another one
-// read, and any close it, all at the same time.
+// A Conn is a connection to one peer. One goroutine at a time may write,
+// another one read, and any close it, all at the same time.
 type Conn interface {
 	// WriteFrame sends one frame. It returns when the network has taken it,
 	// not when it has arrived; while the network is full it waits. The frame
@@ -42,13 +42,18 @@ type Conn interface {
 	// of no more use.
 	WriteFrame(frame []byte) error
 
-	// ReadFrame waits for the next frame and returns it, in the memory of buf
-	// if it fits there and begins at a multiple of 8, else in new memory.
-	// The result begins at a multiple of 8. The memory that it takes on
-	// the way is in proportion to what has arrived, whatever length the frame
-	// claims. The error is io.EOF when the peer has closed the connection
-	// between two frames.
-	ReadFrame(buf []byte) ([]byte, error)
+	// TryFrame sends one frame if that needs no wait, and reports whether it
+	// did. If it did not, it may have sent a part, and WriteFrame must be called
+	// next with the same frame, to send what is missing. Errors are those of
+	// WriteFrame.
+	TryFrame(frame []byte) (sent bool, err error)
+
+	// ReadFrame waits for the next frame and returns it. It begins at a
+	// multiple of 8 and is the caller's, to change too, until the next call. The
+	// memory that a frame takes is in proportion to what has arrived of it,
+	// whatever length it claims. The error is io.EOF when the peer has closed
+	// the connection between two frames.
+	ReadFrame() ([]byte, error)
 
 	// Close ends the connection. A ReadFrame or WriteFrame that waits, and
 	// every later one, returns an error that wraps godwit.ErrClosed. Closing
@@ -91,7 +96,7 @@ const align = 8
 
 // Room returns a slice of length n that begins at a multiple of 8, in the
 // memory of buf where that will do and else in new one. The content is
-// undefined. Implementations of ReadFrame use it.
+// undefined. What is read into has such memory.
 func Room(buf []byte, n int) []byte {
 	if cap(buf) >= n && uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%align == 0 {
 		return buf[:n]

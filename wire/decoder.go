@@ -61,6 +61,10 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 	*r = Record{Kind: Kind(head & kindMask)}
 	f := fieldsOf[head&kindMask]
 	if f == 0 {
+		if d.ended() {
+			*r = Record{}
+			return false, nil
+		}
 		return d.fail(r, d.pos, "unknown kind %d", r.Kind)
 	}
 	if extra := head &^ kindMask &^ f.flags(); extra != 0 {
@@ -144,6 +148,22 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 	d.pos = i
 	d.records++
 	return true, nil
+}
+
+// ended reports whether nothing but the zeros that fill a frame up are left,
+// and skips them.
+func (d *Decoder) ended() bool {
+	rest := d.frame[d.pos:]
+	if len(rest) >= frameAlign {
+		return false
+	}
+	for _, b := range rest {
+		if b != 0 {
+			return false
+		}
+	}
+	d.pos = len(d.frame)
+	return true
 }
 
 const badNumber = "%s is cut off or exceeds %d"

@@ -10,11 +10,14 @@
 //
 //	byte  0       4       5         6      7       8               16
 //	      ┌───────┬───────┬─────────┬──────┬───────┬───────────────┬─────────
-//	      │length │magic  │version  │type  │flags  │view           │records …
+//	      │length │magic  │version  │type  │flags  │view           │records …, 0…7 zeros
 //	      │u32    │'G'    │u8       │u8    │u8     │u64            │
 //	      └───────┴───────┴─────────┴──────┴───────┴───────────────┴─────────
 //
-// length counts the whole frame, itself included: 16 … [MaxFrame]. version is
+// length counts the whole frame, itself included: 16 … [MaxFrame]. Behind the
+// records, a data frame is filled up with zeros to a multiple of 8, so that
+// frames that were received one behind the other all lie where floats can be
+// used in place. version is
 // [Version]; length, magic and version keep their places in every version, so
 // that nodes of different versions can say so. type is 1 for data and 2 for
 // hello. No flag is defined; a set one is refused. view is the sender's view
@@ -47,7 +50,7 @@
 // For example, the pushes of keys 7 and 8 (op 300, index 0 and 1, origin 2),
 // with the values (1, 2) and (3, 4), in view 1 (testdata/example.hex):
 //
-//	30 00 00 00  47  01  01  00  01 00 00 00 00 00 00 00   header, 48 bytes
+//	30 00 00 00  47  02  01  00  01 00 00 00 00 00 00 00   header, 48 bytes
 //	02  0e  ac 02  00  02  00  02                          push, key +7, op 300, index +0, origin 2, hops 0, 2 floats
 //	00 00 80 3f  00 00 00 40                               no pad: 24 is a multiple of 4
 //	62  02  00  00  02  00 00 00                           push, same op and origin, key +1, index next, hops 0, 2 floats, pad

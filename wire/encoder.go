@@ -136,6 +136,10 @@ func (e *Encoder) Records() int { return e.records }
 // Frame finishes the frame and returns it. It is valid until the next Append
 // or Reset.
 func (e *Encoder) Frame() []byte {
-	putLen(e.buf)
-	return e.buf
+	n := len(e.buf)
+	e.buf = slices.Grow(e.buf, frameAlign-1)
+	f := e.buf[:(n+frameAlign-1)&^(frameAlign-1)]
+	clear(f[n:])
+	putLen(f)
+	return f
 }

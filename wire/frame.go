@@ -24,7 +24,12 @@ const PrefixLen = 4
 // History:
 //
 //	1  first version
-const Version = 1
+//	2  the length of a frame is a multiple of 8
+const Version = 2
+
+// frameAlign is what the length of a frame is a multiple of, so that frames
+// that follow each other all begin where floats can be used in place.
+const frameAlign = 8
 
 const magic = 'G'
 

@@ -20,13 +20,24 @@ func (c *conn) WriteFrame(frame []byte) error {
 	if err := wire.CheckLen(frame); err != nil {
 		return err
 	}
-	if err := c.out.put(frame); err != nil {
+	if _, err := c.out.put(frame, true); err != nil {
 		return fmt.Errorf("mem: write to node %d: %w", c.peer.From, err)
 	}
 	return nil
 }
 
-func (c *conn) ReadFrame(buf []byte) ([]byte, error) { return c.in.take(buf) }
+func (c *conn) TryFrame(frame []byte) (bool, error) {
+	if err := wire.CheckLen(frame); err != nil {
+		return false, err
+	}
+	sent, err := c.out.put(frame, false)
+	if err != nil {
+		return false, fmt.Errorf("mem: write to node %d: %w", c.peer.From, err)
+	}
+	return sent, nil
+}
+
+func (c *conn) ReadFrame() ([]byte, error) { return c.in.take() }
 
 func (c *conn) Close() error {
 	c.out.closeWriter()

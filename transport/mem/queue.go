@@ -29,6 +29,7 @@ type queue struct {
 	first, n     int
 	bytes        int      // of the n frames
 	free         [][]byte // buffers for frames to come
+	lent         []byte   // the frame that was read last
 	writerClosed bool     // no frame will follow
 	readerClosed bool     // no frame will be read
 }
@@ -39,32 +40,44 @@ func newQueue() *queue {
 	return q
 }
 
-func (q *queue) put(frame []byte) error {
+// put adds a copy of a frame. If there is no room, it waits or reports false.
+func (q *queue) put(frame []byte, wait bool) (bool, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.writerClosed && !q.readerClosed && (q.n == maxQueued || q.n > 0 && q.bytes+len(frame) > maxBytes) {
+		if !wait {
+			return false, nil
+		}
 		q.changed.Wait()
 	}
 	switch {
 	case q.writerClosed:
-		return godwit.ErrClosed
+		return false, godwit.ErrClosed
 	case q.readerClosed:
-		return errPeerClosed
+		return false, errPeerClosed
 	}
 	var b []byte
 	if last := len(q.free) - 1; last >= 0 {
 		b, q.free = q.free[last], q.free[:last]
 	}
-	q.frames[(q.first+q.n)%maxQueued] = append(b[:0], frame...)
+	b = transport.Room(b, len(frame))
+	copy(b, frame)
+	q.frames[(q.first+q.n)%maxQueued] = b
 	q.n++
 	q.bytes += len(frame)
 	q.changed.Broadcast()
-	return nil
+	return true, nil
 }
 
-func (q *queue) take(buf []byte) ([]byte, error) {
+// take returns the oldest frame, which is the reader's until the next take.
+func (q *queue) take() ([]byte, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if b := q.lent; b != nil {
+		if q.lent = nil; cap(b) <= keepBuffer {
+			q.free = append(q.free, b)
+		}
+	}
 	for q.n == 0 && !q.writerClosed && !q.readerClosed {
 		q.changed.Wait()
 	}
@@ -79,13 +92,9 @@ func (q *queue) take(buf []byte) ([]byte, error) {
 	q.first = (q.first + 1) % maxQueued
 	q.n--
 	q.bytes -= len(b)
-	buf = transport.Room(buf, len(b))
-	copy(buf, b)
-	if cap(b) <= keepBuffer {
-		q.free = append(q.free, b)
-	}
+	q.lent = b
 	q.changed.Broadcast()
-	return buf, nil
+	return b, nil
 }
 
 func (q *queue) closeWriter() {

@@ -11,21 +11,26 @@ import (
 	"github.com/godwit-ps/godwit/wire"
 )
 
-// conn is a connection, plain or TLS. The reading goroutine owns r.
+// conn is a connection, plain or TLS. The reading goroutine owns r, the writing
+// one try and tried.
 type conn struct {
 	stream net.Conn
 	r      frameReader
+	try    *trier     // nil: nothing can be written without the risk of a wait
+	tried  int        // bytes of the next frame that are sent already
 	peer   wire.Hello // set before the connection is handed out
 	closed atomic.Bool
 }
 
 var _ transport.Conn = (*conn)(nil)
 
-func newConn(stream net.Conn) *conn { return &conn{stream: stream, r: newFrameReader(stream)} }
+func newConn(stream net.Conn) *conn {
+	return &conn{stream: stream, r: newFrameReader(stream), try: newTrier(stream)}
+}
 
 // readHello reads the first frame, which must be the peer's hello.
 func (c *conn) readHello() error {
-	frame, err := c.r.next(nil, wire.MaxHello)
+	frame, err := c.r.next(wire.MaxHello)
 	if err != nil {
 		return err
 	}
@@ -37,14 +42,34 @@ func (c *conn) WriteFrame(frame []byte) error {
 	if err := wire.CheckLen(frame); err != nil {
 		return err
 	}
-	if _, err := c.stream.Write(frame); err != nil {
+	rest := frame[c.tried:]
+	c.tried = 0
+	if _, err := c.stream.Write(rest); err != nil {
 		return c.wrap("write to", err)
 	}
 	return nil
 }
 
-func (c *conn) ReadFrame(buf []byte) ([]byte, error) {
-	frame, err := c.r.next(buf, wire.MaxFrame)
+func (c *conn) TryFrame(frame []byte) (bool, error) {
+	if err := wire.CheckLen(frame); err != nil {
+		return false, err
+	}
+	if c.try == nil {
+		return false, nil
+	}
+	n, err := c.try.write(frame)
+	switch {
+	case err != nil:
+		return false, c.wrap("write to", err)
+	case n < len(frame):
+		c.tried = n
+		return false, nil
+	}
+	return true, nil
+}
+
+func (c *conn) ReadFrame() ([]byte, error) {
+	frame, err := c.r.next(wire.MaxFrame)
 	if err != nil {
 		return nil, c.wrap("read from", err)
 	}

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -11,18 +10,22 @@ import (
 )
 
 const (
-	readBuffer = 64 << 10 // bytes read ahead: many small frames with one system call
-	firstStep  = 64 << 10 // bytes of room for a frame before any of it arrived
+	firstRoom = 64 << 10  // bytes of a new reader's memory
+	mostAhead = 512 << 10 // bytes of memory up to which a reader has room for several frames
+	ahead     = 4         // how many frames of the longest that came
 )
 
-// A frameReader cuts a stream of bytes into frames.
+// A frameReader cuts a stream of bytes into frames. It reads as much as is
+// there, many frames with one system call, and hands frames out where they lie.
 type frameReader struct {
-	r   *bufio.Reader
-	err error // the first one; behind it nobody knows where a frame begins
+	r          io.Reader
+	buf        []byte
+	begin, end int   // buf[begin:end] was read and not handed out
+	err        error // the first one; behind it nobody knows where a frame begins
 }
 
 func newFrameReader(r io.Reader) frameReader {
-	return frameReader{r: bufio.NewReaderSize(r, readBuffer)}
+	return frameReader{r: r, buf: transport.Room(nil, firstRoom)}
 }
 
 // A lengthError reports a frame that no one would send.
@@ -31,11 +34,11 @@ type lengthError struct{ err error }
 func (e *lengthError) Error() string { return e.err.Error() }
 
 // next reads a frame of at most limit bytes as transport.Conn's ReadFrame does.
-func (f *frameReader) next(buf []byte, limit int) ([]byte, error) {
+func (f *frameReader) next(limit int) ([]byte, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	frame, err := f.read(buf, limit)
+	frame, err := f.read(limit)
 	if err != nil {
 		f.err = err
 		return nil, err
@@ -43,38 +46,66 @@ func (f *frameReader) next(buf []byte, limit int) ([]byte, error) {
 	return frame, nil
 }
 
-func (f *frameReader) read(buf []byte, limit int) ([]byte, error) {
-	prefix, err := f.r.Peek(wire.PrefixLen)
-	if err != nil {
-		if errors.Is(err, io.EOF) && len(prefix) > 0 {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
+func (f *frameReader) read(limit int) ([]byte, error) {
+	if f.begin == f.end {
+		f.begin, f.end = 0, 0
 	}
-	n, err := wire.FrameLen(prefix)
+	for f.end-f.begin < wire.PrefixLen {
+		if err := f.more(wire.PrefixLen); err != nil {
+			return nil, err
+		}
+	}
+	n, err := wire.FrameLen(f.buf[f.begin:f.end])
 	if err == nil && n > limit {
 		err = fmt.Errorf("a frame of %d bytes where at most %d may come", n, limit)
 	}
 	if err != nil {
 		return nil, &lengthError{err}
 	}
-	// Room grows with what has arrived, not with what was claimed: a stranger
-	// gets no more memory than he sends bytes, or twice that.
-	have, size := 0, min(n, max(cap(buf), firstStep))
-	buf = transport.Room(buf, size)
-	for {
-		if _, err := io.ReadFull(f.r, buf[have:size]); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
+	for f.end-f.begin < n {
+		if err := f.more(n); err != nil {
 			return nil, err
 		}
-		if size == n {
-			return buf, nil
-		}
-		have, size = size, min(n, 2*size)
-		grown := transport.Room(nil, size)
-		copy(grown, buf)
-		buf = grown
 	}
+	// Frames whose lengths are multiples of 8, as those of package wire are,
+	// all begin at one. Another is moved over the end of the one before.
+	if at := f.begin &^ 7; at != f.begin {
+		copy(f.buf[at:], f.buf[f.begin:f.begin+n])
+		f.begin += n
+		return f.buf[at : at+n : at+n], nil
+	}
+	f.begin += n
+	return f.buf[f.begin-n : f.begin : f.begin], nil
+}
+
+// more reads some bytes of a frame of n, of which not all are there.
+func (f *frameReader) more(n int) error {
+	if f.begin+n > len(f.buf) {
+		f.makeRoom(n)
+	}
+	for range 100 {
+		got, err := f.r.Read(f.buf[f.end:])
+		f.end += got
+		switch {
+		case got > 0:
+			return nil // an error comes again
+		case errors.Is(err, io.EOF) && f.end > f.begin:
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// makeRoom moves what is there to the beginning, and to larger memory if it
+// fills what there is. That grows with what has arrived, not with what was
+// claimed: a stranger gets no more than a multiple of the bytes that he sends.
+func (f *frameReader) makeRoom(n int) {
+	buf, have := f.buf, f.end-f.begin
+	if have > len(buf)/2 && len(buf) < max(n, min(ahead*n, mostAhead)) {
+		buf = transport.Room(nil, min(2*len(buf), max(n, mostAhead)))
+	}
+	copy(buf, f.buf[f.begin:f.end])
+	f.buf, f.begin, f.end = buf, 0, have
 }

@@ -358,7 +358,7 @@ func TestWhatWasAcceptedOutlivesTheListenerFromTheFirstMoment(t *testing.T) {
 		if err := c.WriteFrame(e.Frame()); err != nil {
 			t.Fatalf("connection %d: %v", i, err)
 		}
-		if _, err := d.ReadFrame(nil); err != nil {
+		if _, err := d.ReadFrame(); err != nil {
 			t.Fatalf("connection %d: %v", i, err)
 		}
 		c.Close()

@@ -55,9 +55,9 @@ func send(c transport.Conn, sizes []int, mark uint64) error {
 }
 
 func receive(c transport.Conn, sizes []int, mark uint64) error {
-	var buf, want []byte
+	var want []byte
 	for i, n := range sizes {
-		got, err := c.ReadFrame(buf)
+		got, err := c.ReadFrame()
 		if err != nil {
 			return fmt.Errorf("read of frame %d: %w", i, err)
 		}
@@ -67,14 +67,76 @@ func receive(c transport.Conn, sizes []int, mark uint64) error {
 		if at := uintptr(unsafe.Pointer(&got[0])); at%8 != 0 {
 			return fmt.Errorf("frame %d begins at %#x, not at a multiple of 8", i, at)
 		}
-		if cap(buf) >= n && uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%8 == 0 && unsafe.SliceData(got) != unsafe.SliceData(buf) {
-			return fmt.Errorf("frame %d of %d bytes is not in the buffer of %d", i, n, cap(buf))
-		}
-		if buf = got; i%7 == 0 && n > 20 {
-			buf = got[3:] // a buffer that begins anywhere
-		}
+		clear(got[:cap(got)]) // it is ours, and nothing else is
 	}
 	return nil
+}
+
+// try sends frames without waiting where that can be, and waits only where it
+// must: r draws which. It returns how many were sent without.
+func try(c transport.Conn, sizes []int, mark uint64, r *rand.Rand) (tried int, err error) {
+	var buf []byte
+	for i, n := range sizes {
+		buf = frame(buf, n, mark+uint64(i))
+		sent := false
+		if r.IntN(4) > 0 {
+			if sent, err = c.TryFrame(buf); err != nil {
+				return tried, fmt.Errorf("try of frame %d: %w", i, err)
+			}
+		}
+		if sent {
+			tried++
+		} else if err := c.WriteFrame(buf); err != nil {
+			return tried, fmt.Errorf("write of frame %d: %w", i, err)
+		}
+		clear(buf)
+	}
+	return tried, nil
+}
+
+func tries(s *suite) {
+	zero, one := s.pair()
+	lens := sizes(s.rand, 3000)
+	done := make(chan error, 2)
+	tried := 0
+	go func() {
+		var err error
+		tried, err = try(one, lens, 1000, s.rand)
+		done <- err
+	}()
+	go func() { done <- receive(zero, lens, 1000) }()
+	for range cap(done) {
+		s.must(s.wait("an end of the connection", done))
+	}
+	s.Logf("%d of %d frames were sent without a wait", tried, len(lens))
+}
+
+func tryNeverWaits(s *suite) {
+	zero, one := s.pair()
+	const n, max = 256 << 10, 256
+	sent := 0
+	done := make(chan error, 1)
+	s.must(s.in("a try", func() error {
+		for ; sent < max; sent++ {
+			if ok, err := one.TryFrame(frame(nil, n, uint64(sent))); !ok {
+				return err
+			}
+		}
+		return errors.New("everything was taken though nobody read")
+	}))
+	go func() { done <- one.WriteFrame(frame(nil, n, uint64(sent))) }()
+	want := make([]int, sent+1)
+	for i := range want {
+		want[i] = n
+	}
+	s.must(s.in("reading", func() error { return receive(zero, want, 0) }))
+	s.must(s.wait("the writer", done))
+	s.must(one.Close())
+	_, err := one.TryFrame(frame(nil, 20, 0))
+	if err == nil { // a network that never can
+		err = one.WriteFrame(frame(nil, 20, 0))
+	}
+	s.wantClosed("a try afterwards", err)
 }
 
 func order(s *suite) {
@@ -107,6 +169,9 @@ func lyingFrame(s *suite) {
 		binary.LittleEndian.PutUint32(f, lie)
 		if err := one.WriteFrame(f); err == nil {
 			s.Errorf("a frame of 100 bytes that claims %d was sent", lie)
+		}
+		if _, err := one.TryFrame(f); err == nil {
+			s.Errorf("a frame of 100 bytes that claims %d was sent at a try", lie)
 		}
 	}
 	if err := one.WriteFrame([]byte{3}); err == nil {
@@ -160,7 +225,7 @@ func eof(s *suite) {
 	s.must(one.Close())
 	s.must(s.in("reading", func() error { return receive(zero, []int{20, 100_000, 30}, 9) }))
 	for range 2 {
-		if _, err := zero.ReadFrame(nil); err != io.EOF {
+		if _, err := zero.ReadFrame(); err != io.EOF {
 			s.Errorf("read after the last frame: %v, want %v", err, io.EOF)
 		}
 	}
@@ -169,15 +234,15 @@ func eof(s *suite) {
 func closeEndsReaders(s *suite) {
 	zero, one := s.pair()
 	here, there := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := one.ReadFrame(nil); here <- err }()
-	go func() { _, err := zero.ReadFrame(nil); there <- err }()
+	go func() { _, err := one.ReadFrame(); here <- err }()
+	go func() { _, err := zero.ReadFrame(); there <- err }()
 	time.Sleep(20 * time.Millisecond)
 	s.must(one.Close())
 	s.wantClosed("the closing side's reader", s.wait("the closing side's reader", here))
 	if err := s.wait("the peer's reader", there); err != io.EOF {
 		s.Errorf("the peer's reader: %v, want %v", err, io.EOF)
 	}
-	_, err := one.ReadFrame(nil)
+	_, err := one.ReadFrame()
 	s.wantClosed("a read afterwards", err)
 	s.wantClosed("a write afterwards", one.WriteFrame(frame(nil, 20, 0)))
 	s.must(one.Close())
@@ -246,7 +311,7 @@ func garbageLength(s *suite) {
 		c, _ := s.rawPeer(binary.LittleEndian.AppendUint32(nil, n))
 		for range 2 { // and nothing is made of what follows
 			var err error
-			if got := allocated(func() { _, err = c.ReadFrame(nil) }); got > 1<<20 {
+			if got := allocated(func() { _, err = c.ReadFrame() }); got > 1<<20 {
 				s.Errorf("length %d: %d bytes were allocated", n, got)
 			}
 			if err == nil || err == io.EOF {
@@ -260,7 +325,7 @@ func claimedLength(s *suite) {
 	c, raw := s.rawPeer(append(binary.LittleEndian.AppendUint32(nil, wire.MaxFrame), make([]byte, 1000)...))
 	s.must(raw.Close())
 	var err error
-	if got := allocated(func() { _, err = c.ReadFrame(nil) }); got > 1<<20 {
+	if got := allocated(func() { _, err = c.ReadFrame() }); got > 1<<20 {
 		s.Errorf("%d bytes were allocated for 1000 that came", got)
 	}
 	if !errors.Is(err, io.ErrUnexpectedEOF) {

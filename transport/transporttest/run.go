@@ -47,6 +47,8 @@ func Run(t *testing.T, factory func(t *testing.T) Setup) {
 		{"hellos are exchanged", hellos},
 		{"frames arrive whole and in order both ways at once", order},
 		{"large frames arrive", largeFrames},
+		{"frames that are tried arrive in order too", tries},
+		{"a try does not wait for a slow reader", tryNeverWaits},
 		{"a frame that lies about its length is not sent", lyingFrame},
 		{"a slow reader holds the writer back and loses nothing", backPressure},
 		{"the peer reads what was written before the close then EOF", eof},
