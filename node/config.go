@@ -54,7 +54,7 @@ func (c *Config) Fingerprint() string {
 		f += "/no-hints"
 	}
 	for _, s := range c.Samplers {
-		f += fmt.Sprintf("/%s:%d:%T:%v", s.Name, s.Table, s.Scheme, s.Distinct)
+		f += "/" + s.Fingerprint()
 	}
 	if len(f) > 128 {
 		return fmt.Sprintf("%s…%x", f[:100], fnv(f))

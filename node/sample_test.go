@@ -6,9 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/sampling"
 )
 
@@ -17,8 +19,8 @@ import (
 const tooFar = 7
 
 // deviates returns how many standard deviations the chi-square statistic of
-// counts lies above its mean.
-func deviates(counts []int, prob func(i int) float64) float64 {
+// counts lies above its mean, if each draw was counted up to uses times.
+func deviates(counts []int, uses int, prob func(i int) float64) float64 {
 	n, x2, df := 0, 0.0, -1.0
 	for _, c := range counts {
 		n += c
@@ -32,29 +34,37 @@ func deviates(counts []int, prob func(i int) float64) float64 {
 			continue
 		}
 		e := float64(n) * p
-		x2 += (float64(c) - e) * (float64(c) - e) / e
+		x2 += (float64(c) - e) * (float64(c) - e) / e / float64(uses)
 		df++
 	}
 	return (x2 - df) / math.Sqrt(2*df)
 }
 
-// Samples bring the values of their keys, follow the distribution, and are
-// distinct where they shall be, by every scheme, with keys spread and moving.
+// Samples bring the values of their keys, are distinct where they shall be, and
+// follow the distribution, by every scheme and policy, with keys spread and
+// moving, samples pulled in parts, and some finished early.
 func TestSamplesAreOfTheDistributionAndBringTheirValues(t *testing.T) {
-	const rows, per = 200, 5
-	samples := 2000 * *scale // of each worker
-	dist := sampling.LogUniform(rows)
-	specs := []sampling.Spec{
-		{Name: "i", Table: 1, Dist: dist, Scheme: sampling.Independent{}},
-		{Name: "p", Table: 1, Dist: dist, Scheme: sampling.Prepared{}},
-		{Name: "l", Table: 1, Dist: sampling.Uniform(rows), Scheme: sampling.Local{}},
-		{Name: "id", Table: 1, Dist: dist, Scheme: sampling.Independent{}, Distinct: true},
-		{Name: "pd", Table: 1, Dist: dist, Scheme: sampling.Prepared{}, Distinct: true},
-		{Name: "ld", Table: 1, Dist: sampling.Uniform(rows), Scheme: sampling.Local{}, Distinct: true},
+	for _, name := range placement.Names() {
+		p, err := placement.ByName(name)
+		must(t, err)
+		t.Run(name, func(t *testing.T) { samplesOf(t, p) })
 	}
-	m := modelOf(t, godwit.Table{Name: "other", Rows: 3, Dim: 1}, godwit.Table{Name: "t", Rows: rows, Dim: 5, Init: keyed{}})
-	c := local(t, 3, Config{Model: m, Samplers: specs, Workers: 2, Seed: *seed})
+}
+
+func samplesOf(t *testing.T, p placement.Policy) {
+	const rows, per = 200, 6
+	dist := sampling.LogUniform(rows)
+	var specs []sampling.Spec
+	for _, scheme := range append(sampling.Schemes(), sampling.Reuse{Pool: 40, Uses: 2}, sampling.Reuse{Pool: 40, Uses: 2, Postpone: true}) {
+		for _, distinct := range []bool{false, true} {
+			specs = append(specs, sampling.Spec{Name: fmt.Sprintf("%s/%v", scheme.Name(), distinct), Table: 1, Dist: dist, Scheme: scheme, Distinct: distinct})
+		}
+	}
+	samples := 80 * len(specs) * *scale // of each worker
+	m := modelOf(t, godwit.Table{Name: "other", Rows: 3, Dim: 1}, godwit.Table{Name: "t", Rows: rows, Dim: 5, Init: keyed{}, Hot: first})
+	c := local(t, 3, Config{Model: m, Policy: p, Samplers: specs, Workers: 2, Seed: *seed})
 	counts := make([][][]int, 6) // by worker, sampler, row
+	var direct atomic.Uint64     // keys
 	each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
 		mine := make([][]int, len(specs))
 		counts[2*int(w.ID().Node)+w.ID().Local] = mine
@@ -72,9 +82,13 @@ func TestSamplesAreOfTheDistributionAndBringTheirValues(t *testing.T) {
 		const ahead = 20
 		var ids []godwit.SampleID
 		for i := range samples + ahead {
-			s := i % len(specs)
+			data := some(rng, m, 2)
+			direct.Add(uint64(len(data)))
+			if err := w.Pull(ctx, data, valuesOf(m, data)); err != nil {
+				return err
+			}
 			if i < samples {
-				id, err := w.PrepareSample(s, per, w.Clock()+ahead-1, w.Clock()+ahead+1)
+				id, err := w.PrepareSample(i%len(specs), per, w.Clock()+ahead-1, w.Clock()+ahead+1)
 				if err != nil {
 					return err
 				}
@@ -82,16 +96,20 @@ func TestSamplesAreOfTheDistributionAndBringTheirValues(t *testing.T) {
 			}
 			if i >= ahead {
 				s, id := (i-ahead)%len(specs), ids[i-ahead]
-				cut := rng.IntN(per + 1) // pulled in two parts
-				for _, part := range [][2]int{{0, cut}, {cut, per}} {
+				got := keys
+				if rng.IntN(4) == 0 {
+					got = keys[:per/2]
+				}
+				cut := rng.IntN(len(got) + 1) // pulled in two parts
+				for _, part := range [][2]int{{0, cut}, {cut, len(got)}} {
 					if part[0] == part[1] {
 						continue
 					}
-					if err := w.PullSample(ctx, id, keys[part[0]:part[1]], dst[5*part[0]:5*part[1]]); err != nil {
+					if err := w.PullSample(ctx, id, got[part[0]:part[1]], dst[5*part[0]:5*part[1]]); err != nil {
 						return err
 					}
 				}
-				if err := eachFloat(m, keys, func(k godwit.Key, i, off int) error {
+				if err := eachFloat(m, got, func(k godwit.Key, i, off int) error {
 					if want := float32(10*int(k) + i); dst[off] != want {
 						return fmt.Errorf("sampler %s: key %d came with %v at %d, want %v", specs[s].Name, k, dst[off], i, want)
 					}
@@ -99,12 +117,13 @@ func TestSamplesAreOfTheDistributionAndBringTheirValues(t *testing.T) {
 				}); err != nil {
 					return err
 				}
-				for _, k := range keys {
+				for _, k := range got {
 					mine[s][k-3]++
 				}
-				if sorted := slices.Sorted(slices.Values(keys)); specs[s].Distinct && len(slices.Compact(sorted)) < per {
-					return fmt.Errorf("sampler %s: %v are not distinct", specs[s].Name, keys)
+				if sorted := slices.Sorted(slices.Values(got)); specs[s].Distinct && len(slices.Compact(sorted)) < len(got) {
+					return fmt.Errorf("sampler %s: %v are not distinct", specs[s].Name, got)
 				}
+				w.FinishSample(id)
 				if err := w.PullSample(ctx, id, keys[:1], dst[:5]); err == nil {
 					return fmt.Errorf("sampler %s: more samples than were prepared", specs[s].Name)
 				}
@@ -120,15 +139,42 @@ func TestSamplesAreOfTheDistributionAndBringTheirValues(t *testing.T) {
 				total[r] += n
 			}
 		}
-		if spec.Distinct || spec.Scheme == (sampling.Local{}) {
+		if spec.Distinct || spec.Scheme.Level() == sampling.BestEffort {
 			continue // the frequencies are those of package sampling's own tests
 		}
-		if d := deviates(total, func(i int) float64 { return dist.Prob(uint64(i)) }); d > tooFar {
+		// Where a draw is used several times, so many draws' luck is one's.
+		uses := 1
+		if x, ok := spec.Scheme.(sampling.Reuse); ok {
+			if uses = x.Uses; uses == 0 {
+				uses = 16
+			}
+		}
+		if d := deviates(total, uses, func(i int) float64 { return dist.Prob(uint64(i)) }); d > tooFar {
 			t.Errorf("-seed %d: sampler %s: %.1f standard deviations from the distribution", *seed, spec.Name, d)
 		}
 	}
-	if s := sum(c); s.Remote == 0 || s.Moves == 0 || s.Copies == 0 {
-		t.Errorf("%d remote, %d moves, %d copies: the test is vacuous", s.Remote, s.Moves, s.Copies)
+	s := sum(c)
+	t.Logf("%d samples without a message, %d queued, %d remote; %d draws, %d put off, %d repurposed; %d moves, %d copies",
+		s.Sampled.Local+s.Sampled.Replica, s.Sampled.Queued, s.Sampled.Remote, s.Sampled.Draws, s.Sampled.PutOff, s.Sampled.Repurposed, s.Moves, s.Copies)
+	pulled := uint64(0)
+	for _, w := range counts {
+		for _, rows := range w {
+			for _, n := range rows {
+				pulled += uint64(n)
+			}
+		}
+	}
+	if got := s.Sampled.Accesses(); got != pulled {
+		t.Errorf("%d samples are counted, %d were pulled", got, pulled)
+	}
+	if got := s.Accesses() - s.Sampled.Accesses(); got != direct.Load() {
+		t.Errorf("%d direct accesses are counted, %d were made", got, direct.Load())
+	}
+	if s.Sampled.Repurposed == 0 || s.Sampled.Draws == 0 {
+		t.Errorf("%+v: the test is vacuous", s.Sampled)
+	}
+	if name := p.Name(); name != "replicate" && (s.Sampled.Remote == 0 || s.Sampled.PutOff == 0) {
+		t.Errorf("%+v: the test is vacuous", s.Sampled)
 	}
 }
 
@@ -165,7 +211,7 @@ func TestLocalSamplesAreTheDistributionAmongTheKeysOfTheNode(t *testing.T) {
 				}
 			}
 		}
-		if d := deviates(counts, func(i int) float64 {
+		if d := deviates(counts, 1, func(i int) float64 {
 			if homes.Home(godwit.Key(i)) != w.ID().Node {
 				return 0
 			}

@@ -15,6 +15,10 @@ type Stats struct {
 	Queued  uint64 `json:"queued"`  // here, after waiting for the key on its way
 	Remote  uint64 `json:"remote"`  // by messages
 
+	// Sampled says how many of these were read for samples, and how; the rest
+	// are direct accesses.
+	Sampled Sampled `json:"sampled"`
+
 	Calls     uint64 `json:"calls"`      // pulls and pushes
 	SlowCalls uint64 `json:"slow_calls"` // … that could not be served at once
 
@@ -40,6 +44,35 @@ type Stats struct {
 	Bytes    int `json:"bytes"`    // of values and index
 
 	Window int64 `json:"window"` // the widest window of a worker, in clocks
+}
+
+// Sampled counts what samplers did.
+type Sampled struct {
+	Local   uint64 `json:"local"` // as in Stats
+	Replica uint64 `json:"replica"`
+	Queued  uint64 `json:"queued"`
+	Remote  uint64 `json:"remote"`
+
+	Draws      uint64 `json:"draws"`      // from target distributions, with those that were not taken
+	PutOff     uint64 `json:"put_off"`    // keys that were not local when their turn came, by the scheme "postpone"
+	Repurposed uint64 `json:"repurposed"` // samples from keys accessed directly, by the scheme "repurpose"
+}
+
+// Accesses returns the keys of all samples that were pulled.
+func (s *Sampled) Accesses() uint64 { return s.Local + s.Replica + s.Queued + s.Remote }
+
+// count adds what a worker's samplers did.
+func (s *Sampled) count(w *worker) {
+	c := &w.count.sample
+	s.Local += c[protocol.AtOwner].Load()
+	s.Replica += c[protocol.AtReplica].Load()
+	s.Queued += c[waited].Load()
+	s.Remote += c[protocol.Elsewhere].Load()
+	for _, x := range w.samplers {
+		s.Draws += x.draws.Load()
+		s.PutOff += x.putOff.Load()
+		s.Repurposed += x.repurposed.Load()
+	}
 }
 
 // Accesses returns the keys of all pulls and pushes.
@@ -90,6 +123,8 @@ func (s *Stats) counters() []*uint64 {
 	return []*uint64{
 		&s.Local, &s.Replica, &s.Queued, &s.Remote, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas,
 		&s.Refreshes, &s.Forwards, &s.Late, &s.SentBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds,
+		&s.Sampled.Local, &s.Sampled.Replica, &s.Sampled.Queued, &s.Sampled.Remote,
+		&s.Sampled.Draws, &s.Sampled.PutOff, &s.Sampled.Repurposed,
 	}
 }
 
@@ -104,9 +139,14 @@ func (n *Node) Stats() Stats {
 		s.Replica += c.pull[protocol.AtReplica].Load() + c.push[protocol.AtReplica].Load()
 		s.Queued += c.pull[waited].Load() + c.push[waited].Load()
 		s.Remote += c.pull[protocol.Elsewhere].Load() + c.push[protocol.Elsewhere].Load()
+		s.Sampled.count(w)
 		s.Late += w.late.Load()
 		s.Window = max(s.Window, w.ahead.Load())
 	}
+	s.Local += s.Sampled.Local
+	s.Replica += s.Sampled.Replica
+	s.Queued += s.Sampled.Queued
+	s.Remote += s.Sampled.Remote
 	var nanos uint64
 	for i := range n.shards {
 		n.shards[i].Lock()

@@ -23,7 +23,8 @@ type worker struct {
 	ops  *ops
 	miss []int // positions of a call that were not served at once
 
-	samplers []*sampling.Sampler
+	samplers []*sampler
+	watching []*sampling.Sampler // those that want to hear of direct accesses
 
 	clock   atomic.Int64
 	next    atomic.Int64  // the clock at which the pacer has something to do for this worker
@@ -49,6 +50,7 @@ type worker struct {
 // counters of keys by where an access was served. Only the worker adds to them.
 type counters struct {
 	pull, push  [4]atomic.Uint64 // by protocol.Place; the last is "waited for a key on its way"
+	sample      [4]atomic.Uint64 // of the samplers' pulls
 	calls, slow atomic.Uint64    // calls, and those that sent a message or waited
 }
 
@@ -62,14 +64,7 @@ type span struct {
 func (n *Node) newWorker(i int) (*worker, error) {
 	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: newOps(i)}
 	w.next.Store(int64(godwit.Forever))
-	for _, spec := range n.cfg.Samplers {
-		s, err := sampling.New(spec, n.model, n.cfg.Seed+uint64(n.self)<<32+uint64(i)+1)
-		if err != nil {
-			return nil, err
-		}
-		w.samplers = append(w.samplers, s)
-	}
-	return w, nil
+	return w, w.makeSamplers()
 }
 
 func (w *worker) ID() godwit.WorkerID  { return w.id }
@@ -135,15 +130,19 @@ func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
 }
 
 func (w *worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
-	return w.access(ctx, "pull", wire.Pull, keys, dst)
+	h, err := w.access(ctx, "pull", wire.Pull, keys, dst, &w.count.pull)
+	for _, s := range w.watching {
+		s.Accessed(keys)
+	}
+	return h, err
 }
 
 func (w *worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
-	return w.access(ctx, "push", wire.Push, keys, push)
+	return w.access(ctx, "push", wire.Push, keys, push, &w.count.push)
 }
 
-// access serves what can be served here and requests the rest.
-func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32) (godwit.Handle, error) {
+// access serves what can be served here and requests the rest. It counts in c.
+func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
 	if err := w.check(what, keys, len(buf)); err != nil {
 		return 0, err
 	}
@@ -153,10 +152,6 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	served, ok := w.local(kind, keys, buf)
 	if !ok {
 		return 0, w.fail(what, keys, w.n.failed())
-	}
-	c := &w.count.pull
-	if kind == wire.Push {
-		c = &w.count.push
 	}
 	add(&w.count.calls, 1)
 	for p := protocol.AtOwner; p <= protocol.AtReplica; p++ {
@@ -387,13 +382,21 @@ func (w *worker) giveUp(o *op, cause error) error {
 }
 
 func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
+	return w.pullHere(k, dst) != protocol.Elsewhere
+}
+
+// pullHere reads a value that is here and says where it stood.
+func (w *worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
 	t := w.n.table(k)
 	if t == nil || len(dst) != t.dim || w.n.failed() != nil {
-		return false
+		return protocol.Elsewhere
 	}
 	s := w.n.shard(k)
 	p, ok := s.pull(s.Look(k), k, dst)
-	return ok && p != protocol.Elsewhere
+	if !ok {
+		return protocol.Elsewhere
+	}
+	return p
 }
 
 func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
@@ -428,35 +431,6 @@ func (w *worker) Advance() godwit.Clock {
 }
 
 func (w *worker) Clock() godwit.Clock { return godwit.Clock(w.clock.Load()) }
-
-func (w *worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
-	if sampler < 0 || sampler >= len(w.samplers) {
-		return 0, w.fail("prepare-sample", nil, fmt.Errorf("sampler %d does not exist, the run has %d", sampler, len(w.samplers)))
-	}
-	id, err := w.samplers[sampler].Prepare(w, n, start, end)
-	if err != nil {
-		return 0, w.fail("prepare-sample", nil, err)
-	}
-	return id | godwit.SampleID(sampler)<<sampling.IDBits, nil
-}
-
-func (w *worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
-	s := int(id >> sampling.IDBits)
-	if s >= len(w.samplers) {
-		return w.fail("pull-sample", nil, fmt.Errorf("%w: id %d", godwit.ErrSample, id))
-	}
-	err := w.samplers[s].Pull(ctx, w, id&(1<<sampling.IDBits-1), keys, dst)
-	if err != nil {
-		return w.fail("pull-sample", nil, err)
-	}
-	return nil
-}
-
-func (w *worker) FinishSample(id godwit.SampleID) {
-	if s := int(id >> sampling.IDBits); s < len(w.samplers) {
-		w.samplers[s].Finish(id & (1<<sampling.IDBits - 1))
-	}
-}
 
 func (w *worker) WaitSync(ctx context.Context) error {
 	if err := w.n.failed(); err != nil {
