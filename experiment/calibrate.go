@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwit-ps/godwit/node"
@@ -10,18 +11,10 @@ import (
 	"github.com/godwit-ps/godwit/train"
 )
 
-// Calibrate measures a training step on a real node with one worker: the time
+// calibrate measures a training step on a real node with one worker: the time
 // of an epoch by its steps, less what the model takes for the accesses. It
 // holds loading and announcing batches too. Of three epochs the fastest counts,
 // which other work on the machine disturbed least.
-func Calibrate(ctx context.Context, l Lab) (step time.Duration, err error) {
-	w, err := l.work(l.Graph.Exponent)
-	if err != nil {
-		return 0, err
-	}
-	return l.calibrate(ctx, w)
-}
-
 func (l *Lab) calibrate(ctx context.Context, w *work) (step time.Duration, err error) {
 	c, err := node.Local(ctx, 1, node.Config{Model: w.model, Policy: placement.Adaptive, Seed: l.Seed, Samplers: w.samplers, Workers: 1})
 	if err != nil {
@@ -30,7 +23,6 @@ func (l *Lab) calibrate(ctx context.Context, w *work) (step time.Duration, err e
 	defer func() { err = errors.Join(err, c.Close(ctx)) }()
 	n := c.Nodes[0]
 	env := train.Env{Workers: n.Workers()}
-	t := task{w.task, true}
 	best, last, before := time.Duration(0), time.Now(), n.Stats()
 	var accesses uint64
 	env.Progress = func(e train.Event) {
@@ -40,13 +32,10 @@ func (l *Lab) calibrate(ctx context.Context, w *work) (step time.Duration, err e
 		}
 		last, before = now, s
 	}
-	if _, err := train.Run(ctx, env, t, train.Options{Epochs: 3}); err != nil {
+	const epochs = 3
+	if _, err := w.task.Train(ctx, env, train.Options{Epochs: epochs}, new(atomic.Int64)); err != nil {
 		return 0, err
 	}
-	tr, err := w.task.Trainer(env.Workers[0], train.Part{Of: 1})
-	if err != nil {
-		return 0, err
-	}
-	steps := time.Duration(max(tr.Steps(), 1))
+	steps := max(time.Duration(n.Worker(0).Clock())/epochs, 1) // the clock ticks once a step
 	return max((best-time.Duration(accesses)*l.Compute().Key)/steps, time.Microsecond).Round(100 * time.Nanosecond), nil
 }

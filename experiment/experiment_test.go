@@ -13,13 +13,20 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 // tiny is a lab whose experiments take a second together.
 func tiny() Lab {
-	l := QuickLab()
-	l.Graph.Entities, l.Graph.Relations, l.Graph.Triples = 300, 4, 2000
-	l.KGE.Dim, l.KGE.Negatives = 8, 8
+	l, err := NewLab(Choice{Task: "kge", Quick: true, Calls: Batched})
+	if err != nil {
+		panic(err) // the choice is one of those that there are
+	}
+	k := l.Task.(*task.KGE)
+	k.Graph.Entities, k.Graph.Relations, k.Graph.Triples = 300, 4, 2000
+	k.Dim, k.Batch, k.Negatives = 8, 16, 8
+	l.Epochs = 2
 	l.Nodes, l.Most, l.Accesses, l.Exponents = []int{1, 2}, 2, 600, []float64{0, 1.1}
 	l.Step = 200 * time.Microsecond
 	return l
@@ -44,7 +51,8 @@ func csvOf(t *testing.T, r *Report) string {
 }
 
 func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
-	rows := map[string]int{"scaling": 2 * 5 * 2, "techniques": 1 + 2*8, "skew": 2 * 6, "timing": 2 * 5}
+	rows := map[string]int{"scaling": 2 * 5 * 2, "techniques": 1 + 2*9, "skew": 2 * 6, "timing": 2 * 6,
+		"sampling": 1 + 2*len(sampling.Schemes())}
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, name, tiny())
@@ -129,8 +137,8 @@ func TestOneNodeSendsNothingAndAdaptiveBeatsStaticOnTwo(t *testing.T) {
 
 func TestIntentsSignalledEarlyWaitLess(t *testing.T) {
 	r := run(t, "timing", tiny())
-	near, far := r.Rows[0], r.Rows[3]
-	if near.Offset != 1 || far.Offset != 512 || near.NoMessage >= far.NoMessage {
+	near, far := r.Rows[0], r.Rows[4]
+	if near.Offset != 1 || far.Offset != 256 || near.NoMessage >= far.NoMessage {
 		t.Errorf("%d steps ahead: %.3f without a message; %d: %.3f", near.Offset, near.NoMessage, far.Offset, far.NoMessage)
 	}
 }
@@ -145,7 +153,7 @@ func TestWhatCannotBeRunIsRefusedByName(t *testing.T) {
 		"numbers of nodes":      {"scaling", func(l *Lab) { l.Nodes = nil }},
 		"exponents":             {"skew", func(l *Lab) { l.Exponents = nil }},
 		"a step of":             {"scaling", func(l *Lab) { l.Step = -1 }},
-		"cannot use the data":   {"skew", func(l *Lab) { l.Data = "folder" }},
+		"cannot use those in":   {"skew", func(l *Lab) { l.Data = "folder" }},
 		"nowhere":               {"scaling", func(l *Lab) { l.Data = "nowhere" }},
 	} {
 		l := tiny()
@@ -162,7 +170,12 @@ func TestWhatCannotBeRunIsRefusedByName(t *testing.T) {
 }
 
 func TestAStepIsMeasured(t *testing.T) {
-	step, err := Calibrate(context.Background(), tiny())
+	l := tiny()
+	w, err := l.work(l.Exponent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := l.calibrate(context.Background(), w)
 	if err != nil || step <= 0 || step > time.Second {
 		t.Errorf("a step takes %v: %v", step, err)
 	}

@@ -1,27 +1,32 @@
 package experiment
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/triples"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/sim"
-	"github.com/godwit-ps/godwit/train/kge"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
-// A Lab says what experiments are run on. Start from DefaultLab or QuickLab.
+// A Lab says what experiments are run on. Start from NewLab.
 type Lab struct {
-	// Data is the folder of a graph (see triples.Load); "" generates Graph.
-	Data  string
-	Graph triples.Spec
-	KGE   kge.Config
+	// Task is what is trained. Where it generates its data, they have the
+	// exponent Exponent and follow the seed.
+	Task     task.Settings
+	Exponent float64
+	// Data is the file or folder of the data; "" generates them.
+	Data string
+	// Calls say how the programs access the server.
+	Calls Calls
 	// Epochs is how many are trained, at least 1. Where there are two or more,
-	// the first is left out of times and counts: it is the one that starts cold.
+	// the first is left out of the mean time of an epoch and of counts: it is the
+	// one that starts cold.
 	Epochs int
 	// Workers are those of each node.
 	Workers int
@@ -41,30 +46,28 @@ type Lab struct {
 	Progress func(string)
 }
 
-// DefaultLab is a sparse task: a step touches about 60 of 20,000
-// entities, whose popularity follows Zipf's law with the exponent 1.1.
-func DefaultLab() Lab {
-	l := Lab{Graph: triples.DefaultSpec(), KGE: kge.DefaultConfig(), Epochs: 2, Workers: 8,
-		Nodes: []int{1, 2, 4, 8, 16}, Most: 8, Accesses: 50_000,
+// NewLab returns the lab of a choice: eight workers a node, up to 16 nodes. A
+// quick one is smaller in everything and takes seconds where the other takes
+// minutes; its figures show the direction only.
+func NewLab(c Choice) (Lab, error) {
+	size, err := c.size()
+	if err != nil {
+		return Lab{}, err
+	}
+	l := Lab{Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Workers: 8,
+		Nodes: []int{1, 2, 4, 8, 16}, Most: 8, Accesses: 300_000,
 		Exponents: []float64{0, 0.5, 0.8, 1.1, 1.5}, Seed: 1}
-	l.Graph.Entities, l.Graph.Relations, l.Graph.Triples, l.Graph.Exponent = 20_000, 50, 100_000, 1.1
-	l.KGE.Dim, l.KGE.Batch, l.KGE.Negatives = 64, 16, 32
-	return l
-}
-
-// QuickLab is smaller in everything and takes seconds where DefaultLab takes
-// minutes. Its figures show the direction only.
-func QuickLab() Lab {
-	l := DefaultLab()
-	l.Workers, l.Nodes, l.Most, l.Accesses = 2, []int{1, 2, 4, 8}, 4, 3000
-	l.Graph.Entities, l.Graph.Triples = 5000, 25_000
-	l.KGE.Dim = 32
-	l.Exponents = []float64{0, 1.1, 1.5}
-	return l
+	if c.Quick {
+		l.Workers, l.Nodes, l.Most, l.Accesses = 2, []int{1, 2, 4, 8}, 4, 3000
+		l.Exponents = []float64{0, 1.1, 1.5}
+	}
+	return l, nil
 }
 
 func (l *Lab) check() error {
 	switch {
+	case l.Task == nil:
+		return errors.New("experiment: no task")
 	case l.Epochs < 1 || l.Workers < 1 || l.Most < 2 || l.Accesses < 1:
 		return fmt.Errorf("experiment: %d epochs, %d workers a node, %d accesses, want at least 1 of each, and %d nodes, want at least 2", l.Epochs, l.Workers, l.Accesses, l.Most)
 	case len(l.Nodes) == 0 || slices.Min(l.Nodes) < 1:
@@ -73,6 +76,8 @@ func (l *Lab) check() error {
 		return errors.New("experiment: skew wants exponents")
 	case l.Step < 0:
 		return fmt.Errorf("experiment: a step of %v, want 0 (measure it) or more", l.Step)
+	case !slices.Contains(AllCalls(), l.Calls):
+		return fmt.Errorf("experiment: no calls %q, there are %v", l.Calls, AllCalls())
 	}
 	return nil
 }
@@ -84,70 +89,60 @@ func (l *Lab) Compute() sim.Compute {
 		Record: 200 * time.Nanosecond, Round: 100 * time.Nanosecond}
 }
 
-// judged is how many triples quality is measured on.
+// judged is how many items quality is measured on: a simulated node judges as
+// slowly as a real one, so a part has to do, the same of every run.
 const judged = 200
 
 // A work is a task that is ready to be trained. It is immutable.
 type work struct {
-	task     *kge.Task
+	task     task.Task
 	model    *godwit.Model
 	samplers []sampling.Spec
-	about    string
+	exponent float64 // of generated data
 }
 
 func (l *Lab) work(exponent float64) (*work, error) {
-	g, err := l.graph(exponent)
+	s, err := l.settings(exponent)
 	if err != nil {
 		return nil, err
 	}
-	about := fmt.Sprintf("%d entities, %d relations, %d triples to train", len(g.Entities), len(g.Relations), len(g.Train))
-	// A simulated node ranks as slowly as a real one: a part of the triples has
-	// to do, the same of every run.
-	if len(g.Valid) > judged {
-		few := make([]triples.Triple, 0, judged)
-		for i := range judged {
-			few = append(few, g.Valid[i*len(g.Valid)/judged])
-		}
-		g.Valid = few
-	}
-	kc := l.KGE
-	kc.Seed = l.Seed
-	task, err := kge.New(kc, g)
+	t, err := s.Load(task.Setup{Data: l.Data, Seed: l.Seed, Few: judged})
 	if err != nil {
 		return nil, err
 	}
-	model, err := godwit.NewModel(withHot(task, g)...)
+	m, err := godwit.NewModel(t.Tables()...)
 	if err != nil {
 		return nil, err
 	}
-	return &work{task: task, model: model, about: about, samplers: []sampling.Spec{{
-		Name: "negatives", Table: 0, Dist: sampling.Uniform(uint64(len(g.Entities))), Scheme: sampling.Prepared{}}}}, nil
+	w := &work{task: t, model: m, samplers: t.Samplers()}
+	if l.Data == "" {
+		w.exponent = exponent
+	}
+	return w, nil
 }
 
-func (l *Lab) graph(exponent float64) (*triples.Graph, error) {
-	if l.Data != "" {
-		return triples.Load(l.Data)
+// settings are the lab's for an exponent, which leave those of the lab alone.
+func (l *Lab) settings(exponent float64) (task.Settings, error) {
+	b, err := json.Marshal(l.Task)
+	if err != nil {
+		return nil, err
 	}
-	spec := l.Graph
-	spec.Exponent, spec.Seed = exponent, l.Seed
-	return triples.Generate(spec)
+	s, err := task.Decode(l.Task.Name(), b)
+	if err != nil {
+		return nil, err
+	}
+	if g, ok := s.(task.Generated); ok {
+		g.Generate(exponent, l.Seed)
+	}
+	return s, nil
 }
 
-// withHot tells the policy "nonuniform" how often rows stand in triples.
-func withHot(task *kge.Task, g *triples.Graph) []godwit.Table {
-	entities, relations := make([]float64, len(g.Entities)), make([]float64, len(g.Relations))
-	for _, t := range g.Train {
-		entities[t.S]++
-		entities[t.O]++
-		relations[t.R]++
+// sampledBy is the work with another scheme of its samplers.
+func (w *work) sampledBy(s sampling.Scheme) *work {
+	other := *w
+	other.samplers = slices.Clone(w.samplers)
+	for i := range other.samplers {
+		other.samplers[i].Scheme = s
 	}
-	tables := task.Tables()
-	for i := range tables {
-		f := entities
-		if tables[i].Name == kge.RelationTable {
-			f = relations
-		}
-		tables[i].Hot = func(row uint64) float64 { return f[row%uint64(len(f))] }
-	}
-	return tables
+	return &other
 }

@@ -25,8 +25,25 @@ var trained = []column{
 	{"nodes", func(r *Row) string { return fmt.Sprint(r.Nodes) }},
 	{"epoch", func(r *Row) string { return r.Epoch.Round(10 * time.Microsecond).String() }},
 	{"speed-up", func(r *Row) string { return fmt.Sprintf("%.2f", r.Speedup) }},
-	{"loss", func(r *Row) string { return fmt.Sprintf("%.3f", r.Loss) }},
-	{"MRR", func(r *Row) string { return fmt.Sprintf("%.3f", r.MRR) }},
+	{"to target", func(r *Row) string {
+		if r.ToTarget == 0 {
+			return "not reached"
+		}
+		return r.ToTarget.Round(10 * time.Microsecond).String()
+	}},
+	{"effective", func(r *Row) string {
+		if r.Effective == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.2f", r.Effective)
+	}},
+	{"loss", func(r *Row) string {
+		if r.Diverged {
+			return "diverged"
+		}
+		return fmt.Sprintf("%.3f", r.Loss)
+	}},
+	{"quality", func(r *Row) string { return fmt.Sprintf("%.3f", r.Quality) }},
 	{"no message", func(r *Row) string { return percent(r.NoMessage) }},
 	{"bytes/access", func(r *Row) string { return fmt.Sprintf("%.0f", r.BytesPerAccess) }},
 	{"moves", func(r *Row) string { return fmt.Sprint(r.Moves) }},
@@ -52,7 +69,14 @@ var signalled = []column{
 
 // Print writes the report as a table for people.
 func (r *Report) Print(w io.Writer) error {
-	fmt.Fprintf(w, "%s: %s\nstep %v of computation, seed %d\n\n", r.Name, r.Task, r.Step, r.Seed)
+	fmt.Fprintf(w, "%s: %s\nstep %v of computation, seed %d\n", r.Name, r.Task, r.Step, r.Seed)
+	switch {
+	case r.Target != 0:
+		fmt.Fprintf(w, "quality is %s; the target is %.4g, by nine tenths as good as the best of one node\n", r.Metric, r.Target)
+	case r.Metric != "":
+		fmt.Fprintf(w, "quality is %s; the target is by nine tenths as good as the best of one node\n", r.Metric)
+	}
+	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, c := range r.columns {
 		fmt.Fprintf(t, "%s\t", c.name)
@@ -70,20 +94,36 @@ func (r *Report) Print(w io.Writer) error {
 // CSV writes all figures of all rows, with a line of names first.
 func (r *Report) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	c.Write([]string{"network", "policy", "nodes", "workers", "zipf", "offset", "epoch_seconds", "speedup", "loss", "mrr", // Error has it
-		"no_message", "remote", "replica", "bytes_per_access", "accesses", "moves", "copies", "drops", "deltas", "refreshes",
-		"rounds", "replicas", "window", "lead_ms"})
+	c.Write([]string{"network", "policy", "scheme", "nodes", "workers", "zipf", "offset", "epoch_seconds", "speedup", // Error has it
+		"to_target_seconds", "effective_speedup", "loss", "quality", "diverged", "no_message", "remote", "replica", "bytes_per_access",
+		"accesses", "moves", "copies", "drops", "deltas", "refreshes", "rounds", "replicas", "window", "lead_ms", "messages"})
 	for _, x := range r.Rows {
-		var cells []string
-		for _, v := range []any{x.Network, x.Policy, x.Nodes, x.Workers, x.Zipf, x.Offset, x.Epoch.Seconds(), x.Speedup, x.Loss, x.MRR,
-			x.NoMessage, x.Remote, x.Replica, x.BytesPerAccess, x.Accesses, x.Moves, x.Copies, x.Drops, x.Deltas, x.Refreshes,
-			x.Rounds, x.Replicas, x.Window, x.LeadMs} {
-			cells = append(cells, fmt.Sprint(v))
-		}
-		c.Write(cells)
+		c.Write(cells(x.Network, x.Policy, x.Scheme, x.Nodes, x.Workers, x.Zipf, x.Offset, x.Epoch.Seconds(), x.Speedup,
+			x.ToTarget.Seconds(), x.Effective, x.Loss, x.Quality, x.Diverged, x.NoMessage, x.Remote, x.Replica, x.BytesPerAccess,
+			x.Accesses, x.Moves, x.Copies, x.Drops, x.Deltas, x.Refreshes, x.Rounds, x.Replicas, x.Window, x.LeadMs, x.Messages))
 	}
 	c.Flush()
 	return c.Error()
+}
+
+// Curves writes how training went in every row, a line an epoch.
+func (r *Report) Curves(w io.Writer) error {
+	c := csv.NewWriter(w)
+	c.Write([]string{"network", "policy", "scheme", "nodes", "zipf", "epoch", "seconds", "loss", "quality"}) // Error has it
+	for _, x := range r.Rows {
+		for i, p := range x.Curve {
+			c.Write(cells(x.Network, x.Policy, x.Scheme, x.Nodes, x.Zipf, i+1, p.Seconds, p.Loss, p.Quality))
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func cells(vals ...any) (cells []string) {
+	for _, v := range vals {
+		cells = append(cells, fmt.Sprint(v))
+	}
+	return cells
 }
 
 // Save writes the report's CSV and plots to a folder, which is made, and
@@ -104,6 +144,9 @@ func (r *Report) Save(dir string) (files []string, err error) {
 		}
 	}
 	save(r.Name+".csv", r.CSV)
+	if r.Metric != "" {
+		save(r.Name+"-curves.csv", r.Curves)
+	}
 	for i := range r.plots {
 		save(r.plots[i].File+".svg", r.plots[i].SVG)
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/sim"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/kge"
 )
 
 // A trial is one simulated run of training.
@@ -20,69 +21,9 @@ type trial struct {
 	policy  placement.Policy
 	nodes   int
 	noHints bool
+	eager   bool   // intents are acted on at once
 	name    string // instead of the policy's
-}
-
-// A Row is what a run came to. Counts are sums over all nodes. Of training
-// they are those of the epochs that Lab.Epochs says.
-type Row struct {
-	Network string  `json:"network"`
-	Policy  string  `json:"policy"`
-	Nodes   int     `json:"nodes"`
-	Workers int     `json:"workers"` // of each node
-	Zipf    float64 `json:"zipf"`    // of generated data; 0 where it is read
-	Offset  int     `json:"offset,omitempty"`
-	// Epoch is the virtual time of an epoch, or of all of "timing".
-	Epoch   time.Duration `json:"epoch_ns"`
-	Speedup float64       `json:"speedup,omitempty"` // over one node
-	Loss    float64       `json:"loss,omitempty"`    // of the last epoch, a query
-	MRR     float64       `json:"mrr,omitempty"`
-	// Shares of accesses.
-	NoMessage float64 `json:"no_message"`
-	Remote    float64 `json:"remote"`
-	Replica   float64 `json:"replica"`
-
-	BytesPerAccess float64 `json:"bytes_per_access"` // sent
-	Accesses       uint64  `json:"accesses"`
-	Moves          uint64  `json:"moves"`
-	Copies         uint64  `json:"copies"` // replicas set up
-	Drops          uint64  `json:"drops"`
-	Deltas         uint64  `json:"deltas"`
-	Refreshes      uint64  `json:"refreshes"`
-	Rounds         uint64  `json:"rounds"`
-	// Replicas is how many there are: at the end of the last epoch, or in "timing"
-	// the mean over the run.
-	Replicas float64 `json:"replicas"`
-	Window   int64   `json:"window"`  // the widest of a worker, in clocks
-	LeadMs   float64 `json:"lead_ms"` // from asking for a key to its arrival
-}
-
-// count takes in what nodes did from one moment to another.
-func (r *Row) count(from, to node.Stats) {
-	n := to.Accesses() - from.Accesses()
-	share := func(a, b uint64) float64 { return float64(b-a) / float64(max(n, 1)) }
-	r.Accesses, r.NoMessage = n, share(from.Local+from.Replica, to.Local+to.Replica)
-	r.Remote, r.Replica = share(from.Remote, to.Remote), share(from.Replica, to.Replica)
-	r.BytesPerAccess = share(from.SentBytes, to.SentBytes)
-	r.Moves, r.Copies, r.Drops = to.Moves-from.Moves, to.Copies-from.Copies, to.Drops-from.Drops
-	r.Deltas, r.Refreshes, r.Rounds = to.Deltas-from.Deltas, to.Refreshes-from.Refreshes, to.Rounds-from.Rounds
-	r.Replicas, r.Window, r.LeadMs = float64(to.Replicas), to.Window, to.LeadMs
-}
-
-// task is kge's, judged by one worker of each node or not at all: ranking reads
-// all entities at each worker that takes part.
-type task struct {
-	*kge.Task
-	unjudged bool
-}
-
-func (t task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
-	if t.unjudged {
-		return train.Evaluation{Metrics: []train.Metric{{Name: "none"}}}, nil
-	}
-	e := *env
-	e.Workers = e.Workers[:1]
-	return t.Task.Evaluate(ctx, &e, epoch)
+	scheme  string // of sampling, where that is compared
 }
 
 // cluster makes simulated nodes on a network, to be closed.
@@ -103,51 +44,119 @@ func total(c *sim.Cluster, nodes int) (s node.Stats) {
 	return s
 }
 
-// A stamp is when an epoch ended, and what had been done.
-type stamp struct {
-	at    time.Duration
-	stats node.Stats
+// A diary is what a run told of itself, epoch by epoch.
+type diary struct {
+	c     *sim.Cluster
+	nodes int
+
+	began   time.Duration // the epoch, and
+	before  node.Stats    // what had been done until then
+	elapsed time.Duration // of all epochs
+	epochs  []entry
+	eval    train.Evaluation // the last
 }
 
-func (l *Lab) train(ctx context.Context, t trial) (row *Row, err error) {
-	row = &Row{Network: t.network, Policy: t.policy.Name(), Nodes: t.nodes, Workers: l.Workers}
+type entry struct {
+	took    time.Duration
+	did     node.Stats
+	loss    float64
+	quality float64
+	elapsed time.Duration // of the epochs until its end
+}
+
+// begin begins an epoch.
+func (d *diary) begin() { d.began, d.before = d.c.Now(), total(d.c, d.nodes) }
+
+// tell takes an event. Judging lies between the end of an epoch and the
+// beginning of the next, and so is left out.
+func (d *diary) tell(e train.Event) {
+	if e.Loss != nil {
+		took := d.c.Now() - d.began
+		d.elapsed += took
+		d.epochs = append(d.epochs, entry{took: took, did: total(d.c, d.nodes).Sub(d.before), loss: e.Loss.Mean(), elapsed: d.elapsed})
+		return
+	}
+	d.eval = *e.Evaluation
+	d.epochs[len(d.epochs)-1].quality = d.eval.Metrics[0].Value
+	d.begin()
+}
+
+// fill writes the epochs, but for the first, into a row.
+func (d *diary) fill(r *Row) {
+	for _, e := range d.epochs {
+		r.Curve = append(r.Curve, Point{e.elapsed.Seconds(), e.loss, e.quality})
+	}
+	last := len(d.epochs) - 1
+	r.Loss, r.Quality = d.epochs[last].loss, d.epochs[last].quality
+	counted := d.epochs[min(1, last):]
+	var did node.Stats
+	var replicas, ends int
+	for i, e := range counted {
+		r.Epoch += e.took / time.Duration(len(counted))
+		did.Add(e.did)
+		if i < len(counted)-1 { // after the last nobody wants any
+			replicas += e.did.Replicas
+			ends++
+		}
+	}
+	did.Replicas, did.LeadMs = replicas/max(ends, 1), d.epochs[last].did.LeadMs
+	r.count(did)
+}
+
+func (l *Lab) train(ctx context.Context, rep *Report, t trial) (row *Row, err error) {
+	row = &Row{Network: t.network, Policy: t.policy.Name(), Scheme: t.scheme, Nodes: t.nodes, Workers: l.Workers, Zipf: t.work.exponent}
 	if t.name != "" {
 		row.Policy = t.name
 	}
 	if l.Progress != nil {
-		l.Progress(fmt.Sprintf("%s, %d nodes, %s", t.network, t.nodes, row.Policy))
+		l.Progress(fmt.Sprintf("%s, %d nodes, %s %s", t.network, t.nodes, row.Policy, t.scheme))
 	}
+	began := time.Now()
 	c, err := cluster(sim.Config{Nodes: t.nodes, Workers: l.Workers, Seed: l.Seed, Model: t.work.model, Policy: t.policy,
-		Samplers: t.work.samplers, NoHints: t.noHints, Compute: l.Compute()}, t.network)
+		Samplers: t.work.samplers, NoHints: t.noHints, Eager: t.eager, Compute: l.Compute()}, t.network)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	stamps := []stamp{{c.Now(), total(c, t.nodes)}}
-	var rep *train.Report
-	_, err = c.RunNodes(ctx, func(ctx context.Context, env train.Env) error {
-		if env.Node == 0 {
-			env.Progress = func(e train.Event) {
-				if e.Loss != nil {
-					stamps = append(stamps, stamp{c.Now(), total(c, t.nodes)})
-				}
-			}
-		}
-		r, err := train.Run(ctx, env, task{t.work.task, false}, train.Options{Epochs: l.Epochs})
-		if env.Node == 0 {
-			rep = r
-		}
-		return err
-	})
+	d := &diary{c: c, nodes: t.nodes}
+	d.begin()
+	res, err := c.RunNodes(ctx, func(ctx context.Context, env train.Env) error { return l.program(ctx, env, t.work, d) })
+	if errors.Is(err, train.ErrDiverged) {
+		d.epochs[len(d.epochs)-1].loss = 0 // no number, so nothing to show
+		row.Diverged, err = true, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("experiment: %s, %d nodes, %s: %w", t.network, t.nodes, row.Policy, err)
+		return nil, fmt.Errorf("experiment: %s, %d nodes, %s %s: %w", t.network, t.nodes, row.Policy, t.scheme, err)
 	}
-	if l.Epochs > 1 {
-		stamps = stamps[1:]
+	d.fill(row)
+	row.Took = time.Since(began)
+	if res != nil {
+		row.Messages = res.Messages
 	}
-	first, last := stamps[0], stamps[len(stamps)-1]
-	row.Epoch = (last.at - first.at) / time.Duration(len(stamps)-1)
-	row.count(first.stats, last.stats)
-	row.Loss, row.MRR = rep.Losses[rep.Epochs-1].Mean(), rep.Results[len(rep.Results)-1].Metrics[0].Value
+	if t.eager {
+		row.Window = 0
+	}
+	if len(d.eval.Metrics) > 0 {
+		rep.Metric, rep.LowerIsBetter = d.eval.Metrics[0].Name, d.eval.LowerIsBetter
+	}
 	return row, nil
+}
+
+// program is what a node does. Node 0 keeps the diary.
+func (l *Lab) program(ctx context.Context, env train.Env, w *work, d *diary) error {
+	judging := false
+	if l.Calls == Single {
+		env.Workers = slices.Clone(env.Workers)
+		for i, w := range env.Workers {
+			env.Workers[i] = single{w, &judging}
+		}
+	}
+	env.Progress = func(e train.Event) {
+		judging = e.Loss != nil // … until the evaluation is told
+		if env.Node == 0 {
+			d.tell(e)
+		}
+	}
+	_, err := w.task.Train(ctx, env, train.Options{Epochs: l.Epochs, EvalEvery: 1}, new(atomic.Int64))
+	return err
 }

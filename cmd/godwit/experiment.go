@@ -16,8 +16,9 @@ import (
 
 // An experiments is the command line of "godwit experiment".
 type experiments struct {
+	choice    experiment.Choice
+	calls     string
 	data, out string
-	quick     bool
 	json      bool
 	seed      uint64
 	step      time.Duration
@@ -54,11 +55,13 @@ unless --step says; with --step a run repeats bit for bit.`,
 		},
 	}
 	g := newGroup("Experiment")
-	g.StringVarP(&e.data, "data", "d", "", "`folder` of the graph (default: one is generated)")
-	g.BoolVar(&e.quick, "quick", false, "a smaller task on fewer workers, for a first look")
+	g.StringVar(&e.choice.Task, "task", "kge", "what is trained (timing has a program of its own): `name`: "+strings.Join(experiment.Tasks(), ", "))
+	g.StringVarP(&e.data, "data", "d", "", "file or `folder` of the data (default: they are generated)")
+	g.BoolVar(&e.choice.Quick, "quick", false, "a smaller task on fewer workers, for a first look")
+	g.StringVar(&e.calls, "calls", string(experiment.Batched), "how the program accesses the server: batched, all keys of a step in a call, or single, one key a call and one example a step, as programs for Lapse, NuPS and AdaPM do")
 	g.DurationVar(&e.step, "step", 0, "what a training step computes, as a `duration` (default: measured)")
-	g.IntVarP(&e.epochs, "epochs", "e", experiment.DefaultLab().Epochs, "`number` of passes over the triples; the first does not count for times")
-	g.StringSliceVar(&e.policies, "policies", nil, "compare these only: `names` by commas (default: all; timing is always adaptive)")
+	g.IntVarP(&e.epochs, "epochs", "e", 0, "`number` of passes over the data (default: the task's); the first does not count for the mean")
+	g.StringSliceVar(&e.policies, "policies", nil, "compare these only: `names` by commas (default: all; timing and sampling are always adaptive)")
 	g.Uint64Var(&e.seed, "seed", 1, "decides data, first values, samples and the network's jitter")
 	out := newGroup("Output")
 	out.StringVarP(&e.out, "out", "o", "", "`folder` for the figures as CSV and the plots as SVG")
@@ -71,14 +74,18 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	if !slices.Contains(experiment.Names(), name) {
 		return fmt.Errorf("no experiment %q, there are %s", name, strings.Join(experiment.Names(), ", "))
 	}
-	if e.step < 0 || e.epochs < 1 {
+	if e.step < 0 || e.epochs < 0 {
 		return fmt.Errorf("--step %v, --epochs %d: want more than 0", e.step, e.epochs)
 	}
-	l := experiment.DefaultLab()
-	if e.quick {
-		l = experiment.QuickLab()
+	e.choice.Calls = experiment.Calls(e.calls)
+	l, err := experiment.NewLab(e.choice)
+	if err != nil {
+		return err
 	}
-	l.Data, l.Seed, l.Step, l.Epochs = e.data, e.seed, e.step, e.epochs
+	l.Data, l.Seed, l.Step = e.data, e.seed, e.step
+	if e.epochs > 0 {
+		l.Epochs = e.epochs
+	}
 	for _, name := range e.policies {
 		p, err := placement.ByName(name)
 		if err != nil {

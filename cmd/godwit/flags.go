@@ -30,10 +30,17 @@ func (g group) with(add func(group)) {
 	}
 }
 
-// sampling adds the choice of a scheme of package sampling.
+// sampling adds the choice of a scheme of package sampling, or of a level.
 func (g group) sampling(name *string) {
-	g.StringVar(name, "sampling", *name, "`scheme` by which they are sampled: "+strings.Join([]string{
-		sampling.Prepared{}.Name(), sampling.Local{}.Name(), sampling.Independent{}.Name()}, ", "))
+	var schemes, levels []string
+	for _, s := range sampling.Schemes() {
+		schemes = append(schemes, s.Name())
+	}
+	for _, l := range sampling.Levels() {
+		levels = append(levels, l.String())
+	}
+	g.StringVar(name, "sampling", *name, fmt.Sprintf("`scheme` by which they are sampled: %s; or how closely they must conform to their distribution: %s",
+		strings.Join(schemes, ", "), strings.Join(levels, ", ")))
 }
 
 // rule adds the choice of an update rule and its learning rate.

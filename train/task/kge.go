@@ -35,6 +35,11 @@ const UntrainedTriples = 1000
 func (s *KGE) Name() string { return "kge" }
 func (s *KGE) Epochs() int  { return 15 }
 
+// Generate implements [Generated].
+func (s *KGE) Generate(exponent float64, seed uint64) {
+	s.Graph.Exponent, s.Graph.Seed = exponent, seed
+}
+
 // Check tries the settings with the smallest graph.
 func (s *KGE) Check() error {
 	if _, err := sampling.SchemeNamed(s.Sampling); err != nil {

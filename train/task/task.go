@@ -29,6 +29,14 @@ type Settings interface {
 	Load(Setup) (Task, error)
 }
 
+// Generated are settings that can generate data of any skew, for comparisons.
+type Generated interface {
+	Settings
+	// Generate has Load generate data in which popularity follows Zipf's law
+	// with an exponent, other data for each seed.
+	Generate(exponent float64, seed uint64)
+}
+
 // A Setup is what Load is told beside the settings.
 type Setup struct {
 	// Data is the file or folder of the data; empty: they are generated.

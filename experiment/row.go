@@ -1,0 +1,120 @@
+package experiment
+
+import (
+	"time"
+
+	"github.com/godwit-ps/godwit/node"
+)
+
+// A Row is what a run came to. Counts are sums over all nodes. Of training
+// they are those of the epochs that Lab.Epochs says; what judging the model
+// costs counts nowhere.
+type Row struct {
+	Network string  `json:"network"`
+	Policy  string  `json:"policy"`
+	Scheme  string  `json:"scheme,omitempty"` // of sampling, where it is compared
+	Nodes   int     `json:"nodes"`
+	Workers int     `json:"workers"` // of each node
+	Zipf    float64 `json:"zipf"`    // of generated data; 0 where it is read
+	Offset  int     `json:"offset,omitempty"`
+	// Epoch is the virtual time of an epoch, or of all of "timing".
+	Epoch   time.Duration `json:"epoch_ns"`
+	Speedup float64       `json:"speedup,omitempty"` // over one node
+	Loss    float64       `json:"loss,omitempty"`    // of the last epoch, an example
+	Quality float64       `json:"quality,omitempty"` // after the last epoch
+	// ToTarget is the time until the quality of Report.Target; 0 if it was not
+	// reached. Effective is how many times sooner than at one node that was.
+	ToTarget  time.Duration `json:"to_target_ns,omitempty"`
+	Effective float64       `json:"effective_speedup,omitempty"`
+	// Diverged says that the loss became infinite or no number, which ended
+	// the run.
+	Diverged bool `json:"diverged,omitempty"`
+	// Curve is how training went, a point an epoch.
+	Curve []Point `json:"curve,omitempty"`
+	// Shares of accesses.
+	NoMessage float64 `json:"no_message"`
+	Remote    float64 `json:"remote"`
+	Replica   float64 `json:"replica"`
+
+	BytesPerAccess float64 `json:"bytes_per_access"` // sent
+	Accesses       uint64  `json:"accesses"`
+	Moves          uint64  `json:"moves"`
+	Copies         uint64  `json:"copies"` // replicas set up
+	Drops          uint64  `json:"drops"`
+	Deltas         uint64  `json:"deltas"`
+	Refreshes      uint64  `json:"refreshes"`
+	Rounds         uint64  `json:"rounds"`
+	// Replicas is how many there are: the mean over the ends of epochs other than
+	// the last, or in "timing" over the run.
+	Replicas float64 `json:"replicas"`
+	Window   int64   `json:"window"`  // the widest of a worker, in clocks; 0 with timing off
+	LeadMs   float64 `json:"lead_ms"` // from asking for a key to its arrival
+	// Messages is how many records were handled in all, and Took how long the
+	// simulation ran.
+	Messages uint64        `json:"messages"`
+	Took     time.Duration `json:"-"`
+}
+
+// A Point is the state of training at the end of an epoch.
+type Point struct {
+	Seconds float64 `json:"seconds"` // virtual, of training, since the start
+	Loss    float64 `json:"loss"`    // of the epoch
+	Quality float64 `json:"quality"`
+}
+
+// count takes in what nodes did.
+func (r *Row) count(did node.Stats) {
+	share := func(n uint64) float64 { return float64(n) / float64(max(did.Accesses(), 1)) }
+	r.Accesses, r.NoMessage = did.Accesses(), share(did.Local+did.Replica)
+	r.Remote, r.Replica = share(did.Remote), share(did.Replica)
+	r.BytesPerAccess = share(did.SentBytes)
+	r.Moves, r.Copies, r.Drops = did.Moves, did.Copies, did.Drops
+	r.Deltas, r.Refreshes, r.Rounds = did.Deltas, did.Refreshes, did.Rounds
+	r.Replicas, r.Window, r.LeadMs = float64(did.Replicas), did.Window, did.LeadMs
+}
+
+// target is the quality that runs are timed to: nine tenths of the best that a
+// run had, or, of an error, the best by nine tenths.
+func target(one *Row, lowerIsBetter bool) float64 {
+	best := 0.0
+	for i, p := range one.Curve {
+		if i == 0 || reached(p.Quality, best, lowerIsBetter) {
+			best = p.Quality
+		}
+	}
+	if lowerIsBetter {
+		return best / part
+	}
+	return best * part
+}
+
+const part = 0.9
+
+func reached(quality, target float64, lowerIsBetter bool) bool {
+	return quality == target || quality < target == lowerIsBetter
+}
+
+// reach sets when the run reached a quality. Between two epochs it is taken to
+// change evenly.
+func (r *Row) reach(target float64, lowerIsBetter bool) {
+	for i, p := range r.Curve {
+		if !reached(p.Quality, target, lowerIsBetter) {
+			continue
+		}
+		s := p.Seconds
+		if i > 0 {
+			last := r.Curve[i-1]
+			s = last.Seconds + (p.Seconds-last.Seconds)*(target-last.Quality)/(p.Quality-last.Quality)
+		}
+		r.ToTarget = time.Duration(s * float64(time.Second))
+		return
+	}
+}
+
+// compare sets what the run is beside one node's.
+func (r *Row) compare(one *Row) {
+	r.Speedup = float64(one.Epoch) / float64(r.Epoch)
+	if one.ToTarget > 0 && r.ToTarget > 0 {
+		r.Effective = float64(one.ToTarget) / float64(r.ToTarget)
+	}
+}
