@@ -11,7 +11,8 @@ import (
 // A rule is applied where the copy is: at the owner or at a replica. Copies
 // merge by adding the *difference* that their pushes made to value and state,
 // so a rule should write its state as sums where it can (AdaGrad: the sum of
-// squared gradients), and must tolerate a state that moved under it.
+// squared gradients), and must tolerate a state that moved under it. A rule
+// that knows better how copies meet is a [Merger].
 //
 // A Rule is immutable and may be used by any number of goroutines.
 type Rule interface {
@@ -24,6 +25,31 @@ type Rule interface {
 	// Apply changes value and state in place by one pushed vector of the
 	// value's length. It must not keep or change push.
 	Apply(value, state, push []float32)
+}
+
+// A Merger is a [Rule] with a way of its own for pushes made at one copy of a
+// row to count at another. Where the length of a step depends on the state,
+// the plain sum of differences repeats steps that each copy made for its own
+// state; n copies that start together then go n times as far as one row would.
+//
+// What travels is the difference that pushes made to a copy: of the state as it
+// is, to be added, and of the value packed at the copy and merged where it
+// arrives. For a copy x that pushes took to y, Pack of the difference at y and
+// Merge at x must give y, but for rounding. What different copies packed may be
+// merged in any order.
+type Merger interface {
+	Rule
+	// Pack changes in place the difference that pushes made to a copy's value.
+	// state is the copy's, with those pushes.
+	Pack(state, dvalue []float32)
+	// Merge takes a packed difference into a value. To state, the difference of
+	// states has been added before.
+	Merge(value, state, dvalue []float32)
+	// Fresh is how many floats of a row, from its first, a copy needs as they
+	// are elsewhere each time that it is brought up to date: dim where pushes
+	// may be applied with a state that lacks what other copies' pushes did of
+	// late, dim plus the length of the state where they may not.
+	Fresh(dim int) int
 }
 
 // Add is the rule that adds the pushed vector to the value. It has no state.

@@ -39,6 +39,7 @@ type Model struct {
 	tables []Table
 	base   []Key // base[i] is the first key of tables[i]; base[len(tables)] the number of keys
 	rowLen []int
+	fresh  []int
 }
 
 // NewModel checks the tables and lays out their keys.
@@ -70,6 +71,12 @@ func NewModel(tables ...Table) (*Model, error) {
 		}
 		m.base = append(m.base, Key(next))
 		m.rowLen = append(m.rowLen, t.Dim+t.Rule.StateLen(t.Dim))
+		m.fresh = append(m.fresh, m.rowLen[i])
+		if r, ok := t.Rule.(Merger); ok {
+			if m.fresh[i] = r.Fresh(t.Dim); m.fresh[i] < t.Dim || m.fresh[i] > m.rowLen[i] {
+				return nil, fmt.Errorf("godwit: table %q: rule %s wants %d floats of a row fresh, want %d … %d", t.Name, r.Name(), m.fresh[i], t.Dim, m.rowLen[i])
+			}
+		}
 		next += t.Rows
 	}
 	m.base = append(m.base, Key(next))
@@ -108,6 +115,10 @@ func (m *Model) Dim(k Key) int { t, _ := m.Locate(k); return m.tables[t].Dim }
 
 // RowLen returns the floats of the row of a valid key: value, then state.
 func (m *Model) RowLen(k Key) int { t, _ := m.Locate(k); return m.rowLen[t] }
+
+// Fresh returns how many floats of the row of a valid key all copies agree on
+// once everything was exchanged: what lies behind them may lag ([Merger]).
+func (m *Model) Fresh(k Key) int { t, _ := m.Locate(k); return m.fresh[t] }
 
 // TableRowLen returns the floats of a row of table i: value, then state.
 func (m *Model) TableRowLen(i int) int { return m.rowLen[i] }

@@ -38,6 +38,22 @@ func (r AdaGrad) Apply(value, state, push []float32) {
 	vec.AdaGrad(value, state, push, r.LR, orElse(r.Eps, AdaGradEps))
 }
 
+// Pack multiplies what the pushes did to the value by the root of the copy's
+// accumulators, which leaves LR·gradient of a single push, and a sum of
+// gradients weighted by at most the growth of the root for several.
+func (r AdaGrad) Pack(state, dvalue []float32) {
+	vec.MulRoot(dvalue, state, orElse(r.Eps, AdaGradEps))
+}
+
+// Merge makes the packed step by the root of what all pushes have accumulated.
+func (r AdaGrad) Merge(value, state, dvalue []float32) {
+	vec.AddDivRoot(value, state, dvalue, orElse(r.Eps, AdaGradEps))
+}
+
+// Fresh returns dim: what [AdaGrad.Merge] makes of a push does not depend on
+// the accumulators that the copy had.
+func (r AdaGrad) Fresh(dim int) int { return dim }
+
 // RowAdaGrad is AdaGrad with one accumulator for the whole row, which sums the
 // mean of the squared gradients: a dim-th of AdaGrad's state and traffic, for
 // rows whose coordinates have gradients of like size, such as embeddings.
@@ -64,6 +80,19 @@ func (r RowAdaGrad) Apply(value, state, push []float32) {
 	state[0] += vec.SquaredNorm(push) / float32(len(push))
 	vec.AXPY(value, -r.LR/(sqrt(state[0])+orElse(r.Eps, AdaGradEps)), push)
 }
+
+// Pack is that of [AdaGrad].
+func (r RowAdaGrad) Pack(state, dvalue []float32) {
+	vec.Scale(dvalue, sqrt(state[0])+orElse(r.Eps, AdaGradEps))
+}
+
+// Merge is that of [AdaGrad].
+func (r RowAdaGrad) Merge(value, state, dvalue []float32) {
+	vec.AXPY(value, 1/(sqrt(state[0])+orElse(r.Eps, AdaGradEps)), dvalue)
+}
+
+// Fresh returns dim+1: the state is not worth leaving out.
+func (r RowAdaGrad) Fresh(dim int) int { return dim + 1 }
 
 func orElse(x, zero float32) float32 {
 	if x == 0 {

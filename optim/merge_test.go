@@ -21,9 +21,94 @@ func apart(r godwit.Rule, base row, pushes [][]float32) (serial, merged row) {
 			r.Apply(two.value, two.state, p)
 		}
 	}
-	merged.merge(one, base)
-	merged.merge(two, base)
+	meet(r, merged, one, base)
+	meet(r, merged, two, base)
 	return serial, merged
+}
+
+// meet takes into x what pushes made of base in a copy, as the rule has it.
+func meet(r godwit.Rule, x, copy, base row) {
+	m, ok := r.(godwit.Merger)
+	if !ok {
+		x.merge(copy, base)
+		return
+	}
+	diff := row{make([]float32, len(x.value)), make([]float32, len(x.state))}
+	diff.merge(copy, base)
+	m.Pack(copy.state, diff.value)
+	for i, d := range diff.state {
+		x.state[i] += d
+	}
+	m.Merge(x.value, x.state, diff.value)
+}
+
+func mergers() []godwit.Rule {
+	return []godwit.Rule{AdaGrad{LR: 0.25}, AdaGrad{LR: 0.25, Init: 1}, RowAdaGrad{LR: 0.25}, RowAdaGrad{LR: 0.25, Init: 1}}
+}
+
+func wantLike(t *testing.T, what string, got, want row) {
+	t.Helper()
+	for i, v := range want.value {
+		if !near(float64(got.value[i]), float64(v), 1e-5*(1+math.Abs(float64(v)))) {
+			t.Errorf("%s: value[%d] is %v, want %v", what, i, got.value[i], v)
+		}
+	}
+	for i, v := range want.state {
+		if !near(float64(got.state[i]), float64(v), 1e-5*(1+math.Abs(float64(v)))) {
+			t.Errorf("%s: state[%d] is %v, want %v", what, i, got.state[i], v)
+		}
+	}
+}
+
+func TestWhatACopyPacksTakesItsCommonRowToTheCopy(t *testing.T) {
+	rnd := newRand(t)
+	for _, r := range mergers() {
+		for _, history := range []int{0, 1, 20} {
+			base := warm(r, rnd, history, 21)
+			copy := base.clone()
+			for _, p := range whole(rnd, 1+rnd.IntN(9), 21) {
+				r.Apply(copy.value, copy.state, p)
+			}
+			x := base.clone()
+			meet(r, x, copy, base)
+			wantLike(t, r.Name(), x, copy)
+		}
+	}
+}
+
+// Summed differences would go eight times as far in the first step.
+func TestAPushAtEachOfManyCopiesMergesToWhatOneRowMakesOfThem(t *testing.T) {
+	rnd := newRand(t)
+	for _, r := range mergers() {
+		base := warm(r, rnd, rnd.IntN(3), 16)
+		serial, merged := base.clone(), base.clone()
+		for _, p := range whole(rnd, 8, 16) {
+			r.Apply(serial.value, serial.state, p)
+			copy := base.clone()
+			r.Apply(copy.value, copy.state, p)
+			meet(r, merged, copy, base)
+		}
+		wantLike(t, r.Name(), merged, serial)
+	}
+}
+
+// A copy that lacks other copies' part of the state is pushed to. What comes of
+// it at the owner does not show that.
+func TestMergedAdaGradDoesNotDependOnTheStateOfTheCopy(t *testing.T) {
+	rnd := newRand(t)
+	r := AdaGrad{LR: 0.25}
+	base := warm(r, rnd, 20, 21)
+	serial, merged := base.clone(), base.clone()
+	p := whole(rnd, 1, 21)[0]
+	r.Apply(serial.value, serial.state, p)
+	old := base.clone()
+	for i := range old.state {
+		old.state[i] *= 0.3
+	}
+	copy := old.clone()
+	r.Apply(copy.value, copy.state, p)
+	meet(r, merged, copy, old)
+	wantLike(t, r.Name(), merged, serial)
 }
 
 // whole draws pushes of small whole numbers, whose sums have no rounding.
@@ -192,8 +277,8 @@ func TestEachRuleConvergesOnMergedCopies(t *testing.T) {
 				}
 			}
 			old := base.clone()
-			base.merge(a, old)
-			base.merge(b, old)
+			meet(r, base, a, old)
+			meet(r, base, b, old)
 		}
 		for i, v := range base.value {
 			if !near(float64(v), float64(i), 0.05) {

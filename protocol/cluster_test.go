@@ -226,9 +226,16 @@ func (c *cluster) checkKey(k godwit.Key) error {
 	if !slices.Equal(known, copies) {
 		return fmt.Errorf("key %d: its owner %d knows copies at %v, there are copies at %v", k, at.id, known, copies)
 	}
+	fresh := at.cfg.Model.Fresh(k)
 	for _, n := range copies {
-		if got, want := c.nodes[n].row(k), at.row(k); !slices.Equal(got, want) {
+		got, want := c.nodes[n].row(k), at.row(k)
+		if !slices.Equal(got[:fresh], want[:fresh]) {
 			return fmt.Errorf("key %d: replica at node %d has %v, owner %d has %v", k, n, got, at.id, want)
+		}
+		for i, x := range got[fresh:] { // it may lag, and counts up
+			if x > want[fresh+i] {
+				return fmt.Errorf("key %d: state of the replica at node %d is ahead: %v, owner %d has %v", k, n, got, at.id, want)
+			}
 		}
 	}
 	return nil

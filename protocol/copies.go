@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"fmt"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/store"
@@ -157,11 +159,14 @@ func (s *Shard) take(h *store.Header, ref store.Ref, by *holder, r *wire.Record)
 	if len(r.Vals) == 0 {
 		return
 	}
-	vec.Add(s.st.Floats(ref), r.Vals)
+	s.merge(h.Key, s.st.Floats(ref), r.Vals)
 	current := by.Version == h.Version && by.Version != 0
 	s.touch(h)
-	if current {
-		by.Version = h.Version // the holder has this update already: nothing to send back
+	switch {
+	case current && by.lags:
+		by.full = 0 // it applied its pushes to an older state than this: have it agree again
+	case current:
+		by.Version, by.full = h.Version, h.Version // the holder has this update already: nothing to send back
 	}
 }
 
@@ -195,6 +200,12 @@ func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
 	s.tidy(h)
 }
 
+// stateAge bounds how old the state of a copy gets that may lag (see
+// [godwit.Merger]): a holder gets it anew when the row's version has grown by
+// one part in stateAge since. What a state sums up then lacks about a third,
+// and in AdaGrad a step at the copy, until it is merged, is a fifth too long.
+const stateAge = 2
+
 // freshen sends a holder the row, if its copy is not equal to it, and the
 // acknowledgement that is due to it.
 func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
@@ -204,8 +215,15 @@ func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
 			h.Version = 1 // version 0 is "never had a copy"
 		}
 		s.Stats.Refreshes++
+		row := s.st.Floats(ref)
+		fresh := s.cfg.Model.Fresh(h.Key)
+		if to.lags = fresh < len(row) && to.Version != 0 && h.Version <= to.full+to.full/stateAge; to.lags {
+			row = row[:fresh]
+		} else {
+			to.full = h.Version
+		}
 		to.Version = h.Version
-		s.send(out, to.Node, wire.Record{Kind: wire.Refresh, Key: h.Key, Epoch: h.Epoch, Version: h.Version, Seq: to.Seq, Vals: s.st.Floats(ref)})
+		s.send(out, to.Node, wire.Record{Kind: wire.Refresh, Key: h.Key, Epoch: h.Epoch, Version: h.Version, Seq: to.Seq, Vals: row})
 	case to.ack:
 		s.Stats.Acks++
 		s.send(out, to.Node, wire.Record{Kind: wire.Ack, Key: h.Key, Version: h.Version, Seq: to.Seq})
@@ -216,16 +234,19 @@ func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
 // --- at the node that holds or wants the copy ---
 
 // refresh takes the owner's row.
-func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.NodeID, r *wire.Record) {
+func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.NodeID, r *wire.Record) error {
 	d := s.side(h)
 	if (r.Seq < d.first || d.first == 0) && !s.cfg.Broken.TakeFormer {
 		s.Stats.Stale++ // meant for a former replica of this node
-		return
+		return nil
 	}
 	s.dir.SetHint(h.Key, from)
 	row := s.st.Floats(ref)
 	switch stateOf(h) {
 	case placeholder:
+		if len(r.Vals) != len(row) {
+			return fmt.Errorf("protocol: node %d sends %d of %d floats of key %d, of which there is nothing here yet", from, len(r.Vals), len(row), r.Key)
+		}
 		copy(row, r.Vals)
 		class := store.ClassOf(ref)
 		sub := s.st.Spare(class)
@@ -242,21 +263,14 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 	case replica:
 		if r.Version < h.Version && !s.cfg.Broken.TakeStale {
 			s.Stats.Stale++
-			return
+			return nil
 		}
-		sub := s.st.Floats(d.sub)
-		vec.Refresh(row, sub, r.Vals)
-		if s.cfg.Broken.ForgetUnsent {
-			copy(row, sub)
-		}
-		if d.sent > r.Seq && d.flying && !s.cfg.Broken.ForgetFlight {
-			// The owner had not taken the update in flight: it stays on top.
-			vec.Add(row, s.flight(d))
-			vec.Add(sub, s.flight(d))
-		}
+		// An update in flight that the owner had not taken stays on top.
+		s.rebase(h.Key, row, d, r.Vals, d.sent > r.Seq && !s.cfg.Broken.ForgetFlight)
 		h.Epoch, h.Version = r.Epoch, r.Version
 		s.acked(out, h, ref, r.Seq)
 	}
+	return nil
 }
 
 // ack takes the owner's word that the copy is equal to the row.
@@ -323,6 +337,51 @@ func (s *Shard) extract(h *store.Header, ref store.Ref, d *side) {
 	d.inFlight, d.flying = s.st.Spare(store.ClassOf(ref)), true
 	if !vec.Delta(s.flight(d), row, s.st.Floats(d.sub)) {
 		s.land(d)
+		return
+	}
+	s.pack(h.Key, row, s.flight(d))
+}
+
+// pack makes the difference that pushes made to a row ready to travel.
+func (s *Shard) pack(k godwit.Key, row, diff []float32) {
+	i, _ := s.cfg.Model.Locate(k)
+	if m := s.cfg.mergers[i]; m != nil {
+		dim := s.cfg.Model.Table(i).Dim
+		m.Pack(row[dim:], diff[:dim])
+	}
+}
+
+// merge takes a packed difference into a row.
+func (s *Shard) merge(k godwit.Key, row, diff []float32) {
+	i, _ := s.cfg.Model.Locate(k)
+	if m := s.cfg.mergers[i]; m != nil {
+		dim := s.cfg.Model.Table(i).Dim
+		vec.Add(row[dim:], diff[dim:])
+		m.Merge(row[:dim], row[dim:], diff[:dim])
+		return
+	}
+	vec.Add(row, diff)
+}
+
+// rebase puts what a replica's workers changed since it last agreed with the
+// owner on top of the owner's newer row, and before that the update in flight
+// if that row does not contain it. Where the row comes without all of its state,
+// the copy's own stays.
+func (s *Shard) rebase(k godwit.Key, row []float32, d *side, fresh []float32, flight bool) {
+	sub := s.st.Floats(d.sub)
+	if d.dirty {
+		s.diff = append(s.diff[:0], row...)
+		vec.Sub(s.diff, sub)
+		s.pack(k, row, s.diff)
+	}
+	n := copy(sub, fresh)
+	if flight && d.flying {
+		vec.Sub(sub[n:], s.flight(d)[n:]) // it is in there, and is about to be merged
+		s.merge(k, sub, s.flight(d))
+	}
+	copy(row, sub)
+	if d.dirty && !s.cfg.Broken.ForgetUnsent {
+		s.merge(k, row, s.diff)
 	}
 }
 

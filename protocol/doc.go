@@ -49,6 +49,7 @@
 // R1. A Delta whose sequence number the row already contains is not added.
 // R2. A Refresh names the last Delta of the receiver that it contains; one
 // still in flight, and what was not sent yet, go on top of it.
+// A Refresh may leave state out ([godwit.Merger]): the replica's own stays.
 // R3. A Refresh of an older version, or for a former replica, is ignored. After
 // a move the first answer of the new owner is a full Refresh.
 // R4. When the owner answers a request of a node that holds or awaits a copy,

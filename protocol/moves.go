@@ -7,7 +7,6 @@ import (
 	"github.com/godwit-ps/godwit/protocol/directory"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/store"
-	"github.com/godwit-ps/godwit/vec"
 	"github.com/godwit-ps/godwit/wire"
 )
 
@@ -75,14 +74,11 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 				contained = r.Holders[i].Seq
 			}
 		}
-		vec.Refresh(row, s.st.Floats(d.sub), r.Vals)
-		own = d.dirty
-		if d.sent > contained && d.flying {
-			// In flight to the old owner, which will send it back here: it counts
-			// now and is ignored then.
-			vec.Add(row, s.flight(d))
-			own = true
-		}
+		// An update in flight to the old owner will be sent back here: it counts
+		// now and is ignored then.
+		flight := d.sent > contained && d.flying
+		s.rebase(r.Key, row, d, r.Vals, flight)
+		own = d.dirty || flight
 		s.st.Free(d.sub)
 		s.land(d)
 		d.sent, d.dirty, d.ending, d.draining = 0, false, false, false

@@ -230,6 +230,9 @@ func (s *Shard) set(h *store.Header, ref store.Ref, r *wire.Record) {
 		if i := holds(d.holders, r.Origin); i >= 0 {
 			d.holders[i].Seq = max(d.holders[i].Seq, r.Seq)
 		}
+		for i := range d.holders {
+			d.holders[i].full = 0 // its state is another one now
+		}
 	}
 	s.touch(h)
 }

@@ -38,8 +38,9 @@ type Config struct {
 	// Broken switches single rules off. Only tests set it.
 	Broken Broken
 
-	classes []int // class of each table
-	rowLens []int // row length of each class
+	classes []int           // class of each table
+	rowLens []int           // row length of each class
+	mergers []godwit.Merger // of each table; nil: copies meet by adding differences
 }
 
 // Prepare completes the configuration. It must be called once before the first
@@ -53,6 +54,8 @@ func (c *Config) Prepare() error {
 			c.rowLens = append(c.rowLens, l)
 		}
 		c.classes = append(c.classes, class[l])
+		m, _ := c.Model.Table(i).Rule.(godwit.Merger)
+		c.mergers = append(c.mergers, m)
 	}
 	if len(c.rowLens) > store.MaxClasses {
 		return fmt.Errorf("protocol: tables have %d different row lengths, at most %d are supported", len(c.rowLens), store.MaxClasses)
@@ -78,6 +81,7 @@ type Shard struct {
 	seq     uint64       // the last sequence number given to a replica's update
 	abroad  [64]uint32   // requests of this node's workers that are on the network, by key
 	rec     wire.Record  // scratch for records to send
+	diff    []float32    // scratch for a difference
 
 	Stats Stats
 }
@@ -189,7 +193,9 @@ func (d *side) closed() bool { return d.draining || len(d.queue) > 0 }
 
 type holder struct {
 	wire.Holder
-	ack bool // an update of the holder was taken and not acknowledged yet
+	ack  bool           // an update of the holder was taken and not acknowledged yet
+	full godwit.Version // of the last refresh that brought all of the state
+	lags bool           // the last one did not
 }
 
 // sides hands out numbered sides, from 1. They are kept in chunks, so that they

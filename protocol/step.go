@@ -32,23 +32,22 @@ func (s *Shard) Step(out Out, from godwit.NodeID, r *wire.Record) error {
 		s.drained(out, r)
 		return nil
 	case wire.Refresh, wire.Ack, wire.Dropped, wire.Refuse:
-		s.answer(out, from, r)
-		return nil
+		return s.answer(out, from, r)
 	}
 	return fmt.Errorf("protocol: node %d sends %v, which no key takes", from, r.Kind)
 }
 
 // answer takes an owner's answer to a node that holds or wants a copy.
-func (s *Shard) answer(out Out, from godwit.NodeID, r *wire.Record) {
+func (s *Shard) answer(out Out, from godwit.NodeID, r *wire.Record) error {
 	ref, ok := s.st.Find(r.Key)
 	if !ok || s.st.Header(ref).Meta>>stateBits == 0 {
 		s.Stats.Stale++
-		return
+		return nil
 	}
 	h := s.st.Header(ref)
 	switch r.Kind {
 	case wire.Refresh:
-		s.refresh(out, h, ref, from, r)
+		return s.refresh(out, h, ref, from, r)
 	case wire.Ack:
 		s.ack(out, h, ref, r)
 	case wire.Dropped:
@@ -56,6 +55,7 @@ func (s *Shard) answer(out Out, from godwit.NodeID, r *wire.Record) {
 	case wire.Refuse:
 		s.refused(out, h, from)
 	}
+	return nil
 }
 
 // check refuses a record that does not fit the model.
@@ -75,8 +75,12 @@ func (c *Config) check(from godwit.NodeID, r *wire.Record) error {
 		}
 	case wire.Push, wire.Set, wire.PullReply:
 		want = c.Model.Dim(r.Key)
-	case wire.Delta, wire.Refresh, wire.Transfer:
+	case wire.Delta, wire.Transfer:
 		want = c.Model.RowLen(r.Key)
+	case wire.Refresh:
+		if want = c.Model.RowLen(r.Key); len(r.Vals) == c.Model.Fresh(r.Key) {
+			return nil
+		}
 	case wire.End:
 		if want = len(r.Vals); want != 0 {
 			want = c.Model.RowLen(r.Key)

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/history"
 	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/vec"
 	"github.com/godwit-ps/godwit/wire"
 )
 
@@ -91,7 +92,7 @@ type repeated struct {
 const (
 	stormA = 0   // 4 rows, plain
 	stormB = 4   // 3 rows with state
-	stormC = 64  // 4 longer rows
+	stormC = 64  // 4 longer rows with state that may lag
 	stormD = 128 // 3 rows that are also set
 )
 
@@ -102,7 +103,7 @@ func stormModel(workers int) *godwit.Model {
 		godwit.Table{Name: "a", Rows: 4, Dim: workers},
 		godwit.Table{Name: "b", Rows: 3, Dim: workers, Rule: counting{}},
 		godwit.Table{Name: "pad", Rows: stormC - 7, Dim: 1},
-		godwit.Table{Name: "c", Rows: 4, Dim: workers + 3},
+		godwit.Table{Name: "c", Rows: 4, Dim: workers + 3, Rule: turned{}},
 		godwit.Table{Name: "pad 2", Rows: stormD - stormC - 4, Dim: 1},
 		godwit.Table{Name: "d", Rows: 3, Dim: workers + 1})
 	if err != nil {
@@ -121,6 +122,17 @@ func (c counting) Apply(v, s, p []float32) {
 	c.Add.Apply(v, nil, p)
 	s[0]++
 }
+
+// turned is a counting rule whose updates travel with the other sign, and
+// whose copies may have older state: a row into which something came that was
+// not packed, or twice, or whose state was overwritten, is wrong in the end.
+type turned struct{ counting }
+
+func (turned) Name() string { return "turned" }
+
+func (turned) Pack(_, dv []float32)     { vec.Scale(dv, -1) }
+func (turned) Merge(v, _, dv []float32) { vec.Sub(v, dv) }
+func (turned) Fresh(dim int) int        { return dim }
 
 func newStorm(seed uint64, w weather) *storm {
 	rng := rand.New(rand.NewPCG(seed, 1))

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/vec"
 )
 
 // A Weather is the configuration of a storm. What it leaves open, the seed
@@ -78,7 +79,7 @@ func stormModel(workers int) *godwit.Model {
 	m, err := godwit.NewModel(
 		godwit.Table{Name: "plain", Rows: 5, Dim: workers, Hot: hot},
 		godwit.Table{Name: "counted", Rows: 3, Dim: workers, Rule: counting{}, Hot: hot},
-		godwit.Table{Name: "long", Rows: 10, Dim: workers + 5, Hot: hot},
+		godwit.Table{Name: "long", Rows: 10, Dim: workers + 5, Rule: turned{}, Hot: hot},
 		godwit.Table{Name: "set", Rows: 4, Dim: workers + 1, Hot: hot})
 	if err != nil {
 		panic(err) // never: the numbers above are right
@@ -98,6 +99,17 @@ func (c counting) Apply(v, s, p []float32) {
 	c.Add.Apply(v, nil, p)
 	s[0]++
 }
+
+// turned is a counting rule whose updates travel with the other sign, and
+// whose copies may have older state: a row into which something came that was
+// not packed, or twice, or whose state was overwritten, is wrong in the end.
+type turned struct{ counting }
+
+func (turned) Name() string { return "turned" }
+
+func (turned) Pack(_, dv []float32)     { vec.Scale(dv, -1) }
+func (turned) Merge(v, _, dv []float32) { vec.Sub(v, dv) }
+func (turned) Fresh(dim int) int        { return dim }
 
 func newStorm(seed uint64, w Weather) (*storm, Config) {
 	rng := rand.New(rand.NewPCG(seed, 0x5703))

@@ -14,9 +14,10 @@ func axpyAVX2(dst *float32, a float32, x *float32, n int)           { panic(none
 func scaleAVX2(dst *float32, a float32, n int)                      { panic(none) }
 func mulAVX2(dst, a, b *float32, n int)                             { panic(none) }
 func addMulAVX2(dst, a, b *float32, n int)                          { panic(none) }
-func refreshAVX2(val, sub, fresh *float32, n int)                   { panic(none) }
 func deltaAVX2(dst, val, sub *float32, n int) bool                  { panic(none) }
 func adaGradAVX2(value, acc, grad *float32, n int, lr, eps float32) { panic(none) }
+func mulRootAVX2(x, acc *float32, n int, eps float32)               { panic(none) }
+func addDivRootAVX2(dst, acc, x *float32, n int, eps float32)       { panic(none) }
 func adamAVX2(value, m, v, grad *float32, n int, lr, b1, b2, eps, c1, c2, limit float32) {
 	panic(none)
 }

@@ -34,11 +34,6 @@ func mulAVX2(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func addMulAVX2(dst *float32, a *float32, b *float32, n int)
 
-// refreshAVX2 is Refresh for n ≥ 8.
-//
-//go:noescape
-func refreshAVX2(val *float32, sub *float32, fresh *float32, n int)
-
 // deltaAVX2 is Delta for n ≥ 8.
 //
 //go:noescape
@@ -48,6 +43,16 @@ func deltaAVX2(dst *float32, val *float32, sub *float32, n int) bool
 //
 //go:noescape
 func adaGradAVX2(value *float32, acc *float32, grad *float32, n int, lr float32, eps float32)
+
+// mulRootAVX2 is MulRoot for n ≥ 8.
+//
+//go:noescape
+func mulRootAVX2(x *float32, acc *float32, n int, eps float32)
+
+// addDivRootAVX2 is AddDivRoot for n ≥ 8.
+//
+//go:noescape
+func addDivRootAVX2(dst *float32, acc *float32, x *float32, n int, eps float32)
 
 // adamAVX2 is Adam for n ≥ 8.
 //

@@ -283,59 +283,6 @@ narrowTest:
 	VZEROUPPER
 	RET
 
-// func refreshAVX2(val *float32, sub *float32, fresh *float32, n int)
-// Requires: AVX
-TEXT ·refreshAVX2(SB), NOSPLIT, $0-32
-	MOVQ    val+0(FP), DX
-	MOVQ    sub+8(FP), BX
-	MOVQ    fresh+16(FP), SI
-	MOVQ    n+24(FP), CX
-	SUBQ    $0x08, CX
-	VMOVUPS (SI)(CX*4), Y0
-	VMOVUPS (DX)(CX*4), Y1
-	VSUBPS  (BX)(CX*4), Y1, Y1
-	VADDPS  Y0, Y1, Y1
-	XORQ    AX, AX
-	LEAQ    -8(CX), DI
-	JMP     wideTest
-
-wide:
-	VMOVUPS (SI)(AX*4), Y2
-	VMOVUPS (DX)(AX*4), Y3
-	VSUBPS  (BX)(AX*4), Y3, Y3
-	VADDPS  Y2, Y3, Y3
-	VMOVUPS 32(SI)(AX*4), Y4
-	VMOVUPS 32(DX)(AX*4), Y5
-	VSUBPS  32(BX)(AX*4), Y5, Y5
-	VADDPS  Y4, Y5, Y5
-	VMOVUPS Y2, (BX)(AX*4)
-	VMOVUPS Y3, (DX)(AX*4)
-	VMOVUPS Y4, 32(BX)(AX*4)
-	VMOVUPS Y5, 32(DX)(AX*4)
-	ADDQ    $0x10, AX
-
-wideTest:
-	CMPQ AX, DI
-	JLT  wide
-	JMP  narrowTest
-
-narrow:
-	VMOVUPS (SI)(AX*4), Y2
-	VMOVUPS (DX)(AX*4), Y3
-	VSUBPS  (BX)(AX*4), Y3, Y3
-	VADDPS  Y2, Y3, Y3
-	VMOVUPS Y2, (BX)(AX*4)
-	VMOVUPS Y3, (DX)(AX*4)
-	ADDQ    $0x08, AX
-
-narrowTest:
-	CMPQ    AX, CX
-	JLT     narrow
-	VMOVUPS Y0, (BX)(CX*4)
-	VMOVUPS Y1, (DX)(CX*4)
-	VZEROUPPER
-	RET
-
 // func deltaAVX2(dst *float32, val *float32, sub *float32, n int) bool
 // Requires: AVX
 TEXT ·deltaAVX2(SB), NOSPLIT, $0-33
@@ -445,6 +392,105 @@ narrowTest:
 	JLT     narrow
 	VMOVUPS Y3, (BX)(CX*4)
 	VMOVUPS Y4, (DX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func mulRootAVX2(x *float32, acc *float32, n int, eps float32)
+// Requires: AVX
+TEXT ·mulRootAVX2(SB), NOSPLIT, $0-28
+	VBROADCASTSS eps+24(FP), Y0
+	MOVQ         x+0(FP), DX
+	MOVQ         acc+8(FP), BX
+	MOVQ         n+16(FP), CX
+	SUBQ         $0x08, CX
+	VSQRTPS      (BX)(CX*4), Y1
+	VADDPS       Y0, Y1, Y1
+	VMULPS       (DX)(CX*4), Y1, Y1
+	XORQ         AX, AX
+	LEAQ         -8(CX), SI
+	JMP          wideTest
+
+wide:
+	VSQRTPS (BX)(AX*4), Y2
+	VADDPS  Y0, Y2, Y2
+	VMULPS  (DX)(AX*4), Y2, Y2
+	VSQRTPS 32(BX)(AX*4), Y3
+	VADDPS  Y0, Y3, Y3
+	VMULPS  32(DX)(AX*4), Y3, Y3
+	VMOVUPS Y2, (DX)(AX*4)
+	VMOVUPS Y3, 32(DX)(AX*4)
+	ADDQ    $0x10, AX
+
+wideTest:
+	CMPQ AX, SI
+	JLT  wide
+	JMP  narrowTest
+
+narrow:
+	VSQRTPS (BX)(AX*4), Y2
+	VADDPS  Y0, Y2, Y2
+	VMULPS  (DX)(AX*4), Y2, Y2
+	VMOVUPS Y2, (DX)(AX*4)
+	ADDQ    $0x08, AX
+
+narrowTest:
+	CMPQ    AX, CX
+	JLT     narrow
+	VMOVUPS Y1, (DX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func addDivRootAVX2(dst *float32, acc *float32, x *float32, n int, eps float32)
+// Requires: AVX
+TEXT ·addDivRootAVX2(SB), NOSPLIT, $0-36
+	VBROADCASTSS eps+32(FP), Y0
+	MOVQ         dst+0(FP), DX
+	MOVQ         acc+8(FP), BX
+	MOVQ         x+16(FP), SI
+	MOVQ         n+24(FP), CX
+	SUBQ         $0x08, CX
+	VMOVUPS      (SI)(CX*4), Y1
+	VSQRTPS      (BX)(CX*4), Y2
+	VADDPS       Y0, Y2, Y2
+	VDIVPS       Y2, Y1, Y1
+	VADDPS       (DX)(CX*4), Y1, Y1
+	XORQ         AX, AX
+	LEAQ         -8(CX), DI
+	JMP          wideTest
+
+wide:
+	VMOVUPS (SI)(AX*4), Y2
+	VSQRTPS (BX)(AX*4), Y3
+	VADDPS  Y0, Y3, Y3
+	VDIVPS  Y3, Y2, Y2
+	VADDPS  (DX)(AX*4), Y2, Y2
+	VMOVUPS 32(SI)(AX*4), Y3
+	VSQRTPS 32(BX)(AX*4), Y4
+	VADDPS  Y0, Y4, Y4
+	VDIVPS  Y4, Y3, Y3
+	VADDPS  32(DX)(AX*4), Y3, Y3
+	VMOVUPS Y2, (DX)(AX*4)
+	VMOVUPS Y3, 32(DX)(AX*4)
+	ADDQ    $0x10, AX
+
+wideTest:
+	CMPQ AX, DI
+	JLT  wide
+	JMP  narrowTest
+
+narrow:
+	VMOVUPS (SI)(AX*4), Y2
+	VSQRTPS (BX)(AX*4), Y3
+	VADDPS  Y0, Y3, Y3
+	VDIVPS  Y3, Y2, Y2
+	VADDPS  (DX)(AX*4), Y2, Y2
+	VMOVUPS Y2, (DX)(AX*4)
+	ADDQ    $0x08, AX
+
+narrowTest:
+	CMPQ    AX, CX
+	JLT     narrow
+	VMOVUPS Y1, (DX)(CX*4)
 	VZEROUPPER
 	RET
 

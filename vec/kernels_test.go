@@ -62,13 +62,18 @@ var exact = []kernel{
 	{"Scale", 1, false,
 		void(func(v [][]float32, a float32) { Scale(v[0], a) }),
 		void(func(v [][]float32, a float32) { plainScale(v[0], a) })},
-	{"Refresh", 3, false, three(Refresh), three(plainRefresh)},
 	{"Delta", 3, false,
 		func(v [][]float32, _ float32) any { return Delta(v[0], v[1], v[2]) },
 		func(v [][]float32, _ float32) any { return plainDelta(v[0], v[1], v[2]) }},
 	{"AdaGrad", 3, false,
 		void(func(v [][]float32, a float32) { AdaGrad(v[0], v[1], v[2], a, 1e-8) }),
 		void(func(v [][]float32, a float32) { plainAdaGrad(v[0], v[1], v[2], a, 1e-8) })},
+	{"MulRoot", 2, false,
+		void(func(v [][]float32, a float32) { MulRoot(v[0], v[1], a) }),
+		void(func(v [][]float32, a float32) { plainMulRoot(v[0], v[1], a) })},
+	{"AddDivRoot", 3, false,
+		void(func(v [][]float32, a float32) { AddDivRoot(v[0], v[1], v[2], a) }),
+		void(func(v [][]float32, a float32) { plainAddDivRoot(v[0], v[1], v[2], a) })},
 	{"Adam", 4, false,
 		void(func(v [][]float32, a float32) { Adam(v[0], v[1], v[2], v[3], adamStep(a)) }),
 		void(func(v [][]float32, a float32) { plainAdam(v[0], v[1], v[2], v[3], adamStep(a)) })},
@@ -184,7 +189,7 @@ func TestElementwiseKernelsAllowTheDestinationAsSource(t *testing.T) {
 	r := newRand(t)
 	for _, k := range exact {
 		switch k.name {
-		case "Delta", "Refresh", "AdaGrad", "Adam", "Scale": // they have several destinations, or no source
+		case "Delta", "AdaGrad", "Adam", "Scale": // they have several destinations, or no source
 			continue
 		}
 		for _, n := range lengths() {

@@ -57,14 +57,6 @@ func plainDot(a, b []float32) float32 {
 	return s
 }
 
-func plainRefresh(val, sub, fresh []float32) {
-	sub, fresh = sub[:len(val)], fresh[:len(val)]
-	for i, f := range fresh {
-		val[i] = f + (val[i] - sub[i])
-		sub[i] = f
-	}
-}
-
 func plainDelta(dst, val, sub []float32) bool {
 	val, sub = val[:len(dst)], sub[:len(dst)]
 	any := false
@@ -82,6 +74,20 @@ func plainAdaGrad(value, acc, grad []float32, lr, eps float32) {
 		s := acc[i] + float32(g*g)
 		acc[i] = s
 		value[i] -= float32(lr*g) / (sqrt(s) + eps)
+	}
+}
+
+func plainMulRoot(x, acc []float32, eps float32) {
+	acc = acc[:len(x)]
+	for i := range x {
+		x[i] *= sqrt(acc[i]) + eps
+	}
+}
+
+func plainAddDivRoot(dst, acc, x []float32, eps float32) {
+	acc, x = acc[:len(dst)], x[:len(dst)]
+	for i := range dst {
+		dst[i] += x[i] / (sqrt(acc[i]) + eps)
 	}
 }
 

@@ -12,6 +12,26 @@ func AdaGrad(value, acc, grad []float32, lr, eps float32) {
 	plainAdaGrad(value, acc, grad, lr, eps)
 }
 
+// MulRoot multiplies by a root: x[i] *= sqrt(acc[i]) + eps.
+func MulRoot(x, acc []float32, eps float32) {
+	same("MulRoot", len(x), len(acc))
+	if fast && len(x) >= lanes {
+		mulRootAVX2(&x[0], &acc[0], len(x), eps)
+		return
+	}
+	plainMulRoot(x, acc, eps)
+}
+
+// AddDivRoot adds what is divided by a root: dst[i] += x[i] / (sqrt(acc[i]) + eps).
+func AddDivRoot(dst, acc, x []float32, eps float32) {
+	same3("AddDivRoot", len(dst), len(acc), len(x))
+	if fast && len(dst) >= lanes {
+		addDivRootAVX2(&dst[0], &acc[0], &x[0], len(dst), eps)
+		return
+	}
+	plainAddDivRoot(dst, acc, x, eps)
+}
+
 // An AdamStep holds the constants of one step of [Adam].
 type AdamStep struct {
 	LR     float32 // learning rate

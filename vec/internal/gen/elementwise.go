@@ -58,19 +58,9 @@ func elementwise() {
 		return []VecVirtual{y}
 	}, one("dst"))
 
-	text("refreshAVX2", "func(val, sub, fresh *float32, n int)", "is Refresh for n ≥ 8.")
-	sweep([]string{"val", "sub", "fresh"}, 2, func(v map[string]vector, u int) []VecVirtual {
-		f, y := v["fresh"].load(u), v["val"].load(u)
-		VSUBPS(v["sub"].at(u), y, y)
-		VADDPS(f, y, y)
-		return []VecVirtual{f, y}
-	}, func(v map[string]vector, u int, r []VecVirtual) {
-		VMOVUPS(r[0], v["sub"].at(u))
-		VMOVUPS(r[1], v["val"].at(u))
-	})
-
 	delta()
 	adagrad()
+	roots()
 	adam()
 }
 
@@ -134,6 +124,29 @@ func adagrad() {
 		VMOVUPS(r[0], v["acc"].at(u))
 		VMOVUPS(r[1], v["value"].at(u))
 	})
+}
+
+func roots() {
+	text("mulRootAVX2", "func(x, acc *float32, n int, eps float32)", "is MulRoot for n ≥ 8.")
+	eps := broadcast("eps")
+	sweep([]string{"x", "acc"}, 2, func(v map[string]vector, u int) []VecVirtual {
+		d := YMM()
+		VSQRTPS(v["acc"].at(u), d)
+		VADDPS(eps, d, d)
+		VMULPS(v["x"].at(u), d, d)
+		return []VecVirtual{d}
+	}, one("x"))
+
+	text("addDivRootAVX2", "func(dst, acc, x *float32, n int, eps float32)", "is AddDivRoot for n ≥ 8.")
+	eps = broadcast("eps")
+	sweep([]string{"dst", "acc", "x"}, 2, func(v map[string]vector, u int) []VecVirtual {
+		x, d := v["x"].load(u), YMM()
+		VSQRTPS(v["acc"].at(u), d)
+		VADDPS(eps, d, d)
+		VDIVPS(d, x, x)
+		VADDPS(v["dst"].at(u), x, x)
+		return []VecVirtual{x}
+	}, one("dst"))
 }
 
 func adam() {

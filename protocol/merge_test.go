@@ -1,0 +1,77 @@
+package protocol
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/directory"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/store"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// A replica of a row (value, count of pushes) gets refreshes with and without
+// the count, which contain its update in flight or do not.
+func TestARefreshWithoutStateKeepsWhatTheReplicaCounted(t *testing.T) {
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 1, Rule: turned{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := &Config{Self: 0, Model: model, Policy: placement.Adaptive, Homes: directory.NewHomes(1, []godwit.NodeID{1})}
+	if err := cfg.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewShard(cfg, store.HeapAlloc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Want(nowhere{}, 0)
+	interest := s.seq
+	version := godwit.Version(0)
+	refresh := func(seq uint64, vals ...float32) {
+		t.Helper()
+		version++
+		if err := s.Step(nowhere{}, 1, &wire.Record{Kind: wire.Refresh, Version: version, Seq: seq, Vals: vals}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(when string, row ...float32) {
+		t.Helper()
+		ref, _ := s.st.Find(0)
+		if got := s.st.Floats(ref); !slices.Equal(got, row) {
+			t.Errorf("%s: the row is %v, want %v", when, got, row)
+		}
+	}
+	refresh(interest, 100, 7)
+	want("set up", 100, 7)
+	s.Push(0, []float32{1})
+	s.Round(nowhere{})
+	flight := s.seq
+	s.Push(0, []float32{2})
+	want("one push in flight, one not sent", 103, 9)
+	refresh(interest, 200)
+	want("a value without either", 203, 9)
+	refresh(interest, 300, 20)
+	want("a whole row without either", 303, 22)
+	refresh(flight, 401)
+	want("a value with the one in flight", 403, 22)
+	s.Round(nowhere{})
+	refresh(s.seq, 503)
+	want("a value with both", 503, 22)
+	refresh(s.seq, 603, 40)
+	want("a whole row with both", 603, 40)
+}
+
+func TestTheFirstRefreshOfAReplicaMustBringItsState(t *testing.T) {
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 1, Rule: turned{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(2, model, placement.Adaptive, false, Broken{})
+	n := c.nodes[1-c.homes.Home(0)]
+	n.Want(n, 0)
+	if err := n.Step(n, c.homes.Home(0), &wire.Record{Kind: wire.Refresh, Version: 1, Seq: n.seq, Vals: []float32{1}}); err == nil {
+		t.Error("a refresh of a value was taken for a row")
+	}
+}
