@@ -26,9 +26,9 @@ type Spec struct {
 }
 
 // DefaultSpec describes examples that train in seconds: 40,000 of them with 20
-// of 10,000 features each, 400 of which matter.
+// of 5,000 features each, 200 of which matter.
 func DefaultSpec() Spec {
-	return Spec{Examples: 40_000, Features: 10_000, PerExample: 20, Relevant: 400, Exponent: 1, Noise: 0.05, Seed: 1}
+	return Spec{Examples: 40_000, Features: 5000, PerExample: 20, Relevant: 200, Exponent: 1, Noise: 0.05, Seed: 1}
 }
 
 // Check says what is wrong with the spec.

@@ -137,3 +137,11 @@ func TestASplitDealsEveryExampleOnce(t *testing.T) {
 		t.Errorf("%+v, %+v", rest, held)
 	}
 }
+
+func TestPickedExamplesKeepTheirOrderAndWidth(t *testing.T) {
+	s := read(t, "1 1:1\n0 2:1\n1 3:1\n", Options{})
+	some := s.Pick([]int{2, 0})
+	if !reflect.DeepEqual(some.Features, []uint32{3, 1}) || some.Width != 4 || some.Check() != nil {
+		t.Errorf("%+v", some)
+	}
+}

@@ -57,6 +57,16 @@ func (s *Set) Split(part, of int) (rest, held *Set) {
 	return rest, held
 }
 
+// Pick returns the examples of some numbers, as a set of the same width.
+func (s *Set) Pick(examples []int) *Set {
+	some := &Set{}
+	for _, i := range examples {
+		some.Append(s.Row(i))
+	}
+	some.Width = s.Width
+	return some
+}
+
 // Check says whether the set is as its fields promise. Sets that this package
 // made are.
 func (s *Set) Check() error {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/godwit-ps/godwit/train/linear"
+	"github.com/godwit-ps/godwit/train/task"
+)
+
+func init() { trainTasks = append(trainTasks, linearTask()) }
+
+var linearLegend = fmt.Sprintf(`accuracy, AUC, log loss: of the test examples; sparsity: the share of the features
+seen in training whose weight is exactly 0 (untrained: of %d examples).`, task.UntrainedExamples)
+
+func linearTask() trainTask {
+	s := task.DefaultLinear()
+	return trainTask{
+		settings: s,
+		short:    "Train sparse logistic regression or a factorization machine",
+		about: `Train the weights of sparse features that tell two classes apart, and judge them
+on examples held out of training.
+
+The examples are generated, with a sparse truth to be found, or read from files
+in the format of LibSVM and libFM (or .gz): an example a line, a label (1 or -1)
+and its features with their values, as "1 3:1 11:0.5". --data is such a file,
+beside which there may be its tests, with ".t" in their name; or a folder of
+files that have train, valid and test in their names. What has no file is held
+out of the examples to train.`,
+		example: `  godwit train linear                          # one node
+  godwit train linear --nodes 4                # four, as processes on this machine
+  godwit train linear --data a9a.gz            # and a9a.t.gz, if it is there
+  godwit train linear --data clicks --hash 22 --export weights
+  godwit train linear --data frappe --factors 16 --epochs 10`,
+		data:   "`file or folder` of the examples (default: they are generated)",
+		legend: linearLegend,
+		dataFlags: func(g group) {
+			g.IntVar(&s.HashBits, "hash", s.HashBits, "hash the names of features to numbers of so many `bits`; 0: they are numbers")
+			g.IntVar(&s.Share.Valid, "hold-valid", s.Share.Valid, "hold out every `n`th example for validation, where there is no file; 0: none")
+			g.IntVar(&s.Share.Test, "hold-test", s.Share.Test, "hold out every `n`th example for the test, where there is no file; 0: none")
+			g.IntVar(&s.Examples.Examples, "examples", s.Examples.Examples, "`number` of generated examples")
+			g.IntVar(&s.Examples.Features, "features", s.Examples.Features, "`number` of their features")
+			g.IntVar(&s.Examples.PerExample, "per-example", s.Examples.PerExample, "`number` of features of each")
+			g.IntVar(&s.Examples.Relevant, "relevant", s.Examples.Relevant, "`number` of features that bear on the label")
+			g.Float64Var(&s.Examples.Exponent, "zipf", s.Examples.Exponent, "how unequally popular features are: `exponent` of Zipf's law, 0 … 2")
+		},
+		modelFlags: func(g group) {
+			g.IntVar(&s.Factors, "factors", s.Factors, "`floats` of a feature's factor, for a factorization machine; 0: a linear model")
+			g.BoolVar(&s.Bias, "bias", s.Bias, "add a bias")
+			g.Float32Var(&s.FactorStd, "init", s.FactorStd, "standard deviation of the factors' first values")
+			g.Float32Var(&s.L1, "l1", s.L1, "weight of the weights' magnitudes, against the summed loss")
+			g.Float32Var(&s.L2, "l2", s.L2, "weight of half their squares, likewise")
+			g.Float32Var(&s.FactorL2, "factor-l2", s.FactorL2, "weight of half the factors' squares, for each example that they are in")
+		},
+		trainingFlags: func(g group) {
+			g.IntVar(&s.Batch, "batch", s.Batch, "`examples` of a step")
+			g.StringVar(&s.Rule, "rule", s.Rule, "update rule of the weights, by `name`: "+strings.Join(linear.Rules(), ", "))
+			g.Float32Var(&s.LR, "lr", s.LR, "its learning rate")
+			g.Float32Var(&s.Beta, "beta", s.Beta, "what dampens the first steps of ftrl")
+			g.Float32Var(&s.FactorLR, "factor-lr", s.FactorLR, "learning rate of the factors")
+		},
+	}
+}

@@ -1,0 +1,39 @@
+// Package linear trains sparse linear models for two classes, and factorization
+// machines, which add the pairs of features that occur together.
+//
+// Two tasks train the same model on the same data:
+//
+//   - [New]: stochastic gradients, asynchronously. Each worker pulls the weights
+//     of a batch's features, pushes their gradients, and the table's rule does
+//     the rest: FTRL-proximal or AdaGrad with a proximal step. With Factors it is
+//     a factorization machine.
+//   - [NewBlocks]: delayed block proximal gradient, by all examples at once for
+//     some features at a time. Its objective never rises.
+//
+// Both are trained by [train.Run] through any [godwit.Worker]:
+//
+//	task, err := linear.New(linear.DefaultConfig(), splits)
+//	model, err := godwit.NewModel(task.Tables()...)
+//	// … a node that serves the model …
+//	report, err := train.Run(ctx, env, task, train.Options{Epochs: 5, EvalEvery: 1})
+//	quality, err := task.Judge(ctx, &env, "test", splits.Test)
+//	err = task.Export(ctx, env.Workers[0], "weights")
+//
+// # The model
+//
+// The margin of an example x is m = b + Σ wⱼ·xⱼ, and for a factorization machine
+// (Rendle, ICDM 2010, equation 1) Σ_{i<j} ⟨vᵢ, vⱼ⟩·xᵢ·xⱼ besides. The probability
+// of the positive class is 1/(1+e⁻ᵐ). What is minimized is
+//
+//	F(w) = Σ log(1 + e^(-y·m)) + L1·Σ|wⱼ| + L2/2·Σ wⱼ²
+//
+// over examples with labels y = ±1: the loss is summed, not averaged, so L1 and
+// L2 weigh against the evidence of all examples, and a feature whose examples
+// say too little gets the weight 0 exactly. The bias b and the factors v are not
+// in the penalty; factors have a weight decay of their own.
+//
+// # Repetition
+//
+// The order of examples follows the seed, the epoch and the worker's part alone,
+// so a run of one worker repeats bit by bit.
+package linear

@@ -1,0 +1,115 @@
+//go:build !race
+
+package linear
+
+// These tests are one goroutine's arithmetic, which the race detector would
+// make slow for nothing.
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// loaded returns a trainer with a batch whose values are random.
+func loaded(t *testing.T, c Config) (*trainer, *Batch) {
+	t.Helper()
+	data := generated(t, func(s *libsvm.Spec) { s.Examples, s.Features, s.PerExample, s.Relevant = 60, 15, 4, 5 })
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range data.Train.Values {
+		data.Train.Values[i] = float32(r.NormFloat64())
+	}
+	task := newTask(t, c, data)
+	w := served(t, task.Tables(), 1, 1).Workers(0)[0]
+	x, err := task.Trainer(w, train.Part{Of: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := x.(*trainer)
+	var b train.Batch[Batch]
+	tr.Load(&b, 1, 0)
+	n := tr.floats(&b.Data)
+	if want, err := w.Model().Floats(b.Keys); err != nil || want != n {
+		t.Fatalf("the batch has %d floats, its keys %d (%v)", n, want, err)
+	}
+	tr.vals, tr.grads = make([]float32, n), make([]float32, n)
+	for i := range tr.vals {
+		tr.vals[i] = float32(r.NormFloat64()) * 0.5
+	}
+	return tr, &b.Data
+}
+
+func TestGradientsAgreeWithFiniteDifferences(t *testing.T) {
+	for _, factors := range []int{0, 3} {
+		for _, bias := range []bool{false, true} {
+			c := DefaultConfig()
+			c.Factors, c.Bias, c.Batch, c.FactorL2 = factors, bias, 20, 0.3
+			tr, b := loaded(t, c)
+			// FactorL2 counts for each example that a factor is in.
+			objective := func() float64 {
+				l := tr.learn(b)
+				for _, id := range b.local {
+					for k := range factors {
+						v := float64(tr.vals[tr.factorsAt(b)+int(id)*factors+k])
+						l += 0.3 / 2 * v * v
+					}
+				}
+				return l
+			}
+			objective()
+			want := append([]float32(nil), tr.grads...)
+			const h = 1e-2
+			for i, x := range tr.vals {
+				tr.vals[i] = x + h
+				up := objective()
+				tr.vals[i] = x - h
+				down := objective()
+				tr.vals[i] = x
+				// The margins are float32, and the third derivative is not nothing.
+				if got := (up - down) / (2 * h); math.Abs(got-float64(want[i])) > 5e-3*max(1, math.Abs(got)) {
+					t.Fatalf("%d factors, bias %v, element %d: the gradient is %v, the difference quotient %v", factors, bias, i, want[i], got)
+				}
+			}
+		}
+	}
+}
+
+func TestPairsAreThoseOfAllFeatures(t *testing.T) {
+	c := DefaultConfig()
+	c.Factors, c.Batch = 5, 20
+	tr, b := loaded(t, c)
+	v := tr.vals[tr.factorsAt(b):]
+	at := 0
+	tr.each(b, tr.vals, func(_ bool, _ float32, ids []int32, xs []float32) {
+		want := 0.0
+		for i := range ids {
+			for j := range i {
+				for k := range 5 {
+					want += float64(v[int(ids[i])*5+k]) * float64(v[int(ids[j])*5+k]) * float64(xs[i]) * float64(xs[j])
+				}
+			}
+		}
+		if got := float64(tr.pairs(v, ids, xs)); math.Abs(got-want) > 1e-4*max(1, math.Abs(want)) {
+			t.Errorf("example %d: pairs add up to %v, want %v", at, got, want)
+		}
+		at++
+	})
+}
+
+func TestLossAndSlopeHoldForExtremeMargins(t *testing.T) {
+	for _, m := range []float32{-1e30, -100, -31, -29, -1, 0, 1, 29, 31, 100, 1e30} {
+		for _, y := range []bool{false, true} {
+			l, g := logLoss(y, m), slope(y, m)
+			wrong := y != (m > 0)
+			if math.IsNaN(l) || l < 0 || math.IsNaN(float64(g)) || math.Abs(float64(g)) > 1 || y != (g <= 0) && g != 0 {
+				t.Errorf("margin %v, positive %v: loss %v, slope %v", m, y, l, g)
+			}
+			if m != 0 && wrong && math.Abs(float64(m)) > 20 && math.Abs(l/math.Abs(float64(m))-1) > 1e-6 {
+				t.Errorf("margin %v, positive %v: loss %v, want about the margin", m, y, l)
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// A Quality judges a model on examples.
+type Quality struct {
+	Examples int64
+	// LogLoss is the mean of log(1 + e^(-y·m)), in nats.
+	LogLoss float64
+	// Accuracy is the share of examples whose margin has the sign of the label.
+	Accuracy float64
+	// AUC is the area under the ROC curve: the probability that a positive
+	// example has a larger margin than a negative one. Margins are told apart to
+	// within 1/1024 and up to ±16, equal ones count half; that moves it by less
+	// than the share of pairs that are so close. 1/2 where one class is missing.
+	AUC float64
+	// NonZero of the Used features, those that occur in training, have a weight
+	// other than 0.
+	NonZero, Used int64
+}
+
+// Sparsity is the share of used features whose weight is 0.
+func (q Quality) Sparsity() float64 { return 1 - float64(q.NonZero)/float64(max(q.Used, 1)) }
+
+func (q Quality) String() string {
+	return fmt.Sprintf("log loss %.4f, accuracy %.4f, AUC %.4f on %d examples, %d of %d weights not zero",
+		q.LogLoss, q.Accuracy, q.AUC, q.Examples, q.NonZero, q.Used)
+}
+
+func (q Quality) evaluation(split string) train.Evaluation {
+	return train.Evaluation{
+		LowerIsBetter: true,
+		Metrics: []train.Metric{
+			{Name: split + " log loss", Value: q.LogLoss}, {Name: split + " AUC", Value: q.AUC},
+			{Name: split + " accuracy", Value: q.Accuracy}, {Name: "sparsity", Value: q.Sparsity()},
+		},
+	}
+}
+
+func (m *model) evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
+	set, split := m.data.Valid, "valid"
+	if set.Len() == 0 {
+		set, split = m.data.Test, "test"
+	}
+	q, err := m.Judge(ctx, env, fmt.Sprintf("%s after epoch %d", split, epoch), set)
+	if err != nil {
+		return train.Evaluation{}, err
+	}
+	return q.evaluation(split), nil
+}
+
+// Judge judges the model on a set, which all workers of all nodes divide among
+// them. All nodes call it, each time with another name, when the updates of all
+// workers are visible everywhere.
+func (m *model) Judge(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (Quality, error) {
+	if set.Width > m.data.Train.Width {
+		return Quality{}, fmt.Errorf("linear: judging features up to %d by weights up to %d", set.Width-1, m.data.Train.Width-1)
+	}
+	counts := make([]counts, len(env.Workers))
+	nodes := max(env.Nodes, 1)
+	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+		k, err := m.keys(w.Model())
+		if err != nil {
+			return err
+		}
+		// This node's part of the set, and of that this worker's.
+		j := &judge{gatherer: gatherer{m: m, keys: k, set: set}, w: w, counts: &counts[i]}
+		part := func(n int) (from, to int) {
+			a, b := n*env.Node/nodes, n*(env.Node+1)/nodes
+			return a + (b-a)*i/len(env.Workers), a + (b-a)*(i+1)/len(env.Workers)
+		}
+		from, to := part(set.Len())
+		if err := j.examples(ctx, from, to); err != nil {
+			return err
+		}
+		from, to = part(len(m.used))
+		return j.weights(ctx, m.used[from:to])
+	})
+	if err != nil {
+		return Quality{}, err
+	}
+	for i := range counts[1:] {
+		counts[0].add(&counts[i+1])
+	}
+	return m.together(ctx, env, name, &counts[0])
+}
+
+// together adds up the counts of all nodes.
+func (m *model) together(ctx context.Context, env *train.Env, name string, c *counts) (Quality, error) {
+	sum, err := env.Sum(ctx, "linear "+name, c.loss, float64(c.examples), float64(c.right), float64(c.nonZero))
+	if err != nil {
+		return Quality{}, err
+	}
+	all, err := env.Gather(ctx, "linear margins "+name, c.hist.encode())
+	if err != nil {
+		return Quality{}, err
+	}
+	var hist histogram
+	for node, b := range all {
+		if err := hist.decode(b); err != nil {
+			return Quality{}, fmt.Errorf("linear: margins of node %d: %w", node, err)
+		}
+	}
+	n := max(sum[1], 1)
+	return Quality{
+		Examples: int64(sum[1]), LogLoss: sum[0] / n, Accuracy: sum[2] / n, AUC: hist.auc(),
+		NonZero: int64(sum[3]), Used: int64(len(m.used)),
+	}, nil
+}
+
+// counts are what one worker found out.
+type counts struct {
+	loss                     float64
+	examples, right, nonZero int64
+	hist                     histogram
+}
+
+func (c *counts) add(o *counts) {
+	c.loss += o.loss
+	c.examples += o.examples
+	c.right += o.right
+	c.nonZero += o.nonZero
+	c.hist.add(&o.hist)
+}
+
+type judge struct {
+	gatherer
+	w      godwit.Worker
+	counts *counts
+
+	batch Batch
+	ks    []godwit.Key
+	vals  []float32
+	list  []int32
+}
+
+// judged is how many examples, or weights, are pulled at once.
+const judged = 512
+
+func (j *judge) examples(ctx context.Context, from, to int) error {
+	c := j.counts
+	for ; from < to; from += judged {
+		j.list = j.list[:0]
+		for e := from; e < min(from+judged, to); e++ {
+			j.list = append(j.list, int32(e))
+		}
+		j.ks = j.gather(&j.batch, j.ks[:0], j.list)
+		j.vals = sized(j.vals, j.floats(&j.batch))
+		if err := j.w.Pull(ctx, j.ks, j.vals); err != nil {
+			return err
+		}
+		j.each(&j.batch, j.vals, func(positive bool, margin float32, _ []int32, _ []float32) {
+			c.loss += logLoss(positive, margin)
+			c.examples++
+			if positive == (margin > 0) {
+				c.right++
+			}
+			c.hist.count(positive, margin)
+		})
+	}
+	return nil
+}
+
+func (j *judge) weights(ctx context.Context, features []uint32) error {
+	for len(features) > 0 {
+		n := min(judged, len(features))
+		j.ks = j.ks[:0]
+		for _, f := range features[:n] {
+			j.ks = append(j.ks, j.keys.weight+godwit.Key(f))
+		}
+		j.vals = sized(j.vals, n*j.m.dim)
+		if err := j.w.Pull(ctx, j.ks, j.vals); err != nil {
+			return err
+		}
+		for i := range n {
+			if j.vals[i*j.m.dim] != 0 {
+				j.counts.nonZero++
+			}
+		}
+		features = features[n:]
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package linear
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/libsvm"
+)
+
+// The names of the tables.
+const (
+	WeightTable   = "weight"
+	BiasTable     = "bias"
+	FactorTable   = "factor"
+	GradientTable = "gradient"
+)
+
+// A model is what the two tasks share: tables, and the data that they hold
+// weights for. It is immutable.
+type model struct {
+	data    *libsvm.Splits
+	tables  []godwit.Table
+	bias    bool
+	factors int
+	// dim is the floats of a row of the weights and of the bias, whose first one
+	// is the weight.
+	dim int
+	// used are the features that occur in training, ascending: no others have
+	// weights other than those that they began with.
+	used []uint32
+}
+
+func newModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, error) {
+	for _, x := range []struct {
+		name string
+		set  *libsvm.Set
+	}{{"train", data.Train}, {"valid", data.Valid}, {"test", data.Test}} {
+		if err := x.set.Check(); err != nil {
+			return nil, fmt.Errorf("linear: %s: %w", x.name, err)
+		}
+		if x.set.Width > data.Train.Width {
+			return nil, fmt.Errorf("linear: %s has features up to %d, train up to %d: give all splits the same width", x.name, x.set.Width-1, data.Train.Width-1)
+		}
+	}
+	if err := checkTrain(data.Train); err != nil {
+		return nil, err
+	}
+	m := &model{data: data, bias: bias, factors: factors, dim: dim}
+	seen := make([]bool, data.Train.Width)
+	for _, f := range data.Train.Features {
+		seen[f] = true
+	}
+	for f, ok := range seen {
+		if ok {
+			m.used = append(m.used, uint32(f))
+		}
+	}
+	return m, nil
+}
+
+func checkTrain(s *libsvm.Set) error {
+	positive := s.Stats().Positive
+	switch {
+	case s.Len() == 0:
+		return errors.New("linear: there are no examples to train")
+	case positive == 0 || positive == s.Len():
+		return fmt.Errorf("linear: of %d examples to train, %d are positive: both classes are needed", s.Len(), positive)
+	case len(s.Features) == 0:
+		return errors.New("linear: the examples to train have no features")
+	}
+	return nil
+}
+
+// Tables describes the tables that the task trains, for [godwit.NewModel]. The
+// model may have other tables beside.
+func (m *model) Tables() []godwit.Table { return append([]godwit.Table(nil), m.tables...) }
+
+// fingerprint names the data.
+func (m *model) fingerprint() string {
+	h := fnv.New64a()
+	var b [9]byte
+	for _, s := range []*libsvm.Set{m.data.Train, m.data.Valid, m.data.Test} {
+		for i := range s.Len() {
+			y, fs, vs := s.Row(i)
+			clear(b[:])
+			if y {
+				b[8] = 1
+			}
+			b[0], b[1], b[2] = byte(len(fs)), byte(len(fs)>>8), byte(len(fs)>>16)
+			h.Write(b[:])
+			for k, f := range fs {
+				put(b[:4], f)
+				put(b[4:8], floatBits(vs[k]))
+				h.Write(b[:8])
+			}
+		}
+	}
+	return fmt.Sprintf("%d features, %d/%d/%d examples (%016x)", m.data.Train.Width, m.data.Train.Len(), m.data.Valid.Len(), m.data.Test.Len(), h.Sum64())
+}
+
+// keys are the tables' first keys.
+type keys struct{ weight, bias, factor, gradient godwit.Key }
+
+// keys finds the task's tables in a model.
+func (m *model) keys(in *godwit.Model) (keys, error) {
+	var k keys
+	at := map[string]*godwit.Key{WeightTable: &k.weight, BiasTable: &k.bias, FactorTable: &k.factor, GradientTable: &k.gradient}
+	for _, want := range m.tables {
+		j := 0
+		for j < in.Tables() && in.Table(j).Name != want.Name {
+			j++
+		}
+		if j == in.Tables() {
+			return keys{}, fmt.Errorf("linear: the model has no table %q: make it of Tables", want.Name)
+		}
+		if got := in.Table(j); got.Rows != want.Rows || got.Dim != want.Dim {
+			return keys{}, fmt.Errorf("linear: table %q has %d rows of %d floats, the task needs %d of %d: make it of Tables", want.Name, got.Rows, got.Dim, want.Rows, want.Dim)
+		}
+		*at[want.Name] = in.Key(j, 0)
+	}
+	return k, nil
+}

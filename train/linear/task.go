@@ -1,0 +1,60 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// A Task trains by stochastic gradients. It implements [train.Task]. It is
+// immutable and may be used by any number of goroutines.
+type Task struct {
+	*model
+	cfg Config
+}
+
+// New checks the settings and the data, which must not change afterwards.
+func New(cfg Config, data *libsvm.Splits) (*Task, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	m, err := newModel(data, cfg.Bias, cfg.Factors, 1)
+	if err != nil {
+		return nil, err
+	}
+	n := data.Train.Len()
+	weight, bias := cfg.rules(float32(min(cfg.Batch, n)) / float32(n))
+	rows := uint64(data.Train.Width)
+	m.tables = []godwit.Table{{Name: WeightTable, Rows: rows, Dim: 1, Rule: weight}}
+	if cfg.Bias {
+		m.tables = append(m.tables, godwit.Table{Name: BiasTable, Rows: 1, Dim: 1, Rule: bias})
+	}
+	if cfg.Factors > 0 {
+		m.tables = append(m.tables, godwit.Table{
+			Name: FactorTable, Rows: rows, Dim: cfg.Factors, Rule: optim.AdaGrad{LR: cfg.FactorLR}, Init: godwit.Normal{Std: cfg.FactorStd},
+		})
+	}
+	return &Task{m, cfg}, nil
+}
+
+// Fingerprint names settings and data.
+func (t *Task) Fingerprint() string { return fmt.Sprintf("linear %+v on %s", t.cfg, t.fingerprint()) }
+
+// Trainer returns a worker's share: every part.Of-th example.
+func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+	k, err := t.keys(w.Model())
+	if err != nil {
+		return nil, err
+	}
+	return newTrainer(t, w, k, part), nil
+}
+
+// Evaluate judges the model on the validation examples, or on the test examples
+// where there are none.
+func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
+	return t.evaluate(ctx, env, epoch)
+}

@@ -1,0 +1,148 @@
+package task
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/linear"
+)
+
+func init() { register(func() Settings { return DefaultLinear() }) }
+
+// Linear are the settings of the task "linear", sparse logistic regression and
+// factorization machines. The seed of its Config is set by Load.
+type Linear struct {
+	linear.Config
+	// Examples is what is generated where there are no data.
+	Examples libsvm.Spec
+	// HashBits, if not 0, hashes the names of features to so many bits.
+	HashBits int
+	// Share is what is held out of the examples to train where there are no
+	// files for it.
+	Share libsvm.Share
+}
+
+// DefaultLinear returns settings that train in seconds on generated examples.
+func DefaultLinear() *Linear {
+	return &Linear{Config: linear.DefaultConfig(), Examples: libsvm.DefaultSpec(), Share: libsvm.Share{Valid: 20, Test: 10}}
+}
+
+// UntrainedExamples bounds what Test judges a model on if a part of the data is
+// to do.
+const UntrainedExamples = 1000
+
+func (s *Linear) Name() string { return "linear" }
+func (s *Linear) Epochs() int  { return 5 }
+
+func (s *Linear) Check() error {
+	for _, err := range []error{s.Config.Check(), s.Examples.Check(), s.options().Check(), s.Share.Check()} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Linear) options() libsvm.Options { return libsvm.Options{HashBits: s.HashBits} }
+
+// Load reads a file or a folder of examples (see [libsvm.LoadSplits]), or
+// generates some.
+func (s *Linear) Load(setup Setup) (Task, error) {
+	data, err := s.data(setup.Data)
+	if err != nil {
+		return nil, err
+	}
+	if n := data.Valid.Len(); setup.Few > 0 && n > setup.Few {
+		data.Valid = data.Valid.Pick(few(numbers(n), setup.Few))
+	}
+	cfg := s.Config
+	cfg.Seed = setup.Seed
+	t, err := linear.New(cfg, data)
+	if err != nil {
+		return nil, err
+	}
+	return &examplesTask{Trained[linear.Batch]{t, setup.judges()}, t, data}, nil
+}
+
+func (s *Linear) data(path string) (*libsvm.Splits, error) {
+	if path != "" {
+		return libsvm.LoadSplits(path, s.options(), s.Share)
+	}
+	set, err := libsvm.Generate(s.Examples)
+	if err != nil {
+		return nil, err
+	}
+	data := &libsvm.Splits{Train: set}
+	data.HoldOut(s.Share)
+	return data, nil
+}
+
+func numbers(n int) []int {
+	x := make([]int, n)
+	for i := range x {
+		x[i] = i
+	}
+	return x
+}
+
+// An examplesTask is the task "linear" with its data.
+type examplesTask struct {
+	Trained[linear.Batch]
+	linear *linear.Task
+	data   *libsvm.Splits
+}
+
+func (t *examplesTask) Unit() (string, int64) { return "examples", 1 }
+
+func (t *examplesTask) About() string {
+	st := t.data.Train.Stats()
+	return fmt.Sprintf("%d examples to train, %d to validate, %d to test; %d of %d features used, %.1f an example",
+		st.Examples, t.data.Valid.Len(), t.data.Test.Len(), st.Used, st.Width, float64(st.NonZeros)/float64(st.Examples))
+}
+
+// Tables tell the policy that needs it how often training reads a row in an
+// epoch: at most as often as its feature occurs, and the bias in every example.
+func (t *examplesTask) Tables() []godwit.Table {
+	return hotFeatures(t.linear.Tables(), t.data.Train)
+}
+
+func hotFeatures(tables []godwit.Table, set *libsvm.Set) []godwit.Table {
+	count := make([]float32, set.Width)
+	for _, f := range set.Features {
+		count[f]++
+	}
+	for i := range tables {
+		tables[i].Hot = func(row uint64) float64 { return float64(count[row]) }
+		if tables[i].Name == linear.BiasTable {
+			tables[i].Hot = func(uint64) float64 { return float64(set.Len()) }
+		}
+	}
+	return tables
+}
+
+func (t *examplesTask) Samplers() []sampling.Spec { return nil }
+
+func (t *examplesTask) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
+	set := t.data.Test
+	if set.Len() == 0 {
+		set = t.data.Valid
+	}
+	if n := set.Len(); part && n > UntrainedExamples {
+		set = set.Pick(numbers(UntrainedExamples))
+	}
+	q, err := t.linear.Judge(ctx, env, name, set)
+	if err != nil {
+		return nil, err
+	}
+	return []train.Metric{
+		{Name: "accuracy", Value: q.Accuracy}, {Name: "AUC", Value: q.AUC}, {Name: "log loss", Value: q.LogLoss}, {Name: "sparsity", Value: q.Sparsity()},
+	}, nil
+}
+
+func (t *examplesTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
+	return t.linear.Export(ctx, w, dir)
+}
