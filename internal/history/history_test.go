@@ -152,7 +152,7 @@ func agree(t *testing.T, seeds uint64, sets bool, missable float64) {
 	for seed := first; seed < first+seeds; seed++ {
 		f := newFaulty(seed, int(seed%3)*30, sets)
 		f.run(24)
-		slow := f.slow.Atomic()
+		slow := f.slow.Atomic(godwit.Add{})
 		switch {
 		case slow == nil && f.err != nil:
 			t.Errorf("-seed %d: an order explains the history, the fast judge says: %v", seed, f.err)

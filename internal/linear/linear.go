@@ -81,19 +81,25 @@ func (h *History) Len() int { return len(h.ops) }
 // patience is how long the search may take for one key.
 const patience = 20 * time.Second
 
-// Atomic reports whether each key is an atomic register with add: there is one
-// order of all operations that respects real time, in which every read returns
-// what the last set wrote and the pushes since then added, from zero on.
-func (h *History) Atomic() error {
+// Atomic reports whether each key is an atomic register with an update rule:
+// there is one order of all operations that respects real time, in which every
+// read returns, bit for bit, what the rule made of the last set and the pushes
+// since then, from zero on.
+func (h *History) Atomic(rule godwit.Rule) error {
 	for k, ops := range h.byKey() {
-		if err := search(ops, func(state []float32, o *Op) ([]float32, bool) {
+		dim := len(ops[0].Vals)
+		first := make([]float32, dim+rule.StateLen(dim))
+		rule.InitState(first[dim:])
+		if err := search(ops, first, func(row []float32, o *Op) ([]float32, bool) {
 			switch o.Kind {
 			case Push:
-				return plus(state, o.Vals), true
+				row = slices.Clone(row)
+				rule.Apply(row[:dim], row[dim:], o.Vals)
+				return row, true
 			case Set:
-				return o.Vals, true
+				return append(slices.Clone(o.Vals), first[dim:]...), true
 			}
-			return state, state == nil && zero(o.Vals) || slices.Equal(state, o.Vals)
+			return row, slices.Equal(row[:dim], o.Vals)
 		}); err != nil {
 			return fmt.Errorf("key %d is not atomic: %w", k, err)
 		}
@@ -117,20 +123,18 @@ func (h *History) AtomicWithin() error {
 					return fmt.Errorf("key %d: %w", k, err)
 				}
 			}
-			if err := search(ops, func(state []float32, o *Op) ([]float32, bool) {
-				switch {
-				case o.Kind == Push:
-					return plus(state, o.Vals), true
-				case o.Kind == Set:
-					return state, false
+			if err := search(ops, make([]float32, len(ops[0].Vals)), func(row []float32, o *Op) ([]float32, bool) {
+				switch o.Kind {
+				case Push:
+					row = slices.Clone(row)
+					row[o.Client]++
+					return row, true
+				case Set:
+					return row, false
 				}
-				for i, v := range o.Vals {
-					var had float32
-					if state != nil {
-						had = state[i]
-					}
-					if v < had || own[i] && v != had {
-						return state, false
+				for i, had := range row {
+					if v := o.Vals[i]; v < had || own[i] && v != had {
+						return row, false
 					}
 				}
 				return o.Vals, true
@@ -180,9 +184,11 @@ func byNode(ops []*Op) map[int][]*Op {
 	return m
 }
 
-func search(ops []*Op, step func(state []float32, o *Op) ([]float32, bool)) error {
+// search looks for an order in which step, from the first row on, takes every
+// operation.
+func search(ops []*Op, first []float32, step func(row []float32, o *Op) ([]float32, bool)) error {
 	model := porcupine.Model{
-		Init: func() any { return []float32(nil) },
+		Init: func() any { return first },
 		Step: func(state, input, _ any) (bool, any) {
 			next, ok := step(state.([]float32), input.(*Op))
 			return ok, next
@@ -212,17 +218,4 @@ func list(ops []*Op) string {
 		fmt.Fprintf(&b, "\t%v\n", o)
 	}
 	return b.String()
-}
-
-func zero(v []float32) bool {
-	return !slices.ContainsFunc(v, func(f float32) bool { return f != 0 })
-}
-
-// plus returns a new vector; a nil state is zero.
-func plus(state, push []float32) []float32 {
-	sum := slices.Clone(push)
-	for i, f := range state {
-		sum[i] += f
-	}
-	return sum
 }

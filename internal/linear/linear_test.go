@@ -3,6 +3,8 @@ package linear
 import (
 	"strings"
 	"testing"
+
+	"github.com/godwit-ps/godwit"
 )
 
 // done has a client begin and end an operation at once.
@@ -65,7 +67,7 @@ func TestAHistoryIsAtomicIfAnOrderExplainsIt(t *testing.T) {
 	} {
 		h := &History{}
 		x.ops(h)
-		switch err := h.Atomic(); {
+		switch err := h.Atomic(godwit.Add{}); {
 		case x.want == "" && err != nil:
 			t.Errorf("%s: %v", x.what, err)
 		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)):
