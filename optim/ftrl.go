@@ -23,9 +23,9 @@ const FTRLBeta = 1
 // L1 and L2 weigh against gradients that are summed, not averaged, over
 // examples.
 //
-// Sums merge without loss, so the weights that follow from merged copies are
+// Copies merge by their sums, and the value follows, so that merged weights are
 // sparse like those of one row; what differs is that each σ was computed from
-// the n and w of its own copy. See [FTRL.Derive].
+// the n and w of its own copy.
 //
 // Rows are meant to start at zero. A value that was set, or initialized
 // otherwise, is where the first push starts from: it is put into z then, and if
@@ -57,7 +57,6 @@ func (r FTRL) Apply(value, state, push []float32) {
 		if z[i] == 0 && n[i] == 0 && value[i] != 0 {
 			z[i] = r.sumOf(value[i], beta)
 		}
-		// The value may be stale where a merge moved the sums.
 		w := r.weight(z[i], n[i], beta)
 		root := sqrt(n[i])
 		n[i] += g * g
@@ -66,9 +65,11 @@ func (r FTRL) Apply(value, state, push []float32) {
 	}
 }
 
-// Derive computes the value from the state, which a merge of copies changed. A
-// row that saw no push keeps its value.
-func (r FTRL) Derive(value, state []float32) {
+// Pack clears the difference of the value: what pushes did is in the sums.
+func (r FTRL) Pack(_, dvalue []float32) { clear(dvalue) }
+
+// Merge derives the value from the sums. A row that saw no push keeps its value.
+func (r FTRL) Merge(value, state, _ []float32) {
 	z, n := state[:len(value)], state[len(value):2*len(value)]
 	beta := orElse(r.Beta, FTRLBeta)
 	for i := range value {
@@ -77,6 +78,10 @@ func (r FTRL) Derive(value, state []float32) {
 		}
 	}
 }
+
+// Fresh returns 3·dim: a value that is derived from sums without those of other
+// copies' pushes would be one without their effect.
+func (r FTRL) Fresh(dim int) int { return 3 * dim }
 
 // weight is the value that follows from the sums.
 func (r FTRL) weight(z, n, beta float32) float32 {

@@ -73,9 +73,9 @@ func TestFTRLKeepsAtZeroWhatDoesNotOutweighL1(t *testing.T) {
 func TestFTRLStartsFromAValueThatWasSet(t *testing.T) {
 	for _, r := range []FTRL{{LR: 0.5}, {LR: 0.1, L1: 3, L2: 2}} {
 		x := newRow(r, 0.75, -2)
-		r.Derive(x.value, x.state)
+		r.Merge(x.value, x.state, nil)
 		if x.value[0] != 0.75 || x.value[1] != -2 {
-			t.Errorf("%s: a row without pushes derives %v", r.Name(), x.value)
+			t.Errorf("%s: a row without pushes merges to %v", r.Name(), x.value)
 		}
 		r.Apply(x.value, x.state, []float32{0, 1e-4})
 		if !near(float64(x.value[0]), 0.75, 1e-5) || !near(float64(x.value[1]), -2, 1e-3) || x.value[1] >= -2 {
@@ -92,7 +92,6 @@ func TestMergedFTRLDerivesItsValueFromExactSums(t *testing.T) {
 	const dim = 16
 	base := warm(r, rnd, 50, dim)
 	serial, merged := apart(r, base, whole(rnd, 40, dim))
-	r.Derive(merged.value, merged.state)
 	for i := range dim {
 		if got, want := merged.state[dim+i], serial.state[dim+i]; got != want {
 			t.Errorf("n[%d] is %v, serial %v", i, got, want)
@@ -185,9 +184,8 @@ func TestMergedFTRLIsAsSparseAsTheSerialRun(t *testing.T) {
 			r.Apply(x.value, x.state, g)
 		}
 		old := base.clone()
-		base.merge(a, old)
-		base.merge(b, old)
-		r.Derive(base.value, base.state)
+		meet(r, base, a, old)
+		meet(r, base, b, old)
 	}
 	for i := range dim {
 		if (serial.value[i] == 0) != (base.value[i] == 0) {

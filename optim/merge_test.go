@@ -42,6 +42,7 @@ func meet(r godwit.Rule, x, copy, base row) {
 	m.Merge(x.value, x.state, diff.value)
 }
 
+// mergers are rules that merge a push at each copy to what one row makes of all.
 func mergers() []godwit.Rule {
 	return []godwit.Rule{AdaGrad{LR: 0.25}, AdaGrad{LR: 0.25, Init: 1}, RowAdaGrad{LR: 0.25}, RowAdaGrad{LR: 0.25, Init: 1}}
 }
@@ -62,7 +63,7 @@ func wantLike(t *testing.T, what string, got, want row) {
 
 func TestWhatACopyPacksTakesItsCommonRowToTheCopy(t *testing.T) {
 	rnd := newRand(t)
-	for _, r := range mergers() {
+	for _, r := range append(mergers(), FTRL{LR: 0.25}, FTRL{LR: 0.25, L1: 9, L2: 1}) {
 		for _, history := range []int{0, 1, 20} {
 			base := warm(r, rnd, history, 21)
 			copy := base.clone()
