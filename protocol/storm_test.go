@@ -26,9 +26,10 @@ type weather struct {
 	nodes  int
 	policy placement.Policy
 	hints  bool
-	async  bool // workers have several operations outstanding
-	repeat bool // some records that may come again do, much later
-	pauses bool // now and then, all comes to rest and copies must be equal
+	async  bool      // workers have several operations outstanding
+	repeat bool      // some records that may come again do, much later
+	lose   wire.Kind // the network loses one record of this kind; 0: none
+	pauses bool      // now and then, all comes to rest and copies must be equal
 	broken Broken
 }
 
@@ -139,7 +140,7 @@ func newStorm(seed uint64, w weather) *storm {
 	workers := 2 * w.nodes
 	s := &storm{weather: w, rng: rng, moves: rng.IntN(2) == 0,
 		c: newCluster(w.nodes, stormModel(workers), w.policy, w.hints, w.broken)}
-	s.c.watch = &watch{c: s.c, epoch: map[godwit.Key]godwit.Epoch{}}
+	s.c.watch = &watch{c: s.c, epoch: map[godwit.Key]godwit.Epoch{}, since: map[godwit.Key]godwit.Version{}}
 	hot := s.c.nodes[0].cfg.hot
 	single := func(k godwit.Key) bool {
 		return !w.policy.Everywhere(hot(k)) && w.policy.OnIntent(hot(k)) != placement.Copy
@@ -278,6 +279,9 @@ func (s *storm) step() (done bool, err error) {
 		if s.slow[p] && s.rng.IntN(20) > 0 {
 			return false, nil
 		}
+		if s.loses(p) {
+			return false, nil
+		}
 		s.repeatLater(p)
 		return false, s.c.deliver(p)
 	case x < 12:
@@ -329,6 +333,18 @@ func (s *storm) over(busy [][2]godwit.NodeID) bool {
 			}
 			return false
 		}
+	}
+	return true
+}
+
+// loses drops a record if it is one to lose.
+func (s *storm) loses(p [2]godwit.NodeID) bool {
+	q := s.c.pipes[p]
+	if q[0].Kind != s.lose || s.rng.IntN(10) > 0 {
+		return false
+	}
+	if s.lose, s.c.pipes[p] = 0, q[1:]; len(q) == 1 {
+		delete(s.c.pipes, p)
 	}
 	return true
 }

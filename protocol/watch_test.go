@@ -12,7 +12,9 @@ import (
 // storm is meant to stress.
 type watch struct {
 	c     *cluster
-	epoch map[godwit.Key]godwit.Epoch // the greatest of a main copy
+	epoch map[godwit.Key]godwit.Epoch   // the greatest of a main copy
+	since map[godwit.Key]godwit.Version // … and of its version
+	hops  [16]int                       // served requests by how often they travelled
 	rare  rare
 	err   error // of a record that must not be where it is
 }
@@ -46,6 +48,9 @@ func (w *watch) before(n *testNode, r *wire.Record) {
 	k, st, d := r.Key, n.holding(r.Key), n.sideAt(r.Key)
 	if r.Hops > hintHops {
 		w.rare.ThirdHop++
+	}
+	if st == owner && ask(r.Kind) && r.Op != 0 {
+		w.hops[min(int(r.Hops), len(w.hops)-1)]++
 	}
 	if r.Coming && st != tentative {
 		w.err = fmt.Errorf("M3: %v of key %d of node %d comes to node %d, where the key is %v", r.Kind, k, r.Origin, n.id, st)
@@ -103,6 +108,10 @@ func (w *watch) key(k godwit.Key) error {
 				return fmt.Errorf("key %d is owned by node %d in epoch %d after it was in epoch %d", k, n.id, e, w.epoch[k])
 			}
 			w.epoch[k] = e
+			if v := n.version(k); v < w.since[k] {
+				return fmt.Errorf("key %d has version %d at node %d after it had version %d", k, v, n.id, w.since[k])
+			}
+			w.since[k] = n.version(k)
 		case frozen:
 			olds++
 		}

@@ -26,6 +26,27 @@ type History struct {
 	strict  bool                  // asynchronous operations keep each worker's order
 	now     int                   // grows with each event
 	keys    map[godwit.Key]*keyHistory
+
+	// Judged says what the reads so far could have broken.
+	Judged Judged
+}
+
+// Judged counts reads. Tests assert that there were enough of each kind.
+type Judged struct {
+	Reads int
+	Own   int // … that had to contain pushes of their worker
+	Back  int // … after another one at the node had seen something
+	After int // … with pushes that other pushes had to come before
+	Sets  int // … of a key that was set
+}
+
+// Add adds what another history judged.
+func (j *Judged) Add(o Judged) {
+	j.Reads += o.Reads
+	j.Own += o.Own
+	j.Back += o.Back
+	j.After += o.After
+	j.Sets += o.Sets
 }
 
 // Era is more than one worker ever pushes to one key. Float32 counts up to
@@ -201,6 +222,7 @@ func (h *History) ReadIssued(w int, k godwit.Key) *Reading {
 // Read judges what a read returned.
 func (h *History) Read(r *Reading, v []float32) error {
 	h.now++
+	h.Judged.Reads++
 	x := h.key(r.key)
 	for _, f := range v[h.workers:] {
 		if f != v[h.workers] {
@@ -208,7 +230,14 @@ func (h *History) Read(r *Reading, v []float32) error {
 		}
 	}
 	if len(x.sets) > 1 {
+		h.Judged.Sets++
 		return h.readSet(x, r, v)
+	}
+	if r.floor[r.worker] > 0 {
+		h.Judged.Own++
+	}
+	if r.seen != nil {
+		h.Judged.Back++
 	}
 	for i := range h.workers {
 		switch got := int(v[i]); {
@@ -221,14 +250,8 @@ func (h *History) Read(r *Reading, v []float32) error {
 		}
 		x.known[i] = max(x.known[i], int(v[i]))
 	}
-	for i, all := range x.after {
-		if n := int(v[i]); n > 0 && n <= len(all) {
-			for c, before := range all[n-1] {
-				if int(v[c]) < before {
-					return fmt.Errorf("%v reads %v: push %d of worker %d without the %d pushes of worker %d that came before it", r, v, n, i, before, c)
-				}
-			}
-		}
+	if err := h.causes(x, r, v); err != nil {
+		return err
 	}
 	if h.strict && h.single(r.key) && int(v[r.worker]) != r.own {
 		return fmt.Errorf("%v reads %v with %v of its own pushes, it issued %d before", r, v, v[r.worker], r.own)
@@ -242,6 +265,28 @@ func (h *History) Read(r *Reading, v []float32) error {
 	}
 	for i := range v {
 		n.seen[i] = max(n.seen[i], v[i])
+	}
+	return nil
+}
+
+// causes judges whether a read of a key with one copy contains whatever was
+// complete, or had been read, when a push that it contains began.
+func (h *History) causes(x *keyHistory, r *Reading, v []float32) error {
+	after := false
+	for i, all := range x.after {
+		n := int(v[i])
+		if n == 0 || n > len(all) {
+			continue
+		}
+		for c, before := range all[n-1] {
+			if int(v[c]) < before {
+				return fmt.Errorf("%v reads %v: push %d of worker %d without the %d pushes of worker %d that came before it", r, v, n, i, before, c)
+			}
+			after = after || c != i && before > 0
+		}
+	}
+	if after {
+		h.Judged.After++
 	}
 	return nil
 }
