@@ -171,7 +171,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"protocol/...", "store"},
-		ours:  []string{".", "protocol/...", "store", "wire", "vec", "optim"},
+		ours:  []string{".", "protocol/...", "store", "wire", "vec", "optim", "internal/named"},
 		never: []string{"sync"},
 		reach: []string{"time", "net", "os"},
 		pure:  true,
@@ -191,7 +191,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"sampling"},
-		ours:  []string{"."},
+		ours:  []string{".", "internal/named"},
 		reach: []string{"time", "net", "os"},
 		pure:  true,
 		why:   "a run is replayed from its seeds",

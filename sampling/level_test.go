@@ -19,13 +19,12 @@ func TestSchemesAreFoundByTheirNames(t *testing.T) {
 		"magic":                    "postpone",
 		"":                         "postpone",
 		"reuse(uses=3":             "closing bracket",
-		"reuse()":                  "whole number",
 		"reuse(uses=0)":            "whole number",
 		"reuse(uses=3,uses=4)":     "twice",
-		"reuse(uses)":              "uses",
+		"reuse(uses)":              "name=number",
 		"reuse(tries=3)":           "no parameter tries, only pool, uses",
 		"prepared(uses=3)":         "no parameters",
-		"reuse(pool=1000000000)":   "1048576",
+		"reuse(pool=1000000000)":   "want 1 … 1048576",
 		"reuse(pool=100000000000)": "whole number",
 	} {
 		if _, err := SchemeNamed(text); err == nil || !strings.Contains(err.Error(), want) {

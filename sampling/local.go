@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/named"
 )
 
 // Local draws when samples are pulled, until it draws a key that the node holds
@@ -45,8 +46,10 @@ type Local struct {
 
 const defaultTries = 64
 
-func (l Local) Name() string { return named("local", "tries", l.Tries) }
-func (Local) Level() Level   { return BestEffort }
+func (l Local) Name() string {
+	return named.Write("local", named.Param{Key: "tries", Value: float64(l.Tries)})
+}
+func (Local) Level() Level { return BestEffort }
 
 func (l Local) check() error {
 	if l.Tries < 0 {

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/named"
 )
 
 // Repurpose takes keys as samples that the worker accessed directly a short
@@ -33,8 +34,10 @@ const (
 	maxRecent     = 1 << 20
 )
 
-func (r Repurpose) Name() string { return named("repurpose", "keys", r.Keys) }
-func (Repurpose) Level() Level   { return BestEffort }
+func (r Repurpose) Name() string {
+	return named.Write("repurpose", named.Param{Key: "keys", Value: float64(r.Keys)})
+}
+func (Repurpose) Level() Level { return BestEffort }
 
 func (r Repurpose) check() error {
 	if r.Keys < 0 || r.Keys > maxRecent {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/named"
 )
 
 // Reuse draws a pool of keys, hands the whole pool out several times in a new
@@ -63,7 +64,7 @@ func (r Reuse) Name() string {
 	if r.Postpone {
 		name = "postpone"
 	}
-	return named(name, "pool", r.Pool, "uses", r.Uses)
+	return named.Write(name, named.Param{Key: "pool", Value: float64(r.Pool)}, named.Param{Key: "uses", Value: float64(r.Uses)})
 }
 
 func (r Reuse) Level() Level {

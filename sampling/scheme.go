@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/named"
 )
 
 // A Scheme says where the keys of a sample come from, when they are drawn, and
@@ -29,14 +30,16 @@ type Scheme interface {
 // the order of falling promises and then of rising effort.
 var kinds = []struct {
 	name string
-	make func(p *params) Scheme
+	make func(p *named.Params) Scheme
 }{
-	{"independent", func(*params) Scheme { return Independent{} }},
-	{"prepared", func(*params) Scheme { return Prepared{} }},
-	{"reuse", func(p *params) Scheme { return Reuse{Pool: p.take("pool"), Uses: p.take("uses")} }},
-	{"postpone", func(p *params) Scheme { return Reuse{Pool: p.take("pool"), Uses: p.take("uses"), Postpone: true} }},
-	{"local", func(p *params) Scheme { return Local{Tries: p.take("tries")} }},
-	{"repurpose", func(p *params) Scheme { return Repurpose{Keys: p.take("keys")} }},
+	{"independent", func(*named.Params) Scheme { return Independent{} }},
+	{"prepared", func(*named.Params) Scheme { return Prepared{} }},
+	{"reuse", func(p *named.Params) Scheme { return Reuse{Pool: p.Whole("pool"), Uses: p.Whole("uses")} }},
+	{"postpone", func(p *named.Params) Scheme {
+		return Reuse{Pool: p.Whole("pool"), Uses: p.Whole("uses"), Postpone: true}
+	}},
+	{"local", func(p *named.Params) Scheme { return Local{Tries: p.Whole("tries")} }},
+	{"repurpose", func(p *named.Params) Scheme { return Repurpose{Keys: p.Whole("keys")} }},
 }
 
 // Schemes returns every scheme with its default parameters, those that promise
@@ -44,7 +47,7 @@ var kinds = []struct {
 func Schemes() []Scheme {
 	all := make([]Scheme, len(kinds))
 	for i, k := range kinds {
-		all[i] = k.make(&params{})
+		all[i] = k.make(&named.Params{})
 	}
 	return all
 }
@@ -59,7 +62,7 @@ func SchemeNamed(text string) (Scheme, error) {
 			return l.Scheme(), nil
 		}
 	}
-	name, p, err := split(text)
+	name, p, err := named.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("sampling: scheme %q: %w", text, err)
 	}
@@ -68,7 +71,7 @@ func SchemeNamed(text string) (Scheme, error) {
 			continue
 		}
 		s := k.make(p)
-		if err = p.end(); err == nil {
+		if err = p.End(); err == nil {
 			err = s.check()
 		}
 		if err != nil {

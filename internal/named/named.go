@@ -1,0 +1,122 @@
+// Package named reads and writes names with parameters, such as
+// "reuse(pool=1000,uses=64)", by which schemes and policies are chosen on
+// command lines. Parameters are positive numbers; one that is left out is 0 and
+// means a default.
+package named
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Param is one parameter for [Write].
+type Param struct {
+	Key   string
+	Value float64
+}
+
+// Write writes a name with the parameters that are not 0.
+func Write(name string, params ...Param) string {
+	var list []string
+	for _, p := range params {
+		if p.Value != 0 {
+			list = append(list, p.Key+"="+strconv.FormatFloat(p.Value, 'f', -1, 64))
+		}
+	}
+	if len(list) == 0 {
+		return name
+	}
+	return name + "(" + strings.Join(list, ",") + ")"
+}
+
+// Params are the parameters of a name. Whoever has the name takes each of its
+// own, and asks for errors at the End.
+type Params struct {
+	given map[string]string
+	known []string
+	err   error // the first
+}
+
+// Parse takes "name(a=1,b=2)" apart. Spaces do not count.
+func Parse(text string) (name string, p *Params, err error) {
+	p = &Params{given: map[string]string{}}
+	name, list, bracket := strings.Cut(text, "(")
+	name = strings.TrimSpace(name)
+	if !bracket {
+		return name, p, nil
+	}
+	list, ok := strings.CutSuffix(strings.TrimSpace(list), ")")
+	if !ok {
+		return "", nil, fmt.Errorf("the closing bracket is missing at the end")
+	}
+	for item := range strings.SplitSeq(list, ",") {
+		key, value, ok := strings.Cut(item, "=")
+		key = strings.TrimSpace(key)
+		if !ok || key == "" {
+			return "", nil, fmt.Errorf("parameter %q is not of the form name=number", strings.TrimSpace(item))
+		}
+		if _, twice := p.given[key]; twice {
+			return "", nil, fmt.Errorf("parameter %s is given twice", key)
+		}
+		p.given[key] = strings.TrimSpace(value)
+	}
+	return name, p, nil
+}
+
+func (p *Params) take(key string) (value string, ok bool) {
+	p.known = append(p.known, key)
+	value, ok = p.given[key]
+	delete(p.given, key)
+	return value, ok
+}
+
+func (p *Params) fail(key, value, want string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("parameter %s=%s is not %s", key, value, want)
+	}
+}
+
+// Whole takes a whole number from 1; 0 if it is not given.
+func (p *Params) Whole(key string) int {
+	value, ok := p.take(key)
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n < 1 {
+		p.fail(key, value, fmt.Sprintf("a whole number, 1 … %d", math.MaxInt32))
+		return 0
+	}
+	return int(n)
+}
+
+// Number takes a finite number above 0; 0 if it is not given.
+func (p *Params) Number(key string) float64 {
+	value, ok := p.take(key)
+	if !ok {
+		return 0
+	}
+	x, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(x > 0) || math.IsInf(x, 0) {
+		p.fail(key, value, "a finite number above 0")
+		return 0
+	}
+	return x
+}
+
+// End returns the first error of the parameters: one with a wrong value, or one
+// that nobody took.
+func (p *Params) End() error {
+	if p.err != nil || len(p.given) == 0 {
+		return p.err
+	}
+	unknown := slices.Sorted(maps.Keys(p.given))[0]
+	if len(p.known) == 0 {
+		return fmt.Errorf("it has no parameters, but %s is given", unknown)
+	}
+	return fmt.Errorf("it has no parameter %s, only %s", unknown, strings.Join(p.known, ", "))
+}
