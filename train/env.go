@@ -25,8 +25,8 @@ type Env struct {
 	// A run of one node needs none.
 	Exchange func(ctx context.Context, name string, payload []byte) ([][]byte, error)
 	// Stop, when closed at any node, ends the run in order: that node's workers
-	// finish their batch, the other nodes' their epoch, and the model is
-	// evaluated as it is. nil never stops.
+	// finish their batch, the other nodes' their epoch (all the epoch, if they
+	// train in lockstep), and the model is evaluated as it is. nil never stops.
 	Stop <-chan struct{}
 	// Progress is told what happened, from the goroutine that called Run. It may
 	// be nil.

@@ -168,10 +168,11 @@ func (r *run[D]) epoch(ctx context.Context) error {
 // train runs one epoch on all workers of this node.
 func (r *run[D]) train(ctx context.Context) (Loss, error) {
 	losses := make([]Loss, len(r.pipes))
+	together := InLockstep(r.task)
 	err := r.env.Each(ctx, func(ctx context.Context, i int, _ godwit.Worker) error {
 		p := r.pipes[i]
 		for range p.t.Steps() {
-			if r.env.stopping() || ctx.Err() != nil {
+			if !together && r.env.stopping() || ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 			b, err := p.next()

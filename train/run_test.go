@@ -290,6 +290,49 @@ func TestStopEndsAllNodesAfterAnEvaluation(t *testing.T) {
 	}
 }
 
+// A lockstep is a task whose workers all meet in each step.
+type lockstep struct{ *counting }
+
+func (lockstep) Lockstep() bool { return true }
+
+func (l lockstep) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work], error) {
+	t, err := l.counting.Trainer(w, part)
+	return meeting{t, w}, err
+}
+
+type meeting struct {
+	train.Trainer[work]
+	w godwit.Worker
+}
+
+func (m meeting) Step(ctx context.Context, b *train.Batch[work]) (train.Loss, error) {
+	if err := m.w.Barrier(ctx); err != nil {
+		return train.Loss{}, err
+	}
+	return m.Trainer.Step(ctx, b)
+}
+
+func TestWorkersInLockstepFinishTheirEpochTogetherWhenStopped(t *testing.T) {
+	for range 20 {
+		stop := make(chan struct{})
+		var once sync.Once
+		s := server(t, 400, 1, 4)
+		task := lockstep{&counting{rows: 400, batch: 5, onStep: func(p train.Part, epoch, step int) error {
+			if epoch == 2 && step == 3 {
+				once.Do(func() { close(stop) })
+			}
+			return nil
+		}}}
+		rep, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0), Stop: stop}, task, train.Options{Epochs: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rep.Epochs != 2 || rep.End != train.Stopped || rep.Losses[1].Examples != 400 {
+			t.Fatalf("%d epochs, %q, %d examples in the last one, want 2 of 400", rep.Epochs, rep.End, rep.Losses[1].Examples)
+		}
+	}
+}
+
 func TestPatienceEndsARunThatStoppedImproving(t *testing.T) {
 	curve := map[int]float64{2: 0.1, 4: 0.3, 6: 0.2, 8: 0.3, 10: 0.9}
 	for _, lower := range []bool{false, true} {

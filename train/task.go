@@ -21,6 +21,20 @@ type Task[D any] interface {
 	Evaluate(ctx context.Context, env *Env, epoch int) (Evaluation, error)
 }
 
+// A Lockstep is a [Task] whose workers wait for each other within an epoch. None
+// may leave it early then: a run that is asked to stop ends with the epoch.
+type Lockstep interface {
+	// Lockstep reports whether they do.
+	Lockstep() bool
+}
+
+// InLockstep reports whether a task, of whatever batches, is a [Lockstep] that
+// says so.
+func InLockstep(task any) bool {
+	l, ok := task.(Lockstep)
+	return ok && l.Lockstep()
+}
+
 // A Part is a worker's place among all workers of the run: it takes part Index
 // of Of equal parts of the data.
 type Part struct {

@@ -30,6 +30,9 @@ func (t Trained[D]) Evaluate(ctx context.Context, env *train.Env, epoch int) (tr
 	return t.Task.Evaluate(ctx, &e, epoch)
 }
 
+// Lockstep implements [train.Lockstep] as the task does.
+func (t Trained[D]) Lockstep() bool { return train.InLockstep(t.Task) }
+
 // judges is how many workers of a node judge a few items.
 func (s Setup) judges() int {
 	if s.Few > 0 {
@@ -55,6 +58,8 @@ type metered[D any] struct {
 	train.Task[D]
 	seen *atomic.Int64
 }
+
+func (m metered[D]) Lockstep() bool { return train.InLockstep(m.Task) }
 
 func (m metered[D]) Trainer(w godwit.Worker, part train.Part) (train.Trainer[D], error) {
 	t, err := m.Task.Trainer(w, part)
