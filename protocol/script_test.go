@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -24,7 +25,8 @@ type script struct {
 	keys map[string]godwit.Key
 	name map[godwit.Key]string
 	op   uint64
-	out  strings.Builder // of the present command
+	last map[[2]godwit.NodeID]wire.Record // what deliver handed over
+	out  strings.Builder                  // of the present command
 }
 
 func TestScenariosGoAsWritten(t *testing.T) {
@@ -53,18 +55,60 @@ func TestScenariosGoAsWritten(t *testing.T) {
 	}
 }
 
-// R1 is the one rule that random storms hardly ever need.
-func TestWithoutTheRuleR1AScenarioGoesWrong(t *testing.T) {
-	b, err := os.ReadFile("testdata/late-delta.txt")
+// Scenarios show what rules are for: without the rule, they go otherwise.
+func TestWithoutItsRuleAScenarioGoesWrong(t *testing.T) {
+	for _, x := range []struct {
+		rule, file string
+		off        Broken
+	}{
+		{"two hints at most", "stale-hints", Broken{HintsForEver: true}},
+		{"questions go on", "question-returns", Broken{KeepQuestion: true}},
+		{"M1, freeze", "first-interest", Broken{DropAtSend: true}},
+		{"M1, serve once", "push-during-move", Broken{ServeFrozen: true}},
+		{"M2, greater epochs only", "claim-again", Broken{IgnoreEpochs: true}},
+		{"M3, serve after drained", "push-during-move", Broken{ServeTentative: true}},
+		{"M3, comings first", "order-of-comings", Broken{AnyOrder: true}},
+		{"M4, one move at a time", "chain", Broken{MoveTentative: true}},
+		{"one update in flight", "set-at-replica", Broken{ManyInFlight: true}},
+		{"R1, take updates once", "late-delta", Broken{TakeTwice: true}},
+		{"R1, end a replica once", "late-end", Broken{EndAny: true}},
+		{"R2, updates in flight stay", "refresh-in-flight", Broken{ForgetFlight: true}},
+		{"R2, updates not sent stay", "refresh-in-flight", Broken{ForgetUnsent: true}},
+		{"R3, no stale refresh", "holders-first", Broken{TakeStale: true}},
+		{"R3, the whole row after a move", "holders-first", Broken{KeepVersions: true}},
+		{"R4, freshen the asker", "set-at-replica", Broken{NoFreshen: true}},
+		{"R5, drain", "drop", Broken{DropEarly: true}},
+		{"R5, no writes while draining", "drop", Broken{WriteDraining: true}},
+		{"R6, holders first", "holders-first", Broken{MoveBehind: true}},
+		{"R7, a set is the update in flight", "set-at-replica", Broken{LooseSet: true}},
+	} {
+		b, err := os.ReadFile("testdata/" + x.file + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := play(string(b), x.off); err == nil && got == string(b) {
+			t.Errorf("%s goes the same without %s", x.file, x.rule)
+		}
+	}
+}
+
+func TestTheReadmeOfScenariosNamesAll(t *testing.T) {
+	b, err := os.ReadFile("testdata/README")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := play(string(b), Broken{TakeTwice: true})
+	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got == string(b) {
-		t.Error("testdata/late-delta.txt goes the same without R1")
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		if n := strings.Count(string(b), "\n    "+name+" "); n != 1 {
+			t.Errorf("testdata/README names %s %d times, want once", name, n)
+		}
+	}
+	if len(files) < 20 {
+		t.Errorf("found %d scenarios", len(files))
 	}
 }
 
@@ -80,7 +124,7 @@ func firstDifference(want, got string) string {
 
 // play runs a script and returns it with the outputs that it gave.
 func play(text string, broken Broken) (string, error) {
-	s := &script{keys: map[string]godwit.Key{}, name: map[godwit.Key]string{}}
+	s := &script{keys: map[string]godwit.Key{}, name: map[godwit.Key]string{}, last: map[[2]godwit.NodeID]wire.Record{}}
 	var b strings.Builder
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		if strings.HasPrefix(line, "    ") {
@@ -119,6 +163,8 @@ func (s *script) command(f []string, broken Broken) (err error) {
 		return s.newKey(f[1], s.node(f[3]), len(f) > 4 && f[4] == "hot")
 	case "deliver":
 		return s.deliver(f[1:])
+	case "again":
+		return s.again(f[1])
 	case "settle-but":
 		return s.settleBut(f[1])
 	case "settle":
@@ -202,9 +248,11 @@ func (s *script) cluster(f []string, broken Broken) error {
 	if err != nil {
 		return err
 	}
-	policy, err := placement.ByName(f[1])
-	if err != nil {
-		return err
+	policy := placement.Policy(restless.Policy{})
+	if f[1] != "restless" {
+		if policy, err = placement.ByName(f[1]); err != nil {
+			return err
+		}
 	}
 	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 100, Dim: 1})
 	if err != nil {
@@ -235,10 +283,7 @@ func (s *script) newKey(name string, home *testNode, hot bool) error {
 // deliver hands over the oldest record from one node to another, or as many as
 // the count says, and says what it was.
 func (s *script) deliver(f []string) error {
-	a, b, ok := strings.Cut(f[0], ">")
-	if !ok {
-		return fmt.Errorf("want from>to")
-	}
+	p := s.way(f[0])
 	count := 1
 	if len(f) > 1 {
 		n, err := strconv.Atoi(f[1])
@@ -247,7 +292,6 @@ func (s *script) deliver(f []string) error {
 		}
 		count = n
 	}
-	p := [2]godwit.NodeID{s.node(a).id, s.node(b).id}
 	for range count {
 		if len(s.c.pipes[p]) == 0 {
 			return fmt.Errorf("nothing is under way")
@@ -256,6 +300,7 @@ func (s *script) deliver(f []string) error {
 		n := s.c.nodes[p[1]]
 		before := n.Stats.Waited
 		s.printf("node %d takes %s", n.id, s.record(p[0], &r))
+		s.last[p] = r
 		if err := s.c.deliver(p); err != nil {
 			return err
 		}
@@ -267,10 +312,33 @@ func (s *script) deliver(f []string) error {
 	return nil
 }
 
+// again hands over once more what deliver handed over last.
+func (s *script) again(link string) error {
+	p := s.way(link)
+	r := s.last[p]
+	n := s.c.nodes[p[1]]
+	before := n.Stats.Stale
+	s.printf("node %d takes %s again", n.id, s.record(p[0], &r))
+	if err := n.Step(n, p[0], &r); err != nil {
+		return err
+	}
+	if n.Stats.Stale > before {
+		s.printf("ignored")
+	}
+	return nil
+}
+
+func (s *script) way(link string) [2]godwit.NodeID {
+	a, b, ok := strings.Cut(link, ">")
+	if !ok {
+		panic(fmt.Sprintf("%q, want from>to", link))
+	}
+	return [2]godwit.NodeID{s.node(a).id, s.node(b).id}
+}
+
 // settleBut settles everything but what is under way from one node to another.
 func (s *script) settleBut(link string) error {
-	a, b, _ := strings.Cut(link, ">")
-	p := [2]godwit.NodeID{s.node(a).id, s.node(b).id}
+	p := s.way(link)
 	held := s.c.pipes[p]
 	delete(s.c.pipes, p)
 	err := s.c.settle(rand.New(rand.NewPCG(1, 1)), 1000)
