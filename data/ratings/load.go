@@ -1,0 +1,128 @@
+package ratings
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Options say which cells of the data are held out for the test.
+type Options struct {
+	// Split is the name of a split in a folder, such as "u1"; empty where there
+	// is none.
+	Split string
+	// Test is the share of the cells of a single file to hold out, 0 … 0.9, and
+	// Seed decides which.
+	Test float64
+	Seed uint64
+}
+
+// Check says what is wrong with the options.
+func (o Options) Check() error {
+	if !(o.Test >= 0 && o.Test <= 0.9) {
+		return fmt.Errorf("ratings: Options.Test is %v, want a share of 0 … 0.9 to hold out", o.Test)
+	}
+	if strings.ContainsAny(o.Split, `/\`) || o.Split == ".." {
+		return fmt.Errorf("ratings: Options.Split is %q, want the name of a split without a folder, such as \"u1\"", o.Split)
+	}
+	return nil
+}
+
+// Load reads the matrix in a file or folder; the package comment describes
+// them. Files are streamed, and each name is held once.
+func Load(path string, o Options) (*Set, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	train, test, err := find(path, o.Split)
+	if err != nil {
+		return nil, err
+	}
+	l := newLoader()
+	if l.set.Train, err = l.file(train); err != nil {
+		return nil, err
+	}
+	if len(l.set.Train) == 0 {
+		return nil, fmt.Errorf("ratings: %s holds no cells", train)
+	}
+	if test == "" {
+		s := l.done()
+		s.HoldOut(o.Test, o.Seed)
+		return s, nil
+	}
+	if l.set.Test, err = l.file(test); err != nil {
+		return nil, err
+	}
+	return l.done(), nil
+}
+
+// singles are the names of files that hold a whole matrix.
+var singles = []string{"u.data", "ratings.csv", "ratings.dat", "ratings.tsv", "ratings.mtx", "ratings.mmc"}
+
+// find returns the files that Load is to read; test is empty if there is only
+// one.
+func find(path, split string) (train, test string, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", "", fmt.Errorf("ratings: %w", err)
+	case !info.IsDir() && split != "":
+		return "", "", fmt.Errorf("ratings: %s is a file, and split %q is one of a folder: name the folder with the files %s.base and %s.test", path, split, split, split)
+	case !info.IsDir():
+		return path, "", nil
+	case split != "":
+		return both(path, split, []string{".base"}, split, []string{".test"})
+	}
+	if found, err := present(path, singles); err != nil || len(found) == 1 {
+		return strings.Join(found, ""), "", err
+	} else if len(found) > 1 {
+		return "", "", fmt.Errorf("ratings: both %s and %s exist: name the file that is meant", found[0], found[1])
+	}
+	return both(path, "train", endings(), "test", endings())
+}
+
+// both finds the files of a matrix in two parts.
+func both(dir, train string, trainEnds []string, test string, testEnds []string) (string, string, error) {
+	var files [2]string
+	for i, x := range []struct {
+		name string
+		ends []string
+	}{{train, trainEnds}, {test, testEnds}} {
+		var names []string
+		for _, end := range x.ends {
+			names = append(names, x.name+end)
+		}
+		found, err := present(dir, names)
+		switch {
+		case err != nil:
+			return "", "", err
+		case len(found) == 0:
+			return "", "", fmt.Errorf("ratings: no %s in %s, plain or .gz; a folder has the files S.base and S.test of a split S that is named, "+
+				"or the files train and test, or one of %s: %w", strings.Join(names, ", "), dir, strings.Join(singles, ", "), fs.ErrNotExist)
+		case len(found) > 1:
+			return "", "", fmt.Errorf("ratings: both %s and %s exist: remove the one that is not meant", found[0], found[1])
+		}
+		files[i] = found[0]
+	}
+	return files[0], files[1], nil
+}
+
+// present returns which of the files there are, plain or compressed.
+func present(dir string, names []string) (found []string, err error) {
+	for _, name := range names {
+		for _, gz := range []string{"", ".gz"} {
+			path := filepath.Join(dir, name+gz)
+			_, err := os.Stat(path)
+			switch {
+			case err == nil:
+				found = append(found, path)
+			case !errors.Is(err, fs.ErrNotExist):
+				return nil, fmt.Errorf("ratings: %w", err)
+			}
+		}
+	}
+	return found, nil
+}
