@@ -26,11 +26,17 @@ in the format of LibSVM and libFM (or .gz): an example a line, a label (1 or -1)
 and its features with their values, as "1 3:1 11:0.5". --data is such a file,
 beside which there may be its tests, with ".t" in their name; or a folder of
 files that have train, valid and test in their names. What has no file is held
-out of the examples to train.`,
+out of the examples to train.
+
+The solver "stochastic" takes a step for a few examples at a time, without
+waiting. "blocks" takes a step for some features at a time, by all examples:
+workers wait for each other, there is no learning rate, the loss (which has the
+penalty in it) never rises, and the outcome is the same on any number of nodes.`,
 		example: `  godwit train linear                          # one node
   godwit train linear --nodes 4                # four, as processes on this machine
   godwit train linear --data a9a.gz            # and a9a.t.gz, if it is there
   godwit train linear --data clicks --hash 22 --export weights
+  godwit train linear --data a9a.gz --solver blocks --epochs 20 --nodes 4
   godwit train linear --data frappe --factors 16 --epochs 10`,
 		data:   "`file or folder` of the examples (default: they are generated)",
 		legend: linearLegend,
@@ -53,6 +59,11 @@ out of the examples to train.`,
 			g.Float32Var(&s.FactorL2, "factor-l2", s.FactorL2, "weight of half the factors' squares, for each example that they are in")
 		},
 		trainingFlags: func(g group) {
+			g.StringVar(&s.Solver, "solver", s.Solver, "`name`: "+task.Stochastic+", "+task.Blocks)
+			g.IntVar(&s.ByBlocks.Blocks, "blocks", s.ByBlocks.Blocks, "`number` of blocks that the features are cut into")
+			g.IntVar(&s.ByBlocks.Delay, "delay", s.ByBlocks.Delay, "`blocks` that may be under way before one's outcome is seen")
+			g.Float32Var(&s.ByBlocks.KKT, "kkt", s.ByBlocks.KKT, "leave out zero weights whose gradient is below this `share` of --l1; 0: none")
+			g.IntVar(&s.ByBlocks.Recheck, "recheck", s.ByBlocks.Recheck, "look at those again every so many `epochs`")
 			g.IntVar(&s.Batch, "batch", s.Batch, "`examples` of a step")
 			g.StringVar(&s.Rule, "rule", s.Rule, "update rule of the weights, by `name`: "+strings.Join(linear.Rules(), ", "))
 			g.Float32Var(&s.LR, "lr", s.LR, "its learning rate")

@@ -6,6 +6,7 @@ package linear
 // the other tests do not.
 
 import (
+	"math"
 	"testing"
 
 	"github.com/godwit-ps/godwit/data/libsvm"
@@ -13,7 +14,7 @@ import (
 )
 
 func TestBothRulesReachThePublishedAccuracyOfA9aOnOneAndFourNodes(t *testing.T) {
-	data := real(t, "a9a/a9a.gz", libsvm.Share{Valid: 20})
+	data := realData(t, "a9a/a9a.gz", libsvm.Share{Valid: 20})
 	for _, rule := range Rules() {
 		for _, nodes := range []int{1, 4} {
 			c := DefaultConfig()
@@ -29,9 +30,24 @@ func TestBothRulesReachThePublishedAccuracyOfA9aOnOneAndFourNodes(t *testing.T) 
 	}
 }
 
+func TestBlocksReachItTooAndTheSameOnBoth(t *testing.T) {
+	data := realData(t, "a9a/a9a.gz", libsvm.Share{Valid: 20})
+	var qs []Quality
+	for _, nodes := range []int{1, 4} {
+		task := newBlocks(t, DefaultBlockConfig(), data)
+		r, envs := trained[Phase](t, task, nodes, train.Options{Epochs: 20})
+		q := judgedBy(t, task.model, envs, data.Test)
+		t.Logf("on %d nodes: %v; the objective begins the last pass at %.5f", nodes, q, r[0].Losses[19].Mean())
+		qs = append(qs, q)
+	}
+	if qs[0].Accuracy < 0.845 || math.Abs(qs[0].LogLoss-qs[1].LogLoss) > 1e-5 {
+		t.Errorf("%v on one node and %v on four, want an accuracy of 0.845 and the same on both", qs[0], qs[1])
+	}
+}
+
 // The training file of the set is not to be had, so the validation file is split.
 func TestFactorsFindWhatALinearModelCannotOnFrappe(t *testing.T) {
-	data := real(t, "frappe/frappe.validation.libfm.gz", libsvm.Share{Valid: 20, Test: 5})
+	data := realData(t, "frappe/frappe.validation.libfm.gz", libsvm.Share{Valid: 20, Test: 5})
 	var qs []Quality
 	for _, factors := range []int{0, 16} {
 		c := DefaultConfig()

@@ -30,8 +30,8 @@ func generated(t testing.TB, change func(*libsvm.Spec)) *libsvm.Splits {
 	return x
 }
 
-// real loads a real data set, or skips the test.
-func real(t testing.TB, name string, share libsvm.Share) *libsvm.Splits {
+// realData loads a real data set, or skips the test.
+func realData(t testing.TB, name string, share libsvm.Share) *libsvm.Splits {
 	t.Helper()
 	dir := os.Getenv("GODWIT_DATA")
 	if dir == "" {

@@ -13,10 +13,21 @@ import (
 
 func init() { register(func() Settings { return DefaultLinear() }) }
 
+// The solvers of the task "linear".
+const (
+	Stochastic = "stochastic" // [linear.Task]
+	Blocks     = "blocks"     // [linear.Blocks]
+)
+
 // Linear are the settings of the task "linear", sparse logistic regression and
 // factorization machines. The seed of its Config is set by Load.
 type Linear struct {
 	linear.Config
+	// Solver is Stochastic or Blocks.
+	Solver string
+	// ByBlocks holds the settings of Blocks, but for the penalty and the bias,
+	// which are those of Config.
+	ByBlocks linear.BlockConfig
 	// Examples is what is generated where there are no data.
 	Examples libsvm.Spec
 	// HashBits, if not 0, hashes the names of features to so many bits.
@@ -28,7 +39,10 @@ type Linear struct {
 
 // DefaultLinear returns settings that train in seconds on generated examples.
 func DefaultLinear() *Linear {
-	return &Linear{Config: linear.DefaultConfig(), Examples: libsvm.DefaultSpec(), Share: libsvm.Share{Valid: 20, Test: 10}}
+	return &Linear{
+		Config: linear.DefaultConfig(), Solver: Stochastic, ByBlocks: linear.DefaultBlockConfig(),
+		Examples: libsvm.DefaultSpec(), Share: libsvm.Share{Valid: 20, Test: 10},
+	}
 }
 
 // UntrainedExamples bounds what Test judges a model on if a part of the data is
@@ -36,15 +50,28 @@ func DefaultLinear() *Linear {
 const UntrainedExamples = 1000
 
 func (s *Linear) Name() string { return "linear" }
-func (s *Linear) Epochs() int  { return 5 }
+func (s *Linear) Epochs() int  { return 10 }
 
 func (s *Linear) Check() error {
-	for _, err := range []error{s.Config.Check(), s.Examples.Check(), s.options().Check(), s.Share.Check()} {
+	switch {
+	case s.Solver != Stochastic && s.Solver != Blocks:
+		return fmt.Errorf("linear: no solver %q, there are %s and %s", s.Solver, Stochastic, Blocks)
+	case s.Solver == Blocks && s.Factors > 0:
+		return fmt.Errorf("linear: the solver %s trains no factors: have none, or the solver %s", Blocks, Stochastic)
+	}
+	blocks := s.blocks()
+	for _, err := range []error{blocks.Check(), s.Config.Check(), s.Examples.Check(), s.options().Check(), s.Share.Check()} {
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *Linear) blocks() linear.BlockConfig {
+	c := s.ByBlocks
+	c.L1, c.L2, c.Bias = s.L1, s.L2, s.Bias
+	return c
 }
 
 func (s *Linear) options() libsvm.Options { return libsvm.Options{HashBits: s.HashBits} }
@@ -59,13 +86,20 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 	if n := data.Valid.Len(); setup.Few > 0 && n > setup.Few {
 		data.Valid = data.Valid.Pick(few(numbers(n), setup.Few))
 	}
+	if s.Solver == Blocks {
+		t, err := linear.NewBlocks(s.blocks(), data)
+		if err != nil {
+			return nil, err
+		}
+		return &examplesTask[linear.Phase]{Trained[linear.Phase]{t, setup.judges()}, t, data}, nil
+	}
 	cfg := s.Config
 	cfg.Seed = setup.Seed
 	t, err := linear.New(cfg, data)
 	if err != nil {
 		return nil, err
 	}
-	return &examplesTask{Trained[linear.Batch]{t, setup.judges()}, t, data}, nil
+	return &examplesTask[linear.Batch]{Trained[linear.Batch]{t, setup.judges()}, t, data}, nil
 }
 
 func (s *Linear) data(path string) (*libsvm.Splits, error) {
@@ -89,16 +123,23 @@ func numbers(n int) []int {
 	return x
 }
 
-// An examplesTask is the task "linear" with its data.
-type examplesTask struct {
-	Trained[linear.Batch]
-	linear *linear.Task
+// An examplesTask is the task "linear" with its data, by either solver.
+type examplesTask[D any] struct {
+	Trained[D]
+	linear solver
 	data   *libsvm.Splits
 }
 
-func (t *examplesTask) Unit() (string, int64) { return "examples", 1 }
+// A solver is what both have in common.
+type solver interface {
+	Tables() []godwit.Table
+	Judge(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (linear.Quality, error)
+	Export(ctx context.Context, w godwit.Worker, dir string) error
+}
 
-func (t *examplesTask) About() string {
+func (t *examplesTask[D]) Unit() (string, int64) { return "examples", 1 }
+
+func (t *examplesTask[D]) About() string {
 	st := t.data.Train.Stats()
 	return fmt.Sprintf("%d examples to train, %d to validate, %d to test; %d of %d features used, %.1f an example",
 		st.Examples, t.data.Valid.Len(), t.data.Test.Len(), st.Used, st.Width, float64(st.NonZeros)/float64(st.Examples))
@@ -106,7 +147,7 @@ func (t *examplesTask) About() string {
 
 // Tables tell the policy that needs it how often training reads a row in an
 // epoch: at most as often as its feature occurs, and the bias in every example.
-func (t *examplesTask) Tables() []godwit.Table {
+func (t *examplesTask[D]) Tables() []godwit.Table {
 	return hotFeatures(t.linear.Tables(), t.data.Train)
 }
 
@@ -116,17 +157,20 @@ func hotFeatures(tables []godwit.Table, set *libsvm.Set) []godwit.Table {
 		count[f]++
 	}
 	for i := range tables {
-		tables[i].Hot = func(row uint64) float64 { return float64(count[row]) }
-		if tables[i].Name == linear.BiasTable {
-			tables[i].Hot = func(uint64) float64 { return float64(set.Len()) }
+		bias := tables[i].Name == linear.BiasTable
+		tables[i].Hot = func(row uint64) float64 {
+			if bias || row >= uint64(len(count)) { // the gradients' last row is that of the bias
+				return float64(set.Len())
+			}
+			return float64(count[row])
 		}
 	}
 	return tables
 }
 
-func (t *examplesTask) Samplers() []sampling.Spec { return nil }
+func (t *examplesTask[D]) Samplers() []sampling.Spec { return nil }
 
-func (t *examplesTask) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
+func (t *examplesTask[D]) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
 	set := t.data.Test
 	if set.Len() == 0 {
 		set = t.data.Valid
@@ -143,6 +187,6 @@ func (t *examplesTask) Test(ctx context.Context, env *train.Env, name string, pa
 	}, nil
 }
 
-func (t *examplesTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
+func (t *examplesTask[D]) Export(ctx context.Context, w godwit.Worker, dir string) error {
 	return t.linear.Export(ctx, w, dir)
 }

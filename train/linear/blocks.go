@@ -1,0 +1,190 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// A BlockConfig holds the settings of delayed block proximal gradient. Start
+// from [DefaultBlockConfig]; the zero BlockConfig is not valid. There is no
+// learning rate: see [Blocks].
+type BlockConfig struct {
+	// L1 and L2 weigh the penalty against the loss of all examples.
+	L1, L2 float32
+	// Bias says that there is one.
+	Bias bool
+	// Blocks is the number of blocks that the features are cut into, each with
+	// about as many values.
+	Blocks int
+	// Delay is how many blocks may be under way before a block's outcome is
+	// seen: with 0, each block sees all that came before it.
+	Delay int
+	// KKT is the share of L1 below which the gradient of a zero weight has to be
+	// for the weight to be left out, 0 … 1; 0 leaves out none.
+	KKT float32
+	// Recheck has every so many passes look at all weights again.
+	Recheck int
+}
+
+// DefaultBlockConfig returns settings that are meant to do well on any data.
+func DefaultBlockConfig() BlockConfig {
+	return BlockConfig{L1: 1, Bias: true, Blocks: 16, Delay: 3, KKT: 0.9, Recheck: 5}
+}
+
+const maxBlocks = 1 << 16
+
+// Check says what is wrong with the settings.
+func (c *BlockConfig) Check() error {
+	switch {
+	case c.Blocks < 1 || c.Blocks > maxBlocks:
+		return bad("Blocks", c.Blocks, fmt.Sprintf("1 … %d", maxBlocks))
+	case c.Delay < 0:
+		return bad("Delay", c.Delay, "0 (see every block's outcome) or more")
+	case !(c.KKT >= 0 && c.KKT <= 1):
+		return bad("KKT", c.KKT, "0 (leave out no weights) … 1")
+	case c.Recheck < 1:
+		return bad("Recheck", c.Recheck, "1 (look at all weights in every pass) or more")
+	}
+	if err := notNegative("L1", c.L1); err != nil {
+		return err
+	}
+	return notNegative("L2", c.L2)
+}
+
+// Blocks trains by delayed block proximal gradient (Li, Andersen, Smola, Yu,
+// "Communication Efficient Distributed Machine Learning with the Parameter
+// Server", NIPS 2014, algorithm 3; called DARLIN in Li et al., OSDI'14). It
+// implements [train.Task]. It is immutable and may be used by any number of
+// goroutines.
+//
+// Each worker keeps its examples by features, and their margins. A pass goes
+// over the blocks of features in rounds of Delay+1. In a round, each worker
+// computes the gradient and a curvature of its examples for each feature of the
+// round's blocks, from the margins as they are, and pushes both, where they add
+// up. Then each weight has one worker that takes it to the minimum of
+//
+//	G·d + U/2·d² + L1·|w+d| + L2/2·(w+d)²
+//
+// where d is the change of the weight w, and G and U are the sums. At last all
+// workers pull the round's weights and bring their margins up to date.
+//
+// # Why it needs no learning rate
+//
+// The logistic loss lies below a parabola that touches it at the margin m and
+// has the curvature h = tanh(|m|/2) / (2·|m|) ≤ 1/4 (Jaakkola, Jordan, 2000,
+// equation 5). For an example with c features of the round, (Σ xⱼ·dⱼ)² ≤
+// c·Σ xⱼ²·dⱼ². With U = Σ h·c·x² over examples, what is minimized is therefore
+// nowhere below the change of the objective and equal to it at d = 0: whatever
+// the number of blocks, nodes or the delay, the objective never rises. More
+// features in a round make larger c and shorter steps; fewer rounds, in turn,
+// make less waiting.
+//
+// # Left out
+//
+// A weight that is zero and whose gradient is well below L1 is going to stay
+// zero (the condition of Karush, Kuhn and Tucker): it is marked in its row, and
+// nobody computes, pushes or counts it in c until all weights are looked at
+// again.
+//
+// # Waiting
+//
+// A round has two points where all workers meet ([Blocks] is a
+// [train.Lockstep]): gradients must be complete before weights change, and
+// weights before margins follow. So a gradient lacks the outcome of at most
+// Delay other blocks. A bound on the staleness of the tables' reads would allow
+// the same without the meetings; they stand in one function, trainer.meet.
+type Blocks struct {
+	*model
+	cfg    BlockConfig
+	bounds []int // block b has the places bounds[b] … bounds[b+1]-1
+}
+
+// A place is a weight's position in the order of blocks: those of the used
+// features, ascending, then the bias.
+
+// NewBlocks checks the settings and the data, which must not change afterwards.
+func NewBlocks(cfg BlockConfig, data *libsvm.Splits) (*Blocks, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	m, err := newModel(data, cfg.Bias, 0, 2)
+	if err != nil {
+		return nil, err
+	}
+	rows := uint64(data.Train.Width)
+	m.tables = []godwit.Table{{Name: WeightTable, Rows: rows, Dim: m.dim}}
+	if cfg.Bias {
+		m.tables = append(m.tables, godwit.Table{Name: BiasTable, Rows: 1, Dim: m.dim})
+		rows++
+	}
+	m.tables = append(m.tables, godwit.Table{Name: GradientTable, Rows: rows, Dim: 2})
+	return &Blocks{model: m, cfg: cfg, bounds: cut(m, cfg.Blocks)}, nil
+}
+
+// cut divides the places into at most n blocks with about equally many values.
+func cut(m *model, n int) []int {
+	count := make([]int, m.data.Train.Width)
+	for _, f := range m.data.Train.Features {
+		count[f]++
+	}
+	total := len(m.data.Train.Features)
+	if m.bias {
+		total += m.data.Train.Len()
+	}
+	bounds, done := []int{0}, 0
+	for i, f := range m.used {
+		if done*n >= total*len(bounds) && i > bounds[len(bounds)-1] {
+			bounds = append(bounds, i)
+		}
+		done += count[f]
+	}
+	return append(bounds, m.places())
+}
+
+// places is the number of weights that are trained.
+func (m *model) places() int {
+	if m.bias {
+		return len(m.used) + 1
+	}
+	return len(m.used)
+}
+
+// rounds is the number of rounds of a pass.
+func (t *Blocks) rounds() int {
+	d := t.cfg.Delay + 1
+	return (len(t.bounds) - 1 + d - 1) / d
+}
+
+// round returns the places from … to-1 of a round.
+func (t *Blocks) round(r int) (from, to int) {
+	d := t.cfg.Delay + 1
+	return t.bounds[r*d], t.bounds[min((r+1)*d, len(t.bounds)-1)]
+}
+
+// Lockstep implements [train.Lockstep].
+func (t *Blocks) Lockstep() bool { return true }
+
+// Fingerprint names settings and data.
+func (t *Blocks) Fingerprint() string {
+	return fmt.Sprintf("linear blocks %+v on %s", t.cfg, t.fingerprint())
+}
+
+// Trainer returns a worker's share: every part.Of-th example, and of each
+// round's weights the part.Index-th of part.Of parts.
+func (t *Blocks) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Phase], error) {
+	k, err := t.keys(w.Model())
+	if err != nil {
+		return nil, err
+	}
+	return newBlockTrainer(t, w, k, part), nil
+}
+
+// Evaluate judges the model on the validation examples, or on the test examples
+// where there are none.
+func (t *Blocks) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
+	return t.evaluate(ctx, env, epoch)
+}

@@ -1,0 +1,321 @@
+package linear
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/traintest"
+)
+
+func newBlocks(t testing.TB, c BlockConfig, data *libsvm.Splits) *Blocks {
+	t.Helper()
+	task, err := NewBlocks(c, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// scaled gives the features values of all sizes.
+func scaled(data *libsvm.Splits, seed uint64) *libsvm.Splits {
+	r := rand.New(rand.NewPCG(seed, 0))
+	for i := range data.Train.Values {
+		data.Train.Values[i] = float32(r.NormFloat64() * math.Exp(r.NormFloat64()))
+	}
+	return data
+}
+
+func TestTheObjectiveNeverRisesWhateverTheBlocksDelayAndNodes(t *testing.T) {
+	data := scaled(generated(t, func(s *libsvm.Spec) { s.Examples, s.Features, s.PerExample = 1500, 200, 30 }), 1)
+	for _, x := range []struct{ blocks, delay, nodes int }{{1, 0, 1}, {5, 0, 2}, {7, 2, 3}, {16, 3, 1}, {1000, 0, 2}, {1000, 10000, 2}} {
+		c := DefaultBlockConfig()
+		c.Blocks, c.Delay, c.L2 = x.blocks, x.delay, 0.1
+		r, _ := trained[Phase](t, newBlocks(t, c, data), x.nodes, train.Options{Epochs: 12})
+		ls := r[0].Losses
+		for i, l := range ls {
+			if l.Examples != int64(data.Train.Len()) {
+				t.Fatalf("%+v: pass %d counts %d examples, want %d", x, i, l.Examples, data.Train.Len())
+			}
+			// Float32 sums over examples are good to about 1e-6 of their size.
+			if i > 0 && l.Sum > ls[i-1].Sum*(1+1e-6) {
+				t.Errorf("%+v: the objective rises from %v to %v in pass %d", x, ls[i-1].Sum, l.Sum, i)
+			}
+		}
+		if first, last := ls[0].Sum, ls[len(ls)-1].Sum; !(last < 0.99*first) {
+			t.Errorf("%+v: the objective went from %v to %v only", x, first, last)
+		}
+	}
+}
+
+// A slow twin: proximal gradient with one step length for all, in float64.
+func minimumOf(set *libsvm.Set, l1, l2 float64) float64 {
+	w := make([]float64, set.Width+1) // the bias is last
+	margins := func() []float64 {
+		m := make([]float64, set.Len())
+		for i := range m {
+			_, fs, xs := set.Row(i)
+			m[i] = w[set.Width]
+			for k, f := range fs {
+				m[i] += w[f] * float64(xs[k])
+			}
+		}
+		return m
+	}
+	sign := func(y bool) float64 {
+		if y {
+			return 1
+		}
+		return -1
+	}
+	longest, sum := 0.0, 0.0
+	for i := range set.Len() {
+		_, _, xs := set.Row(i)
+		n := 1.0
+		for _, x := range xs {
+			n += float64(x) * float64(x)
+		}
+		longest += n / 4 // a bound of the largest curvature
+	}
+	for range 5000 {
+		g := make([]float64, len(w))
+		for i, m := range margins() {
+			y, fs, xs := set.Row(i)
+			s := -sign(y) / (1 + math.Exp(sign(y)*m))
+			for k, f := range fs {
+				g[f] += s * float64(xs[k])
+			}
+			g[set.Width] += s
+		}
+		for j := range w {
+			x := w[j] - g[j]/longest
+			if j < set.Width {
+				x = math.Copysign(max(0, math.Abs(x)-l1/longest), x) / (1 + l2/longest)
+			}
+			w[j] = x
+		}
+	}
+	for i, m := range margins() {
+		y, _, _ := set.Row(i)
+		sum += math.Log1p(math.Exp(-sign(y) * m))
+	}
+	for j := range set.Width {
+		sum += l1*math.Abs(w[j]) + l2/2*w[j]*w[j]
+	}
+	return sum
+}
+
+func TestBlocksEndAtTheMinimumThatASlowTwinFinds(t *testing.T) {
+	data := generated(t, func(s *libsvm.Spec) {
+		s.Examples, s.Features, s.PerExample, s.Relevant = 300, 20, 4, 10
+	})
+	want := minimumOf(data.Train, 2, 0.5)
+	for _, kkt := range []float32{0, 0.9} {
+		c := DefaultBlockConfig()
+		c.Blocks, c.Delay, c.L1, c.L2, c.KKT = 6, 1, 2, 0.5, kkt
+		r, _ := trained[Phase](t, newBlocks(t, c, data), 2, train.Options{Epochs: 200})
+		if got := r[0].Losses[199].Sum; math.Abs(got/want-1) > 1e-4 {
+			t.Errorf("with KKT %v the objective ends at %v, want %v", kkt, got, want)
+		}
+	}
+}
+
+func TestTheOutcomeIsTheSameOnAnyNumberOfNodes(t *testing.T) {
+	data := generated(t, nil)
+	var want Quality
+	for _, nodes := range []int{1, 2, 5} {
+		task := newBlocks(t, DefaultBlockConfig(), data)
+		_, envs := trained[Phase](t, task, nodes, train.Options{Epochs: 6})
+		q := judgedBy(t, task.model, envs, data.Test)
+		if nodes == 1 {
+			want = q
+		}
+		if math.Abs(q.LogLoss-want.LogLoss) > 1e-5 || q.NonZero != want.NonZero {
+			t.Errorf("on %d nodes: %v, on one: %v", nodes, q, want)
+		}
+	}
+}
+
+func TestParabolasTouchTheLossAndLieNowhereBelowIt(t *testing.T) {
+	loss := func(m float64) float64 { return math.Log1p(math.Exp(-m)) }
+	for m := -12.0; m <= 12; m += 0.37 {
+		g := -1 / (1 + math.Exp(m))
+		for d := -20.0; d <= 20; d += 0.21 {
+			if above := loss(m) + g*d + parabola(m)/2*d*d - loss(m+d); above < -1e-9 {
+				t.Fatalf("at %v, %v further, the parabola is %v below the loss", m, d, -above)
+			}
+		}
+	}
+	for _, m := range []float64{0, 9e-4, 1.1e-3, 1e4, -1e4} {
+		if c := parabola(m); !(c > 0 && c <= 0.25) {
+			t.Errorf("the curvature at %v is %v", m, c)
+		}
+	}
+}
+
+func TestAWeightGoesToTheMinimumOfItsParabolaAndPenalty(t *testing.T) {
+	const seed = 8
+	r := rand.New(rand.NewPCG(seed, 0))
+	data := generated(t, nil)
+	for range 300 {
+		c := DefaultBlockConfig()
+		c.L1, c.L2 = r.Float32()*3, r.Float32()*float32(r.IntN(2))
+		tr := &blockTrainer{task: newBlocks(t, c, data)}
+		p := int32(r.IntN(2) * len(tr.task.used)) // the first feature, or the bias
+		w, g, u := float32(r.NormFloat64()), float32(r.NormFloat64()*3), 0.1+r.Float32()*5
+		if r.IntN(3) == 0 {
+			w = 0
+		}
+		l1, l2 := float64(c.L1), float64(c.L2)
+		if p > 0 {
+			l1, l2 = 0, 0
+		}
+		value := func(to float64) float64 {
+			d := to - float64(w)
+			return float64(g)*d + float64(u)/2*d*d + l1*math.Abs(to) + l2/2*to*to
+		}
+		to, left := tr.minimum(p, w, g, u)
+		for _, d := range []float64{-1, -1e-2, 1e-2, 1} {
+			if value(float64(to)+d) < value(float64(to))-1e-6 {
+				t.Fatalf("weight %v, gradient %v, curvature %v, L1 %v, L2 %v goes to %v; %v is lower", w, g, u, l1, l2, to, float64(to)+d)
+			}
+		}
+		if want := w == 0 && math.Abs(float64(g)) < 0.9*l1; left != want {
+			t.Fatalf("weight %v, gradient %v, L1 %v: left out is %v", w, g, l1, left)
+		}
+	}
+	tr := &blockTrainer{task: newBlocks(t, DefaultBlockConfig(), data)}
+	if to, left := tr.minimum(0, 3, 0, 0); to != 3 || left {
+		t.Errorf("a weight that no example bears on went to %v", to)
+	}
+}
+
+func TestWeightsThatWillStayZeroAreLeftOutAndLookedAtAgain(t *testing.T) {
+	data := generated(t, nil)
+	pushed := func(kkt float32, recheck int) (keys []int, q Quality) {
+		c := DefaultBlockConfig()
+		c.L1, c.KKT, c.Recheck = 10, kkt, recheck
+		task := newBlocks(t, c, data)
+		s := served(t, task.Tables(), 1, 1)
+		x, err := task.Trainer(s.Workers(0)[0], train.Part{Of: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := x.(*blockTrainer)
+		var b train.Batch[Phase]
+		for epoch := 1; epoch <= 8; epoch++ {
+			n := 0
+			for step := range tr.Steps() {
+				tr.Load(&b, epoch, step)
+				if _, err := tr.Step(t.Context(), &b); err != nil {
+					t.Fatal(err)
+				}
+				if !b.Data.weights {
+					n += len(tr.ks)
+				}
+			}
+			keys = append(keys, n)
+		}
+		return keys, judgedBy(t, task.model, []train.Env{{Workers: s.Workers(0)}}, data.Test)
+	}
+	all, want := pushed(0, 4)
+	some, got := pushed(0.9, 4)
+	for epoch, n := range some {
+		switch {
+		case all[epoch] != all[0]:
+			t.Errorf("without the filter, pass %d pushes %d gradients, the first %d", epoch+1, all[epoch], all[0])
+		case epoch%4 == 0 && n != all[epoch]:
+			t.Errorf("pass %d looks at %d weights, want all %d", epoch+1, n, all[epoch])
+		case epoch%4 != 0 && n > all[epoch]/2:
+			t.Errorf("pass %d pushes %d gradients of %d, want less than half of them", epoch+1, n, all[epoch])
+		}
+	}
+	// Steps are longer where fewer weights share an example.
+	if got.LogLoss > want.LogLoss+1e-3 {
+		t.Errorf("with the filter %v, without it %v, want no more loss with it", got, want)
+	}
+}
+
+func TestEachPlaceIsInOneBlockOfAboutEqualSize(t *testing.T) {
+	data := generated(t, nil)
+	for _, n := range []int{1, 3, 16, 1 << 16} {
+		c := DefaultBlockConfig()
+		c.Blocks = n
+		task := newBlocks(t, c, data)
+		b := task.bounds
+		if b[0] != 0 || b[len(b)-1] != task.places() || len(b)-1 > n {
+			t.Errorf("%d blocks wanted: bounds %v of %d places", n, b, task.places())
+		}
+		for i := range len(b) - 1 {
+			if b[i] >= b[i+1] {
+				t.Errorf("%d blocks wanted: block %d is empty", n, i)
+			}
+		}
+		if n == 16 && len(b) < 12 {
+			t.Errorf("16 blocks wanted, %d made", len(b)-1)
+		}
+		covered := 0
+		for r := range task.rounds() {
+			from, to := task.round(r)
+			if from != covered {
+				t.Errorf("round %d begins at %d, want %d", r, from, covered)
+			}
+			covered = to
+		}
+		if covered != task.places() {
+			t.Errorf("rounds cover %d of %d places", covered, task.places())
+		}
+	}
+}
+
+func TestEveryAccessOfAPhaseIsCoveredByAnIntent(t *testing.T) {
+	data := generated(t, nil)
+	task := newBlocks(t, DefaultBlockConfig(), data)
+	s := served(t, task.Tables(), 1, 3)
+	if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 3}); err != nil {
+		t.Fatal(err)
+	}
+	// Judging announces nothing: what is not covered is its.
+	for i, w := range s.Workers(0) {
+		c := w.(*traintest.Worker).Counts
+		if c.Covered == 0 || c.Uncovered > 2*task.places() {
+			t.Errorf("worker %d pulled %d keys with an intent and %d without", i, c.Covered, c.Uncovered)
+		}
+	}
+}
+
+// Training goes on from weights that are there.
+func TestASecondRunBeginsWhereTheFirstEnded(t *testing.T) {
+	data := generated(t, nil)
+	task := newBlocks(t, DefaultBlockConfig(), data)
+	s := served(t, task.Tables(), 1, 2)
+	var last train.Loss
+	for i := range 2 {
+		r, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := r.Losses[0].Sum; i > 0 && (first > last.Sum || first < 0.9*last.Sum) {
+			t.Errorf("the second run begins at %v, the first one's last pass at %v", first, last.Sum)
+		}
+		last = r.Losses[4]
+	}
+}
+
+func TestBlockSettingsOutOfRangeAreNamed(t *testing.T) {
+	nan := float32(math.NaN())
+	for field, change := range map[string]func(*BlockConfig){
+		"Blocks": func(c *BlockConfig) { c.Blocks = 0 }, "Delay": func(c *BlockConfig) { c.Delay = -1 }, "KKT": func(c *BlockConfig) { c.KKT = nan },
+		"Recheck": func(c *BlockConfig) { c.Recheck = 0 }, "L1": func(c *BlockConfig) { c.L1 = nan }, "L2": func(c *BlockConfig) { c.L2 = -1 },
+	} {
+		c := DefaultBlockConfig()
+		change(&c)
+		if _, err := NewBlocks(c, generated(t, nil)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("Config.%s ", field)) {
+			t.Errorf("%s: error %v", field, err)
+		}
+	}
+}
