@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
 )
@@ -31,6 +32,8 @@ type Env struct {
 	// Progress is told what happened, from the goroutine that called Run. It may
 	// be nil.
 	Progress func(Event)
+	// Seen, if set, counts the examples of this node's losses as they are trained.
+	Seen *atomic.Int64
 	// Fork runs do(0) … do(n-1) concurrently and returns when all have
 	// returned. nil runs each in a goroutine; a simulation puts its own
 	// scheduler here.

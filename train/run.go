@@ -153,6 +153,11 @@ func (r *run[D]) epoch(ctx context.Context) error {
 	if math.IsNaN(loss.Sum) || math.IsInf(loss.Sum, 0) {
 		return fmt.Errorf("train: epoch %d: %w", epoch, ErrDiverged)
 	}
+	for _, p := range r.pipes {
+		if a, ok := p.t.(Adjuster); ok {
+			a.Adjust(loss)
+		}
+	}
 	switch {
 	case sum[2] > 0:
 		r.rep.End = Stopped
@@ -186,6 +191,9 @@ func (r *run[D]) train(ctx context.Context) (Loss, error) {
 			p.done()
 			losses[i].Sum += l.Sum
 			losses[i].Examples += l.Examples
+			if r.env.Seen != nil {
+				r.env.Seen.Add(l.Examples)
+			}
 		}
 		return nil
 	})
@@ -200,7 +208,7 @@ func (r *run[D]) train(ctx context.Context) (Loss, error) {
 // evaluate judges the model once every update is visible everywhere, and ends
 // the run if patience is out.
 func (r *run[D]) evaluate(ctx context.Context, epoch int) error {
-	if err := r.env.Each(ctx, settle); err != nil {
+	if err := r.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return Settle(ctx, w) }); err != nil {
 		return err
 	}
 	ev, err := r.task.Evaluate(ctx, r.env, epoch)
@@ -224,9 +232,9 @@ func (r *run[D]) evaluate(ctx context.Context, epoch int) error {
 	return nil
 }
 
-// settle makes every update of every worker visible to every worker, which take
-// part all together.
-func settle(ctx context.Context, _ int, w godwit.Worker) error {
+// Settle makes every update of every worker visible to every worker. All workers
+// of the run call it, and it returns when all have.
+func Settle(ctx context.Context, w godwit.Worker) error {
 	if err := w.WaitSync(ctx); err != nil {
 		return err
 	}

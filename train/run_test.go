@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -329,6 +331,65 @@ func TestWorkersInLockstepFinishTheirEpochTogetherWhenStopped(t *testing.T) {
 		}
 		if rep.Epochs != 2 || rep.End != train.Stopped || rep.Losses[1].Examples != 400 {
 			t.Fatalf("%d epochs, %q, %d examples in the last one, want 2 of 400", rep.Epochs, rep.End, rep.Losses[1].Examples)
+		}
+	}
+}
+
+// An adjusted task notes what its trainers are told.
+type adjusted struct {
+	*counting
+	mu    sync.Mutex
+	heard map[train.Part][]train.Loss
+}
+
+func (a *adjusted) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work], error) {
+	t, err := a.counting.Trainer(w, part)
+	return &adjuster{t, a, part}, err
+}
+
+type adjuster struct {
+	train.Trainer[work]
+	a    *adjusted
+	part train.Part
+}
+
+func (t *adjuster) Adjust(l train.Loss) {
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	t.a.heard[t.part] = append(t.a.heard[t.part], l)
+}
+
+func TestEveryTrainerHearsTheLossOfAllNodesBetweenEpochs(t *testing.T) {
+	const nodes, rows, epochs = 2, 60, 3
+	s := server(t, rows, nodes, 2)
+	task := &adjusted{counting: &counting{rows: rows, batch: 10, loss: func(epoch, _ int) float64 { return float64(epoch) }}, heard: map[train.Part][]train.Loss{}}
+	x := traintest.NewExchange(nodes)
+	var wg sync.WaitGroup
+	var seen [nodes]atomic.Int64
+	var losses []train.Loss
+	for node := range nodes {
+		wg.Go(func() {
+			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Seen: &seen[node]}
+			rep, err := train.Run(t.Context(), env, task, train.Options{Epochs: epochs})
+			if err != nil {
+				t.Errorf("node %d: %v", node, err)
+			} else if node == 0 {
+				losses = rep.Losses
+			}
+		})
+	}
+	wg.Wait()
+	for part, heard := range task.heard {
+		if !slices.Equal(heard, losses) {
+			t.Errorf("%v heard %v, the losses were %v", part, heard, losses)
+		}
+	}
+	if len(task.heard) != 2*nodes {
+		t.Errorf("%d trainers heard something, want %d", len(task.heard), 2*nodes)
+	}
+	for node := range seen {
+		if n := seen[node].Load(); n != rows/nodes*epochs {
+			t.Errorf("node %d has seen %d examples, want %d", node, n, rows/nodes*epochs)
 		}
 	}
 }

@@ -59,6 +59,12 @@ type Trainer[D any] interface {
 	Step(ctx context.Context, b *Batch[D]) (Loss, error)
 }
 
+// An Adjuster is a [Trainer] that is told the loss of each epoch, summed over all
+// nodes, before the next one begins: every trainer of the run hears the same.
+type Adjuster interface {
+	Adjust(epoch Loss)
+}
+
 // A Batch is one step's work, known ahead of it.
 type Batch[D any] struct {
 	// Keys are what the step will pull and push. Run signals the intent.

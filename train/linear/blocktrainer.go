@@ -144,7 +144,7 @@ func (t *blockTrainer) Step(ctx context.Context, b *train.Batch[Phase]) (train.L
 		if err := t.change(ctx, d); err != nil {
 			return train.Loss{}, err
 		}
-		return train.Loss{}, t.meet(ctx)
+		return train.Loss{}, train.Settle(ctx, t.w)
 	}
 	if err := t.follow(ctx, d); err != nil {
 		return train.Loss{}, err
@@ -156,18 +156,7 @@ func (t *blockTrainer) Step(ctx context.Context, b *train.Batch[Phase]) (train.L
 	if err := t.pushGradients(ctx, d); err != nil {
 		return train.Loss{}, err
 	}
-	return loss, t.meet(ctx)
-}
-
-// meet waits until what all workers have done so far is visible to all.
-func (t *blockTrainer) meet(ctx context.Context) error {
-	if err := t.w.WaitSync(ctx); err != nil {
-		return err
-	}
-	if err := t.w.Barrier(ctx); err != nil {
-		return err
-	}
-	return t.w.WaitSync(ctx)
+	return loss, train.Settle(ctx, t.w)
 }
 
 // follow pulls weights and brings the margins up to date.

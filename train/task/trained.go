@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -18,7 +17,8 @@ type Trained[D any] struct {
 
 // Train implements [Task].
 func (t Trained[D]) Train(ctx context.Context, env train.Env, o train.Options, seen *atomic.Int64) (*train.Report, error) {
-	return train.Run(ctx, env, metered[D]{t, seen}, o)
+	env.Seen = seen
+	return train.Run(ctx, env, t, o)
 }
 
 // Evaluate implements [train.Task].
@@ -51,31 +51,4 @@ func few[T any](items []T, n int) []T {
 		some[i] = items[i*len(items)/n]
 	}
 	return some
-}
-
-// A metered task counts the examples that its trainers train.
-type metered[D any] struct {
-	train.Task[D]
-	seen *atomic.Int64
-}
-
-func (m metered[D]) Lockstep() bool { return train.InLockstep(m.Task) }
-
-func (m metered[D]) Trainer(w godwit.Worker, part train.Part) (train.Trainer[D], error) {
-	t, err := m.Task.Trainer(w, part)
-	if err != nil {
-		return nil, err
-	}
-	return meteredTrainer[D]{t, m.seen}, nil
-}
-
-type meteredTrainer[D any] struct {
-	train.Trainer[D]
-	seen *atomic.Int64
-}
-
-func (m meteredTrainer[D]) Step(ctx context.Context, b *train.Batch[D]) (train.Loss, error) {
-	l, err := m.Trainer.Step(ctx, b)
-	m.seen.Add(l.Examples)
-	return l, err
 }
