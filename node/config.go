@@ -126,34 +126,6 @@ func shards(keys uint64) uint {
 	return s
 }
 
-// hotKeys computes the hot set of a model's tables that say how often rows are
-// accessed: NuPS's rule, HotFactor times the mean. It is nil if none says.
-func hotKeys(m *godwit.Model) map[godwit.Key]bool {
-	var sum, n float64
-	for i := range m.Tables() {
-		if t := m.Table(i); t.Hot != nil {
-			for r := range t.Rows {
-				sum += t.Hot(r)
-			}
-			n += float64(t.Rows)
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	hot := map[godwit.Key]bool{}
-	for i := range m.Tables() {
-		if t := m.Table(i); t.Hot != nil {
-			for r := range t.Rows {
-				if t.Hot(r) > placement.HotFactor*sum/n {
-					hot[m.Key(i, r)] = true
-				}
-			}
-		}
-	}
-	return hot
-}
-
 // world returns the world that the node lives in.
 func (c *Config) world() World {
 	if c.Virtual != nil {
@@ -163,7 +135,6 @@ func (c *Config) world() World {
 }
 
 func (c *Config) protocol(homes protocolHomes) (*protocol.Config, error) {
-	hot := hotKeys(c.Model)
 	p := &protocol.Config{
 		Self: c.Session.Self(), Model: c.Model, Seed: c.Seed, Policy: c.Policy, Homes: homes,
 		Hints: !c.NoHints, Shift: shards(c.Model.Keys()),
@@ -173,9 +144,6 @@ func (c *Config) protocol(homes protocolHomes) (*protocol.Config, error) {
 	}
 	if c.Virtual != nil {
 		p.Broken = c.Virtual.Broken
-	}
-	if hot != nil {
-		p.Hot = func(k godwit.Key) bool { return hot[k] }
 	}
 	return p, p.Prepare()
 }

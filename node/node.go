@@ -16,6 +16,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,6 +25,7 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/directory"
+	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/store"
 	"github.com/godwit-ps/godwit/store/arena"
 	"github.com/godwit-ps/godwit/transport"
@@ -50,12 +53,15 @@ type Node struct {
 	workers []*worker
 	pacer   *pacer
 	barrier barrier
+	hot     *hotSet // of a policy that knows hot keys; else nil
 	ids     atomic.Uint64
 
 	received atomic.Uint64 // bytes
 
-	stop chan struct{} // closed by Close: goroutines end
-	in   *inbound      // of a virtual node
+	stop chan struct{}      // closed by Close: goroutines end,
+	life context.Context    // … which ends then, and
+	die  context.CancelFunc // … with it what they wait for at the coordinator
+	in   *inbound           // of a virtual node
 
 	failOnce sync.Once
 	done     chan struct{} // closed when the node failed or was closed
@@ -118,7 +124,11 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n.world.Go(n.watch)
 	n.world.Go(n.pacer.run)
-	return n, n.hold(ctx)
+	err := n.hold(ctx, n.everywhere())
+	if n.hot.measures() {
+		n.world.Go(n.measureHot)
+	}
+	return n, err
 }
 
 // build makes shards and workers.
@@ -127,6 +137,11 @@ func (n *Node) build() error {
 	if n.proto, err = n.cfg.protocol(n.homes); err != nil {
 		return err
 	}
+	if rule, ok := placement.HotRuleOf(n.proto.Policy); ok {
+		n.hot = newHotSet(n.model, rule, len(n.peers))
+		n.proto.Hot = n.hot.has
+	}
+	n.life, n.die = context.WithCancel(context.Background())
 	n.shards = make([]shard, 1<<n.proto.Shift)
 	n.mask = godwit.Key(len(n.shards) - 1)
 	n.large = bytesOf(n.model) > cacheBytes
@@ -181,31 +196,40 @@ func (n *Node) imagine() {
 	}
 }
 
-// hold asks for the replicas that the policy wants everywhere from the start.
-func (n *Node) hold(ctx context.Context) error {
+// everywhere returns the keys that the policy wants everywhere from the start.
+func (n *Node) everywhere() iter.Seq[godwit.Key] {
+	switch p := n.proto.Policy; {
+	case p.Everywhere(false):
+		return func(yield func(godwit.Key) bool) {
+			for k := godwit.Key(0); n.model.Has(k) && yield(k); k++ {
+			}
+		}
+	case n.hot != nil && p.Everywhere(true):
+		return slices.Values(n.hot.list)
+	}
+	return func(func(godwit.Key) bool) {}
+}
+
+// hold asks for replicas that stay for the rest of the run.
+func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 	if len(n.peers) == 1 {
 		return nil
 	}
 	out := n.sender()
-	for k := godwit.Key(0); n.model.Has(k); k++ {
-		hot := n.proto.Hot != nil && n.proto.Hot(k)
-		if !n.proto.Policy.Everywhere(hot) {
-			if n.proto.Hot == nil {
-				return nil // the same for all keys
-			}
-			continue
-		}
+	asked := 0
+	for k := range keys {
 		s := n.shard(k)
 		s.Lock()
 		s.Hold(&out, k)
 		s.Unlock()
-		if k%4096 == 4095 {
-			out.flush()
-			for _, p := range n.peers {
-				if p != nil {
-					if err := p.admit(ctx, n.world, n.done); err != nil {
-						return fmt.Errorf("node: waiting for replicas: %w", err)
-					}
+		if asked++; asked%4096 != 0 {
+			continue
+		}
+		out.flush()
+		for _, p := range n.peers {
+			if p != nil {
+				if err := p.admit(ctx, n.world, n.done); err != nil {
+					return fmt.Errorf("node: waiting for replicas: %w", err)
 				}
 			}
 		}
@@ -457,6 +481,7 @@ func (n *Node) Close(ctx context.Context) error {
 		n.closing.Store(true)
 		n.fail(godwit.ErrClosed)
 		close(n.stop)
+		n.die()
 		for _, c := range n.conns {
 			c.Close()
 		}

@@ -39,6 +39,7 @@ type Stats struct {
 	Rounds        uint64        `json:"rounds"`
 	RoundTime     time.Duration `json:"round_time_ns"` // spent in rounds
 
+	Hot      int `json:"hot"`      // keys that the policy "nonuniform" replicates everywhere
 	Owned    int `json:"owned"`    // keys
 	Replicas int `json:"replicas"` // keys
 	Bytes    int `json:"bytes"`    // of values and index
@@ -101,6 +102,7 @@ func (s *Stats) Add(o Stats) {
 	}
 	s.RoundTime += o.RoundTime
 	s.MaxHops = max(s.MaxHops, o.MaxHops)
+	s.Hot = max(s.Hot, o.Hot)
 	s.Owned += o.Owned
 	s.Replicas += o.Replicas
 	s.Bytes += o.Bytes
@@ -130,7 +132,7 @@ func (s *Stats) counters() []*uint64 {
 
 // Stats takes stock. It may be called at any time before Close.
 func (n *Node) Stats() Stats {
-	var s Stats
+	s := Stats{Hot: n.hot.len()}
 	for _, w := range n.workers {
 		c := &w.count
 		s.Calls += c.calls.Load()

@@ -153,6 +153,9 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	if !ok {
 		return 0, w.fail(what, keys, w.n.failed())
 	}
+	if w.n.hot != nil && kind == wire.Pull {
+		w.n.hot.accessed(keys)
+	}
 	add(&w.count.calls, 1)
 	for p := protocol.AtOwner; p <= protocol.AtReplica; p++ {
 		if served[p] > 0 {

@@ -443,8 +443,9 @@ func (s *Shard) refused(out Out, h *store.Header, from godwit.NodeID) {
 		}
 	}
 	d.queue = rest
-	if a := s.cfg.Policy.OnIntent(s.cfg.hot(h.Key)); d.asked == placement.Move && a == placement.Copy {
-		d.asked = a // the key does not move, but a copy can still be had
+	hot := s.cfg.hot(h.Key)
+	if d.asked == placement.Move && (s.cfg.Policy.OnIntent(hot) == placement.Copy || s.cfg.Policy.Everywhere(hot)) {
+		d.asked = placement.Copy // the key does not move, but a copy can still be had
 	} else {
 		d.asked = placement.Nothing
 	}

@@ -1,16 +1,37 @@
 package placement
 
+import (
+	"github.com/godwit-ps/godwit/internal/named"
+)
+
 // NonUniform is NuPS (Renz-Wieland et al., SIGMOD 2022, section 3): hot spots
-// are replicated everywhere from the start, all other keys relocate.
+// are replicated everywhere, all other keys relocate. Its parameters, by name
+// as in "nonuniform(factor=50,rate=25)", say which keys are hot ([HotRule]:
+// factor, hot) and how their replicas are kept in sync ([Sync]: rate,
+// threshold, clip).
 var NonUniform = register(nonuniform{})
 
-// HotFactor is NuPS's rule for the hot set: keys accessed more than this many
-// times as often as the mean key.
-const HotFactor = 100
+type nonuniform struct {
+	hot  HotRule
+	sync Sync
+}
 
-type nonuniform struct{}
+func (n nonuniform) Name() string {
+	return named.Write("nonuniform",
+		named.Param{Key: "factor", Value: n.hot.Factor}, named.Param{Key: "hot", Value: float64(n.hot.Most)},
+		named.Param{Key: "rate", Value: n.sync.Rate}, named.Param{Key: "threshold", Value: n.sync.Threshold}, named.Param{Key: "clip", Value: n.sync.Clip})
+}
 
-func (nonuniform) Name() string             { return "nonuniform" }
+func (nonuniform) with(p *named.Params) Policy {
+	return nonuniform{
+		HotRule{Factor: p.Number("factor"), Most: p.Whole("hot")},
+		Sync{Rate: p.Number("rate"), Threshold: p.Number("threshold"), Clip: p.Number("clip")},
+	}
+}
+
+func (n nonuniform) hotRule() HotRule { return n.hot }
+func (n nonuniform) syncing() Sync    { return n.sync }
+
 func (nonuniform) Everywhere(hot bool) bool { return hot }
 
 func (nonuniform) OnIntent(hot bool) Ask {
@@ -20,9 +41,11 @@ func (nonuniform) OnIntent(hot bool) Ask {
 	return Move
 }
 
+// Decide gives whoever asks for a copy one: nodes ask only for copies of hot
+// keys, and may know that a key is hot before its owner does.
 func (nonuniform) Decide(s Situation) Action {
 	switch {
-	case s.Hot:
+	case s.Hot, s.Asked == Copy:
 		return Action{Verb: Replicate}
 	case s.Asked == Move:
 		return Action{Verb: Relocate, To: s.Asker}

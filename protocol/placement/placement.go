@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/named"
 )
 
 // An Ask is what a node asks a key's owner for.
@@ -32,7 +33,7 @@ type Situation struct {
 	// Asked is what Asker just asked for; Nothing when an interest ended.
 	Asked Ask
 	Asker godwit.NodeID
-	// Hot tells whether the key is in the task's hot set (Table.Hot).
+	// Hot tells whether the key is hot, by the policy's HotRule.
 	Hot bool
 }
 
@@ -73,12 +74,24 @@ func register(p Policy) Policy {
 	return p
 }
 
-// ByName returns a policy.
-func ByName(name string) (Policy, error) {
-	if p, ok := policies[name]; ok {
-		return p, nil
+// ByName returns the policy of a name, which may be followed by parameters
+// where the policy has any.
+func ByName(text string) (Policy, error) {
+	name, params, err := named.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("placement: policy %q: %w", text, err)
 	}
-	return nil, fmt.Errorf("placement: no policy %q, there are %s", name, strings.Join(Names(), ", "))
+	p, ok := policies[name]
+	if !ok {
+		return nil, fmt.Errorf("placement: no policy %q, there are %s", name, strings.Join(Names(), ", "))
+	}
+	if x, ok := p.(interface{ with(*named.Params) Policy }); ok {
+		p = x.with(params)
+	}
+	if err := params.End(); err != nil {
+		return nil, fmt.Errorf("placement: policy %q: %w", text, err)
+	}
+	return p, nil
 }
 
 // Names lists the policies.

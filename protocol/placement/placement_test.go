@@ -24,13 +24,13 @@ func TestPoliciesDecide(t *testing.T) {
 		want [7]Action // in the order of names
 	}{
 		{"one node wants it", Situation{Asked: Copy, Asker: 1, Others: others(1)},
-			[7]Action{move(1), move(1), copy, keep, keep, copy, keep}},
+			[7]Action{move(1), move(1), copy, copy, keep, copy, keep}},
 		{"one node wants it, and so does the owner", Situation{SelfWants: true, Asked: Copy, Asker: 1, Others: others(1)},
-			[7]Action{copy, keep, copy, keep, keep, copy, keep}},
+			[7]Action{copy, keep, copy, copy, keep, copy, keep}},
 		{"two nodes want it", Situation{Asked: Copy, Asker: 2, Others: others(1, 2)},
-			[7]Action{copy, keep, copy, keep, keep, copy, keep}},
+			[7]Action{copy, keep, copy, copy, keep, copy, keep}},
 		{"three nodes want it", Situation{SelfWants: true, Asked: Copy, Asker: 2, Others: others(1, 2)},
-			[7]Action{copy, keep, copy, keep, keep, copy, keep}},
+			[7]Action{copy, keep, copy, copy, keep, copy, keep}},
 		{"a hot key is wanted", Situation{Hot: true, Asked: Copy, Asker: 1, Others: others(1)},
 			[7]Action{move(1), move(1), copy, copy, keep, copy, keep}},
 		{"a worker localizes it", Situation{Asked: Move, Asker: 1},

@@ -1,0 +1,176 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
+)
+
+// skewed draws keys of which the first few are hot: more than 100 times the
+// mean, of 1000 keys.
+func skewed(rng *rand.Rand, keys uint64) godwit.Key {
+	if rng.IntN(10) < 8 {
+		return godwit.Key(rng.Uint64N(4))
+	}
+	return godwit.Key(rng.Uint64N(keys))
+}
+
+// Without a word from the task, the nodes find out which keys are hot and
+// replicate these everywhere, while workers push and keys move.
+func TestHotKeysAreMeasured(t *testing.T) {
+	const rows, steps = 1000, 1500
+	m := modelOf(t, godwit.Table{Name: "a", Rows: 600, Dim: 2}, godwit.Table{Name: "b", Rows: 400, Dim: 3})
+	for _, name := range []string{"nonuniform", "nonuniform(hot=4)", "nonuniform(factor=90)"} {
+		p, err := placement.ByName(name)
+		must(t, err)
+		c := local(t, 3, Config{Model: m, Policy: p, Workers: 2, Seed: *seed})
+		pushed := make([][]float32, 6)
+		each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+			mine := make([]float32, rows)
+			pushed[2*int(w.ID().Node)+w.ID().Local] = mine
+			for range steps {
+				k := []godwit.Key{skewed(rng, rows)}
+				if err := w.Intent(k, w.Clock(), w.Clock()+2); err != nil {
+					return err
+				}
+				v := valuesOf(m, k)
+				if err := w.Pull(ctx, k, v); err != nil {
+					return err
+				}
+				for i := range v {
+					v[i] = 1
+				}
+				if err := w.Push(ctx, k, v); err != nil {
+					return err
+				}
+				mine[k[0]]++
+				if rng.IntN(10) == 0 {
+					if err := w.Localize(ctx, []godwit.Key{skewed(rng, rows)}); err != nil {
+						return err
+					}
+				}
+				w.Advance()
+			}
+			return nil
+		})
+		eventually(t, "every node knows four hot keys and holds them", func() bool {
+			for k := range godwit.Key(4) {
+				for _, n := range c.Nodes {
+					if n.Stats().Hot != 4 || n.place(k) == 0 {
+						return false
+					}
+				}
+			}
+			return true
+		})
+		each(t, c, func(ctx context.Context, w godwit.Worker, _ *rand.Rand) error {
+			if err := everywhere(ctx, w); err != nil {
+				return err
+			}
+			for k := range godwit.Key(rows) {
+				want := float32(0)
+				for _, mine := range pushed {
+					want += mine[k]
+				}
+				v := valuesOf(m, []godwit.Key{k})
+				if err := w.Pull(ctx, []godwit.Key{k}, v); err != nil {
+					return err
+				}
+				for i := range v {
+					if v[i] != want {
+						return fmt.Errorf("%s: key %d is %v, %v was pushed", name, k, v, want)
+					}
+				}
+			}
+			return w.Barrier(ctx)
+		})
+		if s := sum(c); s.Moves == 0 || s.Replica == 0 {
+			t.Errorf("%s: %d moves, %d accesses to replicas: the test is vacuous", name, s.Moves, s.Replica)
+		}
+	}
+}
+
+func TestHotKeysThatTheTaskNamesAreHeldFromTheStart(t *testing.T) {
+	freq := func(row uint64) float64 { return []float64{1, 5000, 1, 400, 0}[row%5] }
+	m := modelOf(t,
+		godwit.Table{Name: "unknown", Rows: 10, Dim: 1},
+		godwit.Table{Name: "known", Rows: 5, Dim: 1, Hot: freq},
+		godwit.Table{Name: "even", Rows: 1000, Dim: 1, Hot: func(uint64) float64 { return 1 }})
+	// The mean of the tables that tell is 6.4.
+	for name, want := range map[string][]godwit.Key{
+		"nonuniform":            {11},
+		"nonuniform(factor=60)": {11, 13},
+		"nonuniform(hot=2)":     {11, 13},
+		"nonuniform(hot=1)":     {11},
+	} {
+		p, err := placement.ByName(name)
+		must(t, err)
+		c := local(t, 2, Config{Model: m, Policy: p, Workers: 1})
+		for _, n := range c.Nodes {
+			if got := slices.Collect(n.everywhere()); !slices.Equal(got, want) {
+				t.Errorf("%s: node %d holds %v, want %v", name, n.self, got, want)
+			}
+			if n.hot.measures() {
+				t.Errorf("%s: node %d measures what it was told", name, n.self)
+			}
+		}
+		eventually(t, "replicas everywhere", func() bool { return sum(c).Replicas == len(want) })
+		if got := c.Nodes[0].Stats().Hot; got != len(want) {
+			t.Errorf("%s: stats say %d hot keys, want %d", name, got, len(want))
+		}
+	}
+}
+
+// A run that ends before the counts mean anything, or while only some nodes
+// have enough, closes like any other.
+func TestARunMayEndBeforeHotKeysAreKnown(t *testing.T) {
+	for _, accesses := range []int{0, 200} {
+		noLeak(t, func() {
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			c, err := Local(ctx, 2, Config{Model: model(t, 100, 1), Policy: placement.NonUniform, Workers: 1})
+			must(t, err)
+			for i := range accesses {
+				must(t, c.Nodes[0].Worker(0).Pull(ctx, []godwit.Key{godwit.Key(i % 100)}, make([]float32, 1)))
+			}
+			must(t, c.Close(ctx))
+		})
+	}
+}
+
+func TestReportsOfAccessesAreReadAsWritten(t *testing.T) {
+	m := model(t, 100, 1)
+	h := newHotSet(m, placement.HotRule{Factor: 10}, 2)
+	for k, n := range map[godwit.Key]int{3: 50, 4: 4, 99: 300, 0: 46} {
+		for range n {
+			h.accessed([]godwit.Key{k})
+		}
+	}
+	got := map[godwit.Key]uint64{}
+	total, err := readReport(h.report(2), m, func(k godwit.Key, c uint64) { got[k] = c })
+	// The mean is 4; with two nodes, what is above 20 is told.
+	if err != nil || total != 400 || len(got) != 3 || got[0] != 46 || got[3] != 50 || got[99] != 300 {
+		t.Errorf("read %d, %v, %v", total, got, err)
+	}
+}
+
+func FuzzReadReport(f *testing.F) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 100, Dim: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{10, 3, 5, 90, 1})
+	f.Add([]byte{0x80})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		readReport(b, m, func(k godwit.Key, _ uint64) {
+			if !m.Has(k) {
+				t.Errorf("key %d is not of the model", k)
+			}
+		})
+	})
+}

@@ -1,0 +1,94 @@
+package placement
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// HotFactor is NuPS's rule for the hot set: keys accessed more than this many
+// times as often as the mean key.
+const HotFactor = 100
+
+// A HotRule says which keys are hot. The zero HotRule is NuPS's own.
+type HotRule struct {
+	// Factor calls those hot that are accessed more than Factor times as often
+	// as the mean key; 0 means HotFactor.
+	Factor float64
+	// Most, where set, calls the Most keys hot that are accessed most, and
+	// Factor does not count.
+	Most int
+}
+
+// HotRuleOf returns the rule of a policy that treats hot keys differently.
+func HotRuleOf(p Policy) (r HotRule, ok bool) {
+	if x, ok := p.(interface{ hotRule() HotRule }); ok {
+		return x.hotRule(), true
+	}
+	return HotRule{}, false
+}
+
+// A Frequency is how often a key is accessed, in any unit.
+type Frequency struct {
+	Key   godwit.Key
+	Count float64
+}
+
+// Least returns the frequency that a hot key exceeds where the mean key has
+// mean: below it, a key need not be considered.
+func (r HotRule) Least(mean float64) float64 {
+	switch {
+	case r.Most > 0:
+		return 0
+	case r.Factor > 0:
+		return r.Factor * mean
+	}
+	return HotFactor * mean
+}
+
+// Pick returns the hot keys, in order, of those whose frequencies are given. It
+// reorders fs.
+func (r HotRule) Pick(fs []Frequency, mean float64) []godwit.Key {
+	least := r.Least(mean)
+	fs = slices.DeleteFunc(fs, func(f Frequency) bool { return !(f.Count > least) })
+	if r.Most > 0 && r.Most < len(fs) {
+		slices.SortFunc(fs, func(a, b Frequency) int {
+			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
+		})
+		fs = fs[:r.Most]
+	}
+	keys := make([]godwit.Key, len(fs))
+	for i, f := range fs {
+		keys[i] = f.Key
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// A Sync says how the updates of replicas travel. The zero Sync sends each whole,
+// as soon as the shell makes a round: that is often where little changes, and
+// takes a bounded share of the processor where much does.
+//
+// A limit holds once a worker of the node has advanced its clock: what the task
+// does before that, to set the model up, travels as by the zero Sync. WaitSync
+// brings everything to the owners whatever the limits.
+type Sync struct {
+	// Rate is the most rounds a second in which a node exchanges what changed;
+	// 0 sets no limit.
+	Rate float64
+	// Threshold keeps an update at the replica while its norm (L2, of the value)
+	// is less.
+	Threshold float64
+	// Clip shortens an update whose norm is more than Clip times the mean norm
+	// of what the replica sent before to just that; 0 never does.
+	Clip float64
+}
+
+// SyncOf returns how a policy wants replicas synchronized.
+func SyncOf(p Policy) Sync {
+	if x, ok := p.(interface{ syncing() Sync }); ok {
+		return x.syncing()
+	}
+	return Sync{}
+}
