@@ -1,0 +1,87 @@
+package bags
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/godwit-ps/godwit/data/corpus"
+)
+
+// Options say how a text becomes documents.
+type Options struct {
+	// Format is that of the text; empty means corpus.Prose.
+	Format corpus.Format
+	// Length is the least number of words of a document, but for the last of a
+	// file, of those that the text has, 1 … corpus.MaxBlock. It ends with a
+	// sentence (see package corpus).
+	Length int
+	// MinCount is how often a word must occur to be used, at least 1, Skip how
+	// many of the most frequent words are not used, since they say little about a
+	// topic, and Most how many words are used at the most, the most frequent
+	// ones; 0 is any.
+	MinCount   int64
+	Skip, Most int
+}
+
+// DefaultOptions are meant for prose.
+func DefaultOptions() Options {
+	return Options{Format: corpus.Prose, Length: 500, MinCount: 20, Skip: 200, Most: 20_000}
+}
+
+// Check says what is wrong with the options.
+func (o Options) Check() error {
+	if o.Skip < 0 || o.Most < 0 {
+		return fmt.Errorf("bags: Skip is %d and Most %d, want 0 or more words", o.Skip, o.Most)
+	}
+	return o.corpus().Check()
+}
+
+func (o Options) corpus() corpus.Options {
+	return corpus.Options{Format: o.Format, MinCount: o.MinCount, Block: o.Length}
+}
+
+// Load reads a file or the files of a folder (see [corpus.Open]), all into
+// memory: 4 bytes for each word that is used.
+func Load(path string, o Options) (set *Set, err error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	c, err := corpus.Open(path, o.corpus())
+	if err != nil {
+		return nil, err
+	}
+	set, err = cut(c, o)
+	if err == nil && len(set.Words) == 0 {
+		err = fmt.Errorf("bags: no words of %s are left: of %d that occur %d times or more, %d are skipped", path, len(c.Vocabulary.Words), o.MinCount, o.Skip)
+	}
+	return set, err
+}
+
+// cut makes a document of each block. Words are numbered by falling frequency,
+// so what is skipped is what comes first.
+func cut(c *corpus.Corpus, o Options) (set *Set, err error) {
+	names := c.Vocabulary.Words
+	names = names[min(o.Skip, len(names)):]
+	if o.Most > 0 {
+		names = names[:min(o.Most, len(names))]
+	}
+	set = &Set{Names: names}
+	r := c.Reader()
+	defer func() { err = errors.Join(err, r.Close()) }()
+	var t corpus.Text
+	for b := range c.Blocks() {
+		if err := r.Read(b, &t); err != nil {
+			return nil, err
+		}
+		kept := t.Words[:0]
+		for _, w := range t.Words {
+			if w -= int32(o.Skip); w >= 0 && int(w) < len(names) {
+				kept = append(kept, w)
+			}
+		}
+		if len(kept) > 0 {
+			set.Append(kept)
+		}
+	}
+	return set, nil
+}
