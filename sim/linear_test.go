@@ -206,4 +206,3 @@ func TestASearchForAnOrderNoticesABrokenProtocol(t *testing.T) {
 		})
 	}
 }
-

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/vec"
 )
 
@@ -64,6 +65,7 @@ type storm struct {
 	c       *Cluster
 	model   *godwit.Model
 	keys    []godwit.Key
+	samples []sampling.Spec
 	history *history.History
 }
 
@@ -139,11 +141,14 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 	for range 1 + rng.IntN(8) { // the fewer, the more they meet
 		s.keys = append(s.keys, godwit.Key(rng.Uint64N(s.model.Keys())))
 	}
+	if rng.IntN(2) == 0 {
+		s.samples = stormSamples(rng, s.model)
+	}
 	policy := w.Policy
 	single := func(k godwit.Key) bool { return !mayCopy(policy) }
 	s.history = history.New(workers, func(i int) int { return i / s.weather.Workers }, single, !s.async || !s.hints)
 	cfg := Config{
-		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints,
+		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
 		Network: *w.Network, Compute: effort(rng), Watch: true, Broken: w.Broken,
 	}
 	return s, cfg
@@ -203,7 +208,7 @@ func (s *storm) String() string {
 	for _, x := range []struct {
 		is   bool
 		what string
-	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves, "localize"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
+	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves, "localize"}, {len(s.samples) > 0, "samples"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
 		if x.is {
 			b = append(b, x.what)
 		}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/protocol"
 )
 
@@ -44,5 +45,30 @@ func TestTheSmallestSeedThatFailsIsReported(t *testing.T) {
 	cancel()
 	if r := Storms(ctx, 1, 50, Weather{}, 2); r.Seeds != 0 || r.Failed != nil {
 		t.Errorf("%+v after it was cancelled", *r)
+	}
+}
+
+func TestStormsDrawSamplesByAllSchemes(t *testing.T) {
+	var sampled node.Sampled
+	storms := 0
+	for seed := uint64(1); seed <= 300; seed++ {
+		r, err := Storm(context.Background(), seed, Weather{})
+		if err != nil {
+			t.Fatalf("-seed %d (%s): %v", seed, r.Weather, err)
+		}
+		s := r.Sum()
+		if s.Sampled.Accesses() > 0 {
+			storms++
+		}
+		sampled.Local += s.Sampled.Local
+		sampled.Replica += s.Sampled.Replica
+		sampled.Queued += s.Sampled.Queued
+		sampled.Remote += s.Sampled.Remote
+		sampled.PutOff += s.Sampled.PutOff
+		sampled.Repurposed += s.Sampled.Repurposed
+	}
+	t.Logf("%+v in %d storms", sampled, storms)
+	if storms < 100 || sampled.Local < 100 || sampled.Replica < 100 || sampled.Queued == 0 || sampled.Remote < 100 || sampled.PutOff == 0 || sampled.Repurposed == 0 {
+		t.Error("the test is vacuous")
 	}
 }

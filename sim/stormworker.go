@@ -19,6 +19,7 @@ type stormWorker struct {
 	node int
 	open []*operation
 	last godwit.Clock // the end of the last intent
+	prep *prepared    // a sample that was announced and not given up
 }
 
 // An operation is one that was not waited for yet.
@@ -65,13 +66,14 @@ func (x *stormWorker) act(ctx context.Context) error {
 	case r == 12 && x.rng.IntN(3) == 0:
 		return x.sync(ctx)
 	case r == 13:
-		x.glance(keys[0])
-		return nil
+		return x.glance(keys[0])
 	case r < 17:
 		start := x.w.Clock() + godwit.Clock(x.rng.IntN(4))
 		end := start + 1 + godwit.Clock(x.rng.IntN(4))
 		x.last = max(x.last, end)
 		return x.w.Intent(keys, start, end)
+	case r == 17 && len(x.samples) > 0:
+		return x.sample(ctx)
 	default:
 		x.w.Advance()
 		return nil
@@ -172,10 +174,14 @@ func (x *stormWorker) set(ctx context.Context, k godwit.Key) error {
 	return x.begun(ctx, o, err)
 }
 
-// glance reads a key if it is here. What it sees others may have seen not yet,
-// so it is not judged; it must not harm.
-func (x *stormWorker) glance(k godwit.Key) {
-	x.w.PullIfLocal(k, x.values([]godwit.Key{k}))
+// glance reads a key if it is here.
+func (x *stormWorker) glance(k godwit.Key) error {
+	v := x.values([]godwit.Key{k})
+	r := x.history.ReadIssued(x.id, k)
+	if !x.w.PullIfLocal(k, v) {
+		return nil
+	}
+	return x.history.Read(r, v)
 }
 
 // sync judges WaitSync: then the main copies have what was complete at this node
