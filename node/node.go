@@ -67,6 +67,7 @@ type Node struct {
 	done     chan struct{} // closed when the node failed or was closed
 	err      error         // set before done is closed
 	closing  atomic.Bool
+	trains   atomic.Bool // a worker has advanced its clock
 	closed   sync.Once
 }
 
@@ -141,6 +142,7 @@ func (n *Node) build() error {
 		n.hot = newHotSet(n.model, rule, len(n.peers))
 		n.proto.Hot = n.hot.has
 	}
+	n.proto.SettingUp = n.settingUp
 	n.life, n.die = context.WithCancel(context.Background())
 	n.shards = make([]shard, 1<<n.proto.Shift)
 	n.mask = godwit.Key(len(n.shards) - 1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/wire"
 )
 
@@ -46,6 +47,9 @@ type pacer struct {
 	busy   atomic.Int64 // nanoseconds of processor time spent in rounds
 	keys   int          // begun, ended or sent in the round
 	gap    float64      // seconds from round to round while there is work, smoothed
+
+	every  time.Duration // between rounds over the shards at least, if the policy sets a rate
+	synced int64         // when the last one was
 }
 
 const (
@@ -63,7 +67,7 @@ type mark struct {
 
 func newPacer(n *Node) *pacer {
 	return &pacer{n: n, out: n.sender(), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
-		work: make([]atomic.Uint64, (len(n.shards)+63)/64)}
+		work: make([]atomic.Uint64, (len(n.shards)+63)/64), every: interval(placement.SyncOf(n.proto.Policy).Rate)}
 }
 
 // wakeUp has the pacer look for work. It is cheap when it is awake already.
@@ -136,7 +140,7 @@ func (p *pacer) round() (held bool) {
 	p.mu.Unlock()
 
 	p.intents()
-	held = p.shards()
+	held = p.early(p.n.now(), marks) || p.shards()
 	if held {
 		p.mu.Lock()
 		p.marks = append(p.marks, marks...)
@@ -285,6 +289,7 @@ func (p *pacer) drained() {
 				s := &p.n.shards[i]
 				s.Lock()
 				d.flushes[i] = s.BeginFlush()
+				s.noteWork(p.n, godwit.Key(i))
 				s.Unlock()
 			}
 		}

@@ -26,6 +26,7 @@ type Stats struct {
 	Copies    uint64  `json:"copies"`    // replicas set up here
 	Drops     uint64  `json:"drops"`     // … and dropped
 	Deltas    uint64  `json:"deltas"`    // replica updates sent
+	Clipped   uint64  `json:"clipped"`   // … that the policy shortened
 	Refreshes uint64  `json:"refreshes"` // replica values sent
 	Forwards  uint64  `json:"forwards"`  // requests passed on for other nodes
 	MaxHops   uint8   `json:"max_hops"`  // the most a request was sent on
@@ -123,7 +124,7 @@ func (s Stats) Sub(before Stats) Stats {
 // counters are what only grows, other than Leads, which belongs to its mean.
 func (s *Stats) counters() []*uint64 {
 	return []*uint64{
-		&s.Local, &s.Replica, &s.Queued, &s.Remote, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas,
+		&s.Local, &s.Replica, &s.Queued, &s.Remote, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas, &s.Clipped,
 		&s.Refreshes, &s.Forwards, &s.Late, &s.SentBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds,
 		&s.Sampled.Local, &s.Sampled.Replica, &s.Sampled.Queued, &s.Sampled.Remote,
 		&s.Sampled.Draws, &s.Sampled.PutOff, &s.Sampled.Repurposed,
@@ -162,6 +163,7 @@ func (n *Node) Stats() Stats {
 		s.Copies += x.Copies
 		s.Drops += x.Drops
 		s.Deltas += x.Deltas
+		s.Clipped += x.Clipped
 		s.Refreshes += x.Refreshes
 		s.Forwards += x.Forwards
 		s.MaxHops = max(s.MaxHops, x.MaxHops)

@@ -332,13 +332,14 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 
 // extract takes the updates of a replica that were not sent yet into flight.
 func (s *Shard) extract(h *store.Header, ref store.Ref, d *side) {
-	d.dirty = false
+	d.dirty, d.weak, d.flush = false, false, false
 	row := s.st.Floats(ref)
 	d.inFlight, d.flying = s.st.Spare(store.ClassOf(ref)), true
 	if !vec.Delta(s.flight(d), row, s.st.Floats(d.sub)) {
 		s.land(d)
 		return
 	}
+	s.clip(h, ref, d)
 	s.pack(h.Key, row, s.flight(d))
 }
 

@@ -164,8 +164,8 @@ func (s *Shard) applyReplica(h *store.Header, push []float32) {
 }
 
 func (s *Shard) markDirty(h *store.Header, d *side) {
-	if !d.dirty {
-		d.dirty = true
+	if !d.dirty || d.weak {
+		d.dirty, d.weak = true, false
 		if d.sent == 0 || s.cfg.Broken.ManyInFlight {
 			s.dirty = append(s.dirty, h.Key)
 		}

@@ -37,6 +37,9 @@ func (s *Shard) roundUp(out Out) (held bool) {
 			held = true
 			continue
 		}
+		if s.holdBack(h, ref, d) {
+			continue
+		}
 		s.extract(h, ref, d)
 		if !d.flying {
 			continue
@@ -98,7 +101,7 @@ type flushed struct {
 }
 
 // BeginFlush notes every update of replicas of this shard that the owners did
-// not acknowledge yet.
+// not acknowledge yet, and has those sent in the next round that were held back.
 func (s *Shard) BeginFlush() (f Flush) {
 	s.st.Each(func(ref store.Ref) {
 		h := s.st.Header(ref)
@@ -107,6 +110,7 @@ func (s *Shard) BeginFlush() (f Flush) {
 		}
 		switch d := s.side(h); {
 		case d.dirty:
+			s.sendAll(h, d)
 			f.todo = append(f.todo, flushed{h.Key, d.first, s.seq + 1})
 		case d.sent != 0:
 			f.todo = append(f.todo, flushed{h.Key, d.first, d.sent})

@@ -35,17 +35,22 @@ type Config struct {
 
 	// Hot reports whether a key is in the task's hot set; nil is never.
 	Hot func(godwit.Key) bool
+	// SettingUp reports whether the workers of this node still set their model
+	// up; nil is never.
+	SettingUp func() bool
 	// Broken switches single rules off. Only tests set it.
 	Broken Broken
 
 	classes []int           // class of each table
 	rowLens []int           // row length of each class
 	mergers []godwit.Merger // of each table; nil: copies meet by adding differences
+	sync    placement.Sync
 }
 
 // Prepare completes the configuration. It must be called once before the first
 // NewShard.
 func (c *Config) Prepare() error {
+	c.sync = placement.SyncOf(c.Policy)
 	class := map[int]int{}
 	for i := range c.Model.Tables() {
 		l := c.Model.TableRowLen(i)
@@ -93,6 +98,7 @@ type Stats struct {
 	Refused                uint64
 	Deltas, Refreshes      uint64 // sent
 	Acks                   uint64 // sent
+	Clipped                uint64 // updates that were shortened
 	Served                 uint64 // requests of other nodes served
 	Forwards               uint64 // requests passed on for other nodes
 	Waited                 uint64 // requests that waited for a key on its way to this node
@@ -180,6 +186,10 @@ type side struct {
 	inFlight store.Ref // the difference that the update in flight makes, or what the Set will overwrite
 	flying   bool      // inFlight is there; an update or Set may have no difference
 	dirty    bool      // updates to send
+	weak     bool      // … which are held back: not on the list of the next round
+	flush    bool      // … whatever their size
+	means    uint8     // how many updates mean is of, up to known
+	mean     float32   // norm of the updates sent; if the policy clips
 	ending   bool      // drain as soon as the update in flight is acknowledged
 	draining bool      // the End is in flight: readable, no longer writable
 	first    uint64    // sequence number of the Interest; everything older belongs to a former replica
