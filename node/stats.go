@@ -61,7 +61,7 @@ type Sampled struct {
 }
 
 // Accesses returns the keys of all samples that were pulled.
-func (s *Sampled) Accesses() uint64 { return s.Local + s.Replica + s.Queued + s.Remote }
+func (s Sampled) Accesses() uint64 { return s.Local + s.Replica + s.Queued + s.Remote }
 
 // count adds what a worker's samplers did.
 func (s *Sampled) count(w *worker) {
