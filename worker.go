@@ -75,7 +75,8 @@ type Worker interface {
 
 	// PrepareSample announces that n samples of a sampler (an index into the
 	// samplers of the run's configuration) will be pulled while the worker's
-	// clock is in [start, end).
+	// clock is in [start, end). How closely samples conform to the sampler's
+	// distribution is its level's promise, see package sampling.
 	PrepareSample(sampler, n int, start, end Clock) (SampleID, error)
 	// PullSample draws the next len(keys) samples of a prepared one: it writes
 	// their keys and their values.
