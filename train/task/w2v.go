@@ -1,0 +1,142 @@
+package task
+
+import (
+	"context"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/corpus"
+	"github.com/godwit-ps/godwit/data/wordvec"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/w2v"
+)
+
+func init() { register(func() Settings { return DefaultW2V() }) }
+
+// W2V are the settings of the task "w2v", word vectors. The seed, the sampler and
+// the bound of what is judged of its Config are set by Load.
+type W2V struct {
+	w2v.Config
+	// Batch is how many words of the text a step trains.
+	Batch int
+	// MinCount is how often a word must stand in the text to have a vector.
+	MinCount int64
+	// Format is that of the text.
+	Format corpus.Format
+	// Questions is a file of analogies to judge the model by, or empty.
+	Questions string
+	// Corpus is what is generated where there are no data; it brings questions of
+	// its own.
+	Corpus corpus.Spec
+	// Sampling is the name of a scheme of package sampling, for the negatives.
+	Sampling string
+}
+
+// DefaultW2V returns settings that train in seconds on a generated text.
+func DefaultW2V() *W2V {
+	return &W2V{
+		Config: w2v.DefaultConfig(), Batch: 250, MinCount: 5, Format: corpus.Prose, Corpus: corpus.DefaultSpec(),
+		Sampling: sampling.Prepared{}.Name(),
+	}
+}
+
+func (s *W2V) Name() string { return "w2v" }
+func (s *W2V) Epochs() int  { return 5 }
+
+// Check tries the settings with a text of one sentence.
+func (s *W2V) Check() error {
+	if _, err := sampling.SchemeNamed(s.Sampling); err != nil {
+		return err
+	}
+	if err := s.Corpus.Check(); err != nil {
+		return err
+	}
+	o := s.options()
+	if err := o.Check(); err != nil {
+		return err
+	}
+	o.MinCount = 1
+	c, err := corpus.FromText("check", []byte("a b"), o)
+	if err != nil {
+		return err
+	}
+	_, err = w2v.New(s.Config, c, &wordvec.Questions{Sections: []wordvec.Section{{Questions: [][4]string{{"a", "b", "a", "b"}}}}})
+	return err
+}
+
+func (s *W2V) options() corpus.Options {
+	return corpus.Options{Format: s.Format, MinCount: s.MinCount, Block: s.Batch}
+}
+
+// Load counts the words of a text (see [corpus.Open]), or generates one.
+func (s *W2V) Load(setup Setup) (Task, error) {
+	scheme, err := sampling.SchemeNamed(s.Sampling)
+	if err != nil {
+		return nil, err
+	}
+	var c *corpus.Corpus
+	var q *wordvec.Questions
+	if setup.Data == "" {
+		c, q, err = s.generate()
+	} else {
+		c, err = corpus.Open(setup.Data, s.options())
+	}
+	if err == nil && s.Questions != "" {
+		// Words of prose are in lower case.
+		q, err = wordvec.ReadQuestions(s.Questions, s.Format == corpus.Prose)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg := s.Config
+	cfg.Seed, cfg.Sampler, cfg.Judged = setup.Seed, 0, setup.Few
+	t, err := w2v.New(cfg, c, q)
+	if err != nil {
+		return nil, err
+	}
+	return &textTask{Trained[w2v.Batch]{t, setup.judges()}, t, c, scheme}, nil
+}
+
+func (s *W2V) generate() (*corpus.Corpus, *wordvec.Questions, error) {
+	g, err := corpus.Generate(s.Corpus)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := s.options()
+	o.Format = corpus.Prose
+	c, err := corpus.FromText("the generated text", g.Text, o)
+	return c, &wordvec.Questions{Sections: []wordvec.Section{{Name: "gram", Questions: g.Analogies}}}, err
+}
+
+// A textTask is the task "w2v" with its text.
+type textTask struct {
+	Trained[w2v.Batch]
+	w2v    *w2v.Task
+	text   *corpus.Corpus
+	scheme sampling.Scheme
+}
+
+func (t *textTask) Unit() (string, int64) { return "words", 1 }
+
+func (t *textTask) About() string { return t.text.String() + t.w2v.Questions() }
+
+func (t *textTask) Tables() []godwit.Table { return t.w2v.Tables() }
+
+func (t *textTask) Samplers() []sampling.Spec {
+	return []sampling.Spec{{Name: "negatives", Table: 1, Dist: t.w2v.Distribution(), Scheme: t.scheme}}
+}
+
+func (t *textTask) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
+	most := 0
+	if part {
+		most = untrainedQuestions
+	}
+	q, err := t.w2v.Judge(ctx, env, name, most)
+	return q.Metrics(), err
+}
+
+const untrainedQuestions = 100
+
+func (t *textTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
+	return t.w2v.Export(ctx, w, dir)
+}

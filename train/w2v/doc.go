@@ -1,0 +1,49 @@
+// Package w2v trains word vectors: a vector for each word of a text, such that
+// words which stand near the same words have vectors that are near.
+//
+// A [Task] is trained by [train.Run] through any [godwit.Worker]:
+//
+//	text, err := corpus.Open("novels", corpus.Options{MinCount: 5, Block: 250})
+//	task, err := w2v.New(w2v.DefaultConfig(), text, questions)
+//	model, err := godwit.NewModel(task.Tables()...)
+//	// … a node that serves the model, with a sampler that draws by
+//	// task.Distribution from the table "output" …
+//	report, err := train.Run(ctx, env, task, train.Options{Epochs: 5})
+//	quality, err := task.Judge(ctx, &env, "test", 0)
+//	err = task.Export(ctx, env.Workers[0], "vectors")
+//
+// # What is trained
+//
+// Each word has an input vector v, which is the result, and an output vector v′.
+// The models and their training by negative samples are those of word2vec
+// (Mikolov, Chen, Corrado, Dean, ICLR workshop 2013; Mikolov, Sutskever, Chen,
+// Corrado, Dean, NIPS 2013, equation 4). A query q has to predict a word w among
+// k words drawn by P(w) ~ count(w)^0.75:
+//
+//	loss = −log σ(v′(w)·q) − Σ log σ(−v′(negative)·q)
+//
+// In skip-gram, q is the input vector of one word of w's context; in CBOW, it is
+// the mean of all of them. The context of a word is its sentence up to a distance
+// that the word draws from 1 … Window, after frequent words were left out at
+// random: a word of frequency f is kept with probability √(t/f) + t/f. A negative
+// that is w itself does not count. The rate falls evenly with the words read.
+//
+// # Where it differs from word2vec.c
+//
+// word2vec.c makes a step for each pair, one after the other. Here a step is a
+// block of sentences, whose gradients are summed: one pull of its distinct rows,
+// one of its negatives, one push. All pairs of a step share its negatives, which
+// makes them a matrix product, and each counts Negatives/Pool times, which
+// leaves the expected gradient as it was. That is several times as fast. The
+// default rule is AdaGrad, which is not thrown off by sums of many gradients, as
+// SGD is when steps are large. CBOW follows the gradient of its loss; word2vec.c
+// leaves out the division by the number of words in the context.
+//
+// # Measured
+//
+// The first 4.0 million words of a collection of novels, two epochs, one worker,
+// 6,771 of the questions of questions-words.txt: the defaults answer 12.5 to
+// 13.0 %, plain SGD in the same steps at a rate of 0.025 10.6 %, and word2vec's
+// own order of steps, one pair at a time, at its own rate of 0.025, 8.2 %. The
+// latter took five times as long.
+package w2v

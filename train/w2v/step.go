@@ -1,0 +1,305 @@
+package w2v
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/vec"
+)
+
+// A trainer trains one worker's share. A step makes one pull of the batch's
+// distinct rows, one of its negatives, and one push, whatever its size, and
+// works in between on
+//
+//	queries[q×d]   what predicts: skip-gram, the inputs; CBOW, means of inputs
+//	pairs          which query has to predict which output
+//	scores[q×n]    queries against negatives; later the gradients towards them
+//
+// Its buffers grow to the largest batch and are used again.
+type trainer struct {
+	task *Task
+	w    godwit.Worker
+	keys keys
+	load *loader
+
+	// Values and their gradients, in one layout: inputs of the batch's words,
+	// their outputs, the negatives. keysOf names their keys.
+	keysOf      []godwit.Key
+	vals, grads []float32
+
+	means, gmeans []float32 // CBOW's queries
+	pairs         []pair
+	dots          []float32 // of the pairs; later their gradients
+	times         []float32 // in how many pairs each query is
+	scores        []float32
+	first, next   []int32 // chains of negatives that are word i, -1 at the end
+	number        []int32 // of each word of the vocabulary in the batch; -1 in none
+	hits          []hit
+}
+
+// A pair is a query and the word that it has to predict.
+type pair struct{ query, word int32 }
+
+// A hit is a pair for which a negative is what it has to predict, and its score.
+// It is no negative then.
+type hit struct {
+	query, negative int32
+	score           float32
+}
+
+func newTrainer(t *Task, w godwit.Worker, l *loader) (*trainer, error) {
+	k, err := t.keys(w.Model())
+	if err != nil {
+		return nil, err
+	}
+	l.keys = k
+	tr := &trainer{task: t, w: w, keys: k, load: l, number: make([]int32, len(t.keep))}
+	for i := range tr.number {
+		tr.number[i] = -1
+	}
+	return tr, nil
+}
+
+// Steps, Load and Step implement [train.Trainer].
+func (t *trainer) Steps() int { return t.load.steps }
+
+func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) { t.load.load(b, epoch, step) }
+
+func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
+	if b.Data.err != nil {
+		return train.Loss{}, b.Data.err
+	}
+	l := train.Loss{Examples: int64(b.Data.raw)}
+	if b.Data.words == 0 {
+		return l, nil
+	}
+	if err := t.pull(ctx, b); err != nil {
+		return train.Loss{}, err
+	}
+	s := t.split(&b.Data)
+	l.Sum = t.compute(&s)
+	return l, t.w.Push(ctx, t.keysOf, t.grads)
+}
+
+// pull reads the batch's rows and draws its negatives.
+func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
+	n, d := len(b.Keys), t.task.cfg.Dim
+	t.layOut(b.Keys, b.Samples)
+	if err := t.w.Pull(ctx, b.Keys, t.vals[:n*d]); err != nil {
+		return err
+	}
+	drawn := t.keysOf[n:]
+	if err := t.w.PullSample(ctx, b.Sample, drawn, t.vals[n*d:]); err != nil {
+		return err
+	}
+	for _, k := range drawn {
+		if k < t.keys.output || k >= t.keys.output+godwit.Key(len(t.task.keep)) {
+			return fmt.Errorf("w2v: sampler %d drew key %d, which is no output: let it draw from table %q", t.task.cfg.Sampler, k, OutputTable)
+		}
+	}
+	return nil
+}
+
+// layOut makes room for the rows of a batch and of negatives.
+func (t *trainer) layOut(batch []godwit.Key, negatives int) {
+	n := len(batch) + negatives
+	t.keysOf = append(sized(t.keysOf, n)[:0], batch...)[:n]
+	t.vals = sized(t.vals, n*t.task.cfg.Dim)
+	t.grads = sized(t.grads, n*t.task.cfg.Dim)
+	clear(t.grads)
+}
+
+// A step is a batch with the matrices of its values and gradients.
+type step struct {
+	*Batch
+	d, n             int // floats of a row; negatives
+	in, out, neg     []float32
+	gin, gout, gneg  []float32
+	queries, gquerys []float32
+}
+
+func (t *trainer) split(b *Batch) step {
+	s := step{Batch: b, d: t.task.cfg.Dim}
+	i, o := b.words*s.d, 2*b.words*s.d
+	s.in, s.out, s.neg = t.vals[:i], t.vals[i:o], t.vals[o:]
+	s.gin, s.gout, s.gneg = t.grads[:i], t.grads[i:o], t.grads[o:]
+	s.n = len(s.neg) / s.d
+	return s
+}
+
+// compute turns the values into gradients and returns the loss.
+func (t *trainer) compute(s *step) float64 {
+	if t.task.cfg.Method == CBOW {
+		t.pairMeans(s)
+	} else {
+		t.pairInputs(s)
+	}
+	sum := t.positives(s) + t.negatives(s)
+	if t.task.cfg.Method == CBOW {
+		t.spreadMeans(s)
+	}
+	return sum
+}
+
+// pairInputs has each word of a context predict the word in its middle, as
+// word2vec.c does. (The paper has the middle predict the context: over the whole
+// text these are the same pairs, but for the spans.)
+func (t *trainer) pairInputs(s *step) {
+	t.pairs = t.pairs[:0]
+	t.times = sized(t.times, s.words)
+	clear(t.times)
+	s.contexts(func(i, lo, hi int) {
+		for j := lo; j < hi; j++ {
+			if j != i {
+				t.pairs = append(t.pairs, pair{s.tokens[j], s.tokens[i]})
+				t.times[s.tokens[j]]++
+			}
+		}
+	})
+	s.queries, s.gquerys = s.in, s.gin
+}
+
+// pairMeans has the mean of a context predict the word in its middle.
+func (t *trainer) pairMeans(s *step) {
+	t.pairs = t.pairs[:0]
+	t.means = sized(t.means, len(s.tokens)*s.d)
+	clear(t.means)
+	s.contexts(func(i, lo, hi int) {
+		q := row(t.means, int32(i), s.d)
+		for j := lo; j < hi; j++ {
+			if j != i {
+				vec.Add(q, row(s.in, s.tokens[j], s.d))
+			}
+		}
+		vec.Scale(q, 1/float32(hi-lo-1))
+		t.pairs = append(t.pairs, pair{int32(i), s.tokens[i]})
+	})
+	t.times = sized(t.times, len(s.tokens))
+	for i := range t.times {
+		t.times[i] = 1
+	}
+	t.gmeans = sized(t.gmeans, len(t.means))
+	clear(t.gmeans)
+	s.queries, s.gquerys = t.means, t.gmeans
+}
+
+// spreadMeans carries the gradients of means to the inputs that they are of.
+// (word2vec.c does not divide by their number here, and so follows another
+// direction than the gradient's.)
+func (t *trainer) spreadMeans(s *step) {
+	s.contexts(func(i, lo, hi int) {
+		g := row(s.gquerys, int32(i), s.d)
+		vec.Scale(g, 1/float32(hi-lo-1))
+		for j := lo; j < hi; j++ {
+			if j != i {
+				vec.Add(row(s.gin, s.tokens[j], s.d), g)
+			}
+		}
+	})
+}
+
+// positives is the first term of the loss, −log σ(v′·v) summed over all pairs.
+func (t *trainer) positives(s *step) float64 {
+	t.dots = sized(t.dots, len(t.pairs))
+	for i, p := range t.pairs {
+		t.dots[i] = vec.Dot(row(s.queries, p.query, s.d), row(s.out, p.word, s.d))
+	}
+	sum := softplus(t.dots, -1)
+	for i, p := range t.pairs {
+		g := (t.dots[i] - 1) * s.rate
+		q, o := row(s.queries, p.query, s.d), row(s.out, p.word, s.d)
+		vec.AXPY(row(s.gquerys, p.query, s.d), g, o)
+		vec.AXPY(row(s.gout, p.word, s.d), g, q)
+	}
+	return sum
+}
+
+// negatives is the second term, −log σ(−v′·v) for each negative of each pair.
+// As all pairs share the negatives, it is a query's own, times its pairs.
+func (t *trainer) negatives(s *step) float64 {
+	q := len(t.times)
+	t.scores = sized(t.scores, q*s.n)
+	vec.MulABt(t.scores, s.queries, s.neg, q, s.n, s.d)
+	t.findHits(s)
+	each := float32(t.task.cfg.Negatives) / float32(s.n)
+	sum := 0.0
+	for i, times := range t.times {
+		x := t.scores[i*s.n : (i+1)*s.n]
+		sum += float64(times*each) * softplus(x, 1)
+		vec.Scale(x, times*each*s.rate)
+	}
+	for _, h := range t.hits {
+		p := 1 / (1 + math.Exp(-float64(h.score)))
+		sum -= float64(each) * (max(float64(h.score), 0) + math.Log1p(math.Exp(-math.Abs(float64(h.score)))))
+		t.scores[int(h.query)*s.n+int(h.negative)] -= each * s.rate * float32(p)
+	}
+	vec.AddMulAB(s.gquerys, t.scores, s.neg, q, s.n, s.d)
+	vec.AddMulAtB(s.gneg, t.scores, s.queries, q, s.n, s.d)
+	return sum
+}
+
+// findHits finds the pairs for which a negative is what they have to predict,
+// which word2vec.c passes over too.
+func (t *trainer) findHits(s *step) {
+	outputs := t.keysOf[s.words : 2*s.words]
+	for i, k := range outputs {
+		t.number[k-t.keys.output] = int32(i)
+	}
+	t.first, t.next = sized(t.first, s.words), sized(t.next, s.n)
+	for i := range t.first {
+		t.first[i] = -1
+	}
+	for j, k := range t.keysOf[2*s.words:] {
+		if i := t.number[k-t.keys.output]; i >= 0 {
+			t.next[j], t.first[i] = t.first[i], int32(j)
+		}
+	}
+	for _, k := range outputs {
+		t.number[k-t.keys.output] = -1
+	}
+	t.hits = t.hits[:0]
+	for _, p := range t.pairs {
+		for j := t.first[p.word]; j >= 0; j = t.next[j] {
+			t.hits = append(t.hits, hit{p.query, j, t.scores[int(p.query)*s.n+int(j)]})
+		}
+	}
+}
+
+// softplus returns Σ log(1 + e^(sign·x)) and turns x into 1/(1 + e^−x).
+//
+// log(1 + e^|x|) is |x| − log σ(|x|), and a product of 512 factors of at least ½
+// is still a float64, and needs one logarithm.
+func softplus(x []float32, sign float32) float64 {
+	var over float32
+	for _, v := range x {
+		over += max(sign*v, 0)
+	}
+	vec.Sigmoid(x, x)
+	sum := float64(over)
+	for p := x; len(p) > 0; {
+		n := min(512, len(p))
+		product := 1.0
+		for _, s := range p[:n] {
+			product *= float64(max(s, 1-s))
+		}
+		sum -= math.Log(product)
+		p = p[n:]
+	}
+	return sum
+}
+
+// row is row i of a matrix with rows of n floats.
+func row(x []float32, i int32, n int) []float32 {
+	return x[int(i)*n : (int(i)+1)*n : (int(i)+1)*n]
+}
+
+// sized returns x with length n. Its contents mean nothing.
+func sized[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}

@@ -1,0 +1,175 @@
+package w2v
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/corpus"
+	"github.com/godwit-ps/godwit/data/wordvec"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// The names of the tables. A word has the same row in both.
+const (
+	InputTable  = "input"  // the vectors that are exported
+	OutputTable = "output" // those that predict
+)
+
+// Exponent is the power of words' frequencies by which negatives are drawn.
+const Exponent = 0.75
+
+// A Task trains the vectors of the words of a corpus. It implements
+// [train.Task]. It is immutable and may be used by any number of goroutines.
+type Task struct {
+	cfg       Config
+	corpus    *corpus.Corpus
+	questions *wordvec.Questions // nil: there are none
+	known     []wordvec.Known
+	rule      godwit.Rule
+	dist      sampling.Distribution
+	keep      []float32 // the probability of each word to be kept
+}
+
+// New checks the settings. The corpus is to have been opened with blocks of as
+// many words as a step shall train. Questions may be nil.
+func New(cfg Config, c *corpus.Corpus, q *wordvec.Questions) (*Task, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	rule, err := cfg.rule()
+	if err != nil {
+		return nil, err
+	}
+	v := c.Vocabulary
+	counts := make([]float64, len(v.Counts))
+	for i, n := range v.Counts {
+		counts[i] = float64(n)
+	}
+	dist, err := sampling.Power(counts, Exponent)
+	if err != nil {
+		return nil, err
+	}
+	t := &Task{cfg: cfg, corpus: c, questions: q, rule: rule, dist: dist, keep: keep(cfg.Subsample, v)}
+	if q != nil {
+		t.known = q.Known(v.ID, cfg.Restrict)
+	}
+	switch {
+	case len(v.Words) < 2:
+		return nil, fmt.Errorf("w2v: the text has %d word, want at least 2", len(v.Words))
+	case t.heldOut() == c.Blocks():
+		return nil, errors.New("w2v: all of the text is held out: give more, smaller steps, or hold out less")
+	case len(t.known) == 0 && t.heldOut() == 0:
+		return nil, fmt.Errorf("w2v: there is nothing to judge the model by: no text is held out (HoldOut %d of %d blocks), and no question has only words of the text", cfg.HoldOut, c.Blocks())
+	}
+	return t, nil
+}
+
+// keep is the probability to keep each word when frequent ones are subsampled:
+// √(t/f) + t/f, at most 1, where f is the word's share of the text. That is what
+// word2vec.c does; the paper has √(t/f), equation 5.
+func keep(t float64, v *corpus.Vocabulary) []float32 {
+	p := make([]float32, len(v.Counts))
+	for i, n := range v.Counts {
+		p[i] = 1
+		if t > 0 {
+			x := t * float64(v.Total) / float64(n)
+			p[i] = float32(min(1, math.Sqrt(x)+x))
+		}
+	}
+	return p
+}
+
+// Distribution is what the sampler is to draw from: rows of the output table, by
+// the frequency of words to the power of Exponent.
+func (t *Task) Distribution() sampling.Distribution { return t.dist }
+
+// Tables describes the tables that the task trains, for [godwit.NewModel]. The
+// model may have other tables beside. First values are word2vec.c's.
+func (t *Task) Tables() []godwit.Table {
+	rows, r := uint64(len(t.keep)), 0.5/float32(t.cfg.Dim)
+	counts := t.corpus.Vocabulary.Counts
+	pool := float64(t.corpus.Blocks()) * float64(t.cfg.Pool)
+	kept := func(row uint64) float64 { return float64(t.keep[row]) * float64(counts[row]) }
+	return []godwit.Table{
+		{Name: InputTable, Rows: rows, Dim: t.cfg.Dim, Rule: t.rule, Init: godwit.Uniform{Lo: -r, Hi: r}, Hot: kept},
+		{Name: OutputTable, Rows: rows, Dim: t.cfg.Dim, Rule: t.rule, Hot: func(row uint64) float64 {
+			return kept(row) + pool*t.dist.Prob(row)
+		}},
+	}
+}
+
+// Questions is what is to be said about the questions, for people: nothing if
+// there are none.
+func (t *Task) Questions() string {
+	if t.questions == nil {
+		return ""
+	}
+	all := 0
+	for i := range t.questions.Sections {
+		all += len(t.questions.Sections[i].Questions)
+	}
+	return fmt.Sprintf("; %d of %d questions have only words among the %d most frequent", len(t.known), all, min(t.cfg.Restrict, len(t.keep)))
+}
+
+// Fingerprint names settings and data.
+func (t *Task) Fingerprint() string {
+	return fmt.Sprintf("w2v %+v on %s, %d questions", t.cfg, t.corpus.Fingerprint(), len(t.known))
+}
+
+// Trainer returns a worker's share: a run of blocks.
+func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+	return newTrainer(t, w, newLoader(t, part))
+}
+
+// Evaluate judges the model by its questions and by the text held out. What
+// comes first, and decides, are the questions, if there are any.
+func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
+	q, err := t.Judge(ctx, env, fmt.Sprintf("epoch %d", epoch), t.cfg.Judged)
+	if err != nil {
+		return train.Evaluation{}, err
+	}
+	return train.Evaluation{Metrics: q.Metrics(), LowerIsBetter: len(t.known) == 0}, nil
+}
+
+// heldOut is the number of blocks that are not trained.
+func (t *Task) heldOut() int {
+	if t.cfg.HoldOut == 0 {
+		return 0
+	}
+	return t.corpus.Blocks() / t.cfg.HoldOut
+}
+
+// trained returns the i-th block that is trained: of every HoldOut blocks, the
+// last one is not.
+func (t *Task) trained(i int) int {
+	if t.cfg.HoldOut == 0 {
+		return i
+	}
+	return i + i/(t.cfg.HoldOut-1)
+}
+
+// keys are the tables' first keys.
+type keys struct{ input, output godwit.Key }
+
+// keys finds the task's tables in a model.
+func (t *Task) keys(m *godwit.Model) (keys, error) {
+	var first [2]godwit.Key
+	for i, want := range t.Tables() {
+		j := 0
+		for j < m.Tables() && m.Table(j).Name != want.Name {
+			j++
+		}
+		if j == m.Tables() {
+			return keys{}, fmt.Errorf("w2v: the model has no table %q: make it of Task.Tables", want.Name)
+		}
+		if got := m.Table(j); got.Rows != want.Rows || got.Dim != want.Dim {
+			return keys{}, fmt.Errorf("w2v: table %q has %d rows of %d floats, the task needs %d of %d: make it of Task.Tables", want.Name, got.Rows, got.Dim, want.Rows, want.Dim)
+		}
+		first[i] = m.Key(j, 0)
+	}
+	return keys{first[0], first[1]}, nil
+}
