@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit/data/corpus"
+	"github.com/godwit-ps/godwit/train/task"
+)
+
+func init() { trainTasks = append(trainTasks, ldaTask()) }
+
+var ldaLegend = fmt.Sprintf(`perplexity: between how many equally likely words the model is in doubt, where half of
+a held-out document's words are predicted by the others (untrained: of %d documents).`, task.UntrainedDocuments)
+
+func ldaTask() trainTask {
+	s := task.DefaultLDA()
+	return trainTask{
+		settings: s,
+		short:    "Find the topics of documents (latent Dirichlet allocation)",
+		about: `Find the topics that documents are about, by collapsed Gibbs sampling, and judge
+them by how well half of a document predicts the other half. The counts that are
+shared are exact, whatever moves between nodes; evaluations check that.
+
+The documents are generated, or cut from text: a file or a folder of files *.txt
+and *.gz. --export writes a line with the words of each topic, topics.txt, and
+all counts.`,
+		example: `  godwit train lda                             # one node
+  godwit train lda --nodes 4                   # four, as processes on this machine
+  godwit train lda --data novels --topics 100 --export topics`,
+		data:   "`file or folder` of text (default: documents are generated)",
+		legend: ldaLegend,
+		dataFlags: func(g group) {
+			g.StringVar((*string)(&s.Text.Format), "format", string(s.Text.Format), "of the text: "+string(corpus.Prose)+" as people write it, or "+string(corpus.Lines)+" of words between blanks")
+			g.IntVar(&s.Text.Length, "length", s.Text.Length, "least `number` of words of a document")
+			g.Int64Var(&s.Text.MinCount, "min-count", s.Text.MinCount, "leave out words that occur fewer `times`")
+			g.IntVar(&s.Text.Skip, "skip", s.Text.Skip, "leave out so many of the most frequent `words`")
+			g.IntVar(&s.Text.Most, "most", s.Text.Most, "use so many `words` at the most; 0: any")
+			g.IntVar(&s.Held, "hold", s.Held, "hold out every `n`th document")
+			g.IntVar(&s.Documents.Documents, "documents", s.Documents.Documents, "`number` of generated documents")
+			g.IntVar(&s.Documents.Words, "words", s.Documents.Words, "`number` of their different words")
+			g.IntVar(&s.Documents.Topics, "planted", s.Documents.Topics, "`number` of their topics")
+		},
+		modelFlags: func(g group) {
+			g.IntVar(&s.Topics, "topics", s.Topics, "`number` of topics")
+			g.Float32Var(&s.Alpha, "alpha", s.Alpha, "of the Dirichlet distribution of documents' topics")
+			g.Float32Var(&s.Beta, "beta", s.Beta, "of that of topics' words")
+		},
+		trainingFlags: func(g group) {
+			g.IntVar(&s.Batch, "batch", s.Batch, "least `number` of words of a step")
+			g.IntVar(&s.Fold, "fold", s.Fold, "draw the words of a document that is judged so many `times`")
+		},
+	}
+}

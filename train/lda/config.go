@@ -1,0 +1,57 @@
+package lda
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Config holds the settings of a model and its training. Start from
+// [DefaultConfig]; the zero Config is not valid.
+type Config struct {
+	// Topics is the number of topics, 2 … 4096.
+	Topics int
+	// Alpha and Beta are the parameters of the Dirichlet distributions of
+	// documents' topics and of topics' words, for each topic and each word: the
+	// smaller, the fewer they are.
+	Alpha, Beta float32
+	// Batch is the least number of words of a step, which ends with a document.
+	Batch int
+	// Fold is how many times the words of a document that is judged are drawn.
+	Fold int
+	// Seed decides the draws.
+	Seed uint64
+}
+
+// DefaultConfig returns settings for some thousand documents and more.
+func DefaultConfig() Config {
+	return Config{Topics: 50, Alpha: 0.1, Beta: 0.01, Batch: 2000, Fold: 20, Seed: 1}
+}
+
+const (
+	maxTopics = 1 << 12
+	maxBatch  = 1 << 20
+)
+
+// Check says what is wrong with the settings.
+func (c *Config) Check() error {
+	bad := func(field string, got any, want string) error {
+		return fmt.Errorf("lda: Config.%s is %v, want %s", field, got, want)
+	}
+	for _, p := range []struct {
+		field string
+		x     float32
+	}{{"Alpha", c.Alpha}, {"Beta", c.Beta}} {
+		if !(p.x > 0) || math.IsInf(float64(p.x), 0) {
+			return bad(p.field, p.x, "a positive number")
+		}
+	}
+	switch {
+	case c.Topics < 2 || c.Topics > maxTopics:
+		return bad("Topics", c.Topics, fmt.Sprintf("2 … %d", maxTopics))
+	case c.Batch < 1 || c.Batch > maxBatch:
+		return bad("Batch", c.Batch, fmt.Sprintf("1 … %d words", maxBatch))
+	case c.Fold < 1:
+		return bad("Fold", c.Fold, "at least 1")
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+// Package lda trains topic models (latent Dirichlet allocation: Blei, Ng,
+// Jordan, JMLR 2003) by collapsed Gibbs sampling: each word of each document
+// belongs to a topic, documents are about few topics, and topics use few words.
+//
+// A [Task] is trained by [train.Run] through any [godwit.Worker]:
+//
+//	task, err := lda.New(lda.DefaultConfig(), documents, held)
+//	model, err := godwit.NewModel(task.Tables()...)
+//	// … a node that serves the model …
+//	report, err := train.Run(ctx, env, task, train.Options{Epochs: 50, EvalEvery: 10})
+//	quality, err := task.Judge(ctx, &env, "test", documents)
+//	err = task.Export(ctx, env.Workers[0], "topics")
+//
+// # Counts
+//
+// What is shared are counts: in the table "word", how often each word belongs
+// to each topic, and in the table "topic", how many words each topic has. A
+// worker keeps the topics of its own documents' words. It pulls the rows of a
+// batch of documents, draws a new topic for each of their words, with
+//
+//	p(k) ∝ (n_dk + Alpha) · (n_wk + Beta) / (n_k + V·Beta)
+//
+// (Griffiths, Steyvers, PNAS 2004, equation 5, where the n do not count the word
+// itself), and pushes what changed: one less here, one more there. Within a
+// batch, counts are those of a serial sampler, but for what other workers did
+// since the pull.
+//
+// # Exactness
+//
+// Every push of a move adds as much as it takes away, and the server loses none
+// and applies none twice. So once all is settled, the counts of a topic's words
+// add up to the topic's count, all topics' counts to the number of words, and
+// no count is negative: exactly, whatever keys were moved or replicated on the
+// way. [Task.Check] checks that; evaluations warn if it does not hold.
+//
+// For that, sums have to be exact. A float32 holds every integer up to 2²⁴ =
+// 16,777,216. A count of a word is at most its number of occurrences, and [New]
+// refuses documents with more of one word than that. Topics' counts may be
+// larger, so the table "topic" has a row for each 2²³ words of all documents: a
+// document's words are counted in the row of its first word, at most 2²⁴ in each.
+//
+// # Repetition
+//
+// Draws follow the seed and the worker's part alone, so a run of one worker
+// repeats bit by bit. A model's counts are those of the documents that trained
+// it: training begins with tables of zeros, and cannot go on in another run.
+package lda

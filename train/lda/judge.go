@@ -1,0 +1,232 @@
+package lda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/distinct"
+)
+
+// A Quality judges a model on documents.
+type Quality struct {
+	Words int64 // that were predicted
+	// Perplexity is how many words, all equally likely, the model is in doubt
+	// between: e to the mean of -log p. Every second word of a document says what
+	// the document is about, and the others are predicted by that (document
+	// completion: Wallach et al., ICML 2009, section 5.1).
+	Perplexity float64
+}
+
+// Judge judges the model on documents of the words of training, which all
+// workers of all nodes divide among them. All nodes call it, each time with
+// another name, when the updates of all workers are visible everywhere.
+func (t *Task) Judge(ctx context.Context, env *train.Env, name string, set *bags.Set) (Quality, error) {
+	if len(set.Names) != t.words {
+		return Quality{}, fmt.Errorf("lda: judging documents of %d words by topics of %d", len(set.Names), t.words)
+	}
+	losses := make([]train.Loss, len(env.Workers))
+	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+		k, err := t.keys(w.Model())
+		if err != nil {
+			return err
+		}
+		j := &judge{task: t, set: set, w: w, keys: k, d: newDraw(t)}
+		from, to := share(set.Len(), env, i)
+		losses[i], err = j.documents(ctx, from, to)
+		return err
+	})
+	if err != nil {
+		return Quality{}, err
+	}
+	var all train.Loss
+	for _, l := range losses {
+		all.Sum += l.Sum
+		all.Examples += l.Examples
+	}
+	sum, err := env.Sum(ctx, "lda "+name, all.Sum, float64(all.Examples))
+	if err != nil {
+		return Quality{}, err
+	}
+	return Quality{Words: int64(sum[1]), Perplexity: math.Exp(sum[0] / max(sum[1], 1))}, nil
+}
+
+// share is the part of n items of worker i of this node.
+func share(n int, env *train.Env, i int) (from, to int) {
+	nodes := max(env.Nodes, 1)
+	a, b := n*env.Node/nodes, n*(env.Node+1)/nodes
+	return a + (b-a)*i/len(env.Workers), a + (b-a)*(i+1)/len(env.Workers)
+}
+
+type judge struct {
+	task *Task
+	set  *bags.Set
+	w    godwit.Worker
+	keys keys
+	d    draw
+
+	rows   distinct.Rows
+	ks     []godwit.Key
+	vals   []float32
+	local  []int32
+	topics []uint16
+}
+
+func (j *judge) documents(ctx context.Context, from, to int) (train.Loss, error) {
+	var l train.Loss
+	if from == to {
+		return l, nil
+	}
+	k := j.task.cfg.Topics
+	for r := range j.task.rows {
+		j.ks = append(j.ks, j.keys.topic+godwit.Key(r))
+	}
+	totals := make([]float32, len(j.ks)*k)
+	if err := j.w.Pull(ctx, j.ks, totals); err != nil {
+		return l, err
+	}
+	j.d.totals(totals)
+	for doc := from; doc < to; doc++ {
+		if err := j.pull(ctx, doc); err != nil {
+			return l, err
+		}
+		// What is drawn follows from the document alone, whoever judges it.
+		r := rand.New(rand.NewPCG(j.task.cfg.Seed, uint64(doc)))
+		l.Sum += j.complete(r)
+		l.Examples += int64(len(j.local) / 2)
+	}
+	return l, nil
+}
+
+// pull gets the counts of a document's words.
+func (j *judge) pull(ctx context.Context, doc int) error {
+	j.rows.Reset()
+	j.local, j.ks = j.local[:0], j.ks[:0]
+	for _, w := range j.set.Doc(doc) {
+		j.local = append(j.local, j.rows.Add(uint32(w)))
+	}
+	for _, w := range j.rows.All() {
+		j.ks = append(j.ks, j.keys.word+godwit.Key(w))
+	}
+	j.vals = sized(j.vals, len(j.ks)*j.task.cfg.Topics)
+	return j.w.Pull(ctx, j.ks, j.vals)
+}
+
+// complete draws topics for the words with even numbers, which do not change
+// the model, and returns the summed -log of the probabilities of the others.
+func (j *judge) complete(r *rand.Rand) (loss float64) {
+	k, d := j.task.cfg.Topics, &j.d
+	j.topics = sized(j.topics, len(j.local))
+	for i := range j.topics {
+		j.topics[i] = none
+	}
+	d.begin(nil)
+	for range j.task.cfg.Fold {
+		for i := 0; i < len(j.local); i += 2 {
+			if z := j.topics[i]; z != none {
+				d.doc[z]--
+				d.length--
+			}
+			id := int(j.local[i])
+			z, _ := d.next(j.vals[id*k:(id+1)*k], r)
+			j.topics[i] = uint16(z)
+			d.doc[z]++
+			d.length++
+		}
+	}
+	for i := 1; i < len(j.local); i += 2 {
+		id := int(j.local[i])
+		_, p := d.next(j.vals[id*k:(id+1)*k], r)
+		loss -= math.Log(p)
+	}
+	return loss
+}
+
+// ErrCounts is wrapped by the error of [Task.Check] where counts do not add up.
+var ErrCounts = errors.New("the counts do not add up")
+
+// Check checks that counts are whole and not negative, that those of a topic's
+// words add up to the topic's, and all topics' to as many words as training has
+// drawn topics for: those of all documents, or, where a first epoch was cut
+// short, fewer. All nodes call it, each time with another name, when the updates
+// of all workers are visible everywhere. The error wraps [ErrCounts] where the
+// counts were read but are wrong.
+func (t *Task) Check(ctx context.Context, env *train.Env, name string) error {
+	k := t.cfg.Topics
+	// For each worker and topic: by words, by topics; at last what is not a count.
+	sums := make([][]float64, len(env.Workers))
+	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+		at, err := t.keys(w.Model())
+		if err != nil {
+			return err
+		}
+		sums[i] = make([]float64, 2*k+1)
+		from, to := share(t.words, env, i)
+		if err := t.addUp(ctx, w, at.word+godwit.Key(from), to-from, sums[i][:k], &sums[i][2*k]); err != nil {
+			return err
+		}
+		from, to = share(t.rows, env, i)
+		return t.addUp(ctx, w, at.topic+godwit.Key(from), to-from, sums[i][k:2*k], nil)
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range sums[1:] {
+		for i, x := range s {
+			sums[0][i] += x
+		}
+	}
+	sum, err := env.Sum(ctx, "lda counts "+name, sums[0]...)
+	if err != nil {
+		return err
+	}
+	return t.judgeCounts(sum)
+}
+
+func (t *Task) judgeCounts(sum []float64) error {
+	k := t.cfg.Topics
+	if odd := sum[2*k]; odd != 0 {
+		return fmt.Errorf("lda: %w: %v counts of words are negative or no whole numbers", ErrCounts, odd)
+	}
+	words := 0.0
+	for z := range k {
+		if sum[z] != sum[k+z] {
+			return fmt.Errorf("lda: %w: topic %d has %v words, and the counts of its words make %v", ErrCounts, z, sum[k+z], sum[z])
+		}
+		words += sum[z]
+	}
+	if words > float64(len(t.docs.Words)) {
+		return fmt.Errorf("lda: %w: %v words are counted, there are %d", ErrCounts, words, len(t.docs.Words))
+	}
+	return nil
+}
+
+// addUp adds n rows to sums, and to odd how many values are no counts.
+func (t *Task) addUp(ctx context.Context, w godwit.Worker, first godwit.Key, n int, sums []float64, odd *float64) error {
+	k := t.cfg.Topics
+	block := max(1, exportFloats/k)
+	var ks []godwit.Key
+	var vals []float32
+	for from := 0; from < n; from += block {
+		ks = ks[:0]
+		for i := from; i < min(from+block, n); i++ {
+			ks = append(ks, first+godwit.Key(i))
+		}
+		vals = sized(vals, len(ks)*k)
+		if err := w.Pull(ctx, ks, vals); err != nil {
+			return err
+		}
+		for i, x := range vals {
+			sums[i%k] += float64(x)
+			if odd != nil && (x < 0 || float64(x) != math.Trunc(float64(x))) {
+				*odd++
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package lda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// The names of the tables.
+const (
+	WordTable  = "word"
+	TopicTable = "topic"
+)
+
+const (
+	// exact is the largest count that float32 sums hold exactly.
+	exact = 1 << 24
+	// perRow is how many words are counted in a row of the topics.
+	perRow = 1 << 23
+)
+
+// A Task trains topics. It implements [train.Task]. It is immutable and may be
+// used by any number of goroutines.
+type Task struct {
+	cfg   Config
+	docs  *bags.Set
+	held  *bags.Set
+	rows  int // of the topics
+	words int
+}
+
+// New checks the settings, the documents to train on and those held out for
+// evaluations, which are of the same words and must not change afterwards.
+func New(cfg Config, docs, held *bags.Set) (*Task, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	for _, s := range []*bags.Set{docs, held} {
+		if err := s.Check(); err != nil {
+			return nil, fmt.Errorf("lda: %w", err)
+		}
+	}
+	if !slices.Equal(docs.Names, held.Names) {
+		return nil, errors.New("lda: the documents held out are not of the same words")
+	}
+	if len(docs.Words) == 0 {
+		return nil, errors.New("lda: there are no words to train")
+	}
+	if err := checkCounts(docs, exact); err != nil {
+		return nil, err
+	}
+	return &Task{cfg: cfg, docs: docs, held: held, rows: 1 + len(docs.Words)/perRow, words: len(docs.Names)}, nil
+}
+
+// checkCounts refuses what could not be counted exactly.
+func checkCounts(docs *bags.Set, most int) error {
+	count := make([]int, len(docs.Names))
+	for _, w := range docs.Words {
+		count[w]++
+	}
+	for w, n := range count {
+		if n > most {
+			return fmt.Errorf("lda: the word %q stands there %d times, and no more than %d can be counted exactly: skip the most frequent words", docs.Names[w], n, most)
+		}
+	}
+	for i := range docs.Len() {
+		if n := len(docs.Doc(i)); n > most-perRow {
+			return fmt.Errorf("lda: document %d has %d words, and no more than %d can be counted exactly: cut it", i, n, most-perRow)
+		}
+	}
+	return nil
+}
+
+// row is the row of the topics that counts the words of a document.
+func (t *Task) row(doc int) int { return t.docs.Starts[doc] / perRow }
+
+// Tables describes the tables that the task trains, for [godwit.NewModel]. The
+// model may have other tables beside.
+func (t *Task) Tables() []godwit.Table {
+	return []godwit.Table{
+		{Name: WordTable, Rows: uint64(t.words), Dim: t.cfg.Topics},
+		{Name: TopicTable, Rows: uint64(t.rows), Dim: t.cfg.Topics},
+	}
+}
+
+// Fingerprint names settings and documents.
+func (t *Task) Fingerprint() string {
+	h := fnv.New64a()
+	var b [4]byte
+	put := func(x int) {
+		b[0], b[1], b[2], b[3] = byte(x), byte(x>>8), byte(x>>16), byte(x>>24)
+		h.Write(b[:])
+	}
+	for _, s := range []*bags.Set{t.docs, t.held} {
+		for i := range s.Len() {
+			put(len(s.Doc(i)))
+		}
+		for _, w := range s.Words {
+			put(int(w))
+		}
+	}
+	return fmt.Sprintf("lda %+v on %v, %v held out (%016x)", t.cfg, t.docs, t.held, h.Sum64())
+}
+
+// Trainer returns a worker's share: documents one after the other, of about a
+// part.Of-th of all words.
+func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+	k, err := t.keys(w.Model())
+	if err != nil {
+		return nil, err
+	}
+	return newTrainer(t, w, k, part), nil
+}
+
+// Evaluate judges the model by the documents that are held out, or those of
+// training where there are none, and checks its counts.
+func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
+	set, split := t.held, "held-out"
+	if len(set.Words) == 0 {
+		set, split = t.docs, "train"
+	}
+	q, err := t.Judge(ctx, env, fmt.Sprintf("%s after epoch %d", split, epoch), set)
+	if err != nil {
+		return train.Evaluation{}, err
+	}
+	ev := train.Evaluation{LowerIsBetter: true, Metrics: []train.Metric{{Name: split + " perplexity", Value: q.Perplexity}}}
+	switch err := t.Check(ctx, env, fmt.Sprintf("after epoch %d", epoch)); {
+	case errors.Is(err, ErrCounts):
+		ev.Warnings = append(ev.Warnings, err.Error())
+	case err != nil:
+		return train.Evaluation{}, err
+	}
+	return ev, nil
+}
+
+// keys are the tables' first keys.
+type keys struct{ word, topic godwit.Key }
+
+// keys finds the task's tables in a model.
+func (t *Task) keys(m *godwit.Model) (keys, error) {
+	var first [2]godwit.Key
+	for i, want := range t.Tables() {
+		j := 0
+		for j < m.Tables() && m.Table(j).Name != want.Name {
+			j++
+		}
+		if j == m.Tables() {
+			return keys{}, fmt.Errorf("lda: the model has no table %q: make it of Task.Tables", want.Name)
+		}
+		if got := m.Table(j); got.Rows != want.Rows || got.Dim != want.Dim {
+			return keys{}, fmt.Errorf("lda: table %q has %d rows of %d floats, the task needs %d of %d: make it of Task.Tables", want.Name, got.Rows, got.Dim, want.Rows, want.Dim)
+		}
+		first[i] = m.Key(j, 0)
+	}
+	return keys{first[0], first[1]}, nil
+}

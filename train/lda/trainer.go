@@ -1,0 +1,161 @@
+package lda
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/distinct"
+)
+
+// A Batch is the task's part of a [train.Batch]: some documents in a row, with
+// their words as numbers of the batch's distinct ones. Its keys are those of the
+// words, then all rows of the topics.
+type Batch struct {
+	from, to int // documents
+	words    int // distinct ones
+	local    []int32
+}
+
+// none is the topic of a word that has none yet.
+const none = math.MaxUint16
+
+// A trainer is one worker's share of a [Task]. It belongs to one goroutine.
+type trainer struct {
+	task *Task
+	w    godwit.Worker
+	keys keys
+	rand *rand.Rand
+
+	first  int      // position in the documents' words of the share's first one
+	topics []uint16 // of the share's words
+	steps  []int    // step i has the documents steps[i] … steps[i+1]-1
+
+	rows  distinct.Rows
+	vals  []float32
+	moved []float32 // what is pushed
+	ks    []godwit.Key
+	d     draw
+}
+
+func newTrainer(t *Task, w godwit.Worker, k keys, part train.Part) *trainer {
+	begin := func(i int) int { // the first document of part i
+		return sort.Search(t.docs.Len(), func(d int) bool { return t.docs.Starts[d] >= len(t.docs.Words)*i/part.Of })
+	}
+	from, to := begin(part.Index), begin(part.Index+1)
+	if part.Index+1 == part.Of {
+		to = t.docs.Len()
+	}
+	tr := &trainer{
+		task: t, w: w, keys: k, first: t.docs.Starts[from],
+		rand:   rand.New(rand.NewPCG(t.cfg.Seed, uint64(part.Index))),
+		topics: make([]uint16, t.docs.Starts[to]-t.docs.Starts[from]),
+		d:      newDraw(t),
+	}
+	for i := range tr.topics {
+		tr.topics[i] = none
+	}
+	tr.steps = append(tr.steps, from)
+	for d := from; d < to; d++ {
+		if t.docs.Starts[d+1]-t.docs.Starts[tr.steps[len(tr.steps)-1]] >= t.cfg.Batch || d == to-1 {
+			tr.steps = append(tr.steps, d+1)
+		}
+	}
+	return tr
+}
+
+// Steps, Load and Step implement [train.Trainer].
+func (t *trainer) Steps() int { return len(t.steps) - 1 }
+
+func (t *trainer) Load(b *train.Batch[Batch], _, step int) {
+	d := &b.Data
+	d.from, d.to = t.steps[step], t.steps[step+1]
+	d.local = d.local[:0]
+	t.rows.Reset()
+	for _, w := range t.task.docs.Words[t.task.docs.Starts[d.from]:t.task.docs.Starts[d.to]] {
+		d.local = append(d.local, t.rows.Add(uint32(w)))
+	}
+	d.words = t.rows.Len()
+	b.Keys = b.Keys[:0]
+	for _, w := range t.rows.All() {
+		b.Keys = append(b.Keys, t.keys.word+godwit.Key(w))
+	}
+	for r := range t.task.rows {
+		b.Keys = append(b.Keys, t.keys.topic+godwit.Key(r))
+	}
+}
+
+func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
+	n := len(b.Keys) * t.task.cfg.Topics
+	t.vals, t.moved = sized(t.vals, n), sized(t.moved, n)
+	if err := t.w.Pull(ctx, b.Keys, t.vals); err != nil {
+		return train.Loss{}, err
+	}
+	loss := t.draw(&b.Data)
+	ks, moved := t.changed(b.Keys)
+	if err := t.w.Push(ctx, ks, moved); err != nil {
+		return train.Loss{}, err
+	}
+	return train.Loss{Sum: loss, Examples: int64(len(b.Data.local))}, nil
+}
+
+// changed returns the keys whose rows changed and what they changed by. In the
+// long run most words stay where they are.
+func (t *trainer) changed(ks []godwit.Key) ([]godwit.Key, []float32) {
+	k := t.task.cfg.Topics
+	t.ks = t.ks[:0]
+	for i, key := range ks {
+		row := t.moved[i*k : (i+1)*k]
+		if slices.ContainsFunc(row, func(x float32) bool { return x != 0 }) {
+			copy(t.moved[len(t.ks)*k:], row)
+			t.ks = append(t.ks, key)
+		}
+	}
+	return t.ks, t.moved[:len(t.ks)*k]
+}
+
+// draw draws new topics for the words of a batch. It leaves in t.moved what that
+// changes, and returns the summed loss: -log of the probability that the counts
+// gave each word before it was counted.
+func (t *trainer) draw(b *Batch) (loss float64) {
+	clear(t.moved)
+	k, docs := t.task.cfg.Topics, t.task.docs
+	t.d.totals(t.vals[b.words*k:])
+	local := b.local
+	for doc := b.from; doc < b.to; doc++ {
+		n := len(docs.Doc(doc))
+		from := docs.Starts[doc] - t.first
+		topics := t.topics[from : from+n]
+		t.d.begin(topics)
+		row := (b.words + t.task.row(doc)) * k
+		totals := t.moved[row : row+k]
+		for i, id := range local[:n] {
+			counts, moved := t.vals[int(id)*k:(int(id)+1)*k], t.moved[int(id)*k:(int(id)+1)*k]
+			if z := topics[i]; z != none {
+				t.d.take(counts, int(z), -1)
+				moved[z]--
+				totals[z]--
+			}
+			z, p := t.d.next(counts, t.rand)
+			loss -= math.Log(p)
+			t.d.take(counts, z, 1)
+			moved[z]++
+			totals[z]++
+			topics[i] = uint16(z)
+		}
+		local = local[n:]
+	}
+	return loss
+}
+
+// sized returns x with length n. Its contents mean nothing.
+func sized[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}

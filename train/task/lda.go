@@ -1,0 +1,121 @@
+package task
+
+import (
+	"context"
+	"errors"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/lda"
+)
+
+func init() { register(func() Settings { return DefaultLDA() }) }
+
+// LDA are the settings of the task "lda", topic models. The seed of its Config
+// is set by Load.
+type LDA struct {
+	lda.Config
+	// Documents is what is generated where there are no data.
+	Documents bags.Spec
+	// Text says how a text becomes documents.
+	Text bags.Options
+	// Held is which documents are held out: every so many-th, at least 2.
+	Held int
+}
+
+// DefaultLDA returns settings that train in seconds on generated documents.
+func DefaultLDA() *LDA {
+	return &LDA{Config: lda.DefaultConfig(), Documents: bags.DefaultSpec(), Text: bags.DefaultOptions(), Held: 20}
+}
+
+// UntrainedDocuments bounds what Test judges a model on if a part of the data is
+// to do.
+const UntrainedDocuments = 100
+
+func (s *LDA) Name() string { return "lda" }
+func (s *LDA) Epochs() int  { return 30 }
+
+func (s *LDA) Check() error {
+	if s.Held < 2 {
+		return errors.New("lda: hold out every 2nd document at the most")
+	}
+	return errors.Join(s.Config.Check(), s.Documents.Check(), s.Text.Check())
+}
+
+// Load reads a text (see [bags.Load]), or generates documents.
+func (s *LDA) Load(setup Setup) (Task, error) {
+	var all *bags.Set
+	var err error
+	if setup.Data == "" {
+		all, err = bags.Generate(s.Documents)
+	} else {
+		all, err = bags.Load(setup.Data, s.Text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	docs, held := all.Split(1, s.Held)
+	judged := held
+	if n := held.Len(); setup.Few > 0 && n > setup.Few {
+		judged = held.Pick(few(numbers(n), setup.Few))
+	}
+	cfg := s.Config
+	cfg.Seed = setup.Seed
+	t, err := lda.New(cfg, docs, judged)
+	if err != nil {
+		return nil, err
+	}
+	return &topicsTask{Trained[lda.Batch]{t, setup.judges()}, t, docs, held}, nil
+}
+
+// A topicsTask is the task "lda" with its documents.
+type topicsTask struct {
+	Trained[lda.Batch]
+	lda        *lda.Task
+	docs, held *bags.Set
+}
+
+func (t *topicsTask) Unit() (string, int64) { return "words", 1 }
+func (t *topicsTask) About() string {
+	return t.docs.String() + "; held out: " + t.held.String()
+}
+
+// Tables tell the policy that needs it how often training reads a row in an
+// epoch: at most as often as the word occurs, and the topics with each of them.
+func (t *topicsTask) Tables() []godwit.Table {
+	count := make([]float32, len(t.docs.Names))
+	for _, w := range t.docs.Words {
+		count[w]++
+	}
+	tables := t.lda.Tables()
+	for i := range tables {
+		topics := tables[i].Name == lda.TopicTable
+		tables[i].Hot = func(row uint64) float64 {
+			if topics {
+				return float64(len(t.docs.Words))
+			}
+			return float64(count[row])
+		}
+	}
+	return tables
+}
+
+func (t *topicsTask) Samplers() []sampling.Spec { return nil }
+
+func (t *topicsTask) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
+	set := t.held
+	if n := set.Len(); part && n > UntrainedDocuments {
+		set = set.Pick(numbers(UntrainedDocuments))
+	}
+	q, err := t.lda.Judge(ctx, env, name, set)
+	if err != nil {
+		return nil, err
+	}
+	return []train.Metric{{Name: "perplexity", Value: q.Perplexity}}, nil
+}
+
+func (t *topicsTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
+	return t.lda.Export(ctx, w, dir)
+}
