@@ -57,10 +57,15 @@ func (w *worker) local(kind wire.Kind, keys []godwit.Key, buf []float32) (served
 			}
 			vals := buf[off : off+t.dim]
 			s := w.n.shard(k)
-			var p protocol.Place
-			if kind == wire.Pull {
+			p := protocol.Elsewhere
+			ok = true
+			switch {
+			case rows[i] == nil && w.n.homes.Home(k) != w.n.self:
+				// Not here, as far as a look without the lock can tell. The request
+				// looks again.
+			case kind == wire.Pull:
 				p, ok = s.pull(rows[i], k, vals)
-			} else {
+			default:
 				p, ok = s.push(w.n, rows[i], k, vals)
 			}
 			if !ok {

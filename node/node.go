@@ -252,6 +252,9 @@ func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 			n.end(from, brokeProtocol, err)
 			return nil
 		}
+		if !c.Ready() { // else there will be more to send with it
+			in.out.flush()
+		}
 	}
 }
 
@@ -267,14 +270,13 @@ type inbound struct {
 
 func (n *Node) inbound() *inbound { return &inbound{out: n.sender()} }
 
-// frame hands a frame of a peer to the shards and sends what follows.
+// frame hands a frame of a peer to the shards. What follows is in in.out.
 func (n *Node) frame(in *inbound, from godwit.NodeID, frame []byte) error {
 	n.received.Add(uint64(len(frame)))
 	err := in.d.Reset(frame)
 	if err == nil {
 		err = n.take(in, from)
 	}
-	in.out.flush()
 	if err == nil && n.pacer.waiting.Load() > 0 {
 		n.pacer.wakeUp()
 	}
@@ -334,19 +336,14 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	if len(in.replies) > 0 && r.Op != in.replies[0].Op {
 		n.deliver(in)
 	}
-	if r.Kind == wire.SyncMark || r.Kind == wire.SyncAck {
-		n.pacer.marked(from, r)
-		return nil
-	}
-	if int(r.Origin) >= len(n.peers) {
-		return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, len(n.peers))
-	}
-	if r.Hops == 255 {
-		return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
-	}
-	for i := range r.Holders {
-		if h := r.Holders[i].Node; int(h) >= len(n.peers) {
-			return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, len(n.peers))
+	reply := r.Kind == wire.PullReply || r.Kind == wire.Done
+	if !reply {
+		if r.Kind == wire.SyncMark || r.Kind == wire.SyncAck {
+			n.pacer.marked(from, r)
+			return nil
+		}
+		if err := n.plausible(r); err != nil {
+			return err
 		}
 	}
 	s := n.shard(r.Key)
@@ -359,10 +356,26 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	}
 	s.noteWork(n, r.Key)
 	s.Unlock()
-	if err == nil && (r.Kind == wire.PullReply || r.Kind == wire.Done) {
+	if reply && err == nil {
 		in.replies = append(in.replies, *r)
 	}
 	return err
+}
+
+// plausible refuses a record that does not fit the run.
+func (n *Node) plausible(r *wire.Record) error {
+	if int(r.Origin) >= len(n.peers) {
+		return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, len(n.peers))
+	}
+	if r.Hops == 255 {
+		return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
+	}
+	for i := range r.Holders {
+		if h := r.Holders[i].Node; int(h) >= len(n.peers) {
+			return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, len(n.peers))
+		}
+	}
+	return nil
 }
 
 // deliver completes what the replies that were collected belong to.

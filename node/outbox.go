@@ -13,10 +13,10 @@ import (
 // shard's lock, so their order is the order in which things happened, and leave
 // it in whole frames.
 //
-// Who has put something in and finds nobody writing writes it himself, as far
-// as the network takes it without a wait: to hand over to another goroutine
-// costs more than to send a small frame. What is large or has to wait is left
-// to the outbox's writer.
+// Who has put something in, waits for the answer, and finds nobody writing
+// writes it himself, as far as the network takes it without a wait: to hand over
+// to another goroutine costs more than to send a small frame. What is large, has
+// to wait or may be joined by more is left to the outbox's writer.
 //
 // It is bounded at the sources: a worker waits for room before it sends
 // requests (admit), and rounds leave refreshes and deltas for later (room).
@@ -80,7 +80,7 @@ func (o *outbox) seal() {
 	o.enc.Reset(b, o.view)
 }
 
-// flush has what is there sent.
+// flush has what is there sent, by the caller where that is quick.
 func (o *outbox) flush() {
 	if o.flushed != nil {
 		o.flushed()
@@ -115,6 +115,21 @@ const (
 	inline      = 4
 	inlineBytes = 16 << 10
 )
+
+// post has what is there sent by the writer.
+func (o *outbox) post() {
+	if o.flushed != nil {
+		o.flushed()
+		return
+	}
+	o.mu.Lock()
+	idle := !o.writing && (len(o.sealed) > 0 || o.enc.Records() > 0)
+	o.writing = o.writing || idle
+	o.mu.Unlock()
+	if idle {
+		o.wake <- struct{}{}
+	}
+}
 
 // room reports whether less than limit is queued.
 func (o *outbox) room(limit int) bool {
@@ -241,8 +256,15 @@ func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
 func (s *sender) Room(to godwit.NodeID) bool { return s.n.peers[to].room(copyRoom) }
 func (s *sender) Now() int64                 { return s.n.now() }
 
-// flush has everything sent that this sender put in.
-func (s *sender) flush() {
+// flush has everything sent that this sender put in, by himself where that is
+// quick.
+func (s *sender) flush() { s.each((*outbox).flush) }
+
+// post leaves the sending to others: he has other things to do, among them,
+// perhaps, to put in more.
+func (s *sender) post() { s.each((*outbox).post) }
+
+func (s *sender) each(send func(*outbox)) {
 	if !s.any {
 		return
 	}
@@ -250,7 +272,7 @@ func (s *sender) flush() {
 	for i := range s.touched {
 		if s.touched[i] {
 			s.touched[i] = false
-			s.n.peers[i].flush()
+			send(s.n.peers[i])
 		}
 	}
 }

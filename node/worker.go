@@ -23,6 +23,8 @@ type worker struct {
 	ops  *ops
 	miss []int // positions of a call that were not served at once
 
+	waits bool // the call waits for what it asks for
+
 	samplers []*sampler
 	watching []*sampling.Sampler // those that want to hear of direct accesses
 
@@ -98,31 +100,32 @@ func (w *worker) check(what string, keys []godwit.Key, buf int) error {
 }
 
 func (w *worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
+	w.waits = true
 	h, err := w.PullAsync(ctx, keys, dst)
-	if err != nil || h == 0 {
-		return err
-	}
-	return w.Wait(ctx, h)
+	return w.finish(ctx, h, err)
 }
 
 func (w *worker) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
+	w.waits = true
 	h, err := w.PushAsync(ctx, keys, push)
-	if err != nil || h == 0 {
-		return err
-	}
-	return w.Wait(ctx, h)
+	return w.finish(ctx, h, err)
 }
 
 func (w *worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) error {
+	w.waits = true
 	h, err := w.SetAsync(ctx, keys, vals)
-	if err != nil || h == 0 {
-		return err
-	}
-	return w.Wait(ctx, h)
+	return w.finish(ctx, h, err)
 }
 
 func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
+	w.waits = true
 	h, err := w.LocalizeAsync(ctx, keys)
+	return w.finish(ctx, h, err)
+}
+
+// finish waits for what the same goroutine has just begun.
+func (w *worker) finish(ctx context.Context, h godwit.Handle, err error) error {
+	w.waits = false
 	if err != nil || h == 0 {
 		return err
 	}
@@ -232,7 +235,11 @@ func (w *worker) issued(o *op, not int) {
 	if o.issued(w.ops, not) {
 		w.ops.finish(o)
 	}
-	w.out.flush()
+	if w.waits {
+		w.out.flush()
+	} else {
+		w.out.post()
+	}
 }
 
 // admitted is how many positions and offsets are issued before the queues are

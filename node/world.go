@@ -97,7 +97,9 @@ func (n *Node) Handle(from godwit.NodeID, frame []byte) (records int, err error)
 	if n.in == nil {
 		n.in = n.inbound()
 	}
-	if err = n.frame(n.in, from, frame); err != nil {
+	err = n.frame(n.in, from, frame)
+	n.in.out.flush()
+	if err != nil {
 		n.end(from, brokeProtocol, err)
 	}
 	return n.in.d.Records(), err

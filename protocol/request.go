@@ -17,7 +17,9 @@ func (s *Shard) Request(out Out, r *wire.Record) {
 
 // request serves, keeps or passes on a record that is meant for the owner.
 func (s *Shard) request(out Out, r *wire.Record) {
-	s.Stats.MaxHops = max(s.Stats.MaxHops, r.Hops)
+	if r.Hops > s.Stats.MaxHops {
+		s.Stats.MaxHops = r.Hops
+	}
 	ref, ok := s.find(r.Key)
 	if !ok {
 		s.requestAbsent(out, r)
@@ -153,7 +155,10 @@ func (s *Shard) reply(out Out, r *wire.Record, kind wire.Kind, vals []float32) {
 	if r.Origin == s.cfg.Self && r.Hops > 0 {
 		*s.away(r.Key)--
 	}
-	s.send(out, r.Origin, wire.Record{Kind: kind, Key: r.Key, Op: r.Op, Index: r.Index, Vals: vals})
+	a := &s.rec // in place: this is the record that is sent most
+	*a = wire.Record{}
+	a.Kind, a.Key, a.Op, a.Index, a.Vals = kind, r.Key, r.Op, r.Index, vals
+	out.Send(r.Origin, a)
 }
 
 // replied takes note of a reply that arrives from another node. The caller

@@ -63,14 +63,14 @@ func (c *Config) check(from godwit.NodeID, r *wire.Record) error {
 	if !c.Model.Has(r.Key) {
 		return fmt.Errorf("protocol: node %d sends %v of key %d, the model has keys 0 … %d", from, r.Kind, r.Key, c.Model.Keys()-1)
 	}
-	want, home := 0, c.Homes.Home(r.Key)
+	want := 0
 	switch r.Kind {
 	case wire.Claim:
-		if home != c.Self || r.Origin != from {
+		if home := c.Homes.Home(r.Key); home != c.Self || r.Origin != from {
 			return fmt.Errorf("protocol: node %d claims key %d for node %d at node %d, its home is node %d", from, r.Key, r.Origin, c.Self, home)
 		}
 	case wire.Release:
-		if home != from {
+		if home := c.Homes.Home(r.Key); home != from {
 			return fmt.Errorf("protocol: node %d releases key %d, its home is node %d", from, r.Key, home)
 		}
 	case wire.Push, wire.Set, wire.PullReply:

@@ -55,6 +55,10 @@ type Conn interface {
 	// the connection between two frames.
 	ReadFrame() ([]byte, error)
 
+	// Ready reports whether a whole frame has been read ahead: the next
+	// ReadFrame will not wait. It is for the goroutine that reads.
+	Ready() bool
+
 	// Close ends the connection. A ReadFrame or WriteFrame that waits, and
 	// every later one, returns an error that wraps godwit.ErrClosed. Closing
 	// twice is harmless.

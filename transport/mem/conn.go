@@ -39,6 +39,8 @@ func (c *conn) TryFrame(frame []byte) (bool, error) {
 
 func (c *conn) ReadFrame() ([]byte, error) { return c.in.take() }
 
+func (c *conn) Ready() bool { return c.in.ready() }
+
 func (c *conn) Close() error {
 	c.out.closeWriter()
 	c.in.closeReader()

@@ -97,6 +97,12 @@ func (q *queue) take() ([]byte, error) {
 	return b, nil
 }
 
+func (q *queue) ready() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.n > 0
+}
+
 func (q *queue) closeWriter() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

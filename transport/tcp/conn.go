@@ -76,6 +76,8 @@ func (c *conn) ReadFrame() ([]byte, error) {
 	return frame, nil
 }
 
+func (c *conn) Ready() bool { return c.r.ready() }
+
 // wrap says whose connection failed. The end of an orderly one stays io.EOF.
 func (c *conn) wrap(what string, err error) error {
 	switch {

@@ -78,6 +78,16 @@ func (f *frameReader) read(limit int) ([]byte, error) {
 	return f.buf[f.begin-n : f.begin : f.begin], nil
 }
 
+// ready reports whether the next frame is there as a whole.
+func (f *frameReader) ready() bool {
+	have := f.buf[f.begin:f.end]
+	if len(have) < wire.PrefixLen {
+		return false
+	}
+	n, err := wire.FrameLen(have)
+	return err == nil && n <= len(have)
+}
+
 // more reads some bytes of a frame of n, of which not all are there.
 func (f *frameReader) more(n int) error {
 	if f.begin+n > len(f.buf) {

@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -279,7 +280,7 @@ func TestWhoAnswersWithAnythingElseIsAMismatch(t *testing.T) {
 		want         string
 	}{
 		{"another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n", "claims a length"},
-		{"another version", string(other), "protocol version 2, this program speaks version 1"},
+		{"another version", string(other), fmt.Sprintf("protocol version %d, this program speaks version %d", wire.Version+1, wire.Version)},
 		{"another frame", string(e.Frame()), "frame type 1, want 2"},
 	} {
 		_, err := Network{patience: testPatience}.Dial(t.Context(), answering(t, []byte(c.answer)), wire.Hello{})

@@ -57,9 +57,13 @@ func send(c transport.Conn, sizes []int, mark uint64) error {
 func receive(c transport.Conn, sizes []int, mark uint64) error {
 	var want []byte
 	for i, n := range sizes {
+		ready, begun := c.Ready(), time.Now()
 		got, err := c.ReadFrame()
 		if err != nil {
 			return fmt.Errorf("read of frame %d: %w", i, err)
+		}
+		if waited := time.Since(begun); ready && waited > limit/2 {
+			return fmt.Errorf("frame %d was ready and took %v", i, waited)
 		}
 		if want = frame(want, n, mark+uint64(i)); !bytes.Equal(got, want) {
 			return fmt.Errorf("frame %d has %d bytes that are not the %d written", i, len(got), n)
@@ -137,6 +141,26 @@ func tryNeverWaits(s *suite) {
 		err = one.WriteFrame(frame(nil, 20, 0))
 	}
 	s.wantClosed("a try afterwards", err)
+}
+
+func ready(s *suite) {
+	zero, one := s.pair()
+	if zero.Ready() {
+		s.Error("a frame is ready and none was sent")
+	}
+	s.must(send(one, []int{24, 24, 24, 24}, 1))
+	time.Sleep(100 * time.Millisecond) // for all of them to arrive
+	seen := 0                          // a network may read one frame at a time
+	for i := range 4 {
+		s.must(s.in("reading", func() error { return receive(zero, []int{24}, 1+uint64(i)) }))
+		if zero.Ready() {
+			seen++
+		}
+	}
+	if zero.Ready() {
+		s.Error("a frame is ready and all were read")
+	}
+	s.Logf("%d of 4 frames that arrived together were ready", seen)
 }
 
 func order(s *suite) {

@@ -49,6 +49,7 @@ func Run(t *testing.T, factory func(t *testing.T) Setup) {
 		{"large frames arrive", largeFrames},
 		{"frames that are tried arrive in order too", tries},
 		{"a try does not wait for a slow reader", tryNeverWaits},
+		{"no frame is ready that did not arrive", ready},
 		{"a frame that lies about its length is not sent", lyingFrame},
 		{"a slow reader holds the writer back and loses nothing", backPressure},
 		{"the peer reads what was written before the close then EOF", eof},
