@@ -10,7 +10,7 @@ import (
 
 // A size is how large the experiments on a task are.
 type size struct {
-	settings task.Settings
+	settings task.Settings // their skew and seed are the lab's
 	epochs   int
 }
 
@@ -50,21 +50,25 @@ func (c Choice) size() (size, error) {
 	return of(c), nil
 }
 
-// kgeSize is a sparse task: 64 workers of 40 rows a step are at work on a
-// twentieth of the entities.
+// kgeSize is a sparse task: the rows that 64 workers use at a moment are a
+// tenth of all, and the few hot ones are among them. An epoch is 297 steps of
+// each of them, and a simulated run takes about a minute of a processor.
 func kgeSize(c Choice) size {
 	s := task.DefaultKGE()
-	s.Graph.Entities, s.Graph.Relations, s.Graph.Triples, s.Graph.Exponent = 50_000, 50, 300_000, 1.1
+	s.Graph.Entities, s.Graph.Relations, s.Graph.Triples = 20_000, 50, 160_000
 	s.Dim, s.Batch, s.Negatives = 32, 8, 24
-	z := size{s, 10}
-	if c.Quick {
-		s.Graph.Entities, s.Graph.Triples = 5000, 25_000
-		z.epochs = 3
-	}
+	z := size{s, 6}
 	if c.Calls == Single {
 		// A step of the programs for Lapse, NuPS and AdaPM is a triple and its
-		// negatives, a hundred for each end with NuPS.
+		// negatives, a hundred for each end with NuPS. Each is a message, so the
+		// graph is smaller.
+		s.Graph.Entities, s.Graph.Triples = 4000, 20_000
 		s.Batch, s.Negatives = 1, 100
+		z.epochs = 4
+	}
+	if c.Quick {
+		s.Graph.Entities, s.Graph.Triples = s.Graph.Entities/4, s.Graph.Triples/4
+		z.epochs = 3
 	}
 	return z
 }

@@ -17,7 +17,7 @@ import (
 const (
 	timingKeys  = 100_000
 	timingDim   = 16
-	timingBatch = 4
+	timingBatch = 2
 	timingNodes = 4
 	timingStep  = 20 * time.Microsecond // of computation, if Lab.Step does not say
 	farthest    = 1 << 18
