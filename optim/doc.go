@@ -8,6 +8,7 @@
 //
 //	rule         state          step for gradient g
 //	add          none           x += g
+//	counter      none           as add, but exact: see [Counter]
 //	sgd          none           x -= lr·g
 //	momentum     dim floats     v = decay·v + g;    x -= lr·v
 //	adagrad      dim floats     s += g²;            x -= lr·g/(√s + eps)
@@ -35,8 +36,10 @@
 //     serial run fades as the history grows.
 //   - adam: the step count is the same. The decaying means are not, see [Adam].
 //   - momentum: the velocity decays less than in the serial run, see [Momentum].
-//   - proxsgd and proxadagrad: as sgd and adagrad, but that each copy shrinks by
-//     its own pushes: where several copies bring the same weight down to zero,
+//   - counter: the same, exactly.
+//   - proxsgd and proxadagrad: copies of proxadagrad step as far as their own
+//     accumulators allow, as many copies as there are up to the root of their
+//     number too far. And each copy shrinks by its own pushes: where several copies bring the same weight down to zero,
 //     each took away the whole of it, and the merged weight lies beyond zero, by
 //     at most what was shrunk. The next pushes shrink it back.
 //   - ftrl: the sums of the squared gradients are the same. The value follows

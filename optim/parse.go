@@ -32,8 +32,9 @@ func Parse(spec string) (godwit.Rule, error) {
 }
 
 var rules = map[string]func(*params) godwit.Rule{
-	"add": func(*params) godwit.Rule { return godwit.Add{} },
-	"sgd": func(p *params) godwit.Rule { return SGD{LR: p.rate()} },
+	"add":     func(*params) godwit.Rule { return godwit.Add{} },
+	"counter": func(*params) godwit.Rule { return Counter{} },
+	"sgd":     func(p *params) godwit.Rule { return SGD{LR: p.rate()} },
 	"adagrad": func(p *params) godwit.Rule {
 		return AdaGrad{LR: p.rate(), Eps: p.eps(AdaGradEps), Init: p.init()}
 	},

@@ -11,6 +11,7 @@ import (
 func TestParseReadsEveryRule(t *testing.T) {
 	for spec, want := range map[string]godwit.Rule{
 		"add":                     godwit.Add{},
+		"counter":                 Counter{},
 		"add()":                   godwit.Add{},
 		"sgd(lr=0.1)":             SGD{LR: 0.1},
 		" sgd ( lr = 1e-3 ) ":     SGD{LR: 1e-3},
@@ -67,7 +68,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	for spec, want := range map[string]string{
 		"":                           "the name is missing",
 		"(lr=1)":                     "the name is missing",
-		"sdg(lr=1)":                  `no rule is called "sdg", want one of adagrad, adam, add, ftrl, momentum, proxadagrad, proxsgd, rowadagrad, sgd`,
+		"sdg(lr=1)":                  `no rule is called "sdg", want one of adagrad, adam, add, counter, ftrl, momentum, proxadagrad, proxsgd, rowadagrad, sgd`,
 		"sgd":                        "add lr=",
 		"sgd(lr=1":                   "closing bracket",
 		"sgd(lr=1)x":                 "closing bracket",

@@ -1,0 +1,56 @@
+package optim
+
+import "testing"
+
+func TestCountersCountFarBeyondWhatFloatsHold(t *testing.T) {
+	rnd := newRand(t)
+	x := newRow(Counter{}, make([]float32, 6)...)
+	var want [3]int64
+	for range 100_000 {
+		push := make([]float32, 6)
+		for i := range want {
+			n := rnd.Int64N(1 << 23)
+			if i == 2 {
+				n = rnd.Int64N(1<<10) - 1<<9 // up and down
+			}
+			push[2*i] = float32(n)
+			want[i] += n
+		}
+		Counter{}.Apply(x.value, x.state, push)
+	}
+	for i, n := range want {
+		if got := Count(x.value[2*i], x.value[2*i+1]); got != n {
+			t.Errorf("counter %d is %d, want %d", i, got, n)
+		}
+		if low := x.value[2*i]; low < 0 || low >= CounterBase {
+			t.Errorf("counter %d has the low part %v", i, low)
+		}
+	}
+}
+
+func TestMergedCountersLoseNothing(t *testing.T) {
+	rnd := newRand(t)
+	base, want := newRow(Counter{}, 0, 0), int64(0)
+	for range 200 {
+		copies := make([]row, 128)
+		for i := range copies {
+			copies[i] = base.clone()
+			for range rnd.IntN(4) {
+				n := rnd.Int64N(1 << rnd.IntN(23))
+				Counter{}.Apply(copies[i].value, copies[i].state, []float32{float32(n), 0})
+				want += n
+			}
+		}
+		old := base.clone()
+		for _, c := range copies {
+			base.merge(c, old)
+		}
+		if got := Count(base.value[0], base.value[1]); got != want {
+			t.Fatalf("merged copies count %d, want %d", got, want)
+		}
+		Counter{}.Apply(base.value, base.state, []float32{0, 0})
+		if got := Count(base.value[0], base.value[1]); got != want {
+			t.Fatalf("carrying made %d of %d", got, want)
+		}
+	}
+}
