@@ -104,7 +104,7 @@ func TestRoundsKeepToARate(t *testing.T) {
 }
 
 func TestUpdatesFarLongerThanUsualAreClipped(t *testing.T) {
-	pushes := append(repeat(1, 400), 1000)
+	pushes := append(append(repeat(1, 300), 1000), repeat(1, 100)...)
 	if sum, s := pushing(t, "nonuniform", 500, pushes); sum != 1900 || s.Clipped != 0 {
 		t.Errorf("without clipping: sum %v, %d updates clipped", sum, s.Clipped)
 	}
