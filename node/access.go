@@ -12,17 +12,20 @@ import (
 
 // table is what an access needs to know of a table of the model.
 type table struct {
-	first godwit.Key
-	rows  godwit.Key
-	dim   int
+	first  godwit.Key
+	rows   godwit.Key
+	dim    int
+	floats int // of a row
+	update *protocol.Update
 }
 
 func (t *table) has(k godwit.Key) bool { return k-t.first < t.rows }
 
-func tablesOf(m *godwit.Model) []table {
+func tablesOf(c *protocol.Config) []table {
+	m := c.Model
 	ts := make([]table, m.Tables())
 	for i := range ts {
-		ts[i] = table{m.Key(i, 0), godwit.Key(m.Table(i).Rows), m.Table(i).Dim}
+		ts[i] = table{m.Key(i, 0), godwit.Key(m.Table(i).Rows), m.Table(i).Dim, m.TableRowLen(i), c.Update(i)}
 	}
 	return ts
 }
@@ -36,66 +39,110 @@ func (n *Node) table(k godwit.Key) *table {
 	return &n.tables[i]
 }
 
-// ahead is for how many keys of a call the processor is told what comes: enough
-// for trips to memory to overlap, few enough for its queue of them.
-const ahead = 16
-
 // local serves the keys of a call that are here, and leaves the position and
 // the offset of the others in w.miss. It reports how many were served where,
 // and whether the node was open all the time.
 func (w *worker) local(kind wire.Kind, keys []godwit.Key, buf []float32) (served [3]uint64, ok bool) {
 	w.miss = w.miss[:0]
-	var rows [ahead]*store.Header
+	l := lookout{n: w.n, keys: keys}
+	l.begin()
 	t := &w.n.tables[0]
 	off := 0
-	for done := 0; done < len(keys); done += ahead {
-		group := keys[done:min(done+ahead, len(keys))]
-		w.n.look(group, &rows)
-		for i, k := range group {
-			if !t.has(k) {
-				t = w.n.table(k)
-			}
-			vals := buf[off : off+t.dim]
-			s := w.n.shard(k)
-			p := protocol.Elsewhere
-			ok = true
-			switch {
-			case rows[i] == nil && w.n.homes.Home(k) != w.n.self:
-				// Not here, as far as a look without the lock can tell. The request
-				// looks again.
-			case kind == wire.Pull:
-				p, ok = s.pull(rows[i], k, vals)
-			default:
-				p, ok = s.push(w.n, rows[i], k, vals)
-			}
-			if !ok {
-				return served, false
-			}
-			if served[p]++; p == protocol.Elsewhere {
-				w.miss = append(w.miss, done+i, off)
-			}
-			off += t.dim
+	for i, k := range keys {
+		if !t.has(k) {
+			t = w.n.table(k)
 		}
+		vals := buf[off : off+t.dim]
+		s := w.n.shard(k)
+		h := l.row(i, t, kind)
+		p := protocol.Elsewhere
+		ok = true
+		switch {
+		case h == nil && w.n.homes.Home(k) != w.n.self:
+			// Not here, as far as a look without the lock can tell. The request
+			// looks again.
+		case kind == wire.Pull:
+			p, ok = s.pull(h, k, vals)
+		default:
+			p, ok = s.push(w.n, h, t, k, vals)
+		}
+		if !ok {
+			return served, false
+		}
+		if served[p]++; p == protocol.Elsewhere {
+			w.miss = append(w.miss, i, off)
+		}
+		off += t.dim
 	}
 	return served, true
 }
 
-// look finds the rows of some keys, and has them fetched into the processor's
-// cache. Found one after the other, each key would wait for its own two trips
-// to memory.
-func (n *Node) look(keys []godwit.Key, rows *[ahead]*store.Header) {
-	if !n.large || len(keys) < 4 {
-		for i, k := range keys {
-			rows[i] = n.shard(k).Look(k)
+// A lookout finds the rows of a call before it comes to them. A row that is
+// not in the processor's cache costs two trips to memory, one to the index and
+// one to the row; and what the processor begins by itself ends at each lock.
+// So it is told what comes: first the index entries of the keys that are two
+// groups ahead, then, when the next group has been found, its rows, one with
+// each access. The trips then overlap with one another and with the accesses.
+type lookout struct {
+	n    *Node
+	keys []godwit.Key
+	far  bool // it pays to look ahead
+	rows [2 * ahead]*store.Header
+}
+
+// ahead is how many keys are found at once, a group: enough for the trips to
+// the index to overlap, few enough for their rows to stay in the first cache.
+const ahead = 16
+
+func (l *lookout) begin() {
+	l.far = l.n.large && len(l.keys) >= 4
+	if l.far {
+		l.announce(0)
+		l.announce(ahead)
+		for i, k := range l.part(0) {
+			l.rows[i] = l.n.shard(k).AheadRow(k)
 		}
-		return
 	}
-	for _, k := range keys {
-		n.shard(k).AheadIndex(k)
+}
+
+// announce announces the index entries of a group.
+func (l *lookout) announce(first int) {
+	for _, k := range l.part(first) {
+		l.n.shard(k).AheadIndex(k)
 	}
-	for i, k := range keys {
-		rows[i] = n.shard(k).AheadRow(k)
+}
+
+func (l *lookout) find(first int) {
+	rows := l.rows[first%(2*ahead):][:ahead]
+	for i, k := range l.part(first) {
+		rows[i] = l.n.shard(k).Look(k)
 	}
+}
+
+// part is the keys of the group that begins with a position.
+func (l *lookout) part(first int) []godwit.Key {
+	return l.keys[min(first, len(l.keys)):min(first+ahead, len(l.keys))]
+}
+
+// row returns where the row of the key at a position seems to be. Positions
+// must come one after the other; t is the key's table.
+func (l *lookout) row(i int, t *table, kind wire.Kind) *store.Header {
+	if !l.far {
+		k := l.keys[i]
+		return l.n.shard(k).Look(k)
+	}
+	if i%ahead == 0 {
+		l.announce(i + 2*ahead)
+		l.find(i + ahead)
+	}
+	if j := i + ahead; j < len(l.keys) { // most likely of the same table
+		floats := t.dim
+		if kind != wire.Pull {
+			floats = t.floats // the rule's state as well
+		}
+		store.Fetch(l.rows[j%(2*ahead)], floats)
+	}
+	return l.rows[i%(2*ahead)]
 }
 
 // pull copies the value of a key whose row was found, if it was. It reports
@@ -117,14 +164,17 @@ func (s *shard) pull(h *store.Header, k godwit.Key, dst []float32) (protocol.Pla
 }
 
 // push applies the update rule likewise.
-func (s *shard) push(n *Node, h *store.Header, k godwit.Key, push []float32) (protocol.Place, bool) {
+func (s *shard) push(n *Node, h *store.Header, t *table, k godwit.Key, push []float32) (protocol.Place, bool) {
 	s.Lock()
 	if s.closed {
 		s.Unlock()
 		return protocol.Elsewhere, false
 	}
-	p := s.PushAt(h, k, push)
-	s.noteWork(n, k)
+	p := protocol.AtOwner
+	if !t.update.Push(h, k, push) {
+		p = s.PushAt(h, k, push)
+		s.noteWork(n, k)
+	}
 	s.Unlock()
 	return p, true
 }

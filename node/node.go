@@ -74,10 +74,11 @@ type Node struct {
 // A shard is the protocol's shard with its lock.
 type shard struct {
 	latch
+	*store.Finder
 	*protocol.Shard
 	noted  bool     // is known to the pacer as having work
 	closed bool     // the memory of the rows is gone
-	_      [40]byte // one shard a cache line
+	_      [30]byte // one shard a cache line
 }
 
 // noteWork tells the pacer if the shard has work for a round. The lock is held.
@@ -147,7 +148,7 @@ func (n *Node) build() error {
 	n.shards = make([]shard, 1<<n.proto.Shift)
 	n.mask = godwit.Key(len(n.shards) - 1)
 	n.large = bytesOf(n.model) > cacheBytes
-	n.tables = tablesOf(n.model)
+	n.tables = tablesOf(n.proto)
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {
 		alloc = store.HeapAlloc // many small nodes that come and go
@@ -156,6 +157,7 @@ func (n *Node) build() error {
 		if n.shards[i].Shard, err = protocol.NewShard(n.proto, alloc); err != nil {
 			return err
 		}
+		n.shards[i].Finder = n.shards[i].Shard.Finder()
 	}
 	n.pacer = newPacer(n)
 	n.barrier.gaveUp = make([]*round, n.cfg.Workers)

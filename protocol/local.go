@@ -15,8 +15,12 @@ const (
 	AtReplica              // at a replica
 )
 
-// Glance copies the value of a key to dst if the row that was found for it by
-// Look holds a copy that can be read. The caller need not hold the lock of the
+// Finder returns the finder of the shard's rows. It may be used without the
+// shard's lock, for Glance, Update, PullAt and PushAt.
+func (s *Shard) Finder() *store.Finder { return s.st.Finder() }
+
+// Glance copies the value of a key to dst if the row that was found for it
+// holds a copy that can be read. The caller need not hold the lock of the
 // shard, but must then make sure that nobody else held it meanwhile: if
 // somebody did, dst and the result mean nothing. dst has the value's length.
 func Glance(h *store.Header, k godwit.Key, dst []float32) Place {
@@ -39,7 +43,7 @@ func Glance(h *store.Header, k godwit.Key, dst []float32) Place {
 // Pull copies the value of a key to dst if it can be read here and now.
 func (s *Shard) Pull(k godwit.Key, dst []float32) Place { return s.PullAt(nil, k, dst) }
 
-// PullAt is Pull of a key whose row was found by Look, if it was.
+// PullAt is Pull of a key whose row was found, if it was.
 func (s *Shard) PullAt(h *store.Header, k godwit.Key, dst []float32) Place {
 	if h = s.at(h, k); h == nil {
 		return Elsewhere
@@ -66,7 +70,7 @@ func (s *Shard) at(h *store.Header, k godwit.Key) *store.Header {
 // Push applies the key's update rule if the key can be written here and now.
 func (s *Shard) Push(k godwit.Key, push []float32) Place { return s.PushAt(nil, k, push) }
 
-// PushAt is Push of a key whose row was found by Look, if it was.
+// PushAt is Push of a key whose row was found, if it was.
 func (s *Shard) PushAt(h *store.Header, k godwit.Key, push []float32) Place {
 	if h = s.at(h, k); h == nil {
 		return Elsewhere
@@ -84,13 +88,44 @@ func (s *Shard) PushAt(h *store.Header, k godwit.Key, push []float32) Place {
 // update applies a push to a copy of a row.
 func (s *Shard) update(h *store.Header, push []float32) {
 	i, _ := s.cfg.Model.Locate(h.Key)
-	t := s.cfg.Model.Table(i)
-	if _, ok := t.Rule.(godwit.Add); ok {
-		vec.Add(store.FloatsAt(h, t.Dim), push) // what the rule does, by a faster way
+	s.cfg.updates[i].apply(h, push)
+}
+
+// An Update is how pushes change the rows of a table.
+type Update struct {
+	rule     godwit.Rule
+	adds     bool // rule is godwit.Add, which has a faster way
+	dim, len int  // floats of a value, of a row
+}
+
+func newUpdate(m *godwit.Model, table int) Update {
+	t := m.Table(table)
+	_, adds := t.Rule.(godwit.Add)
+	return Update{t.Rule, adds, t.Dim, m.TableRowLen(table)}
+}
+
+// Update returns how pushes change the rows of a table.
+func (c *Config) Update(table int) *Update { return &c.updates[table] }
+
+func (u *Update) apply(h *store.Header, push []float32) {
+	row := store.FloatsAt(h, u.len)
+	if u.adds {
+		vec.Add(row[:u.dim], push)
 		return
 	}
-	row := store.FloatsAt(h, s.cfg.Model.TableRowLen(i))
-	t.Rule.Apply(row[:t.Dim], row[t.Dim:], push)
+	u.rule.Apply(row[:u.dim], row[u.dim:], push)
+}
+
+// Push is Shard.Push for the common case: the row that was found for the key is
+// its main copy, and nobody else has to do with it. Otherwise it does nothing
+// and reports false. The lock of the key's shard is held.
+func (u *Update) Push(h *store.Header, k godwit.Key, push []float32) bool {
+	if h == nil || h.Key != k || h.Meta != uint32(owner) {
+		return false
+	}
+	u.apply(h, push)
+	h.Version++
+	return true
 }
 
 func (s *Shard) readable(h *store.Header) Place {

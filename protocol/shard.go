@@ -43,6 +43,7 @@ type Config struct {
 
 	classes []int           // class of each table
 	rowLens []int           // row length of each class
+	updates []Update        // of each table
 	mergers []godwit.Merger // of each table; nil: copies meet by adding differences
 	sync    placement.Sync
 }
@@ -59,6 +60,7 @@ func (c *Config) Prepare() error {
 			c.rowLens = append(c.rowLens, l)
 		}
 		c.classes = append(c.classes, class[l])
+		c.updates = append(c.updates, newUpdate(c.Model, i))
 		m, _ := c.Model.Table(i).Rule.(godwit.Merger)
 		c.mergers = append(c.mergers, m)
 	}

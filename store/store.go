@@ -1,10 +1,8 @@
 // Package store holds rows: an index from keys to fixed-length rows in slabs.
 //
 // A [Store] serves one shard. It is a plain data structure without locks: the
-// caller makes sure that one goroutine uses it at a time. Only [Store.Look] and
-// the announcements of accesses may be called at any time, also while another
-// goroutine changes the store: index entries, and what leads to them, are read
-// and written atomically. Rows live in memory that the caller's [Alloc] hands
+// caller makes sure that one goroutine uses it at a time. Only its [Finder] may be
+// used at any time, also while another goroutine changes the store. Rows live in memory that the caller's [Alloc] hands
 // out (off the Go heap in a node, see store/arena), so the garbage collector
 // never looks at them.
 //
@@ -80,7 +78,8 @@ func HeapAlloc(n int) []byte {
 
 // A Store maps keys to rows.
 type Store struct {
-	index   atomic.Pointer[[]uint32] // replaced when it grows; changed by enter and Remove
+	finder  Finder
+	index   []uint32
 	classes []class
 	n       int // indexed rows
 	alloc   Alloc
@@ -88,9 +87,8 @@ type Store struct {
 
 // class holds the rows of one length.
 type class struct {
-	first  atomic.Pointer[unsafe.Pointer] // the first of chunks, for Look; a row's chunk is there before its entry is
-	stride uintptr                        // bytes from row to row
-	perLog uint                           // log2 of the rows of a chunk
+	stride uintptr // bytes from row to row
+	perLog uint    // log2 of the rows of a chunk
 	rowLen int
 	chunks []unsafe.Pointer
 	rows   uint32 // rows ever taken from chunks
@@ -105,6 +103,7 @@ func New(rowLens []int, alloc Alloc) (*Store, error) {
 		return nil, fmt.Errorf("store: %d different row lengths, at most %d are supported", len(rowLens), MaxClasses)
 	}
 	s := &Store{alloc: alloc, classes: make([]class, len(rowLens))}
+	s.finder.rest = make([]slab, max(len(rowLens)-1, 0))
 	for i, l := range rowLens {
 		stride := (headerBytes + 4*l + 7) &^ 7
 		per := 1
@@ -113,6 +112,8 @@ func New(rowLens []int, alloc Alloc) (*Store, error) {
 		}
 		c := &s.classes[i]
 		c.rowLen, c.stride, c.perLog, c.free = l, uintptr(stride), uint(bits.TrailingZeros(uint(per))), rowMask
+		f := s.finder.slab(uint32(i))
+		f.stride, f.perLog = c.stride, c.perLog
 	}
 	s.resize(8)
 	return s, nil
@@ -129,15 +130,15 @@ func hash(k godwit.Key) uint64 {
 
 func tagOf(h uint64) uint32 { return uint32(h&0x7f) << tagShift }
 
-// place returns where in an index the search for a hash begins.
-func place(index []uint32, h uint64) int {
-	i, _ := bits.Mul64(h, uint64(len(index)))
+// place returns where in an index of n places the search for a hash begins.
+func place(n int, h uint64) int {
+	i, _ := bits.Mul64(h, uint64(n))
 	return int(i)
 }
 
 // next returns the place after i.
-func next(index []uint32, i int) int {
-	if i++; i == len(index) {
+func next(n, i int) int {
+	if i++; i == n {
 		return 0
 	}
 	return i
@@ -147,9 +148,8 @@ func next(index []uint32, i int) int {
 func (s *Store) Find(k godwit.Key) (Ref, bool) {
 	h := hash(k)
 	tag := tagOf(h)
-	index := *s.index.Load()
-	for i := place(index, h); ; i = next(index, i) {
-		e := index[i]
+	for i := place(len(s.index), h); ; i = next(len(s.index), i) {
+		e := s.index[i]
 		if e&^refMask == tag && e != empty {
 			if r := Ref(e & refMask); s.Header(r).Key == k {
 				return r, true
@@ -164,12 +164,12 @@ func (s *Store) Find(k godwit.Key) (Ref, bool) {
 // Insert makes a row of a class for a key that is not here. The header's key
 // is set and its other fields are zero; the floats are arbitrary.
 func (s *Store) Insert(k godwit.Key, class int) Ref {
-	if l := len(*s.index.Load()); 5*(s.n+1) > 4*l {
+	if l := len(s.index); 5*(s.n+1) > 4*l {
 		s.resize(l + l/4 + 1)
 	}
 	r := s.Spare(class)
 	s.Header(r).Key = k
-	enter(*s.index.Load(), k, r)
+	enter(s.index, k, r)
 	s.n++
 	return r
 }
@@ -177,9 +177,9 @@ func (s *Store) Insert(k godwit.Key, class int) Ref {
 // enter writes an entry for a key that has none.
 func enter(index []uint32, k godwit.Key, r Ref) {
 	h := hash(k)
-	i := place(index, h)
+	i := place(len(index), h)
 	for index[i] != empty {
-		i = next(index, i)
+		i = next(len(index), i)
 	}
 	atomic.StoreUint32(&index[i], tagOf(h)|uint32(r))
 }
@@ -190,7 +190,8 @@ func (s *Store) resize(n int) {
 		index[i] = empty
 	}
 	s.Each(func(r Ref) { enter(index, s.Header(r).Key, r) })
-	s.index.Store(&index)
+	s.index = index
+	s.finder.set(index)
 }
 
 // Remove takes a key out and frees its row.
@@ -199,16 +200,16 @@ func (s *Store) Remove(k godwit.Key) {
 	if !ok {
 		panic(fmt.Sprintf("store: remove of key %d, which is not here", k))
 	}
-	index := *s.index.Load()
-	i := place(index, hash(k))
+	index, n := s.index, len(s.index)
+	i := place(n, hash(k))
 	for index[i]&refMask != uint32(r) {
-		i = next(index, i)
+		i = next(n, i)
 	}
 	// Close the gap: an entry behind it may move up if its own place is not
 	// between the gap and itself.
-	for j := next(index, i); index[j] != empty; j = next(index, j) {
-		own := place(index, hash(s.Header(Ref(index[j]&refMask)).Key))
-		if from(index, own, j) >= from(index, i, j) {
+	for j := next(n, i); index[j] != empty; j = next(n, j) {
+		own := place(n, hash(s.Header(Ref(index[j]&refMask)).Key))
+		if from(n, own, j) >= from(n, i, j) {
 			atomic.StoreUint32(&index[i], index[j])
 			i = j
 		}
@@ -219,9 +220,9 @@ func (s *Store) Remove(k godwit.Key) {
 }
 
 // from returns how many steps lead from place i to place j.
-func from(index []uint32, i, j int) int {
+func from(n, i, j int) int {
 	if j < i {
-		j += len(index)
+		j += n
 	}
 	return j - i
 }
@@ -240,7 +241,7 @@ func (s *Store) Spare(class int) Ref {
 		}
 		if row = c.rows; row>>c.perLog == uint32(len(c.chunks)) {
 			c.chunks = append(c.chunks, unsafe.Pointer(unsafe.SliceData(s.alloc(int(c.stride)<<c.perLog))))
-			c.first.Store(unsafe.SliceData(c.chunks))
+			s.finder.slab(uint32(class)).chunks.Store(unsafe.SliceData(c.chunks))
 		}
 		c.rows++
 	}
@@ -278,11 +279,7 @@ func (s *Store) at(r Ref) unsafe.Pointer {
 // Each calls f for every key's row, in no particular order. f must not insert
 // or remove.
 func (s *Store) Each(f func(Ref)) {
-	index := s.index.Load()
-	if index == nil {
-		return // while the store is made
-	}
-	for _, e := range *index {
+	for _, e := range s.index {
 		if e != empty {
 			f(Ref(e & refMask))
 		}
@@ -291,7 +288,7 @@ func (s *Store) Each(f func(Ref)) {
 
 // Bytes returns the memory that the store takes: slabs and index.
 func (s *Store) Bytes() int {
-	n := 4 * len(*s.index.Load())
+	n := 4 * len(s.index)
 	for i := range s.classes {
 		c := &s.classes[i]
 		n += len(c.chunks)*int(c.stride)<<c.perLog + 8*cap(c.chunks)

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A Finder finds the rows of a store without the caller's lock, by any number
+// of goroutines at any time: what it reads is written atomically. It also tells
+// the processor what will be accessed soon. Trips to memory that are announced,
+// by AheadIndex before Look and by Fetch before the row, overlap, also across
+// locks, which ordinary reads do not.
+//
+// What it needs for rows of one length is together in a line of the processor's
+// cache. There are hundreds of stores, and with more lines for each, finding a
+// row would take longer than to copy it.
+type Finder struct {
+	n     atomic.Int64           // places of the index; never more than entries has
+	index atomic.Pointer[uint32] // the first place
+	first slab                   // of class 0
+	rest  []slab                 // of the others
+}
+
+// slab is where the rows of a class are.
+type slab struct {
+	chunks atomic.Pointer[unsafe.Pointer] // the first of them; a row's chunk is there before its entry is
+	stride uintptr
+	perLog uint
+}
+
+// Finder returns the store's finder.
+func (s *Store) Finder() *Finder { return &s.finder }
+
+func (f *Finder) slab(class uint32) *slab {
+	if class == 0 {
+		return &f.first
+	}
+	return &f.rest[class-1]
+}
+
+// set gives the finder a larger index. Who reads between the two finds little,
+// but in memory that is there.
+func (f *Finder) set(index []uint32) {
+	f.index.Store(unsafe.SliceData(index))
+	f.n.Store(int64(len(index)))
+}
+
+// at returns the address of a place in an index that begins at p.
+func at(p *uint32, i int) *uint32 { return (*uint32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }
+
+// AheadIndex has the processor fetch the key's index entry.
+func (f *Finder) AheadIndex(k godwit.Key) {
+	n := int(f.n.Load())
+	prefetch(unsafe.Pointer(at(f.index.Load(), place(n, hash(k)))), 1)
+}
+
+// probes is how many places Look tries at the most: far more than an index
+// asks for, unless it is just being replaced.
+const probes = 100
+
+// Look returns where the row of a key seems to be, nil if nowhere. It reads
+// nothing of the row, which is the key's only if its header says so to a caller
+// who knows that nobody changes it just now. It may fail to find a row while
+// the index is being changed.
+func (f *Finder) Look(k godwit.Key) *Header {
+	h := hash(k)
+	tag := tagOf(h)
+	n := int(f.n.Load())
+	index := f.index.Load()
+	i := place(n, h)
+	for range probes {
+		e := atomic.LoadUint32(at(index, i))
+		if e == empty {
+			return nil
+		}
+		if e&^refMask == tag {
+			return f.header(e & refMask)
+		}
+		i = next(n, i)
+	}
+	return nil
+}
+
+func (f *Finder) header(ref uint32) *Header {
+	c := f.slab(ref >> rowBits)
+	row := ref & rowMask
+	chunk := *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(c.chunks.Load()), uintptr(row>>c.perLog)*unsafe.Sizeof(unsafe.Pointer(nil))))
+	return (*Header)(unsafe.Add(chunk, uintptr(row&(1<<c.perLog-1))*c.stride))
+}
+
+// AheadRow is Look and Fetch of a whole row.
+func (f *Finder) AheadRow(k godwit.Key) *Header {
+	h := f.Look(k)
+	Fetch(h, fetched/4)
+	return h
+}
+
+// fetched is how much of a row Fetch asks for. Of longer rows the processor
+// fetches the rest by itself; for rows of 100 floats, 3 lines made a pull half
+// as slow again as 7.
+const fetched = 512
+
+// Fetch has the processor fetch the beginning of a row that Look found, if it
+// did: the header and some floats.
+func Fetch(h *Header, floats int) {
+	if h != nil {
+		prefetch(unsafe.Pointer(h), uintptr(min(headerBytes+4*floats, fetched)))
+	}
+}
+
+// FloatsAt returns the first n floats of the row with a header. n must not be
+// more than the row has.
+func FloatsAt(h *Header, n int) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(h), headerBytes)), n)
+}
