@@ -32,7 +32,7 @@ type Spec struct {
 // DefaultSpec describes a matrix that trains in seconds: 2,000 rows, 1,000
 // columns, 200,000 cells, rank 5.
 func DefaultSpec() Spec {
-	return Spec{Rows: 2000, Cols: 1000, Cells: 200_000, Rank: 5, Exponent: 1.1, Noise: 0.3, Valid: 0.05, Test: 0.05, Seed: 1}
+	return Spec{Rows: 2000, Cols: 1000, Cells: 200_000, Rank: 5, Exponent: 1.1, Noise: 0.5, Valid: 0.05, Test: 0.05, Seed: 1}
 }
 
 const (

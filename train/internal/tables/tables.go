@@ -1,0 +1,113 @@
+// Package tables finds a task's tables in a model and writes their rows to files.
+package tables
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/npy"
+)
+
+// Find returns the first keys of the tables with the names of want, which a
+// model is to have alike. It may have others beside.
+func Find(m *godwit.Model, want []godwit.Table) ([]godwit.Key, error) {
+	first := make([]godwit.Key, len(want))
+	for i, t := range want {
+		j := 0
+		for j < m.Tables() && m.Table(j).Name != t.Name {
+			j++
+		}
+		if j == m.Tables() {
+			return nil, fmt.Errorf("the model has no table %q: make it of the task's tables", t.Name)
+		}
+		if got := m.Table(j); got.Rows != t.Rows || got.Dim != t.Dim {
+			return nil, fmt.Errorf("table %q has %d rows of %d floats, the task needs %d of %d: make it of the task's tables", t.Name, got.Rows, got.Dim, t.Rows, t.Dim)
+		}
+		first[i] = m.Key(j, 0)
+	}
+	return first, nil
+}
+
+// blockFloats bounds what an export pulls at once.
+const blockFloats = 1 << 20
+
+// An Array is a file of rows of a table.
+type Array struct {
+	Path  string
+	First godwit.Key // of the rows
+	Rows  int
+	Dim   int // floats of a row in the table, and
+	Cols  int // in the file
+	// Turn writes the file's Cols floats of a row; nil copies the first ones.
+	Turn func(dst, row []float32)
+}
+
+// Write pulls the rows in blocks of bounded size and writes them as a NumPy
+// array of float32. The file appears complete or not at all.
+func (a Array) Write(ctx context.Context, w godwit.Worker) (err error) {
+	out, err := npy.Create(a.Path, a.Rows, a.Cols)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := out.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	block := max(1, min(a.Rows, blockFloats/max(a.Dim, a.Cols)))
+	keys := make([]godwit.Key, block)
+	vals, line := make([]float32, block*a.Dim), make([]float32, block*a.Cols)
+	for from := 0; from < a.Rows; from += block {
+		n := min(block, a.Rows-from)
+		for i := range n {
+			keys[i] = a.First + godwit.Key(from+i)
+		}
+		if err := w.Pull(ctx, keys[:n], vals[:n*a.Dim]); err != nil {
+			return err
+		}
+		for i := range n {
+			a.turn(line[i*a.Cols:(i+1)*a.Cols], vals[i*a.Dim:(i+1)*a.Dim])
+		}
+		if err := out.WriteRows(line[:n*a.Cols]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a Array) turn(dst, row []float32) {
+	if a.Turn == nil {
+		copy(dst, row)
+		return
+	}
+	a.Turn(dst, row)
+}
+
+// WriteNames writes the names of n rows, one on each line. As the arrays do, the
+// file appears complete or not at all: what is written is a temporary file
+// beside it.
+func WriteNames(path string, n int, name func(i int) string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(f)
+	for i := range n {
+		if _, err = out.WriteString(name(i) + "\n"); err != nil {
+			break
+		}
+	}
+	err = errors.Join(err, out.Flush(), f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // it is of no use, and may be gone
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package mf
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/optim"
+)
+
+// The orders of cells; the package comment describes them.
+const (
+	Plain   = "plain"
+	Columns = "columns"
+	Blocks  = "blocks"
+)
+
+// Orders are the names of all orders.
+func Orders() []string { return []string{Plain, Columns, Blocks} }
+
+// SGD is the rule that trains cell after cell.
+const SGD = "sgd"
+
+// A Config holds the settings of a model and its training. Start from
+// [DefaultConfig]; the zero Config is not valid.
+type Config struct {
+	// Dim is the number of floats of the vector of a row or column.
+	Dim int
+	// Biased gives rows and columns a bias each, and adds the mean.
+	Biased bool
+	// Order is one of [Orders].
+	Order string
+	// Batch is the largest number of cells of a step.
+	Batch int
+	// Rule is the update rule of both tables, by its name (see optim.Parse), and
+	// LR its learning rate γ.
+	Rule string
+	LR   float32
+	// BoldDriver changes the learning rate by the loss. It is for the rule "sgd".
+	BoldDriver bool
+	// L2 is λ, the weight of the squares against that of a cell's squared error.
+	L2 float32
+	// InitStd is the standard deviation of the vectors' first values, of a normal
+	// distribution around 0. Biases begin so too.
+	InitStd float32
+	// Seed decides the order of cells. Rows follow the seed of the run's server.
+	Seed uint64
+}
+
+// DefaultConfig returns settings found on MovieLens 100k and a generated matrix.
+func DefaultConfig() Config {
+	return Config{
+		Dim: 64, Biased: true, Order: Columns, Batch: 256,
+		Rule: SGD, LR: 0.01, BoldDriver: true, L2: 0.1, InitStd: 0.1, Seed: 1,
+	}
+}
+
+// maxBatch keeps a step's buffers within memory.
+const maxBatch = 1 << 16
+
+func (c *Config) check() error {
+	bad := func(field string, got any, want string) error {
+		return fmt.Errorf("mf: Config.%s is %v, want %s", field, got, want)
+	}
+	finite := func(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
+	switch {
+	case c.Dim < 1 || c.Dim > 1<<14:
+		return bad("Dim", c.Dim, "1 … 16384 floats")
+	case !slices.Contains(Orders(), c.Order):
+		return bad("Order", fmt.Sprintf("%q", c.Order), "one of "+strings.Join(Orders(), ", "))
+	case c.Batch < 1 || c.Batch > maxBatch:
+		return bad("Batch", c.Batch, fmt.Sprintf("1 … %d cells", maxBatch))
+	case !(c.LR > 0) || !finite(c.LR):
+		return bad("LR", c.LR, "a positive learning rate")
+	case c.BoldDriver && c.Rule != SGD:
+		return bad("BoldDriver", c.BoldDriver, fmt.Sprintf("false with the rule %q, whose steps the server makes: only those of %q follow the loss", c.Rule, SGD))
+	case !(c.L2 >= 0) || !finite(c.L2):
+		return bad("L2", c.L2, "0 or a positive number")
+	case !(c.InitStd >= 0) || !finite(c.InitStd):
+		return bad("InitStd", c.InitStd, "0 or a positive number")
+	}
+	return nil
+}
+
+// rule makes the update rule. SGD's steps are made by the trainers, whose
+// changes are added.
+func (c *Config) rule() (godwit.Rule, error) {
+	if c.Rule == SGD {
+		return godwit.Add{}, nil
+	}
+	r, err := optim.Parse(fmt.Sprintf("%s(lr=%v)", c.Rule, c.LR))
+	if err != nil {
+		return nil, fmt.Errorf("mf: Config.Rule: %w", err)
+	}
+	return r, nil
+}
+
+// width is the number of floats of a row: its vector, then its bias.
+func (c *Config) width() int {
+	if c.Biased {
+		return c.Dim + 1
+	}
+	return c.Dim
+}

@@ -1,0 +1,64 @@
+// Package mf factorizes sparse matrices: it finds a vector for each row and each
+// column such that the known cells are near their products, and the unknown
+// ones, one hopes, as well.
+//
+// A [Task] is trained by [train.Run] through any [godwit.Worker]:
+//
+//	task, err := mf.New(mf.DefaultConfig(), set)
+//	model, err := godwit.NewModel(task.Tables()...)
+//	// … a node that serves the model …
+//	report, err := train.Run(ctx, env, task, train.Options{Epochs: 30, EvalEvery: 5})
+//	rmse, err := task.RMSE(ctx, &env, "test", set.Test)
+//	err = task.Export(ctx, env.Workers[0], "factors")
+//
+// # The model
+//
+// The cell of row u and column i is predicted as μ + bᵤ + cᵢ + pᵤ·qᵢ, where μ is
+// the mean of the cells to train, and b and c are biases (Koren, Bell, Volinsky,
+// IEEE Computer 42(8), 2009, equation 4); without biases it is pᵤ·qᵢ (equation
+// 1). Minimized is, over the cells to train,
+//
+//	Σ (x − prediction)² + λ·(|pᵤ|² + |qᵢ|² + bᵤ² + cᵢ²)
+//
+// with the penalty once for each cell, as in Koren's equations 2 and 5; it is
+// the loss NZL2 of Gemulla et al. (KDD 2011, section 5).
+//
+// # Steps
+//
+// Under the rule "sgd" a step takes the cells of its batch one after the other,
+// each by Koren's update of both vectors,
+//
+//	p += γ·(e·q − λ·p)    q += γ·(e·p − λ·q)    b += γ·(e − λ·b)    c += γ·(e − λ·c)
+//
+// on copies of the batch's rows, and then pushes what has changed in them. Where
+// no other worker has the rows meanwhile, that is plain SGD on the cells in
+// their order, whatever the batch is; where one has, both changes add up. Other
+// rules of package optim, such as "adagrad", are given the batch's gradient:
+// half that of the loss above, summed over its cells.
+//
+// The bold driver (section 5 of Gemulla et al.) raises γ by 5 % after an epoch
+// in which the loss fell, and halves it after one in which it rose. The loss is
+// that met while training.
+//
+// # Orders
+//
+// An order says which cells a worker takes when, and with that how local its
+// accesses can be:
+//
+//	plain    Any cells, at random. No locality: rows and columns are wanted by
+//	         all workers all the time.
+//	columns  Those of the worker's own rows, column by column, the columns in
+//	         random order. Rows stay with their worker (data clustering, as in
+//	         Lapse, VLDB 2020, section 2); a column is needed briefly and then
+//	         not before the next epoch.
+//	blocks   Those of the worker's own rows, in blocks of columns, one a worker.
+//	         In each part of an epoch the workers are at different blocks, so
+//	         that no two have a row or a column in common (parameter blocking;
+//	         DSGD of Gemulla et al.): the result is one that serial SGD could
+//	         have had. All meet at the end of each part, and move their next
+//	         block's columns by Localize.
+//
+// Rows and columns are dealt to workers so that each has about equally many
+// cells. The order of cells within a column or block is random, and follows from
+// the seed, the epoch and the worker's part, as everything does.
+package mf

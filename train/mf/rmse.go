@@ -1,0 +1,84 @@
+package mf
+
+import (
+	"context"
+	"math"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// judged is how many cells are judged at a time.
+const judged = 4096
+
+// RMSE returns the root of the mean squared error of the cells, which are split
+// over all workers of all nodes. Every node calls it at the same point, with
+// equal cells and a name that is not used twice, and gets the same result; NaN
+// of no cells. It only reads, and takes the rows as they are: call it when all
+// workers are done and synchronized, as [train.Run] leaves them.
+func (t *Task) RMSE(ctx context.Context, env *train.Env, name string, cells []ratings.Rating) (float64, error) {
+	parts := make([]float64, len(env.Workers))
+	nodes := max(env.Nodes, 1)
+	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+		k, err := t.keys(w.Model())
+		if err != nil {
+			return err
+		}
+		of := nodes * len(env.Workers)
+		at := env.Node*len(env.Workers) + i
+		parts[i], err = (&judge{task: t, w: w, num: numberer{keys: k}}).sum(ctx, cells[at*len(cells)/of:(at+1)*len(cells)/of])
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	mine := 0.0
+	for _, p := range parts {
+		mine += p
+	}
+	sum, err := env.Sum(ctx, "mf rmse "+name, mine)
+	if err != nil {
+		return 0, err
+	}
+	return math.Sqrt(sum[0] / float64(len(cells))), nil
+}
+
+// A judge sums up the squared errors of one worker's cells.
+type judge struct {
+	task  *Task
+	w     godwit.Worker
+	num   numberer
+	batch train.Batch[Batch]
+	vals  []float32
+}
+
+func (j *judge) sum(ctx context.Context, cells []ratings.Rating) (sum float64, err error) {
+	for from := 0; from < len(cells); from += judged {
+		x, err := j.chunk(ctx, cells[from:min(from+judged, len(cells))])
+		if err != nil {
+			return 0, err
+		}
+		sum += x
+	}
+	return sum, nil
+}
+
+func (j *judge) chunk(ctx context.Context, cells []ratings.Rating) (sum float64, err error) {
+	b := &j.batch
+	j.num.begin(b)
+	for _, c := range cells {
+		j.num.add(b, c)
+	}
+	j.num.end(b)
+	j.vals = sized(j.vals, len(b.Keys)*j.task.cfg.width())
+	if err := j.w.Pull(ctx, b.Keys, j.vals); err != nil {
+		return 0, err
+	}
+	for _, c := range b.Data.cells {
+		p, q := j.task.sides(j.vals, &b.Data, c)
+		e := float64(c.value - j.task.predict(p, q))
+		sum += e * e
+	}
+	return sum, nil
+}

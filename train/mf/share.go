@@ -1,0 +1,214 @@
+package mf
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/distinct"
+)
+
+// A Batch is the task's part of a [train.Batch]: cells, as numbers of the
+// batch's distinct rows and columns. The batch's keys are those of the rows,
+// then those of the columns.
+type Batch struct {
+	rows, cols int
+	cells      []cell
+	// meet says that the workers meet before the batch, and block names the
+	// columns that this one has to itself until they meet again.
+	meet  bool
+	block []godwit.Key
+}
+
+type cell struct {
+	row, col int32
+	value    float32
+}
+
+// A span is cells from … to-1 of an order.
+type span struct{ from, to int }
+
+// A loader fills batches with one worker's share of the cells, in an order that
+// settings, seed, part and epoch decide.
+type loader struct {
+	task  *Task
+	keys  keys
+	part  train.Part
+	cells []ratings.Rating // the share; by column, or by block of columns
+	home  []godwit.Key     // the rows of the share, if no other worker has them
+
+	columns []span         // of the share, under the order Columns
+	blocks  []span         // of the share, under the order Blocks
+	bound   [][]godwit.Key // the columns of each block
+
+	// The epoch that is being loaded.
+	order []uint32 // positions of cells
+	parts []span   // of order: the batches do not reach over the ends of these
+	block []int    // of each part
+	at    int      // the part that is being loaded, and
+	next  int      // where in order the next batch begins
+
+	num numberer
+}
+
+func newLoader(t *Task, k keys, part train.Part) *loader {
+	l := &loader{task: t, keys: k, part: part, num: numberer{keys: k}}
+	if t.cfg.Order == Plain {
+		for i := part.Index; i < len(t.set.Train); i += part.Of {
+			l.cells = append(l.cells, t.set.Train[i])
+		}
+	} else {
+		l.cluster()
+	}
+	l.order = make([]uint32, len(l.cells))
+	switch t.cfg.Order {
+	case Columns:
+		l.columns = sortBy(l.cells, t.set.Cols, func(c ratings.Rating) int { return int(c.Col) })
+	case Blocks:
+		of := balance(t.cols, part.Of)
+		l.blocks = sortBy(l.cells, part.Of, func(c ratings.Rating) int { return int(of[c.Col]) })
+		l.bound = make([][]godwit.Key, part.Of)
+		for col, b := range of {
+			if t.cols[col] > 0 {
+				l.bound[b] = append(l.bound[b], k.column+godwit.Key(col))
+			}
+		}
+	}
+	return l
+}
+
+// cluster takes the cells of the worker's own rows.
+func (l *loader) cluster() {
+	of := balance(l.task.rows, l.part.Of)
+	for _, c := range l.task.set.Train {
+		if int(of[c.Row]) == l.part.Index {
+			l.cells = append(l.cells, c)
+		}
+	}
+	for row, p := range of {
+		if int(p) == l.part.Index && l.task.rows[row] > 0 {
+			l.home = append(l.home, l.keys.row+godwit.Key(row))
+		}
+	}
+}
+
+// sortBy sorts cells by a number 0 … n-1 and returns the spans of the numbers.
+func sortBy(cells []ratings.Rating, n int, number func(ratings.Rating) int) []span {
+	slices.SortStableFunc(cells, func(a, b ratings.Rating) int { return cmp.Compare(number(a), number(b)) })
+	spans := make([]span, n)
+	at := 0
+	for i := range spans {
+		spans[i].from = at
+		for at < len(cells) && number(cells[at]) == i {
+			at++
+		}
+		spans[i].to = at
+	}
+	return spans
+}
+
+// begin orders the cells for an epoch.
+func (l *loader) begin(epoch int) {
+	// The schedule of blocks is drawn alike by all workers, the rest by each.
+	r := rand.New(rand.NewPCG(l.task.cfg.Seed, uint64(epoch)<<32|uint64(l.part.Index)))
+	l.parts, l.block = l.parts[:0], l.block[:0]
+	l.at = 0
+	switch l.task.cfg.Order {
+	case Plain:
+		l.take(span{0, len(l.cells)}, 0, r)
+		l.parts = append(l.parts, span{0, len(l.cells)})
+	case Columns:
+		at := 0
+		for _, c := range r.Perm(len(l.columns)) {
+			at = l.take(l.columns[c], at, r)
+		}
+		l.parts = append(l.parts, span{0, at})
+	case Blocks:
+		all := rand.New(rand.NewPCG(l.task.cfg.Seed^0x626c6f636b, uint64(epoch)))
+		at := 0
+		for _, turn := range all.Perm(l.part.Of) {
+			b := (l.part.Index + turn) % l.part.Of
+			to := l.take(l.blocks[b], at, r)
+			l.parts, l.block = append(l.parts, span{at, to}), append(l.block, b)
+			at = to
+		}
+	}
+	l.next = 0
+}
+
+// take puts the cells of a span into the order from at on, shuffled, and returns
+// where they end.
+func (l *loader) take(s span, at int, r *rand.Rand) int {
+	o := l.order[at : at+s.to-s.from]
+	for i := range o {
+		o[i] = uint32(s.from + i)
+	}
+	r.Shuffle(len(o), func(i, j int) { o[i], o[j] = o[j], o[i] })
+	return at + len(o)
+}
+
+// steps is the number of batches of an epoch. A block without cells has one, in
+// which the worker meets the others.
+func (l *loader) steps() int {
+	batches := func(s span) int { return (s.to - s.from + l.task.cfg.Batch - 1) / l.task.cfg.Batch }
+	if l.task.cfg.Order != Blocks {
+		return batches(span{0, len(l.cells)})
+	}
+	n := 0
+	for _, s := range l.blocks {
+		n += max(1, batches(s))
+	}
+	return n
+}
+
+func (l *loader) load(b *train.Batch[Batch], epoch, step int) {
+	if step == 0 {
+		l.begin(epoch)
+	}
+	d := &b.Data
+	l.num.begin(b)
+	d.meet, d.block = false, nil
+	p := l.parts[l.at]
+	if l.task.cfg.Order == Blocks && l.next == p.from {
+		d.meet, d.block = true, l.bound[l.block[l.at]]
+	}
+	to := min(l.next+l.task.cfg.Batch, p.to)
+	for _, i := range l.order[l.next:to] {
+		l.num.add(b, l.cells[i])
+	}
+	l.num.end(b)
+	if l.next = to; to == p.to {
+		l.at++
+	}
+}
+
+// A numberer numbers the rows and columns of a batch's cells.
+type numberer struct {
+	keys       keys
+	rows, cols distinct.Rows
+}
+
+func (n *numberer) begin(b *train.Batch[Batch]) {
+	b.Data.cells = b.Data.cells[:0]
+	n.rows.Reset()
+	n.cols.Reset()
+}
+
+func (n *numberer) add(b *train.Batch[Batch], c ratings.Rating) {
+	b.Data.cells = append(b.Data.cells, cell{n.rows.Add(c.Row), n.cols.Add(c.Col), c.Value})
+}
+
+// end sets the batch's keys.
+func (n *numberer) end(b *train.Batch[Batch]) {
+	b.Data.rows, b.Data.cols = n.rows.Len(), n.cols.Len()
+	b.Keys = b.Keys[:0]
+	for _, r := range n.rows.All() {
+		b.Keys = append(b.Keys, n.keys.row+godwit.Key(r))
+	}
+	for _, c := range n.cols.All() {
+		b.Keys = append(b.Keys, n.keys.column+godwit.Key(c))
+	}
+}

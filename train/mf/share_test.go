@@ -1,0 +1,177 @@
+package mf
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// A visit is a cell in the place where a worker trains it.
+type visit struct {
+	part, meets int // how often the workers have met in the epoch
+	ratings.Rating
+}
+
+// visits loads an epoch of all parts, and checks each batch.
+func visits(t *testing.T, task *Task, k keys, epoch, parts int) []visit {
+	t.Helper()
+	var all []visit
+	for part := range parts {
+		l := newLoader(task, k, train.Part{Index: part, Of: parts})
+		var b train.Batch[Batch]
+		for e := 1; e <= epoch; e++ {
+			meets := 0
+			for step := range l.steps() {
+				l.load(&b, e, step)
+				if b.Data.meet {
+					meets++
+				}
+				distinct := map[godwit.Key]bool{}
+				for _, key := range b.Keys {
+					distinct[key] = true
+				}
+				if len(distinct) != len(b.Keys) || len(b.Keys) != b.Data.rows+b.Data.cols || len(b.Data.cells) > task.cfg.Batch {
+					t.Fatalf("a batch of %d cells has keys %v", len(b.Data.cells), b.Keys)
+				}
+				if e == epoch {
+					for _, c := range b.Data.cells {
+						all = append(all, visit{part, meets, ratings.Rating{
+							Row: uint32(b.Keys[c.row] - k.row), Col: uint32(b.Keys[b.Data.rows+int(c.col)] - k.column), Value: c.value,
+						}})
+					}
+				}
+			}
+			if task.cfg.Order == Blocks && meets != parts {
+				t.Errorf("part %d of %d meets the others %d times", part, parts, meets)
+			}
+			if l.at != len(l.parts) && len(l.cells) > 0 {
+				t.Errorf("part %d of %d: %d of %d parts of the epoch were loaded", part, parts, l.at, len(l.parts))
+			}
+		}
+	}
+	return all
+}
+
+func TestEveryCellIsTrainedOnceInAnEpoch(t *testing.T) {
+	for _, order := range Orders() {
+		for _, parts := range []int{1, 3, 8, 40} { // some of 40 parts have no row
+			set := randomSet(30, 20, 300, 2)
+			task, s := setup(t, small(order), set, 1, 1)
+			k, err := task.keys(s.Workers(0)[0].Model())
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := map[ratings.Rating]int{}
+			for _, c := range set.Train {
+				left[c]++
+			}
+			for _, v := range visits(t, task, k, 2, parts) {
+				left[v.Rating]--
+			}
+			for c, n := range left {
+				if n != 0 {
+					t.Errorf("%s by %d: cell %v was trained %d times too seldom", order, parts, c, n)
+				}
+			}
+		}
+	}
+}
+
+func TestOrdersKeepWorkersApart(t *testing.T) {
+	const parts = 4
+	set := randomSet(40, 30, 600, 3)
+	for _, order := range []string{Columns, Blocks} {
+		task, s := setup(t, small(order), set, 1, 1)
+		k, err := task.keys(s.Workers(0)[0].Model())
+		if err != nil {
+			t.Fatal(err)
+		}
+		byRow, byCol := map[uint32]int{}, map[[2]int]int{}
+		for _, v := range visits(t, task, k, 1, parts) {
+			if p, ok := byRow[v.Row]; ok && p != v.part {
+				t.Fatalf("%s: row %d is trained by %d and %d", order, v.Row, p, v.part)
+			}
+			byRow[v.Row] = v.part
+			at := [2]int{v.meets, int(v.Col)}
+			if p, ok := byCol[at]; ok && p != v.part && order == Blocks {
+				t.Fatalf("column %d is trained by %d and %d between two meetings", v.Col, p, v.part)
+			}
+			byCol[at] = v.part
+		}
+	}
+}
+
+func TestColumnsAreTrainedOneAfterTheOtherInAnotherOrderEachEpoch(t *testing.T) {
+	task, s := setup(t, small(Columns), randomSet(40, 30, 600, 3), 1, 1)
+	k, err := task.keys(s.Workers(0)[0].Model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var orders [2][]uint32
+	for i := range orders {
+		for _, v := range visits(t, task, k, i+1, 1) {
+			o := &orders[i]
+			if n := len(*o); n == 0 || (*o)[n-1] != v.Col {
+				*o = append(*o, v.Col)
+			}
+		}
+		if len(orders[i]) != 29 {
+			t.Errorf("epoch %d changes to another column %d times, there are 29 with cells", i+1, len(orders[i]))
+		}
+	}
+	if slices.Equal(orders[0], orders[1]) {
+		t.Error("two epochs go through the columns alike")
+	}
+}
+
+func TestABlocksColumnsAreNamedWhenItBegins(t *testing.T) {
+	const parts = 3
+	task, s := setup(t, small(Blocks), randomSet(40, 30, 600, 3), 1, 1)
+	k, err := task.keys(s.Workers(0)[0].Model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLoader(task, k, train.Part{Index: 1, Of: parts})
+	var b train.Batch[Batch]
+	var block []godwit.Key
+	for step := range l.steps() {
+		l.load(&b, 1, step)
+		if b.Data.meet {
+			block = b.Data.block
+		}
+		for _, col := range b.Keys[b.Data.rows:] {
+			if !slices.Contains(block, col) {
+				t.Fatalf("column %d is not of the block %v", col, block)
+			}
+		}
+	}
+}
+
+func TestWeightsAreBalanced(t *testing.T) {
+	const seed = 7
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 200 {
+		weights, parts := make([]int, 1+r.IntN(300)), 1+r.IntN(40)
+		most, sum := 0, 0
+		for i := range weights {
+			weights[i] = int(100 / (1 + 99*r.Float64()))
+			most, sum = max(most, weights[i]), sum+weights[i]
+		}
+		of := balance(weights, parts)
+		loads := make([]int, parts)
+		for i, p := range of {
+			loads[p] += weights[i]
+		}
+		// The part that ends heaviest had the least when it got its last item.
+		if got := slices.Max(loads); got > sum/parts+most {
+			t.Fatalf("seed %d: a part of %d, the mean is %d, the heaviest item %d", seed, got, sum/parts, most)
+		}
+		if !slices.Equal(of, balance(weights, parts)) {
+			t.Fatal("the same weights are dealt differently")
+		}
+	}
+}

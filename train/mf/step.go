@@ -1,0 +1,178 @@
+package mf
+
+import (
+	"context"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/vec"
+)
+
+// A trainer trains one worker's share. A step makes one pull and one push of the
+// batch's distinct rows. Its buffers grow to the largest batch and are used
+// again.
+type trainer struct {
+	task *Task
+	w    godwit.Worker
+	load *loader
+	lr   float32 // changed by the bold driver
+	loss float64 // of the last epoch, per cell; 0 before the first
+
+	settled bool // the worker's own rows are here
+	vals    []float32
+	push    []float32
+	counts  []float32 // how many cells of the batch each of its rows has
+}
+
+// Steps, Load and Step implement [train.Trainer].
+func (t *trainer) Steps() int { return t.load.steps() }
+
+func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) { t.load.load(b, epoch, step) }
+
+func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
+	if err := t.gather(ctx, &b.Data); err != nil {
+		return train.Loss{}, err
+	}
+	n := len(b.Keys) * t.task.cfg.width()
+	t.vals, t.push = sized(t.vals, n), sized(t.push, n)
+	if err := t.w.Pull(ctx, b.Keys, t.vals); err != nil {
+		return train.Loss{}, err
+	}
+	loss := train.Loss{Examples: int64(len(b.Data.cells))}
+	loss.Sum = t.penalty(&b.Data)
+	if t.task.cfg.Rule == SGD {
+		loss.Sum += t.descend(&b.Data)
+	} else {
+		loss.Sum += t.gradient(&b.Data)
+	}
+	return loss, t.w.Push(ctx, b.Keys, t.push)
+}
+
+// Adjust implements [train.Adjuster]: it is the bold driver.
+func (t *trainer) Adjust(epoch train.Loss) {
+	loss := epoch.Mean()
+	switch {
+	case !t.task.cfg.BoldDriver || t.loss == 0:
+	case loss < t.loss:
+		t.lr *= 1.05
+	default:
+		t.lr *= 0.5
+	}
+	t.loss = loss
+}
+
+// gather moves rows to this node that this worker is the only one to need for
+// long: its own rows once, a block's columns when it begins.
+func (t *trainer) gather(ctx context.Context, b *Batch) error {
+	if !t.settled {
+		if err := t.w.Localize(ctx, t.load.home); err != nil {
+			return err
+		}
+		t.settled = true
+	}
+	if !b.meet {
+		return nil
+	}
+	if err := train.Settle(ctx, t.w); err != nil {
+		return err
+	}
+	return t.w.Localize(ctx, b.block)
+}
+
+// penalty counts the cells of each row of the batch, and sums up their
+// penalties.
+func (t *trainer) penalty(b *Batch) float64 {
+	t.counts = sized(t.counts, b.rows+b.cols)
+	clear(t.counts)
+	for _, c := range b.cells {
+		t.counts[c.row]++
+		t.counts[b.rows+int(c.col)]++
+	}
+	w, sum := t.task.cfg.width(), 0.0
+	for i, n := range t.counts {
+		sum += float64(n) * float64(vec.SquaredNorm(t.vals[i*w:(i+1)*w]))
+	}
+	return float64(t.task.cfg.L2) * sum
+}
+
+// descend makes a step of SGD for each cell, leaves in push what has changed,
+// and returns the summed squared errors.
+func (t *trainer) descend(b *Batch) float64 {
+	copy(t.push, t.vals)
+	sum := 0.0
+	keep := 1 - t.lr*t.task.cfg.L2
+	for _, c := range b.cells {
+		p, q := t.task.sides(t.push, b, c)
+		e := c.value - t.task.predict(p, q)
+		sum += float64(e) * float64(e)
+		t.task.turn(p, q, keep, t.lr*e)
+	}
+	vec.Sub(t.push, t.vals)
+	return sum
+}
+
+// turn sets p to keep·p + by·q and q to keep·q + by·p, and each bias as if the
+// other side's were 1.
+func (t *Task) turn(p, q []float32, keep, by float32) {
+	d := t.cfg.Dim
+	if t.cfg.Biased {
+		p[d] = keep*p[d] + by
+		q[d] = keep*q[d] + by
+	}
+	p, q = p[:d], q[:d]
+	for i, x := range p {
+		y := q[i]
+		p[i] = keep*x + by*y
+		q[i] = keep*y + by*x
+	}
+}
+
+// gradient leaves half the gradient of the batch's loss in push, and returns the
+// summed squared errors.
+func (t *trainer) gradient(b *Batch) float64 {
+	d, w, sum := t.task.cfg.Dim, t.task.cfg.width(), 0.0
+	for i, n := range t.counts {
+		g := t.push[i*w : (i+1)*w]
+		copy(g, t.vals[i*w:])
+		vec.Scale(g, n*t.task.cfg.L2)
+	}
+	for _, c := range b.cells {
+		p, q := t.task.sides(t.vals, b, c)
+		gp, gq := t.task.sides(t.push, b, c)
+		e := c.value - t.task.predict(p, q)
+		sum += float64(e) * float64(e)
+		vec.AXPY(gp[:d], -e, q[:d])
+		vec.AXPY(gq[:d], -e, p[:d])
+		if t.task.cfg.Biased {
+			gp[d] -= e
+			gq[d] -= e
+		}
+	}
+	return sum
+}
+
+// sides returns the parts of x, in the layout of the batch's keys, of the row
+// and the column of a cell.
+func (t *Task) sides(x []float32, b *Batch, c cell) (p, q []float32) {
+	w := t.cfg.width()
+	i, j := int(c.row)*w, (b.rows+int(c.col))*w
+	return x[i : i+w : i+w], x[j : j+w : j+w]
+}
+
+// predict is the model's value for a cell.
+func (t *Task) predict(p, q []float32) float32 {
+	d := t.cfg.Dim
+	x := vec.Dot(p[:d], q[:d])
+	if t.cfg.Biased {
+		x += t.mean + p[d] + q[d]
+	}
+	return x
+}
+
+// sized returns x with length n. Its contents mean nothing.
+func sized[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}

@@ -1,0 +1,138 @@
+package mf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/tables"
+)
+
+// The names of the tables.
+const (
+	RowTable    = "row"
+	ColumnTable = "column"
+)
+
+// A Task trains the factors of a matrix. It implements [train.Task]. It is
+// immutable and may be used by any number of goroutines.
+type Task struct {
+	cfg        Config
+	set        *ratings.Set
+	rule       godwit.Rule
+	mean       float32 // of the cells, where there are biases
+	rows, cols []int   // how many cells each has
+}
+
+// New checks the settings and the matrix, which must not change afterwards.
+func New(cfg Config, s *ratings.Set) (*Task, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	rule, err := cfg.rule()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("mf: %w", err)
+	}
+	if len(s.Train) == 0 {
+		return nil, errors.New("mf: the matrix has no cells to train")
+	}
+	if len(s.Valid)+len(s.Test) == 0 {
+		return nil, errors.New("mf: the matrix has no cells to judge by: hold some out for valid or test")
+	}
+	t := &Task{cfg: cfg, set: s, rule: rule}
+	if cfg.Biased {
+		t.mean = s.Mean()
+	}
+	t.rows, t.cols = s.Counts()
+	return t, nil
+}
+
+// Tables describes the tables that the task trains, for [godwit.NewModel]. The
+// model may have other tables beside. A row is its vector, then its bias.
+func (t *Task) Tables() []godwit.Table {
+	table := func(name string, rows int) godwit.Table {
+		return godwit.Table{Name: name, Rows: uint64(rows), Dim: t.cfg.width(), Rule: t.rule, Init: godwit.Normal{Std: t.cfg.InitStd}}
+	}
+	return []godwit.Table{table(RowTable, t.set.Rows), table(ColumnTable, t.set.Cols)}
+}
+
+// Fingerprint names settings and data.
+func (t *Task) Fingerprint() string {
+	h := fnv.New64a()
+	var b [12]byte
+	for _, cells := range [][]ratings.Rating{t.set.Train, t.set.Valid, t.set.Test} {
+		for _, x := range cells {
+			for i, v := range [3]uint32{x.Row, x.Col, math.Float32bits(x.Value)} {
+				b[4*i], b[4*i+1], b[4*i+2], b[4*i+3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
+			}
+			h.Write(b[:])
+		}
+	}
+	return fmt.Sprintf("mf %+v on %d rows, %d columns, %d/%d/%d cells (%016x)", t.cfg,
+		t.set.Rows, t.set.Cols, len(t.set.Train), len(t.set.Valid), len(t.set.Test), h.Sum64())
+}
+
+// Trainer returns a worker's share.
+func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+	k, err := t.keys(w.Model())
+	if err != nil {
+		return nil, err
+	}
+	return &trainer{task: t, w: w, lr: t.cfg.LR, load: newLoader(t, k, part)}, nil
+}
+
+// Lockstep implements [train.Lockstep]: workers meet at the end of each part of
+// an epoch of blocks.
+func (t *Task) Lockstep() bool { return t.cfg.Order == Blocks }
+
+// Evaluate computes the RMSE of the cells to validate, or to test where there
+// are none, and beside it that of equally many cells to train.
+func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
+	split, name := t.set.Valid, "valid"
+	if len(split) == 0 {
+		split, name = t.set.Test, "test"
+	}
+	ev := train.Evaluation{LowerIsBetter: true}
+	for _, x := range []struct {
+		name  string
+		cells []ratings.Rating
+	}{{name, split}, {"train", spread(t.set.Train, len(split))}} {
+		rmse, err := t.RMSE(ctx, env, fmt.Sprintf("%s after epoch %d", x.name, epoch), x.cells)
+		if err != nil {
+			return ev, err
+		}
+		ev.Metrics = append(ev.Metrics, train.Metric{Name: x.name + " RMSE", Value: rmse})
+	}
+	return ev, nil
+}
+
+// spread returns at most n cells, evenly spaced.
+func spread(cells []ratings.Rating, n int) []ratings.Rating {
+	if len(cells) <= n {
+		return cells
+	}
+	some := make([]ratings.Rating, n)
+	for i := range some {
+		some[i] = cells[i*len(cells)/n]
+	}
+	return some
+}
+
+// keys are the tables' first keys.
+type keys struct{ row, column godwit.Key }
+
+func (t *Task) keys(m *godwit.Model) (keys, error) {
+	first, err := tables.Find(m, t.Tables())
+	if err != nil {
+		return keys{}, fmt.Errorf("mf: %w", err)
+	}
+	return keys{first[0], first[1]}, nil
+}
