@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -83,4 +84,67 @@ func TestAnOwnedKeyCosts32BytesOverItsValue(t *testing.T) {
 		}
 	}
 	t.Logf("a side takes %d bytes", unsafe.Sizeof(side{}))
+}
+
+// What the protocol remembers of updates, to take each once, is a number for
+// each holder and goes with it: however much happens, nothing is kept.
+func TestConformanceC31WhatIsRememberedDoesNotGrow(t *testing.T) {
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 8, Dim: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(3, model, placement.Adaptive, true, Broken{})
+	rng := rand.New(rand.NewPCG(1, 31))
+	used := func() (bytes, sides int) {
+		for _, n := range c.nodes {
+			bytes += n.Bytes()
+			sides += int(n.sides.made)
+		}
+		return bytes, sides
+	}
+	churn := func(times int) {
+		rest := func() {
+			if err := c.settle(rng, 1000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range times {
+			two, k := rng.Perm(3)[:2], godwit.Key(rng.IntN(8))
+			for _, i := range two {
+				c.nodes[i].Want(c.nodes[i], k)
+			}
+			rest()
+			for _, i := range two {
+				c.nodes[i].Push(k, []float32{1, 1})
+			}
+			if rng.IntN(2) == 0 {
+				rest() // updates go by themselves, not with the End
+			}
+			for _, i := range two {
+				c.nodes[i].Unwant(c.nodes[i], k)
+				if rng.IntN(2) == 0 {
+					rest() // the replica drains, or the key moves to it
+				}
+			}
+			rest()
+		}
+	}
+	churn(2000)
+	bytes, sides := used()
+	churn(10_000)
+	if b, s := used(); b > bytes || s > sides {
+		t.Errorf("%d bytes and %d sides after 2,000 times, %d and %d after 10,000 more", bytes, sides, b, s)
+	}
+	sum := Stats{}
+	for _, n := range c.nodes {
+		sum.MovesIn += n.Stats.MovesIn
+		sum.Drops += n.Stats.Drops
+		sum.Deltas += n.Stats.Deltas
+	}
+	if sum.MovesIn < 1000 || sum.Drops < 1000 || sum.Deltas < 100 {
+		t.Errorf("%+v: the test is vacuous", sum)
+	}
+	if err := c.check(); err != nil {
+		t.Error(err)
+	}
 }
