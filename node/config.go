@@ -91,7 +91,7 @@ func (c *Config) check() error {
 const (
 	maxWorkers   = 1 << 12
 	frameBytes   = 256 << 10 // a frame is sent when it is this long, or when the sender has no more
-	copyRoom     = 8 << 20   // no refreshes and deltas to a node with more than this queued
+	copyRoom     = 256 << 10 // no refreshes and deltas to a node with more than this queued
 	requestRoom  = 32 << 20  // no new requests to a node with more than this queued
 	maxOps       = 1 << 12   // operations that one worker may have outstanding
 	workerWindow = 64 << 20  // bytes that one worker may have asked for and not got

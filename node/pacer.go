@@ -16,14 +16,15 @@ import (
 // they become due, ends them, and runs sync rounds over the shards that have
 // something to send. It sleeps while there is nothing to do.
 //
-// Rounds take a bounded share of a processor: after one that took d of its
-// time, the next begins share·d later at the earliest. Where the workers' clocks
-// tick faster than that, rounds follow the ticks, down to most·d: workers that
-// all go several steps on old copies of the same rows, and whose updates are
-// then summed, may not converge. So replicas are as fresh as the work allows,
-// without a rate to set. It is processor time that counts, not time on the
-// wall: where workers keep all cores busy, a round waits for its turn, and rounds
-// would become rare just where much changes.
+// Rounds take a bounded share of the processors that the node's workers keep
+// busy: a part of share of them, and where the workers' clocks tick faster than
+// that, rounds follow the ticks, up to a part of most. Workers that all go several
+// steps on old copies of the same rows, and whose updates are then summed, may
+// not converge. So replicas are as fresh as the work allows, without a rate to
+// set. It is processor time that counts, not time on the wall: where workers
+// keep all cores busy, a round waits for its turn, and rounds would become rare
+// just where much changes. What the network cannot carry stays for a later round
+// too (copyRoom), where further updates of the same keys join it.
 type pacer struct {
 	n    *Node
 	out  sender
@@ -53,11 +54,11 @@ type pacer struct {
 }
 
 const (
-	share    = 8                      // rounds take at most one part in share of a processor; sending and receiving take several times as much
-	most     = 3                      // … and where workers tick faster than that, one part in most+1
+	share    = 9                      // rounds take at most one part in share of the workers' processors; sending and receiving take several times as much
+	most     = 4                      // … and where workers tick faster than that, one part in most
 	minPause = 200 * time.Microsecond // rounds follow each other no faster
 	maxPause = 100 * time.Millisecond
-	retry    = 2 * time.Millisecond // after a round that a full queue held up
+	retry    = 500 * time.Microsecond // after a round that a full queue held up
 )
 
 type mark struct {
@@ -123,13 +124,14 @@ func (p *pacer) run() {
 
 // pause says how long to wait after a round of some cost.
 func (p *pacer) pause(cost time.Duration) time.Duration {
-	d := cost * share
+	w := time.Duration(len(p.n.workers))
+	d := cost*share/w - cost
 	for _, w := range p.n.workers {
 		if t := w.timer.Tick(); t > 0 {
 			d = min(d, time.Duration(t*float64(time.Second)))
 		}
 	}
-	return min(max(d, cost*most, minPause), maxPause)
+	return min(max(d, cost*most/w-cost, minPause), maxPause)
 }
 
 // round does everything that is due.
@@ -187,6 +189,7 @@ func (p *pacer) intents() {
 	for _, w := range p.n.workers {
 		p.intentsOf(w, now, lead)
 	}
+	p.out.flush() // now, not after the round: somebody is about to need these
 }
 
 func (p *pacer) intentsOf(w *worker, now int64, lead float64) {
@@ -223,7 +226,6 @@ func (p *pacer) intentsOf(w *worker, now int64, lead float64) {
 			s.noteWork(p.n, k)
 			s.Unlock()
 		}
-		p.out.flush()
 	})
 	w.plan.Expire(clock, func(keys []godwit.Key) {
 		p.keys += len(keys)

@@ -92,13 +92,16 @@ func (n *Node) Frame(to godwit.NodeID, buf []byte) []byte {
 }
 
 // Handle hands a frame of a peer to a virtual node, and returns how many
-// records it had. An error ends the run.
-func (n *Node) Handle(from godwit.NodeID, frame []byte) (records int, err error) {
+// records it had. If the next frame of the peer is there already, what follows
+// from this one may wait for it, as at a real node. An error ends the run.
+func (n *Node) Handle(from godwit.NodeID, frame []byte, more bool) (records int, err error) {
 	if n.in == nil {
 		n.in = n.inbound()
 	}
 	err = n.frame(n.in, from, frame)
-	n.in.out.flush()
+	if !more {
+		n.in.out.flush()
+	}
 	if err != nil {
 		n.end(from, brokeProtocol, err)
 	}

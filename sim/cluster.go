@@ -117,6 +117,7 @@ type host struct {
 	inFree  int64           // and receive the next
 	last    []int64         // when the last frame to a peer arrives
 	served  []int64         // when the server is through with a peer's last frame
+	here    []int           // frames of a peer that arrived and were not handled
 	cores   []int64         // when each of the server's cores is free
 	rounds  int64           // nanoseconds that sync rounds took
 }
@@ -132,7 +133,7 @@ func New(cfg Config) (*Cluster, error) {
 	}
 	c := &Cluster{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x5157)), live: map[*coro]bool{}, places: map[place]*gathering{}, epochs: map[godwit.Key]godwit.Epoch{}}
 	for i := range cfg.Nodes {
-		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), served: make([]int64, cfg.Nodes),
+		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), served: make([]int64, cfg.Nodes), here: make([]int, cfg.Nodes),
 			cores: make([]int64, cfg.Compute.Servers)}
 		h.session = newSession(c, h)
 		c.hosts = append(c.hosts, h)

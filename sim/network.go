@@ -213,6 +213,7 @@ func (c *Cluster) arrive(h *host, f *frame) error {
 		end = h.serve(begin, cost)
 	}
 	h.served[f.from] = end
+	h.here[f.from]++
 	if end > c.now {
 		c.queue.push(event{at: end, kind: handles, host: h.id, frame: f})
 		return nil
@@ -236,7 +237,8 @@ func (c *Cluster) records(frame []byte) (int, error) {
 // handle gives a frame to its node.
 func (c *Cluster) handle(h *host, f *frame) error {
 	c.mix(h, f)
-	n, err := h.node.Handle(f.from, f.bytes)
+	h.here[f.from]--
+	n, err := h.node.Handle(f.from, f.bytes, h.here[f.from] > 0)
 	c.messages += uint64(n)
 	c.frames++
 	c.bytes += uint64(len(f.bytes))

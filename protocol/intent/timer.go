@@ -16,18 +16,22 @@ import (
 // distribution over two rounds. The Timer keeps that idea with two changes:
 //
 //   - it estimates ticks per unit of time and measures the lead time itself,
-//     which includes what the network and the owner really take;
+//     which includes what the network and the owner really take, and the wait
+//     for the next look;
 //   - it learns from its mistakes: accesses that found their key still on its
-//     way widen the window, and a long time without any narrows it again.
+//     way widen the window. Time without any narrows it again, below the
+//     quantile too: steps are mostly more regular than Poisson's, and while a
+//     replica waits for its use it is refreshed in vain.
 //
 // Times are in nanoseconds of whatever clock the caller has.
 type Timer struct {
 	rate   float64 // clock ticks per second, smoothed
 	lead   float64 // seconds from acting to usable, a high estimate
-	widen  float64 // feedback factor, at least 1
+	care   float64 // what mistakes and their absence taught: above 1 the mean counts so often, below 1 the distance from mean to quantile
 	clock  godwit.Clock
 	at     int64
 	begun  bool
+	erred  bool // there was a mistake
 	window godwit.Clock
 }
 
@@ -36,10 +40,14 @@ const (
 	firstWindow = 39   // AdaPM's window for its first estimate of 10 ticks a round: Poisson(2·10) at 0.9999
 	firstLead   = 2e-3 // seconds; replaced by the first measurements
 	z           = 3.72 // standard normal quantile of 0.9999
-	maxWiden    = 64
+	maxCare     = 64
+	minCare     = 1. / 8
 	shortLead   = 2e-4 // seconds; about a round trip in a fast network
 	forget      = 0.99 // of the lead time, each tick
-	relax       = 0.98 // of the feedback factor, each tick without a mistake
+	// Of the care, each tick without a mistake:
+	relax  = 0.98  // while it is above 1,
+	trust  = 0.99  // below, as long as there never was a mistake,
+	wisdom = 0.999 // and when there was, which bounds how often there is one
 )
 
 // Observe tells the timer the worker's clock at a time and returns the new
@@ -47,15 +55,20 @@ const (
 // announced found its key still on its way.
 func (t *Timer) Observe(now int64, clock godwit.Clock, late bool) godwit.Clock {
 	if !t.begun {
-		*t = Timer{begun: true, clock: clock, at: now, widen: 1, lead: firstLead, window: firstWindow}
+		*t = Timer{begun: true, clock: clock, at: now, care: 1, lead: firstLead, window: firstWindow}
 		return t.window
 	}
 	dt := float64(now-t.at) / 1e9
 	d := float64(clock - t.clock)
-	if late {
-		t.widen = min(2*t.widen, maxWiden)
-	} else if d > 0 {
-		t.widen = max(1, t.widen*math.Pow(relax, d))
+	switch {
+	case late:
+		t.care, t.erred = min(max(2*t.care, 0.5), maxCare), true
+	case d > 0 && t.care > 1:
+		t.care = max(1, t.care*math.Pow(relax, d))
+	case d > 0 && t.erred:
+		t.care = max(minCare, t.care*math.Pow(wisdom, d))
+	case d > 0:
+		t.care = max(minCare, t.care*math.Pow(trust, d))
 	}
 	if d <= 0 || dt <= 0 {
 		return t.window // a worker that did not tick says nothing about its speed
@@ -70,14 +83,13 @@ func (t *Timer) Observe(now int64, clock godwit.Clock, late bool) godwit.Clock {
 	} else {
 		t.rate += smoothing * (r - t.rate)
 	}
-	// Two lead times: an intent not acted on now waits for the next look, and
-	// must be usable when that look's work is done.
-	mean := 2 * t.rate * t.lead * t.widen
-	t.window = poisson(max(mean, 1))
+	mean := max(t.rate*t.lead*max(t.care, 1), 1)
+	t.window = godwit.Clock(math.Ceil(min(mean+min(t.care, 1)*(poisson(mean)-mean), 1<<40))) + 1
 	return t.window
 }
 
-// Lead tells the timer how long one action took from acting to usable.
+// Lead tells the timer how long one action took from acting to usable, and what
+// passed until it was acted on.
 func (t *Timer) Lead(seconds float64) {
 	if seconds > t.lead {
 		t.lead += 0.5 * (seconds - t.lead) // fast up,
@@ -106,8 +118,6 @@ func (t *Timer) Window() godwit.Clock {
 // poisson returns about the 0.9999 quantile of a Poisson distribution: the
 // Cornish-Fisher expansion to second order, which is within one of the exact
 // quantile for means from 1.
-func poisson(mean float64) godwit.Clock {
-	s := math.Sqrt(mean)
-	q := mean + z*s + (z*z-1)/6
-	return godwit.Clock(math.Ceil(min(q, 1<<40)))
+func poisson(mean float64) float64 {
+	return mean + z*math.Sqrt(mean) + (z*z-1)/6
 }
