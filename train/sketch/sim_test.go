@@ -1,0 +1,89 @@
+//go:build !race
+
+package sketch
+
+// The simulator is one goroutine, which the race detector would make slow for
+// nothing.
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/sim"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// announced makes a task announce its batches' cells, so that they move and are
+// replicated.
+type announced struct{ *Task }
+
+func (a announced) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+	t, err := a.Task.Trainer(w, part)
+	return announcing{t.(*trainer)}, err
+}
+
+type announcing struct{ *trainer }
+
+func (a announcing) Load(b *train.Batch[Batch], epoch, step int) {
+	a.trainer.Load(b, epoch, step)
+	b.Keys = b.Keys[:0]
+	for _, x := range a.task.stream.Items[b.Data.from:b.Data.to] {
+		for row := range a.task.cfg.Depth {
+			b.Keys = append(b.Keys, a.client.first+godwit.Key(a.task.cfg.cell(x, row)))
+		}
+	}
+}
+
+func TestCountsAreExactAfterStormsOfMoves(t *testing.T) {
+	network, err := sim.NetworkNamed("bad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed, name := range placement.Names() {
+		t.Run(name, func(t *testing.T) {
+			policy, err := placement.ByName(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			task := newTask(t, func(c *Config, s *Spec) { c.Width, c.Batch, s.Seed = 200, 20, uint64(seed) })
+			model, err := godwit.NewModel(task.Tables()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := sim.New(sim.Config{
+				Nodes: 4, Workers: 2, Seed: uint64(seed), Model: model, Policy: policy, Network: network,
+				Compute: sim.Compute{Step: 100 * time.Microsecond, Spread: 0.5, Key: 100 * time.Nanosecond, Frame: 2 * time.Microsecond, Record: 200 * time.Nanosecond},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			r, err := c.RunNodes(t.Context(), func(ctx context.Context, env train.Env) error {
+				if _, err := train.Run(ctx, env, announced{task}, train.Options{Epochs: 2}); err != nil {
+					return err
+				}
+				q, err := task.Judge(ctx, &env, "all", 1)
+				if err == nil && (q.Total != 40_000 || q.Torn+q.TooSmall > 0) {
+					err = fmt.Errorf("%+v, want a total of 40000 and no row torn", q)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := r.Sum()
+			t.Logf("%d moves, %d replicas set up, %d messages", s.Moves, s.Copies, r.Messages)
+			if err := c.Check(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,191 @@
+// Package sketch counts the items of a stream by a count-min sketch that all
+// workers of all nodes add to: far fewer cells than there are different items,
+// and counts that are never too small and rarely much too large (Cormode,
+// Muthukrishnan, "An Improved Data Stream Summary: The Count-Min Sketch and its
+// Applications", Journal of Algorithms 2005).
+//
+// A [Sketch] says how large it is and in which table it lies; a [Client] adds to
+// it and asks it, through any [godwit.Worker]. A [Task] counts a whole stream by
+// [train.Run] and judges the counts.
+//
+// # What is promised
+//
+// Each item has one cell in each of Depth rows, chosen by a hash. Adding an item
+// adds to these cells; its estimate is the smallest of them. With a total of N,
+// an estimate is at least the count, and exceeds it by more than e/Width·N with
+// a probability of at most e^-Depth. Cells are counted exactly, up to 2⁴⁰ (see
+// [optim.Counter]), so that both hold whatever was moved or replicated on the
+// way.
+package sketch
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/train/internal/distinct"
+)
+
+// A Sketch describes a count-min sketch.
+type Sketch struct {
+	// Depth is the number of rows, 1 … 32: more make large errors rarer.
+	Depth int
+	// Width is the number of cells of a row, 1 … 2^26: more make errors smaller.
+	Width int
+	// Seed decides the hashes.
+	Seed uint64
+}
+
+const (
+	maxDepth = 32
+	maxWidth = 1 << 26
+)
+
+// CellTable is the name of the table of cells.
+const CellTable = "cell"
+
+// Check says what is wrong with the sketch.
+func (s Sketch) Check() error {
+	switch {
+	case s.Depth < 1 || s.Depth > maxDepth:
+		return fmt.Errorf("sketch: Sketch.Depth is %d, want 1 … %d", s.Depth, maxDepth)
+	case s.Width < 1 || s.Width > maxWidth:
+		return fmt.Errorf("sketch: Sketch.Width is %d, want 1 … %d", s.Width, maxWidth)
+	}
+	return nil
+}
+
+// Table describes the table of cells, for [godwit.NewModel]. Cell c of row r is
+// the table's row r·Width + c.
+func (s Sketch) Table() godwit.Table {
+	return godwit.Table{Name: CellTable, Rows: uint64(s.Depth) * uint64(s.Width), Dim: 2, Rule: optim.Counter{}}
+}
+
+// Bound is by how much an estimate exceeds the count rarely, in a stream of so
+// many items.
+func (s Sketch) Bound(total int64) float64 { return math.E / float64(s.Width) * float64(total) }
+
+// cell is the table's row of the cell that an item has in a row of the sketch.
+func (s Sketch) cell(item uint64, row int) uint32 {
+	// Two rounds of multiplying and folding (as in splitmix64), from another
+	// start for each row.
+	h := item ^ (s.Seed+uint64(row)+1)*0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	h ^= h >> 31
+	return uint32(row*s.Width) + uint32((h>>32)*uint64(s.Width)>>32)
+}
+
+// A Client adds to a sketch and asks it, by one worker, to whose goroutine it
+// belongs.
+type Client struct {
+	sketch Sketch
+	w      godwit.Worker
+	first  godwit.Key
+
+	cells distinct.Rows
+	adds  []float32
+	keys  []godwit.Key
+	vals  []float32
+}
+
+// On returns a client of a worker, whose model must have the sketch's table.
+func (s Sketch) On(w godwit.Worker) (*Client, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	want, m := s.Table(), w.Model()
+	for i := range m.Tables() {
+		if got := m.Table(i); got.Name == CellTable {
+			if got.Rows != want.Rows || got.Dim != want.Dim || got.Rule.Name() != want.Rule.Name() {
+				return nil, fmt.Errorf("sketch: table %q has %d rows of %d floats under %s, the sketch needs %d of %d under %s",
+					CellTable, got.Rows, got.Dim, got.Rule.Name(), want.Rows, want.Dim, want.Rule.Name())
+			}
+			return &Client{sketch: s, w: w, first: m.Key(i, 0)}, nil
+		}
+	}
+	return nil, fmt.Errorf("sketch: the model has no table %q: make it of Sketch.Table", CellTable)
+}
+
+// maxItems bounds the items that are added or asked for at once, so that a cell
+// gets no more than a [optim.Counter] takes in a push.
+const maxItems = 1 << 23
+
+// Add counts each item once more, at most 2^23 of them. Items may repeat; each
+// cell is pushed once.
+func (c *Client) Add(ctx context.Context, items []uint64) error {
+	if len(items) > maxItems {
+		return fmt.Errorf("sketch: adding %d items at once, at most %d are possible", len(items), maxItems)
+	}
+	c.cells.Reset()
+	c.adds = c.adds[:0]
+	for _, x := range items {
+		for row := range c.sketch.Depth {
+			n := c.cells.Add(c.sketch.cell(x, row))
+			if 2*int(n) == len(c.adds) {
+				c.adds = append(c.adds, 0, 0)
+			}
+			c.adds[2*n]++
+		}
+	}
+	c.keys = c.keys[:0]
+	for _, cell := range c.cells.All() {
+		c.keys = append(c.keys, c.first+godwit.Key(cell))
+	}
+	return c.w.Push(ctx, c.keys, c.adds)
+}
+
+// Estimate writes the estimated count of each item into dst, which is as long
+// as items.
+func (c *Client) Estimate(ctx context.Context, items []uint64, dst []int64) error {
+	if len(dst) != len(items) {
+		return fmt.Errorf("sketch: room for %d estimates of %d items", len(dst), len(items))
+	}
+	c.keys = c.keys[:0]
+	for _, x := range items {
+		for row := range c.sketch.Depth {
+			c.keys = append(c.keys, c.first+godwit.Key(c.sketch.cell(x, row)))
+		}
+	}
+	if err := c.pull(ctx); err != nil {
+		return err
+	}
+	vals := c.vals
+	for i := range dst {
+		dst[i] = math.MaxInt64
+		for range c.sketch.Depth {
+			dst[i] = min(dst[i], optim.Count(vals[0], vals[1]))
+			vals = vals[2:]
+		}
+	}
+	return nil
+}
+
+func (c *Client) pull(ctx context.Context) error {
+	if n := 2 * len(c.keys); cap(c.vals) < n {
+		c.vals = make([]float32, n)
+	} else {
+		c.vals = c.vals[:n]
+	}
+	return c.w.Pull(ctx, c.keys, c.vals)
+}
+
+// total adds up the cells from … to-1 of a row.
+func (c *Client) total(ctx context.Context, row, from, to int) (sum int64, err error) {
+	const block = 1 << 14
+	for ; from < to; from += block {
+		c.keys = c.keys[:0]
+		for cell := from; cell < min(from+block, to); cell++ {
+			c.keys = append(c.keys, c.first+godwit.Key(row*c.sketch.Width+cell))
+		}
+		if err := c.pull(ctx); err != nil {
+			return 0, err
+		}
+		for i := range c.keys {
+			sum += optim.Count(c.vals[2*i], c.vals[2*i+1])
+		}
+	}
+	return sum, nil
+}

@@ -1,0 +1,343 @@
+package sketch
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/traintest"
+)
+
+func newTask(t testing.TB, change func(*Config, *Spec)) *Task {
+	t.Helper()
+	c, s := DefaultConfig(), DefaultSpec()
+	c.Width, c.Batch = 1<<10, 100
+	s.Items, s.Distinct = 20_000, 5000
+	if change != nil {
+		change(&c, &s)
+	}
+	x, err := Generate(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := New(c, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// served makes a server of some tables. A table in front moves the keys.
+func served(t testing.TB, nodes, perNode int, tables ...godwit.Table) *traintest.Server {
+	t.Helper()
+	m, err := godwit.NewModel(append([]godwit.Table{{Name: "other", Rows: 7, Dim: 3}}, tables...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return traintest.NewServer(m, nodes, perNode, 1)
+}
+
+func client(t testing.TB, s Sketch) *Client {
+	t.Helper()
+	c, err := s.On(served(t, 1, 1, s.Table()).Workers(0)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestNodesCountAStreamTogetherAndKeepThePromises(t *testing.T) {
+	task := newTask(t, nil)
+	const nodes, epochs = 3, 2
+	s := served(t, nodes, 2, task.Tables()...)
+	x := traintest.NewExchange(nodes)
+	qs := make([]Quality, nodes)
+	var wg sync.WaitGroup
+	for node := range nodes {
+		wg.Go(func() {
+			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+			r, err := train.Run(t.Context(), env, task, train.Options{Epochs: epochs, EvalEvery: 1})
+			if err != nil {
+				t.Errorf("node %d: %v", node, err)
+				return
+			}
+			for _, ev := range r.Results {
+				if len(ev.Warnings) > 0 {
+					t.Errorf("node %d: %q", node, ev.Warnings)
+				}
+			}
+			if qs[node], err = task.Judge(t.Context(), &env, "all", 1); err != nil {
+				t.Errorf("node %d: %v", node, err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		return
+	}
+	q := qs[0]
+	t.Logf("%+v, bound %v", q, task.cfg.Bound(q.Total))
+	if qs[1] != q || qs[2] != q {
+		t.Errorf("nodes find %+v", qs)
+	}
+	if q.Total != epochs*20_000 || q.Streams != epochs || q.Items != int64(task.Distinct()) {
+		t.Errorf("%+v, want all items of %d streams", q, epochs)
+	}
+	if q.TooSmall != 0 || q.Torn != 0 {
+		t.Errorf("%d estimates are too small, %d rows are torn", q.TooSmall, q.Torn)
+	}
+	if least := 1 - math.Exp(-float64(task.cfg.Depth)); q.Within < least {
+		t.Errorf("%.4f of the estimates are within the bound, want at least %.4f", q.Within, least)
+	}
+	if q.Excess <= 0 || float64(q.Most) < q.Excess {
+		t.Errorf("the excess is %v in the mean and %v at the most", q.Excess, q.Most)
+	}
+}
+
+// A slow twin: cells in a map.
+func TestEstimatesAreTheSmallestOfTheItemsCells(t *testing.T) {
+	task := newTask(t, func(c *Config, s *Spec) { c.Width, c.Depth = 37, 3 })
+	c := client(t, task.cfg.Sketch)
+	cells := map[uint32]int64{}
+	for from := 0; from < len(task.stream.Items); from += 777 {
+		items := task.stream.Items[from:min(from+777, len(task.stream.Items))]
+		if err := c.Add(t.Context(), items); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range items {
+			for row := range 3 {
+				cells[c.sketch.cell(x, row)]++
+			}
+		}
+	}
+	got := make([]int64, len(task.items))
+	if err := c.Estimate(t.Context(), task.items, got); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range task.items {
+		want := int64(math.MaxInt64)
+		for row := range 3 {
+			want = min(want, cells[c.sketch.cell(x, row)])
+		}
+		if got[i] != want {
+			t.Fatalf("item %d is estimated at %d, want %d", x, got[i], want)
+		}
+	}
+}
+
+func TestCellsOfARowAreHitAlike(t *testing.T) {
+	s := Sketch{Depth: 3, Width: 100, Seed: 5}
+	var hits [300]int
+	same := 0
+	const n = 100_000
+	for x := range uint64(n) {
+		for row := range 3 {
+			cell := s.cell(x, row)
+			if int(cell)/100 != row {
+				t.Fatalf("item %d has cell %d in row %d", x, cell, row)
+			}
+			hits[cell]++
+		}
+		if s.cell(x, 0)%100 == s.cell(x, 1)%100 {
+			same++
+		}
+	}
+	for cell, h := range hits {
+		if h < 800 || h > 1200 { // 1000 ± 6 deviations
+			t.Errorf("cell %d has %d items of %d, want about 1000", cell, h, n)
+		}
+	}
+	if same < 800 || same > 1200 {
+		t.Errorf("%d items of %d have the same cell in two rows, want about 1000", same, n)
+	}
+}
+
+func TestManyOfAnItemAreCountedBeyondWhatFloatsHold(t *testing.T) {
+	c := client(t, Sketch{Depth: 1, Width: 1})
+	items, dst := make([]uint64, 1<<20), make([]int64, 1)
+	for range 20 {
+		if err := c.Add(t.Context(), items); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Add(t.Context(), []uint64{7}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Estimate(t.Context(), []uint64{7}, dst); err != nil || dst[0] != 20<<20+1 {
+		t.Errorf("counted %d (%v), want %d", dst[0], err, 20<<20+1)
+	}
+}
+
+func TestAddingAllocatesNothingOnceBuffersHaveGrown(t *testing.T) {
+	c := client(t, Sketch{Depth: 4, Width: 1 << 10})
+	c.w = idle{c.w}
+	items := make([]uint64, 500)
+	for i := range items {
+		items[i] = uint64(i * i)
+	}
+	add := func() {
+		if err := c.Add(t.Context(), items); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add()
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(100, func() { _ = c.Add(ctx, items) }); n > 0 {
+		t.Errorf("adding allocates %v times", n)
+	}
+}
+
+func TestBadSettingsAreNamed(t *testing.T) {
+	for want, change := range map[string]func(*Config, *Spec){
+		"Depth": func(c *Config, _ *Spec) { c.Depth = 33 }, "Width": func(c *Config, _ *Spec) { c.Width = 0 },
+		"Batch": func(c *Config, _ *Spec) { c.Batch = 0 }, "Items": func(_ *Config, s *Spec) { s.Items = 0 },
+		"Distinct": func(_ *Config, s *Spec) { s.Distinct = 0 }, "Exponent": func(_ *Config, s *Spec) { s.Exponent = math.NaN() },
+	} {
+		c, s := DefaultConfig(), DefaultSpec()
+		change(&c, &s)
+		x, err := Generate(s)
+		if err == nil {
+			_, err = New(c, x)
+		}
+		if err == nil || !strings.Contains(err.Error(), "."+want+" ") {
+			t.Errorf("%s: error %v", want, err)
+		}
+	}
+	if _, err := New(DefaultConfig(), &Stream{}); err == nil {
+		t.Error("an empty stream was accepted")
+	}
+	c := client(t, Sketch{Depth: 1, Width: 1})
+	if err := c.Add(t.Context(), make([]uint64, maxItems+1)); err == nil {
+		t.Error("more items were added than a push can hold")
+	}
+	if err := c.Estimate(t.Context(), make([]uint64, 2), make([]int64, 1)); err == nil {
+		t.Error("estimates without room were made")
+	}
+	s := Sketch{Depth: 2, Width: 8}
+	for want, table := range map[string]godwit.Table{
+		"no table":    {Name: "cells", Rows: 16, Dim: 2, Rule: optim.Counter{}},
+		"15 rows":     {Name: CellTable, Rows: 15, Dim: 2, Rule: optim.Counter{}},
+		"under add, ": {Name: CellTable, Rows: 16, Dim: 2},
+	} {
+		if _, err := s.On(served(t, 1, 1, table).Workers(0)[0]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+}
+
+func TestLostCountsAreTold(t *testing.T) {
+	task := newTask(t, nil)
+	s := served(t, 1, 2, task.Tables()...)
+	env := train.Env{Workers: s.Workers(0)}
+	if _, err := train.Run(t.Context(), env, task, train.Options{Epochs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := task.cfg.On(env.Workers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []godwit.Key
+	var less []float32
+	for row := range task.cfg.Depth {
+		keys = append(keys, c.first+godwit.Key(task.cfg.cell(task.items[0], row)))
+		less = append(less, -float32(row*4000), 0)
+	}
+	if err := env.Workers[0].Push(t.Context(), keys, less); err != nil {
+		t.Fatal(err)
+	}
+	ev, err := task.Evaluate(t.Context(), &env, 1)
+	if err != nil || len(ev.Warnings) != 2 || !strings.Contains(ev.Warnings[0], "3 rows") || !strings.Contains(ev.Warnings[1], "too small") {
+		t.Errorf("warnings %q, %v", ev.Warnings, err)
+	}
+}
+
+func TestExportedCellsAreThoseOfTheServer(t *testing.T) {
+	task := newTask(t, nil)
+	s := served(t, 1, 1, task.Tables()...)
+	env := train.Env{Workers: s.Workers(0)}
+	if _, err := train.Run(t.Context(), env, task, train.Options{Epochs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := task.Export(t.Context(), env.Workers[0], dir); err != nil {
+		t.Fatal(err)
+	}
+	r, err := npy.Open(filepath.Join(dir, CountFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	rows, cols := r.Shape()
+	vals := make([]float32, rows*cols)
+	if _, err := r.ReadRows(vals); err != nil {
+		t.Fatal(err)
+	}
+	for row := range task.cfg.Depth {
+		sum := int64(0)
+		for cell := range task.cfg.Width {
+			i := 2 * (row*task.cfg.Width + cell)
+			sum += optim.Count(vals[i], vals[i+1])
+		}
+		if sum != 20_000 {
+			t.Errorf("row %d adds up to %d", row, sum)
+		}
+	}
+	if err := task.Export(t.Context(), env.Workers[0], filepath.Join(dir, CountFile)); err == nil {
+		t.Error("cells were exported into a file")
+	}
+	if _, err := os.Stat(filepath.Join(dir, CountFile)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEqualSpecsGiveEqualStreamsOfTheirPopularity(t *testing.T) {
+	s := DefaultSpec()
+	a, err := Generate(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := Generate(s)
+	s.Seed++
+	c, _ := Generate(s)
+	if !reflect.DeepEqual(a, b) || reflect.DeepEqual(a, c) {
+		t.Error("the seed does not decide the stream")
+	}
+	items, counts := a.counts()
+	if items[0] != 0 || items[1] != 1 {
+		t.Fatalf("items %v …", items[:2])
+	}
+	if ratio := float64(counts[0]) / float64(counts[1]); math.Abs(ratio-math.Pow(2, 1.1)) > 0.1 {
+		t.Errorf("the first item is %.2f times as frequent as the second, want 2^1.1", ratio)
+	}
+}
+
+// idle is a worker that does nothing.
+type idle struct{ godwit.Worker }
+
+func (idle) Push(context.Context, []godwit.Key, []float32) error { return nil }
+
+func BenchmarkAdd(b *testing.B) {
+	c := client(b, DefaultConfig().Sketch)
+	c.w = idle{c.w}
+	x, err := Generate(DefaultSpec())
+	if err != nil {
+		b.Fatal(err)
+	}
+	from := 0
+	for b.Loop() {
+		if err := c.Add(b.Context(), x.Items[from:from+1000]); err != nil {
+			b.Fatal(err)
+		}
+		from = (from + 1000) % len(x.Items)
+	}
+	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "items/s")
+}

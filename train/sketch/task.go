@@ -1,0 +1,338 @@
+package sketch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// A Config holds the settings of a [Task]. Start from [DefaultConfig]; the zero
+// Config is not valid.
+type Config struct {
+	Sketch
+	// Batch is the number of items that a step adds, 1 … 2^20.
+	Batch int
+}
+
+// DefaultConfig returns a sketch of 4 rows of 65,536 cells.
+func DefaultConfig() Config { return Config{Sketch{Depth: 4, Width: 1 << 16, Seed: 1}, 1000} }
+
+const maxBatch = 1 << 20
+
+// Check says what is wrong with the settings.
+func (c Config) Check() error {
+	if c.Batch < 1 || c.Batch > maxBatch {
+		return fmt.Errorf("sketch: Config.Batch is %d, want 1 … %d items", c.Batch, maxBatch)
+	}
+	return c.Sketch.Check()
+}
+
+// A Task counts a stream once an epoch. It implements [train.Task]. It is
+// immutable and may be used by any number of goroutines.
+type Task struct {
+	cfg    Config
+	stream *Stream
+	items  []uint64 // different ones, and
+	counts []int64  // how often each is there, to judge by
+}
+
+// New checks the settings and the stream, which must not change afterwards.
+func New(cfg Config, s *Stream) (*Task, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	if len(s.Items) == 0 {
+		return nil, errors.New("sketch: the stream has no items")
+	}
+	t := &Task{cfg: cfg, stream: s}
+	t.items, t.counts = s.counts()
+	return t, nil
+}
+
+// Distinct returns the number of different items.
+func (t *Task) Distinct() int { return len(t.items) }
+
+// Tables describes the table that the task adds to, for [godwit.NewModel]. The
+// model may have other tables beside.
+func (t *Task) Tables() []godwit.Table { return []godwit.Table{t.cfg.Table()} }
+
+// Fingerprint names settings and stream.
+func (t *Task) Fingerprint() string {
+	h := fnv.New64a()
+	var b [8]byte
+	for _, x := range t.stream.Items {
+		for i := range b {
+			b[i] = byte(x >> (8 * i))
+		}
+		h.Write(b[:])
+	}
+	return fmt.Sprintf("sketch %+v of %d items (%016x)", t.cfg, len(t.stream.Items), h.Sum64())
+}
+
+// A Batch is the task's part of a [train.Batch]: where items are in the stream.
+type Batch struct{ from, to int }
+
+// A trainer is one worker's share of a [Task]: a stretch of the stream. It
+// belongs to one goroutine.
+type trainer struct {
+	task     *Task
+	client   *Client
+	from, to int
+}
+
+// Trainer returns a worker's share.
+func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+	c, err := t.cfg.On(w)
+	if err != nil {
+		return nil, err
+	}
+	n := len(t.stream.Items)
+	return &trainer{t, c, n * part.Index / part.Of, n * (part.Index + 1) / part.Of}, nil
+}
+
+// Steps, Load and Step implement [train.Trainer].
+func (t *trainer) Steps() int { return (t.to - t.from + t.task.cfg.Batch - 1) / t.task.cfg.Batch }
+
+func (t *trainer) Load(b *train.Batch[Batch], _, step int) {
+	from := t.from + step*t.task.cfg.Batch
+	b.Data = Batch{from, min(from+t.task.cfg.Batch, t.to)}
+}
+
+// Step adds the batch's items. There is nothing to lose, so the loss is 0.
+func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
+	items := t.task.stream.Items[b.Data.from:b.Data.to]
+	return train.Loss{Examples: int64(len(items))}, t.client.Add(ctx, items)
+}
+
+// A Quality judges the estimates of a sketch.
+type Quality struct {
+	// Total is how many items were added, and Streams how many times the stream
+	// that is.
+	Total   int64
+	Streams float64
+	// Items is how many different items were asked for.
+	Items int64
+	// Excess is by how much their estimates exceed their counts, in the mean, and
+	// Most by how much at the most.
+	Excess float64
+	Most   int64
+	// Within is the share that does not exceed it by more than [Sketch.Bound].
+	Within float64
+	// TooSmall is how many estimates are smaller than the count, and Torn how
+	// many rows of the sketch have another total than the first: none, ever, if
+	// the stream was counted as a whole.
+	TooSmall, Torn int64
+}
+
+// Judge asks for the count of every step-th different item and compares it with
+// the stream. All workers of all nodes divide the items among them. All nodes
+// call it, each time with another name, when the updates of all workers are
+// visible everywhere.
+func (t *Task) Judge(ctx context.Context, env *train.Env, name string, step int) (Quality, error) {
+	totals, err := t.totals(ctx, env, name)
+	if err != nil {
+		return Quality{}, err
+	}
+	q := Quality{Total: totals[0], Streams: float64(totals[0]) / float64(len(t.stream.Items))}
+	for _, n := range totals {
+		if n != q.Total {
+			q.Torn++
+		}
+	}
+	results := make([]found, len(env.Workers))
+	err = env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+		c, err := t.cfg.On(w)
+		if err != nil {
+			return err
+		}
+		from, to := share((len(t.items)+step-1)/step, env, i)
+		return t.ask(ctx, c, &results[i], step, from, to, q.Streams, t.cfg.Bound(q.Total))
+	})
+	if err != nil {
+		return Quality{}, err
+	}
+	all := results[0]
+	for _, f := range results[1:] {
+		all.add(f)
+	}
+	sum, err := env.Sum(ctx, "sketch "+name, float64(all.items), all.excess, float64(all.within), float64(all.small))
+	if err != nil {
+		return Quality{}, err
+	}
+	// The largest of all nodes, by sums: each node's own in its own place.
+	most := make([]float64, max(env.Nodes, 1))
+	most[env.Node] = float64(all.most)
+	if most, err = env.Sum(ctx, "sketch most "+name, most...); err != nil {
+		return Quality{}, err
+	}
+	n := max(sum[0], 1)
+	q.Items, q.Excess, q.Within, q.TooSmall = int64(sum[0]), sum[1]/n, sum[2]/n, int64(sum[3])
+	for _, x := range most {
+		q.Most = max(q.Most, int64(x))
+	}
+	return q, nil
+}
+
+// found is what a worker found out.
+type found struct {
+	items, within, small, most int64
+	excess                     float64
+}
+
+func (f *found) add(o found) {
+	f.items += o.items
+	f.within += o.within
+	f.small += o.small
+	f.most = max(f.most, o.most)
+	f.excess += o.excess
+}
+
+// asked is how many items are asked for at once.
+const asked = 1024
+
+// ask asks for every step-th item from the from-th to the to-th of these.
+func (t *Task) ask(ctx context.Context, c *Client, f *found, step, from, to int, times, bound float64) error {
+	items, dst := make([]uint64, 0, asked), make([]int64, asked)
+	for ; from < to; from += asked {
+		items = items[:0]
+		for i := from; i < min(from+asked, to); i++ {
+			items = append(items, t.items[i*step])
+		}
+		if err := c.Estimate(ctx, items, dst[:len(items)]); err != nil {
+			return err
+		}
+		for i := range items {
+			excess := float64(dst[i]) - times*float64(t.counts[(from+i)*step])
+			f.items++
+			f.excess += excess
+			f.most = max(f.most, int64(excess))
+			if excess <= bound {
+				f.within++
+			}
+			if excess < 0 {
+				f.small++
+			}
+		}
+	}
+	return nil
+}
+
+// totals adds up the rows of the sketch. Each is the number of items added.
+func (t *Task) totals(ctx context.Context, env *train.Env, name string) ([]int64, error) {
+	sums := make([][]float64, len(env.Workers))
+	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+		c, err := t.cfg.On(w)
+		if err != nil {
+			return err
+		}
+		sums[i] = make([]float64, t.cfg.Depth)
+		from, to := share(t.cfg.Width, env, i)
+		for row := range sums[i] {
+			n, err := c.total(ctx, row, from, to)
+			if err != nil {
+				return err
+			}
+			sums[i][row] = float64(n)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sums[1:] {
+		for row, n := range s {
+			sums[0][row] += n
+		}
+	}
+	all, err := env.Sum(ctx, "sketch totals "+name, sums[0]...)
+	if err != nil {
+		return nil, err
+	}
+	totals := make([]int64, len(all))
+	for row, n := range all {
+		totals[row] = int64(n) // sums of whole numbers below 2^53 are exact
+	}
+	return totals, nil
+}
+
+// share is the part of n items of worker i of this node.
+func share(n int, env *train.Env, i int) (from, to int) {
+	nodes := max(env.Nodes, 1)
+	a, b := n*env.Node/nodes, n*(env.Node+1)/nodes
+	return a + (b-a)*i/len(env.Workers), a + (b-a)*(i+1)/len(env.Workers)
+}
+
+// Evaluate asks for some of the items and warns of counts that are wrong.
+func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
+	q, err := t.Judge(ctx, env, fmt.Sprintf("after epoch %d", epoch), 1+len(t.items)/evaluated)
+	if err != nil {
+		return train.Evaluation{}, err
+	}
+	ev := train.Evaluation{LowerIsBetter: true, Metrics: q.Metrics()}
+	if q.Torn > 0 {
+		ev.Warnings = append(ev.Warnings, fmt.Sprintf("%d rows of the sketch have another total than the first, %d", q.Torn, q.Total))
+	}
+	if q.TooSmall > 0 && q.Streams == float64(int64(q.Streams)) {
+		ev.Warnings = append(ev.Warnings, fmt.Sprintf("%d of %d estimates are too small", q.TooSmall, q.Items))
+	}
+	return ev, nil
+}
+
+// evaluated is how many items an evaluation asks for, about.
+const evaluated = 10_000
+
+// Metrics are the figures of a result.
+func (q Quality) Metrics() []train.Metric {
+	return []train.Metric{
+		{Name: "mean excess", Value: q.Excess}, {Name: "most", Value: float64(q.Most)}, {Name: "within bound", Value: q.Within}, {Name: "too small", Value: float64(q.TooSmall)},
+	}
+}
+
+// CountFile is the file that [Task.Export] writes.
+const CountFile = "cells.npy"
+
+// Export writes the cells into dir, which it makes where needed, as a NumPy array
+// of float32: a row for each cell of the first row of the sketch, then of the
+// second, and so on, with the low and high part of its count ([optim.Count]).
+//
+// The file appears complete or not at all. One node of the run calls it, with a
+// worker that nothing else uses meanwhile, after [train.Run].
+func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) (err error) {
+	c, err := t.cfg.On(w)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("sketch: export: %w", err)
+	}
+	n := t.cfg.Depth * t.cfg.Width
+	out, err := npy.Create(filepath.Join(dir, CountFile), n, 2)
+	if err != nil {
+		return fmt.Errorf("sketch: export: %w", err)
+	}
+	defer func() {
+		if cerr := out.Close(); err == nil && cerr != nil {
+			err = fmt.Errorf("sketch: export: %w", cerr)
+		}
+	}()
+	for from := 0; from < n; from += asked {
+		c.keys = c.keys[:0]
+		for cell := from; cell < min(from+asked, n); cell++ {
+			c.keys = append(c.keys, c.first+godwit.Key(cell))
+		}
+		if err := c.pull(ctx); err != nil {
+			return err
+		}
+		if err := out.WriteRows(c.vals); err != nil {
+			return fmt.Errorf("sketch: export: %w", err)
+		}
+	}
+	return nil
+}

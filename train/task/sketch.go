@@ -1,0 +1,119 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/sketch"
+)
+
+func init() { register(func() Settings { return DefaultSketch() }) }
+
+// Sketch are the settings of the task "sketch", a count-min sketch of a stream.
+// The seed of its Config is set by Load.
+type Sketch struct {
+	sketch.Config
+	// Stream is what is generated where there are no data.
+	Stream sketch.Spec
+	// Text says what a word is where the items are those of a text.
+	Text bags.Options
+}
+
+// DefaultSketch returns settings that count a million items.
+func DefaultSketch() *Sketch {
+	text := bags.DefaultOptions()
+	text.MinCount, text.Skip, text.Most = 1, 0, 0
+	return &Sketch{Config: sketch.DefaultConfig(), Stream: sketch.DefaultSpec(), Text: text}
+}
+
+func (s *Sketch) Name() string { return "sketch" }
+func (s *Sketch) Epochs() int  { return 1 }
+func (s *Sketch) Check() error {
+	return errors.Join(s.Config.Check(), s.Stream.Check(), s.Text.Check())
+}
+
+// Load reads the words of a text (see [bags.Load]), or generates a stream.
+func (s *Sketch) Load(setup Setup) (Task, error) {
+	var stream *sketch.Stream
+	var err error
+	if setup.Data == "" {
+		stream, err = sketch.Generate(s.Stream)
+	} else {
+		stream, err = s.words(setup.Data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg := s.Config
+	cfg.Seed = setup.Seed
+	t, err := sketch.New(cfg, stream)
+	if err != nil {
+		return nil, err
+	}
+	return &streamTask{Trained[sketch.Batch]{t, setup.judges()}, t, cfg, len(stream.Items)}, nil
+}
+
+// words takes the words of a text, by their hashes.
+func (s *Sketch) words(path string) (*sketch.Stream, error) {
+	text, err := bags.Load(path, s.Text)
+	if err != nil {
+		return nil, err
+	}
+	hashes := make([]uint64, len(text.Names))
+	for i, name := range text.Names {
+		h := fnv.New64a()
+		h.Write([]byte(name))
+		hashes[i] = h.Sum64()
+	}
+	x := &sketch.Stream{Items: make([]uint64, len(text.Words))}
+	for i, w := range text.Words {
+		x.Items[i] = hashes[w]
+	}
+	return x, nil
+}
+
+// A streamTask is the task "sketch" with its stream.
+type streamTask struct {
+	Trained[sketch.Batch]
+	sketch *sketch.Task
+	cfg    sketch.Config
+	items  int
+}
+
+func (t *streamTask) Unit() (string, int64) { return "items", 1 }
+func (t *streamTask) About() string {
+	return fmt.Sprintf("%d items, %d different; %d rows of %d cells", t.items, t.sketch.Distinct(), t.cfg.Depth, t.cfg.Width)
+}
+
+// Tables say that all cells are alike: which are hot is what the sketch finds
+// out.
+func (t *streamTask) Tables() []godwit.Table {
+	tables := t.sketch.Tables()
+	tables[0].Hot = func(uint64) float64 { return float64(t.items) / float64(t.cfg.Width) }
+	return tables
+}
+
+func (t *streamTask) Samplers() []sampling.Spec { return nil }
+
+// Test asks for all items, or for a thousandth.
+func (t *streamTask) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
+	step := 1
+	if part {
+		step = 1000
+	}
+	q, err := t.sketch.Judge(ctx, env, name, step)
+	if err != nil {
+		return nil, err
+	}
+	return q.Metrics(), nil
+}
+
+func (t *streamTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
+	return t.sketch.Export(ctx, w, dir)
+}
