@@ -311,11 +311,13 @@ func BenchmarkMoves(b *testing.B) {
 	}
 	must(b, c.Nodes[1].Worker(0).Localize(ctx, all))
 	to := 0
+	before := used()
 	for b.Loop() {
 		must(b, c.Nodes[to].Worker(0).Localize(ctx, all))
 		to = 1 - to
 	}
 	b.ReportMetric(float64(keys*b.N)/b.Elapsed().Seconds(), "moves/s")
+	b.ReportMetric(float64(used()-before)/float64(keys*b.N), "cpu-ns/move")
 }
 
 // replicated is two nodes over TCP that both want all keys, until all are at

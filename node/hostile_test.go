@@ -244,7 +244,7 @@ func quietNode(t testing.TB, cfg Config) *Node {
 	n.homes = directory.NewHomes(cfg.Model.Keys(), ids)
 	for i := range n.peers {
 		if i != int(cfg.Session.Self()) {
-			n.peers[i] = newOutbox(nil, 1)
+			n.peers[i] = newOutbox(nil, 1, &n.buffers)
 			n.peers[i].flushed = func() {}
 		}
 	}

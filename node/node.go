@@ -49,6 +49,7 @@ type Node struct {
 	tables []table
 
 	peers   []*outbox // by node id; nil for this node
+	buffers buffers
 	conns   map[godwit.NodeID]transport.Conn
 	workers []*worker
 	pacer   *pacer
@@ -174,7 +175,7 @@ func (n *Node) build() error {
 func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 	n.conns = conns
 	for id, c := range conns {
-		n.peers[id] = newOutbox(c, n.cfg.Session.View())
+		n.peers[id] = newOutbox(c, n.cfg.Session.View(), &n.buffers)
 	}
 	for id, c := range conns {
 		n.world.Go(func() {
@@ -194,7 +195,7 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 func (n *Node) imagine() {
 	for i := range n.peers {
 		if to := godwit.NodeID(i); to != n.self {
-			n.peers[i] = newOutbox(nil, n.cfg.Session.View())
+			n.peers[i] = newOutbox(nil, n.cfg.Session.View(), &n.buffers)
 			n.peers[i].flushed = func() { n.cfg.Virtual.Flush(n, to) }
 		}
 	}

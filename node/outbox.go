@@ -31,9 +31,9 @@ type outbox struct {
 	mu      sync.Mutex
 	enc     wire.Encoder
 	sealed  [][]byte // complete frames, oldest first
-	free    [][]byte // buffers
-	queued  int      // bytes in sealed and enc, and in the frame being written
-	writing bool     // somebody writes, and will find what is put in meanwhile
+	buffers *buffers
+	queued  int  // bytes in sealed and enc, and in the frame being written
+	writing bool // somebody writes, and will find what is put in meanwhile
 	waiting []chan struct{}
 	sent    uint64 // bytes
 	frames  uint64
@@ -41,8 +41,36 @@ type outbox struct {
 	begun []byte // of who writes: the frame that the writer has to finish
 }
 
-func newOutbox(c transport.Conn, view godwit.View) *outbox {
-	o := &outbox{conn: c, view: view, wake: make(chan struct{}, 1)}
+// buffers are memory of frames that are sent, for those to come to any peer.
+type buffers struct {
+	sync.Mutex
+	free [][]byte
+}
+
+const maxBuffers = 32
+
+func (b *buffers) take() []byte {
+	b.Lock()
+	defer b.Unlock()
+	n := len(b.free)
+	if n == 0 {
+		return nil
+	}
+	buf := b.free[n-1]
+	b.free = b.free[:n-1]
+	return buf
+}
+
+func (b *buffers) give(buf []byte) {
+	b.Lock()
+	defer b.Unlock()
+	if len(b.free) < maxBuffers && cap(buf) <= 2*frameBytes {
+		b.free = append(b.free, buf)
+	}
+}
+
+func newOutbox(c transport.Conn, view godwit.View, b *buffers) *outbox {
+	o := &outbox{conn: c, view: view, buffers: b, wake: make(chan struct{}, 1)}
 	o.enc.Reset(nil, view)
 	return o
 }
@@ -73,9 +101,9 @@ func (o *outbox) seal() {
 	f := o.enc.Frame()
 	o.queued += len(f) - o.enc.Len()
 	o.sealed = append(o.sealed, f)
-	var b []byte
-	if n := len(o.free); n > 0 {
-		b, o.free = o.free[n-1], o.free[:n-1]
+	b := o.buffers.take()
+	if b == nil && len(f) >= frameBytes { // the next will not be shorter
+		b = make([]byte, 0, len(f)+len(f)/4)
 	}
 	o.enc.Reset(b, o.view)
 }
@@ -201,9 +229,7 @@ func (o *outbox) left(frame []byte) {
 	o.queued -= len(frame) - wire.HeaderLen
 	o.sent += uint64(len(frame))
 	o.frames++
-	if len(o.free) < 4 && cap(frame) <= 4*frameBytes {
-		o.free = append(o.free, frame)
-	}
+	o.buffers.give(frame)
 	if o.queued < requestRoom/2 {
 		for _, c := range o.waiting {
 			close(c)
@@ -238,7 +264,8 @@ type sender struct {
 	n       *Node
 	touched []bool // peers to flush
 	any     bool
-	records int // sent to others
+	records int   // sent to others
+	clock   int64 // the time since when it sends without a flush; 0: not asked for yet
 }
 
 func (n *Node) sender() sender { return sender{n: n, touched: make([]bool, len(n.peers))} }
@@ -254,7 +281,15 @@ func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
 }
 
 func (s *sender) Room(to godwit.NodeID) bool { return s.n.peers[to].room(copyRoom) }
-func (s *sender) Now() int64                 { return s.n.now() }
+
+// Now is the time of the first question since the last flush: close enough for
+// lead times, and keys come by the thousand.
+func (s *sender) Now() int64 {
+	if s.clock == 0 {
+		s.clock = s.n.now()
+	}
+	return s.clock
+}
 
 // flush has everything sent that this sender put in, by himself where that is
 // quick.
@@ -265,6 +300,7 @@ func (s *sender) flush() { s.each((*outbox).flush) }
 func (s *sender) post() { s.each((*outbox).post) }
 
 func (s *sender) each(send func(*outbox)) {
+	s.clock = 0
 	if !s.any {
 		return
 	}

@@ -423,6 +423,7 @@ func (s *Shard) again(out Out, h *store.Header) {
 	for i := range queue {
 		s.request(out, &queue[i])
 	}
+	s.emptied(queue)
 }
 
 // refused takes the owner's word that it neither moves the key nor gives a

@@ -205,4 +205,5 @@ func (s *Shard) serveQueue(out Out, k godwit.Key, comingFirst bool) {
 			s.request(out, &queue[i])
 		}
 	}
+	s.emptied(queue)
 }

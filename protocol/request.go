@@ -129,7 +129,19 @@ func (s *Shard) wait(h *store.Header, r *wire.Record) {
 	c.Vals = append([]float32(nil), r.Vals...)
 	c.Holders = nil
 	d := s.sideOf(h)
+	if n := len(s.queues); d.queue == nil && n > 0 {
+		d.queue, s.queues = s.queues[n-1], s.queues[:n-1]
+	}
 	d.queue = append(d.queue, c)
+}
+
+// emptied takes back the memory of a queue that was served. When keys move in
+// bulk, something waits for each of them, once.
+func (s *Shard) emptied(queue []wire.Record) {
+	if cap(queue) > 0 && cap(queue) <= 4 && len(s.queues) < 64 {
+		clear(queue)
+		s.queues = append(s.queues, queue[:0])
+	}
 }
 
 // pass sends a record on towards the owner.

@@ -82,13 +82,14 @@ type Shard struct {
 	st  *store.Store
 	dir *directory.Directory
 
-	sides   sides        // what rows have beside their header, by the side number in Header.Meta
-	dirty   []godwit.Key // replicas with updates to send and none in flight
-	changed []godwit.Key // owned rows whose holders lack something
-	seq     uint64       // the last sequence number given to a replica's update
-	abroad  [64]uint32   // requests of this node's workers that are on the network, by key
-	rec     wire.Record  // scratch for records to send
-	diff    []float32    // scratch for a difference
+	sides   sides           // what rows have beside their header, by the side number in Header.Meta
+	dirty   []godwit.Key    // replicas with updates to send and none in flight
+	changed []godwit.Key    // owned rows whose holders lack something
+	seq     uint64          // the last sequence number given to a replica's update
+	abroad  [64]uint32      // requests of this node's workers that are on the network, by key
+	rec     wire.Record     // scratch for records to send
+	queues  [][]wire.Record // empty queues of sides, to be used again
+	diff    []float32       // scratch for a difference
 
 	Stats Stats
 }
