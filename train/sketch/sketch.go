@@ -89,7 +89,11 @@ type Client struct {
 	adds  []float32
 	keys  []godwit.Key
 	vals  []float32
+	under []godwit.Handle // pushes under way, the oldest first
 }
+
+// window is how many pushes may be under way: nobody waits for what they do.
+const window = 8
 
 // On returns a client of a worker, whose model must have the sketch's table.
 func (s Sketch) On(w godwit.Worker) (*Client, error) {
@@ -114,10 +118,17 @@ func (s Sketch) On(w godwit.Worker) (*Client, error) {
 const maxItems = 1 << 23
 
 // Add counts each item once more, at most 2^23 of them. Items may repeat; each
-// cell is pushed once.
+// cell is pushed once. Add does not wait for what it sends: Flush does, and
+// Estimate shows all that this client has added.
 func (c *Client) Add(ctx context.Context, items []uint64) error {
 	if len(items) > maxItems {
 		return fmt.Errorf("sketch: adding %d items at once, at most %d are possible", len(items), maxItems)
+	}
+	if len(c.under) == window {
+		if err := c.w.Wait(ctx, c.under[0]); err != nil {
+			return err
+		}
+		c.under = append(c.under[:0], c.under[1:]...)
 	}
 	c.cells.Reset()
 	c.adds = c.adds[:0]
@@ -134,7 +145,18 @@ func (c *Client) Add(ctx context.Context, items []uint64) error {
 	for _, cell := range c.cells.All() {
 		c.keys = append(c.keys, c.first+godwit.Key(cell))
 	}
-	return c.w.Push(ctx, c.keys, c.adds)
+	h, err := c.w.PushAsync(ctx, c.keys, c.adds)
+	if err == nil && h != 0 {
+		c.under = append(c.under, h)
+	}
+	return err
+}
+
+// Flush returns when all that was added is counted.
+func (c *Client) Flush(ctx context.Context) error {
+	err := c.w.Wait(ctx, c.under...)
+	c.under = c.under[:0]
+	return err
 }
 
 // Estimate writes the estimated count of each item into dst, which is as long

@@ -2,6 +2,7 @@ package sketch
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -196,6 +197,46 @@ func TestAddingAllocatesNothingOnceBuffersHaveGrown(t *testing.T) {
 	}
 }
 
+// A slow worker's pushes end when they are waited for.
+type slow struct {
+	godwit.Worker
+	next, waited godwit.Handle
+	most         int
+}
+
+func (s *slow) PushAsync(ctx context.Context, ks []godwit.Key, x []float32) (godwit.Handle, error) {
+	s.next++
+	s.most = max(s.most, int(s.next-s.waited))
+	return s.next, s.Push(ctx, ks, x)
+}
+
+func (s *slow) Wait(_ context.Context, hs ...godwit.Handle) error {
+	for _, h := range hs {
+		if h != s.waited+1 {
+			return fmt.Errorf("push %d is waited for after %d", h, s.waited)
+		}
+		s.waited = h
+	}
+	return nil
+}
+
+func TestAFewPushesAreUnderWayAndFlushWaitsForAll(t *testing.T) {
+	c := client(t, Sketch{Depth: 2, Width: 8})
+	w := &slow{Worker: c.w}
+	c.w = w
+	for i := range uint64(30) {
+		if err := c.Add(t.Context(), []uint64{i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.most != window {
+		t.Errorf("up to %d pushes were under way, want %d", w.most, window)
+	}
+	if err := c.Flush(t.Context()); err != nil || w.waited != 30 {
+		t.Errorf("%d of 30 pushes were waited for (%v)", w.waited, err)
+	}
+}
+
 func TestBadSettingsAreNamed(t *testing.T) {
 	for want, change := range map[string]func(*Config, *Spec){
 		"Depth": func(c *Config, _ *Spec) { c.Depth = 33 }, "Width": func(c *Config, _ *Spec) { c.Width = 0 },
@@ -323,7 +364,9 @@ func TestEqualSpecsGiveEqualStreamsOfTheirPopularity(t *testing.T) {
 // idle is a worker that does nothing.
 type idle struct{ godwit.Worker }
 
-func (idle) Push(context.Context, []godwit.Key, []float32) error { return nil }
+func (idle) PushAsync(context.Context, []godwit.Key, []float32) (godwit.Handle, error) {
+	return 0, nil
+}
 
 func BenchmarkAdd(b *testing.B) {
 	c := client(b, DefaultConfig().Sketch)

@@ -100,15 +100,22 @@ func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], 
 // Steps, Load and Step implement [train.Trainer].
 func (t *trainer) Steps() int { return (t.to - t.from + t.task.cfg.Batch - 1) / t.task.cfg.Batch }
 
+// Load announces no cells: nothing is read, and a cell that came to be here for
+// one push would have cost more than the push.
 func (t *trainer) Load(b *train.Batch[Batch], _, step int) {
 	from := t.from + step*t.task.cfg.Batch
 	b.Data = Batch{from, min(from+t.task.cfg.Batch, t.to)}
 }
 
-// Step adds the batch's items. There is nothing to lose, so the loss is 0.
+// Step adds the batch's items, and waits for all with the last of an epoch.
+// There is nothing to lose, so the loss is 0.
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
 	items := t.task.stream.Items[b.Data.from:b.Data.to]
-	return train.Loss{Examples: int64(len(items))}, t.client.Add(ctx, items)
+	err := t.client.Add(ctx, items)
+	if err == nil && b.Data.to == t.to {
+		err = t.client.Flush(ctx)
+	}
+	return train.Loss{Examples: int64(len(items))}, err
 }
 
 // A Quality judges the estimates of a sketch.
