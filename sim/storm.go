@@ -122,12 +122,7 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 		w.Workers = 1 + rng.IntN(3)
 	}
 	if w.Policy == nil {
-		names := placement.Names()
-		if i := rng.IntN(len(names) + 2); i < len(names) {
-			w.Policy, _ = placement.ByName(names[i])
-		} else {
-			w.Policy = restless.Policy{}
-		}
+		w.Policy = stormPolicy(rng)
 	}
 	if w.Network == nil {
 		n := disorder(rng, w.Nodes)
@@ -152,6 +147,24 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 		Network: *w.Network, Compute: effort(rng), Watch: true, Broken: w.Broken,
 	}
 	return s, cfg
+}
+
+// stormPolicy is any policy. Of so few keys, none is hot by the default rule.
+func stormPolicy(rng *rand.Rand) placement.Policy {
+	names := placement.Names()
+	i := rng.IntN(len(names) + 2)
+	if i >= len(names) {
+		return restless.Policy{}
+	}
+	name := names[i]
+	if name == placement.NonUniform.Name() {
+		name = "nonuniform(factor=2)"
+	}
+	p, err := placement.ByName(name)
+	if err != nil {
+		panic(err) // never: the names above are right
+	}
+	return p
 }
 
 // mayCopy reports whether a policy ever replicates.
