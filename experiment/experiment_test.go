@@ -197,3 +197,26 @@ func TestWhatWasMeasuredBeforeAnInterruptIsKept(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
+
+// The smallest comparison of every task, with each kind of calls.
+func TestEveryTaskCanBeCompared(t *testing.T) {
+	for _, name := range Tasks() {
+		for _, calls := range AllCalls() {
+			t.Run(name+" "+string(calls), func(t *testing.T) {
+				l, err := NewLab(Choice{Task: name, Quick: true, Calls: calls})
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.Nodes, l.Workers, l.Epochs, l.Judged = []int{1}, 1, 1, 20
+				l.Step = 100 * time.Microsecond
+				r := run(t, "scaling", l)
+				if row := r.Rows[0]; r.Metric == "" || row.Epoch == 0 || len(row.Curve) != 1 || row.Loss == 0 {
+					t.Errorf("%s: %+v", r.Metric, row)
+				}
+			})
+		}
+	}
+	if _, err := NewLab(Choice{Task: "chess", Calls: Batched}); err == nil || !strings.Contains(err.Error(), "mf") {
+		t.Errorf("a task that there is not: %v", err)
+	}
+}

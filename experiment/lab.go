@@ -28,6 +28,10 @@ type Lab struct {
 	// the first is left out of the mean time of an epoch and of counts: it is the
 	// one that starts cold.
 	Epochs int
+	// Judged is how many items of the data quality is measured on: a simulated
+	// node judges as slowly as a real one, so a part has to do, the same of every
+	// run.
+	Judged int
 	// Workers are those of each node.
 	Workers int
 	// Nodes are the numbers of nodes of "scaling"; the others take Most.
@@ -54,7 +58,7 @@ func NewLab(c Choice) (Lab, error) {
 	if err != nil {
 		return Lab{}, err
 	}
-	l := Lab{Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Workers: 8,
+	l := Lab{Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Judged: size.judged, Workers: 8,
 		Nodes: []int{1, 2, 4, 8, 16}, Most: 8, Accesses: 300_000,
 		Exponents: []float64{0, 0.5, 0.8, 1.1, 1.5}, Seed: 1}
 	if c.Quick {
@@ -68,8 +72,8 @@ func (l *Lab) check() error {
 	switch {
 	case l.Task == nil:
 		return errors.New("experiment: no task")
-	case l.Epochs < 1 || l.Workers < 1 || l.Most < 2 || l.Accesses < 1:
-		return fmt.Errorf("experiment: %d epochs, %d workers a node, %d accesses, want at least 1 of each, and %d nodes, want at least 2", l.Epochs, l.Workers, l.Accesses, l.Most)
+	case l.Epochs < 1 || l.Judged < 1 || l.Workers < 1 || l.Most < 2 || l.Accesses < 1:
+		return fmt.Errorf("experiment: %d epochs, %d items to judge on, %d workers a node, %d accesses, want at least 1 of each, and %d nodes, want at least 2", l.Epochs, l.Judged, l.Workers, l.Accesses, l.Most)
 	case len(l.Nodes) == 0 || slices.Min(l.Nodes) < 1:
 		return errors.New("experiment: scaling wants numbers of nodes, each at least 1")
 	case len(l.Exponents) == 0:
@@ -89,10 +93,6 @@ func (l *Lab) Compute() sim.Compute {
 		Record: 200 * time.Nanosecond, Round: 100 * time.Nanosecond}
 }
 
-// judged is how many items quality is measured on: a simulated node judges as
-// slowly as a real one, so a part has to do, the same of every run.
-const judged = 200
-
 // A work is a task that is ready to be trained. It is immutable.
 type work struct {
 	task     task.Task
@@ -106,7 +106,7 @@ func (l *Lab) work(exponent float64) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.Load(task.Setup{Data: l.Data, Seed: l.Seed, Few: judged})
+	t, err := s.Load(task.Setup{Data: l.Data, Seed: l.Seed, Few: l.Judged})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (l *Lab) work(exponent float64) (*work, error) {
 		return nil, err
 	}
 	w := &work{task: t, model: m, samplers: t.Samplers()}
-	if l.Data == "" {
+	if _, ok := s.(task.Generated); ok && l.Data == "" {
 		w.exponent = exponent
 	}
 	return w, nil

@@ -12,6 +12,7 @@ import (
 type size struct {
 	settings task.Settings // their skew and seed are the lab's
 	epochs   int
+	judged   int // see Lab.Judged
 }
 
 // A Choice is what decides the sizes of a lab.
@@ -26,6 +27,8 @@ type Choice struct {
 // epoch.
 var sizes = map[string]func(Choice) size{
 	"kge": kgeSize,
+	"mf":  mfSize,
+	"w2v": w2vSize,
 }
 
 // Tasks lists the tasks that experiments can run.
@@ -57,7 +60,7 @@ func kgeSize(c Choice) size {
 	s := task.DefaultKGE()
 	s.Graph.Entities, s.Graph.Relations, s.Graph.Triples = 20_000, 50, 160_000
 	s.Dim, s.Batch, s.Negatives = 32, 8, 24
-	z := size{s, 6}
+	z := size{s, 6, 200}
 	if c.Calls == Single {
 		// A step of the programs for Lapse, NuPS and AdaPM is a triple and its
 		// negatives, a hundred for each end with NuPS. Each is a message, so the
@@ -68,6 +71,43 @@ func kgeSize(c Choice) size {
 	}
 	if c.Quick {
 		s.Graph.Entities, s.Graph.Triples = s.Graph.Entities/4, s.Graph.Triples/4
+		z.epochs = 3
+	}
+	return z
+}
+
+// mfSize is a matrix whose columns are hot and whose rows are many, trained a
+// column after the other.
+func mfSize(c Choice) size {
+	s := task.DefaultMF()
+	s.Matrix.Rows, s.Matrix.Cols, s.Matrix.Cells = 20_000, 2000, 350_000
+	s.Dim, s.Batch = 16, 16
+	s.Rule, s.LR, s.BoldDriver = "adagrad", 0.1, false // many workers at once are too much for SGD
+	z := size{s, 8, 5000}
+	if c.Calls == Single {
+		s.Batch = 1
+		s.Matrix.Rows, s.Matrix.Cols, s.Matrix.Cells = 5000, 500, 50_000
+	}
+	if c.Quick {
+		s.Matrix.Rows, s.Matrix.Cols, s.Matrix.Cells = s.Matrix.Rows/4, s.Matrix.Cols/4, s.Matrix.Cells/8
+		z.epochs = 3
+	}
+	return z
+}
+
+// w2vSize is a text of 5,000 words with a place in its structure, beside the
+// usual frequent ones.
+func w2vSize(c Choice) size {
+	s := task.DefaultW2V()
+	s.Corpus.Stems, s.Corpus.Words = 1000, 500_000
+	s.Dim, s.Batch, s.Pool = 32, 25, 24
+	z := size{s, 6, 200}
+	if c.Calls == Single {
+		// A step is a sentence of the programs, of which they read word by word.
+		s.Corpus.Stems, s.Corpus.Words = 200, 100_000
+	}
+	if c.Quick {
+		s.Corpus.Stems, s.Corpus.Words = s.Corpus.Stems/5, s.Corpus.Words/5
 		z.epochs = 3
 	}
 	return z
