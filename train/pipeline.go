@@ -1,6 +1,8 @@
 package train
 
 import (
+	"context"
+
 	"github.com/godwit-ps/godwit"
 )
 
@@ -22,6 +24,7 @@ type pipeline[D any] struct {
 	ring        []*Batch[D]
 	first, n    int // the waiting batches are ring[first], … n of them, round the end
 	keys        int // keys and samples of the waiting batches
+	ready       int // how many of them are announced: all, but for one that comes after a meeting
 }
 
 func newPipeline[D any](w godwit.Worker, t Trainer[D], epochs int) *pipeline[D] {
@@ -29,41 +32,56 @@ func newPipeline[D any](w godwit.Worker, t Trainer[D], epochs int) *pipeline[D] 
 }
 
 // next returns the batch to train now, once the ones to come are loaded as far
-// as memory allows. The batch stays the caller's until it calls done.
-func (p *pipeline[D]) next() (*Batch[D], error) {
-	for p.n == 0 || p.n < maxAheadBatches && p.keys < maxAheadKeys {
-		if p.epoch > p.last {
+// as memory and meetings allow. The batch stays the caller's until it calls done.
+func (p *pipeline[D]) next(ctx context.Context) (*Batch[D], error) {
+	for p.ready == 0 || p.ready == p.n && p.n < maxAheadBatches && p.keys < maxAheadKeys {
+		if p.ready == p.n {
+			if p.epoch > p.last {
+				break
+			}
+			p.load()
+		}
+		b := p.ring[(p.first+p.ready)%len(p.ring)]
+		if b.Meet && p.ready > 0 {
 			break
 		}
-		if err := p.load(); err != nil {
+		if b.Meet {
+			if err := Settle(ctx, p.w); err != nil {
+				return nil, err
+			}
+		}
+		if err := p.announce(b); err != nil {
 			return nil, err
 		}
 	}
 	return p.ring[p.first], nil
 }
 
-// load fills the next batch and signals what it will need.
-func (p *pipeline[D]) load() error {
+// load fills the next batch.
+func (p *pipeline[D]) load() {
 	b := p.slot()
+	b.Meet = false
 	p.t.Load(b, p.epoch, p.step)
 	if p.step++; p.step == p.t.Steps() {
 		p.epoch, p.step = p.epoch+1, 0
 	}
-	start := p.w.Clock() + godwit.Clock(p.n)
 	p.n++
 	p.keys += b.size()
+}
+
+// announce signals what the next batch to be ready will need.
+func (p *pipeline[D]) announce(b *Batch[D]) (err error) {
+	start := p.w.Clock() + godwit.Clock(p.ready)
 	if err := p.w.Intent(b.Keys, start, start+1); err != nil {
 		return err
 	}
-	if b.Samples == 0 {
-		return nil
+	if b.Samples > 0 {
+		if b.Sample, err = p.w.PrepareSample(b.Sampler, b.Samples, start, start+1); err != nil {
+			return err
+		}
 	}
-	var err error
-	b.Sample, err = p.w.PrepareSample(b.Sampler, b.Samples, start, start+1)
-	if err != nil {
-		b.Samples = 0 // nothing is prepared that would have to be finished
-	}
-	return err
+	p.ready++
+	return nil
 }
 
 func (b *Batch[D]) size() int { return len(b.Keys) + b.Samples }
@@ -95,11 +113,12 @@ func (p *pipeline[D]) drop() {
 	p.keys -= b.size()
 	p.first = (p.first + 1) % len(p.ring)
 	p.n--
+	p.ready--
 }
 
 // close forgets the batches that will not be trained.
 func (p *pipeline[D]) close() {
-	for p.n > 0 {
+	for p.ready > 0 {
 		p.drop()
 	}
 }

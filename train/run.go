@@ -180,7 +180,7 @@ func (r *run[D]) train(ctx context.Context) (Loss, error) {
 			if !together && r.env.stopping() || ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			b, err := p.next()
+			b, err := p.next(ctx)
 			if err != nil {
 				return err
 			}

@@ -335,6 +335,99 @@ func TestWorkersInLockstepFinishTheirEpochTogetherWhenStopped(t *testing.T) {
 	}
 }
 
+// A phased task has its workers meet before every third step.
+type phased struct {
+	lockstep
+	workers int
+
+	mu    sync.Mutex
+	ended map[[2]int]int // how many workers have ended a phase of an epoch
+}
+
+const phaseSteps = 3
+
+func (p *phased) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work], error) {
+	t, err := p.counting.Trainer(w, part)
+	return &inPhases{t, p, w.(*traintest.Worker), 0}, err
+}
+
+type inPhases struct {
+	train.Trainer[work]
+	p     *phased
+	w     *traintest.Worker
+	steps int
+}
+
+func (t *inPhases) Load(b *train.Batch[work], epoch, step int) {
+	t.Trainer.Load(b, epoch, step)
+	b.Meet = step%phaseSteps == 0
+}
+
+func (t *inPhases) Step(ctx context.Context, b *train.Batch[work]) (train.Loss, error) {
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	phase := b.Data.step / phaseSteps
+	if phase > 0 && t.p.ended[[2]int{b.Data.epoch, phase - 1}] != t.p.workers {
+		return train.Loss{}, fmt.Errorf("%v begins phase %d of epoch %d before all have ended the one before", t.w.ID(), phase, b.Data.epoch)
+	}
+	last := b.Data.step%phaseSteps == phaseSteps-1 || b.Data.step == t.Steps()-1
+	if last {
+		t.p.ended[[2]int{b.Data.epoch, phase}]++
+	}
+	t.steps++
+	if n := t.w.Counts; last && (n.Intents != t.steps || n.Prepared != t.steps) {
+		return train.Loss{}, fmt.Errorf("%v has announced %d batches in its step %d, the last before a meeting", t.w.ID(), n.Intents, t.steps)
+	}
+	return t.Trainer.Step(ctx, b)
+}
+
+func TestWorkersMeetBetweenBatchesAndAnnounceNothingBehind(t *testing.T) {
+	const nodes, perNode, rows, epochs = 2, 3, 480, 4
+	for _, batch := range []int{80, 10, 7} { // 1, 8, 12 steps an epoch
+		s := server(t, rows, nodes, perNode)
+		task := &phased{
+			lockstep: lockstep{&counting{rows: rows, batch: batch}}, workers: nodes * perNode, ended: map[[2]int]int{},
+		}
+		x := traintest.NewExchange(nodes)
+		var wg sync.WaitGroup
+		for node := range nodes {
+			wg.Go(func() {
+				env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+				rep, err := train.Run(t.Context(), env, task, train.Options{Epochs: epochs, EvalEvery: 2})
+				if err != nil || rep.Epochs != epochs || rep.Losses[0].Examples != rows {
+					t.Errorf("batches of %d: node %d: %+v, %v", batch, node, rep, err)
+				}
+			})
+		}
+		wg.Wait()
+		for node := range nodes {
+			for _, w := range s.Workers(node) {
+				if n := w.(*traintest.Worker).Counts; n.Prepared != n.Finished || n.Uncovered > 0 {
+					t.Errorf("batches of %d: %v: %+v", batch, w.ID(), n)
+				}
+			}
+		}
+	}
+}
+
+func TestARunThatIsCutShortBeforeAMeetingForgetsWhatWasPrepared(t *testing.T) {
+	s := server(t, 480, 1, 2)
+	task := &phased{lockstep: lockstep{&counting{rows: 480, batch: 10, onStep: func(p train.Part, epoch, step int) error {
+		if epoch == 2 && step == 4 && p.Index == 1 {
+			return errors.New("enough")
+		}
+		return nil
+	}}}, workers: 2, ended: map[[2]int]int{}}
+	if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 3}); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("the error is %v", err)
+	}
+	for _, w := range s.Workers(0) {
+		if n := w.(*traintest.Worker).Counts; n.Prepared != n.Finished {
+			t.Errorf("%v: %+v", w.ID(), n)
+		}
+	}
+}
+
 // An adjusted task notes what its trainers are told.
 type adjusted struct {
 	*counting

@@ -50,9 +50,9 @@ type Trainer[D any] interface {
 	// Steps is the number of batches of every epoch; none is fine.
 	Steps() int
 	// Load fills b with batch step (0 … Steps()-1) of the epoch (1, 2, …): its
-	// distinct keys, its samples and its data. b holds a batch that was trained
-	// before, whose memory is to be used again. Batches are loaded in order, far
-	// ahead of Step.
+	// distinct keys, its samples, whether the workers meet, and its data. b holds
+	// a batch that was trained before, whose memory is to be used again. Batches
+	// are loaded in order, far ahead of Step.
 	Load(b *Batch[D], epoch, step int)
 	// Step trains b. It returns the loss summed over examples. b.Sample is
 	// prepared; Run finishes it and advances the clock afterwards.
@@ -72,6 +72,11 @@ type Batch[D any] struct {
 	// Samples is how many samples of sampler Sampler the step will pull; with 0
 	// nothing is prepared.
 	Sampler, Samples int
+	// Meet has all workers of the run wait for each other before the step, until
+	// what each has trained is visible to all ([Settle]). Nothing behind a meeting
+	// is announced before it. All trainers have equally many meetings in an epoch,
+	// and the task is a [Lockstep].
+	Meet bool
 	// Sample names the prepared samples. Run sets it.
 	Sample godwit.SampleID
 	// Data is the task's own.

@@ -17,9 +17,8 @@ import (
 type Batch struct {
 	rows, cols int
 	cells      []cell
-	// meet says that the workers meet before the batch, and block names the
-	// columns that this one has to itself until they meet again.
-	meet  bool
+	// block names the columns that the worker has to itself from this batch on
+	// until the workers meet; nil where that goes on.
 	block []godwit.Key
 }
 
@@ -170,10 +169,10 @@ func (l *loader) load(b *train.Batch[Batch], epoch, step int) {
 	}
 	d := &b.Data
 	l.num.begin(b)
-	d.meet, d.block = false, nil
+	d.block = nil
 	p := l.parts[l.at]
 	if l.task.cfg.Order == Blocks && l.next == p.from {
-		d.meet, d.block = true, l.bound[l.block[l.at]]
+		b.Meet, d.block = true, l.bound[l.block[l.at]]
 	}
 	to := min(l.next+l.task.cfg.Batch, p.to)
 	for _, i := range l.order[l.next:to] {

@@ -26,8 +26,9 @@ func visits(t *testing.T, task *Task, k keys, epoch, parts int) []visit {
 		for e := 1; e <= epoch; e++ {
 			meets := 0
 			for step := range l.steps() {
+				b.Meet = false // as Run leaves it
 				l.load(&b, e, step)
-				if b.Data.meet {
+				if b.Meet {
 					meets++
 				}
 				distinct := map[godwit.Key]bool{}
@@ -139,8 +140,9 @@ func TestABlocksColumnsAreNamedWhenItBegins(t *testing.T) {
 	var b train.Batch[Batch]
 	var block []godwit.Key
 	for step := range l.steps() {
+		b.Meet = false
 		l.load(&b, 1, step)
-		if b.Data.meet {
+		if b.Meet {
 			block = b.Data.block
 		}
 		for _, col := range b.Keys[b.Data.rows:] {

@@ -70,12 +70,6 @@ func (t *trainer) gather(ctx context.Context, b *Batch) error {
 		}
 		t.settled = true
 	}
-	if !b.meet {
-		return nil
-	}
-	if err := train.Settle(ctx, t.w); err != nil {
-		return err
-	}
 	return t.w.Localize(ctx, b.block)
 }
 
