@@ -25,10 +25,20 @@ func (b *barrier) wait(ctx context.Context) error {
 		b.open, b.here = nil, 0
 	}
 	b.mu.Unlock()
+	return await(ctx, open)
+}
+
+// await returns nil when a channel is closed, even if the context is done too.
+func await(ctx context.Context, closed <-chan struct{}) error {
 	select {
-	case <-open:
+	case <-closed:
 		return nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-closed:
+		return nil
+	default:
 		return context.Cause(ctx)
 	}
 }
@@ -59,12 +69,10 @@ func (e *Exchange) Of(node int) func(context.Context, string, []byte) ([][]byte,
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case <-r.full:
-			return r.payloads, nil
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := await(ctx, r.full); err != nil {
+			return nil, err
 		}
+		return r.payloads, nil
 	}
 }
 
