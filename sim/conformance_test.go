@@ -160,7 +160,7 @@ func TestConformanceC14EveryPolicyEndsInTheSameModel(t *testing.T) {
 		rows []float32
 		sum  node.Stats
 	}
-	m := stormModel(6)
+	m := stormModel(6, true)
 	outcomes := map[string]outcome{}
 	want := make([]float32, m.Keys())
 	for i, p := range everyPolicy() {

@@ -70,13 +70,16 @@ type storm struct {
 }
 
 // The rows of a storm are vector clocks of its workers. Those of the last table
-// are set, too.
-func stormModel(workers int) *godwit.Model {
-	hot := func(row uint64) float64 {
-		if row == 0 {
-			return 1000
+// are set, too. The first row of each is hot, or the nodes find out what is.
+func stormModel(workers int, told bool) *godwit.Model {
+	var hot func(row uint64) float64
+	if told {
+		hot = func(row uint64) float64 {
+			if row == 0 {
+				return 1000
+			}
+			return 1
 		}
-		return 1
 	}
 	m, err := godwit.NewModel(
 		godwit.Table{Name: "plain", Rows: 5, Dim: workers, Hot: hot},
@@ -132,7 +135,7 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 		w.Steps = 50
 	}
 	workers := w.Nodes * w.Workers
-	s := &storm{seed: seed, weather: w, hints: rng.IntN(2) == 0, async: rng.IntN(2) == 0, moves: rng.IntN(2) == 0, model: stormModel(workers)}
+	s := &storm{seed: seed, weather: w, hints: rng.IntN(2) == 0, async: rng.IntN(2) == 0, moves: rng.IntN(2) == 0, model: stormModel(workers, w.Policy.Everywhere(true) && rng.IntN(2) == 0)}
 	for range 1 + rng.IntN(8) { // the fewer, the more they meet
 		s.keys = append(s.keys, godwit.Key(rng.Uint64N(s.model.Keys())))
 	}
