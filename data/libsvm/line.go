@@ -11,11 +11,7 @@ import (
 	"unsafe"
 )
 
-// maxLine bounds a line, without its line end: a million pairs.
-const maxLine = 1 << 24
-
 var (
-	errLong   = fmt.Errorf("longer than %d bytes", maxLine)
 	errText   = errors.New("not UTF-8 text without NUL bytes, is this a text file?")
 	errReturn = errors.New("a carriage return inside the line, is this a file of old line ends?")
 )
@@ -37,8 +33,6 @@ type pair struct {
 // line reads an example, unless the line is empty.
 func (p *parser) line(line []byte) (positive, ok bool, err error) {
 	switch {
-	case len(line) > maxLine:
-		return false, false, errLong
 	case !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0:
 		return false, false, errText
 	case bytes.IndexByte(line, '\r') >= 0:

@@ -112,7 +112,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 	}
 }
 
-func TestLinesLongerThanTheBufferAreRead(t *testing.T) {
+func TestLinesOfManyPairsAreRead(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("1")
 	const n = 40_000
@@ -200,7 +200,7 @@ func TestHashedFeaturesMayHaveNamesAndAddUpWhereTheyCollide(t *testing.T) {
 	if s.Width != 2 || len(s.Features) > 2 || sum != 31 {
 		t.Errorf("%+v, want at most two features with values that add up to 31", s)
 	}
-	for _, bits := range []int{-1, 32} {
+	for _, bits := range []int{-1, 29} {
 		if _, err := Read("test", strings.NewReader("1 1:1"), Options{HashBits: bits}); err == nil {
 			t.Errorf("%d bits were accepted", bits)
 		}
@@ -245,7 +245,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(s), uint8(7))
 	}
 	f.Fuzz(func(t *testing.T, text []byte, bits uint8) {
-		s, err := Read("fuzz", bytes.NewReader(text), Options{HashBits: int(bits % 32)})
+		s, err := Read("fuzz", bytes.NewReader(text), Options{HashBits: int(bits % 29)})
 		if err != nil {
 			if s != nil {
 				t.Fatal("examples and an error")

@@ -32,6 +32,9 @@ type model struct {
 	used []uint32
 }
 
+// maxWidth bounds the features: nodes count them all to cut them into blocks.
+const maxWidth = 1 << 28
+
 func newModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, error) {
 	for _, x := range []struct {
 		name string
@@ -43,6 +46,9 @@ func newModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, error) 
 		if x.set.Width > data.Train.Width {
 			return nil, fmt.Errorf("linear: %s has features up to %d, train up to %d: give all splits the same width", x.name, x.set.Width-1, data.Train.Width-1)
 		}
+	}
+	if w := data.Train.Width; w > maxWidth {
+		return nil, fmt.Errorf("linear: features up to %d, and no more than %d can have weights: hash them", w-1, maxWidth)
 	}
 	if err := checkTrain(data.Train); err != nil {
 		return nil, err
