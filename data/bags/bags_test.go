@@ -152,7 +152,7 @@ func TestTheNovelsBecomeDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(set, set.Names[:10])
-	if set.Len() < 10_000 || len(set.Names) < 15_000 || len(set.Words) < 4_000_000 {
+	if set.Len() < 10_000 || len(set.Names) < 15_000 || len(set.Words) < 3_000_000 {
 		t.Errorf("%v", set)
 	}
 }

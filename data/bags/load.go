@@ -25,7 +25,7 @@ type Options struct {
 
 // DefaultOptions are meant for prose.
 func DefaultOptions() Options {
-	return Options{Format: corpus.Prose, Length: 500, MinCount: 20, Skip: 200, Most: 20_000}
+	return Options{Format: corpus.Prose, Length: 500, MinCount: 20, Skip: 500, Most: 20_000}
 }
 
 // Check says what is wrong with the options.

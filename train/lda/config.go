@@ -24,7 +24,7 @@ type Config struct {
 
 // DefaultConfig returns settings for some thousand documents and more.
 func DefaultConfig() Config {
-	return Config{Topics: 50, Alpha: 0.1, Beta: 0.01, Batch: 2000, Fold: 20, Seed: 1}
+	return Config{Topics: 50, Alpha: 0.1, Beta: 0.1, Batch: 2000, Fold: 20, Seed: 1}
 }
 
 const (

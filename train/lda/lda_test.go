@@ -36,7 +36,7 @@ func newTask(t testing.TB, change func(*Config)) *Task {
 	t.Helper()
 	docs, held, _ := generated(t)
 	c := DefaultConfig()
-	c.Topics, c.Batch = 8, 500
+	c.Topics, c.Batch, c.Beta = 8, 500, 0.01
 	if change != nil {
 		change(&c)
 	}
