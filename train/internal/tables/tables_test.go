@@ -1,0 +1,129 @@
+package tables
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/train/traintest"
+)
+
+func TestTablesAreFoundByNameWhereverTheyAre(t *testing.T) {
+	want := []godwit.Table{{Name: "b", Rows: 5, Dim: 2}, {Name: "a", Rows: 3, Dim: 4}}
+	m, err := godwit.NewModel(godwit.Table{Name: "x", Rows: 7, Dim: 1}, want[1], godwit.Table{Name: "y", Rows: 2, Dim: 1}, want[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := Find(m, want)
+	if err != nil || len(first) != 2 || first[0] != 12 || first[1] != 7 {
+		t.Errorf("the first keys are %v, %v, want 12 and 7", first, err)
+	}
+	for text, spoil := range map[string]func(*godwit.Table){
+		`no table "c"`:           func(t *godwit.Table) { t.Name = "c" },
+		"needs 6 of 2":           func(t *godwit.Table) { t.Rows = 6 },
+		"has 5 rows of 2 floats": func(t *godwit.Table) { t.Dim = 3 },
+	} {
+		other := append([]godwit.Table(nil), want...)
+		spoil(&other[0])
+		if _, err := Find(m, other); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("error %v, want %q", err, text)
+		}
+	}
+}
+
+// server has a table of so many rows behind another, with random values.
+func server(t *testing.T, rows, dim int) (godwit.Worker, godwit.Key) {
+	t.Helper()
+	m, err := godwit.NewModel(godwit.Table{Name: "x", Rows: 7, Dim: 1},
+		godwit.Table{Name: "t", Rows: uint64(rows), Dim: dim, Init: godwit.Normal{Std: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return traintest.NewServer(m, 1, 1, 1).Workers(0)[0], m.Key(1, 0)
+}
+
+func TestAnArrayHasEveryRowOfTheTable(t *testing.T) {
+	for _, c := range []struct{ rows, dim, cols int }{
+		{1, 1, 1}, {300, 3, 3}, {300, 3, 2}, {300, 3, 5},
+		{blockFloats/256 + 1, 256, 256}, // more than a block
+	} {
+		w, first := server(t, c.rows, c.dim)
+		path := filepath.Join(t.TempDir(), "a.npy")
+		a := Array{Path: path, First: first, Rows: c.rows, Dim: c.dim, Cols: c.cols}
+		if c.cols > c.dim {
+			a.Turn = func(dst, row []float32) {
+				clear(dst)
+				copy(dst[1:], row)
+			}
+		}
+		if err := a.Write(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+		r, err := npy.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, row, want := make([]float32, c.cols), make([]float32, c.dim), make([]float32, c.cols)
+		for i := range c.rows {
+			if _, err := r.ReadRows(got); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Pull(t.Context(), []godwit.Key{first + godwit.Key(i)}, row); err != nil {
+				t.Fatal(err)
+			}
+			a.turn(want, row)
+			for j := range want {
+				if math.Float32bits(got[j]) != math.Float32bits(want[j]) {
+					t.Fatalf("%+v: row %d is %v, want %v", c, i, got, want)
+				}
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnExportThatFailsLeavesTheFileThatWasThere(t *testing.T) {
+	w, first := server(t, 300, 3)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.npy")
+	if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	w.(*traintest.Worker).Fail = func(string) error { return errors.New("no") }
+	if err := (Array{Path: path, First: first, Rows: 300, Dim: 3, Cols: 3}).Write(t.Context(), w); err == nil {
+		t.Error("no error")
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "old" {
+		t.Errorf("the file holds %q, %v", b, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("the folder has %v, %v", files, err)
+	}
+}
+
+func TestNamesAreWrittenALineEach(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.txt")
+	names := []string{"one", "zwei", "drei und"}
+	for range 2 {
+		if err := WriteNames(path, len(names), func(i int) string { return names[i] }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "one\nzwei\ndrei und\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := WriteNames(filepath.Join(dir, "no", "folder"), 0, nil); err == nil {
+		t.Error("a folder that is not there was written to")
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("the folder has %v, %v", files, err)
+	}
+}
