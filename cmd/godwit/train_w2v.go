@@ -43,6 +43,7 @@ so do analogies, from a file like questions-words.txt.
 			g.IntVar(&s.Corpus.Stems, "stems", s.Corpus.Stems, "`number` of stems of the generated text")
 			g.IntVar(&s.Corpus.Forms, "forms", s.Corpus.Forms, "`number` of forms of each stem")
 			g.IntVar(&s.Corpus.Words, "words", s.Corpus.Words, "`number` of words of the generated text")
+			g.Float64Var(&s.Corpus.Exponent, "zipf", s.Corpus.Exponent, "how unequally popular its stems are: `exponent` of Zipf's law, 0 … 2")
 		},
 		modelFlags: func(g group) {
 			g.StringVarP(&s.Method, "method", "m", s.Method, "`name`: "+w2v.SkipGram+", "+w2v.CBOW)

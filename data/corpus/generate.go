@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sort"
 )
 
 // A Spec describes a corpus to [Generate]. Start from [DefaultSpec]: the zero
@@ -13,25 +14,29 @@ type Spec struct {
 	// Stems and Forms say how many words have a place in the structure: each of
 	// 4 … 5,000 stems has 2 … 12 forms.
 	Stems, Forms int
-	// Words is the length of the text, at least 20 for each form of each stem.
+	// Words is the length of the text, at least 80 for each form of each stem,
+	// which stands in every eighth of them on the average.
 	Words int
+	// Exponent is the exponent of the popularity of stems, and of words that go
+	// with everything, 0 (all alike) … 2.
+	Exponent float64
 	// Seed decides everything that is drawn: equal specs give equal texts.
 	Seed uint64
 }
 
 // DefaultSpec describes a text that trains in seconds.
-func DefaultSpec() Spec { return Spec{Stems: 60, Forms: 5, Words: 300_000, Seed: 1} }
+func DefaultSpec() Spec { return Spec{Stems: 60, Forms: 5, Words: 300_000, Exponent: 1, Seed: 1} }
 
 const (
 	maxStems = 5000
 	maxForms = 12
 	maxWords = 1 << 30
-	minUses  = 20
+	minUses  = 80
 )
 
 // Check says what is wrong with the spec.
 func (s Spec) Check() error {
-	bad := func(field string, got, lo, hi int) error {
+	bad := func(field string, got, lo, hi any) error {
 		return fmt.Errorf("corpus: Spec.%s is %v, want %v … %v", field, got, lo, hi)
 	}
 	switch {
@@ -41,6 +46,8 @@ func (s Spec) Check() error {
 		return bad("Forms", s.Forms, 2, maxForms)
 	case s.Words < minUses*s.Stems*s.Forms || s.Words > maxWords:
 		return bad("Words", s.Words, minUses*s.Stems*s.Forms, maxWords)
+	case !(s.Exponent >= 0 && s.Exponent <= 2):
+		return bad("Exponent", s.Exponent, 0, 2)
 	}
 	return nil
 }
@@ -90,12 +97,11 @@ func Generate(s Spec) (*Generated, error) {
 	for range s.Stems + s.Forms {
 		w.g.Companions = append(w.g.Companions, []string{n.name(3), n.name(3), n.name(3), n.name(3)}[:companions])
 	}
-	sum := 0.0
-	for i := range fillers {
+	for range fillers {
 		w.fillers = append(w.fillers, n.name(1))
-		sum += 1 / float64(i+1) // Zipf's law
-		w.weights = append(w.weights, sum)
 	}
+	// No stem is a hundred times as popular as another, unlike fillers.
+	w.ofStems, w.ofFillers = zipf(s.Stems, float64(s.Stems)/10, s.Exponent), zipf(fillers, 0, s.Exponent)
 	for w.words < s.Words {
 		w.sentence()
 	}
@@ -131,20 +137,36 @@ func (n *namer) name(syllables int) string {
 	}
 }
 
+// zipf returns the popularities (rank+1+shift)^-exponent of n things, summed up.
+func zipf(n int, shift, exponent float64) []float64 {
+	sums, sum := make([]float64, n), 0.0
+	for i := range sums {
+		sum += math.Pow(float64(i+1)+shift, -exponent)
+		sums[i] = sum
+	}
+	return sums
+}
+
+// popular draws one of the things that sums are of.
+func popular(r *rand.Rand, sums []float64) int {
+	x := r.Float64() * sums[len(sums)-1]
+	return min(sort.SearchFloat64s(sums, x), len(sums)-1)
+}
+
 type writer struct {
-	r       *rand.Rand
-	g       *Generated
-	stems   [][]string // the forms of each
-	fillers []string
-	weights []float64 // summed up
-	line    []string
-	words   int
-	lines   int
+	r                  *rand.Rand
+	g                  *Generated
+	stems              [][]string // the forms of each
+	fillers            []string
+	ofStems, ofFillers []float64 // popularities, summed up
+	line               []string
+	words              int
+	lines              int
 }
 
 // sentence writes a line about one form of one stem.
 func (w *writer) sentence() {
-	s, f := w.r.IntN(len(w.stems)), w.r.IntN(len(w.stems[0]))
+	s, f := popular(w.r, w.ofStems), w.r.IntN(len(w.stems[0]))
 	w.line = append(w.line[:0], w.stems[s][f])
 	for _, group := range [2][]string{w.g.Companions[s], w.g.Companions[len(w.stems)+f]} {
 		for range 2 {
@@ -152,7 +174,7 @@ func (w *writer) sentence() {
 		}
 	}
 	for range 3 {
-		w.line = append(w.line, w.filler())
+		w.line = append(w.line, w.fillers[popular(w.r, w.ofFillers)])
 	}
 	w.r.Shuffle(len(w.line), func(i, j int) { w.line[i], w.line[j] = w.line[j], w.line[i] })
 	out := bytes.NewBuffer(w.g.Text)
@@ -170,16 +192,6 @@ func (w *writer) sentence() {
 	}
 	w.g.Text = out.Bytes()
 	w.words += len(w.line)
-}
-
-func (w *writer) filler() string {
-	x := w.r.Float64() * w.weights[len(w.weights)-1]
-	for i, sum := range w.weights {
-		if x < sum {
-			return w.fillers[i]
-		}
-	}
-	return w.fillers[0]
 }
 
 // analogies draws true ones.

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"testing"
 )
@@ -12,7 +13,7 @@ func TestGeneratedTextHasWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := FromText("generated", g.Text, Options{MinCount: minUses / 2, Block: 500})
+	c, err := FromText("generated", g.Text, Options{MinCount: 5, Block: 500})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestGeneratedTextHasWhatItSays(t *testing.T) {
 }
 
 func TestEqualSpecsGiveEqualTexts(t *testing.T) {
-	spec := Spec{Stems: 5, Forms: 12, Words: 3000, Seed: 3}
+	spec := Spec{Stems: 5, Forms: 12, Words: 6000, Seed: 3}
 	a, err := Generate(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +63,30 @@ func TestEqualSpecsGiveEqualTexts(t *testing.T) {
 	}
 }
 
+func TestPopularityFollowsItsExponent(t *testing.T) {
+	for _, exponent := range []float64{0, 1, 2} {
+		g, err := Generate(Spec{Stems: 20, Forms: 2, Words: 200_000, Exponent: exponent, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := FromText("x", g.Text, Options{MinCount: 1, Block: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := func(stem int) (n float64) { // of its companions, which are as popular
+			for _, w := range g.Companions[stem] {
+				id, _ := c.Vocabulary.ID(w)
+				n += float64(c.Vocabulary.Counts[id])
+			}
+			return n
+		}
+		got, want := count(0)/count(19), math.Pow(22./3, exponent)
+		if math.Abs(got-want) > 0.15*want {
+			t.Errorf("exponent %v: the first stem is %.2f times as popular as the last, want %.2f", exponent, got, want)
+		}
+	}
+}
+
 func TestBadSpecsAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		set  func(*Spec)
@@ -71,6 +96,7 @@ func TestBadSpecsAreNamed(t *testing.T) {
 		{func(s *Spec) { s.Stems = maxStems + 1 }, "Stems"},
 		{func(s *Spec) { s.Forms = 1 }, "Forms"},
 		{func(s *Spec) { s.Words = 100 }, "Words"},
+		{func(s *Spec) { s.Exponent = math.NaN() }, "Exponent"},
 	} {
 		s := DefaultSpec()
 		c.set(&s)

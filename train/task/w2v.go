@@ -43,6 +43,11 @@ func DefaultW2V() *W2V {
 func (s *W2V) Name() string { return "w2v" }
 func (s *W2V) Epochs() int  { return 5 }
 
+// Generate implements [Generated].
+func (s *W2V) Generate(exponent float64, seed uint64) {
+	s.Corpus.Exponent, s.Corpus.Seed = exponent, seed
+}
+
 // Check tries the settings with a text of one sentence.
 func (s *W2V) Check() error {
 	if _, err := sampling.SchemeNamed(s.Sampling); err != nil {

@@ -13,7 +13,7 @@ import (
 // generated returns a small text with its questions.
 func generated(t testing.TB, stems, forms, words, block int) (*corpus.Corpus, *wordvec.Questions, *corpus.Generated) {
 	t.Helper()
-	g, err := corpus.Generate(corpus.Spec{Stems: stems, Forms: forms, Words: words, Seed: 1})
+	g, err := corpus.Generate(corpus.Spec{Stems: stems, Forms: forms, Words: words, Exponent: 1, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

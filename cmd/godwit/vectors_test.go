@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// smallText are the flags of a run that makes word vectors in a second or two.
+var smallText = []string{"train", "w2v", "--stems", "12", "--forms", "3", "--words", "40000", "--dim", "20", "--epochs", "4", "--batch", "100", "--untrained=false"}
+
+// within runs a command that starts no processes, within this one.
+func within(t *testing.T, args ...string) (code int, stdout, failure string) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := root()
+	cmd.SetArgs(args)
+	cmd.SetOut(&out)
+	err := cmd.Execute()
+	if err != nil {
+		failure = err.Error()
+	}
+	return exitCode(err), out.String(), failure
+}
+
+func TestWordVectorsAreTrainedExportedAndAsked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	vectors := filepath.Join(dir, "vectors")
+	p := start(t, append(smallText, "--nodes", "2", "--json", "--export", vectors)...)
+	p.until("start", isStart)
+	r := p.until("the result", isResult).Result
+	p.exits(exitOK, limit)
+	if a := r.Test.At("analogies"); !(a > 0.3) {
+		t.Errorf("%v of the analogies are answered right, want more than 0.3", a)
+	}
+	words, err := os.ReadFile(filepath.Join(vectors, "words.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stem string // with its forms
+	known := map[string]bool{}
+	for _, w := range strings.Fields(string(words)) {
+		known[w] = true
+	}
+	for w := range known {
+		if known[w+"s"] && known[w+"ed"] {
+			stem = w
+		}
+	}
+
+	code, out, errs := within(t, "nearest", vectors, stem, stem+"ed", "--top", "3")
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); code != 0 || len(lines) != 8 || lines[0] != stem || !strings.HasPrefix(lines[1], "  0.") {
+		t.Errorf("nearest exits with %d:\n%s%s", code, out, errs)
+	}
+	code, out, errs = within(t, "analogy", filepath.Join(vectors, "vectors.txt"), stem, stem+"s", stem+"ed", "--json", "--top", "2")
+	var answer near
+	if err := json.Unmarshal([]byte(out), &answer); code != 0 || err != nil || len(answer.Nearest) != 2 || len(answer.Of) != 3 {
+		t.Errorf("analogy exits with %d, %v:\n%s%s", code, err, out, errs)
+	}
+
+	questions := filepath.Join(dir, "questions.txt")
+	text := ": gram1-first\n" + stem + " " + stem + "s " + stem + "ed " + strings.ToUpper(stem) + "\n: second\na b c unknownword\n"
+	if err := os.WriteFile(questions, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs = within(t, "analogy", filepath.Join(vectors, "words.npy"), "--questions", questions)
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); code != 0 || len(lines) != 6 || !strings.Contains(lines[1], "gram1-first") || !strings.Contains(lines[2], "-") {
+		t.Errorf("analogy exits with %d:\n%s%s", code, out, errs)
+	}
+
+	for _, x := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitFailed, `"Nothing"`, []string{"nearest", vectors, "Nothing"}},
+		{exitFailed, `"` + stem + `" is`, []string{"nearest", vectors, strings.ToUpper(stem)}},
+		{exitFailed, "none of", []string{"nearest", dir, stem}},
+		{exitFailed, "nowhere.bin", []string{"analogy", filepath.Join(dir, "nowhere.bin"), "a", "b", "c"}},
+		{exitFailed, "nothing.txt", []string{"analogy", vectors, "--questions", "nothing.txt"}},
+		{exitUsage, "--top", []string{"nearest", vectors, stem, "--top", "0"}},
+		{exitUsage, "A B C", []string{"analogy", vectors, stem}},
+		{exitUsage, "alone", []string{"analogy", vectors, stem, stem, stem, "--questions", questions}},
+		{exitFailed, "none.txt", []string{"train", "w2v", "--data", "none.txt"}},
+		{exitFailed, "nothing.txt", []string{"train", "w2v", "--data", "", "--questions", "nothing.txt"}},
+		// Last: flags of train stay in the settings of the process.
+		{exitUsage, "csv", []string{"train", "w2v", "--format", "csv"}},
+	} {
+		code, _, err := within(t, x.args...)
+		if code != x.code || !strings.Contains(err, x.want) {
+			t.Errorf("%v: exit code %d, want %d, and to hear of %s: %s", x.args, code, x.code, x.want, err)
+		}
+	}
+}
