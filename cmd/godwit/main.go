@@ -64,7 +64,7 @@ To see it train, on one node and then on four:
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
 	})
-	cmd.AddCommand(trainCommand(), nodeCommand(), simulateCommand(), experimentCommand(), demoCommand(), nearestCommand(), analogyCommand(), versionCommand())
+	cmd.AddCommand(trainCommand(), nodeCommand(), simulateCommand(), experimentCommand(), benchCommand(), demoCommand(), nearestCommand(), analogyCommand(), versionCommand())
 	return cmd
 }
 

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit/bench"
+)
+
+// A benching is the command line of "godwit bench".
+type benching struct {
+	bench.Options
+	gib  float64
+	json bool
+}
+
+func benchCommand() *cobra.Command {
+	b := &benching{Options: bench.DefaultOptions()}
+	cmd := &cobra.Command{
+		Use:   "bench [PART-OF-NAME …]",
+		Short: "Measure this machine's accesses to keys",
+		Long: `Measure what accesses to keys cost on this machine: local ones, and those to
+another node of this process over TCP, each as a ratio to what does the same
+without a parameter server, such as a loop over an array. Path and baseline run
+in short turns; a ratio is the median of the turns' ratios, so that it means
+something on a busy machine too.
+
+The cases, all of which are measured unless parts of their names are given:
+
+  ` + strings.Join(bench.Names(), "\n  "),
+		Example: `  godwit bench
+  godwit bench local/pull "10 floats" --json
+  godwit bench local --rows 10000000 --memory 16`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b.Only = args
+			return b.run(cmd)
+		},
+	}
+	g := newGroup("Benchmark")
+	g.Uint64Var(&b.Rows, "rows", b.Rows, "`number` of rows of a table, if memory allows")
+	g.Float64Var(&b.gib, "memory", float64(b.Memory)/(1<<30), "`GiB` that a case may take")
+	g.DurationVar(&b.Time, "time", b.Time, "of the turns of a case")
+	g.Uint64Var(&b.Seed, "seed", b.Seed, "decides which keys are accessed")
+	out := newGroup("Output")
+	out.BoolVar(&b.json, "json", false, "print a JSON object instead of the table")
+	addGroups(cmd, g, out)
+	return cmd
+}
+
+func (b *benching) run(cmd *cobra.Command) error {
+	if !(b.gib > 0 && b.gib < 1<<20) {
+		return fmt.Errorf("--memory %v: want GiB, more than 0", b.gib)
+	}
+	b.Memory = uint64(b.gib * (1 << 30))
+	if err := b.Check(); err != nil {
+		return err
+	}
+	began := time.Now()
+	b.Progress = func(c *bench.Case) {
+		fmt.Fprintf(os.Stderr, "%6.1f s: %s\n", time.Since(began).Seconds(), c.Name)
+	}
+	ctx, cancel := untilInterrupted()
+	defer cancel()
+	r, err := bench.Run(ctx, b.Options)
+	if r != nil && len(r.Results) > 0 {
+		err = errors.Join(err, b.show(cmd, r))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case err != nil:
+		return ranError{err}
+	}
+	return nil
+}
+
+func (b *benching) show(cmd *cobra.Command, r *bench.Report) error {
+	if b.json {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
+	}
+	return r.Print(cmd.OutOrStdout())
+}
