@@ -202,6 +202,49 @@ func BenchmarkRemoteOneKey(b *testing.B) {
 	}
 }
 
+// BenchmarkIntent is the time from the announcement of one key of another node
+// until it can be accessed here, on a system that does nothing else, against a
+// plain exchange of as many bytes. The key comes from its home; or two nodes
+// announce it in turns, of which one is its home.
+func BenchmarkIntent(b *testing.B) {
+	const dim, keys = 100, 100_000
+	for _, way := range []string{"from its home", "in turns"} {
+		b.Run(way, func(b *testing.B) {
+			c := clusterOver(b, 2, Config{Model: model(b, keys, dim), Workers: 1}, overTCP)
+			there := homedAt(b, c.Nodes[0], 1, 20_000)
+			dst := make([]float32, dim)
+			raw := rawTCP(b, 32, 32+4*dim)
+			in, out := make([]byte, 32+4*dim), make([]byte, 32)
+			next := 0
+			ctx := context.Background()
+			var d duel
+			for b.Loop() {
+				k, n := there[next%len(there):][:1], c.Nodes[0]
+				if way == "in turns" {
+					k, n = there[next/2%100:][:1], c.Nodes[next%2]
+				}
+				w := n.Worker(0)
+				next++
+				time.Sleep(2 * time.Millisecond) // what came before is over, and the pacer sleeps
+				d.turn(func() {
+					must(b, w.Intent(k, w.Clock(), w.Clock()+1))
+					for n.shard(k[0]).Look(k[0]) == nil {
+						runtime.Gosched() // the pacer has not asked for it yet
+					}
+					must(b, w.Pull(ctx, k, dst)) // waits here; who asks again and again keeps the processor from the readers
+				}, func() {
+					_, err := raw.Write(out)
+					must(b, err)
+					_, err = io.ReadFull(raw, in)
+					must(b, err)
+				})
+				w.Advance()
+			}
+			d.report(b, 1, "intent")
+		})
+	}
+}
+
 // frameEcho is a connection of package transport/tcp to an echo that answers
 // each frame with one of reply bytes.
 func frameEcho(b *testing.B, reply int) transport.Conn {

@@ -97,14 +97,16 @@ func (p *pacer) note(shard int) {
 
 func (p *pacer) run() {
 	world := p.n.world
-	used := world.Meter()
+	held := false
+	round := func() {
+		held = p.round()
+		world.Worked(p.keys)
+	}
 	for world.Wait(p.wake, p.n.stop, nil) == 0 {
 		p.up.Store(false)
-		began, before := world.Now(), used()
+		began := world.Now()
 		p.keys = 0
-		held := p.round()
-		world.Worked(p.keys)
-		cost := time.Duration(used() - before)
+		cost := time.Duration(world.Measure(round))
 		p.rounds.Add(1)
 		p.busy.Add(int64(cost))
 		d := p.pause(cost)

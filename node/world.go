@@ -26,9 +26,9 @@ type World interface {
 	Wait(a, b, c <-chan struct{}) int
 	// Sleep is Wait for d at the most; it returns -1 when that has passed.
 	Sleep(d time.Duration, a, b <-chan struct{}) int
-	// Meter returns what tells the processor time, in nanoseconds, that the
-	// calling goroutine has used, which does not leave its thread any more.
-	Meter() func() int64
+	// Measure calls f, on one thread, and returns the processor time, in
+	// nanoseconds, that f took.
+	Measure(f func()) int64
 	// Worked is told that the caller has handled so many keys. In a world where
 	// that takes no time by itself, it passes now.
 	Worked(keys int)
@@ -56,9 +56,14 @@ func (r *real) Go(f func()) { r.running.Go(f) }
 func (r *real) Join()       { r.running.Wait() }
 func (r *real) Worked(int)  {}
 
-func (r *real) Meter() func() int64 {
-	runtime.LockOSThread() // the thread ends with the goroutine
-	return threadTime
+func (r *real) Measure(f func()) int64 {
+	// Only for as long as it is measured: to wake a goroutine that has a thread
+	// of its own takes longer.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begun := threadTime()
+	f()
+	return threadTime() - begun
 }
 
 func (r *real) Wait(a, b, c <-chan struct{}) int {

@@ -189,8 +189,12 @@ func (w world) Sleep(d time.Duration, a, b <-chan struct{}) int {
 	return w.park(w.h, max(d, 0), chans)
 }
 
-// Meter returns the time that the server spent on sync rounds.
-func (w world) Meter() func() int64 { return func() int64 { return w.h.rounds } }
+// Measure returns the time that the server spent on the sync round f.
+func (w world) Measure(f func()) int64 {
+	before := w.h.rounds
+	f()
+	return w.h.rounds - before
+}
 
 // Worked passes the time of a sync round on a core of the server.
 func (w world) Worked(keys int) {
