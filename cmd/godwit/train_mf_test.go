@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/train/mf"
+)
+
+// smallMatrix are the flags of a run of a second or less.
+var smallMatrix = []string{"train", "mf", "--rows", "200", "--columns", "100", "--cells", "8000", "--rank", "2", "--dim", "8", "--batch", "64", "--epochs", "6", "--lr", "0.05", "--l2", "0.05"}
+
+func TestEveryOrderFactorizesAMatrixOnThreeNodes(t *testing.T) {
+	t.Parallel()
+	for _, order := range mf.Orders() {
+		dir := t.TempDir()
+		p := start(t, append(append([]string(nil), smallMatrix...), "--nodes", "3", "--workers", "2", "--order", order, "--json", "--export", dir)...)
+		r := p.until("the result", isResult).Result
+		p.exits(exitOK, limit)
+		if r.Epochs != 6 || !(r.Test.At("RMSE") < 0.9*r.Untrained.At("RMSE")) {
+			t.Errorf("%s: %d epochs, RMSE %v, untrained %v", order, r.Epochs, r.Test, r.Untrained)
+		}
+		if order == mf.Blocks {
+			if n := r.Stats.Accesses(); r.Stats.Local < n*99/100 {
+				t.Errorf("blocks: %d of %d accesses are of a main copy at the node", r.Stats.Local, n)
+			}
+		}
+		for _, name := range []string{mf.RowFile, mf.ColumnFile, mf.RowNamesFile, mf.ColumnNamesFile} {
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+				t.Errorf("%s: %v", order, err)
+			}
+		}
+	}
+}
+
+func TestBlocksAreInterruptedAtTheEndOfAnEpoch(t *testing.T) {
+	t.Parallel()
+	p := start(t, append(append([]string(nil), smallMatrix...), "--nodes", "2", "--workers", "2", "--order", "blocks", "--epochs", "100000", "--json")...)
+	p.until("an epoch", func(e job.Event) bool { return e.Epoch != nil && e.Epoch.Epoch == 3 })
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	r := p.until("the result", isResult).Result
+	if code := p.wait(limit); code != exitInterrupted || !r.Interrupted() || r.Epochs < 3 || r.Test.At("RMSE") == 0 {
+		t.Errorf("exit code %d, %+v", code, r)
+	}
+}
+
+func TestMatricesThatAreNotThereOrWrongAreNamed(t *testing.T) {
+	t.Parallel()
+	bad := filepath.Join(t.TempDir(), "bad.csv")
+	if err := os.WriteFile(bad, []byte("user,item,rating\n1,1,5\n1,2\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitFailed, "nowhere", []string{"--data", "nowhere"}},
+		{exitFailed, "bad.csv:3", []string{"--data", bad}},
+		{exitFailed, "no u1.base", []string{"--data", t.TempDir(), "--split", "u1"}},
+		{exitUsage, "BoldDriver", []string{"--rule", "adagrad"}},
+		{exitUsage, "plain, columns, blocks", []string{"--order", "rows"}},
+	} {
+		code, _, errs := run(t, append([]string{"train", "mf"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.want) {
+			t.Errorf("%v: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.want, errs)
+		}
+	}
+}
+
+// TestMovieLensIsFactorizedOnOneAndFourNodes is the quality that is promised,
+// with the defaults.
+func TestMovieLensIsFactorizedOnOneAndFourNodes(t *testing.T) {
+	dir := os.Getenv("GODWIT_DATA")
+	if dir == "" {
+		t.Skip("set GODWIT_DATA to a folder with mf/ml-100k to train on real ratings")
+	}
+	for _, nodes := range []string{"1", "4"} {
+		p := start(t, "train", "mf", "--data", filepath.Join(dir, "mf", "ml-100k"), "--split", "u1", "--nodes", nodes, "--json", "--untrained=false")
+		r := p.until("the result", isResult).Result
+		p.exits(exitOK, limit)
+		if rmse := r.Test.At("RMSE"); !(rmse > 0 && rmse <= 0.95) {
+			t.Errorf("%s nodes: the RMSE is %v, want at most 0.95", nodes, rmse)
+		}
+	}
+}
