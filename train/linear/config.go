@@ -52,7 +52,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Rule: FTRL, LR: 0.1, Beta: 1, L1: 1, Bias: true, Batch: 64,
-		FactorLR: 0.05, FactorL2: 1e-4, FactorStd: 0.01, Seed: 1,
+		FactorLR: 0.1, FactorL2: 1e-2, FactorStd: 0.01, Seed: 1,
 	}
 }
 

@@ -57,7 +57,7 @@ func TestFactorsFindWhatALinearModelCannotOnFrappe(t *testing.T) {
 		qs = append(qs, judgedBy(t, task.model, envs, data.Test))
 		t.Logf("%d factors: %v", factors, qs[len(qs)-1])
 	}
-	if qs[1].Accuracy < 0.88 || qs[1].LogLoss > qs[0].LogLoss-0.01 {
-		t.Errorf("%v with factors, %v without; want an accuracy of 0.88 and less loss by 0.01", qs[1], qs[0])
+	if qs[1].Accuracy < 0.9 || qs[1].LogLoss > qs[0].LogLoss-0.01 {
+		t.Errorf("%v with factors, %v without; want an accuracy of 0.9 and less loss by 0.01", qs[1], qs[0])
 	}
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/train/linear"
+)
+
+// fewExamples are the flags of a run of a second or less.
+var fewExamples = []string{"train", "linear", "--examples", "4000", "--features", "500", "--relevant", "40", "--epochs", "5"}
+
+func examples(args ...string) []string { return append(append([]string(nil), fewExamples...), args...) }
+
+func TestBothSolversAndFactorsTrainOnThreeNodes(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--solver", "stochastic"}, {"--solver", "blocks"}, {"--factors", "4"}} {
+		dir := t.TempDir()
+		p := start(t, examples(append(args, "--nodes", "3", "--workers", "2", "--json", "--export", dir)...)...)
+		r := p.until("the result", isResult).Result
+		p.exits(exitOK, limit)
+		if auc := r.Test.At("AUC"); r.Epochs != 5 || auc < 0.8 || r.Untrained.At("AUC") != 0.5 && args[0] != "--factors" {
+			t.Errorf("%v: %d epochs, AUC %v, untrained %v", args, r.Epochs, auc, r.Untrained)
+		}
+		for _, name := range []string{linear.WeightFile, linear.BiasFile} {
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+				t.Errorf("%v: %v", args, err)
+			}
+		}
+	}
+}
+
+func TestBlocksOfFeaturesAreInterruptedAtTheEndOfAnEpoch(t *testing.T) {
+	t.Parallel()
+	p := start(t, examples("--nodes", "2", "--workers", "2", "--solver", "blocks", "--epochs", "100000", "--json")...)
+	p.until("an epoch", func(e job.Event) bool { return e.Epoch != nil && e.Epoch.Epoch == 3 })
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	r := p.until("the result", isResult).Result
+	if code := p.wait(limit); code != exitInterrupted || !r.Interrupted() || r.Epochs < 3 || r.Test.At("AUC") < 0.8 {
+		t.Errorf("exit code %d, %+v", code, r)
+	}
+}
+
+func TestExamplesThatAreNotThereOrWrongAreNamed(t *testing.T) {
+	t.Parallel()
+	bad := filepath.Join(t.TempDir(), "bad.txt")
+	if err := os.WriteFile(bad, []byte("1 1:1\n0 2:1\n1 2=1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitFailed, "nowhere", []string{"--data", "nowhere"}},
+		{exitFailed, "bad.txt:3", []string{"--data", bad}},
+		{exitFailed, "no file in", []string{"--data", t.TempDir()}},
+		{exitUsage, "stochastic and blocks", []string{"--solver", "newton"}},
+		{exitUsage, "no factors", []string{"--solver", "blocks", "--factors", "2"}},
+		{exitUsage, "ftrl or adagrad", []string{"--rule", "sgd"}},
+		{exitUsage, "Config.Blocks", []string{"--blocks", "0"}},
+		{exitUsage, "HashBits", []string{"--hash", "99"}},
+	} {
+		code, _, errs := run(t, append([]string{"train", "linear"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.want) {
+			t.Errorf("%v: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.want, errs)
+		}
+	}
+}
+
+// TestA9aIsLearnedOnOneAndFourNodes is the quality that is promised, with the
+// defaults but for the passes.
+func TestA9aIsLearnedOnOneAndFourNodes(t *testing.T) {
+	dir := os.Getenv("GODWIT_DATA")
+	if dir == "" {
+		t.Skip("set GODWIT_DATA to a folder with linear/a9a to train on real examples")
+	}
+	for _, solver := range []string{"stochastic", "blocks"} {
+		var loss []float64
+		for _, nodes := range []string{"1", "4"} {
+			p := start(t, "train", "linear", "--data", filepath.Join(dir, "linear", "a9a", "a9a.gz"), "--solver", solver, "--epochs", "20", "--nodes", nodes, "--json", "--untrained=false")
+			r := p.until("the result", isResult).Result
+			p.exits(exitOK, limit)
+			if acc := r.Test.At("accuracy"); !(acc >= 0.845) {
+				t.Errorf("%s on %s nodes: the accuracy is %v, want at least 0.845", solver, nodes, acc)
+			}
+			loss = append(loss, r.Test.At("log loss"))
+		}
+		tolerance := 2e-3 // of asynchronous workers
+		if solver == "blocks" {
+			tolerance = 1e-4
+		}
+		if d := math.Abs(loss[0] - loss[1]); d > tolerance {
+			t.Errorf("%s: log loss %v on one node, %v on four", solver, loss[0], loss[1])
+		}
+	}
+}
