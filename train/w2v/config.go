@@ -59,7 +59,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Method: SkipGram, Dim: 100, Window: 5, Negatives: 5, Pool: 128, Subsample: 1e-3,
-		Rule: "adagrad", LR: 0.15, LastLR: 1e-4, HoldOut: 100, Restrict: 30_000, Seed: 1,
+		Rule: "rowadagrad", LR: 0.2, LastLR: 1e-4, HoldOut: 100, Restrict: 30_000, Seed: 1,
 	}
 }
 
