@@ -50,6 +50,9 @@ func setupComplEx(ctx context.Context, o *Options) (*Duel, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := touch(ctx, c.Nodes[0].Workers(), m.Keys(), dimension); err != nil {
+		return nil, errors.Join(err, c.Close(ctx))
+	}
 	s, err := newServed(ctx, task, c.Nodes[0].Worker(0))
 	if err != nil {
 		return nil, errors.Join(err, c.Close(ctx))

@@ -176,12 +176,16 @@ func (s *Store) Insert(k godwit.Key, class int) Ref {
 
 // enter writes an entry for a key that has none.
 func enter(index []uint32, k godwit.Key, r Ref) {
+	i, e := vacant(index, k, r)
+	atomic.StoreUint32(&index[i], e)
+}
+
+// vacant returns where the entry of a key that has none goes, and the entry.
+func vacant(index []uint32, k godwit.Key, r Ref) (i int, entry uint32) {
 	h := hash(k)
-	i := place(len(index), h)
-	for index[i] != empty {
-		i = next(len(index), i)
+	for i = place(len(index), h); index[i] != empty; i = next(len(index), i) {
 	}
-	atomic.StoreUint32(&index[i], tagOf(h)|uint32(r))
+	return i, tagOf(h) | uint32(r)
 }
 
 func (s *Store) resize(n int) {
@@ -189,7 +193,19 @@ func (s *Store) resize(n int) {
 	for i := range index {
 		index[i] = empty
 	}
-	s.Each(func(r Ref) { enter(index, s.Header(r).Key, r) })
+	// The rows of neighbouring entries lie anywhere; fetched one after the other,
+	// they would take most of the time of filling a store.
+	const coming = 16
+	for i, e := range s.index {
+		if j := i + coming; j < len(s.index) && s.index[j] != empty {
+			prefetch(s.at(Ref(s.index[j]&refMask)), 1)
+		}
+		if e != empty {
+			r := Ref(e & refMask)
+			i, e := vacant(index, s.Header(r).Key, r)
+			index[i] = e
+		}
+	}
 	s.index = index
 	s.finder.set(index)
 }
