@@ -106,6 +106,9 @@ func (s *program) act(ctx context.Context, w godwit.Worker, rng *rand.Rand, id i
 // judged runs programs and has them judged until the first error.
 func judged(t *testing.T, seeds uint64, judge func(*linear.History) error, of func(seed uint64) *program) (sum node.Stats, ops int) {
 	t.Helper()
+	if racing {
+		t.Skip("runs have one goroutine each")
+	}
 	first := uint64(1)
 	if *seedFlag != 0 {
 		first, seeds = *seedFlag, 1

@@ -49,6 +49,9 @@ func TestTheSmallestSeedThatFailsIsReported(t *testing.T) {
 }
 
 func TestStormsDrawSamplesByAllSchemes(t *testing.T) {
+	if racing {
+		t.Skip("storms have one goroutine each")
+	}
 	var sampled node.Sampled
 	storms := 0
 	for seed := uint64(1); seed <= 300; seed++ {
