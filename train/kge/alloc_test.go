@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
 func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
@@ -30,7 +31,7 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 				tr.keysOf[len(b.Keys)+i] = tr.keys.entity + godwit.Key(i)
 			}
 			n := b.Data.relations*tr.task.relDim + (b.Data.entities+b.Samples)*tr.task.cfg.Dim
-			tr.vals, tr.grads = sized(tr.vals, n), sized(tr.grads, n)
+			tr.vals, tr.grads = buffer.Sized(tr.vals, n), buffer.Sized(tr.grads, n)
 			clear(tr.grads)
 			st := tr.split(&b.Data)
 			tr.makeQueries(&st)

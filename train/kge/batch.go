@@ -5,6 +5,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/distinct"
 )
 
 // A Batch is the task's part of a [train.Batch]: triples as numbers of the
@@ -26,8 +27,8 @@ type loader struct {
 	keys  keys
 	part  train.Part
 	order []uint32 // the share, as positions in Graph.Train
-	rels  *index
-	ents  *index
+	rels  distinct.Rows
+	ents  distinct.Rows
 }
 
 func newLoader(t *Task, k keys, part train.Part) *loader {
@@ -35,8 +36,6 @@ func newLoader(t *Task, k keys, part train.Part) *loader {
 	for i := part.Index; i < len(t.graph.Train); i += part.Of {
 		l.order = append(l.order, uint32(i))
 	}
-	b := min(t.cfg.Batch, len(l.order))
-	l.rels, l.ents = newIndex(2*b), newIndex(2*b)
 	return l
 }
 
@@ -49,24 +48,24 @@ func (l *loader) load(b *train.Batch[Batch], epoch, step int) {
 	}
 	from := step * l.task.cfg.Batch
 	to := min(from+l.task.cfg.Batch, len(l.order))
-	l.rels.reset()
-	l.ents.reset()
+	l.rels.Reset()
+	l.ents.Reset()
 	d := &b.Data
 	d.triples = d.triples[:0]
 	for _, i := range l.order[from:to] {
 		t := l.task.graph.Train[i]
 		d.triples = append(d.triples, local{
-			s: l.ents.add(t.S), o: l.ents.add(t.O),
-			object:  l.rels.add(l.task.relationRow(t.R, false)),
-			subject: l.rels.add(l.task.relationRow(t.R, true)),
+			s: l.ents.Add(t.S), o: l.ents.Add(t.O),
+			object:  l.rels.Add(l.task.relationRow(t.R, false)),
+			subject: l.rels.Add(l.task.relationRow(t.R, true)),
 		})
 	}
-	d.relations, d.entities = len(l.rels.rows), len(l.ents.rows)
+	d.relations, d.entities = l.rels.Len(), l.ents.Len()
 	b.Keys = b.Keys[:0]
-	for _, r := range l.rels.rows {
+	for _, r := range l.rels.All() {
 		b.Keys = append(b.Keys, l.keys.relation+godwit.Key(r))
 	}
-	for _, e := range l.ents.rows {
+	for _, e := range l.ents.All() {
 		b.Keys = append(b.Keys, l.keys.entity+godwit.Key(e))
 	}
 	b.Sampler, b.Samples = l.task.cfg.Sampler, l.task.cfg.Negatives

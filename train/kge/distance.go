@@ -3,6 +3,7 @@ package kge
 import (
 	"math"
 
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/vec"
 )
 
@@ -38,6 +39,6 @@ func toDistances(dots []float32, query float32, cands []float32) {
 // squaredNorms writes the squared norm of each row of d floats.
 func squaredNorms(dst, rows []float32, d int) {
 	for i := range dst {
-		dst[i] = vec.SquaredNorm(row(rows, int32(i), d))
+		dst[i] = vec.SquaredNorm(buffer.Row(rows, int32(i), d))
 	}
 }

@@ -3,6 +3,7 @@ package kge
 import (
 	"math/rand/v2"
 
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/vec"
 )
 
@@ -51,7 +52,7 @@ func (m *masked) size(q, n int) {
 		return
 	}
 	m.n = n
-	m.masks, m.kept, m.grad = sized(m.masks, q*n), sized(m.kept, q*n), sized(m.grad, n)
+	m.masks, m.kept, m.grad = buffer.Sized(m.masks, q*n), buffer.Sized(m.kept, q*n), buffer.Sized(m.grad, n)
 	clear(m.grad)
 	m.drop.mask(m.masks)
 }
@@ -61,8 +62,8 @@ func (m *masked) apply(i int, x []float32) []float32 {
 	if m.drop.off() {
 		return x
 	}
-	kept := row(m.kept, int32(i), m.n)
-	vec.Mul(kept, x, row(m.masks, int32(i), m.n))
+	kept := buffer.Row(m.kept, int32(i), m.n)
+	vec.Mul(kept, x, buffer.Row(m.masks, int32(i), m.n))
 	return kept
 }
 
@@ -71,7 +72,7 @@ func (m *masked) used(i int, x []float32) []float32 {
 	if m.drop.off() {
 		return x
 	}
-	return row(m.kept, int32(i), m.n)
+	return buffer.Row(m.kept, int32(i), m.n)
 }
 
 // gradient returns where to add the gradient towards a query's embedding, whose
@@ -87,6 +88,6 @@ func (m *masked) collect(i int, g []float32) {
 	if m.drop.off() {
 		return
 	}
-	vec.AddMul(g, m.grad, row(m.masks, int32(i), m.n))
+	vec.AddMul(g, m.grad, buffer.Row(m.masks, int32(i), m.n))
 	clear(m.grad)
 }

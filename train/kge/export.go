@@ -1,15 +1,13 @@
 package kge
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
 // The files that [Task.Export] writes.
@@ -22,9 +20,6 @@ const (
 
 // inverse marks the name of a relation's second embedding.
 const inverse = "inverse of "
-
-// exportFloats bounds what an export pulls at once.
-const exportFloats = 1 << 20
 
 // Export writes the embeddings into dir, which it makes where needed: the
 // values of entities and relations as NumPy arrays of float32, a row each, and
@@ -60,66 +55,13 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) error {
 		{EntityFile, EntityNamesFile, k.entity, t.graph.Entities, t.cfg.Dim},
 		{RelationFile, RelationNamesFile, k.relation, rels, t.relDim},
 	} {
-		if err := writeNames(filepath.Join(dir, x.text), x.names); err != nil {
+		if err := tables.WriteNames(filepath.Join(dir, x.text), len(x.names), func(i int) string { return x.names[i] }); err != nil {
 			return fmt.Errorf("kge: export: %w", err)
 		}
-		if err := writeRows(ctx, w, filepath.Join(dir, x.array), x.first, len(x.names), x.dim); err != nil {
+		a := tables.Array{Path: filepath.Join(dir, x.array), First: x.first, Rows: len(x.names), Dim: x.dim, Cols: x.dim}
+		if err := a.Write(ctx, w); err != nil {
 			return fmt.Errorf("kge: export: %w", err)
 		}
 	}
 	return nil
-}
-
-// writeRows pulls rows in blocks and writes them.
-func writeRows(ctx context.Context, w godwit.Worker, path string, first godwit.Key, rows, dim int) (err error) {
-	out, err := npy.Create(path, rows, dim)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := out.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	block := max(1, exportFloats/dim)
-	var keys []godwit.Key
-	var vals []float32
-	for from := 0; from < rows; from += block {
-		n := min(block, rows-from)
-		keys = keys[:0]
-		for i := range n {
-			keys = append(keys, first+godwit.Key(from+i))
-		}
-		vals = sized(vals, n*dim)
-		if err := w.Pull(ctx, keys, vals); err != nil {
-			return err
-		}
-		if err := out.WriteRows(vals); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeNames writes a name on each line. As the arrays do, the file appears
-// complete or not at all: what is written is a temporary file beside it.
-func writeNames(path string, names []string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(f)
-	for _, n := range names {
-		if _, err = out.WriteString(n + "\n"); err != nil {
-			break
-		}
-	}
-	err = errors.Join(err, out.Flush(), f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // it is of no use, and may be gone
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
 // lossAndGradient is the loss of the step's values, whose gradient is left in
@@ -121,9 +122,9 @@ func penalty(tr *trainer, s *step) float64 {
 	}
 	for i := range 2 * len(s.triples) {
 		e, r, target, _ := s.query(i)
-		add(row(s.ent, e, s.d))
-		add(row(s.ent, target, s.d))
-		add(row(s.rel, r, s.rd))
+		add(buffer.Row(s.ent, e, s.d))
+		add(buffer.Row(s.ent, target, s.d))
+		add(buffer.Row(s.rel, r, s.rd))
 	}
 	return sum
 }

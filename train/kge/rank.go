@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/triples"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/vec"
 )
 
@@ -176,7 +177,7 @@ func (r *ranker) rank(ctx context.Context, ts []triples.Triple, out *sums) error
 func (r *ranker) load(ctx context.Context, ts []triples.Triple) error {
 	d := r.task.cfg.Dim
 	r.queries = r.queries[:0]
-	r.q = sized(r.q, 2*len(ts)*d)
+	r.q = buffer.Sized(r.q, 2*len(ts)*d)
 	for len(ts) > 0 {
 		n := min(len(ts), tileQueries/2)
 		if err := r.loadTile(ctx, ts[:n]); err != nil {
@@ -184,7 +185,7 @@ func (r *ranker) load(ctx context.Context, ts []triples.Triple) error {
 		}
 		ts = ts[n:]
 	}
-	r.norms = sized(r.norms, len(r.queries))
+	r.norms = buffer.Sized(r.norms, len(r.queries))
 	squaredNorms(r.norms, r.q, d)
 	return nil
 }
@@ -203,7 +204,7 @@ func (r *ranker) loadTile(ctx context.Context, ts []triples.Triple) error {
 		r.fetch = append(r.fetch, r.relation(t.R, false), r.relation(t.R, true))
 	}
 	n := 2 * len(ts) // queries, answers
-	r.vals = sized(r.vals, n*(d+rd))
+	r.vals = buffer.Sized(r.vals, n*(d+rd))
 	if err := r.w.Pull(ctx, r.fetch, r.vals); err != nil {
 		return err
 	}
@@ -216,12 +217,12 @@ func (r *ranker) loadTile(ctx context.Context, ts []triples.Triple) error {
 		} {
 			// The answer of the one side is the entity of the other's query.
 			at := int32(2*i + side)
-			r.task.model.query(row(r.q, int32(len(r.queries)), d), row(answers, at^1, d), row(rels, at, rd), r.task.turned(side == 1))
+			r.task.model.query(buffer.Row(r.q, int32(len(r.queries)), d), buffer.Row(answers, at^1, d), buffer.Row(rels, at, rd), r.task.turned(side == 1))
 			r.queries = append(r.queries, q)
 		}
 	}
 	q := r.q[first*d : (first+n)*d]
-	r.norms, r.candNorms = sized(r.norms, n), sized(r.candNorms, n)
+	r.norms, r.candNorms = buffer.Sized(r.norms, n), buffer.Sized(r.candNorms, n)
 	squaredNorms(r.norms, q, d)
 	squaredNorms(r.candNorms, answers, d)
 	scores := r.tile(q, r.norms, answers, r.candNorms)
@@ -238,7 +239,7 @@ func (r *ranker) relation(rel uint32, subjects bool) godwit.Key {
 // tile scores queries against candidates; norms are their squared norms.
 func (r *ranker) tile(q, qNorms, cands, candNorms []float32) []float32 {
 	m, n := len(qNorms), len(candNorms)
-	r.scores = sized(r.scores, m*n)
+	r.scores = buffer.Sized(r.scores, m*n)
 	vec.MulABt(r.scores, q, cands, m, n, r.task.cfg.Dim)
 	if r.task.model.distance() {
 		for i, norm := range qNorms {
@@ -256,7 +257,7 @@ func (r *ranker) block(ctx context.Context, from, to int) error {
 	for e := from; e < to; e++ {
 		r.fetch = append(r.fetch, r.keys.entity+godwit.Key(e))
 	}
-	r.cands, r.candNorms = sized(r.cands, n*d), sized(r.candNorms, n)
+	r.cands, r.candNorms = buffer.Sized(r.cands, n*d), buffer.Sized(r.candNorms, n)
 	if err := r.w.Pull(ctx, r.fetch, r.cands); err != nil {
 		return err
 	}

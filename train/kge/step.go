@@ -7,6 +7,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
+	"github.com/godwit-ps/godwit/train/internal/distinct"
 	"github.com/godwit-ps/godwit/vec"
 )
 
@@ -24,7 +26,7 @@ type trainer struct {
 	w    godwit.Worker
 	keys keys
 	load *loader
-	rows *index // entities of the current batch
+	rows distinct.Rows // entities of the current batch
 
 	// Values and their gradients, in one layout: the batch's relations, its
 	// entities, the negatives. keysOf names their keys.
@@ -41,7 +43,6 @@ type trainer struct {
 
 func newTrainer(t *Task, w godwit.Worker, k keys, part train.Part) *trainer {
 	tr := &trainer{task: t, w: w, keys: k, load: newLoader(t, k, part)}
-	tr.rows = newIndex(2 * min(t.cfg.Batch, len(tr.load.order)))
 	src := rand.NewPCG(t.cfg.Seed^0x5bd1e995, uint64(part.Index))
 	tr.entDrop.drop = newDropout(t.cfg.EntityDropout, src)
 	tr.relDrop.drop = newDropout(t.cfg.RelationDropout, src)
@@ -74,7 +75,7 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
 	d, n := t.task.cfg.Dim, b.Samples
 	rows := b.Data.relations*t.task.relDim + b.Data.entities*d
-	t.vals = sized(t.vals, rows+n*d)
+	t.vals = buffer.Sized(t.vals, rows+n*d)
 	t.keysOf = append(append(t.keysOf[:0], b.Keys...), make([]godwit.Key, n)...)
 	if err := t.w.Pull(ctx, b.Keys, t.vals[:rows]); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
 			return fmt.Errorf("kge: sampler %d drew key %d, which is no entity: let it draw from table %q", t.task.cfg.Sampler, k, EntityTable)
 		}
 	}
-	t.grads = sized(t.grads, rows+n*d)
+	t.grads = buffer.Sized(t.grads, rows+n*d)
 	clear(t.grads)
 	return nil
 }
@@ -123,15 +124,15 @@ func (s *step) query(i int) (e, r, target int32, subjects bool) {
 // makeQueries computes all queries of the batch.
 func (t *trainer) makeQueries(s *step) {
 	q := 2 * len(s.triples)
-	t.queries = sized(t.queries, q*s.d)
-	t.gqueries = sized(t.gqueries, q*s.d)
+	t.queries = buffer.Sized(t.queries, q*s.d)
+	t.gqueries = buffer.Sized(t.gqueries, q*s.d)
 	clear(t.gqueries)
 	t.entDrop.size(q, s.d)
 	t.relDrop.size(q, s.rd)
 	for i := range q {
 		e, r, _, subjects := s.query(i)
-		t.task.model.query(row(t.queries, int32(i), s.d),
-			t.entDrop.apply(i, row(s.ent, e, s.d)), t.relDrop.apply(i, row(s.rel, r, s.rd)), t.task.turned(subjects))
+		t.task.model.query(buffer.Row(t.queries, int32(i), s.d),
+			t.entDrop.apply(i, buffer.Row(s.ent, e, s.d)), t.relDrop.apply(i, buffer.Row(s.rel, r, s.rd)), t.task.turned(subjects))
 	}
 }
 
@@ -139,13 +140,13 @@ func (t *trainer) makeQueries(s *step) {
 // query's answer gets -Inf: it would be a false one.
 func (t *trainer) compare(s *step) {
 	q := 2 * len(s.triples)
-	t.scores = sized(t.scores, q*s.n)
+	t.scores = buffer.Sized(t.scores, q*s.n)
 	vec.MulABt(t.scores, t.queries, s.neg, q, s.n, s.d)
 	if t.task.model.distance() {
-		t.weights = sized(t.weights, s.n)
+		t.weights = buffer.Sized(t.weights, s.n)
 		squaredNorms(t.weights, s.neg, s.d)
 		for i := range q {
-			toDistances(t.scores[i*s.n:(i+1)*s.n], vec.SquaredNorm(row(t.queries, int32(i), s.d)), t.weights)
+			toDistances(t.scores[i*s.n:(i+1)*s.n], vec.SquaredNorm(buffer.Row(t.queries, int32(i), s.d)), t.weights)
 		}
 		t.dists = append(t.dists[:0], t.scores...)
 		vec.Scale(t.scores, -1)
@@ -161,17 +162,17 @@ func (t *trainer) compare(s *step) {
 
 // chainNegatives finds the negatives that are entities of the batch.
 func (t *trainer) chainNegatives(s *step) {
-	t.rows.reset()
+	t.rows.Reset()
 	ents := t.keysOf[s.relations:][:s.entities]
 	for _, k := range ents {
-		t.rows.add(uint32(k - t.keys.entity))
+		t.rows.Add(uint32(k - t.keys.entity))
 	}
-	t.first, t.next = sized(t.first, s.entities), sized(t.next, s.n)
+	t.first, t.next = buffer.Sized(t.first, s.entities), buffer.Sized(t.next, s.n)
 	for i := range t.first {
 		t.first[i] = -1
 	}
 	for j, k := range t.keysOf[s.relations+s.entities:] {
-		if e := t.rows.find(uint32(k - t.keys.entity)); e >= 0 {
+		if e := t.rows.Find(uint32(k - t.keys.entity)); e >= 0 {
 			t.next[j], t.first[e] = t.first[e], int32(j)
 		}
 	}
@@ -184,8 +185,8 @@ func (t *trainer) judge(s *step) float64 {
 	distance := t.task.model.distance()
 	for i := range 2 * len(s.triples) {
 		_, _, target, _ := s.query(i)
-		q, gq := row(t.queries, int32(i), s.d), row(t.gqueries, int32(i), s.d)
-		a, ga := row(s.ent, target, s.d), row(s.entGrad, target, s.d)
+		q, gq := buffer.Row(t.queries, int32(i), s.d), buffer.Row(t.gqueries, int32(i), s.d)
+		a, ga := buffer.Row(s.ent, target, s.d), buffer.Row(s.entGrad, target, s.d)
 		neg := t.scores[i*s.n : (i+1)*s.n]
 		if distance {
 			dist := euclid(q, a)
@@ -222,7 +223,7 @@ func (t *trainer) spread(s *step) {
 // the matrix products of spread leave out: towards query i it is
 // Σⱼ wᵢⱼ·(negⱼ − queryᵢ), of which they add the first term.
 func (t *trainer) spreadDistances(s *step, q int) {
-	t.weights = sized(t.weights, s.n)
+	t.weights = buffer.Sized(t.weights, s.n)
 	clear(t.weights)
 	for i := range q {
 		w, dist := t.scores[i*s.n:(i+1)*s.n], t.dists[i*s.n:(i+1)*s.n]
@@ -230,10 +231,10 @@ func (t *trainer) spreadDistances(s *step, q int) {
 			w[j] /= dist[j]
 		}
 		vec.Add(t.weights, w)
-		vec.AXPY(row(t.gqueries, int32(i), s.d), -sumOf(w), row(t.queries, int32(i), s.d))
+		vec.AXPY(buffer.Row(t.gqueries, int32(i), s.d), -sumOf(w), buffer.Row(t.queries, int32(i), s.d))
 	}
 	for j := range s.n {
-		vec.AXPY(row(s.negGrd, int32(j), s.d), -t.weights[j], row(s.neg, int32(j), s.d))
+		vec.AXPY(buffer.Row(s.negGrd, int32(j), s.d), -t.weights[j], buffer.Row(s.neg, int32(j), s.d))
 	}
 }
 
@@ -241,10 +242,10 @@ func (t *trainer) spreadDistances(s *step, q int) {
 func (t *trainer) intoRows(s *step) {
 	for i := range 2 * len(s.triples) {
 		e, r, _, subjects := s.query(i)
-		ge, gr := row(s.entGrad, e, s.d), row(s.relGrad, r, s.rd)
+		ge, gr := buffer.Row(s.entGrad, e, s.d), buffer.Row(s.relGrad, r, s.rd)
 		t.task.model.backward(t.entDrop.gradient(ge), t.relDrop.gradient(gr),
-			t.entDrop.used(i, row(s.ent, e, s.d)), t.relDrop.used(i, row(s.rel, r, s.rd)),
-			row(t.gqueries, int32(i), s.d), t.task.turned(subjects))
+			t.entDrop.used(i, buffer.Row(s.ent, e, s.d)), t.relDrop.used(i, buffer.Row(s.rel, r, s.rd)),
+			buffer.Row(t.gqueries, int32(i), s.d), t.task.turned(subjects))
 		t.entDrop.collect(i, ge)
 		t.relDrop.collect(i, gr)
 	}
@@ -269,35 +270,22 @@ func (t *trainer) regularize(s *step) {
 			vec.AXPY(g, l2*times, x)
 		}
 	}
-	t.weights = sized(t.weights, s.entities)
+	t.weights = buffer.Sized(t.weights, s.entities)
 	clear(t.weights)
 	for _, x := range s.triples {
 		t.weights[x.s] += 2
 		t.weights[x.o] += 2
 	}
 	for i, times := range t.weights {
-		add(row(s.entGrad, int32(i), s.d), row(s.ent, int32(i), s.d), times)
+		add(buffer.Row(s.entGrad, int32(i), s.d), buffer.Row(s.ent, int32(i), s.d), times)
 	}
-	t.weights = sized(t.weights, s.relations)
+	t.weights = buffer.Sized(t.weights, s.relations)
 	clear(t.weights)
 	for _, x := range s.triples {
 		t.weights[x.object]++
 		t.weights[x.subject]++
 	}
 	for i, times := range t.weights {
-		add(row(s.relGrad, int32(i), s.rd), row(s.rel, int32(i), s.rd), times)
+		add(buffer.Row(s.relGrad, int32(i), s.rd), buffer.Row(s.rel, int32(i), s.rd), times)
 	}
-}
-
-// row is row i of a matrix with rows of n floats.
-func row(x []float32, i int32, n int) []float32 {
-	return x[int(i)*n : (int(i)+1)*n : (int(i)+1)*n]
-}
-
-// sized returns x with length n. Its contents mean nothing.
-func sized[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
 }

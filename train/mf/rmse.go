@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/ratings"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
 // judged is how many cells are judged at a time.
@@ -71,7 +72,7 @@ func (j *judge) chunk(ctx context.Context, cells []ratings.Rating) (sum float64,
 		j.num.add(b, c)
 	}
 	j.num.end(b)
-	j.vals = sized(j.vals, len(b.Keys)*j.task.cfg.width())
+	j.vals = buffer.Sized(j.vals, len(b.Keys)*j.task.cfg.width())
 	if err := j.w.Pull(ctx, b.Keys, j.vals); err != nil {
 		return 0, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/vec"
 )
 
@@ -34,7 +35,7 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 		return train.Loss{}, err
 	}
 	n := len(b.Keys) * t.task.cfg.width()
-	t.vals, t.push = sized(t.vals, n), sized(t.push, n)
+	t.vals, t.push = buffer.Sized(t.vals, n), buffer.Sized(t.push, n)
 	if err := t.w.Pull(ctx, b.Keys, t.vals); err != nil {
 		return train.Loss{}, err
 	}
@@ -76,7 +77,7 @@ func (t *trainer) gather(ctx context.Context, b *Batch) error {
 // penalty counts the cells of each row of the batch, and sums up their
 // penalties.
 func (t *trainer) penalty(b *Batch) float64 {
-	t.counts = sized(t.counts, b.rows+b.cols)
+	t.counts = buffer.Sized(t.counts, b.rows+b.cols)
 	clear(t.counts)
 	for _, c := range b.cells {
 		t.counts[c.row]++
@@ -161,12 +162,4 @@ func (t *Task) predict(p, q []float32) float32 {
 		x += t.mean + p[d] + q[d]
 	}
 	return x
-}
-
-// sized returns x with length n. Its contents mean nothing.
-func sized[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Find returns the first keys of the tables with the names of want, which a
-// model is to have alike. It may have others beside.
+// model is to have with the same sizes and rules. It may have others beside.
 func Find(m *godwit.Model, want []godwit.Table) ([]godwit.Key, error) {
 	first := make([]godwit.Key, len(want))
 	for i, t := range want {
@@ -25,8 +25,12 @@ func Find(m *godwit.Model, want []godwit.Table) ([]godwit.Key, error) {
 		if j == m.Tables() {
 			return nil, fmt.Errorf("the model has no table %q: make it of the task's tables", t.Name)
 		}
-		if got := m.Table(j); got.Rows != t.Rows || got.Dim != t.Dim {
-			return nil, fmt.Errorf("table %q has %d rows of %d floats, the task needs %d of %d: make it of the task's tables", t.Name, got.Rows, got.Dim, t.Rows, t.Dim)
+		if t.Rule == nil {
+			t.Rule = godwit.Add{}
+		}
+		if got := m.Table(j); got.Rows != t.Rows || got.Dim != t.Dim || got.Rule.Name() != t.Rule.Name() {
+			return nil, fmt.Errorf("table %q has %d rows of %d floats under %s, the task needs %d of %d under %s: make it of the task's tables",
+				t.Name, got.Rows, got.Dim, got.Rule.Name(), t.Rows, t.Dim, t.Rule.Name())
 		}
 		first[i] = m.Key(j, 0)
 	}

@@ -13,6 +13,11 @@ import (
 	"github.com/godwit-ps/godwit/train/traintest"
 )
 
+// zeroSum is a rule of another name.
+type zeroSum struct{ godwit.Add }
+
+func (zeroSum) Name() string { return "zero-sum" }
+
 func TestTablesAreFoundByNameWhereverTheyAre(t *testing.T) {
 	want := []godwit.Table{{Name: "b", Rows: 5, Dim: 2}, {Name: "a", Rows: 3, Dim: 4}}
 	m, err := godwit.NewModel(godwit.Table{Name: "x", Rows: 7, Dim: 1}, want[1], godwit.Table{Name: "y", Rows: 2, Dim: 1}, want[0])
@@ -27,6 +32,7 @@ func TestTablesAreFoundByNameWhereverTheyAre(t *testing.T) {
 		`no table "c"`:           func(t *godwit.Table) { t.Name = "c" },
 		"needs 6 of 2":           func(t *godwit.Table) { t.Rows = 6 },
 		"has 5 rows of 2 floats": func(t *godwit.Table) { t.Dim = 3 },
+		"5 of 2 under zero-sum":  func(t *godwit.Table) { t.Rule = zeroSum{} },
 	} {
 		other := append([]godwit.Table(nil), want...)
 		spoil(&other[0])
