@@ -52,25 +52,39 @@ func scaling(ctx context.Context, l *Lab, r *Report) error {
 		return err
 	}
 	r.Target = goal
+	r.Rows = append(r.Rows, one)
+	var trials []trial
+	for _, nw := range nets {
+		for _, p := range l.policies() {
+			for _, n := range l.Nodes {
+				if n > 1 {
+					trials = append(trials, trial{work: w, network: nw, policy: p, nodes: n})
+				}
+			}
+		}
+	}
+	rows, err := l.against(ctx, r, one, goal, trials)
+	if err != nil {
+		return err
+	}
+	r.Rows = nil // they come with one node under each policy
 	for _, nw := range nets {
 		plots := speedups("scaling-"+nw, "over one node, "+nw, "nodes", false)
 		for _, n := range l.Nodes {
 			tick(&plots, fmt.Sprint(n))
 		}
-		for i, pol := range l.policies() {
+		for i, p := range l.policies() {
 			for _, n := range l.Nodes {
-				row := *one
-				row.Network, row.Policy = nw, pol.Name()
+				var row *Row
 				if n == 1 {
-					r.Rows = append(r.Rows, &row)
+					same := *one
+					same.Network, same.Policy = nw, p.Name()
+					row = &same
 				} else {
-					other, err := l.against(ctx, r, one, goal, trial{work: w, network: nw, policy: pol, nodes: n})
-					if err != nil {
-						return err
-					}
-					row = *other
+					row, rows = rows[0], rows[1:]
 				}
-				add(&plots, i, pol.Name(), &row)
+				r.Rows = append(r.Rows, row)
+				add(&plots, i, p.Name(), row)
 			}
 		}
 		r.plots = append(r.plots, plots[:]...)
@@ -90,23 +104,35 @@ func techniques(ctx context.Context, l *Lab, r *Report) error {
 	}
 	r.Target = goal
 	r.Rows = append(r.Rows, one)
-	var trials []trial
+	var kinds []trial
 	for _, p := range l.policies() {
-		trials = append(trials, trial{policy: p})
+		kinds = append(kinds, trial{work: w, policy: p})
 	}
-	trials = append(trials, trial{policy: placement.AdaptiveReplicateOnly}, trial{policy: placement.AdaptiveMoveOnly},
-		trial{name: "adaptive, timing off", policy: placement.Adaptive, eager: true},
-		trial{name: "adaptive, no hints", policy: placement.Adaptive, noHints: true})
+	kinds = append(kinds, trial{work: w, policy: placement.AdaptiveReplicateOnly}, trial{work: w, policy: placement.AdaptiveMoveOnly},
+		trial{work: w, name: "adaptive, timing off", policy: placement.Adaptive, eager: true},
+		trial{work: w, name: "adaptive, no hints", policy: placement.Adaptive, noHints: true})
+	return l.bars(ctx, r, one, goal, kinds, func(r *Row) string { return r.Policy })
+}
+
+// bars runs kinds of trials on both networks, with a bar for each.
+func (l *Lab) bars(ctx context.Context, r *Report, one *Row, goal float64, kinds []trial, name func(*Row) string) error {
+	var trials []trial
 	for _, nw := range nets {
-		plots := speedups("techniques-"+nw, fmt.Sprintf("of %d nodes over one, %s", l.Most, nw), "", true)
-		for _, t := range trials {
-			t.work, t.network, t.nodes = w, nw, l.Most
-			row, err := l.against(ctx, r, one, goal, t)
-			if err != nil {
-				return err
-			}
-			tick(&plots, row.Policy)
-			add(&plots, 0, "speed-up", row)
+		for _, t := range kinds {
+			t.network, t.nodes = nw, l.Most
+			trials = append(trials, t)
+		}
+	}
+	rows, err := l.against(ctx, r, one, goal, trials)
+	if err != nil {
+		return err
+	}
+	for _, nw := range nets {
+		plots := speedups(r.Name+"-"+nw, fmt.Sprintf("of %d nodes over one, %s", l.Most, nw), "", true)
+		for range kinds {
+			tick(&plots, name(rows[0]))
+			add(&plots, 0, "speed-up", rows[0])
+			rows = rows[1:]
 		}
 		r.plots = append(r.plots, plots[:]...)
 	}
@@ -127,12 +153,16 @@ func skew(ctx context.Context, l *Lab, r *Report) error {
 		}
 		r.Rows = append(r.Rows, one)
 		tick(&plots, fmt.Sprint(z))
-		for i, p := range l.policies() {
-			row, err := l.against(ctx, r, one, goal, trial{work: w, network: "100g", policy: p, nodes: l.Most})
-			if err != nil {
-				return err
-			}
-			add(&plots, i, p.Name(), row)
+		var trials []trial
+		for _, p := range l.policies() {
+			trials = append(trials, trial{work: w, network: "100g", policy: p, nodes: l.Most})
+		}
+		rows, err := l.against(ctx, r, one, goal, trials)
+		if err != nil {
+			return err
+		}
+		for i, row := range rows {
+			add(&plots, i, row.Policy, row)
 		}
 	}
 	r.plots = plots[:]
@@ -154,17 +184,9 @@ func schemes(ctx context.Context, l *Lab, r *Report) error {
 	}
 	r.Target = goal
 	r.Rows = append(r.Rows, one)
-	for _, nw := range nets {
-		plots := speedups("sampling-"+nw, fmt.Sprintf("of %d nodes over one, %s", l.Most, nw), "", true)
-		for _, s := range sampling.Schemes() {
-			row, err := l.against(ctx, r, one, goal, trial{work: w.sampledBy(s), network: nw, policy: placement.Adaptive, nodes: l.Most, scheme: s.Name()})
-			if err != nil {
-				return err
-			}
-			tick(&plots, s.Name())
-			add(&plots, 0, "speed-up", row)
-		}
-		r.plots = append(r.plots, plots[:]...)
+	var kinds []trial
+	for _, s := range sampling.Schemes() {
+		kinds = append(kinds, trial{work: w.sampledBy(s), policy: placement.Adaptive, scheme: s.Name()})
 	}
-	return nil
+	return l.bars(ctx, r, one, goal, kinds, func(r *Row) string { return r.Scheme })
 }

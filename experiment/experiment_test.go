@@ -57,7 +57,9 @@ func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, name, tiny())
 			table := csvOf(t, r)
-			if again := csvOf(t, run(t, name, tiny())); table != again {
+			again := tiny()
+			again.Parallel = 3
+			if again := csvOf(t, run(t, name, again)); table != again {
 				t.Errorf("the same lab gives\n%s\nand then\n%s", table, again)
 			}
 			other := tiny()
@@ -183,7 +185,7 @@ func TestAStepIsMeasured(t *testing.T) {
 
 func TestWhatWasMeasuredBeforeAnInterruptIsKept(t *testing.T) {
 	l := tiny()
-	l.Policies = []placement.Policy{placement.Static}
+	l.Policies, l.Parallel = []placement.Policy{placement.Static}, 2
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	runs := 0

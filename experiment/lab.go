@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -46,8 +47,21 @@ type Lab struct {
 	Seed     uint64
 	// Step is the computation of a training step; 0 measures it.
 	Step time.Duration
-	// Progress is told before each run what it is; nil is fine.
+	// Parallel is how many runs are simulated at a time; 0 is 1. It changes
+	// nothing but the time and the memory that they take.
+	Parallel int
+	// Progress is told before each run what it is, one at a time; nil is fine.
 	Progress func(string)
+
+	telling *sync.Mutex
+}
+
+func (l *Lab) progress(what string) {
+	if l.Progress != nil {
+		l.telling.Lock()
+		defer l.telling.Unlock()
+		l.Progress(what)
+	}
 }
 
 // NewLab returns the lab of a choice: eight workers a node, up to 16 nodes. A
@@ -78,6 +92,8 @@ func (l *Lab) check() error {
 		return errors.New("experiment: scaling wants numbers of nodes, each at least 1")
 	case len(l.Exponents) == 0:
 		return errors.New("experiment: skew wants exponents")
+	case l.Parallel < 0:
+		return fmt.Errorf("experiment: %d runs at a time, want at least 1", l.Parallel)
 	case l.Step < 0:
 		return fmt.Errorf("experiment: a step of %v, want 0 (measure it) or more", l.Step)
 	case !slices.Contains(AllCalls(), l.Calls):

@@ -49,10 +49,11 @@ type Row struct {
 	Replicas float64 `json:"replicas"`
 	Window   int64   `json:"window"`  // the widest of a worker, in clocks; 0 with timing off
 	LeadMs   float64 `json:"lead_ms"` // from asking for a key to its arrival
-	// Messages is how many records were handled in all, and Took how long the
-	// simulation ran.
-	Messages uint64        `json:"messages"`
-	Took     time.Duration `json:"-"`
+	// Messages is how many records were handled in all.
+	Messages uint64 `json:"messages"`
+
+	metric        string // what Quality is
+	lowerIsBetter bool
 }
 
 // A Point is the state of training at the end of an epoch.

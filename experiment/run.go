@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/godwit-ps/godwit/protocol/placement"
@@ -65,6 +66,7 @@ type Report struct {
 
 // Run runs an experiment. With an error it returns what was measured before.
 func Run(ctx context.Context, name string, l Lab) (*Report, error) {
+	l.telling = new(sync.Mutex)
 	i := slices.IndexFunc(experiments, func(e experiment) bool { return e.name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("experiment: no experiment %q, there are %s", name, strings.Join(Names(), ", "))
@@ -91,9 +93,7 @@ func (l *Lab) prepare(ctx context.Context, r *Report, exponent float64) (*work, 
 		r.Task, r.Calls = fmt.Sprintf("%s: %s; %s calls, %d workers a node", l.Task.Name(), w.task.About(), l.Calls, l.Workers), l.Calls
 	}
 	if l.Step == 0 {
-		if l.Progress != nil {
-			l.Progress("measuring a step")
-		}
+		l.progress("measuring a step")
 		if l.Step, err = l.calibrate(ctx, w); err != nil {
 			return nil, err
 		}
@@ -104,26 +104,57 @@ func (l *Lab) prepare(ctx context.Context, r *Report, exponent float64) (*work, 
 // one runs one node, which has no use for a network or a policy, and says what
 // the others are timed to.
 func (l *Lab) one(ctx context.Context, r *Report, w *work) (*Row, float64, error) {
-	one, err := l.train(ctx, r, trial{work: w, network: nets[0], policy: placement.Adaptive, nodes: 1})
+	one, err := l.train(ctx, trial{work: w, network: nets[0], policy: placement.Adaptive, nodes: 1})
 	if err != nil {
 		return nil, 0, err
 	}
+	r.Metric, r.LowerIsBetter = one.metric, one.lowerIsBetter
 	goal := target(one, r.LowerIsBetter)
 	one.reach(goal, r.LowerIsBetter)
 	one.compare(one)
 	return one, goal, nil
 }
 
-// against runs a trial and compares it with one node.
-func (l *Lab) against(ctx context.Context, r *Report, one *Row, goal float64, t trial) (*Row, error) {
-	row, err := l.train(ctx, r, t)
-	if err != nil {
-		return nil, err
+// each does n things, several at a time, and returns the first error, after
+// which no more are begun.
+func (l *Lab) each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	turns := make(chan int)
+	var running sync.WaitGroup
+	for range max(1, min(l.Parallel, n)) {
+		running.Go(func() {
+			for i := range turns {
+				if err := do(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
 	}
-	row.reach(goal, r.LowerIsBetter)
-	row.compare(one)
-	r.Rows = append(r.Rows, row)
-	return row, nil
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		turns <- i
+	}
+	close(turns)
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// against runs trials and compares them with one node. The rows come in the
+// order of the trials; after an error those of the report are what was done.
+func (l *Lab) against(ctx context.Context, r *Report, one *Row, goal float64, trials []trial) ([]*Row, error) {
+	rows := make([]*Row, len(trials))
+	err := l.each(ctx, len(trials), func(ctx context.Context, i int) (err error) {
+		rows[i], err = l.train(ctx, trials[i])
+		return err
+	})
+	for _, row := range rows {
+		if row != nil {
+			row.reach(goal, r.LowerIsBetter)
+			row.compare(one)
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	return rows, err
 }
 
 // policies are those to compare, without ablations.

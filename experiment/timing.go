@@ -41,37 +41,41 @@ func timing(ctx context.Context, l *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	var remote, held Plot
-	remote = Plot{File: "timing-wait", Title: "Accesses that waited", X: "steps ahead", Y: "% of accesses"}
-	held = Plot{File: "timing-replicas", Title: "Replicas held, mean over time", X: "steps ahead", Y: "replicas"}
-	for _, off := range []bool{false, true} {
-		name := map[bool]string{false: "adaptive", true: "adaptive, timing off"}[off]
-		a, b := Series{Name: name}, Series{Name: name}
-		for d := 1; d <= farthest && d/4 <= l.Accesses; d *= 4 {
-			if l.Progress != nil {
-				l.Progress(fmt.Sprintf("%s, %d steps ahead", name, d))
-			}
-			row, err := l.ahead(ctx, model, keys, d, off)
-			if err != nil {
-				return err
-			}
-			row.Policy = name
-			r.Rows = append(r.Rows, row)
-			if !off {
-				remote.Ticks = append(remote.Ticks, fmt.Sprint(d))
-				held.Ticks = append(held.Ticks, fmt.Sprint(d))
-			}
-			a.Y, b.Y = append(a.Y, 100*(1-row.NoMessage)), append(b.Y, row.Replicas)
-		}
-		remote.Series, held.Series = append(remote.Series, a), append(held.Series, b)
+	var offsets []int
+	for d := 1; d <= farthest && d/4 <= l.Accesses; d *= 4 {
+		offsets = append(offsets, d)
 	}
-	r.plots = []Plot{remote, held}
-	return nil
+	names := []string{"adaptive", "adaptive, timing off"}
+	rows := make([]*Row, len(names)*len(offsets))
+	err = l.each(ctx, len(rows), func(ctx context.Context, i int) (err error) {
+		off, d := i/len(offsets), offsets[i%len(offsets)]
+		l.progress(fmt.Sprintf("%s, %d steps ahead", names[off], d))
+		if rows[i], err = l.ahead(ctx, model, keys, d, off == 1); err == nil {
+			rows[i].Policy = names[off]
+		}
+		return err
+	})
+	waited := Plot{File: "timing-wait", Title: "Accesses that waited", X: "steps ahead", Y: "% of accesses"}
+	held := Plot{File: "timing-replicas", Title: "Replicas held, mean over time", X: "steps ahead", Y: "replicas"}
+	for _, d := range offsets {
+		waited.Ticks, held.Ticks = append(waited.Ticks, fmt.Sprint(d)), append(held.Ticks, fmt.Sprint(d))
+	}
+	for i, name := range names {
+		a, b := Series{Name: name}, Series{Name: name}
+		for _, row := range rows[i*len(offsets) : (i+1)*len(offsets)] {
+			if row != nil {
+				r.Rows = append(r.Rows, row)
+				a.Y, b.Y = append(a.Y, 100*(1-row.NoMessage)), append(b.Y, row.Replicas)
+			}
+		}
+		waited.Series, held.Series = append(waited.Series, a), append(held.Series, b)
+	}
+	r.plots = []Plot{waited, held}
+	return err
 }
 
 // ahead runs the program with one distance.
 func (l *Lab) ahead(ctx context.Context, m *godwit.Model, dist sampling.Distribution, distance int, off bool) (row *Row, err error) {
-	began := time.Now()
 	c, err := cluster(sim.Config{Nodes: timingNodes, Workers: 1, Seed: l.Seed, Model: m, Policy: placement.Adaptive, Eager: off, Compute: l.Compute()}, "10g")
 	if err != nil {
 		return nil, err
@@ -117,7 +121,7 @@ func (l *Lab) ahead(ctx context.Context, m *godwit.Model, dist sampling.Distribu
 		return nil, fmt.Errorf("experiment: intents %d steps ahead: %w", distance, err)
 	}
 	row = &Row{Network: "10g", Nodes: timingNodes, Workers: 1, Zipf: l.Exponent, Offset: distance, Epoch: res.Elapsed,
-		Messages: res.Messages, Took: time.Since(began)}
+		Messages: res.Messages}
 	row.count(res.Sum())
 	row.Replicas = replicas / samples
 	if off {

@@ -103,15 +103,16 @@ func (d *diary) fill(r *Row) {
 	r.count(did)
 }
 
-func (l *Lab) train(ctx context.Context, rep *Report, t trial) (row *Row, err error) {
+func (l *Lab) train(ctx context.Context, t trial) (row *Row, err error) {
 	row = &Row{Network: t.network, Policy: t.policy.Name(), Scheme: t.scheme, Nodes: t.nodes, Workers: l.Workers, Zipf: t.work.exponent}
 	if t.name != "" {
 		row.Policy = t.name
 	}
-	if l.Progress != nil {
-		l.Progress(fmt.Sprintf("%s, %d nodes, %s %s", t.network, t.nodes, row.Policy, t.scheme))
+	what := fmt.Sprintf("%s, %d nodes, %s", t.network, t.nodes, row.Policy)
+	if t.scheme != "" {
+		what += ", " + t.scheme
 	}
-	began := time.Now()
+	l.progress(what)
 	c, err := cluster(sim.Config{Nodes: t.nodes, Workers: l.Workers, Seed: l.Seed, Model: t.work.model, Policy: t.policy,
 		Samplers: t.work.samplers, NoHints: t.noHints, Eager: t.eager, Compute: l.Compute()}, t.network)
 	if err != nil {
@@ -126,10 +127,9 @@ func (l *Lab) train(ctx context.Context, rep *Report, t trial) (row *Row, err er
 		row.Diverged, err = true, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("experiment: %s, %d nodes, %s %s: %w", t.network, t.nodes, row.Policy, t.scheme, err)
+		return nil, fmt.Errorf("experiment: %s: %w", what, err)
 	}
 	d.fill(row)
-	row.Took = time.Since(began)
 	if res != nil {
 		row.Messages = res.Messages
 	}
@@ -137,7 +137,7 @@ func (l *Lab) train(ctx context.Context, rep *Report, t trial) (row *Row, err er
 		row.Window = 0
 	}
 	if len(d.eval.Metrics) > 0 {
-		rep.Metric, rep.LowerIsBetter = d.eval.Metrics[0].Name, d.eval.LowerIsBetter
+		row.metric, row.lowerIsBetter = d.eval.Metrics[0].Name, d.eval.LowerIsBetter
 	}
 	return row, nil
 }

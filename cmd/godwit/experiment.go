@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type experiments struct {
 	seed      uint64
 	step      time.Duration
 	epochs    int
+	parallel  int
 	policies  []string
 }
 
@@ -63,6 +65,7 @@ unless --step says; with --step a run repeats bit for bit.`,
 	g.IntVarP(&e.epochs, "epochs", "e", 0, "`number` of passes over the data (default: the task's); the first does not count for the mean")
 	g.StringSliceVar(&e.policies, "policies", nil, "compare these only: `names` by commas (default: all; timing and sampling are always adaptive)")
 	g.Uint64Var(&e.seed, "seed", 1, "decides data, first values, samples and the network's jitter")
+	g.IntVar(&e.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of runs simulated at a time")
 	out := newGroup("Output")
 	out.StringVarP(&e.out, "out", "o", "", "`folder` for the figures as CSV and the plots as SVG")
 	out.BoolVar(&e.json, "json", false, "print a JSON object instead of the table")
@@ -82,7 +85,7 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	l.Data, l.Seed, l.Step = e.data, e.seed, e.step
+	l.Data, l.Seed, l.Step, l.Parallel = e.data, e.seed, e.step, e.parallel
 	if e.epochs > 0 {
 		l.Epochs = e.epochs
 	}
