@@ -34,7 +34,7 @@
 // block of sentences, whose gradients are summed: one pull of its distinct rows,
 // one of its negatives, one push. All pairs of a step share its negatives, which
 // makes them a matrix product, and each counts Negatives/Pool times, which
-// leaves the expected gradient as it was. That is several times as fast. The
+// leaves the expected gradient as it was. That takes less than half the time. The
 // default rule is row-wise AdaGrad, which is not thrown off by sums of many
 // gradients, as SGD is when steps are large, and of which little has to travel.
 // CBOW follows the gradient of its loss; word2vec.c leaves out the division by
@@ -46,5 +46,5 @@
 // the questions of questions-words.txt: the defaults answer 13.5 %, AdaGrad at
 // 0.15 12.7 %, plain SGD in the same steps at a rate of 0.025 about 11 %, and
 // word2vec's own order of steps, one pair at a time, at its own rate of 0.025,
-// 8.2 %. The latter took five times as long.
+// 8.2 %. The latter took more than twice the processor's time.
 package w2v
