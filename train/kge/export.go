@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train/internal/tables"
@@ -55,7 +56,7 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) error {
 		{EntityFile, EntityNamesFile, k.entity, t.graph.Entities, t.cfg.Dim},
 		{RelationFile, RelationNamesFile, k.relation, rels, t.relDim},
 	} {
-		if err := tables.WriteNames(filepath.Join(dir, x.text), len(x.names), func(i int) string { return x.names[i] }); err != nil {
+		if err := tables.WriteNames(filepath.Join(dir, x.text), slices.Values(x.names)); err != nil {
 			return fmt.Errorf("kge: export: %w", err)
 		}
 		a := tables.Array{Path: filepath.Join(dir, x.array), First: x.first, Rows: len(x.names), Dim: x.dim, Cols: x.dim}

@@ -1,7 +1,6 @@
 package lda
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
 // The files that [Task.Export] writes.
@@ -20,9 +19,6 @@ const (
 	WordFile  = "words.txt"
 	TopicFile = "topics.txt"
 )
-
-// exportFloats bounds what is pulled at once.
-const exportFloats = 1 << 18
 
 // topWords is how many words of a topic are written.
 const topWords = 20
@@ -50,7 +46,7 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) error {
 	for _, top := range tops {
 		topics = append(topics, strings.Join(t.namesOf(top), " "))
 	}
-	err = errors.Join(writeLines(filepath.Join(dir, WordFile), t.docs.Names), writeLines(filepath.Join(dir, TopicFile), topics))
+	err = errors.Join(tables.WriteNames(filepath.Join(dir, WordFile), slices.Values(t.docs.Names)), tables.WriteNames(filepath.Join(dir, TopicFile), slices.Values(topics)))
 	if err != nil {
 		return fmt.Errorf("lda: export: %w", err)
 	}
@@ -74,39 +70,19 @@ func (t *Task) namesOf(top []counted) []string {
 // writeCounts writes the table of words and returns the most frequent ones of
 // each topic.
 func (t *Task) writeCounts(ctx context.Context, w godwit.Worker, k keys, path string) (tops [][]counted, err error) {
-	out, err := npy.Create(path, t.words, t.cfg.Topics)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if cerr := out.Close(); err == nil {
-			err = cerr
-		}
-	}()
 	tops = make([][]counted, t.cfg.Topics)
-	block := max(1, exportFloats/t.cfg.Topics)
-	var ks []godwit.Key
-	var vals []float32
-	for from := 0; from < t.words; from += block {
-		ks = ks[:0]
-		for i := from; i < min(from+block, t.words); i++ {
-			ks = append(ks, k.word+godwit.Key(i))
-		}
-		vals = sized(vals, len(ks)*t.cfg.Topics)
-		if err := w.Pull(ctx, ks, vals); err != nil {
-			return nil, err
-		}
-		if err := out.WriteRows(vals); err != nil {
-			return nil, err
-		}
-		for i, n := range vals {
+	word := 0
+	a := tables.Array{Path: path, First: k.word, Rows: t.words, Dim: t.cfg.Topics, Cols: t.cfg.Topics}
+	a.Turn = func(dst, counts []float32) {
+		copy(dst, counts)
+		for z, n := range counts {
 			if n > 0 {
-				z := i % t.cfg.Topics
-				tops[z] = keep(tops[z], counted{from + i/t.cfg.Topics, n})
+				tops[z] = keep(tops[z], counted{word, n})
 			}
 		}
+		word++
 	}
-	return tops, nil
+	return tops, a.Write(ctx, w)
 }
 
 // keep inserts a word into the most frequent ones, which are in order.
@@ -125,27 +101,4 @@ func keep(top []counted, c counted) []counted {
 	}
 	top = slices.Insert(top, i, c)
 	return top[:min(len(top), topWords)]
-}
-
-// writeLines writes a text on each line: the file appears complete or not at
-// all, since what is written is a temporary file beside it.
-func writeLines(path string, lines []string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(f)
-	for _, l := range lines {
-		if _, err = out.WriteString(l + "\n"); err != nil {
-			break
-		}
-	}
-	err = errors.Join(err, out.Flush(), f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // it is of no use, and may be gone
-	}
-	return err
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bags"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
+	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
 // A Quality judges a model on documents.
@@ -113,7 +115,7 @@ func (j *judge) pull(ctx context.Context, doc int) error {
 	for _, w := range j.rows.All() {
 		j.ks = append(j.ks, j.keys.word+godwit.Key(w))
 	}
-	j.vals = sized(j.vals, len(j.ks)*j.task.cfg.Topics)
+	j.vals = buffer.Sized(j.vals, len(j.ks)*j.task.cfg.Topics)
 	return j.w.Pull(ctx, j.ks, j.vals)
 }
 
@@ -121,7 +123,7 @@ func (j *judge) pull(ctx context.Context, doc int) error {
 // the model, and returns the summed -log of the probabilities of the others.
 func (j *judge) complete(r *rand.Rand) (loss float64) {
 	k, d := j.task.cfg.Topics, &j.d
-	j.topics = sized(j.topics, len(j.local))
+	j.topics = buffer.Sized(j.topics, len(j.local))
 	for i := range j.topics {
 		j.topics[i] = none
 	}
@@ -209,24 +211,13 @@ func (t *Task) judgeCounts(sum []float64) error {
 // addUp adds n rows to sums, and to odd how many values are no counts.
 func (t *Task) addUp(ctx context.Context, w godwit.Worker, first godwit.Key, n int, sums []float64, odd *float64) error {
 	k := t.cfg.Topics
-	block := max(1, exportFloats/k)
-	var ks []godwit.Key
-	var vals []float32
-	for from := 0; from < n; from += block {
-		ks = ks[:0]
-		for i := from; i < min(from+block, n); i++ {
-			ks = append(ks, first+godwit.Key(i))
-		}
-		vals = sized(vals, len(ks)*k)
-		if err := w.Pull(ctx, ks, vals); err != nil {
-			return err
-		}
+	return tables.Read(ctx, w, first, n, k, func(_ int, vals []float32) error {
 		for i, x := range vals {
 			sums[i%k] += float64(x)
 			if odd != nil && (x < 0 || float64(x) != math.Trunc(float64(x))) {
 				*odd++
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bags"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
 // The names of the tables.
@@ -144,19 +145,9 @@ type keys struct{ word, topic godwit.Key }
 
 // keys finds the task's tables in a model.
 func (t *Task) keys(m *godwit.Model) (keys, error) {
-	var first [2]godwit.Key
-	for i, want := range t.Tables() {
-		j := 0
-		for j < m.Tables() && m.Table(j).Name != want.Name {
-			j++
-		}
-		if j == m.Tables() {
-			return keys{}, fmt.Errorf("lda: the model has no table %q: make it of Task.Tables", want.Name)
-		}
-		if got := m.Table(j); got.Rows != want.Rows || got.Dim != want.Dim {
-			return keys{}, fmt.Errorf("lda: table %q has %d rows of %d floats, the task needs %d of %d: make it of Task.Tables", want.Name, got.Rows, got.Dim, want.Rows, want.Dim)
-		}
-		first[i] = m.Key(j, 0)
+	first, err := tables.Find(m, t.Tables())
+	if err != nil {
+		return keys{}, fmt.Errorf("lda: %w", err)
 	}
 	return keys{first[0], first[1]}, nil
 }

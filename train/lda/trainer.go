@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
 )
 
@@ -91,7 +92,7 @@ func (t *trainer) Load(b *train.Batch[Batch], _, step int) {
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
 	n := len(b.Keys) * t.task.cfg.Topics
-	t.vals, t.moved = sized(t.vals, n), sized(t.moved, n)
+	t.vals, t.moved = buffer.Sized(t.vals, n), buffer.Sized(t.moved, n)
 	if err := t.w.Pull(ctx, b.Keys, t.vals); err != nil {
 		return train.Loss{}, err
 	}
@@ -150,12 +151,4 @@ func (t *trainer) draw(b *Batch) (loss float64) {
 		local = local[n:]
 	}
 	return loss
-}
-
-// sized returns x with length n. Its contents mean nothing.
-func sized[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
 func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
@@ -28,7 +29,7 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 			step++
 			// What Step does, without the server.
 			n := tr.floats(&b.Data)
-			tr.vals, tr.grads = sized(tr.vals, n), sized(tr.grads, n)
+			tr.vals, tr.grads = buffer.Sized(tr.vals, n), buffer.Sized(tr.grads, n)
 			tr.learn(&b.Data)
 		}
 		for range 2 * tr.Steps() {

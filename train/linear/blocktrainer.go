@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
 // A Phase is one of the two steps of a round.
@@ -165,7 +166,7 @@ func (t *blockTrainer) follow(ctx context.Context, d *Phase) error {
 	for _, p := range d.pull {
 		t.ks = append(t.ks, t.weightKey(p))
 	}
-	t.vals = sized(t.vals, t.task.dim*len(t.ks))
+	t.vals = buffer.Sized(t.vals, t.task.dim*len(t.ks))
 	if err := t.w.Pull(ctx, t.ks, t.vals); err != nil {
 		return err
 	}
@@ -255,7 +256,7 @@ func (t *blockTrainer) change(ctx context.Context, d *Phase) error {
 	for _, p := range d.push {
 		t.ks = append(t.ks, t.gradientKey(p))
 	}
-	t.vals = sized(t.vals, (t.task.dim+2)*n)
+	t.vals = buffer.Sized(t.vals, (t.task.dim+2)*n)
 	if err := t.w.Pull(ctx, t.ks, t.vals); err != nil {
 		return err
 	}

@@ -131,11 +131,3 @@ func slope(positive bool, margin float32) float32 {
 func put(b []byte, x uint32) { b[0], b[1], b[2], b[3] = byte(x), byte(x>>8), byte(x>>16), byte(x>>24) }
 
 func floatBits(x float32) uint32 { return math.Float32bits(x) }
-
-// sized returns x with length n. Its contents mean nothing.
-func sized[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
-}

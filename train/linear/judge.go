@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
 // A Quality judges a model on examples.
@@ -152,7 +153,7 @@ func (j *judge) examples(ctx context.Context, from, to int) error {
 			j.list = append(j.list, int32(e))
 		}
 		j.ks = j.gather(&j.batch, j.ks[:0], j.list)
-		j.vals = sized(j.vals, j.floats(&j.batch))
+		j.vals = buffer.Sized(j.vals, j.floats(&j.batch))
 		if err := j.w.Pull(ctx, j.ks, j.vals); err != nil {
 			return err
 		}
@@ -175,7 +176,7 @@ func (j *judge) weights(ctx context.Context, features []uint32) error {
 		for _, f := range features[:n] {
 			j.ks = append(j.ks, j.keys.weight+godwit.Key(f))
 		}
-		j.vals = sized(j.vals, n*j.m.dim)
+		j.vals = buffer.Sized(j.vals, n*j.m.dim)
 		if err := j.w.Pull(ctx, j.ks, j.vals); err != nil {
 			return err
 		}

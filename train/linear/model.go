@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
 // The names of the tables.
@@ -113,18 +114,12 @@ type keys struct{ weight, bias, factor, gradient godwit.Key }
 func (m *model) keys(in *godwit.Model) (keys, error) {
 	var k keys
 	at := map[string]*godwit.Key{WeightTable: &k.weight, BiasTable: &k.bias, FactorTable: &k.factor, GradientTable: &k.gradient}
-	for _, want := range m.tables {
-		j := 0
-		for j < in.Tables() && in.Table(j).Name != want.Name {
-			j++
-		}
-		if j == in.Tables() {
-			return keys{}, fmt.Errorf("linear: the model has no table %q: make it of Tables", want.Name)
-		}
-		if got := in.Table(j); got.Rows != want.Rows || got.Dim != want.Dim {
-			return keys{}, fmt.Errorf("linear: table %q has %d rows of %d floats, the task needs %d of %d: make it of Tables", want.Name, got.Rows, got.Dim, want.Rows, want.Dim)
-		}
-		*at[want.Name] = in.Key(j, 0)
+	first, err := tables.Find(in, m.tables)
+	if err != nil {
+		return keys{}, fmt.Errorf("linear: %w", err)
+	}
+	for i, t := range m.tables {
+		*at[t.Name] = first[i]
 	}
 	return k, nil
 }

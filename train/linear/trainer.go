@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/vec"
 )
 
@@ -43,7 +44,7 @@ func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) {
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
 	n := t.floats(&b.Data)
-	t.vals, t.grads = sized(t.vals, n), sized(t.grads, n)
+	t.vals, t.grads = buffer.Sized(t.vals, n), buffer.Sized(t.grads, n)
 	if err := t.w.Pull(ctx, b.Keys, t.vals); err != nil {
 		return train.Loss{}, err
 	}

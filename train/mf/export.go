@@ -3,6 +3,7 @@ package mf
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -60,8 +61,19 @@ func (t *Task) export(ctx context.Context, w godwit.Worker, dir string) error {
 			return err
 		}
 	}
-	if err := tables.WriteNames(filepath.Join(dir, RowNamesFile), t.set.Rows, t.set.RowName); err != nil {
+	if err := tables.WriteNames(filepath.Join(dir, RowNamesFile), names(t.set.Rows, t.set.RowName)); err != nil {
 		return err
 	}
-	return tables.WriteNames(filepath.Join(dir, ColumnNamesFile), t.set.Cols, t.set.ColName)
+	return tables.WriteNames(filepath.Join(dir, ColumnNamesFile), names(t.set.Cols, t.set.ColName))
+}
+
+// names are name(0) … name(n-1).
+func names(n int, name func(int) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range n {
+			if !yield(name(i)) {
+				return
+			}
+		}
+	}
 }

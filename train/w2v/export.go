@@ -8,6 +8,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/wordvec"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
+	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
 // The files that [Task.Export] writes, all with the same vectors.
@@ -46,10 +48,10 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) (err err
 		}
 		files = append(files, f)
 	}
-	return pullRows(ctx, w, k.input, len(words), d, func(at int, vals []float32) error {
+	return tables.Read(ctx, w, k.input, len(words), d, func(at int, vals []float32) error {
 		for i := 0; i < len(vals)/d; i++ {
 			for _, f := range files {
-				if err := f.Write(words[at+i], row(vals, int32(i), d)); err != nil {
+				if err := f.Write(words[at+i], buffer.Row(vals, int32(i), d)); err != nil {
 					return err
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/wordvec"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
 // A Quality judges a model.
@@ -101,7 +102,7 @@ func (t *Task) answer(ctx context.Context, env *train.Env, known []wordvec.Known
 		}
 		from, to := rows*i/workers, rows*(i+1)/workers
 		mine := vals[from*d : to*d]
-		err = pullRows(ctx, w, k.input+godwit.Key(from), to-from, d, func(at int, part []float32) error {
+		err = tables.Read(ctx, w, k.input+godwit.Key(from), to-from, d, func(at int, part []float32) error {
 			copy(mine[at*d:], part)
 			return nil
 		})
@@ -132,31 +133,6 @@ func (t *Task) answer(ctx context.Context, env *train.Env, known []wordvec.Known
 		}
 	}
 	return sum, nil
-}
-
-// pullBlock bounds the floats that are pulled at once where many rows are.
-const pullBlock = 1 << 20
-
-// pullRows pulls n rows from first on, in blocks, and hands them to do with the
-// number of the first of them.
-func pullRows(ctx context.Context, w godwit.Worker, first godwit.Key, n, d int, do func(at int, vals []float32) error) error {
-	block := min(n, max(1, pullBlock/d))
-	var ks []godwit.Key
-	vals := make([]float32, block*d)
-	for from := 0; from < n; from += block {
-		m := min(block, n-from)
-		ks = ks[:0]
-		for i := range m {
-			ks = append(ks, first+godwit.Key(from+i))
-		}
-		if err := w.Pull(ctx, ks, vals[:m*d]); err != nil {
-			return err
-		}
-		if err := do(from, vals[:m*d]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // heldOutLoss is the loss of this node's share of the blocks held out, over

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/vec"
 )
 
@@ -106,9 +107,9 @@ func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
 // layOut makes room for the rows of a batch and of negatives.
 func (t *trainer) layOut(batch []godwit.Key, negatives int) {
 	n := len(batch) + negatives
-	t.keysOf = append(sized(t.keysOf, n)[:0], batch...)[:n]
-	t.vals = sized(t.vals, n*t.task.cfg.Dim)
-	t.grads = sized(t.grads, n*t.task.cfg.Dim)
+	t.keysOf = append(buffer.Sized(t.keysOf, n)[:0], batch...)[:n]
+	t.vals = buffer.Sized(t.vals, n*t.task.cfg.Dim)
+	t.grads = buffer.Sized(t.grads, n*t.task.cfg.Dim)
 	clear(t.grads)
 }
 
@@ -149,7 +150,7 @@ func (t *trainer) compute(s *step) float64 {
 // text these are the same pairs, but for the spans.)
 func (t *trainer) pairInputs(s *step) {
 	t.pairs = t.pairs[:0]
-	t.times = sized(t.times, s.words)
+	t.times = buffer.Sized(t.times, s.words)
 	clear(t.times)
 	s.contexts(func(i, lo, hi int) {
 		for j := lo; j < hi; j++ {
@@ -165,23 +166,23 @@ func (t *trainer) pairInputs(s *step) {
 // pairMeans has the mean of a context predict the word in its middle.
 func (t *trainer) pairMeans(s *step) {
 	t.pairs = t.pairs[:0]
-	t.means = sized(t.means, len(s.tokens)*s.d)
+	t.means = buffer.Sized(t.means, len(s.tokens)*s.d)
 	clear(t.means)
 	s.contexts(func(i, lo, hi int) {
-		q := row(t.means, int32(i), s.d)
+		q := buffer.Row(t.means, int32(i), s.d)
 		for j := lo; j < hi; j++ {
 			if j != i {
-				vec.Add(q, row(s.in, s.tokens[j], s.d))
+				vec.Add(q, buffer.Row(s.in, s.tokens[j], s.d))
 			}
 		}
 		vec.Scale(q, 1/float32(hi-lo-1))
 		t.pairs = append(t.pairs, pair{int32(i), s.tokens[i]})
 	})
-	t.times = sized(t.times, len(s.tokens))
+	t.times = buffer.Sized(t.times, len(s.tokens))
 	for i := range t.times {
 		t.times[i] = 1
 	}
-	t.gmeans = sized(t.gmeans, len(t.means))
+	t.gmeans = buffer.Sized(t.gmeans, len(t.means))
 	clear(t.gmeans)
 	s.queries, s.gquerys = t.means, t.gmeans
 }
@@ -191,11 +192,11 @@ func (t *trainer) pairMeans(s *step) {
 // direction than the gradient's.)
 func (t *trainer) spreadMeans(s *step) {
 	s.contexts(func(i, lo, hi int) {
-		g := row(s.gquerys, int32(i), s.d)
+		g := buffer.Row(s.gquerys, int32(i), s.d)
 		vec.Scale(g, 1/float32(hi-lo-1))
 		for j := lo; j < hi; j++ {
 			if j != i {
-				vec.Add(row(s.gin, s.tokens[j], s.d), g)
+				vec.Add(buffer.Row(s.gin, s.tokens[j], s.d), g)
 			}
 		}
 	})
@@ -203,16 +204,16 @@ func (t *trainer) spreadMeans(s *step) {
 
 // positives is the first term of the loss, −log σ(v′·v) summed over all pairs.
 func (t *trainer) positives(s *step) float64 {
-	t.dots = sized(t.dots, len(t.pairs))
+	t.dots = buffer.Sized(t.dots, len(t.pairs))
 	for i, p := range t.pairs {
-		t.dots[i] = vec.Dot(row(s.queries, p.query, s.d), row(s.out, p.word, s.d))
+		t.dots[i] = vec.Dot(buffer.Row(s.queries, p.query, s.d), buffer.Row(s.out, p.word, s.d))
 	}
 	sum := softplus(t.dots, -1)
 	for i, p := range t.pairs {
 		g := (t.dots[i] - 1) * s.rate
-		q, o := row(s.queries, p.query, s.d), row(s.out, p.word, s.d)
-		vec.AXPY(row(s.gquerys, p.query, s.d), g, o)
-		vec.AXPY(row(s.gout, p.word, s.d), g, q)
+		q, o := buffer.Row(s.queries, p.query, s.d), buffer.Row(s.out, p.word, s.d)
+		vec.AXPY(buffer.Row(s.gquerys, p.query, s.d), g, o)
+		vec.AXPY(buffer.Row(s.gout, p.word, s.d), g, q)
 	}
 	return sum
 }
@@ -221,7 +222,7 @@ func (t *trainer) positives(s *step) float64 {
 // As all pairs share the negatives, it is a query's own, times its pairs.
 func (t *trainer) negatives(s *step) float64 {
 	q := len(t.times)
-	t.scores = sized(t.scores, q*s.n)
+	t.scores = buffer.Sized(t.scores, q*s.n)
 	vec.MulABt(t.scores, s.queries, s.neg, q, s.n, s.d)
 	t.findHits(s)
 	each := float32(t.task.cfg.Negatives) / float32(s.n)
@@ -248,7 +249,7 @@ func (t *trainer) findHits(s *step) {
 	for i, k := range outputs {
 		t.number[k-t.keys.output] = int32(i)
 	}
-	t.first, t.next = sized(t.first, s.words), sized(t.next, s.n)
+	t.first, t.next = buffer.Sized(t.first, s.words), buffer.Sized(t.next, s.n)
 	for i := range t.first {
 		t.first[i] = -1
 	}
@@ -289,17 +290,4 @@ func softplus(x []float32, sign float32) float64 {
 		p = p[n:]
 	}
 	return sum
-}
-
-// row is row i of a matrix with rows of n floats.
-func row(x []float32, i int32, n int) []float32 {
-	return x[int(i)*n : (int(i)+1)*n : (int(i)+1)*n]
-}
-
-// sized returns x with length n. Its contents mean nothing.
-func sized[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
 }

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
 // Find returns the first keys of the tables with the names of want, which a
@@ -37,8 +39,28 @@ func Find(m *godwit.Model, want []godwit.Table) ([]godwit.Key, error) {
 	return first, nil
 }
 
-// blockFloats bounds what an export pulls at once.
+// blockFloats bounds what is pulled at once.
 const blockFloats = 1 << 20
+
+// Read pulls rows, each of dim floats, in blocks of bounded size, and hands do
+// their values and the number of the first of them, from 0 on.
+func Read(ctx context.Context, w godwit.Worker, first godwit.Key, rows, dim int, do func(at int, vals []float32) error) error {
+	block := min(rows, max(1, blockFloats/dim))
+	keys, vals := make([]godwit.Key, block), make([]float32, block*dim)
+	for from := 0; from < rows; from += block {
+		n := min(block, rows-from)
+		for i := range n {
+			keys[i] = first + godwit.Key(from+i)
+		}
+		if err := w.Pull(ctx, keys[:n], vals[:n*dim]); err != nil {
+			return err
+		}
+		if err := do(from, vals[:n*dim]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // An Array is a file of rows of a table.
 type Array struct {
@@ -47,12 +69,12 @@ type Array struct {
 	Rows  int
 	Dim   int // floats of a row in the table, and
 	Cols  int // in the file
-	// Turn writes the file's Cols floats of a row; nil copies the first ones.
+	// Turn writes the file's Cols floats of a row, of one after the other; nil
+	// copies the first ones.
 	Turn func(dst, row []float32)
 }
 
-// Write pulls the rows in blocks of bounded size and writes them as a NumPy
-// array of float32. The file appears complete or not at all.
+// Write reads the rows and writes them as a NumPy array of float32. The file appears complete or not at all.
 func (a Array) Write(ctx context.Context, w godwit.Worker) (err error) {
 	out, err := npy.Create(a.Path, a.Rows, a.Cols)
 	if err != nil {
@@ -63,25 +85,16 @@ func (a Array) Write(ctx context.Context, w godwit.Worker) (err error) {
 			err = cerr
 		}
 	}()
-	block := max(1, min(a.Rows, blockFloats/max(a.Dim, a.Cols)))
-	keys := make([]godwit.Key, block)
-	vals, line := make([]float32, block*a.Dim), make([]float32, block*a.Cols)
-	for from := 0; from < a.Rows; from += block {
-		n := min(block, a.Rows-from)
-		for i := range n {
-			keys[i] = a.First + godwit.Key(from+i)
+	line := make([]float32, a.Cols)
+	return Read(ctx, w, a.First, a.Rows, a.Dim, func(_ int, vals []float32) error {
+		for i := range len(vals) / a.Dim {
+			a.turn(line, buffer.Row(vals, i, a.Dim))
+			if err := out.WriteRows(line); err != nil {
+				return err
+			}
 		}
-		if err := w.Pull(ctx, keys[:n], vals[:n*a.Dim]); err != nil {
-			return err
-		}
-		for i := range n {
-			a.turn(line[i*a.Cols:(i+1)*a.Cols], vals[i*a.Dim:(i+1)*a.Dim])
-		}
-		if err := out.WriteRows(line[:n*a.Cols]); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (a Array) turn(dst, row []float32) {
@@ -92,17 +105,17 @@ func (a Array) turn(dst, row []float32) {
 	a.Turn(dst, row)
 }
 
-// WriteNames writes the names of n rows, one on each line. As the arrays do, the
+// WriteNames writes the names of rows, one on each line. As the arrays do, the
 // file appears complete or not at all: what is written is a temporary file
 // beside it.
-func WriteNames(path string, n int, name func(i int) string) error {
+func WriteNames(path string, names iter.Seq[string]) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(f)
-	for i := range n {
-		if _, err = out.WriteString(name(i) + "\n"); err != nil {
+	for name := range names {
+		if _, err = out.WriteString(name + "\n"); err != nil {
 			break
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,14 +120,14 @@ func TestNamesAreWrittenALineEach(t *testing.T) {
 	path := filepath.Join(dir, "a.txt")
 	names := []string{"one", "zwei", "drei und"}
 	for range 2 {
-		if err := WriteNames(path, len(names), func(i int) string { return names[i] }); err != nil {
+		if err := WriteNames(path, slices.Values(names)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != "one\nzwei\ndrei und\n" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if err := WriteNames(filepath.Join(dir, "no", "folder"), 0, nil); err == nil {
+	if err := WriteNames(filepath.Join(dir, "no", "folder"), slices.Values(names)); err == nil {
 		t.Error("a folder that is not there was written to")
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
