@@ -192,7 +192,7 @@ func (s *storm) run() error {
 			w.n.Unwant(w.n, k)
 		}
 	}
-	if err := s.c.settle(s.rng, 2000*s.nodes); err != nil {
+	if err := s.settle(); err != nil {
 		return err
 	}
 	if err := s.c.check(); err != nil {
@@ -210,6 +210,17 @@ func (s *storm) run() error {
 		}
 	}
 	return s.final()
+}
+
+// settle lets everything arrive, updates that a policy holds back, too.
+func (s *storm) settle() error {
+	if err := s.c.settle(s.rng, 2000*s.nodes); err != nil {
+		return err
+	}
+	for _, n := range s.c.nodes {
+		n.BeginFlush()
+	}
+	return s.c.settle(s.rng, 2000*s.nodes)
 }
 
 // stuck describes the requests that are not answered.
@@ -311,7 +322,7 @@ func (s *storm) step() (done bool, err error) {
 
 // pause lets everything that is under way arrive, and compares the copies.
 func (s *storm) pause() error {
-	if err := s.c.settle(s.rng, 2000*s.nodes); err != nil {
+	if err := s.settle(); err != nil {
 		return err
 	}
 	for _, k := range s.keys {
@@ -512,7 +523,8 @@ func (s *storm) rare() rare {
 // weathers lists the configurations of policies and networks.
 func weathers() []weather {
 	var ws []weather
-	policies := []placement.Policy{restless.Policy{}}
+	held, _ := placement.ByName("nonuniform(threshold=2)")
+	policies := []placement.Policy{restless.Policy{}, held}
 	for _, name := range placement.Names() {
 		policy, _ := placement.ByName(name)
 		policies = append(policies, policy)
