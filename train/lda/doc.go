@@ -39,6 +39,13 @@
 // larger, so the table "topic" has a row for each 2²³ words of all documents: a
 // document's words are counted in the row of its first word, at most 2²⁴ in each.
 //
+// # Measured
+//
+// 100 novels (14 million words; the 20,000 most frequent ones but for the first
+// 200, in documents of 500 words), 50 topics, one worker: 1.5 million words a
+// second, held-out perplexity 5153, 4595, 4408 after 10, 20, 30 epochs (20,000
+// before training). With a Beta of 0.01 it is 6685 after 12.
+//
 // # Repetition
 //
 // Draws follow the seed and the worker's part alone, so a run of one worker

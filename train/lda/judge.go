@@ -32,37 +32,21 @@ func (t *Task) Judge(ctx context.Context, env *train.Env, name string, set *bags
 	if len(set.Names) != t.words {
 		return Quality{}, fmt.Errorf("lda: judging documents of %d words by topics of %d", len(set.Names), t.words)
 	}
-	losses := make([]train.Loss, len(env.Workers))
-	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+	sum, err := env.Tally(ctx, "lda "+name, 2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		k, err := t.keys(w.Model())
 		if err != nil {
 			return err
 		}
 		j := &judge{task: t, set: set, w: w, keys: k, d: newDraw(t)}
-		from, to := share(set.Len(), env, i)
-		losses[i], err = j.documents(ctx, from, to)
+		from, to := env.Share(set.Len(), i)
+		loss, err := j.documents(ctx, from, to)
+		sums[0], sums[1] = loss.Sum, float64(loss.Examples)
 		return err
 	})
 	if err != nil {
 		return Quality{}, err
 	}
-	var all train.Loss
-	for _, l := range losses {
-		all.Sum += l.Sum
-		all.Examples += l.Examples
-	}
-	sum, err := env.Sum(ctx, "lda "+name, all.Sum, float64(all.Examples))
-	if err != nil {
-		return Quality{}, err
-	}
 	return Quality{Words: int64(sum[1]), Perplexity: math.Exp(sum[0] / max(sum[1], 1))}, nil
-}
-
-// share is the part of n items of worker i of this node.
-func share(n int, env *train.Env, i int) (from, to int) {
-	nodes := max(env.Nodes, 1)
-	a, b := n*env.Node/nodes, n*(env.Node+1)/nodes
-	return a + (b-a)*i/len(env.Workers), a + (b-a)*(i+1)/len(env.Workers)
 }
 
 type judge struct {
@@ -160,30 +144,19 @@ var ErrCounts = errors.New("the counts do not add up")
 // counts were read but are wrong.
 func (t *Task) Check(ctx context.Context, env *train.Env, name string) error {
 	k := t.cfg.Topics
-	// For each worker and topic: by words, by topics; at last what is not a count.
-	sums := make([][]float64, len(env.Workers))
-	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+	// For each topic: by words, by topics; at last what is not a count.
+	sum, err := env.Tally(ctx, "lda counts "+name, 2*k+1, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		at, err := t.keys(w.Model())
 		if err != nil {
 			return err
 		}
-		sums[i] = make([]float64, 2*k+1)
-		from, to := share(t.words, env, i)
-		if err := t.addUp(ctx, w, at.word+godwit.Key(from), to-from, sums[i][:k], &sums[i][2*k]); err != nil {
+		from, to := env.Share(t.words, i)
+		if err := t.addUp(ctx, w, at.word+godwit.Key(from), to-from, sums[:k], &sums[2*k]); err != nil {
 			return err
 		}
-		from, to = share(t.rows, env, i)
-		return t.addUp(ctx, w, at.topic+godwit.Key(from), to-from, sums[i][k:2*k], nil)
+		from, to = env.Share(t.rows, i)
+		return t.addUp(ctx, w, at.topic+godwit.Key(from), to-from, sums[k:2*k], nil)
 	})
-	if err != nil {
-		return err
-	}
-	for _, s := range sums[1:] {
-		for i, x := range s {
-			sums[0][i] += x
-		}
-	}
-	sum, err := env.Sum(ctx, "lda counts "+name, sums[0]...)
 	if err != nil {
 		return err
 	}

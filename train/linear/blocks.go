@@ -32,7 +32,7 @@ type BlockConfig struct {
 
 // DefaultBlockConfig returns settings that are meant to do well on any data.
 func DefaultBlockConfig() BlockConfig {
-	return BlockConfig{L1: 1, Bias: true, Blocks: 16, Delay: 3, KKT: 0.9, Recheck: 5}
+	return BlockConfig{L1: 1, Bias: true, Blocks: 16, Delay: 1, KKT: 0.9, Recheck: 5}
 }
 
 const maxBlocks = 1 << 16
@@ -69,19 +69,21 @@ func (c *BlockConfig) Check() error {
 //
 //	G·d + U/2·d² + L1·|w+d| + L2/2·(w+d)²
 //
-// where d is the change of the weight w, and G and U are the sums. At last all
-// workers pull the round's weights and bring their margins up to date.
+// where d is the change of the weight w, G the sum of the gradients and U that of
+// the curvatures, but for a factor. At last all workers pull the round's weights and bring their margins up to date.
 //
 // # Why it needs no learning rate
 //
 // The logistic loss lies below a parabola that touches it at the margin m and
 // has the curvature h = tanh(|m|/2) / (2·|m|) ≤ 1/4 (Jaakkola, Jordan, 2000,
 // equation 5). For an example with c features of the round, (Σ xⱼ·dⱼ)² ≤
-// c·Σ xⱼ²·dⱼ². With U = Σ h·c·x² over examples, what is minimized is therefore
-// nowhere below the change of the objective and equal to it at d = 0: whatever
-// the number of blocks, nodes or the delay, the objective never rises. More
-// features in a round make larger c and shorter steps; fewer rounds, in turn,
-// make less waiting.
+// c·Σ xⱼ²·dⱼ². With V = Σ h·c·x² over examples, G·d + V/2·d² is therefore nowhere
+// below the change of the loss. A proximal step by any curvature U > V/2 lowers
+// the objective, by (U - V/2)·d² at least; U = V/1.8 is used, as V is an upper
+// bound and longer steps are better nearly always. So whatever the number of
+// blocks, nodes or the delay, the objective never rises. More features in a
+// round make larger c and shorter steps; fewer rounds, in turn, make less
+// waiting.
 //
 // # Left out
 //

@@ -176,7 +176,7 @@ func TestAWeightGoesToTheMinimumOfItsParabolaAndPenalty(t *testing.T) {
 		}
 		value := func(to float64) float64 {
 			d := to - float64(w)
-			return float64(g)*d + float64(u)/2*d*d + l1*math.Abs(to) + l2/2*to*to
+			return float64(g)*d + float64(u)/stretch/2*d*d + l1*math.Abs(to) + l2/2*to*to
 		}
 		to, left := tr.minimum(p, w, g, u)
 		for _, d := range []float64{-1, -1e-2, 1e-2, 1} {

@@ -285,13 +285,16 @@ func mark(left bool) float32 {
 	return 0
 }
 
+// stretch divides curvatures: see [Blocks].
+const stretch = 1.8
+
 // minimum returns the weight to go to, and whether to leave it out from now on.
 func (t *blockTrainer) minimum(p int32, w, g, u float32) (to float32, left bool) {
 	l1, l2 := t.task.cfg.L1, t.task.cfg.L2
 	if int(p) == len(t.task.used) { // the bias has no penalty
 		l1, l2 = 0, 0
 	}
-	if u+l2 <= 0 {
+	if u /= stretch; u+l2 <= 0 {
 		return w, false
 	}
 	x := float64(u)*float64(w) - float64(g)

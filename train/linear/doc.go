@@ -32,6 +32,27 @@
 // say too little gets the weight 0 exactly. The bias b and the factors v are not
 // in the penalty; factors have a weight decay of their own.
 //
+// # Measured
+//
+// On a9a (32,560 examples of 123 features), with the default settings, a
+// twentieth of them held out:
+//
+//	solver                     passes  nodes  test accuracy  AUC    log loss
+//	FTRL                       5       1 / 4  0.850 / 0.850  0.902  0.324
+//	AdaGrad, proximal          5       1 / 4  0.850 / 0.850  0.902  0.324
+//	blocks                     20      1 / 4  0.849 / 0.849  0.902  0.325
+//
+// On Frappe's validation file (57,722 examples, a fifth held out for the test),
+// in ten passes: a linear model has an accuracy of 0.866, 16 factors 0.912, 64
+// factors 0.926. The weight decay of the factors matters most, then their
+// number.
+//
+// Eight simulated nodes at 10 Gbit/s take the objective to within a hundredth
+// of its minimum (BenchmarkDelay) in 377, 241, 271, 285 and 442 ms of virtual
+// time with a delay of 0, 1, 3, 7 and 15 of 16 blocks, and wait for each other
+// for 54, 50, 44, 38 and 32 % of it: a longer delay costs passes, 13, 15, 29, 44
+// and 92 here.
+//
 // # Repetition
 //
 // The order of examples follows the seed, the epoch and the worker's part alone,

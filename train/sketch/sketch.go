@@ -16,6 +16,13 @@
 // a probability of at most e^-Depth. Cells are counted exactly, up to 2⁴⁰ (see
 // [optim.Counter]), so that both hold whatever was moved or replicated on the
 // way.
+//
+// # Measured
+//
+// A million items of 88,000 different ones, in 4 rows of 65,536 cells: 1.1
+// million items a second on two workers of a process, 0.2 to 0.9 million on four
+// processes of the same two cores, where three of four cells are at another
+// process. Estimates exceed the counts by 0.43 in the mean and 24 at the most.
 package sketch
 
 import (
