@@ -324,6 +324,7 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 	s.extract(h, ref, d)
 	s.seq++
 	d.sent = s.seq
+	s.unsettle(h, d)
 	s.send(out, s.next(h.Key, 0), wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.flight(d)})
 	if s.cfg.Broken.DropEarly {
 		s.gone(out, h)

@@ -201,6 +201,7 @@ func (s *Shard) applyReplica(h *store.Header, push []float32) {
 func (s *Shard) markDirty(h *store.Header, d *side) {
 	if !d.dirty || d.weak {
 		d.dirty, d.weak = true, false
+		s.unsettle(h, d)
 		if d.sent == 0 || s.cfg.Broken.ManyInFlight {
 			s.dirty = append(s.dirty, h.Key)
 		}

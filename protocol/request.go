@@ -117,6 +117,7 @@ func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.
 		s.extract(h, ref, d)
 		s.seq++
 		d.sent, r.Seq = s.seq, s.seq
+		s.unsettle(h, d)
 		s.pass(out, r, s.next(r.Key, r.Hops))
 	}
 }

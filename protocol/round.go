@@ -103,20 +103,57 @@ type flushed struct {
 // BeginFlush notes every update of replicas of this shard that the owners did
 // not acknowledge yet, and has those sent in the next round that were held back.
 func (s *Shard) BeginFlush() (f Flush) {
-	s.st.Each(func(ref store.Ref) {
+	s.settle()
+	for _, k := range s.unsettled {
+		ref, _ := s.st.Find(k)
 		h := s.st.Header(ref)
-		if stateOf(h) != replica {
-			return
-		}
 		switch d := s.side(h); {
 		case d.dirty:
 			s.sendAll(h, d)
-			f.todo = append(f.todo, flushed{h.Key, d.first, s.seq + 1})
-		case d.sent != 0:
-			f.todo = append(f.todo, flushed{h.Key, d.first, d.sent})
+			f.todo = append(f.todo, flushed{k, d.first, s.seq + 1})
+		default:
+			f.todo = append(f.todo, flushed{k, d.first, d.sent})
 		}
-	})
+	}
 	return f
+}
+
+// unsettle lists a replica that has updates, on their way or still to be sent.
+// It stays on the list for some time after they were acknowledged.
+func (s *Shard) unsettle(h *store.Header, d *side) {
+	if d.listed {
+		return
+	}
+	if len(s.unsettled) == cap(s.unsettled) {
+		s.settle() // before the list grows, so that its length follows what is unsettled
+	}
+	d.listed = true
+	s.unsettled = append(s.unsettled, h.Key)
+}
+
+// settle takes off the list what has nothing under way any more.
+func (s *Shard) settle() {
+	rest := s.unsettled[:0]
+	for _, k := range s.unsettled {
+		ref, ok := s.st.Find(k)
+		if !ok || s.st.Header(ref).Meta>>stateBits == 0 {
+			continue
+		}
+		h := s.st.Header(ref)
+		d := s.side(h)
+		if !d.listed {
+			continue // listed for a former replica
+		}
+		d.listed = false // so that a second entry of the key is not kept
+		if stateOf(h) == replica && (d.dirty || d.sent != 0) {
+			rest = append(rest, k)
+		}
+	}
+	for _, k := range rest {
+		ref, _ := s.st.Find(k)
+		s.side(s.st.Header(ref)).listed = true
+	}
+	s.unsettled = rest
 }
 
 // Flushed reports whether all updates of a flush have reached their owners.

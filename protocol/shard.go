@@ -82,14 +82,15 @@ type Shard struct {
 	st  *store.Store
 	dir *directory.Directory
 
-	sides   sides           // what rows have beside their header, by the side number in Header.Meta
-	dirty   []godwit.Key    // replicas with updates to send and none in flight
-	changed []godwit.Key    // owned rows whose holders lack something
-	seq     uint64          // the last sequence number given to a replica's update
-	abroad  [64]uint32      // requests of this node's workers that are on the network, by key
-	rec     wire.Record     // scratch for records to send
-	queues  [][]wire.Record // empty queues of sides, to be used again
-	diff    []float32       // scratch for a difference
+	sides     sides           // what rows have beside their header, by the side number in Header.Meta
+	dirty     []godwit.Key    // replicas with updates to send and none in flight
+	changed   []godwit.Key    // owned rows whose holders lack something
+	unsettled []godwit.Key    // replicas with updates to send or under way, and some that had
+	seq       uint64          // the last sequence number given to a replica's update
+	abroad    [64]uint32      // requests of this node's workers that are on the network, by key
+	rec       wire.Record     // scratch for records to send
+	queues    [][]wire.Record // empty queues of sides, to be used again
+	diff      []float32       // scratch for a difference
 
 	Stats Stats
 }
@@ -194,6 +195,7 @@ type side struct {
 	means    uint8     // how many updates mean is of, up to known
 	mean     float32   // norm of the updates sent; if the policy clips
 	ending   bool      // drain as soon as the update in flight is acknowledged
+	listed   bool      // is in Shard.unsettled
 	draining bool      // the End is in flight: readable, no longer writable
 	first    uint64    // sequence number of the Interest; everything older belongs to a former replica
 	sent     uint64    // sequence number of the update or Set in flight; 0: none
