@@ -27,7 +27,7 @@ func tiny() Lab {
 	k.Graph.Entities, k.Graph.Relations, k.Graph.Triples = 300, 4, 2000
 	k.Dim, k.Batch, k.Negatives = 8, 16, 8
 	l.Epochs = 2
-	l.Nodes, l.Most, l.Accesses, l.Exponents = []int{1, 2}, 2, 600, []float64{0, 1.1}
+	l.Nodes, l.Most, l.Keys, l.Accesses, l.Exponents = []int{1, 2}, 2, 5000, 600, []float64{0, 1.1}
 	l.Step = 200 * time.Microsecond
 	return l
 }
@@ -58,7 +58,7 @@ func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
 			r := run(t, name, tiny())
 			table := csvOf(t, r)
 			again := tiny()
-			again.Parallel = 3
+			again.Parallel = 2
 			if again := csvOf(t, run(t, name, again)); table != again {
 				t.Errorf("the same lab gives\n%s\nand then\n%s", table, again)
 			}

@@ -38,8 +38,9 @@ type Lab struct {
 	// Nodes are the numbers of nodes of "scaling"; the others take Most.
 	Nodes []int
 	Most  int
-	// Accesses is how many steps each worker of "timing" takes.
-	Accesses int
+	// Keys is how many keys "timing" has, and Accesses how many steps each of
+	// its workers takes.
+	Keys, Accesses int
 	// Exponents are the popularities that "skew" compares.
 	Exponents []float64
 	// Policies are those that are compared, beside ablations; nil is all.
@@ -73,7 +74,7 @@ func NewLab(c Choice) (Lab, error) {
 		return Lab{}, err
 	}
 	l := Lab{Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Judged: size.judged, Workers: 8,
-		Nodes: []int{1, 2, 4, 8, 16}, Most: 8, Accesses: 300_000,
+		Nodes: []int{1, 2, 4, 8, 16}, Most: 8, Keys: 100_000, Accesses: 300_000,
 		Exponents: []float64{0, 0.5, 0.8, 1.1, 1.5}, Seed: 1}
 	if c.Quick {
 		l.Workers, l.Nodes, l.Most, l.Accesses = 2, []int{1, 2, 4, 8}, 4, 3000
@@ -86,8 +87,8 @@ func (l *Lab) check() error {
 	switch {
 	case l.Task == nil:
 		return errors.New("experiment: no task")
-	case l.Epochs < 1 || l.Judged < 1 || l.Workers < 1 || l.Most < 2 || l.Accesses < 1:
-		return fmt.Errorf("experiment: %d epochs, %d items to judge on, %d workers a node, %d accesses, want at least 1 of each, and %d nodes, want at least 2", l.Epochs, l.Judged, l.Workers, l.Accesses, l.Most)
+	case l.Epochs < 1 || l.Judged < 1 || l.Workers < 1 || l.Most < 2 || l.Keys < 1 || l.Accesses < 1:
+		return fmt.Errorf("experiment: %d epochs, %d items to judge on, %d workers a node, %d keys, %d accesses, want at least 1 of each, and %d nodes, want at least 2", l.Epochs, l.Judged, l.Workers, l.Keys, l.Accesses, l.Most)
 	case len(l.Nodes) == 0 || slices.Min(l.Nodes) < 1:
 		return errors.New("experiment: scaling wants numbers of nodes, each at least 1")
 	case len(l.Exponents) == 0:

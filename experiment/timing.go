@@ -15,7 +15,6 @@ import (
 
 // The program of "timing": steps of a few accesses, at nodes of one worker.
 const (
-	timingKeys  = 100_000
 	timingDim   = 16
 	timingBatch = 2
 	timingNodes = 4
@@ -31,13 +30,13 @@ func timing(ctx context.Context, l *Lab, r *Report) error {
 		l.Step = timingStep
 	}
 	r.Task = fmt.Sprintf("%d steps of a worker, %d keys of %d each, Zipf %v, values of %d floats; %d nodes with 1 worker",
-		l.Accesses, timingBatch, timingKeys, l.Exponent, timingDim, timingNodes)
+		l.Accesses, timingBatch, l.Keys, l.Exponent, timingDim, timingNodes)
 	r.columns = signalled
-	model, err := godwit.NewModel(godwit.Table{Name: "row", Rows: timingKeys, Dim: timingDim})
+	model, err := godwit.NewModel(godwit.Table{Name: "row", Rows: uint64(l.Keys), Dim: timingDim})
 	if err != nil {
 		return err
 	}
-	keys, err := zipf(timingKeys, l.Exponent)
+	keys, err := zipf(l.Keys, l.Exponent)
 	if err != nil {
 		return err
 	}
@@ -95,8 +94,8 @@ func (l *Lab) ahead(ctx context.Context, m *godwit.Model, dist sampling.Distribu
 			for ; told < min(i+distance, l.Accesses); told++ {
 				keys := at(told)
 				for j := range keys {
-					// Popular keys are spread over homes by a fixed odd stride.
-					keys[j] = godwit.Key(dist.Draw(rng) * 7919 % timingKeys)
+					// Popular keys are spread over homes by a fixed stride.
+					keys[j] = godwit.Key(dist.Draw(rng) * 7919 % uint64(l.Keys))
 				}
 				if err := w.Intent(keys, godwit.Clock(told), godwit.Clock(told)+1); err != nil {
 					return err
