@@ -126,6 +126,47 @@ func (e *Env) Sum(ctx context.Context, name string, vals ...float64) ([]float64,
 	return sum, nil
 }
 
+// Share returns the part of n items, from … to-1, that worker i of this node has
+// to do when all workers of all nodes divide them. Each node gets about equally
+// many, however many workers it has.
+func (e *Env) Share(n, i int) (from, to int) {
+	a, b := n*e.Node/e.nodes(), n*(e.Node+1)/e.nodes()
+	return a + (b-a)*i/len(e.Workers), a + (b-a)*(i+1)/len(e.Workers)
+}
+
+// Tally has every worker of this node add to figures of its own, concurrently,
+// and returns their sums over all workers of all nodes: every node gets the same
+// bits. Every node calls it, with equally many figures, each time with another
+// name.
+func (e *Env) Tally(ctx context.Context, name string, figures int, do func(ctx context.Context, i int, w godwit.Worker, sums []float64) error) ([]float64, error) {
+	sums := make([][]float64, len(e.Workers))
+	err := e.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+		sums[i] = make([]float64, figures)
+		return do(ctx, i, w, sums[i])
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sums[1:] {
+		for i, x := range s {
+			sums[0][i] += x
+		}
+	}
+	return e.Sum(ctx, name, sums[0]...)
+}
+
+// Few returns at most n items, evenly spaced; all of them if n is 0.
+func Few[T any](items []T, n int) []T {
+	if n == 0 || len(items) <= n {
+		return items
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = items[i*len(items)/n]
+	}
+	return some
+}
+
 // stopping reports whether Stop was closed.
 func (e *Env) stopping() bool {
 	select {

@@ -609,3 +609,62 @@ func TestProgressHearsOfEveryEpochAndEvaluation(t *testing.T) {
 		t.Errorf("progress is %q, want %q", got, want)
 	}
 }
+
+func TestNodesWithDifferentlyManyWorkersDivideItemsAndAddUpTheirFigures(t *testing.T) {
+	workers := []int{2, 1, 4}
+	nodes := len(workers)
+	for _, n := range []int{0, 1, 2, 7, 100} {
+		s := server(t, 10, nodes, 4)
+		x := traintest.NewExchange(nodes)
+		var wg sync.WaitGroup
+		for node := range nodes {
+			wg.Go(func() {
+				env := train.Env{Workers: s.Workers(node)[:workers[node]], Node: node, Nodes: nodes, Exchange: x.Of(node)}
+				// The numbers of times that each item is done, and a sum.
+				got, err := env.Tally(t.Context(), "items", n+1, func(_ context.Context, i int, _ godwit.Worker, sums []float64) error {
+					from, to := env.Share(n, i)
+					for item := from; item < to; item++ {
+						sums[item]++
+						sums[n] += float64(item)
+					}
+					return nil
+				})
+				if err != nil || len(got) != n+1 {
+					t.Errorf("node %d: %v, %v", node, got, err)
+					return
+				}
+				for item, times := range got[:n] {
+					if times != 1 {
+						t.Errorf("item %d of %d is done %v times", item, n, times)
+					}
+				}
+				if got[n] != float64(n*(n-1)/2) {
+					t.Errorf("the sum over %d items is %v", n, got[n])
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestATallyFailsWithItsWorker(t *testing.T) {
+	s := server(t, 10, 1, 3)
+	env := train.Env{Workers: s.Workers(0)}
+	if _, err := env.Tally(t.Context(), "figures", 1, func(_ context.Context, i int, _ godwit.Worker, _ []float64) error {
+		if i == 1 {
+			return errors.New("enough")
+		}
+		return nil
+	}); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestFewIsEvenlySpread(t *testing.T) {
+	items := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	for n, want := range map[int][]int{0: items, 10: items, 20: items, 5: {0, 2, 4, 6, 8}, 1: {0}, 3: {0, 3, 6}} {
+		if got := train.Few(items, n); !slices.Equal(got, want) {
+			t.Errorf("%d of ten: %v, want %v", n, got, want)
+		}
+	}
+}

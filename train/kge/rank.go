@@ -55,34 +55,18 @@ func (q *Quality) evaluation(split string) train.Evaluation {
 // workers of the run are done and synchronized, as [train.Run] leaves them, for
 // a result of one state of the model.
 func (t *Task) Rank(ctx context.Context, env *train.Env, name string, ts []triples.Triple) (Quality, error) {
-	parts := make([]sums, len(env.Workers))
-	nodes := max(env.Nodes, 1)
-	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+	total, err := env.Tally(ctx, "kge rank "+name, len(sums{}), func(ctx context.Context, i int, w godwit.Worker, all []float64) error {
 		k, err := t.keys(w.Model())
 		if err != nil {
 			return err
 		}
-		var mine []triples.Triple
-		for j := env.Node + i*nodes; j < len(ts); j += nodes * len(env.Workers) {
-			mine = append(mine, ts[j])
-		}
-		return newRanker(t, w, k).rank(ctx, mine, &parts[i])
+		from, to := env.Share(len(ts), i)
+		return newRanker(t, w, k).rank(ctx, ts[from:to], (*sums)(all))
 	})
 	if err != nil {
 		return Quality{}, err
 	}
-	var all sums
-	for _, p := range parts {
-		for i := range all {
-			all[i] += p[i]
-		}
-	}
-	total, err := env.Sum(ctx, "kge rank "+name, all[:]...)
-	if err != nil {
-		return Quality{}, err
-	}
-	copy(all[:], total)
-	return all.quality(), nil
+	return (*sums)(total).quality(), nil
 }
 
 // sums are sums over ranks: of reciprocals, of ranks up to 1, 3, 10, of ranks,

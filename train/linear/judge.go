@@ -65,23 +65,17 @@ func (m *model) Judge(ctx context.Context, env *train.Env, name string, set *lib
 		return Quality{}, fmt.Errorf("linear: judging features up to %d by weights up to %d", set.Width-1, m.data.Train.Width-1)
 	}
 	counts := make([]counts, len(env.Workers))
-	nodes := max(env.Nodes, 1)
 	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
 		k, err := m.keys(w.Model())
 		if err != nil {
 			return err
 		}
-		// This node's part of the set, and of that this worker's.
 		j := &judge{gatherer: gatherer{m: m, keys: k, set: set}, w: w, counts: &counts[i]}
-		part := func(n int) (from, to int) {
-			a, b := n*env.Node/nodes, n*(env.Node+1)/nodes
-			return a + (b-a)*i/len(env.Workers), a + (b-a)*(i+1)/len(env.Workers)
-		}
-		from, to := part(set.Len())
+		from, to := env.Share(set.Len(), i)
 		if err := j.examples(ctx, from, to); err != nil {
 			return err
 		}
-		from, to = part(len(m.used))
+		from, to = env.Share(len(m.used), i)
 		return j.weights(ctx, m.used[from:to])
 	})
 	if err != nil {

@@ -19,26 +19,15 @@ const judged = 4096
 // of no cells. It only reads, and takes the rows as they are: call it when all
 // workers are done and synchronized, as [train.Run] leaves them.
 func (t *Task) RMSE(ctx context.Context, env *train.Env, name string, cells []ratings.Rating) (float64, error) {
-	parts := make([]float64, len(env.Workers))
-	nodes := max(env.Nodes, 1)
-	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+	sum, err := env.Tally(ctx, "mf rmse "+name, 1, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		k, err := t.keys(w.Model())
 		if err != nil {
 			return err
 		}
-		of := nodes * len(env.Workers)
-		at := env.Node*len(env.Workers) + i
-		parts[i], err = (&judge{task: t, w: w, num: numberer{keys: k}}).sum(ctx, cells[at*len(cells)/of:(at+1)*len(cells)/of])
+		from, to := env.Share(len(cells), i)
+		sums[0], err = (&judge{task: t, w: w, num: numberer{keys: k}}).sum(ctx, cells[from:to])
 		return err
 	})
-	if err != nil {
-		return 0, err
-	}
-	mine := 0.0
-	for _, p := range parts {
-		mine += p
-	}
-	sum, err := env.Sum(ctx, "mf rmse "+name, mine)
 	if err != nil {
 		return 0, err
 	}

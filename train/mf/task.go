@@ -104,7 +104,7 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 	for _, x := range []struct {
 		name  string
 		cells []ratings.Rating
-	}{{name, split}, {"train", spread(t.set.Train, len(split))}} {
+	}{{name, split}, {"train", train.Few(t.set.Train, len(split))}} {
 		rmse, err := t.RMSE(ctx, env, fmt.Sprintf("%s after epoch %d", x.name, epoch), x.cells)
 		if err != nil {
 			return ev, err
@@ -112,18 +112,6 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 		ev.Metrics = append(ev.Metrics, train.Metric{Name: x.name + " RMSE", Value: rmse})
 	}
 	return ev, nil
-}
-
-// spread returns at most n cells, evenly spaced.
-func spread(cells []ratings.Rating, n int) []ratings.Rating {
-	if len(cells) <= n {
-		return cells
-	}
-	some := make([]ratings.Rating, n)
-	for i := range some {
-		some[i] = cells[i*len(cells)/n]
-	}
-	return some
 }
 
 // keys are the tables' first keys.

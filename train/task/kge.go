@@ -65,7 +65,7 @@ func (s *KGE) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.Valid = few(g.Valid, setup.Few)
+	g.Valid = train.Few(g.Valid, setup.Few)
 	cfg := s.Config
 	cfg.Seed, cfg.Sampler = setup.Seed, 0
 	t, err := kge.New(cfg, g)

@@ -59,7 +59,7 @@ func (s *LDA) Load(setup Setup) (Task, error) {
 	docs, held := all.Split(1, s.Held)
 	judged := held
 	if n := held.Len(); setup.Few > 0 && n > setup.Few {
-		judged = held.Pick(few(numbers(n), setup.Few))
+		judged = held.Pick(train.Few(numbers(n), setup.Few))
 	}
 	cfg := s.Config
 	cfg.Seed = setup.Seed

@@ -84,7 +84,7 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 		return nil, err
 	}
 	if n := data.Valid.Len(); setup.Few > 0 && n > setup.Few {
-		data.Valid = data.Valid.Pick(few(numbers(n), setup.Few))
+		data.Valid = data.Valid.Pick(train.Few(numbers(n), setup.Few))
 	}
 	if s.Solver == Blocks {
 		t, err := linear.NewBlocks(s.blocks(), data)

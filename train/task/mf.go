@@ -62,7 +62,7 @@ func (s *MF) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Valid = few(m.Valid, setup.Few)
+	m.Valid = train.Few(m.Valid, setup.Few)
 	cfg := s.Config
 	cfg.Seed = setup.Seed
 	t, err := mf.New(cfg, m)
@@ -105,7 +105,7 @@ func (t *matrixTask) Test(ctx context.Context, env *train.Env, name string, part
 		cells = t.matrix.Valid
 	}
 	if part {
-		cells = few(cells, UntrainedCells)
+		cells = train.Few(cells, UntrainedCells)
 	}
 	rmse, err := t.mf.RMSE(ctx, env, name, cells)
 	return []train.Metric{{Name: "RMSE", Value: rmse}}, err

@@ -89,15 +89,6 @@ func TestAWrongSettingIsRefusedBeforeDataAreRead(t *testing.T) {
 	}
 }
 
-func TestFewIsEvenlySpread(t *testing.T) {
-	items := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-	for n, want := range map[int][]int{0: items, 10: items, 20: items, 5: {0, 2, 4, 6, 8}, 1: {0}, 3: {0, 3, 6}} {
-		if got := few(items, n); !reflect.DeepEqual(got, want) {
-			t.Errorf("%d of ten: %v, want %v", n, got, want)
-		}
-	}
-}
-
 // A judged task tells how many workers judge it.
 type judged struct {
 	train.Task[int]

@@ -40,15 +40,3 @@ func (s Setup) judges() int {
 	}
 	return 0
 }
-
-// few returns at most n items, evenly spaced; all of them if n is 0.
-func few[T any](items []T, n int) []T {
-	if n == 0 || len(items) <= n {
-		return items
-	}
-	some := make([]T, n)
-	for i := range some {
-		some[i] = items[i*len(items)/n]
-	}
-	return some
-}

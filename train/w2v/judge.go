@@ -48,12 +48,9 @@ func (q Quality) Metrics() []train.Metric {
 func (t *Task) Judge(ctx context.Context, env *train.Env, name string, most int) (Quality, error) {
 	var q Quality
 	if len(t.known) > 0 {
-		known := few(t.known, most)
-		right, err := t.answer(ctx, env, known)
+		known := train.Few(t.known, most)
+		right, err := t.answer(ctx, env, name, known)
 		if err != nil {
-			return q, err
-		}
-		if right, err = env.Sum(ctx, "w2v analogies "+name, right...); err != nil {
 			return q, err
 		}
 		counts := make([]int64, len(right))
@@ -63,11 +60,7 @@ func (t *Task) Judge(ctx context.Context, env *train.Env, name string, most int)
 		q.Score = t.questions.Score(known, counts)
 	}
 	if t.heldOut() > 0 {
-		loss, err := t.heldOutLoss(ctx, env, most)
-		if err != nil {
-			return q, err
-		}
-		sum, err := env.Sum(ctx, "w2v loss "+name, loss.Sum, float64(loss.Examples))
+		sum, err := t.heldOutLoss(ctx, env, name, most)
 		if err != nil {
 			return q, err
 		}
@@ -77,21 +70,9 @@ func (t *Task) Judge(ctx context.Context, env *train.Env, name string, most int)
 	return q, nil
 }
 
-// few returns at most n items, evenly spaced; all of them if n is 0.
-func few[T any](items []T, n int) []T {
-	if n == 0 || len(items) <= n {
-		return items
-	}
-	some := make([]T, n)
-	for i := range some {
-		some[i] = items[i*len(items)/n]
-	}
-	return some
-}
-
-// answer returns how many questions of each section this node's share has right.
-// Its workers read the vectors together, once.
-func (t *Task) answer(ctx context.Context, env *train.Env, known []wordvec.Known) ([]float64, error) {
+// answer returns how many questions of each section are right. The workers of a
+// node read the vectors together, once.
+func (t *Task) answer(ctx context.Context, env *train.Env, name string, known []wordvec.Known) ([]float64, error) {
 	rows, d := min(t.cfg.Restrict, len(t.keep)), t.cfg.Dim
 	vals := make([]float32, rows*d)
 	workers := len(env.Workers)
@@ -112,43 +93,28 @@ func (t *Task) answer(ctx context.Context, env *train.Env, known []wordvec.Known
 	if err != nil {
 		return nil, err
 	}
-	counts := make([][]int64, workers)
-	err = env.Each(ctx, func(ctx context.Context, i int, _ godwit.Worker) error {
-		counts[i] = make([]int64, len(t.questions.Sections))
-		var mine []wordvec.Known
-		step := max(env.Nodes, 1) * workers
-		for j := env.Node*workers + i; j < len(known); j += step {
-			mine = append(mine, known[j])
+	return env.Tally(ctx, "w2v analogies "+name, len(t.questions.Sections), func(ctx context.Context, i int, _ godwit.Worker, sums []float64) error {
+		counts := make([]int64, len(sums))
+		from, to := env.Share(len(known), i)
+		wordvec.Answer(vals, d, known[from:to], counts)
+		for section, n := range counts {
+			sums[section] = float64(n)
 		}
-		wordvec.Answer(vals, d, mine, counts[i])
 		return context.Cause(ctx)
 	})
-	if err != nil {
-		return nil, err
-	}
-	sum := make([]float64, len(t.questions.Sections))
-	for _, c := range counts {
-		for s, n := range c {
-			sum[s] += float64(n)
-		}
-	}
-	return sum, nil
 }
 
-// heldOutLoss is the loss of this node's share of the blocks held out, over
+// heldOutLoss returns the summed loss of the blocks held out, and over how many
 // pairs.
-func (t *Task) heldOutLoss(ctx context.Context, env *train.Env, most int) (train.Loss, error) {
+func (t *Task) heldOutLoss(ctx context.Context, env *train.Env, name string, most int) ([]float64, error) {
 	blocks := make([]int, t.heldOut())
 	for i := range blocks {
 		blocks[i] = (i+1)*t.cfg.HoldOut - 1
 	}
-	blocks = few(blocks, most)
-	workers := len(env.Workers)
-	losses := make([]train.Loss, workers)
-	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
-		part := train.Part{Index: env.Node*workers + i, Of: max(env.Nodes, 1) * workers}
-		from, to := len(blocks)*part.Index/part.Of, len(blocks)*(part.Index+1)/part.Of
-		l := &loader{task: t, part: part, steps: to - from, blocks: func(step int) int { return blocks[from+step] }}
+	blocks = train.Few(blocks, most)
+	return env.Tally(ctx, "w2v loss "+name, 2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
+		from, to := env.Share(len(blocks), i)
+		l := &loader{task: t, steps: to - from, blocks: func(step int) int { return blocks[from+step] }}
 		l.open()
 		tr, err := newTrainer(t, w, l)
 		if err != nil {
@@ -159,17 +125,11 @@ func (t *Task) heldOutLoss(ctx context.Context, env *train.Env, most int) (train
 			if err != nil {
 				return fmt.Errorf("w2v: judging block %d: %w", l.blocks(step), err)
 			}
-			losses[i].Sum += loss.Sum
-			losses[i].Examples += loss.Examples
+			sums[0] += loss.Sum
+			sums[1] += float64(loss.Examples)
 		}
 		return nil
 	})
-	var sum train.Loss
-	for _, l := range losses {
-		sum.Sum += l.Sum
-		sum.Examples += l.Examples
-	}
-	return sum, err
 }
 
 // judge returns the loss of a step over pairs, and trains nothing. Its negatives
