@@ -154,7 +154,8 @@ func TestConformanceC13AKeyThatIsWantedHereStaysHere(t *testing.T) {
 	}
 }
 
-// The same workload ends in the same model, whatever manages it.
+// The same workload ends in the same model, whatever manages it, with location
+// hints and without, whether intents are acted on in time or at once.
 func TestConformanceC14EveryPolicyEndsInTheSameModel(t *testing.T) {
 	type outcome struct {
 		rows []float32
@@ -163,8 +164,16 @@ func TestConformanceC14EveryPolicyEndsInTheSameModel(t *testing.T) {
 	m := stormModel(6, true)
 	outcomes := map[string]outcome{}
 	want := make([]float32, m.Keys())
-	for i, p := range everyPolicy() {
-		c := cluster(t, Config{Nodes: 3, Workers: 2, Seed: 5, Model: m, Policy: p, Watch: true,
+	policies := everyPolicy()
+	for i, p := range slices.Repeat(policies, 3) {
+		name := p.Name()
+		noHints, eager := i/len(policies) == 1, i/len(policies) == 2
+		if noHints {
+			name += " without hints"
+		} else if eager {
+			name += ", eager"
+		}
+		c := cluster(t, Config{Nodes: 3, Workers: 2, Seed: 5, Model: m, Policy: p, NoHints: noHints, Eager: eager, Watch: true,
 			Network: Network{Latency: 30 * time.Microsecond, Jitter: 100 * time.Microsecond}, Compute: Compute{Step: 50 * time.Microsecond}})
 		r := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
 			rng := rand.New(rand.NewPCG(11, uint64(w.ID().Node)<<8|uint64(w.ID().Local)))
@@ -194,13 +203,16 @@ func TestConformanceC14EveryPolicyEndsInTheSameModel(t *testing.T) {
 			return nil
 		})
 		if err := c.Check(); err != nil {
-			t.Errorf("%s: %v", p.Name(), err)
+			t.Errorf("%s: %v", name, err)
 		}
 		o := outcome{sum: r.Sum()}
 		for k := godwit.Key(0); m.Has(k); k++ {
 			o.rows = append(o.rows, c.Value(k)[0])
 		}
-		outcomes[p.Name()] = o
+		outcomes[name] = o
+	}
+	if want := 3 * len(policies); len(outcomes) != want {
+		t.Errorf("%d outcomes, want %d", len(outcomes), want)
 	}
 	for name, o := range outcomes {
 		if !slices.Equal(o.rows, want) {
