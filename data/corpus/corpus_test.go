@@ -228,6 +228,34 @@ func (c *Corpus) order() []int {
 	return all
 }
 
+func TestSkippingBlocksForwardsOpensNoFileAgain(t *testing.T) {
+	text := randomText(rand.New(rand.NewPCG(1, 1)), 50_000)
+	c, err := Open(write(t, t.TempDir(), "x.gz", compress(t, text)), Options{MinCount: 1, Block: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.Reader()
+	defer r.Close()
+	var x Text
+	var in *stream
+	for i, step := 0, 1; i < c.Blocks(); i, step = i+step, step*7%15 { // steps within what is buffered, and beyond
+		if err := r.Read(i, &x); err != nil {
+			t.Fatal(err)
+		}
+		if in == nil {
+			in = r.in
+		}
+		if r.in != in {
+			t.Fatalf("block %d was looked for from the beginning of the file", i)
+		}
+	}
+	for _, far := range []int{c.Blocks() - 1, 3} { // and back
+		if err := r.Read(far, &x); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestRareWordsAreReadOver(t *testing.T) {
 	c, err := FromText("x", []byte("b a a c b a\n\nd d\n\nc\n\nb"), Options{MinCount: 2, Block: 6})
 	if err != nil {

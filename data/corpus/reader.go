@@ -55,6 +55,9 @@ func (r *Reader) seek(block int) error {
 	}
 	at := r.c.starts[block]
 	r.next = -1
+	if r.in != nil && r.file == file && r.s.forward(at) {
+		return nil
+	}
 	for {
 		if r.in == nil || r.file != file {
 			if err := r.Close(); err != nil {

@@ -119,6 +119,18 @@ func (s *scanner) endSentence() { s.n, s.empty = 0, false }
 // position is where the text goes on after the last token.
 func (s *scanner) position() int64 { return s.begin + int64(s.from) }
 
+// forward goes on at an end of a sentence that was read already, or is next to
+// be read, and reports whether it could. A source without a way back could not
+// go there otherwise.
+func (s *scanner) forward(at int64) bool {
+	if at < s.position() || at > s.begin+int64(s.to) {
+		return false
+	}
+	s.from = int(at - s.begin)
+	s.endSentence()
+	return true
+}
+
 // fill makes sure that a whole character is there to scan, or the end is known.
 func (s *scanner) fill() error {
 	if s.to-s.from >= utf8.UTFMax || s.eof {
