@@ -58,7 +58,7 @@ func TestAStepPullsOnceSamplesOnceAndPushesOnce(t *testing.T) {
 	c.Dim, c.Batch, c.Negatives = 8, 64, 20
 	task, s := setup(t, c, g, 1, 2)
 	g.Valid = g.Valid[:1]
-	w := s.Workers(0)[0].(*traintest.Worker)
+	w := s.Workers(0)[1].(*traintest.Worker) // whose share the only triple is
 	if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 2}); err != nil {
 		t.Fatal(err)
 	}
