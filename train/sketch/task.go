@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/npy"
@@ -153,29 +154,25 @@ func (t *Task) Judge(ctx context.Context, env *train.Env, name string, step int)
 			q.Torn++
 		}
 	}
-	results := make([]found, len(env.Workers))
-	err = env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+	mosts := make([]int64, len(env.Workers))
+	sum, err := env.Tally(ctx, "sketch "+name, 4, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		c, err := t.cfg.On(w)
 		if err != nil {
 			return err
 		}
-		from, to := share((len(t.items)+step-1)/step, env, i)
-		return t.ask(ctx, c, &results[i], step, from, to, q.Streams, t.cfg.Bound(q.Total))
+		from, to := env.Share((len(t.items)+step-1)/step, i)
+		var f found
+		err = t.ask(ctx, c, &f, step, from, to, q.Streams, t.cfg.Bound(q.Total))
+		sums[0], sums[1], sums[2], sums[3] = float64(f.items), f.excess, float64(f.within), float64(f.small)
+		mosts[i] = f.most
+		return err
 	})
-	if err != nil {
-		return Quality{}, err
-	}
-	all := results[0]
-	for _, f := range results[1:] {
-		all.add(f)
-	}
-	sum, err := env.Sum(ctx, "sketch "+name, float64(all.items), all.excess, float64(all.within), float64(all.small))
 	if err != nil {
 		return Quality{}, err
 	}
 	// The largest of all nodes, by sums: each node's own in its own place.
 	most := make([]float64, max(env.Nodes, 1))
-	most[env.Node] = float64(all.most)
+	most[env.Node] = float64(slices.Max(mosts))
 	if most, err = env.Sum(ctx, "sketch most "+name, most...); err != nil {
 		return Quality{}, err
 	}
@@ -191,14 +188,6 @@ func (t *Task) Judge(ctx context.Context, env *train.Env, name string, step int)
 type found struct {
 	items, within, small, most int64
 	excess                     float64
-}
-
-func (f *found) add(o found) {
-	f.items += o.items
-	f.within += o.within
-	f.small += o.small
-	f.most = max(f.most, o.most)
-	f.excess += o.excess
 }
 
 // asked is how many items are asked for at once.
@@ -233,32 +222,21 @@ func (t *Task) ask(ctx context.Context, c *Client, f *found, step, from, to int,
 
 // totals adds up the rows of the sketch. Each is the number of items added.
 func (t *Task) totals(ctx context.Context, env *train.Env, name string) ([]int64, error) {
-	sums := make([][]float64, len(env.Workers))
-	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
+	all, err := env.Tally(ctx, "sketch totals "+name, t.cfg.Depth, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		c, err := t.cfg.On(w)
 		if err != nil {
 			return err
 		}
-		sums[i] = make([]float64, t.cfg.Depth)
-		from, to := share(t.cfg.Width, env, i)
-		for row := range sums[i] {
+		from, to := env.Share(t.cfg.Width, i)
+		for row := range sums {
 			n, err := c.total(ctx, row, from, to)
 			if err != nil {
 				return err
 			}
-			sums[i][row] = float64(n)
+			sums[row] = float64(n)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range sums[1:] {
-		for row, n := range s {
-			sums[0][row] += n
-		}
-	}
-	all, err := env.Sum(ctx, "sketch totals "+name, sums[0]...)
 	if err != nil {
 		return nil, err
 	}
@@ -267,13 +245,6 @@ func (t *Task) totals(ctx context.Context, env *train.Env, name string) ([]int64
 		totals[row] = int64(n) // sums of whole numbers below 2^53 are exact
 	}
 	return totals, nil
-}
-
-// share is the part of n items of worker i of this node.
-func share(n int, env *train.Env, i int) (from, to int) {
-	nodes := max(env.Nodes, 1)
-	a, b := n*env.Node/nodes, n*(env.Node+1)/nodes
-	return a + (b-a)*i/len(env.Workers), a + (b-a)*(i+1)/len(env.Workers)
 }
 
 // Evaluate asks for some of the items and warns of counts that are wrong.
