@@ -32,7 +32,9 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
+	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
 // A Sketch describes a count-min sketch.
@@ -107,17 +109,11 @@ func (s Sketch) On(w godwit.Worker) (*Client, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	want, m := s.Table(), w.Model()
-	for i := range m.Tables() {
-		if got := m.Table(i); got.Name == CellTable {
-			if got.Rows != want.Rows || got.Dim != want.Dim || got.Rule.Name() != want.Rule.Name() {
-				return nil, fmt.Errorf("sketch: table %q has %d rows of %d floats under %s, the sketch needs %d of %d under %s",
-					CellTable, got.Rows, got.Dim, got.Rule.Name(), want.Rows, want.Dim, want.Rule.Name())
-			}
-			return &Client{sketch: s, w: w, first: m.Key(i, 0)}, nil
-		}
+	first, err := tables.Find(w.Model(), []godwit.Table{s.Table()})
+	if err != nil {
+		return nil, fmt.Errorf("sketch: %w", err)
 	}
-	return nil, fmt.Errorf("sketch: the model has no table %q: make it of Sketch.Table", CellTable)
+	return &Client{sketch: s, w: w, first: first[0]}, nil
 }
 
 // maxItems bounds the items that are added or asked for at once, so that a cell
@@ -178,7 +174,8 @@ func (c *Client) Estimate(ctx context.Context, items []uint64, dst []int64) erro
 			c.keys = append(c.keys, c.first+godwit.Key(c.sketch.cell(x, row)))
 		}
 	}
-	if err := c.pull(ctx); err != nil {
+	c.vals = buffer.Sized(c.vals, 2*len(c.keys))
+	if err := c.w.Pull(ctx, c.keys, c.vals); err != nil {
 		return err
 	}
 	vals := c.vals
@@ -192,29 +189,13 @@ func (c *Client) Estimate(ctx context.Context, items []uint64, dst []int64) erro
 	return nil
 }
 
-func (c *Client) pull(ctx context.Context) error {
-	if n := 2 * len(c.keys); cap(c.vals) < n {
-		c.vals = make([]float32, n)
-	} else {
-		c.vals = c.vals[:n]
-	}
-	return c.w.Pull(ctx, c.keys, c.vals)
-}
-
 // total adds up the cells from … to-1 of a row.
 func (c *Client) total(ctx context.Context, row, from, to int) (sum int64, err error) {
-	const block = 1 << 14
-	for ; from < to; from += block {
-		c.keys = c.keys[:0]
-		for cell := from; cell < min(from+block, to); cell++ {
-			c.keys = append(c.keys, c.first+godwit.Key(row*c.sketch.Width+cell))
+	err = tables.Read(ctx, c.w, c.first+godwit.Key(row*c.sketch.Width+from), to-from, 2, func(_ int, vals []float32) error {
+		for i := 0; i < len(vals); i += 2 {
+			sum += optim.Count(vals[i], vals[i+1])
 		}
-		if err := c.pull(ctx); err != nil {
-			return 0, err
-		}
-		for i := range c.keys {
-			sum += optim.Count(c.vals[2*i], c.vals[2*i+1])
-		}
-	}
-	return sum, nil
+		return nil
+	})
+	return sum, err
 }

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/npy"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
 // A Config holds the settings of a [Task]. Start from [DefaultConfig]; the zero
@@ -282,7 +282,7 @@ const CountFile = "cells.npy"
 //
 // The file appears complete or not at all. One node of the run calls it, with a
 // worker that nothing else uses meanwhile, after [train.Run].
-func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) (err error) {
+func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) error {
 	c, err := t.cfg.On(w)
 	if err != nil {
 		return err
@@ -290,27 +290,9 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) (err err
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("sketch: export: %w", err)
 	}
-	n := t.cfg.Depth * t.cfg.Width
-	out, err := npy.Create(filepath.Join(dir, CountFile), n, 2)
-	if err != nil {
+	cells := tables.Array{Path: filepath.Join(dir, CountFile), First: c.first, Rows: t.cfg.Depth * t.cfg.Width, Dim: 2, Cols: 2}
+	if err := cells.Write(ctx, w); err != nil {
 		return fmt.Errorf("sketch: export: %w", err)
-	}
-	defer func() {
-		if cerr := out.Close(); err == nil && cerr != nil {
-			err = fmt.Errorf("sketch: export: %w", cerr)
-		}
-	}()
-	for from := 0; from < n; from += asked {
-		c.keys = c.keys[:0]
-		for cell := from; cell < min(from+asked, n); cell++ {
-			c.keys = append(c.keys, c.first+godwit.Key(cell))
-		}
-		if err := c.pull(ctx); err != nil {
-			return err
-		}
-		if err := out.WriteRows(c.vals); err != nil {
-			return fmt.Errorf("sketch: export: %w", err)
-		}
 	}
 	return nil
 }
