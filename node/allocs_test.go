@@ -27,10 +27,10 @@ func TestRemoteCallsDoNotAllocate(t *testing.T) {
 		must(t, w.Pull(ctx, there[i:][:per], buf)) // the rows are there from now on
 	}
 	for what, call := range map[string]func(){
-		"pull of one key":   func() { must(t, w.Pull(ctx, keys(1), buf[:dim])) },
-		"pull of 100 keys":  func() { must(t, w.Pull(ctx, keys(per), buf)) },
-		"push of 100 keys":  func() { must(t, w.Push(ctx, keys(per), buf)) },
-		"set of 100 keys":   func() { must(t, w.Set(ctx, keys(per), buf)) },
+		"pull of one key":  func() { must(t, w.Pull(ctx, keys(1), buf[:dim])) },
+		"pull of 100 keys": func() { must(t, w.Pull(ctx, keys(per), buf)) },
+		"push of 100 keys": func() { must(t, w.Push(ctx, keys(per), buf)) },
+		"set of 100 keys":  func() { must(t, w.Set(ctx, keys(per), buf)) },
 		"4 pulls in flight": func() {
 			for i := range hs {
 				var err error

@@ -58,7 +58,8 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 	}
 	b, i := d.frame, d.pos+1
 	head := b[d.pos]
-	*r = Record{Kind: Kind(head & kindMask)}
+	*r = Record{} // and then the kind: in one, it would be made elsewhere and copied
+	r.Kind = Kind(head & kindMask)
 	f := fieldsOf[head&kindMask]
 	if f == 0 {
 		if d.ended() {
