@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/godwit-ps/godwit/data/internal/lines"
 )
 
 // folder writes files by name and returns their folder.
@@ -193,36 +195,34 @@ func TestMissingAndDoubleFilesAreNamed(t *testing.T) {
 }
 
 func FuzzReaders(f *testing.F) {
-	f.Add("a.data", []byte("1\t1\t5\t881250949\n2\t1\t3.5\n"))
-	f.Add("a.csv", []byte("userId,movieId,rating,timestamp\n1,2,3.5,1112486027\n"))
-	f.Add("a.dat", []byte("1::1193::5::978300760\n1::2::3\n"))
-	f.Add("a.mtx", []byte(matrix))
-	f.Add("a.mtx", []byte("%%MatrixMarket matrix coordinate real general\n2147483647 2147483647 281474976710656\n"))
-	f.Add("a.csv.gz", []byte("\x1f\x8b\x08"))
-	f.Fuzz(func(t *testing.T, name string, text []byte) {
-		end := filepath.Ext(strings.TrimSuffix(name, ".gz"))
-		if _, ok := separators[end]; !ok {
+	f.Add(".data", []byte("1\t1\t5\t881250949\n2\t1\t3.5\n"))
+	f.Add(".csv", []byte("userId,movieId,rating,timestamp\n1,2,3.5,1112486027\n"))
+	f.Add(".dat", []byte("1::1193::5::978300760\n1::2::3\n"))
+	f.Add(".mtx", []byte(matrix))
+	f.Add(".mtx", []byte("%%MatrixMarket matrix coordinate real general\n2147483647 2147483647 281474976710656\n1 1 1"))
+	f.Fuzz(func(t *testing.T, end string, text []byte) {
+		sep, ok := separators[end]
+		if !ok {
 			t.Skip()
 		}
-		path := filepath.Join(t.TempDir(), "f"+end)
-		if err := os.WriteFile(path, text, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		s, err := Load(path, Options{Test: 0.5})
+		l := newLoader()
+		var err error
+		l.set.Train, err = l.read(lines.New("file", bytes.NewReader(text), maxLine), "file", sep)
 		if err != nil {
-			if !strings.Contains(err.Error(), path) {
+			if !strings.HasPrefix(err.Error(), "file:") {
 				t.Errorf("the error %v names no file", err)
 			}
 			return
 		}
+		if n := bytes.Count(text, []byte("\n")) + 1; len(l.set.Train) > n {
+			t.Errorf("%d cells in %d lines", len(l.set.Train), n)
+		}
+		s := l.done()
+		if len(s.Train) == 0 {
+			return // which Load refuses
+		}
 		if err := s.Check(); err != nil {
 			t.Errorf("a set that was read is wrong: %v", err)
-		}
-		if len(s.Train) == 0 {
-			t.Error("a set without cells was accepted")
-		}
-		if n := bytes.Count(text, []byte("\n")) + 1; len(s.Train)+len(s.Test) > n {
-			t.Errorf("%d cells in %d lines", len(s.Train)+len(s.Test), n)
 		}
 	})
 }

@@ -16,7 +16,6 @@ var (
 	errUTF8   = errors.New("not valid UTF-8")
 	errNUL    = errors.New("a NUL byte, is this a text file?")
 	errReturn = errors.New("a carriage return inside the line, is this a file of old line ends?")
-	errLong   = fmt.Errorf("longer than %d bytes", maxLine)
 	fieldName = [3]string{"first", "second", "third"}
 )
 
@@ -24,8 +23,6 @@ var (
 // whether the file is separated by tabs. The fields alias line.
 func fields(line []byte, tabs bool) (f [3][]byte, err error) {
 	switch {
-	case len(line) > maxLine:
-		return f, errLong
 	case !utf8.Valid(line):
 		return f, errUTF8
 	case bytes.IndexByte(line, 0) >= 0:

@@ -1,17 +1,16 @@
 package triples
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/godwit-ps/godwit/data/internal/lines"
 )
 
 // Load reads the graph in a folder; the package comment describes the layout.
@@ -96,62 +95,37 @@ type loader struct {
 	entities, relations interner
 }
 
-func (l *loader) file(path string) (ts []Triple, err error) {
-	f, err := os.Open(path)
+func (l *loader) file(path string) ([]Triple, error) {
+	in, err := lines.Open(path, maxLine)
 	if err != nil {
 		return nil, fmt.Errorf("triples: %w", err)
 	}
-	defer f.Close()
-	var r io.Reader = f
-	if strings.HasSuffix(path, ".gz") {
-		z, err := gzip.NewReader(bufio.NewReader(f))
-		if err != nil {
-			return nil, fmt.Errorf("triples: %s: %w", path, ioReason(err))
-		}
-		defer z.Close()
-		r = z
+	defer in.Close() // it is only read
+	ts, err := l.read(in)
+	if err != nil {
+		return nil, fmt.Errorf("triples: %w", err)
 	}
-	return l.read(path, r)
+	return ts, nil
 }
 
-// read takes the triples of one file; path is for errors.
-func (l *loader) read(path string, r io.Reader) ([]Triple, error) {
-	b := bufio.NewReaderSize(r, maxLine+2) // a longest line with CR LF
-	if bom, _ := b.Peek(3); string(bom) == "\ufeff" {
-		_, _ = b.Discard(3) // cannot fail: these bytes were peeked
-	}
-	var ts []Triple
+// read takes the triples of one file.
+func (l *loader) read(in *lines.Scanner) (ts []Triple, err error) {
 	tabs, first := false, true
-	for n := 1; ; n++ {
-		line, err := b.ReadSlice('\n')
-		if err != nil && err != io.EOF {
-			return nil, fmt.Errorf("triples: %s:%d: %w", path, n, ioReason(err))
+	for in.Scan() {
+		text := in.Text()
+		if len(text) == 0 {
+			continue
 		}
-		if text := trimEnd(line); len(text) > 0 {
-			if first {
-				tabs, first = bytes.IndexByte(text, '\t') >= 0, false
-			}
-			t, err := l.triple(text, tabs)
-			if err != nil {
-				return nil, fmt.Errorf("triples: %s:%d: %w", path, n, err)
-			}
-			ts = append(ts, t)
+		if first {
+			tabs, first = bytes.IndexByte(text, '\t') >= 0, false
 		}
-		if err == io.EOF {
-			return ts, nil
+		t, err := l.triple(text, tabs)
+		if err != nil {
+			return nil, in.Fail(err)
 		}
+		ts = append(ts, t)
 	}
-}
-
-// trimEnd cuts LF or CR LF off.
-func trimEnd(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\n' {
-		line = line[:n-1]
-	}
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line
+	return ts, in.Err()
 }
 
 func (l *loader) triple(line []byte, tabs bool) (t Triple, err error) {
@@ -167,20 +141,4 @@ func (l *loader) triple(line []byte, tabs bool) (t Triple, err error) {
 	}
 	t.O, err = l.entities.id(f[l.column[2]])
 	return t, err
-}
-
-// ioReason says what an error of the readers below means for the file.
-func ioReason(err error) error {
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		return errLong
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return fmt.Errorf("the gzip data ends early, is the file truncated? (%w)", io.ErrUnexpectedEOF)
-	case errors.Is(err, gzip.ErrHeader):
-		return fmt.Errorf("not gzip data, or followed by something else (%w)", err)
-	case errors.Is(err, gzip.ErrChecksum):
-		return fmt.Errorf("the gzip data is damaged (%w)", err)
-	default:
-		return err
-	}
 }

@@ -53,6 +53,7 @@ func TestVariantsOfTheSameTextHaveTheSameLines(t *testing.T) {
 		"plain":               {"a", plain},
 		"no last line end":    {"a", "one\n\nthree\nfour"},
 		"CR LF":               {"a", "one\r\n\r\nthree\r\nfour\r\n"},
+		"CR at the end":       {"a", "one\r\n\r\nthree\r\nfour\r"},
 		"byte order mark":     {"a", "\ufeff" + plain},
 		"gzip":                {"a.gz", zipped(t, plain)},
 		"gzip in two members": {"a.gz", zipped(t, "one\n\nth") + zipped(t, "ree\nfour\n")},
