@@ -145,8 +145,8 @@ func TestConformanceC1KeysWithOneCopyAreAtomicWhileTheyMove(t *testing.T) {
 	}
 }
 
-func TestConformanceC3C4EachNodeSeesReplicatedKeysInAnOrderOfItsOwn(t *testing.T) {
-	sum, ops := judged(t, 1000, (*linear.History).AtomicWithin, func(seed uint64) *program {
+func TestConformanceC3C4NodesSeeReplicatedKeysInOrder(t *testing.T) {
+	sum, ops := judged(t, 1000, (*linear.History).InOrder, func(seed uint64) *program {
 		return &program{policy: oneOf(seed, placement.Adaptive, placement.AdaptiveReplicateOnly, restless.Policy{}, placement.ReplicateAll), rule: godwit.Add{}, ops: 20}
 	})
 	if *seedFlag == 0 && (sum.Moves < 1000 || sum.Copies < 5000 || sum.Drops < 1000 || ops < 30_000) {
@@ -186,12 +186,12 @@ func TestASearchForAnOrderNoticesABrokenProtocol(t *testing.T) {
 		broken protocol.Broken
 	}{
 		{"M1, serve once", atomic(godwit.Add{}), placement.RelocateAll, protocol.Broken{ServeFrozen: true}},
-		{"R2, updates in flight stay", (*linear.History).AtomicWithin, placement.Adaptive, protocol.Broken{ForgetFlight: true}},
-		{"R2, updates not sent stay", (*linear.History).AtomicWithin, placement.Adaptive, protocol.Broken{ForgetUnsent: true}},
-		{"R3, no stale refresh", (*linear.History).AtomicWithin, restless.Policy{}, protocol.Broken{TakeStale: true}},
-		{"R5, drain", (*linear.History).AtomicWithin, placement.Adaptive, protocol.Broken{DropEarly: true}},
-		{"R5, no writes while draining", (*linear.History).AtomicWithin, placement.Adaptive, protocol.Broken{WriteDraining: true}},
-		{"one update in flight", (*linear.History).AtomicWithin, placement.Adaptive, protocol.Broken{ManyInFlight: true}},
+		{"R2, updates in flight stay", (*linear.History).InOrder, placement.Adaptive, protocol.Broken{ForgetFlight: true}},
+		{"R2, updates not sent stay", (*linear.History).InOrder, placement.Adaptive, protocol.Broken{ForgetUnsent: true}},
+		{"R3, no stale refresh", (*linear.History).InOrder, restless.Policy{}, protocol.Broken{TakeStale: true}},
+		{"R5, drain", (*linear.History).InOrder, placement.Adaptive, protocol.Broken{DropEarly: true}},
+		{"R5, no writes while draining", (*linear.History).InOrder, placement.Adaptive, protocol.Broken{WriteDraining: true}},
+		{"one update in flight", (*linear.History).InOrder, placement.Adaptive, protocol.Broken{ManyInFlight: true}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
 			const most = 2000

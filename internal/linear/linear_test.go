@@ -76,7 +76,7 @@ func TestAHistoryIsAtomicIfAnOrderExplainsIt(t *testing.T) {
 	}
 }
 
-func TestAHistoryIsAtomicWithinANodeIfOthersOnlyComeLater(t *testing.T) {
+func TestReplicatedKeysAreInOrderIfOthersPushesOnlyComeLater(t *testing.T) {
 	for _, x := range []struct {
 		what string
 		ops  func(h *History)
@@ -96,26 +96,38 @@ func TestAHistoryIsAtomicWithinANodeIfOthersOnlyComeLater(t *testing.T) {
 		{"the own push is missing", func(h *History) {
 			done(h, 0, 0, Push, 1, 0, 0)
 			done(h, 0, 0, Read, 0, 0, 0)
-		}, "not atomic within node 0"},
+		}, "key 1 of client 0"},
 		{"a push of the same node is missing", func(h *History) {
 			done(h, 0, 0, Push, 1, 0, 0)
 			done(h, 2, 0, Read, 0, 0, 0)
-		}, "not atomic within node 0"},
+		}, "key 1 at node 0"},
 		{"another node's push goes away", func(h *History) {
 			done(h, 0, 0, Push, 1, 0, 0)
 			done(h, 1, 1, Read, 1, 0, 0)
 			done(h, 1, 1, Read, 0, 0, 0)
-		}, "not atomic within node 1"},
+		}, "key 1 of client 1"},
+		{"a push that another client of the node read goes away", func(h *History) {
+			done(h, 1, 1, Push, 0, 1, 0)
+			done(h, 2, 0, Read, 0, 1, 0)
+			done(h, 0, 0, Read, 0, 0, 0)
+		}, "key 1 at node 0"},
+		{"overlapping reads of a node that no order explains", func(h *History) {
+			h.Begin(1, 1, Push, 1, []float32{0, 1, 0})
+			late := h.Begin(2, 0, Read, 1, nil)
+			done(h, 0, 0, Push, 1, 0, 0)
+			done(h, 0, 0, Read, 1, 0, 0)
+			h.End(late, []float32{0, 1, 0})
+		}, ""},
 		{"a push that nobody began", func(h *History) {
 			done(h, 1, 1, Read, 1, 0, 0)
 		}, "had begun 0 pushes"},
 		{"a set", func(h *History) {
 			done(h, 0, 0, Set, 1, 1, 1)
-		}, "not atomic within node 0"},
+		}, "key 1 of client 0"},
 	} {
 		h := &History{}
 		x.ops(h)
-		switch err := h.AtomicWithin(); {
+		switch err := h.InOrder(); {
 		case x.want == "" && err != nil:
 			t.Errorf("%s: %v", x.what, err)
 		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)):
