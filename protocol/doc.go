@@ -31,7 +31,8 @@
 //	y: owner       serves what waited: first what x passed on, then the rest
 //
 // M1. A row exists at every moment in at least one of owner, tentative, frozen.
-// M2. The home accepts only a greater epoch.
+// M2. The home accepts only a greater epoch; Release and Drained count for the
+// move of their epoch only.
 // M3. y serves no other node before Drained, so requests of one node that go
 // the same way are served in their order although the key moves.
 // Within y, what y's workers asked for before goes first, too.
@@ -46,7 +47,8 @@
 // one a key in flight. The owner adds it, once (R1), and answers in its own
 // round with an Ack, or with a Refresh if somebody else changed the row too.
 //
-// R1. A Delta whose sequence number the row already contains is not added.
+// R1. A Delta whose sequence number the row already contains is not added, and
+// an End with such a number ends nothing: it is of a former replica.
 // R2. A Refresh names the last Delta of the receiver that it contains; one
 // still in flight, and what was not sent yet, go on top of it.
 // A Refresh may leave state out ([godwit.Merger]): the replica's own stays.
