@@ -28,8 +28,10 @@ const FTRLBeta = 1
 // the n and w of its own copy.
 //
 // Rows are meant to start at zero. A value that was set, or initialized
-// otherwise, is where the first push starts from: it is put into z then, and if
-// two copies see a first push in the same round it is put there twice.
+// otherwise, is where the first push starts from: it is put into z then. If two
+// copies see a first push in the same round it is put there twice, and if a push
+// that was made at a copy before a Set reaches the owner after it, the value
+// follows from that push instead: set values while nobody pushes.
 type FTRL struct {
 	LR     float32 // α of the paper, > 0
 	Beta   float32 // β of the paper; 0 means FTRLBeta

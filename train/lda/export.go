@@ -38,7 +38,11 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("lda: export: %w", err)
 	}
-	tops, err := t.writeCounts(ctx, w, k, filepath.Join(dir, CountFile))
+	counts := tables.Array{Path: filepath.Join(dir, CountFile), First: k.word, Rows: t.words, Dim: t.cfg.Topics, Cols: t.cfg.Topics}
+	if err := counts.Write(ctx, w); err != nil {
+		return fmt.Errorf("lda: export: %w", err)
+	}
+	tops, err := t.tops(ctx, w, k)
 	if err != nil {
 		return fmt.Errorf("lda: export: %w", err)
 	}
@@ -67,22 +71,19 @@ func (t *Task) namesOf(top []counted) []string {
 	return names
 }
 
-// writeCounts writes the table of words and returns the most frequent ones of
-// each topic.
-func (t *Task) writeCounts(ctx context.Context, w godwit.Worker, k keys, path string) (tops [][]counted, err error) {
-	tops = make([][]counted, t.cfg.Topics)
-	word := 0
-	a := tables.Array{Path: path, First: k.word, Rows: t.words, Dim: t.cfg.Topics, Cols: t.cfg.Topics}
-	a.Turn = func(dst, counts []float32) {
-		copy(dst, counts)
-		for z, n := range counts {
+// tops returns the most frequent words of each topic.
+func (t *Task) tops(ctx context.Context, w godwit.Worker, k keys) ([][]counted, error) {
+	tops := make([][]counted, t.cfg.Topics)
+	err := tables.Read(ctx, w, k.word, t.words, t.cfg.Topics, func(at int, vals []float32) error {
+		for i, n := range vals {
 			if n > 0 {
-				tops[z] = keep(tops[z], counted{word, n})
+				z := i % t.cfg.Topics
+				tops[z] = keep(tops[z], counted{at + i/t.cfg.Topics, n})
 			}
 		}
-		word++
-	}
-	return tops, a.Write(ctx, w)
+		return nil
+	})
+	return tops, err
 }
 
 // keep inserts a word into the most frequent ones, which are in order.

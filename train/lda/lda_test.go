@@ -96,7 +96,9 @@ func values(t testing.TB, w godwit.Worker, task *Task) (words, topics []float32)
 }
 
 func TestNodesFindThePlantedTopicsTogether(t *testing.T) {
-	task := newTask(t, nil)
+	// With as many topics as there are, samplers find two in one at times, and
+	// stay there.
+	task := newTask(t, func(c *Config) { c.Topics = 16 })
 	_, _, topics := generated(t)
 	const nodes = 3
 	s := served(t, task, nodes, 2)
@@ -121,13 +123,12 @@ func TestNodesFindThePlantedTopicsTogether(t *testing.T) {
 		}
 	}
 	// Not to know anything of a document would be worse by half.
-	if last := r.Results[len(r.Results)-1].Metrics[0].Value; last > 110 {
+	if last := r.Results[len(r.Results)-1].Metrics[0].Value; last > 90 {
 		t.Errorf("the perplexity is %v", last)
 	}
-	// The first words of most planted topics belong to a topic each. (A sampler
-	// may stay where it found two topics in one for a long time.)
+	// The first words of most planted topics belong to a topic of their own.
 	counts, _ := values(t, s.Workers(0)[0], task)
-	taken, spread := map[int]bool{}, 0
+	taken := map[int]bool{}
 	for _, words := range topics {
 		sum := make([]float32, task.cfg.Topics)
 		for _, w := range words[:3] {
@@ -135,20 +136,16 @@ func TestNodesFindThePlantedTopicsTogether(t *testing.T) {
 				sum[z] += counts[int(w)*task.cfg.Topics+z]
 			}
 		}
-		best, total := 0, float32(0)
+		best := 0
 		for z, n := range sum {
-			total += n
 			if n > sum[best] {
 				best = z
 			}
 		}
-		if sum[best] < 0.6*total {
-			spread++
-		}
 		taken[best] = true
 	}
-	if len(taken) < 6 || spread > 2 {
-		t.Errorf("%d topics of %d were found, %d are spread over several", len(taken), len(topics), spread)
+	if len(taken) < 6 {
+		t.Errorf("%d topics of %d were found", len(taken), len(topics))
 	}
 }
 
