@@ -1,38 +1,23 @@
 package libsvm
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
+
+	"github.com/godwit-ps/godwit/data/whole"
 )
 
 // Write saves the examples at path, as text. The file appears complete or not
 // at all, and replaces one of its name.
-func (s *Set) Write(path string) (err error) {
+func (s *Set) Write(path string) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("libsvm: %w", err)
+	if err := whole.Write(path, s.Encode); err != nil {
+		return fmt.Errorf("libsvm: write %s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()           // a second close after success below is harmless
-			_ = os.Remove(f.Name()) // it is of no use
-			err = fmt.Errorf("libsvm: write %s: %w", path, err)
-		}
-	}()
-	b := bufio.NewWriter(f)
-	err = s.Encode(b)
-	if err := errors.Join(err, b.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return nil
 }
 
 // Encode writes the examples as text, labels as 1 and -1.

@@ -130,7 +130,13 @@ func TestAnUnfinishedFileDoesNotReplaceTheOldOne(t *testing.T) {
 	for name, use := range map[string]func(*Writer) error{
 		"rows missing":   func(w *Writer) error { return errors.Join(w.WriteRows(count(4)), w.Close()) },
 		"disk failed":    func(w *Writer) error { w.err = errors.New("no space"); return w.Close() },
-		"file was taken": func(w *Writer) error { _ = w.file.Close(); _ = w.WriteRows(count(6)); return w.Close() },
+		"file was taken": func(w *Writer) error {
+			temps, _ := filepath.Glob(filepath.Join(dir, ".x.npy-*"))
+			for _, temp := range temps {
+				_ = os.Remove(temp)
+			}
+			return errors.Join(w.WriteRows(count(6)), w.Close())
+		},
 	} {
 		w, err := Create(path, 3, 2)
 		if err != nil {

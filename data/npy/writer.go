@@ -1,14 +1,13 @@
 package npy
 
 import (
-	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"github.com/godwit-ps/godwit/data/whole"
 )
 
 // A Writer writes one array to a file, row by row. The file appears under its
@@ -16,8 +15,7 @@ import (
 // there stays as it was. A Writer belongs to one goroutine and must be closed.
 type Writer struct {
 	path       string
-	file       *os.File // a temporary file beside path; nil when closed
-	buf        *bufio.Writer
+	file       *whole.File
 	rows, cols int
 	left       int // rows not yet written
 	err        error
@@ -29,12 +27,12 @@ func Create(path string, rows, cols int) (*Writer, error) {
 	if _, ok := size(rows, cols); !ok {
 		return nil, fmt.Errorf("npy: create %s: shape (%d, %d), want rows >= 0, cols >= 1 and a size that can be counted", path, rows, cols)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	f, err := whole.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("npy: create %s: %w", path, err)
 	}
-	w := &Writer{path: path, file: f, buf: bufio.NewWriterSize(f, bufSize), rows: rows, cols: cols, left: rows}
-	if _, err := w.buf.Write(appendHeader(nil, rows, cols)); err != nil {
+	w := &Writer{path: path, file: f, rows: rows, cols: cols, left: rows}
+	if _, err := w.file.Write(appendHeader(nil, rows, cols)); err != nil {
 		w.err = err
 		return nil, w.Close()
 	}
@@ -56,7 +54,7 @@ func appendHeader(b []byte, rows, cols int) []byte {
 // the other. After an error only Close is of use.
 func (w *Writer) WriteRows(vals []float32) error {
 	switch n := len(vals) / w.cols; {
-	case w.file == nil:
+	case !w.file.Open():
 		return fmt.Errorf("npy: write %s: %w", w.path, os.ErrClosed)
 	case w.err != nil:
 		return fmt.Errorf("npy: write %s: %w", w.path, w.err)
@@ -68,8 +66,8 @@ func (w *Writer) WriteRows(vals []float32) error {
 		w.left -= n
 	}
 	for _, v := range vals {
-		b := binary.LittleEndian.AppendUint32(w.buf.AvailableBuffer(), math.Float32bits(v))
-		if _, w.err = w.buf.Write(b); w.err != nil {
+		b := binary.LittleEndian.AppendUint32(w.file.AvailableBuffer(), math.Float32bits(v))
+		if _, w.err = w.file.Write(b); w.err != nil {
 			return fmt.Errorf("npy: write %s: %w", w.path, w.err)
 		}
 	}
@@ -80,16 +78,14 @@ func (w *Writer) WriteRows(vals []float32) error {
 // anything failed, it removes what was written and returns the error. Closing
 // again does nothing.
 func (w *Writer) Close() error {
-	if w.file == nil {
+	if !w.file.Open() {
 		return nil
 	}
 	err := w.finish()
 	if err != nil {
-		_ = w.file.Close() // closed already, or of no use any more
-		_ = os.Remove(w.file.Name())
+		w.file.Drop()
 		err = fmt.Errorf("npy: write %s: %w", w.path, err)
 	}
-	w.file = nil
 	return err
 }
 
@@ -100,8 +96,5 @@ func (w *Writer) finish() error {
 	if w.left > 0 {
 		return fmt.Errorf("closed after %d of %d rows", w.rows-w.left, w.rows)
 	}
-	if err := errors.Join(w.buf.Flush(), w.file.Chmod(0o644), w.file.Sync(), w.file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(w.file.Name(), w.path)
+	return w.file.Keep()
 }

@@ -1,7 +1,6 @@
 package triples
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/godwit-ps/godwit/data/whole"
 )
 
 // Write saves the graph as train.txt, valid.txt and test.txt in dir, which it
@@ -94,29 +95,19 @@ func checkName(name string) error {
 	return nil
 }
 
-func (g *Graph) writeSplit(path string, ts []Triple) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+func (g *Graph) writeSplit(path string, ts []Triple) error {
+	f, err := whole.Create(path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close() // a second close after success below is harmless
-			_ = os.Remove(f.Name())
-		}
-	}()
-	b := bufio.NewWriter(f)
 	for _, t := range ts {
-		// bufio keeps the first error and Flush returns it.
-		_, _ = b.WriteString(g.Entities[t.S])
-		_ = b.WriteByte('\t')
-		_, _ = b.WriteString(g.Relations[t.R])
-		_ = b.WriteByte('\t')
-		_, _ = b.WriteString(g.Entities[t.O])
-		_ = b.WriteByte('\n')
+		// The first error stays and Keep returns it.
+		_, _ = f.WriteString(g.Entities[t.S])
+		_ = f.WriteByte('\t')
+		_, _ = f.WriteString(g.Relations[t.R])
+		_ = f.WriteByte('\t')
+		_, _ = f.WriteString(g.Entities[t.O])
+		_ = f.WriteByte('\n')
 	}
-	if err := errors.Join(b.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return f.Keep()
 }

@@ -2,16 +2,14 @@
 package tables
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"iter"
-	"os"
-	"path/filepath"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/data/whole"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
@@ -106,25 +104,14 @@ func (a Array) turn(dst, row []float32) {
 }
 
 // WriteNames writes the names of rows, one on each line. As the arrays do, the
-// file appears complete or not at all: what is written is a temporary file
-// beside it.
+// file appears complete or not at all.
 func WriteNames(path string, names iter.Seq[string]) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(f)
-	for name := range names {
-		if _, err = out.WriteString(name + "\n"); err != nil {
-			break
+	return whole.Write(path, func(w io.Writer) error {
+		for name := range names {
+			if _, err := io.WriteString(w, name+"\n"); err != nil {
+				return err
+			}
 		}
-	}
-	err = errors.Join(err, out.Flush(), f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // it is of no use, and may be gone
-	}
-	return err
+		return nil
+	})
 }
