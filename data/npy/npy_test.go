@@ -128,8 +128,8 @@ func TestAnUnfinishedFileDoesNotReplaceTheOldOne(t *testing.T) {
 	write(t, path, 1, 2, count(2), 1)
 	old, _ := os.ReadFile(path)
 	for name, use := range map[string]func(*Writer) error{
-		"rows missing":   func(w *Writer) error { return errors.Join(w.WriteRows(count(4)), w.Close()) },
-		"disk failed":    func(w *Writer) error { w.err = errors.New("no space"); return w.Close() },
+		"rows missing": func(w *Writer) error { return errors.Join(w.WriteRows(count(4)), w.Close()) },
+		"disk failed":  func(w *Writer) error { w.err = errors.New("no space"); return w.Close() },
 		"file was taken": func(w *Writer) error {
 			temps, _ := filepath.Glob(filepath.Join(dir, ".x.npy-*"))
 			for _, temp := range temps {
