@@ -1,11 +1,10 @@
 package kge
 
 import (
-	"math/rand/v2"
-
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
+	"github.com/godwit-ps/godwit/train/internal/share"
 )
 
 // A Batch is the task's part of a [train.Batch]: triples as numbers of the
@@ -25,34 +24,21 @@ type local struct{ s, o, object, subject int32 }
 type loader struct {
 	task  *Task
 	keys  keys
-	part  train.Part
-	order []uint32 // the share, as positions in Graph.Train
+	share *share.Share // positions in Graph.Train
 	rels  distinct.Rows
 	ents  distinct.Rows
 }
 
 func newLoader(t *Task, k keys, part train.Part) *loader {
-	l := &loader{task: t, keys: k, part: part}
-	for i := part.Index; i < len(t.graph.Train); i += part.Of {
-		l.order = append(l.order, uint32(i))
-	}
-	return l
+	return &loader{task: t, keys: k, share: share.Deal(len(t.graph.Train), t.cfg.Batch, part, t.cfg.Seed)}
 }
 
-func (l *loader) steps() int { return (len(l.order) + l.task.cfg.Batch - 1) / l.task.cfg.Batch }
-
 func (l *loader) load(b *train.Batch[Batch], epoch, step int) {
-	if step == 0 {
-		r := rand.New(rand.NewPCG(l.task.cfg.Seed, uint64(epoch)<<32|uint64(l.part.Index)))
-		r.Shuffle(len(l.order), func(i, j int) { l.order[i], l.order[j] = l.order[j], l.order[i] })
-	}
-	from := step * l.task.cfg.Batch
-	to := min(from+l.task.cfg.Batch, len(l.order))
 	l.rels.Reset()
 	l.ents.Reset()
 	d := &b.Data
 	d.triples = d.triples[:0]
-	for _, i := range l.order[from:to] {
+	for _, i := range l.share.Batch(epoch, step) {
 		t := l.task.graph.Train[i]
 		d.triples = append(d.triples, local{
 			s: l.ents.Add(t.S), o: l.ents.Add(t.O),

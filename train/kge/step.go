@@ -50,7 +50,7 @@ func newTrainer(t *Task, w godwit.Worker, k keys, part train.Part) *trainer {
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps() int { return t.load.steps() }
+func (t *trainer) Steps() int { return t.load.share.Steps() }
 
 func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) { t.load.load(b, epoch, step) }
 

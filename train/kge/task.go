@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/triples"
@@ -70,6 +71,8 @@ func checkGraph(g *triples.Graph) error {
 		return errors.New("kge: the graph has no relations")
 	case len(g.Train) == 0:
 		return errors.New("kge: the graph has no triples to train")
+	case len(g.Train) > math.MaxInt32:
+		return fmt.Errorf("kge: the graph has %d triples to train, at most %d are possible", len(g.Train), math.MaxInt32)
 	case len(g.Valid)+len(g.Test) == 0:
 		return errors.New("kge: the graph has no triples to evaluate: hold some out for valid or test")
 	}

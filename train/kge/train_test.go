@@ -83,7 +83,7 @@ func TestABatchNamesEachOfItsRowsOnce(t *testing.T) {
 		for part := range 3 {
 			l := newLoader(task, k, train.Part{Index: part, Of: 3})
 			var b train.Batch[Batch]
-			for step := range l.steps() {
+			for step := range l.share.Steps() {
 				l.load(&b, 1, step)
 				distinct := map[godwit.Key]bool{}
 				for _, key := range b.Keys {

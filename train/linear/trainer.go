@@ -2,11 +2,11 @@ package linear
 
 import (
 	"context"
-	"math/rand/v2"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
+	"github.com/godwit-ps/godwit/train/internal/share"
 	"github.com/godwit-ps/godwit/vec"
 )
 
@@ -15,31 +15,23 @@ type trainer struct {
 	gatherer
 	task  *Task
 	w     godwit.Worker
-	part  train.Part
-	order []int32 // the share, as positions in the training set
+	share *share.Share // positions in the training set
 
 	vals, grads []float32
 }
 
 func newTrainer(t *Task, w godwit.Worker, k keys, part train.Part) *trainer {
-	tr := &trainer{gatherer: gatherer{m: t.model, keys: k, set: t.data.Train}, task: t, w: w, part: part}
-	for i := part.Index; i < t.data.Train.Len(); i += part.Of {
-		tr.order = append(tr.order, int32(i))
+	return &trainer{
+		gatherer: gatherer{m: t.model, keys: k, set: t.data.Train}, task: t, w: w,
+		share: share.Deal(t.data.Train.Len(), t.cfg.Batch, part, t.cfg.Seed),
 	}
-	return tr
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps() int { return (len(t.order) + t.task.cfg.Batch - 1) / t.task.cfg.Batch }
+func (t *trainer) Steps() int { return t.share.Steps() }
 
 func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) {
-	if step == 0 {
-		r := rand.New(rand.NewPCG(t.task.cfg.Seed, uint64(epoch)<<32|uint64(t.part.Index)))
-		r.Shuffle(len(t.order), func(i, j int) { t.order[i], t.order[j] = t.order[j], t.order[i] })
-	}
-	from := step * t.task.cfg.Batch
-	to := min(from+t.task.cfg.Batch, len(t.order))
-	b.Keys = t.gather(&b.Data, b.Keys[:0], t.order[from:to])
+	b.Keys = t.gather(&b.Data, b.Keys[:0], t.share.Batch(epoch, step))
 }
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
