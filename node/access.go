@@ -78,44 +78,59 @@ func (w *worker) local(kind wire.Kind, keys []godwit.Key, buf []float32) (served
 }
 
 // A lookout finds the rows of a call before it comes to them. A row that is
-// not in the processor's cache costs two trips to memory, one to the index and
-// one to the row; and what the processor begins by itself ends at each lock.
-// So it is told what comes: first the index entries of the keys that are two
-// groups ahead, then, when the next group has been found, its rows, one with
-// each access. The trips then overlap with one another and with the accesses.
+// not in the processor's cache costs several trips to memory, and what the
+// processor begins by itself ends at each lock. So it is told what comes. Keys
+// go through in groups: of one the index is fetched, of the next the addresses
+// of rows, of the next the rows, one with each access to the group before it.
+// The trips then overlap with one another and with the accesses.
 type lookout struct {
-	n    *Node
-	keys []godwit.Key
-	far  bool // it pays to look ahead
-	rows [2 * ahead]*store.Header
+	n     *Node
+	keys  []godwit.Key
+	far   bool // it pays to look ahead
+	slots [ahead]store.Slot
+	rows  [2 * ahead]*store.Header
 }
 
-// ahead is how many keys are found at once, a group: enough for the trips to
-// the index to overlap, few enough for their rows to stay in the first cache.
+// ahead is how many keys make a group: enough for trips to memory to overlap,
+// few enough for the rows of two to stay in the first cache.
 const ahead = 16
 
 func (l *lookout) begin() {
 	l.far = l.n.large && len(l.keys) >= 4
-	if l.far {
-		l.announce(0)
-		l.announce(ahead)
-		for i, k := range l.part(0) {
-			l.rows[i] = l.n.shard(k).AheadRow(k)
-		}
+	if !l.far {
+		return
 	}
+	for first := 0; first < 3*ahead; first += ahead {
+		l.announce(first)
+	}
+	l.probe(0)
+	l.find(0)
+	for i, k := range l.part(0) {
+		store.Fetch(l.rows[i], l.n.table(k).floats)
+	}
+	l.probe(ahead)
 }
 
-// announce announces the index entries of a group.
+// announce has the index of a group fetched.
 func (l *lookout) announce(first int) {
 	for _, k := range l.part(first) {
 		l.n.shard(k).AheadIndex(k)
 	}
 }
 
+// probe goes through the index, and has the addresses of a group's rows fetched.
+func (l *lookout) probe(first int) {
+	for i, k := range l.part(first) {
+		l.slots[i] = l.n.shard(k).Probe(k)
+		l.slots[i].Fetch()
+	}
+}
+
+// find takes the addresses of the group that was probed last.
 func (l *lookout) find(first int) {
 	rows := l.rows[first%(2*ahead):][:ahead]
-	for i, k := range l.part(first) {
-		rows[i] = l.n.shard(k).Look(k)
+	for i := range l.part(first) {
+		rows[i] = l.slots[i].Row()
 	}
 }
 
@@ -132,8 +147,9 @@ func (l *lookout) row(i int, t *table, kind wire.Kind) *store.Header {
 		return l.n.shard(k).Look(k)
 	}
 	if i%ahead == 0 {
-		l.announce(i + 2*ahead)
 		l.find(i + ahead)
+		l.probe(i + 2*ahead)
+		l.announce(i + 3*ahead)
 	}
 	if j := i + ahead; j < len(l.keys) { // most likely of the same table
 		floats := t.dim

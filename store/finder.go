@@ -9,9 +9,10 @@ import (
 
 // A Finder finds the rows of a store without the caller's lock, by any number
 // of goroutines at any time: what it reads is written atomically. It also tells
-// the processor what will be accessed soon. Trips to memory that are announced,
-// by AheadIndex before Look and by Fetch before the row, overlap, also across
-// locks, which ordinary reads do not.
+// the processor what will be accessed soon. A row that nothing is cached of is
+// three trips to memory away: the index, the address of the row's chunk, the
+// row. Trips that are announced, by AheadIndex, Slot.Fetch and Fetch, overlap,
+// also across locks, which ordinary reads do not.
 //
 // What it needs for rows of one length is together in a line of the processor's
 // cache. There are hundreds of stores, and with more lines for each, finding a
@@ -64,7 +65,12 @@ const probes = 100
 // nothing of the row, which is the key's only if its header says so to a caller
 // who knows that nobody changes it just now. It may fail to find a row while
 // the index is being changed.
-func (f *Finder) Look(k godwit.Key) *Header {
+func (f *Finder) Look(k godwit.Key) *Header { return f.Probe(k).Row() }
+
+// Probe is the first half of Look: it goes through the index and returns a
+// slot, from which the second half leads to the row. Between the two lies a
+// trip to memory that can be announced.
+func (f *Finder) Probe(k godwit.Key) Slot {
 	h := hash(k)
 	tag := tagOf(h)
 	n := int(f.n.Load())
@@ -73,21 +79,44 @@ func (f *Finder) Look(k godwit.Key) *Header {
 	for range probes {
 		e := atomic.LoadUint32(at(index, i))
 		if e == empty {
-			return nil
+			break
 		}
 		if e&^refMask == tag {
-			return f.header(e & refMask)
+			return f.slot(e & refMask)
 		}
 		i = next(n, i)
 	}
-	return nil
+	return Slot{}
 }
 
-func (f *Finder) header(ref uint32) *Header {
-	c := f.slab(ref >> rowBits)
+func (f *Finder) slot(ref uint32) Slot {
+	s := f.slab(ref >> rowBits)
 	row := ref & rowMask
-	chunk := *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(c.chunks.Load()), uintptr(row>>c.perLog)*unsafe.Sizeof(unsafe.Pointer(nil))))
-	return (*Header)(unsafe.Add(chunk, uintptr(row&(1<<c.perLog-1))*c.stride))
+	return Slot{
+		(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(s.chunks.Load()), uintptr(row>>s.perLog)*unsafe.Sizeof(unsafe.Pointer(nil)))),
+		uintptr(row&(1<<s.perLog-1)) * s.stride,
+	}
+}
+
+// A Slot says where the address of a row is; the zero Slot, that there is none.
+type Slot struct {
+	chunk  *unsafe.Pointer // of these rows
+	offset uintptr         // from there to the row
+}
+
+// Fetch has the processor fetch the address.
+func (s Slot) Fetch() {
+	if s.chunk != nil {
+		prefetch(unsafe.Pointer(s.chunk), 1)
+	}
+}
+
+// Row returns what Look does.
+func (s Slot) Row() *Header {
+	if s.chunk == nil {
+		return nil
+	}
+	return (*Header)(unsafe.Add(*s.chunk, s.offset))
 }
 
 // AheadRow is Look and Fetch of a whole row.
