@@ -1,0 +1,133 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/transport"
+	"github.com/godwit-ps/godwit/transport/mem"
+	"github.com/godwit-ps/godwit/transport/tcp"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// ends connects two ends of a network.
+func ends(t *testing.T, nw transport.Network, addr string) (here, there transport.Conn) {
+	ctx := background(t)
+	l, err := nw.Listen(addr)
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	dialed := make(chan transport.Conn, 1)
+	go func() {
+		c, err := nw.Dial(ctx, l.Addr(), wire.Hello{From: 1})
+		if err != nil {
+			t.Error(err)
+		}
+		dialed <- c
+	}()
+	there, err = l.Accept(ctx, wire.Hello{})
+	must(t, err)
+	if here = <-dialed; here == nil {
+		t.FailNow()
+	}
+	closeBoth := func() { here.Close(); there.Close() }
+	t.Cleanup(closeBoth)
+	context.AfterFunc(ctx, closeBoth) // who waits for ever fails
+	return here, there
+}
+
+// Whether a frame is sent by who filled it, by the writer, or begun by one and
+// finished by the other: records arrive once and in the order in which they
+// were put in, without anybody asking a second time, and the queue is empty then.
+func TestRecordsLeaveInOrderWhoeverSendsThem(t *testing.T) {
+	const records = 12_000
+	for _, x := range []struct {
+		name      string
+		nw        transport.Network
+		producers int
+		often     int // one of so many records
+		floats    int // … has up to so many floats
+		post      int // so many of 4 sends are left to the writer
+		every     int // one of so many records is followed by a send
+	}{
+		{"small and large frames over tcp", tcp.Network{}, 4, 20, 20_000, 2, 2},
+		{"small and large frames in memory", &mem.Switch{}, 4, 20, 20_000, 2, 2},
+		{"until the network is full, over tcp", tcp.Network{}, 1, 1, 2000, 0, 1},
+		{"until the network is full, in memory", &mem.Switch{}, 1, 1, 2000, 0, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			here, there := ends(t, x.nw, "127.0.0.1:0")
+			o := newOutbox(here, 1, &buffers{})
+			stop := make(chan struct{})
+			var wg sync.WaitGroup
+			defer wg.Wait()
+			defer close(stop)
+			wg.Go(func() {
+				if err := o.write(&real{}, stop); err != nil {
+					t.Error(err)
+				}
+			})
+			count := records / x.producers
+			for p := range x.producers {
+				wg.Go(func() {
+					rng := rand.New(rand.NewPCG(*seed, uint64(p)))
+					for i := range count {
+						r := wire.Record{Kind: wire.Delta, Key: godwit.Key(p), Seq: uint64(i)}
+						if rng.IntN(x.often) == 0 {
+							r.Vals = make([]float32, rng.IntN(x.floats))
+						}
+						o.put(&r)
+						switch {
+						case i < count-1 && rng.IntN(x.every) > 0:
+						case rng.IntN(4) < x.post:
+							o.post()
+						default:
+							o.flush()
+						}
+					}
+				})
+			}
+			eventually(t, "the network is full", func() bool { return !o.room(4 << 20) })
+			must(t, takeAll(there, x.producers, count))
+			eventually(t, "the queue is empty", func() bool {
+				o.mu.Lock()
+				defer o.mu.Unlock()
+				return o.queued == 0 && !o.writing
+			})
+		})
+	}
+}
+
+// takeAll reads what the producers have sent, which is numbered.
+func takeAll(c transport.Conn, producers, count int) error {
+	next := make([]uint64, producers)
+	for got := 0; got < producers*count; {
+		frame, err := c.ReadFrame()
+		if err != nil {
+			return err
+		}
+		var d wire.Decoder
+		if err := d.Reset(frame); err != nil {
+			return err
+		}
+		for {
+			var r wire.Record
+			ok, err := d.Next(&r)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			if r.Seq != next[r.Key] {
+				return fmt.Errorf("-seed %d: record %d of producer %d came, want %d", *seed, r.Seq, r.Key, next[r.Key])
+			}
+			next[r.Key]++
+			got++
+		}
+	}
+	return nil
+}
