@@ -144,7 +144,7 @@ func (p *pacer) round() (held bool) {
 	p.mu.Unlock()
 
 	p.intents()
-	held = p.early(p.n.now(), marks) || p.shards()
+	held = p.early(p.n.now(), marks) || p.shards(len(marks) > 0)
 	if held {
 		p.mu.Lock()
 		p.marks = append(p.marks, marks...)
@@ -161,18 +161,19 @@ func (p *pacer) round() (held bool) {
 	return held
 }
 
-func (p *pacer) shards() (held bool) {
+func (p *pacer) shards(all bool) (held bool) {
 	for i := range p.work {
 		for bitsLeft := p.work[i].Swap(0); bitsLeft != 0; bitsLeft &= bitsLeft - 1 {
 			s := &p.n.shards[i*64+bits.TrailingZeros64(bitsLeft)]
 			s.Lock()
 			s.noted = false
-			if s.Round(&p.out) {
+			if s.Round(&p.out, all) {
 				held = true
 			}
 			if s.Work() {
 				s.noted = true
 				p.work[i].Or(bitsLeft & -bitsLeft)
+				p.wakeUp()
 			}
 			s.Unlock()
 		}

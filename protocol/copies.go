@@ -156,6 +156,7 @@ func (s *Shard) take(h *store.Header, ref store.Ref, by *holder, r *wire.Record)
 		return
 	}
 	by.Seq = r.Seq
+	by.idle, by.skip = 0, 0
 	if len(r.Vals) == 0 {
 		return
 	}
@@ -206,6 +207,13 @@ func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
 // and in AdaGrad a step at the copy, until it is merged, is a fifth too long.
 const stateAge = 2
 
+// maxIdle bounds how rarely a holder is refreshed that does not use its copy, to
+// once in 2^maxIdle rounds. Copies are asked for before their use, and most uses
+// of a copy change it: while none did, each refresh comes after twice as many
+// rounds as the one before. So what a copy costs before it is used grows with
+// the logarithm of that time only, and it is never staler than half of its age.
+const maxIdle = 3
+
 // freshen sends a holder the row, if its copy is not equal to it, and the
 // acknowledgement that is due to it.
 func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
@@ -223,6 +231,8 @@ func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
 			to.full = h.Version
 		}
 		to.Version = h.Version
+		to.skip = 1<<to.idle - 1
+		to.idle = min(to.idle+1, maxIdle)
 		s.send(out, to.Node, wire.Record{Kind: wire.Refresh, Key: h.Key, Epoch: h.Epoch, Version: h.Version, Seq: to.Seq, Vals: row})
 	case to.ack:
 		s.Stats.Acks++

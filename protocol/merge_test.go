@@ -46,7 +46,7 @@ func TestARefreshWithoutStateKeepsWhatTheReplicaCounted(t *testing.T) {
 	refresh(interest, 100, 7)
 	want("set up", 100, 7)
 	s.Push(0, []float32{1})
-	s.Round(nowhere{})
+	s.Round(nowhere{}, false)
 	flight := s.seq
 	s.Push(0, []float32{2})
 	want("one push in flight, one not sent", 103, 9)
@@ -56,7 +56,7 @@ func TestARefreshWithoutStateKeepsWhatTheReplicaCounted(t *testing.T) {
 	want("a whole row without either", 303, 22)
 	refresh(flight, 401)
 	want("a value with the one in flight", 403, 22)
-	s.Round(nowhere{})
+	s.Round(nowhere{}, false)
 	refresh(s.seq, 503)
 	want("a value with both", 503, 22)
 	refresh(s.seq, 603, 40)

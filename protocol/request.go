@@ -234,6 +234,7 @@ func (s *Shard) freshenOrigin(out Out, h *store.Header, ref store.Ref, r *wire.R
 	if h.Meta>>stateBits != 0 {
 		d := s.side(h)
 		if i := holds(d.holders, r.Origin); i >= 0 {
+			d.holders[i].idle, d.holders[i].skip = 0, 0
 			s.freshen(out, h, ref, &d.holders[i])
 		}
 	}

@@ -10,9 +10,12 @@ import (
 // owners, and holders of owned keys that changed get them. Its cost follows
 // what changed; an idle replica costs nothing. It reports whether something
 // had to stay for a later round because the queue to a node was full.
-func (s *Shard) Round(out Out) (held bool) {
+//
+// A holder that only waits for the use of its copy gets it less and less often,
+// unless all says that everything must go.
+func (s *Shard) Round(out Out, all bool) (held bool) {
 	held = s.roundUp(out)
-	return s.roundDown(out) || held
+	return s.roundDown(out, all) || held
 }
 
 func (s *Shard) roundUp(out Out) (held bool) {
@@ -52,7 +55,7 @@ func (s *Shard) roundUp(out Out) (held bool) {
 	return held
 }
 
-func (s *Shard) roundDown(out Out) (held bool) {
+func (s *Shard) roundDown(out Out, all bool) (held bool) {
 	changed := s.changed
 	s.changed = s.changed[:0]
 	for _, k := range changed {
@@ -69,24 +72,32 @@ func (s *Shard) roundDown(out Out) (held bool) {
 		if st := stateOf(h); st != owner && st != tentative {
 			continue
 		}
-		if s.freshenAll(out, h, ref, d) {
-			held = true
+		full, later := s.freshenAll(out, h, ref, d, all)
+		if full || later {
 			s.markChanged(h, d)
 		}
+		held = held || full
 		s.tidy(h)
 	}
 	return held
 }
 
-func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, d *side) (held bool) {
+// freshenAll freshens the holders. It reports whether the queue to one was full,
+// and whether one that lacks something has to wait for its turn.
+func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, d *side, all bool) (full, later bool) {
 	for i := range d.holders {
-		if x := &d.holders[i]; out.Room(x.Node) {
+		switch x := &d.holders[i]; {
+		case !x.ack && x.Version == h.Version:
+		case !x.ack && x.skip > 0 && !all:
+			x.skip--
+			later = true
+		case !out.Room(x.Node):
+			full = true
+		default:
 			s.freshen(out, h, ref, x)
-		} else if x.ack || x.Version != h.Version {
-			held = true
 		}
 	}
-	return held
+	return full, later
 }
 
 // A Flush follows the updates that were on their way when it began.

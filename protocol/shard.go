@@ -211,6 +211,8 @@ type holder struct {
 	ack  bool           // an update of the holder was taken and not acknowledged yet
 	full godwit.Version // of the last refresh that brought all of the state
 	lags bool           // the last one did not
+	idle uint8          // refreshes since the holder last showed that it uses its copy, up to maxIdle
+	skip uint8          // rounds to wait before the next one
 }
 
 // sides hands out numbered sides, from 1. They are kept in chunks, so that they

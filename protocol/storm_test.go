@@ -297,7 +297,7 @@ func (s *storm) step() (done bool, err error) {
 		return false, s.c.deliver(p)
 	case x < 12:
 		n := s.c.nodes[s.rng.IntN(len(s.c.nodes))]
-		n.Round(n)
+		n.Round(n, false)
 		return false, nil
 	case x == 12 && len(s.late) > 0:
 		return false, s.again()
@@ -339,7 +339,7 @@ func (s *storm) over(busy [][2]godwit.NodeID) bool {
 		if w.left > 0 || len(w.pending) > 0 {
 			if len(busy) == 0 {
 				for _, n := range s.c.nodes {
-					n.Round(n)
+					n.Round(n, false)
 				}
 			}
 			return false

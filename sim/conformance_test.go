@@ -26,8 +26,9 @@ func everyPolicy() []placement.Policy {
 	return all
 }
 
-// On a network without load, an update is at every replica after two rounds and
-// two ways.
+// On a network without load, an update is at every replica after one round and
+// a way up, and a way down with one of the eight rounds that follow: a copy that
+// is not written where it is gets its refreshes that rarely.
 func TestConformanceC9AnUpdateIsSoonAtAllReplicas(t *testing.T) {
 	const way, pause = 50 * time.Microsecond, 200 * time.Microsecond
 	const key, updates = godwit.Key(3), 100
@@ -58,7 +59,7 @@ func TestConformanceC9AnUpdateIsSoonAtAllReplicas(t *testing.T) {
 	})
 	slices.Sort(late)
 	t.Logf("updates are at other nodes after %v, %v (median) … %v", late[0], late[len(late)/2], late[len(late)-1])
-	if most := 2*pause + 2*way + 100*time.Microsecond; late[len(late)-1] > most {
+	if most := 9*pause + 2*way + 200*time.Microsecond; late[len(late)-1] > most {
 		t.Errorf("an update took %v to a replica, want at most %v", late[len(late)-1], most)
 	}
 	if len(late) != 3*updates || late[0] < way || r.Sum().Deltas == 0 {
