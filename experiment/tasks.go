@@ -95,16 +95,16 @@ func mfSize(c Choice) size {
 	return z
 }
 
-// w2vSize is a text of 5,000 words with a place in its structure, beside the
-// usual frequent ones.
+// w2vSize is a text of 2,000 words with a place in its structure, beside more
+// that have none.
 func w2vSize(c Choice) size {
 	s := task.DefaultW2V()
-	s.Corpus.Stems, s.Corpus.Words = 1000, 500_000
+	s.Corpus.Stems, s.Corpus.Words = 400, 500_000
 	s.Dim, s.Batch, s.Pool = 32, 25, 24
-	z := size{s, 6, 200}
+	z := size{s, 6, 1000}
 	if c.Calls == Single {
 		// A step is a sentence of the programs, of which they read word by word.
-		s.Corpus.Stems, s.Corpus.Words = 200, 100_000
+		s.Corpus.Stems, s.Corpus.Words = 100, 100_000
 	}
 	if c.Quick {
 		s.Corpus.Stems, s.Corpus.Words = s.Corpus.Stems/5, s.Corpus.Words/5
