@@ -57,10 +57,10 @@ unless --step says; with --step a run repeats bit for bit.`,
 		},
 	}
 	g := newGroup("Experiment")
-	g.StringVar(&e.choice.Task, "task", "kge", "what is trained (timing has a program of its own): `name`: "+strings.Join(experiment.Tasks(), ", "))
+	g.StringVar(&e.choice.Task, "task", "kge", "`name` of what is trained (timing has a program of its own): "+strings.Join(experiment.Tasks(), ", "))
 	g.StringVarP(&e.data, "data", "d", "", "file or `folder` of the data (default: they are generated)")
 	g.BoolVar(&e.choice.Quick, "quick", false, "a smaller task on fewer workers, for a first look")
-	g.StringVar(&e.calls, "calls", string(experiment.Batched), "how the program accesses the server: batched, all keys of a step in a call, or single, one key a call and one example a step, as programs for Lapse, NuPS and AdaPM do")
+	g.StringVar(&e.calls, "calls", string(experiment.Batched), "how the program accesses the server, a `kind`: batched, all keys of a step in a call, or single, one key a call and one example a step, as programs for Lapse, NuPS and AdaPM do")
 	g.DurationVar(&e.step, "step", 0, "what a training step computes, as a `duration` (default: measured)")
 	g.IntVarP(&e.epochs, "epochs", "e", 0, "`number` of passes over the data (default: the task's); the first does not count for the mean")
 	g.StringSliceVar(&e.policies, "policies", nil, "compare these only: `names` by commas (default: all; timing and sampling are always adaptive)")
