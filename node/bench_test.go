@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"runtime"
 	"slices"
@@ -57,84 +56,6 @@ func (d *duel) report(b *testing.B, n int, unit string) {
 	b.ReportMetric(ratios[len(ratios)/4], "x-quartile1")
 	b.ReportMetric(ratios[3*len(ratios)/4], "x-quartile3")
 	b.ReportMetric(0, "ns/op") // a turn, which says nothing
-}
-
-// callsOf returns calls of 100 random keys.
-func callsOf(rows uint64, n int) [][]godwit.Key {
-	rng := rand.New(rand.NewPCG(1, 2))
-	calls := make([][]godwit.Key, n)
-	for i := range calls {
-		calls[i] = make([]godwit.Key, 100)
-		for j := range calls[i] {
-			calls[i][j] = godwit.Key(rng.Uint64N(rows))
-		}
-	}
-	return calls
-}
-
-// BenchmarkLocal is pulls and pushes of keys that are owned here, in calls of
-// 100 random keys, against a loop without any synchronisation. Rows are a
-// million for 10 floats and fewer for more, so that both copies fit in memory.
-func BenchmarkLocal(b *testing.B) {
-	for _, x := range []struct {
-		dim  int
-		rows uint64
-	}{{10, 1_000_000}, {100, 250_000}, {500, 100_000}} {
-		c := local(b, 1, Config{Model: model(b, x.rows, x.dim), Workers: 1})
-		w := c.Nodes[0].Worker(0)
-		ctx := context.Background()
-		dim := x.dim
-		slab := make([]float32, int(x.rows)*dim)
-		one := make([]float32, dim)
-		for k := range x.rows {
-			must(b, w.Push(ctx, []godwit.Key{godwit.Key(k)}, one)) // the row is there from now on
-			slab[int(k)*dim] = 1
-		}
-		calls := callsOf(x.rows, 1000)
-		buf := make([]float32, 100*dim)
-		b.Run(fmt.Sprintf("pull/floats=%d/rows=%d", dim, x.rows), func(b *testing.B) {
-			var d duel
-			for b.Loop() {
-				d.turn(func() {
-					for _, keys := range calls {
-						if err := w.Pull(ctx, keys, buf); err != nil {
-							b.Fatal(err)
-						}
-					}
-				}, func() {
-					for _, keys := range calls {
-						for i, k := range keys {
-							copy(buf[i*dim:(i+1)*dim], slab[int(k)*dim:])
-						}
-					}
-				})
-			}
-			d.report(b, 100*len(calls), "key")
-		})
-		b.Run(fmt.Sprintf("push/floats=%d/rows=%d", dim, x.rows), func(b *testing.B) {
-			clear(buf)
-			var d duel
-			for b.Loop() {
-				d.turn(func() {
-					for _, keys := range calls {
-						if err := w.Push(ctx, keys, buf); err != nil {
-							b.Fatal(err)
-						}
-					}
-				}, func() {
-					for _, keys := range calls {
-						for i, k := range keys {
-							row, add := slab[int(k)*dim:(int(k)+1)*dim], buf[i*dim:(i+1)*dim]
-							for j := range row {
-								row[j] += add[j]
-							}
-						}
-					}
-				})
-			}
-			d.report(b, 100*len(calls), "key")
-		})
-	}
 }
 
 // rawTCP is a plain connection of this machine to an echo that reads messages
