@@ -12,6 +12,9 @@
 //	quality, err := task.Judge(ctx, &env, "test", 0)
 //	err = task.Export(ctx, env.Workers[0], "vectors")
 //
+// The text is opened at each node, which counts all of its words and afterwards
+// reads only what its workers train.
+//
 // # What is trained
 //
 // Each word has an input vector v, which is the result, and an output vector v′.
@@ -42,9 +45,14 @@
 //
 // # Measured
 //
-// The first 4.0 million words of a collection of novels, two epochs, 6,771 of
-// the questions of questions-words.txt: the defaults answer 13.5 %, AdaGrad at
-// 0.15 12.7 %, plain SGD in the same steps at a rate of 0.025 about 11 %, and
-// word2vec's own order of steps, one pair at a time, at its own rate of 0.025,
-// 8.2 %. The latter took more than twice the processor's time.
+// A hundred English novels, 14.2 million words, three epochs of the defaults: of
+// 7,773 questions of questions-words.txt whose words are among the 30,000 most
+// frequent ones, 34.1 to 34.6 % are answered right, by four workers of one node
+// as by one worker of each of four nodes, which find 99.95 % of their parameters
+// without a message; the loss of text held out is 2.441.
+//
+// The first 4.0 million words, two epochs, one node: the defaults answer 13.5 %,
+// AdaGrad at 0.15 12.7 %, plain SGD in the same steps at a rate of 0.025 about
+// 11 %, and word2vec's own order of steps, one pair at a time, at its own rate of
+// 0.025, 8.2 %. The latter took more than twice the processor's time.
 package w2v
