@@ -67,7 +67,6 @@ func kgeSize(c Choice) size {
 		// graph is smaller.
 		s.Graph.Entities, s.Graph.Triples = 4000, 20_000
 		s.Batch, s.Negatives = 1, 100
-		z.epochs = 4
 	}
 	if c.Quick {
 		s.Graph.Entities, s.Graph.Triples = s.Graph.Entities/4, s.Graph.Triples/4
