@@ -21,8 +21,8 @@ type Table struct {
 	// Init gives a row its first value; nil is zero ([Zero]).
 	Init Init
 	// Hot, where set, gives how often the task expects a row to be accessed
-	// (any unit, the same for all tables). Only the policy "nonuniform" reads it;
-	// the adaptive policy needs no such hint.
+	// (any unit, the same for all tables). Only the policy "nonuniform" reads it,
+	// and measures if no table sets it; the adaptive policy needs no such hint.
 	Hot func(row uint64) float64
 }
 
