@@ -7,10 +7,13 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	cmem "github.com/godwit-ps/godwit/coord/mem"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/transport"
@@ -259,6 +262,77 @@ func BenchmarkRemoteStream(b *testing.B) {
 			d.report(b, calls*per, "key")
 			b.ReportMetric(4*dim*per*calls/median(d.subject), "GB/s")
 			b.ReportMetric(4*dim*per*calls/median(d.baseline), "baseline-GB/s")
+		})
+	}
+}
+
+// imagined is two nodes that hand each other frames directly: what a worker
+// asks for has been answered when its requests are flushed.
+func imagined(b *testing.B, cfg Config) [2]*Node {
+	ctx := background(b)
+	hub, err := cmem.New(coord.Config{Run: "bench", Nodes: 2})
+	must(b, err)
+	var nodes [2]*Node
+	var bufs [2][]byte
+	cfg.Virtual = &Virtual{World: &real{start: time.Now()}, Flush: func(n *Node, to godwit.NodeID) {
+		if bufs[n.self] = n.Frame(to, bufs[n.self]); len(bufs[n.self]) > 0 {
+			_, err := nodes[to].Handle(n.self, bufs[n.self], false)
+			must(b, err)
+		}
+	}}
+	var wg sync.WaitGroup
+	for range nodes {
+		wg.Go(func() {
+			cfg := cfg
+			session, err := hub.Join(ctx, "imagined")
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			cfg.Session = session
+			n, err := Start(ctx, cfg)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			nodes[n.self] = n
+		})
+	}
+	wg.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+	b.Cleanup(func() { closeAll(b, &Cluster{Nodes: nodes[:], Hub: hub}) })
+	return nodes
+}
+
+// BenchmarkRemotePath is calls of 100 keys of 100 floats to another node
+// without the network between: what the nodes themselves add to it. It reports
+// processor time.
+func BenchmarkRemotePath(b *testing.B) {
+	const dim, per = 100, 100
+	for _, op := range []string{"pull", "push"} {
+		b.Run(op, func(b *testing.B) {
+			nodes := imagined(b, Config{Model: model(b, 20_000, dim), Policy: placement.Static, Workers: 1})
+			w := nodes[0].Worker(0)
+			there := homedAt(b, nodes[0], 1, 8000)
+			ctx := context.Background()
+			buf := make([]float32, per*dim)
+			next := 0
+			before := used()
+			for b.Loop() {
+				for range 100 {
+					keys := there[next : next+per]
+					next = (next + per) % len(there)
+					if op == "pull" {
+						must(b, w.Pull(ctx, keys, buf))
+					} else {
+						must(b, w.Push(ctx, keys, buf))
+					}
+				}
+			}
+			b.ReportMetric(float64(used()-before)/float64(b.N*100*per), "cpu-ns/key")
+			b.ReportMetric(0, "ns/op")
 		})
 	}
 }
