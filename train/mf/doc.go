@@ -61,4 +61,20 @@
 // Rows and columns are dealt to workers so that each has about equally many
 // cells. The order of cells within a column or block is random, and follows from
 // the seed, the epoch and the worker's part, as everything does.
+//
+// # Measured
+//
+// MovieLens 100k, split u1, default settings, 30 epochs: a test RMSE of 0.925 on
+// one node with two workers and on four with one each, and 0.930 … 0.936 on four
+// with two each, where 99.97 % of accesses need no message under the policy
+// "adaptive". The order blocks reaches 0.925 there under every policy, the same
+// in each to four digits, and without any message for a parameter under those
+// that move keys. AdaGrad at a rate of 0.1 without the bold driver reaches 0.928
+// after ten epochs. What matters most is L2 (0.08 … 0.12), then the dimension:
+// 16 costs 0.005.
+//
+// Workers that hold replicas of the same columns add up steps that they made from
+// the same values. Where many do and exchange seldom, that is too much for SGD at
+// a high rate: the loss rises and the bold driver halves the rate. AdaGrad bears
+// it better, and blocks have nothing of it.
 package mf
