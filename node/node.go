@@ -246,7 +246,7 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 // read hands what a peer sends to the shards.
 func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 	in := n.inbound()
-	for {
+	for joined := 1; ; joined++ {
 		frame, err := c.ReadFrame()
 		if err != nil {
 			return err
@@ -255,11 +255,16 @@ func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 			n.end(from, brokeProtocol, err)
 			return nil
 		}
-		if !c.Ready() { // else there will be more to send with it
+		if joined == maxJoined || !c.Ready() { // else there will be more to send with it
 			in.out.flush()
+			joined = 0
 		}
 	}
 }
+
+// maxJoined is after how many frames of a peer the answers leave, though more
+// frames are there already.
+const maxJoined = 16
 
 const brokeProtocol = "broke the protocol"
 
