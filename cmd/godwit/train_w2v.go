@@ -24,8 +24,10 @@ CBOW with negative sampling, as word2vec does.
 
 The text is generated, with analogies to be found, or read from a file or from
 the *.txt and *.gz files of a folder. It may be larger than memory, and
-compressed by gzip. Every 100th step's text is held out and measures the model;
-so do analogies, from a file like questions-words.txt.
+compressed by gzip. Each node counts the words of all of it before it joins the
+run (--join is to leave time for that: a minute for some gigabytes), and then
+reads its part. Every 100th step's text is held out and measures the model; so do
+analogies, from a file like questions-words.txt.
 
 "godwit nearest" and "godwit analogy" ask what was exported.`,
 		example: `  godwit train w2v                         # one node
