@@ -3,6 +3,7 @@ package ratings
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"sort"
 )
@@ -90,7 +91,7 @@ func Generate(s Spec) (*Set, error) {
 		spec: s, rand: r,
 		w: factors(s.Rows, s.Rank, r), h: factors(s.Cols, s.Rank, r),
 		rows: newZipf(s.Rows, s.Exponent, r), cols: newZipf(s.Cols, s.Exponent, r),
-		seen: make(map[uint64]struct{}, s.Cells),
+		seen: newPlaces(s.Cells),
 	}
 	return g.set()
 }
@@ -100,7 +101,7 @@ type generator struct {
 	rand       *rand.Rand
 	w, h       []float32
 	rows, cols *zipf
-	seen       map[uint64]struct{}
+	seen       places
 	cells      []Rating
 }
 
@@ -138,11 +139,9 @@ func (g *generator) set() (*Set, error) {
 
 // add adds a cell unless it is there, and reports whether it did.
 func (g *generator) add(row, col uint32) bool {
-	at := uint64(row)<<32 | uint64(col)
-	if _, ok := g.seen[at]; ok {
+	if !g.seen.add(row, col) {
 		return false
 	}
-	g.seen[at] = struct{}{}
 	d := g.spec.Rank
 	w, h := g.w[int(row)*d:][:d], g.h[int(col)*d:][:d]
 	x := g.spec.Noise * g.rand.NormFloat64()
@@ -150,6 +149,33 @@ func (g *generator) add(row, col uint32) bool {
 		x += float64(w[i] * h[i])
 	}
 	g.cells = append(g.cells, Rating{row, col, float32(x)})
+	return true
+}
+
+// places is a set of places of a matrix: a hash table with linear probing, since
+// most draws are of places that are there already.
+type places struct {
+	slots []uint64 // row and column, counted from 1; 0 is free
+	shift int
+}
+
+// newPlaces returns a set for up to n places.
+func newPlaces(n int) places {
+	log := bits.Len(uint(2 * n)) // at most half full
+	return places{make([]uint64, 1<<log), 64 - log}
+}
+
+// add adds a place and reports whether it was not there.
+func (p places) add(row, col uint32) bool {
+	at := uint64(row+1)<<32 | uint64(col+1)
+	i := at * 0x9e3779b97f4a7c15 >> p.shift
+	for p.slots[i] != 0 {
+		if p.slots[i] == at {
+			return false
+		}
+		i = (i + 1) & uint64(len(p.slots)-1)
+	}
+	p.slots[i] = at
 	return true
 }
 
