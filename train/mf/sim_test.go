@@ -84,6 +84,8 @@ func TestBlocksAreLocalWhereKeysMove(t *testing.T) {
 	}
 }
 
+// Replicas of what is trained everywhere are behind, most so where every node has
+// one of everything, and every node steps from what it sees.
 func TestOrdersAreNearlyAsGoodOnFourNodesAsOnOne(t *testing.T) {
 	set := generated(t)
 	for _, order := range []string{Plain, Columns} {
@@ -93,7 +95,14 @@ func TestOrdersAreNearlyAsGoodOnFourNodesAsOnOne(t *testing.T) {
 		for _, policy := range placement.Names() {
 			rmse, quiet := simulated(t, c, set, 4, policy, 12)
 			t.Logf("%s, %s: RMSE %.4f, on one node %.4f, %.2f %% without a message", order, policy, rmse, want, 100*quiet)
-			if rmse > 1.06*want {
+			most := 1.03
+			switch policy {
+			case "adaptive":
+				most = 1.06
+			case "adaptive-replicate-only", "replicate":
+				most = 1.15
+			}
+			if rmse > most*want {
 				t.Errorf("%s, %s: the RMSE on four nodes is %.4f, on one %.4f", order, policy, rmse, want)
 			}
 		}
