@@ -65,8 +65,8 @@
 // # Measured
 //
 // MovieLens 100k, split u1, default settings, 30 epochs: a test RMSE of 0.925 on
-// one node with two workers and on four with one each, and 0.930 … 0.936 on four
-// with two each, where 99.97 % of accesses need no message under the policy
+// one node with two workers and on four with one each, and 0.925 … 0.936 on four
+// with two each, where 99.9 % of accesses need no message under the policy
 // "adaptive". The order blocks reaches 0.925 there under every policy, the same
 // in each to four digits, and without any message for a parameter under those
 // that move keys. AdaGrad at a rate of 0.1 without the bold driver reaches 0.928
