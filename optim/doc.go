@@ -21,27 +21,28 @@
 // # What merging means
 //
 // A row may have several copies, and each push is applied to one of them. When
-// copies meet, what the pushes changed in each, value and state, is added to
-// the other: from a common row x0, copies that went to x1 and x2 merge to
-// x1 + x2 - x0. The rules differ in how near that comes to applying all pushes
-// to one row, one after the other:
+// copies meet, what the pushes changed in each is taken into the other. For most
+// rules that is a sum: from a common row x0, copies that went to x1 and x2 merge to
+// x1 + x2 - x0. A [godwit.Merger] has a better way. The rules differ in how near
+// they come to applying all pushes to one row, one after the other:
 //
 //   - add and sgd: the same, but for the rounding of float32 sums.
-//   - adagrad and rowadagrad: the accumulators are the same, but for rounding.
-//     A step divides by the root of what its own copy had accumulated, which is
-//     at most what one row would have, so steps are longer than in the serial
-//     run, by at most √(s/s') where s is the accumulator of the serial run and
-//     s' the copy's at that step. For a row with history s0 and a round that
-//     adds q in total that is at most √(1 + q/s0): the copies' lead over the
-//     serial run fades as the history grows.
+//   - adagrad and rowadagrad, which are Mergers: the accumulators are the same,
+//     but for rounding. The steps of a copy travel as a sum of its gradients and
+//     are divided by the root of what the row that takes them has accumulated:
+//     one push at each copy merges to what one row would have made of them. Of
+//     several pushes at a copy between two rounds, an early one weighs more than
+//     a late one, by at most √(1 + q/s0) for a row with history s0 and a round
+//     that adds q in total: that fades as the history grows.
 //   - adam: the step count is the same. The decaying means are not, see [Adam].
 //   - momentum: the velocity decays less than in the serial run, see [Momentum].
 //   - counter: the same, exactly.
 //   - proxsgd and proxadagrad: copies of proxadagrad step as far as their own
 //     accumulators allow, as many copies as there are up to the root of their
-//     number too far. And each copy shrinks by its own pushes: where several copies bring the same weight down to zero,
-//     each took away the whole of it, and the merged weight lies beyond zero, by
-//     at most what was shrunk. The next pushes shrink it back.
+//     number too far. And each copy shrinks by its own pushes: where several
+//     copies bring the same weight down to zero, each took away the whole of it,
+//     and the merged weight lies beyond zero, by at most what was shrunk. The next
+//     pushes shrink it back.
 //   - ftrl: the sums of the squared gradients are the same. The value follows
 //     from the sums, so that it is zero where that of one row would be; the
 //     terms σ·w differ as those of their copies did.
