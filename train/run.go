@@ -149,10 +149,10 @@ func (r *run[D]) epoch(ctx context.Context) error {
 	loss := Loss{sum[0], int64(sum[1])}
 	r.rep.Epochs = epoch
 	r.rep.Losses = append(r.rep.Losses, loss)
-	r.env.progress(Event{Epoch: epoch, Loss: &loss})
 	if math.IsNaN(loss.Sum) || math.IsInf(loss.Sum, 0) {
 		return fmt.Errorf("train: epoch %d: %w", epoch, ErrDiverged)
 	}
+	r.env.progress(Event{Epoch: epoch, Loss: &loss}) // a number, so that it can be written as JSON
 	for _, p := range r.pipes {
 		if a, ok := p.t.(Adjuster); ok {
 			a.Adjust(loss)
