@@ -13,21 +13,6 @@ import (
 	"github.com/godwit-ps/godwit/train/traintest"
 )
 
-// values are all values of the task's tables.
-func values(t *testing.T, w godwit.Worker) []float32 {
-	t.Helper()
-	m := w.Model()
-	var all []float32
-	for k := range m.Keys() {
-		x := make([]float32, m.Dim(godwit.Key(k)))
-		if err := w.Pull(t.Context(), []godwit.Key{godwit.Key(k)}, x); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, x...)
-	}
-	return all
-}
-
 func TestASingleWorkerRepeatsARunBitForBit(t *testing.T) {
 	g := randomGraph(100, 5, 700, 4)
 	run := func(seed uint64) []float32 {
@@ -37,7 +22,7 @@ func TestASingleWorkerRepeatsARunBitForBit(t *testing.T) {
 		if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 3}); err != nil {
 			t.Fatal(err)
 		}
-		return values(t, s.Workers(0)[0])
+		return traintest.Values(t, s.Workers(0)[0])
 	}
 	a, b, other := run(7), run(7), run(8)
 	same := true

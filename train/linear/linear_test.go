@@ -11,22 +11,8 @@ import (
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/data/npy"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/traintest"
 )
-
-// values are all values of a worker's model.
-func values(t *testing.T, w godwit.Worker) []float32 {
-	t.Helper()
-	m := w.Model()
-	var all []float32
-	for k := range m.Keys() {
-		x := make([]float32, m.Dim(godwit.Key(k)))
-		if err := w.Pull(t.Context(), []godwit.Key{godwit.Key(k)}, x); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, x...)
-	}
-	return all
-}
 
 func TestASingleWorkerRepeatsARunBitForBit(t *testing.T) {
 	data := generated(t, func(s *libsvm.Spec) { s.Examples = 1000 })
@@ -38,7 +24,7 @@ func TestASingleWorkerRepeatsARunBitForBit(t *testing.T) {
 		if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 3}); err != nil {
 			t.Fatal(err)
 		}
-		return values(t, s.Workers(0)[0])
+		return traintest.Values(t, s.Workers(0)[0])
 	}
 	a, b, c := run(1), run(1), run(2)
 	same := true
@@ -215,7 +201,7 @@ func TestExportedWeightsAreThoseOfTheServer(t *testing.T) {
 	if err := task.Export(t.Context(), w, dir); err != nil {
 		t.Fatal(err)
 	}
-	all := values(t, w)[7*3:] // behind the other table
+	all := traintest.Values(t, w)[7*3:] // behind the other table
 	var got []float32
 	for _, f := range []string{WeightFile, BiasFile, FactorFile} {
 		got = append(got, arrayOf(t, filepath.Join(dir, f))...)

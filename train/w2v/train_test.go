@@ -18,21 +18,6 @@ import (
 	"github.com/godwit-ps/godwit/train/traintest"
 )
 
-// values are all values of the model.
-func values(t *testing.T, w godwit.Worker) []float32 {
-	t.Helper()
-	m := w.Model()
-	var all []float32
-	for k := range m.Keys() {
-		x := make([]float32, m.Dim(godwit.Key(k)))
-		if err := w.Pull(t.Context(), []godwit.Key{godwit.Key(k)}, x); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, x...)
-	}
-	return all
-}
-
 func TestASingleWorkerRepeatsARunBitForBit(t *testing.T) {
 	c, q, _ := generated(t, 5, 2, 5000, 50)
 	for _, method := range []string{SkipGram, CBOW} {
@@ -43,7 +28,7 @@ func TestASingleWorkerRepeatsARunBitForBit(t *testing.T) {
 			if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 2}); err != nil {
 				t.Fatal(err)
 			}
-			return values(t, s.Workers(0)[0])
+			return traintest.Values(t, s.Workers(0)[0])
 		}
 		a, b := run(7), run(7)
 		for i := range a {
@@ -354,7 +339,7 @@ func TestExportedFilesHoldTheVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := len(c.Vocabulary.Words)
-	want := values(t, w)[7*3:][:n*cfg.Dim]
+	want := traintest.Values(t, w)[7*3:][:n*cfg.Dim]
 	for _, name := range []string{TextFile, BinaryFile, ArrayFile} {
 		v, err := wordvec.Read(filepath.Join(dir, name))
 		if err != nil {
