@@ -89,6 +89,9 @@ func (w *Writer) Close() error {
 	return err
 }
 
+// Drop removes what was written. It does nothing after Close.
+func (w *Writer) Drop() { w.file.Drop() }
+
 func (w *Writer) finish() error {
 	if w.err != nil {
 		return w.err

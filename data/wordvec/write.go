@@ -1,7 +1,6 @@
 package wordvec
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/data/whole"
 )
 
 // Endings are the endings of the names of files that [Create] can make.
@@ -25,10 +25,8 @@ type Writer struct {
 	path      string
 	binary    bool
 	rows, dim int
-	n         int      // written
-	text      string   // what file will be called: path, or the names of an array
-	file      *os.File // a temporary one beside it; nil when closed
-	buf       *bufio.Writer
+	n         int         // written
+	text      *whole.File // the vectors, or the names of an array
 	array     *npy.Writer // of .npy
 	err       error
 }
@@ -47,24 +45,21 @@ func Create(path string, rows, dim int) (*Writer, error) {
 	default:
 		return nil, fmt.Errorf("wordvec: create %s: the ending %q is not known, there are %s", path, ext, strings.Join(Endings(), ", "))
 	}
-	f, err := os.CreateTemp(filepath.Dir(text), "."+filepath.Base(text)+"-*")
+	f, err := whole.Create(text)
 	if err != nil {
 		return nil, fmt.Errorf("wordvec: create %s: %w", text, err)
 	}
-	w.file, w.buf, w.text = f, bufio.NewWriterSize(f, 1<<16), text
+	w.text = f
 	if text == path {
-		fmt.Fprintf(w.buf, "%d %d\n", rows, dim) // an error stays in buf
+		fmt.Fprintf(w.text, "%d %d\n", rows, dim) // an error comes again
 		return w, nil
 	}
-	if w.array, err = npy.Create(w.tempArray(), rows, dim); err != nil {
-		w.err = fmt.Errorf("wordvec: create %s: %w", path, err)
-		return nil, w.Close()
+	if w.array, err = npy.Create(path, rows, dim); err != nil {
+		w.text.Drop()
+		return nil, fmt.Errorf("wordvec: create %s: %w", path, err)
 	}
 	return w, nil
 }
-
-// tempArray is the name of the array until both it and its names are there.
-func (w *Writer) tempArray() string { return w.file.Name() + ".npy" }
 
 // namesOf returns the file of the names beside an array.
 func namesOf(array string) string { return strings.TrimSuffix(array, ".npy") + ".txt" }
@@ -85,7 +80,7 @@ func (w *Writer) write(name string, vals []float32) error {
 		return fmt.Errorf("vector %d: the name %.100q %w", w.n, name, err)
 	}
 	switch {
-	case w.file == nil:
+	case !w.text.Open():
 		return os.ErrClosed
 	case len(vals) != w.dim:
 		return fmt.Errorf("vector %d has %d floats, want %d", w.n, len(vals), w.dim)
@@ -93,7 +88,7 @@ func (w *Writer) write(name string, vals []float32) error {
 		return fmt.Errorf("more vectors than the %d that were said", w.rows)
 	}
 	w.n++
-	b := append(w.buf.AvailableBuffer(), name...)
+	b := append(w.text.AvailableBuffer(), name...)
 	switch {
 	case w.array != nil:
 		if err := w.array.WriteRows(vals); err != nil {
@@ -109,7 +104,7 @@ func (w *Writer) write(name string, vals []float32) error {
 			b = strconv.AppendFloat(append(b, ' '), float64(v), 'g', -1, 32)
 		}
 	}
-	_, err := w.buf.Write(append(b, '\n'))
+	_, err := w.text.Write(append(b, '\n'))
 	return err
 }
 
@@ -131,48 +126,34 @@ func (w *Writer) checkName(name string) error {
 // anything failed, it removes what was written and returns the error. Closing
 // again does nothing.
 func (w *Writer) Close() error {
-	if w.file == nil {
+	if !w.text.Open() {
 		return nil
 	}
-	err := w.finish()
-	if err != nil {
-		// What is there is of no use, and may be closed or gone already.
-		_ = w.file.Close()
-		_ = os.Remove(w.file.Name())
-		if w.array != nil {
-			_ = w.array.Close()
-			_ = os.Remove(w.tempArray())
+	err := w.err
+	if err == nil {
+		if err = w.finish(); err != nil {
+			err = fmt.Errorf("wordvec: write %s: %w", w.path, err)
 		}
 	}
-	w.file = nil
+	if err != nil {
+		w.text.Drop()
+		if w.array != nil {
+			w.array.Drop()
+		}
+	}
 	return err
 }
 
+// finish gives what was written its names, the array before the names of its
+// rows.
 func (w *Writer) finish() error {
-	if w.err != nil {
-		return w.err
-	}
-	if err := w.complete(); err != nil {
-		return fmt.Errorf("wordvec: write %s: %w", w.path, err)
-	}
-	return nil
-}
-
-// complete closes what was written and gives it its names.
-func (w *Writer) complete() error {
 	if w.n < w.rows {
 		return fmt.Errorf("closed after %d of %d vectors", w.n, w.rows)
-	}
-	if err := errors.Join(w.buf.Flush(), w.file.Chmod(0o644), w.file.Sync(), w.file.Close()); err != nil {
-		return err
 	}
 	if w.array != nil {
 		if err := w.array.Close(); err != nil {
 			return err
 		}
-		if err := os.Rename(w.tempArray(), w.path); err != nil {
-			return err
-		}
 	}
-	return os.Rename(w.file.Name(), w.text)
+	return w.text.Keep()
 }
