@@ -25,7 +25,7 @@ func say(from *Node, to godwit.NodeID, frame []byte) {
 		o.seal()
 	}
 	o.sealed = append(o.sealed, frame)
-	o.queued += len(frame) - wire.HeaderLen
+	o.queued += len(frame) - wire.DataLen
 	o.mu.Unlock()
 	o.flush()
 }

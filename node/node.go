@@ -119,7 +119,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		n.imagine()
 	case len(members) > 1:
 		conns, err := transport.Mesh(ctx, cfg.Network, cfg.Listener,
-			wire.Hello{Run: cfg.Run, From: n.self, Incarnation: incarnation, Fingerprint: cfg.Fingerprint()}, addrs)
+			wire.Hello{Run: cfg.Run, From: n.self, Incarnation: incarnation, Fingerprint: cfg.Fingerprint(), Takes: wire.TakesCodings}, addrs)
 		if err != nil {
 			return nil, errors.Join(err, n.arena.Free())
 		}

@@ -71,6 +71,7 @@ func (b *buffers) give(buf []byte) {
 
 func newOutbox(c transport.Conn, view godwit.View, b *buffers) *outbox {
 	o := &outbox{conn: c, view: view, buffers: b, wake: make(chan struct{}, 1)}
+	o.enc.Plain = c != nil && c.Peer().Takes&wire.TakesCodings == 0
 	o.enc.Reset(nil, view)
 	return o
 }
@@ -226,7 +227,7 @@ func (o *outbox) take(buf []byte) []byte {
 
 // left takes note that a frame is gone, and takes its buffer back.
 func (o *outbox) left(frame []byte) {
-	o.queued -= len(frame) - wire.HeaderLen
+	o.queued -= len(frame) - wire.DataLen
 	o.sent += uint64(len(frame))
 	o.frames++
 	o.buffers.give(frame)

@@ -13,17 +13,22 @@ import (
 //
 // What it hands out lives until the next Reset, and no longer than the bytes
 // of the frame stay as they are: Vals of a record usually lies in the frame,
-// Holders in memory of the decoder.
+// else, like Holders, in memory of the decoder.
 type Decoder struct {
 	frame   []byte
-	pos     int
+	pos     int // in the runs
+	vals    int // where the values of the next record begin
+	valsEnd int
 	records int // read so far
 	view    godwit.View
-	last    before
+	op      uint64 // of the run before
+	origin  godwit.NodeID
+	run     run
 	err     error
 
 	viewable bool      // floats can be used where they lie in frame
-	vals     []float32 // else they are copied to the same place in here
+	scratch  []float32 // else they are copied to here
+	copied   int       // floats that were, in this frame
 	holders  []Holder  // those of all records so far
 }
 
@@ -31,12 +36,24 @@ type Decoder struct {
 // the error is a *VersionError for a frame of another version of the protocol.
 // After an error the decoder has no records.
 func (d *Decoder) Reset(frame []byte) error {
-	*d = Decoder{vals: d.vals, holders: d.holders[:0], last: before{index: noIndex}}
+	*d = Decoder{scratch: d.scratch[:0], holders: d.holders[:0]}
 	view, err := parseHeader(frame, typeData)
 	if err != nil {
 		return err
 	}
-	d.frame, d.pos, d.view = frame, HeaderLen, view
+	if len(frame) < DataLen {
+		return headerError(HeaderLen, fmt.Sprintf("data frame ends after %d of at least %d bytes", len(frame), DataLen))
+	}
+	values := binary.LittleEndian.Uint32(frame[HeaderLen:])
+	if uint64(values) > uint64(len(frame)-DataLen) {
+		return headerError(HeaderLen, fmt.Sprintf("%d bytes of values claimed, %d bytes left", values, len(frame)-DataLen))
+	}
+	if size := binary.LittleEndian.Uint32(frame[HeaderLen+4:]); size != 0 {
+		return headerError(HeaderLen+4, fmt.Sprintf("length %d before compression, but the frame is not compressed", size))
+	}
+	d.frame, d.view = frame, view
+	d.vals, d.valsEnd = DataLen, DataLen+int(values)
+	d.pos = d.valsEnd
 	d.viewable = canView(frame)
 	return nil
 }
@@ -52,103 +69,131 @@ func (d *Decoder) Records() int { return d.records }
 // a *FormatError; it leaves r with nothing to rely on, and every further call
 // returns the same.
 func (d *Decoder) Next(r *Record) (bool, error) {
-	if d.pos == len(d.frame) || d.err != nil {
-		*r = Record{}
+	*r = Record{} // and then the fields: in one, it would be made elsewhere and copied
+	x := &d.run
+	if x.count == 0 && !d.begin() {
 		return false, d.err
 	}
-	b, i := d.frame, d.pos+1
-	head := b[d.pos]
-	*r = Record{} // and then the kind: in one, it would be made elsewhere and copied
-	r.Kind = Kind(head & kindMask)
-	f := fieldsOf[head&kindMask]
+	x.count--
+	r.Kind, r.Op, r.Origin, r.Hops, r.Coming = x.kind, x.op, x.origin, x.hops, x.coming
+	f := x.fields
+	if f&fKey != 0 && !d.entry(r) {
+		return false, d.err
+	}
+	if f&fVals != 0 && x.floats > 0 {
+		if r.Coding = x.coding; r.Coding == Raw {
+			r.Vals = d.floats(d.vals, x.floats)
+			d.vals += 4 * x.floats
+		} else if !d.coded(r) {
+			return false, d.err
+		}
+	}
+	d.records++
+	return true, nil
+}
+
+// begin reads the head of a run. It reports false if there is none.
+func (d *Decoder) begin() bool {
+	if d.err != nil || d.ended() {
+		return false
+	}
+	b, at := d.frame, d.pos
+	x := &d.run
+	*x = run{kind: Kind(b[at]), last: start}
+	f := fieldsOf[x.kind]
 	if f == 0 {
-		if d.ended() {
-			*r = Record{}
-			return false, nil
-		}
-		return d.fail(r, d.pos, "unknown kind %d", r.Kind)
+		return d.fail(at, "unknown kind %d", x.kind)
 	}
-	if extra := head &^ kindMask &^ f.flags(); extra != 0 {
-		return d.fail(r, d.pos, "flags %#02x do not belong to the kind", extra)
+	if len(b)-at < headLen {
+		return d.fail(at, "the head of a run is cut off")
 	}
+	flags := b[at+1]
+	if extra := flags &^ f.flags(); extra != 0 {
+		return d.fail(at+1, "flags %#02x do not belong to the kind", extra)
+	}
+	count := int(binary.LittleEndian.Uint16(b[at+2:]))
+	if count == 0 || count > 1 && f&fKey == 0 {
+		return d.fail(at+2, "a run of %d records", count)
+	}
+	x.fields, x.coming = f, flags&coming != 0
 	var u uint64
-	at := i
-	if f&fKey != 0 {
-		if u, i = uvarint(b, i); i < 0 {
-			return d.fail(r, at, badNumber, "key", uint64(math.MaxUint64))
-		}
-		d.last.key += godwit.Key(unzigzag(u))
-		r.Key = d.last.key
-	}
+	i := at + headLen
 	if f&fOp != 0 {
-		if head&sameOp == 0 {
+		if flags&sameOp == 0 {
 			at = i
 			if u, i = uvarint(b, i); i < 0 {
-				return d.fail(r, at, badNumber, "op", uint64(math.MaxUint64))
+				return d.fail(at, badNumber, "op", uint64(math.MaxUint64))
 			}
-			d.last.op, d.last.index = u, noIndex
+			d.op = u
 		}
-		r.Op = d.last.op
-	}
-	if f&fIndex != 0 {
-		at = i
-		if u, i = uvarint(b, i); i < 0 || u > math.MaxUint32 {
-			return d.fail(r, at, badNumber, "index", uint64(math.MaxUint32))
-		}
-		d.last.index += uint32(unzigzag32(u)) + 1
-		r.Index = d.last.index
+		x.op = d.op
 	}
 	if f&fOrigin != 0 {
-		if head&sameOrigin == 0 {
+		if flags&sameOrigin == 0 {
 			at = i
 			if u, i = uvarint(b, i); i < 0 || u > uint64(godwit.NoNode) {
-				return d.fail(r, at, badNumber, "origin", uint64(godwit.NoNode))
+				return d.fail(at, badNumber, "origin", uint64(godwit.NoNode))
 			}
-			d.last.origin = godwit.NodeID(u)
+			d.origin = godwit.NodeID(u)
 		}
-		r.Origin = d.last.origin
+		x.origin = d.origin
 	}
 	if f&fRoute != 0 {
 		if i == len(b) {
-			return d.fail(r, i, badNumber, "hops", uint64(math.MaxUint8))
+			return d.fail(i, badNumber, "hops", uint64(math.MaxUint8))
 		}
-		r.Hops, r.Coming = b[i], head&coming != 0
+		x.hops = b[i]
 		i++
 	}
-	if f&fEpoch != 0 {
-		at = i
-		if u, i = uvarint(b, i); i < 0 || u > math.MaxUint32 {
-			return d.fail(r, at, badNumber, "epoch", uint64(math.MaxUint32))
-		}
-		r.Epoch = godwit.Epoch(u)
+	d.pos = i
+	if f&fVals != 0 && !d.beginVals(count, flags) {
+		return false
 	}
-	if f&fVersion != 0 {
-		at = i
-		if u, i = uvarint(b, i); i < 0 {
-			return d.fail(r, at, badNumber, "version", uint64(math.MaxUint64))
-		}
-		r.Version = godwit.Version(u)
+	x.dense, x.count = flags&dense != 0, count
+	return true
+}
+
+// beginVals reads what a head says of the values of count records.
+func (d *Decoder) beginVals(count int, flags byte) bool {
+	x, b, at := &d.run, d.frame, d.pos
+	n, i := uvarint(b, at)
+	if i < 0 {
+		return d.fail(at, badNumber, "number of floats", uint64(math.MaxUint64))
 	}
-	if f&fSeq != 0 {
-		at = i
-		if u, i = uvarint(b, i); i < 0 {
-			return d.fail(r, at, badNumber, "seq", uint64(math.MaxUint64))
-		}
-		r.Seq = u
+	if n > MaxFrame/4 {
+		return d.fail(at, "%d floats claimed, %d bytes of values left", n, d.valsEnd-d.vals)
 	}
-	if f&fHolders != 0 {
-		if i = d.readHolders(r, i); i < 0 {
-			return false, d.err
+	x.floats = int(n)
+	if flags&coded != 0 {
+		if i == len(b) {
+			return d.fail(i, "the coding is cut off")
 		}
-	}
-	if f&fVals != 0 {
-		if i = d.readVals(r, i); i < 0 {
-			return false, d.err
+		x.coding = Coding(b[i])
+		if !(x.coding &^ stepped).valid() || x.coding == Raw || x.coding == stepped || x.coding&stepped != 0 && !x.coding.fixed() || n == 0 {
+			return d.fail(i, "coding %#02x of %d floats", x.coding, n)
+		}
+		i++
+		if x.coding.fixed() && x.coding&stepped == 0 {
+			if len(b)-i < stepBytes {
+				return d.fail(i, "the step is cut off")
+			}
+			x.step = math.Float32frombits(binary.LittleEndian.Uint32(b[i:]))
+			i += stepBytes
 		}
 	}
 	d.pos = i
-	d.records++
-	return true, nil
+	if n == 0 || x.coding != Raw {
+		return true // coded ones are looked at one record after the other
+	}
+	for ; d.vals&3 != 0; d.vals++ {
+		if d.vals == d.valsEnd || b[d.vals] != 0 {
+			return d.fail(d.vals, "the padding before %d floats is cut off or not zero", n)
+		}
+	}
+	if n*uint64(count) > uint64(d.valsEnd-d.vals)/4 {
+		return d.fail(at, "%d times %d floats claimed, %d bytes of values left", count, n, d.valsEnd-d.vals)
+	}
+	return true
 }
 
 // ended reports whether nothing but the zeros that fill a frame up are left,
@@ -163,11 +208,111 @@ func (d *Decoder) ended() bool {
 			return false
 		}
 	}
+	if d.vals != d.valsEnd {
+		d.run = run{}
+		d.fail(d.vals, "%d bytes of values belong to no record", d.valsEnd-d.vals)
+		return true
+	}
 	d.pos = len(d.frame)
 	return true
 }
 
 const badNumber = "%s is cut off or exceeds %d"
+
+// entry reads what is the record's own.
+func (d *Decoder) entry(r *Record) bool {
+	x := &d.run
+	l := &x.last
+	if x.dense && x.begun {
+		l.key++
+		l.index += l.stride
+		r.Key = l.key
+		if x.fields&fIndex != 0 {
+			r.Index = l.index
+		}
+		return true
+	}
+	b, i := d.frame, d.pos
+	f := x.fields
+	u, i := uvarint(b, i)
+	if i < 0 {
+		return d.fail(d.pos, badNumber, "key", uint64(math.MaxUint64))
+	}
+	if f&fIndex != 0 {
+		far := u & 1
+		if u >= wideKey {
+			at := i
+			if u, i = uvarint(b, i); i < 0 || u < narrowed {
+				return d.fail(at, badNumber, "key", uint64(math.MaxUint64))
+			}
+		} else {
+			u >>= 1
+		}
+		if far != 0 {
+			at := i
+			var v uint64
+			if v, i = uvarint(b, i); i < 0 || v > math.MaxUint32 {
+				return d.fail(at, badNumber, "index", uint64(math.MaxUint32))
+			}
+			step := uint32(unzigzag32(v)) + 1
+			l.index += step
+			if x.begun {
+				l.stride = step
+			}
+		} else {
+			l.index += l.stride
+		}
+		r.Index = l.index
+	}
+	l.key += godwit.Key(unzigzag(u)) + 1
+	r.Key = l.key
+	if f&(fEpoch|fVersion|fSeq|fHolders) != 0 {
+		if i = d.rest(r, i); i < 0 {
+			return false
+		}
+	}
+	d.pos = i
+	x.begun = true
+	return true
+}
+
+// rest reads the fields of an entry behind key and index, at i. It returns the
+// index behind them, or -1 after a failure.
+func (d *Decoder) rest(r *Record, i int) int {
+	b, f, l := d.frame, d.run.fields, &d.run.last
+	var u uint64
+	if f&fEpoch != 0 {
+		at := i
+		if u, i = uvarint(b, i); i < 0 || u > math.MaxUint32 {
+			d.fail(at, badNumber, "epoch", uint64(math.MaxUint32))
+			return -1
+		}
+		l.epoch += godwit.Epoch(unzigzag32(u))
+		r.Epoch = l.epoch
+	}
+	if f&fVersion != 0 {
+		at := i
+		if u, i = uvarint(b, i); i < 0 {
+			d.fail(at, badNumber, "version", uint64(math.MaxUint64))
+			return -1
+		}
+		l.version += godwit.Version(unzigzag(u))
+		r.Version = l.version
+	}
+	if f&fSeq != 0 {
+		at := i
+		if u, i = uvarint(b, i); i < 0 {
+			d.fail(at, badNumber, "seq", uint64(math.MaxUint64))
+			return -1
+		}
+		l.seq += uint64(unzigzag(u))
+		r.Seq = l.seq
+	}
+	if f&fHolders != 0 {
+		i = d.readHolders(r, i)
+	}
+	return i
+}
 
 // readHolders reads the list of holders at i and returns the index behind it,
 // or -1 after a failure.
@@ -175,11 +320,11 @@ func (d *Decoder) readHolders(r *Record, i int) int {
 	b, at := d.frame, i
 	n, i := uvarint(b, i)
 	if i < 0 {
-		d.fail(r, at, badNumber, "count of holders", uint64(math.MaxUint64))
+		d.fail(at, badNumber, "count of holders", uint64(math.MaxUint64))
 		return -1
 	}
 	if n > uint64(len(b)-i)/3 { // each takes 3 bytes at least
-		d.fail(r, at, "%d holders claimed, %d bytes left", n, len(b)-i)
+		d.fail(at, "%d holders claimed, %d bytes left", n, len(b)-i)
 		return -1
 	}
 	first := len(d.holders)
@@ -188,18 +333,18 @@ func (d *Decoder) readHolders(r *Record, i int) int {
 		var u uint64
 		at = i
 		if u, i = uvarint(b, i); i < 0 || u > uint64(godwit.NoNode) {
-			d.fail(r, at, badNumber, "node of a holder", uint64(godwit.NoNode))
+			d.fail(at, badNumber, "node of a holder", uint64(godwit.NoNode))
 			return -1
 		}
 		h.Node = godwit.NodeID(u)
 		at = i
 		if h.Seq, i = uvarint(b, i); i < 0 {
-			d.fail(r, at, badNumber, "seq of a holder", uint64(math.MaxUint64))
+			d.fail(at, badNumber, "seq of a holder", uint64(math.MaxUint64))
 			return -1
 		}
 		at = i
 		if u, i = uvarint(b, i); i < 0 {
-			d.fail(r, at, badNumber, "version of a holder", uint64(math.MaxUint64))
+			d.fail(at, badNumber, "version of a holder", uint64(math.MaxUint64))
 			return -1
 		}
 		h.Version = godwit.Version(u)
@@ -211,48 +356,51 @@ func (d *Decoder) readHolders(r *Record, i int) int {
 	return i
 }
 
-// readVals reads count, padding and floats at i and returns the index behind
-// them, or -1 after a failure.
-func (d *Decoder) readVals(r *Record, i int) int {
-	b, at := d.frame, i
-	n, i := uvarint(b, i)
-	if i < 0 {
-		d.fail(r, at, badNumber, "count of floats", uint64(math.MaxUint64))
-		return -1
+// coded reads values that are not Raw.
+func (d *Decoder) coded(r *Record) bool {
+	x := &d.run
+	b := d.frame[d.vals:d.valsEnd]
+	n := codedLen(b, x.floats, x.coding)
+	if n < 0 {
+		return d.fail(d.vals, "%d floats are cut off, %d bytes of values left", x.floats, len(b))
 	}
-	if n == 0 {
-		return i
+	if d.copied+x.floats > MaxFrame/4 {
+		return d.fail(d.vals, "more than %d floats in a frame", MaxFrame/4)
 	}
-	for i&3 != 0 {
-		if i == len(b) || b[i] != 0 {
-			d.fail(r, i, "the padding before %d floats is cut off or not zero", n)
-			return -1
-		}
-		i++
+	r.Vals = d.room(x.floats)
+	r.Coding = x.coding &^ stepped
+	var ok bool
+	if r.Step, ok = readCoded(r.Vals, b[:n], x.coding, x.step); !ok {
+		return d.fail(d.vals, "bits for more than %d floats", x.floats)
 	}
-	if n > uint64(len(b)-i)/4 {
-		d.fail(r, at, "%d floats claimed, %d bytes left", n, len(b)-i)
-		return -1
-	}
-	r.Vals = d.floats(i, int(n))
-	return i + 4*int(n)
+	d.vals += n
+	return true
 }
 
-// copiedFloats returns the n floats at b[i] as a copy. The copies of a frame
-// share one slice, each at the place that it has in the frame, so they live as
-// long as views would.
-func (d *Decoder) copiedFloats(i, n int) []float32 {
-	if want := len(d.frame) / 4; cap(d.vals) < want {
-		d.vals = make([]float32, want)
+// room returns memory for n floats that lives until the next Reset.
+func (d *Decoder) room(n int) []float32 {
+	d.copied += n
+	at := len(d.scratch)
+	if at+n > cap(d.scratch) { // what was handed out stays in the memory before
+		d.scratch = make([]float32, 0, max(n, 2*cap(d.scratch)))
+		at = 0
 	}
-	v := d.vals[:cap(d.vals)][i/4 : i/4+n : i/4+n]
+	d.scratch = d.scratch[:at+n]
+	return d.scratch[at : at+n : at+n]
+}
+
+// copiedFloats returns the n floats at offset i of the frame as a copy.
+func (d *Decoder) copiedFloats(i, n int) []float32 {
+	v := d.room(n)
 	for j := range v {
 		v[j] = math.Float32frombits(binary.LittleEndian.Uint32(d.frame[i+4*j:]))
 	}
 	return v
 }
 
-func (d *Decoder) fail(r *Record, offset int, format string, args ...any) (bool, error) {
-	d.err = &FormatError{Offset: offset, Record: d.records, Kind: r.Kind, Reason: fmt.Sprintf(format, args...)}
-	return false, d.err
+// fail keeps the first error. It returns false.
+func (d *Decoder) fail(offset int, format string, args ...any) bool {
+	d.err = &FormatError{Offset: offset, Record: d.records, Kind: d.run.kind, Reason: fmt.Sprintf(format, args...)}
+	d.run.count = 0
+	return false
 }

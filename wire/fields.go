@@ -20,7 +20,7 @@ const (
 
 // fieldsOf says which fields each kind has on the wire. It is the only place
 // that does; the comments of the kinds say what they mean.
-var fieldsOf = [kindMask + 1]field{
+var fieldsOf = [256]field{
 	Pull:     fKey | fOp | fIndex | fOrigin | fRoute,
 	Push:     fKey | fOp | fIndex | fOrigin | fRoute | fVals,
 	Set:      fKey | fOp | fIndex | fOrigin | fRoute | fSeq | fVals,
@@ -47,18 +47,16 @@ var fieldsOf = [kindMask + 1]field{
 	SyncAck:  fOp,
 }
 
-// The head byte of a record.
+// The flags of a run.
 const (
-	kindMask   = 1<<5 - 1
-	sameOp     = 1 << 5
-	sameOrigin = 1 << 6
-	coming     = 1 << 7
+	sameOp     = 1 << 0
+	sameOrigin = 1 << 1
+	coming     = 1 << 2
+	coded      = 1 << 3
+	dense      = 1 << 4
 )
 
-// Every kind fits in the head byte.
-const _ = uint(kindMask + 1 - kinds)
-
-// flags returns the bits of the head byte that a record with these fields may have.
+// flags returns the flags that a run of records with these fields may have.
 func (f field) flags() byte {
 	var b byte
 	if f&fOp != 0 {
@@ -70,8 +68,18 @@ func (f field) flags() byte {
 	if f&fRoute != 0 {
 		b |= coming
 	}
+	if f&fVals != 0 {
+		b |= coded
+	}
+	if f.listed() {
+		b |= dense
+	}
 	return b
 }
+
+// listed reports whether nothing but key, index and values tells the records of
+// a run apart.
+func (f field) listed() bool { return f&fKey != 0 && f&(fEpoch|fVersion|fSeq|fHolders) == 0 }
 
 // Check returns an error if the record has no kind or has a field set that its
 // kind does not carry, so that it would not survive the wire. Whoever moves
@@ -97,10 +105,15 @@ func (r *Record) Check() error {
 		{fSeq, r.Seq != 0, "Seq"},
 		{fHolders, len(r.Holders) != 0, "Holders"},
 		{fVals, len(r.Vals) != 0, "Vals"},
+		{fVals, r.Coding != 0, "Coding"},
+		{fVals, r.Step != 0, "Step"},
 	} {
 		if c.set && f&c.f == 0 {
 			return fmt.Errorf("wire: %v record of key %d has %s set, which its kind does not carry", r.Kind, r.Key, c.name)
 		}
+	}
+	if !r.Coding.valid() {
+		return fmt.Errorf("wire: %v record of key %d has coding %#02x, which does not exist", r.Kind, r.Key, r.Coding)
 	}
 	return nil
 }

@@ -15,6 +15,9 @@ const MaxFrame = 64 << 20
 // HeaderLen is the length of the header in bytes, the shortest frame.
 const HeaderLen = 16
 
+// DataLen is the length in bytes of a data frame without records.
+const DataLen = HeaderLen + 8
+
 // PrefixLen is how many bytes of a frame [FrameLen] needs.
 const PrefixLen = 4
 
@@ -25,7 +28,8 @@ const PrefixLen = 4
 //
 //	1  first version
 //	2  the length of a frame is a multiple of 8
-const Version = 2
+//	3  runs of records, codings of values, what a node takes
+const Version = 3
 
 // frameAlign is what the length of a frame is a multiple of, so that frames
 // that follow each other all begin where floats can be used in place.

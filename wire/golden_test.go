@@ -100,6 +100,18 @@ func TestGoldenFrames(t *testing.T) {
 			{Kind: Push, Key: 8, Op: 300, Index: 1, Origin: 2, Vals: []float32{3, 4}},
 		},
 	}
+	half := []float32{1, -0.5, 0, 2}
+	for name, c := range map[string]Coding{"bf16": BF16, "fixed8": Fixed8, "fixed16": Fixed16, "sparse": Sparse, "fixed8-sparse": Fixed8 | Sparse} {
+		step := float32(0)
+		if c.fixed() {
+			step = 0.5
+		}
+		frames[name] = []Record{
+			{Kind: Push, Key: 7, Op: 300, Origin: 2, Vals: half, Coding: c, Step: step},
+			{Kind: Push, Key: 9, Op: 300, Index: 2, Origin: 2, Vals: half, Coding: c, Step: step},
+			{Kind: Push, Key: 8, Op: 300, Index: 1, Origin: 2, Vals: make([]float32, 16), Coding: c, Step: step},
+		}
+	}
 	for k := Kind(1); k < kinds; k++ {
 		frames[k.String()] = []Record{goldenRecord(k)}
 		frames["mixed"] = append(frames["mixed"], goldenRecord(k))
@@ -116,7 +128,7 @@ func TestGoldenFrames(t *testing.T) {
 }
 
 func TestGoldenHello(t *testing.T) {
-	h := Hello{Run: "kge-7", From: 1, To: 2, Incarnation: 1 << 40, Fingerprint: "0123456789abcdef01234567"}
+	h := Hello{Run: "kge-7", From: 1, To: 2, Incarnation: 1 << 40, Fingerprint: "0123456789abcdef01234567", Takes: TakesCodings | TakesLists}
 	b, err := AppendHello(nil, h)
 	if err != nil {
 		t.Fatal(err)

@@ -10,11 +10,11 @@ import (
 // A Hello is what each side of a new connection says first. Its frame goes on
 // after the header with
 //
-//	byte  16            24     26    28       29    …             …+1
-//	      ┌─────────────┬──────┬─────┬────────┬─────┬─────────────┬─────────────┐
-//	      │incarnation  │from  │to   │length  │run  │length       │fingerprint  │
-//	      │u64          │u16   │u16  │u8      │     │u8           │             │
-//	      └─────────────┴──────┴─────┴────────┴─────┴─────────────┴─────────────┘
+//	byte  16            24     26    28      32       33    …             …+1
+//	      ┌─────────────┬──────┬─────┬───────┬────────┬─────┬─────────────┬─────────────┐
+//	      │incarnation  │from  │to   │takes  │length  │run  │length       │fingerprint  │
+//	      │u64          │u16   │u16  │u32    │u8      │     │u8           │             │
+//	      └─────────────┴──────┴─────┴───────┴────────┴─────┴─────────────┴─────────────┘
 //
 // and ends there.
 type Hello struct {
@@ -22,13 +22,28 @@ type Hello struct {
 	From, To    godwit.NodeID // who speaks, and whom it believes to speak to
 	Incarnation uint64        // tells a restarted process from the one before
 	Fingerprint string        // of the model ([godwit.Model.Fingerprint]), at most 128 bytes
+	Takes       Takes         // what may be sent to who speaks
 }
+
+// Takes is a set of what a node understands beyond plain frames. Each side
+// sends only what the other side takes; bits that it does not know say nothing.
+type Takes uint32
+
+const (
+	TakesCodings Takes = 1 << iota // records with a Coding other than Raw
+	TakesLists                     // lists of keys by their hash
+	TakesS2                        // frames compressed with S2 (header flag 1)
+	TakesZstd                      // frames compressed with Zstandard (header flag 2)
+)
 
 // maxText bounds the run's name and the fingerprint.
 const maxText = 128
 
+// helloFixed is the length of what stands before the texts.
+const helloFixed = 8 + 2 + 2 + 4
+
 // MaxHello is the length in bytes of the longest frame of a Hello.
-const MaxHello = HeaderLen + 8 + 2 + 2 + 2*(1+maxText)
+const MaxHello = HeaderLen + helloFixed + 2*(1+maxText)
 
 // AppendHello appends the frame of h to dst and returns the longer slice. The
 // error says which text is too long.
@@ -44,6 +59,7 @@ func AppendHello(dst []byte, h Hello) ([]byte, error) {
 	dst = binary.LittleEndian.AppendUint64(dst, h.Incarnation)
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(h.From))
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(h.To))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.Takes))
 	dst = appendText(dst, h.Run)
 	dst = appendText(dst, h.Fingerprint)
 	putLen(dst[start:])
@@ -63,15 +79,16 @@ func ParseHello(frame []byte) (Hello, error) {
 		return Hello{}, headerError(8, fmt.Sprintf("hello with view %d, want 0", view))
 	}
 	rest := frame[HeaderLen:]
-	if len(rest) < 12 {
-		return Hello{}, headerError(HeaderLen, fmt.Sprintf("hello ends after %d of at least %d bytes", len(frame), HeaderLen+14))
+	if len(rest) < helloFixed {
+		return Hello{}, headerError(HeaderLen, fmt.Sprintf("hello ends after %d of at least %d bytes", len(frame), HeaderLen+helloFixed+2))
 	}
 	h := Hello{
 		Incarnation: binary.LittleEndian.Uint64(rest),
 		From:        godwit.NodeID(binary.LittleEndian.Uint16(rest[8:])),
 		To:          godwit.NodeID(binary.LittleEndian.Uint16(rest[10:])),
+		Takes:       Takes(binary.LittleEndian.Uint32(rest[12:])),
 	}
-	rest = rest[12:]
+	rest = rest[helloFixed:]
 	var ok bool
 	if h.Run, rest, ok = cutText(rest); !ok {
 		return Hello{}, headerError(len(frame)-len(rest), "the name of the run in a hello is cut off or too long")

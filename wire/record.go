@@ -75,6 +75,8 @@ type Record struct {
 	Version godwit.Version
 	Seq     uint64
 	Vals    []float32
+	Coding  Coding  // how Vals are written; it changes none of them
+	Step    float32 // of Fixed8 and Fixed16
 	Holders []Holder
 }
 

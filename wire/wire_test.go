@@ -90,12 +90,34 @@ func alike(r *rand.Rand, a, b *Record) {
 	}
 }
 
+// nextOf draws a record that goes on with the run of a, most of the time.
+func nextOf(r *rand.Rand, a Record) Record {
+	b := randomRecord(r, a.Kind)
+	f := fieldsOf[a.Kind]
+	b.Op, b.Origin, b.Hops, b.Coming = a.Op, a.Origin, a.Hops, a.Coming
+	b.Coding, b.Step = a.Coding, a.Step
+	b.Vals = nil
+	for range a.Vals {
+		b.Vals = append(b.Vals, math.Float32frombits(r.Uint32()))
+	}
+	if f&fKey != 0 && r.IntN(3) > 0 {
+		b.Key = a.Key + godwit.Key(r.IntN(3))
+	}
+	if f&fIndex != 0 && r.IntN(3) > 0 {
+		b.Index = a.Index + uint32(r.IntN(3))
+	}
+	return b
+}
+
 func randomRecords(r *rand.Rand, n int) []Record {
 	recs := make([]Record, n)
 	for i := range recs {
 		recs[i] = randomRecord(r, Kind(1+r.IntN(int(kinds)-1)))
 		if i > 0 {
 			alike(r, &recs[i-1], &recs[i])
+			if r.IntN(2) == 0 {
+				recs[i] = nextOf(r, recs[i-1])
+			}
 		}
 	}
 	return recs
@@ -224,7 +246,7 @@ func TestValuesLieInTheFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := uintptr(unsafe.Pointer(&recs[0].Vals[0])) - uintptr(unsafe.Pointer(&frame[0]))
-	if want := uintptr(24); at != want {
+	if want := uintptr(DataLen); at != want {
 		t.Errorf("values at offset %d, want %d", at, want)
 	}
 	if cap(recs[0].Vals) != 3 {
@@ -232,15 +254,46 @@ func TestValuesLieInTheFrame(t *testing.T) {
 	}
 }
 
-func TestTheNextPushOfAnOperationCostsFiveBytes(t *testing.T) {
+// cost is the bytes that a key of a call takes beside its values.
+func cost(keys []godwit.Key, vals []float32) float64 {
+	kind := Pull
+	if vals != nil {
+		kind = Push
+	}
 	var e Encoder
 	e.Reset(nil, 1)
-	e.Append(&Record{Kind: Push, Key: 1e9, Op: 1 << 40, Index: 7, Origin: 3, Vals: []float32{1}})
-	before := e.Len()
-	e.Append(&Record{Kind: Push, Key: 1e9 + 9, Op: 1 << 40, Index: 8, Origin: 3, Vals: []float32{1}})
-	// head, key, index, hops, count; then up to 3 bytes of padding
-	if got := e.Len() - before - 4; (got+3)&^3 != 8 {
-		t.Errorf("cost %d bytes beside the float, want 5 and padding", got)
+	for i, k := range keys {
+		e.Append(&Record{Kind: kind, Key: k, Op: 1 << 40, Index: uint32(i), Origin: 3, Hops: 1, Vals: vals})
+	}
+	return float64(len(e.Frame())-DataLen)/float64(len(keys)) - float64(4*len(vals))
+}
+
+func TestKeysOfACallCostABitToTwoBytes(t *testing.T) {
+	r := newRand(t)
+	const n = 1000
+	gap := func(mean uint64) []godwit.Key {
+		keys := make([]godwit.Key, n)
+		k := wide(r)
+		for i := range keys {
+			k += 1 + r.Uint64N(2*mean-1)
+			keys[i] = godwit.Key(k)
+		}
+		return keys
+	}
+	for _, c := range []struct {
+		name string
+		keys []godwit.Key
+		most float64
+	}{
+		{"without gaps", gap(1), 0.05},
+		{"gaps of 10", gap(10), 1.05},
+		{"gaps of 2000", gap(2000), 2.05},
+	} {
+		for _, vals := range [][]float32{nil, make([]float32, 100)} {
+			if got := cost(c.keys, vals); got > c.most {
+				t.Errorf("%s, %d floats: %.3f bytes a key, want at most %.2f", c.name, len(vals), got, c.most)
+			}
+		}
 	}
 }
 
@@ -292,7 +345,7 @@ func TestARecordWithForeignFieldsFailsItsCheck(t *testing.T) {
 }
 
 func TestAppendOfNoKindPanics(t *testing.T) {
-	for _, k := range []Kind{0, kinds, 32, 33, 255} {
+	for _, k := range []Kind{0, kinds, 32, 33, 128, 255} {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -307,53 +360,82 @@ func TestAppendOfNoKindPanics(t *testing.T) {
 }
 
 func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
-	// frame builds a data frame with the given bytes as records.
-	frame := func(records ...byte) []byte {
-		b := make([]byte, HeaderLen, HeaderLen+len(records))
+	// with builds a data frame with the given values and runs.
+	with := func(values []byte, runs ...byte) []byte {
+		b := make([]byte, DataLen)
 		putHeader(b, typeData, 0)
-		b = append(b, records...)
+		b[HeaderLen] = byte(len(values))
+		b = append(append(b, values...), runs...)
 		putLen(b)
 		return b
 	}
+	frame := func(runs ...byte) []byte { return with(nil, runs...) }
+	values := func(n int) []byte { return make([]byte, n) }
 	header := func(i int, v byte) []byte { b := frame(); b[i] = v; return b }
 	hello, _ := AppendHello(nil, Hello{})
+	plain := frame()[:HeaderLen]
+	putLen(plain)
 	for _, c := range []struct {
 		name  string
 		frame []byte
 		want  string
 	}{
 		{"nothing", nil, "length takes 4 bytes"},
-		{"header cut", frame()[:10], "claims a length of 16 bytes and has 10"},
-		{"length too large", header(0, 17), "claims a length of 17 bytes and has 16"},
+		{"header cut", frame()[:10], "claims a length of 24 bytes and has 10"},
+		{"length too large", header(0, 25), "claims a length of 25 bytes and has 24"},
 		{"length too small", header(0, 15), "want 16 …"},
 		{"length beyond the limit", header(3, 0xff), "want 16 … 67108864"},
+		{"no length of values", plain, "offset 16: data frame ends after 16 of at least 24 bytes"},
 		{"magic", header(4, 'H'), "not a frame of Godwit"},
-		{"version", header(5, 9), "protocol version 9, this program speaks version 2"},
+		{"version", header(5, 9), "protocol version 9, this program speaks version 3"},
 		{"hello", hello, "frame type 2, want 1"},
 		{"flags", header(7, 1), "flags 0x01"},
-		{"kind 0", frame(0, 1), "record 0 (unknown) at offset 16: unknown kind 0"},
-		{"kind 0 at the end", frame(byte(Refuse), 2, 0, 0, 1), "record 1 (unknown) at offset 18: unknown kind 0"},
-		{"zeros beyond a multiple of 8", frame(0, 0, 0, 0, 0, 0, 0, 0), "record 0 (unknown) at offset 16: unknown kind 0"},
+		{"too many values", header(HeaderLen, 1), "offset 16: 1 bytes of values claimed, 0 bytes left"},
+		{"compressed without a flag", header(HeaderLen+4, 1), "offset 20: length 1 before compression"},
+		{"kind 0", frame(0, 1), "record 0 (unknown) at offset 24: unknown kind 0"},
+		{"kind 0 at the end", frame(byte(Refuse), 0, 1, 0, 2, 0, 0, 1), "record 1 (unknown) at offset 29: unknown kind 0"},
+		{"zeros beyond a multiple of 8", frame(0, 0, 0, 0, 0, 0, 0, 0), "record 0 (unknown) at offset 24: unknown kind 0"},
 		{"kind 31", frame(31), "unknown kind 31"},
-		{"flag of another kind", frame(byte(Refuse) | coming), "record 0 (refuse) at offset 16: flags 0x80"},
-		{"no key", frame(byte(Refuse)), "record 0 (refuse) at offset 17: key is cut off"},
-		{"second record", frame(byte(Refuse), 2, byte(Ack), 2), "record 1 (ack) at offset 20: version is cut off"},
-		{"number over 64 bits", frame(append([]byte{byte(SyncMark)}, bytes.Repeat([]byte{0xff}, 10)...)...), "record 0 (sync-mark) at offset 17: op is cut off or exceeds 18446744073709551615"},
-		{"index over 32 bits", frame(byte(Done)|sameOp, 0, 0x80, 0x80, 0x80, 0x80, 0x10), "index is cut off or exceeds 4294967295"},
-		{"origin over 16 bits", frame(byte(Claim), 0, 0x80, 0x80, 4), "origin is cut off or exceeds 65535"},
-		{"no hops", frame(byte(Interest)|sameOrigin, 0), "hops is cut off"},
-		{"epoch over 32 bits", frame(byte(Drained), 0, 0x80, 0x80, 0x80, 0x80, 0x10), "epoch is cut off or exceeds"},
-		{"no seq", frame(byte(Dropped), 0), "seq is cut off"},
-		{"too many floats", frame(byte(PullReply)|sameOp, 0, 0, 100, 0, 0, 0, 0), "100 floats claimed, 4 bytes left"},
-		{"very many floats", frame(byte(PullReply)|sameOp, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0), "floats claimed"},
-		{"padding not zero", frame(byte(Delta)|sameOrigin, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0), "offset 21: the padding"},
-		{"padding cut", frame(byte(Delta)|sameOrigin, 0, 0, 0, 1), "offset 21: the padding"},
-		{"no count of floats", frame(byte(PullReply)|sameOp, 0, 0), "count of floats is cut off"},
-		{"too many holders", frame(byte(Transfer), 0, 0, 0, 4, 1, 1, 1, 1, 1), "4 holders claimed, 5 bytes left"},
-		{"no count of holders", frame(byte(Transfer), 0, 0, 0), "count of holders is cut off"},
-		{"holder cut", frame(byte(Transfer), 0, 0, 0, 1, 0x80, 1, 0x80), "seq of a holder is cut off"},
-		{"node of a holder", frame(byte(Transfer), 0, 0, 0, 1, 0x80, 0x80, 4, 0, 0), "node of a holder is cut off or exceeds 65535"},
-		{"version of a holder", frame(byte(Transfer), 0, 0, 0, 1, 1, 1, 0x80), "version of a holder is cut off"},
+		{"kind 255", frame(255), "unknown kind 255"},
+		{"head cut", frame(byte(Refuse), 0, 1), "record 0 (refuse) at offset 24: the head of a run is cut off"},
+		{"flag of another kind", frame(byte(Refuse), coming, 1, 0, 0), "record 0 (refuse) at offset 25: flags 0x04"},
+		{"dense with a version", frame(byte(Ack), dense, 1, 0, 0), "record 0 (ack) at offset 25: flags 0x10"},
+		{"no such flag", frame(byte(Refuse), 0x80, 1, 0, 0), "flags 0x80"},
+		{"empty run", frame(byte(Refuse), 0, 0, 0, 0), "offset 26: a run of 0 records"},
+		{"two marks", frame(byte(SyncMark), sameOp, 2, 0), "offset 26: a run of 2 records"},
+		{"no key", frame(byte(Refuse), 0, 1, 0), "record 0 (refuse) at offset 28: key is cut off"},
+		{"second record", frame(byte(Refuse), 0, 2, 0, 2), "record 1 (refuse) at offset 29: key is cut off"},
+		{"second run", frame(byte(Refuse), 0, 1, 0, 2, byte(Ack), 0, 1, 0, 2), "record 1 (ack) at offset 34: version is cut off"},
+		{"number over 64 bits", frame(append([]byte{byte(SyncMark), 0, 1, 0}, bytes.Repeat([]byte{0xff}, 10)...)...), "record 0 (sync-mark) at offset 28: op is cut off or exceeds 18446744073709551615"},
+		{"no wide key", frame(byte(Done), sameOp, 1, 0, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1), "offset 38: key is cut off"},
+		{"wide key too small", frame(byte(Done), sameOp, 1, 0, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 5), "offset 38: key is cut off"},
+		{"index over 32 bits", frame(byte(Done), sameOp, 1, 0, 1, 0x80, 0x80, 0x80, 0x80, 0x10), "index is cut off or exceeds 4294967295"},
+		{"origin over 16 bits", frame(byte(Claim), 0, 1, 0, 0x80, 0x80, 4), "origin is cut off or exceeds 65535"},
+		{"no hops", frame(byte(Interest), sameOrigin, 1, 0), "hops is cut off"},
+		{"epoch over 32 bits", frame(byte(Drained), 0, 1, 0, 0, 0x80, 0x80, 0x80, 0x80, 0x10), "epoch is cut off or exceeds"},
+		{"no seq", frame(byte(Dropped), 0, 1, 0, 0), "seq is cut off"},
+		{"too many floats", with(values(4), byte(PullReply), sameOp, 1, 0, 100, 0), "1 times 100 floats claimed, 4 bytes of values left"},
+		{"too many records", with(values(8), byte(PullReply), sameOp, 3, 0, 1, 0, 0, 0), "3 times 1 floats claimed, 8 bytes of values left"},
+		{"very many floats", with(values(4), byte(PullReply), sameOp, 1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0), "floats claimed"},
+		{"values of nobody", with(values(8), byte(PullReply), sameOp, 1, 0, 1, 0, 0, 0), "record 1 (unknown) at offset 28: 4 bytes of values belong to no record"},
+		{"no count of floats", frame(byte(PullReply), sameOp, 1, 0), "number of floats is cut off"},
+		{"no coding", frame(byte(PullReply), sameOp|coded, 1, 0, 1), "the coding is cut off"},
+		{"unknown coding", with(values(8), byte(PullReply), sameOp|coded, 1, 0, 1, 4, 0), "coding 0x04 of 1 floats"},
+		{"coding of nothing", frame(byte(PullReply), sameOp|coded, 1, 0, 0, byte(BF16), 0), "coding 0x01 of 0 floats"},
+		{"steps of no fixed point", with(values(8), byte(PullReply), sameOp|coded, 1, 0, 1, byte(BF16|stepped), 0), "coding 0x81 of 1 floats"},
+		{"no step", with(values(1), byte(PullReply), sameOp|coded, 1, 0, 1, byte(Fixed8), 0), "the step is cut off"},
+		{"coded values cut", with(values(1), byte(PullReply), sameOp|coded, 1, 0, 1, byte(BF16), 0), "1 floats are cut off, 1 bytes of values left"},
+		{"no bits", with(values(1), byte(PullReply), sameOp|coded, 1, 0, 9, byte(Sparse), 0), "9 floats are cut off"},
+		{"sparse values cut", with([]byte{3, 0, 0, 0, 0, 0, 0}, byte(PullReply), sameOp|coded, 1, 0, 8, byte(Sparse), 0), "8 floats are cut off"},
+		{"too many bits", with([]byte{4, 0}, byte(PullReply), sameOp|coded, 1, 0, 2, byte(Sparse|BF16), 0), "2 floats are cut off"},
+		{"bits of nobody", with([]byte{4, 0, 0}, byte(PullReply), sameOp|coded, 1, 0, 2, byte(Sparse|BF16), 0), "bits for more than 2 floats"},
+		{"padding not zero", with([]byte{0, 0, 1, 0, 0, 0, 0, 0}, byte(PullReply), sameOp|coded, 1, 0, 1, byte(BF16), 0, byte(PullReply), sameOp, 1, 0, 1, 0), "offset 26: the padding"},
+		{"padding cut", with(values(2), byte(PullReply), sameOp|coded, 1, 0, 1, byte(BF16), 0, byte(PullReply), sameOp, 1, 0, 1, 0), "offset 26: the padding"},
+		{"too many holders", frame(byte(Transfer), 0, 1, 0, 0, 0, 0, 0, 4, 1, 1, 1, 1, 1), "4 holders claimed, 5 bytes left"},
+		{"no count of holders", frame(byte(Transfer), 0, 1, 0, 0, 0, 0, 0), "count of holders is cut off"},
+		{"holder cut", frame(byte(Transfer), 0, 1, 0, 0, 0, 0, 0, 1, 0x80, 1, 0x80), "seq of a holder is cut off"},
+		{"node of a holder", frame(byte(Transfer), 0, 1, 0, 0, 0, 0, 0, 1, 0x80, 0x80, 4, 0, 0), "node of a holder is cut off or exceeds 65535"},
+		{"version of a holder", frame(byte(Transfer), 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0x80), "version of a holder is cut off"},
 	} {
 		var d Decoder
 		_, err := decode(&d, c.frame)
@@ -372,7 +454,7 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 }
 
 func TestHelloIsParsedAndBrokenOnesRefused(t *testing.T) {
-	h := Hello{Run: "run-1", From: 3, To: 65535, Incarnation: 1 << 60, Fingerprint: strings.Repeat("f", 128)}
+	h := Hello{Run: "run-1", From: 3, To: 65535, Incarnation: 1 << 60, Fingerprint: strings.Repeat("f", 128), Takes: TakesZstd | 1<<31}
 	b, err := AppendHello([]byte("before"), h)
 	if err != nil {
 		t.Fatal(err)
@@ -395,7 +477,7 @@ func TestHelloIsParsedAndBrokenOnesRefused(t *testing.T) {
 	if _, err := ParseHello(long); err == nil || !strings.Contains(err.Error(), "1 bytes follow") {
 		t.Errorf("hello with a byte more: %v", err)
 	}
-	frame[HeaderLen+12] = 129
+	frame[HeaderLen+helloFixed] = 129
 	if _, err := ParseHello(frame); err == nil || !strings.Contains(err.Error(), "name of the run") {
 		t.Errorf("hello with a long name: %v", err)
 	}

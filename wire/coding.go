@@ -1,0 +1,210 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// A Coding is how the values of a record are written. Every coding is exact:
+// what is read has the bits of what was written. Who wants fewer bytes rounds
+// the values before, to those that the coding can write; a record with any
+// other value is written Raw, or Raw | Sparse.
+//
+// A Coding is one of the first four constants, alone or with Sparse.
+type Coding uint8
+
+const (
+	Raw     Coding = iota // 4 bytes each
+	BF16                  // 2 bytes each: values whose low 16 bits are zero
+	Fixed8                // 1 byte each: q·Step for whole q of −127 … 127, rounded to float32; no −0
+	Fixed16               // 2 bytes each: likewise for q of −32767 … 32767
+
+	// Sparse drops the values that are +0 (not −0), for one bit a value.
+	Sparse Coding = 1 << 4
+
+	// stepped is only in frames: each record has its step in front of its values.
+	stepped Coding = 1 << 7
+)
+
+func (c Coding) base() Coding { return c &^ (Sparse | stepped) }
+
+// fixed reports whether values are multiples of a step.
+func (c Coding) fixed() bool { return c.base() == Fixed8 || c.base() == Fixed16 }
+
+// valid reports whether there is such a coding.
+func (c Coding) valid() bool { return c&^(Sparse|3) == 0 }
+
+// width is the bytes of a value.
+func (c Coding) width() int {
+	switch c.base() {
+	case BF16, Fixed16:
+		return 2
+	case Fixed8:
+		return 1
+	}
+	return 4
+}
+
+// ownStep is from how many floats on a record of fixed point has its step by
+// itself: for fewer, 4 bytes are more than a new run now and then costs.
+const ownStep = 16
+
+const stepBytes = 4
+
+// mostBytes bounds the bytes that n values take in any coding.
+func mostBytes(n int) int { return stepBytes + (n+7)/8 + 4*n }
+
+// putCoded appends vals to b, which has room for mostBytes of them. It reports
+// false, and b is of no more use, if the coding cannot write one of them.
+func putCoded(b []byte, vals []float32, c Coding, step float32) ([]byte, bool) {
+	if c&stepped != 0 {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(step))
+	}
+	if c&Sparse == 0 {
+		n := len(b)
+		b = b[:n+len(vals)*c.width()]
+		return b, putDense(b[n:], vals, c, step)
+	}
+	at := len(b)
+	end := at + (len(vals)+7)/8
+	bitmap := b[at:end]
+	clear(bitmap)
+	w := c.width()
+	for i := 0; i < len(vals); { // a stretch without +0 after the other
+		if math.Float32bits(vals[i]) == 0 {
+			i++
+			continue
+		}
+		first := i
+		for ; i < len(vals) && math.Float32bits(vals[i]) != 0; i++ {
+			bitmap[i/8] |= 1 << (i % 8)
+		}
+		n := end
+		end += (i - first) * w
+		if !putDense(b[n:end], vals[first:i], c, step) {
+			return b, false
+		}
+	}
+	return b[:end], true
+}
+
+// putDense writes all vals to b, which is as long as they take.
+func putDense(b []byte, vals []float32, c Coding, step float32) bool {
+	switch c.base() {
+	case Raw:
+		putFloats(b, vals)
+	case BF16:
+		for i, v := range vals {
+			u := math.Float32bits(v)
+			if u&0xffff != 0 {
+				return false
+			}
+			binary.LittleEndian.PutUint16(b[2*i:], uint16(u>>16))
+		}
+	case Fixed8:
+		inverse := 1 / float64(step)
+		for i, v := range vals {
+			q := nearest(v, inverse)
+			if q < -math.MaxInt8 || q > math.MaxInt8 || math.Float32bits(times(q, step)) != math.Float32bits(v) {
+				return false
+			}
+			b[i] = byte(q)
+		}
+	case Fixed16:
+		inverse := 1 / float64(step)
+		for i, v := range vals {
+			q := nearest(v, inverse)
+			if q < -math.MaxInt16 || q > math.MaxInt16 || math.Float32bits(times(q, step)) != math.Float32bits(v) {
+				return false
+			}
+			binary.LittleEndian.PutUint16(b[2*i:], uint16(q))
+		}
+	}
+	return true
+}
+
+// nearest returns the whole number nearest to v·inverse if that is of 16 bits,
+// and any number if not.
+func nearest(v float32, inverse float64) int {
+	const shift = 3 << 51 // where a float64 has its units in the lowest bits
+	return int(int32(math.Float64bits(float64(v)*inverse + shift)))
+}
+
+// times returns q·step, and +0 where that is -0.
+func times(q int, step float32) float32 { return float32(q)*step + 0 }
+
+// codedLen returns the bytes that n values in front of b take, or -1 where
+// they are cut off.
+func codedLen(b []byte, n int, c Coding) int {
+	at := 0
+	if c&stepped != 0 {
+		at = stepBytes
+	}
+	if c&Sparse == 0 {
+		at += n * c.width()
+	} else {
+		bitmap := at
+		if at += (n + 7) / 8; at > len(b) {
+			return -1
+		}
+		left := 0
+		for _, x := range b[bitmap:at] {
+			left += bits.OnesCount8(x)
+		}
+		at += left * c.width()
+	}
+	if at > len(b) {
+		return -1
+	}
+	return at
+}
+
+// readCoded reads values from the codedLen bytes b into dst and returns their
+// step. It reports false where bits are set for values that do not exist.
+func readCoded(dst []float32, b []byte, c Coding, step float32) (float32, bool) {
+	if c&stepped != 0 {
+		step = math.Float32frombits(binary.LittleEndian.Uint32(b))
+		b = b[stepBytes:]
+	}
+	if c&Sparse == 0 {
+		readDense(dst, b, c, step)
+		return step, true
+	}
+	n := (len(dst) + 7) / 8
+	bitmap, b := b[:n], b[n:]
+	if r := len(dst) % 8; r > 0 && bitmap[n-1]>>r != 0 {
+		return step, false
+	}
+	clear(dst)
+	w := c.width()
+	for i, x := range bitmap {
+		for ; x != 0; x &= x - 1 {
+			j := 8*i + bits.TrailingZeros8(x)
+			readDense(dst[j:j+1], b, c, step)
+			b = b[w:]
+		}
+	}
+	return step, true
+}
+
+func readDense(dst []float32, b []byte, c Coding, step float32) {
+	switch c.base() {
+	case Raw:
+		for i := range dst {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+	case BF16:
+		for i := range dst {
+			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b[2*i:])) << 16)
+		}
+	case Fixed8:
+		for i := range dst {
+			dst[i] = times(int(int8(b[i])), step)
+		}
+	case Fixed16:
+		for i := range dst {
+			dst[i] = times(int(int16(binary.LittleEndian.Uint16(b[2*i:]))), step)
+		}
+	}
+}
