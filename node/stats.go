@@ -21,6 +21,9 @@ type Stats struct {
 
 	Calls     uint64 `json:"calls"`      // pulls and pushes
 	SlowCalls uint64 `json:"slow_calls"` // … that could not be served at once
+	// Waited is how long workers waited in calls of any kind: for what is
+	// elsewhere, for each other, for the end of what they had begun.
+	Waited time.Duration `json:"waited_ns"`
 
 	Moves     uint64  `json:"moves"`     // keys that moved to this node
 	Copies    uint64  `json:"copies"`    // replicas set up here
@@ -102,6 +105,7 @@ func (s *Stats) Add(o Stats) {
 		*c += *with[i]
 	}
 	s.RoundTime += o.RoundTime
+	s.Waited += o.Waited
 	s.MaxHops = max(s.MaxHops, o.MaxHops)
 	s.Hot = max(s.Hot, o.Hot)
 	s.Owned += o.Owned
@@ -118,6 +122,7 @@ func (s Stats) Sub(before Stats) Stats {
 		*c -= *done[i]
 	}
 	s.RoundTime -= before.RoundTime
+	s.Waited -= before.Waited
 	return s
 }
 
@@ -137,6 +142,7 @@ func (n *Node) Stats() Stats {
 	for _, w := range n.workers {
 		c := &w.count
 		s.Calls += c.calls.Load()
+		s.Waited += time.Duration(c.waiting.Load())
 		s.SlowCalls += c.slow.Load()
 		s.Local += c.pull[protocol.AtOwner].Load() + c.push[protocol.AtOwner].Load()
 		s.Replica += c.pull[protocol.AtReplica].Load() + c.push[protocol.AtReplica].Load()

@@ -54,6 +54,7 @@ type counters struct {
 	pull, push  [4]atomic.Uint64 // by protocol.Place; the last is "waited for a key on its way"
 	sample      [4]atomic.Uint64 // of the samplers' pulls
 	calls, slow atomic.Uint64    // calls, and those that sent a message or waited
+	waiting     atomic.Int64     // nanoseconds that calls waited
 }
 
 const waited = 3 // in counters
@@ -305,7 +306,7 @@ func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf 
 		if o := w.ops.begin(what, dst); o != nil {
 			return o, nil
 		}
-		switch w.n.world.Wait(w.ops.moved, ctx.Done(), w.n.done) {
+		switch w.pause(ctx, w.ops.moved) {
 		case 1:
 			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", context.Cause(ctx)))
 		case 2:
@@ -362,7 +363,7 @@ func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 		default:
 		}
 		var err error
-		switch w.n.world.Wait(o.done, ctx.Done(), w.n.done) {
+		switch w.pause(ctx, o.done) {
 		case 0:
 			w.ops.end(o)
 			continue
@@ -376,6 +377,18 @@ func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 		}
 	}
 	return first
+}
+
+// pause waits for what a call needs, the call's context, or the end of the run:
+// 0, 1 or 2.
+func (w *worker) pause(ctx context.Context, done <-chan struct{}) int {
+	defer w.waitedSince(w.n.world.Now())
+	return w.n.world.Wait(done, ctx.Done(), w.n.done)
+}
+
+// waitedSince counts time as waited.
+func (w *worker) waitedSince(began int64) {
+	w.count.waiting.Store(w.count.waiting.Load() + w.n.world.Now() - began)
 }
 
 func (w *worker) giveUp(o *op, cause error) error {
@@ -450,7 +463,7 @@ func (w *worker) WaitSync(ctx context.Context) error {
 		return nil
 	}
 	d := w.n.pacer.drain()
-	switch w.n.world.Wait(d.done, ctx.Done(), w.n.done) {
+	switch w.pause(ctx, d.done) {
 	case 1:
 		return w.fail("wait-sync", nil, context.Cause(ctx))
 	case 2:
@@ -460,6 +473,7 @@ func (w *worker) WaitSync(ctx context.Context) error {
 }
 
 func (w *worker) Barrier(ctx context.Context) error {
+	defer w.waitedSince(w.n.world.Now())
 	if err := w.n.barrier.wait(ctx, w.n, w.id.Local); err != nil {
 		return w.fail("barrier", nil, err)
 	}

@@ -159,8 +159,15 @@ func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
 	return w.told(w.Worker.Localize(ctx, keys))
 }
 
-func (w *worker) WaitSync(ctx context.Context) error { return w.told(w.Worker.WaitSync(ctx)) }
-func (w *worker) Barrier(ctx context.Context) error  { return w.told(w.Worker.Barrier(ctx)) }
+// WaitSync gives other workers their turn also where there are no other nodes to
+// hear from: a program may wait for what they do.
+func (w *worker) WaitSync(ctx context.Context) error {
+	if len(w.c.hosts) == 1 {
+		w.c.park(w.h, 0, [3]<-chan struct{}{})
+	}
+	return w.told(w.Worker.WaitSync(ctx))
+}
+func (w *worker) Barrier(ctx context.Context) error { return w.told(w.Worker.Barrier(ctx)) }
 
 // Advance ends a step. Other coroutines of the node get their turn when the
 // time that it took has passed.

@@ -21,7 +21,8 @@ type BlockConfig struct {
 	// about as many values.
 	Blocks int
 	// Delay is how many blocks may be under way before a block's outcome is
-	// seen: with 0, each block sees all that came before it.
+	// seen: with 0, each block sees all that came before it. 2 or more hide what
+	// the network takes.
 	Delay int
 	// KKT is the share of L1 below which the gradient of a zero weight has to be
 	// for the weight to be left out, 0 … 1; 0 leaves out none.
@@ -32,7 +33,7 @@ type BlockConfig struct {
 
 // DefaultBlockConfig returns settings that are meant to do well on any data.
 func DefaultBlockConfig() BlockConfig {
-	return BlockConfig{L1: 1, Bias: true, Blocks: 16, Delay: 1, KKT: 0.9, Recheck: 5}
+	return BlockConfig{L1: 1, Bias: true, Blocks: 64, Delay: 2, KKT: 0.9, Recheck: 5}
 }
 
 const maxBlocks = 1 << 16
@@ -62,28 +63,48 @@ func (c *BlockConfig) Check() error {
 // goroutines.
 //
 // Each worker keeps its examples by features, and their margins. A pass goes
-// over the blocks of features in rounds of Delay+1. In a round, each worker
-// computes the gradient and a curvature of its examples for each feature of the
-// round's blocks, from the margins as they are, and pushes both, where they add
-// up. Then each weight has one worker that takes it to the minimum of
+// over the blocks of features, a turn for each. In a turn, a worker computes the
+// gradient and a curvature of its examples for each feature of the block, from
+// the margins as they are, and pushes both, where they add up. Each weight has
+// one worker that takes it to the minimum of
 //
 //	G·d + U/2·d² + L1·|w+d| + L2/2·(w+d)²
 //
 // where d is the change of the weight w, G the sum of the gradients and U that of
-// the curvatures, but for a factor. At last all workers pull the round's weights and bring their margins up to date.
+// the curvatures, but for a factor. All workers that have values of the feature
+// pull the weight and bring their margins up to date.
+//
+// # The delay
+//
+// Nobody meets within a pass. A row of gradients counts the workers that have
+// added to it, and is complete when all have that have values of the feature; a
+// row of weights counts its changes. So whoever reads a row knows whether what it
+// waits for is there. The gradient of a block has in it the outcome of the blocks
+// up to Delay+1 before it, and of no later ones, even if they are known: what
+// comes of a pass depends on the delay and not on who was faster, so it is the
+// same on any number of nodes, but for the rounding of sums. With a delay of 0
+// there are two ways over the network between two turns; with a longer one they
+// go on beneath the next turns, as do differences in how fast workers are. A pass
+// ends with the outcome of all of its blocks.
 //
 // # Why it needs no learning rate
 //
 // The logistic loss lies below a parabola that touches it at the margin m and
 // has the curvature h = tanh(|m|/2) / (2·|m|) ≤ 1/4 (Jaakkola, Jordan, 2000,
-// equation 5). For an example with c features of the round, (Σ xⱼ·dⱼ)² ≤
+// equation 5). For an example with c features of the block, (Σ xⱼ·dⱼ)² ≤
 // c·Σ xⱼ²·dⱼ². With V = Σ h·c·x² over examples, G·d + V/2·d² is therefore nowhere
 // below the change of the loss. A proximal step by any curvature U > V/2 lowers
 // the objective, by (U - V/2)·d² at least; U = V/1.8 is used, as V is an upper
-// bound and longer steps are better nearly always. So whatever the number of
-// blocks, nodes or the delay, the objective never rises. More features in a
-// round make larger c and shorter steps; fewer rounds, in turn, make less
-// waiting.
+// bound and longer steps are better nearly always.
+//
+// With a delay, a gradient lacks changes of the blocks that are under way. Each
+// pair of features i of a block and j of one under way costs an example at most
+// h·|xᵢ·dᵢ·xⱼ·dⱼ| ≤ h/2·(xᵢ²·dᵢ² + xⱼ²·dⱼ²), once for the later of the two. So
+// it is enough to count in c the features of all blocks that may be under way
+// with this one: Delay before it and Delay after it. (The curvatures h are those
+// where the gradients were taken. Between the two they may grow, which the bound
+// leaves out; the slack of the others has always been more.) A longer delay makes
+// larger c and shorter steps, as in theorem 2 of the paper.
 //
 // # Left out
 //
@@ -91,14 +112,6 @@ func (c *BlockConfig) Check() error {
 // zero (the condition of Karush, Kuhn and Tucker): it is marked in its row, and
 // nobody computes, pushes or counts it in c until all weights are looked at
 // again.
-//
-// # Waiting
-//
-// A round has two points where all workers meet ([Blocks] is a
-// [train.Lockstep]): gradients must be complete before weights change, and
-// weights before margins follow. So a gradient lacks the outcome of at most
-// Delay other blocks. A bound on the staleness of the tables' reads would allow
-// the same without the meetings; they stand in one function, trainer.meet.
 type Blocks struct {
 	*model
 	cfg    BlockConfig
@@ -113,7 +126,7 @@ func NewBlocks(cfg BlockConfig, data *libsvm.Splits) (*Blocks, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m, err := newModel(data, cfg.Bias, 0, 2)
+	m, err := newModel(data, cfg.Bias, 0, weightDim)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +136,7 @@ func NewBlocks(cfg BlockConfig, data *libsvm.Splits) (*Blocks, error) {
 		m.tables = append(m.tables, godwit.Table{Name: BiasTable, Rows: 1, Dim: m.dim})
 		rows++
 	}
-	m.tables = append(m.tables, godwit.Table{Name: GradientTable, Rows: rows, Dim: 2})
+	m.tables = append(m.tables, godwit.Table{Name: GradientTable, Rows: rows, Dim: gradientDim})
 	return &Blocks{model: m, cfg: cfg, bounds: cut(m, cfg.Blocks)}, nil
 }
 
@@ -155,16 +168,38 @@ func (m *model) places() int {
 	return len(m.used)
 }
 
-// rounds is the number of rounds of a pass.
-func (t *Blocks) rounds() int {
-	d := t.cfg.Delay + 1
-	return (len(t.bounds) - 1 + d - 1) / d
+// blocks is the number of blocks.
+func (t *Blocks) blocks() int { return len(t.bounds) - 1 }
+
+// sharers returns, by place, how many of so many workers have values of it.
+func (m *model) sharers(workers int) []int32 {
+	n, set := make([]int32, m.places()), m.data.Train
+	place := m.placeOf()
+	last := make([]int32, len(n)) // the worker counted last, from 1
+	for w := range workers {
+		for i := w; i < set.Len(); i += workers {
+			_, fs, _ := set.Row(i)
+			for _, f := range fs {
+				if p := place[f]; last[p] != int32(w+1) {
+					last[p] = int32(w + 1)
+					n[p]++
+				}
+			}
+		}
+	}
+	if m.bias {
+		n[len(n)-1] = int32(min(workers, set.Len()))
+	}
+	return n
 }
 
-// round returns the places from … to-1 of a round.
-func (t *Blocks) round(r int) (from, to int) {
-	d := t.cfg.Delay + 1
-	return t.bounds[r*d], t.bounds[min((r+1)*d, len(t.bounds)-1)]
+// placeOf returns the place of each used feature.
+func (m *model) placeOf() []int32 {
+	place := make([]int32, m.data.Train.Width)
+	for p, f := range m.used {
+		place[f] = int32(p)
+	}
+	return place
 }
 
 // Lockstep implements [train.Lockstep].
@@ -175,14 +210,14 @@ func (t *Blocks) Fingerprint() string {
 	return fmt.Sprintf("linear blocks %+v on %s", t.cfg, t.fingerprint())
 }
 
-// Trainer returns a worker's share: every part.Of-th example, and of each
-// round's weights the part.Index-th of part.Of parts.
-func (t *Blocks) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Phase], error) {
+// Trainer returns a worker's share: every part.Of-th example, and one of part.Of
+// parts of each block's weights.
+func (t *Blocks) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Turn], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return nil, err
 	}
-	return newBlockTrainer(t, w, k, part), nil
+	return newBlockTrainer(t, w, k, part)
 }
 
 // Evaluate judges the model on the validation examples, or on the test examples

@@ -2,21 +2,19 @@ package linear
 
 import (
 	"context"
+	"errors"
 	"math"
+	"runtime"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
-// A Phase is one of the two steps of a round.
-type Phase struct {
-	round   int
-	all     bool // whether no weight is left out in this pass
-	weights bool // change weights; else push gradients
-	// places whose weights are pulled, and those whose gradients are pushed or
-	// whose weights are changed.
-	pull, push []int32
+// A Turn is a worker's step on a block.
+type Turn struct {
+	block int
+	all   bool // whether no weight is left out in this pass
 }
 
 // A blockTrainer is one worker's share of [Blocks]. It belongs to one goroutine.
@@ -27,97 +25,121 @@ type blockTrainer struct {
 	part train.Part
 	cols *columns
 
-	// By place: what this worker last pulled, of the places that its examples
-	// have values of.
-	weight []float32
-	out    []bool    // left out
-	own    []float32 // the weights that this worker changes
-	owned  []bool    // whether it does
+	// By place: the weight as this worker last followed it, of the places that
+	// its examples have values of.
+	seen []weight
+	// By place: the weights that this worker changes, which it knows first.
+	own []weight
+	// By place that it changes: how many workers have values of it.
+	sharers []int32
 
 	margin   []float64 // by example
-	features []int32   // by example: of the round
-	slope    []float64 // by example, where features is not 0
+	features []int32   // by example: of the blocks that may be under way with the turn's
+	slope    []float64 // by example that the turn's block has values of
 	curve    []float64 // likewise: the parabola's, times features
+	met      []int     // by example: the turn that slope and curve are of
+	turn     int       // numbers all turns
 
-	ks    []godwit.Key
-	vals  []float32
+	ks    []godwit.Key // of the gradients that were pushed
 	grads []float32
 	set   []godwit.Key
 	to    []float32
+
+	outcome read // of the block after the last one followed
+	sums    read // of the first block that is not changed
+	begun   bool
+	under   []godwit.Handle // pushes and sets of the pass
 }
 
-func newBlockTrainer(t *Blocks, w godwit.Worker, k keys, part train.Part) *blockTrainer {
+// A weight is what its row says: the value, whether it is left out, and how
+// often it was changed.
+type weight struct {
+	value, version float32
+	out            bool
+}
+
+// The floats of rows.
+const (
+	weightDim   = 3 // value, 1 if left out, version
+	gradientDim = 3 // gradient, curvature, how many workers pushed them
+)
+
+func (w *weight) take(row []float32) { *w = weight{row[0], row[2], row[1] != 0} }
+
+func (w *weight) row(to []float32) []float32 {
+	out := float32(0)
+	if w.out {
+		out = 1
+	}
+	return append(to, w.value, out, w.version)
+}
+
+// A read is what is being asked for of a block.
+type read struct {
+	block  int
+	places []int32 // that are still waited for
+	ks     []godwit.Key
+	vals   []float32
+	h      godwit.Handle // 0: nothing is on its way
+}
+
+func newBlockTrainer(t *Blocks, w godwit.Worker, k keys, part train.Part) (*blockTrainer, error) {
 	c := newColumns(t.model, t.data.Train, part)
 	n, p := len(c.labels), t.places()
 	tr := &blockTrainer{
 		task: t, w: w, keys: k, part: part, cols: c,
-		weight: make([]float32, p), out: make([]bool, p), own: make([]float32, p), owned: make([]bool, p),
-		margin: make([]float64, n), features: make([]int32, n), slope: make([]float64, n), curve: make([]float64, n),
+		seen: make([]weight, p), own: make([]weight, p), sharers: t.sharers(part.Of),
+		margin: make([]float64, n), features: make([]int32, n), slope: make([]float64, n), curve: make([]float64, n), met: make([]int, n),
 	}
-	for r := range t.rounds() {
-		from, to := t.round(r)
-		for _, p := range tr.share(nil, from, to) {
-			tr.owned[p] = true
-		}
-	}
-	return tr
+	return tr, tr.announce()
 }
 
-// Steps is two a round.
-func (t *blockTrainer) Steps() int { return 2 * t.task.rounds() }
-
-// Load fills b with a phase. A gradient needs the outcome of the round before;
-// the first one of all, whatever weights there are.
-func (t *blockTrainer) Load(b *train.Batch[Phase], epoch, step int) {
-	d := &b.Data
-	d.round, d.weights = step/2, step%2 == 1
-	d.all = t.task.cfg.KKT == 0 || (epoch-1)%t.task.cfg.Recheck == 0
-	d.pull, d.push, b.Keys = d.pull[:0], d.push[:0], b.Keys[:0]
-	from, to := t.task.round(d.round)
-	if d.weights {
-		d.push = t.share(d.push, from, to)
-		d.pull = append(d.pull, d.push...)
-	} else {
-		d.push = t.mine(d.push, from, to)
-		switch {
-		case epoch == 1 && step == 0:
-			for p := range int32(t.task.places()) {
-				if t.has(int(p)) || t.owned[p] {
-					d.pull = append(d.pull, p)
-				}
-			}
-		default:
-			last := (d.round + t.task.rounds() - 1) % t.task.rounds()
-			from, to := t.task.round(last)
-			d.pull = t.mine(d.pull, from, to)
+// announce declares the rows that this worker reads or writes in every pass, and
+// alone reads or alone writes: they come to its node. Nobody else announces
+// them, so that they stay there, and what others push and pull goes its way at
+// once. Copies would follow one round of the server after another.
+func (t *blockTrainer) announce() error {
+	var ks []godwit.Key
+	for b := range t.task.blocks() {
+		from, to := t.share(b)
+		for p := from; p < to; p++ {
+			ks = append(ks, t.weightKey(int32(p)), t.gradientKey(int32(p)))
 		}
 	}
-	for _, p := range d.pull {
-		b.Keys = append(b.Keys, t.weightKey(p))
+	now := t.w.Clock()
+	err := t.w.Intent(ks, now, now+godwit.Clock(t.part.Epochs*t.Steps()))
+	if errors.Is(err, godwit.ErrFull) {
+		return nil // too many to announce: they are reached where they are
 	}
-	for _, p := range d.push {
-		b.Keys = append(b.Keys, t.gradientKey(p))
-	}
+	return err
+}
+
+// Steps is one a block.
+func (t *blockTrainer) Steps() int { return t.task.blocks() }
+
+// Load fills b with a turn. There is nothing to announce.
+func (t *blockTrainer) Load(b *train.Batch[Turn], epoch, step int) {
+	b.Data = Turn{step, t.task.cfg.KKT == 0 || (epoch-1)%t.task.cfg.Recheck == 0}
 }
 
 // has reports whether the worker's examples have values of a place.
 func (t *blockTrainer) has(p int) bool { return t.cols.starts[p] < t.cols.starts[p+1] }
 
-// mine appends the places of from … to-1 that the worker has values of.
-func (t *blockTrainer) mine(ps []int32, from, to int) []int32 {
-	for p := from; p < to; p++ {
-		if t.has(p) {
-			ps = append(ps, int32(p))
-		}
-	}
-	return ps
+// share returns the places from … to-1 of a block whose weights the worker
+// changes. Workers take turns with what cannot be divided evenly.
+func (t *blockTrainer) share(block int) (from, to int) {
+	first, n := t.task.bounds[block], t.task.bounds[block+1]-t.task.bounds[block]
+	i := (t.part.Index + block) % t.part.Of
+	return first + n*i/t.part.Of, first + n*(i+1)/t.part.Of
 }
 
-// share appends the places of from … to-1 whose weights the worker changes.
-func (t *blockTrainer) share(ps []int32, from, to int) []int32 {
-	n := to - from
-	for p := from + n*t.part.Index/t.part.Of; p < from+n*(t.part.Index+1)/t.part.Of; p++ {
-		ps = append(ps, int32(p))
+// active appends the places of a block that this worker has values of and that
+// are not left out.
+func (t *blockTrainer) active(ps []int32, block int, all bool) []int32 {
+	for p := t.task.bounds[block]; p < t.task.bounds[block+1]; p++ {
+		if t.has(p) && (all || !t.seen[p].out) {
+			ps = append(ps, int32(p))
+		}
 	}
 	return ps
 }
@@ -137,51 +159,200 @@ func (t *blockTrainer) gradientKey(p int32) godwit.Key {
 	return t.keys.gradient + godwit.Key(t.task.used[p])
 }
 
-// Step makes a phase and waits until all workers have made it. The loss is the
-// objective at the begin of the pass, told by the pass's first phase.
-func (t *blockTrainer) Step(ctx context.Context, b *train.Batch[Phase]) (train.Loss, error) {
-	d := &b.Data
-	if d.weights {
-		if err := t.change(ctx, d); err != nil {
-			return train.Loss{}, err
+// Step takes a turn. The loss is the objective at the begin of the pass, told by
+// the pass's first turn.
+func (t *blockTrainer) Step(ctx context.Context, b *train.Batch[Turn]) (loss train.Loss, err error) {
+	d := b.Data
+	delay, last := t.task.cfg.Delay, t.task.blocks()-1
+	t.turn++
+	if d.block == 0 {
+		if err := t.begin(ctx, d.all); err != nil {
+			return loss, err
 		}
-		return train.Loss{}, train.Settle(ctx, t.w)
-	}
-	if err := t.follow(ctx, d); err != nil {
-		return train.Loss{}, err
-	}
-	loss := train.Loss{}
-	if d.round == 0 {
 		loss = t.objective()
 	}
-	if err := t.pushGradients(ctx, d); err != nil {
-		return train.Loss{}, err
+	if known := d.block - delay - 1; known >= 0 {
+		t.count(known, d.all, -1)
+		if err := t.follow(ctx, known, d.all); err != nil {
+			return loss, err
+		}
 	}
-	return loss, train.Settle(ctx, t.w)
+	if next := d.block + delay; next <= last {
+		t.count(next, d.all, 1)
+	}
+	if delay > 1 && d.block >= delay {
+		// By the next turn this is needed, and most likely it is there by now.
+		if err := t.expect(ctx, d.block-delay, d.block-delay, d.all); err != nil {
+			return loss, err
+		}
+	}
+	if err := t.pushGradients(ctx, d); err != nil {
+		return loss, err
+	}
+	if err := t.change(ctx, d, d.block-delay); err != nil {
+		return loss, err
+	}
+	if d.block == last {
+		err = t.end(ctx, d)
+	}
+	return loss, err
 }
 
-// follow pulls weights and brings the margins up to date.
-func (t *blockTrainer) follow(ctx context.Context, d *Phase) error {
-	t.ks = t.ks[:0]
-	for _, p := range d.pull {
-		t.ks = append(t.ks, t.weightKey(p))
-	}
-	t.vals = buffer.Sized(t.vals, t.task.dim*len(t.ks))
-	if err := t.w.Pull(ctx, t.ks, t.vals); err != nil {
-		return err
-	}
-	for i, p := range d.pull {
-		w := t.vals[t.task.dim*i]
-		t.out[p] = t.vals[t.task.dim*i+1] != 0
-		if by := float64(w) - float64(t.weight[p]); by != 0 {
-			rows, xs := t.cols.place(int(p))
-			for k, e := range rows {
-				t.margin[e] += float64(xs[k]) * by
-			}
+// begin begins a pass, the first one with whatever weights there are.
+func (t *blockTrainer) begin(ctx context.Context, all bool) error {
+	if !t.begun {
+		t.begun = true
+		if err := t.first(ctx); err != nil {
+			return err
 		}
-		t.weight[p], t.own[p] = w, w
+	}
+	t.outcome.block = -1
+	t.prepare(&t.sums, 0, all)
+	clear(t.features)
+	for b := range min(t.task.cfg.Delay, t.task.blocks()) {
+		t.count(b, all, 1)
 	}
 	return nil
+}
+
+// first reads all weights that the worker follows or changes.
+func (t *blockTrainer) first(ctx context.Context) error {
+	var ps []int32
+	var ks []godwit.Key
+	for b := range t.task.blocks() {
+		from, to := t.share(b)
+		for p := t.task.bounds[b]; p < t.task.bounds[b+1]; p++ {
+			if t.has(p) || p >= from && p < to {
+				ps, ks = append(ps, int32(p)), append(ks, t.weightKey(int32(p)))
+			}
+		}
+	}
+	vals := make([]float32, weightDim*len(ks))
+	if err := t.w.Pull(ctx, ks, vals); err != nil {
+		return err
+	}
+	for i, p := range ps {
+		row := vals[weightDim*i:]
+		t.own[p].take(row)
+		t.followed(p, row)
+	}
+	return nil
+}
+
+// end ends a pass: all weights are changed, and all workers know them.
+func (t *blockTrainer) end(ctx context.Context, d Turn) error {
+	if err := t.change(ctx, d, d.block); err != nil {
+		return err
+	}
+	from := max(0, d.block-t.task.cfg.Delay)
+	if t.outcome.block == from { // asked for by itself
+		if err := t.follow(ctx, from, d.all); err != nil {
+			return err
+		}
+		from++
+	}
+	t.outcome.block = -1
+	if err := t.expect(ctx, from, d.block, d.all); err != nil {
+		return err
+	}
+	if err := t.follow(ctx, from, d.all); err != nil {
+		return err
+	}
+	err := t.w.Wait(ctx, t.under...)
+	t.under = t.under[:0]
+	return err
+}
+
+// count adds a block's features of each example to those that are under way, or
+// takes them off. It is asked the latter before the block's outcome is known,
+// which may leave out others.
+func (t *blockTrainer) count(block int, all bool, by int32) {
+	for p := t.task.bounds[block]; p < t.task.bounds[block+1]; p++ {
+		if all || !t.seen[p].out {
+			rows, _ := t.cols.place(p)
+			for _, e := range rows {
+				t.features[e] += by
+			}
+		}
+	}
+}
+
+// expect asks for the outcome of the blocks from … to.
+func (t *blockTrainer) expect(ctx context.Context, from, to int, all bool) (err error) {
+	r := &t.outcome
+	r.block, r.places, r.ks = from, r.places[:0], r.ks[:0]
+	for b := from; b <= to; b++ {
+		r.places = t.active(r.places, b, all)
+	}
+	for _, p := range r.places {
+		r.ks = append(r.ks, t.weightKey(p))
+	}
+	return t.ask(ctx, r, weightDim)
+}
+
+// ask asks for what a read waits for.
+func (t *blockTrainer) ask(ctx context.Context, r *read, dim int) (err error) {
+	r.vals = buffer.Sized(r.vals, dim*len(r.ks))
+	r.h, err = t.w.PullAsync(ctx, r.ks, r.vals)
+	return err
+}
+
+// follow waits for a block's outcome, or what was asked for with it, and brings
+// the margins up to date.
+func (t *blockTrainer) follow(ctx context.Context, block int, all bool) error {
+	r := &t.outcome
+	if r.block != block {
+		if err := t.expect(ctx, block, block, all); err != nil {
+			return err
+		}
+	}
+	for {
+		if err := t.w.Wait(ctx, r.h); err != nil {
+			return err
+		}
+		left := 0
+		for i, p := range r.places {
+			row := r.vals[weightDim*i : weightDim*(i+1)]
+			if row[2] == t.seen[p].version {
+				r.places[left], r.ks[left] = p, r.ks[i]
+				left++
+				continue
+			}
+			t.followed(p, row)
+		}
+		if r.places, r.ks = r.places[:left], r.ks[:left]; left == 0 {
+			return nil
+		}
+		if err := t.pause(ctx, r, weightDim); err != nil {
+			return err
+		}
+		if err := t.ask(ctx, r, weightDim); err != nil {
+			return err
+		}
+	}
+}
+
+// pause lets some time pass where a read found that it came too early. To ask
+// another node takes time anyhow. What is here, others bring: they have, when
+// the nodes have told each other what is new.
+func (t *blockTrainer) pause(ctx context.Context, r *read, dim int) error {
+	if !t.w.PullIfLocal(r.ks[0], r.vals[:dim]) {
+		return nil
+	}
+	runtime.Gosched() // to the others of a process that has no peers to wait for
+	return t.w.WaitSync(ctx)
+}
+
+// followed takes a weight's row.
+func (t *blockTrainer) followed(p int32, row []float32) {
+	before := t.seen[p].value
+	t.seen[p].take(row)
+	if by := float64(row[0]) - float64(before); by != 0 {
+		rows, xs := t.cols.place(int(p))
+		for k, e := range rows {
+			t.margin[e] += float64(xs[k]) * by
+		}
+	}
 }
 
 // objective is the loss of the worker's examples and the penalty of the weights
@@ -191,98 +362,126 @@ func (t *blockTrainer) objective() train.Loss {
 	for e, m := range t.margin {
 		l.Sum += logLoss(t.cols.labels[e], float32(m))
 	}
-	for p, w := range t.own[:len(t.task.used)] {
-		if w != 0 && t.owned[p] {
-			x := math.Abs(float64(w))
-			l.Sum += float64(t.task.cfg.L1)*x + float64(t.task.cfg.L2)/2*x*x
+	for b := range t.task.blocks() {
+		from, to := t.share(b)
+		for p := from; p < min(to, len(t.task.used)); p++ {
+			if w := t.own[p].value; w != 0 {
+				x := math.Abs(float64(w))
+				l.Sum += float64(t.task.cfg.L1)*x + float64(t.task.cfg.L2)/2*x*x
+			}
 		}
 	}
 	return l
 }
 
 // pushGradients computes the gradient and the curvature of each place of the
-// round that is not left out, and pushes them.
-func (t *blockTrainer) pushGradients(ctx context.Context, d *Phase) error {
+// block that is not left out, and pushes them.
+func (t *blockTrainer) pushGradients(ctx context.Context, d Turn) error {
 	t.ks, t.grads = t.ks[:0], t.grads[:0]
-	t.prepare(d)
-	for _, p := range d.push {
-		if t.skips(d, p) {
+	for p := t.task.bounds[d.block]; p < t.task.bounds[d.block+1]; p++ {
+		if !t.has(p) || !d.all && t.seen[p].out {
 			continue
 		}
 		var g, u float64
-		rows, xs := t.cols.place(int(p))
+		rows, xs := t.cols.place(p)
 		for k, e := range rows {
+			if t.met[e] != t.turn {
+				t.bend(e)
+			}
 			x := float64(xs[k])
 			g += t.slope[e] * x
 			u += t.curve[e] * x * x
 		}
-		t.ks = append(t.ks, t.gradientKey(p))
-		t.grads = append(t.grads, float32(g), float32(u))
+		t.ks = append(t.ks, t.gradientKey(int32(p)))
+		t.grads = append(t.grads, float32(g), float32(u), 1)
 	}
-	return t.w.Push(ctx, t.ks, t.grads)
+	return t.note(t.w.PushAsync(ctx, t.ks, t.grads))
 }
 
-func (t *blockTrainer) skips(d *Phase, p int32) bool { return !d.all && t.out[p] }
+// bend computes an example's slope and curvature.
+func (t *blockTrainer) bend(e int32) {
+	m := t.margin[e]
+	t.slope[e] = float64(slope(t.cols.labels[e], float32(m)))
+	t.curve[e] = parabola(m) * float64(t.features[e])
+	t.met[e] = t.turn
+}
 
-// prepare counts the features of the round of each example, and computes its
-// slope and curvature where there are any.
-func (t *blockTrainer) prepare(d *Phase) {
-	clear(t.features)
-	for _, p := range d.push {
-		if !t.skips(d, p) {
-			rows, _ := t.cols.place(int(p))
-			for _, e := range rows {
-				t.features[e]++
+// note keeps what has to be waited for at the end of the pass.
+func (t *blockTrainer) note(h godwit.Handle, err error) error {
+	if h != 0 {
+		t.under = append(t.under, h)
+	}
+	return err
+}
+
+// prepare has a read look at the gradients of this worker's share of a block.
+func (t *blockTrainer) prepare(r *read, block int, all bool) {
+	r.block, r.places, r.ks, r.h = block, r.places[:0], r.ks[:0], 0
+	from, to := t.share(block)
+	for p := int32(from); p < int32(to); p++ {
+		if all || !t.own[p].out {
+			r.places, r.ks = append(r.places, p), append(r.ks, t.gradientKey(p))
+		}
+	}
+}
+
+// change changes the weights of this worker's share of the blocks up to the
+// turn's, in order, as far as the gradients of all workers are there. It waits
+// for those of the blocks up to must.
+func (t *blockTrainer) change(ctx context.Context, d Turn, must int) error {
+	r := &t.sums
+	for r.block <= d.block {
+		if r.h == 0 {
+			if err := t.ask(ctx, r, gradientDim); err != nil {
+				return err
+			}
+			if r.h != 0 && r.block > must {
+				return nil // the answer is there by the next turn
+			}
+		}
+		if err := t.w.Wait(ctx, r.h); err != nil {
+			return err
+		}
+		r.h = 0
+		if err := t.changeComplete(ctx, r); err != nil {
+			return err
+		}
+		switch {
+		case len(r.places) == 0 && r.block+1 < t.task.blocks():
+			t.prepare(r, r.block+1, d.all)
+		case len(r.places) == 0:
+			r.block++
+		case r.block > must:
+			return t.ask(ctx, r, gradientDim)
+		default:
+			if err := t.pause(ctx, r, gradientDim); err != nil {
+				return err
 			}
 		}
 	}
-	for e, n := range t.features {
-		if n > 0 {
-			m := t.margin[e]
-			t.slope[e] = float64(slope(t.cols.labels[e], float32(m)))
-			t.curve[e] = parabola(m) * float64(n)
-		}
-	}
+	return nil
 }
 
-// change takes the weights of this worker's share to their minima, and clears
-// their gradients for the next pass.
-func (t *blockTrainer) change(ctx context.Context, d *Phase) error {
-	n := len(d.push)
-	t.ks = t.ks[:0]
-	for _, p := range d.pull {
-		t.ks = append(t.ks, t.weightKey(p))
-	}
-	for _, p := range d.push {
-		t.ks = append(t.ks, t.gradientKey(p))
-	}
-	t.vals = buffer.Sized(t.vals, (t.task.dim+2)*n)
-	if err := t.w.Pull(ctx, t.ks, t.vals); err != nil {
-		return err
-	}
-	weights, grads := t.vals[:t.task.dim*n], t.vals[t.task.dim*n:]
+// changeComplete takes the weights whose gradients are complete to their minima,
+// and clears the gradients for the next pass.
+func (t *blockTrainer) changeComplete(ctx context.Context, r *read) error {
 	t.set, t.to = t.set[:0], t.to[:0]
-	for i, p := range d.push {
-		w, out := weights[2*i], weights[2*i+1] != 0
-		g, u := grads[2*i], grads[2*i+1]
-		if !d.all && out || g == 0 && u == 0 {
+	left := 0
+	for i, p := range r.places {
+		sum := r.vals[gradientDim*i : gradientDim*(i+1)]
+		if sum[2] != float32(t.sharers[p]) {
+			r.places[left], r.ks[left] = p, r.ks[i]
+			left++
 			continue
 		}
-		to, left := t.minimum(p, w, g, u)
-		t.set, t.to = append(t.set, t.gradientKey(p)), append(t.to, 0, 0)
-		if to != w || left != out {
-			t.set, t.to = append(t.set, t.weightKey(p)), append(t.to, to, mark(left))
-		}
-		t.own[p] = to
+		w := &t.own[p]
+		w.value, w.out = t.minimum(p, w.value, sum[0], sum[1])
+		w.version++
+		t.set = append(t.set, t.weightKey(p), t.gradientKey(p))
+		t.to = append(w.row(t.to), 0, 0, 0)
 	}
-	return t.w.Set(ctx, t.set, t.to)
-}
-
-func mark(left bool) float32 {
-	if left {
-		return 1
-	}
-	return 0
+	r.places, r.ks = r.places[:left], r.ks[:left]
+	return t.note(t.w.SetAsync(ctx, t.set, t.to))
 }
 
 // stretch divides curvatures: see [Blocks].

@@ -18,10 +18,7 @@ type columns struct {
 
 // newColumns takes every part.Of-th example of a set. The places are those of m.
 func newColumns(m *model, set *libsvm.Set, part train.Part) *columns {
-	place := make([]int32, set.Width)
-	for p, f := range m.used {
-		place[f] = int32(p)
-	}
+	place := m.placeOf()
 	c := &columns{starts: make([]int, m.places()+1)}
 	for i := part.Index; i < set.Len(); i += part.Of {
 		y, fs, _ := set.Row(i)

@@ -47,11 +47,7 @@
 // factors 0.926. The weight decay of the factors matters most, then their
 // number.
 //
-// Eight simulated nodes at 10 Gbit/s take the objective to within a hundredth
-// of its minimum (BenchmarkDelay) in 377, 241, 271, 285 and 442 ms of virtual
-// time with a delay of 0, 1, 3, 7 and 15 of 16 blocks, and wait for each other
-// for 54, 50, 44, 38 and 32 % of it: a longer delay costs passes, 13, 15, 29, 44
-// and 92 here.
+// What a delay is worth, "godwit experiment delay" tells: see docs/experiments.md.
 //
 // # Repetition
 //

@@ -35,7 +35,7 @@ func TestBlocksReachItTooAndTheSameOnBoth(t *testing.T) {
 	var qs []Quality
 	for _, nodes := range []int{1, 4} {
 		task := newBlocks(t, DefaultBlockConfig(), data)
-		r, envs := trained[Phase](t, task, nodes, train.Options{Epochs: 20})
+		r, envs := trained[Turn](t, task, nodes, train.Options{Epochs: 20})
 		q := judgedBy(t, task.model, envs, data.Test)
 		t.Logf("on %d nodes: %v; the objective begins the last pass at %.5f", nodes, q, r[0].Losses[19].Mean())
 		qs = append(qs, q)

@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/sim"
 	"github.com/godwit-ps/godwit/sim/simtest"
 	"github.com/godwit-ps/godwit/train"
 )
@@ -47,7 +49,7 @@ func TestBlocksEndTheSameUnderEveryPolicy(t *testing.T) {
 	var want float64
 	for i, name := range placement.Names() {
 		task := newBlocks(t, c, data)
-		r, q := simulated[Phase](t, task, task.model, 1+i%4, name, train.Options{Epochs: 5})
+		r, q := simulated[Turn](t, task, task.model, 1+i%4, name, train.Options{Epochs: 5})
 		last := r.Losses[4].Sum
 		if i == 0 {
 			want = last
@@ -55,6 +57,47 @@ func TestBlocksEndTheSameUnderEveryPolicy(t *testing.T) {
 		if math.Abs(last/want-1) > 1e-5 {
 			t.Errorf("%s on %d nodes: the objective ends at %v, others at %v (%v)", name, 1+i%4, last, want, q)
 		}
+	}
+}
+
+// What the network takes, and how much longer some turns take than others, goes
+// by beneath other turns.
+func TestALongDelayLeavesWorkersNothingToWaitFor(t *testing.T) {
+	data := generated(t, func(s *libsvm.Spec) { s.Examples, s.Features = 2000, 1000 })
+	waited := func(delay int) float64 {
+		c := DefaultBlockConfig()
+		c.Blocks, c.Delay = 256, delay
+		task := newBlocks(t, c, data)
+		network, err := sim.NetworkNamed("10g")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := godwit.NewModel(task.Tables()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const nodes = 4
+		cluster, err := sim.New(sim.Config{
+			Nodes: nodes, Workers: 1, Seed: 1, Model: m, Policy: placement.Adaptive, Network: network,
+			Compute: sim.Compute{Step: 200 * time.Microsecond, Spread: 0.3, Key: 60 * time.Nanosecond, Frame: 3 * time.Microsecond, Record: 200 * time.Nanosecond},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cluster.Close()
+		r, err := cluster.RunNodes(t.Context(), func(ctx context.Context, env train.Env) error {
+			_, err := train.Run(ctx, env, task, train.Options{Epochs: 4})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Sum().Waited.Seconds() / r.Elapsed.Seconds() / nodes
+	}
+	none, long := waited(0), waited(8)
+	t.Logf("workers wait for %.1f %% of the time with no delay and for %.1f %% with a delay of 8", 100*none, 100*long)
+	if none < 0.3 || long > 0.04 {
+		t.Errorf("workers wait for %.3f of the time with no delay and for %.3f with a delay of 8, want 0.3 at least and 0.04 at the most", none, long)
 	}
 }
 

@@ -91,7 +91,7 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &examplesTask[linear.Phase]{Trained[linear.Phase]{t, setup.judges()}, t, data}, nil
+		return &examplesTask[linear.Turn]{Trained[linear.Turn]{t, setup.judges()}, t, data}, nil
 	}
 	cfg := s.Config
 	cfg.Seed = setup.Seed
