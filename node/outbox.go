@@ -99,8 +99,9 @@ func (o *outbox) put(r *wire.Record) {
 
 // seal ends the frame that is being filled.
 func (o *outbox) seal() {
+	before := o.enc.Len()
 	f := o.enc.Frame()
-	o.queued += len(f) - o.enc.Len()
+	o.queued += len(f) - before
 	o.sealed = append(o.sealed, f)
 	b := o.buffers.take()
 	if b == nil && len(f) >= frameBytes { // the next will not be shorter

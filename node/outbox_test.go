@@ -131,3 +131,21 @@ func takeAll(c transport.Conn, producers, count int) error {
 	}
 	return nil
 }
+
+// Keys that follow each other take fewer bytes in the frame than while it grew.
+func TestTheQueueIsEmptyWhenConsecutiveKeysHaveLeft(t *testing.T) {
+	o := newOutbox(nil, 1, &buffers{})
+	o.flushed = func() {}
+	for k := range godwit.Key(1000) {
+		o.put(&wire.Record{Kind: wire.Pull, Key: k, Op: 1, Index: uint32(k)})
+	}
+	if grown := o.queued; grown < 1000 {
+		t.Fatalf("%d bytes are queued: the keys took none", grown)
+	}
+	if n := len(o.take(nil)); n > 100 {
+		t.Errorf("the frame has %d bytes", n)
+	}
+	if o.queued != 0 {
+		t.Errorf("%d bytes are left in an empty queue", o.queued)
+	}
+}

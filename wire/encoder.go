@@ -291,7 +291,8 @@ func (e *Encoder) end() {
 	*x = run{}
 }
 
-// Len returns the bytes of the frame so far, its header included.
+// Len returns the bytes of the frame so far, its header included. The frame
+// may become a little longer, or shorter where keys follow each other.
 func (e *Encoder) Len() int { return len(e.buf) + len(e.runs) }
 
 // Records returns the number of records so far.
