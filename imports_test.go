@@ -197,6 +197,13 @@ var directions = []direction{
 		why:   "a run is replayed from its seeds",
 	},
 	{
+		rooms: []string{"filter"},
+		ours:  []string{".", "internal/named"},
+		reach: []string{"time", "net", "os"},
+		pure:  true,
+		why:   "a run is replayed from its seeds",
+	},
+	{
 		rooms: []string{"train/..."},
 		ours:  []string{".", "vec", "optim", "data/...", "sampling", "train/..."},
 		pure:  true,

@@ -20,6 +20,9 @@ type Table struct {
 	Rule Rule
 	// Init gives a row its first value; nil is zero ([Zero]).
 	Init Init
+	// Filters change what pushes send to other nodes, one after the other; nil
+	// sends it as it is.
+	Filters []Filter
 	// Hot, where set, gives how often the task expects a row to be accessed
 	// (any unit, the same for all tables). Only the policy "nonuniform" reads it,
 	// and measures if no table sets it; the adaptive policy needs no such hint.
@@ -61,6 +64,9 @@ func NewModel(tables ...Table) (*Model, error) {
 			return nil, fmt.Errorf("godwit: table %q has %d rows, want 1 … %d in all tables together", t.Name, t.Rows, uint64(maxKeys))
 		case t.Dim < 1 || t.Dim > MaxDim:
 			return nil, fmt.Errorf("godwit: table %q has values of %d floats, want 1 … %d", t.Name, t.Dim, MaxDim)
+		}
+		if err := CheckFilters(t.Filters); err != nil {
+			return nil, fmt.Errorf("godwit: table %q: %w", t.Name, err)
 		}
 		seen[t.Name] = true
 		if t.Rule == nil {
@@ -137,12 +143,17 @@ func (m *Model) Floats(keys []Key) (int, error) {
 }
 
 // Fingerprint is equal for two models exactly when they agree in everything
-// that nodes must agree on: tables, lengths, rules and initializers.
+// that nodes must agree on: tables, lengths, rules, initializers and filters. (A
+// node reads what any filter sent; but a run of which each node loses something
+// else is a mistake.)
 func (m *Model) Fingerprint() string {
 	h := sha256.New()
 	for i := range m.tables {
 		t := &m.tables[i]
 		fmt.Fprintf(h, "%q %d %d %q %q\n", t.Name, t.Rows, t.Dim, t.Rule.Name(), t.Init.Name())
+		if len(t.Filters) > 0 {
+			fmt.Fprintf(h, "%q\n", filterNames(t.Filters))
+		}
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:12])
 }

@@ -1,0 +1,102 @@
+package filter
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A Method is a way to compress.
+type Method string
+
+const (
+	S2   Method = "s2"   // fast, some gain
+	Zstd Method = "zstd" // slower, more gain; at its fastest setting
+)
+
+// Compress has frames compressed, without loss. Frames carry records of many
+// tables and of all kinds, so a table's Compress concerns all frames of the
+// node, and that of a single call is refused. Where frames do not get shorter,
+// they soon are tried but now and then (package node decides).
+type Compress struct{ Method Method }
+
+func (f Compress) Name() string { return string(f.Method) }
+
+// Check says what is wrong with the settings.
+func (f Compress) Check() error {
+	if f.Method != S2 && f.Method != Zstd {
+		return fmt.Errorf("no method of compression is called %q, want %s or %s", f.Method, S2, Zstd)
+	}
+	return nil
+}
+
+// Filter changes nothing: frames are compressed when they are written.
+func (Compress) Filter(*godwit.Batch) {}
+
+// Encoder and decoder of zstd are made when the first one is needed: they take
+// a megabyte and more. Their functions may be used by several goroutines.
+var (
+	zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+			zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
+	})
+	zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
+	})
+)
+
+// Pack appends src compressed to dst. Equal src give equal bytes.
+func (f Compress) Pack(dst, src []byte) ([]byte, error) {
+	if f.Method == S2 {
+		n := s2.MaxEncodedLen(len(src))
+		if n < 0 {
+			return dst, fmt.Errorf("filter: %d bytes are too many to compress at once", len(src))
+		}
+		if cap(dst)-len(dst) < n {
+			dst = append(make([]byte, 0, len(dst)+n), dst...)
+		}
+		out := s2.Encode(dst[len(dst):len(dst)+n], src)
+		return dst[:len(dst)+len(out)], nil
+	}
+	e, err := zstdEncoder()
+	if err != nil {
+		return dst, err
+	}
+	return e.EncodeAll(src, dst), nil
+}
+
+// Unpack decompresses src into dst, which must have exactly the length that
+// src had before. It believes no length in src, takes no memory by it, and
+// returns an error for any bytes that Pack did not make of so many.
+func (f Compress) Unpack(dst, src []byte) error {
+	if f.Method == S2 {
+		n, err := s2.DecodedLen(src)
+		if err == nil && n != len(dst) {
+			err = fmt.Errorf("they claim a length of %d bytes", n)
+		}
+		if err == nil {
+			_, err = s2.Decode(dst, src)
+		}
+		return f.unpacked(dst, src, err)
+	}
+	d, err := zstdDecoder()
+	if err == nil {
+		var out []byte
+		out, err = d.DecodeAll(src, dst[:0:len(dst)])
+		if err == nil && len(out) != len(dst) {
+			err = fmt.Errorf("they have %d bytes", len(out))
+		}
+	}
+	return f.unpacked(dst, src, err)
+}
+
+func (f Compress) unpacked(dst, src []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("filter: %d bytes are not %d bytes compressed by %s: %w", len(src), len(dst), f.Method, err)
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package filter
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/named"
+)
+
+// Fixed writes values as whole multiples of a step, in few bytes. The step is
+// chosen for each call and table (or for each vector, where single ones
+// travel), so that the largest magnitude is the largest multiple, and a value
+// between two multiples becomes one of them at random, the nearer the likelier:
+// by the fraction that lies between, so rounding has no bias. (A coin that
+// ignores the fraction, as in early systems, has one of a quarter of the step.)
+//
+// Values that are no finite numbers stay as they are; their vectors are written
+// raw.
+type Fixed struct {
+	// Bytes of a value, 1 or 2: 127 or 32767 steps to each side of 0.
+	Bytes int
+	// Answers has values rounded that pulls read at other nodes.
+	Answers bool
+	// Forget has what is rounded away forgotten, not pushed later.
+	Forget bool
+}
+
+// FixedPoint returns the filter for pushes.
+func FixedPoint(bytes int) Fixed { return Fixed{Bytes: bytes} }
+
+func (f Fixed) Name() string {
+	return named.Write("fixed", append([]named.Param{{Key: "bytes", Value: float64(f.Bytes)}}, options(f.Answers, f.Forget)...)...)
+}
+
+// Check says what is wrong with the settings.
+func (f Fixed) Check() error {
+	if f.Bytes != 1 && f.Bytes != 2 {
+		return fmt.Errorf("filter fixed writes values in %d bytes, want 1 or 2", f.Bytes)
+	}
+	return nil
+}
+
+// levels is the largest multiple of the step.
+func (f Fixed) levels() float64 {
+	if f.Bytes == 1 {
+		return math.MaxInt8
+	}
+	return math.MaxInt16
+}
+
+func (f Fixed) form(step float32) godwit.Form {
+	if f.Bytes == 1 {
+		return godwit.Form{Coding: godwit.Fixed8, Step: step}
+	}
+	return godwit.Form{Coding: godwit.Fixed16, Step: step}
+}
+
+// Filter rounds.
+func (f Fixed) Filter(b *godwit.Batch) {
+	var most float32
+	for i := range b.Keys {
+		if b.Sent(i) {
+			most = max(most, largest(b.Vec(i)))
+		}
+	}
+	g := f.grid(most)
+	if g.step == 0 {
+		return
+	}
+	for i := range b.Keys {
+		if !b.Sent(i) {
+			continue
+		}
+		v := b.Vec(i)
+		for j, x := range v {
+			if to := g.round(x, b); f.Forget || to == x { // -0 becomes +0
+				v[j] = to
+			} else {
+				b.Round(i, j, to)
+			}
+		}
+	}
+	form := f.form(g.step)
+	form.Coding |= b.Form.Coding & godwit.Sparse
+	b.Form = form
+}
+
+// Round rounds one vector.
+func (f Fixed) Round(vals []float32, seed uint64) godwit.Form {
+	g := f.grid(largest(vals))
+	if g.step == 0 {
+		return godwit.Form{}
+	}
+	s := source(seed)
+	for j, x := range vals {
+		vals[j] = g.round(x, &s)
+	}
+	return f.form(g.step)
+}
+
+// RoundsAnswers returns f.Answers.
+func (f Fixed) RoundsAnswers() bool { return f.Answers }
+
+func (f Fixed) grid(most float32) grid {
+	g := grid{levels: f.levels()}
+	g.step = float32(float64(most) / g.levels)
+	if math.IsInf(float64(float32(g.levels)*g.step), 0) { // by the rounding of the step
+		g.step = math.Nextafter32(g.step, 0)
+	}
+	return g
+}
+
+// largest returns the largest magnitude of the finite values.
+func largest(vals []float32) (most float32) {
+	for _, x := range vals {
+		if x < 0 {
+			x = -x
+		}
+		if x > most && x <= math.MaxFloat32 {
+			most = x
+		}
+	}
+	return most
+}
+
+// A grid is the multiples of a step; of step 0 there are none.
+type grid struct {
+	step   float32
+	levels float64
+}
+
+// at returns a multiple as whoever reads it will, and never -0.
+func (g grid) at(q float64) float32 { return float32(float32(q)*g.step) + 0 }
+
+func (g grid) round(x float32, random interface{ Uint64() uint64 }) float32 {
+	if x-x != 0 {
+		return x // not finite
+	}
+	at := float64(x) / float64(g.step)
+	if near := math.RoundToEven(at); g.at(near) == x && math.Abs(near) <= g.levels {
+		return g.at(near)
+	}
+	q := math.Floor(at)
+	if unit(random.Uint64()) < at-q {
+		q++
+	}
+	return g.at(min(max(q, -g.levels), g.levels))
+}
+
+// unit makes a number in [0, 1) of a random one.
+func unit(x uint64) float64 { return float64(x>>11) / (1 << 53) }
+
+// A source is random numbers from a seed.
+type source uint64
+
+func (s *source) Uint64() uint64 {
+	*s += 0x9e3779b97f4a7c15
+	return godwit.Mix(uint64(*s))
+}
+
+// options are the parameters that Fixed and BF16 share.
+func options(answers, forget bool) []named.Param {
+	return []named.Param{{Key: "answers", Value: one(answers)}, {Key: "forget", Value: one(forget)}}
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

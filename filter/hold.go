@@ -1,0 +1,179 @@
+package filter
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/named"
+)
+
+// Significant holds a vector back until one of its floats has a magnitude of
+// the threshold: what is pushed to the key later is added to it (Li et al.,
+// "Communication efficient distributed machine learning with the parameter
+// server", NIPS 2014). Convergence wants a threshold that shrinks as O(1/t).
+type Significant struct {
+	// Threshold is the least magnitude that is sent, above 0.
+	Threshold float64
+	// Decay has the threshold of a worker's call t on a table, from 0, be
+	// Threshold / (1 + Decay·t). 0: it stays.
+	Decay float64
+}
+
+func (f Significant) Name() string {
+	return named.Write("significant", named.Param{Key: "threshold", Value: f.Threshold}, named.Param{Key: "decay", Value: f.Decay})
+}
+
+// Check says what is wrong with the settings.
+func (f Significant) Check() error {
+	if !positive(f.Threshold) || f.Decay != 0 && !positive(f.Decay) {
+		return fmt.Errorf("filter significant has threshold %v and decay %v, want a number above 0 and one from 0", f.Threshold, f.Decay)
+	}
+	return nil
+}
+
+// Filter holds back.
+func (f Significant) Filter(b *godwit.Batch) {
+	least := f.Threshold / (1 + f.Decay*float64(b.Call))
+	for i := range b.Keys {
+		if b.Sent(i) && !reaches(b.Vec(i), least) {
+			b.Defer(i)
+		}
+	}
+}
+
+// reaches reports whether a value has a magnitude of least, or none.
+func reaches(vals []float32, least float64) bool {
+	for _, x := range vals {
+		if !(math.Abs(float64(x)) < least) {
+			return true
+		}
+	}
+	return false
+}
+
+// Skip holds back vectors at random; they go with a later push of their key.
+type Skip struct {
+	// P is how likely that is, between 0 and 1.
+	P float64
+}
+
+func (f Skip) Name() string { return named.Write("skip", named.Param{Key: "p", Value: f.P}) }
+
+// Check says what is wrong with the settings.
+func (f Skip) Check() error {
+	if !(f.P > 0 && f.P < 1) {
+		return fmt.Errorf("filter skip holds back with probability %v, want one between 0 and 1", f.P)
+	}
+	return nil
+}
+
+// Filter holds back.
+func (f Skip) Filter(b *godwit.Batch) {
+	for i := range b.Keys {
+		if unit(b.Uint64()) < f.P {
+			b.Defer(i)
+		}
+	}
+}
+
+// Noise adds a draw from a normal distribution with mean 0 to each value that
+// is sent. Only where it follows a clipping of what is pushed, and with the
+// right strength for it, does it hide what single examples did.
+type Noise struct {
+	// Std is its standard deviation, above 0.
+	Std float64
+}
+
+func (f Noise) Name() string { return named.Write("noise", named.Param{Key: "std", Value: f.Std}) }
+
+// Check says what is wrong with the settings.
+func (f Noise) Check() error {
+	if !positive(f.Std) {
+		return fmt.Errorf("filter noise has the standard deviation %v, want a number above 0", f.Std)
+	}
+	return nil
+}
+
+// Filter adds noise.
+func (f Noise) Filter(b *godwit.Batch) {
+	r := rand.New(b)
+	for i := range b.Keys {
+		if !b.Sent(i) {
+			continue
+		}
+		v := b.Vec(i)
+		for j := range v {
+			v[j] += float32(f.Std * r.NormFloat64())
+		}
+	}
+}
+
+// Active drops the vectors of keys outside a set that a solver supplies: those
+// of coordinates that it knows will not change, such as weights that are 0 and
+// whose gradient is within the penalty (the KKT filter of Li et al.). They are
+// not pushed later, so the solver has to look at all coordinates again before it
+// believes that it is done.
+type Active struct {
+	// Is reports whether a key is in the set. It may be called by any number of
+	// goroutines and must not use the worker.
+	Is func(godwit.Key) bool
+}
+
+func (Active) Name() string { return "active" }
+
+// Check says what is wrong with the settings.
+func (f Active) Check() error {
+	if f.Is == nil {
+		return fmt.Errorf("filter active has no function that says what is")
+	}
+	return nil
+}
+
+// Filter drops.
+func (f Active) Filter(b *godwit.Batch) {
+	for i, k := range b.Keys {
+		if b.Sent(i) && !f.Is(k) {
+			b.Drop(i)
+		}
+	}
+}
+
+// Sparse writes zeros as one bit, for one bit more of all others. It loses
+// nothing; where there is nothing to gain, it changes nothing.
+type Sparse struct{}
+
+func (Sparse) Name() string { return "sparse" }
+
+// Filter looks whether it pays.
+func (Sparse) Filter(b *godwit.Batch) {
+	zeros, all := 0, 0
+	for i := range b.Keys {
+		if !b.Sent(i) {
+			continue
+		}
+		for _, x := range b.Vec(i) {
+			all++
+			if math.Float32bits(x) == 0 {
+				zeros++
+			}
+		}
+	}
+	if zeros*bitsOf(b.Form.Coding) > all {
+		b.Form.Coding |= godwit.Sparse
+	}
+}
+
+// bitsOf returns the bits of a value that is not left out.
+func bitsOf(c godwit.Coding) int {
+	switch c &^ godwit.Sparse {
+	case godwit.BFloat16, godwit.Fixed16:
+		return 16
+	case godwit.Fixed8:
+		return 8
+	}
+	return 32
+}
+
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }

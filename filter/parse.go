@@ -1,0 +1,92 @@
+package filter
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/named"
+)
+
+// Parse makes the filters that a text lists: names, with parameters in
+// brackets, and commas between, such as "significant(threshold=0.01),
+// fixed(bytes=1), sparse, s2". It reads what their Name writes. An empty text
+// lists none. The error says what was found and what would do.
+func Parse(text string) ([]godwit.Filter, error) {
+	var fs []godwit.Filter
+	for _, item := range items(text) {
+		f, err := parse(item)
+		if err != nil {
+			return nil, fmt.Errorf("filter %q: %w", item, err)
+		}
+		fs = append(fs, f)
+	}
+	if err := godwit.CheckFilters(fs); err != nil {
+		return nil, fmt.Errorf("filters %q: %w", text, err)
+	}
+	return fs, nil
+}
+
+// items cuts a text at the commas outside of brackets.
+func items(text string) (list []string) {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	depth, begin := 0, 0
+	for i, c := range text {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth <= 0 {
+				list = append(list, strings.TrimSpace(text[begin:i]))
+				begin = i + 1
+			}
+		}
+	}
+	return append(list, strings.TrimSpace(text[begin:]))
+}
+
+func parse(text string) (godwit.Filter, error) {
+	name, p, err := named.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	of := filters[name]
+	if of == nil {
+		return nil, fmt.Errorf("there is none called %q, want %s", name, strings.Join(Names(), ", "))
+	}
+	f := of(p)
+	if err := p.End(); err != nil {
+		return nil, err
+	}
+	if c, ok := f.(interface{ Check() error }); ok {
+		return f, c.Check()
+	}
+	return f, nil
+}
+
+// Names lists the filters that Parse knows, in alphabetical order. (Active has
+// no text: it is a function of the program.)
+func Names() []string { return slices.Sorted(maps.Keys(filters)) }
+
+var filters = map[string]func(*named.Params) godwit.Filter{
+	"fixed": func(p *named.Params) godwit.Filter {
+		return Fixed{Bytes: p.Whole("bytes"), Answers: p.Whole("answers") != 0, Forget: p.Whole("forget") != 0}
+	},
+	"bf16": func(p *named.Params) godwit.Filter {
+		return BF16{Answers: p.Whole("answers") != 0, Forget: p.Whole("forget") != 0}
+	},
+	"significant": func(p *named.Params) godwit.Filter {
+		return Significant{Threshold: p.Number("threshold"), Decay: p.Number("decay")}
+	},
+	"skip":   func(p *named.Params) godwit.Filter { return Skip{P: p.Number("p")} },
+	"noise":  func(p *named.Params) godwit.Filter { return Noise{Std: p.Number("std")} },
+	"sparse": func(*named.Params) godwit.Filter { return Sparse{} },
+	"s2":     func(*named.Params) godwit.Filter { return Compress{S2} },
+	"zstd":   func(*named.Params) godwit.Filter { return Compress{Zstd} },
+}
