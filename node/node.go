@@ -36,17 +36,18 @@ type protocolHomes = *directory.Homes
 
 // A Node is one process of a run.
 type Node struct {
-	cfg    Config
-	self   godwit.NodeID
-	model  *godwit.Model
-	homes  *directory.Homes
-	proto  *protocol.Config
-	arena  arena.Arena
-	world  World
-	shards []shard
-	mask   godwit.Key
-	large  bool // the model is larger than a processor's cache
-	tables []table
+	cfg     Config
+	self    godwit.NodeID
+	model   *godwit.Model
+	homes   *directory.Homes
+	proto   *protocol.Config
+	arena   arena.Arena
+	world   World
+	shards  []shard
+	mask    godwit.Key
+	large   bool // the model is larger than a processor's cache
+	tables  []table
+	filters [][]godwit.Filter // by table; nil: none has any
 
 	peers   []*outbox // by node id; nil for this node
 	buffers buffers
@@ -150,6 +151,7 @@ func (n *Node) build() error {
 	n.mask = godwit.Key(len(n.shards) - 1)
 	n.large = bytesOf(n.model) > cacheBytes
 	n.tables = tablesOf(n.proto)
+	n.filters = filtersOf(n.model)
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {
 		alloc = store.HeapAlloc // many small nodes that come and go
@@ -499,7 +501,10 @@ func (n *Node) Close(ctx context.Context) error {
 	var err error
 	n.closed.Do(func() {
 		if n.failed() == nil && len(n.peers) > 1 {
-			err = n.cfg.Session.Barrier(ctx, "close node")
+			err = n.flushKept(ctx)
+			if e := n.cfg.Session.Barrier(ctx, "close node"); err == nil {
+				err = e
+			}
 		}
 		n.closing.Store(true)
 		n.fail(godwit.ErrClosed)

@@ -37,6 +37,14 @@ type Stats struct {
 	LeadMs    float64 `json:"lead_ms"`   // mean time from asking for a key to its arrival
 	Leads     uint64  `json:"leads"`     // how many keys LeadMs is the mean of
 
+	// What pushes that left through filters took: bytes of values as they were
+	// pushed and as they were sent, positions that were not sent, and vectors that
+	// WaitSync pushed of what was left.
+	FilterIn  uint64 `json:"filter_in"`
+	FilterOut uint64 `json:"filter_out"`
+	HeldBack  uint64 `json:"held_back"`
+	Leftovers uint64 `json:"leftovers"`
+
 	SentBytes     uint64        `json:"sent_bytes"`
 	ReceivedBytes uint64        `json:"received_bytes"`
 	Frames        uint64        `json:"frames"` // sent
@@ -132,6 +140,7 @@ func (s *Stats) counters() []*uint64 {
 		&s.Local, &s.Replica, &s.Queued, &s.Remote, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas, &s.Clipped,
 		&s.Refreshes, &s.Forwards, &s.Late, &s.SentBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds,
 		&s.Sampled.Local, &s.Sampled.Replica, &s.Sampled.Queued, &s.Sampled.Remote,
+		&s.FilterIn, &s.FilterOut, &s.HeldBack, &s.Leftovers,
 		&s.Sampled.Draws, &s.Sampled.PutOff, &s.Sampled.Repurposed,
 	}
 }
@@ -149,6 +158,7 @@ func (n *Node) Stats() Stats {
 		s.Queued += c.pull[waited].Load() + c.push[waited].Load()
 		s.Remote += c.pull[protocol.Elsewhere].Load() + c.push[protocol.Elsewhere].Load()
 		s.Sampled.count(w)
+		w.filtering.count(&s)
 		s.Late += w.late.Load()
 		s.Window = max(s.Window, w.ahead.Load())
 	}

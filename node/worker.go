@@ -25,6 +25,11 @@ type worker struct {
 
 	waits bool // the call waits for what it asks for
 
+	filtering filtering
+	residual  residual
+	forms     []godwit.Form // of the positions in miss; none: raw
+	unissued  int           // positions in miss that a request failed to issue
+
 	samplers []*sampler
 	watching []*sampling.Sampler // those that want to hear of direct accesses
 
@@ -153,6 +158,10 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	if err := w.n.failed(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
+	w.forms = w.forms[:0]
+	if kind == wire.Push && w.residual.some() {
+		buf = w.withKept(keys, buf)
+	}
 	served, ok := w.local(kind, keys, buf)
 	if !ok {
 		return 0, w.fail(what, keys, w.n.failed())
@@ -165,6 +174,12 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 		if served[p] > 0 {
 			add(&c[p], served[p])
 		}
+	}
+	if kind == wire.Push {
+		if len(w.miss) > 0 || len(w.filtering.took) > 0 {
+			return w.push(ctx, what, keys, buf, c)
+		}
+		return 0, nil
 	}
 	if len(w.miss) == 0 {
 		return 0, nil
@@ -189,7 +204,8 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		if m%admitted == 0 {
 			if err := w.admit(ctx, keys, w.miss[m:min(m+admitted, len(w.miss))]); err != nil {
 				o.abandon()
-				w.issued(o, (len(w.miss)-m)/2)
+				w.unissued = (len(w.miss) - m) / 2
+				w.issued(o, w.unissued)
 				return 0, w.blamed(what, keys, err)
 			}
 		}
@@ -199,6 +215,10 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		w.rec = wire.Record{Kind: kind, Key: k, Op: o.id, Index: uint32(i)}
 		if kind == wire.Push || kind == wire.Set {
 			w.rec.Vals = buf[off : off+dim]
+			if len(w.forms) > 0 {
+				f := w.forms[m/2]
+				w.rec.Coding, w.rec.Step = wire.Coding(f.Coding), f.Step
+			}
 		}
 		s := w.n.shard(k)
 		s.Lock()
@@ -319,6 +339,7 @@ func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32
 	if err := w.check("set", keys, len(vals)); err != nil {
 		return 0, err
 	}
+	w.n.forgetKept(keys)
 	return w.all(ctx, "set", wire.Set, keys, vals)
 }
 
@@ -337,7 +358,7 @@ func (w *worker) all(ctx context.Context, what string, kind wire.Kind, keys []go
 	if len(keys) == 0 {
 		return 0, nil
 	}
-	w.miss = w.miss[:0]
+	w.miss, w.forms = w.miss[:0], w.forms[:0]
 	off := 0
 	for i, k := range keys {
 		w.miss = append(w.miss, i, off)
@@ -461,6 +482,9 @@ func (w *worker) WaitSync(ctx context.Context) error {
 	}
 	if len(w.n.peers) == 1 {
 		return nil
+	}
+	if err := w.pushKept(ctx, "wait-sync"); err != nil {
+		return err
 	}
 	d := w.n.pacer.drain()
 	switch w.pause(ctx, d.done) {

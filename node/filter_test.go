@@ -1,0 +1,322 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/restless"
+	"github.com/godwit-ps/godwit/protocol/placement"
+)
+
+// filtered is a model with one table of values of two floats, that filters.
+func filtered(t testing.TB, rows uint64, fs ...godwit.Filter) *godwit.Model {
+	t.Helper()
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: 2, Filters: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// abroad returns a key whose home is another node than n.
+func abroad(t testing.TB, n *Node) godwit.Key {
+	t.Helper()
+	for k := godwit.Key(0); n.model.Has(k); k++ {
+		if n.homes.Home(k) != n.self {
+			return k
+		}
+	}
+	t.Fatal("all keys have their home here")
+	return 0
+}
+
+func pulled(t testing.TB, w godwit.Worker, k godwit.Key) []float32 {
+	t.Helper()
+	v := make([]float32, w.Model().Dim(k))
+	if err := w.Pull(t.Context(), []godwit.Key{k}, v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// big holds back what has no 10 in it.
+var big = filter.Significant{Threshold: 10}
+
+func TestWhatAFilterHoldsBackGoesWithTheNextPush(t *testing.T) {
+	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1})
+	w := c.Nodes[0].Worker(0)
+	k := []godwit.Key{abroad(t, c.Nodes[0])}
+	push := []float32{4, 0}
+	for _, want := range []float32{0, 0, 12, 12} {
+		must(t, w.Push(t.Context(), k, push))
+		if got := pulled(t, w, k[0]); got[0] != want {
+			t.Fatalf("after another 4 the value is %v, want %v", got, want)
+		}
+	}
+	if push[0] != 4 {
+		t.Errorf("the pushed vector is %v now", push)
+	}
+	must(t, w.WaitSync(t.Context()))
+	if got := pulled(t, w, k[0]); got[0] != 16 {
+		t.Errorf("after WaitSync the value is %v, want 16", got)
+	}
+	if s := c.Nodes[0].Stats(); s.HeldBack != 3 || s.Leftovers != 1 || s.FilterIn != 4*8 || s.FilterOut != 8 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestWhatAFilterHeldBackGoesWithAPushAtThisNodeWhenTheKeyIsHere(t *testing.T) {
+	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.RelocateAll, Workers: 1})
+	w := c.Nodes[0].Worker(0)
+	k := []godwit.Key{abroad(t, c.Nodes[0])}
+	must(t, w.Push(t.Context(), k, []float32{4, 1}))
+	must(t, w.Localize(t.Context(), k))
+	must(t, w.Push(t.Context(), k, []float32{1, 1}))
+	v := make([]float32, 2)
+	if !w.PullIfLocal(k[0], v) || v[0] != 5 || v[1] != 2 {
+		t.Errorf("the key that came here has value %v, want [5 2]", v)
+	}
+	if n := c.Nodes[0].workers[0].residual.keys.Load(); n != 0 {
+		t.Errorf("%d keys are kept still", n)
+	}
+}
+
+func TestWaitSyncPushesWhatAllWorkersOfTheNodeKeep(t *testing.T) {
+	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 2})
+	k := []godwit.Key{abroad(t, c.Nodes[0])}
+	for _, w := range c.Nodes[0].Workers() {
+		must(t, w.Push(t.Context(), k, []float32{3, 0}))
+	}
+	must(t, c.Nodes[0].Worker(1).WaitSync(t.Context()))
+	if got := pulled(t, c.Nodes[1].Worker(0), k[0]); got[0] != 6 {
+		t.Errorf("the value is %v, want 6", got)
+	}
+}
+
+func TestASetForgetsWhatItsNodeKept(t *testing.T) {
+	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 2})
+	k := []godwit.Key{abroad(t, c.Nodes[0])}
+	for _, w := range c.Nodes[0].Workers() {
+		must(t, w.Push(t.Context(), k, []float32{3, 0}))
+	}
+	w := c.Nodes[0].Worker(0)
+	must(t, w.Set(t.Context(), k, []float32{0.5, 0.25}))
+	must(t, w.WaitSync(t.Context()))
+	if got := pulled(t, w, k[0]); got[0] != 0.5 || got[1] != 0.25 {
+		t.Errorf("the value is %v, want what was set", got)
+	}
+}
+
+func TestANodeThatClosesPushesWhatItKept(t *testing.T) {
+	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1})
+	k := abroad(t, c.Nodes[0])
+	must(t, c.Nodes[0].Worker(0).Push(t.Context(), []godwit.Key{k}, []float32{3, 0}))
+	closed := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		closed <- c.Nodes[0].Close(ctx)
+	}()
+	for begun := time.Now(); pulled(t, c.Nodes[1].Worker(0), k)[0] != 3; {
+		if time.Since(begun) > patience {
+			t.Fatal("what was kept never came")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	closeAll(t, c)
+	must(t, <-closed)
+}
+
+func TestACallMayBringItsOwnFilters(t *testing.T) {
+	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1})
+	w := c.Nodes[0].Worker(0)
+	k := []godwit.Key{abroad(t, c.Nodes[0])}
+	must(t, w.Push(godwit.WithFilters(t.Context()), k, []float32{1, 0}))
+	if got := pulled(t, w, k[0]); got[0] != 1 {
+		t.Errorf("a call without filters has the value be %v, want 1", got)
+	}
+	none := filter.Active{Is: func(godwit.Key) bool { return false }}
+	must(t, w.Push(godwit.WithFilters(t.Context(), none), k, []float32{100, 0}))
+	must(t, w.WaitSync(t.Context()))
+	if got := pulled(t, w, k[0]); got[0] != 1 {
+		t.Errorf("what is not active has the value be %v, want 1", got)
+	}
+	for want, f := range map[string]godwit.Filter{"frames": filter.Compress{Method: filter.S2}, "in 7 bytes": filter.Fixed{Bytes: 7}} {
+		err := w.Push(godwit.WithFilters(t.Context(), f), k, []float32{1, 0})
+		var op *godwit.OpError
+		if !errors.As(err, &op) || op.Op != "push" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s in a call gave %v", f.Name(), err)
+		}
+	}
+	if got := pulled(t, w, k[0]); got[0] != 1 {
+		t.Errorf("a refused call has the value be %v, want 1", got)
+	}
+}
+
+// squares is a filter of a user: it sends the squares, and nothing of odd keys.
+type squares struct{}
+
+func (squares) Name() string { return "squares" }
+func (squares) Filter(b *godwit.Batch) {
+	for i, k := range b.Keys {
+		for j, x := range b.Vec(i) {
+			b.Vec(i)[j] = x * x
+		}
+		if k%2 == 1 {
+			b.Drop(i)
+		}
+	}
+}
+
+func TestUsersHaveFiltersOfTheirOwnAndTablesWithoutAnyAreLeftAlone(t *testing.T) {
+	m, err := godwit.NewModel(
+		godwit.Table{Name: "a", Rows: 64, Dim: 1, Filters: []godwit.Filter{squares{}}},
+		godwit.Table{Name: "b", Rows: 64, Dim: 3},
+		godwit.Table{Name: "c", Rows: 64, Dim: 2, Filters: []godwit.Filter{squares{}, filter.BF16{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := local(t, 3, Config{Model: m, Policy: placement.Static, Workers: 1})
+	w := c.Nodes[0].Worker(0)
+	var keys []godwit.Key
+	for k := godwit.Key(0); m.Has(k); k++ {
+		keys = append(keys, k)
+	}
+	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	keys = append(keys, keys[:50]...)
+	n, _ := m.Floats(keys)
+	push := make([]float32, n)
+	for i := range push {
+		push[i] = 3
+	}
+	h, err := w.PushAsync(t.Context(), keys, push)
+	must(t, err)
+	for i := range push {
+		push[i] = 1000 // it was taken
+	}
+	must(t, w.Wait(t.Context(), h))
+	for i, k := range keys[:len(keys)-50] {
+		want := float32(3)
+		table, _ := m.Locate(k)
+		if away := c.Nodes[0].homes.Home(k) != 0; away && table != 1 {
+			if want = 9; k%2 == 1 {
+				want = 0
+			}
+		}
+		if i < 50 {
+			want *= 2
+		}
+		for _, x := range pulled(t, w, k) {
+			if x != want {
+				t.Errorf("-seed %d: key %d of table %d is %v, want %v", *seed, k, table, x, want)
+			}
+		}
+	}
+}
+
+// A call that is cancelled half way keeps what it had to add to the rest.
+func TestWhatACancelledPushDidNotSendIsKeptAsItWas(t *testing.T) {
+	c := local(t, 2, Config{Model: filtered(t, 1000, filter.FixedPoint(1)), Policy: placement.Static, Workers: 1})
+	w := c.Nodes[0].workers[0]
+	keys := []godwit.Key{1, 2, 3, 4}
+	for _, k := range keys[:3] {
+		w.residual.add(k, []float32{float32(k), 0})
+	}
+	w.withKept(keys, make([]float32, 8))
+	w.miss = []int{0, 0, 2, 2, 3, 4} // key 2 was served here
+	w.filtering.left = []kept{{0, 1, []float32{100, 0}}, {2, 3, []float32{300, 0}}, {3, 4, []float32{400, 0}}}
+	w.unissued = 2 // keys 3 and 4
+	w.settle(errors.New("cancelled"))
+	want := map[godwit.Key][]float32{1: {100, 0}, 3: {3, 0}}
+	if fmt.Sprint(w.residual.rows) != fmt.Sprint(want) {
+		t.Errorf("kept: %v, want %v", w.residual.rows, want)
+	}
+}
+
+// Under a storm of moves, all that was pushed arrives: what filters left of it
+// goes with later pushes, at whatever node the key is then, or with WaitSync.
+func TestFiltersLoseNothingUnderAStormOfMoves(t *testing.T) {
+	steps := 300 * *scale
+	for _, fs := range [][]godwit.Filter{
+		{filter.FixedPoint(1), filter.Sparse{}},
+		{filter.Skip{P: 0.5}, filter.BF16{}},
+		{filter.Significant{Threshold: 40, Decay: 0.01}, filter.Fixed{Bytes: 2, Answers: true}, filter.Sparse{}},
+	} {
+		const rows = 40
+		c := local(t, 3, Config{Model: filtered(t, rows, fs...), Policy: restless.Policy{}, Seed: *seed, Workers: 2})
+		var pushed [6][2 * rows]int64
+		each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+			sum := &pushed[int(w.ID().Node)*2+w.ID().Local]
+			keys, vals := make([]godwit.Key, 8), make([]float32, 16)
+			for range steps {
+				for i := range keys {
+					keys[i] = godwit.Key(rng.IntN(rows))
+					for j := range 2 {
+						x := rng.IntN(61) - 20
+						vals[2*i+j] = float32(x)
+						sum[2*int(keys[i])+j] += int64(x)
+					}
+				}
+				in := slices.Clone(vals)
+				if err := w.Push(ctx, keys, vals); err != nil {
+					return err
+				}
+				if !slices.Equal(in, vals) {
+					return fmt.Errorf("a push of %v left %v", in, vals)
+				}
+				switch rng.IntN(8) {
+				case 0:
+					if err := w.Localize(ctx, keys[:3]); err != nil {
+						return err
+					}
+				case 1:
+					if err := w.Intent(keys[:3], w.Clock(), w.Clock()+3); err != nil {
+						return err
+					}
+				case 2:
+					if rng.IntN(10) == 0 {
+						if err := w.WaitSync(ctx); err != nil {
+							return err
+						}
+					}
+				}
+				w.Advance()
+			}
+			for _, step := range []func(context.Context) error{w.WaitSync, w.Barrier, w.WaitSync} {
+				if err := step(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		var s Stats
+		for _, n := range c.Nodes {
+			s.Add(n.Stats())
+		}
+		for k := range godwit.Key(rows) {
+			v := pulled(t, c.Nodes[k%3].Worker(0), k)
+			for j, x := range v {
+				var want int64
+				for i := range pushed {
+					want += pushed[i][2*int(k)+j]
+				}
+				_, exact := fs[1].(filter.Fixed) // pulls are rounded then
+				if d := math.Abs(float64(x) - float64(want)); d > 0.1 && (!exact || d > 0.1+math.Abs(float64(want))/1000) {
+					t.Errorf("-seed %d: %v: float %d of key %d is %v, %v was pushed", *seed, fs, j, k, x, want)
+				}
+			}
+		}
+		if s.FilterOut >= s.FilterIn || s.Leftovers == 0 || s.Moves < 50 || s.Remote < uint64(steps) {
+			t.Errorf("%v: %d bytes became %d, %d leftovers, %d moves, %d remote: the test is vacuous", fs, s.FilterIn, s.FilterOut, s.Leftovers, s.Moves, s.Remote)
+		}
+	}
+}
