@@ -17,14 +17,21 @@ var fewExamples = []string{"train", "linear", "--examples", "4000", "--features"
 
 func examples(args ...string) []string { return append(append([]string(nil), fewExamples...), args...) }
 
+// TestBothSolversAndFactorsTrainOnThreeNodes holds however late nodes see each
+// other's steps: an epoch is nine steps of each worker, which a busy machine may
+// let a process do at once. The pairs of factors amplify what workers overshoot
+// together then, so they train with small steps: their AUC is 0.87 or more even
+// if nodes hear of each other at the end only.
 func TestBothSolversAndFactorsTrainOnThreeNodes(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--solver", "stochastic"}, {"--solver", "blocks"}, {"--factors", "4"}} {
+	for _, args := range [][]string{
+		{"--solver", "stochastic"}, {"--solver", "blocks"}, {"--factors", "4", "--lr", "0.01", "--factor-lr", "0.01"},
+	} {
 		dir := t.TempDir()
 		p := start(t, examples(append(args, "--nodes", "3", "--workers", "2", "--json", "--export", dir)...)...)
 		r := p.until("the result", isResult).Result
 		p.exits(exitOK, limit)
-		if auc := r.Test.At("AUC"); r.Epochs != 5 || auc < 0.8 || r.Untrained.At("AUC") != 0.5 && args[0] != "--factors" {
+		if auc := r.Test.At("AUC"); r.Epochs != 5 || auc < 0.85 || r.Untrained.At("AUC") != 0.5 && args[0] != "--factors" {
 			t.Errorf("%v: %d epochs, AUC %v, untrained %v", args, r.Epochs, auc, r.Untrained)
 		}
 		for _, name := range []string{linear.WeightFile, linear.BiasFile} {
