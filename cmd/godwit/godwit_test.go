@@ -64,8 +64,9 @@ type proc struct {
 	stderr bytes.Buffer
 }
 
-// limit is when a test's process is held to hang.
-const limit = 40 * time.Second
+// limit is when a test's process is held to hang: long after anything that a
+// machine can make of a second of work.
+const limit = 4 * time.Minute
 
 func start(t *testing.T, args ...string) *proc {
 	t.Helper()
@@ -185,7 +186,7 @@ func gone(t *testing.T, e job.Event, within time.Duration) {
 	t.Helper()
 	deadline := time.Now().Add(within)
 	for _, n := range e.Start.Nodes {
-		for syscall.Kill(n.PID, 0) == nil {
+		for runs(n.PID) {
 			if time.Now().After(deadline) {
 				t.Errorf("process %d of node %d is left", n.PID, n.ID)
 				break
@@ -193,6 +194,17 @@ func gone(t *testing.T, e job.Event, within time.Duration) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
+}
+
+// runs reports whether a process has not ended. One that has may stay for ever
+// where its parent ended before it and nobody waits for orphans, as in some
+// containers.
+func runs(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || !bytes.Contains(stat, []byte(") Z "))
 }
 
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -324,7 +336,7 @@ func TestAnInterruptKeepsWhatWasTrained(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := p.until("the result", isResult).Result
-		p.exits(exitInterrupted, 10*time.Second)
+		p.exits(exitInterrupted, limit)
 		gone(t, began, 0)
 		if !r.Interrupted() || r.Epochs < 1 || !(r.Test.At("MRR") > 0) || r.Reason == "" {
 			t.Errorf("%s nodes: the result is %+v", nodes, r)
@@ -339,8 +351,9 @@ func TestAnInterruptKeepsWhatWasTrained(t *testing.T) {
 
 func TestASecondInterruptEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	// The first one waits for the other node, which never comes to its batch.
-	p := start(t, with("--epochs", "100000", "--nodes", "2", "--json", "--ttl", "30s")...)
+	// The first one waits for the other node, which never comes to its batch and
+	// is not held to be lost while the test lasts.
+	p := start(t, with("--epochs", "100000", "--nodes", "2", "--json", "--ttl", "1h")...)
 	began := p.until("start", isStart)
 	p.until("an epoch", isEpoch)
 	other := began.Start.Nodes[1-began.Start.Self].PID
@@ -348,21 +361,22 @@ func TestASecondInterruptEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(other, syscall.SIGKILL) }) // it should be gone
-	for range 2 {
-		if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(200 * time.Millisecond)
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
 	}
-	if code := p.wait(10 * time.Second); code == 0 {
+	p.until("word that it stops", func(e job.Event) bool { return e.Stopping != "" })
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(limit); code == 0 {
 		t.Error("exit code 0")
 	}
-	gone(t, began, time.Second)
+	gone(t, began, limit)
 }
 
 func TestALostNodeEndsTheRunAndIsNamed(t *testing.T) {
 	t.Parallel()
-	p := start(t, with("--epochs", "100000", "--nodes", "3", "--json", "--ttl", "2s")...)
+	p := start(t, with("--epochs", "100000", "--nodes", "3", "--json", "--ttl", ttl)...)
 	began := p.until("start", isStart)
 	p.until("an epoch", isEpoch)
 	var lost job.Peer
@@ -374,25 +388,26 @@ func TestALostNodeEndsTheRunAndIsNamed(t *testing.T) {
 	if err := syscall.Kill(lost.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	p.exits(exitLost, 3*time.Second+failSlack)
+	p.exits(exitLost, limit)
 	gone(t, began, 0)
 	if _, errs := p.said(); !strings.Contains(errs, fmt.Sprintf("node %d (%s)", lost.ID, lost.Addr)) {
 		t.Errorf("node %d at %s is not named:\n%s", lost.ID, lost.Addr, errs)
 	}
 }
 
-// failSlack is what a busy machine may take beyond the times promised.
-const failSlack = 3 * time.Second
+// ttl is how long a machine may starve a node of a test before it counts as
+// lost, which a test that kills one waits for.
+const ttl = "8s"
 
 func TestAProcessEndsWhenItsLeaderIsKilled(t *testing.T) {
 	t.Parallel()
-	p := start(t, with("--epochs", "100000", "--nodes", "2", "--json", "--ttl", "2s")...)
+	p := start(t, with("--epochs", "100000", "--nodes", "2", "--json", "--ttl", ttl)...)
 	began := p.until("start", isStart)
 	p.until("an epoch", isEpoch)
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	gone(t, began, 3*time.Second+failSlack)
+	gone(t, began, limit)
 }
 
 func TestANodeJoinsByEndpointAndName(t *testing.T) {
@@ -403,7 +418,7 @@ func TestANodeJoinsByEndpointAndName(t *testing.T) {
 		t.Fatalf("it waits as %+v, want for 1 node at 1 endpoint", w.Waiting)
 	}
 	command := "godwit node --etcd " + w.Waiting.Endpoints[0] + " --run " + w.Run
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
 		_, errs := lead.said()
 		if strings.Contains(errs, command) {
 			break
@@ -450,7 +465,7 @@ func TestAnEtcdThatIsThereServesRunAfterRun(t *testing.T) {
 func TestANodeThatNeverComesEndsTheWait(t *testing.T) {
 	t.Parallel()
 	p := start(t, with("--nodes", "3", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0", "--join", "1s")...)
-	p.exits(exitLost, 10*time.Second)
+	p.exits(exitLost, limit)
 	if _, errs := p.said(); !strings.Contains(errs, "not all nodes arrived") || !strings.Contains(errs, "1 of 3") {
 		t.Errorf("it says\n%s", errs)
 	}
@@ -463,5 +478,5 @@ func TestAnInterruptEndsTheWaitForNodes(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.exits(exitInterrupted, 10*time.Second)
+	p.exits(exitInterrupted, limit)
 }

@@ -11,8 +11,12 @@ import (
 	"github.com/godwit-ps/godwit/train/mf"
 )
 
-// smallMatrix are the flags of a run of a second or less.
-var smallMatrix = []string{"train", "mf", "--rows", "200", "--columns", "100", "--cells", "8000", "--rank", "2", "--dim", "8", "--batch", "64", "--epochs", "6", "--lr", "0.05", "--l2", "0.05"}
+// smallMatrix are the flags of a run of a second or less. All its steps are some
+// 20 ms of work, which a busy machine may let a process do at once: evaluations
+// have nodes hear of each other once an epoch at least, and by steps as small as
+// these the outcome is the same then as if they did all the time.
+var smallMatrix = []string{"train", "mf", "--rows", "200", "--columns", "100", "--cells", "8000", "--rank", "2", "--dim", "8", "--batch", "64",
+	"--epochs", "12", "--eval-every", "1", "--lr", "0.01", "--l2", "0.05"}
 
 func TestEveryOrderFactorizesAMatrixOnThreeNodes(t *testing.T) {
 	t.Parallel()
@@ -21,7 +25,7 @@ func TestEveryOrderFactorizesAMatrixOnThreeNodes(t *testing.T) {
 		p := start(t, append(append([]string(nil), smallMatrix...), "--nodes", "3", "--workers", "2", "--order", order, "--json", "--export", dir)...)
 		r := p.until("the result", isResult).Result
 		p.exits(exitOK, limit)
-		if r.Epochs != 6 || !(r.Test.At("RMSE") < 0.9*r.Untrained.At("RMSE")) {
+		if r.Epochs != 12 || !(r.Test.At("RMSE") < 0.6*r.Untrained.At("RMSE")) {
 			t.Errorf("%s: %d epochs, RMSE %v, untrained %v", order, r.Epochs, r.Test, r.Untrained)
 		}
 		if order == mf.Blocks {
