@@ -27,7 +27,7 @@ var (
 
 // patience is how long a test waits for what must come. It is far more than
 // needed: machines that run tests are busy.
-const patience = 60 * time.Second
+const patience = 4 * time.Minute
 
 func local(t testing.TB, nodes int, cfg Config) *Cluster {
 	t.Helper()
@@ -205,7 +205,7 @@ func noLeak(t *testing.T, f func()) {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	f()
-	end := time.Now().Add(5 * time.Second)
+	end := time.Now().Add(patience / 4)
 	for runtime.NumGoroutine() > before && time.Now().Before(end) {
 		time.Sleep(time.Millisecond)
 	}

@@ -37,18 +37,13 @@ func TestIdleReplicasCostNothing(t *testing.T) {
 		return held
 	}
 	eventually(t, "every key is at both nodes", func() bool { return local() == 2*keys })
-	quiet := sum(c)
-	eventually(t, "the cluster comes to rest", func() bool {
-		before := quiet
-		time.Sleep(50 * time.Millisecond)
+	var quiet Stats
+	eventually(t, "for a second no frame is sent and no round run", func() bool {
 		quiet = sum(c)
-		return quiet.Frames == before.Frames && quiet.Rounds == before.Rounds
+		time.Sleep(time.Second)
+		after := sum(c)
+		return after.Frames == quiet.Frames && after.Rounds == quiet.Rounds
 	})
-	time.Sleep(time.Second)
-	after := sum(c)
-	if after.Frames != quiet.Frames || after.Rounds != quiet.Rounds {
-		t.Errorf("%d idle replicas cost %d frames and %d rounds in a second, want none", quiet.Replicas, after.Frames-quiet.Frames, after.Rounds-quiet.Rounds)
-	}
 	if quiet.Replicas < keys/2 {
 		t.Errorf("only %d replicas: the test is vacuous", quiet.Replicas)
 	}

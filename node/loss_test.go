@@ -16,7 +16,7 @@ import (
 
 // soon is how long a blocked operation may take to end after a node was lost,
 // on a busy machine. Loss is noticed within half a second.
-const soon = 10 * time.Second
+const soon = time.Minute
 
 // blocked starts operations on all workers but those of a node that will be
 // lost, of every kind that can wait, and returns a function that collects how
@@ -204,11 +204,11 @@ func TestAStalledNodeHoldsUpOnlyWhoAsksIt(t *testing.T) {
 	done := make(chan error)
 	pushed := 0
 	w0, w1 := n.Worker(0), n.Worker(1)
+	enough := errors.New("waited long enough")
+	waits, giveUp := context.WithCancelCause(background(t))
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
 		for {
-			if _, err := w0.PushAsync(ctx, slow, push); err != nil {
+			if _, err := w0.PushAsync(waits, slow, push); err != nil {
 				done <- err
 				return
 			}
@@ -230,9 +230,10 @@ func TestAStalledNodeHoldsUpOnlyWhoAsksIt(t *testing.T) {
 		t.Errorf("the queue was not full any more: the test is vacuous")
 	}
 	t.Logf("100 operations at another node took %v", time.Since(began))
+	giveUp(enough)
 	err := <-done
 	var op *godwit.OpError
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &op) || op.Peer != 2 {
+	if !errors.Is(err, enough) || !errors.As(err, &op) || op.Peer != 2 {
 		t.Errorf("who asks the stalled node got %v, want to hear that node 2 is behind", err)
 	}
 	t.Log(err)
