@@ -50,7 +50,7 @@ func joinAll(t *testing.T, e *Embedded, cfg coord.Config, n int) []coord.Session
 	return ss
 }
 
-var joinTest = coord.Config{Run: "r", Nodes: 2, TTL: time.Second}
+var joinTest = coord.Config{Run: "r", Nodes: 2, TTL: ttl}
 
 func deadSeat(sealed bool) string {
 	return entry{Seat: ledger.Seat{Addr: "dead:1", Nodes: 2}, Sealed: sealed}.encode()
@@ -122,7 +122,7 @@ func TestManyNodesComeAtOnce(t *testing.T) {
 	e := server(t)
 	const n = 16
 	cfg := joinTest
-	cfg.Nodes, cfg.TTL = n, 5*time.Second
+	cfg.Nodes, cfg.TTL = n, 2*ttl
 	ss := joinAll(t, e, cfg, n)
 	var wg sync.WaitGroup
 	for _, s := range ss {

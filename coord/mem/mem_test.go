@@ -31,7 +31,7 @@ func TestHubConforms(t *testing.T) {
 		}
 		return coordtest.Harness{
 			TTL:  time.Second,
-			Loss: time.Second,
+			Loss: time.Minute,
 			Join: func(ctx context.Context, cfg coord.Config) (coord.Session, error) {
 				h, err := hub(coord.Config{Run: cfg.Run, Nodes: cfg.Nodes})
 				if err != nil {

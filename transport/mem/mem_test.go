@@ -13,9 +13,9 @@ func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Setup {
 		var n atomic.Int32
 		return transporttest.Setup{
-			Network:  &Switch{patience: 200 * time.Millisecond},
+			Network:  &Switch{patience: 2 * time.Second},
 			Addr:     func() string { return fmt.Sprintf("node-%d", n.Add(1)) },
-			Patience: 200 * time.Millisecond,
+			Patience: 2 * time.Second,
 		}
 	})
 }

@@ -25,7 +25,12 @@ import (
 	"github.com/godwit-ps/godwit/wire"
 )
 
-const testPatience = 800 * time.Millisecond
+// testPatience is waited for by some tests, and so long a busy machine may take
+// for a handshake in the others.
+const testPatience = 2500 * time.Millisecond
+
+// limit is when what should happen soon is held to hang.
+const limit = 4 * time.Minute
 
 func anyAddr() string { return "127.0.0.1:0" }
 
@@ -141,7 +146,7 @@ func connect(t *testing.T, client, server *tls.Config) (dial, dropped error) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	accepted := make(chan struct{})
 	go func() {
@@ -330,7 +335,7 @@ func TestAPeerOfAnotherVersionIsToldOurs(t *testing.T) {
 // A listener may be closed as soon as its last peer was accepted; what was
 // accepted lives on.
 func TestWhatWasAcceptedOutlivesTheListenerFromTheFirstMoment(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	for i := range 300 {
 		l, err := Network{}.Listen(anyAddr())
