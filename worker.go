@@ -1,6 +1,9 @@
 package godwit
 
-import "context"
+import (
+	"context"
+	"iter"
+)
 
 // A Handle names an asynchronous operation of one worker. The zero Handle is an
 // operation that was already complete when the call returned. A handle is
@@ -56,6 +59,15 @@ type Worker interface {
 	// Wait returns when all the operations are complete, or with the first
 	// error of one of them.
 	Wait(ctx context.Context, hs ...Handle) error
+
+	// Scan yields the keys in first … end-1 that are in use and have their home
+	// at a node, or at any if home is [NoNode], in order. A key is in use from
+	// the first read or write of it by anybody, or the first intent that had it
+	// brought somewhere, for the rest of the run: of all others, the values are
+	// those that the initializer makes. Keys that were in use when the iteration
+	// began come once each, whatever moves meanwhile; others may come too. An
+	// error is the last thing that is yielded. The loop's body may use the worker.
+	Scan(ctx context.Context, first, end Key, home NodeID) iter.Seq2[Key, error]
 
 	// Localize asks that keys move to this node, and returns when they are here
 	// or their owners' policy declined (the classic server never moves a key).

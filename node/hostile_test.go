@@ -64,6 +64,8 @@ func TestAPeerThatBreaksTheProtocolEndsTheRunWithAReason(t *testing.T) {
 		"a claim of what was not given":     {frameOf(wire.Record{Kind: wire.Claim, Key: homed, Epoch: 9, Origin: 1}), "not handed over"},
 		"a release by who is not the home":  {frameOf(wire.Record{Kind: wire.Release, Key: homed, Epoch: 9, Origin: 1}), "its home is node 0"},
 		"a request that goes in circles":    {frameOf(wire.Record{Kind: wire.Pull, Key: 3, Origin: 1, Op: 1, Hops: 255}), "circles"},
+		"a scan beyond the last key":        {frameOf(wire.Record{Kind: wire.Scan, Key: 3, Op: 1, Seq: keys + 1}), "up to 41"},
+		"a scan of nothing":                 {frameOf(wire.Record{Kind: wire.Scan, Key: 3, Op: 1, Seq: 3}), "from 3 up to 3"},
 		"bytes that are no record":          {garbage, ""},
 		"bytes of something else":           {alien, "not a frame"},
 	} {

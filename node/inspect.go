@@ -63,6 +63,12 @@ func (n *Node) Resting() error {
 		if open > 0 {
 			return fmt.Errorf("%d operations of %v are open", open, w.id)
 		}
+		w.scans.mu.Lock()
+		open = len(w.scans.open)
+		w.scans.mu.Unlock()
+		if open > 0 {
+			return fmt.Errorf("%d parts of scans of %v are open", open, w.id)
+		}
 	}
 	p := n.pacer
 	p.mu.Lock()

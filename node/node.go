@@ -339,7 +339,13 @@ func (n *Node) expect(recs []wire.Record) {
 	}
 }
 
-func needsRow(r *wire.Record) bool { return r.Kind != wire.PullReply && r.Kind != wire.Done }
+func needsRow(r *wire.Record) bool {
+	switch r.Kind {
+	case wire.PullReply, wire.Done, wire.Scan, wire.InUse, wire.Scanned:
+		return false
+	}
+	return true
+}
 
 // step has a shard take one record.
 func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
@@ -348,9 +354,14 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	}
 	reply := r.Kind == wire.PullReply || r.Kind == wire.Done
 	if !reply {
-		if r.Kind == wire.SyncMark || r.Kind == wire.SyncAck {
+		switch r.Kind {
+		case wire.SyncMark, wire.SyncAck:
 			n.pacer.marked(from, r)
 			return nil
+		case wire.Scan:
+			return n.proto.Scan(&in.out, from, r)
+		case wire.InUse, wire.Scanned:
+			return n.scanned(from, r)
 		}
 		if err := n.plausible(r); err != nil {
 			return err

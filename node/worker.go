@@ -46,6 +46,8 @@ type worker struct {
 	}
 	held atomic.Int64 // keys in inbox and plan
 
+	scans scans
+
 	// of the pacer
 	plan       intent.Plan
 	timer      intent.Timer

@@ -45,6 +45,7 @@ type Config struct {
 	rowLens []int           // row length of each class
 	updates []Update        // of each table
 	mergers []godwit.Merger // of each table; nil: copies meet by adding differences
+	used    *store.KeySet   // keys that are homed here and in use
 	sync    placement.Sync
 }
 
@@ -52,6 +53,7 @@ type Config struct {
 // NewShard.
 func (c *Config) Prepare() error {
 	c.sync = placement.SyncOf(c.Policy)
+	c.used = store.NewKeySet(c.Model.Keys())
 	class := map[int]int{}
 	for i := range c.Model.Tables() {
 		l := c.Model.TableRowLen(i)
@@ -323,6 +325,7 @@ func (s *Shard) create(k godwit.Key) store.Ref {
 	i, _ := s.cfg.Model.Locate(k)
 	t := s.cfg.Model.Table(i)
 	r := s.st.Insert(k, s.cfg.classes[i])
+	s.cfg.used.Add(k)
 	setState(s.st.Header(r), owner)
 	row := s.st.Floats(r)
 	t.Init.Init(row[:t.Dim], s.cfg.Seed, k)

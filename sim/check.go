@@ -22,8 +22,9 @@ func (c *Cluster) watch(frame []byte) error {
 		if err != nil || !ok {
 			return err
 		}
-		if r.Kind == wire.SyncMark || r.Kind == wire.SyncAck {
-			continue
+		switch r.Kind {
+		case wire.SyncMark, wire.SyncAck, wire.Scan, wire.InUse, wire.Scanned:
+			continue // about no key's row
 		}
 		if most := protocol.MaxHops(len(c.hosts)); r.Hops > most {
 			return fmt.Errorf("sim: %v of key %d for node %d travelled %d times, at most %d are needed", r.Kind, r.Key, r.Origin, r.Hops, most)

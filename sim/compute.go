@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -168,6 +169,16 @@ func (w *worker) WaitSync(ctx context.Context) error {
 	return w.told(w.Worker.WaitSync(ctx))
 }
 func (w *worker) Barrier(ctx context.Context) error { return w.told(w.Worker.Barrier(ctx)) }
+
+func (w *worker) Scan(ctx context.Context, first, end godwit.Key, home godwit.NodeID) iter.Seq2[godwit.Key, error] {
+	return func(yield func(godwit.Key, error) bool) {
+		for k, err := range w.Worker.Scan(ctx, first, end, home) {
+			if !yield(k, w.told(err)) {
+				return
+			}
+		}
+	}
+}
 
 // Advance ends a step. Other coroutines of the node get their turn when the
 // time that it took has passed.

@@ -31,6 +31,7 @@ type Weather struct {
 type StormReport struct {
 	Result
 	Weather string // what the configuration and the seed made of it
+	Scanned Scanned
 }
 
 // Storm lets random workers loose on a few keys and judges everything that they
@@ -47,7 +48,7 @@ func Storm(ctx context.Context, seed uint64, w Weather) (*StormReport, error) {
 	s.c = c
 	r, err := c.Run(ctx, s.work)
 	if err == nil {
-		rep.Result = *r
+		rep.Result, rep.Scanned = *r, s.scanned
 		err = s.judge()
 	}
 	if e := c.Close(); err == nil {
@@ -67,6 +68,7 @@ type storm struct {
 	keys    []godwit.Key
 	samples []sampling.Spec
 	history *history.History
+	scanned Scanned
 }
 
 // The rows of a storm are vector clocks of its workers. Those of the last table

@@ -75,3 +75,24 @@ func TestStormsDrawSamplesByAllSchemes(t *testing.T) {
 		t.Error("the test is vacuous")
 	}
 }
+
+func TestStormsScanWhileKeysMove(t *testing.T) {
+	if racing {
+		t.Skip("storms have one goroutine each")
+	}
+	var sum Scanned
+	for seed := uint64(1); seed <= 600; seed++ {
+		r, err := Storm(context.Background(), seed, Weather{})
+		if err != nil {
+			t.Fatalf("-seed %d (%s): %v", seed, r.Weather, err)
+		}
+		sum.Scans += r.Scanned.Scans
+		sum.Keys += r.Scanned.Keys
+		sum.Away += r.Scanned.Away
+		sum.Moving += r.Scanned.Moving
+	}
+	t.Logf("%+v", sum)
+	if sum.Scans < 500 || sum.Keys < 1000 || sum.Away < 100 || sum.Moving < 100 {
+		t.Error("the test is vacuous")
+	}
+}

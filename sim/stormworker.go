@@ -74,6 +74,8 @@ func (x *stormWorker) act(ctx context.Context) error {
 		return x.w.Intent(keys, start, end)
 	case r == 17 && len(x.samples) > 0:
 		return x.sample(ctx)
+	case r == 18 && x.rng.IntN(3) == 0:
+		return x.ranged(ctx)
 	default:
 		x.w.Advance()
 		return nil

@@ -45,6 +45,10 @@ var fieldsOf = [256]field{
 
 	SyncMark: fOp,
 	SyncAck:  fOp,
+
+	Scan:    fKey | fOp | fSeq,
+	InUse:   fKey | fOp,
+	Scanned: fKey | fOp,
 }
 
 // The flags of a run.

@@ -28,7 +28,7 @@ const PrefixLen = 4
 //
 //	1  first version
 //	2  the length of a frame is a multiple of 8
-//	3  runs of records, codings of values, what a node takes
+//	3  runs of records, codings of values, what a node takes, scans
 const Version = 3
 
 // frameAlign is what the length of a frame is a multiple of, so that frames

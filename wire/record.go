@@ -42,6 +42,11 @@ const (
 	SyncMark // Op: send what is new for my replicas, then answer
 	SyncAck  // Op: done
 
+	// Scans. The questions and answers of one scan follow each other.
+	Scan    // asker → home: Op; which keys of Key … Seq-1 whose home is here are in use?
+	InUse   // home → asker: Op; this key is
+	Scanned // home → asker: Op; all were named that are before Key
+
 	kinds // number of kinds + 1
 )
 
@@ -52,6 +57,7 @@ var kindNames = [...]string{
 	Refresh: "refresh", Ack: "ack", Dropped: "dropped", Refuse: "refuse",
 	Transfer: "transfer", Claim: "claim", Release: "release", Drained: "drained",
 	SyncMark: "sync-mark", SyncAck: "sync-ack",
+	Scan: "scan", InUse: "in-use", Scanned: "scanned",
 }
 
 func (k Kind) String() string {

@@ -10,6 +10,7 @@ package traintest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,8 @@ type Server struct {
 	model   *godwit.Model
 	locks   [stripes]sync.Mutex // locks[k%stripes] guards row k
 	rows    [][]float32
+	used    []bool // rows that were accessed
+	nodes   int
 	workers []*Worker
 	barrier barrier
 
@@ -43,7 +46,7 @@ type KeyRange struct {
 // each of nodes nodes. One sampler draws from all rows of table 0. The seed
 // decides the rows and the samples.
 func NewServer(m *godwit.Model, nodes, perNode int, seed uint64) *Server {
-	s := &Server{model: m, rows: make([][]float32, m.Keys())}
+	s := &Server{model: m, rows: make([][]float32, m.Keys()), used: make([]bool, m.Keys()), nodes: nodes}
 	s.Range = []KeyRange{{m.Key(0, 0), m.Table(0).Rows}}
 	for k := range s.rows {
 		key := godwit.Key(k)
@@ -163,6 +166,7 @@ func (w *Worker) each(keys []godwit.Key, buf []float32, do func(k godwit.Key, va
 		mu := &w.s.locks[k%stripes]
 		mu.Lock()
 		row := w.s.rows[k]
+		w.s.used[k] = true
 		do(k, row[:n:n], row[n:], buf[:n:n])
 		mu.Unlock()
 		buf = buf[n:]
@@ -224,6 +228,29 @@ func (w *Worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) err
 		w.s.model.Table(t).Rule.InitState(state)
 	})
 	return nil
+}
+
+// Scan finds keys in use. The home of key k is node k modulo the nodes.
+func (w *Worker) Scan(ctx context.Context, first, end godwit.Key, home godwit.NodeID) iter.Seq2[godwit.Key, error] {
+	return func(yield func(godwit.Key, error) bool) {
+		_, err := w.s.model.RangeFloats(first, end)
+		if err := w.ready(ctx, "scan", nil, err); err != nil {
+			yield(0, err)
+			return
+		}
+		for k := first; k < end; k++ {
+			if home != godwit.NoNode && int(home) != int(k)%w.s.nodes {
+				continue
+			}
+			mu := &w.s.locks[k%stripes]
+			mu.Lock()
+			used := w.s.used[k]
+			mu.Unlock()
+			if used && !yield(k, nil) {
+				return
+			}
+		}
+	}
 }
 
 func (w *Worker) PullIfLocal(k godwit.Key, dst []float32) bool {

@@ -10,13 +10,13 @@ import (
 func Values(t testing.TB, w godwit.Worker) []float32 {
 	t.Helper()
 	m := w.Model()
-	var all []float32
-	for k := range m.Keys() {
-		x := make([]float32, m.Dim(godwit.Key(k)))
-		if err := w.Pull(t.Context(), []godwit.Key{godwit.Key(k)}, x); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, x...)
+	n, err := m.RangeFloats(0, godwit.Key(m.Keys()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]float32, n)
+	if err := godwit.PullRange(t.Context(), w, 0, godwit.Key(m.Keys()), all); err != nil {
+		t.Fatal(err)
 	}
 	return all
 }

@@ -44,13 +44,11 @@ const blockFloats = 1 << 20
 // their values and the number of the first of them, from 0 on.
 func Read(ctx context.Context, w godwit.Worker, first godwit.Key, rows, dim int, do func(at int, vals []float32) error) error {
 	block := min(rows, max(1, blockFloats/dim))
-	keys, vals := make([]godwit.Key, block), make([]float32, block*dim)
+	vals := make([]float32, block*dim)
 	for from := 0; from < rows; from += block {
 		n := min(block, rows-from)
-		for i := range n {
-			keys[i] = first + godwit.Key(from+i)
-		}
-		if err := w.Pull(ctx, keys[:n], vals[:n*dim]); err != nil {
+		at := first + godwit.Key(from)
+		if err := godwit.PullRange(ctx, w, at, at+godwit.Key(n), vals[:n*dim]); err != nil {
 			return err
 		}
 		if err := do(from, vals[:n*dim]); err != nil {

@@ -1,0 +1,190 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
+)
+
+func scanned(t testing.TB, w godwit.Worker, first, end godwit.Key, home godwit.NodeID) []godwit.Key {
+	t.Helper()
+	var keys []godwit.Key
+	for k, err := range w.Scan(background(t), first, end, home) {
+		must(t, err)
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// inRange returns the keys of a sorted list that are in a range.
+func inRange(keys []godwit.Key, first, end godwit.Key) []godwit.Key {
+	i, _ := slices.BinarySearch(keys, first)
+	j, _ := slices.BinarySearch(keys, end)
+	return keys[i:j]
+}
+
+func TestConformanceC25TheHomesPartsOfAScanAreAllKeysInUseOnceAndInOrder(t *testing.T) {
+	const keys = 60_000
+	rng := rand.New(rand.NewPCG(*seed, 9))
+	all := make([]godwit.Key, keys)
+	for k := range all {
+		all[k] = godwit.Key(k)
+	}
+	many := 0
+	for _, nodes := range []int{1, 2, 3, 5} {
+		for what, used := range map[string][]godwit.Key{
+			"no key": nil, "the first": {0}, "the last": {keys - 1}, "the first and the last": {0, keys - 1},
+			"one": {12_345}, "a few": {7, 8, 9, 4095, 4096, 32_768, 50_000}, "all": all,
+			"a third": func() (some []godwit.Key) {
+				for _, k := range all {
+					if rng.IntN(3) == 0 {
+						some = append(some, k)
+					}
+				}
+				return some
+			}(),
+		} {
+			c := local(t, nodes, Config{Model: modelOf(t, godwit.Table{Name: "a", Rows: keys - 100, Dim: 1}, godwit.Table{Name: "b", Rows: 100, Dim: 2}), Workers: 1, Policy: placement.RelocateAll})
+			each(t, c, func(ctx context.Context, w godwit.Worker, _ *rand.Rand) error {
+				n := len(used) / nodes
+				mine := used[n*int(w.ID().Node):]
+				if int(w.ID().Node) < nodes-1 {
+					mine = mine[:n]
+				}
+				floats, _ := w.Model().Floats(mine)
+				if err := w.Localize(ctx, mine[:min(len(mine), 1000)]); err != nil { // some are away from their homes
+					return err
+				}
+				return w.Push(ctx, mine, make([]float32, floats))
+			})
+			w := c.Nodes[nodes-1].Worker(0)
+			for i := range 4 {
+				first, end := godwit.Key(0), godwit.Key(keys)
+				if i > 0 {
+					a, b := godwit.Key(rng.IntN(keys+1)), godwit.Key(rng.IntN(keys+1))
+					first, end = min(a, b), max(a, b)
+				}
+				want := inRange(used, first, end)
+				if got := scanned(t, w, first, end, godwit.NoNode); !slices.Equal(got, want) {
+					t.Fatalf("-seed %d: %d nodes, %s: of the keys %d … %d a scan has %d, want %d", *seed, nodes, what, first, end, len(got), len(want))
+				}
+				var union []godwit.Key
+				for home := range nodes {
+					part := scanned(t, w, first, end, godwit.NodeID(home))
+					if !slices.IsSorted(part) {
+						t.Fatalf("-seed %d: %d nodes, %s: the part of node %d is in disorder", *seed, nodes, what, home)
+					}
+					if len(part) > 4096 && home != nodes-1 {
+						many++
+					}
+					union = append(union, part...)
+				}
+				slices.Sort(union)
+				if !slices.Equal(union, want) {
+					t.Fatalf("-seed %d: %d nodes, %s: of the keys %d … %d the homes have %d, want %d", *seed, nodes, what, first, end, len(union), len(want))
+				}
+			}
+		}
+	}
+	if many < 10 {
+		t.Errorf("%d parts took more than one answer: the test is vacuous", many)
+	}
+}
+
+func TestAScanMayBeOneOfSeveralAndItsLoopMayEndEarlyAndUseTheWorker(t *testing.T) {
+	const keys = 20_000
+	ctx := background(t)
+	c := local(t, 3, Config{Model: model(t, keys, 1), Workers: 1})
+	w := c.Nodes[1].Worker(0)
+	must(t, godwit.PushRange(ctx, w, 0, keys, make([]float32, keys)))
+	n := 0
+	for k, err := range w.Scan(ctx, 0, keys, godwit.NoNode) {
+		must(t, err)
+		if k != godwit.Key(n) {
+			t.Fatalf("key %d comes where key %d should", k, n)
+		}
+		n++
+		if k%4000 == 0 {
+			for j, err := range w.Scan(ctx, k, keys, 2) {
+				must(t, err)
+				must(t, w.Push(ctx, []godwit.Key{j}, []float32{1}))
+				if j > k+20 {
+					break
+				}
+			}
+		}
+		if k == 15_000 {
+			break
+		}
+	}
+	if n != 15_001 {
+		t.Errorf("%d keys came", n)
+	}
+	if rows := len(scanned(t, w, 0, keys, godwit.NoNode)); rows != keys {
+		t.Errorf("%d keys came afterwards, want %d", rows, keys)
+	}
+	must(t, w.Barrier(afterOthers(t, c, 1)))
+	for _, n := range c.Nodes {
+		if open := len(n.workers[0].scans.open); open > 0 {
+			t.Errorf("%d parts of scans are open at node %d", open, n.self)
+		}
+	}
+}
+
+// afterOthers has all workers but one at the barrier, and returns a context.
+func afterOthers(t testing.TB, c *Cluster, but int) context.Context {
+	ctx := background(t)
+	for i, n := range c.Nodes {
+		if i != but {
+			go func() { _ = n.Worker(0).Barrier(ctx) }()
+		}
+	}
+	return ctx
+}
+
+func TestABadScanSaysWhatIsWrong(t *testing.T) {
+	c := local(t, 2, Config{Model: model(t, 40, 1), Workers: 1})
+	w := c.Nodes[0].Worker(0)
+	ended, cancel := context.WithCancel(background(t))
+	cancel()
+	for what, x := range map[string]struct {
+		ctx        context.Context
+		first, end godwit.Key
+		home       godwit.NodeID
+		is         error
+	}{
+		"beyond the last key":   {background(t), 0, 41, godwit.NoNode, godwit.ErrKeyRange},
+		"backwards":             {background(t), 7, 6, godwit.NoNode, godwit.ErrKeyRange},
+		"at a node there isn't": {background(t), 0, 40, 2, nil},
+		"with an ended context": {ended, 0, 40, godwit.NoNode, context.Canceled},
+	} {
+		n := 0
+		for _, err := range w.Scan(x.ctx, x.first, x.end, x.home) {
+			n++
+			var op *godwit.OpError
+			if !errors.As(err, &op) || op.Op != "scan" || op.First != x.first || x.is != nil && !errors.Is(err, x.is) {
+				t.Errorf("%s: error %v", what, err)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: %d results, want an error", what, n)
+		}
+	}
+}
+
+func TestAScanOfANodeThatWasClosedEndsWithItsError(t *testing.T) {
+	c := local(t, 2, Config{Model: model(t, 40, 1), Workers: 1})
+	closeAll(t, c)
+	var last error
+	for _, err := range c.Nodes[0].Worker(0).Scan(background(t), 0, 40, godwit.NoNode) {
+		last = err
+	}
+	if !errors.Is(last, godwit.ErrClosed) {
+		t.Errorf("error %v", last)
+	}
+}
