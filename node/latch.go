@@ -24,6 +24,12 @@ func (l *latch) Lock() {
 	}
 }
 
+// TryLock locks what nobody has locked, and reports whether it did.
+func (l *latch) TryLock() bool {
+	v := l.word.Load()
+	return v&1 == 0 && l.word.CompareAndSwap(v, v+1)
+}
+
 func (l *latch) Unlock() { l.word.Add(1) }
 
 // Tries of who waits first in the queue: it looks, then lets other goroutines

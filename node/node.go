@@ -9,7 +9,8 @@
 // sends them; a reader goroutine for each peer hands what arrives to the
 // shards. The pacer acts on intents and runs the sync rounds.
 //
-// Locks are taken in this order: shard, then outbox or operation.
+// Locks are taken in this order: shard, then outbox or operation. A sender that
+// keeps an outbox only tries shards.
 package node
 
 import (
@@ -269,143 +270,6 @@ func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 const maxJoined = 16
 
 const brokeProtocol = "broke the protocol"
-
-// inbound is what one goroutine needs to take frames.
-type inbound struct {
-	out     sender
-	d       wire.Decoder
-	recs    [ahead]wire.Record // some records of the frame
-	replies []wire.Record      // to one operation, to be delivered together
-}
-
-func (n *Node) inbound() *inbound { return &inbound{out: n.sender()} }
-
-// frame hands a frame of a peer to the shards. What follows is in in.out.
-func (n *Node) frame(in *inbound, from godwit.NodeID, frame []byte) error {
-	n.received.Add(uint64(len(frame)))
-	err := in.d.Reset(frame)
-	if err == nil {
-		err = n.take(in, from)
-	}
-	if err == nil && n.pacer.waiting.Load() > 0 {
-		n.pacer.wakeUp()
-	}
-	return err
-}
-
-// take steps through the records of the frame that in.d was reset to.
-func (n *Node) take(in *inbound, from godwit.NodeID) error {
-	for {
-		recs, err := in.some()
-		if n.large {
-			n.expect(recs)
-		}
-		for i := 0; i < len(recs) && err == nil; i++ {
-			err = n.step(in, from, &recs[i])
-		}
-		if len(recs) < len(in.recs) || err != nil {
-			n.deliver(in)
-			return err
-		}
-	}
-}
-
-// some decodes records, fewer than fit in in.recs if they are the last: so many
-// that the rows of the last can be on their way to the processor's cache while
-// the first are stepped.
-func (in *inbound) some() ([]wire.Record, error) {
-	for i := range in.recs {
-		if ok, err := in.d.Next(&in.recs[i]); !ok {
-			return in.recs[:i], err
-		}
-	}
-	return in.recs[:], nil
-}
-
-// expect has the rows that records will need fetched into the processor's cache.
-func (n *Node) expect(recs []wire.Record) {
-	if len(recs) < 4 {
-		return
-	}
-	for i := range recs {
-		if needsRow(&recs[i]) && n.model.Has(recs[i].Key) {
-			n.shard(recs[i].Key).AheadIndex(recs[i].Key)
-		}
-	}
-	for i := range recs {
-		if needsRow(&recs[i]) && n.model.Has(recs[i].Key) {
-			n.shard(recs[i].Key).AheadRow(recs[i].Key)
-		}
-	}
-}
-
-func needsRow(r *wire.Record) bool {
-	switch r.Kind {
-	case wire.PullReply, wire.Done, wire.Scan, wire.InUse, wire.Scanned:
-		return false
-	}
-	return true
-}
-
-// step has a shard take one record.
-func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
-	if len(in.replies) > 0 && r.Op != in.replies[0].Op {
-		n.deliver(in)
-	}
-	reply := r.Kind == wire.PullReply || r.Kind == wire.Done
-	if !reply {
-		switch r.Kind {
-		case wire.SyncMark, wire.SyncAck:
-			n.pacer.marked(from, r)
-			return nil
-		case wire.Scan:
-			return n.proto.Scan(&in.out, from, r)
-		case wire.InUse, wire.Scanned:
-			return n.scanned(from, r)
-		}
-		if err := n.plausible(r); err != nil {
-			return err
-		}
-	}
-	s := n.shard(r.Key)
-	s.Lock()
-	nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
-	err := s.Step(&in.out, from, r)
-	if a := s.Stats.LeadActions - actions; a > 0 {
-		n.pacer.leads.Add(s.Stats.LeadNanos - nanos)
-		n.pacer.nleads.Add(a)
-	}
-	s.noteWork(n, r.Key)
-	s.Unlock()
-	if reply && err == nil {
-		in.replies = append(in.replies, *r)
-	}
-	return err
-}
-
-// plausible refuses a record that does not fit the run.
-func (n *Node) plausible(r *wire.Record) error {
-	if int(r.Origin) >= len(n.peers) {
-		return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, len(n.peers))
-	}
-	if r.Hops == 255 {
-		return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
-	}
-	for i := range r.Holders {
-		if h := r.Holders[i].Node; int(h) >= len(n.peers) {
-			return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, len(n.peers))
-		}
-	}
-	return nil
-}
-
-// deliver completes what the replies that were collected belong to.
-func (n *Node) deliver(in *inbound) {
-	if len(in.replies) > 0 {
-		n.complete(in.replies...)
-		in.replies = in.replies[:0]
-	}
-}
 
 // now is the time that lead times are measured in.
 func (n *Node) now() int64 { return n.world.Now() }

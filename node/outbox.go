@@ -79,18 +79,34 @@ func newOutbox(c transport.Conn, view godwit.View, b *buffers) *outbox {
 // put appends a record.
 func (o *outbox) put(r *wire.Record) {
 	o.mu.Lock()
+	full, idle := o.add(r)
+	o.mu.Unlock()
+	if full {
+		o.filled(idle)
+	}
+}
+
+// add appends a record, under the lock. It reports whether that filled a frame,
+// and then, whether there is nobody who writes it. The caller lets go of the
+// lock and calls filled.
+func (o *outbox) add(r *wire.Record) (full, idle bool) {
 	before := o.enc.Len()
 	o.enc.Append(r)
-	o.queued += o.enc.Len() - before
-	full := o.enc.Len() >= frameBytes
-	idle := full && !o.writing
-	if full {
-		o.seal()
-		o.writing = true
+	after := o.enc.Len()
+	o.queued += after - before
+	if after < frameBytes {
+		return false, false
 	}
-	o.mu.Unlock()
-	switch { // it need not wait for the rest
-	case full && o.flushed != nil:
+	o.seal()
+	idle = !o.writing
+	o.writing = true
+	return true, idle
+}
+
+// filled has a full frame sent: it need not wait for the rest.
+func (o *outbox) filled(idle bool) {
+	switch {
+	case o.flushed != nil:
 		o.flushed()
 	case idle:
 		o.wake <- struct{}{}
@@ -268,21 +284,72 @@ type sender struct {
 	any     bool
 	records int   // sent to others
 	clock   int64 // the time since when it sends without a flush; 0: not asked for yet
+
+	// Who sends many records in a row keeps the queue that the last one went
+	// into. Since others may have a shard and want the queue, he must then not
+	// wait for a shard: he locks it with lock, which lets go of the queue if the
+	// shard is taken. Nor may he wait for anything else before release.
+	keeps bool
+	kept  *outbox // locked
+	left  int     // records until others get their turn
 }
 
+// maxKept is how many records in a row a sender keeps others out for.
+const maxKept = 64
+
 func (n *Node) sender() sender { return sender{n: n, touched: make([]bool, len(n.peers))} }
+
+// keep begins a row of records, release ends it.
+func (s *sender) keep() { s.keeps = true }
+
+func (s *sender) release() {
+	s.keeps = false
+	s.letGo()
+}
+
+func (s *sender) letGo() {
+	if o := s.kept; o != nil {
+		s.kept = nil
+		o.mu.Unlock()
+	}
+}
+
+// lock locks a shard.
+func (s *sender) lock(x *shard) {
+	if s.kept == nil || !x.TryLock() {
+		s.letGo()
+		x.Lock()
+	}
+}
 
 func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
 	if to == s.n.self {
 		s.n.complete(*r)
 		return
 	}
-	s.n.peers[to].put(r)
+	o := s.n.peers[to]
+	if s.kept != o {
+		s.letGo()
+		o.mu.Lock()
+		s.kept, s.left = o, maxKept
+	}
+	full, idle := o.add(r)
+	if s.left--; full || s.left == 0 || !s.keeps {
+		s.letGo()
+	}
+	if full {
+		o.filled(idle)
+	}
 	s.touched[to], s.any = true, true
 	s.records++
 }
 
-func (s *sender) Room(to godwit.NodeID) bool { return s.n.peers[to].room(copyRoom) }
+func (s *sender) Room(to godwit.NodeID) bool {
+	if o := s.n.peers[to]; s.kept != o {
+		return o.room(copyRoom)
+	}
+	return s.kept.queued < copyRoom
+}
 
 // Now is the time of the first question since the last flush: close enough for
 // lead times, and keys come by the thousand.
@@ -302,6 +369,7 @@ func (s *sender) flush() { s.each((*outbox).flush) }
 func (s *sender) post() { s.each((*outbox).post) }
 
 func (s *sender) each(send func(*outbox)) {
+	s.release()
 	s.clock = 0
 	if !s.any {
 		return

@@ -162,6 +162,9 @@ func (n *Node) Stats() Stats {
 		s.Late += w.late.Load()
 		s.Window = max(s.Window, w.ahead.Load())
 	}
+	if s.Remote > 0 {
+		s.MaxHops = commonHops // and more where the shards say so
+	}
 	s.Local += s.Sampled.Local
 	s.Replica += s.Sampled.Replica
 	s.Queued += s.Sampled.Queued

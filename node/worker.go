@@ -201,6 +201,8 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	}
 	add(&w.count.slow, 1)
 	o.expect(w.n.model, keys, w.miss)
+	w.rec = wire.Record{Kind: kind, Op: o.id}
+	t := &w.n.tables[0]
 	var away, queued uint64
 	for m := 0; m < len(w.miss); m += 2 {
 		if m%admitted == 0 {
@@ -210,23 +212,32 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 				w.issued(o, w.unissued)
 				return 0, w.blamed(what, keys, err)
 			}
+			w.out.keep()
 		}
 		i, off := w.miss[m], w.miss[m+1]
 		k := keys[i]
-		dim := w.n.model.Dim(k)
-		w.rec = wire.Record{Kind: kind, Key: k, Op: o.id, Index: uint32(i)}
+		w.rec.Key, w.rec.Index, w.rec.Seq = k, uint32(i), 0
 		if kind == wire.Push || kind == wire.Set {
-			w.rec.Vals = buf[off : off+dim]
+			if !t.has(k) {
+				t = w.n.table(k)
+			}
+			w.rec.Vals = buf[off : off+t.dim]
 			if len(w.forms) > 0 {
 				f := w.forms[m/2]
 				w.rec.Coding, w.rec.Step = wire.Coding(f.Coding), f.Step
 			}
 		}
 		s := w.n.shard(k)
-		s.Lock()
+		w.out.lock(s)
 		if s.closed {
 			s.Unlock()
+			w.out.release()
 			return 0, w.fail(what, keys, w.n.failed())
+		}
+		if kind <= wire.Push && s.Pass(&w.out, &w.rec) {
+			s.Unlock()
+			away++
+			continue
 		}
 		before, late := s.Stats.Waited, s.Stats.Late
 		s.Request(&w.out, &w.rec)
@@ -291,6 +302,7 @@ func (w *worker) blamed(what string, keys []godwit.Key, err error) error {
 // admit waits while a node that one of the missed keys goes to is behind.
 // Nodes that are not asked for anything hold nobody up.
 func (w *worker) admit(ctx context.Context, keys []godwit.Key, miss []int) error {
+	w.out.release()
 	behind := false
 	for _, p := range w.n.peers {
 		behind = behind || p != nil && !p.room(requestRoom)

@@ -174,9 +174,9 @@ func (s *Shard) reply(out Out, r *wire.Record, kind wire.Kind, vals []float32) {
 	out.Send(r.Origin, a)
 }
 
-// replied takes note of a reply that arrives from another node. The caller
-// completes the operation.
-func (s *Shard) replied(from godwit.NodeID, k godwit.Key) {
+// Replied takes note of a reply that arrives from another node and fits the
+// model. The caller completes the operation.
+func (s *Shard) Replied(from godwit.NodeID, k godwit.Key) {
 	away := s.away(k)
 	if *away == 0 {
 		s.Stats.Stale++ // it answers nothing
@@ -194,9 +194,7 @@ func (s *Shard) send(out Out, to godwit.NodeID, r wire.Record) {
 
 // serve carries out a request at the main copy.
 func (s *Shard) serve(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
-	if r.Origin != s.cfg.Self {
-		s.Stats.Served++
-	} else if !ask(r.Kind) {
+	if r.Origin == s.cfg.Self && !ask(r.Kind) {
 		s.Stats.Stale++ // this node's own word as a holder, which came after the key itself
 		return
 	}

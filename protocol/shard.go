@@ -105,7 +105,6 @@ type Stats struct {
 	Deltas, Refreshes      uint64 // sent
 	Acks                   uint64 // sent
 	Clipped                uint64 // updates that were shortened
-	Served                 uint64 // requests of other nodes served
 	Forwards               uint64 // requests passed on for other nodes
 	Waited                 uint64 // requests that waited for a key on its way to this node
 	MaxHops                uint8

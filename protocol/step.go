@@ -19,7 +19,7 @@ func (s *Shard) Step(out Out, from godwit.NodeID, r *wire.Record) error {
 		s.request(out, r)
 		return nil
 	case wire.PullReply, wire.Done:
-		s.replied(from, r.Key)
+		s.Replied(from, r.Key)
 		return nil
 	case wire.Transfer:
 		return s.transfer(out, from, r)

@@ -1,0 +1,211 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/store"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// inbound is what one goroutine needs to take frames.
+type inbound struct {
+	out   sender
+	d     wire.Decoder
+	recs  [ahead]wire.Record   // some records of the frame
+	rows  [ahead]*store.Header // where the rows of requests among them seem to be
+	reply wire.Record          // scratch
+	table *table               // of the last request or reply
+}
+
+func (n *Node) inbound() *inbound { return &inbound{out: n.sender(), table: &n.tables[0]} }
+
+// frame hands a frame of a peer to the shards. What follows is in in.out.
+func (n *Node) frame(in *inbound, from godwit.NodeID, frame []byte) error {
+	n.received.Add(uint64(len(frame)))
+	err := in.d.Reset(frame)
+	if err == nil {
+		in.out.keep()
+		err = n.take(in, from)
+		in.out.release()
+	}
+	if err == nil && n.pacer.waiting.Load() > 0 {
+		n.pacer.wakeUp()
+	}
+	return err
+}
+
+// take steps through the records of the frame that in.d was reset to.
+func (n *Node) take(in *inbound, from godwit.NodeID) error {
+	for {
+		recs, err := in.some()
+		n.find(in, recs)
+		for i := 0; i < len(recs) && err == nil; i++ {
+			switch r := &recs[i]; {
+			case isReply(r):
+				first := i
+				for i+1 < len(recs) && isReply(&recs[i+1]) && recs[i+1].Op == r.Op {
+					i++
+				}
+				err = n.replied(in, from, recs[first:i+1])
+			case !n.serve(in, r, in.rows[i]):
+				err = n.step(in, from, r)
+			}
+		}
+		if len(recs) < len(in.recs) || err != nil {
+			return err
+		}
+	}
+}
+
+// some decodes records, fewer than fit in in.recs if they are the last: so many
+// that the rows of the last can be on their way to the processor's cache while
+// the first are stepped.
+func (in *inbound) some() ([]wire.Record, error) {
+	for i := range in.recs {
+		if ok, err := in.d.Next(&in.recs[i]); !ok {
+			return in.recs[:i], err
+		}
+	}
+	return in.recs[:], nil
+}
+
+// find looks for the rows that records will need, and has them fetched into the
+// processor's cache.
+func (n *Node) find(in *inbound, recs []wire.Record) {
+	far := n.large && len(recs) >= 4
+	if far {
+		for i := range recs {
+			if needsRow(&recs[i]) && n.model.Has(recs[i].Key) {
+				n.shard(recs[i].Key).AheadIndex(recs[i].Key)
+			}
+		}
+	}
+	for i := range recs {
+		r := &recs[i]
+		in.rows[i] = nil
+		switch {
+		case !needsRow(r) || !n.model.Has(r.Key):
+		case far:
+			in.rows[i] = n.shard(r.Key).AheadRow(r.Key)
+		case r.Kind <= wire.Push:
+			in.rows[i] = n.shard(r.Key).Look(r.Key)
+		}
+	}
+}
+
+func needsRow(r *wire.Record) bool {
+	switch r.Kind {
+	case wire.PullReply, wire.Done, wire.Scan, wire.InUse, wire.Scanned:
+		return false
+	}
+	return true
+}
+
+func isReply(r *wire.Record) bool { return r.Kind == wire.PullReply || r.Kind == wire.Done }
+
+// fits reports whether the model has the key of a pull, push or reply, with
+// values of that length.
+func (n *Node) fits(in *inbound, r *wire.Record) bool {
+	if !in.table.has(r.Key) {
+		t := n.table(r.Key)
+		if t == nil {
+			return false
+		}
+		in.table = t
+	}
+	switch r.Kind {
+	case wire.Push, wire.PullReply:
+		return len(r.Vals) == in.table.dim
+	}
+	return true
+}
+
+// serve carries out a request of another node, if it is a common one and the
+// row that was found is what it is about. Everything else is for step.
+func (n *Node) serve(in *inbound, r *wire.Record, h *store.Header) bool {
+	if r.Kind > wire.Push || h == nil || r.Op == 0 || r.Origin == n.self || int(r.Origin) >= len(n.peers) || r.Hops > commonHops || !n.fits(in, r) {
+		return false
+	}
+	s := n.shard(r.Key)
+	in.out.lock(s)
+	value, ok := in.table.update.Serve(h, r)
+	if ok {
+		a := &in.reply
+		a.Kind, a.Key, a.Op, a.Index, a.Vals = wire.Done, r.Key, r.Op, r.Index, value
+		if r.Kind == wire.Pull {
+			a.Kind = wire.PullReply
+		}
+		in.out.Send(r.Origin, a)
+	}
+	s.Unlock()
+	return ok
+}
+
+// commonHops is how often a request is sent on usually: from who asks to the
+// home or where a hint leads.
+const commonHops = 1
+
+// replied takes replies to one operation.
+func (n *Node) replied(in *inbound, from godwit.NodeID, rs []wire.Record) (err error) {
+	done := 0
+	for ; done < len(rs) && err == nil; done++ {
+		r := &rs[done]
+		if !n.fits(in, r) {
+			err = n.step(in, from, r)
+			break
+		}
+		s := n.shard(r.Key)
+		in.out.lock(s)
+		s.Replied(from, r.Key)
+		s.Unlock()
+	}
+	if done > 0 {
+		n.complete(rs[:done]...)
+	}
+	return err
+}
+
+// step has a shard take one record.
+func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
+	switch r.Kind {
+	case wire.SyncMark, wire.SyncAck:
+		n.pacer.marked(from, r)
+		return nil
+	case wire.Scan:
+		return n.proto.Scan(&in.out, from, r)
+	case wire.InUse, wire.Scanned:
+		in.out.letGo() // a scan has a lock of its own, under which it sends
+		return n.scanned(from, r)
+	}
+	if err := n.plausible(r); err != nil {
+		return err
+	}
+	s := n.shard(r.Key)
+	in.out.lock(s)
+	nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
+	err := s.Step(&in.out, from, r)
+	if a := s.Stats.LeadActions - actions; a > 0 {
+		n.pacer.leads.Add(s.Stats.LeadNanos - nanos)
+		n.pacer.nleads.Add(a)
+	}
+	s.noteWork(n, r.Key)
+	s.Unlock()
+	return err
+}
+
+// plausible refuses a record that does not fit the run.
+func (n *Node) plausible(r *wire.Record) error {
+	if int(r.Origin) >= len(n.peers) {
+		return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, len(n.peers))
+	}
+	if r.Hops == 255 {
+		return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
+	}
+	for i := range r.Holders {
+		if h := r.Holders[i].Node; int(h) >= len(n.peers) {
+			return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, len(n.peers))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package protocol
+
+import (
+	"github.com/godwit-ps/godwit/store"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// This file is what becomes of nearly all requests between nodes, without the
+// questions that only the others must be asked. Each does exactly what Request
+// or Step would do, or nothing, and says so.
+
+// Pass is Request of a Pull or a Push of a key that is not here and has its
+// home at another node: it goes on its way.
+func (s *Shard) Pass(out Out, r *wire.Record) bool {
+	if s.cfg.Homes.Home(r.Key) == s.cfg.Self {
+		return false
+	}
+	if _, here := s.st.Find(r.Key); here || r.Op == 0 {
+		return false
+	}
+	r.Origin, r.Hops, r.Coming = s.cfg.Self, 1, false
+	*s.away(r.Key)++
+	out.Send(s.next(r.Key, 0), r)
+	return true
+}
+
+// Serve is Step of another node's Pull or Push that fits the model, where the
+// row that was found for the key is its main copy, and nobody else has to do
+// with it. The caller sends the reply, for a Pull with the value that is
+// returned, before it lets go of the shard's lock.
+func (u *Update) Serve(h *store.Header, r *wire.Record) (value []float32, ok bool) {
+	if r.Kind == wire.Push {
+		return nil, u.Push(h, r.Key, r.Vals)
+	}
+	if h == nil || h.Key != r.Key || h.Meta != uint32(owner) {
+		return nil, false
+	}
+	return store.FloatsAt(h, u.dim), true
+}
