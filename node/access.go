@@ -44,7 +44,7 @@ func (n *Node) table(k godwit.Key) *table {
 // and whether the node was open all the time.
 func (w *worker) local(kind wire.Kind, keys []godwit.Key, buf []float32) (served [3]uint64, ok bool) {
 	w.miss = w.miss[:0]
-	l := lookout{n: w.n, keys: keys}
+	l := lookout{n: w.n, keys: keys, write: kind != wire.Pull}
 	l.begin()
 	t := &w.n.tables[0]
 	off := 0
@@ -54,7 +54,7 @@ func (w *worker) local(kind wire.Kind, keys []godwit.Key, buf []float32) (served
 		}
 		vals := buf[off : off+t.dim]
 		s := w.n.shard(k)
-		h := l.row(i, t, kind)
+		h := l.row(i, t)
 		p := protocol.Elsewhere
 		ok = true
 		switch {
@@ -86,6 +86,7 @@ func (w *worker) local(kind wire.Kind, keys []godwit.Key, buf []float32) (served
 type lookout struct {
 	n     *Node
 	keys  []godwit.Key
+	write bool // the keys will be pushed to
 	far   bool // it pays to look ahead
 	slots [ahead]store.Slot
 	rows  [2 * ahead]*store.Header
@@ -106,7 +107,7 @@ func (l *lookout) begin() {
 	l.probe(0)
 	l.find(0)
 	for i, k := range l.part(0) {
-		store.Fetch(l.rows[i], l.n.table(k).floats)
+		l.fetch(i, l.n.table(k))
 	}
 	l.probe(ahead)
 }
@@ -134,6 +135,17 @@ func (l *lookout) find(first int) {
 	}
 }
 
+// fetch has a row fetched whose address was found, with what its access needs.
+func (l *lookout) fetch(i int, t *table) {
+	h := l.rows[i%(2*ahead)]
+	if l.write {
+		l.n.shard(l.keys[i]).fetch()
+		store.FetchToWrite(h, t.floats) // the rule's state as well
+	} else {
+		store.Fetch(h, t.dim)
+	}
+}
+
 // part is the keys of the group that begins with a position.
 func (l *lookout) part(first int) []godwit.Key {
 	return l.keys[min(first, len(l.keys)):min(first+ahead, len(l.keys))]
@@ -141,7 +153,7 @@ func (l *lookout) part(first int) []godwit.Key {
 
 // row returns where the row of the key at a position seems to be. Positions
 // must come one after the other; t is the key's table.
-func (l *lookout) row(i int, t *table, kind wire.Kind) *store.Header {
+func (l *lookout) row(i int, t *table) *store.Header {
 	if !l.far {
 		k := l.keys[i]
 		return l.n.shard(k).Look(k)
@@ -152,11 +164,7 @@ func (l *lookout) row(i int, t *table, kind wire.Kind) *store.Header {
 		l.announce(i + 3*ahead)
 	}
 	if j := i + ahead; j < len(l.keys) { // most likely of the same table
-		floats := t.dim
-		if kind != wire.Pull {
-			floats = t.floats // the rule's state as well
-		}
-		store.Fetch(l.rows[j%(2*ahead)], floats)
+		l.fetch(j, t)
 	}
 	return l.rows[i%(2*ahead)]
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/godwit-ps/godwit/internal/hint"
 )
 
 // A latch is the lock of a shard. Locks are held for the time of a few memory
@@ -32,10 +34,11 @@ func (l *latch) TryLock() bool {
 
 func (l *latch) Unlock() { l.word.Add(1) }
 
-// Tries of who waits first in the queue: it looks, then lets other goroutines
-// run, then sleeps, for the holder may have lost its processor.
+// Tries of who waits first in the queue: it looks, for longer than any push
+// takes, then lets other goroutines run, then sleeps, for the holder may have
+// lost its processor.
 const (
-	looks  = 100
+	looks  = 64
 	yields = 1000
 )
 
@@ -48,6 +51,7 @@ func (l *latch) wait() {
 		}
 		switch {
 		case i < looks:
+			hint.Wait()
 		case i < yields:
 			runtime.Gosched()
 		default:

@@ -21,9 +21,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/internal/hint"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/directory"
 	"github.com/godwit-ps/godwit/protocol/placement"
@@ -76,13 +78,24 @@ type Node struct {
 
 // A shard is the protocol's shard with its lock.
 type shard struct {
-	latch
+	*guard
 	*store.Finder
 	*protocol.Shard
-	noted  bool     // is known to the pacer as having work
-	closed bool     // the memory of the rows is gone
-	_      [30]byte // one shard a cache line
+	_ [8]byte // two shards a cache line
 }
+
+// A guard is what the users of a shard write. It has a cache line of its own, as
+// every push writes it: where the shard and its rows are, which every access
+// reads, shall stay in the caches of all processors.
+type guard struct {
+	latch
+	noted  bool // is known to the pacer as having work
+	closed bool // the memory of the rows is gone
+	_      [50]byte
+}
+
+// fetch has the processor fetch the guard, to write it.
+func (g *guard) fetch() { hint.Write(unsafe.Pointer(g), 1) }
 
 // noteWork tells the pacer if the shard has work for a round. The lock is held.
 func (s *shard) noteWork(n *Node, k godwit.Key) {
@@ -157,7 +170,9 @@ func (n *Node) build() error {
 	if n.cfg.Virtual != nil {
 		alloc = store.HeapAlloc // many small nodes that come and go
 	}
+	guards := make([]guard, len(n.shards))
 	for i := range n.shards {
+		n.shards[i].guard = &guards[i]
 		if n.shards[i].Shard, err = protocol.NewShard(n.proto, alloc); err != nil {
 			return err
 		}

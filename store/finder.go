@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/hint"
 )
 
 // A Finder finds the rows of a store without the caller's lock, by any number
@@ -54,7 +55,7 @@ func at(p *uint32, i int) *uint32 { return (*uint32)(unsafe.Add(unsafe.Pointer(p
 // AheadIndex has the processor fetch the key's index entry.
 func (f *Finder) AheadIndex(k godwit.Key) {
 	n := int(f.n.Load())
-	prefetch(unsafe.Pointer(at(f.index.Load(), place(n, hash(k)))), 1)
+	hint.Read(unsafe.Pointer(at(f.index.Load(), place(n, hash(k)))), 1)
 }
 
 // probes is how many places Look tries at the most: far more than an index
@@ -107,7 +108,7 @@ type Slot struct {
 // Fetch has the processor fetch the address.
 func (s Slot) Fetch() {
 	if s.chunk != nil {
-		prefetch(unsafe.Pointer(s.chunk), 1)
+		hint.Read(unsafe.Pointer(s.chunk), 1)
 	}
 }
 
@@ -135,7 +136,14 @@ const fetched = 512
 // did: the header and some floats.
 func Fetch(h *Header, floats int) {
 	if h != nil {
-		prefetch(unsafe.Pointer(h), uintptr(min(headerBytes+4*floats, fetched)))
+		hint.Read(unsafe.Pointer(h), uintptr(min(headerBytes+4*floats, fetched)))
+	}
+}
+
+// FetchToWrite is Fetch of a row that will be written.
+func FetchToWrite(h *Header, floats int) {
+	if h != nil {
+		hint.Write(unsafe.Pointer(h), uintptr(min(headerBytes+4*floats, fetched)))
 	}
 }
 

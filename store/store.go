@@ -33,6 +33,7 @@ import (
 	"unsafe"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/hint"
 )
 
 // A Ref names a row of a store until the row is removed.
@@ -198,7 +199,7 @@ func (s *Store) resize(n int) {
 	const coming = 16
 	for i, e := range s.index {
 		if j := i + coming; j < len(s.index) && s.index[j] != empty {
-			prefetch(s.at(Ref(s.index[j]&refMask)), 1)
+			hint.Read(s.at(Ref(s.index[j]&refMask)), 1)
 		}
 		if e != empty {
 			r := Ref(e & refMask)

@@ -1,0 +1,36 @@
+#include "textflag.h"
+
+// func Read(p unsafe.Pointer, bytes uintptr)
+TEXT ·Read(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), AX
+	MOVQ bytes+8(FP), CX
+	LEAQ -1(AX)(CX*1), CX // the last byte
+	ANDQ $-64, AX
+line:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
+	CMPQ AX, CX
+	JLS line
+	RET
+
+// PREFETCHW, which Go's assembler has no word for. Processors of this kind that
+// do not know it take it for no operation.
+#define PREFETCHW_AX BYTE $0x0F; BYTE $0x0D; BYTE $0x08
+
+// func Write(p unsafe.Pointer, bytes uintptr)
+TEXT ·Write(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), AX
+	MOVQ bytes+8(FP), CX
+	LEAQ -1(AX)(CX*1), CX // the last byte
+	ANDQ $-64, AX
+line:
+	PREFETCHW_AX // (AX)
+	ADDQ $64, AX
+	CMPQ AX, CX
+	JLS line
+	RET
+
+// func Wait()
+TEXT ·Wait(SB), NOSPLIT, $0-0
+	PAUSE
+	RET

@@ -1,0 +1,14 @@
+//go:build !amd64 && !arm64
+
+package hint
+
+import "unsafe"
+
+// Read does nothing.
+func Read(unsafe.Pointer, uintptr) {}
+
+// Write does nothing.
+func Write(unsafe.Pointer, uintptr) {}
+
+// Wait does nothing.
+func Wait() {}
