@@ -25,6 +25,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/hint"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/directory"
@@ -51,6 +52,7 @@ type Node struct {
 	large   bool // the model is larger than a processor's cache
 	tables  []table
 	filters [][]godwit.Filter // by table; nil: none has any
+	packing filter.Compress   // of frames
 
 	peers   []*outbox // by node id; nil for this node
 	buffers buffers
@@ -134,7 +136,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		n.imagine()
 	case len(members) > 1:
 		conns, err := transport.Mesh(ctx, cfg.Network, cfg.Listener,
-			wire.Hello{Run: cfg.Run, From: n.self, Incarnation: incarnation, Fingerprint: cfg.Fingerprint(), Takes: wire.TakesCodings}, addrs)
+			wire.Hello{Run: cfg.Run, From: n.self, Incarnation: incarnation, Fingerprint: cfg.Fingerprint(), Takes: wire.TakesCodings | wire.TakesS2 | wire.TakesZstd}, addrs)
 		if err != nil {
 			return nil, errors.Join(err, n.arena.Free())
 		}
@@ -166,6 +168,9 @@ func (n *Node) build() error {
 	n.large = bytesOf(n.model) > cacheBytes
 	n.tables = tablesOf(n.proto)
 	n.filters = filtersOf(n.model)
+	if n.packing, err = packing(n.model); err != nil {
+		return err
+	}
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {
 		alloc = store.HeapAlloc // many small nodes that come and go
@@ -194,6 +199,7 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 	n.conns = conns
 	for id, c := range conns {
 		n.peers[id] = newOutbox(c, n.cfg.Session.View(), &n.buffers)
+		n.peers[id].packer.set(n.packing, c.Peer().Takes)
 	}
 	for id, c := range conns {
 		n.world.Go(func() {
@@ -214,6 +220,7 @@ func (n *Node) imagine() {
 	for i := range n.peers {
 		if to := godwit.NodeID(i); to != n.self {
 			n.peers[i] = newOutbox(nil, n.cfg.Session.View(), &n.buffers)
+			n.peers[i].packer.set(n.packing, ^wire.Takes(0))
 			n.peers[i].flushed = func() { n.cfg.Virtual.Flush(n, to) }
 		}
 	}

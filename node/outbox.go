@@ -37,8 +37,13 @@ type outbox struct {
 	waiting []chan struct{}
 	sent    uint64 // bytes
 	frames  uint64
+	plain   uint64 // bytes before compression
 
-	begun []byte // of who writes: the frame that the writer has to finish
+	// Of who writes.
+	packer packer
+	begun  []byte // the frame that the writer has to finish
+	ready  bool   // … which has been through the packer
+	size   int    // of the frame that was last, before
 }
 
 // buffers are memory of frames that are sent, for those to come to any peer.
@@ -146,8 +151,9 @@ func (o *outbox) flush() {
 			o.wake <- struct{}{}
 			return
 		}
+		f = o.pack(f)
 		if sent, err := o.conn.TryFrame(f); !sent || err != nil { // an error comes again
-			o.begun = f
+			o.begun, o.ready = f, true
 			o.wake <- struct{}{}
 			return
 		}
@@ -218,6 +224,18 @@ func (o *outbox) next() []byte {
 	return f
 }
 
+// pack returns what is written for a frame. A compressed one is not locked up
+// while others put records in.
+func (o *outbox) pack(frame []byte) []byte {
+	o.size = len(frame)
+	p := o.packer.pack(frame)
+	if p == nil {
+		return frame
+	}
+	o.buffers.give(frame)
+	return p
+}
+
 // wrote takes a written frame's buffer back and returns the next frame. If that
 // is nil, the caller is no longer the one who writes.
 func (o *outbox) wrote(frame []byte) []byte {
@@ -235,19 +253,24 @@ func (o *outbox) take(buf []byte) []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f := o.next()
-	buf = append(buf[:0], f...)
-	if f != nil {
-		o.left(f)
+	if f == nil {
+		return buf[:0]
 	}
+	f = o.pack(f)
+	buf = append(buf[:0], f...)
+	o.left(f)
 	return buf
 }
 
 // left takes note that a frame is gone, and takes its buffer back.
 func (o *outbox) left(frame []byte) {
-	o.queued -= len(frame) - wire.DataLen
+	o.queued -= o.size - wire.DataLen
 	o.sent += uint64(len(frame))
+	o.plain += uint64(o.size)
 	o.frames++
-	o.buffers.give(frame)
+	if wire.Compression(frame) == 0 { // else it is the packer's
+		o.buffers.give(frame)
+	}
 	if o.queued < requestRoom/2 {
 		for _, c := range o.waiting {
 			close(c)
@@ -260,14 +283,17 @@ func (o *outbox) left(frame []byte) {
 // fails.
 func (o *outbox) write(world World, stop <-chan struct{}) error {
 	for world.Wait(o.wake, stop, nil) == 0 {
-		f := o.begun
-		o.begun = nil
+		f, ready := o.begun, o.ready
+		o.begun, o.ready = nil, false
 		if f == nil {
 			o.mu.Lock()
 			f = o.next()
 			o.mu.Unlock()
 		}
-		for f != nil {
+		for ; f != nil; ready = false {
+			if !ready {
+				f = o.pack(f)
+			}
 			if err := o.conn.WriteFrame(f); err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 type inbound struct {
 	out   sender
 	d     wire.Decoder
+	plain []byte               // memory of a frame that came compressed
 	recs  [ahead]wire.Record   // some records of the frame
 	rows  [ahead]*store.Header // where the rows of requests among them seem to be
 	reply wire.Record          // scratch
@@ -23,7 +24,10 @@ func (n *Node) inbound() *inbound { return &inbound{out: n.sender(), table: &n.t
 // frame hands a frame of a peer to the shards. What follows is in in.out.
 func (n *Node) frame(in *inbound, from godwit.NodeID, frame []byte) error {
 	n.received.Add(uint64(len(frame)))
-	err := in.d.Reset(frame)
+	frame, err := in.unpacked(frame)
+	if err == nil {
+		err = in.d.Reset(frame)
+	}
 	if err == nil {
 		in.out.keep()
 		err = n.take(in, from)

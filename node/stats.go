@@ -46,6 +46,7 @@ type Stats struct {
 	Leftovers uint64 `json:"leftovers"`
 
 	SentBytes     uint64        `json:"sent_bytes"`
+	PlainBytes    uint64        `json:"plain_bytes"` // what SentBytes were before frames were compressed
 	ReceivedBytes uint64        `json:"received_bytes"`
 	Frames        uint64        `json:"frames"` // sent
 	Rounds        uint64        `json:"rounds"`
@@ -138,7 +139,7 @@ func (s Stats) Sub(before Stats) Stats {
 func (s *Stats) counters() []*uint64 {
 	return []*uint64{
 		&s.Local, &s.Replica, &s.Queued, &s.Remote, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas, &s.Clipped,
-		&s.Refreshes, &s.Forwards, &s.Late, &s.SentBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds,
+		&s.Refreshes, &s.Forwards, &s.Late, &s.SentBytes, &s.PlainBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds,
 		&s.Sampled.Local, &s.Sampled.Replica, &s.Sampled.Queued, &s.Sampled.Remote,
 		&s.FilterIn, &s.FilterOut, &s.HeldBack, &s.Leftovers,
 		&s.Sampled.Draws, &s.Sampled.PutOff, &s.Sampled.Repurposed,
@@ -196,6 +197,7 @@ func (n *Node) Stats() Stats {
 		if p != nil {
 			p.mu.Lock()
 			s.SentBytes += p.sent
+			s.PlainBytes += p.plain
 			s.Frames += p.frames
 			p.mu.Unlock()
 		}

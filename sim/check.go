@@ -13,7 +13,7 @@ import (
 
 // watch judges the keys of a frame that was just handled.
 func (c *Cluster) watch(frame []byte) error {
-	if err := c.count.Reset(frame); err != nil {
+	if err := c.read(frame); err != nil {
 		return err
 	}
 	var r wire.Record

@@ -87,6 +87,7 @@ type Cluster struct {
 	places  map[place]*gathering
 	free    []*frame
 	count   wire.Decoder
+	plain   []byte                      // memory of a frame that was compressed
 	epochs  map[godwit.Key]godwit.Epoch // the greatest of a main copy; if watched
 
 	messages, frames, bytes, events uint64

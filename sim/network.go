@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/wire"
 )
 
@@ -221,9 +222,21 @@ func (c *Cluster) arrive(h *host, f *frame) error {
 	return c.handle(h, f)
 }
 
+// read begins to read a frame's records.
+func (c *Cluster) read(frame []byte) error {
+	if wire.Compression(frame) != 0 {
+		var err error
+		if c.plain, err = node.Unpacked(c.plain, frame); err != nil {
+			return err
+		}
+		frame = c.plain
+	}
+	return c.count.Reset(frame)
+}
+
 // records counts the records of a frame.
 func (c *Cluster) records(frame []byte) (int, error) {
-	if err := c.count.Reset(frame); err != nil {
+	if err := c.read(frame); err != nil {
 		return 0, err
 	}
 	var r wire.Record

@@ -17,7 +17,7 @@
 // length counts the whole frame, itself included: 16 … [MaxFrame]. version is
 // [Version]; length, magic and version keep their places in every version, so
 // that nodes of different versions can say so. type is 1 for data and 2 for
-// hello. Flags 1 and 2 are reserved for the two compressions of [Takes]; a
+// hello. Flags 1 and 2 are the two compressions of [Takes], see [Compress]; a
 // [Decoder] takes frames without flags only. view is the sender's view of the
 // membership (0 in a hello).
 //
@@ -30,8 +30,10 @@
 //	      └───────┴───────┴────────────┴────────────┴─────────┘
 //
 // values is the number of bytes of the values, which belong to the records in
-// their order. size is reserved for compression: the length of the frame
-// before; else 0. Zeros fill the frame up to a multiple of 8, so that frames
+// their order. size is 0, but of a compressed frame the length before: all
+// behind the size is compressed as one, the upper three bits of the flags are how
+// many zeros follow, and flags, size and length are the only bytes before it that
+// differ. Zeros fill the frame up to a multiple of 8, so that frames
 // that were received one behind the other all lie where floats can be used in
 // place.
 //
