@@ -48,6 +48,13 @@ type Rounder interface {
 	RoundsAnswers() bool
 }
 
+// A Keeper is a [Filter] that lets whole numbers pass as they are, of up to 256
+// in magnitude, and at once. So does every filter that loses nothing.
+type Keeper interface {
+	Filter
+	KeepsCounts()
+}
+
 // A Coding is a way to write floats. It is one of the first four constants,
 // alone or with Sparse.
 type Coding uint8
@@ -233,6 +240,18 @@ func CheckFilters(fs []Filter) error {
 }
 
 const maxFilters = 16
+
+func (t *Table) checkFilters() error {
+	if err := CheckFilters(t.Filters); err != nil {
+		return fmt.Errorf("godwit: table %q: %w", t.Name, err)
+	}
+	for _, f := range t.Filters {
+		if _, ok := f.(Keeper); t.Counts && !ok {
+			return fmt.Errorf("godwit: table %q: its rows have counts in them, which filter %s does not let pass as they are", t.Name, f.Name())
+		}
+	}
+	return nil
+}
 
 // filterNames joins the names of filters, as package filter parses them.
 func filterNames(fs []Filter) string {

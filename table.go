@@ -23,6 +23,10 @@ type Table struct {
 	// Filters change what pushes send to other nodes, one after the other; nil
 	// sends it as it is.
 	Filters []Filter
+	// Counts says that rows have whole numbers in them, up to 256 in a push, that
+	// somebody waits for or that must be exact: filters that are no [Keeper] are
+	// refused.
+	Counts bool
 	// Hot, where set, gives how often the task expects a row to be accessed
 	// (any unit, the same for all tables). Only the policy "nonuniform" reads it,
 	// and measures if no table sets it; the adaptive policy needs no such hint.
@@ -65,8 +69,8 @@ func NewModel(tables ...Table) (*Model, error) {
 		case t.Dim < 1 || t.Dim > MaxDim:
 			return nil, fmt.Errorf("godwit: table %q has values of %d floats, want 1 … %d", t.Name, t.Dim, MaxDim)
 		}
-		if err := CheckFilters(t.Filters); err != nil {
-			return nil, fmt.Errorf("godwit: table %q: %w", t.Name, err)
+		if err := t.checkFilters(); err != nil {
+			return nil, err
 		}
 		seen[t.Name] = true
 		if t.Rule == nil {

@@ -48,6 +48,9 @@ func (f BF16) Round(vals []float32, seed uint64) godwit.Form {
 	return godwit.Form{Coding: godwit.BFloat16}
 }
 
+// KeepsCounts says that whole numbers up to 256 are among those of 2 bytes.
+func (BF16) KeepsCounts() {}
+
 // RoundsAnswers returns f.Answers.
 func (f BF16) RoundsAnswers() bool { return f.Answers }
 

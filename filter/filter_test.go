@@ -272,9 +272,12 @@ func TestSparseIsForVectorsWithZeros(t *testing.T) {
 		{godwit.Fixed8, []float32{0, 0, 0, 1}, godwit.Fixed8 | godwit.Sparse},
 		{godwit.Raw, []float32{1, 2, 3, 4}, godwit.Raw},
 		{godwit.Raw, []float32{float32(math.Copysign(0, -1)), 2, 3, 4}, godwit.Raw},
-		{godwit.Fixed8, []float32{0, 1, 1, 1, 1, 1, 1, 1, 1, 1}, godwit.Fixed8},
+		{godwit.Fixed8, []float32{0, 1, 1, 1, 1, 1, 1, 1}, godwit.Fixed8},
+		{godwit.Fixed8, []float32{0, 0, 1, 1, 1, 1, 1, 1}, godwit.Fixed8 | godwit.Sparse},
+		{godwit.Fixed16, []float32{0}, godwit.Fixed16 | godwit.Sparse},
+		{godwit.Fixed8, []float32{0}, godwit.Fixed8},
 	} {
-		b := batch(1, 0, c.vals)
+		b := batch(len(c.vals), 0, c.vals)
 		b.Form.Coding = c.before
 		Sparse{}.Filter(b)
 		if b.Form.Coding != c.want {

@@ -74,6 +74,15 @@ func parse(text string) (godwit.Filter, error) {
 // no text: it is a function of the program.)
 func Names() []string { return slices.Sorted(maps.Keys(filters)) }
 
+// On returns the tables with the filters put after those that they have.
+func On(tables []godwit.Table, fs ...godwit.Filter) []godwit.Table {
+	tables = slices.Clone(tables)
+	for i := range tables {
+		tables[i].Filters = append(slices.Clip(tables[i].Filters), fs...)
+	}
+	return tables
+}
+
 var filters = map[string]func(*named.Params) godwit.Filter{
 	"fixed": func(p *named.Params) godwit.Filter {
 		return Fixed{Bytes: p.Whole("bytes"), Answers: p.Whole("answers") != 0, Forget: p.Whole("forget") != 0}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/train"
@@ -92,7 +93,11 @@ const blameGrace = time.Second
 
 // open starts the node.
 func (p *part) open(ctx context.Context, nw transport.Network, l transport.Listener) error {
-	model, err := godwit.NewModel(p.task.Tables()...)
+	filters, err := filter.Parse(p.spec.Filters)
+	if err != nil {
+		return err
+	}
+	model, err := godwit.NewModel(filter.On(p.task.Tables(), filters...)...)
 	if err != nil {
 		return err
 	}

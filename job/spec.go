@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
@@ -27,6 +28,8 @@ type Spec struct {
 	Workers int `json:"workers"`
 	// Policy is the name of a policy of package placement.
 	Policy string `json:"policy"`
+	// Filters are those of all tables, as package filter reads them; empty: none.
+	Filters string `json:"filters,omitempty"`
 	// Seed decides initial values, samples, and the order of the data.
 	Seed uint64 `json:"seed"`
 	// Options say how long to train.
@@ -70,6 +73,9 @@ func (s *Spec) Check() error {
 		return err
 	}
 	if _, err := placement.ByName(s.Policy); err != nil {
+		return fmt.Errorf("job: %w", err)
+	}
+	if _, err := filter.Parse(s.Filters); err != nil {
 		return fmt.Errorf("job: %w", err)
 	}
 	return s.Task.Check()

@@ -18,6 +18,7 @@ func TestASpecComesBackAsItWas(t *testing.T) {
 	s := kgeSpec()
 	settings(&s).LR = 0.30000001
 	s.Nodes, s.Policy, s.Data, s.Options.Patience, s.Options.EvalEvery = 7, "static", "/a folder", 3, 2
+	s.Filters = "fixed(bytes=2), sparse, s2"
 	b, err := s.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +54,7 @@ func TestAWrongSpecSaysWhatIsWrong(t *testing.T) {
 		"0 nodes":            func(s *Spec) { s.Nodes = 0 },
 		"-1 workers":         func(s *Spec) { s.Workers = -1 },
 		"no policy":          func(s *Spec) { s.Policy = "clever" },
+		`called "fix"`:       func(s *Spec) { s.Filters = "sparse, fix(bytes=1)" },
 		"no scheme":          func(s *Spec) { settings(s).Sampling = "" },
 		"0 epochs":           func(s *Spec) { s.Options.Epochs = 0 },
 		"TTL of 1ms":         func(s *Spec) { s.TTL = time.Millisecond },

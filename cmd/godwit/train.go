@@ -61,6 +61,14 @@ Ctrl-C ends the run in order: the model is judged and exported as it is.
 With --await, whoever reaches this machine can take part and read everything:
 use it in a network that you trust, or with the three --tls files.
 
+Filters (--filters) make pushes to other nodes take fewer bytes, one after the other:
+  fixed(bytes=1) or fixed(bytes=2): numbers of so many bytes; bf16: of two
+  significant(threshold=0.01,decay=0.1): what is small waits; skip(p=0.5): any may
+  noise(std=0.1); sparse: no zeros; s2, zstd: compress frames, where they shrink
+What is rounded away or waits is pushed later, so nothing is lost. With answers=1,
+fixed and bf16 round what is pulled from other nodes, too; with forget=1 they
+forget what they round away.
+
 Policies (--policy, --policies):
   `
 

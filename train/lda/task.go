@@ -85,8 +85,8 @@ func (t *Task) row(doc int) int { return t.docs.Starts[doc] / perRow }
 // model may have other tables beside.
 func (t *Task) Tables() []godwit.Table {
 	return []godwit.Table{
-		{Name: WordTable, Rows: uint64(t.words), Dim: t.cfg.Topics},
-		{Name: TopicTable, Rows: uint64(t.rows), Dim: t.cfg.Topics},
+		{Name: WordTable, Rows: uint64(t.words), Dim: t.cfg.Topics, Counts: true},
+		{Name: TopicTable, Rows: uint64(t.rows), Dim: t.cfg.Topics, Counts: true},
 	}
 }
 

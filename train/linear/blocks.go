@@ -131,12 +131,12 @@ func NewBlocks(cfg BlockConfig, data *libsvm.Splits) (*Blocks, error) {
 		return nil, err
 	}
 	rows := uint64(data.Train.Width)
-	m.tables = []godwit.Table{{Name: WeightTable, Rows: rows, Dim: m.dim}}
+	m.tables = []godwit.Table{{Name: WeightTable, Rows: rows, Dim: m.dim, Counts: true}}
 	if cfg.Bias {
-		m.tables = append(m.tables, godwit.Table{Name: BiasTable, Rows: 1, Dim: m.dim})
+		m.tables = append(m.tables, godwit.Table{Name: BiasTable, Rows: 1, Dim: m.dim, Counts: true})
 		rows++
 	}
-	m.tables = append(m.tables, godwit.Table{Name: GradientTable, Rows: rows, Dim: gradientDim})
+	m.tables = append(m.tables, godwit.Table{Name: GradientTable, Rows: rows, Dim: gradientDim, Counts: true})
 	return &Blocks{model: m, cfg: cfg, bounds: cut(m, cfg.Blocks)}, nil
 }
 

@@ -1,0 +1,54 @@
+package godwit_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
+)
+
+func TestTablesWithCountsRefuseFiltersThatChangeThem(t *testing.T) {
+	for f, ok := range map[godwit.Filter]bool{
+		filter.Sparse{}: true, filter.Compress{Method: filter.S2}: true, filter.BF16{}: true,
+		filter.FixedPoint(2): false, filter.Skip{P: 0.5}: false, filter.Noise{Std: 1}: false, filter.Significant{Threshold: 1}: false,
+	} {
+		table := godwit.Table{Name: "counts", Rows: 1, Dim: 1, Counts: true, Filters: []godwit.Filter{f}}
+		_, err := godwit.NewModel(table)
+		if ok != (err == nil) || err != nil && (!strings.Contains(err.Error(), `"counts"`) || !strings.Contains(err.Error(), f.Name())) {
+			t.Errorf("%s for counts: %v", f.Name(), err)
+		}
+		if table.Counts = false; !ok {
+			if _, err := godwit.NewModel(table); err != nil {
+				t.Errorf("%s for any values: %v", f.Name(), err)
+			}
+		}
+	}
+}
+
+func TestModelsCheckTheirFilters(t *testing.T) {
+	for want, fs := range map[string][]godwit.Filter{
+		"filter 1 is nil": {filter.Sparse{}, nil},
+		"there twice":     {filter.Sparse{}, filter.BF16{}, filter.Sparse{}},
+		"in 3 bytes":      {filter.FixedPoint(3)},
+		"no function":     {filter.Active{}},
+	} {
+		if _, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 1, Filters: fs}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"t"`) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+}
+
+func TestModelsThatDifferInFiltersHaveDifferentFingerprints(t *testing.T) {
+	seen := map[string]bool{}
+	for _, fs := range [][]godwit.Filter{nil, {filter.BF16{}}, {filter.FixedPoint(1)}, {filter.FixedPoint(1), filter.Sparse{}}} {
+		m, err := godwit.NewModel(filter.On([]godwit.Table{{Name: "t", Rows: 1, Dim: 1}}, fs...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[m.Fingerprint()] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("four models have %d fingerprints", len(seen))
+	}
+}
