@@ -9,7 +9,7 @@ import (
 // by the rule's own state.
 //
 // A rule is applied where the copy is: at the owner or at a replica. Copies
-// merge by adding the *difference* that their pushes made to value and state,
+// meet by adding the *difference* that their pushes made to value and state,
 // so a rule should write its state as sums where it can (AdaGrad: the sum of
 // squared gradients), and must tolerate a state that moved under it. A rule
 // that knows better how copies meet is a [Merger].
@@ -28,21 +28,25 @@ type Rule interface {
 }
 
 // A Merger is a [Rule] with a way of its own for pushes made at one copy of a
-// row to count at another. Where the length of a step depends on the state,
-// the plain sum of differences repeats steps that each copy made for its own
-// state; n copies that start together then go n times as far as one row would.
+// row to count at another. There are two reasons to have one. Where the length of
+// a step depends on the state, the plain sum of differences repeats steps that
+// each copy made for its own state; n copies that start together then go n times
+// as far as one row would. And where a row is no sum of what was pushed, but the
+// largest of it, the last, or any other join, differences say nothing.
 //
-// What travels is the difference that pushes made to a copy: of the state as it
-// is, to be added, and of the value packed at the copy and merged where it
+// What travels is what pushes did to a copy: to the state as a difference, to be
+// added, and to the value as the rule packs it at the copy and merges it where it
 // arrives. For a copy x that pushes took to y, Pack of the difference at y and
 // Merge at x must give y, but for rounding. What different copies packed may be
-// merged in any order.
+// merged in any order; the same is never merged twice.
 type Merger interface {
 	Rule
-	// Pack changes in place the difference that pushes made to a copy's value.
-	// state is the copy's, with those pushes.
-	Pack(state, dvalue []float32)
-	// Merge takes a packed difference into a value. To state, the difference of
+	// Pack makes of the difference that pushes made to a copy's value what is to
+	// travel, in place. value and state are the copy's, with those pushes. What
+	// did not change must not travel as if it had: the row may have been set
+	// elsewhere meanwhile.
+	Pack(value, state, dvalue []float32)
+	// Merge takes what was packed into a value. To state, the difference of
 	// states has been added before.
 	Merge(value, state, dvalue []float32)
 	// Fresh is how many floats of a row, from its first, a copy needs as they

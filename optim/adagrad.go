@@ -41,7 +41,7 @@ func (r AdaGrad) Apply(value, state, push []float32) {
 // Pack multiplies what the pushes did to the value by the root of the copy's
 // accumulators, which leaves LR·gradient of a single push, and a sum of
 // gradients weighted by at most the growth of the root for several.
-func (r AdaGrad) Pack(state, dvalue []float32) {
+func (r AdaGrad) Pack(_, state, dvalue []float32) {
 	vec.MulRoot(dvalue, state, orElse(r.Eps, AdaGradEps))
 }
 
@@ -82,7 +82,7 @@ func (r RowAdaGrad) Apply(value, state, push []float32) {
 }
 
 // Pack is that of [AdaGrad].
-func (r RowAdaGrad) Pack(state, dvalue []float32) {
+func (r RowAdaGrad) Pack(_, state, dvalue []float32) {
 	vec.Scale(dvalue, sqrt(state[0])+orElse(r.Eps, AdaGradEps))
 }
 

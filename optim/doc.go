@@ -2,13 +2,15 @@
 // change of a row.
 //
 // A rule here implements [godwit.Rule]: the pushed vector is the gradient of
-// the loss, and the rule steps against it. ([godwit.Add] adds the pushed
-// vector instead.) Each rule has a name that holds all its parameters, nodes
+// the loss, and the rule steps against it. (The first five are for other things
+// than gradients.) Each rule has a name that holds all its parameters, nodes
 // compare names before they train together, and [Parse] reads names back.
 //
 //	rule         state          step for gradient g
 //	add          none           x += g
 //	counter      none           as add, but exact: see [Counter]
+//	max, min     none           x = the larger, the smaller of x and g
+//	set          none           x = g
 //	sgd          none           x -= lr·g
 //	momentum     dim floats     v = decay·v + g;    x -= lr·v
 //	adagrad      dim floats     s += g²;            x -= lr·g/(√s + eps)
@@ -23,7 +25,7 @@
 // A row may have several copies, and each push is applied to one of them. When
 // copies meet, what the pushes changed in each is taken into the other. For most
 // rules that is a sum: from a common row x0, copies that went to x1 and x2 merge to
-// x1 + x2 - x0. A [godwit.Merger] has a better way. The rules differ in how near
+// x1 + x2 - x0. A [godwit.Merger] has another way, such as to keep the larger. The rules differ in how near
 // they come to applying all pushes to one row, one after the other:
 //
 //   - add and sgd: the same, but for the rounding of float32 sums.
@@ -36,7 +38,9 @@
 //     that adds q in total: that fades as the history grows.
 //   - adam: the step count is the same. The decaying means are not, see [Adam].
 //   - momentum: the velocity decays less than in the serial run, see [Momentum].
-//   - counter: the same, exactly.
+//   - counter, max and min: the same, exactly.
+//   - set: one of the last pushes of the copies, whole: that which came last to the
+//     owner.
 //   - proxsgd and proxadagrad: copies of proxadagrad step as far as their own
 //     accumulators allow, as many copies as there are up to the root of their
 //     number too far. And each copy shrinks by its own pushes: where several

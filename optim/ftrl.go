@@ -68,7 +68,7 @@ func (r FTRL) Apply(value, state, push []float32) {
 }
 
 // Pack clears the difference of the value: what pushes did is in the sums.
-func (r FTRL) Pack(_, dvalue []float32) { clear(dvalue) }
+func (r FTRL) Pack(_, _, dvalue []float32) { clear(dvalue) }
 
 // Merge derives the value from the sums. A row that saw no push keeps its value.
 func (r FTRL) Merge(value, state, _ []float32) {

@@ -35,7 +35,7 @@ func meet(r godwit.Rule, x, copy, base row) {
 	}
 	diff := row{make([]float32, len(x.value)), make([]float32, len(x.state))}
 	diff.merge(copy, base)
-	m.Pack(copy.state, diff.value)
+	m.Pack(copy.value, copy.state, diff.value)
 	for i, d := range diff.state {
 		x.state[i] += d
 	}
@@ -63,7 +63,7 @@ func wantLike(t *testing.T, what string, got, want row) {
 
 func TestWhatACopyPacksTakesItsCommonRowToTheCopy(t *testing.T) {
 	rnd := newRand(t)
-	for _, r := range append(mergers(), FTRL{LR: 0.25}, FTRL{LR: 0.25, L1: 9, L2: 1}) {
+	for _, r := range append(mergers(), FTRL{LR: 0.25}, FTRL{LR: 0.25, L1: 9, L2: 1}, Max{}, Min{}, Set{}) {
 		for _, history := range []int{0, 1, 20} {
 			base := warm(r, rnd, history, 21)
 			copy := base.clone()

@@ -34,6 +34,9 @@ func Parse(spec string) (godwit.Rule, error) {
 var rules = map[string]func(*params) godwit.Rule{
 	"add":     func(*params) godwit.Rule { return godwit.Add{} },
 	"counter": func(*params) godwit.Rule { return Counter{} },
+	"max":     func(*params) godwit.Rule { return Max{} },
+	"min":     func(*params) godwit.Rule { return Min{} },
+	"set":     func(*params) godwit.Rule { return Set{} },
 	"sgd":     func(p *params) godwit.Rule { return SGD{LR: p.rate()} },
 	"adagrad": func(p *params) godwit.Rule {
 		return AdaGrad{LR: p.rate(), Eps: p.eps(AdaGradEps), Init: p.init()}
@@ -62,6 +65,17 @@ func parseAdam(p *params) godwit.Rule {
 		p.fail("b1=%v and b2=%v: the square of b1 must be below b2, or steps have no bound", r.B1, r.B2)
 	}
 	return r
+}
+
+// GradientRules returns the names of the rules that take a learning rate: those
+// that step against a pushed gradient.
+func GradientRules() (names []string) {
+	for _, name := range ruleNames() {
+		if _, err := Parse(name + "(lr=1)"); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func ruleNames() []string {

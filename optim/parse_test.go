@@ -12,6 +12,9 @@ func TestParseReadsEveryRule(t *testing.T) {
 	for spec, want := range map[string]godwit.Rule{
 		"add":                     godwit.Add{},
 		"counter":                 Counter{},
+		"max":                     Max{},
+		"min":                     Min{},
+		"set":                     Set{},
 		"add()":                   godwit.Add{},
 		"sgd(lr=0.1)":             SGD{LR: 0.1},
 		" sgd ( lr = 1e-3 ) ":     SGD{LR: 1e-3},
@@ -64,11 +67,17 @@ func TestNamesTellParametersApartAndShowDefaults(t *testing.T) {
 	}
 }
 
+func TestGradientRulesAreThoseWithALearningRate(t *testing.T) {
+	if got, want := strings.Join(GradientRules(), " "), "adagrad adam ftrl momentum proxadagrad proxsgd rowadagrad sgd"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestParseSaysWhatIsWrong(t *testing.T) {
 	for spec, want := range map[string]string{
 		"":                           "the name is missing",
 		"(lr=1)":                     "the name is missing",
-		"sdg(lr=1)":                  `no rule is called "sdg", want one of adagrad, adam, add, counter, ftrl, momentum, proxadagrad, proxsgd, rowadagrad, sgd`,
+		"sdg(lr=1)":                  `no rule is called "sdg", want one of adagrad, adam, add, counter, ftrl, max, min, momentum, proxadagrad, proxsgd, rowadagrad, set, sgd`,
 		"sgd":                        "add lr=",
 		"sgd(lr=1":                   "closing bracket",
 		"sgd(lr=1)x":                 "closing bracket",
@@ -101,7 +110,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"add", "sgd(lr=0.1)", "adagrad(lr=1,eps=2,init=3)", "adam(lr=1,b1=.5,b2=.6,eps=1)", "ftrl(lr=1,beta=2,l1=3,l2=4)",
+	for _, s := range []string{"add", "max", "min", "set", "sgd(lr=0.1)", "adagrad(lr=1,eps=2,init=3)", "adam(lr=1,b1=.5,b2=.6,eps=1)", "ftrl(lr=1,beta=2,l1=3,l2=4)",
 		"momentum(lr=1,decay=.5)", "proxsgd(lr=1,l1=1)", "proxadagrad(lr=1,l2=1)", "x(", "sgd(lr=1e-44)"} {
 		f.Add(s)
 	}

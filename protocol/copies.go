@@ -354,19 +354,19 @@ func (s *Shard) extract(h *store.Header, ref store.Ref, d *side) {
 	s.pack(h.Key, row, s.flight(d))
 }
 
-// pack makes the difference that pushes made to a row ready to travel.
+// pack makes the difference that pushes made to a row what is to travel.
 func (s *Shard) pack(k godwit.Key, row, diff []float32) {
 	i, _ := s.cfg.Model.Locate(k)
 	if m := s.cfg.mergers[i]; m != nil {
 		dim := s.cfg.Model.Table(i).Dim
-		m.Pack(row[dim:], diff[:dim])
+		m.Pack(row[:dim], row[dim:], diff[:dim])
 	}
 }
 
-// merge takes a packed difference into a row.
+// merge takes what was packed into a row.
 func (s *Shard) merge(k godwit.Key, row, diff []float32) {
 	i, _ := s.cfg.Model.Locate(k)
-	if m := s.cfg.mergers[i]; m != nil {
+	if m := s.cfg.mergers[i]; m != nil && !s.cfg.Broken.AddPacked {
 		dim := s.cfg.Model.Table(i).Dim
 		vec.Add(row[dim:], diff[dim:])
 		m.Merge(row[:dim], row[dim:], diff[:dim])

@@ -64,6 +64,9 @@
 // R7. A Set at a replica goes to the owner as the replica's update in flight.
 // The updates that it overwrites stay readable until the Refresh that contains
 // it, and no later update of the replica can overtake it.
+// R8. Copies meet as the update rule has it ([godwit.Merger]): what pushes did is
+// packed where they were applied, and merged, in that order, into the owner's row,
+// into the refresh that lacks it, and into the row that moves there.
 //
 // # Operations that nobody waited for
 //

@@ -1,15 +1,82 @@
 package protocol
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/protocol/directory"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/store"
 	"github.com/godwit-ps/godwit/wire"
 )
+
+// joins are ways to keep the largest, all but the first of them wrong.
+type (
+	mergesByOverwriting struct{ optim.Max }
+	mergesByAdding      struct{ optim.Max }
+	packsDifferences    struct{ optim.Max }
+	mergesOnlyTheFirst  struct{ optim.Max }
+)
+
+func (mergesByOverwriting) Merge(v, _, dv []float32) { copy(v, dv) }
+func (mergesByAdding) Merge(v, _, dv []float32) {
+	for i, x := range dv {
+		if x > 0 {
+			v[i] += x
+		}
+	}
+}
+func (packsDifferences) Pack(_, _, _ []float32)     {}
+func (mergesOnlyTheFirst) Merge(v, s, dv []float32) { optim.Max{}.Merge(v[:1], s, dv[:1]) }
+
+func TestStormsNoticeAJoinThatIsNone(t *testing.T) {
+	for _, r := range []godwit.Rule{mergesByOverwriting{}, mergesByAdding{}, packsDifferences{}, mergesOnlyTheFirst{}} {
+		var err error
+		w := weather{policy: placement.Adaptive, nodes: 4, join: r}
+		for seed := uint64(1); seed <= 100 && err == nil; seed++ {
+			err = w.storm(seed)
+		}
+		if err == nil {
+			t.Errorf("no storm notices %T", r)
+		}
+		t.Logf("%T: %.200v", r, err)
+	}
+}
+
+// What was pushed to a row before it was set is gone, also at a replica that
+// hears of the set only after it has pushed to another coordinate.
+func TestAJoinDoesNotBringBackWhatWasOverwritten(t *testing.T) {
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 2, Rule: optim.Max{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(2, model, placement.ReplicateAll, false, Broken{})
+	home := c.nodes[c.homes.Home(0)]
+	away := c.nodes[1-c.homes.Home(0)]
+	rng := rand.New(rand.NewPCG(1, 1))
+	settle := func() {
+		t.Helper()
+		if err := c.settle(rng, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away.Hold(away, 0)
+	home.Push(0, []float32{3, 1})
+	settle()
+	if p := away.Push(0, []float32{2, 5}); p != AtReplica {
+		t.Fatalf("pushed at %v: the test is vacuous", p)
+	}
+	home.Request(home, &wire.Record{Kind: wire.Set, Op: 1, Vals: []float32{0, 0}})
+	settle()
+	for _, n := range c.nodes {
+		if got := n.row(0); !slices.Equal(got, []float32{0, 5}) {
+			t.Errorf("node %d has %v, want [0 5]: the set, and the push that came after it", n.id, got)
+		}
+	}
+}
 
 // A replica of a row (value, count of pushes) gets refreshes with and without
 // the count, which contain its update in flight or do not.

@@ -149,6 +149,7 @@ type Broken struct {
 	WriteDraining  bool // R5: a draining replica takes writes
 	MoveBehind     bool // R6: a key moves although its holders lack something
 	LooseSet       bool // R7: a Set leaves a replica as if there were none
+	AddPacked      bool // R8: what was packed is added, whatever the rule says
 	FlushAtSend    bool // WaitSync: updates that were sent count as taken
 }
 

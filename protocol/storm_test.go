@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/history"
 	"github.com/godwit-ps/godwit/internal/restless"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/vec"
 	"github.com/godwit-ps/godwit/wire"
@@ -31,6 +32,7 @@ type weather struct {
 	lose   wire.Kind // the network loses one record of this kind; 0: none
 	pauses bool      // now and then, all comes to rest and copies must be equal
 	broken Broken
+	join   godwit.Rule // if set, that of the rows of the largest, and only these are used
 }
 
 func (w weather) String() string {
@@ -65,6 +67,7 @@ type stormWorker struct {
 	left    int
 	pending []*operation
 	wants   []godwit.Key // intents not ended
+	pushed  map[godwit.Key]float32
 	flush   *flushing
 }
 
@@ -94,18 +97,23 @@ const (
 	stormA = 0   // 4 rows, plain
 	stormB = 4   // 3 rows with state
 	stormC = 64  // 4 longer rows with state that may lag
+	stormM = 68  // 2 rows of the largest that was pushed
 	stormD = 128 // 3 rows that are also set
 )
 
-var stormKeys = []godwit.Key{0, 1, 2, 3, 4, 5, 6, 64, 65, 66, 67, 128, 129, 130}
+var stormKeys = []godwit.Key{0, 1, 2, 3, 4, 5, 6, 64, 65, 66, 67, 68, 69, 128, 129, 130}
 
-func stormModel(workers int) *godwit.Model {
+func stormModel(workers int, join godwit.Rule) *godwit.Model {
+	if join == nil {
+		join = optim.Max{}
+	}
 	m, err := godwit.NewModel(
 		godwit.Table{Name: "a", Rows: 4, Dim: workers},
 		godwit.Table{Name: "b", Rows: 3, Dim: workers, Rule: counting{}},
 		godwit.Table{Name: "pad", Rows: stormC - 7, Dim: 1},
 		godwit.Table{Name: "c", Rows: 4, Dim: workers + 3, Rule: turned{}},
-		godwit.Table{Name: "pad 2", Rows: stormD - stormC - 4, Dim: 1},
+		godwit.Table{Name: "m", Rows: 2, Dim: workers + 2, Rule: join},
+		godwit.Table{Name: "pad 2", Rows: stormD - stormM - 2, Dim: 1},
 		godwit.Table{Name: "d", Rows: 3, Dim: workers + 1})
 	if err != nil {
 		panic(err)
@@ -131,7 +139,7 @@ type turned struct{ counting }
 
 func (turned) Name() string { return "turned" }
 
-func (turned) Pack(_, dv []float32)     { vec.Scale(dv, -1) }
+func (turned) Pack(_, _, dv []float32)  { vec.Scale(dv, -1) }
 func (turned) Merge(v, _, dv []float32) { vec.Sub(v, dv) }
 func (turned) Fresh(dim int) int        { return dim }
 
@@ -139,7 +147,7 @@ func newStorm(seed uint64, w weather) *storm {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	workers := 2 * w.nodes
 	s := &storm{weather: w, rng: rng, moves: rng.IntN(2) == 0,
-		c: newCluster(w.nodes, stormModel(workers), w.policy, w.hints, w.broken)}
+		c: newCluster(w.nodes, stormModel(workers, w.join), w.policy, w.hints, w.broken)}
 	s.c.watch = &watch{c: s.c, epoch: map[godwit.Key]godwit.Epoch{}, since: map[godwit.Key]godwit.Version{}}
 	hot := s.c.nodes[0].cfg.hot
 	single := func(k godwit.Key) bool {
@@ -149,6 +157,9 @@ func newStorm(seed uint64, w weather) *storm {
 	s.keys = slices.Clone(stormKeys)
 	rng.Shuffle(len(s.keys), func(i, j int) { s.keys[i], s.keys[j] = s.keys[j], s.keys[i] })
 	s.keys = s.keys[:2+rng.IntN(len(s.keys)-1)] // the fewer, the more they meet
+	if w.join != nil {
+		s.keys = []godwit.Key{stormM, stormM + 1}
+	}
 	if rng.IntN(2) == 0 {
 		odds := 2 + rng.IntN(5)
 		s.c.room = func() bool {
@@ -164,7 +175,7 @@ func newStorm(seed uint64, w weather) *storm {
 		s.slow[[2]godwit.NodeID{godwit.NodeID(rng.IntN(w.nodes)), godwit.NodeID(rng.IntN(w.nodes))}] = true
 	}
 	for i := range workers {
-		s.workers = append(s.workers, &stormWorker{id: i, n: s.c.nodes[i%w.nodes], left: 40})
+		s.workers = append(s.workers, &stormWorker{id: i, n: s.c.nodes[i%w.nodes], left: 40, pushed: map[godwit.Key]float32{}})
 	}
 	for _, n := range s.c.nodes {
 		for _, k := range stormKeys {
@@ -431,6 +442,9 @@ func (s *storm) pull(w *stormWorker, k godwit.Key) error {
 func (s *storm) push(w *stormWorker, k godwit.Key) {
 	p := make([]float32, s.c.model.Dim(k))
 	p[w.id] = 1
+	if w.pushed[k]++; k == stormM || k == stormM+1 {
+		p[w.id] = w.pushed[k] // the largest of a worker's is how many there are
+	}
 	s.history.PushIssued(w.id, k)
 	if w.n.Push(k, p) != Elsewhere {
 		s.history.PushComplete(w.id, k)

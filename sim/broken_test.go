@@ -39,6 +39,7 @@ func TestWithoutAnyOneRuleStormsFail(t *testing.T) {
 		{"R5, no writes while draining", Weather{}, protocol.Broken{WriteDraining: true}},
 		{"R6, holders first, then the move", Weather{Policy: restless.Policy{}}, protocol.Broken{MoveBehind: true}},
 		{"R7, a set is the update in flight", Weather{}, protocol.Broken{LooseSet: true}},
+		{"R8, copies meet as the rule has it", Weather{}, protocol.Broken{AddPacked: true}},
 		{"WaitSync waits until updates are taken", Weather{}, protocol.Broken{FlushAtSend: true}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/history"
 	"github.com/godwit-ps/godwit/internal/restless"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/sampling"
@@ -71,8 +72,9 @@ type storm struct {
 	scanned Scanned
 }
 
-// The rows of a storm are vector clocks of its workers. Those of the last table
-// are set, too. The first row of each is hot, or the nodes find out what is.
+// The rows of a storm are vector clocks of its workers: a worker pushes 1 at its
+// place, or, where the largest is kept, how often it has pushed. Those of the last
+// table are set, too. The first row of each is hot, or the nodes find out what is.
 func stormModel(workers int, told bool) *godwit.Model {
 	var hot func(row uint64) float64
 	if told {
@@ -87,6 +89,7 @@ func stormModel(workers int, told bool) *godwit.Model {
 		godwit.Table{Name: "plain", Rows: 5, Dim: workers, Hot: hot},
 		godwit.Table{Name: "counted", Rows: 3, Dim: workers, Rule: counting{}, Hot: hot},
 		godwit.Table{Name: "long", Rows: 10, Dim: workers + 5, Rule: turned{}, Hot: hot},
+		godwit.Table{Name: "most", Rows: 3, Dim: workers, Rule: optim.Max{}, Hot: hot},
 		godwit.Table{Name: "set", Rows: 4, Dim: workers + 1, Hot: hot})
 	if err != nil {
 		panic(err) // never: the numbers above are right
@@ -94,7 +97,10 @@ func stormModel(workers int, told bool) *godwit.Model {
 	return m
 }
 
-const setTable = 3
+const (
+	mostTable = 3
+	setTable  = 4
+)
 
 // counting is a rule with state: it counts the pushes of a row.
 type counting struct{ godwit.Add }
@@ -114,7 +120,7 @@ type turned struct{ counting }
 
 func (turned) Name() string { return "turned" }
 
-func (turned) Pack(_, dv []float32)     { vec.Scale(dv, -1) }
+func (turned) Pack(_, _, dv []float32)  { vec.Scale(dv, -1) }
 func (turned) Merge(v, _, dv []float32) { vec.Sub(v, dv) }
 func (turned) Fresh(dim int) int        { return dim }
 

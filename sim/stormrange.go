@@ -35,8 +35,7 @@ func (x *stormWorker) pushRange(ctx context.Context, first, end godwit.Key) erro
 	n, _ := x.model.RangeFloats(first, end)
 	push, off := make([]float32, n), 0
 	for k := first; k < end; k++ {
-		x.history.PushIssued(x.id, k)
-		push[off+x.id] = 1
+		push[off+x.id] = x.issue(k)
 		off += x.model.Dim(k)
 	}
 	if err := godwit.PushRange(ctx, x.w, first, end, push); err != nil {

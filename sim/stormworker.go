@@ -20,6 +20,8 @@ type stormWorker struct {
 	open []*operation
 	last godwit.Clock // the end of the last intent
 	prep *prepared    // a sample that was announced and not given up
+
+	pushed map[godwit.Key]float32
 }
 
 // An operation is one that was not waited for yet.
@@ -32,7 +34,7 @@ type operation struct {
 
 func (s *storm) work(ctx context.Context, w godwit.Worker) error {
 	id := int(w.ID().Node)*s.weather.Workers + w.ID().Local
-	x := &stormWorker{storm: s, w: w, rng: rand.New(rand.NewPCG(s.seed, uint64(id)+77)), id: id, node: int(w.ID().Node)}
+	x := &stormWorker{storm: s, w: w, rng: rand.New(rand.NewPCG(s.seed, uint64(id)+77)), id: id, node: int(w.ID().Node), pushed: map[godwit.Key]float32{}}
 	for range s.weather.Steps {
 		if err := x.act(ctx); err != nil {
 			return err
@@ -142,8 +144,7 @@ func (x *stormWorker) push(ctx context.Context, keys []godwit.Key) error {
 	o := &operation{keys: keys}
 	push, off := x.values(keys), 0
 	for _, k := range keys {
-		x.history.PushIssued(x.id, k)
-		push[off+x.id] = 1
+		push[off+x.id] = x.issue(k)
 		off += x.model.Dim(k)
 	}
 	o.done = func(i, _ int) error {
@@ -154,6 +155,16 @@ func (x *stormWorker) push(ctx context.Context, keys []godwit.Key) error {
 	o.h, err = x.w.PushAsync(ctx, keys, push)
 	clear(push) // it was taken
 	return x.begun(ctx, o, err)
+}
+
+// issue begins a push of a key and returns what is to be pushed.
+func (x *stormWorker) issue(k godwit.Key) float32 {
+	x.history.PushIssued(x.id, k)
+	x.pushed[k]++
+	if t, _ := x.model.Locate(k); t == mostTable {
+		return x.pushed[k]
+	}
+	return 1
 }
 
 // set sets a key if it is one of those that are.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/sampling"
 )
 
@@ -45,7 +46,7 @@ func (g group) sampling(name *string) {
 
 // rule adds the choice of an update rule and its learning rate.
 func (g group) rule(name *string, lr *float32) {
-	g.StringVar(name, "rule", *name, "update rule, by `name`: adagrad, rowadagrad, adam, sgd")
+	g.StringVar(name, "rule", *name, "update rule, by `name`: "+strings.Join(optim.GradientRules(), ", "))
 	g.Float32Var(lr, "lr", *lr, "its learning rate")
 }
 
