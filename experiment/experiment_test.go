@@ -28,6 +28,9 @@ func tiny() Lab {
 	k.Dim, k.Batch, k.Negatives = 8, 16, 8
 	l.Epochs = 2
 	l.Nodes, l.Most, l.Keys, l.Accesses, l.Exponents = []int{1, 2}, 2, 5000, 600, []float64{0, 1.1}
+	l.Linear.Examples.Examples, l.Linear.Examples.Features, l.Linear.Examples.PerExample, l.Linear.Examples.Relevant = 500, 200, 10, 50
+	l.Blocks, l.Passes, l.Delays = 20, 3, []int{0, 4}
+	l.Sketch.Width, l.Sketch.Stream.Items, l.Sketch.Stream.Distinct, l.Batches = 512, 5000, 500, []int{50, 200}
 	l.Step = 200 * time.Microsecond
 	return l
 }
@@ -52,7 +55,7 @@ func csvOf(t *testing.T, r *Report) string {
 
 func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
 	rows := map[string]int{"scaling": 2 * 5 * 2, "techniques": 1 + 2*9, "skew": 2 * 6, "timing": 2 * 6,
-		"sampling": 1 + 2*len(sampling.Schemes())}
+		"sampling": 1 + 2*len(sampling.Schemes()), "delay": 2, "sketch": 2 * 2}
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, name, tiny())
@@ -137,6 +140,40 @@ func TestOneNodeSendsNothingAndAdaptiveBeatsStaticOnTwo(t *testing.T) {
 	}
 }
 
+func TestALongerDelayWaitsLessAndTakesMorePasses(t *testing.T) {
+	r := run(t, "delay", tiny())
+	none, long := r.Rows[0], r.Rows[1]
+	if none.Passes != tiny().Passes || none.Effective != 1 || none.ToTarget == 0 {
+		t.Errorf("no delay: %+v, want %d passes and a speed-up of 1", none, tiny().Passes)
+	}
+	if long.Waiting > none.Waiting/2 || long.Passes < none.Passes || long.ToTarget == 0 {
+		t.Errorf("a delay of %d waits for %.3f of the time and takes %d passes, none for %.3f and %d", long.Delay, long.Waiting, long.Passes, none.Waiting, none.Passes)
+	}
+}
+
+func TestMoreNodesInsertMoreAndLoseNothing(t *testing.T) {
+	r := run(t, "sketch", tiny())
+	for _, row := range r.Rows {
+		if row.TooSmall != 0 || row.Inserts <= 0 || row.Nodes > 1 && (row.Speedup <= 1 || row.SentBytes == 0) {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+func TestRealNodesRunTheSamePrograms(t *testing.T) {
+	for _, name := range []string{"delay", "sketch"} {
+		l := tiny()
+		l.OnReal(Local)
+		l.Nodes, l.Most = []int{1, 2}, 2
+		r := run(t, name, l)
+		for _, row := range r.Rows {
+			if row.Epoch <= 0 || row.Accesses == 0 || name == "delay" && row.ToTarget == 0 || name == "sketch" && row.Inserts == 0 {
+				t.Errorf("%s: %+v", name, row)
+			}
+		}
+	}
+}
+
 func TestIntentsSignalledEarlyWaitLess(t *testing.T) {
 	r := run(t, "timing", tiny())
 	near, far := r.Rows[0], r.Rows[4]
@@ -157,6 +194,9 @@ func TestWhatCannotBeRunIsRefusedByName(t *testing.T) {
 		"a step of":             {"scaling", func(l *Lab) { l.Step = -1 }},
 		"cannot use those in":   {"skew", func(l *Lab) { l.Data = "folder" }},
 		"nowhere":               {"scaling", func(l *Lab) { l.Data = "nowhere" }},
+		"simulated only":        {"scaling", func(l *Lab) { l.OnReal(Local) }},
+		"delays []":             {"delay", func(l *Lab) { l.Delays = nil }},
+		"batches of [0]":        {"sketch", func(l *Lab) { l.Batches = []int{0} }},
 	} {
 		l := tiny()
 		c.mend(&l)

@@ -41,6 +41,18 @@ type Lab struct {
 	// Keys is how many keys "timing" has, and Accesses how many steps each of
 	// its workers takes.
 	Keys, Accesses int
+	// Linear is what "delay" and "filters" train, Blocks the number of blocks,
+	// Passes how many of them set the objective of "delay", and Delays what it
+	// compares.
+	Linear         *task.Linear
+	Blocks, Passes int
+	Delays         []int
+	// Sketch is what "sketch" counts with, and Batches how many items it adds at
+	// once.
+	Sketch  *task.Sketch
+	Batches []int
+	// Real, if set, runs the programs of "delay" and "sketch" on real nodes.
+	Real Runner
 	// Exponents are the popularities that "skew" compares.
 	Exponents []float64
 	// Policies are those that are compared, beside ablations; nil is all.
@@ -75,8 +87,15 @@ func NewLab(c Choice) (Lab, error) {
 	}
 	l := Lab{Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Judged: size.judged, Workers: 8,
 		Nodes: []int{1, 2, 4, 8, 16}, Most: 8, Keys: 100_000, Accesses: 300_000,
-		Exponents: []float64{0, 0.5, 0.8, 1.1, 1.5}, Seed: 1}
+		Exponents: []float64{0, 0.5, 0.8, 1.1, 1.5}, Seed: 1,
+		Linear: task.DefaultLinear(), Blocks: 256, Passes: 10, Delays: []int{0, 1, 2, 4, 8, 16},
+		Sketch: task.DefaultSketch(), Batches: []int{100, 1000, 10_000}}
+	l.Linear.L1 = 3
+	l.Linear.Examples.Examples, l.Linear.Examples.Features, l.Linear.Examples.PerExample = 20_000, 10_000, 30
 	if c.Quick {
+		l.Linear.Examples.Examples, l.Linear.Examples.Features = 2000, 1000
+		l.Blocks, l.Passes = 64, 5
+		l.Sketch.Stream.Items, l.Batches = 50_000, []int{100, 1000}
 		l.Workers, l.Nodes, l.Most, l.Accesses = 2, []int{1, 2, 4, 8}, 4, 3000
 		l.Exponents = []float64{0, 1.1, 1.5}
 	}
@@ -93,6 +112,10 @@ func (l *Lab) check() error {
 		return errors.New("experiment: scaling wants numbers of nodes, each at least 1")
 	case len(l.Exponents) == 0:
 		return errors.New("experiment: skew wants exponents")
+	case l.Linear == nil || l.Blocks < 1 || l.Passes < 1 || len(l.Delays) == 0 || slices.Min(l.Delays) < 0:
+		return fmt.Errorf("experiment: %d blocks, %d passes, delays %v, want at least 1, 1 and one of 0 or more", l.Blocks, l.Passes, l.Delays)
+	case l.Sketch == nil || len(l.Batches) == 0 || slices.Min(l.Batches) < 1:
+		return fmt.Errorf("experiment: batches of %v items, want some of at least 1", l.Batches)
 	case l.Parallel < 0:
 		return fmt.Errorf("experiment: %d runs at a time, want at least 1", l.Parallel)
 	case l.Step < 0:
@@ -112,6 +135,7 @@ func (l *Lab) Compute() sim.Compute {
 
 // A work is a task that is ready to be trained. It is immutable.
 type work struct {
+	settings task.Settings
 	task     task.Task
 	model    *godwit.Model
 	samplers []sampling.Spec
@@ -123,6 +147,18 @@ func (l *Lab) work(exponent float64) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
+	w, err := l.load(s)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := s.(task.Generated); ok && l.Data == "" {
+		w.exponent = exponent
+	}
+	return w, nil
+}
+
+// load makes a task ready.
+func (l *Lab) load(s task.Settings) (*work, error) {
 	t, err := s.Load(task.Setup{Data: l.Data, Seed: l.Seed, Few: l.Judged})
 	if err != nil {
 		return nil, err
@@ -131,11 +167,7 @@ func (l *Lab) work(exponent float64) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{task: t, model: m, samplers: t.Samplers()}
-	if _, ok := s.(task.Generated); ok && l.Data == "" {
-		w.exponent = exponent
-	}
-	return w, nil
+	return &work{settings: s, task: t, model: m, samplers: t.Samplers()}, nil
 }
 
 // settings are the lab's for an exponent, which leave those of the lab alone.

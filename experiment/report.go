@@ -69,8 +69,14 @@ var signalled = []column{
 
 // Print writes the report as a table for people.
 func (r *Report) Print(w io.Writer) error {
-	fmt.Fprintf(w, "%s: %s\nstep %v of computation, seed %d\n", r.Name, r.Task, r.Step, r.Seed)
+	step := "real computation"
+	if r.Step > 0 {
+		step = fmt.Sprintf("step %v of computation", r.Step)
+	}
+	fmt.Fprintf(w, "%s: %s\n%s, seed %d\n", r.Name, r.Task, step, r.Seed)
 	switch {
+	case r.Objective != 0:
+		fmt.Fprintf(w, "the objective is %.6g an example, where it is without delay after some passes\n", r.Objective)
 	case r.Target != 0:
 		fmt.Fprintf(w, "quality is %s; the target is %.4g, by nine tenths as good as the best of one node\n", r.Metric, r.Target)
 	case r.Metric != "":
@@ -96,11 +102,13 @@ func (r *Report) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	c.Write([]string{"network", "policy", "scheme", "nodes", "workers", "zipf", "offset", "epoch_seconds", "speedup", // Error has it
 		"to_target_seconds", "effective_speedup", "loss", "quality", "diverged", "no_message", "remote", "replica", "bytes_per_access",
-		"accesses", "moves", "copies", "drops", "deltas", "refreshes", "rounds", "replicas", "window", "lead_ms", "messages"})
+		"accesses", "moves", "copies", "drops", "deltas", "refreshes", "rounds", "replicas", "window", "lead_ms", "messages",
+		"sent_bytes", "waiting", "delay", "passes", "batch", "inserts_per_second"})
 	for _, x := range r.Rows {
 		c.Write(cells(x.Network, x.Policy, x.Scheme, x.Nodes, x.Workers, x.Zipf, x.Offset, x.Epoch.Seconds(), x.Speedup,
 			x.ToTarget.Seconds(), x.Effective, x.Loss, x.Quality, x.Diverged, x.NoMessage, x.Remote, x.Replica, x.BytesPerAccess,
-			x.Accesses, x.Moves, x.Copies, x.Drops, x.Deltas, x.Refreshes, x.Rounds, x.Replicas, x.Window, x.LeadMs, x.Messages))
+			x.Accesses, x.Moves, x.Copies, x.Drops, x.Deltas, x.Refreshes, x.Rounds, x.Replicas, x.Window, x.LeadMs, x.Messages,
+			x.SentBytes, x.Waiting, x.Delay, x.Passes, x.Batch, x.Inserts))
 	}
 	c.Flush()
 	return c.Error()

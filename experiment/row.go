@@ -49,6 +49,24 @@ type Row struct {
 	Replicas float64 `json:"replicas"`
 	Window   int64   `json:"window"`  // the widest of a worker, in clocks; 0 with timing off
 	LeadMs   float64 `json:"lead_ms"` // from asking for a key to its arrival
+	// SentBytes are those of all nodes, or of a pass of "delay".
+	SentBytes uint64 `json:"sent_bytes"`
+	// Waiting is the share of the workers' time that they waited in calls.
+	Waiting float64 `json:"waiting"`
+
+	// Of "delay": how many blocks may be under way, and how many passes it took
+	// to the objective, for which ToTarget is the time and Effective the speed-up
+	// over no delay.
+	Delay  int `json:"delay,omitempty"`
+	Passes int `json:"passes,omitempty"`
+
+	// Of "sketch": items added at once, inserts a second, and estimates that are
+	// smaller than the count, of which there are none.
+	Batch          int     `json:"batch,omitempty"`
+	Inserts        float64 `json:"inserts_per_second,omitempty"`
+	BytesPerInsert float64 `json:"bytes_per_insert,omitempty"`
+	TooSmall       int     `json:"too_small,omitempty"`
+
 	// Messages is how many records were handled in all.
 	Messages uint64 `json:"messages"`
 
@@ -68,7 +86,7 @@ func (r *Row) count(did node.Stats) {
 	share := func(n uint64) float64 { return float64(n) / float64(max(did.Accesses(), 1)) }
 	r.Accesses, r.NoMessage = did.Accesses(), share(did.Local+did.Replica)
 	r.Remote, r.Replica = share(did.Remote), share(did.Replica)
-	r.BytesPerAccess = share(did.SentBytes)
+	r.BytesPerAccess, r.SentBytes = share(did.SentBytes), did.SentBytes
 	r.Moves, r.Copies, r.Drops = did.Moves, did.Copies, did.Drops
 	r.Deltas, r.Refreshes, r.Rounds = did.Deltas, did.Refreshes, did.Rounds
 	r.Replicas, r.Window, r.LeadMs = float64(did.Replicas), did.Window, did.LeadMs

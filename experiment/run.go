@@ -16,14 +16,17 @@ import (
 type experiment struct {
 	name, about string
 	run         func(ctx context.Context, l *Lab, r *Report) error
+	real        bool // can be run on real nodes
 }
 
 var experiments = []experiment{
-	{"scaling", "epoch time and quality by the number of nodes, for every policy and two networks", scaling},
-	{"techniques", "adaptive beside every other policy, and with parts of it switched off", techniques},
-	{"timing", "what it matters how far ahead intents are signalled", timing},
-	{"skew", "every policy, from uniform to very skewed popularity", skew},
-	{"sampling", "every scheme of sampling, by time and quality", schemes},
+	{"scaling", "epoch time and quality by the number of nodes, for every policy and two networks", scaling, false},
+	{"techniques", "adaptive beside every other policy, and with parts of it switched off", techniques, false},
+	{"timing", "what it matters how far ahead intents are signalled", timing, false},
+	{"skew", "every policy, from uniform to very skewed popularity", skew, false},
+	{"sampling", "every scheme of sampling, by time and quality", schemes, false},
+	{"delay", "how many blocks of a batch solver may be under way: time, passes and waiting", delay, true},
+	{"sketch", "inserts into a count-min sketch, by nodes and batch size", inserts, true},
 }
 
 // Names lists the experiments.
@@ -58,7 +61,9 @@ type Report struct {
 	Metric        string  `json:"metric,omitempty"`
 	LowerIsBetter bool    `json:"lower_is_better,omitempty"`
 	Target        float64 `json:"target,omitempty"`
-	Rows          []*Row  `json:"rows"`
+	// Objective is what "delay" times to, an example's.
+	Objective float64 `json:"objective,omitempty"`
+	Rows      []*Row  `json:"rows"`
 
 	columns []column
 	plots   []Plot
@@ -73,6 +78,9 @@ func Run(ctx context.Context, name string, l Lab) (*Report, error) {
 	}
 	if err := l.check(); err != nil {
 		return nil, err
+	}
+	if l.Real != nil && !experiments[i].real {
+		return nil, fmt.Errorf("experiment: %s is simulated only", name)
 	}
 	if _, ok := l.Task.(task.Generated); name == "skew" && (l.Data != "" || !ok) {
 		return nil, fmt.Errorf("experiment: skew generates its data, and cannot use those in %q, nor those of a task that has one kind only", l.Data)

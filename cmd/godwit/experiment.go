@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/experiment"
+	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/protocol/placement"
 )
 
@@ -25,6 +27,8 @@ type experiments struct {
 	step      time.Duration
 	epochs    int
 	parallel  int
+	nodes     int
+	real      bool
 	policies  []string
 }
 
@@ -42,11 +46,12 @@ list the experiments:
 
 ` + list.String() + `
 The protocol and the training are the real ones; the network and the cost of
-computing are models. A training step costs what it is measured to cost here,
+computing are models, unless --real says that nodes are. A training step costs what it is measured to cost here,
 unless --step says; with --step a run repeats bit for bit.`,
 		Example: `  godwit experiment scaling --quick
   godwit experiment techniques --data fb15k-237 --out plots
-  godwit experiment skew --step 150us         # the same on any machine`,
+  godwit experiment skew --step 150us         # the same on any machine
+  godwit experiment sketch --real             # on processes of this machine`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -57,7 +62,7 @@ unless --step says; with --step a run repeats bit for bit.`,
 		},
 	}
 	g := newGroup("Experiment")
-	g.StringVar(&e.choice.Task, "task", "kge", "`name` of what is trained (timing has a program of its own): "+strings.Join(experiment.Tasks(), ", "))
+	g.StringVar(&e.choice.Task, "task", "kge", "`name` of what is trained (timing, delay and sketch have programs of their own): "+strings.Join(experiment.Tasks(), ", "))
 	g.StringVarP(&e.data, "data", "d", "", "file or `folder` of the data (default: they are generated)")
 	g.BoolVar(&e.choice.Quick, "quick", false, "a smaller task on fewer workers, for a first look")
 	g.StringVar(&e.calls, "calls", string(experiment.Batched), "how the program accesses the server, a `kind`: batched, all keys of a step in a call, or single, one key a call and one example a step, as programs for Lapse, NuPS and AdaPM do")
@@ -65,6 +70,8 @@ unless --step says; with --step a run repeats bit for bit.`,
 	g.IntVarP(&e.epochs, "epochs", "e", 0, "`number` of passes over the data (default: the task's); the first does not count for the mean")
 	g.StringSliceVar(&e.policies, "policies", nil, "compare these only: `names` by commas (default: all; timing and sampling are always adaptive)")
 	g.Uint64Var(&e.seed, "seed", 1, "decides data, first values, samples and the network's jitter")
+	g.IntVar(&e.nodes, "nodes", 0, "`number` of nodes, of experiments that do not compare several (default: 8, --quick and --real: 4)")
+	g.BoolVar(&e.real, "real", false, "on real nodes, processes of this machine, instead of simulated ones (delay, sketch)")
 	g.IntVar(&e.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of runs simulated at a time")
 	out := newGroup("Output")
 	out.StringVarP(&e.out, "out", "o", "", "`folder` for the figures as CSV and the plots as SVG")
@@ -77,8 +84,8 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	if !slices.Contains(experiment.Names(), name) {
 		return fmt.Errorf("no experiment %q, there are %s", name, strings.Join(experiment.Names(), ", "))
 	}
-	if e.step < 0 || e.epochs < 0 {
-		return fmt.Errorf("--step %v, --epochs %d: want more than 0", e.step, e.epochs)
+	if e.step < 0 || e.epochs < 0 || e.nodes < 0 {
+		return fmt.Errorf("--step %v, --epochs %d, --nodes %d: want more than 0", e.step, e.epochs, e.nodes)
 	}
 	e.choice.Calls = experiment.Calls(e.calls)
 	l, err := experiment.NewLab(e.choice)
@@ -88,6 +95,12 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	l.Data, l.Seed, l.Step, l.Parallel = e.data, e.seed, e.step, e.parallel
 	if e.epochs > 0 {
 		l.Epochs = e.epochs
+	}
+	if e.real {
+		l.OnReal(onProcesses)
+	}
+	if e.nodes > 0 {
+		l.Most = e.nodes
 	}
 	for _, name := range e.policies {
 		p, err := placement.ByName(name)
@@ -130,4 +143,17 @@ func (e *experiments) show(cmd *cobra.Command, r *experiment.Report) error {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 	}
 	return r.Print(cmd.OutOrStdout())
+}
+
+// onProcesses runs a job whose nodes are this process and others that it starts.
+func onProcesses(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
+	place := job.Place{Stop: stop, Progress: tell}
+	if spec.Nodes == 1 {
+		return job.Local(ctx, spec, place)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return job.Lead(ctx, job.Leader{Place: place, Spec: spec, Run: spec.Task.Name() + "-" + suffix(), Command: []string{self, "node"}})
 }
