@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		binary = filepath.Join(dir, "godwit")
-		if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, ".").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
 			return 1
 		}
