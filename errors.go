@@ -21,6 +21,9 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrFull: a bounded queue is full and the operation was not accepted.
 	ErrFull = errors.New("queue full")
+	// ErrBound: the operation needs a table with bounded staleness, or would wait
+	// for its own worker. Nothing was done.
+	ErrBound = errors.New("no such bound")
 	// ErrSample: a sample id is unknown or has fewer samples left than asked for.
 	ErrSample = errors.New("no such samples")
 )

@@ -31,6 +31,20 @@ type Table struct {
 	// (any unit, the same for all tables). Only the policy "nonuniform" reads it,
 	// and measures if no table sets it; the adaptive policy needs no such hint.
 	Hot func(row uint64) float64
+
+	// Staleness bounds what a read may lack (SSP: Ho et al., "More Effective
+	// Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS
+	// 2013): with Within(s), a read at clock c waits until it contains all updates
+	// of all workers from clocks before c - s, and contains the worker's own. So
+	// no worker reads when it is more than s clocks ahead of another one.
+	// [BulkSynchronous] is s = 0; [Eventual], the zero Bound, does not wait.
+	// Clocks are counted from the last [Worker.Barrier], which all reads after it
+	// see as a clock of everybody; [Worker.Finish] says who need not be waited for.
+	Staleness Bound
+	// Window bounds the worker's own pushes and sets that are under way: with
+	// Within(d), a call at clock c waits for those from clocks before c - d to be
+	// complete. [Eventual], the zero Bound, waits for none.
+	Window Bound
 }
 
 // MaxDim bounds the floats of one value, so that any row fits in a frame.
@@ -68,6 +82,8 @@ func NewModel(tables ...Table) (*Model, error) {
 			return nil, fmt.Errorf("godwit: table %q has %d rows, want 1 … %d in all tables together", t.Name, t.Rows, uint64(maxKeys))
 		case t.Dim < 1 || t.Dim > MaxDim:
 			return nil, fmt.Errorf("godwit: table %q has values of %d floats, want 1 … %d", t.Name, t.Dim, MaxDim)
+		case !t.Staleness.valid() || !t.Window.valid():
+			return nil, fmt.Errorf("godwit: table %q: a bound of clocks is out of range, want 0 … %d", t.Name, MaxBound)
 		}
 		if err := t.checkFilters(); err != nil {
 			return nil, err
@@ -147,9 +163,9 @@ func (m *Model) Floats(keys []Key) (int, error) {
 }
 
 // Fingerprint is equal for two models exactly when they agree in everything
-// that nodes must agree on: tables, lengths, rules, initializers and filters. (A
-// node reads what any filter sent; but a run of which each node loses something
-// else is a mistake.)
+// that nodes must agree on: tables, lengths, rules, initializers, filters and
+// staleness. (A node reads what any filter sent; but a run of which each node
+// loses something else is a mistake.)
 func (m *Model) Fingerprint() string {
 	h := sha256.New()
 	for i := range m.tables {
@@ -157,6 +173,9 @@ func (m *Model) Fingerprint() string {
 		fmt.Fprintf(h, "%q %d %d %q %q\n", t.Name, t.Rows, t.Dim, t.Rule.Name(), t.Init.Name())
 		if len(t.Filters) > 0 {
 			fmt.Fprintf(h, "%q\n", filterNames(t.Filters))
+		}
+		if t.Staleness != Eventual {
+			fmt.Fprintf(h, "staleness %v\n", t.Staleness)
 		}
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:12])

@@ -85,6 +85,23 @@ type Worker interface {
 	// Clock returns the worker's clock.
 	Clock() Clock
 
+	// PullAfter is a PullAsync that shows what all workers pushed at clocks
+	// before after. It is sent at once and waits at the keys' owner: so what a
+	// step needs can be asked for before other workers have made it, and no
+	// time is lost on the way. It is served as soon as all workers of the run
+	// are that far and their pushes have arrived, in no order with the worker's
+	// other operations. The keys must be of tables with bounded staleness, whose
+	// bound does not count here; clocks are counted as there. after may be ahead
+	// of the worker's own clock, but to wait for the operation before the worker
+	// itself is that far is an error ([ErrBound]).
+	PullAfter(ctx context.Context, after Clock, keys []Key, dst []float32) (Handle, error)
+	// Finish says that the worker will make no updates until the next Barrier:
+	// no other worker's read waits for it until then. An update that it makes
+	// all the same counts as made after the Barrier. It matters only to tables
+	// with bounded staleness. A worker that never begins is at clock 0, and is
+	// waited for unless it calls Finish.
+	Finish()
+
 	// PrepareSample announces that n samples of a sampler (an index into the
 	// samplers of the run's configuration) will be pulled while the worker's
 	// clock is in [start, end). How closely samples conform to the sampler's

@@ -141,7 +141,7 @@ func forge(b []byte, m *godwit.Model) []wire.Record {
 	}
 	var recs []wire.Record
 	for len(b) > 0 {
-		r := wire.Record{Kind: wire.Kind(next()%uint8(wire.SyncAck)) + 1}
+		r := wire.Record{Kind: wire.Kind(next()%uint8(wire.Rebound)) + 1}
 		r.Key = godwit.Key(next()) % godwit.Key(m.Keys())
 		flags := next()
 		r.Origin = godwit.NodeID(flags & 3)
@@ -192,7 +192,7 @@ func (l lonely) Members() []coord.Member {
 // FuzzTake has a node take forged records from its peers, between accesses of
 // its own worker and rounds. It may refuse them; it must not panic or hang.
 func FuzzTake(f *testing.F) {
-	for k := byte(0); k < byte(wire.SyncAck); k++ {
+	for k := byte(0); k < byte(wire.Rebound); k++ {
 		f.Add(byte(0), []byte{k, 3, 0, 0, 0, 0, 0, 3, 1, 2, 1, 3, 2, 1})
 		f.Add(byte(1), []byte{k, 3, 5, 1, 1, k, 3, 2, 1, 1, 13, 3, 1, 1, 1, 2, 1, 5})
 	}
@@ -204,7 +204,7 @@ func take(t *testing.T, variant byte, b []byte) {
 		return
 	}
 	names := placement.Names()
-	m := modelOf(t, godwit.Table{Name: "a", Rows: 13, Dim: 2, Hot: first}, godwit.Table{Name: "b", Rows: 6, Dim: 3})
+	m := modelOf(t, godwit.Table{Name: "a", Rows: 13, Dim: 2, Hot: first}, godwit.Table{Name: "b", Rows: 6, Dim: 3, Staleness: godwit.Within(1000)})
 	p, _ := placement.ByName(names[int(variant>>1)%len(names)])
 	n := quietNode(t, Config{Model: m, Policy: p, Workers: 1, NoHints: variant&1 != 0, Session: lonely{nodes: 3}})
 	w := n.workers[0]

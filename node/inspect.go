@@ -70,6 +70,9 @@ func (n *Node) Resting() error {
 			return fmt.Errorf("%d parts of scans of %v are open", open, w.id)
 		}
 	}
+	if err := n.bound.resting(); err != nil {
+		return err
+	}
 	p := n.pacer
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -59,6 +59,8 @@ type Node struct {
 	conns   map[godwit.NodeID]transport.Conn
 	workers []*worker
 	pacer   *pacer
+	bound   *bound  // nil if no table bounds staleness
+	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
 	barrier barrier
 	hot     *hotSet // of a policy that knows hot keys; else nil
 	ids     atomic.Uint64
@@ -184,6 +186,8 @@ func (n *Node) build() error {
 		n.shards[i].Finder = n.shards[i].Shard.Finder()
 	}
 	n.pacer = newPacer(n)
+	n.bound = newBound(n)
+	n.windows = windowsOf(n.model)
 	n.barrier.gaveUp = make([]*round, n.cfg.Workers)
 	for i := range n.cfg.Workers {
 		w, err := n.newWorker(i)
@@ -397,6 +401,9 @@ func (n *Node) blame(k godwit.Key) godwit.NodeID {
 func (n *Node) Close(ctx context.Context) error {
 	var err error
 	n.closed.Do(func() {
+		if n.bound != nil {
+			n.bound.leave()
+		}
 		if n.failed() == nil && len(n.peers) > 1 {
 			err = n.flushKept(ctx)
 			if e := n.cfg.Session.Barrier(ctx, "close node"); err == nil {

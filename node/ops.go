@@ -24,6 +24,10 @@ type op struct {
 	first  godwit.Key
 	last   godwit.Key
 	floats int // asked for
+
+	after    tick   // it waits for this tick, somewhere
+	settles  tick   // a push or set that this node's settled tick waits for: when it began, plus 1; 0: none
+	deadline uint64 // … that the worker waits for when its clock is greater; 0: does not
 }
 
 // ops are the outstanding operations of one worker. The worker's goroutine
@@ -39,6 +43,10 @@ type ops struct {
 	open   int
 	floats int           // asked for and not got
 	moved  chan struct{} // holds one token when something completed
+
+	settling pending // what a tick waits for, by its tick
+	windowed pending // what the worker waits for, by its deadline
+	bound    *bound  // wants to hear when the oldest of settling completed
 }
 
 const (
@@ -70,6 +78,7 @@ func (t *ops) begin(what string, dst []float32) *op {
 	o.mu.Lock()
 	o.id = t.worker<<(slotBits+genBits) | t.gen<<slotBits | uint64(slot)
 	o.what, o.left, o.dst, o.gone, o.keys, o.floats = what, 1, dst, false, 0, 0
+	o.after, o.settles, o.deadline = 0, 0, 0
 	o.mu.Unlock()
 	return o
 }
@@ -83,6 +92,52 @@ func (t *ops) find(id uint64) *op {
 		return nil
 	}
 	return t.slots[slot]
+}
+
+// follow notes, of a push or set that is about to be sent, the tick that must
+// not be settled before it is complete, and the clock up to which the worker does
+// not wait for it.
+func (t *ops) follow(o *op, k godwit.Key, at tick, settles bool, deadline uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if settles {
+		o.settles = at + 1
+		t.settling.add(uint64(at), k)
+	}
+	if o.deadline = deadline; deadline != 0 {
+		t.windowed.add(deadline, k)
+	}
+}
+
+// over ends that.
+func (t *ops) over(o *op) {
+	t.mu.Lock()
+	if o.settles != 0 {
+		t.settling.remove(uint64(o.settles - 1))
+	}
+	if o.deadline != 0 {
+		t.windowed.remove(o.deadline)
+	}
+	t.mu.Unlock()
+	if o.settles != 0 && t.bound != nil {
+		t.bound.stir()
+	}
+}
+
+// oldest returns the tick of the oldest push that a tick waits for.
+func (t *ops) oldest() (tick, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u, ok := t.settling.first()
+	return tick(u.at), ok
+}
+
+// overdue returns a key of the pushes whose deadline is before a clock.
+func (t *ops) overdue(clock uint64) (godwit.Key, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u, ok := t.windowed.first()
+	return u.key, ok && u.at < clock
 }
 
 // expect notes that replies for positions of the call will come: pairs of
@@ -200,6 +255,9 @@ func (n *Node) complete(rs ...wire.Record) {
 // finish marks an operation complete: its waiter goes on, or, if the waiter
 // gave up, the slot is free again.
 func (t *ops) finish(o *op) {
+	if o.settles != 0 || o.deadline != 0 {
+		t.over(o)
+	}
 	o.mu.Lock()
 	gone := o.gone
 	o.mu.Unlock()

@@ -307,6 +307,7 @@ func (o *outbox) write(world World, stop <-chan struct{}) error {
 type sender struct {
 	n       *Node
 	touched []bool // peers to flush
+	full    []bool // peers that there was no room for
 	any     bool
 	records int   // sent to others
 	clock   int64 // the time since when it sends without a flush; 0: not asked for yet
@@ -323,7 +324,9 @@ type sender struct {
 // maxKept is how many records in a row a sender keeps others out for.
 const maxKept = 64
 
-func (n *Node) sender() sender { return sender{n: n, touched: make([]bool, len(n.peers))} }
+func (n *Node) sender() sender {
+	return sender{n: n, touched: make([]bool, len(n.peers)), full: make([]bool, len(n.peers))}
+}
 
 // keep begins a row of records, release ends it.
 func (s *sender) keep() { s.keeps = true }
@@ -371,10 +374,14 @@ func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
 }
 
 func (s *sender) Room(to godwit.NodeID) bool {
+	var ok bool
 	if o := s.n.peers[to]; s.kept != o {
-		return o.room(copyRoom)
+		ok = o.room(copyRoom)
+	} else {
+		ok = o.queued < copyRoom
 	}
-	return s.kept.queued < copyRoom
+	s.full[to] = s.full[to] || !ok
+	return ok
 }
 
 // Now is the time of the first question since the last flush: close enough for

@@ -110,7 +110,7 @@ func (p *pacer) run() {
 		p.rounds.Add(1)
 		p.busy.Add(int64(cost))
 		d := p.pause(cost)
-		if p.waiting.Load() > 0 {
+		if p.waiting.Load() > 0 || p.n.bound.pressed() {
 			d = minPause // somebody waits for nothing else
 		}
 		if held {
@@ -144,7 +144,12 @@ func (p *pacer) round() (held bool) {
 	p.mu.Unlock()
 
 	p.intents()
-	held = p.early(p.n.now(), marks) || p.shards(len(marks) > 0)
+	b := p.n.bound
+	if b != nil {
+		b.open(p)
+	}
+	early := p.early(p.n.now(), marks)
+	held = early || p.shards(len(marks) > 0, b != nil && b.presses())
 	if held {
 		p.mu.Lock()
 		p.marks = append(p.marks, marks...)
@@ -154,6 +159,9 @@ func (p *pacer) round() (held bool) {
 			p.out.Send(m.from, &wire.Record{Kind: wire.SyncAck, Op: m.op})
 		}
 	}
+	if b != nil {
+		b.end(p, !early, held)
+	}
 	p.drained()
 	p.out.flush()
 	p.keys += p.out.records
@@ -161,15 +169,15 @@ func (p *pacer) round() (held bool) {
 	return held
 }
 
-func (p *pacer) shards(all bool) (held bool) {
+func (p *pacer) shards(all, bounded bool) (held bool) {
+	clear(p.out.full)
 	for i := range p.work {
 		for bitsLeft := p.work[i].Swap(0); bitsLeft != 0; bitsLeft &= bitsLeft - 1 {
 			s := &p.n.shards[i*64+bits.TrailingZeros64(bitsLeft)]
 			s.Lock()
 			s.noted = false
-			if s.Round(&p.out, all) {
-				held = true
-			}
+			round := s.Round(&p.out, all, bounded)
+			held = held || round
 			if s.Work() {
 				s.noted = true
 				p.work[i].Or(bitsLeft & -bitsLeft)
@@ -336,6 +344,7 @@ func (p *pacer) marked(from godwit.NodeID, r *wire.Record) {
 		p.noPause()
 		return
 	}
+	p.n.bound.acknowledged(r.Op)
 	for i, d := range p.drains {
 		if d.id == r.Op && d.asked {
 			if d.missing--; d.missing == 0 {

@@ -23,7 +23,7 @@ func (p *pacer) early(now int64, marks []mark) bool {
 	if p.every == 0 || p.idle() {
 		return false
 	}
-	if now < p.synced+int64(p.every) && len(marks) == 0 && p.waiting.Load() == 0 && !p.n.settingUp() {
+	if now < p.synced+int64(p.every) && len(marks) == 0 && p.waiting.Load() == 0 && !p.n.bound.pressed() && !p.n.settingUp() {
 		return true
 	}
 	p.synced = now

@@ -36,6 +36,9 @@ func (n *Node) frame(in *inbound, from godwit.NodeID, frame []byte) error {
 	if err == nil && n.pacer.waiting.Load() > 0 {
 		n.pacer.wakeUp()
 	}
+	if err == nil && n.bound.settling() {
+		n.bound.stir()
+	}
 	return err
 }
 
@@ -100,7 +103,7 @@ func (n *Node) find(in *inbound, recs []wire.Record) {
 
 func needsRow(r *wire.Record) bool {
 	switch r.Kind {
-	case wire.PullReply, wire.Done, wire.Scan, wire.InUse, wire.Scanned:
+	case wire.PullReply, wire.Done, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound:
 		return false
 	}
 	return true
@@ -181,9 +184,17 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	case wire.InUse, wire.Scanned:
 		in.out.letGo() // a scan has a lock of its own, under which it sends
 		return n.scanned(from, r)
+	case wire.Settled, wire.Rebound:
+		in.out.letGo() // what is told has a lock of its own
+		return n.told(in, from, r)
 	}
 	if err := n.plausible(r); err != nil {
 		return err
+	}
+	if r.Kind == wire.PullAfter {
+		if now, err := n.pullAfter(in, r); !now {
+			return err
+		}
 	}
 	s := n.shard(r.Key)
 	in.out.lock(s)

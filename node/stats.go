@@ -25,6 +25,12 @@ type Stats struct {
 	// elsewhere, for each other, for the end of what they had begun.
 	Waited time.Duration `json:"waited_ns"`
 
+	// Blocked calls waited for a table's bound: for other workers that are behind
+	// (Table.Staleness) or for own pushes (Table.Window).
+	Blocked     uint64        `json:"blocked"`
+	BlockedTime time.Duration `json:"blocked_ns"` // summed over workers
+	Parked      uint64        `json:"parked"`     // requests of PullAfter that waited at this node
+
 	Moves     uint64  `json:"moves"`     // keys that moved to this node
 	Copies    uint64  `json:"copies"`    // replicas set up here
 	Drops     uint64  `json:"drops"`     // … and dropped
@@ -115,6 +121,7 @@ func (s *Stats) Add(o Stats) {
 	}
 	s.RoundTime += o.RoundTime
 	s.Waited += o.Waited
+	s.BlockedTime += o.BlockedTime
 	s.MaxHops = max(s.MaxHops, o.MaxHops)
 	s.Hot = max(s.Hot, o.Hot)
 	s.Owned += o.Owned
@@ -132,6 +139,7 @@ func (s Stats) Sub(before Stats) Stats {
 	}
 	s.RoundTime -= before.RoundTime
 	s.Waited -= before.Waited
+	s.BlockedTime -= before.BlockedTime
 	return s
 }
 
@@ -139,7 +147,7 @@ func (s Stats) Sub(before Stats) Stats {
 func (s *Stats) counters() []*uint64 {
 	return []*uint64{
 		&s.Local, &s.Replica, &s.Queued, &s.Remote, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas, &s.Clipped,
-		&s.Refreshes, &s.Forwards, &s.Late, &s.SentBytes, &s.PlainBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds,
+		&s.Refreshes, &s.Forwards, &s.Late, &s.SentBytes, &s.PlainBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds, &s.Blocked, &s.Parked,
 		&s.Sampled.Local, &s.Sampled.Replica, &s.Sampled.Queued, &s.Sampled.Remote,
 		&s.FilterIn, &s.FilterOut, &s.HeldBack, &s.Leftovers,
 		&s.Sampled.Draws, &s.Sampled.PutOff, &s.Sampled.Repurposed,
@@ -154,6 +162,8 @@ func (n *Node) Stats() Stats {
 		s.Calls += c.calls.Load()
 		s.Waited += time.Duration(c.waiting.Load())
 		s.SlowCalls += c.slow.Load()
+		s.Blocked += c.held.Load()
+		s.BlockedTime += time.Duration(c.heldNanos.Load())
 		s.Local += c.pull[protocol.AtOwner].Load() + c.push[protocol.AtOwner].Load()
 		s.Replica += c.pull[protocol.AtReplica].Load() + c.push[protocol.AtReplica].Load()
 		s.Queued += c.pull[waited].Load() + c.push[waited].Load()
@@ -204,6 +214,9 @@ func (n *Node) Stats() Stats {
 	}
 	s.ReceivedBytes = n.received.Load()
 	s.Rounds = n.pacer.rounds.Load()
+	if n.bound != nil {
+		s.Parked = n.bound.count.Load()
+	}
 	s.RoundTime = time.Duration(n.pacer.busy.Load())
 	return s
 }

@@ -29,6 +29,7 @@ type worker struct {
 	residual  residual
 	forms     []godwit.Form // of the positions in miss; none: raw
 	unissued  int           // positions in miss that a request failed to issue
+	after     tick          // what is being requested waits for this
 
 	samplers []*sampler
 	watching []*sampling.Sampler // those that want to hear of direct accesses
@@ -53,6 +54,13 @@ type worker struct {
 	timer      intent.Timer
 	missedSeen uint64
 
+	// Of tables with bounded staleness; tick is set by the worker only.
+	tick     atomic.Uint64 // as the clock, if the node has a bound
+	era      godwit.Clock  // the clock at which the tick's era began
+	barriers uint64        // that the worker saw the end of
+	need     tick          // the horizon that the worker waits for; under the bound's lock
+	granted  chan struct{} // holds a token when it is there
+
 	count counters
 }
 
@@ -62,6 +70,8 @@ type counters struct {
 	sample      [4]atomic.Uint64 // of the samplers' pulls
 	calls, slow atomic.Uint64    // calls, and those that sent a message or waited
 	waiting     atomic.Int64     // nanoseconds that calls waited
+
+	held, heldNanos atomic.Uint64 // calls that waited for a bound, and how long
 }
 
 const waited = 3 // in counters
@@ -72,7 +82,8 @@ type span struct {
 }
 
 func (n *Node) newWorker(i int) (*worker, error) {
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: newOps(i)}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: newOps(i), granted: make(chan struct{}, 1)}
+	w.ops.bound = n.bound
 	w.next.Store(int64(godwit.Forever))
 	return w, w.makeSamplers()
 }
@@ -160,6 +171,19 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	if err := w.n.failed(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
+	if err := w.inWindow(ctx, what, keys); err != nil {
+		return 0, err
+	}
+	if b := w.n.bound; b != nil && kind == wire.Pull {
+		if err := b.admit(ctx, w, what, keys); err != nil {
+			return 0, err
+		}
+	}
+	return w.serve(ctx, what, kind, keys, buf, c)
+}
+
+// serve is access to what may be accessed now.
+func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
 	w.forms = w.forms[:0]
 	if kind == wire.Push && w.residual.some() {
 		buf = w.withKept(keys, buf)
@@ -203,6 +227,9 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	o.expect(w.n.model, keys, w.miss)
 	w.rec = wire.Record{Kind: kind, Op: o.id}
 	t := &w.n.tables[0]
+	if w.n.bound != nil || w.n.windows != nil {
+		w.follow(o, kind, keys)
+	}
 	var away, queued uint64
 	for m := 0; m < len(w.miss); m += 2 {
 		if m%admitted == 0 {
@@ -234,13 +261,13 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 			w.out.release()
 			return 0, w.fail(what, keys, w.n.failed())
 		}
-		if kind <= wire.Push && s.Pass(&w.out, &w.rec) {
+		if kind <= wire.Push && w.after == 0 && s.Pass(&w.out, &w.rec) {
 			s.Unlock()
 			away++
 			continue
 		}
 		before, late := s.Stats.Waited, s.Stats.Late
-		s.Request(&w.out, &w.rec)
+		w.ask(s, &w.rec)
 		if s.Stats.Late != late {
 			add(&w.late, 1)
 			if w.clock.Load() >= w.excused.Load() {
@@ -372,13 +399,23 @@ func (w *worker) all(ctx context.Context, what string, kind wire.Kind, keys []go
 	if len(keys) == 0 {
 		return 0, nil
 	}
+	if kind == wire.Set {
+		if err := w.inWindow(ctx, what, keys); err != nil {
+			return 0, err
+		}
+	}
+	w.every(keys)
+	return w.request(ctx, what, kind, keys, buf, nil)
+}
+
+// every notes all positions of a call as not served.
+func (w *worker) every(keys []godwit.Key) {
 	w.miss, w.forms = w.miss[:0], w.forms[:0]
 	off := 0
 	for i, k := range keys {
 		w.miss = append(w.miss, i, off)
 		off += w.n.model.Dim(k)
 	}
-	return w.request(ctx, what, kind, keys, buf, nil)
 }
 
 func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
@@ -397,6 +434,14 @@ func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 			continue
 		default:
 		}
+		if o.after != 0 {
+			if err := w.awaited(o); err != nil {
+				if first == nil {
+					first = err
+				}
+				continue
+			}
+		}
 		var err error
 		switch w.pause(ctx, o.done) {
 		case 0:
@@ -404,6 +449,9 @@ func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 			continue
 		case 1:
 			err = context.Cause(ctx)
+			if o.after != 0 {
+				err = fmt.Errorf("%w: %w", w.delayed(o), err)
+			}
 		case 2:
 			err = w.n.failed()
 		}
@@ -449,6 +497,9 @@ func (w *worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
 	if t == nil || len(dst) != t.dim || w.n.failed() != nil {
 		return protocol.Elsewhere
 	}
+	if b := w.n.bound; b != nil && !b.readable(w) && !b.reaches(b.need(w, []godwit.Key{k})) {
+		return protocol.Elsewhere
+	}
 	s := w.n.shard(k)
 	p, ok := s.pull(s.Look(k), k, dst)
 	if !ok {
@@ -482,6 +533,9 @@ func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 
 func (w *worker) Advance() godwit.Clock {
 	c := w.clock.Add(1)
+	if b := w.n.bound; b != nil {
+		b.advanced(tick(w.tick.Add(1) - 1))
+	}
 	if c >= w.next.Load() {
 		w.n.pacer.wakeUp()
 	}
@@ -512,8 +566,12 @@ func (w *worker) WaitSync(ctx context.Context) error {
 
 func (w *worker) Barrier(ctx context.Context) error {
 	defer w.waitedSince(w.n.world.Now())
+	if b := w.n.bound; b != nil {
+		b.enter(w)
+	}
 	if err := w.n.barrier.wait(ctx, w.n, w.id.Local); err != nil {
 		return w.fail("barrier", nil, err)
 	}
+	w.barriers++
 	return nil
 }

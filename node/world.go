@@ -42,7 +42,8 @@ type Virtual struct {
 	World World
 	Flush func(n *Node, to godwit.NodeID)
 	// Broken switches rules of the protocol off, to see that checks notice.
-	Broken protocol.Broken
+	Broken      protocol.Broken
+	BrokenBound Broken
 }
 
 // real is the world outside.

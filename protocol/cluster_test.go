@@ -129,7 +129,7 @@ func (c *cluster) settle(rng *rand.Rand, limit int) error {
 		work := false
 		for _, n := range c.nodes {
 			if n.Work() {
-				n.Round(n, false)
+				n.Round(n, false, false)
 				work = true
 			}
 		}

@@ -39,7 +39,7 @@ func TestAFlushMissesNoUpdateUnderWay(t *testing.T) {
 			case op < 5:
 				n.Request(n, &wire.Record{Kind: wire.Set, Key: k, Op: 1, Vals: []float32{2, 2}})
 			case op < 6:
-				n.Round(n, false)
+				n.Round(n, false, false)
 			default:
 				if ps := c.busy(); len(ps) > 0 {
 					if err := c.deliver(ps[rng.IntN(len(ps))]); err != nil {

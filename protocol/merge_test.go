@@ -113,7 +113,7 @@ func TestARefreshWithoutStateKeepsWhatTheReplicaCounted(t *testing.T) {
 	refresh(interest, 100, 7)
 	want("set up", 100, 7)
 	s.Push(0, []float32{1})
-	s.Round(nowhere{}, false)
+	s.Round(nowhere{}, false, false)
 	flight := s.seq
 	s.Push(0, []float32{2})
 	want("one push in flight, one not sent", 103, 9)
@@ -123,7 +123,7 @@ func TestARefreshWithoutStateKeepsWhatTheReplicaCounted(t *testing.T) {
 	want("a whole row without either", 303, 22)
 	refresh(flight, 401)
 	want("a value with the one in flight", 403, 22)
-	s.Round(nowhere{}, false)
+	s.Round(nowhere{}, false, false)
 	refresh(s.seq, 503)
 	want("a value with both", 503, 22)
 	refresh(s.seq, 603, 40)

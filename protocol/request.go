@@ -15,6 +15,10 @@ func (s *Shard) Request(out Out, r *wire.Record) {
 	s.request(out, r)
 }
 
+// Resume takes a request that came before, of a worker of this node or of
+// another one, and was kept by the caller until now.
+func (s *Shard) Resume(out Out, r *wire.Record) { s.request(out, r) }
+
 // request serves, keeps or passes on a record that is meant for the owner.
 func (s *Shard) request(out Out, r *wire.Record) {
 	if r.Hops > s.Stats.MaxHops {

@@ -12,10 +12,11 @@ import (
 // had to stay for a later round because the queue to a node was full.
 //
 // A holder that only waits for the use of its copy gets it less and less often,
-// unless all says that everything must go.
-func (s *Shard) Round(out Out, all bool) (held bool) {
+// unless all says that everything must go, or bounded that everything must of the
+// tables with bounded staleness.
+func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
 	held = s.roundUp(out)
-	return s.roundDown(out, all) || held
+	return s.roundDown(out, all, bounded) || held
 }
 
 func (s *Shard) roundUp(out Out) (held bool) {
@@ -55,7 +56,7 @@ func (s *Shard) roundUp(out Out) (held bool) {
 	return held
 }
 
-func (s *Shard) roundDown(out Out, all bool) (held bool) {
+func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 	changed := s.changed
 	s.changed = s.changed[:0]
 	for _, k := range changed {
@@ -72,7 +73,7 @@ func (s *Shard) roundDown(out Out, all bool) (held bool) {
 		if st := stateOf(h); st != owner && st != tentative {
 			continue
 		}
-		full, later := s.freshenAll(out, h, ref, d, all)
+		full, later := s.freshenAll(out, h, ref, d, all || bounded && s.cfg.isBounded(k))
 		if full || later {
 			s.markChanged(h, d)
 		}
@@ -113,9 +114,17 @@ type flushed struct {
 
 // BeginFlush notes every update of replicas of this shard that the owners did
 // not acknowledge yet, and has those sent in the next round that were held back.
-func (s *Shard) BeginFlush() (f Flush) {
+func (s *Shard) BeginFlush() (f Flush) { return s.beginFlush(false) }
+
+// BeginSettle is BeginFlush for the tables with bounded staleness.
+func (s *Shard) BeginSettle() (f Flush) { return s.beginFlush(true) }
+
+func (s *Shard) beginFlush(bounded bool) (f Flush) {
 	s.settle()
 	for _, k := range s.unsettled {
+		if bounded && !s.cfg.isBounded(k) {
+			continue
+		}
 		ref, _ := s.st.Find(k)
 		h := s.st.Header(ref)
 		switch d := s.side(h); {

@@ -180,7 +180,7 @@ func (s *script) command(f []string, broken Broken) (err error) {
 		return nil
 	case "round":
 		n := s.node(f[1])
-		n.Round(n, false)
+		n.Round(n, false, false)
 		return nil
 	case "state":
 		s.state(s.key(f[1]))

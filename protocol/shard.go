@@ -46,6 +46,7 @@ type Config struct {
 	updates []Update        // of each table
 	mergers []godwit.Merger // of each table; nil: copies meet by adding differences
 	used    *store.KeySet   // keys that are homed here and in use
+	bounded []bool          // of each table: its staleness is bounded
 	sync    placement.Sync
 }
 
@@ -65,11 +66,18 @@ func (c *Config) Prepare() error {
 		c.updates = append(c.updates, newUpdate(c.Model, i))
 		m, _ := c.Model.Table(i).Rule.(godwit.Merger)
 		c.mergers = append(c.mergers, m)
+		c.bounded = append(c.bounded, c.Model.Table(i).Staleness != godwit.Eventual)
 	}
 	if len(c.rowLens) > store.MaxClasses {
 		return fmt.Errorf("protocol: tables have %d different row lengths, at most %d are supported", len(c.rowLens), store.MaxClasses)
 	}
 	return nil
+}
+
+// isBounded reports whether the key's table bounds staleness.
+func (c *Config) isBounded(k godwit.Key) bool {
+	i, _ := c.Model.Locate(k)
+	return c.bounded[i]
 }
 
 func (c *Config) hot(k godwit.Key) bool { return c.Hot != nil && c.Hot(k) }

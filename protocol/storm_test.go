@@ -308,7 +308,7 @@ func (s *storm) step() (done bool, err error) {
 		return false, s.c.deliver(p)
 	case x < 12:
 		n := s.c.nodes[s.rng.IntN(len(s.c.nodes))]
-		n.Round(n, false)
+		n.Round(n, false, false)
 		return false, nil
 	case x == 12 && len(s.late) > 0:
 		return false, s.again()
@@ -350,7 +350,7 @@ func (s *storm) over(busy [][2]godwit.NodeID) bool {
 		if w.left > 0 || len(w.pending) > 0 {
 			if len(busy) == 0 {
 				for _, n := range s.c.nodes {
-					n.Round(n, false)
+					n.Round(n, false, false)
 				}
 			}
 			return false

@@ -23,7 +23,7 @@ func (c *Cluster) watch(frame []byte) error {
 			return err
 		}
 		switch r.Kind {
-		case wire.SyncMark, wire.SyncAck, wire.Scan, wire.InUse, wire.Scanned:
+		case wire.SyncMark, wire.SyncAck, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound:
 			continue // about no key's row
 		}
 		if most := protocol.MaxHops(len(c.hosts)); r.Hops > most {

@@ -44,6 +44,8 @@ type Config struct {
 	Watch bool
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken protocol.Broken
+	// BrokenBound does so with rules of bounded staleness.
+	BrokenBound node.Broken
 }
 
 // A Result is what a program took. All of it follows from the configuration
@@ -169,7 +171,7 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 		Virtual: &node.Virtual{World: world{c, h}, Flush: func(n *node.Node, to godwit.NodeID) {
 			h.node = n // Start may wait, and the node hears from others meanwhile
 			c.flush(h, to)
-		}, Broken: c.cfg.Broken},
+		}, Broken: c.cfg.Broken, BrokenBound: c.cfg.BrokenBound},
 	}
 	n, err := node.Start(ctx, cfg)
 	if err != nil {
@@ -185,6 +187,10 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 // Now returns the virtual time since the cluster began. Like Stats, it may be
 // called by programs.
 func (c *Cluster) Now() time.Duration { return time.Duration(c.now) }
+
+// Node returns a node, for what only its handle offers. Programs of that node
+// may call it.
+func (c *Cluster) Node(i int) *node.Node { return c.hosts[i].node }
 
 // Stats takes stock of a node.
 func (c *Cluster) Stats(node int) node.Stats { return c.hosts[node].node.Stats() }

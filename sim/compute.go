@@ -107,7 +107,13 @@ func (w *worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) err
 
 func (w *worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
 	w.access(len(keys))
-	return w.Worker.PullAsync(ctx, keys, dst)
+	h, err := w.Worker.PullAsync(ctx, keys, dst)
+	return h, w.told(err)
+}
+
+func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
+	w.access(len(keys))
+	return w.Worker.PullAfter(ctx, after, keys, dst)
 }
 
 func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
@@ -129,7 +135,8 @@ func (w *worker) Push(ctx context.Context, keys []godwit.Key, push []float32) er
 func (w *worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
 	w.compute()
 	w.access(len(keys))
-	return w.Worker.PushAsync(ctx, keys, push)
+	h, err := w.Worker.PushAsync(ctx, keys, push)
+	return h, w.told(err)
 }
 
 func (w *worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) error {
@@ -141,7 +148,8 @@ func (w *worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) err
 func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
 	w.compute()
 	w.access(len(keys))
-	return w.Worker.SetAsync(ctx, keys, vals)
+	h, err := w.Worker.SetAsync(ctx, keys, vals)
+	return h, w.told(err)
 }
 
 // told keeps what a worker waited for when the cluster stands still.

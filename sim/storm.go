@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/history"
 	"github.com/godwit-ps/godwit/internal/restless"
+	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/placement"
@@ -25,7 +26,11 @@ type Weather struct {
 	Policy  placement.Policy // nil: open
 	Network *Network         // nil: open, and disorderly
 	Steps   int              // that each worker makes; 0 is 50
-	Broken  protocol.Broken
+	// Bounded gives the tables bounds on their staleness, and windows, and has
+	// workers meet at barriers and use what only such tables have.
+	Bounded     bool
+	Broken      protocol.Broken
+	BrokenBound node.Broken
 }
 
 // A StormReport is what a storm was and did.
@@ -33,6 +38,8 @@ type StormReport struct {
 	Result
 	Weather string // what the configuration and the seed made of it
 	Scanned Scanned
+	// Judged says what the reads of bounded tables could have broken.
+	Judged history.JudgedClocks `json:"-"`
 }
 
 // Storm lets random workers loose on a few keys and judges everything that they
@@ -50,6 +57,9 @@ func Storm(ctx context.Context, seed uint64, w Weather) (*StormReport, error) {
 	r, err := c.Run(ctx, s.work)
 	if err == nil {
 		rep.Result, rep.Scanned = *r, s.scanned
+		if s.bounds != nil {
+			rep.Judged = s.bounds.clocks.Judged
+		}
 		err = s.judge()
 	}
 	if e := c.Close(); err == nil {
@@ -70,12 +80,13 @@ type storm struct {
 	samples []sampling.Spec
 	history *history.History
 	scanned Scanned
+	bounds  *stormBounds // if the weather is bounded
 }
 
 // The rows of a storm are vector clocks of its workers: a worker pushes 1 at its
 // place, or, where the largest is kept, how often it has pushed. Those of the last
 // table are set, too. The first row of each is hot, or the nodes find out what is.
-func stormModel(workers int, told bool) *godwit.Model {
+func stormModel(workers int, told bool, b *stormBounds) *godwit.Model {
 	var hot func(row uint64) float64
 	if told {
 		hot = func(row uint64) float64 {
@@ -85,12 +96,17 @@ func stormModel(workers int, told bool) *godwit.Model {
 			return 1
 		}
 	}
-	m, err := godwit.NewModel(
-		godwit.Table{Name: "plain", Rows: 5, Dim: workers, Hot: hot},
-		godwit.Table{Name: "counted", Rows: 3, Dim: workers, Rule: counting{}, Hot: hot},
-		godwit.Table{Name: "long", Rows: 10, Dim: workers + 5, Rule: turned{}, Hot: hot},
-		godwit.Table{Name: "most", Rows: 3, Dim: workers, Rule: optim.Max{}, Hot: hot},
-		godwit.Table{Name: "set", Rows: 4, Dim: workers + 1, Hot: hot})
+	tables := []godwit.Table{
+		{Name: "plain", Rows: 5, Dim: workers, Hot: hot},
+		{Name: "counted", Rows: 3, Dim: workers, Rule: counting{}, Hot: hot},
+		{Name: "long", Rows: 10, Dim: workers + 5, Rule: turned{}, Hot: hot},
+		{Name: "most", Rows: 3, Dim: workers, Rule: optim.Max{}, Hot: hot},
+		{Name: "set", Rows: 4, Dim: workers + 1, Hot: hot},
+	}
+	if b != nil {
+		b.bind(tables)
+	}
+	m, err := godwit.NewModel(tables...)
 	if err != nil {
 		panic(err) // never: the numbers above are right
 	}
@@ -143,7 +159,11 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 		w.Steps = 50
 	}
 	workers := w.Nodes * w.Workers
-	s := &storm{seed: seed, weather: w, hints: rng.IntN(2) == 0, async: rng.IntN(2) == 0, moves: rng.IntN(2) == 0, model: stormModel(workers, w.Policy.Everywhere(true) && rng.IntN(2) == 0)}
+	s := &storm{seed: seed, weather: w, hints: rng.IntN(2) == 0, async: rng.IntN(2) == 0, moves: rng.IntN(2) == 0}
+	if w.Bounded {
+		s.bounds = newStormBounds(seed, workers)
+	}
+	s.model = stormModel(workers, w.Policy.Everywhere(true) && rng.IntN(2) == 0, s.bounds)
 	for range 1 + rng.IntN(8) { // the fewer, the more they meet
 		s.keys = append(s.keys, godwit.Key(rng.Uint64N(s.model.Keys())))
 	}
@@ -155,7 +175,7 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 	s.history = history.New(workers, func(i int) int { return i / s.weather.Workers }, single, !s.async || !s.hints)
 	cfg := Config{
 		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
-		Network: *w.Network, Compute: effort(rng), Watch: true, Broken: w.Broken,
+		Network: *w.Network, Compute: effort(rng), Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
 	}
 	return s, cfg
 }
@@ -236,6 +256,9 @@ func (s *storm) String() string {
 		if x.is {
 			b = append(b, x.what)
 		}
+	}
+	if s.bounds != nil {
+		b = append(b, s.bounds.String())
 	}
 	return strings.Join(b, ", ")
 }

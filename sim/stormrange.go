@@ -59,6 +59,9 @@ func (x *stormWorker) pullRange(ctx context.Context, first, end godwit.Key) erro
 		if err := x.history.Read(issued[k], vals[:dim]); err != nil {
 			return fmt.Errorf("in a range: %w", err)
 		}
+		if err := x.judge(k, vals[:dim], x.owed([]godwit.Key{k})); err != nil {
+			return fmt.Errorf("in a range: %w", err)
+		}
 		vals = vals[dim:]
 	}
 	return nil

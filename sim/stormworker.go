@@ -30,12 +30,19 @@ type operation struct {
 	keys []godwit.Key
 	vals []float32
 	done func(i, off int) error // judges the key at position i
+
+	after godwit.Clock // it is of a PullAfter: not to be waited for before
 }
 
 func (s *storm) work(ctx context.Context, w godwit.Worker) error {
 	id := int(w.ID().Node)*s.weather.Workers + w.ID().Local
 	x := &stormWorker{storm: s, w: w, rng: rand.New(rand.NewPCG(s.seed, uint64(id)+77)), id: id, node: int(w.ID().Node), pushed: map[godwit.Key]float32{}}
-	for range s.weather.Steps {
+	for i := range s.weather.Steps {
+		if s.bounds != nil && s.bounds.meets(i) {
+			if err := x.barrier(ctx); err != nil {
+				return err
+			}
+		}
 		if err := x.act(ctx); err != nil {
 			return err
 		}
@@ -78,10 +85,19 @@ func (x *stormWorker) act(ctx context.Context) error {
 		return x.sample(ctx)
 	case r == 18 && x.rng.IntN(3) == 0:
 		return x.ranged(ctx)
+	case r == 18 && x.bounds != nil:
+		return x.pullAfter(ctx, keys)
 	default:
-		x.w.Advance()
+		x.advance()
 		return nil
 	}
+}
+
+func (x *stormWorker) advance() {
+	if x.bounds != nil {
+		x.bounds.clocks.Advance(x.id)
+	}
+	x.w.Advance()
 }
 
 // begun takes an operation that was begun, and waits where the storm has no
@@ -108,6 +124,9 @@ func (x *stormWorker) begun(ctx context.Context, o *operation, err error) error 
 
 // over waits for an operation and judges what it did.
 func (x *stormWorker) over(ctx context.Context, o *operation) error {
+	for x.w.Clock() < o.after {
+		x.advance()
+	}
 	if err := x.w.Wait(ctx, o.h); err != nil {
 		return err
 	}
@@ -132,8 +151,13 @@ func (x *stormWorker) pull(ctx context.Context, keys []godwit.Key) error {
 	for _, k := range keys {
 		rs = append(rs, x.history.ReadIssued(x.id, k))
 	}
+	owed := x.owed(keys)
 	o.done = func(i, off int) error {
-		return x.history.Read(rs[i], o.vals[off:off+x.model.Dim(keys[i])])
+		v := o.vals[off : off+x.model.Dim(keys[i])]
+		if err := x.history.Read(rs[i], v); err != nil {
+			return err
+		}
+		return x.judge(keys[i], v, owed)
 	}
 	var err error
 	o.h, err = x.w.PullAsync(ctx, keys, o.vals)
@@ -160,6 +184,9 @@ func (x *stormWorker) push(ctx context.Context, keys []godwit.Key) error {
 // issue begins a push of a key and returns what is to be pushed.
 func (x *stormWorker) issue(k godwit.Key) float32 {
 	x.history.PushIssued(x.id, k)
+	if x.bounds != nil {
+		x.bounds.clocks.Push(x.id, k)
+	}
 	x.pushed[k]++
 	if t, _ := x.model.Locate(k); t == mostTable {
 		return x.pushed[k]
@@ -194,7 +221,10 @@ func (x *stormWorker) glance(k godwit.Key) error {
 	if !x.w.PullIfLocal(k, v) {
 		return nil
 	}
-	return x.history.Read(r, v)
+	if err := x.history.Read(r, v); err != nil {
+		return err
+	}
+	return x.judge(k, v, x.owed([]godwit.Key{k}))
 }
 
 // sync judges WaitSync: then the main copies have what was complete at this node
@@ -237,7 +267,7 @@ func (x *stormWorker) end(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range []func(context.Context) error{x.w.WaitSync, x.w.Barrier, x.w.WaitSync} {
+	for _, step := range []func(context.Context) error{x.w.WaitSync, x.barrier, x.w.WaitSync} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -255,7 +285,7 @@ func (x *stormWorker) end(ctx context.Context) error {
 		off += dim
 	}
 	for x.w.Clock() < x.last {
-		x.w.Advance()
+		x.advance()
 	}
 	return nil
 }

@@ -46,9 +46,12 @@ var fieldsOf = [256]field{
 	SyncMark: fOp,
 	SyncAck:  fOp,
 
-	Scan:    fKey | fOp | fSeq,
-	InUse:   fKey | fOp,
-	Scanned: fKey | fOp,
+	Scan:      fKey | fOp | fSeq,
+	InUse:     fKey | fOp,
+	Scanned:   fKey | fOp,
+	Settled:   fKey | fOp | fVersion | fSeq,
+	PullAfter: fKey | fOp | fIndex | fOrigin | fRoute | fSeq,
+	Rebound:   fKey | fOp | fVersion | fSeq,
 }
 
 // The flags of a run.

@@ -46,6 +46,11 @@ const (
 	Scan    // asker → home: Op; which keys of Key … Seq-1 whose home is here are in use?
 	InUse   // home → asker: Op; this key is
 	Scanned // home → asker: Op; all were named that are before Key
+	// Bounded staleness. Op, Seq and Version are ticks (package node): times of
+	// workers that only grow.
+	Settled   // Op: every update of the sender's workers before this has reached its owner; Seq: the receiver's replicas contain what the sender had when all were so far; Version: what the sender waits for; Key: which of its workers is last
+	PullAfter // as Pull; Seq: to be served when all nodes have settled this
+	Rebound   // Op; Key: the first of a table, Seq: its new bound, Version: of the change; answered by SyncAck
 
 	kinds // number of kinds + 1
 )
@@ -58,6 +63,7 @@ var kindNames = [...]string{
 	Transfer: "transfer", Claim: "claim", Release: "release", Drained: "drained",
 	SyncMark: "sync-mark", SyncAck: "sync-ack",
 	Scan: "scan", InUse: "in-use", Scanned: "scanned",
+	Settled: "settled", PullAfter: "pull-after", Rebound: "rebound",
 }
 
 func (k Kind) String() string {

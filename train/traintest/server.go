@@ -376,6 +376,14 @@ func (w *Worker) WaitSync(ctx context.Context) error {
 	return w.ready(ctx, "wait for sync", nil, nil)
 }
 
+// PullAfter is an error: no table of this server bounds staleness.
+func (w *Worker) PullAfter(_ context.Context, _ godwit.Clock, keys []godwit.Key, _ []float32) (godwit.Handle, error) {
+	defer w.use("pull after")()
+	return 0, w.fail("pull", keys, godwit.ErrBound)
+}
+
+func (w *Worker) Finish() { defer w.use("finish")() }
+
 func (w *Worker) Barrier(ctx context.Context) error {
 	defer w.use("barrier")()
 	if err := w.ready(ctx, "barrier", nil, nil); err != nil {

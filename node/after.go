@@ -1,0 +1,123 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// PullAfter is what Li et al. (OSDI 2014, section 3.4) call a dependency: the
+// receiver runs the request when what it depends on is finished. Here that is a
+// tick that all nodes have settled, so no node has to say more than it says
+// anyway. A key that is not here is asked for at once, and the first node that
+// the request comes to keeps it; when its time has come it is a pull like any
+// other, which finds the key wherever that has moved meanwhile.
+func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
+	const what = "pull"
+	if err := w.check(what, keys, len(dst)); err != nil {
+		return 0, err
+	}
+	if err := w.n.failed(); err != nil {
+		return 0, w.fail(what, keys, err)
+	}
+	for _, k := range keys {
+		if i, _ := w.n.model.Locate(k); w.n.model.Table(i).Staleness == godwit.Eventual {
+			return 0, w.fail(what, keys, fmt.Errorf("%w: pull after clock %d: table %q must have bounded staleness, be it far", godwit.ErrBound, after, w.n.model.Table(i).Name))
+		}
+	}
+	if len(keys) == 0 {
+		return 0, nil
+	}
+	if err := w.inWindow(ctx, what, keys); err != nil {
+		return 0, err
+	}
+	b := w.n.bound
+	at := w.tickAt(after)
+	if b.reaches(at) {
+		return w.serve(ctx, what, wire.Pull, keys, dst, &w.count.pull)
+	}
+	add(&w.count.calls, 1)
+	w.every(keys)
+	w.after = at
+	defer func() { w.after = 0 }()
+	return w.request(ctx, what, wire.Pull, keys, dst, &w.count.pull)
+}
+
+// tickAt returns the tick of one of the worker's clocks, which may be to come.
+func (w *worker) tickAt(c godwit.Clock) tick {
+	return tick(w.tick.Load()).era() + tick(min(max(c-w.era, 0), 1<<clockBits-1))
+}
+
+// ask has a shard take a request, or keeps it if it is a pull for which it is
+// too early. The shard is locked.
+func (w *worker) ask(s *shard, r *wire.Record) {
+	if w.after == 0 {
+		s.Request(&w.out, r)
+		return
+	}
+	if _, away := s.Believed(r.Key); away {
+		s.Request(&later{&w.out, w.after}, r)
+		return
+	}
+	r.Origin, r.Hops, r.Coming = w.n.self, 0, false
+	w.out.letGo()
+	if !w.n.bound.park(parking{at: w.after, here: true, rec: *r}) {
+		s.Request(&w.out, r)
+	}
+}
+
+// later sends pulls that the receiver is to serve later.
+type later struct {
+	*sender
+	at tick
+}
+
+func (l *later) Send(to godwit.NodeID, r *wire.Record) {
+	if r.Kind == wire.Pull && to != l.n.self {
+		x := *r
+		x.Kind, x.Seq = wire.PullAfter, uint64(l.at)
+		r = &x
+	}
+	l.sender.Send(to, r)
+}
+
+// pullAfter takes such a request. It reports false if it waits; else it has
+// become a pull, to be served now.
+func (n *Node) pullAfter(in *inbound, r *wire.Record) (now bool, err error) {
+	if n.bound == nil || !n.model.Has(r.Key) {
+		return false, fmt.Errorf("%v of key %d: no table with bounded staleness has it", r.Kind, r.Key)
+	}
+	at := tick(r.Seq)
+	in.out.letGo()
+	r.Kind, r.Seq = wire.Pull, 0
+	return !n.bound.park(parking{at: at, rec: *r}), nil
+}
+
+// delayed says who holds up an operation that waits for a tick.
+func (w *worker) delayed(o *op) error {
+	behind, _ := w.n.bound.behind(o.after)
+	return fmt.Errorf("waiting for updates before %v: %s", o.after, behind)
+}
+
+// awaited notes that the worker waits for an operation that waits for a tick.
+func (w *worker) awaited(o *op) error {
+	if o.after > tick(w.tick.Load()) {
+		return w.fail(o.what, nil, fmt.Errorf("%w: it waits for updates before %v, and this worker is at %v: advance first", godwit.ErrBound, o.after, tick(w.tick.Load())))
+	}
+	b := w.n.bound
+	b.mu.Lock()
+	b.want(o.after)
+	b.mu.Unlock()
+	b.n.pacer.wakeUp()
+	b.n.pacer.noPause()
+	return nil
+}
+
+// Finish has others not wait for the worker until the next Barrier.
+func (w *worker) Finish() {
+	if b := w.n.bound; b != nil {
+		b.enter(w)
+	}
+}

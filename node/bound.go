@@ -1,0 +1,589 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// A bound holds up reads of tables with bounded staleness until nothing is
+// missing that must not be. A node without such a table has none: nothing of
+// this is kept or sent.
+//
+// # What is known
+//
+// A node has *settled* a tick when all updates that its workers made before it
+// have reached their keys' main copies: pushes were answered and the deltas of
+// replicas acknowledged. It tells the others, and everybody takes the least of
+// all nodes: at that moment the main copies contain everything from before that
+// tick, wherever they are. (S1)
+//
+// A main copy is read with that. A replica may be older. So a node that learns
+// of a greater least tick sends the holders of its keys what they lack, then the
+// tick, on the same path: what the holder has of that node now contains
+// everything, too. Whoever holds replicas needs that word from all nodes. (S2)
+// Moves do not get in the way: a key's holders are brought up to date before it
+// moves (rule R6 of package protocol), and what the old owner sends afterwards
+// comes behind that.
+//
+// The *horizon* is the tick for which a node knows all this. A read at tick t of
+// a table with the bound s waits for the horizon t - s.
+//
+// # When it is told
+//
+// The pacer settles and tells with its rounds, so what happened since goes
+// together, in one record a peer. Only where a worker waits, that is told, too,
+// and no node pauses until the horizon is there. (S3)
+//
+// Workers that wait in a barrier, and those that called Finish, are in the next
+// era of ticks ([tick]). So they hold nobody up who is on the way to the barrier,
+// and never make an update that somebody's read should have waited for. (S4)
+type bound struct {
+	n       *Node
+	copies  bool           // the policy replicates: S2 is needed
+	broken  Broken         // rules that are off
+	limits  []atomic.Int64 // by table: clocks, or unlimited
+	tight   atomic.Int64   // the least of limits
+	horizon atomic.Uint64  // a tick
+	least   atomic.Uint64  // the least tick of this node's workers that was seen
+	urgent  atomic.Bool    // somebody waits for what this node has to do
+	flying  atomic.Bool    // updates are on their way that settling waits for
+	count   atomic.Uint64  // pulls that came too early
+
+	mu      sync.Mutex
+	nodes   []standing // by node, this one's own too
+	marked  tick       // all peers were sent what they lack of this
+	waiting []*worker  // for the horizon to reach their need
+	parked  []parking  // of the pulls that came too early, those that wait
+	changes map[uint64]*change
+	numbers []uint64 // by table: of the last change of its limit
+
+	// of the pacer
+	goal    tick // the least of all nodes when the round began
+	target  tick // is settled when flushes are done; if flying
+	flushes []flushing
+	fresh   []tick     // by peer: as marked
+	told    []standing // by peer: what it was told last
+}
+
+// standing is what a node says of itself.
+type standing struct {
+	settled, fresh, wanted tick
+	slowest                int // the worker that it waits for
+}
+
+type flushing struct {
+	s *shard
+	f protocol.Flush
+}
+
+// A parking is a pull that waits at this node for a tick.
+type parking struct {
+	at   tick
+	here bool // of a worker of this node, of a key that may be read at a replica
+	rec  wire.Record
+}
+
+// unlimited is the limit of a table that has no bound any more.
+const unlimited = int64(1) << 62
+
+// Broken switches rules of bounded staleness off, so that tests can show that
+// they would notice. See type bound; that S1 waits for acknowledgements is
+// protocol.Broken.FlushAtSend.
+type Broken struct {
+	SettleOpen bool // S1: pushes that were not answered count as settled
+	MarkFirst  bool // S2: the tick goes before what the holders lack
+	SpareIdle  bool // S2: copies that are not used go on being refreshed more rarely
+	AnyCopy    bool // S2: replicas are read as if they were main copies
+	KeepEra    bool // S4: a barrier ends no era
+	AfterAny   bool // pulls that depend on a tick are served at once
+}
+
+// newBound returns nil if no table has bounded staleness.
+func newBound(n *Node) *bound {
+	nodes := len(n.peers)
+	b := &bound{n: n, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{},
+		limits: make([]atomic.Int64, n.model.Tables()), numbers: make([]uint64, n.model.Tables()), fresh: make([]tick, nodes), told: make([]standing, nodes)}
+	bounded := false
+	for i := range b.limits {
+		s, ok := n.model.Table(i).Staleness.Clocks()
+		b.limits[i].Store(limitOf(s, ok))
+		bounded = bounded || ok
+	}
+	if !bounded {
+		return nil
+	}
+	if n.cfg.Virtual != nil {
+		b.broken = n.cfg.Virtual.BrokenBound
+	}
+	b.tighten()
+	return b
+}
+
+func limitOf(s godwit.Clock, ok bool) int64 {
+	if !ok {
+		return unlimited
+	}
+	return int64(s)
+}
+
+// replicates reports whether a policy ever makes replicas.
+func replicates(p placement.Policy) bool {
+	return p.Everywhere(true) || p.Everywhere(false) || p.OnIntent(true) == placement.Copy || p.OnIntent(false) == placement.Copy
+}
+
+// tighten finds the least limit.
+func (b *bound) tighten() {
+	least := unlimited
+	for i := range b.limits {
+		least = min(least, b.limits[i].Load())
+	}
+	b.tight.Store(least)
+}
+
+// needs returns the horizon that a read at a tick needs under a limit.
+func needs(t tick, limit int64) tick {
+	if limit == unlimited {
+		return 0
+	}
+	return t.back(limit)
+}
+
+func (b *bound) reaches(t tick) bool { return tick(b.horizon.Load()) >= t }
+
+// --- of the workers ---
+
+// readable reports whether a worker may read any table now.
+func (b *bound) readable(w *worker) bool {
+	return b.reaches(needs(tick(w.tick.Load()), b.tight.Load()))
+}
+
+// need returns the horizon that a worker's read of keys needs.
+func (b *bound) need(w *worker, keys []godwit.Key) tick {
+	limit := unlimited
+	for _, k := range keys {
+		i, _ := b.n.model.Locate(k)
+		limit = min(limit, b.limits[i].Load())
+	}
+	return needs(tick(w.tick.Load()), limit)
+}
+
+// admit waits until a worker may read keys.
+func (b *bound) admit(ctx context.Context, w *worker, what string, keys []godwit.Key) error {
+	if b.readable(w) || b.reaches(b.need(w, keys)) {
+		return nil
+	}
+	began := b.n.world.Now()
+	defer func() { w.blocked(b.n.world.Now() - began) }()
+	for {
+		need := b.need(w, keys)
+		if !b.await(w, need) {
+			return nil
+		}
+		switch b.n.world.Wait(w.granted, ctx.Done(), b.n.done) {
+		case 1:
+			return b.forsake(w, what, keys, context.Cause(ctx))
+		case 2:
+			return w.fail(what, keys, b.n.failed())
+		}
+	}
+}
+
+// await has a worker hear of the horizon that it needs, unless that is there.
+func (b *bound) await(w *worker, need tick) bool {
+	b.mu.Lock()
+	if b.reaches(need) {
+		b.mu.Unlock()
+		return false
+	}
+	w.need = need
+	b.waiting = append(b.waiting, w)
+	b.want(need)
+	b.mu.Unlock()
+	b.n.pacer.wakeUp()
+	b.n.pacer.noPause()
+	return true
+}
+
+// want notes that a worker of this node waits for a tick. The lock is held.
+func (b *bound) want(t tick) {
+	if s := &b.nodes[b.n.self]; t > s.wanted {
+		s.wanted = t
+		b.hasten()
+	}
+}
+
+// forsake ends a worker's wait in vain.
+func (b *bound) forsake(w *worker, what string, keys []godwit.Key, cause error) error {
+	b.mu.Lock()
+	if i := slices.Index(b.waiting, w); i >= 0 {
+		b.waiting = slices.Delete(b.waiting, i, i+1)
+	}
+	need := w.need
+	b.mu.Unlock()
+	select {
+	case <-w.granted:
+	default:
+	}
+	behind, peer := b.behind(need)
+	e := w.fail(what, keys, fmt.Errorf("waiting for updates before %v: %s: %w", need, behind, cause)).(*godwit.OpError)
+	e.Peer = peer
+	return e
+}
+
+// behind says who holds up those that wait for a tick.
+func (b *bound) behind(need tick) (who string, peer godwit.NodeID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last := 0
+	for i := range b.nodes {
+		if b.nodes[i].settled < b.nodes[last].settled {
+			last = i
+		}
+	}
+	s := b.nodes[last]
+	if s.settled >= need {
+		for i := range b.nodes {
+			if i != int(b.n.self) && b.nodes[i].fresh < need {
+				return fmt.Sprintf("node %d has not refreshed the replicas here", i), godwit.NodeID(i)
+			}
+		}
+		return "nobody is behind any more", godwit.NoNode
+	}
+	id := godwit.WorkerID{Node: godwit.NodeID(last), Local: s.slowest}
+	if last == int(b.n.self) {
+		at, slowest := b.leastTick()
+		if at >= need {
+			return fmt.Sprintf("updates of node %d are on their way", last), godwit.NoNode
+		}
+		id.Local = slowest
+		return fmt.Sprintf("%v is at %v", id, at), id.Node
+	}
+	return fmt.Sprintf("%v is at %v", id, s.settled), id.Node
+}
+
+// leastTick returns the least tick of this node's workers, and whose it is.
+func (b *bound) leastTick() (least tick, slowest int) {
+	least = never
+	for i, w := range b.n.workers {
+		if t := tick(w.tick.Load()); t < least {
+			least, slowest = t, i
+		}
+	}
+	return least, slowest
+}
+
+// advanced takes note that a worker went on from a tick.
+func (b *bound) advanced(from tick) {
+	if from > tick(b.least.Load()) {
+		return // others hold the node back
+	}
+	for {
+		m, _ := b.leastTick()
+		if l := b.least.Load(); uint64(m) > l {
+			b.least.CompareAndSwap(l, uint64(m))
+		}
+		// A worker that went on from m before it was stored relies on this look.
+		if again, _ := b.leastTick(); again == m {
+			break
+		}
+	}
+	b.stir()
+}
+
+// stir has the pacer look whether there is more to settle or to tell.
+func (b *bound) stir() {
+	b.n.pacer.wakeUp()
+	if b.urgent.Load() {
+		b.n.pacer.noPause()
+	}
+}
+
+// pressed reports whether somebody waits for what this node has to do.
+func (b *bound) pressed() bool { return b != nil && b.urgent.Load() }
+
+// settling reports whether anything that comes may be what settling waits for.
+func (b *bound) settling() bool { return b != nil && b.flying.Load() }
+
+// enter has a worker go to the next era, if it is not there already.
+func (b *bound) enter(w *worker) {
+	from := tick(w.tick.Load())
+	if to := tick(w.barriers+1) << clockBits; to > from && !b.broken.KeepEra {
+		w.era = godwit.Clock(w.clock.Load())
+		w.tick.Store(uint64(to))
+		b.advanced(from)
+	}
+}
+
+// leave lets nobody wait for this node's workers any more.
+func (b *bound) leave() {
+	for _, w := range b.n.workers {
+		w.tick.Store(uint64(never))
+	}
+	b.stir()
+}
+
+// --- of all nodes ---
+
+// heard takes what a peer says of itself.
+func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
+	b.mu.Lock()
+	s := &b.nodes[from]
+	s.settled = max(s.settled, tick(r.Op))
+	s.fresh = max(s.fresh, tick(r.Seq))
+	s.wanted = max(s.wanted, tick(r.Version))
+	s.slowest = int(r.Key)
+	b.moved()
+	served := slices.ContainsFunc(b.parked, func(x parking) bool { return b.due(&x) })
+	b.mu.Unlock()
+	b.stir()
+	if served {
+		b.n.pacer.noPause()
+	}
+}
+
+// all returns the least tick that all nodes have settled. The lock is held.
+func (b *bound) all() tick {
+	least := never
+	for i := range b.nodes {
+		least = min(least, b.nodes[i].settled)
+	}
+	return least
+}
+
+// moved finds the horizon anew, and lets go on whom that serves. The lock is held.
+func (b *bound) moved() {
+	h := b.all()
+	if b.copies && !b.broken.AnyCopy {
+		for i := range b.nodes {
+			if i != int(b.n.self) {
+				h = min(h, b.nodes[i].fresh)
+			}
+		}
+	}
+	if h > tick(b.horizon.Load()) {
+		b.horizon.Store(uint64(h))
+		b.grant(h)
+	}
+	b.hasten()
+}
+
+// grant wakes the workers whose need is reached. The lock is held.
+func (b *bound) grant(h tick) {
+	b.waiting = slices.DeleteFunc(b.waiting, func(w *worker) bool {
+		if w.need > h {
+			return false
+		}
+		select {
+		case w.granted <- struct{}{}:
+		default:
+		}
+		return true
+	})
+}
+
+// hasten finds out whether somebody waits for this node. The lock is held.
+func (b *bound) hasten() {
+	wanted := tick(0)
+	for i := range b.nodes {
+		wanted = max(wanted, b.nodes[i].wanted)
+	}
+	done := b.nodes[b.n.self].settled
+	if b.copies {
+		done = min(done, b.marked)
+	}
+	b.urgent.Store(wanted > done)
+}
+
+// --- of the pacer ---
+
+// open begins a round: it settles what the workers have left behind them.
+func (b *bound) open(p *pacer) {
+	if !b.flying.Load() {
+		b.begin()
+	}
+	b.mu.Lock()
+	b.goal = b.all()
+	own := b.nodes[b.n.self]
+	b.mu.Unlock()
+	if b.broken.MarkFirst && b.presses() {
+		for i := range b.fresh {
+			b.fresh[i] = b.goal
+		}
+		b.tell(p, own)
+		p.out.flush()
+	}
+}
+
+// begin has the updates sent that were made before the least tick of the
+// workers, of those whose pushes were all answered.
+func (b *bound) begin() {
+	t := b.ready()
+	if t <= b.nodes[b.n.self].settled { // which only the pacer changes
+		return
+	}
+	b.target, b.flushes = t, b.flushes[:0]
+	for i := range b.n.shards {
+		s := &b.n.shards[i]
+		s.Lock()
+		f := s.BeginSettle()
+		if !s.Flushed(&f) {
+			b.flushes = append(b.flushes, flushing{s, f})
+			s.noteWork(b.n, godwit.Key(i))
+		}
+		s.Unlock()
+	}
+	b.flying.Store(true)
+}
+
+// ready returns the tick before which no push of this node's workers is
+// unanswered.
+func (b *bound) ready() tick {
+	t := never
+	for _, w := range b.n.workers {
+		t = min(t, tick(w.tick.Load())) // before the look at what is under way: it is there by then
+		if u, ok := w.ops.oldest(); ok && !b.broken.SettleOpen {
+			t = min(t, u)
+		}
+	}
+	return t
+}
+
+// presses reports whether everything that holders lack must go.
+func (b *bound) presses() bool {
+	return b.copies && b.goal > b.marked && !b.broken.SpareIdle
+}
+
+// end ends a round: it tells what it brought. sent says whether the round went
+// over the shards, and held whether something had to stay.
+func (b *bound) end(p *pacer, sent, held bool) {
+	settled := b.flying.Load() && b.flushed()
+	b.mu.Lock()
+	if settled {
+		b.flying.Store(false)
+		b.nodes[b.n.self].settled = b.target
+	}
+	if sent && b.copies {
+		b.mark(p)
+	}
+	b.moved()
+	more := b.copies && b.all() > b.marked || !b.flying.Load() && b.ready() > b.nodes[b.n.self].settled
+	own := b.nodes[b.n.self]
+	b.mu.Unlock()
+	b.tell(p, own)
+	b.serve(p)
+	switch {
+	case more && held:
+		b.n.pacer.wakeUp() // when there is room
+	case more:
+		b.stir()
+	}
+}
+
+// flushed reports whether everything that settling waits for has arrived.
+func (b *bound) flushed() bool {
+	b.flushes = slices.DeleteFunc(b.flushes, func(x flushing) bool {
+		x.s.Lock()
+		defer x.s.Unlock()
+		return x.s.Flushed(&x.f)
+	})
+	return len(b.flushes) == 0
+}
+
+// mark notes whose replicas contain what the round was to bring. The lock is held.
+func (b *bound) mark(p *pacer) {
+	b.marked = never
+	for i := range b.fresh {
+		if i == int(b.n.self) {
+			continue
+		}
+		if !p.out.full[i] {
+			b.fresh[i] = max(b.fresh[i], b.goal)
+		}
+		b.marked = min(b.marked, b.fresh[i])
+	}
+}
+
+// tell sends every peer what it does not know yet.
+func (b *bound) tell(p *pacer, own standing) {
+	_, slowest := b.leastTick()
+	for i := range b.told {
+		if i == int(b.n.self) {
+			continue
+		}
+		s := standing{own.settled, b.fresh[i], own.wanted, slowest}
+		t := &b.told[i]
+		if s == *t || s.slowest != t.slowest && s.settled == t.settled && s.fresh == t.fresh && s.wanted == t.wanted && !b.urgent.Load() {
+			continue
+		}
+		*t = s
+		p.out.Send(godwit.NodeID(i), &wire.Record{Kind: wire.Settled, Op: uint64(s.settled), Seq: uint64(s.fresh), Version: godwit.Version(s.wanted), Key: godwit.Key(s.slowest)})
+	}
+}
+
+// serve lets pulls go on that waited for a tick that is there now.
+func (b *bound) serve(p *pacer) {
+	b.mu.Lock()
+	var due []parking
+	b.parked = slices.DeleteFunc(b.parked, func(x parking) bool {
+		if !b.due(&x) {
+			return false
+		}
+		due = append(due, x)
+		return true
+	})
+	b.mu.Unlock()
+	for i := range due {
+		r := &due[i].rec
+		s := b.n.shard(r.Key)
+		s.Lock()
+		if !s.closed {
+			s.Resume(&p.out, r)
+			s.noteWork(b.n, r.Key)
+		}
+		s.Unlock()
+	}
+}
+
+// due reports whether a pull that waits need not do so any more. Of a key that
+// is at another node, its own settled ticks say that the answer contains
+// everything; here, it may be a replica that is read. The lock is held.
+func (b *bound) due(x *parking) bool {
+	if x.here {
+		return b.reaches(x.at)
+	}
+	return b.all() >= x.at
+}
+
+// park keeps a pull until its tick, unless that is there. What waits is bounded
+// by what the workers of all nodes may have outstanding.
+func (b *bound) park(x parking) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.due(&x) || b.broken.AfterAny {
+		return false
+	}
+	b.parked = append(b.parked, x)
+	b.count.Add(1)
+	return true
+}
+
+// resting says what waits for a tick; nil if nothing does.
+func (b *bound) resting() error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting)+len(b.parked)+len(b.changes) > 0 {
+		return fmt.Errorf("%d workers and %d requests wait for updates of others, %d changes of bounds for an answer", len(b.waiting), len(b.parked), len(b.changes))
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// windowsOf returns the windows of the tables, nil if none has one.
+func windowsOf(m *godwit.Model) []int64 {
+	ws := make([]int64, m.Tables())
+	some := false
+	for i := range ws {
+		d, ok := m.Table(i).Window.Clocks()
+		ws[i] = limitOf(d, ok)
+		some = some || ok
+	}
+	if !some {
+		return nil
+	}
+	return ws
+}
+
+// follow notes what waits for a push or set of the keys that were missed.
+func (w *worker) follow(o *op, kind wire.Kind, keys []godwit.Key) {
+	o.after = w.after
+	if kind != wire.Push && kind != wire.Set {
+		return
+	}
+	settles, window := false, unlimited
+	for m := 0; m < len(w.miss); m += 2 {
+		i, _ := w.n.model.Locate(keys[w.miss[m]])
+		settles = settles || w.n.model.Table(i).Staleness != godwit.Eventual
+		if w.n.windows != nil {
+			window = min(window, w.n.windows[i])
+		}
+	}
+	deadline := uint64(0)
+	if window != unlimited {
+		deadline = uint64(w.Clock()) + uint64(window) + 1 // so that none is 0
+	}
+	if settles || deadline != 0 {
+		w.ops.follow(o, keys[w.miss[0]], tick(w.tick.Load()), settles, deadline)
+	}
+}
+
+// inWindow waits for pushes and sets that have been under way for longer than
+// their tables' windows.
+func (w *worker) inWindow(ctx context.Context, what string, keys []godwit.Key) error {
+	if w.n.windows == nil {
+		return nil
+	}
+	k, late := w.overdue()
+	if !late {
+		return nil
+	}
+	began := w.n.world.Now()
+	defer func() { w.blocked(w.n.world.Now() - began) }()
+	w.out.flush()
+	for ; late; k, late = w.overdue() {
+		switch w.n.world.Wait(w.ops.moved, ctx.Done(), w.n.done) {
+		case 1:
+			peer := w.n.blame(k)
+			e := w.fail(what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, context.Cause(ctx))).(*godwit.OpError)
+			e.Peer = peer
+			return e
+		case 2:
+			return w.fail(what, keys, w.n.failed())
+		}
+	}
+	return nil
+}
+
+func (w *worker) overdue() (godwit.Key, bool) {
+	return w.ops.overdue(uint64(w.Clock()) + 1)
+}
+
+// blocked counts a call that waited for a bound.
+func (w *worker) blocked(nanos int64) {
+	add(&w.count.held, 1)
+	add(&w.count.heldNanos, uint64(nanos))
+}
