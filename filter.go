@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -48,11 +49,21 @@ type Rounder interface {
 	RoundsAnswers() bool
 }
 
-// A Keeper is a [Filter] that lets whole numbers pass as they are, of up to 256
-// in magnitude, and at once. So does every filter that loses nothing.
-type Keeper interface {
+// A Loss says how much a [Filter] may change.
+type Loss uint8
+
+const (
+	Anything  Loss = iota // values, and when they come, if they do
+	Fractions             // not whole numbers of up to 256 in magnitude: they pass as they are, at once
+	Nothing               // only how values are written
+)
+
+// A Sparing filter says what it may change; that of others is Anything. It
+// matters to tables whose rows are no mere sums of numbers ([Table.Counts],
+// [Joiner]).
+type Sparing interface {
 	Filter
-	KeepsCounts()
+	Loses() Loss
 }
 
 // A Coding is a way to write floats. It is one of the first four constants,
@@ -75,6 +86,27 @@ const (
 type Form struct {
 	Coding Coding
 	Step   float32 // of Fixed8 and Fixed16
+}
+
+// Bytes returns how many bytes a vector takes in the form, if the coding can
+// write all of its floats.
+func (f Form) Bytes(v []float32) int {
+	n, bytes := len(v), 0
+	if f.Coding&Sparse != 0 {
+		bytes = (n + 7) / 8
+		for _, x := range v {
+			if math.Float32bits(x) == 0 {
+				n--
+			}
+		}
+	}
+	switch f.Coding &^ Sparse {
+	case BFloat16, Fixed16:
+		return bytes + 2*n
+	case Fixed8:
+		return bytes + n
+	}
+	return bytes + 4*n
 }
 
 // A Batch is what one call pushes to keys of one table that are not here: the
@@ -246,8 +278,15 @@ func (t *Table) checkFilters() error {
 		return fmt.Errorf("godwit: table %q: %w", t.Name, err)
 	}
 	for _, f := range t.Filters {
-		if _, ok := f.(Keeper); t.Counts && !ok {
+		loss := Anything
+		if s, ok := f.(Sparing); ok {
+			loss = s.Loses()
+		}
+		if t.Counts && loss < Fractions {
 			return fmt.Errorf("godwit: table %q: its rows have counts in them, which filter %s does not let pass as they are", t.Name, f.Name())
+		}
+		if j, ok := t.Rule.(Joiner); ok && loss < Nothing {
+			return fmt.Errorf("godwit: table %q: by its rule %s a value is no sum, so filter %s cannot push later what it leaves out", t.Name, j.Name(), f.Name())
 		}
 	}
 	return nil

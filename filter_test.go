@@ -6,9 +6,10 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/optim"
 )
 
-func TestTablesWithCountsRefuseFiltersThatChangeThem(t *testing.T) {
+func TestTablesWithCountsOrJoinsRefuseFiltersThatChangeThem(t *testing.T) {
 	for f, ok := range map[godwit.Filter]bool{
 		filter.Sparse{}: true, filter.Compress{Method: filter.S2}: true, filter.BF16{}: true,
 		filter.FixedPoint(2): false, filter.Skip{P: 0.5}: false, filter.Noise{Std: 1}: false, filter.Significant{Threshold: 1}: false,
@@ -18,7 +19,12 @@ func TestTablesWithCountsRefuseFiltersThatChangeThem(t *testing.T) {
 		if ok != (err == nil) || err != nil && (!strings.Contains(err.Error(), `"counts"`) || !strings.Contains(err.Error(), f.Name())) {
 			t.Errorf("%s for counts: %v", f.Name(), err)
 		}
-		if table.Counts = false; !ok {
+		sparing, _ := f.(godwit.Sparing)
+		table.Counts, table.Rule = false, optim.Max{}
+		if _, err := godwit.NewModel(table); (err == nil) != (sparing != nil && sparing.Loses() == godwit.Nothing) {
+			t.Errorf("%s for the largest: %v", f.Name(), err)
+		}
+		if table.Rule = nil; !ok {
 			if _, err := godwit.NewModel(table); err != nil {
 				t.Errorf("%s for any values: %v", f.Name(), err)
 			}

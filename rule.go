@@ -56,6 +56,14 @@ type Merger interface {
 	Fresh(dim int) int
 }
 
+// A Joiner is a [Rule] by which a value is no sum of what was pushed, but a join
+// of it, such as the largest: it makes a difference whether two vectors are pushed
+// or their sum.
+type Joiner interface {
+	Rule
+	Joins()
+}
+
 // Add is the rule that adds the pushed vector to the value. It has no state.
 type Add struct{}
 

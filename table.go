@@ -24,8 +24,8 @@ type Table struct {
 	// sends it as it is.
 	Filters []Filter
 	// Counts says that rows have whole numbers in them, up to 256 in a push, that
-	// somebody waits for or that must be exact: filters that are no [Keeper] are
-	// refused.
+	// somebody waits for or that must be exact. Filters that may lose more than
+	// [Fractions] are refused.
 	Counts bool
 	// Hot, where set, gives how often the task expects a row to be accessed
 	// (any unit, the same for all tables). Only the policy "nonuniform" reads it,

@@ -48,8 +48,8 @@ func (f BF16) Round(vals []float32, seed uint64) godwit.Form {
 	return godwit.Form{Coding: godwit.BFloat16}
 }
 
-// KeepsCounts says that whole numbers up to 256 are among those of 2 bytes.
-func (BF16) KeepsCounts() {}
+// Loses returns Fractions: whole numbers up to 256 take 2 bytes.
+func (BF16) Loses() godwit.Loss { return godwit.Fractions }
 
 // RoundsAnswers returns f.Answers.
 func (f BF16) RoundsAnswers() bool { return f.Answers }

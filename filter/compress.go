@@ -37,8 +37,8 @@ func (f Compress) Check() error {
 // Filter changes nothing: frames are compressed when they are written.
 func (Compress) Filter(*godwit.Batch) {}
 
-// KeepsCounts says that all values pass.
-func (Compress) KeepsCounts() {}
+// Loses returns Nothing.
+func (Compress) Loses() godwit.Loss { return godwit.Nothing }
 
 // Encoder and decoder of zstd are made when the first one is needed: they take
 // a megabyte and more. Their functions may be used by several goroutines.

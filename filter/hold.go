@@ -166,8 +166,8 @@ func (Sparse) Filter(b *godwit.Batch) {
 	}
 }
 
-// KeepsCounts says that all values pass.
-func (Sparse) KeepsCounts() {}
+// Loses returns Nothing.
+func (Sparse) Loses() godwit.Loss { return godwit.Nothing }
 
 // bitsOf returns the bits of a value that is not left out.
 func bitsOf(c godwit.Coding) int {

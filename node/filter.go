@@ -338,7 +338,7 @@ func (w *worker) filtered(b *godwit.Batch) {
 			continue
 		}
 		w.forms[m] = b.Form
-		out += formBytes(b.Form, b.Vec(i))
+		out += b.Form.Bytes(b.Vec(i))
 	}
 	add(&f.in, uint64(4*len(b.Vals)))
 	add(&f.out, uint64(out))
@@ -352,26 +352,6 @@ func nonzero(v []float32) bool {
 		}
 	}
 	return false
-}
-
-// formBytes returns the bytes of values in a form.
-func formBytes(f godwit.Form, v []float32) int {
-	n, bytes := len(v), 0
-	if f.Coding&godwit.Sparse != 0 {
-		bytes = (n + 7) / 8
-		for _, x := range v {
-			if x == 0 {
-				n--
-			}
-		}
-	}
-	switch f.Coding &^ godwit.Sparse {
-	case godwit.BFloat16, godwit.Fixed16:
-		return bytes + 2*n
-	case godwit.Fixed8:
-		return bytes + n
-	}
-	return bytes + 4*n
 }
 
 // pushKept pushes what all workers of the node keep, as it is, and waits.

@@ -10,13 +10,14 @@ import (
 
 // inbound is what one goroutine needs to take frames.
 type inbound struct {
-	out   sender
-	d     wire.Decoder
-	plain []byte               // memory of a frame that came compressed
-	recs  [ahead]wire.Record   // some records of the frame
-	rows  [ahead]*store.Header // where the rows of requests among them seem to be
-	reply wire.Record          // scratch
-	table *table               // of the last request or reply
+	out     sender
+	d       wire.Decoder
+	plain   []byte               // memory of a frame that came compressed
+	recs    [ahead]wire.Record   // some records of the frame
+	rows    [ahead]*store.Header // where the rows of requests among them seem to be
+	reply   wire.Record          // scratch
+	rounded []float32            // scratch
+	table   *table               // of the last request or reply
 }
 
 func (n *Node) inbound() *inbound { return &inbound{out: n.sender(), table: &n.tables[0]} }
@@ -139,9 +140,12 @@ func (n *Node) serve(in *inbound, r *wire.Record, h *store.Header) bool {
 	value, ok := in.table.update.Serve(h, r)
 	if ok {
 		a := &in.reply
-		a.Kind, a.Key, a.Op, a.Index, a.Vals = wire.Done, r.Key, r.Op, r.Index, value
+		a.Kind, a.Key, a.Op, a.Index, a.Vals, a.Coding = wire.Done, r.Key, r.Op, r.Index, value, wire.Raw
 		if r.Kind == wire.Pull {
 			a.Kind = wire.PullReply
+			if u := in.table.update; u.Rounds() {
+				in.rounded = u.Round(a, r, in.rounded, &s.Stats)
+			}
 		}
 		in.out.Send(r.Origin, a)
 	}

@@ -43,9 +43,9 @@ type Stats struct {
 	LeadMs    float64 `json:"lead_ms"`   // mean time from asking for a key to its arrival
 	Leads     uint64  `json:"leads"`     // how many keys LeadMs is the mean of
 
-	// What pushes that left through filters took: bytes of values as they were
-	// pushed and as they were sent, positions that were not sent, and vectors that
-	// WaitSync pushed of what was left.
+	// What left through filters took: bytes of values before and after, positions
+	// of pushes that were not sent, and vectors that WaitSync pushed of what was
+	// left.
 	FilterIn  uint64 `json:"filter_in"`
 	FilterOut uint64 `json:"filter_out"`
 	HeldBack  uint64 `json:"held_back"`
@@ -194,6 +194,8 @@ func (n *Node) Stats() Stats {
 		s.Drops += x.Drops
 		s.Deltas += x.Deltas
 		s.Clipped += x.Clipped
+		s.FilterIn += x.RoundedIn
+		s.FilterOut += x.RoundedOut
 		s.Refreshes += x.Refreshes
 		s.Forwards += x.Forwards
 		s.MaxHops = max(s.MaxHops, x.MaxHops)

@@ -30,6 +30,9 @@ func (Max) Merge(value, _, dvalue []float32) { raise(value, dvalue) }
 // Fresh returns dim.
 func (Max) Fresh(dim int) int { return dim }
 
+// Joins says that values are no sums.
+func (Max) Joins() {}
+
 // Min keeps the smallest, as [Max] keeps the largest.
 type Min struct{}
 
@@ -54,6 +57,9 @@ func (Min) Merge(value, _, dvalue []float32) { lower(value, dvalue) }
 
 // Fresh returns dim.
 func (Min) Fresh(dim int) int { return dim }
+
+// Joins says that values are no sums.
+func (Min) Joins() {}
 
 // Set keeps what was pushed last, all coordinates of one push together. It has
 // no state. Which of several nodes' pushes is the last is decided by the order in
@@ -86,6 +92,9 @@ func (Set) Merge(value, _, dvalue []float32) { copy(value, dvalue) }
 
 // Fresh returns dim.
 func (Set) Fresh(dim int) int { return dim }
+
+// Joins says that values are no sums.
+func (Set) Joins() {}
 
 func raise(x, by []float32) {
 	by = by[:len(x)]

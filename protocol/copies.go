@@ -313,7 +313,7 @@ func (s *Shard) acked(out Out, h *store.Header, ref store.Ref, seq uint64) {
 	switch {
 	case ending && d.want == 0:
 		s.drain(out, h, ref)
-	case d.dirty:
+	case d.dirty && !d.weak:
 		s.dirty = append(s.dirty, h.Key)
 	}
 }

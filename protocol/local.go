@@ -96,12 +96,14 @@ type Update struct {
 	rule     godwit.Rule
 	adds     bool // rule is godwit.Add, which has a faster way
 	dim, len int  // floats of a value, of a row
+
+	rounding *rounding // of vectors that travel alone; nil: none
 }
 
-func newUpdate(m *godwit.Model, table int) Update {
+func newUpdate(m *godwit.Model, table int, seed uint64) Update {
 	t := m.Table(table)
 	_, adds := t.Rule.(godwit.Add)
-	return Update{t.Rule, adds, t.Dim, m.TableRowLen(table)}
+	return Update{t.Rule, adds, t.Dim, m.TableRowLen(table), newRounding(m, table, seed)}
 }
 
 // Update returns how pushes change the rows of a table.

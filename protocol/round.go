@@ -44,6 +44,7 @@ func (s *Shard) roundUp(out Out) (held bool) {
 		if s.holdBack(h, ref, d) {
 			continue
 		}
+		exact := d.flush
 		s.extract(h, ref, d)
 		if !d.flying {
 			continue
@@ -51,7 +52,11 @@ func (s *Shard) roundUp(out Out) (held bool) {
 		s.seq++
 		d.sent = s.seq
 		s.Stats.Deltas++
-		s.send(out, to, wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.flight(d)})
+		s.rec = wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.flight(d)}
+		if !exact {
+			s.roundUpdate(h, d, &s.rec)
+		}
+		out.Send(to, &s.rec)
 	}
 	return held
 }

@@ -63,7 +63,7 @@ func (c *Config) Prepare() error {
 			c.rowLens = append(c.rowLens, l)
 		}
 		c.classes = append(c.classes, class[l])
-		c.updates = append(c.updates, newUpdate(c.Model, i))
+		c.updates = append(c.updates, newUpdate(c.Model, i, c.Seed))
 		m, _ := c.Model.Table(i).Rule.(godwit.Merger)
 		c.mergers = append(c.mergers, m)
 		c.bounded = append(c.bounded, c.Model.Table(i).Staleness != godwit.Eventual)
@@ -113,6 +113,7 @@ type Stats struct {
 	Deltas, Refreshes      uint64 // sent
 	Acks                   uint64 // sent
 	Clipped                uint64 // updates that were shortened
+	RoundedIn, RoundedOut  uint64 // bytes of vectors that were rounded one by one, before and after
 	Forwards               uint64 // requests passed on for other nodes
 	Waited                 uint64 // requests that waited for a key on its way to this node
 	MaxHops                uint8

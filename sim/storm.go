@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/history"
 	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/node"
@@ -31,6 +32,9 @@ type Weather struct {
 	Bounded     bool
 	Broken      protocol.Broken
 	BrokenBound node.Broken
+	// Filters are those of all tables, other than that of the largest. They must
+	// let whole numbers pass (godwit.Fractions), by which storms are judged.
+	Filters []godwit.Filter
 }
 
 // A StormReport is what a storm was and did.
@@ -86,7 +90,7 @@ type storm struct {
 // The rows of a storm are vector clocks of its workers: a worker pushes 1 at its
 // place, or, where the largest is kept, how often it has pushed. Those of the last
 // table are set, too. The first row of each is hot, or the nodes find out what is.
-func stormModel(workers int, told bool, b *stormBounds) *godwit.Model {
+func stormModel(workers int, told bool, b *stormBounds, filters ...godwit.Filter) *godwit.Model {
 	var hot func(row uint64) float64
 	if told {
 		hot = func(row uint64) float64 {
@@ -96,19 +100,20 @@ func stormModel(workers int, told bool, b *stormBounds) *godwit.Model {
 			return 1
 		}
 	}
-	tables := []godwit.Table{
+	tables := filter.On([]godwit.Table{
 		{Name: "plain", Rows: 5, Dim: workers, Hot: hot},
 		{Name: "counted", Rows: 3, Dim: workers, Rule: counting{}, Hot: hot},
 		{Name: "long", Rows: 10, Dim: workers + 5, Rule: turned{}, Hot: hot},
 		{Name: "most", Rows: 3, Dim: workers, Rule: optim.Max{}, Hot: hot},
 		{Name: "set", Rows: 4, Dim: workers + 1, Hot: hot},
-	}
+	}, filters...)
+	tables[mostTable].Filters = nil
 	if b != nil {
 		b.bind(tables)
 	}
 	m, err := godwit.NewModel(tables...)
 	if err != nil {
-		panic(err) // never: the numbers above are right
+		panic(err) // never, but for filters: the numbers above are right
 	}
 	return m
 }
@@ -163,7 +168,7 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 	if w.Bounded {
 		s.bounds = newStormBounds(seed, workers)
 	}
-	s.model = stormModel(workers, w.Policy.Everywhere(true) && rng.IntN(2) == 0, s.bounds)
+	s.model = stormModel(workers, w.Policy.Everywhere(true) && rng.IntN(2) == 0, s.bounds, w.Filters...)
 	for range 1 + rng.IntN(8) { // the fewer, the more they meet
 		s.keys = append(s.keys, godwit.Key(rng.Uint64N(s.model.Keys())))
 	}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/protocol"
 )
@@ -29,6 +31,27 @@ func TestStormsKeepAllPromises(t *testing.T) {
 	t.Logf("%+v", *r)
 	if n >= 100 && (r.Seeds != n || r.Moves < n || r.Copies < n || r.Drops < n || r.Messages < 100*n) {
 		t.Errorf("%+v: the test is vacuous", *r)
+	}
+}
+
+// Filters that let whole numbers pass change nothing that a storm can see.
+func TestStormsKeepAllPromisesWithFilters(t *testing.T) {
+	if racing {
+		t.Skip("storms have one goroutine each")
+	}
+	for _, fs := range [][]godwit.Filter{{filter.Sparse{}, filter.Compress{Method: filter.S2}}, {filter.BF16{}, filter.Compress{Method: filter.Zstd}}} {
+		var sum node.Stats
+		for seed := uint64(1); seed <= 200; seed++ {
+			r, err := Storm(context.Background(), seed, Weather{Filters: fs})
+			if err != nil {
+				t.Fatalf("%s, seed %d (%s): %v", fs[0].Name(), seed, r.Weather, err)
+			}
+			sum.Add(r.Sum())
+		}
+		t.Logf("%s: %d of %d bytes of values, %d of %d of frames", fs[0].Name(), sum.FilterOut, sum.FilterIn, sum.SentBytes, sum.PlainBytes)
+		if sum.FilterOut >= sum.FilterIn || sum.SentBytes >= sum.PlainBytes {
+			t.Error("the test is vacuous")
+		}
 	}
 }
 

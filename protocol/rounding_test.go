@@ -1,0 +1,152 @@
+package protocol
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+func roundingModel(t *testing.T, rule godwit.Rule, f godwit.Filter) *godwit.Model {
+	t.Helper()
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 8, Dim: 3, Rule: rule, Filters: []godwit.Filter{f}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// pair is the home of key 0 and a node that holds a replica of it.
+func pair(t *testing.T, m *godwit.Model, policy placement.Policy) (c *cluster, home, away *testNode) {
+	t.Helper()
+	c = newCluster(2, m, policy, false, Broken{})
+	home, away = c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
+	away.Hold(away, 0)
+	calm(t, c)
+	if away.holding(0) != replica {
+		t.Fatalf("node %d has no replica but %v", away.id, away.holding(0))
+	}
+	return c, home, away
+}
+
+func calm(t *testing.T, c *cluster) {
+	t.Helper()
+	if err := c.settle(rand.New(rand.NewPCG(1, 1)), 10_000); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatIsRoundedOffAReplicasUpdateStaysThereAndTravelsLater(t *testing.T) {
+	for _, f := range []godwit.Filter{filter.FixedPoint(1), filter.FixedPoint(2), filter.BF16{}} {
+		c, home, away := pair(t, roundingModel(t, nil, f), placement.ReplicateAll)
+		var sent []wire.Record
+		c.sent = func(_, _ godwit.NodeID, r *wire.Record) {
+			if r.Kind == wire.Delta {
+				sent = append(sent, *r)
+			}
+		}
+		sum := make([]float64, 3)
+		rng := rand.New(rand.NewPCG(2, 3))
+		apart := false
+		for range 200 {
+			push := []float32{rng.Float32(), -rng.Float32() / 7, 1}
+			for j, x := range push {
+				sum[j] += float64(x)
+			}
+			away.Push(0, push)
+			calm(t, c)
+			for j, x := range away.row(0) {
+				if math.Abs(float64(x)-sum[j]) > 1e-3 {
+					t.Fatalf("%s: the replica that was pushed to has %v, want %v", f.Name(), away.row(0), sum)
+				}
+				if d := math.Abs(float64(home.row(0)[j]) - sum[j]); d > 0.02 {
+					t.Fatalf("%s: the owner has %v, want about %v", f.Name(), home.row(0), sum)
+				} else if d > 1e-6 {
+					apart = true
+				}
+			}
+		}
+		if len(sent) != 200 || sent[0].Coding == wire.Raw || !apart {
+			t.Errorf("%s: %d updates, the first of coding %d, owner apart: %v; the test is vacuous", f.Name(), len(sent), sent[0].Coding, apart)
+		}
+		flush := away.BeginFlush()
+		calm(t, c)
+		if last := sent[len(sent)-1]; !away.Flushed(&flush) || len(sent) != 201 || last.Coding != wire.Raw {
+			t.Errorf("%s: a flush sent %d updates, the last of coding %d", f.Name(), len(sent)-200, last.Coding)
+		}
+		for j, x := range home.row(0) {
+			if math.Abs(float64(x)-sum[j]) > 1e-3 || x != away.row(0)[j] {
+				t.Errorf("%s: after a flush the owner has %v, the replica %v, want %v", f.Name(), home.row(0), away.row(0), sum)
+			}
+		}
+		if err := c.check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Rows with state, and those whose rule says how copies meet, travel as they are.
+func TestUpdatesOfReplicasWithStateAreNotRounded(t *testing.T) {
+	for _, rule := range []godwit.Rule{optim.AdaGrad{LR: 0.1}, optim.Momentum{LR: 0.1, Decay: 0.9}} {
+		c, home, away := pair(t, roundingModel(t, rule, filter.FixedPoint(1)), placement.ReplicateAll)
+		deltas := 0
+		c.sent = func(_, _ godwit.NodeID, r *wire.Record) {
+			if r.Kind == wire.Delta {
+				deltas++
+				if r.Coding != wire.Raw {
+					t.Errorf("%s: an update of coding %d", rule.Name(), r.Coding)
+				}
+			}
+		}
+		for range 10 {
+			away.Push(0, []float32{0.1, 0.2, 0.3})
+			calm(t, c)
+		}
+		if deltas != 10 || !slices.Equal(home.row(0)[:3], away.row(0)[:3]) {
+			t.Errorf("%s: %d updates, %v and %v", rule.Name(), deltas, home.row(0), away.row(0))
+		}
+	}
+}
+
+func TestAnswersAreRoundedOnlyWhereTheFilterSaysSo(t *testing.T) {
+	for f, rounds := range map[godwit.Filter]bool{
+		filter.Fixed{Bytes: 1, Answers: true}: true, filter.BF16{Answers: true}: true, filter.BF16{}: false, filter.FixedPoint(2): false,
+	} {
+		c := newCluster(2, roundingModel(t, nil, f), placement.Static, false, Broken{})
+		home, away := c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
+		value := []float32{1, 0.123456, -0.654321}
+		home.Push(0, value)
+		var mean [3]float64
+		const pulls = 20_000
+		for i := range uint64(pulls) {
+			away.Request(away, &wire.Record{Kind: wire.Pull, Op: i + 1})
+			calm(t, c)
+			r := away.replies[len(away.replies)-1]
+			away.replies = away.replies[:0]
+			if (r.Coding != wire.Raw) != rounds || !rounds && !slices.Equal(r.Vals, value) {
+				t.Fatalf("%s: the answer is %v of coding %d", f.Name(), r.Vals, r.Coding)
+			}
+			for j, x := range r.Vals {
+				mean[j] += float64(x) / pulls
+			}
+		}
+		for j, x := range value { // a step is 1/127 at most; five standard errors
+			if d := math.Abs(mean[j] - float64(x)); d > 5*0.5/127/math.Sqrt(pulls) {
+				t.Errorf("%s: answers are %v in the mean, the value is %v", f.Name(), mean, value)
+			}
+		}
+		home.Request(home, &wire.Record{Kind: wire.Pull, Op: 1})
+		if r := home.replies[0]; !slices.Equal(r.Vals, value) {
+			t.Errorf("%s: the node itself reads %v", f.Name(), r.Vals)
+		}
+		if !slices.Equal(home.row(0), value) {
+			t.Errorf("%s: the row became %v", f.Name(), home.row(0))
+		}
+	}
+}
