@@ -22,8 +22,8 @@ import (
 // kept for the worker and added to its next push of the key, wherever that is
 // served; WaitSync pushes what is left, as it is. So nothing is lost: the sum of
 // what arrives is the sum of what was pushed, to the rounding of float32. Until
-// then, it may be missing in what the worker itself reads. Where a rule is not
-// linear in what is pushed, what comes later counts as a push of its own.
+// then, it may be missing in what the worker itself reads, and from what a bound
+// on staleness promises ([Table.Staleness]). Where a rule is not linear in what is pushed, what comes later counts as a push of its own.
 //
 // A Filter is immutable and may be used by any number of goroutines.
 type Filter interface {
