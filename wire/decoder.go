@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -15,8 +16,12 @@ import (
 // of the frame stay as they are: Vals of a record usually lies in the frame,
 // else, like Holders, in memory of the decoder.
 type Decoder struct {
+	Lists *Known // lists that the sender may refer to; nil: none
+
 	frame   []byte
-	pos     int // in the runs
+	pos     int // in the runs, of the next run
+	entries []byte
+	at      int // in entries, of the next entry
 	vals    int // where the values of the next record begin
 	valsEnd int
 	records int // read so far
@@ -25,6 +30,7 @@ type Decoder struct {
 	origin  godwit.NodeID
 	run     run
 	err     error
+	unknown *UnknownListError // for the caller, who gets it once
 
 	viewable bool      // floats can be used where they lie in frame
 	scratch  []float32 // else they are copied to here
@@ -36,7 +42,7 @@ type Decoder struct {
 // the error is a *VersionError for a frame of another version of the protocol.
 // After an error the decoder has no records.
 func (d *Decoder) Reset(frame []byte) error {
-	*d = Decoder{scratch: d.scratch[:0], holders: d.holders[:0]}
+	*d = Decoder{Lists: d.Lists, scratch: d.scratch[:0], holders: d.holders[:0]}
 	view, err := parseHeader(frame, typeData)
 	if err != nil {
 		return err
@@ -67,11 +73,15 @@ func (d *Decoder) Records() int { return d.records }
 // Next reads the next record into r and reports whether there was one. It sets
 // every field of r; those that the kind does not carry become zero. An error is
 // a *FormatError; it leaves r with nothing to rely on, and every further call
-// returns the same.
+// returns the same, unless it is an *UnknownListError.
 func (d *Decoder) Next(r *Record) (bool, error) {
 	*r = Record{} // and then the fields: in one, it would be made elsewhere and copied
 	x := &d.run
 	if x.count == 0 && !d.begin() {
+		if e := d.unknown; e != nil {
+			d.unknown = nil
+			return false, e
+		}
 		return false, d.err
 	}
 	x.count--
@@ -89,7 +99,35 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 		}
 	}
 	d.records++
+	if x.count == 0 && !d.end() {
+		return false, d.err
+	}
 	return true, nil
+}
+
+// Keep has the decoder keep what it has not read of the frame in memory of its
+// own. It is for a frame that has to wait. What was handed out stays where it is.
+func (d *Decoder) Keep() {
+	d.frame = append(make([]byte, 0, max(len(d.frame), 2*frameAlign)), d.frame...)
+	d.viewable = canView(d.frame)
+}
+
+// end leaves a run of which all entries were read.
+func (d *Decoder) end() bool {
+	x := &d.run
+	switch {
+	case x.listed:
+		if d.at != len(d.entries) {
+			return d.fail(d.pos, "%d bytes of a list belong to no record", len(d.entries)-d.at)
+		}
+		return true
+	case x.remember && d.Lists != nil:
+		entries := d.entries[d.pos:d.at]
+		n := recordsOf(x.fields, x.total)
+		d.Lists.remember(&list{hash: hashOf(entries, n), entries: bytes.Clone(entries), records: n})
+	}
+	d.pos = d.at
+	return true
 }
 
 // begin reads the head of a run. It reports false if there is none.
@@ -97,9 +135,9 @@ func (d *Decoder) begin() bool {
 	if d.err != nil || d.ended() {
 		return false
 	}
-	b, at := d.frame, d.pos
+	b, at, start := d.frame, d.pos, d.pos
 	x := &d.run
-	*x = run{kind: Kind(b[at]), last: start}
+	*x = run{kind: Kind(b[at]), last: first}
 	f := fieldsOf[x.kind]
 	if f == 0 {
 		return d.fail(at, "unknown kind %d", x.kind)
@@ -149,7 +187,45 @@ func (d *Decoder) begin() bool {
 	if f&fVals != 0 && !d.beginVals(count, flags) {
 		return false
 	}
-	x.dense, x.count = flags&dense != 0, count
+	d.entries, d.at = d.frame, d.pos
+	switch flags & (dense | listed | remember) {
+	case dense:
+		x.dense = true
+	case remember:
+		x.remember = true
+	case listed:
+		if !d.beginList(recordsOf(f, count)) {
+			d.pos = start // to be read again when the list is known
+			return false
+		}
+	case 0:
+	default:
+		return d.fail(start+1, "flags %#02x exclude each other", flags)
+	}
+	x.count, x.total = count, count
+	return true
+}
+
+// beginList takes the entries of a run from a remembered list.
+func (d *Decoder) beginList(records uint32) bool {
+	if len(d.frame)-d.pos < hashLen {
+		return d.fail(d.pos, "the hash of a list is cut off")
+	}
+	if d.Lists == nil {
+		return d.fail(d.pos, "a list by its hash, where none is remembered")
+	}
+	h := readHash(d.frame[d.pos:])
+	l := d.Lists.lists.use(h)
+	if l == nil {
+		d.unknown = &UnknownListError{h}
+		return false
+	}
+	if l.records != records {
+		return d.fail(d.pos, "a list of %d records in a run of %d", l.records&^indexed, records&^indexed)
+	}
+	d.run.listed = true
+	d.entries, d.at = l.entries, 0
+	d.pos += hashLen
 	return true
 }
 
@@ -232,11 +308,11 @@ func (d *Decoder) entry(r *Record) bool {
 		}
 		return true
 	}
-	b, i := d.frame, d.pos
+	b, i := d.entries, d.at
 	f := x.fields
 	u, i := uvarint(b, i)
 	if i < 0 {
-		return d.fail(d.pos, badNumber, "key", uint64(math.MaxUint64))
+		return d.fail(d.at, badNumber, "key", uint64(math.MaxUint64))
 	}
 	if f&fIndex != 0 {
 		far := u & 1
@@ -271,7 +347,7 @@ func (d *Decoder) entry(r *Record) bool {
 			return false
 		}
 	}
-	d.pos = i
+	d.at = i
 	x.begun = true
 	return true
 }

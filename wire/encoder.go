@@ -11,7 +11,8 @@ import (
 // An Encoder writes records into a data frame. It needs a Reset before its
 // first use, and holds on to the buffer until the next.
 type Encoder struct {
-	Plain bool // whoever gets the frames takes no codings: all values are Raw
+	Plain bool  // whoever gets the frames takes no codings: all values are Raw
+	Lists *Sent // lists that the receiver remembers; nil: it does not
 
 	buf     []byte // header and values
 	runs    []byte // what comes behind
@@ -36,11 +37,13 @@ type run struct {
 	step   float32 // if it is here and not with the values
 
 	count int  // of records so far, or of a decoder: to come
+	total int  // of a decoder: count at the beginning
 	begun bool // there is an entry before
 	dense bool // after the first, all keys and indexes are the next ones
 	last  before
 
-	at, second int // of an encoder: where in runs the head and the second entry begin
+	at, first, second int  // of an encoder: where in runs the head, the first and the second entry begin
+	listed, remember  bool // of a decoder: the entries are remembered ones, or are to be
 }
 
 // before is what an entry refers to: the fields of the one before.
@@ -53,8 +56,8 @@ type before struct {
 	seq     uint64
 }
 
-// start stands before the first entry of a run.
-var start = before{key: ^godwit.Key(0), index: ^uint32(0), stride: 1}
+// first stands before the first entry of a run.
+var first = before{key: ^godwit.Key(0), index: ^uint32(0), stride: 1}
 
 const (
 	headLen = 4 // kind, flags, count
@@ -156,7 +159,7 @@ func (e *Encoder) putCoded(vals []float32, c Coding, step float32) (Coding, floa
 // begin writes the head of a run. There is room for it.
 func (e *Encoder) begin(r *Record, f field, c Coding, step float32) {
 	e.run = run{kind: r.Kind, fields: f, coming: r.Coming, hops: r.Hops, origin: r.Origin, op: r.Op, floats: len(r.Vals),
-		coding: c, step: step, at: len(e.runs), dense: f.listed(), last: start}
+		coding: c, step: step, at: len(e.runs), dense: f.listed(), last: first}
 	i := len(e.runs) + headLen
 	b := e.runs[:cap(e.runs)]
 	flags := byte(0)
@@ -196,6 +199,7 @@ func (e *Encoder) begin(r *Record, f field, c Coding, step float32) {
 		}
 	}
 	b[e.run.at], b[e.run.at+1] = byte(r.Kind), flags
+	e.run.first = i
 	e.runs = b[:i]
 }
 
@@ -287,6 +291,8 @@ func (e *Encoder) end() {
 	if x.dense && x.count > 1 {
 		head[1] |= dense
 		e.runs = e.runs[:x.second]
+	} else if e.Lists != nil && x.count >= listRecords && x.fields.listed() {
+		e.Lists.shorten(e)
 	}
 	*x = run{}
 }

@@ -61,6 +61,8 @@ const (
 	coming     = 1 << 2
 	coded      = 1 << 3
 	dense      = 1 << 4
+	listed     = 1 << 5
+	remember   = 1 << 6
 )
 
 // flags returns the flags that a run of records with these fields may have.
@@ -79,7 +81,7 @@ func (f field) flags() byte {
 		b |= coded
 	}
 	if f.listed() {
-		b |= dense
+		b |= dense | listed | remember
 	}
 	return b
 }

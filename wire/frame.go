@@ -40,7 +40,15 @@ const magic = 'G'
 const (
 	typeData  = 1
 	typeHello = 2
+	typeWant  = 3
+	typeList  = 4
 )
+
+// Asks reports whether a frame asks for a list that its sender does not know,
+// and Answers whether it brings one. Both are for the other end of the
+// connection itself, at once; others are taken in their order.
+func Asks(frame []byte) bool    { return len(frame) >= HeaderLen && frame[6] == typeWant }
+func Answers(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeList }
 
 // FrameLen returns the length of the frame that starts with the 4 bytes of
 // prefix, or an error where no frame has that length. A transport asks it how
