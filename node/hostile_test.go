@@ -208,7 +208,7 @@ func take(t *testing.T, variant byte, b []byte) {
 	p, _ := placement.ByName(names[int(variant>>1)%len(names)])
 	n := quietNode(t, Config{Model: m, Policy: p, Workers: 1, NoHints: variant&1 != 0, Session: lonely{nodes: 3}})
 	w := n.workers[0]
-	in := n.inbound()
+	in := n.inbound(1)
 	for i, r := range forge(b, m) {
 		must(t, in.d.Reset(frameOf(r)))
 		if err := n.take(in, godwit.NodeID(1+i%2)); err != nil {

@@ -65,12 +65,13 @@ type Node struct {
 	hot     *hotSet // of a policy that knows hot keys; else nil
 	ids     atomic.Uint64
 
-	received atomic.Uint64 // bytes
+	received   atomic.Uint64 // bytes
+	listMisses atomic.Uint64 // lists of keys that had to be asked for
 
 	stop chan struct{}      // closed by Close: goroutines end,
 	life context.Context    // … which ends then, and
 	die  context.CancelFunc // … with it what they wait for at the coordinator
-	in   *inbound           // of a virtual node
+	in   []*inbound         // of a virtual node, by peer
 
 	failOnce sync.Once
 	done     chan struct{} // closed when the node failed or was closed
@@ -138,7 +139,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		n.imagine()
 	case len(members) > 1:
 		conns, err := transport.Mesh(ctx, cfg.Network, cfg.Listener,
-			wire.Hello{Run: cfg.Run, From: n.self, Incarnation: incarnation, Fingerprint: cfg.Fingerprint(), Takes: wire.TakesCodings | wire.TakesS2 | wire.TakesZstd}, addrs)
+			wire.Hello{Run: cfg.Run, From: n.self, Incarnation: incarnation, Fingerprint: cfg.Fingerprint(), Takes: wire.TakesCodings | wire.TakesLists | wire.TakesS2 | wire.TakesZstd}, addrs)
 		if err != nil {
 			return nil, errors.Join(err, n.arena.Free())
 		}
@@ -221,10 +222,12 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 
 // imagine makes the queues to the other nodes of a simulation.
 func (n *Node) imagine() {
+	n.in = make([]*inbound, len(n.peers))
 	for i := range n.peers {
 		if to := godwit.NodeID(i); to != n.self {
 			n.peers[i] = newOutbox(nil, n.cfg.Session.View(), &n.buffers)
 			n.peers[i].packer.set(n.packing, ^wire.Takes(0))
+			n.in[i] = n.inbound(to)
 			n.peers[i].flushed = func() { n.cfg.Virtual.Flush(n, to) }
 		}
 	}
@@ -274,13 +277,13 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 
 // read hands what a peer sends to the shards.
 func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
-	in := n.inbound()
+	in := n.inbound(from)
 	for joined := 1; ; joined++ {
 		frame, err := c.ReadFrame()
 		if err != nil {
 			return err
 		}
-		if err := n.frame(in, from, frame); err != nil {
+		if err := n.frame(in, frame); err != nil {
 			n.end(from, brokeProtocol, err)
 			return nil
 		}

@@ -77,6 +77,9 @@ func (b *buffers) give(buf []byte) {
 func newOutbox(c transport.Conn, view godwit.View, b *buffers) *outbox {
 	o := &outbox{conn: c, view: view, buffers: b, wake: make(chan struct{}, 1)}
 	o.enc.Plain = c != nil && c.Peer().Takes&wire.TakesCodings == 0
+	if c == nil || c.Peer().Takes&wire.TakesLists != 0 {
+		o.enc.Lists = &wire.Sent{}
+	}
 	o.enc.Reset(nil, view)
 	return o
 }
@@ -228,6 +231,9 @@ func (o *outbox) next() []byte {
 // while others put records in.
 func (o *outbox) pack(frame []byte) []byte {
 	o.size = len(frame)
+	if wire.Asks(frame) || wire.Answers(frame) {
+		return frame
+	}
 	p := o.packer.pack(frame)
 	if p == nil {
 		return frame
@@ -369,9 +375,12 @@ func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
 	if full {
 		o.filled(idle)
 	}
-	s.touched[to], s.any = true, true
+	s.touch(to)
 	s.records++
 }
+
+// touch notes that there is something to send to a peer.
+func (s *sender) touch(to godwit.NodeID) { s.touched[to], s.any = true, true }
 
 func (s *sender) Room(to godwit.NodeID) bool {
 	var ok bool

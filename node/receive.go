@@ -8,8 +8,9 @@ import (
 	"github.com/godwit-ps/godwit/wire"
 )
 
-// inbound is what one goroutine needs to take frames.
+// inbound is what is needed to take the frames of one peer, of one goroutine.
 type inbound struct {
+	from    godwit.NodeID
 	out     sender
 	d       wire.Decoder
 	plain   []byte               // memory of a frame that came compressed
@@ -18,21 +19,32 @@ type inbound struct {
 	reply   wire.Record          // scratch
 	rounded []float32            // scratch
 	table   *table               // of the last request or reply
+	count   int                  // records taken
+
+	known wire.Known // lists of keys that the peer may refer to
+	waits bool       // d waits for a list,
+	held  [][]byte   // … and so do the frames behind its frame
+	bytes int        // of these
 }
 
-func (n *Node) inbound() *inbound { return &inbound{out: n.sender(), table: &n.tables[0]} }
+func (n *Node) inbound(from godwit.NodeID) *inbound {
+	in := &inbound{from: from, out: n.sender(), table: &n.tables[0]}
+	in.d.Lists = &in.known
+	return in
+}
 
-// frame hands a frame of a peer to the shards. What follows is in in.out.
-func (n *Node) frame(in *inbound, from godwit.NodeID, frame []byte) error {
+// frame hands a frame of the peer to the shards. What follows is in in.out.
+func (n *Node) frame(in *inbound, frame []byte) (err error) {
 	n.received.Add(uint64(len(frame)))
-	frame, err := in.unpacked(frame)
-	if err == nil {
-		err = in.d.Reset(frame)
-	}
-	if err == nil {
-		in.out.keep()
-		err = n.take(in, from)
-		in.out.release()
+	switch {
+	case wire.Asks(frame):
+		err = n.tell(in, frame)
+	case wire.Answers(frame):
+		err = n.learn(in, frame)
+	case in.waits:
+		err = in.hold(frame)
+	default:
+		err = n.begin(in, frame)
 	}
 	if err == nil && n.pacer.waiting.Load() > 0 {
 		n.pacer.wakeUp()
@@ -43,10 +55,35 @@ func (n *Node) frame(in *inbound, from godwit.NodeID, frame []byte) error {
 	return err
 }
 
-// take steps through the records of the frame that in.d was reset to.
-func (n *Node) take(in *inbound, from godwit.NodeID) error {
+// begin takes a frame of records.
+func (n *Node) begin(in *inbound, frame []byte) error {
+	frame, err := in.unpacked(frame)
+	if err == nil {
+		err = in.d.Reset(frame)
+	}
+	if err == nil {
+		err = n.goOn(in)
+	}
+	return err
+}
+
+// goOn takes what is left of the frame that in.d was reset to.
+func (n *Node) goOn(in *inbound) error {
+	in.out.keep()
+	err := n.take(in, in.from)
+	in.out.release()
+	if e, ok := err.(*wire.UnknownListError); ok {
+		n.lacks(in, e)
+		return nil
+	}
+	return err
+}
+
+// take steps through the records that are left of a frame.
+func (n *Node) take(in *inbound, from godwit.NodeID) (err error) {
 	for {
-		recs, err := in.some()
+		recs, end := in.some()
+		in.count += len(recs)
 		n.find(in, recs)
 		for i := 0; i < len(recs) && err == nil; i++ {
 			switch r := &recs[i]; {
@@ -60,8 +97,11 @@ func (n *Node) take(in *inbound, from godwit.NodeID) error {
 				err = n.step(in, from, r)
 			}
 		}
-		if len(recs) < len(in.recs) || err != nil {
+		switch {
+		case err != nil:
 			return err
+		case end != nil || len(recs) < len(in.recs):
+			return end
 		}
 	}
 }

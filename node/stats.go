@@ -51,6 +51,12 @@ type Stats struct {
 	HeldBack  uint64 `json:"held_back"`
 	Leftovers uint64 `json:"leftovers"`
 
+	// Lists of keys that were sent as their hash, the bytes that this took off,
+	// and those that this node had to ask for, because it did not know them.
+	ListHits   uint64 `json:"list_hits"`
+	ListSaved  uint64 `json:"list_saved"`
+	ListMisses uint64 `json:"list_misses"`
+
 	SentBytes     uint64        `json:"sent_bytes"`
 	PlainBytes    uint64        `json:"plain_bytes"` // what SentBytes were before frames were compressed
 	ReceivedBytes uint64        `json:"received_bytes"`
@@ -148,6 +154,7 @@ func (s *Stats) counters() []*uint64 {
 	return []*uint64{
 		&s.Local, &s.Replica, &s.Queued, &s.Remote, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas, &s.Clipped,
 		&s.Refreshes, &s.Forwards, &s.Late, &s.SentBytes, &s.PlainBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds, &s.Blocked, &s.Parked,
+		&s.ListHits, &s.ListSaved, &s.ListMisses,
 		&s.Sampled.Local, &s.Sampled.Replica, &s.Sampled.Queued, &s.Sampled.Remote,
 		&s.FilterIn, &s.FilterOut, &s.HeldBack, &s.Leftovers,
 		&s.Sampled.Draws, &s.Sampled.PutOff, &s.Sampled.Repurposed,
@@ -209,12 +216,17 @@ func (n *Node) Stats() Stats {
 		if p != nil {
 			p.mu.Lock()
 			s.SentBytes += p.sent
+			if l := p.enc.Lists; l != nil {
+				s.ListHits += l.Hits
+				s.ListSaved += l.Saved
+			}
 			s.PlainBytes += p.plain
 			s.Frames += p.frames
 			p.mu.Unlock()
 		}
 	}
 	s.ReceivedBytes = n.received.Load()
+	s.ListMisses = n.listMisses.Load()
 	s.Rounds = n.pacer.rounds.Load()
 	if n.bound != nil {
 		s.Parked = n.bound.count.Load()

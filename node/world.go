@@ -41,6 +41,9 @@ type World interface {
 type Virtual struct {
 	World World
 	Flush func(n *Node, to godwit.NodeID)
+	// Forgets, if set, is asked before each frame whether the node forgets the
+	// lists of keys that its sender refers to. It asks for them then.
+	Forgets func() bool
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken      protocol.Broken
 	BrokenBound Broken
@@ -101,15 +104,17 @@ func (n *Node) Frame(to godwit.NodeID, buf []byte) []byte {
 // records it had. If the next frame of the peer is there already, what follows
 // from this one may wait for it, as at a real node. An error ends the run.
 func (n *Node) Handle(from godwit.NodeID, frame []byte, more bool) (records int, err error) {
-	if n.in == nil {
-		n.in = n.inbound()
+	in := n.in[from]
+	if f := n.cfg.Virtual.Forgets; f != nil && f() {
+		in.known.Forget()
 	}
-	err = n.frame(n.in, from, frame)
+	before := in.count
+	err = n.frame(in, frame)
 	if !more {
-		n.in.out.flush()
+		in.out.flush()
 	}
 	if err != nil {
 		n.end(from, brokeProtocol, err)
 	}
-	return n.in.d.Records(), err
+	return in.count - before, err
 }

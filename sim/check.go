@@ -11,9 +11,12 @@ import (
 	"github.com/godwit-ps/godwit/wire"
 )
 
-// watch judges the keys of a frame that was just handled.
-func (c *Cluster) watch(frame []byte) error {
-	if err := c.read(frame); err != nil {
+// watch judges the keys of a frame that a host has just handled.
+func (c *Cluster) watch(h *host, f *frame) error {
+	if wire.Asks(f.bytes) || wire.Answers(f.bytes) {
+		return nil
+	}
+	if err := c.read(f.bytes, &h.watched[f.from]); err != nil {
 		return err
 	}
 	var r wire.Record

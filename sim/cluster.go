@@ -42,6 +42,9 @@ type Config struct {
 	// Watch looks at the keys of every frame when it was handled: one main copy,
 	// epochs that grow, nothing lost, few hops.
 	Watch bool
+	// Forgets is the share of frames before which their receiver forgets the
+	// lists of keys that the sender refers to.
+	Forgets float64
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken protocol.Broken
 	// BrokenBound does so with rules of bounded staleness.
@@ -123,6 +126,8 @@ type host struct {
 	here    []int           // frames of a peer that arrived and were not handled
 	cores   []int64         // when each of the server's cores is free
 	rounds  int64           // nanoseconds that sync rounds took
+
+	listed, watched []wire.Known // lists of each peer, for who counts and who watches records
 }
 
 // New starts the nodes and returns when all is at rest: the replicas that the
@@ -137,6 +142,7 @@ func New(cfg Config) (*Cluster, error) {
 	c := &Cluster{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x5157)), live: map[*coro]bool{}, places: map[place]*gathering{}, epochs: map[godwit.Key]godwit.Epoch{}}
 	for i := range cfg.Nodes {
 		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), served: make([]int64, cfg.Nodes), here: make([]int, cfg.Nodes),
+			listed: make([]wire.Known, cfg.Nodes), watched: make([]wire.Known, cfg.Nodes),
 			cores: make([]int64, cfg.Compute.Servers)}
 		h.session = newSession(c, h)
 		c.hosts = append(c.hosts, h)
@@ -172,6 +178,9 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 			h.node = n // Start may wait, and the node hears from others meanwhile
 			c.flush(h, to)
 		}, Broken: c.cfg.Broken, BrokenBound: c.cfg.BrokenBound},
+	}
+	if c.cfg.Forgets > 0 {
+		cfg.Virtual.Forgets = func() bool { return c.rng.Float64() < c.cfg.Forgets }
 	}
 	n, err := node.Start(ctx, cfg)
 	if err != nil {

@@ -204,7 +204,7 @@ func (c *Cluster) arrive(h *host, f *frame) error {
 	end := begin
 	cost := int64(c.cfg.Compute.Frame)
 	if c.cfg.Compute.Record > 0 {
-		n, err := c.records(f.bytes)
+		n, err := c.records(h, f)
 		if err != nil {
 			return err
 		}
@@ -222,8 +222,9 @@ func (c *Cluster) arrive(h *host, f *frame) error {
 	return c.handle(h, f)
 }
 
-// read begins to read a frame's records.
-func (c *Cluster) read(frame []byte) error {
+// read begins to read a frame's records. Lists are those that its sender refers
+// to, to one who has read all frames before.
+func (c *Cluster) read(frame []byte, lists *wire.Known) error {
 	if wire.Compression(frame) != 0 {
 		var err error
 		if c.plain, err = node.Unpacked(c.plain, frame); err != nil {
@@ -231,12 +232,16 @@ func (c *Cluster) read(frame []byte) error {
 		}
 		frame = c.plain
 	}
+	c.count.Lists = lists
 	return c.count.Reset(frame)
 }
 
-// records counts the records of a frame.
-func (c *Cluster) records(frame []byte) (int, error) {
-	if err := c.read(frame); err != nil {
+// records counts the records of a frame that arrives at a host.
+func (c *Cluster) records(h *host, f *frame) (int, error) {
+	if wire.Asks(f.bytes) || wire.Answers(f.bytes) {
+		return 0, nil
+	}
+	if err := c.read(f.bytes, &h.listed[f.from]); err != nil {
 		return 0, err
 	}
 	var r wire.Record
@@ -259,7 +264,7 @@ func (c *Cluster) handle(h *host, f *frame) error {
 		return fmt.Errorf("sim: node %d takes a frame of node %d: %w", h.id, f.from, err)
 	}
 	if c.cfg.Watch {
-		if err := c.watch(f.bytes); err != nil {
+		if err := c.watch(h, f); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -124,7 +123,7 @@ func (d *Decoder) end() bool {
 	case x.remember && d.Lists != nil:
 		entries := d.entries[d.pos:d.at]
 		n := recordsOf(x.fields, x.total)
-		d.Lists.remember(&list{hash: hashOf(entries, n), entries: bytes.Clone(entries), records: n})
+		d.Lists.remember(hashOf(entries, n), entries, n)
 	}
 	d.pos = d.at
 	return true

@@ -1,8 +1,9 @@
 // Package wire is the byte form of what nodes say to each other.
 //
-// A frame is the unit that a transport carries. There are two types: the data
-// frame holds records ([Record], one protocol message about one key each), and
-// the hello ([Hello]) opens a connection. Numbers of fixed width are
+// A frame is the unit that a transport carries. The data frame holds records
+// ([Record], one protocol message about one key each), the hello ([Hello]) opens
+// a connection, and two more types are about lists of keys that both ends of a
+// connection remember (lists.go). Numbers of fixed width are
 // little-endian; varint is the base-128 form of encoding/binary, at most 64
 // bits; zigzag maps the signed difference 0, -1, 1, -2 … to 0, 1, 2, 3 ….
 //
@@ -16,10 +17,10 @@
 //
 // length counts the whole frame, itself included: 16 … [MaxFrame]. version is
 // [Version]; length, magic and version keep their places in every version, so
-// that nodes of different versions can say so. type is 1 for data and 2 for
-// hello. Flags 1 and 2 are the two compressions of [Takes], see [Compress]; a
-// [Decoder] takes frames without flags only. view is the sender's view of the
-// membership (0 in a hello).
+// that nodes of different versions can say so. type is 1 for data, 2 for
+// hello, 3 for a question for a list and 4 for the answer. Flags 1 and 2 are the
+// two compressions of [Takes], see [Compress]; a [Decoder] takes frames without
+// flags only. view is the sender's view of the membership (0 in a hello).
 //
 // # A data frame
 //
@@ -49,7 +50,10 @@
 //
 //	flags    bit 0: op is that of the run before; 1: origin is that of the run
 //	         before; 2: coming; 3: values have a coding; 4: keys and indexes of
-//	         all entries but the first are the next ones, and no bytes
+//	         all entries but the first are the next ones, and no bytes; 5: the
+//	         entries are those of a remembered list, whose hash of 16 bytes
+//	         stands here; 6: these entries are to be remembered. Of bits 4 to 6,
+//	         one at most
 //	op       absent under bit 0
 //	origin   absent under bit 1
 //	floats   of the values of each record

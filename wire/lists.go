@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -61,6 +60,7 @@ type lists struct {
 	newest *list
 	oldest *list
 	bytes  int
+	spare  *list // for its memory
 }
 
 type list struct {
@@ -80,9 +80,22 @@ func (l *lists) use(h hash) *list {
 	return x
 }
 
-// add remembers a list that is not there. It calls forgot for each that has to
-// go for it.
-func (l *lists) add(x *list, forgot func(*list)) {
+// copied returns a new list, in the memory of one that is of no use any more
+// where there is such.
+func (l *lists) copied(h hash, entries []byte, records uint32) *list {
+	x := l.spare
+	l.spare = nil
+	if x == nil {
+		x = &list{}
+	}
+	x.hash, x.records = h, records
+	x.entries = append(x.entries[:0], entries...)
+	return x
+}
+
+// add remembers a list that is not there. It returns those that have to go for
+// it, linked from the newest to older ones.
+func (l *lists) add(x *list) (gone *list) {
 	if l.byHash == nil {
 		l.byHash = map[hash]*list{}
 	}
@@ -94,10 +107,10 @@ func (l *lists) add(x *list, forgot func(*list)) {
 		l.cut(old)
 		delete(l.byHash, old.hash)
 		l.bytes -= len(old.entries) + listCost
-		if forgot != nil {
-			forgot(old)
-		}
+		old.older = gone
+		gone = old
 	}
+	return gone
 }
 
 func (l *lists) link(x *list) {
@@ -157,11 +170,14 @@ func (s *Sent) shorten(e *Encoder) {
 		return
 	}
 	e.runs[x.at+1] |= remember
-	s.lists.add(&list{hash: h, entries: bytes.Clone(entries), records: n}, func(old *list) {
-		if s.gone.byHash[old.hash] == nil {
-			s.gone.add(old, nil)
+	for old := s.lists.add(s.lists.copied(h, entries, n)); old != nil; {
+		next := old.older
+		s.lists.spare = old
+		if s.gone.use(old.hash) == nil {
+			s.lists.spare = s.gone.add(old)
 		}
-	})
+		old = next
+	}
 }
 
 // Answer returns the frame that answers a receiver's question for a list.
@@ -213,17 +229,21 @@ func (k *Known) Learn(answer []byte) error {
 	if uint64(n) > uint64(len(answer)-fixed) || n > listLen {
 		return headerError(HeaderLen+hashLen, fmt.Sprintf("a list of %d bytes claimed, %d bytes left", n, len(answer)-fixed))
 	}
-	x := &list{hash: readHash(answer[HeaderLen:]), records: binary.LittleEndian.Uint32(answer[HeaderLen+hashLen+4:]), entries: bytes.Clone(answer[fixed : fixed+n])}
-	if hashOf(x.entries, x.records) != x.hash {
+	records := binary.LittleEndian.Uint32(answer[HeaderLen+hashLen+4:])
+	entries := answer[fixed : fixed+n]
+	h := hashOf(entries, records)
+	if h != readHash(answer[HeaderLen:]) {
 		return headerError(HeaderLen, "a list that does not have its hash")
 	}
-	k.remember(x)
+	k.remember(h, entries, records)
 	return nil
 }
 
-func (k *Known) remember(x *list) {
-	if k.lists.use(x.hash) == nil {
-		k.lists.add(x, nil)
+func (k *Known) remember(h hash, entries []byte, records uint32) {
+	if l := &k.lists; l.use(h) == nil {
+		if old := l.add(l.copied(h, entries, records)); old != nil {
+			old.older, l.spare = nil, old
+		}
 	}
 }
 

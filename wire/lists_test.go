@@ -391,3 +391,45 @@ func BenchmarkLists(b *testing.B) {
 		})
 	}
 }
+
+// More lists than an end has room for, again and again, take the memory of
+// those that had to go.
+func TestListsThatComeAndGoDoNotAllocate(t *testing.T) {
+	r := newRand(t)
+	k := newTalk()
+	const n = 200
+	calls := make([][]Record, n)
+	for i := range calls {
+		calls[i] = call(Pull, 1, someKeys(r, 3000))
+	}
+	var buf []byte
+	var rec Record
+	i := 0
+	run := func() {
+		recs := calls[i%n]
+		i++
+		k.e.Reset(buf, 1)
+		for i := range recs {
+			k.e.Append(&recs[i])
+		}
+		buf = k.e.Frame()
+		if err := k.d.Reset(buf); err != nil {
+			t.Fatal(err)
+		}
+		for ok := true; ok; {
+			var err error
+			if ok, err = k.d.Next(&rec); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 5 * n {
+		run()
+	}
+	if len(k.sent.gone.byHash) == 0 {
+		t.Fatal("no list had to go")
+	}
+	if n := testing.AllocsPerRun(2*n, run); n != 0 {
+		t.Errorf("%v allocations a frame, want 0", n)
+	}
+}

@@ -1,0 +1,84 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// This file is what happens when a peer refers to a list of keys that is not
+// known here (package wire, lists). The list is asked for, and the frame and
+// all that come behind it wait, so that everything is taken in the order in
+// which it was sent. Questions and answers themselves do not wait.
+
+// maxHeld bounds the bytes that wait behind a list. A peer that keeps to the
+// bounds of its own queue has less under way.
+const maxHeld = 4 * requestRoom
+
+// lacks asks a peer for a list.
+func (n *Node) lacks(in *inbound, e *wire.UnknownListError) {
+	n.listMisses.Add(1)
+	in.waits = true
+	in.d.Keep()
+	n.peers[in.from].push(e.Question())
+	in.out.touch(in.from)
+}
+
+// hold keeps a frame until what comes before it was taken.
+func (in *inbound) hold(frame []byte) error {
+	if in.bytes += len(frame); in.bytes > maxHeld {
+		return fmt.Errorf("sent %d bytes behind a list of keys that it was asked for and does not send", in.bytes)
+	}
+	in.held = append(in.held, slices.Clone(frame))
+	return nil
+}
+
+// learn takes a list that was asked for, and goes on with what waited for it.
+func (n *Node) learn(in *inbound, answer []byte) error {
+	if !in.waits {
+		return fmt.Errorf("sent a list of keys that nobody asked for")
+	}
+	if err := in.known.Learn(answer); err != nil {
+		return err
+	}
+	in.waits = false
+	err := n.goOn(in)
+	for ; err == nil && !in.waits && len(in.held) > 0; in.held = in.held[1:] {
+		in.bytes -= len(in.held[0])
+		err = n.begin(in, in.held[0])
+	}
+	if len(in.held) == 0 {
+		in.held = nil
+	}
+	return err
+}
+
+// tell answers a peer that lacks a list.
+func (n *Node) tell(in *inbound, question []byte) error {
+	o := n.peers[in.from]
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.enc.Lists == nil {
+		return fmt.Errorf("asked for a list of keys, though it does not take any")
+	}
+	answer, err := o.enc.Lists.Answer(question)
+	if err != nil {
+		return err
+	}
+	o.first(answer)
+	in.out.touch(in.from)
+	return nil
+}
+
+// push puts in a whole frame that is to leave before all others.
+func (o *outbox) push(frame []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.first(frame)
+}
+
+func (o *outbox) first(frame []byte) {
+	o.sealed = slices.Insert(o.sealed, 0, frame)
+	o.queued += len(frame) - wire.DataLen
+}

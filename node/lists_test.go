@@ -1,0 +1,126 @@
+package node
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/transport/mem"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// Requests about the same keys, and the answers to them, are sent with a hash
+// after they came twice, and mean the same.
+func TestTheSameKeysAgainCostFewBytes(t *testing.T) {
+	const dim, per = 2, 200
+	c := local(t, 2, Config{Model: model(t, 10_000, dim), Policy: placement.Static, Workers: 1})
+	ctx := background(t)
+	w := c.Nodes[0].Worker(0)
+	keys := homedAt(t, c.Nodes[0], 1, per)
+	ones := make([]float32, dim*per)
+	for i := range ones {
+		ones[i] = float32(i)
+	}
+	var bytes [6]uint64
+	got := make([]float32, dim*per)
+	for i := range bytes {
+		before := sum(c)
+		must(t, w.Push(ctx, keys, ones))
+		must(t, w.Pull(ctx, keys, got))
+		bytes[i] = sum(c).SentBytes - before.SentBytes - 2*4*dim*per
+		for j, v := range got {
+			if want := float32((i + 1) * j); v != want {
+				t.Fatalf("after %d pushes of %d, value %d is %v, want %v", i+1, j, j, v, want)
+			}
+		}
+	}
+	if last := bytes[len(bytes)-1]; bytes[0] < 3*per || last > bytes[0]/3 {
+		t.Errorf("a push and a pull of %d keys took %d bytes beside the values", per, bytes)
+	}
+	s := sum(c)
+	if s.ListHits < 4*uint64(len(bytes)-2) || s.ListSaved == 0 || s.ListMisses != 0 {
+		t.Errorf("%d hits, %d bytes saved, %d misses", s.ListHits, s.ListSaved, s.ListMisses)
+	}
+}
+
+// A peer's frames wait behind one with a list that is not known here, and are
+// taken in their order when the list comes; what it asks meanwhile is answered.
+func TestFramesWaitForAListInTheirOrder(t *testing.T) {
+	const per = 40
+	m := model(t, 1000, 1)
+	n := quietNode(t, Config{Model: m, Policy: placement.Static, Workers: 1, Session: lonely{nodes: 3}})
+	keys := homedAt(t, n, n.self, per)
+	const peer = godwit.NodeID(1)
+	in := n.inbound(peer)
+	e := wire.Encoder{Lists: &wire.Sent{}}
+	call := func(kind wire.Kind, op uint64, keys []godwit.Key, v float32) []byte {
+		e.Reset(nil, 1)
+		for i, k := range keys {
+			r := wire.Record{Kind: kind, Key: k, Op: op, Index: uint32(i), Origin: peer, Hops: 1}
+			if kind != wire.Pull {
+				r.Vals = []float32{v}
+			}
+			e.Append(&r)
+		}
+		return slices.Clone(e.Frame())
+	}
+	value := func(k godwit.Key) float32 {
+		var v [1]float32
+		n.shard(k).Pull(k, v[:])
+		return v[0]
+	}
+	for i := range uint64(3) {
+		must(t, n.frame(in, call(wire.Push, i+1, keys, 1)))
+	}
+	if e.Lists.Hits != 1 || value(keys[0]) != 3 {
+		t.Fatalf("%d hits, value %v, want 1 and 3", e.Lists.Hits, value(keys[0]))
+	}
+
+	in.known.Forget()
+	must(t, n.frame(in, call(wire.Push, 4, keys, 10)))
+	must(t, n.frame(in, call(wire.Set, 5, keys[:1], 7)))
+	must(t, n.frame(in, call(wire.Push, 6, keys, 100)))
+	if v := value(keys[0]); v != 3 || len(in.held) != 2 || !in.waits {
+		t.Fatalf("value %v, %d frames held, want 3 and 2: something did not wait", v, len(in.held))
+	}
+	var question []byte
+	for f := []byte{0}; len(f) > 0 && !wire.Asks(question); question = f {
+		f = n.peers[peer].take(nil)
+	}
+	if !wire.Asks(question) {
+		t.Fatal("the list was not asked for")
+	}
+	answer, err := e.Lists.Answer(question)
+	must(t, err)
+	must(t, n.frame(in, answer))
+	if v, w := value(keys[0]), value(keys[1]); v != 107 || w != 113 || in.waits || in.held != nil || in.bytes != 0 {
+		t.Errorf("values %v and %v, want 107 (set after the first push, before the second) and 113; %d bytes are held", v, w, in.bytes)
+	}
+	if s := n.Stats(); s.ListMisses != 1 {
+		t.Errorf("%d misses, want 1", s.ListMisses)
+	}
+
+	if err := n.frame(in, answer); err == nil || !strings.Contains(err.Error(), "nobody asked for") {
+		t.Errorf("a second answer: %v", err)
+	}
+	question[wire.HeaderLen] ^= 1
+	if err := n.frame(in, question); err == nil || !strings.Contains(err.Error(), "was not sent") {
+		t.Errorf("a question for a list of others: %v", err)
+	}
+	in.known.Forget()
+	must(t, n.frame(in, call(wire.Push, 7, keys, 10)))
+	in.bytes = maxHeld
+	if err := n.frame(in, call(wire.Push, 8, keys, 10)); err == nil || !strings.Contains(err.Error(), "does not send") {
+		t.Errorf("too much behind a list: %v", err)
+	}
+}
+
+func TestWhoTakesNoListsGetsNone(t *testing.T) {
+	here, _ := ends(t, &mem.Switch{}, "a")
+	o := newOutbox(here, 1, &buffers{}) // hellos of this test say nothing of lists
+	if o.enc.Lists != nil || !o.enc.Plain {
+		t.Error("a peer that takes neither lists nor codings gets them")
+	}
+}
