@@ -10,13 +10,16 @@ import (
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-// delayed is by how much the steps of "delay" vary, up and down.
-const delayed = 0.3
-
 // patience is how many times as many passes as with no delay a run may need.
 const patience = 20
 
 var delayColumns = []column{
+	{"steps vary", func(r *Row) string {
+		if r.Spread == 0 {
+			return "real"
+		}
+		return fmt.Sprintf("±%.0f %%", 100*r.Spread)
+	}},
 	{"delay", func(r *Row) string { return fmt.Sprint(r.Delay) }},
 	{"passes", func(r *Row) string { return fmt.Sprint(r.Passes) }},
 	{"to objective", func(r *Row) string {
@@ -60,29 +63,60 @@ func delay(ctx context.Context, l *Lab, r *Report) error {
 		}
 		l.Step = max(l.Step/time.Duration(nodes), time.Microsecond) // each has its share of the examples
 	}
-	compute := l.Compute()
-	compute.Spread = delayed
+	spreads := l.Spreads
+	if l.Real != nil {
+		spreads = []float64{0}
+	}
+	times := Plot{File: "delay-time", Title: "Time to the same objective", X: "delay, in blocks", Y: "s"}
+	waits := Plot{File: "delay-waiting", Title: "Workers wait", X: "delay, in blocks", Y: "% of the time"}
+	for _, d := range l.Delays {
+		times.Ticks, waits.Ticks = append(times.Ticks, fmt.Sprint(d)), append(waits.Ticks, fmt.Sprint(d))
+	}
+	for _, spread := range spreads {
+		rows, err := l.delays(ctx, r, settings, nodes, workers, spread)
+		name := "steps vary by " + delayColumns[0].of(&Row{Spread: spread})
+		t, w := Series{Name: name}, Series{Name: name}
+		for _, row := range rows {
+			if row != nil {
+				r.Rows = append(r.Rows, row)
+				t.Y, w.Y = append(t.Y, row.ToTarget.Seconds()), append(w.Y, 100*row.Waiting)
+			}
+		}
+		times.Series, waits.Series = append(times.Series, t), append(waits.Series, w)
+		if err != nil {
+			return err
+		}
+	}
+	r.plots = []Plot{times, waits}
+	return nil
+}
+
+// delays runs all delays, where steps vary by a share.
+func (l *Lab) delays(ctx context.Context, r *Report, settings func(delay int) *task.Linear, nodes, workers int, spread float64) ([]*Row, error) {
 	network, err := sim.NetworkNamed("10g")
 	if err != nil {
-		return err
+		return nil, err
 	}
+	compute := l.Compute()
+	compute.Spread = spread
 	try := func(ctx context.Context, delay, passes int, enough func([]entry) bool) (*Row, error) {
 		w, err := l.load(settings(delay))
 		if err != nil {
 			return nil, err
 		}
-		o, err := l.run(ctx, &program{what: fmt.Sprintf("a delay of %d", delay), work: w, nodes: nodes, workers: workers,
+		o, err := l.run(ctx, &program{what: fmt.Sprintf("steps vary by %v, a delay of %d", spread, delay), work: w, nodes: nodes, workers: workers,
 			policy: placement.Adaptive, network: network, compute: compute, epochs: passes + 1, enough: enough})
 		if err != nil {
 			return nil, err
 		}
-		return delayRow(o, delay, nodes, workers), nil
+		return delayRow(o, delay, nodes, workers, spread), nil
 	}
 	none, err := try(ctx, 0, l.Passes, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	// The loss of a pass is the objective at its begin.
+	// The loss of a pass is the objective at its begin. It does not depend on the
+	// spread, but for the order of sums.
 	r.Objective = none.Curve[l.Passes].Loss
 	rows := make([]*Row, len(l.Delays))
 	err = l.each(ctx, len(rows), func(ctx context.Context, i int) (err error) {
@@ -94,24 +128,15 @@ func delay(ctx context.Context, l *Lab, r *Report) error {
 		return err
 	})
 	none.arrive(r.Objective)
-	time, waiting := Plot{File: "delay-time", Title: "Time to the same objective", X: "delay, in blocks", Y: "s"},
-		Plot{File: "delay-waiting", Title: "Workers wait", X: "delay, in blocks", Y: "% of the time"}
-	var times, waits []float64
 	for _, row := range rows {
 		if row == nil {
 			continue
 		}
-		row.arrive(r.Objective)
-		if row.ToTarget > 0 {
+		if row.arrive(r.Objective); row.ToTarget > 0 {
 			row.Effective = float64(none.ToTarget) / float64(row.ToTarget)
 		}
-		r.Rows = append(r.Rows, row)
-		time.Ticks, waiting.Ticks = append(time.Ticks, fmt.Sprint(row.Delay)), append(waiting.Ticks, fmt.Sprint(row.Delay))
-		times, waits = append(times, row.ToTarget.Seconds()), append(waits, 100*row.Waiting)
 	}
-	time.Series, waiting.Series = []Series{{"time", times}}, []Series{{"waiting", waits}}
-	r.plots = []Plot{time, waiting}
-	return err
+	return rows, err
 }
 
 // where says on what nodes a program runs.
@@ -125,8 +150,8 @@ func (l *Lab) where(nodes, workers int) string {
 
 // delayRow is what a run came to. The first pass, in which rows come to the
 // nodes of those who change them, does not count for means.
-func delayRow(o *outcome, delay, nodes, workers int) *Row {
-	r := &Row{Policy: placement.Adaptive.Name(), Nodes: nodes, Workers: workers, Delay: delay}
+func delayRow(o *outcome, delay, nodes, workers int, spread float64) *Row {
+	r := &Row{Policy: placement.Adaptive.Name(), Nodes: nodes, Workers: workers, Delay: delay, Spread: spread}
 	for _, e := range o.epochs {
 		r.Curve = append(r.Curve, Point{Seconds: e.elapsed.Seconds(), Loss: e.loss})
 	}

@@ -29,7 +29,7 @@ func tiny() Lab {
 	l.Epochs = 2
 	l.Nodes, l.Most, l.Keys, l.Accesses, l.Exponents = []int{1, 2}, 2, 5000, 600, []float64{0, 1.1}
 	l.Linear.Examples.Examples, l.Linear.Examples.Features, l.Linear.Examples.PerExample, l.Linear.Examples.Relevant = 500, 200, 10, 50
-	l.Blocks, l.Passes, l.Delays = 20, 3, []int{0, 4}
+	l.Blocks, l.Passes, l.Delays, l.Spreads = 20, 3, []int{0, 4}, []float64{0.3}
 	l.Sketch.Width, l.Sketch.Stream.Items, l.Sketch.Stream.Distinct, l.Batches = 512, 5000, 500, []int{50, 200}
 	l.Step = 200 * time.Microsecond
 	return l
@@ -55,7 +55,7 @@ func csvOf(t *testing.T, r *Report) string {
 
 func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
 	rows := map[string]int{"scaling": 2 * 5 * 2, "techniques": 1 + 2*9, "skew": 2 * 6, "timing": 2 * 6,
-		"sampling": 1 + 2*len(sampling.Schemes()), "delay": 2, "sketch": 2 * 2}
+		"sampling": 1 + 2*len(sampling.Schemes()), "delay": 2, "sketch": 2 * 2, "filters": 8 + 11 + 5}
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, name, tiny())
@@ -157,6 +157,28 @@ func TestMoreNodesInsertMoreAndLoseNothing(t *testing.T) {
 		if row.TooSmall != 0 || row.Inserts <= 0 || row.Nodes > 1 && (row.Speedup <= 1 || row.SentBytes == 0) {
 			t.Errorf("%+v", row)
 		}
+	}
+}
+
+func TestFiltersSendLessAndThoseThatLoseNothingChangeNothing(t *testing.T) {
+	l := tiny()
+	l.Linear.Examples.Examples = 1000
+	less := false
+	for _, row := range run(t, "filters", l).Rows {
+		lossless := true
+		for _, lossy := range []string{"bf16", "fixed", "significant", "KKT"} {
+			lossless = lossless && !strings.Contains(row.Filters, lossy)
+		}
+		if lossless && !row.Same {
+			t.Errorf("%s with %s ends with another model", row.Program, row.Filters)
+		}
+		less = less || row.Less > 1.5
+		if row.Less < 0.99 && row.Filters != "none" {
+			t.Errorf("%s with %s sends more bytes, %d", row.Program, row.Filters, row.SentBytes)
+		}
+	}
+	if !less {
+		t.Error("no filter saves a third of the bytes: the test is vacuous")
 	}
 }
 

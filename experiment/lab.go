@@ -41,12 +41,13 @@ type Lab struct {
 	// Keys is how many keys "timing" has, and Accesses how many steps each of
 	// its workers takes.
 	Keys, Accesses int
-	// Linear is what "delay" and "filters" train, Blocks the number of blocks,
-	// Passes how many of them set the objective of "delay", and Delays what it
-	// compares.
+	// Linear is what "delay" and "filters" train, Blocks the number of blocks, and
+	// Passes how many of them set the objective of "delay". It compares Delays, on
+	// nodes whose steps vary by shares of Spreads, up and down.
 	Linear         *task.Linear
 	Blocks, Passes int
 	Delays         []int
+	Spreads        []float64
 	// Sketch is what "sketch" counts with, and Batches how many items it adds at
 	// once.
 	Sketch  *task.Sketch
@@ -88,7 +89,7 @@ func NewLab(c Choice) (Lab, error) {
 	l := Lab{Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Judged: size.judged, Workers: 8,
 		Nodes: []int{1, 2, 4, 8, 16}, Most: 8, Keys: 100_000, Accesses: 300_000,
 		Exponents: []float64{0, 0.5, 0.8, 1.1, 1.5}, Seed: 1,
-		Linear: task.DefaultLinear(), Blocks: 256, Passes: 10, Delays: []int{0, 1, 2, 4, 8, 16},
+		Linear: task.DefaultLinear(), Blocks: 580, Passes: 10, Delays: []int{0, 1, 2, 4, 8, 16}, Spreads: []float64{0.3, 1},
 		Sketch: task.DefaultSketch(), Batches: []int{100, 1000, 10_000}}
 	l.Linear.L1 = 3
 	l.Linear.Examples.Examples, l.Linear.Examples.Features, l.Linear.Examples.PerExample = 20_000, 10_000, 30
@@ -112,8 +113,8 @@ func (l *Lab) check() error {
 		return errors.New("experiment: scaling wants numbers of nodes, each at least 1")
 	case len(l.Exponents) == 0:
 		return errors.New("experiment: skew wants exponents")
-	case l.Linear == nil || l.Blocks < 1 || l.Passes < 1 || len(l.Delays) == 0 || slices.Min(l.Delays) < 0:
-		return fmt.Errorf("experiment: %d blocks, %d passes, delays %v, want at least 1, 1 and one of 0 or more", l.Blocks, l.Passes, l.Delays)
+	case l.Linear == nil || l.Blocks < 1 || l.Passes < 1 || len(l.Delays) == 0 || slices.Min(l.Delays) < 0 || len(l.Spreads) == 0 || slices.Min(l.Spreads) <= 0:
+		return fmt.Errorf("experiment: %d blocks, %d passes, delays %v, spreads %v, want at least 1, 1, one of 0 or more and one over 0", l.Blocks, l.Passes, l.Delays, l.Spreads)
 	case l.Sketch == nil || len(l.Batches) == 0 || slices.Min(l.Batches) < 1:
 		return fmt.Errorf("experiment: batches of %v items, want some of at least 1", l.Batches)
 	case l.Parallel < 0:

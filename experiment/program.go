@@ -24,8 +24,12 @@ func Local(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(j
 }
 
 // OnReal has the lab's programs run on up to four real nodes of a worker each,
-// one run at a time. Only "delay" and "sketch" have programs for them.
+// one run at a time. Only "delay" and "sketch" have programs for them. There are
+// fewer and larger blocks, as what they compute cannot be chosen.
 func (l *Lab) OnReal(r Runner) {
+	spec := *l.Linear
+	spec.Examples.Examples *= 5
+	l.Linear, l.Blocks = &spec, max(l.Blocks/9, 1)
 	l.Real, l.Workers, l.Nodes, l.Most, l.Parallel = r, 1, []int{1, 2, 4}, 4, 1
 }
 
@@ -39,6 +43,8 @@ type program struct {
 	network sim.Network // of simulated nodes
 	compute sim.Compute // likewise
 	epochs  int         // at the most
+	// hash, if set, gets what stands for the values of all rows in the end.
+	hash *uint64
 	// enough, if set, says of the epochs so far whether these do.
 	enough func([]entry) bool
 }
@@ -100,7 +106,9 @@ func (l *Lab) simulated(ctx context.Context, p *program) (o *outcome, err error)
 		}
 		return err
 	})
-	o.epochs = d.epochs
+	if o.epochs = d.epochs; err == nil && p.hash != nil {
+		*p.hash = hashOf(c, p.work.model)
+	}
 	return o, err
 }
 

@@ -57,8 +57,20 @@ type Row struct {
 	// Of "delay": how many blocks may be under way, and how many passes it took
 	// to the objective, for which ToTarget is the time and Effective the speed-up
 	// over no delay.
-	Delay  int `json:"delay,omitempty"`
-	Passes int `json:"passes,omitempty"`
+	Delay  int     `json:"delay,omitempty"`
+	Passes int     `json:"passes,omitempty"`
+	Spread float64 `json:"spread,omitempty"` // of simulated steps, as a share
+
+	// Of "filters": what ran with which filters, how many times fewer bytes it
+	// sent than with none, and than a plain encoding would, by how much (a share)
+	// the last epoch's loss differs from that with none, and whether the model is
+	// the same, bit for bit.
+	Program   string  `json:"program,omitempty"`
+	Filters   string  `json:"filters,omitempty"`
+	Less      float64 `json:"less,omitempty"`
+	ThanPlain float64 `json:"than_plain,omitempty"`
+	Change    float64 `json:"change,omitempty"`
+	Same      bool    `json:"same,omitempty"`
 
 	// Of "sketch": items added at once, inserts a second, and estimates that are
 	// smaller than the count, of which there are none.
@@ -70,7 +82,8 @@ type Row struct {
 	// Messages is how many records were handled in all.
 	Messages uint64 `json:"messages"`
 
-	metric        string // what Quality is
+	plain         float64 // bytes of a plain encoding
+	metric        string  // what Quality is
 	lowerIsBetter bool
 }
 

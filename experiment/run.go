@@ -26,6 +26,7 @@ var experiments = []experiment{
 	{"skew", "every policy, from uniform to very skewed popularity", skew, false},
 	{"sampling", "every scheme of sampling, by time and quality", schemes, false},
 	{"delay", "how many blocks of a batch solver may be under way: time, passes and waiting", delay, true},
+	{"filters", "bytes sent by a batch solver, a stochastic one and a count, by filter", filters, false},
 	{"sketch", "inserts into a count-min sketch, by nodes and batch size", inserts, true},
 }
 

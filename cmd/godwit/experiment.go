@@ -62,7 +62,7 @@ unless --step says; with --step a run repeats bit for bit.`,
 		},
 	}
 	g := newGroup("Experiment")
-	g.StringVar(&e.choice.Task, "task", "kge", "`name` of what is trained (timing, delay and sketch have programs of their own): "+strings.Join(experiment.Tasks(), ", "))
+	g.StringVar(&e.choice.Task, "task", "kge", "`name` of what is trained (timing, delay, filters and sketch have programs of their own): "+strings.Join(experiment.Tasks(), ", "))
 	g.StringVarP(&e.data, "data", "d", "", "file or `folder` of the data (default: they are generated)")
 	g.BoolVar(&e.choice.Quick, "quick", false, "a smaller task on fewer workers, for a first look")
 	g.StringVar(&e.calls, "calls", string(experiment.Batched), "how the program accesses the server, a `kind`: batched, all keys of a step in a call, or single, one key a call and one example a step, as programs for Lapse, NuPS and AdaPM do")
