@@ -38,6 +38,11 @@ func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 	if b.reaches(at) {
 		return w.serve(ctx, what, wire.Pull, keys, dst, &w.count.pull)
 	}
+	if w.n.onRead {
+		if err := w.wantRead(keys); err != nil {
+			return 0, err
+		}
+	}
 	add(&w.count.calls, 1)
 	w.every(keys)
 	w.after = at

@@ -412,3 +412,50 @@ func TestWithoutABoundNothingOfItIsKeptOrSent(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// Petuum's cache: a read key is replicated at once, without an intent, others'
+// pushes come to it by themselves, and it goes when it was not read for as many
+// clocks as the bound has.
+func TestTheStalePolicyReplicatesWhatIsReadWithinTheBound(t *testing.T) {
+	for _, b := range []godwit.Bound{godwit.Within(2), godwit.Eventual} {
+		keep := godwit.Clock(4) // by the policy, where the table has no bound
+		if s, ok := b.Clocks(); ok {
+			keep = s
+		}
+		p, err := placement.ByName("stale(keep=4)")
+		must(t, err)
+		m := modelOf(t, godwit.Table{Name: "t", Rows: 20, Dim: 1, Staleness: b})
+		c := local(t, 2, Config{Workers: 1, Model: m, Policy: p})
+		ctx, v := background(t), make([]float32, 1)
+		key := homedAt(t, c.Nodes[0], 1, 1)
+		w, other := c.Nodes[0].Worker(0), c.Nodes[1].Worker(0)
+		state := func() string { return c.Nodes[0].Holding(key[0]).State }
+		must(t, w.Intent(key, 0, 5))
+		must(t, w.WaitSync(ctx))
+		if state() != "absent" {
+			t.Errorf("bound %v: after an intent, the key is %s", b, state())
+		}
+		must(t, w.Pull(ctx, key, v))
+		eventually(t, "a replica", func() bool { return state() == "replica" })
+		must(t, other.Push(ctx, key, []float32{3}))
+		eventually(t, "the other's push here", func() bool { return w.PullIfLocal(key[0], v) && v[0] == 3 })
+		step := func() { w.Advance(); other.Advance() }
+		for range 3 * keep { // it is read once in as many clocks as it is kept
+			for range keep {
+				step()
+			}
+			must(t, w.Pull(ctx, key, v))
+			must(t, w.WaitSync(ctx))
+			if state() != "replica" {
+				t.Fatalf("bound %v: at clock %d, the key is %s", b, w.Clock(), state())
+			}
+		}
+		for range keep + 1 {
+			step()
+		}
+		eventually(t, "no replica", func() bool { return state() == "absent" })
+		if s := c.Nodes[0].Stats(); s.Copies != 1 || s.Drops != 1 {
+			t.Errorf("bound %v: %d copies, %d drops", b, s.Copies, s.Drops)
+		}
+	}
+}

@@ -273,7 +273,7 @@ func (y tally) check(t *testing.T, oneKey bool) {
 			moves = true
 		case "adaptive":
 			moves, copies, drops = true, true, true
-		case "adaptive-replicate-only":
+		case "adaptive-replicate-only", "stale":
 			copies, drops = true, true
 		}
 		if moves && (s.Moves == 0 || s.Queued == 0 || s.Forwards == 0) {

@@ -62,6 +62,8 @@ type Node struct {
 	bound   *bound  // nil if no table bounds staleness
 	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
 	barrier barrier
+	onRead  bool    // the policy asks for what is read, and not for what is announced,
+	keep    int64   // … for so many clocks after the read
 	hot     *hotSet // of a policy that knows hot keys; else nil
 	ids     atomic.Uint64
 
@@ -188,6 +190,8 @@ func (n *Node) build() error {
 	}
 	n.pacer = newPacer(n)
 	n.bound = newBound(n)
+	n.keep, n.onRead = placement.OnRead(n.proto.Policy)
+	n.onRead = n.onRead && len(n.peers) > 1
 	n.windows = windowsOf(n.model)
 	n.barrier.gaveUp = make([]*round, n.cfg.Workers)
 	for i := range n.cfg.Workers {

@@ -195,6 +195,11 @@ func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 	if w.n.hot != nil && kind == wire.Pull {
 		w.n.hot.accessed(keys)
 	}
+	if w.n.onRead && kind == wire.Pull {
+		if err := w.wantRead(keys); err != nil {
+			return 0, err
+		}
+	}
 	add(&w.count.calls, 1)
 	for p := protocol.AtOwner; p <= protocol.AtReplica; p++ {
 		if served[p] > 0 {
@@ -509,9 +514,14 @@ func (w *worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
 }
 
 func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
-	if err := w.check("intent", keys, -1); err != nil {
+	if err := w.check("intent", keys, -1); err != nil || w.n.onRead {
 		return err
 	}
+	return w.announce(keys, start, end)
+}
+
+// announce has the pacer act on keys when it is time to.
+func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 	if end <= start || end <= w.Clock() || len(keys) == 0 || len(w.n.peers) == 1 {
 		return nil
 	}

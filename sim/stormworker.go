@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/history"
+	"github.com/godwit-ps/godwit/protocol/placement"
 )
 
 // A stormWorker is one worker of a storm.
@@ -283,6 +284,9 @@ func (x *stormWorker) end(ctx context.Context) error {
 			return fmt.Errorf("worker %d, when all was synchronized: %w", x.id, err)
 		}
 		off += dim
+	}
+	if keep, ok := placement.OnRead(x.weather.Policy); ok {
+		x.last = max(x.last, x.w.Clock()+1+godwit.Clock(keep))
 	}
 	for x.w.Clock() < x.last {
 		x.advance()

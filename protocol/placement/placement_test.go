@@ -14,41 +14,41 @@ func TestPoliciesDecide(t *testing.T) {
 	move := func(to godwit.NodeID) Action { return Action{Verb: Relocate, To: to} }
 	keep, copy := Action{Verb: Keep}, Action{Verb: Replicate}
 	others := func(ns ...godwit.NodeID) []godwit.NodeID { return ns }
-	names := []string{"adaptive", "adaptive-move-only", "adaptive-replicate-only", "nonuniform", "relocate", "replicate", "static"}
+	names := []string{"adaptive", "adaptive-move-only", "adaptive-replicate-only", "nonuniform", "relocate", "replicate", "stale", "static"}
 	if !slices.Equal(Names(), names) {
 		t.Fatalf("there are %v, the table is made for %v", Names(), names)
 	}
 	for _, c := range []struct {
 		when string
 		s    Situation
-		want [7]Action // in the order of names
+		want [8]Action // in the order of names
 	}{
 		{"one node wants it", Situation{Asked: Copy, Asker: 1, Others: others(1)},
-			[7]Action{move(1), move(1), copy, copy, keep, copy, keep}},
+			[8]Action{move(1), move(1), copy, copy, keep, copy, copy, keep}},
 		{"one node wants it, and so does the owner", Situation{SelfWants: true, Asked: Copy, Asker: 1, Others: others(1)},
-			[7]Action{copy, keep, copy, copy, keep, copy, keep}},
+			[8]Action{copy, keep, copy, copy, keep, copy, copy, keep}},
 		{"two nodes want it", Situation{Asked: Copy, Asker: 2, Others: others(1, 2)},
-			[7]Action{copy, keep, copy, copy, keep, copy, keep}},
+			[8]Action{copy, keep, copy, copy, keep, copy, copy, keep}},
 		{"three nodes want it", Situation{SelfWants: true, Asked: Copy, Asker: 2, Others: others(1, 2)},
-			[7]Action{copy, keep, copy, copy, keep, copy, keep}},
+			[8]Action{copy, keep, copy, copy, keep, copy, copy, keep}},
 		{"a hot key is wanted", Situation{Hot: true, Asked: Copy, Asker: 1, Others: others(1)},
-			[7]Action{move(1), move(1), copy, copy, keep, copy, keep}},
+			[8]Action{move(1), move(1), copy, copy, keep, copy, copy, keep}},
 		{"a worker localizes it", Situation{Asked: Move, Asker: 1},
-			[7]Action{move(1), move(1), keep, move(1), move(1), copy, keep}},
+			[8]Action{move(1), move(1), keep, move(1), move(1), copy, keep, keep}},
 		{"a worker localizes it, the owner wants it", Situation{SelfWants: true, Asked: Move, Asker: 1},
-			[7]Action{keep, move(1), keep, move(1), move(1), copy, keep}},
+			[8]Action{keep, move(1), keep, move(1), move(1), copy, keep, keep}},
 		{"a worker localizes it, another node has a copy", Situation{Asked: Move, Asker: 1, Others: others(2)},
-			[7]Action{move(2), move(1), keep, move(1), move(1), copy, keep}},
+			[8]Action{move(2), move(1), keep, move(1), move(1), copy, keep, keep}},
 		{"a worker localizes a hot key", Situation{Hot: true, Asked: Move, Asker: 1},
-			[7]Action{move(1), move(1), keep, copy, move(1), copy, keep}},
+			[8]Action{move(1), move(1), keep, copy, move(1), copy, keep, keep}},
 		{"an interest ended, one is left", Situation{Asker: none, Others: others(2)},
-			[7]Action{move(2), move(2), keep, keep, keep, copy, keep}},
+			[8]Action{move(2), move(2), keep, keep, keep, copy, keep, keep}},
 		{"an interest ended, one and the owner's are left", Situation{SelfWants: true, Asker: none, Others: others(2)},
-			[7]Action{keep, keep, keep, keep, keep, copy, keep}},
+			[8]Action{keep, keep, keep, keep, keep, copy, keep, keep}},
 		{"an interest ended, two are left", Situation{Asker: none, Others: others(2, 3)},
-			[7]Action{keep, keep, keep, keep, keep, copy, keep}},
+			[8]Action{keep, keep, keep, keep, keep, copy, keep, keep}},
 		{"the last interest ended", Situation{Asker: none},
-			[7]Action{keep, keep, keep, keep, keep, copy, keep}},
+			[8]Action{keep, keep, keep, keep, keep, copy, keep, keep}},
 	} {
 		for i, name := range names {
 			p, err := ByName(name)
@@ -74,6 +74,7 @@ func TestPoliciesAskAndSpread(t *testing.T) {
 		{"nonuniform", Move, Nothing, false, true},
 		{"relocate", Move, Move, false, false},
 		{"replicate", Nothing, Nothing, true, true},
+		{"stale", Copy, Copy, false, false},
 		{"static", Nothing, Nothing, false, false},
 	} {
 		p, err := ByName(c.name)
