@@ -3,6 +3,7 @@ package godwit
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 )
 
 // A Rule says how a push changes a row. A row is a value of dim floats followed
@@ -104,11 +105,15 @@ func (u Uniform) Name() string { return fmt.Sprintf("uniform(%v,%v)", u.Lo, u.Hi
 
 // Init writes uniform draws.
 func (u Uniform) Init(value []float32, seed uint64, k Key) {
-	r := rowRand(seed, k)
+	var r rand.PCG
+	r.Seed(rowSeed(seed, k))
 	for i := range value {
-		value[i] = u.Lo + (u.Hi-u.Lo)*r.Float32()
+		value[i] = u.Lo + (u.Hi-u.Lo)*unit(r.Uint64())
 	}
 }
+
+// unit makes 64 random bits a number in [0, 1), as rand.Rand.Float32 does.
+func unit(bits uint64) float32 { return float32(bits>>32&(1<<24-1)) / (1 << 24) }
 
 // Normal initializes values with draws from the normal distribution.
 type Normal struct{ Mean, Std float32 }
@@ -117,13 +122,28 @@ func (n Normal) Name() string { return fmt.Sprintf("normal(%v,%v)", n.Mean, n.St
 
 // Init writes normal draws.
 func (n Normal) Init(value []float32, seed uint64, k Key) {
-	r := rowRand(seed, k)
+	g := generators.Get().(*generator)
+	defer generators.Put(g)
+	g.pcg.Seed(rowSeed(seed, k))
 	for i := range value {
-		value[i] = n.Mean + n.Std*float32(r.NormFloat64())
+		value[i] = n.Mean + n.Std*float32(g.NormFloat64())
 	}
 }
 
-// rowRand is the generator of one row: a function of seed and key.
-func rowRand(seed uint64, k Key) *rand.Rand {
-	return rand.New(rand.NewPCG(seed, uint64(k)*0x9e3779b97f4a7c15+0x632be59bd9b4e019))
+// A generator is seeded for each row anew. Generators are kept, as a row of a
+// few floats takes less time than to make one.
+type generator struct {
+	*rand.Rand
+	pcg rand.PCG
+}
+
+var generators = sync.Pool{New: func() any {
+	g := &generator{}
+	g.Rand = rand.New(&g.pcg)
+	return g
+}}
+
+// rowSeed is the seed of one row's generator: a function of seed and key.
+func rowSeed(seed uint64, k Key) (uint64, uint64) {
+	return seed, uint64(k)*0x9e3779b97f4a7c15 + 0x632be59bd9b4e019
 }
