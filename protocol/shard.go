@@ -45,6 +45,7 @@ type Config struct {
 	rowLens []int           // row length of each class
 	updates []Update        // of each table
 	mergers []godwit.Merger // of each table; nil: copies meet by adding differences
+	homed   int             // about how many keys of a shard are homed here
 	used    *store.KeySet   // keys that are homed here and in use
 	bounded []bool          // of each table: its staleness is bounded
 	sync    placement.Sync
@@ -54,6 +55,7 @@ type Config struct {
 // NewShard.
 func (c *Config) Prepare() error {
 	c.sync = placement.SyncOf(c.Policy)
+	c.homed = int(min(c.Homes.Keys(c.Self), c.Model.Keys())>>c.Shift) + 1
 	c.used = store.NewKeySet(c.Model.Keys())
 	class := map[int]int{}
 	for i := range c.Model.Tables() {
@@ -128,6 +130,7 @@ func NewShard(cfg *Config, alloc store.Alloc) (*Shard, error) {
 	if err != nil {
 		return nil, err
 	}
+	st.Expect(cfg.homed)
 	return &Shard{cfg: cfg, st: st, dir: directory.New(cfg.Model.Keys(), cfg.Shift, cfg.Hints)}, nil
 }
 

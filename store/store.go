@@ -11,8 +11,9 @@
 //	byte  0        8          16       20      24
 //	      | key    | version  | epoch  | meta  | float32 × row length | pad to 8
 //
-// The index is an open-addressing table of one uint32 an entry, from 64 to 80 %
-// full once it has grown, so that a key costs 5 to 6 bytes there:
+// The index is an open-addressing table of one uint32 an entry, at most 80 %
+// full, so that a key costs 5 to 6 bytes there when all keys are here that were
+// expected ([Store.Expect]) or more:
 //
 //	bit 31     25 24    20 19                 0
 //	    |  tag   |  class |  row               |
@@ -83,6 +84,7 @@ type Store struct {
 	index   []uint32
 	classes []class
 	n       int // indexed rows
+	expects int // indexed rows when all keys are here that are expected
 	alloc   Alloc
 }
 
@@ -119,6 +121,12 @@ func New(rowLens []int, alloc Alloc) (*Store, error) {
 	s.resize(8)
 	return s, nil
 }
+
+// Expect tells the store how many keys it will hold if all come that are
+// expected; more may. Once a quarter of them is here, the index grows for all at
+// once. Grown step by step, every key would be entered five times, and the last
+// step would keep whoever inserts waiting for four times as long.
+func (s *Store) Expect(keys int) { s.expects = keys }
 
 // Len returns the number of keys.
 func (s *Store) Len() int { return s.n }
@@ -165,8 +173,8 @@ func (s *Store) Find(k godwit.Key) (Ref, bool) {
 // Insert makes a row of a class for a key that is not here. The header's key
 // is set and its other fields are zero; the floats are arbitrary.
 func (s *Store) Insert(k godwit.Key, class int) Ref {
-	if l := len(s.index); 5*(s.n+1) > 4*l {
-		s.resize(l + l/4 + 1)
+	if 5*(s.n+1) > 4*len(s.index) {
+		s.resize(s.grown())
 	}
 	r := s.Spare(class)
 	s.Header(r).Key = k
@@ -187,6 +195,19 @@ func vacant(index []uint32, k godwit.Key, r Ref) (i int, entry uint32) {
 	for i = place(len(index), h); index[i] != empty; i = next(len(index), i) {
 	}
 	return i, tagOf(h) | uint32(r)
+}
+
+// grown returns how many places the index has after it was full.
+func (s *Store) grown() int {
+	n := len(s.index)
+	switch all := s.expects + s.expects/4 + 1; {
+	case n >= all:
+		return n + n/4 + 1
+	case 4*s.n >= s.expects:
+		return all
+	default:
+		return min(2*n, all)
+	}
 }
 
 func (s *Store) resize(n int) {

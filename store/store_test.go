@@ -3,9 +3,11 @@ package store
 import (
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/godwit-ps/godwit"
@@ -46,6 +48,7 @@ func random(seed uint64) error {
 	if err != nil {
 		return err
 	}
+	s.Expect([]int{0, 3, 100, 1000}[rng.IntN(4)])
 	m := twin{rows: map[godwit.Key]*twinRow{}}
 	// Few keys or many, next to each other or far apart, as a shard has them.
 	space, stride := 4<<rng.IntN(9), godwit.Key(1)<<rng.IntN(20)
@@ -208,6 +211,80 @@ func TestMemoryIsUsedAgainAndAccountedFor(t *testing.T) {
 	}
 	if min := 500*(24+16) + 500*(24+400); given < min || given > min+min/4 {
 		t.Errorf("1000 keys took %d bytes of rows, want little more than %d", given, min)
+	}
+}
+
+func TestAnIndexGrowsOnceForThreeQuartersOfTheKeysThatAreExpected(t *testing.T) {
+	const keys = 10_000
+	s, err := New([]int{1}, HeapAlloc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Expect(keys)
+	var grew []int // at how many rows
+	insert := func(from, to int) {
+		for k := from; k < to; k++ {
+			n := len(s.index)
+			s.Insert(godwit.Key(k), 0)
+			if len(s.index) != n {
+				grew = append(grew, k)
+			}
+		}
+	}
+	insert(0, keys)
+	if last := grew[len(grew)-1]; last < keys/4 || last > keys/2 {
+		t.Errorf("the index grew at %v rows, want it for the last time when a quarter of %d was there", grew, keys)
+	}
+	if load := float64(s.Len()) / float64(len(s.index)); load < 0.79 {
+		t.Errorf("with all keys that were expected the index is full to %.2f, want 0.8", load)
+	}
+	insert(keys, 2*keys)
+	if load := float64(s.Len()) / float64(len(s.index)); load < 0.63 || load > 0.81 {
+		t.Errorf("with twice the keys that were expected the index is full to %.2f, want 0.64 to 0.8", load)
+	}
+}
+
+// BenchmarkFill makes the rows that a shard has of 100 million of 4 floats. A
+// plain loop writes as much memory.
+func BenchmarkFill(b *testing.B) {
+	const rows, shards = 195_000, 512
+	for _, c := range []struct {
+		name    string
+		expects int
+	}{{"expected", rows}, {"unexpected", 0}} {
+		b.Run(c.name, func(b *testing.B) {
+			var took, plain time.Duration
+			worst := time.Duration(math.MaxInt64) // of the run that was disturbed least
+			for range b.N {
+				s, err := New([]int{4}, HeapAlloc)
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.Expect(c.expects)
+				longest := time.Duration(0)
+				began := time.Now()
+				at := began
+				for k := range rows {
+					r := s.Insert(godwit.Key(k*shards), 0)
+					clear(s.Floats(r))
+					now := time.Now()
+					longest = max(longest, now.Sub(at))
+					at = now
+				}
+				took += at.Sub(began)
+				worst = min(worst, longest)
+				began = time.Now()
+				m := make([]uint64, s.Bytes()/8)
+				for i := range m {
+					m[i] = 1
+				}
+				plain += time.Since(began)
+			}
+			b.ReportMetric(float64(took.Nanoseconds())/float64(b.N*rows), "ns/row")
+			b.ReportMetric(float64(took)/float64(plain), "×plain-loop")
+			b.ReportMetric(float64(worst.Microseconds()), "µs-longest")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
 }
 

@@ -41,6 +41,17 @@ func NewHomes(keys uint64, members []godwit.NodeID) *Homes {
 // Home returns the home of a valid key.
 func (h *Homes) Home(k godwit.Key) godwit.NodeID { return h.slot[k>>h.shift] }
 
+// Keys returns how many keys have their home at a node, in whole slots.
+func (h *Homes) Keys(n godwit.NodeID) uint64 {
+	var slots uint64
+	for _, home := range h.slot {
+		if home == n {
+			slots++
+		}
+	}
+	return slots << h.shift
+}
+
 // weight is the rendezvous weight of a node for a slot: a 64-bit mix of both.
 func weight(slot uint64, n godwit.NodeID) uint64 {
 	x := slot*0x9e3779b97f4a7c15 + uint64(n)*0xd1342543de82ef95 + 0x2545f4914f6cdd1d
