@@ -65,6 +65,22 @@ type Joiner interface {
 	Joins()
 }
 
+// A Querier is a [Rule] whose pulls get what a function makes of the row, where
+// the copy is, instead of the value as the row keeps it: what follows from a value
+// and its state need not be kept beside them, nor travel with them. FTRL keeps
+// two sums and answers with the weight that follows from them.
+type Querier interface {
+	Rule
+	// Query writes what a pull gets to dst, which is as long as the value. It must
+	// be a function of the row, which it must not change or keep.
+	Query(dst, value, state []float32)
+	// Keep is the way back: it turns a value that the initializer made, or that
+	// somebody set, into what the row keeps, in place. The state is new
+	// ([Rule.InitState]), and may be changed too. A Query then gives the value, but
+	// for rounding.
+	Keep(value, state []float32)
+}
+
 // Add is the rule that adds the pushed vector to the value. It has no state.
 type Add struct{}
 

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"slices"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/store"
@@ -17,6 +19,7 @@ type table struct {
 	dim    int
 	floats int // of a row
 	update *protocol.Update
+	query  godwit.Querier // makes what pulls get; nil: they get the value
 }
 
 func (t *table) has(k godwit.Key) bool { return k-t.first < t.rows }
@@ -25,7 +28,8 @@ func tablesOf(c *protocol.Config) []table {
 	m := c.Model
 	ts := make([]table, m.Tables())
 	for i := range ts {
-		ts[i] = table{m.Key(i, 0), godwit.Key(m.Table(i).Rows), m.Table(i).Dim, m.TableRowLen(i), c.Update(i)}
+		query, _ := m.Table(i).Rule.(godwit.Querier)
+		ts[i] = table{m.Key(i, 0), godwit.Key(m.Table(i).Rows), m.Table(i).Dim, m.TableRowLen(i), c.Update(i), query}
 	}
 	return ts
 }
@@ -61,6 +65,8 @@ func (w *worker) local(kind wire.Kind, keys []godwit.Key, buf []float32) (served
 		case h == nil && w.n.homes.Home(k) != w.n.self:
 			// Not here, as far as a look without the lock can tell. The request
 			// looks again.
+		case kind == wire.Pull && t.query != nil:
+			p, ok = w.query(s, h, t, k, vals)
 		case kind == wire.Pull:
 			p, ok = s.pull(h, k, vals)
 		default:
@@ -179,6 +185,25 @@ func (s *shard) pull(h *store.Header, k godwit.Key, dst []float32) (protocol.Pla
 			}
 		}
 	}
+	return s.pullLocked(h, k, dst)
+}
+
+// query is pull of a key whose table's rule makes what pulls get: of a copy of
+// the row, so that no rule is asked about a row that changes meanwhile.
+func (w *worker) query(s *shard, h *store.Header, t *table, k godwit.Key, dst []float32) (protocol.Place, bool) {
+	if glances {
+		if v, ok := s.Word(); ok {
+			w.row = slices.Grow(w.row[:0], t.floats)[:t.floats]
+			if p := protocol.Glance(h, k, w.row); p != protocol.Elsewhere && s.Unchanged(v) {
+				t.query.Query(dst, w.row[:t.dim:t.dim], w.row[t.dim:])
+				return p, true
+			}
+		}
+	}
+	return s.pullLocked(h, k, dst)
+}
+
+func (s *shard) pullLocked(h *store.Header, k godwit.Key, dst []float32) (protocol.Place, bool) {
 	s.Lock()
 	defer s.Unlock()
 	if s.closed {

@@ -21,7 +21,8 @@ type worker struct {
 	out  sender
 	rec  wire.Record // scratch
 	ops  *ops
-	miss []int // positions of a call that were not served at once
+	miss []int     // positions of a call that were not served at once
+	row  []float32 // scratch
 
 	waits bool // the call waits for what it asks for
 
@@ -506,7 +507,14 @@ func (w *worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
 		return protocol.Elsewhere
 	}
 	s := w.n.shard(k)
-	p, ok := s.pull(s.Look(k), k, dst)
+	h := s.Look(k)
+	var p protocol.Place
+	var ok bool
+	if t.query != nil {
+		p, ok = w.query(s, h, t, k, dst)
+	} else {
+		p, ok = s.pull(h, k, dst)
+	}
 	if !ok {
 		return protocol.Elsewhere
 	}

@@ -23,3 +23,18 @@ func BenchmarkApply(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkQuery(b *testing.B) {
+	r := FTRL{LR: 0.1, L1: 1}
+	for _, dim := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("%T/%d", r, dim), func(b *testing.B) {
+			x, dst := newRow(r, make([]float32, dim)...), make([]float32, dim)
+			for i := range x.value {
+				x.value[i], x.state[i] = float32(i)-4, float32(i)
+			}
+			for b.Loop() {
+				r.Query(dst, x.value, x.state)
+			}
+		})
+	}
+}

@@ -18,7 +18,7 @@
 //	adam         2·dim+1 floats see [Adam]
 //	proxsgd      none           as sgd, then the minimum of an elastic net nearby
 //	proxadagrad  dim floats     as adagrad, then the same
-//	ftrl         2·dim floats   see [FTRL]
+//	ftrl         dim floats     see [FTRL], which keeps a sum in the place of x
 //
 // # What merging means
 //
@@ -47,7 +47,7 @@
 //     copies bring the same weight down to zero, each took away the whole of it,
 //     and the merged weight lies beyond zero, by at most what was shrunk. The next
 //     pushes shrink it back.
-//   - ftrl: the sums of the squared gradients are the same. The value follows
+//   - ftrl: the sums of the squared gradients are the same. The weight follows
 //     from the sums, so that it is zero where that of one row would be; the
 //     terms σ·w differ as those of their copies did.
 package optim

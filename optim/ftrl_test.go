@@ -45,11 +45,12 @@ func TestFTRLFollowsTheFormulasOfItsPaper(t *testing.T) {
 				push[i] = float32(rnd.NormFloat64()) + 0.3*float32(i-2)
 			}
 			r.Apply(x.value, x.state, push)
+			weights := x.pull(r)
 			for i := range paper {
 				paper[i].learn(float64(push[i]))
 				// Float32 sums of some hundred terms are good to about 1e-5 of their size.
-				if got, want := float64(x.value[i]), paper[i].weight(); !near(got, want, 1e-4*max(1, math.Abs(want))) {
-					t.Fatalf("%s: after %d pushes value[%d] is %v, the paper's is %v", r.Name(), step+1, i, got, want)
+				if got, want := float64(weights[i]), paper[i].weight(); !near(got, want, 1e-4*max(1, math.Abs(want))) {
+					t.Fatalf("%s: after %d pushes weight %d is %v, the paper's is %v", r.Name(), step+1, i, got, want)
 				}
 			}
 		}
@@ -62,43 +63,44 @@ func TestFTRLKeepsAtZeroWhatDoesNotOutweighL1(t *testing.T) {
 	for range 3 {
 		r.Apply(x.value, x.state, []float32{0.5, -0.75})
 	}
-	if x.value[0] != 0 {
-		t.Errorf("summed gradients of 1.5 against L1 = 2 moved the weight to %v", x.value[0])
+	w := x.pull(r)
+	if w[0] != 0 {
+		t.Errorf("summed gradients of 1.5 against L1 = 2 moved the weight to %v", w[0])
 	}
-	if x.value[1] <= 0 {
-		t.Errorf("summed gradients of -2.25 against L1 = 2 left the weight at %v", x.value[1])
+	if w[1] <= 0 {
+		t.Errorf("summed gradients of -2.25 against L1 = 2 left the weight at %v", w[1])
 	}
 }
 
 func TestFTRLStartsFromAValueThatWasSet(t *testing.T) {
 	for _, r := range []FTRL{{LR: 0.5}, {LR: 0.1, L1: 3, L2: 2}} {
-		x := newRow(r, 0.75, -2)
-		r.Merge(x.value, x.state, nil)
-		if x.value[0] != 0.75 || x.value[1] != -2 {
-			t.Errorf("%s: a row without pushes merges to %v", r.Name(), x.value)
+		x := newRow(r, 0.75, -2, 0)
+		if w := x.pull(r); !near(float64(w[0]), 0.75, 1e-6) || !near(float64(w[1]), -2, 1e-6) || w[2] != 0 {
+			t.Errorf("%s: the weights 0.75, -2, 0 are kept as %v", r.Name(), w)
 		}
-		r.Apply(x.value, x.state, []float32{0, 1e-4})
-		if !near(float64(x.value[0]), 0.75, 1e-5) || !near(float64(x.value[1]), -2, 1e-3) || x.value[1] >= -2 {
-			t.Errorf("%s: after a push of nearly nothing the row is %v, want little below 0.75, -2", r.Name(), x.value)
+		r.Apply(x.value, x.state, []float32{0, 1e-4, 0})
+		if w := x.pull(r); !near(float64(w[0]), 0.75, 1e-5) || !near(float64(w[1]), -2, 1e-3) || w[1] >= -2 || w[2] != 0 {
+			t.Errorf("%s: after a push of nearly nothing the weights are %v, want little below 0.75, -2, and 0", r.Name(), w)
 		}
 	}
 }
 
 // What one row and merged copies must share: the summed squares, exactly, and
 // weights that follow from the sums.
-func TestMergedFTRLDerivesItsValueFromExactSums(t *testing.T) {
+func TestMergedFTRLDerivesItsWeightsFromExactSums(t *testing.T) {
 	rnd := newRand(t)
 	r := FTRL{LR: 0.25, L1: 30}
 	const dim = 16
 	base := warm(r, rnd, 50, dim)
 	serial, merged := apart(r, base, whole(rnd, 40, dim))
+	weights := merged.pull(r)
 	for i := range dim {
-		if got, want := merged.state[dim+i], serial.state[dim+i]; got != want {
+		if got, want := merged.state[i], serial.state[i]; got != want {
 			t.Errorf("n[%d] is %v, serial %v", i, got, want)
 		}
-		z := merged.state[i]
-		if zero := float32(math.Abs(float64(z))) <= r.L1; zero != (merged.value[i] == 0) {
-			t.Errorf("value[%d] is %v where z is %v and L1 is %v", i, merged.value[i], z, r.L1)
+		z := merged.value[i]
+		if zero := float32(math.Abs(float64(z))) <= r.L1; zero != (weights[i] == 0) {
+			t.Errorf("weight %d is %v where z is %v and L1 is %v", i, weights[i], z, r.L1)
 		}
 	}
 }
@@ -187,12 +189,13 @@ func TestMergedFTRLIsAsSparseAsTheSerialRun(t *testing.T) {
 		meet(r, base, a, old)
 		meet(r, base, b, old)
 	}
+	w, want := base.pull(r), serial.pull(r)
 	for i := range dim {
-		if (serial.value[i] == 0) != (base.value[i] == 0) {
-			t.Errorf("coordinate %d is %v merged, %v serial", i, base.value[i], serial.value[i])
+		if (want[i] == 0) != (w[i] == 0) {
+			t.Errorf("weight %d is %v merged, %v serial", i, w[i], want[i])
 		}
-		if learns := i%2 == 0; learns != (base.value[i] != 0) {
-			t.Errorf("coordinate %d is %v", i, base.value[i])
+		if learns := i%2 == 0; learns != (w[i] != 0) {
+			t.Errorf("weight %d is %v", i, w[i])
 		}
 	}
 }

@@ -63,7 +63,7 @@ func wantLike(t *testing.T, what string, got, want row) {
 
 func TestWhatACopyPacksTakesItsCommonRowToTheCopy(t *testing.T) {
 	rnd := newRand(t)
-	for _, r := range append(mergers(), FTRL{LR: 0.25}, FTRL{LR: 0.25, L1: 9, L2: 1}, Max{}, Min{}, Set{}) {
+	for _, r := range append(mergers(), Max{}, Min{}, Set{}) {
 		for _, history := range []int{0, 1, 20} {
 			base := warm(r, rnd, history, 21)
 			copy := base.clone()

@@ -31,7 +31,19 @@ type row struct{ value, state []float32 }
 func newRow(r godwit.Rule, value ...float32) row {
 	s := make([]float32, r.StateLen(len(value)))
 	r.InitState(s)
+	if q, ok := r.(godwit.Querier); ok {
+		q.Keep(value, s)
+	}
 	return row{value, s}
+}
+
+// pull is what a pull of the row gets.
+func (x row) pull(r godwit.Rule) []float32 {
+	dst := append([]float32(nil), x.value...)
+	if q, ok := r.(godwit.Querier); ok {
+		q.Query(dst, x.value, x.state)
+	}
+	return dst
 }
 
 func (x row) clone() row {
@@ -143,13 +155,14 @@ func TestEachRuleFindsTheMinimumOfAQuadratic(t *testing.T) {
 		x := newRow(r, make([]float32, 10)...)
 		g := make([]float32, 10)
 		for step := range 3000 {
+			at := x.pull(r)
 			for i := range g {
 				curve := 1 + float32(i%3)
-				g[i] = curve*(x.value[i]-float32(i)) + float32(rnd.NormFloat64())/float32(1+step)
+				g[i] = curve*(at[i]-float32(i)) + float32(rnd.NormFloat64())/float32(1+step)
 			}
 			r.Apply(x.value, x.state, g)
 		}
-		for i, v := range x.value {
+		for i, v := range x.pull(r) {
 			if !near(float64(v), float64(i), 0.02) {
 				t.Errorf("%s: coordinate %d ended at %v", r.Name(), i, v)
 			}

@@ -32,7 +32,7 @@ func (u *Update) Serve(h *store.Header, r *wire.Record) (value []float32, ok boo
 	if r.Kind == wire.Push {
 		return nil, u.Push(h, r.Key, r.Vals)
 	}
-	if h == nil || h.Key != r.Key || h.Meta != uint32(owner) {
+	if h == nil || h.Key != r.Key || h.Meta != uint32(owner) || u.query {
 		return nil, false
 	}
 	return store.FloatsAt(h, u.dim), true

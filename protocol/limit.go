@@ -48,14 +48,14 @@ const known = 64
 
 // clip shortens the update in flight of a replica if it is far longer than its
 // usual ones. What is cut off never was: it leaves the replica, too. Rules that
-// say themselves how copies meet are exempt.
+// say themselves how copies meet, or what a row keeps, are exempt.
 func (s *Shard) clip(h *store.Header, ref store.Ref, d *side) {
 	most := s.cfg.sync.Clip
 	if most == 0 || !s.cfg.limited() {
 		return
 	}
 	i, _ := s.cfg.Model.Locate(h.Key)
-	if s.cfg.mergers[i] != nil {
+	if s.cfg.mergers[i] != nil || s.cfg.queried(i) {
 		return
 	}
 	dim := s.cfg.Model.Table(i).Dim

@@ -22,7 +22,8 @@ func (s *Shard) Finder() *store.Finder { return s.st.Finder() }
 // Glance copies the value of a key to dst if the row that was found for it
 // holds a copy that can be read. The caller need not hold the lock of the
 // shard, but must then make sure that nobody else held it meanwhile: if
-// somebody did, dst and the result mean nothing. dst has the value's length.
+// somebody did, dst and the result mean nothing. dst has the value's length, or
+// the row's, to get the state, too: see [godwit.Querier].
 func Glance(h *store.Header, k godwit.Key, dst []float32) Place {
 	if h == nil || h.Key != k {
 		return Elsewhere
@@ -50,7 +51,7 @@ func (s *Shard) PullAt(h *store.Header, k godwit.Key, dst []float32) Place {
 	}
 	p := s.readable(h)
 	if p != Elsewhere {
-		copy(dst, store.FloatsAt(h, len(dst)))
+		s.read(h, dst)
 	}
 	return p
 }
@@ -95,6 +96,7 @@ func (s *Shard) update(h *store.Header, push []float32) {
 type Update struct {
 	rule     godwit.Rule
 	adds     bool // rule is godwit.Add, which has a faster way
+	query    bool // pulls get what the rule makes of a row
 	dim, len int  // floats of a value, of a row
 
 	rounding *rounding // of vectors that travel alone; nil: none
@@ -103,7 +105,8 @@ type Update struct {
 func newUpdate(m *godwit.Model, table int, seed uint64) Update {
 	t := m.Table(table)
 	_, adds := t.Rule.(godwit.Add)
-	return Update{t.Rule, adds, t.Dim, m.TableRowLen(table), newRounding(m, table, seed)}
+	_, query := t.Rule.(godwit.Querier)
+	return Update{t.Rule, adds, query, t.Dim, m.TableRowLen(table), newRounding(m, table, seed)}
 }
 
 // Update returns how pushes change the rows of a table.

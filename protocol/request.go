@@ -106,8 +106,7 @@ func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.
 	case r.Kind == wire.Set && s.cfg.Broken.LooseSet:
 		s.pass(out, r, s.next(r.Key, r.Hops))
 	case r.Kind == wire.Pull:
-		value, _, _ := s.parts(h.Key, s.st.Floats(ref))
-		s.reply(out, r, wire.PullReply, value)
+		s.answerPull(out, h, r)
 	case r.Kind == wire.Localize:
 		s.reply(out, r, wire.Done, nil)
 	case d.closed():
@@ -211,8 +210,7 @@ func (s *Shard) serve(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	switch r.Kind {
 	case wire.Pull:
 		s.freshenOrigin(out, h, ref, r)
-		value, _, _ := s.parts(h.Key, s.st.Floats(ref))
-		s.reply(out, r, wire.PullReply, value)
+		s.answerPull(out, h, r)
 	case wire.Push:
 		s.apply(h, r.Vals)
 		s.freshenOrigin(out, h, ref, r)
@@ -249,9 +247,10 @@ func (s *Shard) freshenOrigin(out Out, h *store.Header, ref store.Ref, r *wire.R
 }
 
 func (s *Shard) set(h *store.Header, ref store.Ref, r *wire.Record) {
-	value, state, rule := s.parts(h.Key, s.st.Floats(ref))
-	copy(value, r.Vals)
-	rule.InitState(state)
+	i, _ := s.cfg.Model.Locate(h.Key)
+	row := s.st.Floats(ref)
+	copy(row, r.Vals)
+	s.begin(i, row)
 	if h.Meta>>stateBits != 0 {
 		d := s.side(h)
 		if i := holds(d.holders, r.Origin); i >= 0 {

@@ -41,13 +41,14 @@ type Config struct {
 	// Broken switches single rules off. Only tests set it.
 	Broken Broken
 
-	classes []int           // class of each table
-	rowLens []int           // row length of each class
-	updates []Update        // of each table
-	mergers []godwit.Merger // of each table; nil: copies meet by adding differences
-	homed   int             // about how many keys of a shard are homed here
-	used    *store.KeySet   // keys that are homed here and in use
-	bounded []bool          // of each table: its staleness is bounded
+	classes []int            // class of each table
+	rowLens []int            // row length of each class
+	updates []Update         // of each table
+	mergers []godwit.Merger  // of each table; nil: copies meet by adding differences
+	queries []godwit.Querier // of each table that has one; nil if none has
+	homed   int              // about how many keys of a shard are homed here
+	used    *store.KeySet    // keys that are homed here and in use
+	bounded []bool           // of each table: its staleness is bounded
 	sync    placement.Sync
 }
 
@@ -69,6 +70,12 @@ func (c *Config) Prepare() error {
 		m, _ := c.Model.Table(i).Rule.(godwit.Merger)
 		c.mergers = append(c.mergers, m)
 		c.bounded = append(c.bounded, c.Model.Table(i).Staleness != godwit.Eventual)
+		if q, ok := c.Model.Table(i).Rule.(godwit.Querier); ok {
+			if c.queries == nil {
+				c.queries = make([]godwit.Querier, c.Model.Tables())
+			}
+			c.queries[i] = q
+		}
 	}
 	if len(c.rowLens) > store.MaxClasses {
 		return fmt.Errorf("protocol: tables have %d different row lengths, at most %d are supported", len(c.rowLens), store.MaxClasses)
@@ -314,13 +321,6 @@ func (s *Shard) remove(h *store.Header) {
 
 func (s *Shard) class(k godwit.Key) int { t, _ := s.cfg.Model.Locate(k); return s.cfg.classes[t] }
 
-// parts splits a row's floats into value and state and returns the key's rule.
-func (s *Shard) parts(k godwit.Key, row []float32) (value, state []float32, rule godwit.Rule) {
-	i, _ := s.cfg.Model.Locate(k)
-	t := s.cfg.Model.Table(i)
-	return row[:t.Dim], row[t.Dim:], t.Rule
-}
-
 // find returns the row of a key. The home makes the row of a key that was
 // never touched: everybody would make the same, so no value travels.
 func (s *Shard) find(k godwit.Key) (store.Ref, bool) {
@@ -341,7 +341,7 @@ func (s *Shard) create(k godwit.Key) store.Ref {
 	setState(s.st.Header(r), owner)
 	row := s.st.Floats(r)
 	t.Init.Init(row[:t.Dim], s.cfg.Seed, k)
-	t.Rule.InitState(row[t.Dim:])
+	s.begin(i, row)
 	return r
 }
 

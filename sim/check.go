@@ -166,7 +166,13 @@ func (c *Cluster) unwanted() error {
 func (c *Cluster) Value(k godwit.Key) []float32 {
 	for _, h := range c.hosts {
 		if x := h.node.Holding(k); x.Main() {
-			return append([]float32(nil), x.Row[:c.cfg.Model.Dim(k)]...)
+			i, _ := c.cfg.Model.Locate(k)
+			t := c.cfg.Model.Table(i)
+			v := append([]float32(nil), x.Row[:t.Dim]...)
+			if q, ok := t.Rule.(godwit.Querier); ok {
+				q.Query(v, x.Row[:t.Dim], x.Row[t.Dim:])
+			}
+			return v
 		}
 	}
 	return nil

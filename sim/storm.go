@@ -105,7 +105,7 @@ func stormModel(workers int, told bool, b *stormBounds, filters ...godwit.Filter
 		{Name: "counted", Rows: 3, Dim: workers, Rule: counting{}, Hot: hot},
 		{Name: "long", Rows: 10, Dim: workers + 5, Rule: turned{}, Hot: hot},
 		{Name: "most", Rows: 3, Dim: workers, Rule: optim.Max{}, Hot: hot},
-		{Name: "set", Rows: 4, Dim: workers + 1, Hot: hot},
+		{Name: "set", Rows: 4, Dim: workers + 1, Rule: opposite{}, Hot: hot},
 	}, filters...)
 	tables[mostTable].Filters = nil
 	if b != nil {
@@ -144,6 +144,15 @@ func (turned) Name() string { return "turned" }
 func (turned) Pack(_, _, dv []float32)  { vec.Scale(dv, -1) }
 func (turned) Merge(v, _, dv []float32) { vec.Sub(v, dv) }
 func (turned) Fresh(dim int) int        { return dim }
+
+// opposite is addition in rows that keep the opposite of their value: a pull that
+// is not answered by the rule, or a set row that it did not see, is wrong.
+type opposite struct{ godwit.Add }
+
+func (opposite) Name() string              { return "opposite" }
+func (opposite) Apply(v, _, p []float32)   { vec.Sub(v, p) }
+func (opposite) Query(dst, v, _ []float32) { copy(dst, v); vec.Scale(dst, -1) }
+func (opposite) Keep(v, _ []float32)       { vec.Scale(v, -1) }
 
 func newStorm(seed uint64, w Weather) (*storm, Config) {
 	rng := rand.New(rand.NewPCG(seed, 0x5703))

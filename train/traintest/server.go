@@ -54,7 +54,7 @@ func NewServer(m *godwit.Model, nodes, perNode int, seed uint64) *Server {
 		dim := m.Dim(key)
 		s.rows[k] = make([]float32, m.RowLen(key))
 		m.Table(t).Init.Init(s.rows[k][:dim], seed, key)
-		m.Table(t).Rule.InitState(s.rows[k][dim:])
+		s.begin(key)
 	}
 	for node := range nodes {
 		for i := range perNode {
@@ -67,6 +67,17 @@ func NewServer(m *godwit.Model, nodes, perNode int, seed uint64) *Server {
 	}
 	s.barrier.want = len(s.workers)
 	return s
+}
+
+// begin makes a row of the value that is there.
+func (s *Server) begin(k godwit.Key) {
+	t, _ := s.model.Locate(k)
+	dim := s.model.Dim(k)
+	value, state, rule := s.rows[k][:dim], s.rows[k][dim:], s.model.Table(t).Rule
+	rule.InitState(state)
+	if q, ok := rule.(godwit.Querier); ok {
+		q.Keep(value, state)
+	}
 }
 
 // Workers returns the workers of a node.
@@ -190,7 +201,14 @@ func (w *Worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) err
 }
 
 func (w *Worker) read(keys []godwit.Key, dst []float32) {
-	w.each(keys, dst, func(_ godwit.Key, value, _, part []float32) { copy(part, value) })
+	w.each(keys, dst, func(k godwit.Key, value, state, part []float32) {
+		t, _ := w.s.model.Locate(k)
+		if q, ok := w.s.model.Table(t).Rule.(godwit.Querier); ok {
+			q.Query(part, value, state)
+			return
+		}
+		copy(part, value)
+	})
 }
 
 // count notes whether an intent covers the key now.
@@ -222,10 +240,9 @@ func (w *Worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) err
 	if err := w.check(ctx, "set", keys, len(vals)); err != nil {
 		return err
 	}
-	w.each(keys, vals, func(k godwit.Key, value, state, part []float32) {
-		t, _ := w.s.model.Locate(k)
+	w.each(keys, vals, func(k godwit.Key, value, _, part []float32) {
 		copy(value, part)
-		w.s.model.Table(t).Rule.InitState(state)
+		w.s.begin(k)
 	})
 	return nil
 }
