@@ -109,6 +109,16 @@ func NewModel(tables ...Table) (*Model, error) {
 	return m, nil
 }
 
+// Bounded reports whether a table bounds the staleness of its reads.
+func (m *Model) Bounded() bool {
+	for i := range m.tables {
+		if m.tables[i].Staleness != Eventual {
+			return true
+		}
+	}
+	return false
+}
+
 // Tables returns the number of tables.
 func (m *Model) Tables() int { return len(m.tables) }
 

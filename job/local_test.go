@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
@@ -178,5 +179,29 @@ func TestAFailedExportFailsTheRun(t *testing.T) {
 	_, err := Local(timeout(t), tiny(3), Place{Export: file})
 	if err == nil || !strings.Contains(err.Error(), "export") || !strings.Contains(err.Error(), file) {
 		t.Errorf("the error is %v, want one about the export to %s", err, file)
+	}
+}
+
+// Workers have different numbers of steps, and read at most so many ahead of
+// each other; no epoch waits for who has ended it.
+func TestRunsOfBoundedStalenessTrain(t *testing.T) {
+	blocked := uint64(0)
+	for _, s := range []godwit.Bound{godwit.BulkSynchronous, godwit.Within(2)} {
+		for _, policy := range []string{"adaptive", "stale"} {
+			spec := tiny(2)
+			spec.Workers, spec.Staleness, spec.Policy = 2, s, policy
+			spec.Options.Epochs, spec.Options.EvalEvery = 4, 2
+			r, err := Local(timeout(t), spec, Place{})
+			if err != nil {
+				t.Fatalf("staleness %v, %s: %v", s, policy, err)
+			}
+			if r.Epochs != 4 || !(r.Test.At("MRR") >= 2*r.Untrained.At("MRR")) {
+				t.Errorf("staleness %v, %s: after %d epochs, MRR is %.3f, it was %.3f", s, policy, r.Epochs, r.Test.At("MRR"), r.Untrained.At("MRR"))
+			}
+			blocked += r.Stats.Blocked
+		}
+	}
+	if blocked == 0 {
+		t.Error("no read waited: the test is vacuous")
 	}
 }

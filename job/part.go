@@ -97,7 +97,11 @@ func (p *part) open(ctx context.Context, nw transport.Network, l transport.Liste
 	if err != nil {
 		return err
 	}
-	model, err := godwit.NewModel(filter.On(p.task.Tables(), filters...)...)
+	tables := filter.On(p.task.Tables(), filters...)
+	for i := range tables {
+		tables[i].Staleness = p.spec.Staleness
+	}
+	model, err := godwit.NewModel(tables...)
 	if err != nil {
 		return err
 	}

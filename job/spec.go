@@ -30,6 +30,8 @@ type Spec struct {
 	Policy string `json:"policy"`
 	// Filters are those of all tables, as package filter reads them; empty: none.
 	Filters string `json:"filters,omitempty"`
+	// Staleness is that of the reads of all tables.
+	Staleness godwit.Bound `json:"staleness"`
 	// Seed decides initial values, samples, and the order of the data.
 	Seed uint64 `json:"seed"`
 	// Options say how long to train.

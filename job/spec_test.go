@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train/kge"
 	"github.com/godwit-ps/godwit/train/task"
 )
@@ -19,6 +20,7 @@ func TestASpecComesBackAsItWas(t *testing.T) {
 	settings(&s).LR = 0.30000001
 	s.Nodes, s.Policy, s.Data, s.Options.Patience, s.Options.EvalEvery = 7, "static", "/a folder", 3, 2
 	s.Filters = "fixed(bytes=2), sparse, s2"
+	s.Staleness = godwit.Within(3)
 	b, err := s.Encode()
 	if err != nil {
 		t.Fatal(err)

@@ -108,17 +108,15 @@ type Broken struct {
 
 // newBound returns nil if no table has bounded staleness.
 func newBound(n *Node) *bound {
+	if !n.model.Bounded() {
+		return nil
+	}
 	nodes := len(n.peers)
 	b := &bound{n: n, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{},
 		limits: make([]atomic.Int64, n.model.Tables()), numbers: make([]uint64, n.model.Tables()), fresh: make([]tick, nodes), told: make([]standing, nodes)}
-	bounded := false
 	for i := range b.limits {
 		s, ok := n.model.Table(i).Staleness.Clocks()
 		b.limits[i].Store(limitOf(s, ok))
-		bounded = bounded || ok
-	}
-	if !bounded {
-		return nil
 	}
 	if n.cfg.Virtual != nil {
 		b.broken = n.cfg.Virtual.BrokenBound

@@ -174,11 +174,14 @@ func (r *run[D]) epoch(ctx context.Context) error {
 func (r *run[D]) train(ctx context.Context) (Loss, error) {
 	losses := make([]Loss, len(r.pipes))
 	together := InLockstep(r.task)
-	err := r.env.Each(ctx, func(ctx context.Context, i int, _ godwit.Worker) error {
+	err := r.env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
 		p := r.pipes[i]
 		for range p.t.Steps() {
-			if !together && r.env.stopping() || ctx.Err() != nil {
+			if ctx.Err() != nil {
 				return context.Cause(ctx)
+			}
+			if !together && r.env.stopping() {
+				break
 			}
 			b, err := p.next(ctx)
 			if err != nil {
@@ -194,6 +197,11 @@ func (r *run[D]) train(ctx context.Context) (Loss, error) {
 			if r.env.Seen != nil {
 				r.env.Seen.Add(l.Examples)
 			}
+		}
+		if w.Model().Bounded() {
+			// Who has fewer steps must not hold the others up, and all begin the
+			// next epoch together.
+			return w.Barrier(ctx)
 		}
 		return nil
 	})

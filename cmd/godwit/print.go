@@ -116,8 +116,12 @@ func epochLine(e *job.Epoch, unit string) string {
 // shares says where accesses were served.
 func shares(s *node.Stats) string {
 	n := max(float64(s.Accesses()), 1) / 100
-	return fmt.Sprintf("accesses local %.1f %%, replica %.1f %%, waited %.3f %%, remote %.3f %%",
+	text := fmt.Sprintf("accesses local %.1f %%, replica %.1f %%, waited %.3f %%, remote %.3f %%",
 		float64(s.Local)/n, float64(s.Replica)/n, float64(s.Queued)/n, float64(s.Remote)/n)
+	if s.Blocked > 0 {
+		text += fmt.Sprintf(", workers waited %v for slower ones", s.BlockedTime.Round(time.Millisecond))
+	}
+	return text
 }
 
 func (p *printer) evaluation(e *job.Evaluation) {

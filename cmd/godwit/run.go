@@ -27,6 +27,7 @@ func (c *cluster) flags(spec *job.Spec) group {
 	g.IntVarP(&spec.Nodes, "nodes", "n", spec.Nodes, "`number` of nodes; further ones are started as processes here, see --await")
 	g.IntVarP(&spec.Workers, "workers", "w", 0, "`number` of workers of each node (default: the cores, shared by the nodes of this machine)")
 	g.StringVar(&spec.Policy, "policy", spec.Policy, "who holds which parameter, see below: `name`")
+	g.TextVar(&spec.Staleness, "staleness", spec.Staleness, "how many `steps` a worker may read ahead of the slowest one: 0 is bulk-synchronous, \"eventual\" does not wait")
 	g.StringVar(&spec.Filters, "filters", "", "what messages may lose on their way, see below: `list`, such as \"fixed(bytes=2), sparse, s2\"")
 	g.BoolVar(&c.await, "await", false, "start this node only, and wait for the others to come from other machines")
 	g.StringVar(&c.place.Listen, "listen", "", "`host:port` at which other nodes reach this one (default: with --await, this machine's address; else loopback)")
