@@ -36,13 +36,17 @@ type Filter interface {
 }
 
 // A Rounder is a [Filter] that rounds single vectors as well. It is used where
-// one vector travels: for the updates of replicas of rows without state, whose
-// remainder stays in the replica and travels later, and, if it RoundsAnswers, for the values with which pulls are answered that come from other nodes.
+// one vector travels: for the updates of replicas, whose remainder stays in the
+// replica and travels later, and, if it RoundsAnswers, for the values with which pulls are answered that come from other nodes.
 type Rounder interface {
 	Filter
 	// Round rounds vals in place, without bias, to values that the form can write,
 	// and returns the form. The seed decides the random numbers.
 	Round(vals []float32, seed uint64) Form
+	// Relative reports whether what a float loses is in proportion to it, so that
+	// it does not matter what else is in the vector. Rows with state are rounded
+	// by such filters only: the state has a scale of its own.
+	Relative() bool
 	// RoundsAnswers reports whether values that pulls read at other nodes are
 	// rounded. What a rounded answer lacks is not sent later: the next one is
 	// rounded anew.

@@ -51,6 +51,9 @@ func (f BF16) Round(vals []float32, seed uint64) godwit.Form {
 // Loses returns Fractions: whole numbers up to 256 take 2 bytes.
 func (BF16) Loses() godwit.Loss { return godwit.Fractions }
 
+// Relative returns true.
+func (BF16) Relative() bool { return true }
+
 // RoundsAnswers returns f.Answers.
 func (f BF16) RoundsAnswers() bool { return f.Answers }
 

@@ -99,6 +99,9 @@ func (f Fixed) Round(vals []float32, seed uint64) godwit.Form {
 	return f.form(g.step)
 }
 
+// Relative returns false: the largest magnitude decides for all.
+func (Fixed) Relative() bool { return false }
+
 // RoundsAnswers returns f.Answers.
 func (f Fixed) RoundsAnswers() bool { return f.Answers }
 

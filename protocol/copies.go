@@ -346,12 +346,14 @@ func (s *Shard) extract(h *store.Header, ref store.Ref, d *side) {
 	d.dirty, d.weak, d.flush = false, false, false
 	row := s.st.Floats(ref)
 	d.inFlight, d.flying = s.st.Spare(store.ClassOf(ref)), true
-	if !vec.Delta(s.flight(d), row, s.st.Floats(d.sub)) {
-		s.land(d)
-		return
+	changed := vec.Delta(s.flight(d), row, s.st.Floats(d.sub))
+	if changed {
+		s.clip(h, ref, d)
+		s.pack(h.Key, row, s.flight(d))
 	}
-	s.clip(h, ref, d)
-	s.pack(h.Key, row, s.flight(d))
+	if !s.withRest(d) && !changed {
+		s.land(d)
+	}
 }
 
 // pack makes the difference that pushes made to a row what is to travel.
@@ -390,6 +392,11 @@ func (s *Shard) rebase(k godwit.Key, row []float32, d *side, fresh []float32, fl
 	if flight && d.flying {
 		vec.Sub(sub[n:], s.flight(d)[n:]) // it is in there, and is about to be merged
 		s.merge(k, sub, s.flight(d))
+	}
+	if d.resting {
+		rest := s.st.Floats(d.rest)
+		vec.Sub(sub[n:], rest[n:]) // likewise
+		s.merge(k, sub, rest)
 	}
 	copy(row, sub)
 	if d.dirty && !s.cfg.Broken.ForgetUnsent {

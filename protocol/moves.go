@@ -81,6 +81,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 		own = d.dirty || flight
 		s.st.Free(d.sub)
 		s.land(d)
+		s.dropRest(d)
 		d.sent, d.dirty, d.weak, d.flush, d.ending, d.draining = 0, false, false, false, false, false
 	case owner, tentative, frozen:
 		s.tidy(h)

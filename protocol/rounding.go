@@ -13,11 +13,18 @@ import (
 // pull, where the table asks for that. Everything else that travels is exact: what
 // makes copies equal, what moves, what is set, and what a flush or the end of a
 // replica must bring.
+//
+// The remainder of a difference is one too: the row is that much ahead of sub,
+// as if it had been pushed just now. What a Merger packed is none any more; of
+// that, the replica keeps the remainder beside, as packed (side.rest). Row and sub
+// both contain it, it is added to the next update, and a Refresh, which lacks it,
+// has it merged.
 
 // A rounding is how vectors of a table are rounded that travel alone.
 type rounding struct {
 	godwit.Rounder
 	updates, answers bool
+	merges           bool // the remainder of an update is as packed
 	seed             uint64
 }
 
@@ -28,10 +35,10 @@ func newRounding(m *godwit.Model, table int, seed uint64) *rounding {
 		if !ok {
 			continue
 		}
-		// State has a scale of its own, and a Merger's differences are not of the
-		// value: a remainder of what was packed cannot be put back into the row.
 		_, merges := t.Rule.(godwit.Merger)
-		x := &rounding{r, m.TableRowLen(table) == t.Dim && !merges, r.RoundsAnswers(), godwit.Mix(seed ^ uint64(table))}
+		_, joins := t.Rule.(godwit.Joiner)
+		alike := m.TableRowLen(table) == t.Dim || r.Relative()
+		x := &rounding{r, alike && !joins, r.RoundsAnswers(), merges, godwit.Mix(seed ^ uint64(table))}
 		if x.updates || x.answers {
 			return x
 		}
@@ -86,10 +93,38 @@ func (s *Shard) roundUpdate(h *store.Header, d *side, r *wire.Record) {
 		left = left || rest != 0
 	}
 	if left {
-		vec.Sub(s.st.Floats(d.sub), s.diff)
-		d.dirty, d.weak = true, true
-		s.unsettle(h, d)
+		s.leave(h, d, x.merges)
 	}
 	r.Coding, r.Step = wire.Coding(form.Coding), form.Step
 	s.Stats.rounded(form, flight)
+}
+
+// leave has the remainder of an update, in s.diff, stay in the replica.
+func (s *Shard) leave(h *store.Header, d *side, packed bool) {
+	if packed {
+		d.rest, d.resting = s.st.Spare(store.ClassOf(d.sub)), true
+		copy(s.st.Floats(d.rest), s.diff)
+	} else {
+		vec.Sub(s.st.Floats(d.sub), s.diff)
+	}
+	d.dirty, d.weak = true, true
+	s.unsettle(h, d)
+}
+
+// withRest adds what was left of the update before to one that is about to be
+// sent, and reports whether anything was.
+func (s *Shard) withRest(d *side) bool {
+	if !d.resting {
+		return false
+	}
+	vec.Add(s.flight(d), s.st.Floats(d.rest))
+	s.dropRest(d)
+	return true
+}
+
+func (s *Shard) dropRest(d *side) {
+	if d.resting {
+		s.st.Free(d.rest)
+		d.resting = false
+	}
 }

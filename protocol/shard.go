@@ -209,6 +209,8 @@ type side struct {
 	// replica
 	sub      store.Ref // the row without the updates that were not sent yet
 	inFlight store.Ref // the difference that the update in flight makes, or what the Set will overwrite
+	rest     store.Ref // of a Merger's update that was rounded, what was taken off
+	resting  bool      // rest is there; dirty then, too
 	flying   bool      // inFlight is there; an update or Set may have no difference
 	dirty    bool      // updates to send
 	weak     bool      // … which are held back: not on the list of the next round
@@ -304,6 +306,7 @@ func (s *Shard) dropSide(h *store.Header) {
 	if n := h.Meta >> stateBits; n != 0 {
 		d := s.side(h)
 		s.land(d)
+		s.dropRest(d)
 		*d = side{}
 		s.sides.free = append(s.sides.free, n)
 		h.Meta &= 1<<stateBits - 1

@@ -63,6 +63,7 @@ type evens struct{}
 func (evens) Name() string         { return "evens" }
 func (evens) Filter(*godwit.Batch) {}
 func (evens) Loses() godwit.Loss   { return godwit.Fractions }
+func (evens) Relative() bool       { return true }
 func (evens) RoundsAnswers() bool  { return false }
 func (evens) Round(vals []float32, _ uint64) godwit.Form {
 	for i, x := range vals {
