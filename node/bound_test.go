@@ -53,6 +53,9 @@ func TestConformanceC7WithOneWorkerStoppedOthersGoExactlySClocksFurther(t *testi
 							ctx, cancel = context.WithCancel(ctx)
 							go func() {
 								reached.Wait() // all others are as far, too
+								for b := w.(*worker).n.bound; ctx.Err() == nil && !b.heldUp(w.(*worker)); {
+									time.Sleep(100 * time.Microsecond)
+								}
 								time.Sleep(10 * time.Millisecond)
 								cancel()
 							}()
@@ -90,6 +93,13 @@ func TestConformanceC7WithOneWorkerStoppedOthersGoExactlySClocksFurther(t *testi
 			})
 		}
 	}
+}
+
+// heldUp reports whether a worker waits for the bound.
+func (b *bound) heldUp(w *worker) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Contains(b.waiting, w)
 }
 
 // ones is a push of 1 at a coordinate of each of n rows.
