@@ -282,6 +282,7 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 // read hands what a peer sends to the shards.
 func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 	in := n.inbound(from)
+	answered := 0 // records whose answers left
 	for joined := 1; ; joined++ {
 		frame, err := c.ReadFrame()
 		if err != nil {
@@ -291,16 +292,20 @@ func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 			n.end(from, brokeProtocol, err)
 			return nil
 		}
-		if joined == maxJoined || !c.Ready() { // else there will be more to send with it
+		if joined == maxJoined || in.count-answered >= maxAnswers || !c.Ready() { // else there will be more to send with it
 			in.out.flush()
-			joined = 0
+			joined, answered = 0, in.count
 		}
 	}
 }
 
-// maxJoined is after how many frames of a peer the answers leave, though more
-// frames are there already.
-const maxJoined = 16
+// maxJoined is after how many frames of a peer the answers leave, and maxAnswers
+// after how many records, though more frames are there already: others can go
+// on with some while the rest is handled.
+const (
+	maxJoined  = 16
+	maxAnswers = 1024
+)
 
 const brokeProtocol = "broke the protocol"
 

@@ -10,16 +10,16 @@ import (
 
 // inbound is what is needed to take the frames of one peer, of one goroutine.
 type inbound struct {
-	from    godwit.NodeID
-	out     sender
-	d       wire.Decoder
-	plain   []byte               // memory of a frame that came compressed
-	recs    [ahead]wire.Record   // some records of the frame
-	rows    [ahead]*store.Header // where the rows of requests among them seem to be
-	reply   wire.Record          // scratch
-	rounded []float32            // scratch
-	table   *table               // of the last request or reply
-	count   int                  // records taken
+	from   godwit.NodeID
+	out    sender
+	d      wire.Decoder
+	plain  []byte               // memory of a frame that came compressed
+	recs   [ahead]wire.Record   // some records of the frame
+	rows   [ahead]*store.Header // where the rows of requests among them seem to be
+	reply  wire.Record          // scratch
+	floats []float32            // scratch, for answers that are no value as it is kept
+	table  *table               // of the last request or reply
+	count  int                  // records taken
 
 	known wire.Known // lists of keys that the peer may refer to
 	waits bool       // d waits for a list,
@@ -177,14 +177,14 @@ func (n *Node) serve(in *inbound, r *wire.Record, h *store.Header) bool {
 	}
 	s := n.shard(r.Key)
 	in.out.lock(s)
-	value, ok := in.table.update.Serve(h, r)
+	value, ok := in.table.update.Serve(h, r, &in.floats)
 	if ok {
 		a := &in.reply
 		a.Kind, a.Key, a.Op, a.Index, a.Vals, a.Coding = wire.Done, r.Key, r.Op, r.Index, value, wire.Raw
 		if r.Kind == wire.Pull {
 			a.Kind = wire.PullReply
 			if u := in.table.update; u.Rounds() {
-				in.rounded = u.Round(a, r, in.rounded, &s.Stats)
+				in.floats = u.Round(a, r, in.floats, &s.Stats)
 			}
 		}
 		in.out.Send(r.Origin, a)

@@ -245,6 +245,10 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 				w.issued(o, w.unissued)
 				return 0, w.blamed(what, keys, err)
 			}
+			if w.out.records >= maxRequests {
+				w.out.records = 0
+				w.out.post()
+			}
 			w.out.keep()
 		}
 		i, off := w.miss[m], w.miss[m+1]
@@ -296,6 +300,9 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	w.issued(o, 0)
 	return godwit.Handle(id), nil
 }
+
+// maxRequests is after how many requests of a call the first of them leave.
+const maxRequests = 1024
 
 // issued ends the issuing of an operation's keys, of which some were not issued.
 func (w *worker) issued(o *op, not int) {

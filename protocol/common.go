@@ -27,13 +27,13 @@ func (s *Shard) Pass(out Out, r *wire.Record) bool {
 // Serve is Step of another node's Pull or Push that fits the model, where the
 // row that was found for the key is its main copy, and nobody else has to do
 // with it. The caller sends the reply, for a Pull with the value that is
-// returned, before it lets go of the shard's lock.
-func (u *Update) Serve(h *store.Header, r *wire.Record) (value []float32, ok bool) {
+// returned, in the row or in scratch, before it lets go of the shard's lock.
+func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (value []float32, ok bool) {
 	if r.Kind == wire.Push {
 		return nil, u.Push(h, r.Key, r.Vals)
 	}
-	if h == nil || h.Key != r.Key || h.Meta != uint32(owner) || u.query {
+	if h == nil || h.Key != r.Key || h.Meta != uint32(owner) {
 		return nil, false
 	}
-	return store.FloatsAt(h, u.dim), true
+	return u.value(h, scratch), true
 }

@@ -55,7 +55,7 @@ func (s *Shard) clip(h *store.Header, ref store.Ref, d *side) {
 		return
 	}
 	i, _ := s.cfg.Model.Locate(h.Key)
-	if s.cfg.mergers[i] != nil || s.cfg.queried(i) {
+	if s.cfg.mergers[i] != nil || s.cfg.updates[i].query != nil {
 		return
 	}
 	dim := s.cfg.Model.Table(i).Dim

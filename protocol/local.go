@@ -95,9 +95,9 @@ func (s *Shard) update(h *store.Header, push []float32) {
 // An Update is how pushes change the rows of a table.
 type Update struct {
 	rule     godwit.Rule
-	adds     bool // rule is godwit.Add, which has a faster way
-	query    bool // pulls get what the rule makes of a row
-	dim, len int  // floats of a value, of a row
+	adds     bool           // rule is godwit.Add, which has a faster way
+	query    godwit.Querier // makes what pulls get; nil: they get the value
+	dim, len int            // floats of a value, of a row
 
 	rounding *rounding // of vectors that travel alone; nil: none
 }
@@ -105,7 +105,7 @@ type Update struct {
 func newUpdate(m *godwit.Model, table int, seed uint64) Update {
 	t := m.Table(table)
 	_, adds := t.Rule.(godwit.Add)
-	_, query := t.Rule.(godwit.Querier)
+	query, _ := t.Rule.(godwit.Querier)
 	return Update{t.Rule, adds, query, t.Dim, m.TableRowLen(table), newRounding(m, table, seed)}
 }
 

@@ -7,39 +7,41 @@ import (
 	"github.com/godwit-ps/godwit/wire"
 )
 
-// queried reports whether what pulls of a table's keys get is made by its rule.
-func (c *Config) queried(table int) bool { return c.queries != nil && c.queries[table] != nil }
+// This file is what a rule's query function ([godwit.Querier]) changes: what
+// pulls get, and what becomes of a value that is new.
 
 // read writes what a pull of a key gets to dst, which has the value's length.
 func (s *Shard) read(h *store.Header, dst []float32) {
-	if s.cfg.queries != nil {
-		i, _ := s.cfg.Model.Locate(h.Key)
-		if q := s.cfg.queries[i]; q != nil {
-			row := store.FloatsAt(h, s.cfg.Model.TableRowLen(i))
-			q.Query(dst, row[:len(dst):len(dst)], row[len(dst):])
-			return
-		}
+	if !s.cfg.queries {
+		copy(dst, store.FloatsAt(h, len(dst)))
+		return
 	}
-	copy(dst, store.FloatsAt(h, len(dst)))
+	i, _ := s.cfg.Model.Locate(h.Key)
+	copy(dst, s.cfg.updates[i].value(h, &s.diff))
+}
+
+// value returns what a pull gets, in the row or in scratch.
+func (u *Update) value(h *store.Header, scratch *[]float32) []float32 {
+	if u.query == nil {
+		return store.FloatsAt(h, u.dim)
+	}
+	row := store.FloatsAt(h, u.len)
+	*scratch = slices.Grow((*scratch)[:0], u.dim)[:u.dim]
+	u.query.Query(*scratch, row[:u.dim:u.dim], row[u.dim:])
+	return *scratch
 }
 
 // answerPull answers a pull.
 func (s *Shard) answerPull(out Out, h *store.Header, r *wire.Record) {
-	dim := s.cfg.Model.Dim(h.Key)
-	value := store.FloatsAt(h, dim)
-	if s.cfg.queries != nil {
-		s.diff = slices.Grow(s.diff[:0], dim)[:dim]
-		value = s.diff
-		s.read(h, value)
-	}
-	s.reply(out, r, wire.PullReply, value)
+	i, _ := s.cfg.Model.Locate(h.Key)
+	s.reply(out, r, wire.PullReply, s.cfg.updates[i].value(h, &s.diff))
 }
 
 // begin makes a row of a value that is there, with a new state.
 func (s *Shard) begin(table int, row []float32) {
-	t := s.cfg.Model.Table(table)
-	t.Rule.InitState(row[t.Dim:])
-	if s.cfg.queried(table) {
-		s.cfg.queries[table].Keep(row[:t.Dim:t.Dim], row[t.Dim:])
+	u := &s.cfg.updates[table]
+	u.rule.InitState(row[u.dim:])
+	if u.query != nil {
+		u.query.Keep(row[:u.dim:u.dim], row[u.dim:])
 	}
 }

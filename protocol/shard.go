@@ -41,14 +41,14 @@ type Config struct {
 	// Broken switches single rules off. Only tests set it.
 	Broken Broken
 
-	classes []int            // class of each table
-	rowLens []int            // row length of each class
-	updates []Update         // of each table
-	mergers []godwit.Merger  // of each table; nil: copies meet by adding differences
-	queries []godwit.Querier // of each table that has one; nil if none has
-	homed   int              // about how many keys of a shard are homed here
-	used    *store.KeySet    // keys that are homed here and in use
-	bounded []bool           // of each table: its staleness is bounded
+	classes []int           // class of each table
+	rowLens []int           // row length of each class
+	updates []Update        // of each table
+	mergers []godwit.Merger // of each table; nil: copies meet by adding differences
+	queries bool            // a table has a query function
+	homed   int             // about how many keys of a shard are homed here
+	used    *store.KeySet   // keys that are homed here and in use
+	bounded []bool          // of each table: its staleness is bounded
 	sync    placement.Sync
 }
 
@@ -70,12 +70,7 @@ func (c *Config) Prepare() error {
 		m, _ := c.Model.Table(i).Rule.(godwit.Merger)
 		c.mergers = append(c.mergers, m)
 		c.bounded = append(c.bounded, c.Model.Table(i).Staleness != godwit.Eventual)
-		if q, ok := c.Model.Table(i).Rule.(godwit.Querier); ok {
-			if c.queries == nil {
-				c.queries = make([]godwit.Querier, c.Model.Tables())
-			}
-			c.queries[i] = q
-		}
+		c.queries = c.queries || c.updates[i].query != nil
 	}
 	if len(c.rowLens) > store.MaxClasses {
 		return fmt.Errorf("protocol: tables have %d different row lengths, at most %d are supported", len(c.rowLens), store.MaxClasses)
