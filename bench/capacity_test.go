@@ -15,16 +15,20 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-var capacity = flag.Uint64("capacity", 0, "rows of 4 floats that BenchmarkCapacity makes; 0 skips it")
+var (
+	capacity = flag.Uint64("capacity", 0, "rows that BenchmarkCapacity makes; 0 skips it")
+	floats   = flag.Int("floats", 4, "floats of a row of BenchmarkCapacity")
+)
 
 // BenchmarkCapacity makes as many rows as it is told to, once, with as many
-// workers as there are cores. Then the workers pull and push random keys for
-// some seconds, and garbage is collected all the time. It reports how long the
-// rows took, the memory of the process, and the pauses and the share of the
-// processors' time that collections took.
+// workers as there are cores. Then the workers pull and push random keys, for
+// some seconds as a training program would, and for some in which garbage is
+// collected ten times a second. It reports how long the rows took, the memory of
+// the process, the share of the processors' time that collections took in the
+// first part, and what a collection took in the second.
 func BenchmarkCapacity(b *testing.B) {
 	if *capacity == 0 {
-		b.Skip("say how many rows: -capacity 100000000")
+		b.Skip("say how many rows: -capacity 100000000, and if not of 4 floats: -floats 100")
 	}
 	for b.Loop() { // once, whatever -benchtime says: the first turn takes longer
 	}
@@ -33,7 +37,7 @@ func BenchmarkCapacity(b *testing.B) {
 	workers := runtime.GOMAXPROCS(0)
 	before := resident(b)
 	began := time.Now()
-	c, err := startLocal(ctx, *capacity, 4, workers, godwit.Add{})
+	c, err := startLocal(ctx, *capacity, *floats, workers, godwit.Add{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,34 +54,41 @@ func BenchmarkCapacity(b *testing.B) {
 	b.ReportMetric(float64(resident(b)-before)/float64(*capacity), "B/row")
 
 	keys := uniformKeys(1, *capacity, workers)
-	bufs := buffers(workers, perCall*4)
-	from := collections()
-	end := time.Now().Add(5 * time.Second)
-	var wg sync.WaitGroup
-	for i, w := range c.Nodes[0].Workers() {
-		wg.Go(func() {
-			for n := 0; time.Now().Before(end); n++ {
-				ks := keys[i][n%len(keys[i])]
-				call := w.Pull
-				if n%2 == 1 {
-					call = w.Push
+	bufs := buffers(workers, perCall**floats)
+	busy := func(d time.Duration, meanwhile func()) (from, to collected) {
+		from = collections()
+		end := time.Now().Add(d)
+		var wg sync.WaitGroup
+		for i, w := range c.Nodes[0].Workers() {
+			wg.Go(func() {
+				for n := 0; time.Now().Before(end); n++ {
+					ks := keys[i][n%len(keys[i])]
+					call := w.Pull
+					if n%2 == 1 {
+						call = w.Push
+					}
+					if err := call(ctx, ks, bufs[i]); err != nil {
+						b.Error(err)
+						return
+					}
 				}
-				if err := call(ctx, ks, bufs[i]); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
+			})
+		}
+		for time.Now().Before(end) {
+			time.Sleep(100 * time.Millisecond)
+			meanwhile()
+		}
+		wg.Wait()
+		runtime.GC() // of the processors' time, the runtime knows what was used up to the last collection
+		return from, collections()
 	}
-	for n := 0; time.Now().Before(end); n++ {
-		time.Sleep(100 * time.Millisecond)
-		runtime.GC()
-	}
-	wg.Wait()
-	to := collections()
-	b.ReportMetric(float64(to.n-from.n), "collections")
-	b.ReportMetric(to.longest(from)*1e6, "longest-pause-µs-at-most")
+	from, to := busy(10*time.Second, func() {})
 	b.ReportMetric(100*(to.cpu-from.cpu)/(to.all-from.all), "%-of-processors-in-collections")
+	from, to = busy(5*time.Second, runtime.GC)
+	b.ReportMetric(float64(to.n-from.n), "collections")
+	b.ReportMetric(to.pause(from, 0.5)*1e6, "µs-pause-median-at-most")
+	b.ReportMetric(to.pause(from, 1)*1e6, "µs-pause-longest-at-most")
+	b.ReportMetric(1e3*(to.cpu-from.cpu)/float64(to.n-from.n), "processor-ms-a-collection")
 }
 
 // resident is the memory that the process has in use.
@@ -110,10 +121,16 @@ func collections() collected {
 	return collected{s[0].Value.Uint64(), s[1].Value.Float64(), s[2].Value.Float64(), s[3].Value.Float64Histogram()}
 }
 
-// longest is a bound of the longest pause since another moment, in seconds.
-func (c collected) longest(since collected) float64 {
-	for i := len(c.pauses.Counts) - 1; i >= 0; i-- {
-		if c.pauses.Counts[i] > since.pauses.Counts[i] {
+// pause is a bound of the pauses since another moment, in seconds: a part of
+// them, such as half, were not longer.
+func (c collected) pause(since collected, part float64) float64 {
+	var all uint64
+	for i, n := range c.pauses.Counts {
+		all += n - since.pauses.Counts[i]
+	}
+	var n uint64
+	for i := range c.pauses.Counts {
+		if n += c.pauses.Counts[i] - since.pauses.Counts[i]; n > 0 && float64(n) >= part*float64(all) {
 			return c.pauses.Buckets[i+1]
 		}
 	}
