@@ -39,7 +39,7 @@ func Benchmark(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			r := result(&c, d, race.times, 0)
+			r := result(&c, d, race.told(leastRounds), 0)
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(r.Nanos.Median, "ns/"+strings.ReplaceAll(r.Unit, " ", "-"))
 			for _, x := range r.Ratios {

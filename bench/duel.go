@@ -13,6 +13,9 @@ type Duel struct {
 	Path      func() error
 	Baselines []Baseline
 	Close     func() error
+	// Clock, if set, says how long the last turn took and whether it counts, where
+	// the time from its call to its return is not what is meant.
+	Clock func() (took time.Duration, counts bool)
 }
 
 // A Baseline does a turn's work in another way.
@@ -34,23 +37,27 @@ func spread(xs []float64) Spread {
 	return Spread{xs[n/4], xs[n/2], xs[3*n/4]}
 }
 
-// times are the nanoseconds of each turn: of the path, then of each baseline.
+// times are the nanoseconds of each turn that counts, 0 for one that does not:
+// of the path, then of each baseline.
 type times [][]float64
 
 // A race is a duel in progress.
 type race struct {
 	programs []func() error
+	clock    func() (time.Duration, bool)
+	rounds   int
 	times    times
+	all      times // as if each turn counted
 }
 
 // start runs a turn of each program that does not count: it finds cold caches
 // and small buffers.
 func (d *Duel) start() (*race, error) {
-	r := &race{programs: []func() error{d.Path}}
+	r := &race{programs: []func() error{d.Path}, clock: d.Clock}
 	for _, b := range d.Baselines {
 		r.programs = append(r.programs, b.Turn)
 	}
-	r.times = make(times, len(r.programs))
+	r.times, r.all = make(times, len(r.programs)), make(times, len(r.programs))
 	for _, p := range r.programs {
 		if err := p(); err != nil {
 			return nil, err
@@ -62,26 +69,62 @@ func (d *Duel) start() (*race, error) {
 // round runs a turn of each. The order changes from round to round, so that
 // none always finds the caches as the same other left them.
 func (r *race) round() error {
-	took := make([]float64, len(r.programs))
 	for i := range r.programs {
-		j := (i + len(r.times[0])) % len(r.programs)
+		j := (i + r.rounds) % len(r.programs)
 		t := time.Now()
 		if err := r.programs[j](); err != nil {
 			return err
 		}
-		took[j] = float64(time.Since(t))
+		took, counts := time.Since(t), true
+		if r.clock != nil {
+			took, counts = r.clock()
+		}
+		r.all[j] = append(r.all[j], float64(took))
+		if !counts {
+			took = 0
+		}
+		r.times[j] = append(r.times[j], float64(took))
 	}
-	for j, d := range took {
-		r.times[j] = append(r.times[j], d)
-	}
+	r.rounds++
 	return nil
 }
 
-// ratios returns path over baseline i, turn by turn.
+// few reports whether a ratio has fewer turns that count than some.
+func (r *race) few(some int) bool {
+	for i := range r.programs[1:] {
+		if len(r.times.ratios(i)) < some {
+			return true
+		}
+	}
+	return false
+}
+
+// told returns the turns that count, or all if too few do.
+func (r *race) told(least int) times {
+	if r.few(least) {
+		return r.all
+	}
+	return r.times
+}
+
+// counted returns the turns of a program that count.
+func (t times) counted(program int) []float64 {
+	var c []float64
+	for _, x := range t[program] {
+		if x > 0 {
+			c = append(c, x)
+		}
+	}
+	return c
+}
+
+// ratios returns path over baseline i, turn by turn, where both count.
 func (t times) ratios(i int) []float64 {
-	r := make([]float64, len(t[0]))
-	for n := range r {
-		r[n] = t[0][n] / t[1+i][n]
+	var r []float64
+	for n, path := range t[0] {
+		if base := t[1+i][n]; path > 0 && base > 0 {
+			r = append(r, path/base)
+		}
 	}
 	return r
 }

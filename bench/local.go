@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"unsafe"
 
@@ -43,9 +44,9 @@ func localCases() []Case {
 const (
 	perCall = 100 // keys
 
-	programsMost = 4   // of a duel
-	perTurn      = 10  // calls of a worker in a turn
-	spare        = 600 // turns until the keys repeat
+	programsMost = 5   // of a duel
+	perTurn      = 20  // calls of a worker in a turn
+	spare        = 300 // turns until the keys repeat
 )
 
 // A bare table is rows without a server, in the same kind of memory as the
@@ -62,6 +63,15 @@ func newBare(floats uint64) *bare {
 	return b
 }
 
+// back has the system give all of the table's memory: else loops that only read
+// would find one page of zeros, always in the cache.
+func (b *bare) back() *bare {
+	for i := 0; i < len(b.rows); i += os.Getpagesize() / 4 {
+		b.rows[i] = 0
+	}
+	return b
+}
+
 // setupLocal starts a node and a bare table of as many rows.
 func setupLocal(ctx context.Context, o *Options, op string, dim, workers int) (*Duel, error) {
 	var rule godwit.Rule = godwit.Add{}
@@ -74,18 +84,28 @@ func setupLocal(ctx context.Context, o *Options, op string, dim, workers int) (*
 	if err != nil {
 		return nil, err
 	}
-	b := newBare(rows * uint64(rowLen))
-	for i := range b.rows {
-		b.rows[i] = 0
-	}
+	b := newBare(rows * uint64(rowLen)).back()
 	keys := uniformKeys(o.Seed, rows, workers)
 	bufs := buffers(workers, perCall*dim)
 	path, loops := programs(ctx, op, l, b, dim)
-	d := &Duel{Units: workers * perTurn * perCall, Unit: "key", Path: calls(keys, bufs, 0, path), Close: func() error { return closeLocal(ctx, l, b) }}
+	d := &Duel{Units: workers * perTurn * perCall, Unit: "key"}
+	var team *crew
+	if workers > 1 {
+		team = d.crew(workers)
+	}
+	d.Close = func() error { team.close(); return closeLocal(ctx, l, b) }
+	d.Path = calls(team, keys, bufs, 0, path)
 	for i, loop := range loops {
-		d.Baselines = append(d.Baselines, Baseline{loop.name, calls(keys, bufs, 1+i, loop.call)})
+		d.Baselines = append(d.Baselines, Baseline{loop.name, calls(team, keys, bufs, 1+i, loop.call)})
 	}
 	return d, nil
+}
+
+// crew has the duel's turns done by a crew.
+func (d *Duel) crew(members int) *crew {
+	c := newCrew(members)
+	d.Clock = c.clock
+	return c
 }
 
 // startLocal starts a node that owns all rows, each made already.
@@ -224,9 +244,10 @@ func buffers(workers, floats int) [][]float32 {
 }
 
 // calls returns a program whose turns go through the calls of each worker, one
-// part after the other. Programs of one duel begin at different parts, as none
+// part after the other: by a crew, or by whoever asks for the turn if there is
+// none and one worker. Programs of one duel begin at different parts, as none
 // shall find the rows in the cache that another has just fetched.
-func calls(keys [][][]godwit.Key, bufs [][]float32, program int, f call) func() error {
+func calls(team *crew, keys [][][]godwit.Key, bufs [][]float32, program int, f call) func() error {
 	turn := program * spare / programsMost
 	errs := make([]error, len(keys))
 	work := func(w int) {
@@ -237,18 +258,13 @@ func calls(keys [][][]godwit.Key, bufs [][]float32, program int, f call) func() 
 			}
 		}
 	}
-	var wg sync.WaitGroup
 	return func() error {
 		turn = (turn + 1) % spare
-		if len(keys) == 1 {
+		if team == nil {
 			work(0)
 			return errs[0]
 		}
-		for w := range keys {
-			wg.Add(1)
-			go func() { defer wg.Done(); work(w) }()
-		}
-		wg.Wait()
+		team.turn(len(keys), work)
 		return errors.Join(errs...)
 	}
 }
