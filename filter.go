@@ -23,7 +23,8 @@ import (
 // served; WaitSync pushes what is left, as it is. So nothing is lost: the sum of
 // what arrives is the sum of what was pushed, to the rounding of float32. Until
 // then, it may be missing in what the worker itself reads, and from what a bound
-// on staleness promises ([Table.Staleness]). Where a rule is not linear in what is pushed, what comes later counts as a push of its own.
+// on staleness promises ([Table.Staleness]). Where a rule is not linear in what is
+// pushed, what comes later counts as a push of its own.
 //
 // A Filter is immutable and may be used by any number of goroutines.
 type Filter interface {
@@ -175,6 +176,10 @@ func (b *Batch) Round(i, j int, to float32) {
 	}
 	b.Vals[j] = to
 }
+
+// Later returns what is to be pushed later of position i, which is to be sent. A
+// filter that changes many floats adds to it what [Batch.Round] would.
+func (b *Batch) Later(i int) []float32 { return b.keep()[i*b.Dim : (i+1)*b.Dim] }
 
 // Defer has position i not sent: its vector is pushed later.
 func (b *Batch) Defer(i int) {

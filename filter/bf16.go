@@ -27,12 +27,16 @@ func (f BF16) Filter(b *godwit.Batch) {
 		if !b.Sent(i) {
 			continue
 		}
-		v := b.Vec(i)
+		v, later := b.Vec(i), []float32(nil)
+		if !f.Forget {
+			later = b.Later(i)
+		}
 		for j, x := range v {
-			if to := bf16(x, b); f.Forget {
-				v[j] = to
-			} else if to != x {
-				b.Round(i, j, to)
+			if !inexact(x) {
+				continue
+			}
+			if v[j] = carry(x, b.Uint64()); !f.Forget {
+				later[j] += x - v[j]
 			}
 		}
 	}
@@ -43,7 +47,9 @@ func (f BF16) Filter(b *godwit.Batch) {
 func (f BF16) Round(vals []float32, seed uint64) godwit.Form {
 	s := source(seed)
 	for j, x := range vals {
-		vals[j] = bf16(x, &s)
+		if inexact(x) {
+			vals[j] = carry(x, s.Uint64())
+		}
 	}
 	return godwit.Form{Coding: godwit.BFloat16}
 }
@@ -57,15 +63,15 @@ func (BF16) Relative() bool { return true }
 // RoundsAnswers returns f.Answers.
 func (f BF16) RoundsAnswers() bool { return f.Answers }
 
-// bf16 rounds x. The low 16 bits are how far it lies between its neighbours, in
+// inexact reports whether x is a finite number that takes more than 2 bytes.
+func inexact(x float32) bool { return math.Float32bits(x)&0xffff != 0 && x-x == 0 }
+
+// carry rounds x. The low 16 bits are how far it lies between its neighbours, in
 // parts of 65536: to carry by that chance is to add a random number below 65536.
-func bf16(x float32, random interface{ Uint64() uint64 }) float32 {
+func carry(x float32, random uint64) float32 {
 	u := math.Float32bits(x)
-	if u&0xffff == 0 || x-x != 0 {
-		return x
-	}
-	to := math.Float32frombits((u + uint32(random.Uint64()>>48)) &^ 0xffff)
-	if to-to != 0 { // carried beyond the largest
+	to := math.Float32frombits((u + uint32(random>>48)) &^ 0xffff)
+	if to-to != 0 { // beyond the largest
 		to = math.Float32frombits(u &^ 0xffff)
 	}
 	return to

@@ -72,12 +72,20 @@ func (f Fixed) Filter(b *godwit.Batch) {
 		if !b.Sent(i) {
 			continue
 		}
-		v := b.Vec(i)
+		v, later := b.Vec(i), []float32(nil)
+		if !f.Forget {
+			later = b.Later(i)
+		}
 		for j, x := range v {
-			if to := g.round(x, b); f.Forget || to == x { // -0 becomes +0
-				v[j] = to
-			} else {
-				b.Round(i, j, to)
+			q, chance := g.below(x)
+			if chance > 0 && unit(b.Uint64()) < chance {
+				q++
+			}
+			if chance >= 0 {
+				v[j] = g.at(q)
+			}
+			if chance > 0 && !f.Forget {
+				later[j] += x - v[j]
 			}
 		}
 	}
@@ -94,7 +102,13 @@ func (f Fixed) Round(vals []float32, seed uint64) godwit.Form {
 	}
 	s := source(seed)
 	for j, x := range vals {
-		vals[j] = g.round(x, &s)
+		q, chance := g.below(x)
+		if chance > 0 && unit(s.Uint64()) < chance {
+			q++
+		}
+		if chance >= 0 {
+			vals[j] = g.at(q)
+		}
 	}
 	return f.form(g.step)
 }
@@ -111,6 +125,7 @@ func (f Fixed) grid(most float32) grid {
 	if math.IsInf(float64(float32(g.levels)*g.step), 0) { // by the rounding of the step
 		g.step = math.Nextafter32(g.step, 0)
 	}
+	g.inverse = 1 / float64(g.step)
 	return g
 }
 
@@ -129,26 +144,31 @@ func largest(vals []float32) (most float32) {
 
 // A grid is the multiples of a step; of step 0 there are none.
 type grid struct {
-	step   float32
-	levels float64
+	step    float32
+	inverse float64
+	levels  float64
 }
 
 // at returns a multiple as whoever reads it will, and never -0.
-func (g grid) at(q float64) float32 { return float32(float32(q)*g.step) + 0 }
+func (g grid) at(q float64) float32 {
+	return float32(float32(min(max(q, -g.levels), g.levels))*g.step) + 0
+}
 
-func (g grid) round(x float32, random interface{ Uint64() uint64 }) float32 {
+// below returns the number of the multiple below x, and how likely x is to become
+// the next one instead: 0 of a multiple, and less of what is no finite number,
+// which should stay.
+func (g grid) below(x float32) (q, chance float64) {
 	if x-x != 0 {
-		return x // not finite
+		return 0, -1
 	}
-	at := float64(x) / float64(g.step)
-	if near := math.RoundToEven(at); g.at(near) == x && math.Abs(near) <= g.levels {
-		return g.at(near)
+	at := float64(x) * g.inverse
+	q = math.Floor(at)
+	if chance = at - q; chance < 1e-6 || chance > 1-1e-6 { // perhaps by the rounding of steps
+		if near := math.RoundToEven(at); g.at(near) == x {
+			return near, 0
+		}
 	}
-	q := math.Floor(at)
-	if unit(random.Uint64()) < at-q {
-		q++
-	}
-	return g.at(min(max(q, -g.levels), g.levels))
+	return q, chance
 }
 
 // unit makes a number in [0, 1) of a random one.

@@ -5,6 +5,7 @@ package linear
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -134,5 +135,20 @@ func TestConformanceC27TrainingWithFiltersThatLoseEndsAsGood(t *testing.T) {
 		if with.stats.SentBytes >= without.stats.SentBytes || with.stats.FilterOut >= with.stats.FilterIn {
 			t.Errorf("%s with %s sends %d bytes, without %d: the test is vacuous", x.solver, x.filters, with.stats.SentBytes, without.stats.SentBytes)
 		}
+	}
+}
+
+// Random numbers of filters come from the seed of the run.
+func TestARunWithFiltersIsRepeatedBitForBit(t *testing.T) {
+	data := generated(t, func(s *libsvm.Spec) { s.Examples = 800 })
+	task := newTask(t, DefaultConfig(), data)
+	run := func(filters string) []float32 {
+		return filteredOn[Batch](t, task, task.model, placement.Adaptive, 2, filters).values
+	}
+	const lossy = "skip(p=0.3), noise(std=0.001), bf16(answers=1), s2"
+	once, again := run(lossy), run(lossy)
+	sameBits(t, lossy, once, again)
+	if slices.Equal(once, run("")) {
+		t.Error("the filters changed nothing: the test is vacuous")
 	}
 }
