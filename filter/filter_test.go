@@ -128,7 +128,7 @@ func TestConformanceC27RoundingHasNoBias(t *testing.T) {
 			var sum, squares float64
 			var q float64
 			for i := range draws {
-				v := []float32{x, 1} // the largest decides the step
+				v := []float32{x, 1, 0, 0, 0, 0, 0, 0} // the largest decides the step
 				form := f.Round(v, *seedFlag<<32+uint64(i))
 				e := float64(v[0]) - float64(x)
 				sum += e
@@ -197,6 +197,15 @@ func TestConformanceC27WithFeedbackTheSumOfWhatArrivesIsTheSumOfWhatWasPushed(t 
 		_, rounds := fs[0].(godwit.Rounder)
 		if apart == 0 || deferred == 0 != rounds && len(fs) == 1 {
 			t.Errorf("%v left %v and held back %d: the test is vacuous", fs, apart, deferred)
+		}
+	}
+}
+
+func TestShortVectorsThatTravelAloneHaveNoStepOfTheirOwn(t *testing.T) {
+	for n, want := range map[int]godwit.Coding{1: godwit.Raw, 5: godwit.Raw, 6: godwit.Fixed8} {
+		v := normal(n, 1, 0)
+		if got := (Fixed{Bytes: 1}).Round(v, 1).Coding; got != want || (want == godwit.Raw) != slices.Equal(v, normal(n, 1, 0)) {
+			t.Errorf("%d floats are rounded to coding %d, want %d", n, got, want)
 		}
 	}
 }

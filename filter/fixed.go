@@ -94,10 +94,11 @@ func (f Fixed) Filter(b *godwit.Batch) {
 	b.Form = form
 }
 
-// Round rounds one vector.
+// Round rounds one vector, unless that is so short that its step would take more
+// bytes than are saved.
 func (f Fixed) Round(vals []float32, seed uint64) godwit.Form {
 	g := f.grid(largest(vals))
-	if g.step == 0 {
+	if g.step == 0 || len(vals)*(4-f.Bytes) < stepCost {
 		return godwit.Form{}
 	}
 	s := source(seed)
@@ -118,6 +119,9 @@ func (Fixed) Relative() bool { return false }
 
 // RoundsAnswers returns f.Answers.
 func (f Fixed) RoundsAnswers() bool { return f.Answers }
+
+// stepCost is about what a step of its own costs a vector, in bytes.
+const stepCost = 16
 
 func (f Fixed) grid(most float32) grid {
 	g := grid{levels: f.levels()}
