@@ -43,7 +43,8 @@ type StormReport struct {
 	Weather string // what the configuration and the seed made of it
 	Scanned Scanned
 	// Judged says what the reads of bounded tables could have broken.
-	Judged history.JudgedClocks `json:"-"`
+	Judged  history.JudgedClocks `json:"-"`
+	Rebound int                  `json:"-"` // changes of a bound
 }
 
 // Storm lets random workers loose on a few keys and judges everything that they
@@ -62,7 +63,7 @@ func Storm(ctx context.Context, seed uint64, w Weather) (*StormReport, error) {
 	if err == nil {
 		rep.Result, rep.Scanned = *r, s.scanned
 		if s.bounds != nil {
-			rep.Judged = s.bounds.clocks.Judged
+			rep.Judged, rep.Rebound = s.bounds.clocks.Judged, s.bounds.changes
 		}
 		err = s.judge()
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -16,8 +17,12 @@ import (
 type stormBounds struct {
 	rng    *rand.Rand
 	clocks *history.Clocks
-	stale  []godwit.Bound // by table
+	stale  []godwit.Bound // by table, at first
 	at     []int          // steps before which all workers meet
+
+	over     [][]godwit.Bound // by table: the bounds so far; while one changes, the looser one
+	changing bool
+	changes  int
 }
 
 func newStormBounds(seed uint64, workers int) *stormBounds {
@@ -38,6 +43,7 @@ func (b *stormBounds) bind(tables []godwit.Table) {
 			tables[i].Window = godwit.Within(b.rng.IntN(3))
 		}
 		b.stale = append(b.stale, tables[i].Staleness)
+		b.over = append(b.over, []godwit.Bound{tables[i].Staleness})
 	}
 }
 
@@ -58,35 +64,79 @@ func (x *stormWorker) barrier(ctx context.Context) error {
 	return x.w.Barrier(ctx)
 }
 
-// owed returns, for each table, the moment before which a read that begins now
-// must contain all pushes, as bounded as the tightest of the keys' tables.
-func (x *stormWorker) owed(keys []godwit.Key) (m history.Moment) {
-	if x.bounds == nil {
-		return m
-	}
-	for _, k := range keys {
-		t, _ := x.model.Locate(k)
-		if s, ok := x.bounds.stale[t].Clocks(); ok {
-			if o := x.bounds.clocks.Now(x.id).Back(int(s)); m.Less(o) {
-				m = o
-			}
-		}
-	}
-	return m
+// A reading is when a read of bounded tables began.
+type reading struct {
+	now   history.Moment
+	since []int // by table: the index in stormBounds.over
 }
 
-// judge judges what a read returned that was owed all pushes before a moment.
-func (x *stormWorker) judge(k godwit.Key, v []float32, owed history.Moment) error {
+func (x *stormWorker) begin() (r reading) {
+	if x.bounds == nil {
+		return r
+	}
+	r.now = x.bounds.clocks.Now(x.id)
+	for _, o := range x.bounds.over {
+		r.since = append(r.since, len(o)-1)
+	}
+	return r
+}
+
+// judge judges what a read returned: by the loosest bound that its table had
+// since it began.
+func (x *stormWorker) judge(k godwit.Key, v []float32, r reading) error {
 	if x.bounds == nil {
 		return nil
 	}
 	t, _ := x.model.Locate(k)
-	if t == setTable || x.bounds.stale[t] == godwit.Eventual {
+	b := slices.MaxFunc(x.bounds.over[t][r.since[t]:], tighter)
+	if s, ok := b.Clocks(); ok {
+		return x.judgeOwed(k, v, r.now.Back(int(s)))
+	}
+	return nil
+}
+
+// tighter compares bounds: the looser is the greater.
+func tighter(a, b godwit.Bound) int {
+	clocks := func(b godwit.Bound) godwit.Clock {
+		if s, ok := b.Clocks(); ok {
+			return s
+		}
+		return godwit.Forever
+	}
+	return cmp.Compare(clocks(a), clocks(b))
+}
+
+// judgeOwed judges a read that must contain all pushes before a moment.
+func (x *stormWorker) judgeOwed(k godwit.Key, v []float32, owed history.Moment) error {
+	if t, _ := x.model.Locate(k); t == setTable {
 		return nil
 	}
 	if err := x.bounds.clocks.Read(k, v, owed); err != nil {
-		return fmt.Errorf("worker %d, at %+v, staleness %v: %w", x.id, x.bounds.clocks.Now(x.id), x.bounds.stale[t], err)
+		return fmt.Errorf("worker %d, at %+v: %w", x.id, x.bounds.clocks.Now(x.id), err)
 	}
+	return nil
+}
+
+// rebind changes the bound of a table, on all nodes, unless another worker does.
+func (x *stormWorker) rebind(ctx context.Context) error {
+	b := x.bounds
+	t := x.rng.IntN(len(b.stale))
+	if b.changing || b.stale[t] == godwit.Eventual {
+		return nil
+	}
+	to := godwit.Within(x.rng.IntN(4))
+	if x.rng.IntN(4) == 0 {
+		to = godwit.Eventual
+	}
+	b.changing = true
+	was := b.over[t][len(b.over[t])-1]
+	b.over[t] = append(b.over[t], slices.MaxFunc([]godwit.Bound{was, to}, tighter))
+	if err := x.c.Node(x.node).SetStaleness(ctx, t, to); err != nil {
+		return err
+	}
+	b.over[t] = append(b.over[t], to)
+	b.changing = false
+	b.changes++
 	return nil
 }
 
@@ -109,7 +159,7 @@ func (x *stormWorker) pullAfter(ctx context.Context, keys []godwit.Key) error {
 		if err := x.history.Read(rs[i], v); err != nil {
 			return err
 		}
-		return x.judge(keys[i], v, owed)
+		return x.judgeOwed(keys[i], v, owed)
 	}
 	var err error
 	o.h, err = x.w.PullAfter(ctx, o.after, keys, o.vals)

@@ -48,7 +48,7 @@ func (x *stormWorker) pushRange(ctx context.Context, first, end godwit.Key) erro
 }
 
 func (x *stormWorker) pullRange(ctx context.Context, first, end godwit.Key) error {
-	issued := x.readIssued(first, end)
+	issued, began := x.readIssued(first, end), x.begin()
 	n, _ := x.model.RangeFloats(first, end)
 	vals := make([]float32, n)
 	if err := godwit.PullRange(ctx, x.w, first, end, vals); err != nil {
@@ -59,7 +59,7 @@ func (x *stormWorker) pullRange(ctx context.Context, first, end godwit.Key) erro
 		if err := x.history.Read(issued[k], vals[:dim]); err != nil {
 			return fmt.Errorf("in a range: %w", err)
 		}
-		if err := x.judge(k, vals[:dim], x.owed([]godwit.Key{k})); err != nil {
+		if err := x.judge(k, vals[:dim], began); err != nil {
 			return fmt.Errorf("in a range: %w", err)
 		}
 		vals = vals[dim:]

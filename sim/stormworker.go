@@ -88,6 +88,8 @@ func (x *stormWorker) act(ctx context.Context) error {
 		return x.ranged(ctx)
 	case r == 18 && x.bounds != nil:
 		return x.pullAfter(ctx, keys)
+	case r == 19 && x.bounds != nil && x.rng.IntN(8) == 0:
+		return x.rebind(ctx)
 	default:
 		x.advance()
 		return nil
@@ -152,13 +154,13 @@ func (x *stormWorker) pull(ctx context.Context, keys []godwit.Key) error {
 	for _, k := range keys {
 		rs = append(rs, x.history.ReadIssued(x.id, k))
 	}
-	owed := x.owed(keys)
+	began := x.begin()
 	o.done = func(i, off int) error {
 		v := o.vals[off : off+x.model.Dim(keys[i])]
 		if err := x.history.Read(rs[i], v); err != nil {
 			return err
 		}
-		return x.judge(keys[i], v, owed)
+		return x.judge(keys[i], v, began)
 	}
 	var err error
 	o.h, err = x.w.PullAsync(ctx, keys, o.vals)
@@ -225,7 +227,7 @@ func (x *stormWorker) glance(k godwit.Key) error {
 	if err := x.history.Read(r, v); err != nil {
 		return err
 	}
-	return x.judge(k, v, x.owed([]godwit.Key{k}))
+	return x.judge(k, v, x.begin())
 }
 
 // sync judges WaitSync: then the main copies have what was complete at this node
@@ -267,6 +269,10 @@ func (x *stormWorker) end(ctx context.Context) error {
 		if err := x.over(ctx, o); err != nil {
 			return err
 		}
+	}
+	if x.bounds != nil && x.rng.IntN(2) == 0 { // others need not wait for what comes before the barrier
+		x.bounds.clocks.Finish(x.id)
+		x.w.Finish()
 	}
 	for _, step := range []func(context.Context) error{x.w.WaitSync, x.barrier, x.w.WaitSync} {
 		if err := step(ctx); err != nil {

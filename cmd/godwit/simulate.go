@@ -51,6 +51,7 @@ Policies (--policy):  ` + strings.Join(placement.Names(), ", "),
 	g.IntVar(&s.weather.Nodes, "nodes", 0, "`number` of nodes (default: the seed says, 1 … 5)")
 	g.IntVar(&s.weather.Workers, "workers", 0, "`number` of workers of a node (default: the seed says, 1 … 3)")
 	g.IntVar(&s.weather.Steps, "steps", 0, "`number` of steps of a worker (default 50)")
+	g.BoolVar(&s.weather.Bounded, "bounded", false, "bound the staleness of reads, and judge that as well")
 	g.StringVar(&s.policy, "policy", "", "`name` of the policy (default: the seed says)")
 	g.StringVar(&s.network, "network", "", "`name` of the network (default: the seed makes a bad one)")
 	g.IntVar(&s.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of seeds at a time")
@@ -114,6 +115,9 @@ func (s *simulate) replay(seed uint64) string {
 		if f.n > 0 {
 			c += fmt.Sprintf(" --%s %d", f.name, f.n)
 		}
+	}
+	if s.weather.Bounded {
+		c += " --bounded"
 	}
 	if s.policy != "" {
 		c += " --policy " + s.policy

@@ -64,14 +64,14 @@ func TestSimulateRefusesWhatDoesNotExist(t *testing.T) {
 }
 
 func TestSimulateSaysHowToRunAFailureAgain(t *testing.T) {
-	s := &simulate{policy: "adaptive", network: "bad", weather: sim.Weather{Nodes: 3}, json: true}
+	s := &simulate{policy: "adaptive", network: "bad", weather: sim.Weather{Nodes: 3, Bounded: true}, json: true}
 	var out bytes.Buffer
 	r := &sim.StormsReport{Seeds: 4, Failed: &sim.Failure{Seed: 5, Weather: "rain", Err: errors.New("an update was lost")}}
 	if err := s.print(&out, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"failed_seed":5`, `"weather":"rain"`, `"error":"an update was lost"`,
-		`"replay":"godwit simulate --first 5 --seeds 1 --nodes 3 --policy adaptive --network bad"`} {
+		`"replay":"godwit simulate --first 5 --seeds 1 --nodes 3 --bounded --policy adaptive --network bad"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s lacks %s", out.String(), want)
 		}

@@ -12,6 +12,7 @@ import (
 // happen, so that nothing can be seen before it is known.
 type Clocks struct {
 	at     []Moment // by worker
+	met    []int    // barriers that the worker called
 	pushes map[godwit.Key][][]pushed
 
 	// Judged says what the reads so far could have broken.
@@ -52,7 +53,7 @@ type pushed struct {
 
 // NewClocks returns the clocks of workers 0 … workers-1.
 func NewClocks(workers int) *Clocks {
-	return &Clocks{at: make([]Moment, workers), pushes: map[godwit.Key][][]pushed{}}
+	return &Clocks{at: make([]Moment, workers), met: make([]int, workers), pushes: map[godwit.Key][][]pushed{}}
 }
 
 // Now returns a worker's moment.
@@ -62,7 +63,17 @@ func (c *Clocks) Now(w int) Moment { return c.at[w] }
 func (c *Clocks) Advance(w int) { c.at[w].Clock++ }
 
 // Barrier notes that a worker is about to call Barrier.
-func (c *Clocks) Barrier(w int) { c.at[w] = Moment{Barriers: c.at[w].Barriers + 1} }
+func (c *Clocks) Barrier(w int) {
+	c.Finish(w)
+	c.met[w]++
+}
+
+// Finish notes that a worker is about to call Finish.
+func (c *Clocks) Finish(w int) {
+	if m := (Moment{Barriers: c.met[w] + 1}); c.at[w].Less(m) {
+		c.at[w] = m
+	}
+}
 
 // Push notes that a worker is about to push 1 at its coordinate.
 func (c *Clocks) Push(w int, k godwit.Key) {
