@@ -1,0 +1,147 @@
+package godwit_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node"
+)
+
+// together starts two nodes in this process, lets a program run on a worker of
+// each, one after the other, and makes all that the first did visible to the
+// second.
+func together(table godwit.Table, first, second func(ctx context.Context, w godwit.Worker) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	m, err := godwit.NewModel(table)
+	if err != nil {
+		return err
+	}
+	c, err := node.Local(ctx, 2, node.Config{Model: m, Workers: 1})
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	for i, do := range []func(context.Context, godwit.Worker) error{first, second} {
+		if err := do(ctx, c.Nodes[i].Worker(0)); err != nil {
+			return err
+		}
+		if err := c.Nodes[i].Worker(0).WaitSync(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Of a large table in which few rows are in use, these are read in order.
+func ExampleRows() {
+	table := godwit.Table{Name: "clicks", Rows: 1_000_000, Dim: 1}
+	err := together(table, func(ctx context.Context, w godwit.Worker) error {
+		return w.Push(ctx, []godwit.Key{7, 123_456, 999_999}, []float32{1, 2, 3})
+	}, func(ctx context.Context, w godwit.Worker) error {
+		for row, err := range godwit.Rows(ctx, w, 100, 1_000_000, godwit.NoNode) {
+			if err != nil {
+				return err
+			}
+			fmt.Println(row.Key, row.Value)
+		}
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 123456 [2]
+	// 999999 [3]
+}
+
+// latest is a join: a row is a time and what was known then, and of two rows the
+// later one stays.
+type latest struct{}
+
+func (latest) Name() string        { return "latest" }
+func (latest) StateLen(int) int    { return 0 }
+func (latest) InitState([]float32) {}
+func (latest) Apply(value, _, push []float32) {
+	if push[0] > value[0] {
+		copy(value, push)
+	}
+}
+
+// What travels is the whole row, not how it changed; where it arrives, it counts
+// like a push.
+func (latest) Pack(value, _, dvalue []float32)    { copy(dvalue, value) }
+func (l latest) Merge(value, _, dvalue []float32) { l.Apply(value, nil, dvalue) }
+func (latest) Fresh(dim int) int                  { return dim }
+
+// Rows may be joins of what was pushed, also where they are replicated.
+func ExampleMerger() {
+	table := godwit.Table{Name: "positions", Rows: 10, Dim: 3, Rule: latest{}}
+	ship := []godwit.Key{4}
+	err := together(table, func(ctx context.Context, w godwit.Worker) error {
+		return w.Push(ctx, ship, []float32{17, 53.5, 10}) // at 17 o'clock
+	}, func(ctx context.Context, w godwit.Worker) error {
+		if err := w.Push(ctx, ship, []float32{15, 54, 9}); err != nil {
+			return err
+		}
+		at := make([]float32, 3)
+		err := w.Pull(ctx, ship, at)
+		fmt.Println(at)
+		return err
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: [17 53.5 10]
+}
+
+// mean keeps a sum, and as its state a count; a pull gets the quotient.
+type mean struct{}
+
+func (mean) Name() string              { return "mean" }
+func (mean) StateLen(int) int          { return 1 }
+func (mean) InitState(count []float32) { count[0] = 0 }
+func (mean) Apply(sum, count, push []float32) {
+	for i, x := range push {
+		sum[i] += x
+	}
+	count[0]++
+}
+
+func (mean) Query(dst, sum, count []float32) {
+	for i, x := range sum {
+		dst[i] = x / max(count[0], 1)
+	}
+}
+
+// Keep takes a value that was set for one of a single push, unless it is zero.
+func (mean) Keep(sum, count []float32) {
+	for _, x := range sum {
+		if x != 0 {
+			count[0] = 1
+		}
+	}
+}
+
+// A pull gets what the rule makes of a row, where the row is.
+func ExampleQuerier() {
+	table := godwit.Table{Name: "temperature", Rows: 10, Dim: 1, Rule: mean{}}
+	here := []godwit.Key{2}
+	err := together(table, func(ctx context.Context, w godwit.Worker) error {
+		return w.Push(ctx, here, []float32{20})
+	}, func(ctx context.Context, w godwit.Worker) error {
+		if err := w.Push(ctx, here, []float32{25}); err != nil {
+			return err
+		}
+		t := make([]float32, 1)
+		err := w.Pull(ctx, here, t)
+		fmt.Println(t)
+		return err
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: [22.5]
+}
