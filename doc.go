@@ -18,6 +18,13 @@
 // With them, the server moves a key to the only node that wants it, replicates
 // a key that several nodes want, and does so just in time.
 //
+// Whole tables and other ranges of keys are read and written by [PullRange] and
+// [PushRange], of any length in bounded memory; of large tables in which few rows
+// are in use, [Rows] reads those.
+//
+// What a push does is the table's [Rule]; how copies of a row meet, and what a
+// pull gets of it, can be left to the rule as well ([Merger], [Querier]).
+//
 // # What is promised
 //
 // Every key has exactly one owner, which holds the main copy. Synchronous

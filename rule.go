@@ -13,7 +13,8 @@ import (
 // meet by adding the *difference* that their pushes made to value and state,
 // so a rule should write its state as sums where it can (AdaGrad: the sum of
 // squared gradients), and must tolerate a state that moved under it. A rule
-// that knows better how copies meet is a [Merger].
+// that knows better how copies meet is a [Merger]. One that does not keep what
+// pulls should get is a [Querier].
 //
 // A Rule is immutable and may be used by any number of goroutines.
 type Rule interface {
