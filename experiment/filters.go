@@ -44,14 +44,14 @@ func (s stack) name() string {
 
 var filteredPrograms = []filtered{
 	{"blocks", placement.Adaptive, func(l *Lab) int { return l.Passes }, []stack{
-		{}, {filters: "sparse"}, {filters: "s2"}, {filters: "zstd"}, {filters: "sparse, zstd"},
-		{filters: "bf16(forget=1)"}, {kkt: true}, {kkt: true, filters: "bf16(forget=1), sparse, zstd"},
+		{}, {filters: "sparse"}, {filters: "s2"}, {filters: "zstd"}, {filters: "sparse, s2"},
+		{filters: "bf16(forget=1)"}, {kkt: true}, {kkt: true, filters: "bf16(forget=1), sparse, s2"},
 	}, (*Lab).blocks},
 	{"ftrl", placement.Static, func(l *Lab) int { return max(l.Passes/3, 1) }, []stack{
 		{}, {filters: "sparse"}, {filters: "s2"}, {filters: "zstd"}, {filters: "sparse, zstd"},
-		{filters: "bf16"}, {filters: "fixed(bytes=2)"}, {filters: "fixed(bytes=1)"}, {filters: "fixed(bytes=1,answers=1)"},
+		{filters: "bf16"}, {filters: "fixed(bytes=2)"}, {filters: "fixed(bytes=1)"},
 		{filters: "significant(threshold=0.1,decay=0.01)"},
-		{filters: "significant(threshold=0.1,decay=0.01), fixed(bytes=1,answers=1), sparse, zstd"},
+		{filters: "significant(threshold=0.1,decay=0.01), fixed(bytes=1), sparse, zstd"},
 	}, (*Lab).ftrl},
 	{"count", placement.Static, func(*Lab) int { return 1 }, []stack{
 		{}, {filters: "sparse"}, {filters: "s2"}, {filters: "zstd"}, {filters: "sparse, zstd"},
@@ -60,8 +60,8 @@ var filteredPrograms = []filtered{
 
 func (l *Lab) blocks(kkt bool) task.Settings {
 	s := *l.Linear
-	s.Solver, s.ByBlocks.Blocks, s.ByBlocks.Delay = task.Blocks, min(l.Blocks, 64), 4
-	s.L1, s.ByBlocks.Recheck = 10, l.Passes // a penalty that leaves few weights, which are looked at once
+	s.Solver, s.ByBlocks.Blocks, s.ByBlocks.Delay = task.Blocks, min(l.Blocks, 16), 2 // blocks long enough for their keys to be worth remembering
+	s.L1, s.ByBlocks.Recheck = 10, l.Passes                                           // a penalty that leaves few weights, which are looked at once
 	if !kkt {
 		s.ByBlocks.KKT = 0
 	}
@@ -87,6 +87,7 @@ var filterColumns = []column{
 	{"policy", func(r *Row) string { return r.Policy }},
 	{"filters", func(r *Row) string { return r.Filters }},
 	{"MB", func(r *Row) string { return fmt.Sprintf("%.2f", float64(r.SentBytes)/1e6) }},
+	{"lists saved", func(r *Row) string { return fmt.Sprintf("%.2f", float64(r.ListSaved)/1e6) }},
 	{"times less", func(r *Row) string { return fmt.Sprintf("%.2f", r.Less) }},
 	{"than plain", func(r *Row) string { return fmt.Sprintf("%.1f", r.ThanPlain) }},
 	{"objective", func(r *Row) string { return fmt.Sprintf("%.6f", r.Loss) }},
@@ -166,6 +167,7 @@ func filteredRow(o *outcome, f filtered, s stack, nodes, dim int) *Row {
 	row := &Row{Program: f.name, Policy: f.policy.Name(), Filters: s.name(), Nodes: nodes, Workers: 1, Epoch: took / time.Duration(len(o.epochs)),
 		Loss: o.epochs[len(o.epochs)-1].loss}
 	row.count(all)
+	row.ListSaved = all.ListSaved
 	if row.Quality = o.test.At("log loss"); math.IsNaN(row.Quality) {
 		row.Quality = o.test[0].Value
 	}

@@ -61,12 +61,13 @@ type Row struct {
 	Passes int     `json:"passes,omitempty"`
 	Spread float64 `json:"spread,omitempty"` // of simulated steps, as a share
 
-	// Of "filters": what ran with which filters, how many times fewer bytes it
-	// sent than with none, and than a plain encoding would, by how much (a share)
-	// the last epoch's loss differs from that with none, and whether the model is
-	// the same, bit for bit.
+	// Of "filters": what ran with which filters, the bytes that lists of keys saved
+	// that were sent before, how many times fewer bytes it sent than with no filter,
+	// and than a plain encoding would, by how much (a share) the last epoch's loss
+	// differs from that with none, and whether the model is the same, bit for bit.
 	Program   string  `json:"program,omitempty"`
 	Filters   string  `json:"filters,omitempty"`
+	ListSaved uint64  `json:"list_saved,omitempty"`
 	Less      float64 `json:"less,omitempty"`
 	ThanPlain float64 `json:"than_plain,omitempty"`
 	Change    float64 `json:"change,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/sim"
 )
@@ -49,4 +50,20 @@ func Storm(t testing.TB, nodes int, policy string, seed uint64, step time.Durati
 		}
 	})
 	return c
+}
+
+// WasStorm fails the test unless keys moved and were replicated many times, each
+// where the policy does that at all: else what was to survive a storm has seen
+// none.
+func WasStorm(t testing.TB, policy string, s node.Stats) {
+	t.Helper()
+	const many = 100
+	moves, copies := placement.AdaptiveMoveOnly.Name() == policy || placement.RelocateAll.Name() == policy || placement.NonUniform.Name() == policy,
+		placement.AdaptiveReplicateOnly.Name() == policy || placement.ReplicateAll.Name() == policy
+	if policy == placement.Adaptive.Name() {
+		moves, copies = true, true
+	}
+	if moves && s.Moves < many || copies && s.Copies < many {
+		t.Errorf("%s: %d moves and %d replicas are no storm, want %d at least", policy, s.Moves, s.Copies, many)
+	}
 }

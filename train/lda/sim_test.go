@@ -43,6 +43,7 @@ func TestCountsAreExactAfterStormsOfMoves(t *testing.T) {
 			}
 			s := r.Sum()
 			t.Logf("%d moves, %d replicas set up, %d messages", s.Moves, s.Copies, r.Messages)
+			simtest.WasStorm(t, name, s)
 			model, err := godwit.NewModel(task.Tables()...)
 			if err != nil {
 				t.Fatal(err)

@@ -58,6 +58,7 @@ func TestCountsAreExactAfterStormsOfMoves(t *testing.T) {
 			}
 			s := r.Sum()
 			t.Logf("%d moves, %d replicas set up, %d messages", s.Moves, s.Copies, r.Messages)
+			simtest.WasStorm(t, name, s)
 		})
 	}
 }
