@@ -22,6 +22,9 @@ type filtered struct {
 	epochs func(*Lab) int
 	stacks []stack
 	make   func(l *Lab, kkt bool) task.Settings
+	// values is how many an access reads or writes, in the mean, without what our
+	// rows have beside them.
+	values float64
 }
 
 // A stack is filters that work together.
@@ -46,16 +49,16 @@ var filteredPrograms = []filtered{
 	{"blocks", placement.Adaptive, func(l *Lab) int { return l.Passes }, []stack{
 		{}, {filters: "sparse"}, {filters: "s2"}, {filters: "zstd"}, {filters: "sparse, s2"},
 		{filters: "bf16(forget=1)"}, {kkt: true}, {kkt: true, filters: "bf16(forget=1), sparse, s2"},
-	}, (*Lab).blocks},
+	}, (*Lab).blocks, 1.5}, // a weight is read, a gradient and a curvature are written
 	{"ftrl", placement.Static, func(l *Lab) int { return max(l.Passes/3, 1) }, []stack{
 		{}, {filters: "sparse"}, {filters: "s2"}, {filters: "zstd"}, {filters: "sparse, zstd"},
 		{filters: "bf16"}, {filters: "fixed(bytes=2)"}, {filters: "fixed(bytes=1)"},
 		{filters: "significant(threshold=0.1,decay=0.01)"},
 		{filters: "significant(threshold=0.1,decay=0.01), fixed(bytes=1), sparse, zstd"},
-	}, (*Lab).ftrl},
+	}, (*Lab).ftrl, 1},
 	{"count", placement.Static, func(*Lab) int { return 1 }, []stack{
 		{}, {filters: "sparse"}, {filters: "s2"}, {filters: "zstd"}, {filters: "sparse, zstd"},
-	}, (*Lab).count},
+	}, (*Lab).count, 1},
 }
 
 func (l *Lab) blocks(kkt bool) task.Settings {
@@ -134,7 +137,7 @@ func filters(ctx context.Context, l *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			rows[i] = filteredRow(o, f, s, l.Most, w.model.Dim(0))
+			rows[i] = filteredRow(o, f, s, l.Most)
 			return nil
 		})
 		for i, row := range rows {
@@ -162,7 +165,7 @@ func filters(ctx context.Context, l *Lab, r *Report) error {
 }
 
 // filteredRow is what a run came to, with the bytes of all its epochs.
-func filteredRow(o *outcome, f filtered, s stack, nodes, dim int) *Row {
+func filteredRow(o *outcome, f filtered, s stack, nodes int) *Row {
 	all, took := did(o.epochs)
 	row := &Row{Program: f.name, Policy: f.policy.Name(), Filters: s.name(), Nodes: nodes, Workers: 1, Epoch: took / time.Duration(len(o.epochs)),
 		Loss: o.epochs[len(o.epochs)-1].loss}
@@ -173,7 +176,7 @@ func filteredRow(o *outcome, f filtered, s stack, nodes, dim int) *Row {
 	}
 	// As Li et al. send them: a key of 8 bytes and values of 8, for each that was
 	// read or pushed at another node.
-	row.plain = float64(all.Remote) * float64(8+8*dim)
+	row.plain = float64(all.Remote) * (8 + 8*f.values)
 	return row
 }
 

@@ -59,6 +59,7 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.Spec.Join = patience(&l.Spec, time.Since(begin))
 	if len(l.Etcd) > 0 {
 		return l.lead(ctx, t, begin, loaded)
 	}
@@ -78,6 +79,13 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// patience is how long nodes wait for each other where loading the data took a
+// while here: the others are about to do the same, perhaps all on one machine, or
+// on slower ones.
+func patience(s *Spec, loading time.Duration) time.Duration {
+	return s.Join + time.Duration(max(4, s.Nodes))*loading
 }
 
 func (l *Leader) drain(ctx context.Context, server *etcd.Embedded, well bool) error {

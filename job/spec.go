@@ -45,7 +45,8 @@ type Spec struct {
 
 	// TTL is after how long without a sign of life a node counts as lost.
 	TTL time.Duration `json:"ttl"`
-	// Join is how long the nodes wait for each other at the start.
+	// Join is how long the nodes wait for each other at the start. [Lead] adds
+	// several times what loading the data took it.
 	Join time.Duration `json:"join"`
 }
 

@@ -93,3 +93,15 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// The others begin to load their data when the first node is through with it.
+func TestNodesThatLoadForLongAreWaitedFor(t *testing.T) {
+	s := Default(task.DefaultW2V())
+	s.Nodes = 8
+	if got := patience(&s, 0); got != s.Join {
+		t.Errorf("without data to load, nodes wait for %v, want %v", got, s.Join)
+	}
+	if got, want := patience(&s, time.Minute), s.Join+8*time.Minute; got != want {
+		t.Errorf("after a minute of loading, nodes wait for %v, want %v", got, want)
+	}
+}

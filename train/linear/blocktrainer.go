@@ -60,18 +60,17 @@ type weight struct {
 
 // The floats of rows.
 const (
-	weightDim   = 3 // value, 1 if left out, version
+	weightDim   = 2 // value, version; the latter negative if the weight is left out
 	gradientDim = 3 // gradient, curvature, how many workers pushed them
 )
 
-func (w *weight) take(row []float32) { *w = weight{row[0], row[2], row[1] != 0} }
+func (w *weight) take(row []float32) { *w = weight{row[0], max(row[1], -row[1]), row[1] < 0} }
 
 func (w *weight) row(to []float32) []float32 {
-	out := float32(0)
 	if w.out {
-		out = 1
+		return append(to, w.value, -w.version)
 	}
-	return append(to, w.value, out, w.version)
+	return append(to, w.value, w.version)
 }
 
 // A read is what is being asked for of a block.
@@ -313,7 +312,7 @@ func (t *blockTrainer) follow(ctx context.Context, block int, all bool) error {
 		left := 0
 		for i, p := range r.places {
 			row := r.vals[weightDim*i : weightDim*(i+1)]
-			if row[2] == t.seen[p].version {
+			if max(row[1], -row[1]) == t.seen[p].version {
 				r.places[left], r.ks[left] = p, r.ks[i]
 				left++
 				continue
