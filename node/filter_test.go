@@ -320,3 +320,22 @@ func TestFiltersLoseNothingUnderAStormOfMoves(t *testing.T) {
 		}
 	}
 }
+
+// While a worker keeps as much as it may, its pushes go through no filter.
+func TestWhatAWorkerKeepsHasABound(t *testing.T) {
+	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1})
+	w := c.Nodes[0].workers[0]
+	k := abroad(t, c.Nodes[0])
+	must(t, w.Push(t.Context(), []godwit.Key{k}, []float32{1, 0}))
+	other := k + 1
+	w.residual.add(other, make([]float32, residualRoom+1))
+	must(t, w.Push(t.Context(), []godwit.Key{k}, []float32{1, 0}))
+	if got := pulled(t, w, k); got[0] != 2 {
+		t.Errorf("the value is %v, want both pushes", got)
+	}
+	w.residual.take(other)
+	must(t, w.Push(t.Context(), []godwit.Key{k}, []float32{1, 0}))
+	if got := pulled(t, w, k); got[0] != 2 {
+		t.Errorf("when there is room again, the value is %v, want the third push held back", got)
+	}
+}
