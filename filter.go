@@ -93,6 +93,14 @@ type Form struct {
 	Step   float32 // of Fixed8 and Fixed16
 }
 
+// Usable returns the form, or the raw one if there is no such coding.
+func (f Form) Usable() Form {
+	if f.Coding&^(Sparse|Fixed16) != 0 {
+		return Form{}
+	}
+	return f
+}
+
 // Bytes returns how many bytes a vector takes in the form, if the coding can
 // write all of its floats.
 func (f Form) Bytes(v []float32) int {

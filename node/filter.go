@@ -327,6 +327,7 @@ func (w *worker) seed(table int, call uint64) uint64 {
 func (w *worker) filtered(b *godwit.Batch) {
 	f := &w.filtering
 	out := 0
+	b.Form = b.Form.Usable()
 	for i, m := range f.which {
 		if left := b.Left(i); nonzero(left) {
 			n := len(f.rest)

@@ -61,7 +61,7 @@ func (u *Update) Rounds() bool { return u.rounding != nil && u.rounding.answers 
 func (u *Update) Round(answer, request *wire.Record, scratch []float32, stats *Stats) []float32 {
 	x := u.rounding
 	scratch = append(scratch[:0], answer.Vals...)
-	form := x.Rounder.Round(scratch, x.of(request.Key, request.Op, uint64(request.Origin)<<32|uint64(request.Index)))
+	form := x.Rounder.Round(scratch, x.of(request.Key, request.Op, uint64(request.Origin)<<32|uint64(request.Index))).Usable()
 	answer.Vals, answer.Coding, answer.Step = scratch, wire.Coding(form.Coding), form.Step
 	stats.rounded(form, scratch)
 	return scratch
@@ -82,7 +82,7 @@ func (s *Shard) roundUpdate(h *store.Header, d *side, r *wire.Record) {
 	}
 	flight := s.flight(d)
 	s.diff = append(s.diff[:0], flight...)
-	form := x.Rounder.Round(flight, x.of(h.Key, r.Seq, uint64(s.cfg.Self)))
+	form := x.Rounder.Round(flight, x.of(h.Key, r.Seq, uint64(s.cfg.Self))).Usable()
 	left := false
 	for j, y := range flight {
 		rest := s.diff[j] - y
