@@ -121,7 +121,9 @@ type flushed struct {
 // not acknowledge yet, and has those sent in the next round that were held back.
 func (s *Shard) BeginFlush() (f Flush) { return s.beginFlush(false) }
 
-// BeginSettle is BeginFlush for the tables with bounded staleness.
+// BeginSettle is BeginFlush for the tables with bounded staleness. What rounding
+// leaves of an update may stay for longer ([godwit.Filter]): else nothing would be
+// rounded.
 func (s *Shard) BeginSettle() (f Flush) { return s.beginFlush(true) }
 
 func (s *Shard) beginFlush(bounded bool) (f Flush) {
@@ -133,6 +135,13 @@ func (s *Shard) beginFlush(bounded bool) (f Flush) {
 		ref, _ := s.st.Find(k)
 		h := s.st.Header(ref)
 		switch d := s.side(h); {
+		case d.dirty && bounded && s.rounds(k):
+			switch {
+			case !d.weak:
+				f.todo = append(f.todo, flushed{k, d.first, s.seq + 1})
+			case d.sent != 0:
+				f.todo = append(f.todo, flushed{k, d.first, d.sent})
+			}
 		case d.dirty:
 			s.sendAll(h, d)
 			f.todo = append(f.todo, flushed{k, d.first, s.seq + 1})

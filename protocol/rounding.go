@@ -67,6 +67,14 @@ func (u *Update) Round(answer, request *wire.Record, scratch []float32, stats *S
 	return scratch
 }
 
+// rounds reports whether what is held back of a replica's update is what rounding
+// left of it, and not an update that the policy's limits hold back.
+func (s *Shard) rounds(k godwit.Key) bool {
+	i, _ := s.cfg.Model.Locate(k)
+	x := s.cfg.updates[i].rounding
+	return x != nil && x.updates && s.cfg.sync.Threshold == 0
+}
+
 func (s *Stats) rounded(f godwit.Form, v []float32) {
 	s.RoundedIn += uint64(4 * len(v))
 	s.RoundedOut += uint64(f.Bytes(v))

@@ -97,6 +97,38 @@ func TestWhatIsRoundedOffAReplicasUpdateStaysThereAndTravelsLater(t *testing.T) 
 	}
 }
 
+// Bounded staleness does not make rounding useless: what is settled is what was
+// sent, rounded.
+func TestSettlingLeavesUpdatesRounded(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 8, Dim: wide, Filters: []godwit.Filter{filter.FixedPoint(1)}, Staleness: godwit.Within(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, away := pair(t, m, placement.ReplicateAll)
+	sent := 0
+	c.sent = func(_, _ godwit.NodeID, r *wire.Record) {
+		if r.Kind == wire.Delta {
+			if sent++; r.Coding == wire.Raw {
+				t.Error("an update is not rounded")
+			}
+		}
+	}
+	for i := range 50 {
+		away.Push(0, padded(float32(i)/7, 0.3, 1))
+		f := away.BeginSettle()
+		if away.Flushed(&f) {
+			t.Fatalf("push %d is settled before it is sent", i)
+		}
+		calm(t, c)
+		if !away.Flushed(&f) {
+			t.Fatalf("push %d is not settled when all is calm", i)
+		}
+		if f = away.BeginSettle(); !away.Flushed(&f) || sent != i+1 {
+			t.Fatalf("what is left of push %d is waited for; %d updates were sent", i, sent)
+		}
+	}
+}
+
 // Fixed point would not do justice to values and state at the same time.
 func TestRowsWithStateAreRoundedByRelativeFiltersOnly(t *testing.T) {
 	for _, rule := range []godwit.Rule{optim.AdaGrad{LR: 0.1}, optim.RowAdaGrad{LR: 0.1}, optim.FTRL{LR: 0.1}, optim.Momentum{LR: 0.1, Decay: 0.9}} {
