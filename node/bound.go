@@ -53,6 +53,8 @@ type bound struct {
 	tight   atomic.Int64   // the least of limits
 	horizon atomic.Uint64  // a tick
 	least   atomic.Uint64  // the least tick of this node's workers that was seen
+	wanted  atomic.Uint64  // the greatest tick that a worker anywhere waits for
+	settled atomic.Uint64  // by this node
 	urgent  atomic.Bool    // somebody waits for what this node has to do
 	flying  atomic.Bool    // updates are on their way that settling waits for
 	count   atomic.Uint64  // pulls that came too early
@@ -76,7 +78,8 @@ type bound struct {
 // standing is what a node says of itself.
 type standing struct {
 	settled, fresh, wanted tick
-	slowest                int // the worker that it waits for
+	slowest                int  // the worker that it waits for
+	flying                 bool // it waits for others to acknowledge its updates
 }
 
 type flushing struct {
@@ -185,7 +188,7 @@ func (b *bound) admit(ctx context.Context, w *worker, what string, keys []godwit
 		if !b.await(w, need) {
 			return nil
 		}
-		switch b.n.world.Wait(w.granted, ctx.Done(), b.n.done) {
+		switch w.pause(ctx, w.granted) {
 		case 1:
 			return b.forsake(w, what, keys, context.Cause(ctx))
 		case 2:
@@ -299,9 +302,20 @@ func (b *bound) advanced(from tick) {
 // stir has the pacer look whether there is more to settle or to tell.
 func (b *bound) stir() {
 	b.n.pacer.wakeUp()
-	if b.urgent.Load() {
+	if b.urgent.Load() || b.owes() {
 		b.n.pacer.noPause()
 	}
+}
+
+// owes reports whether somebody waits for more to be settled here than is, and
+// the workers are farther.
+func (b *bound) owes() bool {
+	settled := tick(b.settled.Load())
+	if tick(b.wanted.Load()) <= settled {
+		return false
+	}
+	least, _ := b.leastTick()
+	return least > settled
 }
 
 // pressed reports whether somebody waits for what this node has to do.
@@ -337,7 +351,7 @@ func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
 	s.settled = max(s.settled, tick(r.Op))
 	s.fresh = max(s.fresh, tick(r.Seq))
 	s.wanted = max(s.wanted, tick(r.Version))
-	s.slowest = int(r.Key)
+	s.slowest, s.flying = int(r.Key>>1), r.Key&1 != 0
 	b.moved()
 	served := slices.ContainsFunc(b.parked, func(x parking) bool { return b.due(&x) })
 	b.mu.Unlock()
@@ -393,11 +407,13 @@ func (b *bound) hasten() {
 	for i := range b.nodes {
 		wanted = max(wanted, b.nodes[i].wanted)
 	}
-	done := b.nodes[b.n.self].settled
-	if b.copies {
-		done = min(done, b.marked)
+	b.wanted.Store(uint64(wanted))
+	b.settled.Store(uint64(b.nodes[b.n.self].settled))
+	urgent := b.owes() || b.copies && wanted > b.marked && b.all() > b.marked
+	for i := range b.nodes { // which may wait for this one's word
+		urgent = urgent || b.nodes[i].flying && b.nodes[i].settled < wanted
 	}
-	b.urgent.Store(wanted > done)
+	b.urgent.Store(urgent)
 }
 
 // --- of the pacer ---
@@ -516,14 +532,27 @@ func (b *bound) tell(p *pacer, own standing) {
 		if i == int(b.n.self) {
 			continue
 		}
-		s := standing{own.settled, b.fresh[i], own.wanted, slowest}
-		t := &b.told[i]
-		if s == *t || s.slowest != t.slowest && s.settled == t.settled && s.fresh == t.fresh && s.wanted == t.wanted && !b.urgent.Load() {
+		s := standing{own.settled, b.fresh[i], own.wanted, slowest, b.flying.Load() && tick(b.wanted.Load()) > own.settled}
+		t := b.told[i]
+		if s == t {
 			continue
 		}
-		*t = s
-		p.out.Send(godwit.NodeID(i), &wire.Record{Kind: wire.Settled, Op: uint64(s.settled), Seq: uint64(s.fresh), Version: godwit.Version(s.wanted), Key: godwit.Key(s.slowest)})
+		if t.slowest = s.slowest; s == t && tick(b.wanted.Load()) <= s.settled {
+			continue // who is last matters to those that wait
+		}
+		b.told[i] = s
+		p.out.Send(godwit.NodeID(i), &wire.Record{Kind: wire.Settled, Op: uint64(s.settled), Seq: uint64(s.fresh), Version: godwit.Version(s.wanted), Key: keyOf(s)})
 	}
+}
+
+// keyOf is the key of a Settled record: the worker that is last, and a bit for
+// updates that are on their way.
+func keyOf(s standing) godwit.Key {
+	k := godwit.Key(s.slowest) << 1
+	if s.flying {
+		k |= 1
+	}
+	return k
 }
 
 // serve lets pulls go on that waited for a tick that is there now.

@@ -60,7 +60,7 @@ func (w *worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 	defer func() { w.blocked(w.n.world.Now() - began) }()
 	w.out.flush()
 	for ; late; k, late = w.overdue() {
-		switch w.n.world.Wait(w.ops.moved, ctx.Done(), w.n.done) {
+		switch w.pause(ctx, w.ops.moved) {
 		case 1:
 			peer := w.n.blame(k)
 			e := w.fail(what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, context.Cause(ctx))).(*godwit.OpError)

@@ -48,7 +48,7 @@ const (
 	Scanned // home → asker: Op; all were named that are before Key
 	// Bounded staleness. Op, Seq and Version are ticks (package node): times of
 	// workers that only grow.
-	Settled   // Op: every update of the sender's workers before this has reached its owner; Seq: the receiver's replicas contain what the sender had when all were so far; Version: what the sender waits for; Key: which of its workers is last
+	Settled   // Op: every update of the sender's workers before this has reached its owner; Seq: the receiver's replicas contain what the sender had when all were so far; Version: what the sender waits for; Key: which of its workers is last, twice, plus 1 while updates of it are on their way
 	PullAfter // as Pull; Seq: to be served when all nodes have settled this
 	Rebound   // Op; Key: the first of a table, Seq: its new bound, Version: of the change; answered by SyncAck
 
