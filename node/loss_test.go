@@ -30,8 +30,16 @@ func blocked(c *Cluster, victim godwit.NodeID) (ended func(t *testing.T)) {
 		"localize":  func(w godwit.Worker, keys []godwit.Key) error { return w.Localize(ctx, keys) },
 		"wait-sync": func(w godwit.Worker, _ []godwit.Key) error { return w.WaitSync(ctx) },
 		"barrier":   func(w godwit.Worker, _ []godwit.Key) error { return w.Barrier(ctx) },
+		"scan": func(w godwit.Worker, _ []godwit.Key) error {
+			for _, err := range w.Scan(ctx, 0, godwit.Key(w.Model().Keys()), godwit.NoNode) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 	}
-	names := []string{"pull", "push", "set", "localize", "wait-sync", "barrier"}
+	names := []string{"pull", "push", "set", "localize", "wait-sync", "barrier", "scan"}
 	type end struct {
 		op  string
 		who godwit.WorkerID
@@ -96,7 +104,7 @@ func TestALostNodeEndsEveryOperationEverywhere(t *testing.T) {
 		for net, place := range places {
 			t.Run(way+"/"+net, func(t *testing.T) {
 				noLeak(t, func() {
-					c := clusterOver(t, 3, Config{Model: lengths(t), Workers: 6}, place)
+					c := clusterOver(t, 3, Config{Model: lengths(t), Workers: 7}, place)
 					const victim = 2
 					ended := blocked(c, victim)
 					time.Sleep(20 * time.Millisecond)

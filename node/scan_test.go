@@ -3,9 +3,11 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/protocol/placement"
@@ -175,6 +177,62 @@ func TestABadScanSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %d results, want an error", what, n)
 		}
 	}
+}
+
+func TestAScanThatWaitsTooLongNamesTheNode(t *testing.T) {
+	g := newGate()
+	c := clusterOver(t, 3, Config{Model: model(t, 400, 1), Workers: 1}, g.place)
+	w := c.Nodes[0].Worker(0)
+	must(t, godwit.PushRange(background(t), w, 0, 400, make([]float32, 400)))
+	g.shut(1)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	var last error
+	for _, err := range w.Scan(ctx, 0, 400, godwit.NoNode) {
+		last = err
+	}
+	var op *godwit.OpError
+	if !errors.Is(last, context.DeadlineExceeded) || !errors.As(last, &op) || op.Peer != 1 || op.Op != "scan" || op.Keys != 400 || op.Last != 399 {
+		t.Errorf("error %v", last)
+	}
+	g.open(1)
+	if n := len(scanned(t, w, 0, 400, godwit.NoNode)); n != 400 {
+		t.Errorf("%d keys come afterwards, want 400", n)
+	}
+}
+
+func TestAllWorkersMayScanAtOnceWhileKeysComeIntoUse(t *testing.T) {
+	const keys = 20_000
+	c := local(t, 3, Config{Model: model(t, keys, 1), Workers: 2})
+	each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+		mine := map[godwit.Key]bool{}
+		for range 5 {
+			some := make([]godwit.Key, 200)
+			for i := range some {
+				some[i] = godwit.Key(rng.IntN(keys))
+				mine[some[i]] = true
+			}
+			if err := w.Push(ctx, some, make([]float32, len(some))); err != nil {
+				return err
+			}
+			found, last := 0, godwit.Key(0)
+			for k, err := range w.Scan(ctx, 0, keys, godwit.NoNode) {
+				if err != nil {
+					return err
+				}
+				if k < last || found > 0 && k == last {
+					return fmt.Errorf("key %d comes after key %d", k, last)
+				}
+				if last = k; mine[k] {
+					found++
+				}
+			}
+			if found != len(mine) {
+				return fmt.Errorf("%d of %d keys come that this worker has pushed", found, len(mine))
+			}
+		}
+		return w.Barrier(ctx)
+	})
 }
 
 func TestAScanOfANodeThatWasClosedEndsWithItsError(t *testing.T) {
