@@ -145,3 +145,53 @@ func ExampleQuerier() {
 	}
 	// Output: [22.5]
 }
+
+// clipped is a filter of one's own: it sends no value beyond 1, and the rest of it
+// later.
+type clipped struct{}
+
+func (clipped) Name() string { return "clipped" }
+
+func (clipped) Filter(b *godwit.Batch) {
+	for i := range b.Keys {
+		for j, x := range b.Vec(i) {
+			b.Round(i, j, min(max(x, -1), 1))
+		}
+	}
+}
+
+// Filters are for what leaves the node, and some of these keys are here. What
+// they held back is there after WaitSync.
+func ExampleFilter() {
+	table := godwit.Table{Name: "steps", Rows: 1000, Dim: 1, Filters: []godwit.Filter{clipped{}}}
+	keys, vals := make([]godwit.Key, 1000), make([]float32, 1000)
+	for i := range keys {
+		keys[i], vals[i] = godwit.Key(i), 2.5
+	}
+	sum := func(ctx context.Context, w godwit.Worker) (sum float32, err error) {
+		now := make([]float32, len(keys))
+		err = w.Pull(ctx, keys, now)
+		for _, x := range now {
+			sum += x
+		}
+		return sum, err
+	}
+	err := together(table, func(ctx context.Context, w godwit.Worker) error {
+		if err := w.Push(ctx, keys, vals); err != nil {
+			return err
+		}
+		got, err := sum(ctx, w)
+		fmt.Println("all of 2500 at once:", got == 2500)
+		return err
+	}, func(ctx context.Context, w godwit.Worker) error {
+		got, err := sum(ctx, w)
+		fmt.Println("in the end:", got)
+		return err
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// all of 2500 at once: false
+	// in the end: 2500
+}

@@ -40,15 +40,19 @@ func (Compress) Filter(*godwit.Batch) {}
 // Loses returns Nothing.
 func (Compress) Loses() godwit.Loss { return godwit.Nothing }
 
+// atATime is how many frames zstd compresses or restores at the same time; who
+// comes then waits for one of them.
+const atATime = 4
+
 // Encoder and decoder of zstd are made when the first one is needed: they take
 // a megabyte and more. Their functions may be used by several goroutines.
 var (
 	zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(atATime), zstd.WithEncoderCRC(false),
 			zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
 	})
 	zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(atATime), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
 	})
 )
 
