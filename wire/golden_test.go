@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/godwit-ps/godwit"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden frames in testdata")
@@ -124,6 +126,35 @@ func TestGoldenFrames(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		same(t, got, recs)
+	}
+}
+
+// The frames of a list that comes three times, and of a question for it.
+func TestGoldenLists(t *testing.T) {
+	k := newTalk()
+	keys := make([]godwit.Key, listRecords)
+	for i := range keys {
+		keys[i] = godwit.Key(3 * i * i)
+	}
+	for i, name := range []string{"list-first", "list-remember", "list-again"} {
+		k.e.Reset(nil, 1)
+		recs := call(Pull, uint64(i+1), keys)
+		for j := range recs {
+			k.e.Append(&recs[j])
+		}
+		got, err := decode(&k.d, golden(t, name, k.e.Frame()))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		same(t, got, recs)
+	}
+	question := (&UnknownListError{k.sent.lists.newest.hash}).Question()
+	answer, err := k.sent.Answer(golden(t, "list-question", question))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := new(Known).Learn(golden(t, "list-answer", answer)); err != nil {
+		t.Error(err)
 	}
 }
 
