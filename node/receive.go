@@ -110,12 +110,8 @@ func (n *Node) take(in *inbound, from godwit.NodeID) (err error) {
 // that the rows of the last can be on their way to the processor's cache while
 // the first are stepped.
 func (in *inbound) some() ([]wire.Record, error) {
-	for i := range in.recs {
-		if ok, err := in.d.Next(&in.recs[i]); !ok {
-			return in.recs[:i], err
-		}
-	}
-	return in.recs[:], nil
+	n, err := in.d.Fill(in.recs[:])
+	return in.recs[:n], err
 }
 
 // find looks for the rows that records will need, and has them fetched into the
