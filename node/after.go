@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/wire"
@@ -125,4 +126,58 @@ func (w *worker) Finish() {
 	if b := w.n.bound; b != nil {
 		b.enter(w)
 	}
+}
+
+// A parking is a pull that waits at this node for a tick.
+type parking struct {
+	at   tick
+	here bool // of a worker of this node, of a key that may be read at a replica
+	rec  wire.Record
+}
+
+// serve lets pulls go on that waited for a tick that is there now.
+func (b *bound) serve(p *pacer) {
+	b.mu.Lock()
+	var due []parking
+	b.parked = slices.DeleteFunc(b.parked, func(x parking) bool {
+		if !b.due(&x) {
+			return false
+		}
+		due = append(due, x)
+		return true
+	})
+	b.mu.Unlock()
+	for i := range due {
+		r := &due[i].rec
+		s := b.n.shard(r.Key)
+		s.Lock()
+		if !s.closed {
+			s.Resume(&p.out, r)
+			s.noteWork(b.n, r.Key)
+		}
+		s.Unlock()
+	}
+}
+
+// due reports whether a pull that waits need not do so any more. Of a key that
+// is at another node, its own settled ticks say that the answer contains
+// everything; here, it may be a replica that is read. The lock is held.
+func (b *bound) due(x *parking) bool {
+	if x.here {
+		return b.reaches(x.at)
+	}
+	return b.all() >= x.at
+}
+
+// park keeps a pull until its tick, unless that is there. What waits is bounded
+// by what the workers of all nodes may have outstanding.
+func (b *bound) park(x parking) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.due(&x) || b.broken.AfterAny {
+		return false
+	}
+	b.parked = append(b.parked, x)
+	b.count.Add(1)
+	return true
 }

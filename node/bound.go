@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -82,18 +81,6 @@ type standing struct {
 	flying                 bool // it waits for others to acknowledge its updates
 }
 
-type flushing struct {
-	s *shard
-	f protocol.Flush
-}
-
-// A parking is a pull that waits at this node for a tick.
-type parking struct {
-	at   tick
-	here bool // of a worker of this node, of a key that may be read at a replica
-	rec  wire.Record
-}
-
 // unlimited is the limit of a table that has no bound any more.
 const unlimited = int64(1) << 62
 
@@ -158,8 +145,6 @@ func needs(t tick, limit int64) tick {
 }
 
 func (b *bound) reaches(t tick) bool { return tick(b.horizon.Load()) >= t }
-
-// --- of the workers ---
 
 // readable reports whether a worker may read any table now.
 func (b *bound) readable(w *worker) bool {
@@ -260,12 +245,11 @@ func (b *bound) behind(need tick) (who string, peer godwit.NodeID) {
 	}
 	id := godwit.WorkerID{Node: godwit.NodeID(last), Local: s.slowest}
 	if last == int(b.n.self) {
-		at, slowest := b.leastTick()
-		if at >= need {
-			return fmt.Sprintf("updates of node %d are on their way", last), godwit.NoNode
-		}
-		id.Local = slowest
-		return fmt.Sprintf("%v is at %v", id, at), id.Node
+		s.settled, id.Local = b.leastTick()
+		s.flying = s.settled >= need
+	}
+	if s.flying {
+		return fmt.Sprintf("updates of node %d are on their way", last), id.Node
 	}
 	return fmt.Sprintf("%v is at %v", id, s.settled), id.Node
 }
@@ -342,8 +326,6 @@ func (b *bound) leave() {
 	b.stir()
 }
 
-// --- of all nodes ---
-
 // heard takes what a peer says of itself.
 func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
 	b.mu.Lock()
@@ -414,192 +396,6 @@ func (b *bound) hasten() {
 		urgent = urgent || b.nodes[i].flying && b.nodes[i].settled < wanted
 	}
 	b.urgent.Store(urgent)
-}
-
-// --- of the pacer ---
-
-// open begins a round: it settles what the workers have left behind them.
-func (b *bound) open(p *pacer) {
-	if !b.flying.Load() {
-		b.begin()
-	}
-	b.mu.Lock()
-	b.goal = b.all()
-	own := b.nodes[b.n.self]
-	b.mu.Unlock()
-	if b.broken.MarkFirst && b.presses() {
-		for i := range b.fresh {
-			b.fresh[i] = b.goal
-		}
-		b.tell(p, own)
-		p.out.flush()
-	}
-}
-
-// begin has the updates sent that were made before the least tick of the
-// workers, of those whose pushes were all answered.
-func (b *bound) begin() {
-	t := b.ready()
-	if t <= b.nodes[b.n.self].settled { // which only the pacer changes
-		return
-	}
-	b.target, b.flushes = t, b.flushes[:0]
-	for i := range b.n.shards {
-		s := &b.n.shards[i]
-		s.Lock()
-		f := s.BeginSettle()
-		if !s.Flushed(&f) {
-			b.flushes = append(b.flushes, flushing{s, f})
-			s.noteWork(b.n, godwit.Key(i))
-		}
-		s.Unlock()
-	}
-	b.flying.Store(true)
-}
-
-// ready returns the tick before which no push of this node's workers is
-// unanswered.
-func (b *bound) ready() tick {
-	t := never
-	for _, w := range b.n.workers {
-		t = min(t, tick(w.tick.Load())) // before the look at what is under way: it is there by then
-		if u, ok := w.ops.oldest(); ok && !b.broken.SettleOpen {
-			t = min(t, u)
-		}
-	}
-	return t
-}
-
-// presses reports whether everything that holders lack must go.
-func (b *bound) presses() bool {
-	return b.copies && b.goal > b.marked && !b.broken.SpareIdle
-}
-
-// end ends a round: it tells what it brought. sent says whether the round went
-// over the shards, and held whether something had to stay.
-func (b *bound) end(p *pacer, sent, held bool) {
-	settled := b.flying.Load() && b.flushed()
-	b.mu.Lock()
-	if settled {
-		b.flying.Store(false)
-		b.nodes[b.n.self].settled = b.target
-	}
-	if sent && b.copies {
-		b.mark(p)
-	}
-	b.moved()
-	more := b.copies && b.all() > b.marked || !b.flying.Load() && b.ready() > b.nodes[b.n.self].settled
-	own := b.nodes[b.n.self]
-	b.mu.Unlock()
-	b.tell(p, own)
-	b.serve(p)
-	switch {
-	case more && held:
-		b.n.pacer.wakeUp() // when there is room
-	case more:
-		b.stir()
-	}
-}
-
-// flushed reports whether everything that settling waits for has arrived.
-func (b *bound) flushed() bool {
-	b.flushes = slices.DeleteFunc(b.flushes, func(x flushing) bool {
-		x.s.Lock()
-		defer x.s.Unlock()
-		return x.s.Flushed(&x.f)
-	})
-	return len(b.flushes) == 0
-}
-
-// mark notes whose replicas contain what the round was to bring. The lock is held.
-func (b *bound) mark(p *pacer) {
-	b.marked = never
-	for i := range b.fresh {
-		if i == int(b.n.self) {
-			continue
-		}
-		if !p.out.full[i] {
-			b.fresh[i] = max(b.fresh[i], b.goal)
-		}
-		b.marked = min(b.marked, b.fresh[i])
-	}
-}
-
-// tell sends every peer what it does not know yet.
-func (b *bound) tell(p *pacer, own standing) {
-	_, slowest := b.leastTick()
-	for i := range b.told {
-		if i == int(b.n.self) {
-			continue
-		}
-		s := standing{own.settled, b.fresh[i], own.wanted, slowest, b.flying.Load() && tick(b.wanted.Load()) > own.settled}
-		t := b.told[i]
-		if s == t {
-			continue
-		}
-		if t.slowest = s.slowest; s == t && tick(b.wanted.Load()) <= s.settled {
-			continue // who is last matters to those that wait
-		}
-		b.told[i] = s
-		p.out.Send(godwit.NodeID(i), &wire.Record{Kind: wire.Settled, Op: uint64(s.settled), Seq: uint64(s.fresh), Version: godwit.Version(s.wanted), Key: keyOf(s)})
-	}
-}
-
-// keyOf is the key of a Settled record: the worker that is last, and a bit for
-// updates that are on their way.
-func keyOf(s standing) godwit.Key {
-	k := godwit.Key(s.slowest) << 1
-	if s.flying {
-		k |= 1
-	}
-	return k
-}
-
-// serve lets pulls go on that waited for a tick that is there now.
-func (b *bound) serve(p *pacer) {
-	b.mu.Lock()
-	var due []parking
-	b.parked = slices.DeleteFunc(b.parked, func(x parking) bool {
-		if !b.due(&x) {
-			return false
-		}
-		due = append(due, x)
-		return true
-	})
-	b.mu.Unlock()
-	for i := range due {
-		r := &due[i].rec
-		s := b.n.shard(r.Key)
-		s.Lock()
-		if !s.closed {
-			s.Resume(&p.out, r)
-			s.noteWork(b.n, r.Key)
-		}
-		s.Unlock()
-	}
-}
-
-// due reports whether a pull that waits need not do so any more. Of a key that
-// is at another node, its own settled ticks say that the answer contains
-// everything; here, it may be a replica that is read. The lock is held.
-func (b *bound) due(x *parking) bool {
-	if x.here {
-		return b.reaches(x.at)
-	}
-	return b.all() >= x.at
-}
-
-// park keeps a pull until its tick, unless that is there. What waits is bounded
-// by what the workers of all nodes may have outstanding.
-func (b *bound) park(x parking) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.due(&x) || b.broken.AfterAny {
-		return false
-	}
-	b.parked = append(b.parked, x)
-	b.count.Add(1)
-	return true
 }
 
 // resting says what waits for a tick; nil if nothing does.

@@ -1,0 +1,158 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// This file is the pacer's part of bounded staleness, at the begin and at the end
+// of its rounds.
+
+// flushing is what settling waits for in a shard.
+type flushing struct {
+	s *shard
+	f protocol.Flush
+}
+
+// open begins a round: it settles what the workers have left behind them.
+func (b *bound) open(p *pacer) {
+	if !b.flying.Load() {
+		b.begin()
+	}
+	b.mu.Lock()
+	b.goal = b.all()
+	own := b.nodes[b.n.self]
+	b.mu.Unlock()
+	if b.broken.MarkFirst && b.presses() {
+		for i := range b.fresh {
+			b.fresh[i] = b.goal
+		}
+		b.tell(p, own)
+		p.out.flush()
+	}
+}
+
+// begin has the updates sent that were made before the least tick of the
+// workers, of those whose pushes were all answered.
+func (b *bound) begin() {
+	t := b.ready()
+	if t <= b.nodes[b.n.self].settled { // which only the pacer changes
+		return
+	}
+	b.target, b.flushes = t, b.flushes[:0]
+	b.flying.Store(true)
+	if !b.copies {
+		return // no replica has updates
+	}
+	for i := range b.n.shards {
+		s := &b.n.shards[i]
+		s.Lock()
+		f := s.BeginSettle()
+		if !s.Flushed(&f) {
+			b.flushes = append(b.flushes, flushing{s, f})
+			s.noteWork(b.n, godwit.Key(i))
+		}
+		s.Unlock()
+	}
+}
+
+// ready returns the tick before which no push of this node's workers is
+// unanswered.
+func (b *bound) ready() tick {
+	t := never
+	for _, w := range b.n.workers {
+		t = min(t, tick(w.tick.Load())) // before the look at what is under way: it is there by then
+		if u, ok := w.ops.oldest(); ok && !b.broken.SettleOpen {
+			t = min(t, u)
+		}
+	}
+	return t
+}
+
+// presses reports whether everything that holders lack must go.
+func (b *bound) presses() bool {
+	return b.copies && b.goal > b.marked && !b.broken.SpareIdle
+}
+
+// end ends a round: it tells what it brought. sent says whether the round went
+// over the shards, and held whether something had to stay.
+func (b *bound) end(p *pacer, sent, held bool) {
+	settled := b.flying.Load() && b.flushed()
+	b.mu.Lock()
+	if settled {
+		b.flying.Store(false)
+		b.nodes[b.n.self].settled = b.target
+	}
+	if sent && b.copies {
+		b.mark(p)
+	}
+	b.moved()
+	more := b.copies && b.all() > b.marked || !b.flying.Load() && b.ready() > b.nodes[b.n.self].settled
+	own := b.nodes[b.n.self]
+	b.mu.Unlock()
+	b.tell(p, own)
+	b.serve(p)
+	switch {
+	case more && held:
+		b.n.pacer.wakeUp() // when there is room
+	case more:
+		b.stir()
+	}
+}
+
+// flushed reports whether everything that settling waits for has arrived.
+func (b *bound) flushed() bool {
+	b.flushes = slices.DeleteFunc(b.flushes, func(x flushing) bool {
+		x.s.Lock()
+		defer x.s.Unlock()
+		return x.s.Flushed(&x.f)
+	})
+	return len(b.flushes) == 0
+}
+
+// mark notes whose replicas contain what the round was to bring. The lock is held.
+func (b *bound) mark(p *pacer) {
+	b.marked = never
+	for i := range b.fresh {
+		if i == int(b.n.self) {
+			continue
+		}
+		if !p.out.full[i] {
+			b.fresh[i] = max(b.fresh[i], b.goal)
+		}
+		b.marked = min(b.marked, b.fresh[i])
+	}
+}
+
+// tell sends every peer what it does not know yet.
+func (b *bound) tell(p *pacer, own standing) {
+	_, slowest := b.leastTick()
+	for i := range b.told {
+		if i == int(b.n.self) {
+			continue
+		}
+		s := standing{own.settled, b.fresh[i], own.wanted, slowest, b.flying.Load() && tick(b.wanted.Load()) > own.settled}
+		t := b.told[i]
+		if s == t {
+			continue
+		}
+		if t.slowest = s.slowest; s == t && tick(b.wanted.Load()) <= s.settled {
+			continue // who is last matters to those that wait
+		}
+		b.told[i] = s
+		p.out.Send(godwit.NodeID(i), &wire.Record{Kind: wire.Settled, Op: uint64(s.settled), Seq: uint64(s.fresh), Version: godwit.Version(s.wanted), Key: keyOf(s)})
+	}
+}
+
+// keyOf is the key of a Settled record: the worker that is last, and a bit for
+// updates that are on their way.
+func keyOf(s standing) godwit.Key {
+	k := godwit.Key(s.slowest) << 1
+	if s.flying {
+		k |= 1
+	}
+	return k
+}
