@@ -423,6 +423,50 @@ func TestWithoutABoundNothingOfItIsKeptOrSent(t *testing.T) {
 	}
 }
 
+// Each step asks for the next one's values before it makes them, on real
+// goroutines, while keys move and are replicated.
+func TestConformanceC8PullsThatDependOnClocksSeeThem(t *testing.T) {
+	const workers, rows, steps = 2, 6, 15
+	parked := uint64(0)
+	variants(t, []int{1, 3}, func(t *testing.T, nodes int, cfg Config) {
+		cfg.Model = modelOf(t, godwit.Table{Name: "t", Rows: rows, Dim: 1, Staleness: godwit.Within(godwit.MaxBound), Hot: first})
+		c := local(t, nodes, cfg)
+		each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+			push, v := []float32{1, 1, 1}, make([]float32, 3)
+			for step := range steps {
+				keys := []godwit.Key{godwit.Key(rng.IntN(rows)), godwit.Key(rng.IntN(rows)), 0}
+				h, err := w.PullAfter(ctx, w.Clock()+1, keys, v)
+				if err != nil {
+					return err
+				}
+				if rng.IntN(3) == 0 {
+					if _, err := w.LocalizeAsync(ctx, keys[:1]); err != nil {
+						return err
+					}
+				}
+				if err := w.Intent(keys, w.Clock()+1, w.Clock()+3); err != nil {
+					return err
+				}
+				if _, err := w.PushAsync(ctx, []godwit.Key{0, keys[0], keys[1]}, push); err != nil {
+					return err
+				}
+				w.Advance()
+				if err := w.Wait(ctx, h); err != nil {
+					return err
+				}
+				if want := float32(nodes * workers * (step + 1)); v[2] < want {
+					return fmt.Errorf("reads %v after step %d, all have pushed %v", v[2], step, want)
+				}
+			}
+			return w.Barrier(ctx)
+		})
+		parked += sum(c).Parked
+	})
+	if parked < 100 {
+		t.Errorf("%d requests waited for a clock: the test is vacuous", parked)
+	}
+}
+
 // Petuum's cache: a read key is replicated at once, without an intent, others'
 // pushes come to it by themselves, and it goes when it was not read for as many
 // clocks as the bound has.

@@ -52,6 +52,9 @@ func TestAPeerThatBreaksTheProtocolEndsTheRunWithAReason(t *testing.T) {
 		frame []byte
 		says  string
 	}{
+		"a tick, where none counts":         {frameOf(wire.Record{Kind: wire.Settled, Op: 5}), "no table of this run"},
+		"a bound, where there is none":      {frameOf(wire.Record{Kind: wire.Rebound, Op: 5, Seq: 1}), "no table of this run"},
+		"a pull after a tick likewise":      {frameOf(wire.Record{Kind: wire.PullAfter, Key: 3, Origin: 1, Op: 1, Seq: 5}), "no table with bounded staleness"},
 		"a pull of a key out of range":      {frameOf(wire.Record{Kind: wire.Pull, Key: keys, Origin: 1, Op: 1}), "key 40"},
 		"a push of a key far out of range":  {frameOf(wire.Record{Kind: wire.Push, Key: 1 << 60, Origin: 1, Op: 1, Vals: vals(dim)}), "keys 0 … 39"},
 		"a push of too few floats":          {frameOf(wire.Record{Kind: wire.Push, Key: 3, Origin: 1, Op: 1, Vals: vals(1)}), "1 floats, want 2"},
@@ -208,6 +211,8 @@ func take(t *testing.T, variant byte, b []byte) {
 	p, _ := placement.ByName(names[int(variant>>1)%len(names)])
 	n := quietNode(t, Config{Model: m, Policy: p, Workers: 1, NoHints: variant&1 != 0, Session: lonely{nodes: 3}})
 	w := n.workers[0]
+	hasty, cancel := context.WithCancel(context.Background())
+	cancel() // a forged bound may be one that nobody ever reaches
 	in := n.inbound(1)
 	for i, r := range forge(b, m) {
 		must(t, in.d.Reset(frameOf(r)))
@@ -218,7 +223,7 @@ func take(t *testing.T, variant byte, b []byte) {
 		buf := make([]float32, m.Dim(r.Key))
 		switch i % 7 {
 		case 1:
-			_, _ = w.PullAsync(context.Background(), k, buf)
+			_, _ = w.PullAsync(hasty, k, buf)
 		case 2:
 			_, _ = w.PushAsync(context.Background(), k, buf)
 		case 3:
