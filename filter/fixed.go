@@ -155,7 +155,12 @@ type grid struct {
 
 // at returns a multiple as whoever reads it will, and never -0.
 func (g grid) at(q float64) float32 {
-	return float32(float32(min(max(q, -g.levels), g.levels))*g.step) + 0
+	if q > g.levels {
+		q = g.levels
+	} else if q < -g.levels {
+		q = -g.levels
+	}
+	return float32(float32(q)*g.step) + 0
 }
 
 // below returns the number of the multiple below x, and how likely x is to become

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	cmem "github.com/godwit-ps/godwit/coord/mem"
+	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/transport"
@@ -476,4 +477,43 @@ func BenchmarkMemory(b *testing.B) {
 		b.ReportMetric((both-float64(s.Owned)*(32+4*dim))/float64(s.Replicas)-8*dim, "B/replica-over-two-copies")
 		runtime.KeepAlive(c)
 	})
+}
+
+// BenchmarkFilteredPush pushes 64 keys of 32 floats to another node, through
+// filters and through none.
+func BenchmarkFilteredPush(b *testing.B) {
+	for _, fs := range [][]godwit.Filter{nil, {filter.BF16{Forget: true}}, {filter.BF16{}}, {filter.FixedPoint(1)}, {filter.FixedPoint(1), filter.Sparse{}}, {filter.Compress{Method: filter.S2}}} {
+		name := "none"
+		for i, f := range fs {
+			if i == 0 {
+				name = ""
+			}
+			name += f.Name()
+		}
+		b.Run(name, func(b *testing.B) {
+			m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10_000, Dim: 32, Filters: fs})
+			if err != nil {
+				b.Fatal(err)
+			}
+			c := local(b, 2, Config{Model: m, Policy: placement.Static, Workers: 1})
+			w := c.Nodes[0].Worker(0)
+			var keys []godwit.Key
+			for k := godwit.Key(0); len(keys) < 64; k++ {
+				if c.Nodes[0].homes.Home(k) != 0 {
+					keys = append(keys, k)
+				}
+			}
+			push := make([]float32, 64*32)
+			for i := range push {
+				push[i] = float32(i%100) / 99
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := w.Push(b.Context(), keys, push); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(c.Nodes[0].Stats().SentBytes)/float64(b.N)/64, "B/key")
+		})
+	}
 }

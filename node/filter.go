@@ -97,6 +97,10 @@ func (r *residual) full() bool {
 func (r *residual) add(k godwit.Key, v []float32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.addLocked(k, v)
+}
+
+func (r *residual) addLocked(k godwit.Key, v []float32) {
 	row := r.rows[k]
 	if row == nil {
 		if r.rows == nil {
@@ -120,6 +124,10 @@ func (r *residual) add(k godwit.Key, v []float32) {
 func (r *residual) take(k godwit.Key) []float32 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.takeLocked(k)
+}
+
+func (r *residual) takeLocked(k godwit.Key) []float32 {
 	row := r.rows[k]
 	if row != nil {
 		delete(r.rows, k)
@@ -133,6 +141,10 @@ func (r *residual) take(k godwit.Key) []float32 {
 func (r *residual) give(v []float32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.giveLocked(v)
+}
+
+func (r *residual) giveLocked(v []float32) {
 	if f := r.free[len(v)]; len(f) < 1<<10 {
 		r.free[len(v)] = append(f, v)
 	}
@@ -155,9 +167,11 @@ func (w *worker) withKept(keys []godwit.Key, push []float32) []float32 {
 	f := &w.filtering
 	f.took = f.took[:0]
 	off := 0
+	w.residual.mu.Lock()
+	defer w.residual.mu.Unlock()
 	for i, k := range keys {
 		dim := w.n.model.Dim(k)
-		if v := w.residual.take(k); v != nil {
+		if v := w.residual.takeLocked(k); v != nil {
 			if len(f.took) == 0 {
 				f.sum = append(f.sum[:0], push...)
 				push = f.sum
@@ -225,6 +239,11 @@ func (w *worker) push(ctx context.Context, what string, keys []godwit.Key, push 
 // and again what was kept of the others.
 func (w *worker) settle(err error) {
 	f := &w.filtering
+	if len(f.left)+len(f.took) == 0 {
+		return
+	}
+	w.residual.mu.Lock()
+	defer w.residual.mu.Unlock()
 	not := len(w.miss) // the first missed position that was not issued
 	if err != nil {
 		not -= 2 * w.unissued
@@ -239,14 +258,14 @@ func (w *worker) settle(err error) {
 	}
 	for _, l := range f.left {
 		if issued(l.pos) {
-			w.residual.add(l.key, l.vec)
+			w.residual.addLocked(l.key, l.vec)
 		}
 	}
 	for _, t := range f.took {
 		if !issued(t.pos) {
-			w.residual.add(t.key, t.vec)
+			w.residual.addLocked(t.key, t.vec)
 		}
-		w.residual.give(t.vec)
+		w.residual.giveLocked(t.vec)
 	}
 	f.left, f.took = f.left[:0], f.took[:0]
 }
