@@ -318,6 +318,16 @@ func (b *bound) enter(w *worker) {
 	}
 }
 
+// advance has a worker go to its next clock. Between Finish and the barrier,
+// clocks do not count: those of the era begin when all have come.
+func (b *bound) advance(w *worker, to godwit.Clock) {
+	if w.tick.Load()>>clockBits > w.barriers {
+		w.era = to
+		return
+	}
+	b.advanced(tick(w.tick.Add(1) - 1))
+}
+
 // leave lets nobody wait for this node's workers any more.
 func (b *bound) leave() {
 	for _, w := range b.n.workers {

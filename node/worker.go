@@ -558,8 +558,8 @@ func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 
 func (w *worker) Advance() godwit.Clock {
 	c := w.clock.Add(1)
-	if b := w.n.bound; b != nil {
-		b.advanced(tick(w.tick.Add(1) - 1))
+	if w.n.bound != nil {
+		w.n.bound.advance(w, godwit.Clock(c))
 	}
 	if c >= w.next.Load() {
 		w.n.pacer.wakeUp()
