@@ -30,6 +30,9 @@ type rounding struct {
 
 func newRounding(m *godwit.Model, table int, seed uint64) *rounding {
 	t := m.Table(table)
+	if t.Counts {
+		return nil // a sum of counts may take more bits than the filter leaves
+	}
 	for _, f := range t.Filters {
 		r, ok := f.(godwit.Rounder)
 		if !ok {

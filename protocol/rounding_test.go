@@ -129,6 +129,26 @@ func TestSettlingLeavesUpdatesRounded(t *testing.T) {
 	}
 }
 
+// Counts are exact and at once, also where a replica's update sums up many
+// pushes, and where a pull is answered.
+func TestCountsAreNeverRounded(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 8, Dim: wide, Counts: true, Filters: []godwit.Filter{filter.BF16{Answers: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, home, away := pair(t, m, placement.ReplicateAll)
+	for range 3 {
+		away.Push(0, padded(255)) // together too many for 8 bits
+	}
+	calm(t, c)
+	if got := home.row(0)[0]; got != 765 {
+		t.Errorf("after all updates were exchanged, the owner has counted %v, want 765", got)
+	}
+	if u := away.cfg.Update(0); u.Rounds() {
+		t.Error("answers are rounded")
+	}
+}
+
 // Fixed point would not do justice to values and state at the same time.
 func TestRowsWithStateAreRoundedByRelativeFiltersOnly(t *testing.T) {
 	for _, rule := range []godwit.Rule{optim.AdaGrad{LR: 0.1}, optim.RowAdaGrad{LR: 0.1}, optim.FTRL{LR: 0.1}, optim.Momentum{LR: 0.1, Decay: 0.9}} {
