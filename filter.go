@@ -252,7 +252,9 @@ func Mix(x uint64) uint64 {
 type filtersKey struct{}
 
 // WithFilters returns a context for pushes that go through these filters
-// instead of those of their tables: through none, if there are none.
+// instead of those of their tables: through none, if there are none. A push that
+// would send through one what its table does not bear ([Table.CheckFilter]) is
+// an error.
 func WithFilters(ctx context.Context, fs ...Filter) context.Context {
 	return context.WithValue(ctx, filtersKey{}, fs)
 }
@@ -295,16 +297,25 @@ func (t *Table) checkFilters() error {
 		return fmt.Errorf("godwit: table %q: %w", t.Name, err)
 	}
 	for _, f := range t.Filters {
-		loss := Anything
-		if s, ok := f.(Sparing); ok {
-			loss = s.Loses()
+		if err := t.CheckFilter(f); err != nil {
+			return fmt.Errorf("godwit: %w", err)
 		}
-		if t.Counts && loss < Fractions {
-			return fmt.Errorf("godwit: table %q: its rows have counts in them, which filter %s does not let pass as they are", t.Name, f.Name())
-		}
-		if j, ok := t.Rule.(Joiner); ok && loss < Nothing {
-			return fmt.Errorf("godwit: table %q: by its rule %s a value is no sum, so filter %s cannot push later what it leaves out", t.Name, j.Name(), f.Name())
-		}
+	}
+	return nil
+}
+
+// CheckFilter says why pushes to the table cannot go through a filter; nil if
+// they can.
+func (t *Table) CheckFilter(f Filter) error {
+	loss := Anything
+	if s, ok := f.(Sparing); ok {
+		loss = s.Loses()
+	}
+	if t.Counts && loss < Fractions {
+		return fmt.Errorf("table %q: its rows have counts in them, which filter %s does not let pass as they are", t.Name, f.Name())
+	}
+	if j, ok := t.Rule.(Joiner); ok && loss < Nothing {
+		return fmt.Errorf("table %q: by its rule %s a value is no sum, so filter %s cannot push later what it leaves out", t.Name, j.Name(), f.Name())
 	}
 	return nil
 }

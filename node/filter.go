@@ -214,11 +214,33 @@ func (n *Node) choose(ctx context.Context) (chosen, error) {
 	return chosen{brings: true, own: fs}, godwit.CheckFilters(fs)
 }
 
+// bear reports an error if a call brings filters that a table of the missed
+// positions does not bear. (A model was asked about those of its tables.)
+func (w *worker) bear(fs *chosen, keys []godwit.Key) error {
+	last := -1
+	for m := 0; m < len(w.miss) && len(fs.own) > 0; m += 2 {
+		t, _ := w.n.model.Locate(keys[w.miss[m]])
+		if t == last {
+			continue
+		}
+		last = t
+		for _, f := range fs.own {
+			if err := w.n.model.Table(t).CheckFilter(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // push sends the missed positions of a push, through filters where there are
 // some.
 func (w *worker) push(ctx context.Context, what string, keys []godwit.Key, push []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
 	f := &w.filtering
 	fs, err := w.n.choose(ctx)
+	if err == nil {
+		err = w.bear(&fs, keys)
+	}
 	f.left, f.rest = f.left[:0], f.rest[:0]
 	var h godwit.Handle
 	if err != nil {

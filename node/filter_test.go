@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/restless"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/protocol/placement"
 )
 
@@ -159,6 +160,42 @@ func TestACallMayBringItsOwnFilters(t *testing.T) {
 	}
 	if got := pulled(t, w, k[0]); got[0] != 1 {
 		t.Errorf("a refused call has the value be %v, want 1", got)
+	}
+}
+
+// A call may not lose what its tables cannot do without.
+func TestFiltersOfACallThatItsTablesDoNotBearAreRefused(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "plain", Rows: 100, Dim: 1}, godwit.Table{Name: "counts", Rows: 100, Dim: 1, Counts: true},
+		godwit.Table{Name: "most", Rows: 100, Dim: 1, Rule: optim.Max{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := local(t, 2, Config{Model: m, Policy: placement.Static, Workers: 1}).Nodes[0]
+	w := n.Worker(0)
+	var keys [3]godwit.Key
+	for i := range keys {
+		for keys[i] = m.Key(i, 0); n.homes.Home(keys[i]) == n.self; keys[i]++ {
+		}
+	}
+	for _, x := range []struct {
+		f       godwit.Filter
+		refused [3]bool
+	}{
+		{filter.Skip{P: 0.9}, [3]bool{false, true, true}},
+		{filter.BF16{}, [3]bool{false, false, true}},
+		{filter.Sparse{}, [3]bool{}},
+	} {
+		ctx := godwit.WithFilters(t.Context(), x.f)
+		for i, k := range keys {
+			err := w.Push(ctx, []godwit.Key{keys[0], k}, []float32{1, 7})
+			if (err != nil) != x.refused[i] || err != nil && !strings.Contains(err.Error(), m.Table(i).Name) {
+				t.Errorf("%s of a push to table %s: %v", x.f.Name(), m.Table(i).Name, err)
+			}
+		}
+	}
+	must(t, w.WaitSync(t.Context()))
+	if got := pulled(t, w, keys[0])[0]; got != 6+3*7 {
+		t.Errorf("after six pushes that were not refused, the value is %v, want %v", got, 6+3*7)
 	}
 }
 
