@@ -56,6 +56,9 @@ var filteredPrograms = []filtered{
 		{filters: "significant(threshold=0.1,decay=0.01)"},
 		{filters: "significant(threshold=0.1,decay=0.01), fixed(bytes=1), sparse, zstd"},
 	}, (*Lab).ftrl, 1},
+	{"kge", placement.Static, func(*Lab) int { return 2 }, []stack{
+		{}, {filters: "s2"}, {filters: "bf16"}, {filters: "bf16(answers=1)"}, {filters: "fixed(bytes=2,answers=1)"}, {filters: "fixed(bytes=1)"}, {filters: "fixed(bytes=1), sparse, s2"},
+	}, (*Lab).kge, 32},
 	{"count", placement.Static, func(*Lab) int { return 1 }, []stack{
 		{}, {filters: "sparse"}, {filters: "s2"}, {filters: "zstd"}, {filters: "sparse, zstd"},
 	}, (*Lab).count, 1},
@@ -76,6 +79,16 @@ func (l *Lab) ftrl(bool) task.Settings {
 	s := *l.Linear
 	s.Solver, s.Examples.Exponent, s.Examples.Seed = task.Stochastic, l.Exponent, l.Seed
 	return &s
+}
+
+// kge is a small graph with rows of 32 floats.
+func (l *Lab) kge(bool) task.Settings {
+	s := task.DefaultKGE()
+	n := max(min(20_000, l.Linear.Examples.Examples), 2000)
+	s.Graph.Entities, s.Graph.Relations, s.Graph.Triples = n/10, n/1000, n
+	s.Graph.Exponent, s.Graph.Seed = l.Exponent, l.Seed
+	s.Dim, s.Batch, s.Negatives = 32, 8, 24
+	return s
 }
 
 func (l *Lab) count(bool) task.Settings {

@@ -29,7 +29,7 @@ func Local(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(j
 func (l *Lab) OnReal(r Runner) {
 	spec := *l.Linear
 	spec.Examples.Examples *= 5
-	l.Linear, l.Blocks = &spec, max(l.Blocks/9, 1)
+	l.Linear, l.Blocks = &spec, max(l.Blocks/3, 1)
 	l.Real, l.Workers, l.Nodes, l.Most, l.Parallel = r, 1, []int{1, 2, 4}, 4, 1
 }
 
