@@ -56,6 +56,11 @@ func (n *Node) Resting() error {
 			return fmt.Errorf("%d bytes for node %d were never sent", queued, id)
 		}
 	}
+	for _, in := range n.in {
+		if in != nil && in.waits {
+			return fmt.Errorf("%d frames of node %d wait for a list of keys", 1+len(in.held), in.from)
+		}
+	}
 	for _, w := range n.workers {
 		w.ops.mu.Lock()
 		open := w.ops.open

@@ -287,6 +287,37 @@ func TestBrokenQuestionsAndAnswersAreRefused(t *testing.T) {
 	}
 }
 
+// What a peer tells as a list is looked at when it is read.
+func TestAListOfGarbageIsRefusedWhereItIsRead(t *testing.T) {
+	const n = 40
+	for what, entries := range map[string][]byte{
+		"too short":       make([]byte, n-1),
+		"too long":        make([]byte, n+1),
+		"nothing":         nil,
+		"endless numbers": []byte(strings.Repeat("\xff", 10*n)),
+	} {
+		x := &list{hash: hashOf(entries, n|indexed), entries: entries, records: n | indexed}
+		s := Sent{}
+		s.lists.add(x)
+		answer, err := s.Answer((&UnknownListError{x.hash}).Question())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := Decoder{Lists: new(Known)}
+		if err := d.Lists.Learn(answer); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		frame := make([]byte, DataLen)
+		putHeader(frame, typeData, 0)
+		frame = append(frame, byte(Pull), sameOp|sameOrigin|listed, n, 0, 1)
+		frame = appendHash(frame, x.hash)
+		putLen(frame)
+		if _, err := decode(&d, frame); err == nil {
+			t.Errorf("%s: was read", what)
+		}
+	}
+}
+
 func TestRememberedListsAreSentAndReadWithoutAllocating(t *testing.T) {
 	k := newTalk()
 	recs := call(Pull, 1, someKeys(newRand(t), 500))
