@@ -144,11 +144,14 @@ func (l *lookout) find(first int) {
 // fetch has a row fetched whose address was found, with what its access needs.
 func (l *lookout) fetch(i int, t *table) {
 	h := l.rows[i%(2*ahead)]
-	if l.write {
-		l.n.shard(l.keys[i]).fetch()
-		store.FetchToWrite(h, t.floats) // the rule's state as well
-	} else {
+	switch {
+	case !l.write:
 		store.Fetch(h, t.dim)
+	case len(l.n.workers) == 1: // the latch is near: asking for it would take longer than to miss it
+		store.Fetch(h, t.floats) // the rule's state as well
+	default:
+		l.n.shard(l.keys[i]).fetch()
+		store.FetchToWrite(h, t.floats)
 	}
 }
 
