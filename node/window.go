@@ -49,9 +49,6 @@ func (w *worker) follow(o *op, kind wire.Kind, keys []godwit.Key) {
 // inWindow waits for pushes and sets that have been under way for longer than
 // their tables' windows.
 func (w *worker) inWindow(ctx context.Context, what string, keys []godwit.Key) error {
-	if w.n.windows == nil {
-		return nil
-	}
 	k, late := w.overdue()
 	if !late {
 		return nil

@@ -172,8 +172,10 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	if err := w.n.failed(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
-	if err := w.inWindow(ctx, what, keys); err != nil {
-		return 0, err
+	if w.n.windows != nil {
+		if err := w.inWindow(ctx, what, keys); err != nil {
+			return 0, err
+		}
 	}
 	if b := w.n.bound; b != nil && kind == wire.Pull {
 		if err := b.admit(ctx, w, what, keys); err != nil {
@@ -412,7 +414,7 @@ func (w *worker) all(ctx context.Context, what string, kind wire.Kind, keys []go
 	if len(keys) == 0 {
 		return 0, nil
 	}
-	if kind == wire.Set {
+	if kind == wire.Set && w.n.windows != nil {
 		if err := w.inWindow(ctx, what, keys); err != nil {
 			return 0, err
 		}
