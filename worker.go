@@ -93,7 +93,8 @@ type Worker interface {
 	// other operations. The keys must be of tables with bounded staleness, whose
 	// bound does not count here; clocks are counted as there. after may be ahead
 	// of the worker's own clock, but to wait for the operation before the worker
-	// itself is that far is an error ([ErrBound]).
+	// itself is that far is an error ([ErrBound]). Where too much waits already,
+	// the error is [ErrFull].
 	PullAfter(ctx context.Context, after Clock, keys []Key, dst []float32) (Handle, error)
 	// Finish says that the worker will make no updates until the next Barrier:
 	// no other worker's read waits for it until then. An update that it makes

@@ -46,11 +46,35 @@ func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 			return 0, err
 		}
 	}
+	if err := w.reserve(len(keys)); err != nil {
+		return 0, w.fail(what, keys, err)
+	}
 	add(&w.count.calls, 1)
 	w.every(keys)
 	w.after = at
-	defer func() { w.after = 0 }()
+	defer func() {
+		b.asked.Add(-int64(w.reserved))
+		w.after, w.reserved = 0, 0
+	}()
 	return w.request(ctx, what, wire.Pull, keys, dst, &w.count.pull)
+}
+
+// reserve takes room for keys that are asked for ahead. It does not wait for
+// some: this worker itself may have to go on before there is any.
+func (w *worker) reserve(keys int) error {
+	b := w.n.bound
+	if w.ops.full() {
+		w.ops.reap()
+		if w.ops.full() {
+			return fmt.Errorf("%w: this worker has as much outstanding as it may that waits for clocks; wait for some of it first", godwit.ErrFull)
+		}
+	}
+	if n := b.asked.Add(int64(keys)); n > int64(b.most) {
+		b.asked.Add(-int64(keys))
+		return fmt.Errorf("%w: pulls of %d keys wait for clocks, of all workers of the node at most %d may; ask less far ahead", godwit.ErrFull, n, b.most)
+	}
+	w.reserved = keys
+	return nil
 }
 
 // tickAt returns the tick of one of the worker's clocks, which may be to come.
@@ -100,6 +124,9 @@ func (n *Node) pullAfter(in *inbound, r *wire.Record) (now bool, err error) {
 	at := tick(r.Seq)
 	in.out.letGo()
 	r.Kind, r.Seq = wire.Pull, 0
+	if n.bound.flooded(r.Origin) {
+		return false, fmt.Errorf("%d pulls of node %d wait here for ticks, and it asks for more: no node may", n.bound.most, r.Origin)
+	}
 	return !n.bound.park(parking{at: at, rec: *r}), nil
 }
 
@@ -146,6 +173,7 @@ func (b *bound) serve(p *pacer) {
 			return false
 		}
 		due = append(due, x)
+		b.theirs[x.rec.Origin]--
 		return true
 	})
 	b.mu.Unlock()
@@ -172,7 +200,7 @@ func (b *bound) due(x *parking) bool {
 }
 
 // park keeps a pull until its tick, unless that is there. What waits is bounded
-// by what the workers of all nodes may have outstanding.
+// by what the workers of all nodes may have outstanding (maxAhead).
 func (b *bound) park(x parking) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,6 +208,15 @@ func (b *bound) park(x parking) bool {
 		return false
 	}
 	b.parked = append(b.parked, x)
+	b.theirs[x.rec.Origin]++
 	b.count.Add(1)
 	return true
+}
+
+// flooded reports whether a node has as many pulls waiting here as its workers
+// may have outstanding everywhere.
+func (b *bound) flooded(from godwit.NodeID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.theirs[from] >= b.most
 }

@@ -57,12 +57,15 @@ type bound struct {
 	urgent  atomic.Bool    // somebody waits for what this node has to do
 	flying  atomic.Bool    // updates are on their way that settling waits for
 	count   atomic.Uint64  // pulls that came too early
+	asked   atomic.Int64   // keys that this node's workers asked for by PullAfter and have not got
+	most    int            // such keys of one node
 
 	mu      sync.Mutex
 	nodes   []standing // by node, this one's own too
 	marked  tick       // all peers were sent what they lack of this
 	waiting []*worker  // for the horizon to reach their need
 	parked  []parking  // of the pulls that came too early, those that wait
+	theirs  []int      // … how many of each node
 	changes map[uint64]*change
 	numbers []uint64 // by table: of the last change of its limit
 
@@ -102,7 +105,7 @@ func newBound(n *Node) *bound {
 		return nil
 	}
 	nodes := len(n.peers)
-	b := &bound{n: n, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{},
+	b := &bound{n: n, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{}, theirs: make([]int, nodes), most: maxAhead,
 		limits: make([]atomic.Int64, n.model.Tables()), numbers: make([]uint64, n.model.Tables()), fresh: make([]tick, nodes), told: make([]standing, nodes)}
 	for i := range b.limits {
 		s, ok := n.model.Table(i).Staleness.Clocks()

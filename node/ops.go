@@ -41,8 +41,11 @@ type ops struct {
 	gen    uint64
 	worker uint64
 	open   int
-	floats int           // asked for and not got
-	moved  chan struct{} // holds one token when something completed
+	floats int // asked for and not got
+	// Those that wait for a tick are not among these. Their worker may have to go
+	// on before they can be complete, so none of its others may wait for them.
+	ahead struct{ ops, floats int }
+	moved chan struct{} // holds one token when something completed
 
 	settling pending // what a tick waits for, by its tick
 	windowed pending // what the worker waits for, by its deadline
@@ -81,6 +84,23 @@ func (t *ops) begin(what string, dst []float32) *op {
 	o.after, o.settles, o.deadline = 0, 0, 0
 	o.mu.Unlock()
 	return o
+}
+
+// full reports whether there are too many to begin another one.
+func (t *ops) full() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ahead.ops >= maxOps || t.ahead.floats > workerWindow/4
+}
+
+// delay notes that an operation that was just begun waits for a tick.
+func (t *ops) delay(o *op, at tick) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o.after = at
+	t.open--
+	t.ahead.ops++
+	t.ahead.floats += o.floats
 }
 
 // find returns the open operation of an id.
@@ -174,9 +194,11 @@ func (o *op) reply(rs []wire.Record) bool {
 // issued ends the issuing of keys, of which some were not issued; it reports
 // whether all replies are in.
 func (o *op) issued(t *ops, not int) bool {
-	t.mu.Lock()
-	t.floats += o.floats
-	t.mu.Unlock()
+	if o.after == 0 {
+		t.mu.Lock()
+		t.floats += o.floats
+		t.mu.Unlock()
+	}
 	o.mu.Lock()
 	o.left -= 1 + not
 	last := o.left == 0
@@ -223,8 +245,14 @@ func (t *ops) reap() {
 // end frees the slot of a completed operation.
 func (t *ops) end(o *op) {
 	t.mu.Lock()
-	t.floats -= o.floats
-	t.open--
+	if o.after == 0 {
+		t.floats -= o.floats
+		t.open--
+	} else {
+		t.ahead.floats -= o.floats
+		t.ahead.ops--
+		t.bound.asked.Add(-int64(o.keys))
+	}
 	t.free = append(t.free, uint16(o.id&(1<<slotBits-1)))
 	o.id, o.dst = 0, nil
 	t.mu.Unlock()

@@ -25,7 +25,10 @@ func windowsOf(m *godwit.Model) []int64 {
 
 // follow notes what waits for a push or set of the keys that were missed.
 func (w *worker) follow(o *op, kind wire.Kind, keys []godwit.Key) {
-	o.after = w.after
+	if w.after != 0 {
+		w.ops.delay(o, w.after)
+		w.reserved = 0 // the operation has it now
+	}
 	if kind != wire.Push && kind != wire.Set {
 		return
 	}

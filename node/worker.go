@@ -31,6 +31,7 @@ type worker struct {
 	forms     []godwit.Form // of the positions in miss; none: raw
 	unissued  int           // positions in miss that a request failed to issue
 	after     tick          // what is being requested waits for this
+	reserved  int           // keys of it that no operation has yet
 
 	samplers []*sampler
 	watching []*sampling.Sampler // those that want to hear of direct accesses

@@ -41,19 +41,42 @@ func Find(m *godwit.Model, want []godwit.Table) ([]godwit.Key, error) {
 const blockFloats = 1 << 20
 
 // Read pulls rows, each of dim floats, in blocks of bounded size, and hands do
-// their values and the number of the first of them, from 0 on.
+// their values and the number of the first of them, from 0 on. All are of one
+// table. If that begins with zeros, only rows in use are pulled: the others need
+// not be made to be read.
 func Read(ctx context.Context, w godwit.Worker, first godwit.Key, rows, dim int, do func(at int, vals []float32) error) error {
+	if rows == 0 {
+		return nil
+	}
+	i, _ := w.Model().Locate(first)
+	_, zero := w.Model().Table(i).Init.(godwit.Zero)
+	pull := godwit.PullRange
+	if zero {
+		pull = used
+	}
 	block := min(rows, max(1, blockFloats/dim))
 	vals := make([]float32, block*dim)
 	for from := 0; from < rows; from += block {
 		n := min(block, rows-from)
 		at := first + godwit.Key(from)
-		if err := godwit.PullRange(ctx, w, at, at+godwit.Key(n), vals[:n*dim]); err != nil {
+		if err := pull(ctx, w, at, at+godwit.Key(n), vals[:n*dim]); err != nil {
 			return err
 		}
 		if err := do(from, vals[:n*dim]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// used is godwit.PullRange of keys of one table, that pulls only those in use.
+func used(ctx context.Context, w godwit.Worker, first, end godwit.Key, dst []float32) error {
+	clear(dst)
+	for r, err := range godwit.Rows(ctx, w, first, end, godwit.NoNode) {
+		if err != nil {
+			return err
+		}
+		copy(dst[int(r.Key-first)*len(r.Value):], r.Value)
 	}
 	return nil
 }

@@ -96,6 +96,42 @@ func TestAnArrayHasEveryRowOfTheTable(t *testing.T) {
 	}
 }
 
+func TestOfATableOfZerosOnlyRowsInUseArePulled(t *testing.T) {
+	const rows, dim = 10_000, 2
+	m, err := godwit.NewModel(godwit.Table{Name: "x", Rows: 7, Dim: 1}, godwit.Table{Name: "t", Rows: rows, Dim: dim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := traintest.NewServer(m, 1, 1, 1).Workers(0)[0]
+	want := make([]float32, rows*dim)
+	for _, row := range []int{0, 3, 4096, rows - 1} {
+		want[dim*row], want[dim*row+1] = float32(row+1), -1
+		if err := w.Push(t.Context(), []godwit.Key{m.Key(1, uint64(row))}, want[dim*row:][:dim]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []float32
+	if err := Read(t.Context(), w, m.Key(1, 0), rows, dim, func(at int, vals []float32) error {
+		if dim*at != len(got) {
+			t.Errorf("row %d comes after %d floats", at, len(got))
+		}
+		got = append(got, vals...)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Error("what is read is not what was pushed")
+	}
+	n := 0
+	for range w.Scan(t.Context(), 0, godwit.Key(m.Keys()), godwit.NoNode) {
+		n++
+	}
+	if n != 4 {
+		t.Errorf("%d rows are in use after 4 of them were pushed to, and all read", n)
+	}
+}
+
 func TestAnExportThatFailsLeavesTheFileThatWasThere(t *testing.T) {
 	w, first := server(t, 300, 3)
 	dir := t.TempDir()

@@ -1,0 +1,77 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// What waits for clocks that the worker itself has to come to first keeps it
+// from nothing else.
+func TestAWorkerThatAsksFarAheadIsToldSoAndGoesOn(t *testing.T) {
+	for what, x := range map[string]struct{ keys, most, asks int }{
+		"many operations": {1, maxAhead, maxOps},
+		"many keys":       {40, 100, 2},
+	} {
+		t.Run(what, func(t *testing.T) {
+			m := modelOf(t, godwit.Table{Name: "t", Rows: 1000, Dim: 1, Staleness: godwit.Within(5)})
+			c := local(t, 2, Config{Workers: 1, Model: m, Policy: placement.Static})
+			w := c.Nodes[0].Worker(0)
+			c.Nodes[0].bound.most = x.most
+			ctx, cancel := context.WithTimeout(background(t), patience)
+			defer cancel()
+			keys := homedAt(t, c.Nodes[0], 1, x.keys)
+			v := make([]float32, len(keys))
+			ask := func() (godwit.Handle, error) { return w.PullAfter(ctx, 1, keys, make([]float32, len(keys))) }
+			var hs []godwit.Handle
+			for range x.asks {
+				h, err := ask()
+				must(t, err)
+				hs = append(hs, h)
+			}
+			if _, err := ask(); !errors.Is(err, godwit.ErrFull) {
+				t.Fatalf("one more gave %v", err)
+			}
+			must(t, w.Push(ctx, keys[:1], []float32{1}))
+			must(t, w.Pull(ctx, keys, v))
+			w.Advance()
+			c.Nodes[1].Worker(0).Advance()
+			must(t, w.Wait(ctx, hs...))
+			h, err := w.PullAfter(ctx, 2, keys, v)
+			must(t, err)
+			w.Advance()
+			c.Nodes[1].Worker(0).Advance()
+			must(t, w.Wait(ctx, h))
+			if o, b := w.(*worker).ops, c.Nodes[0].bound; v[0] != 1 || o.open != 0 || o.floats != 0 || o.ahead.ops != 0 || o.ahead.floats != 0 || b.asked.Load() != 0 {
+				t.Errorf("reads %v, and %+v operations and %d keys are left", v[0], o.ahead, b.asked.Load())
+			}
+		})
+	}
+}
+
+// Nobody keeps pulls of a peer without end.
+func TestAPeerThatHasTooManyPullsWaitForATickEndsTheRun(t *testing.T) {
+	c := local(t, 2, Config{Workers: 1, Model: bounded(t, 2, 0), Policy: placement.Static})
+	c.Nodes[0].bound.most = 100
+	var recs []wire.Record
+	for i := range 101 {
+		recs = append(recs, wire.Record{Kind: wire.PullAfter, Key: 3, Origin: 1, Op: 1, Index: uint32(i), Seq: 7})
+	}
+	say(c.Nodes[1], 0, frameOf(recs...))
+	for _, n := range c.Nodes {
+		select {
+		case <-n.Done():
+		case <-time.After(patience):
+			t.Fatalf("node %d goes on", n.self)
+		}
+	}
+	if err := c.Nodes[0].Err(); !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "100 pulls of node 1") {
+		t.Errorf("the run ended with %v", err)
+	}
+}
