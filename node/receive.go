@@ -21,6 +21,8 @@ type inbound struct {
 	table  *table               // of the last request or reply
 	count  int                  // records taken
 
+	leads, nleads uint64 // lead times of keys that arrived with the frame: sum, number
+
 	known wire.Known // lists of keys that the peer may refer to
 	waits bool       // d waits for a list,
 	held  [][]byte   // … and so do the frames behind its frame
@@ -72,6 +74,11 @@ func (n *Node) goOn(in *inbound) error {
 	in.out.keep()
 	err := n.take(in, in.from)
 	in.out.release()
+	if in.nleads > 0 {
+		n.pacer.leads.Add(in.leads)
+		n.pacer.nleads.Add(in.nleads)
+		in.leads, in.nleads = 0, 0
+	}
 	if e, ok := err.(*wire.UnknownListError); ok {
 		n.lacks(in, e)
 		return nil
@@ -134,6 +141,22 @@ func (n *Node) find(in *inbound, recs []wire.Record) {
 			in.rows[i] = n.shard(r.Key).AheadRow(r.Key)
 		case r.Kind <= wire.Push:
 			in.rows[i] = n.shard(r.Key).Look(r.Key)
+		}
+	}
+	if far {
+		n.findSides(in, recs)
+	}
+}
+
+// findSides has fetched what shards have of keys beside their rows. Records of a
+// move come long after one another, so that it went from the cache meanwhile.
+func (n *Node) findSides(in *inbound, recs []wire.Record) {
+	for i := range recs {
+		if h := in.rows[i]; h != nil && recs[i].Kind > wire.Localize {
+			s := n.shard(recs[i].Key)
+			in.out.lock(s)
+			s.AheadSide(h, recs[i].Key)
+			s.Unlock()
 		}
 	}
 }
@@ -241,8 +264,8 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
 	err := s.Step(&in.out, from, r)
 	if a := s.Stats.LeadActions - actions; a > 0 {
-		n.pacer.leads.Add(s.Stats.LeadNanos - nanos)
-		n.pacer.nleads.Add(a)
+		in.leads += s.Stats.LeadNanos - nanos
+		in.nleads += a
 	}
 	s.noteWork(n, r.Key)
 	s.Unlock()

@@ -1,6 +1,10 @@
 package protocol
 
 import (
+	"unsafe"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/hint"
 	"github.com/godwit-ps/godwit/store"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -36,4 +40,12 @@ func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (val
 		return nil, false
 	}
 	return u.value(h, scratch), true
+}
+
+// AheadSide has the processor fetch what there is of a key beside the row that
+// seems to be its own. The lock is held, as for everything.
+func (s *Shard) AheadSide(h *store.Header, k godwit.Key) {
+	if h.Key == k && h.Meta>>stateBits != 0 {
+		hint.Write(unsafe.Pointer(s.side(h)), unsafe.Sizeof(side{}))
+	}
 }
