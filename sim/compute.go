@@ -168,11 +168,11 @@ func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
 	return w.told(w.Worker.Localize(ctx, keys))
 }
 
-// WaitSync gives other workers their turn also where there are no other nodes to
-// hear from: a program may wait for what they do.
+// WaitSync takes a moment also where there are no other nodes to hear from: a
+// program may wait for what this node's other workers do.
 func (w *worker) WaitSync(ctx context.Context) error {
 	if len(w.c.hosts) == 1 {
-		w.c.park(w.h, 0, [3]<-chan struct{}{})
+		w.c.park(w.h, time.Microsecond, [3]<-chan struct{}{})
 	}
 	return w.told(w.Worker.WaitSync(ctx))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
@@ -48,6 +49,7 @@ type blockTrainer struct {
 	outcome read // of the block after the last one followed
 	sums    read // of the first block that is not changed
 	begun   bool
+	early   int             // reads in a row that came too early
 	under   []godwit.Handle // pushes and sets of the pass
 }
 
@@ -320,6 +322,7 @@ func (t *blockTrainer) follow(ctx context.Context, block int, all bool) error {
 			t.followed(p, row)
 		}
 		if r.places, r.ks = r.places[:left], r.ks[:left]; left == 0 {
+			t.early = 0
 			return nil
 		}
 		if err := t.pause(ctx, r, weightDim); err != nil {
@@ -333,14 +336,25 @@ func (t *blockTrainer) follow(ctx context.Context, block int, all bool) error {
 
 // pause lets some time pass where a read found that it came too early. To ask
 // another node takes time anyhow. What is here, others bring: they have, when
-// the nodes have told each other what is new.
+// the nodes have told each other what is new. Where there is one node only, they
+// are workers of this process, which had better not be kept from a processor.
 func (t *blockTrainer) pause(ctx context.Context, r *read, dim int) error {
 	if !t.w.PullIfLocal(r.ks[0], r.vals[:dim]) {
 		return nil
 	}
-	runtime.Gosched() // to the others of a process that has no peers to wait for
+	if t.early++; t.early > turns {
+		time.Sleep(nap)
+	} else {
+		runtime.Gosched()
+	}
 	return t.w.WaitSync(ctx)
 }
+
+// Others get so many turns before a worker that came too early takes a nap.
+const (
+	turns = 4
+	nap   = 20 * time.Microsecond
+)
 
 // followed takes a weight's row.
 func (t *blockTrainer) followed(p int32, row []float32) {
@@ -447,6 +461,7 @@ func (t *blockTrainer) change(ctx context.Context, d Turn, must int) error {
 		}
 		switch {
 		case len(r.places) == 0 && r.block+1 < t.task.blocks():
+			t.early = 0
 			t.prepare(r, r.block+1, d.all)
 		case len(r.places) == 0:
 			r.block++
