@@ -7,7 +7,9 @@
 // replicated here takes the shard's lock, copies or adds, and is done. For
 // everything else records go to the outbox of a peer, whose writer goroutine
 // sends them; a reader goroutine for each peer hands what arrives to the
-// shards. The pacer acts on intents and runs the sync rounds.
+// shards. The pacer acts on intents and runs the sync rounds. Where a table bounds
+// the staleness of its reads, they wait for what the nodes tell each other of
+// their workers' clocks (bound.go, settle.go).
 //
 // Locks are taken in this order: shard, then outbox or operation. A sender that
 // keeps an outbox only tries shards.
