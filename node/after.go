@@ -38,24 +38,23 @@ func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 	}
 	b := w.n.bound
 	at := w.tickAt(after)
+	w.watched(keys)
 	if b.reaches(at) {
 		return w.serve(ctx, what, wire.Pull, keys, dst, &w.count.pull)
-	}
-	if w.n.onRead {
-		if err := w.wantRead(keys); err != nil {
-			return 0, err
-		}
 	}
 	if err := w.reserve(len(keys)); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
-	add(&w.count.calls, 1)
-	w.every(keys)
 	w.after = at
 	defer func() {
 		b.asked.Add(-int64(w.reserved))
 		w.after, w.reserved = 0, 0
 	}()
+	if err := w.reads(keys); err != nil {
+		return 0, err
+	}
+	add(&w.count.calls, 1)
+	w.every(keys)
 	return w.request(ctx, what, wire.Pull, keys, dst, &w.count.pull)
 }
 

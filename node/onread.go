@@ -2,6 +2,17 @@ package node
 
 import "github.com/godwit-ps/godwit"
 
+// reads takes note of keys that a worker pulls, for policies that want to know.
+func (w *worker) reads(keys []godwit.Key) error {
+	if w.n.hot != nil {
+		w.n.hot.accessed(keys)
+	}
+	if w.n.onRead {
+		return w.wantRead(keys)
+	}
+	return nil
+}
+
 // wantRead announces what a worker has just read, under a policy that keeps what
 // was read for some clocks (placement.OnRead).
 func (w *worker) wantRead(keys []godwit.Key) error {

@@ -155,10 +155,15 @@ func (w *worker) finish(ctx context.Context, h godwit.Handle, err error) error {
 
 func (w *worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
 	h, err := w.access(ctx, "pull", wire.Pull, keys, dst, &w.count.pull)
+	w.watched(keys)
+	return h, err
+}
+
+// watched tells the samplers that want to hear of it what was pulled.
+func (w *worker) watched(keys []godwit.Key) {
 	for _, s := range w.watching {
 		s.Accessed(keys)
 	}
-	return h, err
 }
 
 func (w *worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
@@ -196,11 +201,8 @@ func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 	if !ok {
 		return 0, w.fail(what, keys, w.n.failed())
 	}
-	if w.n.hot != nil && kind == wire.Pull {
-		w.n.hot.accessed(keys)
-	}
-	if w.n.onRead && kind == wire.Pull {
-		if err := w.wantRead(keys); err != nil {
+	if kind == wire.Pull && (w.n.hot != nil || w.n.onRead) {
+		if err := w.reads(keys); err != nil {
 			return 0, err
 		}
 	}
@@ -396,7 +398,12 @@ func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32
 	if err := w.check("set", keys, len(vals)); err != nil {
 		return 0, err
 	}
-	w.n.forgetKept(keys)
+	if w.n.windows != nil && len(keys) > 0 {
+		if err := w.inWindow(ctx, "set", keys); err != nil {
+			return 0, err
+		}
+	}
+	w.n.forgetKept(keys) // now that the set is on its way
 	return w.all(ctx, "set", wire.Set, keys, vals)
 }
 
@@ -414,11 +421,6 @@ func (w *worker) all(ctx context.Context, what string, kind wire.Kind, keys []go
 	}
 	if len(keys) == 0 {
 		return 0, nil
-	}
-	if kind == wire.Set && w.n.windows != nil {
-		if err := w.inWindow(ctx, what, keys); err != nil {
-			return 0, err
-		}
 	}
 	w.every(keys)
 	return w.request(ctx, what, kind, keys, buf, nil)
