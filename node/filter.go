@@ -264,6 +264,9 @@ func (w *worker) settle(err error) {
 	if len(f.left)+len(f.took) == 0 {
 		return
 	}
+	if !w.n.kept.Load() {
+		w.n.kept.Store(true)
+	}
 	w.residual.mu.Lock()
 	defer w.residual.mu.Unlock()
 	not := len(w.miss) // the first missed position that was not issued
@@ -396,8 +399,19 @@ func nonzero(v []float32) bool {
 	return false
 }
 
-// pushKept pushes what all workers of the node keep, as it is, and waits.
+// pushKept pushes what all workers of the node keep, as it is, and waits: also
+// for what another call has taken to push it, and nobody keeps any more.
 func (w *worker) pushKept(ctx context.Context, what string) error {
+	if !w.n.kept.Load() {
+		return nil
+	}
+	switch w.pause(ctx, w.n.flush) {
+	case 1:
+		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", context.Cause(ctx)))
+	case 2:
+		return w.fail(what, nil, w.n.failed())
+	}
+	defer func() { w.n.flush <- struct{}{} }()
 	for _, x := range w.n.workers {
 		if !x.residual.some() {
 			continue

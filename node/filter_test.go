@@ -117,6 +117,63 @@ func TestASetForgetsWhatItsNodeKept(t *testing.T) {
 	}
 }
 
+// A set that was given up before it was sent has overwritten nothing.
+func TestASetThatWaitsInVainForgetsNothing(t *testing.T) {
+	m := modelOf(t, godwit.Table{Name: "t", Rows: 1000, Dim: 2, Filters: []godwit.Filter{big}, Window: godwit.Within(0)})
+	g := newGate()
+	c := clusterOver(t, 2, Config{Model: m, Policy: placement.Static, Workers: 1}, g.place)
+	w := c.Nodes[0].Worker(0)
+	keys := homedAt(t, c.Nodes[0], 1, 2)
+	must(t, w.Push(t.Context(), keys[:1], []float32{3, 0}))
+	g.shut(1)
+	h, err := w.PushAsync(t.Context(), keys[1:], []float32{10, 0})
+	must(t, err)
+	w.Advance()
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err = w.Set(short, keys[:1], []float32{1, 1})
+	g.open(1)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "window") {
+		t.Fatalf("a set behind a push that is not answered: %v", err)
+	}
+	must(t, w.Wait(t.Context(), h))
+	must(t, w.WaitSync(t.Context()))
+	if got := pulled(t, w, keys[0]); got[0] != 3 {
+		t.Errorf("the value is %v, want what was kept, 3", got)
+	}
+}
+
+// While one WaitSync is pushing what was kept, another one does not take it for
+// pushed.
+func TestAWaitSyncWaitsForWhatAnotherOneIsPushing(t *testing.T) {
+	g := newGate()
+	c := clusterOver(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 2}, g.place)
+	n := c.Nodes[0]
+	k := homedAt(t, n, 1, 1)
+	must(t, n.Worker(0).Push(t.Context(), k, []float32{3, 0}))
+	g.shut(1)
+	done := make(chan error, 2)
+	go func() { done <- n.Worker(0).WaitSync(t.Context()) }()
+	for begun := time.Now(); n.workers[0].residual.some(); {
+		if time.Since(begun) > patience {
+			t.Fatal("what was kept is not pushed")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := n.Worker(1).WaitSync(short); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "what filters left") {
+		t.Errorf("another one that gave up says: %v", err)
+	}
+	go func() { done <- n.Worker(1).WaitSync(t.Context()) }()
+	g.open(1)
+	must(t, <-done)
+	must(t, <-done)
+	if got := pulled(t, n.Worker(1), k[0]); got[0] != 3 {
+		t.Errorf("the value is %v, want 3", got)
+	}
+}
+
 func TestANodeThatClosesPushesWhatItKept(t *testing.T) {
 	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1})
 	k := abroad(t, c.Nodes[0])

@@ -11,8 +11,11 @@
 // the staleness of its reads, they wait for what the nodes tell each other of
 // their workers' clocks (bound.go, settle.go).
 //
-// Locks are taken in this order: shard, then outbox or operation. A sender that
-// keeps an outbox only tries shards.
+// Locks are taken in this order: a shard, the pacer or a worker's scans; the bound,
+// or an outbox, but not both; operations. A sender that keeps an outbox tries
+// shards only and lets go of it before it asks scans or the bound; it may tell the
+// pacer. What filters left of a worker's pushes has a lock under which nothing
+// else is taken.
 package node
 
 import (
@@ -54,6 +57,8 @@ type Node struct {
 	large   bool // the model is larger than a processor's cache
 	tables  []table
 	filters [][]godwit.Filter // by table; nil: none has any
+	kept    atomic.Bool       // filters left something of a push
+	flush   chan struct{}     // holds a token while nobody pushes that
 	packing filter.Compress   // of frames
 
 	peers   []*outbox // by node id; nil for this node
@@ -134,7 +139,8 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		}
 	}
 	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model, homes: directory.NewHomes(cfg.Model.Keys(), ids),
-		world: cfg.world(), peers: make([]*outbox, len(members)), stop: make(chan struct{}), done: make(chan struct{})}
+		world: cfg.world(), peers: make([]*outbox, len(members)), flush: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	n.flush <- struct{}{}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
 	}

@@ -68,6 +68,18 @@
 // packed where they were applied, and merged, in that order, into the owner's row,
 // into the refresh that lacks it, and into the row that moves there.
 //
+// Where a table has a [godwit.Rounder], a Delta may be rounded; what that takes
+// off stays in the replica as an update that was not sent yet (rounding.go). A
+// Delta that a flush waits for, and an End, are exact.
+//
+// # Beside the copies
+//
+// Where a rule has a query function ([godwit.Querier]), an answer is what that
+// makes of the row; copies, moves and updates have the row itself. Scans (Scan,
+// InUse, Scanned) ask homes for keys in use, wherever their rows are. Marks
+// (SyncMark, SyncAck) and bounded staleness (Settled, PullAfter, Rebound) are of
+// package node.
+//
 // # Operations that nobody waited for
 //
 // Of a key with one copy, and without hints, the operations of a worker take
