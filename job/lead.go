@@ -184,6 +184,9 @@ func (l *Leader) command() []string {
 	if l.Data != "" {
 		c = append(c, "--data", l.Data)
 	}
+	if l.Profile != "" {
+		c = append(c, "--profile", l.Profile)
+	}
 	if l.TLS != nil {
 		c = append(c, "--tls-cert", l.TLS.Cert, "--tls-key", l.TLS.Key, "--tls-ca", l.TLS.CA)
 		if l.TLS.Name != "" {

@@ -15,7 +15,8 @@ import (
 )
 
 // Local runs all nodes of a job in this process and returns the result. The
-// place is that of each of them, but only node 0 tells of progress and exports.
+// place is that of each of them, but only node 0 tells of progress, exports, and
+// profiles the process.
 func Local(ctx context.Context, spec Spec, place Place) (*Result, error) {
 	begin := time.Now()
 	t, err := spec.load(place.Data)
@@ -70,7 +71,7 @@ func localNode(ctx context.Context, spec *Spec, place Place, run string, begin t
 		return nil, godwit.NoNode, err
 	}
 	if s.Self() != 0 {
-		place.Export, place.Progress, place.Tick = "", nil, 0
+		place.Export, place.Profile, place.Progress, place.Tick = "", "", nil, 0
 	}
 	r, err := newPart(spec, &place, run, begin, t, s).play(ctx, sw, l)
 	if cerr := s.Close(context.WithoutCancel(ctx)); err == nil {

@@ -240,12 +240,24 @@ func (p *part) train(ctx context.Context) error {
 		return err
 	}
 	p.epochAt = time.Now()
-	rep, err := p.task.Train(ctx, p.env, p.spec.Options, &p.seen)
+	rep, err := p.profiled(func() (*train.Report, error) { return p.task.Train(ctx, p.env, p.spec.Options, &p.seen) })
 	if err != nil {
 		return err
 	}
 	p.result.Epochs, p.result.End, p.result.Reason = rep.Epochs, rep.End, p.session.StopReason()
 	return nil
+}
+
+// profiled takes a profile of training where the place asks for one.
+func (p *part) profiled(train func() (*train.Report, error)) (rep *train.Report, err error) {
+	if p.place.Profile != "" {
+		var prof *profile
+		if prof, err = startProfile(p.place.Profile, p.session.Self()); err != nil {
+			return rep, err
+		}
+		defer func() { err = errors.Join(err, prof.stop()) }()
+	}
+	return train()
 }
 
 // progress turns what training tells into events. All nodes come here at the

@@ -24,6 +24,13 @@ type Place struct {
 	// Export is the folder that the model is written to; empty: none.
 	// One process of a run writes it.
 	Export string
+	// Profile is the folder, of this machine, to which the process of node N
+	// writes profiles of its training for "go tool pprof"; empty: none. They are
+	// node-N.cpu.pprof, node-N.mutex.pprof, node-N.block.pprof and, of the whole
+	// process so far, node-N.allocs.pprof. The judging of the model that ends an
+	// epoch counts, not that before and after training. A process takes one
+	// profile at a time.
+	Profile string
 
 	// Listen is the host:port on which other nodes reach this one. Empty: any
 	// port of the address by which this machine reaches the coordinator.

@@ -257,6 +257,22 @@ func TestThreeNodesTellInJSONWhatHappens(t *testing.T) {
 	}
 }
 
+func TestEveryNodeProcessWritesItsProfile(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "profile")
+	if code, _, errs := run(t, with("--nodes", "2", "--quiet", "--profile", dir)...); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	for _, node := range []string{"node-0", "node-1"} {
+		for _, kind := range []string{"cpu", "mutex", "block", "allocs"} {
+			path := filepath.Join(dir, node+"."+kind+".pprof")
+			if b, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(b, []byte{0x1f, 0x8b}) {
+				t.Errorf("%s holds %d bytes, %v, want what gzip begins with", path, len(b), err)
+			}
+		}
+	}
+}
+
 func TestPoliciesAreComparedInOneTable(t *testing.T) {
 	t.Parallel()
 	code, out, errs := run(t, with("--policies", "adaptive,static", "--nodes", "2", "--quiet")...)
@@ -285,6 +301,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		{[]string{"train", "kge", "--sampling", "random"}, "random"},
 		{[]string{"train", "kge", "--tls-cert", "cert.pem"}, "go together"},
 		{[]string{"train", "kge", "--await"}, "--nodes"},
+		{[]string{"train", "kge", "--policies", "all", "--profile", "x"}, "--profile"},
 		{[]string{"train", "kge", "graph"}, "graph"},
 		{[]string{"node", "--run", "x"}, "--etcd and --run"},
 		{[]string{"tarin"}, "tarin"},

@@ -53,6 +53,7 @@ and on another the command that this prints, such as
 	here.StringVar(&j.Listen, "listen", "", "`host:port` at which other nodes reach this one (default: the address by which this machine reaches etcd)")
 	here.StringVar(&j.Advertise, "advertise", "", "`host` or host:port by which they reach it, if that is another one")
 	here.StringVarP(&j.Export, "export", "o", "", exportUsage)
+	here.StringVar(&j.Profile, "profile", "", profileUsage)
 	here.BoolVar(&asJSON, "json", false, "print events and the result on stdout as a JSON object a line")
 	here.BoolVarP(&quiet, "quiet", "q", false, "say nothing on stderr but errors")
 	addGroups(cmd, run, here, tlsFlags(&tls))

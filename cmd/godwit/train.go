@@ -112,6 +112,7 @@ func (t *training) trainingGroup() group {
 func (t *training) outputGroup() group {
 	g := newGroup("Output")
 	g.StringVarP(&t.cluster.place.Export, "export", "o", "", exportUsage)
+	g.StringVar(&t.cluster.place.Profile, "profile", "", profileUsage)
 	g.StringSliceVar(&t.policies, "policies", nil, "run under each of these policies, one after the other, and compare: `names` by commas, or all")
 	g.BoolVar(&t.spec.Untrained, "untrained", t.spec.Untrained, "judge the model before training too")
 	g.BoolVar(&t.json, "json", false, "print events and results on stdout as a JSON object a line")
@@ -120,6 +121,8 @@ func (t *training) outputGroup() group {
 }
 
 const exportUsage = "`folder` to write the model to, as NumPy arrays"
+
+const profileUsage = "`folder` to write profiles of training to, for \"go tool pprof\": node-N.cpu.pprof, .mutex, .block and .allocs of each node started here"
 
 func (t *training) run(cmd *cobra.Command) error {
 	policies, err := t.check()
@@ -173,6 +176,9 @@ func (t *training) check() ([]string, error) {
 	}
 	if len(policies) > 1 && t.cluster.place.Export != "" {
 		return nil, fmt.Errorf("--policies makes several runs, and --export takes the model of one: choose one of them")
+	}
+	if len(policies) > 1 && t.cluster.place.Profile != "" {
+		return nil, fmt.Errorf("--policies makes several runs, and --profile takes the profiles of one: choose one of them")
 	}
 	for _, name := range policies {
 		spec := t.spec

@@ -1,0 +1,74 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/whole"
+)
+
+// While a profile is taken, one of so many contended unlocks is sampled, and
+// every wait of at least so many nanoseconds (of shorter ones, their share).
+const (
+	mutexFraction = 10
+	blockRate     = 10_000
+)
+
+// A profile is being taken of this process, for a node. It belongs to one
+// goroutine, which must stop it.
+type profile struct {
+	prefix   string // of the files' paths
+	cpu      *whole.File
+	fraction int // of contended unlocks, as it was before
+}
+
+// startProfile begins a profile in a folder, which it makes. The Go runtime
+// takes one at a time.
+func startProfile(dir string, self godwit.NodeID) (*profile, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("job: profile: %w", err)
+	}
+	p := &profile{prefix: filepath.Join(dir, fmt.Sprintf("node-%d", self))}
+	var err error
+	if p.cpu, err = whole.Create(p.path("cpu")); err != nil {
+		return nil, fmt.Errorf("job: profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(p.cpu.Writer); err != nil {
+		p.cpu.Drop()
+		return nil, fmt.Errorf("job: profile %s: %w", p.path("cpu"), err)
+	}
+	p.fraction = runtime.SetMutexProfileFraction(mutexFraction)
+	runtime.SetBlockProfileRate(blockRate)
+	return p, nil
+}
+
+func (p *profile) path(kind string) string { return p.prefix + "." + kind + ".pprof" }
+
+// stop ends the profile and writes its files.
+func (p *profile) stop() error {
+	pprof.StopCPUProfile()
+	runtime.SetMutexProfileFraction(p.fraction)
+	runtime.SetBlockProfileRate(0)
+	errs := []error{named(p.path("cpu"), p.cpu.Keep())}
+	for _, kind := range []string{"mutex", "block", "allocs"} {
+		path := p.path(kind)
+		errs = append(errs, named(path, whole.Write(path, func(w io.Writer) error {
+			return pprof.Lookup(kind).WriteTo(w, 0)
+		})))
+	}
+	return errors.Join(errs...)
+}
+
+// named says of which file of a profile an error is.
+func named(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("job: profile %s: %w", path, err)
+}

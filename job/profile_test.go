@@ -1,0 +1,89 @@
+package job
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// holdsProfile checks that a file is a profile: gzip, and what is in it complete.
+func holdsProfile(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+		return
+	}
+	if b, err := io.ReadAll(z); err != nil || len(b) == 0 {
+		t.Errorf("%s holds %d bytes, %v", path, len(b), err)
+	}
+}
+
+// The nodes of a process share its profile, which is the first one's.
+func TestAProfileOfTrainingIsWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "profile")
+	fraction := runtime.SetMutexProfileFraction(-1)
+	if _, err := Local(timeout(t), tiny(2), Place{Profile: dir}); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"cpu", "mutex", "block", "allocs"} {
+		holdsProfile(t, filepath.Join(dir, "node-0."+kind+".pprof"))
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 4 {
+		t.Errorf("the folder holds %v, %v, want four files", files, err)
+	}
+	if f := runtime.SetMutexProfileFraction(-1); f != fraction {
+		t.Errorf("one of %d contended unlocks is sampled after the run, of %d before", f, fraction)
+	}
+}
+
+func TestAProfileThatCannotBeWrittenIsNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Local(timeout(t), tiny(2), Place{Profile: file})
+	if err == nil || !strings.Contains(err.Error(), "profile") || !strings.Contains(err.Error(), file) {
+		t.Errorf("the error is %v, want one about the profile in %s", err, file)
+	}
+
+	// The folder goes while the run is on.
+	dir := filepath.Join(t.TempDir(), "profile")
+	_, err = Local(timeout(t), tiny(1), Place{Profile: dir, Progress: func(e Event) {
+		if e.Epoch != nil {
+			_ = os.RemoveAll(dir) // an error shows below
+		}
+	}})
+	for _, kind := range []string{"cpu", "mutex", "block", "allocs"} {
+		if path := filepath.Join(dir, "node-0."+kind+".pprof"); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("the error is %v, want one about %s", err, path)
+		}
+	}
+}
+
+func TestOneProfileOfAProcessIsTakenAtATime(t *testing.T) {
+	dir := t.TempDir()
+	p, err := startProfile(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := startProfile(dir, 1); err == nil || !strings.Contains(err.Error(), "node-1.cpu.pprof") {
+		t.Errorf("the error is %v, want one about the second profile", err)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 4 {
+		t.Errorf("the folder holds %v, %v, want the four files of the first", files, err)
+	}
+}
