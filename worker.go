@@ -21,8 +21,9 @@ type SampleID uint64
 // concurrently. Different workers run concurrently.
 //
 // Keys may come in any order and repeat, may be of several tables, and may be
-// none at all: every position of a call is served on its own, so a key that
-// stands twice in a Push is pushed twice. Buffers hold the values of the keys
+// none at all: every position of a call is served on its own and in any order, so
+// a key that stands twice in a Push is pushed twice, and one that stands twice in a
+// Pull may show two values, the older one behind. Buffers hold the values of the keys
 // one after the other, in the order of the keys ([Model.Floats] gives the
 // length). A key out of range or a buffer of the wrong length is an error
 // before anything is done.
