@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/wire"
 )
 
@@ -14,7 +15,9 @@ import (
 // tick that all nodes have settled, so no node has to say more than it says
 // anyway. A key that is not here is asked for at once, and the first node that
 // the request comes to keeps it; when its time has come it is a pull like any
-// other, which finds the key wherever that has moved meanwhile.
+// other, which finds the key wherever that has moved meanwhile. On its way there
+// it still has its tick: it may come back to who asked, who has a replica by then
+// that lacks something.
 func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
 	const what = "pull"
 	if err := w.check(what, keys, len(dst)); err != nil {
@@ -114,19 +117,22 @@ func (l *later) Send(to godwit.NodeID, r *wire.Record) {
 	l.sender.Send(to, r)
 }
 
-// pullAfter takes such a request. It reports false if it waits; else it has
-// become a pull, to be served now.
-func (n *Node) pullAfter(in *inbound, r *wire.Record) (now bool, err error) {
+// pullAfter takes such a request. It returns nil if it waits; else it has become a
+// pull, to be served now, and what is sent for it goes there.
+func (n *Node) pullAfter(in *inbound, r *wire.Record) (out protocol.Out, err error) {
 	if n.bound == nil || !n.model.Has(r.Key) {
-		return false, fmt.Errorf("%v of key %d: no table with bounded staleness has it", r.Kind, r.Key)
+		return nil, fmt.Errorf("%v of key %d: no table with bounded staleness has it", r.Kind, r.Key)
 	}
 	at := tick(r.Seq)
 	in.out.letGo()
 	r.Kind, r.Seq = wire.Pull, 0
 	if n.bound.flooded(r.Origin) {
-		return false, fmt.Errorf("%d pulls of node %d wait here for ticks, and it asks for more: no node may", n.bound.most, r.Origin)
+		return nil, fmt.Errorf("%d pulls of node %d wait here for ticks, and it asks for more: no node may", n.bound.most, r.Origin)
 	}
-	return !n.bound.park(parking{at: at, rec: *r}), nil
+	if n.bound.park(parking{at: at, here: r.Origin == n.self, rec: *r}) {
+		return nil, nil
+	}
+	return &later{&in.out, at}, nil
 }
 
 // delayed says who holds up an operation that waits for a tick.
@@ -166,9 +172,15 @@ type parking struct {
 // serve lets pulls go on that waited for a tick that is there now.
 func (b *bound) serve(p *pacer) {
 	b.mu.Lock()
+	if !b.someDue() {
+		b.mu.Unlock()
+		return
+	}
 	var due []parking
+	b.soonest = never
 	b.parked = slices.DeleteFunc(b.parked, func(x parking) bool {
 		if !b.due(&x) {
+			b.soonest = min(b.soonest, x.at)
 			return false
 		}
 		due = append(due, x)
@@ -181,7 +193,7 @@ func (b *bound) serve(p *pacer) {
 		s := b.n.shard(r.Key)
 		s.Lock()
 		if !s.closed {
-			s.Resume(&p.out, r)
+			s.Resume(&later{&p.out, due[i].at}, r)
 			s.noteWork(b.n, r.Key)
 		}
 		s.Unlock()
@@ -198,6 +210,10 @@ func (b *bound) due(x *parking) bool {
 	return b.all() >= x.at
 }
 
+// someDue reports whether some of the pulls that wait may be due: none is before
+// all nodes have settled its tick. The lock is held.
+func (b *bound) someDue() bool { return len(b.parked) > 0 && b.all() >= b.soonest }
+
 // park keeps a pull until its tick, unless that is there. What waits is bounded
 // by what the workers of all nodes may have outstanding (maxAhead).
 func (b *bound) park(x parking) bool {
@@ -205,6 +221,9 @@ func (b *bound) park(x parking) bool {
 	defer b.mu.Unlock()
 	if b.due(&x) || b.broken.AfterAny {
 		return false
+	}
+	if len(b.parked) == 0 || x.at < b.soonest {
+		b.soonest = x.at
 	}
 	b.parked = append(b.parked, x)
 	b.theirs[x.rec.Origin]++

@@ -65,7 +65,8 @@ type bound struct {
 	marked  tick       // all peers were sent what they lack of this
 	waiting []*worker  // for the horizon to reach their need
 	parked  []parking  // of the pulls that came too early, those that wait
-	theirs  []int      // … how many of each node
+	theirs  []int      // … how many of each node,
+	soonest tick       // … and a tick that none of them waits for less than
 	changes map[uint64]*change
 	numbers []uint64 // by table: of the last change of its limit
 
@@ -348,7 +349,7 @@ func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
 	s.wanted = max(s.wanted, tick(r.Version))
 	s.slowest, s.flying = int(r.Key>>1), r.Key&1 != 0
 	b.moved()
-	served := slices.ContainsFunc(b.parked, func(x parking) bool { return b.due(&x) })
+	served := b.someDue()
 	b.mu.Unlock()
 	b.stir()
 	if served {

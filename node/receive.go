@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/store"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -254,15 +255,17 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	if err := n.plausible(r); err != nil {
 		return err
 	}
+	var out protocol.Out = &in.out
 	if r.Kind == wire.PullAfter {
-		if now, err := n.pullAfter(in, r); !now {
+		var err error
+		if out, err = n.pullAfter(in, r); out == nil {
 			return err
 		}
 	}
 	s := n.shard(r.Key)
 	in.out.lock(s)
 	nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
-	err := s.Step(&in.out, from, r)
+	err := s.Step(out, from, r)
 	if a := s.Stats.LeadActions - actions; a > 0 {
 		in.leads += s.Stats.LeadNanos - nanos
 		in.nleads += a
