@@ -28,6 +28,10 @@ beside which there may be its tests, with ".t" in their name; or a folder of
 files that have train, valid and test in their names. What has no file is held
 out of the examples to train.
 
+Features that stand in few examples to train say little and cost as much as
+others: --min-count leaves them out, of what is generated too. That saves rows
+and messages and changes the model, so no feature is left out unless you say so.
+
 The solver "stochastic" takes a step for a few examples at a time, without
 waiting. "blocks" takes a step for some features at a time, by all examples:
 workers wait for each other, there is no learning rate, the loss (which has the
@@ -35,13 +39,14 @@ penalty in it) never rises, and the outcome is the same on any number of nodes.`
 		example: `  godwit train linear                          # one node
   godwit train linear --nodes 4                # four, as processes on this machine
   godwit train linear --data a9a.gz            # and a9a.t.gz, if it is there
-  godwit train linear --data clicks --hash 22 --export weights
+  godwit train linear --data clicks --hash 22 --min-count 5 --export weights
   godwit train linear --data a9a.gz --solver blocks --epochs 20 --nodes 4
   godwit train linear --data frappe --factors 16 --epochs 10`,
 		data:   "`file or folder` of the examples (default: they are generated)",
 		legend: linearLegend,
 		dataFlags: func(g group) {
 			g.IntVar(&s.HashBits, "hash", s.HashBits, "hash the names of features to numbers of so many `bits`; 0: they are numbers")
+			g.IntVar(&s.MinCount, "min-count", s.MinCount, "leave out features that stand in fewer training `examples`; 1: keep all")
 			g.IntVar(&s.Share.Valid, "hold-valid", s.Share.Valid, "hold out every `n`th example for validation, where there is no file; 0: none")
 			g.IntVar(&s.Share.Test, "hold-test", s.Share.Test, "hold out every `n`th example for the test, where there is no file; 0: none")
 			g.IntVar(&s.Examples.Examples, "examples", s.Examples.Examples, "`number` of generated examples")

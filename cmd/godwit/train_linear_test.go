@@ -74,6 +74,9 @@ func TestExamplesThatAreNotThereOrWrongAreNamed(t *testing.T) {
 		{exitUsage, "ftrl or adagrad", []string{"--rule", "sgd"}},
 		{exitUsage, "Config.Blocks", []string{"--blocks", "0"}},
 		{exitUsage, "HashBits", []string{"--hash", "99"}},
+		{exitUsage, "MinCount", []string{"--min-count", "0"}},
+		{exitUsage, "255", []string{"--min-count", "256"}},
+		{exitFailed, "stands in 100 of", []string{"--examples", "90", "--min-count", "100"}},
 	} {
 		code, _, errs := run(t, append([]string{"train", "linear"}, c.args...)...)
 		if code != c.code || !strings.Contains(errs, c.want) {

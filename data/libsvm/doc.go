@@ -32,4 +32,9 @@
 // hashes what stands before the colon, as text, to one of 2^HashBits features
 // (Weinberger et al., ICML 2009, without signs). Features of a line that collide
 // are added up.
+//
+// # Rare features
+//
+// Most of very many features stand in few examples. [Splits.KeepFrequent] leaves
+// out those that stand in fewer than some least number, without a map of them.
 package libsvm

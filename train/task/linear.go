@@ -35,13 +35,18 @@ type Linear struct {
 	// Share is what is held out of the examples to train where there are no
 	// files for it.
 	Share libsvm.Share
+	// MinCount leaves out the features that stand in fewer of the examples to
+	// train, 1 (none) … libsvm.MaxLeast; see [libsvm.Splits.KeepFrequent]. It is a
+	// setting because it changes the model, which no measurement of a run can
+	// weigh against what it saves.
+	MinCount int
 }
 
 // DefaultLinear returns settings that train in seconds on generated examples.
 func DefaultLinear() *Linear {
 	return &Linear{
 		Config: linear.DefaultConfig(), Solver: Stochastic, ByBlocks: linear.DefaultBlockConfig(),
-		Examples: libsvm.DefaultSpec(), Share: libsvm.Share{Valid: 20, Test: 10},
+		Examples: libsvm.DefaultSpec(), Share: libsvm.Share{Valid: 20, Test: 10}, MinCount: 1,
 	}
 }
 
@@ -58,6 +63,8 @@ func (s *Linear) Check() error {
 		return fmt.Errorf("linear: no solver %q, there are %s and %s", s.Solver, Stochastic, Blocks)
 	case s.Solver == Blocks && s.Factors > 0:
 		return fmt.Errorf("linear: the solver %s trains no factors: have none, or the solver %s", Blocks, Stochastic)
+	case s.MinCount < 1 || s.MinCount > libsvm.MaxLeast:
+		return fmt.Errorf("linear: MinCount is %d, want 1 (keep all features) … %d", s.MinCount, libsvm.MaxLeast)
 	}
 	blocks := s.blocks()
 	for _, err := range []error{blocks.Check(), s.Config.Check(), s.Examples.Check(), s.options().Check(), s.Share.Check()} {
@@ -83,6 +90,10 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	rare, err := data.KeepFrequent(s.MinCount)
+	if err != nil {
+		return nil, err
+	}
 	if n := data.Valid.Len(); setup.Few > 0 && n > setup.Few {
 		data.Valid = data.Valid.Pick(train.Few(numbers(n), setup.Few))
 	}
@@ -91,7 +102,7 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &examplesTask[linear.Turn]{Trained[linear.Turn]{t, setup.judges()}, t, data}, nil
+		return &examplesTask[linear.Turn]{Trained[linear.Turn]{t, setup.judges()}, t, data, rare}, nil
 	}
 	cfg := s.Config
 	cfg.Seed = setup.Seed
@@ -99,7 +110,7 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &examplesTask[linear.Batch]{Trained[linear.Batch]{t, setup.judges()}, t, data}, nil
+	return &examplesTask[linear.Batch]{Trained[linear.Batch]{t, setup.judges()}, t, data, rare}, nil
 }
 
 func (s *Linear) data(path string) (*libsvm.Splits, error) {
@@ -128,6 +139,7 @@ type examplesTask[D any] struct {
 	Trained[D]
 	linear solver
 	data   *libsvm.Splits
+	rare   int // values left out of the examples to train
 }
 
 // A solver is what both have in common.
@@ -141,8 +153,12 @@ func (t *examplesTask[D]) Unit() (string, int64) { return "examples", 1 }
 
 func (t *examplesTask[D]) About() string {
 	st := t.data.Train.Stats()
-	return fmt.Sprintf("%d examples to train, %d to validate, %d to test; %d of %d features used, %.1f an example",
+	about := fmt.Sprintf("%d examples to train, %d to validate, %d to test; %d of %d features used, %.1f an example",
 		st.Examples, t.data.Valid.Len(), t.data.Test.Len(), st.Used, st.Width, float64(st.NonZeros)/float64(st.Examples))
+	if t.rare > 0 {
+		about += fmt.Sprintf("; %d of %d values left out with rare features", t.rare, t.rare+st.NonZeros)
+	}
+	return about
 }
 
 // Tables tell the policy that needs it how often training reads a row in an
