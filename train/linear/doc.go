@@ -47,6 +47,22 @@
 // factors 0.926. The weight decay of the factors matters most, then their
 // number.
 //
+// Features that stand in few examples cost rows and messages and say little.
+// [libsvm.Splits.KeepFrequent] leaves them out before a task is made, and a
+// feature that is left out has no row in use. On 51,300 examples of 15 features
+// that tell and 10 names each that do not, hashed to 22 bits, FTRL in five passes
+// on two nodes, adaptive and static (in brackets):
+//
+//	least  features  values   sent MB      memory MB    test accuracy  AUC
+//	1      219,562   all      15.5 (61.0)  14.1 (10.3)  0.840          0.924
+//	2      43,023    86 %     12.1 (51.0)  5.0 (4.5)    0.843          0.924
+//	5      11,369    80 %     6.5 (46.6)   4.4 (4.3)    0.843          0.925
+//	20     3,973     75 %     3.9 (43.0)   4.3 (4.2)    0.844          0.926
+//
+// Where few features are rare it changes little: of Frappe's 5,274 features a
+// least count of 5 keeps 4,740 and 99.7 % of the values, and on a9a it leaves
+// out none.
+//
 // What a delay is worth, "godwit experiment delay" tells: see docs/experiments.md.
 //
 // # Repetition
