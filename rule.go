@@ -40,7 +40,8 @@ type Rule interface {
 // added, and to the value as the rule packs it at the copy and merges it where it
 // arrives. For a copy x that pushes took to y, Pack of the difference at y and
 // Merge at x must give y, but for rounding. What different copies packed may be
-// merged in any order; the same is never merged twice.
+// merged in any order; the same is never merged twice. Where two that were packed
+// do not add up to what one push of both would be, the rule is a [Joiner], too.
 type Merger interface {
 	Rule
 	// Pack makes of the difference that pushes made to a copy's value what is to

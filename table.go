@@ -43,7 +43,9 @@ type Table struct {
 	Staleness Bound
 	// Window bounds the worker's own pushes and sets that are under way: with
 	// Within(d), a call at clock c waits for those from clocks before c - d to be
-	// complete. [Eventual], the zero Bound, waits for none.
+	// complete: how old what the worker computes with may make its own pushes is a
+	// matter of the algorithm (bounded delay), not of the server. [Eventual], the zero
+	// Bound, waits for none.
 	Window Bound
 }
 

@@ -1,0 +1,273 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/wire"
+)
+
+// This file is what a worker does with keys that it cannot be served at once: it
+// asks for them, with others under way or not, and waits.
+
+// request sends, or leaves waiting, the positions in w.miss: pairs of position
+// and offset.
+func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
+	o, err := w.begin(ctx, what, keys, buf, kind)
+	if err != nil {
+		return 0, err
+	}
+	add(&w.count.slow, 1)
+	o.expect(w.n.model, keys, w.miss)
+	w.rec = wire.Record{Kind: kind, Op: o.id}
+	t := &w.n.tables[0]
+	if w.n.bound != nil || w.n.windows != nil {
+		w.follow(o, kind, keys)
+	}
+	var away, queued uint64
+	for m := 0; m < len(w.miss); m += 2 {
+		if m%admitted == 0 {
+			if err := w.admit(ctx, keys, w.miss[m:min(m+admitted, len(w.miss))]); err != nil {
+				o.abandon()
+				w.unissued = (len(w.miss) - m) / 2
+				w.issued(o, w.unissued)
+				return 0, w.blamed(what, keys, err)
+			}
+			if w.out.records >= maxRequests {
+				w.out.records = 0
+				w.out.post()
+			}
+			w.out.keep()
+		}
+		i, off := w.miss[m], w.miss[m+1]
+		k := keys[i]
+		w.rec.Key, w.rec.Index, w.rec.Seq = k, uint32(i), 0
+		if kind == wire.Push || kind == wire.Set {
+			if !t.has(k) {
+				t = w.n.table(k)
+			}
+			w.rec.Vals = buf[off : off+t.dim]
+			if len(w.forms) > 0 {
+				f := w.forms[m/2]
+				w.rec.Coding, w.rec.Step = wire.Coding(f.Coding), f.Step
+			}
+		}
+		s := w.n.shard(k)
+		w.out.lock(s)
+		if s.closed {
+			s.Unlock()
+			w.out.release()
+			return 0, w.fail(what, keys, w.n.failed())
+		}
+		if kind <= wire.Push && w.after == 0 && s.Pass(&w.out, &w.rec) {
+			s.Unlock()
+			away++
+			continue
+		}
+		before, late := s.Stats.Waited, s.Stats.Late
+		w.ask(s, &w.rec)
+		if s.Stats.Late != late {
+			add(&w.late, 1)
+			if w.clock.Load() >= w.excused.Load() {
+				add(&w.missed, 1)
+			}
+		}
+		if s.Stats.Waited != before {
+			queued++
+		} else {
+			away++
+		}
+		s.noteWork(w.n, k)
+		s.Unlock()
+	}
+	if c != nil {
+		add(&c[protocol.Elsewhere], away)
+		add(&c[waited], queued)
+	}
+	id := o.id
+	w.issued(o, 0)
+	return godwit.Handle(id), nil
+}
+
+// maxRequests is after how many requests of a call the first of them leave.
+const maxRequests = 1024
+
+// issued ends the issuing of an operation's keys, of which some were not issued.
+func (w *worker) issued(o *op, not int) {
+	if o.issued(w.ops, not) {
+		w.ops.finish(o)
+	}
+	if w.waits {
+		w.out.flush()
+	} else {
+		w.out.post()
+	}
+}
+
+// admitted is how many positions and offsets are issued before the queues are
+// looked at again.
+const admitted = 2 * 64
+
+// A behindError says which node has not taken what was sent to it.
+type behindError struct {
+	peer godwit.NodeID
+	err  error
+}
+
+func (e *behindError) Error() string { return "waiting for room in the queue: " + e.err.Error() }
+func (e *behindError) Unwrap() error { return e.err }
+
+// blamed makes the error of an operation that waited for room.
+func (w *worker) blamed(what string, keys []godwit.Key, err error) error {
+	e := w.fail(what, keys, err).(*godwit.OpError)
+	var b *behindError
+	if errors.As(err, &b) {
+		e.Peer = b.peer
+	}
+	return e
+}
+
+// admit waits while a node that one of the missed keys goes to is behind.
+// Nodes that are not asked for anything hold nobody up.
+func (w *worker) admit(ctx context.Context, keys []godwit.Key, miss []int) error {
+	w.out.release()
+	behind := false
+	for _, p := range w.n.peers {
+		behind = behind || p != nil && !p.room(requestRoom)
+	}
+	if !behind {
+		return nil
+	}
+	w.out.flush()
+	for m := 0; m < len(miss); m += 2 {
+		to := w.n.blame(keys[miss[m]])
+		if to == godwit.NoNode {
+			continue
+		}
+		if err := w.n.peers[to].admit(ctx, w.n.world, w.n.done); err != nil {
+			if e := w.n.failed(); e != nil {
+				return e
+			}
+			return &behindError{to, err}
+		}
+	}
+	return nil
+}
+
+// begin opens an operation; it waits while this worker has too much under way.
+func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf []float32, kind wire.Kind) (*op, error) {
+	dst := buf
+	if kind != wire.Pull {
+		dst = nil
+	}
+	for {
+		if o := w.ops.begin(what, dst); o != nil {
+			return o, nil
+		}
+		w.ops.reap()
+		if o := w.ops.begin(what, dst); o != nil {
+			return o, nil
+		}
+		switch w.pause(ctx, w.ops.moved) {
+		case 1:
+			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", context.Cause(ctx)))
+		case 2:
+			return nil, w.fail(what, keys, w.n.failed())
+		}
+	}
+}
+
+// all requests every key of a call.
+func (w *worker) all(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32) (godwit.Handle, error) {
+	if err := w.n.failed(); err != nil {
+		return 0, w.fail(what, keys, err)
+	}
+	if len(keys) == 0 {
+		return 0, nil
+	}
+	w.every(keys)
+	return w.request(ctx, what, kind, keys, buf, nil)
+}
+
+// every notes all positions of a call as not served.
+func (w *worker) every(keys []godwit.Key) {
+	w.miss, w.forms = w.miss[:0], w.forms[:0]
+	off := 0
+	for i, k := range keys {
+		w.miss = append(w.miss, i, off)
+		off += w.n.model.Dim(k)
+	}
+}
+
+func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
+	var first error
+	for _, h := range hs {
+		if h == 0 {
+			continue
+		}
+		o := w.ops.find(uint64(h))
+		if o == nil || o.given() {
+			continue // waited for already
+		}
+		select {
+		case <-o.done:
+			w.ops.end(o)
+			continue
+		default:
+		}
+		if o.after != 0 {
+			if err := w.awaited(o); err != nil {
+				if first == nil {
+					first = err
+				}
+				continue
+			}
+		}
+		var err error
+		switch w.pause(ctx, o.done) {
+		case 0:
+			w.ops.end(o)
+			continue
+		case 1:
+			err = context.Cause(ctx)
+			if o.after != 0 {
+				err = fmt.Errorf("%w: %w", w.delayed(o), err)
+			}
+		case 2:
+			err = w.n.failed()
+		}
+		if e := w.giveUp(o, err); e != nil && first == nil {
+			first = e
+		}
+	}
+	return first
+}
+
+// pause waits for what a call needs, the call's context, or the end of the run:
+// 0, 1 or 2.
+func (w *worker) pause(ctx context.Context, done <-chan struct{}) int {
+	defer w.waitedSince(w.n.world.Now())
+	return w.n.world.Wait(done, ctx.Done(), w.n.done)
+}
+
+// waitedSince counts time as waited.
+func (w *worker) waitedSince(began int64) {
+	w.count.waiting.Store(w.count.waiting.Load() + w.n.world.Now() - began)
+}
+
+func (w *worker) giveUp(o *op, cause error) error {
+	if !o.abandon() {
+		<-o.done
+		w.ops.end(o)
+		return nil
+	}
+	o.mu.Lock()
+	e := &godwit.OpError{Op: o.what, Worker: w.id, First: o.first, Last: o.last, Keys: o.keys, Err: cause}
+	o.mu.Unlock()
+	e.Peer = w.n.blame(e.First) // takes a shard's lock, which goes before the operation's
+	return e
+}
