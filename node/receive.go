@@ -154,10 +154,12 @@ func (n *Node) find(in *inbound, recs []wire.Record) {
 func (n *Node) findSides(in *inbound, recs []wire.Record) {
 	for i := range recs {
 		if h := in.rows[i]; h != nil && recs[i].Kind > wire.Localize {
-			s := n.shard(recs[i].Key)
-			in.out.lock(s)
-			s.AheadSide(h, recs[i].Key)
-			s.Unlock()
+			// It is not worth waiting for: who has the lock is at work here, and
+			// others would wait for this one in turn.
+			if s := n.shard(recs[i].Key); s.TryLock() {
+				s.AheadSide(h, recs[i].Key)
+				s.Unlock()
+			}
 		}
 	}
 }
