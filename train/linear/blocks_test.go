@@ -1,12 +1,15 @@
 package linear
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/traintest"
@@ -324,5 +327,49 @@ func TestBlockSettingsOutOfRangeAreNamed(t *testing.T) {
 		if _, err := NewBlocks(c, generated(t, nil)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("Config.%s ", field)) {
 			t.Errorf("%s: error %v", field, err)
 		}
+	}
+}
+
+// An orderly worker watches that a weight is told when its gradient was cleared,
+// and not before: whoever sees it may push the next gradient.
+type orderly struct {
+	godwit.Worker
+	t    *testing.T
+	told *atomic.Int64
+}
+
+func (o orderly) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
+	m := o.Model()
+	for _, k := range keys {
+		i, row := m.Locate(k)
+		if m.Table(i).Name != WeightTable {
+			continue
+		}
+		for g := range m.Tables() {
+			if m.Table(g).Name != GradientTable {
+				continue
+			}
+			v := make([]float32, gradientDim)
+			if !o.PullIfLocal(m.Key(g, row), v) || v[0] != 0 || v[1] != 0 || v[2] != 0 {
+				o.t.Errorf("%v tells weight %d while its gradient is %v", o.ID(), row, v)
+			}
+			o.told.Add(1)
+		}
+	}
+	return o.Worker.SetAsync(ctx, keys, vals)
+}
+
+func TestAWeightIsToldAfterItsGradientWasCleared(t *testing.T) {
+	task := newBlocks(t, DefaultBlockConfig(), generated(t, nil))
+	told := new(atomic.Int64)
+	var ws []godwit.Worker
+	for _, w := range served(t, task.Tables(), 1, 1).Workers(0) {
+		ws = append(ws, orderly{w, t, told})
+	}
+	if _, err := train.Run(t.Context(), train.Env{Workers: ws}, task, train.Options{Epochs: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if told.Load() == 0 {
+		t.Error("no weight was told: the test is vacuous")
 	}
 }

@@ -43,6 +43,7 @@ type blockTrainer struct {
 
 	ks    []godwit.Key // of the gradients that were pushed
 	grads []float32
+	done  []int32 // places whose gradients were complete
 	set   []godwit.Key
 	to    []float32
 
@@ -479,8 +480,7 @@ func (t *blockTrainer) change(ctx context.Context, d Turn, must int) error {
 // changeComplete takes the weights whose gradients are complete to their minima,
 // and clears the gradients for the next pass.
 func (t *blockTrainer) changeComplete(ctx context.Context, r *read) error {
-	t.set, t.to = t.set[:0], t.to[:0]
-	left := 0
+	done, left := t.done[:0], 0
 	for i, p := range r.places {
 		sum := r.vals[gradientDim*i : gradientDim*(i+1)]
 		if sum[2] != float32(t.sharers[p]) {
@@ -491,10 +491,27 @@ func (t *blockTrainer) changeComplete(ctx context.Context, r *read) error {
 		w := &t.own[p]
 		w.value, w.out = t.minimum(p, w.value, sum[0], sum[1])
 		w.version++
-		t.set = append(t.set, t.weightKey(p), t.gradientKey(p))
-		t.to = append(w.row(t.to), 0, 0, 0)
+		done = append(done, p)
 	}
 	r.places, r.ks = r.places[:left], r.ks[:left]
+	t.done = done
+	return t.publish(ctx, done)
+}
+
+// publish clears the gradients of places and then tells their weights: whoever
+// has seen a weight may push the next gradient.
+func (t *blockTrainer) publish(ctx context.Context, ps []int32) error {
+	t.set, t.to = t.set[:0], t.to[:0]
+	for _, p := range ps {
+		t.set, t.to = append(t.set, t.gradientKey(p)), append(t.to, 0, 0, 0)
+	}
+	if err := t.w.Set(ctx, t.set, t.to); err != nil {
+		return err
+	}
+	t.set, t.to = t.set[:0], t.to[:0]
+	for _, p := range ps {
+		t.set, t.to = append(t.set, t.weightKey(p)), t.own[p].row(t.to)
+	}
 	return t.note(t.w.SetAsync(ctx, t.set, t.to))
 }
 
