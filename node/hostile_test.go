@@ -256,7 +256,11 @@ func quietNode(t testing.TB, cfg Config) *Node {
 		}
 	}
 	must(t, n.build())
-	t.Cleanup(func() { must(t, n.arena.Free()) })
+	t.Cleanup(func() {
+		close(n.stop)
+		n.world.Join()
+		must(t, n.arena.Free())
+	})
 	return n
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -16,13 +17,26 @@ import (
 // bounds of its own queue has less under way.
 const maxHeld = 4 * requestRoom
 
-// lacks asks a peer for a list.
+// listPatience bounds how long a peer may take to send a list. The question goes
+// before all that is queued for it, and so does the answer, so that only who
+// stands still takes so long. Workers may wait for what is held back, without a
+// deadline of their own.
+const listPatience = time.Minute
+
+// lacks asks a peer for a list, and sees that it comes.
 func (n *Node) lacks(in *inbound, e *wire.UnknownListError) {
 	n.listMisses.Add(1)
-	in.waits = true
+	came := make(chan struct{})
+	in.waits, in.came = true, came
 	in.d.Keep()
 	n.peers[in.from].push(e.Question())
 	in.out.touch(in.from)
+	from := in.from
+	n.world.Go(func() {
+		if n.world.Sleep(listPatience, came, n.stop) < 0 && n.failed() == nil {
+			n.end(from, brokeProtocol, fmt.Errorf("did not send within %v a list of keys that it refers to and was asked for: %w", listPatience, e))
+		}
+	})
 }
 
 // hold keeps a frame until what comes before it was taken.
@@ -43,6 +57,7 @@ func (n *Node) learn(in *inbound, answer []byte) error {
 		return err
 	}
 	in.waits = false
+	close(in.came)
 	err := n.goOn(in)
 	for ; err == nil && !in.waits && len(in.held) > 0; in.held = in.held[1:] {
 		in.bytes -= len(in.held[0])

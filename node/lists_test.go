@@ -1,9 +1,13 @@
 package node
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/protocol/placement"
@@ -116,6 +120,89 @@ func TestFramesWaitForAListInTheirOrder(t *testing.T) {
 		t.Errorf("too much behind a list: %v", err)
 	}
 }
+
+// A list that is asked for and does not come ends the run, and not only when
+// much waits behind it; one that comes does not.
+func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
+	const peer = godwit.NodeID(1)
+	session := told{lonely{nodes: 3}, make(chan error, 1)}
+	n := quietNode(t, Config{Model: model(t, 1000, 1), Policy: placement.Static, Workers: 1, Session: session})
+	world := &hasty{real: n.world.(*real), slept: make(chan time.Duration), over: make(chan struct{})}
+	n.world = world
+	in := n.inbound(peer)
+	e := wire.Encoder{Lists: &wire.Sent{}}
+	push := func() {
+		e.Reset(nil, 1)
+		for i, k := range homedAt(t, n, n.self, 40) {
+			e.Append(&wire.Record{Kind: wire.Push, Key: k, Op: 1, Index: uint32(i), Origin: peer, Hops: 1, Vals: []float32{1}})
+		}
+		must(t, n.frame(in, slices.Clone(e.Frame())))
+	}
+	question := func() (q []byte) {
+		for f := []byte{0}; len(f) > 0 && !wire.Asks(q); q = f {
+			f = n.peers[peer].take(nil)
+		}
+		return q
+	}
+	for range 3 {
+		push()
+	}
+	in.known.Forget()
+	push()
+	if d := <-world.slept; d != listPatience {
+		t.Errorf("a list is waited for for %v, want %v", d, listPatience)
+	}
+	answer, err := e.Lists.Answer(question())
+	must(t, err)
+	must(t, n.frame(in, answer))
+	n.world.Join() // nobody waits for it any more
+	if err := n.failed(); err != nil {
+		t.Fatalf("a list that came ended the run: %v", err)
+	}
+
+	in.known.Forget()
+	push()
+	<-world.slept
+	hash := fmt.Sprintf("%016x", binary.LittleEndian.Uint64(question()[wire.HeaderLen:]))
+	close(world.over)
+	err = <-session.failed
+	n.world.Join()
+	if !errors.Is(err, godwit.ErrPeerLost) {
+		t.Errorf("the run ended with %v, want %v", err, godwit.ErrPeerLost)
+	}
+	for _, says := range []string{"node 1", listPatience.String(), "list " + hash} {
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("the run ended with %q, want one that says %q", err, says)
+		}
+	}
+	if n.failed() == nil {
+		t.Error("the node goes on")
+	}
+}
+
+// hasty is the world outside, but for pauses: each is told, and passes when the
+// test says so.
+type hasty struct {
+	*real
+	slept chan time.Duration
+	over  chan struct{}
+}
+
+func (h *hasty) Sleep(d time.Duration, a, b <-chan struct{}) int {
+	h.slept <- d
+	if i := h.Wait(a, b, h.over); i < 2 {
+		return i
+	}
+	return -1
+}
+
+// told is a lonely session that is told how the run ended.
+type told struct {
+	lonely
+	failed chan error
+}
+
+func (t told) Fail(err error) { t.failed <- err }
 
 func TestWhoTakesNoListsGetsNone(t *testing.T) {
 	here, _ := ends(t, &mem.Switch{}, "a")

@@ -24,10 +24,11 @@ type inbound struct {
 
 	leads, nleads uint64 // lead times of keys that arrived with the frame: sum, number
 
-	known wire.Known // lists of keys that the peer may refer to
-	waits bool       // d waits for a list,
-	held  [][]byte   // … and so do the frames behind its frame
-	bytes int        // of these
+	known wire.Known    // lists of keys that the peer may refer to
+	waits bool          // d waits for a list,
+	came  chan struct{} // … which closes this when it comes,
+	held  [][]byte      // … and so do the frames behind its frame
+	bytes int           // of these
 }
 
 func (n *Node) inbound(from godwit.NodeID) *inbound {
