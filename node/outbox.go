@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/transport"
@@ -35,15 +36,15 @@ type outbox struct {
 	queued  int  // bytes in sealed and enc, and in the frame being written
 	writing bool // somebody writes, and will find what is put in meanwhile
 	waiting []chan struct{}
-	sent    uint64 // bytes
-	frames  uint64
-	plain   uint64 // bytes before compression
 
 	// Of who writes.
 	packer packer
 	begun  []byte // the frame that the writer has to finish
 	ready  bool   // … which has been through the packer
 	size   int    // of the frame that was last, before
+
+	// Counted by who writes.
+	sent, plain, frames atomic.Uint64 // bytes, bytes before compression, frames
 }
 
 // buffers are memory of frames that are sent, for those to come to any peer.
@@ -227,10 +228,20 @@ func (o *outbox) next() []byte {
 	return f
 }
 
-// pack returns what is written for a frame. A compressed one is not locked up
-// while others put records in.
+// pack returns what is written for a frame, and counts it: before it leaves, so
+// that whoever has seen what came of a frame finds it counted.
 func (o *outbox) pack(frame []byte) []byte {
 	o.size = len(frame)
+	packed := o.compress(frame)
+	add(&o.sent, uint64(len(packed)))
+	add(&o.plain, uint64(o.size))
+	add(&o.frames, 1)
+	return packed
+}
+
+// compress returns a frame as it travels. That takes a while, in which others can
+// put records in.
+func (o *outbox) compress(frame []byte) []byte {
 	if wire.Asks(frame) || wire.Answers(frame) {
 		return frame
 	}
@@ -271,9 +282,6 @@ func (o *outbox) take(buf []byte) []byte {
 // left takes note that a frame is gone, and takes its buffer back.
 func (o *outbox) left(frame []byte) {
 	o.queued -= o.size - wire.DataLen
-	o.sent += uint64(len(frame))
-	o.plain += uint64(o.size)
-	o.frames++
 	if wire.Compression(frame) == 0 { // else it is the packer's
 		o.buffers.give(frame)
 	}

@@ -106,8 +106,8 @@ func (p *pacer) run() {
 		p.up.Store(false)
 		began := world.Now()
 		p.keys = 0
+		p.rounds.Add(1) // before anybody sees what it did
 		cost := time.Duration(world.Measure(round))
-		p.rounds.Add(1)
 		p.busy.Add(int64(cost))
 		d := p.pause(cost)
 		if p.waiting.Load() > 0 || p.n.bound.pressed() {

@@ -214,14 +214,14 @@ func (n *Node) Stats() Stats {
 	}
 	for _, p := range n.peers {
 		if p != nil {
+			s.SentBytes += p.sent.Load()
+			s.PlainBytes += p.plain.Load()
+			s.Frames += p.frames.Load()
 			p.mu.Lock()
-			s.SentBytes += p.sent
 			if l := p.enc.Lists; l != nil {
 				s.ListHits += l.Hits
 				s.ListSaved += l.Saved
 			}
-			s.PlainBytes += p.plain
-			s.Frames += p.frames
 			p.mu.Unlock()
 		}
 	}
