@@ -25,11 +25,11 @@ import (
 	"github.com/godwit-ps/godwit/wire"
 )
 
-// testPatience is waited for by some tests, and so long a busy machine may take
-// for a handshake in the others.
-const testPatience = 2500 * time.Millisecond
+// hasty is the patience that some tests wait for.
+const hasty = 1500 * time.Millisecond
 
-// limit is when what should happen soon is held to hang.
+// limit is when what should happen soon is held to hang, and the patience of
+// tests that do not wait for it.
 const limit = 4 * time.Minute
 
 func anyAddr() string { return "127.0.0.1:0" }
@@ -37,9 +37,10 @@ func anyAddr() string { return "127.0.0.1:0" }
 func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Setup {
 		return transporttest.Setup{
-			Network:  Network{patience: testPatience},
+			Network:  Network{patience: limit},
+			Hasty:    Network{patience: hasty},
+			Patience: 2 * hasty,
 			Addr:     anyAddr,
-			Patience: 2 * testPatience,
 			Raw:      func(addr string) (io.ReadWriteCloser, error) { return net.Dial("tcp", addr) },
 		}
 	})
@@ -49,9 +50,10 @@ func TestTransportWithTLS(t *testing.T) {
 	cfg := newAuthority(t).node(t, "127.0.0.1")
 	transporttest.Run(t, func(t *testing.T) transporttest.Setup {
 		return transporttest.Setup{
-			Network:  Network{TLS: cfg, patience: testPatience},
+			Network:  Network{TLS: cfg, patience: limit},
+			Hasty:    Network{TLS: cfg, patience: hasty},
+			Patience: 2 * hasty,
 			Addr:     anyAddr,
-			Patience: 2 * testPatience,
 			Raw: func(addr string) (io.ReadWriteCloser, error) {
 				c := cfg.Clone()
 				c.ServerName = "127.0.0.1"
@@ -141,7 +143,7 @@ func (a *authority) node(t *testing.T, name string) *tls.Config {
 func connect(t *testing.T, client, server *tls.Config) (dial, dropped error) {
 	t.Helper()
 	drops := make(chan error, 1)
-	l, err := Network{TLS: server, patience: testPatience, Dropped: func(_ string, err error) { drops <- err }}.Listen(anyAddr())
+	l, err := Network{TLS: server, patience: limit, Dropped: func(_ string, err error) { drops <- err }}.Listen(anyAddr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +157,7 @@ func connect(t *testing.T, client, server *tls.Config) (dial, dropped error) {
 			c.Close()
 		}
 	}()
-	c, dial := Network{TLS: client, patience: testPatience}.Dial(ctx, l.Addr(), wire.Hello{From: 1})
+	c, dial := Network{TLS: client, patience: limit}.Dial(ctx, l.Addr(), wire.Hello{From: 1})
 	if dial == nil {
 		c.Close()
 	} else {
@@ -288,14 +290,14 @@ func TestWhoAnswersWithAnythingElseIsAMismatch(t *testing.T) {
 		{"another version", string(other), fmt.Sprintf("protocol version %d, this program speaks version %d", wire.Version+1, wire.Version)},
 		{"another frame", string(e.Frame()), "frame type 1, want 2"},
 	} {
-		_, err := Network{patience: testPatience}.Dial(t.Context(), answering(t, []byte(c.answer)), wire.Hello{})
+		_, err := Network{patience: limit}.Dial(t.Context(), answering(t, []byte(c.answer)), wire.Hello{})
 		var m *transport.Mismatch
 		if !errors.As(err, &m) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want a Mismatch with … %s …", c.name, err, c.want)
 		}
 	}
 	// Who hangs up may be about to start, so that is worth another attempt.
-	_, err = Network{patience: testPatience}.Dial(t.Context(), answering(t, nil), wire.Hello{})
+	_, err = Network{patience: limit}.Dial(t.Context(), answering(t, nil), wire.Hello{})
 	var m *transport.Mismatch
 	if err == nil || errors.As(err, &m) {
 		t.Errorf("nothing: error %v, want one that may pass", err)
@@ -304,7 +306,7 @@ func TestWhoAnswersWithAnythingElseIsAMismatch(t *testing.T) {
 
 func TestAPeerOfAnotherVersionIsToldOurs(t *testing.T) {
 	drops := make(chan error, 1)
-	l, err := Network{patience: testPatience, Dropped: func(_ string, err error) { drops <- err }}.Listen(anyAddr())
+	l, err := Network{patience: limit, Dropped: func(_ string, err error) { drops <- err }}.Listen(anyAddr())
 	if err != nil {
 		t.Fatal(err)
 	}

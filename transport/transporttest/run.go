@@ -19,14 +19,18 @@ import (
 
 // A Setup is a network to be tested.
 type Setup struct {
+	// Its listeners and dialers bear with a busy machine for some minutes: what
+	// happens must not depend on how fast.
 	Network transport.Network
+
+	// Hasty is the same one, of which Patience is the longest time after which a
+	// listener drops who says nothing and a dialer gives up one who does not
+	// answer. Tests wait for it.
+	Hasty    transport.Network
+	Patience time.Duration
 
 	// Addr returns an address to listen at that is not in use.
 	Addr func() string
-
-	// Patience is the longest time after which a listener drops who says
-	// nothing and a dialer gives up one who does not answer. Tests wait for it.
-	Patience time.Duration
 
 	// Raw connects to a listener below the frames, to send what is none. It is
 	// nil for a network that has nothing below.
@@ -64,7 +68,8 @@ func Run(t *testing.T, factory func(t *testing.T) Setup) {
 		{"dialing one who never accepts ends by itself", dialSilentPatience},
 		{"accept ends with its context and with the listener", acceptEnds},
 		{"an address is listened at once", listenTwice},
-		{"strangers are dropped and delay nobody", strangers},
+		{"strangers delay nobody", strangers},
+		{"strangers are dropped", strangersDropped},
 		{"a mesh connects nodes that start in any order", meshConnects},
 		{"a mesh connects a node that listens early and joins late", meshLate},
 		{"a mesh with strangers at the door connects", meshWithStrangers},
@@ -78,8 +83,9 @@ func Run(t *testing.T, factory func(t *testing.T) Setup) {
 			s.rand = s.newRand()
 			s.countGoroutines()
 			s.Setup = factory(t)
-			s.ctx, s.cancel = context.WithTimeout(context.Background(), limit)
-			t.Cleanup(s.cancel)
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			t.Cleanup(cancel)
+			s.ctx = ctx
 			c.test(s)
 		})
 	}
@@ -89,9 +95,8 @@ func Run(t *testing.T, factory func(t *testing.T) Setup) {
 type suite struct {
 	*testing.T
 	Setup
-	rand   *rand.Rand
-	ctx    context.Context
-	cancel context.CancelFunc
+	rand *rand.Rand
+	ctx  context.Context
 }
 
 func (s *suite) newRand() *rand.Rand {
@@ -136,7 +141,12 @@ func hello(id godwit.NodeID) wire.Hello {
 
 func (s *suite) listen() transport.Listener {
 	s.Helper()
-	l, err := s.Network.Listen(s.Addr())
+	return s.listenAt(s.Network)
+}
+
+func (s *suite) listenAt(nw transport.Network) transport.Listener {
+	s.Helper()
+	l, err := nw.Listen(s.Addr())
 	s.must(err)
 	s.Cleanup(func() {
 		if err := l.Close(); err != nil {
@@ -165,12 +175,14 @@ type dialed struct {
 }
 
 // dial connects node 1 to node 0 at addr.
-func (s *suite) dial(addr string) <-chan dialed {
+func (s *suite) dial(addr string) <-chan dialed { return s.dialOver(s.Network, addr) }
+
+func (s *suite) dialOver(nw transport.Network, addr string) <-chan dialed {
 	result := make(chan dialed, 1)
 	h := hello(1)
 	h.To = 0
 	go func() {
-		c, err := s.Network.Dial(s.ctx, addr, h)
+		c, err := nw.Dial(s.ctx, addr, h)
 		if err == nil {
 			s.Cleanup(func() { c.Close() })
 		}
