@@ -25,9 +25,13 @@ type Harness struct {
 	Kill func(s coord.Session)
 	// Loss is within what time the others notice it.
 	Loss time.Duration
-	// TTL is what the runs of the suite use.
+	// TTL is what the runs of the suite use: long enough for a busy machine not
+	// to lose a node that nobody killed.
 	TTL time.Duration
 }
+
+// brief is a TTL, or a time to join, that is waited for.
+const brief = time.Second
 
 // soon bounds waits for what should happen at once, on a busy machine.
 const soon = 2 * time.Minute
@@ -140,17 +144,25 @@ func (s *suite) over(c coord.Session, within time.Duration) error {
 // says checks the kind and the words of an error.
 func (s *suite) says(err, kind error, words ...string) {
 	s.Helper()
+	if e := s.said(err, kind, words...); e != nil {
+		s.Error(e)
+	}
+}
+
+// said returns what is wrong with the kind and the words of an error.
+func (s *suite) said(err, kind error, words ...string) error {
 	if err == nil {
-		s.Fatalf("no error, want %v", kind)
+		return fmt.Errorf("no error, want %v", kind)
 	}
 	if kind != nil && !errors.Is(err, kind) {
-		s.Errorf("error %q is not %q", err, kind)
+		return fmt.Errorf("error %q is not %q", err, kind)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
-			s.Errorf("error %q does not name %q", err, w)
+			return fmt.Errorf("error %q does not name %q", err, w)
 		}
 	}
+	return nil
 }
 
 func (s *suite) members() {
@@ -393,7 +405,7 @@ func (s *suite) leave() {
 	s.all(3, func(i int) error { return run[i].Barrier(s.ctx, "last") })
 	s.close(run[1])
 	s.all(2, func(i int) error {
-		ctx, cancel := context.WithTimeout(s.ctx, s.TTL/4)
+		ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 		defer cancel()
 		select {
 		case <-run[2*i].Done():
@@ -434,22 +446,22 @@ func (s *suite) closed() {
 }
 
 func (s *suite) missing() {
-	join := func(nodes, i int) error {
-		cfg := s.config(nodes, i)
-		cfg.Join = s.TTL // until both are there, on a busy machine, and then some
-		ctx, cancel := context.WithTimeout(s.ctx, cfg.Join)
-		defer cancel()
-		_, err := s.Join(ctx, cfg)
-		return err
-	}
-	s.all(2, func(i int) error {
-		begin := time.Now()
-		err := join(3, i)
-		s.says(err, coord.ErrMissing, "conformance", "of 3", s.config(3, 0).Addr, s.config(3, 1).Addr)
-		if d := time.Since(begin); d > soon {
-			return fmt.Errorf("node %d waited %v", i, d)
-		}
-		return nil
+	s.patiently(func(within time.Duration) error {
+		errs := make([]error, 2)
+		s.all(2, func(i int) error {
+			cfg := s.config(3, i)
+			cfg.Join, cfg.TTL = within, 2*within
+			ctx, cancel := context.WithTimeout(s.ctx, cfg.Join)
+			defer cancel()
+			begin := time.Now()
+			_, err := s.Join(ctx, cfg)
+			errs[i] = s.said(err, coord.ErrMissing, "conformance", "of 3", s.config(3, 0).Addr, s.config(3, 1).Addr)
+			if d := time.Since(begin); d > within+soon {
+				return fmt.Errorf("node %d waited %v", i, d)
+			}
+			return nil
+		})
+		return errors.Join(errs...)
 	})
 	s.join(2) // the places are free
 }
@@ -466,13 +478,33 @@ func (s *suite) mismatch() {
 
 func (s *suite) full() {
 	run := s.join(2)
-	begin := time.Now()
-	_, err := s.Join(s.ctx, s.config(2, 9))
-	s.says(err, coord.ErrComplete, "conformance", s.config(2, 9).Addr, run[0].Members()[0].String(), run[0].Members()[1].String())
-	if d := time.Since(begin); d > s.TTL+soon {
-		s.Errorf("refused after %v", d)
-	}
+	s.patiently(func(ttl time.Duration) error {
+		cfg := s.config(2, 9)
+		cfg.TTL = ttl // it may wait that long for remains to go
+		begin := time.Now()
+		_, err := s.Join(s.ctx, cfg)
+		if d := time.Since(begin); d > ttl+soon {
+			s.Errorf("refused after %v", d)
+		}
+		return s.said(err, coord.ErrComplete, "conformance", cfg.Addr, run[0].Members()[0].String(), run[0].Members()[1].String())
+	})
 	s.all(2, func(i int) error { return run[i].Barrier(s.ctx, "undisturbed") })
+}
+
+// patiently tries something that takes some time and fails if nobody comes to
+// do his part in that time. While it fails, the next attempt gets more.
+func (s *suite) patiently(attempt func(within time.Duration) error) {
+	s.Helper()
+	for within := brief; ; within *= 4 {
+		err := attempt(within)
+		switch {
+		case err == nil:
+			return
+		case 4*within > soon:
+			s.Fatal(err)
+		}
+		s.Logf("not within %v: %v", within, err)
+	}
 }
 
 func (s *suite) again() {

@@ -74,6 +74,10 @@ func retry(ctx context.Context, op func(context.Context) error) error {
 	wait := 20 * time.Millisecond
 	for {
 		err := op(ctx)
+		if status.Code(err) == codes.DeadlineExceeded && over(ctx) {
+			<-ctx.Done() // the server noticed first
+			return context.Cause(ctx)
+		}
 		if err == nil || !mayPass(err) {
 			return err
 		}
@@ -82,6 +86,12 @@ func retry(ctx context.Context, op func(context.Context) error) error {
 		}
 		wait = min(2*wait, 500*time.Millisecond)
 	}
+}
+
+// over reports whether the deadline of ctx has passed.
+func over(ctx context.Context) bool {
+	d, ok := ctx.Deadline()
+	return ok && !time.Now().Before(d)
 }
 
 // mayPass reports whether trying again can help: nobody there, no leader, or an

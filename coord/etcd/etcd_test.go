@@ -2,17 +2,22 @@ package etcd
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
+
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/coordtest"
 )
 
-// ttl is how long a busy machine may starve a node of a test until it is lost;
-// some tests wait for that.
-const ttl = 4 * time.Second
+// ttl is how long a busy machine may starve a node of a test until it is lost.
+const ttl = time.Minute
+
+// brief is the TTL of nodes that tests lose.
+const brief = 8 * time.Second
 
 // limit is when what should happen soon is held to hang.
 const limit = 4 * time.Minute
@@ -36,10 +41,20 @@ func server(t *testing.T) *Embedded {
 }
 
 // crash ends a session as a killed process does: it says nothing more, and its
-// lease stays until it expires.
-func crash(s *session) {
+// lease stays until it expires. For the others, that is when it is revoked.
+func crash(t *testing.T, e *Embedded, s *session) {
 	s.end(godwit.ErrClosed)
 	s.work.Wait()
+	var expiry sync.WaitGroup
+	expiry.Go(func() {
+		time.Sleep(time.Second)
+		cl := v3client.New(e.etcd.Server)
+		defer cl.Close()
+		if _, err := cl.Revoke(context.Background(), s.lease.id); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(expiry.Wait)
 }
 
 func TestEtcdConforms(t *testing.T) {
@@ -51,7 +66,7 @@ func TestEtcdConforms(t *testing.T) {
 			Join: func(ctx context.Context, cfg coord.Config) (coord.Session, error) {
 				return Join(ctx, e.Endpoints(), nil, cfg)
 			},
-			Kill: func(s coord.Session) { crash(s.(*session)) },
+			Kill: func(s coord.Session) { crash(t, e, s.(*session)) },
 		}
 	})
 }

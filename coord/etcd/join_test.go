@@ -122,7 +122,7 @@ func TestManyNodesComeAtOnce(t *testing.T) {
 	e := server(t)
 	const n = 16
 	cfg := joinTest
-	cfg.Nodes, cfg.TTL = n, 2*ttl
+	cfg.Nodes = n
 	ss := joinAll(t, e, cfg, n)
 	var wg sync.WaitGroup
 	for _, s := range ss {

@@ -28,13 +28,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func processConfig(addr string) coord.Config {
+func processConfig(addr string, ttl time.Duration) coord.Config {
 	return coord.Config{Run: "processes", Nodes: 2, Addr: addr, TTL: ttl, Join: limit}
 }
 
 // nodeMain joins, says so, and reports how its session ends.
 func nodeMain(endpoint string) {
-	s, err := Join(context.Background(), []string{endpoint}, nil, processConfig("child:1"))
+	s, err := Join(context.Background(), []string{endpoint}, nil, processConfig("child:1", brief))
 	if err != nil {
 		fmt.Println("join:", err)
 		return
@@ -63,7 +63,7 @@ func child(t *testing.T, e *Embedded) (*exec.Cmd, *bufio.Reader, coord.Session) 
 		_, _ = io.Copy(io.Discard, out)
 		_ = c.Wait()
 	})
-	s, err := Join(t.Context(), e.Endpoints(), nil, processConfig("parent:1"))
+	s, err := Join(t.Context(), e.Endpoints(), nil, processConfig("parent:1", ttl))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +96,13 @@ func lossAfter(t *testing.T, c *exec.Cmd, s coord.Session, sig syscall.Signal) {
 }
 
 func TestOthersNoticeAKilledProcess(t *testing.T) {
+	t.Parallel() // to the other waits for a lease
 	c, _, s := child(t, server(t))
 	lossAfter(t, c, s, syscall.SIGKILL)
 }
 
 func TestOthersNoticeAStoppedProcessAndItNoticesItself(t *testing.T) {
+	t.Parallel()
 	c, out, s := child(t, server(t))
 	lossAfter(t, c, s, syscall.SIGSTOP)
 	begin := time.Now()
@@ -115,11 +117,12 @@ func TestOthersNoticeAStoppedProcessAndItNoticesItself(t *testing.T) {
 }
 
 func TestAllNodesNoticeALostCoordinator(t *testing.T) {
+	t.Parallel()
 	e, err := StartEmbedded(t.Context(), EmbeddedConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := coord.Config{Run: "r", Nodes: 1, Addr: "a:1", TTL: ttl}
+	cfg := coord.Config{Run: "r", Nodes: 1, Addr: "a:1", TTL: brief}
 	s, err := Join(t.Context(), e.Endpoints(), nil, cfg)
 	if err != nil {
 		t.Fatal(err)

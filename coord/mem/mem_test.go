@@ -30,7 +30,7 @@ func TestHubConforms(t *testing.T) {
 			return h, err
 		}
 		return coordtest.Harness{
-			TTL:  time.Second,
+			TTL:  time.Minute,
 			Loss: time.Minute,
 			Join: func(ctx context.Context, cfg coord.Config) (coord.Session, error) {
 				h, err := hub(coord.Config{Run: cfg.Run, Nodes: cfg.Nodes})
