@@ -410,6 +410,7 @@ func TestFiltersLoseNothingUnderAStormOfMoves(t *testing.T) {
 				}
 			}
 		}
+		t.Logf("%v: %d bytes became %d, %d leftovers, %d moves, %d remote", fs, s.FilterIn, s.FilterOut, s.Leftovers, s.Moves, s.Remote)
 		if s.FilterOut >= s.FilterIn || s.Leftovers == 0 || s.Moves < 50 || s.Remote < uint64(steps) {
 			t.Errorf("%v: %d bytes became %d, %d leftovers, %d moves, %d remote: the test is vacuous", fs, s.FilterIn, s.FilterOut, s.Leftovers, s.Moves, s.Remote)
 		}

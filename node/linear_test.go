@@ -49,8 +49,9 @@ func searched(t *testing.T, policy placement.Policy) (*linear.History, Stats) {
 		}
 		return nil
 	})
-	t.Logf("%d operations", h.Len())
-	return h, sum(c)
+	s := sum(c)
+	t.Logf("%d operations, %d moves, %d copies, %d accesses to replicas", h.Len(), s.Moves, s.Copies, s.Replica)
+	return h, s
 }
 
 func TestConformanceC1KeysWithOneCopyAreAtomicOnRealNodes(t *testing.T) {

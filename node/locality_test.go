@@ -87,9 +87,7 @@ func TestIntentsMoveWhatOneNodeWantsAndReplicateWhatTwoWant(t *testing.T) {
 		h := holding(c, both)
 		return h == "O--" || h == "-O-" || h == "--O"
 	})
-	if s := sum(c); s.Replicas != 0 {
-		t.Errorf("%d replicas after all intents", s.Replicas)
-	}
+	eventually(t, "no replicas after all intents", func() bool { return sum(c).Replicas == 0 })
 }
 
 func TestLocalizeMovesAKeyToWhoAskedLast(t *testing.T) {

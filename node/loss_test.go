@@ -15,8 +15,8 @@ import (
 )
 
 // soon is how long a blocked operation may take to end after a node was lost,
-// on a busy machine. Loss is noticed within half a second.
-const soon = time.Minute
+// on a busy machine. Loss is noticed within half a second on an idle one.
+const soon = patience / 2
 
 // blocked starts operations on all workers but those of a node that will be
 // lost, of every kind that can wait, and returns a function that collects how
