@@ -67,7 +67,8 @@ type Worker interface {
 	// brought somewhere, for the rest of the run: of all others, the values are
 	// those that the initializer makes. Keys that were in use when the iteration
 	// began come once each, whatever moves meanwhile; others may come too. An
-	// error is the last thing that is yielded. The loop's body may use the worker.
+	// error is the last thing that is yielded: [ErrFull] if the node has a
+	// thousand other scans open. The loop's body may use the worker.
 	Scan(ctx context.Context, first, end Key, home NodeID) iter.Seq2[Key, error]
 
 	// Localize asks that keys move to this node, and returns when they are here

@@ -11,7 +11,7 @@
 // the staleness of its reads, they wait for what the nodes tell each other of
 // their workers' clocks (bound.go, settle.go).
 //
-// Locks are taken in this order: a shard, the pacer or a worker's scans; the bound,
+// Locks are taken in this order: a shard, the pacer, a worker's scans or others' questions; the bound,
 // or an outbox, but not both; operations. A sender that keeps an outbox tries
 // shards only and lets go of it before it asks scans or the bound; it may tell the
 // pacer. What filters left of a worker's pushes has a lock under which nothing
@@ -73,6 +73,9 @@ type Node struct {
 	keep    int64   // … for so many clocks after the read
 	hot     *hotSet // of a policy that knows hot keys; else nil
 	ids     atomic.Uint64
+
+	scanning  []atomic.Int32 // scans that workers have open, by home
+	questions questions      // of the scans of others
 
 	received   atomic.Uint64 // bytes
 	listMisses atomic.Uint64 // lists of keys that had to be asked for
@@ -188,6 +191,8 @@ func (n *Node) build() error {
 	if n.cfg.Virtual != nil {
 		alloc = store.HeapAlloc // many small nodes that come and go
 	}
+	n.scanning = make([]atomic.Int32, len(n.peers))
+	n.questions.of = make([][]wire.Record, len(n.peers))
 	guards := make([]guard, len(n.shards))
 	for i := range n.shards {
 		n.shards[i].guard = &guards[i]

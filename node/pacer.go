@@ -163,6 +163,9 @@ func (p *pacer) round() (held bool) {
 		b.end(p, !early, held)
 	}
 	p.drained()
+	if p.answers() {
+		held = true
+	}
 	p.out.flush()
 	p.keys += p.out.records
 	p.out.records = 0

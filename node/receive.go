@@ -247,7 +247,7 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 		n.pacer.marked(from, r)
 		return nil
 	case wire.Scan:
-		return n.proto.Scan(&in.out, from, r)
+		return n.scan(in, from, r)
 	case wire.InUse, wire.Scanned:
 		in.out.letGo() // a scan has a lock of its own, under which it sends
 		return n.scanned(from, r)

@@ -19,6 +19,10 @@ type scans struct {
 	open map[uint64]*part // by op, which is worker<<48 | number
 }
 
+// maxScans is how many scans the workers of a node may have open at one home:
+// each has one question there at a time.
+const maxScans = 1 << 10
+
 // A part is what one home says in a scan.
 type part struct {
 	home   godwit.NodeID
@@ -26,6 +30,7 @@ type part struct {
 	asked  *protocol.Scan // under the lock; nil: this node is the home
 	coming bool           // an answer will,
 	answer chan struct{}  // … which holds a token when it is complete
+	gone   bool           // nobody wants to know any more: it ends with the answer
 	keys   []godwit.Key   // that were not taken yet
 	own    []godwit.Key   // this node's: memory of keys,
 	next   godwit.Key     // … and from where there may be more
@@ -78,20 +83,29 @@ func (s *scan) begin(ctx context.Context, home godwit.NodeID) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
+	defer s.w.out.flush()
 	for i := range n.peers {
 		if id := godwit.NodeID(i); home == id || home == godwit.NoNode {
-			s.parts = append(s.parts, s.w.part(id, s.first, s.end))
+			p, err := s.w.part(id, s.first, s.end)
+			if err != nil {
+				s.peer = id
+				return err
+			}
+			s.parts = append(s.parts, p)
 		}
 	}
-	s.w.out.flush()
 	return nil
 }
 
 // part opens a home's part of a scan.
-func (w *worker) part(home godwit.NodeID, first, end godwit.Key) *part {
+func (w *worker) part(home godwit.NodeID, first, end godwit.Key) (*part, error) {
 	p := &part{home: home, next: first}
 	if home == w.n.self {
-		return p
+		return p, nil
+	}
+	if w.n.scanning[home].Add(1) > maxScans {
+		w.n.scanning[home].Add(-1)
+		return nil, fmt.Errorf("%w: this node has %d scans of keys that are homed there; end some first", godwit.ErrFull, maxScans)
 	}
 	w.scans.mu.Lock()
 	defer w.scans.mu.Unlock()
@@ -104,16 +118,29 @@ func (w *worker) part(home godwit.NodeID, first, end godwit.Key) *part {
 	}
 	w.scans.open[p.op] = p
 	p.coming = p.asked.Ask(&w.out)
-	return p
+	return p, nil
 }
 
-// close forgets the parts. Answers to come find nobody.
+// close forgets the parts. Those that an answer is to come to count until then:
+// the home may not have come to the question yet.
 func (s *scan) close() {
 	s.w.scans.mu.Lock()
 	defer s.w.scans.mu.Unlock()
 	for _, p := range s.parts {
-		delete(s.w.scans.open, p.op)
+		switch {
+		case p.asked == nil:
+		case p.coming && len(p.answer) == 0:
+			p.gone = true
+		default:
+			s.w.over(p)
+		}
 	}
+}
+
+// over ends a part. The lock of the scans is held.
+func (w *worker) over(p *part) {
+	delete(w.scans.open, p.op)
+	w.n.scanning[p.home].Add(-1)
 }
 
 // take returns the next key, end after the last.
@@ -198,10 +225,14 @@ func (n *Node) scanned(from godwit.NodeID, r *wire.Record) error {
 	defer w.scans.mu.Unlock()
 	p := w.scans.open[r.Op]
 	if p == nil {
-		return nil // nobody wants to know any more
+		return nil // nobody asked, as it may be for all that is known here
 	}
 	last, err := p.asked.Take(n.proto, from, r)
-	if last {
+	switch {
+	case !last:
+	case p.gone:
+		w.over(p)
+	default:
 		p.answer <- struct{}{}
 	}
 	return err
