@@ -269,18 +269,23 @@ func BenchmarkRemoteStream(b *testing.B) {
 
 // imagined is two nodes that hand each other frames directly: what a worker
 // asks for has been answered when its requests are flushed.
-func imagined(b *testing.B, cfg Config) [2]*Node {
-	ctx := background(b)
-	hub, err := cmem.New(coord.Config{Run: "bench", Nodes: 2})
-	must(b, err)
-	var nodes [2]*Node
+func imagined(b *testing.B, cfg Config) (nodes [2]*Node) {
 	var bufs [2][]byte
-	cfg.Virtual = &Virtual{World: &real{start: time.Now()}, Flush: func(n *Node, to godwit.NodeID) {
+	nodes = pair(b, cfg, func(n *Node, to godwit.NodeID) {
 		if bufs[n.self] = n.Frame(to, bufs[n.self]); len(bufs[n.self]) > 0 {
 			_, err := nodes[to].Handle(n.self, bufs[n.self], false)
 			must(b, err)
 		}
-	}}
+	})
+	return nodes
+}
+
+// pair is two virtual nodes.
+func pair(b *testing.B, cfg Config, flush func(*Node, godwit.NodeID)) (nodes [2]*Node) {
+	ctx := background(b)
+	hub, err := cmem.New(coord.Config{Run: "bench", Nodes: 2})
+	must(b, err)
+	cfg.Virtual = &Virtual{World: &real{start: time.Now()}, Flush: flush}
 	var wg sync.WaitGroup
 	for range nodes {
 		wg.Go(func() {

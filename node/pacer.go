@@ -51,6 +51,8 @@ type pacer struct {
 
 	every  time.Duration // between rounds over the shards at least, if the policy sets a rate
 	synced int64         // when the last one was
+
+	order order // of announced keys
 }
 
 const (
@@ -219,6 +221,7 @@ func (p *pacer) intentsOf(w *worker, now int64, lead float64) {
 			// Announced too late to be early: that says nothing about the window.
 			w.excused.Store(max(w.excused.Load(), int64(s.end)))
 		}
+		p.order.sort(p.n, s.keys)
 		w.plan.Add(s.keys, s.start, s.end)
 	}
 	if lead > 0 {

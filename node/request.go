@@ -23,6 +23,11 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	}
 	add(&w.count.slow, 1)
 	o.expect(w.n.model, keys, w.miss)
+	if kind == wire.Localize {
+		for m, i := range w.order.positions(w.n, keys) { // all were missed
+			w.miss[2*m], w.miss[2*m+1] = i, 0
+		}
+	}
 	w.rec = wire.Record{Kind: kind, Op: o.id}
 	t := &w.n.tables[0]
 	if w.n.bound != nil || w.n.windows != nil {

@@ -15,13 +15,14 @@ import (
 
 // A worker is the godwit.Worker of one goroutine of the training program.
 type worker struct {
-	n    *Node
-	id   godwit.WorkerID
-	out  sender
-	rec  wire.Record // scratch
-	ops  *ops
-	miss []int     // positions of a call that were not served at once
-	row  []float32 // scratch
+	n     *Node
+	id    godwit.WorkerID
+	out   sender
+	rec   wire.Record // scratch
+	ops   *ops
+	miss  []int     // positions of a call that were not served at once
+	order order     // of a call that asks for many keys
+	row   []float32 // scratch
 
 	waits bool // the call waits for what it asks for
 

@@ -1,0 +1,71 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// An order puts keys in the order of their shards. It holds the memory that that
+// takes.
+//
+// Keys that follow each other are of as many shards, and to come to a shard means
+// several trips to memory: its lock, its heads, its index. When many keys were
+// moved, that cost more than all else. The keys of a shard in a row pay for it
+// once, here and at every node that takes the records, as all have the same
+// shards.
+type order struct {
+	ends []int // of the keys of a part
+	list []int
+	keys []godwit.Key
+}
+
+// positions returns the positions of keys, by shard. Of a shard, those come
+// first whose home is this node: what is said about a key depends on where that
+// is, and records of one kind in a row are shorter. Positions of equal keys stay
+// in order. It returns nil where there are too few keys for it to pay. The slice
+// is good until the next call.
+func (o *order) positions(n *Node, keys []godwit.Key) []int {
+	if len(keys) < len(n.shards) {
+		return nil
+	}
+	o.ends = slices.Grow(o.ends[:0], 2*len(n.shards))[:2*len(n.shards)]
+	clear(o.ends)
+	for _, k := range keys {
+		o.ends[n.part(k)]++
+	}
+	end := 0
+	for i, l := range o.ends {
+		o.ends[i] = end
+		end += l
+	}
+	o.list = slices.Grow(o.list[:0], len(keys))[:len(keys)]
+	for i, k := range keys {
+		at := &o.ends[n.part(k)]
+		o.list[*at] = i
+		*at++
+	}
+	return o.list
+}
+
+// sort puts keys in that order.
+func (o *order) sort(n *Node, keys []godwit.Key) {
+	list := o.positions(n, keys)
+	if list == nil {
+		return
+	}
+	o.keys = append(o.keys[:0], keys...)
+	for i, j := range list {
+		keys[i] = o.keys[j]
+	}
+}
+
+// part is the half of a shard that a key is in: those whose home is here, or
+// the others.
+func (n *Node) part(k godwit.Key) int {
+	p := 2 * int(k&n.mask)
+	if n.homes.Home(k) != n.self {
+		p++
+	}
+	return p
+}
