@@ -3,6 +3,7 @@
 
 GO       ?= go
 FUZZTIME ?= 10s
+EMULATOR ?= $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 
 # The race detector runs where there is something to race: in the packages
 # that use locks or atomics, themselves or in their tests.
@@ -11,26 +12,42 @@ RACE = $(GO) list -f '{{$$p := .ImportPath}}{{range .Imports}}{{$$p}} {{.}}{{"\n
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: ## train a small model on one node, then on four node processes
 	$(GO) run ./cmd/godwit demo
 
 .PHONY: test
-test: lint ## everything that must hold: lint, all tests, the race detector
+test: lint ## everything that must hold: lint, all tests, the race detector, arm64
 	$(GO) test ./...
 	$(MAKE) race
+	$(MAKE) arm64
 
 .PHONY: race
 race: ## tests of the concurrent packages under the race detector
 	@pkgs=$$($(RACE)) && test -n "$$pkgs" && set -x && $(GO) test -race $$pkgs
 
+# The packages whose arithmetic must give the same bits on all processors. An
+# emulator is slow at signals, so goroutines are not preempted by them there.
+.PHONY: arm64
+arm64: ## build for arm64, and test the arithmetic there where an emulator is found
+	GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
+	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./vec/...
+	@if test "$$($(GO) env GOHOSTARCH)" = arm64; then \
+		echo "tests for arm64 need no emulator here: they are the tests"; \
+	elif test -z "$(EMULATOR)"; then \
+		echo "SKIPPED: tests for arm64, as no emulator is found (Debian: qemu-user-static)"; \
+	else \
+		set -x; GOARCH=arm64 CGO_ENABLED=0 GODEBUG=asyncpreemptoff=1 $(GO) test -timeout 30m -exec "$(EMULATOR)" ./vec ./optim ./filter; \
+	fi
+
 .PHONY: lint
-lint: ## gofmt, go vet, staticcheck
+lint: ## gofmt, go vet, staticcheck, the kernels as their generator writes them
 	@out=$$(gofmt -l .) && if test -n "$$out"; then echo "not gofmt-ed:"; echo "$$out"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	cd vec/internal/gen && $(GO) vet . && $(GO) test .
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)

@@ -8,7 +8,7 @@ package vec
 func MulComplex(dst, a, b []float32) {
 	sameEven("MulComplex", len(dst), len(a), len(b))
 	if h := len(dst) / 2; fast && h >= lanes {
-		mulComplexAVX2(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
+		fastMulComplex(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
 		return
 	}
 	plainMulComplex(dst, a, b)
@@ -18,7 +18,7 @@ func MulComplex(dst, a, b []float32) {
 func AddMulComplex(dst, a, b []float32) {
 	sameEven("AddMulComplex", len(dst), len(a), len(b))
 	if h := len(dst) / 2; fast && h >= lanes {
-		addMulComplexAVX2(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
+		fastAddMulComplex(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
 		return
 	}
 	plainAddMulComplex(dst, a, b)
@@ -28,7 +28,7 @@ func AddMulComplex(dst, a, b []float32) {
 func MulConj(dst, a, b []float32) {
 	sameEven("MulConj", len(dst), len(a), len(b))
 	if h := len(dst) / 2; fast && h >= lanes {
-		mulConjAVX2(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
+		fastMulConj(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
 		return
 	}
 	plainMulConj(dst, a, b)
@@ -38,7 +38,7 @@ func MulConj(dst, a, b []float32) {
 func AddMulConj(dst, a, b []float32) {
 	sameEven("AddMulConj", len(dst), len(a), len(b))
 	if h := len(dst) / 2; fast && h >= lanes {
-		addMulConjAVX2(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
+		fastAddMulConj(&dst[0], &dst[h], &a[0], &a[h], &b[0], &b[h], h)
 		return
 	}
 	plainAddMulConj(dst, a, b)

@@ -6,7 +6,7 @@ package vec
 func Delta(dst, val, sub []float32) bool {
 	same3("Delta", len(dst), len(val), len(sub))
 	if fast && len(dst) >= lanes {
-		return deltaAVX2(&dst[0], &val[0], &sub[0], len(dst))
+		return fastDelta(&dst[0], &val[0], &sub[0], len(dst))
 	}
 	return plainDelta(dst, val, sub)
 }

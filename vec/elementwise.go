@@ -1,14 +1,10 @@
 package vec
 
-// lanes is the number of floats of a register. Shorter vectors go through the
-// plain loops, which cost less than a call of a kernel.
-const lanes = 8
-
 // Add computes dst[i] += x[i].
 func Add(dst, x []float32) {
 	same("Add", len(dst), len(x))
 	if fast && len(dst) >= lanes {
-		addAVX2(&dst[0], &x[0], len(dst))
+		fastAdd(&dst[0], &x[0], len(dst))
 		return
 	}
 	plainAdd(dst, x)
@@ -18,7 +14,7 @@ func Add(dst, x []float32) {
 func Sub(dst, x []float32) {
 	same("Sub", len(dst), len(x))
 	if fast && len(dst) >= lanes {
-		subAVX2(&dst[0], &x[0], len(dst))
+		fastSub(&dst[0], &x[0], len(dst))
 		return
 	}
 	plainSub(dst, x)
@@ -28,7 +24,7 @@ func Sub(dst, x []float32) {
 func AXPY(dst []float32, a float32, x []float32) {
 	same("AXPY", len(dst), len(x))
 	if fast && len(dst) >= lanes {
-		axpyAVX2(&dst[0], a, &x[0], len(dst))
+		fastAXPY(&dst[0], a, &x[0], len(dst))
 		return
 	}
 	plainAXPY(dst, a, x)
@@ -37,7 +33,7 @@ func AXPY(dst []float32, a float32, x []float32) {
 // Scale computes dst[i] *= a.
 func Scale(dst []float32, a float32) {
 	if fast && len(dst) >= lanes {
-		scaleAVX2(&dst[0], a, len(dst))
+		fastScale(&dst[0], a, len(dst))
 		return
 	}
 	plainScale(dst, a)
@@ -47,7 +43,7 @@ func Scale(dst []float32, a float32) {
 func Mul(dst, a, b []float32) {
 	same3("Mul", len(dst), len(a), len(b))
 	if fast && len(dst) >= lanes {
-		mulAVX2(&dst[0], &a[0], &b[0], len(dst))
+		fastMul(&dst[0], &a[0], &b[0], len(dst))
 		return
 	}
 	plainMul(dst, a, b)
@@ -57,7 +53,7 @@ func Mul(dst, a, b []float32) {
 func AddMul(dst, a, b []float32) {
 	same3("AddMul", len(dst), len(a), len(b))
 	if fast && len(dst) >= lanes {
-		addMulAVX2(&dst[0], &a[0], &b[0], len(dst))
+		fastAddMul(&dst[0], &a[0], &b[0], len(dst))
 		return
 	}
 	plainAddMul(dst, a, b)

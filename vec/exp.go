@@ -6,7 +6,7 @@ package vec
 func Exp(dst, x []float32) {
 	same("Exp", len(dst), len(x))
 	if fast && len(dst) >= lanes {
-		expAVX2(&dst[0], &x[0], len(dst))
+		fastExp(&dst[0], &x[0], len(dst))
 		return
 	}
 	plainExp(dst, x)
@@ -17,7 +17,7 @@ func Exp(dst, x []float32) {
 func Sigmoid(dst, x []float32) {
 	same("Sigmoid", len(dst), len(x))
 	if fast && len(dst) >= lanes {
-		sigmoidAVX2(&dst[0], &x[0], len(dst))
+		fastSigmoid(&dst[0], &x[0], len(dst))
 		return
 	}
 	plainSigmoid(dst, x)

@@ -7,3 +7,7 @@ import "golang.org/x/sys/cpu"
 // fast tells whether the processor runs the kernels of kernels_amd64.s. The
 // cpu package also asks whether the system saves the wide registers.
 var fast = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+
+// lanes is the number of floats of a register. Shorter vectors go through the
+// plain loops, which cost less than a call of a kernel.
+const lanes = 8

@@ -185,6 +185,25 @@ func testExact(t *testing.T, r *rand.Rand, k kernel, n int, value func() float32
 	}
 }
 
+func TestAdamGivesTheBitsOfThePlainLoopForAllConstants(t *testing.T) {
+	r := newRand(t)
+	inf := float32(math.Inf(1))
+	constants := func() *AdamStep {
+		pick := func(x ...float32) float32 { return x[r.IntN(len(x))] }
+		return &AdamStep{LR: pick(0, 1, -0.5, inf), B1: pick(0, 0.9, 1, 1.5), B2: pick(0, 0.999, 1, -1, 1.5),
+			Eps: pick(0, 1e-8, 1), C1: pick(1, 10, inf), C2: pick(1, 1000, 0), Limit: pick(0, 1e-3, 1, inf, float32(math.NaN()))}
+	}
+	for range 300 {
+		s := constants()
+		k := kernel{fmt.Sprintf("Adam with %+v", *s), 4, false,
+			void(func(v [][]float32, _ float32) { Adam(v[0], v[1], v[2], v[3], s) }),
+			void(func(v [][]float32, _ float32) { plainAdam(v[0], v[1], v[2], v[3], s) })}
+		testExact(t, r, k, 32+r.IntN(9), ordinary(r))
+		testExact(t, r, k, 32+r.IntN(9), odd(r))
+		testExact(t, r, k, 32+r.IntN(9), func() float32 { return float32(math.Copysign(0, r.NormFloat64())) })
+	}
+}
+
 func TestElementwiseKernelsAllowTheDestinationAsSource(t *testing.T) {
 	r := newRand(t)
 	for _, k := range exact {

@@ -4,7 +4,7 @@ package vec
 func Dot(a, b []float32) float32 {
 	same("Dot", len(a), len(b))
 	if fast && len(a) >= lanes {
-		return dotAVX2(&a[0], &b[0], len(a))
+		return fastDot(&a[0], &b[0], len(a))
 	}
 	return plainDot(a, b)
 }

@@ -6,7 +6,7 @@ package vec
 func AdaGrad(value, acc, grad []float32, lr, eps float32) {
 	same3("AdaGrad", len(value), len(acc), len(grad))
 	if fast && len(value) >= lanes {
-		adaGradAVX2(&value[0], &acc[0], &grad[0], len(value), lr, eps)
+		fastAdaGrad(&value[0], &acc[0], &grad[0], len(value), lr, eps)
 		return
 	}
 	plainAdaGrad(value, acc, grad, lr, eps)
@@ -16,7 +16,7 @@ func AdaGrad(value, acc, grad []float32, lr, eps float32) {
 func MulRoot(x, acc []float32, eps float32) {
 	same("MulRoot", len(x), len(acc))
 	if fast && len(x) >= lanes {
-		mulRootAVX2(&x[0], &acc[0], len(x), eps)
+		fastMulRoot(&x[0], &acc[0], len(x), eps)
 		return
 	}
 	plainMulRoot(x, acc, eps)
@@ -26,7 +26,7 @@ func MulRoot(x, acc []float32, eps float32) {
 func AddDivRoot(dst, acc, x []float32, eps float32) {
 	same3("AddDivRoot", len(dst), len(acc), len(x))
 	if fast && len(dst) >= lanes {
-		addDivRootAVX2(&dst[0], &acc[0], &x[0], len(dst), eps)
+		fastAddDivRoot(&dst[0], &acc[0], &x[0], len(dst), eps)
 		return
 	}
 	plainAddDivRoot(dst, acc, x, eps)
@@ -54,7 +54,7 @@ func Adam(value, m, v, grad []float32, s *AdamStep) {
 	same3("Adam", len(value), len(m), len(v))
 	same("Adam", len(value), len(grad))
 	if fast && len(value) >= lanes {
-		adamAVX2(&value[0], &m[0], &v[0], &grad[0], len(value), s.LR, s.B1, s.B2, s.Eps, s.C1, s.C2, s.Limit)
+		fastAdam(&value[0], &m[0], &v[0], &grad[0], len(value), s.LR, s.B1, s.B2, s.Eps, s.C1, s.C2, s.Limit)
 		return
 	}
 	plainAdam(value, m, v, grad, s)

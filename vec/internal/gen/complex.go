@@ -1,49 +1,32 @@
 package main
 
-import (
-	. "github.com/mmcloughlin/avo/build"
-	. "github.com/mmcloughlin/avo/reg"
-)
-
 // complexProducts emits the four products of complex vectors in split layout.
 // The kernels get separate pointers to real and imaginary parts.
-func complexProducts() {
+func complexProducts(m machine) {
 	for _, k := range []struct {
 		name, doc string
 		conj, add bool
 	}{
-		{"mulComplexAVX2", "MulComplex", false, false},
-		{"addMulComplexAVX2", "AddMulComplex", false, true},
-		{"mulConjAVX2", "MulConj", true, false},
-		{"addMulConjAVX2", "AddMulConj", true, true},
+		{"fastMulComplex", "MulComplex", false, false},
+		{"fastAddMulComplex", "AddMulComplex", false, true},
+		{"fastMulConj", "MulConj", true, false},
+		{"fastAddMulConj", "AddMulConj", true, true},
 	} {
-		text(k.name, "func(dr, di, ar, ai, br, bi *float32, n int)", "is "+k.doc+" for n ≥ 8 complex numbers.")
-		sweep([]string{"dr", "di", "ar", "ai", "br", "bi"}, 1, func(v map[string]vector, u int) []VecVirtual {
-			ar, ai := v["ar"].load(u), v["ai"].load(u)
-			br, bi := v["br"].load(u), v["bi"].load(u)
-			re, im, t := YMM(), YMM(), YMM()
-			VMULPS(ar, br, re)
-			VMULPS(ai, bi, t)
-			if k.conj {
-				VADDPS(t, re, re)
-			} else {
-				VSUBPS(t, re, re)
-			}
-			VMULPS(ar, bi, im)
-			VMULPS(ai, br, t)
-			if k.conj {
-				VSUBPS(t, im, im)
-			} else {
-				VADDPS(t, im, im)
-			}
+		inRe, inIm := m.sub, m.add
+		if k.conj {
+			inRe, inIm = m.add, m.sub
+		}
+		m.text(k.name, "func(dr, di, ar, ai, br, bi *float32, n int)", "is "+k.doc+" for n ≥ lanes complex numbers.")
+		m.sweep([]string{"dr", "di", "ar", "ai", "br", "bi"}, 1, func(v func(string) value) []result {
+			ar, ai := m.load(v("ar")), m.load(v("ai"))
+			br, bi := m.load(v("br")), m.load(v("bi"))
+			re := inRe(m.mul(ar, br), m.mul(ai, bi))
+			im := inIm(m.mul(ar, bi), m.mul(ai, br))
 			if k.add {
-				VADDPS(v["dr"].at(u), re, re)
-				VADDPS(v["di"].at(u), im, im)
+				re, im = m.add(re, v("dr")), m.add(im, v("di"))
 			}
-			return []VecVirtual{re, im}
-		}, func(v map[string]vector, u int, r []VecVirtual) {
-			VMOVUPS(r[0], v["dr"].at(u))
-			VMOVUPS(r[1], v["di"].at(u))
+			return []result{{"dr", re}, {"di", im}}
 		})
+		m.ret()
 	}
 }

@@ -2,7 +2,10 @@ module github.com/godwit-ps/godwit/vec/internal/gen
 
 go 1.25.0
 
-require github.com/mmcloughlin/avo v0.5.0
+require (
+	github.com/mmcloughlin/avo v0.5.0
+	golang.org/x/arch v0.29.0
+)
 
 require (
 	golang.org/x/mod v0.6.0 // indirect

@@ -1,10 +1,10 @@
-//go:build !purego
+//go:build (amd64 || arm64) && !purego
 
 package vec
 
 import "sync"
 
-//go:generate go run -C internal/gen . -out ../../kernels_amd64.s -stubs ../../kernels_amd64.go -pkg vec
+//go:generate go run -C internal/gen . -neon ../../kernels_arm64.s -out ../../kernels_amd64.s -stubs ../../kernels.go -pkg vec
 
 // The product of two matrices is cut so that each part stays where it is reused
 // (Goto, van de Geijn 2008): strips of B, 16 columns wide and blockK deep, in
@@ -73,11 +73,11 @@ func (w *work) packB(b operand, p, j, kb, nb int) {
 		case cols < stripCols:
 			packAny(dst, src, b, kb, cols)
 		case b.col == 1:
-			packRowsAVX2(&dst[0], &src[0], b.row, kb)
+			packRows(&dst[0], &src[0], b.row, kb)
 		default:
 			if kb >= 8 {
-				packColumnsAVX2(&dst[0], &src[0], b.col, kb/8)
-				packColumnsAVX2(&dst[8], &src[8*b.col], b.col, kb/8)
+				packColumns(&dst[0], &src[0], b.col, kb/8)
+				packColumns(&dst[8], &src[8*b.col], b.col, kb/8)
 			}
 			if rest := kb &^ 7; rest < kb {
 				packAny(dst[rest*stripCols:], src[rest*b.row:], b, kb-rest, stripCols)
@@ -151,21 +151,21 @@ func (w *work) block(c []float32, ldc int, a panels, mb, nb, kb int, add bool) {
 func strip(c []float32, ldc int, a panels, b []float32, mb, kb int, add bool) {
 	full, rest := mb/panelRows, mb%panelRows
 	if full > 0 {
-		gemm6AVX2(&c[0], ldc, &a.x[0], a.row, a.col, a.step, &b[0], kb, full, add)
+		gemm6(&c[0], ldc, &a.x[0], a.row, a.col, a.step, &b[0], kb, full, add)
 	}
 	if rest == 0 {
 		return
 	}
-	kernel := gemm1AVX2
+	kernel := gemm1
 	switch rest {
 	case 2:
-		kernel = gemm2AVX2
+		kernel = gemm2
 	case 3:
-		kernel = gemm3AVX2
+		kernel = gemm3
 	case 4:
-		kernel = gemm4AVX2
+		kernel = gemm4
 	case 5:
-		kernel = gemm5AVX2
+		kernel = gemm5
 	}
 	kernel(&c[full*panelRows*ldc], ldc, &a.x[full*a.step], a.row, a.col, a.step, &b[0], kb, 1, add)
 }

@@ -9,7 +9,7 @@ import (
 // reductions emits the dot product. Its last up to 8 products come from the
 // last 8 elements, of which those that the loop has had are masked out of both
 // factors (an infinity times a masked zero would be NaN).
-func reductions() {
+func (machine avx2) reductions() {
 	mask := GLOBL("tailMask", RODATA|NOPTR)
 	for i := range 8 {
 		DATA(4*i, U32(0))
@@ -18,7 +18,7 @@ func reductions() {
 		DATA(4*(8+i), U32(0xffffffff))
 	}
 
-	text("dotAVX2", "func(a, b *float32, n int) float32", "is Dot for n ≥ 8.")
+	machine.text("fastDot", "func(a, b *float32, n int) float32", "is Dot for n ≥ lanes.")
 	i, last, wide := GP64(), GP64(), GP64()
 	a := vector{Load(Param("a"), GP64()).(GPVirtual), i}
 	b := vector{Load(Param("b"), GP64()).(GPVirtual), i}
@@ -32,10 +32,10 @@ func reductions() {
 	LEAQ(Mem{Base: last, Disp: -8 * (len(acc) - 1)}, wide)
 	loop("wide", i, wide, 8*len(acc), func() {
 		for u, s := range acc {
-			VFMADD231PS(b.at(u), a.load(u), s)
+			VFMADD231PS(b.at(u), inRegister(a.at(u)), s)
 		}
 	})
-	loop("narrow", i, last, 8, func() { VFMADD231PS(b.at(0), a.load(0), acc[0]) })
+	loop("narrow", i, last, 8, func() { VFMADD231PS(b.at(0), inRegister(a.at(0)), acc[0]) })
 	// i - last elements at the start of the last 8 are done: 0 … 7 of them.
 	done, masks := GP64(), GP64()
 	MOVQ(i, done)

@@ -1,0 +1,9 @@
+//go:build !purego
+
+package vec
+
+// fast is true: every arm64 processor runs the kernels of kernels_arm64.s.
+const fast = true
+
+// lanes is the number of floats of a register, which the kernels need at least.
+const lanes = 4

@@ -1,0 +1,54 @@
+package main
+
+import "fmt"
+
+// reductions emits the dot product. Its last up to 4 products come from the
+// last 4 elements, of which those that the loop has had are masked out of both
+// factors (an infinity times a masked zero would be NaN).
+func (a *neon) reductions() {
+	a.text("fastDot", "func(a, b *float32, n int) float32", "is Dot for n ≥ lanes.")
+	x, y, left := a.read("a"), a.read("b"), a.read("n")
+	a.line("SUB $4, %s", left)
+	sums := make([]*register, 4)
+	for i := range sums {
+		sums[i] = a.zero()
+	}
+	turns := func(label string, unroll int) {
+		a.line("B %sTest", label)
+		a.loop(label, func() {
+			for u := range unroll {
+				a.addProduct(sums[u], a.reg(place{x, bytesOfVector * u}), a.reg(place{y, bytesOfVector * u}))
+			}
+			for _, p := range []string{x, y} {
+				a.line("ADD $%d, %s", bytesOfVector*unroll, p)
+			}
+			a.line("SUB $%d, %s", 4*unroll, left)
+			a.line("%sTest:", label)
+			a.line("CMP $%d, %s", 4*(unroll-1), left)
+			a.line("BGT %s", label)
+		})
+	}
+	turns("wide", len(sums))
+	turns("narrow", 1)
+	// Now left is 0 … -3: so many elements at the start of the last 4 are done.
+	masks := a.integer()
+	a.line("MOVD $tailMask<>(SB), %s", masks)
+	for _, p := range []string{masks, x, y} {
+		a.line("ADD %s<<2, %s", left, p)
+	}
+	mask := a.reg(place{masks, bytesOfVector})
+	p := a.named("VAND", "B16", place{x, 0}, mask).(*register)
+	q := a.named("VAND", "B16", place{y, 0}, mask).(*register)
+	a.addProduct(sums[1], p, q)
+
+	sum := a.add(a.add(sums[0], sums[1]), a.add(sums[2], sums[3]))
+	for range 2 {
+		sum = a.word3("faddp", sum, sum)
+	}
+	a.emit("FMOVS F%d, "+a.param(""), sum.(*register))
+	a.ret()
+}
+
+func (a *neon) addProduct(sum, x, y *register) {
+	a.emitLine(func(v []int) string { return fmt.Sprintf("VFMLA V%d.S4, V%d.S4, V%d.S4", v[2], v[1], v[0]) }, sum, x, y)
+}
