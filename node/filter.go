@@ -461,18 +461,35 @@ func (w *worker) keepAgain(r *residual, keys []godwit.Key, vals []float32) {
 	}
 }
 
-// forgetKept has all workers of the node forget what they keep of keys that are
-// about to be set.
-func (n *Node) forgetKept(keys []godwit.Key) {
+// An overwritten vector was kept by a worker of the node.
+type overwritten struct {
+	by *residual
+	kept
+}
+
+// overwrite takes what all workers of the node keep of keys that are about to be
+// set.
+func (n *Node) overwrite(keys []godwit.Key) (took []overwritten) {
 	for _, x := range n.workers {
 		if !x.residual.some() {
 			continue
 		}
-		for _, k := range keys {
+		for i, k := range keys {
 			if v := x.residual.take(k); v != nil {
-				x.residual.give(v)
+				took = append(took, overwritten{&x.residual, kept{i, k, v}})
 			}
 		}
+	}
+	return took
+}
+
+// forget forgets it, but for positions from not on: those were not set after all.
+func forget(took []overwritten, not int) {
+	for _, o := range took {
+		if o.pos >= not {
+			o.by.add(o.key, o.vec)
+		}
+		o.by.give(o.vec)
 	}
 }
 

@@ -143,6 +143,54 @@ func TestASetThatWaitsInVainForgetsNothing(t *testing.T) {
 	}
 }
 
+// A set that is given up half way forgets what was kept of the keys that it has
+// overwritten, and of no others.
+func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
+	c := local(t, 3, Config{Model: filtered(t, 4000, big), Policy: placement.Static, Workers: 2})
+	n := c.Nodes[0]
+	w := n.Worker(0)
+	var keys []godwit.Key
+	for k := godwit.Key(0); n.model.Has(k) && len(keys) < admitted; k++ { // two parts of a call
+		if n.homes.Home(k) == 1 {
+			keys = append(keys, k)
+		}
+	}
+	first := len(keys)
+	keys = append(keys, homedAt(t, n, 2, 3)...)
+	push, set := make([]float32, 2*len(keys)), make([]float32, 2*len(keys))
+	for i := range push {
+		push[i], set[i] = 3, 0.5
+	}
+	for _, x := range n.Workers() {
+		must(t, x.Push(t.Context(), keys, push))
+	}
+	full := func(bytes int) {
+		o := n.peers[2]
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.queued += bytes
+	}
+	full(requestRoom)
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err := w.Set(short, keys, set)
+	full(-requestRoom)
+	var op *godwit.OpError
+	if !errors.As(err, &op) || op.Peer != 2 || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a set for which there is no room: %v", err)
+	}
+	must(t, w.WaitSync(t.Context()))
+	for i, k := range keys {
+		want := float32(0.5)
+		if i >= first {
+			want = 6
+		}
+		if got := pulled(t, w, k); got[0] != want {
+			t.Errorf("the value of key %d of %d is %v, want %v", i, len(keys), got[0], want)
+		}
+	}
+}
+
 // While one WaitSync is pushing what was kept, another one does not take it for
 // pushed.
 func TestAWaitSyncWaitsForWhatAnotherOneIsPushing(t *testing.T) {

@@ -236,8 +236,17 @@ func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32
 			return 0, err
 		}
 	}
-	w.n.forgetKept(keys) // now that the set is on its way
-	return w.all(ctx, "set", wire.Set, keys, vals)
+	if !w.n.kept.Load() {
+		return w.all(ctx, "set", wire.Set, keys, vals)
+	}
+	took := w.n.overwrite(keys)
+	w.unissued = len(keys)
+	h, err := w.all(ctx, "set", wire.Set, keys, vals)
+	if err == nil {
+		w.unissued = 0
+	}
+	forget(took, len(keys)-w.unissued)
+	return h, err
 }
 
 func (w *worker) LocalizeAsync(ctx context.Context, keys []godwit.Key) (godwit.Handle, error) {
