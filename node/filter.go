@@ -493,12 +493,16 @@ func forget(took []overwritten, not int) {
 	}
 }
 
-// flushKept pushes what workers keep when the node is about to be closed, while
-// they may still be at work.
+// newCloser makes the worker by which a node that is about to be closed pushes
+// what its workers keep, while they may still be at work.
+func (n *Node) newCloser() *worker {
+	i := len(n.workers)
+	return &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: newOps(i), waits: true}
+}
+
+// flushKept pushes what workers keep when the node is about to be closed.
 func (n *Node) flushKept(ctx context.Context) error {
-	w := n.workers[0]
-	own := &worker{n: n, id: w.id, out: n.sender(), ops: w.ops, waits: true}
-	err := own.pushKept(ctx, "close")
+	err := n.closer.pushKept(ctx, "close")
 	if errors.Is(err, godwit.ErrClosed) {
 		return nil
 	}

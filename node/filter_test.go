@@ -242,6 +242,50 @@ func TestANodeThatClosesPushesWhatItKept(t *testing.T) {
 	must(t, <-closed)
 }
 
+// What a node pushes when it closes takes nothing from its workers, who may be at
+// work still.
+func TestANodeThatClosesWaitsForNoOperationsOfItsWorkers(t *testing.T) {
+	g := newGate()
+	c := clusterOver(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1}, g.place)
+	n := c.Nodes[0]
+	w := n.workers[0]
+	keys := homedAt(t, n, 1, 2)
+	must(t, w.Push(t.Context(), keys[:1], []float32{3, 0}))
+	g.shut(1)
+	var hs []godwit.Handle
+	for w.ops.begun() < maxOps { // some may be answered before the gate is shut
+		h, err := w.PushAsync(t.Context(), keys[1:], []float32{10, 0})
+		must(t, err)
+		hs = append(hs, h)
+		w.ops.reap()
+	}
+	for long := 20 * time.Millisecond; n.closer.ops.begun() == 0; long *= 2 { // on a busy machine, it may not come so far
+		short, cancel := context.WithTimeout(t.Context(), long)
+		err := n.flushKept(short)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "earlier operations") {
+			t.Fatalf("a node that closes, of which nobody takes anything: %v", err)
+		}
+	}
+	if own, theirs := n.closer.ops.begun(), w.ops.begun(); own != 1 || theirs != maxOps {
+		t.Errorf("%d operations of the node and %d of its worker are open, want 1 and %d", own, theirs, maxOps)
+	}
+	g.open(1)
+	must(t, w.Wait(t.Context(), hs...))
+	must(t, n.flushKept(t.Context()))
+	if got := pulled(t, w, keys[0]); got[0] != 3 {
+		t.Errorf("the value is %v, want 3", got)
+	}
+	eventually(t, "the end of what was given up", func() bool { return n.closer.ops.begun() == 0 })
+}
+
+// begun returns how many operations are open.
+func (t *ops) begun() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open
+}
+
 func TestACallMayBringItsOwnFilters(t *testing.T) {
 	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1})
 	w := c.Nodes[0].Worker(0)

@@ -65,6 +65,7 @@ type Node struct {
 	buffers buffers
 	conns   map[godwit.NodeID]transport.Conn
 	workers []*worker
+	closer  *worker // what Close pushes by
 	pacer   *pacer
 	bound   *bound  // nil if no table bounds staleness
 	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
@@ -214,6 +215,7 @@ func (n *Node) build() error {
 		}
 		n.workers = append(n.workers, w)
 	}
+	n.closer = n.newCloser()
 	return nil
 }
 

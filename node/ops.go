@@ -268,11 +268,15 @@ func (t *ops) signal() {
 
 // complete delivers replies to the operation that they all belong to.
 func (n *Node) complete(rs ...wire.Record) {
-	w := int(rs[0].Op >> (slotBits + genBits))
-	if w >= len(n.workers) {
+	var t *ops
+	switch w := int(rs[0].Op >> (slotBits + genBits)); {
+	case w < len(n.workers):
+		t = n.workers[w].ops
+	case w == len(n.workers):
+		t = n.closer.ops
+	default:
 		return
 	}
-	t := n.workers[w].ops
 	o := t.find(rs[0].Op)
 	if o == nil || !o.reply(rs) {
 		return
