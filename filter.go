@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // A Filter changes what pushes send to other nodes: it may round values, hold
@@ -251,16 +253,28 @@ func Mix(x uint64) uint64 {
 
 type filtersKey struct{}
 
+// brought is set once some context brings filters: until then, pushes need not
+// look for them.
+var brought atomic.Bool
+
 // WithFilters returns a context for pushes that go through these filters
-// instead of those of their tables: through none, if there are none. A push that
-// would send through one what its table does not bear ([Table.CheckFilter]) is
-// an error.
+// instead of those of their tables: through none, if there are none. A push with
+// filters that are of no use ([CheckFilters]), or that the table of one of its
+// keys does not bear ([Table.CheckFilter]), is an error, wherever the keys are.
+// Nothing is done then.
 func WithFilters(ctx context.Context, fs ...Filter) context.Context {
-	return context.WithValue(ctx, filtersKey{}, fs)
+	if !brought.Load() {
+		brought.Store(true)
+	}
+	return context.WithValue(ctx, filtersKey{}, slices.Clone(fs))
 }
 
 // FiltersOf returns the filters that a context brings, and whether it brings any.
+// They must not be changed.
 func FiltersOf(ctx context.Context) (fs []Filter, ok bool) {
+	if !brought.Load() {
+		return nil, false
+	}
 	fs, ok = ctx.Value(filtersKey{}).([]Filter)
 	return fs, ok
 }

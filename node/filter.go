@@ -41,6 +41,7 @@ func filtersOf(m *godwit.Model) (of [][]godwit.Filter) {
 
 // filtering is what a worker's filters need: memory that is used again.
 type filtering struct {
+	good  []godwit.Filter // that a call brought, and that may be used
 	batch godwit.Batch
 	calls []uint64 // batches, by table
 	table []int    // by missed position; -1: done
@@ -200,31 +201,28 @@ func (c *chosen) of(table int) []godwit.Filter {
 	return c.each[table]
 }
 
-// choose returns the filters of a call.
-func (n *Node) choose(ctx context.Context) (chosen, error) {
-	fs, ok := godwit.FiltersOf(ctx)
-	if !ok {
-		return chosen{each: n.filters}, nil
+// choose returns the filters of a call, which were judged.
+func (n *Node) choose(ctx context.Context) chosen {
+	if fs, ok := godwit.FiltersOf(ctx); ok {
+		return chosen{brings: true, own: fs}
 	}
-	for _, f := range fs {
-		if _, frames := f.(filter.Compress); frames {
-			return chosen{}, fmt.Errorf("filter %s compresses frames, not calls: give it to a table", f.Name())
-		}
-	}
-	return chosen{brings: true, own: fs}, godwit.CheckFilters(fs)
+	return chosen{each: n.filters}
 }
 
-// bear reports an error if a call brings filters that a table of the missed
-// positions does not bear. (A model was asked about those of its tables.)
-func (w *worker) bear(fs *chosen, keys []godwit.Key) error {
-	last := -1
-	for m := 0; m < len(w.miss) && len(fs.own) > 0; m += 2 {
-		t, _ := w.n.model.Locate(keys[w.miss[m]])
-		if t == last {
+// judge says why a call cannot go through the filters that it brings, before any
+// of it is done. (A model was asked about those of its tables.)
+func (w *worker) judge(fs []godwit.Filter, keys []godwit.Key) error {
+	if err := w.filtering.usable(fs); err != nil {
+		return err
+	}
+	var last *table
+	for _, k := range keys {
+		if len(fs) == 0 || last != nil && last.has(k) {
 			continue
 		}
-		last = t
-		for _, f := range fs.own {
+		last = w.n.table(k)
+		t, _ := w.n.model.Locate(k)
+		for _, f := range fs {
 			if err := w.n.model.Table(t).CheckFilter(f); err != nil {
 				return err
 			}
@@ -233,25 +231,37 @@ func (w *worker) bear(fs *chosen, keys []godwit.Key) error {
 	return nil
 }
 
+// usable says why filters are of no use to any call. Most calls bring those of
+// the call before.
+func (f *filtering) usable(fs []godwit.Filter) error {
+	if len(fs) == 0 || len(f.good) == len(fs) && &f.good[0] == &fs[0] {
+		return nil
+	}
+	if err := godwit.CheckFilters(fs); err != nil {
+		return err
+	}
+	for _, x := range fs {
+		if _, frames := x.(filter.Compress); frames {
+			return fmt.Errorf("filter %s compresses frames, not calls: give it to a table", x.Name())
+		}
+	}
+	f.good = fs
+	return nil
+}
+
 // push sends the missed positions of a push, through filters where there are
 // some.
 func (w *worker) push(ctx context.Context, what string, keys []godwit.Key, push []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
 	f := &w.filtering
-	fs, err := w.n.choose(ctx)
-	if err == nil {
-		err = w.bear(&fs, keys)
-	}
+	fs := w.n.choose(ctx)
 	f.left, f.rest = f.left[:0], f.rest[:0]
+	if fs.any() && !w.residual.full() {
+		push = w.filter(&fs, keys, push)
+	}
 	var h godwit.Handle
-	if err != nil {
-		w.unissued, err = len(w.miss)/2, w.fail(what, keys, err)
-	} else {
-		if fs.any() && !w.residual.full() {
-			push = w.filter(&fs, keys, push)
-		}
-		if w.unissued = len(w.miss) / 2; w.unissued > 0 {
-			h, err = w.request(ctx, what, wire.Push, keys, push, c)
-		}
+	var err error
+	if w.unissued = len(w.miss) / 2; w.unissued > 0 {
+		h, err = w.request(ctx, what, wire.Push, keys, push, c)
 	}
 	w.settle(err)
 	return h, err

@@ -348,6 +348,50 @@ func TestFiltersOfACallThatItsTablesDoNotBearAreRefused(t *testing.T) {
 	}
 }
 
+// A call with filters that cannot be used does nothing, be its keys here or not.
+func TestAPushWithFiltersOfNoUseDoesNothing(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "plain", Rows: 100, Dim: 1, Filters: []godwit.Filter{big}}, godwit.Table{Name: "counts", Rows: 100, Dim: 1, Counts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := local(t, 2, Config{Model: m, Policy: placement.Static, Workers: 1}).Nodes[0]
+	w := n.Worker(0)
+	here, there := homedAt(t, n, 0, 1)[0], homedAt(t, n, 1, 1)[0]
+	counts := m.Key(1, 0)
+	for n.homes.Home(counts) != n.self {
+		counts++
+	}
+	must(t, w.Push(t.Context(), []godwit.Key{here, there, counts}, []float32{1, 1, 1})) // of there, it is kept
+	if !n.workers[0].residual.some() {
+		t.Fatal("nothing is kept: the test is vacuous")
+	}
+	for what, x := range map[string]struct {
+		f    godwit.Filter
+		keys []godwit.Key
+	}{
+		"no filter":                    {nil, []godwit.Key{here}},
+		"a filter in 7 bytes":          {filter.Fixed{Bytes: 7}, []godwit.Key{here, there}},
+		"one of frames":                {filter.Compress{Method: filter.S2}, []godwit.Key{here}},
+		"one that leaves out counts":   {filter.Skip{P: 0.9}, []godwit.Key{here, there, counts}},
+		"likewise, where all are here": {filter.Skip{P: 0.9}, []godwit.Key{here, counts}},
+	} {
+		ctx := godwit.WithFilters(t.Context(), x.f)
+		for range 2 {
+			var op *godwit.OpError
+			if err := w.Push(ctx, x.keys, []float32{100, 100, 100}[:len(x.keys)]); !errors.As(err, &op) || op.Op != "push" || op.Keys != len(x.keys) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	must(t, w.Push(godwit.WithFilters(t.Context(), filter.Skip{P: 0.9}), []godwit.Key{here}, []float32{1}))
+	must(t, w.WaitSync(t.Context()))
+	for k, want := range map[godwit.Key]float32{here: 2, there: 1, counts: 1} {
+		if got := pulled(t, w, k)[0]; got != want {
+			t.Errorf("the value of key %d is %v, want %v", k, got, want)
+		}
+	}
+}
+
 // squares is a filter of a user: it sends the squares, and nothing of odd keys.
 type squares struct{}
 

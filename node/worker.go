@@ -178,6 +178,13 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	if err := w.n.failed(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
+	if kind == wire.Push {
+		if fs, ok := godwit.FiltersOf(ctx); ok {
+			if err := w.judge(fs, keys); err != nil {
+				return 0, w.fail(what, keys, err)
+			}
+		}
+	}
 	if w.n.windows != nil {
 		if err := w.inWindow(ctx, what, keys); err != nil {
 			return 0, err
