@@ -20,6 +20,11 @@
 //	proxadagrad  dim floats     as adagrad, then the same
 //	ftrl         dim floats     see [FTRL], which keeps a sum in the place of x
 //
+// Nodes of different kinds give the same bits for the same pushes, but for
+// rowadagrad, whose mean is a sum in an order of the processor's (see package
+// vec). So every product is converted to float32 before it is added to something,
+// as compilers for some processors otherwise round the two operations as one.
+//
 // # What merging means
 //
 // A row may have several copies, and each push is applied to one of them. When

@@ -53,7 +53,7 @@ func (r FTRL) Apply(z, n, push []float32) {
 	base := r.base()
 	for i, g := range push {
 		root := sqrt(n[i])
-		n[i] += g * g
+		n[i] += float32(g * g)
 		// σ·w, in which LR cancels
 		z[i] += g + (sqrt(n[i])-root)*shrink(z[i], r.L1)/(base+root)
 	}
@@ -82,7 +82,7 @@ func (r FTRL) Keep(value, _ []float32) {
 }
 
 // base is what a weight is divided by, times LR, where n = 0.
-func (r FTRL) base() float32 { return orElse(r.Beta, FTRLBeta) + r.L2*r.LR }
+func (r FTRL) base() float32 { return orElse(r.Beta, FTRLBeta) + float32(r.L2*r.LR) }
 
 // shrink moves x towards zero by at most by, and never past it: the proximal
 // operator of by·|x|.

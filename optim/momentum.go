@@ -37,7 +37,7 @@ func (r Momentum) Apply(value, state, push []float32) {
 	push, state = push[:len(value)], state[:len(value)]
 	decay := orElse(r.Decay, MomentumDecay)
 	for i, g := range push {
-		state[i] = decay*state[i] + g
-		value[i] -= r.LR * state[i]
+		state[i] = float32(decay*state[i]) + g
+		value[i] -= float32(r.LR * state[i])
 	}
 }

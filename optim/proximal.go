@@ -62,7 +62,7 @@ func (r ProximalAdaGrad) Apply(value, state, push []float32) {
 	push, state = push[:len(value)], state[:len(value)]
 	eps := orElse(r.Eps, AdaGradEps)
 	for i, g := range push {
-		if state[i] += g * g; state[i] > 0 {
+		if state[i] += float32(g * g); state[i] > 0 {
 			value[i] = proximal(value[i], g, r.LR/(sqrt(state[i])+eps), r.L1, r.L2)
 		}
 	}
@@ -70,5 +70,5 @@ func (r ProximalAdaGrad) Apply(value, state, push []float32) {
 
 // proximal is the minimum over y of (y - (x - lr·g))²/2 + lr·(l1·|y| + l2/2·y²).
 func proximal(x, g, lr, l1, l2 float32) float32 {
-	return shrink(x-lr*g, lr*l1) / (1 + lr*l2)
+	return shrink(x-float32(lr*g), float32(lr*l1)) / (1 + float32(lr*l2))
 }
