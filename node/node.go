@@ -7,9 +7,9 @@
 // replicated here takes the shard's lock, copies or adds, and is done. For
 // everything else records go to the outbox of a peer, whose writer goroutine
 // sends them; a reader goroutine for each peer hands what arrives to the
-// shards. The pacer acts on intents and runs the sync rounds. Where a table bounds
-// the staleness of its reads, they wait for what the nodes tell each other of
-// their workers' clocks (bound.go, settle.go).
+// shards. The planner acts on intents, the pacer runs the sync rounds. Where a
+// table bounds the staleness of its reads, they wait for what the nodes tell each
+// other of their workers' clocks (bound.go, settle.go).
 //
 // Locks are taken in this order: a shard, the pacer, a worker's scans or others' questions; the bound,
 // or an outbox, but not both; operations. A sender that keeps an outbox tries
@@ -67,6 +67,7 @@ type Node struct {
 	workers []*worker
 	closer  *worker // what Close pushes by
 	pacer   *pacer
+	planner *planner
 	bound   *bound  // nil if no table bounds staleness
 	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
 	barrier barrier
@@ -160,6 +161,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		n.connect(conns)
 	}
 	n.world.Go(n.watch)
+	n.world.Go(n.planner.run)
 	n.world.Go(n.pacer.run)
 	err := n.hold(ctx, n.everywhere())
 	if n.hot.measures() {
@@ -202,7 +204,7 @@ func (n *Node) build() error {
 		}
 		n.shards[i].Finder = n.shards[i].Shard.Finder()
 	}
-	n.pacer = newPacer(n)
+	n.pacer, n.planner = newPacer(n), newPlanner(n)
 	n.bound = newBound(n)
 	n.keep, n.onRead = placement.OnRead(n.proto.Policy)
 	n.onRead = n.onRead && len(n.peers) > 1

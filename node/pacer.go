@@ -8,13 +8,15 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/intent"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/wire"
 )
 
-// The pacer is the node's sync loop: one goroutine that acts on intents when
-// they become due, ends them, and runs sync rounds over the shards that have
-// something to send. It sleeps while there is nothing to do.
+// The pacer is the node's sync loop: one goroutine that runs sync rounds over the
+// shards that have something to send. It sleeps while there is nothing to do.
+// Intents are the [planner]'s: where workers announce millions of keys a second,
+// to begin and to end them takes longer than a round, and replicas would be old.
 //
 // Rounds take a bounded share of the processors that the node's workers keep
 // busy: a part of share of them, and where the workers' clocks tick faster than
@@ -41,18 +43,13 @@ type pacer struct {
 
 	waiting atomic.Int32 // drains that are not done
 
-	leads  atomic.Uint64 // nanoseconds that actions took, summed since the last look
-	nleads atomic.Uint64
-
 	rounds atomic.Uint64
-	busy   atomic.Int64 // nanoseconds of processor time spent in rounds
-	keys   int          // begun, ended or sent in the round
-	gap    float64      // seconds from round to round while there is work, smoothed
+	busy   atomic.Int64  // nanoseconds of processor time spent in rounds
+	rates  []intent.Rate // of the workers' clocks
 
 	every  time.Duration // between rounds over the shards at least, if the policy sets a rate
 	synced int64         // when the last one was
 
-	order order // of announced keys
 }
 
 const (
@@ -70,7 +67,7 @@ type mark struct {
 
 func newPacer(n *Node) *pacer {
 	return &pacer{n: n, out: n.sender(), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
-		work: make([]atomic.Uint64, (len(n.shards)+63)/64), every: interval(placement.SyncOf(n.proto.Policy).Rate)}
+		rates: make([]intent.Rate, n.cfg.Workers), work: make([]atomic.Uint64, (len(n.shards)+63)/64), every: interval(placement.SyncOf(n.proto.Policy).Rate)}
 }
 
 // wakeUp has the pacer look for work. It is cheap when it is awake already.
@@ -102,16 +99,15 @@ func (p *pacer) run() {
 	held := false
 	round := func() {
 		held = p.round()
-		world.Worked(p.keys)
+		world.Worked(p.out.records)
+		p.out.records = 0
 	}
 	for world.Wait(p.wake, p.n.stop, nil) == 0 {
 		p.up.Store(false)
-		began := world.Now()
-		p.keys = 0
 		p.rounds.Add(1) // before anybody sees what it did
 		cost := time.Duration(world.Measure(round))
 		p.busy.Add(int64(cost))
-		d := p.pause(cost)
+		d := p.n.pause(cost, p.tick())
 		if p.waiting.Load() > 0 || p.n.bound.pressed() {
 			d = minPause // somebody waits for nothing else
 		}
@@ -119,21 +115,33 @@ func (p *pacer) run() {
 			d = max(d, retry)
 			p.wakeUp()
 		}
-		p.gap += 0.1 * ((time.Duration(world.Now()-began) + d).Seconds() - p.gap)
 		if world.Sleep(d, p.hurry, p.n.stop) == 1 {
 			return
 		}
 	}
 }
 
-// pause says how long to wait after a round of some cost.
-func (p *pacer) pause(cost time.Duration) time.Duration {
-	w := time.Duration(len(p.n.workers))
-	d := cost*share/w - cost
-	for _, w := range p.n.workers {
-		if t := w.timer.Tick(); t > 0 {
-			d = min(d, time.Duration(t*float64(time.Second)))
+// tick is the shortest time between two ticks of a worker's clock, in seconds; 0
+// if none is known.
+func (p *pacer) tick() (shortest float64) {
+	now := p.n.now()
+	for i, w := range p.n.workers {
+		r := &p.rates[i]
+		r.Observe(now, w.Clock())
+		if t := r.Tick(); t > 0 && (shortest == 0 || t < shortest) {
+			shortest = t
 		}
+	}
+	return shortest
+}
+
+// pause says how long to wait after a round of some cost, or after acting on
+// intents, where a worker's clock ticks every so many seconds (0: not known).
+func (n *Node) pause(cost time.Duration, tick float64) time.Duration {
+	w := time.Duration(len(n.workers))
+	d := cost*share/w - cost
+	if tick > 0 {
+		d = min(d, time.Duration(tick*float64(time.Second)))
 	}
 	return min(max(d, cost*most/w-cost, minPause), maxPause)
 }
@@ -145,7 +153,6 @@ func (p *pacer) round() (held bool) {
 	p.marks = nil
 	p.mu.Unlock()
 
-	p.intents()
 	b := p.n.bound
 	if b != nil {
 		b.open(p)
@@ -169,8 +176,6 @@ func (p *pacer) round() (held bool) {
 		held = true
 	}
 	p.out.flush()
-	p.keys += p.out.records
-	p.out.records = 0
 	return held
 }
 
@@ -192,79 +197,6 @@ func (p *pacer) shards(all, bounded bool) (held bool) {
 		}
 	}
 	return held
-}
-
-// intents begins and ends what the workers announced.
-func (p *pacer) intents() {
-	now := p.n.now()
-	var lead float64
-	n := p.nleads.Swap(0)
-	if sum := p.leads.Swap(0); n > 0 {
-		lead = float64(sum) / float64(n) / 1e9
-	}
-	for _, w := range p.n.workers {
-		p.intentsOf(w, now, lead)
-	}
-	p.out.flush() // now, not after the round: somebody is about to need these
-}
-
-func (p *pacer) intentsOf(w *worker, now int64, lead float64) {
-	w.inbox.Lock()
-	spans := w.inbox.spans
-	w.inbox.spans = nil
-	w.inbox.Unlock()
-	due := w.Clock() + w.timer.Window()
-	held := w.plan.Keys()
-	for _, s := range spans {
-		held += len(s.keys)
-		if s.start <= due {
-			// Announced too late to be early: that says nothing about the window.
-			w.excused.Store(max(w.excused.Load(), int64(s.end)))
-		}
-		p.order.sort(p.n, s.keys)
-		w.plan.Add(s.keys, s.start, s.end)
-	}
-	if lead > 0 {
-		w.timer.Lead(lead + p.gap)
-	}
-	clock := w.Clock()
-	missed := w.missed.Load()
-	window := w.timer.Observe(now, clock, missed != w.missedSeen)
-	w.missedSeen = missed
-	if p.n.cfg.Eager {
-		window = eager
-	}
-	w.plan.Due(clock, window, func(keys []godwit.Key) {
-		p.keys += len(keys)
-		for _, k := range keys {
-			s := p.n.shard(k)
-			s.Lock()
-			s.Want(&p.out, k)
-			s.noteWork(p.n, k)
-			s.Unlock()
-		}
-	})
-	w.plan.Expire(clock, func(keys []godwit.Key) {
-		p.keys += len(keys)
-		for _, k := range keys {
-			s := p.n.shard(k)
-			s.Lock()
-			s.Unwant(&p.out, k)
-			s.noteWork(p.n, k)
-			s.Unlock()
-		}
-	})
-	w.held.Add(int64(w.plan.Keys() - held))
-	w.inbox.Lock()
-	w.ahead.Store(int64(window))
-	w.next.Store(int64(w.plan.Next(window)))
-	if len(w.inbox.spans) > 0 {
-		p.wakeUp() // announced meanwhile, and judged by what was just replaced
-	}
-	w.inbox.Unlock()
-	if w.Clock() >= godwit.Clock(w.next.Load()) {
-		p.wakeUp() // the worker went on meanwhile
-	}
 }
 
 // A drainage is one WaitSync: first this node's updates go out and are

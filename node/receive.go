@@ -77,8 +77,8 @@ func (n *Node) goOn(in *inbound) error {
 	err := n.take(in, in.from)
 	in.out.release()
 	if in.nleads > 0 {
-		n.pacer.leads.Add(in.leads)
-		n.pacer.nleads.Add(in.nleads)
+		n.planner.leads.Add(in.leads)
+		n.planner.nleads.Add(in.nleads)
 		in.leads, in.nleads = 0, 0
 	}
 	if e, ok := err.(*wire.UnknownListError); ok {

@@ -231,6 +231,6 @@ func (n *Node) Stats() Stats {
 	if n.bound != nil {
 		s.Parked = n.bound.count.Load()
 	}
-	s.RoundTime = time.Duration(n.pacer.busy.Load())
+	s.RoundTime = time.Duration(n.pacer.busy.Load() + n.planner.busy.Load())
 	return s
 }

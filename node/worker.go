@@ -37,13 +37,13 @@ type worker struct {
 	watching []*sampling.Sampler // those that want to hear of direct accesses
 
 	clock   atomic.Int64
-	next    atomic.Int64  // the clock at which the pacer has something to do for this worker
-	ahead   atomic.Int64  // the window that the pacer acts on
+	next    atomic.Int64  // the clock at which the planner has something to do for this worker
+	ahead   atomic.Int64  // the window that the planner acts on
 	late    atomic.Uint64 // announced accesses that found their key on its way
 	missed  atomic.Uint64 // … although they were announced in time
 	excused atomic.Int64  // until this clock, intents were announced too late
 
-	inbox struct { // announced intents that the pacer has not seen
+	inbox struct { // announced intents that the planner has not seen
 		sync.Mutex
 		spans []span
 	}
@@ -51,7 +51,7 @@ type worker struct {
 
 	scans scans
 
-	// of the pacer
+	// of the planner
 	plan       intent.Plan
 	timer      intent.Timer
 	missedSeen uint64
@@ -298,7 +298,7 @@ func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 	return w.announce(keys, start, end)
 }
 
-// announce has the pacer act on keys when it is time to.
+// announce has the planner act on keys when it is time to.
 func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 	if end <= start || end <= w.Clock() || len(keys) == 0 || len(w.n.peers) == 1 {
 		return nil
@@ -311,10 +311,10 @@ func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 	start = max(start, 0) // clocks begin there; and less leaves no room for the window
 	w.inbox.Lock()
 	w.inbox.spans = append(w.inbox.spans, span{own, start, end})
-	first := int64(start)-w.ahead.Load() < w.next.Load() // under the lock: the pacer may be about to set both
+	first := int64(start)-w.ahead.Load() < w.next.Load() // under the lock: the planner may be about to set both
 	w.inbox.Unlock()
 	if first {
-		w.n.pacer.wakeUp()
+		w.n.planner.wakeUp()
 	}
 	return nil
 }
@@ -325,7 +325,7 @@ func (w *worker) Advance() godwit.Clock {
 		w.n.bound.advance(w, godwit.Clock(c))
 	}
 	if c >= w.next.Load() {
-		w.n.pacer.wakeUp()
+		w.n.planner.wakeUp()
 	}
 	return godwit.Clock(c)
 }

@@ -125,7 +125,6 @@ type host struct {
 	served  []int64         // when the server is through with a peer's last frame
 	here    []int           // frames of a peer that arrived and were not handled
 	cores   []int64         // when each of the server's cores is free
-	rounds  int64           // nanoseconds that sync rounds took
 
 	listed, watched []wire.Known // lists of each peer, for who counts and who watches records
 }

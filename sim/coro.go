@@ -21,6 +21,8 @@ type coro struct {
 	pause uint64             // and for the end of this pause, if timed
 	timed bool
 	woken int // by which of the channels, -1 by the pause
+
+	worked int64 // nanoseconds on the server's cores, until now
 }
 
 // stopped is the panic that unwinds a coroutine that will not go on.
@@ -189,20 +191,21 @@ func (w world) Sleep(d time.Duration, a, b <-chan struct{}) int {
 	return w.park(w.h, max(d, 0), chans)
 }
 
-// Measure returns the time that the server spent on the sync round f.
+// Measure returns the time that the server spent on f.
 func (w world) Measure(f func()) int64 {
-	before := w.h.rounds
+	co := w.running
+	before := co.worked
 	f()
-	return w.h.rounds - before
+	return co.worked - before
 }
 
-// Worked passes the time of a sync round on a core of the server.
+// Worked passes the time that keys take on a core of the server.
 func (w world) Worked(keys int) {
 	cost := int64(keys) * int64(w.cfg.Compute.Round)
 	if cost == 0 {
 		return
 	}
-	w.h.rounds += cost
+	w.running.worked += cost
 	if end := w.h.serve(w.now, cost); end > w.now {
 		w.park(w.h, time.Duration(end-w.now), [3]<-chan struct{}{})
 	}

@@ -25,14 +25,49 @@ import (
 //
 // Times are in nanoseconds of whatever clock the caller has.
 type Timer struct {
-	rate   float64 // clock ticks per second, smoothed
+	rate   Rate
 	lead   float64 // seconds from acting to usable, a high estimate
 	care   float64 // what mistakes and their absence taught: above 1 the mean counts so often, below 1 the distance from mean to quantile
-	clock  godwit.Clock
-	at     int64
 	begun  bool
 	erred  bool // there was a mistake
 	window godwit.Clock
+}
+
+// A Rate estimates how fast a worker's clock ticks. Its zero value is ready.
+type Rate struct {
+	ticks float64 // per second, smoothed; 0: not known
+	clock godwit.Clock
+	at    int64
+	begun bool
+}
+
+// Observe tells the worker's clock at a time, in nanoseconds, and returns how
+// often it has ticked since it last was seen to have.
+func (r *Rate) Observe(now int64, clock godwit.Clock) godwit.Clock {
+	if !r.begun {
+		*r = Rate{begun: true, clock: clock, at: now}
+		return 0
+	}
+	d, dt := clock-r.clock, float64(now-r.at)/1e9
+	if d <= 0 || dt <= 0 {
+		return 0 // a worker that did not tick says nothing about its speed
+	}
+	r.clock, r.at = clock, now
+	if x := float64(d) / dt; r.ticks == 0 {
+		r.ticks = x
+	} else {
+		r.ticks += smoothing * (x - r.ticks)
+	}
+	return d
+}
+
+// Tick returns the time between two ticks of the worker's clock, in seconds; 0
+// if it is not known.
+func (r *Rate) Tick() float64 {
+	if r.ticks == 0 {
+		return 0
+	}
+	return 1 / r.ticks
 }
 
 const (
@@ -55,11 +90,11 @@ const (
 // announced found its key still on its way.
 func (t *Timer) Observe(now int64, clock godwit.Clock, late bool) godwit.Clock {
 	if !t.begun {
-		*t = Timer{begun: true, clock: clock, at: now, care: 1, lead: firstLead, window: firstWindow}
+		*t = Timer{begun: true, care: 1, lead: firstLead, window: firstWindow}
+		t.rate.Observe(now, clock)
 		return t.window
 	}
-	dt := float64(now-t.at) / 1e9
-	d := float64(clock - t.clock)
+	d := float64(t.rate.Observe(now, clock))
 	switch {
 	case late:
 		t.care, t.erred = min(max(2*t.care, 0.5), maxCare), true
@@ -70,20 +105,14 @@ func (t *Timer) Observe(now int64, clock godwit.Clock, late bool) godwit.Clock {
 	case d > 0:
 		t.care = max(minCare, t.care*math.Pow(trust, d))
 	}
-	if d <= 0 || dt <= 0 {
-		return t.window // a worker that did not tick says nothing about its speed
+	if d == 0 {
+		return t.window
 	}
-	t.clock, t.at = clock, now
 	// An old measurement counts less and less: the first actions of a run, all
 	// at once, take far longer than later ones, and when all is in place there
 	// are none to measure. If the window becomes too short, mistakes tell.
 	t.lead = max(shortLead, t.lead*math.Pow(forget, d))
-	if r := d / dt; t.rate == 0 {
-		t.rate = r
-	} else {
-		t.rate += smoothing * (r - t.rate)
-	}
-	mean := max(t.rate*t.lead*max(t.care, 1), 1)
+	mean := max(t.rate.ticks*t.lead*max(t.care, 1), 1)
 	t.window = godwit.Clock(math.Ceil(min(mean+min(t.care, 1)*(poisson(mean)-mean), 1<<40))) + 1
 	return t.window
 }
@@ -100,12 +129,7 @@ func (t *Timer) Lead(seconds float64) {
 
 // Tick returns the time between two ticks of the worker's clock, in seconds; 0
 // if it is not known.
-func (t *Timer) Tick() float64 {
-	if t.rate == 0 {
-		return 0
-	}
-	return 1 / t.rate
-}
+func (t *Timer) Tick() float64 { return t.rate.Tick() }
 
 // Window returns the current window.
 func (t *Timer) Window() godwit.Clock {

@@ -29,7 +29,7 @@ func TestThePoissonQuantileIsWithinOneOfTheExact(t *testing.T) {
 // steady has a worker tick with a period, be looked at every round and measure
 // a lead each time. It returns the last window.
 func steady(tm *Timer, from int64, ticks int, period, lead float64) (now int64, window godwit.Clock) {
-	clock := tm.clock
+	clock := tm.rate.clock
 	now = from
 	for range ticks {
 		now += int64(period * 1e9)
@@ -73,7 +73,7 @@ func TestMistakesWidenTheWindowAndTimeWithoutThemNarrowsIt(t *testing.T) {
 	var tm Timer
 	tm.Observe(0, 0, false)
 	now, before := steady(&tm, 0, 500, 1e-3, 5e-3)
-	clock := tm.clock
+	clock := tm.rate.clock
 	var w godwit.Clock
 	for range 3 {
 		now += 1e6
@@ -112,7 +112,7 @@ func TestAWorkerThatDoesNotTickChangesNothing(t *testing.T) {
 	now, w := steady(&tm, 5, 500, 1e-3, 5e-3)
 	for range 1000 {
 		now += 1e9
-		if got := tm.Observe(now, tm.clock, false); got != w {
+		if got := tm.Observe(now, tm.rate.clock, false); got != w {
 			t.Fatalf("the window of an idle worker goes from %d to %d", w, got)
 		}
 	}

@@ -1,0 +1,148 @@
+package node
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// The planner acts on intents when they become due, and ends them: one goroutine
+// that sleeps while there is nothing to do. It takes the time that this needs,
+// but looks again no sooner than the pacer would (see [pacer]), so that there is
+// much to do at once.
+type planner struct {
+	n    *Node
+	out  sender
+	wake chan struct{}
+	up   atomic.Bool // a token is in wake
+
+	leads  atomic.Uint64 // nanoseconds that actions took, summed since the last look
+	nleads atomic.Uint64
+
+	order order // of announced keys
+
+	busy atomic.Int64 // nanoseconds of processor time
+	keys int          // begun, ended or sent this time
+	gap  float64      // seconds from one time to the next while there is work, smoothed
+}
+
+func newPlanner(n *Node) *planner {
+	return &planner{n: n, out: n.sender(), wake: make(chan struct{}, 1)}
+}
+
+// wakeUp has the planner look for work. It is cheap when it is awake already.
+func (p *planner) wakeUp() {
+	if !p.up.Load() && p.up.CompareAndSwap(false, true) {
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (p *planner) run() {
+	world := p.n.world
+	act := func() {
+		p.act()
+		world.Worked(p.keys)
+	}
+	for world.Wait(p.wake, p.n.stop, nil) == 0 {
+		p.up.Store(false)
+		began := world.Now()
+		p.keys = 0
+		cost := time.Duration(world.Measure(act))
+		p.busy.Add(int64(cost))
+		d := p.n.pause(cost, p.tick())
+		p.gap += 0.1 * ((time.Duration(world.Now()-began) + d).Seconds() - p.gap)
+		if world.Sleep(d, p.n.stop, nil) == 0 {
+			return
+		}
+	}
+}
+
+// tick is the shortest time between two ticks of a worker's clock, in seconds; 0
+// if none is known.
+func (p *planner) tick() (shortest float64) {
+	for _, w := range p.n.workers {
+		if t := w.timer.Tick(); t > 0 && (shortest == 0 || t < shortest) {
+			shortest = t
+		}
+	}
+	return shortest
+}
+
+// act begins and ends what the workers announced.
+func (p *planner) act() {
+	now := p.n.now()
+	var lead float64
+	n := p.nleads.Swap(0)
+	if sum := p.leads.Swap(0); n > 0 {
+		lead = float64(sum) / float64(n) / 1e9
+	}
+	for _, w := range p.n.workers {
+		p.of(w, now, lead)
+	}
+	p.out.flush()
+	p.keys += p.out.records
+	p.out.records = 0
+}
+
+func (p *planner) of(w *worker, now int64, lead float64) {
+	w.inbox.Lock()
+	spans := w.inbox.spans
+	w.inbox.spans = nil
+	w.inbox.Unlock()
+	due := w.Clock() + w.timer.Window()
+	held := w.plan.Keys()
+	for _, s := range spans {
+		held += len(s.keys)
+		if s.start <= due {
+			// Announced too late to be early: that says nothing about the window.
+			w.excused.Store(max(w.excused.Load(), int64(s.end)))
+		}
+		p.order.sort(p.n, s.keys)
+		w.plan.Add(s.keys, s.start, s.end)
+	}
+	if lead > 0 {
+		w.timer.Lead(lead + p.gap)
+	}
+	clock := w.Clock()
+	missed := w.missed.Load()
+	window := w.timer.Observe(now, clock, missed != w.missedSeen)
+	w.missedSeen = missed
+	if p.n.cfg.Eager {
+		window = eager
+	}
+	w.plan.Due(clock, window, func(keys []godwit.Key) {
+		p.keys += len(keys)
+		for _, k := range keys {
+			s := p.n.shard(k)
+			s.Lock()
+			s.Want(&p.out, k)
+			s.noteWork(p.n, k)
+			s.Unlock()
+		}
+	})
+	w.plan.Expire(clock, func(keys []godwit.Key) {
+		p.keys += len(keys)
+		for _, k := range keys {
+			s := p.n.shard(k)
+			s.Lock()
+			s.Unwant(&p.out, k)
+			s.noteWork(p.n, k)
+			s.Unlock()
+		}
+	})
+	w.held.Add(int64(w.plan.Keys() - held))
+	w.inbox.Lock()
+	w.ahead.Store(int64(window))
+	w.next.Store(int64(w.plan.Next(window)))
+	if len(w.inbox.spans) > 0 {
+		p.wakeUp() // announced meanwhile, and judged by what was just replaced
+	}
+	w.inbox.Unlock()
+	if w.Clock() >= godwit.Clock(w.next.Load()) {
+		p.wakeUp() // the worker went on meanwhile
+	}
+}
