@@ -507,12 +507,15 @@ func forget(took []overwritten, not int) {
 // what its workers keep, while they may still be at work.
 func (n *Node) newCloser() *worker {
 	i := len(n.workers)
-	return &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: newOps(i), waits: true}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: newOps(i), waits: true}
+	w.send = w.out.flush
+	return w
 }
 
 // flushKept pushes what workers keep when the node is about to be closed.
 func (n *Node) flushKept(ctx context.Context) error {
 	err := n.closer.pushKept(ctx, "close")
+	n.closer.out.flush()
 	if errors.Is(err, godwit.ErrClosed) {
 		return nil
 	}

@@ -300,20 +300,18 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 	in := n.inbound(from)
 	answered := 0 // records whose answers left
-	for joined := 1; ; joined++ {
-		frame, err := c.ReadFrame()
-		if err != nil {
-			return err
-		}
+	joined := 0   // frames since
+	return transport.Serve(c, func(frame []byte) bool {
 		if err := n.frame(in, frame); err != nil {
 			n.end(from, brokeProtocol, err)
-			return nil
+			return false
 		}
-		if joined == maxJoined || in.count-answered >= maxAnswers || !c.Ready() { // else there will be more to send with it
+		if joined++; joined == maxJoined || in.count-answered >= maxAnswers || !c.Ready() { // else there will be more to send with it
 			in.out.flush()
 			joined, answered = 0, in.count
 		}
-	}
+		return true
+	})
 }
 
 // maxJoined is after how many frames of a peer the answers leave, and maxAnswers

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/wire"
 )
 
@@ -18,8 +19,10 @@ type op struct {
 	mu     sync.Mutex
 	left   int // replies missing, and one while keys are still being issued
 	dst    []float32
-	offs   []uint32 // where in dst the value of a position goes
-	gone   bool     // the caller gave up: drop what comes
+	offs   []uint32         // where in dst the value of a position goes
+	gone   bool             // the caller gave up: drop what comes
+	from   godwit.NodeID    // the only node that was asked; NoNode: there are more, or none
+	reads  transport.Sharer // the connection that the waiting worker may be reading
 	keys   int
 	first  godwit.Key
 	last   godwit.Key
@@ -80,7 +83,7 @@ func (t *ops) begin(what string, dst []float32) *op {
 	o := t.slots[slot]
 	o.mu.Lock()
 	o.id = t.worker<<(slotBits+genBits) | t.gen<<slotBits | uint64(slot)
-	o.what, o.left, o.dst, o.gone, o.keys, o.floats = what, 1, dst, false, 0, 0
+	o.what, o.left, o.dst, o.gone, o.from, o.keys, o.floats = what, 1, dst, false, godwit.NoNode, 0, 0
 	o.after, o.settles, o.deadline = 0, 0, 0
 	o.mu.Unlock()
 	return o
@@ -266,8 +269,8 @@ func (t *ops) signal() {
 	}
 }
 
-// complete delivers replies to the operation that they all belong to.
-func (n *Node) complete(rs ...wire.Record) {
+// complete delivers replies of a node to the operation that they all belong to.
+func (n *Node) complete(from godwit.NodeID, rs ...wire.Record) {
 	var t *ops
 	switch w := int(rs[0].Op >> (slotBits + genBits)); {
 	case w < len(n.workers):
@@ -281,22 +284,25 @@ func (n *Node) complete(rs ...wire.Record) {
 	if o == nil || !o.reply(rs) {
 		return
 	}
-	t.finish(o)
+	t.finish(o, from)
 }
 
-// finish marks an operation complete: its waiter goes on, or, if the waiter
-// gave up, the slot is free again.
-func (t *ops) finish(o *op) {
+// finish marks an operation complete, by what a node sent: its waiter goes on,
+// or, if the waiter gave up, the slot is free again.
+func (t *ops) finish(o *op, from godwit.NodeID) {
 	if o.settles != 0 || o.deadline != 0 {
 		t.over(o)
 	}
 	o.mu.Lock()
-	gone := o.gone
+	gone, expected := o.gone, from == o.from
 	o.mu.Unlock()
 	if gone {
 		t.end(o)
 		return
 	}
 	o.done <- struct{}{}
+	if !expected {
+		o.recall()
+	}
 	t.signal()
 }

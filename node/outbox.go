@@ -25,6 +25,7 @@ import (
 // admission bounds. So nobody who handles a frame ever waits for a socket.
 type outbox struct {
 	conn    transport.Conn
+	shared  transport.Sharer // conn, if it can be read by turns
 	view    godwit.View
 	wake    chan struct{} // holds a token when the writer is to go on as the one who writes
 	flushed func()        // of a virtual node: is told instead of the writer
@@ -77,6 +78,7 @@ func (b *buffers) give(buf []byte) {
 
 func newOutbox(c transport.Conn, view godwit.View, b *buffers) *outbox {
 	o := &outbox{conn: c, view: view, buffers: b, wake: make(chan struct{}, 1)}
+	o.shared, _ = c.(transport.Sharer)
 	o.enc.Plain = c != nil && c.Peer().Takes&wire.TakesCodings == 0
 	if c == nil || c.Peer().Takes&wire.TakesLists != 0 {
 		o.enc.Lists = &wire.Sent{}
@@ -367,7 +369,7 @@ func (s *sender) lock(x *shard) {
 
 func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
 	if to == s.n.self {
-		s.n.complete(*r)
+		s.n.complete(to, *r)
 		return
 	}
 	o := s.n.peers[to]
@@ -408,6 +410,21 @@ func (s *sender) Now() int64 {
 		s.clock = s.n.now()
 	}
 	return s.clock
+}
+
+// sole returns the only peer that a flush would send to; NoNode if there are more,
+// or none.
+func (s *sender) sole() godwit.NodeID {
+	peer := godwit.NoNode
+	for i, t := range s.touched {
+		if t && peer != godwit.NoNode {
+			return godwit.NoNode
+		}
+		if t {
+			peer = godwit.NodeID(i)
+		}
+	}
+	return peer
 }
 
 // flush has everything sent that this sender put in, by himself where that is

@@ -235,7 +235,7 @@ func (n *Node) replied(in *inbound, from godwit.NodeID, rs []wire.Record) (err e
 		s.Unlock()
 	}
 	if done > 0 {
-		n.complete(rs[:done]...)
+		n.complete(from, rs[:done]...)
 	}
 	return err
 }

@@ -104,11 +104,10 @@ const maxRequests = 1024
 // issued ends the issuing of an operation's keys, of which some were not issued.
 func (w *worker) issued(o *op, not int) {
 	if o.issued(w.ops, not) {
-		w.ops.finish(o)
+		w.ops.finish(o, godwit.NoNode)
 	}
-	if w.waits {
-		w.out.flush()
-	} else {
+	o.asked(w.out.sole())
+	if !w.waits { // else it will be sent when he waits
 		w.out.post()
 	}
 }
@@ -225,6 +224,7 @@ func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 		default:
 		}
 		if o.after != 0 {
+			w.out.flush()
 			if err := w.awaited(o); err != nil {
 				if first == nil {
 					first = err
@@ -233,7 +233,7 @@ func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 			}
 		}
 		var err error
-		switch w.pause(ctx, o.done) {
+		switch w.await(ctx, o) {
 		case 0:
 			w.ops.end(o)
 			continue

@@ -20,6 +20,7 @@ type worker struct {
 	out   sender
 	rec   wire.Record // scratch
 	ops   *ops
+	send  func()    // out.flush
 	miss  []int     // positions of a call that were not served at once
 	order order     // of a call that asks for many keys
 	row   []float32 // scratch
@@ -85,6 +86,7 @@ type span struct {
 
 func (n *Node) newWorker(i int) (*worker, error) {
 	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: newOps(i), granted: make(chan struct{}, 1)}
+	w.send = w.out.flush
 	w.ops.bound = n.bound
 	w.next.Store(int64(godwit.Forever))
 	return w, w.makeSamplers()
@@ -147,10 +149,11 @@ func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
 // finish waits for what the same goroutine has just begun.
 func (w *worker) finish(ctx context.Context, h godwit.Handle, err error) error {
 	w.waits = false
-	if err != nil || h == 0 {
-		return err
+	if err == nil && h != 0 {
+		err = w.Wait(ctx, h)
 	}
-	return w.Wait(ctx, h)
+	w.out.flush()
+	return err
 }
 
 func (w *worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {

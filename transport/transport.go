@@ -27,6 +27,7 @@ package transport
 
 import (
 	"context"
+	"time"
 	"unsafe"
 
 	"github.com/godwit-ps/godwit/wire"
@@ -66,6 +67,56 @@ type Conn interface {
 
 	// Peer returns what the other side said of itself.
 	Peer() wire.Hello
+}
+
+// A Sharer is a Conn that takes turns at reading: who waits for an answer reads
+// it himself, instead of being woken by who read it. To wake a goroutine takes
+// nearly as long as an exchange over a fast network, where another processor has
+// to be told of it.
+//
+// Not every Conn is one; see [Serve].
+type Sharer interface {
+	Conn
+
+	// Serve waits for frames and calls take with each, as ReadFrame gives them,
+	// until the connection ends, whose error it returns, or take returns false.
+	// One goroutine calls it, once; from then on nobody calls ReadFrame. Ready is
+	// for take to call.
+	Serve(take func(frame []byte) bool) error
+
+	// StandIn calls send, which asks for something, and then does the work of
+	// Serve on the caller's goroutine until done holds a token, which it leaves
+	// there, for patience or twice that at the most, and then until no whole frame
+	// has been read ahead. It only calls send if somebody else is reading, and
+	// returns without a word when the connection ends: who serves finds out. The
+	// frames of a connection are taken one after the other, whoever does.
+	StandIn(send func(), done <-chan struct{}, patience time.Duration)
+
+	// Recall ends a wait of StandIn. Any goroutine may call it; if nobody waits,
+	// it may end the next wait instead.
+	Recall()
+}
+
+// Serve is Serve of a [Sharer], and of any other Conn as well.
+func Serve(c Conn, take func(frame []byte) bool) error {
+	if s, ok := c.(Sharer); ok {
+		return s.Serve(take)
+	}
+	return Each(c, take)
+}
+
+// Each reads frame after frame and calls take with each, until the connection
+// ends, whose error it returns, or take returns false.
+func Each(c Conn, take func(frame []byte) bool) error {
+	for {
+		frame, err := c.ReadFrame()
+		if err != nil {
+			return err
+		}
+		if !take(frame) {
+			return nil
+		}
+	}
 }
 
 // A Network makes connections. Any number of goroutines may use it.

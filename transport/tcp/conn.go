@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
@@ -20,9 +21,18 @@ type conn struct {
 	tried  int        // bytes of the next frame that are sent already
 	peer   wire.Hello // set before the connection is handed out
 	closed atomic.Bool
+
+	// Of Serve.
+	take    func([]byte) bool     // set before watch
+	wished  atomic.Bool           // somebody wants to stand in
+	watch   atomic.Pointer[watch] // nil: nobody can, yet
+	reading sync.Mutex            // has who reads, once there is a watch
+	over    bool                  // take returned false; under reading
+	ended   atomic.Bool           // who stood in found out that no frame will come any more
+	until   atomic.Int64          // when reads by who stands in end, by the clock of this package; 0: not set
 }
 
-var _ transport.Conn = (*conn)(nil)
+var _ transport.Sharer = (*conn)(nil)
 
 func newConn(stream net.Conn) *conn {
 	return &conn{stream: stream, r: newFrameReader(stream), try: newTrier(stream)}
@@ -93,7 +103,11 @@ func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
 	}
-	return c.stream.Close()
+	err := c.stream.Close()
+	if w := c.watch.Load(); w != nil {
+		w.close()
+	}
+	return err
 }
 
 func (c *conn) Peer() wire.Hello { return c.peer }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/wire"
@@ -40,11 +41,20 @@ func (f *frameReader) next(limit int) ([]byte, error) {
 	}
 	frame, err := f.read(limit)
 	if err != nil {
-		f.err = err
+		if !passes(err) {
+			f.err = err
+		}
 		return nil, err
 	}
 	return frame, nil
 }
+
+// errNothing is returned by a read that does not wait.
+var errNothing = errors.New("nothing has arrived")
+
+// passes reports whether a read that failed can be tried again: what it read of
+// a frame is kept.
+func passes(err error) bool { return err == errNothing || errors.Is(err, os.ErrDeadlineExceeded) }
 
 func (f *frameReader) read(limit int) ([]byte, error) {
 	if f.begin == f.end {
@@ -106,6 +116,14 @@ func (f *frameReader) more(n int) error {
 		}
 	}
 	return io.ErrNoProgress
+}
+
+// room returns memory for what a read may bring.
+func (f *frameReader) room() []byte {
+	if f.begin == f.end {
+		f.begin, f.end = 0, 0
+	}
+	return f.buf[f.end:]
 }
 
 // makeRoom moves what is there to the beginning, and to larger memory if it

@@ -1,0 +1,76 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/transport"
+)
+
+// This file is what a worker does while it waits for an answer: if only one node
+// was asked, it reads the connection to that node itself, and handles what comes
+// over it, until its answer is among it. Otherwise the connection's reader would
+// have to wake it, on another processor if one is free, which takes a good part
+// of the time that the answer takes.
+
+// inPlace is for how long a worker reads at a time. An answer that takes longer
+// can as well be waited for in the ordinary way, in which the end of the call's
+// context or of the run is noticed at once and not when this time is over.
+const inPlace = time.Millisecond
+
+// await waits for an operation, as pause does.
+func (w *worker) await(ctx context.Context, o *op) int {
+	defer w.waitedSince(w.n.world.Now())
+	if c := w.readable(o); c != nil && ctx.Err() == nil {
+		o.read(c)
+		c.StandIn(w.send, o.done, inPlace)
+		o.read(nil)
+	}
+	w.out.flush()
+	select {
+	case <-o.done:
+		return 0
+	default:
+	}
+	return w.n.world.Wait(o.done, ctx.Done(), w.n.done)
+}
+
+// readable returns the connection over which the answer comes, nil if that is
+// not known or cannot be read by a worker.
+func (w *worker) readable(o *op) transport.Sharer {
+	if from := o.asks(); from != godwit.NoNode {
+		return w.n.peers[from].shared
+	}
+	return nil
+}
+
+// asked notes which node was asked.
+func (o *op) asked(from godwit.NodeID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.from = from
+}
+
+// asks returns it.
+func (o *op) asks() godwit.NodeID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.from
+}
+
+// read notes which connection the waiting worker is reading.
+func (o *op) read(c transport.Sharer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reads = c
+}
+
+// recall ends that, as the operation was completed in another way.
+func (o *op) recall() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.reads != nil {
+		o.reads.Recall()
+	}
+}
