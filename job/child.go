@@ -36,6 +36,10 @@ func (c *children) start(command []string) error {
 	if err != nil {
 		return err
 	}
+	// Nothing is written there: it ends with this process, however that ends.
+	if _, err := cmd.StdinPipe(); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.quiet {

@@ -31,7 +31,7 @@ type Leader struct {
 	// ("godwit node"). Else Lead starts them as processes.
 	Await bool
 	// Command is what runs "godwit node": the program and what comes before
-	// its flags.
+	// its flags. Its stdin ends when this process does ([Joiner].LeaderGone).
 	Command []string
 	// Stderr gets what the other processes say, with their name before each
 	// line; nil is os.Stderr.
@@ -177,7 +177,7 @@ func (l *Leader) run(ctx context.Context, t *tls.Config, begin time.Time, loaded
 // command is the command line of another node on this machine.
 func (l *Leader) command() []string {
 	c := append([]string(nil), l.Command...)
-	c = append(c, "--quiet", "--etcd", strings.Join(l.Etcd, ","), "--run", l.Run)
+	c = append(c, "--quiet", "--etcd", strings.Join(l.Etcd, ","), "--run", l.Run, "--leader", strconv.Itoa(os.Getpid()))
 	if l.Workers > 0 {
 		c = append(c, "--workers", strconv.Itoa(l.Workers))
 	}

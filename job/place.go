@@ -47,6 +47,9 @@ type Place struct {
 	Progress func(Event)
 	// Tick is how often Progress gets a Tick; 0: never.
 	Tick time.Duration
+
+	gone    <-chan struct{} // closed when the process that leads the run has ended,
+	goneErr error           // which is the reason then
 }
 
 // TLS names the files (PEM) of a node's certificate and key and of the

@@ -27,6 +27,22 @@ type Joiner struct {
 	Run string
 	// Wait is how long the run's description is waited for; 0 is a minute.
 	Wait time.Duration
+	// Leader is the process that leads the run and started this one, where one
+	// did. When it has ended, LeaderGone is to be closed: what this process waits
+	// for before the run begins then never comes. (After that, nodes find out
+	// about each other.)
+	Leader     int
+	LeaderGone <-chan struct{}
+}
+
+// A leaderError is why a node gives up that waits for the run to begin.
+type leaderError struct {
+	pid int
+	run string
+}
+
+func (e *leaderError) Error() string {
+	return fmt.Sprintf("job: process %d, which leads run %q, ended before the run began: what it said last says why", e.pid, e.run)
 }
 
 // Join makes this process a node of a run that [Lead] has begun or begins
@@ -37,6 +53,7 @@ func Join(ctx context.Context, j Joiner) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	j.gone, j.goneErr = j.LeaderGone, &leaderError{j.Leader, j.Run}
 	spec, err := j.spec(ctx, t)
 	if err != nil {
 		return nil, err
@@ -57,32 +74,42 @@ func (j *Joiner) spec(ctx context.Context, t *tls.Config) (Spec, error) {
 	if wait == 0 {
 		wait = coord.DefaultJoin
 	}
-	ctx, cancel := j.untilStop(ctx)
+	waiting, cancel := j.untilStop(ctx)
 	defer cancel(nil)
-	ctx, stop := context.WithTimeout(ctx, wait)
+	limited, stop := context.WithTimeout(waiting, wait)
 	defer stop()
-	blob, err := etcd.Configuration(ctx, j.Etcd, t, j.Run)
-	if errors.Is(context.Cause(ctx), ErrInterrupted) {
-		return Spec{}, ErrInterrupted
-	}
+	blob, err := etcd.Configuration(limited, j.Etcd, t, j.Run)
 	if err != nil {
-		return Spec{}, err
+		return Spec{}, gaveUp(waiting, err)
 	}
 	return Decode(blob)
 }
 
-// untilStop returns a context that also ends, with ErrInterrupted, when Stop is
-// closed.
+// untilStop returns a context for what comes before the run begins. It also ends,
+// with ErrInterrupted, when Stop is closed, and with a leaderError when the leader
+// is gone.
 func (p *Place) untilStop(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() { // ends with ctx, which the caller cancels
 		select {
 		case <-p.Stop:
 			cancel(ErrInterrupted)
+		case <-p.gone:
+			cancel(p.goneErr)
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, cancel
+}
+
+// gaveUp returns the reason why a wait of untilStop was given up, where there is
+// one; else what it met.
+func gaveUp(ctx context.Context, err error) error {
+	var gone *leaderError
+	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) || errors.As(cause, &gone) {
+		return cause
+	}
+	return err
 }
 
 // remote joins a run of several nodes and plays this node's part.
@@ -129,8 +156,8 @@ func join(ctx context.Context, spec *Spec, place *Place, endpoints []string, t *
 		Run: run, Nodes: spec.Nodes, Addr: addr, TTL: spec.TTL, Join: spec.Join,
 		Fingerprint: fmt.Sprintf("%x", sha256.Sum256(append(blob, loaded.Fingerprint()...)))[:24],
 	})
-	if err != nil && errors.Is(context.Cause(ctx), ErrInterrupted) {
-		return nil, ErrInterrupted
+	if err != nil {
+		return nil, gaveUp(ctx, err)
 	}
-	return s, err
+	return s, nil
 }

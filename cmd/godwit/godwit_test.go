@@ -75,10 +75,22 @@ const limit = 4 * time.Minute
 
 func start(t *testing.T, args ...string) *proc {
 	t.Helper()
+	p := prepare(t, args...)
+	p.start()
+	return p
+}
+
+// prepare makes a command that is yet to be started.
+func prepare(t *testing.T, args ...string) *proc {
 	if args[0] == "train" {
 		args = slices.Insert(slices.Clone(args), 2, patient...)
 	}
-	p := &proc{t: t, cmd: exec.Command(binary, args...), events: make(chan job.Event, 1<<16), done: make(chan struct{})}
+	return &proc{t: t, cmd: exec.Command(binary, args...), events: make(chan job.Event, 1<<16), done: make(chan struct{})}
+}
+
+func (p *proc) start() {
+	t := p.t
+	t.Helper()
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +121,6 @@ func start(t *testing.T, args ...string) *proc {
 		_ = p.cmd.Process.Kill() // it may have ended
 		<-p.done
 	})
-	return p
 }
 
 func (p *proc) readEvents(r io.Reader) {
@@ -433,6 +444,40 @@ func TestAProcessEndsWhenItsLeaderIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone(t, began, limit)
+}
+
+// Before the run has begun, nobody else could tell a node that its leader is gone.
+func TestANodeThatWaitsForTheRunToBeginEndsWithItsLeader(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	at := server.Endpoints()[0]
+	lead := start(t, with("--nodes", "2", "--await", "--etcd", at, "--run", "known", "--listen", "127.0.0.1:0", "--json")...)
+	lead.until("the call for nodes", func(e job.Event) bool { return e.Waiting != nil })
+	if err := lead.cmd.Process.Kill(); err != nil { // it has left its description, and never comes back
+		t.Fatal(err)
+	}
+	<-lead.done
+	for _, run := range []string{"known", "unknown"} {
+		node := prepare(t, "node", "--etcd", at, "--run", run, "--wait", "1h", "--leader", "123456")
+		stdin, err := node.cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		node.start()
+		if err := stdin.Close(); err != nil {
+			t.Fatal(err)
+		}
+		code := node.wait(limit)
+		if _, errs := node.said(); code != exitFailed || !strings.Contains(errs, "process 123456") || !strings.Contains(errs, run) {
+			t.Errorf("%s: exit code %d\n%s", run, code, errs)
+		}
+	}
 }
 
 func TestANodeJoinsByEndpointAndName(t *testing.T) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +40,9 @@ and on another the command that this prints, such as
 			p := newPrinter(quiet, asJSON)
 			stop, ctx := interrupts(modelKept)
 			j.Stop, j.Progress, j.Tick = stop, p.event, p.tick()
+			if j.Leader != 0 {
+				j.LeaderGone = endOf(os.Stdin)
+			}
 			r, err := job.Join(ctx, j)
 			p.clearIfTerminal()
 			return outcome(r, err)
@@ -57,5 +62,18 @@ and on another the command that this prints, such as
 	here.BoolVar(&asJSON, "json", false, "print events and the result on stdout as a JSON object a line")
 	here.BoolVarP(&quiet, "quiet", "q", false, "say nothing on stderr but errors")
 	addGroups(cmd, run, here, tlsFlags(&tls))
+	cmd.Flags().IntVar(&j.Leader, "leader", 0, "`process` that leads the run and started this one, with a stdin that ends when it does")
+	_ = cmd.Flags().MarkHidden("leader") // it is there: the line above
 	return cmd
+}
+
+// endOf returns a channel that is closed when r ends, which is read until then:
+// for the rest of this process, if it does not.
+func endOf(r io.Reader) <-chan struct{} {
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		_, _ = io.Copy(io.Discard, r) // an error is an end, too
+	}()
+	return end
 }
