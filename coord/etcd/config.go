@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -55,7 +56,7 @@ func configuration(ctx context.Context, cl *clientv3.Client, key string) ([]byte
 	for {
 		evs, err := w.next(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("nobody has stored a configuration: %w", err)
+			return nil, fmt.Errorf("%w: %w", errNone, err)
 		}
 		for _, ev := range evs {
 			if ev.Type == clientv3.EventTypePut && string(ev.Kv.Key) == key {
@@ -64,6 +65,9 @@ func configuration(ctx context.Context, cl *clientv3.Client, key string) ([]byte
 		}
 	}
 }
+
+// errNone says that etcd is there, and nothing in it.
+var errNone = errors.New("nobody has stored a configuration")
 
 // Forget removes the configuration of a run. Whoever called Configure calls it
 // when the run is over, so that nodes of the next run of that name wait for
@@ -88,6 +92,9 @@ func with(endpoints []string, t *tls.Config, run string, f func(*clientv3.Client
 	}
 	defer cl.Close()
 	if err := f(cl); err != nil {
+		if !errors.Is(err, errNone) {
+			err = explained(err, endpoints, t)
+		}
 		return fmt.Errorf("coord: run %q: configuration: %w", run, unreachable(cl, err))
 	}
 	return nil

@@ -23,7 +23,8 @@ import (
 // a server on loopback that leaves nothing behind.
 type EmbeddedConfig struct {
 	// Dir is where the data is kept. Empty: in a temporary folder that Close
-	// removes, and without syncing to disk.
+	// removes, and without syncing to disk. If the process is killed, the next
+	// server of this kind on the machine removes it.
 	Dir string
 	// ClientAddr is the host:port on which nodes reach the server; empty is
 	// 127.0.0.1:0, where port 0 is any free one. Everybody who can reach an
@@ -43,7 +44,7 @@ type TLSFiles struct{ Cert, Key, CA string }
 type Embedded struct {
 	etcd      *embed.Etcd
 	endpoints []string
-	temp      string // folder to remove; empty: none
+	temp      *temporary // nil: the data is kept
 	quiet     *atomic.Bool
 }
 
@@ -56,7 +57,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
 	}
 	e := &Embedded{temp: temp, quiet: quiet}
 	if e.etcd, err = embed.StartEtcd(c); err != nil {
-		e.removeTemp()
+		_ = temp.remove() // there is an error to tell already
 		return nil, fmt.Errorf("coord: embedded etcd on %s: %w", c.ListenClientUrls[0].Host, err)
 	}
 	select {
@@ -76,13 +77,13 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
 }
 
 // embed fills in the server's own configuration.
-func (cfg EmbeddedConfig) embed(quiet *atomic.Bool) (c *embed.Config, temp string, err error) {
+func (cfg EmbeddedConfig) embed(quiet *atomic.Bool) (c *embed.Config, temp *temporary, err error) {
 	client := url.URL{Scheme: "http", Host: cfg.ClientAddr}
 	if client.Host == "" {
 		client.Host = "127.0.0.1:0"
 	}
 	if _, _, err := net.SplitHostPort(client.Host); err != nil {
-		return nil, "", fmt.Errorf("address %q: %w, want host:port", client.Host, err)
+		return nil, nil, fmt.Errorf("address %q: %w, want host:port", client.Host, err)
 	}
 	c = embed.NewConfig()
 	if cfg.TLS != nil {
@@ -114,10 +115,10 @@ func (cfg EmbeddedConfig) embed(quiet *atomic.Bool) (c *embed.Config, temp strin
 
 	c.Dir = cfg.Dir
 	if c.Dir == "" {
-		if temp, err = os.MkdirTemp("", "godwit-etcd-"); err != nil {
-			return nil, "", err
+		if temp, err = newTemporary(); err != nil {
+			return nil, nil, err
 		}
-		c.Dir = temp
+		c.Dir = temp.data()
 		c.UnsafeNoFsync = true // nothing is to survive the process
 	}
 	return c, temp, nil
@@ -157,14 +158,7 @@ func (e *Embedded) Close() error {
 	// First, or the graceful end would wait seconds for the watches of sessions.
 	e.etcd.Server.HardStop()
 	e.etcd.Close()
-	return e.removeTemp()
-}
-
-func (e *Embedded) removeTemp() error {
-	if e.temp == "" {
-		return nil
-	}
-	return os.RemoveAll(e.temp)
+	return e.temp.remove()
 }
 
 // drain waits until nobody has a seat.

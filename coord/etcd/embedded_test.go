@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -13,7 +14,9 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +39,65 @@ func TestEmbeddedLeavesNothingBehind(t *testing.T) {
 	if fs, _ := os.ReadDir(os.TempDir()); len(fs) != 0 {
 		t.Errorf("%v is left behind", fs)
 	}
+}
+
+// A killed process leaves its folder, and the next one removes it; nobody takes the
+// folder of one that runs, or is about to.
+func TestFoldersOfKilledProcessesAreRemovedAndNoOthers(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	killed := exec.Command(os.Args[0], "-test.run=^$")
+	killed.Env = append(os.Environ(), asServer+"=1")
+	out, err := killed.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed.Stderr = os.Stderr
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "serves\n" {
+		t.Fatalf("the other process said %q, %v", line, err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*"))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("it has the folders %v, %v", left, err)
+	}
+	starting, foreign := filepath.Join(dir, tempPrefix+"starting"), filepath.Join(dir, tempPrefix+"foreign")
+	for _, d := range []string{starting, foreign} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(starting, ownerFile), nil, 0o600); err != nil { // about to be locked
+		t.Fatal(err)
+	}
+	check := func(when string, others ...string) {
+		t.Helper()
+		e, err := StartEmbedded(t.Context(), EmbeddedConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sweep(dir) // this process' own is of use to somebody as well
+		got, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*"))
+		want := append([]string{e.temp.dir}, others...)
+		slices.Sort(want)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: the folders are %v, want %v; %v", when, got, want, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	check("while the other runs", left[0], starting, foreign)
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait() // it was killed
+	if _, err := os.Stat(left[0]); err != nil {
+		t.Fatalf("the test is vacuous: %v", err)
+	}
+	check("when it was killed", starting, foreign)
 }
 
 func TestEmbeddedKeepsTheDataOfAGivenFolder(t *testing.T) {
@@ -164,6 +226,65 @@ func TestOnlyNodesWithACertificateGetIn(t *testing.T) {
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// An etcd that cannot be spoken to is waited for, as it may be about to start. What
+// is in the way is told in the end, with what to do about it.
+func TestAnErrorAboutTimeSaysWhatIsInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	ca, caKey := certificate(t, dir, "ca", nil, nil)
+	certificate(t, dir, "node", ca, caKey)
+	stranger, strangerKey := certificate(t, dir, "stranger", nil, nil)
+	certificate(t, dir, "other", stranger, strangerKey)
+	secure, err := StartEmbedded(t.Context(), EmbeddedConfig{TLS: &TLSFiles{Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"), CA: filepath.Join(dir, "ca.pem")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = secure.Close() })
+	plain := server(t)
+	trust := func(ca *x509.Certificate, cert string) *tls.Config {
+		c := &tls.Config{RootCAs: x509.NewCertPool()}
+		c.RootCAs.AddCert(ca)
+		if cert != "" {
+			pair, err := tls.LoadX509KeyPair(filepath.Join(dir, cert+".pem"), filepath.Join(dir, cert+".key"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Certificates = []tls.Certificate{pair}
+		}
+		return c
+	}
+	named := trust(ca, "node")
+	named.ServerName = "elsewhere"
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(secure.Endpoints()[0], "https://"))
+	const nobody = "127.0.0.1:1" // a port that no system gives away
+	for what, x := range map[string]struct {
+		at   string
+		tls  *tls.Config
+		says string
+	}{
+		"another authority":           {secure.Endpoints()[0], trust(stranger, "node"), "the authority that signed the certificate of etcd"},
+		"another name":                {secure.Endpoints()[0], named, "the name that the certificate of etcd carries"},
+		"no certificate":              {secure.Endpoints()[0], trust(ca, ""), "a certificate for clients"},
+		"one of a stranger":           {secure.Endpoints()[0], trust(ca, "other"), "a certificate for clients"},
+		"in plain where TLS is":       {"127.0.0.1:" + port, nil, "it speaks TLS only"},
+		"by TLS where it is in plain": {strings.TrimPrefix(plain.Endpoints()[0], "http://"), trust(ca, "node"), "does not speak TLS"},
+		"where nobody listens":        {nobody, nil, "refused"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			_, err := Configuration(short, []string{x.at}, x.tls, "r")
+			if !errors.Is(err, coord.ErrCoordinator) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), x.says) || !strings.Contains(err.Error(), x.at) {
+				t.Errorf("a configuration: %v, want an error that says %q", err, x.says)
+			}
+			_, err = Join(t.Context(), []string{x.at}, x.tls, coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: 300 * time.Millisecond})
+			if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), x.says) {
+				t.Errorf("a join: %v, want an error that says %q", err, x.says)
+			}
+		})
 	}
 }
 

@@ -39,7 +39,7 @@ func join(ctx context.Context, endpoints []string, t *tls.Config, cfg coord.Conf
 	l, err := grant(wait, cl, cfg.TTL)
 	if err != nil {
 		cl.Close()
-		return nil, fmt.Errorf("coord: run %q: join: %w", cfg.Run, err)
+		return nil, fmt.Errorf("coord: run %q: join: %w", cfg.Run, explained(err, endpoints, t))
 	}
 	n := newNode(cl, cfg, l)
 	s, err := n.join(wait)

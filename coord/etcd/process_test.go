@@ -20,12 +20,31 @@ import (
 // asNode makes the test binary a node of the run at these endpoints.
 const asNode = "GODWIT_TEST_NODE"
 
+// asServer makes it run a server until it is killed.
+const asServer = "GODWIT_TEST_SERVER"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		serverMain()
+		return
+	}
 	if ep := os.Getenv(asNode); ep != "" {
 		nodeMain(ep)
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// serverMain starts a server, says so, and waits for its end.
+func serverMain() {
+	e, err := StartEmbedded(context.Background(), EmbeddedConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("serves")
+	<-e.etcd.Server.StopNotify() // which nobody asks for
+	_ = e.Close()
 }
 
 func processConfig(addr string, ttl time.Duration) coord.Config {
