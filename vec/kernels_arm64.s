@@ -18,22 +18,16 @@ TEXT ·fastAdd(SB), NOSPLIT, $0-24
 	B wideTest
 
 wide:
-	FMOVQ (R0), F1
-	FMOVQ (R1), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ 16(R0), F2
-	FMOVQ 16(R1), F3
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ 32(R0), F3
-	FMOVQ 32(R1), F4
-	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	FMOVQ 48(R0), F4
-	FMOVQ 48(R1), F5
-	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
+	FLDPQ (R0), (F1, F2)
+	FLDPQ (R1), (F3, F4)
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	FLDPQ 32(R0), (F3, F4)
+	FLDPQ 32(R1), (F5, F6)
+	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	FSTPQ (F1, F2), (R0)
+	FSTPQ (F3, F4), 32(R0)
 	ADD $64, R0
 	ADD $64, R1
 	SUB $16, R2
@@ -72,22 +66,16 @@ TEXT ·fastSub(SB), NOSPLIT, $0-24
 	B wideTest
 
 wide:
-	FMOVQ (R0), F1
-	FMOVQ (R1), F2
-	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	FMOVQ 16(R0), F2
-	FMOVQ 16(R1), F3
-	WORD $0x4ea3d442 // fsub v2.4s, v2.4s, v3.4s
-	FMOVQ 32(R0), F3
-	FMOVQ 32(R1), F4
-	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
-	FMOVQ 48(R0), F4
-	FMOVQ 48(R1), F5
-	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
+	FLDPQ (R0), (F1, F2)
+	FLDPQ (R1), (F3, F4)
+	WORD $0x4ea3d421 // fsub v1.4s, v1.4s, v3.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	FLDPQ 32(R0), (F3, F4)
+	FLDPQ 32(R1), (F5, F6)
+	WORD $0x4ea5d463 // fsub v3.4s, v3.4s, v5.4s
+	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	FSTPQ (F1, F2), (R0)
+	FSTPQ (F3, F4), 32(R0)
 	ADD $64, R0
 	ADD $64, R1
 	SUB $16, R2
@@ -129,26 +117,20 @@ TEXT ·fastAXPY(SB), NOSPLIT, $0-32
 	B wideTest
 
 wide:
-	FMOVQ (R1), F2
+	FLDPQ (R1), (F2, F3)
 	WORD $0x6e22dc02 // fmul v2.4s, v0.4s, v2.4s
-	FMOVQ (R0), F3
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ 16(R1), F3
+	FLDPQ (R0), (F4, F5)
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
 	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	FMOVQ 16(R0), F4
-	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	FMOVQ 32(R1), F4
+	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
+	FLDPQ 32(R1), (F4, F5)
 	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
-	FMOVQ 32(R0), F5
-	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	FMOVQ 48(R1), F5
+	FLDPQ 32(R0), (F6, F7)
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
 	WORD $0x6e25dc05 // fmul v5.4s, v0.4s, v5.4s
-	FMOVQ 48(R0), F6
-	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
-	FMOVQ F2, (R0)
-	FMOVQ F3, 16(R0)
-	FMOVQ F4, 32(R0)
-	FMOVQ F5, 48(R0)
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	FSTPQ (F2, F3), (R0)
+	FSTPQ (F4, F5), 32(R0)
 	ADD $64, R0
 	ADD $64, R1
 	SUB $16, R2
@@ -187,18 +169,14 @@ TEXT ·fastScale(SB), NOSPLIT, $0-24
 	B wideTest
 
 wide:
-	FMOVQ (R0), F2
+	FLDPQ (R0), (F2, F3)
 	WORD $0x6e22dc02 // fmul v2.4s, v0.4s, v2.4s
-	FMOVQ 16(R0), F3
 	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
-	FMOVQ 32(R0), F4
+	FLDPQ 32(R0), (F4, F5)
 	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
-	FMOVQ 48(R0), F5
 	WORD $0x6e25dc05 // fmul v5.4s, v0.4s, v5.4s
-	FMOVQ F2, (R0)
-	FMOVQ F3, 16(R0)
-	FMOVQ F4, 32(R0)
-	FMOVQ F5, 48(R0)
+	FSTPQ (F2, F3), (R0)
+	FSTPQ (F4, F5), 32(R0)
 	ADD $64, R0
 	SUB $16, R1
 
@@ -236,22 +214,16 @@ TEXT ·fastMul(SB), NOSPLIT, $0-32
 	B wideTest
 
 wide:
-	FMOVQ (R1), F1
-	FMOVQ (R2), F2
-	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ 16(R1), F2
-	FMOVQ 16(R2), F3
-	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ 32(R1), F3
-	FMOVQ 32(R2), F4
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	FMOVQ 48(R1), F4
-	FMOVQ 48(R2), F5
-	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
+	FLDPQ (R1), (F1, F2)
+	FLDPQ (R2), (F3, F4)
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	FLDPQ 32(R1), (F3, F4)
+	FLDPQ 32(R2), (F5, F6)
+	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
+	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	FSTPQ (F1, F2), (R0)
+	FSTPQ (F3, F4), 32(R0)
 	ADD $64, R0
 	ADD $64, R1
 	ADD $64, R2
@@ -296,30 +268,22 @@ TEXT ·fastAddMul(SB), NOSPLIT, $0-32
 	B wideTest
 
 wide:
-	FMOVQ (R1), F1
-	FMOVQ (R2), F2
-	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ (R0), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ 16(R1), F2
-	FMOVQ 16(R2), F3
-	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ 16(R0), F3
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ 32(R1), F3
-	FMOVQ 32(R2), F4
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	FMOVQ 32(R0), F4
-	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	FMOVQ 48(R1), F4
-	FMOVQ 48(R2), F5
-	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
-	FMOVQ 48(R0), F5
-	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
+	FLDPQ (R1), (F1, F2)
+	FLDPQ (R2), (F3, F4)
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	FLDPQ (R0), (F3, F5)
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
+	FLDPQ 32(R1), (F3, F4)
+	FLDPQ 32(R2), (F5, F6)
+	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
+	FLDPQ 32(R0), (F5, F7)
+	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
+	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	WORD $0x4e27d484 // fadd v4.4s, v4.4s, v7.4s
+	FSTPQ (F1, F2), (R0)
+	FSTPQ (F3, F4), 32(R0)
 	ADD $64, R0
 	ADD $64, R1
 	ADD $64, R2
@@ -364,6 +328,27 @@ TEXT ·fastDelta(SB), NOSPLIT, $0-33
 	WORD $0x4ea2d422 // fsub v2.4s, v1.4s, v2.4s
 	WORD $0x4ea0d843 // fcmeq v3.4s, v2.4s, #0
 	VAND V3.B16, V0.B16, V0.B16
+	B wideTest
+
+wide:
+	FLDPQ (R1), (F3, F4)
+	FLDPQ (R2), (F5, F6)
+	WORD $0x4ea5d465 // fsub v5.4s, v3.4s, v5.4s
+	WORD $0x4ea0d8a7 // fcmeq v7.4s, v5.4s, #0
+	VAND V7.B16, V0.B16, V0.B16
+	WORD $0x4ea6d486 // fsub v6.4s, v4.4s, v6.4s
+	WORD $0x4ea0d8c7 // fcmeq v7.4s, v6.4s, #0
+	VAND V7.B16, V0.B16, V0.B16
+	FSTPQ (F5, F6), (R0)
+	FSTPQ (F3, F4), (R2)
+	ADD $32, R0
+	ADD $32, R1
+	ADD $32, R2
+	SUB $8, R3
+
+wideTest:
+	CMP $4, R3
+	BGT wide
 	B narrowTest
 
 narrow:
@@ -419,30 +404,25 @@ TEXT ·fastAdaGrad(SB), NOSPLIT, $0-40
 	B wideTest
 
 wide:
-	FMOVQ (R2), F4
-	WORD $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
-	FMOVQ (R1), F6
-	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
-	WORD $0x6ea1f8a6 // fsqrt v6.4s, v5.4s
-	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FLDPQ (R2), (F4, F5)
+	WORD $0x6e24dc86 // fmul v6.4s, v4.4s, v4.4s
+	FLDPQ (R1), (F7, F8)
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x6ea1f8c7 // fsqrt v7.4s, v6.4s
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
 	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
-	WORD $0x6e26fc84 // fdiv v4.4s, v4.4s, v6.4s
-	FMOVQ (R0), F6
-	WORD $0x4ea4d4c4 // fsub v4.4s, v6.4s, v4.4s
-	FMOVQ 16(R2), F6
-	WORD $0x6e26dcc7 // fmul v7.4s, v6.4s, v6.4s
-	FMOVQ 16(R1), F8
+	WORD $0x6e27fc84 // fdiv v4.4s, v4.4s, v7.4s
+	FLDPQ (R0), (F7, F9)
+	WORD $0x4ea4d4e4 // fsub v4.4s, v7.4s, v4.4s
+	WORD $0x6e25dca7 // fmul v7.4s, v5.4s, v5.4s
 	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
 	WORD $0x6ea1f8e8 // fsqrt v8.4s, v7.4s
 	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x6e26dc06 // fmul v6.4s, v0.4s, v6.4s
-	WORD $0x6e28fcc6 // fdiv v6.4s, v6.4s, v8.4s
-	FMOVQ 16(R0), F8
-	WORD $0x4ea6d506 // fsub v6.4s, v8.4s, v6.4s
-	FMOVQ F5, (R1)
-	FMOVQ F4, (R0)
-	FMOVQ F7, 16(R1)
-	FMOVQ F6, 16(R0)
+	WORD $0x6e25dc05 // fmul v5.4s, v0.4s, v5.4s
+	WORD $0x6e28fca5 // fdiv v5.4s, v5.4s, v8.4s
+	WORD $0x4ea5d525 // fsub v5.4s, v9.4s, v5.4s
+	FSTPQ (F6, F7), (R1)
+	FSTPQ (F4, F5), (R0)
 	ADD $32, R0
 	ADD $32, R1
 	ADD $32, R2
@@ -496,18 +476,15 @@ TEXT ·fastMulRoot(SB), NOSPLIT, $0-28
 	B wideTest
 
 wide:
-	FMOVQ (R1), F2
+	FLDPQ (R1), (F2, F3)
 	WORD $0x6ea1f842 // fsqrt v2.4s, v2.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ (R0), F3
-	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ 16(R1), F3
+	FLDPQ (R0), (F4, F5)
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
 	WORD $0x6ea1f863 // fsqrt v3.4s, v3.4s
 	WORD $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ 16(R0), F4
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	FMOVQ F2, (R0)
-	FMOVQ F3, 16(R0)
+	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
+	FSTPQ (F2, F3), (R0)
 	ADD $32, R0
 	ADD $32, R1
 	SUB $8, R2
@@ -556,22 +533,18 @@ TEXT ·fastAddDivRoot(SB), NOSPLIT, $0-36
 	B wideTest
 
 wide:
-	FMOVQ (R1), F2
+	FLDPQ (R1), (F2, F3)
 	WORD $0x6ea1f842 // fsqrt v2.4s, v2.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ (R2), F3
-	WORD $0x6e22fc62 // fdiv v2.4s, v3.4s, v2.4s
-	FMOVQ (R0), F3
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ 16(R1), F3
+	FLDPQ (R2), (F4, F5)
+	WORD $0x6e22fc82 // fdiv v2.4s, v4.4s, v2.4s
+	FLDPQ (R0), (F4, F6)
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
 	WORD $0x6ea1f863 // fsqrt v3.4s, v3.4s
 	WORD $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ 16(R2), F4
-	WORD $0x6e23fc83 // fdiv v3.4s, v4.4s, v3.4s
-	FMOVQ 16(R0), F4
-	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	FMOVQ F2, (R0)
-	FMOVQ F3, 16(R0)
+	WORD $0x6e23fca3 // fdiv v3.4s, v5.4s, v3.4s
+	WORD $0x4e26d463 // fadd v3.4s, v3.4s, v6.4s
+	FSTPQ (F2, F3), (R0)
 	ADD $32, R0
 	ADD $32, R1
 	ADD $32, R2
@@ -659,6 +632,65 @@ TEXT ·fastAdam(SB), NOSPLIT, $0-68
 	WORD $0x6e2ddc0d // fmul v13.4s, v0.4s, v13.4s
 	FMOVQ (R6), F14
 	WORD $0x4eadd5cd // fsub v13.4s, v14.4s, v13.4s
+	B wideTest
+
+wide:
+	FLDPQ (R4), (F14, F15)
+	FLDPQ (R2), (F16, F17)
+	WORD $0x6e30dcb0 // fmul v16.4s, v5.4s, v16.4s
+	WORD $0x6e2edd12 // fmul v18.4s, v8.4s, v14.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	FLDPQ (R3), (F18, F19)
+	WORD $0x6eb2e474 // fcmgt v20.4s, v3.4s, v18.4s
+	VBSL V18.B16, V3.B16, V20.B16
+	WORD $0x6e34dcd2 // fmul v18.4s, v6.4s, v20.4s
+	WORD $0x6e2eddce // fmul v14.4s, v14.4s, v14.4s
+	WORD $0x6e2edcee // fmul v14.4s, v7.4s, v14.4s
+	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	WORD $0x6e2addd2 // fmul v18.4s, v14.4s, v10.4s
+	WORD $0x6ea1fa52 // fsqrt v18.4s, v18.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	WORD $0x6e29de14 // fmul v20.4s, v16.4s, v9.4s
+	WORD $0x6e32fe92 // fdiv v18.4s, v20.4s, v18.4s
+	WORD $0x6ea2e654 // fcmgt v20.4s, v18.4s, v2.4s
+	VBSL V18.B16, V2.B16, V20.B16
+	WORD $0x6eb4e492 // fcmgt v18.4s, v4.4s, v20.4s
+	VBSL V20.B16, V4.B16, V18.B16
+	FLDPQ (R1), (F20, F21)
+	WORD $0x6e32dc12 // fmul v18.4s, v0.4s, v18.4s
+	WORD $0x4eb2d692 // fsub v18.4s, v20.4s, v18.4s
+	WORD $0x6e31dcb1 // fmul v17.4s, v5.4s, v17.4s
+	WORD $0x6e2fdd14 // fmul v20.4s, v8.4s, v15.4s
+	WORD $0x4e34d631 // fadd v17.4s, v17.4s, v20.4s
+	WORD $0x6eb3e474 // fcmgt v20.4s, v3.4s, v19.4s
+	VBSL V19.B16, V3.B16, V20.B16
+	WORD $0x6e34dcd3 // fmul v19.4s, v6.4s, v20.4s
+	WORD $0x6e2fddef // fmul v15.4s, v15.4s, v15.4s
+	WORD $0x6e2fdcef // fmul v15.4s, v7.4s, v15.4s
+	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	WORD $0x6e2addf3 // fmul v19.4s, v15.4s, v10.4s
+	WORD $0x6ea1fa73 // fsqrt v19.4s, v19.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+	WORD $0x6e29de34 // fmul v20.4s, v17.4s, v9.4s
+	WORD $0x6e33fe93 // fdiv v19.4s, v20.4s, v19.4s
+	WORD $0x6ea2e674 // fcmgt v20.4s, v19.4s, v2.4s
+	VBSL V19.B16, V2.B16, V20.B16
+	WORD $0x6eb4e493 // fcmgt v19.4s, v4.4s, v20.4s
+	VBSL V20.B16, V4.B16, V19.B16
+	WORD $0x6e33dc13 // fmul v19.4s, v0.4s, v19.4s
+	WORD $0x4eb3d6b3 // fsub v19.4s, v21.4s, v19.4s
+	FSTPQ (F16, F17), (R2)
+	FSTPQ (F14, F15), (R3)
+	FSTPQ (F18, F19), (R1)
+	ADD $32, R1
+	ADD $32, R2
+	ADD $32, R3
+	ADD $32, R4
+	SUB $8, R5
+
+wideTest:
+	CMP $4, R5
+	BGT wide
 	B narrowTest
 
 narrow:
@@ -729,6 +761,38 @@ TEXT ·fastMulComplex(SB), NOSPLIT, $0-56
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	B wideTest
+
+wide:
+	FLDPQ (R2), (F1, F2)
+	FLDPQ (R3), (F3, F5)
+	FLDPQ (R4), (F6, F7)
+	FLDPQ (R5), (F8, F9)
+	WORD $0x6e26dc2a // fmul v10.4s, v1.4s, v6.4s
+	WORD $0x6e28dc6b // fmul v11.4s, v3.4s, v8.4s
+	WORD $0x4eabd54a // fsub v10.4s, v10.4s, v11.4s
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x6e27dc43 // fmul v3.4s, v2.4s, v7.4s
+	WORD $0x6e29dca6 // fmul v6.4s, v5.4s, v9.4s
+	WORD $0x4ea6d463 // fsub v3.4s, v3.4s, v6.4s
+	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
+	FSTPQ (F10, F3), (R0)
+	FSTPQ (F1, F2), (R1)
+	ADD $32, R0
+	ADD $32, R1
+	ADD $32, R2
+	ADD $32, R3
+	ADD $32, R4
+	ADD $32, R5
+	SUB $8, R6
+
+wideTest:
+	CMP $4, R6
+	BGT wide
 	B narrowTest
 
 narrow:
@@ -789,6 +853,44 @@ TEXT ·fastAddMulComplex(SB), NOSPLIT, $0-56
 	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
 	FMOVQ (R8), F2
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	B wideTest
+
+wide:
+	FLDPQ (R2), (F2, F3)
+	FLDPQ (R3), (F4, F5)
+	FLDPQ (R4), (F6, F7)
+	FLDPQ (R5), (F8, F9)
+	WORD $0x6e26dc4a // fmul v10.4s, v2.4s, v6.4s
+	WORD $0x6e28dc8b // fmul v11.4s, v4.4s, v8.4s
+	WORD $0x4eabd54a // fsub v10.4s, v10.4s, v11.4s
+	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
+	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	FLDPQ (R0), (F4, F6)
+	WORD $0x4e24d544 // fadd v4.4s, v10.4s, v4.4s
+	FLDPQ (R1), (F8, F10)
+	WORD $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
+	WORD $0x6e27dc68 // fmul v8.4s, v3.4s, v7.4s
+	WORD $0x6e29dcab // fmul v11.4s, v5.4s, v9.4s
+	WORD $0x4eabd508 // fsub v8.4s, v8.4s, v11.4s
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
+	WORD $0x4e26d505 // fadd v5.4s, v8.4s, v6.4s
+	WORD $0x4e2ad463 // fadd v3.4s, v3.4s, v10.4s
+	FSTPQ (F4, F5), (R0)
+	FSTPQ (F2, F3), (R1)
+	ADD $32, R0
+	ADD $32, R1
+	ADD $32, R2
+	ADD $32, R3
+	ADD $32, R4
+	ADD $32, R5
+	SUB $8, R6
+
+wideTest:
+	CMP $4, R6
+	BGT wide
 	B narrowTest
 
 narrow:
@@ -849,6 +951,38 @@ TEXT ·fastMulConj(SB), NOSPLIT, $0-56
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	B wideTest
+
+wide:
+	FLDPQ (R2), (F1, F2)
+	FLDPQ (R3), (F3, F5)
+	FLDPQ (R4), (F6, F7)
+	FLDPQ (R5), (F8, F9)
+	WORD $0x6e26dc2a // fmul v10.4s, v1.4s, v6.4s
+	WORD $0x6e28dc6b // fmul v11.4s, v3.4s, v8.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
+	WORD $0x4ea3d421 // fsub v1.4s, v1.4s, v3.4s
+	WORD $0x6e27dc43 // fmul v3.4s, v2.4s, v7.4s
+	WORD $0x6e29dca6 // fmul v6.4s, v5.4s, v9.4s
+	WORD $0x4e26d463 // fadd v3.4s, v3.4s, v6.4s
+	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4ea5d442 // fsub v2.4s, v2.4s, v5.4s
+	FSTPQ (F10, F3), (R0)
+	FSTPQ (F1, F2), (R1)
+	ADD $32, R0
+	ADD $32, R1
+	ADD $32, R2
+	ADD $32, R3
+	ADD $32, R4
+	ADD $32, R5
+	SUB $8, R6
+
+wideTest:
+	CMP $4, R6
+	BGT wide
 	B narrowTest
 
 narrow:
@@ -909,6 +1043,44 @@ TEXT ·fastAddMulConj(SB), NOSPLIT, $0-56
 	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
 	FMOVQ (R8), F2
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	B wideTest
+
+wide:
+	FLDPQ (R2), (F2, F3)
+	FLDPQ (R3), (F4, F5)
+	FLDPQ (R4), (F6, F7)
+	FLDPQ (R5), (F8, F9)
+	WORD $0x6e26dc4a // fmul v10.4s, v2.4s, v6.4s
+	WORD $0x6e28dc8b // fmul v11.4s, v4.4s, v8.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
+	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	FLDPQ (R0), (F4, F6)
+	WORD $0x4e24d544 // fadd v4.4s, v10.4s, v4.4s
+	FLDPQ (R1), (F8, F10)
+	WORD $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
+	WORD $0x6e27dc68 // fmul v8.4s, v3.4s, v7.4s
+	WORD $0x6e29dcab // fmul v11.4s, v5.4s, v9.4s
+	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4ea5d463 // fsub v3.4s, v3.4s, v5.4s
+	WORD $0x4e26d505 // fadd v5.4s, v8.4s, v6.4s
+	WORD $0x4e2ad463 // fadd v3.4s, v3.4s, v10.4s
+	FSTPQ (F4, F5), (R0)
+	FSTPQ (F2, F3), (R1)
+	ADD $32, R0
+	ADD $32, R1
+	ADD $32, R2
+	ADD $32, R3
+	ADD $32, R4
+	ADD $32, R5
+	SUB $8, R6
+
+wideTest:
+	CMP $4, R6
+	BGT wide
 	B narrowTest
 
 narrow:
@@ -956,18 +1128,14 @@ TEXT ·fastDot(SB), NOSPLIT, $0-28
 	B wideTest
 
 wide:
-	FMOVQ (R0), F4
-	FMOVQ (R1), F5
-	VFMLA V5.S4, V4.S4, V0.S4
-	FMOVQ 16(R0), F4
-	FMOVQ 16(R1), F5
-	VFMLA V5.S4, V4.S4, V1.S4
-	FMOVQ 32(R0), F4
-	FMOVQ 32(R1), F5
-	VFMLA V5.S4, V4.S4, V2.S4
-	FMOVQ 48(R0), F4
-	FMOVQ 48(R1), F5
-	VFMLA V5.S4, V4.S4, V3.S4
+	FLDPQ (R0), (F4, F5)
+	FLDPQ (R1), (F6, F7)
+	VFMLA V6.S4, V4.S4, V0.S4
+	VFMLA V7.S4, V5.S4, V1.S4
+	FLDPQ 32(R0), (F4, F5)
+	FLDPQ 32(R1), (F6, F7)
+	VFMLA V6.S4, V4.S4, V2.S4
+	VFMLA V7.S4, V5.S4, V3.S4
 	ADD $64, R0
 	ADD $64, R1
 	SUB $16, R2
@@ -1068,42 +1236,41 @@ TEXT ·fastExp(SB), NOSPLIT, $0-24
 	B wideTest
 
 wide:
-	FMOVQ (R1), F7
-	WORD $0x6ea0e4f0 // fcmgt v16.4s, v7.4s, v0.4s
-	VBSL V7.B16, V0.B16, V16.B16
-	WORD $0x6eb0e427 // fcmgt v7.4s, v1.4s, v16.4s
-	VBSL V16.B16, V1.B16, V7.B16
-	WORD $0x6e24dcf0 // fmul v16.4s, v7.4s, v4.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	VSUB V6.S4, V16.S4, V18.S4
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e28de13 // fmul v19.4s, v16.4s, v8.4s
-	WORD $0x4eb3d4e7 // fsub v7.4s, v7.4s, v19.4s
-	WORD $0x6e29de10 // fmul v16.4s, v16.4s, v9.4s
-	WORD $0x4eb0d4e7 // fsub v7.4s, v7.4s, v16.4s
-	WORD $0x6e25dcf0 // fmul v16.4s, v7.4s, v5.4s
-	WORD $0x4e2bd610 // fadd v16.4s, v16.4s, v11.4s
-	WORD $0x6e27de10 // fmul v16.4s, v16.4s, v7.4s
-	WORD $0x4e2cd610 // fadd v16.4s, v16.4s, v12.4s
-	WORD $0x6e27de10 // fmul v16.4s, v16.4s, v7.4s
-	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
-	WORD $0x6e27de10 // fmul v16.4s, v16.4s, v7.4s
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	WORD $0x6e27de10 // fmul v16.4s, v16.4s, v7.4s
-	WORD $0x4e2fd610 // fadd v16.4s, v16.4s, v15.4s
-	WORD $0x6e27dcf3 // fmul v19.4s, v7.4s, v7.4s
-	WORD $0x6e30de70 // fmul v16.4s, v19.4s, v16.4s
-	WORD $0x4e27d607 // fadd v7.4s, v16.4s, v7.4s
+	FLDPQ (R1), (F7, F16)
+	WORD $0x6ea0e4f2 // fcmgt v18.4s, v7.4s, v0.4s
+	VBSL V7.B16, V0.B16, V18.B16
+	WORD $0x6eb2e427 // fcmgt v7.4s, v1.4s, v18.4s
+	VBSL V18.B16, V1.B16, V7.B16
+	WORD $0x6e24dcf2 // fmul v18.4s, v7.4s, v4.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	VSUB V6.S4, V18.S4, V19.S4
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e28de54 // fmul v20.4s, v18.4s, v8.4s
+	WORD $0x4eb4d4e7 // fsub v7.4s, v7.4s, v20.4s
+	WORD $0x6e29de52 // fmul v18.4s, v18.4s, v9.4s
+	WORD $0x4eb2d4e7 // fsub v7.4s, v7.4s, v18.4s
+	WORD $0x6e25dcf2 // fmul v18.4s, v7.4s, v5.4s
+	WORD $0x4e2bd652 // fadd v18.4s, v18.4s, v11.4s
+	WORD $0x6e27de52 // fmul v18.4s, v18.4s, v7.4s
+	WORD $0x4e2cd652 // fadd v18.4s, v18.4s, v12.4s
+	WORD $0x6e27de52 // fmul v18.4s, v18.4s, v7.4s
+	WORD $0x4e2dd652 // fadd v18.4s, v18.4s, v13.4s
+	WORD $0x6e27de52 // fmul v18.4s, v18.4s, v7.4s
+	WORD $0x4e2ed652 // fadd v18.4s, v18.4s, v14.4s
+	WORD $0x6e27de52 // fmul v18.4s, v18.4s, v7.4s
+	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
+	WORD $0x6e27dcf4 // fmul v20.4s, v7.4s, v7.4s
+	WORD $0x6e32de92 // fmul v18.4s, v20.4s, v18.4s
+	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
 	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
-	WORD $0x4f3f0650 // sshr v16.4s, v18.4s, #1
-	VSUB V16.S4, V18.S4, V18.S4
-	VADD V17.S4, V16.S4, V16.S4
-	VSHL $23, V16.S4, V16.S4
-	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
-	VADD V17.S4, V18.S4, V16.S4
-	VSHL $23, V16.S4, V16.S4
-	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
-	FMOVQ 16(R1), F16
+	WORD $0x4f3f0672 // sshr v18.4s, v19.4s, #1
+	VSUB V18.S4, V19.S4, V19.S4
+	VADD V17.S4, V18.S4, V18.S4
+	VSHL $23, V18.S4, V18.S4
+	WORD $0x6e32dce7 // fmul v7.4s, v7.4s, v18.4s
+	VADD V17.S4, V19.S4, V18.S4
+	VSHL $23, V18.S4, V18.S4
+	WORD $0x6e32dce7 // fmul v7.4s, v7.4s, v18.4s
 	WORD $0x6ea0e612 // fcmgt v18.4s, v16.4s, v0.4s
 	VBSL V16.B16, V0.B16, V18.B16
 	WORD $0x6eb2e430 // fcmgt v16.4s, v1.4s, v18.4s
@@ -1138,8 +1305,7 @@ wide:
 	VADD V17.S4, V19.S4, V18.S4
 	VSHL $23, V18.S4, V18.S4
 	WORD $0x6e32de10 // fmul v16.4s, v16.4s, v18.4s
-	FMOVQ F7, (R0)
-	FMOVQ F16, 16(R0)
+	FSTPQ (F7, F16), (R0)
 	ADD $32, R0
 	ADD $32, R1
 	SUB $8, R2
@@ -1264,47 +1430,46 @@ TEXT ·fastSigmoid(SB), NOSPLIT, $0-24
 	B wideTest
 
 wide:
-	FMOVQ (R1), F5
-	VORR V1.B16, V5.B16, V9.B16
-	WORD $0x6ea3e532 // fcmgt v18.4s, v9.4s, v3.4s
-	VBSL V9.B16, V3.B16, V18.B16
-	WORD $0x6eb2e449 // fcmgt v9.4s, v2.4s, v18.4s
-	VBSL V18.B16, V2.B16, V9.B16
-	WORD $0x6e26dd32 // fmul v18.4s, v9.4s, v6.4s
-	WORD $0x4e24d652 // fadd v18.4s, v18.4s, v4.4s
-	VSUB V8.S4, V18.S4, V20.S4
-	WORD $0x4ea4d652 // fsub v18.4s, v18.4s, v4.4s
-	WORD $0x6e2ade55 // fmul v21.4s, v18.4s, v10.4s
-	WORD $0x4eb5d529 // fsub v9.4s, v9.4s, v21.4s
-	WORD $0x6e2bde52 // fmul v18.4s, v18.4s, v11.4s
-	WORD $0x4eb2d529 // fsub v9.4s, v9.4s, v18.4s
-	WORD $0x6e27dd32 // fmul v18.4s, v9.4s, v7.4s
-	WORD $0x4e2dd652 // fadd v18.4s, v18.4s, v13.4s
-	WORD $0x6e29de52 // fmul v18.4s, v18.4s, v9.4s
-	WORD $0x4e2ed652 // fadd v18.4s, v18.4s, v14.4s
-	WORD $0x6e29de52 // fmul v18.4s, v18.4s, v9.4s
-	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
-	WORD $0x6e29de52 // fmul v18.4s, v18.4s, v9.4s
-	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
-	WORD $0x6e29de52 // fmul v18.4s, v18.4s, v9.4s
-	WORD $0x4e31d652 // fadd v18.4s, v18.4s, v17.4s
-	WORD $0x6e29dd35 // fmul v21.4s, v9.4s, v9.4s
-	WORD $0x6e32deb2 // fmul v18.4s, v21.4s, v18.4s
-	WORD $0x4e29d649 // fadd v9.4s, v18.4s, v9.4s
-	WORD $0x4e2cd529 // fadd v9.4s, v9.4s, v12.4s
-	WORD $0x4f3f0692 // sshr v18.4s, v20.4s, #1
-	VSUB V18.S4, V20.S4, V20.S4
-	VADD V19.S4, V18.S4, V18.S4
-	VSHL $23, V18.S4, V18.S4
-	WORD $0x6e32dd29 // fmul v9.4s, v9.4s, v18.4s
-	VADD V19.S4, V20.S4, V18.S4
-	VSHL $23, V18.S4, V18.S4
-	WORD $0x6e32dd29 // fmul v9.4s, v9.4s, v18.4s
+	FLDPQ (R1), (F5, F9)
+	VORR V1.B16, V5.B16, V18.B16
+	WORD $0x6ea3e654 // fcmgt v20.4s, v18.4s, v3.4s
+	VBSL V18.B16, V3.B16, V20.B16
+	WORD $0x6eb4e452 // fcmgt v18.4s, v2.4s, v20.4s
+	VBSL V20.B16, V2.B16, V18.B16
+	WORD $0x6e26de54 // fmul v20.4s, v18.4s, v6.4s
+	WORD $0x4e24d694 // fadd v20.4s, v20.4s, v4.4s
+	VSUB V8.S4, V20.S4, V21.S4
+	WORD $0x4ea4d694 // fsub v20.4s, v20.4s, v4.4s
+	WORD $0x6e2ade96 // fmul v22.4s, v20.4s, v10.4s
+	WORD $0x4eb6d652 // fsub v18.4s, v18.4s, v22.4s
+	WORD $0x6e2bde94 // fmul v20.4s, v20.4s, v11.4s
+	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
+	WORD $0x6e27de54 // fmul v20.4s, v18.4s, v7.4s
+	WORD $0x4e2dd694 // fadd v20.4s, v20.4s, v13.4s
+	WORD $0x6e32de94 // fmul v20.4s, v20.4s, v18.4s
+	WORD $0x4e2ed694 // fadd v20.4s, v20.4s, v14.4s
+	WORD $0x6e32de94 // fmul v20.4s, v20.4s, v18.4s
+	WORD $0x4e2fd694 // fadd v20.4s, v20.4s, v15.4s
+	WORD $0x6e32de94 // fmul v20.4s, v20.4s, v18.4s
+	WORD $0x4e30d694 // fadd v20.4s, v20.4s, v16.4s
+	WORD $0x6e32de94 // fmul v20.4s, v20.4s, v18.4s
+	WORD $0x4e31d694 // fadd v20.4s, v20.4s, v17.4s
+	WORD $0x6e32de56 // fmul v22.4s, v18.4s, v18.4s
+	WORD $0x6e34ded4 // fmul v20.4s, v22.4s, v20.4s
+	WORD $0x4e32d692 // fadd v18.4s, v20.4s, v18.4s
+	WORD $0x4e2cd652 // fadd v18.4s, v18.4s, v12.4s
+	WORD $0x4f3f06b4 // sshr v20.4s, v21.4s, #1
+	VSUB V20.S4, V21.S4, V21.S4
+	VADD V19.S4, V20.S4, V20.S4
+	VSHL $23, V20.S4, V20.S4
+	WORD $0x6e34de52 // fmul v18.4s, v18.4s, v20.4s
+	VADD V19.S4, V21.S4, V20.S4
+	VSHL $23, V20.S4, V20.S4
+	WORD $0x6e34de52 // fmul v18.4s, v18.4s, v20.4s
 	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
-	VBSL V12.B16, V9.B16, V5.B16
-	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
-	WORD $0x6e29fca5 // fdiv v5.4s, v5.4s, v9.4s
-	FMOVQ 16(R1), F9
+	VBSL V12.B16, V18.B16, V5.B16
+	WORD $0x4e32d592 // fadd v18.4s, v12.4s, v18.4s
+	WORD $0x6e32fca5 // fdiv v5.4s, v5.4s, v18.4s
 	VORR V1.B16, V9.B16, V18.B16
 	WORD $0x6ea3e654 // fcmgt v20.4s, v18.4s, v3.4s
 	VBSL V18.B16, V3.B16, V20.B16
@@ -1344,8 +1509,7 @@ wide:
 	VBSL V12.B16, V18.B16, V9.B16
 	WORD $0x4e32d592 // fadd v18.4s, v12.4s, v18.4s
 	WORD $0x6e32fd29 // fdiv v9.4s, v9.4s, v18.4s
-	FMOVQ F5, (R0)
-	FMOVQ F9, 16(R0)
+	FSTPQ (F5, F9), (R0)
 	ADD $32, R0
 	ADD $32, R1
 	SUB $8, R2

@@ -163,8 +163,10 @@ func (a *neon) returnFlag(flag value) {
 
 func (a *neon) sweep(ptrs []string, unroll int, body func(v func(name string) value) []result) {
 	at, tail := map[string]string{}, map[string]string{}
+	var moving []string
 	for _, p := range ptrs {
 		at[p] = a.read(p)
+		moving = append(moving, at[p])
 	}
 	left := a.read("n") // from where the loop is, until the last vector
 	a.line("SUB $4, %s", left)
@@ -172,37 +174,58 @@ func (a *neon) sweep(ptrs []string, unroll int, body func(v func(name string) va
 		tail[p] = a.integer()
 		a.line("ADD %s<<2, %s, %s", left, at[p], tail[p])
 	}
-	compute := func(at map[string]string, u int) []result {
-		return body(func(name string) value { return place{at[name], bytesOfVector * u} })
+	end := body(func(name string) value { return place{tail[name], 0} })
+	// A turn of one vector would be mostly the loop's own instructions.
+	wide := max(unroll, 2)
+	a.turns("wide", wide, moving, left, func() { a.turn(at, wide, body) })
+	a.turns("narrow", 1, moving, left, func() { a.turn(at, 1, body) })
+	for _, r := range end {
+		a.emit("FMOVQ F%d, "+place{tail[r.to], 0}.String(), r.x.(*register))
 	}
-	store := func(at map[string]string, u int, results []result) {
-		for _, r := range results {
-			a.emit(fmt.Sprintf("FMOVQ F%%d, %s", place{at[r.to], bytesOfVector * u}), r.x.(*register))
+}
+
+// turns emits a loop that body does unroll vectors of in a turn, while so many
+// and the last are left. The pointers move along.
+func (a *neon) turns(label string, unroll int, ptrs []string, left string, body func()) {
+	a.line("B %sTest", label)
+	a.loop(label, func() {
+		body()
+		for _, p := range ptrs {
+			a.line("ADD $%d, %s", bytesOfVector*unroll, p)
 		}
-	}
-	end := compute(tail, 0)
-	turns := func(label string, unroll int) {
-		a.line("B %sTest", label)
-		a.loop(label, func() {
-			r := make([][]result, unroll)
-			for u := range r {
-				r[u] = compute(at, u)
+		a.line("SUB $%d, %s", 4*unroll, left)
+		a.line("%sTest:", label)
+		a.line("CMP $%d, %s", 4*(unroll-1), left)
+		a.line("BGT %s", label)
+	})
+}
+
+// turn computes unroll vectors of each result. It loads and stores them by twos.
+func (a *neon) turn(at map[string]string, unroll int, body func(v func(name string) value) []result) {
+	seconds := map[string]*register{} // of the pairs loaded last
+	results := make([][]result, unroll)
+	for u := range results {
+		results[u] = body(func(name string) value {
+			switch p := (place{at[name], bytesOfVector * u}); {
+			case u%2 == 1:
+				return seconds[name]
+			case u+1 < unroll:
+				first, second := a.loadPair(p)
+				seconds[name] = second
+				return first
+			default:
+				return p
 			}
-			for u := range r {
-				store(at, u, r[u])
-			}
-			for _, p := range ptrs {
-				a.line("ADD $%d, %s", bytesOfVector*unroll, at[p])
-			}
-			a.line("SUB $%d, %s", 4*unroll, left)
-			a.line("%sTest:", label)
-			a.line("CMP $%d, %s", 4*(unroll-1), left)
-			a.line("BGT %s", label)
 		})
 	}
-	if unroll > 1 {
-		turns("wide", unroll)
+	for u := 0; u < unroll; u += 2 {
+		for i, r := range results[u] {
+			p, x := place{at[r.to], bytesOfVector * u}, r.x.(*register)
+			if u+1 < unroll {
+				a.storePair(x, results[u+1][i].x.(*register), p)
+			} else {
+				a.emit("FMOVQ F%d, "+p.String(), x)
+			}
+		}
 	}
-	turns("narrow", 1)
-	store(tail, 0, end)
 }

@@ -13,23 +13,17 @@ func (a *neon) reductions() {
 	for i := range sums {
 		sums[i] = a.zero()
 	}
-	turns := func(label string, unroll int) {
-		a.line("B %sTest", label)
-		a.loop(label, func() {
-			for u := range unroll {
-				a.addProduct(sums[u], a.reg(place{x, bytesOfVector * u}), a.reg(place{y, bytesOfVector * u}))
-			}
-			for _, p := range []string{x, y} {
-				a.line("ADD $%d, %s", bytesOfVector*unroll, p)
-			}
-			a.line("SUB $%d, %s", 4*unroll, left)
-			a.line("%sTest:", label)
-			a.line("CMP $%d, %s", 4*(unroll-1), left)
-			a.line("BGT %s", label)
-		})
-	}
-	turns("wide", len(sums))
-	turns("narrow", 1)
+	a.turns("wide", len(sums), []string{x, y}, left, func() {
+		for u := 0; u < len(sums); u += 2 {
+			x0, x1 := a.loadPair(place{x, bytesOfVector * u})
+			y0, y1 := a.loadPair(place{y, bytesOfVector * u})
+			a.addProduct(sums[u], x0, y0)
+			a.addProduct(sums[u+1], x1, y1)
+		}
+	})
+	a.turns("narrow", 1, []string{x, y}, left, func() {
+		a.addProduct(sums[0], a.reg(place{x, 0}), a.reg(place{y, 0}))
+	})
 	// Now left is 0 … -3: so many elements at the start of the last 4 are done.
 	masks := a.integer()
 	a.line("MOVD $tailMask<>(SB), %s", masks)
