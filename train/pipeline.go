@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"io"
 
 	"github.com/godwit-ps/godwit"
 )
@@ -116,9 +117,13 @@ func (p *pipeline[D]) drop() {
 	p.ready--
 }
 
-// close forgets the batches that will not be trained.
-func (p *pipeline[D]) close() {
+// close forgets the batches that will not be trained, and closes the trainer.
+func (p *pipeline[D]) close() error {
 	for p.ready > 0 {
 		p.drop()
 	}
+	if c, ok := p.t.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }

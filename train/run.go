@@ -74,7 +74,7 @@ type run[D any] struct {
 // Run trains a task and returns when it is trained. Every node of the run calls
 // it with the same task and options. The error is the first one of a worker, of
 // an exchange or of the task, or the context's.
-func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (*Report, error) {
+func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (rep *Report, err error) {
 	if err := env.check(); err != nil {
 		return nil, err
 	}
@@ -82,14 +82,16 @@ func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (*Report,
 		return nil, err
 	}
 	r := &run[D]{env: &env, task: task, opts: o, rep: &Report{}}
+	defer func() {
+		for _, p := range r.pipes {
+			if cerr := p.close(); err == nil && cerr != nil {
+				rep, err = nil, cerr
+			}
+		}
+	}()
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
-	defer func() {
-		for _, p := range r.pipes {
-			p.close()
-		}
-	}()
 	for r.rep.End == "" {
 		if err := r.epoch(ctx); err != nil {
 			return nil, err

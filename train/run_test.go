@@ -250,6 +250,69 @@ func TestTheFirstErrorOfAWorkerEndsTheRun(t *testing.T) {
 	}
 }
 
+// A closing task counts how often its trainers are closed.
+type closing struct {
+	*counting
+	workers int // whose trainers it makes
+	fails   error
+
+	closed []int // by worker
+}
+
+type closer struct {
+	train.Trainer[work]
+	c *closing
+	i int
+}
+
+func (c *closing) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work], error) {
+	if part.Index == c.workers {
+		return nil, errors.New("no more")
+	}
+	t, err := c.counting.Trainer(w, part)
+	c.closed = append(c.closed, 0)
+	return &closer{t, c, part.Index}, err
+}
+
+func (c *closer) Close() error {
+	c.c.closed[c.i]++
+	if c.i == 0 {
+		return nil
+	}
+	return c.c.fails
+}
+
+func TestTrainersAreClosedOnceHoweverTheRunEnds(t *testing.T) {
+	stop := make(chan struct{})
+	close(stop)
+	bad := errors.New("bad file")
+	for what, x := range map[string]struct {
+		task closing
+		stop <-chan struct{}
+		says string // of the error
+	}{
+		"well":                         {task: closing{workers: 3}},
+		"early":                        {task: closing{workers: 3}, stop: stop},
+		"with the error of a step":     {task: closing{workers: 3, fails: bad, counting: &counting{onStep: func(train.Part, int, int) error { return errors.New("boom") }}}, says: "boom"},
+		"before it began":              {task: closing{workers: 2, fails: bad}, says: "no more"},
+		"with the error of the closer": {task: closing{workers: 3, fails: bad}, says: "bad file"},
+	} {
+		task := &x.task
+		if task.counting == nil {
+			task.counting = &counting{}
+		}
+		task.rows, task.batch = 60, 5
+		rep, err := train.Run(t.Context(), train.Env{Workers: server(t, 60, 1, 3).Workers(0), Stop: x.stop}, task, train.Options{Epochs: 2})
+		if (err == nil) != (x.says == "") || err != nil && (!strings.Contains(err.Error(), x.says) || rep != nil) {
+			t.Errorf("%s: Run returned %v and %v", what, rep, err)
+		}
+		want := []int{1, 1, 1}[:task.workers]
+		if !slices.Equal(task.closed, want) {
+			t.Errorf("%s: the trainers are closed %v times, want %v", what, task.closed, want)
+		}
+	}
+}
+
 func TestAServerErrorIsReturnedAsItIs(t *testing.T) {
 	s := server(t, 100, 1, 2)
 	s.Workers(0)[1].(*traintest.Worker).Fail = func(op string) error {

@@ -45,7 +45,8 @@ type Part struct {
 }
 
 // A Trainer is one worker's share of a task. Its methods are called by one
-// goroutine at a time.
+// goroutine at a time. One that is an [io.Closer] is closed when the run is over,
+// however it ends.
 type Trainer[D any] interface {
 	// Steps is the number of batches of every epoch; none is fine.
 	Steps() int

@@ -2,6 +2,7 @@ package w2v
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -112,7 +113,7 @@ func (t *Task) heldOutLoss(ctx context.Context, env *train.Env, name string, mos
 		blocks[i] = (i+1)*t.cfg.HoldOut - 1
 	}
 	blocks = train.Few(blocks, most)
-	return env.Tally(ctx, "w2v loss "+name, 2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
+	return env.Tally(ctx, "w2v loss "+name, 2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) (err error) {
 		from, to := env.Share(len(blocks), i)
 		l := &loader{task: t, steps: to - from, blocks: func(step int) int { return blocks[from+step] }}
 		l.open()
@@ -120,6 +121,7 @@ func (t *Task) heldOutLoss(ctx context.Context, env *train.Env, name string, mos
 		if err != nil {
 			return err
 		}
+		defer func() { err = errors.Join(err, tr.Close()) }()
 		for step := range l.steps {
 			loss, err := tr.judge(ctx, step)
 			if err != nil {

@@ -41,6 +41,9 @@ type trainer struct {
 	hits          []hit
 }
 
+// Close closes the file that the trainer reads, if it is in the middle of one.
+func (t *trainer) Close() error { return t.load.reader.Close() }
+
 // A pair is a query and the word that it has to predict.
 type pair struct{ query, word int32 }
 

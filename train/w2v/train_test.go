@@ -3,6 +3,7 @@ package w2v
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -213,6 +214,55 @@ func TestAFileThatChangesEndsTheRun(t *testing.T) {
 	_, err = train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 1})
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("Run returned %v, want an error that says that %s changed", err, path)
+	}
+}
+
+// A run that ends in the middle of the text does not leave it open.
+func TestATrainerThatIsClosedClosesItsFile(t *testing.T) {
+	const fds = "/proc/self/fd"
+	if _, err := os.Stat(fds); err != nil {
+		t.Skip("this system does not list open files there")
+	}
+	g, err := corpus.Generate(corpus.Spec{Stems: 5, Forms: 2, Words: 20_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "text.txt")
+	if err := os.WriteFile(path, g.Text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c, err := corpus.Open(path, corpus.Options{MinCount: 1, Block: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() (n int) {
+		files, err := os.ReadDir(fds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if at, err := os.Readlink(filepath.Join(fds, f.Name())); err == nil && at == path {
+				n++
+			}
+		}
+		return n
+	}
+	task, s := setup(t, small(SkipGram), c, nil, 1, 1)
+	tr, err := task.Trainer(s.Workers(0)[0], train.Part{Of: 1, Epochs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.Load(&train.Batch[Batch]{}, 1, 0)
+	if open() != 1 {
+		t.Fatalf("%s is open %d times while it is read: the test is vacuous", path, open())
+	}
+	for range 2 {
+		if err := tr.(io.Closer).Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if open() != 0 {
+		t.Errorf("%s is open %d times", path, open())
 	}
 }
 
