@@ -54,7 +54,7 @@ func csvOf(t *testing.T, r *Report) string {
 }
 
 func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
-	rows := map[string]int{"scaling": 2 * 5 * 2, "techniques": 1 + 2*9, "skew": 2 * 6, "timing": 2 * 6,
+	rows := map[string]int{"scaling": 2 * 6 * 2, "techniques": 1 + 2*10, "skew": 2 * 7, "timing": 2 * 6,
 		"sampling": 1 + 2*len(sampling.Schemes()), "delay": 2, "sketch": 2 * 2, "filters": 8 + 10 + 7 + 5}
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {

@@ -171,7 +171,7 @@ func (l *Lab) policies() []placement.Policy {
 	if l.Policies != nil {
 		return l.Policies
 	}
-	return []placement.Policy{placement.Static, placement.ReplicateAll, placement.RelocateAll, placement.NonUniform, placement.Adaptive}
+	return []placement.Policy{placement.Static, placement.ReplicateAll, placement.Stale, placement.RelocateAll, placement.NonUniform, placement.Adaptive}
 }
 
 // nets are the networks that are compared.
