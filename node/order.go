@@ -20,6 +20,9 @@ type order struct {
 	keys []godwit.Key
 }
 
+// maxOrdered is for how many keys memory is kept.
+const maxOrdered = 1 << 16
+
 // positions returns the positions of keys, by shard. Of a shard, those come
 // first whose home is this node: what is said about a key depends on where that
 // is, and records of one kind in a row are shorter. Positions of equal keys stay
@@ -57,6 +60,9 @@ func (o *order) sort(n *Node, keys []godwit.Key) {
 	o.keys = append(o.keys[:0], keys...)
 	for i, j := range list {
 		keys[i] = o.keys[j]
+	}
+	if len(keys) > maxOrdered {
+		o.list, o.keys = nil, nil
 	}
 }
 

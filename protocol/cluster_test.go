@@ -218,8 +218,8 @@ func (c *cluster) checkKey(k godwit.Key) error {
 	}
 	var known []godwit.NodeID
 	if s := at.sideAt(k); s != nil {
-		for _, h := range s.holders {
-			known = append(known, h.Node)
+		for h := at.firstHolder(s); h != nil; h = at.nextHolder(s, h) {
+			known = append(known, h.node)
 		}
 	}
 	slices.Sort(known)
@@ -244,7 +244,7 @@ func (c *cluster) checkKey(k godwit.Key) error {
 // sideAt returns the side of a key's row, if it has one.
 func (n *testNode) sideAt(k godwit.Key) *side {
 	if r, ok := n.st.Find(k); ok {
-		if h := n.st.Header(r); h.Meta>>stateBits != 0 {
+		if h := n.st.Header(r); hasSide(h) {
 			return n.side(h)
 		}
 	}
@@ -256,7 +256,7 @@ func (n *testNode) check() error {
 	var err error
 	n.st.Each(func(r store.Ref) {
 		h := n.st.Header(r)
-		if h.Meta>>stateBits == 0 {
+		if !hasSide(h) {
 			return
 		}
 		sides++
@@ -265,11 +265,11 @@ func (n *testNode) check() error {
 			replicas++
 		}
 		switch {
-		case len(d.queue) > 0:
-			err = fmt.Errorf("%d requests still wait for key %d", len(d.queue), h.Key)
+		case d.queue != 0:
+			err = fmt.Errorf("%d requests still wait for key %d", n.waits(d), h.Key)
 		case d.sent != 0 || d.flying || d.dirty:
 			err = fmt.Errorf("updates of key %d never arrived: %+v", h.Key, *d)
-		case d.want == 0 && len(d.holders) == 0:
+		case d.want == 0 && d.holders == 0:
 			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side: %+v", h.Key, stateOf(h), *d)
 		}
 	})
@@ -278,6 +278,9 @@ func (n *testNode) check() error {
 	}
 	if used := n.sides.used(); used != sides {
 		return fmt.Errorf("%d sides are in use, %d rows have one", used, sides)
+	}
+	if n.waiters.used()+len(n.vals.list)-len(n.vals.free) != 0 {
+		return fmt.Errorf("%d waiters and %d vectors are in use, and nobody waits", n.waiters.used(), len(n.vals.list)-len(n.vals.free))
 	}
 	for i, a := range n.abroad {
 		if a != 0 {

@@ -45,7 +45,7 @@ func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (val
 // AheadSide has the processor fetch what there is of a key beside the row that
 // seems to be its own. The lock is held, as for everything.
 func (s *Shard) AheadSide(h *store.Header, k godwit.Key) {
-	if h.Key == k && h.Meta>>stateBits != 0 {
+	if h.Key == k && hasSide(h) {
 		hint.Write(unsafe.Pointer(s.side(h)), unsafe.Sizeof(side{}))
 	}
 }

@@ -43,7 +43,7 @@ func (s *Shard) expect(k godwit.Key, a placement.Ask, now int64) *store.Header {
 	h := s.st.Header(r)
 	setState(h, placeholder)
 	d := s.sideOf(h)
-	d.asked, d.askedAt = a, now
+	d.asked, d.acked = a, uint64(now)
 	return h
 }
 
@@ -65,7 +65,7 @@ func (s *Shard) Unwant(out Out, k godwit.Key) {
 		return // moved away meanwhile, or never asked for
 	}
 	h := s.st.Header(r)
-	if h.Meta>>stateBits == 0 {
+	if !hasSide(h) {
 		return
 	}
 	d := s.side(h)
@@ -83,54 +83,48 @@ func (s *Shard) Unwant(out Out, k godwit.Key) {
 	}
 }
 
-// arrived ends the wait for a key: it takes the lead time.
+// arrived ends the wait for a key of which there was a placeholder: it takes the
+// lead time.
 func (s *Shard) arrived(out Out, d *side) {
-	if d.askedAt != 0 {
-		n := uint64(max(0, out.Now()-d.askedAt))
-		s.Stats.LeadNanos += n
+	if d.acked != 0 {
+		s.Stats.LeadNanos += uint64(max(0, out.Now()-int64(d.acked)))
 		s.Stats.LeadActions++
-		d.askedAt = 0
+		d.acked = 0
 	}
 }
 
 // --- at the owner ---
 
-func holds(hs []holder, n godwit.NodeID) int {
-	for i := range hs {
-		if hs[i].Node == n {
-			return i
-		}
-	}
-	return -1
-}
-
 func (s *Shard) situation(h *store.Header, asked placement.Ask, asker godwit.NodeID) placement.Situation {
-	d := s.sideOf(h)
-	sit := placement.Situation{
-		Self: s.cfg.Self, SelfWants: d.want > 0, Hot: s.cfg.hot(h.Key), Asked: asked, Asker: asker,
+	sit := placement.Situation{Self: s.cfg.Self, Hot: s.cfg.hot(h.Key), Asked: asked, Asker: asker}
+	if !hasSide(h) {
+		return sit
 	}
-	for i := range d.holders {
-		sit.Others = append(sit.Others, d.holders[i].Node)
+	d := s.side(h)
+	sit.SelfWants = d.want > 0
+	s.others = s.others[:0]
+	for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+		s.others = append(s.others, x.node)
 	}
+	sit.Others = s.others
 	return sit
 }
 
 // interest registers a node that wants a copy.
 func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	d := s.sideOf(h)
-	i := holds(d.holders, r.Origin)
-	if i < 0 {
-		i = len(d.holders)
-		d.holders = append(d.holders, holder{})
+	x := s.holder(d, r.Origin)
+	if x == nil {
+		x = s.addHolder(d, r.Origin)
 	}
-	d.holders[i] = holder{Holder: wire.Holder{Node: r.Origin, Seq: r.Seq}}
+	*x = holder{node: r.Origin, seq: r.Seq, next: x.next}
 	switch a := s.cfg.Policy.Decide(s.situation(h, placement.Copy, r.Origin)); a.Verb {
 	case placement.Relocate:
 		s.move(out, h, ref, a.To)
 	case placement.Replicate:
-		s.freshen(out, h, ref, &d.holders[i])
+		s.freshen(out, h, ref, x)
 	default:
-		d.holders = append(d.holders[:i], d.holders[i+1:]...)
+		s.dropHolder(d, r.Origin)
 		s.tidy(h)
 		s.send(out, r.Origin, wire.Record{Kind: wire.Refuse, Key: r.Key})
 	}
@@ -139,44 +133,44 @@ func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record
 // delta takes a replica's updates into the main copy, once.
 func (s *Shard) delta(h *store.Header, ref store.Ref, r *wire.Record) {
 	d := s.sideOf(h)
-	i := holds(d.holders, r.Origin)
-	if i < 0 {
+	x := s.holder(d, r.Origin)
+	if x == nil {
 		s.Stats.Stale++ // of a node that ended its interest since: it ends only when everything it sent was taken
 		s.tidy(h)
 		return
 	}
-	s.take(h, ref, &d.holders[i], r)
-	d.holders[i].ack = true
+	s.take(h, ref, x, r)
+	x.marks |= unacked
 	s.markChanged(h, d)
 }
 
 func (s *Shard) take(h *store.Header, ref store.Ref, by *holder, r *wire.Record) {
-	if r.Seq <= by.Seq && !s.cfg.Broken.TakeTwice {
+	if r.Seq <= by.seq && !s.cfg.Broken.TakeTwice {
 		s.Stats.Stale++
 		return
 	}
-	by.Seq = r.Seq
-	by.idle, by.skip = 0, 0
+	by.seq = r.Seq
+	by.used()
 	if len(r.Vals) == 0 {
 		return
 	}
 	s.merge(h.Key, s.st.Floats(ref), r.Vals)
-	current := by.Version == h.Version && by.Version != 0
+	current := by.version == h.Version && by.version != 0
 	s.touch(h)
 	switch {
-	case current && by.lags:
+	case current && by.is(lags):
 		by.full = 0 // it applied its pushes to an older state than this: have it agree again
 	case current:
-		by.Version, by.full = h.Version, h.Version // the holder has this update already: nothing to send back
+		by.version, by.full = h.Version, h.Version // the holder has this update already: nothing to send back
 	}
 }
 
 // end takes a node's last updates and forgets the node.
 func (s *Shard) end(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	d := s.sideOf(h)
-	if i := holds(d.holders, r.Origin); i >= 0 && (r.Seq > d.holders[i].Seq || s.cfg.Broken.EndAny) {
-		s.take(h, ref, &d.holders[i], r)
-		d.holders = append(d.holders[:i], d.holders[i+1:]...)
+	if x := s.holder(d, r.Origin); x != nil && (r.Seq > x.seq || s.cfg.Broken.EndAny) {
+		s.take(h, ref, x, r)
+		s.dropHolder(d, r.Origin)
 	} else {
 		// Of a node to which the key moved meanwhile. It may have lost the key
 		// again and hold a new copy, which this does not end.
@@ -191,7 +185,7 @@ func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
 	if stateOf(h) != owner {
 		return
 	}
-	if len(s.sideOf(h).holders) > 0 {
+	if hasSide(h) && s.side(h).holders != 0 {
 		a := s.cfg.Policy.Decide(s.situation(h, placement.Nothing, godwit.NoNode))
 		if a.Verb == placement.Relocate && a.To != s.cfg.Self {
 			s.move(out, h, ref, a.To)
@@ -218,27 +212,28 @@ const maxIdle = 3
 // acknowledgement that is due to it.
 func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
 	switch {
-	case to.Version != h.Version || to.Version == 0:
+	case to.version != h.Version || to.version == 0:
 		if h.Version == 0 {
 			h.Version = 1 // version 0 is "never had a copy"
 		}
 		s.Stats.Refreshes++
 		row := s.st.Floats(ref)
 		fresh := s.cfg.Model.Fresh(h.Key)
-		if to.lags = fresh < len(row) && to.Version != 0 && h.Version <= to.full+to.full/stateAge; to.lags {
+		if fresh < len(row) && to.version != 0 && h.Version <= to.full+to.full/stateAge {
 			row = row[:fresh]
+			to.marks |= lags
 		} else {
 			to.full = h.Version
+			to.marks &^= lags
 		}
-		to.Version = h.Version
-		to.skip = 1<<to.idle - 1
-		to.idle = min(to.idle+1, maxIdle)
-		s.send(out, to.Node, wire.Record{Kind: wire.Refresh, Key: h.Key, Epoch: h.Epoch, Version: h.Version, Seq: to.Seq, Vals: row})
-	case to.ack:
+		to.version = h.Version
+		to.refreshed()
+		s.send(out, to.node, wire.Record{Kind: wire.Refresh, Key: h.Key, Epoch: h.Epoch, Version: h.Version, Seq: to.seq, Vals: row})
+	case to.is(unacked):
 		s.Stats.Acks++
-		s.send(out, to.Node, wire.Record{Kind: wire.Ack, Key: h.Key, Version: h.Version, Seq: to.Seq})
+		s.send(out, to.node, wire.Record{Kind: wire.Ack, Key: h.Key, Version: h.Version, Seq: to.seq})
 	}
-	to.ack = false
+	to.marks &^= unacked
 }
 
 // --- at the node that holds or wants the copy ---
@@ -263,9 +258,9 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 		copy(s.st.Floats(sub), r.Vals)
 		d.sub = sub
 		h.Epoch, h.Version = r.Epoch, r.Version
+		s.arrived(out, d)
 		setState(h, replica)
 		s.Stats.Copies++
-		s.arrived(out, d)
 		s.serveQueue(out, h.Key, false)
 		if d := s.side(h); d.want == 0 && stateOf(h) == replica {
 			s.drain(out, h, ref)
@@ -302,7 +297,7 @@ func (s *Shard) acked(out Out, h *store.Header, ref store.Ref, seq uint64) {
 	}
 	s.land(d)
 	d.sent = 0
-	if len(d.queue) > 0 { // a Set that waited is the next update
+	if d.queue != 0 { // a Set that waited is the next update
 		s.serveQueue(out, h.Key, false)
 		if d = s.side(h); d.sent != 0 {
 			return
@@ -393,8 +388,8 @@ func (s *Shard) rebase(k godwit.Key, row []float32, d *side, fresh []float32, fl
 		vec.Sub(sub[n:], s.flight(d)[n:]) // it is in there, and is about to be merged
 		s.merge(k, sub, s.flight(d))
 	}
-	if d.resting {
-		rest := s.st.Floats(d.rest)
+	if d.rest != 0 {
+		rest := s.rest(d)
 		vec.Sub(sub[n:], rest[n:]) // likewise
 		s.merge(k, sub, rest)
 	}
@@ -429,7 +424,7 @@ func (s *Shard) gone(out Out, h *store.Header) {
 func (s *Shard) again(out Out, h *store.Header) {
 	k, d := h.Key, s.side(h)
 	want, asked, queue := d.want, d.asked, d.queue
-	d.queue = nil
+	d.queue = 0
 	s.remove(h)
 	if want > 0 && asked != placement.Nothing {
 		h := s.expect(k, asked, out.Now())
@@ -438,10 +433,7 @@ func (s *Shard) again(out Out, h *store.Header) {
 		s.askOwner(out, h, asked)
 		return
 	}
-	for i := range queue {
-		s.request(out, &queue[i])
-	}
-	s.emptied(queue)
+	s.resume(out, k, queue, false)
 }
 
 // refused takes the owner's word that it neither moves the key nor gives a
@@ -454,15 +446,20 @@ func (s *Shard) refused(out Out, h *store.Header, from godwit.NodeID) {
 	s.Stats.Refused++
 	s.dir.SetHint(h.Key, from)
 	d := s.side(h)
-	rest := d.queue[:0]
-	for _, r := range d.queue {
-		if r.Kind == wire.Localize && r.Origin == s.cfg.Self {
-			s.reply(out, &r, wire.Done, nil)
+	queue := d.queue
+	d.queue = 0
+	r := s.lend()
+	s.each(queue, func(i uint32) bool {
+		if w := s.waiters.at(i); w.kind == wire.Localize && w.origin == s.cfg.Self {
+			s.recall(h.Key, w, r)
+			s.waiters.give(i)
+			s.reply(out, r, wire.Done, nil)
 		} else {
-			rest = append(rest, r)
+			s.enqueue(d, i)
 		}
-	}
-	d.queue = rest
+		return true
+	})
+	s.lent = append(s.lent, r)
 	hot := s.cfg.hot(h.Key)
 	if d.asked == placement.Move && (s.cfg.Policy.OnIntent(hot) == placement.Copy || s.cfg.Policy.Everywhere(hot)) {
 		d.asked = placement.Copy // the key does not move, but a copy can still be had

@@ -30,14 +30,14 @@ func (s *Shard) Holding(k godwit.Key) (x Holding) {
 	}
 	h := s.st.Header(ref)
 	x = Holding{State: stateOf(h).String(), Epoch: h.Epoch, Version: h.Version, Row: s.st.Floats(ref)}
-	if h.Meta>>stateBits == 0 {
+	if !hasSide(h) {
 		return x
 	}
 	d := s.side(h)
 	x.Wanted = d.want > 0
 	if x.Main() {
-		for i := range d.holders {
-			x.Holders = append(x.Holders, d.holders[i].Node)
+		for y := s.firstHolder(d); y != nil; y = s.nextHolder(d, y) {
+			x.Holders = append(x.Holders, y.node)
 		}
 		slices.Sort(x.Holders)
 	}
@@ -59,18 +59,18 @@ func (s *Shard) Resting() error {
 	var err error
 	s.st.Each(func(ref store.Ref) {
 		h := s.st.Header(ref)
-		if h.Meta>>stateBits == 0 {
+		if !hasSide(h) {
 			return
 		}
 		sides++
 		switch d := s.side(h); {
-		case len(d.queue) > 0:
-			err = fmt.Errorf("%d requests still wait for key %d", len(d.queue), h.Key)
+		case d.queue != 0:
+			err = fmt.Errorf("%d requests still wait for key %d", s.waits(d), h.Key)
 		case stateOf(h) != owner && stateOf(h) != replica:
 			err = fmt.Errorf("key %d is %v", h.Key, stateOf(h))
 		case d.sent != 0 || d.flying || d.dirty || d.draining:
 			err = fmt.Errorf("updates of key %d did not arrive", h.Key)
-		case d.want == 0 && len(d.holders) == 0:
+		case d.want == 0 && d.holders == 0:
 			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side", h.Key, stateOf(h))
 		}
 	})

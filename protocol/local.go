@@ -156,13 +156,15 @@ func (s *Shard) first(h *store.Header) bool {
 	if *s.away(h.Key) != 0 {
 		return false
 	}
-	queue := s.side(h).queue
-	for i := range queue {
-		if queue[i].Origin == s.cfg.Self && ask(queue[i].Kind) {
-			return false
-		}
+	first := true
+	if hasSide(h) {
+		s.each(s.side(h).queue, func(i uint32) bool {
+			w := s.waiters.at(i)
+			first = w.origin != s.cfg.Self || !ask(w.kind)
+			return first
+		})
 	}
-	return true
+	return first
 }
 
 func (s *Shard) writable(h *store.Header) Place {
@@ -182,7 +184,7 @@ func (s *Shard) apply(h *store.Header, push []float32) {
 // touch notes that the main copy changed.
 func (s *Shard) touch(h *store.Header) {
 	h.Version++
-	if h.Meta>>stateBits != 0 {
+	if hasSide(h) {
 		s.markChanged(h, s.side(h))
 	}
 }
@@ -190,7 +192,7 @@ func (s *Shard) touch(h *store.Header) {
 // markChanged puts the row on the list of the next sync round if a holder may
 // lack something.
 func (s *Shard) markChanged(h *store.Header, d *side) {
-	if len(d.holders) > 0 && !d.changed {
+	if d.holders != 0 && !d.changed {
 		d.changed = true
 		s.changed = append(s.changed, h.Key)
 	}

@@ -30,16 +30,18 @@ func (s *Shard) localize(out Out, h *store.Header, ref store.Ref, r *wire.Record
 // behind it.
 func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) {
 	d := s.sideOf(h)
-	hs := make([]wire.Holder, 0, len(d.holders))
-	for i := range d.holders {
-		if d.holders[i].Node != to && !s.cfg.Broken.MoveBehind {
-			s.freshen(out, h, ref, &d.holders[i]) // so that no holder depends on two owners' answers
+	hs := s.travels[:0]
+	for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+		if x.node != to && !s.cfg.Broken.MoveBehind {
+			s.freshen(out, h, ref, x) // so that no holder depends on two owners' answers
 		}
-		hs = append(hs, d.holders[i].Holder)
+		hs = append(hs, wire.Holder{Node: x.node, Seq: x.seq, Version: x.version})
 	}
+	s.travels = hs
 	s.Stats.MovesOut++
 	s.send(out, to, wire.Record{Kind: wire.Transfer, Key: h.Key, Epoch: h.Epoch + 1, Version: h.Version, Vals: s.st.Floats(ref), Holders: hs})
-	d.holders, d.moved = d.holders[:0], to
+	s.dropHolders(d)
+	d.moved = to
 	setState(h, frozen)
 	if s.cfg.Broken.DropAtSend {
 		k := h.Key
@@ -67,6 +69,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	switch stateOf(h) {
 	case placeholder:
 		copy(row, r.Vals)
+		s.arrived(out, d)
 	case replica:
 		contained := uint64(0)
 		for i := range r.Holders {
@@ -93,17 +96,17 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 			from, r.Key, r.Epoch, stateOf(h), h.Epoch)
 	}
 	s.Stats.MovesIn++
-	s.arrived(out, d)
 	d.first, d.asked = 0, placement.Nothing
 	h.Epoch, h.Version = r.Epoch, version
 	setState(h, tentative)
-	d.holders = d.holders[:0]
-	for _, x := range r.Holders {
-		if x.Node != s.cfg.Self {
-			if !s.cfg.Broken.KeepVersions {
-				x.Version = 0 // the next thing a holder hears from a new owner is the whole row
+	s.dropHolders(d)
+	for i := range r.Holders {
+		if y := &r.Holders[i]; y.Node != s.cfg.Self {
+			x := s.addHolder(d, y.Node)
+			x.seq = y.Seq
+			if s.cfg.Broken.KeepVersions {
+				x.version = y.Version // else the next thing a holder hears from a new owner is the whole row
 			}
-			d.holders = append(d.holders, holder{Holder: x})
 		}
 	}
 	if own {
@@ -116,6 +119,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 		s.send(out, s.cfg.Homes.Home(r.Key), wire.Record{Kind: wire.Claim, Key: r.Key, Epoch: r.Epoch, Origin: s.cfg.Self})
 	}
 	s.serveQueue(out, r.Key, false)
+	s.tidy(h)
 	return nil
 }
 
@@ -187,24 +191,11 @@ func (s *Shard) drained(out Out, r *wire.Record) {
 func (s *Shard) serveQueue(out Out, k godwit.Key, comingFirst bool) {
 	ref, _ := s.st.Find(k)
 	h := s.st.Header(ref)
-	if h.Meta>>stateBits == 0 {
+	if !hasSide(h) {
 		return
 	}
 	d := s.side(h)
 	queue := d.queue
-	d.queue = nil
-	if comingFirst {
-		for i := range queue {
-			if queue[i].Coming {
-				s.request(out, &queue[i])
-				queue[i].Kind = 0
-			}
-		}
-	}
-	for i := range queue {
-		if queue[i].Kind != 0 {
-			s.request(out, &queue[i])
-		}
-	}
-	s.emptied(queue)
+	d.queue = 0
+	s.resume(out, k, queue, comingFirst)
 }

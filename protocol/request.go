@@ -125,29 +125,6 @@ func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.
 	}
 }
 
-// wait keeps a request until the key is usable here. What waits is bounded by
-// what the workers of all nodes may have outstanding.
-func (s *Shard) wait(h *store.Header, r *wire.Record) {
-	s.Stats.Waited++
-	c := *r
-	c.Vals = append([]float32(nil), r.Vals...)
-	c.Holders = nil
-	d := s.sideOf(h)
-	if n := len(s.queues); d.queue == nil && n > 0 {
-		d.queue, s.queues = s.queues[n-1], s.queues[:n-1]
-	}
-	d.queue = append(d.queue, c)
-}
-
-// emptied takes back the memory of a queue that was served. When keys move in
-// bulk, something waits for each of them, once.
-func (s *Shard) emptied(queue []wire.Record) {
-	if cap(queue) > 0 && cap(queue) <= 4 && len(s.queues) < 64 {
-		clear(queue)
-		s.queues = append(s.queues, queue[:0])
-	}
-}
-
 // pass sends a record on towards the owner.
 func (s *Shard) pass(out Out, r *wire.Record, to godwit.NodeID) {
 	if r.Hops == 0 && r.Origin == s.cfg.Self {
@@ -237,11 +214,10 @@ func (s *Shard) freshenOrigin(out Out, h *store.Header, ref store.Ref, r *wire.R
 	if r.Origin == s.cfg.Self || s.cfg.Broken.NoFreshen {
 		return
 	}
-	if h.Meta>>stateBits != 0 {
-		d := s.side(h)
-		if i := holds(d.holders, r.Origin); i >= 0 {
-			d.holders[i].idle, d.holders[i].skip = 0, 0
-			s.freshen(out, h, ref, &d.holders[i])
+	if hasSide(h) {
+		if x := s.holder(s.side(h), r.Origin); x != nil {
+			x.used()
+			s.freshen(out, h, ref, x)
 		}
 	}
 }
@@ -251,13 +227,13 @@ func (s *Shard) set(h *store.Header, ref store.Ref, r *wire.Record) {
 	row := s.st.Floats(ref)
 	copy(row, r.Vals)
 	s.begin(i, row)
-	if h.Meta>>stateBits != 0 {
+	if hasSide(h) {
 		d := s.side(h)
-		if i := holds(d.holders, r.Origin); i >= 0 {
-			d.holders[i].Seq = max(d.holders[i].Seq, r.Seq)
-		}
-		for i := range d.holders {
-			d.holders[i].full = 0 // its state is another one now
+		for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+			if x.node == r.Origin {
+				x.seq = max(x.seq, r.Seq)
+			}
+			x.full = 0 // its state is another one now
 		}
 	}
 	s.touch(h)

@@ -70,7 +70,7 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 			continue
 		}
 		h := s.st.Header(ref)
-		if h.Meta>>stateBits == 0 || !s.side(h).changed {
+		if !hasSide(h) || !s.side(h).changed {
 			continue
 		}
 		d := s.side(h)
@@ -91,13 +91,12 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 // freshenAll freshens the holders. It reports whether the queue to one was full,
 // and whether one that lacks something has to wait for its turn.
 func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, d *side, all bool) (full, later bool) {
-	for i := range d.holders {
-		switch x := &d.holders[i]; {
-		case !x.ack && x.Version == h.Version:
-		case !x.ack && x.skip > 0 && !all:
-			x.skip--
+	for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+		switch {
+		case !x.is(unacked) && x.version == h.Version:
+		case !x.is(unacked) && !all && x.skips():
 			later = true
-		case !out.Room(x.Node):
+		case !out.Room(x.node):
 			full = true
 		default:
 			s.freshen(out, h, ref, x)
@@ -170,7 +169,7 @@ func (s *Shard) settle() {
 	rest := s.unsettled[:0]
 	for _, k := range s.unsettled {
 		ref, ok := s.st.Find(k)
-		if !ok || s.st.Header(ref).Meta>>stateBits == 0 {
+		if !ok || !hasSide(s.st.Header(ref)) {
 			continue
 		}
 		h := s.st.Header(ref)

@@ -113,8 +113,8 @@ func (s *Shard) roundUpdate(h *store.Header, d *side, r *wire.Record) {
 // leave has the remainder of an update, in s.diff, stay in the replica.
 func (s *Shard) leave(h *store.Header, d *side, packed bool) {
 	if packed {
-		d.rest, d.resting = s.st.Spare(store.ClassOf(d.sub)), true
-		copy(s.st.Floats(d.rest), s.diff)
+		d.rest = s.st.Spare(store.ClassOf(d.sub)) + 1
+		copy(s.rest(d), s.diff)
 	} else {
 		vec.Sub(s.st.Floats(d.sub), s.diff)
 	}
@@ -125,17 +125,17 @@ func (s *Shard) leave(h *store.Header, d *side, packed bool) {
 // withRest adds what was left of the update before to one that is about to be
 // sent, and reports whether anything was.
 func (s *Shard) withRest(d *side) bool {
-	if !d.resting {
+	if d.rest == 0 {
 		return false
 	}
-	vec.Add(s.flight(d), s.st.Floats(d.rest))
+	vec.Add(s.flight(d), s.rest(d))
 	s.dropRest(d)
 	return true
 }
 
 func (s *Shard) dropRest(d *side) {
-	if d.resting {
-		s.st.Free(d.rest)
-		d.resting = false
+	if d.rest != 0 {
+		s.st.Free(d.rest - 1)
+		d.rest = 0
 	}
 }

@@ -407,11 +407,11 @@ func (s *script) state(k godwit.Key) {
 			if st == replica && d.sent != 0 && !d.draining {
 				line += fmt.Sprintf(", seq %d in flight", d.sent)
 			}
-			for _, h := range d.holders {
-				line += fmt.Sprintf(", copy at %d", h.Node)
+			for h := n.firstHolder(d); h != nil; h = n.nextHolder(d, h) {
+				line += fmt.Sprintf(", copy at %d", h.node)
 			}
-			if len(d.queue) > 0 {
-				line += fmt.Sprintf(", %d wait", len(d.queue))
+			if d.queue != 0 {
+				line += fmt.Sprintf(", %d wait", n.waits(d))
 			}
 		}
 		if s.c.homes.Home(k) == n.id {

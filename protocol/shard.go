@@ -96,14 +96,19 @@ type Shard struct {
 	st  *store.Store
 	dir *directory.Directory
 
-	sides     sides           // what rows have beside their header, by the side number in Header.Meta
+	sides     pool[side]      // what rows have beside their header, by the side number in Header.Meta
+	holders   pool[holder]    // of sides
+	waiters   pool[waiter]    // of sides
+	vals      kept            // of waiters
 	dirty     []godwit.Key    // replicas with updates to send and none in flight
 	changed   []godwit.Key    // owned rows whose holders lack something
 	unsettled []godwit.Key    // replicas with updates to send or under way, and some that had
 	seq       uint64          // the last sequence number given to a replica's update
 	abroad    [64]uint32      // requests of this node's workers that are on the network, by key
 	rec       wire.Record     // scratch for records to send
-	queues    [][]wire.Record // empty queues of sides, to be used again
+	lent      []*wire.Record  // scratch for records that waited
+	others    []godwit.NodeID // scratch for a situation
+	travels   []wire.Holder   // scratch for a Transfer
 	diff      []float32       // scratch for a difference
 
 	Stats Stats
@@ -189,124 +194,6 @@ const stateBits = 4
 func stateOf(h *store.Header) state { return state(h.Meta & (1<<stateBits - 1)) }
 
 func setState(h *store.Header, s state) { h.Meta = h.Meta&^(1<<stateBits-1) | uint32(s) }
-
-// side is what a row has beside its header while something goes on with it. An
-// owned row that nobody else wants has none.
-type side struct {
-	want    uint32        // active intents of this node's workers
-	moved   godwit.NodeID // frozen: the new owner
-	asked   placement.Ask // placeholder: what was asked for; frozen: what to ask for when it is gone
-	changed bool          // owner, tentative: is in Shard.changed
-	askedAt int64         // placeholder: when
-	queue   []wire.Record // requests that wait here, with their own Vals
-	holders []holder      // owner, tentative
-
-	// replica
-	sub      store.Ref // the row without the updates that were not sent yet
-	inFlight store.Ref // the difference that the update in flight makes, or what the Set will overwrite
-	rest     store.Ref // of a Merger's update that was rounded, what was taken off
-	resting  bool      // rest is there; dirty then, too
-	flying   bool      // inFlight is there; an update or Set may have no difference
-	dirty    bool      // updates to send
-	weak     bool      // … which are held back: not on the list of the next round
-	flush    bool      // … whatever their size
-	means    uint8     // how many updates mean is of, up to known
-	mean     float32   // norm of the updates sent; if the policy clips
-	ending   bool      // drain as soon as the update in flight is acknowledged
-	listed   bool      // is in Shard.unsettled
-	draining bool      // the End is in flight: readable, no longer writable
-	first    uint64    // sequence number of the Interest; everything older belongs to a former replica
-	sent     uint64    // sequence number of the update or Set in flight; 0: none
-	acked    uint64    // the last update that the owner acknowledged
-}
-
-// closed reports whether writes to a replica wait: for the end of the replica,
-// or behind a Set that waits.
-func (d *side) closed() bool { return d.draining || len(d.queue) > 0 }
-
-type holder struct {
-	wire.Holder
-	ack  bool           // an update of the holder was taken and not acknowledged yet
-	full godwit.Version // of the last refresh that brought all of the state
-	lags bool           // the last one did not
-	idle uint8          // refreshes since the holder last showed that it uses its copy, up to maxIdle
-	skip uint8          // rounds to wait before the next one
-}
-
-// sides hands out numbered sides, from 1. They are kept in chunks, so that they
-// do not move and growing wastes little.
-type sides struct {
-	chunks []*[sideChunk]side
-	made   uint32
-	free   []uint32
-}
-
-const sideChunk = 16
-
-func (t *sides) at(n uint32) *side { return &t.chunks[(n-1)/sideChunk][(n-1)%sideChunk] }
-
-func (t *sides) take() uint32 {
-	if l := len(t.free); l > 0 {
-		n := t.free[l-1]
-		t.free = t.free[:l-1]
-		return n
-	}
-	if t.made%sideChunk == 0 {
-		t.chunks = append(t.chunks, new([sideChunk]side))
-	}
-	t.made++
-	return t.made
-}
-
-func (t *sides) used() int { return int(t.made) - len(t.free) }
-
-// side returns the row's side, which must have one.
-func (s *Shard) side(h *store.Header) *side { return s.sides.at(h.Meta >> stateBits) }
-
-// sideOf returns the row's side, making one if needed.
-func (s *Shard) sideOf(h *store.Header) *side {
-	if h.Meta>>stateBits == 0 {
-		h.Meta |= s.sides.take() << stateBits
-	}
-	return s.side(h)
-}
-
-// flight returns the difference that the update in flight makes, nil if none.
-func (s *Shard) flight(d *side) []float32 {
-	if !d.flying {
-		return nil
-	}
-	return s.st.Floats(d.inFlight)
-}
-
-// land forgets the difference in flight.
-func (s *Shard) land(d *side) {
-	if d.flying {
-		s.st.Free(d.inFlight)
-		d.flying = false
-	}
-}
-
-// tidy frees the side of an owned row with which nothing goes on.
-func (s *Shard) tidy(h *store.Header) {
-	if h.Meta>>stateBits != 0 {
-		d := s.side(h)
-		if stateOf(h) == owner && d.want == 0 && len(d.holders) == 0 && len(d.queue) == 0 && !d.changed {
-			s.dropSide(h)
-		}
-	}
-}
-
-func (s *Shard) dropSide(h *store.Header) {
-	if n := h.Meta >> stateBits; n != 0 {
-		d := s.side(h)
-		s.land(d)
-		s.dropRest(d)
-		*d = side{}
-		s.sides.free = append(s.sides.free, n)
-		h.Meta &= 1<<stateBits - 1
-	}
-}
 
 // remove forgets a row.
 func (s *Shard) remove(h *store.Header) {

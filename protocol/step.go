@@ -40,7 +40,7 @@ func (s *Shard) Step(out Out, from godwit.NodeID, r *wire.Record) error {
 // answer takes an owner's answer to a node that holds or wants a copy.
 func (s *Shard) answer(out Out, from godwit.NodeID, r *wire.Record) error {
 	ref, ok := s.st.Find(r.Key)
-	if !ok || s.st.Header(ref).Meta>>stateBits == 0 {
+	if !ok || !hasSide(s.st.Header(ref)) {
 		s.Stats.Stale++
 		return nil
 	}

@@ -243,7 +243,7 @@ func (s *storm) stuck() string {
 			for _, n := range s.c.nodes {
 				fmt.Fprintf(&b, " %v", n.holding(o.key))
 				if d := n.sideAt(o.key); d != nil {
-					fmt.Fprintf(&b, " (%d wait)", len(d.queue))
+					fmt.Fprintf(&b, " (%d wait)", n.waits(d))
 				}
 			}
 			b.WriteString("\n")
