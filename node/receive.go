@@ -102,7 +102,14 @@ func (n *Node) take(in *inbound, from godwit.NodeID) (err error) {
 					i++
 				}
 				err = n.replied(in, from, recs[first:i+1])
-			case !n.serve(in, r, in.rows[i]):
+			case n.serve(in, r, in.rows[i]):
+			case isCommon(r):
+				first := i
+				for i+1 < min(len(recs), first+maxSteps) && isCommon(&recs[i+1]) && n.shard(recs[i+1].Key) == n.shard(r.Key) {
+					i++
+				}
+				err = n.steps(in, from, recs[first:i+1], in.rows[first:])
+			default:
 				err = n.step(in, from, r)
 			}
 		}
@@ -143,24 +150,6 @@ func (n *Node) find(in *inbound, recs []wire.Record) {
 			in.rows[i] = n.shard(r.Key).AheadRow(r.Key)
 		case r.Kind <= wire.Push:
 			in.rows[i] = n.shard(r.Key).Look(r.Key)
-		}
-	}
-	if far {
-		n.findSides(in, recs)
-	}
-}
-
-// findSides has fetched what shards have of keys beside their rows. Records of a
-// move come long after one another, so that it went from the cache meanwhile.
-func (n *Node) findSides(in *inbound, recs []wire.Record) {
-	for i := range recs {
-		if h := in.rows[i]; h != nil && recs[i].Kind > wire.Localize {
-			// It is not worth waiting for: who has the lock is at work here, and
-			// others would wait for this one in turn.
-			if s := n.shard(recs[i].Key); s.TryLock() {
-				s.AheadSide(h, recs[i].Key)
-				s.Unlock()
-			}
 		}
 	}
 }
@@ -240,6 +229,50 @@ func (n *Node) replied(in *inbound, from godwit.NodeID, rs []wire.Record) (err e
 	return err
 }
 
+// isCommon reports whether a record is for a shard alone.
+func isCommon(r *wire.Record) bool { return r.Kind <= wire.Drained && !isReply(r) }
+
+// maxSteps is how many records of a shard are taken under one lock: few enough
+// for those who wait for it to go on looking.
+const maxSteps = 4
+
+// steps has a shard take common records, of rows that seem to be its own. What
+// it has beside these went from the cache since it took the records before of
+// their keys: that is fetched first.
+func (n *Node) steps(in *inbound, from godwit.NodeID, recs []wire.Record, rows []*store.Header) error {
+	for i := range recs {
+		if err := n.plausible(&recs[i]); err != nil {
+			return err
+		}
+	}
+	return n.locked(in, recs[0].Key, func(s *shard) (err error) {
+		for i := 0; i < len(recs) && len(recs) > 1; i++ {
+			if rows[i] != nil {
+				s.AheadSide(rows[i], recs[i].Key)
+			}
+		}
+		for i := 0; i < len(recs) && err == nil; i++ {
+			err = s.Step(&in.out, from, &recs[i])
+		}
+		return err
+	})
+}
+
+// locked does something to a key's shard under its lock.
+func (n *Node) locked(in *inbound, k godwit.Key, do func(*shard) error) error {
+	s := n.shard(k)
+	in.out.lock(s)
+	defer s.Unlock()
+	nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
+	err := do(s)
+	if a := s.Stats.LeadActions - actions; a > 0 {
+		in.leads += s.Stats.LeadNanos - nanos
+		in.nleads += a
+	}
+	s.noteWork(n, k)
+	return err
+}
+
 // step has a shard take one record.
 func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	switch r.Kind {
@@ -265,17 +298,7 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 			return err
 		}
 	}
-	s := n.shard(r.Key)
-	in.out.lock(s)
-	nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
-	err := s.Step(out, from, r)
-	if a := s.Stats.LeadActions - actions; a > 0 {
-		in.leads += s.Stats.LeadNanos - nanos
-		in.nleads += a
-	}
-	s.noteWork(n, r.Key)
-	s.Unlock()
-	return err
+	return n.locked(in, r.Key, func(s *shard) error { return s.Step(out, from, r) })
 }
 
 // plausible refuses a record that does not fit the run.
