@@ -163,22 +163,13 @@ func (s *Stats) counters() []*uint64 {
 
 // Stats takes stock. It may be called at any time before Close.
 func (n *Node) Stats() Stats {
-	s := Stats{Hot: n.hot.len()}
+	s := Stats{Hot: n.hot.len(), ReceivedBytes: n.received.Load(), ListMisses: n.listMisses.Load(),
+		Rounds: n.pacer.rounds.Load(), RoundTime: time.Duration(n.pacer.busy.Load() + n.planner.busy.Load())}
+	if n.bound != nil {
+		s.Parked = n.bound.count.Load()
+	}
 	for _, w := range n.workers {
-		c := &w.count
-		s.Calls += c.calls.Load()
-		s.Waited += time.Duration(c.waiting.Load())
-		s.SlowCalls += c.slow.Load()
-		s.Blocked += c.held.Load()
-		s.BlockedTime += time.Duration(c.heldNanos.Load())
-		s.Local += c.pull[protocol.AtOwner].Load() + c.push[protocol.AtOwner].Load()
-		s.Replica += c.pull[protocol.AtReplica].Load() + c.push[protocol.AtReplica].Load()
-		s.Queued += c.pull[waited].Load() + c.push[waited].Load()
-		s.Remote += c.pull[protocol.Elsewhere].Load() + c.push[protocol.Elsewhere].Load()
-		s.Sampled.count(w)
-		w.filtering.count(&s)
-		s.Late += w.late.Load()
-		s.Window = max(s.Window, w.ahead.Load())
+		w.stock(&s)
 	}
 	if s.Remote > 0 {
 		s.MaxHops = commonHops // and more where the shards say so
@@ -187,50 +178,72 @@ func (n *Node) Stats() Stats {
 	s.Replica += s.Sampled.Replica
 	s.Queued += s.Sampled.Queued
 	s.Remote += s.Sampled.Remote
-	var nanos uint64
+	var nanos uint64 // from asking for keys to their arrival
 	for i := range n.shards {
-		n.shards[i].Lock()
-		x := n.shards[i].Stats
-		_, owned, replicas := n.shards[i].Len()
-		s.Bytes += n.shards[i].Bytes()
-		n.shards[i].Unlock()
-		s.Owned += owned
-		s.Replicas += replicas
-		s.Moves += x.MovesIn
-		s.Copies += x.Copies
-		s.Drops += x.Drops
-		s.Deltas += x.Deltas
-		s.Clipped += x.Clipped
-		s.FilterIn += x.RoundedIn
-		s.FilterOut += x.RoundedOut
-		s.Refreshes += x.Refreshes
-		s.Forwards += x.Forwards
-		s.MaxHops = max(s.MaxHops, x.MaxHops)
-		nanos += x.LeadNanos
-		s.Leads += x.LeadActions
+		nanos += n.shards[i].stock(&s)
 	}
 	if s.Leads > 0 {
 		s.LeadMs = float64(nanos) / float64(s.Leads) / 1e6
 	}
-	for _, p := range n.peers {
-		if p != nil {
-			s.SentBytes += p.sent.Load()
-			s.PlainBytes += p.plain.Load()
-			s.Frames += p.frames.Load()
-			p.mu.Lock()
-			if l := p.enc.Lists; l != nil {
-				s.ListHits += l.Hits
-				s.ListSaved += l.Saved
-			}
-			p.mu.Unlock()
+	for _, o := range n.peers {
+		if o != nil {
+			o.stock(&s)
 		}
 	}
-	s.ReceivedBytes = n.received.Load()
-	s.ListMisses = n.listMisses.Load()
-	s.Rounds = n.pacer.rounds.Load()
-	if n.bound != nil {
-		s.Parked = n.bound.count.Load()
-	}
-	s.RoundTime = time.Duration(n.pacer.busy.Load() + n.planner.busy.Load())
 	return s
+}
+
+// stock adds what a worker did, its samples apart.
+func (w *worker) stock(s *Stats) {
+	c := &w.count
+	s.Calls += c.calls.Load()
+	s.Waited += time.Duration(c.waiting.Load())
+	s.SlowCalls += c.slow.Load()
+	s.Blocked += c.held.Load()
+	s.BlockedTime += time.Duration(c.heldNanos.Load())
+	s.Local += c.pull[protocol.AtOwner].Load() + c.push[protocol.AtOwner].Load()
+	s.Replica += c.pull[protocol.AtReplica].Load() + c.push[protocol.AtReplica].Load()
+	s.Queued += c.pull[waited].Load() + c.push[waited].Load()
+	s.Remote += c.pull[protocol.Elsewhere].Load() + c.push[protocol.Elsewhere].Load()
+	s.Sampled.count(w)
+	w.filtering.count(s)
+	s.Late += w.late.Load()
+	s.Window = max(s.Window, w.ahead.Load())
+}
+
+// stock adds what a shard did and holds, and returns for how long keys that came
+// were on their way, summed.
+func (x *shard) stock(s *Stats) (nanos uint64) {
+	x.Lock()
+	did := x.Shard.Stats
+	_, owned, replicas := x.Len()
+	s.Bytes += x.Bytes()
+	x.Unlock()
+	s.Owned += owned
+	s.Replicas += replicas
+	s.Moves += did.MovesIn
+	s.Copies += did.Copies
+	s.Drops += did.Drops
+	s.Deltas += did.Deltas
+	s.Clipped += did.Clipped
+	s.FilterIn += did.RoundedIn
+	s.FilterOut += did.RoundedOut
+	s.Refreshes += did.Refreshes
+	s.Forwards += did.Forwards
+	s.MaxHops = max(s.MaxHops, did.MaxHops)
+	s.Leads += did.LeadActions
+	return did.LeadNanos
+}
+
+// stock adds what was sent to a peer.
+func (o *outbox) stock(s *Stats) {
+	s.SentBytes += o.sent.Load()
+	s.PlainBytes += o.plain.Load()
+	s.Frames += o.frames.Load()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if l := o.enc.Lists; l != nil {
+		s.ListHits += l.Hits
+		s.ListSaved += l.Saved
+	}
 }
