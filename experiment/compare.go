@@ -41,18 +41,26 @@ func tick(plots *[2]Plot, t string) {
 	}
 }
 
+// baseline trains on one node, which is the first row of what is compared with
+// it, and returns the work, that row, and what others are to reach.
+func (l *Lab) baseline(ctx context.Context, r *Report, exponent float64) (w *work, one *Row, goal float64, err error) {
+	if w, err = l.prepare(ctx, r, exponent); err != nil {
+		return nil, nil, 0, err
+	}
+	if one, goal, err = l.one(ctx, r, w); err != nil {
+		return nil, nil, 0, err
+	}
+	r.Rows = append(r.Rows, one)
+	return w, one, goal, nil
+}
+
 func scaling(ctx context.Context, l *Lab, r *Report) error {
 	r.columns = trained
-	w, err := l.prepare(ctx, r, l.Exponent)
-	if err != nil {
-		return err
-	}
-	one, goal, err := l.one(ctx, r, w)
+	w, one, goal, err := l.baseline(ctx, r, l.Exponent)
 	if err != nil {
 		return err
 	}
 	r.Target = goal
-	r.Rows = append(r.Rows, one)
 	var trials []trial
 	for _, nw := range nets {
 		for _, p := range l.policies() {
@@ -94,16 +102,11 @@ func scaling(ctx context.Context, l *Lab, r *Report) error {
 
 func techniques(ctx context.Context, l *Lab, r *Report) error {
 	r.columns = trained
-	w, err := l.prepare(ctx, r, l.Exponent)
-	if err != nil {
-		return err
-	}
-	one, goal, err := l.one(ctx, r, w)
+	w, one, goal, err := l.baseline(ctx, r, l.Exponent)
 	if err != nil {
 		return err
 	}
 	r.Target = goal
-	r.Rows = append(r.Rows, one)
 	var kinds []trial
 	for _, p := range l.policies() {
 		kinds = append(kinds, trial{work: w, policy: p})
@@ -143,15 +146,10 @@ func skew(ctx context.Context, l *Lab, r *Report) error {
 	r.columns = append([]column{{"zipf", func(r *Row) string { return fmt.Sprint(r.Zipf) }}}, trained...)
 	plots := speedups("skew", fmt.Sprintf("of %d nodes over one, 100g", l.Most), "Zipf exponent", false)
 	for _, z := range l.Exponents {
-		w, err := l.prepare(ctx, r, z)
+		w, one, goal, err := l.baseline(ctx, r, z)
 		if err != nil {
 			return err
 		}
-		one, goal, err := l.one(ctx, r, w)
-		if err != nil {
-			return err
-		}
-		r.Rows = append(r.Rows, one)
 		tick(&plots, fmt.Sprint(z))
 		var trials []trial
 		for _, p := range l.policies() {

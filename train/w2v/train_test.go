@@ -194,24 +194,30 @@ func TestVectorsThatAreSumsAnswerAllAnalogies(t *testing.T) {
 	}
 }
 
-func TestAFileThatChangesEndsTheRun(t *testing.T) {
+// written returns a corpus in a file of many blocks, where that is, and its text.
+func written(t *testing.T) (c *corpus.Corpus, path string, text []byte) {
+	t.Helper()
 	g, err := corpus.Generate(corpus.Spec{Stems: 5, Forms: 2, Words: 20_000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "text.txt")
+	path = filepath.Join(t.TempDir(), "text.txt")
 	if err := os.WriteFile(path, g.Text, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c, err := corpus.Open(path, corpus.Options{MinCount: 1, Block: 50})
-	if err != nil {
+	if c, err = corpus.Open(path, corpus.Options{MinCount: 1, Block: 50}); err != nil {
 		t.Fatal(err)
 	}
+	return c, path, g.Text
+}
+
+func TestAFileThatChangesEndsTheRun(t *testing.T) {
+	c, path, text := written(t)
 	task, s := setup(t, small(SkipGram), c, nil, 1, 1)
-	if err := os.WriteFile(path, g.Text[:1000], 0o666); err != nil {
+	if err := os.WriteFile(path, text[:1000], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err = train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 1})
+	_, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 1})
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("Run returned %v, want an error that says that %s changed", err, path)
 	}
@@ -223,18 +229,7 @@ func TestATrainerThatIsClosedClosesItsFile(t *testing.T) {
 	if _, err := os.Stat(fds); err != nil {
 		t.Skip("this system does not list open files there")
 	}
-	g, err := corpus.Generate(corpus.Spec{Stems: 5, Forms: 2, Words: 20_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "text.txt")
-	if err := os.WriteFile(path, g.Text, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	c, err := corpus.Open(path, corpus.Options{MinCount: 1, Block: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, path, _ := written(t)
 	open := func() (n int) {
 		files, err := os.ReadDir(fds)
 		if err != nil {
