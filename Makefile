@@ -3,6 +3,9 @@
 
 GO       ?= go
 FUZZTIME ?= 10s
+
+# Of a package. Tests that hang end by themselves; a machine may be busy.
+TIMEOUT  ?= 30m
 EMULATOR ?= $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 
 # The race detector runs where there is something to race: in the packages
@@ -20,13 +23,13 @@ demo: ## train a small model on one node, then on four node processes
 
 .PHONY: test
 test: lint ## everything that must hold: lint, all tests, the race detector, arm64
-	$(GO) test ./...
+	$(GO) test -timeout $(TIMEOUT) ./...
 	$(MAKE) race
 	$(MAKE) arm64
 
 .PHONY: race
 race: ## tests of the concurrent packages under the race detector
-	@pkgs=$$($(RACE)) && test -n "$$pkgs" && set -x && $(GO) test -race $$pkgs
+	@pkgs=$$($(RACE)) && test -n "$$pkgs" && set -x && $(GO) test -timeout $(TIMEOUT) -race $$pkgs
 
 # The packages whose arithmetic must give the same bits on all processors. An
 # emulator is slow at signals, so goroutines are not preempted by them there.

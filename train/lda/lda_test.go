@@ -144,6 +144,7 @@ func TestNodesFindThePlantedTopicsTogether(t *testing.T) {
 		}
 		taken[best] = true
 	}
+	t.Logf("%d topics of %d were found", len(taken), len(topics))
 	if len(taken) < 6 {
 		t.Errorf("%d topics of %d were found", len(taken), len(topics))
 	}
