@@ -182,21 +182,21 @@ func (b *Batch) Round(i, j int, to float32) {
 	}
 	j += i * b.Dim
 	if d := b.Vals[j] - to; d != 0 && d-d == 0 {
-		b.keep()[j] += d
+		b.rest()[j] += d
 	}
 	b.Vals[j] = to
 }
 
 // Later returns what is to be pushed later of position i, which is to be sent. A
 // filter that changes many floats adds to it what [Batch.Round] would.
-func (b *Batch) Later(i int) []float32 { return b.keep()[i*b.Dim : (i+1)*b.Dim] }
+func (b *Batch) Later(i int) []float32 { return b.rest()[i*b.Dim : (i+1)*b.Dim] }
 
 // Defer has position i not sent: its vector is pushed later.
 func (b *Batch) Defer(i int) {
 	if b.gone[i] {
 		return
 	}
-	left := b.keep()
+	left := b.rest()
 	for j := i * b.Dim; j < (i+1)*b.Dim; j++ {
 		left[j] += b.Vals[j]
 	}
@@ -220,7 +220,7 @@ func (b *Batch) Left(i int) []float32 {
 	return b.left[i*b.Dim : (i+1)*b.Dim]
 }
 
-func (b *Batch) keep() []float32 {
+func (b *Batch) rest() []float32 {
 	if n := len(b.Vals); len(b.left) < n {
 		if cap(b.left) < n {
 			b.left = make([]float32, n)

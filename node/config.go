@@ -89,15 +89,15 @@ func (c *Config) check() error {
 // Bounds of the shell. They keep a stalled peer from costing memory without
 // end and are far beyond what a run that makes progress needs.
 const (
-	maxWorkers   = 1 << 12
-	frameBytes   = 256 << 10 // a frame is sent when it is this long, or when the sender has no more
-	copyRoom     = 256 << 10 // no refreshes and deltas to a node with more than this queued
-	requestRoom  = 32 << 20  // no new requests to a node with more than this queued
-	maxOps       = 1 << 12   // operations that one worker may have outstanding; and as many of PullAfter
-	maxAhead     = 1 << 22   // keys that the workers of a node may have asked for by PullAfter and not got
-	workerWindow = 64 << 20  // bytes that one worker may have asked for and not got
-	maxIntents   = 1 << 27   // keys in a worker's announced intents, counted once an intent
-	lossGrace    = 500 * time.Millisecond
+	maxWorkers  = 1 << 12
+	frameBytes  = 256 << 10 // a frame is sent when it is this long, or when the sender has no more
+	copyRoom    = 256 << 10 // no refreshes and deltas to a node with more than this queued
+	requestRoom = 32 << 20  // no new requests to a node with more than this queued
+	maxOps      = 1 << 12   // operations that one worker may have outstanding; and as many of PullAfter
+	maxAhead    = 1 << 22   // keys that the workers of a node may have asked for by PullAfter and not got
+	workerRoom  = 64 << 20  // bytes that one worker may have asked for and not got
+	maxIntents  = 1 << 27   // keys in a worker's announced intents, counted once an intent
+	lossGrace   = 500 * time.Millisecond
 )
 
 // eager is a window that no intent is beyond.

@@ -263,13 +263,13 @@ func (w *worker) push(ctx context.Context, what string, keys []godwit.Key, push 
 	if w.unissued = len(w.miss) / 2; w.unissued > 0 {
 		h, err = w.request(ctx, what, wire.Push, keys, push, c)
 	}
-	w.settle(err)
+	w.keepRest(err)
 	return h, err
 }
 
-// settle keeps what filters left of the positions of a call that were issued,
+// keepRest keeps what filters left of the positions of a call that were issued,
 // and again what was kept of the others.
-func (w *worker) settle(err error) {
+func (w *worker) keepRest(err error) {
 	f := &w.filtering
 	if len(f.left)+len(f.took) == 0 {
 		return

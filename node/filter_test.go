@@ -466,7 +466,7 @@ func TestWhatACancelledPushDidNotSendIsKeptAsItWas(t *testing.T) {
 	w.miss = []int{0, 0, 2, 2, 3, 4} // key 2 was served here
 	w.filtering.left = []kept{{0, 1, []float32{100, 0}}, {2, 3, []float32{300, 0}}, {3, 4, []float32{400, 0}}}
 	w.unissued = 2 // keys 3 and 4
-	w.settle(errors.New("cancelled"))
+	w.keepRest(errors.New("cancelled"))
 	want := map[godwit.Key][]float32{1: {100, 0}, 3: {3, 0}}
 	if fmt.Sprint(w.residual.rows) != fmt.Sprint(want) {
 		t.Errorf("kept: %v, want %v", w.residual.rows, want)

@@ -72,7 +72,7 @@ type Node struct {
 	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
 	barrier barrier
 	onRead  bool    // the policy asks for what is read, and not for what is announced,
-	keep    int64   // … for so many clocks after the read
+	stays   int64   // … for so many clocks after the read
 	hot     *hotSet // of a policy that knows hot keys; else nil
 	ids     atomic.Uint64
 
@@ -206,7 +206,7 @@ func (n *Node) build() error {
 	}
 	n.pacer, n.planner = newPacer(n), newPlanner(n)
 	n.bound = newBound(n)
-	n.keep, n.onRead = placement.OnRead(n.proto.Policy)
+	n.stays, n.onRead = placement.OnRead(n.proto.Policy)
 	n.onRead = n.onRead && len(n.peers) > 1
 	n.windows = windowsOf(n.model)
 	n.barrier.gaveUp = make([]*round, n.cfg.Workers)

@@ -38,5 +38,5 @@ func (n *Node) keeps(table int) int64 {
 			return s
 		}
 	}
-	return n.keep
+	return n.stays
 }

@@ -68,7 +68,7 @@ func newOps(worker int) *ops {
 func (t *ops) begin(what string, dst []float32) *op {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.open >= maxOps || t.floats > workerWindow/4 {
+	if t.open >= maxOps || t.floats > workerRoom/4 {
 		return nil
 	}
 	var slot uint16
@@ -93,7 +93,7 @@ func (t *ops) begin(what string, dst []float32) *op {
 func (t *ops) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ahead.ops >= maxOps || t.ahead.floats > workerWindow/4
+	return t.ahead.ops >= maxOps || t.ahead.floats > workerRoom/4
 }
 
 // delay notes that an operation that was just begun waits for a tick.
