@@ -31,10 +31,10 @@ test: lint ## everything that must hold: lint, all tests, the race detector, arm
 race: ## tests of the concurrent packages under the race detector
 	@pkgs=$$($(RACE)) && test -n "$$pkgs" && set -x && $(GO) test -timeout $(TIMEOUT) -race $$pkgs
 
-# The packages whose arithmetic must give the same bits on all processors. An
+# The packages whose arithmetic and bytes must be the same on all processors. An
 # emulator is slow at signals, so goroutines are not preempted by them there.
 .PHONY: arm64
-arm64: ## build for arm64, and test the arithmetic there where an emulator is found
+arm64: ## build for arm64, and test there what must be equal, if an emulator is found
 	GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
 	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./vec/...
 	@if test "$$($(GO) env GOHOSTARCH)" = arm64; then \
@@ -42,7 +42,7 @@ arm64: ## build for arm64, and test the arithmetic there where an emulator is fo
 	elif test -z "$(EMULATOR)"; then \
 		echo "SKIPPED: tests for arm64, as no emulator is found (Debian: qemu-user-static)"; \
 	else \
-		set -x; GOARCH=arm64 CGO_ENABLED=0 GODEBUG=asyncpreemptoff=1 $(GO) test -timeout 30m -exec "$(EMULATOR)" ./vec ./optim ./filter; \
+		set -x; GOARCH=arm64 CGO_ENABLED=0 GODEBUG=asyncpreemptoff=1 $(GO) test -timeout 30m -exec "$(EMULATOR)" ./vec ./optim ./filter ./store ./wire; \
 	fi
 
 .PHONY: lint

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -49,12 +51,12 @@ func TestWordsAreCheckedAgainstTheirText(t *testing.T) {
 	if got, want := word3("fadd", 1, 2, 3), "WORD $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	mustPanic(t, "a word of another instruction", func() { word(words["fsub"], "fadd v0.4s, v0.4s, v0.4s") })
-	mustPanic(t, "a word of no instruction", func() { word(0xffffffff, "fadd v0.4s, v0.4s, v0.4s") })
+	mustPanic(t, "is fsub v0.4s, v0.4s, v0.4s, meant to be fadd", func() { word(words["fsub"], "fadd v0.4s, v0.4s, v0.4s") })
+	mustPanic(t, "unknown instruction", func() { word(0xffffffff, "fadd v0.4s, v0.4s, v0.4s") })
 }
 
 func TestRegistersThatRunOutStopTheGenerator(t *testing.T) {
-	mustPanic(t, "33 values at once", func() {
+	mustPanic(t, "many needs more than 32 vector registers", func() {
 		n := &neon{}
 		n.text("many", "func(x *float32) float32", "")
 		x := n.read("x")
@@ -70,11 +72,11 @@ func TestRegistersThatRunOutStopTheGenerator(t *testing.T) {
 	})
 }
 
-func mustPanic(t *testing.T, what string, f func()) {
+func mustPanic(t *testing.T, why string, f func()) {
 	t.Helper()
 	defer func() {
-		if recover() == nil {
-			t.Errorf("%s did not panic", what)
+		if r := fmt.Sprint(recover()); !strings.Contains(r, why) {
+			t.Errorf("got panic %q, want one with %q", r, why)
 		}
 	}()
 	f()

@@ -32,7 +32,7 @@ type machine interface {
 	subInt(x, y value) value
 	half(x value) value             // rounded down
 	exponent(x value) value         // shifted to where the exponent of a float is
-	or(x, y value) value            //
+	or(x, y value) value            // all bits of both
 	bySign(x, neg, pos value) value // neg where the sign bit of x is set, else pos
 
 	// flag is a register for raise, which notes whether any lane of x is not
