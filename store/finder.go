@@ -83,16 +83,16 @@ func (f *Finder) Probe(k godwit.Key) Slot {
 			break
 		}
 		if e&^refMask == tag {
-			return f.slot(e & refMask)
+			return f.slot(refOf(e))
 		}
 		i = next(n, i)
 	}
 	return Slot{}
 }
 
-func (f *Finder) slot(ref uint32) Slot {
-	s := f.slab(ref >> rowBits)
-	row := ref & rowMask
+func (f *Finder) slot(r Ref) Slot {
+	s := f.slab(uint32(r >> rowBits))
+	row := uint32(r) & rowMask
 	return Slot{
 		(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(s.chunks.Load()), uintptr(row>>s.perLog)*unsafe.Sizeof(unsafe.Pointer(nil)))),
 		uintptr(row&(1<<s.perLog-1)) * s.stride,

@@ -3,8 +3,10 @@ package store
 import (
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/hint"
 )
 
 // A KeySet is a set of keys that only grows. It takes a bit for each key of the
@@ -34,7 +36,29 @@ func NewKeySet(keys uint64) *KeySet {
 }
 
 // Add adds a key.
-func (s *KeySet) Add(k godwit.Key) {
+func (s *KeySet) Add(k godwit.Key) { s.word(k).Or(1 << (k & 63)) }
+
+// AddAll adds keys. Those that are close to one another should stand together.
+func (s *KeySet) AddAll(keys []godwit.Key) {
+	const coming = 16
+	for i := 0; i < len(keys); {
+		if j := i + coming; j < len(keys) {
+			if p := s.pages[keys[j]>>s.shift].Load(); p != nil {
+				hint.Write(unsafe.Pointer(s.word(keys[j])), 1)
+			}
+		}
+		first, bits := keys[i]>>6, uint64(0)
+		for ; i < len(keys) && keys[i]>>6 == first; i++ {
+			bits |= 1 << (keys[i] & 63)
+		}
+		if w := s.word(first << 6); w.Load()&bits != bits {
+			w.Or(bits)
+		}
+	}
+}
+
+// word returns where the key's bit is.
+func (s *KeySet) word(k godwit.Key) *atomic.Uint64 {
 	at := &s.pages[k>>s.shift]
 	p := at.Load()
 	if p == nil {
@@ -43,7 +67,7 @@ func (s *KeySet) Add(k godwit.Key) {
 			p = at.Load()
 		}
 	}
-	(*p)[k>>6&(1<<(s.shift-6)-1)].Or(1 << (k & 63))
+	return &(*p)[k>>6&(1<<(s.shift-6)-1)]
 }
 
 // Next returns the first key of the set in first … end-1, if there is one.

@@ -19,8 +19,9 @@
 //	    |  tag   |  class |  row               |
 //
 // The class is the row length's number, the row its place in the class's slabs,
-// and the tag seven more bits of the key's hash, so that a probe of another
-// key's entry rarely has to look at that key's row.
+// counted from 1, and the tag seven more bits of the key's hash, so that a probe of
+// another key's entry rarely has to look at that key's row. 0 is no entry: an index
+// in new memory is empty.
 //
 // A row's memory remains a row of the same class for good, in use or not. So
 // who looked for a row without the caller's lock may see another key's by the
@@ -46,7 +47,7 @@ const (
 	tagShift  = rowBits + classBits
 	rowMask   = 1<<rowBits - 1
 	refMask   = 1<<tagShift - 1
-	empty     = ^uint32(0)
+	empty     = uint32(0)
 
 	// MaxClasses bounds the different row lengths of a model.
 	MaxClasses = 1 << classBits
@@ -123,9 +124,9 @@ func New(rowLens []int, alloc Alloc) (*Store, error) {
 }
 
 // Expect tells the store how many keys it will hold if all come that are
-// expected; more may. Once a quarter of them is here, the index grows for all at
+// expected; more may. Once an eighth of them is here, the index grows for all at
 // once. Grown step by step, every key would be entered five times, and the last
-// step would keep whoever inserts waiting for four times as long.
+// step would keep whoever inserts waiting for eight times as long.
 func (s *Store) Expect(keys int) { s.expects = keys }
 
 // Len returns the number of keys.
@@ -138,6 +139,11 @@ func hash(k godwit.Key) uint64 {
 }
 
 func tagOf(h uint64) uint32 { return uint32(h&0x7f) << tagShift }
+
+// refOf returns the row of an entry, and entryOf the entry of a row.
+func refOf(e uint32) Ref { return Ref(e&refMask) - 1 }
+
+func entryOf(tag uint32, r Ref) uint32 { return tag | (uint32(r) + 1) }
 
 // place returns where in an index of n places the search for a hash begins.
 func place(n int, h uint64) int {
@@ -160,7 +166,7 @@ func (s *Store) Find(k godwit.Key) (Ref, bool) {
 	for i := place(len(s.index), h); ; i = next(len(s.index), i) {
 		e := s.index[i]
 		if e&^refMask == tag && e != empty {
-			if r := Ref(e & refMask); s.Header(r).Key == k {
+			if r := refOf(e); s.Header(r).Key == k {
 				return r, true
 			}
 		}
@@ -170,10 +176,35 @@ func (s *Store) Find(k godwit.Key) (Ref, bool) {
 	}
 }
 
+// Ensure is Find, and Insert if the key is not here.
+func (s *Store) Ensure(k godwit.Key, class int) (r Ref, made bool) {
+	h := hash(k)
+	tag := tagOf(h)
+	i := place(len(s.index), h)
+	for ; s.index[i] != empty; i = next(len(s.index), i) {
+		if e := s.index[i]; e&^refMask == tag {
+			if r := refOf(e); s.Header(r).Key == k {
+				return r, false
+			}
+		}
+	}
+	if s.full() {
+		return s.Insert(k, class), true
+	}
+	r = s.Spare(class)
+	s.Header(r).Key = k
+	atomic.StoreUint32(&s.index[i], entryOf(tag, r))
+	s.n++
+	return r, true
+}
+
+// full reports whether the index must grow before a key can be entered.
+func (s *Store) full() bool { return 5*(s.n+1) > 4*len(s.index) }
+
 // Insert makes a row of a class for a key that is not here. The header's key
 // is set and its other fields are zero; the floats are arbitrary.
 func (s *Store) Insert(k godwit.Key, class int) Ref {
-	if 5*(s.n+1) > 4*len(s.index) {
+	if s.full() {
 		s.resize(s.grown())
 	}
 	r := s.Spare(class)
@@ -194,42 +225,51 @@ func vacant(index []uint32, k godwit.Key, r Ref) (i int, entry uint32) {
 	h := hash(k)
 	for i = place(len(index), h); index[i] != empty; i = next(len(index), i) {
 	}
-	return i, tagOf(h) | uint32(r)
+	return i, entryOf(tagOf(h), r)
 }
+
+// all is how many places the index has for all keys that are expected.
+func (s *Store) all() int { return s.expects + s.expects/4 + 1 }
 
 // grown returns how many places the index has after it was full.
 func (s *Store) grown() int {
 	n := len(s.index)
-	switch all := s.expects + s.expects/4 + 1; {
+	switch all := s.all(); {
 	case n >= all:
 		return n + n/4 + 1
-	case 4*s.n >= s.expects:
+	case 8*s.n >= s.expects:
 		return all
 	default:
-		return min(2*n, all)
+		return min(4*n, all)
 	}
 }
 
 func (s *Store) resize(n int) {
-	index := make([]uint32, n)
-	for i := range index {
-		index[i] = empty
-	}
+	index := s.places(n)
 	// The rows of neighbouring entries lie anywhere; fetched one after the other,
 	// they would take most of the time of filling a store.
 	const coming = 16
 	for i, e := range s.index {
 		if j := i + coming; j < len(s.index) && s.index[j] != empty {
-			hint.Read(s.at(Ref(s.index[j]&refMask)), 1)
+			hint.Read(s.at(refOf(s.index[j])), 1)
 		}
 		if e != empty {
-			r := Ref(e & refMask)
+			r := refOf(e)
 			i, e := vacant(index, s.Header(r).Key, r)
 			index[i] = e
 		}
 	}
 	s.index = index
 	s.finder.set(index)
+}
+
+// places makes an empty index. The one for all keys that are expected lies with the
+// rows: where these have large pages, it does.
+func (s *Store) places(n int) []uint32 {
+	if n == s.all() {
+		return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(s.alloc(4*n)))), n)
+	}
+	return make([]uint32, n)
 }
 
 // Remove takes a key out and frees its row.
@@ -240,13 +280,13 @@ func (s *Store) Remove(k godwit.Key) {
 	}
 	index, n := s.index, len(s.index)
 	i := place(n, hash(k))
-	for index[i]&refMask != uint32(r) {
+	for refOf(index[i]) != r {
 		i = next(n, i)
 	}
 	// Close the gap: an entry behind it may move up if its own place is not
 	// between the gap and itself.
 	for j := next(n, i); index[j] != empty; j = next(n, j) {
-		own := place(n, hash(s.Header(Ref(index[j]&refMask)).Key))
+		own := place(n, hash(s.Header(refOf(index[j])).Key))
 		if from(n, own, j) >= from(n, i, j) {
 			atomic.StoreUint32(&index[i], index[j])
 			i = j
@@ -282,6 +322,10 @@ func (s *Store) Spare(class int) Ref {
 			s.finder.slab(uint32(class)).chunks.Store(unsafe.SliceData(c.chunks))
 		}
 		c.rows++
+		if next := c.rows; next>>c.perLog == row>>c.perLog {
+			// It will be written when the caller has come by many other stores.
+			hint.Write(s.at(Ref(uint32(class)<<rowBits|next)), min(c.stride, fetched))
+		}
 	}
 	r := Ref(uint32(class)<<rowBits | row)
 	*s.Header(r) = Header{}
@@ -319,7 +363,7 @@ func (s *Store) at(r Ref) unsafe.Pointer {
 func (s *Store) Each(f func(Ref)) {
 	for _, e := range s.index {
 		if e != empty {
-			f(Ref(e & refMask))
+			f(refOf(e))
 		}
 	}
 }
