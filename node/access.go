@@ -24,6 +24,15 @@ type table struct {
 
 func (t *table) has(k godwit.Key) bool { return k-t.first < t.rows }
 
+func (t *table) hasAll(keys []godwit.Key) bool {
+	for _, k := range keys {
+		if !t.has(k) {
+			return false
+		}
+	}
+	return true
+}
+
 func tablesOf(c *protocol.Config) []table {
 	m := c.Model
 	ts := make([]table, m.Tables())
@@ -48,11 +57,19 @@ func (n *Node) table(k godwit.Key) *table {
 // and whether the node was open all the time.
 func (w *worker) local(kind wire.Kind, keys []godwit.Key, buf []float32) (served [3]uint64, ok bool) {
 	w.miss = w.miss[:0]
-	l := lookout{n: w.n, keys: keys, write: kind != wire.Pull}
+	l := lookout{n: w.n, w: w, keys: keys, write: kind != wire.Pull}
 	l.begin()
 	t := &w.n.tables[0]
 	off := 0
-	for i, k := range keys {
+	for i := 0; i < len(keys); i++ {
+		k := keys[i]
+		if i == l.next {
+			if n, floats := l.group(kind, buf[off:]); n > 0 {
+				served[protocol.AtOwner] += uint64(n)
+				i, off = i+n-1, off+floats
+				continue
+			}
+		}
 		if !t.has(k) {
 			t = w.n.table(k)
 		}
@@ -62,7 +79,7 @@ func (w *worker) local(kind wire.Kind, keys []godwit.Key, buf []float32) (served
 		p := protocol.Elsewhere
 		ok = true
 		switch {
-		case h == nil && w.n.homes.Home(k) != w.n.self:
+		case h == nil && l.elsewhere(k):
 			// Not here, as far as a look without the lock can tell. The request
 			// looks again.
 		case kind == wire.Pull && t.query != nil:
@@ -90,12 +107,15 @@ func (w *worker) local(kind wire.Kind, keys []godwit.Key, buf []float32) (served
 // of rows, of the next the rows, one with each access to the group before it.
 // The trips then overlap with one another and with the accesses.
 type lookout struct {
-	n     *Node
-	keys  []godwit.Key
-	write bool // the keys will be pushed to
-	far   bool // it pays to look ahead
-	slots [ahead]store.Slot
-	rows  [2 * ahead]*store.Header
+	n      *Node
+	w      *worker
+	keys   []godwit.Key
+	write  bool // the keys will be pushed to
+	next   int  // the first position of the next group; -1: it does not pay to look ahead
+	absent int  // of the last group: keys whose rows were to be made, or are away
+	filled int  // up to where rows were made that were not there
+	slots  [ahead]store.Slot
+	rows   [2 * ahead]*store.Header
 }
 
 // ahead is how many keys make a group: enough for trips to memory to overlap,
@@ -103,19 +123,72 @@ type lookout struct {
 const ahead = 16
 
 func (l *lookout) begin() {
-	l.far = l.n.large && len(l.keys) >= 4
-	if !l.far {
-		return
+	if l.next = -1; l.n.large && len(l.keys) >= 4 {
+		l.start(0)
 	}
-	for first := 0; first < 3*ahead; first += ahead {
-		l.announce(first)
+}
+
+// start looks ahead from a position on.
+func (l *lookout) start(first int) {
+	l.next = first
+	for i := range 3 {
+		l.announce(first + i*ahead)
 	}
-	l.probe(0)
-	l.find(0)
-	for i, k := range l.part(0) {
-		l.fetch(i, l.n.table(k))
+	l.probe(first)
+	l.find(first)
+	for i, k := range l.part(first) {
+		l.fetch(first+i, l.n.table(k))
 	}
-	l.probe(ahead)
+	l.probe(first + ahead)
+}
+
+// group looks ahead at the groups behind the one that begins. Where rows seem to
+// be missing it has them made first, and may serve the group and some more by
+// that: so many keys, with so many floats.
+func (l *lookout) group(kind wire.Kind, buf []float32) (keys, floats int) {
+	i := l.next
+	if l.absent >= ahead/2 || i == l.filled && l.w.filler.on {
+		if keys, floats = l.fill(kind, buf); keys > 0 {
+			return keys, floats
+		}
+	}
+	l.absent = 0
+	l.next += ahead
+	l.find(i + ahead)
+	l.probe(i + 2*ahead)
+	l.announce(i + 3*ahead)
+	return 0, 0
+}
+
+// fill has rows made of the next keys.
+func (l *lookout) fill(kind wire.Kind, buf []float32) (keys, floats int) {
+	first := l.next
+	l.filled = min(first+fillKeys, len(l.keys))
+	if keys = l.filled - first; keys < ahead {
+		return 0, 0
+	}
+	if kind != wire.Pull {
+		buf = nil
+	}
+	floats, served := l.w.fill(l.keys[first:l.filled], buf)
+	if !served {
+		l.start(first)
+		return 0, 0
+	}
+	if l.filled < len(l.keys) {
+		l.start(l.filled)
+	}
+	return keys, floats
+}
+
+// elsewhere reports whether a key whose row was not found has its home at another
+// node. Else this node makes the row, unless the key has moved away.
+func (l *lookout) elsewhere(k godwit.Key) bool {
+	if l.n.homes.Home(k) != l.n.self {
+		return true
+	}
+	l.absent++
+	return false
 }
 
 // announce has the index of a group fetched.
@@ -163,14 +236,9 @@ func (l *lookout) part(first int) []godwit.Key {
 // row returns where the row of the key at a position seems to be. Positions
 // must come one after the other; t is the key's table.
 func (l *lookout) row(i int, t *table) *store.Header {
-	if !l.far {
+	if l.next < 0 {
 		k := l.keys[i]
 		return l.n.shard(k).Look(k)
-	}
-	if i%ahead == 0 {
-		l.find(i + ahead)
-		l.probe(i + 2*ahead)
-		l.announce(i + 3*ahead)
 	}
 	if j := i + ahead; j < len(l.keys) { // most likely of the same table
 		l.fetch(j, t)

@@ -25,7 +25,8 @@ type worker struct {
 	order order     // of a call that asks for many keys
 	row   []float32 // scratch
 
-	waits bool // the call waits for what it asks for
+	filler filler
+	waits  bool // the call waits for what it asks for
 
 	filtering filtering
 	residual  residual

@@ -218,18 +218,6 @@ func (s *Shard) find(k godwit.Key) (store.Ref, bool) {
 	return r, ok
 }
 
-func (s *Shard) create(k godwit.Key) store.Ref {
-	i, _ := s.cfg.Model.Locate(k)
-	t := s.cfg.Model.Table(i)
-	r := s.st.Insert(k, s.cfg.classes[i])
-	s.cfg.used.Add(k)
-	setState(s.st.Header(r), owner)
-	row := s.st.Floats(r)
-	t.Init.Init(row[:t.Dim], s.cfg.Seed, k)
-	s.begin(i, row)
-	return r
-}
-
 // next says where to send a record for the owner of a key that is not here.
 func (s *Shard) next(k godwit.Key, hops uint8) godwit.NodeID {
 	home := s.cfg.Homes.Home(k)

@@ -1,0 +1,165 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/store"
+)
+
+// This file is how many rows are made at once, when a worker accesses keys most of
+// which nobody has accessed before. An access makes such a row by itself, but comes
+// to each unprepared. Here the keys of a call are put in the order of their shards,
+// a shard is locked once for several, and what it needs has been fetched. The
+// access then finds the rows.
+
+const (
+	fillKeys   = 4096    // at a time: few enough for their rows to stay in the cache
+	holdKeys   = 512     // that a shard is locked for at the most,
+	holdFloats = 1 << 14 // … and floats of their rows, or one key
+	vainMost   = 1 << 10
+)
+
+// A filler is what a worker knows of rows to be made.
+type filler struct {
+	on     bool // the last keys had no rows: neither will the next, probably
+	vain   int  // after keys whose rows are away: how many times to let it be,
+	left   int  // … and how many of them are left
+	here   []godwit.Key
+	shards order
+	sorted []godwit.Key
+	rows   [holdKeys]*store.Header
+
+	keys []godwit.Key // for which rows are being made, by shard if that pays
+	was  []int        // the positions that they had; nil: the same
+}
+
+// fill makes the rows of those of the keys that have their home here and were
+// never accessed. If these are all of one table, dst gets the values. It reports
+// whether that was done, and how many floats they have.
+func (w *worker) fill(keys []godwit.Key, dst []float32) (floats int, served bool) {
+	f := &w.filler
+	if f.left > 0 {
+		f.left--
+		return 0, false
+	}
+	t := w.n.table(keys[0])
+	here := w.homed(keys)
+	if len(here) < len(keys) || t.query != nil || !t.hasAll(keys) {
+		dst = nil
+	}
+	w.n.proto.InUse(here)
+	f.sort(w.n, here)
+	made := w.make(t, dst)
+	f.keys = nil
+	f.on = 2*made > len(here)
+	if f.vain = min(2*f.vain+1, vainMost); made > 0 {
+		f.vain = 0
+	}
+	f.left = f.vain
+	return t.dim * made, dst != nil && made == len(keys)
+}
+
+// homed returns those of the keys that have their home here.
+func (w *worker) homed(keys []godwit.Key) []godwit.Key {
+	if len(w.n.peers) == 1 {
+		return keys
+	}
+	f := &w.filler
+	f.here = slices.Grow(f.here[:0], len(keys))
+	for _, k := range keys {
+		if w.n.homes.Home(k) == w.n.self {
+			f.here = append(f.here, k)
+		}
+	}
+	return f.here
+}
+
+// sort takes keys.
+func (f *filler) sort(n *Node, keys []godwit.Key) {
+	f.keys, f.was = keys, f.shards.positions(n, keys)
+	if f.was == nil {
+		return
+	}
+	f.sorted = slices.Grow(f.sorted[:0], len(keys))[:len(keys)]
+	for i, j := range f.was {
+		f.sorted[i] = keys[j]
+	}
+	f.keys = f.sorted
+}
+
+// make makes rows of the keys in the worker's order, and returns how many.
+func (w *worker) make(t *table, dst []float32) (made int) {
+	keys := w.filler.keys
+	w.prepare(0)
+	next := 0
+	for i := 0; i < len(keys); {
+		for ; i >= next; next += group {
+			w.prepare(next + group)
+		}
+		end := w.hold(i, t)
+		n, ok := w.makeIn(i, end, t, dst)
+		if made += n; !ok {
+			break
+		}
+		i = end
+	}
+	return made
+}
+
+// group is how many keys are prepared together while rows of those before are made.
+const group = 32
+
+// prepare has the processor fetch what making the rows of a group takes.
+func (w *worker) prepare(first int) {
+	keys, mask := w.filler.keys, w.n.mask
+	for i := first; i < min(first+group, len(keys)); i++ {
+		s := w.n.shard(keys[i])
+		s.AheadIndex(keys[i])
+		if i == 0 || (keys[i]^keys[i-1])&mask != 0 {
+			s.fetch()
+		}
+	}
+}
+
+// hold returns the end of the keys from position i on for which their shard is
+// locked once.
+func (w *worker) hold(i int, t *table) int {
+	keys, mask := w.filler.keys, w.n.mask
+	floats := 0
+	j := i
+	for ; j < len(keys) && (keys[j]^keys[i])&mask == 0 && j < i+holdKeys && floats < holdFloats; j++ {
+		if !t.has(keys[j]) {
+			t = w.n.table(keys[j])
+		}
+		floats += t.floats
+	}
+	return j
+}
+
+// makeIn makes the rows of positions of one shard. It reports false if the node
+// was closed.
+func (w *worker) makeIn(first, end int, t *table, dst []float32) (made int, ok bool) {
+	f := &w.filler
+	s := w.n.shard(f.keys[first])
+	s.Lock()
+	defer s.Unlock()
+	if s.closed {
+		return 0, false
+	}
+	rows := f.rows[:end-first]
+	made = s.Make(f.keys[first:end], rows)
+	if dst == nil {
+		return made, true
+	}
+	for i, h := range rows {
+		if h != nil {
+			at := first + i
+			if f.was != nil {
+				at = f.was[at]
+			}
+			copy(dst[at*t.dim:(at+1)*t.dim], store.FloatsAt(h, t.dim))
+		}
+	}
+	return made, true
+}
