@@ -72,3 +72,71 @@ func BenchmarkMovePath(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkMoveFloor is what a move cannot do without, in plain loops over as
+// many keys: for each of the four records a place in an index, the head of a row
+// and, but for the last, a line beside it are read and written, for two of them
+// the row is copied, and so is the frame between. It reports processor time.
+func BenchmarkMoveFloor(b *testing.B) {
+	const dim, stride = 100, 6 + 100 // floats; the head takes 24 bytes
+	type line [16]uint32
+	for _, rows := range []int{10_000, 200_000} {
+		b.Run(fmt.Sprintf("keys=10000/rows=%d", rows), func(b *testing.B) {
+			const keys = 10_000
+			var index [2][]uint32
+			var row [2][]float32
+			var beside [2][]line
+			rng := rand.New(rand.NewPCG(1, 2))
+			for i := range 2 {
+				index[i] = make([]uint32, rows+rows/4)
+				for j, r := range rng.Perm(rows) {
+					index[i][j] = uint32(r)
+				}
+				row[i] = make([]float32, rows*stride)
+				beside[i] = make([]line, rows)
+				for j := range beside[i] {
+					beside[i][j][0] = 1
+				}
+			}
+			all := rng.Perm(rows)
+			frame, sent := make([]float32, keys*dim), make([]float32, keys*dim)
+			var times []float64
+			next, to := 0, 0
+			for b.Loop() {
+				part := all[next : next+keys]
+				if next += keys; next == rows {
+					next, to = 0, 1-to
+				}
+				before := used()
+				touch := func(n, k int) []float32 { // what a record meets
+					r := int(index[n][k])
+					beside[n][r][0]++
+					head := row[n][r*stride:][:stride]
+					head[0]++
+					return head[stride-dim:]
+				}
+				for _, k := range part {
+					touch(to, k)
+				}
+				for i, k := range part {
+					copy(frame[i*dim:][:dim], touch(1-to, k))
+				}
+				copy(sent, frame)
+				for i, k := range part {
+					copy(touch(to, k), sent[i*dim:][:dim])
+				}
+				for _, k := range part {
+					touch(1-to, k)
+				}
+				for _, k := range part {
+					row[to][int(index[to][k])*stride]++
+				}
+				times = append(times, float64(used()-before)/keys)
+			}
+			slices.Sort(times)
+			b.ReportMetric(times[len(times)/10], "best-cpu-ns/move")
+			b.ReportMetric(median(times), "cpu-ns/move")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
