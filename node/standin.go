@@ -8,26 +8,28 @@ import (
 	"github.com/godwit-ps/godwit/transport"
 )
 
-// This file is what a worker does while it waits for an answer: if only one node
-// was asked, it reads the connection to that node itself, and handles what comes
-// over it, until its answer is among it. Otherwise the connection's reader would
-// have to wake it, on another processor if one is free, which takes a good part
-// of the time that the answer takes.
+// This file is what a worker does that asks and waits: if it asks one node only, it
+// reads the connection to that node itself, and handles what comes over it, until
+// its answer is among it. Otherwise the connection's reader would have to wake it,
+// on another processor if one is free, which takes a good part of the time that
+// the answer takes. Who waits for what it asked for earlier leaves it to the
+// reader, who is at work by then.
 
 // inPlace is for how long a worker reads at a time. An answer that takes longer
 // can as well be waited for in the ordinary way, in which the end of the call's
 // context or of the run is noticed at once and not when this time is over.
 const inPlace = time.Millisecond
 
-// await waits for an operation, as pause does.
+// await waits for an operation, as pause does, and sends it before if that is left
+// to do.
 func (w *worker) await(ctx context.Context, o *op) int {
 	defer w.waitedSince(w.n.world.Now())
-	if c := w.readable(o); c != nil && ctx.Err() == nil {
+	if c := w.readable(o); c != nil && w.out.any && ctx.Err() == nil {
 		o.read(c)
 		c.StandIn(w.send, o.done, inPlace)
 		o.read(nil)
 	}
-	w.out.flush()
+	w.out.flush() // if nobody did
 	select {
 	case <-o.done:
 		return 0
