@@ -5,7 +5,9 @@ import (
 	"flag"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,7 +27,7 @@ var (
 // some seconds as a training program would, and for some in which garbage is
 // collected ten times a second. It reports how long the rows took, the memory of
 // the process, the share of the processors' time that collections took in the
-// first part, and what a collection took in the second.
+// first part, and how long a collection took and stopped everything in the second.
 func BenchmarkCapacity(b *testing.B) {
 	if *capacity == 0 {
 		b.Skip("say how many rows: -capacity 100000000, and if not of 4 floats: -floats 100")
@@ -86,8 +88,9 @@ func BenchmarkCapacity(b *testing.B) {
 	b.ReportMetric(100*(to.cpu-from.cpu)/(to.all-from.all), "%-of-processors-in-collections")
 	from, to = busy(5*time.Second, runtime.GC)
 	b.ReportMetric(float64(to.n-from.n), "collections")
-	b.ReportMetric(to.pause(from, 0.5)*1e6, "µs-pause-median-at-most")
-	b.ReportMetric(to.pause(from, 1)*1e6, "µs-pause-longest-at-most")
+	pauses := to.since(from)
+	b.ReportMetric(float64(pauses[len(pauses)/2].Nanoseconds())/1e3, "µs-paused-median")
+	b.ReportMetric(float64(pauses[len(pauses)-1].Nanoseconds())/1e3, "µs-paused-longest")
 	b.ReportMetric(1e3*(to.cpu-from.cpu)/float64(to.n-from.n), "processor-ms-a-collection")
 }
 
@@ -106,33 +109,26 @@ func resident(b *testing.B) int64 {
 
 type collected struct {
 	n        uint64
-	cpu, all float64 // seconds of processor time
-	pauses   *metrics.Float64Histogram
+	cpu, all float64         // seconds of processor time
+	paused   []time.Duration // in the last 256 collections, the latest first
 }
 
 func collections() collected {
 	s := []metrics.Sample{
-		{Name: "/gc/cycles/total:gc-cycles"},
 		{Name: "/cpu/classes/gc/total:cpu-seconds"},
 		{Name: "/cpu/classes/total:cpu-seconds"},
-		{Name: "/sched/pauses/total/gc:seconds"},
 	}
 	metrics.Read(s)
-	return collected{s[0].Value.Uint64(), s[1].Value.Float64(), s[2].Value.Float64(), s[3].Value.Float64Histogram()}
+	var g debug.GCStats
+	debug.ReadGCStats(&g)
+	return collected{uint64(g.NumGC), s[0].Value.Float64(), s[1].Value.Float64(), g.Pause}
 }
 
-// pause is a bound of the pauses since another moment, in seconds: a part of
-// them, such as half, were not longer.
-func (c collected) pause(since collected, part float64) float64 {
-	var all uint64
-	for i, n := range c.pauses.Counts {
-		all += n - since.pauses.Counts[i]
-	}
-	var n uint64
-	for i := range c.pauses.Counts {
-		if n += c.pauses.Counts[i] - since.pauses.Counts[i]; n > 0 && float64(n) >= part*float64(all) {
-			return c.pauses.Buckets[i+1]
-		}
-	}
-	return 0
+// since returns how long the world stood still in each collection since another
+// moment, in both of a collection's pauses together, the longest last. There were
+// some.
+func (c collected) since(earlier collected) []time.Duration {
+	pauses := slices.Clone(c.paused[:min(int(c.n-earlier.n), len(c.paused))])
+	slices.Sort(pauses)
+	return pauses
 }
