@@ -164,7 +164,7 @@ func (l *lookout) group(kind wire.Kind, buf []float32) (keys, floats int) {
 func (l *lookout) fill(kind wire.Kind, buf []float32) (keys, floats int) {
 	first := l.next
 	l.filled = min(first+fillKeys, len(l.keys))
-	if keys = l.filled - first; keys < ahead {
+	if keys = l.filled - first; keys < ahead || l.w.filler.waits() {
 		return 0, 0
 	}
 	if kind != wire.Pull {

@@ -39,10 +39,6 @@ type filler struct {
 // whether that was done, and how many floats they have.
 func (w *worker) fill(keys []godwit.Key, dst []float32) (floats int, served bool) {
 	f := &w.filler
-	if f.left > 0 {
-		f.left--
-		return 0, false
-	}
 	t := w.n.table(keys[0])
 	here := w.homed(keys)
 	if len(here) < len(keys) || t.query != nil || !t.hasAll(keys) {
@@ -58,6 +54,15 @@ func (w *worker) fill(keys []godwit.Key, dst []float32) (floats int, served bool
 	}
 	f.left = f.vain
 	return t.dim * made, dst != nil && made == len(keys)
+}
+
+// waits reports whether it is to be let be this time.
+func (f *filler) waits() bool {
+	if f.left == 0 {
+		return false
+	}
+	f.left--
+	return true
 }
 
 // homed returns those of the keys that have their home here.

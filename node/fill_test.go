@@ -222,7 +222,6 @@ func TestMakingRowsAllocatesNothingOfItsOwn(t *testing.T) {
 	}
 	dst := valuesOf(m, keys)
 	fill := func() {
-		w.filler.left = 0
 		w.fill(keys, dst)
 	}
 	fill()
