@@ -138,7 +138,7 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 	const peer = godwit.NodeID(1)
 	session := told{lonely{nodes: 3}, make(chan error, 1)}
 	n := quietNode(t, Config{Model: model(t, 1000, 1), Policy: placement.Static, Workers: 1, Session: session})
-	world := &hasty{real: n.world.(*real), slept: make(chan time.Duration), over: make(chan struct{})}
+	world := &hasty{real: n.world.(*real), slept: make(chan time.Duration), woke: make(chan int, 1), over: make(chan struct{})}
 	n.world = world
 	in := n.inbound(peer)
 	e := wire.Encoder{Lists: &wire.Sent{}}
@@ -166,7 +166,9 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 	answer, err := e.Lists.Answer(question())
 	must(t, err)
 	must(t, n.frame(in, answer))
-	n.world.Join() // nobody waits for it any more
+	if i := <-world.woke; i != 0 {
+		t.Errorf("a list came, and %d woke who waited for it, want 0", i)
+	}
 	if err := n.failed(); err != nil {
 		t.Fatalf("a list that came ended the run: %v", err)
 	}
@@ -192,19 +194,22 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 }
 
 // hasty is the world outside, but for pauses: each is told, and passes when the
-// test says so.
+// test says so. What ended it is told, too.
 type hasty struct {
 	*real
 	slept chan time.Duration
+	woke  chan int
 	over  chan struct{}
 }
 
 func (h *hasty) Sleep(d time.Duration, a, b <-chan struct{}) int {
 	h.slept <- d
-	if i := h.Wait(a, b, h.over); i < 2 {
-		return i
+	i := h.Wait(a, b, h.over)
+	if i == 2 {
+		i = -1
 	}
-	return -1
+	h.woke <- i
+	return i
 }
 
 // told is a lonely session that is told how the run ended.

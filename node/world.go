@@ -17,7 +17,8 @@ type World interface {
 	// Now returns nanoseconds since some moment, at least 1.
 	Now() int64
 	// Go runs f beside what runs already. Join returns when all of these have
-	// returned.
+	// returned. What Go is given after Join was called may not run: the node is at
+	// its end.
 	Go(f func())
 	Join()
 	// Wait returns when a channel has a token, which it takes, or is closed: 0,
@@ -53,12 +54,28 @@ type Virtual struct {
 type real struct {
 	start   time.Time
 	running sync.WaitGroup
+
+	mu   sync.Mutex
+	over bool // nothing begins any more
 }
 
-func (r *real) Now() int64  { return int64(time.Since(r.start)) + 1 }
-func (r *real) Go(f func()) { r.running.Go(f) }
-func (r *real) Join()       { r.running.Wait() }
-func (r *real) Worked(int)  {}
+func (r *real) Now() int64 { return int64(time.Since(r.start)) + 1 }
+func (r *real) Worked(int) {}
+
+func (r *real) Go(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.running.Go(f)
+	}
+}
+
+func (r *real) Join() {
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	r.running.Wait()
+}
 
 func (r *real) Measure(f func()) int64 {
 	// Only for as long as it is measured: to wake a goroutine that has a thread
