@@ -108,7 +108,7 @@ func TestSetOverwritesThePushesOfItsNodeBeforeIt(t *testing.T) {
 	k := homedAt(t, c.Nodes[0], 1, 1)
 	// Both nodes want the key: node 0 has a replica.
 	must(t, c.Nodes[1].Worker(1).Intent(k, 0, godwit.Forever))
-	must(t, c.Nodes[1].Worker(1).WaitSync(ctx))
+	actedOn(t, c.Nodes[1], k[0]) // else the key would move
 	w := c.Nodes[0].Worker(0)
 	must(t, w.Intent(k, 0, godwit.Forever))
 	eventually(t, "a replica at node 0", func() bool { return holding(c, k[0]) == "RO" })
@@ -148,7 +148,7 @@ func TestWaitSyncMakesPushesVisible(t *testing.T) {
 	k := homedAt(t, c.Nodes[0], 1, 1)
 	for _, i := range []int{1, 0, 2} {
 		must(t, c.Nodes[i].Worker(1).Intent(k, 0, godwit.Forever))
-		must(t, c.Nodes[i].Worker(1).WaitSync(ctx))
+		actedOn(t, c.Nodes[i], k[0]) // by the owner first, else the key would move
 	}
 	eventually(t, "replicas at nodes 0 and 2", func() bool { return holding(c, k[0]) == "ROR" })
 	total := float32(0)
@@ -194,4 +194,11 @@ func TestABarrierHoldsWhoComesEarlyAndCountsNobodyTwice(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// actedOn waits until a node has acted on an intent for a key. WaitSync does not
+// wait for that.
+func actedOn(t *testing.T, n *Node, k godwit.Key) {
+	t.Helper()
+	eventually(t, "an intent is acted on", func() bool { return n.Holding(k).Wanted })
 }
