@@ -119,7 +119,8 @@ type Worker interface {
 	// WaitSync returns when every update made at this node before the call has
 	// reached its owner, and every replica at this node shows what its owner
 	// had when the call was made. The sequence WaitSync, Barrier, WaitSync on
-	// all workers makes everything visible everywhere.
+	// all workers makes everything visible everywhere. It says nothing about
+	// intents, which are acted on beside it.
 	WaitSync(ctx context.Context) error
 	// Barrier returns when every worker of every node has called it.
 	Barrier(ctx context.Context) error
