@@ -47,6 +47,8 @@ type pacer struct {
 	busy   atomic.Int64  // nanoseconds of processor time spent in rounds
 	rates  []intent.Rate // of the workers' clocks
 
+	intents int64 // what the planner had cost at the last round
+
 	every  time.Duration // between rounds over the shards at least, if the policy sets a rate
 	synced int64         // when the last one was
 
@@ -107,7 +109,7 @@ func (p *pacer) run() {
 		p.rounds.Add(1) // before anybody sees what it did
 		cost := time.Duration(world.Measure(round))
 		p.busy.Add(int64(cost))
-		d := p.n.pause(cost, p.tick())
+		d := p.n.pause(cost, p.planned(), p.tick())
 		if p.waiting.Load() > 0 || p.n.bound.pressed() {
 			d = minPause // somebody waits for nothing else
 		}
@@ -135,15 +137,25 @@ func (p *pacer) tick() (shortest float64) {
 	return shortest
 }
 
+// planned is what intents cost since the last round. That comes out of the share
+// of the rounds.
+func (p *pacer) planned() time.Duration {
+	busy := p.n.planner.busy.Load()
+	d := busy - p.intents
+	p.intents = busy
+	return time.Duration(d)
+}
+
 // pause says how long to wait after a round of some cost, or after acting on
-// intents, where a worker's clock ticks every so many seconds (0: not known).
-func (n *Node) pause(cost time.Duration, tick float64) time.Duration {
+// intents, where something else cost as much as other meanwhile, and a worker's
+// clock ticks every so many seconds (0: not known).
+func (n *Node) pause(cost, other time.Duration, tick float64) time.Duration {
 	w := time.Duration(len(n.workers))
-	d := cost*share/w - cost
+	d := (cost+other)*share/w - cost
 	if tick > 0 {
 		d = min(d, time.Duration(tick*float64(time.Second)))
 	}
-	return min(max(d, cost*most/w-cost, minPause), maxPause)
+	return min(max(d, (cost+other)*most/w-cost, minPause), maxPause)
 }
 
 // round does everything that is due.

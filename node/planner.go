@@ -53,7 +53,7 @@ func (p *planner) run() {
 		p.keys = 0
 		cost := time.Duration(world.Measure(act))
 		p.busy.Add(int64(cost))
-		d := p.n.pause(cost, p.tick())
+		d := p.n.pause(cost, 0, p.tick())
 		p.gap += 0.1 * ((time.Duration(world.Now()-began) + d).Seconds() - p.gap)
 		if world.Sleep(d, p.n.stop, nil) == 0 {
 			return
