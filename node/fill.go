@@ -27,7 +27,6 @@ type filler struct {
 	left   int  // … and how many of them are left
 	here   []godwit.Key
 	shards order
-	sorted []godwit.Key
 	rows   [holdKeys]*store.Header
 
 	keys []godwit.Key // for which rows are being made, by shard if that pays
@@ -45,7 +44,7 @@ func (w *worker) fill(keys []godwit.Key, dst []float32) (floats int, served bool
 		dst = nil
 	}
 	w.n.proto.InUse(here)
-	f.sort(w.n, here)
+	f.keys, f.was = f.shards.sorted(w.n, here)
 	made := w.make(t, dst)
 	f.keys = nil
 	f.on = 2*made > len(here)
@@ -78,19 +77,6 @@ func (w *worker) homed(keys []godwit.Key) []godwit.Key {
 		}
 	}
 	return f.here
-}
-
-// sort takes keys.
-func (f *filler) sort(n *Node, keys []godwit.Key) {
-	f.keys, f.was = keys, f.shards.positions(n, keys)
-	if f.was == nil {
-		return
-	}
-	f.sorted = slices.Grow(f.sorted[:0], len(keys))[:len(keys)]
-	for i, j := range f.was {
-		f.sorted[i] = keys[j]
-	}
-	f.keys = f.sorted
 }
 
 // make makes rows of the keys in the worker's order, and returns how many.

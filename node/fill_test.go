@@ -110,7 +110,7 @@ func TestRowsThatAreMadeAtOnceAreThoseThatSingleAccessesMake(t *testing.T) {
 				for _, k := range keys {
 					used[k] = true
 				}
-				filled = max(filled, len(w.(*worker).filler.sorted))
+				filled = max(filled, len(w.(*worker).filler.shards.keys))
 			}
 			if filled < fillKeys/4 {
 				t.Errorf("rows of %d keys were made at once, want %d some time", filled, fillKeys)
@@ -175,7 +175,7 @@ func TestAShardIsLockedForFewKeysAtATime(t *testing.T) {
 		for i := range keys {
 			keys[i] = x.first + godwit.Key(i%4)<<9
 		}
-		w.filler.sort(n, keys)
+		w.filler.keys, w.filler.was = w.filler.shards.sorted(n, keys)
 		for i := 0; i < len(keys); {
 			end := w.hold(i, &n.tables[0])
 			if end-i > x.want || end-i < x.want && end < len(keys) {

@@ -51,16 +51,27 @@ func (o *order) positions(n *Node, keys []godwit.Key) []int {
 	return o.list
 }
 
+// sorted returns the keys in that order, and the positions that they had; the
+// keys themselves and nil where it does not pay. The slices are good until the
+// next call.
+func (o *order) sorted(n *Node, keys []godwit.Key) (by []godwit.Key, was []int) {
+	if was = o.positions(n, keys); was == nil {
+		return keys, nil
+	}
+	o.keys = slices.Grow(o.keys[:0], len(keys))[:len(keys)]
+	for i, j := range was {
+		o.keys[i] = keys[j]
+	}
+	return o.keys, was
+}
+
 // sort puts keys in that order.
 func (o *order) sort(n *Node, keys []godwit.Key) {
-	list := o.positions(n, keys)
-	if list == nil {
+	by, was := o.sorted(n, keys)
+	if was == nil {
 		return
 	}
-	o.keys = append(o.keys[:0], keys...)
-	for i, j := range list {
-		keys[i] = o.keys[j]
-	}
+	copy(keys, by)
 	if len(keys) > maxOrdered {
 		o.list, o.keys = nil, nil
 	}

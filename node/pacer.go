@@ -28,10 +28,9 @@ import (
 // just where much changes. What the network cannot carry stays for a later round
 // too (copyRoom), where further updates of the same keys join it.
 type pacer struct {
-	n    *Node
-	out  sender
-	wake chan struct{}
-	up   atomic.Bool // a token is in wake
+	n   *Node
+	out sender
+	waker
 
 	hurry chan struct{} // holds a token when a WaitSync began, here or at a peer: no pause before the next round
 
@@ -51,7 +50,6 @@ type pacer struct {
 
 	every  time.Duration // between rounds over the shards at least, if the policy sets a rate
 	synced int64         // when the last one was
-
 }
 
 const (
@@ -68,18 +66,8 @@ type mark struct {
 }
 
 func newPacer(n *Node) *pacer {
-	return &pacer{n: n, out: n.sender(), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+	return &pacer{n: n, out: n.sender(), waker: waker{wake: make(chan struct{}, 1)}, hurry: make(chan struct{}, 1),
 		rates: make([]intent.Rate, n.cfg.Workers), work: make([]atomic.Uint64, (len(n.shards)+63)/64), every: interval(placement.SyncOf(n.proto.Policy).Rate)}
-}
-
-// wakeUp has the pacer look for work. It is cheap when it is awake already.
-func (p *pacer) wakeUp() {
-	if !p.up.Load() && p.up.CompareAndSwap(false, true) {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
-	}
 }
 
 // noPause ends the pause that the pacer makes, or the next one.
@@ -105,7 +93,7 @@ func (p *pacer) run() {
 		p.out.records = 0
 	}
 	for world.Wait(p.wake, p.n.stop, nil) == 0 {
-		p.up.Store(false)
+		p.awake()
 		p.rounds.Add(1) // before anybody sees what it did
 		cost := time.Duration(world.Measure(round))
 		p.busy.Add(int64(cost))
@@ -130,11 +118,17 @@ func (p *pacer) tick() (shortest float64) {
 	for i, w := range p.n.workers {
 		r := &p.rates[i]
 		r.Observe(now, w.Clock())
-		if t := r.Tick(); t > 0 && (shortest == 0 || t < shortest) {
-			shortest = t
-		}
+		shortest = shorter(shortest, r.Tick())
 	}
 	return shortest
+}
+
+// shorter is the shorter of two times, of which 0 is not known.
+func shorter(a, b float64) float64 {
+	if a == 0 || 0 < b && b < a {
+		return b
+	}
+	return a
 }
 
 // planned is what intents cost since the last round. That comes out of the share

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol"
 )
 
 // The planner acts on intents when they become due, and ends them: one goroutine
@@ -12,10 +13,9 @@ import (
 // but looks again no sooner than the pacer would (see [pacer]), so that there is
 // much to do at once.
 type planner struct {
-	n    *Node
-	out  sender
-	wake chan struct{}
-	up   atomic.Bool // a token is in wake
+	n   *Node
+	out sender
+	waker
 
 	leads  atomic.Uint64 // nanoseconds that actions took, summed since the last look
 	nleads atomic.Uint64
@@ -28,17 +28,7 @@ type planner struct {
 }
 
 func newPlanner(n *Node) *planner {
-	return &planner{n: n, out: n.sender(), wake: make(chan struct{}, 1)}
-}
-
-// wakeUp has the planner look for work. It is cheap when it is awake already.
-func (p *planner) wakeUp() {
-	if !p.up.Load() && p.up.CompareAndSwap(false, true) {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
-	}
+	return &planner{n: n, out: n.sender(), waker: waker{wake: make(chan struct{}, 1)}}
 }
 
 func (p *planner) run() {
@@ -48,7 +38,7 @@ func (p *planner) run() {
 		world.Worked(p.keys)
 	}
 	for world.Wait(p.wake, p.n.stop, nil) == 0 {
-		p.up.Store(false)
+		p.awake()
 		began := world.Now()
 		p.keys = 0
 		cost := time.Duration(world.Measure(act))
@@ -65,9 +55,7 @@ func (p *planner) run() {
 // if none is known.
 func (p *planner) tick() (shortest float64) {
 	for _, w := range p.n.workers {
-		if t := w.timer.Tick(); t > 0 && (shortest == 0 || t < shortest) {
-			shortest = t
-		}
+		shortest = shorter(shortest, w.timer.Tick())
 	}
 	return shortest
 }
@@ -114,26 +102,8 @@ func (p *planner) of(w *worker, now int64, lead float64) {
 	if p.n.cfg.Eager {
 		window = eager
 	}
-	w.plan.Due(clock, window, func(keys []godwit.Key) {
-		p.keys += len(keys)
-		for _, k := range keys {
-			s := p.n.shard(k)
-			s.Lock()
-			s.Want(&p.out, k)
-			s.noteWork(p.n, k)
-			s.Unlock()
-		}
-	})
-	w.plan.Expire(clock, func(keys []godwit.Key) {
-		p.keys += len(keys)
-		for _, k := range keys {
-			s := p.n.shard(k)
-			s.Lock()
-			s.Unwant(&p.out, k)
-			s.noteWork(p.n, k)
-			s.Unlock()
-		}
-	})
+	w.plan.Due(clock, window, func(keys []godwit.Key) { p.each(keys, (*protocol.Shard).Want) })
+	w.plan.Expire(clock, func(keys []godwit.Key) { p.each(keys, (*protocol.Shard).Unwant) })
 	w.held.Add(int64(w.plan.Keys() - held))
 	w.inbox.Lock()
 	w.ahead.Store(int64(window))
@@ -144,5 +114,17 @@ func (p *planner) of(w *worker, now int64, lead float64) {
 	w.inbox.Unlock()
 	if w.Clock() >= godwit.Clock(w.next.Load()) {
 		p.wakeUp() // the worker went on meanwhile
+	}
+}
+
+// each begins or ends the intent of each key.
+func (p *planner) each(keys []godwit.Key, do func(*protocol.Shard, protocol.Out, godwit.Key)) {
+	p.keys += len(keys)
+	for _, k := range keys {
+		s := p.n.shard(k)
+		s.Lock()
+		do(s.Shard, &p.out, k)
+		s.noteWork(p.n, k)
+		s.Unlock()
 	}
 }

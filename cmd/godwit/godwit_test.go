@@ -446,17 +446,23 @@ func TestAProcessEndsWhenItsLeaderIsKilled(t *testing.T) {
 	gone(t, began, limit)
 }
 
-// Before the run has begun, nobody else could tell a node that its leader is gone.
-func TestANodeThatWaitsForTheRunToBeginEndsWithItsLeader(t *testing.T) {
-	t.Parallel()
+// otherEtcd starts an etcd that is not the run's, until the test is over, and
+// returns where it is.
+func otherEtcd(t *testing.T) string {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
-	at := server.Endpoints()[0]
+	t.Cleanup(func() { server.Close() })
+	return server.Endpoints()[0]
+}
+
+// Before the run has begun, nobody else could tell a node that its leader is gone.
+func TestANodeThatWaitsForTheRunToBeginEndsWithItsLeader(t *testing.T) {
+	t.Parallel()
+	at := otherEtcd(t)
 	lead := start(t, with("--nodes", "2", "--await", "--etcd", at, "--run", "known", "--listen", "127.0.0.1:0", "--json")...)
 	lead.until("the call for nodes", func(e job.Event) bool { return e.Waiting != nil })
 	if err := lead.cmd.Process.Kill(); err != nil { // it has left its description, and never comes back
@@ -512,14 +518,7 @@ func TestANodeJoinsByEndpointAndName(t *testing.T) {
 
 func TestAnEtcdThatIsThereServesRunAfterRun(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	at := server.Endpoints()[0]
+	at := otherEtcd(t)
 	for range 2 {
 		if code, _, errs := run(t, with("--nodes", "2", "--etcd", at, "--run", "again", "--epochs", "1")...); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, errs)
