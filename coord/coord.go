@@ -16,6 +16,9 @@ const (
 	MaxName    = 512     // bytes of the name of a barrier or exchange
 )
 
+// SecretSize is the length of [Session.Secret] in bytes.
+const SecretSize = 32
+
 // Defaults of a [Config].
 const (
 	// DefaultTTL leaves room for processes that a busy machine does not run for
@@ -114,6 +117,12 @@ type Session interface {
 	// View numbers the membership: 1 when the run is sealed, one more with
 	// each member lost.
 	View() godwit.View
+	// Secret returns SecretSize bytes that are equal at all members of this
+	// run and differ from those of every other, also of one with the same name
+	// and addresses. Members prove to each other by it that they are members.
+	// Besides them it is known to who can read the coordinator's memory. The
+	// caller may keep it.
+	Secret() []byte
 
 	// Barrier returns when every member has called Barrier with this name as
 	// often as this node has. Names are free-form text of 1 … MaxName bytes and

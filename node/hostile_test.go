@@ -183,6 +183,7 @@ type lonely struct {
 
 func (lonely) Self() godwit.NodeID { return 0 }
 func (lonely) View() godwit.View   { return 1 }
+func (lonely) Secret() []byte      { return make([]byte, coord.SecretSize) }
 
 func (l lonely) Members() []coord.Member {
 	ms := make([]coord.Member, l.nodes)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
@@ -49,6 +50,13 @@ func (s *session) Members() []coord.Member {
 		ms[i] = coord.Member{ID: godwit.NodeID(i), Addr: fmt.Sprintf("simulated-%d", i), Incarnation: uint64(i) + 1}
 	}
 	return ms
+}
+
+// Secret is one that only clusters of the same seed and size have in common: the
+// same run again must be the same.
+func (s *session) Secret() []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "simulated run of %d nodes, seed %d", len(s.c.hosts), s.c.cfg.Seed))
+	return sum[:]
 }
 
 func (s *session) Barrier(ctx context.Context, name string) error {

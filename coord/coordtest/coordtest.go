@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		test func(*suite)
 	}{
 		{"ids are dense and all nodes see the same members", (*suite).members},
+		{"members share a secret that no other run has", (*suite).secret},
 		{"a node alone is a run", (*suite).alone},
 		{"no node passes a barrier before all have come, ever again", (*suite).barrier},
 		{"barriers of different names do not disturb each other", (*suite).barrierNames},
@@ -191,6 +192,32 @@ func (s *suite) members() {
 		if c.Members()[0].Addr == "changed" {
 			s.Error("changing the result of Members changes the members")
 		}
+	}
+}
+
+func (s *suite) secret() {
+	seen := map[string]int{}
+	for i, n := range []int{2, 2, 3, 1} { // the same name and addresses again
+		run := s.join(n)
+		want := string(run[0].Secret())
+		if len(want) != coord.SecretSize {
+			s.Fatalf("run %d: a secret of %d bytes, want %d", i, len(want), coord.SecretSize)
+		}
+		if j, ok := seen[want]; ok {
+			s.Errorf("runs %d and %d have the same secret", j, i)
+		}
+		seen[want] = i
+		for id, c := range run {
+			got := c.Secret()
+			if string(got) != want {
+				s.Errorf("run %d: the secret of node %d is %x, of node 0 %x", i, id, got, want)
+			}
+			clear(got)
+			if string(c.Secret()) != want {
+				s.Error("changing the result of Secret changes the secret")
+			}
+		}
+		s.close(run...)
 	}
 }
 

@@ -7,7 +7,7 @@
 // the lease of their node, so nothing of a node outlives it by more than a TTL:
 //
 //	godwit/R/config       the run's configuration blob (no lease; see Configure)
-//	godwit/R/nodes/00002  node 2's seat: {"addr":…,"fingerprint":…,"nodes":…,"roster":…,"sealed":…}
+//	godwit/R/nodes/00002  node 2's seat: {"addr":…,"fingerprint":…,"nodes":…,"share":…,"roster":…,"sealed":…}
 //	godwit/R/words/00002  what node 2 said last
 //
 // A node says everything (arrived at a barrier, its part of an exchange, stop,
@@ -27,6 +27,9 @@
 //  3. The run is sealed at the first revision at which all seats are taken and
 //     all name that roster. All nodes see the same revisions, so they agree.
 //  4. A node that sees the seal marks its seat "sealed", and Join returns.
+//
+// The members' shares, random bytes in their seats, make the secret of the run: a
+// hash of all, in the order of ids ([coord.Session]).
 //
 // Without step 2, this can happen: A takes seat 0, is killed and started again,
 // takes seat 1, and believes that it forms a run of two with its own dead lease.

@@ -154,7 +154,7 @@ func (j *joiner) sit(ctx, patient context.Context) error {
 // take tries to take a seat.
 func (j *joiner) take(ctx context.Context, id godwit.NodeID) (bool, error) {
 	var r *clientv3.TxnResponse
-	key, e := j.keys.node(id), entry{Seat: ledger.SeatOf(j.cfg)}
+	key, e := j.keys.node(id), entry{Seat: ledger.NewSeat(j.cfg)}
 	err := retry(ctx, func(ctx context.Context) (err error) {
 		r, err = j.cl.Txn(ctx).
 			If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
@@ -265,7 +265,7 @@ func (j *joiner) open(ctx context.Context) (*session, error) {
 	// The watch so far ends with the wait for the join; the session's own goes
 	// on where the queue ends.
 	w := &watcher{cl: j.cl, prefix: string(j.keys), rev: j.watch.rev}
-	return newSession(j.node, j.self, j.roster.Members(), w, j.queue), nil
+	return newSession(j.node, j.self, j.roster, w, j.queue), nil
 }
 
 // update overwrites this node's entry.

@@ -9,7 +9,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/internal/ledger"
 )
 
@@ -22,9 +21,9 @@ type session struct {
 	closed  error // result of Close
 }
 
-func newSession(n *node, self godwit.NodeID, members []coord.Member, w *watcher, seen []*clientv3.Event) *session {
+func newSession(n *node, self godwit.NodeID, sealed *ledger.Roster, w *watcher, seen []*clientv3.Event) *session {
 	s := &session{node: n}
-	s.Ledger = ledger.New(self, members, s.publish)
+	s.Ledger = ledger.New(self, sealed.Members(), sealed.Secret(), s.publish)
 	n.work.Go(func() { s.follow(w, seen) })
 	return s
 }

@@ -70,7 +70,7 @@ func (h *Hub) JoinConfig(ctx context.Context, cfg coord.Config) (coord.Session, 
 	if cfg.Nodes != h.cfg.Nodes {
 		return nil, fmt.Errorf("coord: run %q: %w: the hub has %d nodes, %s has %d", cfg.Run, coord.ErrMismatch, h.cfg.Nodes, cfg.Addr, cfg.Nodes)
 	}
-	a := &applicant{seat: ledger.SeatOf(cfg), roster: ledger.NewRoster(cfg), ready: make(chan struct{})}
+	a := &applicant{seat: ledger.NewSeat(cfg), roster: ledger.NewRoster(cfg), ready: make(chan struct{})}
 	if err := h.sit(a); err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (h *Hub) sealLocked(members []coord.Member) {
 	h.run = make([]*session, len(members))
 	for id, a := range h.waiting {
 		s := &session{hub: h}
-		s.Ledger = ledger.New(godwit.NodeID(id), members, s.publish)
+		s.Ledger = ledger.New(godwit.NodeID(id), members, a.roster.Secret(), s.publish)
 		h.run[id] = s
 		a.session = s
 		close(a.ready)

@@ -29,6 +29,7 @@ type Publish func(ctx context.Context, w Word) error
 type Ledger struct {
 	self     godwit.NodeID
 	members  []coord.Member
+	secret   []byte
 	publish  Publish
 	stopping chan struct{}
 	done     chan struct{}
@@ -42,11 +43,13 @@ type Ledger struct {
 	err    error // not nil exactly if done is closed
 }
 
-// New returns the book of node self of a run that was just sealed.
-func New(self godwit.NodeID, members []coord.Member, publish Publish) *Ledger {
+// New returns the book of node self of a run that was just sealed. Members and
+// secret are those of the roster at the seal.
+func New(self godwit.NodeID, members []coord.Member, secret []byte, publish Publish) *Ledger {
 	return &Ledger{
 		self:     self,
 		members:  members,
+		secret:   secret,
 		publish:  publish,
 		stopping: make(chan struct{}),
 		done:     make(chan struct{}),
@@ -59,6 +62,7 @@ func New(self godwit.NodeID, members []coord.Member, publish Publish) *Ledger {
 
 func (l *Ledger) Self() godwit.NodeID       { return l.self }
 func (l *Ledger) Members() []coord.Member   { return slices.Clone(l.members) }
+func (l *Ledger) Secret() []byte            { return slices.Clone(l.secret) }
 func (l *Ledger) Stopping() <-chan struct{} { return l.stopping }
 func (l *Ledger) Done() <-chan struct{}     { return l.done }
 

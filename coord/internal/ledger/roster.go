@@ -1,6 +1,9 @@
 package ledger
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,12 +17,15 @@ type Seat struct {
 	Addr        string `json:"addr"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Nodes       int    `json:"nodes"`
-	Incarnation uint64 `json:"-"` // grows from seat to seat
+	Share       []byte `json:"share"` // this node's part of the run's secret: random bytes
+	Incarnation uint64 `json:"-"`     // grows from seat to seat
 }
 
-// SeatOf is the seat that a node with this configuration takes.
-func SeatOf(c coord.Config) Seat {
-	return Seat{Addr: c.Addr, Fingerprint: c.Fingerprint, Nodes: c.Nodes}
+// NewSeat is a seat for a node with this configuration. It has a share of its own.
+func NewSeat(c coord.Config) Seat {
+	share := make([]byte, coord.SecretSize)
+	_, _ = rand.Read(share) // never fails
+	return Seat{Addr: c.Addr, Fingerprint: c.Fingerprint, Nodes: c.Nodes, Share: share}
 }
 
 // A Roster is who has arrived so far, by id. The zero value is not usable; a
@@ -71,6 +77,22 @@ func (r *Roster) Members() []coord.Member {
 	}
 	slices.SortFunc(ms, func(a, b coord.Member) int { return int(a.ID) - int(b.ID) })
 	return ms
+}
+
+// Secret is that of the run if it is sealed with who sits now. It is a hash of
+// the shares of all, so each member alone makes it a new one.
+func (r *Roster) Secret() []byte {
+	h := sha256.New()
+	text := func(b []byte) { // each with its length: no two lists read the same
+		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		_, _ = h.Write(b)
+	}
+	text([]byte("godwit run secret 1"))
+	text([]byte(r.cfg.Run))
+	for _, m := range r.Members() {
+		text(r.seats[m.ID].Share)
+	}
+	return h.Sum(nil)
 }
 
 // Mismatch is the error of node self if another one differs from it.
