@@ -172,7 +172,7 @@ func TestAHandleWaitedForTwiceIsDone(t *testing.T) {
 		must(t, err)
 		hs = append(hs, h)
 	}
-	rand.Shuffle(len(hs), func(i, j int) { hs[i], hs[j] = hs[j], hs[i] })
+	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(hs), func(i, j int) { hs[i], hs[j] = hs[j], hs[i] })
 	must(t, w.Wait(ctx, hs...))
 	must(t, w.Wait(ctx, hs...))
 	must(t, w.Wait(ctx, hs[3], hs[3], 0, 1<<60, math.MaxUint64))

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -24,6 +25,15 @@ var (
 	seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random tests")
 	scale = flag.Int("scale", 1, "how many times as long the random tests run")
 )
+
+// TestMain names the seed where a test fails, whatever its message says.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code != 0 {
+		fmt.Printf("the tests ran with -seed %d\n", *seed)
+	}
+	os.Exit(code)
+}
 
 // patience is how long a test waits for what must come. It is far more than
 // needed: machines that run tests are busy.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -147,6 +148,8 @@ func compress(t *testing.T, text []byte) []byte {
 	return b.Bytes()
 }
 
+var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random tests")
+
 func write(t *testing.T, dir, name string, text []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -157,9 +160,8 @@ func write(t *testing.T, dir, name string, text []byte) string {
 }
 
 func TestBlocksReadInAnyOrderGiveTheWholeText(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("-seed %d", *seed)
+	r := rand.New(rand.NewPCG(*seed, 0))
 	dir := t.TempDir()
 	whole, want := randomText(r, 5000), ""
 	parts := [][]byte{whole, []byte(" \n"), randomText(r, 3), randomText(r, 2000)}
