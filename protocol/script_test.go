@@ -107,7 +107,7 @@ func TestTheReadmeOfScenariosNamesAll(t *testing.T) {
 			t.Errorf("testdata/README names %s %d times, want once", name, n)
 		}
 	}
-	if len(files) < 20 {
+	if len(files) < 26 {
 		t.Errorf("found %d scenarios", len(files))
 	}
 }
