@@ -26,7 +26,7 @@ node processes of this machine, and compare quality and cost. It is the same as
 }
 
 func demo(cmd *cobra.Command) error {
-	stop, ctx := interrupts(modelKept)
+	stop, ctx := interrupts("the model is judged as it is")
 	p := newPrinter(false, false)
 	var results []*job.Result
 	for _, nodes := range []int{1, 4} {

@@ -404,9 +404,7 @@ func TestASecondInterruptEndsAtOnce(t *testing.T) {
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.wait(limit); code == 0 {
-		t.Error("exit code 0")
-	}
+	p.exits(exitInterrupted, limit)
 	gone(t, began, limit)
 }
 

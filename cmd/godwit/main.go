@@ -3,13 +3,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,12 +28,17 @@ const exitCodes = `Exit codes:
   1    failed
   2    wrong usage
   3    another node was lost, failed, or never came
-  130  interrupted; what was trained until then was judged and exported`
+  130  interrupted: what was trained until then was judged and, with --export,
+       exported; after a second interrupt, nothing is kept`
 
 func main() {
 	cmd := root()
 	err := cmd.Execute()
-	if err != nil && !errors.Is(err, errInterrupted) {
+	switch {
+	case err == nil, errors.Is(err, errInterrupted):
+	case endedAtOnce.Load():
+		err = errInterrupted // whatever else came of it
+	default:
 		fmt.Fprintln(os.Stderr, "godwit:", err)
 	}
 	os.Exit(exitCode(err))
@@ -109,47 +110,4 @@ func outcome(r *job.Result, err error) error {
 		return errInterrupted
 	}
 	return nil
-}
-
-// killPatience is how long a second interrupt waits for what it cancelled.
-const killPatience = 3 * time.Second
-
-// modelKept is what an interrupt does to a training run.
-const modelKept = "the model is judged and kept as it is"
-
-// interrupts returns a channel that the first SIGINT or SIGTERM closes, and a
-// context that the second one ends. The third, or time, ends the process.
-func interrupts(kept string) (stop <-chan struct{}, ctx context.Context) {
-	signals := make(chan os.Signal, 3)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	stopping := make(chan struct{})
-	ctx, cancel := context.WithCancelCause(context.Background())
-	go func() { // for the life of the process
-		<-signals
-		close(stopping)
-		fmt.Fprintf(os.Stderr, "godwit: stopping: %s; interrupt again to end at once\n", kept)
-		<-signals
-		cancel(errors.New("interrupted twice"))
-		select {
-		case <-signals:
-		case <-time.After(killPatience):
-		}
-		os.Exit(exitInterrupted)
-	}()
-	return stopping, ctx
-}
-
-// untilInterrupted returns a context that the first interrupt ends: for work
-// that tells what it has done so far when its context ends.
-func untilInterrupted() (context.Context, context.CancelFunc) {
-	stop, ctx := interrupts("what is done so far is told")
-	ctx, cancel := context.WithCancel(ctx)
-	go func() { // until the context ends
-		select {
-		case <-stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }

@@ -38,7 +38,7 @@ and on another the command that this prints, such as
 				return usageError{fmt.Errorf("--etcd and --run say which run to join: both are needed")}
 			}
 			p := newPrinter(quiet, asJSON)
-			stop, ctx := interrupts(modelKept)
+			stop, ctx := interrupts(whatIsKept(j.Export))
 			j.Stop, j.Progress, j.Tick = stop, p.event, p.tick()
 			if j.Leader != 0 {
 				j.LeaderGone = endOf(os.Stdin)

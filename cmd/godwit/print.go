@@ -48,9 +48,10 @@ func (p *printer) tick() time.Duration {
 }
 
 func (p *printer) event(e job.Event) {
-	if p.json != nil && e.Tick == nil {
+	if p.json != nil {
 		if err := p.json.Encode(e); err != nil {
-			fmt.Fprintln(os.Stderr, "godwit: writing JSON:", err)
+			fmt.Fprintln(os.Stderr, "godwit: writing JSON (no more follows):", err)
+			p.json = nil // nobody reads it any more, and the run goes on
 		}
 	}
 	if p.people == nil {

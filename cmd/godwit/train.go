@@ -56,7 +56,9 @@ const trainManners = `The run can be watched on stderr; the result is a table on
 stdout has a JSON object a line instead: "run", "policy", "seconds" since the
 begin, and one of "waiting", "start", "epoch", "evaluation", "stopping" and, last,
 "result" (their fields are those of the types Event and Result of package job).
-Ctrl-C ends the run in order: the model is judged and exported as it is.
+Ctrl-C, SIGTERM and a terminal that closes (but under nohup) end the run in order:
+the model is judged and, with --export, exported as it is. A second Ctrl-C ends it
+at once.
 
 With --await, whoever reaches this machine can take part and read everything:
 use it in a network that you trust, or with the three --tls files.
@@ -129,7 +131,7 @@ func (t *training) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	stop, ctx := interrupts(modelKept)
+	stop, ctx := interrupts(whatIsKept(t.cluster.place.Export))
 	t.cluster.place.Stop = stop
 	p := newPrinter(t.quiet, t.json)
 	var results []*job.Result
@@ -148,17 +150,21 @@ func (t *training) run(cmd *cobra.Command) error {
 			break // what was found out so far is shown
 		}
 	}
-	if !t.json && len(results) > 0 {
-		if err := table(cmd.OutOrStdout(), results); err != nil {
-			return ranError{err}
-		}
-		if !t.quiet {
-			if err := legend(cmd.ErrOrStderr(), t.legend); err != nil {
-				return ranError{err}
-			}
-		}
+	if err := t.show(cmd, results); failed == nil && err != nil {
+		return ranError{err}
 	}
 	return failed
+}
+
+// show prints the table of what was found out, for people.
+func (t *training) show(cmd *cobra.Command, results []*job.Result) error {
+	if t.json || len(results) == 0 {
+		return nil
+	}
+	if err := table(cmd.OutOrStdout(), results); err != nil || t.quiet {
+		return err
+	}
+	return legend(cmd.ErrOrStderr(), t.legend)
 }
 
 // check says what is wrong with the command line, and returns the policies to

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// killPatience is how long a second interrupt waits for what it cancelled.
+const killPatience = 3 * time.Second
+
+// repeatWithin is how long a SIGTERM or SIGHUP after an interrupt counts as the
+// same one. Who sends them sends several: GNU timeout signals its child and then
+// its group, and a terminal that closes signals by the shell and by the kernel.
+const repeatWithin = 2 * time.Second
+
+// modelKept and modelLost are what an interrupt does to a training run.
+const (
+	modelKept = "the model is judged and exported as it is"
+	modelLost = "the model is judged as it is; no --export: the model is not kept"
+)
+
+// whatIsKept is what an interrupt does to a run with this --export.
+func whatIsKept(export string) string {
+	if export == "" {
+		return modelLost
+	}
+	return modelKept
+}
+
+// endedAtOnce is set by the second interrupt, before it cancels anything.
+var endedAtOnce atomic.Bool
+
+// A tally counts the interrupts of this process.
+type tally struct {
+	n    int
+	last time.Time // when the last one came that counted
+}
+
+// take takes a signal that came at a time, and returns whether it counts.
+func (c *tally) take(s os.Signal, at time.Time) bool {
+	if c.n > 0 && s != os.Interrupt && at.Sub(c.last) < repeatWithin {
+		return false
+	}
+	c.n++
+	c.last = at
+	return true
+}
+
+// ends are the signals that end a run in order. SIGHUP is none if it was ignored
+// when the process began, which is what nohup does.
+func ends() []os.Signal {
+	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		s = append(s, syscall.SIGHUP)
+	}
+	return s
+}
+
+// interrupts returns a channel that the first SIGINT, SIGTERM or SIGHUP closes, and
+// a context that the second one ends. The third, or time, ends the process. From
+// then on this process outlives its terminal: writing to it fails, and no more.
+func interrupts(kept string) (stop <-chan struct{}, ctx context.Context) {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, ends()...)
+	// With a SIGPIPE that is asked for, a write to a closed stdout or stderr
+	// returns an error; without, it ends the process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	stopping := make(chan struct{})
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() { // for the life of the process
+		var c tally
+		await(&c, signals, nil)
+		close(stopping)
+		fmt.Fprintf(os.Stderr, "godwit: stopping: %s; interrupt again to end at once\n", kept)
+		await(&c, signals, nil)
+		endedAtOnce.Store(true)
+		fmt.Fprintln(os.Stderr, "godwit: interrupted again: ending at once")
+		cancel(errors.New("interrupted twice"))
+		await(&c, signals, time.After(killPatience))
+		os.Exit(exitInterrupted)
+	}()
+	return stopping, ctx
+}
+
+// await returns when the next interrupt that counts has come, or at a time.
+func await(c *tally, signals <-chan os.Signal, until <-chan time.Time) {
+	for {
+		select {
+		case s := <-signals:
+			if c.take(s, time.Now()) {
+				return
+			}
+		case <-until:
+			return
+		}
+	}
+}
+
+// untilInterrupted returns a context that the first interrupt ends: for work
+// that tells what it has done so far when its context ends.
+func untilInterrupted() (context.Context, context.CancelFunc) {
+	stop, ctx := interrupts("what is done so far is told")
+	ctx, cancel := context.WithCancel(ctx)
+	go func() { // until the context ends
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
