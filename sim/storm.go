@@ -22,11 +22,13 @@ import (
 // A Weather is the configuration of a storm. What it leaves open, the seed
 // decides.
 type Weather struct {
-	Nodes   int              // 0: open, 1 … 5
-	Workers int              // of each node; 0: open, 1 … 3
-	Policy  placement.Policy // nil: open
-	Network *Network         // nil: open, and disorderly
-	Steps   int              // that each worker makes; 0 is 50
+	Nodes   int // 0: open, 1 … 5
+	Workers int // of each node; 0: open, 1 … 3
+	// Policy is open where it is nil. The default rule of nonuniform, by which none of so
+	// few keys is ever hot, is taken as nonuniform(factor=2).
+	Policy  placement.Policy
+	Network *Network // nil: open, and disorderly
+	Steps   int      // that each worker makes; 0 is 50
 	// Bounded gives the tables bounds on their staleness, and windows, and has
 	// workers meet at barriers and use what only such tables have.
 	Bounded     bool
@@ -166,12 +168,13 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 	if w.Policy == nil {
 		w.Policy = stormPolicy(rng)
 	}
+	w.Policy = inStorms(w.Policy)
 	if w.Network == nil {
 		n := disorder(rng, w.Nodes)
 		w.Network = &n
 	}
 	if w.Steps == 0 {
-		w.Steps = 50
+		w.Steps = defaultSteps
 	}
 	workers := w.Nodes * w.Workers
 	s := &storm{seed: seed, weather: w, hints: rng.IntN(2) == 0, async: rng.IntN(2) == 0, moves: rng.IntN(2) == 0}
@@ -195,20 +198,32 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 	return s, cfg
 }
 
-// stormPolicy is any policy. Of so few keys, none is hot by the default rule.
+const defaultSteps = 50
+
+// stormPolicy is any policy.
 func stormPolicy(rng *rand.Rand) placement.Policy {
 	names := placement.Names()
 	i := rng.IntN(len(names) + 2)
 	if i >= len(names) {
 		return restless.Policy{}
 	}
-	name := names[i]
-	if name == placement.NonUniform.Name() {
-		name = "nonuniform(factor=2)"
+	return inStorms(policyNamed(names[i]))
+}
+
+// inStorms returns the policy that storms have instead of one that could not do
+// what it is there for.
+func inStorms(p placement.Policy) placement.Policy {
+	if p == placement.NonUniform {
+		return policyNamed("nonuniform(factor=2)")
 	}
+	return p
+}
+
+// policyNamed is ByName for names that are known to be right.
+func policyNamed(name string) placement.Policy {
 	p, err := placement.ByName(name)
 	if err != nil {
-		panic(err) // never: the names above are right
+		panic(err)
 	}
 	return p
 }

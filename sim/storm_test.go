@@ -5,12 +5,14 @@ import (
 	"flag"
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/protocol/placement"
 )
 
 var (
@@ -92,6 +94,49 @@ func TestStormsKeepAllPromisesWhereUpdatesOfReplicasAreRounded(t *testing.T) {
 	}
 }
 
+// Under every policy, storms meet what it is there for.
+func TestStormsOfEachPolicyMeetWhatItDoes(t *testing.T) {
+	if racing {
+		t.Skip("storms have one goroutine each")
+	}
+	for _, name := range append(placement.Names(), "") {
+		for _, bounded := range []bool{false, true} {
+			w := Weather{Bounded: bounded}
+			if name != "" {
+				w.Policy, _ = placement.ByName(name)
+			}
+			r := Storms(context.Background(), 1, enoughSeeds, w, runtime.GOMAXPROCS(0))
+			if r.Failed != nil {
+				t.Fatalf("%q: %v", name, r.Failed)
+			}
+			if err := r.Vacuous(w); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// Of the few keys of a storm, none is accessed 50 times as often as the mean.
+func TestStormsThatCannotMeetWhatTheirPolicyDoesSaySo(t *testing.T) {
+	p, err := placement.ByName("nonuniform(factor=50)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := Weather{Policy: p}
+	r := Storms(context.Background(), 1, enoughSeeds, w, runtime.GOMAXPROCS(0))
+	if err := r.Vacuous(w); err == nil || !strings.Contains(err.Error(), "under nonuniform(factor=50) kept all promises, but tell little: no replica was set up") {
+		t.Errorf("%v", err)
+	}
+	for _, few := range []Weather{{Policy: p, Nodes: 1}, {Policy: p, Steps: 10}} {
+		if err := r.Vacuous(few); err != nil {
+			t.Errorf("%d nodes, %d steps: %v", few.Nodes, few.Steps, err)
+		}
+	}
+	if r.Seeds--; r.Vacuous(w) != nil {
+		t.Errorf("%d seeds are said to be enough", r.Seeds)
+	}
+}
+
 func TestTheSmallestSeedThatFailsIsReported(t *testing.T) {
 	w := Weather{Broken: protocol.Broken{DropAtSend: true}}
 	one, many := Storms(context.Background(), 1, 50, w, 1), Storms(context.Background(), 1, 50, w, 4)
@@ -146,10 +191,7 @@ func TestStormsScanWhileKeysMove(t *testing.T) {
 		if err != nil {
 			t.Fatalf("-seed %d (%s): %v", seed, r.Weather, err)
 		}
-		sum.Scans += r.Scanned.Scans
-		sum.Keys += r.Scanned.Keys
-		sum.Away += r.Scanned.Away
-		sum.Moving += r.Scanned.Moving
+		sum.Add(r.Scanned)
 	}
 	t.Logf("%+v", sum)
 	if sum.Scans < 500 || sum.Keys < 1000 || sum.Away < 100 || sum.Moving < 100 {

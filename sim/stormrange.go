@@ -16,6 +16,14 @@ type Scanned struct {
 	Moving int // keys that changed their owner during a scan
 }
 
+// Add adds what another storm scanned.
+func (s *Scanned) Add(o Scanned) {
+	s.Scans += o.Scans
+	s.Keys += o.Keys
+	s.Away += o.Away
+	s.Moving += o.Moving
+}
+
 // ranged reads or writes a range of keys, which may be of several tables.
 func (x *stormWorker) ranged(ctx context.Context) error {
 	end := godwit.Key(x.rng.Uint64N(x.model.Keys() + 1))

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/godwit-ps/godwit/internal/history"
+	"github.com/godwit-ps/godwit/node"
 )
 
 // A StormsReport sums up many storms. Only its times are real.
@@ -19,6 +22,11 @@ type StormsReport struct {
 	// or of their hashes.
 	Hash uint64        `json:"hash"`
 	Took time.Duration `json:"took_ns"`
+
+	sum     node.Stats
+	scanned Scanned
+	judged  history.JudgedClocks
+	rebound int
 
 	// Failed is the storm of the smallest seed that broke a promise; nil if none
 	// did.
@@ -93,5 +101,9 @@ func (s *storms) over(ctx context.Context, seed uint64, r *StormReport, err erro
 		s.report.Drops += sum.Drops
 		s.report.Virtual += r.Elapsed
 		s.report.Hash ^= r.Hash
+		s.report.sum.Add(sum)
+		s.report.scanned.Add(r.Scanned)
+		s.report.judged.Add(r.Judged)
+		s.report.rebound += r.Rebound
 	}
 }

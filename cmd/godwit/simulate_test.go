@@ -63,11 +63,19 @@ func TestSimulateRefusesWhatDoesNotExist(t *testing.T) {
 	}
 }
 
+func TestSimulateFailsIfItNeverMetWhatItIsFor(t *testing.T) {
+	out, err := exec.Command(binary, "simulate", "--seeds", "100", "--policy", "nonuniform(factor=50)").CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(string(out), "no replica was set up") {
+		t.Errorf("%v, %s, want exit code %d and what was missing", err, out, exitFailed)
+	}
+}
+
 func TestSimulateSaysHowToRunAFailureAgain(t *testing.T) {
 	s := &simulate{policy: "adaptive", network: "bad", weather: sim.Weather{Nodes: 3, Bounded: true}, json: true}
 	var out bytes.Buffer
 	r := &sim.StormsReport{Seeds: 4, Failed: &sim.Failure{Seed: 5, Weather: "rain", Err: errors.New("an update was lost")}}
-	if err := s.print(&out, r); err != nil {
+	if err := s.print(&out, r, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"failed_seed":5`, `"weather":"rain"`, `"error":"an update was lost"`,
