@@ -40,6 +40,11 @@ type EmbeddedConfig struct {
 // that must have signed the clients' certificates.
 type TLSFiles struct{ Cert, Key, CA string }
 
+// quota bounds the data, in bytes: the words of the last minutes, most of them
+// about 100 bytes long. The server reserves a tenth more of address space, rounded
+// up to 1 GiB (10 GiB without a quota), and takes memory only as it is used.
+const quota = 896 << 20
+
 // Embedded is a running etcd of one member.
 type Embedded struct {
 	etcd      *embed.Etcd
@@ -92,12 +97,14 @@ func (cfg EmbeddedConfig) embed(quiet *atomic.Bool) (c *embed.Config, temp *temp
 		// address it comes from: nodes may share a name (tcp.LoadTLS).
 		c.ClientTLSInfo = transport.TLSInfo{CertFile: cfg.TLS.Cert, KeyFile: cfg.TLS.Key, TrustedCAFile: cfg.TLS.CA, ClientCertAuth: true, SkipClientSANVerify: true}
 	}
-	// One member talks to nobody; a peer address is asked for all the same.
+	// One member has no peers. So nothing listens for them: who speaks to a peer's
+	// port is not asked who it is. An address is asked for all the same.
 	peer := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 	c.Name = "godwit"
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = nil, []url.URL{peer}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	c.QuotaBackendBytes = quota
 
 	// With one member, elections are a formality, and short ones start faster.
 	// They also bound the shortest lease from below, at 1.5 elections.
@@ -111,8 +118,6 @@ func (cfg EmbeddedConfig) embed(quiet *atomic.Bool) (c *embed.Config, temp *temp
 	if log == nil {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(errorCore{log.With("part", "etcd"), quiet}))
-
 	c.Dir = cfg.Dir
 	if c.Dir == "" {
 		if temp, err = newTemporary(); err != nil {
@@ -121,6 +126,7 @@ func (cfg EmbeddedConfig) embed(quiet *atomic.Bool) (c *embed.Config, temp *temp
 		c.Dir = temp.data()
 		c.UnsafeNoFsync = true // nothing is to survive the process
 	}
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(errorCore{log.With("part", "etcd"), quiet}, zap.WithFatalHook(lastAct{temp})))
 	return c, temp, nil
 }
 

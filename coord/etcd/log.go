@@ -3,10 +3,20 @@ package etcd
 import (
 	"context"
 	"log/slog"
+	"os"
 	"sync/atomic"
 
 	"go.uber.org/zap/zapcore"
 )
+
+// lastAct is what is done when the server ends the process, as it does for want of
+// file descriptors and when its disk fails. It has told why.
+type lastAct struct{ temp *temporary }
+
+func (a lastAct) OnWrite(*zapcore.CheckedEntry, []zapcore.Field) {
+	_ = a.temp.remove() // the process ends, with an error already
+	os.Exit(1)
+}
 
 // errorCore hands the errors that etcd logs to slog, and drops the rest.
 type errorCore struct {
