@@ -114,6 +114,9 @@ type Session interface {
 	Self() godwit.NodeID
 	// Members returns all members of the run, by id. The caller may keep it.
 	Members() []Member
+	// Lease is after how long without a sign of life a node counts as lost:
+	// [Config].TTL, as the coordinator rounded it.
+	Lease() time.Duration
 	// View numbers the membership: 1 when the run is sealed, one more with
 	// each member lost.
 	View() godwit.View

@@ -71,9 +71,16 @@ func overTCP(int) (transport.Network, transport.Listener, error) {
 // clusterOver starts nodes over other networks than memory.
 func clusterOver(t testing.TB, nodes int, cfg Config, place places) *Cluster {
 	t.Helper()
+	return clusterOf(t, nodes, cfg, place, coord.Config{TTL: patience}, func(s coord.Session) coord.Session { return s })
+}
+
+// clusterOf is clusterOver of a run whose sessions are wrapped.
+func clusterOf(t testing.TB, nodes int, cfg Config, place places, run coord.Config, wrap func(coord.Session) coord.Session) *Cluster {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	hub, err := cmem.New(coord.Config{Run: "test", Nodes: nodes})
+	run.Run, run.Nodes = "test", nodes
+	hub, err := cmem.New(run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +98,7 @@ func clusterOver(t testing.TB, nodes int, cfg Config, place places) *Cluster {
 			if cfg.Session, errs[i] = hub.Join(ctx, cfg.Listener.Addr()); errs[i] != nil {
 				return
 			}
+			cfg.Session = wrap(cfg.Session)
 			c.Nodes[cfg.Session.Self()], errs[i] = Start(ctx, cfg)
 		})
 	}

@@ -97,7 +97,7 @@ const (
 	maxAhead    = 1 << 22   // keys that the workers of a node may have asked for by PullAfter and not got
 	workerRoom  = 64 << 20  // bytes that one worker may have asked for and not got
 	maxIntents  = 1 << 27   // keys in a worker's announced intents, counted once an intent
-	lossGrace   = 500 * time.Millisecond
+	causeWait   = 500 * time.Millisecond
 )
 
 // eager is a window that no intent is beyond.

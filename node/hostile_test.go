@@ -71,6 +71,7 @@ func TestAPeerThatBreaksTheProtocolEndsTheRunWithAReason(t *testing.T) {
 		"a scan of nothing":                 {frameOf(wire.Record{Kind: wire.Scan, Key: 3, Op: 1, Seq: 3}), "from 3 up to 3"},
 		"bytes that are no record":          {garbage, ""},
 		"bytes of something else":           {alien, "not a frame"},
+		"a farewell in the middle":          {wire.Farewell(1), "before this node had come to the end"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := local(t, 2, Config{Model: model(t, keys, dim), Workers: 1})
@@ -181,9 +182,10 @@ type lonely struct {
 	nodes int
 }
 
-func (lonely) Self() godwit.NodeID { return 0 }
-func (lonely) View() godwit.View   { return 1 }
-func (lonely) Secret() []byte      { return make([]byte, coord.SecretSize) }
+func (lonely) Self() godwit.NodeID  { return 0 }
+func (lonely) View() godwit.View    { return 1 }
+func (lonely) Lease() time.Duration { return coord.DefaultTTL }
+func (lonely) Secret() []byte       { return make([]byte, coord.SecretSize) }
 
 func (l lonely) Members() []coord.Member {
 	ms := make([]coord.Member, l.nodes)

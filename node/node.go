@@ -71,6 +71,7 @@ type Node struct {
 	bound   *bound  // nil if no table bounds staleness
 	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
 	barrier barrier
+	parting *parting
 	onRead  bool    // the policy asks for what is read, and not for what is announced,
 	stays   int64   // … for so many clocks after the read
 	hot     *hotSet // of a policy that knows hot keys; else nil
@@ -194,6 +195,7 @@ func (n *Node) build() error {
 	if n.cfg.Virtual != nil {
 		alloc = store.HeapAlloc // many small nodes that come and go
 	}
+	n.parting = newParting(len(n.peers))
 	n.scanning = make([]atomic.Int32, len(n.peers))
 	n.questions.of = make([][]wire.Record, len(n.peers))
 	guards := make([]guard, len(n.shards))
@@ -374,21 +376,20 @@ func (n *Node) watch() {
 	n.fail(err)
 }
 
-// lost is told when the connection to a peer ended. If a node is going down,
-// for whatever reason, the coordinator knows why; this node judges by itself
-// only if it hears nothing.
+// lost is told when the connection to a peer ended. If that did not say farewell,
+// it is lost. Its session, or another's, may be about to say why, which is better
+// to know than that a connection ended.
 func (n *Node) lost(peer godwit.NodeID, cause error) {
-	if n.closing.Load() {
+	if n.parting.isComplete() || n.world.Sleep(causeWait, n.done, n.parting.all) >= 0 {
+		n.parting.gone(peer)
 		return
 	}
-	if n.world.Sleep(lossGrace, n.done, n.stop) < 0 {
-		n.end(peer, "connection ended", cause)
-	}
+	n.end(peer, "connection ended", cause)
 }
 
 // end ends the run because of a peer.
 func (n *Node) end(peer godwit.NodeID, what string, cause error) {
-	if n.closing.Load() {
+	if n.closing.Load() || n.parting.isComplete() {
 		return
 	}
 	err := fmt.Errorf("%w: node %d (%s): %s: %w", godwit.ErrPeerLost, peer, n.addr(peer), what, cause)
@@ -433,7 +434,7 @@ func (n *Node) Close(ctx context.Context) error {
 		}
 		if n.failed() == nil && len(n.peers) > 1 {
 			err = n.flushKept(ctx)
-			if e := n.cfg.Session.Barrier(ctx, "close node"); err == nil {
+			if e := n.takeLeave(ctx); err == nil {
 				err = e
 			}
 		}

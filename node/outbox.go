@@ -36,6 +36,7 @@ type outbox struct {
 	buffers *buffers
 	queued  int  // bytes in sealed and enc, and in the frame being written
 	writing bool // somebody writes, and will find what is put in meanwhile
+	over    bool // the farewell was taken out: nothing is, after it
 	waiting []chan struct{}
 
 	// Of who writes.
@@ -219,6 +220,9 @@ func (o *outbox) admit(ctx context.Context, world World, done <-chan struct{}) e
 
 // next takes the oldest frame out, and returns nil if there is none.
 func (o *outbox) next() []byte {
+	if o.over {
+		return nil
+	}
 	if len(o.sealed) == 0 {
 		if o.enc.Records() == 0 {
 			return nil
@@ -227,6 +231,7 @@ func (o *outbox) next() []byte {
 	}
 	f := o.sealed[0]
 	o.sealed = o.sealed[:copy(o.sealed, o.sealed[1:])]
+	o.over = wire.IsFarewell(f)
 	return f
 }
 
@@ -244,7 +249,7 @@ func (o *outbox) pack(frame []byte) []byte {
 // compress returns a frame as it travels. That takes a while, in which others can
 // put records in.
 func (o *outbox) compress(frame []byte) []byte {
-	if wire.Asks(frame) || wire.Answers(frame) {
+	if !wire.IsData(frame) {
 		return frame
 	}
 	p := o.packer.pack(frame)

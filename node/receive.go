@@ -45,6 +45,8 @@ func (n *Node) frame(in *inbound, frame []byte) (err error) {
 		err = n.tell(in, frame)
 	case wire.Answers(frame):
 		err = n.learn(in, frame)
+	case wire.IsFarewell(frame):
+		err = n.parted(in.from, frame)
 	case in.waits:
 		err = in.hold(frame)
 	default:

@@ -13,7 +13,7 @@ import (
 
 // watch judges the keys of a frame that a host has just handled.
 func (c *Cluster) watch(h *host, f *frame) error {
-	if wire.Asks(f.bytes) || wire.Answers(f.bytes) {
+	if !wire.IsData(f.bytes) {
 		return nil
 	}
 	if err := c.read(f.bytes, &h.watched[f.from]); err != nil {

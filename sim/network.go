@@ -238,7 +238,7 @@ func (c *Cluster) read(frame []byte, lists *wire.Known) error {
 
 // records counts the records of a frame that arrives at a host.
 func (c *Cluster) records(h *host, f *frame) (int, error) {
-	if wire.Asks(f.bytes) || wire.Answers(f.bytes) {
+	if !wire.IsData(f.bytes) {
 		return 0, nil
 	}
 	if err := c.read(f.bytes, &h.listed[f.from]); err != nil {

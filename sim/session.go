@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
@@ -41,8 +42,9 @@ type gathering struct {
 	settled  []chan struct{} // by node: closed when it has heard that all are there
 }
 
-func (s *session) Self() godwit.NodeID { return s.h.id }
-func (s *session) View() godwit.View   { return 1 }
+func (s *session) Self() godwit.NodeID  { return s.h.id }
+func (s *session) View() godwit.View    { return 1 }
+func (s *session) Lease() time.Duration { return coord.DefaultTTL }
 
 func (s *session) Members() []coord.Member {
 	ms := make([]coord.Member, len(s.c.hosts))

@@ -42,6 +42,7 @@ const (
 	typeHello = 2
 	typeWant  = 3
 	typeList  = 4
+	typeLeave = 5
 )
 
 // Asks reports whether a frame asks for a list that its sender does not know,
@@ -49,6 +50,9 @@ const (
 // connection itself, at once; others are taken in their order.
 func Asks(frame []byte) bool    { return len(frame) >= HeaderLen && frame[6] == typeWant }
 func Answers(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeList }
+
+// IsData reports whether a frame says that it is one of records.
+func IsData(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeData }
 
 // FrameLen returns the length of the frame that starts with the 4 bytes of
 // prefix, or an error where no frame has that length. A transport asks it how

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -27,6 +28,9 @@ func newSession(n *node, self godwit.NodeID, sealed *ledger.Roster, w *watcher, 
 	n.work.Go(func() { s.follow(w, seen) })
 	return s
 }
+
+// Lease implements coord.Session.
+func (s *session) Lease() time.Duration { return s.lease.ttl }
 
 // follow applies all events in their order until the life of the node ends.
 func (s *session) follow(w *watcher, evs []*clientv3.Event) {

@@ -36,7 +36,8 @@ type applicant struct {
 	err     error
 }
 
-// New returns the hub of a run. Of cfg it uses Run, Nodes and Fingerprint.
+// New returns the hub of a run. Of cfg it uses Run, Nodes and
+// Fingerprint, and TTL, which sessions report and the hub does not keep to.
 func New(cfg coord.Config) (*Hub, error) {
 	if cfg.Addr == "" {
 		cfg.Addr = "hub" // each node gives its own
@@ -57,7 +58,7 @@ func (h *Hub) Join(ctx context.Context, addr string) (coord.Session, error) {
 }
 
 // JoinConfig is Join for a node that comes with a configuration of its own,
-// which may differ from the hub's and then is refused. TTL and Join have no
+// which may differ from the hub's and then is refused. Its TTL and Join have no
 // effect.
 func (h *Hub) JoinConfig(ctx context.Context, cfg coord.Config) (coord.Session, error) {
 	cfg, err := cfg.Checked()

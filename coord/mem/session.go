@@ -3,6 +3,7 @@ package mem
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord/internal/ledger"
@@ -13,6 +14,9 @@ type session struct {
 	*ledger.Ledger
 	hub *Hub
 }
+
+// Lease implements coord.Session.
+func (s *session) Lease() time.Duration { return s.hub.cfg.TTL }
 
 // errDead is why a killed or closed member cannot speak.
 var errDead = errors.New("the node is no member of the run any more")
