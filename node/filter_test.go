@@ -191,6 +191,41 @@ func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
 	}
 }
 
+// What WaitSync could not push is kept on, and goes with the next one.
+func TestAWaitSyncThatIsGivenUpLosesNothingThatWasKept(t *testing.T) {
+	c := local(t, 3, Config{Model: filtered(t, 4000, big), Policy: placement.Static, Workers: 2})
+	n := c.Nodes[0]
+	w := n.Worker(0)
+	keys := slices.Concat(homedAt(t, n, 1, 3), homedAt(t, n, 2, 3))
+	push := make([]float32, 2*len(keys))
+	for i := range push {
+		push[i] = float32(i%7 + 1)
+	}
+	for _, x := range n.Workers() {
+		must(t, x.Push(t.Context(), keys, push))
+	}
+	full := func(bytes int) {
+		o := n.peers[2]
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.queued += bytes
+	}
+	full(requestRoom)
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err := w.WaitSync(short)
+	full(-requestRoom)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a WaitSync for which there is no room: %v", err)
+	}
+	must(t, w.WaitSync(t.Context()))
+	for i, k := range keys {
+		if got, want := pulled(t, w, k), []float32{2 * push[2*i], 2 * push[2*i+1]}; !slices.Equal(got, want) {
+			t.Errorf("the value of key %d of %d is %v, want %v", i, len(keys), got, want)
+		}
+	}
+}
+
 // While one WaitSync is pushing what was kept, another one does not take it for
 // pushed.
 func TestAWaitSyncWaitsForWhatAnotherOneIsPushing(t *testing.T) {

@@ -313,3 +313,59 @@ func TestNobodyTakesFramesAfterTheLastThatWasWanted(t *testing.T) {
 		t.Errorf("%d frames were taken, want 1", taken)
 	}
 }
+
+// stale has a connection believe that its reads end in an hour, and has them end at
+// once: so it is when a Recall meets somebody who begins to stand in.
+func (s *served) stale() {
+	s.until.Store(int64(time.Since(epoch) + time.Hour))
+	s.stream.SetReadDeadline(epoch)
+}
+
+func TestWhoWasRecalledAtTheWrongTimeStandsInAgain(t *testing.T) {
+	here, _ := joined(t)
+	s := serve(t, here, func([]byte) bool { return true })
+	s.watched(t)
+	never := make(chan struct{}, 1)
+	s.stale()
+	s.StandIn(func() {}, never, time.Millisecond) // finds out
+	const patience = 20 * time.Millisecond
+	for range 100 { // who serves may be having a look
+		begin := time.Now()
+		s.StandIn(func() {}, never, patience)
+		if time.Since(begin) >= patience {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("who stands in leaves before %v are over, although nothing came", patience)
+}
+
+// What comes while the time runs out is taken by who stands in, whom it is for,
+// rather than by who serves, who is not awake.
+func TestWhoStandsInTakesWhatCameWhenTimeWasUp(t *testing.T) {
+	here, there := joined(t)
+	own := 0
+	taken := make(chan struct{}, 1)
+	s := serve(t, here, func([]byte) bool {
+		if standingIn() {
+			own++
+		}
+		taken <- struct{}{}
+		return true
+	})
+	s.watched(t)
+	never := make(chan struct{}, 1)
+	for range 1000 { // a machine may be slow to carry even this
+		s.stale()
+		s.StandIn(func() {
+			if err := there.WriteFrame(numbered(32, 0)); err != nil {
+				t.Error(err)
+			}
+		}, never, time.Millisecond)
+		<-taken
+		if own > 0 {
+			return
+		}
+	}
+	t.Error("of 1000 frames, who stood in took none")
+}

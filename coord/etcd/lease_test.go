@@ -1,0 +1,63 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+)
+
+// A slowStream acknowledges renewals after a while.
+type slowStream struct {
+	pb.Lease_LeaseKeepAliveClient
+	sent time.Time // before this, the last renewal was under way
+}
+
+func (s *slowStream) Send(*pb.LeaseKeepAliveRequest) error {
+	s.sent = time.Now()
+	return nil
+}
+
+func (s *slowStream) Recv() (*pb.LeaseKeepAliveResponse, error) {
+	time.Sleep(5 * time.Millisecond)
+	return &pb.LeaseKeepAliveResponse{TTL: 60}, nil
+}
+
+// The server counts from when a renewal arrived, which may be long before the
+// answer does. A node that counts from when it sent it never believes longer than
+// the others that it is alive.
+func TestALeaseCountsFromWhenItsRenewalWasSent(t *testing.T) {
+	begin := time.Now()
+	l := &lease{ttl: time.Minute, acked: begin.Add(-time.Second)}
+	s := &slowStream{}
+	if err := l.renewOnce(s, func(error) {}); err != nil {
+		t.Fatal(err)
+	}
+	if l.acked.Before(begin) || l.acked.After(s.sent) {
+		t.Errorf("the lease counts from %v after the call, the renewal was sent %v after it", l.acked.Sub(begin), s.sent.Sub(begin))
+	}
+}
+
+// A process that did not run for the TTL knows that it is lost, whether the server
+// has noticed or not: others may have been told.
+func TestALeaseThatNobodyRenewedIsLostWhateverTheServerSays(t *testing.T) {
+	e := server(t)
+	cl, err := dial(e.Endpoints(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	l, err := grant(t.Context(), cl, ttl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.acked = time.Now().Add(-l.ttl - time.Second) // as after a pause
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := l.keep(ctx); !errors.Is(err, errExpired) || !strings.Contains(err.Error(), "did not run for") {
+		t.Errorf("got %v, want that the lease has expired because the process did not run", err)
+	}
+}
