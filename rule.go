@@ -29,6 +29,15 @@ type Rule interface {
 	Apply(value, state, push []float32)
 }
 
+// A Checker is a [Rule] that can tell whether its parameters make sense. [NewModel]
+// refuses a table whose rule says that they do not.
+type Checker interface {
+	Rule
+	// Check returns what is wrong with the parameters, and which values they may
+	// have.
+	Check() error
+}
+
 // A Merger is a [Rule] with a way of its own for pushes made at one copy of a
 // row to count at another. There are two reasons to have one. Where the length of
 // a step depends on the state, the plain sum of differences repeats steps that

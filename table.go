@@ -97,6 +97,11 @@ func NewModel(tables ...Table) (*Model, error) {
 		if t.Init == nil {
 			t.Init = Zero{}
 		}
+		if c, ok := t.Rule.(Checker); ok {
+			if err := c.Check(); err != nil {
+				return nil, fmt.Errorf("godwit: table %q: rule %s: %w", t.Name, t.Rule.Name(), err)
+			}
+		}
 		m.base = append(m.base, Key(next))
 		m.rowLen = append(m.rowLen, t.Dim+t.Rule.StateLen(t.Dim))
 		m.fresh = append(m.fresh, m.rowLen[i])
@@ -130,8 +135,21 @@ func (m *Model) Table(i int) *Table { return &m.tables[i] }
 // Keys returns the number of keys of all tables: valid keys are 0 … Keys()-1.
 func (m *Model) Keys() uint64 { return uint64(m.base[len(m.tables)]) }
 
-// Key returns the key of a row of table i. The row must exist.
-func (m *Model) Key(i int, row uint64) Key { return m.base[i] + Key(row) }
+// Key returns the key of a row of table i. Like an index of a slice that does not
+// exist, a table or row that does not exist is a mistake of the program: Key panics.
+func (m *Model) Key(i int, row uint64) Key {
+	if uint(i) >= uint(len(m.tables)) || row >= m.tables[i].Rows {
+		m.noRow(i, row)
+	}
+	return m.base[i] + Key(row)
+}
+
+func (m *Model) noRow(i int, row uint64) {
+	if uint(i) >= uint(len(m.tables)) {
+		panic(fmt.Sprintf("godwit: there is no table %d, the model has %d", i, len(m.tables)))
+	}
+	panic(fmt.Sprintf("godwit: table %q has no row %d, it has rows 0 … %d", m.tables[i].Name, row, m.tables[i].Rows-1))
+}
 
 // Locate returns the table and the row of a key. The key must be valid.
 func (m *Model) Locate(k Key) (table int, row uint64) {

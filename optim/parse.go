@@ -25,7 +25,11 @@ func Parse(spec string) (godwit.Rule, error) {
 		return nil, fmt.Errorf("optim: rule %q: no rule is called %q, want one of %s", spec, name, strings.Join(ruleNames(), ", "))
 	}
 	r := parse(params)
-	if err := params.end(); err != nil {
+	err = params.end()
+	if c, ok := r.(godwit.Checker); ok && err == nil {
+		err = c.Check()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("optim: rule %q: %w", spec, err)
 	}
 	return r, nil
@@ -44,7 +48,9 @@ var rules = map[string]func(*params) godwit.Rule{
 	"rowadagrad": func(p *params) godwit.Rule {
 		return RowAdaGrad{LR: p.rate(), Eps: p.eps(AdaGradEps), Init: p.init()}
 	},
-	"adam": parseAdam,
+	"adam": func(p *params) godwit.Rule {
+		return Adam{LR: p.rate(), B1: p.decay("b1", AdamB1), B2: p.decay("b2", AdamB2), Eps: p.eps(AdamEps)}
+	},
 	"momentum": func(p *params) godwit.Rule {
 		return Momentum{LR: p.rate(), Decay: p.decay("decay", MomentumDecay)}
 	},
@@ -57,14 +63,6 @@ var rules = map[string]func(*params) godwit.Rule{
 	"proxadagrad": func(p *params) godwit.Rule {
 		return ProximalAdaGrad{LR: p.rate(), Eps: p.eps(AdaGradEps), Init: p.init(), L1: p.penalty("l1"), L2: p.penalty("l2")}
 	},
-}
-
-func parseAdam(p *params) godwit.Rule {
-	r := Adam{LR: p.rate(), B1: p.decay("b1", AdamB1), B2: p.decay("b2", AdamB2), Eps: p.eps(AdamEps)}
-	if float64(r.B1)*float64(r.B1) >= float64(r.B2) {
-		p.fail("b1=%v and b2=%v: the square of b1 must be below b2, or steps have no bound", r.B1, r.B2)
-	}
-	return r
 }
 
 // GradientRules returns the names of the rules that take a learning rate: those
@@ -156,8 +154,6 @@ func (p *params) rate() float32 {
 	x, ok := p.take("lr")
 	if !ok {
 		p.fail("the learning rate is missing, add lr=…")
-	} else if x <= 0 {
-		p.fail("lr=%v must be above 0", x)
 	}
 	return x
 }
@@ -175,9 +171,6 @@ func (p *params) eps(def float32) float32 {
 
 func (p *params) init() float32 {
 	x, _ := p.take("init")
-	if x < 0 {
-		p.fail("init=%v must not be negative", x)
-	}
 	return x
 }
 
@@ -194,9 +187,6 @@ func (p *params) beta() float32 {
 
 func (p *params) penalty(key string) float32 {
 	x, _ := p.take(key)
-	if x < 0 {
-		p.fail("%s=%v must not be negative", key, x)
-	}
 	return x
 }
 
