@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/protocol/placement"
@@ -110,6 +111,19 @@ func (s *Shard) situation(h *store.Header, asked placement.Ask, asker godwit.Nod
 	return sit
 }
 
+// lastEpoch is of a key that can move no more, as its epochs could not grow. It has
+// moved 4·10⁹ times.
+const lastEpoch = math.MaxUint32
+
+// action is what the policy decides, and what is possible of it.
+func (s *Shard) action(h *store.Header, asked placement.Ask, asker godwit.NodeID) placement.Action {
+	a := s.cfg.Policy.Decide(s.situation(h, asked, asker))
+	if a.Verb == placement.Relocate && h.Epoch == lastEpoch {
+		return placement.Action{Verb: placement.Keep}
+	}
+	return a
+}
+
 // interest registers a node that wants a copy.
 func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	d := s.sideOf(h)
@@ -118,7 +132,7 @@ func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record
 		x = s.addHolder(d, r.Origin)
 	}
 	*x = holder{node: r.Origin, seq: r.Seq, next: x.next}
-	switch a := s.cfg.Policy.Decide(s.situation(h, placement.Copy, r.Origin)); a.Verb {
+	switch a := s.action(h, placement.Copy, r.Origin); a.Verb {
 	case placement.Relocate:
 		s.move(out, h, ref, a.To)
 	case placement.Replicate:
@@ -186,7 +200,7 @@ func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
 		return
 	}
 	if hasSide(h) && s.side(h).holders != 0 {
-		a := s.cfg.Policy.Decide(s.situation(h, placement.Nothing, godwit.NoNode))
+		a := s.action(h, placement.Nothing, godwit.NoNode)
 		if a.Verb == placement.Relocate && a.To != s.cfg.Self {
 			s.move(out, h, ref, a.To)
 			return

@@ -16,7 +16,7 @@ func (s *Shard) localize(out Out, h *store.Header, ref store.Ref, r *wire.Record
 		s.reply(out, r, wire.Done, nil)
 		return
 	}
-	a := s.cfg.Policy.Decide(s.situation(h, placement.Move, r.Origin))
+	a := s.action(h, placement.Move, r.Origin)
 	if a.Verb == placement.Relocate && a.To == r.Origin {
 		s.move(out, h, ref, a.To)
 		return
