@@ -24,6 +24,8 @@ var (
 	// ErrBound: the operation needs a table with bounded staleness, or would wait
 	// for its own worker. Nothing was done.
 	ErrBound = errors.New("no such bound")
+	// ErrHandle: a handle that is waited for is not one of this worker.
+	ErrHandle = errors.New("no operation of this worker")
 	// ErrSample: a sample id is unknown or has fewer samples left than asked for.
 	ErrSample = errors.New("no such samples")
 )

@@ -19,6 +19,8 @@ import (
 // it still has its tick: it may come back to who asked, who has a replica by then
 // that lacks something.
 func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
+	w.enter()
+	defer w.leave()
 	const what = "pull"
 	if err := w.check(what, keys, len(dst)); err != nil {
 		return 0, err
@@ -81,7 +83,7 @@ func (w *worker) reserve(keys int) error {
 
 // tickAt returns the tick of one of the worker's clocks, which may be to come.
 func (w *worker) tickAt(c godwit.Clock) tick {
-	return tick(w.tick.Load()).era() + tick(min(max(c-w.era, 0), 1<<clockBits-1))
+	return tick(w.tick.Load()).at(c - w.era)
 }
 
 // ask has a shard take a request, or keeps it if it is a pull for which it is
@@ -143,7 +145,7 @@ func (w *worker) delayed(o *op) error {
 
 // awaited notes that the worker waits for an operation that waits for a tick.
 func (w *worker) awaited(o *op) error {
-	if o.after > tick(w.tick.Load()) {
+	if tick(w.tick.Load()).before(o.after) {
 		return w.fail(o.what, nil, fmt.Errorf("%w: it waits for updates before %v, and this worker is at %v: advance first", godwit.ErrBound, o.after, tick(w.tick.Load())))
 	}
 	b := w.n.bound
@@ -157,6 +159,8 @@ func (w *worker) awaited(o *op) error {
 
 // Finish has others not wait for the worker until the next Barrier.
 func (w *worker) Finish() {
+	w.enter()
+	defer w.leave()
 	if b := w.n.bound; b != nil {
 		b.enter(w)
 	}
@@ -177,16 +181,21 @@ func (b *bound) serve(p *pacer) {
 		return
 	}
 	var due []parking
-	b.soonest = never
+	var left []tick
 	b.parked = slices.DeleteFunc(b.parked, func(x parking) bool {
 		if !b.due(&x) {
-			b.soonest = min(b.soonest, x.at)
+			left = append(left, x.at)
 			return false
 		}
 		due = append(due, x)
 		b.theirs[x.rec.Origin]--
 		return true
 	})
+	for i, at := range left {
+		if i == 0 || at.before(b.soonest) {
+			b.soonest = at
+		}
+	}
 	b.mu.Unlock()
 	for i := range due {
 		r := &due[i].rec
@@ -207,12 +216,12 @@ func (b *bound) due(x *parking) bool {
 	if x.here {
 		return b.reaches(x.at)
 	}
-	return b.all() >= x.at
+	return !b.all().before(x.at)
 }
 
 // someDue reports whether some of the pulls that wait may be due: none is before
 // all nodes have settled its tick. The lock is held.
-func (b *bound) someDue() bool { return len(b.parked) > 0 && b.all() >= b.soonest }
+func (b *bound) someDue() bool { return len(b.parked) > 0 && !b.all().before(b.soonest) }
 
 // park keeps a pull until its tick, unless that is there. What waits is bounded
 // by what the workers of all nodes may have outstanding (maxAhead).
@@ -222,7 +231,7 @@ func (b *bound) park(x parking) bool {
 	if b.due(&x) || b.broken.AfterAny {
 		return false
 	}
-	if len(b.parked) == 0 || x.at < b.soonest {
+	if len(b.parked) == 0 || x.at.before(b.soonest) {
 		b.soonest = x.at
 	}
 	b.parked = append(b.parked, x)

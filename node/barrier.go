@@ -2,12 +2,13 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 )
 
-// A barrier collects the workers of a node; the last to arrive goes to the
-// coordinator for all of them. As with the coordinator, a worker that gave up
+// A barrier collects the workers of a node; once the last has arrived, the node
+// goes to the coordinator for all of them. As with the coordinator, a worker that gave up
 // waiting has arrived all the same, and its next call waits for the same
 // barrier again.
 type barrier struct {
@@ -20,6 +21,11 @@ type barrier struct {
 type round struct {
 	done chan struct{}
 	err  error // set before done is closed
+
+	mu        sync.Mutex
+	interrupt context.CancelCauseFunc // ends the call to the coordinator; nil: workers of this node are missing
+	asking    []chan struct{}         // closed when said is for them
+	said      error                   // what the coordinator said last
 }
 
 // arrive returns the round that a worker waits for and whether it is the last
@@ -47,20 +53,88 @@ func (b *barrier) wait(ctx context.Context, n *Node, worker int) error {
 	}
 	r, last := b.arrive(worker)
 	if last {
-		if len(n.peers) > 1 {
-			r.err = n.cfg.Session.Barrier(ctx, "workers")
-		}
-		close(r.done)
-		return r.err
+		r.cross(n)
 	}
 	switch n.world.Wait(r.done, ctx.Done(), n.done) {
 	case 1:
-		b.mu.Lock()
-		b.gaveUp[worker] = r
-		b.mu.Unlock()
-		return fmt.Errorf("waiting for this node's other workers: %w", context.Cause(ctx))
+		if err := r.missing(n, context.Cause(ctx)); err != nil {
+			b.mu.Lock()
+			b.gaveUp[worker] = r
+			b.mu.Unlock()
+			return err
+		}
+		return nil
 	case 2:
 		return n.failed()
 	}
 	return r.err
+}
+
+// cross goes to the coordinator, once all workers of the node are here. It waits
+// there for as long as the node lives: none of the workers' contexts bounds the
+// others' wait.
+func (r *round) cross(n *Node) {
+	if len(n.peers) == 1 {
+		close(r.done)
+		return
+	}
+	ctx := r.begin(n)
+	n.world.Go(func() {
+		defer close(r.done)
+		for {
+			r.err = n.cfg.Session.Barrier(ctx, "workers")
+			r.interrupt(nil)
+			if r.err == nil || !r.tell(r.err) || n.life.Err() != nil {
+				return
+			}
+			ctx = r.begin(n) // it waits for the same barrier again
+		}
+	})
+}
+
+// begin returns the context of a call to the coordinator.
+func (r *round) begin(n *Node) context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(n.life)
+	r.interrupt = cancel
+	return ctx
+}
+
+// missing says who has not come, to a worker that gives up for a cause. The
+// coordinator tells when a call to it ends.
+func (r *round) missing(n *Node, cause error) error {
+	answer := make(chan struct{})
+	r.mu.Lock()
+	if r.interrupt == nil {
+		r.mu.Unlock()
+		return fmt.Errorf("waiting for this node's other workers: %w", cause)
+	}
+	r.asking = append(r.asking, answer)
+	r.interrupt(cause)
+	r.mu.Unlock()
+	switch n.world.Wait(answer, r.done, n.done) {
+	case 1:
+		return r.err
+	case 2:
+		return n.failed()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if errors.Is(r.said, cause) {
+		return r.said
+	}
+	return fmt.Errorf("%v: %w", r.said, cause)
+}
+
+// tell gives what the coordinator said to those who gave up, if there are any.
+func (r *round) tell(said error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.asking {
+		close(c)
+	}
+	some := len(r.asking) > 0
+	r.asking, r.said = nil, said
+	return some
 }

@@ -108,6 +108,7 @@ func newBound(n *Node) *bound {
 	nodes := len(n.peers)
 	b := &bound{n: n, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{}, theirs: make([]int, nodes), most: maxAhead,
 		limits: make([]atomic.Int64, n.model.Tables()), numbers: make([]uint64, n.model.Tables()), fresh: make([]tick, nodes), told: make([]standing, nodes)}
+	b.start(tickOf(n.cfg.barriers()))
 	for i := range b.limits {
 		s, ok := n.model.Table(i).Staleness.Clocks()
 		b.limits[i].Store(limitOf(s, ok))
@@ -117,6 +118,18 @@ func newBound(n *Node) *bound {
 	}
 	b.tighten()
 	return b
+}
+
+// start has everything begin at a tick.
+func (b *bound) start(t tick) {
+	for _, x := range []*atomic.Uint64{&b.horizon, &b.least, &b.wanted, &b.settled} {
+		x.Store(uint64(t))
+	}
+	b.marked, b.goal = t, t
+	for i := range b.nodes {
+		b.nodes[i] = standing{settled: t, fresh: t, wanted: t}
+		b.told[i], b.fresh[i] = b.nodes[i], t
+	}
 }
 
 func limitOf(s godwit.Clock, ok bool) int64 {
@@ -140,7 +153,7 @@ func (b *bound) tighten() {
 	b.tight.Store(least)
 }
 
-// needs returns the horizon that a read at a tick needs under a limit.
+// needs returns the horizon that a read at a tick needs under a limit; 0: none.
 func needs(t tick, limit int64) tick {
 	if limit == unlimited {
 		return 0
@@ -148,7 +161,8 @@ func needs(t tick, limit int64) tick {
 	return t.back(limit)
 }
 
-func (b *bound) reaches(t tick) bool { return tick(b.horizon.Load()) >= t }
+// reaches reports whether the horizon is as far as a tick; 0 is always reached.
+func (b *bound) reaches(t tick) bool { return t == 0 || !tick(b.horizon.Load()).before(t) }
 
 // readable reports whether a worker may read any table now.
 func (b *bound) readable(w *worker) bool {
@@ -204,7 +218,7 @@ func (b *bound) await(w *worker, need tick) bool {
 
 // want notes that a worker of this node waits for a tick. The lock is held.
 func (b *bound) want(t tick) {
-	if s := &b.nodes[b.n.self]; t > s.wanted {
+	if s := &b.nodes[b.n.self]; s.wanted.before(t) {
 		s.wanted = t
 		b.hasten()
 	}
@@ -234,14 +248,14 @@ func (b *bound) behind(need tick) (who string, peer godwit.NodeID) {
 	defer b.mu.Unlock()
 	last := 0
 	for i := range b.nodes {
-		if b.nodes[i].settled < b.nodes[last].settled {
+		if b.nodes[i].settled.before(b.nodes[last].settled) {
 			last = i
 		}
 	}
 	s := b.nodes[last]
-	if s.settled >= need {
+	if !s.settled.before(need) {
 		for i := range b.nodes {
-			if i != int(b.n.self) && b.nodes[i].fresh < need {
+			if i != int(b.n.self) && b.copies && b.nodes[i].fresh.before(need) {
 				return fmt.Sprintf("node %d has not refreshed the replicas here", i), godwit.NodeID(i)
 			}
 		}
@@ -250,7 +264,7 @@ func (b *bound) behind(need tick) (who string, peer godwit.NodeID) {
 	id := godwit.WorkerID{Node: godwit.NodeID(last), Local: s.slowest}
 	if last == int(b.n.self) {
 		s.settled, id.Local = b.leastTick()
-		s.flying = s.settled >= need
+		s.flying = !s.settled.before(need)
 	}
 	if s.flying {
 		return fmt.Sprintf("updates of node %d are on their way", last), id.Node
@@ -260,10 +274,10 @@ func (b *bound) behind(need tick) (who string, peer godwit.NodeID) {
 
 // leastTick returns the least tick of this node's workers, and whose it is.
 func (b *bound) leastTick() (least tick, slowest int) {
-	least = never
-	for i, w := range b.n.workers {
-		if t := tick(w.tick.Load()); t < least {
-			least, slowest = t, i
+	least = tick(b.n.workers[0].tick.Load())
+	for i, w := range b.n.workers[1:] {
+		if t := tick(w.tick.Load()); t.before(least) {
+			least, slowest = t, i+1
 		}
 	}
 	return least, slowest
@@ -271,12 +285,12 @@ func (b *bound) leastTick() (least tick, slowest int) {
 
 // advanced takes note that a worker went on from a tick.
 func (b *bound) advanced(from tick) {
-	if from > tick(b.least.Load()) {
+	if tick(b.least.Load()).before(from) {
 		return // others hold the node back
 	}
 	for {
 		m, _ := b.leastTick()
-		if l := b.least.Load(); uint64(m) > l {
+		if l := b.least.Load(); tick(l).before(m) {
 			b.least.CompareAndSwap(l, uint64(m))
 		}
 		// A worker that went on from m before it was stored relies on this look.
@@ -299,11 +313,11 @@ func (b *bound) stir() {
 // the workers are farther.
 func (b *bound) owes() bool {
 	settled := tick(b.settled.Load())
-	if tick(b.wanted.Load()) <= settled {
+	if !settled.before(tick(b.wanted.Load())) {
 		return false
 	}
 	least, _ := b.leastTick()
-	return least > settled
+	return settled.before(least)
 }
 
 // pressed reports whether somebody waits for what this node has to do.
@@ -315,7 +329,7 @@ func (b *bound) settling() bool { return b != nil && b.flying.Load() }
 // enter has a worker go to the next era, if it is not there already.
 func (b *bound) enter(w *worker) {
 	from := tick(w.tick.Load())
-	if to := tick(w.barriers+1) << clockBits; to > from && !b.broken.KeepEra {
+	if to := tickOf(w.barriers + 1); from.before(to) && !b.broken.KeepEra {
 		w.era = godwit.Clock(w.clock.Load())
 		w.tick.Store(uint64(to))
 		b.advanced(from)
@@ -325,17 +339,23 @@ func (b *bound) enter(w *worker) {
 // advance has a worker go to its next clock. Between Finish and the barrier,
 // clocks do not count: those of the era begin when all have come.
 func (b *bound) advance(w *worker, to godwit.Clock) {
-	if w.tick.Load()>>clockBits > w.barriers {
+	from := tick(w.tick.Load())
+	switch {
+	case tickOf(w.barriers).before(from.era()):
 		w.era = to
-		return
+	case from.clock() == maxClock:
+		panic(fmt.Sprintf("node: %v advanced %d times without a Barrier: tables with bounded staleness count no further", w.id, int64(maxClock)))
+	default:
+		w.tick.Store(uint64(from + clockUnit))
+		b.advanced(from)
 	}
-	b.advanced(tick(w.tick.Add(1) - 1))
 }
 
-// leave lets nobody wait for this node's workers any more.
+// leave lets nobody wait for this node's workers any more. Others can go to one
+// more barrier at most without them, so two eras ahead is beyond all reads.
 func (b *bound) leave() {
 	for _, w := range b.n.workers {
-		w.tick.Store(uint64(never))
+		w.tick.Store(uint64(tick(w.tick.Load()).era() + 2*eraUnit))
 	}
 	b.stir()
 }
@@ -344,9 +364,9 @@ func (b *bound) leave() {
 func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
 	b.mu.Lock()
 	s := &b.nodes[from]
-	s.settled = max(s.settled, tick(r.Op))
-	s.fresh = max(s.fresh, tick(r.Seq))
-	s.wanted = max(s.wanted, tick(r.Version))
+	s.settled = maxTick(s.settled, tick(r.Op))
+	s.fresh = maxTick(s.fresh, tick(r.Seq))
+	s.wanted = maxTick(s.wanted, tick(r.Version))
 	s.slowest, s.flying = int(r.Key>>1), r.Key&1 != 0
 	b.moved()
 	served := b.someDue()
@@ -359,9 +379,9 @@ func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
 
 // all returns the least tick that all nodes have settled. The lock is held.
 func (b *bound) all() tick {
-	least := never
+	least := b.nodes[0].settled
 	for i := range b.nodes {
-		least = min(least, b.nodes[i].settled)
+		least = minTick(least, b.nodes[i].settled)
 	}
 	return least
 }
@@ -372,21 +392,21 @@ func (b *bound) moved() {
 	if b.copies && !b.broken.AnyCopy {
 		for i := range b.nodes {
 			if i != int(b.n.self) {
-				h = min(h, b.nodes[i].fresh)
+				h = minTick(h, b.nodes[i].fresh)
 			}
 		}
 	}
-	if h > tick(b.horizon.Load()) {
+	if tick(b.horizon.Load()).before(h) {
 		b.horizon.Store(uint64(h))
-		b.grant(h)
+		b.grant(func(need tick) bool { return !h.before(need) })
 	}
 	b.hasten()
 }
 
 // grant wakes the workers whose need is reached. The lock is held.
-func (b *bound) grant(h tick) {
+func (b *bound) grant(reached func(need tick) bool) {
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *worker) bool {
-		if w.need > h {
+		if !reached(w.need) {
 			return false
 		}
 		select {
@@ -399,15 +419,17 @@ func (b *bound) grant(h tick) {
 
 // hasten finds out whether somebody waits for this node. The lock is held.
 func (b *bound) hasten() {
-	wanted := tick(0)
+	own := &b.nodes[b.n.self]
+	own.wanted = maxTick(own.wanted, own.settled.oldest())
+	wanted := own.wanted
 	for i := range b.nodes {
-		wanted = max(wanted, b.nodes[i].wanted)
+		wanted = maxTick(wanted, b.nodes[i].wanted)
 	}
 	b.wanted.Store(uint64(wanted))
-	b.settled.Store(uint64(b.nodes[b.n.self].settled))
-	urgent := b.owes() || b.copies && wanted > b.marked && b.all() > b.marked
+	b.settled.Store(uint64(own.settled))
+	urgent := b.owes() || b.copies && b.marked.before(wanted) && b.marked.before(b.all())
 	for i := range b.nodes { // which may wait for this one's word
-		urgent = urgent || b.nodes[i].flying && b.nodes[i].settled < wanted
+		urgent = urgent || b.nodes[i].flying && b.nodes[i].settled.before(wanted)
 	}
 	b.urgent.Store(urgent)
 }

@@ -376,7 +376,7 @@ func TestABoundThatChangesHoldsForAllNodesWhenTheCallReturns(t *testing.T) {
 		return len(b.waiting) == 1
 	})
 	must(t, c.Nodes[0].SetStaleness(ctx, 0, godwit.Within(2)))
-	if w.PullIfLocal(0, v) {
+	if n := c.Nodes[2]; n.bound.readable(n.workers[0]) {
 		t.Error("a read at clock 3 under the bound 2")
 	}
 	must(t, c.Nodes[1].SetStaleness(ctx, 0, godwit.Within(3)))

@@ -175,7 +175,7 @@ func TestAHandleWaitedForTwiceIsDone(t *testing.T) {
 	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(hs), func(i, j int) { hs[i], hs[j] = hs[j], hs[i] })
 	must(t, w.Wait(ctx, hs...))
 	must(t, w.Wait(ctx, hs...))
-	must(t, w.Wait(ctx, hs[3], hs[3], 0, 1<<60, math.MaxUint64))
+	must(t, w.Wait(ctx, hs[3], hs[3], 0))
 	for i, d := range dsts {
 		if k := there[i%len(there)]; d[0] != float32(10*k) {
 			t.Errorf("pull %d of key %d reads %v", i, k, d)

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"time"
 
@@ -90,13 +91,14 @@ func (c *Config) check() error {
 // end and are far beyond what a run that makes progress needs.
 const (
 	maxWorkers  = 1 << 12
-	frameBytes  = 256 << 10 // a frame is sent when it is this long, or when the sender has no more
-	copyRoom    = 256 << 10 // no refreshes and deltas to a node with more than this queued
-	requestRoom = 32 << 20  // no new requests to a node with more than this queued
-	maxOps      = 1 << 12   // operations that one worker may have outstanding; and as many of PullAfter
-	maxAhead    = 1 << 22   // keys that the workers of a node may have asked for by PullAfter and not got
-	workerRoom  = 64 << 20  // bytes that one worker may have asked for and not got
-	maxIntents  = 1 << 27   // keys in a worker's announced intents, counted once an intent
+	frameBytes  = 256 << 10      // a frame is sent when it is this long, or when the sender has no more
+	copyRoom    = 256 << 10      // no refreshes and deltas to a node with more than this queued
+	requestRoom = 32 << 20       // no new requests to a node with more than this queued
+	maxFloats   = math.MaxUint32 // of the values of a call: 16 GiB; an operation keeps offsets of 32 bits
+	maxOps      = 1 << 12        // operations that one worker may have outstanding; and as many of PullAfter
+	maxAhead    = 1 << 22        // keys that the workers of a node may have asked for by PullAfter and not got
+	workerRoom  = 64 << 20       // bytes that one worker may have asked for and not got
+	maxIntents  = 1 << 27        // keys in a worker's announced intents, counted once an intent
 	causeWait   = 500 * time.Millisecond
 )
 
@@ -133,6 +135,14 @@ func (c *Config) world() World {
 		return c.Virtual.World
 	}
 	return &real{start: time.Now()}
+}
+
+// barriers returns how many barriers the workers count as behind them at the start.
+func (c *Config) barriers() uint64 {
+	if c.Virtual != nil {
+		return c.Virtual.Barriers
+	}
+	return 0
 }
 
 func (c *Config) protocol(homes protocolHomes) (*protocol.Config, error) {

@@ -451,7 +451,7 @@ func (w *worker) pushKeptOf(ctx context.Context, what string, r *residual) error
 		h, err := w.all(ctx, what, wire.Push, there, vals)
 		if err == nil {
 			add(&w.filtering.flushed, uint64(len(there)))
-			err = w.Wait(ctx, h)
+			err = w.wait(ctx, h)
 		} else {
 			w.keepAgain(r, there, vals)
 		}

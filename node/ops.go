@@ -29,14 +29,16 @@ type op struct {
 	floats int // asked for
 
 	after    tick   // it waits for this tick, somewhere
-	settles  tick   // a push or set that this node's settled tick waits for: when it began, plus 1; 0: none
+	settles  tick   // a push or set that this node's settled tick waits for: when it began; 0: none
 	deadline uint64 // … that the worker waits for when its clock is greater; 0: does not
 }
 
 // ops are the outstanding operations of one worker. The worker's goroutine
 // begins and ends them; any goroutine completes them.
 //
-// An id is worker<<48 | generation<<16 | slot: replies carry it back.
+// An id is worker<<48 | generation<<16 | slot: replies carry it back. A handle is
+// an id with some bits of the node's above it, so that a handle of another worker
+// is seldom taken for one of this.
 type ops struct {
 	mu     sync.Mutex
 	slots  []*op
@@ -117,6 +119,14 @@ func (t *ops) find(id uint64) *op {
 	return t.slots[slot]
 }
 
+// began reports whether an id is of an operation of this worker, which may be over.
+func (t *ops) began(id uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	slot, gen := int(id&(1<<slotBits-1)), uint32(id>>slotBits)
+	return id>>(slotBits+genBits) == t.worker && slot < len(t.slots) && gen != 0 && int32(gen-uint32(t.gen)) <= 0
+}
+
 // follow notes, of a push or set that is about to be sent, the tick that must
 // not be settled before it is complete, and the clock up to which the worker does
 // not wait for it.
@@ -124,7 +134,7 @@ func (t *ops) follow(o *op, k godwit.Key, at tick, settles bool, deadline uint64
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if settles {
-		o.settles = at + 1
+		o.settles = at
 		t.settling.add(uint64(at), k)
 	}
 	if o.deadline = deadline; deadline != 0 {
@@ -136,7 +146,7 @@ func (t *ops) follow(o *op, k godwit.Key, at tick, settles bool, deadline uint64
 func (t *ops) over(o *op) {
 	t.mu.Lock()
 	if o.settles != 0 {
-		t.settling.remove(uint64(o.settles - 1))
+		t.settling.remove(uint64(o.settles))
 	}
 	if o.deadline != 0 {
 		t.windowed.remove(o.deadline)

@@ -80,7 +80,7 @@ func (b *bound) limit(table int, limit int64, number uint64) {
 	b.numbers[table] = number
 	b.limits[table].Store(limit)
 	b.tighten()
-	b.grant(never) // all look again what they need
+	b.grant(func(tick) bool { return true }) // all look again what they need
 }
 
 // acknowledged takes a node's word that it knows of a change.

@@ -95,7 +95,7 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	}
 	id := o.id
 	w.issued(o, 0)
-	return godwit.Handle(id), nil
+	return w.handle(id), nil
 }
 
 // maxRequests is after how many requests of a call the first of them leave.
@@ -207,13 +207,41 @@ func (w *worker) every(keys []godwit.Key) {
 	}
 }
 
+// handleNode is where a handle has bits of its node, above the worker of the id.
+const handleNode = slotBits + genBits + 13
+
+// handle returns the handle of an operation.
+func (w *worker) handle(id uint64) godwit.Handle {
+	return godwit.Handle(id | uint64(w.id.Node)<<handleNode)
+}
+
+// operation returns the id of the operation that a handle names, and whether this
+// worker began one of that id.
+func (w *worker) operation(h godwit.Handle) (id uint64, ok bool) {
+	id = uint64(h) & (1<<handleNode - 1)
+	return id, w.handle(id) == h && w.ops.began(id)
+}
+
 func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
+	w.enter()
+	defer w.leave()
+	return w.wait(ctx, hs...)
+}
+
+func (w *worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 	var first error
 	for _, h := range hs {
 		if h == 0 {
 			continue
 		}
-		o := w.ops.find(uint64(h))
+		id, ok := w.operation(h)
+		if !ok {
+			if first == nil {
+				first = w.fail("wait", nil, fmt.Errorf("%w: handle %#x", godwit.ErrHandle, uint64(h)))
+			}
+			continue
+		}
+		o := w.ops.find(id)
 		if o == nil || o.given() {
 			continue // waited for already
 		}

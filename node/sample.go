@@ -61,14 +61,16 @@ func (a sampleAccess) Pull(ctx context.Context, keys []godwit.Key, dst []float32
 	if err != nil || h == 0 {
 		return err
 	}
-	return a.w.Wait(ctx, h)
+	return a.w.wait(ctx, h)
 }
 
 func (a sampleAccess) Intent(keys []godwit.Key, start, end godwit.Clock) error {
-	return a.w.Intent(keys, start, end)
+	return a.w.intent(keys, start, end)
 }
 
 func (w *worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
+	w.enter()
+	defer w.leave()
 	if sampler < 0 || sampler >= len(w.samplers) {
 		return 0, w.fail("prepare-sample", nil, fmt.Errorf("sampler %d does not exist, the run has %d", sampler, len(w.samplers)))
 	}
@@ -82,6 +84,8 @@ func (w *worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.
 }
 
 func (w *worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
+	w.enter()
+	defer w.leave()
 	i := int(id >> sampling.IDBits)
 	if i >= len(w.samplers) {
 		return w.fail("pull-sample", nil, fmt.Errorf("%w: id %d", godwit.ErrSample, id))
@@ -96,6 +100,8 @@ func (w *worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godw
 }
 
 func (w *worker) FinishSample(id godwit.SampleID) {
+	w.enter()
+	defer w.leave()
 	if i := int(id >> sampling.IDBits); i < len(w.samplers) {
 		w.samplers[i].Finish(id & (1<<sampling.IDBits - 1))
 	}

@@ -38,16 +38,23 @@ type part struct {
 
 func (w *worker) Scan(ctx context.Context, first, end godwit.Key, home godwit.NodeID) iter.Seq2[godwit.Key, error] {
 	return func(yield func(godwit.Key, error) bool) {
+		w.enter()
+		defer w.leave()
+		body := func(k godwit.Key, err error) bool { // which may use the worker
+			w.leave()
+			defer w.enter()
+			return yield(k, err)
+		}
 		s := scan{w: w, first: first, end: end}
 		defer s.close()
 		err := s.begin(ctx, home)
 		for err == nil {
 			var k godwit.Key
-			if k, err = s.take(ctx); err == nil && (k == end || !yield(k, nil)) {
+			if k, err = s.take(ctx); err == nil && (k == end || !body(k, nil)) {
 				return
 			}
 		}
-		yield(0, s.fail(err))
+		body(0, s.fail(err))
 	}
 }
 

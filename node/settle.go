@@ -39,7 +39,7 @@ func (b *bound) open(p *pacer) {
 // workers, of those whose pushes were all answered.
 func (b *bound) begin() {
 	t := b.ready()
-	if t <= b.nodes[b.n.self].settled { // which only the pacer changes
+	if !b.nodes[b.n.self].settled.before(t) { // which only the pacer changes
 		return
 	}
 	b.target, b.flushes = t, b.flushes[:0]
@@ -62,11 +62,11 @@ func (b *bound) begin() {
 // ready returns the tick before which no push of this node's workers is
 // unanswered.
 func (b *bound) ready() tick {
-	t := never
+	t := tick(b.n.workers[0].tick.Load())
 	for _, w := range b.n.workers {
-		t = min(t, tick(w.tick.Load())) // before the look at what is under way: it is there by then
+		t = minTick(t, tick(w.tick.Load())) // before the look at what is under way: it is there by then
 		if u, ok := w.ops.oldest(); ok && !b.broken.SettleOpen {
-			t = min(t, u)
+			t = minTick(t, u)
 		}
 	}
 	return t
@@ -74,7 +74,7 @@ func (b *bound) ready() tick {
 
 // presses reports whether everything that holders lack must go.
 func (b *bound) presses() bool {
-	return b.copies && b.goal > b.marked && !b.broken.SpareIdle
+	return b.copies && b.marked.before(b.goal) && !b.broken.SpareIdle
 }
 
 // end ends a round: it tells what it brought. sent says whether the round went
@@ -90,7 +90,7 @@ func (b *bound) end(p *pacer, sent, held bool) {
 		b.mark(p)
 	}
 	b.moved()
-	more := b.copies && b.all() > b.marked || !b.flying.Load() && b.ready() > b.nodes[b.n.self].settled
+	more := b.copies && b.marked.before(b.all()) || !b.flying.Load() && b.nodes[b.n.self].settled.before(b.ready())
 	own := b.nodes[b.n.self]
 	b.mu.Unlock()
 	b.tell(p, own)
@@ -115,15 +115,15 @@ func (b *bound) flushed() bool {
 
 // mark notes whose replicas contain what the round was to bring. The lock is held.
 func (b *bound) mark(p *pacer) {
-	b.marked = never
+	b.marked = b.goal
 	for i := range b.fresh {
 		if i == int(b.n.self) {
 			continue
 		}
 		if !p.out.full[i] {
-			b.fresh[i] = max(b.fresh[i], b.goal)
+			b.fresh[i] = maxTick(b.fresh[i], b.goal)
 		}
-		b.marked = min(b.marked, b.fresh[i])
+		b.marked = minTick(b.marked, b.fresh[i])
 	}
 }
 
@@ -134,12 +134,12 @@ func (b *bound) tell(p *pacer, own standing) {
 		if i == int(b.n.self) {
 			continue
 		}
-		s := standing{own.settled, b.fresh[i], own.wanted, slowest, b.flying.Load() && tick(b.wanted.Load()) > own.settled}
+		s := standing{own.settled, b.fresh[i], own.wanted, slowest, b.flying.Load() && own.settled.before(tick(b.wanted.Load()))}
 		t := b.told[i]
 		if s == t {
 			continue
 		}
-		if t.slowest = s.slowest; s == t && tick(b.wanted.Load()) <= s.settled {
+		if t.slowest = s.slowest; s == t && !s.settled.before(tick(b.wanted.Load())) {
 			continue // who is last matters to those that wait
 		}
 		b.told[i] = s

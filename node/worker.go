@@ -15,8 +15,9 @@ import (
 
 // A worker is the godwit.Worker of one goroutine of the training program.
 type worker struct {
-	n     *Node
-	id    godwit.WorkerID
+	n  *Node
+	id godwit.WorkerID
+	single
 	out   sender
 	rec   wire.Record // scratch
 	ops   *ops
@@ -50,6 +51,7 @@ type worker struct {
 		spans []span
 	}
 	held atomic.Int64 // keys in inbox and plan
+	idle idleClock
 
 	scans scans
 
@@ -90,6 +92,8 @@ func (n *Node) newWorker(i int) (*worker, error) {
 	w.send = w.out.flush
 	w.ops.bound = n.bound
 	w.next.Store(int64(godwit.Forever))
+	w.barriers = n.cfg.barriers()
+	w.tick.Store(uint64(tickOf(w.barriers)))
 	return w, w.makeSamplers()
 }
 
@@ -117,6 +121,9 @@ func (w *worker) check(what string, keys []godwit.Key, buf int) error {
 		}
 		floats += t.dim
 	}
+	if buf > maxFloats {
+		return w.fail(what, keys, fmt.Errorf("%w: %d floats, one call takes at most %d: make several", godwit.ErrLength, buf, int64(maxFloats)))
+	}
 	if buf >= 0 && floats != buf {
 		return w.fail(what, keys, fmt.Errorf("%w: %d floats, the values of the keys have %d", godwit.ErrLength, buf, floats))
 	}
@@ -124,26 +131,34 @@ func (w *worker) check(what string, keys []godwit.Key, buf int) error {
 }
 
 func (w *worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
+	w.enter()
+	defer w.leave()
 	w.waits = true
-	h, err := w.PullAsync(ctx, keys, dst)
+	h, err := w.pullAsync(ctx, keys, dst)
 	return w.finish(ctx, h, err)
 }
 
 func (w *worker) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
+	w.enter()
+	defer w.leave()
 	w.waits = true
-	h, err := w.PushAsync(ctx, keys, push)
+	h, err := w.pushAsync(ctx, keys, push)
 	return w.finish(ctx, h, err)
 }
 
 func (w *worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) error {
+	w.enter()
+	defer w.leave()
 	w.waits = true
-	h, err := w.SetAsync(ctx, keys, vals)
+	h, err := w.setAsync(ctx, keys, vals)
 	return w.finish(ctx, h, err)
 }
 
 func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
+	w.enter()
+	defer w.leave()
 	w.waits = true
-	h, err := w.LocalizeAsync(ctx, keys)
+	h, err := w.localizeAsync(ctx, keys)
 	return w.finish(ctx, h, err)
 }
 
@@ -151,13 +166,19 @@ func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
 func (w *worker) finish(ctx context.Context, h godwit.Handle, err error) error {
 	w.waits = false
 	if err == nil && h != 0 {
-		err = w.Wait(ctx, h)
+		err = w.wait(ctx, h)
 	}
 	w.out.flush()
 	return err
 }
 
 func (w *worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
+	w.enter()
+	defer w.leave()
+	return w.pullAsync(ctx, keys, dst)
+}
+
+func (w *worker) pullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
 	h, err := w.access(ctx, "pull", wire.Pull, keys, dst, &w.count.pull)
 	w.watched(keys)
 	return h, err
@@ -171,6 +192,12 @@ func (w *worker) watched(keys []godwit.Key) {
 }
 
 func (w *worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
+	w.enter()
+	defer w.leave()
+	return w.pushAsync(ctx, keys, push)
+}
+
+func (w *worker) pushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
 	return w.access(ctx, "push", wire.Push, keys, push, &w.count.push)
 }
 
@@ -239,6 +266,12 @@ func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 func add(c *atomic.Uint64, n uint64) { c.Store(c.Load() + n) }
 
 func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
+	w.enter()
+	defer w.leave()
+	return w.setAsync(ctx, keys, vals)
+}
+
+func (w *worker) setAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
 	if err := w.check("set", keys, len(vals)); err != nil {
 		return 0, err
 	}
@@ -261,6 +294,12 @@ func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32
 }
 
 func (w *worker) LocalizeAsync(ctx context.Context, keys []godwit.Key) (godwit.Handle, error) {
+	w.enter()
+	defer w.leave()
+	return w.localizeAsync(ctx, keys)
+}
+
+func (w *worker) localizeAsync(ctx context.Context, keys []godwit.Key) (godwit.Handle, error) {
 	if err := w.check("localize", keys, -1); err != nil {
 		return 0, err
 	}
@@ -268,6 +307,8 @@ func (w *worker) LocalizeAsync(ctx context.Context, keys []godwit.Key) (godwit.H
 }
 
 func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
+	w.enter()
+	defer w.leave()
 	return w.pullHere(k, dst) != protocol.Elsewhere
 }
 
@@ -296,6 +337,12 @@ func (w *worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
 }
 
 func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
+	w.enter()
+	defer w.leave()
+	return w.intent(keys, start, end)
+}
+
+func (w *worker) intent(keys []godwit.Key, start, end godwit.Clock) error {
 	if err := w.check("intent", keys, -1); err != nil || w.n.onRead {
 		return err
 	}
@@ -304,6 +351,9 @@ func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 
 // announce has the planner act on keys when it is time to.
 func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
+	if err := w.n.failed(); err != nil {
+		return w.fail("intent", keys, err)
+	}
 	if end <= start || end <= w.Clock() || len(keys) == 0 || len(w.n.peers) == 1 {
 		return nil
 	}
@@ -311,6 +361,7 @@ func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 		w.held.Add(-int64(len(keys)))
 		return w.fail("intent", keys, fmt.Errorf("%w: %d keys are announced already; announce less far ahead", godwit.ErrFull, w.held.Load()))
 	}
+	w.idle.announced(w, start)
 	own := append(make([]godwit.Key, 0, len(keys)), keys...)
 	start = max(start, 0) // clocks begin there; and less leaves no room for the window
 	w.inbox.Lock()
@@ -324,7 +375,10 @@ func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 }
 
 func (w *worker) Advance() godwit.Clock {
+	w.enter()
+	defer w.leave()
 	c := w.clock.Add(1)
+	w.idle.told = true
 	if w.n.bound != nil {
 		w.n.bound.advance(w, godwit.Clock(c))
 	}
@@ -337,6 +391,8 @@ func (w *worker) Advance() godwit.Clock {
 func (w *worker) Clock() godwit.Clock { return godwit.Clock(w.clock.Load()) }
 
 func (w *worker) WaitSync(ctx context.Context) error {
+	w.enter()
+	defer w.leave()
 	if err := w.n.failed(); err != nil {
 		return w.fail("wait-sync", nil, err)
 	}
@@ -357,6 +413,8 @@ func (w *worker) WaitSync(ctx context.Context) error {
 }
 
 func (w *worker) Barrier(ctx context.Context) error {
+	w.enter()
+	defer w.leave()
 	defer w.waitedSince(w.n.world.Now())
 	if b := w.n.bound; b != nil {
 		b.enter(w)

@@ -45,6 +45,9 @@ type Virtual struct {
 	// Forgets, if set, is asked before each frame whether the node forgets the
 	// lists of keys that its sender refers to. It asks for them then.
 	Forgets func() bool
+	// Barriers is how many barriers the workers count as behind them when the node
+	// starts, the same at all nodes: bounds count them modulo a power of two.
+	Barriers uint64
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken      protocol.Broken
 	BrokenBound Broken

@@ -39,6 +39,10 @@ type Config struct {
 	Network Network // the zero Network takes no time
 	Compute Compute // the zero Compute costs nothing
 
+	// Barriers is how many barriers the workers count as behind them at first
+	// (node.Virtual).
+	Barriers uint64
+
 	// Watch looks at the keys of every frame when it was handled: one main copy,
 	// epochs that grow, nothing lost, few hops.
 	Watch bool
@@ -176,7 +180,7 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 		Virtual: &node.Virtual{World: world{c, h}, Flush: func(n *node.Node, to godwit.NodeID) {
 			h.node = n // Start may wait, and the node hears from others meanwhile
 			c.flush(h, to)
-		}, Broken: c.cfg.Broken, BrokenBound: c.cfg.BrokenBound},
+		}, Broken: c.cfg.Broken, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers},
 	}
 	if c.cfg.Forgets > 0 {
 		cfg.Virtual.Forgets = func() bool { return c.rng.Float64() < c.cfg.Forgets }

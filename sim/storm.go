@@ -195,6 +195,9 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
 		Network: *w.Network, Compute: effort(rng), Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
 	}
+	if s.bounds != nil {
+		cfg.Barriers = s.bounds.behind
+	}
 	return s, cfg
 }
 

@@ -19,6 +19,7 @@ type stormBounds struct {
 	clocks *history.Clocks
 	stale  []godwit.Bound // by table, at first
 	at     []int          // steps before which all workers meet
+	behind uint64         // barriers that the workers count as behind them at first
 
 	over     [][]godwit.Bound // by table: the bounds so far; while one changes, the looser one
 	changing bool
@@ -29,6 +30,14 @@ func newStormBounds(seed uint64, workers int) *stormBounds {
 	b := &stormBounds{rng: rand.New(rand.NewPCG(seed, 0xb0d)), clocks: history.NewClocks(workers)}
 	for range b.rng.IntN(3) {
 		b.at = append(b.at, 1+b.rng.IntN(49))
+	}
+	// Eras are counted modulo 2²⁴: some storms begin shortly before the order of
+	// their numbers turns over, half way and at the end.
+	switch rng := rand.New(rand.NewPCG(seed, 0xe4a)); rng.IntN(4) {
+	case 0:
+		b.behind = 1<<24 - rng.Uint64N(4)
+	case 1:
+		b.behind = 1<<23 - rng.Uint64N(4)
 	}
 	return b
 }
@@ -54,7 +63,11 @@ func (b *stormBounds) String() string {
 	for _, x := range b.stale {
 		s = append(s, x.String())
 	}
-	return "staleness " + strings.Join(s, " ")
+	text := "staleness " + strings.Join(s, " ")
+	if b.behind > 0 {
+		text += fmt.Sprintf(" after %d barriers", b.behind)
+	}
+	return text
 }
 
 func (x *stormWorker) barrier(ctx context.Context) error {

@@ -1,0 +1,110 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+func TestHandlesOfOthersAreErrors(t *testing.T) {
+	c := local(t, 2, Config{Model: lengths(t), Workers: 2})
+	ctx := background(t)
+	keys := homedAt(t, c.Nodes[0], 1, 1)
+	v := make([]float32, c.Nodes[0].model.Dim(keys[0]))
+	mine, other, far := c.Nodes[0].Worker(0), c.Nodes[0].Worker(1), c.Nodes[1].Worker(0)
+	h, err := mine.PullAsync(ctx, keys, v)
+	must(t, err)
+	if h == 0 {
+		t.Fatal("the pull was complete at once: there is nothing to wait for")
+	}
+	// Both have begun an operation of the same number.
+	for _, w := range []godwit.Worker{other, far} {
+		x := homedAt(t, c.Nodes[0], 1-w.ID().Node, 1)
+		g, err := w.PullAsync(ctx, x, make([]float32, w.Model().Dim(x[0])))
+		must(t, err)
+		must(t, w.Wait(ctx, g))
+		err = w.Wait(ctx, h)
+		var op *godwit.OpError
+		if !errors.Is(err, godwit.ErrHandle) || !errors.As(err, &op) || op.Worker != w.ID() {
+			t.Errorf("%v waits for a handle of %v: %v, want %v", w.ID(), mine.ID(), err, godwit.ErrHandle)
+		}
+	}
+	for _, x := range []godwit.Handle{12345, math.MaxUint64, h + 1, h + 1<<slotBits} {
+		if err := mine.Wait(ctx, x); !errors.Is(err, godwit.ErrHandle) {
+			t.Errorf("waits for handle %#x, which no call returned: %v", uint64(x), err)
+		}
+	}
+	// What is wrong keeps nobody from the rest.
+	if err := mine.Wait(ctx, 12345, h); !errors.Is(err, godwit.ErrHandle) {
+		t.Errorf("a wrong handle before a right one: %v", err)
+	}
+	if o := mine.(*worker).ops; o.open != 0 {
+		t.Errorf("%d operations are open", o.open)
+	}
+	must(t, mine.Wait(ctx, h))
+}
+
+// Offsets of an operation have 32 bits: what does not fit is refused, not cut off.
+func TestACallOfTooManyFloatsIsRefused(t *testing.T) {
+	_, w, _, there := twoNodes(t)
+	err := w.(*worker).check("pull", there, maxFloats+1)
+	if !errors.Is(err, godwit.ErrLength) || !strings.Contains(err.Error(), "one call takes at most 4294967295") {
+		t.Errorf("a buffer of 2³² floats: %v", err)
+	}
+}
+
+func TestAnIntentOfAClosedNodeIsAnError(t *testing.T) {
+	c, err := Local(context.Background(), 2, Config{Model: lengths(t), Workers: 1})
+	must(t, err)
+	closeAll(t, c)
+	if err := c.Nodes[0].Worker(0).Intent([]godwit.Key{0}, 1, 2); !errors.Is(err, godwit.ErrClosed) {
+		t.Errorf("got %v, want %v", err, godwit.ErrClosed)
+	}
+}
+
+// A worker that announces steps and never comes to them is told, once; one that
+// announces far ahead before its first step, or for ever, is not.
+func TestAForgottenAdvanceIsTold(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	ctx := background(t)
+	for name, x := range map[string]struct {
+		start   func(step int) godwit.Clock
+		calls   func(step int) bool
+		advance bool
+		told    int
+	}{
+		"forgets, and counts steps itself": {start: func(i int) godwit.Clock { return godwit.Clock(i + 1) }, calls: always, told: 1},
+		"forgets, and asks for the clock":  {start: func(int) godwit.Clock { return 1 }, calls: always, told: 1},
+		"advances":                         {start: func(i int) godwit.Clock { return godwit.Clock(i + 1) }, calls: always, advance: true},
+		"announces all before":             {start: func(i int) godwit.Clock { return godwit.Clock(i + 1) }, calls: func(int) bool { return false }},
+		"announces what it does now":       {start: func(int) godwit.Clock { return 0 }, calls: always},
+	} {
+		log.Reset()
+		c := local(t, 2, Config{Model: lengths(t), Workers: 1})
+		w, keys := c.Nodes[0].Worker(0), homedAt(t, c.Nodes[0], 0, 1)
+		v := make([]float32, w.Model().Dim(keys[0]))
+		for i := range 3 * idleTurns {
+			must(t, w.Intent(keys, x.start(i), x.start(i)+1))
+			if x.calls(i) {
+				must(t, w.Pull(ctx, keys, v))
+			}
+			if x.advance {
+				w.Advance()
+			}
+		}
+		if got := strings.Count(log.String(), "level=WARN"); got != x.told || x.told > 0 && !strings.Contains(log.String(), "worker 0.0") {
+			t.Errorf("%s: told %d times, want %d: %s", name, got, x.told, log.String())
+		}
+	}
+}
+
+func always(int) bool { return true }

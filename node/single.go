@@ -1,0 +1,28 @@
+package node
+
+import "fmt"
+
+// A single notices that two goroutines use a worker at the same time, which would
+// lose what one of them waits for and leave it waiting for ever. It is a plain
+// flag, as Go's maps have one: it costs a store, misses what does not overlap, and
+// gives the race detector something to see.
+type single struct{ inside bool }
+
+// enter begins a call of a worker, leave ends it.
+func (w *worker) enter() {
+	if w.single.inside {
+		w.misused()
+	}
+	w.single.inside = true
+}
+
+func (w *worker) leave() {
+	if !w.single.inside {
+		w.misused()
+	}
+	w.single.inside = false
+}
+
+func (w *worker) misused() {
+	panic(fmt.Sprintf("godwit: %v is used by two goroutines at the same time: a worker belongs to one; start the node with a worker for each", w.id))
+}
