@@ -18,6 +18,8 @@ var (
 	ErrLeft = errors.New("node left the run")
 	// ErrFailed: a member called Fail.
 	ErrFailed = errors.New("node failed")
+	// ErrAccess: the coordinator does not let this node in.
+	ErrAccess = errors.New("access refused")
 	// ErrCoordinator: the coordinator cannot be reached, or lost its memory.
 	ErrCoordinator = errors.New("coordinator lost")
 )

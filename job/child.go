@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"sync"
 	"time"
@@ -28,9 +29,10 @@ func newChildren(out io.Writer) *children {
 	return &children{out: out, broke: make(chan struct{})}
 }
 
-// start starts a process.
-func (c *children) start(command []string) error {
+// start starts a process, with this one's environment and a variable more.
+func (c *children) start(command []string, variable string) error {
 	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), variable)
 	detach(cmd)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

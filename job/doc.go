@@ -8,8 +8,8 @@
 //   - [Lead] makes this process the first of several nodes. It coordinates the
 //     run by an etcd, its own or one that is there already, where it leaves the
 //     spec for the others, and starts those of this machine as processes.
-//   - [Join] makes this process one of the other nodes. It knows the etcd and
-//     the name of the run, and reads the spec there.
+//   - [Join] makes this process one of the other nodes. It knows the etcd, the
+//     name of the run and its token ([TokenEnv]), and reads the spec there.
 //
 // Whichever way, each node does the same: it joins, starts a node.Node, trains,
 // has the model judged, and leaves. The nodes are equal, only that one writes

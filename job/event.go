@@ -27,7 +27,10 @@ type Event struct {
 // Waiting says that the run can be joined.
 type Waiting struct {
 	Endpoints []string `json:"endpoints"` // of etcd
-	Nodes     int      `json:"nodes"`     // that have to come from elsewhere
+	// Token is what nodes must give there, if it was made for this run; empty: who
+	// began the run knows it, if there is one.
+	Token string `json:"token,omitempty"`
+	Nodes int    `json:"nodes"` // that have to come from elsewhere
 }
 
 // Start says that all nodes are there.

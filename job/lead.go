@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -24,6 +25,10 @@ type Leader struct {
 	// Etcd holds the endpoints, host:port, of an etcd to coordinate by. Empty:
 	// one is started in this process, which serves at EtcdListen.
 	Etcd []string
+	// Token is what lets nodes in at etcd: for Etcd, user:password where it has
+	// users; for the one in this process, what the other nodes must give (empty: a
+	// new one). Processes that Lead starts get it in their environment, as TokenEnv.
+	Token string
 	// EtcdListen is the host:port of the etcd in this process; empty is any
 	// port of loopback.
 	EtcdListen string
@@ -36,6 +41,25 @@ type Leader struct {
 	// Stderr gets what the other processes say, with their name before each
 	// line; nil is os.Stderr.
 	Stderr io.Writer
+
+	made string // the token, if nobody knows it but this process
+}
+
+// TokenEnv is the environment variable by which a process gets the token of its run.
+// Unlike a command line, it is not shown to other users of the machine.
+const TokenEnv = "GODWIT_TOKEN"
+
+// CheckToken says what is wrong with a token, for an etcd of others or the one that
+// a run starts; empty is a valid one.
+func CheckToken(token string, others bool) error {
+	check := etcd.CheckOwnToken
+	if others {
+		check = etcd.CheckToken
+	}
+	if err := check(token); token != "" && err != nil {
+		return fmt.Errorf("%s: %w", TokenEnv, err)
+	}
+	return nil
 }
 
 // How long Lead waits for the other processes: when the run ended well, and when
@@ -61,14 +85,17 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	}
 	l.Spec.Join = patience(&l.Spec, time.Since(begin))
 	if len(l.Etcd) > 0 {
-		return l.lead(ctx, t, begin, loaded)
+		return l.lead(ctx, l.access(t), begin, loaded)
 	}
-	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{ClientAddr: l.EtcdListen, TLS: l.TLS.etcd()})
+	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{ClientAddr: l.EtcdListen, TLS: l.TLS.etcd(), Token: l.Token})
 	if err != nil {
 		return nil, err
 	}
-	l.Etcd = server.Endpoints()
-	r, err := l.lead(ctx, t, begin, loaded)
+	if l.Token == "" {
+		l.made = server.Access().Token
+	}
+	l.Etcd, l.Token = server.Access().Endpoints, server.Access().Token
+	r, err := l.lead(ctx, l.access(t), begin, loaded)
 	// The server is the last to go: the others learn by it how the run ended,
 	// and say farewell.
 	derr := l.drain(ctx, server, err == nil)
@@ -79,6 +106,11 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// access is the way to the run's etcd.
+func (l *Leader) access(t *tls.Config) etcd.Access {
+	return etcd.Access{Endpoints: l.Etcd, TLS: t, Token: l.Token}
 }
 
 // patience is how long nodes wait for each other where loading the data took a
@@ -99,8 +131,8 @@ func (l *Leader) drain(ctx context.Context, server *etcd.Embedded, well bool) er
 }
 
 // lead runs the job by an etcd that is there, with the processes it needs.
-func (l *Leader) lead(ctx context.Context, t *tls.Config, begin time.Time, loaded task.Task) (*Result, error) {
-	if err := l.configure(ctx, t); err != nil {
+func (l *Leader) lead(ctx context.Context, at etcd.Access, begin time.Time, loaded task.Task) (*Result, error) {
+	if err := l.configure(ctx, at); err != nil {
 		return nil, err
 	}
 	kids := newChildren(l.Stderr)
@@ -120,7 +152,7 @@ func (l *Leader) lead(ctx context.Context, t *tls.Config, begin time.Time, loade
 		case <-work.Done():
 		}
 	})
-	r, err := l.run(work, t, begin, loaded, kids)
+	r, err := l.run(work, at, begin, loaded, kids)
 	patience := failPatience
 	switch {
 	case err == nil:
@@ -131,7 +163,7 @@ func (l *Leader) lead(ctx context.Context, t *tls.Config, begin time.Time, loade
 	kerr := kids.end(patience)
 	cancel(nil)
 	watch.Wait()
-	ferr := l.forget(ctx, t)
+	ferr := l.forget(ctx, at)
 	switch {
 	case err == nil && kerr != nil:
 		return nil, kerr
@@ -142,36 +174,36 @@ func (l *Leader) lead(ctx context.Context, t *tls.Config, begin time.Time, loade
 }
 
 // configure leaves the spec for the other nodes.
-func (l *Leader) configure(ctx context.Context, t *tls.Config) error {
+func (l *Leader) configure(ctx context.Context, at etcd.Access) error {
 	blob, err := l.Spec.Encode()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.Spec.Join)
 	defer cancel()
-	return etcd.Configure(ctx, l.Etcd, t, l.Run, blob)
+	return advised(etcd.Configure(ctx, at, l.Run, blob))
 }
 
-func (l *Leader) forget(ctx context.Context, t *tls.Config) error {
+func (l *Leader) forget(ctx context.Context, at etcd.Access) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failPatience)
 	defer cancel()
-	return etcd.Forget(ctx, l.Etcd, t, l.Run)
+	return etcd.Forget(ctx, at, l.Run)
 }
 
 // run starts the other nodes, or waits for them, and plays this node's part.
-func (l *Leader) run(ctx context.Context, t *tls.Config, begin time.Time, loaded task.Task, kids *children) (*Result, error) {
+func (l *Leader) run(ctx context.Context, at etcd.Access, begin time.Time, loaded task.Task, kids *children) (*Result, error) {
 	if l.Await {
 		if l.Progress != nil {
-			l.Progress(Event{Run: l.Run, Policy: l.Spec.Policy, Waiting: &Waiting{Endpoints: l.Etcd, Nodes: l.Spec.Nodes - 1}})
+			l.Progress(Event{Run: l.Run, Policy: l.Spec.Policy, Waiting: &Waiting{Endpoints: l.Etcd, Token: l.made, Nodes: l.Spec.Nodes - 1}})
 		}
 	} else {
 		for range l.Spec.Nodes - 1 {
-			if err := kids.start(l.command()); err != nil {
+			if err := kids.start(l.command(), TokenEnv+"="+l.Token); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return remote(ctx, &l.Spec, &l.Place, l.Etcd, t, l.Run, begin, loaded)
+	return remote(ctx, &l.Spec, &l.Place, at, l.Run, begin, loaded)
 }
 
 // command is the command line of another node on this machine.

@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -23,6 +22,8 @@ type Joiner struct {
 	Place
 	// Etcd holds the endpoints, host:port, of the run's coordinator.
 	Etcd []string
+	// Token is what lets this node in there ([Leader.Token]).
+	Token string
 	// Run is the name of the run.
 	Run string
 	// Wait is how long the run's description is waited for; 0 is a minute.
@@ -54,7 +55,8 @@ func Join(ctx context.Context, j Joiner) (*Result, error) {
 		return nil, err
 	}
 	j.gone, j.goneErr = j.LeaderGone, &leaderError{j.Leader, j.Run}
-	spec, err := j.spec(ctx, t)
+	at := etcd.Access{Endpoints: j.Etcd, TLS: t, Token: j.Token}
+	spec, err := j.spec(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +67,11 @@ func Join(ctx context.Context, j Joiner) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return remote(ctx, &spec, &j.Place, j.Etcd, t, j.Run, begin, loaded)
+	return remote(ctx, &spec, &j.Place, at, j.Run, begin, loaded)
 }
 
 // spec reads the run's description.
-func (j *Joiner) spec(ctx context.Context, t *tls.Config) (Spec, error) {
+func (j *Joiner) spec(ctx context.Context, at etcd.Access) (Spec, error) {
 	wait := j.Wait
 	if wait == 0 {
 		wait = coord.DefaultJoin
@@ -78,9 +80,9 @@ func (j *Joiner) spec(ctx context.Context, t *tls.Config) (Spec, error) {
 	defer cancel(nil)
 	limited, stop := context.WithTimeout(waiting, wait)
 	defer stop()
-	blob, err := etcd.Configuration(limited, j.Etcd, t, j.Run)
+	blob, err := etcd.Configuration(limited, at, j.Run)
 	if err != nil {
-		return Spec{}, gaveUp(waiting, err)
+		return Spec{}, gaveUp(waiting, advised(err))
 	}
 	return Decode(blob)
 }
@@ -112,16 +114,24 @@ func gaveUp(ctx context.Context, err error) error {
 	return err
 }
 
+// advised adds to an error of access what to do about it.
+func advised(err error) error {
+	if !errors.Is(err, coord.ErrAccess) {
+		return err
+	}
+	return fmt.Errorf("%w: set %s=TOKEN in the environment, as in the command that the first node printed (for an etcd that has users: %s=USER:PASSWORD)", err, TokenEnv, TokenEnv)
+}
+
 // remote joins a run of several nodes and plays this node's part.
-func remote(ctx context.Context, spec *Spec, place *Place, endpoints []string, t *tls.Config, run string, begin time.Time, loaded task.Task) (*Result, error) {
-	if len(endpoints) == 0 {
+func remote(ctx context.Context, spec *Spec, place *Place, at etcd.Access, run string, begin time.Time, loaded task.Task) (*Result, error) {
+	if len(at.Endpoints) == 0 {
 		return nil, errors.New("job: no etcd to join by")
 	}
-	addr, err := place.listenAddr(endpoints[0])
+	addr, err := place.listenAddr(at.Endpoints[0])
 	if err != nil {
 		return nil, err
 	}
-	nw := tcp.Network{TLS: t}
+	nw := tcp.Network{TLS: at.TLS}
 	l, err := nw.Listen(addr)
 	if err != nil {
 		return nil, err
@@ -130,7 +140,7 @@ func remote(ctx context.Context, spec *Spec, place *Place, endpoints []string, t
 	if addr, err = place.advertised(l.Addr()); err != nil {
 		return nil, err
 	}
-	s, err := join(ctx, spec, place, endpoints, t, run, addr, loaded)
+	s, err := join(ctx, spec, place, at, run, addr, loaded)
 	if err != nil {
 		return nil, err
 	}
@@ -145,19 +155,19 @@ func remote(ctx context.Context, spec *Spec, place *Place, endpoints []string, t
 }
 
 // join waits until all nodes are there.
-func join(ctx context.Context, spec *Spec, place *Place, endpoints []string, t *tls.Config, run, addr string, loaded task.Task) (coord.Session, error) {
+func join(ctx context.Context, spec *Spec, place *Place, at etcd.Access, run, addr string, loaded task.Task) (coord.Session, error) {
 	blob, err := spec.Encode()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := place.untilStop(ctx)
 	defer cancel(nil)
-	s, err := etcd.Join(ctx, endpoints, t, coord.Config{
+	s, err := etcd.Join(ctx, at, coord.Config{
 		Run: run, Nodes: spec.Nodes, Addr: addr, TTL: spec.TTL, Join: spec.Join,
 		Fingerprint: fmt.Sprintf("%x", sha256.Sum256(append(blob, loaded.Fingerprint()...)))[:24],
 	})
 	if err != nil {
-		return nil, gaveUp(ctx, err)
+		return nil, gaveUp(ctx, advised(err))
 	}
 	return s, nil
 }

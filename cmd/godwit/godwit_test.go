@@ -80,6 +80,15 @@ func start(t *testing.T, args ...string) *proc {
 	return p
 }
 
+// startAs starts a command that gives a token to the run's etcd.
+func startAs(t *testing.T, token string, args ...string) *proc {
+	t.Helper()
+	p := prepare(t, args...)
+	p.cmd.Env = append(os.Environ(), job.TokenEnv+"="+token)
+	p.start()
+	return p
+}
+
 // prepare makes a command that is yet to be started.
 func prepare(t *testing.T, args ...string) *proc {
 	if args[0] == "train" {
@@ -228,7 +237,12 @@ func runs(pid int) bool {
 
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	p := start(t, args...)
+	return runAs(t, "", args...)
+}
+
+func runAs(t *testing.T, token string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	p := startAs(t, token, args...)
 	code = p.wait(limit)
 	stdout, stderr = p.said()
 	return code, stdout, stderr
@@ -445,8 +459,8 @@ func TestAProcessEndsWhenItsLeaderIsKilled(t *testing.T) {
 }
 
 // otherEtcd starts an etcd that is not the run's, until the test is over, and
-// returns where it is.
-func otherEtcd(t *testing.T) string {
+// returns where it is, and its token.
+func otherEtcd(t *testing.T) (at, token string) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{})
@@ -454,14 +468,14 @@ func otherEtcd(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	return server.Endpoints()[0]
+	return server.Access().Endpoints[0], server.Access().Token
 }
 
 // Before the run has begun, nobody else could tell a node that its leader is gone.
 func TestANodeThatWaitsForTheRunToBeginEndsWithItsLeader(t *testing.T) {
 	t.Parallel()
-	at := otherEtcd(t)
-	lead := start(t, with("--nodes", "2", "--await", "--etcd", at, "--run", "known", "--listen", "127.0.0.1:0", "--json")...)
+	at, token := otherEtcd(t)
+	lead := startAs(t, token, with("--nodes", "2", "--await", "--etcd", at, "--run", "known", "--listen", "127.0.0.1:0", "--json")...)
 	lead.until("the call for nodes", func(e job.Event) bool { return e.Waiting != nil })
 	if err := lead.cmd.Process.Kill(); err != nil { // it has left its description, and never comes back
 		t.Fatal(err)
@@ -469,6 +483,7 @@ func TestANodeThatWaitsForTheRunToBeginEndsWithItsLeader(t *testing.T) {
 	<-lead.done
 	for _, run := range []string{"known", "unknown"} {
 		node := prepare(t, "node", "--etcd", at, "--run", run, "--wait", "1h", "--leader", "123456")
+		node.cmd.Env = append(os.Environ(), job.TokenEnv+"="+token)
 		stdin, err := node.cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -491,7 +506,7 @@ func TestANodeJoinsByEndpointAndName(t *testing.T) {
 	if w.Waiting.Nodes != 1 || len(w.Waiting.Endpoints) != 1 {
 		t.Fatalf("it waits as %+v, want for 1 node at 1 endpoint", w.Waiting)
 	}
-	command := "godwit node --etcd " + w.Waiting.Endpoints[0] + " --run " + w.Run
+	command := job.TokenEnv + "=" + w.Waiting.Token + " godwit node --etcd " + w.Waiting.Endpoints[0] + " --run " + w.Run
 	for deadline := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
 		_, errs := lead.said()
 		if strings.Contains(errs, command) {
@@ -502,7 +517,7 @@ func TestANodeJoinsByEndpointAndName(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	other := start(t, "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--json", "--workers", "2", "--export", dir)
+	other := startAs(t, w.Waiting.Token, "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--json", "--workers", "2", "--export", dir)
 	mine, its := lead.until("the result", isResult).Result, other.until("the result", isResult).Result
 	lead.exits(exitOK, limit)
 	other.exits(exitOK, limit)
@@ -516,15 +531,15 @@ func TestANodeJoinsByEndpointAndName(t *testing.T) {
 
 func TestAnEtcdThatIsThereServesRunAfterRun(t *testing.T) {
 	t.Parallel()
-	at := otherEtcd(t)
+	at, token := otherEtcd(t)
 	for range 2 {
-		if code, _, errs := run(t, with("--nodes", "2", "--etcd", at, "--run", "again", "--epochs", "1")...); code != 0 {
+		if code, _, errs := runAs(t, token, with("--nodes", "2", "--etcd", at, "--run", "again", "--epochs", "1")...); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, errs)
 		}
 	}
 	// Nothing is left for a node that comes too late.
 	patiently(t, func(wait time.Duration) error {
-		code, _, errs := run(t, "node", "--etcd", at, "--run", "again", "--wait", wait.String())
+		code, _, errs := runAs(t, token, "node", "--etcd", at, "--run", "again", "--wait", wait.String())
 		if code != exitFailed && code != exitLost || !strings.Contains(errs, "nobody has stored a configuration") {
 			return fmt.Errorf("a late node: exit code %d\n%s", code, errs)
 		}

@@ -27,7 +27,9 @@ On one machine:
 
 and on another the command that this prints, such as
 
-  godwit node --etcd http://192.168.1.10:40123 --run kge-1f09ab3c`,
+  GODWIT_TOKEN=FJQ5NZHN… godwit node --etcd http://192.168.1.10:40123 --run kge-1f09ab3c
+
+` + tokenManners,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var err error
@@ -36,6 +38,10 @@ and on another the command that this prints, such as
 			}
 			if len(j.Etcd) == 0 || j.Run == "" {
 				return usageError{fmt.Errorf("--etcd and --run say which run to join: both are needed")}
+			}
+			j.Token = os.Getenv(job.TokenEnv)
+			if err := job.CheckToken(j.Token, true); err != nil {
+				return usageError{err}
 			}
 			p := newPrinter(quiet, asJSON)
 			stop, ctx := interrupts(whatIsKept(j.Export))

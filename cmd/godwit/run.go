@@ -18,6 +18,7 @@ type cluster struct {
 	run        string
 	etcd       []string
 	etcdListen string
+	token      string // of the environment
 	await      bool
 	tls        job.TLS
 }
@@ -44,6 +45,10 @@ func (c *cluster) flags(spec *job.Spec) group {
 func (c *cluster) prepare(spec *job.Spec) error {
 	var err error
 	if c.place.TLS, err = tlsOf(&c.tls); err != nil {
+		return err
+	}
+	c.token = os.Getenv(job.TokenEnv)
+	if err := job.CheckToken(c.token, len(c.etcd) > 0); spec.Nodes > 1 && err != nil {
 		return err
 	}
 	if c.run == "" {
@@ -91,7 +96,7 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 	}
 	p.join = c.joinCommand
 	r, err := job.Lead(ctx, job.Leader{
-		Place: c.place, Spec: spec, Run: c.run, Etcd: c.etcd, EtcdListen: c.etcdListen, Await: c.await,
+		Place: c.place, Spec: spec, Run: c.run, Etcd: c.etcd, Token: c.token, EtcdListen: c.etcdListen, Await: c.await,
 		Command: []string{self, "node"},
 	})
 	p.clearIfTerminal()
@@ -101,6 +106,12 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 // joinCommand is what has to be run on another machine.
 func (c *cluster) joinCommand(e job.Event) string {
 	s := fmt.Sprintf("godwit node --etcd %s --run %s", strings.Join(e.Waiting.Endpoints, ","), e.Run)
+	switch {
+	case e.Waiting.Token != "":
+		s = job.TokenEnv + "=" + e.Waiting.Token + " " + s
+	case c.token != "": // whoever set it decides where it is shown
+		s = job.TokenEnv + "=TOKEN " + s
+	}
 	if c.place.TLS != nil {
 		s += " --tls-cert CERT --tls-key KEY --tls-ca CA"
 		if c.place.TLS.Name != "" {

@@ -94,7 +94,7 @@ func TestACertificateOfAnotherAuthorityIsRefused(t *testing.T) {
 	flags, others := newAuthority(t).flags("godwit"), newAuthority(t).flags("godwit")
 	lead := start(t, with(append(flags, "--nodes", "2", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0", "--join", "5s", "--json")...)...)
 	w := lead.until("the call for nodes", func(e job.Event) bool { return e.Waiting != nil })
-	code, _, errs := run(t, append([]string{"node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--wait", "2s"}, others...)...)
+	code, _, errs := runAs(t, w.Waiting.Token, append([]string{"node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--wait", "2s"}, others...)...)
 	if code == 0 {
 		t.Errorf("a stranger was let in:\n%s", errs)
 	}

@@ -52,6 +52,13 @@ type training struct {
 	quiet    bool
 }
 
+const tokenManners = `Nodes of a run show its token, GODWIT_TOKEN, before they are let in. It is new for
+each run and part of the command that --await prints; set it in the environment of
+all nodes to choose it, 16 … 256 characters, or to USER:PASSWORD for an etcd of
+--etcd that has users. The environment of a process is not shown to other users of
+the machine, its command line is. Without the three --tls files, who can listen to
+the network reads the token and everything else.`
+
 const trainManners = `The run can be watched on stderr; the result is a table on stdout. With --json,
 stdout has a JSON object a line instead: "run", "policy", "seconds" since the
 begin, and one of "waiting", "start", "epoch", "evaluation", "stopping" and, last,
@@ -60,8 +67,8 @@ Ctrl-C, SIGTERM and a terminal that closes (but under nohup) end the run in orde
 the model is judged and, with --export, exported as it is. A second Ctrl-C ends it
 at once.
 
-With --await, whoever reaches this machine can take part and read everything:
-use it in a network that you trust, or with the three --tls files.
+With --await, it prints the command for the other machines.
+` + tokenManners + `
 
 Filters (--filters) make pushes to other nodes take fewer bytes, one after the other:
   fixed(bytes=1) or fixed(bytes=2): numbers of so many bytes; bf16: of two

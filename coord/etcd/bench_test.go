@@ -22,7 +22,7 @@ func BenchmarkBarrier(b *testing.B) {
 			joined.Add(n)
 			for i := range n {
 				wg.Go(func() {
-					s, err := Join(b.Context(), e.Endpoints(), nil, coord.Config{Run: "bench", Nodes: n, Addr: fmt.Sprint(i)})
+					s, err := Join(b.Context(), e.Access(), coord.Config{Run: "bench", Nodes: n, Addr: fmt.Sprint(i)})
 					joined.Done()
 					if err != nil {
 						b.Error(err)
@@ -52,7 +52,7 @@ func BenchmarkPut(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer e.Close()
-	cl, err := dial(e.Endpoints(), nil)
+	cl, err := e.Access().connect(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,32 +20,88 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 )
 
-// dial makes a client. It does not wait for a connection.
-func dial(endpoints []string, t *tls.Config) (*clientv3.Client, error) {
-	if len(endpoints) == 0 {
-		return nil, errors.New("coord: no etcd endpoints given")
+// An Access is the way to one etcd: where it is, and how to get in.
+type Access struct {
+	// Endpoints are the etcd's, each host:port, http://host:port or
+	// https://host:port. Without a scheme they are spoken to by TLS if TLS is
+	// not nil.
+	Endpoints []string
+	// TLS, where set, proves to each other who both sides are.
+	TLS *tls.Config
+	// Token is that of an [Embedded] server, or user:password for an etcd that
+	// has users; empty: none.
+	Token string
+}
+
+// connect returns a client of an etcd that has answered it. One that is not there
+// yet is waited for within ctx, and one that cannot be spoken to as things are is not.
+func (a Access) connect(ctx context.Context) (*clientv3.Client, error) {
+	if len(a.Endpoints) == 0 {
+		return nil, errors.New("no etcd endpoints given")
 	}
-	var opts []grpc.DialOption
-	if t != nil {
-		t = t.Clone()
-		if t.ServerName != "" && !strings.HasPrefix(endpoints[0], "http://") {
-			opts = append(opts, grpc.WithTransportCredentials(named{credentials.NewTLS(t), t.ServerName}))
+	if err := CheckToken(a.Token); err != nil {
+		return nil, err
+	}
+	ctx, stop := a.untilBarred(ctx)
+	defer stop()
+	var cl *clientv3.Client
+	err := retry(ctx, func(ctx context.Context) (err error) {
+		if cl == nil {
+			cl, err = a.dial(ctx)
 		}
+		if err == nil {
+			_, err = cl.Get(ctx, root, clientv3.WithCountOnly())
+		}
+		return err
+	})
+	if err == nil {
+		return cl, nil
 	}
-	cl, err := clientv3.New(clientv3.Config{
-		Endpoints:   endpoints,
-		TLS:         t,
-		DialOptions: opts,
+	if cl != nil {
+		cl.Close()
+	}
+	var bar *wayError
+	if errors.As(context.Cause(ctx), &bar) {
+		err = context.Cause(ctx)
+	}
+	return nil, unreachable(a.Endpoints, a.explained(err))
+}
+
+// dial makes a client. It waits for a connection only to name a user, within ctx.
+func (a Access) dial(ctx context.Context) (*clientv3.Client, error) {
+	life, cancel := context.WithCancel(context.Background())
+	c := clientv3.Config{
+		Endpoints: a.Endpoints,
+		Context:   life,
 		// Finds dead connections while a watch waits. A server refuses pings
 		// that come more often than every 5 s.
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 5 * time.Second,
 		Logger:               zap.NewNop(), // what matters comes back as an error
-	})
-	if err != nil {
-		return nil, fmt.Errorf("coord: etcd at %s: %w", strings.Join(endpoints, ", "), err)
 	}
-	return cl, nil
+	if a.TLS != nil {
+		c.TLS = a.TLS.Clone()
+		if c.TLS.ServerName != "" && !strings.HasPrefix(a.Endpoints[0], "http://") {
+			c.DialOptions = append(c.DialOptions, grpc.WithTransportCredentials(named{credentials.NewTLS(c.TLS), c.TLS.ServerName}))
+		}
+	}
+	if user, password, ok := strings.Cut(a.Token, ":"); ok {
+		c.Username, c.Password = user, password
+	} else if a.Token != "" {
+		c.DialOptions = append(c.DialOptions, grpc.WithPerRPCCredentials(bearer(a.Token)))
+	}
+	goOn := context.AfterFunc(ctx, cancel)
+	cl, err := clientv3.New(c)
+	if !goOn() { // ctx ended, and the client with it
+		if err == nil {
+			cl.Close()
+		}
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		cancel()
+	}
+	return cl, err
 }
 
 // Named credentials expect the server's certificate to carry a name, wherever
@@ -63,9 +119,14 @@ func (n named) Clone() credentials.TransportCredentials {
 	return named{n.TransportCredentials.Clone(), n.name}
 }
 
-// unreachable is the error of an operation that got no answer from etcd.
-func unreachable(cl *clientv3.Client, err error) error {
-	return fmt.Errorf("%w: etcd at %s: %w", coord.ErrCoordinator, strings.Join(cl.Endpoints(), ", "), err)
+// unreachable is the error of an operation that got no answer from etcd, or one
+// that it is not for this node.
+func unreachable(endpoints []string, err error) error {
+	kind := coord.ErrCoordinator
+	if why := refusal(err); why != "" {
+		kind, err = coord.ErrAccess, errors.New(why)
+	}
+	return fmt.Errorf("%w: etcd at %s: %w", kind, strings.Join(endpoints, ", "), err)
 }
 
 // retry repeats op while it fails for a reason that may pass, until ctx ends.

@@ -2,8 +2,6 @@ package etcd
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -17,11 +15,11 @@ const MaxConfiguration = 1 << 20
 // Configure stores the configuration of a run, so that a node that knows only
 // the endpoints and the run can join it. It replaces an earlier one of that
 // name, and stays until [Forget].
-func Configure(ctx context.Context, endpoints []string, t *tls.Config, run string, blob []byte) error {
+func Configure(ctx context.Context, a Access, run string, blob []byte) error {
 	if len(blob) == 0 || len(blob) > MaxConfiguration {
 		return fmt.Errorf("coord: run %q: a configuration of %d bytes, want 1 … %d", run, len(blob), MaxConfiguration)
 	}
-	return with(endpoints, t, run, func(cl *clientv3.Client) error {
+	return a.with(ctx, run, func(cl *clientv3.Client) error {
 		return retry(ctx, func(ctx context.Context) error {
 			_, err := cl.Put(ctx, keysOf(run).config(), string(blob))
 			return err
@@ -30,9 +28,9 @@ func Configure(ctx context.Context, endpoints []string, t *tls.Config, run strin
 }
 
 // Configuration returns the configuration of a run, and waits for it within ctx.
-func Configuration(ctx context.Context, endpoints []string, t *tls.Config, run string) ([]byte, error) {
+func Configuration(ctx context.Context, a Access, run string) ([]byte, error) {
 	var blob []byte
-	err := with(endpoints, t, run, func(cl *clientv3.Client) (err error) {
+	err := a.with(ctx, run, func(cl *clientv3.Client) (err error) {
 		blob, err = configuration(ctx, cl, keysOf(run).config())
 		return err
 	})
@@ -56,7 +54,7 @@ func configuration(ctx context.Context, cl *clientv3.Client, key string) ([]byte
 	for {
 		evs, err := w.next(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errNone, err)
+			return nil, fmt.Errorf("nobody has stored a configuration: %w", err)
 		}
 		for _, ev := range evs {
 			if ev.Type == clientv3.EventTypePut && string(ev.Kv.Key) == key {
@@ -66,14 +64,11 @@ func configuration(ctx context.Context, cl *clientv3.Client, key string) ([]byte
 	}
 }
 
-// errNone says that etcd is there, and nothing in it.
-var errNone = errors.New("nobody has stored a configuration")
-
 // Forget removes the configuration of a run. Whoever called Configure calls it
 // when the run is over, so that nodes of the next run of that name wait for
 // the next configuration. A run without one is no error.
-func Forget(ctx context.Context, endpoints []string, t *tls.Config, run string) error {
-	return with(endpoints, t, run, func(cl *clientv3.Client) error {
+func Forget(ctx context.Context, a Access, run string) error {
+	return a.with(ctx, run, func(cl *clientv3.Client) error {
 		return retry(ctx, func(ctx context.Context) error {
 			_, err := cl.Delete(ctx, keysOf(run).config())
 			return err
@@ -82,20 +77,19 @@ func Forget(ctx context.Context, endpoints []string, t *tls.Config, run string) 
 }
 
 // with calls f with a client for a single use.
-func with(endpoints []string, t *tls.Config, run string, f func(*clientv3.Client) error) error {
+func (a Access) with(ctx context.Context, run string, f func(*clientv3.Client) error) error {
 	if err := coord.CheckRun(run); err != nil {
 		return err
 	}
-	cl, err := dial(endpoints, t)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	if err := f(cl); err != nil {
-		if !errors.Is(err, errNone) {
-			err = explained(err, endpoints, t)
+	cl, err := a.connect(ctx)
+	if err == nil {
+		defer cl.Close()
+		if err = f(cl); err != nil {
+			err = unreachable(a.Endpoints, err)
 		}
-		return fmt.Errorf("coord: run %q: configuration: %w", run, unreachable(cl, err))
+	}
+	if err != nil {
+		return fmt.Errorf("coord: run %q: configuration: %w", run, err)
 	}
 	return nil
 }

@@ -18,6 +18,12 @@
 // clean up. What was tried in thought and lost: a key per barrier and node,
 // which needs a second write to remove it and a rule for when that is safe.
 //
+// # Access
+//
+// An embedded server answers only calls that give its token ([Access.Token]), and
+// listens for nobody but clients. An etcd with users is given a user and password,
+// and one without is open to all who reach it.
+//
 // # Joining
 //
 //  1. The node takes the lowest free seat, in a transaction that fails if

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,9 +28,12 @@ type EmbeddedConfig struct {
 	// server of this kind on the machine removes it.
 	Dir string
 	// ClientAddr is the host:port on which nodes reach the server; empty is
-	// 127.0.0.1:0, where port 0 is any free one. Everybody who can reach an
-	// address without TLS can read and change everything.
+	// 127.0.0.1:0, where port 0 is any free one.
 	ClientAddr string
+	// Token is what every client must give: 16 … 256 printable characters of
+	// ASCII, no blank and no colon. Empty: a new one, see [Embedded.Access]. Who
+	// listens to connections without TLS can read it.
+	Token string
 	// TLS, where set, makes the server and its clients prove who they are.
 	TLS *TLSFiles
 	// Log gets the server's errors; nil writes them to stderr as text.
@@ -47,20 +51,23 @@ const quota = 896 << 20
 
 // Embedded is a running etcd of one member.
 type Embedded struct {
-	etcd      *embed.Etcd
-	endpoints []string
-	temp      *temporary // nil: the data is kept
-	quiet     *atomic.Bool
+	etcd   *embed.Etcd
+	access Access
+	temp   *temporary // nil: the data is kept
+	quiet  *atomic.Bool
 }
 
 // StartEmbedded starts a server and returns when it serves.
 func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
+	if cfg.Token == "" {
+		cfg.Token = rand.Text()
+	}
 	quiet := new(atomic.Bool)
 	c, temp, err := cfg.embed(quiet)
 	if err != nil {
 		return nil, fmt.Errorf("coord: embedded etcd: %w", err)
 	}
-	e := &Embedded{temp: temp, quiet: quiet}
+	e := &Embedded{temp: temp, quiet: quiet, access: Access{Token: cfg.Token}}
 	if e.etcd, err = embed.StartEtcd(c); err != nil {
 		_ = temp.remove() // there is an error to tell already
 		return nil, fmt.Errorf("coord: embedded etcd on %s: %w", c.ListenClientUrls[0].Host, err)
@@ -77,7 +84,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
 		_ = e.Close()
 		return nil, fmt.Errorf("coord: embedded etcd on %s: not ready: %w", c.ListenClientUrls[0].Host, err)
 	}
-	e.endpoints = []string{c.ListenClientUrls[0].Scheme + "://" + reachable(e.etcd.Clients[0].Addr())}
+	e.access.Endpoints = []string{c.ListenClientUrls[0].Scheme + "://" + reachable(e.etcd.Clients[0].Addr())}
 	return e, nil
 }
 
@@ -90,7 +97,14 @@ func (cfg EmbeddedConfig) embed(quiet *atomic.Bool) (c *embed.Config, temp *temp
 	if _, _, err := net.SplitHostPort(client.Host); err != nil {
 		return nil, nil, fmt.Errorf("address %q: %w, want host:port", client.Host, err)
 	}
+	if err := CheckOwnToken(cfg.Token); err != nil {
+		return nil, nil, err
+	}
 	c = embed.NewConfig()
+	c.GRPCAdditionalServerOptions = admission(cfg.Token)
+	// What it serves beside gRPC (metrics, its command line) is for nobody: a
+	// request in plain would have to give this as the name of the host.
+	c.HostWhitelist = map[string]struct{}{rand.Text(): {}}
 	if cfg.TLS != nil {
 		client.Scheme = "https"
 		// A certificate proves that its holder belongs to the cluster, whatever
@@ -139,9 +153,10 @@ func reachable(a net.Addr) string {
 	return a.String()
 }
 
-// Endpoints is where nodes reach the server. If it listens on all addresses,
-// this is the one for nodes of this machine.
-func (e *Embedded) Endpoints() []string { return e.endpoints }
+// Access is how nodes reach the server. If it listens on all addresses, the
+// endpoint is the one for nodes of this machine. Where it speaks TLS, what is
+// missing is a client's configuration of that.
+func (e *Embedded) Access() Access { return e.access }
 
 // Drain waits until no node of the run is left. The process that coordinates a
 // run calls it between closing its own session and closing the server, because

@@ -108,10 +108,10 @@ func TestEmbeddedKeepsTheDataOfAGivenFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 0 {
-			err = Configure(t.Context(), e.Endpoints(), nil, "r", []byte("blob"))
+			err = Configure(t.Context(), e.Access(), "r", []byte("blob"))
 		} else {
 			var b []byte
-			b, err = Configuration(t.Context(), e.Endpoints(), nil, "r")
+			b, err = Configuration(t.Context(), e.Access(), "r")
 			if string(b) != "blob" {
 				t.Errorf("got %q, want what the first server was told", b)
 			}
@@ -144,7 +144,7 @@ func TestEmbeddedNamesTheAddressThatItCannotListenOn(t *testing.T) {
 
 func TestDrainWaitsUntilAllNodesLeft(t *testing.T) {
 	e := server(t)
-	s, err := Join(t.Context(), e.Endpoints(), nil, coord.Config{Run: "r", Nodes: 1, Addr: "a:1"})
+	s, err := Join(t.Context(), e.Access(), coord.Config{Run: "r", Nodes: 1, Addr: "a:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,35 +165,42 @@ func TestConfigurationIsWaitedFor(t *testing.T) {
 	e := server(t)
 	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err := Configuration(short, e.Endpoints(), nil, "r")
+	_, err := Configuration(short, e.Access(), "r")
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `"r"`) {
 		t.Errorf("without one: got %v, want that the time is over", err)
 	}
 	for _, want := range []string{"first", strings.Repeat("x", MaxConfiguration)} {
 		got := make(chan []byte)
 		go func() {
-			b, err := Configuration(t.Context(), e.Endpoints(), nil, "r")
+			b, err := Configuration(t.Context(), e.Access(), "r")
 			if err != nil {
 				t.Error(err)
 			}
 			got <- b
 		}()
-		if err := Configure(t.Context(), e.Endpoints(), nil, "other", []byte("not this")); err != nil {
+		if err := Configure(t.Context(), e.Access(), "other", []byte("not this")); err != nil {
 			t.Fatal(err)
 		}
-		if err := Configure(t.Context(), e.Endpoints(), nil, "r", []byte(want)); err != nil {
+		if err := Configure(t.Context(), e.Access(), "r", []byte(want)); err != nil {
 			t.Fatal(err)
 		}
 		if b := <-got; string(b) != want {
 			t.Errorf("got %.20q, want %.20q", b, want)
 		}
-		if err := Forget(t.Context(), e.Endpoints(), nil, "r"); err != nil {
+		if err := Forget(t.Context(), e.Access(), "r"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Configure(t.Context(), e.Endpoints(), nil, "r", make([]byte, MaxConfiguration+1)); err == nil {
+	if err := Configure(t.Context(), e.Access(), "r", make([]byte, MaxConfiguration+1)); err == nil {
 		t.Error("a configuration that is too long was taken")
 	}
+}
+
+// secured is the way in to a server that speaks TLS.
+func secured(e *Embedded, t *tls.Config) Access {
+	a := e.Access()
+	a.TLS = t
+	return a
 }
 
 func TestOnlyNodesWithACertificateGetIn(t *testing.T) {
@@ -213,11 +220,11 @@ func TestOnlyNodesWithACertificateGetIn(t *testing.T) {
 	pool := x509.NewCertPool()
 	pool.AddCert(ca)
 	cfg := coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: time.Second}
-	if s, err := Join(t.Context(), e.Endpoints(), &tls.Config{RootCAs: pool}, cfg); !errors.Is(err, coord.ErrCoordinator) {
+	if s, err := Join(t.Context(), secured(e, &tls.Config{RootCAs: pool}), cfg); !errors.Is(err, coord.ErrCoordinator) {
 		t.Errorf("without certificate: got %v, %v; want %v", s, err, coord.ErrCoordinator)
 	}
 	cfg.Join = 0
-	s, err := Join(t.Context(), e.Endpoints(), &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}, cfg)
+	s, err := Join(t.Context(), secured(e, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,30 +264,31 @@ func TestAnErrorAboutTimeSaysWhatIsInTheWay(t *testing.T) {
 	}
 	named := trust(ca, "node")
 	named.ServerName = "elsewhere"
-	_, port, _ := net.SplitHostPort(strings.TrimPrefix(secure.Endpoints()[0], "https://"))
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(secure.Access().Endpoints[0], "https://"))
 	const nobody = "127.0.0.1:1" // a port that no system gives away
 	for what, x := range map[string]struct {
 		at   string
 		tls  *tls.Config
 		says string
 	}{
-		"another authority":           {secure.Endpoints()[0], trust(stranger, "node"), "the authority that signed the certificate of etcd"},
-		"another name":                {secure.Endpoints()[0], named, "the name that the certificate of etcd carries"},
-		"no certificate":              {secure.Endpoints()[0], trust(ca, ""), "a certificate for clients"},
-		"one of a stranger":           {secure.Endpoints()[0], trust(ca, "other"), "a certificate for clients"},
+		"another authority":           {secure.Access().Endpoints[0], trust(stranger, "node"), "the authority that signed the certificate of etcd"},
+		"another name":                {secure.Access().Endpoints[0], named, "the name that the certificate of etcd carries"},
+		"no certificate":              {secure.Access().Endpoints[0], trust(ca, ""), "a certificate for clients"},
+		"one of a stranger":           {secure.Access().Endpoints[0], trust(ca, "other"), "a certificate for clients"},
 		"in plain where TLS is":       {"127.0.0.1:" + port, nil, "it speaks TLS only"},
-		"by TLS where it is in plain": {strings.TrimPrefix(plain.Endpoints()[0], "http://"), trust(ca, "node"), "does not speak TLS"},
+		"by TLS where it is in plain": {strings.TrimPrefix(plain.Access().Endpoints[0], "http://"), trust(ca, "node"), "does not speak TLS"},
 		"where nobody listens":        {nobody, nil, "refused"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
-			_, err := Configuration(short, []string{x.at}, x.tls, "r")
+			at := Access{Endpoints: []string{x.at}, TLS: x.tls}
+			_, err := Configuration(short, at, "r")
 			if !errors.Is(err, coord.ErrCoordinator) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), x.says) || !strings.Contains(err.Error(), x.at) {
 				t.Errorf("a configuration: %v, want an error that says %q", err, x.says)
 			}
-			_, err = Join(t.Context(), []string{x.at}, x.tls, coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: 300 * time.Millisecond})
+			_, err = Join(t.Context(), at, coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: 300 * time.Millisecond})
 			if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), x.says) {
 				t.Errorf("a join: %v, want an error that says %q", err, x.says)
 			}

@@ -64,7 +64,7 @@ func TestEtcdConforms(t *testing.T) {
 			TTL:  ttl,
 			Loss: limit,
 			Join: func(ctx context.Context, cfg coord.Config) (coord.Session, error) {
-				return Join(ctx, e.Endpoints(), nil, cfg)
+				return Join(ctx, e.Access(), cfg)
 			},
 			Kill: func(s coord.Session) { crash(t, e, s.(*session)) },
 		}

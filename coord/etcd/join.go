@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"sync"
 	"time"
@@ -14,32 +13,31 @@ import (
 )
 
 // Join makes this process a node of the run, and returns when all nodes are
-// there. The endpoints are those of one etcd; without a scheme they are spoken
-// to by TLS if t is not nil. An etcd that does not answer yet is waited for
-// within [coord.Config].Join as well.
-func Join(ctx context.Context, endpoints []string, t *tls.Config, cfg coord.Config) (coord.Session, error) {
-	s, err := join(ctx, endpoints, t, cfg)
+// there. An etcd that does not answer yet is waited for within
+// [coord.Config].Join as well; one that refuses this node is not.
+func Join(ctx context.Context, a Access, cfg coord.Config) (coord.Session, error) {
+	s, err := join(ctx, a, cfg)
 	if err != nil {
 		return nil, err // not s: an interface that holds a nil *session is not nil
 	}
 	return s, nil
 }
 
-func join(ctx context.Context, endpoints []string, t *tls.Config, cfg coord.Config) (*session, error) {
+func join(ctx context.Context, a Access, cfg coord.Config) (*session, error) {
 	cfg, err := cfg.Checked()
-	if err != nil {
-		return nil, err
-	}
-	cl, err := dial(endpoints, t)
 	if err != nil {
 		return nil, err
 	}
 	wait, cancel := context.WithTimeout(ctx, cfg.Join)
 	defer cancel()
+	cl, err := a.connect(wait)
+	if err != nil {
+		return nil, fmt.Errorf("coord: run %q: join: %w", cfg.Run, err)
+	}
 	l, err := grant(wait, cl, cfg.TTL)
 	if err != nil {
 		cl.Close()
-		return nil, fmt.Errorf("coord: run %q: join: %w", cfg.Run, explained(err, endpoints, t))
+		return nil, fmt.Errorf("coord: run %q: join: %w", cfg.Run, err)
 	}
 	n := newNode(cl, cfg, l)
 	s, err := n.join(wait)

@@ -17,7 +17,7 @@ import (
 
 func client(t *testing.T, e *Embedded) *clientv3.Client {
 	t.Helper()
-	cl, err := dial(e.Endpoints(), nil)
+	cl, err := e.Access().connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func joinAll(t *testing.T, e *Embedded, cfg coord.Config, n int) []coord.Session
 		wg.Go(func() {
 			cfg := cfg
 			cfg.Addr = fmt.Sprintf("live:%d", i)
-			s, err := Join(t.Context(), e.Endpoints(), nil, cfg)
+			s, err := Join(t.Context(), e.Access(), cfg)
 			if err != nil {
 				t.Error(err)
 				return
@@ -97,7 +97,7 @@ func TestANodeSeatedInASealedRunGivesTheSeatBack(t *testing.T) {
 	go func() {
 		cfg := joinTest
 		cfg.Addr = "early:1"
-		s, err := Join(t.Context(), e.Endpoints(), nil, cfg)
+		s, err := Join(t.Context(), e.Access(), cfg)
 		if err == nil {
 			t.Cleanup(func() { _ = s.Close(context.Background()) })
 		}
@@ -164,11 +164,11 @@ func TestAForeignKeyEndsTheSessionWithItsName(t *testing.T) {
 func TestAnEtcdThatIsNotThereIsNamed(t *testing.T) {
 	cfg := joinTest
 	cfg.Addr, cfg.Join = "a:1", 300*time.Millisecond
-	_, err := Join(t.Context(), []string{"127.0.0.1:1"}, nil, cfg)
+	_, err := Join(t.Context(), Access{Endpoints: []string{"127.0.0.1:1"}}, cfg)
 	if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v, want %v at 127.0.0.1:1", err, coord.ErrCoordinator)
 	}
-	if _, err := Join(t.Context(), nil, nil, cfg); err == nil {
+	if _, err := Join(t.Context(), Access{}, cfg); err == nil {
 		t.Error("no endpoints are no error")
 	}
 }

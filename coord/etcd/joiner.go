@@ -282,5 +282,5 @@ func (j *joiner) update(ctx context.Context, e entry) error {
 
 // failed is the error of an operation at etcd.
 func (j *joiner) failed(err error) error {
-	return fmt.Errorf("coord: run %q: join: %w", j.cfg.Run, unreachable(j.cl, err))
+	return fmt.Errorf("coord: run %q: join: %w", j.cfg.Run, unreachable(j.cl.Endpoints(), err))
 }

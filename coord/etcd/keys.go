@@ -15,7 +15,10 @@ import (
 // keys are the keys of one run.
 type keys string
 
-func keysOf(run string) keys { return keys("godwit/" + run + "/") }
+// root is what all keys of all runs begin with.
+const root = "godwit/"
+
+func keysOf(run string) keys { return keys(root + run + "/") }
 
 func (k keys) config() string                          { return string(k) + "config" }
 func (k keys) nodes() string                           { return string(k) + "nodes/" }

@@ -38,7 +38,7 @@ func grant(ctx context.Context, cl *clientv3.Client, ttl time.Duration) (*lease,
 		return nil
 	})
 	if err != nil {
-		return nil, unreachable(cl, err)
+		return nil, unreachable(cl.Endpoints(), err)
 	}
 	return l, nil
 }
@@ -52,7 +52,7 @@ func (l *lease) keep(ctx context.Context) error {
 		case ctx.Err() != nil || errors.Is(err, errExpired):
 			return err
 		case left <= 0:
-			return unreachable(l.cl, fmt.Errorf("no renewal of this node's lease was acknowledged for %v: %w", l.ttl, err))
+			return unreachable(l.cl.Endpoints(), fmt.Errorf("no renewal of this node's lease was acknowledged for %v: %w", l.ttl, err))
 		}
 		pause(ctx, min(left, 100*time.Millisecond))
 	}

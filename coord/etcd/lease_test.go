@@ -45,7 +45,7 @@ func TestALeaseCountsFromWhenItsRenewalWasSent(t *testing.T) {
 // has noticed or not: others may have been told.
 func TestALeaseThatNobodyRenewedIsLostWhateverTheServerSays(t *testing.T) {
 	e := server(t)
-	cl, err := dial(e.Endpoints(), nil)
+	cl, err := e.Access().connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,15 +9,19 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"sync"
 	"time"
 )
 
 // The client of etcd tries again whatever goes wrong on the way to a connection,
-// and ends with an error about time. So where nobody answered in time, a
-// connection is made without it, to say what is in the way.
+// and ends with an error about time. So while nobody answers, connections are made
+// without it, to find out what is in the way. Some of that does not pass, such as a
+// certificate for another name; then there is nothing to wait for.
 
-// probePatience bounds what that may take.
-const probePatience = 10 * time.Second
+const (
+	probePatience = 10 * time.Second // bounds what one look may take
+	probeEvery    = time.Second      // is between two looks, and before the first
+)
 
 // A wayError says why an endpoint cannot be spoken to.
 type wayError struct {
@@ -35,16 +39,56 @@ func (e *wayError) Error() string {
 
 func (e *wayError) Unwrap() error { return e.err }
 
-// explained adds to an error about time what is in the way to the endpoints. t is
-// nil where they are spoken to without TLS.
-func explained(err error, endpoints []string, t *tls.Config) error {
+// lasts reports whether waiting does not help.
+func (e *wayError) lasts() bool {
+	// A connection that ends in the handshake may be that of a server which starts.
+	return e.advice != "" && !errors.Is(e.err, io.EOF)
+}
+
+// untilBarred returns a context that also ends when no endpoint can be spoken to as
+// things are, with that as its cause. The function ends it and waits for the looks.
+func (a Access) untilBarred(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		for pause(ctx, probeEvery) {
+			if err := a.barred(ctx); err != nil {
+				cancel(err)
+			}
+		}
+	})
+	return ctx, func() { cancel(nil); looks.Wait() }
+}
+
+// barred returns what lasts in the way to the endpoints, nil if there is one without.
+func (a Access) barred(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	var all error
+	for _, e := range a.Endpoints {
+		err := probe(ctx, e, a.TLS)
+		var way *wayError
+		switch {
+		case !errors.As(err, &way) || !way.lasts():
+			return nil
+		case all == nil:
+			all = err
+		default:
+			all = fmt.Errorf("%w; %w", all, err)
+		}
+	}
+	return all
+}
+
+// explained adds to an error about time what is in the way to the endpoints.
+func (a Access) explained(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
 	defer cancel()
-	for _, e := range endpoints {
-		if cause := probe(ctx, e, t); cause != nil {
+	for _, e := range a.Endpoints {
+		if cause := probe(ctx, e, a.TLS); cause != nil {
 			err = fmt.Errorf("%w; %w", err, cause)
 		}
 	}
@@ -68,7 +112,7 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) error {
 		_ = c.SetDeadline(deadline) // without one, ctx ends nothing but the dialling
 	}
 	if !secure {
-		return probePlain(endpoint, c)
+		return probePlain(ctx, endpoint, c)
 	}
 	if t == nil {
 		t = &tls.Config{}
@@ -85,6 +129,7 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) error {
 	// A server says after the client's handshake that it does not take its
 	// certificate. Else it says nothing before it is asked.
 	_ = c.SetDeadline(time.Now().Add(probePatience / 2))
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })() // nobody waits for it any more
 	if _, err = s.Read(make([]byte, 1)); isRemote(err) {
 		return &wayError{endpoint, advice(err), err}
 	}
@@ -92,8 +137,8 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) error {
 }
 
 // probePlain says whether a server that is spoken to in plain wants TLS.
-func probePlain(endpoint string, c net.Conn) error {
-	err := tls.Client(c, &tls.Config{InsecureSkipVerify: true}).Handshake() // it is told nothing
+func probePlain(ctx context.Context, endpoint string, c net.Conn) error {
+	err := tls.Client(c, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) // it is told nothing
 	if err == nil || isRemote(err) {
 		return &wayError{endpoint, "give the files of a certificate, its key and the authority", errors.New("it speaks TLS only")}
 	}

@@ -20,6 +20,9 @@ import (
 // asNode makes the test binary a node of the run at these endpoints.
 const asNode = "GODWIT_TEST_NODE"
 
+// itsToken is the token of the etcd there.
+const itsToken = "GODWIT_TEST_TOKEN"
+
 // asServer makes it run a server until it is killed.
 const asServer = "GODWIT_TEST_SERVER"
 
@@ -29,7 +32,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if ep := os.Getenv(asNode); ep != "" {
-		nodeMain(ep)
+		nodeMain(Access{Endpoints: []string{ep}, Token: os.Getenv(itsToken)})
 		return
 	}
 	os.Exit(m.Run())
@@ -52,8 +55,8 @@ func processConfig(addr string, ttl time.Duration) coord.Config {
 }
 
 // nodeMain joins, says so, and reports how its session ends.
-func nodeMain(endpoint string) {
-	s, err := Join(context.Background(), []string{endpoint}, nil, processConfig("child:1", brief))
+func nodeMain(a Access) {
+	s, err := Join(context.Background(), a, processConfig("child:1", brief))
 	if err != nil {
 		fmt.Println("join:", err)
 		return
@@ -68,7 +71,7 @@ func nodeMain(endpoint string) {
 func child(t *testing.T, e *Embedded) (*exec.Cmd, *bufio.Reader, coord.Session) {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^$")
-	c.Env = append(os.Environ(), asNode+"="+e.Endpoints()[0])
+	c.Env = append(os.Environ(), asNode+"="+e.Access().Endpoints[0], itsToken+"="+e.Access().Token)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +85,7 @@ func child(t *testing.T, e *Embedded) (*exec.Cmd, *bufio.Reader, coord.Session) 
 		_, _ = io.Copy(io.Discard, out)
 		_ = c.Wait()
 	})
-	s, err := Join(t.Context(), e.Endpoints(), nil, processConfig("parent:1", ttl))
+	s, err := Join(t.Context(), e.Access(), processConfig("parent:1", ttl))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +145,7 @@ func TestAllNodesNoticeALostCoordinator(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := coord.Config{Run: "r", Nodes: 1, Addr: "a:1", TTL: brief}
-	s, err := Join(t.Context(), e.Endpoints(), nil, cfg)
+	s, err := Join(t.Context(), e.Access(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func (s *session) publish(ctx context.Context, w ledger.Word) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return unreachable(s.cl, err)
+	return unreachable(s.cl.Endpoints(), err)
 }
 
 // Close implements coord.Session.

@@ -11,7 +11,7 @@ import (
 // is missed and none comes twice.
 func TestAWatchThatBrokeGoesOnWithTheNextWord(t *testing.T) {
 	e := server(t)
-	cl, err := dial(e.Endpoints(), nil)
+	cl, err := e.Access().connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
