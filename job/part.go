@@ -212,16 +212,27 @@ func (p *part) meet(ctx context.Context) error {
 	unit, _ := p.task.Unit()
 	start := Start{Self: p.session.Self(), Data: p.task.About(), Unit: unit}
 	for i, m := range p.session.Members() {
-		peer := Peer{}
-		if err := json.Unmarshal(all[i], &peer); err != nil {
-			return fmt.Errorf("job: %v introduced itself badly: %w", m, err)
+		peer, err := introduced(m, all[i])
+		if err != nil {
+			return err
 		}
-		peer.ID, peer.Addr = m.ID, m.Addr
 		start.Nodes = append(start.Nodes, peer)
 		p.result.Workers += peer.Workers
 	}
 	p.tell(Event{Start: &start})
 	return nil
+}
+
+// introduced reads what a member says of itself.
+func introduced(m coord.Member, text []byte) (p Peer, err error) {
+	if err = json.Unmarshal(text, &p); err == nil && p.Workers < 1 {
+		err = fmt.Errorf("it has %d workers", p.Workers)
+	}
+	if err != nil {
+		return p, fmt.Errorf("job: %v introduced itself badly: %w", m, err)
+	}
+	p.ID, p.Addr = m.ID, m.Addr
+	return p, nil
 }
 
 // train trains, and judges the model before it where the spec says so.
@@ -309,7 +320,11 @@ func (p *part) stats(ctx context.Context, when string) (node.Stats, error) {
 	if err != nil {
 		return node.Stats{}, err
 	}
-	var sum node.Stats
+	return sumOf(all)
+}
+
+// sumOf reads the stats of all nodes and adds them up.
+func sumOf(all [][]byte) (sum node.Stats, err error) {
 	for i, b := range all {
 		var s node.Stats
 		if err := json.Unmarshal(b, &s); err != nil {

@@ -348,43 +348,67 @@ func TestRememberedListsAreSentAndReadWithoutAllocating(t *testing.T) {
 	}
 }
 
-// FuzzLists reads frames in a row with the lists that those before brought.
+// FuzzLists lets a sender and a receiver talk about a few lists, while bytes of
+// the frames are changed on their way. Each step is 4 bytes: what is sent, and
+// what is changed of it. Unless something was changed, everything arrives.
 func FuzzLists(f *testing.F) {
-	var frames []byte
-	k := newTalk()
-	for i := range uint64(3) {
-		k.e.Reset(nil, 1)
-		for _, r := range call(Pull, i, someKeys(rand.New(rand.NewPCG(1, 1)), 40)) {
-			k.e.Append(&r)
-		}
-		frames = append(frames, k.e.Frame()...)
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})                                      // remembered, then sent as a hash
+	f.Add([]byte{1, 0, 0, 0, 1, 0, 0, 0, 1, 40, 1, 0, 5, 0, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0, 1, 0, 0, 0}) // one that is spoiled, and one that is forgotten
+	f.Add([]byte{2, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 3, 8, 255, 0})
+	var calls [4][]Record
+	for i, kind := range []Kind{Pull, Push, PullReply, Done} {
+		calls[i] = call(kind, uint64(i), someKeys(rand.New(rand.NewPCG(1, uint64(i))), listRecords+i))
 	}
-	f.Add(frames)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var known Known
-		d := Decoder{Lists: &known}
-		for len(b) >= PrefixLen {
-			n, err := FrameLen(b)
-			if err != nil || n > len(b) {
-				return
-			}
-			frame := b[:n]
-			b = b[n:]
-			if Answers(frame) {
-				known.Learn(frame)
+	f.Fuzz(func(t *testing.T, steps []byte) {
+		k, sound := newTalk(), true
+		var buf []byte
+		for ; len(steps) >= 4; steps = steps[4:] {
+			if steps[0]&7 > 4 {
+				k.known.Forget()
 				continue
 			}
-			if d.Reset(frame) != nil {
-				return
+			k.e.Reset(buf, 1)
+			recs := calls[steps[0]&3]
+			for i := range recs {
+				k.e.Append(&recs[i])
 			}
-			var r Record
-			for ok := true; ok && d.Records() < 1<<17; {
-				if ok, err = d.Next(&r); err != nil {
-					return
-				}
+			buf = k.e.Frame()
+			at := HeaderLen + (int(steps[1])|int(steps[3])<<8)%(len(buf)-HeaderLen)
+			buf[at] ^= steps[2]
+			sound = sound && steps[2] == 0
+			if n, err := k.hear(buf); sound && (err != nil || n != len(recs)) {
+				t.Fatalf("%d of %d records arrived: %v", n, len(recs), err)
 			}
 		}
 	})
+}
+
+// hear reads a frame and asks for the lists that are not known. It returns how
+// many records came.
+func (k *talk) hear(frame []byte) (n int, err error) {
+	if err := k.d.Reset(frame); err != nil {
+		return 0, err
+	}
+	var r Record
+	for asked := false; ; {
+		ok, err := k.d.Next(&r)
+		var unknown *UnknownListError
+		switch {
+		case errors.As(err, &unknown) && !asked:
+			asked = true
+			answer, err := k.sent.Answer(unknown.Question())
+			if err != nil {
+				return n, err
+			}
+			if err := k.known.Learn(answer); err != nil {
+				return n, err
+			}
+		case err != nil || !ok:
+			return n, err
+		default:
+			n++
+		}
+	}
 }
 
 // BenchmarkLists sends the requests of a call of 1000 keys: of a new list each

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/godwit-ps/godwit/data/corpus"
 )
 
 func text(t *testing.T, s string) string {
@@ -71,6 +73,30 @@ func TestTextsThatLeaveNothingAreRefused(t *testing.T) {
 	if err := DefaultOptions().Check(); err != nil {
 		t.Error(err)
 	}
+}
+
+// FuzzCut checks that a text is refused or makes a set that is right, of words
+// that the text has.
+func FuzzCut(f *testing.F) {
+	f.Add([]byte("the cat the dog the end\n\nthe the cat sat dog\n"), uint8(5), uint8(1), uint8(0))
+	f.Add([]byte("a b\nc a\n"), uint8(1), uint8(0), uint8(1))
+	f.Fuzz(func(t *testing.T, text []byte, length, skip, most uint8) {
+		o := Options{Length: 1 + int(length), MinCount: 1, Skip: int(skip), Most: int(most)}
+		c, err := corpus.FromText("text", text, o.corpus())
+		if err != nil {
+			return
+		}
+		set, err := cut(c, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Check(); err != nil {
+			t.Error(err)
+		}
+		if n := len(c.Vocabulary.Words); len(set.Names) > max(n-o.Skip, 0) || o.Most > 0 && len(set.Names) > o.Most || len(set.Words) > len(text) {
+			t.Errorf("%v of a text of %d bytes with %d different words, skip %d, most %d", set, len(text), n, o.Skip, o.Most)
+		}
+	})
 }
 
 func TestGeneratedDocumentsAreAboutTheirTopics(t *testing.T) {

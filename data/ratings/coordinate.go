@@ -32,7 +32,7 @@ func (l *loader) readCoordinate(s *lines.Scanner, path string) (cells []Rating, 
 			continue
 		case left < 0:
 			if left, err = l.sizes(text, path); err == nil {
-				cells = make([]Rating, 0, min(left, 1<<20)) // the line may promise too much
+				cells = make([]Rating, 0, min(left, 1<<12)) // the line may promise too much
 			}
 		case left == 0:
 			err = errors.New("more cells than the line with the sizes says")

@@ -195,36 +195,46 @@ func TestMissingAndDoubleFilesAreNamed(t *testing.T) {
 }
 
 func FuzzReaders(f *testing.F) {
-	f.Add(".data", []byte("1\t1\t5\t881250949\n2\t1\t3.5\n"))
-	f.Add(".csv", []byte("userId,movieId,rating,timestamp\n1,2,3.5,1112486027\n"))
-	f.Add(".dat", []byte("1::1193::5::978300760\n1::2::3\n"))
-	f.Add(".mtx", []byte(matrix))
-	f.Add(".mtx", []byte("%%MatrixMarket matrix coordinate real general\n2147483647 2147483647 281474976710656\n1 1 1"))
-	f.Fuzz(func(t *testing.T, end string, text []byte) {
-		sep, ok := separators[end]
-		if !ok {
-			t.Skip()
-		}
-		l := newLoader()
-		var err error
-		l.set.Train, err = l.read(lines.New("file", bytes.NewReader(text), maxLine), "file", sep)
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "file:") {
-				t.Errorf("the error %v names no file", err)
-			}
-			return
-		}
-		if n := bytes.Count(text, []byte("\n")) + 1; len(l.set.Train) > n {
-			t.Errorf("%d cells in %d lines", len(l.set.Train), n)
-		}
-		s := l.done()
-		if len(s.Train) == 0 {
-			return // which Load refuses
-		}
-		if err := s.Check(); err != nil {
-			t.Errorf("a set that was read is wrong: %v", err)
-		}
+	kinds := []string{".data", ".csv", ".dat"}
+	f.Add(uint8(0), []byte("1\t1\t5\t881250949\n2\t1\t3.5\n"))
+	f.Add(uint8(1), []byte("userId,movieId,rating,timestamp\n1,2,3.5,1112486027\n"))
+	f.Add(uint8(2), []byte("1::1193::5::978300760\n1::2::3\n"))
+	f.Fuzz(func(t *testing.T, kind uint8, text []byte) {
+		readAny(t, kinds[int(kind)%len(kinds)], text)
 	})
+}
+
+func FuzzCoordinate(f *testing.F) {
+	f.Add([]byte(matrix))
+	f.Add([]byte("%%MatrixMarket matrix coordinate real general\n2147483647 2147483647 281474976710656\n1 1 1"))
+	f.Add([]byte("%%MatrixMarket matrix coordinate integer general\n% a comment\n2 3 2\n1 3 5\n2\t1 -1e3\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		readAny(t, ".mtx", text)
+	})
+}
+
+// readAny reads a file of a kind, which is refused with its name, or makes a set
+// that is right.
+func readAny(t *testing.T, end string, text []byte) {
+	l := newLoader()
+	var err error
+	l.set.Train, err = l.read(lines.New("file", bytes.NewReader(text), 1<<10), "file", separators[end])
+	if err != nil {
+		if !strings.HasPrefix(err.Error(), "file:") {
+			t.Errorf("the error %v names no file", err)
+		}
+		return
+	}
+	if n := bytes.Count(text, []byte("\n")) + 1; len(l.set.Train) > n {
+		t.Errorf("%d cells in %d lines", len(l.set.Train), n)
+	}
+	s := l.done()
+	if len(s.Train) == 0 {
+		return // which Load refuses
+	}
+	if err := s.Check(); err != nil {
+		t.Errorf("a set that was read is wrong: %v", err)
+	}
 }
 
 // data is the folder of the real data, or the test is skipped.

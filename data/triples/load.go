@@ -27,11 +27,7 @@ func LoadColumns(dir, columns string) (*Graph, error) {
 		return nil, fmt.Errorf("triples: columns %q, want a permutation of \"sro\"", columns)
 	}
 	g := &Graph{}
-	l := loader{
-		column:    at,
-		entities:  interner{names: &g.Entities, ids: map[string]uint32{}},
-		relations: interner{names: &g.Relations, ids: map[string]uint32{}},
-	}
+	l := newLoader(g, at)
 	for i, split := range g.splits() {
 		path, err := splitPath(dir, splitNames[i])
 		if err != nil {
@@ -93,6 +89,14 @@ func (n *interner) id(name []byte) (uint32, error) {
 type loader struct {
 	column              [3]int // where head, relation and tail stand
 	entities, relations interner
+}
+
+func newLoader(g *Graph, column [3]int) loader {
+	return loader{
+		column:    column,
+		entities:  interner{names: &g.Entities, ids: map[string]uint32{}},
+		relations: interner{names: &g.Relations, ids: map[string]uint32{}},
+	}
 }
 
 func (l *loader) file(path string) ([]Triple, error) {

@@ -3,6 +3,7 @@ package triples
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -100,14 +101,23 @@ func (g *Graph) writeSplit(path string, ts []Triple) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range ts {
-		// The first error stays and Keep returns it.
-		_, _ = f.WriteString(g.Entities[t.S])
-		_ = f.WriteByte('\t')
-		_, _ = f.WriteString(g.Relations[t.R])
-		_ = f.WriteByte('\t')
-		_, _ = f.WriteString(g.Entities[t.O])
-		_ = f.WriteByte('\n')
-	}
+	g.writeTriples(f, ts) // the first error stays, and Keep returns it
 	return f.Keep()
+}
+
+// A textWriter keeps its first error, if it can have one.
+type textWriter interface {
+	io.StringWriter
+	io.ByteWriter
+}
+
+func (g *Graph) writeTriples(w textWriter, ts []Triple) {
+	for _, t := range ts {
+		_, _ = w.WriteString(g.Entities[t.S])
+		_ = w.WriteByte('\t')
+		_, _ = w.WriteString(g.Relations[t.R])
+		_ = w.WriteByte('\t')
+		_, _ = w.WriteString(g.Entities[t.O])
+		_ = w.WriteByte('\n')
+	}
 }

@@ -2,11 +2,13 @@ package wordvec
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -339,6 +341,37 @@ func FuzzRead(f *testing.F) {
 		}
 		if q, err := parseQuestions(strings.NewReader(string(data)), true); err == nil && len(q.Sections) == 0 {
 			t.Fatal("questions without a section")
+		}
+	})
+}
+
+// FuzzQuestions checks that what is read, written again, is read alike.
+func FuzzQuestions(f *testing.F) {
+	for _, s := range []string{": capitals\nAthens Greece Oslo Norway\n", "\ufeffa b c d\r\n\n:gram1\nA B C D", "a b c", ":", "\xff"} {
+		f.Add([]byte(s), false)
+		f.Add([]byte(s), true)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, lower bool) {
+		q, err := parseQuestions(bytes.NewReader(text), lower)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "line ") {
+				t.Errorf("the error %v names no line", err)
+			}
+			return
+		}
+		var b strings.Builder
+		for _, s := range q.Sections {
+			fmt.Fprintf(&b, ": %s\n", s.Name)
+			for _, words := range s.Questions {
+				fmt.Fprintln(&b, strings.Join(words[:], " "))
+			}
+		}
+		if strings.Contains(b.String(), "\n:") != (len(q.Sections) > 1) || strings.Contains(b.String(), "\n\ufeff") {
+			return // a word that a line cannot begin with
+		}
+		again, err := parseQuestions(strings.NewReader(b.String()), lower)
+		if err != nil || !reflect.DeepEqual(q, again) {
+			t.Errorf("read again: %v, %q, want %q", err, again, q)
 		}
 	})
 }
