@@ -65,6 +65,10 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 		done; \
 	done
 
+.PHONY: mutate
+mutate: ## break the code in some 300 places, one at a time: which do tests notice? (half an hour)
+	$(GO) run ./internal/mutate
+
 .PHONY: bench
 bench: ## every benchmark once; compare runs with benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -91,11 +91,10 @@ func (b *binary) run(ctx context.Context, us []*unit, mutant int, note string, l
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errEndless)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, b.path, args...)
+	cmd := command(ctx, b.path, args...)
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), "GODWIT_MUTANT="+strconv.Itoa(mutant), "GODWIT_REACHED="+note)
 	cmd.WaitDelay = 5 * time.Second
-	wholeGroup(cmd)
 	out, err := cmd.CombinedOutput()
 	if c := context.Cause(ctx); c != nil {
 		err = c
