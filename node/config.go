@@ -108,11 +108,10 @@ const eager = 1 << 40
 // cacheBytes is about the size of the second-level cache of a processor.
 const cacheBytes = 1 << 20
 
-// bytesOf returns the bytes of all rows of a model.
-func bytesOf(m *godwit.Model) uint64 {
-	var n uint64
+// bytesOf returns the bytes of all rows of a model, if every key is in use.
+func bytesOf(m *godwit.Model) (n float64) {
 	for i := range m.Tables() {
-		n += m.Table(i).Rows * 4 * uint64(m.TableRowLen(i))
+		n += float64(m.Table(i).Rows) * 4 * float64(m.TableRowLen(i))
 	}
 	return n
 }
@@ -120,14 +119,9 @@ func bytesOf(m *godwit.Model) uint64 {
 // shards returns how many shards a model gets, as a power of two's exponent:
 // about 64 keys a shard, so that workers seldom meet at a lock, between 16 and
 // 512, whose locks and heads stay in a processor's cache (4096 made a pull
-// twice as slow), unless the keys of one shard would not fit in a store.
-func shards(keys uint64) uint {
-	s := uint(min(max(bits.Len64(keys/64), 4), 9))
-	for keys>>s > 1<<18 {
-		s++
-	}
-	return s
-}
+// twice as slow). The stores of 512 shards have room for 17 billion rows of one
+// length, or 500 million of each of 32.
+func shards(keys uint64) uint { return uint(min(max(bits.Len64(keys/64), 4), 9)) }
 
 // world returns the world that the node lives in.
 func (c *Config) world() World {

@@ -267,7 +267,7 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 			return fmt.Errorf("protocol: node %d sends %d of %d floats of key %d, of which there is nothing here yet", from, len(r.Vals), len(row), r.Key)
 		}
 		copy(row, r.Vals)
-		class := store.ClassOf(ref)
+		class := s.st.ClassOf(ref)
 		sub := s.st.Spare(class)
 		copy(s.st.Floats(sub), r.Vals)
 		d.sub = sub
@@ -354,7 +354,7 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 func (s *Shard) extract(h *store.Header, ref store.Ref, d *side) {
 	d.dirty, d.weak, d.flush = false, false, false
 	row := s.st.Floats(ref)
-	d.inFlight, d.flying = s.st.Spare(store.ClassOf(ref)), true
+	d.inFlight, d.flying = s.st.Spare(s.st.ClassOf(ref)), true
 	changed := vec.Delta(s.flight(d), row, s.st.Floats(d.sub))
 	if changed {
 		s.clip(h, ref, d)

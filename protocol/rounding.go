@@ -113,7 +113,7 @@ func (s *Shard) roundUpdate(h *store.Header, d *side, r *wire.Record) {
 // leave has the remainder of an update, in s.diff, stay in the replica.
 func (s *Shard) leave(h *store.Header, d *side, packed bool) {
 	if packed {
-		d.rest = s.st.Spare(store.ClassOf(d.sub)) + 1
+		d.rest = s.st.Spare(s.st.ClassOf(d.sub)) + 1
 		copy(s.rest(d), s.diff)
 	} else {
 		vec.Sub(s.st.Floats(d.sub), s.diff)

@@ -29,7 +29,10 @@ type Finder struct {
 type slab struct {
 	chunks atomic.Pointer[unsafe.Pointer] // the first of them; a row's chunk is there before its entry is
 	stride uintptr
-	perLog uint
+	perLog uint32
+	// rowBits are those of a Ref. Only the slab of class 0 says it: so a Finder with
+	// one class fills a line of the processor's cache.
+	rowBits uint32
 }
 
 // Finder returns the store's finder.
@@ -91,8 +94,9 @@ func (f *Finder) Probe(k godwit.Key) Slot {
 }
 
 func (f *Finder) slot(r Ref) Slot {
-	s := f.slab(uint32(r >> rowBits))
-	row := uint32(r) & rowMask
+	rowBits := f.first.rowBits & 31
+	s := f.slab(uint32(r) >> rowBits)
+	row := uint32(r) & (1<<rowBits - 1)
 	return Slot{
 		(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(s.chunks.Load()), uintptr(row>>s.perLog)*unsafe.Sizeof(unsafe.Pointer(nil)))),
 		uintptr(row&(1<<s.perLog-1)) * s.stride,

@@ -15,10 +15,11 @@
 // full, so that a key costs 5 to 6 bytes there when all keys are here that were
 // expected ([Store.Expect]) or more:
 //
-//	bit 31     25 24    20 19                 0
+//	bit 31     25 24                           0
 //	    |  tag   |  class |  row               |
 //
-// The class is the row length's number, the row its place in the class's slabs,
+// The class is the row length's number, in as few bits as the number of row lengths
+// allows; the row is its place in the class's slabs,
 // counted from 1, and the tag seven more bits of the key's hash, so that a probe of
 // another key's entry rarely has to look at that key's row. 0 is no entry: an index
 // in new memory is empty.
@@ -42,17 +43,12 @@ import (
 type Ref uint32
 
 const (
-	rowBits   = 20
-	classBits = 5
-	tagShift  = rowBits + classBits
-	rowMask   = 1<<rowBits - 1
-	refMask   = 1<<tagShift - 1
-	empty     = uint32(0)
+	tagShift = 25 // bits of class and row together
+	refMask  = 1<<tagShift - 1
+	empty    = uint32(0)
 
 	// MaxClasses bounds the different row lengths of a model.
-	MaxClasses = 1 << classBits
-	// MaxRows bounds the rows of one length in one store.
-	MaxRows = rowMask - 1
+	MaxClasses = 1 << 5
 
 	chunkBytes = 4 << 10 // what a slab chunk aims at: small, because there are thousands of shards
 	maxChunk   = 128     // rows of a chunk at the most
@@ -66,6 +62,9 @@ type Header struct {
 	Epoch   godwit.Epoch
 	Meta    uint32
 }
+
+// noRow is no row: it is beyond those that fit.
+const noRow = refMask
 
 const headerBytes = int(unsafe.Sizeof(Header{}))
 
@@ -84,8 +83,9 @@ type Store struct {
 	finder  Finder
 	index   []uint32
 	classes []class
-	n       int // indexed rows
-	expects int // indexed rows when all keys are here that are expected
+	rowBits uint // of a Ref: the row; the class is above
+	n       int  // indexed rows
+	expects int  // indexed rows when all keys are here that are expected
 	alloc   Alloc
 }
 
@@ -96,7 +96,7 @@ type class struct {
 	rowLen int
 	chunks []unsafe.Pointer
 	rows   uint32 // rows ever taken from chunks
-	free   uint32 // head of the list of free rows, linked through Header.Version; rowMask is none
+	free   uint32 // head of the list of free rows, linked through Header.Version; noRow is none
 	nfree  int
 }
 
@@ -106,7 +106,8 @@ func New(rowLens []int, alloc Alloc) (*Store, error) {
 	if len(rowLens) > MaxClasses {
 		return nil, fmt.Errorf("store: %d different row lengths, at most %d are supported", len(rowLens), MaxClasses)
 	}
-	s := &Store{alloc: alloc, classes: make([]class, len(rowLens))}
+	s := &Store{alloc: alloc, classes: make([]class, len(rowLens)), rowBits: tagShift - uint(bits.Len(uint(max(len(rowLens)-1, 0))))}
+	s.finder.first.rowBits = uint32(s.rowBits)
 	s.finder.rest = make([]slab, max(len(rowLens)-1, 0))
 	for i, l := range rowLens {
 		stride := (headerBytes + 4*l + 7) &^ 7
@@ -115,12 +116,23 @@ func New(rowLens []int, alloc Alloc) (*Store, error) {
 			per *= 2
 		}
 		c := &s.classes[i]
-		c.rowLen, c.stride, c.perLog, c.free = l, uintptr(stride), uint(bits.TrailingZeros(uint(per))), rowMask
+		c.rowLen, c.stride, c.perLog, c.free = l, uintptr(stride), uint(bits.TrailingZeros(uint(per))), noRow
 		f := s.finder.slab(uint32(i))
-		f.stride, f.perLog = c.stride, c.perLog
+		f.stride, f.perLog = c.stride, uint32(c.perLog)
 	}
 	s.resize(8)
 	return s, nil
+}
+
+// MaxRows returns how many rows of one length fit: 16 to 32 million where all rows
+// have one length or two, 1 million where they have [MaxClasses].
+func (s *Store) MaxRows() int { return 1<<s.rowBits - 1 }
+
+// ref makes the name of a row of a class, and split takes it apart.
+func (s *Store) ref(class int, row uint32) Ref { return Ref(uint32(class)<<s.rowBits | row) }
+
+func (s *Store) split(r Ref) (class, row uint32) {
+	return uint32(r) >> s.rowBits, uint32(r) & (1<<s.rowBits - 1)
 }
 
 // Expect tells the store how many keys it will hold if all come that are
@@ -310,12 +322,12 @@ func from(n, i, j int) int {
 func (s *Store) Spare(class int) Ref {
 	c := &s.classes[class]
 	row := c.free
-	if row != rowMask {
-		c.free = uint32(s.Header(Ref(uint32(class)<<rowBits | row)).Version)
+	if row != noRow {
+		c.free = uint32(s.Header(s.ref(class, row)).Version)
 		c.nfree--
 	} else {
-		if c.rows > MaxRows {
-			panic(fmt.Sprintf("store: more than %d rows of %d floats in one shard", MaxRows, c.rowLen))
+		if int(c.rows) >= s.MaxRows() {
+			panic(fmt.Sprintf("store: more than %d rows of %d floats in one shard", s.MaxRows(), c.rowLen))
 		}
 		if row = c.rows; row>>c.perLog == uint32(len(c.chunks)) {
 			c.chunks = append(c.chunks, unsafe.Pointer(unsafe.SliceData(s.alloc(int(c.stride)<<c.perLog))))
@@ -324,24 +336,25 @@ func (s *Store) Spare(class int) Ref {
 		c.rows++
 		if next := c.rows; next>>c.perLog == row>>c.perLog {
 			// It will be written when the caller has come by many other stores.
-			hint.Write(s.at(Ref(uint32(class)<<rowBits|next)), min(c.stride, fetched))
+			hint.Write(s.at(s.ref(class, next)), min(c.stride, fetched))
 		}
 	}
-	r := Ref(uint32(class)<<rowBits | row)
+	r := s.ref(class, row)
 	*s.Header(r) = Header{}
 	return r
 }
 
 // Free gives back a row that Spare returned. Its Meta becomes zero.
 func (s *Store) Free(r Ref) {
-	c := &s.classes[r>>rowBits]
+	class, row := s.split(r)
+	c := &s.classes[class]
 	*s.Header(r) = Header{Version: godwit.Version(c.free)}
-	c.free = uint32(r) & rowMask
+	c.free = row
 	c.nfree++
 }
 
 // ClassOf returns the class of a row.
-func ClassOf(r Ref) int { return int(r >> rowBits) }
+func (s *Store) ClassOf(r Ref) int { return int(uint32(r) >> s.rowBits) }
 
 // Header returns a row's header. The pointer is good until the row is freed.
 func (s *Store) Header(r Ref) *Header { return (*Header)(s.at(r)) }
@@ -349,12 +362,12 @@ func (s *Store) Header(r Ref) *Header { return (*Header)(s.at(r)) }
 // Floats returns a row's floats. The slice is good until the row is freed.
 func (s *Store) Floats(r Ref) []float32 {
 	p := s.at(r)
-	return unsafe.Slice((*float32)(unsafe.Add(p, headerBytes)), s.classes[r>>rowBits].rowLen)
+	return unsafe.Slice((*float32)(unsafe.Add(p, headerBytes)), s.classes[s.ClassOf(r)].rowLen)
 }
 
 func (s *Store) at(r Ref) unsafe.Pointer {
-	c := &s.classes[r>>rowBits]
-	row := uint32(r) & rowMask
+	class, row := s.split(r)
+	c := &s.classes[class]
 	return unsafe.Add(c.chunks[row>>c.perLog], uintptr(row&(1<<c.perLog-1))*c.stride)
 }
 

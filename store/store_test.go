@@ -44,6 +44,11 @@ func TestAStoreIsAMapWhateverIsInsertedAndRemoved(t *testing.T) {
 func random(seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	lens := []int{1, 2, 7, 16, 100}[:1+rng.IntN(5)]
+	if rng.IntN(4) == 0 { // the name of a row has a bit more for the class, and so on
+		for len(lens) < 1+rng.IntN(MaxClasses) {
+			lens = append(lens, 1+rng.IntN(10))
+		}
+	}
 	s, err := New(lens, HeapAlloc)
 	if err != nil {
 		return err
@@ -112,8 +117,8 @@ func (m *twin) compare(s *Store) error {
 	}
 	check := func(x *twinRow) error {
 		switch {
-		case ClassOf(x.ref) != x.class:
-			return fmt.Errorf("a row of class %d says class %d", x.class, ClassOf(x.ref))
+		case s.ClassOf(x.ref) != x.class:
+			return fmt.Errorf("a row of class %d says class %d", x.class, s.ClassOf(x.ref))
 		case *s.Header(x.ref) != x.head:
 			return fmt.Errorf("a header is %+v, was %+v", *s.Header(x.ref), x.head)
 		case !slices.Equal(s.Floats(x.ref), x.floats):
@@ -295,6 +300,39 @@ func BenchmarkFill(b *testing.B) {
 			b.ReportMetric(float64(worst.Microseconds()), "µs-longest")
 			b.ReportMetric(0, "ns/op")
 		})
+	}
+}
+
+// The fewer lengths rows have, the more rows of each there may be.
+func TestAStoreHasRoomForAsManyRowsAsItSays(t *testing.T) {
+	for classes, want := range map[int]int{1: 1<<25 - 1, 2: 1<<24 - 1, 3: 1<<23 - 1, MaxClasses: 1<<20 - 1} {
+		s, err := New(make([]int, classes), HeapAlloc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.MaxRows(); got != want {
+			t.Errorf("a store with %d row lengths has room for %d rows of each, want %d", classes, got, want)
+		}
+		last := classes - 1
+		s.rowBits -= 15 // as if there were less
+		s.finder.first.rowBits -= 15
+		for k := range s.MaxRows() {
+			s.Insert(godwit.Key(k), last)
+		}
+		for k := range s.MaxRows() {
+			r, ok := s.Find(godwit.Key(k))
+			if h := s.finder.Look(godwit.Key(k)); !ok || s.ClassOf(r) != last || h != s.Header(r) {
+				t.Errorf("of a full store with %d row lengths, key %d is %d, %v", classes, k, r, ok)
+			}
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a store with %d row lengths takes more than its %d rows of one", classes, s.MaxRows())
+				}
+			}()
+			s.Spare(last)
+		}()
 	}
 }
 
