@@ -55,7 +55,7 @@ func filled(t *testing.T, keys uint64, dim int, shift uint, replicas bool) (byte
 		if rows, owned, copies := s.Len(); rows != owned+copies || replicas != (copies > 0) {
 			t.Fatalf("%d rows, %d owned, %d replicas", rows, owned, copies)
 		}
-		bytes += s.Bytes() + s.sides.bytes() + s.holders.bytes() + s.waiters.bytes()
+		bytes += s.Bytes()
 	}
 	return bytes
 }

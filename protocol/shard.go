@@ -138,7 +138,7 @@ func NewShard(cfg *Config, alloc store.Alloc) (*Shard, error) {
 		return nil, err
 	}
 	st.Expect(cfg.homed)
-	return &Shard{cfg: cfg, st: st, dir: directory.New(cfg.Model.Keys(), cfg.Shift, cfg.Hints)}, nil
+	return &Shard{cfg: cfg, st: st, dir: directory.New(cfg.Homes, cfg.Self, cfg.Shift, cfg.Hints)}, nil
 }
 
 // Broken switches single rules of the protocol off, so that tests can show that
@@ -229,7 +229,7 @@ func (s *Shard) next(k godwit.Key, hops uint8) godwit.NodeID {
 		return o.Node
 	}
 	if hops < hintHops || s.cfg.Broken.HintsForEver {
-		if n, ok := s.dir.Hint(k); ok && n != s.cfg.Self {
+		if n, ok := s.dir.Hint(k); ok {
 			return n
 		}
 	}
@@ -256,8 +256,16 @@ func (s *Shard) Len() (rows, owned, replicas int) {
 	return rows, owned, replicas
 }
 
-// Bytes returns the memory of values and index.
-func (s *Shard) Bytes() int { return s.st.Bytes() }
+// Bytes returns about the memory of what is here: values, index, what rows have
+// beside them, and what is known of the places of other keys.
+func (s *Shard) Bytes() int {
+	lists := 8 * (cap(s.dirty) + cap(s.changed) + cap(s.unsettled))
+	return s.st.Bytes() + s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + s.dir.Bytes() + lists
+}
+
+// Bytes returns the memory of what a node knows of all keys together: their homes,
+// and which are in use.
+func (c *Config) Bytes() int { return c.Homes.Bytes() + c.used.Bytes() }
 
 // Believed returns the node that a request for a key would be sent to, if it is
 // not here.

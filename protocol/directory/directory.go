@@ -10,21 +10,22 @@ type Owner struct {
 
 // A Directory is one shard's part of what a node knows of places: at the home
 // of a key, the truth about keys that live elsewhere; for all other keys, a
-// hint, one byte a key. It belongs to its shard and has no lock of its own.
+// hint where it was seen, if that was not at home. Its memory follows the keys that
+// are not at home. It belongs to its shard and has no lock of its own.
 type Directory struct {
+	homes *Homes
+	self  godwit.NodeID
 	away  map[godwit.Key]Owner
-	hints []uint8 // by key/stride: node+1, 0 is unknown; nil where hints are off
-	shift uint    // log2 of the stride of the shard's keys
+	most  int  // keys that were away at once
+	shift uint // log2 of the stride of the shard's keys
+	off   bool // without hints
+	hints hints
 }
 
-// New returns the directory of a shard that has one of every 1<<shift keys of
-// the model, with room for hints if they are wanted.
-func New(keys uint64, shift uint, hints bool) *Directory {
-	d := &Directory{away: map[godwit.Key]Owner{}, shift: shift}
-	if hints {
-		d.hints = make([]uint8, keys>>shift+1)
-	}
-	return d
+// New returns a node's directory of a shard that has one of every 1<<shift keys of
+// the model, with hints if they are wanted.
+func New(homes *Homes, self godwit.NodeID, shift uint, hints bool) *Directory {
+	return &Directory{homes: homes, self: self, away: map[godwit.Key]Owner{}, shift: shift, off: !hints}
 }
 
 // Away returns the owner of a key that is homed here and lives elsewhere.
@@ -34,7 +35,10 @@ func (d *Directory) Away(k godwit.Key) (Owner, bool) {
 }
 
 // SetAway notes that a key homed here is owned by another node.
-func (d *Directory) SetAway(k godwit.Key, o Owner) { d.away[k] = o }
+func (d *Directory) SetAway(k godwit.Key, o Owner) {
+	d.away[k] = o
+	d.most = max(d.most, len(d.away))
+}
 
 // Back notes that a key homed here is owned here again.
 func (d *Directory) Back(k godwit.Key) { delete(d.away, k) }
@@ -42,19 +46,30 @@ func (d *Directory) Back(k godwit.Key) { delete(d.away, k) }
 // AwayLen returns how many keys homed here live elsewhere.
 func (d *Directory) AwayLen() int { return len(d.away) }
 
-// Hint returns where a key was seen last.
+// Hint returns where a key was seen last, if that was another node than its home
+// and this one.
 func (d *Directory) Hint(k godwit.Key) (godwit.NodeID, bool) {
-	if d.hints == nil {
-		return 0, false
-	}
-	h := d.hints[k>>d.shift]
-	return godwit.NodeID(h) - 1, h != 0
+	return d.hints.get(uint64(k) >> d.shift)
 }
 
-// SetHint notes where a key was seen. Nodes beyond the 255 that fit in a byte
-// are not noted; their keys are asked for at the home.
+// SetHint notes where a key was seen. Of keys that are homed here, the directory
+// knows better.
 func (d *Directory) SetHint(k godwit.Key, n godwit.NodeID) {
-	if d.hints != nil && n < 255 {
-		d.hints[k>>d.shift] = uint8(n) + 1
+	if d.off {
+		return
+	}
+	switch home := d.homes.Home(k); {
+	case home == d.self:
+	case n == home, n == d.self:
+		d.hints.drop(uint64(k) >> d.shift)
+	default:
+		d.hints.set(uint64(k)>>d.shift, n)
 	}
 }
+
+// awayBytes is about what an entry of the map takes: 17 bytes, and the map is half
+// to seven eighths full.
+const awayBytes = 26
+
+// Bytes returns about the memory that the directory takes.
+func (d *Directory) Bytes() int { return 8*len(d.hints.places) + awayBytes*d.most }

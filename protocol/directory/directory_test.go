@@ -1,11 +1,17 @@
 package directory
 
 import (
+	"flag"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 )
+
+var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random tests")
 
 func members(n int) []godwit.NodeID {
 	var ids []godwit.NodeID
@@ -37,7 +43,7 @@ func TestHomesAreSpreadEvenly(t *testing.T) {
 }
 
 func TestEveryKeyHasAMemberForHome(t *testing.T) {
-	for _, keys := range []uint64{1, 2, maxSlots - 1, maxSlots, maxSlots + 1, 3*maxSlots + 7} {
+	for _, keys := range []uint64{1, 2, maxSlots - 1, maxSlots, maxSlots + 1, 3*maxSlots + 7, 1 << 30, 1<<30 + 1, 1<<46 + 12345, 1 << 48} {
 		h := NewHomes(keys, []godwit.NodeID{3, 9})
 		if len(h.slot) > maxSlots {
 			t.Errorf("%d keys make %d slots, at most %d are allowed", keys, len(h.slot), maxSlots)
@@ -86,8 +92,8 @@ func TestHomesDependOnTheMembersAndNotOnTheirOrder(t *testing.T) {
 	}
 }
 
-func TestADirectoryKnowsOwnersAndHints(t *testing.T) {
-	d := New(1000, 2, true)
+func TestADirectoryKnowsOwners(t *testing.T) {
+	d := New(NewHomes(1000, members(3)), 0, 2, true)
 	if _, ok := d.Away(5); ok {
 		t.Error("a new directory knows an owner")
 	}
@@ -99,24 +105,128 @@ func TestADirectoryKnowsOwnersAndHints(t *testing.T) {
 	if _, ok := d.Away(5); ok || d.AwayLen() != 0 {
 		t.Error("a key that came back is still away")
 	}
-	if _, ok := d.Hint(997); ok {
-		t.Error("a new directory has a hint")
-	}
-	for _, n := range []godwit.NodeID{0, 254} {
-		d.SetHint(997, n)
-		if got, ok := d.Hint(997); !ok || got != n {
-			t.Errorf("the hint is %d, %v, want %d", got, ok, n)
+}
+
+// However many keys there could be, a directory has hints of those that were seen
+// elsewhere than at home: the last word on each, while there are not too many.
+func TestADirectoryHasHintsOfWhatWasSeenAwayFromHome(t *testing.T) {
+	for _, keys := range []uint64{100, 1 << 20, 1 << 46, 1 << 48} {
+		const shift, self = 4, 2
+		homes := NewHomes(keys, members(5))
+		d := New(homes, self, shift, true)
+		rng := rand.New(rand.NewPCG(*seed, keys))
+		some := make([]godwit.Key, 3000)
+		for i := range some {
+			some[i] = godwit.Key(rng.Uint64N(keys>>shift) << shift)
+		}
+		want := map[godwit.Key]godwit.NodeID{}
+		for range 50_000 {
+			k, n := some[rng.IntN(len(some))], godwit.NodeID(rng.IntN(5))
+			if rng.IntN(8) == 0 {
+				n = godwit.NoNode - 1
+			}
+			switch home := homes.Home(k); {
+			case home == self:
+			case n == home || n == self:
+				delete(want, k)
+			default:
+				want[k] = n
+			}
+			d.SetHint(k, n)
+			k = some[rng.IntN(len(some))]
+			if n, ok := d.Hint(k); ok != has(want, k) || ok && n != want[k] {
+				t.Fatalf("-seed %d: of %d keys, the hint of key %d is %d, %v, want %d", *seed, keys, k, n, ok, want[k])
+			}
+		}
+		if keys > 100 && len(want) < 500 {
+			t.Errorf("%d keys have a hint: the test is vacuous", len(want))
+		}
+		if most := max(8*8*len(want), 4096); d.Bytes() > most {
+			t.Errorf("%d hints take %d bytes, want at most %d", len(want), d.Bytes(), most)
 		}
 	}
-	// Nodes that do not fit in a byte are not noted.
-	d.SetHint(997, 255)
-	if got, _ := d.Hint(997); got != 254 {
-		t.Errorf("the hint is %d", got)
+	d := New(NewHomes(1000, members(3)), 0, 2, false)
+	for k := range godwit.Key(1000) {
+		d.SetHint(k, 1)
+		if _, ok := d.Hint(k); ok {
+			t.Fatal("a directory without hints has one")
+		}
 	}
-	// Without hints there are none.
-	d = New(1000, 2, false)
-	d.SetHint(1, 1)
-	if _, ok := d.Hint(1); ok {
-		t.Error("a directory without hints has one")
+}
+
+func has(m map[godwit.Key]godwit.NodeID, k godwit.Key) bool { _, ok := m[k]; return ok }
+
+// A shard that has seen more keys than it remembers forgets some, and is never
+// wrong about the key that it was told of last.
+func TestHintsHaveABound(t *testing.T) {
+	var h hints
+	rng := rand.New(rand.NewPCG(*seed, 1))
+	want := map[uint64]godwit.NodeID{}
+	for range 3 * maxPlaces {
+		x, n := rng.Uint64N(1<<48), godwit.NodeID(rng.IntN(1000))
+		h.set(x, n)
+		want[x] = n
+		if got, ok := h.get(x); !ok || got != n {
+			t.Fatalf("-seed %d: a hint is %d, %v when %d was just said", *seed, got, ok, n)
+		}
+	}
+	if len(h.places) != maxPlaces || 4*h.n > 3*maxPlaces || 2*h.n < maxPlaces {
+		t.Errorf("-seed %d: %d hints in %d places, want about three quarters of %d", *seed, h.n, len(h.places), maxPlaces)
+	}
+	kept := 0
+	for x, n := range want {
+		if got, ok := h.get(x); ok {
+			if kept++; got != n {
+				t.Fatalf("-seed %d: a hint is %d, %d was said", *seed, got, n)
+			}
+		}
+		h.drop(x)
+	}
+	if kept < maxPlaces/2 || h.n != 0 {
+		t.Errorf("-seed %d: %d hints were kept, and %d are left when all were dropped", *seed, kept, h.n)
+	}
+}
+
+// Whatever part of a large key space a task uses, many nodes are home of it.
+func TestHomesOfAFewKeysOfALargeSpaceAreSpreadEvenly(t *testing.T) {
+	for _, log := range []uint{20, 30, 34, 46, 48} {
+		keys := uint64(1) << log
+		h := NewHomes(keys, members(4))
+		for name, key := range map[string]func(i uint64) uint64{
+			"the first":           func(i uint64) uint64 { return i << 10 },
+			"the last":            func(i uint64) uint64 { return keys - 1 - i<<10 },
+			"far apart and alike": func(i uint64) uint64 { return i << (log - 10) },
+		} {
+			var count [4]int
+			for i := range uint64(1 << 10) {
+				count[h.Home(godwit.Key(key(i)))]++
+			}
+			for n, c := range count {
+				if log > 30 && (c < 1<<6 || c > 1<<9) {
+					t.Errorf("2^%d keys: of 1024 keys, %s, node %d is home of %d", log, name, n, c)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkHints(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, n := range []int{1000, 100_000} {
+		d := New(NewHomes(1<<30, members(4)), 0, 9, true)
+		keys := make([]godwit.Key, n)
+		for i := range keys {
+			keys[i] = godwit.Key(rng.Uint64N(1<<21) << 9)
+			d.SetHint(keys[i], 1)
+		}
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			i := 0
+			for b.Loop() {
+				d.Hint(keys[i])
+				if i++; i == len(keys) {
+					i = 0
+				}
+			}
+		})
 	}
 }

@@ -3,29 +3,48 @@
 // last.
 package directory
 
-import "github.com/godwit-ps/godwit"
+import (
+	"math/bits"
 
-// maxSlots bounds the number of slots, and with it the size of the table of
-// homes (two bytes a slot on every node).
-const maxSlots = 1 << 16
+	"github.com/godwit-ps/godwit"
+)
+
+const (
+	// maxSlots bounds the number of slots, and with it the size of the table of
+	// homes (two bytes a slot on every node).
+	maxSlots = 1 << 16
+	// maxSlot is log2 of the most keys that stand together in a slot.
+	maxSlot = 14
+)
 
 // Homes assigns each key its home. Runs of consecutive keys form slots, and
 // each slot goes to the node that wins a rendezvous of hashes (highest random
 // weight): every node computes the same table from the member list alone, and
 // a change of the membership moves only the slots of the nodes concerned. It
 // is immutable.
+//
+// A slot has up to 1<<maxSlot keys in a row. Where there are more keys than that
+// makes room for, a slot is many such runs, far apart, so that the keys in use are
+// spread over the members whatever small part of a large space they fill.
 type Homes struct {
-	shift uint // keys of a slot, log2
+	shift uint   // keys of a run, log2
+	mul   uint64 // a run's slot is its number times mul, cut to 64 bits, without the low bits
+	low   uint
+	runs  uint64
 	slot  []godwit.NodeID
 }
 
 // NewHomes lays out the homes of keys 0 … keys-1 over the members.
 func NewHomes(keys uint64, members []godwit.NodeID) *Homes {
-	h := &Homes{}
-	for (keys-1)>>h.shift >= maxSlots {
+	h := &Homes{mul: 1}
+	for (keys-1)>>h.shift >= maxSlots && h.shift < maxSlot {
 		h.shift++
 	}
-	h.slot = make([]godwit.NodeID, (keys-1)>>h.shift+1)
+	h.runs = (keys-1)>>h.shift + 1
+	h.slot = make([]godwit.NodeID, min(h.runs, maxSlots))
+	if h.runs > maxSlots { // runs are dealt to slots like the steps of a golden ratio
+		h.mul, h.low = 0x9e3779b97f4a7c15, uint(64-bits.Len64(maxSlots-1))
+	}
 	for i := range h.slot {
 		var best uint64
 		h.slot[i] = members[0]
@@ -39,9 +58,11 @@ func NewHomes(keys uint64, members []godwit.NodeID) *Homes {
 }
 
 // Home returns the home of a valid key.
-func (h *Homes) Home(k godwit.Key) godwit.NodeID { return h.slot[k>>h.shift] }
+func (h *Homes) Home(k godwit.Key) godwit.NodeID {
+	return h.slot[uint64(k)>>h.shift*h.mul>>h.low]
+}
 
-// Keys returns how many keys have their home at a node, in whole slots.
+// Keys returns about how many keys have their home at a node, in whole slots.
 func (h *Homes) Keys(n godwit.NodeID) uint64 {
 	var slots uint64
 	for _, home := range h.slot {
@@ -49,8 +70,12 @@ func (h *Homes) Keys(n godwit.NodeID) uint64 {
 			slots++
 		}
 	}
-	return slots << h.shift
+	all := uint64(len(h.slot))
+	return slots * ((h.runs + all - 1) / all) << h.shift
 }
+
+// Bytes returns the memory that the table of homes takes.
+func (h *Homes) Bytes() int { return 2 * len(h.slot) }
 
 // weight is the rendezvous weight of a node for a slot: a 64-bit mix of both.
 func weight(slot uint64, n godwit.NodeID) uint64 {
