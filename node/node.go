@@ -178,7 +178,7 @@ func (n *Node) build() error {
 		return err
 	}
 	if rule, ok := placement.HotRuleOf(n.proto.Policy); ok {
-		n.hot = newHotSet(n.model, rule, len(n.peers))
+		n.hot = newHotSet(n.model, rule, len(n.peers), n.cfg.Workers)
 		n.proto.Hot = n.hot.has
 	}
 	n.proto.SettingUp = n.settingUp

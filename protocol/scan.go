@@ -12,18 +12,15 @@ import (
 // matter to its home's set of keys in use. So scans, which ask the homes, can
 // neither miss a key nor see it twice because it moves.
 
-// What one answer to a scan may be: so long that questions cost little, so
-// short that nobody has to hold much of it, or to wait long for the home.
-const (
-	scanKeys  = 4096    // that are named
-	scanRange = 1 << 24 // that are looked through
-)
+// scanKeys is how many keys one answer to a scan names at the most: so many that
+// questions cost little, so few that nobody has to hold much of it, or to wait long
+// for the home. What lies between them costs next to nothing ([store.KeySet]).
+const scanKeys = 4096
 
 // Used calls do with keys in first … end-1 that are homed here and in use, in
 // order, and returns the key before which it has come, which is past first. Any
 // goroutine may ask at any time.
 func (c *Config) Used(first, end godwit.Key, do func(godwit.Key)) (next godwit.Key) {
-	end = min(end, first+scanRange)
 	for range scanKeys {
 		k, ok := c.used.Next(first, end)
 		if !ok {
@@ -34,6 +31,10 @@ func (c *Config) Used(first, end godwit.Key, do func(godwit.Key)) (next godwit.K
 	}
 	return first
 }
+
+// UsedLen counts the keys that are homed here and in use. Any goroutine may ask at
+// any time; it takes some nanoseconds a key.
+func (c *Config) UsedLen() int { return c.used.Len() }
 
 // Scan answers a scan's question.
 func (c *Config) Scan(out Out, from godwit.NodeID, r *wire.Record) error {

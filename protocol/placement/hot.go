@@ -51,19 +51,36 @@ func (r HotRule) Least(mean float64) float64 {
 // reorders fs.
 func (r HotRule) Pick(fs []Frequency, mean float64) []godwit.Key {
 	least := r.Least(mean)
-	fs = slices.DeleteFunc(fs, func(f Frequency) bool { return !(f.Count > least) })
-	if r.Most > 0 && r.Most < len(fs) {
-		slices.SortFunc(fs, func(a, b Frequency) int {
-			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
-		})
-		fs = fs[:r.Most]
-	}
+	fs = r.most(slices.DeleteFunc(fs, func(f Frequency) bool { return !(f.Count > least) }))
 	keys := make([]godwit.Key, len(fs))
 	for i, f := range fs {
 		keys[i] = f.Key
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// Add adds the frequency of a key to those of others. It leaves out of them, now and
+// then, what Pick would leave out whatever is added: so no more than twice as many
+// as may be hot are kept, and some, where the rule says how many may be.
+func (r HotRule) Add(fs []Frequency, f Frequency) []Frequency {
+	if r.Most > 0 && len(fs) >= 2*r.Most+slack {
+		fs = r.most(fs)
+	}
+	return append(fs, f)
+}
+
+const slack = 4096
+
+// most returns the frequencies that are among the Most highest, if there is a Most.
+func (r HotRule) most(fs []Frequency) []Frequency {
+	if r.Most <= 0 || r.Most >= len(fs) {
+		return fs
+	}
+	slices.SortFunc(fs, func(a, b Frequency) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
+	})
+	return fs[:r.Most]
 }
 
 // A Sync says how the updates of replicas travel. The zero Sync sends each whole,

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,27 @@ func TestHotKeysArePickedByTheRule(t *testing.T) {
 		fs := []Frequency{{8, 200}, {7, 201}, {5, 200}, {3, 900}, {2, 0}, {1, 1}}
 		if got := c.rule.Pick(fs, 2); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// Frequencies that are added one by one lead to the same hot keys as all together,
+// and no more of them are kept than the rule asks for.
+func TestFrequenciesMayBeGivenOneByOne(t *testing.T) {
+	for seed := range uint64(5) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		for _, r := range []HotRule{{}, {Factor: 2}, {Most: 1}, {Most: 3000}} {
+			var all, some []Frequency
+			for i := range 30_000 {
+				f := Frequency{Key: godwit.Key(i), Count: float64(rng.IntN(1000))}
+				all, some = append(all, f), r.Add(some, f)
+			}
+			if r.Most > 0 && len(some) > 2*r.Most+slack {
+				t.Errorf("seed %d: %+v keeps %d frequencies", seed, r, len(some))
+			}
+			if want, got := r.Pick(all, 5), r.Pick(some, 5); !slices.Equal(got, want) || r.Most > 0 && len(got) != r.Most {
+				t.Errorf("seed %d: %+v picks %d keys of those that were added, %d of all", seed, r, len(got), len(want))
+			}
 		}
 	}
 }
