@@ -177,6 +177,9 @@ func (n *Node) build() error {
 	if n.proto, err = n.cfg.protocol(n.homes); err != nil {
 		return err
 	}
+	if err := checkFits(n.model, n.proto.Policy, len(n.peers), n.cfg.memory()); err != nil {
+		return err
+	}
 	if rule, ok := placement.HotRuleOf(n.proto.Policy); ok {
 		n.hot = newHotSet(n.model, rule, len(n.peers), n.cfg.Workers)
 		n.proto.Hot = n.hot.has

@@ -67,7 +67,7 @@ type Stats struct {
 	Hot      int `json:"hot"`      // keys that the policy "nonuniform" replicates everywhere
 	Owned    int `json:"owned"`    // keys
 	Replicas int `json:"replicas"` // keys
-	Bytes    int `json:"bytes"`    // of values and index
+	Bytes    int `json:"bytes"`    // of values, index, and what is known of keys
 
 	Window int64 `json:"window"` // the widest window of a worker, in clocks
 }
@@ -185,6 +185,7 @@ func (n *Node) Stats() Stats {
 	if s.Leads > 0 {
 		s.LeadMs = float64(nanos) / float64(s.Leads) / 1e6
 	}
+	s.Bytes += n.proto.Bytes() + n.hot.bytes()
 	for _, o := range n.peers {
 		if o != nil {
 			o.stock(&s)

@@ -1,0 +1,6 @@
+//go:build race
+
+package node
+
+// race says that the race detector is on: it takes many times the memory.
+const race = true
