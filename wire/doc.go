@@ -1,9 +1,10 @@
 // Package wire is the byte form of what nodes say to each other.
 //
 // A frame is the unit that a transport carries. The data frame holds records
-// ([Record], one protocol message about one key each), the hello ([Hello]) opens
-// a connection, two more types are about lists of keys that both ends of a
-// connection remember (lists.go), and the farewell is the last frame (notice.go). Numbers of fixed width are
+// ([Record], one protocol message about one key each); nonce, hello and proof
+// ([Nonce], [Hello], [Proof]) open a connection, two more types are about lists of
+// keys that both ends of a connection remember (lists.go), and the farewell is the
+// last frame (notice.go). Numbers of fixed width are
 // little-endian; varint is the base-128 form of encoding/binary, at most 64
 // bits; zigzag maps the signed difference 0, -1, 1, -2 … to 0, 1, 2, 3 ….
 //
@@ -18,9 +19,10 @@
 // length counts the whole frame, itself included: 16 … [MaxFrame]. version is
 // [Version]; length, magic and version keep their places in every version, so
 // that nodes of different versions can say so. type is 1 for data, 2 for
-// hello, 3 for a question for a list, 4 for the answer and 5 for a farewell. Flags 1 and 2 are the
-// two compressions of [Takes], see [Compress]; a [Decoder] takes frames without
-// flags only. view is the sender's view of the membership (0 in a hello).
+// hello, 3 for a question for a list, 4 for the answer, 5 for a farewell, 6 for a
+// nonce and 7 for a proof. Flags 1 and 2 are the two compressions of [Takes], see
+// [Compress]; a [Decoder] takes frames without flags only. view is the sender's
+// view of the membership (0 in hello, nonce and proof).
 //
 // # A data frame
 //
@@ -99,7 +101,7 @@
 // For example, the pushes of keys 7 and 8 (op 300, index 0 and 1, origin 2),
 // with the values (1, 2) and (3, 4), in view 1 (testdata/example.hex):
 //
-//	38 00 00 00  47  03  01  00  01 00 00 00 00 00 00 00   header, 56 bytes
+//	38 00 00 00  47  04  01  00  01 00 00 00 00 00 00 00   header, 56 bytes
 //	10 00 00 00  00 00 00 00                               16 bytes of values, not compressed
 //	00 00 80 3f  00 00 00 40                               the values of key 7
 //	00 00 40 40  00 00 80 40                               … and of key 8

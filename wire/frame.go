@@ -29,7 +29,8 @@ const PrefixLen = 4
 //	1  first version
 //	2  the length of a frame is a multiple of 8
 //	3  runs of records, codings of values, what a node takes, scans
-const Version = 3
+//	4  both sides of a new connection prove that they are members of the run
+const Version = 4
 
 // frameAlign is what the length of a frame is a multiple of, so that frames
 // that follow each other all begin where floats can be used in place.
@@ -43,6 +44,8 @@ const (
 	typeWant  = 3
 	typeList  = 4
 	typeLeave = 5
+	typeNonce = 6
+	typeProof = 7
 )
 
 // Asks reports whether a frame asks for a list that its sender does not know,

@@ -168,3 +168,16 @@ func TestGoldenHello(t *testing.T) {
 		t.Errorf("ParseHello = %+v, %v; want %+v", got, err, h)
 	}
 }
+
+func TestGoldenNonceAndProof(t *testing.T) {
+	var code [32]byte
+	for i := range code {
+		code[i] = byte(i)
+	}
+	if got, err := ParseNonce(golden(t, "nonce", AppendNonce(nil, code))); err != nil || got != code {
+		t.Errorf("ParseNonce = %x, %v; want %x", got, err, code)
+	}
+	if got, err := ParseProof(golden(t, "proof", AppendProof(nil, code))); err != nil || got != code {
+		t.Errorf("ParseProof = %x, %v; want %x", got, err, code)
+	}
+}

@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// A Hello is what each side of a new connection says first. Its frame goes on
-// after the header with
+// A Hello is what each side of a new connection says of itself. Its frame goes
+// on after the header with
 //
 //	byte  16            24     26    28      32       33    …             …+1
 //	      ┌─────────────┬──────┬─────┬───────┬────────┬─────┬─────────────┬─────────────┐
@@ -71,14 +71,10 @@ func appendText(dst []byte, s string) []byte { return append(append(dst, byte(le
 // ParseHello reads a whole frame that must be a Hello. The error is a
 // *VersionError for a frame of another version of the protocol.
 func ParseHello(frame []byte) (Hello, error) {
-	view, err := parseHeader(frame, typeHello)
+	rest, err := opening(frame, typeHello)
 	if err != nil {
 		return Hello{}, err
 	}
-	if view != 0 {
-		return Hello{}, headerError(8, fmt.Sprintf("hello with view %d, want 0", view))
-	}
-	rest := frame[HeaderLen:]
 	if len(rest) < helloFixed {
 		return Hello{}, headerError(HeaderLen, fmt.Sprintf("hello ends after %d of at least %d bytes", len(frame), HeaderLen+helloFixed+2))
 	}
@@ -109,4 +105,66 @@ func cutText(b []byte) (s string, rest []byte, ok bool) {
 	}
 	n := 1 + int(b[0])
 	return string(b[1:n]), b[n:], true
+}
+
+// A Nonce is what each side of a new connection says first: a random number, so
+// that what proves its membership then is worth nothing on another connection.
+// Its frame ends after the 32 bytes that follow the header.
+type Nonce [32]byte
+
+// A Proof shows that who says it is a member of the run: a code of 32 bytes that
+// takes the run's secret to make, of the nonces and hellos of a connection. Its
+// frame ends after it.
+type Proof [32]byte
+
+// AppendNonce appends the frame of n to dst and returns the longer slice.
+func AppendNonce(dst []byte, n Nonce) []byte { return appendCode(dst, typeNonce, n) }
+
+// ParseNonce reads a whole frame that must be a Nonce. The error is a
+// *VersionError for a frame of another version of the protocol.
+func ParseNonce(frame []byte) (Nonce, error) {
+	b, err := parseCode(frame, typeNonce)
+	return Nonce(b), err
+}
+
+// AppendProof appends the frame of p to dst and returns the longer slice.
+func AppendProof(dst []byte, p Proof) []byte { return appendCode(dst, typeProof, p) }
+
+// ParseProof reads a whole frame that must be a Proof.
+func ParseProof(frame []byte) (Proof, error) {
+	b, err := parseCode(frame, typeProof)
+	return Proof(b), err
+}
+
+func appendCode(dst []byte, typ byte, code [32]byte) []byte {
+	start := len(dst)
+	dst = append(dst, make([]byte, HeaderLen)...)
+	putHeader(dst[start:], typ, 0)
+	dst = append(dst, code[:]...)
+	putLen(dst[start:])
+	return dst
+}
+
+func parseCode(frame []byte, typ byte) (code [32]byte, err error) {
+	rest, err := opening(frame, typ)
+	if err != nil {
+		return code, err
+	}
+	if len(rest) != len(code) {
+		return code, headerError(HeaderLen, fmt.Sprintf("%d bytes after the header, want %d", len(rest), len(code)))
+	}
+	return [32]byte(rest), nil
+}
+
+// opening checks the header of a frame that opens a connection, and returns what
+// follows.
+func opening(frame []byte, typ byte) ([]byte, error) {
+	view, err := parseHeader(frame, typ)
+	if err != nil {
+		return nil, err
+	}
+	if view != 0 {
+		return nil, headerError(8, fmt.Sprintf("view %d in a frame that opens a connection, want 0", view))
+	}
+	return frame[HeaderLen:], nil
 }

@@ -412,7 +412,7 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 		{"length beyond the limit", header(3, 0xff), "want 16 … 67108864"},
 		{"no length of values", plain, "offset 16: data frame ends after 16 of at least 24 bytes"},
 		{"magic", header(4, 'H'), "not a frame of Godwit"},
-		{"version", header(5, 9), "protocol version 9, this program speaks version 3"},
+		{"version", header(5, 9), "protocol version 9, this program speaks version 4"},
 		{"hello", hello, "frame type 2, want 1"},
 		{"flags", header(7, 1), "flags 0x01"},
 		{"too many values", header(HeaderLen, 1), "offset 16: 1 bytes of values claimed, 0 bytes left"},
@@ -514,5 +514,38 @@ func TestHelloIsParsedAndBrokenOnesRefused(t *testing.T) {
 	longest, _ := AppendHello(nil, Hello{Run: strings.Repeat("r", 128), Fingerprint: strings.Repeat("f", 128)})
 	if len(longest) != MaxHello {
 		t.Errorf("the longest hello has %d bytes, MaxHello is %d", len(longest), MaxHello)
+	}
+}
+
+func TestNoncesAndProofsAreParsedAndBrokenOnesRefused(t *testing.T) {
+	var code [32]byte
+	for i := range code {
+		code[i] = byte(200 + i)
+	}
+	nonce, proof := AppendNonce([]byte("before"), code)[len("before"):], AppendProof(nil, code)
+	if got, err := ParseNonce(nonce); err != nil || got != code {
+		t.Errorf("ParseNonce = %x, %v; want %x", got, err, code)
+	}
+	if got, err := ParseProof(proof); err != nil || got != code {
+		t.Errorf("ParseProof = %x, %v; want %x", got, err, code)
+	}
+	if _, err := ParseNonce(proof); err == nil {
+		t.Error("a proof was taken for a nonce")
+	}
+	if _, err := ParseProof(nonce); err == nil {
+		t.Error("a nonce was taken for a proof")
+	}
+	for n := range len(proof) + 9 {
+		other := append(bytes.Clone(proof), make([]byte, 8)...)[:n]
+		if n >= 4 {
+			putLen(other)
+		}
+		if _, err := ParseProof(other); err == nil && n != len(proof) {
+			t.Errorf("a proof of %d bytes was accepted, want %d", n, len(proof))
+		}
+	}
+	proof[8] = 1
+	if _, err := ParseProof(proof); err == nil || !strings.Contains(err.Error(), "view 1") {
+		t.Errorf("a proof with a view: %v", err)
 	}
 }
