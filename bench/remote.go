@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-ps/godwit/coord/mem"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/transport/tcp"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -241,8 +242,9 @@ func frameEcho(ctx context.Context, answer int) (frames, error) {
 	}
 	defer l.Close()
 	ready := make(chan error, 1)
+	secret := make([]byte, transport.MinSecret) // nobody else knows the port
 	go func() {
-		c, err := l.Accept(ctx, wire.Hello{Run: "echo", From: 1})
+		c, err := l.Accept(ctx, wire.Hello{Run: "echo", From: 1}, secret)
 		ready <- err
 		if err != nil {
 			return
@@ -258,7 +260,7 @@ func frameEcho(ctx context.Context, answer int) (frames, error) {
 			}
 		}
 	}()
-	c, err := tcp.Network{}.Dial(ctx, l.Addr(), wire.Hello{Run: "echo", From: 0, To: 1})
+	c, err := tcp.Network{}.Dial(ctx, l.Addr(), wire.Hello{Run: "echo", From: 0, To: 1}, secret)
 	if err != nil {
 		return nil, err
 	}

@@ -178,7 +178,7 @@ func frameEcho(b *testing.B, reply int) transport.Conn {
 	must(b, err)
 	b.Cleanup(func() { l.Close() })
 	go func() {
-		c, err := l.Accept(ctx, wire.Hello{Run: "echo", From: 1})
+		c, err := l.Accept(ctx, wire.Hello{Run: "echo", From: 1}, secret)
 		if err != nil {
 			return
 		}
@@ -193,7 +193,7 @@ func frameEcho(b *testing.B, reply int) transport.Conn {
 			}
 		}
 	}()
-	c, err := tcp.Network{}.Dial(ctx, l.Addr(), wire.Hello{Run: "echo", From: 0, To: 1})
+	c, err := tcp.Network{}.Dial(ctx, l.Addr(), wire.Hello{Run: "echo", From: 0, To: 1}, secret)
 	must(b, err)
 	b.Cleanup(func() { c.Close() })
 	return c

@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// secret is that of connections without nodes.
+var secret = []byte("what only members know")
+
 // patience is how long a test waits for what must come. It is far more than
 // needed: machines that run tests are busy.
 const patience = 4 * time.Minute

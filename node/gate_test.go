@@ -44,8 +44,8 @@ type gateNet struct{ g *gate }
 
 func (n gateNet) Listen(addr string) (transport.Listener, error) { panic("not used") }
 
-func (n gateNet) Dial(ctx context.Context, addr string, hello wire.Hello) (transport.Conn, error) {
-	c, err := n.g.sw.Dial(ctx, addr, hello)
+func (n gateNet) Dial(ctx context.Context, addr string, hello wire.Hello, secret []byte) (transport.Conn, error) {
+	c, err := n.g.sw.Dial(ctx, addr, hello, secret)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ type gateListener struct {
 	g *gate
 }
 
-func (l gateListener) Accept(ctx context.Context, self wire.Hello) (transport.Conn, error) {
-	c, err := l.Listener.Accept(ctx, self)
+func (l gateListener) Accept(ctx context.Context, self wire.Hello, secret []byte) (transport.Conn, error) {
+	c, err := l.Listener.Accept(ctx, self, secret)
 	if err != nil {
 		return nil, err
 	}

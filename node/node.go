@@ -128,21 +128,17 @@ func (s *shard) noteWork(n *Node, k godwit.Key) {
 func (n *Node) shard(k godwit.Key) *shard { return &n.shards[k&n.mask] }
 
 // Start brings a node up: it connects to the other members of the session and
-// starts the goroutines. ctx bounds the start only.
+// starts the goroutines. ctx bounds the start only; it should have a deadline, as
+// members that cannot reach each other are tried again until then. The start ends
+// with the session, too. An error of this node's own is told to the session.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	members := cfg.Session.Members()
 	ids := make([]godwit.NodeID, len(members))
-	addrs := map[godwit.NodeID]string{}
-	var incarnation uint64
 	for i, m := range members {
 		ids[i] = m.ID
-		addrs[m.ID] = m.Addr
-		if m.ID == cfg.Session.Self() {
-			incarnation = m.Incarnation
-		}
 	}
 	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model, homes: directory.NewHomes(cfg.Model.Keys(), ids),
 		world: cfg.world(), peers: make([]*outbox, len(members)), flush: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
@@ -154,8 +150,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	case cfg.Virtual != nil:
 		n.imagine()
 	case len(members) > 1:
-		conns, err := transport.Mesh(ctx, cfg.Network, cfg.Listener,
-			wire.Hello{Run: cfg.Run, From: n.self, Incarnation: incarnation, Fingerprint: cfg.Fingerprint(), Takes: wire.TakesCodings | wire.TakesLists | wire.TakesS2 | wire.TakesZstd}, addrs)
+		conns, err := n.meet(ctx)
 		if err != nil {
 			return nil, errors.Join(err, n.arena.Free())
 		}
@@ -371,12 +366,17 @@ func (n *Node) watch() {
 	if n.world.Wait(n.cfg.Session.Done(), n.stop, nil) != 0 {
 		return
 	}
+	n.fail(n.sessionErr())
+}
+
+// sessionErr is why the session is over, as what operations return.
+func (n *Node) sessionErr() error {
 	err := n.cfg.Session.Err()
 	var m *coord.MemberError
 	if errors.As(err, &m) && !errors.Is(err, godwit.ErrPeerLost) {
 		err = fmt.Errorf("%w: %w", godwit.ErrPeerLost, err) // who failed is lost to the others
 	}
-	n.fail(err)
+	return err
 }
 
 // lost is told when the connection to a peer ended. If that did not say farewell,

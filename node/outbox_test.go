@@ -22,13 +22,13 @@ func ends(t *testing.T, nw transport.Network, addr string) (here, there transpor
 	t.Cleanup(func() { l.Close() })
 	dialed := make(chan transport.Conn, 1)
 	go func() {
-		c, err := nw.Dial(ctx, l.Addr(), wire.Hello{From: 1})
+		c, err := nw.Dial(ctx, l.Addr(), wire.Hello{From: 1}, secret)
 		if err != nil {
 			t.Error(err)
 		}
 		dialed <- c
 	}()
-	there, err = l.Accept(ctx, wire.Hello{})
+	there, err = l.Accept(ctx, wire.Hello{}, secret)
 	must(t, err)
 	if here = <-dialed; here == nil {
 		t.FailNow()

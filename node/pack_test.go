@@ -75,9 +75,9 @@ type modest struct {
 	takes wire.Takes
 }
 
-func (m modest) Dial(ctx context.Context, addr string, h wire.Hello) (transport.Conn, error) {
+func (m modest) Dial(ctx context.Context, addr string, h wire.Hello, secret []byte) (transport.Conn, error) {
 	h.Takes &= m.takes
-	return m.Network.Dial(ctx, addr, h)
+	return m.Network.Dial(ctx, addr, h, secret)
 }
 
 func (m modest) Listen(addr string) (transport.Listener, error) { return m.Network.Listen(addr) }
@@ -87,9 +87,9 @@ type modestListener struct {
 	takes wire.Takes
 }
 
-func (m modestListener) Accept(ctx context.Context, h wire.Hello) (transport.Conn, error) {
+func (m modestListener) Accept(ctx context.Context, h wire.Hello, secret []byte) (transport.Conn, error) {
 	h.Takes &= m.takes
-	return m.Listener.Accept(ctx, h)
+	return m.Listener.Accept(ctx, h, secret)
 }
 
 // Compression and codings change what travels and not what is computed; a node

@@ -26,8 +26,8 @@ func (s standCount) place(i int) (transport.Network, transport.Listener, error) 
 	return s, standListener{l, s}, err
 }
 
-func (s standCount) Dial(ctx context.Context, addr string, h wire.Hello) (transport.Conn, error) {
-	c, err := s.Network.Dial(ctx, addr, h)
+func (s standCount) Dial(ctx context.Context, addr string, h wire.Hello, secret []byte) (transport.Conn, error) {
+	c, err := s.Network.Dial(ctx, addr, h, secret)
 	return s.counted(c), err
 }
 
@@ -36,8 +36,8 @@ type standListener struct {
 	s standCount
 }
 
-func (l standListener) Accept(ctx context.Context, h wire.Hello) (transport.Conn, error) {
-	c, err := l.Listener.Accept(ctx, h)
+func (l standListener) Accept(ctx context.Context, h wire.Hello, secret []byte) (transport.Conn, error) {
+	c, err := l.Listener.Accept(ctx, h, secret)
 	return l.s.counted(c), err
 }
 

@@ -19,24 +19,43 @@ const (
 	lastPause  = time.Second
 )
 
-// Mesh connects node self.From to every other node of addrs, which may name
+// A Peer is a member of the run as [Mesh] must know it.
+type Peer struct {
+	ID          godwit.NodeID
+	Addr        string // where it listens
+	Incarnation uint64 // which process it is
+}
+
+// Mesh connects node self.From to every other one of peers, which may name
 // the node itself too. It dials the nodes of lower number, again and again
 // until they are up, and accepts those of higher number at l; so all nodes may
-// start in any order. Every node of the run calls it with the same addrs.
+// start in any order. Every node of the run calls it with the same peers and the
+// secret of the run.
 //
-// It returns one verified connection for each peer, or an error and none. It
-// fails when ctx ends, naming the peers that are missing and what was last
-// seen of them, and at once when a peer turns out to be wrong (see [Verify]).
-// Who connects to l without being a node of this run is dropped and disturbs
+// It returns one connection for each peer, which has proved itself, was verified
+// and has confirmed; or an error and none. It fails at once when a peer turns out
+// to be wrong (see [Verify]), and when ctx ends, with an error that wraps the
+// cause and names the peers that are missing, their addresses and what was last
+// seen of them. Who cannot reach a peer gives up after half of the time that ctx
+// leaves: it knows why, and can tell the others while they still wait.
+//
+// Who connects to l without being a member of this run is dropped and disturbs
 // nobody.
-func Mesh(ctx context.Context, nw Network, l Listener, self wire.Hello, addrs map[godwit.NodeID]string) (map[godwit.NodeID]Conn, error) {
+func Mesh(ctx context.Context, nw Network, l Listener, self wire.Hello, secret []byte, peers []Peer) (map[godwit.NodeID]Conn, error) {
+	if err := CheckSecret(secret); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	m := &mesh{nw: nw, l: l, self: self, addrs: addrs, cancel: cancel, conns: map[godwit.NodeID]Conn{}, seen: map[godwit.NodeID]error{}}
+	m := &mesh{nw: nw, l: l, self: self, secret: secret, peers: map[godwit.NodeID]Peer{}, began: time.Now(), cancel: cancel,
+		conns: map[godwit.NodeID]Conn{}, seen: map[godwit.NodeID]error{}}
+	for _, p := range peers {
+		m.peers[p.ID] = p
+	}
 
 	var wg sync.WaitGroup
 	higher := 0
-	for id := range addrs {
+	for id := range m.peers {
 		switch {
 		case id < self.From:
 			wg.Go(func() { m.dial(ctx, id) })
@@ -62,7 +81,9 @@ type mesh struct {
 	nw     Network
 	l      Listener
 	self   wire.Hello
-	addrs  map[godwit.NodeID]string
+	secret []byte
+	peers  map[godwit.NodeID]Peer
+	began  time.Time
 	cancel context.CancelCauseFunc // ends all of it with the first fatal error
 
 	mu       sync.Mutex // guards all below
@@ -73,29 +94,31 @@ type mesh struct {
 
 // peerError is fatal: a peer is there, and is wrong.
 type peerError struct {
-	self, peer godwit.NodeID
-	addr       string
-	err        error
+	self godwit.NodeID
+	peer Peer
+	err  error
 }
 
 func (e *peerError) Error() string {
-	return fmt.Sprintf("transport: node %d cannot connect: node %d at %s %v", e.self, e.peer, e.addr, e.err)
+	return fmt.Sprintf("transport: node %d cannot connect: node %d at %s %v", e.self, e.peer.ID, e.peer.Addr, e.err)
 }
 
 func (e *peerError) Unwrap() error { return e.err }
 
 func (m *mesh) fatal(id godwit.NodeID, err error) {
-	m.cancel(&peerError{self: m.self.From, peer: id, addr: m.addrs[id], err: err})
+	m.cancel(&peerError{self: m.self.From, peer: m.peers[id], err: err})
 }
 
 // dial connects to one node of lower number, whenever that comes up.
 func (m *mesh) dial(ctx context.Context, id godwit.NodeID) {
 	hello := m.self
 	hello.To = id
+	half, cancel := m.half(ctx)
+	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		c, err := m.nw.Dial(ctx, m.addrs[id], hello)
+		c, err := m.nw.Dial(half, m.peers[id].Addr, hello, m.secret)
 		if err == nil {
-			if err = Verify(hello, c.Peer()); err == nil {
+			if err = Verify(hello, c.Peer(), m.peers[id].Incarnation); err == nil {
 				m.set(id, c)
 				return
 			}
@@ -106,30 +129,50 @@ func (m *mesh) dial(ctx context.Context, id godwit.NodeID) {
 			m.fatal(id, wrong)
 			return
 		}
-		m.note(ctx, id, err)
+		m.note(half, id, err)
 		select {
-		case <-ctx.Done():
+		case <-half.Done():
+			m.cancel(context.Cause(half)) // of no effect if it was ctx that ended
 			return
 		case <-time.After(pause):
 		}
 	}
 }
 
+// half returns a context that ends at half of the time that ctx leaves.
+func (m *mesh) half(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	left := end.Sub(m.began) / 2
+	return context.WithDeadlineCause(ctx, m.began.Add(left), &silence{left})
+}
+
+// silence is why a node gives up to dial one that does not even answer.
+type silence struct{ after time.Duration }
+
+func (s *silence) Error() string {
+	return fmt.Sprintf("no answer within %v", s.after.Round(10*time.Millisecond))
+}
+
+func (s *silence) Unwrap() error { return context.DeadlineExceeded }
+
 // accept takes connections until all nodes of higher number are connected.
 func (m *mesh) accept(ctx context.Context, higher int) {
 	have := map[godwit.NodeID]bool{}
 	for len(have) < higher {
-		c, err := m.l.Accept(ctx, m.self)
+		c, err := m.l.Accept(ctx, m.self, m.secret)
 		if err != nil {
 			m.cancel(fmt.Errorf("transport: node %d cannot accept its peers: %w", m.self.From, err))
 			return
 		}
 		peer := c.Peer()
-		_, known := m.addrs[peer.From]
+		member, known := m.peers[peer.From]
 		known = known && peer.From > m.self.From
 		hello := m.self
 		hello.To = peer.From
-		err = Verify(hello, peer)
+		err = Verify(hello, peer, member.Incarnation)
 		switch {
 		case err == nil && known:
 			have[peer.From] = true
@@ -137,7 +180,7 @@ func (m *mesh) accept(ctx context.Context, higher int) {
 			continue
 		case err != nil && known && peer.Run == m.self.Run && peer.To == m.self.From:
 			m.fatal(peer.From, err)
-		case err == nil:
+		case !known:
 			err = errors.New("is not expected to connect here")
 			fallthrough
 		default:
@@ -175,13 +218,13 @@ func (m *mesh) result(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var missing []string
-	for id, addr := range m.addrs {
+	for id, p := range m.peers {
 		switch {
 		case id == m.self.From || m.conns[id] != nil:
-		case m.seen[id] != nil:
-			missing = append(missing, fmt.Sprintf("node %d at %s cannot be reached (%v)", id, addr, m.seen[id]))
+		case id < m.self.From:
+			missing = append(missing, fmt.Sprintf("node %d cannot reach node %d at %s: %v", m.self.From, id, p.Addr, reason(m.seen[id])))
 		default:
-			missing = append(missing, fmt.Sprintf("node %d at %s did not connect", id, addr))
+			missing = append(missing, fmt.Sprintf("node %d at %s did not connect to node %d at %s", id, p.Addr, m.self.From, m.peers[m.self.From].Addr))
 		}
 	}
 	cause := context.Cause(ctx)
@@ -196,5 +239,37 @@ func (m *mesh) result(ctx context.Context) error {
 	if m.stranger != nil {
 		missing = append(missing, fmt.Sprintf("a stranger was dropped: %v", m.stranger))
 	}
-	return fmt.Errorf("transport: node %d lacks peers: %s: %w", m.self.From, strings.Join(missing, "; "), cause)
+	e := &missingError{text: strings.Join(missing, "; "), cause: cause}
+	if errors.Is(cause, context.DeadlineExceeded) {
+		e.within = time.Since(m.began).Round(10 * time.Millisecond)
+	}
+	return e
 }
+
+// reason is what kept a peer from being reached, without what is said already.
+func reason(err error) error {
+	var d *DialError
+	switch {
+	case err == nil:
+		return errors.New("there was no time to try")
+	case errors.As(err, &d):
+		return d.Err
+	}
+	return err
+}
+
+// A missingError says which peers a node lacks.
+type missingError struct {
+	text   string
+	within time.Duration // that they were waited for; 0: the wait ended for another reason
+	cause  error
+}
+
+func (e *missingError) Error() string {
+	if e.within > 0 {
+		return fmt.Sprintf("transport: not connected within %v: %s", e.within, e.text)
+	}
+	return fmt.Sprintf("transport: %s (%v)", e.text, e.cause)
+}
+
+func (e *missingError) Unwrap() error { return e.cause }

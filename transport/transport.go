@@ -11,10 +11,31 @@
 //
 // # How a connection begins
 //
-// The dialing side says its wire.Hello, the accepting side answers with its
-// own. A listener hears out several dialers at a time, so that one who says
-// nothing delays nobody; who says nothing, or no hello, is dropped within
-// seconds. A network passes on every hello that is well formed. Whether it is
+// Both sides prove to each other that they are members of the run, which is to
+// know its secret, before the listening side says anything of itself:
+//
+//	both       nonce          32 random bytes
+//	dialer     hello, proof   of the two nonces and its hello
+//	listener   hello, proof   of the two nonces and both hellos
+//	dialer     proof          of the same, and the connection is made
+//
+// A proof is an HMAC-SHA256 with the secret as its key; it also contains which of
+// the three it is. So a proof is good for one place on one connection, and what
+// was heard elsewhere, or comes back, proves nothing. A frame's header tells the
+// version of the protocol, so that nodes of different releases can say so. Who
+// proves nothing within seconds is dropped, and has been told a random number.
+//
+// A listener hears out several strangers at a time, so that one who says nothing
+// delays nobody. The places of strangers are few; if they are full, a newcomer
+// takes that of the oldest stranger of the address that has the most. A member
+// needs its place until it has proved itself, and no longer: it is accepted
+// however many strangers there are.
+//
+// The last proof says that the dialer has taken the connection for made. A
+// listener hands out no connection without it: a dialer that gave up or stopped
+// before leaves nothing behind.
+//
+// A network passes on every hello that is well formed and proved. Whether it is
 // the right one is judged by [Verify], which Mesh calls.
 //
 // # How one ends
@@ -27,6 +48,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"time"
 	"unsafe"
 
@@ -124,21 +146,46 @@ type Network interface {
 	// Listen begins to take connections at addr.
 	Listen(addr string) (Listener, error)
 
-	// Dial connects to the listener at addr and exchanges hellos. It returns
-	// within seconds, or earlier when ctx ends. An error is a [Mismatch] if
-	// somebody is there but can never be a peer; other errors may pass.
-	Dial(ctx context.Context, addr string, hello wire.Hello) (Conn, error)
+	// Dial connects to the listener at addr and exchanges hellos and proofs with
+	// the secret of the run. It returns within seconds, or earlier when ctx ends.
+	// An error of the other side or of the way there is a [*DialError], which
+	// wraps a [*Mismatch] if somebody is there but can never be a peer; others may
+	// pass.
+	Dial(ctx context.Context, addr string, hello wire.Hello, secret []byte) (Conn, error)
 }
+
+// MinSecret is the least length in bytes of the secret of a run.
+const MinSecret = 16
+
+// CheckSecret returns an error if a secret is too short to be one.
+func CheckSecret(secret []byte) error {
+	if len(secret) < MinSecret {
+		return fmt.Errorf("transport: the run's secret has %d bytes, want at least %d: without one, members cannot be told from strangers", len(secret), MinSecret)
+	}
+	return nil
+}
+
+// A DialError says why a peer could not be reached, and at which address.
+type DialError struct {
+	Network, Addr string
+	Err           error
+}
+
+func (e *DialError) Error() string { return fmt.Sprintf("%s: dial %s: %v", e.Network, e.Addr, e.Err) }
+func (e *DialError) Unwrap() error { return e.Err }
 
 // A Listener takes connections. Any number of goroutines may use it.
 type Listener interface {
 	// Addr returns the address at which it can be dialed.
 	Addr() string
 
-	// Accept waits for the next peer that has said its hello, answers with
-	// self (To becomes whoever dialed) and returns the connection. It fails
-	// only when ctx ends or the listener is closed (godwit.ErrClosed).
-	Accept(ctx context.Context, self wire.Hello) (Conn, error)
+	// Accept waits for the next peer that knows the secret of the run, was
+	// answered with self (To becomes whoever dialed) and has confirmed, and returns
+	// the connection. Every call brings the same self and secret: until the first
+	// nobody is answered, and from then on peers are answered between calls, too.
+	// It fails only when ctx ends, the listener is closed (godwit.ErrClosed), or
+	// self or secret cannot be used.
+	Accept(ctx context.Context, self wire.Hello, secret []byte) (Conn, error)
 
 	// Close drops everybody who was not accepted yet and returns when nothing
 	// of the listener is left running. Accepted connections live on.

@@ -20,9 +20,9 @@ func (m *Mismatch) Unwrap() error { return m.Err }
 func mismatch(format string, args ...any) error { return &Mismatch{fmt.Errorf(format, args...)} }
 
 // Verify returns a *Mismatch unless peer is what node self should be connected
-// to: of the same run and model, knowing whom it talks to, and node self.To,
-// where that is not godwit.NoNode.
-func Verify(self, peer wire.Hello) error {
+// to: of the same run and model, knowing whom it talks to, node self.To, where
+// that is not godwit.NoNode, and the process that is the member of this number.
+func Verify(self, peer wire.Hello, incarnation uint64) error {
 	switch {
 	case peer.Run != self.Run:
 		return mismatch("belongs to run %q, not to %q", peer.Run, self.Run)
@@ -30,6 +30,8 @@ func Verify(self, peer wire.Hello) error {
 		return mismatch("is node %d, not node %d", peer.From, self.To)
 	case peer.To != self.From:
 		return mismatch("takes node %d for node %d", self.From, peer.To)
+	case peer.Incarnation != incarnation:
+		return mismatch("is not the process that joined the run (incarnation %d, want %d)", peer.Incarnation, incarnation)
 	case peer.Fingerprint != self.Fingerprint:
 		return mismatch("runs a different model (fingerprint %s, here %s)", peer.Fingerprint, self.Fingerprint)
 	}

@@ -7,6 +7,7 @@ package mem
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"sync"
@@ -52,16 +53,38 @@ func (s *Switch) Listen(addr string) (transport.Listener, error) {
 }
 
 // Dial connects to the listener of that name.
-func (s *Switch) Dial(ctx context.Context, addr string, hello wire.Hello) (transport.Conn, error) {
+func (s *Switch) Dial(ctx context.Context, addr string, hello wire.Hello, secret []byte) (transport.Conn, error) {
+	if err := check(hello, secret); err != nil {
+		return nil, fmt.Errorf("mem: dial %q: %w", addr, err)
+	}
+	c, err := s.dial(ctx, addr, hello, secret)
+	if err != nil {
+		return nil, &transport.DialError{Network: "mem", Addr: addr, Err: err}
+	}
+	return c, nil
+}
+
+// check refuses what would not go over a wire.
+func check(hello wire.Hello, secret []byte) error {
+	if err := transport.CheckSecret(secret); err != nil {
+		return err
+	}
+	_, err := wire.AppendHello(nil, hello)
+	return err
+}
+
+var (
+	errNobody   = errors.New("nobody listens there")
+	errClosed   = errors.New("the listener was closed")
+	errUnproved = errors.New("it is no node of this run")
+)
+
+func (s *Switch) dial(ctx context.Context, addr string, hello wire.Hello, secret []byte) (*conn, error) {
 	s.mu.Lock()
 	l := s.listeners[addr]
 	s.mu.Unlock()
 	if l == nil {
-		return nil, fmt.Errorf("mem: dial: nobody listens at %q", addr)
-	}
-	// A hello that would not go over a wire does not go here either.
-	if _, err := wire.AppendHello(nil, hello); err != nil {
-		return nil, fmt.Errorf("mem: dial %q: %w", addr, err)
+		return nil, errNobody
 	}
 	patience := s.patience
 	if patience == 0 {
@@ -69,34 +92,42 @@ func (s *Switch) Dial(ctx context.Context, addr string, hello wire.Hello) (trans
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not accepted within %v", patience))
 	defer cancel()
-	c := &call{hello: hello, answer: make(chan *conn, 1)}
+	c := &call{hello: hello, secret: secret, answer: make(chan answer, 1)}
 	select {
 	case l.calls <- c:
 	case <-l.done:
-		return nil, fmt.Errorf("mem: dial: the listener at %q was closed", addr)
+		return nil, errClosed
 	case <-ctx.Done():
-		return nil, fmt.Errorf("mem: dial %q: %w", addr, context.Cause(ctx))
+		return nil, context.Cause(ctx)
 	}
 	var err error
 	select {
-	case conn := <-c.answer:
-		return conn, nil
+	case a := <-c.answer:
+		return a.conn, a.err
 	case <-l.done:
-		err = fmt.Errorf("mem: dial: the listener at %q was closed", addr)
+		err = errClosed
 	case <-ctx.Done():
-		err = fmt.Errorf("mem: dial %q: %w", addr, context.Cause(ctx))
+		err = context.Cause(ctx)
 	}
 	if c.settled.CompareAndSwap(false, true) {
 		return nil, err
 	}
-	return <-c.answer, nil // accepted at the last moment
+	a := <-c.answer // at the last moment
+	return a.conn, a.err
 }
 
 // A call is one Dial that waits for its Accept.
 type call struct {
 	hello   wire.Hello
-	settled atomic.Bool // set by the one of Dial and Accept that decides: given up, or accepted
-	answer  chan *conn  // the dialer's end
+	secret  []byte
+	settled atomic.Bool // set by the one of Dial and Accept that decides: given up, or answered
+	answer  chan answer
+}
+
+// An answer is the dialer's end, or why there is none.
+type answer struct {
+	conn *conn
+	err  error
 }
 
 type listener struct {
@@ -108,8 +139,8 @@ type listener struct {
 
 func (l *listener) Addr() string { return l.addr }
 
-func (l *listener) Accept(ctx context.Context, self wire.Hello) (transport.Conn, error) {
-	if _, err := wire.AppendHello(nil, self); err != nil {
+func (l *listener) Accept(ctx context.Context, self wire.Hello, secret []byte) (transport.Conn, error) {
+	if err := check(self, secret); err != nil {
 		return nil, fmt.Errorf("mem: accept at %q: %w", l.addr, err)
 	}
 	for {
@@ -120,13 +151,16 @@ func (l *listener) Accept(ctx context.Context, self wire.Hello) (transport.Conn,
 		}
 		select {
 		case c := <-l.calls:
-			if !c.settled.CompareAndSwap(false, true) {
-				continue
+			switch {
+			case !c.settled.CompareAndSwap(false, true):
+			case subtle.ConstantTimeCompare(c.secret, secret) == 0:
+				c.answer <- answer{err: errUnproved}
+			default:
+				self.To = c.hello.From
+				up, down := newQueue(), newQueue()
+				c.answer <- answer{conn: &conn{in: down, out: up, peer: self}}
+				return &conn{in: up, out: down, peer: c.hello}, nil
 			}
-			self.To = c.hello.From
-			up, down := newQueue(), newQueue()
-			c.answer <- &conn{in: down, out: up, peer: self}
-			return &conn{in: up, out: down, peer: c.hello}, nil
 		case <-l.done:
 		case <-ctx.Done():
 			return nil, fmt.Errorf("mem: accept at %q: %w", l.addr, context.Cause(ctx))

@@ -22,13 +22,13 @@ func both(b *testing.B, n Network) (here, there transport.Conn) {
 	defer l.Close()
 	accepted := make(chan transport.Conn, 1)
 	go func() {
-		c, err := l.Accept(b.Context(), wire.Hello{})
+		c, err := l.Accept(b.Context(), wire.Hello{}, secret)
 		if err != nil {
 			b.Error(err)
 		}
 		accepted <- c
 	}()
-	here, err = n.Dial(b.Context(), l.Addr(), wire.Hello{From: 1})
+	here, err = n.Dial(b.Context(), l.Addr(), wire.Hello{From: 1}, secret)
 	if err != nil {
 		b.Fatal(err)
 	}

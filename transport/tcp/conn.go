@@ -35,17 +35,7 @@ type conn struct {
 var _ transport.Sharer = (*conn)(nil)
 
 func newConn(stream net.Conn) *conn {
-	return &conn{stream: stream, r: newFrameReader(stream), try: newTrier(stream)}
-}
-
-// readHello reads the first frame, which must be the peer's hello.
-func (c *conn) readHello() error {
-	frame, err := c.r.next(wire.MaxHello)
-	if err != nil {
-		return err
-	}
-	c.peer, err = wire.ParseHello(frame)
-	return err
+	return &conn{stream: stream, r: newFrameReader(stream, wire.MaxHello), try: newTrier(stream)}
 }
 
 func (c *conn) WriteFrame(frame []byte) error {

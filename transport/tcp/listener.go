@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -14,20 +15,22 @@ import (
 	"github.com/godwit-ps/godwit/wire"
 )
 
-// maxStrangers bounds the connections that were not accepted yet; more wait in
-// the kernel.
-const maxStrangers = 64
-
 // A listener greets strangers, each in a goroutine of its own, and hands those
-// who said a hello to Accept.
+// who proved to be members to Accept.
 type listener struct {
 	nw      Network
 	ln      net.Listener
-	greeted chan *conn    // to Accept; unbuffered, who waits is still watched by its greet
-	places  chan struct{} // one element for each stranger
-	ctx     context.Context
-	cancel  context.CancelFunc // ends the goroutines
-	wg      sync.WaitGroup     // the goroutines
+	crowd   crowd
+	greeted chan *conn // to Accept
+
+	known  chan struct{} // closed by the first Accept, which sets
+	once   sync.Once
+	self   wire.Hello
+	secret []byte
+
+	ctx    context.Context
+	cancel context.CancelFunc // ends the goroutines
+	wg     sync.WaitGroup     // the goroutines
 }
 
 // Listen begins to take connections at addr; port 0 takes any that is free.
@@ -39,7 +42,7 @@ func (n Network) Listen(addr string) (transport.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tcp: %w", err)
 	}
-	l := &listener{nw: n, ln: ln, greeted: make(chan *conn), places: make(chan struct{}, maxStrangers)}
+	l := &listener{nw: n, ln: ln, greeted: make(chan *conn), known: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.wg.Go(l.run)
 	return l, nil
@@ -50,19 +53,18 @@ func (l *listener) Addr() string { return l.ln.Addr().String() }
 // run takes connections from the kernel until the listener is closed.
 func (l *listener) run() {
 	for {
-		select {
-		case l.places <- struct{}{}:
-		case <-l.ctx.Done():
-			return
-		}
 		raw, err := l.ln.Accept()
-		if err == nil {
-			l.wg.Go(func() { l.greet(raw) })
+		switch {
+		case err == nil:
+			ctx, drop := context.WithCancelCause(l.ctx)
+			s := l.crowd.enter(origin(raw.RemoteAddr()), drop)
+			l.wg.Go(func() { l.greet(ctx, raw, s) })
 			continue
+		case (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.crowd.shrink():
+			continue // there is a file descriptor again
 		}
-		<-l.places
-		// Short of Close, errors pass: a connection that broke while it
-		// waited, or no file descriptor left.
+		// Short of Close, errors pass, such as that of a connection that broke
+		// while it waited.
 		select {
 		case <-l.ctx.Done():
 			return
@@ -71,90 +73,118 @@ func (l *listener) run() {
 	}
 }
 
-// greet hears one stranger out and waits for Accept to take him.
-func (l *listener) greet(raw net.Conn) {
-	defer func() { <-l.places }()
-	ctx, cancel := context.WithTimeoutCause(l.ctx, l.nw.wait(), errors.New("it did not become a peer in time"))
-	defer cancel()
-	stop := closeWith(ctx, raw)
-	c, err := l.hear(ctx, raw)
-	// What waits for Accept is let go of before Accept has it: from then on a
-	// listener that closes must not close it.
-	if stopped := stop(); err == nil && stopped {
+// greet hears one stranger out and, if it is a member, answers and waits for
+// Accept to take the connection.
+func (l *listener) greet(ctx context.Context, raw net.Conn, s *stranger) {
+	c, said, err := l.identify(ctx, raw)
+	l.crowd.leave(s)
+	if err == nil {
+		err = l.answer(c, raw, said)
+	}
+	s.drop(nil)
+	if err == nil {
 		select {
 		case l.greeted <- c:
 			return
-		case <-ctx.Done():
+		case <-l.ctx.Done():
+			err = godwit.ErrClosed
 		}
-	}
-	if err == nil {
-		err = ctx.Err()
 	}
 	raw.Close()
 	if l.nw.Dropped != nil {
-		l.nw.Dropped(raw.RemoteAddr().String(), errorOf(ctx, err))
+		l.nw.Dropped(raw.RemoteAddr().String(), err)
 	}
 }
 
-// hear reads the hello of a stranger.
-func (l *listener) hear(ctx context.Context, raw net.Conn) (*conn, error) {
+// identify hears a stranger until it has proved that it is a member, or ctx ends,
+// or it has had its time. It returns what was said.
+func (l *listener) identify(ctx context.Context, raw net.Conn) (*conn, []byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.nw.wait(), errors.New("it did not become a peer in time"))
+	defer cancel()
+	stop := closeWith(ctx, raw)
+	c, said, err := l.hear(ctx, raw)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, nil, errorOf(ctx, err)
+	}
+	c.r.enlarge()
+	return c, said, nil
+}
+
+func (l *listener) hear(ctx context.Context, raw net.Conn) (*conn, []byte, error) {
 	stream := raw
 	if l.nw.TLS != nil {
 		t := tls.Server(raw, l.nw.TLS)
 		if err := t.HandshakeContext(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		stream = t
 	}
 	c := newConn(stream)
-	err := c.readHello()
-	if is[*wire.VersionError](err) {
-		// Any frame of ours tells the other side which version this is.
-		if frame, err := wire.AppendHello(nil, wire.Hello{From: godwit.NoNode, To: godwit.NoNode}); err == nil {
-			stream.Write(frame)
-		}
-	}
+	said, proof, err := c.hearOut()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c, nil
+	select {
+	case <-l.known:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	if !proves(proof, l.secret, dials, said) {
+		return nil, nil, errUnproved
+	}
+	return c, said, nil
 }
 
-func (l *listener) Accept(ctx context.Context, self wire.Hello) (transport.Conn, error) {
-	for {
-		select {
-		case c := <-l.greeted:
-			self.To = c.peer.From
-			frame, err := wire.AppendHello(nil, self)
-			if err != nil {
-				c.Close()
-				return nil, fmt.Errorf("tcp: accept at %s: %w", l.Addr(), err)
-			}
-			if err := c.answer(frame, l.nw.wait()); err != nil {
-				c.Close()
-				if l.nw.Dropped != nil {
-					l.nw.Dropped(c.stream.RemoteAddr().String(), err)
-				}
-				continue
-			}
-			return c, nil
-		case <-l.ctx.Done():
-			return nil, fmt.Errorf("tcp: accept at %s: %w", l.Addr(), godwit.ErrClosed)
-		case <-ctx.Done():
-			return nil, fmt.Errorf("tcp: accept at %s: %w", l.Addr(), context.Cause(ctx))
-		}
+// answer makes the connection with a member. It has time until the listener is
+// closed: a dialer that gives up hangs up, and one that confirms counts on the
+// connection.
+func (l *listener) answer(c *conn, raw net.Conn, said []byte) error {
+	self := l.self
+	self.To = c.peer.From
+	hello, err := wire.AppendHello(nil, self)
+	if err != nil {
+		return err
+	}
+	stop := closeWith(l.ctx, raw)
+	err = c.answer(hello, l.secret, said)
+	// What waits for Accept is let go of before Accept has it: from then on a
+	// listener that closes must not close it.
+	if !stop() {
+		return godwit.ErrClosed
+	}
+	return err
+}
+
+func (l *listener) Accept(ctx context.Context, self wire.Hello, secret []byte) (transport.Conn, error) {
+	if err := l.know(self, secret); err != nil {
+		return nil, fmt.Errorf("tcp: accept at %s: %w", l.Addr(), err)
+	}
+	select {
+	case c := <-l.greeted:
+		return c, nil
+	case <-l.ctx.Done():
+		return nil, fmt.Errorf("tcp: accept at %s: %w", l.Addr(), godwit.ErrClosed)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("tcp: accept at %s: %w", l.Addr(), context.Cause(ctx))
 	}
 }
 
-// answer writes the hello of this side.
-func (c *conn) answer(hello []byte, patience time.Duration) error {
-	if err := c.stream.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+// know has strangers judged and answered from now on.
+func (l *listener) know(self wire.Hello, secret []byte) error {
+	if err := transport.CheckSecret(secret); err != nil {
 		return err
 	}
-	if err := c.WriteFrame(hello); err != nil {
+	if _, err := wire.AppendHello(nil, self); err != nil {
 		return err
 	}
-	return c.stream.SetWriteDeadline(time.Time{})
+	l.once.Do(func() {
+		l.self, l.secret = self, secret
+		close(l.known)
+	})
+	return nil
 }
 
 func (l *listener) Close() error {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	firstRoom = 64 << 10  // bytes of a new reader's memory
+	firstRoom = 64 << 10  // bytes of memory of the reader of a connection that was made
 	mostAhead = 512 << 10 // bytes of memory up to which a reader has room for several frames
 	ahead     = 4         // how many frames of the longest that came
 )
@@ -25,8 +25,16 @@ type frameReader struct {
 	err        error // the first one; behind it nobody knows where a frame begins
 }
 
-func newFrameReader(r io.Reader) frameReader {
-	return frameReader{r: r, buf: transport.Room(nil, firstRoom)}
+// newFrameReader returns a reader that begins with so many bytes of memory.
+func newFrameReader(r io.Reader, room int) frameReader {
+	return frameReader{r: r, buf: transport.Room(nil, room)}
+}
+
+// enlarge gives the reader the memory that it has once a peer is known.
+func (f *frameReader) enlarge() {
+	buf := transport.Room(nil, firstRoom)
+	f.begin, f.end = 0, copy(buf, f.buf[f.begin:f.end])
+	f.buf = buf
 }
 
 // A lengthError reports a frame that no one would send.

@@ -42,7 +42,7 @@ func FuzzFrameReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, limit uint16) {
 		want, end := plainFrames(b, int(limit))
 		for _, r := range []io.Reader{bytes.NewReader(b), iotest.OneByteReader(bytes.NewReader(b))} {
-			fr := newFrameReader(r)
+			fr := newFrameReader(r, firstRoom)
 			for i, w := range want {
 				got, err := fr.next(int(limit))
 				if err != nil || !bytes.Equal(got, w) {

@@ -34,10 +34,10 @@ func joined(t *testing.T) (here, there *conn) {
 	}
 	accepted := make(chan end, 1)
 	go func() {
-		c, err := l.Accept(t.Context(), wire.Hello{})
+		c, err := l.Accept(t.Context(), wire.Hello{}, secret)
 		accepted <- end{c, err}
 	}()
-	dialed, err := Network{}.Dial(t.Context(), l.Addr(), wire.Hello{From: 1})
+	dialed, err := Network{}.Dial(t.Context(), l.Addr(), wire.Hello{From: 1}, secret)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,9 @@
 // it does neither and belongs into a network that one trusts. [LoadTLS] makes a
 // configuration in which both sides must show a certificate signed by the
 // cluster's own authority. A certificate proves that its holder belongs to the
-// cluster; it does not prove which node it is.
+// cluster; it does not prove which run or node it is of. That is what the
+// handshake does (see package transport), with TLS and without: TLS protects what
+// is said from who listens to the network or can change what it carries.
 package tcp
 
 import (
@@ -56,65 +58,78 @@ func (n Network) wait() time.Duration {
 }
 
 // Dial connects to the listener at addr.
-func (n Network) Dial(ctx context.Context, addr string, hello wire.Hello) (transport.Conn, error) {
-	c, err := n.dial(ctx, addr, hello)
+func (n Network) Dial(ctx context.Context, addr string, hello wire.Hello, secret []byte) (transport.Conn, error) {
+	frame, err := wire.AppendHello(nil, hello)
+	if err == nil {
+		err = transport.CheckSecret(secret)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tcp: dial %s: %w", addr, err)
+	}
+	c, err := n.dial(ctx, addr, frame, secret)
+	if err != nil {
+		return nil, &transport.DialError{Network: "tcp", Addr: addr, Err: err}
 	}
 	return c, nil
 }
 
-func (n Network) dial(ctx context.Context, addr string, hello wire.Hello) (*conn, error) {
-	frame, err := wire.AppendHello(nil, hello)
-	if err != nil {
-		return nil, err
-	}
+func (n Network) dial(ctx context.Context, addr string, hello, secret []byte) (*conn, error) {
 	patience := 2 * n.wait()
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v", patience))
 	defer cancel()
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, errorOf(ctx, err)
+		return nil, errorOf(ctx, bare(err))
 	}
 	stop := closeWith(ctx, raw)
-	c, err := n.meet(ctx, raw, addr, frame)
+	c, proof, err := n.meet(ctx, raw, addr, hello, secret)
+	// Who confirms must not give up any more: the listener counts on it.
 	if !stop() && err == nil {
 		err = ctx.Err()
+	}
+	if err == nil {
+		_, err = c.stream.Write(proof)
 	}
 	if err != nil {
 		raw.Close()
 		return nil, judge(errorOf(ctx, err))
 	}
+	c.r.enlarge()
 	return c, nil
 }
 
-// meet shakes hands over a new connection to addr.
-func (n Network) meet(ctx context.Context, raw net.Conn, addr string, hello []byte) (*conn, error) {
+// bare returns what kept a socket from connecting, without its address.
+func bare(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// meet shakes hands over a new connection to addr, and returns the frame that
+// confirms it.
+func (n Network) meet(ctx context.Context, raw net.Conn, addr string, hello, secret []byte) (*conn, []byte, error) {
 	stream := raw
 	if n.TLS != nil {
 		cfg := n.TLS
 		if cfg.ServerName == "" {
 			host, _, err := net.SplitHostPort(addr)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			cfg = cfg.Clone()
 			cfg.ServerName = host
 		}
 		t := tls.Client(raw, cfg)
 		if err := t.HandshakeContext(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		stream = t
 	}
-	if _, err := stream.Write(hello); err != nil {
-		return nil, err
-	}
 	c := newConn(stream)
-	if err := c.readHello(); err != nil {
-		return nil, fmt.Errorf("it answered with no hello: %w", err)
-	}
-	return c, nil
+	proof, err := c.dialed(hello, secret)
+	return c, proof, err
 }
 
 // closeWith makes everything that waits on c fail when ctx ends, until stop is

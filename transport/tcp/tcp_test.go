@@ -42,6 +42,7 @@ func TestTransport(t *testing.T) {
 			Patience: 2 * hasty,
 			Addr:     anyAddr,
 			Raw:      func(addr string) (io.ReadWriteCloser, error) { return net.Dial("tcp", addr) },
+			Below:    below,
 		}
 	})
 }
@@ -59,9 +60,16 @@ func TestTransportWithTLS(t *testing.T) {
 				c.ServerName = "127.0.0.1"
 				return tls.Dial("tcp", addr, c)
 			},
+			Below: below,
 		}
 	})
 }
+
+// below is the stream of a connection.
+func below(c transport.Conn) io.ReadWriteCloser { return c.(*conn).stream }
+
+// secret is that of the run.
+var secret = []byte("what only members know")
 
 // An authority signs certificates of nodes.
 type authority struct {
@@ -153,11 +161,11 @@ func connect(t *testing.T, client, server *tls.Config) (dial, dropped error) {
 	accepted := make(chan struct{})
 	go func() {
 		defer close(accepted)
-		if c, err := l.Accept(ctx, wire.Hello{}); err == nil {
+		if c, err := l.Accept(ctx, wire.Hello{}, secret); err == nil {
 			c.Close()
 		}
 	}()
-	c, dial := Network{TLS: client, patience: limit}.Dial(ctx, l.Addr(), wire.Hello{From: 1})
+	c, dial := Network{TLS: client, patience: limit}.Dial(ctx, l.Addr(), wire.Hello{From: 1}, secret)
 	if dial == nil {
 		c.Close()
 	} else {
@@ -198,7 +206,7 @@ func TestOnlyHoldersOfACertificateOfTheClusterConnect(t *testing.T) {
 		{"one name for the whole cluster", expecting, named, "", false},
 		{"TLS 1.2", old, good, "protocol version", false},
 		{"a client without TLS", nil, good, "", true},
-		{"a server without TLS", good, nil, "EOF", true},
+		{"a server without TLS", good, nil, "does not look like a TLS handshake", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dial, dropped := connect(t, c.client, c.server)
@@ -288,16 +296,16 @@ func TestWhoAnswersWithAnythingElseIsAMismatch(t *testing.T) {
 	}{
 		{"another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n", "claims a length"},
 		{"another version", string(other), fmt.Sprintf("protocol version %d, this program speaks version %d", wire.Version+1, wire.Version)},
-		{"another frame", string(e.Frame()), "frame type 1, want 2"},
+		{"another frame", string(e.Frame()), "frame type 1, want 6"},
 	} {
-		_, err := Network{patience: limit}.Dial(t.Context(), answering(t, []byte(c.answer)), wire.Hello{})
+		_, err := Network{patience: limit}.Dial(t.Context(), answering(t, []byte(c.answer)), wire.Hello{}, secret)
 		var m *transport.Mismatch
 		if !errors.As(err, &m) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want a Mismatch with … %s …", c.name, err, c.want)
 		}
 	}
 	// Who hangs up may be about to start, so that is worth another attempt.
-	_, err = Network{patience: limit}.Dial(t.Context(), answering(t, nil), wire.Hello{})
+	_, err = Network{patience: limit}.Dial(t.Context(), answering(t, nil), wire.Hello{}, secret)
 	var m *transport.Mismatch
 	if err == nil || errors.As(err, &m) {
 		t.Errorf("nothing: error %v, want one that may pass", err)
@@ -346,13 +354,13 @@ func TestWhatWasAcceptedOutlivesTheListenerFromTheFirstMoment(t *testing.T) {
 		}
 		dialed := make(chan transport.Conn, 1)
 		go func() {
-			c, err := Network{}.Dial(ctx, l.Addr(), wire.Hello{Run: "run", From: 1})
+			c, err := Network{}.Dial(ctx, l.Addr(), wire.Hello{Run: "run", From: 1}, secret)
 			if err != nil {
 				t.Error(err)
 			}
 			dialed <- c
 		}()
-		c, err := l.Accept(ctx, wire.Hello{Run: "run", From: 0})
+		c, err := l.Accept(ctx, wire.Hello{Run: "run", From: 0}, secret)
 		if err != nil {
 			t.Fatal(err)
 		}

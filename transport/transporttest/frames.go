@@ -288,37 +288,24 @@ func writeToClosedPeer(s *suite) {
 	}
 }
 
-// rawPeer connects to a listener below the frames, as a node 1 that then
-// writes the bytes given, and returns the connection of node 0.
+// rawPeer connects to a listener as a node 1 that then writes the bytes given
+// below the frames, and returns the connection of node 0.
 func (s *suite) rawPeer(after []byte) (transport.Conn, io.ReadWriteCloser) {
 	s.Helper()
-	if s.Raw == nil {
+	if s.Below == nil {
 		s.Skip("there is nothing below the frames")
 	}
 	l := s.listen()
-	raw, err := s.Raw(l.Addr())
-	s.must(err)
-	s.Cleanup(func() { raw.Close() })
-	b, err := wire.AppendHello(nil, hello(1))
-	s.must(err)
-	_, err = raw.Write(append(b, after...))
-	s.must(err)
-	c, err := l.Accept(s.ctx, hello(0))
+	dialed := s.dial(l.Addr())
+	c, err := l.Accept(s.ctx, hello(0), secret)
 	s.must(err)
 	s.Cleanup(func() { c.Close() })
-	// Take the answer: a socket closed with something unread resets the connection.
-	_, err = io.ReadFull(raw, make([]byte, answerLen(s)))
+	d := <-dialed
+	s.must(d.err)
+	raw := s.Below(d.conn)
+	_, err = raw.Write(after)
 	s.must(err)
 	return c, raw
-}
-
-// answerLen is the length of node 0's answer to node 1.
-func answerLen(s *suite) int {
-	h := hello(0)
-	h.To = 1
-	b, err := wire.AppendHello(nil, h)
-	s.must(err)
-	return len(b)
 }
 
 // allocated returns the bytes that were allocated while f ran.

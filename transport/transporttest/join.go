@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -26,7 +27,7 @@ func dialSilentContext(s *suite) {
 	l := s.listen()
 	ctx, cancel := context.WithTimeout(s.ctx, 30*time.Millisecond)
 	defer cancel()
-	err := s.in("Dial", func() error { _, err := s.Network.Dial(ctx, l.Addr(), hello(1)); return err })
+	err := s.in("Dial", func() error { _, err := s.Network.Dial(ctx, l.Addr(), hello(1), secret); return err })
 	if !errors.Is(err, context.DeadlineExceeded) {
 		s.Errorf("error %v, want %v", err, context.DeadlineExceeded)
 	}
@@ -47,11 +48,11 @@ func acceptEnds(s *suite) {
 	l := s.listen()
 	ctx, cancel := context.WithTimeout(s.ctx, 20*time.Millisecond)
 	defer cancel()
-	if _, err := l.Accept(ctx, hello(0)); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := l.Accept(ctx, hello(0), secret); !errors.Is(err, context.DeadlineExceeded) {
 		s.Errorf("error %v, want %v", err, context.DeadlineExceeded)
 	}
 	accepted := make(chan error, 1)
-	go func() { _, err := l.Accept(s.ctx, hello(0)); accepted <- err }()
+	go func() { _, err := l.Accept(s.ctx, hello(0), secret); accepted <- err }()
 	time.Sleep(10 * time.Millisecond)
 	s.must(l.Close())
 	s.wantClosed("Accept", s.wait("Accept", accepted))
@@ -106,7 +107,7 @@ func strangers(s *suite) {
 	_, err := s.knock(l.Addr())
 	s.must(err)
 	dialed := s.dial(l.Addr())
-	c, err := l.Accept(s.ctx, hello(0)) // those who say nothing could stay for longer than s.ctx
+	c, err := l.Accept(s.ctx, hello(0), secret) // those who say nothing could stay for longer than s.ctx
 	s.must(err)
 	defer c.Close()
 	s.must((<-dialed).err)
@@ -135,17 +136,26 @@ type meshed struct {
 	err   error
 }
 
-// mesh has n nodes join, with what edit makes of their hellos and addresses.
-func (s *suite) mesh(n int, edit func(id godwit.NodeID, h *wire.Hello, addrs map[godwit.NodeID]string), before func(l transport.Listener)) []meshed {
+// peersAt are nodes 0, 1 … at the listeners.
+func peersAt(ls ...transport.Listener) []transport.Peer {
+	var ps []transport.Peer
+	for i, l := range ls {
+		ps = append(ps, transport.Peer{ID: godwit.NodeID(i), Addr: l.Addr(), Incarnation: hello(0).Incarnation})
+	}
+	return ps
+}
+
+// An entry is how a node enters a mesh.
+type entry struct {
+	wire.Hello
+	secret []byte
+	peers  []transport.Peer
+}
+
+// mesh has n nodes join, with what edit makes of how they enter.
+func (s *suite) mesh(n int, edit func(e *entry), before func(l transport.Listener)) []meshed {
 	s.Helper()
 	ls := make([]transport.Listener, n)
-	addrs := func() map[godwit.NodeID]string {
-		m := map[godwit.NodeID]string{}
-		for i, l := range ls {
-			m[godwit.NodeID(i)] = l.Addr()
-		}
-		return m
-	}
 	for i := range ls {
 		ls[i] = s.listen()
 	}
@@ -160,14 +170,14 @@ func (s *suite) mesh(n int, edit func(id godwit.NodeID, h *wire.Hello, addrs map
 	}
 	results := make(chan result, n)
 	for i := range n {
-		h, a := hello(godwit.NodeID(i)), addrs()
+		e := entry{hello(godwit.NodeID(i)), secret, peersAt(ls...)}
 		if edit != nil {
-			edit(h.From, &h, a)
+			edit(&e)
 		}
 		delay := time.Duration(s.rand.IntN(30)) * time.Millisecond
 		go func() {
 			time.Sleep(delay)
-			conns, err := transport.Mesh(s.ctx, s.Network, ls[i], h, a)
+			conns, err := transport.Mesh(s.ctx, s.Network, ls[i], e.Hello, e.secret, e.peers)
 			results <- result{i, meshed{conns, err}}
 		}()
 	}
@@ -220,14 +230,14 @@ func meshConnects(s *suite) { s.must(s.meshWorks(s.mesh(5, nil, nil))) }
 func meshLate(s *suite) {
 	s.again(limit/4, func() error {
 		l0, l1 := s.listenAt(s.Hasty), s.listenAt(s.Hasty)
-		addrs := map[godwit.NodeID]string{0: l0.Addr(), 1: l1.Addr()}
+		peers := peersAt(l0, l1)
 		first := make(chan meshed, 1)
 		go func() {
-			conns, err := transport.Mesh(s.ctx, s.Hasty, l1, hello(1), addrs)
+			conns, err := transport.Mesh(s.ctx, s.Hasty, l1, hello(1), secret, peers)
 			first <- meshed{conns, err}
 		}()
 		time.Sleep(s.Patience * 5 / 4)
-		conns, err := transport.Mesh(s.ctx, s.Hasty, l0, hello(0), addrs)
+		conns, err := transport.Mesh(s.ctx, s.Hasty, l0, hello(0), secret, peers)
 		nodes := []meshed{{conns, err}, <-first}
 		for _, m := range nodes {
 			for _, c := range m.conns {
@@ -246,7 +256,7 @@ func meshWithStrangers(s *suite) {
 		go func() {
 			h := hello(2)
 			h.Run, h.To = "run-b", 0
-			if c, err := s.Network.Dial(s.ctx, l.Addr(), h); err == nil {
+			if c, err := s.Network.Dial(s.ctx, l.Addr(), h, secret); err == nil {
 				c.Close()
 			}
 		}()
@@ -265,9 +275,9 @@ func lacks(node int, err error, words ...string) error {
 
 func meshWrongModel(s *suite) {
 	var addr [2]string
-	nodes := s.mesh(2, func(id godwit.NodeID, h *wire.Hello, addrs map[godwit.NodeID]string) {
-		addr[0], addr[1] = addrs[0], addrs[1]
-		h.Fingerprint = fmt.Sprintf("model-%d", id)
+	nodes := s.mesh(2, func(e *entry) {
+		addr[0], addr[1] = e.peers[0].Addr, e.peers[1].Addr
+		e.Fingerprint = fmt.Sprintf("model-%d", e.From)
 	}, nil)
 	s.must(lacks(0, nodes[0].err, "node 1 at "+addr[1]+" runs a different model (fingerprint model-1, here model-0)"))
 	s.must(lacks(1, nodes[1].err, "node 0 at "+addr[0]+" runs a different model (fingerprint model-0, here model-1)"))
@@ -275,9 +285,7 @@ func meshWrongModel(s *suite) {
 
 func meshWrongRun(s *suite) {
 	s.again(hurry, func() error {
-		nodes := s.mesh(2, func(id godwit.NodeID, h *wire.Hello, _ map[godwit.NodeID]string) {
-			h.Run = fmt.Sprintf("run-%d", id)
-		}, nil)
+		nodes := s.mesh(2, func(e *entry) { e.Run = fmt.Sprintf("run-%d", e.From) }, nil)
 		// Who was dialed by it need not be in the wrong, and waits for its own.
 		return errors.Join(
 			lacks(0, nodes[0].err, "node 1 at ", "did not connect", `a stranger was dropped: one who calls itself node 1 belongs to run "run-1", not to "run-0"`),
@@ -287,9 +295,9 @@ func meshWrongRun(s *suite) {
 
 func meshWrongAddress(s *suite) {
 	s.again(hurry, func() error {
-		nodes := s.mesh(3, func(id godwit.NodeID, _ *wire.Hello, addrs map[godwit.NodeID]string) {
-			if id == 2 {
-				addrs[0], addrs[1] = addrs[1], addrs[0]
+		nodes := s.mesh(3, func(e *entry) {
+			if e.From == 2 {
+				e.peers[0].Addr, e.peers[1].Addr = e.peers[1].Addr, e.peers[0].Addr
 			}
 		}, nil)
 		if text := fmt.Sprint(nodes[2].err); !strings.Contains(text, "is node 1, not node 0") && !strings.Contains(text, "is node 0, not node 1") {
@@ -303,13 +311,154 @@ func meshMissing(s *suite) {
 	s.again(hurry, func() error {
 		l, gone := s.listen(), s.listen()
 		s.must(gone.Close())
-		self := hello(1)
-		_, err := transport.Mesh(s.ctx, s.Network, l, self, map[godwit.NodeID]string{0: gone.Addr(), 1: l.Addr(), 2: "nowhere"})
+		peers := append(peersAt(gone, l), transport.Peer{ID: 2, Addr: "nowhere"})
+		began := time.Now()
+		_, err := transport.Mesh(s.ctx, s.Network, l, hello(1), secret, peers)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return fmt.Errorf("error %v does not wrap %v", err, context.DeadlineExceeded)
 		}
-		return lacks(1, err, "node 0 at "+gone.Addr()+" cannot be reached", "node 2 at nowhere did not connect")
+		// Who cannot reach another says so while that one waits.
+		if end, _ := s.ctx.Deadline(); time.Until(end) < end.Sub(began)/4 {
+			return fmt.Errorf("it gave up %v before the end of %v", time.Until(end), end.Sub(began))
+		}
+		return lacks(1, err, "node 1 cannot reach node 0 at "+gone.Addr()+": ", "node 2 at nowhere did not connect to node 1 at "+l.Addr())
 	})
+}
+
+// meshUnconfirmed has a peer that stops after it was accepted and before it has
+// taken note of that, and another process of the same node in its place.
+func meshUnconfirmed(s *suite) {
+	l0, l1 := s.listen(), s.listen()
+	first := make(chan meshed, 1)
+	go func() {
+		conns, err := transport.Mesh(s.ctx, s.Network, l0, hello(0), secret, peersAt(l0, l1))
+		first <- meshed{conns, err}
+	}()
+	h := hello(1)
+	h.To = 0
+	for range 20 { // each gives up at another point
+		ctx, cancel := context.WithTimeout(s.ctx, time.Duration(s.rand.IntN(2_000_000)))
+		c, err := s.Network.Dial(ctx, l0.Addr(), h, secret)
+		cancel()
+		if err == nil { // it was in time: this is the connection
+			s.Cleanup(func() { c.Close() })
+			s.must(s.meshWorks([]meshed{<-first, {conns: map[godwit.NodeID]transport.Conn{0: c}}}))
+			return
+		}
+		select {
+		case m := <-first:
+			s.Fatalf("the mesh returned %v, %v after a peer that gave up", m.conns, m.err)
+		default:
+		}
+	}
+	conns, err := transport.Mesh(s.ctx, s.Network, l1, hello(1), secret, peersAt(l0, l1))
+	nodes := []meshed{<-first, {conns, err}}
+	for _, m := range nodes {
+		for _, c := range m.conns {
+			s.Cleanup(func() { c.Close() })
+		}
+	}
+	s.must(s.meshWorks(nodes))
+}
+
+func meshWrongIncarnation(s *suite) {
+	s.again(hurry, func() error {
+		nodes := s.mesh(2, func(e *entry) {
+			if e.From == 1 {
+				e.Incarnation = 8
+			}
+		}, nil)
+		err := lacks(0, nodes[0].err, "node 1 at ", "is not the process that joined the run (incarnation 8, want 7)")
+		for id, m := range nodes {
+			for _, c := range m.conns {
+				if _, rerr := c.ReadFrame(); rerr == nil {
+					err = errors.Join(err, fmt.Errorf("node %d is connected to another process than the member", id))
+				}
+			}
+		}
+		return err
+	})
+	s.again(hurry, func() error {
+		nodes := s.mesh(2, func(e *entry) {
+			if e.From == 0 {
+				e.Incarnation = 8
+			}
+		}, nil)
+		return lacks(1, nodes[1].err, "node 0 at ", "is not the process that joined the run (incarnation 8, want 7)")
+	})
+}
+
+func meshWrongSecret(s *suite) {
+	s.again(hurry, func() error {
+		nodes := s.mesh(3, func(e *entry) {
+			if e.From == 1 {
+				e.secret = []byte("what another run knows")
+			}
+			e.Fingerprint = "model-of-run-a"
+			if e.From == 1 {
+				e.Fingerprint = "another" // which would end the run if it were a member's
+			}
+		}, nil)
+		err := errors.Join(
+			lacks(0, nodes[0].err, "node 1 at ", "did not connect"),
+			lacks(1, nodes[1].err, "node 1 cannot reach node 0 at ", "node 2 at "))
+		for _, m := range nodes {
+			if text := fmt.Sprint(m.err); strings.Contains(text, "fingerprint") {
+				err = errors.Join(err, fmt.Errorf("one who is no member was judged: %s", text))
+			}
+		}
+		return err
+	})
+}
+
+// wrongSecret has some who know another secret dial before and beside a member.
+func wrongSecret(s *suite) {
+	l := s.listen()
+	h := hello(1)
+	h.To = 0
+	var strangers sync.WaitGroup
+	for range 5 {
+		strangers.Go(func() {
+			c, err := s.Network.Dial(s.ctx, l.Addr(), h, []byte("what another run knows"))
+			if err == nil {
+				c.Close()
+				s.Error("connected without the secret")
+				return
+			}
+			var told *transport.Mismatch
+			if errors.As(err, &told) || strings.Contains(err.Error(), "run-a") || strings.Contains(err.Error(), "model-a") {
+				s.Errorf("without the secret, it was told: %v", err)
+			}
+		})
+	}
+	dialed := s.dial(l.Addr())
+	c, err := l.Accept(s.ctx, hello(0), secret)
+	s.must(err)
+	defer c.Close()
+	s.must((<-dialed).err)
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	go func() { strangers.Wait(); cancel() }()
+	if c, err := l.Accept(ctx, hello(0), secret); err == nil {
+		c.Close()
+		s.Error("accepted one without the secret")
+	}
+	strangers.Wait()
+}
+
+func noSecret(s *suite) {
+	l := s.listen()
+	for _, bad := range [][]byte{nil, {}, []byte("15 bytes, short")} {
+		if _, err := l.Accept(s.ctx, hello(0), bad); err == nil || !strings.Contains(err.Error(), "secret") {
+			s.Errorf("accept with the secret %q: %v", bad, err)
+		}
+		if _, err := s.Network.Dial(s.ctx, l.Addr(), hello(1), bad); err == nil || !strings.Contains(err.Error(), "secret") {
+			s.Errorf("dial with the secret %q: %v", bad, err)
+		}
+		if _, err := transport.Mesh(s.ctx, s.Network, l, hello(0), bad, nil); err == nil || !strings.Contains(err.Error(), "secret") {
+			s.Errorf("a mesh with the secret %q: %v", bad, err)
+		}
+	}
 }
 
 // hurry is long enough for a mesh to see what is wrong, usually.

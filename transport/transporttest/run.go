@@ -35,7 +35,14 @@ type Setup struct {
 	// Raw connects to a listener below the frames, to send what is none. It is
 	// nil for a network that has nothing below.
 	Raw func(addr string) (io.ReadWriteCloser, error)
+
+	// Below is what carries the bytes of a connection of Network that was dialed;
+	// nil like Raw.
+	Below func(c transport.Conn) io.ReadWriteCloser
 }
+
+// secret is that of the run.
+var secret = []byte("what only members know")
 
 var seed = flag.Uint64("transport.seed", 0, "seed of the transport tests; 0 takes one from the clock")
 
@@ -70,13 +77,18 @@ func Run(t *testing.T, factory func(t *testing.T) Setup) {
 		{"an address is listened at once", listenTwice},
 		{"strangers delay nobody", strangers},
 		{"strangers are dropped", strangersDropped},
+		{"who does not know the secret is told nothing and delays nobody", wrongSecret},
+		{"a secret that is none is refused", noSecret},
 		{"a mesh connects nodes that start in any order", meshConnects},
 		{"a mesh connects a node that listens early and joins late", meshLate},
 		{"a mesh with strangers at the door connects", meshWithStrangers},
 		{"a mesh refuses a different model on both sides", meshWrongModel},
 		{"a mesh refuses a node of another run", meshWrongRun},
+		{"a mesh refuses another process than the member", meshWrongIncarnation},
+		{"a mesh drops who does not know the secret", meshWrongSecret},
 		{"a mesh refuses a node at the wrong address", meshWrongAddress},
 		{"a mesh names who is missing", meshMissing},
+		{"a mesh whose peer gave up before it confirmed waits for the peer to come again", meshUnconfirmed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &suite{T: t}
@@ -161,7 +173,7 @@ func (s *suite) pair() (zero, one transport.Conn) {
 	s.Helper()
 	l := s.listen()
 	dialed := s.dial(l.Addr())
-	zero, err := l.Accept(s.ctx, hello(0))
+	zero, err := l.Accept(s.ctx, hello(0), secret)
 	s.must(err)
 	s.Cleanup(func() { zero.Close() })
 	d := <-dialed
@@ -182,7 +194,7 @@ func (s *suite) dialOver(nw transport.Network, addr string) <-chan dialed {
 	h := hello(1)
 	h.To = 0
 	go func() {
-		c, err := nw.Dial(s.ctx, addr, h)
+		c, err := nw.Dial(s.ctx, addr, h, secret)
 		if err == nil {
 			s.Cleanup(func() { c.Close() })
 		}

@@ -1,0 +1,71 @@
+package tcp
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+)
+
+func TestTheOldestFromWhereMostAreMakesRoom(t *testing.T) {
+	var w crowd
+	order := 0
+	dropped := map[string]int{} // when
+	enter := func(host, name string) *stranger {
+		var s *stranger
+		entered := make(chan struct{})
+		s = w.enter(netip.MustParsePrefix(host+"/32"), func(error) {
+			order++
+			dropped[name] = order
+			go func() { <-entered; w.leave(s) }()
+		})
+		close(entered)
+		return s
+	}
+	for i := range maxOfOrigin {
+		enter("10.0.0.1", fmt.Sprint("a", i))
+	}
+	enter("10.0.0.1", "a-more")
+	if dropped["a0"] != 1 || order != 1 {
+		t.Errorf("%d strangers were dropped when one address had too many: %v", order, dropped)
+	}
+	member := enter("10.0.0.2", "member")
+	for i := range maxStrangers - maxOfOrigin - 1 {
+		enter(fmt.Sprintf("10.1.%d.%d", i/250, i%250), "c")
+	}
+	if order != 1 {
+		t.Fatalf("strangers were dropped though there was room: %v", dropped)
+	}
+	for i := range 3 {
+		enter("10.0.0.3", fmt.Sprint("d", i))
+		if name := fmt.Sprint("a", 1+i); dropped[name] != 2+i {
+			t.Errorf("%s was not dropped next: %v", name, dropped)
+		}
+	}
+	w.leave(member)
+	w.leave(member) // twice is harmless
+	if enter("10.0.0.3", "d"); order != 4 || w.count != maxStrangers {
+		t.Errorf("who left kept a place: %d dropped, %d of %d places taken", order, w.count, maxStrangers)
+	}
+}
+
+func TestAnIPv6NetworkIsOneOrigin(t *testing.T) {
+	at := func(addr string) netip.Prefix {
+		return origin(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)))
+	}
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"10.0.0.1:1", "10.0.0.1:2", true},
+		{"10.0.0.1:1", "10.0.0.2:1", false},
+		{"[::ffff:10.0.0.1]:1", "10.0.0.1:1", true},
+		{"[2001:db8::1]:1", "[2001:db8::ffff:1]:1", true},
+		{"[2001:db8::1]:1", "[2001:db8:0:1::1]:1", false},
+		{"[fe80::1%eth0]:1", "[fe80::2%eth0]:1", true},
+	} {
+		if got := at(c.a) == at(c.b); got != c.same {
+			t.Errorf("%s and %s: one origin is %v, want %v", c.a, c.b, got, c.same)
+		}
+	}
+}
