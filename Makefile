@@ -3,6 +3,7 @@
 
 GO       ?= go
 FUZZTIME ?= 10s
+STORM    ?= 10m
 
 # Of a package. Tests that hang end by themselves; a machine may be busy.
 TIMEOUT  ?= 30m
@@ -22,8 +23,9 @@ demo: ## train a small model on one node, then on four node processes
 	$(GO) run ./cmd/godwit demo
 
 .PHONY: test
-test: lint ## everything that must hold: lint, all tests, the race detector, arm64
+test: lint ## everything that must hold: lint, all tests, storms, the race detector, arm64
 	$(GO) test -timeout $(TIMEOUT) ./...
+	$(MAKE) storm STORM=30s
 	$(MAKE) race
 	$(MAKE) arm64
 
@@ -52,6 +54,12 @@ lint: ## gofmt, go vet, staticcheck, the kernels as their generator writes them
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	cd vec/internal/gen && $(GO) vet . && $(GO) test .
+	@check=$$($(GO) tool -n staticcheck) && set -x && cd storm && $(GO) vet . && $$check . && $(GO) test .
+
+# A module of its own, which uses Godwit as a program would.
+.PHONY: storm
+storm: ## storms through the public API, in process and in processes, for STORM (10m)
+	cd storm && $(GO) run . -duration $(STORM)
 
 # To make inputs shorter that reached something new is left to few attempts: by
 # default, most of the time goes into it.
