@@ -30,7 +30,7 @@ type Table struct {
 	// Hot, where set, gives how often the task expects a row to be accessed
 	// (any unit, the same for all tables). Only the policy "nonuniform" reads it,
 	// and measures if no table sets it; the adaptive policy needs no such hint. It is
-	// asked about every row at the start; if that is more than 1<<26 in all, the
+	// asked about every row at the start; if that is more than 1<<24 in all, the
 	// policy measures.
 	Hot func(row uint64) float64
 

@@ -46,7 +46,7 @@ const manyKeys = 1 << 22
 
 // maxTold bounds the rows that tables are asked about, one by one. Where more tell
 // how often they are accessed, it is measured as if none did.
-const maxTold = 1 << 26
+const maxTold = 1 << 24
 
 func newHotSet(m *godwit.Model, rule placement.HotRule, nodes, workers int) *hotSet {
 	h := &hotSet{rule: rule, enough: make(chan struct{}, 1)}

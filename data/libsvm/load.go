@@ -12,7 +12,7 @@ import (
 const MaxFeature = 1<<32 - 2
 
 // MaxHashBits bounds Options.HashBits.
-const MaxHashBits = 28
+const MaxHashBits = 31
 
 // Options say how features are read.
 type Options struct {

@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -200,9 +202,37 @@ func TestHashedFeaturesMayHaveNamesAndAddUpWhereTheyCollide(t *testing.T) {
 	if s.Width != 2 || len(s.Features) > 2 || sum != 31 {
 		t.Errorf("%+v, want at most two features with values that add up to 31", s)
 	}
-	for _, bits := range []int{-1, 29} {
+	for _, bits := range []int{-1, MaxHashBits + 1} {
 		if _, err := Read("test", strings.NewReader("1 1:1"), Options{HashBits: bits}); err == nil {
 			t.Errorf("%d bits were accepted", bits)
+		}
+	}
+}
+
+// The features that occur are found the same way where few of many do.
+func TestUsedFeaturesAreCounted(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		for _, width := range []int{1, 100, 1 << 14, 1 << 31} {
+			want, s := map[uint32]int32{}, &Set{}
+			for range rng.IntN(2000) {
+				f := uint32(rng.IntN(width))
+				if rng.IntN(2) == 0 {
+					f /= 1000
+				}
+				want[f]++
+				s.Append(true, []uint32{f}, []float32{1})
+			}
+			s.Width = width
+			features, counts := s.Used()
+			if len(features) != len(want) || !slices.IsSorted(features) || s.Stats().Used != len(want) {
+				t.Errorf("seed %d: of %d features, %d are used, want %d, in order", seed, width, len(features), len(want))
+			}
+			for i, f := range features {
+				if counts[i] != want[f] {
+					t.Errorf("seed %d: feature %d of %d occurs %d times, want %d", seed, f, width, counts[i], want[f])
+				}
+			}
 		}
 	}
 }
@@ -245,7 +275,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(s), uint8(7))
 	}
 	f.Fuzz(func(t *testing.T, text []byte, bits uint8) {
-		s, err := Read("fuzz", bytes.NewReader(text), Options{HashBits: int(bits % 29)})
+		s, err := Read("fuzz", bytes.NewReader(text), Options{HashBits: int(bits % 32)})
 		if err != nil {
 			if s != nil {
 				t.Fatal("examples and an error")

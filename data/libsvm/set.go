@@ -109,14 +109,44 @@ func (s *Set) Stats() Stats {
 			st.Positive++
 		}
 	}
-	used := make([]bool, s.Width)
+	used, _ := s.Used()
+	st.Used = len(used)
+	return st
+}
+
+// Used returns the features that occur, ascending, and how often each does. It takes
+// memory for the values of the set, not for the features that there could be.
+func (s *Set) Used() (features []uint32, counts []int32) {
+	if s.Dense() {
+		return s.countAll()
+	}
+	sorted := slices.Clone(s.Features)
+	slices.Sort(sorted)
+	for i, f := range sorted {
+		if i == 0 || f != sorted[i-1] {
+			features, counts = append(features, f), append(counts, 0)
+		}
+		counts[len(counts)-1]++
+	}
+	return features, counts
+}
+
+// Dense reports whether a list with a place for each feature takes no more memory
+// than the set does.
+func (s *Set) Dense() bool { return s.Width <= 2*len(s.Features)+1<<12 }
+
+// countAll is Used by a count for each feature.
+func (s *Set) countAll() (features []uint32, counts []int32) {
+	all := make([]int32, s.Width)
 	for _, f := range s.Features {
-		if !used[f] {
-			used[f] = true
-			st.Used++
+		all[f]++
+	}
+	for f, n := range all {
+		if n > 0 {
+			features, counts = append(features, uint32(f)), append(counts, n)
 		}
 	}
-	return st
+	return features, counts
 }
 
 // String gives the counts in one line.

@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
@@ -142,20 +143,16 @@ func NewBlocks(cfg BlockConfig, data *libsvm.Splits) (*Blocks, error) {
 
 // cut divides the places into at most n blocks with about equally many values.
 func cut(m *model, n int) []int {
-	count := make([]int, m.data.Train.Width)
-	for _, f := range m.data.Train.Features {
-		count[f]++
-	}
 	total := len(m.data.Train.Features)
 	if m.bias {
 		total += m.data.Train.Len()
 	}
 	bounds, done := []int{0}, 0
-	for i, f := range m.used {
+	for i := range m.used {
 		if done*n >= total*len(bounds) && i > bounds[len(bounds)-1] {
 			bounds = append(bounds, i)
 		}
-		done += count[f]
+		done += int(m.counts[i])
 	}
 	return append(bounds, m.places())
 }
@@ -174,13 +171,13 @@ func (t *Blocks) blocks() int { return len(t.bounds) - 1 }
 // sharers returns, by place, how many of so many workers have values of it.
 func (m *model) sharers(workers int) []int32 {
 	n, set := make([]int32, m.places()), m.data.Train
-	place := m.placeOf()
+	place := m.placing()
 	last := make([]int32, len(n)) // the worker counted last, from 1
 	for w := range workers {
 		for i := w; i < set.Len(); i += workers {
 			_, fs, _ := set.Row(i)
 			for _, f := range fs {
-				if p := place[f]; last[p] != int32(w+1) {
+				if p := place.of(f); last[p] != int32(w+1) {
 					last[p] = int32(w + 1)
 					n[p]++
 				}
@@ -193,13 +190,30 @@ func (m *model) sharers(workers int) []int32 {
 	return n
 }
 
-// placeOf returns the place of each used feature.
-func (m *model) placeOf() []int32 {
-	place := make([]int32, m.data.Train.Width)
-	for p, f := range m.used {
-		place[f] = int32(p)
+// A placing finds the places of used features.
+type placing struct {
+	used []uint32
+	all  []int32 // the place of each feature, if so many features are no more memory than the data; else nil
+}
+
+func (m *model) placing() placing {
+	p := placing{used: m.used}
+	if m.data.Train.Dense() {
+		p.all = make([]int32, m.data.Train.Width)
+		for i, f := range m.used {
+			p.all[f] = int32(i)
+		}
 	}
-	return place
+	return p
+}
+
+// of returns the place of a feature that is used.
+func (p placing) of(f uint32) int32 {
+	if p.all != nil {
+		return p.all[f]
+	}
+	i, _ := slices.BinarySearch(p.used, f)
+	return int32(i)
 }
 
 // Lockstep implements [train.Lockstep].

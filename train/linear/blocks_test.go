@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -371,5 +373,44 @@ func TestAWeightIsToldAfterItsGradientWasCleared(t *testing.T) {
 	}
 	if told.Load() == 0 {
 		t.Error("no weight was told: the test is vacuous")
+	}
+}
+
+// How features are numbered, and how many numbers there could be, changes neither
+// blocks nor columns.
+func TestFewFeaturesOfManyAreCutLikeAll(t *testing.T) {
+	const far = 1 << 21
+	few := generated(t, nil)
+	spread := func(s *libsvm.Set) *libsvm.Set {
+		wide := &libsvm.Set{}
+		for i := range s.Len() {
+			y, fs, xs := s.Row(i)
+			fs = slices.Clone(fs)
+			for k := range fs {
+				fs[k] *= far
+			}
+			wide.Append(y, fs, xs)
+		}
+		wide.Width = s.Width * far
+		return wide
+	}
+	many := &libsvm.Splits{Train: spread(few.Train), Valid: spread(few.Valid), Test: spread(few.Test)}
+	if !few.Train.Dense() || many.Train.Dense() {
+		t.Fatal("the test is vacuous")
+	}
+	a, err := NewBlocks(DefaultBlockConfig(), few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewBlocks(DefaultBlockConfig(), many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(a.bounds, b.bounds) || !slices.Equal(a.sharers(3), b.sharers(3)) {
+		t.Errorf("blocks begin at %v and %v", a.bounds, b.bounds)
+	}
+	part := train.Part{Index: 1, Of: 2}
+	if x, y := newColumns(a.model, few.Train, part), newColumns(b.model, many.Train, part); !reflect.DeepEqual(x, y) {
+		t.Error("columns differ")
 	}
 }

@@ -18,13 +18,13 @@ type columns struct {
 
 // newColumns takes every part.Of-th example of a set. The places are those of m.
 func newColumns(m *model, set *libsvm.Set, part train.Part) *columns {
-	place := m.placeOf()
+	place := m.placing()
 	c := &columns{starts: make([]int, m.places()+1)}
 	for i := part.Index; i < set.Len(); i += part.Of {
 		y, fs, _ := set.Row(i)
 		c.labels = append(c.labels, y)
 		for _, f := range fs {
-			c.starts[place[f]+1]++
+			c.starts[place.of(f)+1]++
 		}
 	}
 	if m.bias {
@@ -43,7 +43,7 @@ func newColumns(m *model, set *libsvm.Set, part train.Part) *columns {
 	for row := range c.labels {
 		_, fs, xs := set.Row(part.Index + row*part.Of)
 		for k, f := range fs {
-			put(int(place[f]), row, xs[k])
+			put(int(place.of(f)), row, xs[k])
 		}
 		if m.bias {
 			put(m.places()-1, row, 1)

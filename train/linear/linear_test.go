@@ -146,7 +146,7 @@ func TestUnfitDataAreRefused(t *testing.T) {
 		"have no features":           {Train: plain, Valid: none, Test: none},
 		"test has features up to 9":  {Train: both, Valid: none, Test: wide},
 		"valid has features up to 9": {Train: both, Valid: wide, Test: none},
-		"hash them":                  {Train: &libsvm.Set{Width: 1<<28 + 1}, Valid: none, Test: none},
+		"hash them":                  {Train: &libsvm.Set{Width: math.MaxInt}, Valid: none, Test: none},
 		"train: libsvm":              {Train: broken, Valid: none, Test: none},
 	} {
 		if _, err := New(DefaultConfig(), data); err == nil || !strings.Contains(err.Error(), want) {

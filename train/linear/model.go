@@ -30,11 +30,12 @@ type model struct {
 	dim int
 	// used are the features that occur in training, ascending: no others have
 	// weights other than those that they began with.
-	used []uint32
+	used   []uint32
+	counts []int32 // how often each does
 }
 
-// maxWidth bounds the features: nodes count them all to cut them into blocks.
-const maxWidth = 1 << 28
+// maxWidth bounds the features: the number of one has 32 bits.
+const maxWidth = libsvm.MaxFeature + 1
 
 func newModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, error) {
 	for _, x := range []struct {
@@ -48,27 +49,24 @@ func newModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, error) 
 			return nil, fmt.Errorf("linear: %s has features up to %d, train up to %d: give all splits the same width", x.name, x.set.Width-1, data.Train.Width-1)
 		}
 	}
-	if w := data.Train.Width; w > maxWidth {
-		return nil, fmt.Errorf("linear: features up to %d, and no more than %d can have weights: hash them", w-1, maxWidth)
+	if w := data.Train.Width; uint64(w) > maxWidth {
+		return nil, fmt.Errorf("linear: features up to %d, and no more than %d can have weights: hash them", w-1, uint32(maxWidth))
 	}
 	if err := checkTrain(data.Train); err != nil {
 		return nil, err
 	}
 	m := &model{data: data, bias: bias, factors: factors, dim: dim}
-	seen := make([]bool, data.Train.Width)
-	for _, f := range data.Train.Features {
-		seen[f] = true
-	}
-	for f, ok := range seen {
-		if ok {
-			m.used = append(m.used, uint32(f))
-		}
-	}
+	m.used, m.counts = data.Train.Used()
 	return m, nil
 }
 
 func checkTrain(s *libsvm.Set) error {
-	positive := s.Stats().Positive
+	positive := 0
+	for _, y := range s.Labels {
+		if y {
+			positive++
+		}
+	}
 	switch {
 	case s.Len() == 0:
 		return errors.New("linear: there are no examples to train")

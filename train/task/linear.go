@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
@@ -168,17 +169,17 @@ func (t *examplesTask[D]) Tables() []godwit.Table {
 }
 
 func hotFeatures(tables []godwit.Table, set *libsvm.Set) []godwit.Table {
-	count := make([]float32, set.Width)
-	for _, f := range set.Features {
-		count[f]++
-	}
+	used, counts := set.Used()
 	for i := range tables {
 		bias := tables[i].Name == linear.BiasTable
 		tables[i].Hot = func(row uint64) float64 {
-			if bias || row >= uint64(len(count)) { // the gradients' last row is that of the bias
+			if bias || row >= uint64(set.Width) { // the gradients' last row is that of the bias
 				return float64(set.Len())
 			}
-			return float64(count[row])
+			if p, ok := slices.BinarySearch(used, uint32(row)); ok {
+				return float64(counts[p])
+			}
+			return 0
 		}
 	}
 	return tables
