@@ -185,8 +185,11 @@ func (j *judge) read(r *reading, v []float32) error {
 	}
 	seen := j.view(r.worker, r.key)
 	for i, n := range got {
-		if most := j.ceiling(r.key, i); n < r.floor[i] || n > most {
-			return fmt.Errorf("%v reads %v, %d of worker %d, want %d … %d", r, v, n, i, r.floor[i], most)
+		if n < r.floor[i] {
+			return fmt.Errorf("%v reads %v, %d of worker %d, want %d or more", r, v, n, i, r.floor[i])
+		}
+		if most := j.ceiling(r.key, i); n > most {
+			return fmt.Errorf("%v reads %v, %d of worker %d, which wrote %d", r, v, n, i, most)
 		}
 		raise(&seen[i], n)
 	}

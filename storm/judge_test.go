@@ -43,7 +43,7 @@ func TestReadsThatCannotBeAreFound(t *testing.T) {
 		{"own and the other's", placement.ReplicateAll, []float32{3, 2}, ""},
 		{"own only", placement.ReplicateAll, []float32{3, 0}, ""},
 		{"one of its own is missing", placement.ReplicateAll, []float32{2, 2}, "2 of worker 0, want 3"},
-		{"one more than there are", placement.ReplicateAll, []float32{3, 3}, "3 of worker 1, want 0 … 2"},
+		{"one more than there are", placement.ReplicateAll, []float32{3, 3}, "3 of worker 1, which wrote 2"},
 		{"half a push", placement.ReplicateAll, []float32{3, 1.5}, "no number of pushes"},
 		{"the other's is missing at the main copy", placement.Static, []float32{3, 1}, "1 of worker 1, want 2"},
 		{"all at the main copy", placement.Static, []float32{3, 2}, ""},
