@@ -25,6 +25,8 @@ const (
 	// seconds; a process that dies is noticed by its connections, at once.
 	DefaultTTL  = 10 * time.Second
 	DefaultJoin = 60 * time.Second
+	// MaxTTL bounds Config.TTL.
+	MaxTTL = 24 * time.Hour
 )
 
 // A Member is one node of a run.
@@ -70,7 +72,7 @@ func (c Config) Checked() (Config, error) {
 		return c, fmt.Errorf("coord: run %q: the node's address is %q, want 1 … 512 bytes of text", c.Run, c.Addr)
 	case len(c.Fingerprint) > 4096 || !utf8.ValidString(c.Fingerprint):
 		return c, fmt.Errorf("coord: run %q: a fingerprint of %d bytes, want at most 4096 bytes of text", c.Run, len(c.Fingerprint))
-	case c.TTL < 0 || c.TTL > 24*time.Hour:
+	case c.TTL < 0 || c.TTL > MaxTTL:
 		return c, fmt.Errorf("coord: run %q has a TTL of %v, want 0 (the default) … 24h", c.Run, c.TTL)
 	case c.Join < 0:
 		return c, fmt.Errorf("coord: run %q waits %v for nodes to join, want 0 (the default) or more", c.Run, c.Join)

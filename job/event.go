@@ -38,7 +38,10 @@ type Start struct {
 	Self  godwit.NodeID `json:"self"` // the node that tells
 	Nodes []Peer        `json:"nodes"`
 	Data  string        `json:"data"` // a line about them
-	Unit  string        `json:"unit"` // what their items are called
+	// Doubts are what in the data may make the model or its figures mean less than
+	// they seem to, a sentence each.
+	Doubts []string `json:"doubts,omitempty"`
+	Unit   string   `json:"unit"` // what their items are called
 }
 
 // A Peer is a node, as the others know it.

@@ -210,7 +210,7 @@ func (p *part) meet(ctx context.Context) error {
 		return err
 	}
 	unit, _ := p.task.Unit()
-	start := Start{Self: p.session.Self(), Data: p.task.About(), Unit: unit}
+	start := Start{Self: p.session.Self(), Data: p.task.About(), Doubts: p.task.Doubts(), Unit: unit}
 	for i, m := range p.session.Members() {
 		peer, err := introduced(m, all[i])
 		if err != nil {

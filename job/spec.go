@@ -67,8 +67,8 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("job: %d nodes, want 1 … %d", s.Nodes, godwit.MaxNodes)
 	case s.Workers < 0:
 		return fmt.Errorf("job: %d workers a node, want at least 1, or 0 for one a core", s.Workers)
-	case s.TTL < time.Second:
-		return fmt.Errorf("job: a TTL of %v, want at least 1s", s.TTL)
+	case s.TTL < time.Second || s.TTL > coord.MaxTTL:
+		return fmt.Errorf("job: a TTL of %v, want 1s … %v", s.TTL, coord.MaxTTL)
 	case s.Join <= 0:
 		return errors.New("job: no time to wait for the other nodes")
 	}

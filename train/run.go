@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // ErrDiverged is returned when the loss of an epoch is infinite or no number:
@@ -30,13 +31,13 @@ type Options struct {
 func (o Options) Check() error {
 	switch {
 	case o.Epochs < 1:
-		return fmt.Errorf("train: %d epochs, want at least 1", o.Epochs)
+		return setting.Bad("train.Options", "Epochs", o.Epochs, "at least 1")
 	case o.EvalEvery < 0:
-		return fmt.Errorf("train: evaluation every %d epochs, want 0 (after the last) or more", o.EvalEvery)
+		return setting.Bad("train.Options", "EvalEvery", o.EvalEvery, "0 (after the last) or more epochs")
 	case o.Patience < 0:
-		return fmt.Errorf("train: patience of %d evaluations, want 0 (never stop early) or more", o.Patience)
+		return setting.Bad("train.Options", "Patience", o.Patience, "0 (never stop early) or more evaluations")
 	case o.Patience > 0 && o.EvalEvery == 0:
-		return errors.New("train: patience counts evaluations: set EvalEvery too")
+		return setting.Bad("train.Options", "Patience", o.Patience, "evaluations to count: one every so many epochs (EvalEvery)")
 	}
 	return nil
 }

@@ -638,9 +638,9 @@ func TestBadOptionsAndEnvironmentsSayWhatIsWrong(t *testing.T) {
 		o    train.Options
 		want string
 	}{
-		{good, train.Options{}, "epochs"},
-		{good, train.Options{Epochs: 1, EvalEvery: -1}, "evaluation"},
-		{good, train.Options{Epochs: 1, EvalEvery: 1, Patience: -1}, "patience"},
+		{good, train.Options{}, "Epochs is 0"},
+		{good, train.Options{Epochs: 1, EvalEvery: -1}, "EvalEvery is -1"},
+		{good, train.Options{Epochs: 1, EvalEvery: 1, Patience: -1}, "Patience is"},
 		{good, train.Options{Epochs: 1, Patience: 1}, "EvalEvery"},
 		{train.Env{}, train.Options{Epochs: 1}, "no workers"},
 		{train.Env{Workers: s.Workers(0), Nodes: 2}, train.Options{Epochs: 1}, "Exchange"},

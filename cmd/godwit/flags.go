@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/godwit-ps/godwit/data/setting"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/sampling"
@@ -48,6 +51,34 @@ func (g group) sampling(name *string) {
 func (g group) rule(name *string, lr *float32) {
 	g.StringVar(name, "rule", *name, "update rule, by `name`: "+strings.Join(optim.GradientRules(), ", "))
 	g.Float32Var(lr, "lr", *lr, "its learning rate")
+}
+
+// inFlags says an error of settings in the words of the flags that set them.
+func inFlags(cmd *cobra.Command, err error, settings ...any) error {
+	var e *setting.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	for _, s := range settings {
+		for _, field := range e.Pointers(s) {
+			if name, ok := flagOf(cmd.Flags(), field); ok {
+				return usageError{fmt.Errorf("--%s %v: want %s", name, e.Got, e.Want)}
+			}
+		}
+	}
+	return usageError{err}
+}
+
+// flagOf returns the flag that sets what field points to. The values of flags are
+// such pointers themselves.
+func flagOf(flags *pflag.FlagSet, field any) (name string, ok bool) {
+	at := reflect.ValueOf(field).Pointer()
+	flags.VisitAll(func(f *pflag.Flag) {
+		if v := reflect.ValueOf(f.Value); v.Kind() == reflect.Pointer && v.Pointer() == at {
+			name, ok = f.Name, true
+		}
+	})
+	return name, ok
 }
 
 // addGroups gives a command its flags, and a help that shows them by group.

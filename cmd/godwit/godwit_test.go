@@ -317,35 +317,6 @@ func TestPoliciesAreComparedInOneTable(t *testing.T) {
 	}
 }
 
-func TestWrongUsageIsExplained(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"train", "kge", "--epoch", "3"}, "unknown flag: --epoch"},
-		{[]string{"train", "kge", "--epochs", "many"}, "--epochs"},
-		{[]string{"train", "kge", "--epochs", "0"}, "0 epochs, want at least 1"},
-		{[]string{"train", "kge", "--patience", "2"}, "set EvalEvery too"},
-		{[]string{"train", "kge", "--nodes", "0"}, "0 nodes, want 1"},
-		{[]string{"train", "kge", "--model", "conve"}, "conve"},
-		{[]string{"train", "kge", "--policy", "clever"}, "there are adaptive"},
-		{[]string{"train", "kge", "--dim", "0"}, "Config.Dim is 0"},
-		{[]string{"train", "kge", "--sampling", "random"}, "random"},
-		{[]string{"train", "kge", "--tls-cert", "cert.pem"}, "go together"},
-		{[]string{"train", "kge", "--await"}, "--nodes"},
-		{[]string{"train", "kge", "--policies", "all", "--profile", "x"}, "--profile"},
-		{[]string{"train", "kge", "graph"}, "graph"},
-		{[]string{"node", "--run", "x"}, "--etcd and --run"},
-		{[]string{"tarin"}, "tarin"},
-	} {
-		code, _, errs := run(t, c.args...)
-		if code != exitUsage || !strings.Contains(errs, c.says) {
-			t.Errorf("godwit %s: exit code %d, want %d, and a message with %q:\n%s", strings.Join(c.args, " "), code, exitUsage, c.says, errs)
-		}
-	}
-}
-
 func TestHelpSaysWhatCanBeSet(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string][]string{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -65,8 +66,25 @@ To see it train, on one node and then on four:
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
 	})
+	cmd.SetHelpCommand(helpCommand())
 	cmd.AddCommand(trainCommand(), nodeCommand(), simulateCommand(), experimentCommand(), benchCommand(), demoCommand(), nearestCommand(), analogyCommand(), versionCommand())
 	return cmd
+}
+
+// helpCommand is "godwit help", which has an error for what it knows nothing of.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError{fmt.Errorf("there is no command %q\nSee 'godwit --help'", "godwit "+strings.Join(args, " "))}
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 // errInterrupted: the run was stopped early in order, and has told of itself.
@@ -88,6 +106,7 @@ func (e ranError) Unwrap() error { return e.err }
 // not return as ranError, cobra found in the command line.
 func exitCode(err error) int {
 	var ran ranError
+	var usage usageError
 	switch {
 	case err == nil:
 		return exitOK
@@ -95,7 +114,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, godwit.ErrPeerLost), errors.Is(err, coord.ErrFailed), errors.Is(err, coord.ErrMissing), errors.Is(err, coord.ErrCoordinator):
 		return exitLost
-	case errors.As(err, &ran):
+	case errors.As(err, &ran) && !errors.As(err, &usage):
 		return exitFailed
 	}
 	return exitUsage

@@ -91,6 +91,9 @@ func (p *printer) clear() {
 func (p *printer) start(e job.Event) {
 	p.unit, p.epoch = e.Start.Unit, 0
 	p.line("policy %s: %s", e.Policy, e.Start.Data)
+	for _, d := range e.Start.Doubts {
+		p.line("warning: %s", d)
+	}
 	if len(e.Start.Nodes) == 1 {
 		p.line("1 node with %d workers", e.Start.Nodes[0].Workers)
 		return

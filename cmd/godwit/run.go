@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/godwit-ps/godwit/job"
 )
 
@@ -74,6 +76,21 @@ func (c *cluster) prepare(spec *job.Spec) error {
 		if c.place.Listen == "" {
 			c.place.Listen = host + ":0"
 		}
+	}
+	return nil
+}
+
+// ignored refuses flags that have no effect, where somebody may believe that they
+// have one: that a connection is secured, or where this node listens.
+func (c *cluster) ignored(cmd *cobra.Command, spec *job.Spec) error {
+	alone := []string{"listen", "advertise", "etcd", "etcd-listen", "tls-cert", "tls-key", "tls-ca", "tls-name"}
+	for _, name := range alone {
+		if spec.Nodes == 1 && cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s has no effect: one node has no connections; leave it out, or say with --nodes how many there are", name)
+		}
+	}
+	if len(c.etcd) > 0 && cmd.Flags().Changed("etcd-listen") {
+		return fmt.Errorf("--etcd-listen has no effect: it is for an etcd within this process, and --etcd names another one; leave one of them out")
 	}
 	return nil
 }

@@ -135,8 +135,11 @@ const profileUsage = "`folder` to write profiles of training to, for \"go tool p
 
 func (t *training) run(cmd *cobra.Command) error {
 	policies, err := t.check()
+	if err == nil {
+		err = t.cluster.ignored(cmd, &t.spec)
+	}
 	if err != nil {
-		return usageError{err}
+		return usageError{inFlags(cmd, err, t.settings, &t.spec.Options)}
 	}
 	stop, ctx := interrupts(whatIsKept(t.cluster.place.Export))
 	t.cluster.place.Stop = stop
@@ -150,7 +153,7 @@ func (t *training) run(cmd *cobra.Command) error {
 			c.run += "-" + name
 		}
 		r, err := c.do(ctx, spec, p)
-		if failed = outcome(r, err); r != nil {
+		if failed = outcome(r, inFlags(cmd, err, t.settings, &t.spec.Options)); r != nil {
 			results = append(results, r)
 		}
 		if failed != nil {

@@ -32,30 +32,6 @@ func TestTopicsAreFoundOnThreeNodesWithExactCounts(t *testing.T) {
 	}
 }
 
-func TestTextsThatAreNotThereOrTooShortAreNamed(t *testing.T) {
-	t.Parallel()
-	short := filepath.Join(t.TempDir(), "short.txt")
-	if err := os.WriteFile(short, []byte("hardly a word\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		code int
-		want string
-		args []string
-	}{
-		{exitFailed, "nowhere", []string{"lda", "--data", "nowhere"}},
-		{exitFailed, "short.txt", []string{"lda", "--data", short}},
-		{exitUsage, "Topics", []string{"lda", "--topics", "1"}},
-		{exitFailed, "nowhere", []string{"sketch", "--data", "nowhere"}},
-		{exitUsage, "Depth", []string{"sketch", "--depth", "0"}},
-	} {
-		code, _, errs := run(t, append([]string{"train"}, c.args...)...)
-		if code != c.code || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.want, errs)
-		}
-	}
-}
-
 func TestAStreamIsCountedOnThreeNodesAndNeverTooLow(t *testing.T) {
 	t.Parallel()
 	p := start(t, "train", "sketch", "--items", "50000", "--distinct", "5000", "--width", "1000", "--nodes", "3", "--workers", "2", "--json")

@@ -4,7 +4,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -52,36 +51,6 @@ func TestBlocksOfFeaturesAreInterruptedAtTheEndOfAnEpoch(t *testing.T) {
 	r := p.until("the result", isResult).Result
 	if code := p.wait(limit); code != exitInterrupted || !r.Interrupted() || r.Epochs < 3 || r.Test.At("AUC") < 0.8 {
 		t.Errorf("exit code %d, %+v", code, r)
-	}
-}
-
-func TestExamplesThatAreNotThereOrWrongAreNamed(t *testing.T) {
-	t.Parallel()
-	bad := filepath.Join(t.TempDir(), "bad.txt")
-	if err := os.WriteFile(bad, []byte("1 1:1\n0 2:1\n1 2=1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		code int
-		want string
-		args []string
-	}{
-		{exitFailed, "nowhere", []string{"--data", "nowhere"}},
-		{exitFailed, "bad.txt:3", []string{"--data", bad}},
-		{exitFailed, "no file in", []string{"--data", t.TempDir()}},
-		{exitUsage, "stochastic and blocks", []string{"--solver", "newton"}},
-		{exitUsage, "no factors", []string{"--solver", "blocks", "--factors", "2"}},
-		{exitUsage, "ftrl or adagrad", []string{"--rule", "sgd"}},
-		{exitUsage, "Config.Blocks", []string{"--blocks", "0"}},
-		{exitUsage, "HashBits", []string{"--hash", "99"}},
-		{exitUsage, "MinCount", []string{"--min-count", "0"}},
-		{exitUsage, "255", []string{"--min-count", "256"}},
-		{exitFailed, "stands in 100 of", []string{"--examples", "90", "--min-count", "100"}},
-	} {
-		code, _, errs := run(t, append([]string{"train", "linear"}, c.args...)...)
-		if code != c.code || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.want, errs)
-		}
 	}
 }
 

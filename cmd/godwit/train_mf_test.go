@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -51,30 +50,6 @@ func TestBlocksAreInterruptedAtTheEndOfAnEpoch(t *testing.T) {
 	r := p.until("the result", isResult).Result
 	if code := p.wait(limit); code != exitInterrupted || !r.Interrupted() || r.Epochs < 3 || r.Test.At("RMSE") == 0 {
 		t.Errorf("exit code %d, %+v", code, r)
-	}
-}
-
-func TestMatricesThatAreNotThereOrWrongAreNamed(t *testing.T) {
-	t.Parallel()
-	bad := filepath.Join(t.TempDir(), "bad.csv")
-	if err := os.WriteFile(bad, []byte("user,item,rating\n1,1,5\n1,2\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		code int
-		want string
-		args []string
-	}{
-		{exitFailed, "nowhere", []string{"--data", "nowhere"}},
-		{exitFailed, "bad.csv:3", []string{"--data", bad}},
-		{exitFailed, "no u1.base", []string{"--data", t.TempDir(), "--split", "u1"}},
-		{exitUsage, "BoldDriver", []string{"--rule", "adagrad"}},
-		{exitUsage, "plain, columns, blocks", []string{"--order", "rows"}},
-	} {
-		code, _, errs := run(t, append([]string{"train", "mf"}, c.args...)...)
-		if code != c.code || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.want, errs)
-		}
 	}
 }
 

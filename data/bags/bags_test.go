@@ -56,7 +56,7 @@ func TestTextsThatLeaveNothingAreRefused(t *testing.T) {
 	for want, o := range map[string]Options{
 		"no words of": {Length: 5, MinCount: 1, Skip: 3},
 		"Skip is -1":  {Length: 5, MinCount: 1, Skip: -1},
-		"Most -1":     {Length: 5, MinCount: 1, Most: -1},
+		"Most is -1":  {Length: 5, MinCount: 1, Most: -1},
 	} {
 		if _, err := Load(path, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)

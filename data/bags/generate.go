@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Spec describes documents to [Generate]. Start from [DefaultSpec]: the zero
@@ -34,11 +36,11 @@ func (s Spec) Check() error {
 		{"Words", s.Words, 2, 1 << 20}, {"Topics", s.Topics, 1, 1 << 10},
 	} {
 		if f.got < f.lo || f.got > f.hi {
-			return fmt.Errorf("bags: Spec.%s is %d, want %d … %d; DefaultSpec has a valid value for every field", f.name, f.got, f.lo, f.hi)
+			return setting.Outside("bags.Spec", f.name, f.got, f.lo, f.hi)
 		}
 	}
 	if !(s.Exponent >= 0.5 && s.Exponent <= 3) {
-		return fmt.Errorf("bags: Spec.Exponent is %v, want 0.5 … 3", s.Exponent)
+		return setting.Outside("bags.Spec", "Exponent", s.Exponent, 0.5, 3)
 	}
 	return nil
 }

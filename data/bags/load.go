@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit/data/corpus"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // Options say how a text becomes documents.
@@ -30,8 +32,11 @@ func DefaultOptions() Options {
 
 // Check says what is wrong with the options.
 func (o Options) Check() error {
-	if o.Skip < 0 || o.Most < 0 {
-		return fmt.Errorf("bags: Skip is %d and Most %d, want 0 or more words", o.Skip, o.Most)
+	switch {
+	case o.Skip < 0:
+		return setting.Bad("bags.Options", "Skip", o.Skip, "0 or more words")
+	case o.Most < 0:
+		return setting.Bad("bags.Options", "Most", o.Most, "0 (any number) or more words")
 	}
 	return o.corpus().Check()
 }

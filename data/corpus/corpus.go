@@ -3,6 +3,8 @@ package corpus
 import (
 	"fmt"
 	"sort"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // Options say how text becomes words, and which.
@@ -23,9 +25,9 @@ const MaxBlock = 1 << 20
 func (o Options) Check() error {
 	switch {
 	case o.MinCount < 1:
-		return fmt.Errorf("corpus: a least count of %d, want at least 1", o.MinCount)
+		return setting.Bad("corpus.Options", "MinCount", o.MinCount, "at least 1")
 	case o.Block < 1 || o.Block > MaxBlock:
-		return fmt.Errorf("corpus: blocks of %d words, want 1 … %d", o.Block, MaxBlock)
+		return setting.Bad("corpus.Options", "Block", o.Block, fmt.Sprintf("1 … %d words", MaxBlock))
 	case o.Format == "":
 		return nil
 	}

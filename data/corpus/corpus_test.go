@@ -319,8 +319,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		{"trunc.gz", string(gz[:len(gz)-30]), good, []string{"trunc.gz", "unexpected EOF"}},
 		{"sum.gz", string(gz[:len(gz)-8]) + "12345678", good, []string{"sum.gz", "checksum"}},
 		{"head.gz", "\x1f\x8b\x00\x00", good, []string{"head.gz"}},
-		{"ok", "a", Options{MinCount: 0, Block: 1}, []string{"least count"}},
-		{"ok", "a", Options{MinCount: 1, Block: 0}, []string{"blocks of 0"}},
+		{"ok", "a", Options{MinCount: 0, Block: 1}, []string{"MinCount is 0"}},
+		{"ok", "a", Options{MinCount: 1, Block: 0}, []string{"Block is 0"}},
 		{"ok", "a", Options{MinCount: 1, Block: 1, Format: "csv"}, []string{"csv", "prose", "lines"}},
 	} {
 		_, err := Open(write(t, dir, c.name, []byte(c.text)), c.o)

@@ -2,10 +2,11 @@ package corpus
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"sort"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Spec describes a corpus to [Generate]. Start from [DefaultSpec]: the zero
@@ -37,7 +38,7 @@ const (
 // Check says what is wrong with the spec.
 func (s Spec) Check() error {
 	bad := func(field string, got, lo, hi any) error {
-		return fmt.Errorf("corpus: Spec.%s is %v, want %v … %v", field, got, lo, hi)
+		return setting.Outside("corpus.Spec", field, got, lo, hi)
 	}
 	switch {
 	case s.Stems < 4 || s.Stems > maxStems:

@@ -1,10 +1,11 @@
 package libsvm
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Spec describes examples to [Generate]. Start from [DefaultSpec]: the zero
@@ -34,7 +35,7 @@ func DefaultSpec() Spec {
 // Check says what is wrong with the spec.
 func (s Spec) Check() error {
 	bad := func(field string, got, lo, hi any) error {
-		return fmt.Errorf("libsvm: Spec.%s is %v, want %v … %v; DefaultSpec has a valid value for every field", field, got, lo, hi)
+		return setting.Outside("libsvm.Spec", field, got, lo, hi)
 	}
 	switch {
 	case s.Examples < 1 || s.Examples > 1<<30:

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/godwit-ps/godwit/data/internal/lines"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // MaxFeature is the largest index of a feature.
@@ -24,7 +26,7 @@ type Options struct {
 // Check says what is wrong with the options.
 func (o Options) Check() error {
 	if o.HashBits < 0 || o.HashBits > MaxHashBits {
-		return fmt.Errorf("libsvm: Options.HashBits is %d, want 0 (features have numbers) … %d", o.HashBits, MaxHashBits)
+		return setting.Bad("libsvm.Options", "HashBits", o.HashBits, fmt.Sprintf("0 (features have numbers) … %d", MaxHashBits))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // Splits are examples to train, to validate and to test on. All sets have the
@@ -19,9 +21,12 @@ type Share struct{ Valid, Test int }
 
 // Check says what is wrong with the share.
 func (s Share) Check() error {
-	for _, n := range []int{s.Valid, s.Test} {
-		if n < 0 || n == 1 {
-			return fmt.Errorf("libsvm: every %dth example held out, want 0 (none) or 2 and more", n)
+	for _, x := range []struct {
+		field string
+		n     int
+	}{{"Valid", s.Valid}, {"Test", s.Test}} {
+		if x.n < 0 || x.n == 1 {
+			return setting.Bad("libsvm.Share", x.field, x.n, "0 (hold out none) or 2 and more")
 		}
 	}
 	return nil

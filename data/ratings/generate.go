@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"sort"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Spec describes a matrix to [Generate]. Start from [DefaultSpec]: the zero
@@ -48,7 +50,7 @@ const (
 // Check says what is wrong with the spec.
 func (s Spec) Check() error {
 	bad := func(field string, got, lo, hi any) error {
-		return fmt.Errorf("ratings: Spec.%s is %v, want %v … %v; DefaultSpec has a valid value for every field", field, got, lo, hi)
+		return setting.Outside("ratings.Spec", field, got, lo, hi)
 	}
 	within := func(x, lo, hi float64) bool { return x >= lo && x <= hi } // false for NaN
 	switch {
@@ -126,7 +128,7 @@ func (g *generator) set() (*Set, error) {
 	for draws := 0; len(g.cells) < s.Cells; draws++ {
 		g.add(g.rows.draw(g.rand), g.cols.draw(g.rand))
 		if draws > maxDraws*s.Cells {
-			return nil, fmt.Errorf("ratings: only %d of Spec.Cells %d found a place where the law with Spec.Exponent %v draws them; have fewer, or a smaller exponent", len(g.cells), s.Cells, s.Exponent)
+			return nil, setting.Bad("ratings.Spec", "Cells", s.Cells, fmt.Sprintf("fewer, or a smaller exponent than %v of their popularity: only %d found a place", s.Exponent, len(g.cells)))
 		}
 	}
 	g.rand.Shuffle(len(g.cells), func(i, j int) { g.cells[i], g.cells[j] = g.cells[j], g.cells[i] })

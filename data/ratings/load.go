@@ -6,7 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // Options say which cells of the data are held out for the test.
@@ -23,10 +26,10 @@ type Options struct {
 // Check says what is wrong with the options.
 func (o Options) Check() error {
 	if !(o.Test >= 0 && o.Test <= 0.9) {
-		return fmt.Errorf("ratings: Options.Test is %v, want a share of 0 … 0.9 to hold out", o.Test)
+		return setting.Bad("ratings.Options", "Test", o.Test, "a share of 0 … 0.9 to hold out")
 	}
 	if strings.ContainsAny(o.Split, `/\`) || o.Split == ".." {
-		return fmt.Errorf("ratings: Options.Split is %q, want the name of a split without a folder, such as \"u1\"", o.Split)
+		return setting.Bad("ratings.Options", "Split", strconv.Quote(o.Split), "the name of a split without a folder, such as \"u1\"")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ import (
 // valid and test miss their shares by at most a fact or where too few
 // facts can be spared.
 func Generate(s Spec) (*Graph, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	g := newGenerator(s)

@@ -190,7 +190,7 @@ func TestABadSpecIsRefusedByItsField(t *testing.T) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
 	}
-	if _, err := Generate(Spec{}); err == nil || !strings.Contains(err.Error(), "DefaultSpec") {
+	if _, err := Generate(Spec{}); err == nil || !strings.Contains(err.Error(), "Spec.Entities is 0") {
 		t.Errorf("the zero spec: %v", err)
 	}
 }

@@ -28,17 +28,21 @@ func LoadColumns(dir, columns string) (*Graph, error) {
 	}
 	g := &Graph{}
 	l := newLoader(g, at)
+	var paths [3]string
 	for i, split := range g.splits() {
-		path, err := splitPath(dir, splitNames[i])
-		if err != nil {
+		var err error
+		if paths[i], err = splitPath(dir, splitNames[i]); err != nil {
 			return nil, err
 		}
-		if *split, err = l.file(path); err != nil {
+		if *split, err = l.file(paths[i]); err != nil {
 			return nil, err
 		}
 	}
 	if len(g.Train) == 0 {
 		return nil, fmt.Errorf("triples: the train file in %s holds no triples", dir)
+	}
+	if err := g.checkHeaders(paths); err != nil {
+		return nil, err
 	}
 	return g, nil
 }

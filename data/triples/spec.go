@@ -3,6 +3,8 @@ package triples
 import (
 	"fmt"
 	"math"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Spec describes a graph to [Generate]. Start from [DefaultSpec]: the zero
@@ -39,9 +41,10 @@ const (
 	maxTriples   = 1 << 30
 )
 
-func (s Spec) check() error {
+// Check says what is wrong with the spec, by a *setting.Error.
+func (s Spec) Check() error {
 	bad := func(field string, got, lo, hi any) error {
-		return fmt.Errorf("triples: Spec.%s is %v, want %v … %v; DefaultSpec has a valid value for every field", field, got, lo, hi)
+		return setting.Outside("triples.Spec", field, got, lo, hi)
 	}
 	within := func(x, lo, hi float64) bool { return x >= lo && x <= hi } // false for NaN
 	switch {

@@ -3,9 +3,12 @@ package kge
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/optim"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Config holds the settings of a model and its training. Start from
@@ -70,7 +73,7 @@ const (
 
 func (c *Config) check() error {
 	bad := func(field string, got any, want string) error {
-		return fmt.Errorf("kge: Config.%s is %v, want %s", field, got, want)
+		return setting.Bad("kge.Config", field, got, want)
 	}
 	for _, p := range []struct {
 		field string
@@ -109,7 +112,7 @@ func (c *Config) check() error {
 func (c *Config) rule() (godwit.Rule, error) {
 	r, err := optim.Parse(fmt.Sprintf("%s(lr=%v)", c.Rule, c.LR))
 	if err != nil {
-		return nil, fmt.Errorf("kge: Config.Rule: %w", err)
+		return nil, setting.Bad("kge.Config", "Rule", c.Rule, "one of "+strings.Join(optim.GradientRules(), ", "))
 	}
 	return r, nil
 }

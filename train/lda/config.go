@@ -3,6 +3,8 @@ package lda
 import (
 	"fmt"
 	"math"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Config holds the settings of a model and its training. Start from
@@ -35,7 +37,7 @@ const (
 // Check says what is wrong with the settings.
 func (c *Config) Check() error {
 	bad := func(field string, got any, want string) error {
-		return fmt.Errorf("lda: Config.%s is %v, want %s", field, got, want)
+		return setting.Bad("lda.Config", field, got, want)
 	}
 	for _, p := range []struct {
 		field string

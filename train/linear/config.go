@@ -6,6 +6,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/optim"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // The update rules of the weights.
@@ -92,7 +94,7 @@ func (c *Config) Check() error {
 }
 
 func bad(field string, got any, want string) error {
-	return fmt.Errorf("linear: Config.%s is %v, want %s", field, got, want)
+	return setting.Bad("linear.Config", field, got, want)
 }
 
 func notNegative(field string, x float32) error {

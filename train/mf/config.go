@@ -8,6 +8,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/optim"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // The orders of cells; the package comment describes them.
@@ -62,7 +64,7 @@ const maxBatch = 1 << 16
 
 func (c *Config) check() error {
 	bad := func(field string, got any, want string) error {
-		return fmt.Errorf("mf: Config.%s is %v, want %s", field, got, want)
+		return setting.Bad("mf.Config", field, got, want)
 	}
 	finite := func(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 	switch {
@@ -92,7 +94,7 @@ func (c *Config) rule() (godwit.Rule, error) {
 	}
 	r, err := optim.Parse(fmt.Sprintf("%s(lr=%v)", c.Rule, c.LR))
 	if err != nil {
-		return nil, fmt.Errorf("mf: Config.Rule: %w", err)
+		return nil, setting.Bad("mf.Config", "Rule", c.Rule, "one of "+strings.Join(optim.GradientRules(), ", "))
 	}
 	return r, nil
 }

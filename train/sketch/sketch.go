@@ -35,6 +35,8 @@ import (
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
 	"github.com/godwit-ps/godwit/train/internal/tables"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Sketch describes a count-min sketch.
@@ -59,9 +61,9 @@ const CellTable = "cell"
 func (s Sketch) Check() error {
 	switch {
 	case s.Depth < 1 || s.Depth > maxDepth:
-		return fmt.Errorf("sketch: Sketch.Depth is %d, want 1 … %d", s.Depth, maxDepth)
+		return setting.Outside("sketch.Sketch", "Depth", s.Depth, 1, maxDepth)
 	case s.Width < 1 || s.Width > maxWidth:
-		return fmt.Errorf("sketch: Sketch.Width is %d, want 1 … %d", s.Width, maxWidth)
+		return setting.Outside("sketch.Sketch", "Width", s.Width, 1, maxWidth)
 	}
 	return nil
 }

@@ -1,11 +1,12 @@
 package sketch
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sort"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Stream is items in their order. It is plain data: any number of goroutines
@@ -32,11 +33,11 @@ func DefaultSpec() Spec { return Spec{Items: 1_000_000, Distinct: 200_000, Expon
 func (s Spec) Check() error {
 	switch {
 	case s.Items < 1 || s.Items > 1<<30:
-		return fmt.Errorf("sketch: Spec.Items is %d, want 1 … %d", s.Items, 1<<30)
+		return setting.Outside("sketch.Spec", "Items", s.Items, 1, 1<<30)
 	case s.Distinct < 1 || s.Distinct > 1<<26:
-		return fmt.Errorf("sketch: Spec.Distinct is %d, want 1 … %d", s.Distinct, 1<<26)
+		return setting.Outside("sketch.Spec", "Distinct", s.Distinct, 1, 1<<26)
 	case !(s.Exponent >= 0 && s.Exponent <= 3):
-		return fmt.Errorf("sketch: Spec.Exponent is %v, want 0 … 3", s.Exponent)
+		return setting.Outside("sketch.Spec", "Exponent", s.Exponent, 0, 3)
 	}
 	return nil
 }

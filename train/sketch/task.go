@@ -12,6 +12,8 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/tables"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Config holds the settings of a [Task]. Start from [DefaultConfig]; the zero
@@ -30,7 +32,7 @@ const maxBatch = 1 << 20
 // Check says what is wrong with the settings.
 func (c Config) Check() error {
 	if c.Batch < 1 || c.Batch > maxBatch {
-		return fmt.Errorf("sketch: Config.Batch is %d, want 1 … %d items", c.Batch, maxBatch)
+		return setting.Bad("sketch.Config", "Batch", c.Batch, fmt.Sprintf("1 … %d items", maxBatch))
 	}
 	return c.Sketch.Check()
 }

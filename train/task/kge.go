@@ -45,6 +45,9 @@ func (s *KGE) Check() error {
 	if _, err := sampling.SchemeNamed(s.Sampling); err != nil {
 		return err
 	}
+	if err := s.Graph.Check(); err != nil {
+		return err
+	}
 	ts := []triples.Triple{{S: 0, R: 0, O: 1}}
 	_, err := kge.New(s.Config, &triples.Graph{Entities: []string{"a", "b"}, Relations: []string{"r"}, Train: ts, Test: ts})
 	return err
@@ -72,7 +75,7 @@ func (s *KGE) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &graphTask{Trained[kge.Batch]{t, setup.judges()}, t, g, scheme}, nil
+	return &graphTask{Trained[kge.Batch]{t, setup.judges()}, t, g, scheme, g.Doubts()}, nil
 }
 
 // A graphTask is the task "kge" with its graph.
@@ -81,7 +84,10 @@ type graphTask struct {
 	kge    *kge.Task
 	graph  *triples.Graph
 	scheme sampling.Scheme
+	doubts []string
 }
+
+func (t *graphTask) Doubts() []string { return t.doubts }
 
 // Unit is two queries a triple.
 func (t *graphTask) Unit() (string, int64) { return "triples", 2 }

@@ -9,6 +9,8 @@ import (
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/lda"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 func init() { register(func() Settings { return DefaultLDA() }) }
@@ -39,7 +41,7 @@ func (s *LDA) Epochs() int  { return 30 }
 
 func (s *LDA) Check() error {
 	if s.Held < 2 {
-		return errors.New("lda: hold out every 2nd document at the most")
+		return setting.Bad("task.LDA", "Held", s.Held, "2 or more: hold out every 2nd document at the most")
 	}
 	return errors.Join(s.Config.Check(), s.Documents.Check(), s.Text.Check())
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/linear"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 func init() { register(func() Settings { return DefaultLinear() }) }
@@ -65,7 +67,7 @@ func (s *Linear) Check() error {
 	case s.Solver == Blocks && s.Factors > 0:
 		return fmt.Errorf("linear: the solver %s trains no factors: have none, or the solver %s", Blocks, Stochastic)
 	case s.MinCount < 1 || s.MinCount > libsvm.MaxLeast:
-		return fmt.Errorf("linear: MinCount is %d, want 1 (keep all features) … %d", s.MinCount, libsvm.MaxLeast)
+		return setting.Bad("task.Linear", "MinCount", s.MinCount, fmt.Sprintf("1 (keep all features) … %d", libsvm.MaxLeast))
 	}
 	blocks := s.blocks()
 	for _, err := range []error{blocks.Check(), s.Config.Check(), s.Examples.Check(), s.options().Check(), s.Share.Check()} {
@@ -149,6 +151,8 @@ type solver interface {
 	Judge(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (linear.Quality, error)
 	Export(ctx context.Context, w godwit.Worker, dir string) error
 }
+
+func (t *examplesTask[D]) Doubts() []string { return t.data.Doubts() }
 
 func (t *examplesTask[D]) Unit() (string, int64) { return "examples", 1 }
 

@@ -42,8 +42,10 @@ func (s *MF) Generate(exponent float64, seed uint64) {
 
 // Check tries the settings with the smallest matrix.
 func (s *MF) Check() error {
-	if err := s.Held.Check(); err != nil {
-		return err
+	for _, err := range []error{s.Held.Check(), s.Matrix.Check()} {
+		if err != nil {
+			return err
+		}
 	}
 	cells := []ratings.Rating{{}}
 	_, err := mf.New(s.Config, &ratings.Set{Rows: 1, Cols: 1, Train: cells, Test: cells})
@@ -78,6 +80,8 @@ type matrixTask struct {
 	mf     *mf.Task
 	matrix *ratings.Set
 }
+
+func (t *matrixTask) Doubts() []string { return t.matrix.Doubts() }
 
 func (t *matrixTask) Unit() (string, int64) { return "cells", 1 }
 

@@ -55,6 +55,9 @@ type Task interface {
 	Fingerprint() string
 	// About is a line about the data, for people.
 	About() string
+	// Doubts are what in the data may make the model or its figures mean less than
+	// they seem to, a sentence each. Generated data leave none.
+	Doubts() []string
 	// Unit is what an item of the data is called, in the plural, and how many
 	// examples of a loss each makes.
 	Unit() (name string, examples int64)

@@ -15,6 +15,9 @@ type Trained[D any] struct {
 	Judges int
 }
 
+// Doubts implements [Task]: there are none.
+func (Trained[D]) Doubts() []string { return nil }
+
 // Train implements [Task].
 func (t Trained[D]) Train(ctx context.Context, env train.Env, o train.Options, seen *atomic.Int64) (*train.Report, error) {
 	env.Seen = seen

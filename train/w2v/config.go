@@ -3,9 +3,12 @@ package w2v
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/optim"
+
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // The names of the methods.
@@ -72,7 +75,7 @@ const (
 
 func (c *Config) check() error {
 	bad := func(field string, got any, want string) error {
-		return fmt.Errorf("w2v: Config.%s is %v, want %s", field, got, want)
+		return setting.Bad("w2v.Config", field, got, want)
 	}
 	switch {
 	case c.Method != SkipGram && c.Method != CBOW:
@@ -107,7 +110,7 @@ func (c *Config) check() error {
 func (c *Config) rule() (godwit.Rule, error) {
 	r, err := optim.Parse(fmt.Sprintf("%s(lr=%v)", c.Rule, c.LR))
 	if err != nil {
-		return nil, fmt.Errorf("w2v: Config.Rule: %w", err)
+		return nil, setting.Bad("w2v.Config", "Rule", c.Rule, "one of "+strings.Join(optim.GradientRules(), ", "))
 	}
 	return r, nil
 }

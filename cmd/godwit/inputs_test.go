@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// inputFiles are files of users, by name: most of them are wrong.
+func inputFiles(t *testing.T) (dir string) {
+	dir = t.TempDir()
+	graph := func(first string) string {
+		var b strings.Builder
+		b.WriteString(first)
+		for i := range 120 {
+			fmt.Fprintf(&b, "a%d\tknows\ta%d\n", i%11, (i*i+i+1)%13)
+		}
+		return b.String()
+	}
+	some := "a1\tknows\ta3\na2\tknows\ta7\n"
+	files := map[string]string{
+		"titles/train.txt": graph("head\trelation\ttail\n"), "titles/valid.txt": some, "titles/test.txt": some,
+		"spalten/train.txt": graph("Kopf\tArt\tEnde\n"), "spalten/valid.txt": "Kopf\tArt\tEnde\n" + some, "spalten/test.txt": some,
+		"odd/train.txt": graph("Kopf\tArt\tEnde\n"), "odd/valid.txt": some, "odd/test.txt": some,
+		"unseen/train.txt": graph(""), "unseen/valid.txt": "", "unseen/test.txt": "a1\tknows\tzebra\na0\tlikes\ta1\n",
+		"onefile/train.txt": graph(""),
+		"linear.txt":        "1 1:1\n0 2:1\n1 2=1\n",
+		"oneclass.txt":      strings.Repeat("1 1:1 3:1\n", 40),
+		"heldout.txt":       strings.Repeat("1 1:1\n"+strings.Repeat("1 1:1\n-1 2:1\n-1 3:1\n", 3), 4),
+		"matrix.csv":        "user,item,rating\n1,1,5\n1,2\n",
+		"short.txt":         "hardly a word\n",
+		"empty/notes.md":    "nothing to train\n",
+	}
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	fmt.Fprint(w, graph(""))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files["cut/train.txt.gz"] = z.String()[:z.Len()/2]
+	files["cut/valid.txt"], files["cut/test.txt"] = some, some
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Every input that a command cannot use has an exit code and words that name it; what
+// can be used and is doubtful, a warning.
+func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
+	t.Parallel()
+	dir := inputFiles(t)
+	quick := " --epochs 1 --dim 4 --batch 8 --negatives 4"
+	for _, c := range []struct {
+		args string // in the folder of the files
+		code int
+		says string
+	}{
+		// The command line.
+		{"tarin", exitUsage, "tarin"},
+		{"help tarin", exitUsage, `no command "godwit tarin"`},
+		{"help train tarin", exitUsage, `no command "godwit train tarin"`},
+		{"train kge graph", exitUsage, "graph"},
+		{"train kge --epoch 3", exitUsage, "unknown flag: --epoch"},
+		{"train kge --epochs many", exitUsage, "--epochs"},
+		{"node --run x", exitUsage, "--etcd and --run"},
+
+		// Values of flags.
+		{"train kge --epochs 0", exitUsage, "--epochs 0: want at least 1"},
+		{"train kge --eval-every -1", exitUsage, "--eval-every -1"},
+		{"train kge --patience 2", exitUsage, "--patience 2: want evaluations to count"},
+		{"train kge --nodes 0", exitUsage, "0 nodes, want 1"},
+		{"train kge --ttl 1000000h", exitUsage, "want 1s … 24h"},
+		{"train kge --ttl 1ms", exitUsage, "want 1s … 24h"},
+		{"train kge --policy clever", exitUsage, "there are adaptive"},
+		{"train kge --model conve", exitUsage, "conve"},
+		{"train kge --dim 0", exitUsage, "--dim 0: want 1 … 16384 floats"},
+		{"train kge --dim NaN", exitUsage, "NaN"},
+		{"train kge --lr NaN", exitUsage, "--lr NaN: want a positive learning rate"},
+		{"train kge --rule nope", exitUsage, "--rule nope: want one of adagrad"},
+		{"train kge --sampling random", exitUsage, "random"},
+		{"train linear --solver newton", exitUsage, "stochastic and blocks"},
+		{"train linear --solver blocks --factors 2", exitUsage, "no factors"},
+		{"train linear --rule sgd", exitUsage, "ftrl or adagrad"},
+		{"train linear --blocks 0", exitUsage, "--blocks 0"},
+		{"train linear --hash 99", exitUsage, "--hash 99"},
+		{"train linear --min-count 0", exitUsage, "--min-count 0"},
+		{"train linear --min-count 256", exitUsage, "255"},
+		{"train linear --hold-test 1", exitUsage, "--hold-test 1: want 0 (hold out none) or 2 and more"},
+		{"train mf --rule adagrad", exitUsage, "--bold-driver true: want false with"},
+		{"train mf --order rows", exitUsage, "plain, columns, blocks"},
+		{"train lda --topics 1", exitUsage, "--topics 1"},
+		{"train lda --hold 1", exitUsage, "--hold 1"},
+		{"train lda --skip -1", exitUsage, "--skip -1"},
+		{"train sketch --depth 0", exitUsage, "--depth 0: want 1 … 32"},
+
+		// Of generated data.
+		{"train kge --entities 3", exitUsage, "--entities 3: want 50 … 16777216"},
+		{"train kge --triples 10", exitUsage, "--triples 10: want 15000 (five for each entity)"},
+		{"train kge --zipf -1", exitUsage, "--zipf -1: want 0 … 2"},
+		{"train mf --rows 0", exitUsage, "--rows 0"},
+		{"train mf --cells 7", exitUsage, "--cells 7"},
+		{"train lda --words 1", exitUsage, "--words 1: want 2 … 1048576"},
+		{"train w2v --stems 1", exitUsage, "--stems 1"},
+		{"train linear --examples 0", exitUsage, "--examples 0"},
+		{"train linear --per-example 0", exitUsage, "--per-example 0"},
+		{"train sketch --distinct 0", exitUsage, "--distinct 0"},
+
+		// Flags that have no effect, or not together.
+		{"train kge --await", exitUsage, "--nodes"},
+		{"train kge --policies all --profile x", exitUsage, "--profile"},
+		{"train kge --tls-cert cert.pem", exitUsage, "go together"},
+		{"train kge --tls-cert a --tls-key b --tls-ca c", exitUsage, "--tls-cert has no effect: one node has no connections"},
+		{"train kge --listen 127.0.0.1:0", exitUsage, "--listen has no effect"},
+		{"train kge --advertise somewhere", exitUsage, "--advertise has no effect"},
+		{"train kge --etcd 127.0.0.1:1", exitUsage, "--etcd has no effect"},
+		{"train kge --nodes 2 --etcd 127.0.0.1:1 --etcd-listen 127.0.0.1:0", exitUsage, "--etcd-listen has no effect"},
+
+		// Data.
+		{"train kge --data nowhere", exitFailed, "nowhere"},
+		{"train kge --data onefile", exitFailed, "no valid.txt or valid.txt.gz"},
+		{"train kge --data onefile/train.txt", exitFailed, "not a directory"},
+		{"train kge --data titles", exitFailed, `train.txt:1: "head", "relation" and "tail"`},
+		{"train kge --data spalten", exitFailed, `train.txt:1: "Kopf", "Art" and "Ende"`},
+		{"train kge --data cut", exitFailed, "train.txt.gz:"},
+		{"train kge --data cut", exitFailed, "is the file truncated?"},
+		{"train linear --data nowhere", exitFailed, "nowhere"},
+		{"train linear --data linear.txt", exitFailed, "linear.txt:3"},
+		{"train linear --data empty", exitFailed, "notes.md:1"},
+		{"train linear --data oneclass.txt", exitFailed, "both classes are needed"},
+		{"train linear --examples 90 --min-count 100", exitFailed, "stands in 100 of"},
+		{"train mf --data nowhere", exitFailed, "nowhere"},
+		{"train mf --data matrix.csv", exitFailed, "matrix.csv:3"},
+		{"train mf --data empty --split u1", exitFailed, "no u1.base"},
+		{"train lda --data nowhere", exitFailed, "nowhere"},
+		{"train lda --data short.txt", exitFailed, "short.txt"},
+		{"train sketch --data nowhere", exitFailed, "nowhere"},
+
+		// What is doubtful.
+		{"train kge --data odd" + quick, exitOK, `warning: the first fact of train, "Kopf" "Art" "Ende"`},
+		{"train kge --data odd" + quick, exitOK, "warning: 2 of 2 facts of test are facts to train, too"},
+		{"train kge --data unseen" + quick, exitOK, "warning: 2 of 2 facts of test have an entity or a relation that no fact to train has"},
+		{"train linear --epochs 1 --data heldout.txt", exitOK, "all 4 examples to test have the label 1: accuracy and AUC of them say nothing"},
+	} {
+		p := prepare(t, strings.Fields(c.args)...)
+		p.cmd.Dir = dir
+		p.start()
+		code := p.wait(limit)
+		_, errs := p.said()
+		if code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("godwit %s: exit code %d, want %d, and a message with %q:\n%s", c.args, code, c.code, c.says, errs)
+		}
+		if strings.Contains(errs, "goroutine ") {
+			t.Errorf("godwit %s: a stack trace:\n%s", c.args, errs)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package ratings
+
+import "fmt"
+
+// Doubts says, a sentence each, what in the parts may make a model or its figures
+// mean less than they seem to.
+func (s *Set) Doubts() (doubts []string) {
+	rows, cols := s.Counts()
+	for _, x := range []struct {
+		name  string
+		cells []Rating
+	}{{"validate", s.Valid}, {"test", s.Test}} {
+		n := 0
+		for _, r := range x.cells {
+			if rows[r.Row] == 0 || cols[r.Col] == 0 {
+				n++
+			}
+		}
+		if n > 0 {
+			doubts = append(doubts, fmt.Sprintf("%d of %d cells to %s are in a row or a column that has no cell to train: they cannot be learned", n, len(x.cells), x.name))
+		}
+	}
+	return doubts
+}

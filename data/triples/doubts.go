@@ -1,0 +1,127 @@
+package triples
+
+import (
+	"fmt"
+	"strings"
+)
+
+// titles are what people call columns in a first line.
+var titles = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(`head relation tail h r t subject predicate object s p o source target from to
+		e1 e2 rel entity entity1 entity2 entity_1 entity_2 property value edge type left right lhs rhs
+		head_id relation_id tail_id subject_id predicate_id object_id`) {
+		m[w] = true
+	}
+	return m
+}()
+
+// A heading is what the first line of a split looks like.
+type heading int
+
+const (
+	ordinary heading = iota
+	doubtful         // its names stand nowhere else
+	header           // … and are titles of columns, or begin another split, too
+)
+
+// headed finds out whether a split begins with a line that names the columns: with
+// names that stand in no other line.
+func (g *Graph) headed(split []Triple) heading {
+	if len(split) == 0 {
+		return ordinary
+	}
+	first, begins := split[0], 0
+	for _, s := range g.splits() {
+		ts := *s
+		if len(ts) > 0 && ts[0] == first {
+			begins++
+			ts = ts[1:]
+		}
+		for _, t := range ts {
+			if t.R == first.R || t.S == first.S || t.S == first.O || t.O == first.S || t.O == first.O {
+				return ordinary
+			}
+		}
+	}
+	title := func(name string) bool { return titles[strings.ToLower(strings.TrimSpace(name))] }
+	if begins > 1 || title(g.Entities[first.S]) && title(g.Relations[first.R]) && title(g.Entities[first.O]) {
+		return header
+	}
+	return doubtful
+}
+
+// manyFacts is from how many facts on a first line whose names stand nowhere else is
+// strange.
+const manyFacts = 100
+
+// checkHeaders refuses a graph of which a file begins with a header.
+func (g *Graph) checkHeaders(paths [3]string) error {
+	for i, split := range g.splits() {
+		if g.headed(*split) != header {
+			continue
+		}
+		t := (*split)[0]
+		return fmt.Errorf("triples: %s:1: %q, %q and %q stand in no other line and look like titles of the columns: remove this line, as it would become a fact",
+			paths[i], g.Entities[t.S], g.Relations[t.R], g.Entities[t.O])
+	}
+	return nil
+}
+
+// Doubts says, a sentence each, what in the splits may make a model or its figures
+// mean less than they seem to. Its time is that of one look at each triple.
+func (g *Graph) Doubts() (doubts []string) {
+	for i, split := range g.splits() {
+		if len(*split) < manyFacts || g.headed(*split) != doubtful {
+			continue
+		}
+		t := (*split)[0]
+		doubts = append(doubts, fmt.Sprintf("the first fact of %s, %q %q %q, has names that no other fact has: if it names the columns, remove it",
+			splitNames[i], g.Entities[t.S], g.Relations[t.R], g.Entities[t.O]))
+	}
+	for _, held := range []struct {
+		name  string
+		split []Triple
+	}{{"valid", g.Valid}, {"test", g.Test}} {
+		if n := g.known(held.split); n > 0 {
+			doubts = append(doubts, fmt.Sprintf("%d of %d facts of %s are facts to train, too: the model has seen them, and their ranks flatter it", n, len(held.split), held.name))
+		}
+		if n := g.unseen(held.split); n > 0 {
+			doubts = append(doubts, fmt.Sprintf("%d of %d facts of %s have an entity or a relation that no fact to train has: they cannot be learned", n, len(held.split), held.name))
+		}
+	}
+	return doubts
+}
+
+// known counts the triples that are to be trained, too.
+func (g *Graph) known(held []Triple) (n int) {
+	train := make(map[Triple]bool, len(held))
+	for _, t := range held {
+		train[t] = false
+	}
+	for _, t := range g.Train {
+		if _, ok := train[t]; ok {
+			train[t] = true
+		}
+	}
+	for _, t := range held {
+		if train[t] {
+			n++
+		}
+	}
+	return n
+}
+
+// unseen counts the triples with a name that no triple to train has.
+func (g *Graph) unseen(held []Triple) (n int) {
+	entity, relation := make([]bool, len(g.Entities)), make([]bool, len(g.Relations))
+	for _, t := range g.Train {
+		entity[t.S], relation[t.R], entity[t.O] = true, true, true
+	}
+	for _, t := range held {
+		if !entity[t.S] || !relation[t.R] || !entity[t.O] {
+			n++
+		}
+	}
+	return n
+}
