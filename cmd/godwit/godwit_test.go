@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ var binary string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
+		// Whoever runs the tests may have SIGHUP ignored, which processes inherit; one
+		// that is caught here is as usual there.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		dir, err := os.MkdirTemp("", "godwit-test-")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
