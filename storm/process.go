@@ -28,6 +28,10 @@ const (
 	tokenVar     = "STORM_TOKEN"
 )
 
+// lease is after how long without a sign of life a process counts as lost: long, as the
+// machine may be busy.
+const lease = time.Minute
+
 // inProcesses runs a storm on nodes that are processes, which are stopped for a
 // while now and then: for less than the time after which they would count as lost.
 func inProcesses(ctx context.Context, p *plan, c *counts) (err error) {
@@ -142,7 +146,7 @@ func beNode(seed uint64) error {
 	n, err := startTCP(ctx, cfg, func(addr string) (coord.Session, error) {
 		var err error
 		a := etcd.Access{Endpoints: strings.Split(os.Getenv(endpointsVar), ","), Token: os.Getenv(tokenVar)}
-		session, err = etcd.Join(ctx, a, coord.Config{Run: "storm", Nodes: p.nodes, Addr: addr, Fingerprint: cfg.Fingerprint()})
+		session, err = etcd.Join(ctx, a, coord.Config{Run: "storm", Nodes: p.nodes, Addr: addr, Fingerprint: cfg.Fingerprint(), TTL: lease})
 		return session, err
 	})
 	if err != nil {
