@@ -154,7 +154,8 @@ type Session interface {
 	StopReason() string
 
 	// Fail ends the run everywhere because of err: this session is Done at
-	// once, the others as soon as they learn of it. It returns when the others
+	// once, the others as soon as they learn of it. The cause is this node, or who
+	// a *VerdictError in err names. It returns when the others
 	// were told or cannot be, at the latest after the TTL. The session must
 	// still be closed.
 	Fail(err error)
@@ -165,7 +166,8 @@ type Session interface {
 	// *MemberError where a node is the cause (this one included), and wraps
 	// godwit.ErrPeerLost where that node was lost, ErrFailed where it failed;
 	// ErrCoordinator where the coordinator was lost; godwit.ErrClosed after
-	// this session's own Close, if nothing else came first.
+	// this session's own Close, if nothing else came first. It is a *VerdictError
+	// where members do not reach each other.
 	Err() error
 
 	// Close leaves the run, and returns when nothing of the session runs any

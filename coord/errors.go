@@ -3,6 +3,8 @@ package coord
 import (
 	"errors"
 	"fmt"
+
+	"github.com/godwit-ps/godwit"
 )
 
 // Conditions that a caller can test with errors.Is.
@@ -23,6 +25,16 @@ var (
 	// ErrCoordinator: the coordinator cannot be reached, or lost its memory.
 	ErrCoordinator = errors.New("coordinator lost")
 )
+
+// A VerdictError says that a run ended because members do not reach each other,
+// though all of them reach the coordinator. It wraps [godwit.ErrPeerLost].
+type VerdictError struct {
+	Text string // names the members
+}
+
+func (e *VerdictError) Error() string { return fmt.Sprintf("%v: %s", godwit.ErrPeerLost, e.Text) }
+
+func (e *VerdictError) Unwrap() error { return godwit.ErrPeerLost }
 
 // A MemberError says that a run ended because of one member.
 type MemberError struct {

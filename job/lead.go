@@ -97,7 +97,7 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	l.Etcd, l.Token = server.Access().Endpoints, server.Access().Token
 	r, err := l.lead(ctx, l.access(t), begin, loaded)
 	// The server is the last to go: the others learn by it how the run ended,
-	// and say farewell.
+	// and leave.
 	derr := l.drain(ctx, server, err == nil)
 	if cerr := server.Close(); err == nil {
 		err = errors.Join(derr, cerr)

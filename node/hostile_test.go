@@ -72,6 +72,10 @@ func TestAPeerThatBreaksTheProtocolEndsTheRunWithAReason(t *testing.T) {
 		"bytes that are no record":          {garbage, ""},
 		"bytes of something else":           {alien, "not a frame"},
 		"a farewell in the middle":          {wire.Farewell(1), "before this node had come to the end"},
+		"more arrived than was sent":        {wire.Heartbeat{Arrived: 1 << 40}.Frame(), "have arrived, of"},
+		"a suspicion of nobody":             {wire.Suspicions(nil), "want 8 a node"},
+		"a suspicion of itself":             {wire.Suspicions([]godwit.NodeID{1}), "suspects node 1 of 2"},
+		"a suspicion of a stranger":         {wire.Suspicions([]godwit.NodeID{7}), "suspects node 7 of 2"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := local(t, 2, Config{Model: model(t, keys, dim), Workers: 1})

@@ -72,6 +72,7 @@ type Node struct {
 	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
 	barrier barrier
 	parting *parting
+	pulse   *pulse
 	onRead  bool    // the policy asks for what is read, and not for what is announced,
 	stays   int64   // … for so many clocks after the read
 	hot     *hotSet // of a policy that knows hot keys; else nil
@@ -159,6 +160,10 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n.world.Go(n.watch)
 	n.world.Go(n.planner.run)
 	n.world.Go(n.pacer.run)
+	if len(members) > 1 {
+		n.pulse.start(ctx)
+		n.world.Go(n.pulse.run)
+	}
 	err := n.hold(ctx, n.everywhere())
 	if n.hot.measures() {
 		n.world.Go(n.measureHot)
@@ -194,6 +199,7 @@ func (n *Node) build() error {
 		alloc = store.HeapAlloc // many small nodes that come and go
 	}
 	n.parting = newParting(len(n.peers))
+	n.pulse = newPulse(n)
 	n.scanning = make([]atomic.Int32, len(n.peers))
 	n.questions.of = make([][]wire.Record, len(n.peers))
 	guards := make([]guard, len(n.shards))

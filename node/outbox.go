@@ -34,9 +34,10 @@ type outbox struct {
 	enc     wire.Encoder
 	sealed  [][]byte // complete frames, oldest first
 	buffers *buffers
-	queued  int  // bytes in sealed and enc, and in the frame being written
-	writing bool // somebody writes, and will find what is put in meanwhile
-	over    bool // the farewell was taken out: nothing is, after it
+	queued  int    // bytes in sealed and enc, and in the frame being written
+	writing bool   // somebody writes, and will find what is put in meanwhile
+	over    bool   // the farewell was taken out: nothing is, after it
+	beat    []byte // a heartbeat, which goes before all else; nil: none
 	waiting []chan struct{}
 
 	// Of who writes.
@@ -47,6 +48,7 @@ type outbox struct {
 
 	// Counted by who writes.
 	sent, plain, frames atomic.Uint64 // bytes, bytes before compression, frames
+	beats               atomic.Uint64 // of the frames, heartbeats
 }
 
 // buffers are memory of frames that are sent, for those to come to any peer.
@@ -223,6 +225,10 @@ func (o *outbox) next() []byte {
 	if o.over {
 		return nil
 	}
+	if f := o.beat; f != nil {
+		o.beat = nil
+		return f
+	}
 	if len(o.sealed) == 0 {
 		if o.enc.Records() == 0 {
 			return nil
@@ -243,6 +249,9 @@ func (o *outbox) pack(frame []byte) []byte {
 	add(&o.sent, uint64(len(packed)))
 	add(&o.plain, uint64(o.size))
 	add(&o.frames, 1)
+	if wire.IsHeartbeat(frame) {
+		add(&o.beats, 1)
+	}
 	return packed
 }
 
@@ -289,7 +298,7 @@ func (o *outbox) take(buf []byte) []byte {
 // left takes note that a frame is gone, and takes its buffer back.
 func (o *outbox) left(frame []byte) {
 	o.queued -= o.size - wire.DataLen
-	if wire.Compression(frame) == 0 { // else it is the packer's
+	if wire.IsData(frame) && wire.Compression(frame) == 0 { // else it is the packer's, or short
 		o.buffers.give(frame)
 	}
 	if o.queued < requestRoom/2 {

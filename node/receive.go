@@ -12,6 +12,7 @@ import (
 // inbound is what is needed to take the frames of one peer, of one goroutine.
 type inbound struct {
 	from   godwit.NodeID
+	link   *link
 	out    sender
 	d      wire.Decoder
 	plain  []byte               // memory of a frame that came compressed
@@ -32,7 +33,7 @@ type inbound struct {
 }
 
 func (n *Node) inbound(from godwit.NodeID) *inbound {
-	in := &inbound{from: from, out: n.sender(), table: &n.tables[0]}
+	in := &inbound{from: from, link: &n.pulse.links[from], out: n.sender(), table: &n.tables[0]}
 	in.d.Lists = &in.known
 	return in
 }
@@ -40,6 +41,10 @@ func (n *Node) inbound(from godwit.NodeID) *inbound {
 // frame hands a frame of the peer to the shards. What follows is in in.out.
 func (n *Node) frame(in *inbound, frame []byte) (err error) {
 	n.received.Add(uint64(len(frame)))
+	if wire.IsHeartbeat(frame) {
+		return n.pulse.beat(in.from, frame)
+	}
+	add(&in.link.arrived, uint64(len(frame)))
 	switch {
 	case wire.Asks(frame):
 		err = n.tell(in, frame)
@@ -47,6 +52,8 @@ func (n *Node) frame(in *inbound, frame []byte) (err error) {
 		err = n.learn(in, frame)
 	case wire.IsFarewell(frame):
 		err = n.parted(in.from, frame)
+	case wire.IsSuspicions(frame):
+		err = n.pulse.accused(in.from, frame)
 	case in.waits:
 		err = in.hold(frame)
 	default:

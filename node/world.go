@@ -27,6 +27,9 @@ type World interface {
 	Wait(a, b, c <-chan struct{}) int
 	// Sleep is Wait for d at the most; it returns -1 when that has passed.
 	Sleep(d time.Duration, a, b <-chan struct{}) int
+	// Idle is Sleep of who only looks whether the other nodes live. In a world that
+	// ends when nothing goes on, that is nothing.
+	Idle(d time.Duration, a, b <-chan struct{}) int
 	// Measure calls f, on one thread, and returns the processor time, in
 	// nanoseconds, that f took.
 	Measure(f func()) int64
@@ -100,6 +103,8 @@ func (r *real) Wait(a, b, c <-chan struct{}) int {
 		return 2
 	}
 }
+
+func (r *real) Idle(d time.Duration, a, b <-chan struct{}) int { return r.Sleep(d, a, b) }
 
 func (r *real) Sleep(d time.Duration, a, b <-chan struct{}) int {
 	t := time.NewTimer(d)

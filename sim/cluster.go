@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/placement"
@@ -90,6 +91,7 @@ type Cluster struct {
 	hosts []*host
 
 	now     int64 // virtual nanoseconds since the start
+	active  int64 // when the last thing happened that was not about life alone
 	queue   queue
 	live    map[*coro]bool
 	running *coro // nil: an event
@@ -278,7 +280,7 @@ func (c *Cluster) play(ctx context.Context, what string, do func(ctx context.Con
 			left--
 		})
 	}
-	err := c.loop(ctx)
+	err := c.loop(ctx, &left)
 	if err == nil && left > 0 {
 		err = c.stuck(cancel)
 		c.err = err // whatever programs made of it
@@ -297,19 +299,34 @@ func (c *Cluster) fail(err error) {
 	}
 }
 
-// loop lets events happen until none is left.
-func (c *Cluster) loop(ctx context.Context) (err error) {
+// patience is for how long programs that wait do so while nothing goes on but that
+// nodes look whether others live: longer than they need to find one that does not.
+const patience = int64(3 * coord.DefaultTTL)
+
+// goesOn reports whether there is anything to come that programs, of which so many
+// are left, may wait for.
+func (c *Cluster) goesOn(left int) bool {
+	q := &c.queue
+	return q.urgent > 0 || left > 0 && len(q.events) > 0 && q.events[0].at <= c.active+patience
+}
+
+// loop lets events happen until none is left that may be of use to the programs.
+func (c *Cluster) loop(ctx context.Context, left *int) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicked(p)
 		}
 	}()
-	for len(c.queue.events) > 0 && c.err == nil {
+	c.active = c.now
+	for c.err == nil && c.goesOn(*left) {
 		if c.events++; c.events%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		e := c.queue.pop()
 		c.now = e.at
+		if !e.life() {
+			c.active = c.now
+		}
 		if err := c.happen(&e); err != nil {
 			return err
 		}
@@ -347,14 +364,14 @@ func (c *Cluster) stuck(cancel context.CancelCauseFunc) error {
 		c.settle(h)
 	}
 	if len(c.waits) > 0 {
-		return fmt.Errorf("sim: after %v %w, and programs still wait:\n%w", c.Now(), errStill, errors.Join(c.waits...))
+		return fmt.Errorf("sim: after %v %w, and programs still wait:\n%w", time.Duration(c.active), errStill, errors.Join(c.waits...))
 	}
 	var who []string
 	for co := range c.live {
 		who = append(who, co.name)
 	}
 	slices.Sort(who)
-	return fmt.Errorf("sim: after %v %w, and these do not end: %s", c.Now(), errStill, strings.Join(who, ", "))
+	return fmt.Errorf("sim: after %v %w, and these do not end: %s", time.Duration(c.active), errStill, strings.Join(who, ", "))
 }
 
 // abort unwinds all coroutines.

@@ -67,6 +67,11 @@ func (c *Cluster) resume(co *coro, woken int) {
 // park gives control back until one of the channels or the pause wakes the
 // running coroutine, and says which. A pause below 0 never ends.
 func (c *Cluster) park(h *host, pause time.Duration, chans [3]<-chan struct{}) int {
+	return c.parkUntil(h, pause, false, chans)
+}
+
+// parkUntil is park with a pause that nothing goes on in, if it is idle.
+func (c *Cluster) parkUntil(h *host, pause time.Duration, idle bool, chans [3]<-chan struct{}) int {
 	co := c.running
 	if co == nil || co.host != h {
 		panic("sim: a node waits where no program of it runs")
@@ -77,7 +82,7 @@ func (c *Cluster) park(h *host, pause time.Duration, chans [3]<-chan struct{}) i
 	co.waits = chans
 	co.timed = pause >= 0
 	if co.timed {
-		c.queue.push(event{at: c.now + int64(pause), kind: wakes, host: h.id, coro: co, pause: co.pause})
+		c.queue.push(event{at: c.now + int64(pause), kind: wakes, host: h.id, coro: co, pause: co.pause, idle: idle})
 	}
 	h.parked = append(h.parked, co)
 	if !co.yield(struct{}{}) {
@@ -183,12 +188,15 @@ func (w world) Wait(a, b, c <-chan struct{}) int {
 	return w.park(w.h, -1, chans)
 }
 
-func (w world) Sleep(d time.Duration, a, b <-chan struct{}) int {
+func (w world) Sleep(d time.Duration, a, b <-chan struct{}) int { return w.sleep(d, false, a, b) }
+func (w world) Idle(d time.Duration, a, b <-chan struct{}) int  { return w.sleep(d, true, a, b) }
+
+func (w world) sleep(d time.Duration, idle bool, a, b <-chan struct{}) int {
 	chans := [3]<-chan struct{}{a, b}
 	if i := ready(&chans); i >= 0 {
 		return i
 	}
-	return w.park(w.h, max(d, 0), chans)
+	return w.parkUntil(w.h, max(d, 0), idle, chans)
 }
 
 // Measure returns the time that the server spent on f.

@@ -14,7 +14,8 @@
 // coroutines. One runs at a time, until it waits; what it did then wakes others
 // of the same node. Between nodes there are only events in a queue, ordered by
 // virtual time: a frame arrives, a frame is handled, a pause is over. When no
-// event is left and a program still waits, it would wait for ever: that is an
+// event is left but that nodes look whether others live, for longer than that takes,
+// and a program still waits, it would wait for ever: that is an
 // error that names the operations.
 //
 // A program that blocks in any way of its own (a channel, a lock, a sleep) stops

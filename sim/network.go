@@ -15,7 +15,8 @@ import (
 // A Network says how long frames take. Every node has one interface, which
 // sends one frame after the other and, independently, receives one after the
 // other; between interfaces every pair of nodes has a way of its own. Nothing
-// is lost: what a network loses, a transport sends again, which is a delay.
+// is lost but by a [Cut]: what a network loses, a transport sends again, which is a
+// delay.
 type Network struct {
 	// Bandwidth is what an interface carries in each direction, in bits a
 	// second; 0 is any.
@@ -34,6 +35,8 @@ type Network struct {
 	SpikeDelay time.Duration
 	// Partitions hold up what would cross them until they are over.
 	Partitions []Partition
+	// Cuts are for good.
+	Cuts []Cut
 }
 
 // A Partition cuts some nodes off from all others for a while, counted from
@@ -41,6 +44,14 @@ type Network struct {
 type Partition struct {
 	From, To time.Duration
 	Nodes    []int
+}
+
+// A Cut ends the way from one node to another at a time, counted from the start of
+// the cluster. What is sent from then on never arrives. The way back, and those to
+// the coordinator, stay.
+type Cut struct {
+	At       time.Duration
+	From, To int
 }
 
 // Networks that are known by name. The latencies are those of one switch with
@@ -90,7 +101,22 @@ func (n *Network) check(nodes int) error {
 			}
 		}
 	}
+	for _, x := range n.Cuts {
+		if min(x.From, x.To) < 0 || max(x.From, x.To) >= nodes || x.From == x.To {
+			return fmt.Errorf("sim: a cut of the way from node %d to node %d, the run has %d nodes", x.From, x.To, nodes)
+		}
+	}
 	return nil
+}
+
+// lost reports whether a frame that leaves now never arrives.
+func (n *Network) lost(now int64, from, to int) bool {
+	for _, x := range n.Cuts {
+		if x.From == from && x.To == to && now >= int64(x.At) {
+			return true
+		}
+	}
+	return false
 }
 
 // overhead is what a packet of a TCP connection has beside its payload, in
@@ -179,6 +205,10 @@ func (c *Cluster) send(h *host) {
 		h.turns = append(h.turns, to) // there may be more
 		f.from = h.id
 		h.outFree = c.now + c.cfg.Network.takes(len(f.bytes))
+		if c.cfg.Network.lost(h.outFree, int(h.id), int(to)) {
+			c.free = append(c.free, f)
+			continue
+		}
 		at := max(c.cfg.Network.way(c.rng, h.outFree, int(h.id), int(to)), h.last[to])
 		h.last[to] = at
 		c.queue.push(event{at: at, kind: arrives, host: to, frame: f})

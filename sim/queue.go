@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/godwit-ps/godwit"
+import (
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/wire"
+)
 
 // A kind says what an event does.
 type kind uint8
@@ -23,6 +26,7 @@ type event struct {
 	pause uint64 // wakes: the pause that is over
 	frame *frame // arrives, handles
 	tell  func() // tells
+	idle  bool   // wakes who only looks whether other nodes live
 }
 
 // A queue holds events, earliest first: a heap of four children a node, which
@@ -30,6 +34,19 @@ type event struct {
 type queue struct {
 	events []event
 	seq    uint64
+	urgent int // events that are not idle
+}
+
+// life reports whether an event is only about whether nodes live: one that is idle,
+// or what follows from it.
+func (e *event) life() bool {
+	switch e.kind {
+	case sends: // what is sent arrives
+		return true
+	case arrives, handles:
+		return wire.IsHeartbeat(e.frame.bytes)
+	}
+	return e.idle
 }
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
@@ -37,6 +54,9 @@ func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.
 func (q *queue) push(e event) {
 	q.seq++
 	e.seq = q.seq
+	if !e.idle {
+		q.urgent++
+	}
 	q.events = append(q.events, e)
 	i := len(q.events) - 1
 	for i > 0 {
@@ -53,6 +73,9 @@ func (q *queue) push(e event) {
 // pop takes the first event. The queue must not be empty.
 func (q *queue) pop() event {
 	first := q.events[0]
+	if !first.idle {
+		q.urgent--
+	}
 	n := len(q.events) - 1
 	last := q.events[n]
 	q.events[n] = event{}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 
@@ -142,7 +143,9 @@ func (s *session) Stopping() <-chan struct{} { return s.stopping }
 func (s *session) StopReason() string        { return s.reason }
 
 func (s *session) Fail(err error) {
-	err = &coord.MemberError{Member: s.Members()[s.h.id], Err: fmt.Errorf("%w: %w", coord.ErrFailed, err)}
+	if v := (*coord.VerdictError)(nil); !errors.As(err, &v) {
+		err = &coord.MemberError{Member: s.Members()[s.h.id], Err: fmt.Errorf("%w: %w", coord.ErrFailed, err)}
+	}
 	s.end(err)
 	for _, h := range s.c.hosts {
 		s.c.tell(h, func() { h.session.end(err) })

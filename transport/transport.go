@@ -119,6 +119,12 @@ type Sharer interface {
 	Recall()
 }
 
+// A Meter is a Conn that knows how many bytes have arrived, those of a frame that
+// is not whole yet as well. Any goroutine may ask.
+type Meter interface {
+	Arrived() uint64
+}
+
 // Serve is Serve of a [Sharer], and of any other Conn as well.
 func Serve(c Conn, take func(frame []byte) bool) error {
 	if s, ok := c.(Sharer); ok {

@@ -46,6 +46,8 @@ const (
 	typeLeave = 5
 	typeNonce = 6
 	typeProof = 7
+	typeBeat  = 8
+	typeDoubt = 9
 )
 
 // Asks reports whether a frame asks for a list that its sender does not know,

@@ -54,6 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"a barrier that a context ended can be waited for again", (*suite).barrierAgain},
 		{"the first reason to stop wins everywhere", (*suite).stop},
 		{"a failure ends the run everywhere with its cause", (*suite).fail},
+		{"a verdict ends the run everywhere and blames who it names", (*suite).verdict},
 		{"a lost node ends the run and all waits, by name", (*suite).lost},
 		{"a node that leaves is no loss", (*suite).leave},
 		{"a barrier fails when a node left before it", (*suite).leaveBarrier},
@@ -398,6 +399,19 @@ func (s *suite) fail() {
 		s.Errorf("the error of node 2 is %#v, want one of node 1", run[2].Err())
 	}
 	s.says(<-waits, coord.ErrFailed, "barrier \"b\"", who)
+}
+
+func (s *suite) verdict() {
+	ss := s.join(3)
+	const text = "nodes 1 and 2 do not reach each other"
+	ss[0].Fail(fmt.Errorf("as seen here: %w", &coord.VerdictError{Text: text}))
+	for _, x := range ss {
+		err := s.over(x, soon)
+		var v *coord.VerdictError
+		if !errors.As(err, &v) || v.Text != text || !errors.Is(err, godwit.ErrPeerLost) || strings.Contains(err.Error(), "node 0") {
+			s.Errorf("node %d: over with %v, want the verdict that %s", x.Self(), err, text)
+		}
+	}
 }
 
 func (s *suite) lost() {

@@ -77,7 +77,7 @@ func (s *session) apply(ev *clientv3.Event) {
 
 // publish implements ledger.Publish. It ends with the node's life at the latest.
 func (s *session) publish(ctx context.Context, w ledger.Word) error {
-	if w.Kind == ledger.Fail {
+	if w.Kind == ledger.Fail || w.Kind == ledger.Verdict {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.lease.ttl)
 		defer cancel()

@@ -76,6 +76,9 @@ func (c *conn) ReadFrame() ([]byte, error) {
 	return frame, nil
 }
 
+// Arrived implements transport.Meter.
+func (c *conn) Arrived() uint64 { return c.r.arrived.Load() }
+
 func (c *conn) Ready() bool { return c.r.ready() }
 
 // wrap says whose connection failed. The end of an orderly one stays io.EOF.

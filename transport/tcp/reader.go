@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/wire"
@@ -21,8 +22,9 @@ const (
 type frameReader struct {
 	r          io.Reader
 	buf        []byte
-	begin, end int   // buf[begin:end] was read and not handed out
-	err        error // the first one; behind it nobody knows where a frame begins
+	begin, end int           // buf[begin:end] was read and not handed out
+	arrived    atomic.Uint64 // bytes
+	err        error         // the first one; behind it nobody knows where a frame begins
 }
 
 // newFrameReader returns a reader that begins with so many bytes of memory.
@@ -114,6 +116,7 @@ func (f *frameReader) more(n int) error {
 	for range 100 {
 		got, err := f.r.Read(f.buf[f.end:])
 		f.end += got
+		f.arrived.Add(uint64(got))
 		switch {
 		case got > 0:
 			return nil // an error comes again

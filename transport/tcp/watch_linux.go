@@ -63,6 +63,7 @@ func (w *watch) sendAndRead(fd uintptr) bool {
 			continue
 		}
 		w.r.end += max(n, 0)
+		w.r.arrived.Add(uint64(max(n, 0)))
 		return err != syscall.EAGAIN
 	}
 }

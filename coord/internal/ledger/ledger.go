@@ -102,6 +102,8 @@ func (l *Ledger) Apply(from godwit.NodeID, w Word) {
 		}
 	case Fail:
 		l.endLocked(l.blame(from, fmt.Errorf("%w: %s", coord.ErrFailed, w.Text)))
+	case Verdict:
+		l.endLocked(&coord.VerdictError{Text: w.Text})
 	case Leave:
 		l.leaveLocked(from)
 	}
@@ -159,11 +161,18 @@ func (l *Ledger) Fail(err error) {
 	if err == nil {
 		err = errors.New("no cause given")
 	}
+	word := Word{Kind: Fail, Text: clip(err.Error())}
+	var verdict *coord.VerdictError
+	if errors.As(err, &verdict) {
+		word, err = Word{Kind: Verdict, Text: clip(verdict.Text)}, verdict
+	} else {
+		err = l.blame(l.self, fmt.Errorf("%w: %w", coord.ErrFailed, err))
+	}
 	// Before the others are told, so that this session shows the error itself
 	// and not the text of it that comes back.
-	l.End(l.blame(l.self, fmt.Errorf("%w: %w", coord.ErrFailed, err)))
+	l.End(err)
 	// If the others cannot be told, they will see this node's lease expire.
-	_ = l.publish(context.Background(), Word{Kind: Fail, Text: clip(err.Error())})
+	_ = l.publish(context.Background(), word)
 }
 
 func (l *Ledger) blame(id godwit.NodeID, err error) error {

@@ -19,6 +19,7 @@ const (
 	Exchange Kind = "exchange" // the same of an exchange, with my Payload
 	Stop     Kind = "stop"     // please end the run early; Text: why
 	Fail     Kind = "fail"     // my part of the run failed; Text: why
+	Verdict  Kind = "verdict"  // members do not reach each other; Text: which
 	Leave    Kind = "leave"    // I leave orderly
 )
 
@@ -61,7 +62,7 @@ func DecodeWord(b []byte) (Word, error) {
 		if w.Gen == 0 || w.Name == "" || len(w.Name) > coord.MaxName || len(payload) > coord.MaxPayload {
 			return Word{}, fmt.Errorf("word: %s without name or number, or too long", w.Kind)
 		}
-	case Stop, Fail, Leave:
+	case Stop, Fail, Verdict, Leave:
 	default:
 		return Word{}, fmt.Errorf("word of unknown kind %.20q", w.Kind)
 	}

@@ -16,6 +16,7 @@ var words = []Word{
 	{Kind: Exchange, Name: strings.Repeat("n", coord.MaxName), Gen: 2, Payload: make([]byte, coord.MaxPayload)},
 	{Kind: Stop, Text: "enough"},
 	{Kind: Fail, Text: clip("bad \xff" + strings.Repeat("long", 10000))},
+	{Kind: Verdict, Text: "nodes 1 and 2 do not reach each other"},
 	{Kind: Leave},
 }
 
