@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/godwit-ps/godwit"
 )
 
 // Children are the processes that a Leader started. Each has a goroutine that
@@ -60,7 +62,7 @@ func (c *children) start(command []string, variable string) error {
 		if c.quiet || c.err != nil || err == nil || exitCode(err) == exitInterrupted {
 			return
 		}
-		c.err = fmt.Errorf("job: %s ended: %w", name, err)
+		c.err = fmt.Errorf("job: %w: %s ended: %w", godwit.ErrPeerLost, name, err)
 		if last != "" {
 			c.err = fmt.Errorf("%w: %s", c.err, last)
 		}

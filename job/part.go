@@ -30,9 +30,10 @@ type part struct {
 	task    task.Task
 	session coord.Session
 
-	node *node.Node
-	env  train.Env
-	seen atomic.Int64 // examples that this node trained
+	node  *node.Node
+	env   train.Env
+	begun bool         // all nodes have met
+	seen  atomic.Int64 // examples that this node trained
 
 	telling sync.Mutex // events go out one by one
 	cancel  context.CancelCauseFunc
@@ -62,7 +63,12 @@ func (p *part) play(ctx context.Context, nw transport.Network, l transport.Liste
 		p.tell(Event{Result: &p.result})
 		return &p.result, nil
 	}
-	if err = p.blame(err); p.session.Err() == nil {
+	if p.neverBegan() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		cancel() // nobody is waited for
+		err = ErrInterrupted
+	} else if err = p.blame(err); p.session.Err() == nil {
 		p.session.Fail(err)
 	}
 	if p.node != nil {
@@ -72,6 +78,10 @@ func (p *part) play(ctx context.Context, nw transport.Network, l transport.Liste
 	}
 	return nil, err
 }
+
+// neverBegan reports whether the run was asked to stop before all nodes had met.
+// What a node meets then only says that another one was faster to leave.
+func (p *part) neverBegan() bool { return !p.begun && p.session.StopReason() != "" }
 
 // blame returns the reason for the end of the run that the session knows, where
 // it knows one: what an operation met is often its consequence.
@@ -91,7 +101,7 @@ func (p *part) blame(err error) error {
 
 const blameGrace = time.Second
 
-// open starts the node.
+// open starts the node, within the time that nodes have to join.
 func (p *part) open(ctx context.Context, nw transport.Network, l transport.Listener) error {
 	filters, err := filter.Parse(p.spec.Filters)
 	if err != nil {
@@ -109,11 +119,43 @@ func (p *part) open(ctx context.Context, nw transport.Network, l transport.Liste
 	if err != nil {
 		return err
 	}
-	p.node, err = node.Start(ctx, node.Config{
+	starting, end := p.starting(ctx)
+	defer end()
+	p.node, err = node.Start(starting, node.Config{
 		Model: model, Policy: policy, Seed: p.spec.Seed, Samplers: p.task.Samplers(), Workers: p.place.workers(p.spec),
 		Session: p.session, Network: nw, Listener: l, Run: p.run,
 	})
-	return err
+	if err != nil {
+		return gaveUp(starting, err)
+	}
+	return nil
+}
+
+// starting returns a context for the start of the node. It ends after the time to
+// join, with ErrInterrupted when the run is to stop, which it tells the others, and
+// with a leaderError when the leader is gone. Its end waits for who watches that.
+func (p *part) starting(ctx context.Context) (context.Context, func()) {
+	limited, stop := context.WithTimeout(ctx, p.spec.Join)
+	ctx, cancel := context.WithCancelCause(limited)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-p.place.Stop:
+			_ = p.requestStop(ctx) // if it cannot be told, the run ends all the same
+			cancel(ErrInterrupted)
+		case <-p.session.Stopping():
+			cancel(ErrInterrupted)
+		case <-p.place.gone:
+			cancel(p.place.goneErr)
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() { cancel(nil); watch.Wait(); stop() }
+}
+
+// requestStop asks all nodes to end the run early.
+func (p *part) requestStop(ctx context.Context) error {
+	return p.session.RequestStop(ctx, fmt.Sprintf("interrupted at node %d", p.session.Self()))
 }
 
 // work does everything between the start of the node and its end.
@@ -130,6 +172,7 @@ func (p *part) work(ctx context.Context) error {
 	if err := p.meet(ctx); err != nil {
 		return err
 	}
+	p.begun = true
 	if err := p.train(ctx); err != nil {
 		return err
 	}
@@ -143,7 +186,7 @@ func (p *part) watch(ctx context.Context) *sync.WaitGroup {
 	wg.Go(func() {
 		select {
 		case <-p.place.Stop:
-			if err := p.session.RequestStop(ctx, fmt.Sprintf("interrupted at node %d", p.session.Self())); err != nil && ctx.Err() == nil {
+			if err := p.requestStop(ctx); err != nil && ctx.Err() == nil {
 				p.cancel(err)
 			}
 		case <-ctx.Done():

@@ -45,8 +45,9 @@ type Spec struct {
 
 	// TTL is after how long without a sign of life a node counts as lost.
 	TTL time.Duration `json:"ttl"`
-	// Join is how long the nodes wait for each other at the start. [Lead] adds
-	// several times what loading the data took it.
+	// Join is how long the nodes wait for each other at the start, and then, at
+	// the most, for the connections between them. [Lead] adds several times what
+	// loading the data took it.
 	Join time.Duration `json:"join"`
 }
 
