@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -331,10 +333,23 @@ func TestWhatLastsIsToldAtOnce(t *testing.T) {
 		}
 		cancel()
 	}
-	misnamed.Endpoints = append(misnamed.Endpoints, "127.0.0.1:1") // an etcd that may be about to start
-	ctx, cancel := context.WithTimeout(t.Context(), 3*probeEvery)
-	defer cancel()
-	if _, err := Configuration(ctx, misnamed, "r"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("with another endpoint: got %v, want that it is waited for", err)
+	starting, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer starting.Close()
+	go func() { // until it is closed
+		for c, err := starting.Accept(); err == nil; c, err = starting.Accept() {
+			_ = c.Close()
+		}
+	}()
+	for _, other := range []string{"127.0.0.1:1", starting.Addr().String()} {
+		a := misnamed
+		a.Endpoints = append(slices.Clone(a.Endpoints), other) // an etcd that may be about to start
+		ctx, cancel := context.WithTimeout(t.Context(), 3*probeEvery)
+		if _, err := Configuration(ctx, a, "r"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with another endpoint, %s: got %v, want that it is waited for", other, err)
+		}
+		cancel()
 	}
 }
