@@ -39,7 +39,7 @@ func (c *cluster) flags(spec *job.Spec) group {
 	g.StringVar(&c.etcdListen, "etcd-listen", "", "`host:port` of the etcd within this process (default: as --listen, any port)")
 	g.StringVar(&c.run, "run", "", "`name` of the run at etcd (default: one that is new)")
 	g.DurationVar(&spec.TTL, "ttl", spec.TTL, "how long without a sign of life until a node counts as lost, at least 1s")
-	g.DurationVar(&spec.Join, "join", spec.Join, "how long to wait until all nodes are there, beside several times what loading the data takes")
+	g.DurationVar(&spec.Join, "join", spec.Join, "how long to wait until all nodes are there, and then until they are connected, beside several times what loading the data takes")
 	return g
 }
 

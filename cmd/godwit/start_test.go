@@ -1,0 +1,77 @@
+package main
+
+import (
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/job"
+)
+
+// unmet starts two nodes of a run that each other are told to reach at an address,
+// where they cannot.
+func unmet(t *testing.T, at string, flags ...string) (both [2]*proc) {
+	t.Helper()
+	lead := start(t, with(append([]string{"--nodes", "2", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0",
+		"--advertise", at, "--json"}, flags...)...)...)
+	w := lead.until("the call for nodes", func(e job.Event) bool { return e.Waiting != nil })
+	node := startAs(t, w.Waiting.Token, "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--advertise", at, "--quiet")
+	return [2]*proc{lead, node}
+}
+
+func TestNodesThatCannotReachEachOtherEndAndSayWhy(t *testing.T) {
+	t.Parallel()
+	for _, p := range unmet(t, "nohost.invalid", "--join", "20s") {
+		p.exits(exitLost, limit)
+		if _, errs := p.said(); !strings.Contains(errs, "node 1 cannot reach node 0 at nohost.invalid:") || !strings.Contains(errs, ": lookup nohost.invalid") {
+			t.Errorf("it is not said who could not reach whom, and why:\n%s", errs)
+		}
+	}
+}
+
+// meeting starts two nodes of which one dials the other when it returns, and gets
+// no answer.
+func meeting(t *testing.T) [2]*proc {
+	t.Helper()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	if err := silent.(*net.TCPListener).SetDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	both := unmet(t, silent.Addr().String(), "--join", "1h", "--ttl", ttl)
+	c, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return both
+}
+
+func TestAnInterruptEndsNodesThatHaveNotMet(t *testing.T) {
+	t.Parallel()
+	for i := range 2 {
+		both := meeting(t)
+		if err := both[i].cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range both {
+			p.exits(exitInterrupted, limit)
+		}
+	}
+}
+
+func TestTheLossOfANodeEndsOneThatHasNotMetIt(t *testing.T) {
+	t.Parallel()
+	for i := range 2 {
+		both := meeting(t)
+		if err := both[i].cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		both[1-i].exits(exitLost, limit)
+	}
+}
