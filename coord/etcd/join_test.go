@@ -53,7 +53,7 @@ func joinAll(t *testing.T, e *Embedded, cfg coord.Config, n int) []coord.Session
 var joinTest = coord.Config{Run: "r", Nodes: 2, TTL: ttl}
 
 func deadSeat(sealed bool) string {
-	return entry{Seat: ledger.Seat{Addr: "dead:1", Nodes: 2}, Sealed: sealed}.encode()
+	return string(ledger.Claim{Seat: ledger.Seat{Addr: "dead:1", Nodes: 2}, Sealed: sealed}.Encode())
 }
 
 func TestANodeKilledWhileJoiningIsReplaced(t *testing.T) {

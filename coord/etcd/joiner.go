@@ -154,7 +154,7 @@ func (j *joiner) sit(ctx, patient context.Context) error {
 // take tries to take a seat.
 func (j *joiner) take(ctx context.Context, id godwit.NodeID) (bool, error) {
 	var r *clientv3.TxnResponse
-	key, e := j.keys.node(id), entry{Seat: ledger.NewSeat(j.cfg)}
+	key, e := j.keys.node(id), entry{Claim: ledger.Claim{Seat: ledger.NewSeat(j.cfg)}}
 	err := retry(ctx, func(ctx context.Context) (err error) {
 		r, err = j.cl.Txn(ctx).
 			If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
@@ -219,7 +219,7 @@ func (j *joiner) await(ctx context.Context) error {
 		case j.marked():
 			return errUnseated
 		case newest != 0 && newest != j.confirmed:
-			if err := j.update(ctx, entry{Seat: me.Seat, Roster: newest}); err != nil {
+			if err := j.update(ctx, entry{Claim: ledger.Claim{Seat: me.Seat, Roster: newest}}); err != nil {
 				return err
 			}
 			j.confirmed = newest

@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -39,28 +38,18 @@ func idIn(key []byte, prefix string) (godwit.NodeID, bool) {
 
 // An entry is the value of a node's key.
 type entry struct {
-	ledger.Seat
-	Roster int64 `json:"roster,omitempty"` // the full roster that the node confirms
-	Sealed bool  `json:"sealed,omitempty"` // the node has seen the seal
-
+	ledger.Claim
 	lease   int64 // of the key
 	created int64 // revision of the key
 }
 
-func (e entry) encode() string {
-	b, err := json.Marshal(e)
-	if err != nil {
-		panic(fmt.Sprintf("etcd: %v", err)) // strings and numbers only: cannot be
-	}
-	return string(b)
-}
+func (e entry) encode() string { return string(e.Encode()) }
 
 func decodeEntry(kv *mvccpb.KeyValue) (entry, error) {
-	var e entry
-	if err := json.Unmarshal(kv.Value, &e); err != nil {
-		return e, fmt.Errorf("coord: the value of %s is no seat of a node: %w", kv.Key, err)
+	c, err := ledger.DecodeClaim(kv.Value)
+	if err != nil {
+		return entry{}, fmt.Errorf("coord: the value of %s is no seat of a node: %w", kv.Key, err)
 	}
-	e.lease, e.created = kv.Lease, kv.CreateRevision
-	e.Incarnation = uint64(kv.CreateRevision)
-	return e, nil
+	c.Incarnation = uint64(kv.CreateRevision)
+	return entry{c, kv.Lease, kv.CreateRevision}, nil
 }

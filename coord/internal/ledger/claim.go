@@ -1,0 +1,28 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// A Claim is what a node says of its seat, where the coordinator keeps it.
+type Claim struct {
+	Seat
+	Roster int64 `json:"roster,omitempty"` // the full roster that the node confirms
+	Sealed bool  `json:"sealed,omitempty"` // the node has seen the seal
+}
+
+// Encode writes the claim, but for the incarnation, which others say.
+func (c Claim) Encode() []byte {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("ledger: %v", err)) // strings, bytes and numbers only: cannot be
+	}
+	return b
+}
+
+// DecodeClaim is the inverse of Encode.
+func DecodeClaim(b []byte) (c Claim, err error) {
+	err = json.Unmarshal(b, &c)
+	return c, err
+}
