@@ -27,7 +27,7 @@ var (
 )
 
 // A VerdictError says that a run ended because members do not reach each other,
-// though all of them reach the coordinator. It wraps [godwit.ErrPeerLost].
+// whose leases the coordinator has not seen expire. It wraps [godwit.ErrPeerLost].
 type VerdictError struct {
 	Text string // names the members
 }

@@ -330,7 +330,7 @@ func verdictOf(pairs []rift, members []coord.Member, lease time.Duration) *coord
 		}
 		text = "nodes " + listed(each) + " do not reach each other"
 	}
-	return &coord.VerdictError{Text: fmt.Sprintf("%s: nothing moved for %v on the data connections between them, though all keep their leases", text, lease)}
+	return &coord.VerdictError{Text: fmt.Sprintf("%s: nothing moved for %v over the connections between them", text, lease)}
 }
 
 // common returns the node that is in all pairs.
