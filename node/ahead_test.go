@@ -35,8 +35,8 @@ func TestAWorkerThatAsksFarAheadIsToldSoAndGoesOn(t *testing.T) {
 				must(t, err)
 				hs = append(hs, h)
 			}
-			if _, err := ask(); !errors.Is(err, godwit.ErrFull) {
-				t.Fatalf("one more gave %v", err)
+			if h, err := ask(); !errors.Is(err, godwit.ErrFull) || h != 0 {
+				t.Fatalf("one more gave %v, %v", h, err)
 			}
 			must(t, w.Push(ctx, keys[:1], []float32{1}))
 			must(t, w.Pull(ctx, keys, v))

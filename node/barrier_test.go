@@ -32,6 +32,9 @@ func TestADeadlineInABarrierIsOneWorkersOwn(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "node 1") {
 			t.Fatalf("a barrier that node 1 does not come to: %v, want a deadline that names it", err)
 		}
+		if n := strings.Count(err.Error(), context.DeadlineExceeded.Error()); n != 1 {
+			t.Errorf("the error says %d times that the deadline is over: %v", n, err)
+		}
 	}
 	select {
 	case err := <-patient:

@@ -246,3 +246,23 @@ func TestAClosedNodeMakesNoRows(t *testing.T) {
 		t.Errorf("a closed node says that it made rows: %d floats", floats)
 	}
 }
+
+// The values of rows that are made at once need no second look.
+func TestRowsThatAreMadeForAPullAreServedWithIt(t *testing.T) {
+	c := local(t, 1, Config{Model: wide(t), Workers: 1})
+	w := c.Nodes[0].workers[0]
+	keys := make([]godwit.Key, fillKeys)
+	for i := range keys {
+		keys[i] = godwit.Key(i)
+	}
+	dst := make([]float32, 5*len(keys))
+	floats, served := w.fill(keys, dst)
+	if floats != len(dst) || !served {
+		t.Fatalf("%d of %d floats; served is %v", floats, len(dst), served)
+	}
+	want := make([]float32, len(dst))
+	must(t, w.Pull(t.Context(), keys, want))
+	if !slices.Equal(dst, want) {
+		t.Error("they are others than those that a pull gets")
+	}
+}

@@ -226,6 +226,27 @@ func TestAWaitSyncThatIsGivenUpLosesNothingThatWasKept(t *testing.T) {
 	}
 }
 
+// Vectors that are kept again and again take memory once.
+func TestAResidualUsesItsVectorsAgain(t *testing.T) {
+	var r residual
+	v := []float32{1, 2}
+	turn := func() {
+		r.add(7, v)
+		if x := r.take(7); !slices.Equal(x, v) {
+			t.Fatalf("kept %v, want %v", x, v)
+		} else {
+			r.give(x)
+		}
+	}
+	turn()
+	if n := testing.AllocsPerRun(100, turn); n >= 1 {
+		t.Errorf("%v allocations each time", n)
+	}
+	if r.size != 0 || r.some() || len(r.free[2]) != 1 {
+		t.Errorf("%d floats of %d keys are kept still, %d vectors are free, want 1", r.size, r.keys.Load(), len(r.free[2]))
+	}
+}
+
 // While one WaitSync is pushing what was kept, another one does not take it for
 // pushed.
 func TestAWaitSyncWaitsForWhatAnotherOneIsPushing(t *testing.T) {
@@ -258,7 +279,15 @@ func TestAWaitSyncWaitsForWhatAnotherOneIsPushing(t *testing.T) {
 }
 
 func TestANodeThatClosesPushesWhatItKept(t *testing.T) {
-	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1})
+	t.Run("memory", func(t *testing.T) {
+		closesWithWhatItKept(t, local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1}))
+	})
+	t.Run("sockets", func(t *testing.T) { // whose answers the node reads itself
+		closesWithWhatItKept(t, clusterOver(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1}, overTCP))
+	})
+}
+
+func closesWithWhatItKept(t *testing.T, c *Cluster) {
 	k := abroad(t, c.Nodes[0])
 	must(t, c.Nodes[0].Worker(0).Push(t.Context(), []godwit.Key{k}, []float32{3, 0}))
 	closed := make(chan error, 1)

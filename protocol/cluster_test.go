@@ -269,6 +269,8 @@ func (n *testNode) check() error {
 			err = fmt.Errorf("%d requests still wait for key %d", n.waits(d), h.Key)
 		case d.sent != 0 || d.flying || d.dirty:
 			err = fmt.Errorf("updates of key %d never arrived: %+v", h.Key, *d)
+		case d.rest != 0 && stateOf(h) != replica:
+			err = fmt.Errorf("key %d is %v, and keeps what was taken off an update of a replica", h.Key, stateOf(h))
 		case d.want == 0 && d.holders == 0:
 			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side: %+v", h.Key, stateOf(h), *d)
 		}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -111,6 +112,9 @@ func TestTheThirdTimeAListIsSentAsItsHash(t *testing.T) {
 		}
 		if k.sent.Hits != 3 || k.sent.Saved == 0 {
 			t.Errorf("%v: %d hits, %d bytes saved, want 3 hits", kind, k.sent.Hits, k.sent.Saved)
+		}
+		if got, want := int(k.sent.Saved), 3*(n[1]-n[2]); got < want-3*frameAlign || got > want+3*frameAlign {
+			t.Errorf("%v: %d bytes count as saved, the frames are %d shorter", kind, got, want)
 		}
 	}
 	// A list is the same whatever is asked about it, and whatever stands before.
@@ -253,6 +257,14 @@ func TestBrokenQuestionsAndAnswersAreRefused(t *testing.T) {
 			t.Errorf("an answer with byte %d changed was taken", i)
 		}
 	}
+	if _, err := k.sent.Answer(answer[:len(question):len(question)]); err == nil {
+		t.Error("the beginning of an answer was answered")
+	}
+	other := append([]byte(nil), question...)
+	other[6] = typeList
+	if _, err := k.sent.Answer(other); err == nil {
+		t.Error("a question that says that it is an answer was answered")
+	}
 	question[HeaderLen]++
 	if _, err := k.sent.Answer(question); err == nil || !strings.Contains(err.Error(), "was not sent") {
 		t.Errorf("a question for another list: %v", err)
@@ -284,6 +296,30 @@ func TestBrokenQuestionsAndAnswersAreRefused(t *testing.T) {
 	putLen(short)
 	if _, err := decode(&k.d, short); err == nil || !strings.Contains(err.Error(), "hash of a list is cut off") {
 		t.Errorf("a hash that is cut off: %v", err)
+	}
+}
+
+func TestTheLongestListIsLearned(t *testing.T) {
+	for n, taken := range map[int]bool{listLen: true, listLen + 1: false} {
+		entries := make([]byte, n)
+		h := hashOf(entries, uint32(n))
+		b := make([]byte, HeaderLen)
+		putHeader(b, typeList, 0)
+		b = appendHash(b, h)
+		b = binary.LittleEndian.AppendUint32(b, uint32(n))
+		b = binary.LittleEndian.AppendUint32(b, uint32(n))
+		b = append(b, entries...)
+		for len(b)%frameAlign != 0 {
+			b = append(b, 0)
+		}
+		putLen(b)
+		k := new(Known)
+		if err := k.Learn(b); (err == nil) != taken {
+			t.Errorf("a list of %d bytes: %v", n, err)
+		}
+		if taken && k.lists.byHash[h] == nil {
+			t.Errorf("a list of %d bytes was not learned", n)
+		}
 	}
 }
 

@@ -229,6 +229,20 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 	}
 }
 
+// Differences of keys that leave no room for the bit of the index are written
+// otherwise.
+func TestKeysFarApartAreDecoded(t *testing.T) {
+	for _, u := range []uint64{0, narrowed - 2, narrowed - 1, narrowed, narrowed + 1, math.MaxUint64 - 1, math.MaxUint64} {
+		far := godwit.Key(7 + 1 + unzigzag(u))
+		recs := []Record{{Kind: Done, Key: 7, Op: 1, Index: 3}, {Kind: Done, Key: far, Op: 1, Index: 9}, {Kind: Done, Key: 8, Op: 1, Index: 10}}
+		got, err := decode(&Decoder{}, encode(1, recs))
+		if err != nil {
+			t.Fatalf("keys 7 and %d: %v", far, err)
+		}
+		same(t, got, recs)
+	}
+}
+
 func TestABufferIsReused(t *testing.T) {
 	r := newRand(t)
 	var e Encoder
@@ -463,10 +477,14 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 		{"version of a holder", frame(byte(Transfer), 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0x80), "version of a holder is cut off"},
 	} {
 		var d Decoder
-		_, err := decode(&d, c.frame)
+		recs, err := decode(&d, c.frame)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want … %s …", c.name, err, c.want)
 			continue
+		}
+		var f *FormatError
+		if errors.As(err, &f) && max(0, f.Record) != len(recs) {
+			t.Errorf("%s: %d records came before the error in record %d", c.name, len(recs), f.Record)
 		}
 		if ok, again := d.Next(&Record{}); ok {
 			t.Errorf("%s: a record after the error %v", c.name, again)

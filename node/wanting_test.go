@@ -1,0 +1,87 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
+)
+
+// A read that waits for a clock in vain leaves nobody waiting.
+func TestAReadThatIsGivenUpWaitsNoLonger(t *testing.T) {
+	c := local(t, 2, Config{Workers: 2, Model: bounded(t, 4, 0), Policy: placement.Static})
+	n := c.Nodes[0]
+	w := n.Worker(0)
+	w.Advance()
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := w.Pull(short, []godwit.Key{0}, make([]float32, 4)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a read before anybody else has a clock: %v", err)
+	}
+	n.bound.mu.Lock()
+	defer n.bound.mu.Unlock()
+	if len(n.bound.waiting) != 0 {
+		t.Errorf("%d workers wait still", len(n.bound.waiting))
+	}
+}
+
+// Who is behind: a worker, or the way of what its node has pushed.
+func TestWhoHoldsUpOthersIsNamed(t *testing.T) {
+	c := local(t, 2, Config{Workers: 1, Model: bounded(t, 2, 0), Policy: placement.Static})
+	b := c.Nodes[0].bound
+	c.Nodes[0].Worker(0).Advance()
+	need := tick(c.Nodes[0].workers[0].tick.Load())
+	for flying, want := range map[bool]string{true: "updates of node 1 are on their way", false: "1.0 is at"} {
+		eventually(t, want, func() bool { // the nodes may be telling each other how far they are
+			b.mu.Lock()
+			b.nodes[0].settled, b.nodes[1].flying = need, flying
+			b.mu.Unlock()
+			who, peer := b.behind(need)
+			return peer == 1 && strings.Contains(who, want)
+		})
+	}
+}
+
+// A node owes others something if somebody waits for more than it has settled, and
+// its workers are farther.
+func TestANodeOwesWhatSomebodyWaitsForAndItsWorkersAllow(t *testing.T) {
+	w := &worker{}
+	b := &bound{n: &Node{workers: []*worker{w}}}
+	for _, x := range []struct {
+		settled, wanted, at uint64
+		owes                bool
+	}{{3, 3, 5, false}, {3, 2, 5, false}, {3, 4, 5, true}, {3, 9, 4, true}, {3, 9, 3, false}} {
+		b.settled.Store(x.settled)
+		b.wanted.Store(x.wanted)
+		w.tick.Store(x.at)
+		if got := b.owes(); got != x.owes {
+			t.Errorf("settled %d, wanted %d, worker at %d: owes is %v", x.settled, x.wanted, x.at, got)
+		}
+	}
+}
+
+// A pull that is asked for early is kept from its worker's own pushes by no less
+// than any other: the window comes first.
+func TestAPullThatIsAskedForEarlyWaitsForItsWindow(t *testing.T) {
+	g := newGate()
+	m := modelOf(t, godwit.Table{Name: "t", Rows: 1000, Dim: 2, Staleness: godwit.Within(5), Window: godwit.Within(0)})
+	c := clusterOver(t, 2, Config{Model: m, Policy: placement.Static, Workers: 1}, g.place)
+	w := c.Nodes[0].Worker(0)
+	keys := homedAt(t, c.Nodes[0], 1, 1)
+	g.shut(1)
+	h, err := w.PushAsync(t.Context(), keys, []float32{10, 0})
+	must(t, err)
+	w.Advance()
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = w.PullAfter(short, 0, keys, make([]float32, 2))
+	g.open(1)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "window") {
+		t.Errorf("a pull behind a push that is not answered: %v", err)
+	}
+	must(t, w.Wait(t.Context(), h))
+}
