@@ -57,6 +57,9 @@ func TestACallOfTooManyFloatsIsRefused(t *testing.T) {
 	if !errors.Is(err, godwit.ErrLength) || !strings.Contains(err.Error(), "one call takes at most 4294967295") {
 		t.Errorf("a buffer of 2³² floats: %v", err)
 	}
+	if err = w.(*worker).check("pull", there, maxFloats); !errors.Is(err, godwit.ErrLength) || strings.Contains(err.Error(), "one call takes") {
+		t.Errorf("a buffer of one float less, and too long for the keys: %v", err)
+	}
 }
 
 func TestAnIntentOfAClosedNodeIsAnError(t *testing.T) {

@@ -90,16 +90,6 @@ func newOutbox(c transport.Conn, view godwit.View, b *buffers) *outbox {
 	return o
 }
 
-// put appends a record.
-func (o *outbox) put(r *wire.Record) {
-	o.mu.Lock()
-	full, idle := o.add(r)
-	o.mu.Unlock()
-	if full {
-		o.filled(idle)
-	}
-}
-
 // add appends a record, under the lock. It reports whether that filled a frame,
 // and then, whether there is nobody who writes it. The caller lets go of the
 // lock and calls filled.

@@ -14,6 +14,16 @@ import (
 	"github.com/godwit-ps/godwit/wire"
 )
 
+// put appends a record.
+func (o *outbox) put(r *wire.Record) {
+	o.mu.Lock()
+	full, idle := o.add(r)
+	o.mu.Unlock()
+	if full {
+		o.filled(idle)
+	}
+}
+
 // ends connects two ends of a network.
 func ends(t *testing.T, nw transport.Network, addr string) (here, there transport.Conn) {
 	ctx := background(t)

@@ -21,7 +21,6 @@ func (s *Shard) localize(out Out, h *store.Header, ref store.Ref, r *wire.Record
 		s.move(out, h, ref, a.To)
 		return
 	}
-	s.tidy(h)
 	s.send(out, r.Origin, wire.Record{Kind: wire.Refuse, Key: r.Key})
 }
 

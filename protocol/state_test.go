@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/store"
 	"github.com/godwit-ps/godwit/wire"
 )
 
@@ -110,5 +111,17 @@ func TestAFrozenRowOutlastsTheReleaseOfTheMoveBefore(t *testing.T) {
 	rest(t, c)
 	if err := c.check(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAShardOfTooManyLengthsOfRowsIsAnError(t *testing.T) {
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := *newCluster(1, model, placement.Static, false, Broken{}).nodes[0].cfg
+	cfg.rowLens = make([]int, store.MaxClasses+1)
+	if s, err := NewShard(&cfg, store.HeapAlloc); err == nil || s != nil {
+		t.Errorf("a shard, and error %v", err)
 	}
 }

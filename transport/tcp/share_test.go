@@ -6,10 +6,12 @@ import (
 	"flag"
 	"io"
 	"math/rand/v2"
+	"net"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -229,6 +231,10 @@ func TestWhoeverReadsThePeersEndIsNoticed(t *testing.T) {
 		want error
 	}{
 		{"the peer closes", func(_ *served, there *conn) { there.Close() }, io.EOF},
+		{"the peer is gone", func(_ *served, there *conn) { // what it did not read, it resets
+			there.stream.(*net.TCPConn).SetLinger(0)
+			there.Close()
+		}, syscall.ECONNRESET},
 		{"this side closes", func(s *served, _ *conn) { s.Close() }, godwit.ErrClosed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -236,6 +242,13 @@ func TestWhoeverReadsThePeersEndIsNoticed(t *testing.T) {
 			s := serve(t, here, func([]byte) bool { return true })
 			s.watched(t)
 			done := make(chan struct{}, 1)
+			if c.want == syscall.ECONNRESET {
+				c.end(s, there) // while nobody stands in, the watch finds out
+				if err := s.end(t); !errors.Is(err, c.want) {
+					t.Errorf("Serve returned %v, want %v", err, c.want)
+				}
+				return
+			}
 			// It stands in again and again, so that most likely it reads when the end comes.
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
