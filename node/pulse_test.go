@@ -286,3 +286,87 @@ func TestAVerdictNamesWhoIsInAllPairs(t *testing.T) {
 		}
 	}
 }
+
+// second is a session of node 1.
+type second struct{ lonely }
+
+func (second) Self() godwit.NodeID { return 1 }
+
+// pulseOf returns the pulse of a node that hears from nobody, and what lets time
+// pass.
+func pulseOf(t *testing.T, s coord.Session) (*pulse, func(time.Duration)) {
+	n := quietNode(t, Config{Model: model(t, 100, 2), Workers: 1, Session: s})
+	n.self = s.Self()
+	w := &stoppedWorld{World: n.world, now: 1}
+	n.world, n.pulse.seen = w, 1
+	for i := range n.pulse.links {
+		n.pulse.links[i].met = true
+	}
+	return n.pulse, func(d time.Duration) {
+		for ; d > 0; d -= pulseEvery {
+			w.now += int64(pulseEvery)
+			n.pulse.step()
+		}
+	}
+}
+
+// What a peer says to have arrived is movement, though nothing else comes.
+func TestAPeerThatTakesSlowlyIsNotSuspect(t *testing.T) {
+	p, pass := pulseOf(t, lonely{nodes: 2})
+	p.n.peers[1].sent.Store(1 << 20)
+	for i := range uint64(10) {
+		pass(coord.DefaultTTL / 2)
+		must(t, p.beat(1, wire.Heartbeat{Arrived: i + 1}.Frame()))
+	}
+	if p.links[1].suspected {
+		t.Error("a peer is suspect at which bytes arrive")
+	}
+	pass(coord.DefaultTTL + answerTime + 2*pulseEvery)
+	if !p.links[1].suspected {
+		t.Error("a peer is not suspect at which no bytes arrive any more")
+	}
+}
+
+// The judge hears others before it judges, and who hears no verdict gives one.
+// Those of whom a node is nearly sure are named too.
+func TestAVerdictWaitsForWhatOthersSuspect(t *testing.T) {
+	for _, x := range []struct {
+		s    coord.Session
+		wait time.Duration
+		says string
+	}{
+		{lonely{nodes: 4}, judgeWait, "node 2 (?) reaches none of the nodes 0 (?), 1 (?), 3 (?)"},
+		{second{lonely{nodes: 4}}, appealWait, "node 1 (?) reaches none of the nodes 2 (?), 3 (?)"},
+	} {
+		p, pass := pulseOf(t, x.s)
+		self := p.n.self
+		for i := range p.links {
+			if id := godwit.NodeID(i); id != self && id != 2 {
+				p.links[i].heard = time.Hour // no need to ask
+			}
+		}
+		p.n.peers[2].sent.Store(100)
+		if self == 1 {
+			pass(coord.DefaultTTL / 3)
+			p.n.peers[3].sent.Store(100)
+			pass(coord.DefaultTTL/3*2 + answerTime + 2*pulseEvery)
+		} else {
+			pass(coord.DefaultTTL + answerTime + 2*pulseEvery)
+		}
+		if v := p.due(); v != nil {
+			t.Errorf("node %d judges at once that %s", self, v.Text)
+		}
+		if self == judge {
+			must(t, p.accused(1, wire.Suspicions([]godwit.NodeID{2})))
+			must(t, p.accused(3, wire.Suspicions([]godwit.NodeID{2})))
+		}
+		pass(x.wait - pulseEvery)
+		if v := p.due(); x.wait > pulseEvery && v != nil {
+			t.Errorf("node %d judges too early that %s", self, v.Text)
+		}
+		pass(2 * pulseEvery)
+		if v := p.due(); v == nil || !strings.HasPrefix(v.Text, x.says+":") {
+			t.Errorf("node %d judges %v, want that %s", self, v, x.says)
+		}
+	}
+}
