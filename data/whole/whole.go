@@ -1,5 +1,6 @@
-// Package whole writes files that appear under their name when they are complete,
-// and not at all otherwise: a file that was there stays as it was until then.
+// Package whole writes files, and folders of files, that appear under their name
+// when they are complete, and not at all otherwise: what was there stays as it was
+// until then.
 package whole
 
 import (
