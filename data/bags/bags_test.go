@@ -182,3 +182,22 @@ func TestTheNovelsBecomeDocuments(t *testing.T) {
 		t.Errorf("%v", set)
 	}
 }
+
+func TestSetsThatDifferHaveOtherFingerprints(t *testing.T) {
+	of := func(names []string, docs ...[]int32) string {
+		s := &Set{Names: names}
+		for _, d := range docs {
+			s.Append(d)
+		}
+		return s.Fingerprint()
+	}
+	ab, one := []string{"a", "b"}, of([]string{"a", "b"}, []int32{0, 1}, []int32{1})
+	if one != of(ab, []int32{0, 1}, []int32{1}) {
+		t.Error("equal sets differ")
+	}
+	for _, other := range []string{of(ab, []int32{0}, []int32{1, 1}), of(ab, []int32{1, 0}, []int32{1}), of([]string{"a", "c"}, []int32{0, 1}, []int32{1})} {
+		if other == one {
+			t.Error("sets that differ have the same fingerprint")
+		}
+	}
+}

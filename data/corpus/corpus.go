@@ -2,8 +2,10 @@ package corpus
 
 import (
 	"fmt"
+	"io"
 	"sort"
 
+	"github.com/godwit-ps/godwit/data/fingerprint"
 	"github.com/godwit-ps/godwit/data/setting"
 )
 
@@ -54,8 +56,9 @@ type Corpus struct {
 
 	options Options
 	files   []source
-	first   []int   // first[i] is the first block of files[i]; last element: all
-	starts  []int64 // of each block, in the text of its file
+	first   []int            // first[i] is the first block of files[i]; last element: all
+	starts  []int64          // of each block, in the text of its file
+	hash    fingerprint.Hash // of all text
 }
 
 // Open counts the words of a file, or of the files of a folder.
@@ -106,7 +109,7 @@ func (c *Corpus) countFile(file *source, s *scanner, words *counter) error {
 		return err
 	}
 	defer in.Close()
-	s.reset(in, 0)
+	s.reset(io.TeeReader(in, &c.hash), 0)
 	block := 0 // words of it
 	for {
 		at := s.position()
@@ -138,10 +141,12 @@ func (c *Corpus) file(block int) int {
 	return sort.Search(len(c.files), func(i int) bool { return c.first[i+1] > block })
 }
 
-// Fingerprint is equal for corpora with equal words in equal blocks, as far as
-// their counts tell.
+// Fingerprint is equal for corpora of equal texts that are read in the same way.
 func (c *Corpus) Fingerprint() string {
-	return fmt.Sprintf("%d words of %d files in %d blocks, a vocabulary of %d (%016x)", c.Stats.Words, c.Stats.Files, c.Blocks(), len(c.Vocabulary.Words), c.Vocabulary.fingerprint())
+	h := c.hash
+	h.Texts(c.Vocabulary.Words)
+	h.Number(c.Blocks())
+	return h.String()
 }
 
 // String is a line for people.

@@ -478,3 +478,20 @@ func TestRealNovelsAreRead(t *testing.T) {
 		}
 	}
 }
+
+func TestTextsThatDifferInOrderHaveOtherFingerprints(t *testing.T) {
+	of := func(text string) string {
+		c, err := FromText("text", []byte(text), Options{MinCount: 1, Block: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Fingerprint()
+	}
+	text := of("one two two. one")
+	if again := of("one two two. one"); again != text {
+		t.Error("equal texts differ")
+	}
+	if text == of("two one two. one") {
+		t.Error("texts of other order do not differ")
+	}
+}

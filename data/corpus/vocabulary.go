@@ -2,8 +2,6 @@ package corpus
 
 import (
 	"cmp"
-	"fmt"
-	"hash/fnv"
 	"slices"
 )
 
@@ -21,15 +19,6 @@ type Vocabulary struct {
 func (v *Vocabulary) ID(word string) (id int32, ok bool) {
 	id, ok = v.ids[word]
 	return id, ok
-}
-
-// fingerprint is equal for equal vocabularies.
-func (v *Vocabulary) fingerprint() uint64 {
-	h := fnv.New64a()
-	for i, w := range v.Words {
-		fmt.Fprintf(h, "%s %d\n", w, v.Counts[i])
-	}
-	return h.Sum64()
 }
 
 // maxDistinct bounds the words that are counted at a time, to about a gigabyte.

@@ -110,6 +110,11 @@ func index(text []byte) (uint32, error) {
 	return uint32(n), nil
 }
 
+// HashAbout says in words, for who reads a model without this package, which row a
+// feature is hashed to.
+const HashAbout = "the text before the colon, as bytes: h = FNV-1a of 64 bits; h ^= h >> 32; h = h * 0x9e3779b97f4a7c15 mod 2**64; " +
+	"row = h >> (64 - bits); values of features with the same row add up"
+
 // hash is FNV-1a with a last mixing, so that the low bits depend on all of the
 // text.
 func hash(text []byte, bits int) uint32 {
