@@ -150,6 +150,9 @@ func (r *run[D]) epoch(ctx context.Context) error {
 		return err
 	}
 	loss := Loss{sum[0], int64(sum[1])}
+	if sum[2] > 0 && loss.Examples == 0 {
+		return r.stopBetween(ctx)
+	}
 	r.rep.Epochs = epoch
 	r.rep.Losses = append(r.rep.Losses, loss)
 	if math.IsNaN(loss.Sum) || math.IsInf(loss.Sum, 0) {
@@ -171,6 +174,16 @@ func (r *run[D]) epoch(ctx context.Context) error {
 		return r.evaluate(ctx, epoch)
 	}
 	return nil
+}
+
+// stopBetween ends a run that was asked to stop before a step of the next epoch was
+// trained.
+func (r *run[D]) stopBetween(ctx context.Context) error {
+	r.rep.End = Stopped
+	if n := len(r.rep.Evaluated); n > 0 && r.rep.Evaluated[n-1] == r.rep.Epochs {
+		return nil
+	}
+	return r.evaluate(ctx, r.rep.Epochs)
 }
 
 // train runs one epoch on all workers of this node.

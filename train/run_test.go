@@ -731,3 +731,40 @@ func TestFewIsEvenlySpread(t *testing.T) {
 		}
 	}
 }
+
+// A stop that comes before the first step of an epoch makes no epoch of it.
+func TestAStopAtTheBorderOfAnEpochMakesNoEpochOfNothing(t *testing.T) {
+	for _, every := range []int{0, 1} {
+		for last := range 3 {
+			stop := make(chan struct{})
+			if last == 0 {
+				close(stop)
+			}
+			var told []train.Event
+			env := train.Env{Workers: server(t, 100, 1, 1).Workers(0), Stop: stop, Progress: func(e train.Event) {
+				if told = append(told, e); e.Loss != nil && e.Epoch == last {
+					close(stop)
+				}
+			}}
+			rep, err := train.Run(t.Context(), env, &counting{rows: 100, batch: 5}, train.Options{Epochs: 50, EvalEvery: every})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rep.Epochs != last || len(rep.Losses) != last || rep.End != train.Stopped || len(rep.Evaluated) == 0 || rep.Evaluated[len(rep.Evaluated)-1] != last {
+				t.Errorf("stopped after %d epochs: %+v", last, rep)
+			}
+			judged := 0
+			for _, e := range told {
+				if e.Loss != nil && e.Loss.Examples == 0 {
+					t.Errorf("stopped after %d epochs, it tells of one without examples", last)
+				}
+				if e.Evaluation != nil && e.Epoch == last {
+					judged++
+				}
+			}
+			if judged != 1 {
+				t.Errorf("stopped after %d epochs, the last is judged %d times", last, judged)
+			}
+		}
+	}
+}
