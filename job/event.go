@@ -1,6 +1,7 @@
 package job
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -11,9 +12,10 @@ import (
 // An Event tells what happened in a run. Its kind is what is set, beside the
 // run, the policy and the time; as JSON it is a line of "godwit … --json".
 type Event struct {
-	Run     string  `json:"run"`
-	Policy  string  `json:"policy"`
-	Seconds float64 `json:"seconds"` // since the run was begun
+	Run     string    `json:"run"`
+	Policy  string    `json:"policy"`
+	Time    time.Time `json:"time"`
+	Seconds float64   `json:"seconds"` // since the run was begun
 
 	Waiting    *Waiting    `json:"waiting,omitempty"`
 	Start      *Start      `json:"start,omitempty"`
@@ -42,6 +44,13 @@ type Start struct {
 	// they seem to, a sentence each.
 	Doubts []string `json:"doubts,omitempty"`
 	Unit   string   `json:"unit"` // what their items are called
+	// Fingerprint is equal for equal data.
+	Fingerprint string `json:"fingerprint"`
+	// Spec is what was asked for: the task and its settings, nodes, seed and so on.
+	Spec    json.RawMessage `json:"spec"`
+	Version string          `json:"version"` // of this program
+	// Warnings are what a person must hear of beside, a sentence each.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // A Peer is a node, as the others know it.
@@ -73,9 +82,9 @@ type Epoch struct {
 // An Evaluation judges the model: after an epoch, or before the first one if
 // Epoch is 0.
 type Evaluation struct {
-	Epoch    int      `json:"epoch"`
-	Metrics  Metrics  `json:"metrics"`
-	Warnings []string `json:"warnings,omitempty"`
+	Epoch    int       `json:"epoch"`
+	Metrics  Judgement `json:"metrics"`
+	Warnings []string  `json:"warnings,omitempty"`
 }
 
 // A Result is what came of a run.
@@ -101,6 +110,9 @@ type Result struct {
 	Stats node.Stats `json:"stats"`
 	// Exported is the folder that this node wrote the model to.
 	Exported string `json:"exported,omitempty"`
+	// ExportError is why that is not the folder that it should be: the disk was full,
+	// say. The model is in Exported then; if that is empty, it is lost.
+	ExportError string `json:"export_error,omitempty"`
 }
 
 // Interrupted reports whether the run was stopped before its end.

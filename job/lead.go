@@ -79,7 +79,7 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := l.Spec.load(l.Data)
+	loaded, err := l.Spec.load(&l.Place)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (l *Leader) forget(ctx context.Context, at etcd.Access) error {
 func (l *Leader) run(ctx context.Context, at etcd.Access, begin time.Time, loaded task.Task, kids *children) (*Result, error) {
 	if l.Await {
 		if l.Progress != nil {
-			l.Progress(Event{Run: l.Run, Policy: l.Spec.Policy, Waiting: &Waiting{Endpoints: l.Etcd, Token: l.made, Nodes: l.Spec.Nodes - 1}})
+			l.Progress(Event{Run: l.Run, Policy: l.Spec.Policy, Time: time.Now(), Waiting: &Waiting{Endpoints: l.Etcd, Token: l.made, Nodes: l.Spec.Nodes - 1}})
 		}
 	} else {
 		for range l.Spec.Nodes - 1 {

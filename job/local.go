@@ -14,16 +14,15 @@ import (
 	tmem "github.com/godwit-ps/godwit/transport/mem"
 )
 
-// Local runs all nodes of a job in this process and returns the result. The
-// place is that of each of them, but only node 0 tells of progress, exports, and
-// profiles the process.
-func Local(ctx context.Context, spec Spec, place Place) (*Result, error) {
+// Local runs all nodes of a job, a run with a name, in this process and returns the
+// result. The place is that of each of them, but only node 0 tells of progress,
+// exports, and profiles the process.
+func Local(ctx context.Context, run string, spec Spec, place Place) (*Result, error) {
 	begin := time.Now()
-	t, err := spec.load(place.Data)
+	t, err := spec.load(&place)
 	if err != nil {
 		return nil, err
 	}
-	const run = "local"
 	hub, err := cmem.New(coord.Config{Run: run, Nodes: spec.Nodes})
 	if err != nil {
 		return nil, err

@@ -3,15 +3,19 @@ package job
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/godwit-ps/godwit/train"
 )
 
 // Metrics are figures of quality, the most important first. As JSON they are an
-// object.
+// object, in which a figure that is no finite number is null.
 type Metrics []train.Metric
+
+// onTest is the split of a metric that names none.
+const onTest = "test"
 
 // At returns the figure of a name, NaN if there is none.
 func (m Metrics) At(name string) float64 {
@@ -34,9 +38,11 @@ func (m Metrics) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		value, err := json.Marshal(x.Value)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", x.Name, err)
+		value := []byte("null")
+		if !math.IsNaN(x.Value) && !math.IsInf(x.Value, 0) {
+			if value, err = json.Marshal(x.Value); err != nil {
+				return nil, err
+			}
 		}
 		b = append(append(append(b, name...), ':'), value...)
 	}
@@ -46,7 +52,7 @@ func (m Metrics) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON keeps the order too.
 func (m *Metrics) UnmarshalJSON(b []byte) error {
 	*m = nil
-	var values map[string]float64
+	var values map[string]*float64
 	if err := json.Unmarshal(b, &values); err != nil {
 		return err
 	}
@@ -61,7 +67,71 @@ func (m *Metrics) UnmarshalJSON(b []byte) error {
 			}
 			name, _ = t.(string)
 		}
-		*m = append(*m, train.Metric{Name: name, Value: values[name]})
+		value := math.NaN()
+		if v := values[name]; v != nil {
+			value = *v
+		}
+		*m = append(*m, train.Metric{Name: name, Value: value})
+	}
+	return nil
+}
+
+// Judgement are figures by the parts of the data that they judge the model by. As
+// JSON they are an object of Metrics by split: "valid", "train" or "test".
+type Judgement []train.Metric
+
+// bySplit cuts a judgement up, in its order.
+func (j Judgement) bySplit() (splits []string, ms map[string]Metrics) {
+	ms = map[string]Metrics{}
+	for _, m := range j {
+		split := m.Split
+		if split == "" {
+			split = onTest
+		}
+		if ms[split] == nil {
+			splits = append(splits, split)
+		}
+		m.Split = ""
+		ms[split] = append(ms[split], m)
+	}
+	return splits, ms
+}
+
+// MarshalJSON keeps the order.
+func (j Judgement) MarshalJSON() ([]byte, error) {
+	splits, ms := j.bySplit()
+	b := []byte{'{'}
+	for i, split := range splits {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, err := json.Marshal(split)
+		if err != nil {
+			return nil, err
+		}
+		m, err := ms[split].MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(append(b, name...), ':'), m...)
+	}
+	return append(b, '}'), nil
+}
+
+// UnmarshalJSON keeps the order within a split; splits are in that of their names.
+func (j *Judgement) UnmarshalJSON(b []byte) error {
+	*j = nil
+	var all map[string]Metrics
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	for _, split := range slices.Sorted(maps.Keys(all)) {
+		for _, m := range all[split] {
+			if m.Split = split; split == onTest {
+				m.Split = ""
+			}
+			*j = append(*j, m)
+		}
 	}
 	return nil
 }

@@ -39,8 +39,9 @@ type part struct {
 	cancel  context.CancelCauseFunc
 
 	result  Result
-	mark    node.Stats // of all nodes when the epoch began
-	epochAt time.Time  // it began
+	judged  map[string]Metrics // of the last evaluation, by split
+	mark    node.Stats         // of all nodes when the epoch began
+	epochAt time.Time          // it began
 }
 
 // newPart returns the part of a node that has joined.
@@ -235,7 +236,7 @@ func (p *part) tell(e Event) {
 	if p.place.Progress == nil {
 		return
 	}
-	e.Run, e.Policy, e.Seconds = p.run, p.spec.Policy, seconds(p.begin)
+	e.Run, e.Policy, e.Time, e.Seconds = p.run, p.spec.Policy, time.Now(), seconds(p.begin)
 	p.telling.Lock()
 	defer p.telling.Unlock()
 	p.place.Progress(e)
@@ -253,7 +254,13 @@ func (p *part) meet(ctx context.Context) error {
 		return err
 	}
 	unit, _ := p.task.Unit()
-	start := Start{Self: p.session.Self(), Data: p.task.About(), Doubts: p.task.Doubts(), Unit: unit}
+	start := Start{
+		Self: p.session.Self(), Data: p.task.About(), Doubts: p.task.Doubts(), Unit: unit,
+		Fingerprint: p.task.Data(), Version: Version(), Warnings: p.place.room(p.spec, p.task),
+	}
+	if start.Spec, err = p.spec.Encode(); err != nil {
+		return err
+	}
 	for i, m := range p.session.Members() {
 		peer, err := introduced(m, all[i])
 		if err != nil {
@@ -287,7 +294,7 @@ func (p *part) train(ctx context.Context) error {
 			return fmt.Errorf("job: judging the untrained model: %w", err)
 		}
 		p.result.Untrained = Metrics(ms)
-		p.tell(Event{Evaluation: &Evaluation{Metrics: p.result.Untrained}})
+		p.tell(Event{Evaluation: &Evaluation{Metrics: Judgement(ms)}})
 	}
 	var err error
 	if p.mark, err = p.stats(ctx, "before"); err != nil {
@@ -322,7 +329,9 @@ func (p *part) progress(ctx context.Context, e train.Event) {
 	case e.Loss != nil:
 		err = p.epoch(ctx, e)
 	case e.Evaluation != nil:
-		p.tell(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: Metrics(e.Evaluation.Metrics), Warnings: e.Evaluation.Warnings}})
+		j := Judgement(e.Evaluation.Metrics)
+		_, p.judged = j.bySplit()
+		p.tell(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: j, Warnings: e.Evaluation.Warnings}})
 		// What judging cost is not training's.
 		p.mark, err = p.stats(ctx, fmt.Sprintf("evaluation %d", e.Epoch))
 		p.epochAt = time.Now()
@@ -386,10 +395,9 @@ func (p *part) finish(ctx context.Context) error {
 	}
 	p.result.Test = Metrics(ms)
 	if p.place.Export != "" {
-		if err := p.task.Export(ctx, p.node.Worker(0), p.place.Export); err != nil {
+		if err := p.export(ctx); err != nil {
 			return err
 		}
-		p.result.Exported = p.place.Export
 	}
 	p.result.NoMessage = p.result.Stats.NoMessage()
 	p.result.Seconds = seconds(p.begin)

@@ -60,7 +60,7 @@ func Join(ctx context.Context, j Joiner) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := spec.load(j.Data)
+	loaded, err := spec.load(&j.Place)
 	if err != nil && spec.Data != "" && j.Data == "" {
 		return nil, fmt.Errorf("%w (so the data lies where the run was begun; if it lies elsewhere on this machine, say where: --data)", err)
 	}
@@ -154,6 +154,13 @@ func remote(ctx context.Context, spec *Spec, place *Place, at etcd.Access, run s
 	return r, nil
 }
 
+// fingerprint is what the nodes must have in common, a line each.
+func fingerprint(spec []byte, loaded task.Task) string {
+	hash := func(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b))[:24] }
+	return fmt.Sprintf("version of godwit: %s\nsettings: %s\ndata: %s (%s)\ntask: %s",
+		Version(), hash(spec), loaded.Data(), loaded.About(), hash([]byte(loaded.Fingerprint())))
+}
+
 // join waits until all nodes are there.
 func join(ctx context.Context, spec *Spec, place *Place, at etcd.Access, run, addr string, loaded task.Task) (coord.Session, error) {
 	blob, err := spec.Encode()
@@ -164,7 +171,7 @@ func join(ctx context.Context, spec *Spec, place *Place, at etcd.Access, run, ad
 	defer cancel(nil)
 	s, err := etcd.Join(ctx, at, coord.Config{
 		Run: run, Nodes: spec.Nodes, Addr: addr, TTL: spec.TTL, Join: spec.Join,
-		Fingerprint: fmt.Sprintf("%x", sha256.Sum256(append(blob, loaded.Fingerprint()...)))[:24],
+		Fingerprint: fingerprint(blob, loaded),
 	})
 	if err != nil {
 		return nil, gaveUp(ctx, advised(err))

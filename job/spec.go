@@ -85,12 +85,16 @@ func (s *Spec) Check() error {
 	return s.Task.Check()
 }
 
-// load checks the spec and reads or makes the data. A folder replaces that of
-// the spec where it is not empty.
-func (s *Spec) load(data string) (task.Task, error) {
+// load checks the spec, and whether the model can be exported at a place, and reads
+// or makes the data. The place's data replace those of the spec where it has any.
+func (s *Spec) load(p *Place) (task.Task, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
+	if err := p.probe(s); err != nil {
+		return nil, err
+	}
+	data := p.Data
 	if data == "" {
 		data = s.Data
 	}

@@ -58,7 +58,7 @@ func TestAWrongSpecSaysWhatIsWrong(t *testing.T) {
 		"no policy":          func(s *Spec) { s.Policy = "clever" },
 		`called "fix"`:       func(s *Spec) { s.Filters = "sparse, fix(bytes=1)" },
 		"no scheme":          func(s *Spec) { settings(s).Sampling = "" },
-		"Epochs is 0":           func(s *Spec) { s.Options.Epochs = 0 },
+		"Epochs is 0":        func(s *Spec) { s.Options.Epochs = 0 },
 		"TTL of 1ms":         func(s *Spec) { s.TTL = time.Millisecond },
 		"no time to wait":    func(s *Spec) { s.Join = 0 },
 		"Config.Batch is -1": func(s *Spec) { settings(s).Batch = -1 },

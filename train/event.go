@@ -28,7 +28,7 @@ func (e Event) String() string {
 			if i == 0 {
 				sep = ": "
 			}
-			fmt.Fprintf(&b, "%s%s %.4f", sep, m.Name, m.Value)
+			fmt.Fprintf(&b, "%s%s %.4f", sep, m.Label(), m.Value)
 		}
 		for _, w := range e.Evaluation.Warnings {
 			fmt.Fprintf(&b, "; WARNING: %s", w)

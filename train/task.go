@@ -100,8 +100,19 @@ func (l Loss) Mean() float64 {
 
 // A Metric is one figure of an evaluation.
 type Metric struct {
-	Name  string
+	Name string
+	// Split is the part of the data that it judges the model by, "valid" or "train";
+	// empty: what is held out for the end.
+	Split string
 	Value float64
+}
+
+// Label is the name, with the split before it.
+func (m Metric) Label() string {
+	if m.Split == "" {
+		return m.Name
+	}
+	return m.Split + " " + m.Name
 }
 
 // An Evaluation judges a model.

@@ -148,12 +148,13 @@ func (e *experiments) show(cmd *cobra.Command, r *experiment.Report) error {
 // onProcesses runs a job whose nodes are this process and others that it starts.
 func onProcesses(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
 	place := job.Place{Stop: stop, Progress: tell}
+	run := spec.Task.Name() + "-" + suffix()
 	if spec.Nodes == 1 {
-		return job.Local(ctx, spec, place)
+		return job.Local(ctx, run, spec, place)
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return job.Lead(ctx, job.Leader{Place: place, Spec: spec, Run: spec.Task.Name() + "-" + suffix(), Command: []string{self, "node"}})
+	return job.Lead(ctx, job.Leader{Place: place, Spec: spec, Run: run, Command: []string{self, "node"}})
 }

@@ -125,6 +125,8 @@ func outcome(r *job.Result, err error) error {
 	switch {
 	case err != nil:
 		return ranError{err}
+	case r.ExportError != "":
+		return ranError{errors.New(r.ExportError)}
 	case r.Interrupted():
 		return errInterrupted
 	}

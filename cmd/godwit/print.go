@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -39,10 +40,16 @@ func newPrinter(quiet, asJSON bool) *printer {
 	return p
 }
 
-// tick is how often a terminal's line is written anew.
+// jsonTick is how often a program hears of a tick. A line takes about a kilobyte.
+const jsonTick = 10 * time.Second
+
+// tick is how often a terminal's line is written anew, and programs hear of a tick.
 func (p *printer) tick() time.Duration {
-	if p.terminal {
+	switch {
+	case p.terminal:
 		return time.Second
+	case p.json != nil:
+		return jsonTick
 	}
 	return 0
 }
@@ -62,7 +69,7 @@ func (p *printer) event(e job.Event) {
 		p.line("waiting for %d more nodes; on each of their machines run\n\n  %s\n", e.Waiting.Nodes, p.join(e))
 	case e.Start != nil:
 		p.start(e)
-	case e.Tick != nil:
+	case e.Tick != nil && p.terminal:
 		p.tickLine(e.Tick)
 	case e.Epoch != nil:
 		p.epoch = e.Epoch.Epoch
@@ -91,7 +98,7 @@ func (p *printer) clear() {
 func (p *printer) start(e job.Event) {
 	p.unit, p.epoch = e.Start.Unit, 0
 	p.line("policy %s: %s", e.Policy, e.Start.Data)
-	for _, d := range e.Start.Doubts {
+	for _, d := range slices.Concat(e.Start.Doubts, e.Start.Warnings) {
 		p.line("warning: %s", d)
 	}
 	if len(e.Start.Nodes) == 1 {
@@ -139,10 +146,16 @@ func (p *printer) evaluation(e *job.Evaluation) {
 	}
 }
 
-func metrics(ms job.Metrics) string {
+// metrics names a split where it is another one than before.
+func metrics(ms job.Judgement) string {
 	var parts []string
+	split := ""
 	for _, m := range ms {
-		parts = append(parts, fmt.Sprintf("%s %.4f", m.Name, m.Value))
+		name := m.Name
+		if m.Split != split {
+			name, split = m.Label(), m.Split
+		}
+		parts = append(parts, fmt.Sprintf("%s %.4f", name, m.Value))
 	}
 	return strings.Join(parts, ", ")
 }

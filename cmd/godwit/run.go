@@ -105,7 +105,7 @@ func suffix() string {
 func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Result, error) {
 	c.place.Progress, c.place.Tick = p.event, p.tick()
 	if spec.Nodes == 1 {
-		return job.Local(ctx, spec, c.place)
+		return job.Local(ctx, c.run, spec, c.place)
 	}
 	self, err := os.Executable()
 	if err != nil {

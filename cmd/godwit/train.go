@@ -60,9 +60,11 @@ the machine, its command line is. Without the three --tls files, who can listen 
 the network reads the token and everything else.`
 
 const trainManners = `The run can be watched on stderr; the result is a table on stdout. With --json,
-stdout has a JSON object a line instead: "run", "policy", "seconds" since the
-begin, and one of "waiting", "start", "epoch", "evaluation", "stopping" and, last,
-"result" (their fields are those of the types Event and Result of package job).
+stdout has a JSON object a line instead: "run", "policy", "time" (RFC 3339),
+"seconds" since the begin, and one of "waiting", "start" (with all settings),
+"tick" (every second or ten), "epoch", "evaluation", "stopping" and, last, "result"
+(their fields are those of the types Event and Result of package job). Figures have
+the same names everywhere: evaluation.metrics.valid.MRR, result.test.MRR.
 Ctrl-C, SIGTERM and a terminal that closes (but under nohup) end the run in order:
 the model is judged and, with --export, exported as it is. A second Ctrl-C ends it
 at once.
@@ -129,7 +131,7 @@ func (t *training) outputGroup() group {
 	return g
 }
 
-const exportUsage = "`folder` to write the model to, as NumPy arrays"
+const exportUsage = "`folder` to write the model to, as NumPy arrays with a model.json that describes them; replaces an earlier export of the same task"
 
 const profileUsage = "`folder` to write profiles of training to, for \"go tool pprof\": node-N.cpu.pprof, .mutex, .block and .allocs of each node started here"
 

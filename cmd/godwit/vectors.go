@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/wordvec"
 	"github.com/godwit-ps/godwit/train/kge"
 	"github.com/godwit-ps/godwit/train/w2v"
@@ -20,7 +22,8 @@ import (
 
 const vectorFiles = `VECTORS is a file that "godwit train … --export" or another program wrote: .txt or
 .vec (word2vec's text format), .bin (its binary one), or .npy (a NumPy array, with
-the names of its rows in a .txt file of the same name); or an exported folder.`
+the names of its rows in a .txt file of the same name); or an exported folder, whose
+files are checked against its model.json.`
 
 // readVectors reads vectors and normalizes them.
 func readVectors(path string) (*wordvec.Vectors, error) {
@@ -38,14 +41,29 @@ func readVectors(path string) (*wordvec.Vectors, error) {
 	return v, err
 }
 
-// exportedVectors finds the vectors in a folder that an export wrote.
+// exportedVectors finds the vectors in a folder that an export wrote, and checks that
+// they are whole. A folder without a description is taken as it is.
 func exportedVectors(dir string) (string, error) {
+	m, err := export.Read(dir)
+	described := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
 	names := []string{w2v.BinaryFile, w2v.ArrayFile, kge.EntityFile}
 	for _, name := range names {
 		file := filepath.Join(dir, name)
-		if _, err := os.Stat(file); err == nil {
-			return file, nil
+		switch {
+		case described && m.File(name) != nil:
+			return file, m.Verify(dir, name)
+		case described:
+		default:
+			if _, err := os.Stat(file); err == nil {
+				return file, nil
+			}
 		}
+	}
+	if described {
+		return "", fmt.Errorf("the model of the task %s in %s has no names with vectors to compare: none of %s", m.Task, dir, strings.Join(names, ", "))
 	}
 	return "", fmt.Errorf("the folder %s has none of %s", dir, strings.Join(names, ", "))
 }

@@ -16,6 +16,10 @@ func (complEx) relationDim(dim int) int              { return dim }
 func (complEx) relationInit(std float32) godwit.Init { return godwit.Normal{Std: std} }
 func (complEx) distance() bool                       { return false }
 
+func (complEx) layout() layout {
+	return layout{complexLayout, complexLayout, "np.real(np.sum(s * r * np.conj(o))), of complex vectors"}
+}
+
 // query is s∘r for objects and r̄∘o for subjects: Re(s·r·ō) = Re(r̄·o·s̄).
 func (complEx) query(q, e, r []float32, subjects bool) {
 	if subjects {

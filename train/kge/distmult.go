@@ -15,6 +15,8 @@ func (distMult) relationDim(dim int) int              { return dim }
 func (distMult) relationInit(std float32) godwit.Init { return godwit.Normal{Std: std} }
 func (distMult) distance() bool                       { return false }
 
+func (distMult) layout() layout { return layout{"a vector", "a vector", "np.sum(s * r * o)"} }
+
 func (distMult) query(q, e, r []float32, _ bool) { vec.Mul(q, e, r) }
 
 func (distMult) backward(ge, gr, e, r, gq []float32, _ bool) {

@@ -10,7 +10,7 @@
 //	// from the table "entity" …
 //	report, err := train.Run(ctx, env, task, train.Options{Epochs: 20, EvalEvery: 5})
 //	quality, err := task.Rank(ctx, &env, "test", graph.Test)
-//	err = task.Export(ctx, env.Workers[0], "embeddings")
+//	err = export.Write("embeddings", "kge", func(s *export.Set) error { return task.Export(ctx, env.Workers[0], s) })
 //
 // # Models
 //

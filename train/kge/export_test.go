@@ -20,7 +20,7 @@ func TestExportWritesEveryRowBesideItsName(t *testing.T) {
 		w := s.Workers(0)[0]
 		dir := filepath.Join(t.TempDir(), "new", "folder")
 		for range 2 { // the second time it replaces the files
-			if err := task.Export(t.Context(), w, dir); err != nil {
+			if err := traintest.Export(t.Context(), task, w, dir); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -34,8 +34,8 @@ func TestExportWritesEveryRowBesideItsName(t *testing.T) {
 		}
 		checkExport(t, w, filepath.Join(dir, EntityFile), filepath.Join(dir, EntityNamesFile), k.entity, task.graph.Entities, 5)
 		checkExport(t, w, filepath.Join(dir, RelationFile), filepath.Join(dir, RelationNamesFile), k.relation, relations, 25)
-		if files, err := os.ReadDir(dir); err != nil || len(files) != 4 {
-			t.Errorf("the folder has %v (%v), want four files", files, err)
+		if files, err := os.ReadDir(dir); err != nil || len(files) != 5 {
+			t.Errorf("the folder has %v (%v), want four files and model.json", files, err)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestAFailedExportLeavesTheOldFiles(t *testing.T) {
 	task, s := setup(t, c, randomGraph(30, 3, 50, 1), 1, 1)
 	w := s.Workers(0)[0].(*traintest.Worker)
 	dir := t.TempDir()
-	if err := task.Export(t.Context(), w, dir); err != nil {
+	if err := traintest.Export(t.Context(), task, w, dir); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(filepath.Join(dir, EntityFile))
@@ -87,14 +87,14 @@ func TestAFailedExportLeavesTheOldFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Fail = func(string) error { return godwit.ErrClosed }
-	if err := task.Export(t.Context(), w, dir); err == nil {
+	if err := traintest.Export(t.Context(), task, w, dir); err == nil {
 		t.Fatal("the export of a failing worker returned no error")
 	}
 	after, err := os.ReadFile(filepath.Join(dir, EntityFile))
 	if err != nil || string(after) != string(before) {
 		t.Errorf("the old file changed (%v)", err)
 	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 4 {
-		t.Errorf("the folder has %v (%v), want the four old files", files, err)
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 5 {
+		t.Errorf("the folder has %v (%v), want the five old files", files, err)
 	}
 }

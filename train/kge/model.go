@@ -19,6 +19,9 @@ import (
 type model interface {
 	// name is how a command line calls the model.
 	name() string
+	// layout says what the floats of entities and of relations are, and how NumPy
+	// computes the score of (s, r, o) of them.
+	layout() layout
 	// check looks at the entity length.
 	check(dim int) error
 	// relationDim is the length of a relation.
@@ -34,6 +37,12 @@ type model interface {
 	// towards the query.
 	backward(ge, gr, e, r, gq []float32, subjects bool)
 }
+
+// A layout describes an exported model for people.
+type layout struct{ entity, relation, score string }
+
+// complexLayout is that of complex vectors.
+const complexLayout = "real parts, then as many imaginary parts: the complex vector is x[:, :dim//2] + 1j*x[:, dim//2:]"
 
 // A factorizer is a model that the N3 regularizer is for: one that factorizes
 // the tensor of all triples. Of distances it would make smaller ones, which are

@@ -39,8 +39,8 @@ func (q Quality) String() string {
 
 func (q *Quality) evaluation(split string) train.Evaluation {
 	ev := train.Evaluation{Metrics: []train.Metric{
-		{Name: split + " MRR", Value: q.MRR}, {Name: "Hits@1", Value: q.Hits1},
-		{Name: "Hits@3", Value: q.Hits3}, {Name: "Hits@10", Value: q.Hits10},
+		{Name: "MRR", Split: split, Value: q.MRR}, {Name: "Hits@1", Split: split, Value: q.Hits1},
+		{Name: "Hits@3", Split: split, Value: q.Hits3}, {Name: "Hits@10", Split: split, Value: q.Hits10},
 	}}
 	if q.Broken > 0 {
 		ev.Warnings = append(ev.Warnings, fmt.Sprintf("%d comparisons met scores that are NaN or infinite, which were ranked last: the model has diverged, lower the learning rate", q.Broken))

@@ -16,6 +16,10 @@ func (rescal) distance() bool          { return false }
 
 func (rescal) relationInit(std float32) godwit.Init { return godwit.Normal{Std: std} }
 
+func (rescal) layout() layout {
+	return layout{"a vector", "a matrix by rows: x.reshape(-1, dim, dim)", "s @ R @ o"}
+}
+
 // query is Rᵀ·s for objects and R·o for subjects.
 func (rescal) query(q, e, r []float32, subjects bool) {
 	d := len(e)

@@ -22,6 +22,10 @@ func (rotatE) relationInit(float32) godwit.Init {
 	return godwit.Uniform{Lo: -math.Pi, Hi: math.Pi}
 }
 
+func (rotatE) layout() layout {
+	return layout{complexLayout, "phases in radians, dim//2 of them: the complex vector is np.exp(1j*x)", "-np.linalg.norm(s * r - o), of complex vectors"}
+}
+
 // query turns s by r for objects and o back by r for subjects.
 func (rotatE) query(q, e, r []float32, subjects bool) {
 	h := len(r)

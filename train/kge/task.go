@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math"
 
 	"github.com/godwit-ps/godwit"
@@ -125,18 +124,8 @@ func (t *Task) turned(subjects bool) bool { return subjects && !t.cfg.Reciprocal
 
 // Fingerprint names settings and data.
 func (t *Task) Fingerprint() string {
-	h := fnv.New64a()
-	var b [12]byte
-	for _, ts := range [][]triples.Triple{t.graph.Train, t.graph.Valid, t.graph.Test} {
-		for _, x := range ts {
-			for i, v := range [3]uint32{x.S, x.R, x.O} {
-				b[4*i], b[4*i+1], b[4*i+2], b[4*i+3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
-			}
-			h.Write(b[:])
-		}
-	}
-	return fmt.Sprintf("kge %+v on %d entities, %d relations, %d/%d/%d triples (%016x)", t.cfg,
-		len(t.graph.Entities), len(t.graph.Relations), len(t.graph.Train), len(t.graph.Valid), len(t.graph.Test), h.Sum64())
+	return fmt.Sprintf("kge %+v on %d entities, %d relations, %d/%d/%d triples (%s)", t.cfg,
+		len(t.graph.Entities), len(t.graph.Relations), len(t.graph.Train), len(t.graph.Valid), len(t.graph.Test), t.graph.Fingerprint())
 }
 
 // Trainer returns a worker's share: every part.Of-th triple.

@@ -16,6 +16,10 @@ func (transE) relationDim(dim int) int              { return dim }
 func (transE) relationInit(std float32) godwit.Init { return godwit.Normal{Std: std} }
 func (transE) distance() bool                       { return true }
 
+func (transE) layout() layout {
+	return layout{"a vector", "a vector", "-np.linalg.norm(s + r - o)"}
+}
+
 // query is s + r for objects and o − r for subjects.
 func (transE) query(q, e, r []float32, subjects bool) {
 	copy(q, e)

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
@@ -23,23 +22,21 @@ const (
 // topWords is how many words of a topic are written.
 const topWords = 20
 
-// Export writes the model into dir, which it makes where needed: the counts as a
-// NumPy array of float32, a row for each word and a column for each topic; the
-// words, one on each line; and on a line for each topic its words, the most
-// frequent first, to be read.
+// Export writes the model: the counts as a NumPy array of float32, a row for each
+// word and a column for each topic; the words, one on each line; and on a line for
+// each topic its words, the most frequent first, to be read.
 //
-// Each file appears complete or not at all. One node of the run calls it, with
-// a worker that nothing else uses meanwhile, after [train.Run].
-func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) error {
+// One node of the run calls it, with a worker that nothing else uses meanwhile, after
+// [train.Run].
+func (t *Task) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("lda: export: %w", err)
-	}
-	counts := tables.Array{Path: filepath.Join(dir, CountFile), First: k.word, Rows: t.words, Dim: t.cfg.Topics, Cols: t.cfg.Topics}
-	if err := counts.Write(ctx, w); err != nil {
+	s.Model.Model, s.Model.Dim = "lda", t.cfg.Topics
+	s.Model.Score = fmt.Sprintf("p(word | topic) = (counts + %v) / (counts.sum(0) + %v*len(counts))", t.cfg.Beta, t.cfg.Beta)
+	counts := tables.Array{File: CountFile, Names: WordFile, Layout: "how often the word belongs to each topic", First: k.word, Rows: t.words, Dim: t.cfg.Topics, Cols: t.cfg.Topics}
+	if err := counts.Write(ctx, w, s); err != nil {
 		return fmt.Errorf("lda: export: %w", err)
 	}
 	tops, err := t.tops(ctx, w, k)
@@ -50,7 +47,8 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) error {
 	for _, top := range tops {
 		topics = append(topics, strings.Join(t.namesOf(top), " "))
 	}
-	err = errors.Join(tables.WriteNames(filepath.Join(dir, WordFile), slices.Values(t.docs.Names)), tables.WriteNames(filepath.Join(dir, TopicFile), slices.Values(topics)))
+	err = errors.Join(tables.WriteLines(s, WordFile, "words", slices.Values(t.docs.Names)),
+		tables.WriteLines(s, TopicFile, "for each topic its most frequent words", slices.Values(topics)))
 	if err != nil {
 		return fmt.Errorf("lda: export: %w", err)
 	}

@@ -395,7 +395,7 @@ func TestExportedTopicsAreThoseOfTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, dir := s.Workers(0)[0], filepath.Join(t.TempDir(), "new")
-	if err := task.Export(t.Context(), w, dir); err != nil {
+	if err := traintest.Export(t.Context(), task, w, dir); err != nil {
 		t.Fatal(err)
 	}
 	r, err := npy.Open(filepath.Join(dir, CountFile))
@@ -440,7 +440,7 @@ func TestExportedTopicsAreThoseOfTheServer(t *testing.T) {
 			t.Errorf("topic %d has %d words, and %d are more frequent than its last", z, len(names), more)
 		}
 	}
-	if err := task.Export(context.Background(), w, filepath.Join(dir, TopicFile)); err == nil {
+	if err := traintest.Export(context.Background(), task, w, filepath.Join(dir, TopicFile)); err == nil {
 		t.Error("topics were exported into a file")
 	}
 }

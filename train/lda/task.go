@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
@@ -92,21 +91,7 @@ func (t *Task) Tables() []godwit.Table {
 
 // Fingerprint names settings and documents.
 func (t *Task) Fingerprint() string {
-	h := fnv.New64a()
-	var b [4]byte
-	put := func(x int) {
-		b[0], b[1], b[2], b[3] = byte(x), byte(x>>8), byte(x>>16), byte(x>>24)
-		h.Write(b[:])
-	}
-	for _, s := range []*bags.Set{t.docs, t.held} {
-		for i := range s.Len() {
-			put(len(s.Doc(i)))
-		}
-		for _, w := range s.Words {
-			put(int(w))
-		}
-	}
-	return fmt.Sprintf("lda %+v on %v, %v held out (%016x)", t.cfg, t.docs, t.held, h.Sum64())
+	return fmt.Sprintf("lda %+v on %v (%s), %v held out (%s)", t.cfg, t.docs, t.docs.Fingerprint(), t.held, t.held.Fingerprint())
 }
 
 // Trainer returns a worker's share: documents one after the other, of about a
@@ -122,7 +107,7 @@ func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], 
 // Evaluate judges the model by the documents that are held out, or those of
 // training where there are none, and checks its counts.
 func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
-	set, split := t.held, "held-out"
+	set, split := t.held, "test"
 	if len(set.Words) == 0 {
 		set, split = t.docs, "train"
 	}
@@ -130,7 +115,7 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 	if err != nil {
 		return train.Evaluation{}, err
 	}
-	ev := train.Evaluation{LowerIsBetter: true, Metrics: []train.Metric{{Name: split + " perplexity", Value: q.Perplexity}}}
+	ev := train.Evaluation{LowerIsBetter: true, Metrics: []train.Metric{{Name: "perplexity", Split: split, Value: q.Perplexity}}}
 	switch err := t.Check(ctx, env, fmt.Sprintf("after epoch %d", epoch)); {
 	case errors.Is(err, ErrCounts):
 		ev.Warnings = append(ev.Warnings, err.Error())

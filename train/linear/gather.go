@@ -127,7 +127,3 @@ func slope(positive bool, margin float32) float32 {
 	}
 	return float32(1 / (1 + math.Exp(-float64(margin))))
 }
-
-func put(b []byte, x uint32) { b[0], b[1], b[2], b[3] = byte(x), byte(x>>8), byte(x>>16), byte(x>>24) }
-
-func floatBits(x float32) uint32 { return math.Float32bits(x) }

@@ -39,8 +39,8 @@ func (q Quality) evaluation(split string) train.Evaluation {
 	return train.Evaluation{
 		LowerIsBetter: true,
 		Metrics: []train.Metric{
-			{Name: split + " log loss", Value: q.LogLoss}, {Name: split + " AUC", Value: q.AUC},
-			{Name: split + " accuracy", Value: q.Accuracy}, {Name: "sparsity", Value: q.Sparsity()},
+			{Name: "log loss", Split: split, Value: q.LogLoss}, {Name: "AUC", Split: split, Value: q.AUC},
+			{Name: "accuracy", Split: split, Value: q.Accuracy}, {Name: "sparsity", Split: split, Value: q.Sparsity()},
 		},
 	}
 }

@@ -198,7 +198,7 @@ func TestExportedWeightsAreThoseOfTheServer(t *testing.T) {
 	_, envs := trained[Batch](t, task, 1, train.Options{Epochs: 1})
 	w := envs[0].Workers[0]
 	dir := filepath.Join(t.TempDir(), "new")
-	if err := task.Export(t.Context(), w, dir); err != nil {
+	if err := traintest.Export(t.Context(), task, w, dir); err != nil {
 		t.Fatal(err)
 	}
 	all := traintest.Values(t, w)[7*3:] // behind the other table
@@ -209,7 +209,7 @@ func TestExportedWeightsAreThoseOfTheServer(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(all) {
 		t.Error("the files do not hold the values of the tables")
 	}
-	if err := task.Export(t.Context(), w, filepath.Join(dir, WeightFile)); err == nil {
+	if err := traintest.Export(t.Context(), task, w, filepath.Join(dir, WeightFile)); err == nil {
 		t.Error("a model was exported into a file")
 	}
 }

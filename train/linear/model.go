@@ -3,7 +3,6 @@ package linear
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
@@ -84,25 +83,7 @@ func (m *model) Tables() []godwit.Table { return append([]godwit.Table(nil), m.t
 
 // fingerprint names the data.
 func (m *model) fingerprint() string {
-	h := fnv.New64a()
-	var b [9]byte
-	for _, s := range []*libsvm.Set{m.data.Train, m.data.Valid, m.data.Test} {
-		for i := range s.Len() {
-			y, fs, vs := s.Row(i)
-			clear(b[:])
-			if y {
-				b[8] = 1
-			}
-			b[0], b[1], b[2] = byte(len(fs)), byte(len(fs)>>8), byte(len(fs)>>16)
-			h.Write(b[:])
-			for k, f := range fs {
-				put(b[:4], f)
-				put(b[4:8], floatBits(vs[k]))
-				h.Write(b[:8])
-			}
-		}
-	}
-	return fmt.Sprintf("%d features, %d/%d/%d examples (%016x)", m.data.Train.Width, m.data.Train.Len(), m.data.Valid.Len(), m.data.Test.Len(), h.Sum64())
+	return fmt.Sprintf("%d features, %d/%d/%d examples (%s)", m.data.Train.Width, m.data.Train.Len(), m.data.Valid.Len(), m.data.Test.Len(), m.data.Fingerprint())
 }
 
 // keys are the tables' first keys.

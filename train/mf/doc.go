@@ -9,7 +9,7 @@
 //	// … a node that serves the model …
 //	report, err := train.Run(ctx, env, task, train.Options{Epochs: 30, EvalEvery: 5})
 //	rmse, err := task.RMSE(ctx, &env, "test", set.Test)
-//	err = task.Export(ctx, env.Workers[0], "factors")
+//	err = export.Write("factors", "mf", func(s *export.Set) error { return task.Export(ctx, env.Workers[0], s) })
 //
 // # The model
 //

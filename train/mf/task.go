@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"math"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/ratings"
@@ -66,18 +64,8 @@ func (t *Task) Tables() []godwit.Table {
 
 // Fingerprint names settings and data.
 func (t *Task) Fingerprint() string {
-	h := fnv.New64a()
-	var b [12]byte
-	for _, cells := range [][]ratings.Rating{t.set.Train, t.set.Valid, t.set.Test} {
-		for _, x := range cells {
-			for i, v := range [3]uint32{x.Row, x.Col, math.Float32bits(x.Value)} {
-				b[4*i], b[4*i+1], b[4*i+2], b[4*i+3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
-			}
-			h.Write(b[:])
-		}
-	}
-	return fmt.Sprintf("mf %+v on %d rows, %d columns, %d/%d/%d cells (%016x)", t.cfg,
-		t.set.Rows, t.set.Cols, len(t.set.Train), len(t.set.Valid), len(t.set.Test), h.Sum64())
+	return fmt.Sprintf("mf %+v on %d rows, %d columns, %d/%d/%d cells (%s)", t.cfg,
+		t.set.Rows, t.set.Cols, len(t.set.Train), len(t.set.Valid), len(t.set.Test), t.set.Fingerprint())
 }
 
 // Trainer returns a worker's share.
@@ -109,7 +97,7 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 		if err != nil {
 			return ev, err
 		}
-		ev.Metrics = append(ev.Metrics, train.Metric{Name: x.name + " RMSE", Value: rmse})
+		ev.Metrics = append(ev.Metrics, train.Metric{Name: "RMSE", Split: x.name, Value: rmse})
 	}
 	return ev, nil
 }

@@ -72,7 +72,7 @@ func TestAnEvaluationJudgesValidThenTrain(t *testing.T) {
 		set.Valid = c.valid
 		task, s := setup(t, small(Columns), set, 1, 1)
 		ev, err := task.Evaluate(t.Context(), &train.Env{Workers: s.Workers(0)}, 1)
-		if err != nil || !ev.LowerIsBetter || len(ev.Metrics) != 2 || ev.Metrics[0].Name != c.name || ev.Metrics[1].Name != "train RMSE" {
+		if err != nil || !ev.LowerIsBetter || len(ev.Metrics) != 2 || ev.Metrics[0].Label() != c.name || ev.Metrics[1].Label() != "train RMSE" {
 			t.Errorf("%+v, %v, want %s first", ev, err, c.name)
 		}
 	}
@@ -94,12 +94,12 @@ func TestTheProductOfTheExportedArraysIsThePrediction(t *testing.T) {
 		w := s.Workers(0)[0]
 		dir := filepath.Join(t.TempDir(), "new", "folder")
 		for range 2 { // the second time it replaces the files
-			if err := task.Export(t.Context(), w, dir); err != nil {
+			if err := traintest.Export(t.Context(), task, w, dir); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if files, err := os.ReadDir(dir); err != nil || len(files) != 4 {
-			t.Errorf("the folder has %v (%v), want four files", files, err)
+		if files, err := os.ReadDir(dir); err != nil || len(files) != 5 {
+			t.Errorf("the folder has %v (%v), want four files and model.json", files, err)
 		}
 		p, q := array(t, filepath.Join(dir, RowFile)), array(t, filepath.Join(dir, ColumnFile))
 		names := lines(t, filepath.Join(dir, RowNamesFile))
@@ -202,7 +202,7 @@ func TestAModelWithoutTheTasksTablesIsRefused(t *testing.T) {
 	if _, err := task.RMSE(t.Context(), &train.Env{Workers: []godwit.Worker{w}}, "test", task.set.Test); err == nil || !strings.Contains(err.Error(), `no table "column"`) {
 		t.Errorf("a judgement: %v", err)
 	}
-	if err := task.Export(t.Context(), w, t.TempDir()); err == nil || !strings.Contains(err.Error(), `no table "column"`) {
+	if err := traintest.Export(t.Context(), task, w, t.TempDir()); err == nil || !strings.Contains(err.Error(), `no table "column"`) {
 		t.Errorf("an export: %v", err)
 	}
 }

@@ -309,7 +309,7 @@ func TestExportedCellsAreThoseOfTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "new")
-	if err := task.Export(t.Context(), env.Workers[0], dir); err != nil {
+	if err := traintest.Export(t.Context(), task, env.Workers[0], dir); err != nil {
 		t.Fatal(err)
 	}
 	r, err := npy.Open(filepath.Join(dir, CountFile))
@@ -332,7 +332,7 @@ func TestExportedCellsAreThoseOfTheServer(t *testing.T) {
 			t.Errorf("row %d adds up to %d", row, sum)
 		}
 	}
-	if err := task.Export(t.Context(), env.Workers[0], filepath.Join(dir, CountFile)); err == nil {
+	if err := traintest.Export(t.Context(), task, env.Workers[0], filepath.Join(dir, CountFile)); err == nil {
 		t.Error("cells were exported into a file")
 	}
 	if _, err := os.Stat(filepath.Join(dir, CountFile)); err != nil {

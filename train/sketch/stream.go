@@ -6,12 +6,22 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/godwit-ps/godwit/data/fingerprint"
 	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // A Stream is items in their order. It is plain data: any number of goroutines
 // may read it while none changes it.
 type Stream struct{ Items []uint64 }
+
+// Fingerprint is equal for equal streams.
+func (s *Stream) Fingerprint() string {
+	var h fingerprint.Hash
+	for _, x := range s.Items {
+		h.Number(int(x))
+	}
+	return h.String()
+}
 
 // A Spec describes a stream to [Generate]. Start from [DefaultSpec]: the zero
 // Spec is not valid.

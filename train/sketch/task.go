@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/tables"
 
@@ -68,15 +67,7 @@ func (t *Task) Tables() []godwit.Table { return []godwit.Table{t.cfg.Table()} }
 
 // Fingerprint names settings and stream.
 func (t *Task) Fingerprint() string {
-	h := fnv.New64a()
-	var b [8]byte
-	for _, x := range t.stream.Items {
-		for i := range b {
-			b[i] = byte(x >> (8 * i))
-		}
-		h.Write(b[:])
-	}
-	return fmt.Sprintf("sketch %+v of %d items (%016x)", t.cfg, len(t.stream.Items), h.Sum64())
+	return fmt.Sprintf("sketch %+v of %d items (%s)", t.cfg, len(t.stream.Items), t.stream.Fingerprint())
 }
 
 // A Batch is the task's part of a [train.Batch]: where items are in the stream.
@@ -281,22 +272,24 @@ func (q Quality) Metrics() []train.Metric {
 // CountFile is the file that [Task.Export] writes.
 const CountFile = "cells.npy"
 
-// Export writes the cells into dir, which it makes where needed, as a NumPy array
-// of float32: a row for each cell of the first row of the sketch, then of the
-// second, and so on, with the low and high part of its count ([optim.Count]).
+// Export writes the cells as a NumPy array of float32: a row for each cell of the
+// first row of the sketch, then of the second, and so on, with the low and high part
+// of its count ([optim.Count]).
 //
-// The file appears complete or not at all. One node of the run calls it, with a
-// worker that nothing else uses meanwhile, after [train.Run].
-func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) error {
+// One node of the run calls it, with a worker that nothing else uses meanwhile, after
+// [train.Run].
+func (t *Task) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
 	c, err := t.cfg.On(w)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("sketch: export: %w", err)
+	s.Model.Model = "count-min sketch"
+	s.Model.Score = fmt.Sprintf("count = cells[:, 0] + %d*cells[:, 1]; an item's estimate is the least of its cells in the %d rows", optim.CounterBase, t.cfg.Depth)
+	cells := tables.Array{
+		File: CountFile, Layout: fmt.Sprintf("low and high part of the count of a cell; x.reshape(%d, %d, 2) is the sketch", t.cfg.Depth, t.cfg.Width),
+		First: c.first, Rows: t.cfg.Depth * t.cfg.Width, Dim: 2, Cols: 2,
 	}
-	cells := tables.Array{Path: filepath.Join(dir, CountFile), First: c.first, Rows: t.cfg.Depth * t.cfg.Width, Dim: 2, Cols: 2}
-	if err := cells.Write(ctx, w); err != nil {
+	if err := cells.Write(ctx, w, s); err != nil {
 		return fmt.Errorf("sketch: export: %w", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/triples"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
@@ -92,6 +93,8 @@ func (t *graphTask) Doubts() []string { return t.doubts }
 // Unit is two queries a triple.
 func (t *graphTask) Unit() (string, int64) { return "triples", 2 }
 
+func (t *graphTask) Data() string { return t.graph.Fingerprint() }
+
 func (t *graphTask) About() string {
 	return fmt.Sprintf("%d entities, %d relations, %d triples to train, %d to validate, %d to test",
 		len(t.graph.Entities), len(t.graph.Relations), len(t.graph.Train), len(t.graph.Valid), len(t.graph.Test))
@@ -143,6 +146,6 @@ func (t *graphTask) Test(ctx context.Context, env *train.Env, name string, part 
 	}, nil
 }
 
-func (t *graphTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
-	return t.kge.Export(ctx, w, dir)
+func (t *graphTask) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
+	return t.kge.Export(ctx, w, s)
 }

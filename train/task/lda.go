@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/lda"
@@ -80,6 +81,8 @@ type topicsTask struct {
 }
 
 func (t *topicsTask) Unit() (string, int64) { return "words", 1 }
+func (t *topicsTask) Data() string          { return t.docs.Fingerprint() + "+" + t.held.Fingerprint() }
+
 func (t *topicsTask) About() string {
 	return t.docs.String() + "; held out: " + t.held.String()
 }
@@ -118,6 +121,6 @@ func (t *topicsTask) Test(ctx context.Context, env *train.Env, name string, part
 	return []train.Metric{{Name: "perplexity", Value: q.Perplexity}}, nil
 }
 
-func (t *topicsTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
-	return t.lda.Export(ctx, w, dir)
+func (t *topicsTask) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
+	return t.lda.Export(ctx, w, s)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
@@ -93,6 +94,10 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	bits := s.HashBits
+	if setup.Data == "" {
+		bits = 0 // what is generated has numbers
+	}
 	rare, err := data.KeepFrequent(s.MinCount)
 	if err != nil {
 		return nil, err
@@ -105,7 +110,7 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &examplesTask[linear.Turn]{Trained[linear.Turn]{t, setup.judges()}, t, data, rare}, nil
+		return &examplesTask[linear.Turn]{Trained[linear.Turn]{t, setup.judges()}, t, data, rare, bits}, nil
 	}
 	cfg := s.Config
 	cfg.Seed = setup.Seed
@@ -113,7 +118,7 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &examplesTask[linear.Batch]{Trained[linear.Batch]{t, setup.judges()}, t, data, rare}, nil
+	return &examplesTask[linear.Batch]{Trained[linear.Batch]{t, setup.judges()}, t, data, rare, bits}, nil
 }
 
 func (s *Linear) data(path string) (*libsvm.Splits, error) {
@@ -143,18 +148,21 @@ type examplesTask[D any] struct {
 	linear solver
 	data   *libsvm.Splits
 	rare   int // values left out of the examples to train
+	bits   int // that names of features were hashed to, or 0
 }
 
 // A solver is what both have in common.
 type solver interface {
 	Tables() []godwit.Table
 	Judge(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (linear.Quality, error)
-	Export(ctx context.Context, w godwit.Worker, dir string) error
+	Export(ctx context.Context, w godwit.Worker, s *export.Set) error
 }
 
 func (t *examplesTask[D]) Doubts() []string { return t.data.Doubts() }
 
 func (t *examplesTask[D]) Unit() (string, int64) { return "examples", 1 }
+
+func (t *examplesTask[D]) Data() string { return t.data.Fingerprint() }
 
 func (t *examplesTask[D]) About() string {
 	st := t.data.Train.Stats()
@@ -208,6 +216,9 @@ func (t *examplesTask[D]) Test(ctx context.Context, env *train.Env, name string,
 	}, nil
 }
 
-func (t *examplesTask[D]) Export(ctx context.Context, w godwit.Worker, dir string) error {
-	return t.linear.Export(ctx, w, dir)
+func (t *examplesTask[D]) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
+	if t.bits > 0 {
+		s.Model.Features = &export.Features{Bits: t.bits, Hash: libsvm.HashAbout}
+	}
+	return t.linear.Export(ctx, w, s)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/ratings"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
@@ -85,6 +86,8 @@ func (t *matrixTask) Doubts() []string { return t.matrix.Doubts() }
 
 func (t *matrixTask) Unit() (string, int64) { return "cells", 1 }
 
+func (t *matrixTask) Data() string { return t.matrix.Fingerprint() }
+
 func (t *matrixTask) About() string {
 	return fmt.Sprintf("%d rows, %d columns, %d cells to train, %d to validate, %d to test",
 		t.matrix.Rows, t.matrix.Cols, len(t.matrix.Train), len(t.matrix.Valid), len(t.matrix.Test))
@@ -115,6 +118,6 @@ func (t *matrixTask) Test(ctx context.Context, env *train.Env, name string, part
 	return []train.Metric{{Name: "RMSE", Value: rmse}}, err
 }
 
-func (t *matrixTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
-	return t.mf.Export(ctx, w, dir)
+func (t *matrixTask) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
+	return t.mf.Export(ctx, w, s)
 }

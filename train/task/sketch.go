@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/sketch"
@@ -56,7 +57,7 @@ func (s *Sketch) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &streamTask{Trained[sketch.Batch]{t, setup.judges()}, t, cfg, len(stream.Items)}, nil
+	return &streamTask{Trained[sketch.Batch]{t, setup.judges()}, t, cfg, len(stream.Items), stream.Fingerprint()}, nil
 }
 
 // words takes the words of a text, by their hashes.
@@ -84,9 +85,12 @@ type streamTask struct {
 	sketch *sketch.Task
 	cfg    sketch.Config
 	items  int
+	data   string // their fingerprint
 }
 
 func (t *streamTask) Unit() (string, int64) { return "items", 1 }
+func (t *streamTask) Data() string          { return t.data }
+
 func (t *streamTask) About() string {
 	return fmt.Sprintf("%d items, %d different; %d rows of %d cells", t.items, t.sketch.Distinct(), t.cfg.Depth, t.cfg.Width)
 }
@@ -114,6 +118,6 @@ func (t *streamTask) Test(ctx context.Context, env *train.Env, name string, part
 	return q.Metrics(), nil
 }
 
-func (t *streamTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
-	return t.sketch.Export(ctx, w, dir)
+func (t *streamTask) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
+	return t.sketch.Export(ctx, w, s)
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
 )
@@ -53,6 +54,8 @@ type Setup struct {
 type Task interface {
 	// Fingerprint stands for settings and data.
 	Fingerprint() string
+	// Data is a fingerprint of the data: equal for equal ones.
+	Data() string
 	// About is a line about the data, for people.
 	About() string
 	// Doubts are what in the data may make the model or its figures mean less than
@@ -71,8 +74,9 @@ type Task interface {
 	// is set, on so many of them as are judged quickly. All nodes call it, each
 	// time with another name.
 	Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error)
-	// Export writes the model to a folder.
-	Export(ctx context.Context, w godwit.Worker, dir string) error
+	// Export writes the model's files to an export, and describes them and the kind
+	// of model.
+	Export(ctx context.Context, w godwit.Worker, s *export.Set) error
 }
 
 var kinds = map[string]func() Settings{}

@@ -39,12 +39,18 @@ func TestEveryTaskHasDefaultsThatLoad(t *testing.T) {
 				t.Errorf("%s: %q, of %d examples, fingerprint %q", task.About(), unit, n, task.Fingerprint())
 			}
 			again, err := s.Load(Setup{Seed: 1, Few: 100})
-			if err != nil || again.Fingerprint() != task.Fingerprint() {
+			if err != nil || again.Fingerprint() != task.Fingerprint() || again.Data() != task.Data() || !strings.Contains(task.Data(), "xxh3:") {
 				t.Errorf("the same settings load something else: %v", err)
 			}
 			other, err := s.Load(Setup{Seed: 2, Few: 100})
 			if err != nil || other.Fingerprint() == task.Fingerprint() {
 				t.Errorf("another seed has the same fingerprint: %v", err)
+			}
+			if g, ok := s.(Generated); ok {
+				g.Generate(1, 5)
+				if other, err = s.Load(Setup{Seed: 1, Few: 100}); err != nil || other.Data() == task.Data() {
+					t.Errorf("other data have the same fingerprint: %v", err)
+				}
 			}
 			if _, err := s.Load(Setup{Data: "nowhere"}); err == nil || !strings.Contains(err.Error(), "nowhere") {
 				t.Errorf("data that are not there: %v", err)

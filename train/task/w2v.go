@@ -5,6 +5,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/corpus"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/wordvec"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
@@ -123,6 +124,8 @@ type textTask struct {
 
 func (t *textTask) Unit() (string, int64) { return "words", 1 }
 
+func (t *textTask) Data() string { return t.text.Fingerprint() }
+
 func (t *textTask) About() string { return t.text.String() + t.w2v.Questions() }
 
 func (t *textTask) Tables() []godwit.Table { return t.w2v.Tables() }
@@ -142,6 +145,6 @@ func (t *textTask) Test(ctx context.Context, env *train.Env, name string, part b
 
 const untrainedQuestions = 100
 
-func (t *textTask) Export(ctx context.Context, w godwit.Worker, dir string) error {
-	return t.w2v.Export(ctx, w, dir)
+func (t *textTask) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
+	return t.w2v.Export(ctx, w, s)
 }

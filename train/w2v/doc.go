@@ -10,7 +10,7 @@
 //	// task.Distribution from the table "output" …
 //	report, err := train.Run(ctx, env, task, train.Options{Epochs: 5})
 //	quality, err := task.Judge(ctx, &env, "test", 0)
-//	err = task.Export(ctx, env.Workers[0], "vectors")
+//	err = export.Write("vectors", "w2v", func(s *export.Set) error { return task.Export(ctx, env.Workers[0], s) })
 //
 // The text is opened at each node, which counts all of its words and afterwards
 // reads only what its workers train.

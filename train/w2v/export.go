@@ -2,37 +2,34 @@ package w2v
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/wordvec"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
-// The files that [Task.Export] writes, all with the same vectors.
+// The files that [Task.Export] writes, but for the words, all with the same vectors.
 const (
 	TextFile   = "vectors.txt" // word2vec's text format
 	BinaryFile = "vectors.bin" // its binary one
-	ArrayFile  = "words.npy"   // a NumPy array, with its words in words.txt
+	ArrayFile  = "words.npy"   // a NumPy array, and
+	WordFile   = "words.txt"   // its words
 )
 
-// Export writes the words' input vectors into dir, which it makes where needed,
-// most frequent words first, in the formats of package wordvec.
+// Export writes the words' input vectors, most frequent words first, in the formats
+// of package wordvec.
 //
-// Each file appears complete or not at all. One node of the run calls it, with
-// a worker that nothing else uses meanwhile, after [train.Run].
-func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) (err error) {
+// One node of the run calls it, with a worker that nothing else uses meanwhile, after
+// [train.Run].
+func (t *Task) Export(ctx context.Context, w godwit.Worker, s *export.Set) (err error) {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("w2v: export: %w", err)
-	}
 	words, d := t.corpus.Vocabulary.Words, t.cfg.Dim
+	t.describe(s)
 	var files []*wordvec.Writer
 	defer func() {
 		for _, f := range files {
@@ -42,7 +39,7 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) (err err
 		}
 	}()
 	for _, name := range []string{TextFile, BinaryFile, ArrayFile} {
-		f, err := wordvec.Create(filepath.Join(dir, name), len(words), d)
+		f, err := wordvec.Create(s.Path(name), len(words), d)
 		if err != nil {
 			return err
 		}
@@ -58,4 +55,20 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, dir string) (err err
 		}
 		return nil
 	})
+}
+
+// describe describes the files.
+func (t *Task) describe(s *export.Set) {
+	words, d := len(t.corpus.Vocabulary.Words), t.cfg.Dim
+	s.Model.Model, s.Model.Dim = t.cfg.Method, d
+	const what = "the input vector of the word, the most frequent word first"
+	for _, f := range []export.File{
+		{Name: ArrayFile, Kind: export.Array, Names: WordFile, Layout: what},
+		{Name: TextFile, Kind: export.Words, Layout: "a line each: the word and " + what},
+		{Name: BinaryFile, Kind: export.Binary, Layout: "the word and " + what},
+	} {
+		f.Shape = []int{words, d}
+		s.Add(f)
+	}
+	s.Add(export.File{Name: WordFile, Kind: export.Text, Shape: []int{words}, Layout: "words, the most frequent first"})
 }

@@ -344,7 +344,7 @@ func TestAModelWithoutTheTasksTablesIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("error %v, want one that mentions %q", err, x.want)
 		}
-		if err := task.Export(context.Background(), idle{m: m}, t.TempDir()); err == nil {
+		if err := traintest.Export(context.Background(), task, idle{m: m}, t.TempDir()); err == nil {
 			t.Error("a model without the task's tables was exported")
 		}
 	}
@@ -380,7 +380,7 @@ func TestExportedFilesHoldTheVectors(t *testing.T) {
 	task, s := setup(t, cfg, c, q, 1, 1)
 	w := s.Workers(0)[0]
 	dir := filepath.Join(t.TempDir(), "new", "folder")
-	if err := task.Export(t.Context(), w, dir); err != nil {
+	if err := traintest.Export(t.Context(), task, w, dir); err != nil {
 		t.Fatal(err)
 	}
 	n := len(c.Vocabulary.Words)
@@ -401,7 +401,7 @@ func TestExportedFilesHoldTheVectors(t *testing.T) {
 		return nil
 	}
 	broken := t.TempDir()
-	if err := task.Export(t.Context(), w, broken); err == nil {
+	if err := traintest.Export(t.Context(), task, w, broken); err == nil {
 		t.Error("an export whose pull failed has no error")
 	}
 	if left, err := os.ReadDir(broken); err != nil || len(left) > 0 {

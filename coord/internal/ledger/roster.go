@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/godwit-ps/godwit"
@@ -102,18 +103,33 @@ func (r *Roster) Mismatch(self godwit.NodeID) error {
 		s := r.seats[m.ID]
 		switch {
 		case s.Fingerprint != me.Fingerprint:
-			return r.mismatch(self, m, fmt.Sprintf("fingerprint %.100q", me.Fingerprint), fmt.Sprintf("%.100q", s.Fingerprint))
+			what, mine, theirs := firstDifference(me.Fingerprint, s.Fingerprint)
+			return r.mismatch(self, m, what, strconv.Quote(mine), strconv.Quote(theirs))
 		case s.Nodes != me.Nodes:
-			return r.mismatch(self, m, fmt.Sprintf("a run of %d nodes", me.Nodes), fmt.Sprint(s.Nodes))
+			return r.mismatch(self, m, "number of nodes", strconv.Itoa(me.Nodes), strconv.Itoa(s.Nodes))
 		}
 	}
 	return nil
 }
 
-func (r *Roster) mismatch(self godwit.NodeID, other coord.Member, mine, theirs string) error {
+func (r *Roster) mismatch(self godwit.NodeID, other coord.Member, what, mine, theirs string) error {
 	me := coord.Member{ID: self, Addr: r.seats[self].Addr}
-	return fmt.Errorf("coord: run %q: %w: this one, %v, has %s, and %v has %s: start all nodes with the same configuration and build",
-		r.cfg.Run, coord.ErrMismatch, me, mine, other, theirs)
+	return fmt.Errorf("coord: run %q: %w: the %s of this one, %v, is %.300s, and of %v it is %.300s: start all nodes with the same %s",
+		r.cfg.Run, coord.ErrMismatch, what, me, mine, other, theirs, what)
+}
+
+// firstDifference returns the name of the first line in which two fingerprints
+// differ, and its values; else the fingerprints.
+func firstDifference(mine, theirs string) (what, a, b string) {
+	as, bs := strings.Split(mine, "\n"), strings.Split(theirs, "\n")
+	for i := range min(len(as), len(bs)) {
+		name, a, ok := strings.Cut(as[i], ": ")
+		other, b, _ := strings.Cut(bs[i], ": ")
+		if ok && name == other && a != b {
+			return name, a, b
+		}
+	}
+	return "configuration and build", mine, theirs
 }
 
 // Missing is the error of a node that waited in vain.

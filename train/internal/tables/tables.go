@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/npy"
 	"github.com/godwit-ps/godwit/data/whole"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
@@ -83,7 +84,10 @@ func used(ctx context.Context, w godwit.Worker, first, end godwit.Key, dst []flo
 
 // An Array is a file of rows of a table.
 type Array struct {
-	Path  string
+	File   string
+	Names  string // the file with the names of its rows; empty: none
+	Layout string // what the columns are
+
 	First godwit.Key // of the rows
 	Rows  int
 	Dim   int // floats of a row in the table, and
@@ -93,9 +97,10 @@ type Array struct {
 	Turn func(dst, row []float32)
 }
 
-// Write reads the rows and writes them as a NumPy array of float32. The file appears complete or not at all.
-func (a Array) Write(ctx context.Context, w godwit.Worker) (err error) {
-	out, err := npy.Create(a.Path, a.Rows, a.Cols)
+// Write reads the rows and writes them to an export, as a NumPy array of float32.
+func (a Array) Write(ctx context.Context, w godwit.Worker, s *export.Set) (err error) {
+	s.Add(export.File{Name: a.File, Kind: export.Array, Shape: []int{a.Rows, a.Cols}, Names: a.Names, Layout: a.Layout})
+	out, err := npy.Create(s.Path(a.File), a.Rows, a.Cols)
 	if err != nil {
 		return err
 	}
@@ -124,15 +129,18 @@ func (a Array) turn(dst, row []float32) {
 	a.Turn(dst, row)
 }
 
-// WriteNames writes the names of rows, one on each line. As the arrays do, the
-// file appears complete or not at all.
-func WriteNames(path string, names iter.Seq[string]) error {
-	return whole.Write(path, func(w io.Writer) error {
-		for name := range names {
-			if _, err := io.WriteString(w, name+"\n"); err != nil {
+// WriteLines writes a text to an export. The layout says what its lines are.
+func WriteLines(s *export.Set, file, layout string, lines iter.Seq[string]) error {
+	n := 0
+	err := whole.Write(s.Path(file), func(w io.Writer) error {
+		for line := range lines {
+			n++
+			if _, err := io.WriteString(w, line+"\n"); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	s.Add(export.File{Name: file, Kind: export.Text, Shape: []int{n}, Layout: layout})
+	return err
 }

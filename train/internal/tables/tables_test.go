@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/npy"
 	"github.com/godwit-ps/godwit/train/traintest"
 )
@@ -60,18 +61,18 @@ func TestAnArrayHasEveryRowOfTheTable(t *testing.T) {
 		{blockFloats/256 + 1, 256, 256}, // more than a block
 	} {
 		w, first := server(t, c.rows, c.dim)
-		path := filepath.Join(t.TempDir(), "a.npy")
-		a := Array{Path: path, First: first, Rows: c.rows, Dim: c.dim, Cols: c.cols}
+		dir := filepath.Join(t.TempDir(), "set")
+		a := Array{File: "a.npy", Layout: "values", First: first, Rows: c.rows, Dim: c.dim, Cols: c.cols}
 		if c.cols > c.dim {
 			a.Turn = func(dst, row []float32) {
 				clear(dst)
 				copy(dst[1:], row)
 			}
 		}
-		if err := a.Write(t.Context(), w); err != nil {
+		if err := export.Write(dir, "test", func(s *export.Set) error { return a.Write(t.Context(), w, s) }); err != nil {
 			t.Fatal(err)
 		}
-		r, err := npy.Open(path)
+		r, err := npy.Open(filepath.Join(dir, "a.npy"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,41 +133,40 @@ func TestOfATableOfZerosOnlyRowsInUseArePulled(t *testing.T) {
 	}
 }
 
-func TestAnExportThatFailsLeavesTheFileThatWasThere(t *testing.T) {
+func TestAnExportThatFailsLeavesTheEarlierOne(t *testing.T) {
 	w, first := server(t, 300, 3)
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a.npy")
-	if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
+	dir := filepath.Join(t.TempDir(), "set")
+	write := func(rows int) error {
+		return export.Write(dir, "test", func(s *export.Set) error {
+			return Array{File: "a.npy", First: first, Rows: rows, Dim: 3, Cols: 3}.Write(t.Context(), w, s)
+		})
+	}
+	if err := write(200); err != nil {
 		t.Fatal(err)
 	}
 	w.(*traintest.Worker).Fail = func(string) error { return errors.New("no") }
-	if err := (Array{Path: path, First: first, Rows: 300, Dim: 3, Cols: 3}).Write(t.Context(), w); err == nil {
+	if err := write(300); err == nil {
 		t.Error("no error")
 	}
-	if b, err := os.ReadFile(path); err != nil || string(b) != "old" {
-		t.Errorf("the file holds %q, %v", b, err)
+	m, err := export.Read(dir)
+	if err != nil || m.Verify(dir, "a.npy") != nil || m.File("a.npy").Shape[0] != 200 {
+		t.Errorf("the earlier export is %+v, %v", m, err)
 	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
-		t.Errorf("the folder has %v, %v", files, err)
+	if files, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(files) != 1 {
+		t.Errorf("beside it there are %v, %v", files, err)
 	}
 }
 
-func TestNamesAreWrittenALineEach(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a.txt")
-	names := []string{"one", "zwei", "drei und"}
-	for range 2 {
-		if err := WriteNames(path, slices.Values(names)); err != nil {
-			t.Fatal(err)
-		}
+func TestTextsAreWrittenALineEach(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "set")
+	lines := []string{"one", "zwei", "drei und"}
+	if err := export.Write(dir, "test", func(s *export.Set) error { return WriteLines(s, "a.txt", "names", slices.Values(lines)) }); err != nil {
+		t.Fatal(err)
 	}
-	if b, err := os.ReadFile(path); err != nil || string(b) != "one\nzwei\ndrei und\n" {
+	if b, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || string(b) != "one\nzwei\ndrei und\n" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if err := WriteNames(filepath.Join(dir, "no", "folder"), slices.Values(names)); err == nil {
-		t.Error("a folder that is not there was written to")
-	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
-		t.Errorf("the folder has %v, %v", files, err)
+	if m, err := export.Read(dir); err != nil || m.File("a.txt").Shape[0] != 3 {
+		t.Errorf("it is described as %+v, %v", m, err)
 	}
 }

@@ -1,0 +1,172 @@
+package export
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// ModelFile is the file that describes an export.
+const ModelFile = "model.json"
+
+// Format is the version of model.json that this package writes. It reads this one
+// and, of later ones, nothing: a change that old readers would take for something
+// else gets a new number, and fields that they may pass over do not.
+const Format = 1
+
+// A Model describes a trained model and the files that hold it: it is what
+// model.json holds. docs/file-formats.md describes it for people.
+type Model struct {
+	Format int `json:"format"`
+	// Task is the name of the task that was trained, and Model what it calls this
+	// kind of model.
+	Task  string `json:"task"`
+	Model string `json:"model"`
+	// Dim is the length of a vector, as it was set; 0 where there are none.
+	Dim int `json:"dim,omitempty"`
+	// Score says what the model computes from the arrays, as NumPy has it.
+	Score string `json:"score,omitempty"`
+	// Features says how names of features became rows; nil where nothing was hashed.
+	Features *Features `json:"features,omitempty"`
+	Files    []File    `json:"files"`
+
+	Run     *Run      `json:"run,omitempty"` // nil where no job trained the model
+	Version string    `json:"version,omitempty"`
+	Written time.Time `json:"written"`
+}
+
+// Features is how the names of features were hashed.
+type Features struct {
+	Bits int    `json:"bits"` // there are 2^Bits rows
+	Hash string `json:"hash"` // in words
+}
+
+// A Run is how a model was trained.
+type Run struct {
+	Name string `json:"name"`
+	// Spec is what was asked for: the settings of the task, the nodes, the seed.
+	Spec json.RawMessage `json:"spec"`
+	Seed uint64          `json:"seed"`
+	Data Data            `json:"data"`
+	// Epochs is how many were trained, and End why no more.
+	Epochs int    `json:"epochs"`
+	End    string `json:"end"`
+	// Metrics judge the exported model, and the untrained one, by the part of the
+	// data: "test", "valid", "train", "untrained".
+	Metrics json.RawMessage `json:"metrics,omitempty"`
+}
+
+// Data are what a model was trained on.
+type Data struct {
+	Path        string `json:"path,omitempty"` // empty: they were generated
+	About       string `json:"about"`
+	Fingerprint string `json:"fingerprint"` // equal for equal data
+}
+
+// A File is one file of an export.
+type File struct {
+	Name string `json:"name"`
+	// Kind is how it is written: one of the kinds below.
+	Kind string `json:"kind"`
+	// Shape is rows and columns; a text has only lines.
+	Shape []int `json:"shape"`
+	// Names is the file whose lines are the names of this one's rows.
+	Names string `json:"names,omitempty"`
+	// Layout says what the columns, or the lines, are.
+	Layout string `json:"layout"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// The kinds of files.
+const (
+	Array  = "npy"             // a NumPy array of float32
+	Text   = "text"            // lines
+	Words  = "word2vec text"   // word2vec's text format
+	Binary = "word2vec binary" // its binary one
+)
+
+// Read reads the description of the export in a folder. The error wraps
+// fs.ErrNotExist if the folder has none.
+func Read(dir string) (*Model, error) {
+	path := filepath.Join(dir, ModelFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("export: %w", err)
+	}
+	m, err := decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("export: %s: %w", path, err)
+	}
+	return m, nil
+}
+
+func decode(b []byte) (*Model, error) {
+	var m Model
+	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&m); err != nil {
+		return nil, fmt.Errorf("not a description of a model: %w", err)
+	}
+	switch {
+	case m.Format != Format:
+		return nil, fmt.Errorf("format %d of exports, and this version of godwit reads %d", m.Format, Format)
+	case m.Task == "" || len(m.Files) == 0:
+		return nil, errors.New("not a description of a model: it names no task or no files")
+	}
+	for _, f := range m.Files {
+		if f.Name == "" || f.Name == ModelFile || f.Name != filepath.Base(f.Name) || strings.HasPrefix(f.Name, ".") {
+			return nil, fmt.Errorf("not a description of a model: %q is no name of a file in this folder", f.Name)
+		}
+	}
+	return &m, nil
+}
+
+// File returns the file of a name, nil if the export has none.
+func (m *Model) File(name string) *File {
+	for i := range m.Files {
+		if m.Files[i].Name == name {
+			return &m.Files[i]
+		}
+	}
+	return nil
+}
+
+// Verify checks that a file in the folder of the export, and the file of the names
+// of its rows, are the ones that were written with this description.
+func (m *Model) Verify(dir, name string) error {
+	f := m.File(name)
+	if f == nil {
+		return fmt.Errorf("export: %s has no %s", dir, name)
+	}
+	path := filepath.Join(dir, name)
+	bytes, sum, err := digest(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("export: %w", err)
+	case bytes != f.Bytes || sum != f.SHA256:
+		return fmt.Errorf("export: %s is not the file that %s describes: %d bytes with SHA-256 %.12s…, want %d with %.12s…; it was changed, or copied in part",
+			path, ModelFile, bytes, sum, f.Bytes, f.SHA256)
+	case f.Names != "" && f.Names != name:
+		return m.Verify(dir, f.Names)
+	}
+	return nil
+}
+
+// digest returns the size of a file and its SHA-256.
+func digest(path string) (bytes int64, sum string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close() // it is only read
+	h := sha256.New()
+	bytes, err = io.Copy(h, f)
+	return bytes, hex.EncodeToString(h.Sum(nil)), err
+}

@@ -1,0 +1,128 @@
+package export
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/godwit-ps/godwit/data/whole"
+)
+
+// A Set is an export that is being written. It belongs to one goroutine and must be
+// kept or dropped.
+type Set struct {
+	// Model is the description. The files are added by Add, and what begins with
+	// Format by Keep; the rest is the writer's.
+	Model Model
+	files *whole.Set
+}
+
+// Create begins an export of a task to a folder, which does not exist, is empty, or
+// holds an earlier export of the same task and nothing else.
+func Create(dir, task string) (*Set, error) {
+	files, err := whole.NewSet(dir, replaceable(task))
+	if err != nil {
+		return nil, fmt.Errorf("export to %s: %w", dir, err)
+	}
+	return &Set{Model: Model{Task: task}, files: files}, nil
+}
+
+// Probe finds out whether an export of a task can be written to a folder, by writing
+// there, and returns how many bytes are free; -1 if that is not known.
+func Probe(dir, task string) (free int64, err error) {
+	if free, err = whole.Probe(dir, replaceable(task)); err != nil {
+		return 0, fmt.Errorf("export to %s: %w", dir, err)
+	}
+	return free, nil
+}
+
+// replaceable returns a function that says why a folder is not to be replaced by an
+// export of a task.
+func replaceable(task string) func(dir string) error {
+	return func(dir string) error {
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		const what = "choose another folder, or move it away"
+		m, err := Read(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("it holds %s, and no earlier export: %s", entries[0].Name(), what)
+		case err != nil:
+			return fmt.Errorf("%w: %s", err, what)
+		case m.Task != task:
+			return fmt.Errorf("it holds a model of the task %s, which one of %s does not replace: %s", m.Task, task, what)
+		}
+		for _, e := range entries {
+			if e.Name() != ModelFile && m.File(e.Name()) == nil || e.IsDir() {
+				return fmt.Errorf("beside an earlier export it holds %s, which is none of its files: %s", e.Name(), what)
+			}
+		}
+		return nil
+	}
+}
+
+// Path is where the file with a name is to be written, by package whole.
+func (s *Set) Path(name string) string { return s.files.Path(name) }
+
+// Dir is the folder that the export will be, as an absolute path.
+func (s *Set) Dir() string { return s.files.Dir() }
+
+// Add describes a file that is written. Its size and sum are found by Keep.
+func (s *Set) Add(f File) { s.Model.Files = append(s.Model.Files, f) }
+
+// Keep writes the description and puts the export in its place. After an error, what
+// was there is there again.
+func (s *Set) Keep() error {
+	if err := s.keep(); err != nil {
+		return fmt.Errorf("export to %s: %w", s.files.Dir(), err)
+	}
+	return nil
+}
+
+func (s *Set) keep() error {
+	m := &s.Model
+	m.Format, m.Written = Format, time.Now().Round(time.Second)
+	for i := range m.Files {
+		f := &m.Files[i]
+		var err error
+		if f.Bytes, f.SHA256, err = digest(filepath.Join(s.files.Path(f.Name))); err != nil {
+			return err
+		}
+	}
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	err = whole.Write(s.files.Path(ModelFile), func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.files.Keep()
+}
+
+// Drop removes what was written. It does nothing to an export that was kept.
+func (s *Set) Drop() { s.files.Drop() }
+
+// Write writes an export of a task to a folder: what fill writes to it. Whatever
+// ends it before its end, the folder is as it was.
+func Write(dir, task string, fill func(*Set) error) error {
+	s, err := Create(dir, task)
+	if err != nil {
+		return err
+	}
+	defer s.Drop()
+	if err := fill(s); err != nil {
+		return fmt.Errorf("export to %s: %w", dir, err)
+	}
+	return s.Keep()
+}
