@@ -23,7 +23,7 @@ const (
 var (
 	targets = []string{"./protocol/...", "./node", "./coord", "./coord/etcd", "./coord/mem", "./coord/internal/...", "./transport", "./transport/tcp", "./transport/mem", "./wire"}
 
-	tests = []string{"protocol", "protocol/directory", "protocol/intent", "protocol/placement", "wire", "coord/internal/ledger", "coord/mem",
+	tests = []string{"protocol", "protocol/directory", "protocol/intent", "protocol/placement", "wire", "coord", "coord/internal/ledger", "coord/mem",
 		"transport", "transport/mem", "transport/tcp", "coord/etcd", "node", "sim"}
 
 	storms = map[string][]string{"cmd/godwit": {"simulate --seeds 400", "simulate --seeds 150 --bounded"}}

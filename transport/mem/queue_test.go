@@ -2,9 +2,12 @@ package mem
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/transport"
+	"github.com/godwit-ps/godwit/wire"
 )
 
 // Buffers of frames that were read are used for those to come.
@@ -39,6 +42,24 @@ func TestNothingIsPutIntoAQueueThatEnded(t *testing.T) {
 		x.end(q)
 		if ok, err := q.put(make([]byte, 8), false); ok || !errors.Is(err, x.want) {
 			t.Errorf("put: %v, %v, want %v", ok, err, x.want)
+		}
+	}
+}
+
+// What would not go over a wire is refused here, too.
+func TestAHelloAndASecretThatNobodyCouldSendAreRefused(t *testing.T) {
+	secret := make([]byte, transport.MinSecret)
+	for what, x := range map[string]struct {
+		hello  wire.Hello
+		secret []byte
+		ok     bool
+	}{
+		"good":         {wire.Hello{Run: "r"}, secret, true},
+		"long name":    {wire.Hello{Run: strings.Repeat("r", 1000)}, secret, false},
+		"short secret": {wire.Hello{Run: "r"}, secret[1:], false},
+	} {
+		if err := check(x.hello, x.secret); (err == nil) != x.ok {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
