@@ -25,6 +25,7 @@ demo: ## train a small model on one node, then on four node processes
 .PHONY: test
 test: lint ## everything that must hold: lint, all tests, storms, the race detector, arm64
 	$(GO) test -timeout $(TIMEOUT) ./...
+	$(MAKE) preempt
 	$(MAKE) storm STORM=30s
 	$(MAKE) race
 	$(MAKE) arm64
@@ -32,6 +33,11 @@ test: lint ## everything that must hold: lint, all tests, storms, the race detec
 .PHONY: race
 race: ## tests of the concurrent packages under the race detector
 	@pkgs=$$($(RACE)) && test -n "$$pkgs" && set -x && $(GO) test -timeout $(TIMEOUT) -race $$pkgs
+
+.PHONY: preempt
+preempt: ## storms in which goroutines come between each other's steps, also atomic ones
+	$(GO) vet -tags preempt ./internal/preempt ./node ./protocol ./sim
+	$(GO) test -timeout $(TIMEOUT) -tags preempt ./sim -run 'Interrupted|WithoutVerifying|WithoutTheTick'
 
 # The packages whose arithmetic and bytes must be the same on all processors. An
 # emulator is slow at signals and at threads that share memory, so goroutines are

@@ -171,7 +171,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"protocol/...", "store"},
-		ours:  []string{".", "protocol/...", "store", "wire", "vec", "optim", "internal/named", "internal/hint"},
+		ours:  []string{".", "protocol/...", "store", "wire", "vec", "optim", "internal/named", "internal/hint", "internal/preempt"},
 		never: []string{"sync"},
 		reach: []string{"time", "net", "os"},
 		pure:  true,

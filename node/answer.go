@@ -2,10 +2,10 @@ package node
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/wire"
 )
 
@@ -15,7 +15,7 @@ import (
 
 // questions are those that wait, by node, in the order in which they came.
 type questions struct {
-	mu   sync.Mutex
+	mu   preempt.Mutex
 	of   [][]wire.Record
 	some atomic.Bool
 }

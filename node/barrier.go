@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+
+	"github.com/godwit-ps/godwit/internal/preempt"
 )
 
 // A barrier collects the workers of a node; once the last has arrived, the node
@@ -12,7 +13,7 @@ import (
 // waiting has arrived all the same, and its next call waits for the same
 // barrier again.
 type barrier struct {
-	mu     sync.Mutex
+	mu     preempt.Mutex
 	left   int      // workers missing in round
 	round  *round   // nil: nobody is here
 	gaveUp []*round // by worker: the round that it did not see the end of
@@ -22,7 +23,7 @@ type round struct {
 	done chan struct{}
 	err  error // set before done is closed
 
-	mu        sync.Mutex
+	mu        preempt.Mutex
 	interrupt context.CancelCauseFunc // ends the call to the coordinator; nil: workers of this node are missing
 	asking    []chan struct{}         // closed when said is for them
 	said      error                   // what the coordinator said last

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -60,7 +60,7 @@ type bound struct {
 	asked   atomic.Int64   // keys that this node's workers asked for by PullAfter and have not got
 	most    int            // such keys of one node
 
-	mu      sync.Mutex
+	mu      preempt.Mutex
 	nodes   []standing // by node, this one's own too
 	marked  tick       // all peers were sent what they lack of this
 	waiting []*worker  // for the horizon to reach their need
@@ -92,6 +92,10 @@ const unlimited = int64(1) << 62
 // they would notice. See type bound; that S1 waits for acknowledgements is
 // protocol.Broken.FlushAtSend.
 type Broken struct {
+	// PushesFirst, S1: the look at unanswered pushes comes before that at the tick. A
+	// storm can notice only if it comes between (package preempt).
+	PushesFirst bool
+
 	SettleOpen bool // S1: pushes that were not answered count as settled
 	MarkFirst  bool // S2: the tick goes before what the holders lack
 	SpareIdle  bool // S2: copies that are not used go on being refreshed more rarely
@@ -162,7 +166,10 @@ func needs(t tick, limit int64) tick {
 }
 
 // reaches reports whether the horizon is as far as a tick; 0 is always reached.
-func (b *bound) reaches(t tick) bool { return t == 0 || !tick(b.horizon.Load()).before(t) }
+func (b *bound) reaches(t tick) bool {
+	preempt.Point()
+	return t == 0 || !tick(b.horizon.Load()).before(t)
+}
 
 // readable reports whether a worker may read any table now.
 func (b *bound) readable(w *worker) bool {
@@ -276,6 +283,7 @@ func (b *bound) behind(need tick) (who string, peer godwit.NodeID) {
 func (b *bound) leastTick() (least tick, slowest int) {
 	least = tick(b.n.workers[0].tick.Load())
 	for i, w := range b.n.workers[1:] {
+		preempt.Point()
 		if t := tick(w.tick.Load()); t.before(least) {
 			least, slowest = t, i+1
 		}
@@ -289,7 +297,9 @@ func (b *bound) advanced(from tick) {
 		return // others hold the node back
 	}
 	for {
+		preempt.Point()
 		m, _ := b.leastTick()
+		preempt.Point()
 		if l := b.least.Load(); tick(l).before(m) {
 			b.least.CompareAndSwap(l, uint64(m))
 		}
@@ -304,6 +314,7 @@ func (b *bound) advanced(from tick) {
 // stir has the pacer look whether there is more to settle or to tell.
 func (b *bound) stir() {
 	b.n.pacer.wakeUp()
+	preempt.Point()
 	if b.urgent.Load() || b.owes() {
 		b.n.pacer.noPause()
 	}
@@ -312,6 +323,7 @@ func (b *bound) stir() {
 // owes reports whether somebody waits for more to be settled here than is, and
 // the workers are farther.
 func (b *bound) owes() bool {
+	preempt.Point()
 	settled := tick(b.settled.Load())
 	if !settled.before(tick(b.wanted.Load())) {
 		return false
@@ -331,7 +343,9 @@ func (b *bound) enter(w *worker) {
 	from := tick(w.tick.Load())
 	if to := tickOf(w.barriers + 1); from.before(to) && !b.broken.KeepEra {
 		w.era = godwit.Clock(w.clock.Load())
+		preempt.Point()
 		w.tick.Store(uint64(to))
+		preempt.Point()
 		b.advanced(from)
 	}
 }
@@ -346,7 +360,9 @@ func (b *bound) advance(w *worker, to godwit.Clock) {
 	case from.clock() == maxClock:
 		panic(fmt.Sprintf("node: %v advanced %d times without a Barrier: tables with bounded staleness count no further", w.id, int64(maxClock)))
 	default:
+		preempt.Point()
 		w.tick.Store(uint64(from + clockUnit))
+		preempt.Point()
 		b.advanced(from)
 	}
 }

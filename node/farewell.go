@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/wire"
 )
 
@@ -19,7 +19,7 @@ import (
 
 // A parting is what a node knows of the end of its run.
 type parting struct {
-	mu   sync.Mutex
+	mu   preempt.Mutex
 	here context.CancelCauseFunc // ends this node's wait at the barrier; nil: it has not come there
 
 	all   chan struct{} // closed when it is known here that all nodes have come to the end

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/vec"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -77,7 +77,7 @@ type kept struct {
 // pushes go through no filter.
 type residual struct {
 	keys atomic.Int64
-	mu   sync.Mutex
+	mu   preempt.Mutex
 	rows map[godwit.Key][]float32
 	size int                 // floats
 	free map[int][][]float32 // vectors to be used again, by length

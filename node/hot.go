@@ -9,11 +9,11 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/protocol/placement"
 )
 
@@ -34,7 +34,7 @@ type hotSet struct {
 
 // pulls are how often a worker pulled each key.
 type pulls struct {
-	mu sync.Mutex
+	mu preempt.Mutex
 	of map[godwit.Key]uint32
 	_  [48]byte // a cache line
 }

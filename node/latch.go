@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/internal/hint"
+	"github.com/godwit-ps/godwit/internal/preempt"
 )
 
 // A latch is the lock of a shard. Locks are held for the time of a few memory
@@ -21,18 +22,28 @@ type latch struct {
 }
 
 func (l *latch) Lock() {
+	preempt.Point()
 	if v := l.word.Load(); v&1 != 0 || !l.word.CompareAndSwap(v, v+1) {
 		l.wait()
 	}
+	preempt.Hold()
 }
 
 // TryLock locks what nobody has locked, and reports whether it did.
 func (l *latch) TryLock() bool {
 	v := l.word.Load()
-	return v&1 == 0 && l.word.CompareAndSwap(v, v+1)
+	if v&1 != 0 || !l.word.CompareAndSwap(v, v+1) {
+		return false
+	}
+	preempt.Hold()
+	return true
 }
 
-func (l *latch) Unlock() { l.word.Add(1) }
+func (l *latch) Unlock() {
+	l.word.Add(1)
+	preempt.Release()
+	preempt.Point()
+}
 
 // Tries of who waits first in the queue: it looks, for longer than any push
 // takes, then lets other goroutines run, then sleeps, for the holder may have
@@ -62,9 +73,14 @@ func (l *latch) wait() {
 
 // Word returns what Unchanged compares with, and whether nobody has the lock.
 func (l *latch) Word() (uint32, bool) {
+	preempt.Point()
 	v := l.word.Load()
+	preempt.Point()
 	return v, v&1 == 0
 }
 
 // Unchanged reports whether nobody had the lock since Word.
-func (l *latch) Unchanged(v uint32) bool { return l.word.Load() == v }
+func (l *latch) Unchanged(v uint32) bool {
+	preempt.Point()
+	return l.word.Load() == v || preempt.Unverified
+}

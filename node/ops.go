@@ -2,9 +2,9 @@ package node
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -16,7 +16,7 @@ type op struct {
 	what string        // for errors
 	done chan struct{} // holds one token when the operation is complete
 
-	mu     sync.Mutex
+	mu     preempt.Mutex
 	left   int // replies missing, and one while keys are still being issued
 	dst    []float32
 	offs   []uint32         // where in dst the value of a position goes
@@ -40,7 +40,7 @@ type op struct {
 // an id with some bits of the node's above it, so that a handle of another worker
 // is seldom taken for one of this.
 type ops struct {
-	mu     sync.Mutex
+	mu     preempt.Mutex
 	slots  []*op
 	free   []uint16
 	gen    uint64

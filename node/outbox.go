@@ -2,10 +2,10 @@ package node
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -30,7 +30,7 @@ type outbox struct {
 	wake    chan struct{} // holds a token when the writer is to go on as the one who writes
 	flushed func()        // of a virtual node: is told instead of the writer
 
-	mu      sync.Mutex
+	mu      preempt.Mutex
 	enc     wire.Encoder
 	sealed  [][]byte // complete frames, oldest first
 	buffers *buffers
@@ -53,7 +53,7 @@ type outbox struct {
 
 // buffers are memory of frames that are sent, for those to come to any peer.
 type buffers struct {
-	sync.Mutex
+	preempt.Mutex
 	free [][]byte
 }
 

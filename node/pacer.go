@@ -2,11 +2,11 @@ package node
 
 import (
 	"math/bits"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/intent"
 	"github.com/godwit-ps/godwit/protocol/placement"
@@ -36,7 +36,7 @@ type pacer struct {
 
 	work []atomic.Uint64 // one bit a shard that has something for a round
 
-	mu     sync.Mutex
+	mu     preempt.Mutex
 	drains []*drainage // WaitSync calls that have begun
 	marks  []mark      // peers that want to hear when they have everything
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"sync"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -14,7 +14,7 @@ import (
 // scans are what a worker asks the homes of keys for. The worker's goroutine
 // begins and ends them; whoever reads from a home adds what it says.
 type scans struct {
-	mu   sync.Mutex
+	mu   preempt.Mutex
 	last uint64
 	open map[uint64]*part // by op, which is worker<<48 | number
 }

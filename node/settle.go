@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -60,16 +61,37 @@ func (b *bound) begin() {
 }
 
 // ready returns the tick before which no push of this node's workers is
-// unanswered.
+// unanswered. The look at the workers' ticks comes first: what is under way from
+// before a tick is there by then.
 func (b *bound) ready() tick {
-	t := tick(b.n.workers[0].tick.Load())
-	for _, w := range b.n.workers {
-		t = minTick(t, tick(w.tick.Load())) // before the look at what is under way: it is there by then
-		if u, ok := w.ops.oldest(); ok && !b.broken.SettleOpen {
-			t = minTick(t, u)
-		}
+	if b.broken.PushesFirst {
+		open := b.unanswered()
+		least, _ := b.leastTick()
+		return firstOf(least, open)
 	}
-	return t
+	least, _ := b.leastTick()
+	preempt.Point()
+	return firstOf(least, b.unanswered())
+}
+
+// unanswered returns the tick of the oldest push of this node's workers that was not
+// answered; 0: none is under way.
+func (b *bound) unanswered() (oldest tick) {
+	for _, w := range b.n.workers {
+		if u, ok := w.ops.oldest(); ok && !b.broken.SettleOpen {
+			oldest = firstOf(u, oldest)
+		}
+		preempt.Point()
+	}
+	return oldest
+}
+
+// firstOf returns the earlier of two ticks, of which the second may be none.
+func firstOf(t, u tick) tick {
+	if u == 0 {
+		return t
+	}
+	return minTick(t, u)
 }
 
 // presses reports whether everything that holders lack must go.

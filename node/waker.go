@@ -1,6 +1,10 @@
 package node
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit/internal/preempt"
+)
 
 // A waker is how a goroutine that sleeps while there is nothing to do is told
 // that there is. It waits for wake, and calls awake before it looks.
@@ -11,7 +15,9 @@ type waker struct {
 
 // wakeUp has the goroutine look for work. It is cheap when it is awake already.
 func (w *waker) wakeUp() {
+	preempt.Point()
 	if !w.up.Load() && w.up.CompareAndSwap(false, true) {
+		preempt.Point()
 		select {
 		case w.wake <- struct{}{}:
 		default:
@@ -20,4 +26,8 @@ func (w *waker) wakeUp() {
 }
 
 // awake has what comes from now on wake the goroutine again.
-func (w *waker) awake() { w.up.Store(false) }
+func (w *waker) awake() {
+	preempt.Point()
+	w.up.Store(false)
+	preempt.Point()
+}

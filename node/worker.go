@@ -3,10 +3,10 @@ package node
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/intent"
 	"github.com/godwit-ps/godwit/sampling"
@@ -47,7 +47,7 @@ type worker struct {
 	excused atomic.Int64  // until this clock, intents were announced too late
 
 	inbox struct { // announced intents that the planner has not seen
-		sync.Mutex
+		preempt.Mutex
 		spans []span
 	}
 	held atomic.Int64 // keys in inbox and plan

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/store"
 	"github.com/godwit-ps/godwit/vec"
 )
@@ -37,7 +38,7 @@ func Glance(h *store.Header, k godwit.Key, dst []float32) Place {
 	default:
 		return p
 	}
-	copy(dst, store.FloatsAt(h, len(dst)))
+	preempt.Copy(dst, store.FloatsAt(h, len(dst)))
 	return p
 }
 

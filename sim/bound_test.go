@@ -87,7 +87,7 @@ func TestWithoutAnyOneRuleOfStalenessStormsFail(t *testing.T) {
 		})
 	}
 	for i := range reflect.TypeFor[node.Broken]().NumField() {
-		if name := reflect.TypeFor[node.Broken]().Field(i).Name; !tested[name] {
+		if name := reflect.TypeFor[node.Broken]().Field(i).Name; !tested[name] && name != "PushesFirst" { // see preempt_test.go
 			t.Errorf("no storm is without the rule that node.Broken.%s switches off", name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/protocol"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/wire"
@@ -128,6 +129,8 @@ func same(a, b float32) bool {
 // holdings returns what each node has of a key: who says to own it, and who
 // replicates it.
 func (c *Cluster) holdings(k godwit.Key) (owner []godwit.NodeID, holds []protocol.Holding, replicas []godwit.NodeID) {
+	preempt.Hold() // they are looked at as they are at one moment
+	defer preempt.Release()
 	for _, h := range c.hosts {
 		x := h.node.Holding(k)
 		holds = append(holds, x)
@@ -164,6 +167,8 @@ func (c *Cluster) unwanted() error {
 // Value returns the value of a key's main copy as it is; nil if nobody ever
 // accessed the key.
 func (c *Cluster) Value(k godwit.Key) []float32 {
+	preempt.Hold()
+	defer preempt.Release()
 	for _, h := range c.hosts {
 		if x := h.node.Holding(k); x.Main() {
 			i, _ := c.cfg.Model.Locate(k)

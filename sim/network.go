@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -173,6 +174,8 @@ type frame struct {
 // flush is told by a node that frames for a peer wait. An interface that is
 // free takes the first at once.
 func (c *Cluster) flush(h *host, to godwit.NodeID) {
+	preempt.Hold() // the network is not a part of the node
+	defer preempt.Release()
 	if h.flagged[to] {
 		return
 	}

@@ -43,7 +43,10 @@ type Weather struct {
 type StormReport struct {
 	Result
 	Weather string // what the configuration and the seed made of it
-	Scanned Scanned
+	// Interrupted is how often another goroutine came between, 0 unless built with
+	// the tag preempt.
+	Interrupted uint64 `json:",omitempty"`
+	Scanned     Scanned
 	// Judged says what the reads of bounded tables could have broken.
 	Judged  history.JudgedClocks `json:"-"`
 	Rebound int                  `json:"-"` // changes of a bound
@@ -56,11 +59,13 @@ type StormReport struct {
 func Storm(ctx context.Context, seed uint64, w Weather) (*StormReport, error) {
 	s, cfg := newStorm(seed, w)
 	rep := &StormReport{Weather: s.String()}
+	sched := newScheduler(seed)
+	defer sched.install()()
 	c, err := New(cfg)
 	if err != nil {
 		return rep, err
 	}
-	s.c = c
+	s.c, sched.c = c, c
 	r, err := c.Run(ctx, s.work)
 	if err == nil {
 		rep.Result, rep.Scanned = *r, s.scanned
@@ -72,6 +77,7 @@ func Storm(ctx context.Context, seed uint64, w Weather) (*StormReport, error) {
 	if e := c.Close(); err == nil {
 		err = e
 	}
+	rep.Interrupted = sched.count
 	return rep, err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/history"
+	"github.com/godwit-ps/godwit/internal/preempt"
 )
 
 // Scanned counts the scans of a storm.
@@ -134,6 +135,8 @@ func (x *stormWorker) scan(ctx context.Context, first, end godwit.Key) error {
 // owners returns where the rows are of the keys of a range that are in use and
 // have their home at a node or, if it is no node, anywhere.
 func (x *stormWorker) owners(first, end godwit.Key, home godwit.NodeID) map[godwit.Key]godwit.NodeID {
+	preempt.Hold() // at one moment
+	defer preempt.Release()
 	at := map[godwit.Key]godwit.NodeID{}
 	for k := first; k < end; k++ {
 		if home != godwit.NoNode && x.c.hosts[0].node.Home(k) != home {

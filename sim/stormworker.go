@@ -220,14 +220,14 @@ func (x *stormWorker) set(ctx context.Context, k godwit.Key) error {
 // glance reads a key if it is here.
 func (x *stormWorker) glance(k godwit.Key) error {
 	v := x.values([]godwit.Key{k})
-	r := x.history.ReadIssued(x.id, k)
+	r, began := x.history.ReadIssued(x.id, k), x.begin()
 	if !x.w.PullIfLocal(k, v) {
 		return nil
 	}
 	if err := x.history.Read(r, v); err != nil {
 		return err
 	}
-	return x.judge(k, v, x.begin())
+	return x.judge(k, v, began)
 }
 
 // sync judges WaitSync: then the main copies have what was complete at this node
