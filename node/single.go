@@ -10,18 +10,13 @@ type single struct{ inside bool }
 
 // enter begins a call of a worker, leave ends it.
 func (w *worker) enter() {
-	if w.single.inside {
+	if w.inside {
 		w.misused()
 	}
-	w.single.inside = true
+	w.inside = true
 }
 
-func (w *worker) leave() {
-	if !w.single.inside {
-		w.misused()
-	}
-	w.single.inside = false
-}
+func (w *worker) leave() { w.inside = false }
 
 func (w *worker) misused() {
 	panic(fmt.Sprintf("godwit: %v is used by two goroutines at the same time: a worker belongs to one; start the node with a worker for each", w.id))

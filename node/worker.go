@@ -307,8 +307,9 @@ func (w *worker) localizeAsync(ctx context.Context, keys []godwit.Key) (godwit.H
 }
 
 func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
-	w.enter()
-	defer w.leave()
+	if w.inside { // it waits for nothing, and others need not hear of it
+		w.misused()
+	}
 	return w.pullHere(k, dst) != protocol.Elsewhere
 }
 
