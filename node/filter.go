@@ -410,7 +410,9 @@ func nonzero(v []float32) bool {
 }
 
 // pushKept pushes what all workers of the node keep, as it is, and waits: also
-// for what another call has taken to push it, and nobody keeps any more.
+// for what another call has taken to push it, and nobody keeps any more. A call that
+// gives up leaves the right to flush to what it has under way, so that the next one
+// waits for that.
 func (w *worker) pushKept(ctx context.Context, what string) error {
 	if !w.n.kept.Load() {
 		return nil
@@ -421,7 +423,13 @@ func (w *worker) pushKept(ctx context.Context, what string) error {
 	case 2:
 		return w.fail(what, nil, w.n.failed())
 	}
-	defer func() { w.n.flush <- struct{}{} }()
+	w.token = w.n.flush
+	defer func() {
+		if w.token != nil {
+			w.token <- struct{}{}
+		}
+		w.token = nil
+	}()
 	for _, x := range w.n.workers {
 		if !x.residual.some() {
 			continue

@@ -278,6 +278,35 @@ func TestAWaitSyncWaitsForWhatAnotherOneIsPushing(t *testing.T) {
 	}
 }
 
+// Nor does it once the other one has given up: what that has sent is on its way.
+func TestAWaitSyncWaitsForWhatOneThatGaveUpHasSent(t *testing.T) {
+	g := newGate()
+	c := clusterOver(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 2}, g.place)
+	n := c.Nodes[0]
+	k := homedAt(t, n, 1, 1)
+	must(t, n.Worker(0).Push(t.Context(), k, []float32{3, 0}))
+	g.shut(1)
+	for sent := false; ; {
+		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		err := n.Worker(1).WaitSync(short)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || sent && !strings.Contains(err.Error(), "what filters left") {
+			t.Errorf("WaitSync, of which nobody takes anything (what filters left was sent: %v): %v", sent, err)
+			break
+		}
+		if sent {
+			break
+		}
+		sent = !n.workers[0].residual.some()
+	}
+	g.open(1)
+	must(t, n.Worker(1).WaitSync(t.Context()))
+	if got := pulled(t, c.Nodes[1].Worker(0), k[0]); got[0] != 3 {
+		t.Errorf("after WaitSync, the value at its owner is %v, want 3", got)
+	}
+	must(t, n.Worker(0).WaitSync(t.Context()))
+}
+
 func TestANodeThatClosesPushesWhatItKept(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		closesWithWhatItKept(t, local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1}))

@@ -31,6 +31,8 @@ type op struct {
 	after    tick   // it waits for this tick, somewhere
 	settles  tick   // a push or set that this node's settled tick waits for: when it began; 0: none
 	deadline uint64 // … that the worker waits for when its clock is greater; 0: does not
+
+	token chan<- struct{} // gets a token when the operation is complete that was given up; nil: none does
 }
 
 // ops are the outstanding operations of one worker. The worker's goroutine
@@ -86,7 +88,7 @@ func (t *ops) begin(what string, dst []float32) *op {
 	o.mu.Lock()
 	o.id = t.worker<<(slotBits+genBits) | t.gen<<slotBits | uint64(slot)
 	o.what, o.left, o.dst, o.gone, o.from, o.keys, o.floats = what, 1, dst, false, godwit.NoNode, 0, 0
-	o.after, o.settles, o.deadline = 0, 0, 0
+	o.after, o.settles, o.deadline, o.token = 0, 0, 0, nil
 	o.mu.Unlock()
 	return o
 }
@@ -304,10 +306,13 @@ func (t *ops) finish(o *op, from godwit.NodeID) {
 		t.over(o)
 	}
 	o.mu.Lock()
-	gone, expected := o.gone, from == o.from
+	gone, expected, token := o.gone, from == o.from, o.token
 	o.mu.Unlock()
 	if gone {
 		t.end(o)
+		if token != nil {
+			token <- struct{}{}
+		}
 		return
 	}
 	o.done <- struct{}{}

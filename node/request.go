@@ -22,6 +22,11 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		return 0, err
 	}
 	add(&w.count.slow, 1)
+	if w.token != nil {
+		o.mu.Lock()
+		o.token = w.token
+		o.mu.Unlock()
+	}
 	o.expect(w.n.model, keys, w.miss)
 	if kind == wire.Localize {
 		for m, i := range w.order.positions(w.n, keys) { // all were missed
@@ -37,7 +42,7 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	for m := 0; m < len(w.miss); m += 2 {
 		if m%admitted == 0 {
 			if err := w.admit(ctx, keys, w.miss[m:min(m+admitted, len(w.miss))]); err != nil {
-				o.abandon()
+				w.abandon(o)
 				w.unissued = (len(w.miss) - m) / 2
 				w.issued(o, w.unissued)
 				return 0, w.blamed(what, keys, err)
@@ -292,8 +297,18 @@ func (w *worker) waitedSince(began int64) {
 	w.count.waiting.Store(w.count.waiting.Load() + w.n.world.Now() - began)
 }
 
-func (w *worker) giveUp(o *op, cause error) error {
+// abandon gives an operation up, unless it is complete after all. It takes the
+// worker's token along.
+func (w *worker) abandon(o *op) bool {
 	if !o.abandon() {
+		return false
+	}
+	w.token = nil
+	return true
+}
+
+func (w *worker) giveUp(o *op, cause error) error {
+	if !w.abandon(o) {
 		<-o.done
 		w.ops.end(o)
 		return nil
