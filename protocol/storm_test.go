@@ -281,7 +281,7 @@ func (s *storm) final() error {
 			return err
 		}
 		if state := row[dim:]; len(state) > 0 {
-			if all := s.history.Pushes(k); int(state[0]) != all {
+			if all, _ := s.history.Pushes(k); int(state[0]) != all {
 				return fmt.Errorf("key %d: state counts %v pushes, there were %d", k, state[0], all)
 			}
 		}

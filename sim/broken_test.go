@@ -23,7 +23,7 @@ func TestWithoutAnyOneRuleStormsFail(t *testing.T) {
 		broken protocol.Broken
 	}{
 		{"two hints at most", Weather{Policy: placement.RelocateAll, Nodes: 4, Workers: 3}, protocol.Broken{HintsForEver: true}},
-		{"questions go on", Weather{Policy: placement.RelocateAll, Nodes: 4, Workers: 3}, protocol.Broken{KeepQuestion: true}},
+		{"questions go on", Weather{Policy: placement.RelocateAll, Nodes: 5, Workers: 3}, protocol.Broken{KeepQuestion: true}},
 		{"M1, freeze", Weather{}, protocol.Broken{DropAtSend: true}},
 		{"M1, serve once", Weather{}, protocol.Broken{ServeFrozen: true}},
 		{"M3, serve after drained", Weather{Policy: placement.RelocateAll}, protocol.Broken{ServeTentative: true}},

@@ -70,20 +70,13 @@ func (b *stormBounds) String() string {
 	return text
 }
 
-func (x *stormWorker) barrier(ctx context.Context) error {
-	if x.bounds != nil {
-		x.bounds.clocks.Barrier(x.id)
-	}
-	return x.w.Barrier(ctx)
-}
-
 // A reading is when a read of bounded tables began.
 type reading struct {
 	now   history.Moment
 	since []int // by table: the index in stormBounds.over
 }
 
-func (x *stormWorker) begin() (r reading) {
+func (x *stormWorker) moment() (r reading) {
 	if x.bounds == nil {
 		return r
 	}
@@ -161,7 +154,7 @@ func (x *stormWorker) pullAfter(ctx context.Context, keys []godwit.Key) error {
 	})
 	ahead := x.rng.IntN(4) - 1
 	now := x.bounds.clocks.Now(x.id)
-	o := &operation{keys: keys, vals: x.values(keys), after: x.w.Clock() + godwit.Clock(ahead)}
+	o := &operation{keys: keys, vals: x.values(keys), gave: &x.cancelled.Pulls, after: x.w.Clock() + godwit.Clock(ahead)}
 	owed := history.Moment{Barriers: now.Barriers, Clock: max(now.Clock+ahead, 0)}
 	var rs []*history.Reading
 	for _, k := range keys {
@@ -174,7 +167,5 @@ func (x *stormWorker) pullAfter(ctx context.Context, keys []godwit.Key) error {
 		}
 		return x.judgeOwed(keys[i], v, owed)
 	}
-	var err error
-	o.h, err = x.w.PullAfter(ctx, o.after, keys, o.vals)
-	return x.begun(ctx, o, err)
+	return x.begin(ctx, o, func(ctx context.Context) (godwit.Handle, error) { return x.w.PullAfter(ctx, o.after, keys, o.vals) })
 }

@@ -27,7 +27,7 @@ func (s *Scanned) Add(o Scanned) {
 
 // ranged reads or writes a range of keys, which may be of several tables.
 func (x *stormWorker) ranged(ctx context.Context) error {
-	end := godwit.Key(x.rng.Uint64N(x.model.Keys() + 1))
+	end := godwit.Key(x.rng.Uint64N(x.clocks + 1))
 	first := godwit.Key(x.rng.Uint64N(uint64(end) + 1))
 	switch x.rng.IntN(4) {
 	case 0:
@@ -47,20 +47,28 @@ func (x *stormWorker) pushRange(ctx context.Context, first, end godwit.Key) erro
 		push[off+x.id] = x.issue(k)
 		off += x.model.Dim(k)
 	}
-	if err := godwit.PushRange(ctx, x.w, first, end, push); err != nil {
+	p := x.ending(ctx)
+	gave, err := p.gaveUp(&x.cancelled.Pushes, godwit.PushRange(p, x.w, first, end, push))
+	if err != nil {
 		return err
 	}
 	for k := first; k < end; k++ {
-		x.history.PushComplete(x.id, k)
+		if gave {
+			x.unsure(k)
+		} else {
+			x.history.PushComplete(x.id, k)
+		}
 	}
 	return nil
 }
 
 func (x *stormWorker) pullRange(ctx context.Context, first, end godwit.Key) error {
-	issued, began := x.readIssued(first, end), x.begin()
+	issued, began := x.readIssued(first, end), x.moment()
 	n, _ := x.model.RangeFloats(first, end)
 	vals := make([]float32, n)
-	if err := godwit.PullRange(ctx, x.w, first, end, vals); err != nil {
+	p := x.ending(ctx)
+	if gave, err := p.gaveUp(&x.cancelled.Pulls, godwit.PullRange(p, x.w, first, end, vals)); gave || err != nil {
+		x.giveUp(vals)
 		return err
 	}
 	for k := first; k < end; k++ {
@@ -95,10 +103,12 @@ func (x *stormWorker) scan(ctx context.Context, first, end godwit.Key) error {
 	issued, before := x.readIssued(first, end), x.owners(first, end, home)
 	got := map[godwit.Key]bool{}
 	last := first
-	for row, err := range godwit.Rows(ctx, x.w, first, end, home) {
+	p := x.ending(ctx)
+	for row, err := range godwit.Rows(p, x.w, first, end, home) {
 		k := row.Key
 		switch {
 		case err != nil:
+			_, err = p.gaveUp(&x.cancelled.Others, err)
 			return err
 		case k < last || k >= end || got[k]:
 			return fmt.Errorf("worker %d scans the keys %d … %d: key %d comes after key %d", x.id, first, end-1, k, last)

@@ -27,6 +27,8 @@ type StormsReport struct {
 	scanned Scanned
 	judged  history.JudgedClocks
 	rebound int
+	gaveUp  Cancelled
+	rounded int
 
 	// Failed is the storm of the smallest seed that broke a promise; nil if none
 	// did.
@@ -105,5 +107,7 @@ func (s *storms) over(ctx context.Context, seed uint64, r *StormReport, err erro
 		s.report.scanned.Add(r.Scanned)
 		s.report.judged.Add(r.Judged)
 		s.report.rebound += r.Rebound
+		s.report.gaveUp.Add(r.Cancelled)
+		s.report.rounded += r.Rounded
 	}
 }

@@ -16,7 +16,7 @@ func stormSamples(rng *rand.Rand, m *godwit.Model) []sampling.Spec {
 	var specs []sampling.Spec
 	schemes := sampling.Schemes()
 	for i := range 1 + rng.IntN(2) {
-		table := rng.IntN(m.Tables())
+		table := rng.IntN(clockTables)
 		specs = append(specs, sampling.Spec{Name: fmt.Sprint("sampler ", i), Table: table, Dist: sampling.Uniform(m.Table(table).Rows),
 			Scheme: schemes[rng.IntN(len(schemes))], Distinct: rng.IntN(3) == 0})
 	}
@@ -73,7 +73,11 @@ func (x *stormWorker) pullSample(ctx context.Context) error {
 	}
 	keys := make([]godwit.Key, 1+x.rng.IntN(p.left))
 	vals := make([]float32, len(keys)*table.Dim)
-	if err := x.w.PullSample(ctx, p.id, keys, vals); err != nil {
+	until := x.ending(ctx)
+	if gave, err := until.gaveUp(&x.cancelled.Pulls, x.w.PullSample(until, p.id, keys, vals)); gave || err != nil {
+		x.giveUp(vals)
+		x.w.FinishSample(p.id)
+		x.prep = nil
 		return err
 	}
 	p.left -= len(keys)

@@ -22,6 +22,9 @@ type stormWorker struct {
 	last godwit.Clock // the end of the last intent
 	prep *prepared    // a sample that was announced and not given up
 
+	cancels *rand.Rand // nil: no context ends
+	amid    bool       // it gave up a barrier and has not come back to it
+
 	pushed map[godwit.Key]float32
 }
 
@@ -32,15 +35,20 @@ type operation struct {
 	vals []float32
 	done func(i, off int) error // judges the key at position i
 
+	sure     bool        // it is begun by a context that does not end
+	gave     *int        // counts it if it is given up,
+	dropped  func(i int) // which is noted so for the key at position i,
+	unissued func(i int) // or so, where it was not begun
+
 	after godwit.Clock // it is of a PullAfter: not to be waited for before
 }
 
 func (s *storm) work(ctx context.Context, w godwit.Worker) error {
 	id := int(w.ID().Node)*s.weather.Workers + w.ID().Local
-	x := &stormWorker{storm: s, w: w, rng: rand.New(rand.NewPCG(s.seed, uint64(id)+77)), id: id, node: int(w.ID().Node), pushed: map[godwit.Key]float32{}}
+	x := &stormWorker{storm: s, w: w, rng: rand.New(rand.NewPCG(s.seed, uint64(id)+77)), id: id, node: int(w.ID().Node), pushed: map[godwit.Key]float32{}, cancels: newCancels(s.seed, id)}
 	for i := range s.weather.Steps {
 		if s.bounds != nil && s.bounds.meets(i) {
-			if err := x.barrier(ctx); err != nil {
+			if err := x.barrier(ctx, func() error { return x.amidBarrier(ctx) }); err != nil {
 				return err
 			}
 		}
@@ -62,6 +70,9 @@ func (x *stormWorker) some() []godwit.Key {
 
 // act lets the worker do one thing.
 func (x *stormWorker) act(ctx context.Context) error {
+	if x.lossy != nil && x.rng.IntN(6) == 0 {
+		return x.part(ctx)
+	}
 	keys := x.some()
 	switch r := x.rng.IntN(20); {
 	case r < 5:
@@ -71,9 +82,8 @@ func (x *stormWorker) act(ctx context.Context) error {
 	case r == 10:
 		return x.set(ctx, keys[0])
 	case r == 11 && x.moves:
-		h, err := x.w.LocalizeAsync(ctx, keys)
-		return x.begun(ctx, &operation{h: h}, err)
-	case r == 12 && x.rng.IntN(3) == 0:
+		return x.begin(ctx, &operation{gave: &x.cancelled.Others}, func(ctx context.Context) (godwit.Handle, error) { return x.w.LocalizeAsync(ctx, keys) })
+	case r == 12 && (x.lossy != nil || x.rng.IntN(3) == 0):
 		return x.sync(ctx)
 	case r == 13:
 		return x.glance(keys[0])
@@ -103,18 +113,29 @@ func (x *stormWorker) advance() {
 	x.w.Advance()
 }
 
-// begun takes an operation that was begun, and waits where the storm has no
-// more of them outstanding.
-func (x *stormWorker) begun(ctx context.Context, o *operation, err error) error {
-	if err != nil {
+// begin begins an operation, and waits where the storm has no more of them
+// outstanding.
+func (x *stormWorker) begin(ctx context.Context, o *operation, call func(context.Context) (godwit.Handle, error)) error {
+	p := &ending{Context: ctx}
+	if !o.sure {
+		p = x.ending(ctx)
+	}
+	var err error
+	o.h, err = call(p)
+	gave, err := p.gaveUp(o.gave, err)
+	switch {
+	case err != nil:
 		return err
+	case gave:
+		x.drop(o, o.unissued)
+		return nil
 	}
 	x.open = append(x.open, o)
 	most := 0
 	if x.async {
 		most = 4
 	}
-	for len(x.open) > most {
+	for len(x.open) > most && !x.amid {
 		i := x.rng.IntN(len(x.open))
 		o := x.open[i]
 		x.open = slices.Delete(x.open, i, i+1)
@@ -125,13 +146,29 @@ func (x *stormWorker) begun(ctx context.Context, o *operation, err error) error 
 	return nil
 }
 
+// drop takes note that an operation was given up.
+func (x *stormWorker) drop(o *operation, note func(i int)) {
+	x.giveUp(o.vals)
+	for i := range o.keys {
+		if note != nil {
+			note(i)
+		}
+	}
+}
+
 // over waits for an operation and judges what it did.
 func (x *stormWorker) over(ctx context.Context, o *operation) error {
 	for x.w.Clock() < o.after {
 		x.advance()
 	}
-	if err := x.w.Wait(ctx, o.h); err != nil {
+	p := x.ending(ctx)
+	gave, err := p.gaveUp(o.gave, x.w.Wait(p, o.h))
+	switch {
+	case err != nil:
 		return err
+	case gave:
+		x.drop(o, o.dropped)
+		return nil
 	}
 	off := 0
 	for i, k := range o.keys {
@@ -149,12 +186,12 @@ func (x *stormWorker) values(keys []godwit.Key) []float32 {
 }
 
 func (x *stormWorker) pull(ctx context.Context, keys []godwit.Key) error {
-	o := &operation{keys: keys, vals: x.values(keys)}
+	o := &operation{keys: keys, vals: x.values(keys), gave: &x.cancelled.Pulls}
 	var rs []*history.Reading
 	for _, k := range keys {
 		rs = append(rs, x.history.ReadIssued(x.id, k))
 	}
-	began := x.begin()
+	began := x.moment()
 	o.done = func(i, off int) error {
 		v := o.vals[off : off+x.model.Dim(keys[i])]
 		if err := x.history.Read(rs[i], v); err != nil {
@@ -162,13 +199,11 @@ func (x *stormWorker) pull(ctx context.Context, keys []godwit.Key) error {
 		}
 		return x.judge(keys[i], v, began)
 	}
-	var err error
-	o.h, err = x.w.PullAsync(ctx, keys, o.vals)
-	return x.begun(ctx, o, err)
+	return x.begin(ctx, o, func(ctx context.Context) (godwit.Handle, error) { return x.w.PullAsync(ctx, keys, o.vals) })
 }
 
 func (x *stormWorker) push(ctx context.Context, keys []godwit.Key) error {
-	o := &operation{keys: keys}
+	o := &operation{keys: keys, gave: &x.cancelled.Pushes}
 	push, off := x.values(keys), 0
 	for _, k := range keys {
 		push[off+x.id] = x.issue(k)
@@ -178,16 +213,28 @@ func (x *stormWorker) push(ctx context.Context, keys []godwit.Key) error {
 		x.history.PushComplete(x.id, keys[i])
 		return nil
 	}
-	var err error
-	o.h, err = x.w.PushAsync(ctx, keys, push)
-	clear(push) // it was taken
-	return x.begun(ctx, o, err)
+	o.dropped = func(i int) { x.history.PushDropped(x.id, keys[i]) }
+	o.unissued = func(i int) { x.unsure(keys[i]) }
+	return x.begin(ctx, o, func(ctx context.Context) (godwit.Handle, error) {
+		defer clear(push) // it was taken
+		return x.w.PushAsync(ctx, keys, push)
+	})
+}
+
+// unsure takes note of a push that was given up before it was begun for all of its
+// keys.
+func (x *stormWorker) unsure(k godwit.Key) {
+	x.cancelled.Unissued++
+	x.history.PushUnsure(x.id, k)
+	if x.bounds != nil && !x.held(k) {
+		x.bounds.clocks.PushUnsure(x.id, k)
+	}
 }
 
 // issue begins a push of a key and returns what is to be pushed.
 func (x *stormWorker) issue(k godwit.Key) float32 {
 	x.history.PushIssued(x.id, k)
-	if x.bounds != nil {
+	if x.bounds != nil && !x.held(k) { // a push that is held back counts when it is sent
 		x.bounds.clocks.Push(x.id, k)
 	}
 	x.pushed[k]++
@@ -203,7 +250,7 @@ func (x *stormWorker) set(ctx context.Context, k godwit.Key) error {
 		return nil
 	}
 	j := x.history.SetIssued(x.id, k)
-	o := &operation{keys: []godwit.Key{k}}
+	o := &operation{keys: []godwit.Key{k}, gave: &x.cancelled.Sets}
 	vals := x.values(o.keys)
 	for i := range vals {
 		vals[i] = float32(history.Era * j)
@@ -212,15 +259,17 @@ func (x *stormWorker) set(ctx context.Context, k godwit.Key) error {
 		x.history.SetComplete(k, j)
 		return nil
 	}
-	var err error
-	o.h, err = x.w.SetAsync(ctx, o.keys, vals)
-	return x.begun(ctx, o, err)
+	o.unissued = func(int) {
+		x.cancelled.Unissued++
+		x.history.SetUnsure(x.id, k, j)
+	}
+	return x.begin(ctx, o, func(ctx context.Context) (godwit.Handle, error) { return x.w.SetAsync(ctx, o.keys, vals) })
 }
 
 // glance reads a key if it is here.
 func (x *stormWorker) glance(k godwit.Key) error {
 	v := x.values([]godwit.Key{k})
-	r, began := x.history.ReadIssued(x.id, k), x.begin()
+	r, began := x.history.ReadIssued(x.id, k), x.moment()
 	if !x.w.PullIfLocal(k, v) {
 		return nil
 	}
@@ -235,16 +284,19 @@ func (x *stormWorker) glance(k godwit.Key) error {
 func (x *stormWorker) sync(ctx context.Context) error {
 	done, main := map[godwit.Key][]int{}, map[godwit.Key][]float32{}
 	for _, k := range x.keys {
-		if t, _ := x.model.Locate(k); t != setTable {
-			done[k], main[k] = x.history.Completed(x.node, k), x.c.Value(k)
-		}
+		done[k], main[k] = x.history.Completed(x.node, k), x.c.Value(k)
 	}
-	if err := x.w.WaitSync(ctx); err != nil {
+	p := x.ending(ctx)
+	if gave, err := p.gaveUp(&x.cancelled.Syncs, x.w.WaitSync(p)); gave || err != nil {
 		return err
 	}
 	for k, had := range main {
+		sure := x.history.Flushed(x.node, k, done[k])
+		if t, _ := x.model.Locate(k); t == setTable {
+			continue
+		}
 		v := x.c.Value(k)
-		for i, n := range done[k] {
+		for i, n := range sure {
 			if n > 0 && v != nil && int(v[i]) < n {
 				return fmt.Errorf("worker %d synchronized key %d: worker %d had pushed %d times at this node, the main copy is %v", x.id, k, i, n, v)
 			}
@@ -274,7 +326,9 @@ func (x *stormWorker) end(ctx context.Context) error {
 		x.bounds.clocks.Finish(x.id)
 		x.w.Finish()
 	}
-	for _, step := range []func(context.Context) error{x.w.WaitSync, x.barrier, x.w.WaitSync} {
+	sync := func(ctx context.Context) error { return x.insist(ctx, &x.cancelled.Syncs, x.w.WaitSync, nil) }
+	meet := func(ctx context.Context) error { return x.barrier(ctx, nil) }
+	for _, step := range []func(context.Context) error{sync, meet, sync} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -286,10 +340,13 @@ func (x *stormWorker) end(ctx context.Context) error {
 	off := 0
 	for _, k := range x.keys {
 		dim := x.model.Dim(k)
-		if err := x.history.Final(k, vals[off:off+dim]); err != nil {
+		if err := x.history.Synced(k, vals[off:off+dim]); err != nil {
 			return fmt.Errorf("worker %d, when all was synchronized: %w", x.id, err)
 		}
 		off += dim
+	}
+	if err := x.conserves(ctx); err != nil {
+		return err
 	}
 	if keep, ok := placement.OnRead(x.weather.Policy); ok {
 		x.last = max(x.last, x.w.Clock()+1+godwit.Clock(keep))

@@ -41,7 +41,7 @@ type stress struct {
 
 func (r *StormsReport) stressed(w Weather) []stress {
 	does := func(may func(placement.Policy) bool) bool { return w.Policy == nil || may(inStorms(w.Policy)) }
-	s := &r.sum
+	s, c := &r.sum, &r.gaveUp
 	return []stress{
 		{"no key was accessed at another node", !does(everywhere), s.Remote},
 		{"no key moved", does(mayMove), s.Moves},
@@ -52,7 +52,14 @@ func (r *StormsReport) stressed(w Weather) []stress {
 		{"no request was forwarded", does(mayMove) && w.Nodes != 2, s.Forwards}, // of two nodes, the other one has it,
 		{"no range was scanned", true, uint64(r.scanned.Keys)},
 		{"no sample was drawn", true, s.Sampled.Accesses()},
-		{"no filter saw a value", rewrites(w.Filters), s.FilterIn},
+		{"no call was cancelled", true, uint64(c.Contexts)},
+		{"no pull that waited was cancelled", !does(everywhere), uint64(c.Pulls)},
+		{"no push that waited was cancelled", !does(everywhere), uint64(c.Pushes)},
+		{"no WaitSync that waited was cancelled", true, uint64(c.Syncs)},
+		{"no barrier that waited was cancelled", true, uint64(c.Barriers)},
+		{"no filter saw a value", w.Filters == nil && !does(everywhere) || rewrites(w.Filters), s.FilterIn},
+		{"no filter held a push back", w.Filters == nil && !does(everywhere), s.HeldBack},
+		{"no filter rounded a fraction", w.Filters == nil, uint64(r.rounded)},
 		{"no call waited for a bound", w.Bounded, s.Blocked},
 		{"no pull waited for the clock that it depends on", w.Bounded, s.Parked},
 		{"no read had to contain another worker's push", w.Bounded, uint64(r.judged.Owed)},

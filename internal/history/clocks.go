@@ -47,8 +47,9 @@ func (m Moment) Less(o Moment) bool {
 func (m Moment) Back(clocks int) Moment { return Moment{m.Barriers, max(m.Clock-clocks, 0)} }
 
 type pushed struct {
-	at Moment
-	n  int // pushes up to then
+	at     Moment
+	n      int  // pushes up to then that take effect, for sure
+	unsure bool // it may not
 }
 
 // NewClocks returns the clocks of workers 0 … workers-1.
@@ -86,7 +87,20 @@ func (c *Clocks) Push(w int, k godwit.Key) {
 	if l := len(all[w]); l > 0 {
 		n = all[w][l-1].n
 	}
-	all[w] = append(all[w], pushed{c.at[w], n + 1})
+	all[w] = append(all[w], pushed{at: c.at[w], n: n + 1})
+}
+
+// PushUnsure notes that the last push of a worker to a key, of those of which it was
+// not noted, may never take effect.
+func (c *Clocks) PushUnsure(w int, k godwit.Key) {
+	all := c.pushes[k][w]
+	for i := len(all) - 1; i >= 0; i-- {
+		all[i].n--
+		if !all[i].unsure {
+			all[i].unsure = true
+			return
+		}
+	}
 }
 
 // Read judges what a read returned that must contain what all workers pushed

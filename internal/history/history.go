@@ -23,6 +23,7 @@ type History struct {
 	workers int
 	nodeOf  func(worker int) int
 	single  func(godwit.Key) bool // the key has one copy under this policy
+	holds   func(godwit.Key) bool // pushes to the key may be held back
 	strict  bool                  // asynchronous operations keep each worker's order
 	now     int                   // grows with each event
 	keys    map[godwit.Key]*keyHistory
@@ -56,6 +57,9 @@ const Era = 256
 type keyHistory struct {
 	issued   []int           // pushes by worker
 	complete []int           // of them completed
+	returned []int           // of those that may be held back: completed, or held back
+	unsure   []int           // of them may never take effect
+	dropped  []int           // of them take effect, nobody knows when
 	known    []int           // the most of each that a completed read contained; without sets
 	after    [][][]int       // by worker and push, if there is one copy: what was complete or known when it began
 	chain    [][]float32     // all reads, where there is one copy and no set
@@ -90,6 +94,9 @@ type setting struct {
 	began, done int   // when; done 0: not yet
 	before      []int // pushes by worker that it overwrote: all that were complete when it began
 	after       []int // pushes by worker that were issued when it was done, or seen; nil: neither
+
+	lastSet, since int  // of the worker, before it
+	unsure         bool // it may never take effect
 }
 
 // A Reading is a read that was issued: what it must contain at least.
@@ -99,7 +106,7 @@ type Reading struct {
 	at           int
 	floor        []int     // pushes by worker that must be contained
 	seen         []float32 // what was seen at the node before
-	own          int       // pushes of the worker issued before
+	own, unsure  int       // pushes of the worker issued before; of these, may never take effect
 	ownSet       int       // the worker's last set
 	since        int
 	late         bool
@@ -120,14 +127,22 @@ func (r *Reading) Late() *Reading {
 // Values have a coordinate for each worker, and any number of further ones,
 // which nobody pushes to. Nothing here locks.
 func New(workers int, nodeOf func(int) int, single func(godwit.Key) bool, strict bool) *History {
-	return &History{workers: workers, nodeOf: nodeOf, single: single, strict: strict, keys: map[godwit.Key]*keyHistory{}}
+	return &History{workers: workers, nodeOf: nodeOf, single: single, strict: strict, holds: func(godwit.Key) bool { return false }, keys: map[godwit.Key]*keyHistory{}}
+}
+
+// Holds says to which keys pushes may be held back on their way, until WaitSync or for
+// good where a set of the same node comes before that: these count as complete when
+// they were flushed.
+func (h *History) Holds(held func(godwit.Key) bool) *History {
+	h.holds = held
+	return h
 }
 
 func (h *History) key(k godwit.Key) *keyHistory {
 	x := h.keys[k]
 	if x == nil {
 		ints := func() []int { return make([]int, h.workers) }
-		x = &keyHistory{issued: ints(), complete: ints(), known: ints(), nodes: map[int]*viewed{},
+		x = &keyHistory{issued: ints(), complete: ints(), returned: ints(), unsure: ints(), dropped: ints(), known: ints(), nodes: map[int]*viewed{},
 			after: make([][][]int, h.workers),
 			sets:  []setting{{worker: -1, node: -1, done: -1, before: ints(), after: ints()}}, lastSet: ints(), since: ints()}
 		h.keys[k] = x
@@ -185,13 +200,46 @@ func (h *History) PushIssued(w int, k godwit.Key) {
 }
 
 // PushComplete notes that a push of a worker is complete.
-func (h *History) PushComplete(w int, k godwit.Key) { h.now++; h.key(k).complete[w]++ }
+func (h *History) PushComplete(w int, k godwit.Key) {
+	h.now++
+	if x := h.key(k); h.holds(k) {
+		x.returned[w]++
+	} else {
+		x.complete[w]++
+	}
+}
+
+// Flushed notes that a WaitSync is over, of a worker of a node, before which Completed
+// returned done for the key, and returns what of that is complete. What was held back,
+// a set that is under way may have overwritten, and a push that was issued meanwhile
+// may have taken along.
+func (h *History) Flushed(node int, k godwit.Key, done []int) []int {
+	h.now++
+	x := h.key(k)
+	set := slices.ContainsFunc(x.sets, func(s setting) bool { return s.node == node && s.done == 0 })
+	sure := slices.Clone(done)
+	for i, n := range done {
+		if h.holds(k) && (set || x.issued[i] != n) {
+			sure[i] = min(n, x.complete[i])
+		}
+		x.complete[i] = max(x.complete[i], sure[i])
+	}
+	return sure
+}
+
+// PushDropped notes that a worker does not wait for a push any more. It takes effect
+// at some time.
+func (h *History) PushDropped(w int, k godwit.Key) { h.now++; h.key(k).dropped[w]++ }
+
+// PushUnsure notes that a push of a worker was given up while it was issued: it takes
+// effect at some time, or never.
+func (h *History) PushUnsure(w int, k godwit.Key) { h.now++; h.key(k).unsure[w]++ }
 
 // SetIssued returns the number of the new set.
 func (h *History) SetIssued(w int, k godwit.Key) int {
 	h.now++
 	x := h.key(k)
-	x.sets = append(x.sets, setting{worker: w, node: h.nodeOf(w), began: h.now, before: slices.Clone(x.complete)})
+	x.sets = append(x.sets, setting{worker: w, node: h.nodeOf(w), began: h.now, before: slices.Clone(x.complete), lastSet: x.lastSet[w], since: x.since[w]})
 	j := len(x.sets) - 1
 	x.lastSet[w], x.since[w] = j, x.issued[w]
 	h.view(k, h.nodeOf(w)).zone(j).begins = h.now
@@ -207,6 +255,17 @@ func (h *History) SetComplete(k godwit.Key, j int) {
 	h.view(k, x.sets[j].node).zone(j).end(h.now)
 }
 
+// SetUnsure notes that the last set that a worker issued was given up meanwhile: it
+// takes effect at some time, or never. (One that takes effect, nobody knows when, is
+// one that was not completed.)
+func (h *History) SetUnsure(w int, k godwit.Key, j int) {
+	h.now++
+	x := h.key(k)
+	s := &x.sets[j]
+	x.lastSet[w], x.since[w] = s.lastSet, s.since
+	s.unsure = true
+}
+
 // ReadIssued notes what a read that begins now must contain: what its node has
 // seen, what the node's workers completed and, of a key with one copy, whatever
 // anybody completed.
@@ -214,7 +273,7 @@ func (h *History) ReadIssued(w int, k godwit.Key) *Reading {
 	h.now++
 	x, n := h.key(k), h.nodeOf(w)
 	r := &Reading{worker: w, node: n, key: k, at: h.now, floor: make([]int, h.workers),
-		own: x.issued[w], ownSet: x.lastSet[w], since: x.since[w]}
+		own: x.issued[w], unsure: x.unsure[w], ownSet: x.lastSet[w], since: x.since[w]}
 	for i := range r.floor {
 		if h.single(k) || h.nodeOf(i) == n {
 			r.floor[i] = x.complete[i]
@@ -261,7 +320,7 @@ func (h *History) Read(r *Reading, v []float32) error {
 	if err := h.causes(x, r, v); err != nil {
 		return err
 	}
-	if h.strict && !r.late && h.single(r.key) && int(v[r.worker]) != r.own {
+	if got := int(v[r.worker]); h.ordered(r) && (got < r.own-r.unsure || got > r.own) {
 		return fmt.Errorf("%v reads %v with %v of its own pushes, it issued %d before", r, v, v[r.worker], r.own)
 	}
 	if h.single(r.key) {
@@ -275,6 +334,11 @@ func (h *History) Read(r *Reading, v []float32) error {
 		n.seen[i] = max(n.seen[i], v[i])
 	}
 	return nil
+}
+
+// ordered reports whether a read shows just what its worker began before.
+func (h *History) ordered(r *Reading) bool {
+	return h.strict && !r.late && h.single(r.key) && !h.holds(r.key)
 }
 
 // causes judges whether a read of a key with one copy contains whatever was
@@ -313,11 +377,11 @@ func (h *History) readSet(x *keyHistory, r *Reading, v []float32) error {
 	if err := h.fits(x, r, j, v); err != nil {
 		return fmt.Errorf("%v reads %v, of set %d: %w", r, v, j, err)
 	}
-	if h.strict && !r.late && h.single(r.key) {
+	if h.ordered(r) {
 		if r.ownSet > 0 && (j == 0 || j < r.ownSet && x.sets[j].worker == r.worker) {
 			return fmt.Errorf("%v reads %v, of set %d, after it issued set %d", r, v, j, r.ownSet)
 		}
-		if got := int(v[r.worker]) - Era*j; j > 0 && j == r.ownSet && got != r.own-r.since {
+		if got := int(v[r.worker]) - Era*j; j > 0 && j == r.ownSet && (got < r.own-r.since-r.unsure || got > r.own-r.since) {
 			return fmt.Errorf("%v reads %v with %d of its own pushes since its set %d, it issued %d", r, v, got, j, r.own-r.since)
 		}
 	}
@@ -404,27 +468,73 @@ func (h *History) Final(k godwit.Key, v []float32) error {
 	if x == nil {
 		return nil
 	}
+	if err := h.ends(k, v, x.sure(), func(s *setting) bool { return !s.unsure }); err != nil {
+		return err
+	}
+	return x.ordered(k)
+}
+
+// Synced judges a read after WaitSync, Barrier and WaitSync of all workers, which wait
+// for nothing that was given up.
+func (h *History) Synced(k godwit.Key, v []float32) error {
+	x := h.keys[k]
+	if x == nil {
+		return nil
+	}
+	least, held := x.sure(), h.holds(k)
+	for i := range least {
+		if x.dropped[i] > 0 || held && x.unsure[i] > 0 {
+			least[i] = x.complete[i]
+		}
+	}
+	if held && slices.ContainsFunc(x.sets, func(s setting) bool { return s.done == 0 }) {
+		clear(least) // these may have overwritten what was held back
+	}
+	return h.ends(k, v, least, func(s *setting) bool { return s.done > 0 })
+}
+
+// sure returns how many pushes of each worker take effect at some time, at least.
+func (x *keyHistory) sure() []int {
+	n := slices.Clone(x.issued)
+	for i := range n {
+		n[i] -= x.unsure[i]
+	}
+	return n
+}
+
+// ends judges a row to which nobody pushes any more, and which has at least so many
+// pushes of each worker, and the sets for which had holds.
+func (h *History) ends(k godwit.Key, v []float32, least []int, had func(*setting) bool) error {
+	x := h.keys[k]
 	if len(x.sets) > 1 {
-		if v == nil {
+		return h.endsSet(k, v, least, had)
+	}
+	for i, n := range least {
+		if v == nil && n > 0 || v != nil && (int(v[i]) < n || int(v[i]) > x.issued[i]) {
+			return fmt.Errorf("key %d ends as %v, worker %d pushed %s times", k, v, i, span(n, x.issued[i]))
+		}
+	}
+	return nil
+}
+
+func (h *History) endsSet(k godwit.Key, v []float32, least []int, had func(*setting) bool) error {
+	x := h.keys[k]
+	if v == nil {
+		if slices.ContainsFunc(x.sets[1:], func(s setting) bool { return had(&s) }) {
 			return fmt.Errorf("key %d was set and has no row", k)
-		}
-		j, err := h.consistent(k, v, func(int) bool { return true }, x.issued)
-		if err != nil {
-			return fmt.Errorf("at rest, key %d: %w", k, err)
-		}
-		for i := range x.sets {
-			if x.older(j, i) {
-				return fmt.Errorf("at rest, key %d is %v, of set %d, but set %d came later", k, v, j, i)
-			}
 		}
 		return nil
 	}
-	for i, n := range x.issued {
-		if v == nil && n > 0 || v != nil && int(v[i]) != n {
-			return fmt.Errorf("key %d ends as %v, worker %d pushed %d times", k, v, i, n)
+	j, err := h.consistent(k, v, func(int) bool { return true }, least)
+	if err != nil {
+		return fmt.Errorf("at rest, key %d: %w", k, err)
+	}
+	for i := range x.sets {
+		if x.older(j, i) && had(&x.sets[i]) {
+			return fmt.Errorf("at rest, key %d is %v, of set %d, but set %d came later", k, v, j, i)
 		}
 	}
-	return x.ordered(k)
+	return nil
 }
 
 // ordered checks that the reads of a key with one copy fit in one order.
@@ -446,20 +556,29 @@ func (x *keyHistory) ordered(k godwit.Key) error {
 	return nil
 }
 
-// Pushes returns how many pushes to a key were begun.
-func (h *History) Pushes(k godwit.Key) (n int) {
-	for _, i := range h.key(k).issued {
-		n += i
+// Pushes returns how many pushes to a key took effect in the end: at least, and at the
+// most.
+func (h *History) Pushes(k godwit.Key) (least, most int) {
+	x := h.key(k)
+	for i, n := range x.issued {
+		least += n - x.unsure[i]
+		most += n
 	}
-	return n
+	return least, most
 }
 
-// Completed returns how many pushes of a node's workers to a key are complete.
+// Completed returns how many pushes of a node's workers to a key are complete when a
+// WaitSync of the node is over that begins now. Of those that were held back, a push
+// that is under way may have taken some along.
 func (h *History) Completed(node int, k godwit.Key) []int {
 	c := make([]int, h.workers)
+	x := h.key(k)
 	for i := range c {
 		if h.nodeOf(i) == node {
-			c[i] = h.key(k).complete[i]
+			c[i] = x.complete[i]
+			if h.holds(k) && x.returned[i] == x.issued[i] {
+				c[i] = x.issued[i]
+			}
 		}
 	}
 	return c
@@ -467,4 +586,12 @@ func (h *History) Completed(node int, k godwit.Key) []int {
 
 func (r *Reading) String() string {
 	return fmt.Sprintf("worker %d at node %d, key %d", r.worker, r.node, r.key)
+}
+
+// span writes a number that is known to lie between two.
+func span(least, most int) string {
+	if least == most {
+		return fmt.Sprint(least)
+	}
+	return fmt.Sprintf("%d … %d", least, most)
 }
