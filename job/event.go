@@ -40,16 +40,14 @@ type Start struct {
 	Self  godwit.NodeID `json:"self"` // the node that tells
 	Nodes []Peer        `json:"nodes"`
 	Data  string        `json:"data"` // a line about them
-	// Doubts are what in the data may make the model or its figures mean less than
-	// they seem to, a sentence each.
-	Doubts []string `json:"doubts,omitempty"`
 	Unit   string   `json:"unit"` // what their items are called
 	// Fingerprint is equal for equal data.
 	Fingerprint string `json:"fingerprint"`
 	// Spec is what was asked for: the task and its settings, nodes, seed and so on.
 	Spec    json.RawMessage `json:"spec"`
 	Version string          `json:"version"` // of this program
-	// Warnings are what a person must hear of beside, a sentence each.
+	// Warnings are what a person must hear of, a sentence each: what in the data may
+	// make the model or its figures mean less than they seem to, and other things.
 	Warnings []string `json:"warnings,omitempty"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -255,8 +256,8 @@ func (p *part) meet(ctx context.Context) error {
 	}
 	unit, _ := p.task.Unit()
 	start := Start{
-		Self: p.session.Self(), Data: p.task.About(), Doubts: p.task.Doubts(), Unit: unit,
-		Fingerprint: p.task.Data(), Version: Version(), Warnings: p.place.room(p.spec, p.task),
+		Self: p.session.Self(), Data: p.task.About(), Unit: unit,
+		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Doubts(), p.place.room(p.spec, p.task)),
 	}
 	if start.Spec, err = p.spec.Encode(); err != nil {
 		return err

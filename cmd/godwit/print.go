@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -98,7 +97,7 @@ func (p *printer) clear() {
 func (p *printer) start(e job.Event) {
 	p.unit, p.epoch = e.Start.Unit, 0
 	p.line("policy %s: %s", e.Policy, e.Start.Data)
-	for _, d := range slices.Concat(e.Start.Doubts, e.Start.Warnings) {
+	for _, d := range e.Start.Warnings {
 		p.line("warning: %s", d)
 	}
 	if len(e.Start.Nodes) == 1 {
