@@ -128,7 +128,7 @@ func (l *Lab) check() error {
 }
 
 // Compute is the cost model: Step by measurement, the others as
-// docs/benchmarks.md has them, rounded up.
+// docs/experiment-setup.md has them, from measurements rounded up.
 func (l *Lab) Compute() sim.Compute {
 	return sim.Compute{Step: l.Step, Spread: 0.1, Key: 60 * time.Nanosecond, Frame: 3 * time.Microsecond,
 		Record: 200 * time.Nanosecond, Round: 100 * time.Nanosecond}
