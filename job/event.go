@@ -40,7 +40,7 @@ type Start struct {
 	Self  godwit.NodeID `json:"self"` // the node that tells
 	Nodes []Peer        `json:"nodes"`
 	Data  string        `json:"data"` // a line about them
-	Unit   string   `json:"unit"` // what their items are called
+	Unit  string        `json:"unit"` // what their items are called
 	// Fingerprint is equal for equal data.
 	Fingerprint string `json:"fingerprint"`
 	// Spec is what was asked for: the task and its settings, nodes, seed and so on.
