@@ -86,3 +86,9 @@ mutate: ## break the code in some 300 places, one at a time: which do tests noti
 .PHONY: bench
 bench: ## every benchmark once; compare runs with benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# RESULTS= names a part of a name: make results RESULTS=delay. What there is:
+# go run ./internal/results -list
+.PHONY: results
+results: ## measure the figures of docs/results anew, or those that RESULTS names (hours)
+	$(GO) run ./internal/results -match "$(RESULTS)"

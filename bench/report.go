@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"context"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
@@ -37,11 +38,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	r := &Report{
-		Machine: Machine{Processor: processor(), Cores: runtime.GOMAXPROCS(0), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()},
-		Rows:    o.Rows, Seconds: o.Time.Seconds(),
-	}
-	r.load()
+	r := &Report{Machine: Here(), Rows: o.Rows, Seconds: o.Time.Seconds()}
 	for _, c := range Cases() {
 		if !o.wants(c.Name) {
 			continue
@@ -59,17 +56,30 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		r.Results = append(r.Results, *x)
 		runtime.GC() // the next case shall not pay for this one's garbage
 	}
-	r.load()
+	r.Machine.LookAtLoad()
 	return r, nil
 }
 
-func (r *Report) load() {
+// Here is the machine that the program runs on, with its load of now.
+func Here() Machine {
+	m := Machine{Processor: processor(), Cores: runtime.GOMAXPROCS(0), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
+	m.LookAtLoad()
+	return m
+}
+
+// LookAtLoad adds the load of now.
+func (m *Machine) LookAtLoad() {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return
 	}
 	one, _, _ := strings.Cut(string(b), " ")
-	r.Machine.Load = append(r.Machine.Load, one)
+	m.Load = append(m.Load, one)
+}
+
+// String is the machine in a line.
+func (m *Machine) String() string {
+	return fmt.Sprintf("%s, %d cores, %s, %s, load %s", m.Processor, m.Cores, m.System, m.Go, strings.Join(m.Load, " … "))
 }
 
 // processor is the model of the processor, as far as the system says.
@@ -89,8 +99,7 @@ func processor() string {
 
 // Print writes the report as a table.
 func (r *Report) Print(w io.Writer) error {
-	m := r.Machine
-	fmt.Fprintf(w, "%s, %d cores, %s, %s, load %s\n\n", m.Processor, m.Cores, m.System, m.Go, strings.Join(m.Load, " … "))
+	fmt.Fprintf(w, "%s\n\n", r.Machine.String())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "path\ttime\tratio [quartiles] to\taim\tallocations")
 	for i := range r.Results {
@@ -110,6 +119,29 @@ func (r *Report) Print(w io.Writer) error {
 		}
 	}
 	return t.Flush()
+}
+
+// CSV writes all figures, a line a ratio, with a line of names first. Times are
+// nanoseconds a unit.
+func (r *Report) CSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	c.Write([]string{"path", "unit", "ns_q1", "ns_median", "ns_q3", "baseline", "baseline_ns", "ratio_q1", "ratio_median", "ratio_q3", "aim", "turns", "allocs"}) // Error has it
+	for i := range r.Results {
+		x := &r.Results[i]
+		for j, ratio := range x.Ratios {
+			aim, allocs := "", ""
+			if j == 0 && x.Aim > 0 {
+				aim = fmt.Sprint(x.Aim)
+			}
+			if x.Allocs != nil {
+				allocs = fmt.Sprint(*x.Allocs)
+			}
+			c.Write([]string{x.Name, x.Unit, fmt.Sprint(x.Nanos.Q1), fmt.Sprint(x.Nanos.Median), fmt.Sprint(x.Nanos.Q3), ratio.To, fmt.Sprint(ratio.Nanos),
+				fmt.Sprint(ratio.Q1), fmt.Sprint(ratio.Median), fmt.Sprint(ratio.Q3), aim, fmt.Sprint(x.Turns), allocs})
+		}
+	}
+	c.Flush()
+	return c.Error()
 }
 
 func nanos(ns float64) string {

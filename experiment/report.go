@@ -103,12 +103,14 @@ func (r *Report) CSV(w io.Writer) error {
 	c.Write([]string{"network", "policy", "scheme", "nodes", "workers", "zipf", "offset", "epoch_seconds", "speedup", // Error has it
 		"to_target_seconds", "effective_speedup", "loss", "quality", "diverged", "no_message", "remote", "replica", "bytes_per_access",
 		"accesses", "moves", "copies", "drops", "deltas", "refreshes", "rounds", "replicas", "window", "lead_ms", "messages",
-		"sent_bytes", "waiting", "delay", "passes", "spread", "batch", "inserts_per_second", "program", "filters", "less", "change", "same"})
+		"sent_bytes", "waiting", "delay", "passes", "spread", "batch", "inserts_per_second", "bytes_per_insert", "too_small",
+		"program", "filters", "list_saved", "less", "than_plain", "change", "same"})
 	for _, x := range r.Rows {
 		c.Write(cells(x.Network, x.Policy, x.Scheme, x.Nodes, x.Workers, x.Zipf, x.Offset, x.Epoch.Seconds(), x.Speedup,
 			x.ToTarget.Seconds(), x.Effective, x.Loss, x.Quality, x.Diverged, x.NoMessage, x.Remote, x.Replica, x.BytesPerAccess,
 			x.Accesses, x.Moves, x.Copies, x.Drops, x.Deltas, x.Refreshes, x.Rounds, x.Replicas, x.Window, x.LeadMs, x.Messages,
-			x.SentBytes, x.Waiting, x.Delay, x.Passes, x.Spread, x.Batch, x.Inserts, x.Program, x.Filters, x.Less, x.Change, x.Same))
+			x.SentBytes, x.Waiting, x.Delay, x.Passes, x.Spread, x.Batch, x.Inserts, x.BytesPerInsert, x.TooSmall,
+			x.Program, x.Filters, x.ListSaved, x.Less, x.ThanPlain, x.Change, x.Same))
 	}
 	c.Flush()
 	return c.Error()

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// A result is a file of figures and the command that measures them.
+type result struct {
+	name  string   // of the file, without .csv
+	args  []string // of godwit
+	plots []string // that are kept, as the command names them or "made=kept", without .svg
+}
+
+func measured(name, args string, plots ...string) result {
+	return result{name: name, args: strings.Fields(args), plots: plots}
+}
+
+// What the pages show. Steps are given where a run can repeat.
+var results = []result{
+	measured("scaling-single", "experiment scaling --calls single --step 160us --epochs 3 --policies static,adaptive", "scaling-100g=scaling-single-100g"),
+	measured("scaling-single-six-epochs", "experiment scaling --calls single --step 160us --policies adaptive"),
+	measured("scaling", "experiment scaling --step 500us --policies static,adaptive", "scaling-100g"),
+	measured("scaling-mf", "experiment scaling --step 500us --task mf --policies static,adaptive"),
+	measured("scaling-w2v", "experiment scaling --step 500us --task w2v --epochs 4 --policies adaptive"),
+	measured("techniques", "experiment techniques --step 500us", "techniques-100g-effective"),
+	measured("techniques-mf", "experiment techniques --step 500us --task mf"),
+	measured("techniques-w2v", "experiment techniques --step 500us --task w2v --policies static,replicate,relocate,nonuniform,adaptive"),
+	measured("sampling", "experiment sampling --step 500us"),
+	measured("timing", "experiment timing --step 20us", "timing-replicas"),
+	measured("delay", "experiment delay --step 300us", "delay-time", "delay-waiting"),
+	measured("delay-real", "experiment delay --real --nodes 2"),
+	measured("filters", "experiment filters --step 200us", "filters-blocks"),
+	measured("sketch", "experiment sketch --step 20us", "sketch"),
+	measured("sketch-real", "experiment sketch --real"),
+	measured("bench", "bench"),
+}
+
+func main() {
+	var o options
+	list := flag.Bool("list", false, "list names and commands, and run none")
+	flag.StringVar(&o.match, "match", "", "only those whose name contains this")
+	flag.BoolVar(&o.quick, "quick", false, "smaller: experiments with --quick, a tenth of a second for each case of bench")
+	flag.StringVar(&o.out, "out", filepath.Join("docs", "results"), "folder of the figures")
+	flag.StringVar(&o.plots, "plots", "", "folder of the plots (default: docs/experiments, or -out where that is given)")
+	flag.Parse()
+	if o.plots == "" {
+		o.plots = o.out
+		if o.out == filepath.Join("docs", "results") {
+			o.plots = filepath.Join("docs", "experiments")
+		}
+	}
+	if *list {
+		for _, r := range results {
+			fmt.Printf("%-27sgodwit %s\n", r.name, strings.Join(r.args, " "))
+		}
+		return
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := o.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "results:", err)
+		os.Exit(1)
+	}
+}
+
+// Options say what is measured, and where it is written.
+type options struct {
+	match, out, plots string
+	quick             bool
+}
+
+func (o *options) run(ctx context.Context) error {
+	if o.quick && o.out == filepath.Join("docs", "results") {
+		return fmt.Errorf("figures of -quick do not belong into %s: give another folder by -out", o.out)
+	}
+	var wanted []result
+	for _, r := range results {
+		if strings.Contains(r.name, o.match) {
+			wanted = append(wanted, r)
+		}
+	}
+	if len(wanted) == 0 {
+		return fmt.Errorf("no name contains %q: -list shows them", o.match)
+	}
+	for _, dir := range []string{o.out, o.plots} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	work, err := os.MkdirTemp("", "godwit-results-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	commit, err := commit(ctx)
+	if err != nil {
+		return err
+	}
+	binary := filepath.Join(work, "godwit")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/godwit-ps/godwit/cmd/godwit")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build godwit: %w", err)
+	}
+	for _, r := range wanted {
+		if o.quick {
+			r = r.smaller()
+		}
+		m := measurement{result: r, binary: binary, commit: commit, dir: filepath.Join(work, r.name)}
+		if err := m.run(ctx, o.out, o.plots); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
+	return nil
+}
+
+// smaller is the result for a first look.
+func (r result) smaller() result {
+	if r.args[0] == "bench" {
+		r.args = append([]string{"bench", "--time", "100ms", "--rows", "10000"}, r.args[1:]...)
+		return r
+	}
+	args := append([]string{}, r.args...)
+	r.args = append(args, "--quick")
+	return r
+}
+
+// commit names the commit of the tree, and says so if sources differ from it.
+func commit(ctx context.Context) (string, error) {
+	head, err := git(ctx, "rev-parse", "--short=12", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	changed, err := git(ctx, "status", "--porcelain", "--", "*.go", "*.s", "go.mod", "go.sum")
+	if err != nil {
+		return "", err
+	}
+	if changed != "" {
+		return head + ", with changes that are not committed", nil
+	}
+	return head, nil
+}
+
+func git(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w (figures are written with their commit: run this in a clone)", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
