@@ -125,7 +125,7 @@ func (p *Place) advertised(listener string) (string, error) {
 		return net.JoinHostPort(strings.Trim(p.Advertise, "[]"), port), nil
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		return "", fmt.Errorf("job: a node that listens on all addresses (%s) must be told by which one the others reach it: set the address to advertise", listener)
+		return "", fmt.Errorf("job: a node that listens on all addresses (%s) must be told by which one the others reach it: give that one to advertise (--advertise HOST)", listener)
 	}
 	return listener, nil
 }

@@ -21,6 +21,9 @@ const (
 	maxDim  = 1 << 20
 )
 
+// byteOrderMark is what some programs write before the first line of text.
+const byteOrderMark = "\ufeff"
+
 // Read reads a file of vectors, all of it. The ending of its name says what it
 // is.
 func Read(path string) (*Vectors, error) {
@@ -107,6 +110,7 @@ func readText(r *bufio.Reader) (*Vectors, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if n == 1 {
+			line = strings.TrimPrefix(line, byteOrderMark)
 			if x, d, ok := header(line); ok {
 				rows, dim = x, d
 				continue

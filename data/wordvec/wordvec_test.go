@@ -72,6 +72,8 @@ func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 	for name, text := range map[string]string{
 		"word2vec.txt": "2 3\n</s> 1 2 3 \nthe -0.5 0.25 1e-3 \n",
 		"glove.vec":    "</s> 1 2 3\r\nthe -0.5 0.25 0.001",
+		"marked.txt":   "\ufeff2 3\r\n</s> 1 2 3\r\nthe -0.5 0.25 1e-3\r\n",
+		"marked.vec":   "\ufeff</s> 1 2 3\nthe -0.5 0.25 0.001\n",
 		"gensim.bin":   "2 3\n</s> \x00\x00\x80?\x00\x00\x00@\x00\x00@@the \x00\x00\x00\xbf\x00\x00\x80>o\x12\x83:",
 	} {
 		path := filepath.Join(t.TempDir(), name)
