@@ -44,7 +44,7 @@ func TestFiguresSayWhereTheyComeFrom(t *testing.T) {
 	all := results
 	defer func() { results = all }()
 	results = []result{
-		measured("early", "experiment timing --step 50us", "timing-replicas=replicas"),
+		measured("early", "experiment timing --step 50us", "timing-replicas=replicas", "timing-wait"),
 		measured("access", "bench local/pull/10"),
 	}
 	dir := t.TempDir()
@@ -61,8 +61,10 @@ func TestFiguresSayWhereTheyComeFrom(t *testing.T) {
 			t.Errorf("%s: lines %v, want names and figures", name, lines)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "replicas.svg")); err != nil {
-		t.Error(err)
+	for _, plot := range []string{"replicas.svg", "timing-wait.svg"} {
+		if _, err := os.Stat(filepath.Join(dir, plot)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -83,9 +85,9 @@ func TestFailuresReplaceNothing(t *testing.T) {
 }
 
 func TestQuickFiguresStayOutOfTheDocuments(t *testing.T) {
-	o := options{out: filepath.Join("docs", "results"), plots: t.TempDir(), quick: true}
-	if err := o.run(context.Background()); err == nil {
-		t.Error("wrote figures of -quick to docs/results")
+	o := options{match: "nothing", out: filepath.Join("docs", "results"), plots: t.TempDir(), quick: true}
+	if err := o.run(context.Background()); err == nil || !strings.Contains(err.Error(), "-out") {
+		t.Errorf("%v, want figures of -quick to be refused in docs/results", err)
 	}
 }
 
