@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,6 +80,9 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := registered(&l.Spec); err != nil {
+		return nil, err
+	}
 	loaded, err := l.Spec.load(&l.Place)
 	if err != nil {
 		return nil, err
@@ -106,6 +110,21 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// registered says whether the other nodes cannot know what the spec has trained.
+func registered(s *Spec) error {
+	if s.Task == nil {
+		return nil // Check says so
+	}
+	known, err := task.New(s.Task.Name())
+	if err != nil {
+		return fmt.Errorf("job: the other nodes could not read what to train: %w; have an init function of the program, which runs at each node, call task.Register", err)
+	}
+	if reflect.TypeOf(known) != reflect.TypeOf(s.Task) {
+		return fmt.Errorf("job: the settings are %T, and those registered as task %q are %T", s.Task, s.Task.Name(), known)
+	}
+	return nil
 }
 
 // access is the way to the run's etcd.

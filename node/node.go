@@ -184,7 +184,7 @@ func (n *Node) build() error {
 		n.hot = newHotSet(n.model, rule, len(n.peers), n.cfg.Workers)
 		n.proto.Hot = n.hot.has
 	}
-	n.proto.SettingUp = n.settingUp
+	n.proto.SettingUp, n.proto.Misplaced = n.settingUp, n.misplaced
 	n.life, n.die = context.WithCancel(context.Background())
 	n.shards = make([]shard, 1<<n.proto.Shift)
 	n.mask = godwit.Key(len(n.shards) - 1)
@@ -404,6 +404,16 @@ func (n *Node) end(peer godwit.NodeID, what string, cause error) {
 	err := fmt.Errorf("%w: node %d (%s): %s: %w", godwit.ErrPeerLost, peer, n.addr(peer), what, cause)
 	n.fail(err)
 	n.cfg.Session.Fail(err)
+}
+
+// misplaced ends the run because of a policy that decides what cannot be. It is
+// called under a shard's lock, and leaves it to a goroutine to tell the others.
+func (n *Node) misplaced(err error) {
+	if n.failed() != nil {
+		return
+	}
+	n.fail(err)
+	n.world.Go(func() { n.cfg.Session.Fail(err) })
 }
 
 func (n *Node) addr(id godwit.NodeID) string {

@@ -118,7 +118,7 @@ const lastEpoch = math.MaxUint32
 // action is what the policy decides, and what is possible of it.
 func (s *Shard) action(h *store.Header, asked placement.Ask, asker godwit.NodeID) placement.Action {
 	a := s.cfg.Policy.Decide(s.situation(h, asked, asker))
-	if a.Verb == placement.Relocate && h.Epoch == lastEpoch {
+	if a.Verb == placement.Relocate && (h.Epoch == lastEpoch || !s.cfg.mayMove(h.Key, a.To)) {
 		return placement.Action{Verb: placement.Keep}
 	}
 	return a

@@ -38,6 +38,9 @@ type Config struct {
 	// SettingUp reports whether the workers of this node still set their model
 	// up; nil is never.
 	SettingUp func() bool
+	// Misplaced is told, under the shard's lock, that the policy would move a key to
+	// a node that the run does not have; the key stays. nil: nobody is told.
+	Misplaced func(error)
 	// Broken switches single rules off. Only tests set it.
 	Broken Broken
 

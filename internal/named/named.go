@@ -33,6 +33,19 @@ func Write(name string, params ...Param) string {
 	return name + "(" + strings.Join(list, ",") + ")"
 }
 
+// Valid reports whether a name can stand before parameters: letters, digits and
+// dashes, a letter first.
+func Valid(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return name != ""
+}
+
 // Params are the parameters of a name. Whoever has the name takes each of its
 // own, and asks for errors at the End.
 type Params struct {

@@ -5,6 +5,7 @@ package directory
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 )
@@ -32,11 +33,13 @@ type Homes struct {
 	low   uint
 	runs  uint64
 	slot  []godwit.NodeID
+
+	members []godwit.NodeID
 }
 
 // NewHomes lays out the homes of keys 0 … keys-1 over the members.
 func NewHomes(keys uint64, members []godwit.NodeID) *Homes {
-	h := &Homes{mul: 1}
+	h := &Homes{mul: 1, members: slices.Clone(members)}
 	for (keys-1)>>h.shift >= maxSlots && h.shift < maxSlot {
 		h.shift++
 	}
@@ -61,6 +64,9 @@ func NewHomes(keys uint64, members []godwit.NodeID) *Homes {
 func (h *Homes) Home(k godwit.Key) godwit.NodeID {
 	return h.slot[uint64(k)>>h.shift*h.mul>>h.low]
 }
+
+// Member reports whether a node is one of those that keys have their homes at.
+func (h *Homes) Member(n godwit.NodeID) bool { return slices.Contains(h.members, n) }
 
 // Keys returns about how many keys have their home at a node, in whole slots.
 func (h *Homes) Keys(n godwit.NodeID) uint64 {

@@ -3,12 +3,12 @@ package placement
 // Adaptive is AdaPS/AdaPM (Renz-Wieland et al., CIKM 2023, section 4.1): the
 // intents decide. A key that one node wants moves there, a key that several
 // want is replicated to them, a key that nobody wants stays.
-var Adaptive = register(adaptive{name: "adaptive", move: true, replicate: true})
+var Adaptive = Register(adaptive{name: "adaptive", move: true, replicate: true})
 
 // The two ablations of Adaptive: with one technique only.
 var (
-	AdaptiveMoveOnly      = register(adaptive{name: "adaptive-move-only", move: true})
-	AdaptiveReplicateOnly = register(adaptive{name: "adaptive-replicate-only", replicate: true})
+	AdaptiveMoveOnly      = Register(adaptive{name: "adaptive-move-only", move: true})
+	AdaptiveReplicateOnly = Register(adaptive{name: "adaptive-replicate-only", replicate: true})
 )
 
 type adaptive struct {

@@ -21,10 +21,17 @@ type HotRule struct {
 	Most int
 }
 
+// A HotPolicy is a [Policy] that treats hot keys differently.
+type HotPolicy interface {
+	Policy
+	// HotRule says which keys are hot.
+	HotRule() HotRule
+}
+
 // HotRuleOf returns the rule of a policy that treats hot keys differently.
 func HotRuleOf(p Policy) (r HotRule, ok bool) {
-	if x, ok := p.(interface{ hotRule() HotRule }); ok {
-		return x.hotRule(), true
+	if x, ok := p.(HotPolicy); ok {
+		return x.HotRule(), true
 	}
 	return HotRule{}, false
 }
@@ -102,10 +109,17 @@ type Sync struct {
 	Clip float64
 }
 
+// A SyncPolicy is a [Policy] that limits how the updates of replicas travel.
+type SyncPolicy interface {
+	Policy
+	// Sync says how they travel.
+	Sync() Sync
+}
+
 // SyncOf returns how a policy wants replicas synchronized.
 func SyncOf(p Policy) Sync {
-	if x, ok := p.(interface{ syncing() Sync }); ok {
-		return x.syncing()
+	if x, ok := p.(SyncPolicy); ok {
+		return x.Sync()
 	}
 	return Sync{}
 }

@@ -1,15 +1,11 @@
 package placement
 
-import (
-	"github.com/godwit-ps/godwit/internal/named"
-)
-
 // NonUniform is NuPS (Renz-Wieland et al., SIGMOD 2022, section 3): hot spots
 // are replicated everywhere, all other keys relocate. Its parameters, by name
 // as in "nonuniform(factor=50,rate=25)", say which keys are hot ([HotRule]:
 // factor, hot) and how their replicas are kept in sync ([Sync]: rate,
 // threshold, clip).
-var NonUniform = register(nonuniform{})
+var NonUniform = Register(nonuniform{})
 
 type nonuniform struct {
 	hot  HotRule
@@ -17,20 +13,24 @@ type nonuniform struct {
 }
 
 func (n nonuniform) Name() string {
-	return named.Write("nonuniform",
-		named.Param{Key: "factor", Value: n.hot.Factor}, named.Param{Key: "hot", Value: float64(n.hot.Most)},
-		named.Param{Key: "rate", Value: n.sync.Rate}, named.Param{Key: "threshold", Value: n.sync.Threshold}, named.Param{Key: "clip", Value: n.sync.Clip})
+	return Write("nonuniform",
+		Param{Key: "factor", Value: n.hot.Factor}, Param{Key: "hot", Value: float64(n.hot.Most)},
+		Param{Key: "rate", Value: n.sync.Rate}, Param{Key: "threshold", Value: n.sync.Threshold}, Param{Key: "clip", Value: n.sync.Clip})
 }
 
-func (nonuniform) with(p *named.Params) Policy {
+// With implements [Parameterized].
+func (nonuniform) With(p *Params) Policy {
 	return nonuniform{
 		HotRule{Factor: p.Number("factor"), Most: p.Whole("hot")},
 		Sync{Rate: p.Number("rate"), Threshold: p.Number("threshold"), Clip: p.Number("clip")},
 	}
 }
 
-func (n nonuniform) hotRule() HotRule { return n.hot }
-func (n nonuniform) syncing() Sync    { return n.sync }
+// HotRule implements [HotPolicy].
+func (n nonuniform) HotRule() HotRule { return n.hot }
+
+// Sync implements [SyncPolicy].
+func (n nonuniform) Sync() Sync { return n.sync }
 
 func (nonuniform) Everywhere(hot bool) bool { return hot }
 

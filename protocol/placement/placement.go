@@ -1,6 +1,8 @@
 // Package placement decides, key by key, who holds what: it is the policies of
 // Godwit, one a file. A policy is a pure function of a [Situation]; the
 // mechanism (package protocol) carries out what it says.
+//
+// Programs add policies of their own by [Register].
 package placement
 
 import (
@@ -42,7 +44,7 @@ type Verb uint8
 
 const (
 	Keep      Verb = iota // main copy stays; an asker that holds no copy gets none
-	Relocate              // main copy moves to Action.To
+	Relocate              // main copy moves to Action.To; if the key was asked for (Move), only its asker gets it
 	Replicate             // main copy stays; an asker gets a replica
 )
 
@@ -52,9 +54,13 @@ type Action struct {
 	To   godwit.NodeID // of Relocate
 }
 
-// A Policy decides. Policies are immutable values.
+// A Policy decides. Policies are immutable values. One that has parameters is a
+// [Parameterized] policy, too; one that treats hot keys differently is a [HotPolicy],
+// one that limits how the updates of replicas travel a [SyncPolicy], and one that
+// asks for what is read, and not for what is announced, a [ReadPolicy].
 type Policy interface {
-	// Name is how the command line and reports call the policy.
+	// Name is how the command line and reports call the policy. With the parameters
+	// in it ([Write]) it is what ByName reads.
 	Name() string
 	// OnIntent says what a node asks for when an intent becomes due.
 	OnIntent(hot bool) Ask
@@ -62,15 +68,51 @@ type Policy interface {
 	// it had an intent for ever.
 	Everywhere(hot bool) bool
 	// Decide is called at the owner when a node asks for a copy or for the key,
-	// and when a node's interest ends.
+	// and when a node's interest ends. It must be a function of the situation, and
+	// must not keep s.Others. To relocate a key to a node that the run does not have
+	// ends the run with an error; to relocate it to its owner keeps it.
 	Decide(s Situation) Action
 }
+
+// A Parameterized policy is registered with the default parameters, and makes others
+// of the parameters that stand behind its name, as in "nonuniform(factor=50)".
+type Parameterized interface {
+	Policy
+	// With returns the policy with these parameters. It takes every parameter that it
+	// has; one that is given and not taken is an error to whoever gave it.
+	With(p *Params) Policy
+}
+
+// Params are the parameters that were given: positive numbers by name. Whole takes a
+// whole one and Number any; what is not given is 0, which stands for a default.
+type Params = named.Params
+
+// A Param is a parameter by name, for [Write].
+type Param = named.Param
+
+// Write writes a name with the parameters that are not 0: what a [Parameterized]
+// policy is called.
+func Write(name string, params ...Param) string { return named.Write(name, params...) }
 
 // policies by name.
 var policies = map[string]Policy{}
 
-func register(p Policy) Policy {
-	policies[p.Name()] = p
+// Register makes a policy known by its name, to [ByName] and with it to specs of
+// jobs and to command lines, and returns it. It is called where package variables
+// are initialized or in init functions, by all programs of a run. It panics if the
+// name is no word of letters, digits and dashes, or is taken.
+func Register(p Policy) Policy {
+	if p == nil {
+		panic("placement: Register: no policy, nil")
+	}
+	name := p.Name()
+	if !named.Valid(name) {
+		panic(fmt.Sprintf("placement: Register: a policy is called %q, want letters, digits and dashes, a letter first; with default parameters, a policy's name has none", name))
+	}
+	if _, taken := policies[name]; taken {
+		panic(fmt.Sprintf("placement: Register: there is a policy %q already, give this one another name", name))
+	}
+	policies[name] = p
 	return p
 }
 
@@ -85,8 +127,8 @@ func ByName(text string) (Policy, error) {
 	if !ok {
 		return nil, fmt.Errorf("placement: no policy %q, there are %s", name, strings.Join(Names(), ", "))
 	}
-	if x, ok := p.(interface{ with(*named.Params) Policy }); ok {
-		p = x.with(params)
+	if x, ok := p.(Parameterized); ok {
+		p = x.With(params)
 	}
 	if err := params.End(); err != nil {
 		return nil, fmt.Errorf("placement: policy %q: %w", text, err)

@@ -3,7 +3,7 @@ package placement
 // RelocateAll is Lapse (Renz-Wieland et al., PVLDB 2020): a key has one copy,
 // which moves to whoever asked last, by Localize or by an intent that became
 // due.
-var RelocateAll = register(relocate{})
+var RelocateAll = Register(relocate{})
 
 type relocate struct{}
 

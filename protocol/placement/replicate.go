@@ -2,7 +2,7 @@ package placement
 
 // ReplicateAll is static full replication: every node holds every key from the
 // start.
-var ReplicateAll = register(replicate{})
+var ReplicateAll = Register(replicate{})
 
 type replicate struct{}
 

@@ -1,7 +1,5 @@
 package placement
 
-import "github.com/godwit-ps/godwit/internal/named"
-
 // Stale is Petuum's cache (SSP: Ho et al., NIPS 2013; with the server's pushes,
 // ESSP: Dai et al., AAAI 2015): whoever reads a key holds a replica, from the
 // read on until it was not read for as many clocks as its table's reads may be
@@ -10,7 +8,7 @@ import "github.com/godwit-ps/godwit/internal/named"
 //
 // Where a table sets no bound, a replica stays for Keep clocks, by name as in
 // "stale(keep=100)".
-var Stale = register(stale{})
+var Stale = Register(stale{})
 
 // StaleKeep is for how many clocks replicas stay by default where nothing else says.
 const StaleKeep = 10
@@ -18,15 +16,17 @@ const StaleKeep = 10
 type stale struct{ keep int }
 
 func (s stale) Name() string {
-	return named.Write("stale", named.Param{Key: "keep", Value: float64(s.keep)})
+	return Write("stale", Param{Key: "keep", Value: float64(s.keep)})
 }
 
-func (stale) with(p *named.Params) Policy { return stale{p.Whole("keep")} }
+// With implements [Parameterized].
+func (stale) With(p *Params) Policy { return stale{p.Whole("keep")} }
 
 func (stale) OnIntent(bool) Ask    { return Copy }
 func (stale) Everywhere(bool) bool { return false }
 
-func (s stale) onRead() int64 {
+// OnRead implements [ReadPolicy].
+func (s stale) OnRead() int64 {
 	if s.keep == 0 {
 		return StaleKeep
 	}
@@ -40,12 +40,21 @@ func (stale) Decide(s Situation) Action {
 	return Action{Verb: Keep}
 }
 
+// A ReadPolicy is a [Policy] by which a node asks for what it reads, as if the read
+// were an intent, and not for what its workers announce.
+type ReadPolicy interface {
+	Policy
+	// OnRead returns for how many clocks after a read the node wants what was read,
+	// where the table does not bound staleness.
+	OnRead() int64
+}
+
 // OnRead reports whether a node asks for what it reads, as if the read were an
 // intent, and not for what its workers announce; and for how many clocks after
 // the read it wants that where the table does not bound staleness.
 func OnRead(p Policy) (keep int64, ok bool) {
-	if x, ok := p.(interface{ onRead() int64 }); ok {
-		return x.onRead(), true
+	if x, ok := p.(ReadPolicy); ok {
+		return x.OnRead(), true
 	}
 	return 0, false
 }

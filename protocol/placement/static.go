@@ -2,7 +2,7 @@ package placement
 
 // Static is the classic parameter server (Li et al., OSDI'14): every key stays
 // at its home, intents and Localize do nothing.
-var Static = register(static{})
+var Static = Register(static{})
 
 type static struct{}
 

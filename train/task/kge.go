@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/train/kge"
 )
 
-func init() { register(func() Settings { return DefaultKGE() }) }
+func init() { Register(func() Settings { return DefaultKGE() }) }
 
 // KGE are the settings of the task "kge", knowledge-graph embeddings. The seed
 // and the sampler of its Config are set by Load.

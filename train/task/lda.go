@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-ps/godwit/data/setting"
 )
 
-func init() { register(func() Settings { return DefaultLDA() }) }
+func init() { Register(func() Settings { return DefaultLDA() }) }
 
 // LDA are the settings of the task "lda", topic models. The seed of its Config
 // is set by Load.

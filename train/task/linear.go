@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/data/setting"
 )
 
-func init() { register(func() Settings { return DefaultLinear() }) }
+func init() { Register(func() Settings { return DefaultLinear() }) }
 
 // The solvers of the task "linear".
 const (

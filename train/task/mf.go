@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/train/mf"
 )
 
-func init() { register(func() Settings { return DefaultMF() }) }
+func init() { Register(func() Settings { return DefaultMF() }) }
 
 // MF are the settings of the task "mf", matrix factorization. The seed of its
 // Config is set by Load.

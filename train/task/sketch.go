@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-ps/godwit/train/sketch"
 )
 
-func init() { register(func() Settings { return DefaultSketch() }) }
+func init() { Register(func() Settings { return DefaultSketch() }) }
 
 // Sketch are the settings of the task "sketch", a count-min sketch of a stream.
 // The seed of its Config is set by Load.

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -81,9 +84,57 @@ type Task interface {
 
 var kinds = map[string]func() Settings{}
 
-// register makes a task known. It is called by init functions, with what
-// returns new default settings.
-func register(defaults func() Settings) { kinds[defaults().Name()] = defaults }
+// Register makes a task known by the name of its settings, to [New] and [Decode], and
+// with them to all nodes of a run: each reads there what to train. It is called by
+// init functions, with what returns new default settings. It panics if they are no
+// pointer to a struct that goes through JSON, or if their name is no word of lower
+// case letters, digits and dashes, or is taken.
+func Register(defaults func() Settings) {
+	if err := check(defaults); err != nil {
+		panic("task: Register: " + err.Error())
+	}
+	kinds[defaults().Name()] = defaults
+}
+
+// check says why settings cannot be those of a task.
+func check(defaults func() Settings) error {
+	if defaults == nil {
+		return errors.New("no function that returns settings, nil")
+	}
+	s := defaults()
+	if t := reflect.TypeOf(s); s == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || reflect.ValueOf(s).IsNil() {
+		return fmt.Errorf("the settings are %T, want a pointer to a struct", s)
+	}
+	name := s.Name()
+	if !word.MatchString(name) {
+		return fmt.Errorf("a task is called %q, want lower case letters, digits and dashes, a letter first", name)
+	}
+	if _, taken := kinds[name]; taken {
+		return fmt.Errorf("there is a task %q already, give this one another name", name)
+	}
+	if t := reflect.TypeOf(s).Elem(); t.Size() > 0 && s == defaults() {
+		return fmt.Errorf("task %s: the function returns the same settings twice, want new ones each time", name)
+	}
+	return travel(s, defaults)
+}
+
+var word = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
+// travel says what becomes of settings on their way to another node, if they come
+// as others.
+func travel(s Settings, defaults func() Settings) error {
+	sent, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("task %s: its settings cannot be sent to other nodes: %w", s.Name(), err)
+	}
+	other := defaults()
+	d := json.NewDecoder(bytes.NewReader(sent))
+	d.DisallowUnknownFields()
+	if err := d.Decode(other); err != nil {
+		return fmt.Errorf("task %s: other nodes cannot read its settings, %s: %w", s.Name(), sent, err)
+	}
+	return nil
+}
 
 // Names are the names of all tasks, in order.
 func Names() []string { return slices.Sorted(maps.Keys(kinds)) }

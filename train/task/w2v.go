@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/train/w2v"
 )
 
-func init() { register(func() Settings { return DefaultW2V() }) }
+func init() { Register(func() Settings { return DefaultW2V() }) }
 
 // W2V are the settings of the task "w2v", word vectors. The seed, the sampler and
 // the bound of what is judged of its Config are set by Load.
