@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/bench"
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 // A benching is the command line of "godwit bench".
@@ -42,14 +43,14 @@ The cases, all of which are measured unless parts of their names are given:
 			return b.run(cmd)
 		},
 	}
-	g := newGroup("Benchmark")
+	g := cli.NewGroup("Benchmark")
 	g.Uint64Var(&b.Rows, "rows", b.Rows, "`number` of rows of a table, if memory allows")
 	g.Float64Var(&b.gib, "memory", float64(b.Memory)/(1<<30), "`GiB` that a case may take")
 	g.DurationVar(&b.Time, "time", b.Time, "of the turns of a case")
 	g.Uint64Var(&b.Seed, "seed", b.Seed, "decides which keys are accessed")
-	out := newGroup("Output")
+	out := cli.NewGroup("Output")
 	out.BoolVar(&b.json, "json", false, "print a JSON object instead of the table")
-	addGroups(cmd, g, out)
+	cli.AddGroups(cmd, g, out)
 	return cmd
 }
 
@@ -65,7 +66,7 @@ func (b *benching) run(cmd *cobra.Command) error {
 	b.Progress = func(c *bench.Case) {
 		fmt.Fprintf(os.Stderr, "%6.1f s: %s\n", time.Since(began).Seconds(), c.Name)
 	}
-	ctx, cancel := untilInterrupted()
+	ctx, cancel := cli.UntilInterrupted()
 	defer cancel()
 	r, err := bench.Run(ctx, b.Options)
 	if r != nil && len(r.Results) > 0 {
@@ -73,9 +74,9 @@ func (b *benching) run(cmd *cobra.Command) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return errInterrupted
+		return cli.ErrInterrupted
 	case err != nil:
-		return ranError{err}
+		return cli.Failed(err)
 	}
 	return nil
 }

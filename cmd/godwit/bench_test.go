@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/bench"
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 func TestBenchPrintsATableOrJSON(t *testing.T) {
@@ -31,8 +32,8 @@ func TestBenchPrintsATableOrJSON(t *testing.T) {
 		t.Errorf("%v:\n%s", err, out)
 	}
 	for _, bad := range [][]string{{"bench", "nothing of the kind"}, {"bench", "--rows", "1"}, {"bench", "--memory", "0"}} {
-		if _, err := run(bad...); exitCode(err) != exitUsage {
-			t.Errorf("%q: %v, exit code %d", bad, err, exitCode(err))
+		if _, err := run(bad...); cli.ExitCode(err) != cli.WrongUsage {
+			t.Errorf("%q: %v, exit code %d", bad, err, cli.ExitCode(err))
 		}
 	}
 }

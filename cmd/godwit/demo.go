@@ -5,8 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-ps/godwit/job"
-	"github.com/godwit-ps/godwit/train/task"
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 func demoCommand() *cobra.Command {
@@ -19,36 +18,18 @@ node processes of this machine, and compare quality and cost. It is the same as
   godwit train kge
   godwit train kge --nodes 4
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd) },
 	}
 }
 
 func demo(cmd *cobra.Command) error {
-	stop, ctx := interrupts("the model is judged as it is")
-	p := newPrinter(false, false)
-	var results []*job.Result
-	for _, nodes := range []int{1, 4} {
-		spec := job.Default(task.DefaultKGE())
-		spec.Nodes = nodes
-		c := cluster{place: job.Place{Stop: stop}}
-		if err := c.prepare(&spec); err != nil {
-			return ranError{err}
-		}
-		r, err := c.do(ctx, spec, p)
-		if err := outcome(r, err); err != nil {
-			return err
-		}
-		results = append(results, r)
-	}
-	if err := table(cmd.OutOrStdout(), results); err != nil {
-		return ranError{err}
-	}
-	if err := legend(cmd.ErrOrStderr(), kgeLegend); err != nil {
-		return ranError{err}
+	results, err := cli.Compare(cmd, kgeTask(), 1, 4)
+	if err != nil {
+		return err
 	}
 	one, four := results[0].Test.At("MRR"), results[1].Test.At("MRR")
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\n1 node: MRR %.4f. 4 nodes: MRR %.4f, with %.3f %% of accesses without a message.\n", one, four, 100*results[1].NoMessage)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n1 node: MRR %.4f. 4 nodes: MRR %.4f, with %.3f %% of accesses without a message.\n", one, four, 100*results[1].NoMessage)
 	return err
 }

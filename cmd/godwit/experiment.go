@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/experiment"
-	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/protocol/placement"
 )
 
@@ -61,7 +60,7 @@ unless --step says; with --step a run repeats bit for bit.`,
 			return e.run(cmd, args[0])
 		},
 	}
-	g := newGroup("Experiment")
+	g := cli.NewGroup("Experiment")
 	g.StringVar(&e.choice.Task, "task", "kge", "`name` of what is trained (timing, delay, filters and sketch have programs of their own): "+strings.Join(experiment.Tasks(), ", "))
 	g.StringVarP(&e.data, "data", "d", "", "file or `folder` of the data (default: they are generated)")
 	g.BoolVar(&e.choice.Quick, "quick", false, "a smaller task on fewer workers, for a first look")
@@ -73,10 +72,10 @@ unless --step says; with --step a run repeats bit for bit.`,
 	g.IntVar(&e.nodes, "nodes", 0, "`number` of nodes, of experiments that do not compare several (default: 8, --quick and --real: 4)")
 	g.BoolVar(&e.real, "real", false, "on real nodes, processes of this machine, instead of simulated ones (delay, sketch)")
 	g.IntVar(&e.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of runs simulated at a time")
-	out := newGroup("Output")
+	out := cli.NewGroup("Output")
 	out.StringVarP(&e.out, "out", "o", "", "`folder` for the figures as CSV and the plots as SVG")
 	out.BoolVar(&e.json, "json", false, "print a JSON object instead of the table")
-	addGroups(cmd, g, out)
+	cli.AddGroups(cmd, g, out)
 	return cmd
 }
 
@@ -97,7 +96,7 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 		l.Epochs = e.epochs
 	}
 	if e.real {
-		l.OnReal(onProcesses)
+		l.OnReal(cli.OnProcesses)
 	}
 	if e.nodes > 0 {
 		l.Most = e.nodes
@@ -113,7 +112,7 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	l.Progress = func(what string) {
 		fmt.Fprintf(os.Stderr, "%s: %6.1f s: %s\n", name, time.Since(began).Seconds(), what)
 	}
-	ctx, cancel := untilInterrupted()
+	ctx, cancel := cli.UntilInterrupted()
 	defer cancel()
 	r, err := experiment.Run(ctx, name, l)
 	if err != nil && r != nil && len(r.Rows) > 0 {
@@ -121,12 +120,12 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errInterrupted
+		return cli.ErrInterrupted
 	case err != nil:
-		return ranError{err}
+		return cli.Failed(err)
 	}
 	if err := e.show(cmd, r); err != nil {
-		return ranError{err}
+		return cli.Failed(err)
 	}
 	return nil
 }
@@ -143,18 +142,4 @@ func (e *experiments) show(cmd *cobra.Command, r *experiment.Report) error {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 	}
 	return r.Print(cmd.OutOrStdout())
-}
-
-// onProcesses runs a job whose nodes are this process and others that it starts.
-func onProcesses(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
-	place := job.Place{Stop: stop, Progress: tell}
-	run := spec.Task.Name() + "-" + suffix()
-	if spec.Nodes == 1 {
-		return job.Local(ctx, run, spec, place)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return job.Lead(ctx, job.Leader{Place: place, Spec: spec, Run: run, Command: []string{self, "node"}})
 }

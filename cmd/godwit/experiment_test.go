@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/experiment"
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 func TestExperimentWithoutANameListsThem(t *testing.T) {
@@ -33,7 +34,7 @@ func TestExperimentPrintsWhatItMeasured(t *testing.T) {
 func TestAnUnknownExperimentIsWrongUsage(t *testing.T) {
 	_, err := exec.Command(binary, "experiment", "speed").Output()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitUsage || !strings.Contains(string(exit.Stderr), "scaling") {
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.WrongUsage || !strings.Contains(string(exit.Stderr), "scaling") {
 		t.Errorf("%v", err)
 	}
 }
@@ -41,7 +42,7 @@ func TestAnUnknownExperimentIsWrongUsage(t *testing.T) {
 func TestExperimentComparesChosenPolicies(t *testing.T) {
 	_, err := exec.Command(binary, "experiment", "skew", "--policies", "static,fastest").Output()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitUsage || !strings.Contains(string(exit.Stderr), "fastest") {
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.WrongUsage || !strings.Contains(string(exit.Stderr), "fastest") {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 func TestAnExportThatCannotBeWrittenIsRefusedBeforeTraining(t *testing.T) {
@@ -31,8 +32,8 @@ func TestAnExportThatCannotBeWrittenIsRefusedBeforeTraining(t *testing.T) {
 	} {
 		for _, nodes := range []string{"1", "2"} {
 			code, out, errs := run(t, with("--epochs", "100000", "--nodes", nodes, "--json", "--export", where)...)
-			if code != exitFailed || out != "" || !strings.Contains(errs, want) {
-				t.Errorf("%s, %s nodes: exit code %d, want %d and to hear of %q:\n%s%s", where, nodes, code, exitFailed, want, out, errs)
+			if code != cli.Failure || out != "" || !strings.Contains(errs, want) {
+				t.Errorf("%s, %s nodes: exit code %d, want %d and to hear of %q:\n%s%s", where, nodes, code, cli.Failure, want, out, errs)
 			}
 		}
 	}
@@ -52,7 +53,7 @@ func TestAModelThatCannotBeWrittenIsNamedWhereItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := p.until("the result", isResult).Result
-	p.exits(exitFailed, limit)
+	p.exits(cli.Failure, limit)
 	if _, errs := p.said(); !strings.Contains(errs, r.Exported) || !strings.Contains(errs, "thesis") || !strings.HasPrefix(r.Exported, temp) {
 		t.Errorf("exported to %s, and it says\n%s", r.Exported, errs)
 	}
@@ -99,7 +100,7 @@ func TestAKilledExportLeavesTheOldModelOrTheNewOne(t *testing.T) {
 		found[m.Run.Seed]++
 	}
 	t.Logf("an export takes %v; of %d runs, the models of %d were there", took, runs, len(found))
-	if code, _, errs := run(t, "train", "sketch", "--items", "1000", "--distinct", "100", "--export", dir, "--quiet"); code != exitOK {
+	if code, _, errs := run(t, "train", "sketch", "--items", "1000", "--distinct", "100", "--export", dir, "--quiet"); code != cli.OK {
 		t.Errorf("after all that, exit code %d\n%s", code, errs)
 	}
 	if left, err := os.ReadDir(up); err != nil || len(left) != 1 {
@@ -128,7 +129,7 @@ func ended(p *proc) bool {
 func TestVectorsThatWereCopiedInPartAreNoticed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "model")
-	if code, _, errs := run(t, with("--export", dir, "--quiet")...); code != exitOK {
+	if code, _, errs := run(t, with("--export", dir, "--quiet")...); code != cli.OK {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	names, err := os.ReadFile(filepath.Join(dir, "entities.txt"))
@@ -136,16 +137,16 @@ func TestVectorsThatWereCopiedInPartAreNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := strings.Fields(string(names))[0]
-	if code, out, errs := within(t, "nearest", dir, name); code != exitOK {
+	if code, out, errs := within(t, "nearest", dir, name); code != cli.OK {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "entities.txt"), append(names[:len(names)-2], 'x', '\n'), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := within(t, "nearest", dir, name); code != exitFailed || !strings.Contains(errs, "entities.txt is not the file") {
+	if code, _, errs := within(t, "nearest", dir, name); code != cli.Failure || !strings.Contains(errs, "entities.txt is not the file") {
 		t.Errorf("changed names: exit code %d, %s", code, errs)
 	}
-	if code, _, errs := within(t, "nearest", filepath.Join(dir, "entities.npy"), name); code != exitOK {
+	if code, _, errs := within(t, "nearest", filepath.Join(dir, "entities.npy"), name); code != cli.OK {
 		t.Errorf("a file by itself is taken as it is: exit code %d, %s", code, errs)
 	}
 }
@@ -168,7 +169,7 @@ func TestOtherDataAtAnotherNodeAreNamed(t *testing.T) {
 	}
 	other := startAs(t, w.Waiting.Token, "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--data", folders[1])
 	for _, p := range []*proc{lead, other} {
-		p.exits(exitFailed, limit)
+		p.exits(cli.Failure, limit)
 		if _, errs := p.said(); !strings.Contains(errs, "nodes differ: the data of this one") || !strings.Contains(errs, "same data") {
 			t.Errorf("it says\n%s", errs)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/godwit-ps/godwit/coord/etcd"
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 // binary is the real command, built once.
@@ -281,7 +282,7 @@ func TestThreeNodesTellInJSONWhatHappens(t *testing.T) {
 		t.Errorf("the first epoch is %+v, want 1 of 3, all of the about 2375 triples to train, and accesses", e.Epoch)
 	}
 	r := p.until("the result", isResult).Result
-	p.exits(exitOK, limit)
+	p.exits(cli.OK, limit)
 	gone(t, began, 0)
 	if r.Nodes != 3 || r.Epochs != 3 || !(r.Test.At("MRR") > r.Untrained.At("MRR")) || r.Stats.SentBytes == 0 || r.Interrupted() {
 		t.Errorf("the result is %+v", r)
@@ -344,8 +345,8 @@ func TestAMissingGraphIsNamed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "nowhere")
 	for _, nodes := range []string{"1", "2"} {
 		code, _, errs := run(t, "train", "kge", "--data", dir, "--nodes", nodes)
-		if code != exitFailed || !strings.Contains(errs, dir) {
-			t.Errorf("%s nodes: exit code %d, want %d, and a message with %s:\n%s", nodes, code, exitFailed, dir, errs)
+		if code != cli.Failure || !strings.Contains(errs, dir) {
+			t.Errorf("%s nodes: exit code %d, want %d, and a message with %s:\n%s", nodes, code, cli.Failure, dir, errs)
 		}
 	}
 }
@@ -361,7 +362,7 @@ func TestAnInterruptKeepsWhatWasTrained(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := p.until("the result", isResult).Result
-		p.exits(exitInterrupted, limit)
+		p.exits(cli.Interrupted, limit)
 		gone(t, began, 0)
 		if !r.Interrupted() || r.Epochs < 1 || !(r.Test.At("MRR") > 0) || r.Reason == "" {
 			t.Errorf("%s nodes: the result is %+v", nodes, r)
@@ -393,7 +394,7 @@ func TestASecondInterruptEndsAtOnce(t *testing.T) {
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	p.exits(exitInterrupted, limit)
+	p.exits(cli.Interrupted, limit)
 	gone(t, began, limit)
 }
 
@@ -411,7 +412,7 @@ func TestALostNodeEndsTheRunAndIsNamed(t *testing.T) {
 	if err := syscall.Kill(lost.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	p.exits(exitLost, limit)
+	p.exits(cli.Lost, limit)
 	gone(t, began, 0)
 	if _, errs := p.said(); !strings.Contains(errs, fmt.Sprintf("node %d (%s)", lost.ID, lost.Addr)) {
 		t.Errorf("node %d at %s is not named:\n%s", lost.ID, lost.Addr, errs)
@@ -468,7 +469,7 @@ func TestANodeThatWaitsForTheRunToBeginEndsWithItsLeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		code := node.wait(limit)
-		if _, errs := node.said(); code != exitFailed || !strings.Contains(errs, "process 123456") || !strings.Contains(errs, run) {
+		if _, errs := node.said(); code != cli.Failure || !strings.Contains(errs, "process 123456") || !strings.Contains(errs, run) {
 			t.Errorf("%s: exit code %d\n%s", run, code, errs)
 		}
 	}
@@ -494,8 +495,8 @@ func TestANodeJoinsByEndpointAndName(t *testing.T) {
 	dir := t.TempDir()
 	other := startAs(t, w.Waiting.Token, "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--json", "--workers", "2", "--export", dir)
 	mine, its := lead.until("the result", isResult).Result, other.until("the result", isResult).Result
-	lead.exits(exitOK, limit)
-	other.exits(exitOK, limit)
+	lead.exits(cli.OK, limit)
+	other.exits(cli.OK, limit)
 	if mine.Test.At("MRR") != its.Test.At("MRR") || mine.Stats.Accesses() != its.Stats.Accesses() {
 		t.Errorf("the results differ: %+v and %+v", mine, its)
 	}
@@ -515,7 +516,7 @@ func TestAnEtcdThatIsThereServesRunAfterRun(t *testing.T) {
 	// Nothing is left for a node that comes too late.
 	patiently(t, func(wait time.Duration) error {
 		code, _, errs := runAs(t, token, "node", "--etcd", at, "--run", "again", "--wait", wait.String())
-		if code != exitFailed && code != exitLost || !strings.Contains(errs, "nobody has stored a configuration") {
+		if code != cli.Failure && code != cli.Lost || !strings.Contains(errs, "nobody has stored a configuration") {
 			return fmt.Errorf("a late node: exit code %d\n%s", code, errs)
 		}
 		return nil
@@ -542,8 +543,8 @@ func TestANodeThatNeverComesEndsTheWait(t *testing.T) {
 	t.Parallel()
 	patiently(t, func(join time.Duration) error {
 		code, _, errs := run(t, with("--nodes", "3", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0", "--join", join.String())...)
-		if code != exitLost || !strings.Contains(errs, "not all nodes arrived") || !strings.Contains(errs, "1 of 3") {
-			return fmt.Errorf("exit code %d, want %d, and it says\n%s", code, exitLost, errs)
+		if code != cli.Lost || !strings.Contains(errs, "not all nodes arrived") || !strings.Contains(errs, "1 of 3") {
+			return fmt.Errorf("exit code %d, want %d, and it says\n%s", code, cli.Lost, errs)
 		}
 		return nil
 	})
@@ -556,5 +557,5 @@ func TestAnInterruptEndsTheWaitForNodes(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.exits(exitInterrupted, limit)
+	p.exits(cli.Interrupted, limit)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 // A yard is network namespaces of one machine behind a switch, of which two can be
@@ -85,7 +86,7 @@ func TestTwoMachinesThatDoNotReachEachOtherEndTheRunAndAreNamed(t *testing.T) {
 	y.part(1, 2)
 	cut := time.Now()
 	for _, p := range procs {
-		p.exits(exitLost, limit)
+		p.exits(cli.Lost, limit)
 		_, errs := p.said()
 		if want := fmt.Sprintf("nodes 1 (%s) and 2 (%s) do not reach each other", began.Start.Nodes[1].Addr, began.Start.Nodes[2].Addr); !strings.Contains(errs, want) {
 			t.Errorf("a node does not say that %s:\n%s", want, errs)
@@ -119,7 +120,7 @@ func TestAStoppedProcessIsNamedWhenTheLeaseIsOver(t *testing.T) {
 	on := time.Now().Add(lease) // what a stop leads to comes within that
 	p.until("an epoch after a short stop", func(e job.Event) bool { return isEpoch(e) && time.Now().After(on) })
 	stop(syscall.SIGSTOP)
-	p.exits(exitLost, limit)
+	p.exits(cli.Lost, limit)
 	if _, errs := p.said(); !strings.Contains(errs, fmt.Sprintf("%d (%s)", other.ID, other.Addr)) {
 		t.Errorf("node %d at %s is not named:\n%s", other.ID, other.Addr, errs)
 	}

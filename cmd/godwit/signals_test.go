@@ -8,33 +8,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-func TestRepeatedSignalsCountOnce(t *testing.T) {
-	t.Parallel()
-	const interrupt, term, hup = syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP
-	type press struct {
-		s     os.Signal
-		after time.Duration // the one before
-		want  bool
-	}
-	for _, presses := range [][]press{
-		{{interrupt, 0, true}, {interrupt, 0, true}, {interrupt, time.Hour, true}},
-		{{term, 0, true}, {term, 0, false}, {term, time.Second, false}, {term, time.Second, true}},
-		{{hup, 0, true}, {term, 1999 * time.Millisecond, false}, {hup, time.Millisecond, true}},
-		{{interrupt, 0, true}, {hup, time.Second, false}, {interrupt, 0, true}, {term, time.Second, false}, {term, time.Second, true}},
-		{{term, time.Second, true}, {interrupt, 0, true}},
-	} {
-		var c tally
-		at := time.Now()
-		for i, p := range presses {
-			at = at.Add(p.after)
-			if got := c.take(p.s, at); got != p.want {
-				t.Errorf("signal %d of %v counts: %v", i, presses, got)
-			}
-		}
-	}
-}
+	"github.com/godwit-ps/godwit/job/cli"
+)
 
 // send signals a process.
 func (p *proc) send(s syscall.Signal) {
@@ -60,7 +36,7 @@ func TestTimeoutAndTheTerminalEndARunInOrder(t *testing.T) {
 		if r := p.until("the result", isResult).Result; !r.Interrupted() {
 			t.Errorf("%v: the result is %+v", x.s, r)
 		}
-		p.exits(exitInterrupted, limit)
+		p.exits(cli.Interrupted, limit)
 		gone(t, began, 0)
 		if _, err := os.Stat(filepath.Join(dir, "entities.npy")); err != nil {
 			t.Error(err)
@@ -73,7 +49,7 @@ func TestAnInterruptWithoutExportSaysThatNothingIsKept(t *testing.T) {
 	p := start(t, with("--epochs", "100000", "--json")...)
 	p.until("an epoch", isEpoch)
 	p.send(syscall.SIGTERM)
-	p.exits(exitInterrupted, limit)
+	p.exits(cli.Interrupted, limit)
 	if _, errs := p.said(); !strings.Contains(errs, "no --export: the model is not kept") {
 		t.Errorf("it says\n%s", errs)
 	}
@@ -110,7 +86,7 @@ func TestARunOutlivesItsTerminal(t *testing.T) {
 	p.send(syscall.SIGHUP)
 	p.err = p.cmd.Wait()
 	close(p.done)
-	p.exits(exitInterrupted, limit)
+	p.exits(cli.Interrupted, limit)
 	if _, err := os.Stat(filepath.Join(dir, "entities.npy")); err != nil {
 		t.Error(err)
 	}
@@ -127,7 +103,7 @@ func TestNohupIsRespected(t *testing.T) {
 		p.until("an epoch", isEpoch)
 	}
 	p.send(syscall.SIGTERM)
-	p.exits(exitInterrupted, limit)
+	p.exits(cli.Interrupted, limit)
 	if _, errs := p.said(); strings.Count(errs, "godwit: stopping") != 1 {
 		t.Errorf("it says\n%s", errs)
 	}

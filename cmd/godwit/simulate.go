@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/sim"
 )
@@ -48,7 +49,7 @@ Policies (--policy):  ` + strings.Join(placement.Names(), ", "),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
-	g := newGroup("Storms")
+	g := cli.NewGroup("Storms")
 	g.Uint64Var(&s.seeds, "seeds", 1000, "`number` of seeds")
 	g.Uint64Var(&s.first, "first", 1, "first `seed`")
 	g.IntVar(&s.weather.Nodes, "nodes", 0, "`number` of nodes (default: the seed says, 1 … 5)")
@@ -58,9 +59,9 @@ Policies (--policy):  ` + strings.Join(placement.Names(), ", "),
 	g.StringVar(&s.policy, "policy", "", "`name` of the policy (default: the seed says)")
 	g.StringVar(&s.network, "network", "", "`name` of the network (default: the seed makes a bad one)")
 	g.IntVar(&s.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of seeds at a time")
-	out := newGroup("Output")
+	out := cli.NewGroup("Output")
 	out.BoolVar(&s.json, "json", false, "print a JSON object")
-	addGroups(cmd, g, out)
+	cli.AddGroups(cmd, g, out)
 	return cmd
 }
 
@@ -68,20 +69,20 @@ func (s *simulate) run(cmd *cobra.Command) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	ctx, cancel := untilInterrupted()
+	ctx, cancel := cli.UntilInterrupted()
 	defer cancel()
 	r := sim.Storms(ctx, s.first, s.seeds, s.weather, s.parallel)
 	vacuous := r.Vacuous(s.weather)
 	if err := s.print(cmd.OutOrStdout(), r, vacuous); err != nil {
-		return ranError{err}
+		return cli.Failed(err)
 	}
 	switch {
 	case r.Failed != nil:
-		return ranError{fmt.Errorf("%v\nRun it again by '%s'", r.Failed, s.replay(r.Failed.Seed))}
+		return cli.Failed(fmt.Errorf("%v\nRun it again by '%s'", r.Failed, s.replay(r.Failed.Seed)))
 	case r.Seeds < s.seeds:
-		return errInterrupted
+		return cli.ErrInterrupted
 	case vacuous != nil:
-		return ranError{vacuous}
+		return cli.Failed(vacuous)
 	}
 	return nil
 }

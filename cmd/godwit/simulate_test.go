@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/sim"
 )
 
@@ -57,8 +58,8 @@ func TestSimulateRefusesWhatDoesNotExist(t *testing.T) {
 	} {
 		out, err := exec.Command(binary, append([]string{"simulate"}, strings.Fields(flags)...)...).CombinedOutput()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != exitUsage || !strings.Contains(string(out), want) {
-			t.Errorf("%s: %v, %s, want exit code %d and %q", flags, err, out, exitUsage, want)
+		if !errors.As(err, &exit) || exit.ExitCode() != cli.WrongUsage || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v, %s, want exit code %d and %q", flags, err, out, cli.WrongUsage, want)
 		}
 	}
 }
@@ -66,8 +67,8 @@ func TestSimulateRefusesWhatDoesNotExist(t *testing.T) {
 func TestSimulateFailsIfItNeverMetWhatItIsFor(t *testing.T) {
 	out, err := exec.Command(binary, "simulate", "--seeds", "100", "--policy", "nonuniform(factor=50)").CombinedOutput()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(string(out), "no replica was set up") {
-		t.Errorf("%v, %s, want exit code %d and what was missing", err, out, exitFailed)
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.Failure || !strings.Contains(string(out), "no replica was set up") {
+		t.Errorf("%v, %s, want exit code %d and what was missing", err, out, cli.Failure)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 // unmet starts two nodes of a run that each other are told to reach at an address,
@@ -24,7 +25,7 @@ func unmet(t *testing.T, at string, flags ...string) (both [2]*proc) {
 func TestNodesThatCannotReachEachOtherEndAndSayWhy(t *testing.T) {
 	t.Parallel()
 	for _, p := range unmet(t, "nohost.invalid", "--join", "20s") {
-		p.exits(exitLost, limit)
+		p.exits(cli.Lost, limit)
 		if _, errs := p.said(); !strings.Contains(errs, "node 1 cannot reach node 0 at nohost.invalid:") || !strings.Contains(errs, ": lookup nohost.invalid") {
 			t.Errorf("it is not said who could not reach whom, and why:\n%s", errs)
 		}
@@ -60,7 +61,7 @@ func TestAnInterruptEndsNodesThatHaveNotMet(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range both {
-			p.exits(exitInterrupted, limit)
+			p.exits(cli.Interrupted, limit)
 		}
 	}
 }
@@ -72,6 +73,6 @@ func TestTheLossOfANodeEndsOneThatHasNotMetIt(t *testing.T) {
 		if err := both[i].cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		both[1-i].exits(exitLost, limit)
+		both[1-i].exits(cli.Lost, limit)
 	}
 }

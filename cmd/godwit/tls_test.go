@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 // An authority signs certificates.
@@ -82,7 +83,7 @@ func TestARunIsSecuredByTLS(t *testing.T) {
 	p := start(t, with(append(flags, "--nodes", "2", "--json")...)...)
 	began := p.until("start", isStart)
 	r := p.until("the result", isResult).Result
-	p.exits(exitOK, limit)
+	p.exits(cli.OK, limit)
 	gone(t, began, 0)
 	if r.Nodes != 2 || r.Test.At("MRR") <= 0 {
 		t.Errorf("the result is %+v", r)
@@ -98,5 +99,5 @@ func TestACertificateOfAnotherAuthorityIsRefused(t *testing.T) {
 	if code == 0 {
 		t.Errorf("a stranger was let in:\n%s", errs)
 	}
-	lead.exits(exitLost, limit)
+	lead.exits(cli.Lost, limit)
 }

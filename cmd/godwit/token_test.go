@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 var awaiting = []string{"--nodes", "2", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0"}
@@ -40,7 +41,7 @@ func TestTheCommandThatIsPrintedCanBePasted(t *testing.T) {
 	if out, err := shell.CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", command, err, out)
 	}
-	lead.exits(exitOK, limit)
+	lead.exits(cli.OK, limit)
 }
 
 func TestANodeWithoutTheTokenIsRefused(t *testing.T) {
@@ -56,15 +57,15 @@ func TestANodeWithoutTheTokenIsRefused(t *testing.T) {
 	} {
 		begin := time.Now()
 		code, _, errs := runAs(t, token, "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--wait", "1h")
-		if code != exitFailed || !strings.Contains(errs, says) || !strings.Contains(errs, job.TokenEnv+"=TOKEN") || !strings.Contains(errs, w.Waiting.Endpoints[0]) {
-			t.Errorf("with %q: exit code %d, want %d, and %q:\n%s", token, code, exitFailed, says, errs)
+		if code != cli.Failure || !strings.Contains(errs, says) || !strings.Contains(errs, job.TokenEnv+"=TOKEN") || !strings.Contains(errs, w.Waiting.Endpoints[0]) {
+			t.Errorf("with %q: exit code %d, want %d, and %q:\n%s", token, code, cli.Failure, says, errs)
 		}
 		if d := time.Since(begin); d > limit {
 			t.Errorf("with %q: it was refused after %v", token, d)
 		}
 	}
-	if code, _, errs := runAs(t, "two words", "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run); code != exitUsage || !strings.Contains(errs, job.TokenEnv) {
-		t.Errorf("with a blank: exit code %d, want %d\n%s", code, exitUsage, errs)
+	if code, _, errs := runAs(t, "two words", "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run); code != cli.WrongUsage || !strings.Contains(errs, job.TokenEnv) {
+		t.Errorf("with a blank: exit code %d, want %d\n%s", code, cli.WrongUsage, errs)
 	}
 }
 
@@ -76,13 +77,13 @@ func TestATokenCanBeAgreedOnBeforehand(t *testing.T) {
 	if command := lead.told(); w.Waiting.Token != "" || strings.Contains(command, token) || !strings.HasPrefix(command, job.TokenEnv+"=TOKEN ") {
 		t.Errorf("it prints a token that somebody keeps: %+v, %s", w.Waiting, command)
 	}
-	if code, _, errs := runAs(t, token, "node", "--etcd", w.Waiting.Endpoints[0], "--run", "agreed"); code != exitOK {
+	if code, _, errs := runAs(t, token, "node", "--etcd", w.Waiting.Endpoints[0], "--run", "agreed"); code != cli.OK {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
-	lead.exits(exitOK, limit)
+	lead.exits(cli.OK, limit)
 	for _, bad := range []string{"short", "user:password"} {
-		if code, _, errs := runAs(t, bad, with("--nodes", "2")...); code != exitUsage || !strings.Contains(errs, job.TokenEnv) {
-			t.Errorf("with %q: exit code %d, want %d\n%s", bad, code, exitUsage, errs)
+		if code, _, errs := runAs(t, bad, with("--nodes", "2")...); code != cli.WrongUsage || !strings.Contains(errs, job.TokenEnv) {
+			t.Errorf("with %q: exit code %d, want %d\n%s", bad, code, cli.WrongUsage, errs)
 		}
 	}
 }

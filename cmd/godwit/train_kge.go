@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/train/kge"
 	"github.com/godwit-ps/godwit/train/task"
 )
@@ -13,43 +14,43 @@ func init() { trainTasks = append(trainTasks, kgeTask()) }
 var kgeLegend = fmt.Sprintf(`MRR and Hits: of the test triples, ranked among all entities without other known
 answers (untrained: the MRR before training, of %d triples).`, task.UntrainedTriples)
 
-func kgeTask() trainTask {
+func kgeTask() cli.Task {
 	s := task.DefaultKGE()
-	return trainTask{
-		settings: s,
-		short:    "Train knowledge-graph embeddings",
-		about: `Train embeddings of the entities and relations of a knowledge graph, and rank
+	return cli.Task{
+		Settings: s,
+		Short:    "Train knowledge-graph embeddings",
+		About: `Train embeddings of the entities and relations of a knowledge graph, and rank
 the facts held out of training.
 
 The graph is generated, with structure to be found, or read from a folder with
 the files train.txt, valid.txt and test.txt (or .txt.gz): a fact a line, head,
 relation and tail, separated by tabs.`,
-		example: `  godwit train kge                         # one node
+		Example: `  godwit train kge                         # one node
   godwit train kge --nodes 4               # four, as processes on this machine
   godwit train kge --nodes 4 --policies all
   godwit train kge --data fb15k-237 --epochs 30 --export embeddings
   godwit train kge --nodes 2 --await       # the second one joins from another machine`,
-		data:   "`folder` of the graph (default: one is generated)",
-		legend: kgeLegend,
-		dataFlags: func(g group) {
+		Data:   "`folder` of the graph (default: one is generated)",
+		Legend: kgeLegend,
+		DataFlags: func(g cli.Group) {
 			g.IntVar(&s.Graph.Entities, "entities", s.Graph.Entities, "`number` of entities of the generated graph")
 			g.IntVar(&s.Graph.Relations, "relations", s.Graph.Relations, "`number` of its relations")
 			g.IntVar(&s.Graph.Triples, "triples", s.Graph.Triples, "`number` of its triples")
 			g.Float64Var(&s.Graph.Exponent, "zipf", s.Graph.Exponent, "how unequally popular its entities are: `exponent` of Zipf's law, 0 … 2")
 		},
-		modelFlags: func(g group) {
+		ModelFlags: func(g cli.Group) {
 			g.StringVarP(&s.Model, "model", "m", s.Model, "`name`: "+strings.Join(kge.Models(), ", "))
 			g.IntVar(&s.Dim, "dim", s.Dim, "`floats` of an entity's embedding")
 			g.BoolVar(&s.Reciprocal, "reciprocal", s.Reciprocal, "give each relation a second embedding, for its other direction")
 			g.Float32Var(&s.InitStd, "init", s.InitStd, "standard deviation of the first values")
 		},
-		trainingFlags: func(g group) {
+		TrainingFlags: func(g cli.Group) {
 			g.IntVar(&s.Batch, "batch", s.Batch, "`triples` of a step")
 			g.IntVar(&s.Negatives, "negatives", s.Negatives, "`number` of sampled entities that a step compares with")
-			g.sampling(&s.Sampling)
+			g.Sampling(&s.Sampling)
 			g.StringVar(&s.Loss, "loss", s.Loss, "`name`: "+kge.Softmax+", "+kge.Logistic)
 			g.Float32Var(&s.Margin, "margin", s.Margin, "added to the scores by the logistic loss; distances need one")
-			g.rule(&s.Rule, &s.LR)
+			g.Rule(&s.Rule, &s.LR)
 			g.Float32Var(&s.N3, "n3", s.N3, "weight of the cubed magnitudes of the embeddings (N3)")
 			g.Float32Var(&s.L2, "l2", s.L2, "weight of their squares (L2)")
 			g.Float32Var(&s.EntityDropout, "entity-dropout", s.EntityDropout, "`probability` of leaving out an element of an entity")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit/data/corpus"
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
@@ -12,24 +13,24 @@ func init() { trainTasks = append(trainTasks, ldaTask()) }
 var ldaLegend = fmt.Sprintf(`perplexity: between how many equally likely words the model is in doubt, where half of
 a held-out document's words are predicted by the others (untrained: of %d documents).`, task.UntrainedDocuments)
 
-func ldaTask() trainTask {
+func ldaTask() cli.Task {
 	s := task.DefaultLDA()
-	return trainTask{
-		settings: s,
-		short:    "Find the topics of documents (latent Dirichlet allocation)",
-		about: `Find the topics that documents are about, by collapsed Gibbs sampling, and judge
+	return cli.Task{
+		Settings: s,
+		Short:    "Find the topics of documents (latent Dirichlet allocation)",
+		About: `Find the topics that documents are about, by collapsed Gibbs sampling, and judge
 them by how well half of a document predicts the other half. The counts that are
 shared are exact, whatever moves between nodes; evaluations check that.
 
 The documents are generated, or cut from text: a file or a folder of files *.txt
 and *.gz. --export writes a line with the words of each topic, topics.txt, and
 all counts.`,
-		example: `  godwit train lda                             # one node
+		Example: `  godwit train lda                             # one node
   godwit train lda --nodes 4                   # four, as processes on this machine
   godwit train lda --data novels --topics 100 --export topics`,
-		data:   "`file or folder` of text (default: documents are generated)",
-		legend: ldaLegend,
-		dataFlags: func(g group) {
+		Data:   "`file or folder` of text (default: documents are generated)",
+		Legend: ldaLegend,
+		DataFlags: func(g cli.Group) {
 			g.StringVar((*string)(&s.Text.Format), "format", string(s.Text.Format), "of the text: "+string(corpus.Prose)+" as people write it, or "+string(corpus.Lines)+" of words between blanks")
 			g.IntVar(&s.Text.Length, "length", s.Text.Length, "least `number` of words of a document")
 			g.Int64Var(&s.Text.MinCount, "min-count", s.Text.MinCount, "leave out words that occur fewer `times`")
@@ -40,12 +41,12 @@ all counts.`,
 			g.IntVar(&s.Documents.Words, "words", s.Documents.Words, "`number` of their different words")
 			g.IntVar(&s.Documents.Topics, "planted", s.Documents.Topics, "`number` of their topics")
 		},
-		modelFlags: func(g group) {
+		ModelFlags: func(g cli.Group) {
 			g.IntVar(&s.Topics, "topics", s.Topics, "`number` of topics")
 			g.Float32Var(&s.Alpha, "alpha", s.Alpha, "of the Dirichlet distribution of documents' topics")
 			g.Float32Var(&s.Beta, "beta", s.Beta, "of that of topics' words")
 		},
-		trainingFlags: func(g group) {
+		TrainingFlags: func(g cli.Group) {
 			g.IntVar(&s.Batch, "batch", s.Batch, "least `number` of words of a step")
 			g.IntVar(&s.Fold, "fold", s.Fold, "draw the words of a document that is judged so many `times`")
 		},

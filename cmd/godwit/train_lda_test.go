@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/train/lda"
 )
 
@@ -22,7 +23,7 @@ func TestTopicsAreFoundOnThreeNodesWithExactCounts(t *testing.T) {
 		}
 	}
 	r := p.until("the result", isResult).Result
-	p.exits(exitOK, limit)
+	p.exits(cli.OK, limit)
 	if before, after := r.Untrained.At("perplexity"), r.Test.At("perplexity"); !(after < before/2) {
 		t.Errorf("the perplexity went from %v to %v", before, after)
 	}
@@ -36,7 +37,7 @@ func TestAStreamIsCountedOnThreeNodesAndNeverTooLow(t *testing.T) {
 	t.Parallel()
 	p := start(t, "train", "sketch", "--items", "50000", "--distinct", "5000", "--width", "1000", "--nodes", "3", "--workers", "2", "--json")
 	r := p.until("the result", isResult).Result
-	p.exits(exitOK, limit)
+	p.exits(cli.OK, limit)
 	if small, within := r.Test.At("too small"), r.Test.At("within bound"); small != 0 || within < 0.98 {
 		t.Errorf("%v estimates are too small, %v are within the bound", small, within)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/train/linear"
 	"github.com/godwit-ps/godwit/train/task"
 )
@@ -13,12 +14,12 @@ func init() { trainTasks = append(trainTasks, linearTask()) }
 var linearLegend = fmt.Sprintf(`accuracy, AUC, log loss: of the test examples; sparsity: the share of the features
 seen in training whose weight is exactly 0 (untrained: of %d examples).`, task.UntrainedExamples)
 
-func linearTask() trainTask {
+func linearTask() cli.Task {
 	s := task.DefaultLinear()
-	return trainTask{
-		settings: s,
-		short:    "Train sparse logistic regression or a factorization machine",
-		about: `Train the weights of sparse features that tell two classes apart, and judge them
+	return cli.Task{
+		Settings: s,
+		Short:    "Train sparse logistic regression or a factorization machine",
+		About: `Train the weights of sparse features that tell two classes apart, and judge them
 on examples held out of training.
 
 The examples are generated, with a sparse truth to be found, or read from files
@@ -36,15 +37,15 @@ The solver "stochastic" takes a step for a few examples at a time, without
 waiting. "blocks" takes a step for some features at a time, by all examples:
 workers wait for each other, there is no learning rate, the loss (which has the
 penalty in it) never rises, and the outcome is the same on any number of nodes.`,
-		example: `  godwit train linear                          # one node
+		Example: `  godwit train linear                          # one node
   godwit train linear --nodes 4                # four, as processes on this machine
   godwit train linear --data a9a.gz            # and a9a.t.gz, if it is there
   godwit train linear --data clicks --hash 22 --min-count 5 --export weights
   godwit train linear --data a9a.gz --solver blocks --epochs 20 --nodes 4
   godwit train linear --data frappe --factors 16 --epochs 10`,
-		data:   "`file or folder` of the examples (default: they are generated)",
-		legend: linearLegend,
-		dataFlags: func(g group) {
+		Data:   "`file or folder` of the examples (default: they are generated)",
+		Legend: linearLegend,
+		DataFlags: func(g cli.Group) {
 			g.IntVar(&s.HashBits, "hash", s.HashBits, "hash the names of features to numbers of so many `bits`; 0: they are numbers")
 			g.IntVar(&s.MinCount, "min-count", s.MinCount, "leave out features that stand in fewer training `examples`; 1: keep all")
 			g.IntVar(&s.Share.Valid, "hold-valid", s.Share.Valid, "hold out every `n`th example for validation, where there is no file; 0: none")
@@ -55,7 +56,7 @@ penalty in it) never rises, and the outcome is the same on any number of nodes.`
 			g.IntVar(&s.Examples.Relevant, "relevant", s.Examples.Relevant, "`number` of features that bear on the label")
 			g.Float64Var(&s.Examples.Exponent, "zipf", s.Examples.Exponent, "how unequally popular features are: `exponent` of Zipf's law, 0 … 2")
 		},
-		modelFlags: func(g group) {
+		ModelFlags: func(g cli.Group) {
 			g.IntVar(&s.Factors, "factors", s.Factors, "`floats` of a feature's factor, for a factorization machine; 0: a linear model")
 			g.BoolVar(&s.Bias, "bias", s.Bias, "add a bias")
 			g.Float32Var(&s.FactorStd, "init", s.FactorStd, "standard deviation of the factors' first values")
@@ -63,7 +64,7 @@ penalty in it) never rises, and the outcome is the same on any number of nodes.`
 			g.Float32Var(&s.L2, "l2", s.L2, "weight of half their squares, likewise")
 			g.Float32Var(&s.FactorL2, "factor-l2", s.FactorL2, "weight of half the factors' squares, for each example that they are in")
 		},
-		trainingFlags: func(g group) {
+		TrainingFlags: func(g cli.Group) {
 			g.StringVar(&s.Solver, "solver", s.Solver, "`name`: "+task.Stochastic+", "+task.Blocks)
 			g.IntVar(&s.ByBlocks.Blocks, "blocks", s.ByBlocks.Blocks, "`number` of blocks that the features are cut into")
 			g.IntVar(&s.ByBlocks.Delay, "delay", s.ByBlocks.Delay, "`blocks` that may be under way before one's outcome is seen")

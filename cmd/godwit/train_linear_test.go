@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/train/linear"
 )
 
@@ -29,7 +30,7 @@ func TestBothSolversAndFactorsTrainOnThreeNodes(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, examples(append(args, "--nodes", "3", "--workers", "2", "--json", "--export", dir)...)...)
 		r := p.until("the result", isResult).Result
-		p.exits(exitOK, limit)
+		p.exits(cli.OK, limit)
 		if auc := r.Test.At("AUC"); r.Epochs != 5 || auc < 0.85 || r.Untrained.At("AUC") != 0.5 && args[0] != "--factors" {
 			t.Errorf("%v: %d epochs, AUC %v, untrained %v", args, r.Epochs, auc, r.Untrained)
 		}
@@ -49,7 +50,7 @@ func TestBlocksOfFeaturesAreInterruptedAtTheEndOfAnEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := p.until("the result", isResult).Result
-	if code := p.wait(limit); code != exitInterrupted || !r.Interrupted() || r.Epochs < 3 || r.Test.At("AUC") < 0.8 {
+	if code := p.wait(limit); code != cli.Interrupted || !r.Interrupted() || r.Epochs < 3 || r.Test.At("AUC") < 0.8 {
 		t.Errorf("exit code %d, %+v", code, r)
 	}
 }
@@ -66,7 +67,7 @@ func TestA9aIsLearnedOnOneAndFourNodes(t *testing.T) {
 		for _, nodes := range []string{"1", "4"} {
 			p := start(t, "train", "linear", "--data", filepath.Join(dir, "linear", "a9a", "a9a.gz"), "--solver", solver, "--epochs", "20", "--nodes", nodes, "--json", "--untrained=false")
 			r := p.until("the result", isResult).Result
-			p.exits(exitOK, limit)
+			p.exits(cli.OK, limit)
 			if acc := r.Test.At("accuracy"); !(acc >= 0.845) {
 				t.Errorf("%s on %s nodes: the accuracy is %v, want at least 0.845", solver, nodes, acc)
 			}

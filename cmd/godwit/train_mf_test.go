@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/train/mf"
 )
 
@@ -23,7 +24,7 @@ func TestEveryOrderFactorizesAMatrixOnThreeNodes(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, append(append([]string(nil), smallMatrix...), "--nodes", "3", "--workers", "2", "--order", order, "--json", "--export", dir)...)
 		r := p.until("the result", isResult).Result
-		p.exits(exitOK, limit)
+		p.exits(cli.OK, limit)
 		if r.Epochs != 12 || !(r.Test.At("RMSE") < 0.6*r.Untrained.At("RMSE")) {
 			t.Errorf("%s: %d epochs, RMSE %v, untrained %v", order, r.Epochs, r.Test, r.Untrained)
 		}
@@ -48,7 +49,7 @@ func TestBlocksAreInterruptedAtTheEndOfAnEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := p.until("the result", isResult).Result
-	if code := p.wait(limit); code != exitInterrupted || !r.Interrupted() || r.Epochs < 3 || r.Test.At("RMSE") == 0 {
+	if code := p.wait(limit); code != cli.Interrupted || !r.Interrupted() || r.Epochs < 3 || r.Test.At("RMSE") == 0 {
 		t.Errorf("exit code %d, %+v", code, r)
 	}
 }
@@ -63,7 +64,7 @@ func TestMovieLensIsFactorizedOnOneAndFourNodes(t *testing.T) {
 	for _, nodes := range []string{"1", "4"} {
 		p := start(t, "train", "mf", "--data", filepath.Join(dir, "mf", "ml-100k"), "--split", "u1", "--nodes", nodes, "--json", "--untrained=false")
 		r := p.until("the result", isResult).Result
-		p.exits(exitOK, limit)
+		p.exits(cli.OK, limit)
 		if rmse := r.Test.At("RMSE"); !(rmse > 0 && rmse <= 0.95) {
 			t.Errorf("%s nodes: the RMSE is %v, want at most 0.95", nodes, rmse)
 		}

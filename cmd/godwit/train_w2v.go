@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/godwit-ps/godwit/data/corpus"
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/train/task"
 	"github.com/godwit-ps/godwit/train/w2v"
 )
@@ -14,12 +15,12 @@ const w2vLegend = `analogies: share of the questions that are answered right, am
 words; syntactic questions are about forms of words, semantic ones about meanings.
 held-out loss: of a pair of words and its negatives, in text that is not trained.`
 
-func w2vTask() trainTask {
+func w2vTask() cli.Task {
 	s := task.DefaultW2V()
-	return trainTask{
-		settings: s,
-		short:    "Train word vectors",
-		about: `Train vectors of words from the words that stand near them, by skip-gram or
+	return cli.Task{
+		Settings: s,
+		Short:    "Train word vectors",
+		About: `Train vectors of words from the words that stand near them, by skip-gram or
 CBOW with negative sampling, as word2vec does.
 
 The text is generated, with analogies to be found, or read from a file or from
@@ -30,13 +31,13 @@ reads its part. Every 100th step's text is held out and measures the model; so d
 analogies, from a file like questions-words.txt.
 
 "godwit nearest" and "godwit analogy" ask what was exported.`,
-		example: `  godwit train w2v                         # one node
+		Example: `  godwit train w2v                         # one node
   godwit train w2v --nodes 4               # four, as processes on this machine
   godwit train w2v --data novels --questions questions-words.txt --export vectors
   godwit train w2v --data tokenized.txt --format lines --method cbow --dim 300`,
-		data:   "`path` of a text, or of a folder of texts (default: one is generated)",
-		legend: w2vLegend,
-		dataFlags: func(g group) {
+		Data:   "`path` of a text, or of a folder of texts (default: one is generated)",
+		Legend: w2vLegend,
+		DataFlags: func(g cli.Group) {
 			g.StringVar((*string)(&s.Format), "format", string(s.Format), "`name`: "+string(corpus.Prose)+" (words are letters, in lower case; empty lines end sentences), "+string(corpus.Lines)+" (words are what blanks separate; each line is a sentence)")
 			g.Int64Var(&s.MinCount, "min-count", s.MinCount, "`number` of times that a word must stand in the text to have a vector")
 			g.Var((*pathValue)(&s.Questions), "questions", "`file` of analogies to judge by: four words a line, sections begin with \": name\"")
@@ -47,18 +48,18 @@ analogies, from a file like questions-words.txt.
 			g.IntVar(&s.Corpus.Words, "words", s.Corpus.Words, "`number` of words of the generated text")
 			g.Float64Var(&s.Corpus.Exponent, "zipf", s.Corpus.Exponent, "how unequally popular its stems are: `exponent` of Zipf's law, 0 … 2")
 		},
-		modelFlags: func(g group) {
+		ModelFlags: func(g cli.Group) {
 			g.StringVarP(&s.Method, "method", "m", s.Method, "`name`: "+w2v.SkipGram+", "+w2v.CBOW)
 			g.IntVar(&s.Dim, "dim", s.Dim, "`floats` of a vector")
 			g.IntVar(&s.Window, "window", s.Window, "how many `words` away a context reaches at the most")
 		},
-		trainingFlags: func(g group) {
+		TrainingFlags: func(g cli.Group) {
 			g.IntVar(&s.Batch, "batch", s.Batch, "`words` of the text that a step trains")
 			g.IntVar(&s.Negatives, "negatives", s.Negatives, "`number` of negative samples that count for a pair of words")
 			g.IntVar(&s.Pool, "pool", s.Pool, "`number` of samples that the pairs of a step share")
-			g.sampling(&s.Sampling)
+			g.Sampling(&s.Sampling)
 			g.Float64Var(&s.Subsample, "subsample", s.Subsample, "share of the text above which a word is left out at random; 0: never")
-			g.rule(&s.Rule, &s.LR)
+			g.Rule(&s.Rule, &s.LR)
 			g.Float32Var(&s.LastLR, "last-lr", s.LastLR, "what share of it is left at the end; it falls evenly")
 		},
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/wordvec"
+	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/train/kge"
 	"github.com/godwit-ps/godwit/train/w2v"
 )
@@ -112,17 +113,17 @@ func nearestCommand() *cobra.Command {
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if top < 1 {
-				return usageError{fmt.Errorf("--top %d: want at least 1", top)}
+				return cli.Usage(fmt.Errorf("--top %d: want at least 1", top))
 			}
 			return ranErr(nearest(cmd.OutOrStdout(), args[0], args[1:], top, asJSON))
 		},
 	}
-	addGroups(cmd, topFlags(&top, &asJSON))
+	cli.AddGroups(cmd, topFlags(&top, &asJSON))
 	return cmd
 }
 
-func topFlags(top *int, asJSON *bool) group {
-	g := newGroup("Output")
+func topFlags(top *int, asJSON *bool) cli.Group {
+	g := cli.NewGroup("Output")
 	g.IntVar(top, "top", 10, "`number` of names to show")
 	g.BoolVar(asJSON, "json", false, "print answers as a JSON object a line")
 	return g
@@ -131,7 +132,7 @@ func topFlags(top *int, asJSON *bool) group {
 // ranErr marks the error of a command whose command line was right.
 func ranErr(err error) error {
 	if err != nil {
-		return ranError{err}
+		return cli.Failed(err)
 	}
 	return nil
 }
@@ -180,15 +181,15 @@ lower case if all names of the vectors are.
   godwit analogy vectors/ --questions questions-words.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.check(args); err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			return ranErr(a.run(cmd.OutOrStdout(), args))
 		},
 	}
-	q := newGroup("Questions")
+	q := cli.NewGroup("Questions")
 	q.StringVar(&a.questions, "questions", "", "`file` of analogies")
 	q.IntVar(&a.restrict, "restrict", w2v.DefaultConfig().Restrict, "ask and answer them with so many of the first `names`, in files the most frequent ones")
-	addGroups(cmd, q, topFlags(&a.top, &a.json))
+	cli.AddGroups(cmd, q, topFlags(&a.top, &a.json))
 	return cmd
 }
 

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 // smallText are the flags of a run that makes word vectors in a second or two.
@@ -23,7 +25,7 @@ func within(t *testing.T, args ...string) (code int, stdout, failure string) {
 	if err != nil {
 		failure = err.Error()
 	}
-	return exitCode(err), out.String(), failure
+	return cli.ExitCode(err), out.String(), failure
 }
 
 func TestWordVectorsAreTrainedExportedAndAsked(t *testing.T) {
@@ -33,7 +35,7 @@ func TestWordVectorsAreTrainedExportedAndAsked(t *testing.T) {
 	p := start(t, append(smallText, "--nodes", "2", "--json", "--export", vectors)...)
 	p.until("start", isStart)
 	r := p.until("the result", isResult).Result
-	p.exits(exitOK, limit)
+	p.exits(cli.OK, limit)
 	if a := r.Test.At("analogies"); !(a > 0.3) {
 		t.Errorf("%v of the analogies are answered right, want more than 0.3", a)
 	}
@@ -77,17 +79,17 @@ func TestWordVectorsAreTrainedExportedAndAsked(t *testing.T) {
 		want string
 		args []string
 	}{
-		{exitFailed, `"Nothing"`, []string{"nearest", vectors, "Nothing"}},
-		{exitFailed, `"` + stem + `" is`, []string{"nearest", vectors, strings.ToUpper(stem)}},
-		{exitFailed, "none of", []string{"nearest", dir, stem}},
-		{exitFailed, "nowhere.bin", []string{"analogy", filepath.Join(dir, "nowhere.bin"), "a", "b", "c"}},
-		{exitFailed, "nothing.txt", []string{"analogy", vectors, "--questions", "nothing.txt"}},
-		{exitUsage, "--top", []string{"nearest", vectors, stem, "--top", "0"}},
-		{exitUsage, "A B C", []string{"analogy", vectors, stem}},
-		{exitUsage, "alone", []string{"analogy", vectors, stem, stem, stem, "--questions", questions}},
-		{exitFailed, "none.txt", []string{"train", "w2v", "--data", "none.txt"}},
-		{exitFailed, "nothing.txt", []string{"train", "w2v", "--data", "", "--questions", "nothing.txt"}},
-		{exitUsage, "csv", []string{"train", "w2v", "--format", "csv"}},
+		{cli.Failure, `"Nothing"`, []string{"nearest", vectors, "Nothing"}},
+		{cli.Failure, `"` + stem + `" is`, []string{"nearest", vectors, strings.ToUpper(stem)}},
+		{cli.Failure, "none of", []string{"nearest", dir, stem}},
+		{cli.Failure, "nowhere.bin", []string{"analogy", filepath.Join(dir, "nowhere.bin"), "a", "b", "c"}},
+		{cli.Failure, "nothing.txt", []string{"analogy", vectors, "--questions", "nothing.txt"}},
+		{cli.WrongUsage, "--top", []string{"nearest", vectors, stem, "--top", "0"}},
+		{cli.WrongUsage, "A B C", []string{"analogy", vectors, stem}},
+		{cli.WrongUsage, "alone", []string{"analogy", vectors, stem, stem, stem, "--questions", questions}},
+		{cli.Failure, "none.txt", []string{"train", "w2v", "--data", "none.txt"}},
+		{cli.Failure, "nothing.txt", []string{"train", "w2v", "--data", "", "--questions", "nothing.txt"}},
+		{cli.WrongUsage, "csv", []string{"train", "w2v", "--format", "csv"}},
 	} {
 		ask := within
 		if x.args[0] == "train" { // whose flags would stay in the settings of this process

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -15,27 +15,28 @@ import (
 	"github.com/godwit-ps/godwit/sampling"
 )
 
-// A group is flags that stand together in a command's help.
-type group struct {
+// A Group is flags that stand together in a command's help.
+type Group struct {
 	title string
 	*pflag.FlagSet
 }
 
-func newGroup(title string) group {
-	g := group{title, pflag.NewFlagSet(title, pflag.ContinueOnError)}
+// NewGroup returns a group without flags.
+func NewGroup(title string) Group {
+	g := Group{title, pflag.NewFlagSet(title, pflag.ContinueOnError)}
 	g.SortFlags = false
 	return g
 }
 
 // with adds flags to the group; add may be nil.
-func (g group) with(add func(group)) {
+func (g Group) with(add func(Group)) {
 	if add != nil {
 		add(g)
 	}
 }
 
-// sampling adds the choice of a scheme of package sampling, or of a level.
-func (g group) sampling(name *string) {
+// Sampling adds the choice of a scheme of package sampling, or of a level.
+func (g Group) Sampling(name *string) {
 	var schemes, levels []string
 	for _, s := range sampling.Schemes() {
 		schemes = append(schemes, s.Name())
@@ -47,8 +48,8 @@ func (g group) sampling(name *string) {
 		strings.Join(schemes, ", "), strings.Join(levels, ", ")))
 }
 
-// rule adds the choice of an update rule and its learning rate.
-func (g group) rule(name *string, lr *float32) {
+// Rule adds the choice of an update rule and its learning rate.
+func (g Group) Rule(name *string, lr *float32) {
 	g.StringVar(name, "rule", *name, "update rule, by `name`: "+strings.Join(optim.GradientRules(), ", "))
 	g.Float32Var(lr, "lr", *lr, "its learning rate")
 }
@@ -62,11 +63,11 @@ func inFlags(cmd *cobra.Command, err error, settings ...any) error {
 	for _, s := range settings {
 		for _, field := range e.Pointers(s) {
 			if name, ok := flagOf(cmd.Flags(), field); ok {
-				return usageError{fmt.Errorf("--%s %v: want %s", name, e.Got, e.Want)}
+				return Usage(fmt.Errorf("--%s %v: want %s", name, e.Got, e.Want))
 			}
 		}
 	}
-	return usageError{err}
+	return Usage(err)
 }
 
 // flagOf returns the flag that sets what field points to. The values of flags are
@@ -81,32 +82,46 @@ func flagOf(flags *pflag.FlagSet, field any) (name string, ok bool) {
 	return name, ok
 }
 
-// addGroups gives a command its flags, and a help that shows them by group.
-func addGroups(cmd *cobra.Command, groups ...group) {
+// AddGroups gives a command its flags, and a help that shows them by group.
+func AddGroups(cmd *cobra.Command, groups ...Group) {
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.FlagSet)
 	}
-	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
-		var b strings.Builder
-		fmt.Fprintf(&b, "Usage:\n  %s\n", cmd.UseLine())
-		if cmd.Example != "" {
-			fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	cmd.SetUsageFunc(func(shown *cobra.Command) error {
+		text := "Usage:\n  " + shown.UseLine() + "\n"
+		if shown == cmd { // else it is a command below this one, without groups
+			text += usage(cmd, groups)
 		}
-		for _, g := range groups {
-			if !g.HasFlags() {
-				continue
-			}
-			fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.FlagUsagesWrapped(100))
-		}
-		fmt.Fprintf(&b, "\n%s\n", exitCodes)
-		_, err := fmt.Fprint(cmd.OutOrStderr(), b.String())
+		_, err := fmt.Fprintf(cmd.OutOrStderr(), "%s\n%s\n", text, ExitCodes)
 		return err
 	})
 }
 
+// usage is what a command's help says behind the line of its usage.
+func usage(cmd *cobra.Command, groups []Group) string {
+	var b strings.Builder
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprint(&b, "\nCommands:\n")
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() || c.Name() == "help" {
+				fmt.Fprintf(&b, "  %-*s  %s\n", cmd.NamePadding(), c.Name(), c.Short)
+			}
+		}
+	}
+	for _, g := range groups {
+		if g.HasFlags() {
+			fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.FlagUsagesWrapped(100))
+		}
+	}
+	return b.String()
+}
+
 // tlsFlags are the files that secure all connections.
-func tlsFlags(t *job.TLS) group {
-	g := newGroup("Security")
+func tlsFlags(t *job.TLS) Group {
+	g := NewGroup("Security")
 	g.StringVar(&t.Cert, "tls-cert", "", "certificate of this node, PEM `file`; the three files go together")
 	g.StringVar(&t.Key, "tls-key", "", "its key, PEM `file`")
 	g.StringVar(&t.CA, "tls-ca", "", "authority that signed the certificates of all nodes, PEM `file`")

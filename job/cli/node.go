@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -10,7 +10,9 @@ import (
 	"github.com/godwit-ps/godwit/job"
 )
 
-func nodeCommand() *cobra.Command {
+// NodeCommand returns the command "node", by which a process joins a run that another
+// one of the same program leads.
+func NodeCommand() *cobra.Command {
 	var j job.Joiner
 	var tls job.TLS
 	var asJSON, quiet bool
@@ -21,27 +23,24 @@ func nodeCommand() *cobra.Command {
 read from etcd, and the data from this machine. The run begins when all its nodes
 are there, and ends everywhere if one is lost.
 
-On one machine:
+Begin the run on one machine with the flags --nodes 2 --await, and on another run
+the command that this prints, such as
 
-  godwit train kge --nodes 2 --await
-
-and on another the command that this prints, such as
-
-  GODWIT_TOKEN=FJQ5NZHN… godwit node --etcd http://192.168.1.10:40123 --run kge-1f09ab3c
+  GODWIT_TOKEN=FJQ5NZHN… ` + program() + ` node --etcd http://192.168.1.10:40123 --run kge-1f09ab3c
 
 ` + tokenManners,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var err error
 			if j.TLS, err = tlsOf(&tls); err != nil {
-				return usageError{err}
+				return Usage(err)
 			}
 			if len(j.Etcd) == 0 || j.Run == "" {
-				return usageError{fmt.Errorf("--etcd and --run say which run to join: both are needed")}
+				return Usage(fmt.Errorf("--etcd and --run say which run to join: both are needed"))
 			}
 			j.Token = os.Getenv(job.TokenEnv)
 			if err := job.CheckToken(j.Token, true); err != nil {
-				return usageError{err}
+				return Usage(err)
 			}
 			p := newPrinter(quiet, asJSON)
 			stop, ctx := interrupts(whatIsKept(j.Export))
@@ -54,11 +53,11 @@ and on another the command that this prints, such as
 			return outcome(r, err)
 		},
 	}
-	run := newGroup("Run")
+	run := NewGroup("Run")
 	run.StringSliceVar(&j.Etcd, "etcd", nil, "`addresses` (host:port, by commas) of the run's etcd")
 	run.StringVar(&j.Run, "run", "", "`name` of the run")
 	run.DurationVar(&j.Wait, "wait", 0, "how long to wait for the run to be begun (default 1m)")
-	here := newGroup("This node")
+	here := NewGroup("This node")
 	here.StringVarP(&j.Data, "data", "d", "", "file or `folder` of the data, if it is another one here")
 	here.IntVarP(&j.Workers, "workers", "w", 0, "`number` of workers (default: what the run says, else the cores)")
 	here.StringVar(&j.Listen, "listen", "", "`host:port` at which other nodes reach this one (default: the address by which this machine reaches etcd)")
@@ -67,7 +66,7 @@ and on another the command that this prints, such as
 	here.StringVar(&j.Profile, "profile", "", profileUsage)
 	here.BoolVar(&asJSON, "json", false, "print events and the result on stdout as a JSON object a line")
 	here.BoolVarP(&quiet, "quiet", "q", false, "say nothing on stderr but errors")
-	addGroups(cmd, run, here, tlsFlags(&tls))
+	AddGroups(cmd, run, here, tlsFlags(&tls))
 	cmd.Flags().IntVar(&j.Leader, "leader", 0, "`process` that leads the run and started this one, with a stdin that ends when it does")
 	_ = cmd.Flags().MarkHidden("leader") // it is there: the line above
 	return cmd

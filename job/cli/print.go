@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -56,7 +56,7 @@ func (p *printer) tick() time.Duration {
 func (p *printer) event(e job.Event) {
 	if p.json != nil {
 		if err := p.json.Encode(e); err != nil {
-			fmt.Fprintln(os.Stderr, "godwit: writing JSON (no more follows):", err)
+			fmt.Fprintln(os.Stderr, program()+": writing JSON (no more follows):", err)
 			p.json = nil // nobody reads it any more, and the run goes on
 		}
 	}
@@ -190,7 +190,10 @@ parameters, all nodes together.
 
 // legend explains the table, whose figures of quality are the task's.
 func legend(w io.Writer, figures string) error {
-	_, err := fmt.Fprintf(w, "%s\n%s", figures, tableLegend)
+	if figures != "" {
+		figures += "\n"
+	}
+	_, err := fmt.Fprint(w, figures, tableLegend)
 	return err
 }
 

@@ -1,8 +1,9 @@
-package main
+package cli
 
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,39 +13,31 @@ import (
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-// trainTasks are the subcommands of "godwit train". The file of each one adds
-// it in its init function.
-var trainTasks []trainTask
+// A Task is what is special about the command line of one task. Only Settings are
+// needed.
+type Task struct {
+	// Settings are the defaults, which the task's own flags change.
+	Settings task.Settings
 
-// A trainTask is what is special about training one task.
-type trainTask struct {
-	settings task.Settings // the defaults, which the flags change
+	// Short and About are what the task does, as a line and as paragraphs.
+	Short, About string
+	// Example is command lines, each with two blanks before it.
+	Example string
+	// Data is what --data is, with its `kind` in such quotes; empty: the task reads no
+	// data, and has no --data.
+	Data string
+	// Legend is what the figures of the table mean.
+	Legend string
 
-	short, about string // what it does: a line, and paragraphs
-	example      string // command lines, each with two blanks before it
-	data         string // what --data is, with its `kind`
-	legend       string // what the figures of the table mean
-
-	// The task's own flags. Each may be nil.
-	dataFlags, modelFlags, trainingFlags func(g group)
+	// DataFlags, ModelFlags and TrainingFlags add the task's own flags, which change
+	// the fields of Settings. Each may be nil. An error of package setting about such
+	// a field is said in the words of its flag.
+	DataFlags, ModelFlags, TrainingFlags func(g Group)
 }
 
-func trainCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "train",
-		Short: "Train a model",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	for i := range trainTasks {
-		cmd.AddCommand(trainTasks[i].command())
-	}
-	return cmd
-}
-
-// A training is the command line of "godwit train TASK".
+// A training is the command line that trains a task.
 type training struct {
-	*trainTask
+	*Task
 	spec     job.Spec
 	cluster  cluster
 	policies []string
@@ -83,45 +76,53 @@ forget what they round away.
 Policies (--policy, --policies):
   `
 
-func (k *trainTask) command() *cobra.Command {
-	t := &training{trainTask: k, spec: job.Default(k.settings)}
+// Command returns a command that trains the task, of the settings' name.
+func (k *Task) Command() *cobra.Command {
+	t := &training{Task: k, spec: job.Default(k.Settings)}
 	cmd := &cobra.Command{
-		Use:     k.settings.Name(),
-		Short:   k.short,
-		Long:    k.about + "\n\n" + trainManners + strings.Join(placement.Names(), ", ") + "\n\"adaptive\" needs no tuning; the others show what earlier systems do.",
-		Example: k.example,
+		Use:     k.Settings.Name(),
+		Short:   k.Short,
+		Long:    paragraphs(k.About, trainManners) + strings.Join(placement.Names(), ", ") + "\n\"adaptive\" needs no tuning; the others show what earlier systems do.",
+		Example: k.Example,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
-	addGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.outputGroup(), tlsFlags(&t.cluster.tls))
+	AddGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.outputGroup(), tlsFlags(&t.cluster.tls))
 	return cmd
 }
 
-func (t *training) dataGroup() group {
-	g := newGroup("Data")
-	g.StringVarP(&t.spec.Data, "data", "d", "", t.data)
-	g.with(t.dataFlags)
+// paragraphs puts texts below each other, without the empty ones.
+func paragraphs(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
+}
+
+func (t *training) dataGroup() Group {
+	g := NewGroup("Data")
+	if t.Task.Data != "" {
+		g.StringVarP(&t.spec.Data, "data", "d", "", t.Task.Data)
+	}
+	g.with(t.DataFlags)
 	return g
 }
 
-func (t *training) modelGroup() group {
-	g := newGroup("Model")
-	g.with(t.modelFlags)
+func (t *training) modelGroup() Group {
+	g := NewGroup("Model")
+	g.with(t.ModelFlags)
 	return g
 }
 
-func (t *training) trainingGroup() group {
-	g, s := newGroup("Training"), &t.spec
+func (t *training) trainingGroup() Group {
+	g, s := NewGroup("Training"), &t.spec
 	g.IntVarP(&s.Options.Epochs, "epochs", "e", s.Options.Epochs, "`number` of passes over the data to train")
 	g.IntVar(&s.Options.EvalEvery, "eval-every", s.Options.EvalEvery, "judge the model every so many `epochs`; 0: after the last")
 	g.IntVar(&s.Options.Patience, "patience", s.Options.Patience, "end after so many `evaluations` without improvement; 0: never")
-	g.with(t.trainingFlags)
+	g.with(t.TrainingFlags)
 	g.Uint64Var(&s.Seed, "seed", s.Seed, "decides first values, samples and order")
 	return g
 }
 
-func (t *training) outputGroup() group {
-	g := newGroup("Output")
+func (t *training) outputGroup() Group {
+	g := NewGroup("Output")
 	g.StringVarP(&t.cluster.place.Export, "export", "o", "", exportUsage)
 	g.StringVar(&t.cluster.place.Profile, "profile", "", profileUsage)
 	g.StringSliceVar(&t.policies, "policies", nil, "run under each of these policies, one after the other, and compare: `names` by commas, or all")
@@ -141,7 +142,7 @@ func (t *training) run(cmd *cobra.Command) error {
 		err = t.cluster.ignored(cmd, &t.spec)
 	}
 	if err != nil {
-		return usageError{inFlags(cmd, err, t.settings, &t.spec.Options)}
+		return Usage(inFlags(cmd, err, t.Settings, &t.spec.Options))
 	}
 	stop, ctx := interrupts(whatIsKept(t.cluster.place.Export))
 	t.cluster.place.Stop = stop
@@ -155,7 +156,7 @@ func (t *training) run(cmd *cobra.Command) error {
 			c.run += "-" + name
 		}
 		r, err := c.do(ctx, spec, p)
-		if failed = outcome(r, inFlags(cmd, err, t.settings, &t.spec.Options)); r != nil {
+		if failed = outcome(r, inFlags(cmd, err, t.Settings, &t.spec.Options)); r != nil {
 			results = append(results, r)
 		}
 		if failed != nil {
@@ -163,7 +164,7 @@ func (t *training) run(cmd *cobra.Command) error {
 		}
 	}
 	if err := t.show(cmd, results); failed == nil && err != nil {
-		return ranError{err}
+		return Failed(err)
 	}
 	return failed
 }
@@ -176,7 +177,7 @@ func (t *training) show(cmd *cobra.Command, results []*job.Result) error {
 	if err := table(cmd.OutOrStdout(), results); err != nil || t.quiet {
 		return err
 	}
-	return legend(cmd.ErrOrStderr(), t.legend)
+	return legend(cmd.ErrOrStderr(), t.Legend)
 }
 
 // check says what is wrong with the command line, and returns the policies to

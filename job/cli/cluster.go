@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -25,8 +25,8 @@ type cluster struct {
 	tls        job.TLS
 }
 
-func (c *cluster) flags(spec *job.Spec) group {
-	g := newGroup("Nodes")
+func (c *cluster) flags(spec *job.Spec) Group {
+	g := NewGroup("Nodes")
 	g.IntVarP(&spec.Nodes, "nodes", "n", spec.Nodes, "`number` of nodes; further ones are started as processes here, see --await")
 	g.IntVarP(&spec.Workers, "workers", "w", 0, "`number` of workers of each node (default: the cores, shared by the nodes of this machine)")
 	g.StringVar(&spec.Policy, "policy", spec.Policy, "who holds which parameter, see below: `name`")
@@ -122,7 +122,7 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 
 // joinCommand is what has to be run on another machine.
 func (c *cluster) joinCommand(e job.Event) string {
-	s := fmt.Sprintf("godwit node --etcd %s --run %s", strings.Join(e.Waiting.Endpoints, ","), e.Run)
+	s := fmt.Sprintf("%s node --etcd %s --run %s", program(), strings.Join(e.Waiting.Endpoints, ","), e.Run)
 	switch {
 	case e.Waiting.Token != "":
 		s = job.TokenEnv + "=" + e.Waiting.Token + " " + s
@@ -136,4 +136,19 @@ func (c *cluster) joinCommand(e job.Event) string {
 		}
 	}
 	return s
+}
+
+// OnProcesses runs a job whose nodes are this process and others of the same program
+// that it starts: the program has the command "node".
+func OnProcesses(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
+	place := job.Place{Stop: stop, Progress: tell}
+	run := spec.Task.Name() + "-" + suffix()
+	if spec.Nodes == 1 {
+		return job.Local(ctx, run, spec, place)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return job.Lead(ctx, job.Leader{Place: place, Spec: spec, Run: run, Command: []string{self, "node"}})
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -77,13 +77,13 @@ func interrupts(kept string) (stop <-chan struct{}, ctx context.Context) {
 		var c tally
 		await(&c, signals, nil)
 		close(stopping)
-		fmt.Fprintf(os.Stderr, "godwit: stopping: %s; interrupt again to end at once\n", kept)
+		fmt.Fprintf(os.Stderr, "%s: stopping: %s; interrupt again to end at once\n", program(), kept)
 		await(&c, signals, nil)
 		endedAtOnce.Store(true)
-		fmt.Fprintln(os.Stderr, "godwit: interrupted again: ending at once")
+		fmt.Fprintln(os.Stderr, program()+": interrupted again: ending at once")
 		cancel(errors.New("interrupted twice"))
 		await(&c, signals, time.After(killPatience))
-		os.Exit(exitInterrupted)
+		os.Exit(Interrupted)
 	}()
 	return stopping, ctx
 }
@@ -102,9 +102,9 @@ func await(c *tally, signals <-chan os.Signal, until <-chan time.Time) {
 	}
 }
 
-// untilInterrupted returns a context that the first interrupt ends: for work
+// UntilInterrupted returns a context that the first interrupt ends: for work
 // that tells what it has done so far when its context ends.
-func untilInterrupted() (context.Context, context.CancelFunc) {
+func UntilInterrupted() (context.Context, context.CancelFunc) {
 	stop, ctx := interrupts("what is done so far is told")
 	ctx, cancel := context.WithCancel(ctx)
 	go func() { // until the context ends

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/job"
+)
+
+// Exit codes.
+const (
+	OK          = 0
+	Failure     = 1
+	WrongUsage  = 2
+	Lost        = 3
+	Interrupted = 130
+)
+
+// ExitCodes says in a help what the exit codes mean.
+const ExitCodes = `Exit codes:
+  0    done
+  1    failed
+  2    wrong usage
+  3    another node was lost, failed, or never came
+  130  interrupted: what was trained until then was judged and, with --export,
+       exported; after a second interrupt, nothing is kept`
+
+// ErrInterrupted is returned by a command whose run was stopped early in order, and
+// which has told of itself.
+var ErrInterrupted = errors.New("interrupted")
+
+// A usageError is one in the command line.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// A failure is an error that is not in the command line.
+type failure struct{ err error }
+
+func (e failure) Error() string { return e.err.Error() }
+func (e failure) Unwrap() error { return e.err }
+
+// Usage says of an error of a command that it is in the command line.
+func Usage(err error) error { return usageError{err} }
+
+// Failed says of an error of a command that it is not in the command line.
+func Failed(err error) error { return failure{err} }
+
+// ExitCode turns an error of a command into its exit code. What a command did
+// not return as Failed, cobra found in the command line.
+func ExitCode(err error) int {
+	var failed failure
+	var usage usageError
+	switch {
+	case err == nil:
+		return OK
+	case errors.Is(err, ErrInterrupted), errors.Is(err, job.ErrInterrupted):
+		return Interrupted
+	case errors.Is(err, godwit.ErrPeerLost), errors.Is(err, coord.ErrFailed), errors.Is(err, coord.ErrMissing), errors.Is(err, coord.ErrCoordinator):
+		return Lost
+	case errors.As(err, &failed) && !errors.As(err, &usage):
+		return Failure
+	}
+	return WrongUsage
+}
+
+// Execute runs a command on the command line of this process, says its error on
+// stderr, and ends the process with its exit code.
+func Execute(root *cobra.Command) {
+	err := root.Execute()
+	switch {
+	case err == nil, errors.Is(err, ErrInterrupted):
+	case endedAtOnce.Load():
+		err = ErrInterrupted // whatever else came of it
+	default:
+		fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)
+	}
+	os.Exit(ExitCode(err))
+}
+
+// outcome is the error of a command that ran a job.
+func outcome(r *job.Result, err error) error {
+	switch {
+	case err != nil:
+		return Failed(err)
+	case r.ExportError != "":
+		return Failed(errors.New(r.ExportError))
+	case r.Interrupted():
+		return ErrInterrupted
+	}
+	return nil
+}
