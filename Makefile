@@ -23,8 +23,9 @@ demo: ## train a small model on one node, then on four node processes
 	$(GO) run ./cmd/godwit demo
 
 .PHONY: test
-test: lint ## everything that must hold: lint, all tests, storms, the race detector, arm64
+test: lint ## everything that must hold: lint, all tests, examples, storms, the race detector, arm64
 	$(GO) test -timeout $(TIMEOUT) ./...
+	$(MAKE) examples
 	$(MAKE) preempt
 	$(MAKE) storm STORM=30s
 	$(MAKE) race
@@ -61,6 +62,12 @@ lint: ## gofmt, go vet, staticcheck, the kernels as their generator writes them
 	$(GO) tool staticcheck ./...
 	cd vec/internal/gen && $(GO) vet . && $(GO) test .
 	@check=$$($(GO) tool -n staticcheck) && set -x && cd storm && $(GO) vet . && $$check . && $(GO) test .
+	@check=$$($(GO) tool -n staticcheck) && set -x && cd examples && $(GO) vet ./... && $$check ./...
+
+# A module of its own, as programs that use Godwit are.
+.PHONY: examples
+examples: ## tests of the programs in examples/, in one process and as processes
+	cd examples && $(GO) test -timeout $(TIMEOUT) ./...
 
 # A module of its own, which uses Godwit as a program would.
 .PHONY: storm

@@ -36,8 +36,12 @@ type Leader struct {
 	// Await says that the other nodes are started by somebody else, with Join
 	// ("godwit node"). Else Lead starts them as processes.
 	Await bool
-	// Command is what runs "godwit node": the program and what comes before
-	// its flags. Its stdin ends when this process does ([Joiner].LeaderGone).
+	// Command is what runs a node of the same program, such as "godwit node": the
+	// program and what comes before its flags. The flags are --quiet, --etcd, --run
+	// and --leader with the number of this process; and --workers, --data, --profile
+	// and --tls-cert, --tls-key, --tls-ca, --tls-name where they are set here. The
+	// command of package job/cli takes them. The token is in the environment, as
+	// TokenEnv. Stdin ends when this process does ([Joiner].LeaderGone).
 	Command []string
 	// Stderr gets what the other processes say, with their name before each
 	// line; nil is os.Stderr.

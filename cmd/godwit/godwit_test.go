@@ -327,7 +327,7 @@ func TestHelpSaysWhatCanBeSet(t *testing.T) {
 	for args, want := range map[string][]string{
 		"help":             {"godwit demo", "Exit codes:", "train", "node", "version"},
 		"train kge --help": {"Nodes:", "Model:", "Training:", "--policies", "godwit train kge --nodes 4", "Exit codes:"},
-		"help node":        {"godwit train kge --nodes 2 --await", "--etcd"},
+		"help node":        {"--nodes 2 --await", "--etcd"},
 		"demo --help":      {"four"},
 		"version":          {"godwit "},
 	} {

@@ -153,7 +153,7 @@ func (t *training) run(cmd *cobra.Command) error {
 		spec, c := t.spec, t.cluster
 		spec.Policy = name
 		if len(policies) > 1 {
-			c.run += "-" + name
+			c.run += "-" + plain(name)
 		}
 		r, err := c.do(ctx, spec, p)
 		if failed = outcome(r, inFlags(cmd, err, t.Settings, &t.spec.Options)); r != nil {
@@ -167,6 +167,11 @@ func (t *training) run(cmd *cobra.Command) error {
 		return Failed(err)
 	}
 	return failed
+}
+
+// plain makes a part of a run's name of that of a policy, which may have parameters.
+func plain(policy string) string {
+	return strings.NewReplacer("(", "-", "=", "-", ",", "-", ")", "", " ", "").Replace(policy)
 }
 
 // show prints the table of what was found out, for people.

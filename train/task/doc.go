@@ -12,7 +12,7 @@
 // Write the settings, their Load, and a type that embeds [Trained] and says what is
 // left. An init function calls [Register]. Nothing else lists tasks. This can be done
 // in any program: its tables bring their update rules and filters along as values, and
-// package job/cli makes a command of it whose processes are the nodes. The module in
-// the folder examples/ctr is such a program. The tasks of Godwit have one file here each, beside the
-// mathematics in a package of its own below train.
+// package job/cli makes a command of it whose processes are the nodes. The folder
+// examples/ctr has such a program, in a module of its own. The tasks of Godwit have
+// one file here each, beside the mathematics in a package of its own below train.
 package task

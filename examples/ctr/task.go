@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
+	"github.com/godwit-ps/godwit/data/fingerprint"
+	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/task"
+)
+
+// The tables, by their index. Rows of the two layers end with their bias.
+const (
+	embeddings = iota
+	hiddenLayer
+	outputLayer
+)
+
+// A loaded is what a job sees: the model with what describes it.
+type loaded struct {
+	task.Trained[batch]
+	m *model
+}
+
+func (l *loaded) Unit() (string, int64)     { return "impressions", 1 }
+func (l *loaded) Samplers() []sampling.Spec { return nil }
+
+func (l *loaded) About() string {
+	return fmt.Sprintf("%d impressions of %d fields, every tenth to validate, another to test", len(l.m.data.clicked), l.m.data.fields)
+}
+
+// Data stands for the data: nodes that have others are refused.
+func (l *loaded) Data() string {
+	var h fingerprint.Hash
+	h.Number(l.m.data.fields)
+	for _, r := range l.m.data.rows {
+		h.ID(r)
+	}
+	for _, c := range l.m.data.clicked {
+		if c {
+			h.Number(1)
+		} else {
+			h.Number(0)
+		}
+	}
+	return h.String()
+}
+
+// Tables bring their rules and filters as values, so these may be types of one's own.
+func (l *loaded) Tables() []godwit.Table {
+	m, rule := l.m, optim.AdaGrad{LR: l.m.LR}
+	scale := float32(1 / math.Sqrt(float64(m.in)))
+	return []godwit.Table{
+		{Name: "embeddings", Rows: 1 << m.Bits, Dim: m.Dim, Rule: rule, Init: godwit.Normal{Std: 0.05}},
+		{Name: "hidden", Rows: uint64(m.Hidden), Dim: m.in + 1, Rule: rule, Init: godwit.Uniform{Lo: -scale, Hi: scale}},
+		{Name: "output", Rows: 1, Dim: m.Hidden + 1, Rule: rule, Init: godwit.Uniform{Lo: -0.3, Hi: 0.3}},
+	}
+}
+
+// Test judges the model by the impressions to test, or by a part of them.
+func (l *loaded) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
+	is := l.m.data.split(2)
+	if part {
+		is = train.Few(is, 1000)
+	}
+	return l.m.judge(ctx, env, name, "", is)
+}
+
+// Export writes a NumPy array a table.
+func (l *loaded) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
+	s.Model.Model, s.Model.Dim = "embeddings with a hidden layer", l.m.Dim
+	s.Model.Features = &export.Features{Bits: l.m.Bits, Hash: "the low bits of FNV-1a (64) of field=category, fields counted from 0"}
+	s.Model.Score = "p(click) = 1/(1+np.exp(-output[0] @ np.append(np.maximum(hidden @ np.append(embeddings[rows].ravel(), 1), 0), 1)))"
+	for i, layout := range []string{"the embedding of the categories with this hash", "the weights of the unit, and its bias", "the weights of the units, and the bias"} {
+		t := w.Model().Table(i)
+		s.Add(export.File{Name: t.Name + ".npy", Kind: export.Array, Shape: []int{int(t.Rows), t.Dim}, Layout: layout})
+		if err := write(ctx, w, w.Model().Key(i, 0), int(t.Rows), t.Dim, s.Path(t.Name+".npy")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(ctx context.Context, w godwit.Worker, first godwit.Key, rows, dim int, path string) (err error) {
+	out, err := npy.Create(path, rows, dim)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := out.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	const block = 4096
+	vals := make([]float32, min(rows, block)*dim)
+	for from := 0; from < rows; from += block {
+		n := min(block, rows-from)
+		at := first + godwit.Key(from)
+		if err := godwit.PullRange(ctx, w, at, at+godwit.Key(n), vals[:n*dim]); err != nil {
+			return err
+		}
+		if err := out.WriteRows(vals[:n*dim]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
