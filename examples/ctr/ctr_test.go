@@ -192,7 +192,7 @@ func TestTheProgramStartsItsNodes(t *testing.T) {
 	}
 }
 
-func TestTheProgramJoinsWithTheCommandThatItPrints(t *testing.T) {
+func TestAnotherProcessOfTheProgramJoins(t *testing.T) {
 	args := with("--nodes", "2", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0")
 	lead, events := start(t, "", args...)
 	w := events()

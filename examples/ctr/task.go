@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/fingerprint"
-	"github.com/godwit-ps/godwit/data/npy"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
@@ -77,37 +77,9 @@ func (l *loaded) Export(ctx context.Context, w godwit.Worker, s *export.Set) err
 	s.Model.Model, s.Model.Dim = "embeddings with a hidden layer", l.m.Dim
 	s.Model.Features = &export.Features{Bits: l.m.Bits, Hash: "the low bits of FNV-1a (64) of field=category, fields counted from 0"}
 	s.Model.Score = "p(click) = 1/(1+np.exp(-output[0] @ np.append(np.maximum(hidden @ np.append(embeddings[rows].ravel(), 1), 0), 1)))"
-	for i, layout := range []string{"the embedding of the categories with this hash", "the weights of the unit, and its bias", "the weights of the units, and the bias"} {
-		t := w.Model().Table(i)
-		s.Add(export.File{Name: t.Name + ".npy", Kind: export.Array, Shape: []int{int(t.Rows), t.Dim}, Layout: layout})
-		if err := write(ctx, w, w.Model().Key(i, 0), int(t.Rows), t.Dim, s.Path(t.Name+".npy")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func write(ctx context.Context, w godwit.Worker, first godwit.Key, rows, dim int, path string) (err error) {
-	out, err := npy.Create(path, rows, dim)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := out.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	const block = 4096
-	vals := make([]float32, min(rows, block)*dim)
-	for from := 0; from < rows; from += block {
-		n := min(block, rows-from)
-		at := first + godwit.Key(from)
-		if err := godwit.PullRange(ctx, w, at, at+godwit.Key(n), vals[:n*dim]); err != nil {
-			return err
-		}
-		if err := out.WriteRows(vals[:n*dim]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(
+		task.ExportTable(ctx, w, s, embeddings, "the embedding of the categories with this hash"),
+		task.ExportTable(ctx, w, s, hiddenLayer, "the weights of the unit, and its bias"),
+		task.ExportTable(ctx, w, s, outputLayer, "the weights of the units, and the bias"),
+	)
 }
