@@ -197,8 +197,13 @@ func (b *bound) serve(p *pacer) {
 		}
 	}
 	b.mu.Unlock()
+	var stay []parking // there is no room in the queue to who asked
 	for i := range due {
 		r := &due[i].rec
+		if r.Origin != b.n.self && !p.out.Takes(r.Origin) {
+			stay = append(stay, due[i])
+			continue
+		}
 		s := b.n.shard(r.Key)
 		s.Lock()
 		if !s.closed {
@@ -207,6 +212,24 @@ func (b *bound) serve(p *pacer) {
 		}
 		s.Unlock()
 	}
+	b.putBack(p, stay)
+}
+
+// putBack keeps pulls that are due for a later round.
+func (b *bound) putBack(p *pacer, due []parking) {
+	if len(due) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range due {
+		if at := due[i].at; len(b.parked) == 0 && i == 0 || at.before(b.soonest) {
+			b.soonest = at
+		}
+		b.theirs[due[i].rec.Origin]++
+	}
+	b.parked = append(due, b.parked...)
+	p.wakeUp()
 }
 
 // due reports whether a pull that waits need not do so any more. Of a key that
@@ -224,7 +247,7 @@ func (b *bound) due(x *parking) bool {
 func (b *bound) someDue() bool { return len(b.parked) > 0 && !b.all().before(b.soonest) }
 
 // park keeps a pull until its tick, unless that is there. What waits is bounded
-// by what the workers of all nodes may have outstanding (maxAhead).
+// by what the workers of all nodes may have outstanding (Limits.Ahead).
 func (b *bound) park(x parking) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // from nothing else.
 func TestAWorkerThatAsksFarAheadIsToldSoAndGoesOn(t *testing.T) {
 	for what, x := range map[string]struct{ keys, most, asks int }{
-		"many operations": {1, maxAhead, maxOps},
+		"many operations": {1, usual.Ahead, usual.Ops},
 		"many keys":       {40, 100, 2},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAWorkerThatAsksFarAheadIsToldSoAndGoesOn(t *testing.T) {
 			w.Advance()
 			c.Nodes[1].Worker(0).Advance()
 			must(t, w.Wait(ctx, h))
-			if o, b := w.(*worker).ops, c.Nodes[0].bound; v[0] != 1 || o.open != 0 || o.floats != 0 || o.ahead.ops != 0 || o.ahead.floats != 0 || b.asked.Load() != 0 {
+			if o, b := w.(*worker).ops, c.Nodes[0].bound; v[0] != 1 || o.open != 0 || o.asked.Load() != 0 || o.ahead.ops != 0 || o.ahead.floats != 0 || b.asked.Load() != 0 {
 				t.Errorf("reads %v, and %+v operations and %d keys are left", v[0], o.ahead, b.asked.Load())
 			}
 		})

@@ -23,7 +23,7 @@ type questions struct {
 // scan answers a scan's question, or leaves it to the pacer.
 func (n *Node) scan(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	in.out.letGo() // questions have a lock of their own
-	room := n.peers[from].room(requestRoom)
+	room := n.peers[from].room(n.limits.Answers)
 	q := &n.questions
 	q.mu.Lock()
 	waiting := len(q.of[from])
@@ -75,7 +75,7 @@ func (p *pacer) answers() (held bool) {
 
 // answer has a node's questions answered, and reports whether there was room.
 func (p *pacer) answer(from godwit.NodeID, o *outbox) bool {
-	for o.room(requestRoom) {
+	for o.room(p.n.limits.Answers) {
 		r, ok := p.n.questions.next(from)
 		if !ok {
 			return true

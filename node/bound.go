@@ -110,7 +110,8 @@ func newBound(n *Node) *bound {
 		return nil
 	}
 	nodes := len(n.peers)
-	b := &bound{n: n, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{}, theirs: make([]int, nodes), most: maxAhead,
+	n.limits.Owed += n.limits.Ahead * int(costOf(longest(n.tables))) // nobody waits for room to ask ahead
+	b := &bound{n: n, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{}, theirs: make([]int, nodes), most: n.limits.Ahead,
 		limits: make([]atomic.Int64, n.model.Tables()), numbers: make([]uint64, n.model.Tables()), fresh: make([]tick, nodes), told: make([]standing, nodes)}
 	b.start(tickOf(n.cfg.barriers()))
 	for i := range b.limits {
@@ -134,6 +135,14 @@ func (b *bound) start(t tick) {
 		b.nodes[i] = standing{settled: t, fresh: t, wanted: t}
 		b.told[i], b.fresh[i] = b.nodes[i], t
 	}
+}
+
+// longest returns the floats of the longest rows.
+func longest(ts []table) (floats int) {
+	for i := range ts {
+		floats = max(floats, ts[i].floats)
+	}
+	return floats
 }
 
 func limitOf(s godwit.Clock, ok bool) int64 {

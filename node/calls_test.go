@@ -143,7 +143,7 @@ func TestManyOperationsMayBeOutstandingAndNeedNotBeWaitedFor(t *testing.T) {
 	for i := range push {
 		push[i] = 1
 	}
-	const n = 3 * maxOps
+	n := 3 * usual.Ops
 	for range n {
 		_, err := w.PushAsync(ctx, keys, push)
 		must(t, err)
@@ -156,8 +156,8 @@ func TestManyOperationsMayBeOutstandingAndNeedNotBeWaitedFor(t *testing.T) {
 		}
 		return nil
 	}))
-	if got := len(c.Nodes[0].workers[0].ops.slots); got > maxOps {
-		t.Errorf("%d operations are kept, want at most %d", got, maxOps)
+	if got := len(c.Nodes[0].workers[0].ops.slots); got > usual.Ops {
+		t.Errorf("%d operations are kept, want at most %d", got, usual.Ops)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestWhatWasCancelledIsNotWrittenLater(t *testing.T) {
 		o := c.Nodes[0].workers[0].ops
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		return o.open == 0 && o.floats == 0
+		return o.open == 0 && o.asked.Load() == 0
 	})
 }
 

@@ -131,7 +131,7 @@ func (o *outbox) bid() {
 		o.seal()
 	}
 	f := wire.Farewell(o.view)
-	o.sealed = append(o.sealed, f)
+	o.sealed = append(o.sealed, sealed{frame: f})
 	o.queued += len(f) - wire.DataLen
 	o.mu.Unlock()
 	o.flush()

@@ -515,7 +515,7 @@ func forget(took []overwritten, not int) {
 // what its workers keep, while they may still be at work.
 func (n *Node) newCloser() *worker {
 	i := len(n.workers)
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: newOps(i), waits: true}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: n.newOps(i), waits: true}
 	w.send = w.out.flush
 	return w
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -146,17 +147,12 @@ func TestASetThatWaitsInVainForgetsNothing(t *testing.T) {
 // A set that is given up half way forgets what was kept of the keys that it has
 // overwritten, and of no others.
 func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
-	c := local(t, 3, Config{Model: filtered(t, 4000, big), Policy: placement.Static, Workers: 2})
+	g := newGate()
+	c := clusterOver(t, 3, Config{Model: filtered(t, 4000, big), Policy: placement.Static, Workers: 2}, g.place)
 	n := c.Nodes[0]
-	w := n.Worker(0)
-	var keys []godwit.Key
-	for k := godwit.Key(0); n.model.Has(k) && len(keys) < admitted; k++ { // two parts of a call
-		if n.homes.Home(k) == 1 {
-			keys = append(keys, k)
-		}
-	}
-	first := len(keys)
-	keys = append(keys, homedAt(t, n, 2, 3)...)
+	w := n.Worker(0).(*worker)
+	const quick, reached, others = 100, 10, 10
+	keys := append(homedAt(t, n, 1, quick), homedAt(t, n, 2, reached+others)...)
 	push, set := make([]float32, 2*len(keys)), make([]float32, 2*len(keys))
 	for i := range push {
 		push[i], set[i] = 3, 0.5
@@ -164,25 +160,31 @@ func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
 	for _, x := range n.Workers() {
 		must(t, x.Push(t.Context(), keys, push))
 	}
-	full := func(bytes int) {
-		o := n.peers[2]
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.queued += bytes
-	}
-	full(requestRoom)
-	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	err := w.Set(short, keys, set)
-	full(-requestRoom)
+	g.shut(2)
+	read := sync.OnceFunc(func() { g.open(2) })
+	t.Cleanup(read)
+	w.ops.room = reached * costOf(n.model.RowLen(keys[0]))
+	ctx, giveUp := context.WithCancelCause(background(t))
+	enough := errors.New("waited long enough")
+	over := make(chan error)
+	go func() { over <- w.Set(ctx, keys, set) }()
+	eventually(t, "only the stalled node has not answered", func() bool {
+		return pulled(t, n.Worker(1), keys[quick-1])[0] == 0.5 && w.ops.short.Load() && w.ops.asked.Load() == w.ops.room
+	})
+	giveUp(enough)
+	err := <-over
 	var op *godwit.OpError
-	if !errors.As(err, &op) || op.Peer != 2 || !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.As(err, &op) || op.Peer != 2 || !errors.Is(err, enough) {
 		t.Fatalf("a set for which there is no room: %v", err)
 	}
+	if w.unissued != others {
+		t.Fatalf("%d keys were not reached, want %d", w.unissued, others)
+	}
+	read()
 	must(t, w.WaitSync(t.Context()))
 	for i, k := range keys {
 		want := float32(0.5)
-		if i >= first {
+		if i >= quick+reached {
 			want = 6
 		}
 		if got := pulled(t, w, k); got[0] != want {
@@ -204,17 +206,12 @@ func TestAWaitSyncThatIsGivenUpLosesNothingThatWasKept(t *testing.T) {
 	for _, x := range n.Workers() {
 		must(t, x.Push(t.Context(), keys, push))
 	}
-	full := func(bytes int) {
-		o := n.peers[2]
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.queued += bytes
-	}
-	full(requestRoom)
+	ops := w.(*worker).ops
+	ops.asked.Add(ops.room)
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	err := w.WaitSync(short)
-	full(-requestRoom)
+	ops.asked.Add(-ops.room)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("a WaitSync for which there is no room: %v", err)
 	}
@@ -346,7 +343,7 @@ func TestANodeThatClosesWaitsForNoOperationsOfItsWorkers(t *testing.T) {
 	must(t, w.Push(t.Context(), keys[:1], []float32{3, 0}))
 	g.shut(1)
 	var hs []godwit.Handle
-	for w.ops.begun() < maxOps { // some may be answered before the gate is shut
+	for w.ops.begun() < usual.Ops { // some may be answered before the gate is shut
 		h, err := w.PushAsync(t.Context(), keys[1:], []float32{10, 0})
 		must(t, err)
 		hs = append(hs, h)
@@ -360,8 +357,8 @@ func TestANodeThatClosesWaitsForNoOperationsOfItsWorkers(t *testing.T) {
 			t.Fatalf("a node that closes, of which nobody takes anything: %v", err)
 		}
 	}
-	if own, theirs := n.closer.ops.begun(), w.ops.begun(); own != 1 || theirs != maxOps {
-		t.Errorf("%d operations of the node and %d of its worker are open, want 1 and %d", own, theirs, maxOps)
+	if own, theirs := n.closer.ops.begun(), w.ops.begun(); own != 1 || theirs != usual.Ops {
+		t.Errorf("%d operations of the node and %d of its worker are open, want 1 and %d", own, theirs, usual.Ops)
 	}
 	g.open(1)
 	must(t, w.Wait(t.Context(), hs...))

@@ -24,7 +24,7 @@ func say(from *Node, to godwit.NodeID, frame []byte) {
 	if o.enc.Records() > 0 {
 		o.seal()
 	}
-	o.sealed = append(o.sealed, frame)
+	o.sealed = append(o.sealed, sealed{frame: frame})
 	o.queued += len(frame) - wire.DataLen
 	o.mu.Unlock()
 	o.flush()

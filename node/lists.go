@@ -15,7 +15,7 @@ import (
 
 // maxHeld bounds the bytes that wait behind a list. A peer that keeps to the
 // bounds of its own queue has less under way.
-const maxHeld = 4 * requestRoom
+const maxHeld = 128 << 20
 
 // listPatience bounds how long a peer may take to send a list. The question goes
 // before all that is queued for it, and so does the answer, so that only who
@@ -94,6 +94,6 @@ func (o *outbox) push(frame []byte) {
 }
 
 func (o *outbox) first(frame []byte) {
-	o.sealed = slices.Insert(o.sealed, 0, frame)
+	o.sealed = slices.Insert(o.sealed, 0, sealed{frame: frame})
 	o.queued += len(frame) - wire.DataLen
 }

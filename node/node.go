@@ -63,6 +63,8 @@ type Node struct {
 
 	peers   []*outbox // by node id; nil for this node
 	buffers buffers
+	limits  Limits
+	asking  *asking
 	conns   map[godwit.NodeID]transport.Conn
 	workers []*worker
 	closer  *worker // what Close pushes by
@@ -185,6 +187,8 @@ func (n *Node) build() error {
 		n.proto.Hot = n.hot.has
 	}
 	n.proto.SettingUp, n.proto.Misplaced = n.settingUp, n.misplaced
+	n.limits = n.cfg.limits()
+	n.asking = newAsking(n.limits.Rows, len(n.peers))
 	n.life, n.die = context.WithCancel(context.Background())
 	n.shards = make([]shard, 1<<n.proto.Shift)
 	n.mask = godwit.Key(len(n.shards) - 1)
@@ -253,6 +257,7 @@ func (n *Node) imagine() {
 	for i := range n.peers {
 		if to := godwit.NodeID(i); to != n.self {
 			n.peers[i] = newOutbox(nil, n.cfg.Session.View(), &n.buffers)
+			n.peers[i].full = n.limits.Frame
 			n.peers[i].packer.set(n.packing, ^wire.Takes(0))
 			n.in[i] = n.inbound(to)
 			n.peers[i].flushed = func() { n.cfg.Virtual.Flush(n, to) }
@@ -280,21 +285,17 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 		return nil
 	}
 	out := n.sender()
-	asked := 0
 	for k := range keys {
 		s := n.shard(k)
 		s.Lock()
 		s.Hold(&out, k)
+		s.noteWork(n, k)
 		s.Unlock()
-		if asked++; asked%4096 != 0 {
-			continue
-		}
-		out.flush()
-		for _, p := range n.peers {
-			if p != nil {
-				if err := p.admit(ctx, n.world, n.done); err != nil {
-					return fmt.Errorf("node: waiting for replicas: %w", err)
-				}
+		if out.records >= maxRequests {
+			out.records = 0
+			out.flush()
+			if ctx.Err() != nil {
+				return fmt.Errorf("node: asking for replicas: %w", context.Cause(ctx))
 			}
 		}
 	}
@@ -309,7 +310,7 @@ func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 	joined := 0   // frames since
 	return transport.Serve(c, func(frame []byte) bool {
 		if err := n.frame(in, frame); err != nil {
-			n.end(from, brokeProtocol, err)
+			n.broke(from, err)
 			return false
 		}
 		if joined++; joined == maxJoined || in.count-answered >= maxAnswers || !c.Ready() { // else there will be more to send with it

@@ -2,6 +2,7 @@ package node
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
@@ -48,7 +49,10 @@ type ops struct {
 	gen    uint64
 	worker uint64
 	open   int
-	floats int // asked for and not got
+	most   int          // that may be open
+	room   int64        // bytes that may be under way,
+	asked  atomic.Int64 // … and that are: keys that were issued and not answered, by costOf
+	short  atomic.Bool  // the worker waits for some of them
 	// Those that wait for a tick are not among these. Their worker may have to go
 	// on before they can be complete, so none of its others may wait for them.
 	ahead struct{ ops, floats int }
@@ -64,15 +68,16 @@ const (
 	genBits  = 32
 )
 
-func newOps(worker int) *ops {
-	return &ops{worker: uint64(worker), moved: make(chan struct{}, 1)}
+func (n *Node) newOps(worker int) *ops {
+	room := int64(n.limits.Asked) / int64(n.cfg.Workers+1) // and one for what Close pushes
+	return &ops{worker: uint64(worker), most: n.limits.Ops, room: room, moved: make(chan struct{}, 1)}
 }
 
 // begin opens an operation, or returns nil if too many are open.
 func (t *ops) begin(what string, dst []float32) *op {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.open >= maxOps || t.floats > workerRoom/4 {
+	if t.open >= t.most {
 		return nil
 	}
 	var slot uint16
@@ -97,7 +102,24 @@ func (t *ops) begin(what string, dst []float32) *op {
 func (t *ops) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ahead.ops >= maxOps || t.ahead.floats > workerRoom/4
+	return t.ahead.ops >= t.most || t.ahead.floats > aheadFloats
+}
+
+// ask counts keys that are about to be issued, unless there is no room for them.
+// The first may always be.
+func (t *ops) ask(cost int64) bool {
+	if asked := t.asked.Load(); asked > 0 && asked+cost > t.room {
+		return false
+	}
+	t.asked.Add(cost)
+	return true
+}
+
+// got takes note that keys were answered.
+func (t *ops) got(cost int64) {
+	if left := t.asked.Add(-cost); left <= t.room/2 && t.short.Load() {
+		t.signal()
+	}
 }
 
 // delay notes that an operation that was just begun waits for a tick.
@@ -208,12 +230,7 @@ func (o *op) reply(rs []wire.Record) bool {
 
 // issued ends the issuing of keys, of which some were not issued; it reports
 // whether all replies are in.
-func (o *op) issued(t *ops, not int) bool {
-	if o.after == 0 {
-		t.mu.Lock()
-		t.floats += o.floats
-		t.mu.Unlock()
-	}
+func (o *op) issued(not int) bool {
 	o.mu.Lock()
 	o.left -= 1 + not
 	last := o.left == 0
@@ -261,7 +278,6 @@ func (t *ops) reap() {
 func (t *ops) end(o *op) {
 	t.mu.Lock()
 	if o.after == 0 {
-		t.floats -= o.floats
 		t.open--
 	} else {
 		t.ahead.floats -= o.floats
@@ -293,10 +309,27 @@ func (n *Node) complete(from godwit.NodeID, rs ...wire.Record) {
 		return
 	}
 	o := t.find(rs[0].Op)
-	if o == nil || !o.reply(rs) {
+	if o == nil {
 		return
 	}
-	t.finish(o, from)
+	if o.after == 0 {
+		t.got(n.costOf(rs))
+	}
+	if o.reply(rs) {
+		t.finish(o, from)
+	}
+}
+
+// costOf returns what the keys of replies counted when they were issued.
+func (n *Node) costOf(rs []wire.Record) (cost int64) {
+	for i := range rs {
+		if r := &rs[i]; r.Kind == wire.PullReply {
+			cost += costOf(len(r.Vals))
+		} else {
+			cost += costOf(n.model.RowLen(r.Key))
+		}
+	}
+	return cost
 }
 
 // finish marks an operation complete, by what a node sent: its waiter goes on,

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
@@ -19,10 +18,11 @@ import (
 // to another goroutine costs more than to send a small frame. What is large, has
 // to wait or may be joined by more is left to the outbox's writer.
 //
-// It is bounded at the sources: a worker waits for room before it sends
-// requests (admit), and rounds leave refreshes and deltas for later (room).
-// Answers always go in: there are no more of them than requests, which others'
-// admission bounds. So nobody who handles a frame ever waits for a socket.
+// It is bounded at the sources: workers and intents ask for so much only
+// ([Limits]), and rounds leave refreshes and deltas for later (room). Answers
+// always go in: there are no more of them than what the peer asked for, which is
+// bounded there. So nobody who handles a frame ever waits for a socket. A peer
+// that asks for more than it may and does not read ends the run.
 type outbox struct {
 	conn    transport.Conn
 	shared  transport.Sharer // conn, if it can be read by turns
@@ -32,13 +32,15 @@ type outbox struct {
 
 	mu      preempt.Mutex
 	enc     wire.Encoder
-	sealed  [][]byte // complete frames, oldest first
+	sealed  []sealed // complete frames, oldest first
 	buffers *buffers
 	queued  int    // bytes in sealed and enc, and in the frame being written
+	owing   int    // … of answers, in enc
+	owed    int    // … in sealed and enc
 	writing bool   // somebody writes, and will find what is put in meanwhile
 	over    bool   // the farewell was taken out: nothing is, after it
+	full    int    // length of a frame that waits for no more
 	beat    []byte // a heartbeat, which goes before all else; nil: none
-	waiting []chan struct{}
 
 	// Of who writes.
 	packer packer
@@ -49,6 +51,12 @@ type outbox struct {
 	// Counted by who writes.
 	sent, plain, frames atomic.Uint64 // bytes, bytes before compression, frames
 	beats               atomic.Uint64 // of the frames, heartbeats
+}
+
+// A sealed frame is complete.
+type sealed struct {
+	frame []byte
+	owed  int // bytes of answers in it
 }
 
 // buffers are memory of frames that are sent, for those to come to any peer.
@@ -80,7 +88,7 @@ func (b *buffers) give(buf []byte) {
 }
 
 func newOutbox(c transport.Conn, view godwit.View, b *buffers) *outbox {
-	o := &outbox{conn: c, view: view, buffers: b, wake: make(chan struct{}, 1)}
+	o := &outbox{conn: c, view: view, buffers: b, wake: make(chan struct{}, 1), full: frameBytes}
 	o.shared, _ = c.(transport.Sharer)
 	o.enc.Plain = c != nil && c.Peer().Takes&wire.TakesCodings == 0
 	if c == nil || c.Peer().Takes&wire.TakesLists != 0 {
@@ -98,7 +106,11 @@ func (o *outbox) add(r *wire.Record) (full, idle bool) {
 	o.enc.Append(r)
 	after := o.enc.Len()
 	o.queued += after - before
-	if after < frameBytes {
+	if answers(r.Kind) {
+		o.owing += after - before
+		o.owed += after - before
+	}
+	if after < o.full {
 		return false, false
 	}
 	o.seal()
@@ -106,6 +118,13 @@ func (o *outbox) add(r *wire.Record) (full, idle bool) {
 	o.writing = true
 	return true, idle
 }
+
+// answers reports whether a record is sent because its receiver asked for
+// something. All others are bounded by what this node has under way, or those
+// whose requests it passes on.
+func answers(k wire.Kind) bool { return answerKinds>>k&1 != 0 }
+
+const answerKinds = 1<<wire.PullReply | 1<<wire.Done | 1<<wire.Refresh | 1<<wire.Transfer | 1<<wire.Refuse | 1<<wire.Ack | 1<<wire.Dropped | 1<<wire.InUse | 1<<wire.Scanned | 1<<wire.SyncAck
 
 // filled has a full frame sent: it need not wait for the rest.
 func (o *outbox) filled(idle bool) {
@@ -122,9 +141,12 @@ func (o *outbox) seal() {
 	before := o.enc.Len()
 	f := o.enc.Frame()
 	o.queued += len(f) - before
-	o.sealed = append(o.sealed, f)
+	owed := min(o.owing, len(f)) // keys that follow each other take less than while the frame grew
+	o.owed += owed - o.owing
+	o.owing = 0
+	o.sealed = append(o.sealed, sealed{f, owed})
 	b := o.buffers.take()
-	if b == nil && len(f) >= frameBytes { // the next will not be shorter
+	if b == nil && len(f) >= o.full { // the next will not be shorter
 		b = make([]byte, 0, len(f)+len(f)/4)
 	}
 	o.enc.Reset(b, o.view)
@@ -189,27 +211,6 @@ func (o *outbox) room(limit int) bool {
 	return o.queued < limit
 }
 
-// admit waits until there is room for requests.
-func (o *outbox) admit(ctx context.Context, world World, done <-chan struct{}) error {
-	for {
-		o.mu.Lock()
-		if o.queued < requestRoom {
-			o.mu.Unlock()
-			return nil
-		}
-		c := make(chan struct{})
-		o.waiting = append(o.waiting, c)
-		o.mu.Unlock()
-		o.flush()
-		switch world.Wait(c, ctx.Done(), done) {
-		case 1:
-			return context.Cause(ctx)
-		case 2:
-			return godwit.ErrClosed
-		}
-	}
-}
-
 // next takes the oldest frame out, and returns nil if there is none.
 func (o *outbox) next() []byte {
 	if o.over {
@@ -227,8 +228,9 @@ func (o *outbox) next() []byte {
 	}
 	f := o.sealed[0]
 	o.sealed = o.sealed[:copy(o.sealed, o.sealed[1:])]
-	o.over = wire.IsFarewell(f)
-	return f
+	o.owed -= f.owed
+	o.over = wire.IsFarewell(f.frame)
+	return f.frame
 }
 
 // pack returns what is written for a frame, and counts it: before it leaves, so
@@ -291,12 +293,6 @@ func (o *outbox) left(frame []byte) {
 	if wire.IsData(frame) && wire.Compression(frame) == 0 { // else it is the packer's, or short
 		o.buffers.give(frame)
 	}
-	if o.queued < requestRoom/2 {
-		for _, c := range o.waiting {
-			close(c)
-		}
-		o.waiting = o.waiting[:0]
-	}
 }
 
 // write sends what others leave to it until stop is closed or the connection
@@ -329,8 +325,9 @@ type sender struct {
 	touched []bool // peers to flush
 	full    []bool // peers that there was no room for
 	any     bool
-	records int   // sent to others
-	clock   int64 // the time since when it sends without a flush; 0: not asked for yet
+	flooded godwit.NodeID // a peer for which too many answers are queued; NoNode: there is none
+	records int           // sent to others
+	clock   int64         // the time since when it sends without a flush; 0: not asked for yet
 
 	// Who sends many records in a row keeps the queue that the last one went
 	// into. Since others may have a shard and want the queue, he must then not
@@ -345,7 +342,7 @@ type sender struct {
 const maxKept = 64
 
 func (n *Node) sender() sender {
-	return sender{n: n, touched: make([]bool, len(n.peers)), full: make([]bool, len(n.peers))}
+	return sender{n: n, touched: make([]bool, len(n.peers)), full: make([]bool, len(n.peers)), flooded: godwit.NoNode}
 }
 
 // keep begins a row of records, release ends it.
@@ -383,6 +380,9 @@ func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
 		s.kept, s.left = o, maxKept
 	}
 	full, idle := o.add(r)
+	if o.owed > s.n.limits.Owed {
+		s.flooded = to
+	}
 	if s.left--; full || s.left == 0 || !s.keeps {
 		s.letGo()
 	}
@@ -397,14 +397,27 @@ func (s *sender) Send(to godwit.NodeID, r *wire.Record) {
 func (s *sender) touch(to godwit.NodeID) { s.touched[to], s.any = true, true }
 
 func (s *sender) Room(to godwit.NodeID) bool {
-	var ok bool
-	if o := s.n.peers[to]; s.kept != o {
-		ok = o.room(copyRoom)
-	} else {
-		ok = o.queued < copyRoom
-	}
+	ok := s.under(to, s.n.limits.Copies)
 	s.full[to] = s.full[to] || !ok
 	return ok
+}
+
+func (s *sender) Takes(to godwit.NodeID) bool { return s.under(to, s.n.limits.Answers) }
+
+// under reports whether less than limit is queued for a peer.
+func (s *sender) under(to godwit.NodeID, limit int) bool {
+	o := s.n.peers[to]
+	if s.kept != o {
+		return o.room(limit)
+	}
+	return o.queued < limit
+}
+
+func (s *sender) Ask(to godwit.NodeID, floats int) bool { return s.n.asking.ask(to, costOf(floats)) }
+func (s *sender) Got(to godwit.NodeID, floats int) {
+	if s.n.asking.got(to, costOf(floats)) {
+		s.n.pacer.askDue()
+	}
 }
 
 // Now is the time of the first question since the last flush: close enough for

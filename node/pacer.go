@@ -26,7 +26,7 @@ import (
 // set. It is processor time that counts, not time on the wall: where workers
 // keep all cores busy, a round waits for its turn, and rounds would become rare
 // just where much changes. What the network cannot carry stays for a later round
-// too (copyRoom), where further updates of the same keys join it.
+// too (Limits.Copies), where further updates of the same keys join it.
 type pacer struct {
 	n   *Node
 	out sender
@@ -41,6 +41,7 @@ type pacer struct {
 	marks  []mark      // peers that want to hear when they have everything
 
 	waiting atomic.Int32 // drains that are not done
+	room    atomic.Bool  // keys can be asked for that there was no room for before
 
 	rounds atomic.Uint64
 	busy   atomic.Int64  // nanoseconds of processor time spent in rounds
@@ -152,6 +153,29 @@ func (n *Node) pause(cost, other time.Duration, tick float64) time.Duration {
 	return min(max(d, (cost+other)*most/w-cost, minPause), maxPause)
 }
 
+// askDue has keys asked for that there was no room for before.
+func (p *pacer) askDue() {
+	p.room.Store(true)
+	p.wakeUp()
+	p.noPause()
+}
+
+// ask does that.
+func (p *pacer) ask() {
+	if !p.room.Swap(false) {
+		return
+	}
+	for i := range p.n.shards {
+		s := &p.n.shards[i]
+		s.Lock()
+		if s.Due() && !s.closed {
+			s.AskDue(&p.out)
+			s.noteWork(p.n, godwit.Key(i))
+		}
+		s.Unlock()
+	}
+}
+
 // round does everything that is due.
 func (p *pacer) round() (held bool) {
 	p.mu.Lock()
@@ -163,6 +187,7 @@ func (p *pacer) round() (held bool) {
 	if b != nil {
 		b.open(p)
 	}
+	p.ask()
 	early := p.early(p.n.now(), marks)
 	held = early || p.shards(len(marks) > 0, b != nil && b.presses())
 	if held {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
@@ -122,6 +123,9 @@ func (n *Node) take(in *inbound, from godwit.NodeID) (err error) {
 				err = n.step(in, from, r)
 			}
 		}
+		if to := in.out.flooded; to != godwit.NoNode && err == nil {
+			err = &floodError{to, n.limits.Owed}
+		}
 		switch {
 		case err != nil:
 			return err
@@ -129,6 +133,25 @@ func (n *Node) take(in *inbound, from godwit.NodeID) (err error) {
 			return end
 		}
 	}
+}
+
+// A floodError says which node asked for more than it may.
+type floodError struct {
+	peer godwit.NodeID
+	most int
+}
+
+func (e *floodError) Error() string {
+	return fmt.Sprintf("more than %d MiB of answers wait here to be read by node %d, which must not ask for so much", e.most>>20, e.peer)
+}
+
+// broke ends the run because of what a peer sent, or had another one send.
+func (n *Node) broke(peer godwit.NodeID, err error) {
+	var f *floodError
+	if errors.As(err, &f) {
+		peer = f.peer
+	}
+	n.end(peer, brokeProtocol, err)
 }
 
 // some decodes records, fewer than fit in in.recs if they are the last: so many

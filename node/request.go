@@ -39,9 +39,11 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		w.follow(o, kind, keys)
 	}
 	var away, queued uint64
+	next := 0
 	for m := 0; m < len(w.miss); m += 2 {
-		if m%admitted == 0 {
-			if err := w.admit(ctx, keys, w.miss[m:min(m+admitted, len(w.miss))]); err != nil {
+		if m == next {
+			var err error
+			if next, err = w.admit(ctx, o, kind, keys, m); err != nil {
 				w.abandon(o)
 				w.unissued = (len(w.miss) - m) / 2
 				w.issued(o, w.unissued)
@@ -108,7 +110,7 @@ const maxRequests = 1024
 
 // issued ends the issuing of an operation's keys, of which some were not issued.
 func (w *worker) issued(o *op, not int) {
-	if o.issued(w.ops, not) {
+	if o.issued(not) {
 		w.ops.finish(o, godwit.NoNode)
 	}
 	o.asked(w.out.sole())
@@ -117,8 +119,8 @@ func (w *worker) issued(o *op, not int) {
 	}
 }
 
-// admitted is how many positions and offsets are issued before the queues are
-// looked at again.
+// admitted is how many positions and offsets are issued before it is seen anew
+// whether there is room.
 const admitted = 2 * 64
 
 // A behindError says which node has not taken what was sent to it.
@@ -127,7 +129,9 @@ type behindError struct {
 	err  error
 }
 
-func (e *behindError) Error() string { return "waiting for room in the queue: " + e.err.Error() }
+func (e *behindError) Error() string {
+	return "waiting for room, until earlier requests are answered: " + e.err.Error()
+}
 func (e *behindError) Unwrap() error { return e.err }
 
 // blamed makes the error of an operation that waited for room.
@@ -140,31 +144,65 @@ func (w *worker) blamed(what string, keys []godwit.Key, err error) error {
 	return e
 }
 
-// admit waits while a node that one of the missed keys goes to is behind.
-// Nodes that are not asked for anything hold nobody up.
-func (w *worker) admit(ctx context.Context, keys []godwit.Key, miss []int) error {
+// admit waits until there is room for the next keys of an operation, and returns
+// up to where. What waits for a tick has bounds of its own: this worker may have to
+// go on before it is answered.
+func (w *worker) admit(ctx context.Context, o *op, kind wire.Kind, keys []godwit.Key, m int) (next int, err error) {
 	w.out.release()
-	behind := false
-	for _, p := range w.n.peers {
-		behind = behind || p != nil && !p.room(requestRoom)
+	if o.after != 0 {
+		return min(m+admitted, len(w.miss)), nil
 	}
-	if !behind {
-		return nil
+	next, cost := w.some(kind, keys, m)
+	if w.ops.ask(cost) {
+		return next, nil
 	}
 	w.out.flush()
-	for m := 0; m < len(miss); m += 2 {
-		to := w.n.blame(keys[miss[m]])
-		if to == godwit.NoNode {
-			continue
-		}
-		if err := w.n.peers[to].admit(ctx, w.n.world, w.n.done); err != nil {
-			if e := w.n.failed(); e != nil {
-				return e
-			}
-			return &behindError{to, err}
+	w.ops.short.Store(true)
+	defer w.ops.short.Store(false)
+	for !w.ops.ask(cost) {
+		switch w.pause(ctx, w.ops.moved) {
+		case 1:
+			return 0, &behindError{w.behind(keys[w.miss[m]]), context.Cause(ctx)}
+		case 2:
+			return 0, w.n.failed()
 		}
 	}
-	return nil
+	return next, nil
+}
+
+// some returns the end of the missed keys that are issued next, and what they
+// cost: few enough for room to come back while others are issued.
+func (w *worker) some(kind wire.Kind, keys []godwit.Key, m int) (next int, cost int64) {
+	t := &w.n.tables[0]
+	for next = m; next < min(m+admitted, len(w.miss)) && (next == m || cost < w.ops.room/8); next += 2 {
+		k := keys[w.miss[next]]
+		if !t.has(k) {
+			t = w.n.table(k)
+		}
+		if kind == wire.Pull {
+			cost += costOf(t.dim)
+		} else {
+			cost += costOf(t.floats)
+		}
+	}
+	return next, cost
+}
+
+// behind returns who most likely keeps a worker waiting: the node that has taken
+// least of what it was sent, else the one that the next key goes to.
+func (w *worker) behind(next godwit.Key) godwit.NodeID {
+	peer, most := w.n.blame(next), 0
+	for i, o := range w.n.peers {
+		if o == nil {
+			continue
+		}
+		o.mu.Lock()
+		if o.queued > most {
+			peer, most = godwit.NodeID(i), o.queued
+		}
+		o.mu.Unlock()
+	}
+	return peer
 }
 
 // begin opens an operation; it waits while this worker has too much under way.

@@ -319,7 +319,7 @@ func TestWhoAsksForScansAndTakesNoAnswersIsBounded(t *testing.T) {
 		t.Fatalf("the scans %v are answered, want 1", got)
 	}
 
-	o.queued += requestRoom // it takes nothing
+	o.queued += usual.Answers // it takes nothing
 	var want []uint64
 	for op := range uint64(maxScans) {
 		must(t, ask(op))
@@ -340,7 +340,7 @@ func TestWhoAsksForScansAndTakesNoAnswersIsBounded(t *testing.T) {
 		t.Error("another node gets no answer")
 	}
 
-	o.queued -= requestRoom
+	o.queued -= usual.Answers
 	if n.pacer.round() {
 		t.Error("a round leaves something for later, though there is room")
 	}
@@ -349,9 +349,9 @@ func TestWhoAsksForScansAndTakesNoAnswersIsBounded(t *testing.T) {
 	}
 
 	// What cannot be answered is the same late as early.
-	o.queued += requestRoom
+	o.queued += usual.Answers
 	must(t, n.frame(in, frameOf(wire.Record{Kind: wire.Scan, Op: 1, Seq: keys + 1})))
-	o.queued -= requestRoom
+	o.queued -= usual.Answers
 	n.pacer.round()
 	select {
 	case err := <-session.failed:

@@ -89,7 +89,7 @@ type span struct {
 }
 
 func (n *Node) newWorker(i int) (*worker, error) {
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: newOps(i), granted: make(chan struct{}, 1)}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: n.newOps(i), granted: make(chan struct{}, 1)}
 	w.send = w.out.flush
 	w.ops.bound = n.bound
 	w.next.Store(int64(godwit.Forever))

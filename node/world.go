@@ -51,6 +51,8 @@ type Virtual struct {
 	// Barriers is how many barriers the workers count as behind them when the node
 	// starts, the same at all nodes: bounds count them modulo a power of two.
 	Barriers uint64
+	// Limits bounds the node's queues; zero: as of a real node.
+	Limits Limits
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken      protocol.Broken
 	BrokenBound Broken
@@ -139,7 +141,7 @@ func (n *Node) Handle(from godwit.NodeID, frame []byte, more bool) (records int,
 		in.out.flush()
 	}
 	if err != nil {
-		n.end(from, brokeProtocol, err)
+		n.broke(from, err)
 	}
 	return in.count - before, err
 }

@@ -22,6 +22,8 @@ type cluster struct {
 	now   int64
 	watch *watch                                       // if set, judges every record and every state
 	room  func() bool                                  // if set, answers Room
+	takes func() bool                                  // if set, answers Takes
+	rows  int                                          // that a node may have asked of another; 0: any number
 	sent  func(from, to godwit.NodeID, r *wire.Record) // if set, sees what is sent
 }
 
@@ -30,6 +32,7 @@ type testNode struct {
 	id      godwit.NodeID
 	c       *cluster
 	replies []wire.Record // for this node's own requests
+	asked   [16]int       // rows that other nodes were asked for and have not sent
 }
 
 func newCluster(n int, model *godwit.Model, policy placement.Policy, hints bool, broken Broken) *cluster {
@@ -73,7 +76,27 @@ func (n *testNode) Send(to godwit.NodeID, r *wire.Record) {
 }
 
 func (n *testNode) Room(godwit.NodeID) bool { return n.c.room == nil || n.c.room() }
-func (n *testNode) Now() int64              { n.c.now++; return n.c.now }
+func (n *testNode) Takes(godwit.NodeID) bool {
+	return n.c.takes == nil || n.c.takes()
+}
+func (n *testNode) Now() int64 { n.c.now++; return n.c.now }
+
+func (n *testNode) Ask(to godwit.NodeID, floats int) bool {
+	if n.c.rows > 0 && n.asked[to] >= n.c.rows {
+		if n.c.watch != nil {
+			n.c.watch.rare.Denied++
+		}
+		return false
+	}
+	n.asked[to]++
+	return true
+}
+
+func (n *testNode) Got(to godwit.NodeID, floats int) {
+	if n.asked[to]--; n.asked[to] < 0 {
+		panic(fmt.Sprintf("node %d got a row of node %d for which it had not asked", n.id, to))
+	}
+}
 
 // deliver hands over the oldest record of a pair.
 func (c *cluster) deliver(p [2]godwit.NodeID) error {
@@ -128,6 +151,10 @@ func (c *cluster) settle(rng *rand.Rand, limit int) error {
 		}
 		work := false
 		for _, n := range c.nodes {
+			if n.Due() {
+				n.AskDue(n)
+				work = true
+			}
 			if n.Work() {
 				n.Round(n, false, false)
 				work = true
@@ -289,8 +316,11 @@ func (n *testNode) check() error {
 			return fmt.Errorf("%d requests count as on the network at slot %d", a, i)
 		}
 	}
-	if len(n.dirty)+len(n.changed) > 0 {
-		return fmt.Errorf("%d keys are dirty, %d changed", len(n.dirty), len(n.changed))
+	if n.asked != [16]int{} {
+		return fmt.Errorf("the rows %v of other nodes count as asked for", n.asked)
+	}
+	if len(n.dirty)+len(n.changed)+len(n.due) > 0 {
+		return fmt.Errorf("%d keys are dirty, %d changed, %d not asked for", len(n.dirty), len(n.changed), len(n.due))
 	}
 	if len(n.replies) > 0 {
 		return fmt.Errorf("%d replies that nobody waits for, the first %+v", len(n.replies), n.replies[0])

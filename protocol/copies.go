@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/protocol/placement"
@@ -27,7 +28,7 @@ func (s *Shard) want(out Out, k godwit.Key, a placement.Ask) {
 	if !ok {
 		h := s.expect(k, a, out.Now())
 		s.side(h).want++
-		s.askOwner(out, h, a)
+		s.askOwner(out, h)
 		return
 	}
 	h := s.st.Header(r)
@@ -44,19 +45,71 @@ func (s *Shard) expect(k godwit.Key, a placement.Ask, now int64) *store.Header {
 	h := s.st.Header(r)
 	setState(h, placeholder)
 	d := s.sideOf(h)
-	d.asked, d.acked = a, uint64(now)
+	d.asked, d.acked, d.moved = a, uint64(now), godwit.NoNode
 	return h
 }
 
-func (s *Shard) askOwner(out Out, h *store.Header, a placement.Ask) {
-	k := h.Key
-	if a == placement.Copy {
-		s.seq++
-		s.side(h).first = s.seq
-		s.send(out, s.next(k, 0), wire.Record{Kind: wire.Interest, Key: k, Origin: s.cfg.Self, Seq: s.seq, Hops: 1})
-		return
+// askOwner asks for a key of which there is a placeholder: now, or by AskDue if
+// there is no room for the answer.
+func (s *Shard) askOwner(out Out, h *store.Header) {
+	if !s.ask(out, h) {
+		s.side(h).noted = true
+		s.due = append(s.due, h.Key)
 	}
-	s.send(out, s.next(k, 0), wire.Record{Kind: wire.Localize, Key: k, Origin: s.cfg.Self, Hops: 1})
+}
+
+func (s *Shard) ask(out Out, h *store.Header) bool {
+	k, d := h.Key, s.side(h)
+	to := s.next(k, 0)
+	if !out.Ask(to, s.cfg.Model.RowLen(k)) {
+		return false
+	}
+	d.moved, d.noted = to, false
+	if d.asked == placement.Copy {
+		s.seq++
+		d.first = s.seq
+		s.send(out, to, wire.Record{Kind: wire.Interest, Key: k, Origin: s.cfg.Self, Seq: s.seq, Hops: 1})
+		return true
+	}
+	s.send(out, to, wire.Record{Kind: wire.Localize, Key: k, Origin: s.cfg.Self, Hops: 1})
+	return true
+}
+
+// answered ends what ask began.
+func (s *Shard) answered(out Out, h *store.Header, d *side) {
+	if d.moved != godwit.NoNode {
+		out.Got(d.moved, s.cfg.Model.RowLen(h.Key))
+	}
+	d.moved, d.noted = godwit.NoNode, false
+}
+
+// AskDue asks for keys for which there was no room before. There is some when an
+// answer has come.
+func (s *Shard) AskDue(out Out) {
+	due := s.due
+	s.due = nil
+	s.behind = s.behind[:0]
+	for i, k := range due {
+		if len(s.behind) >= s.cfg.Nodes-1 && s.cfg.Nodes > 0 {
+			s.due = append(s.due, due[i:]...)
+			return
+		}
+		ref, ok := s.st.Find(k)
+		if !ok {
+			continue
+		}
+		h := s.st.Header(ref)
+		switch {
+		case stateOf(h) != placeholder || !s.side(h).noted:
+		case s.side(h).want == 0:
+			s.again(out, h) // nobody wants it any more
+		case !s.ask(out, h):
+			s.due = append(s.due, k)
+			if to := s.next(k, 0); !slices.Contains(s.behind, to) {
+				s.behind = append(s.behind, to)
+			}
+		}
+	}
 }
 
 // Unwant notes that an intent of a worker of this node ended.
@@ -86,7 +139,8 @@ func (s *Shard) Unwant(out Out, k godwit.Key) {
 
 // arrived ends the wait for a key of which there was a placeholder: it takes the
 // lead time.
-func (s *Shard) arrived(out Out, d *side) {
+func (s *Shard) arrived(out Out, h *store.Header, d *side) {
+	s.answered(out, h, d)
 	if d.acked != 0 {
 		s.Stats.LeadNanos += uint64(max(0, out.Now()-int64(d.acked)))
 		s.Stats.LeadActions++
@@ -132,10 +186,10 @@ func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record
 		x = s.addHolder(d, r.Origin)
 	}
 	*x = holder{node: r.Origin, seq: r.Seq, next: x.next}
-	switch a := s.action(h, placement.Copy, r.Origin); a.Verb {
-	case placement.Relocate:
+	switch a := s.action(h, placement.Copy, r.Origin); {
+	case a.Verb == placement.Relocate && s.canMove(out, h, a.To, r.Origin):
 		s.move(out, h, ref, a.To)
-	case placement.Replicate:
+	case a.Verb == placement.Replicate:
 		s.freshen(out, h, ref, x)
 	default:
 		s.dropHolder(d, r.Origin)
@@ -201,7 +255,7 @@ func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
 	}
 	if hasSide(h) && s.side(h).holders != 0 {
 		a := s.action(h, placement.Nothing, godwit.NoNode)
-		if a.Verb == placement.Relocate && a.To != s.cfg.Self {
+		if a.Verb == placement.Relocate && a.To != s.cfg.Self && s.canMove(out, h, a.To, godwit.NoNode) {
 			s.move(out, h, ref, a.To)
 			return
 		}
@@ -272,7 +326,7 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 		copy(s.st.Floats(sub), r.Vals)
 		d.sub = sub
 		h.Epoch, h.Version = r.Epoch, r.Version
-		s.arrived(out, d)
+		s.arrived(out, h, d)
 		setState(h, replica)
 		s.Stats.Copies++
 		s.serveQueue(out, h.Key, false)
@@ -444,7 +498,7 @@ func (s *Shard) again(out Out, h *store.Header) {
 		h := s.expect(k, asked, out.Now())
 		d := s.side(h)
 		d.want, d.queue = want, queue
-		s.askOwner(out, h, asked)
+		s.askOwner(out, h)
 		return
 	}
 	s.resume(out, k, queue, false)
@@ -460,6 +514,7 @@ func (s *Shard) refused(out Out, h *store.Header, from godwit.NodeID) {
 	s.Stats.Refused++
 	s.dir.SetHint(h.Key, from)
 	d := s.side(h)
+	s.answered(out, h, d)
 	queue := d.queue
 	d.queue = 0
 	r := s.lend()

@@ -80,6 +80,8 @@ func (s *Shard) Resting() error {
 		return err
 	case used != sides:
 		return fmt.Errorf("%d sides are in use, %d rows have one", used, sides)
+	case len(s.due) > 0:
+		return fmt.Errorf("%d keys are wanted and were not asked for", len(s.due))
 	case len(s.dirty) > 0 || len(s.changed) > 0:
 		return fmt.Errorf("%d replicas have updates, %d rows have holders that lack something", len(s.dirty), len(s.changed))
 	}

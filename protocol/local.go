@@ -193,8 +193,8 @@ func (s *Shard) touch(h *store.Header) {
 // markChanged puts the row on the list of the next sync round if a holder may
 // lack something.
 func (s *Shard) markChanged(h *store.Header, d *side) {
-	if d.holders != 0 && !d.changed {
-		d.changed = true
+	if d.holders != 0 && !d.noted {
+		d.noted = true
 		s.changed = append(s.changed, h.Key)
 	}
 }
@@ -218,3 +218,6 @@ func (s *Shard) markDirty(h *store.Header, d *side) {
 
 // Work reports whether a sync round has something to do in this shard.
 func (s *Shard) Work() bool { return len(s.dirty) > 0 || len(s.changed) > 0 }
+
+// Due reports whether there are keys that had to wait for room to be asked for.
+func (s *Shard) Due() bool { return len(s.due) > 0 }

@@ -16,6 +16,9 @@ type nowhere struct{}
 
 func (nowhere) Send(godwit.NodeID, *wire.Record) {}
 func (nowhere) Room(godwit.NodeID) bool          { return true }
+func (nowhere) Takes(godwit.NodeID) bool         { return true }
+func (nowhere) Ask(godwit.NodeID, int) bool      { return true }
+func (nowhere) Got(godwit.NodeID, int)           {}
 func (nowhere) Now() int64                       { return 0 }
 
 // filled returns a node's shards with all keys of a model owned or replicated,

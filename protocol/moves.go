@@ -17,11 +17,29 @@ func (s *Shard) localize(out Out, h *store.Header, ref store.Ref, r *wire.Record
 		return
 	}
 	a := s.action(h, placement.Move, r.Origin)
-	if a.Verb == placement.Relocate && a.To == r.Origin {
+	if a.Verb == placement.Relocate && a.To == r.Origin && s.canMove(out, h, a.To, r.Origin) {
 		s.move(out, h, ref, a.To)
 		return
 	}
 	s.send(out, r.Origin, wire.Record{Kind: wire.Refuse, Key: r.Key})
+}
+
+// canMove reports whether everybody takes what moving a key sends there: the
+// row, and to holders what they lack. Who asked for the row has room for it.
+func (s *Shard) canMove(out Out, h *store.Header, to, asker godwit.NodeID) bool {
+	if to != asker && !out.Takes(to) {
+		return false
+	}
+	if !hasSide(h) {
+		return true
+	}
+	d := s.side(h)
+	for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+		if x.node != to && x.version != h.Version && !out.Takes(x.node) {
+			return false
+		}
+	}
+	return true
 }
 
 // move hands the key to another node. The row is frozen: it stays here until
@@ -60,6 +78,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	if !ok {
 		ref = s.st.Insert(r.Key, s.class(r.Key))
 		setState(s.st.Header(ref), placeholder)
+		s.sideOf(s.st.Header(ref)).moved = godwit.NoNode
 	}
 	h := s.st.Header(ref)
 	d := s.sideOf(h)
@@ -68,7 +87,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	switch stateOf(h) {
 	case placeholder:
 		copy(row, r.Vals)
-		s.arrived(out, d)
+		s.arrived(out, h, d)
 	case replica:
 		contained := uint64(0)
 		for i := range r.Holders {

@@ -70,11 +70,11 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 			continue
 		}
 		h := s.st.Header(ref)
-		if !hasSide(h) || !s.side(h).changed {
+		if !hasSide(h) || !s.side(h).noted {
 			continue
 		}
 		d := s.side(h)
-		d.changed = false
+		d.noted = false
 		if st := stateOf(h); st != owner && st != tentative {
 			continue
 		}

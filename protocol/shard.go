@@ -19,6 +19,15 @@ type Out interface {
 	// Room reports whether the queue to a node takes more copies just now. A
 	// shard asks before it sends refreshes, which can wait.
 	Room(to godwit.NodeID) bool
+	// Takes reports whether a node takes what it is sent: whether little enough is
+	// queued for it that a row may go there for which it did not ask just now. A
+	// shard asks before it moves a key that such a row goes with.
+	Takes(to godwit.NodeID) bool
+	// Ask reports whether this node may ask a node for one more row of so many
+	// floats, and counts it until Got. What may be asked for is bounded, because
+	// answers are not. The first row of a node may always be asked for.
+	Ask(to godwit.NodeID, floats int) bool
+	Got(to godwit.NodeID, floats int)
 	// Now is the time in nanoseconds, for the measurement of lead times only.
 	Now() int64
 }
@@ -30,6 +39,7 @@ type Config struct {
 	Seed   uint64 // of the run, for initial values
 	Policy placement.Policy
 	Homes  *directory.Homes
+	Nodes  int  // of the run; 0: not known
 	Hints  bool // keep location hints
 	Shift  uint // log2 of the number of shards; shard i has the keys k with k mod 2^Shift = i
 
@@ -106,6 +116,8 @@ type Shard struct {
 	dirty     []godwit.Key    // replicas with updates to send and none in flight
 	changed   []godwit.Key    // owned rows whose holders lack something
 	unsettled []godwit.Key    // replicas with updates to send or under way, and some that had
+	due       []godwit.Key    // placeholders of keys that were not asked for yet: there was no room for the answer
+	behind    []godwit.NodeID // scratch: nodes of which no more rows can be asked for
 	seq       uint64          // the last sequence number given to a replica's update
 	abroad    [64]uint32      // requests of this node's workers that are on the network, by key
 	rec       wire.Record     // scratch for records to send

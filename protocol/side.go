@@ -18,9 +18,9 @@ type side struct {
 	want    uint32        // active intents of this node's workers
 	queue   uint32        // the last of the requests that wait here; 0: none does
 	holders uint32        // owner, tentative: the last of the holders; 0: there are none
-	moved   godwit.NodeID // frozen: the new owner
+	moved   godwit.NodeID // frozen: the new owner; placeholder: whose row counts as asked for ([Out]), NoNode: none does
 	asked   placement.Ask // placeholder: what was asked for; frozen: what to ask for when it is gone
-	changed bool          // owner, tentative: is in Shard.changed
+	noted   bool          // owner, tentative: is in Shard.changed; placeholder: is in Shard.due
 
 	// replica
 	dirty    bool      // updates to send
@@ -161,7 +161,7 @@ func (s *Shard) sideOf(h *store.Header) *side {
 func (s *Shard) tidy(h *store.Header) {
 	if hasSide(h) {
 		d := s.side(h)
-		if st := stateOf(h); (st == owner || st == tentative) && d.want == 0 && d.holders == 0 && d.queue == 0 && !d.changed {
+		if st := stateOf(h); (st == owner || st == tentative) && d.want == 0 && d.holders == 0 && d.queue == 0 && !d.noted {
 			s.dropSide(h)
 		}
 	}

@@ -170,6 +170,19 @@ func newStorm(seed uint64, w weather) *storm {
 			return true
 		}
 	}
+	if rng.IntN(2) == 0 {
+		s.c.rows = 1 + rng.IntN(2)
+	}
+	if rng.IntN(2) == 0 {
+		odds := 2 + rng.IntN(5)
+		s.c.takes = func() bool {
+			ok := rng.IntN(odds) > 0
+			if !ok {
+				s.c.watch.rare.Stalled++
+			}
+			return ok
+		}
+	}
 	s.slow = map[[2]godwit.NodeID]bool{}
 	for range rng.IntN(w.nodes + 1) {
 		s.slow[[2]godwit.NodeID{godwit.NodeID(rng.IntN(w.nodes)), godwit.NodeID(rng.IntN(w.nodes))}] = true
@@ -308,6 +321,7 @@ func (s *storm) step() (done bool, err error) {
 		return false, s.c.deliver(p)
 	case x < 12:
 		n := s.c.nodes[s.rng.IntN(len(s.c.nodes))]
+		n.AskDue(n)
 		n.Round(n, false, false)
 		return false, nil
 	case x == 12 && len(s.late) > 0:
@@ -350,6 +364,7 @@ func (s *storm) over(busy [][2]godwit.NodeID) bool {
 		if w.left > 0 || len(w.pending) > 0 {
 			if len(busy) == 0 {
 				for _, n := range s.c.nodes {
+					n.AskDue(n)
 					n.Round(n, false, false)
 				}
 			}

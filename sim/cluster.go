@@ -43,7 +43,8 @@ type Config struct {
 	// Barriers is how many barriers the workers count as behind them at first
 	// (node.Virtual).
 	Barriers uint64
-
+	// Limits are those of the nodes' queues; zero: as of real nodes.
+	Limits node.Limits
 	// Watch looks at the keys of every frame when it was handled: one main copy,
 	// epochs that grow, nothing lost, few hops.
 	Watch bool
@@ -182,7 +183,7 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 		Virtual: &node.Virtual{World: world{c, h}, Flush: func(n *node.Node, to godwit.NodeID) {
 			h.node = n // Start may wait, and the node hears from others meanwhile
 			c.flush(h, to)
-		}, Broken: c.cfg.Broken, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers},
+		}, Limits: c.cfg.Limits, Broken: c.cfg.Broken, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers},
 	}
 	if c.cfg.Forgets > 0 {
 		cfg.Virtual.Forgets = func() bool { return c.rng.Float64() < c.cfg.Forgets }

@@ -29,6 +29,8 @@ type Weather struct {
 	Policy  placement.Policy
 	Network *Network // nil: open, and disorderly
 	Steps   int      // that each worker makes; 0 is 50
+	// Limits are those of the nodes\' queues; zero: open, and little in every other storm.
+	Limits node.Limits
 	// Bounded gives the tables bounds on their staleness, and windows, and has
 	// workers meet at barriers and use what only such tables have.
 	Bounded     bool
@@ -96,6 +98,7 @@ type storm struct {
 	async   bool // workers have several operations outstanding
 	moves   bool // workers call Localize
 	c       *Cluster
+	limits  node.Limits
 	model   *godwit.Model
 	keys    []godwit.Key
 	samples []sampling.Spec
@@ -217,12 +220,15 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 	if rng.IntN(2) == 0 {
 		s.samples = stormSamples(rng, s.model)
 	}
+	if s.limits = w.Limits; s.limits == (node.Limits{}) {
+		s.limits = tightness(rand.New(rand.NewPCG(seed, 0x71647)))
+	}
 	policy := w.Policy
 	single := func(k godwit.Key) bool { return !mayCopy(policy) }
 	s.history = history.New(workers, func(i int) int { return i / s.weather.Workers }, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held)
 	cfg := Config{
 		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
-		Network: *w.Network, Compute: effort(rng), Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
+		Network: *w.Network, Compute: effort(rng), Limits: s.limits, Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
 	}
 	if s.bounds != nil {
 		cfg.Barriers = s.bounds.behind
@@ -308,13 +314,28 @@ func effort(rng *rand.Rand) Compute {
 	return Compute{Step: upTo(300_000), Spread: rng.Float64(), Key: upTo(5_000), Frame: upTo(20_000), Record: upTo(10_000), Round: upTo(10_000), Servers: 1 + rng.IntN(2)}
 }
 
+// tightness is how little room there is in queues: in half of the storms as much
+// as anybody needs, else for some records, or for one.
+func tightness(rng *rand.Rand) (l node.Limits) {
+	if rng.IntN(2) == 0 {
+		return l
+	}
+	few := func(most int) int {
+		if rng.IntN(2) == 0 {
+			return 1
+		}
+		return 1 + rng.IntN(most)
+	}
+	return node.Limits{Frame: few(400), Copies: few(400), Asked: few(2000), Rows: few(2000), Answers: few(400), Owed: 64 << 20, Ops: few(4), Ahead: 1 + rng.IntN(20)}
+}
+
 func (s *storm) String() string {
 	w := &s.weather
 	b := []string{fmt.Sprintf("%s, %d nodes of %d workers, %d keys", w.Policy.Name(), w.Nodes, w.Workers, len(s.keys))}
 	for _, x := range []struct {
 		is   bool
 		what string
-	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves, "localize"}, {len(s.samples) > 0, "samples"}, {newCancels(s.seed, 0) != nil, "cancelled calls"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
+	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves, "localize"}, {len(s.samples) > 0, "samples"}, {newCancels(s.seed, 0) != nil, "cancelled calls"}, {s.limits != node.Limits{}, "little room"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
 		if x.is {
 			b = append(b, x.what)
 		}
