@@ -88,6 +88,9 @@ func (p *part) neverBegan() bool { return !p.begun && p.session.StopReason() != 
 // blame returns the reason for the end of the run that the session knows, where
 // it knows one: what an operation met is often its consequence.
 func (p *part) blame(err error) error {
+	if errors.Is(err, godwit.ErrMemory) {
+		return err
+	}
 	if p.session.Err() == nil && errors.Is(err, godwit.ErrPeerLost) {
 		// The others are about to say what happened to the peer.
 		select {

@@ -277,7 +277,7 @@ func (w *worker) query(s *shard, h *store.Header, t *table, k godwit.Key, dst []
 func (s *shard) pullLocked(h *store.Header, k godwit.Key, dst []float32) (protocol.Place, bool) {
 	s.Lock()
 	defer s.Unlock()
-	if s.closed {
+	if s.over() {
 		return protocol.Elsewhere, false
 	}
 	return s.PullAt(h, k, dst), true
@@ -292,6 +292,10 @@ func (s *shard) push(n *Node, h *store.Header, t *table, k godwit.Key, push []fl
 	}
 	p := protocol.AtOwner
 	if !t.update.Push(h, k, push) {
+		if s.starved.Load() {
+			s.Unlock()
+			return protocol.Elsewhere, false
+		}
 		p = s.PushAt(h, k, push)
 		s.noteWork(n, k)
 	}

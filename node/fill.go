@@ -135,7 +135,7 @@ func (w *worker) makeIn(first, end int, t *table, dst []float32) (made int, ok b
 	s := w.n.shard(f.keys[first])
 	s.Lock()
 	defer s.Unlock()
-	if s.closed {
+	if s.over() {
 		return 0, false
 	}
 	rows := f.rows[:end-first]

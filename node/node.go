@@ -95,6 +95,7 @@ type Node struct {
 	done     chan struct{} // closed when the node failed or was closed
 	err      error         // set before done is closed
 	closing  atomic.Bool
+	starved  atomic.Bool // the system has no more memory for rows
 	trains   atomic.Bool // a worker has advanced its clock
 	closed   sync.Once
 }
@@ -104,8 +105,11 @@ type shard struct {
 	*guard
 	*store.Finder
 	*protocol.Shard
-	_ [8]byte // two shards a cache line
+	starved *atomic.Bool // the node has no more memory for rows. Two shards a cache line
 }
+
+// over reports whether no row may be made any more. The lock is held.
+func (s *shard) over() bool { return s.closed || s.starved.Load() }
 
 // A guard is what the users of a shard write. It has a cache line of its own, as
 // every push writes it: where the shard and its rows are, which every access
@@ -198,9 +202,12 @@ func (n *Node) build() error {
 	if n.packing, err = packing(n.model); err != nil {
 		return err
 	}
+	n.arena.Short = n.outOfMemory
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {
 		alloc = store.HeapAlloc // many small nodes that come and go
+	} else if err := n.arena.Reserve(); err != nil {
+		return n.noMemory(0, err)
 	}
 	n.parting = newParting(len(n.peers))
 	n.pulse = newPulse(n)
@@ -208,7 +215,7 @@ func (n *Node) build() error {
 	n.questions.of = make([][]wire.Record, len(n.peers))
 	guards := make([]guard, len(n.shards))
 	for i := range n.shards {
-		n.shards[i].guard = &guards[i]
+		n.shards[i].guard, n.shards[i].starved = &guards[i], &n.starved
 		if n.shards[i].Shard, err = protocol.NewShard(n.proto, alloc); err != nil {
 			return err
 		}
@@ -288,6 +295,10 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 	for k := range keys {
 		s := n.shard(k)
 		s.Lock()
+		if s.over() {
+			s.Unlock()
+			return n.failed()
+		}
 		s.Hold(&out, k)
 		s.noteWork(n, k)
 		s.Unlock()

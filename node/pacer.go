@@ -168,7 +168,7 @@ func (p *pacer) ask() {
 	for i := range p.n.shards {
 		s := &p.n.shards[i]
 		s.Lock()
-		if s.Due() && !s.closed {
+		if s.Due() && !s.over() {
 			s.AskDue(&p.out)
 			s.noteWork(p.n, godwit.Key(i))
 		}
@@ -216,6 +216,10 @@ func (p *pacer) shards(all, bounded bool) (held bool) {
 		for bitsLeft := p.work[i].Swap(0); bitsLeft != 0; bitsLeft &= bitsLeft - 1 {
 			s := &p.n.shards[i*64+bits.TrailingZeros64(bitsLeft)]
 			s.Lock()
+			if s.over() {
+				s.Unlock()
+				return false
+			}
 			s.noted = false
 			round := s.Round(&p.out, all, bounded)
 			held = held || round

@@ -123,6 +123,10 @@ func (p *planner) each(keys []godwit.Key, do func(*protocol.Shard, protocol.Out,
 	for _, k := range keys {
 		s := p.n.shard(k)
 		s.Lock()
+		if s.over() {
+			s.Unlock()
+			return
+		}
 		do(s.Shard, &p.out, k)
 		s.noteWork(p.n, k)
 		s.Unlock()

@@ -123,6 +123,9 @@ func (n *Node) take(in *inbound, from godwit.NodeID) (err error) {
 				err = n.step(in, from, r)
 			}
 		}
+		if n.starved.Load() {
+			return n.failed()
+		}
 		if to := in.out.flooded; to != godwit.NoNode && err == nil {
 			err = &floodError{to, n.limits.Owed}
 		}
@@ -147,6 +150,9 @@ func (e *floodError) Error() string {
 
 // broke ends the run because of what a peer sent, or had another one send.
 func (n *Node) broke(peer godwit.NodeID, err error) {
+	if n.starved.Load() {
+		return // it is not to blame
+	}
 	var f *floodError
 	if errors.As(err, &f) {
 		peer = f.peer

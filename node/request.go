@@ -70,7 +70,7 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		}
 		s := w.n.shard(k)
 		w.out.lock(s)
-		if s.closed {
+		if s.over() {
 			s.Unlock()
 			w.out.release()
 			return 0, w.fail(what, keys, w.n.failed())

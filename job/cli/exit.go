@@ -62,6 +62,8 @@ func ExitCode(err error) int {
 		return OK
 	case errors.Is(err, ErrInterrupted), errors.Is(err, job.ErrInterrupted):
 		return Interrupted
+	case errors.As(err, &failed) && errors.Is(err, godwit.ErrMemory):
+		return Failure
 	case errors.Is(err, godwit.ErrPeerLost), errors.Is(err, coord.ErrFailed), errors.Is(err, coord.ErrMissing), errors.Is(err, coord.ErrCoordinator):
 		return Lost
 	case errors.As(err, &failed) && !errors.As(err, &usage):

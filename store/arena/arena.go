@@ -15,7 +15,17 @@ const (
 
 // An Arena is memory that grows and is given back as a whole. It may be used
 // by any number of goroutines.
+//
+// It may keep a region in reserve. When the system has no more memory, that is
+// handed out, and Short is told: there is time to come to an end.
 type Arena struct {
+	// Short, if set, is told once that only the reserve is left, how many bytes were
+	// handed out, and what the system said. It is called within Alloc and must use
+	// neither the arena nor wait for anything.
+	Short func(used int, err error)
+
+	more    func(bytes int) ([]byte, error) // takes memory from the system; nil: take
+	reserve []byte                          // nil: it was handed out, or there was none
 	mu      sync.Mutex
 	rest    []byte
 	regions []*mapped
@@ -31,27 +41,68 @@ type mapped struct{ bytes []byte }
 // processor's cache shall not lie across two.
 const line = 64
 
+// Reserve takes a region from the system and keeps it until there is no other.
+func (a *Arena) Reserve() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b, err := a.system(region)
+	if err != nil {
+		return lacks(region, err)
+	}
+	a.reserve = b
+	return nil
+}
+
+func lacks(size int, err error) error {
+	return fmt.Errorf("the system has no %d MiB more for parameter values: %w", size>>20, err)
+}
+
 // Alloc returns n zeroed bytes aligned to 64. It panics if the system has no
-// more memory to give, as the Go heap would.
+// more memory to give and the reserve is used up, as the Go heap would.
 func (a *Arena) Alloc(n int) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	whole := (n + line - 1) &^ (line - 1)
 	if whole > len(a.rest) {
 		size := max(region, (whole+huge-1)/huge*huge)
-		b, err := take(size)
-		if err != nil {
-			panic(fmt.Sprintf("arena: the system has no %d MiB more for parameter values: %v", size>>20, err))
-		}
-		m := &mapped{b}
-		runtime.AddCleanup(m, unmap, b)
-		a.regions = append(a.regions, m)
-		a.rest = b
+		a.rest = a.take(size)
 	}
 	b := a.rest[:n:n]
 	a.rest = a.rest[whole:]
 	a.used += whole
 	return b
+}
+
+// take gets memory from the system, or the reserve.
+func (a *Arena) take(size int) []byte {
+	b, err := a.system(size)
+	if err == nil {
+		return b
+	}
+	err = lacks(size, err)
+	if len(a.reserve) < size {
+		panic(fmt.Sprintf("arena: %v", err))
+	}
+	b, a.reserve = a.reserve, nil
+	if a.Short != nil {
+		a.Short(a.used, err)
+	}
+	return b
+}
+
+func (a *Arena) system(size int) ([]byte, error) {
+	more := a.more
+	if more == nil {
+		more = take
+	}
+	b, err := more(size)
+	if err != nil {
+		return nil, err
+	}
+	m := &mapped{b}
+	runtime.AddCleanup(m, unmap, b)
+	a.regions = append(a.regions, m)
+	return b, nil
 }
 
 // Bytes returns how many bytes were handed out.
@@ -74,6 +125,6 @@ func (a *Arena) Free() error {
 		}
 	}
 	a.freed = append(a.freed, a.regions...)
-	a.regions, a.rest, a.used = nil, nil, 0
+	a.regions, a.rest, a.reserve, a.used = nil, nil, nil, 0
 	return first
 }

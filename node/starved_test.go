@@ -1,0 +1,55 @@
+package node
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
+)
+
+// When there is no more memory, nothing makes rows any more, calls say so, and the
+// others hear of it.
+func TestANodeWithoutMemoryForRowsEndsTheRunInWords(t *testing.T) {
+	c := local(t, 2, Config{Model: model(t, 40_000, 8), Policy: placement.Static, Workers: 1})
+	n, w := c.Nodes[0], c.Nodes[0].Worker(0)
+	here, there := homedAt(t, n, 0, 200), homedAt(t, n, 1, 200)
+	dst := make([]float32, 8*200)
+	must(t, w.Pull(t.Context(), here[:1], dst[:8]))
+	full := errors.New("full")
+	n.arena.Short(3<<30, full)
+	rows := func() (rows int) {
+		for i := range n.shards {
+			s := &n.shards[i]
+			s.Lock()
+			all, _, _ := s.Len()
+			s.Unlock()
+			rows += all
+		}
+		return rows
+	}
+	before := rows()
+	for what, err := range map[string]error{
+		"a pull of what is here":  w.Pull(t.Context(), here, dst),
+		"a push":                  w.Push(t.Context(), here, dst),
+		"a pull of what is there": w.Pull(t.Context(), there, dst),
+	} {
+		if !errors.Is(err, godwit.ErrMemory) || !errors.Is(err, full) || !strings.Contains(err.Error(), "3 GiB of rows") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, ok := n.shard(here[1]).pull(nil, here[1], dst[:8]); ok {
+		t.Error("a row was made by a pull")
+	}
+	if _, ok := n.shard(here[1]).push(n, nil, &n.tables[0], here[1], dst[:8]); ok {
+		t.Error("a row was made by a push")
+	}
+	if got := rows(); got != before {
+		t.Errorf("%d rows are here, %d were", got, before)
+	}
+	<-c.Nodes[1].Done()
+	if err := c.Nodes[1].Err(); !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "out of memory") {
+		t.Errorf("the other node ended with %v", err)
+	}
+}
