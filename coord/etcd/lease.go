@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -90,7 +91,8 @@ func (l *lease) renewOnce(stream pb.Lease_LeaseKeepAliveClient, cancel context.C
 	sent := time.Now()
 	hung := time.AfterFunc(min(l.left(), l.ttl/3), func() { cancel(errors.New("no answer")) })
 	defer hung.Stop()
-	if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.id)}); err != nil {
+	err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.id)})
+	if err != nil && !errors.Is(err, io.EOF) { // which says that the stream is over; Recv says why
 		return err
 	}
 	r, err := stream.Recv()
