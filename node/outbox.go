@@ -404,10 +404,13 @@ func (s *sender) Room(to godwit.NodeID) bool {
 
 func (s *sender) Takes(to godwit.NodeID) bool { return s.under(to, s.n.limits.Answers) }
 
-// under reports whether less than limit is queued for a peer.
+// under reports whether less than limit is queued for a peer. A queue that is kept is
+// let go of before another is looked at: two senders that each kept what the other
+// looks at would wait for ever.
 func (s *sender) under(to godwit.NodeID, limit int) bool {
 	o := s.n.peers[to]
 	if s.kept != o {
+		s.letGo()
 		return o.room(limit)
 	}
 	return o.queued < limit

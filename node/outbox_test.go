@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/protocol/placement"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/transport/mem"
 	"github.com/godwit-ps/godwit/transport/tcp"
@@ -157,5 +159,41 @@ func TestTheQueueIsEmptyWhenConsecutiveKeysHaveLeft(t *testing.T) {
 	}
 	if o.queued != 0 {
 		t.Errorf("%d bytes are left in an empty queue", o.queued)
+	}
+}
+
+// Two senders that keep queues, and look for room in the other's, do not wait for
+// each other.
+func TestSendersThatKeepQueuesLookAtOthers(t *testing.T) {
+	n := quietNode(t, Config{Model: model(t, 10, 1), Policy: placement.Static, Workers: 1, Session: lonely{nodes: 3}})
+	look := map[string]func(*sender, godwit.NodeID) bool{"for copies": (*sender).Room, "for answers": (*sender).Takes}
+	for what, has := range look {
+		over := make(chan bool, 2)
+		var senders [2]sender
+		for i := range senders {
+			senders[i] = n.sender()
+			senders[i].keep()
+			senders[i].Send(godwit.NodeID(1+i), &wire.Record{Kind: wire.Drained, Key: 1})
+			if senders[i].kept == nil {
+				t.Fatal("the sender keeps no queue: the test is vacuous")
+			}
+		}
+		for i := range senders {
+			go func() {
+				ok := has(&senders[i], godwit.NodeID(2-i))
+				senders[i].release()
+				over <- ok
+			}()
+		}
+		for range senders {
+			select {
+			case ok := <-over:
+				if !ok {
+					t.Errorf("%s: there is room, and the sender hears of none", what)
+				}
+			case <-time.After(patience):
+				t.Fatalf("%s: the senders wait for each other", what)
+			}
+		}
 	}
 }
