@@ -13,7 +13,7 @@
 //
 // Locks are taken in this order: a shard, the pacer, a worker's scans or others' questions; the bound,
 // or an outbox, but not both; operations. A sender that keeps an outbox tries
-// shards only and lets go of it before it asks scans or the bound; it may tell the
+// shards only and lets go of it before it looks at another one, or asks scans or the bound; it may tell the
 // pacer. What filters left of a worker's pushes has a lock under which nothing
 // else is taken.
 package node
