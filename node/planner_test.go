@@ -24,13 +24,13 @@ func (h *hooked) OnIntent(hot bool) placement.Ask {
 	return h.Policy.OnIntent(hot)
 }
 
-// inPass has the planner call f the next time that it begins or ends an intent. It
-// returns what is closed then.
-func (h *hooked) inPass(f func()) (called chan struct{}) {
-	called = make(chan struct{})
-	g := func() { f(); close(called) }
-	h.hook.Store(&g)
-	return called
+// inPass halts the planner the next time that it begins or ends an intent. It returns
+// what is closed then, and what lets it go on.
+func (h *hooked) inPass() (reached chan struct{}, goOn func()) {
+	reached, on := make(chan struct{}), make(chan struct{})
+	halt := func() { close(reached); <-on }
+	h.hook.Store(&halt)
+	return reached, func() { close(on) }
 }
 
 // wanted reports how many of some keys a node wants.
@@ -67,16 +67,14 @@ func TestAnIntentThatIsAnnouncedWhileThePlannerIsAtWorkIsNotForgotten(t *testing
 	keys := homedAt(t, n, 0, 2)
 	must(t, w.Intent(keys[:1], 0, 5))
 	eventually(t, "the planner sleeps until clock 5", func() bool { return w.next.Load() == 5 })
-	var start godwit.Clock
-	var err error
-	called := policy.inPass(func() {
-		start = godwit.Clock(6 + w.ahead.Load()) // not soon enough to wake the planner, which is to look at clock 5
-		err = w.Intent(keys[1:], start, godwit.Forever)
-	})
+	reached, goOn := policy.inPass()
 	for range 5 {
 		w.Advance()
 	}
-	<-called
+	<-reached
+	start := godwit.Clock(6 + w.ahead.Load()) // not soon enough to wake the planner, which is to look at clock 5
+	err := w.Intent(keys[1:], start, godwit.Forever)
+	goOn()
 	must(t, err)
 	eventually(t, "the first intent has ended", func() bool { return wanted(n, keys[:1]) == 0 })
 	for w.Clock() < start {
@@ -93,12 +91,12 @@ func TestAnIntentWhoseEndPassesWhileItBeginsEnds(t *testing.T) {
 	n := c.Nodes[0]
 	w := n.workers[0]
 	keys := homedAt(t, n, 0, 1)
-	called := policy.inPass(func() {
-		for range 5 {
-			w.Advance()
-		}
-	})
+	reached, goOn := policy.inPass()
 	must(t, w.Intent(keys, 0, 5))
-	<-called
+	<-reached
+	for range 5 {
+		w.Advance()
+	}
+	goOn()
 	eventually(t, "the intent has ended", func() bool { return wanted(n, keys) == 0 })
 }
