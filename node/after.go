@@ -181,21 +181,15 @@ func (b *bound) serve(p *pacer) {
 		return
 	}
 	var due []parking
-	var left []tick
 	b.parked = slices.DeleteFunc(b.parked, func(x parking) bool {
 		if !b.due(&x) {
-			left = append(left, x.at)
 			return false
 		}
 		due = append(due, x)
 		b.theirs[x.rec.Origin]--
 		return true
 	})
-	for i, at := range left {
-		if i == 0 || at.before(b.soonest) {
-			b.soonest = at
-		}
-	}
+	b.findSoonest()
 	b.mu.Unlock()
 	var stay []parking // there is no room in the queue to who asked
 	for i := range due {
@@ -223,13 +217,20 @@ func (b *bound) putBack(p *pacer, due []parking) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range due {
-		if at := due[i].at; len(b.parked) == 0 && i == 0 || at.before(b.soonest) {
-			b.soonest = at
-		}
 		b.theirs[due[i].rec.Origin]++
 	}
 	b.parked = append(due, b.parked...)
+	b.findSoonest()
 	p.wakeUp()
+}
+
+// findSoonest finds the least tick that a pull waits for. The lock is held.
+func (b *bound) findSoonest() {
+	for i := range b.parked {
+		if at := b.parked[i].at; i == 0 || at.before(b.soonest) {
+			b.soonest = at
+		}
+	}
 }
 
 // due reports whether a pull that waits need not do so any more. Of a key that

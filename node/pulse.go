@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/wire"
 )
@@ -93,7 +93,7 @@ type pulse struct {
 	seen  int64         // the time of the last look
 	begin time.Duration // for how long a peer may say nothing at first: it waits for others
 
-	mu      sync.Mutex
+	mu      preempt.Mutex
 	pairs   []rift        // of nodes that do not reach each other
 	verdict time.Duration // when one is given; 0: there are no pairs
 }

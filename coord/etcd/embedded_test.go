@@ -203,7 +203,10 @@ func secured(e *Embedded, t *tls.Config) Access {
 	return a
 }
 
-func TestOnlyNodesWithACertificateGetIn(t *testing.T) {
+// secureServer starts an etcd that speaks TLS. It returns the authority that is
+// trusted, and a certificate of a node.
+func secureServer(t *testing.T) (e *Embedded, pool *x509.CertPool, pair tls.Certificate) {
+	t.Helper()
 	dir := t.TempDir()
 	ca, caKey := certificate(t, dir, "ca", nil, nil)
 	certificate(t, dir, "node", ca, caKey)
@@ -212,13 +215,17 @@ func TestOnlyNodesWithACertificateGetIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
-	if err != nil {
+	t.Cleanup(func() { _ = e.Close() })
+	if pair, err = tls.LoadX509KeyPair(files.Cert, files.Key); err != nil {
 		t.Fatal(err)
 	}
-	pool := x509.NewCertPool()
+	pool = x509.NewCertPool()
 	pool.AddCert(ca)
+	return e, pool, pair
+}
+
+func TestOnlyNodesWithACertificateGetIn(t *testing.T) {
+	e, pool, pair := secureServer(t)
 	cfg := coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: time.Second}
 	if s, err := Join(t.Context(), secured(e, &tls.Config{RootCAs: pool}), cfg); !errors.Is(err, coord.ErrCoordinator) {
 		t.Errorf("without certificate: got %v, %v; want %v", s, err, coord.ErrCoordinator)

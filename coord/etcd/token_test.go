@@ -137,21 +137,8 @@ func TestTheClientsPortTellsNothingByHTTP(t *testing.T) {
 }
 
 func TestACertificateAloneDoesNotReplaceTheToken(t *testing.T) {
-	dir := t.TempDir()
-	ca, caKey := certificate(t, dir, "ca", nil, nil)
-	certificate(t, dir, "node", ca, caKey)
-	files := &TLSFiles{Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"), CA: filepath.Join(dir, "ca.pem")}
-	e, err := StartEmbedded(t.Context(), EmbeddedConfig{TLS: files})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := secured(e, &tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{pair}})
-	a.TLS.RootCAs.AddCert(ca)
+	e, pool, pair := secureServer(t)
+	a := secured(e, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}})
 	if err := Configure(t.Context(), a, "r", []byte("good")); err != nil {
 		t.Errorf("with both: %v", err)
 	}
