@@ -29,20 +29,15 @@ func TestAReadThatIsGivenUpWaitsNoLonger(t *testing.T) {
 	}
 }
 
-// Who is behind: a worker, or the way of what its node has pushed.
+// Who is behind: a worker, or the way of what its node has pushed. The bound has no
+// pacer here, which would read what the test writes.
 func TestWhoHoldsUpOthersIsNamed(t *testing.T) {
-	c := local(t, 2, Config{Workers: 1, Model: bounded(t, 2, 0), Policy: placement.Static})
-	b := c.Nodes[0].bound
-	c.Nodes[0].Worker(0).Advance()
-	need := tick(c.Nodes[0].workers[0].tick.Load())
-	for flying, want := range map[bool]string{true: "updates of node 1 are on their way", false: "1.0 is at"} {
-		eventually(t, want, func() bool { // the nodes may be telling each other how far they are
-			b.mu.Lock()
-			b.nodes[0].settled, b.nodes[1].flying = need, flying
-			b.mu.Unlock()
-			who, peer := b.behind(need)
-			return peer == 1 && strings.Contains(who, want)
-		})
+	need := tickOf(0).at(1)
+	for flying, want := range map[bool]string{true: "updates of node 1 are on their way", false: "1.0 is at clock 0"} {
+		b := &bound{n: &Node{}, nodes: []standing{{settled: need}, {settled: tickOf(0), flying: flying}}}
+		if who, peer := b.behind(need); peer != 1 || !strings.Contains(who, want) {
+			t.Errorf("updates under way: %v: %q, node %d is named", flying, who, peer)
+		}
 	}
 }
 
