@@ -37,7 +37,7 @@ race: ## tests of the concurrent packages under the race detector
 
 .PHONY: preempt
 preempt: ## storms in which goroutines come between each other's steps, also atomic ones
-	$(GO) vet -tags preempt ./internal/preempt ./node ./protocol ./sim
+	$(GO) vet -tags preempt ./internal/preempt ./internal/protocol ./node ./sim
 	$(GO) test -timeout $(TIMEOUT) -tags preempt ./sim -run 'Interrupted|WithoutVerifying|WithoutTheTick'
 
 # The packages whose arithmetic and bytes must be the same on all processors. An
@@ -46,13 +46,13 @@ preempt: ## storms in which goroutines come between each other's steps, also ato
 .PHONY: arm64
 arm64: ## build for arm64, and test there what must be equal, if an emulator is found
 	GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
-	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./vec/...
+	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./internal/vec/...
 	@if test "$$($(GO) env GOHOSTARCH)" = arm64; then \
 		echo "tests for arm64 need no emulator here: they are the tests"; \
 	elif test -z "$(EMULATOR)"; then \
 		echo "SKIPPED: tests for arm64, as no emulator is found (Debian: qemu-user-static)"; \
 	else \
-		set -x; GOARCH=arm64 CGO_ENABLED=0 GODEBUG=asyncpreemptoff=1 $(GO) test -timeout $(TIMEOUT) -cpu 1 -exec "$(EMULATOR)" ./vec ./optim ./filter ./store ./wire; \
+		set -x; GOARCH=arm64 CGO_ENABLED=0 GODEBUG=asyncpreemptoff=1 $(GO) test -timeout $(TIMEOUT) -cpu 1 -exec "$(EMULATOR)" ./internal/vec ./internal/store ./internal/wire ./optim ./filter; \
 	fi
 
 .PHONY: lint
@@ -60,7 +60,7 @@ lint: ## gofmt, go vet, staticcheck, the kernels as their generator writes them
 	@out=$$(gofmt -l .) && if test -n "$$out"; then echo "not gofmt-ed:"; echo "$$out"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	cd vec/internal/gen && $(GO) vet . && $(GO) test .
+	cd internal/vec/internal/gen && $(GO) vet . && $(GO) test .
 	@check=$$($(GO) tool -n staticcheck) && set -x && cd storm && $(GO) vet . && $$check . && $(GO) test .
 	@check=$$($(GO) tool -n staticcheck) && set -x && cd examples && $(GO) vet ./... && $$check ./...
 

@@ -126,7 +126,7 @@ func globalRand(f *ast.File, name string) (at []token.Pos) {
 }
 
 // within reports whether a room is one of patterns: a path, or a path and all
-// below it ("protocol/...").
+// below it ("internal/protocol/...").
 func within(name string, patterns ...string) bool {
 	for _, p := range patterns {
 		tree, ok := strings.CutSuffix(p, "/...")
@@ -170,21 +170,21 @@ var directions = []direction{
 		why:   "the words are what everything else is written against",
 	},
 	{
-		rooms: []string{"protocol/...", "store"},
-		ours:  []string{".", "protocol/...", "store", "wire", "vec", "optim", "internal/named", "internal/hint", "internal/preempt"},
+		rooms: []string{"internal/protocol/...", "placement", "internal/store"},
+		ours:  []string{".", "internal/protocol/...", "placement", "internal/store", "internal/wire", "internal/vec", "optim", "internal/named", "internal/hint", "internal/preempt"},
 		never: []string{"sync"},
 		reach: []string{"time", "net", "os"},
 		pure:  true,
 		why:   "the protocol is a function of its inputs: the shell brings locks and time, the simulator its own",
 	},
 	{
-		rooms: []string{"protocol/..."},
+		rooms: []string{"internal/protocol/...", "placement"},
 		never: []string{"sync/atomic"},
 		why:   "the shell brings locks; only the store's index is looked into without one",
 	},
 	{
-		rooms: []string{"wire", "vec", "optim"},
-		ours:  []string{".", "wire", "vec/...", "optim"},
+		rooms: []string{"internal/wire", "internal/vec", "optim"},
+		ours:  []string{".", "internal/wire", "internal/vec/...", "optim"},
 		reach: []string{"time", "net", "os"},
 		pure:  true,
 		why:   "the protocol is built on them",
@@ -205,7 +205,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"train/..."},
-		ours:  []string{".", "vec", "optim", "data/...", "sampling", "train/..."},
+		ours:  []string{".", "internal/vec", "optim", "data/...", "sampling", "train/..."},
 		pure:  true,
 		why:   "a task cannot tell a node of a cluster from a simulated one",
 	},
@@ -260,7 +260,7 @@ func (d *direction) violations(rooms map[string]*room, name string) (found []str
 
 func TestImportsPointToTheWords(t *testing.T) {
 	rooms := readRooms(t, ".")
-	if rooms["."] == nil || rooms["wire"] == nil || rooms["sampling"] == nil {
+	if rooms["."] == nil || rooms["internal/wire"] == nil || rooms["sampling"] == nil {
 		t.Fatalf("the module's packages were not found, only %v", slices.Sorted(maps.Keys(rooms)))
 	}
 	for _, v := range violations(rooms) {
@@ -272,16 +272,16 @@ func TestImportsPointToTheWords(t *testing.T) {
 func TestBrokenDirectionsAreNoticed(t *testing.T) {
 	root := t.TempDir()
 	for file, text := range map[string]string{
-		"words.go":               `package godwit; import _ "github.com/godwit-ps/godwit/vec"`,
-		"vec/vec.go":             `package vec; import _ "os"`,
-		"vec/vec_test.go":        `package vec; import _ "net"`,
-		"vec/gen/go.mod":         `module gen`,
-		"vec/gen/gen.go":         `package main; import _ "time"`,
-		"protocol/intent/due.go": `package intent; import ("sync"; "math/rand/v2"); var _ sync.Mutex; var _ = rand.Int(); var _ = rand.New(nil)`,
-		"store/store.go":         `package store; import _ "github.com/godwit-ps/godwit/vec"`,
-		"train/kge/kge.go":       `package kge; import (_ "github.com/godwit-ps/godwit/node"; _ "github.com/godwit-ps/godwit/data/triples")`,
-		"node/node.go":           `package node; import _ "github.com/godwit-ps/godwit/cmd/godwit"`,
-		"sampling/sampling.go":   `package sampling; import _ "github.com/godwit-ps/godwit"`,
+		"words.go":                        `package godwit; import _ "github.com/godwit-ps/godwit/internal/vec"`,
+		"internal/vec/vec.go":             `package vec; import _ "os"`,
+		"internal/vec/vec_test.go":        `package vec; import _ "net"`,
+		"internal/vec/gen/go.mod":         `module gen`,
+		"internal/vec/gen/gen.go":         `package main; import _ "time"`,
+		"internal/protocol/intent/due.go": `package intent; import ("sync"; "math/rand/v2"); var _ sync.Mutex; var _ = rand.Int(); var _ = rand.New(nil)`,
+		"internal/store/store.go":         `package store; import _ "github.com/godwit-ps/godwit/internal/vec"`,
+		"train/kge/kge.go":                `package kge; import (_ "github.com/godwit-ps/godwit/node"; _ "github.com/godwit-ps/godwit/data/triples")`,
+		"node/node.go":                    `package node; import _ "github.com/godwit-ps/godwit/cmd/godwit"`,
+		"sampling/sampling.go":            `package sampling; import _ "github.com/godwit-ps/godwit"`,
 	} {
 		file = filepath.Join(root, filepath.FromSlash(file))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -297,12 +297,12 @@ func TestBrokenDirectionsAreNoticed(t *testing.T) {
 		got = append(got, what)
 	}
 	want := []string{
-		". imports vec",
-		"protocol/intent imports sync in due.go",
-		"protocol/intent uses the global random numbers at " + filepath.FromSlash("protocol/intent/due.go"),
-		"store reaches os by " + filepath.FromSlash("vec/vec.go"),
-		"vec reaches os by " + filepath.FromSlash("vec/vec.go"),
-		"sampling reaches os by " + filepath.FromSlash("vec/vec.go"),
+		". imports internal/vec",
+		"internal/protocol/intent imports sync in due.go",
+		"internal/protocol/intent uses the global random numbers at " + filepath.FromSlash("internal/protocol/intent/due.go"),
+		"internal/store reaches os by " + filepath.FromSlash("internal/vec/vec.go"),
+		"internal/vec reaches os by " + filepath.FromSlash("internal/vec/vec.go"),
+		"sampling reaches os by " + filepath.FromSlash("internal/vec/vec.go"),
 		"train/kge imports node",
 		"node imports cmd/godwit",
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/train/traintest"
+	"github.com/godwit-ps/godwit/internal/traintest"
 )
 
 var seedFlag = flag.Uint64("seed", 1, "of the random tests")

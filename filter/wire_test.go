@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // written returns the bytes of the values of a batch's vectors in a frame, after

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/node"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
 	"github.com/godwit-ps/godwit/transport"

@@ -9,9 +9,9 @@ import (
 
 	"github.com/godwit-ps/godwit/coord"
 	cmem "github.com/godwit-ps/godwit/coord/mem"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
 	tmem "github.com/godwit-ps/godwit/transport/mem"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // A holding network connects, and does not let the dialer know.

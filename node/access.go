@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/store"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // This file is what a worker does with keys that are here: it should cost

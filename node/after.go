@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // PullAfter is what Li et al. (OSDI 2014, section 3.4) call a dependency: the

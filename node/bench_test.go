@@ -15,11 +15,11 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	cmem "github.com/godwit-ps/godwit/coord/mem"
 	"github.com/godwit-ps/godwit/filter"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/transport/tcp"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // A duel times two programs in turns, so that both meet the same machine, and

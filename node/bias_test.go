@@ -8,7 +8,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // These tests look at what arrives at the owner, not at what a filter makes of a

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // BenchmarkClock is a step of a worker that reads and pushes 16 keys of its node

@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	cmem "github.com/godwit-ps/godwit/coord/mem"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/transport/tcp"
 )

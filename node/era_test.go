@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // Clocks are counted from the barrier on, whatever a worker did between Finish and

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/store"
+	"github.com/godwit-ps/godwit/internal/store"
 )
 
 // This file is how many rows are made at once, when a worker accesses keys most of

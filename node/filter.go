@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/preempt"
-	"github.com/godwit-ps/godwit/vec"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/vec"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // This file is how pushes that leave the node go through filters.

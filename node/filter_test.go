@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/optim"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // filtered is a model with one table of values of two floats, that filters.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/transport/mem"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // A gate is a network in memory at which single nodes can be made to read

@@ -12,9 +12,9 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
-	"github.com/godwit-ps/godwit/protocol/directory"
-	"github.com/godwit-ps/godwit/protocol/placement"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // say has a node send a frame that it would not send by itself.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // skewed draws keys of which the first few are hot: more than 100 times the

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol"
 )
 
 // Holding returns what the node has of a key at this moment. The row is the

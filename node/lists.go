@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // This file is what happens when a peer refers to a list of keys that is not

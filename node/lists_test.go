@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport/mem"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // Requests about the same keys, and the answers to them, are sent with a hash

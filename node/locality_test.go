@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // holding says at each node how a key is held: O owner, R replica, - not at all.

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // takes is what this program understands beyond plain frames.

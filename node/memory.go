@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // Bytes that go with a copy of a row whose key has copies elsewhere: its header, its

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 func TestAPolicyThatKeepsAllRowsEverywhereIsRefusedWhereTheyDoNotFit(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // exchange hands frames to and fro between two virtual nodes until there are

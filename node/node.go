@@ -32,13 +32,13 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/hint"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/protocol/directory"
-	"github.com/godwit-ps/godwit/protocol/placement"
-	"github.com/godwit-ps/godwit/store"
-	"github.com/godwit-ps/godwit/store/arena"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/store/arena"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 type protocolHomes = *directory.Homes

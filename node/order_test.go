@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 func TestManyKeysAreAskedForShardByShard(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // An outbox is the queue to one peer. Records are encoded into it under the

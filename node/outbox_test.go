@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/transport/mem"
 	"github.com/godwit-ps/godwit/transport/tcp"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // put appends a record.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // A packer compresses the frames to one peer, where that makes them shorter. It

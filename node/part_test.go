@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // A peer that says that part of a long frame has come is alive, although it has

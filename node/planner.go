@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol"
 )
 
 // The planner acts on intents when they become due, and ends them: one goroutine

@@ -13,10 +13,10 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/transport/tcp"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // A maze is a network of sockets whose connections go through a proxy each, which

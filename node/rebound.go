@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // A change of a table's bound that other nodes have not acknowledged yet.

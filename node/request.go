@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // This file is what a worker does with keys that it cannot be served at once: it

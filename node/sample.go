@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/sampling"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // A sampler is one of the worker's, with what Stats may read of it meanwhile.

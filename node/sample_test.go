@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
 )
 

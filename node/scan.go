@@ -7,8 +7,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // scans are what a worker asks the homes of keys for. The worker's goroutine

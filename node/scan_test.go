@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 func scanned(t testing.TB, w godwit.Worker, first, end godwit.Key, home godwit.NodeID) []godwit.Key {

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/transport/tcp"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // standCount is TCP that counts how often somebody stood in for a reader.

@@ -3,7 +3,7 @@ package node
 import (
 	"time"
 
-	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol"
 )
 
 // Stats is what a node did so far and what it holds. Sums of several nodes'

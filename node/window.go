@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // windowsOf returns the windows of the tables, nil if none has one.

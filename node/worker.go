@@ -7,10 +7,10 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/protocol/intent"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol/intent"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/sampling"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // A worker is the godwit.Worker of one goroutine of the training program.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol"
 )
 
 // A World is where a node gets time, goroutines and waiting from: everything

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // AdaGradEps is the Eps of an [AdaGrad] or [RowAdaGrad] that names none. It is

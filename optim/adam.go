@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // The parameters of an [Adam] that names none, as its paper suggests.

@@ -3,7 +3,7 @@ package optim
 import (
 	"fmt"
 
-	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // SGD is stochastic gradient descent: value -= LR·gradient. It has no state.

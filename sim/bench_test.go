@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // BenchmarkMessages is eight nodes of eight workers, who push and pull keys of

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // BenchmarkStaleness is eight nodes of one worker at 10 Gbit/s whose steps take

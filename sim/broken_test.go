@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/restless"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // Storms notice when a rule of the protocol is switched off, and pass where it

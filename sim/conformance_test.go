@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/node"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // These tests hold statements of docs/conformance.md, each with what must have

@@ -7,11 +7,11 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/linear"
+	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/optim"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // A program has few operations on few keys, so that its history can be judged

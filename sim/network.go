@@ -9,8 +9,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // A Network says how long frames take. Every node has one interface, which

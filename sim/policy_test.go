@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // astray is a policy that relocates keys to a node that there is not.

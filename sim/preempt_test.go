@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/history"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/node"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // Storms keep their promises wherever one goroutine comes between the steps of

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // A kind says what an event does.

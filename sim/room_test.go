@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/node"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // Nodes that owe each other rows, with room for one in every queue, wait for one

@@ -10,13 +10,13 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/history"
+	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/restless"
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/optim"
-	"github.com/godwit-ps/godwit/protocol"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
-	"github.com/godwit-ps/godwit/vec"
 )
 
 // A Weather is the configuration of a storm. What it leaves open, the seed

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // enoughSeeds is of how many storms one meets, by far, whatever its policy is

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/optim"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
 )
 

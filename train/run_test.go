@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/traintest"
 )
 
 // counting is a task whose rows count: each step adds 1 to two rows of its

@@ -52,7 +52,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/godwit-ps/godwit/wire"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // A Conn is a connection to one peer. One goroutine at a time may write,

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-ps/godwit/bench"
+	"github.com/godwit-ps/godwit/internal/bench"
 	"github.com/godwit-ps/godwit/job/cli"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-ps/godwit/bench"
+	"github.com/godwit-ps/godwit/internal/bench"
 	"github.com/godwit-ps/godwit/job/cli"
 )
 

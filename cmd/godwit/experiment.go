@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-ps/godwit/experiment"
+	"github.com/godwit-ps/godwit/internal/experiment"
 	"github.com/godwit-ps/godwit/job/cli"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // An experiments is the command line of "godwit experiment".

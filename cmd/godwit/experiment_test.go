@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-ps/godwit/experiment"
+	"github.com/godwit-ps/godwit/internal/experiment"
 	"github.com/godwit-ps/godwit/job/cli"
 )
 

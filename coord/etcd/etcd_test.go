@@ -10,7 +10,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
-	"github.com/godwit-ps/godwit/coord/coordtest"
+	"github.com/godwit-ps/godwit/internal/coordtest"
 )
 
 // ttl is how long a busy machine may starve a node of a test until it is lost.

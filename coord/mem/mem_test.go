@@ -10,7 +10,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
-	"github.com/godwit-ps/godwit/coord/coordtest"
+	"github.com/godwit-ps/godwit/internal/coordtest"
 )
 
 func TestHubConforms(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // Vectors are named vectors of equal length.

@@ -1,6 +1,6 @@
 package main
 
-import "github.com/godwit-ps/godwit/protocol/placement"
+import "github.com/godwit-ps/godwit/placement"
 
 // A quorum policy replicates a key once several other nodes want it at a time, and
 // leaves it at its home until then. It is chosen by its name, with its parameter:

@@ -21,9 +21,9 @@ const (
 )
 
 var (
-	targets = []string{"./protocol/...", "./node", "./coord", "./coord/etcd", "./coord/mem", "./coord/internal/...", "./transport", "./transport/tcp", "./transport/mem", "./wire"}
+	targets = []string{"./internal/protocol/...", "./placement", "./node", "./coord", "./coord/etcd", "./coord/mem", "./coord/internal/...", "./transport", "./transport/tcp", "./transport/mem", "./internal/wire"}
 
-	tests = []string{"protocol", "protocol/directory", "protocol/intent", "protocol/placement", "wire", "coord", "coord/internal/ledger", "coord/mem",
+	tests = []string{"internal/protocol", "internal/protocol/directory", "internal/protocol/intent", "placement", "internal/wire", "coord", "coord/internal/ledger", "coord/mem",
 		"transport", "transport/mem", "transport/tcp", "coord/etcd", "node", "sim"}
 
 	storms = map[string][]string{"cmd/godwit": {"simulate --seeds 400", "simulate --seeds 150 --bounded"}}

@@ -3,7 +3,7 @@
 // all the same, and storms meet under it what is rarest.
 package restless
 
-import "github.com/godwit-ps/godwit/protocol/placement"
+import "github.com/godwit-ps/godwit/placement"
 
 // Policy is the policy. It is not registered: nobody should train with it.
 type Policy struct{}

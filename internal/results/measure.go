@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/godwit-ps/godwit/bench"
-	"github.com/godwit-ps/godwit/experiment"
+	"github.com/godwit-ps/godwit/internal/bench"
+	"github.com/godwit-ps/godwit/internal/experiment"
 )
 
 // A measurement is a result under way.

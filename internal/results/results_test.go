@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-ps/godwit/experiment"
+	"github.com/godwit-ps/godwit/internal/experiment"
 )
 
 // read returns the header of a file of figures by key, and its lines.

@@ -2,7 +2,7 @@ package kge
 
 import (
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // complEx is ComplEx (Trouillon et al., ICML 2016, equation 11): the score of

@@ -3,8 +3,8 @@ package kge
 import (
 	"math"
 
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
-	"github.com/godwit-ps/godwit/vec"
 )
 
 var minusInf = float32(math.Inf(-1))

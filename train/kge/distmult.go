@@ -2,7 +2,7 @@ package kge
 
 import (
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // distMult is DistMult (Yang et al., ICLR 2015, equation 3 with a diagonal

@@ -3,8 +3,8 @@ package kge
 import (
 	"math/rand/v2"
 
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
-	"github.com/godwit-ps/godwit/vec"
 )
 
 // A dropout leaves out elements with probability p and scales the others by

@@ -9,7 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/npy"
-	"github.com/godwit-ps/godwit/train/traintest"
+	"github.com/godwit-ps/godwit/internal/traintest"
 )
 
 func TestExportWritesEveryRowBesideItsName(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // A loss compares a query's positive score with its negatives' scores. It

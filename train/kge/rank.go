@@ -8,9 +8,9 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
-	"github.com/godwit-ps/godwit/vec"
 )
 
 // A Quality sums up filtered ranks: of each triple (s, r, o), o among all

@@ -10,9 +10,9 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/internal/traintest"
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/traintest"
-	"github.com/godwit-ps/godwit/vec"
 )
 
 // slowRank is the specification of Rank: it scores one candidate at a time.

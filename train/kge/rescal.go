@@ -2,7 +2,7 @@ package kge
 
 import (
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // rescal is RESCAL (Nickel, Tresp, Kriegel, ICML 2011): the score of (s, r, o)

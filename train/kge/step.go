@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
-	"github.com/godwit-ps/godwit/vec"
 )
 
 // A trainer trains one worker's share. A step makes one pull of the batch's

@@ -2,7 +2,7 @@ package kge
 
 import (
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/vec"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // transE is TransE (Bordes et al., NIPS 2013, equation 1): the score of

@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bags"
 	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/traintest"
 )
 
 // generated returns documents with planted topics, a tenth of them held out.

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/node"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sim"
 	"github.com/godwit-ps/godwit/train"
 )

@@ -5,8 +5,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
-	"github.com/godwit-ps/godwit/vec"
 )
 
 // A Batch is the task's part of a [train.Batch]: examples with their features as

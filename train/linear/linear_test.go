@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/traintest"
 )
 
 func TestASingleWorkerRepeatsARunBitForBit(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/traintest"
 )
 
 // generated returns examples with a sparse truth, of which a fifth each is for

@@ -13,9 +13,9 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
-	"github.com/godwit-ps/godwit/protocol/placement"
+	"github.com/godwit-ps/godwit/internal/simtest"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sim"
-	"github.com/godwit-ps/godwit/sim/simtest"
 	"github.com/godwit-ps/godwit/train"
 )
 

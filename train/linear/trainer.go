@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/share"
-	"github.com/godwit-ps/godwit/vec"
 )
 
 // A trainer is one worker's share of a [Task]. It belongs to one goroutine.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/traintest"
 )
 
 // randomSet is a matrix without structure, whose first row and first column have

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/data/ratings"
-	"github.com/godwit-ps/godwit/protocol/placement"
-	"github.com/godwit-ps/godwit/sim/simtest"
+	"github.com/godwit-ps/godwit/internal/simtest"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/train"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
-	"github.com/godwit-ps/godwit/vec"
 )
 
 // A trainer trains one worker's share. A step makes one pull and one push of the

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/npy"
 	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/traintest"
 )
 
 func TestAStepPullsAndPushesOnceWithinItsIntent(t *testing.T) {

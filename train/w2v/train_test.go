@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/corpus"
 	"github.com/godwit-ps/godwit/data/wordvec"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/traintest"
 )
 
 func TestASingleWorkerRepeatsARunBitForBit(t *testing.T) {

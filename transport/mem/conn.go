@@ -3,8 +3,8 @@ package mem
 import (
 	"fmt"
 
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // conn is one end of a connection: two queues, shared with the other end the

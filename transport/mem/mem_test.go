@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-ps/godwit/transport/transporttest"
+	"github.com/godwit-ps/godwit/internal/transporttest"
 )
 
 func TestTransport(t *testing.T) {

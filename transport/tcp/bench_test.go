@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // both connects two ends over the loopback.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // conn is a connection, plain or TLS. The reading goroutine owns r, the writing

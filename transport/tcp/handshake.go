@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // A role says which of the three proofs of a connection one is, so that none of

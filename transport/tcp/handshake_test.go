@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // self is what the listeners of these tests say of themselves.

@@ -7,8 +7,8 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 const (

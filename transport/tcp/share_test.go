@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random tests")

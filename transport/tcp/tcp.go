@@ -26,8 +26,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // defaultPatience is how long a listener gives a stranger to become a peer. A

@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/internal/transporttest"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/transport/transporttest"
-	"github.com/godwit-ps/godwit/wire"
 )
 
 // hasty is the patience that some tests wait for.

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/npy"
-	"github.com/godwit-ps/godwit/train/traintest"
+	"github.com/godwit-ps/godwit/internal/traintest"
 )
 
 // zeroSum is a rule of another name.

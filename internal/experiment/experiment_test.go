@@ -1,0 +1,286 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train/task"
+)
+
+// tiny is a lab whose experiments take a second together.
+func tiny() Lab {
+	l, err := NewLab(Choice{Task: "kge", Quick: true, Calls: Batched})
+	if err != nil {
+		panic(err) // the choice is one of those that there are
+	}
+	k := l.Task.(*task.KGE)
+	k.Graph.Entities, k.Graph.Relations, k.Graph.Triples = 300, 4, 2000
+	k.Dim, k.Batch, k.Negatives = 8, 16, 8
+	l.Epochs = 2
+	l.Nodes, l.Most, l.Keys, l.Accesses, l.Exponents = []int{1, 2}, 2, 5000, 600, []float64{0, 1.1}
+	l.Linear.Examples.Examples, l.Linear.Examples.Features, l.Linear.Examples.PerExample, l.Linear.Examples.Relevant = 500, 200, 10, 50
+	l.Blocks, l.Passes, l.Delays, l.Spreads = 20, 3, []int{0, 4}, []float64{0.3}
+	l.Sketch.Width, l.Sketch.Stream.Items, l.Sketch.Stream.Distinct, l.Batches = 512, 5000, 500, []int{50, 200}
+	l.Step = 200 * time.Microsecond
+	return l
+}
+
+func run(t *testing.T, name string, l Lab) *Report {
+	t.Helper()
+	r, err := Run(context.Background(), name, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func csvOf(t *testing.T, r *Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.CSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
+	rows := map[string]int{"scaling": 2 * 6 * 2, "techniques": 1 + 2*10, "skew": 2 * 7, "timing": 2 * 6,
+		"sampling": 1 + 2*len(sampling.Schemes()), "delay": 2, "sketch": 2 * 2, "filters": 8 + 10 + 7 + 5}
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, name, tiny())
+			table := csvOf(t, r)
+			again := tiny()
+			again.Parallel = 2
+			if again := csvOf(t, run(t, name, again)); table != again {
+				t.Errorf("the same lab gives\n%s\nand then\n%s", table, again)
+			}
+			other := tiny()
+			other.Seed = 2
+			if csvOf(t, run(t, name, other)) == table {
+				t.Error("another seed gives the same figures: it is not used")
+			}
+			cells, err := csv.NewReader(strings.NewReader(table)).ReadAll()
+			if err != nil || len(cells) != rows[name]+1 {
+				t.Errorf("%d lines of CSV, want %d; %v", len(cells), rows[name]+1, err)
+			}
+			for _, row := range r.Rows {
+				if row.Epoch <= 0 || row.Accesses == 0 {
+					t.Errorf("a run in which nothing happened: %+v", row)
+				}
+			}
+			shown(t, r)
+		})
+	}
+}
+
+// shown checks what Print and Save write.
+func shown(t *testing.T, r *Report) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "step "+r.Step.String()) || strings.Count(b.String(), "\n") < len(r.Rows)+3 {
+		t.Errorf("printed\n%s", b.String())
+	}
+	files, err := r.Save(t.TempDir())
+	if err != nil || len(files) < 2 {
+		t.Fatalf("saved %v: %v", files, err)
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f, ".svg") {
+			continue
+		}
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte("NaN")) || bytes.Contains(text, []byte("Inf")) {
+			t.Errorf("%s has points that are no numbers", f)
+		}
+		d := xml.NewDecoder(bytes.NewReader(text))
+		for {
+			if _, err := d.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", f, err)
+			}
+		}
+	}
+}
+
+func TestOneNodeSendsNothingAndAdaptiveBeatsStaticOnTwo(t *testing.T) {
+	l := tiny()
+	r := run(t, "scaling", l)
+	speed := map[string]float64{}
+	for _, row := range r.Rows {
+		if row.Nodes == 1 {
+			if row.BytesPerAccess != 0 || row.NoMessage != 1 || row.Speedup != 1 {
+				t.Errorf("one node: %+v", row)
+			}
+			continue
+		}
+		if row.Network == "10g" {
+			speed[row.Policy] = row.Speedup
+		}
+	}
+	if speed["adaptive"] <= speed["static"] {
+		t.Errorf("speed-ups of two nodes: %v", speed)
+	}
+}
+
+func TestALongerDelayWaitsLessAndTakesMorePasses(t *testing.T) {
+	r := run(t, "delay", tiny())
+	none, long := r.Rows[0], r.Rows[1]
+	if none.Passes != tiny().Passes || none.Effective != 1 || none.ToTarget == 0 {
+		t.Errorf("no delay: %+v, want %d passes and a speed-up of 1", none, tiny().Passes)
+	}
+	if long.Waiting > none.Waiting/2 || long.Passes < none.Passes || long.ToTarget == 0 {
+		t.Errorf("a delay of %d waits for %.3f of the time and takes %d passes, none for %.3f and %d", long.Delay, long.Waiting, long.Passes, none.Waiting, none.Passes)
+	}
+}
+
+func TestMoreNodesInsertMoreAndLoseNothing(t *testing.T) {
+	r := run(t, "sketch", tiny())
+	for _, row := range r.Rows {
+		if row.TooSmall != 0 || row.Inserts <= 0 || row.Nodes > 1 && (row.Speedup <= 1 || row.SentBytes == 0) {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+func TestFiltersSendLessAndThoseThatLoseNothingChangeNothing(t *testing.T) {
+	l := tiny()
+	l.Linear.Examples.Examples = 1000
+	less := false
+	for _, row := range run(t, "filters", l).Rows {
+		lossless := true
+		for _, lossy := range []string{"bf16", "fixed", "significant", "KKT"} {
+			lossless = lossless && !strings.Contains(row.Filters, lossy)
+		}
+		if lossless && !row.Same {
+			t.Errorf("%s with %s ends with another model", row.Program, row.Filters)
+		}
+		less = less || row.Less > 1.5
+		if row.Less < 0.99 && row.Filters != "none" {
+			t.Errorf("%s with %s sends more bytes, %d", row.Program, row.Filters, row.SentBytes)
+		}
+	}
+	if !less {
+		t.Error("no filter saves a third of the bytes: the test is vacuous")
+	}
+}
+
+func TestRealNodesRunTheSamePrograms(t *testing.T) {
+	for _, name := range []string{"delay", "sketch"} {
+		l := tiny()
+		l.OnReal(Local)
+		l.Nodes, l.Most = []int{1, 2}, 2
+		r := run(t, name, l)
+		for _, row := range r.Rows {
+			if row.Epoch <= 0 || row.Accesses == 0 || name == "delay" && row.ToTarget == 0 || name == "sketch" && row.Inserts == 0 {
+				t.Errorf("%s: %+v", name, row)
+			}
+		}
+	}
+}
+
+func TestIntentsSignalledEarlyWaitLess(t *testing.T) {
+	r := run(t, "timing", tiny())
+	near, far := r.Rows[0], r.Rows[4]
+	if near.Offset != 1 || far.Offset != 256 || near.NoMessage >= far.NoMessage {
+		t.Errorf("%d steps ahead: %.3f without a message; %d: %.3f", near.Offset, near.NoMessage, far.Offset, far.NoMessage)
+	}
+}
+
+func TestWhatCannotBeRunIsRefusedByName(t *testing.T) {
+	for what, c := range map[string]struct {
+		name string
+		mend func(*Lab)
+	}{
+		`no experiment "speed"`: {"speed", func(*Lab) {}},
+		"at least 1 of each":    {"scaling", func(l *Lab) { l.Workers = 0 }},
+		"numbers of nodes":      {"scaling", func(l *Lab) { l.Nodes = nil }},
+		"exponents":             {"skew", func(l *Lab) { l.Exponents = nil }},
+		"a step of":             {"scaling", func(l *Lab) { l.Step = -1 }},
+		"cannot use those in":   {"skew", func(l *Lab) { l.Data = "folder" }},
+		"nowhere":               {"scaling", func(l *Lab) { l.Data = "nowhere" }},
+		"simulated only":        {"scaling", func(l *Lab) { l.OnReal(Local) }},
+		"delays []":             {"delay", func(l *Lab) { l.Delays = nil }},
+		"batches of [0]":        {"sketch", func(l *Lab) { l.Batches = []int{0} }},
+	} {
+		l := tiny()
+		c.mend(&l)
+		if _, err := Run(context.Background(), c.name, l); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("want an error with %q, got %v", what, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Run(ctx, "scaling", tiny()); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestAStepIsMeasured(t *testing.T) {
+	l := tiny()
+	w, err := l.work(l.Exponent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := l.calibrate(context.Background(), w)
+	if err != nil || step <= 0 || step > time.Minute {
+		t.Errorf("a step takes %v: %v", step, err)
+	}
+}
+
+func TestWhatWasMeasuredBeforeAnInterruptIsKept(t *testing.T) {
+	l := tiny()
+	l.Policies, l.Parallel = []placement.Policy{placement.Static}, 2
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	runs := 0
+	l.Progress = func(string) {
+		if runs++; runs == 3 {
+			cancel()
+		}
+	}
+	r, err := Run(ctx, "skew", l)
+	if !errors.Is(err, context.Canceled) || r == nil || len(r.Rows) != 2 || r.Rows[1].Policy != "static" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// The smallest comparison of every task, with each kind of calls.
+func TestEveryTaskCanBeCompared(t *testing.T) {
+	for _, name := range Tasks() {
+		for _, calls := range AllCalls() {
+			t.Run(name+" "+string(calls), func(t *testing.T) {
+				l, err := NewLab(Choice{Task: name, Quick: true, Calls: calls})
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.Nodes, l.Workers, l.Epochs, l.Judged = []int{1}, 1, 1, 20
+				l.Step = 100 * time.Microsecond
+				r := run(t, "scaling", l)
+				if row := r.Rows[0]; r.Metric == "" || row.Epoch == 0 || len(row.Curve) != 1 || row.Loss == 0 {
+					t.Errorf("%s: %+v", r.Metric, row)
+				}
+			})
+		}
+	}
+	if _, err := NewLab(Choice{Task: "chess", Calls: Batched}); err == nil || !strings.Contains(err.Error(), "mf") {
+		t.Errorf("a task that there is not: %v", err)
+	}
+}

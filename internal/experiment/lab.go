@@ -1,0 +1,198 @@
+package experiment
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/sim"
+	"github.com/godwit-ps/godwit/train/task"
+)
+
+// A Lab says what experiments are run on. Start from NewLab.
+type Lab struct {
+	// Task is what is trained. Where it generates its data, they have the
+	// exponent Exponent and follow the seed.
+	Task     task.Settings
+	Exponent float64
+	// Data is the file or folder of the data; "" generates them.
+	Data string
+	// Calls say how the programs access the server.
+	Calls Calls
+	// Epochs is how many are trained, at least 1. Where there are two or more,
+	// the first is left out of the mean time of an epoch and of counts: it is the
+	// one that starts cold.
+	Epochs int
+	// Judged is how many items of the data quality is measured on: a simulated
+	// node judges as slowly as a real one, so a part has to do, the same of every
+	// run.
+	Judged int
+	// Workers are those of each node.
+	Workers int
+	// Nodes are the numbers of nodes of "scaling"; the others take Most.
+	Nodes []int
+	Most  int
+	// Keys is how many keys "timing" has, and Accesses how many steps each of
+	// its workers takes.
+	Keys, Accesses int
+	// Linear is what "delay" and "filters" train, Blocks the number of blocks, and
+	// Passes how many of them set the objective of "delay". It compares Delays, on
+	// nodes whose steps vary by shares of Spreads, up and down.
+	Linear         *task.Linear
+	Blocks, Passes int
+	Delays         []int
+	Spreads        []float64
+	// Sketch is what "sketch" counts with, and Batches how many items it adds at
+	// once.
+	Sketch  *task.Sketch
+	Batches []int
+	// Real, if set, runs the programs of "delay" and "sketch" on real nodes.
+	Real Runner
+	// Exponents are the popularities that "skew" compares.
+	Exponents []float64
+	// Policies are those that are compared, beside ablations; nil is all.
+	Policies []placement.Policy
+	Seed     uint64
+	// Step is the computation of a training step; 0 measures it.
+	Step time.Duration
+	// Parallel is how many runs are simulated at a time; 0 is 1. It changes
+	// nothing but the time and the memory that they take.
+	Parallel int
+	// Progress is told before each run what it is, one at a time; nil is fine.
+	Progress func(string)
+
+	telling *sync.Mutex
+}
+
+func (l *Lab) progress(what string) {
+	if l.Progress != nil {
+		l.telling.Lock()
+		defer l.telling.Unlock()
+		l.Progress(what)
+	}
+}
+
+// NewLab returns the lab of a choice: eight workers a node, up to 16 nodes. A
+// quick one is smaller in everything and takes seconds where the other takes
+// minutes; its figures show the direction only.
+func NewLab(c Choice) (Lab, error) {
+	size, err := c.size()
+	if err != nil {
+		return Lab{}, err
+	}
+	l := Lab{Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Judged: size.judged, Workers: 8,
+		Nodes: []int{1, 2, 4, 8, 16}, Most: 8, Keys: 100_000, Accesses: 300_000,
+		Exponents: []float64{0, 0.5, 0.8, 1.1, 1.5}, Seed: 1,
+		Linear: task.DefaultLinear(), Blocks: 580, Passes: 10, Delays: []int{0, 1, 2, 4, 8, 16}, Spreads: []float64{0.3, 1},
+		Sketch: task.DefaultSketch(), Batches: []int{100, 1000, 10_000}}
+	l.Linear.L1 = 3
+	l.Linear.Examples.Examples, l.Linear.Examples.Features, l.Linear.Examples.PerExample = 20_000, 10_000, 30
+	if c.Quick {
+		l.Linear.Examples.Examples, l.Linear.Examples.Features = 2000, 1000
+		l.Blocks, l.Passes = 64, 5
+		l.Sketch.Stream.Items, l.Batches = 50_000, []int{100, 1000}
+		l.Workers, l.Nodes, l.Most, l.Accesses = 2, []int{1, 2, 4, 8}, 4, 3000
+		l.Exponents = []float64{0, 1.1, 1.5}
+	}
+	return l, nil
+}
+
+func (l *Lab) check() error {
+	switch {
+	case l.Task == nil:
+		return errors.New("experiment: no task")
+	case l.Epochs < 1 || l.Judged < 1 || l.Workers < 1 || l.Most < 2 || l.Keys < 1 || l.Accesses < 1:
+		return fmt.Errorf("experiment: %d epochs, %d items to judge on, %d workers a node, %d keys, %d accesses, want at least 1 of each, and %d nodes, want at least 2", l.Epochs, l.Judged, l.Workers, l.Keys, l.Accesses, l.Most)
+	case len(l.Nodes) == 0 || slices.Min(l.Nodes) < 1:
+		return errors.New("experiment: scaling wants numbers of nodes, each at least 1")
+	case len(l.Exponents) == 0:
+		return errors.New("experiment: skew wants exponents")
+	case l.Linear == nil || l.Blocks < 1 || l.Passes < 1 || len(l.Delays) == 0 || slices.Min(l.Delays) < 0 || len(l.Spreads) == 0 || slices.Min(l.Spreads) <= 0:
+		return fmt.Errorf("experiment: %d blocks, %d passes, delays %v, spreads %v, want at least 1, 1, one of 0 or more and one over 0", l.Blocks, l.Passes, l.Delays, l.Spreads)
+	case l.Sketch == nil || len(l.Batches) == 0 || slices.Min(l.Batches) < 1:
+		return fmt.Errorf("experiment: batches of %v items, want some of at least 1", l.Batches)
+	case l.Parallel < 0:
+		return fmt.Errorf("experiment: %d runs at a time, want at least 1", l.Parallel)
+	case l.Step < 0:
+		return fmt.Errorf("experiment: a step of %v, want 0 (measure it) or more", l.Step)
+	case !slices.Contains(AllCalls(), l.Calls):
+		return fmt.Errorf("experiment: no calls %q, there are %v", l.Calls, AllCalls())
+	}
+	return nil
+}
+
+// Compute is the cost model: Step by measurement, the others as
+// docs/experiment-setup.md has them, from measurements rounded up.
+func (l *Lab) Compute() sim.Compute {
+	return sim.Compute{Step: l.Step, Spread: 0.1, Key: 60 * time.Nanosecond, Frame: 3 * time.Microsecond,
+		Record: 200 * time.Nanosecond, Round: 100 * time.Nanosecond}
+}
+
+// A work is a task that is ready to be trained. It is immutable.
+type work struct {
+	settings task.Settings
+	task     task.Task
+	model    *godwit.Model
+	samplers []sampling.Spec
+	exponent float64 // of generated data
+}
+
+func (l *Lab) work(exponent float64) (*work, error) {
+	s, err := l.settings(exponent)
+	if err != nil {
+		return nil, err
+	}
+	w, err := l.load(s)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := s.(task.Generated); ok && l.Data == "" {
+		w.exponent = exponent
+	}
+	return w, nil
+}
+
+// load makes a task ready.
+func (l *Lab) load(s task.Settings) (*work, error) {
+	t, err := s.Load(task.Setup{Data: l.Data, Seed: l.Seed, Few: l.Judged})
+	if err != nil {
+		return nil, err
+	}
+	m, err := godwit.NewModel(t.Tables()...)
+	if err != nil {
+		return nil, err
+	}
+	return &work{settings: s, task: t, model: m, samplers: t.Samplers()}, nil
+}
+
+// settings are the lab's for an exponent, which leave those of the lab alone.
+func (l *Lab) settings(exponent float64) (task.Settings, error) {
+	b, err := json.Marshal(l.Task)
+	if err != nil {
+		return nil, err
+	}
+	s, err := task.Decode(l.Task.Name(), b)
+	if err != nil {
+		return nil, err
+	}
+	if g, ok := s.(task.Generated); ok {
+		g.Generate(exponent, l.Seed)
+	}
+	return s, nil
+}
+
+// sampledBy is the work with another scheme of its samplers.
+func (w *work) sampledBy(s sampling.Scheme) *work {
+	other := *w
+	other.samplers = slices.Clone(w.samplers)
+	for i := range other.samplers {
+		other.samplers[i].Scheme = s
+	}
+	return &other
+}

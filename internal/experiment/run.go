@@ -1,0 +1,178 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/train/task"
+)
+
+// An experiment is one that can be named.
+type experiment struct {
+	name, about string
+	run         func(ctx context.Context, l *Lab, r *Report) error
+	real        bool // can be run on real nodes
+}
+
+var experiments = []experiment{
+	{"scaling", "epoch time and quality by the number of nodes, for every policy and two networks", scaling, false},
+	{"techniques", "adaptive beside every other policy, and with parts of it switched off", techniques, false},
+	{"timing", "what it matters how far ahead intents are signalled", timing, false},
+	{"skew", "every policy, from uniform to very skewed popularity", skew, false},
+	{"sampling", "every scheme of sampling, by time and quality", schemes, false},
+	{"delay", "how many blocks of a batch solver may be under way: time, passes and waiting", delay, true},
+	{"filters", "bytes sent by a batch solver, a stochastic one and a count, by filter", filters, false},
+	{"sketch", "inserts into a count-min sketch, by nodes and batch size", inserts, true},
+}
+
+// Names lists the experiments.
+func Names() (names []string) {
+	for _, e := range experiments {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+// About says in a line what an experiment is; "" if there is none of the name.
+func About(name string) string {
+	for _, e := range experiments {
+		if e.name == name {
+			return e.about
+		}
+	}
+	return ""
+}
+
+// A Report is what an experiment measured.
+type Report struct {
+	Name  string        `json:"name"`
+	Task  string        `json:"task"`
+	Calls Calls         `json:"calls,omitempty"`
+	Step  time.Duration `json:"step_ns"`
+	Seed  uint64        `json:"seed"`
+	// Metric is the quality that rows tell, Target what they are timed to: nine
+	// tenths of the best of one node's epochs, or, of an error, the best by nine
+	// tenths. Where data differ between rows, Target is 0, and each row is timed to
+	// its own.
+	Metric        string  `json:"metric,omitempty"`
+	LowerIsBetter bool    `json:"lower_is_better,omitempty"`
+	Target        float64 `json:"target,omitempty"`
+	// Objective is what "delay" times to, an example's.
+	Objective float64 `json:"objective,omitempty"`
+	Rows      []*Row  `json:"rows"`
+
+	columns []column
+	plots   []Plot
+}
+
+// Run runs an experiment. With an error it returns what was measured before.
+func Run(ctx context.Context, name string, l Lab) (*Report, error) {
+	l.telling = new(sync.Mutex)
+	i := slices.IndexFunc(experiments, func(e experiment) bool { return e.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("experiment: no experiment %q, there are %s", name, strings.Join(Names(), ", "))
+	}
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	if l.Real != nil && !experiments[i].real {
+		return nil, fmt.Errorf("experiment: %s is simulated only", name)
+	}
+	if _, ok := l.Task.(task.Generated); name == "skew" && (l.Data != "" || !ok) {
+		return nil, fmt.Errorf("experiment: skew generates its data, and cannot use those in %q, nor those of a task that has one kind only", l.Data)
+	}
+	r := &Report{Name: name, Seed: l.Seed}
+	err := experiments[i].run(ctx, &l, r)
+	r.Step = l.Step
+	return r, err
+}
+
+// prepare makes the task, and measures its step if that is not given.
+func (l *Lab) prepare(ctx context.Context, r *Report, exponent float64) (*work, error) {
+	w, err := l.work(exponent)
+	if err != nil {
+		return nil, err
+	}
+	if r.Task == "" {
+		r.Task, r.Calls = fmt.Sprintf("%s: %s; %s calls, %d workers a node", l.Task.Name(), w.task.About(), l.Calls, l.Workers), l.Calls
+	}
+	if l.Step == 0 {
+		l.progress("measuring a step")
+		if l.Step, err = l.calibrate(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// one runs one node, which has no use for a network or a policy, and says what
+// the others are timed to.
+func (l *Lab) one(ctx context.Context, r *Report, w *work) (*Row, float64, error) {
+	one, err := l.train(ctx, trial{work: w, network: nets[0], policy: placement.Adaptive, nodes: 1})
+	if err != nil {
+		return nil, 0, err
+	}
+	r.Metric, r.LowerIsBetter = one.metric, one.lowerIsBetter
+	goal := target(one, r.LowerIsBetter)
+	one.reach(goal, r.LowerIsBetter)
+	one.compare(one)
+	return one, goal, nil
+}
+
+// each does n things, several at a time, and returns the first error, after
+// which no more are begun.
+func (l *Lab) each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	turns := make(chan int)
+	var running sync.WaitGroup
+	for range max(1, min(l.Parallel, n)) {
+		running.Go(func() {
+			for i := range turns {
+				if err := do(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		turns <- i
+	}
+	close(turns)
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// against runs trials and compares them with one node. The rows come in the
+// order of the trials; after an error those of the report are what was done.
+func (l *Lab) against(ctx context.Context, r *Report, one *Row, goal float64, trials []trial) ([]*Row, error) {
+	rows := make([]*Row, len(trials))
+	err := l.each(ctx, len(trials), func(ctx context.Context, i int) (err error) {
+		rows[i], err = l.train(ctx, trials[i])
+		return err
+	})
+	for _, row := range rows {
+		if row != nil {
+			row.reach(goal, r.LowerIsBetter)
+			row.compare(one)
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	return rows, err
+}
+
+// policies are those to compare, without ablations.
+func (l *Lab) policies() []placement.Policy {
+	if l.Policies != nil {
+		return l.Policies
+	}
+	return []placement.Policy{placement.Static, placement.ReplicateAll, placement.Stale, placement.RelocateAll, placement.NonUniform, placement.Adaptive}
+}
+
+// nets are the networks that are compared.
+var nets = []string{"10g", "100g"}

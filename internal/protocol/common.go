@@ -1,0 +1,51 @@
+package protocol
+
+import (
+	"unsafe"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/hint"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
+)
+
+// This file is what becomes of nearly all requests between nodes, without the
+// questions that only the others must be asked. Each does exactly what Request
+// or Step would do, or nothing, and says so.
+
+// Pass is Request of a Pull or a Push of a key that is not here and has its
+// home at another node: it goes on its way.
+func (s *Shard) Pass(out Out, r *wire.Record) bool {
+	if s.cfg.Homes.Home(r.Key) == s.cfg.Self {
+		return false
+	}
+	if _, here := s.st.Find(r.Key); here || r.Op == 0 {
+		return false
+	}
+	r.Origin, r.Hops, r.Coming = s.cfg.Self, 1, false
+	*s.away(r.Key)++
+	out.Send(s.next(r.Key, 0), r)
+	return true
+}
+
+// Serve is Step of another node's Pull or Push that fits the model, where the
+// row that was found for the key is its main copy, and nobody else has to do
+// with it. The caller sends the reply, for a Pull with the value that is
+// returned, in the row or in scratch, before it lets go of the shard's lock.
+func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (value []float32, ok bool) {
+	if r.Kind == wire.Push {
+		return nil, u.Push(h, r.Key, r.Vals)
+	}
+	if h == nil || h.Key != r.Key || h.Meta != uint32(owner) {
+		return nil, false
+	}
+	return u.value(h, scratch), true
+}
+
+// AheadSide has the processor fetch what there is of a key beside the row that
+// seems to be its own. The lock is held, as for everything.
+func (s *Shard) AheadSide(h *store.Header, k godwit.Key) {
+	if h.Key == k && hasSide(h) {
+		hint.Write(unsafe.Pointer(s.side(h)), unsafe.Sizeof(side{}))
+	}
+}

@@ -1,0 +1,99 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/store"
+)
+
+// A Holding is what a shard has of a key at a moment, for who watches. Row is
+// the shard's own memory.
+type Holding struct {
+	State   string // "absent", "owner", "tentative", "frozen", "replica" or "placeholder"
+	Epoch   godwit.Epoch
+	Version godwit.Version
+	Row     []float32 // value and state; nil if absent
+	Holders []godwit.NodeID
+	Wanted  bool // by an active intent of this node
+}
+
+// Main reports whether this is the main copy.
+func (h *Holding) Main() bool { return h.State == "owner" || h.State == "tentative" }
+
+// Holding returns what the shard has of a key. Holders are sorted.
+func (s *Shard) Holding(k godwit.Key) (x Holding) {
+	ref, ok := s.st.Find(k)
+	if !ok {
+		return Holding{State: absent.String()}
+	}
+	h := s.st.Header(ref)
+	x = Holding{State: stateOf(h).String(), Epoch: h.Epoch, Version: h.Version, Row: s.st.Floats(ref)}
+	if !hasSide(h) {
+		return x
+	}
+	d := s.side(h)
+	x.Wanted = d.want > 0
+	if x.Main() {
+		for y := s.firstHolder(d); y != nil; y = s.nextHolder(d, y) {
+			x.Holders = append(x.Holders, y.node)
+		}
+		slices.Sort(x.Holders)
+	}
+	return x
+}
+
+// Away returns the owner of a key as its home knows it, if that is not the home
+// itself. It is for the shard of the home.
+func (s *Shard) Away(k godwit.Key) (godwit.NodeID, bool) {
+	o, ok := s.dir.Away(k)
+	return o.Node, ok
+}
+
+// Resting says what is left to do in the shard, or that something was
+// forgotten there; nil if nothing. It is for when nothing is under way at any
+// node.
+func (s *Shard) Resting() error {
+	sides := 0
+	var err error
+	s.st.Each(func(ref store.Ref) {
+		h := s.st.Header(ref)
+		if !hasSide(h) {
+			return
+		}
+		sides++
+		switch d := s.side(h); {
+		case d.queue != 0:
+			err = fmt.Errorf("%d requests still wait for key %d", s.waits(d), h.Key)
+		case stateOf(h) != owner && stateOf(h) != replica:
+			err = fmt.Errorf("key %d is %v", h.Key, stateOf(h))
+		case d.sent != 0 || d.flying || d.dirty || d.draining:
+			err = fmt.Errorf("updates of key %d did not arrive", h.Key)
+		case d.want == 0 && d.holders == 0:
+			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side", h.Key, stateOf(h))
+		}
+	})
+	used := s.sides.used()
+	switch {
+	case err != nil:
+		return err
+	case used != sides:
+		return fmt.Errorf("%d sides are in use, %d rows have one", used, sides)
+	case len(s.due) > 0:
+		return fmt.Errorf("%d keys are wanted and were not asked for", len(s.due))
+	case len(s.dirty) > 0 || len(s.changed) > 0:
+		return fmt.Errorf("%d replicas have updates, %d rows have holders that lack something", len(s.dirty), len(s.changed))
+	}
+	for i, n := range s.abroad {
+		if n != 0 {
+			return fmt.Errorf("%d requests count as on the network at slot %d", n, i)
+		}
+	}
+	return nil
+}
+
+// MaxHops is how often a request travels at the most in a run of nodes: after
+// hints, to the home, from there, and once more for each move that it follows,
+// of which there is one a node at a time.
+func MaxHops(nodes int) uint8 { return uint8(min(hintHops+2+nodes, 255)) }

@@ -1,0 +1,223 @@
+package protocol
+
+import (
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/vec"
+)
+
+// A Place says where an access was served.
+type Place uint8
+
+const (
+	Elsewhere Place = iota // not here; nothing was done
+	AtOwner                // at the main copy
+	AtReplica              // at a replica
+)
+
+// Finder returns the finder of the shard's rows. It may be used without the
+// shard's lock, for Glance, Update, PullAt and PushAt.
+func (s *Shard) Finder() *store.Finder { return s.st.Finder() }
+
+// Glance copies the value of a key to dst if the row that was found for it
+// holds a copy that can be read. The caller need not hold the lock of the
+// shard, but must then make sure that nobody else held it meanwhile: if
+// somebody did, dst and the result mean nothing. dst has the value's length, or
+// the row's, to get the state, too: see [godwit.Querier].
+func Glance(h *store.Header, k godwit.Key, dst []float32) Place {
+	if h == nil || h.Key != k {
+		return Elsewhere
+	}
+	p := Elsewhere
+	switch stateOf(h) {
+	case owner:
+		p = AtOwner
+	case replica:
+		p = AtReplica
+	default:
+		return p
+	}
+	preempt.Copy(dst, store.FloatsAt(h, len(dst)))
+	return p
+}
+
+// Pull copies the value of a key to dst if it can be read here and now.
+func (s *Shard) Pull(k godwit.Key, dst []float32) Place { return s.PullAt(nil, k, dst) }
+
+// PullAt is Pull of a key whose row was found, if it was.
+func (s *Shard) PullAt(h *store.Header, k godwit.Key, dst []float32) Place {
+	if h = s.at(h, k); h == nil {
+		return Elsewhere
+	}
+	p := s.readable(h)
+	if p != Elsewhere {
+		s.read(h, dst)
+	}
+	return p
+}
+
+// at returns the row of a key, which may have been found already.
+func (s *Shard) at(h *store.Header, k godwit.Key) *store.Header {
+	if h != nil && h.Key == k && stateOf(h) != absent {
+		return h
+	}
+	r, ok := s.find(k)
+	if !ok {
+		return nil
+	}
+	return s.st.Header(r)
+}
+
+// Push applies the key's update rule if the key can be written here and now.
+func (s *Shard) Push(k godwit.Key, push []float32) Place { return s.PushAt(nil, k, push) }
+
+// PushAt is Push of a key whose row was found, if it was.
+func (s *Shard) PushAt(h *store.Header, k godwit.Key, push []float32) Place {
+	if h = s.at(h, k); h == nil {
+		return Elsewhere
+	}
+	p := s.writable(h)
+	switch p {
+	case AtOwner:
+		s.apply(h, push)
+	case AtReplica:
+		s.applyReplica(h, push)
+	}
+	return p
+}
+
+// update applies a push to a copy of a row.
+func (s *Shard) update(h *store.Header, push []float32) {
+	i, _ := s.cfg.Model.Locate(h.Key)
+	s.cfg.updates[i].apply(h, push)
+}
+
+// An Update is how pushes change the rows of a table.
+type Update struct {
+	rule     godwit.Rule
+	adds     bool           // rule is godwit.Add, which has a faster way
+	query    godwit.Querier // makes what pulls get; nil: they get the value
+	dim, len int            // floats of a value, of a row
+
+	rounding *rounding // of vectors that travel alone; nil: none
+}
+
+func newUpdate(m *godwit.Model, table int, seed uint64) Update {
+	t := m.Table(table)
+	_, adds := t.Rule.(godwit.Add)
+	query, _ := t.Rule.(godwit.Querier)
+	return Update{t.Rule, adds, query, t.Dim, m.TableRowLen(table), newRounding(m, table, seed)}
+}
+
+// Update returns how pushes change the rows of a table.
+func (c *Config) Update(table int) *Update { return &c.updates[table] }
+
+func (u *Update) apply(h *store.Header, push []float32) {
+	row := store.FloatsAt(h, u.len)
+	if u.adds {
+		vec.Add(row[:u.dim], push)
+		return
+	}
+	u.rule.Apply(row[:u.dim], row[u.dim:], push)
+}
+
+// Push is Shard.Push for the common case: the row that was found for the key is
+// its main copy, and nobody else has to do with it. Otherwise it does nothing
+// and reports false. The lock of the key's shard is held.
+func (u *Update) Push(h *store.Header, k godwit.Key, push []float32) bool {
+	if h == nil || h.Key != k || h.Meta != uint32(owner) {
+		return false
+	}
+	u.apply(h, push)
+	h.Version++
+	return true
+}
+
+func (s *Shard) readable(h *store.Header) Place {
+	switch stateOf(h) {
+	case owner:
+		return AtOwner
+	case tentative:
+		if s.first(h) {
+			return AtOwner
+		}
+	case replica:
+		return AtReplica
+	}
+	return Elsewhere
+}
+
+// first reports whether an access of this node to a tentative row overtakes
+// none that this node began before: none is on the network, none waits here.
+func (s *Shard) first(h *store.Header) bool {
+	if s.cfg.Broken.OvertakeOwn {
+		return true
+	}
+	if *s.away(h.Key) != 0 {
+		return false
+	}
+	first := true
+	if hasSide(h) {
+		s.each(s.side(h).queue, func(i uint32) bool {
+			w := s.waiters.at(i)
+			first = w.origin != s.cfg.Self || !ask(w.kind)
+			return first
+		})
+	}
+	return first
+}
+
+func (s *Shard) writable(h *store.Header) Place {
+	p := s.readable(h)
+	if p == AtReplica && s.side(h).closed() && !s.cfg.Broken.WriteDraining {
+		return Elsewhere
+	}
+	return p
+}
+
+// apply applies a push to the main copy.
+func (s *Shard) apply(h *store.Header, push []float32) {
+	s.update(h, push)
+	s.touch(h)
+}
+
+// touch notes that the main copy changed.
+func (s *Shard) touch(h *store.Header) {
+	h.Version++
+	if hasSide(h) {
+		s.markChanged(h, s.side(h))
+	}
+}
+
+// markChanged puts the row on the list of the next sync round if a holder may
+// lack something.
+func (s *Shard) markChanged(h *store.Header, d *side) {
+	if d.holders != 0 && !d.noted {
+		d.noted = true
+		s.changed = append(s.changed, h.Key)
+	}
+}
+
+// applyReplica applies a push to a replica. What it changed goes to the owner
+// with a later sync round.
+func (s *Shard) applyReplica(h *store.Header, push []float32) {
+	s.update(h, push)
+	s.markDirty(h, s.side(h))
+}
+
+func (s *Shard) markDirty(h *store.Header, d *side) {
+	if !d.dirty || d.weak {
+		d.dirty, d.weak = true, false
+		s.unsettle(h, d)
+		if d.sent == 0 || s.cfg.Broken.ManyInFlight {
+			s.dirty = append(s.dirty, h.Key)
+		}
+	}
+}
+
+// Work reports whether a sync round has something to do in this shard.
+func (s *Shard) Work() bool { return len(s.dirty) > 0 || len(s.changed) > 0 }
+
+// Due reports whether there are keys that had to wait for room to be asked for.
+func (s *Shard) Due() bool { return len(s.due) > 0 }

@@ -1,0 +1,219 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+// localize serves a request to move the key to its origin.
+func (s *Shard) localize(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
+	if r.Origin == s.cfg.Self {
+		s.reply(out, r, wire.Done, nil)
+		return
+	}
+	a := s.action(h, placement.Move, r.Origin)
+	if a.Verb == placement.Relocate && a.To == r.Origin && s.canMove(out, h, a.To, r.Origin) {
+		s.move(out, h, ref, a.To)
+		return
+	}
+	s.send(out, r.Origin, wire.Record{Kind: wire.Refuse, Key: r.Key})
+}
+
+// canMove reports whether everybody takes what moving a key sends there: the
+// row, and to holders what they lack. Who asked for the row has room for it.
+func (s *Shard) canMove(out Out, h *store.Header, to, asker godwit.NodeID) bool {
+	if to != asker && !out.Takes(to) {
+		return false
+	}
+	if !hasSide(h) {
+		return true
+	}
+	d := s.side(h)
+	for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+		if x.node != to && x.version != h.Version && !out.Takes(x.node) {
+			return false
+		}
+	}
+	return true
+}
+
+// move hands the key to another node. The row is frozen: it stays here until
+// the new owner is confirmed, and requests that still come are passed on
+// behind it.
+func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) {
+	d := s.sideOf(h)
+	hs := s.travels[:0]
+	for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+		if x.node != to && !s.cfg.Broken.MoveBehind {
+			s.freshen(out, h, ref, x) // so that no holder depends on two owners' answers
+		}
+		hs = append(hs, wire.Holder{Node: x.node, Seq: x.seq, Version: x.version})
+	}
+	s.travels = hs
+	s.Stats.MovesOut++
+	s.send(out, to, wire.Record{Kind: wire.Transfer, Key: h.Key, Epoch: h.Epoch + 1, Version: h.Version, Vals: s.st.Floats(ref), Holders: hs})
+	s.dropHolders(d)
+	d.moved = to
+	setState(h, frozen)
+	if s.cfg.Broken.DropAtSend {
+		k := h.Key
+		s.remove(h)
+		s.dir.SetHint(k, to)
+		if s.cfg.Homes.Home(k) == s.cfg.Self {
+			s.dir.SetAway(k, directory.Owner{Node: to})
+		}
+	}
+}
+
+// transfer takes a key over. The row is usable by this node's workers at once;
+// requests of other nodes wait until the old owner has passed on everything
+// that went to it, so that nobody's requests overtake one another.
+func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
+	ref, ok := s.st.Find(r.Key)
+	if !ok {
+		ref = s.st.Insert(r.Key, s.class(r.Key))
+		setState(s.st.Header(ref), placeholder)
+		s.sideOf(s.st.Header(ref)).moved = godwit.NoNode
+	}
+	h := s.st.Header(ref)
+	d := s.sideOf(h)
+	row := s.st.Floats(ref)
+	version, own := r.Version, false
+	switch stateOf(h) {
+	case placeholder:
+		copy(row, r.Vals)
+		s.arrived(out, h, d)
+	case replica:
+		contained := uint64(0)
+		for i := range r.Holders {
+			if r.Holders[i].Node == s.cfg.Self {
+				contained = r.Holders[i].Seq
+			}
+		}
+		// An update in flight to the old owner will be sent back here: it counts
+		// now and is ignored then.
+		flight := d.sent > contained && d.flying
+		s.rebase(r.Key, row, d, r.Vals, flight)
+		own = d.dirty || flight
+		s.st.Free(d.sub)
+		s.land(d)
+		s.dropRest(d)
+		d.sent, d.dirty, d.weak, d.flush, d.ending, d.draining = 0, false, false, false, false, false
+	case owner, tentative, frozen:
+		s.tidy(h)
+		if r.Epoch <= h.Epoch {
+			s.Stats.Stale++
+			return nil
+		}
+		return fmt.Errorf("protocol: node %d sends key %d of epoch %d, which is %v here since epoch %d",
+			from, r.Key, r.Epoch, stateOf(h), h.Epoch)
+	}
+	s.Stats.MovesIn++
+	d.first, d.asked = 0, placement.Nothing
+	h.Epoch, h.Version = r.Epoch, version
+	setState(h, tentative)
+	s.dropHolders(d)
+	for i := range r.Holders {
+		if y := &r.Holders[i]; y.Node != s.cfg.Self {
+			x := s.addHolder(d, y.Node)
+			x.seq = y.Seq
+			if s.cfg.Broken.KeepVersions {
+				x.version = y.Version // else the next thing a holder hears from a new owner is the whole row
+			}
+		}
+	}
+	if own {
+		s.touch(h)
+	}
+	if s.cfg.Homes.Home(r.Key) == s.cfg.Self {
+		s.dir.Back(r.Key)
+		s.send(out, from, wire.Record{Kind: wire.Release, Key: r.Key, Epoch: r.Epoch, Origin: s.cfg.Self})
+	} else {
+		s.send(out, s.cfg.Homes.Home(r.Key), wire.Record{Kind: wire.Claim, Key: r.Key, Epoch: r.Epoch, Origin: s.cfg.Self})
+	}
+	s.serveQueue(out, r.Key, false)
+	s.tidy(h)
+	return nil
+}
+
+// claim is at the home: the key has a new owner.
+func (s *Shard) claim(out Out, r *wire.Record) error {
+	old := directory.Owner{Node: s.cfg.Self}
+	here := absent
+	if o, ok := s.dir.Away(r.Key); ok {
+		old = o
+	} else if ref, ok := s.st.Find(r.Key); ok {
+		here, old.Epoch = stateOf(s.st.Header(ref)), s.st.Header(ref).Epoch
+	}
+	if r.Epoch <= old.Epoch && !s.cfg.Broken.IgnoreEpochs {
+		s.Stats.Stale++
+		return nil
+	}
+	if old.Node == s.cfg.Self && here != frozen && s.cfg.Broken == (Broken{}) {
+		return fmt.Errorf("protocol: node %d claims key %d of epoch %d, which is %v here and was not handed over", r.Origin, r.Key, r.Epoch, here)
+	}
+	s.dir.SetAway(r.Key, directory.Owner{Node: r.Origin, Epoch: r.Epoch})
+	if old.Node == s.cfg.Self {
+		s.release(out, r)
+		return nil
+	}
+	s.send(out, old.Node, wire.Record{Kind: wire.Release, Key: r.Key, Epoch: r.Epoch, Origin: r.Origin})
+	return nil
+}
+
+// release is at the old owner: the home knows the new one, so nothing more
+// comes here, and what came was passed on.
+func (s *Shard) release(out Out, r *wire.Record) {
+	k, to := r.Key, r.Origin
+	if ref, ok := s.st.Find(k); ok {
+		h := s.st.Header(ref)
+		if stateOf(h) != frozen || h.Epoch >= r.Epoch && !s.cfg.Broken.AnyRelease {
+			s.Stats.Stale++
+			return
+		}
+		s.dir.SetHint(k, to)
+		s.send(out, to, wire.Record{Kind: wire.Drained, Key: k, Epoch: r.Epoch})
+		if d := s.side(h); d.want > 0 && d.asked == placement.Nothing && s.cfg.Policy.OnIntent(s.cfg.hot(k)) == placement.Copy {
+			d.asked = placement.Copy
+		}
+		s.again(out, h)
+	} else if s.cfg.Broken.DropAtSend {
+		s.send(out, to, wire.Record{Kind: wire.Drained, Key: k, Epoch: r.Epoch})
+	} else {
+		s.Stats.Stale++
+	}
+}
+
+// drained ends a move at the new owner.
+func (s *Shard) drained(out Out, r *wire.Record) {
+	ref, ok := s.st.Find(r.Key)
+	if !ok || stateOf(s.st.Header(ref)) != tentative || s.st.Header(ref).Epoch != r.Epoch && !s.cfg.Broken.AnyDrained {
+		s.Stats.Stale++
+		return
+	}
+	setState(s.st.Header(ref), owner)
+	s.serveQueue(out, r.Key, !s.cfg.Broken.AnyOrder)
+	if ref, ok := s.st.Find(r.Key); ok {
+		s.decide(out, s.st.Header(ref), ref)
+	}
+}
+
+// serveQueue serves the requests that waited for a key, in order; what must go
+// on waiting comes back into the queue. If comingFirst, those that came over the
+// old owner go first: they are the older ones.
+func (s *Shard) serveQueue(out Out, k godwit.Key, comingFirst bool) {
+	ref, _ := s.st.Find(k)
+	h := s.st.Header(ref)
+	if !hasSide(h) {
+		return
+	}
+	d := s.side(h)
+	queue := d.queue
+	d.queue = 0
+	s.resume(out, k, queue, comingFirst)
+}

@@ -1,0 +1,141 @@
+package protocol
+
+import (
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/vec"
+	"github.com/godwit-ps/godwit/internal/wire"
+)
+
+// A table may have a filter that rounds single vectors (godwit.Rounder). Two
+// kinds of records can do with it: a replica's update, whose remainder stays in
+// the replica as one that was not sent yet, and the answer to another node's
+// pull, where the table asks for that. Everything else that travels is exact: what
+// makes copies equal, what moves, what is set, and what a flush or the end of a
+// replica must bring.
+//
+// The remainder of a difference is one too: the row is that much ahead of sub,
+// as if it had been pushed just now. What a Merger packed is none any more; of
+// that, the replica keeps the remainder beside, as packed (side.rest). Row and sub
+// both contain it, it is added to the next update, and a Refresh, which lacks it,
+// has it merged.
+
+// A rounding is how vectors of a table are rounded that travel alone.
+type rounding struct {
+	godwit.Rounder
+	updates, answers bool
+	merges           bool // the remainder of an update is as packed
+	seed             uint64
+}
+
+func newRounding(m *godwit.Model, table int, seed uint64) *rounding {
+	t := m.Table(table)
+	if t.Counts {
+		return nil // a sum of counts may take more bits than the filter leaves
+	}
+	for _, f := range t.Filters {
+		r, ok := f.(godwit.Rounder)
+		if !ok {
+			continue
+		}
+		_, merges := t.Rule.(godwit.Merger)
+		_, joins := t.Rule.(godwit.Joiner)
+		alike := m.TableRowLen(table) == t.Dim || r.Relative()
+		x := &rounding{r, alike && !joins, r.RoundsAnswers(), merges, godwit.Mix(seed ^ uint64(table))}
+		if x.updates || x.answers {
+			return x
+		}
+		return nil
+	}
+	return nil
+}
+
+// of is the seed of a vector's random numbers, which depends on what no other
+// vector of the key has in common with it.
+func (x *rounding) of(k godwit.Key, a, b uint64) uint64 {
+	return godwit.Mix(godwit.Mix(godwit.Mix(x.seed^uint64(k))^a) ^ b)
+}
+
+// Rounds reports whether answers of the table are rounded.
+func (u *Update) Rounds() bool { return u.rounding != nil && u.rounding.answers }
+
+// Round rounds the value of an answer to a request of another node, in the
+// memory of scratch, which it returns. It must only be called if Rounds.
+func (u *Update) Round(answer, request *wire.Record, scratch []float32, stats *Stats) []float32 {
+	x := u.rounding
+	scratch = append(scratch[:0], answer.Vals...)
+	form := x.Rounder.Round(scratch, x.of(request.Key, request.Op, uint64(request.Origin)<<32|uint64(request.Index))).Usable()
+	answer.Vals, answer.Coding, answer.Step = scratch, wire.Coding(form.Coding), form.Step
+	stats.rounded(form, scratch)
+	return scratch
+}
+
+// rounds reports whether what is held back of a replica's update is what rounding
+// left of it, and not an update that the policy's limits hold back.
+func (s *Shard) rounds(k godwit.Key) bool {
+	i, _ := s.cfg.Model.Locate(k)
+	x := s.cfg.updates[i].rounding
+	return x != nil && x.updates && s.cfg.sync.Threshold == 0
+}
+
+func (s *Stats) rounded(f godwit.Form, v []float32) {
+	s.RoundedIn += uint64(4 * len(v))
+	s.RoundedOut += uint64(f.Bytes(v))
+}
+
+// roundUpdate rounds the update of a replica that is about to be sent. What it
+// takes off stays in the replica, and waits for the next push or for a flush.
+func (s *Shard) roundUpdate(h *store.Header, d *side, r *wire.Record) {
+	i, _ := s.cfg.Model.Locate(h.Key)
+	x := s.cfg.updates[i].rounding
+	if x == nil || !x.updates {
+		return
+	}
+	flight := s.flight(d)
+	s.diff = append(s.diff[:0], flight...)
+	form := x.Rounder.Round(flight, x.of(h.Key, r.Seq, uint64(s.cfg.Self))).Usable()
+	left := false
+	for j, y := range flight {
+		rest := s.diff[j] - y
+		if rest-rest != 0 {
+			rest = 0 // of no finite number nothing is left
+		}
+		s.diff[j] = rest
+		left = left || rest != 0
+	}
+	if left {
+		s.leave(h, d, x.merges)
+	}
+	r.Coding, r.Step = wire.Coding(form.Coding), form.Step
+	s.Stats.rounded(form, flight)
+}
+
+// leave has the remainder of an update, in s.diff, stay in the replica.
+func (s *Shard) leave(h *store.Header, d *side, packed bool) {
+	if packed {
+		d.rest = s.st.Spare(s.st.ClassOf(d.sub)) + 1
+		copy(s.rest(d), s.diff)
+	} else {
+		vec.Sub(s.st.Floats(d.sub), s.diff)
+	}
+	d.dirty, d.weak = true, true
+	s.unsettle(h, d)
+}
+
+// withRest adds what was left of the update before to one that is about to be
+// sent, and reports whether anything was.
+func (s *Shard) withRest(d *side) bool {
+	if d.rest == 0 {
+		return false
+	}
+	vec.Add(s.flight(d), s.rest(d))
+	s.dropRest(d)
+	return true
+}
+
+func (s *Shard) dropRest(d *side) {
+	if d.rest != 0 {
+		s.st.Free(d.rest - 1)
+		d.rest = 0
+	}
+}

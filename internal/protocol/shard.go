@@ -1,0 +1,295 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+// Out is where a shard's effects go. Send hands over one record for a node; the
+// record and its slices are only good during the call. Records that one node
+// sends to another arrive in the order of Send. A record for the shard's own
+// node is the reply to a request of one of its workers.
+type Out interface {
+	Send(to godwit.NodeID, r *wire.Record)
+	// Room reports whether the queue to a node takes more copies just now. A
+	// shard asks before it sends refreshes, which can wait.
+	Room(to godwit.NodeID) bool
+	// Takes reports whether a node takes what it is sent: whether little enough is
+	// queued for it that a row may go there for which it did not ask just now. A
+	// shard asks before it moves a key that such a row goes with.
+	Takes(to godwit.NodeID) bool
+	// Ask reports whether this node may ask a node for one more row of so many
+	// floats, and counts it until Got. What may be asked for is bounded, because
+	// answers are not. The first row of a node may always be asked for.
+	Ask(to godwit.NodeID, floats int) bool
+	Got(to godwit.NodeID, floats int)
+	// Now is the time in nanoseconds, for the measurement of lead times only.
+	Now() int64
+}
+
+// Config is what all shards of a node share.
+type Config struct {
+	Self   godwit.NodeID
+	Model  *godwit.Model
+	Seed   uint64 // of the run, for initial values
+	Policy placement.Policy
+	Homes  *directory.Homes
+	Nodes  int  // of the run; 0: not known
+	Hints  bool // keep location hints
+	Shift  uint // log2 of the number of shards; shard i has the keys k with k mod 2^Shift = i
+
+	// Hot reports whether a key is in the task's hot set; nil is never.
+	Hot func(godwit.Key) bool
+	// SettingUp reports whether the workers of this node still set their model
+	// up; nil is never.
+	SettingUp func() bool
+	// Misplaced is told, under the shard's lock, that the policy would move a key to
+	// a node that the run does not have; the key stays. nil: nobody is told.
+	Misplaced func(error)
+	// Broken switches single rules off. Only tests set it.
+	Broken Broken
+
+	classes []int           // class of each table
+	rowLens []int           // row length of each class
+	updates []Update        // of each table
+	mergers []godwit.Merger // of each table; nil: copies meet by adding differences
+	queries bool            // a table has a query function
+	homed   int             // about how many keys of a shard are homed here
+	used    *store.KeySet   // keys that are homed here and in use
+	bounded []bool          // of each table: its staleness is bounded
+	sync    placement.Sync
+}
+
+// Prepare completes the configuration. It must be called once before the first
+// NewShard.
+func (c *Config) Prepare() error {
+	c.sync = placement.SyncOf(c.Policy)
+	c.homed = int(min(c.Homes.Keys(c.Self), c.Model.Keys())>>c.Shift) + 1
+	c.used = store.NewKeySet(c.Model.Keys())
+	class := map[int]int{}
+	for i := range c.Model.Tables() {
+		l := c.Model.TableRowLen(i)
+		if _, ok := class[l]; !ok {
+			class[l] = len(c.rowLens)
+			c.rowLens = append(c.rowLens, l)
+		}
+		c.classes = append(c.classes, class[l])
+		c.updates = append(c.updates, newUpdate(c.Model, i, c.Seed))
+		m, _ := c.Model.Table(i).Rule.(godwit.Merger)
+		c.mergers = append(c.mergers, m)
+		c.bounded = append(c.bounded, c.Model.Table(i).Staleness != godwit.Eventual)
+		c.queries = c.queries || c.updates[i].query != nil
+	}
+	if len(c.rowLens) > store.MaxClasses {
+		return fmt.Errorf("protocol: tables have %d different row lengths, at most %d are supported", len(c.rowLens), store.MaxClasses)
+	}
+	return nil
+}
+
+// isBounded reports whether the key's table bounds staleness.
+func (c *Config) isBounded(k godwit.Key) bool {
+	i, _ := c.Model.Locate(k)
+	return c.bounded[i]
+}
+
+func (c *Config) hot(k godwit.Key) bool { return c.Hot != nil && c.Hot(k) }
+
+// Hops after which a request is no longer sent after hints but to the home.
+const hintHops = 2
+
+// A Shard is one node's part of the protocol for one part of the keys: what is
+// here, what is on its way, and what must happen next. See the package comment.
+type Shard struct {
+	cfg *Config
+	st  *store.Store
+	dir *directory.Directory
+
+	sides     pool[side]      // what rows have beside their header, by the side number in Header.Meta
+	holders   pool[holder]    // of sides
+	waiters   pool[waiter]    // of sides
+	vals      kept            // of waiters
+	dirty     []godwit.Key    // replicas with updates to send and none in flight
+	changed   []godwit.Key    // owned rows whose holders lack something
+	unsettled []godwit.Key    // replicas with updates to send or under way, and some that had
+	due       []godwit.Key    // placeholders of keys that were not asked for yet: there was no room for the answer
+	behind    []godwit.NodeID // scratch: nodes of which no more rows can be asked for
+	seq       uint64          // the last sequence number given to a replica's update
+	abroad    [64]uint32      // requests of this node's workers that are on the network, by key
+	rec       wire.Record     // scratch for records to send
+	lent      []*wire.Record  // scratch for records that waited
+	others    []godwit.NodeID // scratch for a situation
+	travels   []wire.Holder   // scratch for a Transfer
+	diff      []float32       // scratch for a difference
+
+	Stats Stats
+}
+
+// Stats counts what happened in a shard. The counters only grow.
+type Stats struct {
+	MovesOut, MovesIn      uint64
+	Copies, Drops          uint64 // replicas set up and dropped here
+	Refused                uint64
+	Deltas, Refreshes      uint64 // sent
+	Acks                   uint64 // sent
+	Clipped                uint64 // updates that were shortened
+	RoundedIn, RoundedOut  uint64 // bytes of vectors that were rounded one by one, before and after
+	Forwards               uint64 // requests passed on for other nodes
+	Waited                 uint64 // requests that waited for a key on its way to this node
+	MaxHops                uint8
+	Late                   uint64 // local accesses that found an announced key still on its way
+	LeadNanos, LeadActions uint64 // summed time from asking for a key to its arrival, and how many
+	Stale                  uint64 // records ignored because a newer state was known
+}
+
+// NewShard returns a shard that holds nothing yet.
+func NewShard(cfg *Config, alloc store.Alloc) (*Shard, error) {
+	st, err := store.New(cfg.rowLens, alloc)
+	if err != nil {
+		return nil, err
+	}
+	st.Expect(cfg.homed)
+	return &Shard{cfg: cfg, st: st, dir: directory.New(cfg.Homes, cfg.Self, cfg.Shift, cfg.Hints)}, nil
+}
+
+// Broken switches single rules of the protocol off, so that tests can show that
+// they would notice.
+type Broken struct {
+	HintsForEver   bool // routing: requests go after hints as often as there are any
+	KeepQuestion   bool // routing: a node that waits for a key keeps its own question for it
+	DropAtSend     bool // M1: the old owner keeps no frozen copy
+	ServeFrozen    bool // M1: the frozen copy goes on serving
+	IgnoreEpochs   bool // M2: the home takes any claim
+	AnyRelease     bool // M2: the release of an older move counts
+	AnyDrained     bool // M2: the end of an older move counts
+	ServeTentative bool // M3: a new owner serves other nodes before the old one passed everything on
+	AnyOrder       bool // M3: what came over the old owner has no precedence
+	OvertakeOwn    bool // M3: a new owner's workers overtake what they asked for before
+	MoveTentative  bool // M4: a key moves on before the old owner passed everything on
+	TakeTwice      bool // R1: updates of replicas are not recognised when they come again
+	EndAny         bool // R1: the end of a former replica ends its successor, too
+	ManyInFlight   bool // a replica sends an update while another is in flight
+	ForgetFlight   bool // R2: a refresh that does not contain the update in flight undoes it
+	ForgetUnsent   bool // R2: a refresh undoes the updates that were not sent yet
+	TakeStale      bool // R3: a refresh may be older than the copy
+	TakeFormer     bool // R3: a refresh for a former replica counts
+	KeepVersions   bool // R3: a new owner believes what the old one knew of the holders' copies
+	NoFreshen      bool // R4: a remote answer may overtake the refresh of the asker's replica
+	DropEarly      bool // R5: a replica goes when its last update is sent, not when it is taken
+	WriteDraining  bool // R5: a draining replica takes writes
+	MoveBehind     bool // R6: a key moves although its holders lack something
+	LooseSet       bool // R7: a Set leaves a replica as if there were none
+	AddPacked      bool // R8: what was packed is added, whatever the rule says
+	FlushAtSend    bool // WaitSync: updates that were sent count as taken
+}
+
+// A state says what a node holds of a key.
+type state uint8
+
+const (
+	absent      state = iota // nothing
+	owner                    // the main copy
+	tentative                // the main copy, just arrived: other nodes' requests wait until the old owner passed everything on
+	frozen                   // the main copy that was, kept until the new owner is confirmed
+	replica                  // a usable copy
+	placeholder              // nothing yet: asked for, on its way
+)
+
+var stateNames = [...]string{"absent", "owner", "tentative", "frozen", "replica", "placeholder"}
+
+func (s state) String() string { return stateNames[s] }
+
+// Header.Meta: state in the low 4 bits, number of the side above.
+const stateBits = 4
+
+func stateOf(h *store.Header) state { return state(h.Meta & (1<<stateBits - 1)) }
+
+func setState(h *store.Header, s state) { h.Meta = h.Meta&^(1<<stateBits-1) | uint32(s) }
+
+// remove forgets a row.
+func (s *Shard) remove(h *store.Header) {
+	if stateOf(h) == replica {
+		s.st.Free(s.side(h).sub)
+	}
+	s.dropSide(h)
+	s.st.Remove(h.Key)
+}
+
+func (s *Shard) class(k godwit.Key) int { t, _ := s.cfg.Model.Locate(k); return s.cfg.classes[t] }
+
+// find returns the row of a key. The home makes the row of a key that was
+// never touched: everybody would make the same, so no value travels.
+func (s *Shard) find(k godwit.Key) (store.Ref, bool) {
+	r, ok := s.st.Find(k)
+	if !ok && s.cfg.Homes.Home(k) == s.cfg.Self {
+		if _, away := s.dir.Away(k); !away {
+			return s.create(k), true
+		}
+	}
+	return r, ok
+}
+
+// next says where to send a record for the owner of a key that is not here.
+func (s *Shard) next(k godwit.Key, hops uint8) godwit.NodeID {
+	home := s.cfg.Homes.Home(k)
+	if home == s.cfg.Self {
+		o, ok := s.dir.Away(k)
+		if !ok {
+			panic(fmt.Sprintf("protocol: node %d is home of key %d, has no row and no other owner of it", s.cfg.Self, k))
+		}
+		return o.Node
+	}
+	if hops < hintHops || s.cfg.Broken.HintsForEver {
+		if n, ok := s.dir.Hint(k); ok {
+			return n
+		}
+	}
+	return home
+}
+
+// slot is the place of a key in the shard's small tables.
+func slot(k godwit.Key, shift uint) uint64 { return uint64(k) >> shift & 63 }
+
+func (s *Shard) away(k godwit.Key) *uint32 { return &s.abroad[slot(k, s.cfg.Shift)] }
+
+// Len returns how many keys have a row here, and how many of them this node
+// owns (or is about to) and replicates.
+func (s *Shard) Len() (rows, owned, replicas int) {
+	s.st.Each(func(r store.Ref) {
+		rows++
+		switch stateOf(s.st.Header(r)) {
+		case owner, tentative:
+			owned++
+		case replica:
+			replicas++
+		}
+	})
+	return rows, owned, replicas
+}
+
+// Bytes returns about the memory of what is here: values, index, what rows have
+// beside them, and what is known of the places of other keys.
+func (s *Shard) Bytes() int {
+	lists := 8 * (cap(s.dirty) + cap(s.changed) + cap(s.unsettled))
+	return s.st.Bytes() + s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + s.dir.Bytes() + lists
+}
+
+// Bytes returns the memory of what a node knows of all keys together: their homes,
+// and which are in use.
+func (c *Config) Bytes() int { return c.Homes.Bytes() + c.used.Bytes() }
+
+// Believed returns the node that a request for a key would be sent to, if it is
+// not here.
+func (s *Shard) Believed(k godwit.Key) (godwit.NodeID, bool) {
+	if _, ok := s.st.Find(k); ok {
+		return s.cfg.Self, false
+	}
+	if _, away := s.dir.Away(k); !away && s.cfg.Homes.Home(k) == s.cfg.Self {
+		return s.cfg.Self, false
+	}
+	return s.next(k, 0), true
+}

@@ -1,0 +1,392 @@
+// Package store holds rows: an index from keys to fixed-length rows in slabs.
+//
+// A [Store] serves one shard. It is a plain data structure without locks: the
+// caller makes sure that one goroutine uses it at a time. Only its [Finder] may be
+// used at any time, also while another goroutine changes the store. Rows live in memory that the caller's [Alloc] hands
+// out (off the Go heap in a node, see internal/store/arena), so the garbage collector
+// never looks at them.
+//
+// A row is a header followed by its floats:
+//
+//	byte  0        8          16       20      24
+//	      | key    | version  | epoch  | meta  | float32 × row length | pad to 8
+//
+// The index is an open-addressing table of one uint32 an entry, at most 80 %
+// full, so that a key costs 5 to 6 bytes there when all keys are here that were
+// expected ([Store.Expect]) or more:
+//
+//	bit 31     25 24                           0
+//	    |  tag   |  class |  row               |
+//
+// The class is the row length's number, in as few bits as the number of row lengths
+// allows; the row is its place in the class's slabs,
+// counted from 1, and the tag seven more bits of the key's hash, so that a probe of
+// another key's entry rarely has to look at that key's row. 0 is no entry: an index
+// in new memory is empty.
+//
+// A row's memory remains a row of the same class for good, in use or not. So
+// who looked for a row without the caller's lock may see another key's by the
+// time of the access, or none, but never something else.
+package store
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/hint"
+)
+
+// A Ref names a row of a store until the row is removed.
+type Ref uint32
+
+const (
+	tagShift = 25 // bits of class and row together
+	refMask  = 1<<tagShift - 1
+	empty    = uint32(0)
+
+	// MaxClasses bounds the different row lengths of a model.
+	MaxClasses = 1 << 5
+
+	chunkBytes = 4 << 10 // what a slab chunk aims at: small, because there are thousands of shards
+	maxChunk   = 128     // rows of a chunk at the most
+)
+
+// A Header is what a store keeps of a row beside its floats. Its owner (the
+// protocol) gives Meta its meaning.
+type Header struct {
+	Key     godwit.Key
+	Version godwit.Version
+	Epoch   godwit.Epoch
+	Meta    uint32
+}
+
+// noRow is no row: it is beyond those that fit.
+const noRow = refMask
+
+const headerBytes = int(unsafe.Sizeof(Header{}))
+
+// Alloc returns zeroed memory of the given number of bytes, aligned to 8. It
+// is never given back.
+type Alloc func(bytes int) []byte
+
+// HeapAlloc allocates on the Go heap: for tests and simulation.
+func HeapAlloc(n int) []byte {
+	w := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), n)
+}
+
+// A Store maps keys to rows.
+type Store struct {
+	finder  Finder
+	index   []uint32
+	classes []class
+	rowBits uint // of a Ref: the row; the class is above
+	n       int  // indexed rows
+	expects int  // indexed rows when all keys are here that are expected
+	alloc   Alloc
+}
+
+// class holds the rows of one length.
+type class struct {
+	stride uintptr // bytes from row to row
+	perLog uint    // log2 of the rows of a chunk
+	rowLen int
+	chunks []unsafe.Pointer
+	rows   uint32 // rows ever taken from chunks
+	free   uint32 // head of the list of free rows, linked through Header.Version; noRow is none
+	nfree  int
+}
+
+// New returns an empty store for rows of the given lengths; the position of a
+// length is its class.
+func New(rowLens []int, alloc Alloc) (*Store, error) {
+	if len(rowLens) > MaxClasses {
+		return nil, fmt.Errorf("store: %d different row lengths, at most %d are supported", len(rowLens), MaxClasses)
+	}
+	s := &Store{alloc: alloc, classes: make([]class, len(rowLens)), rowBits: tagShift - uint(bits.Len(uint(max(len(rowLens)-1, 0))))}
+	s.finder.first.rowBits = uint32(s.rowBits)
+	s.finder.rest = make([]slab, max(len(rowLens)-1, 0))
+	for i, l := range rowLens {
+		stride := (headerBytes + 4*l + 7) &^ 7
+		per := 1
+		for per < maxChunk && 2*per*stride <= chunkBytes {
+			per *= 2
+		}
+		c := &s.classes[i]
+		c.rowLen, c.stride, c.perLog, c.free = l, uintptr(stride), uint(bits.TrailingZeros(uint(per))), noRow
+		f := s.finder.slab(uint32(i))
+		f.stride, f.perLog = c.stride, uint32(c.perLog)
+	}
+	s.resize(8)
+	return s, nil
+}
+
+// MaxRows returns how many rows of one length fit: 16 to 32 million where all rows
+// have one length or two, 1 million where they have [MaxClasses].
+func (s *Store) MaxRows() int { return 1<<s.rowBits - 1 }
+
+// ref makes the name of a row of a class, and split takes it apart.
+func (s *Store) ref(class int, row uint32) Ref { return Ref(uint32(class)<<s.rowBits | row) }
+
+func (s *Store) split(r Ref) (class, row uint32) {
+	return uint32(r) >> s.rowBits, uint32(r) & (1<<s.rowBits - 1)
+}
+
+// Expect tells the store how many keys it will hold if all come that are
+// expected; more may. Once an eighth of them is here, the index grows for all at
+// once. Grown step by step, every key would be entered five times, and the last
+// step would keep whoever inserts waiting for eight times as long.
+func (s *Store) Expect(keys int) { s.expects = keys }
+
+// Len returns the number of keys.
+func (s *Store) Len() int { return s.n }
+
+// hash spreads the keys of a shard, which are equal in their low bits.
+func hash(k godwit.Key) uint64 {
+	h := uint64(k) * 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
+func tagOf(h uint64) uint32 { return uint32(h&0x7f) << tagShift }
+
+// refOf returns the row of an entry, and entryOf the entry of a row.
+func refOf(e uint32) Ref { return Ref(e&refMask) - 1 }
+
+func entryOf(tag uint32, r Ref) uint32 { return tag | (uint32(r) + 1) }
+
+// place returns where in an index of n places the search for a hash begins.
+func place(n int, h uint64) int {
+	i, _ := bits.Mul64(h, uint64(n))
+	return int(i)
+}
+
+// next returns the place after i.
+func next(n, i int) int {
+	if i++; i == n {
+		return 0
+	}
+	return i
+}
+
+// Find returns the row of a key, if it is here.
+func (s *Store) Find(k godwit.Key) (Ref, bool) {
+	h := hash(k)
+	tag := tagOf(h)
+	for i := place(len(s.index), h); ; i = next(len(s.index), i) {
+		e := s.index[i]
+		if e&^refMask == tag && e != empty {
+			if r := refOf(e); s.Header(r).Key == k {
+				return r, true
+			}
+		}
+		if e == empty {
+			return 0, false
+		}
+	}
+}
+
+// Ensure is Find, and Insert if the key is not here.
+func (s *Store) Ensure(k godwit.Key, class int) (r Ref, made bool) {
+	h := hash(k)
+	tag := tagOf(h)
+	i := place(len(s.index), h)
+	for ; s.index[i] != empty; i = next(len(s.index), i) {
+		if e := s.index[i]; e&^refMask == tag {
+			if r := refOf(e); s.Header(r).Key == k {
+				return r, false
+			}
+		}
+	}
+	if s.full() {
+		return s.Insert(k, class), true
+	}
+	r = s.Spare(class)
+	s.Header(r).Key = k
+	atomic.StoreUint32(&s.index[i], entryOf(tag, r))
+	s.n++
+	return r, true
+}
+
+// full reports whether the index must grow before a key can be entered.
+func (s *Store) full() bool { return 5*(s.n+1) > 4*len(s.index) }
+
+// Insert makes a row of a class for a key that is not here. The header's key
+// is set and its other fields are zero; the floats are arbitrary.
+func (s *Store) Insert(k godwit.Key, class int) Ref {
+	if s.full() {
+		s.resize(s.grown())
+	}
+	r := s.Spare(class)
+	s.Header(r).Key = k
+	enter(s.index, k, r)
+	s.n++
+	return r
+}
+
+// enter writes an entry for a key that has none.
+func enter(index []uint32, k godwit.Key, r Ref) {
+	i, e := vacant(index, k, r)
+	atomic.StoreUint32(&index[i], e)
+}
+
+// vacant returns where the entry of a key that has none goes, and the entry.
+func vacant(index []uint32, k godwit.Key, r Ref) (i int, entry uint32) {
+	h := hash(k)
+	for i = place(len(index), h); index[i] != empty; i = next(len(index), i) {
+	}
+	return i, entryOf(tagOf(h), r)
+}
+
+// all is how many places the index has for all keys that are expected.
+func (s *Store) all() int { return s.expects + s.expects/4 + 1 }
+
+// grown returns how many places the index has after it was full.
+func (s *Store) grown() int {
+	n := len(s.index)
+	switch all := s.all(); {
+	case n >= all:
+		return n + n/4 + 1
+	case 8*s.n >= s.expects:
+		return all
+	default:
+		return min(4*n, all)
+	}
+}
+
+func (s *Store) resize(n int) {
+	index := s.places(n)
+	// The rows of neighbouring entries lie anywhere; fetched one after the other,
+	// they would take most of the time of filling a store.
+	const coming = 16
+	for i, e := range s.index {
+		if j := i + coming; j < len(s.index) && s.index[j] != empty {
+			hint.Read(s.at(refOf(s.index[j])), 1)
+		}
+		if e != empty {
+			r := refOf(e)
+			i, e := vacant(index, s.Header(r).Key, r)
+			index[i] = e
+		}
+	}
+	s.index = index
+	s.finder.set(index)
+}
+
+// places makes an empty index. The one for all keys that are expected lies with the
+// rows: where these have large pages, it does.
+func (s *Store) places(n int) []uint32 {
+	if n == s.all() {
+		return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(s.alloc(4*n)))), n)
+	}
+	return make([]uint32, n)
+}
+
+// Remove takes a key out and frees its row.
+func (s *Store) Remove(k godwit.Key) {
+	r, ok := s.Find(k)
+	if !ok {
+		panic(fmt.Sprintf("store: remove of key %d, which is not here", k))
+	}
+	index, n := s.index, len(s.index)
+	i := place(n, hash(k))
+	for refOf(index[i]) != r {
+		i = next(n, i)
+	}
+	// Close the gap: an entry behind it may move up if its own place is not
+	// between the gap and itself.
+	for j := next(n, i); index[j] != empty; j = next(n, j) {
+		own := place(n, hash(s.Header(refOf(index[j])).Key))
+		if from(n, own, j) >= from(n, i, j) {
+			atomic.StoreUint32(&index[i], index[j])
+			i = j
+		}
+	}
+	atomic.StoreUint32(&index[i], empty)
+	s.n--
+	s.Free(r)
+}
+
+// from returns how many steps lead from place i to place j.
+func from(n, i, j int) int {
+	if j < i {
+		j += n
+	}
+	return j - i
+}
+
+// Spare takes a row that no key leads to, for a second copy of a row. The
+// floats are arbitrary.
+func (s *Store) Spare(class int) Ref {
+	c := &s.classes[class]
+	row := c.free
+	if row != noRow {
+		c.free = uint32(s.Header(s.ref(class, row)).Version)
+		c.nfree--
+	} else {
+		if int(c.rows) >= s.MaxRows() {
+			panic(fmt.Sprintf("store: more than %d rows of %d floats in one shard", s.MaxRows(), c.rowLen))
+		}
+		if row = c.rows; row>>c.perLog == uint32(len(c.chunks)) {
+			c.chunks = append(c.chunks, unsafe.Pointer(unsafe.SliceData(s.alloc(int(c.stride)<<c.perLog))))
+			s.finder.slab(uint32(class)).chunks.Store(unsafe.SliceData(c.chunks))
+		}
+		c.rows++
+		if next := c.rows; next>>c.perLog == row>>c.perLog {
+			// It will be written when the caller has come by many other stores.
+			hint.Write(s.at(s.ref(class, next)), min(c.stride, fetched))
+		}
+	}
+	r := s.ref(class, row)
+	*s.Header(r) = Header{}
+	return r
+}
+
+// Free gives back a row that Spare returned. Its Meta becomes zero.
+func (s *Store) Free(r Ref) {
+	class, row := s.split(r)
+	c := &s.classes[class]
+	*s.Header(r) = Header{Version: godwit.Version(c.free)}
+	c.free = row
+	c.nfree++
+}
+
+// ClassOf returns the class of a row.
+func (s *Store) ClassOf(r Ref) int { return int(uint32(r) >> s.rowBits) }
+
+// Header returns a row's header. The pointer is good until the row is freed.
+func (s *Store) Header(r Ref) *Header { return (*Header)(s.at(r)) }
+
+// Floats returns a row's floats. The slice is good until the row is freed.
+func (s *Store) Floats(r Ref) []float32 {
+	p := s.at(r)
+	return unsafe.Slice((*float32)(unsafe.Add(p, headerBytes)), s.classes[s.ClassOf(r)].rowLen)
+}
+
+func (s *Store) at(r Ref) unsafe.Pointer {
+	class, row := s.split(r)
+	c := &s.classes[class]
+	return unsafe.Add(c.chunks[row>>c.perLog], uintptr(row&(1<<c.perLog-1))*c.stride)
+}
+
+// Each calls f for every key's row, in no particular order. f must not insert
+// or remove.
+func (s *Store) Each(f func(Ref)) {
+	for _, e := range s.index {
+		if e != empty {
+			f(refOf(e))
+		}
+	}
+}
+
+// Bytes returns the memory that the store takes: slabs and index.
+func (s *Store) Bytes() int {
+	n := 4 * len(s.index)
+	for i := range s.classes {
+		c := &s.classes[i]
+		n += len(c.chunks)*int(c.stride)<<c.perLog + 8*cap(c.chunks)
+	}
+	return n
+}
