@@ -11,9 +11,9 @@ import "fmt"
 // Words[Starts[i]:Starts[i+1]], numbers into Names. It is plain data: any number
 // of goroutines may read it while none changes it.
 type Set struct {
-	Names  []string
-	Words  []int32
-	Starts []int // one more than documents; Starts[0] is 0
+	Names  []string // the vocabulary: word n is Names[n]
+	Words  []int32  // the words of all documents, 0 … len(Names)-1; one that occurs twice stands twice
+	Starts []int    // one more than documents; Starts[0] is 0
 }
 
 // Len returns the number of documents.

@@ -17,12 +17,14 @@ type Options struct {
 	// file, of those that the text has, 1 … corpus.MaxBlock. It ends with a
 	// sentence (see package corpus).
 	Length int
-	// MinCount is how often a word must occur to be used, at least 1, Skip how
-	// many of the most frequent words are not used, since they say little about a
-	// topic, and Most how many words are used at the most, the most frequent
-	// ones; 0 is any.
-	MinCount   int64
-	Skip, Most int
+	// MinCount is how often a word must occur in the text to be used, at least 1.
+	MinCount int64
+	// Skip is how many of the most frequent words are not used, since they say
+	// little about a topic.
+	Skip int
+	// Most is how many words are used at the most, the most frequent ones of those
+	// that Skip and MinCount leave; 0 is any number.
+	Most int
 }
 
 // DefaultOptions are meant for prose.

@@ -38,7 +38,7 @@ func (o Options) Check() error {
 
 // Stats are what Open found.
 type Stats struct {
-	Files int
+	Files int // that were read
 	// Words is how many there are, also of those that are too rare.
 	Words     int64
 	Distinct  int   // different words among them
@@ -51,8 +51,10 @@ type Stats struct {
 // A Corpus is text that was counted. It does not change, and may be used by any
 // number of goroutines, each with a [Reader] of its own.
 type Corpus struct {
+	// Vocabulary has the words that are frequent enough ([Options.MinCount]).
 	Vocabulary *Vocabulary
-	Stats      Stats
+	// Stats count all that was read.
+	Stats Stats
 
 	options Options
 	files   []source

@@ -64,6 +64,7 @@ func (s Spec) Check() error {
 // g of s as form f of stem t is to form g of t. Companions of one stem or form
 // are each other's neighbours.
 type Generated struct {
+	// Text is the corpus, UTF-8 in the format Prose.
 	Text []byte
 	// Analogies are a sample of the true ones: a is to b as c is to d.
 	Analogies [][4]string

@@ -9,9 +9,9 @@ import (
 // falling frequency, those of equal frequency in the order of their bytes. It
 // does not change and may be used by any number of goroutines.
 type Vocabulary struct {
-	Words  []string
-	Counts []int64 // how often each stands in the corpus
-	Total  int64   // their sum
+	Words  []string // by number
+	Counts []int64  // how often each stands in the corpus
+	Total  int64    // their sum
 	ids    map[string]int32
 }
 

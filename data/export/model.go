@@ -25,10 +25,11 @@ const Format = 1
 // A Model describes a trained model and the files that hold it: it is what
 // model.json holds. docs/file-formats.md describes it for people.
 type Model struct {
+	// Format is the version of the description, [Format].
 	Format int `json:"format"`
-	// Task is the name of the task that was trained, and Model what it calls this
-	// kind of model.
-	Task  string `json:"task"`
+	// Task is the name of the task that was trained.
+	Task string `json:"task"`
+	// Model is what the task calls this kind of model, such as "complex".
 	Model string `json:"model"`
 	// Dim is the length of a vector, as it was set; 0 where there are none.
 	Dim int `json:"dim,omitempty"`
@@ -36,11 +37,12 @@ type Model struct {
 	Score string `json:"score,omitempty"`
 	// Features says how names of features became rows; nil where nothing was hashed.
 	Features *Features `json:"features,omitempty"`
-	Files    []File    `json:"files"`
+	// Files are all other files of the folder.
+	Files []File `json:"files"`
 
-	Run     *Run      `json:"run,omitempty"` // nil where no job trained the model
-	Version string    `json:"version,omitempty"`
-	Written time.Time `json:"written"`
+	Run     *Run      `json:"run,omitempty"`     // nil where no job trained the model
+	Version string    `json:"version,omitempty"` // of the program that wrote the export
+	Written time.Time `json:"written"`           // when, to the second
 }
 
 // Features is how the names of features were hashed.
@@ -51,14 +53,15 @@ type Features struct {
 
 // A Run is how a model was trained.
 type Run struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // of the run
 	// Spec is what was asked for: the settings of the task, the nodes, the seed.
 	Spec json.RawMessage `json:"spec"`
-	Seed uint64          `json:"seed"`
-	Data Data            `json:"data"`
-	// Epochs is how many were trained, and End why no more.
-	Epochs int    `json:"epochs"`
-	End    string `json:"end"`
+	Seed uint64          `json:"seed"` // that of Spec
+	Data Data            `json:"data"` // what the model was trained and judged on
+	// Epochs is how many were trained.
+	Epochs int `json:"epochs"`
+	// End is why no more epochs were trained.
+	End string `json:"end"`
 	// Metrics judge the exported model, and the untrained one, by the part of the
 	// data: "test", "valid", "train", "untrained".
 	Metrics json.RawMessage `json:"metrics,omitempty"`
@@ -67,12 +70,13 @@ type Run struct {
 // Data are what a model was trained on.
 type Data struct {
 	Path        string `json:"path,omitempty"` // empty: they were generated
-	About       string `json:"about"`
-	Fingerprint string `json:"fingerprint"` // equal for equal data
+	About       string `json:"about"`          // their counts, in a line for people
+	Fingerprint string `json:"fingerprint"`    // equal for equal data
 }
 
 // A File is one file of an export.
 type File struct {
+	// Name is that of the file within the folder.
 	Name string `json:"name"`
 	// Kind is how it is written: one of the kinds below.
 	Kind string `json:"kind"`
@@ -82,7 +86,9 @@ type File struct {
 	Names string `json:"names,omitempty"`
 	// Layout says what the columns, or the lines, are.
 	Layout string `json:"layout"`
-	Bytes  int64  `json:"bytes"`
+	// Bytes is the length of the file.
+	Bytes int64 `json:"bytes"`
+	// SHA256 is the checksum of the file, in lower-case hexadecimal.
 	SHA256 string `json:"sha256"`
 }
 

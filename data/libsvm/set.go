@@ -9,10 +9,10 @@ import (
 // Features[Starts[i]:Starts[i+1]], ascending, with the Values beside them. It is
 // plain data: any number of goroutines may read it while none changes it.
 type Set struct {
-	Labels   []bool // whether the example is positive
-	Starts   []int  // one more than examples; Starts[0] is 0
-	Features []uint32
-	Values   []float32
+	Labels   []bool    // whether the example is positive
+	Starts   []int     // one more than examples; Starts[0] is 0
+	Features []uint32  // of all examples, ascending within one; 0 … Width-1
+	Values   []float32 // of Features, one each; finite
 	// Width is one more than the largest feature, or what the reader was told:
 	// features are 0 … Width-1.
 	Width int
@@ -95,10 +95,11 @@ func (s *Set) Check() error {
 
 // Stats are the counts of a set.
 type Stats struct {
-	Examples, Positive int
-	Width              int // features 0 … Width-1, of which
-	Used               int // occur
-	NonZeros           int // pairs of all examples
+	Examples int // of both labels
+	Positive int // of the positive label
+	Width    int // features 0 … Width-1, of which
+	Used     int // occur
+	NonZeros int // pairs of all examples
 }
 
 // Stats counts.

@@ -12,12 +12,19 @@ import (
 
 // Splits are examples to train, to validate and to test on. All sets have the
 // same width.
-type Splits struct{ Train, Valid, Test *Set }
+type Splits struct {
+	Train *Set // to learn from
+	Valid *Set // to judge by meanwhile; may be empty
+	Test  *Set // to judge by at the end; may be empty
+}
 
 // A Share is how much of the training examples is held out where a split has no
 // file of its own: every N-th example for Test, then every N-th of the others
 // for Valid. 0 holds out none.
-type Share struct{ Valid, Test int }
+type Share struct {
+	Valid int // 2 or more: every Valid-th example; 0: none
+	Test  int // 2 or more: every Test-th example; 0: none
+}
 
 // Check says what is wrong with the share.
 func (s Share) Check() error {

@@ -17,9 +17,9 @@ type Options struct {
 	// Split is the name of a split in a folder, such as "u1"; empty where there
 	// is none.
 	Split string
-	// Test is the share of the cells of a single file to hold out, 0 … 0.9, and
-	// Seed decides which.
+	// Test is the share of the cells of a single file to hold out, 0 … 0.9.
 	Test float64
+	// Seed decides which cells are held out.
 	Seed uint64
 }
 

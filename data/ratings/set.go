@@ -9,8 +9,8 @@ import (
 
 // A Rating is a cell of a matrix.
 type Rating struct {
-	Row, Col uint32
-	Value    float32
+	Row, Col uint32  // from 0 on
+	Value    float32 // finite
 }
 
 // A Set is a sparse matrix in parts.

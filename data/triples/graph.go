@@ -10,7 +10,9 @@ import (
 // A Triple is a fact: entity S (the head, subject) stands in relation R to
 // entity O (the tail, object). S and O index Graph.Entities, R indexes
 // Graph.Relations.
-type Triple struct{ S, R, O uint32 }
+type Triple struct {
+	S, R, O uint32 // subject, relation, object: indexes from 0 on
+}
 
 func (t Triple) compare(u Triple) int {
 	if c := cmp.Compare(t.S, u.S); c != 0 {
@@ -25,8 +27,10 @@ func (t Triple) compare(u Triple) int {
 // A Graph is a knowledge graph in three splits. It is plain data: any number of
 // goroutines may read it while none changes it.
 type Graph struct {
-	Entities, Relations []string
-	Train, Valid, Test  []Triple
+	Entities, Relations []string // names, by number
+	// Train is to learn from, Valid to judge by meanwhile, Test at the end. Valid
+	// or Test may be empty.
+	Train, Valid, Test []Triple
 }
 
 // splitNames are the stems of the files, in the order that numbers names.
@@ -37,7 +41,10 @@ func (g *Graph) splits() [3]*[]Triple { return [3]*[]Triple{&g.Train, &g.Valid, 
 // Stats are the counts of a graph that tell whether it is fit for training and
 // for ranking.
 type Stats struct {
-	Entities, Relations, Train, Valid, Test int
+	// Entities and Relations are the numbers of names.
+	Entities, Relations int
+	// Train, Valid and Test are the numbers of triples.
+	Train, Valid, Test int
 
 	// Duplicates is the number of triples that repeat one of their own split.
 	Duplicates int

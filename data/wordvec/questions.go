@@ -13,13 +13,13 @@ import (
 
 // Questions are analogies whose answers are known: a is to b as c is to d.
 type Questions struct {
-	Sections []Section
+	Sections []Section // in the order of the file
 }
 
 // A Section is questions of a kind.
 type Section struct {
-	Name      string
-	Questions [][4]string
+	Name      string      // such as "capital-world"
+	Questions [][4]string // a, b, c, and d, the answer
 }
 
 // Syntactic reports whether the section is about forms of words, not meanings:
@@ -83,8 +83,8 @@ func parseQuestions(r io.Reader, lower bool) (*Questions, error) {
 
 // A Known question is one whose four words are known, by their numbers.
 type Known struct {
-	A, B, C, D int32
-	Section    int
+	A, B, C, D int32 // A is to B as C is to D, the answer
+	Section    int   // index into Questions.Sections
 }
 
 // Known returns the questions of which all words have a number below most.
@@ -160,16 +160,16 @@ func Answer(vals []float32, dim int, questions []Known, right []int64) {
 
 // A Score says how questions were answered.
 type Score struct {
-	Sections []SectionScore
+	Sections []SectionScore // as in Questions
 }
 
 // A SectionScore says how the questions of a section were answered.
 type SectionScore struct {
-	Name      string `json:"name"`
-	Syntactic bool   `json:"syntactic"`
-	Right     int64  `json:"right"`
-	Known     int64  `json:"known"` // questions of which all words are known: the others were not asked
-	Asked     int64  `json:"asked"` // all
+	Name      string `json:"name"`      // of the section
+	Syntactic bool   `json:"syntactic"` // as in Section
+	Right     int64  `json:"right"`     // questions that were answered rightly
+	Known     int64  `json:"known"`     // questions of which all words are known: the others were not asked
+	Asked     int64  `json:"asked"`     // all
 }
 
 // Score puts together what Answer counted.
@@ -198,10 +198,14 @@ func (s Score) Sum(name string, which func(SectionScore) bool) SectionScore {
 	return sum
 }
 
-// All, Syntactic and Semantic are the sections to add up.
-func All(SectionScore) bool         { return true }
+// All has [Score.Sum] add up all sections.
+func All(SectionScore) bool { return true }
+
+// Syntactic has [Score.Sum] add up the sections about forms of words.
 func Syntactic(s SectionScore) bool { return s.Syntactic }
-func Semantic(s SectionScore) bool  { return !s.Syntactic }
+
+// Semantic has [Score.Sum] add up the sections about meanings.
+func Semantic(s SectionScore) bool { return !s.Syntactic }
 
 // Accuracy is the share of right answers among the known questions, 0 if there
 // are none.

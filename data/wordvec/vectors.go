@@ -9,8 +9,8 @@ import (
 
 // Vectors are named vectors of equal length.
 type Vectors struct {
-	Names []string
-	Dim   int
+	Names []string // of the vectors, by number
+	Dim   int      // floats of a vector, at least 1
 	// Vals are the vectors one after the other.
 	Vals []float32
 	ids  map[string]int
@@ -55,8 +55,8 @@ func Normalize(vals []float32, dim int) {
 
 // A Neighbour is a vector that is near.
 type Neighbour struct {
-	Name   string  `json:"name"`
-	Cosine float64 `json:"cosine"`
+	Name   string  `json:"name"`   // of the vector
+	Cosine float64 `json:"cosine"` // of the angle to the query, -1 … 1
 }
 
 // Nearest returns the k vectors nearest to a query, nearest first, but for those
