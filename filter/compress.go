@@ -22,7 +22,9 @@ const (
 // tables and of all kinds, so a table's Compress concerns all frames of the
 // node, and that of a single call is refused. Where frames do not get shorter,
 // they soon are tried but now and then (package node decides).
-type Compress struct{ Method Method }
+type Compress struct {
+	Method Method // S2 or Zstd
+}
 
 func (f Compress) Name() string { return string(f.Method) }
 
