@@ -25,7 +25,7 @@ func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 	if err := w.check(what, keys, len(dst)); err != nil {
 		return 0, err
 	}
-	if err := w.n.failed(); err != nil {
+	if err := w.n.Err(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
 	for _, k := range keys {
@@ -152,8 +152,8 @@ func (w *worker) awaited(o *op) error {
 	b.mu.Lock()
 	b.want(o.after)
 	b.mu.Unlock()
-	b.n.pacer.wakeUp()
-	b.n.pacer.noPause()
+	b.n.pacer.bell.Ring()
+	b.n.pacer.bell.Hurry()
 	return nil
 }
 
@@ -221,7 +221,7 @@ func (b *bound) putBack(p *pacer, due []parking) {
 	}
 	b.parked = append(due, b.parked...)
 	b.findSoonest()
-	p.wakeUp()
+	p.bell.Ring()
 }
 
 // findSoonest finds the least tick that a pull waits for. The lock is held.

@@ -37,7 +37,7 @@ func (n *Node) scan(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	}
 	q.of[from] = append(q.of[from], *r)
 	q.some.Store(true)
-	n.pacer.wakeUp()
+	n.pacer.bell.Ring()
 	return nil
 }
 

@@ -49,14 +49,14 @@ func (b *barrier) arrive(worker int) (r *round, last bool) {
 }
 
 func (b *barrier) wait(ctx context.Context, n *Node, worker int) error {
-	if err := n.failed(); err != nil {
+	if err := n.Err(); err != nil {
 		return err
 	}
 	r, last := b.arrive(worker)
 	if last {
 		r.cross(n)
 	}
-	switch n.world.Wait(r.done, ctx.Done(), n.done) {
+	switch n.Wait(r.done, ctx.Done(), n.Done()) {
 	case 1:
 		if err := r.missing(n, context.Cause(ctx)); err != nil {
 			b.mu.Lock()
@@ -66,7 +66,7 @@ func (b *barrier) wait(ctx context.Context, n *Node, worker int) error {
 		}
 		return nil
 	case 2:
-		return n.failed()
+		return n.Err()
 	}
 	return r.err
 }
@@ -80,12 +80,12 @@ func (r *round) cross(n *Node) {
 		return
 	}
 	ctx := r.begin(n)
-	n.world.Go(func() {
+	n.Go(func() {
 		defer close(r.done)
 		for {
 			r.err = n.cfg.Session.Barrier(ctx, "workers")
 			r.interrupt(nil)
-			if r.err == nil || !r.tell(r.err) || n.life.Err() != nil {
+			if r.err == nil || !r.tell(r.err) || n.Life().Err() != nil {
 				return
 			}
 			ctx = r.begin(n) // it waits for the same barrier again
@@ -97,7 +97,7 @@ func (r *round) cross(n *Node) {
 func (r *round) begin(n *Node) context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ctx, cancel := context.WithCancelCause(n.life)
+	ctx, cancel := context.WithCancelCause(n.Life())
 	r.interrupt = cancel
 	return ctx
 }
@@ -114,11 +114,11 @@ func (r *round) missing(n *Node, cause error) error {
 	r.asking = append(r.asking, answer)
 	r.interrupt(cause)
 	r.mu.Unlock()
-	switch n.world.Wait(answer, r.done, n.done) {
+	switch n.Wait(answer, r.done, n.Done()) {
 	case 1:
 		return r.err
 	case 2:
-		return n.failed()
+		return n.Err()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	cmem "github.com/godwit-ps/godwit/coord/mem"
 	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
@@ -285,7 +286,7 @@ func pair(b *testing.B, cfg Config, flush func(*Node, godwit.NodeID)) (nodes [2]
 	ctx := background(b)
 	hub, err := cmem.New(coord.Config{Run: "bench", Nodes: 2})
 	must(b, err)
-	cfg.Virtual = &Virtual{World: &real{start: time.Now()}, Flush: flush}
+	cfg.Virtual = &Virtual{World: host.Real(), Flush: flush}
 	var wg sync.WaitGroup
 	for range nodes {
 		wg.Go(func() {

@@ -200,8 +200,8 @@ func (b *bound) admit(ctx context.Context, w *worker, what string, keys []godwit
 	if b.readable(w) || b.reaches(b.need(w, keys)) {
 		return nil
 	}
-	began := b.n.world.Now()
-	defer func() { w.blocked(b.n.world.Now() - began) }()
+	began := b.n.Now()
+	defer func() { w.blocked(b.n.Now() - began) }()
 	for {
 		need := b.need(w, keys)
 		if !b.await(w, need) {
@@ -211,7 +211,7 @@ func (b *bound) admit(ctx context.Context, w *worker, what string, keys []godwit
 		case 1:
 			return b.forsake(w, what, keys, context.Cause(ctx))
 		case 2:
-			return w.fail(what, keys, b.n.failed())
+			return w.fail(what, keys, b.n.Err())
 		}
 	}
 }
@@ -227,8 +227,8 @@ func (b *bound) await(w *worker, need tick) bool {
 	b.waiting = append(b.waiting, w)
 	b.want(need)
 	b.mu.Unlock()
-	b.n.pacer.wakeUp()
-	b.n.pacer.noPause()
+	b.n.pacer.bell.Ring()
+	b.n.pacer.bell.Hurry()
 	return true
 }
 
@@ -322,10 +322,10 @@ func (b *bound) advanced(from tick) {
 
 // stir has the pacer look whether there is more to settle or to tell.
 func (b *bound) stir() {
-	b.n.pacer.wakeUp()
+	b.n.pacer.bell.Ring()
 	preempt.Point()
 	if b.urgent.Load() || b.owes() {
-		b.n.pacer.noPause()
+		b.n.pacer.bell.Hurry()
 	}
 }
 
@@ -398,7 +398,7 @@ func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
 	b.mu.Unlock()
 	b.stir()
 	if served {
-		b.n.pacer.noPause()
+		b.n.pacer.bell.Hurry()
 	}
 }
 

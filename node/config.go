@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
@@ -150,11 +151,11 @@ func bytesOf(m *godwit.Model) (n float64) {
 func shards(keys uint64) uint { return uint(min(max(bits.Len64(keys/64), 4), 9)) }
 
 // world returns the world that the node lives in.
-func (c *Config) world() World {
+func (c *Config) world() host.World {
 	if c.Virtual != nil {
 		return c.Virtual.World
 	}
-	return &real{start: time.Now()}
+	return host.Real()
 }
 
 // barriers returns how many barriers the workers count as behind them at the start.

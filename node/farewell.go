@@ -55,7 +55,7 @@ func (n *Node) takeLeave(ctx context.Context) error {
 			p.bid()
 		}
 	}
-	n.world.Idle(n.cfg.Session.Lease(), n.parting.quiet, ctx.Done())
+	n.Idle(n.cfg.Session.Lease(), n.parting.quiet, ctx.Done())
 	return nil
 }
 

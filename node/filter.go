@@ -421,7 +421,7 @@ func (w *worker) pushKept(ctx context.Context, what string) error {
 	case 1:
 		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", context.Cause(ctx)))
 	case 2:
-		return w.fail(what, nil, w.n.failed())
+		return w.fail(what, nil, w.n.Err())
 	}
 	w.token = w.n.flush
 	defer func() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
@@ -250,7 +251,7 @@ func take(t *testing.T, variant byte, b []byte) {
 
 // quietNode is a node without goroutines, whose queues nobody empties.
 func quietNode(t testing.TB, cfg Config) *Node {
-	n := &Node{cfg: cfg, model: cfg.Model, world: &real{start: time.Now()}, stop: make(chan struct{}), done: make(chan struct{}), peers: make([]*outbox, len(cfg.Session.Members()))}
+	n := &Node{cfg: cfg, model: cfg.Model, Host: host.New(host.Real()), budget: host.NewBudget(cfg.Workers), peers: make([]*outbox, len(cfg.Session.Members()))}
 	var ids []godwit.NodeID
 	for _, m := range cfg.Session.Members() {
 		ids = append(ids, m.ID)
@@ -264,8 +265,8 @@ func quietNode(t testing.TB, cfg Config) *Node {
 	}
 	must(t, n.build())
 	t.Cleanup(func() {
-		close(n.stop)
-		n.world.Join()
+		n.Halt()
+		n.Join()
 		must(t, n.arena.Free())
 	})
 	return n
@@ -283,7 +284,7 @@ func TestForgedRecordsAmongTrueOnesEndInAnOrderlyWay(t *testing.T) {
 			for _, w := range n.Workers() {
 				wg.Go(func() {
 					rng := rngOf(w.ID())
-					for ctx.Err() == nil && n.failed() == nil {
+					for ctx.Err() == nil && n.Err() == nil {
 						keys := some(rng, m, 10)
 						buf := valuesOf(m, keys)
 						_ = w.Intent(keys, w.Clock(), w.Clock()+3)

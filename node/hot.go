@@ -230,9 +230,9 @@ func (n *Node) measureHot() {
 	if !n.countPulls() {
 		return
 	}
-	err := n.agreeOnHot(n.life)
-	if err != nil && n.life.Err() == nil && n.cfg.Session.Err() == nil {
-		n.fail(fmt.Errorf("node: agreeing on the hot keys: %w", err))
+	err := n.agreeOnHot(n.Life())
+	if err != nil && n.Life().Err() == nil && n.cfg.Session.Err() == nil {
+		n.Fail(fmt.Errorf("node: agreeing on the hot keys: %w", err))
 	}
 }
 
@@ -241,7 +241,7 @@ func (n *Node) measureHot() {
 // more or less does not matter. It reports false if the node ended before.
 func (n *Node) countPulls() bool {
 	for goal := enoughPulls(n.model, 0, len(n.peers)); ; {
-		if n.world.Wait(n.hot.enough, n.stop, n.done) != 0 {
+		if n.Wait(n.hot.enough, n.Stop(), n.Done()) != 0 {
 			return false
 		}
 		more := n.enoughPulls() - goal

@@ -32,8 +32,8 @@ func (n *Node) lacks(in *inbound, e *wire.UnknownListError) {
 	n.peers[in.from].push(e.Question())
 	in.out.touch(in.from)
 	from := in.from
-	n.world.Go(func() {
-		if n.world.Sleep(listPatience, came, n.stop) < 0 && n.failed() == nil {
+	n.Go(func() {
+		if n.Sleep(listPatience, came, n.Stop()) < 0 && n.Err() == nil {
 			n.end(from, brokeProtocol, fmt.Errorf("did not send within %v a list of keys that it refers to and was asked for: %w", listPatience, e))
 		}
 	})

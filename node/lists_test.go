@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport/mem"
@@ -138,8 +139,8 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 	const peer = godwit.NodeID(1)
 	session := told{lonely{nodes: 3}, make(chan error, 1)}
 	n := quietNode(t, Config{Model: model(t, 1000, 1), Policy: placement.Static, Workers: 1, Session: session})
-	world := &hasty{real: n.world.(*real), slept: make(chan time.Duration), woke: make(chan int, 1), over: make(chan struct{})}
-	n.world = world
+	world := &hasty{World: n.World, slept: make(chan time.Duration), woke: make(chan int, 1), over: make(chan struct{})}
+	n.Host.World = world
 	in := n.inbound(peer)
 	e := wire.Encoder{Lists: &wire.Sent{}}
 	push := func() {
@@ -169,7 +170,7 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 	if i := <-world.woke; i != 0 {
 		t.Errorf("a list came, and %d woke who waited for it, want 0", i)
 	}
-	if err := n.failed(); err != nil {
+	if err := n.Err(); err != nil {
 		t.Fatalf("a list that came ended the run: %v", err)
 	}
 
@@ -179,7 +180,7 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 	hash := fmt.Sprintf("%016x", binary.LittleEndian.Uint64(question()[wire.HeaderLen:]))
 	close(world.over)
 	err = <-session.failed
-	n.world.Join()
+	n.Join()
 	if !errors.Is(err, godwit.ErrPeerLost) {
 		t.Errorf("the run ended with %v, want %v", err, godwit.ErrPeerLost)
 	}
@@ -188,7 +189,7 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 			t.Errorf("the run ended with %q, want one that says %q", err, says)
 		}
 	}
-	if n.failed() == nil {
+	if n.Err() == nil {
 		t.Error("the node goes on")
 	}
 }
@@ -196,7 +197,7 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 // hasty is the world outside, but for pauses: each is told, and passes when the
 // test says so. What ended it is told, too.
 type hasty struct {
-	*real
+	host.World
 	slept chan time.Duration
 	woke  chan int
 	over  chan struct{}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -49,5 +50,5 @@ func (c *Config) memory() uint64 {
 	if c.Virtual != nil {
 		return virtualMemory
 	}
-	return available()
+	return host.Available()
 }

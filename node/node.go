@@ -32,6 +32,7 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/hint"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/store"
@@ -45,13 +46,13 @@ type protocolHomes = *directory.Homes
 
 // A Node is one process of a run.
 type Node struct {
-	cfg     Config
-	self    godwit.NodeID
-	model   *godwit.Model
-	homes   *directory.Homes
-	proto   *protocol.Config
-	arena   arena.Arena
-	world   World
+	cfg   Config
+	self  godwit.NodeID
+	model *godwit.Model
+	homes *directory.Homes
+	proto *protocol.Config
+	arena arena.Arena
+	*host.Host
 	shards  []shard
 	mask    godwit.Key
 	large   bool // the model is larger than a processor's cache
@@ -86,18 +87,13 @@ type Node struct {
 	received   atomic.Uint64 // bytes
 	listMisses atomic.Uint64 // lists of keys that had to be asked for
 
-	stop chan struct{}      // closed by Close: goroutines end,
-	life context.Context    // … which ends then, and
-	die  context.CancelFunc // … with it what they wait for at the coordinator
-	in   []*inbound         // of a virtual node, by peer
+	in []*inbound // of a virtual node, by peer
 
-	failOnce sync.Once
-	done     chan struct{} // closed when the node failed or was closed
-	err      error         // set before done is closed
-	closing  atomic.Bool
-	starved  atomic.Bool // the system has no more memory for rows
-	trains   atomic.Bool // a worker has advanced its clock
-	closed   sync.Once
+	budget  *host.Budget
+	closing atomic.Bool
+	starved atomic.Bool // the system has no more memory for rows
+	trains  atomic.Bool // a worker has advanced its clock
+	closed  sync.Once
 }
 
 // A shard is the protocol's shard with its lock.
@@ -148,7 +144,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		ids[i] = m.ID
 	}
 	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model, homes: directory.NewHomes(cfg.Model.Keys(), ids),
-		world: cfg.world(), peers: make([]*outbox, len(members)), flush: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+		Host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers), peers: make([]*outbox, len(members)), flush: make(chan struct{}, 1)}
 	n.flush <- struct{}{}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
@@ -163,16 +159,16 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		}
 		n.connect(conns)
 	}
-	n.world.Go(n.watch)
-	n.world.Go(n.planner.run)
-	n.world.Go(n.pacer.run)
+	n.Go(n.watch)
+	n.Go(n.planner.run)
+	n.Go(n.pacer.run)
 	if len(members) > 1 {
 		n.pulse.start(ctx)
-		n.world.Go(n.pulse.run)
+		n.Go(n.pulse.run)
 	}
 	err := n.hold(ctx, n.everywhere())
 	if n.hot.measures() {
-		n.world.Go(n.measureHot)
+		n.Go(n.measureHot)
 	}
 	return n, err
 }
@@ -193,7 +189,6 @@ func (n *Node) build() error {
 	n.proto.SettingUp, n.proto.Misplaced = n.settingUp, n.misplaced
 	n.limits = n.cfg.limits()
 	n.asking = newAsking(n.limits.Rows, len(n.peers))
-	n.life, n.die = context.WithCancel(context.Background())
 	n.shards = make([]shard, 1<<n.proto.Shift)
 	n.mask = godwit.Key(len(n.shards) - 1)
 	n.large = bytesOf(n.model) > cacheBytes
@@ -245,12 +240,12 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 		n.peers[id].packer.set(n.packing, c.Peer().Takes)
 	}
 	for id, c := range conns {
-		n.world.Go(func() {
-			if err := n.peers[id].write(n.world, n.stop); err != nil {
+		n.Go(func() {
+			if err := n.peers[id].write(n.Host, n.Stop()); err != nil {
 				n.lost(id, err)
 			}
 		})
-		n.world.Go(func() {
+		n.Go(func() {
 			if err := n.read(id, c); err != nil {
 				n.lost(id, err)
 			}
@@ -297,7 +292,7 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 		s.Lock()
 		if s.over() {
 			s.Unlock()
-			return n.failed()
+			return n.Err()
 		}
 		s.Hold(&out, k)
 		s.noteWork(n, k)
@@ -342,9 +337,6 @@ const (
 
 const brokeProtocol = "broke the protocol"
 
-// now is the time that lead times are measured in.
-func (n *Node) now() int64 { return n.world.Now() }
-
 // Worker returns worker i of this node. It belongs to one goroutine.
 func (n *Node) Worker(i int) godwit.Worker { return n.workers[i] }
 
@@ -357,34 +349,12 @@ func (n *Node) Workers() []godwit.Worker {
 	return ws
 }
 
-// Done is closed when the run is over for this node: it failed or was closed.
-func (n *Node) Done() <-chan struct{} { return n.done }
-
-// Err is nil before Done, and says why after it.
-func (n *Node) Err() error { return n.failed() }
-
-func (n *Node) failed() error {
-	select {
-	case <-n.done:
-		return n.err
-	default:
-		return nil
-	}
-}
-
-func (n *Node) fail(err error) {
-	n.failOnce.Do(func() {
-		n.err = err
-		close(n.done)
-	})
-}
-
 // watch ends the node when the session ends.
 func (n *Node) watch() {
-	if n.world.Wait(n.cfg.Session.Done(), n.stop, nil) != 0 {
+	if n.Wait(n.cfg.Session.Done(), n.Stop(), nil) != 0 {
 		return
 	}
-	n.fail(n.sessionErr())
+	n.Fail(n.sessionErr())
 }
 
 // sessionErr is why the session is over, as what operations return.
@@ -401,7 +371,7 @@ func (n *Node) sessionErr() error {
 // it is lost. Its session, or another's, may be about to say why, which is better
 // to know than that a connection ended.
 func (n *Node) lost(peer godwit.NodeID, cause error) {
-	if n.parting.isComplete() || n.world.Sleep(causeWait, n.done, n.parting.all) >= 0 {
+	if n.parting.isComplete() || n.Sleep(causeWait, n.Done(), n.parting.all) >= 0 {
 		n.parting.gone(peer)
 		return
 	}
@@ -414,18 +384,18 @@ func (n *Node) end(peer godwit.NodeID, what string, cause error) {
 		return
 	}
 	err := fmt.Errorf("%w: node %d (%s): %s: %w", godwit.ErrPeerLost, peer, n.addr(peer), what, cause)
-	n.fail(err)
+	n.Fail(err)
 	n.cfg.Session.Fail(err)
 }
 
 // misplaced ends the run because of a policy that decides what cannot be. It is
 // called under a shard's lock, and leaves it to a goroutine to tell the others.
 func (n *Node) misplaced(err error) {
-	if n.failed() != nil {
+	if n.Err() != nil {
 		return
 	}
-	n.fail(err)
-	n.world.Go(func() { n.cfg.Session.Fail(err) })
+	n.Fail(err)
+	n.Go(func() { n.cfg.Session.Fail(err) })
 }
 
 func (n *Node) addr(id godwit.NodeID) string {
@@ -463,20 +433,19 @@ func (n *Node) Close(ctx context.Context) error {
 		if n.bound != nil {
 			n.bound.leave()
 		}
-		if n.failed() == nil && len(n.peers) > 1 {
+		if n.Err() == nil && len(n.peers) > 1 {
 			err = n.flushKept(ctx)
 			if e := n.takeLeave(ctx); err == nil {
 				err = e
 			}
 		}
 		n.closing.Store(true)
-		n.fail(godwit.ErrClosed)
-		close(n.stop)
-		n.die()
+		n.Fail(godwit.ErrClosed)
+		n.Halt()
 		for _, c := range n.conns {
 			c.Close()
 		}
-		n.world.Join()
+		n.Join()
 		for i := range n.shards {
 			s := &n.shards[i]
 			s.Lock()

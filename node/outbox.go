@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
@@ -297,7 +298,7 @@ func (o *outbox) left(frame []byte) {
 
 // write sends what others leave to it until stop is closed or the connection
 // fails.
-func (o *outbox) write(world World, stop <-chan struct{}) error {
+func (o *outbox) write(world host.World, stop <-chan struct{}) error {
 	for world.Wait(o.wake, stop, nil) == 0 {
 		f, ready := o.begun, o.ready
 		o.begun, o.ready = nil, false
@@ -427,7 +428,7 @@ func (s *sender) Got(to godwit.NodeID, floats int) {
 // lead times, and keys come by the thousand.
 func (s *sender) Now() int64 {
 	if s.clock == 0 {
-		s.clock = s.n.now()
+		s.clock = s.n.Now()
 	}
 	return s.clock
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
@@ -78,7 +79,7 @@ func TestRecordsLeaveInOrderWhoeverSendsThem(t *testing.T) {
 			defer wg.Wait()
 			defer close(stop)
 			wg.Go(func() {
-				if err := o.write(&real{}, stop); err != nil {
+				if err := o.write(host.Real(), stop); err != nil {
 					t.Error(err)
 				}
 			})

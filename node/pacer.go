@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/intent"
@@ -28,11 +29,9 @@ import (
 // just where much changes. What the network cannot carry stays for a later round
 // too (Limits.Copies), where further updates of the same keys join it.
 type pacer struct {
-	n   *Node
-	out sender
-	waker
-
-	hurry chan struct{} // holds a token when a WaitSync began, here or at a peer: no pause before the next round
+	n    *Node
+	out  sender
+	bell *host.Bell
 
 	work []atomic.Uint64 // one bit a shard that has something for a round
 
@@ -44,22 +43,14 @@ type pacer struct {
 	room    atomic.Bool  // keys can be asked for that there was no room for before
 
 	rounds atomic.Uint64
-	busy   atomic.Int64  // nanoseconds of processor time spent in rounds
 	rates  []intent.Rate // of the workers' clocks
-
-	intents int64 // what the planner had cost at the last round
 
 	every  time.Duration // between rounds over the shards at least, if the policy sets a rate
 	synced int64         // when the last one was
 }
 
-const (
-	share    = 9                      // rounds take at most one part in share of the workers' processors; sending and receiving take several times as much
-	most     = 4                      // … and where workers tick faster than that, one part in most
-	minPause = 200 * time.Microsecond // rounds follow each other no faster
-	maxPause = 100 * time.Millisecond
-	retry    = 500 * time.Microsecond // after a round that a full queue held up
-)
+// retry is the pause after a round that a full queue held up.
+const retry = 500 * time.Microsecond
 
 type mark struct {
 	from godwit.NodeID
@@ -67,46 +58,37 @@ type mark struct {
 }
 
 func newPacer(n *Node) *pacer {
-	return &pacer{n: n, out: n.sender(), waker: waker{wake: make(chan struct{}, 1)}, hurry: make(chan struct{}, 1),
+	return &pacer{n: n, out: n.sender(), bell: host.NewBell(),
 		rates: make([]intent.Rate, n.cfg.Workers), work: make([]atomic.Uint64, (len(n.shards)+63)/64), every: interval(placement.SyncOf(n.proto.Policy).Rate)}
-}
-
-// noPause ends the pause that the pacer makes, or the next one.
-func (p *pacer) noPause() {
-	select {
-	case p.hurry <- struct{}{}:
-	default:
-	}
 }
 
 // note marks a shard as having work.
 func (p *pacer) note(shard int) {
 	p.work[shard/64].Or(1 << (shard % 64))
-	p.wakeUp()
+	p.bell.Ring()
 }
 
 func (p *pacer) run() {
-	world := p.n.world
+	h := p.n.Host
 	held := false
 	round := func() {
 		held = p.round()
-		world.Worked(p.out.records)
+		h.Worked(p.out.records)
 		p.out.records = 0
 	}
-	for world.Wait(p.wake, p.n.stop, nil) == 0 {
-		p.awake()
+	for h.Wait(p.bell.Rung(), h.Stop(), nil) == 0 {
+		p.bell.Awake()
 		p.rounds.Add(1) // before anybody sees what it did
-		cost := time.Duration(world.Measure(round))
-		p.busy.Add(int64(cost))
-		d := p.n.pause(cost, p.planned(), p.tick())
+		cost := time.Duration(h.Measure(round))
+		d := p.n.budget.Round(cost, p.tick())
 		if p.waiting.Load() > 0 || p.n.bound.pressed() {
-			d = minPause // somebody waits for nothing else
+			d = host.MinPause // somebody waits for nothing else
 		}
 		if held {
 			d = max(d, retry)
-			p.wakeUp()
+			p.bell.Ring()
 		}
-		if world.Sleep(d, p.hurry, p.n.stop) == 1 {
+		if h.Sleep(d, p.bell.Hurried(), h.Stop()) == 1 {
 			return
 		}
 	}
@@ -115,49 +97,20 @@ func (p *pacer) run() {
 // tick is the shortest time between two ticks of a worker's clock, in seconds; 0
 // if none is known.
 func (p *pacer) tick() (shortest float64) {
-	now := p.n.now()
+	now := p.n.Now()
 	for i, w := range p.n.workers {
 		r := &p.rates[i]
 		r.Observe(now, w.Clock())
-		shortest = shorter(shortest, r.Tick())
+		shortest = host.Shorter(shortest, r.Tick())
 	}
 	return shortest
-}
-
-// shorter is the shorter of two times, of which 0 is not known.
-func shorter(a, b float64) float64 {
-	if a == 0 || 0 < b && b < a {
-		return b
-	}
-	return a
-}
-
-// planned is what intents cost since the last round. That comes out of the share
-// of the rounds.
-func (p *pacer) planned() time.Duration {
-	busy := p.n.planner.busy.Load()
-	d := busy - p.intents
-	p.intents = busy
-	return time.Duration(d)
-}
-
-// pause says how long to wait after a round of some cost, or after acting on
-// intents, where something else cost as much as other meanwhile, and a worker's
-// clock ticks every so many seconds (0: not known).
-func (n *Node) pause(cost, other time.Duration, tick float64) time.Duration {
-	w := time.Duration(len(n.workers))
-	d := (cost+other)*share/w - cost
-	if tick > 0 {
-		d = min(d, time.Duration(tick*float64(time.Second)))
-	}
-	return min(max(d, (cost+other)*most/w-cost, minPause), maxPause)
 }
 
 // askDue has keys asked for that there was no room for before.
 func (p *pacer) askDue() {
 	p.room.Store(true)
-	p.wakeUp()
-	p.noPause()
+	p.bell.Ring()
+	p.bell.Hurry()
 }
 
 // ask does that.
@@ -188,7 +141,7 @@ func (p *pacer) round() (held bool) {
 		b.open(p)
 	}
 	p.ask()
-	early := p.early(p.n.now(), marks)
+	early := p.early(p.n.Now(), marks)
 	held = early || p.shards(len(marks) > 0, b != nil && b.presses())
 	if held {
 		p.mu.Lock()
@@ -226,7 +179,7 @@ func (p *pacer) shards(all, bounded bool) (held bool) {
 			if s.Work() {
 				s.noted = true
 				p.work[i].Or(bitsLeft & -bitsLeft)
-				p.wakeUp()
+				p.bell.Ring()
 			}
 			s.Unlock()
 		}
@@ -252,8 +205,8 @@ func (p *pacer) drain() *drainage {
 	p.drains = append(p.drains, d)
 	p.mu.Unlock()
 	p.waiting.Add(1)
-	p.wakeUp()
-	p.noPause()
+	p.bell.Ring()
+	p.bell.Hurry()
 	return d
 }
 
@@ -313,8 +266,8 @@ func (p *pacer) marked(from godwit.NodeID, r *wire.Record) {
 	defer p.mu.Unlock()
 	if r.Kind == wire.SyncMark {
 		p.marks = append(p.marks, mark{from, r.Op})
-		p.wakeUp()
-		p.noPause()
+		p.bell.Ring()
+		p.bell.Hurry()
 		return
 	}
 	p.n.bound.acknowledged(r.Op)

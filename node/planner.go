@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
 )
 
@@ -13,39 +14,37 @@ import (
 // but looks again no sooner than the pacer would (see [pacer]), so that there is
 // much to do at once.
 type planner struct {
-	n   *Node
-	out sender
-	waker
+	n    *Node
+	out  sender
+	bell *host.Bell
 
 	leads  atomic.Uint64 // nanoseconds that actions took, summed since the last look
 	nleads atomic.Uint64
 
 	order order // of announced keys
 
-	busy atomic.Int64 // nanoseconds of processor time
-	keys int          // begun, ended or sent this time
-	gap  float64      // seconds from one time to the next while there is work, smoothed
+	keys int     // begun, ended or sent this time
+	gap  float64 // seconds from one time to the next while there is work, smoothed
 }
 
 func newPlanner(n *Node) *planner {
-	return &planner{n: n, out: n.sender(), waker: waker{wake: make(chan struct{}, 1)}}
+	return &planner{n: n, out: n.sender(), bell: host.NewBell()}
 }
 
 func (p *planner) run() {
-	world := p.n.world
+	h := p.n.Host
 	act := func() {
 		p.act()
-		world.Worked(p.keys)
+		h.Worked(p.keys)
 	}
-	for world.Wait(p.wake, p.n.stop, nil) == 0 {
-		p.awake()
-		began := world.Now()
+	for h.Wait(p.bell.Rung(), h.Stop(), nil) == 0 {
+		p.bell.Awake()
+		began := h.Now()
 		p.keys = 0
-		cost := time.Duration(world.Measure(act))
-		p.busy.Add(int64(cost))
-		d := p.n.pause(cost, 0, p.tick())
-		p.gap += 0.1 * ((time.Duration(world.Now()-began) + d).Seconds() - p.gap)
-		if world.Sleep(d, p.n.stop, nil) == 0 {
+		cost := time.Duration(h.Measure(act))
+		d := p.n.budget.Plan(cost, p.tick())
+		p.gap += 0.1 * ((time.Duration(h.Now()-began) + d).Seconds() - p.gap)
+		if h.Sleep(d, h.Stop(), nil) == 0 {
 			return
 		}
 	}
@@ -55,14 +54,14 @@ func (p *planner) run() {
 // if none is known.
 func (p *planner) tick() (shortest float64) {
 	for _, w := range p.n.workers {
-		shortest = shorter(shortest, w.timer.Tick())
+		shortest = host.Shorter(shortest, w.timer.Tick())
 	}
 	return shortest
 }
 
 // act begins and ends what the workers announced.
 func (p *planner) act() {
-	now := p.n.now()
+	now := p.n.Now()
 	var lead float64
 	n := p.nleads.Swap(0)
 	if sum := p.leads.Swap(0); n > 0 {
@@ -109,11 +108,11 @@ func (p *planner) of(w *worker, now int64, lead float64) {
 	w.ahead.Store(int64(window))
 	w.next.Store(int64(w.plan.Next(window)))
 	if len(w.inbox.spans) > 0 {
-		p.wakeUp() // announced meanwhile, and judged by what was just replaced
+		p.bell.Ring() // announced meanwhile, and judged by what was just replaced
 	}
 	w.inbox.Unlock()
 	if w.Clock() >= godwit.Clock(w.next.Load()) {
-		p.wakeUp() // the worker went on meanwhile
+		p.bell.Ring() // the worker went on meanwhile
 	}
 }
 

@@ -110,7 +110,7 @@ func newPulse(n *Node) *pulse {
 // start is called when all connections are there, before the pulse runs. Other
 // nodes may still wait for theirs, until their start has to be over.
 func (p *pulse) start(ctx context.Context) {
-	p.seen = p.n.world.Now()
+	p.seen = p.n.Now()
 	if p.n.cfg.Virtual == nil {
 		p.begin = coord.DefaultJoin
 		if at, ok := ctx.Deadline(); ok {
@@ -127,7 +127,7 @@ func (p *pulse) start(ctx context.Context) {
 
 // run looks after the connections until the node or the run ends.
 func (p *pulse) run() {
-	for p.n.world.Idle(pulseEvery, p.n.stop, p.n.parting.all) < 0 {
+	for p.n.Idle(pulseEvery, p.n.Stop(), p.n.parting.all) < 0 {
 		p.step()
 		if v := p.due(); v != nil {
 			p.n.pronounce(v)
@@ -138,7 +138,7 @@ func (p *pulse) run() {
 
 // step counts the time since the last step and looks at all connections.
 func (p *pulse) step() {
-	now := p.n.world.Now()
+	now := p.n.Now()
 	p.clock += min(time.Duration(now-p.seen), maxSlice)
 	p.seen = now
 	fresh := false
@@ -303,10 +303,10 @@ func (p *pulse) due() *coord.VerdictError {
 
 // pronounce ends the run by a verdict.
 func (n *Node) pronounce(v *coord.VerdictError) {
-	if n.parting.isComplete() || n.failed() != nil {
+	if n.parting.isComplete() || n.Err() != nil {
 		return
 	}
-	n.fail(v)
+	n.Fail(v)
 	n.cfg.Session.Fail(v)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
@@ -229,8 +230,8 @@ func TestAConnectionOnWhichSomethingMovesIsNotSuspect(t *testing.T) {
 func TestAPauseOfANodeIsNotItsPeers(t *testing.T) {
 	n := quietNode(t, Config{Model: model(t, 100, 2), Workers: 1, Session: lonely{nodes: 3}})
 	p := n.pulse
-	w := &stoppedWorld{World: n.world, now: 1}
-	n.world = w
+	w := &stoppedWorld{World: n.World, now: 1}
+	n.Host.World = w
 	p.seen = 1
 	n.peers[1].sent.Store(1000) // and nothing comes back
 	p.links[1].met = true
@@ -256,7 +257,7 @@ func TestAPauseOfANodeIsNotItsPeers(t *testing.T) {
 }
 
 type stoppedWorld struct {
-	World
+	host.World
 	now int64
 }
 
@@ -298,8 +299,8 @@ func (second) Self() godwit.NodeID { return 1 }
 func pulseOf(t *testing.T, s coord.Session) (*pulse, func(time.Duration)) {
 	n := quietNode(t, Config{Model: model(t, 100, 2), Workers: 1, Session: s})
 	n.self = s.Self()
-	w := &stoppedWorld{World: n.world, now: 1}
-	n.world, n.pulse.seen = w, 1
+	w := &stoppedWorld{World: n.World, now: 1}
+	n.Host.World, n.pulse.seen = w, 1
 	for i := range n.pulse.links {
 		n.pulse.links[i].met = true
 	}

@@ -23,7 +23,7 @@ type change struct {
 // A table that the model gives no bound cannot get one while the run lasts
 // ([godwit.ErrBound]): nobody has kept account of its updates.
 func (n *Node) SetStaleness(ctx context.Context, table int, s godwit.Bound) error {
-	if err := n.failed(); err != nil {
+	if err := n.Err(); err != nil {
 		return fmt.Errorf("node: set staleness: %w", err)
 	}
 	if table < 0 || table >= n.model.Tables() {
@@ -45,11 +45,11 @@ func (n *Node) SetStaleness(ctx context.Context, table int, s godwit.Bound) erro
 		}
 	}
 	out.flush()
-	switch n.world.Wait(c.done, ctx.Done(), n.done) {
+	switch n.Wait(c.done, ctx.Done(), n.Done()) {
 	case 1:
 		return fmt.Errorf("node: set staleness of table %q: waiting for %d nodes: %w", n.model.Table(table).Name, b.forget(id), context.Cause(ctx))
 	case 2:
-		return fmt.Errorf("node: set staleness of table %q: %w", n.model.Table(table).Name, n.failed())
+		return fmt.Errorf("node: set staleness of table %q: %w", n.model.Table(table).Name, n.Err())
 	}
 	return nil
 }

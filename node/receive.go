@@ -61,7 +61,7 @@ func (n *Node) frame(in *inbound, frame []byte) (err error) {
 		err = n.begin(in, frame)
 	}
 	if err == nil && n.pacer.waiting.Load() > 0 {
-		n.pacer.wakeUp()
+		n.pacer.bell.Ring()
 	}
 	if err == nil && n.bound.settling() {
 		n.bound.stir()
@@ -124,7 +124,7 @@ func (n *Node) take(in *inbound, from godwit.NodeID) (err error) {
 			}
 		}
 		if n.starved.Load() {
-			return n.failed()
+			return n.Err()
 		}
 		if to := in.out.flooded; to != godwit.NoNode && err == nil {
 			err = &floodError{to, n.limits.Owed}

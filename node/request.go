@@ -73,7 +73,7 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		if s.over() {
 			s.Unlock()
 			w.out.release()
-			return 0, w.fail(what, keys, w.n.failed())
+			return 0, w.fail(what, keys, w.n.Err())
 		}
 		if kind <= wire.Push && w.after == 0 && s.Pass(&w.out, &w.rec) {
 			s.Unlock()
@@ -164,7 +164,7 @@ func (w *worker) admit(ctx context.Context, o *op, kind wire.Kind, keys []godwit
 		case 1:
 			return 0, &behindError{w.behind(keys[w.miss[m]]), context.Cause(ctx)}
 		case 2:
-			return 0, w.n.failed()
+			return 0, w.n.Err()
 		}
 	}
 	return next, nil
@@ -223,14 +223,14 @@ func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf 
 		case 1:
 			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", context.Cause(ctx)))
 		case 2:
-			return nil, w.fail(what, keys, w.n.failed())
+			return nil, w.fail(what, keys, w.n.Err())
 		}
 	}
 }
 
 // all requests every key of a call.
 func (w *worker) all(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32) (godwit.Handle, error) {
-	if err := w.n.failed(); err != nil {
+	if err := w.n.Err(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
 	if len(keys) == 0 {
@@ -314,7 +314,7 @@ func (w *worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 				err = fmt.Errorf("%w: %w", w.delayed(o), err)
 			}
 		case 2:
-			err = w.n.failed()
+			err = w.n.Err()
 		}
 		if e := w.giveUp(o, err); e != nil && first == nil {
 			first = e
@@ -326,13 +326,13 @@ func (w *worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 // pause waits for what a call needs, the call's context, or the end of the run:
 // 0, 1 or 2.
 func (w *worker) pause(ctx context.Context, done <-chan struct{}) int {
-	defer w.waitedSince(w.n.world.Now())
-	return w.n.world.Wait(done, ctx.Done(), w.n.done)
+	defer w.waitedSince(w.n.Now())
+	return w.n.Wait(done, ctx.Done(), w.n.Done())
 }
 
 // waitedSince counts time as waited.
 func (w *worker) waitedSince(began int64) {
-	w.count.waiting.Store(w.count.waiting.Load() + w.n.world.Now() - began)
+	w.count.waiting.Store(w.count.waiting.Load() + w.n.Now() - began)
 }
 
 // abandon gives an operation up, unless it is complete after all. It takes the

@@ -85,8 +85,8 @@ func (s *scan) begin(ctx context.Context, home godwit.NodeID) error {
 		return fmt.Errorf("%w: from key %d up to key %d, the model has keys 0 … %d", godwit.ErrKeyRange, s.first, s.end, n.model.Keys()-1)
 	case home != godwit.NoNode && int(home) >= len(n.peers):
 		return fmt.Errorf("there is no node %d, the run has %d nodes", home, len(n.peers))
-	case n.failed() != nil:
-		return n.failed()
+	case n.Err() != nil:
+		return n.Err()
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
@@ -207,11 +207,11 @@ func (s *scan) fill(ctx context.Context, p *part) error {
 
 // answered waits for an answer, and has the one after it sent.
 func (w *worker) answered(ctx context.Context, p *part) error {
-	switch w.n.world.Wait(p.answer, ctx.Done(), w.n.done) {
+	switch w.n.Wait(p.answer, ctx.Done(), w.n.Done()) {
 	case 1:
 		return context.Cause(ctx)
 	case 2:
-		return w.n.failed()
+		return w.n.Err()
 	}
 	w.scans.mu.Lock()
 	p.keys = p.asked.Keys()

@@ -119,7 +119,7 @@ func (b *bound) end(p *pacer, sent, held bool) {
 	b.serve(p)
 	switch {
 	case more && held:
-		b.n.pacer.wakeUp() // when there is room
+		b.n.pacer.bell.Ring() // when there is room
 	case more:
 		b.stir()
 	}

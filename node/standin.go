@@ -23,7 +23,7 @@ const inPlace = time.Millisecond
 // await waits for an operation, as pause does, and sends it before if that is left
 // to do.
 func (w *worker) await(ctx context.Context, o *op) int {
-	defer w.waitedSince(w.n.world.Now())
+	defer w.waitedSince(w.n.Now())
 	if c := w.readable(o); c != nil && w.out.any && ctx.Err() == nil {
 		o.read(c)
 		c.StandIn(w.send, o.done, inPlace)
@@ -35,7 +35,7 @@ func (w *worker) await(ctx context.Context, o *op) int {
 		return 0
 	default:
 	}
-	return w.n.world.Wait(o.done, ctx.Done(), w.n.done)
+	return w.n.Wait(o.done, ctx.Done(), w.n.Done())
 }
 
 // readable returns the connection over which the answer comes, nil if that is

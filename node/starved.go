@@ -12,8 +12,8 @@ import (
 func (n *Node) outOfMemory(used int, cause error) {
 	err := n.noMemory(used, cause)
 	n.starved.Store(true)
-	n.fail(err)
-	n.world.Go(func() { n.cfg.Session.Fail(err) })
+	n.Fail(err)
+	n.Go(func() { n.cfg.Session.Fail(err) })
 }
 
 func (n *Node) noMemory(used int, cause error) error {

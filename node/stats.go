@@ -164,7 +164,7 @@ func (s *Stats) counters() []*uint64 {
 // Stats takes stock. It may be called at any time before Close.
 func (n *Node) Stats() Stats {
 	s := Stats{Hot: n.hot.len(), ReceivedBytes: n.received.Load(), ListMisses: n.listMisses.Load(),
-		Rounds: n.pacer.rounds.Load(), RoundTime: time.Duration(n.pacer.busy.Load() + n.planner.busy.Load())}
+		Rounds: n.pacer.rounds.Load(), RoundTime: n.budget.Spent()}
 	if n.bound != nil {
 		s.Parked = n.bound.count.Load()
 	}

@@ -56,8 +56,8 @@ func (w *worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 	if !late {
 		return nil
 	}
-	began := w.n.world.Now()
-	defer func() { w.blocked(w.n.world.Now() - began) }()
+	began := w.n.Now()
+	defer func() { w.blocked(w.n.Now() - began) }()
 	w.out.flush()
 	for ; late; k, late = w.overdue() {
 		switch w.pause(ctx, w.ops.moved) {
@@ -67,7 +67,7 @@ func (w *worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 			e.Peer = peer
 			return e
 		case 2:
-			return w.fail(what, keys, w.n.failed())
+			return w.fail(what, keys, w.n.Err())
 		}
 	}
 	return nil

@@ -207,7 +207,7 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	if err := w.check(what, keys, len(buf)); err != nil {
 		return 0, err
 	}
-	if err := w.n.failed(); err != nil {
+	if err := w.n.Err(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
 	if kind == wire.Push {
@@ -238,7 +238,7 @@ func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 	}
 	served, ok := w.local(kind, keys, buf)
 	if !ok {
-		return 0, w.fail(what, keys, w.n.failed())
+		return 0, w.fail(what, keys, w.n.Err())
 	}
 	if kind == wire.Pull && (w.n.hot != nil || w.n.onRead) {
 		if err := w.reads(keys); err != nil {
@@ -317,7 +317,7 @@ func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
 // pullHere reads a value that is here and says where it stood.
 func (w *worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
 	t := w.n.table(k)
-	if t == nil || len(dst) != t.dim || w.n.failed() != nil {
+	if t == nil || len(dst) != t.dim || w.n.Err() != nil {
 		return protocol.Elsewhere
 	}
 	if b := w.n.bound; b != nil && !b.readable(w) && !b.reaches(b.need(w, []godwit.Key{k})) {
@@ -353,7 +353,7 @@ func (w *worker) intent(keys []godwit.Key, start, end godwit.Clock) error {
 
 // announce has the planner act on keys when it is time to.
 func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
-	if err := w.n.failed(); err != nil {
+	if err := w.n.Err(); err != nil {
 		return w.fail("intent", keys, err)
 	}
 	if end <= start || end <= w.Clock() || len(keys) == 0 || len(w.n.peers) == 1 {
@@ -371,7 +371,7 @@ func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 	first := int64(start)-w.ahead.Load() < w.next.Load() // under the lock: the planner may be about to set both
 	w.inbox.Unlock()
 	if first {
-		w.n.planner.wakeUp()
+		w.n.planner.bell.Ring()
 	}
 	return nil
 }
@@ -385,7 +385,7 @@ func (w *worker) Advance() godwit.Clock {
 		w.n.bound.advance(w, godwit.Clock(c))
 	}
 	if c >= w.next.Load() {
-		w.n.planner.wakeUp()
+		w.n.planner.bell.Ring()
 	}
 	return godwit.Clock(c)
 }
@@ -395,7 +395,7 @@ func (w *worker) Clock() godwit.Clock { return godwit.Clock(w.clock.Load()) }
 func (w *worker) WaitSync(ctx context.Context) error {
 	w.enter()
 	defer w.leave()
-	if err := w.n.failed(); err != nil {
+	if err := w.n.Err(); err != nil {
 		return w.fail("wait-sync", nil, err)
 	}
 	if len(w.n.peers) == 1 {
@@ -409,7 +409,7 @@ func (w *worker) WaitSync(ctx context.Context) error {
 	case 1:
 		return w.fail("wait-sync", nil, context.Cause(ctx))
 	case 2:
-		return w.fail("wait-sync", nil, w.n.failed())
+		return w.fail("wait-sync", nil, w.n.Err())
 	}
 	return nil
 }
@@ -417,7 +417,7 @@ func (w *worker) WaitSync(ctx context.Context) error {
 func (w *worker) Barrier(ctx context.Context) error {
 	w.enter()
 	defer w.leave()
-	defer w.waitedSince(w.n.world.Now())
+	defer w.waitedSince(w.n.Now())
 	if b := w.n.bound; b != nil {
 		b.enter(w)
 	}

@@ -1,4 +1,4 @@
-package node
+package host
 
 import (
 	"bufio"
@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// available returns how many bytes of memory processes can still get, as the kernel
+// Available returns how many bytes of memory processes can still get, as the kernel
 // estimates, up to the limit of this process's control group.
-func available() uint64 { return availableIn(os.DirFS("/")) }
+func Available() uint64 { return availableIn(os.DirFS("/")) }
 
 func availableIn(root fs.FS) uint64 {
 	most := uint64(math.MaxUint64)

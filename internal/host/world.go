@@ -1,17 +1,14 @@
-package node
+package host
 
 import (
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/internal/protocol"
 )
 
 // A World is where a node gets time, goroutines and waiting from: everything
-// that a simulation must rule to replay a run. Nothing else in this package
-// reads a clock, starts a goroutine or waits. In the real one, time passes by
+// that a simulation must rule to replay a run. No room of a node reads a clock,
+// starts a goroutine or waits but by its world. In the real one, time passes by
 // itself and goroutines run in parallel.
 type World interface {
 	// Now returns nanoseconds since some moment, at least 1.
@@ -38,26 +35,6 @@ type World interface {
 	Worked(keys int)
 }
 
-// A Virtual makes a node part of a simulation: it has no connections. Flush is
-// told that frames of node n for a peer wait (also during Start), takes them
-// from Frame and hands them to the peer's Handle, in order and one after the
-// other.
-type Virtual struct {
-	World World
-	Flush func(n *Node, to godwit.NodeID)
-	// Forgets, if set, is asked before each frame whether the node forgets the
-	// lists of keys that its sender refers to. It asks for them then.
-	Forgets func() bool
-	// Barriers is how many barriers the workers count as behind them when the node
-	// starts, the same at all nodes: bounds count them modulo a power of two.
-	Barriers uint64
-	// Limits bounds the node's queues; zero: as of a real node.
-	Limits Limits
-	// Broken switches rules of the protocol off, to see that checks notice.
-	Broken      protocol.Broken
-	BrokenBound Broken
-}
-
 // real is the world outside.
 type real struct {
 	start   time.Time
@@ -66,6 +43,9 @@ type real struct {
 	mu   sync.Mutex
 	over bool // nothing begins any more
 }
+
+// Real returns the world outside, whose time begins now.
+func Real() World { return &real{start: time.Now()} }
 
 func (r *real) Now() int64 { return int64(time.Since(r.start)) + 1 }
 func (r *real) Worked(int) {}
@@ -119,29 +99,4 @@ func (r *real) Sleep(d time.Duration, a, b <-chan struct{}) int {
 	case <-b:
 		return 1
 	}
-}
-
-// Frame takes the oldest frame for a peer out of the queue of a virtual node,
-// into the memory of buf. It is empty if there is none.
-func (n *Node) Frame(to godwit.NodeID, buf []byte) []byte {
-	return n.peers[to].take(buf)
-}
-
-// Handle hands a frame of a peer to a virtual node, and returns how many
-// records it had. If the next frame of the peer is there already, what follows
-// from this one may wait for it, as at a real node. An error ends the run.
-func (n *Node) Handle(from godwit.NodeID, frame []byte, more bool) (records int, err error) {
-	in := n.in[from]
-	if f := n.cfg.Virtual.Forgets; f != nil && f() {
-		in.known.Forget()
-	}
-	before := in.count
-	err = n.frame(in, frame)
-	if !more {
-		in.out.flush()
-	}
-	if err != nil {
-		n.broke(from, err)
-	}
-	return in.count - before, err
 }

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package node
-
-import "math"
-
-// available does not know.
-func available() uint64 { return math.MaxUint64 }
