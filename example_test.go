@@ -152,7 +152,7 @@ type clipped struct{}
 
 func (clipped) Name() string { return "clipped" }
 
-func (clipped) Filter(b *godwit.Batch) {
+func (clipped) Filter(b *godwit.FilterBatch) {
 	for i := range b.Keys {
 		for j, x := range b.Vec(i) {
 			b.Round(i, j, min(max(x, -1), 1))

@@ -10,71 +10,72 @@ import (
 	"sync/atomic"
 )
 
-// A Filter changes what pushes send to other nodes: it may round values, hold
-// vectors back for later, or drop them. Tables have filters ([Table.Filters]),
-// and a call may bring its own ([WithFilters]); several work one after the other.
-// Package filter has the usual ones; a program may have more.
+// A Filter changes what pushes send to other nodes: it may round values, defer
+// vectors, or drop them. Tables have filters ([Table.Filters]), and a call may bring
+// its own ([WithFilters]). Several filters work one after the other. Package filter
+// has the usual ones; a program may add more.
 //
-// Filters work on pushes that leave the node, and on nothing else: not on what
-// a worker pushes to a copy at its own node, not on Set, not on rows that move.
-// (A [Rounder] may be of use in other places, too.) The caller's buffers are
-// never changed.
+// Filters work only on pushes that leave the node. They do not see what a worker
+// pushes to a copy at its own node, what Set writes, or rows that move. (A
+// [Quantizer] may be used in other places, too.) The caller's buffers are never
+// changed.
 //
-// What a filter rounds away or holds back ([Batch.Round], [Batch.Defer]) is
-// kept for the worker and added to its next push of the key, wherever that is
-// served; WaitSync pushes what is left, as it is. So nothing is lost: the sum of
-// what arrives is the sum of what was pushed, to the rounding of float32. Until
-// then, it may be missing in what the worker itself reads, and from what a bound
-// on staleness promises ([Table.Staleness]). Where a rule is not linear in what is
-// pushed, what comes later counts as a push of its own.
+// What a filter rounds away or defers ([FilterBatch.Round], [FilterBatch.Defer]) is
+// the residual. The worker keeps it and adds it to its next push of the key, wherever
+// that push is served; WaitSync pushes what is still kept, unchanged. So nothing is
+// lost: the sum of what arrives is the sum of what was pushed, to the rounding of
+// float32. Until the residual is pushed, the worker's own reads may lack it, and so
+// may what a bound on staleness promises ([Table.Staleness]). Where a rule is not
+// linear in what is pushed, a residual counts as a push of its own.
 //
 // A Filter is immutable and may be used by any number of goroutines.
 type Filter interface {
 	// Name identifies the filter and its parameters, such as "fixed(bytes=1)".
 	Name() string
 	// Filter changes a batch by its methods. It must be a function of the batch
-	// alone, random numbers included ([Batch.Uint64]): a run is replayed from its
-	// seeds. It must not keep the batch or parts of it.
-	Filter(b *Batch)
+	// alone, random numbers included ([FilterBatch.Uint64]): a run is replayed from
+	// its seeds. It must not keep the batch or parts of it.
+	Filter(b *FilterBatch)
 }
 
-// A Rounder is a [Filter] that rounds single vectors as well. It is used where
-// one vector travels: for the updates of replicas, whose remainder stays in the
-// replica and travels later, and, if it RoundsAnswers, for the values with which pulls are answered that come from other nodes.
-type Rounder interface {
+// A Quantizer is a [Filter] that also rounds single vectors. The server uses it
+// where one vector travels alone: for the updates of replicas, whose residual stays
+// in the replica and travels later; and, if QuantizesPulls, for the values that pulls
+// read at other nodes.
+type Quantizer interface {
 	Filter
-	// Round rounds vals in place, without bias, to values that the form can write,
-	// and returns the form. The seed decides the random numbers.
-	Round(vals []float32, seed uint64) Form
-	// Relative reports whether what a float loses is in proportion to it, so that
-	// it does not matter what else is in the vector. Rows with state are rounded
-	// by such filters only: the state has a scale of its own.
-	Relative() bool
-	// RoundsAnswers reports whether values that pulls read at other nodes are
-	// rounded. What a rounded answer lacks is not sent later: the next one is
-	// rounded anew.
-	RoundsAnswers() bool
+	// Quantize rounds vals in place, without bias, to values that the encoding can
+	// write, and returns the encoding. The seed decides the random numbers.
+	Quantize(vals []float32, seed uint64) Encoding
+	// RelativeError reports whether the error of each float is in proportion to that
+	// float alone, whatever else is in the vector. Rows with state are rounded
+	// only by such filters, because the scale of the state differs from the value's.
+	RelativeError() bool
+	// QuantizesPulls reports whether values that pulls read at other nodes are
+	// rounded. What such a value lacks is not sent later: the next pull is rounded
+	// anew.
+	QuantizesPulls() bool
 }
 
-// A Loss says how much a [Filter] may change.
+// A Loss bounds what a [Filter] may change. Smaller values allow more.
 type Loss uint8
 
 const (
-	Anything  Loss = iota // values, and when they come, if they do
-	Fractions             // not whole numbers of up to 256 in magnitude: they pass as they are, at once
-	Nothing               // only how values are written
+	LossAny       Loss = iota // values may change, come later, or not come at all
+	LossFractions             // whole numbers up to 256 in magnitude pass unchanged and at once
+	LossNone                  // only the encoding of values may change
 )
 
-// A Sparing filter says what it may change; that of others is Anything. It
-// matters to tables whose rows are no mere sums of numbers ([Table.Counts],
-// [Joiner]).
-type Sparing interface {
+// A LossReporter is a [Filter] that bounds its loss. The loss of other filters is
+// LossAny. It matters to tables whose rows are not plain sums of numbers
+// ([Table.Counts], [NonAdditive]).
+type LossReporter interface {
 	Filter
-	Loses() Loss
+	MaxLoss() Loss
 }
 
-// A Coding is a way to write floats. It is one of the first four constants,
-// alone or with Sparse.
+// A Coding is a way to write floats in fewer bytes. It is one of the first four
+// constants, alone or with Sparse.
 type Coding uint8
 
 const (
@@ -87,27 +88,27 @@ const (
 	Sparse Coding = 1 << 4
 )
 
-// A Form says how the floats of a vector should be written. It is a matter of
-// bytes only: a vector with a value that the coding cannot write exactly, or for
-// a node that does not take it, is written Raw.
-type Form struct {
+// An Encoding is a coding with its parameter. It decides only how many bytes a vector
+// takes: a vector with a value that the coding cannot write exactly, or one for a node
+// that does not support it, is written Raw.
+type Encoding struct {
 	Coding Coding
 	Step   float32 // of Fixed8 and Fixed16
 }
 
-// Usable returns the form, or the raw one if there is no such coding.
-func (f Form) Usable() Form {
-	if f.Coding&^(Sparse|Fixed16) != 0 {
-		return Form{}
+// Usable returns the encoding, or the raw one if there is no such coding.
+func (e Encoding) Usable() Encoding {
+	if e.Coding&^(Sparse|Fixed16) != 0 {
+		return Encoding{}
 	}
-	return f
+	return e
 }
 
-// Bytes returns how many bytes a vector takes in the form, if the coding can
+// Bytes returns how many bytes a vector takes in the encoding, if the coding can
 // write all of its floats.
-func (f Form) Bytes(v []float32) int {
+func (e Encoding) Bytes(v []float32) int {
 	n, bytes := len(v), 0
-	if f.Coding&Sparse != 0 {
+	if e.Coding&Sparse != 0 {
 		bytes = (n + 7) / 8
 		for _, x := range v {
 			if math.Float32bits(x) == 0 {
@@ -115,7 +116,7 @@ func (f Form) Bytes(v []float32) int {
 			}
 		}
 	}
-	switch f.Coding &^ Sparse {
+	switch e.Coding &^ Sparse {
 	case BFloat16, Fixed16:
 		return bytes + 2*n
 	case Fixed8:
@@ -124,10 +125,10 @@ func (f Form) Bytes(v []float32) int {
 	return bytes + 4*n
 }
 
-// A Batch is what one call pushes to keys of one table that are not here: the
-// positions of the call that go to other nodes, as far as is known before they
-// are sent, with copies of their vectors. It belongs to one goroutine.
-type Batch struct {
+// A FilterBatch holds what one call pushes to keys of one table that are not at this
+// node: the positions of the call that go to other nodes, as far as is known before
+// they are sent, with copies of their vectors. It belongs to one goroutine.
+type FilterBatch struct {
 	Worker WorkerID
 	// Table is the table's index in the model.
 	Table int
@@ -135,115 +136,115 @@ type Batch struct {
 	Call uint64
 	// Dim is the length of each vector.
 	Dim int
-	// Keys are the positions' keys; the same may come twice. They must not be
-	// changed.
+	// Keys are the positions' keys; a key may come twice. Filters must not change
+	// them.
 	Keys []Key
 	// Vals are the vectors, one after the other, as the filters before left them.
-	// A filter may change them in place; what it changes so is not made up for
-	// later ([Batch.Round] and [Batch.Defer] are). Vectors of positions that are
-	// not sent ([Batch.Sent]) mean nothing.
+	// A filter may change them in place; such a change is final, while changes by
+	// [FilterBatch.Round] and [FilterBatch.Defer] are made up for later. Vectors of
+	// positions that are not sent ([FilterBatch.Sent]) are meaningless.
 	Vals []float32
-	// Form is how the vectors should be written.
-	Form Form
+	// Encoding is how the vectors should be written.
+	Encoding Encoding
 
-	left   []float32 // of Round and Defer: len(Vals), or 0 if nothing is left
-	gone   []bool    // positions that are not sent
-	goners int
-	random uint64
+	residual []float32 // of Round and Defer: len(Vals), or 0 if there is none
+	dropped  []bool    // positions that are not sent
+	nDropped int       // how many of them
+	random   uint64
 }
 
-// Begin makes the batch one of keys and vectors that are all to be sent. Who
+// Reset fills the batch with keys and vectors, all of them to be sent. The code that
 // serves workers sets the other exported fields.
-func (b *Batch) Begin(keys []Key, vals []float32, seed uint64) {
-	b.Keys, b.Vals, b.Form, b.random, b.goners = keys, vals, Form{}, seed, 0
-	b.left = b.left[:0]
-	if cap(b.gone) < len(keys) {
-		b.gone = make([]bool, len(keys))
+func (b *FilterBatch) Reset(keys []Key, vals []float32, seed uint64) {
+	b.Keys, b.Vals, b.Encoding, b.random, b.nDropped = keys, vals, Encoding{}, seed, 0
+	b.residual = b.residual[:0]
+	if cap(b.dropped) < len(keys) {
+		b.dropped = make([]bool, len(keys))
 	}
-	b.gone = b.gone[:len(keys)]
-	clear(b.gone)
+	b.dropped = b.dropped[:len(keys)]
+	clear(b.dropped)
 }
 
 // Vec returns the vector of position i.
-func (b *Batch) Vec(i int) []float32 { return b.Vals[i*b.Dim : (i+1)*b.Dim] }
+func (b *FilterBatch) Vec(i int) []float32 { return b.Vals[i*b.Dim : (i+1)*b.Dim] }
 
 // Sent reports whether position i is still to be sent.
-func (b *Batch) Sent(i int) bool { return !b.gone[i] }
+func (b *FilterBatch) Sent(i int) bool { return !b.dropped[i] }
 
 // Dropped returns how many positions are not sent.
-func (b *Batch) Dropped() int { return b.goners }
+func (b *FilterBatch) Dropped() int { return b.nDropped }
 
-// Round replaces float j of the vector of position i; the difference is pushed
-// later. A difference that is no finite number is not, nor is that of a position
-// that is not sent.
-func (b *Batch) Round(i, j int, to float32) {
-	if b.gone[i] {
+// Round replaces float j of the vector of position i and adds the difference to the
+// residual. A difference that is not finite is not kept, nor is one of a position that
+// is not sent.
+func (b *FilterBatch) Round(i, j int, to float32) {
+	if b.dropped[i] {
 		return
 	}
 	j += i * b.Dim
 	if d := b.Vals[j] - to; d != 0 && d-d == 0 {
-		b.rest()[j] += d
+		b.residuals()[j] += d
 	}
 	b.Vals[j] = to
 }
 
-// Later returns what is to be pushed later of position i, which is to be sent. A
-// filter that changes many floats adds to it what [Batch.Round] would.
-func (b *Batch) Later(i int) []float32 { return b.rest()[i*b.Dim : (i+1)*b.Dim] }
+// EnsureResidual returns the residual of position i, which is to be sent, and makes a
+// zero one if there is none. A filter that changes many floats adds to it what
+// [FilterBatch.Round] would.
+func (b *FilterBatch) EnsureResidual(i int) []float32 { return b.residuals()[i*b.Dim : (i+1)*b.Dim] }
 
-// Defer has position i not sent: its vector is pushed later.
-func (b *Batch) Defer(i int) {
-	if b.gone[i] {
+// Defer moves the vector of position i to the residual: it is pushed later, not now.
+func (b *FilterBatch) Defer(i int) {
+	if b.dropped[i] {
 		return
 	}
-	left := b.rest()
+	left := b.residuals()
 	for j := i * b.Dim; j < (i+1)*b.Dim; j++ {
 		left[j] += b.Vals[j]
 	}
 	b.Drop(i)
 }
 
-// Drop has position i not sent, and what its vector is now, never.
-func (b *Batch) Drop(i int) {
-	if !b.gone[i] {
-		b.gone[i] = true
-		b.goners++
+// Drop has position i not sent, and its present vector never pushed.
+func (b *FilterBatch) Drop(i int) {
+	if !b.dropped[i] {
+		b.dropped[i] = true
+		b.nDropped++
 	}
 }
 
-// Left returns what is to be pushed later of position i; nil if nothing is of
-// the whole batch.
-func (b *Batch) Left(i int) []float32 {
-	if len(b.left) == 0 {
+// Residual returns what is to be pushed later of position i; nil if the whole batch
+// has no residual.
+func (b *FilterBatch) Residual(i int) []float32 {
+	if len(b.residual) == 0 {
 		return nil
 	}
-	return b.left[i*b.Dim : (i+1)*b.Dim]
+	return b.residual[i*b.Dim : (i+1)*b.Dim]
 }
 
-func (b *Batch) rest() []float32 {
-	if n := len(b.Vals); len(b.left) < n {
-		if cap(b.left) < n {
-			b.left = make([]float32, n)
+func (b *FilterBatch) residuals() []float32 {
+	if n := len(b.Vals); len(b.residual) < n {
+		if cap(b.residual) < n {
+			b.residual = make([]float32, n)
 		}
-		b.left = b.left[:n]
-		clear(b.left)
+		b.residual = b.residual[:n]
+		clear(b.residual)
 	}
-	return b.left
+	return b.residual
 }
 
-// Uint64 returns the next random number of the batch, so that a Batch is a
+// Uint64 returns the next random number of the batch, so that a FilterBatch is a
 // source for math/rand/v2. The numbers follow from the run's seed and from
 // Worker, Table and Call.
-func (b *Batch) Uint64() uint64 {
+func (b *FilterBatch) Uint64() uint64 {
 	b.random += 0x9e3779b97f4a7c15
-	return Mix(b.random)
+	return Hash64(b.random)
 }
 
-// Mix spreads the bits of x: equal for equal x, and as good as random for
-// different ones (Steele et al., "Fast splittable pseudorandom number
-// generators", 2014). It is how random numbers are made of a seed and what they
-// are for.
-func Mix(x uint64) uint64 {
+// Hash64 returns a hash of x, the same for equal x: the finalizer of SplitMix64
+// (Steele et al., "Fast splittable pseudorandom number generators", 2014). Hashing a
+// seed together with the purpose of a random number gives that number.
+func Hash64(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
 	x ^= x >> 27
@@ -253,18 +254,17 @@ func Mix(x uint64) uint64 {
 
 type filtersKey struct{}
 
-// brought is set once some context brings filters: until then, pushes need not
+// contextFilters is set once any context brings filters: until then, pushes need not
 // look for them.
-var brought atomic.Bool
+var contextFilters atomic.Bool
 
 // WithFilters returns a context for pushes that go through these filters
-// instead of those of their tables: through none, if there are none. A push with
-// filters that are of no use ([CheckFilters]), or that the table of one of its
-// keys does not bear ([Table.CheckFilter]), is an error, wherever the keys are.
-// Nothing is done then.
+// instead of those of their tables: through none, if fs is empty. A push with invalid
+// filters ([CheckFilters]), or with one that the table of one of its keys refuses
+// ([Table.CheckFilter]), is an error, wherever the keys are. Nothing is pushed then.
 func WithFilters(ctx context.Context, fs ...Filter) context.Context {
-	if !brought.Load() {
-		brought.Store(true)
+	if !contextFilters.Load() {
+		contextFilters.Store(true)
 	}
 	return context.WithValue(ctx, filtersKey{}, slices.Clone(fs))
 }
@@ -272,14 +272,14 @@ func WithFilters(ctx context.Context, fs ...Filter) context.Context {
 // FiltersOf returns the filters that a context brings, and whether it brings any.
 // They must not be changed.
 func FiltersOf(ctx context.Context) (fs []Filter, ok bool) {
-	if !brought.Load() {
+	if !contextFilters.Load() {
 		return nil, false
 	}
 	fs, ok = ctx.Value(filtersKey{}).([]Filter)
 	return fs, ok
 }
 
-// CheckFilters says what is wrong with a list of filters.
+// CheckFilters returns what is wrong with a list of filters; nil if nothing is.
 func CheckFilters(fs []Filter) error {
 	seen := map[string]bool{}
 	for i, f := range fs {
@@ -318,18 +318,18 @@ func (t *Table) checkFilters() error {
 	return nil
 }
 
-// CheckFilter says why pushes to the table cannot go through a filter; nil if
+// CheckFilter returns why pushes to the table cannot go through a filter; nil if
 // they can.
 func (t *Table) CheckFilter(f Filter) error {
-	loss := Anything
-	if s, ok := f.(Sparing); ok {
-		loss = s.Loses()
+	loss := LossAny
+	if r, ok := f.(LossReporter); ok {
+		loss = r.MaxLoss()
 	}
-	if t.Counts && loss < Fractions {
-		return fmt.Errorf("table %q: its rows have counts in them, which filter %s does not let pass as they are", t.Name, f.Name())
+	if t.Counts && loss < LossFractions {
+		return fmt.Errorf("table %q: its rows hold counts, and filter %s may change counts", t.Name, f.Name())
 	}
-	if j, ok := t.Rule.(Joiner); ok && loss < Nothing {
-		return fmt.Errorf("table %q: by its rule %s a value is no sum, so filter %s cannot push later what it leaves out", t.Name, j.Name(), f.Name())
+	if r, ok := t.Rule.(NonAdditive); ok && loss < LossNone {
+		return fmt.Errorf("table %q: values of rule %s are not sums of pushes, so filter %s cannot push later what it leaves out", t.Name, r.Name(), f.Name())
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/optim"
 )
 
-func TestTablesWithCountsOrJoinsRefuseFiltersThatChangeThem(t *testing.T) {
+func TestTablesWithCountsOrANonAdditiveRuleRefuseFiltersThatChangeThem(t *testing.T) {
 	for f, ok := range map[godwit.Filter]bool{
 		filter.Sparse{}: true, filter.Compress{Method: filter.S2}: true, filter.BF16{}: true,
 		filter.FixedPoint(2): false, filter.Skip{P: 0.5}: false, filter.Noise{Std: 1}: false, filter.Significant{Threshold: 1}: false,
@@ -19,9 +19,9 @@ func TestTablesWithCountsOrJoinsRefuseFiltersThatChangeThem(t *testing.T) {
 		if ok != (err == nil) || err != nil && (!strings.Contains(err.Error(), `"counts"`) || !strings.Contains(err.Error(), f.Name())) {
 			t.Errorf("%s for counts: %v", f.Name(), err)
 		}
-		sparing, _ := f.(godwit.Sparing)
+		reporter, _ := f.(godwit.LossReporter)
 		table.Counts, table.Rule = false, optim.Max{}
-		if _, err := godwit.NewModel(table); (err == nil) != (sparing != nil && sparing.Loses() == godwit.Nothing) {
+		if _, err := godwit.NewModel(table); (err == nil) != (reporter != nil && reporter.MaxLoss() == godwit.LossNone) {
 			t.Errorf("%s for the largest: %v", f.Name(), err)
 		}
 		if table.Rule = nil; !ok {

@@ -10,11 +10,11 @@ import (
 // by the rule's own state.
 //
 // A rule is applied where the copy is: at the owner or at a replica. Copies
-// meet by adding the *difference* that their pushes made to value and state,
-// so a rule should write its state as sums where it can (AdaGrad: the sum of
-// squared gradients), and must tolerate a state that moved under it. A rule
-// that knows better how copies meet is a [Merger]. One that does not keep what
-// pulls should get is a [Querier].
+// exchange the *difference* that their pushes made to value and state, and add
+// what they receive. So a rule should keep its state as sums where it can (AdaGrad:
+// the sum of squared gradients), and must tolerate that others change the state
+// between two pushes. A rule that needs another exchange is a [Merger]. A rule whose
+// pulls return something else than the value is a [Querier].
 //
 // A Rule is immutable and may be used by any number of goroutines.
 type Rule interface {
@@ -29,66 +29,62 @@ type Rule interface {
 	Apply(value, state, push []float32)
 }
 
-// A Checker is a [Rule] that can tell whether its parameters make sense. [NewModel]
-// refuses a table whose rule says that they do not.
+// A Checker is a [Rule] that checks its own parameters. [NewModel] refuses a table
+// whose rule returns an error.
 type Checker interface {
 	Rule
-	// Check returns what is wrong with the parameters, and which values they may
-	// have.
+	// Check returns what is wrong with the parameters, and which values are allowed;
+	// nil if nothing is.
 	Check() error
 }
 
-// A Merger is a [Rule] with a way of its own for pushes made at one copy of a
-// row to count at another. There are two reasons to have one. Where the length of
-// a step depends on the state, the plain sum of differences repeats steps that
-// each copy made for its own state; n copies that start together then go n times
-// as far as one row would. And where a row is no sum of what was pushed, but the
-// largest of it, the last, or any other join, differences say nothing.
+// A Merger is a [Rule] that decides itself how pushes made at one copy of a row take
+// effect at another copy. There are two reasons to have one. First, where the length
+// of a step depends on the state, adding differences repeats steps that each copy made
+// for its own state: n copies that start together then go n times as far as one row
+// would. Second, where a row is not a sum of what was pushed, but the largest of it,
+// or the last, a difference says nothing.
 //
-// What travels is what pushes did to a copy: to the state as a difference, to be
-// added, and to the value as the rule packs it at the copy and merges it where it
-// arrives. For a copy x that pushes took to y, Pack of the difference at y and
-// Merge at x must give y, but for rounding. What different copies packed may be
-// merged in any order; the same is never merged twice. Where two that were packed
-// do not add up to what one push of both would be, the rule is a [Joiner], too.
+// What travels is the effect of pushes on a copy: for the state its difference, which
+// the receiver adds; for the value what Pack makes of its difference, which the
+// receiver merges. If pushes took a copy from x to y, Pack of the difference at y
+// followed by Merge at x must give y, but for rounding. What different copies packed
+// may be merged in any order; nothing is merged twice. Where two packed differences do
+// not add up to that of one push of both vectors, the rule is also [NonAdditive].
 type Merger interface {
 	Rule
-	// Pack makes of the difference that pushes made to a copy's value what is to
-	// travel, in place. value and state are the copy's, with those pushes. What
-	// did not change must not travel as if it had: the row may have been set
-	// elsewhere meanwhile.
+	// Pack turns the difference that pushes made to a copy's value into what travels,
+	// in place. value and state are the copy's after those pushes. A float that did
+	// not change must not travel as a change: another node may have set the row
+	// meanwhile.
 	Pack(value, state, dvalue []float32)
-	// Merge takes what was packed into a value. To state, the difference of
-	// states has been added before.
+	// Merge applies a packed difference to a value. The difference of states has been
+	// added to state before.
 	Merge(value, state, dvalue []float32)
-	// Fresh is how many floats of a row, from its first, a copy needs as they
-	// are elsewhere each time that it is brought up to date: dim where pushes
-	// may be applied with a state that lacks what other copies' pushes did of
-	// late, dim plus the length of the state where they may not.
+	// Fresh is how many floats of a row, from its first, a copy needs up to date at
+	// each refresh. It is dim if pushes may be applied with a state that lacks recent
+	// pushes of other copies, and dim plus the length of the state if they may not.
 	Fresh(dim int) int
 }
 
-// A Joiner is a [Rule] by which a value is no sum of what was pushed, but a join
-// of it, such as the largest: it makes a difference whether two vectors are pushed
-// or their sum.
-type Joiner interface {
+// A NonAdditive rule is a [Rule] for which two pushes differ from one push of their
+// sum: a value is another combination of what was pushed, such as the largest.
+type NonAdditive interface {
 	Rule
-	Joins()
+	NonAdditive() // marks the rule
 }
 
-// A Querier is a [Rule] whose pulls get what a function makes of the row, where
-// the copy is, instead of the value as the row keeps it: what follows from a value
-// and its state need not be kept beside them, nor travel with them. FTRL keeps
-// two sums and answers with the weight that follows from them.
+// A Querier is a [Rule] whose pulls return a function of the row instead of the value.
+// The function runs where the copy is, so its result is neither stored nor sent beside
+// the row. FTRL keeps two sums and returns the weight that follows from them.
 type Querier interface {
 	Rule
-	// Query writes what a pull gets to dst, which is as long as the value. It must
-	// be a function of the row, which it must not change or keep.
+	// Query writes the result of a pull to dst, which is as long as the value. It must
+	// be a function of the row, and must not change or keep it.
 	Query(dst, value, state []float32)
-	// Keep is the way back: it turns a value that the initializer made, or that
-	// somebody set, into what the row keeps, in place. The state is new
-	// ([Rule.InitState]), and may be changed too. A Query then gives the value, but
-	// for rounding.
+	// Keep is the inverse: it turns a value that the initializer made, or that Set
+	// wrote, into what the row keeps, in place. The state is new ([Rule.InitState])
+	// and may be changed too. A Query then returns the value, but for rounding.
 	Keep(value, state []float32)
 }
 

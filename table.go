@@ -25,7 +25,7 @@ type Table struct {
 	Filters []Filter
 	// Counts says that rows have whole numbers in them, up to 256 in a push, that
 	// somebody waits for or that must be exact. Filters that may lose more than
-	// [Fractions] are refused.
+	// [LossFractions] are refused.
 	Counts bool
 	// Hot, where set, gives how often the task expects a row to be accessed
 	// (any unit, the same for all tables). Only the policy "nonuniform" reads it,

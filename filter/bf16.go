@@ -22,14 +22,14 @@ type BF16 struct {
 func (f BF16) Name() string { return named.Write("bf16", options(f.Answers, f.Forget)...) }
 
 // Filter rounds.
-func (f BF16) Filter(b *godwit.Batch) {
+func (f BF16) Filter(b *godwit.FilterBatch) {
 	for i := range b.Keys {
 		if !b.Sent(i) {
 			continue
 		}
 		v, later := b.Vec(i), []float32(nil)
 		if !f.Forget {
-			later = b.Later(i)
+			later = b.EnsureResidual(i)
 		}
 		for j, x := range v {
 			if !inexact(x) {
@@ -40,28 +40,28 @@ func (f BF16) Filter(b *godwit.Batch) {
 			}
 		}
 	}
-	b.Form = godwit.Form{Coding: godwit.BFloat16 | b.Form.Coding&godwit.Sparse}
+	b.Encoding = godwit.Encoding{Coding: godwit.BFloat16 | b.Encoding.Coding&godwit.Sparse}
 }
 
-// Round rounds one vector.
-func (f BF16) Round(vals []float32, seed uint64) godwit.Form {
+// Quantize rounds one vector.
+func (f BF16) Quantize(vals []float32, seed uint64) godwit.Encoding {
 	s := source(seed)
 	for j, x := range vals {
 		if inexact(x) {
 			vals[j] = carry(x, s.Uint64())
 		}
 	}
-	return godwit.Form{Coding: godwit.BFloat16}
+	return godwit.Encoding{Coding: godwit.BFloat16}
 }
 
-// Loses returns Fractions: whole numbers up to 256 take 2 bytes.
-func (BF16) Loses() godwit.Loss { return godwit.Fractions }
+// MaxLoss returns LossFractions: whole numbers up to 256 take 2 bytes.
+func (BF16) MaxLoss() godwit.Loss { return godwit.LossFractions }
 
-// Relative returns true.
-func (BF16) Relative() bool { return true }
+// RelativeError returns true.
+func (BF16) RelativeError() bool { return true }
 
-// RoundsAnswers returns f.Answers.
-func (f BF16) RoundsAnswers() bool { return f.Answers }
+// QuantizesPulls returns f.Answers.
+func (f BF16) QuantizesPulls() bool { return f.Answers }
 
 // inexact reports whether x is a finite number that takes more than 2 bytes.
 func inexact(x float32) bool { return math.Float32bits(x)&0xffff != 0 && x-x == 0 }

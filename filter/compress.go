@@ -37,10 +37,10 @@ func (f Compress) Check() error {
 }
 
 // Filter changes nothing: frames are compressed when they are written.
-func (Compress) Filter(*godwit.Batch) {}
+func (Compress) Filter(*godwit.FilterBatch) {}
 
-// Loses returns Nothing.
-func (Compress) Loses() godwit.Loss { return godwit.Nothing }
+// MaxLoss returns LossNone.
+func (Compress) MaxLoss() godwit.Loss { return godwit.LossNone }
 
 // atATime is how many frames zstd compresses or restores at the same time; who
 // comes then waits for one of them.

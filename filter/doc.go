@@ -21,3 +21,14 @@
 // used up and set anew all the time, where WaitSync after every few pushes would
 // push every remainder at its full length.
 package filter
+
+import "github.com/godwit-ps/godwit"
+
+// Filters say by these interfaces what the server may do with them.
+var (
+	_ godwit.Quantizer    = Fixed{}
+	_ godwit.Quantizer    = BF16{}
+	_ godwit.LossReporter = BF16{}
+	_ godwit.LossReporter = Sparse{}
+	_ godwit.LossReporter = Compress{}
+)

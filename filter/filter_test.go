@@ -14,19 +14,19 @@ import (
 var seedFlag = flag.Uint64("seed", 1, "seed of random inputs")
 
 // batch makes a batch of vectors of dim floats with a copy of them, as nodes do.
-func batch(dim int, call uint64, vals []float32) *godwit.Batch {
-	b := &godwit.Batch{}
+func batch(dim int, call uint64, vals []float32) *godwit.FilterBatch {
+	b := &godwit.FilterBatch{}
 	again(b, dim, call, vals)
 	return b
 }
 
-func again(b *godwit.Batch, dim int, call uint64, vals []float32) {
+func again(b *godwit.FilterBatch, dim int, call uint64, vals []float32) {
 	keys := make([]godwit.Key, len(vals)/dim)
 	for i := range keys {
 		keys[i] = godwit.Key(i)
 	}
 	b.Dim, b.Call = dim, call
-	b.Begin(keys, slices.Clone(vals), godwit.Mix(*seedFlag<<32+call))
+	b.Reset(keys, slices.Clone(vals), godwit.Hash64(*seedFlag<<32+call))
 }
 
 func normal(n int, scale float64, stream uint64) []float32 {
@@ -38,8 +38,8 @@ func normal(n int, scale float64, stream uint64) []float32 {
 	return vals
 }
 
-// fits reports whether a form can write a value.
-func fits(f godwit.Form, x float32) bool {
+// fits reports whether a encoding can write a value.
+func fits(f godwit.Encoding, x float32) bool {
 	most := 127.0
 	switch f.Coding &^ godwit.Sparse {
 	case godwit.BFloat16:
@@ -54,8 +54,8 @@ func fits(f godwit.Form, x float32) bool {
 	return true
 }
 
-// quantum is how far apart the values of a form lie around x.
-func quantum(f godwit.Form, x float32) float64 {
+// quantum is how far apart the values of a encoding lie around x.
+func quantum(f godwit.Encoding, x float32) float64 {
 	if f.Coding == godwit.BFloat16 {
 		low := math.Float32frombits(math.Float32bits(x) &^ 0xffff)
 		return math.Abs(float64(math.Float32frombits(math.Float32bits(low)+1<<16)) - float64(low))
@@ -63,10 +63,10 @@ func quantum(f godwit.Form, x float32) float64 {
 	return float64(f.Step)
 }
 
-var rounders = []godwit.Rounder{Fixed{Bytes: 1}, Fixed{Bytes: 2}, Fixed{Bytes: 1, Forget: true}, BF16{}, BF16{Forget: true}}
+var quantizers = []godwit.Quantizer{Fixed{Bytes: 1}, Fixed{Bytes: 2}, Fixed{Bytes: 1, Forget: true}, BF16{}, BF16{Forget: true}}
 
 func TestRoundedValuesLieOnTheGridLessThanAQuantumAway(t *testing.T) {
-	for _, f := range rounders {
+	for _, f := range quantizers {
 		for stream, scale := range []float64{1, 1e-30, 1e-44, 1e37, 1e-6} {
 			vals := normal(3000, scale, uint64(stream))
 			copy(vals, []float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32}[:1+stream%5])
@@ -74,17 +74,17 @@ func TestRoundedValuesLieOnTheGridLessThanAQuantumAway(t *testing.T) {
 			b := batch(10, 0, vals)
 			f.Filter(b)
 			rounded := slices.Clone(in)
-			form := f.Round(rounded, *seedFlag)
+			encoding := f.Quantize(rounded, *seedFlag)
 			for j, x := range in {
 				if !same(vals[j], x) {
 					t.Fatalf("%s changed the input at %d: %v was %v", f.Name(), j, vals[j], x)
 				}
 				for _, y := range []struct {
-					to   float32
-					form godwit.Form
-				}{{b.Vals[j], b.Form}, {rounded[j], form}} {
-					if d := math.Abs(float64(y.to) - float64(x)); !fits(y.form, y.to) || !(d <= quantum(y.form, x)) {
-						t.Fatalf("%s made %v of %v, of a quantum of %v; form %+v", f.Name(), y.to, x, quantum(y.form, x), y.form)
+					to       float32
+					encoding godwit.Encoding
+				}{{b.Vals[j], b.Encoding}, {rounded[j], encoding}} {
+					if d := math.Abs(float64(y.to) - float64(x)); !fits(y.encoding, y.to) || !(d <= quantum(y.encoding, x)) {
+						t.Fatalf("%s made %v of %v, of a quantum of %v; encoding %+v", f.Name(), y.to, x, quantum(y.encoding, x), y.encoding)
 					}
 				}
 			}
@@ -100,7 +100,7 @@ func same(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y)
 func TestValuesThatAreNoFiniteNumbersStay(t *testing.T) {
 	nan := math.Float32frombits(0x7fc12345)
 	in := []float32{nan, float32(math.Inf(1)), 1, 0.3, float32(math.Inf(-1)), 0.1}
-	for _, f := range rounders {
+	for _, f := range quantizers {
 		b := batch(2, 0, in)
 		f.Filter(b)
 		for _, j := range []int{0, 1, 4} {
@@ -108,11 +108,11 @@ func TestValuesThatAreNoFiniteNumbersStay(t *testing.T) {
 				t.Errorf("%s made %v of %v", f.Name(), b.Vals[j], in[j])
 			}
 		}
-		if fixed, ok := f.(Fixed); ok && b.Form.Step != fixed.grid(1).step {
-			t.Errorf("%s took step %v, of the largest finite value it is %v", f.Name(), b.Form.Step, fixed.grid(1).step)
+		if fixed, ok := f.(Fixed); ok && b.Encoding.Step != fixed.grid(1).step {
+			t.Errorf("%s took step %v, of the largest finite value it is %v", f.Name(), b.Encoding.Step, fixed.grid(1).step)
 		}
 	}
-	for _, f := range rounders { // nothing to make a step of
+	for _, f := range quantizers { // nothing to make a step of
 		b := batch(1, 0, []float32{0, 0})
 		f.Filter(b)
 		if b.Vals[0] != 0 || b.Vals[1] != 0 {
@@ -123,17 +123,17 @@ func TestValuesThatAreNoFiniteNumbersStay(t *testing.T) {
 
 func TestConformanceC27RoundingHasNoBias(t *testing.T) {
 	const draws = 100_000
-	for _, f := range rounders {
+	for _, f := range quantizers {
 		for _, x := range []float32{0.1234567, -0.77, 0.001, -0.5039} {
 			var sum, squares float64
 			var q float64
 			for i := range draws {
 				v := []float32{x, 1, 0, 0, 0, 0, 0, 0} // the largest decides the step
-				form := f.Round(v, *seedFlag<<32+uint64(i))
+				encoding := f.Quantize(v, *seedFlag<<32+uint64(i))
 				e := float64(v[0]) - float64(x)
 				sum += e
 				squares += e * e
-				q = quantum(form, x)
+				q = quantum(encoding, x)
 			}
 			if squares == 0 {
 				t.Errorf("%s never rounded %v: the test is vacuous", f.Name(), x)
@@ -151,7 +151,7 @@ func fed(dim, calls int, fs ...godwit.Filter) (pushed, sent, left []float64, def
 	const rows = 8
 	pushed, sent = make([]float64, rows*dim), make([]float64, rows*dim)
 	left = make([]float64, rows*dim)
-	b := &godwit.Batch{}
+	b := &godwit.FilterBatch{}
 	rest := make([]float32, rows*dim)
 	for call := range calls {
 		vals := normal(rows*dim, math.Exp(float64(call%5)), uint64(call))
@@ -165,7 +165,7 @@ func fed(dim, calls int, fs ...godwit.Filter) (pushed, sent, left []float64, def
 		}
 		clear(rest)
 		for i := range rows {
-			copy(rest[i*dim:], b.Left(i))
+			copy(rest[i*dim:], b.Residual(i))
 			if !b.Sent(i) {
 				deferred++
 				continue
@@ -194,7 +194,7 @@ func TestConformanceC27WithFeedbackTheSumOfWhatArrivesIsTheSumOfWhatWasPushed(t 
 				t.Errorf("-seed %d: %v: %v was pushed, %v sent and %v is left: %v is lost", *seedFlag, fs, pushed[j], sent[j], left[j], d)
 			}
 		}
-		_, rounds := fs[0].(godwit.Rounder)
+		_, rounds := fs[0].(godwit.Quantizer)
 		if apart == 0 || deferred == 0 != rounds && len(fs) == 1 {
 			t.Errorf("%v left %v and held back %d: the test is vacuous", fs, apart, deferred)
 		}
@@ -204,7 +204,7 @@ func TestConformanceC27WithFeedbackTheSumOfWhatArrivesIsTheSumOfWhatWasPushed(t 
 func TestShortVectorsThatTravelAloneHaveNoStepOfTheirOwn(t *testing.T) {
 	for n, want := range map[int]godwit.Coding{1: godwit.Raw, 5: godwit.Raw, 6: godwit.Fixed8} {
 		v := normal(n, 1, 0)
-		if got := (Fixed{Bytes: 1}).Round(v, 1).Coding; got != want || (want == godwit.Raw) != slices.Equal(v, normal(n, 1, 0)) {
+		if got := (Fixed{Bytes: 1}).Quantize(v, 1).Coding; got != want || (want == godwit.Raw) != slices.Equal(v, normal(n, 1, 0)) {
 			t.Errorf("%d floats are rounded to coding %d, want %d", n, got, want)
 		}
 	}
@@ -239,8 +239,8 @@ func TestSignificantSendsWhatMattersAndLessMattersLater(t *testing.T) {
 func TestActiveDropsForGood(t *testing.T) {
 	b := batch(1, 0, []float32{1, 2, 3})
 	Active{func(k godwit.Key) bool { return k != 1 }}.Filter(b)
-	if !b.Sent(0) || b.Sent(1) || !b.Sent(2) || b.Left(1) != nil || b.Dropped() != 1 {
-		t.Errorf("sent %v %v %v, left %v, dropped %d", b.Sent(0), b.Sent(1), b.Sent(2), b.Left(1), b.Dropped())
+	if !b.Sent(0) || b.Sent(1) || !b.Sent(2) || b.Residual(1) != nil || b.Dropped() != 1 {
+		t.Errorf("sent %v %v %v, left %v, dropped %d", b.Sent(0), b.Sent(1), b.Sent(2), b.Residual(1), b.Dropped())
 	}
 }
 
@@ -252,7 +252,7 @@ func TestWhatIsHeldBackOnceIsLeftOnce(t *testing.T) {
 	Fixed{Bytes: 1}.Filter(b)
 	BF16{}.Filter(b)
 	b.Round(0, 0, 7)
-	if got := b.Left(0); got[0] != 0.5 || b.Dropped() != 1 {
+	if got := b.Residual(0); got[0] != 0.5 || b.Dropped() != 1 {
 		t.Errorf("%v is left, %d dropped", got, b.Dropped())
 	}
 }
@@ -266,8 +266,8 @@ func TestNoiseHasItsStandardDeviation(t *testing.T) {
 		squares += float64(x) * float64(x)
 	}
 	n := float64(len(b.Vals))
-	if mean, std := sum/n, math.Sqrt(squares/n); math.Abs(mean) > 5*0.5/math.Sqrt(n) || math.Abs(std-0.5) > 0.01 || b.Left(0) != nil {
-		t.Errorf("mean %v, standard deviation %v, left %v", mean, std, b.Left(0))
+	if mean, std := sum/n, math.Sqrt(squares/n); math.Abs(mean) > 5*0.5/math.Sqrt(n) || math.Abs(std-0.5) > 0.01 || b.Residual(0) != nil {
+		t.Errorf("mean %v, standard deviation %v, left %v", mean, std, b.Residual(0))
 	}
 }
 
@@ -287,10 +287,10 @@ func TestSparseIsForVectorsWithZeros(t *testing.T) {
 		{godwit.Fixed8, []float32{0}, godwit.Fixed8},
 	} {
 		b := batch(len(c.vals), 0, c.vals)
-		b.Form.Coding = c.before
+		b.Encoding.Coding = c.before
 		Sparse{}.Filter(b)
-		if b.Form.Coding != c.want {
-			t.Errorf("%v of coding %d: coding %d, want %d", c.vals, c.before, b.Form.Coding, c.want)
+		if b.Encoding.Coding != c.want {
+			t.Errorf("%v of coding %d: coding %d, want %d", c.vals, c.before, b.Encoding.Coding, c.want)
 		}
 	}
 }
@@ -299,10 +299,10 @@ func TestTheSameBatchIsFilteredTheSameWay(t *testing.T) {
 	vals := normal(400, 1, 0)
 	for _, f := range []godwit.Filter{Fixed{Bytes: 1}, BF16{}, Skip{0.5}, Noise{1}} {
 		a, b, c := batch(4, 7, vals), batch(4, 7, vals), batch(4, 8, vals)
-		for _, x := range []*godwit.Batch{a, b, c} {
+		for _, x := range []*godwit.FilterBatch{a, b, c} {
 			f.Filter(x)
 		}
-		if !slices.Equal(a.Vals, b.Vals) || fmt.Sprint(a.Left(3)) != fmt.Sprint(b.Left(3)) {
+		if !slices.Equal(a.Vals, b.Vals) || fmt.Sprint(a.Residual(3)) != fmt.Sprint(b.Residual(3)) {
 			t.Errorf("%s filtered the same batch in two ways", f.Name())
 		}
 		if slices.Equal(a.Vals, c.Vals) && a.Dropped() == c.Dropped() {
@@ -315,12 +315,12 @@ func BenchmarkFilters(b *testing.B) {
 	vals := normal(32*64, 1, 0)
 	for _, f := range []godwit.Filter{Fixed{Bytes: 1}, Fixed{Bytes: 1, Forget: true}, BF16{}, Significant{Threshold: 3}, Sparse{}} {
 		b.Run(f.Name(), func(b *testing.B) {
-			x := &godwit.Batch{Dim: 32}
+			x := &godwit.FilterBatch{Dim: 32}
 			keys, buf := make([]godwit.Key, 64), make([]float32, len(vals))
 			b.SetBytes(int64(4 * len(vals)))
 			for b.Loop() {
 				copy(buf, vals)
-				x.Begin(keys, buf, 1)
+				x.Reset(keys, buf, 1)
 				f.Filter(x)
 			}
 		})

@@ -49,15 +49,15 @@ func (f Fixed) levels() float64 {
 	return math.MaxInt16
 }
 
-func (f Fixed) form(step float32) godwit.Form {
+func (f Fixed) encoding(step float32) godwit.Encoding {
 	if f.Bytes == 1 {
-		return godwit.Form{Coding: godwit.Fixed8, Step: step}
+		return godwit.Encoding{Coding: godwit.Fixed8, Step: step}
 	}
-	return godwit.Form{Coding: godwit.Fixed16, Step: step}
+	return godwit.Encoding{Coding: godwit.Fixed16, Step: step}
 }
 
 // Filter rounds.
-func (f Fixed) Filter(b *godwit.Batch) {
+func (f Fixed) Filter(b *godwit.FilterBatch) {
 	var most float32
 	for i := range b.Keys {
 		if b.Sent(i) {
@@ -74,7 +74,7 @@ func (f Fixed) Filter(b *godwit.Batch) {
 		}
 		v, later := b.Vec(i), []float32(nil)
 		if !f.Forget {
-			later = b.Later(i)
+			later = b.EnsureResidual(i)
 		}
 		for j, x := range v {
 			q, chance := g.below(x)
@@ -89,17 +89,17 @@ func (f Fixed) Filter(b *godwit.Batch) {
 			}
 		}
 	}
-	form := f.form(g.step)
-	form.Coding |= b.Form.Coding & godwit.Sparse
-	b.Form = form
+	e := f.encoding(g.step)
+	e.Coding |= b.Encoding.Coding & godwit.Sparse
+	b.Encoding = e
 }
 
-// Round rounds one vector, unless that is so short that its step would take more
+// Quantize rounds one vector, unless that is so short that its step would take more
 // bytes than are saved.
-func (f Fixed) Round(vals []float32, seed uint64) godwit.Form {
+func (f Fixed) Quantize(vals []float32, seed uint64) godwit.Encoding {
 	g := f.grid(largest(vals))
 	if g.step == 0 || len(vals)*(4-f.Bytes) < stepCost {
-		return godwit.Form{}
+		return godwit.Encoding{}
 	}
 	s := source(seed)
 	for j, x := range vals {
@@ -111,14 +111,14 @@ func (f Fixed) Round(vals []float32, seed uint64) godwit.Form {
 			vals[j] = g.at(q)
 		}
 	}
-	return f.form(g.step)
+	return f.encoding(g.step)
 }
 
-// Relative returns false: the largest magnitude decides for all.
-func (Fixed) Relative() bool { return false }
+// RelativeError returns false: the largest magnitude decides for all.
+func (Fixed) RelativeError() bool { return false }
 
-// RoundsAnswers returns f.Answers.
-func (f Fixed) RoundsAnswers() bool { return f.Answers }
+// QuantizesPulls returns f.Answers.
+func (f Fixed) QuantizesPulls() bool { return f.Answers }
 
 // stepCost is about what a step of its own costs a vector, in bytes.
 const stepCost = 16
@@ -188,7 +188,7 @@ type source uint64
 
 func (s *source) Uint64() uint64 {
 	*s += 0x9e3779b97f4a7c15
-	return godwit.Mix(uint64(*s))
+	return godwit.Hash64(uint64(*s))
 }
 
 // options are the parameters that Fixed and BF16 share.

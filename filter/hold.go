@@ -34,7 +34,7 @@ func (f Significant) Check() error {
 }
 
 // Filter holds back.
-func (f Significant) Filter(b *godwit.Batch) {
+func (f Significant) Filter(b *godwit.FilterBatch) {
 	least := f.Threshold / (1 + f.Decay*float64(b.Call))
 	for i := range b.Keys {
 		if b.Sent(i) && !reaches(b.Vec(i), least) {
@@ -70,7 +70,7 @@ func (f Skip) Check() error {
 }
 
 // Filter holds back.
-func (f Skip) Filter(b *godwit.Batch) {
+func (f Skip) Filter(b *godwit.FilterBatch) {
 	for i := range b.Keys {
 		if unit(b.Uint64()) < f.P {
 			b.Defer(i)
@@ -97,7 +97,7 @@ func (f Noise) Check() error {
 }
 
 // Filter adds noise.
-func (f Noise) Filter(b *godwit.Batch) {
+func (f Noise) Filter(b *godwit.FilterBatch) {
 	r := rand.New(b)
 	for i := range b.Keys {
 		if !b.Sent(i) {
@@ -132,7 +132,7 @@ func (f Active) Check() error {
 }
 
 // Filter drops.
-func (f Active) Filter(b *godwit.Batch) {
+func (f Active) Filter(b *godwit.FilterBatch) {
 	for i, k := range b.Keys {
 		if b.Sent(i) && !f.Is(k) {
 			b.Drop(i)
@@ -148,7 +148,7 @@ type Sparse struct{}
 func (Sparse) Name() string { return "sparse" }
 
 // Filter looks whether it pays.
-func (Sparse) Filter(b *godwit.Batch) {
+func (Sparse) Filter(b *godwit.FilterBatch) {
 	zeros, cost := 0, 0
 	for i := range b.Keys {
 		if !b.Sent(i) {
@@ -161,13 +161,13 @@ func (Sparse) Filter(b *godwit.Batch) {
 			}
 		}
 	}
-	if zeros*bitsOf(b.Form.Coding) > cost {
-		b.Form.Coding |= godwit.Sparse
+	if zeros*bitsOf(b.Encoding.Coding) > cost {
+		b.Encoding.Coding |= godwit.Sparse
 	}
 }
 
-// Loses returns Nothing.
-func (Sparse) Loses() godwit.Loss { return godwit.Nothing }
+// MaxLoss returns LossNone.
+func (Sparse) MaxLoss() godwit.Loss { return godwit.LossNone }
 
 // bitsOf returns the bits of a value that is not left out.
 func bitsOf(c godwit.Coding) int {

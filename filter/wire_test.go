@@ -12,14 +12,14 @@ import (
 
 // written returns the bytes of the values of a batch's vectors in a frame, after
 // seeing that they are read as they were written.
-func written(t *testing.T, b *godwit.Batch) int {
+func written(t *testing.T, b *godwit.FilterBatch) int {
 	t.Helper()
 	var e wire.Encoder
 	e.Reset(nil, 1)
 	var sent []int
 	for i, k := range b.Keys {
 		if b.Sent(i) {
-			e.Append(&wire.Record{Kind: wire.Push, Key: k, Op: 1, Index: uint32(i), Vals: b.Vec(i), Coding: wire.Coding(b.Form.Coding), Step: b.Form.Step})
+			e.Append(&wire.Record{Kind: wire.Push, Key: k, Op: 1, Index: uint32(i), Vals: b.Vec(i), Coding: wire.Coding(b.Encoding.Coding), Step: b.Encoding.Step})
 			sent = append(sent, i)
 		}
 	}
@@ -55,10 +55,10 @@ func TestFiltersHaveVectorsWrittenInTheBytesThatTheySay(t *testing.T) {
 		}
 		want := 0
 		for i := range b.Keys {
-			want += b.Form.Bytes(b.Vec(i))
+			want += b.Encoding.Bytes(b.Vec(i))
 		}
 		steps := 0
-		if b.Form.Coding&^godwit.Sparse >= godwit.Fixed8 {
+		if b.Encoding.Coding&^godwit.Sparse >= godwit.Fixed8 {
 			steps = 4 * len(b.Keys) // with the values, for so long ones
 		}
 		if got := written(t, b); got < want || got > want+steps {

@@ -42,7 +42,7 @@ func filtersOf(m *godwit.Model) (of [][]godwit.Filter) {
 // filtering is what a worker's filters need: memory that is used again.
 type filtering struct {
 	good  []godwit.Filter // that a call brought, and that may be used
-	batch godwit.Batch
+	batch godwit.FilterBatch
 	calls []uint64 // batches, by table
 	table []int    // by missed position; -1: done
 	which []int    // the missed positions of a batch
@@ -349,7 +349,7 @@ func (w *worker) batch(fs []godwit.Filter, table, m int, keys []godwit.Key, push
 		f.table[m] = -1
 		f.which, f.keys = append(f.which, m), append(f.keys, keys[w.miss[2*m]])
 		off := w.miss[2*m+1]
-		w.miss[2*m+1], w.forms[m] = len(f.vals), godwit.Form{}
+		w.miss[2*m+1], w.forms[m] = len(f.vals), godwit.Encoding{}
 		f.vals = append(f.vals, push[off:off+dim]...)
 	}
 	if len(fs) == 0 {
@@ -360,7 +360,7 @@ func (w *worker) batch(fs []godwit.Filter, table, m int, keys []godwit.Key, push
 	}
 	b := &f.batch
 	b.Worker, b.Table, b.Call, b.Dim = w.id, table, f.calls[table], dim
-	b.Begin(f.keys, f.vals[first:], w.seed(table, b.Call))
+	b.Reset(f.keys, f.vals[first:], w.seed(table, b.Call))
 	f.calls[table]++
 	for _, x := range fs {
 		x.Filter(b)
@@ -370,20 +370,20 @@ func (w *worker) batch(fs []godwit.Filter, table, m int, keys []godwit.Key, push
 
 // seed is that of the random numbers of a batch.
 func (w *worker) seed(table int, call uint64) uint64 {
-	x := godwit.Mix(w.n.cfg.Seed ^ 0xf117e5)
+	x := godwit.Hash64(w.n.cfg.Seed ^ 0xf117e5)
 	for _, y := range []uint64{uint64(w.id.Node)<<32 | uint64(w.id.Local), uint64(table), call} {
-		x = godwit.Mix(x ^ y*0x9e3779b97f4a7c15)
+		x = godwit.Hash64(x ^ y*0x9e3779b97f4a7c15)
 	}
 	return x
 }
 
 // filtered takes note of what filters made of a batch.
-func (w *worker) filtered(b *godwit.Batch) {
+func (w *worker) filtered(b *godwit.FilterBatch) {
 	f := &w.filtering
 	out := 0
-	b.Form = b.Form.Usable()
+	b.Encoding = b.Encoding.Usable()
 	for i, m := range f.which {
-		if left := b.Left(i); nonzero(left) {
+		if left := b.Residual(i); nonzero(left) {
 			n := len(f.rest)
 			f.rest = append(f.rest, left...)
 			f.left = append(f.left, kept{w.miss[2*m], b.Keys[i], f.rest[n:]})
@@ -392,8 +392,8 @@ func (w *worker) filtered(b *godwit.Batch) {
 			w.miss[2*m+1] = -1
 			continue
 		}
-		w.forms[m] = b.Form
-		out += b.Form.Bytes(b.Vec(i))
+		w.forms[m] = b.Encoding
+		out += b.Encoding.Bytes(b.Vec(i))
 	}
 	add(&f.in, uint64(4*len(b.Vals)))
 	add(&f.out, uint64(out))

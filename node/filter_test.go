@@ -486,7 +486,7 @@ func TestAPushWithFiltersOfNoUseDoesNothing(t *testing.T) {
 type squares struct{}
 
 func (squares) Name() string { return "squares" }
-func (squares) Filter(b *godwit.Batch) {
+func (squares) Filter(b *godwit.FilterBatch) {
 	for i, k := range b.Keys {
 		for j, x := range b.Vec(i) {
 			b.Vec(i)[j] = x * x
@@ -495,7 +495,7 @@ func (squares) Filter(b *godwit.Batch) {
 			b.Drop(i)
 		}
 	}
-	b.Form = godwit.Form{Coding: 0x6f, Step: 3} // there is none
+	b.Encoding = godwit.Encoding{Coding: 0x6f, Step: 3} // there is none
 }
 
 func TestUsersHaveFiltersOfTheirOwnAndTablesWithoutAnyAreLeftAlone(t *testing.T) {

@@ -31,11 +31,11 @@ type worker struct {
 
 	filtering filtering
 	residual  residual
-	forms     []godwit.Form   // of the positions in miss; none: raw
-	unissued  int             // positions in miss that a request failed to issue
-	after     tick            // what is being requested waits for this
-	reserved  int             // keys of it that no operation has yet
-	token     chan<- struct{} // while the worker flushes: where to give back the right to
+	forms     []godwit.Encoding // of the positions in miss; none: raw
+	unissued  int               // positions in miss that a request failed to issue
+	after     tick              // what is being requested waits for this
+	reserved  int               // keys of it that no operation has yet
+	token     chan<- struct{}   // while the worker flushes: where to give back the right to
 
 	samplers []*sampler
 	watching []*sampling.Sampler // those that want to hear of direct accesses

@@ -1,6 +1,12 @@
 package optim
 
-import "math"
+import (
+	"math"
+
+	"github.com/godwit-ps/godwit"
+)
+
+var _, _, _ godwit.NonAdditive = Max{}, Min{}, Set{}
 
 // Max keeps the largest of what was pushed, coordinate by coordinate, and of the
 // value that the row began with: of zeros, unless the table has another
@@ -30,8 +36,8 @@ func (Max) Merge(value, _, dvalue []float32) { raise(value, dvalue) }
 // Fresh returns dim.
 func (Max) Fresh(dim int) int { return dim }
 
-// Joins says that values are no sums.
-func (Max) Joins() {}
+// NonAdditive says that values are no sums of pushes.
+func (Max) NonAdditive() {}
 
 // Min keeps the smallest, as [Max] keeps the largest.
 type Min struct{}
@@ -58,8 +64,8 @@ func (Min) Merge(value, _, dvalue []float32) { lower(value, dvalue) }
 // Fresh returns dim.
 func (Min) Fresh(dim int) int { return dim }
 
-// Joins says that values are no sums.
-func (Min) Joins() {}
+// NonAdditive says that values are no sums of pushes.
+func (Min) NonAdditive() {}
 
 // Set keeps what was pushed last, all coordinates of one push together. It has
 // no state. Which of several nodes' pushes is the last is decided by the order in
@@ -93,8 +99,8 @@ func (Set) Merge(value, _, dvalue []float32) { copy(value, dvalue) }
 // Fresh returns dim.
 func (Set) Fresh(dim int) int { return dim }
 
-// Joins says that values are no sums.
-func (Set) Joins() {}
+// NonAdditive says that values are no sums of pushes.
+func (Set) NonAdditive() {}
 
 func raise(x, by []float32) {
 	by = by[:len(x)]

@@ -37,7 +37,7 @@ type Weather struct {
 	Broken      protocol.Broken
 	BrokenBound node.Broken
 	// Filters are those of all tables, other than that of the largest. They must
-	// let whole numbers pass (godwit.Fractions), by which storms are judged. nil: open;
+	// let whole numbers pass (godwit.LossFractions), by which storms are judged. nil: open;
 	// an empty list: none.
 	Filters []godwit.Filter
 }

@@ -62,16 +62,16 @@ func TestStormsKeepAllPromisesWithFilters(t *testing.T) {
 // see some of what was pushed only later, and never more than that.
 type evens struct{}
 
-func (evens) Name() string         { return "evens" }
-func (evens) Filter(*godwit.Batch) {}
-func (evens) Loses() godwit.Loss   { return godwit.Fractions }
-func (evens) Relative() bool       { return true }
-func (evens) RoundsAnswers() bool  { return false }
-func (evens) Round(vals []float32, _ uint64) godwit.Form {
+func (evens) Name() string               { return "evens" }
+func (evens) Filter(*godwit.FilterBatch) {}
+func (evens) MaxLoss() godwit.Loss       { return godwit.LossFractions }
+func (evens) RelativeError() bool        { return true }
+func (evens) QuantizesPulls() bool       { return false }
+func (evens) Quantize(vals []float32, _ uint64) godwit.Encoding {
 	for i, x := range vals {
 		vals[i] = 2 * float32(math.Trunc(float64(x)/2))
 	}
-	return godwit.Form{}
+	return godwit.Encoding{}
 }
 
 // What is rounded off an update of a replica stays there and is sent later:

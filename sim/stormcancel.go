@@ -51,7 +51,7 @@ type ending struct {
 // newCancels returns the source of a worker's contexts that end; nil in half of
 // the storms, which have none.
 func newCancels(seed uint64, id int) *rand.Rand {
-	if godwit.Mix(seed^0xca9ce1)%2 == 0 {
+	if godwit.Hash64(seed^0xca9ce1)%2 == 0 {
 		return nil
 	}
 	return rand.New(rand.NewPCG(seed, uint64(id)+0xca9ce1))

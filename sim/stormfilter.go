@@ -100,7 +100,7 @@ func (l *stormFilters) rounding() (fs []godwit.Filter) {
 		fs = append(fs, filter.Skip{P: 0.3})
 	}
 	answers := l.rng.IntN(3) == 0
-	var r godwit.Rounder
+	var r godwit.Quantizer
 	share := 0.0
 	switch l.rng.IntN(3) {
 	case 0:
@@ -118,20 +118,20 @@ func (l *stormFilters) rounding() (fs []godwit.Filter) {
 	return append(append(fs, noted{r, &l.rounded}), l.writing()...)
 }
 
-// noted is a rounder that counts the vectors that it changed.
+// noted is a quantizer that counts the vectors that it changed.
 type noted struct {
-	godwit.Rounder
+	godwit.Quantizer
 	rounded *int
 }
 
-func (n noted) Filter(b *godwit.Batch) {
+func (n noted) Filter(b *godwit.FilterBatch) {
 	var was []float32
 	for i := range b.Keys {
 		if b.Sent(i) {
 			was = append(was, b.Vec(i)...)
 		}
 	}
-	n.Rounder.Filter(b)
+	n.Quantizer.Filter(b)
 	for i := range b.Keys {
 		if !b.Sent(i) {
 			continue
@@ -143,9 +143,9 @@ func (n noted) Filter(b *godwit.Batch) {
 	}
 }
 
-func (n noted) Round(vals []float32, seed uint64) godwit.Form {
+func (n noted) Quantize(vals []float32, seed uint64) godwit.Encoding {
 	was := slices.Clone(vals)
-	f := n.Rounder.Round(vals, seed)
+	f := n.Quantizer.Quantize(vals, seed)
 	if !slices.Equal(was, vals) {
 		*n.rounded++
 	}

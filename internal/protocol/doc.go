@@ -68,7 +68,7 @@
 // packed where they were applied, and merged, in that order, into the owner's row,
 // into the refresh that lacks it, and into the row that moves there.
 //
-// Where a table has a [godwit.Rounder], a Delta may be rounded; what that takes
+// Where a table has a [godwit.Quantizer], a Delta may be rounded; what that takes
 // off stays in the replica as an update that was not sent yet (rounding.go). A
 // Delta that a flush waits for, and an End, are exact.
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 )
 
-// A table may have a filter that rounds single vectors (godwit.Rounder). Two
+// A table may have a filter that rounds single vectors (godwit.Quantizer). Two
 // kinds of records can do with it: a replica's update, whose remainder stays in
 // the replica as one that was not sent yet, and the answer to another node's
 // pull, where the table asks for that. Everything else that travels is exact: what
@@ -22,7 +22,7 @@ import (
 
 // A rounding is how vectors of a table are rounded that travel alone.
 type rounding struct {
-	godwit.Rounder
+	godwit.Quantizer
 	updates, answers bool
 	merges           bool // the remainder of an update is as packed
 	seed             uint64
@@ -34,14 +34,14 @@ func newRounding(m *godwit.Model, table int, seed uint64) *rounding {
 		return nil // a sum of counts may take more bits than the filter leaves
 	}
 	for _, f := range t.Filters {
-		r, ok := f.(godwit.Rounder)
+		r, ok := f.(godwit.Quantizer)
 		if !ok {
 			continue
 		}
 		_, merges := t.Rule.(godwit.Merger)
-		_, joins := t.Rule.(godwit.Joiner)
-		alike := m.TableRowLen(table) == t.Dim || r.Relative()
-		x := &rounding{r, alike && !joins, r.RoundsAnswers(), merges, godwit.Mix(seed ^ uint64(table))}
+		_, joins := t.Rule.(godwit.NonAdditive)
+		alike := m.TableRowLen(table) == t.Dim || r.RelativeError()
+		x := &rounding{r, alike && !joins, r.QuantizesPulls(), merges, godwit.Hash64(seed ^ uint64(table))}
 		if x.updates || x.answers {
 			return x
 		}
@@ -53,7 +53,7 @@ func newRounding(m *godwit.Model, table int, seed uint64) *rounding {
 // of is the seed of a vector's random numbers, which depends on what no other
 // vector of the key has in common with it.
 func (x *rounding) of(k godwit.Key, a, b uint64) uint64 {
-	return godwit.Mix(godwit.Mix(godwit.Mix(x.seed^uint64(k))^a) ^ b)
+	return godwit.Hash64(godwit.Hash64(godwit.Hash64(x.seed^uint64(k))^a) ^ b)
 }
 
 // Rounds reports whether answers of the table are rounded.
@@ -64,7 +64,7 @@ func (u *Update) Rounds() bool { return u.rounding != nil && u.rounding.answers 
 func (u *Update) Round(answer, request *wire.Record, scratch []float32, stats *Stats) []float32 {
 	x := u.rounding
 	scratch = append(scratch[:0], answer.Vals...)
-	form := x.Rounder.Round(scratch, x.of(request.Key, request.Op, uint64(request.Origin)<<32|uint64(request.Index))).Usable()
+	form := x.Quantizer.Quantize(scratch, x.of(request.Key, request.Op, uint64(request.Origin)<<32|uint64(request.Index))).Usable()
 	answer.Vals, answer.Coding, answer.Step = scratch, wire.Coding(form.Coding), form.Step
 	stats.rounded(form, scratch)
 	return scratch
@@ -78,7 +78,7 @@ func (s *Shard) rounds(k godwit.Key) bool {
 	return x != nil && x.updates && s.cfg.sync.Threshold == 0
 }
 
-func (s *Stats) rounded(f godwit.Form, v []float32) {
+func (s *Stats) rounded(f godwit.Encoding, v []float32) {
 	s.RoundedIn += uint64(4 * len(v))
 	s.RoundedOut += uint64(f.Bytes(v))
 }
@@ -93,7 +93,7 @@ func (s *Shard) roundUpdate(h *store.Header, d *side, r *wire.Record) {
 	}
 	flight := s.flight(d)
 	s.diff = append(s.diff[:0], flight...)
-	form := x.Rounder.Round(flight, x.of(h.Key, r.Seq, uint64(s.cfg.Self))).Usable()
+	form := x.Quantizer.Quantize(flight, x.of(h.Key, r.Seq, uint64(s.cfg.Self))).Usable()
 	left := false
 	for j, y := range flight {
 		rest := s.diff[j] - y

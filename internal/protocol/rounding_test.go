@@ -152,7 +152,7 @@ func TestCountsAreNeverRounded(t *testing.T) {
 // Fixed point would not do justice to values and state at the same time.
 func TestRowsWithStateAreRoundedByRelativeFiltersOnly(t *testing.T) {
 	for _, rule := range []godwit.Rule{optim.AdaGrad{LR: 0.1}, optim.RowAdaGrad{LR: 0.1}, optim.FTRL{LR: 0.1}, optim.Momentum{LR: 0.1, Decay: 0.9}} {
-		for _, f := range []godwit.Rounder{filter.FixedPoint(1), filter.BF16{}} {
+		for _, f := range []godwit.Quantizer{filter.FixedPoint(1), filter.BF16{}} {
 			c, home, away := pair(t, roundingModel(t, rule, f), placement.ReplicateAll)
 			var codings []wire.Coding
 			c.sent = func(_, _ godwit.NodeID, r *wire.Record) {
@@ -177,7 +177,7 @@ func TestRowsWithStateAreRoundedByRelativeFiltersOnly(t *testing.T) {
 					t.Fatalf("%s with %s: after push %d the replica is %v, the owner %v, want about %v", rule.Name(), f.Name(), i, away.row(0), home.row(0), want)
 				}
 			}
-			if coded := codings[0] != wire.Raw; coded != f.Relative() || len(codings) < 300 {
+			if coded := codings[0] != wire.Raw; coded != f.RelativeError() || len(codings) < 300 {
 				t.Errorf("%s with %s: %d updates, the first of coding %d", rule.Name(), f.Name(), len(codings), codings[0])
 			}
 			flush := away.BeginFlush()
