@@ -251,7 +251,7 @@ func (l *lookout) row(i int, t *table) *store.Header {
 func (s *shard) pull(h *store.Header, k godwit.Key, dst []float32) (protocol.Place, bool) {
 	if glances {
 		if v, ok := s.Word(); ok {
-			if p := protocol.Glance(h, k, dst); p != protocol.Elsewhere && s.Unchanged(v) {
+			if p := protocol.ReadOptimistic(h, k, dst); p != protocol.Elsewhere && s.Unchanged(v) {
 				return p, true
 			}
 		}
@@ -265,7 +265,7 @@ func (w *worker) query(s *shard, h *store.Header, t *table, k godwit.Key, dst []
 	if glances {
 		if v, ok := s.Word(); ok {
 			w.row = slices.Grow(w.row[:0], t.floats)[:t.floats]
-			if p := protocol.Glance(h, k, w.row); p != protocol.Elsewhere && s.Unchanged(v) {
+			if p := protocol.ReadOptimistic(h, k, w.row); p != protocol.Elsewhere && s.Unchanged(v) {
 				t.query.Query(dst, w.row[:t.dim:t.dim], w.row[t.dim:])
 				return p, true
 			}

@@ -286,7 +286,7 @@ func (n *Node) steps(in *inbound, from godwit.NodeID, recs []wire.Record, rows [
 	return n.locked(in, recs[0].Key, func(s *shard) (err error) {
 		for i := 0; i < len(recs) && len(recs) > 1; i++ {
 			if rows[i] != nil {
-				s.AheadSide(rows[i], recs[i].Key)
+				s.PrefetchSide(rows[i], recs[i].Key)
 			}
 		}
 		for i := 0; i < len(recs) && err == nil; i++ {

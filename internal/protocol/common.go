@@ -42,9 +42,9 @@ func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (val
 	return u.value(h, scratch), true
 }
 
-// AheadSide has the processor fetch what there is of a key beside the row that
-// seems to be its own. The lock is held, as for everything.
-func (s *Shard) AheadSide(h *store.Header, k godwit.Key) {
+// PrefetchSide prefetches the side record of the row that seems to be a key's own.
+// The shard's lock must be held.
+func (s *Shard) PrefetchSide(h *store.Header, k godwit.Key) {
 	if h.Key == k && hasSide(h) {
 		hint.Write(unsafe.Pointer(s.side(h)), unsafe.Sizeof(side{}))
 	}

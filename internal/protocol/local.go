@@ -17,15 +17,15 @@ const (
 )
 
 // Finder returns the finder of the shard's rows. It may be used without the
-// shard's lock, for Glance, Update, PullAt and PushAt.
+// shard's lock, for ReadOptimistic, Update, PullAt and PushAt.
 func (s *Shard) Finder() *store.Finder { return s.st.Finder() }
 
-// Glance copies the value of a key to dst if the row that was found for it
-// holds a copy that can be read. The caller need not hold the lock of the
-// shard, but must then make sure that nobody else held it meanwhile: if
-// somebody did, dst and the result mean nothing. dst has the value's length, or
-// the row's, to get the state, too: see [godwit.Querier].
-func Glance(h *store.Header, k godwit.Key, dst []float32) Place {
+// ReadOptimistic copies the value of a key to dst if the row that was found for it
+// holds a readable copy. It is the read side of a sequence lock: the caller need not
+// hold the shard's lock, but must verify afterwards that nobody held it meanwhile
+// (package node counts that). If somebody did, dst and the result are meaningless. dst
+// has the value's length, or the row's to get the state, too: see [godwit.Querier].
+func ReadOptimistic(h *store.Header, k godwit.Key, dst []float32) Place {
 	if h == nil || h.Key != k {
 		return Elsewhere
 	}
