@@ -9,7 +9,8 @@ import (
 
 // BF16 writes values in 2 bytes: a float with the exponent of float32 and 8
 // bits of precision. A value between two of them becomes one at random, the
-// nearer the likelier, so rounding has no bias. It needs no step, so it suits
+// nearer the likelier (stochastic rounding: Gupta et al., ICML 2015), so rounding
+// has no bias. It needs no step, so it suits
 // vectors of very different lengths. Values that are no finite numbers stay as
 // they are.
 type BF16 struct {

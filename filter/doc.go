@@ -1,5 +1,7 @@
 // Package filter has the usual filters of pushes ([godwit.Filter]): what a
-// message to another node may lose on its way, for fewer bytes.
+// message to another node may lose on its way, for fewer bytes. A table lists its
+// filters ([godwit.Table].Filters); [Parse] reads them from a text, and [On] gives
+// them to all tables of a model.
 //
 //	Fixed        fixed-point numbers of 1 or 2 bytes, rounded at random   Li et al., OSDI 2014, with three repairs, see there
 //	BF16         floats of 2 bytes, rounded at random
@@ -10,7 +12,7 @@
 //	Sparse       leaves out zeros; loses nothing
 //	Compress     whole frames, by s2 or zstd; loses nothing
 //
-// They are put together in any order that makes sense: first what drops or
+// Several work one after the other, in any order that makes sense: first what drops or
 // holds back, then what rounds, then Sparse. Random numbers come from the batch.
 //
 // What Fixed, BF16, Significant and Skip leave out is pushed later (see

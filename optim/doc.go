@@ -1,10 +1,12 @@
 // Package optim holds the update rules that turn a pushed gradient into a
 // change of a row.
 //
-// A rule here implements [godwit.Rule]: the pushed vector is the gradient of
-// the loss, and the rule steps against it. (The first five are for other things
-// than gradients.) Each rule has a name that holds all its parameters, nodes
-// compare names before they train together, and [Parse] reads names back.
+// A table has a rule ([godwit.Table].Rule), which is a struct of this package or
+// what [Parse] makes of a text such as "adagrad(lr=0.1)". The pushed vector is the
+// gradient of the loss, and the rule steps against it. (The first five rules
+// below are for other things than gradients.) Each rule has a name that holds all
+// its parameters; nodes compare names before they train together, and Parse reads
+// names back. Rules are immutable: any number of goroutines may use one.
 //
 //	rule         state          step for gradient g
 //	add          none           x += g
@@ -21,8 +23,7 @@
 //	ftrl         dim floats     see [FTRL], which keeps a sum in the place of x
 //
 // Nodes of different kinds give the same bits for the same pushes, but for
-// rowadagrad, whose mean is a sum in an order of the processor's (see package
-// vec). So every product is converted to float32 before it is added to something,
+// rowadagrad, whose mean is a sum in an order of the processor's. So every product is converted to float32 before it is added to something,
 // as compilers for some processors otherwise round the two operations as one.
 //
 // # What merging means
@@ -30,8 +31,8 @@
 // A row may have several copies, and each push is applied to one of them. When
 // copies meet, what the pushes changed in each is taken into the other. For most
 // rules that is a sum: from a common row x0, copies that went to x1 and x2 merge to
-// x1 + x2 - x0. A [godwit.Merger] has another way, such as to keep the larger. The rules differ in how near
-// they come to applying all pushes to one row, one after the other:
+// x1 + x2 - x0. A [godwit.Merger] has another way, such as to keep the larger.
+// The rules differ in how near they come to applying all pushes to one row, one after the other:
 //
 //   - add and sgd: the same, but for the rounding of float32 sums.
 //   - adagrad and rowadagrad, which are Mergers: the accumulators are the same,

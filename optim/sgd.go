@@ -6,7 +6,8 @@ import (
 	"github.com/godwit-ps/godwit/internal/vec"
 )
 
-// SGD is stochastic gradient descent: value -= LR·gradient. It has no state.
+// SGD is stochastic gradient descent (Robbins, Monro 1951): value -= LR·gradient.
+// It has no state.
 type SGD struct {
 	LR float32 // learning rate, > 0
 }

@@ -38,8 +38,8 @@ func HotRuleOf(p Policy) (r HotRule, ok bool) {
 
 // A Frequency is how often a key is accessed, in any unit.
 type Frequency struct {
-	Key   godwit.Key
-	Count float64
+	Key   godwit.Key // of the model
+	Count float64    // how often, not negative
 }
 
 // Least returns the frequency that a hot key exceeds where the mean key has

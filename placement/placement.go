@@ -1,6 +1,16 @@
 // Package placement decides, key by key, who holds what: it is the policies of
-// Godwit, one a file. A policy is a pure function of a [Situation]; the
-// mechanism (package protocol) carries out what it says.
+// Godwit, one a file. A run has one policy: [Adaptive], unless it names another
+// ([ByName]). A [Policy] is a pure function of a [Situation], what the owner of a
+// key knows; the protocol between the nodes carries out the [Action] that it
+// returns.
+//
+//	policy       system                   decision for a key
+//	static       classic servers          stays at its home
+//	replicate    full replication         every node has a copy
+//	relocate     Lapse (PVLDB 2020)       moves to the node that asked last
+//	nonuniform   NuPS (SIGMOD 2022)       copied everywhere if hot, else as relocate
+//	stale        Petuum (NIPS 2013)       copied to nodes that read it
+//	adaptive     AdaPM (CIKM 2023)        wanted by one node: moves there; by several: copied; by none: stays
 //
 // Programs add policies of their own by [Register].
 package placement
@@ -23,7 +33,7 @@ const (
 	Move               // ask for the key itself (wire.Localize)
 )
 
-// A Key's Situation is what its owner knows when something about the interest
+// A Situation is what a key's owner knows when something about the interest
 // in the key changed.
 type Situation struct {
 	// Self is the owner, the node that decides.
@@ -34,6 +44,7 @@ type Situation struct {
 	Others []godwit.NodeID
 	// Asked is what Asker just asked for; Nothing when an interest ended.
 	Asked Ask
+	// Asker is the node that asked, or whose interest ended.
 	Asker godwit.NodeID
 	// Hot tells whether the key is hot, by the policy's HotRule.
 	Hot bool
@@ -50,8 +61,8 @@ const (
 
 // An Action is a policy's decision.
 type Action struct {
-	Verb Verb
-	To   godwit.NodeID // of Relocate
+	Verb Verb          // what to do
+	To   godwit.NodeID // of Relocate: the node that the key moves to
 }
 
 // A Policy decides. Policies are immutable values. One that has parameters is a

@@ -32,10 +32,10 @@ type Config struct {
 	// not share rules or samplers' distributions with other goroutines' runs
 	// unless they are immutable.
 	Model    *godwit.Model
-	Policy   placement.Policy
-	Samplers []sampling.Spec
-	NoHints  bool
-	Eager    bool
+	Policy   placement.Policy // nil is placement.Adaptive
+	Samplers []sampling.Spec  // by their index in PrepareSample
+	NoHints  bool             // do without location hints (for comparison)
+	Eager    bool             // act on intents as soon as they are signalled (for comparison)
 
 	Network Network // the zero Network takes no time
 	Compute Compute // the zero Compute costs nothing
@@ -62,13 +62,11 @@ type Config struct {
 type Result struct {
 	// Elapsed is virtual: from the start of the program to the end of its last
 	// part.
-	Elapsed time.Duration `json:"elapsed_ns"`
-	// Messages, Frames and Bytes were handled until everything was at rest, and
-	// Events is what the simulation had to do for it.
-	Messages uint64 `json:"messages"`
-	Frames   uint64 `json:"frames"`
-	Bytes    uint64 `json:"bytes"`
-	Events   uint64 `json:"events"`
+	Elapsed  time.Duration `json:"elapsed_ns"`
+	Messages uint64        `json:"messages"` // records handled until everything was at rest
+	Frames   uint64        `json:"frames"`   // … that they came in
+	Bytes    uint64        `json:"bytes"`    // … and the length of these
+	Events   uint64        `json:"events"`   // of the simulation's queue
 	// Stats is each node's since the cluster began. Their times are virtual.
 	Stats []node.Stats `json:"stats"`
 	// Hash stands for every frame since the cluster began: when it was handled,

@@ -1,5 +1,7 @@
 // Package sim is a cluster of simulated nodes: many nodes in one goroutine,
-// under one seed, in virtual time.
+// under one seed, in virtual time. [New] makes one, [Cluster.Run] runs a training
+// program on all of its workers, and the [Result] says how long that took and what
+// was sent. [Storm] runs random programs and judges what they saw.
 //
 // What runs is the real thing: the protocol, the shell of package node with its
 // locks, queues, windows and rounds, and training code that is written against

@@ -30,9 +30,10 @@ type Network struct {
 	Latency, Jitter time.Duration
 	// Far, if set, is further latency of the way from one node to another.
 	Far func(from, to int) time.Duration
-	// Spike is the share of frames that are held up, by up to SpikeDelay more:
-	// a loss that was mended, a switch that was full.
-	Spike      float64
+	// Spike is the share of frames, 0 … 1, that are held up: a loss that was mended,
+	// a switch that was full.
+	Spike float64
+	// SpikeDelay is by how much at the most.
 	SpikeDelay time.Duration
 	// Partitions hold up what would cross them until they are over.
 	Partitions []Partition
@@ -43,16 +44,16 @@ type Network struct {
 // A Partition cuts some nodes off from all others for a while, counted from
 // the start of the cluster.
 type Partition struct {
-	From, To time.Duration
-	Nodes    []int
+	From, To time.Duration // From … To; To is not below From
+	Nodes    []int         // numbers of the nodes that are cut off; they reach each other
 }
 
 // A Cut ends the way from one node to another at a time, counted from the start of
 // the cluster. What is sent from then on never arrives. The way back, and those to
 // the coordinator, stay.
 type Cut struct {
-	At       time.Duration
-	From, To int
+	At       time.Duration // since the start
+	From, To int           // numbers of two different nodes
 }
 
 // Networks that are known by name. The latencies are those of one switch with

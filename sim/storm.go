@@ -33,8 +33,10 @@ type Weather struct {
 	Limits node.Limits
 	// Bounded gives the tables bounds on their staleness, and windows, and has
 	// workers meet at barriers and use what only such tables have.
-	Bounded     bool
-	Broken      protocol.Broken
+	Bounded bool
+	// Broken switches rules of the protocol off, to see that storms notice.
+	Broken protocol.Broken
+	// BrokenBound does so with rules of bounded staleness.
 	BrokenBound node.Broken
 	// Filters are those of all tables, other than that of the largest. They must
 	// let whole numbers pass (godwit.LossFractions), by which storms are judged. nil: open;
@@ -49,7 +51,8 @@ type StormReport struct {
 	// Interrupted is how often another goroutine came between, 0 unless built with
 	// the tag preempt.
 	Interrupted uint64 `json:",omitempty"`
-	Scanned     Scanned
+	// Scanned says what scans of tables met.
+	Scanned Scanned
 	// Cancelled says which calls gave up when their contexts ended.
 	Cancelled Cancelled `json:"-"`
 	// Rounded is how many vectors of fractions were rounded.

@@ -14,11 +14,11 @@ import (
 type Cancelled struct {
 	Contexts int // that were given to a call and were to end
 	Pulls    int // calls that gave up, after they had waited …
-	Pushes   int
-	Sets     int
-	Syncs    int
-	Barriers int
-	Others   int
+	Pushes   int // … likewise
+	Sets     int // … likewise
+	Syncs    int // … calls of WaitSync
+	Barriers int // … likewise
+	Others   int // … calls of any other method
 	Unissued int // pushes and sets of which nobody knows whether they take effect
 }
 

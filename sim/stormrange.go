@@ -11,7 +11,7 @@ import (
 
 // Scanned counts the scans of a storm.
 type Scanned struct {
-	Scans  int
+	Scans  int // that were made
 	Keys   int // that they yielded
 	Away   int // of these, keys whose owner was not their home when the scan began
 	Moving int // keys that changed their owner during a scan

@@ -12,16 +12,16 @@ import (
 
 // A StormsReport sums up many storms. Only its times are real.
 type StormsReport struct {
-	Seeds    uint64        `json:"seeds"` // storms that kept all promises
-	Messages uint64        `json:"messages"`
-	Moves    uint64        `json:"moves"`
-	Copies   uint64        `json:"copies"`
-	Drops    uint64        `json:"drops"`
+	Seeds    uint64        `json:"seeds"`      // storms that kept all promises
+	Messages uint64        `json:"messages"`   // records handled in all storms
+	Moves    uint64        `json:"moves"`      // keys that moved
+	Copies   uint64        `json:"copies"`     // replicas set up
+	Drops    uint64        `json:"drops"`      // … and dropped
 	Virtual  time.Duration `json:"virtual_ns"` // of all storms
 	// Hash is equal whenever the same storms gave the same frames: the exclusive
 	// or of their hashes.
 	Hash uint64        `json:"hash"`
-	Took time.Duration `json:"took_ns"`
+	Took time.Duration `json:"took_ns"` // of real time
 
 	sum     node.Stats
 	scanned Scanned
@@ -37,9 +37,9 @@ type StormsReport struct {
 
 // A Failure is a storm that broke a promise.
 type Failure struct {
-	Seed    uint64
-	Weather string
-	Err     error
+	Seed    uint64 // of the storm
+	Weather string // of the storm, as in StormReport
+	Err     error  // the broken promise
 }
 
 func (f *Failure) Error() string { return fmt.Sprintf("seed %d (%s): %v", f.Seed, f.Weather, f.Err) }
