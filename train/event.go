@@ -8,7 +8,7 @@ import (
 // An Event tells what happened in a run. Its kind is what is set: an epoch that
 // ended has a Loss, an evaluation its Metrics.
 type Event struct {
-	Epoch int
+	Epoch int // from 1 on
 	// Loss is the sum over all nodes; nil where the event is an evaluation.
 	Loss *Loss
 	// Evaluation is what Evaluate returned; nil where the event is an epoch.

@@ -45,17 +45,18 @@ func (o Options) Check() error {
 // An End says why a run ended.
 type End string
 
+// The ends of a run that did not fail.
 const (
 	AllEpochs     End = "all epochs trained"
-	NoImprovement End = "no improvement"
-	Stopped       End = "stopped on request"
+	NoImprovement End = "no improvement"     // for Options.Patience evaluations
+	Stopped       End = "stopped on request" // by Env.Stop
 )
 
 // A Report sums up a run. The model is as the last epoch left it, which need
 // not be the best one.
 type Report struct {
-	Epochs    int // epochs trained; the last one may be cut short if End is Stopped
-	End       End
+	Epochs    int          // epochs trained; the last one may be cut short if End is Stopped
+	End       End          // why no more
 	Losses    []Loss       // of each epoch, over all nodes
 	Evaluated []int        // the epochs that were evaluated, and
 	Results   []Evaluation // what came of it

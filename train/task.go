@@ -38,7 +38,7 @@ func InLockstep(task any) bool {
 // A Part is a worker's place among all workers of the run: it takes part Index
 // of Of equal parts of the data.
 type Part struct {
-	Index, Of int
+	Index, Of int // 0 … Of-1, and how many workers there are
 	// Epochs is how many the run lasts if it does not end early, for what changes
 	// in its course, such as a learning rate.
 	Epochs int
@@ -63,6 +63,7 @@ type Trainer[D any] interface {
 // An Adjuster is a [Trainer] that is told the loss of each epoch, summed over all
 // nodes, before the next one begins: every trainer of the run hears the same.
 type Adjuster interface {
+	// Adjust is called once an epoch, between two steps.
 	Adjust(epoch Loss)
 }
 
@@ -86,8 +87,8 @@ type Batch[D any] struct {
 
 // A Loss is a sum of losses over examples.
 type Loss struct {
-	Sum      float64
-	Examples int64
+	Sum      float64 // over the examples
+	Examples int64   // how many
 }
 
 // Mean returns the loss per example, 0 where there are none.
@@ -100,11 +101,11 @@ func (l Loss) Mean() float64 {
 
 // A Metric is one figure of an evaluation.
 type Metric struct {
-	Name string
+	Name string // such as "RMSE"
 	// Split is the part of the data that it judges the model by, "valid" or "train";
 	// empty: what is held out for the end.
 	Split string
-	Value float64
+	Value float64 // in the units of the figure; a share is 0 … 1
 }
 
 // Label is the name, with the split before it.

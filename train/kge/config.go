@@ -31,11 +31,12 @@ type Config struct {
 	// Sampler is the index of the run's sampler that draws the negatives:
 	// uniformly, from the entity table.
 	Sampler int
-	// Rule is the update rule of both tables, by its name (see optim.Parse), and
-	// LR its learning rate. Gradients are summed over the batch, not averaged;
-	// the steps of AdaGrad and Adam are the same either way.
+	// Rule is the update rule of both tables, by its name (see optim.Parse).
+	// Gradients are summed over the batch, not averaged; the steps of AdaGrad and
+	// Adam are the same either way.
 	Rule string
-	LR   float32
+	// LR is the learning rate of Rule, above 0.
+	LR float32
 	// InitStd is the standard deviation of the first values, of a normal
 	// distribution around 0.
 	InitStd float32

@@ -25,8 +25,8 @@ import (
 type Quality struct {
 	MRR                  float64 // mean reciprocal rank
 	Hits1, Hits3, Hits10 float64 // shares of ranks up to 1, 3, 10
-	MeanRank             float64
-	Queries              int64 // two for each triple
+	MeanRank             float64 // 1 is the best
+	Queries              int64   // two for each triple
 	// Broken is the number of comparisons with a score that is no finite number.
 	// It is 0 unless the model is spoilt.
 	Broken int64

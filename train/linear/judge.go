@@ -12,7 +12,7 @@ import (
 
 // A Quality judges a model on examples.
 type Quality struct {
-	Examples int64
+	Examples int64 // that were judged
 	// LogLoss is the mean of log(1 + e^(-y·m)), in nats.
 	LogLoss float64
 	// Accuracy is the share of examples whose margin has the sign of the label.

@@ -36,10 +36,10 @@ type Config struct {
 	Order string
 	// Batch is the largest number of cells of a step.
 	Batch int
-	// Rule is the update rule of both tables, by its name (see optim.Parse), and
-	// LR its learning rate γ.
+	// Rule is the update rule of both tables, by its name (see optim.Parse).
 	Rule string
-	LR   float32
+	// LR is the learning rate γ of Rule, above 0.
+	LR float32
 	// BoldDriver changes the learning rate by the loss. It is for the rule "sgd".
 	BoldDriver bool
 	// L2 is λ, the weight of the squares against that of a cell's squared error.

@@ -12,7 +12,9 @@ import (
 
 // A Stream is items in their order. It is plain data: any number of goroutines
 // may read it while none changes it.
-type Stream struct{ Items []uint64 }
+type Stream struct {
+	Items []uint64 // any numbers
+}
 
 // Fingerprint is equal for equal streams.
 func (s *Stream) Fingerprint() string {

@@ -117,16 +117,16 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 
 // A Quality judges the estimates of a sketch.
 type Quality struct {
-	// Total is how many items were added, and Streams how many times the stream
-	// that is.
-	Total   int64
+	// Total is how many items were added.
+	Total int64
+	// Streams is how many times the stream that is.
 	Streams float64
 	// Items is how many different items were asked for.
 	Items int64
-	// Excess is by how much their estimates exceed their counts, in the mean, and
-	// Most by how much at the most.
+	// Excess is by how much their estimates exceed their counts, in the mean.
 	Excess float64
-	Most   int64
+	// Most is by how much an estimate exceeds its count at the most.
+	Most int64
 	// Within is the share that does not exceed it by more than [Sketch.Bound].
 	Within float64
 	// TooSmall is how many estimates are smaller than the count, and Torn how

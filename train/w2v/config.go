@@ -38,10 +38,11 @@ type Config struct {
 	// Subsample is the frequency, as a share of all words, above which words are
 	// left out at random; 0 leaves out none.
 	Subsample float64
-	// Rule is the update rule of both tables, by its name (see optim.Parse), and
-	// LR its learning rate. Gradients are summed over the pairs of a step.
+	// Rule is the update rule of both tables, by its name (see optim.Parse).
+	// Gradients are summed over the pairs of a step.
 	Rule string
-	LR   float32
+	// LR is the learning rate of Rule, above 0.
+	LR float32
 	// LastLR is what share of LR is left at the end; it falls evenly. 1 keeps it.
 	LastLR float32
 	// HoldOut has every so many-th block of the text held out of training, for

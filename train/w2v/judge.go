@@ -18,9 +18,9 @@ type Quality struct {
 	// questions, or none with only words of the text.
 	Score wordvec.Score
 	// Loss is the loss of a pair and its negatives in the text held out, whose
-	// windows, subsampling and negatives are the same each time; Pairs is how
-	// many there were.
-	Loss  float64
+	// windows, subsampling and negatives are the same each time.
+	Loss float64
+	// Pairs is how many pairs Loss is the mean of; 0 if nothing was held out.
 	Pairs int64
 }
 
