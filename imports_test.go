@@ -209,6 +209,13 @@ var directions = []direction{
 		pure:  true,
 		why:   "a task cannot tell a node of a cluster from a simulated one",
 	},
+	{
+		rooms: []string{"node/internal/tick"},
+		ours:  []string{".", "internal/preempt"},
+		reach: []string{"time", "net", "os"},
+		pure:  true,
+		why:   "the order of ticks is a function of what workers did",
+	},
 }
 
 // violations lists what the rooms import against the directions.

@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
 // PullAfter is what Li et al. (OSDI 2014, section 3.4) call a dependency: the
@@ -42,7 +43,7 @@ func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 		}
 	}
 	b := w.n.bound
-	at := w.tickAt(after)
+	at := w.clock.TickAt(after)
 	w.watched(keys)
 	if b.reaches(at) {
 		return w.serve(ctx, what, wire.Pull, keys, dst, &w.count.pull)
@@ -81,11 +82,6 @@ func (w *worker) reserve(keys int) error {
 	return nil
 }
 
-// tickAt returns the tick of one of the worker's clocks, which may be to come.
-func (w *worker) tickAt(c godwit.Clock) tick {
-	return tick(w.tick.Load()).at(c - w.era)
-}
-
 // ask has a shard take a request, or keeps it if it is a pull for which it is
 // too early. The shard is locked.
 func (w *worker) ask(s *shard, r *wire.Record) {
@@ -107,7 +103,7 @@ func (w *worker) ask(s *shard, r *wire.Record) {
 // later sends pulls that the receiver is to serve later.
 type later struct {
 	*sender
-	at tick
+	at tick.Tick
 }
 
 func (l *later) Send(to godwit.NodeID, r *wire.Record) {
@@ -125,7 +121,7 @@ func (n *Node) pullAfter(in *inbound, r *wire.Record) (out protocol.Out, err err
 	if n.bound == nil || !n.model.Has(r.Key) {
 		return nil, fmt.Errorf("%v of key %d: no table with bounded staleness has it", r.Kind, r.Key)
 	}
-	at := tick(r.Seq)
+	at := tick.Tick(r.Seq)
 	in.out.letGo()
 	r.Kind, r.Seq = wire.Pull, 0
 	if n.bound.flooded(r.Origin) {
@@ -145,8 +141,8 @@ func (w *worker) delayed(o *op) error {
 
 // awaited notes that the worker waits for an operation that waits for a tick.
 func (w *worker) awaited(o *op) error {
-	if tick(w.tick.Load()).before(o.after) {
-		return w.fail(o.what, nil, fmt.Errorf("%w: it waits for updates before %v, and this worker is at %v: advance first", godwit.ErrBound, o.after, tick(w.tick.Load())))
+	if w.clock.Tick().Before(o.after) {
+		return w.fail(o.what, nil, fmt.Errorf("%w: it waits for updates before %v, and this worker is at %v: advance first", godwit.ErrBound, o.after, w.clock.Tick()))
 	}
 	b := w.n.bound
 	b.mu.Lock()
@@ -168,7 +164,7 @@ func (w *worker) Finish() {
 
 // A parking is a pull that waits at this node for a tick.
 type parking struct {
-	at   tick
+	at   tick.Tick
 	here bool // of a worker of this node, of a key that may be read at a replica
 	rec  wire.Record
 }
@@ -227,7 +223,7 @@ func (b *bound) putBack(p *pacer, due []parking) {
 // findSoonest finds the least tick that a pull waits for. The lock is held.
 func (b *bound) findSoonest() {
 	for i := range b.parked {
-		if at := b.parked[i].at; i == 0 || at.before(b.soonest) {
+		if at := b.parked[i].at; i == 0 || at.Before(b.soonest) {
 			b.soonest = at
 		}
 	}
@@ -240,12 +236,12 @@ func (b *bound) due(x *parking) bool {
 	if x.here {
 		return b.reaches(x.at)
 	}
-	return !b.all().before(x.at)
+	return !b.all().Before(x.at)
 }
 
 // someDue reports whether some of the pulls that wait may be due: none is before
 // all nodes have settled its tick. The lock is held.
-func (b *bound) someDue() bool { return len(b.parked) > 0 && !b.all().before(b.soonest) }
+func (b *bound) someDue() bool { return len(b.parked) > 0 && !b.all().Before(b.soonest) }
 
 // park keeps a pull until its tick, unless that is there. What waits is bounded
 // by what the workers of all nodes may have outstanding (Limits.Ahead).
@@ -255,7 +251,7 @@ func (b *bound) park(x parking) bool {
 	if b.due(&x) || b.broken.AfterAny {
 		return false
 	}
-	if len(b.parked) == 0 || x.at.before(b.soonest) {
+	if len(b.parked) == 0 || x.at.Before(b.soonest) {
 		b.soonest = x.at
 	}
 	b.parked = append(b.parked, x)

@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -46,6 +47,7 @@ import (
 // and never make an update that somebody's read should have waited for. (S4)
 type bound struct {
 	n       *Node
+	clocks  tick.Clocks    // of this node's workers
 	copies  bool           // the policy replicates: S2 is needed
 	broken  Broken         // rules that are off
 	limits  []atomic.Int64 // by table: clocks, or unlimited
@@ -62,25 +64,25 @@ type bound struct {
 
 	mu      preempt.Mutex
 	nodes   []standing // by node, this one's own too
-	marked  tick       // all peers were sent what they lack of this
+	marked  tick.Tick  // all peers were sent what they lack of this
 	waiting []*worker  // for the horizon to reach their need
 	parked  []parking  // of the pulls that came too early, those that wait
 	theirs  []int      // … how many of each node,
-	soonest tick       // … and a tick that none of them waits for less than
+	soonest tick.Tick  // … and a tick that none of them waits for less than
 	changes map[uint64]*change
 	numbers []uint64 // by table: of the last change of its limit
 
 	// of the pacer
-	goal    tick // the least of all nodes when the round began
-	target  tick // is settled when flushes are done; if flying
+	goal    tick.Tick // the least of all nodes when the round began
+	target  tick.Tick // is settled when flushes are done; if flying
 	flushes []flushing
-	fresh   []tick     // by peer: as marked
-	told    []standing // by peer: what it was told last
+	fresh   []tick.Tick // by peer: as marked
+	told    []standing  // by peer: what it was told last
 }
 
 // standing is what a node says of itself.
 type standing struct {
-	settled, fresh, wanted tick
+	settled, fresh, wanted tick.Tick
 	slowest                int  // the worker that it waits for
 	flying                 bool // it waits for others to acknowledge its updates
 }
@@ -111,9 +113,9 @@ func newBound(n *Node) *bound {
 	}
 	nodes := len(n.peers)
 	n.limits.Owed += n.limits.Ahead * int(costOf(longest(n.tables))) // nobody waits for room to ask ahead
-	b := &bound{n: n, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{}, theirs: make([]int, nodes), most: n.limits.Ahead,
-		limits: make([]atomic.Int64, n.model.Tables()), numbers: make([]uint64, n.model.Tables()), fresh: make([]tick, nodes), told: make([]standing, nodes)}
-	b.start(tickOf(n.cfg.barriers()))
+	b := &bound{n: n, clocks: n.clocks, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{}, theirs: make([]int, nodes), most: n.limits.Ahead,
+		limits: make([]atomic.Int64, n.model.Tables()), numbers: make([]uint64, n.model.Tables()), fresh: make([]tick.Tick, nodes), told: make([]standing, nodes)}
+	b.start(tick.First(n.cfg.barriers()))
 	for i := range b.limits {
 		s, ok := n.model.Table(i).Staleness.Clocks()
 		b.limits[i].Store(limitOf(s, ok))
@@ -126,7 +128,7 @@ func newBound(n *Node) *bound {
 }
 
 // start has everything begin at a tick.
-func (b *bound) start(t tick) {
+func (b *bound) start(t tick.Tick) {
 	for _, x := range []*atomic.Uint64{&b.horizon, &b.least, &b.wanted, &b.settled} {
 		x.Store(uint64(t))
 	}
@@ -167,32 +169,32 @@ func (b *bound) tighten() {
 }
 
 // needs returns the horizon that a read at a tick needs under a limit; 0: none.
-func needs(t tick, limit int64) tick {
+func needs(t tick.Tick, limit int64) tick.Tick {
 	if limit == unlimited {
 		return 0
 	}
-	return t.back(limit)
+	return t.Back(limit)
 }
 
 // reaches reports whether the horizon is as far as a tick; 0 is always reached.
-func (b *bound) reaches(t tick) bool {
+func (b *bound) reaches(t tick.Tick) bool {
 	preempt.Point()
-	return t == 0 || !tick(b.horizon.Load()).before(t)
+	return t == 0 || !tick.Tick(b.horizon.Load()).Before(t)
 }
 
 // readable reports whether a worker may read any table now.
 func (b *bound) readable(w *worker) bool {
-	return b.reaches(needs(tick(w.tick.Load()), b.tight.Load()))
+	return b.reaches(needs(w.clock.Tick(), b.tight.Load()))
 }
 
 // need returns the horizon that a worker's read of keys needs.
-func (b *bound) need(w *worker, keys []godwit.Key) tick {
+func (b *bound) need(w *worker, keys []godwit.Key) tick.Tick {
 	limit := unlimited
 	for _, k := range keys {
 		i, _ := b.n.model.Locate(k)
 		limit = min(limit, b.limits[i].Load())
 	}
-	return needs(tick(w.tick.Load()), limit)
+	return needs(w.clock.Tick(), limit)
 }
 
 // admit waits until a worker may read keys.
@@ -217,7 +219,7 @@ func (b *bound) admit(ctx context.Context, w *worker, what string, keys []godwit
 }
 
 // await has a worker hear of the horizon that it needs, unless that is there.
-func (b *bound) await(w *worker, need tick) bool {
+func (b *bound) await(w *worker, need tick.Tick) bool {
 	b.mu.Lock()
 	if b.reaches(need) {
 		b.mu.Unlock()
@@ -233,8 +235,8 @@ func (b *bound) await(w *worker, need tick) bool {
 }
 
 // want notes that a worker of this node waits for a tick. The lock is held.
-func (b *bound) want(t tick) {
-	if s := &b.nodes[b.n.self]; s.wanted.before(t) {
+func (b *bound) want(t tick.Tick) {
+	if s := &b.nodes[b.n.self]; s.wanted.Before(t) {
 		s.wanted = t
 		b.hasten()
 	}
@@ -259,19 +261,19 @@ func (b *bound) forsake(w *worker, what string, keys []godwit.Key, cause error) 
 }
 
 // behind says who holds up those that wait for a tick.
-func (b *bound) behind(need tick) (who string, peer godwit.NodeID) {
+func (b *bound) behind(need tick.Tick) (who string, peer godwit.NodeID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	last := 0
 	for i := range b.nodes {
-		if b.nodes[i].settled.before(b.nodes[last].settled) {
+		if b.nodes[i].settled.Before(b.nodes[last].settled) {
 			last = i
 		}
 	}
 	s := b.nodes[last]
-	if !s.settled.before(need) {
+	if !s.settled.Before(need) {
 		for i := range b.nodes {
-			if i != int(b.n.self) && b.copies && b.nodes[i].fresh.before(need) {
+			if i != int(b.n.self) && b.copies && b.nodes[i].fresh.Before(need) {
 				return fmt.Sprintf("node %d has not refreshed the replicas here", i), godwit.NodeID(i)
 			}
 		}
@@ -279,8 +281,8 @@ func (b *bound) behind(need tick) (who string, peer godwit.NodeID) {
 	}
 	id := godwit.WorkerID{Node: godwit.NodeID(last), Local: s.slowest}
 	if last == int(b.n.self) {
-		s.settled, id.Local = b.leastTick()
-		s.flying = !s.settled.before(need)
+		s.settled, id.Local = b.clocks.Least()
+		s.flying = !s.settled.Before(need)
 	}
 	if s.flying {
 		return fmt.Sprintf("updates of node %d are on their way", last), id.Node
@@ -288,32 +290,20 @@ func (b *bound) behind(need tick) (who string, peer godwit.NodeID) {
 	return fmt.Sprintf("%v is at %v", id, s.settled), id.Node
 }
 
-// leastTick returns the least tick of this node's workers, and whose it is.
-func (b *bound) leastTick() (least tick, slowest int) {
-	least = tick(b.n.workers[0].tick.Load())
-	for i, w := range b.n.workers[1:] {
-		preempt.Point()
-		if t := tick(w.tick.Load()); t.before(least) {
-			least, slowest = t, i+1
-		}
-	}
-	return least, slowest
-}
-
 // advanced takes note that a worker went on from a tick.
-func (b *bound) advanced(from tick) {
-	if tick(b.least.Load()).before(from) {
+func (b *bound) advanced(from tick.Tick) {
+	if tick.Tick(b.least.Load()).Before(from) {
 		return // others hold the node back
 	}
 	for {
 		preempt.Point()
-		m, _ := b.leastTick()
+		m, _ := b.clocks.Least()
 		preempt.Point()
-		if l := b.least.Load(); tick(l).before(m) {
+		if l := b.least.Load(); tick.Tick(l).Before(m) {
 			b.least.CompareAndSwap(l, uint64(m))
 		}
 		// A worker that went on from m before it was stored relies on this look.
-		if again, _ := b.leastTick(); again == m {
+		if again, _ := b.clocks.Least(); again == m {
 			break
 		}
 	}
@@ -333,12 +323,12 @@ func (b *bound) stir() {
 // the workers are farther.
 func (b *bound) owes() bool {
 	preempt.Point()
-	settled := tick(b.settled.Load())
-	if !settled.before(tick(b.wanted.Load())) {
+	settled := tick.Tick(b.settled.Load())
+	if !settled.Before(tick.Tick(b.wanted.Load())) {
 		return false
 	}
-	least, _ := b.leastTick()
-	return settled.before(least)
+	least, _ := b.clocks.Least()
+	return settled.Before(least)
 }
 
 // pressed reports whether somebody waits for what this node has to do.
@@ -349,38 +339,25 @@ func (b *bound) settling() bool { return b != nil && b.flying.Load() }
 
 // enter has a worker go to the next era, if it is not there already.
 func (b *bound) enter(w *worker) {
-	from := tick(w.tick.Load())
-	if to := tickOf(w.barriers + 1); from.before(to) && !b.broken.KeepEra {
-		w.era = godwit.Clock(w.clock.Load())
-		preempt.Point()
-		w.tick.Store(uint64(to))
-		preempt.Point()
+	if b.broken.KeepEra {
+		return
+	}
+	if from, on := w.clock.Enter(); on {
 		b.advanced(from)
 	}
 }
 
-// advance has a worker go to its next clock. Between Finish and the barrier,
-// clocks do not count: those of the era begin when all have come.
-func (b *bound) advance(w *worker, to godwit.Clock) {
-	from := tick(w.tick.Load())
-	switch {
-	case tickOf(w.barriers).before(from.era()):
-		w.era = to
-	case from.clock() == maxClock:
-		panic(fmt.Sprintf("node: %v advanced %d times without a Barrier: tables with bounded staleness count no further", w.id, int64(maxClock)))
-	default:
-		preempt.Point()
-		w.tick.Store(uint64(from + clockUnit))
-		preempt.Point()
+// advance takes note that a worker went to its next clock.
+func (b *bound) advance(w *worker) {
+	if from, on := w.clock.Follow(); on {
 		b.advanced(from)
 	}
 }
 
-// leave lets nobody wait for this node's workers any more. Others can go to one
-// more barrier at most without them, so two eras ahead is beyond all reads.
+// leave lets nobody wait for this node's workers any more.
 func (b *bound) leave() {
-	for _, w := range b.n.workers {
-		w.tick.Store(uint64(tick(w.tick.Load()).era() + 2*eraUnit))
+	for _, c := range b.clocks {
+		c.Leave()
 	}
 	b.stir()
 }
@@ -389,9 +366,9 @@ func (b *bound) leave() {
 func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
 	b.mu.Lock()
 	s := &b.nodes[from]
-	s.settled = maxTick(s.settled, tick(r.Op))
-	s.fresh = maxTick(s.fresh, tick(r.Seq))
-	s.wanted = maxTick(s.wanted, tick(r.Version))
+	s.settled = tick.Max(s.settled, tick.Tick(r.Op))
+	s.fresh = tick.Max(s.fresh, tick.Tick(r.Seq))
+	s.wanted = tick.Max(s.wanted, tick.Tick(r.Version))
 	s.slowest, s.flying = int(r.Key>>1), r.Key&1 != 0
 	b.moved()
 	served := b.someDue()
@@ -403,10 +380,10 @@ func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
 }
 
 // all returns the least tick that all nodes have settled. The lock is held.
-func (b *bound) all() tick {
+func (b *bound) all() tick.Tick {
 	least := b.nodes[0].settled
 	for i := range b.nodes {
-		least = minTick(least, b.nodes[i].settled)
+		least = tick.Min(least, b.nodes[i].settled)
 	}
 	return least
 }
@@ -417,19 +394,19 @@ func (b *bound) moved() {
 	if b.copies && !b.broken.AnyCopy {
 		for i := range b.nodes {
 			if i != int(b.n.self) {
-				h = minTick(h, b.nodes[i].fresh)
+				h = tick.Min(h, b.nodes[i].fresh)
 			}
 		}
 	}
-	if tick(b.horizon.Load()).before(h) {
+	if tick.Tick(b.horizon.Load()).Before(h) {
 		b.horizon.Store(uint64(h))
-		b.grant(func(need tick) bool { return !h.before(need) })
+		b.grant(func(need tick.Tick) bool { return !h.Before(need) })
 	}
 	b.hasten()
 }
 
 // grant wakes the workers whose need is reached. The lock is held.
-func (b *bound) grant(reached func(need tick) bool) {
+func (b *bound) grant(reached func(need tick.Tick) bool) {
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *worker) bool {
 		if !reached(w.need) {
 			return false
@@ -445,16 +422,16 @@ func (b *bound) grant(reached func(need tick) bool) {
 // hasten finds out whether somebody waits for this node. The lock is held.
 func (b *bound) hasten() {
 	own := &b.nodes[b.n.self]
-	own.wanted = maxTick(own.wanted, own.settled.oldest())
+	own.wanted = tick.Max(own.wanted, own.settled.Oldest())
 	wanted := own.wanted
 	for i := range b.nodes {
-		wanted = maxTick(wanted, b.nodes[i].wanted)
+		wanted = tick.Max(wanted, b.nodes[i].wanted)
 	}
 	b.wanted.Store(uint64(wanted))
 	b.settled.Store(uint64(own.settled))
-	urgent := b.owes() || b.copies && b.marked.before(wanted) && b.marked.before(b.all())
+	urgent := b.owes() || b.copies && b.marked.Before(wanted) && b.marked.Before(b.all())
 	for i := range b.nodes { // which may wait for this one's word
-		urgent = urgent || b.nodes[i].flying && b.nodes[i].settled.before(wanted)
+		urgent = urgent || b.nodes[i].flying && b.nodes[i].settled.Before(wanted)
 	}
 	b.urgent.Store(urgent)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
 // This file is how pushes that leave the node go through filters.
@@ -515,7 +516,7 @@ func forget(took []overwritten, not int) {
 // what its workers keep, while they may still be at work.
 func (n *Node) newCloser() *worker {
 	i := len(n.workers)
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: n.newOps(i), waits: true}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: n.newOps(i), waits: true, clock: new(tick.Clock)}
 	w.send = w.out.flush
 	return w
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/store/arena"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
 )
@@ -68,7 +69,8 @@ type Node struct {
 	asking  *asking
 	conns   map[godwit.NodeID]transport.Conn
 	workers []*worker
-	closer  *worker // what Close pushes by
+	clocks  tick.Clocks // of the workers
+	closer  *worker     // what Close pushes by
 	pacer   *pacer
 	planner *planner
 	bound   *bound  // nil if no table bounds staleness
@@ -217,6 +219,7 @@ func (n *Node) build() error {
 		n.shards[i].Finder = n.shards[i].Shard.Finder()
 	}
 	n.pacer, n.planner = newPacer(n), newPlanner(n)
+	n.clocks = tick.NewClocks(n.self, n.cfg.Workers, n.cfg.barriers())
 	n.bound = newBound(n)
 	n.stays, n.onRead = placement.OnRead(n.proto.Policy)
 	n.onRead = n.onRead && len(n.peers) > 1

@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/transport"
 )
 
@@ -29,9 +30,9 @@ type op struct {
 	last   godwit.Key
 	floats int // asked for
 
-	after    tick   // it waits for this tick, somewhere
-	settles  tick   // a push or set that this node's settled tick waits for: when it began; 0: none
-	deadline uint64 // … that the worker waits for when its clock is greater; 0: does not
+	after    tick.Tick // it waits for this tick, somewhere
+	settles  tick.Tick // a push or set that this node's settled tick waits for: when it began; 0: none
+	deadline uint64    // … that the worker waits for when its clock is greater; 0: does not
 
 	token chan<- struct{} // gets a token when the operation is complete that was given up; nil: none does
 }
@@ -58,9 +59,9 @@ type ops struct {
 	ahead struct{ ops, floats int }
 	moved chan struct{} // holds one token when something completed
 
-	settling pending // what a tick waits for, by its tick
-	windowed pending // what the worker waits for, by its deadline
-	bound    *bound  // wants to hear when the oldest of settling completed
+	settling tick.Pending[tick.Tick] // what a tick waits for, by its tick
+	windowed tick.Pending[uint64]    // what the worker waits for, by its deadline
+	bound    *bound                  // wants to hear when the oldest of settling completed
 }
 
 const (
@@ -123,7 +124,7 @@ func (t *ops) got(cost int64) {
 }
 
 // delay notes that an operation that was just begun waits for a tick.
-func (t *ops) delay(o *op, at tick) {
+func (t *ops) delay(o *op, at tick.Tick) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	o.after = at
@@ -154,15 +155,15 @@ func (t *ops) began(id uint64) bool {
 // follow notes, of a push or set that is about to be sent, the tick that must
 // not be settled before it is complete, and the clock up to which the worker does
 // not wait for it.
-func (t *ops) follow(o *op, k godwit.Key, at tick, settles bool, deadline uint64) {
+func (t *ops) follow(o *op, k godwit.Key, at tick.Tick, settles bool, deadline uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if settles {
 		o.settles = at
-		t.settling.add(uint64(at), k)
+		t.settling.Add(at, k)
 	}
 	if o.deadline = deadline; deadline != 0 {
-		t.windowed.add(deadline, k)
+		t.windowed.Add(deadline, k)
 	}
 }
 
@@ -170,10 +171,10 @@ func (t *ops) follow(o *op, k godwit.Key, at tick, settles bool, deadline uint64
 func (t *ops) over(o *op) {
 	t.mu.Lock()
 	if o.settles != 0 {
-		t.settling.remove(uint64(o.settles))
+		t.settling.Remove(o.settles)
 	}
 	if o.deadline != 0 {
-		t.windowed.remove(o.deadline)
+		t.windowed.Remove(o.deadline)
 	}
 	t.mu.Unlock()
 	if o.settles != 0 && t.bound != nil {
@@ -182,19 +183,19 @@ func (t *ops) over(o *op) {
 }
 
 // oldest returns the tick of the oldest push that a tick waits for.
-func (t *ops) oldest() (tick, bool) {
+func (t *ops) oldest() (tick.Tick, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	u, ok := t.settling.first()
-	return tick(u.at), ok
+	u, ok := t.settling.First()
+	return u.At, ok
 }
 
 // overdue returns a key of the pushes whose deadline is before a clock.
 func (t *ops) overdue(clock uint64) (godwit.Key, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	u, ok := t.windowed.first()
-	return u.key, ok && u.at < clock
+	u, ok := t.windowed.First()
+	return u.Key, ok && u.At < clock
 }
 
 // expect notes that replies for positions of the call will come: pairs of

@@ -8,8 +8,8 @@ func (n *Node) settingUp() bool {
 	if n.trains.Load() {
 		return false
 	}
-	for _, w := range n.workers {
-		if w.clock.Load() > 0 {
+	for _, c := range n.clocks {
+		if c.Now() > 0 {
 			n.trains.Store(true)
 			return false
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
 // A change of a table's bound that other nodes have not acknowledged yet.
@@ -80,7 +81,7 @@ func (b *bound) limit(table int, limit int64, number uint64) {
 	b.numbers[table] = number
 	b.limits[table].Store(limit)
 	b.tighten()
-	b.grant(func(tick) bool { return true }) // all look again what they need
+	b.grant(func(tick.Tick) bool { return true }) // all look again what they need
 }
 
 // acknowledged takes a node's word that it knows of a change.

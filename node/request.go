@@ -84,7 +84,7 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		w.ask(s, &w.rec)
 		if s.Stats.Late != late {
 			add(&w.late, 1)
-			if w.clock.Load() >= w.excused.Load() {
+			if int64(w.clock.Now()) >= w.excused.Load() {
 				add(&w.missed, 1)
 			}
 		}

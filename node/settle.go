@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
 // This file is the pacer's part of bounded staleness, at the begin and at the end
@@ -40,7 +41,7 @@ func (b *bound) open(p *pacer) {
 // workers, of those whose pushes were all answered.
 func (b *bound) begin() {
 	t := b.ready()
-	if !b.nodes[b.n.self].settled.before(t) { // which only the pacer changes
+	if !b.nodes[b.n.self].settled.Before(t) { // which only the pacer changes
 		return
 	}
 	b.target, b.flushes = t, b.flushes[:0]
@@ -63,20 +64,20 @@ func (b *bound) begin() {
 // ready returns the tick before which no push of this node's workers is
 // unanswered. The look at the workers' ticks comes first: what is under way from
 // before a tick is there by then.
-func (b *bound) ready() tick {
+func (b *bound) ready() tick.Tick {
 	if b.broken.PushesFirst {
 		open := b.unanswered()
-		least, _ := b.leastTick()
+		least, _ := b.clocks.Least()
 		return firstOf(least, open)
 	}
-	least, _ := b.leastTick()
+	least, _ := b.clocks.Least()
 	preempt.Point()
 	return firstOf(least, b.unanswered())
 }
 
 // unanswered returns the tick of the oldest push of this node's workers that was not
 // answered; 0: none is under way.
-func (b *bound) unanswered() (oldest tick) {
+func (b *bound) unanswered() (oldest tick.Tick) {
 	for _, w := range b.n.workers {
 		if u, ok := w.ops.oldest(); ok && !b.broken.SettleOpen {
 			oldest = firstOf(u, oldest)
@@ -87,16 +88,16 @@ func (b *bound) unanswered() (oldest tick) {
 }
 
 // firstOf returns the earlier of two ticks, of which the second may be none.
-func firstOf(t, u tick) tick {
+func firstOf(t, u tick.Tick) tick.Tick {
 	if u == 0 {
 		return t
 	}
-	return minTick(t, u)
+	return tick.Min(t, u)
 }
 
 // presses reports whether everything that holders lack must go.
 func (b *bound) presses() bool {
-	return b.copies && b.marked.before(b.goal) && !b.broken.SpareIdle
+	return b.copies && b.marked.Before(b.goal) && !b.broken.SpareIdle
 }
 
 // end ends a round: it tells what it brought. sent says whether the round went
@@ -112,7 +113,7 @@ func (b *bound) end(p *pacer, sent, held bool) {
 		b.mark(p)
 	}
 	b.moved()
-	more := b.copies && b.marked.before(b.all()) || !b.flying.Load() && b.nodes[b.n.self].settled.before(b.ready())
+	more := b.copies && b.marked.Before(b.all()) || !b.flying.Load() && b.nodes[b.n.self].settled.Before(b.ready())
 	own := b.nodes[b.n.self]
 	b.mu.Unlock()
 	b.tell(p, own)
@@ -143,25 +144,25 @@ func (b *bound) mark(p *pacer) {
 			continue
 		}
 		if !p.out.full[i] {
-			b.fresh[i] = maxTick(b.fresh[i], b.goal)
+			b.fresh[i] = tick.Max(b.fresh[i], b.goal)
 		}
-		b.marked = minTick(b.marked, b.fresh[i])
+		b.marked = tick.Min(b.marked, b.fresh[i])
 	}
 }
 
 // tell sends every peer what it does not know yet.
 func (b *bound) tell(p *pacer, own standing) {
-	_, slowest := b.leastTick()
+	_, slowest := b.clocks.Least()
 	for i := range b.told {
 		if i == int(b.n.self) {
 			continue
 		}
-		s := standing{own.settled, b.fresh[i], own.wanted, slowest, b.flying.Load() && own.settled.before(tick(b.wanted.Load()))}
+		s := standing{own.settled, b.fresh[i], own.wanted, slowest, b.flying.Load() && own.settled.Before(tick.Tick(b.wanted.Load()))}
 		t := b.told[i]
 		if s == t {
 			continue
 		}
-		if t.slowest = s.slowest; s == t && !s.settled.before(tick(b.wanted.Load())) {
+		if t.slowest = s.slowest; s == t && !s.settled.Before(tick.Tick(b.wanted.Load())) {
 			continue // who is last matters to those that wait
 		}
 		b.told[i] = s

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -32,9 +33,9 @@ func TestAReadThatIsGivenUpWaitsNoLonger(t *testing.T) {
 // Who is behind: a worker, or the way of what its node has pushed. The bound has no
 // pacer here, which would read what the test writes.
 func TestWhoHoldsUpOthersIsNamed(t *testing.T) {
-	need := tickOf(0).at(1)
+	need := tick.First(0).At(1)
 	for flying, want := range map[bool]string{true: "updates of node 1 are on their way", false: "1.0 is at clock 0"} {
-		b := &bound{n: &Node{}, nodes: []standing{{settled: need}, {settled: tickOf(0), flying: flying}}}
+		b := &bound{n: &Node{}, nodes: []standing{{settled: need}, {settled: tick.First(0), flying: flying}}}
 		if who, peer := b.behind(need); peer != 1 || !strings.Contains(who, want) {
 			t.Errorf("updates under way: %v: %q, node %d is named", flying, who, peer)
 		}
@@ -44,17 +45,19 @@ func TestWhoHoldsUpOthersIsNamed(t *testing.T) {
 // A node owes others something if somebody waits for more than it has settled, and
 // its workers are farther.
 func TestANodeOwesWhatSomebodyWaitsForAndItsWorkersAllow(t *testing.T) {
-	w := &worker{}
-	b := &bound{n: &Node{workers: []*worker{w}}}
+	b := &bound{clocks: tick.NewClocks(0, 1, 0)}
+	at := func(c godwit.Clock) uint64 { return uint64(tick.First(0).At(c)) }
+	for b.clocks[0].Advance(); b.clocks[0].Now() <= 5; b.clocks[0].Advance() {
+		b.clocks[0].Follow()
+	}
 	for _, x := range []struct {
-		settled, wanted, at uint64
-		owes                bool
-	}{{3, 3, 5, false}, {3, 2, 5, false}, {3, 4, 5, true}, {3, 9, 4, true}, {3, 9, 3, false}} {
-		b.settled.Store(x.settled)
-		b.wanted.Store(x.wanted)
-		w.tick.Store(x.at)
+		settled, wanted godwit.Clock
+		owes            bool
+	}{{3, 3, false}, {3, 2, false}, {3, 4, true}, {4, 9, true}, {5, 9, false}} {
+		b.settled.Store(at(x.settled))
+		b.wanted.Store(at(x.wanted))
 		if got := b.owes(); got != x.owes {
-			t.Errorf("settled %d, wanted %d, worker at %d: owes is %v", x.settled, x.wanted, x.at, got)
+			t.Errorf("settled %d, wanted %d, worker at 5: owes is %v", x.settled, x.wanted, got)
 		}
 	}
 }

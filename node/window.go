@@ -45,7 +45,7 @@ func (w *worker) follow(o *op, kind wire.Kind, keys []godwit.Key) {
 		deadline = uint64(w.Clock()) + uint64(window) + 1 // so that none is 0
 	}
 	if settles || deadline != 0 {
-		w.ops.follow(o, keys[w.miss[0]], tick(w.tick.Load()), settles, deadline)
+		w.ops.follow(o, keys[w.miss[0]], w.clock.Tick(), settles, deadline)
 	}
 }
 

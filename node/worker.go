@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/sampling"
 )
 
@@ -33,14 +34,14 @@ type worker struct {
 	residual  residual
 	forms     []godwit.Encoding // of the positions in miss; none: raw
 	unissued  int               // positions in miss that a request failed to issue
-	after     tick              // what is being requested waits for this
+	after     tick.Tick         // what is being requested waits for this
 	reserved  int               // keys of it that no operation has yet
 	token     chan<- struct{}   // while the worker flushes: where to give back the right to
 
 	samplers []*sampler
 	watching []*sampling.Sampler // those that want to hear of direct accesses
 
-	clock   atomic.Int64
+	clock   *tick.Clock
 	next    atomic.Int64  // the clock at which the planner has something to do for this worker
 	ahead   atomic.Int64  // the window that the planner acts on
 	late    atomic.Uint64 // announced accesses that found their key on its way
@@ -61,12 +62,9 @@ type worker struct {
 	timer      intent.Timer
 	missedSeen uint64
 
-	// Of tables with bounded staleness; tick is set by the worker only.
-	tick     atomic.Uint64 // as the clock, if the node has a bound
-	era      godwit.Clock  // the clock at which the tick's era began
-	barriers uint64        // that the worker saw the end of
-	need     tick          // the horizon that the worker waits for; under the bound's lock
-	granted  chan struct{} // holds a token when it is there
+	// Of tables with bounded staleness.
+	need    tick.Tick     // the horizon that the worker waits for; under the bound's lock
+	granted chan struct{} // holds a token when it is there
 
 	count counters
 }
@@ -89,12 +87,10 @@ type span struct {
 }
 
 func (n *Node) newWorker(i int) (*worker, error) {
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, out: n.sender(), ops: n.newOps(i), granted: make(chan struct{}, 1)}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.sender(), ops: n.newOps(i), granted: make(chan struct{}, 1)}
 	w.send = w.out.flush
 	w.ops.bound = n.bound
 	w.next.Store(int64(godwit.Forever))
-	w.barriers = n.cfg.barriers()
-	w.tick.Store(uint64(tickOf(w.barriers)))
 	return w, w.makeSamplers()
 }
 
@@ -379,18 +375,18 @@ func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 func (w *worker) Advance() godwit.Clock {
 	w.enter()
 	defer w.leave()
-	c := w.clock.Add(1)
+	c := w.clock.Advance()
 	w.idle.told = true
 	if w.n.bound != nil {
-		w.n.bound.advance(w, godwit.Clock(c))
+		w.n.bound.advance(w)
 	}
-	if c >= w.next.Load() {
+	if int64(c) >= w.next.Load() {
 		w.n.planner.bell.Ring()
 	}
-	return godwit.Clock(c)
+	return c
 }
 
-func (w *worker) Clock() godwit.Clock { return godwit.Clock(w.clock.Load()) }
+func (w *worker) Clock() godwit.Clock { return w.clock.Now() }
 
 func (w *worker) WaitSync(ctx context.Context) error {
 	w.enter()
@@ -424,6 +420,6 @@ func (w *worker) Barrier(ctx context.Context) error {
 	if err := w.n.barrier.wait(ctx, w.n, w.id.Local); err != nil {
 		return w.fail("barrier", nil, err)
 	}
-	w.barriers++
+	w.clock.Crossed()
 	return nil
 }
