@@ -133,3 +133,55 @@ func TestKeysAreAskedForWhenThereIsRoom(t *testing.T) {
 		t.Errorf("%v rows count as asked for", n.asked)
 	}
 }
+
+// A row that changed is on the list of the next round, also after it moved away. That
+// does not take the key off the list of keys to ask for, if this node wants it again.
+func TestAKeyThatWaitsToBeAskedForOutlastsARound(t *testing.T) {
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 30, Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(3, model, follow{}, false, Broken{})
+	c.rows = 1
+	var keys []godwit.Key // of node 0
+	for k := godwit.Key(0); len(keys) < 2; k++ {
+		if c.homes.Home(k) == 0 {
+			keys = append(keys, k)
+		}
+	}
+	k, other := keys[0], keys[1]
+	home, old, holder := c.nodes[0], c.nodes[1], c.nodes[2]
+	localize := func(n *testNode) { n.Request(n, &wire.Record{Kind: wire.Localize, Key: k, Op: 1}) }
+	localize(old)
+	rest(t, c)
+	old.Want(old, k)
+	holder.Hold(holder, k)
+	rest(t, c)
+	if old.holding(k) != owner || holder.holding(k) != replica {
+		t.Fatalf("the key is %v and %v, want owner and replica: the test is vacuous", old.holding(k), holder.holding(k))
+	}
+	old.Want(old, other) // now no second row can be asked of node 0
+	delete(c.pipes, [2]godwit.NodeID{1, 0})
+	old.Push(k, []float32{1})
+	localize(home)
+	for old.holding(k) != placeholder {
+		for _, p := range c.busy() {
+			if err := c.deliver(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !old.Due() {
+		t.Fatal("the key was asked for at once: the test is vacuous")
+	}
+	old.Round(old, false, false)
+	old.asked = [16]int{}
+	asked := false
+	c.sent = func(from, _ godwit.NodeID, r *wire.Record) {
+		asked = asked || from == old.id && r.Kind == wire.Interest && r.Key == k
+	}
+	old.AskDue(old)
+	if !asked {
+		t.Error("there is room, and the key that is wanted is not asked for")
+	}
+}

@@ -70,14 +70,11 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 			continue
 		}
 		h := s.st.Header(ref)
-		if !hasSide(h) || !s.side(h).noted {
-			continue
+		if st := stateOf(h); st != owner && st != tentative || !hasSide(h) || !s.side(h).noted {
+			continue // it moved away; noted means something else of a key that is asked for anew
 		}
 		d := s.side(h)
 		d.noted = false
-		if st := stateOf(h); st != owner && st != tentative {
-			continue
-		}
 		full, later := s.freshenAll(out, h, ref, d, all || bounded && s.cfg.isBounded(k))
 		if full || later {
 			s.markChanged(h, d)
