@@ -5,11 +5,15 @@
 // to run one:
 //
 //   - [Local] runs all nodes in this process; one node is the plain case.
-//   - [Lead] makes this process the first of several nodes. It coordinates the
-//     run by an etcd, its own or one that is there already, where it leaves the
-//     spec for the others, and starts those of this machine as processes.
-//   - [Join] makes this process one of the other nodes. It knows the etcd, the
-//     name of the run and its token ([TokenEnv]), and reads the spec there.
+//   - [Lead] makes this process the first of several nodes. It leaves the spec for
+//     the others at a coordinator ([coord.Coordinator]), such as an etcd, and
+//     starts those of this machine as processes.
+//   - [Join] makes this process one of the other nodes. It knows the coordinator
+//     and the name of the run, and reads the spec there.
+//
+// This package knows no coordinator itself, so that programs that only use Local
+// link no etcd. Package coord/etcd has the client, and coord/etcd/server an etcd
+// that runs in the leader's process; package job/cli brings all together.
 //
 // Whichever way, each node does the same: it joins, starts a node.Node, trains,
 // has the model judged, and leaves. The nodes are equal, only that one writes

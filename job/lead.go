@@ -2,8 +2,6 @@ package job
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,8 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwit-ps/godwit/coord/etcd"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/train/task"
+	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 // A Leader is the first node of a run of several nodes, as [Lead] starts it.
@@ -23,49 +22,31 @@ type Leader struct {
 	Spec Spec
 	// Run is the name of the run.
 	Run string
-	// Etcd holds the endpoints, host:port, of an etcd to coordinate by. Empty:
-	// one is started in this process, which serves at EtcdListen.
-	Etcd []string
-	// Token is what lets nodes in at etcd: for Etcd, user:password where it has
-	// users; for the one in this process, what the other nodes must give (empty: a
-	// new one). Processes that Lead starts get it in their environment, as TokenEnv.
-	Token string
-	// EtcdListen is the host:port of the etcd in this process; empty is any
-	// port of loopback.
-	EtcdListen string
-	// Await says that the other nodes are started by somebody else, with Join
-	// ("godwit node"). Else Lead starts them as processes.
-	Await bool
+	// Coordinator is where the nodes find each other, such as an etcd.Access. When
+	// Lead returns, no node needs it any more, as far as Lead could wait for that:
+	// if it is a server in this process (package coord/etcd/server), that can be
+	// closed then.
+	Coordinator coord.Coordinator
+	// NewToken says that the coordinator's token was made for this run, so that
+	// nobody else knows it: the event Waiting tells it.
+	NewToken bool
 	// Command is what runs a node of the same program, such as "godwit node": the
-	// program and what comes before its flags. The flags are --quiet, --etcd, --run
-	// and --leader with the number of this process; and --workers, --data, --profile
-	// and --tls-cert, --tls-key, --tls-ca, --tls-name where they are set here. The
-	// command of package job/cli takes them. The token is in the environment, as
-	// TokenEnv. Stdin ends when this process does ([Joiner].LeaderGone).
+	// program and what comes before its flags. The flags are --quiet, --etcd with the
+	// coordinator's endpoints, --run and --leader with the number of this process;
+	// and --workers, --data, --profile and --tls-cert, --tls-key, --tls-ca,
+	// --tls-name where they are set here. The command of package job/cli takes them.
+	// The coordinator's token is in the environment, as TokenEnv. Stdin ends when
+	// this process does ([Joiner].LeaderGone). Empty: the other nodes are started by
+	// somebody else, with Join, and waited for.
 	Command []string
 	// Stderr gets what the other processes say, with their name before each
 	// line; nil is os.Stderr.
 	Stderr io.Writer
-
-	made string // the token, if nobody knows it but this process
 }
 
 // TokenEnv is the environment variable by which a process gets the token of its run.
 // Unlike a command line, it is not shown to other users of the machine.
 const TokenEnv = "GODWIT_TOKEN"
-
-// CheckToken says what is wrong with a token, for an etcd of others or the one that
-// a run starts; empty is a valid one.
-func CheckToken(token string, others bool) error {
-	check := etcd.CheckOwnToken
-	if others {
-		check = etcd.CheckToken
-	}
-	if err := check(token); token != "" && err != nil {
-		return fmt.Errorf("%s: %w", TokenEnv, err)
-	}
-	return nil
-}
 
 // How long Lead waits for the other processes: when the run ended well, and when
 // it failed, for what they have to say about it.
@@ -80,40 +61,22 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if l.Stderr == nil {
 		l.Stderr = os.Stderr
 	}
-	t, err := l.TLS.config()
+	t, err := l.TLS.Config()
 	if err != nil {
 		return nil, err
 	}
 	if err := registered(&l.Spec); err != nil {
 		return nil, err
 	}
+	if l.Coordinator == nil {
+		return nil, errNoCoordinator
+	}
 	loaded, err := l.Spec.load(&l.Place)
 	if err != nil {
 		return nil, err
 	}
 	l.Spec.Join = patience(&l.Spec, time.Since(begin))
-	if len(l.Etcd) > 0 {
-		return l.lead(ctx, l.access(t), begin, loaded)
-	}
-	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{ClientAddr: l.EtcdListen, TLS: l.TLS.etcd(), Token: l.Token})
-	if err != nil {
-		return nil, err
-	}
-	if l.Token == "" {
-		l.made = server.Access().Token
-	}
-	l.Etcd, l.Token = server.Access().Endpoints, server.Access().Token
-	r, err := l.lead(ctx, l.access(t), begin, loaded)
-	// The server is the last to go: the others learn by it how the run ended,
-	// and leave.
-	derr := l.drain(ctx, server, err == nil)
-	if cerr := server.Close(); err == nil {
-		err = errors.Join(derr, cerr)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return l.lead(ctx, tcp.Network{TLS: t}, begin, loaded)
 }
 
 // registered says whether the other nodes cannot know what the spec has trained.
@@ -131,11 +94,6 @@ func registered(s *Spec) error {
 	return nil
 }
 
-// access is the way to the run's etcd.
-func (l *Leader) access(t *tls.Config) etcd.Access {
-	return etcd.Access{Endpoints: l.Etcd, TLS: t, Token: l.Token}
-}
-
 // patience is how long nodes wait for each other where loading the data took a
 // while here: the others are about to do the same, perhaps all on one machine, or
 // on slower ones.
@@ -143,19 +101,9 @@ func patience(s *Spec, loading time.Duration) time.Duration {
 	return s.Join + time.Duration(max(4, s.Nodes))*loading
 }
 
-func (l *Leader) drain(ctx context.Context, server *etcd.Embedded, well bool) error {
-	patience := failPatience
-	if well {
-		patience = leavePatience
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return server.Drain(ctx, l.Run)
-}
-
-// lead runs the job by an etcd that is there, with the processes it needs.
-func (l *Leader) lead(ctx context.Context, at etcd.Access, begin time.Time, loaded task.Task) (*Result, error) {
-	if err := l.configure(ctx, at); err != nil {
+// lead runs the job with the processes that it needs.
+func (l *Leader) lead(ctx context.Context, nw tcp.Network, begin time.Time, loaded task.Task) (*Result, error) {
+	if err := l.configure(ctx); err != nil {
 		return nil, err
 	}
 	kids := newChildren(l.Stderr)
@@ -175,7 +123,7 @@ func (l *Leader) lead(ctx context.Context, at etcd.Access, begin time.Time, load
 		case <-work.Done():
 		}
 	})
-	r, err := l.run(work, at, begin, loaded, kids)
+	r, err := l.run(work, nw, begin, loaded, kids)
 	patience := failPatience
 	switch {
 	case err == nil:
@@ -186,53 +134,79 @@ func (l *Leader) lead(ctx context.Context, at etcd.Access, begin time.Time, load
 	kerr := kids.end(patience)
 	cancel(nil)
 	watch.Wait()
-	ferr := l.forget(ctx, at)
-	switch {
-	case err == nil && kerr != nil:
-		return nil, kerr
-	case err == nil && ferr != nil:
-		return nil, ferr
+	if err == nil {
+		err = kerr
 	}
-	return r, err
+	if ferr := l.forget(ctx, err == nil); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // configure leaves the spec for the other nodes.
-func (l *Leader) configure(ctx context.Context, at etcd.Access) error {
+func (l *Leader) configure(ctx context.Context) error {
 	blob, err := l.Spec.Encode()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.Spec.Join)
 	defer cancel()
-	return advised(etcd.Configure(ctx, at, l.Run, blob))
+	return advised(l.Coordinator.Configure(ctx, l.Run, blob))
 }
 
-func (l *Leader) forget(ctx context.Context, at etcd.Access) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failPatience)
+// forget removes the spec, and waits until the other nodes have left: they learn by
+// the coordinator how the run ended. Where it ended badly, that is not for long.
+func (l *Leader) forget(ctx context.Context, well bool) error {
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), failPatience)
 	defer cancel()
-	return etcd.Forget(ctx, at, l.Run)
+	if err := l.Coordinator.Forget(soon, l.Run); err != nil {
+		return err
+	}
+	patience := failPatience
+	if well {
+		patience = leavePatience
+	}
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	return l.Coordinator.Drain(ctx, l.Run)
 }
 
 // run starts the other nodes, or waits for them, and plays this node's part.
-func (l *Leader) run(ctx context.Context, at etcd.Access, begin time.Time, loaded task.Task, kids *children) (*Result, error) {
-	if l.Await {
-		if l.Progress != nil {
-			l.Progress(Event{Run: l.Run, Policy: l.Spec.Policy, Time: time.Now(), Waiting: &Waiting{Endpoints: l.Etcd, Token: l.made, Nodes: l.Spec.Nodes - 1}})
-		}
+func (l *Leader) run(ctx context.Context, nw tcp.Network, begin time.Time, loaded task.Task, kids *children) (*Result, error) {
+	at := l.Coordinator.Contact()
+	if len(l.Command) == 0 {
+		l.call(at)
 	} else {
 		for range l.Spec.Nodes - 1 {
-			if err := kids.start(l.command(), TokenEnv+"="+l.Token); err != nil {
+			if err := kids.start(l.command(at), TokenEnv+"="+at.Token); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return remote(ctx, &l.Spec, &l.Place, at, l.Run, begin, loaded)
+	return remote(ctx, &l.Spec, &l.Place, l.Coordinator, nw, l.Run, begin, loaded)
+}
+
+// call tells that the other nodes can come.
+func (l *Leader) call(at coord.Contact) {
+	if l.Progress == nil {
+		return
+	}
+	if !l.NewToken {
+		at.Token = ""
+	}
+	l.Progress(Event{
+		Run: l.Run, Policy: l.Spec.Policy, Time: time.Now(),
+		Waiting: &Waiting{Endpoints: at.Endpoints, Token: at.Token, Nodes: l.Spec.Nodes - 1},
+	})
 }
 
 // command is the command line of another node on this machine.
-func (l *Leader) command() []string {
+func (l *Leader) command(at coord.Contact) []string {
 	c := append([]string(nil), l.Command...)
-	c = append(c, "--quiet", "--etcd", strings.Join(l.Etcd, ","), "--run", l.Run, "--leader", strconv.Itoa(os.Getpid()))
+	c = append(c, "--quiet", "--etcd", strings.Join(at.Endpoints, ","), "--run", l.Run, "--leader", strconv.Itoa(os.Getpid()))
 	if l.Workers > 0 {
 		c = append(c, "--workers", strconv.Itoa(l.Workers))
 	}

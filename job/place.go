@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-ps/godwit/coord/etcd"
 	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
@@ -38,7 +37,8 @@ type Place struct {
 	// Advertise is the host or host:port by which they reach it, where it is
 	// not Listen.
 	Advertise string
-	// TLS, where set, secures all connections between nodes and to etcd.
+	// TLS, where set, secures all connections between nodes. The one to the
+	// coordinator has a configuration of its own, mostly the same ([TLS.Config]).
 	TLS *TLS
 
 	// Stop, when closed, asks for an early end of the run in order.
@@ -61,7 +61,8 @@ type TLS struct {
 	Name string
 }
 
-func (t *TLS) config() (*tls.Config, error) {
+// Config reads the files. No files (nil) are no configuration (nil).
+func (t *TLS) Config() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil
 	}
@@ -71,13 +72,6 @@ func (t *TLS) config() (*tls.Config, error) {
 	}
 	c.ServerName = t.Name
 	return c, nil
-}
-
-func (t *TLS) etcd() *etcd.TLSFiles {
-	if t == nil {
-		return nil
-	}
-	return &etcd.TLSFiles{Cert: t.Cert, Key: t.Key, CA: t.CA}
 }
 
 // workers is the number of workers of a node at this place.
@@ -90,12 +84,15 @@ func (p *Place) workers(s *Spec) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// listenAddr is where a node listens that reaches its coordinator at an
-// endpoint.
-func (p *Place) listenAddr(endpoint string) (string, error) {
+// listenAddr is where a node listens whose coordinator is at one of endpoints.
+func (p *Place) listenAddr(endpoints []string) (string, error) {
 	if p.Listen != "" {
 		return p.Listen, nil
 	}
+	if len(endpoints) == 0 {
+		return "", errors.New("job: the coordinator has no endpoint, which would tell by what address this machine is reached: say on which one to listen")
+	}
+	endpoint := endpoints[0]
 	if _, rest, ok := strings.Cut(endpoint, "://"); ok {
 		endpoint = rest
 	}

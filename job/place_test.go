@@ -12,7 +12,7 @@ func TestANodeListensWhereItReachesItsCoordinator(t *testing.T) {
 		{"10.0.0.1:7", "http://127.0.0.1:2379", "10.0.0.1"},
 	} {
 		p := Place{Listen: c.listen}
-		addr, err := p.listenAddr(c.endpoint)
+		addr, err := p.listenAddr([]string{c.endpoint})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/coord"
-	"github.com/godwit-ps/godwit/coord/etcd"
 	"github.com/godwit-ps/godwit/train/task"
 	"github.com/godwit-ps/godwit/transport/tcp"
 )
@@ -17,13 +16,13 @@ import (
 // so that there is nothing to keep.
 var ErrInterrupted = errors.New("interrupted before training began")
 
+var errNoCoordinator = errors.New("job: no coordinator by which the nodes find each other: give an etcd.Access, say, as Coordinator")
+
 // A Joiner is another node of a run, as [Join] starts it.
 type Joiner struct {
 	Place
-	// Etcd holds the endpoints, host:port, of the run's coordinator.
-	Etcd []string
-	// Token is what lets this node in there ([Leader.Token]).
-	Token string
+	// Coordinator is the leader's ([Leader].Coordinator), as this process reaches it.
+	Coordinator coord.Coordinator
 	// Run is the name of the run.
 	Run string
 	// Wait is how long the run's description is waited for; 0 is a minute.
@@ -50,13 +49,15 @@ func (e *leaderError) Error() string {
 // elsewhere, and returns the result.
 func Join(ctx context.Context, j Joiner) (*Result, error) {
 	begin := time.Now()
-	t, err := j.TLS.config()
+	if j.Coordinator == nil {
+		return nil, errNoCoordinator
+	}
+	t, err := j.TLS.Config()
 	if err != nil {
 		return nil, err
 	}
 	j.gone, j.goneErr = j.LeaderGone, &leaderError{j.Leader, j.Run}
-	at := etcd.Access{Endpoints: j.Etcd, TLS: t, Token: j.Token}
-	spec, err := j.spec(ctx, at)
+	spec, err := j.spec(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +68,11 @@ func Join(ctx context.Context, j Joiner) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return remote(ctx, &spec, &j.Place, at, j.Run, begin, loaded)
+	return remote(ctx, &spec, &j.Place, j.Coordinator, tcp.Network{TLS: t}, j.Run, begin, loaded)
 }
 
 // spec reads the run's description.
-func (j *Joiner) spec(ctx context.Context, at etcd.Access) (Spec, error) {
+func (j *Joiner) spec(ctx context.Context) (Spec, error) {
 	wait := j.Wait
 	if wait == 0 {
 		wait = coord.DefaultJoin
@@ -80,7 +81,7 @@ func (j *Joiner) spec(ctx context.Context, at etcd.Access) (Spec, error) {
 	defer cancel(nil)
 	limited, stop := context.WithTimeout(waiting, wait)
 	defer stop()
-	blob, err := etcd.Configuration(limited, at, j.Run)
+	blob, err := j.Coordinator.Configuration(limited, j.Run)
 	if err != nil {
 		return Spec{}, gaveUp(waiting, advised(err))
 	}
@@ -123,15 +124,11 @@ func advised(err error) error {
 }
 
 // remote joins a run of several nodes and plays this node's part.
-func remote(ctx context.Context, spec *Spec, place *Place, at etcd.Access, run string, begin time.Time, loaded task.Task) (*Result, error) {
-	if len(at.Endpoints) == 0 {
-		return nil, errors.New("job: no etcd to join by")
-	}
-	addr, err := place.listenAddr(at.Endpoints[0])
+func remote(ctx context.Context, spec *Spec, place *Place, at coord.Coordinator, nw tcp.Network, run string, begin time.Time, loaded task.Task) (*Result, error) {
+	addr, err := place.listenAddr(at.Contact().Endpoints)
 	if err != nil {
 		return nil, err
 	}
-	nw := tcp.Network{TLS: at.TLS}
 	l, err := nw.Listen(addr)
 	if err != nil {
 		return nil, err
@@ -162,14 +159,14 @@ func fingerprint(spec []byte, loaded task.Task) string {
 }
 
 // join waits until all nodes are there.
-func join(ctx context.Context, spec *Spec, place *Place, at etcd.Access, run, addr string, loaded task.Task) (coord.Session, error) {
+func join(ctx context.Context, spec *Spec, place *Place, at coord.Coordinator, run, addr string, loaded task.Task) (coord.Session, error) {
 	blob, err := spec.Encode()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := place.untilStop(ctx)
 	defer cancel(nil)
-	s, err := etcd.Join(ctx, at, coord.Config{
+	s, err := at.Join(ctx, coord.Config{
 		Run: run, Nodes: spec.Nodes, Addr: addr, TTL: spec.TTL, Join: spec.Join,
 		Fingerprint: fingerprint(blob, loaded),
 	})

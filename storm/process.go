@@ -19,6 +19,7 @@ import (
 
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/etcd"
+	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/node"
 )
 
@@ -37,7 +38,7 @@ const lease = time.Minute
 func inProcesses(ctx context.Context, p *plan, c *counts) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	e, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{Log: slog.New(slog.DiscardHandler)})
+	e, err := server.Start(ctx, server.Config{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func inProcesses(ctx context.Context, p *plan, c *counts) (err error) {
 	c.processes.Add(1)
 	cs := make([]*child, p.nodes)
 	for i := range cs {
-		if cs[i], err = startChild(ctx, p.seed, e.Access()); err != nil {
+		if cs[i], err = startChild(ctx, p.seed, etcd.Access{Endpoints: e.Endpoints(), Token: e.Token()}); err != nil {
 			cancel()
 			break
 		}
@@ -146,7 +147,7 @@ func beNode(seed uint64) error {
 	n, err := startTCP(ctx, cfg, func(addr string) (coord.Session, error) {
 		var err error
 		a := etcd.Access{Endpoints: strings.Split(os.Getenv(endpointsVar), ","), Token: os.Getenv(tokenVar)}
-		session, err = etcd.Join(ctx, a, coord.Config{Run: "storm", Nodes: p.nodes, Addr: addr, Fingerprint: cfg.Fingerprint(), TTL: lease})
+		session, err = a.Join(ctx, coord.Config{Run: "storm", Nodes: p.nodes, Addr: addr, Fingerprint: cfg.Fingerprint(), TTL: lease})
 		return session, err
 	})
 	if err != nil {

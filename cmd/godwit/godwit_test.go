@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-ps/godwit/coord/etcd"
+	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
 )
@@ -439,12 +439,12 @@ func TestAProcessEndsWhenItsLeaderIsKilled(t *testing.T) {
 func otherEtcd(t *testing.T) (at, token string) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	server, err := etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{})
+	s, err := server.Start(ctx, server.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { server.Close() })
-	return server.Access().Endpoints[0], server.Access().Token
+	t.Cleanup(func() { s.Close() })
+	return s.Endpoints()[0], s.Token()
 }
 
 // Before the run has begun, nobody else could tell a node that its leader is gone.

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/coord/etcd/server"
 )
 
 // A barrier should cost little more than the puts that it is made of: compare
 // with BenchmarkPut of the same run.
 func BenchmarkBarrier(b *testing.B) {
-	e, err := StartEmbedded(b.Context(), EmbeddedConfig{})
+	e, err := startServer(b.Context(), server.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -22,7 +23,7 @@ func BenchmarkBarrier(b *testing.B) {
 			joined.Add(n)
 			for i := range n {
 				wg.Go(func() {
-					s, err := Join(b.Context(), e.Access(), coord.Config{Run: "bench", Nodes: n, Addr: fmt.Sprint(i)})
+					s, err := e.Access().Join(b.Context(), coord.Config{Run: "bench", Nodes: n, Addr: fmt.Sprint(i)})
 					joined.Done()
 					if err != nil {
 						b.Error(err)
@@ -47,7 +48,7 @@ func BenchmarkBarrier(b *testing.B) {
 }
 
 func BenchmarkPut(b *testing.B) {
-	e, err := StartEmbedded(b.Context(), EmbeddedConfig{})
+	e, err := startServer(b.Context(), server.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 )
 
-// An Access is the way to one etcd: where it is, and how to get in.
+// An Access is the way to one etcd: where it is, and how to get in. It implements
+// [coord.Coordinator] and may be copied.
 type Access struct {
 	// Endpoints are the etcd's, each host:port, http://host:port or
 	// https://host:port. Without a scheme they are spoken to by TLS if TLS is
@@ -28,9 +30,16 @@ type Access struct {
 	Endpoints []string
 	// TLS, where set, proves to each other who both sides are.
 	TLS *tls.Config
-	// Token is that of an [Embedded] server, or user:password for an etcd that
-	// has users; empty: none.
+	// Token is that of a server of package coord/etcd/server, or user:password for
+	// an etcd that has users; empty: none. See [CheckToken].
 	Token string
+}
+
+var _ coord.Coordinator = Access{}
+
+// Contact implements [coord.Coordinator].
+func (a Access) Contact() coord.Contact {
+	return coord.Contact{Endpoints: slices.Clone(a.Endpoints), Token: a.Token}
 }
 
 // connect returns a client of an etcd that has answered it. One that is not there

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"net"
 	"testing"
 	"time"
 
@@ -25,16 +24,5 @@ func TestADeadlineThatTheServerNoticesIsTheCallers(t *testing.T) {
 	})
 	if err != cause {
 		t.Errorf("got %v, want %v", err, cause)
-	}
-}
-
-func TestAListenerOnAllAddressesIsReachedOnThisMachine(t *testing.T) {
-	for ip, want := range map[string]string{"0.0.0.0": "127.0.0.1:7", "::": "127.0.0.1:7", "10.1.2.3": "10.1.2.3:7", "127.0.0.1": "127.0.0.1:7"} {
-		if got := reachable(&net.TCPAddr{IP: net.ParseIP(ip), Port: 7}); got != want {
-			t.Errorf("%s: %s, want %s", ip, got, want)
-		}
-	}
-	if got := reachable(&net.UnixAddr{Name: "/a/socket", Net: "unix"}); got != "/a/socket" {
-		t.Errorf("a socket that is a file: %s", got)
 	}
 }

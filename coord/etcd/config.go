@@ -9,17 +9,12 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 )
 
-// MaxConfiguration bounds a run's configuration, in bytes.
-const MaxConfiguration = 1 << 20
-
-// Configure stores the configuration of a run, so that a node that knows only
-// the endpoints and the run can join it. It replaces an earlier one of that
-// name, and stays until [Forget].
-func Configure(ctx context.Context, a Access, run string, blob []byte) error {
-	if len(blob) == 0 || len(blob) > MaxConfiguration {
-		return fmt.Errorf("coord: run %q: a configuration of %d bytes, want 1 … %d", run, len(blob), MaxConfiguration)
+// Configure implements [coord.Coordinator].
+func (a Access) Configure(ctx context.Context, run string, blob []byte) error {
+	if len(blob) == 0 || len(blob) > coord.MaxConfiguration {
+		return fmt.Errorf("coord: run %q: a configuration of %d bytes, want 1 … %d", run, len(blob), coord.MaxConfiguration)
 	}
-	return a.with(ctx, run, func(cl *clientv3.Client) error {
+	return a.with(ctx, run, "configuration", func(cl *clientv3.Client) error {
 		return retry(ctx, func(ctx context.Context) error {
 			_, err := cl.Put(ctx, keysOf(run).config(), string(blob))
 			return err
@@ -27,10 +22,10 @@ func Configure(ctx context.Context, a Access, run string, blob []byte) error {
 	})
 }
 
-// Configuration returns the configuration of a run, and waits for it within ctx.
-func Configuration(ctx context.Context, a Access, run string) ([]byte, error) {
+// Configuration implements [coord.Coordinator].
+func (a Access) Configuration(ctx context.Context, run string) ([]byte, error) {
 	var blob []byte
-	err := a.with(ctx, run, func(cl *clientv3.Client) (err error) {
+	err := a.with(ctx, run, "configuration", func(cl *clientv3.Client) (err error) {
 		blob, err = configuration(ctx, cl, keysOf(run).config())
 		return err
 	})
@@ -64,11 +59,9 @@ func configuration(ctx context.Context, cl *clientv3.Client, key string) ([]byte
 	}
 }
 
-// Forget removes the configuration of a run. Whoever called Configure calls it
-// when the run is over, so that nodes of the next run of that name wait for
-// the next configuration. A run without one is no error.
-func Forget(ctx context.Context, a Access, run string) error {
-	return a.with(ctx, run, func(cl *clientv3.Client) error {
+// Forget implements [coord.Coordinator].
+func (a Access) Forget(ctx context.Context, run string) error {
+	return a.with(ctx, run, "configuration", func(cl *clientv3.Client) error {
 		return retry(ctx, func(ctx context.Context) error {
 			_, err := cl.Delete(ctx, keysOf(run).config())
 			return err
@@ -76,8 +69,45 @@ func Forget(ctx context.Context, a Access, run string) error {
 	})
 }
 
-// with calls f with a client for a single use.
-func (a Access) with(ctx context.Context, run string, f func(*clientv3.Client) error) error {
+// Drain implements [coord.Coordinator].
+func (a Access) Drain(ctx context.Context, run string) error {
+	return a.with(ctx, run, "drain", func(cl *clientv3.Client) error { return drain(ctx, cl, keysOf(run).nodes()) })
+}
+
+// drain waits until there is no key below nodes.
+func drain(ctx context.Context, cl *clientv3.Client, nodes string) error {
+	var r *clientv3.GetResponse
+	err := retry(ctx, func(ctx context.Context) (err error) {
+		r, err = cl.Get(ctx, nodes, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	seats := map[string]bool{}
+	for _, kv := range r.Kvs {
+		seats[string(kv.Key)] = true
+	}
+	w := &watcher{cl: cl, prefix: nodes, rev: r.Header.Revision + 1}
+	defer w.close()
+	for len(seats) > 0 {
+		evs, err := w.next(ctx)
+		if err != nil {
+			return fmt.Errorf("%d nodes have not left: %w", len(seats), err)
+		}
+		for _, ev := range evs {
+			if ev.Type == clientv3.EventTypeDelete {
+				delete(seats, string(ev.Kv.Key))
+			} else {
+				seats[string(ev.Kv.Key)] = true
+			}
+		}
+	}
+	return nil
+}
+
+// with calls f with a client for a single use, for a purpose that errors name.
+func (a Access) with(ctx context.Context, run, purpose string, f func(*clientv3.Client) error) error {
 	if err := coord.CheckRun(run); err != nil {
 		return err
 	}
@@ -89,7 +119,7 @@ func (a Access) with(ctx context.Context, run string, f func(*clientv3.Client) e
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("coord: run %q: configuration: %w", run, err)
+		return fmt.Errorf("coord: run %q: %s: %w", run, purpose, err)
 	}
 	return nil
 }

@@ -1,12 +1,12 @@
-// Package etcd coordinates runs through etcd, an external one or one embedded
-// in the process ([StartEmbedded]).
+// Package etcd coordinates runs through an etcd. It holds the client only: package
+// coord/etcd/server runs an etcd in this process.
 //
 // # Keys
 //
 // All keys of run R begin with godwit/R/. Those under nodes/ and words/ hang on
 // the lease of their node, so nothing of a node outlives it by more than a TTL:
 //
-//	godwit/R/config       the run's configuration blob (no lease; see Configure)
+//	godwit/R/config       the run's configuration blob (no lease; see coord.Coordinator)
 //	godwit/R/nodes/00002  node 2's seat: {"addr":…,"fingerprint":…,"nodes":…,"share":…,"roster":…,"sealed":…}
 //	godwit/R/words/00002  what node 2 said last
 //
@@ -20,9 +20,9 @@
 //
 // # Access
 //
-// An embedded server answers only calls that give its token ([Access.Token]), and
-// listens for nobody but clients. An etcd with users is given a user and password,
-// and one without is open to all who reach it.
+// A server of package coord/etcd/server answers only calls that give its token
+// ([Access].Token). An etcd with users is given a user and password, and one
+// without is open to all who reach it.
 //
 // # Joining
 //

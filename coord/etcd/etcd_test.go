@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
-
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/internal/coordtest"
 )
 
@@ -22,10 +21,21 @@ const brief = 8 * time.Second
 // limit is when what should happen soon is held to hang.
 const limit = 4 * time.Minute
 
-func server(t *testing.T) *Embedded {
+// An ownServer is one of package server.
+type ownServer struct{ *server.Server }
+
+// Access is the way in, without TLS.
+func (s ownServer) Access() Access { return Access{Endpoints: s.Endpoints(), Token: s.Token()} }
+
+func startServer(ctx context.Context, cfg server.Config) (*ownServer, error) {
+	s, err := server.Start(ctx, cfg)
+	return &ownServer{s}, err
+}
+
+func serve(t *testing.T) *ownServer {
 	t.Helper()
 	begin := time.Now()
-	e, err := StartEmbedded(t.Context(), EmbeddedConfig{})
+	e, err := startServer(t.Context(), server.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +52,17 @@ func server(t *testing.T) *Embedded {
 
 // crash ends a session as a killed process does: it says nothing more, and its
 // lease stays until it expires. For the others, that is when it is revoked.
-func crash(t *testing.T, e *Embedded, s *session) {
+func crash(t *testing.T, e *ownServer, s *session) {
 	s.end(godwit.ErrClosed)
 	s.work.Wait()
 	var expiry sync.WaitGroup
 	expiry.Go(func() {
 		time.Sleep(time.Second)
-		cl := v3client.New(e.etcd.Server)
+		cl, err := e.Access().connect(context.Background())
+		if err != nil {
+			t.Error(err)
+			return
+		}
 		defer cl.Close()
 		if _, err := cl.Revoke(context.Background(), s.lease.id); err != nil {
 			t.Error(err)
@@ -58,13 +72,13 @@ func crash(t *testing.T, e *Embedded, s *session) {
 }
 
 func TestEtcdConforms(t *testing.T) {
-	e := server(t)
+	e := serve(t)
 	coordtest.Run(t, func(t *testing.T) coordtest.Harness {
 		return coordtest.Harness{
 			TTL:  ttl,
 			Loss: limit,
 			Join: func(ctx context.Context, cfg coord.Config) (coord.Session, error) {
-				return Join(ctx, e.Access(), cfg)
+				return e.Access().Join(ctx, cfg)
 			},
 			Kill: func(s coord.Session) { crash(t, e, s.(*session)) },
 		}

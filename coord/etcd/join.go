@@ -12,10 +12,9 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 )
 
-// Join makes this process a node of the run, and returns when all nodes are
-// there. An etcd that does not answer yet is waited for within
-// [coord.Config].Join as well; one that refuses this node is not.
-func Join(ctx context.Context, a Access, cfg coord.Config) (coord.Session, error) {
+// Join implements [coord.Coordinator]. An etcd that does not answer yet is waited
+// for within [coord.Config].Join as well; one that refuses this node is not.
+func (a Access) Join(ctx context.Context, cfg coord.Config) (coord.Session, error) {
 	s, err := join(ctx, a, cfg)
 	if err != nil {
 		return nil, err // not s: an interface that holds a nil *session is not nil

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/coord/internal/ledger"
 )
 
-func client(t *testing.T, e *Embedded) *clientv3.Client {
+func client(t *testing.T, e *ownServer) *clientv3.Client {
 	t.Helper()
 	cl, err := e.Access().connect(t.Context())
 	if err != nil {
@@ -26,7 +26,7 @@ func client(t *testing.T, e *Embedded) *clientv3.Client {
 }
 
 // joinAll joins nodes that come to an etcd at the same time.
-func joinAll(t *testing.T, e *Embedded, cfg coord.Config, n int) []coord.Session {
+func joinAll(t *testing.T, e *ownServer, cfg coord.Config, n int) []coord.Session {
 	t.Helper()
 	ss := make([]coord.Session, n)
 	var wg sync.WaitGroup
@@ -34,7 +34,7 @@ func joinAll(t *testing.T, e *Embedded, cfg coord.Config, n int) []coord.Session
 		wg.Go(func() {
 			cfg := cfg
 			cfg.Addr = fmt.Sprintf("live:%d", i)
-			s, err := Join(t.Context(), e.Access(), cfg)
+			s, err := e.Access().Join(t.Context(), cfg)
 			if err != nil {
 				t.Error(err)
 				return
@@ -57,7 +57,7 @@ func deadSeat(sealed bool) string {
 }
 
 func TestANodeKilledWhileJoiningIsReplaced(t *testing.T) {
-	e := server(t)
+	e := serve(t)
 	cl := client(t, e)
 	lease, err := cl.Grant(t.Context(), 1)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestANodeKilledWhileJoiningIsReplaced(t *testing.T) {
 }
 
 func TestANodeSeatedInASealedRunGivesTheSeatBack(t *testing.T) {
-	e := server(t)
+	e := serve(t)
 	cl := client(t, e)
 	k := keysOf("r")
 	put := func(sealed bool) int64 {
@@ -97,7 +97,7 @@ func TestANodeSeatedInASealedRunGivesTheSeatBack(t *testing.T) {
 	go func() {
 		cfg := joinTest
 		cfg.Addr = "early:1"
-		s, err := Join(t.Context(), e.Access(), cfg)
+		s, err := e.Access().Join(t.Context(), cfg)
 		if err == nil {
 			t.Cleanup(func() { _ = s.Close(context.Background()) })
 		}
@@ -119,7 +119,7 @@ func TestANodeSeatedInASealedRunGivesTheSeatBack(t *testing.T) {
 }
 
 func TestManyNodesComeAtOnce(t *testing.T) {
-	e := server(t)
+	e := serve(t)
 	const n = 16
 	cfg := joinTest
 	cfg.Nodes = n
@@ -148,7 +148,7 @@ func TestManyNodesComeAtOnce(t *testing.T) {
 }
 
 func TestAForeignKeyEndsTheSessionWithItsName(t *testing.T) {
-	e := server(t)
+	e := serve(t)
 	cfg := joinTest
 	cfg.Nodes = 1
 	s := joinAll(t, e, cfg, 1)[0]
@@ -164,11 +164,11 @@ func TestAForeignKeyEndsTheSessionWithItsName(t *testing.T) {
 func TestAnEtcdThatIsNotThereIsNamed(t *testing.T) {
 	cfg := joinTest
 	cfg.Addr, cfg.Join = "a:1", 300*time.Millisecond
-	_, err := Join(t.Context(), Access{Endpoints: []string{"127.0.0.1:1"}}, cfg)
+	_, err := Access{Endpoints: []string{"127.0.0.1:1"}}.Join(t.Context(), cfg)
 	if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v, want %v at 127.0.0.1:1", err, coord.ErrCoordinator)
 	}
-	if _, err := Join(t.Context(), Access{}, cfg); err == nil {
+	if _, err := (Access{}).Join(t.Context(), cfg); err == nil {
 		t.Error("no endpoints are no error")
 	}
 }

@@ -44,7 +44,7 @@ func TestALeaseCountsFromWhenItsRenewalWasSent(t *testing.T) {
 // A process that did not run for the TTL knows that it is lost, whether the server
 // has noticed or not: others may have been told.
 func TestALeaseThatNobodyRenewedIsLostWhateverTheServerSays(t *testing.T) {
-	e := server(t)
+	e := serve(t)
 	cl, err := e.Access().connect(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/coord/etcd/server"
 )
 
 // asNode makes the test binary a node of the run at these endpoints.
@@ -23,31 +24,12 @@ const asNode = "GODWIT_TEST_NODE"
 // itsToken is the token of the etcd there.
 const itsToken = "GODWIT_TEST_TOKEN"
 
-// asServer makes it run a server until it is killed.
-const asServer = "GODWIT_TEST_SERVER"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(asServer) != "" {
-		serverMain()
-		return
-	}
 	if ep := os.Getenv(asNode); ep != "" {
 		nodeMain(Access{Endpoints: []string{ep}, Token: os.Getenv(itsToken)})
 		return
 	}
 	os.Exit(m.Run())
-}
-
-// serverMain starts a server, says so, and waits for its end.
-func serverMain() {
-	e, err := StartEmbedded(context.Background(), EmbeddedConfig{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("serves")
-	<-e.etcd.Server.StopNotify() // which nobody asks for
-	_ = e.Close()
 }
 
 func processConfig(addr string, ttl time.Duration) coord.Config {
@@ -56,7 +38,7 @@ func processConfig(addr string, ttl time.Duration) coord.Config {
 
 // nodeMain joins, says so, and reports how its session ends.
 func nodeMain(a Access) {
-	s, err := Join(context.Background(), a, processConfig("child:1", brief))
+	s, err := a.Join(context.Background(), processConfig("child:1", brief))
 	if err != nil {
 		fmt.Println("join:", err)
 		return
@@ -68,7 +50,7 @@ func nodeMain(a Access) {
 }
 
 // child starts a node in a process of its own, and joins the same run.
-func child(t *testing.T, e *Embedded) (*exec.Cmd, *bufio.Reader, coord.Session) {
+func child(t *testing.T, e *ownServer) (*exec.Cmd, *bufio.Reader, coord.Session) {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^$")
 	c.Env = append(os.Environ(), asNode+"="+e.Access().Endpoints[0], itsToken+"="+e.Access().Token)
@@ -85,7 +67,7 @@ func child(t *testing.T, e *Embedded) (*exec.Cmd, *bufio.Reader, coord.Session) 
 		_, _ = io.Copy(io.Discard, out)
 		_ = c.Wait()
 	})
-	s, err := Join(t.Context(), e.Access(), processConfig("parent:1", ttl))
+	s, err := e.Access().Join(t.Context(), processConfig("parent:1", ttl))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,13 +101,13 @@ func lossAfter(t *testing.T, c *exec.Cmd, s coord.Session, sig syscall.Signal) {
 
 func TestOthersNoticeAKilledProcess(t *testing.T) {
 	t.Parallel() // to the other waits for a lease
-	c, _, s := child(t, server(t))
+	c, _, s := child(t, serve(t))
 	lossAfter(t, c, s, syscall.SIGKILL)
 }
 
 func TestOthersNoticeAStoppedProcessAndItNoticesItself(t *testing.T) {
 	t.Parallel()
-	c, out, s := child(t, server(t))
+	c, out, s := child(t, serve(t))
 	lossAfter(t, c, s, syscall.SIGSTOP)
 	begin := time.Now()
 	if err := c.Process.Signal(syscall.SIGCONT); err != nil {
@@ -140,12 +122,12 @@ func TestOthersNoticeAStoppedProcessAndItNoticesItself(t *testing.T) {
 
 func TestAllNodesNoticeALostCoordinator(t *testing.T) {
 	t.Parallel()
-	e, err := StartEmbedded(t.Context(), EmbeddedConfig{})
+	e, err := startServer(t.Context(), server.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := coord.Config{Run: "r", Nodes: 1, Addr: "a:1", TTL: brief}
-	s, err := Join(t.Context(), e.Access(), cfg)
+	s, err := e.Access().Join(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -25,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/coord/etcd/server"
 )
 
 // stranger is a client of etcd's own that gives what a says and nothing else.
@@ -76,8 +76,8 @@ func strange(ctx context.Context, cl *clientv3.Client) map[string]error {
 }
 
 func TestWhoHasNotTheTokenCanDoNothing(t *testing.T) {
-	e := server(t)
-	if err := Configure(t.Context(), e.Access(), "r", []byte("good")); err != nil {
+	e := serve(t)
+	if err := e.Access().Configure(t.Context(), "r", []byte("good")); err != nil {
 		t.Fatal(err)
 	}
 	for what, token := range map[string]string{"none": "", "another": "A-TOKEN-THAT-IS-ANOTHER", "a part": e.Access().Token[:20], "more": e.Access().Token + "x"} {
@@ -95,9 +95,9 @@ func TestWhoHasNotTheTokenCanDoNothing(t *testing.T) {
 			says = "was given none"
 		}
 		begin := time.Now()
-		_, cerr := Configuration(t.Context(), a, "r")
-		_, jerr := Join(t.Context(), a, coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: limit})
-		for _, err := range []error{cerr, jerr, Configure(t.Context(), a, "r", []byte("evil")), Forget(t.Context(), a, "r")} {
+		_, cerr := a.Configuration(t.Context(), "r")
+		_, jerr := a.Join(t.Context(), coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: limit})
+		for _, err := range []error{cerr, jerr, a.Configure(t.Context(), "r", []byte("evil")), a.Forget(t.Context(), "r")} {
 			if !errors.Is(err, coord.ErrAccess) || errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), a.Endpoints[0]) || !strings.Contains(err.Error(), says) {
 				t.Errorf("with %s: got %v, want %q", what, err, says)
 			}
@@ -109,37 +109,15 @@ func TestWhoHasNotTheTokenCanDoNothing(t *testing.T) {
 			t.Errorf("with %s: it was refused after %v", what, d)
 		}
 	}
-	if b, err := Configuration(t.Context(), e.Access(), "r"); string(b) != "good" || err != nil {
+	if b, err := e.Access().Configuration(t.Context(), "r"); string(b) != "good" || err != nil {
 		t.Errorf("the configuration became %q, %v", b, err)
-	}
-}
-
-// Beside gRPC, etcd tells by HTTP how it is and how its process was started.
-func TestTheClientsPortTellsNothingByHTTP(t *testing.T) {
-	e := server(t)
-	for _, path := range []string{"/metrics", "/debug/vars", "/health", "/version", "/v3/kv/range", "/"} {
-		for _, host := range []string{"", "*", "localhost", "127.0.0.1"} {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.Access().Endpoints[0]+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Host = host
-			answer, err := http.DefaultClient.Do(r)
-			if err != nil {
-				continue // no answer is none
-			}
-			if answer.StatusCode < 400 {
-				t.Errorf("%s of %q is answered: %s", path, host, answer.Status)
-			}
-			_ = answer.Body.Close()
-		}
 	}
 }
 
 func TestACertificateAloneDoesNotReplaceTheToken(t *testing.T) {
 	e, pool, pair := secureServer(t)
 	a := secured(e, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}})
-	if err := Configure(t.Context(), a, "r", []byte("good")); err != nil {
+	if err := a.Configure(t.Context(), "r", []byte("good")); err != nil {
 		t.Errorf("with both: %v", err)
 	}
 	a.Token = ""
@@ -150,32 +128,9 @@ func TestACertificateAloneDoesNotReplaceTheToken(t *testing.T) {
 	}
 }
 
-func TestATokenCanBeChosen(t *testing.T) {
-	for token, says := range map[string]string{
-		"chosen-beforehand":       "",
-		"short":                   "at least 16",
-		"user:and-their-password": "no users",
-		"with blanks in the text": "blanks",
-		"and-letters-such-as-ü":   "'ü'",
-		strings.Repeat("x", 257):  "at most 256",
-	} {
-		e, err := StartEmbedded(t.Context(), EmbeddedConfig{Token: token})
-		if err == nil {
-			if cerr := Configure(t.Context(), Access{Endpoints: e.Access().Endpoints, Token: token}, "r", []byte("x")); cerr != nil {
-				t.Errorf("%q: %v", token, cerr)
-			}
-			_ = e.Close()
-		}
-		if (err == nil) != (says == "") || says != "" && !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: got %v, want %q", token, err, says)
-		}
-	}
-	a, b := server(t), server(t)
-	if x, y := a.Access().Token, b.Access().Token; x == y || CheckToken(x) != nil || len(x) < minToken {
-		t.Errorf("two servers made the tokens %q and %q", x, y)
-	}
+func TestWhatIsNoTokenIsSaidAtOnce(t *testing.T) {
 	for _, token := range []string{":password", "user:", "a b", "\n"} {
-		if _, err := Configuration(t.Context(), Access{Endpoints: []string{"127.0.0.1:1"}, Token: token}, "r"); err == nil || errors.Is(err, coord.ErrCoordinator) {
+		if _, err := (Access{Endpoints: []string{"127.0.0.1:1"}, Token: token}).Configuration(t.Context(), "r"); err == nil || errors.Is(err, coord.ErrCoordinator) {
 			t.Errorf("%q: got %v, want that it is no token", token, err)
 		}
 	}
@@ -193,7 +148,7 @@ func foreign(t *testing.T, users bool) Access {
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{at}, []url.URL{at}
 	c.ListenPeerUrls, c.AdvertisePeerUrls = nil, []url.URL{at}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	c.QuotaBackendBytes, c.AuthTokenTTL, c.BcryptCost = quota, 1, 4
+	c.QuotaBackendBytes, c.AuthTokenTTL, c.BcryptCost = 64<<20, 1, 4
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	e, err := embed.StartEtcd(c)
 	if err != nil {
@@ -225,7 +180,7 @@ func TestAnEtcdWithoutUsersIsOpenToAll(t *testing.T) {
 	a := foreign(t, false)
 	for _, token := range []string{"", "some-token-of-no-use", "user:password"} {
 		a.Token = token
-		s, err := Join(t.Context(), a, coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: limit, TTL: ttl})
+		s, err := a.Join(t.Context(), coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: limit, TTL: ttl})
 		if err != nil {
 			t.Fatalf("with %q: %v", token, err)
 		}
@@ -247,14 +202,14 @@ func TestAnEtcdWithUsersWantsOne(t *testing.T) {
 		"root:secret:with:a:colon:": "does not know this user",
 	} {
 		a.Token = token
-		err := Configure(t.Context(), a, "r", []byte("x"))
+		err := a.Configure(t.Context(), "r", []byte("x"))
 		if !errors.Is(err, coord.ErrAccess) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), a.Endpoints[0]) {
 			t.Errorf("with %q: got %v, want %q", token, err, says)
 		}
 	}
 	a.Token = "root:secret"
 	cfg := coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: limit, TTL: 20 * time.Second}
-	s, err := Join(t.Context(), a, cfg)
+	s, err := a.Join(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,13 +236,13 @@ func TestAnEtcdWithUsersThatIsNotThereIsWaitedFor(t *testing.T) {
 	a := Access{Endpoints: []string{"127.0.0.1:1"}, Token: "root:secret"}
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := Configuration(short, a, "r"); !errors.Is(err, coord.ErrCoordinator) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused") {
+	if _, err := a.Configuration(short, "r"); !errors.Is(err, coord.ErrCoordinator) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v, want that the time is over and nobody listens", err)
 	}
 	reason := errors.New("somebody pressed a key")
 	stopped, stop := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { stop(reason) })
-	if _, err := Configuration(stopped, a, "r"); !errors.Is(err, reason) {
+	if _, err := a.Configuration(stopped, "r"); !errors.Is(err, reason) {
 		t.Errorf("got %v, want %v", err, reason)
 	}
 }
@@ -297,8 +252,8 @@ func TestWhatLastsIsToldAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	ca, caKey := certificate(t, dir, "ca", nil, nil)
 	certificate(t, dir, "node", ca, caKey)
-	secure, err := StartEmbedded(t.Context(), EmbeddedConfig{
-		TLS: &TLSFiles{Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"), CA: filepath.Join(dir, "ca.pem")},
+	secure, err := startServer(t.Context(), server.Config{
+		TLS: &server.TLSFiles{Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"), CA: filepath.Join(dir, "ca.pem")},
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -315,8 +270,8 @@ func TestWhatLastsIsToldAtOnce(t *testing.T) {
 	plain.Endpoints = []string{strings.Replace(plain.Endpoints[0], "https", "http", 1)}
 	for says, a := range map[string]Access{"the name that the certificate of etcd carries": misnamed, "it speaks TLS only": plain} {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		_, err := Configuration(ctx, a, "r")
-		_, jerr := Join(ctx, a, coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: limit})
+		_, err := a.Configuration(ctx, "r")
+		_, jerr := a.Join(ctx, coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: limit})
 		for _, err := range []error{err, jerr} {
 			if !errors.Is(err, coord.ErrCoordinator) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), a.Endpoints[0]) {
 				t.Errorf("got %v, want %q before the time is over", err, says)
@@ -338,7 +293,7 @@ func TestWhatLastsIsToldAtOnce(t *testing.T) {
 		a := misnamed
 		a.Endpoints = append(slices.Clone(a.Endpoints), other) // an etcd that may be about to start
 		ctx, cancel := context.WithTimeout(t.Context(), 3*probeEvery)
-		if _, err := Configuration(ctx, a, "r"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := a.Configuration(ctx, "r"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with another endpoint, %s: got %v, want that it is waited for", other, err)
 		}
 		cancel()

@@ -10,7 +10,7 @@ import (
 // A watch that broke goes on where it was: with the next revision, so that no word
 // is missed and none comes twice.
 func TestAWatchThatBrokeGoesOnWithTheNextWord(t *testing.T) {
-	e := server(t)
+	e := serve(t)
 	cl, err := e.Access().connect(t.Context())
 	if err != nil {
 		t.Fatal(err)

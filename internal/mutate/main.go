@@ -21,10 +21,10 @@ const (
 )
 
 var (
-	targets = []string{"./internal/protocol/...", "./placement", "./node", "./coord", "./coord/etcd", "./coord/mem", "./coord/internal/...", "./transport", "./transport/tcp", "./transport/mem", "./internal/wire"}
+	targets = []string{"./internal/protocol/...", "./placement", "./node", "./coord", "./coord/etcd", "./coord/etcd/server", "./coord/mem", "./coord/internal/...", "./transport", "./transport/tcp", "./transport/mem", "./internal/wire"}
 
 	tests = []string{"internal/protocol", "internal/protocol/directory", "internal/protocol/intent", "placement", "internal/wire", "coord", "coord/internal/ledger", "coord/mem",
-		"transport", "transport/mem", "transport/tcp", "coord/etcd", "node", "sim"}
+		"transport", "transport/mem", "transport/tcp", "coord/etcd", "coord/etcd/server", "node", "sim"}
 
 	storms = map[string][]string{"cmd/godwit": {"simulate --seeds 400", "simulate --seeds 150 --bounded"}}
 )

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-ps/godwit/coord/etcd"
+	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/job"
 )
 
@@ -50,8 +52,12 @@ func (c *cluster) prepare(spec *job.Spec) error {
 		return err
 	}
 	c.token = os.Getenv(job.TokenEnv)
-	if err := job.CheckToken(c.token, len(c.etcd) > 0); spec.Nodes > 1 && err != nil {
-		return err
+	check := server.CheckToken
+	if len(c.etcd) > 0 {
+		check = etcd.CheckToken
+	}
+	if err := check(c.token); spec.Nodes > 1 && c.token != "" && err != nil {
+		return fmt.Errorf("%s: %w", job.TokenEnv, err)
 	}
 	if c.run == "" {
 		c.run = spec.Task.Name() + "-" + suffix()
@@ -107,16 +113,42 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 	if spec.Nodes == 1 {
 		return job.Local(ctx, c.run, spec, c.place)
 	}
-	self, err := os.Executable()
+	p.join = c.joinCommand
+	r, err := c.lead(ctx, spec)
+	p.clearIfTerminal()
+	return r, err
+}
+
+// lead runs a job of several nodes with this process as the first of them.
+func (c *cluster) lead(ctx context.Context, spec job.Spec) (*job.Result, error) {
+	t, err := c.place.TLS.Config()
 	if err != nil {
 		return nil, err
 	}
-	p.join = c.joinCommand
-	r, err := job.Lead(ctx, job.Leader{
-		Place: c.place, Spec: spec, Run: c.run, Etcd: c.etcd, Token: c.token, EtcdListen: c.etcdListen, Await: c.await,
-		Command: []string{self, "node"},
-	})
-	p.clearIfTerminal()
+	l := job.Leader{Place: c.place, Spec: spec, Run: c.run}
+	if !c.await {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		l.Command = []string{self, "node"}
+	}
+	if len(c.etcd) > 0 {
+		l.Coordinator = etcd.Access{Endpoints: c.etcd, TLS: t, Token: c.token}
+		return job.Lead(ctx, l)
+	}
+	if err := spec.Check(); err != nil {
+		return nil, err // a server that nobody needs is not started
+	}
+	s, err := server.Start(ctx, server.Config{Listen: c.etcdListen, TLS: serverFiles(c.place.TLS), Token: c.token})
+	if err != nil {
+		return nil, err
+	}
+	l.Coordinator, l.NewToken = etcd.Access{Endpoints: s.Endpoints(), TLS: t, Token: s.Token()}, c.token == ""
+	r, err := job.Lead(ctx, l)
+	if cerr := s.Close(); err == nil && cerr != nil {
+		return nil, cerr
+	}
 	return r, err
 }
 
@@ -141,14 +173,9 @@ func (c *cluster) joinCommand(e job.Event) string {
 // OnProcesses runs a job whose nodes are this process and others of the same program
 // that it starts: the program has the command "node".
 func OnProcesses(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
-	place := job.Place{Stop: stop, Progress: tell}
-	run := spec.Task.Name() + "-" + suffix()
+	c := &cluster{place: job.Place{Stop: stop, Progress: tell}, run: spec.Task.Name() + "-" + suffix()}
 	if spec.Nodes == 1 {
-		return job.Local(ctx, run, spec, place)
+		return job.Local(ctx, c.run, spec, c.place)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return job.Lead(ctx, job.Leader{Place: place, Spec: spec, Run: run, Command: []string{self, "node"}})
+	return c.lead(ctx, spec)
 }

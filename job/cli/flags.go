@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/data/setting"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/optim"
@@ -138,4 +139,12 @@ func tlsOf(t *job.TLS) (*job.TLS, error) {
 		return nil, fmt.Errorf("--tls-cert, --tls-key and --tls-ca go together")
 	}
 	return t, nil
+}
+
+// serverFiles are the files for the etcd within this process.
+func serverFiles(t *job.TLS) *server.TLSFiles {
+	if t == nil {
+		return nil
+	}
+	return &server.TLSFiles{Cert: t.Cert, Key: t.Key, CA: t.CA}
 }

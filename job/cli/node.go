@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-ps/godwit/coord/etcd"
 	"github.com/godwit-ps/godwit/job"
 )
 
@@ -14,6 +15,7 @@ import (
 // one of the same program leads.
 func NodeCommand() *cobra.Command {
 	var j job.Joiner
+	var at etcd.Access
 	var tls job.TLS
 	var asJSON, quiet bool
 	cmd := &cobra.Command{
@@ -35,13 +37,17 @@ the command that this prints, such as
 			if j.TLS, err = tlsOf(&tls); err != nil {
 				return Usage(err)
 			}
-			if len(j.Etcd) == 0 || j.Run == "" {
+			if len(at.Endpoints) == 0 || j.Run == "" {
 				return Usage(fmt.Errorf("--etcd and --run say which run to join: both are needed"))
 			}
-			j.Token = os.Getenv(job.TokenEnv)
-			if err := job.CheckToken(j.Token, true); err != nil {
-				return Usage(err)
+			at.Token = os.Getenv(job.TokenEnv)
+			if err := etcd.CheckToken(at.Token); err != nil {
+				return Usage(fmt.Errorf("%s: %w", job.TokenEnv, err))
 			}
+			if at.TLS, err = j.TLS.Config(); err != nil {
+				return Failed(err)
+			}
+			j.Coordinator = at
 			p := newPrinter(quiet, asJSON)
 			stop, ctx := interrupts(whatIsKept(j.Export))
 			j.Stop, j.Progress, j.Tick = stop, p.event, p.tick()
@@ -54,7 +60,7 @@ the command that this prints, such as
 		},
 	}
 	run := NewGroup("Run")
-	run.StringSliceVar(&j.Etcd, "etcd", nil, "`addresses` (host:port, by commas) of the run's etcd")
+	run.StringSliceVar(&at.Endpoints, "etcd", nil, "`addresses` (host:port, by commas) of the run's etcd")
 	run.StringVar(&j.Run, "run", "", "`name` of the run")
 	run.DurationVar(&j.Wait, "wait", 0, "how long to wait for the run to be begun (default 1m)")
 	here := NewGroup("This node")

@@ -1,4 +1,4 @@
-package etcd
+package server
 
 import (
 	"bufio"
@@ -40,7 +40,7 @@ func listening(t *testing.T) map[string]string {
 
 func TestNothingListensBesideTheClientsPort(t *testing.T) {
 	before := listening(t)
-	e := server(t)
+	e := serve(t)
 	addr := e.etcd.Clients[0].Addr().(*net.TCPAddr)
 	var got []string
 	for inode, at := range listening(t) {
@@ -60,7 +60,7 @@ func TestNothingListensBesideTheClientsPort(t *testing.T) {
 // A process may be given little address space, and several servers may share a
 // machine.
 func TestAServerTakesLittleAddressSpace(t *testing.T) {
-	e := server(t)
+	e := serve(t)
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {
 		t.Skipf("no list of mappings: %v", err)

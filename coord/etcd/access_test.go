@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -14,190 +13,71 @@ import (
 	"math/big"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/coord/etcd/server"
 )
 
-func TestEmbeddedLeavesNothingBehind(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	e, err := StartEmbedded(t.Context(), EmbeddedConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if fs, _ := os.ReadDir(os.TempDir()); len(fs) != 1 {
-		t.Errorf("%d temporary folders while it runs, want 1", len(fs))
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
-	if fs, _ := os.ReadDir(os.TempDir()); len(fs) != 0 {
-		t.Errorf("%v is left behind", fs)
-	}
-}
-
-// A killed process leaves its folder, and the next one removes it; nobody takes the
-// folder of one that runs, or is about to.
-func TestFoldersOfKilledProcessesAreRemovedAndNoOthers(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
-	killed := exec.Command(os.Args[0], "-test.run=^$")
-	killed.Env = append(os.Environ(), asServer+"=1")
-	out, err := killed.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	killed.Stderr = os.Stderr
-	if err := killed.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "serves\n" {
-		t.Fatalf("the other process said %q, %v", line, err)
-	}
-	left, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*"))
-	if err != nil || len(left) != 1 {
-		t.Fatalf("it has the folders %v, %v", left, err)
-	}
-	starting, foreign := filepath.Join(dir, tempPrefix+"starting"), filepath.Join(dir, tempPrefix+"foreign")
-	for _, d := range []string{starting, foreign} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(starting, ownerFile), nil, 0o600); err != nil { // about to be locked
-		t.Fatal(err)
-	}
-	check := func(when string, others ...string) {
-		t.Helper()
-		e, err := StartEmbedded(t.Context(), EmbeddedConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sweep(dir) // this process' own is of use to somebody as well
-		got, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*"))
-		want := append([]string{e.temp.dir}, others...)
-		slices.Sort(want)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: the folders are %v, want %v; %v", when, got, want, err)
-		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	check("while the other runs", left[0], starting, foreign)
-	if err := killed.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = killed.Wait() // it was killed
-	if _, err := os.Stat(left[0]); err != nil {
-		t.Fatalf("the test is vacuous: %v", err)
-	}
-	check("when it was killed", starting, foreign)
-}
-
-func TestEmbeddedKeepsTheDataOfAGivenFolder(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 2 {
-		e, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			err = Configure(t.Context(), e.Access(), "r", []byte("blob"))
-		} else {
-			var b []byte
-			b, err = Configuration(t.Context(), e.Access(), "r")
-			if string(b) != "blob" {
-				t.Errorf("got %q, want what the first server was told", b)
-			}
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestEmbeddedNamesTheAddressThatItCannotListenOn(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	t.Setenv("TMPDIR", t.TempDir())
-	for _, addr := range []string{l.Addr().String(), "no port"} {
-		if _, err := StartEmbedded(t.Context(), EmbeddedConfig{ClientAddr: addr}); err == nil || !strings.Contains(err.Error(), addr) {
-			t.Errorf("%s: got %v, want an error that names it", addr, err)
-		}
-	}
-	if fs, _ := os.ReadDir(os.TempDir()); len(fs) != 0 {
-		t.Errorf("%v is left behind", fs)
-	}
-}
-
 func TestDrainWaitsUntilAllNodesLeft(t *testing.T) {
-	e := server(t)
-	s, err := Join(t.Context(), e.Access(), coord.Config{Run: "r", Nodes: 1, Addr: "a:1"})
+	e := serve(t)
+	s, err := e.Access().Join(t.Context(), coord.Config{Run: "r", Nodes: 1, Addr: "a:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := e.Drain(short, "r"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := e.Access().Drain(short, "r"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with a node: got %v, want that the time is over", err)
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := e.Drain(t.Context(), "r"); err != nil {
+	if err := e.Access().Drain(t.Context(), "r"); err != nil {
 		t.Errorf("without a node: %v", err)
 	}
 }
 
 func TestConfigurationIsWaitedFor(t *testing.T) {
-	e := server(t)
+	e := serve(t)
 	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err := Configuration(short, e.Access(), "r")
+	_, err := e.Access().Configuration(short, "r")
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `"r"`) {
 		t.Errorf("without one: got %v, want that the time is over", err)
 	}
-	for _, want := range []string{"first", strings.Repeat("x", MaxConfiguration)} {
+	for _, want := range []string{"first", strings.Repeat("x", coord.MaxConfiguration)} {
 		got := make(chan []byte)
 		go func() {
-			b, err := Configuration(t.Context(), e.Access(), "r")
+			b, err := e.Access().Configuration(t.Context(), "r")
 			if err != nil {
 				t.Error(err)
 			}
 			got <- b
 		}()
-		if err := Configure(t.Context(), e.Access(), "other", []byte("not this")); err != nil {
+		if err := e.Access().Configure(t.Context(), "other", []byte("not this")); err != nil {
 			t.Fatal(err)
 		}
-		if err := Configure(t.Context(), e.Access(), "r", []byte(want)); err != nil {
+		if err := e.Access().Configure(t.Context(), "r", []byte(want)); err != nil {
 			t.Fatal(err)
 		}
 		if b := <-got; string(b) != want {
 			t.Errorf("got %.20q, want %.20q", b, want)
 		}
-		if err := Forget(t.Context(), e.Access(), "r"); err != nil {
+		if err := e.Access().Forget(t.Context(), "r"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Configure(t.Context(), e.Access(), "r", make([]byte, MaxConfiguration+1)); err == nil {
+	if err := e.Access().Configure(t.Context(), "r", make([]byte, coord.MaxConfiguration+1)); err == nil {
 		t.Error("a configuration that is too long was taken")
 	}
 }
 
 // secured is the way in to a server that speaks TLS.
-func secured(e *Embedded, t *tls.Config) Access {
+func secured(e *ownServer, t *tls.Config) Access {
 	a := e.Access()
 	a.TLS = t
 	return a
@@ -205,13 +85,13 @@ func secured(e *Embedded, t *tls.Config) Access {
 
 // secureServer starts an etcd that speaks TLS. It returns the authority that is
 // trusted, and a certificate of a node.
-func secureServer(t *testing.T) (e *Embedded, pool *x509.CertPool, pair tls.Certificate) {
+func secureServer(t *testing.T) (e *ownServer, pool *x509.CertPool, pair tls.Certificate) {
 	t.Helper()
 	dir := t.TempDir()
 	ca, caKey := certificate(t, dir, "ca", nil, nil)
 	certificate(t, dir, "node", ca, caKey)
-	files := &TLSFiles{Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"), CA: filepath.Join(dir, "ca.pem")}
-	e, err := StartEmbedded(t.Context(), EmbeddedConfig{TLS: files})
+	files := &server.TLSFiles{Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"), CA: filepath.Join(dir, "ca.pem")}
+	e, err := startServer(t.Context(), server.Config{TLS: files})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,11 +107,11 @@ func secureServer(t *testing.T) (e *Embedded, pool *x509.CertPool, pair tls.Cert
 func TestOnlyNodesWithACertificateGetIn(t *testing.T) {
 	e, pool, pair := secureServer(t)
 	cfg := coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: time.Second}
-	if s, err := Join(t.Context(), secured(e, &tls.Config{RootCAs: pool}), cfg); !errors.Is(err, coord.ErrCoordinator) {
+	if s, err := secured(e, &tls.Config{RootCAs: pool}).Join(t.Context(), cfg); !errors.Is(err, coord.ErrCoordinator) {
 		t.Errorf("without certificate: got %v, %v; want %v", s, err, coord.ErrCoordinator)
 	}
 	cfg.Join = 0
-	s, err := Join(t.Context(), secured(e, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}), cfg)
+	s, err := secured(e, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}).Join(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,12 +131,12 @@ func TestAnErrorAboutTimeSaysWhatIsInTheWay(t *testing.T) {
 	certificate(t, dir, "node", ca, caKey)
 	stranger, strangerKey := certificate(t, dir, "stranger", nil, nil)
 	certificate(t, dir, "other", stranger, strangerKey)
-	secure, err := StartEmbedded(t.Context(), EmbeddedConfig{TLS: &TLSFiles{Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"), CA: filepath.Join(dir, "ca.pem")}})
+	secure, err := startServer(t.Context(), server.Config{TLS: &server.TLSFiles{Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"), CA: filepath.Join(dir, "ca.pem")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = secure.Close() })
-	plain := server(t)
+	plain := serve(t)
 	trust := func(ca *x509.Certificate, cert string) *tls.Config {
 		c := &tls.Config{RootCAs: x509.NewCertPool()}
 		c.RootCAs.AddCert(ca)
@@ -291,11 +171,11 @@ func TestAnErrorAboutTimeSaysWhatIsInTheWay(t *testing.T) {
 			short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			at := Access{Endpoints: []string{x.at}, TLS: x.tls}
-			_, err := Configuration(short, at, "r")
+			_, err := at.Configuration(short, "r")
 			if !errors.Is(err, coord.ErrCoordinator) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), x.says) || !strings.Contains(err.Error(), x.at) {
 				t.Errorf("a configuration: %v, want an error that says %q", err, x.says)
 			}
-			_, err = Join(t.Context(), at, coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: 300 * time.Millisecond})
+			_, err = at.Join(t.Context(), coord.Config{Run: "r", Nodes: 1, Addr: "a:1", Join: 300 * time.Millisecond})
 			if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), x.says) {
 				t.Errorf("a join: %v, want an error that says %q", err, x.says)
 			}

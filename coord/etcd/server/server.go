@@ -1,4 +1,4 @@
-package etcd
+package server
 
 import (
 	"context"
@@ -9,30 +9,27 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
-
-	"github.com/godwit-ps/godwit/coord"
 )
 
-// An EmbeddedConfig says how to run an etcd in this process. The zero value is
-// a server on loopback that leaves nothing behind.
-type EmbeddedConfig struct {
+// A Config says how to run an etcd in this process. The zero value is a server on
+// loopback that leaves nothing behind.
+type Config struct {
 	// Dir is where the data is kept. Empty: in a temporary folder that Close
 	// removes, and without syncing to disk. If the process is killed, the next
 	// server of this kind on the machine removes it.
 	Dir string
-	// ClientAddr is the host:port on which nodes reach the server; empty is
+	// Listen is the host:port at which clients reach the server; empty is
 	// 127.0.0.1:0, where port 0 is any free one.
-	ClientAddr string
+	Listen string
 	// Token is what every client must give: 16 … 256 printable characters of
-	// ASCII, no blank and no colon. Empty: a new one, see [Embedded.Access]. Who
-	// listens to connections without TLS can read it.
+	// ASCII, no blank and no colon ([CheckToken]). Empty: a new one, see [Server.Token].
+	// Who listens to connections without TLS can read it.
 	Token string
 	// TLS, where set, makes the server and its clients prove who they are.
 	TLS *TLSFiles
@@ -49,16 +46,19 @@ type TLSFiles struct{ Cert, Key, CA string }
 // up to 1 GiB (10 GiB without a quota), and takes memory only as it is used.
 const quota = 896 << 20
 
-// Embedded is a running etcd of one member.
-type Embedded struct {
-	etcd   *embed.Etcd
-	access Access
-	temp   *temporary // nil: the data is kept
-	quiet  *atomic.Bool
+// A Server is a running etcd of one member. It belongs to the goroutine that
+// started it; Endpoints and Token may be called by any.
+type Server struct {
+	etcd      *embed.Etcd
+	endpoints []string
+	token     string
+	temp      *temporary // nil: the data is kept
+	quiet     *atomic.Bool
 }
 
-// StartEmbedded starts a server and returns when it serves.
-func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
+// Start starts a server and returns when it serves, or with an error that names
+// the address at which it was to listen. The server must be closed.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Token == "" {
 		cfg.Token = rand.Text()
 	}
@@ -67,37 +67,37 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coord: embedded etcd: %w", err)
 	}
-	e := &Embedded{temp: temp, quiet: quiet, access: Access{Token: cfg.Token}}
-	if e.etcd, err = embed.StartEtcd(c); err != nil {
+	s := &Server{token: cfg.Token, temp: temp, quiet: quiet}
+	if s.etcd, err = embed.StartEtcd(c); err != nil {
 		_ = temp.remove() // there is an error to tell already
 		return nil, fmt.Errorf("coord: embedded etcd on %s: %w", c.ListenClientUrls[0].Host, err)
 	}
 	select {
-	case <-e.etcd.Server.ReadyNotify():
-	case err = <-e.etcd.Err():
-	case <-e.etcd.Server.StopNotify():
+	case <-s.etcd.Server.ReadyNotify():
+	case err = <-s.etcd.Err():
+	case <-s.etcd.Server.StopNotify():
 		err = errors.New("the server stopped while it started")
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		_ = e.Close()
+		_ = s.Close()
 		return nil, fmt.Errorf("coord: embedded etcd on %s: not ready: %w", c.ListenClientUrls[0].Host, err)
 	}
-	e.access.Endpoints = []string{c.ListenClientUrls[0].Scheme + "://" + reachable(e.etcd.Clients[0].Addr())}
-	return e, nil
+	s.endpoints = []string{c.ListenClientUrls[0].Scheme + "://" + reachable(s.etcd.Clients[0].Addr())}
+	return s, nil
 }
 
 // embed fills in the server's own configuration.
-func (cfg EmbeddedConfig) embed(quiet *atomic.Bool) (c *embed.Config, temp *temporary, err error) {
-	client := url.URL{Scheme: "http", Host: cfg.ClientAddr}
+func (cfg Config) embed(quiet *atomic.Bool) (c *embed.Config, temp *temporary, err error) {
+	client := url.URL{Scheme: "http", Host: cfg.Listen}
 	if client.Host == "" {
 		client.Host = "127.0.0.1:0"
 	}
 	if _, _, err := net.SplitHostPort(client.Host); err != nil {
 		return nil, nil, fmt.Errorf("address %q: %w, want host:port", client.Host, err)
 	}
-	if err := CheckOwnToken(cfg.Token); err != nil {
+	if err := CheckToken(cfg.Token); err != nil {
 		return nil, nil, err
 	}
 	c = embed.NewConfig()
@@ -153,59 +153,21 @@ func reachable(a net.Addr) string {
 	return a.String()
 }
 
-// Access is how nodes reach the server. If it listens on all addresses, the
-// endpoint is the one for nodes of this machine. Where it speaks TLS, what is
-// missing is a client's configuration of that.
-func (e *Embedded) Access() Access { return e.access }
+// Endpoints says where clients reach the server: http://host:port, or https://
+// with TLS. If it listens on all addresses, that is the address for clients of this
+// machine. The caller may keep the slice.
+func (s *Server) Endpoints() []string { return slices.Clone(s.endpoints) }
 
-// Drain waits until no node of the run is left. The process that coordinates a
-// run calls it between closing its own session and closing the server, because
-// to the nodes that are still at work a closed server is a lost coordinator.
-func (e *Embedded) Drain(ctx context.Context, run string) error {
-	if err := coord.CheckRun(run); err != nil {
-		return err
-	}
-	cl := v3client.New(e.etcd.Server)
-	defer cl.Close()
-	if err := drain(ctx, cl, keysOf(run)); err != nil {
-		return fmt.Errorf("coord: run %q: drain: %w", run, err)
-	}
-	return nil
-}
+// Token is what every client must give.
+func (s *Server) Token() string { return s.token }
 
-// Close stops the server and removes its temporary data. It is called once.
-func (e *Embedded) Close() error {
-	e.quiet.Store(true)
+// Close stops the server and removes its temporary data. It is called once. To
+// nodes that are still at work a closed server is a lost coordinator:
+// Access.Drain of package coord/etcd waits for them to leave.
+func (s *Server) Close() error {
+	s.quiet.Store(true)
 	// First, or the graceful end would wait seconds for the watches of sessions.
-	e.etcd.Server.HardStop()
-	e.etcd.Close()
-	return e.temp.remove()
-}
-
-// drain waits until nobody has a seat.
-func drain(ctx context.Context, cl *clientv3.Client, k keys) error {
-	r, err := cl.Get(ctx, k.nodes(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		return err
-	}
-	seats := map[string]bool{}
-	for _, kv := range r.Kvs {
-		seats[string(kv.Key)] = true
-	}
-	w := &watcher{cl: cl, prefix: k.nodes(), rev: r.Header.Revision + 1}
-	defer w.close()
-	for len(seats) > 0 {
-		evs, err := w.next(ctx)
-		if err != nil {
-			return fmt.Errorf("%d nodes have not left: %w", len(seats), err)
-		}
-		for _, ev := range evs {
-			if ev.Type == clientv3.EventTypeDelete {
-				delete(seats, string(ev.Kv.Key))
-			} else {
-				seats[string(ev.Kv.Key)] = true
-			}
-		}
-	}
-	return nil
+	s.etcd.Server.HardStop()
+	s.etcd.Close()
+	return s.temp.remove()
 }
