@@ -30,16 +30,16 @@ func Benchmark(b *testing.B) {
 					b.Error(err)
 				}
 			}()
-			race, err := d.start()
+			m, err := d.start()
 			if err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if err := race.round(); err != nil {
+				if err := m.round(); err != nil {
 					b.Fatal(err)
 				}
 			}
-			r := result(&c, d, race.told(leastRounds), 0)
+			r := result(&c, d, m.usable(leastRounds), 0)
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(r.Nanos.Median, "ns/"+strings.ReplaceAll(r.Unit, " ", "-"))
 			for _, x := range r.Ratios {

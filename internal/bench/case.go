@@ -15,7 +15,7 @@ type Case struct {
 	// Aim is the ratio to the first baseline that the path should not exceed; 0
 	// is none.
 	Aim   float64
-	setup func(ctx context.Context, o *Options) (*Duel, error)
+	setup func(ctx context.Context, o *Options) (*Comparison, error)
 }
 
 // Options say how large and how long the measurements are.
@@ -129,23 +129,23 @@ const leastRounds = 5
 // On a machine that is busy, a case takes up to so many times as long, until
 // there are enough turns that count.
 const (
-	patience = 5
-	enough   = 50
+	longest = 5
+	enough  = 50
 )
 
-func (c *Case) measure(d *Duel, o *Options) (*Result, error) {
-	race, err := d.start()
+func (c *Case) measure(d *Comparison, o *Options) (*Result, error) {
+	m, err := d.start()
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
 	for n := 0; n < leastRounds || time.Since(began) < o.Time; n++ {
-		if err := race.round(); err != nil {
+		if err := m.round(); err != nil {
 			return nil, err
 		}
 	}
-	for time.Since(began) < patience*o.Time && race.few(enough) {
-		if err := race.round(); err != nil {
+	for time.Since(began) < longest*o.Time && m.lacks(enough) {
+		if err := m.round(); err != nil {
 			return nil, err
 		}
 	}
@@ -153,10 +153,10 @@ func (c *Case) measure(d *Duel, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return result(c, d, race.told(leastRounds), allocs), nil
+	return result(c, d, m.usable(leastRounds), allocs), nil
 }
 
-func result(c *Case, d *Duel, ts times, allocs float64) *Result {
+func result(c *Case, d *Comparison, ts times, allocs float64) *Result {
 	r := &Result{Name: c.Name, Unit: d.Unit, Aim: c.Aim, Turns: len(ts.counted(0)), Allocs: &allocs}
 	for i, b := range d.Baselines {
 		r.Ratios = append(r.Ratios, Ratio{To: b.Name, Nanos: spread(ts.counted(1+i)).Median / float64(d.Units), Spread: spread(ts.ratios(i))})

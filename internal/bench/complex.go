@@ -34,7 +34,7 @@ const (
 	std       = 1e-3
 )
 
-func setupComplEx(ctx context.Context, o *Options) (*Duel, error) {
+func setupComplEx(ctx context.Context, o *Options) (*Comparison, error) {
 	g := randomGraph(o.Seed, 100_000)
 	task, err := kge.New(complExConfig(o.Seed), g)
 	if err != nil {
@@ -58,7 +58,7 @@ func setupComplEx(ctx context.Context, o *Options) (*Duel, error) {
 		return nil, errors.Join(err, c.Close(ctx))
 	}
 	p := newPlain(g, o.Seed)
-	return &Duel{
+	return &Comparison{
 		Units: batch, Unit: "triple", Path: func() error { _, err := s.step(); return err },
 		Baselines: []Baseline{{"loop over arrays", func() error { p.step(); return nil }}},
 		Close:     func() error { return c.Close(ctx) },
@@ -178,7 +178,7 @@ func (p *plain) step() (loss float64) {
 		if i%2 == 1 {
 			answer = ts[i/2].S
 		}
-		loss += p.judge(vector(q, uint32(i)), vector(gq, uint32(i)), answer, scores[i*negatives:][:negatives])
+		loss += p.loss(vector(q, uint32(i)), vector(gq, uint32(i)), answer, scores[i*negatives:][:negatives])
 	}
 	vec.AddMulAB(gq, scores, p.negs, n, negatives, dimension)
 	vec.AddMulAtB(p.negGrads, scores, q, n, negatives, dimension)
@@ -220,9 +220,9 @@ func (p *plain) touch(t triples.Triple) {
 	}
 }
 
-// judge is the cross-entropy of the answer among itself and the negatives. It
+// loss returns the cross-entropy of the answer among itself and the negatives. It
 // turns their scores into gradients.
-func (p *plain) judge(q, gq []float32, answer uint32, scores []float32) float64 {
+func (p *plain) loss(q, gq []float32, answer uint32, scores []float32) float64 {
 	for j, e := range p.neg {
 		if e == answer {
 			scores[j] = float32(math.Inf(-1))

@@ -87,7 +87,7 @@ func inRanges(_ *rand.Rand, first, count uint64, dim int) access {
 	}
 }
 
-func (f *filling) setup(ctx context.Context, o *Options) (*Duel, error) {
+func (f *filling) setup(ctx context.Context, o *Options) (*Comparison, error) {
 	rows := min(16*o.Rows/uint64(max(f.dim/4, 4)), o.Memory/uint64(2*(48+4*f.dim)), 1<<32)
 	workers := min(runtime.GOMAXPROCS(0), 64)
 	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: f.dim, Init: f.init})
@@ -127,7 +127,7 @@ func (f *filling) setup(ctx context.Context, o *Options) (*Duel, error) {
 			}
 		})
 	}
-	return &Duel{
+	return &Comparison{
 		Units: int(rows), Unit: "row", Path: fill,
 		Baselines: []Baseline{
 			{"write new memory once", func() error {

@@ -31,7 +31,7 @@ func localCases() []Case {
 				cs = append(cs, Case{
 					Name: fmt.Sprintf("local/%s/%d floats/%s", op, dim, [...]string{"", "1 worker", "2 workers"}[workers]),
 					Aim:  aim,
-					setup: func(ctx context.Context, o *Options) (*Duel, error) {
+					setup: func(ctx context.Context, o *Options) (*Comparison, error) {
 						return setupLocal(ctx, o, op, dim, workers)
 					},
 				})
@@ -44,7 +44,7 @@ func localCases() []Case {
 const (
 	perCall = 100 // keys
 
-	programsMost = 5   // of a duel
+	programsMost = 5   // of a comparison
 	perTurn      = 20  // calls of a worker in a turn
 	spare        = 300 // turns until the keys repeat
 )
@@ -73,7 +73,7 @@ func (b *bare) back() *bare {
 }
 
 // setupLocal starts a node and a bare table of as many rows.
-func setupLocal(ctx context.Context, o *Options, op string, dim, workers int) (*Duel, error) {
+func setupLocal(ctx context.Context, o *Options, op string, dim, workers int) (*Comparison, error) {
 	var rule godwit.Rule = godwit.Add{}
 	if op == "adagrad" {
 		rule = optim.AdaGrad{LR: 0.1}
@@ -88,10 +88,10 @@ func setupLocal(ctx context.Context, o *Options, op string, dim, workers int) (*
 	keys := uniformKeys(o.Seed, rows, workers)
 	bufs := buffers(workers, perCall*dim)
 	path, loops := programs(ctx, op, l, b, dim)
-	d := &Duel{Units: workers * perTurn * perCall, Unit: "key"}
-	var team *crew
+	d := &Comparison{Units: workers * perTurn * perCall, Unit: "key"}
+	var team *threads
 	if workers > 1 {
-		team = d.crew(workers)
+		team = d.onThreads(workers)
 	}
 	d.Close = func() error { team.close(); return closeLocal(ctx, l, b) }
 	d.Path = calls(team, keys, bufs, 0, path)
@@ -101,9 +101,9 @@ func setupLocal(ctx context.Context, o *Options, op string, dim, workers int) (*
 	return d, nil
 }
 
-// crew has the duel's turns done by a crew.
-func (d *Duel) crew(members int) *crew {
-	c := newCrew(members)
+// onThreads has the comparison's turns run and timed by pinned threads.
+func (d *Comparison) onThreads(members int) *threads {
+	c := newThreads(members)
 	d.Clock = c.clock
 	return c
 }
@@ -244,10 +244,10 @@ func buffers(workers, floats int) [][]float32 {
 }
 
 // calls returns a program whose turns go through the calls of each worker, one
-// part after the other: by a crew, or by whoever asks for the turn if there is
-// none and one worker. Programs of one duel begin at different parts, as none
+// part after the other: on pinned threads, or on the calling goroutine if team is
+// nil, which is for one worker. Programs of one comparison begin at different parts, as none
 // shall find the rows in the cache that another has just fetched.
-func calls(team *crew, keys [][][]godwit.Key, bufs [][]float32, program int, f call) func() error {
+func calls(team *threads, keys [][][]godwit.Key, bufs [][]float32, program int, f call) func() error {
 	turn := program * spare / programsMost
 	errs := make([]error, len(keys))
 	work := func(w int) {

@@ -23,10 +23,10 @@ import (
 func remoteCases() []Case {
 	return []Case{
 		{Name: "remote/pull/one key, 100 floats", Aim: 1.3, setup: setupOneKey},
-		{Name: "remote/pull/100 keys of 100 floats, pipelined", Aim: 2, setup: func(ctx context.Context, o *Options) (*Duel, error) {
+		{Name: "remote/pull/100 keys of 100 floats, pipelined", Aim: 2, setup: func(ctx context.Context, o *Options) (*Comparison, error) {
 			return setupStream(ctx, "pull")
 		}},
-		{Name: "remote/push/100 keys of 100 floats, pipelined", Aim: 2, setup: func(ctx context.Context, o *Options) (*Duel, error) {
+		{Name: "remote/push/100 keys of 100 floats, pipelined", Aim: 2, setup: func(ctx context.Context, o *Options) (*Comparison, error) {
 			return setupStream(ctx, "push")
 		}},
 		{Name: "remote/localize/100 floats", setup: setupMoves},
@@ -87,7 +87,7 @@ func startPair(ctx context.Context, rows uint64, dim, want int) (*node.Cluster, 
 	return c, there, nil
 }
 
-func setupOneKey(ctx context.Context, _ *Options) (*Duel, error) {
+func setupOneKey(ctx context.Context, _ *Options) (*Comparison, error) {
 	const dim, asks = 100, 100
 	c, there, err := startPair(ctx, 10_000, dim, asks)
 	if err != nil {
@@ -100,7 +100,7 @@ func setupOneKey(ctx context.Context, _ *Options) (*Duel, error) {
 	}
 	w, dst := c.Nodes[0].Worker(0), make([]float32, dim)
 	in, out := make([]byte, answer), make([]byte, ask)
-	return &Duel{
+	return &Comparison{
 		Units: asks, Unit: "pull",
 		Path: func() error {
 			for i := range asks {
@@ -168,7 +168,7 @@ const (
 	streamDepth = 16 // calls under way
 )
 
-func setupStream(ctx context.Context, op string) (*Duel, error) {
+func setupStream(ctx context.Context, op string) (*Comparison, error) {
 	const dim = 100
 	c, there, err := startPair(ctx, 20_000, dim, 8000)
 	if err != nil {
@@ -191,7 +191,7 @@ func setupStream(ctx context.Context, op string) (*Duel, error) {
 		begin = w.PushAsync
 	}
 	var handles [streamCalls]godwit.Handle
-	return &Duel{
+	return &Comparison{
 		Units: streamCalls * perCall, Unit: "key",
 		Path: func() error {
 			return stream(func(i int) (err error) {
@@ -279,7 +279,7 @@ func frame(n int) []byte {
 
 // setupMoves moves all keys to the one node and back. The baseline sends frames
 // with as many values, in one direction.
-func setupMoves(ctx context.Context, _ *Options) (*Duel, error) {
+func setupMoves(ctx context.Context, _ *Options) (*Comparison, error) {
 	const dim, rows = 100, 10_000
 	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: dim})
 	if err != nil {
@@ -302,7 +302,7 @@ func setupMoves(ctx context.Context, _ *Options) (*Duel, error) {
 	}
 	to := 0
 	out := frame(rows * 4 * dim / streamCalls)
-	return &Duel{
+	return &Comparison{
 		Units: rows, Unit: "key",
 		Path: func() error {
 			w := c.Nodes[to].Worker(0)

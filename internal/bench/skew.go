@@ -21,7 +21,7 @@ func skewCases() []Case {
 		cs = append(cs, Case{
 			Name: "skew/" + op + "/100 floats/2 workers",
 			Aim:  2 / 1.6,
-			setup: func(ctx context.Context, o *Options) (*Duel, error) {
+			setup: func(ctx context.Context, o *Options) (*Comparison, error) {
 				return setupSkew(ctx, o, op)
 			},
 		})
@@ -29,7 +29,7 @@ func skewCases() []Case {
 	return cs
 }
 
-func setupSkew(ctx context.Context, o *Options, op string) (*Duel, error) {
+func setupSkew(ctx context.Context, o *Options, op string) (*Comparison, error) {
 	const dim = 100
 	rows := min(o.Rows, o.Memory/(12*dim+48))
 	l, err := startLocal(ctx, rows, dim, 2, godwit.Add{})
@@ -45,8 +45,8 @@ func setupSkew(ctx context.Context, o *Options, op string) (*Duel, error) {
 	apart := func(w int, keys []godwit.Key, buf []float32) error {
 		return [2]call{loop.call, others[0].call}[w](w, keys, buf)
 	}
-	d := &Duel{Units: 2 * perTurn * perCall, Unit: "key"}
-	team := d.crew(2)
+	d := &Comparison{Units: 2 * perTurn * perCall, Unit: "key"}
+	team := d.onThreads(2)
 	d.Path = calls(team, keys, bufs, 0, path)
 	d.Baselines = []Baseline{
 		{"half of it by one worker", calls(team, keys[:1], bufs, 1, path)},

@@ -2,9 +2,9 @@ package bench
 
 import "golang.org/x/sys/unix"
 
-// settle keeps the calling thread on the i-th of the processors that it may use,
-// so that members of a crew do not come to share one.
-func settle(i int) {
+// pin keeps the calling thread on the i-th of the processors that it may use,
+// so that threads of a turn do not share one.
+func pin(i int) {
 	var may unix.CPUSet
 	if unix.SchedGetaffinity(0, &may) != nil || may.Count() == 0 {
 		return

@@ -2,6 +2,6 @@
 
 package bench
 
-func settle(int) {}
+func pin(int) {}
 
 func threadTime() int64 { return 0 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A Duel is a path and the baselines that it is compared with. Each function
-// runs one turn: the same number of units of work.
-type Duel struct {
+// A Comparison is a path and its baselines. Each function runs one turn, which is
+// the same number of units of work in all of them.
+type Comparison struct {
 	Units     int    // of work in a turn
 	Unit      string // what a unit is, such as "key"
 	Path      func() error
@@ -41,8 +41,8 @@ func spread(xs []float64) Spread {
 // of the path, then of each baseline.
 type times [][]float64
 
-// A race is a duel in progress.
-type race struct {
+// A measurement is a comparison in progress.
+type measurement struct {
 	programs []func() error
 	clock    func() (time.Duration, bool)
 	rounds   int
@@ -52,8 +52,8 @@ type race struct {
 
 // start runs a turn of each program that does not count: it finds cold caches
 // and small buffers.
-func (d *Duel) start() (*race, error) {
-	r := &race{programs: []func() error{d.Path}, clock: d.Clock}
+func (d *Comparison) start() (*measurement, error) {
+	r := &measurement{programs: []func() error{d.Path}, clock: d.Clock}
 	for _, b := range d.Baselines {
 		r.programs = append(r.programs, b.Turn)
 	}
@@ -68,7 +68,7 @@ func (d *Duel) start() (*race, error) {
 
 // round runs a turn of each. The order changes from round to round, so that
 // none always finds the caches as the same other left them.
-func (r *race) round() error {
+func (r *measurement) round() error {
 	for i := range r.programs {
 		j := (i + r.rounds) % len(r.programs)
 		t := time.Now()
@@ -89,8 +89,8 @@ func (r *race) round() error {
 	return nil
 }
 
-// few reports whether a ratio has fewer turns that count than some.
-func (r *race) few(some int) bool {
+// lacks reports whether any ratio has fewer turns that count than some.
+func (r *measurement) lacks(some int) bool {
 	for i := range r.programs[1:] {
 		if len(r.times.ratios(i)) < some {
 			return true
@@ -99,9 +99,9 @@ func (r *race) few(some int) bool {
 	return false
 }
 
-// told returns the turns that count, or all if too few do.
-func (r *race) told(least int) times {
-	if r.few(least) {
+// usable returns the turns that count, or all turns if fewer than least count.
+func (r *measurement) usable(least int) times {
+	if r.lacks(least) {
 		return r.all
 	}
 	return r.times
