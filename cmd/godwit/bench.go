@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,15 +27,19 @@ func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [PART-OF-NAME …]",
 		Short: "Measure this machine's accesses to keys",
-		Long: `Measure what accesses to keys cost on this machine: local ones, and those to
-another node of this process over TCP, each as a ratio to what does the same
-without a parameter server, such as a loop over an array. Path and baseline run
-in short turns; a ratio is the median of the turns' ratios, so that it means
-something on a busy machine too.
+		Long: `Measure what accesses to keys cost on this machine: local ones, and those to a
+node of another process over TCP, each as a ratio to what does the same without a
+parameter server, such as a loop over an array. Path and baseline run in short
+turns; a ratio is the median of the turns' ratios, so that it means something on
+a busy machine too.
+
+The remote cases start a second process. Every call has keys of its own, and the
+table is larger than the processor's caches. They also show the time of one call
+(median and 99th percentile) and the processor time a key at both processes.
 
 The cases, all of which are measured unless parts of their names are given:
 
-  ` + strings.Join(bench.Names(), "\n  "),
+  ` + strings.Join(bench.Summary(), "\n  "),
 		Example: `  godwit bench
   godwit bench local/pull "10 floats" --json
   godwit bench local --rows 10000000 --memory 16`,
@@ -54,6 +59,21 @@ The cases, all of which are measured unless parts of their names are given:
 	return cmd
 }
 
+// benchPeer is the hidden command of the other process of remote cases.
+const benchPeer = "bench-peer"
+
+func benchPeerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: benchPeer, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := bench.ServePeer(context.Background(), os.Stdin, os.Stdout); err != nil {
+				return cli.Failed(err)
+			}
+			return nil
+		},
+	}
+}
+
 func (b *benching) run(cmd *cobra.Command) error {
 	if !(b.gib > 0 && b.gib < 1<<20) {
 		return fmt.Errorf("--memory %v: want GiB, more than 0", b.gib)
@@ -63,6 +83,11 @@ func (b *benching) run(cmd *cobra.Command) error {
 		return err
 	}
 	began := time.Now()
+	self, err := os.Executable()
+	if err != nil {
+		return cli.Failed(err)
+	}
+	b.Peer = []string{self, benchPeer}
 	b.Progress = func(c *bench.Case) {
 		fmt.Fprintf(os.Stderr, "%6.1f s: %s\n", time.Since(began).Seconds(), c.Name)
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"flag"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ func Benchmark(b *testing.B) {
 	for _, c := range Cases() {
 		b.Run(strings.ReplaceAll(c.Name, " ", "-"), func(b *testing.B) {
 			o := DefaultOptions()
+			o.Peer = []string{os.Args[0], asPeer}
 			o.Rows = *rows
 			d, err := c.setup(context.Background(), &o)
 			if err != nil {
@@ -39,7 +41,7 @@ func Benchmark(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			r := result(&c, d, m.usable(leastRounds), 0)
+			r := result(&c, d, m.usable(leastRounds))
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(r.Nanos.Median, "ns/"+strings.ReplaceAll(r.Unit, " ", "-"))
 			for _, x := range r.Ratios {
@@ -99,6 +101,7 @@ func TestThePlainLoopLearnsLikeTheServedOne(t *testing.T) {
 func small() Options {
 	o := DefaultOptions()
 	o.Rows, o.Memory, o.Time = 2000, 64<<20, time.Millisecond
+	o.Peer = []string{os.Args[0], asPeer}
 	return o
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,8 +28,13 @@ type Options struct {
 	// Only are parts of names: cases that contain one of them are measured; none
 	// is all.
 	Only []string
+	// Peer is the command of the other process of remote cases: a program that calls
+	// ServePeer with its standard input and output.
+	Peer []string
 	// Progress, if set, hears what is about to be measured.
 	Progress func(c *Case)
+
+	pairs *pairs // if set, keeps the last pair of processes for the next case
 }
 
 // DefaultOptions are a million rows, in at most 4 GiB, and a second a case.
@@ -48,7 +54,7 @@ func (o *Options) Check() error {
 	}
 	for _, part := range o.Only {
 		if !anyCase(part) {
-			return fmt.Errorf("bench: no case's name contains %q, there are %s", part, strings.Join(Names(), ", "))
+			return fmt.Errorf("bench: no case's name contains %q, there are %s", part, strings.Join(Summary(), ", "))
 		}
 	}
 	return nil
@@ -81,6 +87,20 @@ func Names() []string {
 	return names
 }
 
+// Summary lists the names of all cases, those of many sizes in one line.
+func Summary() []string {
+	var lines []string
+	for _, name := range Names() {
+		if strings.HasPrefix(name, "remote/pu") {
+			name = "remote/pull or push/1, 10, 100, 1000 or 10000 keys of 1, 4, 16, 100 or 512 floats/blocking or pipelined"
+		}
+		if !slices.Contains(lines, name) {
+			lines = append(lines, name)
+		}
+	}
+	return lines
+}
+
 // Cases are all that can be measured.
 func Cases() []Case {
 	var cs []Case
@@ -92,13 +112,16 @@ func Cases() []Case {
 
 // A Result is what was measured of a case.
 type Result struct {
-	Name   string   `json:"name"`
-	Unit   string   `json:"unit"`
-	Nanos  Spread   `json:"nanos"`         // of a unit on the path
-	Aim    float64  `json:"aim,omitempty"` // for the first ratio
-	Ratios []Ratio  `json:"ratios"`
-	Turns  int      `json:"turns"`  // that count
-	Allocs *float64 `json:"allocs"` // objects that the whole process allocates in a turn
+	Name   string  `json:"name"`
+	Unit   string  `json:"unit"`
+	Nanos  Spread  `json:"nanos"`         // of a unit on the path
+	Aim    float64 `json:"aim,omitempty"` // for the first ratio
+	Ratios []Ratio `json:"ratios"`
+	Turns  int     `json:"turns"` // that count
+	// Allocs is how many objects the whole process allocates in a turn; nil where
+	// that is not counted.
+	Allocs *float64 `json:"allocs"`
+	Ends   *Ends    `json:"ends,omitempty"` // of cases between two processes
 }
 
 // A Ratio is time over a baseline's time.
@@ -149,15 +172,18 @@ func (c *Case) measure(d *Comparison, o *Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	allocs, err := allocations(d.Path)
-	if err != nil {
-		return nil, err
+	r := result(c, d, m.usable(leastRounds))
+	if d.Ends != nil {
+		r.Ends = d.Ends()
+		return r, nil
 	}
-	return result(c, d, m.usable(leastRounds), allocs), nil
+	allocs, err := allocations(d.Path)
+	r.Allocs = &allocs
+	return r, err
 }
 
-func result(c *Case, d *Comparison, ts times, allocs float64) *Result {
-	r := &Result{Name: c.Name, Unit: d.Unit, Aim: c.Aim, Turns: len(ts.counted(0)), Allocs: &allocs}
+func result(c *Case, d *Comparison, ts times) *Result {
+	r := &Result{Name: c.Name, Unit: d.Unit, Aim: c.Aim, Turns: len(ts.counted(0))}
 	for i, b := range d.Baselines {
 		r.Ratios = append(r.Ratios, Ratio{To: b.Name, Nanos: spread(ts.counted(1+i)).Median / float64(d.Units), Spread: spread(ts.ratios(i))})
 	}

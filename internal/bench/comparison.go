@@ -16,6 +16,9 @@ type Comparison struct {
 	// Clock, if set, says how long the last turn took and whether it counts, where
 	// the time from its call to its return is not what is meant.
 	Clock func() (took time.Duration, counts bool)
+	// Ends, if set, says at the end what a case between two processes measured, and
+	// allocations are not counted.
+	Ends func() *Ends
 }
 
 // A Baseline does a turn's work in another way.

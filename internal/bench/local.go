@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/hint"
 	"github.com/godwit-ps/godwit/internal/store/arena"
 	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/node"
@@ -165,6 +166,12 @@ func programs(ctx context.Context, op string, l *node.Cluster, b *bare, dim int)
 		return func(w int, keys []godwit.Key, buf []float32) error { return ws[w].Pull(ctx, keys, buf) }, []loop{
 			{"assembly loop", func(_ int, keys []godwit.Key, buf []float32) error { collect(buf, rows, keys, dim); return nil }},
 			{"Go loop", func(_ int, keys []godwit.Key, buf []float32) error { copyRows(buf, rows, keys, dim); return nil }},
+			{"prefetching loop", func(_ int, keys []godwit.Key, buf []float32) error {
+				prefetching(rows, keys, dim, hint.Read, func(keys []godwit.Key, first int) {
+					collect(buf[first*dim:], rows, keys, dim)
+				})
+				return nil
+			}},
 		}
 	case "push":
 		return func(w int, keys []godwit.Key, buf []float32) error { return ws[w].Push(ctx, keys, buf) }, []loop{
@@ -175,6 +182,14 @@ func programs(ctx context.Context, op string, l *node.Cluster, b *bare, dim int)
 				return nil
 			}},
 			{"Go loop", func(_ int, keys []godwit.Key, buf []float32) error { addRows(buf, rows, keys, dim); return nil }},
+			{"prefetching loop", func(_ int, keys []godwit.Key, buf []float32) error {
+				prefetching(rows, keys, dim, hint.Write, func(keys []godwit.Key, first int) {
+					for i, k := range keys {
+						vec.Add(rows[int(k)*dim:][:dim], buf[(first+i)*dim:][:dim])
+					}
+				})
+				return nil
+			}},
 		}
 	}
 	return func(w int, keys []godwit.Key, buf []float32) error { return ws[w].Push(ctx, keys, buf) }, []loop{
@@ -186,6 +201,35 @@ func programs(ctx context.Context, op string, l *node.Cluster, b *bare, dim int)
 			return nil
 		}},
 		{"Go loop", func(_ int, keys []godwit.Key, buf []float32) error { adaGradRows(buf, rows, keys, dim); return nil }},
+		{"prefetching loop", func(_ int, keys []godwit.Key, buf []float32) error {
+			prefetching(rows, keys, 2*dim, hint.Write, func(keys []godwit.Key, first int) {
+				for i, k := range keys {
+					row := rows[2*int(k)*dim:][:2*dim]
+					vec.AdaGrad(row[:dim], row[dim:], buf[(first+i)*dim:][:dim], 0.1, optim.AdaGradEps)
+				}
+			})
+			return nil
+		}},
+	}
+}
+
+// prefetchBytes is how far ahead a prefetching loop asks for rows, in bytes of rows.
+const prefetchBytes = 2048
+
+// prefetching has the rows of each group of keys prefetched while those of the group
+// before are worked on. rowLen is the length of a row in floats.
+func prefetching(rows []float32, keys []godwit.Key, rowLen int, hint func(unsafe.Pointer, uintptr), work func(keys []godwit.Key, first int)) {
+	group := min(16, max(1, prefetchBytes/(4*rowLen)))
+	fetch := func(keys []godwit.Key) {
+		for _, k := range keys[:min(group, len(keys))] {
+			hint(unsafe.Pointer(&rows[int(k)*rowLen]), uintptr(4*rowLen))
+		}
+	}
+	fetch(keys)
+	for first := 0; first < len(keys); first += group {
+		end := min(first+group, len(keys))
+		fetch(keys[end:])
+		work(keys[first:end], first)
 	}
 }
 

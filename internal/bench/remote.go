@@ -4,317 +4,397 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"sync"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/coord"
-	"github.com/godwit-ps/godwit/coord/mem"
-	"github.com/godwit-ps/godwit/internal/wire"
-	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
-	"github.com/godwit-ps/godwit/transport"
-	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
-// remoteCases are accesses to keys of another node of this process, over TCP of
-// this machine.
+// remoteCases are accesses to keys of a node of another process, over TCP of this
+// machine. Every call has keys of its own, which are random, and the table is larger
+// than the processor's caches. The baseline is a plain connection to the same
+// process that carries as many bytes.
 func remoteCases() []Case {
-	return []Case{
-		{Name: "remote/pull/one key, 100 floats", Aim: 1.3, setup: setupOneKey},
-		{Name: "remote/pull/100 keys of 100 floats, pipelined", Aim: 2, setup: func(ctx context.Context, o *Options) (*Comparison, error) {
-			return setupStream(ctx, "pull")
-		}},
-		{Name: "remote/push/100 keys of 100 floats, pipelined", Aim: 2, setup: func(ctx context.Context, o *Options) (*Comparison, error) {
-			return setupStream(ctx, "push")
-		}},
-		{Name: "remote/localize/100 floats", setup: setupMoves},
-	}
-}
-
-// startTCP starts nodes of one worker that talk over sockets.
-func startTCP(ctx context.Context, nodes int, cfg node.Config) (*node.Cluster, error) {
-	const run = "bench"
-	hub, err := mem.New(coord.Config{Run: run, Nodes: nodes})
-	if err != nil {
-		return nil, err
-	}
-	c := &node.Cluster{Nodes: make([]*node.Node, nodes), Hub: hub}
-	errs := make([]error, nodes)
-	var wg sync.WaitGroup
-	for i := range nodes {
-		wg.Go(func() {
-			cfg := cfg
-			cfg.Run, cfg.Workers, cfg.Network = run, 1, tcp.Network{}
-			if cfg.Listener, errs[i] = cfg.Network.Listen("127.0.0.1:0"); errs[i] != nil {
-				return
-			}
-			defer cfg.Listener.Close()
-			if cfg.Session, errs[i] = hub.Join(ctx, cfg.Listener.Addr()); errs[i] != nil {
-				return
-			}
-			c.Nodes[cfg.Session.Self()], errs[i] = node.Start(ctx, cfg)
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(err, c.Close(ctx))
-	}
-	return c, nil
-}
-
-// startPair starts two nodes that do not share a key, and returns keys of the
-// second.
-func startPair(ctx context.Context, rows uint64, dim, want int) (*node.Cluster, []godwit.Key, error) {
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: dim})
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := startTCP(ctx, 2, node.Config{Model: m, Policy: placement.Static})
-	if err != nil {
-		return nil, nil, err
-	}
-	var there []godwit.Key
-	for k := godwit.Key(0); m.Has(k) && len(there) < want; k++ {
-		if c.Nodes[0].Home(k) == 1 {
-			there = append(there, k)
-		}
-	}
-	if len(there) < want {
-		return nil, nil, errors.Join(fmt.Errorf("%d of %d keys have their home at node 1, want %d", len(there), rows, want), c.Close(ctx))
-	}
-	return c, there, nil
-}
-
-func setupOneKey(ctx context.Context, _ *Options) (*Comparison, error) {
-	const dim, asks = 100, 100
-	c, there, err := startPair(ctx, 10_000, dim, asks)
-	if err != nil {
-		return nil, err
-	}
-	const ask, answer = 32, 32 + 4*dim
-	raw, err := pingPong(ask, answer)
-	if err != nil {
-		return nil, errors.Join(err, c.Close(ctx))
-	}
-	w, dst := c.Nodes[0].Worker(0), make([]float32, dim)
-	in, out := make([]byte, answer), make([]byte, ask)
-	return &Comparison{
-		Units: asks, Unit: "pull",
-		Path: func() error {
-			for i := range asks {
-				if err := w.Pull(ctx, there[i:i+1], dst); err != nil {
-					return err
+	var cs []Case
+	for _, dim := range []int{1, 4, 16, 100, 512} {
+		for _, keys := range []int{1, 10, 100, 1000, 10_000} {
+			for _, op := range []string{"pull", "push"} {
+				for _, mode := range []string{"blocking", "pipelined"} {
+					r := remote{op: op, keys: keys, dim: dim, pipelined: mode == "pipelined"}
+					cs = append(cs, Case{
+						Name:  fmt.Sprintf("remote/%s/%s of %s/%s", op, count(keys, "key"), count(dim, "float"), mode),
+						Aim:   r.aim(),
+						setup: r.setup,
+					})
 				}
 			}
-			return nil
-		},
-		Baselines: []Baseline{{"TCP ping-pong", func() error {
-			for range asks {
-				if _, err := raw.Write(out); err != nil {
-					return err
-				}
-				if _, err := io.ReadFull(raw, in); err != nil {
-					return err
-				}
-			}
-			return nil
-		}}},
-		Close: func() error { return errors.Join(raw.Close(), c.Close(ctx)) },
-	}, nil
+		}
+	}
+	return append(cs, Case{Name: "remote/localize/10000 keys of 100 floats", setup: setupMoves})
 }
 
-// pingPong connects to an echo that reads messages of ask bytes and answers
-// each with one of answer bytes. The echo ends with the connection.
-func pingPong(ask, answer int) (net.Conn, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
 	}
-	defer l.Close()
-	accepted := make(chan net.Conn, 1)
-	go func() {
-		defer close(accepted)
-		if c, err := l.Accept(); err == nil {
-			accepted <- c
-		}
-	}()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		return nil, err
+	return fmt.Sprint(n, " ", what)
+}
+
+// A remote is a kind of calls to the other process.
+type remote struct {
+	op        string
+	keys, dim int // of a call
+	pipelined bool
+}
+
+func (r *remote) aim() float64 {
+	switch {
+	case r.dim == 100 && r.keys == 1 && r.op == "pull" && !r.pipelined:
+		return 1.3
+	case r.dim == 100 && r.keys == 100 && r.pipelined:
+		return 2
 	}
-	peer, ok := <-accepted
-	if !ok {
-		return nil, errors.Join(errors.New("the echo did not accept"), c.Close())
-	}
-	go func() {
-		defer peer.Close()
-		in, out := make([]byte, ask), make([]byte, answer)
-		for {
-			if _, err := io.ReadFull(peer, in); err != nil {
-				return
-			}
-			if _, err := peer.Write(out); err != nil {
-				return
-			}
-		}
-	}()
-	return c, nil
+	return 0
 }
 
 const (
-	streamCalls = 200
-	streamDepth = 16 // calls under way
+	turnTime   = 10 * time.Millisecond // what a turn should take
+	depthMost  = 16                    // calls under way
+	bytesMost  = 32 << 20              // of calls under way, if these are two or more
+	callsMost  = 1000                  // of a turn
+	tableLeast = 256 << 20             // bytes of a table, if memory allows
 )
 
-func setupStream(ctx context.Context, op string) (*Comparison, error) {
-	const dim = 100
-	c, there, err := startPair(ctx, 20_000, dim, 8000)
+// depth is how many calls are under way.
+func (r *remote) depth() int {
+	if !r.pipelined {
+		return 1
+	}
+	return min(depthMost, max(2, bytesMost/(r.keys*(8+4*r.dim))))
+}
+
+// pair starts the two processes' nodes, or takes those of the case before if their
+// table is the same: filling it takes longer than most cases.
+func (o *Options) pair(ctx context.Context, dim int, policy placement.Policy) (*pair, error) {
+	// The rows of one node should be twice as large as the largest cache.
+	const header = 32
+	bytes := min(max(2*cacheBytes(), tableLeast), o.Memory/4)
+	rows := max(2*bytes/uint64(header+4*dim), 1<<15)
+	if p := o.pairs; p != nil {
+		if p.last != nil && p.last.rows == rows && p.last.dim == dim && p.last.policy == policy.Name() {
+			return p.last, nil
+		}
+		if err := p.close(ctx); err != nil {
+			return nil, err
+		}
+	}
+	p, err := startPair(ctx, o.Peer, rows, dim, policy)
+	if err == nil && o.pairs != nil {
+		o.pairs.last = p
+	}
+	return p, err
+}
+
+// A pairs keeps the last pair for the cases to come.
+type pairs struct{ last *pair }
+
+func (p *pairs) close(ctx context.Context) error {
+	last := p.last
+	if p.last = nil; last == nil {
+		return nil
+	}
+	return last.close(ctx)
+}
+
+// release ends a pair that is not kept.
+func (o *Options) release(ctx context.Context, p *pair) error {
+	if o.pairs != nil && o.pairs.last == p {
+		return nil
+	}
+	return p.close(ctx)
+}
+
+// cacheBytes is the size of the largest cache of the processor, 0 if the system does
+// not say.
+func cacheBytes() uint64 {
+	var most uint64
+	for i := range 8 {
+		b, err := os.ReadFile(fmt.Sprintf("/sys/devices/system/cpu/cpu0/cache/index%d/size", i))
+		if err != nil {
+			break
+		}
+		k, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(string(b)), "K"), 10, 64)
+		if err == nil {
+			most = max(most, k<<10)
+		}
+	}
+	return most
+}
+
+// A program is the path or the echo: what it was seen to do, turn by turn.
+type program struct {
+	begin, wait func(i int) error // a call, and its end where it is pipelined
+	calls       []float64         // nanoseconds of each call
+	here, there []float64         // processor time a key of each turn, in nanoseconds
+	both        []float64
+	rates       []float64 // keys a second of each turn
+}
+
+// A exchange is a case with its pair, between setup and close.
+type exchange struct {
+	remote
+	ctx   context.Context
+	o     *Options
+	pair  *pair
+	echo  *echo
+	calls int // of a turn
+
+	keys    []godwit.Key // of all calls of a turn
+	bufs    [][]float32
+	handles []godwit.Handle
+	begun   []time.Time
+
+	ask, answer int           // bytes of a call in both directions
+	took        time.Duration // by the last turn
+	path, plain program
+}
+
+func (r *remote) setup(ctx context.Context, o *Options) (*Comparison, error) {
+	p, err := o.pair(ctx, r.dim, placement.Static)
 	if err != nil {
 		return nil, err
 	}
-	const values = 4 * perCall * dim
-	ask, answer := 8*perCall, 8*perCall
-	if op == "push" {
-		ask += values
-	} else {
-		answer += values
+	c := &exchange{remote: *r, ctx: ctx, o: o, pair: p, bufs: buffers(r.depth(), r.keys*r.dim)}
+	c.path.begin, c.path.wait = c.access()
+	if err := c.prepare(); err != nil {
+		return nil, errors.Join(err, o.release(ctx, p))
 	}
-	echo, err := frameEcho(ctx, answer)
-	if err != nil {
-		return nil, errors.Join(err, c.Close(ctx))
-	}
-	w, bufs, out := c.Nodes[0].Worker(0), buffers(streamDepth, perCall*dim), frame(ask)
-	begin := w.PullAsync
-	if op == "push" {
-		begin = w.PushAsync
-	}
-	var handles [streamCalls]godwit.Handle
 	return &Comparison{
-		Units: streamCalls * perCall, Unit: "key",
-		Path: func() error {
-			return stream(func(i int) (err error) {
-				keys := there[i*perCall%(len(there)-perCall):][:perCall]
-				handles[i], err = begin(ctx, keys, bufs[i%streamDepth])
-				return err
-			}, func(i int) error { return w.Wait(ctx, handles[i]) })
-		},
-		Baselines: []Baseline{{"echo of frames", func() error {
-			return stream(func(int) error { return echo.WriteFrame(out) }, func(int) error {
-				_, err := echo.ReadFrame()
-				return err
-			})
-		}}},
-		Close: func() error { return errors.Join(echo.Close(), c.Close(ctx)) },
+		Units: c.calls * r.keys, Unit: "key",
+		Path:      func() error { return c.turn(&c.path) },
+		Baselines: []Baseline{{c.baseline(), func() error { return c.turn(&c.plain) }}},
+		Clock:     func() (time.Duration, bool) { return c.took, true },
+		Ends:      c.ends,
+		Close:     func() error { return errors.Join(c.echo.conn.Close(), o.release(ctx, p)) },
 	}, nil
 }
 
-// stream keeps up to streamDepth calls under way.
-func stream(send, wait func(i int) error) error {
-	for i := range streamCalls + streamDepth {
-		if i >= streamDepth {
-			if err := wait(i - streamDepth); err != nil {
+func (c *exchange) baseline() string {
+	if c.pipelined {
+		return "TCP echo"
+	}
+	return "TCP ping-pong"
+}
+
+// prepare finds out how many calls a turn has, and how many bytes a call, and
+// connects to the echo.
+func (c *exchange) prepare() error {
+	c.room(2 * c.depth())
+	if err := c.turn(&c.path); err != nil { // with empty buffers and cold caches
+		return err
+	}
+	before, err := c.pair.ask(c.ctx, order{Do: "sent"})
+	if err != nil {
+		return err
+	}
+	sent := c.pair.node.Stats().SentBytes
+	if err := c.turn(&c.path); err != nil {
+		return err
+	}
+	after, err := c.pair.ask(c.ctx, order{Do: "sent"})
+	if err != nil {
+		return err
+	}
+	c.ask = int(c.pair.node.Stats().SentBytes-sent) / c.calls
+	c.answer = int(after.SentBytes-before.SentBytes) / c.calls
+	if c.ask == 0 || c.answer == 0 {
+		return fmt.Errorf("%d calls sent %d and %d bytes: the keys are not at the other process", c.calls, c.ask, c.answer)
+	}
+	c.room(int(min(max(int64(min(turnTime, c.o.Time))*int64(c.calls)/int64(c.took), int64(2*c.depth()), 4), callsMost)))
+	if c.echo, err = dialEcho(c.pair.echo, c.ask, c.answer, c.pipelined); err != nil {
+		return err
+	}
+	c.plain.begin, c.plain.wait = func(int) error { return c.echo.call() }, func(int) error { return nil }
+	if c.pipelined {
+		c.plain.begin, c.plain.wait = func(int) error { return c.echo.begin() }, func(int) error { return c.echo.wait() }
+	}
+	c.path.forget()
+	return nil
+}
+
+func (c *exchange) room(calls int) {
+	c.calls = calls
+	c.keys = make([]godwit.Key, calls*c.remote.keys)
+	c.handles, c.begun = make([]godwit.Handle, calls), make([]time.Time, calls)
+}
+
+// access returns how the path begins and ends its calls.
+func (c *exchange) access() (begin, wait func(i int) error) {
+	w := c.pair.node.Worker(0)
+	call, async := w.Pull, w.PullAsync
+	if c.op == "push" {
+		call, async = w.Push, w.PushAsync
+	}
+	arguments := func(i int) ([]godwit.Key, []float32) {
+		return c.keys[i*c.remote.keys:][:c.remote.keys], c.bufs[i%len(c.bufs)]
+	}
+	if !c.pipelined {
+		return func(i int) error {
+			keys, buf := arguments(i)
+			return call(c.ctx, keys, buf)
+		}, func(int) error { return nil }
+	}
+	return func(i int) (err error) {
+		keys, buf := arguments(i)
+		c.handles[i], err = async(c.ctx, keys, buf)
+		return err
+	}, func(i int) error { return w.Wait(c.ctx, c.handles[i]) }
+}
+
+// turn does the calls of a turn and notes what they took. Their keys are drawn
+// before.
+func (c *exchange) turn(p *program) error {
+	c.pair.draw(c.keys)
+	there, err := c.pair.ask(c.ctx, order{Do: "usage"})
+	if err != nil {
+		return err
+	}
+	here, began := processorTime(), time.Now()
+	if err := c.stream(p); err != nil {
+		return err
+	}
+	c.took = time.Since(began)
+	here = processorTime() - here
+	after, err := c.pair.ask(c.ctx, order{Do: "usage"})
+	if err != nil {
+		return err
+	}
+	n := float64(len(c.keys))
+	a, b := float64(here)/n, float64(after.Processor-there.Processor)/n
+	p.here, p.there, p.both = append(p.here, a), append(p.there, b), append(p.both, a+b)
+	p.rates = append(p.rates, n/c.took.Seconds())
+	return nil
+}
+
+// stream keeps up to depth calls under way.
+func (c *exchange) stream(p *program) error {
+	depth := c.depth()
+	for i := range c.calls + depth {
+		if j := i - depth; j >= 0 && c.pipelined {
+			if err := p.wait(j); err != nil {
 				return err
 			}
+			p.calls = append(p.calls, float64(time.Since(c.begun[j])))
 		}
-		if i < streamCalls {
-			if err := send(i); err != nil {
-				return err
-			}
+		if i >= c.calls {
+			continue
+		}
+		c.begun[i] = time.Now()
+		if err := p.begin(i); err != nil {
+			return err
+		}
+		if !c.pipelined {
+			p.calls = append(p.calls, float64(time.Since(c.begun[i])))
 		}
 	}
 	return nil
 }
 
-type frames interface {
-	WriteFrame([]byte) error
-	ReadFrame() ([]byte, error)
-	Close() error
+// forget drops what was noted.
+func (p *program) forget() {
+	p.calls, p.here, p.there, p.both, p.rates = p.calls[:0], p.here[:0], p.there[:0], p.both[:0], p.rates[:0]
 }
 
-// frameEcho connects to an echo that answers each frame with one of so many
-// bytes, over the transport that nodes use. The echo ends with the connection.
-func frameEcho(ctx context.Context, answer int) (frames, error) {
-	l, err := tcp.Network{}.Listen("127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	ready := make(chan error, 1)
-	secret := make([]byte, transport.MinSecret) // nobody else knows the port
-	go func() {
-		c, err := l.Accept(ctx, wire.Hello{Run: "echo", From: 1}, secret)
-		ready <- err
-		if err != nil {
-			return
+// Ends are what a case between two processes measured beside its time.
+type Ends struct {
+	Keys        int `json:"keys"`         // of a call
+	Floats      int `json:"floats"`       // of a row
+	UnderWay    int `json:"under_way"`    // calls at a time; 1: each waits for the one before
+	AskBytes    int `json:"ask_bytes"`    // of a call, sent by the caller
+	AnswerBytes int `json:"answer_bytes"` // … and back
+
+	Path Calls `json:"path"`
+	Echo Calls `json:"echo"` // as many bytes over a plain connection
+	// ProcessorRatio is the processor time of the path over that of the echo, at
+	// both ends together, turn by turn.
+	ProcessorRatio Spread `json:"processor_ratio"`
+}
+
+// Calls are what calls took. Times are nanoseconds.
+type Calls struct {
+	P50 float64 `json:"p50"` // of one call, from its begin to its end
+	P99 float64 `json:"p99"`
+	// KeysPerSecond and the processor time a key: at the caller's process, at the
+	// owner's, and at both.
+	KeysPerSecond Spread `json:"keys_per_second"`
+	Caller        Spread `json:"caller"`
+	Owner         Spread `json:"owner"`
+	Both          Spread `json:"both"`
+}
+
+func (c *exchange) ends() *Ends {
+	e := &Ends{Keys: c.remote.keys, Floats: c.dim, UnderWay: c.depth(), AskBytes: c.ask, AnswerBytes: c.answer}
+	var ratios []float64
+	for i := range min(len(c.path.both), len(c.plain.both)) {
+		if c.plain.both[i] > 0 {
+			ratios = append(ratios, c.path.both[i]/c.plain.both[i])
 		}
-		defer c.Close()
-		out := frame(answer)
-		for {
-			if _, err = c.ReadFrame(); err != nil {
-				return
-			}
-			if err := c.WriteFrame(out); err != nil {
-				return
-			}
+	}
+	if len(ratios) > 0 {
+		e.ProcessorRatio = spread(ratios)
+	}
+	e.Path, e.Echo = c.path.took(), c.plain.took()
+	return e
+}
+
+func (p *program) took() Calls {
+	slices.Sort(p.calls)
+	return Calls{P50: percentile(p.calls, 0.5), P99: percentile(p.calls, 0.99),
+		KeysPerSecond: spread(p.rates), Caller: spread(p.here), Owner: spread(p.there), Both: spread(p.both)}
+}
+
+// percentile of sorted numbers.
+func percentile(xs []float64, share float64) float64 {
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	return xs[min(int(share*float64(len(xs))), len(xs)-1)]
+}
+
+// setupMoves moves random keys here, and back while no clock runs. The baseline
+// asks for as many bytes in one message.
+func setupMoves(ctx context.Context, o *Options) (*Comparison, error) {
+	const dim, keys = 100, 10_000
+	p, err := o.pair(ctx, dim, placement.RelocateAll)
+	if err != nil {
+		return nil, err
+	}
+	c := &exchange{remote: remote{op: "localize", keys: keys, dim: dim}, ctx: ctx, o: o, pair: p}
+	c.room(1)
+	w := p.node.Worker(0)
+	c.path.begin = func(int) error { return w.Localize(ctx, c.keys) }
+	move := func() error {
+		if err := c.turn(&c.path); err != nil {
+			return err
 		}
-	}()
-	c, err := tcp.Network{}.Dial(ctx, l.Addr(), wire.Hello{Run: "echo", From: 0, To: 1}, secret)
-	if err != nil {
-		return nil, err
+		_, err := p.ask(ctx, order{Do: "fetch", Seed: p.drawn, Keys: keys})
+		return err
 	}
-	if err := <-ready; err != nil {
-		return nil, errors.Join(err, c.Close())
+	if c.echo, err = dialEcho(p.echo, 8*keys, 4*dim*keys, false); err != nil {
+		return nil, errors.Join(err, o.release(ctx, p))
 	}
-	return c, nil
-}
-
-// frame is a frame of n bytes.
-func frame(n int) []byte {
-	f := make([]byte, n)
-	f[0], f[1], f[2], f[3] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24)
-	return f
-}
-
-// setupMoves moves all keys to the one node and back. The baseline sends frames
-// with as many values, in one direction.
-func setupMoves(ctx context.Context, _ *Options) (*Comparison, error) {
-	const dim, rows = 100, 10_000
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: dim})
-	if err != nil {
-		return nil, err
-	}
-	c, err := startTCP(ctx, 2, node.Config{Model: m, Policy: placement.RelocateAll})
-	if err != nil {
-		return nil, err
-	}
-	echo, err := frameEcho(ctx, 8*perCall)
-	if err != nil {
-		return nil, errors.Join(err, c.Close(ctx))
-	}
-	keys := make([]godwit.Key, rows)
-	for i := range keys {
-		keys[i] = godwit.Key(i)
-	}
-	if err := c.Nodes[1].Worker(0).Localize(ctx, keys); err != nil {
-		return nil, errors.Join(err, echo.Close(), c.Close(ctx))
-	}
-	to := 0
-	out := frame(rows * 4 * dim / streamCalls)
+	c.ask, c.answer = 8*keys, 4*dim*keys
+	c.plain.begin = func(int) error { return c.echo.call() }
 	return &Comparison{
-		Units: rows, Unit: "key",
-		Path: func() error {
-			w := c.Nodes[to].Worker(0)
-			to = 1 - to
-			return w.Localize(ctx, keys)
-		},
-		Baselines: []Baseline{{"echo of frames", func() error {
-			return stream(func(int) error { return echo.WriteFrame(out) }, func(int) error {
-				_, err := echo.ReadFrame()
-				return err
-			})
-		}}},
-		Close: func() error { return errors.Join(echo.Close(), c.Close(ctx)) },
+		Units: keys, Unit: "key", Path: move,
+		Baselines: []Baseline{{"TCP ping-pong", func() error { return c.turn(&c.plain) }}},
+		Clock:     func() (time.Duration, bool) { return c.took, true },
+		Ends:      c.ends,
+		Close:     func() error { return errors.Join(c.echo.conn.Close(), o.release(ctx, p)) },
 	}, nil
 }
