@@ -216,6 +216,13 @@ var directions = []direction{
 		pure:  true,
 		why:   "the order of ticks is a function of what workers did",
 	},
+	{
+		rooms: []string{"node/internal/filtering"},
+		ours:  []string{".", "filter", "internal/vec", "internal/preempt"},
+		reach: []string{"time", "net", "os"},
+		pure:  true,
+		why:   "what filters leave of a push follows from the push and the seed",
+	},
 }
 
 // violations lists what the rooms import against the directions.

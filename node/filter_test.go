@@ -87,7 +87,7 @@ func TestWhatAFilterHeldBackGoesWithAPushAtThisNodeWhenTheKeyIsHere(t *testing.T
 	if !w.PullIfLocal(k[0], v) || v[0] != 5 || v[1] != 2 {
 		t.Errorf("the key that came here has value %v, want [5 2]", v)
 	}
-	if n := c.Nodes[0].workers[0].residual.keys.Load(); n != 0 {
+	if n := len(c.Nodes[0].workers[0].filters.Residual().Keys()); n != 0 {
 		t.Errorf("%d keys are kept still", n)
 	}
 }
@@ -223,27 +223,6 @@ func TestAWaitSyncThatIsGivenUpLosesNothingThatWasKept(t *testing.T) {
 	}
 }
 
-// Vectors that are kept again and again take memory once.
-func TestAResidualUsesItsVectorsAgain(t *testing.T) {
-	var r residual
-	v := []float32{1, 2}
-	turn := func() {
-		r.add(7, v)
-		if x := r.take(7); !slices.Equal(x, v) {
-			t.Fatalf("kept %v, want %v", x, v)
-		} else {
-			r.give(x)
-		}
-	}
-	turn()
-	if n := testing.AllocsPerRun(100, turn); n >= 1 {
-		t.Errorf("%v allocations each time", n)
-	}
-	if r.size != 0 || r.some() || len(r.free[2]) != 1 {
-		t.Errorf("%d floats of %d keys are kept still, %d vectors are free, want 1", r.size, r.keys.Load(), len(r.free[2]))
-	}
-}
-
 // While one WaitSync is pushing what was kept, another one does not take it for
 // pushed.
 func TestAWaitSyncWaitsForWhatAnotherOneIsPushing(t *testing.T) {
@@ -255,7 +234,7 @@ func TestAWaitSyncWaitsForWhatAnotherOneIsPushing(t *testing.T) {
 	g.shut(1)
 	done := make(chan error, 2)
 	go func() { done <- n.Worker(0).WaitSync(t.Context()) }()
-	for begun := time.Now(); n.workers[0].residual.some(); {
+	for begun := time.Now(); n.workers[0].filters.Residual().Some(); {
 		if time.Since(begun) > patience {
 			t.Fatal("what was kept is not pushed")
 		}
@@ -294,7 +273,7 @@ func TestAWaitSyncWaitsForWhatOneThatGaveUpHasSent(t *testing.T) {
 		if sent {
 			break
 		}
-		sent = !n.workers[0].residual.some()
+		sent = !n.workers[0].filters.Residual().Some()
 	}
 	g.open(1)
 	must(t, n.Worker(1).WaitSync(t.Context()))
@@ -452,7 +431,7 @@ func TestAPushWithFiltersOfNoUseDoesNothing(t *testing.T) {
 		counts++
 	}
 	must(t, w.Push(t.Context(), []godwit.Key{here, there, counts}, []float32{1, 1, 1})) // of there, it is kept
-	if !n.workers[0].residual.some() {
+	if !n.workers[0].filters.Residual().Some() {
 		t.Fatal("nothing is kept: the test is vacuous")
 	}
 	for what, x := range map[string]struct {
@@ -544,25 +523,6 @@ func TestUsersHaveFiltersOfTheirOwnAndTablesWithoutAnyAreLeftAlone(t *testing.T)
 	}
 }
 
-// A call that is cancelled half way keeps what it had to add to the rest.
-func TestWhatACancelledPushDidNotSendIsKeptAsItWas(t *testing.T) {
-	c := local(t, 2, Config{Model: filtered(t, 1000, filter.FixedPoint(1)), Policy: placement.Static, Workers: 1})
-	w := c.Nodes[0].workers[0]
-	keys := []godwit.Key{1, 2, 3, 4}
-	for _, k := range keys[:3] {
-		w.residual.add(k, []float32{float32(k), 0})
-	}
-	w.withKept(keys, make([]float32, 8))
-	w.miss = []int{0, 0, 2, 2, 3, 4} // key 2 was served here
-	w.filtering.left = []kept{{0, 1, []float32{100, 0}}, {2, 3, []float32{300, 0}}, {3, 4, []float32{400, 0}}}
-	w.unissued = 2 // keys 3 and 4
-	w.keepRest(errors.New("cancelled"))
-	want := map[godwit.Key][]float32{1: {100, 0}, 3: {3, 0}}
-	if fmt.Sprint(w.residual.rows) != fmt.Sprint(want) {
-		t.Errorf("kept: %v, want %v", w.residual.rows, want)
-	}
-}
-
 // Under a storm of moves, all that was pushed arrives: what filters left of it
 // goes with later pushes, at whatever node the key is then, or with WaitSync.
 func TestFiltersLoseNothingUnderAStormOfMoves(t *testing.T) {
@@ -640,24 +600,5 @@ func TestFiltersLoseNothingUnderAStormOfMoves(t *testing.T) {
 		if s.FilterOut >= s.FilterIn || s.Leftovers == 0 || s.Moves < 50 || s.Remote < uint64(steps) {
 			t.Errorf("%v: %d bytes became %d, %d leftovers, %d moves, %d remote: the test is vacuous", fs, s.FilterIn, s.FilterOut, s.Leftovers, s.Moves, s.Remote)
 		}
-	}
-}
-
-// While a worker keeps as much as it may, its pushes go through no filter.
-func TestWhatAWorkerKeepsHasABound(t *testing.T) {
-	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1})
-	w := c.Nodes[0].workers[0]
-	k := abroad(t, c.Nodes[0])
-	must(t, w.Push(t.Context(), []godwit.Key{k}, []float32{1, 0}))
-	other := k + 1
-	w.residual.add(other, make([]float32, residualRoom+1))
-	must(t, w.Push(t.Context(), []godwit.Key{k}, []float32{1, 0}))
-	if got := pulled(t, w, k); got[0] != 2 {
-		t.Errorf("the value is %v, want both pushes", got)
-	}
-	w.residual.take(other)
-	must(t, w.Push(t.Context(), []godwit.Key{k}, []float32{1, 0}))
-	if got := pulled(t, w, k); got[0] != 2 {
-		t.Errorf("when there is room again, the value is %v, want the third push held back", got)
 	}
 }

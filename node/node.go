@@ -38,6 +38,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/store/arena"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
@@ -58,10 +59,8 @@ type Node struct {
 	mask    godwit.Key
 	large   bool // the model is larger than a processor's cache
 	tables  []table
-	filters [][]godwit.Filter // by table; nil: none has any
-	kept    atomic.Bool       // filters left something of a push
-	flush   chan struct{}     // holds a token while nobody pushes that
-	packing filter.Compress   // of frames
+	filters *filtering.Filters
+	packing filter.Compress // of frames
 
 	peers   []*outbox // by node id; nil for this node
 	buffers buffers
@@ -146,8 +145,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		ids[i] = m.ID
 	}
 	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model, homes: directory.NewHomes(cfg.Model.Keys(), ids),
-		Host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers), peers: make([]*outbox, len(members)), flush: make(chan struct{}, 1)}
-	n.flush <- struct{}{}
+		Host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers), peers: make([]*outbox, len(members))}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
 	}
@@ -195,7 +193,7 @@ func (n *Node) build() error {
 	n.mask = godwit.Key(len(n.shards) - 1)
 	n.large = bytesOf(n.model) > cacheBytes
 	n.tables = tablesOf(n.proto)
-	n.filters = filtersOf(n.model)
+	n.filters = filtering.New(n.model, n.cfg.Seed)
 	if n.packing, err = packing(n.model); err != nil {
 		return err
 	}

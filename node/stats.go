@@ -207,7 +207,11 @@ func (w *worker) stock(s *Stats) {
 	s.Queued += c.pull[waited].Load() + c.push[waited].Load()
 	s.Remote += c.pull[protocol.Elsewhere].Load() + c.push[protocol.Elsewhere].Load()
 	s.Sampled.count(w)
-	w.filtering.count(s)
+	f := w.filters.Counts()
+	s.FilterIn += f.In
+	s.FilterOut += f.Out
+	s.HeldBack += f.Dropped
+	s.Leftovers += f.Pushed
 	s.Late += w.late.Load()
 	s.Window = max(s.Window, w.ahead.Load())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/sampling"
 )
@@ -30,13 +31,12 @@ type worker struct {
 	filler filler
 	waits  bool // the call waits for what it asks for
 
-	filtering filtering
-	residual  residual
-	forms     []godwit.Encoding // of the positions in miss; none: raw
-	unissued  int               // positions in miss that a request failed to issue
-	after     tick.Tick         // what is being requested waits for this
-	reserved  int               // keys of it that no operation has yet
-	token     chan<- struct{}   // while the worker flushes: where to give back the right to
+	filters  *filtering.Pipeline
+	forms    []godwit.Encoding // of the positions in miss; none: raw
+	unissued int               // positions in miss that a request failed to issue
+	after    tick.Tick         // what is being requested waits for this
+	reserved int               // keys of it that no operation has yet
+	token    chan<- struct{}   // while the worker flushes: where to give back the right to
 
 	samplers []*sampler
 	watching []*sampling.Sampler // those that want to hear of direct accesses
@@ -88,6 +88,7 @@ type span struct {
 
 func (n *Node) newWorker(i int) (*worker, error) {
 	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.sender(), ops: n.newOps(i), granted: make(chan struct{}, 1)}
+	w.filters = n.filters.Pipeline(w.id)
 	w.send = w.out.flush
 	w.ops.bound = n.bound
 	w.next.Store(int64(godwit.Forever))
@@ -208,7 +209,7 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	}
 	if kind == wire.Push {
 		if fs, ok := godwit.FiltersOf(ctx); ok {
-			if err := w.judge(fs, keys); err != nil {
+			if err := w.filters.Check(fs, keys); err != nil {
 				return 0, w.fail(what, keys, err)
 			}
 		}
@@ -229,8 +230,8 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 // serve is access to what may be accessed now.
 func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
 	w.forms = w.forms[:0]
-	if kind == wire.Push && w.residual.some() {
-		buf = w.withKept(keys, buf)
+	if kind == wire.Push && w.filters.Residual().Some() {
+		buf = w.filters.AddKept(keys, buf)
 	}
 	served, ok := w.local(kind, keys, buf)
 	if !ok {
@@ -248,7 +249,7 @@ func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 		}
 	}
 	if kind == wire.Push {
-		if len(w.miss) > 0 || len(w.filtering.took) > 0 {
+		if len(w.miss) > 0 || w.filters.Took() {
 			return w.push(ctx, what, keys, buf, c)
 		}
 		return 0, nil
@@ -277,16 +278,16 @@ func (w *worker) setAsync(ctx context.Context, keys []godwit.Key, vals []float32
 			return 0, err
 		}
 	}
-	if !w.n.kept.Load() {
+	if !w.n.filters.Kept() {
 		return w.all(ctx, "set", wire.Set, keys, vals)
 	}
-	took := w.n.overwrite(keys)
+	took := w.n.filters.Overwrite(keys)
 	w.unissued = len(keys)
 	h, err := w.all(ctx, "set", wire.Set, keys, vals)
 	if err == nil {
 		w.unissued = 0
 	}
-	forget(took, len(keys)-w.unissued)
+	filtering.Forget(took, len(keys)-w.unissued)
 	return h, err
 }
 

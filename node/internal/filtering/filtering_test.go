@@ -1,0 +1,219 @@
+package filtering
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/optim"
+)
+
+// big holds back what has no 10 in it.
+var big = filter.Significant{Threshold: 10}
+
+func modelOf(t testing.TB, tables ...godwit.Table) *godwit.Model {
+	t.Helper()
+	m, err := godwit.NewModel(tables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// filtered is a model with one table of values of two floats, that filters.
+func filtered(t testing.TB, fs ...godwit.Filter) *godwit.Model {
+	t.Helper()
+	return modelOf(t, godwit.Table{Name: "t", Rows: 1000, Dim: 2, Filters: fs})
+}
+
+// rows returns what is kept, by key.
+func rows(r *Residual) map[godwit.Key][]float32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rows
+}
+
+// Vectors that are kept again and again take memory once.
+func TestAResidualUsesItsVectorsAgain(t *testing.T) {
+	var r Residual
+	v := []float32{1, 2}
+	turn := func() {
+		r.add(7, v)
+		if x := r.take(7); !slices.Equal(x, v) {
+			t.Fatalf("kept %v, want %v", x, v)
+		} else {
+			r.give(x)
+		}
+	}
+	turn()
+	if n := testing.AllocsPerRun(100, turn); n >= 1 {
+		t.Errorf("%v allocations each time", n)
+	}
+	if r.size != 0 || r.Some() || len(r.free[2]) != 1 {
+		t.Errorf("%d floats of %d keys are kept still, %d vectors are free, want 1", r.size, r.keys.Load(), len(r.free[2]))
+	}
+}
+
+// What was taken to be pushed and could not be comes back.
+func TestAResidualTakesBackWhatWasNotPushed(t *testing.T) {
+	m := modelOf(t, godwit.Table{Name: "long", Rows: 3, Dim: 2}, godwit.Table{Name: "short", Rows: 3, Dim: 1})
+	var r Residual
+	for k, v := range map[godwit.Key][]float32{1: {1, 10}, 2: {2, 20}, 4: {4}} {
+		r.add(k, v)
+	}
+	keys, vals := r.Take([]godwit.Key{0, 1, 2, 3, 4}, nil)
+	if !slices.Equal(keys, []godwit.Key{1, 2, 4}) || !slices.Equal(vals, []float32{1, 10, 2, 20, 4}) || r.Some() {
+		t.Fatalf("took %v: %v", keys, vals)
+	}
+	r.add(4, []float32{0.5})
+	r.Return(m, keys, vals, 2)
+	if want := map[godwit.Key][]float32{2: {2, 20}, 4: {4.5}}; fmt.Sprint(rows(&r)) != fmt.Sprint(want) {
+		t.Errorf("kept: %v, want %v", rows(&r), want)
+	}
+	if got := r.Keys(); !slices.Equal(got, []godwit.Key{2, 4}) {
+		t.Errorf("kept of keys %v", got)
+	}
+}
+
+// A push of several tables goes through the filters of each: what they hold back is
+// kept, and is added to the next push.
+func TestAPushGoesThroughTheFiltersOfItsTables(t *testing.T) {
+	m := modelOf(t, godwit.Table{Name: "held", Rows: 10, Dim: 2, Filters: []godwit.Filter{big}}, godwit.Table{Name: "plain", Rows: 10, Dim: 1})
+	fs := New(m, 1)
+	p := fs.Pipeline(godwit.WorkerID{})
+	keys := []godwit.Key{1, 2, 10, 3}
+	push := []float32{4, 0 /**/, 11, 0 /**/, 5 /**/, 9, 9}
+	miss := []int{0, 0, 1, 2, 2, 4, 3, 5}
+	sent, codes, vals := p.Filter(t.Context(), miss, keys, push)
+	got := map[godwit.Key][]float32{}
+	for i := 0; i < len(sent); i += 2 {
+		k := keys[sent[i]]
+		got[k] = vals[sent[i+1]:][:m.Dim(k)]
+	}
+	if want := map[godwit.Key][]float32{2: {11, 0}, 10: {5}}; fmt.Sprint(got) != fmt.Sprint(want) || len(codes) != 2 {
+		t.Errorf("sends %v in %d codes, want %v", got, len(codes), want)
+	}
+	if p.Residual().Some() || fs.Kept() {
+		t.Error("something is kept before it is known what was sent")
+	}
+	p.Keep(sent, 0)
+	if want := map[godwit.Key][]float32{1: {4, 0}, 3: {9, 9}}; fmt.Sprint(rows(p.Residual())) != fmt.Sprint(want) || !fs.Kept() {
+		t.Errorf("kept: %v, want %v", rows(p.Residual()), want)
+	}
+	if c := p.Counts(); c.Dropped != 2 || c.In != 4*6 || c.Out != 4*2 {
+		t.Errorf("counts %+v", c)
+	}
+
+	again := p.AddKept([]godwit.Key{0, 1}, []float32{1, 1, 7, 0})
+	if !slices.Equal(again, []float32{1, 1, 11, 0}) || !p.Took() {
+		t.Errorf("pushes %v with what was kept", again)
+	}
+	sent, _, vals = p.Filter(t.Context(), []int{1, 2}, []godwit.Key{0, 1}, again) // key 0 was served here
+	if !slices.Equal(sent, []int{1, 0}) || !slices.Equal(vals, []float32{11, 0}) {
+		t.Errorf("sends %v of %v", sent, vals)
+	}
+	p.Keep(sent, 0)
+	if got := p.Residual().Keys(); p.Took() || !slices.Equal(got, []godwit.Key{3}) {
+		t.Errorf("kept of keys %v, want of key 3", got)
+	}
+}
+
+// A call that is cancelled half way keeps what it had to add to the rest.
+func TestWhatACancelledPushDidNotSendIsKeptAsItWas(t *testing.T) {
+	p := New(filtered(t, filter.FixedPoint(1)), 1).Pipeline(godwit.WorkerID{})
+	keys := []godwit.Key{1, 2, 3, 4}
+	for _, k := range keys[:3] {
+		p.residual.add(k, []float32{float32(k), 0})
+	}
+	p.AddKept(keys, make([]float32, 8))
+	p.left = []kept{{0, 1, []float32{100, 0}}, {2, 3, []float32{300, 0}}, {3, 4, []float32{400, 0}}}
+	p.Keep([]int{0, 0, 2, 2, 3, 4}, 2) // key 2 was served here, keys 3 and 4 were not sent
+	want := map[godwit.Key][]float32{1: {100, 0}, 3: {3, 0}}
+	if fmt.Sprint(rows(&p.residual)) != fmt.Sprint(want) {
+		t.Errorf("kept: %v, want %v", rows(&p.residual), want)
+	}
+}
+
+// While a worker keeps as much as it may, its pushes go through no filter.
+func TestWhatAWorkerKeepsHasABound(t *testing.T) {
+	p := New(filtered(t, big), 1).Pipeline(godwit.WorkerID{})
+	keys, push := []godwit.Key{1}, []float32{1, 0}
+	p.residual.add(2, make([]float32, room+1))
+	sent, codes, vals := p.Filter(t.Context(), []int{0, 0}, keys, push)
+	if !slices.Equal(sent, []int{0, 0}) || len(codes) != 0 || &vals[0] != &push[0] {
+		t.Errorf("sends %v of %v in %d codes, want all as it is", sent, vals, len(codes))
+	}
+	p.residual.take(2)
+	if sent, _, _ = p.Filter(t.Context(), []int{0, 0}, keys, push); len(sent) != 0 {
+		t.Errorf("when there is room again, %v is sent", sent)
+	}
+}
+
+// A set forgets what all workers kept of its keys, as far as it was done.
+func TestASetForgetsWhatItDid(t *testing.T) {
+	fs := New(filtered(t, big), 1)
+	a, b := fs.Pipeline(godwit.WorkerID{}), fs.Pipeline(godwit.WorkerID{Local: 1})
+	a.residual.add(1, []float32{1, 0})
+	a.residual.add(3, []float32{3, 0})
+	b.residual.add(2, []float32{2, 0})
+	took := fs.Overwrite([]godwit.Key{1, 2, 4})
+	if len(took) != 2 || b.residual.Some() {
+		t.Errorf("took %d vectors", len(took))
+	}
+	b.residual.add(2, []float32{0, 7}) // meanwhile
+	Forget(took, 1)                    // only the first key was set
+	for r, want := range map[*Residual]map[godwit.Key][]float32{&a.residual: {3: {3, 0}}, &b.residual: {2: {2, 7}}} {
+		if fmt.Sprint(rows(r)) != fmt.Sprint(want) {
+			t.Errorf("kept: %v, want %v", rows(r), want)
+		}
+	}
+}
+
+// A call may not lose what its tables cannot do without, nor bring what is of no use.
+func TestFiltersOfACallAreChecked(t *testing.T) {
+	m := modelOf(t, godwit.Table{Name: "plain", Rows: 100, Dim: 1}, godwit.Table{Name: "counts", Rows: 100, Dim: 1, Counts: true},
+		godwit.Table{Name: "most", Rows: 100, Dim: 1, Rule: optim.Max{}})
+	p := New(m, 1).Pipeline(godwit.WorkerID{})
+	for _, x := range []struct {
+		f    godwit.Filter
+		keys []godwit.Key
+		says string // empty: it may be used
+	}{
+		{filter.Skip{P: 0.9}, []godwit.Key{5, 7, 99}, ""},
+		{filter.Skip{P: 0.9}, []godwit.Key{5, 7, 100}, `"counts"`},
+		{filter.Skip{P: 0.9}, []godwit.Key{5, 200}, `"most"`},
+		{filter.BF16{}, []godwit.Key{100, 0}, ""},
+		{filter.BF16{}, []godwit.Key{100, 0, 200}, `"most"`},
+		{filter.Sparse{}, []godwit.Key{0, 100, 200}, ""},
+		{nil, []godwit.Key{0}, "nil"},
+		{filter.Fixed{Bytes: 7}, []godwit.Key{0}, "7"},
+		{filter.Compress{Method: filter.S2}, []godwit.Key{0}, "compresses frames"},
+	} {
+		fs := []godwit.Filter{x.f}
+		for range 2 { // the second time they are known
+			err := p.Check(fs, x.keys)
+			if (err == nil) != (x.says == "") || err != nil && !strings.Contains(err.Error(), x.says) {
+				t.Errorf("%v of keys %v: %v, want %q in it", x.f, x.keys, err, x.says)
+			}
+		}
+	}
+	if err := p.Check(nil, []godwit.Key{100}); err != nil {
+		t.Errorf("no filters: %v", err)
+	}
+}
+
+// The right to push what is kept is one.
+func TestOnePushesWhatIsKeptAtATime(t *testing.T) {
+	right := New(filtered(t, big), 1).Right()
+	<-right
+	select {
+	case <-right:
+		t.Error("two have it")
+	default:
+	}
+	right <- struct{}{}
+	<-right
+}

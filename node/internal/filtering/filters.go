@@ -1,0 +1,93 @@
+package filtering
+
+import (
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
+)
+
+// Filters are those of a node's tables, and what filters left of the pushes of all its
+// workers.
+type Filters struct {
+	model *godwit.Model
+	seed  uint64
+	each  [][]godwit.Filter // by table; nil: none has any
+	kept  atomic.Bool       // filters left something of a push
+	right chan struct{}     // holds a token while nobody pushes what is kept
+	all   []*Residual       // of the workers
+}
+
+// New returns the filters of a node. The random numbers of filters follow from the seed.
+func New(m *godwit.Model, seed uint64) *Filters {
+	f := &Filters{model: m, seed: seed, each: ofTables(m), right: make(chan struct{}, 1)}
+	f.right <- struct{}{}
+	return f
+}
+
+// ofTables returns the filters of each table, other than of frames; nil if no table
+// has any.
+func ofTables(m *godwit.Model) (of [][]godwit.Filter) {
+	for i := range m.Tables() {
+		for _, f := range m.Table(i).Filters {
+			if _, frames := f.(filter.Compress); frames {
+				continue
+			}
+			if of == nil {
+				of = make([][]godwit.Filter, m.Tables())
+			}
+			of[i] = append(of[i], f)
+		}
+	}
+	return of
+}
+
+// Pipeline makes that of a worker. It must not be called when the workers of the node
+// have begun.
+func (f *Filters) Pipeline(worker godwit.WorkerID) *Pipeline {
+	p := &Pipeline{of: f, worker: worker}
+	f.all = append(f.all, &p.residual)
+	return p
+}
+
+// Kept reports whether filters ever left something of a push of the node.
+func (f *Filters) Kept() bool { return f.kept.Load() }
+
+// Right holds a token while nobody pushes what is kept: who does takes it, and puts it
+// back when all of it has been answered.
+func (f *Filters) Right() chan struct{} { return f.right }
+
+// Residuals returns those of all workers, in their order.
+func (f *Filters) Residuals() []*Residual { return f.all }
+
+// An Overwritten vector was kept by a worker of the node.
+type Overwritten struct {
+	by *Residual
+	kept
+}
+
+// Overwrite takes what all workers of the node keep of keys that are about to be set.
+func (f *Filters) Overwrite(keys []godwit.Key) (took []Overwritten) {
+	for _, r := range f.all {
+		if !r.Some() {
+			continue
+		}
+		for i, k := range keys {
+			if v := r.take(k); v != nil {
+				took = append(took, Overwritten{r, kept{i, k, v}})
+			}
+		}
+	}
+	return took
+}
+
+// Forget forgets it, but for positions of the call from not on: those were not set
+// after all.
+func Forget(took []Overwritten, not int) {
+	for _, o := range took {
+		if o.pos >= not {
+			o.by.add(o.key, o.vec)
+		}
+		o.by.give(o.vec)
+	}
+}
