@@ -12,18 +12,18 @@ import (
 // An Event tells what happened in a run. Its kind is what is set, beside the
 // run, the policy and the time; as JSON it is a line of "godwit … --json".
 type Event struct {
-	Run     string    `json:"run"`
-	Policy  string    `json:"policy"`
-	Time    time.Time `json:"time"`
+	Run     string    `json:"run"`     // its name
+	Policy  string    `json:"policy"`  // the name of the run's policy
+	Time    time.Time `json:"time"`    // when it happened
 	Seconds float64   `json:"seconds"` // since the run was begun
 
-	Waiting    *Waiting    `json:"waiting,omitempty"`
-	Start      *Start      `json:"start,omitempty"`
-	Tick       *Tick       `json:"tick,omitempty"`
-	Epoch      *Epoch      `json:"epoch,omitempty"`
-	Evaluation *Evaluation `json:"evaluation,omitempty"`
-	Stopping   string      `json:"stopping,omitempty"` // why an early end was asked for
-	Result     *Result     `json:"result,omitempty"`
+	Waiting    *Waiting    `json:"waiting,omitempty"`    // the run can be joined
+	Start      *Start      `json:"start,omitempty"`      // all nodes are there
+	Tick       *Tick       `json:"tick,omitempty"`       // now and then, within an epoch
+	Epoch      *Epoch      `json:"epoch,omitempty"`      // an epoch ended
+	Evaluation *Evaluation `json:"evaluation,omitempty"` // the model was evaluated
+	Stopping   string      `json:"stopping,omitempty"`   // why an early end was asked for
+	Result     *Result     `json:"result,omitempty"`     // the run ended well; the last event
 }
 
 // Waiting says that the run can be joined.
@@ -37,10 +37,10 @@ type Waiting struct {
 
 // Start says that all nodes are there.
 type Start struct {
-	Self  godwit.NodeID `json:"self"` // the node that tells
-	Nodes []Peer        `json:"nodes"`
-	Data  string        `json:"data"` // a line about them
-	Unit  string        `json:"unit"` // what their items are called
+	Self  godwit.NodeID `json:"self"`  // the node that tells
+	Nodes []Peer        `json:"nodes"` // all, by number
+	Data  string        `json:"data"`  // a line about them
+	Unit  string        `json:"unit"`  // what their items are called
 	// Fingerprint is equal for equal data.
 	Fingerprint string `json:"fingerprint"`
 	// Spec is what was asked for: the task and its settings, nodes, seed and so on.
@@ -53,54 +53,55 @@ type Start struct {
 
 // A Peer is a node, as the others know it.
 type Peer struct {
-	ID      godwit.NodeID `json:"id"`
-	Addr    string        `json:"addr"`
-	Host    string        `json:"host"`
-	PID     int           `json:"pid"`
-	Workers int           `json:"workers"`
+	ID      godwit.NodeID `json:"id"`      // its number
+	Addr    string        `json:"addr"`    // host:port at which others reach it
+	Host    string        `json:"host"`    // the name of its machine
+	PID     int           `json:"pid"`     // its process, on that machine
+	Workers int           `json:"workers"` // how many it has
 }
 
 // A Tick is what a node did since the last tick.
 type Tick struct {
-	Items   int64      `json:"items"` // of the data
-	Seconds float64    `json:"seconds"`
-	Stats   node.Stats `json:"stats"`
+	Items   int64      `json:"items"`   // of the data
+	Seconds float64    `json:"seconds"` // since the last tick
+	Stats   node.Stats `json:"stats"`   // since the last tick
 }
 
 // An Epoch is one that ended. Its stats are those of all nodes for this epoch.
 type Epoch struct {
-	Epoch   int        `json:"epoch"`
-	Of      int        `json:"of"`
+	Epoch   int        `json:"epoch"`   // its number, from 1 on
+	Of      int        `json:"of"`      // how many the run lasts, if it does not end early
 	Loss    float64    `json:"loss"`    // mean
 	Items   int64      `json:"items"`   // of the data, trained by all nodes
 	Seconds float64    `json:"seconds"` // it took
-	Stats   node.Stats `json:"stats"`
+	Stats   node.Stats `json:"stats"`   // of all nodes
 }
 
 // An Evaluation judges the model: after an epoch, or before the first one if
 // Epoch is 0.
 type Evaluation struct {
-	Epoch    int       `json:"epoch"`
-	Metrics  Judgement `json:"metrics"`
-	Warnings []string  `json:"warnings,omitempty"`
+	Epoch    int       `json:"epoch"`              // after which; 0: before the first
+	Metrics  Judgement `json:"metrics"`            // by the parts of the data
+	Warnings []string  `json:"warnings,omitempty"` // what a person must hear of, a sentence each
 }
 
 // A Result is what came of a run.
 type Result struct {
-	Policy  string    `json:"policy"`
-	Nodes   int       `json:"nodes"`
+	Policy  string    `json:"policy"`  // its name
+	Nodes   int       `json:"nodes"`   // how many
 	Workers int       `json:"workers"` // of all nodes
 	Epochs  int       `json:"epochs"`  // trained; the last one in part if End says that the run was stopped
-	End     train.End `json:"end"`
+	End     train.End `json:"end"`     // why no more
 	// Reason is why the run was stopped early, where it was.
 	Reason string `json:"reason,omitempty"`
-	// Test judges the model on the data held out for the end, and Untrained
-	// judged it before training.
-	Test      Metrics `json:"test"`
+	// Test judges the model on the data held out for the end.
+	Test Metrics `json:"test"`
+	// Untrained judged it before training; empty unless Spec.Untrained asks for it.
 	Untrained Metrics `json:"untrained,omitempty"`
-	// TrainSeconds is the time of the epochs, Seconds that of everything.
+	// TrainSeconds is the time of the epochs, in seconds.
 	TrainSeconds float64 `json:"train_seconds"`
-	Seconds      float64 `json:"seconds"`
+	// Seconds is the time of everything.
+	Seconds float64 `json:"seconds"`
 	// NoMessage is the share of accesses that needed no message and no waiting.
 	NoMessage float64 `json:"no_message"`
 	// Stats are what all nodes did during the epochs, and the most that they

@@ -19,6 +19,7 @@ import (
 // A Leader is the first node of a run of several nodes, as [Lead] starts it.
 type Leader struct {
 	Place
+	// Spec is what is trained, and how.
 	Spec Spec
 	// Run is the name of the run.
 	Run string

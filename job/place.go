@@ -55,7 +55,7 @@ type Place struct {
 // TLS names the files (PEM) of a node's certificate and key and of the
 // authority that signed the certificates of all nodes and of etcd.
 type TLS struct {
-	Cert, Key, CA string
+	Cert, Key, CA string // paths of the files
 	// Name, where set, is the name that all certificates carry; else they must
 	// name the addresses of their nodes.
 	Name string

@@ -27,11 +27,12 @@ type Joiner struct {
 	Run string
 	// Wait is how long the run's description is waited for; 0 is a minute.
 	Wait time.Duration
-	// Leader is the process that leads the run and started this one, where one
-	// did. When it has ended, LeaderGone is to be closed: what this process waits
+	// Leader is the number of the process that leads the run and started this one;
+	// 0: none did.
+	Leader int
+	// LeaderGone is to be closed when that process has ended: what this one waits
 	// for before the run begins then never comes. (After that, nodes find out
 	// about each other.)
-	Leader     int
 	LeaderGone <-chan struct{}
 }
 

@@ -1,0 +1,38 @@
+package job_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/train/mf"
+	"github.com/godwit-ps/godwit/train/task"
+)
+
+// A generated matrix is factorized on two nodes of this process. On two machines,
+// one process calls Lead with the same spec, and the other one Join.
+func ExampleLocal() {
+	settings := task.DefaultMF()
+	settings.Matrix.Rows, settings.Matrix.Cols, settings.Matrix.Cells = 200, 100, 8000
+	settings.Matrix.Rank, settings.Matrix.Noise = 2, 0.1
+	settings.Dim, settings.Batch, settings.L2, settings.Order = 4, 16, 0.01, mf.Blocks
+	spec := job.Default(settings)
+	spec.Nodes, spec.Workers, spec.Options.Epochs, spec.Untrained = 2, 1, 30, true
+
+	place := job.Place{Progress: func(e job.Event) {
+		if e.Epoch != nil && e.Epoch.Epoch == e.Epoch.Of {
+			fmt.Printf("epoch %d trained %d cells\n", e.Epoch.Epoch, e.Epoch.Items)
+		}
+	}}
+	result, err := job.Local(context.Background(), "example", spec, place)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d nodes: %s\n", result.Nodes, result.End)
+	before, after := result.Untrained.At("RMSE"), result.Test.At("RMSE")
+	fmt.Printf("error before training %.1f, after it %.1f\n", before, after)
+	// Output:
+	// epoch 30 trained 7200 cells
+	// 2 nodes: all epochs trained
+	// error before training 1.0, after it 0.1
+}
