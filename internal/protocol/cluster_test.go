@@ -222,13 +222,13 @@ func (c *cluster) checkKey(k godwit.Key) error {
 	var at *testNode
 	var copies []godwit.NodeID
 	for _, n := range c.nodes {
-		switch n.holding(k) {
-		case owner:
+		switch st := n.holding(k); {
+		case st == owner:
 			owners++
 			at = n
-		case replica:
+		case st.isReplica():
 			copies = append(copies, n.id)
-		case tentative, frozen, placeholder:
+		case st != absent:
 			return fmt.Errorf("key %d is %v at node %d at rest", k, n.holding(k), n.id)
 		}
 	}
@@ -244,8 +244,8 @@ func (c *cluster) checkKey(k godwit.Key) error {
 		return fmt.Errorf("key %d: home %d says %v (away %v), owner is %d", k, home.id, o, away, at.id)
 	}
 	var known []godwit.NodeID
-	if s := at.sideAt(k); s != nil {
-		for h := at.firstHolder(s); h != nil; h = at.nextHolder(s, h) {
+	if m := at.mainAt(k); m != nil {
+		for h := at.firstHolder(m); h != nil; h = at.nextHolder(m, h) {
 			known = append(known, h.node)
 		}
 	}
@@ -278,8 +278,26 @@ func (n *testNode) sideAt(k godwit.Key) *side {
 	return nil
 }
 
+// mainAt returns the side of a key's main copy, nil if there is none here, or it has none.
+func (n *testNode) mainAt(k godwit.Key) *mainSide {
+	if n.sideAt(k) == nil || !n.holding(k).isMain() {
+		return nil
+	}
+	r, _ := n.st.Find(k)
+	return n.main(n.st.Header(r))
+}
+
+// replicaAt returns the side of a key's replica, nil if there is none here.
+func (n *testNode) replicaAt(k godwit.Key) *replicaSide {
+	if !n.holding(k).isReplica() {
+		return nil
+	}
+	r, _ := n.st.Find(k)
+	return n.replica(n.st.Header(r))
+}
+
 func (n *testNode) check() error {
-	sides, replicas := 0, 0
+	sides := 0
 	var err error
 	n.st.Each(func(r store.Ref) {
 		h := n.st.Header(r)
@@ -288,17 +306,13 @@ func (n *testNode) check() error {
 		}
 		sides++
 		d := n.side(h)
-		if stateOf(h) == replica {
-			replicas++
-		}
+		m, x := n.mainAt(h.Key), n.replicaAt(h.Key)
 		switch {
 		case d.queue != 0:
 			err = fmt.Errorf("%d requests still wait for key %d", n.waits(d), h.Key)
-		case d.sent != 0 || d.flying || d.dirty:
-			err = fmt.Errorf("updates of key %d never arrived: %+v", h.Key, *d)
-		case d.rest != 0 && stateOf(h) != replica:
-			err = fmt.Errorf("key %d is %v, and keeps what was taken off an update of a replica", h.Key, stateOf(h))
-		case d.want == 0 && d.holders == 0:
+		case x != nil && (x.sent != 0 || x.flight.present() || x.unsent != none):
+			err = fmt.Errorf("updates of key %d never arrived: %+v", h.Key, *x)
+		case d.want == 0 && (m == nil || m.holders == 0):
 			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side: %+v", h.Key, stateOf(h), *d)
 		}
 	})
@@ -308,10 +322,10 @@ func (n *testNode) check() error {
 	if used := n.sides.used(); used != sides {
 		return fmt.Errorf("%d sides are in use, %d rows have one", used, sides)
 	}
-	if n.waiters.used()+len(n.vals.list)-len(n.vals.free) != 0 {
-		return fmt.Errorf("%d waiters and %d vectors are in use, and nobody waits", n.waiters.used(), len(n.vals.list)-len(n.vals.free))
+	if n.waiters.used()+len(n.vectors.list)-len(n.vectors.free) != 0 {
+		return fmt.Errorf("%d waiters and %d vectors are in use, and nobody waits", n.waiters.used(), len(n.vectors.list)-len(n.vectors.free))
 	}
-	for i, a := range n.abroad {
+	for i, a := range n.remote {
 		if a != 0 {
 			return fmt.Errorf("%d requests count as on the network at slot %d", a, i)
 		}

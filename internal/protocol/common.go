@@ -23,7 +23,7 @@ func (s *Shard) Pass(out Out, r *wire.Record) bool {
 		return false
 	}
 	r.Origin, r.Hops, r.Coming = s.cfg.Self, 1, false
-	*s.away(r.Key)++
+	*s.remoteOf(r.Key)++
 	out.Send(s.next(r.Key, 0), r)
 	return true
 }

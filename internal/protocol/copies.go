@@ -26,48 +26,39 @@ func (s *Shard) Hold(out Out, k godwit.Key) { s.want(out, k, placement.Copy) }
 func (s *Shard) want(out Out, k godwit.Key, a placement.Ask) {
 	r, ok := s.find(k)
 	if !ok {
-		h := s.expect(k, a, out.Now())
+		h := s.becomePlaceholder(k, a, out.Now())
 		s.side(h).want++
 		s.askOwner(out, h)
 		return
 	}
 	h := s.st.Header(r)
-	d := s.sideOf(h)
-	d.want++
+	s.sideOf(h).want++
 	if stateOf(h) == frozen {
-		d.asked = a // once it is gone: see again
+		s.main(h).ask = a
 	}
 }
 
-// expect makes the placeholder of a key that is about to be asked for.
-func (s *Shard) expect(k godwit.Key, a placement.Ask, now int64) *store.Header {
-	r := s.st.Insert(k, s.class(k))
-	h := s.st.Header(r)
-	setState(h, placeholder)
-	d := s.sideOf(h)
-	d.asked, d.acked, d.moved = a, uint64(now), godwit.NoNode
-	return h
-}
-
-// askOwner asks for a key of which there is a placeholder: now, or by AskDue if
-// there is no room for the answer.
+// askOwner asks for the key of a placeholder: now, or by AskDue if there is no room for
+// the answer.
 func (s *Shard) askOwner(out Out, h *store.Header) {
 	if !s.ask(out, h) {
-		s.side(h).noted = true
+		s.placeholder(h).due = true
 		s.due = append(s.due, h.Key)
 	}
 }
 
+// ask asks for the key of a placeholder, and reports false if there is no room for the
+// answer.
 func (s *Shard) ask(out Out, h *store.Header) bool {
-	k, d := h.Key, s.side(h)
+	k, p := h.Key, s.placeholder(h)
 	to := s.next(k, 0)
 	if !out.Ask(to, s.cfg.Model.RowLen(k)) {
 		return false
 	}
-	d.moved, d.noted = to, false
-	if d.asked == placement.Copy {
+	p.askedOf, p.due = to, false
+	if p.ask == placement.Copy {
 		s.seq++
-		d.first = s.seq
+		p.first = s.seq
 		s.send(out, to, wire.Record{Kind: wire.Interest, Key: k, Origin: s.cfg.Self, Seq: s.seq, Hops: 1})
 		return true
 	}
@@ -75,23 +66,24 @@ func (s *Shard) ask(out Out, h *store.Header) bool {
 	return true
 }
 
-// answered ends what ask began.
-func (s *Shard) answered(out Out, h *store.Header, d *side) {
-	if d.moved != godwit.NoNode {
-		out.Got(d.moved, s.cfg.Model.RowLen(h.Key))
+// answered notes that the answer to ask has come: its row no longer counts as asked for.
+func (s *Shard) answered(out Out, h *store.Header) {
+	p := s.placeholder(h)
+	if p.askedOf != godwit.NoNode {
+		out.Got(p.askedOf, s.cfg.Model.RowLen(h.Key))
 	}
-	d.moved, d.noted = godwit.NoNode, false
+	p.askedOf, p.due = godwit.NoNode, false
 }
 
 // AskDue asks for keys for which there was no room before. There is some when an
 // answer has come.
 func (s *Shard) AskDue(out Out) {
-	due := s.due
+	listed := s.due
 	s.due = nil
 	s.behind = s.behind[:0]
-	for i, k := range due {
+	for i, k := range listed {
 		if len(s.behind) >= s.cfg.Nodes-1 && s.cfg.Nodes > 0 {
-			s.due = append(s.due, due[i:]...)
+			s.due = append(s.due, listed[i:]...)
 			return
 		}
 		ref, ok := s.st.Find(k)
@@ -100,9 +92,9 @@ func (s *Shard) AskDue(out Out) {
 		}
 		h := s.st.Header(ref)
 		switch {
-		case stateOf(h) != placeholder || !s.side(h).noted:
+		case stateOf(h) != placeholder || !s.placeholder(h).due:
 		case s.side(h).want == 0:
-			s.again(out, h) // nobody wants it any more
+			s.again(out, h, placement.Nothing) // nobody wants it any more
 		case !s.ask(out, h):
 			s.due = append(s.due, k)
 			if to := s.next(k, 0); !slices.Contains(s.behind, to) {
@@ -129,22 +121,20 @@ func (s *Shard) Unwant(out Out, k godwit.Key) {
 	if d.want--; d.want > 0 {
 		return
 	}
-	switch stateOf(h) {
-	case replica:
+	switch st := stateOf(h); {
+	case st.isReplica():
 		s.drain(out, h, r)
-	case owner:
+	case st == owner:
 		s.decide(out, h, r)
 	}
 }
 
-// arrived ends the wait for a key of which there was a placeholder: it takes the
-// lead time.
-func (s *Shard) arrived(out Out, h *store.Header, d *side) {
-	s.answered(out, h, d)
-	if d.acked != 0 {
-		s.Stats.LeadNanos += uint64(max(0, out.Now()-int64(d.acked)))
+// arrived notes that the row of a placeholder has come, and takes the lead time.
+func (s *Shard) arrived(out Out, h *store.Header) {
+	s.answered(out, h)
+	if since := s.placeholder(h).since; since != 0 {
+		s.Stats.LeadNanos += uint64(max(0, out.Now()-since))
 		s.Stats.LeadActions++
-		d.acked = 0
 	}
 }
 
@@ -155,10 +145,10 @@ func (s *Shard) situation(h *store.Header, asked placement.Ask, asker godwit.Nod
 	if !hasSide(h) {
 		return sit
 	}
-	d := s.side(h)
-	sit.SelfWants = d.want > 0
+	sit.SelfWants = s.side(h).want > 0
+	m := s.main(h)
 	s.others = s.others[:0]
-	for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		s.others = append(s.others, x.node)
 	}
 	sit.Others = s.others
@@ -180,10 +170,10 @@ func (s *Shard) action(h *store.Header, asked placement.Ask, asker godwit.NodeID
 
 // interest registers a node that wants a copy.
 func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
-	d := s.sideOf(h)
-	x := s.holder(d, r.Origin)
+	m := s.mainOf(h)
+	x := s.holder(m, r.Origin)
 	if x == nil {
-		x = s.addHolder(d, r.Origin)
+		x = s.addHolder(m, r.Origin)
 	}
 	*x = holder{node: r.Origin, seq: r.Seq, next: x.next}
 	switch a := s.action(h, placement.Copy, r.Origin); {
@@ -192,7 +182,7 @@ func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record
 	case a.Verb == placement.Replicate:
 		s.freshen(out, h, ref, x)
 	default:
-		s.dropHolder(d, r.Origin)
+		s.dropHolder(m, r.Origin)
 		s.tidy(h)
 		s.send(out, r.Origin, wire.Record{Kind: wire.Refuse, Key: r.Key})
 	}
@@ -200,8 +190,7 @@ func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record
 
 // delta takes a replica's updates into the main copy, once.
 func (s *Shard) delta(h *store.Header, ref store.Ref, r *wire.Record) {
-	d := s.sideOf(h)
-	x := s.holder(d, r.Origin)
+	x := s.holder(s.mainOf(h), r.Origin)
 	if x == nil {
 		s.Stats.Stale++ // of a node that ended its interest since: it ends only when everything it sent was taken
 		s.tidy(h)
@@ -209,9 +198,10 @@ func (s *Shard) delta(h *store.Header, ref store.Ref, r *wire.Record) {
 	}
 	s.take(h, ref, x, r)
 	x.marks |= unacked
-	s.markChanged(h, d)
+	s.markChanged(h)
 }
 
+// take adds an update of a holder to the main copy, once (R1).
 func (s *Shard) take(h *store.Header, ref store.Ref, by *holder, r *wire.Record) {
 	if r.Seq <= by.seq && !s.cfg.Broken.TakeTwice {
 		s.Stats.Stale++
@@ -227,7 +217,7 @@ func (s *Shard) take(h *store.Header, ref store.Ref, by *holder, r *wire.Record)
 	s.touch(h)
 	switch {
 	case current && by.is(lags):
-		by.full = 0 // it applied its pushes to an older state than this: have it agree again
+		by.full = 0 // the holder applied its pushes to older state: the next refresh brings all
 	case current:
 		by.version, by.full = h.Version, h.Version // the holder has this update already: nothing to send back
 	}
@@ -235,10 +225,10 @@ func (s *Shard) take(h *store.Header, ref store.Ref, by *holder, r *wire.Record)
 
 // end takes a node's last updates and forgets the node.
 func (s *Shard) end(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
-	d := s.sideOf(h)
-	if x := s.holder(d, r.Origin); x != nil && (r.Seq > x.seq || s.cfg.Broken.EndAny) {
+	m := s.mainOf(h)
+	if x := s.holder(m, r.Origin); x != nil && (r.Seq > x.seq || s.cfg.Broken.EndAny) {
 		s.take(h, ref, x, r)
-		s.dropHolder(d, r.Origin)
+		s.dropHolder(m, r.Origin)
 	} else {
 		// Of a node to which the key moved meanwhile. It may have lost the key
 		// again and hold a new copy, which this does not end.
@@ -253,7 +243,7 @@ func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
 	if stateOf(h) != owner {
 		return
 	}
-	if hasSide(h) && s.side(h).holders != 0 {
+	if hasSide(h) && s.main(h).holders != 0 {
 		a := s.action(h, placement.Nothing, godwit.NoNode)
 		if a.Verb == placement.Relocate && a.To != s.cfg.Self && s.canMove(out, h, a.To, godwit.NoNode) {
 			s.move(out, h, ref, a.To)
@@ -269,13 +259,6 @@ func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
 // and in AdaGrad a step at the copy, until it is merged, is a fifth too long.
 const stateAge = 2
 
-// maxIdle bounds how rarely a holder is refreshed that does not use its copy, to
-// once in 2^maxIdle rounds. Copies are asked for before their use, and most uses
-// of a copy change it: while none did, each refresh comes after twice as many
-// rounds as the one before. So what a copy costs before it is used grows with
-// the logarithm of that time only, and it is never staler than half of its age.
-const maxIdle = 3
-
 // freshen sends a holder the row, if its copy is not equal to it, and the
 // acknowledgement that is due to it.
 func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
@@ -286,9 +269,9 @@ func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
 		}
 		s.Stats.Refreshes++
 		row := s.st.Floats(ref)
-		fresh := s.cfg.Model.Fresh(h.Key)
-		if fresh < len(row) && to.version != 0 && h.Version <= to.full+to.full/stateAge {
-			row = row[:fresh]
+		n := s.cfg.Model.Fresh(h.Key)
+		if n < len(row) && to.version != 0 && h.Version <= to.full+to.full/stateAge {
+			row = row[:n]
 			to.marks |= lags
 		} else {
 			to.full = h.Version
@@ -308,47 +291,61 @@ func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
 
 // refresh takes the owner's row.
 func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.NodeID, r *wire.Record) error {
-	d := s.side(h)
-	if (r.Seq < d.first || d.first == 0) && !s.cfg.Broken.TakeFormer {
+	if first := s.interestOf(h); (r.Seq < first || first == 0) && !s.cfg.Broken.TakeFormer {
 		s.Stats.Stale++ // meant for a former replica of this node
 		return nil
 	}
 	s.dir.SetHint(h.Key, from)
-	row := s.st.Floats(ref)
-	switch stateOf(h) {
-	case placeholder:
-		if len(r.Vals) != len(row) {
-			return fmt.Errorf("protocol: node %d sends %d of %d floats of key %d, of which there is nothing here yet", from, len(r.Vals), len(row), r.Key)
-		}
-		copy(row, r.Vals)
-		class := s.st.ClassOf(ref)
-		sub := s.st.Spare(class)
-		copy(s.st.Floats(sub), r.Vals)
-		d.sub = sub
-		h.Epoch, h.Version = r.Epoch, r.Version
-		s.arrived(out, h, d)
-		setState(h, replica)
-		s.Stats.Copies++
-		s.serveQueue(out, h.Key, false)
-		if d := s.side(h); d.want == 0 && stateOf(h) == replica {
-			s.drain(out, h, ref)
-		}
-	case replica:
+	switch st := stateOf(h); {
+	case st == placeholder:
+		return s.firstRefresh(out, h, ref, from, r)
+	case st.isReplica():
 		if r.Version < h.Version && !s.cfg.Broken.TakeStale {
 			s.Stats.Stale++
 			return nil
 		}
-		// An update in flight that the owner had not taken stays on top.
-		s.rebase(h.Key, row, d, r.Vals, d.sent > r.Seq && !s.cfg.Broken.ForgetFlight)
+		// An update in flight that the owner had not added stays on top.
+		s.rebase(h, ref, r.Vals, s.replica(h).sent > r.Seq && !s.cfg.Broken.ForgetFlight)
 		h.Epoch, h.Version = r.Epoch, r.Version
 		s.acked(out, h, ref, r.Seq)
 	}
 	return nil
 }
 
+// interestOf returns the sequence number of the Interest to which this node's placeholder
+// or replica of a key goes back; 0: there is none.
+func (s *Shard) interestOf(h *store.Header) uint64 {
+	switch st := stateOf(h); {
+	case st == placeholder:
+		return s.placeholder(h).first
+	case st.isReplica():
+		return s.replica(h).first
+	}
+	return 0
+}
+
+// firstRefresh makes a placeholder a replica.
+func (s *Shard) firstRefresh(out Out, h *store.Header, ref store.Ref, from godwit.NodeID, r *wire.Record) error {
+	row := s.st.Floats(ref)
+	if len(r.Vals) != len(row) {
+		return fmt.Errorf("protocol: node %d sends %d of %d floats of key %d, of which there is nothing here yet", from, len(r.Vals), len(row), r.Key)
+	}
+	copy(row, r.Vals)
+	sub := s.st.Spare(s.st.ClassOf(ref))
+	copy(s.st.Floats(sub), r.Vals)
+	s.arrived(out, h)
+	s.becomeReplica(h, sub, r.Epoch, r.Version)
+	s.Stats.Copies++
+	s.serveQueue(out, h.Key, false)
+	if s.side(h).want == 0 {
+		s.drain(out, h, ref)
+	}
+	return nil
+}
+
 // ack takes the owner's word that the copy is equal to the row.
 func (s *Shard) ack(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
-	if stateOf(h) != replica || r.Seq < s.side(h).first {
+	if !stateOf(h).isReplica() || r.Seq < s.replica(h).first {
 		s.Stats.Stale++
 		return
 	}
@@ -356,70 +353,67 @@ func (s *Shard) ack(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	s.acked(out, h, ref, r.Seq)
 }
 
-// acked ends the flight of the updates up to seq.
+// acked notes that the main copy contains the replica's updates up to seq. An update in
+// flight ends with that, unless it is the last: that one waits for Dropped.
 func (s *Shard) acked(out Out, h *store.Header, ref store.Ref, seq uint64) {
-	d := s.side(h)
+	d := s.replica(h)
 	d.acked = max(d.acked, seq)
-	if d.sent == 0 || d.sent > seq || d.draining {
-		return // a draining replica waits for Dropped
+	if stateOf(h) != inFlight || d.sent > seq {
+		return
 	}
-	s.land(d)
+	s.dropSpare(&d.flight)
 	d.sent = 0
-	if d.queue != 0 { // a Set that waited is the next update
-		s.serveQueue(out, h.Key, false)
-		if d = s.side(h); d.sent != 0 {
-			return
-		}
+	if d.unsent == none {
+		s.becomeFresh(h)
+	} else {
+		s.becomeDirty(h)
 	}
-	ending := d.ending
-	d.ending = false
+	s.serveQueue(out, h.Key, false)
 	switch {
-	case ending && d.want == 0:
+	case stateOf(h) == inFlight: // a Set that waited is the next update
+	case s.side(h).want == 0:
 		s.drain(out, h, ref)
-	case d.dirty && !d.weak:
+	case d.unsent >= due:
 		s.dirty = append(s.dirty, h.Key)
 	}
 }
 
-// drain begins to give a replica up: its last updates go to the owner, and it
-// stays readable until the owner has them. So a worker that wrote here and
-// reads again finds its own write, here or at the owner.
+// drain begins to give up a replica that nobody wants: its last updates go to the owner,
+// and it can be read until the owner has them. So a worker that wrote here and
+// reads again finds its own write, here or at the owner. While an update is in flight,
+// its acknowledgement will begin it.
 func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
-	d := s.side(h)
-	if d.draining {
+	if st := stateOf(h); st != fresh && st != dirty {
 		return
 	}
-	if d.sent != 0 {
-		d.ending = true
-		return
-	}
-	d.draining = true
-	s.extract(h, ref, d)
-	s.seq++
-	d.sent = s.seq
-	s.unsettle(h, d)
-	s.send(out, s.next(h.Key, 0), wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.flight(d)})
+	s.extract(h, ref)
+	s.becomeDraining(h)
+	s.unsettle(h)
+	d := s.replica(h)
+	s.send(out, s.next(h.Key, 0), wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.floats(d.flight)})
 	if s.cfg.Broken.DropEarly {
 		s.gone(out, h)
 	}
 }
 
-// extract takes the updates of a replica that were not sent yet into flight.
-func (s *Shard) extract(h *store.Header, ref store.Ref, d *side) {
-	d.dirty, d.weak, d.flush = false, false, false
+// extract takes the updates of a replica that were not sent yet as the difference in
+// flight, if they make one. The replica is about to become in flight or draining.
+func (s *Shard) extract(h *store.Header, ref store.Ref) {
+	d := s.replica(h)
+	d.unsent = none
 	row := s.st.Floats(ref)
-	d.inFlight, d.flying = s.st.Spare(s.st.ClassOf(ref)), true
-	changed := vec.Delta(s.flight(d), row, s.st.Floats(d.sub))
+	d.flight = s.addSpare(ref)
+	changed := vec.Delta(s.floats(d.flight), row, s.st.Floats(d.sub))
 	if changed {
-		s.clip(h, ref, d)
-		s.pack(h.Key, row, s.flight(d))
+		s.clip(h, ref)
+		s.pack(h.Key, row, s.floats(d.flight))
 	}
 	if !s.withRest(d) && !changed {
-		s.land(d)
+		s.dropSpare(&d.flight)
 	}
 }
 
-// pack makes the difference that pushes made to a row what is to travel.
+// pack turns the difference that pushes made to a row into what travels (R8).
 func (s *Shard) pack(k godwit.Key, row, diff []float32) {
 	i, _ := s.cfg.Model.Locate(k)
 	if m := s.cfg.mergers[i]; m != nil {
@@ -428,7 +422,7 @@ func (s *Shard) pack(k godwit.Key, row, diff []float32) {
 	}
 }
 
-// merge takes what was packed into a row.
+// merge adds a packed difference to a row, as the update rule has it (R8).
 func (s *Shard) merge(k godwit.Key, row, diff []float32) {
 	i, _ := s.cfg.Model.Locate(k)
 	if m := s.cfg.mergers[i]; m != nil && !s.cfg.Broken.AddPacked {
@@ -440,36 +434,37 @@ func (s *Shard) merge(k godwit.Key, row, diff []float32) {
 	vec.Add(row, diff)
 }
 
-// rebase puts what a replica's workers changed since it last agreed with the
-// owner on top of the owner's newer row, and before that the update in flight
-// if that row does not contain it. Where the row comes without all of its state,
-// the copy's own stays.
-func (s *Shard) rebase(k godwit.Key, row []float32, d *side, fresh []float32, flight bool) {
-	sub := s.st.Floats(d.sub)
-	if d.dirty {
+// rebase puts a replica onto the owner's newer row (R2): onto that go the update in
+// flight, if the row does not contain it, and then what was not sent yet.
+// Where the row comes without all of its state, the copy's own stays.
+func (s *Shard) rebase(h *store.Header, ref store.Ref, newer []float32, flight bool) {
+	d, k := s.replica(h), h.Key
+	row, sub := s.st.Floats(ref), s.st.Floats(d.sub)
+	if d.unsent != none {
 		s.diff = append(s.diff[:0], row...)
 		vec.Sub(s.diff, sub)
 		s.pack(k, row, s.diff)
 	}
-	n := copy(sub, fresh)
-	if flight && d.flying {
-		vec.Sub(sub[n:], s.flight(d)[n:]) // it is in there, and is about to be merged
-		s.merge(k, sub, s.flight(d))
+	n := copy(sub, newer)
+	if flight && d.flight.present() {
+		diff := s.floats(d.flight)
+		vec.Sub(sub[n:], diff[n:]) // the copy's own state contains it, and it is about to be merged
+		s.merge(k, sub, diff)
 	}
-	if d.rest != 0 {
-		rest := s.rest(d)
+	if d.rest.present() {
+		rest := s.floats(d.rest)
 		vec.Sub(sub[n:], rest[n:]) // likewise
 		s.merge(k, sub, rest)
 	}
 	copy(row, sub)
-	if d.dirty && !s.cfg.Broken.ForgetUnsent {
+	if d.unsent != none && !s.cfg.Broken.ForgetUnsent {
 		s.merge(k, row, s.diff)
 	}
 }
 
 // dropped ends a drained replica.
 func (s *Shard) dropped(out Out, h *store.Header, from godwit.NodeID, r *wire.Record) {
-	if d := s.side(h); stateOf(h) != replica || !d.draining || d.sent != r.Seq {
+	if stateOf(h) != draining || s.replica(h).sent != r.Seq {
 		s.Stats.Stale++
 		return
 	}
@@ -477,25 +472,21 @@ func (s *Shard) dropped(out Out, h *store.Header, from godwit.NodeID, r *wire.Re
 	s.gone(out, h)
 }
 
-// gone removes a replica and asks again if the node wants it again meanwhile.
+// gone removes a replica, and asks for a new one if the node wants one again meanwhile.
 func (s *Shard) gone(out Out, h *store.Header) {
 	s.Stats.Drops++
-	if s.side(h).want > 0 {
-		s.side(h).asked = placement.Copy
-	}
-	s.again(out, h)
+	s.again(out, h, placement.Copy)
 }
 
-// again removes the row of a key that has left and goes on with what remains:
-// a key that is wanted is asked for anew and requests that waited here wait on
-// for it, else they follow it.
-func (s *Shard) again(out Out, h *store.Header) {
+// again removes the row of a key that has left. If workers want the key, and ask is not
+// Nothing, the key is asked for anew, and requests that wait here wait on for it. Else
+// they follow the key.
+func (s *Shard) again(out Out, h *store.Header, ask placement.Ask) {
 	k, d := h.Key, s.side(h)
-	want, asked, queue := d.want, d.asked, d.queue
-	d.queue = 0
-	s.remove(h)
-	if want > 0 && asked != placement.Nothing {
-		h := s.expect(k, asked, out.Now())
+	want, queue := d.want, d.takeQueue()
+	s.becomeAbsent(h)
+	if want > 0 && ask != placement.Nothing {
+		h := s.becomePlaceholder(k, ask, out.Now())
 		d := s.side(h)
 		d.want, d.queue = want, queue
 		s.askOwner(out, h)
@@ -505,7 +496,7 @@ func (s *Shard) again(out Out, h *store.Header) {
 }
 
 // refused takes the owner's word that it neither moves the key nor gives a
-// copy.
+// copy. Requests to move it are done.
 func (s *Shard) refused(out Out, h *store.Header, from godwit.NodeID) {
 	if stateOf(h) != placeholder {
 		s.Stats.Stale++
@@ -513,12 +504,10 @@ func (s *Shard) refused(out Out, h *store.Header, from godwit.NodeID) {
 	}
 	s.Stats.Refused++
 	s.dir.SetHint(h.Key, from)
+	s.answered(out, h)
 	d := s.side(h)
-	s.answered(out, h, d)
-	queue := d.queue
-	d.queue = 0
-	r := s.lend()
-	s.each(queue, func(i uint32) bool {
+	r := s.borrowRecord()
+	s.each(d.takeQueue(), func(i uint32) bool {
 		if w := s.waiters.at(i); w.kind == wire.Localize && w.origin == s.cfg.Self {
 			s.recall(h.Key, w, r)
 			s.waiters.give(i)
@@ -528,12 +517,10 @@ func (s *Shard) refused(out Out, h *store.Header, from godwit.NodeID) {
 		}
 		return true
 	})
-	s.lent = append(s.lent, r)
-	hot := s.cfg.hot(h.Key)
-	if d.asked == placement.Move && (s.cfg.Policy.OnIntent(hot) == placement.Copy || s.cfg.Policy.Everywhere(hot)) {
-		d.asked = placement.Copy // the key does not move, but a copy can still be had
-	} else {
-		d.asked = placement.Nothing
+	s.returnRecord(r)
+	hot, next := s.cfg.hot(h.Key), placement.Nothing
+	if s.placeholder(h).ask == placement.Move && (s.cfg.Policy.OnIntent(hot) == placement.Copy || s.cfg.Policy.Everywhere(hot)) {
+		next = placement.Copy // the key does not move, but a copy can still be had
 	}
-	s.again(out, h)
+	s.again(out, h, next)
 }

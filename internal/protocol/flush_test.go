@@ -50,17 +50,17 @@ func TestAFlushMissesNoUpdateUnderWay(t *testing.T) {
 			var want, got []godwit.Key
 			n.st.Each(func(ref store.Ref) {
 				h := n.st.Header(ref)
-				if stateOf(h) != replica {
+				if !stateOf(h).isReplica() {
 					return
 				}
-				switch d := n.side(h); {
-				case d.draining:
+				switch d, st := n.replica(h), stateOf(h); {
+				case st == draining:
 					kinds["draining"]++
-				case d.dirty:
+				case d.unsent != none:
 					kinds["dirty"]++
-				case d.sent != 0 && !d.flying:
+				case st == inFlight && !d.flight.present():
 					kinds["set"]++
-				case d.sent != 0:
+				case st == inFlight:
 					kinds["sent"]++
 				default:
 					return

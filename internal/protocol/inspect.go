@@ -29,14 +29,14 @@ func (s *Shard) Holding(k godwit.Key) (x Holding) {
 		return Holding{State: absent.String()}
 	}
 	h := s.st.Header(ref)
-	x = Holding{State: stateOf(h).String(), Epoch: h.Epoch, Version: h.Version, Row: s.st.Floats(ref)}
+	x = Holding{State: stateOf(h).role(), Epoch: h.Epoch, Version: h.Version, Row: s.st.Floats(ref)}
 	if !hasSide(h) {
 		return x
 	}
-	d := s.side(h)
-	x.Wanted = d.want > 0
+	x.Wanted = s.side(h).want > 0
 	if x.Main() {
-		for y := s.firstHolder(d); y != nil; y = s.nextHolder(d, y) {
+		m := s.main(h)
+		for y := s.firstHolder(m); y != nil; y = s.nextHolder(m, y) {
 			x.Holders = append(x.Holders, y.node)
 		}
 		slices.Sort(x.Holders)
@@ -63,15 +63,15 @@ func (s *Shard) Resting() error {
 			return
 		}
 		sides++
-		switch d := s.side(h); {
+		switch d, st := s.side(h), stateOf(h); {
 		case d.queue != 0:
 			err = fmt.Errorf("%d requests still wait for key %d", s.waits(d), h.Key)
-		case stateOf(h) != owner && stateOf(h) != replica:
-			err = fmt.Errorf("key %d is %v", h.Key, stateOf(h))
-		case d.sent != 0 || d.flying || d.dirty || d.draining:
+		case st != owner && !st.isReplica():
+			err = fmt.Errorf("key %d is %v", h.Key, st)
+		case st.isReplica() && st != fresh:
 			err = fmt.Errorf("updates of key %d did not arrive", h.Key)
-		case d.want == 0 && d.holders == 0:
-			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side", h.Key, stateOf(h))
+		case d.want == 0 && (st != owner || s.main(h).holders == 0):
+			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side", h.Key, st.role())
 		}
 	})
 	used := s.sides.used()
@@ -85,7 +85,7 @@ func (s *Shard) Resting() error {
 	case len(s.dirty) > 0 || len(s.changed) > 0:
 		return fmt.Errorf("%d replicas have updates, %d rows have holders that lack something", len(s.dirty), len(s.changed))
 	}
-	for i, n := range s.abroad {
+	for i, n := range s.remote {
 		if n != 0 {
 			return fmt.Errorf("%d requests count as on the network at slot %d", n, i)
 		}

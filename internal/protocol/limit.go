@@ -14,11 +14,12 @@ import (
 func (c *Config) limited() bool { return c.SettingUp == nil || !c.SettingUp() }
 
 // holdBack decides that a replica's update is too small to be sent yet. It
-// stays dirty but leaves the list of the next round, until something is pushed
+// is held: it leaves the list of the next round, until something is pushed
 // or a flush begins.
-func (s *Shard) holdBack(h *store.Header, ref store.Ref, d *side) bool {
+func (s *Shard) holdBack(h *store.Header, ref store.Ref) bool {
+	d := s.replica(h)
 	least := s.cfg.sync.Threshold
-	if least == 0 || d.flush || !s.cfg.limited() {
+	if least == 0 || d.unsent == exact || !s.cfg.limited() {
 		return false
 	}
 	i, _ := s.cfg.Model.Locate(h.Key)
@@ -28,28 +29,29 @@ func (s *Shard) holdBack(h *store.Header, ref store.Ref, d *side) bool {
 	if !(norm(s.diff) < least) {
 		return false
 	}
-	d.weak = true
+	d.unsent = held
 	return true
 }
 
-// sendAll has an update sent that was held back, and any other whatever its
-// size.
-func (s *Shard) sendAll(h *store.Header, d *side) {
-	d.flush = true
-	if d.weak {
-		d.weak = false
+// sendExactly has the updates of a replica sent by the next round, whatever their size,
+// and not rounded.
+func (s *Shard) sendExactly(h *store.Header) {
+	d := s.replica(h)
+	if d.unsent == held {
 		s.dirty = append(s.dirty, h.Key)
 	}
+	d.unsent = exact
 }
 
-// known is how many updates make a mean that counts, and about how many the
-// mean reaches back.
+// known is the number of updates from which on their mean norm counts, and about how
+// many updates the mean reaches back.
 const known = 64
 
 // clip shortens the update in flight of a replica if it is far longer than its
-// usual ones. What is cut off never was: it leaves the replica, too. Rules that
-// say themselves how copies meet, or what a row keeps, are exempt.
-func (s *Shard) clip(h *store.Header, ref store.Ref, d *side) {
+// usual ones. The replica loses the excess, too. Rules that say themselves how copies
+// meet ([godwit.Merger]), or what a row keeps ([godwit.Querier]), are exempt.
+func (s *Shard) clip(h *store.Header, ref store.Ref) {
+	d := s.replica(h)
 	most := s.cfg.sync.Clip
 	if most == 0 || !s.cfg.limited() {
 		return
@@ -59,7 +61,7 @@ func (s *Shard) clip(h *store.Header, ref store.Ref, d *side) {
 		return
 	}
 	dim := s.cfg.Model.Table(i).Dim
-	diff := s.flight(d)[:dim]
+	diff := s.floats(d.flight)[:dim]
 	long := norm(diff)
 	if !(long > 0) || math.IsInf(long, 0) {
 		return // nothing to clip, or nothing that clipping would mend

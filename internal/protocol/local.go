@@ -30,10 +30,10 @@ func ReadOptimistic(h *store.Header, k godwit.Key, dst []float32) Place {
 		return Elsewhere
 	}
 	p := Elsewhere
-	switch stateOf(h) {
-	case owner:
+	switch st := stateOf(h); {
+	case st == owner:
 		p = AtOwner
-	case replica:
+	case st.isReplica():
 		p = AtReplica
 	default:
 		return p
@@ -135,15 +135,13 @@ func (u *Update) Push(h *store.Header, k godwit.Key, push []float32) bool {
 }
 
 func (s *Shard) readable(h *store.Header) Place {
-	switch stateOf(h) {
-	case owner:
+	switch st := stateOf(h); {
+	case st == owner:
 		return AtOwner
-	case tentative:
-		if s.first(h) {
-			return AtOwner
-		}
-	case replica:
+	case st.isReplica():
 		return AtReplica
+	case st == tentative && s.first(h):
+		return AtOwner
 	}
 	return Elsewhere
 }
@@ -154,7 +152,7 @@ func (s *Shard) first(h *store.Header) bool {
 	if s.cfg.Broken.OvertakeOwn {
 		return true
 	}
-	if *s.away(h.Key) != 0 {
+	if *s.remoteOf(h.Key) != 0 {
 		return false
 	}
 	first := true
@@ -170,7 +168,7 @@ func (s *Shard) first(h *store.Header) bool {
 
 func (s *Shard) writable(h *store.Header) Place {
 	p := s.readable(h)
-	if p == AtReplica && s.side(h).closed() && !s.cfg.Broken.WriteDraining {
+	if p == AtReplica && s.closed(h) && !s.cfg.Broken.WriteDraining {
 		return Elsewhere
 	}
 	return p
@@ -186,33 +184,40 @@ func (s *Shard) apply(h *store.Header, push []float32) {
 func (s *Shard) touch(h *store.Header) {
 	h.Version++
 	if hasSide(h) {
-		s.markChanged(h, s.side(h))
+		s.markChanged(h)
 	}
 }
 
-// markChanged puts the row on the list of the next sync round if a holder may
-// lack something.
-func (s *Shard) markChanged(h *store.Header, d *side) {
-	if d.holders != 0 && !d.noted {
-		d.noted = true
+// markChanged puts a main copy on the list of the next sync round if a holder may
+// lack something. The row has a side.
+func (s *Shard) markChanged(h *store.Header) {
+	if m := s.main(h); m.holders != 0 && !m.changed {
+		m.changed = true
 		s.changed = append(s.changed, h.Key)
 	}
 }
 
-// applyReplica applies a push to a replica. What it changed goes to the owner
+// applyReplica applies a push to a replica. The change goes to the owner
 // with a later sync round.
 func (s *Shard) applyReplica(h *store.Header, push []float32) {
 	s.update(h, push)
-	s.markDirty(h, s.side(h))
+	s.markUnsent(h)
 }
 
-func (s *Shard) markDirty(h *store.Header, d *side) {
-	if !d.dirty || d.weak {
-		d.dirty, d.weak = true, false
-		s.unsettle(h, d)
-		if d.sent == 0 || s.cfg.Broken.ManyInFlight {
-			s.dirty = append(s.dirty, h.Key)
-		}
+// markUnsent notes that a replica was pushed to: the next round sends the update, or,
+// while another one is in flight, the round after its acknowledgement.
+func (s *Shard) markUnsent(h *store.Header) {
+	d := s.replica(h)
+	if d.unsent >= due {
+		return
+	}
+	d.unsent = due
+	s.unsettle(h)
+	if stateOf(h) == fresh {
+		s.becomeDirty(h)
+	}
+	if stateOf(h) == dirty || s.cfg.Broken.ManyInFlight {
+		s.dirty = append(s.dirty, h.Key)
 	}
 }
 

@@ -47,7 +47,7 @@ func (s *Shard) create(k godwit.Key) store.Ref {
 func (s *Shard) start(table int, k godwit.Key, r store.Ref) *store.Header {
 	t := s.cfg.Model.Table(table)
 	h := s.st.Header(r)
-	setState(h, owner)
+	s.becomeOwner(h)
 	row := s.st.Floats(r)
 	t.Init.Init(row[:t.Dim], s.cfg.Seed, k)
 	s.begin(table, row)

@@ -33,8 +33,8 @@ func (s *Shard) canMove(out Out, h *store.Header, to, asker godwit.NodeID) bool 
 	if !hasSide(h) {
 		return true
 	}
-	d := s.side(h)
-	for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+	m := s.main(h)
+	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		if x.node != to && x.version != h.Version && !out.Takes(x.node) {
 			return false
 		}
@@ -46,9 +46,9 @@ func (s *Shard) canMove(out Out, h *store.Header, to, asker godwit.NodeID) bool 
 // the new owner is confirmed, and requests that still come are passed on
 // behind it.
 func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) {
-	d := s.sideOf(h)
+	m := s.mainOf(h)
 	hs := s.travels[:0]
-	for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		if x.node != to && !s.cfg.Broken.MoveBehind {
 			s.freshen(out, h, ref, x) // so that no holder depends on two owners' answers
 		}
@@ -57,12 +57,10 @@ func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) 
 	s.travels = hs
 	s.Stats.MovesOut++
 	s.send(out, to, wire.Record{Kind: wire.Transfer, Key: h.Key, Epoch: h.Epoch + 1, Version: h.Version, Vals: s.st.Floats(ref), Holders: hs})
-	s.dropHolders(d)
-	d.moved = to
-	setState(h, frozen)
+	s.becomeFrozen(h, to)
 	if s.cfg.Broken.DropAtSend {
 		k := h.Key
-		s.remove(h)
+		s.becomeAbsent(h)
 		s.dir.SetHint(k, to)
 		if s.cfg.Homes.Home(k) == s.cfg.Self {
 			s.dir.SetAway(k, directory.Owner{Node: to})
@@ -77,50 +75,37 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	ref, ok := s.st.Find(r.Key)
 	if !ok {
 		ref = s.st.Insert(r.Key, s.class(r.Key))
-		setState(s.st.Header(ref), placeholder)
-		s.sideOf(s.st.Header(ref)).moved = godwit.NoNode
 	}
 	h := s.st.Header(ref)
-	d := s.sideOf(h)
-	row := s.st.Floats(ref)
-	version, own := r.Version, false
-	switch stateOf(h) {
-	case placeholder:
-		copy(row, r.Vals)
-		s.arrived(out, h, d)
-	case replica:
-		contained := uint64(0)
-		for i := range r.Holders {
-			if r.Holders[i].Node == s.cfg.Self {
-				contained = r.Holders[i].Seq
-			}
-		}
-		// An update in flight to the old owner will be sent back here: it counts
-		// now and is ignored then.
-		flight := d.sent > contained && d.flying
-		s.rebase(r.Key, row, d, r.Vals, flight)
-		own = d.dirty || flight
-		s.st.Free(d.sub)
-		s.land(d)
-		s.dropRest(d)
-		d.sent, d.dirty, d.weak, d.flush, d.ending, d.draining = 0, false, false, false, false, false
-	case owner, tentative, frozen:
+	own := false // the row is to contain updates of this node that the holders lack
+	switch st := stateOf(h); {
+	case st.isMain():
 		s.tidy(h)
 		if r.Epoch <= h.Epoch {
 			s.Stats.Stale++
 			return nil
 		}
 		return fmt.Errorf("protocol: node %d sends key %d of epoch %d, which is %v here since epoch %d",
-			from, r.Key, r.Epoch, stateOf(h), h.Epoch)
+			from, r.Key, r.Epoch, st, h.Epoch)
+	case st.isReplica():
+		// The owner may pass an update in flight on to here. It counts now and is
+		// ignored then.
+		d := s.replica(h)
+		flight := d.sent > containedSeq(r, s.cfg.Self) && d.flight.present()
+		s.rebase(h, ref, r.Vals, flight)
+		own = d.unsent != none || flight
+	default:
+		copy(s.st.Floats(ref), r.Vals)
+		if st == placeholder {
+			s.arrived(out, h)
+		}
 	}
 	s.Stats.MovesIn++
-	d.first, d.asked = 0, placement.Nothing
-	h.Epoch, h.Version = r.Epoch, version
-	setState(h, tentative)
-	s.dropHolders(d)
+	s.becomeTentative(h, r.Epoch, r.Version)
+	m := s.main(h)
 	for i := range r.Holders {
 		if y := &r.Holders[i]; y.Node != s.cfg.Self {
-			x := s.addHolder(d, y.Node)
+			x := s.addHolder(m, y.Node)
 			x.seq = y.Seq
 			if s.cfg.Broken.KeepVersions {
 				x.version = y.Version // else the next thing a holder hears from a new owner is the whole row
@@ -139,6 +124,17 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	s.serveQueue(out, r.Key, false)
 	s.tidy(h)
 	return nil
+}
+
+// containedSeq returns the sequence number of a node's last update that the row of a
+// Transfer contains; 0: none.
+func containedSeq(r *wire.Record, n godwit.NodeID) (seq uint64) {
+	for i := range r.Holders {
+		if r.Holders[i].Node == n {
+			seq = r.Holders[i].Seq
+		}
+	}
+	return seq
 }
 
 // claim is at the home: the key has a new owner.
@@ -178,10 +174,11 @@ func (s *Shard) release(out Out, r *wire.Record) {
 		}
 		s.dir.SetHint(k, to)
 		s.send(out, to, wire.Record{Kind: wire.Drained, Key: k, Epoch: r.Epoch})
-		if d := s.side(h); d.want > 0 && d.asked == placement.Nothing && s.cfg.Policy.OnIntent(s.cfg.hot(k)) == placement.Copy {
-			d.asked = placement.Copy
+		ask := s.main(h).ask
+		if ask == placement.Nothing && s.cfg.Policy.OnIntent(s.cfg.hot(k)) == placement.Copy {
+			ask = placement.Copy
 		}
-		s.again(out, h)
+		s.again(out, h, ask)
 	} else if s.cfg.Broken.DropAtSend {
 		s.send(out, to, wire.Record{Kind: wire.Drained, Key: k, Epoch: r.Epoch})
 	} else {
@@ -196,24 +193,9 @@ func (s *Shard) drained(out Out, r *wire.Record) {
 		s.Stats.Stale++
 		return
 	}
-	setState(s.st.Header(ref), owner)
+	s.becomeOwner(s.st.Header(ref))
 	s.serveQueue(out, r.Key, !s.cfg.Broken.AnyOrder)
 	if ref, ok := s.st.Find(r.Key); ok {
 		s.decide(out, s.st.Header(ref), ref)
 	}
-}
-
-// serveQueue serves the requests that waited for a key, in order; what must go
-// on waiting comes back into the queue. If comingFirst, those that came over the
-// old owner go first: they are the older ones.
-func (s *Shard) serveQueue(out Out, k godwit.Key, comingFirst bool) {
-	ref, _ := s.st.Find(k)
-	h := s.st.Header(ref)
-	if !hasSide(h) {
-		return
-	}
-	d := s.side(h)
-	queue := d.queue
-	d.queue = 0
-	s.resume(out, k, queue, comingFirst)
 }

@@ -54,21 +54,21 @@ func (s *Shard) request(out Out, r *wire.Record) {
 			return
 		}
 		r.Coming = true
-		s.pass(out, r, s.side(h).moved)
+		s.pass(out, r, s.main(h).successor)
 	case placeholder:
 		// A stale hint may lead the question where the key is back to who asks.
 		question := r.Kind == wire.Localize && r.Hops > 0 && !s.cfg.Broken.KeepQuestion
 		if own && !question {
 			// Of a key that was asked for to be moved, lateness says nothing: other
 			// nodes ask for it too, and an earlier question is only robbed earlier.
-			if d := s.side(h); d.want > 0 && d.asked == placement.Copy && r.Kind != wire.Localize {
+			if s.side(h).want > 0 && s.placeholder(h).ask == placement.Copy && r.Kind != wire.Localize {
 				s.Stats.Late++
 			}
 			s.wait(h, r)
 		} else {
 			s.pass(out, r, s.next(r.Key, r.Hops))
 		}
-	case replica:
+	default: // a replica
 		if own {
 			s.requestReplica(out, h, ref, r)
 		} else {
@@ -86,7 +86,7 @@ func (s *Shard) requestAbsent(out Out, r *wire.Record) {
 			s.reply(out, r, wire.Done, nil)
 			return
 		}
-		h := s.expect(r.Key, placement.Move, out.Now())
+		h := s.becomePlaceholder(r.Key, placement.Move, out.Now())
 		s.wait(h, r)
 		s.send(out, s.next(r.Key, 0), wire.Record{Kind: wire.Localize, Key: r.Key, Origin: s.cfg.Self, Hops: 1})
 		return
@@ -101,7 +101,6 @@ func (c *Config) movable(k godwit.Key) bool {
 
 // requestReplica serves a request of this node at its own replica.
 func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
-	d := s.side(h)
 	switch {
 	case r.Kind == wire.Set && s.cfg.Broken.LooseSet:
 		s.pass(out, r, s.next(r.Key, r.Hops))
@@ -109,18 +108,18 @@ func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.
 		s.answerPull(out, h, r)
 	case r.Kind == wire.Localize:
 		s.reply(out, r, wire.Done, nil)
-	case d.closed():
+	case s.closed(h):
 		s.wait(h, r)
 	case r.Kind == wire.Push:
 		s.applyReplica(h, r.Vals)
 		s.reply(out, r, wire.Done, nil)
-	case r.Kind == wire.Set && d.sent != 0:
+	case r.Kind == wire.Set && stateOf(h) == inFlight:
 		s.wait(h, r)
 	case r.Kind == wire.Set:
-		s.extract(h, ref, d)
-		s.seq++
-		d.sent, r.Seq = s.seq, s.seq
-		s.unsettle(h, d)
+		s.extract(h, ref)
+		s.becomeInFlight(h)
+		r.Seq = s.replica(h).sent
+		s.unsettle(h)
 		s.pass(out, r, s.next(r.Key, r.Hops))
 	}
 }
@@ -129,7 +128,7 @@ func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.
 func (s *Shard) pass(out Out, r *wire.Record, to godwit.NodeID) {
 	if r.Hops == 0 && r.Origin == s.cfg.Self {
 		if ask(r.Kind) && r.Op != 0 {
-			*s.away(r.Key)++
+			*s.remoteOf(r.Key)++
 		}
 	} else {
 		s.Stats.Forwards++
@@ -146,7 +145,7 @@ func (s *Shard) reply(out Out, r *wire.Record, kind wire.Kind, vals []float32) {
 		return // asked by the system, nobody waits
 	}
 	if r.Origin == s.cfg.Self && r.Hops > 0 {
-		*s.away(r.Key)--
+		*s.remoteOf(r.Key)--
 	}
 	a := &s.rec // in place: this is the record that is sent most
 	*a = wire.Record{}
@@ -163,12 +162,12 @@ func (s *Shard) reply(out Out, r *wire.Record, kind wire.Kind, vals []float32) {
 // Replied takes note of a reply that arrives from another node and fits the
 // model. The caller completes the operation.
 func (s *Shard) Replied(from godwit.NodeID, k godwit.Key) {
-	away := s.away(k)
-	if *away == 0 {
+	remote := s.remoteOf(k)
+	if *remote == 0 {
 		s.Stats.Stale++ // it answers nothing
 		return
 	}
-	*away--
+	*remote--
 	s.dir.SetHint(k, from)
 }
 
@@ -215,7 +214,7 @@ func (s *Shard) freshenOrigin(out Out, h *store.Header, ref store.Ref, r *wire.R
 		return
 	}
 	if hasSide(h) {
-		if x := s.holder(s.side(h), r.Origin); x != nil {
+		if x := s.holder(s.main(h), r.Origin); x != nil {
 			x.used()
 			s.freshen(out, h, ref, x)
 		}
@@ -228,8 +227,8 @@ func (s *Shard) set(h *store.Header, ref store.Ref, r *wire.Record) {
 	copy(row, r.Vals)
 	s.begin(i, row)
 	if hasSide(h) {
-		d := s.side(h)
-		for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+		m := s.main(h)
+		for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 			if x.node == r.Origin {
 				x.seq = max(x.seq, r.Seq)
 			}

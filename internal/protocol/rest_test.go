@@ -18,7 +18,7 @@ func TestTheRestOfAnUpdateGoesWithTheReplicaThatBecomesTheMainCopy(t *testing.T)
 	calm(t, c)
 	away.Push(0, padded(1, 0.3, 1.0/7))
 	calm(t, c)
-	if d := away.sideAt(0); away.holding(0) != replica || d.rest == 0 {
+	if d := away.replicaAt(0); d == nil || !d.rest.present() {
 		t.Fatalf("the key is %v, side %+v: the test is vacuous", away.holding(0), d)
 	}
 	home.Unwant(home, 0)

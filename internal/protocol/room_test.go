@@ -157,7 +157,7 @@ func TestAKeyThatWaitsToBeAskedForOutlastsARound(t *testing.T) {
 	old.Want(old, k)
 	holder.Hold(holder, k)
 	rest(t, c)
-	if old.holding(k) != owner || holder.holding(k) != replica {
+	if old.holding(k) != owner || !holder.holding(k).isReplica() {
 		t.Fatalf("the key is %v and %v, want owner and replica: the test is vacuous", old.holding(k), holder.holding(k))
 	}
 	old.Want(old, other) // now no second row can be asked of node 0

@@ -20,20 +20,16 @@ func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
 }
 
 func (s *Shard) roundUp(out Out) (held bool) {
-	dirty := s.dirty
+	listed := s.dirty
 	s.dirty = s.dirty[:0]
-	for _, k := range dirty {
+	for _, k := range listed {
 		ref, ok := s.st.Find(k)
 		if !ok {
 			continue
 		}
 		h := s.st.Header(ref)
-		if stateOf(h) != replica {
-			continue
-		}
-		d := s.side(h)
-		if !d.dirty || d.sent != 0 && !s.cfg.Broken.ManyInFlight {
-			continue // since on the list it was drained, or is a new replica
+		if st := stateOf(h); st != dirty && !(st == inFlight && s.cfg.Broken.ManyInFlight) {
+			continue // since it was listed it was sent or drained, or is a new replica
 		}
 		to := s.next(k, 0)
 		if !out.Room(to) {
@@ -41,20 +37,21 @@ func (s *Shard) roundUp(out Out) (held bool) {
 			held = true
 			continue
 		}
-		if s.holdBack(h, ref, d) {
+		if s.holdBack(h, ref) {
 			continue
 		}
-		exact := d.flush
-		s.extract(h, ref, d)
-		if !d.flying {
+		d := s.replica(h)
+		whole := d.unsent == exact
+		s.extract(h, ref)
+		if !d.flight.present() {
+			s.becomeFresh(h) // the pushes made no difference
 			continue
 		}
-		s.seq++
-		d.sent = s.seq
+		s.becomeInFlight(h)
 		s.Stats.Deltas++
-		s.rec = wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.flight(d)}
-		if !exact {
-			s.roundUpdate(h, d, &s.rec)
+		s.rec = wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.floats(d.flight)}
+		if !whole {
+			s.roundUpdate(h, &s.rec)
 		}
 		out.Send(to, &s.rec)
 	}
@@ -62,22 +59,21 @@ func (s *Shard) roundUp(out Out) (held bool) {
 }
 
 func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
-	changed := s.changed
+	listed := s.changed
 	s.changed = s.changed[:0]
-	for _, k := range changed {
+	for _, k := range listed {
 		ref, ok := s.st.Find(k)
 		if !ok {
 			continue
 		}
 		h := s.st.Header(ref)
-		if st := stateOf(h); st != owner && st != tentative || !hasSide(h) || !s.side(h).noted {
-			continue // it moved away; noted means something else of a key that is asked for anew
+		if st := stateOf(h); st != owner && st != tentative || !hasSide(h) || !s.main(h).changed {
+			continue // it moved away, or is on the list twice
 		}
-		d := s.side(h)
-		d.noted = false
-		full, later := s.freshenAll(out, h, ref, d, all || bounded && s.cfg.isBounded(k))
+		s.main(h).changed = false
+		full, later := s.freshenAll(out, h, ref, all || bounded && s.cfg.isBounded(k))
 		if full || later {
-			s.markChanged(h, d)
+			s.markChanged(h)
 		}
 		held = held || full
 		s.tidy(h)
@@ -87,8 +83,9 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 
 // freshenAll freshens the holders. It reports whether the queue to one was full,
 // and whether one that lacks something has to wait for its turn.
-func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, d *side, all bool) (full, later bool) {
-	for x := s.firstHolder(d); x != nil; x = s.nextHolder(d, x) {
+func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, all bool) (full, later bool) {
+	m := s.main(h)
+	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		switch {
 		case !x.is(unacked) && x.version == h.Version:
 		case !x.is(unacked) && !all && x.skips():
@@ -130,16 +127,16 @@ func (s *Shard) beginFlush(bounded bool) (f Flush) {
 		}
 		ref, _ := s.st.Find(k)
 		h := s.st.Header(ref)
-		switch d := s.side(h); {
-		case d.dirty && bounded && s.rounds(k):
+		switch d := s.replica(h); {
+		case d.unsent != none && bounded && s.rounds(k):
 			switch {
-			case !d.weak:
+			case d.unsent >= due:
 				f.todo = append(f.todo, flushed{k, d.first, s.seq + 1})
 			case d.sent != 0:
 				f.todo = append(f.todo, flushed{k, d.first, d.sent})
 			}
-		case d.dirty:
-			s.sendAll(h, d)
+		case d.unsent != none:
+			s.sendExactly(h)
 			f.todo = append(f.todo, flushed{k, d.first, s.seq + 1})
 		default:
 			f.todo = append(f.todo, flushed{k, d.first, d.sent})
@@ -150,14 +147,15 @@ func (s *Shard) beginFlush(bounded bool) (f Flush) {
 
 // unsettle lists a replica that has updates, on their way or still to be sent.
 // It stays on the list for some time after they were acknowledged.
-func (s *Shard) unsettle(h *store.Header, d *side) {
-	if d.listed {
+func (s *Shard) unsettle(h *store.Header) {
+	d := s.replica(h)
+	if d.unsettled {
 		return
 	}
 	if len(s.unsettled) == cap(s.unsettled) {
 		s.settle() // before the list grows, so that its length follows what is unsettled
 	}
-	d.listed = true
+	d.unsettled = true
 	s.unsettled = append(s.unsettled, h.Key)
 }
 
@@ -166,22 +164,22 @@ func (s *Shard) settle() {
 	rest := s.unsettled[:0]
 	for _, k := range s.unsettled {
 		ref, ok := s.st.Find(k)
-		if !ok || !hasSide(s.st.Header(ref)) {
+		if !ok || !stateOf(s.st.Header(ref)).isReplica() {
 			continue
 		}
 		h := s.st.Header(ref)
-		d := s.side(h)
-		if !d.listed {
-			continue // listed for a former replica
+		d := s.replica(h)
+		if !d.unsettled {
+			continue // listed for a former replica, or twice
 		}
-		d.listed = false // so that a second entry of the key is not kept
-		if stateOf(h) == replica && (d.dirty || d.sent != 0) {
+		d.unsettled = false // so that a second entry of the key goes
+		if stateOf(h) != fresh {
 			rest = append(rest, k)
 		}
 	}
 	for _, k := range rest {
 		ref, _ := s.st.Find(k)
-		s.side(s.st.Header(ref)).listed = true
+		s.replica(s.st.Header(ref)).unsettled = true
 	}
 	s.unsettled = rest
 }
@@ -203,9 +201,9 @@ func (s *Shard) reached(x flushed) bool {
 		return true // a replica goes when the owner has everything
 	}
 	h := s.st.Header(ref)
-	if stateOf(h) != replica {
+	if !stateOf(h).isReplica() {
 		return true
 	}
-	d := s.side(h)
-	return d.first != x.first || d.acked >= x.seq || !d.dirty && d.sent == 0 || d.sent >= x.seq && s.cfg.Broken.FlushAtSend
+	d := s.replica(h)
+	return d.first != x.first || d.acked >= x.seq || stateOf(h) == fresh || d.sent >= x.seq && s.cfg.Broken.FlushAtSend
 }

@@ -16,7 +16,7 @@ import (
 //
 // The remainder of a difference is one too: the row is that much ahead of sub,
 // as if it had been pushed just now. What a Merger packed is none any more; of
-// that, the replica keeps the remainder beside, as packed (side.rest). Row and sub
+// that, the replica keeps the remainder beside, as packed (replicaSide.rest). Row and sub
 // both contain it, it is added to the next update, and a Refresh, which lacks it,
 // has it merged.
 
@@ -85,13 +85,13 @@ func (s *Stats) rounded(f godwit.Encoding, v []float32) {
 
 // roundUpdate rounds the update of a replica that is about to be sent. What it
 // takes off stays in the replica, and waits for the next push or for a flush.
-func (s *Shard) roundUpdate(h *store.Header, d *side, r *wire.Record) {
+func (s *Shard) roundUpdate(h *store.Header, r *wire.Record) {
 	i, _ := s.cfg.Model.Locate(h.Key)
 	x := s.cfg.updates[i].rounding
 	if x == nil || !x.updates {
 		return
 	}
-	flight := s.flight(d)
+	flight := s.floats(s.replica(h).flight)
 	s.diff = append(s.diff[:0], flight...)
 	form := x.Quantizer.Quantize(flight, x.of(h.Key, r.Seq, uint64(s.cfg.Self))).Usable()
 	left := false
@@ -104,38 +104,32 @@ func (s *Shard) roundUpdate(h *store.Header, d *side, r *wire.Record) {
 		left = left || rest != 0
 	}
 	if left {
-		s.leave(h, d, x.merges)
+		s.leave(h, x.merges)
 	}
 	r.Coding, r.Step = wire.Coding(form.Coding), form.Step
 	s.Stats.rounded(form, flight)
 }
 
-// leave has the remainder of an update, in s.diff, stay in the replica.
-func (s *Shard) leave(h *store.Header, d *side, packed bool) {
+// leave keeps the remainder of an update, in s.diff, in the replica as not sent yet.
+func (s *Shard) leave(h *store.Header, packed bool) {
+	d := s.replica(h)
 	if packed {
-		d.rest = s.st.Spare(s.st.ClassOf(d.sub)) + 1
-		copy(s.rest(d), s.diff)
+		d.rest = s.addSpare(d.sub)
+		copy(s.floats(d.rest), s.diff)
 	} else {
 		vec.Sub(s.st.Floats(d.sub), s.diff)
 	}
-	d.dirty, d.weak = true, true
-	s.unsettle(h, d)
+	d.unsent = held
+	s.unsettle(h)
 }
 
-// withRest adds what was left of the update before to one that is about to be
-// sent, and reports whether anything was.
-func (s *Shard) withRest(d *side) bool {
-	if d.rest == 0 {
+// withRest adds the remainder of the update before to the update that is about to be
+// sent, and reports whether there was any.
+func (s *Shard) withRest(d *replicaSide) bool {
+	if !d.rest.present() {
 		return false
 	}
-	vec.Add(s.flight(d), s.rest(d))
-	s.dropRest(d)
+	vec.Add(s.floats(d.flight), s.floats(d.rest))
+	s.dropSpare(&d.rest)
 	return true
-}
-
-func (s *Shard) dropRest(d *side) {
-	if d.rest != 0 {
-		s.st.Free(d.rest - 1)
-		d.rest = 0
-	}
 }

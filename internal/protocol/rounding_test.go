@@ -35,7 +35,7 @@ func pair(t *testing.T, m *godwit.Model, policy placement.Policy) (c *cluster, h
 	home, away = c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
 	away.Hold(away, 0)
 	calm(t, c)
-	if away.holding(0) != replica {
+	if !away.holding(0).isReplica() {
 		t.Fatalf("node %d has no replica but %v", away.id, away.holding(0))
 	}
 	return c, home, away

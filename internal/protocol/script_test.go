@@ -395,20 +395,21 @@ func (s *script) record(from godwit.NodeID, r *wire.Record) string {
 func (s *script) state(k godwit.Key) {
 	for _, n := range s.c.nodes {
 		st := n.holding(k)
-		line := fmt.Sprintf("node %d: %v", n.id, st)
-		switch st {
-		case owner, tentative, frozen, replica:
+		line := fmt.Sprintf("node %d: %s", n.id, st.role())
+		if st.isMain() || st.isReplica() {
 			line += fmt.Sprintf(" [%v]", sum(n.row(k)))
 		}
 		if d := n.sideAt(k); d != nil {
-			if st == replica && d.draining {
+			switch st {
+			case draining:
 				line += " draining"
-			}
-			if st == replica && d.sent != 0 && !d.draining {
-				line += fmt.Sprintf(", seq %d in flight", d.sent)
-			}
-			for h := n.firstHolder(d); h != nil; h = n.nextHolder(d, h) {
-				line += fmt.Sprintf(", copy at %d", h.node)
+			case inFlight:
+				line += fmt.Sprintf(", seq %d in flight", n.replicaAt(k).sent)
+			case owner, tentative:
+				m := n.mainAt(k)
+				for h := n.firstHolder(m); h != nil; h = n.nextHolder(m, h) {
+					line += fmt.Sprintf(", copy at %d", h.node)
+				}
 			}
 			if d.queue != 0 {
 				line += fmt.Sprintf(", %d wait", n.waits(d))

@@ -109,22 +109,24 @@ type Shard struct {
 	st  *store.Store
 	dir *directory.Directory
 
-	sides     pool[side]      // what rows have beside their header, by the side number in Header.Meta
-	holders   pool[holder]    // of sides
-	waiters   pool[waiter]    // of sides
-	vals      kept            // of waiters
-	dirty     []godwit.Key    // replicas with updates to send and none in flight
-	changed   []godwit.Key    // owned rows whose holders lack something
+	sides     pool[side]      // of rows, by the number in Header.Meta
+	holders   pool[holder]    // of main copies
+	waiters   pool[waiter]    // of sides: requests that wait
+	vectors   vectors         // values of waiters
+	dirty     []godwit.Key    // replicas that are dirty and not held back, and some that were: see roundUp
+	changed   []godwit.Key    // main copies whose holders lack something, and some that were
 	unsettled []godwit.Key    // replicas with updates to send or under way, and some that had
-	due       []godwit.Key    // placeholders of keys that were not asked for yet: there was no room for the answer
+	due       []godwit.Key    // placeholders that were not asked for yet: there was no room for the answer
 	behind    []godwit.NodeID // scratch: nodes of which no more rows can be asked for
 	seq       uint64          // the last sequence number given to a replica's update
-	abroad    [64]uint32      // requests of this node's workers that are on the network, by key
+	remote    [64]uint32      // how many requests of this node's workers are on the network, by the key's slot
 	rec       wire.Record     // scratch for records to send
-	lent      []*wire.Record  // scratch for records that waited
+	records   []*wire.Record  // scratch for requests that waited: those that are not in use
 	others    []godwit.NodeID // scratch for a situation
 	travels   []wire.Holder   // scratch for a Transfer
 	diff      []float32       // scratch for a difference
+
+	observe func(k godwit.Key, from, to state) // if set, is told of each transition; only tests set it
 
 	Stats Stats
 }
@@ -187,38 +189,6 @@ type Broken struct {
 	FlushAtSend    bool // WaitSync: updates that were sent count as taken
 }
 
-// A state says what a node holds of a key.
-type state uint8
-
-const (
-	absent      state = iota // nothing
-	owner                    // the main copy
-	tentative                // the main copy, just arrived: other nodes' requests wait until the old owner passed everything on
-	frozen                   // the main copy that was, kept until the new owner is confirmed
-	replica                  // a usable copy
-	placeholder              // nothing yet: asked for, on its way
-)
-
-var stateNames = [...]string{"absent", "owner", "tentative", "frozen", "replica", "placeholder"}
-
-func (s state) String() string { return stateNames[s] }
-
-// Header.Meta: state in the low 4 bits, number of the side above.
-const stateBits = 4
-
-func stateOf(h *store.Header) state { return state(h.Meta & (1<<stateBits - 1)) }
-
-func setState(h *store.Header, s state) { h.Meta = h.Meta&^(1<<stateBits-1) | uint32(s) }
-
-// remove forgets a row.
-func (s *Shard) remove(h *store.Header) {
-	if stateOf(h) == replica {
-		s.st.Free(s.side(h).sub)
-	}
-	s.dropSide(h)
-	s.st.Remove(h.Key)
-}
-
 func (s *Shard) class(k godwit.Key) int { t, _ := s.cfg.Model.Locate(k); return s.cfg.classes[t] }
 
 // find returns the row of a key. The home makes the row of a key that was
@@ -254,17 +224,18 @@ func (s *Shard) next(k godwit.Key, hops uint8) godwit.NodeID {
 // slot is the place of a key in the shard's small tables.
 func slot(k godwit.Key, shift uint) uint64 { return uint64(k) >> shift & 63 }
 
-func (s *Shard) away(k godwit.Key) *uint32 { return &s.abroad[slot(k, s.cfg.Shift)] }
+// remoteOf is the count of this node's requests on the network for a key's slot.
+func (s *Shard) remoteOf(k godwit.Key) *uint32 { return &s.remote[slot(k, s.cfg.Shift)] }
 
 // Len returns how many keys have a row here, and how many of them this node
 // owns (or is about to) and replicates.
 func (s *Shard) Len() (rows, owned, replicas int) {
 	s.st.Each(func(r store.Ref) {
 		rows++
-		switch stateOf(s.st.Header(r)) {
-		case owner, tentative:
+		switch st := stateOf(s.st.Header(r)); {
+		case st == owner || st == tentative:
 			owned++
-		case replica:
+		case st.isReplica():
 			replicas++
 		}
 	})

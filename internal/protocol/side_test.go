@@ -26,6 +26,12 @@ func TestASideFillsALineOfTheCache(t *testing.T) {
 	if n := unsafe.Sizeof(side{}); n != 64 {
 		t.Errorf("a side takes %d bytes, want 64", n)
 	}
+	part := unsafe.Sizeof(side{}.part)
+	for what, n := range map[string]uintptr{"main copy": unsafe.Sizeof(mainSide{}), "placeholder": unsafe.Sizeof(placeholderSide{}), "replica": unsafe.Sizeof(replicaSide{})} {
+		if n > part {
+			t.Errorf("the side of a %s takes %d bytes, there are %d", what, n, part)
+		}
+	}
 	if n := unsafe.Sizeof(holder{}); n != 32 {
 		t.Errorf("a holder takes %d bytes, want 32", n)
 	}
@@ -78,7 +84,7 @@ func TestHoldersKeepTheirOrder(t *testing.T) {
 	s := bareShard(t)
 	const seed = 2
 	rng := rand.New(rand.NewPCG(seed, 2))
-	var d [2]side // two keys, of the same pool
+	var d [2]mainSide // two keys, of the same pool
 	var want [2][]godwit.NodeID
 	long := 0
 	for range 5000 {
@@ -171,14 +177,12 @@ func TestRequestsThatWaitedAreAsTheyCame(t *testing.T) {
 		return true
 	})
 	var out answers
-	queue := d.queue
-	d.queue = 0
-	s.resume(&out, 3, queue, true)
+	s.resume(&out, 3, d.takeQueue(), true)
 	if len(out) != 2 || out[0] != 8 || out[1] != 7 {
 		t.Errorf("operations %v were answered, want 8 and 7", out)
 	}
-	if s.waiters.used() != 0 || len(s.vals.free) != len(s.vals.list) || len(s.vals.list) == 0 {
-		t.Errorf("%d waiters and %d of %d vectors are in use", s.waiters.used(), len(s.vals.list)-len(s.vals.free), len(s.vals.list))
+	if s.waiters.used() != 0 || len(s.vectors.free) != len(s.vectors.list) || len(s.vectors.list) == 0 {
+		t.Errorf("%d waiters and %d of %d vectors are in use", s.waiters.used(), len(s.vectors.list)-len(s.vectors.free), len(s.vectors.list))
 	}
 }
 

@@ -25,7 +25,7 @@ func copied(t *testing.T) (c *cluster, k godwit.Key, main, copy *testNode) {
 	main.Push(k, []float32{1})
 	copy.Want(copy, k)
 	rest(t, c)
-	if copy.holding(k) != replica {
+	if !copy.holding(k).isReplica() {
 		t.Fatalf("the key is %v, want a replica: the test is vacuous", copy.holding(k))
 	}
 	return c, k, main, copy

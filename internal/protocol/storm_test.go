@@ -272,7 +272,7 @@ func (s *storm) stuck() string {
 func (s *storm) unwanted() error {
 	for _, n := range s.c.nodes {
 		for _, k := range s.keys {
-			if n.holding(k) == replica && !s.policy.Everywhere(n.cfg.hot(k)) {
+			if n.holding(k).isReplica() && !s.policy.Everywhere(n.cfg.hot(k)) {
 				return fmt.Errorf("key %d stays replicated at node %d and nobody wants it", k, n.id)
 			}
 		}
@@ -469,7 +469,7 @@ func (s *storm) push(w *stormWorker, k godwit.Key) {
 }
 
 func (s *storm) set(w *stormWorker, k godwit.Key) {
-	if d := w.n.sideAt(k); d != nil && w.n.holding(k) == replica && (d.sent != 0 || d.dirty) {
+	if d := w.n.replicaAt(k); d != nil && (d.sent != 0 || d.unsent != none) {
 		s.c.watch.rare.Sets++
 	}
 	j := s.history.SetIssued(w.id, k)

@@ -47,7 +47,7 @@ func (a *rare) add(b rare) {
 
 // before counts what a record meets.
 func (w *watch) before(n *testNode, r *wire.Record) {
-	k, st, d := r.Key, n.holding(r.Key), n.sideAt(r.Key)
+	k, st, d := r.Key, n.holding(r.Key), n.replicaAt(r.Key)
 	if r.Hops > hintHops {
 		w.rare.ThirdHop++
 	}
@@ -60,22 +60,22 @@ func (w *watch) before(n *testNode, r *wire.Record) {
 	switch r.Kind {
 	case wire.Transfer:
 		w.rare.Moves++
-		if st == replica {
+		if d != nil {
 			w.rare.MovesToCopy++
 			for _, h := range r.Holders {
-				if h.Node == n.id && d.flying && d.sent > h.Seq {
+				if h.Node == n.id && d.flight.present() && d.sent > h.Seq {
 					w.rare.MovesInFlight++
 				}
 			}
 		}
 	case wire.Refresh:
 		switch {
-		case d == nil:
-		case r.Seq < d.first || d.first == 0:
+		case n.sideAt(k) == nil:
+		case r.Seq < n.interest(k) || n.interest(k) == 0:
 			w.rare.Former++
-		case st == replica && r.Version < n.version(k):
+		case d != nil && r.Version < n.version(k):
 			w.rare.StaleRefresh++
-		case st == replica && d.flying && d.sent > r.Seq:
+		case d != nil && d.flight.present() && d.sent > r.Seq:
 			w.rare.RefreshFlight++
 		}
 	case wire.Delta, wire.End:
@@ -129,6 +129,11 @@ func (w *watch) key(k godwit.Key) error {
 		return fmt.Errorf("M1: nobody has the row of key %d", k)
 	}
 	return nil
+}
+
+func (n *testNode) interest(k godwit.Key) uint64 {
+	r, _ := n.st.Find(k)
+	return n.interestOf(n.st.Header(r))
 }
 
 func (n *testNode) epoch(k godwit.Key) godwit.Epoch {
