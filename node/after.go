@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
@@ -94,7 +95,7 @@ func (w *worker) ask(s *shard, r *wire.Record) {
 		return
 	}
 	r.Origin, r.Hops, r.Coming = w.n.self, 0, false
-	w.out.letGo()
+	w.out.LetGo()
 	if !w.n.bound.park(parking{at: w.after, here: true, rec: *r}) {
 		s.Request(&w.out, r)
 	}
@@ -102,17 +103,17 @@ func (w *worker) ask(s *shard, r *wire.Record) {
 
 // later sends pulls that the receiver is to serve later.
 type later struct {
-	*sender
+	*link.Sender
 	at tick.Tick
 }
 
 func (l *later) Send(to godwit.NodeID, r *wire.Record) {
-	if r.Kind == wire.Pull && to != l.n.self {
+	if r.Kind == wire.Pull && to != l.Self() {
 		x := *r
 		x.Kind, x.Seq = wire.PullAfter, uint64(l.at)
 		r = &x
 	}
-	l.sender.Send(to, r)
+	l.Sender.Send(to, r)
 }
 
 // pullAfter takes such a request. It returns nil if it waits; else it has become a
@@ -122,7 +123,7 @@ func (n *Node) pullAfter(in *inbound, r *wire.Record) (out protocol.Out, err err
 		return nil, fmt.Errorf("%v of key %d: no table with bounded staleness has it", r.Kind, r.Key)
 	}
 	at := tick.Tick(r.Seq)
-	in.out.letGo()
+	in.out.LetGo()
 	r.Kind, r.Seq = wire.Pull, 0
 	if n.bound.flooded(r.Origin) {
 		return nil, fmt.Errorf("%d pulls of node %d wait here for ticks, and it asks for more: no node may", n.bound.most, r.Origin)

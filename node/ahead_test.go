@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
 )
@@ -16,7 +17,7 @@ import (
 // from nothing else.
 func TestAWorkerThatAsksFarAheadIsToldSoAndGoesOn(t *testing.T) {
 	for what, x := range map[string]struct{ keys, most, asks int }{
-		"many operations": {1, usual.Ahead, usual.Ops},
+		"many operations": {1, host.Usual.Ahead, host.Usual.Ops},
 		"many keys":       {40, 100, 2},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
 )
 
 // An answer to a scan's question may be long, and questions are short. So they
@@ -22,8 +23,8 @@ type questions struct {
 
 // scan answers a scan's question, or leaves it to the pacer.
 func (n *Node) scan(in *inbound, from godwit.NodeID, r *wire.Record) error {
-	in.out.letGo() // questions have a lock of their own
-	room := n.peers[from].room(n.limits.Answers)
+	in.out.LetGo() // questions have a lock of their own
+	room := n.links.To(from).Room(n.links.Limits.Answers)
 	q := &n.questions
 	q.mu.Lock()
 	waiting := len(q.of[from])
@@ -62,8 +63,8 @@ func (p *pacer) answers() (held bool) {
 	if !q.some.Swap(false) {
 		return false
 	}
-	for i, o := range p.n.peers {
-		if o != nil && !p.answer(godwit.NodeID(i), o) {
+	for i, o := range p.n.links.All {
+		if !p.answer(i, o) {
 			held = true
 		}
 	}
@@ -74,8 +75,8 @@ func (p *pacer) answers() (held bool) {
 }
 
 // answer has a node's questions answered, and reports whether there was room.
-func (p *pacer) answer(from godwit.NodeID, o *outbox) bool {
-	for o.room(p.n.limits.Answers) {
+func (p *pacer) answer(from godwit.NodeID, o *link.Link) bool {
+	for o.Room(p.n.links.Limits.Answers) {
 		r, ok := p.n.questions.next(from)
 		if !ok {
 			return true

@@ -75,7 +75,7 @@ func (b *barrier) wait(ctx context.Context, n *Node, worker int) error {
 // there for as long as the node lives: none of the workers' contexts bounds the
 // others' wait.
 func (r *round) cross(n *Node) {
-	if len(n.peers) == 1 {
+	if n.links.Alone() {
 		close(r.done)
 		return
 	}

@@ -111,9 +111,8 @@ func newBound(n *Node) *bound {
 	if !n.model.Bounded() {
 		return nil
 	}
-	nodes := len(n.peers)
-	n.limits.Owed += n.limits.Ahead * int(costOf(longest(n.tables))) // nobody waits for room to ask ahead
-	b := &bound{n: n, clocks: n.clocks, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{}, theirs: make([]int, nodes), most: n.limits.Ahead,
+	nodes := n.links.Nodes()
+	b := &bound{n: n, clocks: n.clocks, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{}, theirs: make([]int, nodes), most: n.links.Limits.Ahead,
 		limits: make([]atomic.Int64, n.model.Tables()), numbers: make([]uint64, n.model.Tables()), fresh: make([]tick.Tick, nodes), told: make([]standing, nodes)}
 	b.start(tick.First(n.cfg.barriers()))
 	for i := range b.limits {
@@ -137,14 +136,6 @@ func (b *bound) start(t tick.Tick) {
 		b.nodes[i] = standing{settled: t, fresh: t, wanted: t}
 		b.told[i], b.fresh[i] = b.nodes[i], t
 	}
-}
-
-// longest returns the floats of the longest rows.
-func longest(ts []table) (floats int) {
-	for i := range ts {
-		floats = max(floats, ts[i].floats)
-	}
-	return floats
 }
 
 func limitOf(s godwit.Clock, ok bool) int64 {

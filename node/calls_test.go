@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 )
 
 // twoNodes is a cluster of which worker 0 of node 0 is the one tested.
@@ -143,7 +144,7 @@ func TestManyOperationsMayBeOutstandingAndNeedNotBeWaitedFor(t *testing.T) {
 	for i := range push {
 		push[i] = 1
 	}
-	n := 3 * usual.Ops
+	n := 3 * host.Usual.Ops
 	for range n {
 		_, err := w.PushAsync(ctx, keys, push)
 		must(t, err)
@@ -156,8 +157,8 @@ func TestManyOperationsMayBeOutstandingAndNeedNotBeWaitedFor(t *testing.T) {
 		}
 		return nil
 	}))
-	if got := len(c.Nodes[0].workers[0].ops.slots); got > usual.Ops {
-		t.Errorf("%d operations are kept, want at most %d", got, usual.Ops)
+	if got := len(c.Nodes[0].workers[0].ops.slots); got > host.Usual.Ops {
+		t.Errorf("%d operations are kept, want at most %d", got, host.Usual.Ops)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/transport"
@@ -88,46 +89,34 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Limits are the bounds of a node's queues, in bytes where nothing else is said.
-// They keep a stalled peer from costing memory without end and are far beyond
-// what a run that makes progress needs. What a node asks for is bounded where it
-// is asked for; so are the answers, which never wait.
-type Limits struct {
-	Frame   int // a frame is sent when it is this long, or when the sender has no more
-	Copies  int // no refreshes and deltas to a node with more than this queued
-	Asked   int // what the workers of a node may have under way, requests and answers; each has an equal part
-	Rows    int // rows that a node may have asked for because of intents, and not got
-	Answers int // no answers that can wait to a node with more than this queued
-	Owed    int // a node for which more answers than this are queued does not keep to the above: the run ends
-	Ops     int // operations that one worker may have outstanding; and as many of PullAfter
-	Ahead   int // keys that the workers of a node may have asked for by PullAfter and not got
+// limits returns the limits of the node's queues.
+func (c *Config) limits() host.Limits {
+	l := host.Usual
+	if c.Virtual != nil && c.Virtual.Limits != (host.Limits{}) {
+		l = c.Virtual.Limits
+	}
+	if c.Model.Bounded() {
+		l.Owed += l.Ahead * int(link.CostOf(longest(c.Model))) // nobody waits for room to ask ahead
+	}
+	return l
 }
 
-// usual are the limits of a real node. A peer that keeps to them has at most
-// Asked + Rows of answers, and Answers of what may wait, in a queue.
-var usual = Limits{Frame: frameBytes, Copies: 256 << 10, Asked: 16 << 20, Rows: 16 << 20, Answers: 16 << 20, Owed: 64 << 20, Ops: 1 << 12, Ahead: 1 << 22}
-
-// limits returns the limits of the node's queues.
-func (c *Config) limits() Limits {
-	if c.Virtual != nil && c.Virtual.Limits != (Limits{}) {
-		return c.Virtual.Limits
+// longest returns the floats of the longest rows of a model.
+func longest(m *godwit.Model) (floats int) {
+	for i := range m.Tables() {
+		floats = max(floats, m.TableRowLen(i))
 	}
-	return usual
+	return floats
 }
 
 // Bounds of the shell that are no queues'.
 const (
 	maxWorkers  = 1 << 12
-	frameBytes  = 256 << 10
-	recordBytes = 64             // that a key takes on its way at the most, beside its floats, or while it waits somewhere
 	aheadFloats = 16 << 20       // that one worker may have asked for by PullAfter and not got
 	maxFloats   = math.MaxUint32 // of the values of a call: 16 GiB; an operation keeps offsets of 32 bits
 	maxIntents  = 1 << 27        // keys in a worker's announced intents, counted once an intent
 	causeWait   = 500 * time.Millisecond
 )
-
-// costOf returns what a key counts in the limits, of which so many floats travel.
-func costOf(floats int) int64 { return int64(4*floats + recordBytes) }
 
 // eager is a window that no intent is beyond.
 const eager = 1 << 40

@@ -50,10 +50,8 @@ func (n *Node) takeLeave(ctx context.Context) error {
 		return err
 	}
 	n.parting.complete()
-	for _, p := range n.peers {
-		if p != nil {
-			p.bid()
-		}
+	for _, l := range n.links.All {
+		l.Farewell()
 	}
 	n.Idle(n.cfg.Session.Lease(), n.parting.quiet, ctx.Done())
 	return nil
@@ -122,17 +120,4 @@ func (p *parting) goneLocked(peer godwit.NodeID) {
 	if p.left--; p.left == 0 {
 		close(p.quiet)
 	}
-}
-
-// bid puts in the farewell. What is put in later is not sent.
-func (o *outbox) bid() {
-	o.mu.Lock()
-	if o.enc.Records() > 0 {
-		o.seal()
-	}
-	f := wire.Farewell(o.view)
-	o.sealed = append(o.sealed, sealed{frame: f})
-	o.queued += len(f) - wire.DataLen
-	o.mu.Unlock()
-	o.flush()
 }

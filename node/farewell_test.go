@@ -78,9 +78,7 @@ func TestANodeThatDiesWhileOthersWaitForTheEndIsNamed(t *testing.T) {
 			return n.parting.here != nil
 		})
 	}
-	for _, conn := range c.Nodes[victim].conns {
-		conn.Close()
-	}
+	c.Nodes[victim].links.Close()
 	ends.Wait()
 	for i, err := range errs {
 		if !errors.Is(err, godwit.ErrPeerLost) && !errors.Is(err, coord.ErrFailed) || !strings.Contains(err.Error(), "node 2") {

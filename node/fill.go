@@ -66,7 +66,7 @@ func (f *filler) waits() bool {
 
 // homed returns those of the keys that have their home here.
 func (w *worker) homed(keys []godwit.Key) []godwit.Key {
-	if len(w.n.peers) == 1 {
+	if w.n.links.Alone() {
 		return keys
 	}
 	f := &w.filler

@@ -92,15 +92,15 @@ func (w *worker) pushKeptOf(ctx context.Context, what string, r *filtering.Resid
 func (n *Node) newCloser() *worker {
 	i := len(n.workers)
 	id := godwit.WorkerID{Node: n.self, Local: i}
-	w := &worker{n: n, id: id, out: n.sender(), ops: n.newOps(i), waits: true, clock: new(tick.Clock), filters: n.filters.Pipeline(id)}
-	w.send = w.out.flush
+	w := &worker{n: n, id: id, out: n.links.Sender(), ops: n.newOps(i), waits: true, clock: new(tick.Clock), filters: n.filters.Pipeline(id)}
+	w.send = w.out.Flush
 	return w
 }
 
 // flushKept pushes what workers keep when the node is about to be closed.
 func (n *Node) flushKept(ctx context.Context) error {
 	err := n.closer.pushKept(ctx, "close")
-	n.closer.out.flush()
+	n.closer.out.Flush()
 	if errors.Is(err, godwit.ErrClosed) {
 		return nil
 	}

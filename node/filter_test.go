@@ -14,7 +14,9 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/restless"
+	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/placement"
 )
@@ -163,7 +165,7 @@ func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
 	g.shut(2)
 	read := sync.OnceFunc(func() { g.open(2) })
 	t.Cleanup(read)
-	w.ops.room = reached * costOf(n.model.RowLen(keys[0]))
+	w.ops.room = reached * link.CostOf(n.model.RowLen(keys[0]))
 	ctx, giveUp := context.WithCancelCause(background(t))
 	enough := errors.New("waited long enough")
 	over := make(chan error)
@@ -322,7 +324,7 @@ func TestANodeThatClosesWaitsForNoOperationsOfItsWorkers(t *testing.T) {
 	must(t, w.Push(t.Context(), keys[:1], []float32{3, 0}))
 	g.shut(1)
 	var hs []godwit.Handle
-	for w.ops.begun() < usual.Ops { // some may be answered before the gate is shut
+	for w.ops.begun() < host.Usual.Ops { // some may be answered before the gate is shut
 		h, err := w.PushAsync(t.Context(), keys[1:], []float32{10, 0})
 		must(t, err)
 		hs = append(hs, h)
@@ -336,8 +338,8 @@ func TestANodeThatClosesWaitsForNoOperationsOfItsWorkers(t *testing.T) {
 			t.Fatalf("a node that closes, of which nobody takes anything: %v", err)
 		}
 	}
-	if own, theirs := n.closer.ops.begun(), w.ops.begun(); own != 1 || theirs != usual.Ops {
-		t.Errorf("%d operations of the node and %d of its worker are open, want 1 and %d", own, theirs, usual.Ops)
+	if own, theirs := n.closer.ops.begun(), w.ops.begun(); own != 1 || theirs != host.Usual.Ops {
+		t.Errorf("%d operations of the node and %d of its worker are open, want 1 and %d", own, theirs, host.Usual.Ops)
 	}
 	g.open(1)
 	must(t, w.Wait(t.Context(), hs...))

@@ -12,23 +12,19 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/placement"
 )
 
 // say has a node send a frame that it would not send by itself.
 func say(from *Node, to godwit.NodeID, frame []byte) {
-	o := from.peers[to]
-	o.mu.Lock()
-	if o.enc.Records() > 0 {
-		o.seal()
-	}
-	o.sealed = append(o.sealed, sealed{frame: frame})
-	o.queued += len(frame) - wire.DataLen
-	o.mu.Unlock()
-	o.flush()
+	l := from.links.To(to)
+	l.Append(frame)
+	l.Flush()
 }
 
 func frameOf(recs ...wire.Record) []byte {
@@ -249,21 +245,38 @@ func take(t *testing.T, variant byte, b []byte) {
 	n.Stats()
 }
 
+// unread returns links of a node to others that nobody takes anything from.
+func unread(h *host.Host, self godwit.NodeID, nodes int) *link.Links {
+	ls := link.New(h, self, nodes, 1, host.Usual, filter.Compress{}, host.NewBell())
+	for i := range nodes {
+		if id := godwit.NodeID(i); id != self {
+			ls.Imagine(id, func() {})
+		}
+	}
+	return ls
+}
+
+// sent has a link send so many bytes.
+func sent(l *link.Link, bytes int) {
+	l.Append(make([]byte, bytes))
+	for len(l.Take(nil)) > 0 { // heartbeats go first
+	}
+}
+
 // quietNode is a node without goroutines, whose queues nobody empties.
 func quietNode(t testing.TB, cfg Config) *Node {
-	n := &Node{cfg: cfg, model: cfg.Model, Host: host.New(host.Real()), budget: host.NewBudget(cfg.Workers), peers: make([]*outbox, len(cfg.Session.Members()))}
+	n := &Node{cfg: cfg, model: cfg.Model, Host: host.New(host.Real()), budget: host.NewBudget(cfg.Workers)}
 	var ids []godwit.NodeID
 	for _, m := range cfg.Session.Members() {
 		ids = append(ids, m.ID)
 	}
 	n.homes = directory.NewHomes(cfg.Model.Keys(), ids)
-	for i := range n.peers {
-		if i != int(cfg.Session.Self()) {
-			n.peers[i] = newOutbox(nil, 1, &n.buffers)
-			n.peers[i].flushed = func() {}
+	must(t, n.build())
+	for i := range ids {
+		if ids[i] != cfg.Session.Self() {
+			n.links.Imagine(ids[i], func() {})
 		}
 	}
-	must(t, n.build())
 	t.Cleanup(func() {
 		n.Halt()
 		n.Join()

@@ -240,7 +240,7 @@ func (n *Node) measureHot() {
 // keys in use, which are counted anew when what seemed enough is there; an eighth
 // more or less does not matter. It reports false if the node ended before.
 func (n *Node) countPulls() bool {
-	for goal := enoughPulls(n.model, 0, len(n.peers)); ; {
+	for goal := enoughPulls(n.model, 0, n.links.Nodes()); ; {
 		if n.Wait(n.hot.enough, n.Stop(), n.Done()) != 0 {
 			return false
 		}
@@ -256,13 +256,13 @@ func (n *Node) countPulls() bool {
 // enoughPulls is how many pulls of this node are enough by now.
 func (n *Node) enoughPulls() int64 {
 	if n.model.Keys() <= manyKeys {
-		return enoughPulls(n.model, 0, len(n.peers))
+		return enoughPulls(n.model, 0, n.links.Nodes())
 	}
-	return enoughPulls(n.model, n.proto.UsedLen(), len(n.peers))
+	return enoughPulls(n.model, n.proto.UsedLen(), n.links.Nodes())
 }
 
 func (n *Node) agreeOnHot(ctx context.Context) error {
-	all, err := n.cfg.Session.Exchange(ctx, "hot keys", n.hot.report(n.model, uint64(n.proto.UsedLen()), len(n.peers)))
+	all, err := n.cfg.Session.Exchange(ctx, "hot keys", n.hot.report(n.model, uint64(n.proto.UsedLen()), n.links.Nodes()))
 	if err != nil {
 		return err
 	}

@@ -45,14 +45,8 @@ func (n *Node) Resting() error {
 			return err
 		}
 	}
-	for id, p := range n.peers {
-		if p == nil {
-			continue
-		}
-		p.mu.Lock()
-		queued := p.queued
-		p.mu.Unlock()
-		if queued > 0 {
+	for id, p := range n.links.All {
+		if queued := p.Counts().Queued; queued > 0 {
 			return fmt.Errorf("%d bytes for node %d were never sent", queued, id)
 		}
 	}

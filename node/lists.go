@@ -29,8 +29,8 @@ func (n *Node) lacks(in *inbound, e *wire.UnknownListError) {
 	came := make(chan struct{})
 	in.waits, in.came = true, came
 	in.d.Keep()
-	n.peers[in.from].push(e.Question())
-	in.out.touch(in.from)
+	n.links.To(in.from).Push(e.Question())
+	in.out.Touch(in.from)
 	from := in.from
 	n.Go(func() {
 		if n.Sleep(listPatience, came, n.Stop()) < 0 && n.Err() == nil {
@@ -71,29 +71,9 @@ func (n *Node) learn(in *inbound, answer []byte) error {
 
 // tell answers a peer that lacks a list.
 func (n *Node) tell(in *inbound, question []byte) error {
-	o := n.peers[in.from]
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.enc.Lists == nil {
-		return fmt.Errorf("asked for a list of keys, though it does not take any")
-	}
-	answer, err := o.enc.Lists.Answer(question)
-	if err != nil {
+	if err := n.links.To(in.from).List(question); err != nil {
 		return err
 	}
-	o.first(answer)
-	in.out.touch(in.from)
+	in.out.Touch(in.from)
 	return nil
-}
-
-// push puts in a whole frame that is to leave before all others.
-func (o *outbox) push(frame []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.first(frame)
-}
-
-func (o *outbox) first(frame []byte) {
-	o.sealed = slices.Insert(o.sealed, 0, sealed{frame: frame})
-	o.queued += len(frame) - wire.DataLen
 }

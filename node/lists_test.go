@@ -13,7 +13,6 @@ import (
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
-	"github.com/godwit-ps/godwit/transport/mem"
 )
 
 // Requests about the same keys, and the answers to them, are sent with a hash
@@ -103,7 +102,7 @@ func TestFramesWaitForAListInTheirOrder(t *testing.T) {
 	}
 	var question []byte
 	for f := []byte{0}; len(f) > 0 && !wire.Asks(question); question = f {
-		f = n.peers[peer].take(nil)
+		f = n.links.To(peer).Take(nil)
 	}
 	if !wire.Asks(question) {
 		t.Fatal("the list was not asked for")
@@ -152,7 +151,7 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 	}
 	question := func() (q []byte) {
 		for f := []byte{0}; len(f) > 0 && !wire.Asks(q); q = f {
-			f = n.peers[peer].take(nil)
+			f = n.links.To(peer).Take(nil)
 		}
 		return q
 	}
@@ -220,11 +219,3 @@ type told struct {
 }
 
 func (t told) Fail(err error) { t.failed <- err }
-
-func TestWhoTakesNoListsGetsNone(t *testing.T) {
-	here, _ := ends(t, &mem.Switch{}, "a")
-	o := newOutbox(here, 1, &buffers{}) // hellos of this test say nothing of lists
-	if o.enc.Lists != nil || !o.enc.Plain {
-		t.Error("a peer that takes neither lists nor codings gets them")
-	}
-}

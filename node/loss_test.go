@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -91,9 +92,7 @@ func TestALostNodeEndsEveryOperationEverywhere(t *testing.T) {
 	ways := map[string]func(c *Cluster, victim godwit.NodeID){
 		"killed": func(c *Cluster, victim godwit.NodeID) { c.Hub.Kill(victim) },
 		"its connections are cut": func(c *Cluster, victim godwit.NodeID) {
-			for _, conn := range c.Nodes[victim].conns {
-				conn.Close()
-			}
+			c.Nodes[victim].links.Close()
 		},
 		"it fails": func(c *Cluster, victim godwit.NodeID) {
 			c.Nodes[victim].cfg.Session.Fail(errors.New("out of cheese"))
@@ -245,10 +244,8 @@ func TestAStalledNodeHoldsUpOnlyWhoAsksIt(t *testing.T) {
 		t.Errorf("who asks the stalled node got %v, want to hear that node 2 is behind", err)
 	}
 	t.Log(err)
-	n.peers[2].mu.Lock()
-	queued := n.peers[2].queued
-	n.peers[2].mu.Unlock()
-	if limit := usual.Asked/3 + frameBytes; queued > limit {
+	queued := n.links.To(2).Counts().Queued
+	if limit := host.Usual.Asked/3 + host.Usual.Frame; queued > limit {
 		t.Errorf("%d bytes are queued, want at most %d", queued, limit)
 	}
 	g.open(2)

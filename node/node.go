@@ -30,15 +30,16 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
-	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/hint"
 	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/packing"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/store/arena"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
+	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
@@ -60,13 +61,7 @@ type Node struct {
 	large   bool // the model is larger than a processor's cache
 	tables  []table
 	filters *filtering.Filters
-	packing filter.Compress // of frames
-
-	peers   []*outbox // by node id; nil for this node
-	buffers buffers
-	limits  Limits
-	asking  *asking
-	conns   map[godwit.NodeID]transport.Conn
+	links   *link.Links
 	workers []*worker
 	clocks  tick.Clocks // of the workers
 	closer  *worker     // what Close pushes by
@@ -129,6 +124,15 @@ func (s *shard) noteWork(n *Node, k godwit.Key) {
 	}
 }
 
+// lockFor locks the shard for a sender, who lets go of the queue that it keeps where
+// the shard is taken.
+func (s *shard) lockFor(out *link.Sender) {
+	if !out.Kept() || !s.TryLock() {
+		out.LetGo()
+		s.Lock()
+	}
+}
+
 func (n *Node) shard(k godwit.Key) *shard { return &n.shards[k&n.mask] }
 
 // Start brings a node up: it connects to the other members of the session and
@@ -145,7 +149,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		ids[i] = m.ID
 	}
 	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model, homes: directory.NewHomes(cfg.Model.Keys(), ids),
-		Host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers), peers: make([]*outbox, len(members))}
+		Host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers)}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
 	}
@@ -175,28 +179,29 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 
 // build makes shards and workers.
 func (n *Node) build() error {
-	var err error
+	by, err := packing.Of(n.model)
+	if err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
+	bell := host.NewBell()
+	n.links = link.New(n.Host, n.self, len(n.cfg.Session.Members()), n.cfg.Session.View(), n.cfg.limits(), by, bell)
+	n.links.Answered = n.complete
 	if n.proto, err = n.cfg.protocol(n.homes); err != nil {
 		return err
 	}
-	if err := checkFits(n.model, n.proto.Policy, len(n.peers), n.cfg.memory()); err != nil {
+	if err := checkFits(n.model, n.proto.Policy, n.links.Nodes(), n.cfg.memory()); err != nil {
 		return err
 	}
 	if rule, ok := placement.HotRuleOf(n.proto.Policy); ok {
-		n.hot = newHotSet(n.model, rule, len(n.peers), n.cfg.Workers)
+		n.hot = newHotSet(n.model, rule, n.links.Nodes(), n.cfg.Workers)
 		n.proto.Hot = n.hot.has
 	}
 	n.proto.SettingUp, n.proto.Misplaced = n.settingUp, n.misplaced
-	n.limits = n.cfg.limits()
-	n.asking = newAsking(n.limits.Rows, len(n.peers))
 	n.shards = make([]shard, 1<<n.proto.Shift)
 	n.mask = godwit.Key(len(n.shards) - 1)
 	n.large = bytesOf(n.model) > cacheBytes
 	n.tables = tablesOf(n.proto)
 	n.filters = filtering.New(n.model, n.cfg.Seed)
-	if n.packing, err = packing(n.model); err != nil {
-		return err
-	}
 	n.arena.Short = n.outOfMemory
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {
@@ -204,10 +209,10 @@ func (n *Node) build() error {
 	} else if err := n.arena.Reserve(); err != nil {
 		return n.noMemory(0, err)
 	}
-	n.parting = newParting(len(n.peers))
+	n.parting = newParting(n.links.Nodes())
 	n.pulse = newPulse(n)
-	n.scanning = make([]atomic.Int32, len(n.peers))
-	n.questions.of = make([][]wire.Record, len(n.peers))
+	n.scanning = make([]atomic.Int32, n.links.Nodes())
+	n.questions.of = make([][]wire.Record, n.links.Nodes())
 	guards := make([]guard, len(n.shards))
 	for i := range n.shards {
 		n.shards[i].guard, n.shards[i].starved = &guards[i], &n.starved
@@ -216,11 +221,11 @@ func (n *Node) build() error {
 		}
 		n.shards[i].Finder = n.shards[i].Shard.Finder()
 	}
-	n.pacer, n.planner = newPacer(n), newPlanner(n)
+	n.pacer, n.planner = newPacer(n, bell), newPlanner(n)
 	n.clocks = tick.NewClocks(n.self, n.cfg.Workers, n.cfg.barriers())
 	n.bound = newBound(n)
 	n.stays, n.onRead = placement.OnRead(n.proto.Policy)
-	n.onRead = n.onRead && len(n.peers) > 1
+	n.onRead = n.onRead && !n.links.Alone()
 	n.windows = windowsOf(n.model)
 	n.barrier.gaveUp = make([]*round, n.cfg.Workers)
 	for i := range n.cfg.Workers {
@@ -235,14 +240,12 @@ func (n *Node) build() error {
 }
 
 func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
-	n.conns = conns
 	for id, c := range conns {
-		n.peers[id] = newOutbox(c, n.cfg.Session.View(), &n.buffers)
-		n.peers[id].packer.set(n.packing, c.Peer().Takes)
+		n.links.Connect(id, c)
 	}
 	for id, c := range conns {
 		n.Go(func() {
-			if err := n.peers[id].write(n.Host, n.Stop()); err != nil {
+			if err := n.links.To(id).Write(n.Host); err != nil {
 				n.lost(id, err)
 			}
 		})
@@ -256,14 +259,11 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 
 // imagine makes the queues to the other nodes of a simulation.
 func (n *Node) imagine() {
-	n.in = make([]*inbound, len(n.peers))
-	for i := range n.peers {
+	n.in = make([]*inbound, n.links.Nodes())
+	for i := range n.links.Nodes() {
 		if to := godwit.NodeID(i); to != n.self {
-			n.peers[i] = newOutbox(nil, n.cfg.Session.View(), &n.buffers)
-			n.peers[i].full = n.limits.Frame
-			n.peers[i].packer.set(n.packing, ^wire.Takes(0))
+			n.links.Imagine(to, func() { n.cfg.Virtual.Flush(n, to) })
 			n.in[i] = n.inbound(to)
-			n.peers[i].flushed = func() { n.cfg.Virtual.Flush(n, to) }
 		}
 	}
 }
@@ -284,10 +284,10 @@ func (n *Node) everywhere() iter.Seq[godwit.Key] {
 
 // hold asks for replicas that stay for the rest of the run.
 func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
-	if len(n.peers) == 1 {
+	if n.links.Alone() {
 		return nil
 	}
-	out := n.sender()
+	out := n.links.Sender()
 	for k := range keys {
 		s := n.shard(k)
 		s.Lock()
@@ -298,15 +298,15 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 		s.Hold(&out, k)
 		s.noteWork(n, k)
 		s.Unlock()
-		if out.records >= maxRequests {
-			out.records = 0
-			out.flush()
+		if out.Records >= maxRequests {
+			out.Records = 0
+			out.Flush()
 			if ctx.Err() != nil {
 				return fmt.Errorf("node: asking for replicas: %w", context.Cause(ctx))
 			}
 		}
 	}
-	out.flush()
+	out.Flush()
 	return nil
 }
 
@@ -321,7 +321,7 @@ func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
 			return false
 		}
 		if joined++; joined == maxJoined || in.count-answered >= maxAnswers || !c.Ready() { // else there will be more to send with it
-			in.out.flush()
+			in.out.Flush()
 			joined, answered = 0, in.count
 		}
 		return true
@@ -410,7 +410,7 @@ func (n *Node) addr(id godwit.NodeID) string {
 
 // blame names the node that a request for a key went to first, for errors.
 func (n *Node) blame(k godwit.Key) godwit.NodeID {
-	if len(n.peers) == 1 || !n.model.Has(k) {
+	if n.links.Alone() || !n.model.Has(k) {
 		return godwit.NoNode
 	}
 	s := n.shard(k)
@@ -434,7 +434,7 @@ func (n *Node) Close(ctx context.Context) error {
 		if n.bound != nil {
 			n.bound.leave()
 		}
-		if n.Err() == nil && len(n.peers) > 1 {
+		if n.Err() == nil && !n.links.Alone() {
 			err = n.flushKept(ctx)
 			if e := n.takeLeave(ctx); err == nil {
 				err = e
@@ -443,9 +443,7 @@ func (n *Node) Close(ctx context.Context) error {
 		n.closing.Store(true)
 		n.Fail(godwit.ErrClosed)
 		n.Halt()
-		for _, c := range n.conns {
-			c.Close()
-		}
+		n.links.Close()
 		n.Join()
 		for i := range n.shards {
 			s := &n.shards[i]

@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/transport"
 )
@@ -70,8 +71,8 @@ const (
 )
 
 func (n *Node) newOps(worker int) *ops {
-	room := int64(n.limits.Asked) / int64(n.cfg.Workers+1) // and one for what Close pushes
-	return &ops{worker: uint64(worker), most: n.limits.Ops, room: room, moved: make(chan struct{}, 1)}
+	room := int64(n.links.Limits.Asked) / int64(n.cfg.Workers+1) // and one for what Close pushes
+	return &ops{worker: uint64(worker), most: n.links.Limits.Ops, room: room, moved: make(chan struct{}, 1)}
 }
 
 // begin opens an operation, or returns nil if too many are open.
@@ -325,9 +326,9 @@ func (n *Node) complete(from godwit.NodeID, rs ...wire.Record) {
 func (n *Node) costOf(rs []wire.Record) (cost int64) {
 	for i := range rs {
 		if r := &rs[i]; r.Kind == wire.PullReply {
-			cost += costOf(len(r.Vals))
+			cost += link.CostOf(len(r.Vals))
 		} else {
-			cost += costOf(n.model.RowLen(r.Key))
+			cost += link.CostOf(n.model.RowLen(r.Key))
 		}
 	}
 	return cost

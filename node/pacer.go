@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -30,7 +31,7 @@ import (
 // too (Limits.Copies), where further updates of the same keys join it.
 type pacer struct {
 	n    *Node
-	out  sender
+	out  link.Sender
 	bell *host.Bell
 
 	work []atomic.Uint64 // one bit a shard that has something for a round
@@ -40,7 +41,6 @@ type pacer struct {
 	marks  []mark      // peers that want to hear when they have everything
 
 	waiting atomic.Int32 // drains that are not done
-	room    atomic.Bool  // keys can be asked for that there was no room for before
 
 	rounds atomic.Uint64
 	rates  []intent.Rate // of the workers' clocks
@@ -57,8 +57,8 @@ type mark struct {
 	op   uint64
 }
 
-func newPacer(n *Node) *pacer {
-	return &pacer{n: n, out: n.sender(), bell: host.NewBell(),
+func newPacer(n *Node, bell *host.Bell) *pacer {
+	return &pacer{n: n, out: n.links.Sender(), bell: bell,
 		rates: make([]intent.Rate, n.cfg.Workers), work: make([]atomic.Uint64, (len(n.shards)+63)/64), every: interval(placement.SyncOf(n.proto.Policy).Rate)}
 }
 
@@ -73,8 +73,8 @@ func (p *pacer) run() {
 	held := false
 	round := func() {
 		held = p.round()
-		h.Worked(p.out.records)
-		p.out.records = 0
+		h.Worked(p.out.Records)
+		p.out.Records = 0
 	}
 	for h.Wait(p.bell.Rung(), h.Stop(), nil) == 0 {
 		p.bell.Awake()
@@ -106,16 +106,9 @@ func (p *pacer) tick() (shortest float64) {
 	return shortest
 }
 
-// askDue has keys asked for that there was no room for before.
-func (p *pacer) askDue() {
-	p.room.Store(true)
-	p.bell.Ring()
-	p.bell.Hurry()
-}
-
-// ask does that.
+// ask has keys asked for that there was no room for before.
 func (p *pacer) ask() {
-	if !p.room.Swap(false) {
+	if !p.n.links.Due() {
 		return
 	}
 	for i := range p.n.shards {
@@ -159,12 +152,12 @@ func (p *pacer) round() (held bool) {
 	if p.answers() {
 		held = true
 	}
-	p.out.flush()
+	p.out.Flush()
 	return held
 }
 
 func (p *pacer) shards(all, bounded bool) (held bool) {
-	clear(p.out.full)
+	p.out.ForgetFull()
 	for i := range p.work {
 		for bitsLeft := p.work[i].Swap(0); bitsLeft != 0; bitsLeft &= bitsLeft - 1 {
 			s := &p.n.shards[i*64+bits.TrailingZeros64(bitsLeft)]
@@ -237,9 +230,9 @@ func (p *pacer) drained() {
 		}
 		d.asked = true
 		p.mu.Lock()
-		d.missing = len(p.n.peers) - 1
+		d.missing = p.n.links.Nodes() - 1
 		p.mu.Unlock()
-		for i := range p.n.peers {
+		for i := range p.n.links.Nodes() {
 			if godwit.NodeID(i) != p.n.self {
 				p.out.Send(godwit.NodeID(i), &wire.Record{Kind: wire.SyncMark, Op: d.id})
 			}

@@ -5,16 +5,17 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/placement"
 )
 
 // A peer that says that part of a long frame has come is alive, although it has
 // acknowledged nothing and sent nothing else.
 func TestAPartOfAFrameThatArrivesAtThePeerIsASignOfLife(t *testing.T) {
-	o := newOutbox(nil, 1, &buffers{})
-	o.sent.Store(1 << 20)
-	p := &pulse{n: &Node{peers: []*outbox{o}}}
-	var l link
+	n := &Node{links: unread(host.New(host.Real()), 1, 2)}
+	sent(n.links.To(0), 1<<20)
+	p := &pulse{n: n}
+	var l life
 	for _, x := range []struct {
 		at    time.Duration
 		part  bool

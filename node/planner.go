@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/node/internal/link"
 )
 
 // The planner acts on intents when they become due, and ends them: one goroutine
@@ -15,7 +16,7 @@ import (
 // much to do at once.
 type planner struct {
 	n    *Node
-	out  sender
+	out  link.Sender
 	bell *host.Bell
 
 	leads  atomic.Uint64 // nanoseconds that actions took, summed since the last look
@@ -28,7 +29,7 @@ type planner struct {
 }
 
 func newPlanner(n *Node) *planner {
-	return &planner{n: n, out: n.sender(), bell: host.NewBell()}
+	return &planner{n: n, out: n.links.Sender(), bell: host.NewBell()}
 }
 
 func (p *planner) run() {
@@ -70,9 +71,9 @@ func (p *planner) act() {
 	for _, w := range p.n.workers {
 		p.of(w, now, lead)
 	}
-	p.out.flush()
-	p.keys += p.out.records
-	p.out.records = 0
+	p.out.Flush()
+	p.keys += p.out.Records
+	p.out.Records = 0
 }
 
 func (p *planner) of(w *worker, now int64, lead float64) {

@@ -57,8 +57,8 @@ func askAfter(lease time.Duration, asks bool) time.Duration {
 // judge is the node that suspicions go to.
 const judge = godwit.NodeID(0)
 
-// A link is what is known of the life of one connection.
-type link struct {
+// A life is what is known of the life of one connection.
+type life struct {
 	// Written by who takes frames.
 	arrived atomic.Uint64 // bytes of frames that came, heartbeats not counted
 	beats   atomic.Uint64 // heartbeats that came
@@ -87,7 +87,7 @@ type counts struct{ arrived, beats, acked, raw uint64 }
 // its goroutine's.
 type pulse struct {
 	n     *Node
-	links []link // by peer
+	links []life // by peer
 	lease time.Duration
 	clock time.Duration // that this process has run since it was started
 	seen  int64         // the time of the last look
@@ -104,7 +104,7 @@ type rift [2]godwit.NodeID
 func riftOf(a, b godwit.NodeID) rift { return rift{min(a, b), max(a, b)} }
 
 func newPulse(n *Node) *pulse {
-	return &pulse{n: n, links: make([]link, len(n.peers)), lease: n.cfg.Session.Lease()}
+	return &pulse{n: n, links: make([]life, n.links.Nodes()), lease: n.cfg.Session.Lease()}
 }
 
 // start is called when all connections are there, before the pulse runs. Other
@@ -117,8 +117,8 @@ func (p *pulse) start(ctx context.Context) {
 			p.begin = time.Until(at)
 		}
 	}
-	for id, c := range p.n.conns {
-		if m, ok := c.(transport.Meter); ok {
+	for id, l := range p.n.links.All {
+		if m, ok := l.Conn().(transport.Meter); ok {
 			p.links[id].raw = m.Arrived
 			p.links[id].last.raw = m.Arrived()
 		}
@@ -159,7 +159,7 @@ func (p *pulse) step() {
 }
 
 // measure takes note of what moved over a connection since the last look.
-func (p *pulse) measure(id godwit.NodeID, l *link) {
+func (p *pulse) measure(id godwit.NodeID, l *life) {
 	now := counts{l.arrived.Load(), l.beats.Load(), l.acked.Load(), 0}
 	whole := now.arrived - l.last.arrived + (now.beats-l.last.beats)*wire.HeartbeatLen
 	part := false
@@ -172,8 +172,8 @@ func (p *pulse) measure(id godwit.NodeID, l *link) {
 		l.met, l.heard, l.asks = true, p.clock, false
 	}
 	l.moves = l.moves || part
-	o := p.n.peers[id]
-	l.owes = l.asks || now.acked < o.payload()
+	o := p.n.links.To(id)
+	l.owes = l.asks || now.acked < o.Payload()
 	if moved || !l.owes {
 		l.since = p.clock
 	}
@@ -181,7 +181,7 @@ func (p *pulse) measure(id godwit.NodeID, l *link) {
 }
 
 // overdue reports whether a peer has owed an answer for longer than limit.
-func (p *pulse) overdue(l *link, limit time.Duration) bool {
+func (p *pulse) overdue(l *life, limit time.Duration) bool {
 	if !l.met {
 		limit += p.begin
 	}
@@ -189,35 +189,16 @@ func (p *pulse) overdue(l *link, limit time.Duration) bool {
 }
 
 // tell sends a heartbeat where one is due.
-func (p *pulse) tell(id godwit.NodeID, l *link) {
+func (p *pulse) tell(id godwit.NodeID, l *life) {
 	answer := l.asked.Swap(false)
 	ask := !l.owes && p.clock-l.heard >= askAfter(p.lease, p.n.self < id)
 	news := l.last.arrived != l.told || l.moves
 	if !answer && !ask && l.toldAt > 0 && !(news && p.clock-l.toldAt >= tellEvery) {
 		return
 	}
-	p.n.peers[id].say(wire.Heartbeat{Arrived: l.last.arrived, Moves: l.moves, Asks: ask})
+	p.n.links.To(id).Beat(wire.Heartbeat{Arrived: l.last.arrived, Moves: l.moves, Asks: ask})
 	l.asks = l.asks || ask
 	l.told, l.toldAt, l.moves = l.last.arrived, p.clock, false
-}
-
-// say puts in a heartbeat, in the place of one that has not left yet, and has it
-// sent.
-func (o *outbox) say(h wire.Heartbeat) {
-	o.mu.Lock()
-	if o.beat == nil {
-		o.queued += wire.HeartbeatLen - wire.DataLen
-	}
-	o.beat = h.Frame()
-	o.mu.Unlock()
-	o.flush()
-}
-
-// payload returns how many bytes of frames were handed to the connection,
-// heartbeats not counted.
-func (o *outbox) payload() uint64 {
-	beats := o.beats.Load() // before the sum, which only grows
-	return o.sent.Load() - beats*wire.HeartbeatLen
 }
 
 // beat takes a heartbeat of a peer.
@@ -226,7 +207,7 @@ func (p *pulse) beat(from godwit.NodeID, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	if sent := p.n.peers[from].payload(); h.Arrived > sent {
+	if sent := p.n.links.To(from).Payload(); h.Arrived > sent {
 		return fmt.Errorf("says that %d bytes have arrived, of %d that were sent", h.Arrived, sent)
 	}
 	l := &p.links[from]
@@ -252,9 +233,9 @@ func (p *pulse) suspect() {
 	}
 	p.charge(p.n.self, of)
 	if p.n.self != judge && !slices.Contains(of, judge) {
-		o := p.n.peers[judge]
-		o.push(wire.Suspicions(of))
-		o.flush()
+		o := p.n.links.To(judge)
+		o.Push(wire.Suspicions(of))
+		o.Flush()
 	}
 }
 

@@ -233,7 +233,7 @@ func TestAPauseOfANodeIsNotItsPeers(t *testing.T) {
 	w := &stoppedWorld{World: n.World, now: 1}
 	n.Host.World = w
 	p.seen = 1
-	n.peers[1].sent.Store(1000) // and nothing comes back
+	sent(n.links.To(1), 1000) // and nothing comes back
 	p.links[1].met = true
 	p.step()
 	for range 5 {
@@ -315,7 +315,7 @@ func pulseOf(t *testing.T, s coord.Session) (*pulse, func(time.Duration)) {
 // What a peer says to have arrived is movement, though nothing else comes.
 func TestAPeerThatTakesSlowlyIsNotSuspect(t *testing.T) {
 	p, pass := pulseOf(t, lonely{nodes: 2})
-	p.n.peers[1].sent.Store(1 << 20)
+	sent(p.n.links.To(1), 1<<20)
 	for i := range uint64(10) {
 		pass(coord.DefaultTTL / 2)
 		must(t, p.beat(1, wire.Heartbeat{Arrived: i + 1}.Frame()))
@@ -347,10 +347,10 @@ func TestAVerdictWaitsForWhatOthersSuspect(t *testing.T) {
 				p.links[i].heard = time.Hour // no need to ask
 			}
 		}
-		p.n.peers[2].sent.Store(100)
+		sent(p.n.links.To(2), 100)
 		if self == 1 {
 			pass(coord.DefaultTTL / 3)
-			p.n.peers[3].sent.Store(100)
+			sent(p.n.links.To(3), 100)
 			pass(coord.DefaultTTL/3*2 + answerTime + 2*pulseEvery)
 		} else {
 			pass(coord.DefaultTTL + answerTime + 2*pulseEvery)

@@ -39,13 +39,13 @@ func (n *Node) SetStaleness(ctx context.Context, table int, s godwit.Bound) erro
 	}
 	b, id := n.bound, n.ids.Add(1)
 	c, number := b.change(id, table, limitOf(clocks, ok))
-	out := n.sender()
-	for i := range n.peers {
+	out := n.links.Sender()
+	for i := range n.links.Nodes() {
 		if godwit.NodeID(i) != n.self {
 			out.Send(godwit.NodeID(i), &wire.Record{Kind: wire.Rebound, Op: id, Key: n.model.Key(table, 0), Seq: uint64(clocks + 1), Version: godwit.Version(number)})
 		}
 	}
-	out.flush()
+	out.Flush()
 	switch n.Wait(c.done, ctx.Done(), n.Done()) {
 	case 1:
 		return fmt.Errorf("node: set staleness of table %q: waiting for %d nodes: %w", n.model.Table(table).Name, b.forget(id), context.Cause(ctx))

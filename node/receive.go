@@ -5,16 +5,18 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/packing"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
 )
 
 // inbound is what is needed to take the frames of one peer, of one goroutine.
 type inbound struct {
 	from   godwit.NodeID
-	link   *link
-	out    sender
+	link   *life
+	out    link.Sender
 	d      wire.Decoder
 	plain  []byte               // memory of a frame that came compressed
 	recs   [ahead]wire.Record   // some records of the frame
@@ -34,7 +36,7 @@ type inbound struct {
 }
 
 func (n *Node) inbound(from godwit.NodeID) *inbound {
-	in := &inbound{from: from, link: &n.pulse.links[from], out: n.sender(), table: &n.tables[0]}
+	in := &inbound{from: from, link: &n.pulse.links[from], out: n.links.Sender(), table: &n.tables[0]}
 	in.d.Lists = &in.known
 	return in
 }
@@ -69,6 +71,18 @@ func (n *Node) frame(in *inbound, frame []byte) (err error) {
 	return err
 }
 
+// unpacked returns a frame that arrived as it was.
+func (in *inbound) unpacked(frame []byte) ([]byte, error) {
+	if wire.Compression(frame) == 0 {
+		return frame, nil
+	}
+	f, err := packing.Unpacked(in.plain, frame)
+	if err == nil {
+		in.plain = f
+	}
+	return f, err
+}
+
 // begin takes a frame of records.
 func (n *Node) begin(in *inbound, frame []byte) error {
 	frame, err := in.unpacked(frame)
@@ -83,9 +97,9 @@ func (n *Node) begin(in *inbound, frame []byte) error {
 
 // goOn takes what is left of the frame that in.d was reset to.
 func (n *Node) goOn(in *inbound) error {
-	in.out.keep()
+	in.out.Keep()
 	err := n.take(in, in.from)
-	in.out.release()
+	in.out.Release()
 	if in.nleads > 0 {
 		n.planner.leads.Add(in.leads)
 		n.planner.nleads.Add(in.nleads)
@@ -126,8 +140,8 @@ func (n *Node) take(in *inbound, from godwit.NodeID) (err error) {
 		if n.starved.Load() {
 			return n.Err()
 		}
-		if to := in.out.flooded; to != godwit.NoNode && err == nil {
-			err = &floodError{to, n.limits.Owed}
+		if to := in.out.Flooded; to != godwit.NoNode && err == nil {
+			err = &floodError{to, n.links.Limits.Owed}
 		}
 		switch {
 		case err != nil:
@@ -222,11 +236,11 @@ func (n *Node) fits(in *inbound, r *wire.Record) bool {
 // serve carries out a request of another node, if it is a common one and the
 // row that was found is what it is about. Everything else is for step.
 func (n *Node) serve(in *inbound, r *wire.Record, h *store.Header) bool {
-	if r.Kind > wire.Push || h == nil || r.Op == 0 || r.Origin == n.self || int(r.Origin) >= len(n.peers) || r.Hops > commonHops || !n.fits(in, r) {
+	if r.Kind > wire.Push || h == nil || r.Op == 0 || r.Origin == n.self || int(r.Origin) >= n.links.Nodes() || r.Hops > commonHops || !n.fits(in, r) {
 		return false
 	}
 	s := n.shard(r.Key)
-	in.out.lock(s)
+	s.lockFor(&in.out)
 	value, ok := in.table.update.Serve(h, r, &in.floats)
 	if ok {
 		a := &in.reply
@@ -257,7 +271,7 @@ func (n *Node) replied(in *inbound, from godwit.NodeID, rs []wire.Record) (err e
 			break
 		}
 		s := n.shard(r.Key)
-		in.out.lock(s)
+		s.lockFor(&in.out)
 		s.Replied(from, r.Key)
 		s.Unlock()
 	}
@@ -299,7 +313,7 @@ func (n *Node) steps(in *inbound, from godwit.NodeID, recs []wire.Record, rows [
 // locked does something to a key's shard under its lock.
 func (n *Node) locked(in *inbound, k godwit.Key, do func(*shard) error) error {
 	s := n.shard(k)
-	in.out.lock(s)
+	s.lockFor(&in.out)
 	defer s.Unlock()
 	nanos, actions := s.Stats.LeadNanos, s.Stats.LeadActions
 	err := do(s)
@@ -320,10 +334,10 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	case wire.Scan:
 		return n.scan(in, from, r)
 	case wire.InUse, wire.Scanned:
-		in.out.letGo() // a scan has a lock of its own, under which it sends
+		in.out.LetGo() // a scan has a lock of its own, under which it sends
 		return n.scanned(from, r)
 	case wire.Settled, wire.Rebound:
-		in.out.letGo() // what is told has a lock of its own
+		in.out.LetGo() // what is told has a lock of its own
 		return n.told(in, from, r)
 	}
 	if err := n.plausible(r); err != nil {
@@ -341,15 +355,15 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 
 // plausible refuses a record that does not fit the run.
 func (n *Node) plausible(r *wire.Record) error {
-	if int(r.Origin) >= len(n.peers) {
-		return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, len(n.peers))
+	if int(r.Origin) >= n.links.Nodes() {
+		return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, n.links.Nodes())
 	}
 	if r.Hops == 255 {
 		return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
 	}
 	for i := range r.Holders {
-		if h := r.Holders[i].Node; int(h) >= len(n.peers) {
-			return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, len(n.peers))
+		if h := r.Holders[i].Node; int(h) >= n.links.Nodes() {
+			return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, n.links.Nodes())
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
 )
 
 // This file is what a worker does with keys that it cannot be served at once: it
@@ -49,11 +50,11 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 				w.issued(o, w.unissued)
 				return 0, w.blamed(what, keys, err)
 			}
-			if w.out.records >= maxRequests {
-				w.out.records = 0
-				w.out.post()
+			if w.out.Records >= maxRequests {
+				w.out.Records = 0
+				w.out.Post()
 			}
-			w.out.keep()
+			w.out.Keep()
 		}
 		i, off := w.miss[m], w.miss[m+1]
 		k := keys[i]
@@ -69,10 +70,10 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 			}
 		}
 		s := w.n.shard(k)
-		w.out.lock(s)
+		s.lockFor(&w.out)
 		if s.over() {
 			s.Unlock()
-			w.out.release()
+			w.out.Release()
 			return 0, w.fail(what, keys, w.n.Err())
 		}
 		if kind <= wire.Push && w.after == 0 && s.Pass(&w.out, &w.rec) {
@@ -113,9 +114,9 @@ func (w *worker) issued(o *op, not int) {
 	if o.issued(not) {
 		w.ops.finish(o, godwit.NoNode)
 	}
-	o.asked(w.out.sole())
+	o.asked(w.out.Sole())
 	if !w.waits { // else it will be sent when he waits
-		w.out.post()
+		w.out.Post()
 	}
 }
 
@@ -148,7 +149,7 @@ func (w *worker) blamed(what string, keys []godwit.Key, err error) error {
 // up to where. What waits for a tick has bounds of its own: this worker may have to
 // go on before it is answered.
 func (w *worker) admit(ctx context.Context, o *op, kind wire.Kind, keys []godwit.Key, m int) (next int, err error) {
-	w.out.release()
+	w.out.Release()
 	if o.after != 0 {
 		return min(m+admitted, len(w.miss)), nil
 	}
@@ -156,7 +157,7 @@ func (w *worker) admit(ctx context.Context, o *op, kind wire.Kind, keys []godwit
 	if w.ops.ask(cost) {
 		return next, nil
 	}
-	w.out.flush()
+	w.out.Flush()
 	w.ops.short.Store(true)
 	defer w.ops.short.Store(false)
 	for !w.ops.ask(cost) {
@@ -180,9 +181,9 @@ func (w *worker) some(kind wire.Kind, keys []godwit.Key, m int) (next int, cost 
 			t = w.n.table(k)
 		}
 		if kind == wire.Pull {
-			cost += costOf(t.dim)
+			cost += link.CostOf(t.dim)
 		} else {
-			cost += costOf(t.floats)
+			cost += link.CostOf(t.floats)
 		}
 	}
 	return next, cost
@@ -191,18 +192,10 @@ func (w *worker) some(kind wire.Kind, keys []godwit.Key, m int) (next int, cost 
 // behind returns who most likely keeps a worker waiting: the node that has taken
 // least of what it was sent, else the one that the next key goes to.
 func (w *worker) behind(next godwit.Key) godwit.NodeID {
-	peer, most := w.n.blame(next), 0
-	for i, o := range w.n.peers {
-		if o == nil {
-			continue
-		}
-		o.mu.Lock()
-		if o.queued > most {
-			peer, most = godwit.NodeID(i), o.queued
-		}
-		o.mu.Unlock()
+	if peer := w.n.links.Slowest(); peer != godwit.NoNode {
+		return peer
 	}
-	return peer
+	return w.n.blame(next)
 }
 
 // begin opens an operation; it waits while this worker has too much under way.
@@ -295,7 +288,7 @@ func (w *worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 		default:
 		}
 		if o.after != 0 {
-			w.out.flush()
+			w.out.Flush()
 			if err := w.awaited(o); err != nil {
 				if first == nil {
 					first = err

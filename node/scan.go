@@ -83,15 +83,15 @@ func (s *scan) begin(ctx context.Context, home godwit.NodeID) error {
 	switch {
 	case s.first > s.end || uint64(s.end) > n.model.Keys():
 		return fmt.Errorf("%w: from key %d up to key %d, the model has keys 0 … %d", godwit.ErrKeyRange, s.first, s.end, n.model.Keys()-1)
-	case home != godwit.NoNode && int(home) >= len(n.peers):
-		return fmt.Errorf("there is no node %d, the run has %d nodes", home, len(n.peers))
+	case home != godwit.NoNode && int(home) >= n.links.Nodes():
+		return fmt.Errorf("there is no node %d, the run has %d nodes", home, n.links.Nodes())
 	case n.Err() != nil:
 		return n.Err()
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	defer s.w.out.flush()
-	for i := range n.peers {
+	defer s.w.out.Flush()
+	for i := range n.links.Nodes() {
 		if id := godwit.NodeID(i); home == id || home == godwit.NoNode {
 			p, err := s.w.part(id, s.first, s.end)
 			if err != nil {
@@ -217,7 +217,7 @@ func (w *worker) answered(ctx context.Context, p *part) error {
 	p.keys = p.asked.Keys()
 	p.coming = p.asked.Ask(&w.out)
 	w.scans.mu.Unlock()
-	w.out.flush()
+	w.out.Flush()
 	return nil
 }
 

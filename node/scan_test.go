@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
 )
@@ -293,13 +294,13 @@ func TestWhoAsksForScansAndTakesNoAnswersIsBounded(t *testing.T) {
 	for _, k := range own {
 		must(t, n.workers[0].Push(background(t), []godwit.Key{k}, []float32{1}))
 	}
-	in, o := n.inbound(peer), n.peers[peer]
+	in, o := n.inbound(peer), n.links.To(peer)
 	ask := func(op uint64) error {
 		return n.frame(in, frameOf(wire.Record{Kind: wire.Scan, Op: op, Seq: keys}))
 	}
 	d := wire.Decoder{Lists: &wire.Known{}}
 	answers := func() (ops []uint64) {
-		for f := o.take(nil); len(f) > 0; f = o.take(f) {
+		for f := o.Take(nil); len(f) > 0; f = o.Take(f) {
 			must(t, d.Reset(f))
 			for r := (wire.Record{}); ; {
 				more, err := d.Next(&r)
@@ -319,28 +320,28 @@ func TestWhoAsksForScansAndTakesNoAnswersIsBounded(t *testing.T) {
 		t.Fatalf("the scans %v are answered, want 1", got)
 	}
 
-	o.queued += usual.Answers // it takes nothing
+	o.Push(make([]byte, host.Usual.Answers+wire.DataLen)) // it takes nothing
 	var want []uint64
 	for op := range uint64(maxScans) {
 		must(t, ask(op))
 		want = append(want, op)
 	}
-	before := o.queued
+	before := o.Counts().Queued
 	if !n.pacer.round() {
 		t.Error("a round leaves nothing for later")
 	}
-	if o.queued != before {
-		t.Errorf("%d bytes are queued, want %d as before: there is no room", o.queued, before)
+	if now := o.Counts().Queued; now != before {
+		t.Errorf("%d bytes are queued, want %d as before: there is no room", now, before)
 	}
 	if err := ask(maxScans); err == nil || !strings.Contains(err.Error(), fmt.Sprint(maxScans)) || !strings.Contains(err.Error(), "scans") {
 		t.Errorf("one scan too many: %v", err)
 	}
 	must(t, n.frame(n.inbound(2), frameOf(wire.Record{Kind: wire.Scan, Op: 7, Seq: keys}))) // others are not held up
-	if n.peers[2].queued == 0 {
+	if n.links.To(2).Counts().Queued == 0 {
 		t.Error("another node gets no answer")
 	}
 
-	o.queued -= usual.Answers
+	o.Take(nil)
 	if n.pacer.round() {
 		t.Error("a round leaves something for later, though there is room")
 	}
@@ -349,9 +350,9 @@ func TestWhoAsksForScansAndTakesNoAnswersIsBounded(t *testing.T) {
 	}
 
 	// What cannot be answered is the same late as early.
-	o.queued += usual.Answers
+	o.Push(make([]byte, host.Usual.Answers+wire.DataLen))
 	must(t, n.frame(in, frameOf(wire.Record{Kind: wire.Scan, Op: 1, Seq: keys + 1})))
-	o.queued -= usual.Answers
+	o.Take(nil)
 	n.pacer.round()
 	select {
 	case err := <-session.failed:

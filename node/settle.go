@@ -33,7 +33,7 @@ func (b *bound) open(p *pacer) {
 			b.fresh[i] = b.goal
 		}
 		b.tell(p, own)
-		p.out.flush()
+		p.out.Flush()
 	}
 }
 
@@ -143,7 +143,7 @@ func (b *bound) mark(p *pacer) {
 		if i == int(b.n.self) {
 			continue
 		}
-		if !p.out.full[i] {
+		if !p.out.Full(godwit.NodeID(i)) {
 			b.fresh[i] = tick.Max(b.fresh[i], b.goal)
 		}
 		b.marked = tick.Min(b.marked, b.fresh[i])

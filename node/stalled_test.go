@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -61,11 +63,9 @@ func (s *stalling) stop(t testing.TB) (read func()) {
 // queued returns the bytes in the owner's queue to the asker, and the greatest
 // that it ever saw.
 func (s *stalling) queued(most *atomic.Int64) int64 {
-	o := s.Nodes[0].peers[1]
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	most.Store(max(most.Load(), int64(o.queued)))
-	return int64(o.queued)
+	queued := int64(s.Nodes[0].links.To(1).Counts().Queued)
+	most.Store(max(most.Load(), queued))
+	return queued
 }
 
 // askings are the ways to ask for many rows: what a worker of a policy does, and what
@@ -118,11 +118,9 @@ func wantsMore(n *Node) bool {
 
 // answered reports whether the owner has answered all that the asker has asked for.
 func (s *stalling) answered() bool {
-	rows := (s.asker.workers[0].ops.asked.Load() + s.asker.asking.all.Load()) / costOf(stalledDim)
-	o := s.Nodes[0].peers[1]
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return int64(o.plain.Load())+int64(o.queued) >= rows*4*stalledDim
+	rows := (s.asker.workers[0].ops.asked.Load() + s.asker.links.Asked()) / link.CostOf(stalledDim)
+	c := s.Nodes[0].links.To(1).Counts()
+	return int64(c.Plain)+int64(c.Queued) >= rows*4*stalledDim
 }
 
 // A node that asks for much and reads nothing costs the owner of the rows bounded
@@ -179,7 +177,7 @@ func TestANodeThatAsksForMuchAndReadsNothingCostsBoundedMemory(t *testing.T) {
 			if asked := s.asker.workers[0].ops.asked.Load(); asked != 0 {
 				t.Errorf("%d bytes count as under way at the end", asked)
 			}
-			if asked := s.asker.asking.all.Load(); asked != 0 {
+			if asked := s.asker.links.Asked(); asked != 0 {
 				t.Errorf("%d bytes of rows count as asked for at the end", asked)
 			}
 		})
@@ -203,12 +201,10 @@ func TestAPeerThatAsksWithoutEndAndReadsNothingEndsTheRun(t *testing.T) {
 	for i, k := range keys {
 		recs = append(recs, wire.Record{Kind: wire.Pull, Key: k, Origin: 1, Op: 1, Index: uint32(i), Hops: 1})
 	}
-	o, most := c.Nodes[0].peers[1], 0
+	l, most := c.Nodes[0].links.To(1), 0
 	over := func() bool {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		most = max(most, o.queued)
-		return c.Nodes[0].Err() != nil || most > 2*usual.Owed
+		most = max(most, l.Counts().Queued)
+		return c.Nodes[0].Err() != nil || most > 2*host.Usual.Owed
 	}
 	for sent := 0; sent < 200 && !over(); sent++ { // 400 MB of answers
 		say(c.Nodes[1+sent%2], 0, frameOf(recs...)) // whoever passes it on, the origin is meant
@@ -221,7 +217,7 @@ func TestAPeerThatAsksWithoutEndAndReadsNothingEndsTheRun(t *testing.T) {
 	if !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "node 1") || !strings.Contains(err.Error(), "64 MiB of answers") {
 		t.Errorf("the run ended with %v", err)
 	}
-	if most > usual.Owed+4*frameBytes {
+	if most > host.Usual.Owed+4*host.Usual.Frame {
 		t.Errorf("%d bytes were queued", most)
 	}
 }

@@ -24,12 +24,12 @@ const inPlace = time.Millisecond
 // to do.
 func (w *worker) await(ctx context.Context, o *op) int {
 	defer w.waitedSince(w.n.Now())
-	if c := w.readable(o); c != nil && w.out.any && ctx.Err() == nil {
+	if c := w.readable(o); c != nil && w.out.Any() && ctx.Err() == nil {
 		o.read(c)
 		c.StandIn(w.send, o.done, inPlace)
 		o.read(nil)
 	}
-	w.out.flush() // if nobody did
+	w.out.Flush() // if nobody did
 	select {
 	case <-o.done:
 		return 0
@@ -42,7 +42,7 @@ func (w *worker) await(ctx context.Context, o *op) int {
 // not known or cannot be read by a worker.
 func (w *worker) readable(o *op) transport.Sharer {
 	if from := o.asks(); from != godwit.NoNode {
-		return w.n.peers[from].shared
+		return w.n.links.To(from).Shared()
 	}
 	return nil
 }

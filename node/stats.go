@@ -186,10 +186,13 @@ func (n *Node) Stats() Stats {
 		s.LeadMs = float64(nanos) / float64(s.Leads) / 1e6
 	}
 	s.Bytes += n.proto.Bytes() + n.hot.bytes()
-	for _, o := range n.peers {
-		if o != nil {
-			o.stock(&s)
-		}
+	for _, l := range n.links.All {
+		c := l.Counts()
+		s.SentBytes += c.Bytes
+		s.PlainBytes += c.Plain
+		s.Frames += c.Frames
+		s.ListHits += c.Lists
+		s.ListSaved += c.Saved
 	}
 	return s
 }
@@ -238,17 +241,4 @@ func (x *shard) stock(s *Stats) (nanos uint64) {
 	s.MaxHops = max(s.MaxHops, did.MaxHops)
 	s.Leads += did.LeadActions
 	return did.LeadNanos
-}
-
-// stock adds what was sent to a peer.
-func (o *outbox) stock(s *Stats) {
-	s.SentBytes += o.sent.Load()
-	s.PlainBytes += o.plain.Load()
-	s.Frames += o.frames.Load()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if l := o.enc.Lists; l != nil {
-		s.ListHits += l.Hits
-		s.ListSaved += l.Saved
-	}
 }

@@ -20,7 +20,7 @@ type Virtual struct {
 	// starts, the same at all nodes: bounds count them modulo a power of two.
 	Barriers uint64
 	// Limits bounds the node's queues; zero: as of a real node.
-	Limits Limits
+	Limits host.Limits
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken      protocol.Broken
 	BrokenBound Broken
@@ -29,7 +29,7 @@ type Virtual struct {
 // Frame takes the oldest frame for a peer out of the queue of a virtual node,
 // into the memory of buf. It is empty if there is none.
 func (n *Node) Frame(to godwit.NodeID, buf []byte) []byte {
-	return n.peers[to].take(buf)
+	return n.links.To(to).Take(buf)
 }
 
 // Handle hands a frame of a peer to a virtual node, and returns how many
@@ -43,10 +43,13 @@ func (n *Node) Handle(from godwit.NodeID, frame []byte, more bool) (records int,
 	before := in.count
 	err = n.frame(in, frame)
 	if !more {
-		in.out.flush()
+		in.out.Flush()
 	}
 	if err != nil {
 		n.broke(from, err)
 	}
 	return in.count - before, err
 }
+
+// Limits are the bounds of a node's queues.
+type Limits = host.Limits

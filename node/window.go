@@ -58,7 +58,7 @@ func (w *worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 	}
 	began := w.n.Now()
 	defer func() { w.blocked(w.n.Now() - began) }()
-	w.out.flush()
+	w.out.Flush()
 	for ; late; k, late = w.overdue() {
 		switch w.pause(ctx, w.ops.moved) {
 		case 1:

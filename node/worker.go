@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
+	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/sampling"
 )
@@ -20,7 +21,7 @@ type worker struct {
 	n  *Node
 	id godwit.WorkerID
 	single
-	out   sender
+	out   link.Sender
 	rec   wire.Record // scratch
 	ops   *ops
 	send  func()    // out.flush
@@ -87,9 +88,9 @@ type span struct {
 }
 
 func (n *Node) newWorker(i int) (*worker, error) {
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.sender(), ops: n.newOps(i), granted: make(chan struct{}, 1)}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.links.Sender(), ops: n.newOps(i), granted: make(chan struct{}, 1)}
 	w.filters = n.filters.Pipeline(w.id)
-	w.send = w.out.flush
+	w.send = w.out.Flush
 	w.ops.bound = n.bound
 	w.next.Store(int64(godwit.Forever))
 	return w, w.makeSamplers()
@@ -166,7 +167,7 @@ func (w *worker) finish(ctx context.Context, h godwit.Handle, err error) error {
 	if err == nil && h != 0 {
 		err = w.wait(ctx, h)
 	}
-	w.out.flush()
+	w.out.Flush()
 	return err
 }
 
@@ -353,7 +354,7 @@ func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 	if err := w.n.Err(); err != nil {
 		return w.fail("intent", keys, err)
 	}
-	if end <= start || end <= w.Clock() || len(keys) == 0 || len(w.n.peers) == 1 {
+	if end <= start || end <= w.Clock() || len(keys) == 0 || w.n.links.Alone() {
 		return nil
 	}
 	if w.held.Add(int64(len(keys))) > maxIntents {
@@ -395,7 +396,7 @@ func (w *worker) WaitSync(ctx context.Context) error {
 	if err := w.n.Err(); err != nil {
 		return w.fail("wait-sync", nil, err)
 	}
-	if len(w.n.peers) == 1 {
+	if w.n.links.Alone() {
 		return nil
 	}
 	if err := w.pushKept(ctx, "wait-sync"); err != nil {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/packing"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/wire"
-	"github.com/godwit-ps/godwit/node"
 )
 
 // A Network says how long frames take. Every node has one interface, which
@@ -261,7 +261,7 @@ func (c *Cluster) arrive(h *host, f *frame) error {
 func (c *Cluster) read(frame []byte, lists *wire.Known) error {
 	if wire.Compression(frame) != 0 {
 		var err error
-		if c.plain, err = node.Unpacked(c.plain, frame); err != nil {
+		if c.plain, err = packing.Unpacked(c.plain, frame); err != nil {
 			return err
 		}
 		frame = c.plain

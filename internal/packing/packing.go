@@ -1,4 +1,5 @@
-package node
+// Package packing compresses the frames of a connection where that makes them shorter.
+package packing
 
 import (
 	"fmt"
@@ -8,13 +9,13 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 )
 
-// A packer compresses the frames to one peer, where that makes them shorter. It
+// A Packer compresses the frames to one peer, where that makes them shorter. It
 // belongs to who writes. What it does depends on the frames alone.
 //
 // Floats seldom compress. So a frame that did not get shorter by one part in
 // gain is sent as it is, and the next ones are not tried; then one is, a sample
 // of it first; and the pause doubles each time that it does not pay.
-type packer struct {
+type Packer struct {
 	by    filter.Compress
 	takes wire.Takes // 0: nothing is compressed
 	buf   []byte
@@ -29,7 +30,8 @@ const (
 	maxPaused = 64      // frames
 )
 
-func (p *packer) set(by filter.Compress, takes wire.Takes) {
+// Set has frames compressed by a method, if the peer takes that.
+func (p *Packer) Set(by filter.Compress, takes wire.Takes) {
 	if t := takenBy(by); t&takes != 0 {
 		p.by, p.takes = by, t
 	}
@@ -46,9 +48,9 @@ func takenBy(by filter.Compress) wire.Takes {
 	return 0
 }
 
-// pack returns the frame compressed, in memory that is used for the next one,
+// Pack returns the frame compressed, in memory that is used for the next one,
 // or nil where it should be sent as it is.
-func (p *packer) pack(frame []byte) []byte {
+func (p *Packer) Pack(frame []byte) []byte {
 	if p.takes == 0 || len(frame) < leastPack {
 		return nil
 	}
@@ -76,20 +78,20 @@ func (p *packer) pack(frame []byte) []byte {
 
 func pays(packed, frame []byte) bool { return len(packed) < len(frame)-len(frame)/gain }
 
-func (p *packer) failed() []byte {
+func (p *Packer) failed() []byte {
 	p.pause = min(max(2*p.pause, 1), maxPaused)
 	p.skip = p.pause
 	return nil
 }
 
-// packing returns how the frames of a model are compressed. Its tables may not
+// Of returns how the frames of a model are compressed. Its tables may not
 // differ in that, since frames carry records of all of them.
-func packing(m *godwit.Model) (by filter.Compress, err error) {
+func Of(m *godwit.Model) (by filter.Compress, err error) {
 	for i := range m.Tables() {
 		for _, f := range m.Table(i).Filters {
 			c, ok := f.(filter.Compress)
 			if ok && by.Method != "" && by != c {
-				return by, fmt.Errorf("node: a table has its frames compressed by %s, table %q by %s: frames carry records of both", by.Name(), m.Table(i).Name, c.Name())
+				return by, fmt.Errorf("a table has its frames compressed by %s, table %q by %s: frames carry records of both", by.Name(), m.Table(i).Name, c.Name())
 			}
 			if ok {
 				by = c
@@ -110,16 +112,4 @@ func Unpacked(dst, frame []byte) ([]byte, error) {
 		return wire.Decompress(dst, frame, filter.Compress{Method: filter.Zstd}.Unpack)
 	}
 	return frame, nil
-}
-
-// unpacked returns a frame that arrived as it was.
-func (in *inbound) unpacked(frame []byte) ([]byte, error) {
-	if wire.Compression(frame) == 0 {
-		return frame, nil
-	}
-	f, err := Unpacked(in.plain, frame)
-	if err == nil {
-		in.plain = f
-	}
-	return f, err
 }

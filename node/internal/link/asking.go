@@ -1,4 +1,4 @@
-package node
+package link
 
 import (
 	"sync/atomic"
@@ -15,7 +15,8 @@ type asking struct {
 	most   int64
 	all    atomic.Int64
 	of     []atomic.Int64 // by node
-	denied atomic.Bool    // somebody was, and has to hear of it when there is room
+	denied atomic.Bool    // somebody was, and has to hear of it when there is room,
+	due    atomic.Bool    // … which is so now
 }
 
 func newAsking(most, nodes int) *asking {

@@ -1,4 +1,4 @@
-package node
+package link
 
 import (
 	"context"
@@ -8,17 +8,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
-	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/transport/mem"
 	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
+func TestMain(m *testing.M) { roomtest.Main(m) }
+
+// secret is that of connections without nodes.
+var secret = []byte("what only members know")
+
 // put appends a record.
-func (o *outbox) put(r *wire.Record) {
+func (o *Link) put(r *wire.Record) {
 	o.mu.Lock()
 	full, idle := o.add(r)
 	o.mu.Unlock()
@@ -27,11 +34,27 @@ func (o *outbox) put(r *wire.Record) {
 	}
 }
 
+// connected returns a link over a connection.
+func connected(c transport.Conn) *Link {
+	ls := New(host.New(host.Real()), 0, 2, 1, host.Usual, filter.Compress{}, host.NewBell())
+	ls.Connect(1, c)
+	return ls.To(1)
+}
+
+// imagined returns links of node 0 of several whose frames nobody takes.
+func imagined(nodes int) *Links {
+	ls := New(host.New(host.Real()), 0, nodes, 1, host.Usual, filter.Compress{}, host.NewBell())
+	for i := 1; i < nodes; i++ {
+		ls.Imagine(godwit.NodeID(i), func() {})
+	}
+	return ls
+}
+
 // ends connects two ends of a network.
 func ends(t *testing.T, nw transport.Network, addr string) (here, there transport.Conn) {
-	ctx := background(t)
+	ctx := roomtest.Background(t)
 	l, err := nw.Listen(addr)
-	must(t, err)
+	roomtest.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	dialed := make(chan transport.Conn, 1)
 	go func() {
@@ -42,7 +65,7 @@ func ends(t *testing.T, nw transport.Network, addr string) (here, there transpor
 		dialed <- c
 	}()
 	there, err = l.Accept(ctx, wire.Hello{}, secret)
-	must(t, err)
+	roomtest.Must(t, err)
 	if here = <-dialed; here == nil {
 		t.FailNow()
 	}
@@ -73,20 +96,20 @@ func TestRecordsLeaveInOrderWhoeverSendsThem(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			here, there := ends(t, x.nw, "127.0.0.1:0")
-			o := newOutbox(here, 1, &buffers{})
-			stop := make(chan struct{})
+			o := connected(here)
+			h := host.New(host.Real())
 			var wg sync.WaitGroup
 			defer wg.Wait()
-			defer close(stop)
+			defer h.Halt()
 			wg.Go(func() {
-				if err := o.write(host.Real(), stop); err != nil {
+				if err := o.Write(h); err != nil {
 					t.Error(err)
 				}
 			})
 			count := records / x.producers
 			for p := range x.producers {
 				wg.Go(func() {
-					rng := rand.New(rand.NewPCG(*seed, uint64(p)))
+					rng := rand.New(rand.NewPCG(*roomtest.Seed, uint64(p)))
 					for i := range count {
 						r := wire.Record{Kind: wire.Delta, Key: godwit.Key(p), Seq: uint64(i)}
 						if rng.IntN(x.often) == 0 {
@@ -96,16 +119,16 @@ func TestRecordsLeaveInOrderWhoeverSendsThem(t *testing.T) {
 						switch {
 						case i < count-1 && rng.IntN(x.every) > 0:
 						case rng.IntN(4) < x.post:
-							o.post()
+							o.Post()
 						default:
-							o.flush()
+							o.Flush()
 						}
 					}
 				})
 			}
-			eventually(t, "the network is full", func() bool { return !o.room(4 << 20) })
-			must(t, takeAll(there, x.producers, count))
-			eventually(t, "the queue is empty", func() bool {
+			roomtest.Eventually(t, "the network is full", func() bool { return !o.Room(4 << 20) })
+			roomtest.Must(t, takeAll(there, x.producers, count))
+			roomtest.Eventually(t, "the queue is empty", func() bool {
 				o.mu.Lock()
 				defer o.mu.Unlock()
 				return o.queued == 0 && !o.writing
@@ -136,7 +159,7 @@ func takeAll(c transport.Conn, producers, count int) error {
 				break
 			}
 			if r.Seq != next[r.Key] {
-				return fmt.Errorf("-seed %d: record %d of producer %d came, want %d", *seed, r.Seq, r.Key, next[r.Key])
+				return fmt.Errorf("-seed %d: record %d of producer %d came, want %d", *roomtest.Seed, r.Seq, r.Key, next[r.Key])
 			}
 			next[r.Key]++
 			got++
@@ -147,15 +170,14 @@ func takeAll(c transport.Conn, producers, count int) error {
 
 // Keys that follow each other take fewer bytes in the frame than while it grew.
 func TestTheQueueIsEmptyWhenConsecutiveKeysHaveLeft(t *testing.T) {
-	o := newOutbox(nil, 1, &buffers{})
-	o.flushed = func() {}
+	o := imagined(2).To(1)
 	for k := range godwit.Key(1000) {
 		o.put(&wire.Record{Kind: wire.Pull, Key: k, Op: 1, Index: uint32(k)})
 	}
 	if grown := o.queued; grown < 1000 {
 		t.Fatalf("%d bytes are queued: the keys took none", grown)
 	}
-	if n := len(o.take(nil)); n > 100 {
+	if n := len(o.Take(nil)); n > 100 {
 		t.Errorf("the frame has %d bytes", n)
 	}
 	if o.queued != 0 {
@@ -166,14 +188,14 @@ func TestTheQueueIsEmptyWhenConsecutiveKeysHaveLeft(t *testing.T) {
 // Two senders that keep queues, and look for room in the other's, do not wait for
 // each other.
 func TestSendersThatKeepQueuesLookAtOthers(t *testing.T) {
-	n := quietNode(t, Config{Model: model(t, 10, 1), Policy: placement.Static, Workers: 1, Session: lonely{nodes: 3}})
-	look := map[string]func(*sender, godwit.NodeID) bool{"for copies": (*sender).Room, "for answers": (*sender).Takes}
+	ls := imagined(3)
+	look := map[string]func(*Sender, godwit.NodeID) bool{"for copies": (*Sender).Room, "for answers": (*Sender).Takes}
 	for what, has := range look {
 		over := make(chan bool, 2)
-		var senders [2]sender
+		var senders [2]Sender
 		for i := range senders {
-			senders[i] = n.sender()
-			senders[i].keep()
+			senders[i] = ls.Sender()
+			senders[i].Keep()
 			senders[i].Send(godwit.NodeID(1+i), &wire.Record{Kind: wire.Drained, Key: 1})
 			if senders[i].kept == nil {
 				t.Fatal("the sender keeps no queue: the test is vacuous")
@@ -182,7 +204,7 @@ func TestSendersThatKeepQueuesLookAtOthers(t *testing.T) {
 		for i := range senders {
 			go func() {
 				ok := has(&senders[i], godwit.NodeID(2-i))
-				senders[i].release()
+				senders[i].Release()
 				over <- ok
 			}()
 		}
@@ -192,9 +214,17 @@ func TestSendersThatKeepQueuesLookAtOthers(t *testing.T) {
 				if !ok {
 					t.Errorf("%s: there is room, and the sender hears of none", what)
 				}
-			case <-time.After(patience):
+			case <-time.After(roomtest.Patience):
 				t.Fatalf("%s: the senders wait for each other", what)
 			}
 		}
+	}
+}
+
+func TestWhoTakesNoListsGetsNone(t *testing.T) {
+	here, _ := ends(t, &mem.Switch{}, "a")
+	o := connected(here) // hellos of this test say nothing of lists
+	if o.enc.Lists != nil || !o.enc.Plain {
+		t.Error("a peer that takes neither lists nor codings gets them")
 	}
 }

@@ -1,0 +1,281 @@
+package link
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/packing"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/transport"
+)
+
+// A Link is the way to one peer: a queue of records and frames, and the connection.
+//
+// Who has put something in, waits for the answer, and finds nobody writing writes
+// it himself, as far as the network takes it without a wait: to hand over to another
+// goroutine costs more than to send a small frame. What is large, has to wait or may
+// be joined by more is left to the link's writer. Any goroutine may use a Link.
+type Link struct {
+	queue
+
+	conn    transport.Conn
+	shared  transport.Sharer // conn, if it can be read by turns
+	wake    chan struct{}    // holds a token when the writer is to go on as the one who writes
+	flushed func()           // of a simulated node: is told instead of the writer
+
+	w      writing
+	counts sent
+}
+
+// writing is of who writes, which one goroutine does at a time (queue.writing).
+type writing struct {
+	packer packing.Packer
+	begun  []byte // the frame that the writer has to finish
+	ready  bool   // … which has been through the packer
+	size   int    // of the frame that was last, before
+}
+
+// sent is counted by who writes.
+type sent struct {
+	bytes, plain, frames atomic.Uint64 // plain: bytes before compression
+	beats                atomic.Uint64 // of the frames, heartbeats
+}
+
+// Counts are what a link has sent.
+type Counts struct {
+	Bytes, Plain, Frames uint64 // bytes as they travel, before compression, and frames
+	Lists, Saved         uint64 // lists of keys sent as their hash, and the bytes that this took off
+	Queued               int    // bytes that have not left
+}
+
+// Counts returns what the link has sent so far.
+func (l *Link) Counts() Counts {
+	c := Counts{Bytes: l.counts.bytes.Load(), Plain: l.counts.plain.Load(), Frames: l.counts.frames.Load()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.Queued = l.queued
+	if x := l.enc.Lists; x != nil {
+		c.Lists, c.Saved = x.Hits, x.Saved
+	}
+	return c
+}
+
+// Conn returns the connection, nil if the link is of a simulated node.
+func (l *Link) Conn() transport.Conn { return l.conn }
+
+// Shared returns the connection if those who wait may read it by turns, else nil.
+func (l *Link) Shared() transport.Sharer { return l.shared }
+
+// filled has a full frame sent: it need not wait for the rest.
+func (l *Link) filled(idle bool) {
+	switch {
+	case l.flushed != nil:
+		l.flushed()
+	case idle:
+		l.wake <- struct{}{}
+	}
+}
+
+// inline and inlineBytes bound what is sent by who has put it in: that many
+// frames of that length.
+const (
+	inline      = 4
+	inlineBytes = 16 << 10
+)
+
+// Flush has what is there sent, by the caller where that is quick.
+func (l *Link) Flush() {
+	if l.flushed != nil {
+		l.flushed()
+		return
+	}
+	l.mu.Lock()
+	if l.writing {
+		l.mu.Unlock()
+		return
+	}
+	f := l.next()
+	l.writing = f != nil
+	l.mu.Unlock()
+	for i := 0; f != nil; i++ {
+		if i == inline || len(f) > inlineBytes {
+			l.w.begun = f
+			l.wake <- struct{}{}
+			return
+		}
+		f = l.pack(f)
+		if sent, err := l.conn.TryFrame(f); !sent || err != nil { // an error comes again
+			l.w.begun, l.w.ready = f, true
+			l.wake <- struct{}{}
+			return
+		}
+		f = l.wrote(f)
+	}
+}
+
+// Post has what is there sent by the writer.
+func (l *Link) Post() {
+	if l.flushed != nil {
+		l.flushed()
+		return
+	}
+	l.mu.Lock()
+	idle := !l.writing && (len(l.sealed) > 0 || l.enc.Records() > 0)
+	l.writing = l.writing || idle
+	l.mu.Unlock()
+	if idle {
+		l.wake <- struct{}{}
+	}
+}
+
+// Room reports whether less than limit bytes are queued.
+func (l *Link) Room(limit int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queued < limit
+}
+
+// Push puts in a whole frame that is to leave before all others. Flush has it sent.
+func (l *Link) Push(frame []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.first(frame)
+}
+
+// Append puts in a whole frame behind all others. Flush has it sent.
+func (l *Link) Append(frame []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last(frame)
+}
+
+// Farewell puts in the last frame, and has it sent. What is put in later is not.
+func (l *Link) Farewell() {
+	l.Append(wire.Farewell(l.view))
+	l.Flush()
+}
+
+// Beat puts in a heartbeat, in the place of one that has not left yet, and has it
+// sent.
+func (l *Link) Beat(h wire.Heartbeat) {
+	l.mu.Lock()
+	if l.beat == nil {
+		l.queued += wire.HeartbeatLen - wire.DataLen
+	}
+	l.beat = h.Frame()
+	l.mu.Unlock()
+	l.Flush()
+}
+
+// Payload returns how many bytes of frames were handed to the connection,
+// heartbeats not counted.
+func (l *Link) Payload() uint64 {
+	beats := l.counts.beats.Load() // before the sum, which only grows
+	return l.counts.bytes.Load() - beats*wire.HeartbeatLen
+}
+
+// List answers the question of the peer for a list of keys that it lacks. The
+// answer leaves before all else with the next Flush.
+func (l *Link) List(question []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.enc.Lists == nil {
+		return errors.New("asked for a list of keys, though it does not take any")
+	}
+	answer, err := l.enc.Lists.Answer(question)
+	if err != nil {
+		return err
+	}
+	l.first(answer)
+	return nil
+}
+
+// pack returns what is written for a frame, and counts it: before it leaves, so
+// that whoever has seen what came of a frame finds it counted.
+func (l *Link) pack(frame []byte) []byte {
+	l.w.size = len(frame)
+	packed := l.compress(frame)
+	add(&l.counts.bytes, uint64(len(packed)))
+	add(&l.counts.plain, uint64(l.w.size))
+	add(&l.counts.frames, 1)
+	if wire.IsHeartbeat(frame) {
+		add(&l.counts.beats, 1)
+	}
+	return packed
+}
+
+// add is for counters with one writer.
+func add(c *atomic.Uint64, n uint64) { c.Store(c.Load() + n) }
+
+// compress returns a frame as it travels. That takes a while, in which others can
+// put records in.
+func (l *Link) compress(frame []byte) []byte {
+	if !wire.IsData(frame) {
+		return frame
+	}
+	p := l.w.packer.Pack(frame)
+	if p == nil {
+		return frame
+	}
+	l.buffers.give(frame)
+	return p
+}
+
+// wrote takes a written frame's buffer back and returns the next frame. If that
+// is nil, the caller is no longer the one who writes.
+func (l *Link) wrote(frame []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left(frame)
+	f := l.next()
+	l.writing = f != nil
+	return f
+}
+
+// Take moves the oldest frame of a simulated node to the memory of buf. It is
+// empty if there is none.
+func (l *Link) Take(buf []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.next()
+	if f == nil {
+		return buf[:0]
+	}
+	f = l.pack(f)
+	buf = append(buf[:0], f...)
+	l.left(f)
+	return buf
+}
+
+// left takes note that a frame is gone, and takes its buffer back.
+func (l *Link) left(frame []byte) {
+	l.queued -= l.w.size - wire.DataLen
+	if wire.IsData(frame) && wire.Compression(frame) == 0 { // else it is the packer's, or short
+		l.buffers.give(frame)
+	}
+}
+
+// Write sends what others leave to it until the node stops or the connection fails.
+// One goroutine calls it.
+func (l *Link) Write(h *host.Host) error {
+	for h.Wait(l.wake, h.Stop(), nil) == 0 {
+		f, ready := l.w.begun, l.w.ready
+		l.w.begun, l.w.ready = nil, false
+		if f == nil {
+			l.mu.Lock()
+			f = l.next()
+			l.mu.Unlock()
+		}
+		for ; f != nil; ready = false {
+			if !ready {
+				f = l.pack(f)
+			}
+			if err := l.conn.WriteFrame(f); err != nil {
+				return err
+			}
+			f = l.wrote(f)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package link
+
+import (
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
+	"github.com/godwit-ps/godwit/internal/wire"
+)
+
+// A queue is what is to be sent to one peer. Records are encoded into it under the
+// shard's lock, so their order is the order in which things happened, and leave it
+// in whole frames.
+//
+// It is bounded at the sources: workers and intents ask for so much only ([host.Limits]),
+// and rounds leave refreshes and deltas for later. Answers always go in: there are no
+// more of them than what the peer asked for, which is bounded there. So nobody who
+// handles a frame ever waits for a socket. A peer that asks for more than it may and
+// does not read ends the run.
+//
+// All of it is under mu.
+type queue struct {
+	mu      preempt.Mutex
+	view    godwit.View
+	enc     wire.Encoder // the frame that is being filled
+	sealed  []sealed     // complete frames, oldest first
+	beat    []byte       // a heartbeat, which goes before all else; nil: none
+	buffers *buffers
+	full    int // bytes of a frame that waits for no more
+
+	queued  int  // bytes in sealed and enc, and in the frame being written
+	owing   int  // … of answers, in enc
+	owed    int  // … in sealed and enc
+	writing bool // somebody writes, and will find what is put in meanwhile
+	over    bool // the farewell was taken out: nothing is, after it
+}
+
+// A sealed frame is complete.
+type sealed struct {
+	frame []byte
+	owed  int // bytes of answers in it
+}
+
+// add appends a record. It reports whether that filled a frame, and then, whether
+// there is nobody who writes it. The caller lets go of the lock and calls filled.
+func (q *queue) add(r *wire.Record) (full, idle bool) {
+	before := q.enc.Len()
+	q.enc.Append(r)
+	after := q.enc.Len()
+	q.queued += after - before
+	if answers(r.Kind) {
+		q.owing += after - before
+		q.owed += after - before
+	}
+	if after < q.full {
+		return false, false
+	}
+	q.seal()
+	idle = !q.writing
+	q.writing = true
+	return true, idle
+}
+
+// answers reports whether a record is sent because its receiver asked for
+// something. All others are bounded by what this node has under way, or those
+// whose requests it passes on.
+func answers(k wire.Kind) bool { return answerKinds>>k&1 != 0 }
+
+const answerKinds = 1<<wire.PullReply | 1<<wire.Done | 1<<wire.Refresh | 1<<wire.Transfer | 1<<wire.Refuse | 1<<wire.Ack | 1<<wire.Dropped | 1<<wire.InUse | 1<<wire.Scanned | 1<<wire.SyncAck
+
+// seal ends the frame that is being filled.
+func (q *queue) seal() {
+	before := q.enc.Len()
+	f := q.enc.Frame()
+	q.queued += len(f) - before
+	owed := min(q.owing, len(f)) // keys that follow each other take less than while the frame grew
+	q.owed += owed - q.owing
+	q.owing = 0
+	q.sealed = append(q.sealed, sealed{f, owed})
+	b := q.buffers.take()
+	if b == nil && len(f) >= q.full { // the next will not be shorter
+		b = make([]byte, 0, len(f)+len(f)/4)
+	}
+	q.enc.Reset(b, q.view)
+}
+
+// next takes the oldest frame out, and returns nil if there is none.
+func (q *queue) next() []byte {
+	if q.over {
+		return nil
+	}
+	if f := q.beat; f != nil {
+		q.beat = nil
+		return f
+	}
+	if len(q.sealed) == 0 {
+		if q.enc.Records() == 0 {
+			return nil
+		}
+		q.seal()
+	}
+	f := q.sealed[0]
+	q.sealed = q.sealed[:copy(q.sealed, q.sealed[1:])]
+	q.owed -= f.owed
+	q.over = wire.IsFarewell(f.frame)
+	return f.frame
+}
+
+// first puts in a whole frame that is to leave before all others.
+func (q *queue) first(frame []byte) {
+	q.sealed = slices.Insert(q.sealed, 0, sealed{frame: frame})
+	q.queued += len(frame) - wire.DataLen
+}
+
+// last puts in a whole frame behind all others.
+func (q *queue) last(frame []byte) {
+	if q.enc.Records() > 0 {
+		q.seal()
+	}
+	q.sealed = append(q.sealed, sealed{frame: frame})
+	q.queued += len(frame) - wire.DataLen
+}
+
+// buffers are memory of frames that are sent, for those to come to any peer.
+type buffers struct {
+	preempt.Mutex
+	free [][]byte
+}
+
+const maxBuffers = 32
+
+func (b *buffers) take() []byte {
+	b.Lock()
+	defer b.Unlock()
+	n := len(b.free)
+	if n == 0 {
+		return nil
+	}
+	buf := b.free[n-1]
+	b.free = b.free[:n-1]
+	return buf
+}
+
+func (b *buffers) give(buf []byte) {
+	b.Lock()
+	defer b.Unlock()
+	if len(b.free) < maxBuffers && cap(buf) <= 2*frameBytes {
+		b.free = append(b.free, buf)
+	}
+}

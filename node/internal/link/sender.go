@@ -1,0 +1,181 @@
+package link
+
+import (
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
+)
+
+// A Sender is one goroutine's way to send: it is the protocol's Out.
+type Sender struct {
+	Records int           // sent to others since its owner set it to 0
+	Flooded godwit.NodeID // a peer for which too many answers are queued; NoNode: there is none
+
+	ls      *Links
+	touched []bool // peers to flush
+	full    []bool // peers that there was no room for
+	any     bool
+	clock   int64 // the time since when it sends without a flush; 0: not asked for yet
+
+	// Who sends many records in a row keeps the queue that the last one went
+	// into. Since others may have a shard and want the queue, he must then not
+	// wait for a shard, but let go of the queue if the shard is taken. Nor may he
+	// wait for anything else before Release.
+	keeps bool
+	kept  *Link // locked
+	left  int   // records until others get their turn
+}
+
+// maxKept is how many records in a row a Sender keeps others out for.
+const maxKept = 64
+
+// Sender returns a way to send for one goroutine.
+func (ls *Links) Sender() Sender {
+	return Sender{ls: ls, touched: make([]bool, len(ls.peers)), full: make([]bool, len(ls.peers)), Flooded: godwit.NoNode}
+}
+
+// Keep begins a row of records. Release ends it.
+func (s *Sender) Keep() { s.keeps = true }
+
+// Release ends what Keep began.
+func (s *Sender) Release() {
+	s.keeps = false
+	s.LetGo()
+}
+
+// Kept reports whether the sender keeps a queue from others: it must not wait for
+// anything before it has let go of it.
+func (s *Sender) Kept() bool { return s.kept != nil }
+
+// LetGo lets others have the queue that the sender keeps.
+func (s *Sender) LetGo() {
+	if o := s.kept; o != nil {
+		s.kept = nil
+		o.mu.Unlock()
+	}
+}
+
+// Send puts a record into the queue to a node: it is sent by Flush or Post, and when
+// a frame is full. One to this node is taken at once.
+func (s *Sender) Send(to godwit.NodeID, r *wire.Record) {
+	if to == s.ls.Self {
+		s.ls.Answered(to, *r)
+		return
+	}
+	o := s.ls.peers[to]
+	if s.kept != o {
+		s.LetGo()
+		o.mu.Lock()
+		s.kept, s.left = o, maxKept
+	}
+	full, idle := o.add(r)
+	if o.owed > s.ls.Limits.Owed {
+		s.Flooded = to
+	}
+	if s.left--; full || s.left == 0 || !s.keeps {
+		s.LetGo()
+	}
+	if full {
+		o.filled(idle)
+	}
+	s.Touch(to)
+	s.Records++
+}
+
+// Touch notes that there is something to send to a peer.
+func (s *Sender) Touch(to godwit.NodeID) { s.touched[to], s.any = true, true }
+
+// Room reports whether refreshes and deltas to a peer may go now (Limits.Copies). That
+// there was no room is noted: see Full.
+func (s *Sender) Room(to godwit.NodeID) bool {
+	ok := s.under(to, s.ls.Limits.Copies)
+	s.full[to] = s.full[to] || !ok
+	return ok
+}
+
+// Takes reports whether answers that can wait may go to a peer now (Limits.Answers).
+func (s *Sender) Takes(to godwit.NodeID) bool { return s.under(to, s.ls.Limits.Answers) }
+
+// under reports whether less than limit is queued for a peer. A queue that is kept is
+// let go of before another is looked at: two senders that each kept what the other
+// looks at would wait for ever.
+func (s *Sender) under(to godwit.NodeID, limit int) bool {
+	o := s.ls.peers[to]
+	if s.kept != o {
+		s.LetGo()
+		return o.Room(limit)
+	}
+	return o.queued < limit
+}
+
+// Ask counts a row that is asked for because of an intent, and reports whether there
+// is room for it.
+func (s *Sender) Ask(to godwit.NodeID, floats int) bool { return s.ls.asking.ask(to, CostOf(floats)) }
+
+// Got takes note that such a row has come.
+func (s *Sender) Got(to godwit.NodeID, floats int) {
+	if s.ls.asking.got(to, CostOf(floats)) {
+		s.ls.asking.due.Store(true)
+		s.ls.rounds.Ring()
+		s.ls.rounds.Hurry()
+	}
+}
+
+// Now is the time of the first question since the last flush: close enough for
+// lead times, and keys come by the thousand.
+func (s *Sender) Now() int64 {
+	if s.clock == 0 {
+		s.clock = s.ls.host.Now()
+	}
+	return s.clock
+}
+
+// Sole returns the only peer that a flush would send to; NoNode if there are more,
+// or none.
+func (s *Sender) Sole() godwit.NodeID {
+	peer := godwit.NoNode
+	for i, t := range s.touched {
+		if t && peer != godwit.NoNode {
+			return godwit.NoNode
+		}
+		if t {
+			peer = godwit.NodeID(i)
+		}
+	}
+	return peer
+}
+
+// Flush has everything sent that this sender put in, by the caller where that is
+// quick.
+func (s *Sender) Flush() { s.each((*Link).Flush) }
+
+// Post leaves the sending to the writers: the caller has other things to do, among
+// them, perhaps, to put in more.
+func (s *Sender) Post() { s.each((*Link).Post) }
+
+// Any reports whether there is something that a flush would send.
+func (s *Sender) Any() bool { return s.any }
+
+// Full reports whether there was no room for something to a peer, since the last
+// ForgetFull.
+func (s *Sender) Full(peer godwit.NodeID) bool { return s.full[peer] }
+
+// ForgetFull begins to note anew for whom there is no room.
+func (s *Sender) ForgetFull() { clear(s.full) }
+
+func (s *Sender) each(send func(*Link)) {
+	s.Release()
+	s.clock = 0
+	if !s.any {
+		return
+	}
+	s.any = false
+	for i := range s.touched {
+		if s.touched[i] {
+			s.touched[i] = false
+			send(s.ls.peers[i])
+		}
+	}
+}
+
+// Self returns the node that sends.
+func (s *Sender) Self() godwit.NodeID { return s.ls.Self }
