@@ -156,7 +156,7 @@ type Session interface {
 
 	// Fail ends the run everywhere because of err: this session is Done at
 	// once, the others as soon as they learn of it. The cause is this node, or who
-	// a *VerdictError in err names. It returns when the others
+	// a *PartitionError in err names. It returns when the others
 	// were told or cannot be, at the latest after the TTL. The session must
 	// still be closed.
 	Fail(err error)
@@ -167,7 +167,7 @@ type Session interface {
 	// *MemberError where a node is the cause (this one included), and wraps
 	// godwit.ErrPeerLost where that node was lost, ErrFailed where it failed;
 	// ErrCoordinator where the coordinator was lost; godwit.ErrClosed after
-	// this session's own Close, if nothing else came first. It is a *VerdictError
+	// this session's own Close, if nothing else came first. It is a *PartitionError
 	// where members do not reach each other.
 	Err() error
 

@@ -26,15 +26,15 @@ var (
 	ErrCoordinator = errors.New("coordinator lost")
 )
 
-// A VerdictError says that a run ended because members do not reach each other,
+// A PartitionError says that a run ended because members do not reach each other,
 // whose leases the coordinator has not seen expire. It wraps [godwit.ErrPeerLost].
-type VerdictError struct {
+type PartitionError struct {
 	Text string // names the members
 }
 
-func (e *VerdictError) Error() string { return fmt.Sprintf("%v: %s", godwit.ErrPeerLost, e.Text) }
+func (e *PartitionError) Error() string { return fmt.Sprintf("%v: %s", godwit.ErrPeerLost, e.Text) }
 
-func (e *VerdictError) Unwrap() error { return godwit.ErrPeerLost }
+func (e *PartitionError) Unwrap() error { return godwit.ErrPeerLost }
 
 // A MemberError says that a run ended because of one member.
 type MemberError struct {

@@ -194,7 +194,7 @@ func (l *lookout) elsewhere(k godwit.Key) bool {
 // announce has the index of a group fetched.
 func (l *lookout) announce(first int) {
 	for _, k := range l.part(first) {
-		l.n.shard(k).AheadIndex(k)
+		l.n.shard(k).PrefetchIndex(k)
 	}
 }
 
@@ -202,7 +202,7 @@ func (l *lookout) announce(first int) {
 func (l *lookout) probe(first int) {
 	for i, k := range l.part(first) {
 		l.slots[i] = l.n.shard(k).Probe(k)
-		l.slots[i].Fetch()
+		l.slots[i].Prefetch()
 	}
 }
 
@@ -219,12 +219,12 @@ func (l *lookout) fetch(i int, t *table) {
 	h := l.rows[i%(2*ahead)]
 	switch {
 	case !l.write:
-		store.Fetch(h, t.dim)
+		store.Prefetch(h, t.dim)
 	case len(l.n.workers) == 1: // the latch is near: asking for it would take longer than to miss it
-		store.Fetch(h, t.floats) // the rule's state as well
+		store.Prefetch(h, t.floats) // the rule's state as well
 	default:
 		l.n.shard(l.keys[i]).fetch()
-		store.FetchToWrite(h, t.floats)
+		store.PrefetchToWrite(h, t.floats)
 	}
 }
 

@@ -90,7 +90,7 @@ func (p *parting) isComplete() bool {
 
 // parted takes a peer's farewell.
 func (n *Node) parted(from godwit.NodeID, frame []byte) error {
-	if err := wire.CheckFarewell(frame); err != nil {
+	if err := wire.CheckGoodbye(frame); err != nil {
 		return err
 	}
 	p := n.parting

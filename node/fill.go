@@ -106,7 +106,7 @@ func (w *worker) prepare(first int) {
 	keys, mask := w.filler.keys, w.n.mask
 	for i := first; i < min(first+group, len(keys)); i++ {
 		s := w.n.shard(keys[i])
-		s.AheadIndex(keys[i])
+		s.PrefetchIndex(keys[i])
 		if i == 0 || (keys[i]^keys[i-1])&mask != 0 {
 			s.fetch()
 		}

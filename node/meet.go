@@ -11,14 +11,14 @@ import (
 )
 
 // takes is what this program understands beyond plain frames.
-const takes = wire.TakesCodings | wire.TakesLists | wire.TakesS2 | wire.TakesZstd
+const takes = wire.SupportsCodings | wire.SupportsLists | wire.SupportsS2 | wire.SupportsZstd
 
 // meet connects to the other members, until ctx or the session ends. If it fails
 // and the session goes on, the others are told why, unless ctx was canceled: who
 // did that knows a better reason.
 func (n *Node) meet(ctx context.Context) (map[godwit.NodeID]transport.Conn, error) {
 	s := n.cfg.Session
-	hello := wire.Hello{Run: n.cfg.Run, From: n.self, Fingerprint: n.cfg.Fingerprint(), Takes: takes}
+	hello := wire.Hello{Run: n.cfg.Run, From: n.self, Fingerprint: n.cfg.Fingerprint(), Features: takes}
 	var peers []transport.Peer
 	for _, m := range s.Members() {
 		peers = append(peers, transport.Peer{ID: m.ID, Addr: m.Addr, Incarnation: m.Incarnation})

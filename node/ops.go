@@ -22,10 +22,10 @@ type op struct {
 	mu     preempt.Mutex
 	left   int // replies missing, and one while keys are still being issued
 	dst    []float32
-	offs   []uint32         // where in dst the value of a position goes
-	gone   bool             // the caller gave up: drop what comes
-	from   godwit.NodeID    // the only node that was asked; NoNode: there are more, or none
-	reads  transport.Sharer // the connection that the waiting worker may be reading
+	offs   []uint32               // where in dst the value of a position goes
+	gone   bool                   // the caller gave up: drop what comes
+	from   godwit.NodeID          // the only node that was asked; NoNode: there are more, or none
+	reads  transport.InlineReader // the connection that the waiting worker may be reading
 	keys   int
 	first  godwit.Key
 	last   godwit.Key

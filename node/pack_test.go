@@ -16,11 +16,11 @@ import (
 // modest is a network over which a node says that it takes less than it does.
 type modest struct {
 	transport.Network
-	takes wire.Takes
+	takes wire.Features
 }
 
 func (m modest) Dial(ctx context.Context, addr string, h wire.Hello, secret []byte) (transport.Conn, error) {
-	h.Takes &= m.takes
+	h.Features &= m.takes
 	return m.Network.Dial(ctx, addr, h, secret)
 }
 
@@ -28,11 +28,11 @@ func (m modest) Listen(addr string) (transport.Listener, error) { return m.Netwo
 
 type modestListener struct {
 	transport.Listener
-	takes wire.Takes
+	takes wire.Features
 }
 
 func (m modestListener) Accept(ctx context.Context, h wire.Hello, secret []byte) (transport.Conn, error) {
-	h.Takes &= m.takes
+	h.Features &= m.takes
 	return m.Listener.Accept(ctx, h, secret)
 }
 
@@ -41,8 +41,8 @@ func (m modestListener) Accept(ctx context.Context, h wire.Hello, secret []byte)
 func TestNodesAreSentWhatTheyTake(t *testing.T) {
 	const rows = 400
 	for _, method := range []filter.Method{filter.S2, filter.Zstd} {
-		sent := map[wire.Takes]uint64{}
-		for _, takes := range []wire.Takes{0, wire.TakesCodings, ^wire.Takes(0)} {
+		sent := map[wire.Features]uint64{}
+		for _, takes := range []wire.Features{0, wire.SupportsCodings, ^wire.Features(0)} {
 			m := filtered(t, rows, filter.Sparse{}, filter.Compress{Method: method})
 			c := clusterOver(t, 2, Config{Model: m, Policy: placement.Static, Workers: 1}, func(i int) (transport.Network, transport.Listener, error) {
 				n, l, err := overTCP(i)
@@ -84,11 +84,11 @@ func TestNodesAreSentWhatTheyTake(t *testing.T) {
 				s.Add(n.Stats())
 			}
 			sent[takes] = s.SentBytes
-			if packed := s.SentBytes < s.PlainBytes; packed != (takes&wire.TakesS2 != 0) {
+			if packed := s.SentBytes < s.PlainBytes; packed != (takes&wire.SupportsS2 != 0) {
 				t.Errorf("%s, a node that takes %b: %d of %d bytes were sent", method, takes, s.SentBytes, s.PlainBytes)
 			}
 		}
-		if a, b, c := sent[0], sent[wire.TakesCodings], sent[^wire.Takes(0)]; a < 2*b || b < c+c/4 {
+		if a, b, c := sent[0], sent[wire.SupportsCodings], sent[^wire.Features(0)]; a < 2*b || b < c+c/4 {
 			t.Errorf("%s: %d bytes plain, %d sparse, %d compressed", method, a, b, c)
 		}
 	}

@@ -266,7 +266,7 @@ func (p *pulse) charge(by godwit.NodeID, of []godwit.NodeID) {
 }
 
 // due returns a verdict if it is time for one.
-func (p *pulse) due() *coord.VerdictError {
+func (p *pulse) due() *coord.PartitionError {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -283,7 +283,7 @@ func (p *pulse) due() *coord.VerdictError {
 }
 
 // pronounce ends the run by a verdict.
-func (n *Node) pronounce(v *coord.VerdictError) {
+func (n *Node) pronounce(v *coord.PartitionError) {
 	if n.parting.isComplete() || n.Err() != nil {
 		return
 	}
@@ -293,7 +293,7 @@ func (n *Node) pronounce(v *coord.VerdictError) {
 
 // verdictOf says which nodes do not reach each other. It names a node that is in
 // all of several pairs first.
-func verdictOf(pairs []rift, members []coord.Member, lease time.Duration) *coord.VerdictError {
+func verdictOf(pairs []rift, members []coord.Member, lease time.Duration) *coord.PartitionError {
 	pairs = slices.Clone(pairs)
 	slices.SortFunc(pairs, func(a, b rift) int { return slices.Compare(a[:], b[:]) })
 	name := func(id godwit.NodeID) string { return fmt.Sprintf("%d (%s)", id, members[id].Addr) }
@@ -311,7 +311,7 @@ func verdictOf(pairs []rift, members []coord.Member, lease time.Duration) *coord
 		}
 		text = "nodes " + listed(each) + " do not reach each other"
 	}
-	return &coord.VerdictError{Text: fmt.Sprintf("%s: nothing moved for %v over the connections between them", text, lease)}
+	return &coord.PartitionError{Text: fmt.Sprintf("%s: nothing moved for %v over the connections between them", text, lease)}
 }
 
 // common returns the node that is in all pairs.

@@ -53,7 +53,7 @@ func (n *Node) frame(in *inbound, frame []byte) (err error) {
 		err = n.tell(in, frame)
 	case wire.Answers(frame):
 		err = n.learn(in, frame)
-	case wire.IsFarewell(frame):
+	case wire.IsGoodbye(frame):
 		err = n.parted(in.from, frame)
 	case wire.IsSuspicions(frame):
 		err = n.pulse.accused(in.from, frame)
@@ -189,7 +189,7 @@ func (n *Node) find(in *inbound, recs []wire.Record) {
 	if far {
 		for i := range recs {
 			if needsRow(&recs[i]) && n.model.Has(recs[i].Key) {
-				n.shard(recs[i].Key).AheadIndex(recs[i].Key)
+				n.shard(recs[i].Key).PrefetchIndex(recs[i].Key)
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func (n *Node) find(in *inbound, recs []wire.Record) {
 		switch {
 		case !needsRow(r) || !n.model.Has(r.Key):
 		case far:
-			in.rows[i] = n.shard(r.Key).AheadRow(r.Key)
+			in.rows[i] = n.shard(r.Key).PrefetchRow(r.Key)
 		case r.Kind <= wire.Push:
 			in.rows[i] = n.shard(r.Key).Look(r.Key)
 		}

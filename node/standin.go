@@ -26,7 +26,7 @@ func (w *worker) await(ctx context.Context, o *op) int {
 	defer w.waitedSince(w.n.Now())
 	if c := w.readable(o); c != nil && w.out.Any() && ctx.Err() == nil {
 		o.read(c)
-		c.StandIn(w.send, o.done, inPlace)
+		c.ReadInline(w.send, o.done, inPlace)
 		o.read(nil)
 	}
 	w.out.Flush() // if nobody did
@@ -40,7 +40,7 @@ func (w *worker) await(ctx context.Context, o *op) int {
 
 // readable returns the connection over which the answer comes, nil if that is
 // not known or cannot be read by a worker.
-func (w *worker) readable(o *op) transport.Sharer {
+func (w *worker) readable(o *op) transport.InlineReader {
 	if from := o.asks(); from != godwit.NoNode {
 		return w.n.links.To(from).Shared()
 	}
@@ -62,7 +62,7 @@ func (o *op) asks() godwit.NodeID {
 }
 
 // read notes which connection the waiting worker is reading.
-func (o *op) read(c transport.Sharer) {
+func (o *op) read(c transport.InlineReader) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.reads = c
@@ -73,6 +73,6 @@ func (o *op) recall() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.reads != nil {
-		o.reads.Recall()
+		o.reads.Interrupt()
 	}
 }

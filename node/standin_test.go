@@ -42,20 +42,20 @@ func (l standListener) Accept(ctx context.Context, h wire.Hello, secret []byte) 
 }
 
 func (s standCount) counted(c transport.Conn) transport.Conn {
-	if c, ok := c.(transport.Sharer); ok {
+	if c, ok := c.(transport.InlineReader); ok {
 		return standConn{c, s.stands}
 	}
 	return c
 }
 
 type standConn struct {
-	transport.Sharer
+	transport.InlineReader
 	stands *atomic.Int64
 }
 
-func (c standConn) StandIn(send func(), done <-chan struct{}, patience time.Duration) {
+func (c standConn) ReadInline(send func(), done <-chan struct{}, patience time.Duration) {
 	c.stands.Add(1)
-	c.Sharer.StandIn(send, done, patience)
+	c.InlineReader.ReadInline(send, done, patience)
 }
 
 // Workers of all nodes push, one call after the other, keys that move and are

@@ -61,7 +61,7 @@ func TestStormsWhereTwoNodesDoNotReachEachOtherEndByAVerdict(t *testing.T) {
 			t.Errorf("seed %d, cuts %v: ended after %v with hash %x, and again after %v with %x", seed, network.Cuts, ended, hash, again, other)
 		}
 		for _, err := range errs {
-			var v *coord.VerdictError
+			var v *coord.PartitionError
 			switch {
 			case err == nil:
 			case !errors.As(err, &v):
@@ -97,7 +97,7 @@ func TestAVerdictNamesTheNodeThatReachesNobody(t *testing.T) {
 			}
 		}
 		ended, err := busy(t, 4, network)
-		var v *coord.VerdictError
+		var v *coord.PartitionError
 		if !errors.As(err, &v) || !strings.HasPrefix(v.Text, fmt.Sprintf("node %d (simulated-%d) reaches none of the nodes", victim, victim)) {
 			t.Errorf("node %d is cut off: the run ended with %v", victim, err)
 		}

@@ -143,7 +143,7 @@ func (s *session) Stopping() <-chan struct{} { return s.stopping }
 func (s *session) StopReason() string        { return s.reason }
 
 func (s *session) Fail(err error) {
-	if v := (*coord.VerdictError)(nil); !errors.As(err, &v) {
+	if v := (*coord.PartitionError)(nil); !errors.As(err, &v) {
 		err = &coord.MemberError{Member: s.Members()[s.h.id], Err: fmt.Errorf("%w: %w", coord.ErrFailed, err)}
 	}
 	s.end(err)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // Pauses between two attempts to reach a peer.
@@ -41,7 +40,7 @@ type Peer struct {
 //
 // Who connects to l without being a member of this run is dropped and disturbs
 // nobody.
-func Mesh(ctx context.Context, nw Network, l Listener, self wire.Hello, secret []byte, peers []Peer) (map[godwit.NodeID]Conn, error) {
+func Mesh(ctx context.Context, nw Network, l Listener, self Hello, secret []byte, peers []Peer) (map[godwit.NodeID]Conn, error) {
 	if err := CheckSecret(secret); err != nil {
 		return nil, err
 	}
@@ -80,7 +79,7 @@ func Mesh(ctx context.Context, nw Network, l Listener, self wire.Hello, secret [
 type mesh struct {
 	nw     Network
 	l      Listener
-	self   wire.Hello
+	self   Hello
 	secret []byte
 	peers  map[godwit.NodeID]Peer
 	began  time.Time
@@ -89,7 +88,7 @@ type mesh struct {
 	mu       sync.Mutex // guards all below
 	conns    map[godwit.NodeID]Conn
 	seen     map[godwit.NodeID]error // the last failure with a peer that may pass
-	stranger error                   // the last one who was dropped
+	rejected error                   // why the last connection of no peer was dropped
 }
 
 // peerError is fatal: a peer is there, and is wrong.
@@ -146,17 +145,17 @@ func (m *mesh) half(ctx context.Context) (context.Context, context.CancelFunc) {
 		return ctx, func() {}
 	}
 	left := end.Sub(m.began) / 2
-	return context.WithDeadlineCause(ctx, m.began.Add(left), &silence{left})
+	return context.WithDeadlineCause(ctx, m.began.Add(left), &silenceError{left})
 }
 
-// silence is why a node gives up to dial one that does not even answer.
-type silence struct{ after time.Duration }
+// A silenceError is why a node gives up dialing one that does not answer.
+type silenceError struct{ after time.Duration }
 
-func (s *silence) Error() string {
+func (s *silenceError) Error() string {
 	return fmt.Sprintf("no answer within %v", s.after.Round(10*time.Millisecond))
 }
 
-func (s *silence) Unwrap() error { return context.DeadlineExceeded }
+func (s *silenceError) Unwrap() error { return context.DeadlineExceeded }
 
 // accept takes connections until all nodes of higher number are connected.
 func (m *mesh) accept(ctx context.Context, higher int) {
@@ -185,7 +184,7 @@ func (m *mesh) accept(ctx context.Context, higher int) {
 			fallthrough
 		default:
 			m.mu.Lock()
-			m.stranger = fmt.Errorf("one who calls itself node %d %w", peer.From, err)
+			m.rejected = fmt.Errorf("one that says it is node %d %w", peer.From, err)
 			m.mu.Unlock()
 		}
 		c.Close()
@@ -236,8 +235,8 @@ func (m *mesh) result(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(missing)
-	if m.stranger != nil {
-		missing = append(missing, fmt.Sprintf("a stranger was dropped: %v", m.stranger))
+	if m.rejected != nil {
+		missing = append(missing, fmt.Sprintf("a connection was dropped: %v", m.rejected))
 	}
 	e := &missingError{text: strings.Join(missing, "; "), cause: cause}
 	if errors.Is(cause, context.DeadlineExceeded) {

@@ -21,29 +21,29 @@
 //
 // A proof is an HMAC-SHA256 with the secret as its key; it also contains which of
 // the three it is. So a proof is good for one place on one connection, and what
-// was heard elsewhere, or comes back, proves nothing. A frame's header tells the
-// version of the protocol, so that nodes of different releases can say so. Who
-// proves nothing within seconds is dropped, and has been told a random number.
+// was recorded elsewhere, or is sent back, proves nothing. A frame's header tells the
+// version of the protocol, so that nodes of different releases can say so. A
+// dialer that proves nothing within seconds is dropped, and was sent a random number.
 //
-// A listener hears out several strangers at a time, so that one who says nothing
-// delays nobody. The places of strangers are few; if they are full, a newcomer
-// takes that of the oldest stranger of the address that has the most. A member
-// needs its place until it has proved itself, and no longer: it is accepted
-// however many strangers there are.
+// A listener runs the handshakes of several connections at a time, so that a dialer
+// that sends nothing delays nobody. The number of pending handshakes is bounded; if
+// the bound is reached, a new connection displaces the oldest one of the address that
+// has the most. A member's connection is pending only until it has proved itself: it
+// is accepted however many others connect.
 //
 // The last proof says that the dialer has taken the connection for made. A
 // listener hands out no connection without it: a dialer that gave up or stopped
 // before leaves nothing behind.
 //
-// A network passes on every hello that is well formed and proved. Whether it is
-// the right one is judged by [Verify], which Mesh calls.
+// A network passes on every hello that is well formed and proved. [Verify],
+// which Mesh calls, decides whether it is the right one.
 //
 // # How one ends
 //
 // Close ends both directions at once. The peer reads what was written before
 // and then io.EOF, unless the closing side had frames left to read: then the
-// network may throw away what was on its way. Who wants to be sure that
-// everything arrived says so in a frame and waits for the answer.
+// network may throw away what was on its way. A side that must know that
+// everything arrived asks for it in a frame and waits for the answer.
 package transport
 
 import (
@@ -54,6 +54,11 @@ import (
 
 	"github.com/godwit-ps/godwit/internal/wire"
 )
+
+// A Hello is what each side of a new connection says of itself: the run, which node
+// it is and whom it believes to speak to, which process, the model, and what it
+// understands.
+type Hello = wire.Hello
 
 // A Conn is a connection to one peer. One goroutine at a time may write,
 // another one read, and any close it, all at the same time.
@@ -88,16 +93,16 @@ type Conn interface {
 	Close() error
 
 	// Peer returns what the other side said of itself.
-	Peer() wire.Hello
+	Peer() Hello
 }
 
-// A Sharer is a Conn that takes turns at reading: who waits for an answer reads
-// it himself, instead of being woken by who read it. To wake a goroutine takes
-// nearly as long as an exchange over a fast network, where another processor has
-// to be told of it.
+// An InlineReader is a Conn that lets a goroutine that waits for an answer read it
+// itself, instead of being woken by the one that serves the connection. To wake a
+// goroutine on another processor takes nearly as long as an exchange over a fast
+// network.
 //
 // Not every Conn is one; see [Serve].
-type Sharer interface {
+type InlineReader interface {
 	Conn
 
 	// Serve waits for frames and calls take with each, as ReadFrame gives them,
@@ -106,17 +111,17 @@ type Sharer interface {
 	// for take to call.
 	Serve(take func(frame []byte) bool) error
 
-	// StandIn calls send, which asks for something, and then does the work of
+	// ReadInline calls send, which asks for something, and then does the work of
 	// Serve on the caller's goroutine until done holds a token, which it leaves
-	// there, for patience or twice that at the most, and then until no whole frame
-	// has been read ahead. It only calls send if somebody else is reading, and
-	// returns without a word when the connection ends: who serves finds out. The
-	// frames of a connection are taken one after the other, whoever does.
-	StandIn(send func(), done <-chan struct{}, patience time.Duration)
+	// there, for timeout or twice that at the most, and then until no whole frame
+	// has been read ahead. It only calls send if another goroutine reads inline, and
+	// returns when the connection ends; Serve returns the error. The frames of a
+	// connection are handled one after the other, whoever reads them.
+	ReadInline(send func(), done <-chan struct{}, timeout time.Duration)
 
-	// Recall ends a wait of StandIn. Any goroutine may call it; if nobody waits,
+	// Interrupt ends a wait of ReadInline. Any goroutine may call it; if none waits,
 	// it may end the next wait instead.
-	Recall()
+	Interrupt()
 }
 
 // A Meter is a Conn that knows how many bytes have arrived, those of a frame that
@@ -125,9 +130,9 @@ type Meter interface {
 	Arrived() uint64
 }
 
-// Serve is Serve of a [Sharer], and of any other Conn as well.
+// Serve is Serve of a [InlineReader], and of any other Conn as well.
 func Serve(c Conn, take func(frame []byte) bool) error {
-	if s, ok := c.(Sharer); ok {
+	if s, ok := c.(InlineReader); ok {
 		return s.Serve(take)
 	}
 	return Each(c, take)
@@ -157,7 +162,7 @@ type Network interface {
 	// An error of the other side or of the way there is a [*DialError], which
 	// wraps a [*Mismatch] if somebody is there but can never be a peer; others may
 	// pass.
-	Dial(ctx context.Context, addr string, hello wire.Hello, secret []byte) (Conn, error)
+	Dial(ctx context.Context, addr string, hello Hello, secret []byte) (Conn, error)
 }
 
 // MinSecret is the least length in bytes of the secret of a run.
@@ -191,7 +196,7 @@ type Listener interface {
 	// nobody is answered, and from then on peers are answered between calls, too.
 	// It fails only when ctx ends, the listener is closed (godwit.ErrClosed), or
 	// self or secret cannot be used.
-	Accept(ctx context.Context, self wire.Hello, secret []byte) (Conn, error)
+	Accept(ctx context.Context, self Hello, secret []byte) (Conn, error)
 
 	// Close drops everybody who was not accepted yet and returns when nothing
 	// of the listener is left running. Accepted connections live on.

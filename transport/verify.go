@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // A Mismatch says that the other side of a connection is not the peer that was
@@ -22,7 +21,7 @@ func mismatch(format string, args ...any) error { return &Mismatch{fmt.Errorf(fo
 // Verify returns a *Mismatch unless peer is what node self should be connected
 // to: of the same run and model, knowing whom it talks to, node self.To, where
 // that is not godwit.NoNode, and the process that is the member of this number.
-func Verify(self, peer wire.Hello, incarnation uint64) error {
+func Verify(self, peer Hello, incarnation uint64) error {
 	switch {
 	case peer.Run != self.Run:
 		return mismatch("belongs to run %q, not to %q", peer.Run, self.Run)

@@ -404,10 +404,10 @@ func (s *suite) fail() {
 func (s *suite) verdict() {
 	ss := s.join(3)
 	const text = "nodes 1 and 2 do not reach each other"
-	ss[0].Fail(fmt.Errorf("as seen here: %w", &coord.VerdictError{Text: text}))
+	ss[0].Fail(fmt.Errorf("as seen here: %w", &coord.PartitionError{Text: text}))
 	for _, x := range ss {
 		err := s.over(x, soon)
-		var v *coord.VerdictError
+		var v *coord.PartitionError
 		if !errors.As(err, &v) || v.Text != text || !errors.Is(err, godwit.ErrPeerLost) || strings.Contains(err.Error(), "node 0") {
 			s.Errorf("node %d: over with %v, want the verdict that %s", x.Self(), err, text)
 		}

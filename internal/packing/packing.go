@@ -17,7 +17,7 @@ import (
 // of it first; and the pause doubles each time that it does not pay.
 type Packer struct {
 	by    filter.Compress
-	takes wire.Takes // 0: nothing is compressed
+	takes wire.Features // 0: nothing is compressed
 	buf   []byte
 	skip  int // frames to let pass before the next is tried
 	pause int // how many that was the last time
@@ -31,19 +31,19 @@ const (
 )
 
 // Set has frames compressed by a method, if the peer takes that.
-func (p *Packer) Set(by filter.Compress, takes wire.Takes) {
+func (p *Packer) Set(by filter.Compress, takes wire.Features) {
 	if t := takenBy(by); t&takes != 0 {
 		p.by, p.takes = by, t
 	}
 }
 
 // takenBy is what a peer must take to be sent what a method compressed.
-func takenBy(by filter.Compress) wire.Takes {
+func takenBy(by filter.Compress) wire.Features {
 	switch by.Method {
 	case filter.S2:
-		return wire.TakesS2
+		return wire.SupportsS2
 	case filter.Zstd:
-		return wire.TakesZstd
+		return wire.SupportsZstd
 	}
 	return 0
 }
@@ -106,9 +106,9 @@ func Of(m *godwit.Model) (by filter.Compress, err error) {
 // compressed one.
 func Unpacked(dst, frame []byte) ([]byte, error) {
 	switch wire.Compression(frame) {
-	case wire.TakesS2:
+	case wire.SupportsS2:
 		return wire.Decompress(dst, frame, filter.Compress{Method: filter.S2}.Unpack)
-	case wire.TakesZstd:
+	case wire.SupportsZstd:
 		return wire.Decompress(dst, frame, filter.Compress{Method: filter.Zstd}.Unpack)
 	}
 	return frame, nil

@@ -26,7 +26,7 @@ func framed(n int, value func(i int) float32) []byte {
 
 func TestFramesThatDoNotCompressAreTriedLessAndLess(t *testing.T) {
 	var p Packer
-	p.Set(filter.Compress{Method: filter.S2}, wire.TakesS2)
+	p.Set(filter.Compress{Method: filter.S2}, wire.SupportsS2)
 	rng := rand.New(rand.NewPCG(*seed, 0))
 	noise := framed(10_000, func(int) float32 { return rng.Float32() })
 	zeros := framed(10_000, func(int) float32 { return 0 })

@@ -12,7 +12,7 @@ import (
 // of goroutines at any time: what it reads is written atomically. It also tells
 // the processor what will be accessed soon. A row that nothing is cached of is
 // three trips to memory away: the index, the address of the row's chunk, the
-// row. Trips that are announced, by AheadIndex, Slot.Fetch and Fetch, overlap,
+// row. Trips that are prefetched, by PrefetchIndex, Slot.Prefetch and Prefetch, overlap,
 // also across locks, which ordinary reads do not.
 //
 // What it needs for rows of one length is together in a line of the processor's
@@ -55,8 +55,8 @@ func (f *Finder) set(index []uint32) {
 // at returns the address of a place in an index that begins at p.
 func at(p *uint32, i int) *uint32 { return (*uint32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }
 
-// AheadIndex has the processor fetch the key's index entry.
-func (f *Finder) AheadIndex(k godwit.Key) {
+// PrefetchIndex has the processor fetch the key's index entry.
+func (f *Finder) PrefetchIndex(k godwit.Key) {
 	n := int(f.n.Load())
 	hint.Read(unsafe.Pointer(at(f.index.Load(), place(n, hash(k)))), 1)
 }
@@ -109,8 +109,8 @@ type Slot struct {
 	offset uintptr         // from there to the row
 }
 
-// Fetch has the processor fetch the address.
-func (s Slot) Fetch() {
+// Prefetch has the processor fetch the address.
+func (s Slot) Prefetch() {
 	if s.chunk != nil {
 		hint.Read(unsafe.Pointer(s.chunk), 1)
 	}
@@ -124,30 +124,30 @@ func (s Slot) Row() *Header {
 	return (*Header)(unsafe.Add(*s.chunk, s.offset))
 }
 
-// AheadRow is Look and Fetch of a whole row.
-func (f *Finder) AheadRow(k godwit.Key) *Header {
+// PrefetchRow is Look and Prefetch of a whole row.
+func (f *Finder) PrefetchRow(k godwit.Key) *Header {
 	h := f.Look(k)
-	Fetch(h, fetched/4)
+	Prefetch(h, prefetchBytes/4)
 	return h
 }
 
-// fetched is how much of a row Fetch asks for. Of longer rows the processor
+// prefetchBytes is how much of a row Prefetch asks for. Of longer rows the processor
 // fetches the rest by itself; for rows of 100 floats, 3 lines made a pull half
 // as slow again as 7.
-const fetched = 512
+const prefetchBytes = 512
 
-// Fetch has the processor fetch the beginning of a row that Look found, if it
+// Prefetch has the processor fetch the beginning of a row that Look found, if it
 // did: the header and some floats.
-func Fetch(h *Header, floats int) {
+func Prefetch(h *Header, floats int) {
 	if h != nil {
-		hint.Read(unsafe.Pointer(h), uintptr(min(headerBytes+4*floats, fetched)))
+		hint.Read(unsafe.Pointer(h), uintptr(min(headerBytes+4*floats, prefetchBytes)))
 	}
 }
 
-// FetchToWrite is Fetch of a row that will be written.
-func FetchToWrite(h *Header, floats int) {
+// PrefetchToWrite is Prefetch of a row that will be written.
+func PrefetchToWrite(h *Header, floats int) {
 	if h != nil {
-		hint.Write(unsafe.Pointer(h), uintptr(min(headerBytes+4*floats, fetched)))
+		hint.Write(unsafe.Pointer(h), uintptr(min(headerBytes+4*floats, prefetchBytes)))
 	}
 }
 

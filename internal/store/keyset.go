@@ -34,11 +34,11 @@ type part = atomic.Pointer[node]
 type node struct {
 	fork   *[fanout]part
 	bitmap *[bitmapWords]atomic.Uint64
-	list   []listed // those that are there come first
+	list   []listEntry // those that are there come first
 }
 
-// listed is a place of a list: the key plus 1, or 0. It is written once.
-type listed = atomic.Uint64
+// listEntry is a place of a list: the key plus 1, or 0. It is written once.
+type listEntry = atomic.Uint64
 
 const (
 	maxParts    = 1 << 15 // of the root
@@ -71,9 +71,9 @@ func (s *KeySet) Add(k godwit.Key) {
 
 // AddAll adds keys. Those that are close to one another should stand together.
 func (s *KeySet) AddAll(keys []godwit.Key) {
-	const coming = 16
+	const ahead = 16
 	for i := 0; i < len(keys); {
-		if j := i + coming; j < len(keys) {
+		if j := i + ahead; j < len(keys) {
 			if b := s.bitmap(keys[j]); b != nil {
 				hint.Write(unsafe.Pointer(wordOf(b, keys[j])), 1)
 			}
@@ -124,14 +124,14 @@ func (s *KeySet) insert(k godwit.Key) {
 		x := at.Load()
 		switch {
 		case x == nil:
-			s.replace(at, nil, &node{list: make([]listed, minList)})
+			s.replace(at, nil, &node{list: make([]listEntry, minList)})
 		case x.fork != nil:
 			shift -= fanoutLog
 			at = &x.fork[k>>shift%fanout]
 		case x.bitmap != nil: // since a moment ago
 			wordOf(x.bitmap, k).Or(1 << (k & 63))
 			return
-		case x.enlist(k):
+		case x.addToList(k):
 			return
 		case len(x.list) < maxList:
 			s.replace(at, x, &node{list: grown(x.list, 2*len(x.list))})
@@ -143,8 +143,8 @@ func (s *KeySet) insert(k godwit.Key) {
 	}
 }
 
-// enlist sees that a key stands on a list, and reports false if that is full.
-func (x *node) enlist(k godwit.Key) bool {
+// addToList adds a key to a list, if it is not there, and reports false if that is full.
+func (x *node) addToList(k godwit.Key) bool {
 	for i := range x.list {
 		l := &x.list[i]
 		if l.Load() == 0 && l.CompareAndSwap(0, uint64(k)+1) || l.Load() == uint64(k)+1 {
@@ -163,8 +163,8 @@ func (s *KeySet) replace(at *part, was, by *node) {
 }
 
 // grown returns a list of some room with the keys of a full one.
-func grown(full []listed, room int) []listed {
-	list := make([]listed, room)
+func grown(full []listEntry, room int) []listEntry {
+	list := make([]listEntry, room)
 	for i := range full {
 		list[i].Store(full[i].Load())
 	}
@@ -172,7 +172,7 @@ func grown(full []listed, room int) []listed {
 }
 
 // newBitmap makes the bitmap of the keys of a full list.
-func newBitmap(full []listed) *node {
+func newBitmap(full []listEntry) *node {
 	x := &node{bitmap: new([bitmapWords]atomic.Uint64)}
 	for i := range full {
 		k := godwit.Key(full[i].Load() - 1)
@@ -182,7 +182,7 @@ func newBitmap(full []listed) *node {
 }
 
 // newFork divides the keys of a full list into parts of 1<<shift keys.
-func newFork(full []listed, shift uint) *node {
+func newFork(full []listEntry, shift uint) *node {
 	var n [fanout]int
 	for i := range full {
 		n[(full[i].Load()-1)>>shift%fanout]++
@@ -190,12 +190,12 @@ func newFork(full []listed, shift uint) *node {
 	x := &node{fork: new([fanout]part)}
 	for i, n := range n {
 		if n > 0 {
-			x.fork[i].Store(&node{list: make([]listed, max(minList, 1<<bits.Len(uint(n-1))))})
+			x.fork[i].Store(&node{list: make([]listEntry, max(minList, 1<<bits.Len(uint(n-1))))})
 		}
 	}
 	for i := range full {
 		k := godwit.Key(full[i].Load() - 1)
-		x.fork[k>>shift%fanout].Load().enlist(k)
+		x.fork[k>>shift%fanout].Load().addToList(k)
 	}
 	return x
 }
@@ -206,7 +206,7 @@ func (x *node) bytes() int64 {
 	if x == nil {
 		return 0
 	}
-	n := int64(unsafe.Sizeof(node{})) + int64(len(x.list))*int64(unsafe.Sizeof(listed{}))
+	n := int64(unsafe.Sizeof(node{})) + int64(len(x.list))*int64(unsafe.Sizeof(listEntry{}))
 	if x.bitmap != nil {
 		n += int64(unsafe.Sizeof(*x.bitmap))
 	}

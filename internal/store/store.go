@@ -260,9 +260,9 @@ func (s *Store) resize(n int) {
 	index := s.places(n)
 	// The rows of neighbouring entries lie anywhere; fetched one after the other,
 	// they would take most of the time of filling a store.
-	const coming = 16
+	const ahead = 16
 	for i, e := range s.index {
-		if j := i + coming; j < len(s.index) && s.index[j] != empty {
+		if j := i + ahead; j < len(s.index) && s.index[j] != empty {
 			hint.Read(s.at(refOf(s.index[j])), 1)
 		}
 		if e != empty {
@@ -336,7 +336,7 @@ func (s *Store) Spare(class int) Ref {
 		c.rows++
 		if next := c.rows; next>>c.perLog == row>>c.perLog {
 			// It will be written when the caller has come by many other stores.
-			hint.Write(s.at(s.ref(class, next)), min(c.stride, fetched))
+			hint.Write(s.at(s.ref(class, next)), min(c.stride, prefetchBytes))
 		}
 	}
 	r := s.ref(class, row)

@@ -434,11 +434,11 @@ func TestLookGoesOnWhileTheStoreChanges(t *testing.T) {
 		n := 0
 		for {
 			for k := range godwit.Key(2 * stay) {
-				f.AheadIndex(k)
+				f.PrefetchIndex(k)
 				if h := f.Look(k); h != nil && h == at[k] {
 					n++
 				}
-				Fetch(f.Look(k), 40)
+				Prefetch(f.Look(k), 40)
 			}
 			select {
 			case <-done:

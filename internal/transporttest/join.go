@@ -39,8 +39,8 @@ func dialSilentPatience(s *suite) {
 	if err := s.in("Dial", func() error { return (<-s.dialOver(s.Hasty, l.Addr())).err }); err == nil {
 		s.Error("connected to one who never accepted")
 	}
-	if took := time.Since(start); took > s.Patience+limit/4 {
-		s.Errorf("took %v, want about %v", took, s.Patience)
+	if took := time.Since(start); took > s.Timeout+limit/4 {
+		s.Errorf("took %v, want about %v", took, s.Timeout)
 	}
 }
 
@@ -122,8 +122,8 @@ func strangersDropped(s *suite) {
 		start := time.Now()
 		for i, raw := range all {
 			err := s.in("a stranger", func() error { _, err := io.Copy(io.Discard, raw); return err })
-			if took := time.Since(start); took > s.Patience+limit/4 {
-				return fmt.Errorf("the stranger who said %.10q was dropped after %v (%v), want %v", rubbish[i], took, err, s.Patience)
+			if took := time.Since(start); took > s.Timeout+limit/4 {
+				return fmt.Errorf("the stranger who said %.10q was dropped after %v (%v), want %v", rubbish[i], took, err, s.Timeout)
 			}
 		}
 		return nil
@@ -236,7 +236,7 @@ func meshLate(s *suite) {
 			conns, err := transport.Mesh(s.ctx, s.Hasty, l1, hello(1), secret, peers)
 			first <- meshed{conns, err}
 		}()
-		time.Sleep(s.Patience * 5 / 4)
+		time.Sleep(s.Timeout * 5 / 4)
 		conns, err := transport.Mesh(s.ctx, s.Hasty, l0, hello(0), secret, peers)
 		nodes := []meshed{{conns, err}, <-first}
 		for _, m := range nodes {
@@ -288,7 +288,7 @@ func meshWrongRun(s *suite) {
 		nodes := s.mesh(2, func(e *entry) { e.Run = fmt.Sprintf("run-%d", e.From) }, nil)
 		// Who was dialed by it need not be in the wrong, and waits for its own.
 		return errors.Join(
-			lacks(0, nodes[0].err, "node 1 at ", "did not connect", `a stranger was dropped: one who calls itself node 1 belongs to run "run-1", not to "run-0"`),
+			lacks(0, nodes[0].err, "node 1 at ", "did not connect", `a connection was dropped: one that says it is node 1 belongs to run "run-1", not to "run-0"`),
 			lacks(1, nodes[1].err, "node 0 at ", `belongs to run "run-0", not to "run-1"`))
 	})
 }

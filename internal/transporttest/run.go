@@ -23,11 +23,11 @@ type Setup struct {
 	// happens must not depend on how fast.
 	Network transport.Network
 
-	// Hasty is the same one, of which Patience is the longest time after which a
+	// Hasty is the same one, of which Timeout is the longest time after which a
 	// listener drops who says nothing and a dialer gives up one who does not
 	// answer. Tests wait for it.
-	Hasty    transport.Network
-	Patience time.Duration
+	Hasty   transport.Network
+	Timeout time.Duration
 
 	// Addr returns an address to listen at that is not in use.
 	Addr func() string

@@ -15,25 +15,25 @@ const (
 	padShift = 5
 )
 
-// Compression returns how a frame is compressed, TakesS2 or TakesZstd; 0 if it
+// Compression returns how a frame is compressed, SupportsS2 or SupportsZstd; 0 if it
 // is not, or is no data frame. It looks at the header only.
-func Compression(frame []byte) Takes {
+func Compression(frame []byte) Features {
 	if len(frame) < DataLen || frame[6] != typeData {
 		return 0
 	}
 	switch frame[7] & (1<<padShift - 1) {
 	case flagS2:
-		return TakesS2
+		return SupportsS2
 	case flagZstd:
-		return TakesZstd
+		return SupportsZstd
 	}
 	return 0
 }
 
 // Compress writes a data frame that is not compressed, compressed, into the
-// memory of dst. by is TakesS2 or TakesZstd; pack appends what it made of src to
+// memory of dst. by is SupportsS2 or SupportsZstd; pack appends what it made of src to
 // dst. The lists of values and of runs are compressed as one.
-func Compress(dst, frame []byte, by Takes, pack func(dst, src []byte) ([]byte, error)) ([]byte, error) {
+func Compress(dst, frame []byte, by Features, pack func(dst, src []byte) ([]byte, error)) ([]byte, error) {
 	dst = append(dst[:0], frame[:DataLen]...)
 	dst, err := pack(dst, frame[DataLen:])
 	if err != nil {
@@ -42,7 +42,7 @@ func Compress(dst, frame []byte, by Takes, pack func(dst, src []byte) ([]byte, e
 	pad := -len(dst) & (frameAlign - 1)
 	dst = append(dst, make([]byte, pad)...)
 	flag := byte(flagS2)
-	if by == TakesZstd {
+	if by == SupportsZstd {
 		flag = flagZstd
 	}
 	dst[7] = flag | byte(pad)<<padShift

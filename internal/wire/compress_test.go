@@ -47,7 +47,7 @@ func compressible() []byte {
 
 func TestACompressedFrameComesBackAsItWas(t *testing.T) {
 	frame := compressible()
-	for _, by := range []Takes{TakesS2, TakesZstd} {
+	for _, by := range []Features{SupportsS2, SupportsZstd} {
 		packed, err := Compress([]byte("old"), frame, by, deflate)
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestACompressedFrameComesBackAsItWas(t *testing.T) {
 }
 
 func TestACompressedFrameIsNotBelieved(t *testing.T) {
-	packed, err := Compress(nil, compressible(), TakesS2, deflate)
+	packed, err := Compress(nil, compressible(), SupportsS2, deflate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func FuzzDecompress(f *testing.F) {
 		}
 		return e.Frame()
 	}
-	for n, by := range []Takes{TakesS2, TakesZstd, TakesS2} {
+	for n, by := range []Features{SupportsS2, SupportsZstd, SupportsS2} {
 		packed, err := Compress(nil, small(godwit.Key(1+3*n)), by, keep)
 		if err != nil {
 			f.Fatal(err)

@@ -19,9 +19,9 @@
 // length counts the whole frame, itself included: 16 … [MaxFrame]. version is
 // [Version]; length, magic and version keep their places in every version, so
 // that nodes of different versions can say so. type is 1 for data, 2 for
-// hello, 3 for a question for a list, 4 for the answer, 5 for a farewell, 6 for a
+// hello, 3 for a question for a list, 4 for the answer, 5 for a goodbye, 6 for a
 // nonce, 7 for a proof, 8 for a heartbeat and 9 for suspicions. Flags 1 and 2 are the
-// two compressions of [Takes], see [Compress]; a [Decoder] takes frames without flags
+// two compressions of [Features], see [Compress]; a [Decoder] takes frames without flags
 // only. view is the sender's view of the membership (0 in hello, nonce and proof).
 //
 // # A data frame

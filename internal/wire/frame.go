@@ -28,7 +28,7 @@ const PrefixLen = 4
 //
 //	1  first version
 //	2  the length of a frame is a multiple of 8
-//	3  runs of records, codings of values, what a node takes, scans
+//	3  runs of records, codings of values, features, scans
 //	4  both sides of a new connection prove that they are members of the run
 const Version = 4
 
@@ -39,15 +39,15 @@ const frameAlign = 8
 const magic = 'G'
 
 const (
-	typeData  = 1
-	typeHello = 2
-	typeWant  = 3
-	typeList  = 4
-	typeLeave = 5
-	typeNonce = 6
-	typeProof = 7
-	typeBeat  = 8
-	typeDoubt = 9
+	typeData       = 1
+	typeHello      = 2
+	typeWant       = 3
+	typeList       = 4
+	typeGoodbye    = 5
+	typeNonce      = 6
+	typeProof      = 7
+	typeHeartbeat  = 8
+	typeSuspicions = 9
 )
 
 // Asks reports whether a frame asks for a list that its sender does not know,

@@ -159,7 +159,7 @@ func TestGoldenLists(t *testing.T) {
 }
 
 func TestGoldenHello(t *testing.T) {
-	h := Hello{Run: "kge-7", From: 1, To: 2, Incarnation: 1 << 40, Fingerprint: "0123456789abcdef01234567", Takes: TakesCodings | TakesLists}
+	h := Hello{Run: "kge-7", From: 1, To: 2, Incarnation: 1 << 40, Fingerprint: "0123456789abcdef01234567", Features: SupportsCodings | SupportsLists}
 	b, err := AppendHello(nil, h)
 	if err != nil {
 		t.Fatal(err)

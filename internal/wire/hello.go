@@ -12,7 +12,7 @@ import (
 //
 //	byte  16            24     26    28      32       33    …             …+1
 //	      ┌─────────────┬──────┬─────┬───────┬────────┬─────┬─────────────┬─────────────┐
-//	      │incarnation  │from  │to   │takes  │length  │run  │length       │fingerprint  │
+//	      │incarnation  │from  │to   │feat.  │length  │run  │length       │fingerprint  │
 //	      │u64          │u16   │u16  │u32    │u8      │     │u8           │             │
 //	      └─────────────┴──────┴─────┴───────┴────────┴─────┴─────────────┴─────────────┘
 //
@@ -22,18 +22,18 @@ type Hello struct {
 	From, To    godwit.NodeID // who speaks, and whom it believes to speak to
 	Incarnation uint64        // tells a restarted process from the one before
 	Fingerprint string        // of the model ([godwit.Model.Fingerprint]), at most 128 bytes
-	Takes       Takes         // what may be sent to who speaks
+	Features    Features      // what the sender of the hello understands
 }
 
-// Takes is a set of what a node understands beyond plain frames. Each side
-// sends only what the other side takes; bits that it does not know say nothing.
-type Takes uint32
+// Features is a set of what a node understands beyond plain frames. Each side sends
+// only what the other side supports, and ignores bits that it does not know.
+type Features uint32
 
 const (
-	TakesCodings Takes = 1 << iota // records with a Coding other than Raw
-	TakesLists                     // lists of keys by their hash
-	TakesS2                        // frames compressed with S2 (header flag 1)
-	TakesZstd                      // frames compressed with Zstandard (header flag 2)
+	SupportsCodings Features = 1 << iota // records with a Coding other than Raw
+	SupportsLists                        // lists of keys by their hash
+	SupportsS2                           // frames compressed with S2 (header flag 1)
+	SupportsZstd                         // frames compressed with Zstandard (header flag 2)
 )
 
 // maxText bounds the run's name and the fingerprint.
@@ -59,7 +59,7 @@ func AppendHello(dst []byte, h Hello) ([]byte, error) {
 	dst = binary.LittleEndian.AppendUint64(dst, h.Incarnation)
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(h.From))
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(h.To))
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.Takes))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.Features))
 	dst = appendText(dst, h.Run)
 	dst = appendText(dst, h.Fingerprint)
 	putLen(dst[start:])
@@ -82,7 +82,7 @@ func ParseHello(frame []byte) (Hello, error) {
 		Incarnation: binary.LittleEndian.Uint64(rest),
 		From:        godwit.NodeID(binary.LittleEndian.Uint16(rest[8:])),
 		To:          godwit.NodeID(binary.LittleEndian.Uint16(rest[10:])),
-		Takes:       Takes(binary.LittleEndian.Uint32(rest[12:])),
+		Features:    Features(binary.LittleEndian.Uint32(rest[12:])),
 	}
 	rest = rest[helloFixed:]
 	var ok bool

@@ -11,25 +11,25 @@ import (
 // whether a connection lives, and when it ends. All are a header, whose view is 0
 // or, of a heartbeat, something else:
 //
-//	farewell   (type 5)  the view of its sender; the header alone
+//	goodbye    (type 5)  the view of its sender; the header alone
 //	heartbeat  (type 8)  bit 0: asks, bit 1: moves, the others: arrived; the header alone
 //	suspicions (type 9)  followed by 1 … 65535 node ids of 8 bytes
 
-// Farewell returns the frame that a node sends last: all nodes of the run have
-// come to its end.
-func Farewell(view godwit.View) []byte {
+// Goodbye returns the last frame that a node sends over a connection: all nodes have
+// come to the end of the run.
+func Goodbye(view godwit.View) []byte {
 	b := make([]byte, HeaderLen)
-	putHeader(b, typeLeave, view)
+	putHeader(b, typeGoodbye, view)
 	putLen(b)
 	return b
 }
 
-// IsFarewell reports whether a frame says that it is a farewell.
-func IsFarewell(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeLeave }
+// IsGoodbye reports whether a frame says that it is a goodbye.
+func IsGoodbye(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeGoodbye }
 
-// CheckFarewell says what is wrong with a frame that should be a farewell.
-func CheckFarewell(frame []byte) error {
-	_, err := parseShort(frame, typeLeave, "a farewell")
+// CheckGoodbye says what is wrong with a frame that should be a goodbye.
+func CheckGoodbye(frame []byte) error {
+	_, err := parseShort(frame, typeGoodbye, "a goodbye")
 	return err
 }
 
@@ -62,17 +62,17 @@ func (h Heartbeat) Frame() []byte {
 		v |= 2
 	}
 	b := make([]byte, HeartbeatLen)
-	putHeader(b, typeBeat, godwit.View(v))
+	putHeader(b, typeHeartbeat, godwit.View(v))
 	putLen(b)
 	return b
 }
 
 // IsHeartbeat reports whether a frame says that it is a heartbeat.
-func IsHeartbeat(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeBeat }
+func IsHeartbeat(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeHeartbeat }
 
 // ParseHeartbeat reads a whole frame that must be a heartbeat.
 func ParseHeartbeat(frame []byte) (Heartbeat, error) {
-	v, err := parseShort(frame, typeBeat, "a heartbeat")
+	v, err := parseShort(frame, typeHeartbeat, "a heartbeat")
 	if err != nil {
 		return Heartbeat{}, err
 	}
@@ -83,7 +83,7 @@ func ParseHeartbeat(frame []byte) (Heartbeat, error) {
 // reach.
 func Suspicions(of []godwit.NodeID) []byte {
 	b := make([]byte, HeaderLen, HeaderLen+8*len(of))
-	putHeader(b, typeDoubt, 0)
+	putHeader(b, typeSuspicions, 0)
 	for _, id := range of {
 		b = binary.LittleEndian.AppendUint64(b, uint64(id))
 	}
@@ -92,11 +92,11 @@ func Suspicions(of []godwit.NodeID) []byte {
 }
 
 // IsSuspicions reports whether a frame says that it is one of suspicions.
-func IsSuspicions(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeDoubt }
+func IsSuspicions(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeSuspicions }
 
 // ParseSuspicions reads a whole frame that must be one of suspicions.
 func ParseSuspicions(frame []byte) ([]godwit.NodeID, error) {
-	if _, err := parseHeader(frame, typeDoubt); err != nil {
+	if _, err := parseHeader(frame, typeSuspicions); err != nil {
 		return nil, err
 	}
 	rest := frame[HeaderLen:]

@@ -23,8 +23,8 @@ func TestNoticesSurviveTheWay(t *testing.T) {
 			t.Errorf("%v came as %v, %v", of, got, err)
 		}
 	}
-	if f := Farewell(3); CheckFarewell(f) != nil || !IsFarewell(f) || CheckLen(f) != nil {
-		t.Errorf("a farewell came as %v", CheckFarewell(f))
+	if f := Goodbye(3); CheckGoodbye(f) != nil || !IsGoodbye(f) || CheckLen(f) != nil {
+		t.Errorf("a goodbye came as %v", CheckGoodbye(f))
 	}
 }
 
@@ -37,12 +37,12 @@ func TestNoticesThatSayTooMuchOrTooLittleAreRefused(t *testing.T) {
 	far := Suspicions([]godwit.NodeID{0})
 	far[HeaderLen+2] = 1
 	for what, err := range map[string]error{
-		"a longer farewell":       CheckFarewell(longer(Farewell(1))),
-		"a longer heartbeat":      errorOf(ParseHeartbeat(longer(Heartbeat{}.Frame()))),
-		"suspicions of half":      errorOf(ParseSuspicions(longer(Suspicions([]godwit.NodeID{0})))),
-		"suspicions of nobody":    errorOf(ParseSuspicions(Suspicions(nil))),
-		"a suspicion far away":    errorOf(ParseSuspicions(far)),
-		"a farewell as heartbeat": errorOf(ParseHeartbeat(Farewell(1))),
+		"a longer goodbye":       CheckGoodbye(longer(Goodbye(1))),
+		"a longer heartbeat":     errorOf(ParseHeartbeat(longer(Heartbeat{}.Frame()))),
+		"suspicions of half":     errorOf(ParseSuspicions(longer(Suspicions([]godwit.NodeID{0})))),
+		"suspicions of nobody":   errorOf(ParseSuspicions(Suspicions(nil))),
+		"a suspicion far away":   errorOf(ParseSuspicions(far)),
+		"a goodbye as heartbeat": errorOf(ParseHeartbeat(Goodbye(1))),
 	} {
 		if err == nil {
 			t.Errorf("%s was taken", what)
@@ -53,7 +53,7 @@ func TestNoticesThatSayTooMuchOrTooLittleAreRefused(t *testing.T) {
 func errorOf[T any](_ T, err error) error { return err }
 
 func FuzzNotice(f *testing.F) {
-	f.Add(Farewell(1))
+	f.Add(Goodbye(1))
 	f.Add(Heartbeat{Arrived: 1 << 40, Asks: true}.Frame())
 	f.Add(Suspicions([]godwit.NodeID{1, 700}))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -65,6 +65,6 @@ func FuzzNotice(f *testing.F) {
 				t.Errorf("%v became %v, %v", of, again, err)
 			}
 		}
-		_ = CheckFarewell(b)
+		_ = CheckGoodbye(b)
 	})
 }

@@ -497,7 +497,7 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 }
 
 func TestHelloIsParsedAndBrokenOnesRefused(t *testing.T) {
-	h := Hello{Run: "run-1", From: 3, To: 65535, Incarnation: 1 << 60, Fingerprint: strings.Repeat("f", 128), Takes: TakesZstd | 1<<31}
+	h := Hello{Run: "run-1", From: 3, To: 65535, Incarnation: 1 << 60, Fingerprint: strings.Repeat("f", 128), Features: SupportsZstd | 1<<31}
 	b, err := AppendHello([]byte("before"), h)
 	if err != nil {
 		t.Fatal(err)

@@ -23,12 +23,12 @@ import (
 // wait for a place.
 const backlog = 64
 
-// defaultPatience is how long Dial waits to be accepted.
-const defaultPatience = 10 * time.Second
+// defaultTimeout is how long Dial waits to be accepted.
+const defaultTimeout = 10 * time.Second
 
 // A Switch is a network of names. The zero Switch is ready to use.
 type Switch struct {
-	patience time.Duration // 0: defaultPatience
+	timeout time.Duration // 0: defaultTimeout
 
 	mu        sync.Mutex
 	listeners map[string]*listener // those that are open
@@ -86,11 +86,11 @@ func (s *Switch) dial(ctx context.Context, addr string, hello wire.Hello, secret
 	if l == nil {
 		return nil, errNobody
 	}
-	patience := s.patience
-	if patience == 0 {
-		patience = defaultPatience
+	timeout := s.timeout
+	if timeout == 0 {
+		timeout = defaultTimeout
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not accepted within %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not accepted within %v", timeout))
 	defer cancel()
 	c := &call{hello: hello, secret: secret, answer: make(chan answer, 1)}
 	select {

@@ -13,10 +13,10 @@ func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Setup {
 		var n atomic.Int32
 		return transporttest.Setup{
-			Network:  &Switch{patience: 4 * time.Minute},
-			Hasty:    &Switch{patience: 2 * time.Second},
-			Patience: 2 * time.Second,
-			Addr:     func() string { return fmt.Sprintf("node-%d", n.Add(1)) },
+			Network: &Switch{timeout: 4 * time.Minute},
+			Hasty:   &Switch{timeout: 2 * time.Second},
+			Timeout: 2 * time.Second,
+			Addr:    func() string { return fmt.Sprintf("node-%d", n.Add(1)) },
 		}
 	})
 }

@@ -29,7 +29,7 @@ type queue struct {
 	first, n     int
 	bytes        int      // of the n frames
 	free         [][]byte // buffers for frames to come
-	lent         []byte   // the frame that was read last
+	lastRead     []byte   // the frame that was read last; the reader may still use it
 	writerClosed bool     // no frame will follow
 	readerClosed bool     // no frame will be read
 }
@@ -73,8 +73,8 @@ func (q *queue) put(frame []byte, wait bool) (bool, error) {
 func (q *queue) take() ([]byte, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if b := q.lent; b != nil {
-		if q.lent = nil; cap(b) <= keepBuffer {
+	if b := q.lastRead; b != nil {
+		if q.lastRead = nil; cap(b) <= keepBuffer {
 			q.free = append(q.free, b)
 		}
 	}
@@ -92,7 +92,7 @@ func (q *queue) take() ([]byte, error) {
 	q.first = (q.first + 1) % maxQueued
 	q.n--
 	q.bytes -= len(b)
-	q.lent = b
+	q.lastRead = b
 	q.changed.Broadcast()
 	return b, nil
 }

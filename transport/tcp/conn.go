@@ -22,17 +22,17 @@ type conn struct {
 	peer   wire.Hello // set before the connection is handed out
 	closed atomic.Bool
 
-	// Of Serve.
-	take    func([]byte) bool     // set before watch
-	wished  atomic.Bool           // somebody wants to stand in
-	watch   atomic.Pointer[watch] // nil: nobody can, yet
-	reading sync.Mutex            // has who reads, once there is a watch
-	over    bool                  // take returned false; under reading
-	ended   atomic.Bool           // who stood in found out that no frame will come any more
-	until   atomic.Int64          // when reads by who stands in end, by the clock of this package; 0: not set
+	// Of Serve and ReadInline.
+	take         func([]byte) bool     // set before watch
+	inlineWanted atomic.Bool           // somebody wants to read inline
+	watch        atomic.Pointer[watch] // nil: nobody can, yet
+	reading      sync.Mutex            // held by whoever reads, once there is a watch
+	over         bool                  // take returned false; under reading
+	ended        atomic.Bool           // an inline reader found out that no frame will come any more
+	deadline     atomic.Int64          // of inline reads, in nanoseconds of this package's clock; 0: not set
 }
 
-var _ transport.Sharer = (*conn)(nil)
+var _ transport.InlineReader = (*conn)(nil)
 
 func newConn(stream net.Conn) *conn {
 	return &conn{stream: stream, r: newFrameReader(stream, wire.MaxHello), try: newTrier(stream)}

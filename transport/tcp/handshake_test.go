@@ -21,7 +21,7 @@ var self = wire.Hello{Run: "run-a", From: 0, Incarnation: 7, Fingerprint: "model
 // accepting has a listener accept whoever proves to be a member.
 func accepting(t *testing.T) (l transport.Listener, accepted <-chan transport.Conn) {
 	t.Helper()
-	l, err := Network{patience: limit}.Listen(anyAddr())
+	l, err := Network{timeout: limit}.Listen(anyAddr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestWhoDoesNotProveItselfIsToldARandomNumberAndNothingElse(t *testing.T) {
 	hello := helloOf(t)
 	// A member's connection, as somebody hears it on the way.
 	tap := tapped(t, l.Addr(), func(_ int, f, _ []byte) []byte { return f })
-	c, err := Network{patience: limit}.Dial(t.Context(), tap.addr, wire.Hello{Run: "run-a", From: 1, To: 0, Incarnation: 8, Fingerprint: "model-a"}, secret)
+	c, err := Network{timeout: limit}.Dial(t.Context(), tap.addr, wire.Hello{Run: "run-a", From: 1, To: 0, Incarnation: 8, Fingerprint: "model-a"}, secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestADialerIsNotFooledByItsOwnWordsOrOldOnes(t *testing.T) {
 	l, accepted := accepting(t)
 	tap := tapped(t, l.Addr(), func(_ int, f, _ []byte) []byte { return f })
 	hello := wire.Hello{Run: "run-a", From: 1, To: 0}
-	c, err := Network{patience: limit}.Dial(t.Context(), tap.addr, hello, secret)
+	c, err := Network{timeout: limit}.Dial(t.Context(), tap.addr, hello, secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestADialerIsNotFooledByItsOwnWordsOrOldOnes(t *testing.T) {
 		}
 	}()
 	for what, addr := range map[string]string{"its own words": echoing.Addr().String(), "old ones": answering(t, tap.down.Bytes())} {
-		_, err := Network{patience: limit}.Dial(t.Context(), addr, hello, secret)
+		_, err := Network{timeout: limit}.Dial(t.Context(), addr, hello, secret)
 		var m *transport.Mismatch
 		if !errors.As(err, &m) || !strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: error %v, want a Mismatch about the secret", what, err)
@@ -257,7 +257,7 @@ func TestWhatIsChangedOnTheWayMakesNoConnection(t *testing.T) {
 // expectNone dials and expects that the listener accepts nobody.
 func expectNone(t *testing.T, tap *tap, l transport.Listener, accepted <-chan transport.Conn, n int) {
 	t.Helper()
-	c, err := Network{patience: limit}.Dial(t.Context(), tap.addr, wire.Hello{Run: "run-a", From: 1, To: 0}, secret)
+	c, err := Network{timeout: limit}.Dial(t.Context(), tap.addr, wire.Hello{Run: "run-a", From: 1, To: 0}, secret)
 	if err == nil { // only the last frame can be changed without the dialer's knowing
 		if _, err := c.ReadFrame(); err == nil {
 			t.Errorf("frame %d: the connection works", n)
@@ -346,7 +346,7 @@ func FuzzHandshake(f *testing.F) {
 	f.Add(hello)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := newConn(fed{r: bytes.NewReader(b)})
-		if said, proof, err := c.hearOut(); err == nil && proves(proof, secret, dials, said) {
+		if said, proof, err := c.readHello(); err == nil && proves(proof, secret, dials, said) {
 			t.Fatal("a listener takes these bytes for a member")
 		}
 		if len(c.r.buf) > 2*wire.MaxHello {

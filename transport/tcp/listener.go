@@ -15,15 +15,15 @@ import (
 	"github.com/godwit-ps/godwit/transport"
 )
 
-// A listener greets strangers, each in a goroutine of its own, and hands those
-// who proved to be members to Accept.
+// A listener runs the handshake of each new connection in a goroutine of its own, and
+// hands those whose dialers proved to be members to Accept.
 type listener struct {
 	nw      Network
 	ln      net.Listener
-	crowd   crowd
-	greeted chan *conn // to Accept
+	pending pendingSet
+	proved  chan *conn // to Accept
 
-	known  chan struct{} // closed by the first Accept, which sets
+	ready  chan struct{} // closed by the first Accept, which sets
 	once   sync.Once
 	self   wire.Hello
 	secret []byte
@@ -42,7 +42,7 @@ func (n Network) Listen(addr string) (transport.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tcp: %w", err)
 	}
-	l := &listener{nw: n, ln: ln, greeted: make(chan *conn), known: make(chan struct{})}
+	l := &listener{nw: n, ln: ln, proved: make(chan *conn), ready: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.wg.Go(l.run)
 	return l, nil
@@ -57,10 +57,10 @@ func (l *listener) run() {
 		switch {
 		case err == nil:
 			ctx, drop := context.WithCancelCause(l.ctx)
-			s := l.crowd.enter(origin(raw.RemoteAddr()), drop)
-			l.wg.Go(func() { l.greet(ctx, raw, s) })
+			s := l.pending.add(origin(raw.RemoteAddr()), drop)
+			l.wg.Go(func() { l.handshake(ctx, raw, s) })
 			continue
-		case (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.crowd.shrink():
+		case (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.pending.dropOldest():
 			continue // there is a file descriptor again
 		}
 		// Short of Close, errors pass, such as that of a connection that broke
@@ -73,18 +73,18 @@ func (l *listener) run() {
 	}
 }
 
-// greet hears one stranger out and, if it is a member, answers and waits for
-// Accept to take the connection.
-func (l *listener) greet(ctx context.Context, raw net.Conn, s *stranger) {
-	c, said, err := l.identify(ctx, raw)
-	l.crowd.leave(s)
+// handshake checks the dialer of one connection and, if it is a member, answers and
+// waits for Accept to take the connection.
+func (l *listener) handshake(ctx context.Context, raw net.Conn, s *pendingConn) {
+	c, transcript, err := l.identify(ctx, raw)
+	l.pending.remove(s)
 	if err == nil {
-		err = l.answer(c, raw, said)
+		err = l.answer(c, raw, transcript)
 	}
 	s.drop(nil)
 	if err == nil {
 		select {
-		case l.greeted <- c:
+		case l.proved <- c:
 			return
 		case <-l.ctx.Done():
 			err = godwit.ErrClosed
@@ -96,13 +96,13 @@ func (l *listener) greet(ctx context.Context, raw net.Conn, s *stranger) {
 	}
 }
 
-// identify hears a stranger until it has proved that it is a member, or ctx ends,
-// or it has had its time. It returns what was said.
+// identify reads what a dialer sends until it has proved that it is a member. It fails
+// when ctx ends or after the timeout. It returns the transcript of the handshake.
 func (l *listener) identify(ctx context.Context, raw net.Conn) (*conn, []byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.nw.wait(), errors.New("it did not become a peer in time"))
 	defer cancel()
 	stop := closeWith(ctx, raw)
-	c, said, err := l.hear(ctx, raw)
+	c, transcript, err := l.readHello(ctx, raw)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -110,10 +110,10 @@ func (l *listener) identify(ctx context.Context, raw net.Conn) (*conn, []byte, e
 		return nil, nil, errorOf(ctx, err)
 	}
 	c.r.enlarge()
-	return c, said, nil
+	return c, transcript, nil
 }
 
-func (l *listener) hear(ctx context.Context, raw net.Conn) (*conn, []byte, error) {
+func (l *listener) readHello(ctx context.Context, raw net.Conn) (*conn, []byte, error) {
 	stream := raw
 	if l.nw.TLS != nil {
 		t := tls.Server(raw, l.nw.TLS)
@@ -123,25 +123,25 @@ func (l *listener) hear(ctx context.Context, raw net.Conn) (*conn, []byte, error
 		stream = t
 	}
 	c := newConn(stream)
-	said, proof, err := c.hearOut()
+	transcript, proof, err := c.readHello()
 	if err != nil {
 		return nil, nil, err
 	}
 	select {
-	case <-l.known:
+	case <-l.ready:
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
-	if !proves(proof, l.secret, dials, said) {
+	if !proves(proof, l.secret, dials, transcript) {
 		return nil, nil, errUnproved
 	}
-	return c, said, nil
+	return c, transcript, nil
 }
 
 // answer makes the connection with a member. It has time until the listener is
-// closed: a dialer that gives up hangs up, and one that confirms counts on the
-// connection.
-func (l *listener) answer(c *conn, raw net.Conn, said []byte) error {
+// closed: a dialer that gives up closes the connection, and one that confirms relies
+// on it.
+func (l *listener) answer(c *conn, raw net.Conn, transcript []byte) error {
 	self := l.self
 	self.To = c.peer.From
 	hello, err := wire.AppendHello(nil, self)
@@ -149,8 +149,8 @@ func (l *listener) answer(c *conn, raw net.Conn, said []byte) error {
 		return err
 	}
 	stop := closeWith(l.ctx, raw)
-	err = c.answer(hello, l.secret, said)
-	// What waits for Accept is let go of before Accept has it: from then on a
+	err = c.answer(hello, l.secret, transcript)
+	// The listener stops owning the connection before Accept has it: from then on a
 	// listener that closes must not close it.
 	if !stop() {
 		return godwit.ErrClosed
@@ -159,11 +159,11 @@ func (l *listener) answer(c *conn, raw net.Conn, said []byte) error {
 }
 
 func (l *listener) Accept(ctx context.Context, self wire.Hello, secret []byte) (transport.Conn, error) {
-	if err := l.know(self, secret); err != nil {
+	if err := l.identifyAs(self, secret); err != nil {
 		return nil, fmt.Errorf("tcp: accept at %s: %w", l.Addr(), err)
 	}
 	select {
-	case c := <-l.greeted:
+	case c := <-l.proved:
 		return c, nil
 	case <-l.ctx.Done():
 		return nil, fmt.Errorf("tcp: accept at %s: %w", l.Addr(), godwit.ErrClosed)
@@ -172,8 +172,8 @@ func (l *listener) Accept(ctx context.Context, self wire.Hello, secret []byte) (
 	}
 }
 
-// know has strangers judged and answered from now on.
-func (l *listener) know(self wire.Hello, secret []byte) error {
+// identifyAs sets what dialers are checked against and answered with, once.
+func (l *listener) identifyAs(self wire.Hello, secret []byte) error {
 	if err := transport.CheckSecret(secret); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (l *listener) know(self wire.Hello, secret []byte) error {
 	}
 	l.once.Do(func() {
 		l.self, l.secret = self, secret
-		close(l.known)
+		close(l.ready)
 	})
 	return nil
 }

@@ -51,7 +51,7 @@ func (f *frameReader) next(limit int) ([]byte, error) {
 	}
 	frame, err := f.read(limit)
 	if err != nil {
-		if !passes(err) {
+		if !temporary(err) {
 			f.err = err
 		}
 		return nil, err
@@ -59,12 +59,12 @@ func (f *frameReader) next(limit int) ([]byte, error) {
 	return frame, nil
 }
 
-// errNothing is returned by a read that does not wait.
-var errNothing = errors.New("nothing has arrived")
+// errWouldBlock is returned by a read that does not wait.
+var errWouldBlock = errors.New("nothing has arrived")
 
 // passes reports whether a read that failed can be tried again: what it read of
 // a frame is kept.
-func passes(err error) bool { return err == errNothing || errors.Is(err, os.ErrDeadlineExceeded) }
+func temporary(err error) bool { return err == errWouldBlock || errors.Is(err, os.ErrDeadlineExceeded) }
 
 func (f *frameReader) read(limit int) ([]byte, error) {
 	if f.begin == f.end {
@@ -139,7 +139,7 @@ func (f *frameReader) room() []byte {
 
 // makeRoom moves what is there to the beginning, and to larger memory if it
 // fills what there is. That grows with what has arrived, not with what was
-// claimed: a stranger gets no more than a multiple of the bytes that he sends.
+// claimed: a peer makes the reader allocate no more than a multiple of what it sends.
 func (f *frameReader) makeRoom(n int) {
 	buf, have := f.buf, f.end-f.begin
 	if have > len(buf)/2 && len(buf) < max(n, min(ahead*n, mostAhead)) {

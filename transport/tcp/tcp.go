@@ -30,10 +30,9 @@ import (
 	"github.com/godwit-ps/godwit/transport"
 )
 
-// defaultPatience is how long a listener gives a stranger to become a peer. A
-// dialer gives twice as long, so that a listener does not accept one who has
-// just given up.
-const defaultPatience = 5 * time.Second
+// defaultTimeout bounds the handshake at a listener. A dialer waits twice as long, so
+// that a listener does not accept one that has just given up.
+const defaultTimeout = 5 * time.Second
 
 // A Network dials and listens at addresses of the form host:port. The zero
 // Network is plain TCP.
@@ -43,18 +42,19 @@ type Network struct {
 	// host that it dials.
 	TLS *tls.Config
 
-	// Dropped, where set, is told of everybody who connected to a listener and
-	// was dropped: from where, and why. It is called by several goroutines.
+	// Dropped, where set, is called for each connection that a listener dropped
+	// before or during the handshake, with the remote address and the cause. Several
+	// goroutines call it at the same time.
 	Dropped func(addr string, err error)
 
-	patience time.Duration // 0: defaultPatience
+	timeout time.Duration // 0: defaultTimeout
 }
 
 func (n Network) wait() time.Duration {
-	if n.patience > 0 {
-		return n.patience
+	if n.timeout > 0 {
+		return n.timeout
 	}
-	return defaultPatience
+	return defaultTimeout
 }
 
 // Dial connects to the listener at addr.
@@ -74,16 +74,16 @@ func (n Network) Dial(ctx context.Context, addr string, hello wire.Hello, secret
 }
 
 func (n Network) dial(ctx context.Context, addr string, hello, secret []byte) (*conn, error) {
-	patience := 2 * n.wait()
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v", patience))
+	timeout := 2 * n.wait()
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
 	defer cancel()
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, errorOf(ctx, bare(err))
+		return nil, errorOf(ctx, withoutAddr(err))
 	}
 	stop := closeWith(ctx, raw)
-	c, proof, err := n.meet(ctx, raw, addr, hello, secret)
-	// Who confirms must not give up any more: the listener counts on it.
+	c, proof, err := n.handshake(ctx, raw, addr, hello, secret)
+	// After it has confirmed, the dialer must not give up: the listener relies on it.
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -92,14 +92,14 @@ func (n Network) dial(ctx context.Context, addr string, hello, secret []byte) (*
 	}
 	if err != nil {
 		raw.Close()
-		return nil, judge(errorOf(ctx, err))
+		return nil, classify(errorOf(ctx, err))
 	}
 	c.r.enlarge()
 	return c, nil
 }
 
-// bare returns what kept a socket from connecting, without its address.
-func bare(err error) error {
+// withoutAddr returns the cause of a failed dial, without the address.
+func withoutAddr(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
 		return op.Err
@@ -107,9 +107,9 @@ func bare(err error) error {
 	return err
 }
 
-// meet shakes hands over a new connection to addr, and returns the frame that
-// confirms it.
-func (n Network) meet(ctx context.Context, raw net.Conn, addr string, hello, secret []byte) (*conn, []byte, error) {
+// handshake runs the handshake over a new connection to addr, and returns the frame
+// that confirms it.
+func (n Network) handshake(ctx context.Context, raw net.Conn, addr string, hello, secret []byte) (*conn, []byte, error) {
 	stream := raw
 	if n.TLS != nil {
 		cfg := n.TLS
@@ -146,8 +146,9 @@ func errorOf(ctx context.Context, err error) error {
 	return err
 }
 
-// judge marks the errors of a handshake that another attempt would not mend.
-func judge(err error) error {
+// classify marks the errors of a handshake that would also occur at another attempt as
+// a *transport.Mismatch.
+func classify(err error) error {
 	var op *net.OpError
 	refused := errors.As(err, &op) && op.Op == "remote error" // a TLS alert of the other side
 	if refused || is[*tls.CertificateVerificationError](err) || is[*wire.VersionError](err) || is[*wire.FormatError](err) || is[*lengthError](err) {

@@ -25,10 +25,10 @@ import (
 	"github.com/godwit-ps/godwit/transport"
 )
 
-// hasty is the patience that some tests wait for.
+// hasty is the timeout that some tests wait for.
 const hasty = 1500 * time.Millisecond
 
-// limit is when what should happen soon is held to hang, and the patience of
+// limit is when what should happen soon is held to hang, and the timeout of
 // tests that do not wait for it.
 const limit = 4 * time.Minute
 
@@ -37,12 +37,12 @@ func anyAddr() string { return "127.0.0.1:0" }
 func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Setup {
 		return transporttest.Setup{
-			Network:  Network{patience: limit},
-			Hasty:    Network{patience: hasty},
-			Patience: 2 * hasty,
-			Addr:     anyAddr,
-			Raw:      func(addr string) (io.ReadWriteCloser, error) { return net.Dial("tcp", addr) },
-			Below:    below,
+			Network: Network{timeout: limit},
+			Hasty:   Network{timeout: hasty},
+			Timeout: 2 * hasty,
+			Addr:    anyAddr,
+			Raw:     func(addr string) (io.ReadWriteCloser, error) { return net.Dial("tcp", addr) },
+			Below:   below,
 		}
 	})
 }
@@ -51,10 +51,10 @@ func TestTransportWithTLS(t *testing.T) {
 	cfg := newAuthority(t).node(t, "127.0.0.1")
 	transporttest.Run(t, func(t *testing.T) transporttest.Setup {
 		return transporttest.Setup{
-			Network:  Network{TLS: cfg, patience: limit},
-			Hasty:    Network{TLS: cfg, patience: hasty},
-			Patience: 2 * hasty,
-			Addr:     anyAddr,
+			Network: Network{TLS: cfg, timeout: limit},
+			Hasty:   Network{TLS: cfg, timeout: hasty},
+			Timeout: 2 * hasty,
+			Addr:    anyAddr,
 			Raw: func(addr string) (io.ReadWriteCloser, error) {
 				c := cfg.Clone()
 				c.ServerName = "127.0.0.1"
@@ -151,7 +151,7 @@ func (a *authority) node(t *testing.T, name string) *tls.Config {
 func connect(t *testing.T, client, server *tls.Config) (dial, dropped error) {
 	t.Helper()
 	drops := make(chan error, 1)
-	l, err := Network{TLS: server, patience: limit, Dropped: func(_ string, err error) { drops <- err }}.Listen(anyAddr())
+	l, err := Network{TLS: server, timeout: limit, Dropped: func(_ string, err error) { drops <- err }}.Listen(anyAddr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func connect(t *testing.T, client, server *tls.Config) (dial, dropped error) {
 			c.Close()
 		}
 	}()
-	c, dial := Network{TLS: client, patience: limit}.Dial(ctx, l.Addr(), wire.Hello{From: 1}, secret)
+	c, dial := Network{TLS: client, timeout: limit}.Dial(ctx, l.Addr(), wire.Hello{From: 1}, secret)
 	if dial == nil {
 		c.Close()
 	} else {
@@ -298,14 +298,14 @@ func TestWhoAnswersWithAnythingElseIsAMismatch(t *testing.T) {
 		{"another version", string(other), fmt.Sprintf("protocol version %d, this program speaks version %d", wire.Version+1, wire.Version)},
 		{"another frame", string(e.Frame()), "frame type 1, want 6"},
 	} {
-		_, err := Network{patience: limit}.Dial(t.Context(), answering(t, []byte(c.answer)), wire.Hello{}, secret)
+		_, err := Network{timeout: limit}.Dial(t.Context(), answering(t, []byte(c.answer)), wire.Hello{}, secret)
 		var m *transport.Mismatch
 		if !errors.As(err, &m) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want a Mismatch with … %s …", c.name, err, c.want)
 		}
 	}
 	// Who hangs up may be about to start, so that is worth another attempt.
-	_, err = Network{patience: limit}.Dial(t.Context(), answering(t, nil), wire.Hello{}, secret)
+	_, err = Network{timeout: limit}.Dial(t.Context(), answering(t, nil), wire.Hello{}, secret)
 	var m *transport.Mismatch
 	if err == nil || errors.As(err, &m) {
 		t.Errorf("nothing: error %v, want one that may pass", err)
@@ -314,7 +314,7 @@ func TestWhoAnswersWithAnythingElseIsAMismatch(t *testing.T) {
 
 func TestAPeerOfAnotherVersionIsToldOurs(t *testing.T) {
 	drops := make(chan error, 1)
-	l, err := Network{patience: limit, Dropped: func(_ string, err error) { drops <- err }}.Listen(anyAddr())
+	l, err := Network{timeout: limit, Dropped: func(_ string, err error) { drops <- err }}.Listen(anyAddr())
 	if err != nil {
 		t.Fatal(err)
 	}

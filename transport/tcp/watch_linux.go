@@ -11,23 +11,23 @@ import (
 
 // A watch waits for what arrives at a socket, beside those who read it: it is an
 // epoll of its own, for which Go's poller waits as for any file. While it is
-// covered it does not see what arrives.
+// masked it does not report what arrives.
 //
-// An epoll that is uncovered, and finds that something is there, says so only if
+// An epoll that is rearmed, and finds that something is there, reports it only if
 // the socket is not in its list of what may be ready. It stays in that after each
 // arrival until somebody asks the epoll, or the poller finds nothing ready in it.
-// So, once the watch has been covered, who waits for it asks it each time that it
-// has woken him. Then whenever the socket is in the list, he is being woken.
+// So, once the watch has been masked, the goroutine that waits for it asks it after
+// each wakeup. Then whenever the socket is in the list, a wakeup is under way.
 type watch struct {
 	sock  syscall.RawConn
 	file  *os.File // the epoll
 	epoll syscall.RawConn
 
-	blind   func()
-	uncover func()      // has arrivals reported again, first what is there already
-	covered atomic.Bool // at some time
+	disarm func()
+	rearm  func()      // reports arrivals again, first what is there already
+	masked atomic.Bool // at some time
 
-	// Of who has the turn to read.
+	// Of the goroutine that holds conn.reading.
 	read func(fd uintptr) // made once: a read allocates nothing
 	sent func(fd uintptr) bool
 	send func()
@@ -102,7 +102,7 @@ func newWatch(stream net.Conn) *watch {
 // add has the epoll watch the socket.
 func (w *watch) add() (err error) {
 	e := w.sock.Control(func(sock uintptr) {
-		w.blind, w.uncover = w.change(int(sock), 0), w.change(int(sock), arrivals)
+		w.disarm, w.rearm = w.change(int(sock), 0), w.change(int(sock), arrivals)
 		e := w.epoll.Control(func(epoll uintptr) {
 			err = syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(sock), &syscall.EpollEvent{Events: arrivals})
 		})
@@ -129,7 +129,7 @@ const arrivals = syscall.EPOLLIN | syscall.EPOLLRDHUP | 1<<31 // EPOLLET, which 
 // everything that is there.
 func (w *watch) each(f func() bool) error {
 	return w.epoll.Read(func(epoll uintptr) bool {
-		if w.covered.Load() {
+		if w.masked.Load() {
 			ask(epoll)
 		}
 		return f()
@@ -142,11 +142,11 @@ func ask(epoll uintptr) {
 	syscall.EpollWait(int(epoll), events[:], 0)
 }
 
-// cover hides arrivals. One goroutine at a time calls it.
-func (w *watch) cover() {
-	w.blind()
-	if !w.covered.Load() {
-		w.covered.Store(true)
+// mask stops the reports of arrivals until rearm. One goroutine at a time calls it.
+func (w *watch) mask() {
+	w.disarm()
+	if !w.masked.Load() {
+		w.masked.Store(true)
 		w.epoll.Control(ask)
 	}
 }
@@ -156,7 +156,7 @@ func (w *watch) wake() { w.file.SetReadDeadline(epoch) }
 
 func (w *watch) close() { w.file.Close() }
 
-// Read reads what is there, or returns errNothing.
+// Read reads what is there, or returns errWouldBlock.
 func (w *watch) Read(b []byte) (int, error) {
 	w.b, w.n, w.err = b, 0, nil
 	err := w.sock.Control(w.read)
@@ -174,7 +174,7 @@ func (w *watch) readFrom(fd uintptr) {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.EAGAIN:
-			w.err = errNothing
+			w.err = errWouldBlock
 		case err != nil:
 			w.err = err
 		case n == 0 && len(w.b) > 0:

@@ -4,13 +4,13 @@ package tcp
 
 import "net"
 
-// A watch waits for what arrives at a socket, which is not done here: who serves
-// a connection reads it, and nobody stands in.
-type watch struct{ cover, uncover func() }
+// A watch waits for what arrives at a socket, which is not done here: whoever serves
+// a connection reads it, and nobody reads inline.
+type watch struct{ mask, rearm func() }
 
 func newWatch(net.Conn) *watch { return nil }
 
-func (*watch) exchange(func(), *frameReader) error { return errNothing }
+func (*watch) exchange(func(), *frameReader) error { return errWouldBlock }
 
 func (*watch) wake() {}
 
@@ -18,4 +18,4 @@ func (*watch) each(func() bool) error { return nil }
 
 func (*watch) close() {}
 
-func (*watch) Read([]byte) (int, error) { return 0, errNothing }
+func (*watch) Read([]byte) (int, error) { return 0, errWouldBlock }

@@ -103,7 +103,7 @@ func (l *Ledger) Apply(from godwit.NodeID, w Word) {
 	case Fail:
 		l.endLocked(l.blame(from, fmt.Errorf("%w: %s", coord.ErrFailed, w.Text)))
 	case Verdict:
-		l.endLocked(&coord.VerdictError{Text: w.Text})
+		l.endLocked(&coord.PartitionError{Text: w.Text})
 	case Leave:
 		l.leaveLocked(from)
 	}
@@ -162,7 +162,7 @@ func (l *Ledger) Fail(err error) {
 		err = errors.New("no cause given")
 	}
 	word := Word{Kind: Fail, Text: clip(err.Error())}
-	var verdict *coord.VerdictError
+	var verdict *coord.PartitionError
 	if errors.As(err, &verdict) {
 		word, err = Word{Kind: Verdict, Text: clip(verdict.Text)}, verdict
 	} else {

@@ -20,9 +20,9 @@ type Link struct {
 	queue
 
 	conn    transport.Conn
-	shared  transport.Sharer // conn, if it can be read by turns
-	wake    chan struct{}    // holds a token when the writer is to go on as the one who writes
-	flushed func()           // of a simulated node: is told instead of the writer
+	shared  transport.InlineReader // conn, if it can be read by turns
+	wake    chan struct{}          // holds a token when the writer is to go on as the one who writes
+	flushed func()                 // of a simulated node: is told instead of the writer
 
 	w      writing
 	counts sent
@@ -65,7 +65,7 @@ func (l *Link) Counts() Counts {
 func (l *Link) Conn() transport.Conn { return l.conn }
 
 // Shared returns the connection if those who wait may read it by turns, else nil.
-func (l *Link) Shared() transport.Sharer { return l.shared }
+func (l *Link) Shared() transport.InlineReader { return l.shared }
 
 // filled has a full frame sent: it need not wait for the rest.
 func (l *Link) filled(idle bool) {
@@ -152,7 +152,7 @@ func (l *Link) Append(frame []byte) {
 
 // Farewell puts in the last frame, and has it sent. What is put in later is not.
 func (l *Link) Farewell() {
-	l.Append(wire.Farewell(l.view))
+	l.Append(wire.Goodbye(l.view))
 	l.Flush()
 }
 

@@ -35,24 +35,24 @@ func New(h *host.Host, self godwit.NodeID, nodes int, view godwit.View, limits h
 
 // Connect gives the way to a peer its connection.
 func (ls *Links) Connect(peer godwit.NodeID, c transport.Conn) {
-	takes := c.Peer().Takes
+	takes := c.Peer().Features
 	l := ls.connect(peer, takes)
 	l.conn, l.full = c, frameBytes
-	l.shared, _ = c.(transport.Sharer)
+	l.shared, _ = c.(transport.InlineReader)
 }
 
 // Imagine makes the way to a peer of a simulated node: flushed is told that there is
 // something to Take.
 func (ls *Links) Imagine(peer godwit.NodeID, flushed func()) {
-	l := ls.connect(peer, ^wire.Takes(0))
+	l := ls.connect(peer, ^wire.Features(0))
 	l.full, l.flushed = ls.Limits.Frame, flushed
 }
 
-func (ls *Links) connect(peer godwit.NodeID, takes wire.Takes) *Link {
+func (ls *Links) connect(peer godwit.NodeID, takes wire.Features) *Link {
 	l := &Link{queue: queue{view: ls.view, buffers: &ls.buffers}, wake: make(chan struct{}, 1)}
 	l.w.packer.Set(ls.packing, takes)
-	l.enc.Plain = takes&wire.TakesCodings == 0
-	if takes&wire.TakesLists != 0 {
+	l.enc.Plain = takes&wire.SupportsCodings == 0
+	if takes&wire.SupportsLists != 0 {
 		l.enc.Lists = &wire.Sent{}
 	}
 	l.enc.Reset(nil, ls.view)

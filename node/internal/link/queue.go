@@ -102,7 +102,7 @@ func (q *queue) next() []byte {
 	f := q.sealed[0]
 	q.sealed = q.sealed[:copy(q.sealed, q.sealed[1:])]
 	q.owed -= f.owed
-	q.over = wire.IsFarewell(f.frame)
+	q.over = wire.IsGoodbye(f.frame)
 	return f.frame
 }
 

@@ -64,7 +64,7 @@ func serve(t *testing.T, c *conn, take func(frame []byte) bool) *served {
 	return s
 }
 
-// watched waits until somebody can stand in.
+// watched waits until somebody can read inline.
 func (s *served) watched(t *testing.T) {
 	t.Helper()
 	w := newWatch(s.stream)
@@ -73,10 +73,10 @@ func (s *served) watched(t *testing.T) {
 	}
 	w.close()
 	never := make(chan struct{}, 1)
-	s.StandIn(func() {}, never, time.Millisecond)
+	s.ReadInline(func() {}, never, time.Millisecond)
 	for end := time.Now().Add(limit); s.watch.Load() == nil; time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(end) {
-			t.Fatalf("nobody can stand in within %v", limit)
+			t.Fatalf("nobody can read inline within %v", limit)
 		}
 	}
 }
@@ -92,13 +92,13 @@ func (s *served) end(t *testing.T) error {
 	}
 }
 
-// standingIn reports whether StandIn called the caller.
-func standingIn() bool {
+// readingInline reports whether ReadInline called the caller.
+func readingInline() bool {
 	pcs := make([]uintptr, 16)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
 	for {
 		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, ".StandIn") {
+		if strings.HasSuffix(f.Function, ".ReadInline") {
 			return true
 		}
 		if !more {
@@ -116,12 +116,12 @@ func numbered(n int, number uint64) []byte {
 
 func numberOf(f []byte) uint64 { return binary.LittleEndian.Uint64(f[16:]) }
 
-func TestWhoStandsInTakesTheAnswer(t *testing.T) {
+func TestWhoReadsInlineTakesTheAnswer(t *testing.T) {
 	here, there := joined(t)
 	done := make(chan struct{}, 1)
 	var own int
 	s := serve(t, here, func(f []byte) bool {
-		if standingIn() {
+		if readingInline() {
 			own++
 		}
 		done <- struct{}{}
@@ -131,7 +131,7 @@ func TestWhoStandsInTakesTheAnswer(t *testing.T) {
 	go echo(there)
 	const asks = 100
 	for i := range uint64(asks) {
-		s.StandIn(func() {
+		s.ReadInline(func() {
 			if err := s.WriteFrame(numbered(32, i)); err != nil {
 				t.Error(err)
 			}
@@ -141,7 +141,7 @@ func TestWhoStandsInTakesTheAnswer(t *testing.T) {
 	if own == 0 {
 		t.Errorf("of %d answers, who stood in took none", asks)
 	}
-	// Now nobody stands in: who serves takes what comes.
+	// Now nobody reads inline: who serves takes what comes.
 	if err := s.WriteFrame(numbered(32, asks)); err != nil {
 		t.Fatal(err)
 	}
@@ -191,9 +191,9 @@ func TestEachFrameIsTakenOnceAndInOrderWhoeverReads(t *testing.T) {
 					return
 				default:
 				}
-				s.StandIn(func() {}, done, time.Duration(rng.IntN(2_000_000)))
+				s.ReadInline(func() {}, done, time.Duration(rng.IntN(2_000_000)))
 				if rng.IntN(3) == 0 {
-					s.Recall()
+					s.Interrupt()
 				}
 			}
 		})
@@ -258,7 +258,7 @@ func TestWhoeverReadsThePeersEndIsNoticed(t *testing.T) {
 					case <-stop:
 						return
 					default:
-						s.StandIn(func() {}, done, time.Millisecond)
+						s.ReadInline(func() {}, done, time.Millisecond)
 					}
 				}
 			})
@@ -272,12 +272,12 @@ func TestWhoeverReadsThePeersEndIsNoticed(t *testing.T) {
 	}
 }
 
-func TestStandingInEnds(t *testing.T) {
+func TestReadingInlineEnds(t *testing.T) {
 	here, _ := joined(t)
 	s := serve(t, here, func([]byte) bool { return true })
 	s.watched(t)
 	never := make(chan struct{}, 1)
-	s.StandIn(func() {}, never, time.Millisecond) // by itself, as no answer comes
+	s.ReadInline(func() {}, never, time.Millisecond) // by itself, as no answer comes
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -286,17 +286,17 @@ func TestStandingInEnds(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(time.Millisecond):
-				s.Recall()
+				s.Interrupt()
 			}
 		}
 	})
-	s.StandIn(func() {}, never, limit)
+	s.ReadInline(func() {}, never, limit)
 	close(stop)
 	wg.Wait()
 	done := make(chan struct{}, 1)
 	done <- struct{}{}
 	sent := false
-	s.StandIn(func() { sent = true; s.Recall() }, done, limit)
+	s.ReadInline(func() { sent = true; s.Interrupt() }, done, limit)
 	if !sent {
 		t.Error("who stood in sent nothing")
 	}
@@ -319,7 +319,7 @@ func TestNobodyTakesFramesAfterTheLastThatWasWanted(t *testing.T) {
 	}
 	<-done
 	never := make(chan struct{}, 1)
-	s.StandIn(func() {}, never, time.Millisecond)
+	s.ReadInline(func() {}, never, time.Millisecond)
 	here.Close()
 	s.end(t)
 	if taken != 1 {
@@ -328,39 +328,39 @@ func TestNobodyTakesFramesAfterTheLastThatWasWanted(t *testing.T) {
 }
 
 // stale has a connection believe that its reads end in an hour, and has them end at
-// once: so it is when a Recall meets somebody who begins to stand in.
+// once: so it is when an Interrupt meets somebody who begins to read.
 func (s *served) stale() {
-	s.until.Store(int64(time.Since(epoch) + time.Hour))
+	s.deadline.Store(int64(time.Since(epoch) + time.Hour))
 	s.stream.SetReadDeadline(epoch)
 }
 
-func TestWhoWasRecalledAtTheWrongTimeStandsInAgain(t *testing.T) {
+func TestWhoWasInterruptedAtTheWrongTimeReadsAgain(t *testing.T) {
 	here, _ := joined(t)
 	s := serve(t, here, func([]byte) bool { return true })
 	s.watched(t)
 	never := make(chan struct{}, 1)
 	s.stale()
-	s.StandIn(func() {}, never, time.Millisecond) // finds out
-	const patience = 20 * time.Millisecond
+	s.ReadInline(func() {}, never, time.Millisecond) // finds out
+	const timeout = 20 * time.Millisecond
 	for range 100 { // who serves may be having a look
 		begin := time.Now()
-		s.StandIn(func() {}, never, patience)
-		if time.Since(begin) >= patience {
+		s.ReadInline(func() {}, never, timeout)
+		if time.Since(begin) >= timeout {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
-	t.Errorf("who stands in leaves before %v are over, although nothing came", patience)
+	t.Errorf("who stands in leaves before %v are over, although nothing came", timeout)
 }
 
 // What comes while the time runs out is taken by who stands in, whom it is for,
 // rather than by who serves, who is not awake.
-func TestWhoStandsInTakesWhatCameWhenTimeWasUp(t *testing.T) {
+func TestWhoReadsInlineTakesWhatCameWhenTimeWasUp(t *testing.T) {
 	here, there := joined(t)
 	own := 0
 	taken := make(chan struct{}, 1)
 	s := serve(t, here, func([]byte) bool {
-		if standingIn() {
+		if readingInline() {
 			own++
 		}
 		taken <- struct{}{}
@@ -370,7 +370,7 @@ func TestWhoStandsInTakesWhatCameWhenTimeWasUp(t *testing.T) {
 	never := make(chan struct{}, 1)
 	for range 1000 { // a machine may be slow to carry even this
 		s.stale()
-		s.StandIn(func() {
+		s.ReadInline(func() {
 			if err := there.WriteFrame(numbered(32, 0)); err != nil {
 				t.Error(err)
 			}

@@ -1,0 +1,138 @@
+package tcp
+
+import (
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/transport"
+)
+
+// This file lets the goroutine that waits for an answer read the connection itself
+// (transport.InlineReader). At first, the goroutine in Serve waits at the socket, as
+// ReadFrame does. At the first ReadInline it moves to a watch for good: an epoll of
+// its own. While somebody reads inline, the watch is masked, so that what arrives
+// wakes only the inline reader, which waits at the socket. Afterwards the watch is
+// rearmed, and reports what arrived meanwhile.
+
+func (c *conn) Serve(take func(frame []byte) bool) error {
+	c.take = take
+	err := transport.Each(c, take)
+	if !temporary(err) {
+		return err
+	}
+	c.stream.SetReadDeadline(time.Time{})
+	w := newWatch(c.stream)
+	if w == nil {
+		return transport.Each(c, take)
+	}
+	c.watch.Store(w)
+	defer w.close()
+	if c.closed.Load() { // perhaps before it could be seen there
+		return c.wrap("read from", godwit.ErrClosed)
+	}
+	e := w.each(func() bool {
+		if !c.reading.TryLock() {
+			return false // the inline reader rearms the watch afterwards
+		}
+		defer c.reading.Unlock()
+		err = c.takeAll(w)
+		return err != nil || c.over
+	})
+	switch {
+	case c.ended.Load():
+		c.reading.Lock()
+		defer c.reading.Unlock()
+		return c.takeAll(w) // the error that the inline reader met
+	case e != nil:
+		return c.wrap("read from", e)
+	}
+	return err
+}
+
+// takeAll handles all frames that have arrived.
+func (c *conn) takeAll(w *watch) error {
+	c.r.r = w
+	for !c.over {
+		frame, err := c.r.next(wire.MaxFrame)
+		switch {
+		case err == errWouldBlock:
+			return nil
+		case err != nil:
+			return c.wrap("read from", err)
+		}
+		c.over = !c.take(frame)
+	}
+	return nil
+}
+
+func (c *conn) ReadInline(send func(), done <-chan struct{}, timeout time.Duration) {
+	w := c.watch.Load()
+	if w == nil {
+		c.wantInline()
+	}
+	if w == nil || c.ended.Load() || !c.reading.TryLock() {
+		send()
+		return
+	}
+	w.mask()
+	err := c.readInline(w, send, done, timeout)
+	if temporary(err) {
+		c.deadline.Store(0)
+		err = c.takeAll(w)
+	}
+	ended := err != nil || c.over
+	if ended {
+		c.ended.Store(true)
+	}
+	c.reading.Unlock()
+	w.rearm()
+	if ended {
+		w.wake()
+	}
+}
+
+// readInline is ReadInline of the goroutine that holds reading.
+func (c *conn) readInline(w *watch, send func(), done <-chan struct{}, timeout time.Duration) error {
+	c.r.r = c.stream
+	c.extendDeadline(timeout)
+	if err := w.exchange(send, &c.r); err != nil {
+		return err
+	}
+	for !c.over && (c.extendDeadline(timeout) && len(done) == 0 || c.r.ready()) {
+		frame, err := c.r.next(wire.MaxFrame)
+		if err != nil {
+			return err
+		}
+		c.over = !c.take(frame)
+	}
+	return nil
+}
+
+// wantInline has the goroutine in Serve move to the watch.
+func (c *conn) wantInline() {
+	if c.try != nil && !c.inlineWanted.Swap(true) {
+		c.stream.SetReadDeadline(epoch)
+	}
+}
+
+// extendDeadline sets the read deadline to at least the timeout from now, and reports
+// whether it could. As most reads end long before, it is set only now and then.
+func (c *conn) extendDeadline(timeout time.Duration) bool {
+	now := time.Since(epoch)
+	if until := c.deadline.Load(); until >= int64(now+timeout) {
+		return true
+	}
+	c.deadline.Store(int64(now + 2*timeout))
+	return c.stream.SetReadDeadline(epoch.Add(now+2*timeout)) == nil
+}
+
+// epoch is the zero of this package's clock.
+var epoch = time.Now()
+
+func (c *conn) Interrupt() {
+	if c.watch.Load() != nil {
+		c.deadline.Store(0)
+		c.stream.SetReadDeadline(epoch)
+	}
+}
