@@ -85,16 +85,16 @@ func On(tables []godwit.Table, fs ...godwit.Filter) []godwit.Table {
 
 var filters = map[string]func(*named.Params) godwit.Filter{
 	"fixed": func(p *named.Params) godwit.Filter {
-		return Fixed{Bytes: p.Whole("bytes"), Answers: p.Whole("answers") != 0, Forget: p.Whole("forget") != 0}
+		return Fixed{Bytes: p.Int("bytes"), Answers: p.Int("answers") != 0, Forget: p.Int("forget") != 0}
 	},
 	"bf16": func(p *named.Params) godwit.Filter {
-		return BF16{Answers: p.Whole("answers") != 0, Forget: p.Whole("forget") != 0}
+		return BF16{Answers: p.Int("answers") != 0, Forget: p.Int("forget") != 0}
 	},
 	"significant": func(p *named.Params) godwit.Filter {
-		return Significant{Threshold: p.Number("threshold"), Decay: p.Number("decay")}
+		return Significant{Threshold: p.Float("threshold"), Decay: p.Float("decay")}
 	},
-	"skip":   func(p *named.Params) godwit.Filter { return Skip{P: p.Number("p")} },
-	"noise":  func(p *named.Params) godwit.Filter { return Noise{Std: p.Number("std")} },
+	"skip":   func(p *named.Params) godwit.Filter { return Skip{P: p.Float("p")} },
+	"noise":  func(p *named.Params) godwit.Filter { return Noise{Std: p.Float("std")} },
 	"sparse": func(*named.Params) godwit.Filter { return Sparse{} },
 	"s2":     func(*named.Params) godwit.Filter { return Compress{S2} },
 	"zstd":   func(*named.Params) godwit.Filter { return Compress{Zstd} },

@@ -80,9 +80,9 @@ type Epoch struct {
 // An Evaluation judges the model: after an epoch, or before the first one if
 // Epoch is 0.
 type Evaluation struct {
-	Epoch    int       `json:"epoch"`              // after which; 0: before the first
-	Metrics  Judgement `json:"metrics"`            // by the parts of the data
-	Warnings []string  `json:"warnings,omitempty"` // what a person must hear of, a sentence each
+	Epoch    int          `json:"epoch"`              // after which; 0: before the first
+	Metrics  SplitMetrics `json:"metrics"`            // by the parts of the data
+	Warnings []string     `json:"warnings,omitempty"` // what a person must hear of, a sentence each
 }
 
 // A Result is what came of a run.

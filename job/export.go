@@ -84,7 +84,7 @@ func (p *part) exportTo(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Drop()
+	defer s.Abort()
 	if err := p.task.Export(ctx, p.node.Worker(0), s); err != nil {
 		return fmt.Errorf("export to %s: %w", dir, err)
 	}
@@ -92,7 +92,7 @@ func (p *part) exportTo(ctx context.Context, dir string) error {
 		return fmt.Errorf("export to %s: %w", dir, err)
 	}
 	s.Model.Version = Version()
-	if err := s.Keep(); err != nil {
+	if err := s.Commit(); err != nil {
 		return err
 	}
 	p.result.Exported = dir
@@ -123,6 +123,6 @@ func (p *part) described() (*export.Run, error) {
 	}
 	return &export.Run{
 		Name: p.run, Spec: spec, Seed: p.spec.Seed, Epochs: p.result.Epochs, End: string(p.result.End), Metrics: judged,
-		Data: export.Data{Path: data, About: p.task.About(), Fingerprint: p.task.Data()},
+		Data: export.Data{Path: data, About: p.task.Summary(), Fingerprint: p.task.Data()},
 	}, nil
 }

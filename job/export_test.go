@@ -192,13 +192,13 @@ func TestFingerprintsNameWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestJudgementsAreBySplitInJSON(t *testing.T) {
-	j := Judgement{{Name: "RMSE", Value: 0.9}, {Name: "RMSE", Split: "train", Value: 0.7}, {Name: "MAE", Split: "train", Value: math.NaN()}, {Name: "MAE", Value: 0.5}}
+func TestMetricsOfEvaluationsAreBySplitInJSON(t *testing.T) {
+	j := SplitMetrics{{Name: "RMSE", Value: 0.9}, {Name: "RMSE", Split: "train", Value: 0.7}, {Name: "MAE", Split: "train", Value: math.NaN()}, {Name: "MAE", Value: 0.5}}
 	b, err := json.Marshal(j)
 	if err != nil || string(b) != `{"test":{"RMSE":0.9,"MAE":0.5},"train":{"RMSE":0.7,"MAE":null}}` {
 		t.Fatalf("%s, %v", b, err)
 	}
-	var back Judgement
+	var back SplitMetrics
 	if err := json.Unmarshal(b, &back); err != nil || len(back) != 4 || back[1].Label() != "MAE" || back[2].Label() != "train RMSE" || !math.IsNaN(back[3].Value) {
 		t.Errorf("it came back as %v, %v", back, err)
 	}

@@ -76,14 +76,14 @@ func (m *Metrics) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Judgement are figures by the parts of the data that they judge the model by. As
+// SplitMetrics are metrics by the split of the data that they were measured on. As
 // JSON they are an object of Metrics by split: "valid", "train" or "test".
-type Judgement []train.Metric
+type SplitMetrics []train.Metric
 
-// bySplit cuts a judgement up, in its order.
-func (j Judgement) bySplit() (splits []string, ms map[string]Metrics) {
+// bySplit divides the metrics by split, in their order.
+func (s SplitMetrics) bySplit() (splits []string, ms map[string]Metrics) {
 	ms = map[string]Metrics{}
-	for _, m := range j {
+	for _, m := range s {
 		split := m.Split
 		if split == "" {
 			split = onTest
@@ -98,8 +98,8 @@ func (j Judgement) bySplit() (splits []string, ms map[string]Metrics) {
 }
 
 // MarshalJSON keeps the order.
-func (j Judgement) MarshalJSON() ([]byte, error) {
-	splits, ms := j.bySplit()
+func (s SplitMetrics) MarshalJSON() ([]byte, error) {
+	splits, ms := s.bySplit()
 	b := []byte{'{'}
 	for i, split := range splits {
 		if i > 0 {
@@ -119,8 +119,8 @@ func (j Judgement) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON keeps the order within a split; splits are in that of their names.
-func (j *Judgement) UnmarshalJSON(b []byte) error {
-	*j = nil
+func (s *SplitMetrics) UnmarshalJSON(b []byte) error {
+	*s = nil
 	var all map[string]Metrics
 	if err := json.Unmarshal(b, &all); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (j *Judgement) UnmarshalJSON(b []byte) error {
 			if m.Split = split; split == onTest {
 				m.Split = ""
 			}
-			*j = append(*j, m)
+			*s = append(*s, m)
 		}
 	}
 	return nil

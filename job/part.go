@@ -259,8 +259,8 @@ func (p *part) meet(ctx context.Context) error {
 	}
 	unit, _ := p.task.Unit()
 	start := Start{
-		Self: p.session.Self(), Data: p.task.About(), Unit: unit,
-		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Doubts(), p.place.room(p.spec, p.task)),
+		Self: p.session.Self(), Data: p.task.Summary(), Unit: unit,
+		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Warnings(), p.place.room(p.spec, p.task)),
 	}
 	if start.Spec, err = p.spec.Encode(); err != nil {
 		return err
@@ -298,7 +298,7 @@ func (p *part) train(ctx context.Context) error {
 			return fmt.Errorf("job: judging the untrained model: %w", err)
 		}
 		p.result.Untrained = Metrics(ms)
-		p.tell(Event{Evaluation: &Evaluation{Metrics: Judgement(ms)}})
+		p.tell(Event{Evaluation: &Evaluation{Metrics: SplitMetrics(ms)}})
 	}
 	var err error
 	if p.mark, err = p.stats(ctx, "before"); err != nil {
@@ -333,7 +333,7 @@ func (p *part) progress(ctx context.Context, e train.Event) {
 	case e.Loss != nil:
 		err = p.epoch(ctx, e)
 	case e.Evaluation != nil:
-		j := Judgement(e.Evaluation.Metrics)
+		j := SplitMetrics(e.Evaluation.Metrics)
 		_, p.judged = j.bySplit()
 		p.tell(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: j, Warnings: e.Evaluation.Warnings}})
 		// What judging cost is not training's.

@@ -10,7 +10,7 @@ import (
 	"runtime/pprof"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/whole"
+	"github.com/godwit-ps/godwit/data/atomicfile"
 )
 
 // While a profile is taken, one of so many contended unlocks is sampled, and
@@ -24,7 +24,7 @@ const (
 // goroutine, which must stop it.
 type profile struct {
 	prefix   string // of the files' paths
-	cpu      *whole.File
+	cpu      *atomicfile.File
 	fraction int // of contended unlocks, as it was before
 }
 
@@ -36,11 +36,11 @@ func startProfile(dir string, self godwit.NodeID) (*profile, error) {
 	}
 	p := &profile{prefix: filepath.Join(dir, fmt.Sprintf("node-%d", self))}
 	var err error
-	if p.cpu, err = whole.Create(p.path("cpu")); err != nil {
+	if p.cpu, err = atomicfile.Create(p.path("cpu")); err != nil {
 		return nil, fmt.Errorf("job: profile: %w", err)
 	}
 	if err := pprof.StartCPUProfile(p.cpu.Writer); err != nil {
-		p.cpu.Drop()
+		p.cpu.Abort()
 		return nil, fmt.Errorf("job: profile %s: %w", p.path("cpu"), err)
 	}
 	p.fraction = runtime.SetMutexProfileFraction(mutexFraction)
@@ -55,10 +55,10 @@ func (p *profile) stop() error {
 	pprof.StopCPUProfile()
 	runtime.SetMutexProfileFraction(p.fraction)
 	runtime.SetBlockProfileRate(0)
-	errs := []error{named(p.path("cpu"), p.cpu.Keep())}
+	errs := []error{named(p.path("cpu"), p.cpu.Commit())}
 	for _, kind := range []string{"mutex", "block", "allocs"} {
 		path := p.path(kind)
-		errs = append(errs, named(path, whole.Write(path, func(w io.Writer) error {
+		errs = append(errs, named(path, atomicfile.Write(path, func(w io.Writer) error {
 			return pprof.Lookup(kind).WriteTo(w, 0)
 		})))
 	}

@@ -156,7 +156,7 @@ func remote(ctx context.Context, spec *Spec, place *Place, at coord.Coordinator,
 func fingerprint(spec []byte, loaded task.Task) string {
 	hash := func(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b))[:24] }
 	return fmt.Sprintf("version of godwit: %s\nsettings: %s\ndata: %s (%s)\ntask: %s",
-		Version(), hash(spec), loaded.Data(), loaded.About(), hash([]byte(loaded.Fingerprint())))
+		Version(), hash(spec), loaded.Data(), loaded.Summary(), hash([]byte(loaded.Fingerprint())))
 }
 
 // join waits until all nodes are there.

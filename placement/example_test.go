@@ -16,7 +16,7 @@ func (q quorum) Name() string {
 	return placement.Write("quorum", placement.Param{Key: "nodes", Value: float64(q.nodes)})
 }
 
-func (quorum) With(p *placement.Params) placement.Policy { return quorum{p.Whole("nodes")} }
+func (quorum) With(p *placement.Params) placement.Policy { return quorum{p.Int("nodes")} }
 
 func (quorum) OnIntent(bool) placement.Ask { return placement.Copy }
 func (quorum) Everywhere(bool) bool        { return false }

@@ -21,8 +21,8 @@ func (n nonuniform) Name() string {
 // With implements [Parameterized].
 func (nonuniform) With(p *Params) Policy {
 	return nonuniform{
-		HotRule{Factor: p.Number("factor"), Most: p.Whole("hot")},
-		Sync{Rate: p.Number("rate"), Threshold: p.Number("threshold"), Clip: p.Number("clip")},
+		HotRule{Factor: p.Float("factor"), Most: p.Int("hot")},
+		Sync{Rate: p.Float("rate"), Threshold: p.Float("threshold"), Clip: p.Float("clip")},
 	}
 }
 

@@ -20,7 +20,7 @@ func (s stale) Name() string {
 }
 
 // With implements [Parameterized].
-func (stale) With(p *Params) Policy { return stale{p.Whole("keep")} }
+func (stale) With(p *Params) Policy { return stale{p.Int("keep")} }
 
 func (stale) OnIntent(bool) Ask    { return Copy }
 func (stale) Everywhere(bool) bool { return false }

@@ -34,12 +34,12 @@ var kinds = []struct {
 }{
 	{"independent", func(*named.Params) Scheme { return Independent{} }},
 	{"prepared", func(*named.Params) Scheme { return Prepared{} }},
-	{"reuse", func(p *named.Params) Scheme { return Reuse{Pool: p.Whole("pool"), Uses: p.Whole("uses")} }},
+	{"reuse", func(p *named.Params) Scheme { return Reuse{Pool: p.Int("pool"), Uses: p.Int("uses")} }},
 	{"postpone", func(p *named.Params) Scheme {
-		return Reuse{Pool: p.Whole("pool"), Uses: p.Whole("uses"), Postpone: true}
+		return Reuse{Pool: p.Int("pool"), Uses: p.Int("uses"), Postpone: true}
 	}},
-	{"local", func(p *named.Params) Scheme { return Local{Tries: p.Whole("tries")} }},
-	{"repurpose", func(p *named.Params) Scheme { return Repurpose{Keys: p.Whole("keys")} }},
+	{"local", func(p *named.Params) Scheme { return Local{Tries: p.Int("tries")} }},
+	{"repurpose", func(p *named.Params) Scheme { return Repurpose{Keys: p.Int("keys")} }},
 }
 
 // Schemes returns every scheme with its default parameters, those that promise

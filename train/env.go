@@ -134,11 +134,11 @@ func (e *Env) Share(n, i int) (from, to int) {
 	return a + (b-a)*i/len(e.Workers), a + (b-a)*(i+1)/len(e.Workers)
 }
 
-// Tally has every worker of this node add to figures of its own, concurrently,
-// and returns their sums over all workers of all nodes: every node gets the same
-// bits. Every node calls it, with equally many figures, each time with another
-// name.
-func (e *Env) Tally(ctx context.Context, name string, figures int, do func(ctx context.Context, i int, w godwit.Worker, sums []float64) error) ([]float64, error) {
+// SumOverWorkers calls do for every worker of this node, concurrently, with a slice of
+// its own to add to. It returns the element-wise sum of all workers' slices of all
+// nodes: every node gets the same bits. Every node calls it, with an equal number of
+// figures, each time with another name.
+func (e *Env) SumOverWorkers(ctx context.Context, name string, figures int, do func(ctx context.Context, i int, w godwit.Worker, sums []float64) error) ([]float64, error) {
 	sums := make([][]float64, len(e.Workers))
 	err := e.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
 		sums[i] = make([]float64, figures)
@@ -155,8 +155,8 @@ func (e *Env) Tally(ctx context.Context, name string, figures int, do func(ctx c
 	return e.Sum(ctx, name, sums[0]...)
 }
 
-// Few returns at most n items, evenly spaced; all of them if n is 0.
-func Few[T any](items []T, n int) []T {
+// EvenlySpaced returns at most n items, evenly spaced; all of them if n is 0.
+func EvenlySpaced[T any](items []T, n int) []T {
 	if n == 0 || len(items) <= n {
 		return items
 	}

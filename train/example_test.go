@@ -24,9 +24,9 @@ type sensors struct{ readings []reading }
 func (s *sensors) Fingerprint() string { return fmt.Sprint("sensors ", s.readings) }
 
 // Trainer gives each worker its part of the readings.
-func (s *sensors) Trainer(w godwit.Worker, p train.Part) (train.Trainer[reading], error) {
+func (s *sensors) Trainer(w godwit.Worker, p train.Partition) (train.Trainer[reading], error) {
 	n := len(s.readings)
-	return &trainer{w: w, readings: s.readings[n*p.Index/p.Of : n*(p.Index+1)/p.Of]}, nil
+	return &trainer{w: w, readings: s.readings[n*p.Index/p.Count : n*(p.Index+1)/p.Count]}, nil
 }
 
 // Evaluate computes the error of all readings, the same at every node.

@@ -43,11 +43,11 @@ func (p *pipeline[D]) next(ctx context.Context) (*Batch[D], error) {
 			p.load()
 		}
 		b := p.ring[(p.first+p.ready)%len(p.ring)]
-		if b.Meet && p.ready > 0 {
+		if b.SyncAll && p.ready > 0 {
 			break
 		}
-		if b.Meet {
-			if err := Settle(ctx, p.w); err != nil {
+		if b.SyncAll {
+			if err := SyncAll(ctx, p.w); err != nil {
 				return nil, err
 			}
 		}
@@ -61,7 +61,7 @@ func (p *pipeline[D]) next(ctx context.Context) (*Batch[D], error) {
 // load fills the next batch.
 func (p *pipeline[D]) load() {
 	b := p.slot()
-	b.Meet = false
+	b.SyncAll = false
 	p.t.Load(b, p.epoch, p.step)
 	if p.step++; p.step == p.t.Steps() {
 		p.epoch, p.step = p.epoch+1, 0

@@ -111,7 +111,7 @@ func (r *run[D]) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	part := Part{Epochs: r.opts.Epochs}
+	part := Partition{Epochs: r.opts.Epochs}
 	for node, p := range all {
 		if len(p) < 4 || string(p[4:]) != what {
 			return fmt.Errorf("train: node %d trains something else than node %d: %q here, %q there; start all nodes with the same data and settings", node, r.env.Node, what, p[min(4, len(p)):])
@@ -120,7 +120,7 @@ func (r *run[D]) start(ctx context.Context) error {
 		if node < r.env.Node {
 			part.Index += n
 		}
-		part.Of += n
+		part.Count += n
 	}
 	for i, w := range r.env.Workers {
 		t, err := r.task.Trainer(w, part)
@@ -233,7 +233,7 @@ func (r *run[D]) train(ctx context.Context) (Loss, error) {
 // evaluate judges the model once every update is visible everywhere, and ends
 // the run if patience is out.
 func (r *run[D]) evaluate(ctx context.Context, epoch int) error {
-	if err := r.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return Settle(ctx, w) }); err != nil {
+	if err := r.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return SyncAll(ctx, w) }); err != nil {
 		return err
 	}
 	ev, err := r.task.Evaluate(ctx, r.env, epoch)
@@ -257,9 +257,9 @@ func (r *run[D]) evaluate(ctx context.Context, epoch int) error {
 	return nil
 }
 
-// Settle makes every update of every worker visible to every worker. All workers
-// of the run call it, and it returns when all have.
-func Settle(ctx context.Context, w godwit.Worker) error {
+// SyncAll makes every update of every worker visible to every worker. All workers
+// of the run call it, and it returns when all have called it.
+func SyncAll(ctx context.Context, w godwit.Worker) error {
 	if err := w.WaitSync(ctx); err != nil {
 		return err
 	}

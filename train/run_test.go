@@ -23,10 +23,10 @@ type counting struct {
 	name        string
 	metrics     func(epoch int) train.Evaluation
 	loss        func(epoch, step int) float64
-	onStep      func(part train.Part, epoch, step int) error
+	onStep      func(part train.Partition, epoch, step int) error
 
 	mu    sync.Mutex
-	parts []train.Part
+	parts []train.Partition
 	evals []int
 }
 
@@ -34,7 +34,7 @@ type work struct{ epoch, step int }
 
 func (c *counting) Fingerprint() string { return c.name }
 
-func (c *counting) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work], error) {
+func (c *counting) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[work], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.parts = append(c.parts, part)
@@ -54,12 +54,12 @@ func (c *counting) Evaluate(_ context.Context, env *train.Env, epoch int) (train
 type counter struct {
 	c    *counting
 	w    godwit.Worker
-	part train.Part
+	part train.Partition
 }
 
 func (c *counter) mine() []godwit.Key {
 	var ks []godwit.Key
-	for k := c.part.Index; k < c.c.rows; k += c.part.Of {
+	for k := c.part.Index; k < c.c.rows; k += c.part.Count {
 		ks = append(ks, godwit.Key(k))
 	}
 	return ks
@@ -158,7 +158,7 @@ func TestEveryKeyIsTrainedOncePerEpochByOneOfAllWorkers(t *testing.T) {
 	}
 	seen := map[int]bool{}
 	for _, p := range task.parts {
-		if p.Of != nodes*perNode || p.Epochs != epochs || seen[p.Index] {
+		if p.Count != nodes*perNode || p.Epochs != epochs || seen[p.Index] {
 			t.Errorf("parts are %v", task.parts)
 		}
 		seen[p.Index] = true
@@ -210,7 +210,9 @@ type heavyTask struct {
 	h *heavy
 }
 
-func (t heavyTask) Trainer(godwit.Worker, train.Part) (train.Trainer[work], error) { return t.h, nil }
+func (t heavyTask) Trainer(godwit.Worker, train.Partition) (train.Trainer[work], error) {
+	return t.h, nil
+}
 
 func TestBatchesAreLoadedFarAheadButNotWithoutBound(t *testing.T) {
 	for _, c := range []struct{ keys, steps, least, most int }{
@@ -235,7 +237,7 @@ func TestTheFirstErrorOfAWorkerEndsTheRun(t *testing.T) {
 	boom := errors.New("boom")
 	s := server(t, 600, 2, 2)
 	_, errs := onNodes(s, 2, func(int) *counting {
-		return &counting{rows: 600, batch: 5, onStep: func(p train.Part, epoch, step int) error {
+		return &counting{rows: 600, batch: 5, onStep: func(p train.Partition, epoch, step int) error {
 			if p.Index == 3 && epoch == 2 && step == 4 {
 				return boom
 			}
@@ -265,7 +267,7 @@ type closer struct {
 	i int
 }
 
-func (c *closing) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work], error) {
+func (c *closing) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[work], error) {
 	if part.Index == c.workers {
 		return nil, errors.New("no more")
 	}
@@ -293,7 +295,7 @@ func TestTrainersAreClosedOnceHoweverTheRunEnds(t *testing.T) {
 	}{
 		"well":                         {task: closing{workers: 3}},
 		"early":                        {task: closing{workers: 3}, stop: stop},
-		"with the error of a step":     {task: closing{workers: 3, fails: bad, counting: &counting{onStep: func(train.Part, int, int) error { return errors.New("boom") }}}, says: "boom"},
+		"with the error of a step":     {task: closing{workers: 3, fails: bad, counting: &counting{onStep: func(train.Partition, int, int) error { return errors.New("boom") }}}, says: "boom"},
 		"before it began":              {task: closing{workers: 2, fails: bad}, says: "no more"},
 		"with the error of the closer": {task: closing{workers: 3, fails: bad}, says: "bad file"},
 	} {
@@ -332,7 +334,7 @@ func TestStopEndsAllNodesAfterAnEvaluation(t *testing.T) {
 	stop := make(chan struct{})
 	var once sync.Once
 	s := server(t, 400, 2, 1)
-	task := &counting{rows: 400, batch: 5, onStep: func(p train.Part, epoch, step int) error {
+	task := &counting{rows: 400, batch: 5, onStep: func(p train.Partition, epoch, step int) error {
 		if epoch == 2 && step == 3 {
 			once.Do(func() { close(stop) })
 		}
@@ -360,7 +362,7 @@ type lockstep struct{ *counting }
 
 func (lockstep) Lockstep() bool { return true }
 
-func (l lockstep) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work], error) {
+func (l lockstep) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[work], error) {
 	t, err := l.counting.Trainer(w, part)
 	return meeting{t, w}, err
 }
@@ -382,7 +384,7 @@ func TestWorkersInLockstepFinishTheirEpochTogetherWhenStopped(t *testing.T) {
 		stop := make(chan struct{})
 		var once sync.Once
 		s := server(t, 400, 1, 4)
-		task := lockstep{&counting{rows: 400, batch: 5, onStep: func(p train.Part, epoch, step int) error {
+		task := lockstep{&counting{rows: 400, batch: 5, onStep: func(p train.Partition, epoch, step int) error {
 			if epoch == 2 && step == 3 {
 				once.Do(func() { close(stop) })
 			}
@@ -409,7 +411,7 @@ type phased struct {
 
 const phaseSteps = 3
 
-func (p *phased) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work], error) {
+func (p *phased) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[work], error) {
 	t, err := p.counting.Trainer(w, part)
 	return &inPhases{t, p, w.(*traintest.Worker), 0}, err
 }
@@ -423,7 +425,7 @@ type inPhases struct {
 
 func (t *inPhases) Load(b *train.Batch[work], epoch, step int) {
 	t.Trainer.Load(b, epoch, step)
-	b.Meet = step%phaseSteps == 0
+	b.SyncAll = step%phaseSteps == 0
 }
 
 func (t *inPhases) Step(ctx context.Context, b *train.Batch[work]) (train.Loss, error) {
@@ -475,7 +477,7 @@ func TestWorkersMeetBetweenBatchesAndAnnounceNothingBehind(t *testing.T) {
 
 func TestARunThatIsCutShortBeforeAMeetingForgetsWhatWasPrepared(t *testing.T) {
 	s := server(t, 480, 1, 2)
-	task := &phased{lockstep: lockstep{&counting{rows: 480, batch: 10, onStep: func(p train.Part, epoch, step int) error {
+	task := &phased{lockstep: lockstep{&counting{rows: 480, batch: 10, onStep: func(p train.Partition, epoch, step int) error {
 		if epoch == 2 && step == 4 && p.Index == 1 {
 			return errors.New("enough")
 		}
@@ -495,10 +497,10 @@ func TestARunThatIsCutShortBeforeAMeetingForgetsWhatWasPrepared(t *testing.T) {
 type adjusted struct {
 	*counting
 	mu    sync.Mutex
-	heard map[train.Part][]train.Loss
+	heard map[train.Partition][]train.Loss
 }
 
-func (a *adjusted) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work], error) {
+func (a *adjusted) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[work], error) {
 	t, err := a.counting.Trainer(w, part)
 	return &adjuster{t, a, part}, err
 }
@@ -506,7 +508,7 @@ func (a *adjusted) Trainer(w godwit.Worker, part train.Part) (train.Trainer[work
 type adjuster struct {
 	train.Trainer[work]
 	a    *adjusted
-	part train.Part
+	part train.Partition
 }
 
 func (t *adjuster) Adjust(l train.Loss) {
@@ -518,7 +520,7 @@ func (t *adjuster) Adjust(l train.Loss) {
 func TestEveryTrainerHearsTheLossOfAllNodesBetweenEpochs(t *testing.T) {
 	const nodes, rows, epochs = 2, 60, 3
 	s := server(t, rows, nodes, 2)
-	task := &adjusted{counting: &counting{rows: rows, batch: 10, loss: func(epoch, _ int) float64 { return float64(epoch) }}, heard: map[train.Part][]train.Loss{}}
+	task := &adjusted{counting: &counting{rows: rows, batch: 10, loss: func(epoch, _ int) float64 { return float64(epoch) }}, heard: map[train.Partition][]train.Loss{}}
 	x := traintest.NewExchange(nodes)
 	var wg sync.WaitGroup
 	var seen [nodes]atomic.Int64
@@ -618,7 +620,7 @@ func TestNodesThatTrainDifferentThingsAreRefused(t *testing.T) {
 func TestCancellingTheContextEndsTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := server(t, 100, 1, 2)
-	task := &counting{rows: 100, batch: 5, onStep: func(_ train.Part, epoch, _ int) error {
+	task := &counting{rows: 100, batch: 5, onStep: func(_ train.Partition, epoch, _ int) error {
 		if epoch == 3 {
 			cancel()
 		}
@@ -684,7 +686,7 @@ func TestNodesWithDifferentlyManyWorkersDivideItemsAndAddUpTheirFigures(t *testi
 			wg.Go(func() {
 				env := train.Env{Workers: s.Workers(node)[:workers[node]], Node: node, Nodes: nodes, Exchange: x.Of(node)}
 				// The numbers of times that each item is done, and a sum.
-				got, err := env.Tally(t.Context(), "items", n+1, func(_ context.Context, i int, _ godwit.Worker, sums []float64) error {
+				got, err := env.SumOverWorkers(t.Context(), "items", n+1, func(_ context.Context, i int, _ godwit.Worker, sums []float64) error {
 					from, to := env.Share(n, i)
 					for item := from; item < to; item++ {
 						sums[item]++
@@ -713,7 +715,7 @@ func TestNodesWithDifferentlyManyWorkersDivideItemsAndAddUpTheirFigures(t *testi
 func TestATallyFailsWithItsWorker(t *testing.T) {
 	s := server(t, 10, 1, 3)
 	env := train.Env{Workers: s.Workers(0)}
-	if _, err := env.Tally(t.Context(), "figures", 1, func(_ context.Context, i int, _ godwit.Worker, _ []float64) error {
+	if _, err := env.SumOverWorkers(t.Context(), "figures", 1, func(_ context.Context, i int, _ godwit.Worker, _ []float64) error {
 		if i == 1 {
 			return errors.New("enough")
 		}
@@ -726,7 +728,7 @@ func TestATallyFailsWithItsWorker(t *testing.T) {
 func TestFewIsEvenlySpread(t *testing.T) {
 	items := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 	for n, want := range map[int][]int{0: items, 10: items, 20: items, 5: {0, 2, 4, 6, 8}, 1: {0}, 3: {0, 3, 6}} {
-		if got := train.Few(items, n); !slices.Equal(got, want) {
+		if got := train.EvenlySpaced(items, n); !slices.Equal(got, want) {
 			t.Errorf("%d of ten: %v, want %v", n, got, want)
 		}
 	}

@@ -14,7 +14,7 @@ type Task[D any] interface {
 	Fingerprint() string
 	// Trainer returns worker w's share of the work. Run calls it once a worker,
 	// one after the other.
-	Trainer(w godwit.Worker, part Part) (Trainer[D], error)
+	Trainer(w godwit.Worker, part Partition) (Trainer[D], error)
 	// Evaluate judges the model. All nodes call it at the same point, when the
 	// updates of all workers are visible everywhere, and must return the same
 	// metrics.
@@ -35,12 +35,12 @@ func InLockstep(task any) bool {
 	return ok && l.Lockstep()
 }
 
-// A Part is a worker's place among all workers of the run: it takes part Index
-// of Of equal parts of the data.
-type Part struct {
-	Index, Of int // 0 … Of-1, and how many workers there are
-	// Epochs is how many the run lasts if it does not end early, for what changes
-	// in its course, such as a learning rate.
+// A Partition names the data of one worker: part Index of Count equal parts, one for
+// each worker of the run.
+type Partition struct {
+	Index, Count int // Index is 0 … Count-1
+	// Epochs is how many the run trains if it does not end early, for what changes
+	// during the run, such as a learning rate.
 	Epochs int
 }
 
@@ -74,11 +74,11 @@ type Batch[D any] struct {
 	// Samples is how many samples of sampler Sampler the step will pull; with 0
 	// nothing is prepared.
 	Sampler, Samples int
-	// Meet has all workers of the run wait for each other before the step, until
-	// what each has trained is visible to all ([Settle]). Nothing behind a meeting
-	// is announced before it. All trainers have equally many meetings in an epoch,
-	// and the task is a [Lockstep].
-	Meet bool
+	// SyncAll has Run call [SyncAll] before the step, so that all workers of the run
+	// wait for each other until what each has trained is visible to all. Nothing behind
+	// such a synchronization is announced before it. All trainers have an equal number
+	// of them in an epoch, and the task is a [Lockstep].
+	SyncAll bool
 	// Sample names the prepared samples. Run sets it.
 	Sample godwit.SampleID
 	// Data is the task's own.

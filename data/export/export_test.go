@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-ps/godwit/data/whole"
+	"github.com/godwit-ps/godwit/data/atomicfile"
 )
 
 // write exports two files that hold text.
@@ -20,7 +20,7 @@ func write(dir, task, text string) error {
 		s.Add(File{Name: "a.npy", Kind: Array, Shape: []int{1, 3}, Names: "a.txt", Layout: "a vector"})
 		s.Add(File{Name: "a.txt", Kind: Text, Shape: []int{1}, Layout: "names"})
 		for _, name := range []string{"a.npy", "a.txt"} {
-			if err := whole.Write(s.Path(name), func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+			if err := atomicfile.Write(s.Path(name), func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 				return err
 			}
 		}

@@ -10,22 +10,22 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/godwit-ps/godwit/data/whole"
+	"github.com/godwit-ps/godwit/data/atomicfile"
 )
 
 // A Set is an export that is being written. It belongs to one goroutine and must be
-// kept or dropped.
+// committed or aborted.
 type Set struct {
 	// Model is the description. The files are added by Add, and what begins with
-	// Format by Keep; the rest is the writer's.
+	// Format by Commit; the rest is the writer's.
 	Model Model
-	files *whole.Set
+	files *atomicfile.Folder
 }
 
 // Create begins an export of a task to a folder, which does not exist, is empty, or
 // holds an earlier export of the same task and nothing else.
 func Create(dir, task string) (*Set, error) {
-	files, err := whole.NewSet(dir, replaceable(task))
+	files, err := atomicfile.CreateFolder(dir, replaceable(task))
 	if err != nil {
 		return nil, fmt.Errorf("export to %s: %w", dir, err)
 	}
@@ -35,7 +35,7 @@ func Create(dir, task string) (*Set, error) {
 // Probe finds out whether an export of a task can be written to a folder, by writing
 // there, and returns how many bytes are free; -1 if that is not known.
 func Probe(dir, task string) (free int64, err error) {
-	if free, err = whole.Probe(dir, replaceable(task)); err != nil {
+	if free, err = atomicfile.Probe(dir, replaceable(task)); err != nil {
 		return 0, fmt.Errorf("export to %s: %w", dir, err)
 	}
 	return free, nil
@@ -68,18 +68,18 @@ func replaceable(task string) func(dir string) error {
 	}
 }
 
-// Path is where the file with a name is to be written, by package whole.
+// Path is where the file with a name is to be written, by package atomicfile.
 func (s *Set) Path(name string) string { return s.files.Path(name) }
 
 // Dir is the folder that the export will be, as an absolute path.
 func (s *Set) Dir() string { return s.files.Dir() }
 
-// Add describes a file that is written. Its size and sum are found by Keep.
+// Add describes a file that is written. Its size and sum are found by Commit.
 func (s *Set) Add(f File) { s.Model.Files = append(s.Model.Files, f) }
 
-// Keep writes the description and puts the export in its place. After an error, what
+// Commit writes the description and puts the export in its place. After an error, what
 // was there is there again.
-func (s *Set) Keep() error {
+func (s *Set) Commit() error {
 	if err := s.keep(); err != nil {
 		return fmt.Errorf("export to %s: %w", s.files.Dir(), err)
 	}
@@ -100,18 +100,18 @@ func (s *Set) keep() error {
 	if err != nil {
 		return err
 	}
-	err = whole.Write(s.files.Path(ModelFile), func(w io.Writer) error {
+	err = atomicfile.Write(s.files.Path(ModelFile), func(w io.Writer) error {
 		_, err := w.Write(append(b, '\n'))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return s.files.Keep()
+	return s.files.Commit()
 }
 
-// Drop removes what was written. It does nothing to an export that was kept.
-func (s *Set) Drop() { s.files.Drop() }
+// Abort removes what was written. It does nothing to an export that was committed.
+func (s *Set) Abort() { s.files.Abort() }
 
 // Write writes an export of a task to a folder: what fill writes to it. Whatever
 // ends it before its end, the folder is as it was.
@@ -120,9 +120,9 @@ func Write(dir, task string, fill func(*Set) error) error {
 	if err != nil {
 		return err
 	}
-	defer s.Drop()
+	defer s.Abort()
 	if err := fill(s); err != nil {
 		return fmt.Errorf("export to %s: %w", dir, err)
 	}
-	return s.Keep()
+	return s.Commit()
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/godwit-ps/godwit/data/whole"
+	"github.com/godwit-ps/godwit/data/atomicfile"
 )
 
 // Write saves the examples at path, as text. The file appears complete or not
@@ -14,7 +14,7 @@ func (s *Set) Write(path string) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	if err := whole.Write(path, s.Encode); err != nil {
+	if err := atomicfile.Write(path, s.Encode); err != nil {
 		return fmt.Errorf("libsvm: write %s: %w", path, err)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/godwit-ps/godwit/data/whole"
+	"github.com/godwit-ps/godwit/data/atomicfile"
 )
 
 // A Writer writes one array to a file, row by row. The file appears under its
@@ -15,7 +15,7 @@ import (
 // there stays as it was. A Writer belongs to one goroutine and must be closed.
 type Writer struct {
 	path       string
-	file       *whole.File
+	file       *atomicfile.File
 	rows, cols int
 	left       int // rows not yet written
 	err        error
@@ -27,7 +27,7 @@ func Create(path string, rows, cols int) (*Writer, error) {
 	if _, ok := size(rows, cols); !ok {
 		return nil, fmt.Errorf("npy: create %s: shape (%d, %d), want rows >= 0, cols >= 1 and a size that can be counted", path, rows, cols)
 	}
-	f, err := whole.Create(path)
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("npy: create %s: %w", path, err)
 	}
@@ -83,14 +83,14 @@ func (w *Writer) Close() error {
 	}
 	err := w.finish()
 	if err != nil {
-		w.file.Drop()
+		w.file.Abort()
 		err = fmt.Errorf("npy: write %s: %w", w.path, err)
 	}
 	return err
 }
 
-// Drop removes what was written. It does nothing after Close.
-func (w *Writer) Drop() { w.file.Drop() }
+// Abort removes what was written. It does nothing after Close.
+func (w *Writer) Abort() { w.file.Abort() }
 
 func (w *Writer) finish() error {
 	if w.err != nil {
@@ -99,5 +99,5 @@ func (w *Writer) finish() error {
 	if w.left > 0 {
 		return fmt.Errorf("closed after %d of %d rows", w.rows-w.left, w.rows)
 	}
-	return w.file.Keep()
+	return w.file.Commit()
 }

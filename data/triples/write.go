@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/godwit-ps/godwit/data/whole"
+	"github.com/godwit-ps/godwit/data/atomicfile"
 )
 
 // Write saves the graph as train.txt, valid.txt and test.txt in dir, which it
@@ -97,12 +97,12 @@ func checkName(name string) error {
 }
 
 func (g *Graph) writeSplit(path string, ts []Triple) error {
-	f, err := whole.Create(path)
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return err
 	}
-	g.writeTriples(f, ts) // the first error stays, and Keep returns it
-	return f.Keep()
+	g.writeTriples(f, ts) // the first error stays, and Commit returns it
+	return f.Commit()
 }
 
 // A textWriter keeps its first error, if it can have one.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/godwit-ps/godwit/data/atomicfile"
 	"github.com/godwit-ps/godwit/data/npy"
-	"github.com/godwit-ps/godwit/data/whole"
 )
 
 // Endings are the endings of the names of files that [Create] can make.
@@ -25,9 +25,9 @@ type Writer struct {
 	path      string
 	binary    bool
 	rows, dim int
-	n         int         // written
-	text      *whole.File // the vectors, or the names of an array
-	array     *npy.Writer // of .npy
+	n         int              // written
+	text      *atomicfile.File // the vectors, or the names of an array
+	array     *npy.Writer      // of .npy
 	err       error
 }
 
@@ -45,7 +45,7 @@ func Create(path string, rows, dim int) (*Writer, error) {
 	default:
 		return nil, fmt.Errorf("wordvec: create %s: the ending %q is not known, there are %s", path, ext, strings.Join(Endings(), ", "))
 	}
-	f, err := whole.Create(text)
+	f, err := atomicfile.Create(text)
 	if err != nil {
 		return nil, fmt.Errorf("wordvec: create %s: %w", text, err)
 	}
@@ -55,7 +55,7 @@ func Create(path string, rows, dim int) (*Writer, error) {
 		return w, nil
 	}
 	if w.array, err = npy.Create(path, rows, dim); err != nil {
-		w.text.Drop()
+		w.text.Abort()
 		return nil, fmt.Errorf("wordvec: create %s: %w", path, err)
 	}
 	return w, nil
@@ -136,9 +136,9 @@ func (w *Writer) Close() error {
 		}
 	}
 	if err != nil {
-		w.text.Drop()
+		w.text.Abort()
 		if w.array != nil {
-			w.array.Drop()
+			w.array.Abort()
 		}
 	}
 	return err
@@ -155,5 +155,5 @@ func (w *Writer) finish() error {
 			return err
 		}
 	}
-	return w.text.Keep()
+	return w.text.Commit()
 }

@@ -27,9 +27,9 @@ type batch struct {
 // Fingerprint stands for everything that all nodes must have in common beside the data.
 func (m *model) Fingerprint() string { return fmt.Sprintf("ctr %+v, seed %d", m.Settings, m.seed) }
 
-func (m *model) Trainer(w godwit.Worker, part train.Part) (train.Trainer[batch], error) {
+func (m *model) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[batch], error) {
 	all := m.data.split(0)
-	mine := all[len(all)*part.Index/part.Of : len(all)*(part.Index+1)/part.Of]
+	mine := all[len(all)*part.Index/part.Count : len(all)*(part.Index+1)/part.Count]
 	return &trainer{net: net{m: m, w: w}, share: mine, rng: rand.New(rand.NewPCG(m.seed, uint64(part.Index)))}, nil
 }
 
@@ -184,7 +184,7 @@ const bins = 1024
 // judge has all workers of all nodes judge the model by a part of the impressions each.
 // The clicked ones and the others are counted by their logits, which makes the AUC.
 func (m *model) judge(ctx context.Context, env *train.Env, name, split string, is []int32) ([]train.Metric, error) {
-	sums, err := env.Tally(ctx, "ctr "+name, 1+2*bins, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
+	sums, err := env.SumOverWorkers(ctx, "ctr "+name, 1+2*bins, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		n := net{m: m, w: w}
 		var b batch
 		var keys []godwit.Key

@@ -31,7 +31,7 @@ type loaded struct {
 func (l *loaded) Unit() (string, int64)     { return "impressions", 1 }
 func (l *loaded) Samplers() []sampling.Spec { return nil }
 
-func (l *loaded) About() string {
+func (l *loaded) Summary() string {
 	return fmt.Sprintf("%d impressions of %d fields, every tenth to validate, another to test", len(l.m.data.clicked), l.m.data.fields)
 }
 
@@ -67,7 +67,7 @@ func (l *loaded) Tables() []godwit.Table {
 func (l *loaded) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
 	is := l.m.data.split(2)
 	if part {
-		is = train.Few(is, 1000)
+		is = train.EvenlySpaced(is, 1000)
 	}
 	return l.m.judge(ctx, env, name, "", is)
 }

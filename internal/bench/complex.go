@@ -98,7 +98,7 @@ type served struct {
 }
 
 func newServed(ctx context.Context, task *kge.Task, w godwit.Worker) (*served, error) {
-	t, err := task.Trainer(w, train.Part{Of: 1})
+	t, err := task.Trainer(w, train.Partition{Count: 1})
 	return &served{ctx: ctx, w: w, t: t}, err
 }
 

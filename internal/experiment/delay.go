@@ -55,7 +55,7 @@ func delay(ctx context.Context, l *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.Task = fmt.Sprintf("linear, solver blocks, %d blocks: %s; %s", l.Blocks, w.task.About(), l.where(nodes, workers))
+	r.Task = fmt.Sprintf("linear, solver blocks, %d blocks: %s; %s", l.Blocks, w.task.Summary(), l.where(nodes, workers))
 	if l.Step == 0 && l.Real == nil {
 		l.progress("measuring a step")
 		if l.Step, err = l.calibrate(ctx, w); err != nil {

@@ -160,7 +160,7 @@ func (l *Lab) work(exponent float64) (*work, error) {
 
 // load makes a task ready.
 func (l *Lab) load(s task.Settings) (*work, error) {
-	t, err := s.Load(task.Setup{Data: l.Data, Seed: l.Seed, Few: l.Judged})
+	t, err := s.Load(task.Setup{Data: l.Data, Seed: l.Seed, MaxEvalItems: l.Judged})
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (l *Lab) prepare(ctx context.Context, r *Report, exponent float64) (*work, 
 		return nil, err
 	}
 	if r.Task == "" {
-		r.Task, r.Calls = fmt.Sprintf("%s: %s; %s calls, %d workers a node", l.Task.Name(), w.task.About(), l.Calls, l.Workers), l.Calls
+		r.Task, r.Calls = fmt.Sprintf("%s: %s; %s calls, %d workers a node", l.Task.Name(), w.task.Summary(), l.Calls, l.Workers), l.Calls
 	}
 	if l.Step == 0 {
 		l.progress("measuring a step")

@@ -63,7 +63,7 @@ func inserts(ctx context.Context, l *Lab, r *Report) error {
 		}
 	}
 	l.Step = steps[0]
-	r.Task = fmt.Sprintf("sketch, %d × %d cells: %s; %s", l.Sketch.Depth, l.Sketch.Width, works[0].task.About(), l.where(l.Nodes[len(l.Nodes)-1], l.Workers))
+	r.Task = fmt.Sprintf("sketch, %d × %d cells: %s; %s", l.Sketch.Depth, l.Sketch.Width, works[0].task.Summary(), l.where(l.Nodes[len(l.Nodes)-1], l.Workers))
 	policies := l.Policies
 	if policies == nil {
 		policies = []placement.Policy{placement.Adaptive}

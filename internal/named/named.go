@@ -93,8 +93,8 @@ func (p *Params) fail(key, value, want string) {
 	}
 }
 
-// Whole takes a whole number from 1; 0 if it is not given.
-func (p *Params) Whole(key string) int {
+// Int takes a whole number from 1; 0 if it is not given.
+func (p *Params) Int(key string) int {
 	value, ok := p.take(key)
 	if !ok {
 		return 0
@@ -107,8 +107,8 @@ func (p *Params) Whole(key string) int {
 	return int(n)
 }
 
-// Number takes a finite number above 0; 0 if it is not given.
-func (p *Params) Number(key string) float64 {
+// Float takes a finite number above 0; 0 if it is not given.
+func (p *Params) Float(key string) float64 {
 	value, ok := p.take(key)
 	if !ok {
 		return 0

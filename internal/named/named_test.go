@@ -11,7 +11,7 @@ func thing(text string) (name string, n int, x float64, err error) {
 	if err != nil {
 		return "", 0, 0, err
 	}
-	n, x = p.Whole("n"), p.Number("x")
+	n, x = p.Int("n"), p.Float("x")
 	return name, n, x, p.End()
 }
 

@@ -146,7 +146,7 @@ func (p *printer) evaluation(e *job.Evaluation) {
 }
 
 // metrics names a split where it is another one than before.
-func metrics(ms job.Judgement) string {
+func metrics(ms job.SplitMetrics) string {
 	var parts []string
 	split := ""
 	for _, m := range ms {

@@ -29,7 +29,7 @@ type loader struct {
 	ents  distinct.Rows
 }
 
-func newLoader(t *Task, k keys, part train.Part) *loader {
+func newLoader(t *Task, k keys, part train.Partition) *loader {
 	return &loader{task: t, keys: k, share: share.Deal(len(t.graph.Train), t.cfg.Batch, part, t.cfg.Seed)}
 }
 

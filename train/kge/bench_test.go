@@ -17,7 +17,7 @@ func BenchmarkStep(b *testing.B) {
 	task, s := setup(b, DefaultConfig(), g, 1, 1)
 	w := s.Workers(0)[0]
 	start := func(b *testing.B) (*trainer, *train.Batch[Batch]) {
-		tr, err := task.Trainer(w, train.Part{Of: 1})
+		tr, err := task.Trainer(w, train.Partition{Count: 1})
 		if err != nil {
 			b.Fatal(err)
 		}

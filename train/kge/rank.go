@@ -55,7 +55,7 @@ func (q *Quality) evaluation(split string) train.Evaluation {
 // workers of the run are done and synchronized, as [train.Run] leaves them, for
 // a result of one state of the model.
 func (t *Task) Rank(ctx context.Context, env *train.Env, name string, ts []triples.Triple) (Quality, error) {
-	total, err := env.Tally(ctx, "kge rank "+name, len(sums{}), func(ctx context.Context, i int, w godwit.Worker, all []float64) error {
+	total, err := env.SumOverWorkers(ctx, "kge rank "+name, len(sums{}), func(ctx context.Context, i int, w godwit.Worker, all []float64) error {
 		k, err := t.keys(w.Model())
 		if err != nil {
 			return err

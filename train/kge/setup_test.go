@@ -53,7 +53,7 @@ func setup(t testing.TB, c Config, g *triples.Graph, nodes, perNode int) (*Task,
 // firstStep returns a trainer with the first batch loaded and pulled.
 func firstStep(t testing.TB, task *Task, w godwit.Worker) (*trainer, step) {
 	t.Helper()
-	tr0, err := task.Trainer(w, train.Part{Index: 0, Of: 1})
+	tr0, err := task.Trainer(w, train.Partition{Index: 0, Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ type trainer struct {
 	entDrop, relDrop masked
 }
 
-func newTrainer(t *Task, w godwit.Worker, k keys, part train.Part) *trainer {
+func newTrainer(t *Task, w godwit.Worker, k keys, part train.Partition) *trainer {
 	tr := &trainer{task: t, w: w, keys: k, load: newLoader(t, k, part)}
 	src := rand.NewPCG(t.cfg.Seed^0x5bd1e995, uint64(part.Index))
 	tr.entDrop.drop = newDropout(t.cfg.EntityDropout, src)

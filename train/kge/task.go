@@ -129,7 +129,7 @@ func (t *Task) Fingerprint() string {
 }
 
 // Trainer returns a worker's share: every part.Of-th triple.
-func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func TestABatchNamesEachOfItsRowsOnce(t *testing.T) {
 		}
 		seen := map[triples.Triple]int{}
 		for part := range 3 {
-			l := newLoader(task, k, train.Part{Index: part, Of: 3})
+			l := newLoader(task, k, train.Partition{Index: part, Count: 3})
 			var b train.Batch[Batch]
 			for step := range l.share.Steps() {
 				l.load(&b, 1, step)
@@ -190,7 +190,7 @@ func TestAModelWithoutTheTasksTablesIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = task.Trainer(idle{m: m}, train.Part{Of: 1})
+		_, err = task.Trainer(idle{m: m}, train.Partition{Count: 1})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one that mentions %q", err, c.want)
 		}

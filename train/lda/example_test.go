@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/data/bagofwords"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/lda"
@@ -15,7 +15,7 @@ import (
 // of a new document say what it is about, and the others are easier to predict. The
 // shared counts stay exact.
 func Example() {
-	all, err := bags.Generate(bags.Spec{Documents: 300, Length: 60, Words: 500, Topics: 5, Exponent: 1, Seed: 1})
+	all, err := bagofwords.Generate(bagofwords.Spec{Documents: 300, Length: 60, Words: 500, Topics: 5, Exponent: 1, Seed: 1})
 	if err != nil {
 		panic(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/data/bagofwords"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
@@ -28,11 +28,11 @@ type Quality struct {
 // Judge judges the model on documents of the words of training, which all
 // workers of all nodes divide among them. All nodes call it, each time with
 // another name, when the updates of all workers are visible everywhere.
-func (t *Task) Judge(ctx context.Context, env *train.Env, name string, set *bags.Set) (Quality, error) {
+func (t *Task) Judge(ctx context.Context, env *train.Env, name string, set *bagofwords.Set) (Quality, error) {
 	if len(set.Names) != t.words {
 		return Quality{}, fmt.Errorf("lda: judging documents of %d words by topics of %d", len(set.Names), t.words)
 	}
-	sum, err := env.Tally(ctx, "lda "+name, 2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
+	sum, err := env.SumOverWorkers(ctx, "lda "+name, 2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		k, err := t.keys(w.Model())
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (t *Task) Judge(ctx context.Context, env *train.Env, name string, set *bags
 
 type judge struct {
 	task *Task
-	set  *bags.Set
+	set  *bagofwords.Set
 	w    godwit.Worker
 	keys keys
 	d    draw
@@ -145,7 +145,7 @@ var ErrCounts = errors.New("the counts do not add up")
 func (t *Task) Check(ctx context.Context, env *train.Env, name string) error {
 	k := t.cfg.Topics
 	// For each topic: by words, by topics; at last what is not a count.
-	sum, err := env.Tally(ctx, "lda counts "+name, 2*k+1, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
+	sum, err := env.SumOverWorkers(ctx, "lda counts "+name, 2*k+1, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		at, err := t.keys(w.Model())
 		if err != nil {
 			return err

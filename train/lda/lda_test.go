@@ -13,18 +13,18 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/data/bagofwords"
 	"github.com/godwit-ps/godwit/data/npy"
 	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 )
 
 // generated returns documents with planted topics, a tenth of them held out.
-func generated(t testing.TB) (docs, held *bags.Set, topics [][]int32) {
+func generated(t testing.TB) (docs, held *bagofwords.Set, topics [][]int32) {
 	t.Helper()
-	s := bags.DefaultSpec()
+	s := bagofwords.DefaultSpec()
 	s.Documents, s.Words, s.Topics, s.Length = 500, 300, 8, 60
-	set, topics, err := bags.GenerateWithTruth(s)
+	set, topics, err := bagofwords.GenerateWithTruth(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestNodesFindThePlantedTopicsTogether(t *testing.T) {
 func TestASingleWorkerDrawsAsTheFormulaSays(t *testing.T) {
 	task := newTask(t, func(c *Config) { c.Batch = 1 << 20 })
 	s := served(t, task, 1, 1)
-	x, err := task.Trainer(s.Workers(0)[0], train.Part{Of: 1})
+	x, err := task.Trainer(s.Workers(0)[0], train.Partition{Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestEveryAccessIsAnnouncedAndWorkersShareAllDocuments(t *testing.T) {
 		s := served(t, task, 1, workers)
 		drawn := 0
 		for i, w := range s.Workers(0) {
-			tr, err := task.Trainer(w, train.Part{Index: i, Of: workers})
+			tr, err := task.Trainer(w, train.Partition{Index: i, Count: workers})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -317,7 +317,7 @@ func TestCountsThatDoNotAddUpAreTold(t *testing.T) {
 }
 
 func TestWhatCannotBeCountedExactlyIsRefused(t *testing.T) {
-	docs := &bags.Set{Names: []string{"often", "rare"}}
+	docs := &bagofwords.Set{Names: []string{"often", "rare"}}
 	docs.Append(make([]int32, perRow/2+1))
 	docs.Append([]int32{1})
 	if err := checkCounts(docs, perRow+perRow/4); err == nil || !strings.Contains(err.Error(), `word "often"`) && !strings.Contains(err.Error(), "document 0") {
@@ -333,7 +333,7 @@ func TestWhatCannotBeCountedExactlyIsRefused(t *testing.T) {
 
 // As many words as need three rows of the topics.
 func TestTopicsOfManyWordsAreCountedInSeveralRows(t *testing.T) {
-	docs := &bags.Set{Names: []string{"a", "b", "c", "d"}}
+	docs := &bagofwords.Set{Names: []string{"a", "b", "c", "d"}}
 	doc := make([]int32, 1<<20)
 	for i := range doc {
 		doc[i] = int32(i % 4)
@@ -341,7 +341,7 @@ func TestTopicsOfManyWordsAreCountedInSeveralRows(t *testing.T) {
 	for range 17 {
 		docs.Append(doc)
 	}
-	task, err := New(DefaultConfig(), docs, &bags.Set{Names: docs.Names})
+	task, err := New(DefaultConfig(), docs, &bagofwords.Set{Names: docs.Names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestBadSettingsAndDocumentsAreRefused(t *testing.T) {
 		}
 	}
 	c := DefaultConfig()
-	for want, sets := range map[string][2]*bags.Set{
+	for want, sets := range map[string][2]*bagofwords.Set{
 		"no words to train":  {{Names: []string{"a"}}, {Names: []string{"a"}}},
 		"not of the same":    {docs, {Names: []string{"a"}}},
 		"words without docu": {{Words: []int32{0}}, held},
@@ -374,7 +374,7 @@ func TestBadSettingsAndDocumentsAreRefused(t *testing.T) {
 	}
 	task := newTask(t, nil)
 	env := train.Env{Workers: served(t, task, 1, 1).Workers(0)}
-	if _, err := task.Judge(t.Context(), &env, "other", &bags.Set{Names: []string{"a"}}); err == nil {
+	if _, err := task.Judge(t.Context(), &env, "other", &bagofwords.Set{Names: []string{"a"}}); err == nil {
 		t.Error("documents of other words were judged")
 	}
 	tables := task.Tables()
@@ -383,7 +383,7 @@ func TestBadSettingsAndDocumentsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := task.Trainer(traintest.NewServer(m, 1, 1, 1).Workers(0)[0], train.Part{Of: 1}); err == nil || !strings.Contains(err.Error(), "9 floats") {
+	if _, err := task.Trainer(traintest.NewServer(m, 1, 1, 1).Workers(0)[0], train.Partition{Count: 1}); err == nil || !strings.Contains(err.Error(), "9 floats") {
 		t.Errorf("a table of another length: %v", err)
 	}
 }

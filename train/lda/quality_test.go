@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/data/bagofwords"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -19,7 +19,7 @@ func TestNovelsHaveTopics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	all, err := bags.Load(filepath.Join(dir, "text", "novels"), bags.DefaultOptions())
+	all, err := bagofwords.Load(filepath.Join(dir, "text", "novels"), bagofwords.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

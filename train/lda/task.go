@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/data/bagofwords"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/tables"
 )
@@ -29,19 +29,19 @@ const (
 // used by any number of goroutines.
 type Task struct {
 	cfg   Config
-	docs  *bags.Set
-	held  *bags.Set
+	docs  *bagofwords.Set
+	held  *bagofwords.Set
 	rows  int // of the topics
 	words int
 }
 
 // New checks the settings, the documents to train on and those held out for
 // evaluations, which are of the same words and must not change afterwards.
-func New(cfg Config, docs, held *bags.Set) (*Task, error) {
+func New(cfg Config, docs, held *bagofwords.Set) (*Task, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	for _, s := range []*bags.Set{docs, held} {
+	for _, s := range []*bagofwords.Set{docs, held} {
 		if err := s.Check(); err != nil {
 			return nil, fmt.Errorf("lda: %w", err)
 		}
@@ -59,7 +59,7 @@ func New(cfg Config, docs, held *bags.Set) (*Task, error) {
 }
 
 // checkCounts refuses what could not be counted exactly.
-func checkCounts(docs *bags.Set, most int) error {
+func checkCounts(docs *bagofwords.Set, most int) error {
 	count := make([]int, len(docs.Names))
 	for _, w := range docs.Words {
 		count[w]++
@@ -96,7 +96,7 @@ func (t *Task) Fingerprint() string {
 
 // Trainer returns a worker's share: documents one after the other, of about a
 // part.Of-th of all words.
-func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return nil, err

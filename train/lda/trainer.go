@@ -43,12 +43,12 @@ type trainer struct {
 	d     draw
 }
 
-func newTrainer(t *Task, w godwit.Worker, k keys, part train.Part) *trainer {
+func newTrainer(t *Task, w godwit.Worker, k keys, part train.Partition) *trainer {
 	begin := func(i int) int { // the first document of part i
-		return sort.Search(t.docs.Len(), func(d int) bool { return t.docs.Starts[d] >= len(t.docs.Words)*i/part.Of })
+		return sort.Search(t.docs.Len(), func(d int) bool { return t.docs.Starts[d] >= len(t.docs.Words)*i/part.Count })
 	}
 	from, to := begin(part.Index), begin(part.Index+1)
-	if part.Index+1 == part.Of {
+	if part.Index+1 == part.Count {
 		to = t.docs.Len()
 	}
 	tr := &trainer{

@@ -17,7 +17,7 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 		c := DefaultConfig()
 		c.Factors = factors
 		task := newTask(t, c, data)
-		x, err := task.Trainer(served(t, task.Tables(), 1, 1).Workers(0)[0], train.Part{Of: 1})
+		x, err := task.Trainer(served(t, task.Tables(), 1, 1).Workers(0)[0], train.Partition{Count: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func BenchmarkStep(b *testing.B) {
 			c := DefaultConfig()
 			c.Factors = factors
 			task := newTask(b, c, data)
-			tr, err := task.Trainer(served(b, task.Tables(), 1, 1).Workers(0)[0], train.Part{Of: 1})
+			tr, err := task.Trainer(served(b, task.Tables(), 1, 1).Workers(0)[0], train.Partition{Count: 1})
 			if err != nil {
 				b.Fatal(err)
 			}

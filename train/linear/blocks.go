@@ -226,7 +226,7 @@ func (t *Blocks) Fingerprint() string {
 
 // Trainer returns a worker's share: every part.Of-th example, and one of part.Of
 // parts of each block's weights.
-func (t *Blocks) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Turn], error) {
+func (t *Blocks) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Turn], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return nil, err

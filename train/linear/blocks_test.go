@@ -206,7 +206,7 @@ func TestWeightsThatWillStayZeroAreLeftOutAndLookedAtAgain(t *testing.T) {
 		c.L1, c.KKT, c.Recheck = 10, kkt, recheck
 		task := newBlocks(t, c, data)
 		s := served(t, task.Tables(), 1, 1)
-		x, err := task.Trainer(s.Workers(0)[0], train.Part{Of: 1})
+		x, err := task.Trainer(s.Workers(0)[0], train.Partition{Count: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,7 +264,7 @@ func TestEachPlaceIsInOneBlockOfAboutEqualSize(t *testing.T) {
 		for _, workers := range []int{1, 3, 8} {
 			owners := make([]int, task.places())
 			for i := range workers {
-				tr := &blockTrainer{task: task, part: train.Part{Index: i, Of: workers}}
+				tr := &blockTrainer{task: task, part: train.Partition{Index: i, Count: workers}}
 				for b := range task.blocks() {
 					from, to := tr.share(b)
 					for p := from; p < to; p++ {
@@ -409,7 +409,7 @@ func TestFewFeaturesOfManyAreCutLikeAll(t *testing.T) {
 	if !slices.Equal(a.bounds, b.bounds) || !slices.Equal(a.sharers(3), b.sharers(3)) {
 		t.Errorf("blocks begin at %v and %v", a.bounds, b.bounds)
 	}
-	part := train.Part{Index: 1, Of: 2}
+	part := train.Partition{Index: 1, Count: 2}
 	if x, y := newColumns(a.model, few.Train, part), newColumns(b.model, many.Train, part); !reflect.DeepEqual(x, y) {
 		t.Error("columns differ")
 	}

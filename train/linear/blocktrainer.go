@@ -23,7 +23,7 @@ type blockTrainer struct {
 	task *Blocks
 	w    godwit.Worker
 	keys keys
-	part train.Part
+	part train.Partition
 	cols *columns
 
 	// By place: the weight as this worker last followed it, of the places that
@@ -85,12 +85,12 @@ type read struct {
 	h      godwit.Handle // 0: nothing is on its way
 }
 
-func newBlockTrainer(t *Blocks, w godwit.Worker, k keys, part train.Part) (*blockTrainer, error) {
+func newBlockTrainer(t *Blocks, w godwit.Worker, k keys, part train.Partition) (*blockTrainer, error) {
 	c := newColumns(t.model, t.data.Train, part)
 	n, p := len(c.labels), t.places()
 	tr := &blockTrainer{
 		task: t, w: w, keys: k, part: part, cols: c,
-		seen: make([]weight, p), own: make([]weight, p), sharers: t.sharers(part.Of),
+		seen: make([]weight, p), own: make([]weight, p), sharers: t.sharers(part.Count),
 		margin: make([]float64, n), features: make([]int32, n), slope: make([]float64, n), curve: make([]float64, n), met: make([]int, n),
 	}
 	return tr, tr.announce()
@@ -131,8 +131,8 @@ func (t *blockTrainer) has(p int) bool { return t.cols.starts[p] < t.cols.starts
 // changes. Workers take turns with what cannot be divided evenly.
 func (t *blockTrainer) share(block int) (from, to int) {
 	first, n := t.task.bounds[block], t.task.bounds[block+1]-t.task.bounds[block]
-	i := (t.part.Index + block) % t.part.Of
-	return first + n*i/t.part.Of, first + n*(i+1)/t.part.Of
+	i := (t.part.Index + block) % t.part.Count
+	return first + n*i/t.part.Count, first + n*(i+1)/t.part.Count
 }
 
 // active appends the places of a block that this worker has values of and that

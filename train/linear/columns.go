@@ -17,10 +17,10 @@ type columns struct {
 }
 
 // newColumns takes every part.Of-th example of a set. The places are those of m.
-func newColumns(m *model, set *libsvm.Set, part train.Part) *columns {
+func newColumns(m *model, set *libsvm.Set, part train.Partition) *columns {
 	place := m.placing()
 	c := &columns{starts: make([]int, m.places()+1)}
-	for i := part.Index; i < set.Len(); i += part.Of {
+	for i := part.Index; i < set.Len(); i += part.Count {
 		y, fs, _ := set.Row(i)
 		c.labels = append(c.labels, y)
 		for _, f := range fs {
@@ -41,7 +41,7 @@ func newColumns(m *model, set *libsvm.Set, part train.Part) *columns {
 		next[p]++
 	}
 	for row := range c.labels {
-		_, fs, xs := set.Row(part.Index + row*part.Of)
+		_, fs, xs := set.Row(part.Index + row*part.Count)
 		for k, f := range fs {
 			put(int(place.of(f)), row, xs[k])
 		}

@@ -24,7 +24,7 @@ func loaded(t *testing.T, c Config) (*trainer, *Batch) {
 	}
 	task := newTask(t, c, data)
 	w := served(t, task.Tables(), 1, 1).Workers(0)[0]
-	x, err := task.Trainer(w, train.Part{Of: 1})
+	x, err := task.Trainer(w, train.Partition{Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func TestEveryRowThatIsPulledIsAnnounced(t *testing.T) {
 	c.Factors = 2
 	task := newTask(t, c, data)
 	s := served(t, task.Tables(), 1, 1)
-	tr, err := task.Trainer(s.Workers(0)[0], train.Part{Of: 1})
+	tr, err := task.Trainer(s.Workers(0)[0], train.Partition{Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestModelsOfOtherTablesAreRefused(t *testing.T) {
 		"of 2 float": func(ts []godwit.Table) []godwit.Table { ts[1].Dim = 2; return ts },
 	} {
 		w := served(t, change(task.Tables()), 1, 1).Workers(0)[0]
-		if _, err := task.Trainer(w, train.Part{Of: 1}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := task.Trainer(w, train.Partition{Count: 1}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
 	}

@@ -20,7 +20,7 @@ type trainer struct {
 	vals, grads []float32
 }
 
-func newTrainer(t *Task, w godwit.Worker, k keys, part train.Part) *trainer {
+func newTrainer(t *Task, w godwit.Worker, k keys, part train.Partition) *trainer {
 	return &trainer{
 		gatherer: gatherer{m: t.model, keys: k, set: t.data.Train}, task: t, w: w,
 		share: share.Deal(t.data.Train.Len(), t.cfg.Batch, part, t.cfg.Seed),

@@ -22,7 +22,7 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 			c := small(order)
 			c.Rule, c.BoldDriver = rule, false
 			task, s := setup(t, c, randomSet(30, 20, 3200, 2), 1, 1)
-			tr, err := task.Trainer(idle{s.Workers(0)[0]}, train.Part{Of: 1})
+			tr, err := task.Trainer(idle{s.Workers(0)[0]}, train.Partition{Count: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

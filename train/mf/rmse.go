@@ -19,7 +19,7 @@ const judged = 4096
 // of no cells. It only reads, and takes the rows as they are: call it when all
 // workers are done and synchronized, as [train.Run] leaves them.
 func (t *Task) RMSE(ctx context.Context, env *train.Env, name string, cells []ratings.Rating) (float64, error) {
-	sum, err := env.Tally(ctx, "mf rmse "+name, 1, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
+	sum, err := env.SumOverWorkers(ctx, "mf rmse "+name, 1, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		k, err := t.keys(w.Model())
 		if err != nil {
 			return err

@@ -35,7 +35,7 @@ type span struct{ from, to int }
 type loader struct {
 	task  *Task
 	keys  keys
-	part  train.Part
+	part  train.Partition
 	cells []ratings.Rating // the share; by column, or by block of columns
 	home  []godwit.Key     // the rows of the share, if no other worker has them
 
@@ -53,10 +53,10 @@ type loader struct {
 	num numberer
 }
 
-func newLoader(t *Task, k keys, part train.Part) *loader {
+func newLoader(t *Task, k keys, part train.Partition) *loader {
 	l := &loader{task: t, keys: k, part: part, num: numberer{keys: k}}
 	if t.cfg.Order == Plain {
-		for i := part.Index; i < len(t.set.Train); i += part.Of {
+		for i := part.Index; i < len(t.set.Train); i += part.Count {
 			l.cells = append(l.cells, t.set.Train[i])
 		}
 	} else {
@@ -67,9 +67,9 @@ func newLoader(t *Task, k keys, part train.Part) *loader {
 	case Columns:
 		l.columns = sortBy(l.cells, t.set.Cols, func(c ratings.Rating) int { return int(c.Col) })
 	case Blocks:
-		of := balance(t.cols, part.Of)
-		l.blocks = sortBy(l.cells, part.Of, func(c ratings.Rating) int { return int(of[c.Col]) })
-		l.bound = make([][]godwit.Key, part.Of)
+		of := balance(t.cols, part.Count)
+		l.blocks = sortBy(l.cells, part.Count, func(c ratings.Rating) int { return int(of[c.Col]) })
+		l.bound = make([][]godwit.Key, part.Count)
 		for col, b := range of {
 			if t.cols[col] > 0 {
 				l.bound[b] = append(l.bound[b], k.column+godwit.Key(col))
@@ -81,7 +81,7 @@ func newLoader(t *Task, k keys, part train.Part) *loader {
 
 // cluster takes the cells of the worker's own rows.
 func (l *loader) cluster() {
-	of := balance(l.task.rows, l.part.Of)
+	of := balance(l.task.rows, l.part.Count)
 	for _, c := range l.task.set.Train {
 		if int(of[c.Row]) == l.part.Index {
 			l.cells = append(l.cells, c)
@@ -128,8 +128,8 @@ func (l *loader) begin(epoch int) {
 	case Blocks:
 		all := rand.New(rand.NewPCG(l.task.cfg.Seed^0x626c6f636b, uint64(epoch)))
 		at := 0
-		for _, turn := range all.Perm(l.part.Of) {
-			b := (l.part.Index + turn) % l.part.Of
+		for _, turn := range all.Perm(l.part.Count) {
+			b := (l.part.Index + turn) % l.part.Count
 			to := l.take(l.blocks[b], at, r)
 			l.parts, l.block = append(l.parts, span{at, to}), append(l.block, b)
 			at = to
@@ -172,7 +172,7 @@ func (l *loader) load(b *train.Batch[Batch], epoch, step int) {
 	d.block = nil
 	p := l.parts[l.at]
 	if l.task.cfg.Order == Blocks && l.next == p.from {
-		b.Meet, d.block = true, l.bound[l.block[l.at]]
+		b.SyncAll, d.block = true, l.bound[l.block[l.at]]
 	}
 	to := min(l.next+l.task.cfg.Batch, p.to)
 	for _, i := range l.order[l.next:to] {

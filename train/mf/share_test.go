@@ -21,14 +21,14 @@ func visits(t *testing.T, task *Task, k keys, epoch, parts int) []visit {
 	t.Helper()
 	var all []visit
 	for part := range parts {
-		l := newLoader(task, k, train.Part{Index: part, Of: parts})
+		l := newLoader(task, k, train.Partition{Index: part, Count: parts})
 		var b train.Batch[Batch]
 		for e := 1; e <= epoch; e++ {
 			meets := 0
 			for step := range l.steps() {
-				b.Meet = false // as Run leaves it
+				b.SyncAll = false // as Run leaves it
 				l.load(&b, e, step)
-				if b.Meet {
+				if b.SyncAll {
 					meets++
 				}
 				distinct := map[godwit.Key]bool{}
@@ -136,13 +136,13 @@ func TestABlocksColumnsAreNamedWhenItBegins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLoader(task, k, train.Part{Index: 1, Of: parts})
+	l := newLoader(task, k, train.Partition{Index: 1, Count: parts})
 	var b train.Batch[Batch]
 	var block []godwit.Key
 	for step := range l.steps() {
-		b.Meet = false
+		b.SyncAll = false
 		l.load(&b, 1, step)
-		if b.Meet {
+		if b.SyncAll {
 			block = b.Data.block
 		}
 		for _, col := range b.Keys[b.Data.rows:] {

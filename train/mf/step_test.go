@@ -149,7 +149,7 @@ func TestTheGradientAgreesWithFiniteDifferences(t *testing.T) {
 		c.Rule, c.BoldDriver, c.Biased, c.Batch, c.L2 = "adagrad", false, biased, 40, 0.3
 		task, s := setup(t, c, randomSet(10, 8, 60, 6), 1, 1)
 		w := s.Workers(0)[0]
-		tr, err := task.Trainer(w, train.Part{Of: 1})
+		tr, err := task.Trainer(w, train.Partition{Count: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestTheLossIsThatOfTheCellsAndTheirPenalties(t *testing.T) {
 func TestTheBoldDriverFollowsTheLoss(t *testing.T) {
 	c := small(Plain)
 	task, s := setup(t, c, randomSet(10, 8, 60, 6), 1, 1)
-	tr, err := task.Trainer(s.Workers(0)[0], train.Part{Of: 1})
+	tr, err := task.Trainer(s.Workers(0)[0], train.Partition{Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestTheBoldDriverFollowsTheLoss(t *testing.T) {
 	}
 	c.BoldDriver = false
 	task, s = setup(t, c, randomSet(10, 8, 60, 6), 1, 1)
-	if tr, err = task.Trainer(s.Workers(0)[0], train.Part{Of: 1}); err != nil {
+	if tr, err = task.Trainer(s.Workers(0)[0], train.Partition{Count: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range []float64{3, 2, 4} {

@@ -69,7 +69,7 @@ func (t *Task) Fingerprint() string {
 }
 
 // Trainer returns a worker's share.
-func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 	for _, x := range []struct {
 		name  string
 		cells []ratings.Rating
-	}{{name, split}, {"train", train.Few(t.set.Train, len(split))}} {
+	}{{name, split}, {"train", train.EvenlySpaced(t.set.Train, len(split))}} {
 		rmse, err := t.RMSE(ctx, env, fmt.Sprintf("%s after epoch %d", x.name, epoch), x.cells)
 		if err != nil {
 			return ev, err

@@ -27,7 +27,7 @@ func TestAStepPullsAndPushesOnceWithinItsIntent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps := 2 * newLoader(task, k, train.Part{Of: 2}).steps()
+		steps := 2 * newLoader(task, k, train.Partition{Count: 2}).steps()
 		// One of the two workers judges the only cell, and the one to train beside.
 		if n := w.Counts; n.Pulls < steps || n.Pulls > steps+2 || n.Pushes != steps || n.Intents != steps || n.Uncovered > 4 {
 			t.Errorf("%s: %d steps made %+v", order, steps, n)
@@ -196,7 +196,7 @@ func TestAModelWithoutTheTasksTablesIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := traintest.NewServer(m, 1, 1, 1).Workers(0)[0]
-	if _, err := task.Trainer(w, train.Part{Of: 1}); err == nil || !strings.Contains(err.Error(), `no table "column"`) {
+	if _, err := task.Trainer(w, train.Partition{Count: 1}); err == nil || !strings.Contains(err.Error(), `no table "column"`) {
 		t.Errorf("a trainer: %v", err)
 	}
 	if _, err := task.RMSE(t.Context(), &train.Env{Workers: []godwit.Worker{w}}, "test", task.set.Test); err == nil || !strings.Contains(err.Error(), `no table "column"`) {

@@ -21,7 +21,7 @@ import (
 // replicated.
 type announced struct{ *Task }
 
-func (a announced) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+func (a announced) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	t, err := a.Task.Trainer(w, part)
 	return announcing{t.(*trainer)}, err
 }

@@ -82,13 +82,13 @@ type trainer struct {
 }
 
 // Trainer returns a worker's share.
-func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	c, err := t.cfg.On(w)
 	if err != nil {
 		return nil, err
 	}
 	n := len(t.stream.Items)
-	return &trainer{t, c, n * part.Index / part.Of, n * (part.Index + 1) / part.Of}, nil
+	return &trainer{t, c, n * part.Index / part.Count, n * (part.Index + 1) / part.Count}, nil
 }
 
 // Steps, Load and Step implement [train.Trainer].
@@ -151,7 +151,7 @@ func (t *Task) Judge(ctx context.Context, env *train.Env, name string, step int)
 		}
 	}
 	mosts := make([]int64, len(env.Workers))
-	sum, err := env.Tally(ctx, "sketch "+name, 4, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
+	sum, err := env.SumOverWorkers(ctx, "sketch "+name, 4, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		c, err := t.cfg.On(w)
 		if err != nil {
 			return err
@@ -218,7 +218,7 @@ func (t *Task) ask(ctx context.Context, c *Client, f *found, step, from, to int,
 
 // totals adds up the rows of the sketch. Each is the number of items added.
 func (t *Task) totals(ctx context.Context, env *train.Env, name string) ([]int64, error) {
-	all, err := env.Tally(ctx, "sketch totals "+name, t.cfg.Depth, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
+	all, err := env.SumOverWorkers(ctx, "sketch totals "+name, t.cfg.Depth, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		c, err := t.cfg.On(w)
 		if err != nil {
 			return err

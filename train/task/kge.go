@@ -69,33 +69,33 @@ func (s *KGE) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.Valid = train.Few(g.Valid, setup.Few)
+	g.Valid = train.EvenlySpaced(g.Valid, setup.MaxEvalItems)
 	cfg := s.Config
 	cfg.Seed, cfg.Sampler = setup.Seed, 0
 	t, err := kge.New(cfg, g)
 	if err != nil {
 		return nil, err
 	}
-	return &graphTask{Trained[kge.Batch]{t, setup.judges()}, t, g, scheme, g.Doubts()}, nil
+	return &graphTask{Trained[kge.Batch]{t, setup.judges()}, t, g, scheme, g.Warnings()}, nil
 }
 
 // A graphTask is the task "kge" with its graph.
 type graphTask struct {
 	Trained[kge.Batch]
-	kge    *kge.Task
-	graph  *triples.Graph
-	scheme sampling.Scheme
-	doubts []string
+	kge      *kge.Task
+	graph    *triples.Graph
+	scheme   sampling.Scheme
+	warnings []string
 }
 
-func (t *graphTask) Doubts() []string { return t.doubts }
+func (t *graphTask) Warnings() []string { return t.warnings }
 
 // Unit is two queries a triple.
 func (t *graphTask) Unit() (string, int64) { return "triples", 2 }
 
 func (t *graphTask) Data() string { return t.graph.Fingerprint() }
 
-func (t *graphTask) About() string {
+func (t *graphTask) Summary() string {
 	return fmt.Sprintf("%d entities, %d relations, %d triples to train, %d to validate, %d to test",
 		len(t.graph.Entities), len(t.graph.Relations), len(t.graph.Train), len(t.graph.Valid), len(t.graph.Test))
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/data/bagofwords"
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
@@ -21,16 +21,16 @@ func init() { Register(func() Settings { return DefaultLDA() }) }
 type LDA struct {
 	lda.Config
 	// Documents is what is generated where there are no data.
-	Documents bags.Spec
+	Documents bagofwords.Spec
 	// Text says how a text becomes documents.
-	Text bags.Options
+	Text bagofwords.Options
 	// Held is which documents are held out: every so many-th, at least 2.
 	Held int
 }
 
 // DefaultLDA returns settings that train in seconds on generated documents.
 func DefaultLDA() *LDA {
-	return &LDA{Config: lda.DefaultConfig(), Documents: bags.DefaultSpec(), Text: bags.DefaultOptions(), Held: 20}
+	return &LDA{Config: lda.DefaultConfig(), Documents: bagofwords.DefaultSpec(), Text: bagofwords.DefaultOptions(), Held: 20}
 }
 
 // UntrainedDocuments bounds what Test judges a model on if a part of the data is
@@ -47,22 +47,22 @@ func (s *LDA) Check() error {
 	return errors.Join(s.Config.Check(), s.Documents.Check(), s.Text.Check())
 }
 
-// Load reads a text (see [bags.Load]), or generates documents.
+// Load reads a text (see [bagofwords.Load]), or generates documents.
 func (s *LDA) Load(setup Setup) (Task, error) {
-	var all *bags.Set
+	var all *bagofwords.Set
 	var err error
 	if setup.Data == "" {
-		all, err = bags.Generate(s.Documents)
+		all, err = bagofwords.Generate(s.Documents)
 	} else {
-		all, err = bags.Load(setup.Data, s.Text)
+		all, err = bagofwords.Load(setup.Data, s.Text)
 	}
 	if err != nil {
 		return nil, err
 	}
 	docs, held := all.Split(1, s.Held)
 	judged := held
-	if n := held.Len(); setup.Few > 0 && n > setup.Few {
-		judged = held.Pick(train.Few(numbers(n), setup.Few))
+	if n := held.Len(); setup.MaxEvalItems > 0 && n > setup.MaxEvalItems {
+		judged = held.Pick(train.EvenlySpaced(numbers(n), setup.MaxEvalItems))
 	}
 	cfg := s.Config
 	cfg.Seed = setup.Seed
@@ -77,13 +77,13 @@ func (s *LDA) Load(setup Setup) (Task, error) {
 type topicsTask struct {
 	Trained[lda.Batch]
 	lda        *lda.Task
-	docs, held *bags.Set
+	docs, held *bagofwords.Set
 }
 
 func (t *topicsTask) Unit() (string, int64) { return "words", 1 }
 func (t *topicsTask) Data() string          { return t.docs.Fingerprint() + "+" + t.held.Fingerprint() }
 
-func (t *topicsTask) About() string {
+func (t *topicsTask) Summary() string {
 	return t.docs.String() + "; held out: " + t.held.String()
 }
 

@@ -102,8 +102,8 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := data.Valid.Len(); setup.Few > 0 && n > setup.Few {
-		data.Valid = data.Valid.Pick(train.Few(numbers(n), setup.Few))
+	if n := data.Valid.Len(); setup.MaxEvalItems > 0 && n > setup.MaxEvalItems {
+		data.Valid = data.Valid.Pick(train.EvenlySpaced(numbers(n), setup.MaxEvalItems))
 	}
 	if s.Solver == Blocks {
 		t, err := linear.NewBlocks(s.blocks(), data)
@@ -158,13 +158,13 @@ type solver interface {
 	Export(ctx context.Context, w godwit.Worker, s *export.Set) error
 }
 
-func (t *examplesTask[D]) Doubts() []string { return t.data.Doubts() }
+func (t *examplesTask[D]) Warnings() []string { return t.data.Warnings() }
 
 func (t *examplesTask[D]) Unit() (string, int64) { return "examples", 1 }
 
 func (t *examplesTask[D]) Data() string { return t.data.Fingerprint() }
 
-func (t *examplesTask[D]) About() string {
+func (t *examplesTask[D]) Summary() string {
 	st := t.data.Train.Stats()
 	about := fmt.Sprintf("%d examples to train, %d to validate, %d to test; %d of %d features used, %.1f an example",
 		st.Examples, t.data.Valid.Len(), t.data.Test.Len(), st.Used, st.Width, float64(st.NonZeros)/float64(st.Examples))

@@ -65,7 +65,7 @@ func (s *MF) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Valid = train.Few(m.Valid, setup.Few)
+	m.Valid = train.EvenlySpaced(m.Valid, setup.MaxEvalItems)
 	cfg := s.Config
 	cfg.Seed = setup.Seed
 	t, err := mf.New(cfg, m)
@@ -82,13 +82,13 @@ type matrixTask struct {
 	matrix *ratings.Set
 }
 
-func (t *matrixTask) Doubts() []string { return t.matrix.Doubts() }
+func (t *matrixTask) Warnings() []string { return t.matrix.Warnings() }
 
 func (t *matrixTask) Unit() (string, int64) { return "cells", 1 }
 
 func (t *matrixTask) Data() string { return t.matrix.Fingerprint() }
 
-func (t *matrixTask) About() string {
+func (t *matrixTask) Summary() string {
 	return fmt.Sprintf("%d rows, %d columns, %d cells to train, %d to validate, %d to test",
 		t.matrix.Rows, t.matrix.Cols, len(t.matrix.Train), len(t.matrix.Valid), len(t.matrix.Test))
 }
@@ -112,7 +112,7 @@ func (t *matrixTask) Test(ctx context.Context, env *train.Env, name string, part
 		cells = t.matrix.Valid
 	}
 	if part {
-		cells = train.Few(cells, UntrainedCells)
+		cells = train.EvenlySpaced(cells, UntrainedCells)
 	}
 	rmse, err := t.mf.RMSE(ctx, env, name, cells)
 	return []train.Metric{{Name: "RMSE", Value: rmse}}, err

@@ -7,7 +7,7 @@ import (
 	"hash/fnv"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/data/bagofwords"
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
@@ -23,12 +23,12 @@ type Sketch struct {
 	// Stream is what is generated where there are no data.
 	Stream sketch.Spec
 	// Text says what a word is where the items are those of a text.
-	Text bags.Options
+	Text bagofwords.Options
 }
 
 // DefaultSketch returns settings that count a million items.
 func DefaultSketch() *Sketch {
-	text := bags.DefaultOptions()
+	text := bagofwords.DefaultOptions()
 	text.MinCount, text.Skip, text.Most = 1, 0, 0
 	return &Sketch{Config: sketch.DefaultConfig(), Stream: sketch.DefaultSpec(), Text: text}
 }
@@ -39,7 +39,7 @@ func (s *Sketch) Check() error {
 	return errors.Join(s.Config.Check(), s.Stream.Check(), s.Text.Check())
 }
 
-// Load reads the words of a text (see [bags.Load]), or generates a stream.
+// Load reads the words of a text (see [bagofwords.Load]), or generates a stream.
 func (s *Sketch) Load(setup Setup) (Task, error) {
 	var stream *sketch.Stream
 	var err error
@@ -62,7 +62,7 @@ func (s *Sketch) Load(setup Setup) (Task, error) {
 
 // words takes the words of a text, by their hashes.
 func (s *Sketch) words(path string) (*sketch.Stream, error) {
-	text, err := bags.Load(path, s.Text)
+	text, err := bagofwords.Load(path, s.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ type streamTask struct {
 func (t *streamTask) Unit() (string, int64) { return "items", 1 }
 func (t *streamTask) Data() string          { return t.data }
 
-func (t *streamTask) About() string {
+func (t *streamTask) Summary() string {
 	return fmt.Sprintf("%d items, %d different; %d rows of %d cells", t.items, t.sketch.Distinct(), t.cfg.Depth, t.cfg.Width)
 }
 

@@ -47,9 +47,9 @@ type Setup struct {
 	Data string
 	// Seed decides the order of the data and what trainers draw.
 	Seed uint64
-	// Few, if not 0, has Evaluate judge the model on so many items at the most,
-	// by one worker of each node: enough to compare runs by, and quickly done.
-	Few int
+	// MaxEvalItems, if not 0, bounds the items that Evaluate evaluates the model on; one
+	// worker of each node does it. That takes little time and suffices to compare runs.
+	MaxEvalItems int
 }
 
 // A Task is a task whose data are there. It is immutable, and may be used by any
@@ -59,11 +59,11 @@ type Task interface {
 	Fingerprint() string
 	// Data is a fingerprint of the data: equal for equal ones.
 	Data() string
-	// About is a line about the data, for people.
-	About() string
-	// Doubts are what in the data may make the model or its figures mean less than
+	// Summary is a line about the data, for people.
+	Summary() string
+	// Warnings are what in the data may make the model or its figures mean less than
 	// they seem to, a sentence each. Generated data leave none.
-	Doubts() []string
+	Warnings() []string
 	// Unit is what an item of the data is called, in the plural, and how many
 	// examples of a loss each makes.
 	Unit() (name string, examples int64)

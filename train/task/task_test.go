@@ -23,7 +23,7 @@ func TestEveryTaskHasDefaultsThatLoad(t *testing.T) {
 			if err := s.Check(); err != nil || s.Name() != name || s.Epochs() < 1 {
 				t.Fatalf("the default settings of %q, for %d epochs: %v", s.Name(), s.Epochs(), err)
 			}
-			task, err := s.Load(Setup{Seed: 1, Few: 100})
+			task, err := s.Load(Setup{Seed: 1, MaxEvalItems: 100})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,20 +35,20 @@ func TestEveryTaskHasDefaultsThatLoad(t *testing.T) {
 					t.Errorf("sampler %s draws from table %d of %d", spec.Name, spec.Table, len(task.Tables()))
 				}
 			}
-			if unit, n := task.Unit(); unit == "" || n < 1 || task.About() == "" || task.Fingerprint() == "" {
-				t.Errorf("%s: %q, of %d examples, fingerprint %q", task.About(), unit, n, task.Fingerprint())
+			if unit, n := task.Unit(); unit == "" || n < 1 || task.Summary() == "" || task.Fingerprint() == "" {
+				t.Errorf("%s: %q, of %d examples, fingerprint %q", task.Summary(), unit, n, task.Fingerprint())
 			}
-			again, err := s.Load(Setup{Seed: 1, Few: 100})
+			again, err := s.Load(Setup{Seed: 1, MaxEvalItems: 100})
 			if err != nil || again.Fingerprint() != task.Fingerprint() || again.Data() != task.Data() || !strings.Contains(task.Data(), "xxh3:") {
 				t.Errorf("the same settings load something else: %v", err)
 			}
-			other, err := s.Load(Setup{Seed: 2, Few: 100})
+			other, err := s.Load(Setup{Seed: 2, MaxEvalItems: 100})
 			if err != nil || other.Fingerprint() == task.Fingerprint() {
 				t.Errorf("another seed has the same fingerprint: %v", err)
 			}
 			if g, ok := s.(Generated); ok {
 				g.Generate(1, 5)
-				if other, err = s.Load(Setup{Seed: 1, Few: 100}); err != nil || other.Data() == task.Data() {
+				if other, err = s.Load(Setup{Seed: 1, MaxEvalItems: 100}); err != nil || other.Data() == task.Data() {
 					t.Errorf("other data have the same fingerprint: %v", err)
 				}
 			}
@@ -110,7 +110,7 @@ func TestFewItemsAreJudgedByOneWorkerOfANode(t *testing.T) {
 	for n, want := range map[int]int{0: 3, 100: 1} {
 		j := &judged{}
 		env := train.Env{Workers: make([]godwit.Worker, 3)}
-		if _, err := (Trained[int]{j, Setup{Few: n}.judges()}).Evaluate(t.Context(), &env, 1); err != nil {
+		if _, err := (Trained[int]{j, Setup{MaxEvalItems: n}.judges()}).Evaluate(t.Context(), &env, 1); err != nil {
 			t.Fatal(err)
 		}
 		if j.by != want || len(env.Workers) != 3 {

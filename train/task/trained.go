@@ -15,8 +15,8 @@ type Trained[D any] struct {
 	Judges int
 }
 
-// Doubts implements [Task]: there are none.
-func (Trained[D]) Doubts() []string { return nil }
+// Warnings implements [Task]: there are none.
+func (Trained[D]) Warnings() []string { return nil }
 
 // Train implements [Task].
 func (t Trained[D]) Train(ctx context.Context, env train.Env, o train.Options, seen *atomic.Int64) (*train.Report, error) {
@@ -38,7 +38,7 @@ func (t Trained[D]) Lockstep() bool { return train.InLockstep(t.Task) }
 
 // judges is how many workers of a node judge a few items.
 func (s Setup) judges() int {
-	if s.Few > 0 {
+	if s.MaxEvalItems > 0 {
 		return 1
 	}
 	return 0

@@ -95,7 +95,7 @@ func (s *W2V) Load(setup Setup) (Task, error) {
 		return nil, err
 	}
 	cfg := s.Config
-	cfg.Seed, cfg.Sampler, cfg.Judged = setup.Seed, 0, setup.Few
+	cfg.Seed, cfg.Sampler, cfg.Judged = setup.Seed, 0, setup.MaxEvalItems
 	t, err := w2v.New(cfg, c, q)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (t *textTask) Unit() (string, int64) { return "words", 1 }
 
 func (t *textTask) Data() string { return t.text.Fingerprint() }
 
-func (t *textTask) About() string { return t.text.String() + t.w2v.Questions() }
+func (t *textTask) Summary() string { return t.text.String() + t.w2v.Questions() }
 
 func (t *textTask) Tables() []godwit.Table { return t.w2v.Tables() }
 

@@ -24,7 +24,7 @@ type Batch struct {
 // A loader fills batches from a run of blocks.
 type loader struct {
 	task   *Task
-	part   train.Part
+	part   train.Partition
 	keys   keys
 	blocks func(step int) int
 	steps  int
@@ -40,9 +40,9 @@ type loader struct {
 // newLoader loads a worker's share of the blocks that are trained. It is a run
 // of them, as near as possible to a run of the text: what is written together
 // has words in common.
-func newLoader(t *Task, part train.Part) *loader {
+func newLoader(t *Task, part train.Partition) *loader {
 	all := t.corpus.Blocks() - t.heldOut()
-	from, to := all/part.Of*part.Index+min(part.Index, all%part.Of), all/part.Of*(part.Index+1)+min(part.Index+1, all%part.Of)
+	from, to := all/part.Count*part.Index+min(part.Index, all%part.Count), all/part.Count*(part.Index+1)+min(part.Index+1, all%part.Count)
 	l := &loader{task: t, part: part, steps: to - from, blocks: func(step int) int { return t.trained(from + step) }}
 	l.open()
 	return l

@@ -20,7 +20,7 @@ func TestEveryBlockIsTrainedByOneWorkerOrHeldOut(t *testing.T) {
 		for _, of := range []int{1, 3, c.Blocks() + 10} {
 			seen := make([]int, c.Blocks())
 			for i := range of {
-				l := newLoader(task, train.Part{Index: i, Of: of})
+				l := newLoader(task, train.Partition{Index: i, Count: of})
 				if least := (c.Blocks() - task.heldOut()) / of; l.steps < least || l.steps > least+1 {
 					t.Errorf("part %d of %d has %d steps, want %d or one more", i, of, l.steps, least)
 				}
@@ -108,7 +108,7 @@ func TestBatchesAreTheTextLessWhatIsLeftOut(t *testing.T) {
 			t.Errorf("spans are %v, want 1 … %d", spans, cfg.Window)
 		}
 		// Who loads a block makes no difference.
-		other, err := task.Trainer(s.Workers(0)[0], train.Part{Index: 2, Of: 3, Epochs: 1})
+		other, err := task.Trainer(s.Workers(0)[0], train.Partition{Index: 2, Count: 3, Epochs: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestTheLearningRateFallsEvenlyOverAllEpochs(t *testing.T) {
 	cfg := small(SkipGram)
 	cfg.LastLR = 0.1
 	task, s := setup(t, cfg, c, q, 1, 1)
-	tr, err := task.Trainer(s.Workers(0)[0], train.Part{Of: 1, Epochs: 4})
+	tr, err := task.Trainer(s.Workers(0)[0], train.Partition{Count: 1, Epochs: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (q Quality) Metrics() []train.Metric {
 func (t *Task) Judge(ctx context.Context, env *train.Env, name string, most int) (Quality, error) {
 	var q Quality
 	if len(t.known) > 0 {
-		known := train.Few(t.known, most)
+		known := train.EvenlySpaced(t.known, most)
 		right, err := t.answer(ctx, env, name, known)
 		if err != nil {
 			return q, err
@@ -94,7 +94,7 @@ func (t *Task) answer(ctx context.Context, env *train.Env, name string, known []
 	if err != nil {
 		return nil, err
 	}
-	return env.Tally(ctx, "w2v analogies "+name, len(t.questions.Sections), func(ctx context.Context, i int, _ godwit.Worker, sums []float64) error {
+	return env.SumOverWorkers(ctx, "w2v analogies "+name, len(t.questions.Sections), func(ctx context.Context, i int, _ godwit.Worker, sums []float64) error {
 		counts := make([]int64, len(sums))
 		from, to := env.Share(len(known), i)
 		wordvec.Answer(vals, d, known[from:to], counts)
@@ -112,8 +112,8 @@ func (t *Task) heldOutLoss(ctx context.Context, env *train.Env, name string, mos
 	for i := range blocks {
 		blocks[i] = (i+1)*t.cfg.HoldOut - 1
 	}
-	blocks = train.Few(blocks, most)
-	return env.Tally(ctx, "w2v loss "+name, 2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) (err error) {
+	blocks = train.EvenlySpaced(blocks, most)
+	return env.SumOverWorkers(ctx, "w2v loss "+name, 2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) (err error) {
 		from, to := env.Share(len(blocks), i)
 		l := &loader{task: t, steps: to - from, blocks: func(step int) int { return blocks[from+step] }}
 		l.open()

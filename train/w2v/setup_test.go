@@ -51,7 +51,7 @@ func small(method string) Config {
 // aTrainer returns a trainer of the whole text.
 func aTrainer(t testing.TB, task *Task, w godwit.Worker) *trainer {
 	t.Helper()
-	tr, err := task.Trainer(w, train.Part{Of: 1, Epochs: 1})
+	tr, err := task.Trainer(w, train.Partition{Count: 1, Epochs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

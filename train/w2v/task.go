@@ -122,7 +122,7 @@ func (t *Task) Fingerprint() string {
 }
 
 // Trainer returns a worker's share: a run of blocks.
-func (t *Task) Trainer(w godwit.Worker, part train.Part) (train.Trainer[Batch], error) {
+func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	return newTrainer(t, w, newLoader(t, part))
 }
 

@@ -243,7 +243,7 @@ func TestATrainerThatIsClosedClosesItsFile(t *testing.T) {
 		return n
 	}
 	task, s := setup(t, small(SkipGram), c, nil, 1, 1)
-	tr, err := task.Trainer(s.Workers(0)[0], train.Part{Of: 1, Epochs: 1})
+	tr, err := task.Trainer(s.Workers(0)[0], train.Partition{Count: 1, Epochs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestAModelWithoutTheTasksTablesIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = task.Trainer(idle{m: m}, train.Part{Of: 1})
+		_, err = task.Trainer(idle{m: m}, train.Partition{Count: 1})
 		if err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("error %v, want one that mentions %q", err, x.want)
 		}

@@ -8,19 +8,19 @@ import (
 	"github.com/godwit-ps/godwit/train"
 )
 
-// A Share is every part.Of-th of n items. It belongs to one goroutine.
+// A Share is every part.Count-th of n items. It belongs to one goroutine.
 type Share struct {
 	order []int32
 	batch int
-	part  train.Part
+	part  train.Partition
 	seed  uint64
 }
 
 // Deal returns the share of a worker. The order follows from the seed, the epoch
 // and the worker's part alone.
-func Deal(n, batch int, part train.Part, seed uint64) *Share {
+func Deal(n, batch int, part train.Partition, seed uint64) *Share {
 	s := &Share{batch: batch, part: part, seed: seed}
-	for i := part.Index; i < n; i += part.Of {
+	for i := part.Index; i < n; i += part.Count {
 		s.order = append(s.order, int32(i))
 	}
 	return s

@@ -12,7 +12,7 @@ func TestSharesHaveEveryItemOnceInAnEpochInAnotherOrder(t *testing.T) {
 		for _, parts := range []int{1, 3, 8} {
 			var orders [2][]int32
 			for part := range parts {
-				s := Deal(n, 7, train.Part{Index: part, Of: parts}, 3)
+				s := Deal(n, 7, train.Partition{Index: part, Count: parts}, 3)
 				for epoch := range orders {
 					items := 0
 					for step := range s.Steps() {
@@ -48,7 +48,7 @@ func TestSharesHaveEveryItemOnceInAnEpochInAnotherOrder(t *testing.T) {
 
 func TestAnOrderFollowsFromSeedEpochAndPart(t *testing.T) {
 	order := func(seed uint64, index int) []int32 {
-		s := Deal(200, 200, train.Part{Index: index, Of: 2}, seed)
+		s := Deal(200, 200, train.Partition{Index: index, Count: 2}, seed)
 		return slices.Clone(s.Batch(1, 0))
 	}
 	if !slices.Equal(order(1, 0), order(1, 0)) {

@@ -8,9 +8,9 @@ import (
 	"iter"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/atomicfile"
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/npy"
-	"github.com/godwit-ps/godwit/data/whole"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
@@ -132,7 +132,7 @@ func (a Array) turn(dst, row []float32) {
 // WriteLines writes a text to an export. The layout says what its lines are.
 func WriteLines(s *export.Set, file, layout string, lines iter.Seq[string]) error {
 	n := 0
-	err := whole.Write(s.Path(file), func(w io.Writer) error {
+	err := atomicfile.Write(s.Path(file), func(w io.Writer) error {
 		for line := range lines {
 			n++
 			if _, err := io.WriteString(w, line+"\n"); err != nil {

@@ -1,4 +1,4 @@
-package whole
+package atomicfile
 
 import (
 	"crypto/rand"
@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// A Set is files that appear together, as a folder: it is written beside the folder
-// that it will be, and takes its place at once when it is kept. A process that is
-// killed leaves the old folder or the new one, and what it leaves beside them is
-// removed by the next Set for the same folder. (Where a file system cannot exchange
-// two folders, there is no folder between two renames; the next Set puts the old one
-// back if a process was killed there.)
+// A Folder is a folder that is being written. Its files are written to a temporary
+// folder beside the one that it will be, and Commit exchanges the two at once. A
+// process that is killed leaves the old folder or the new one. The next CreateFolder of
+// the same path removes the temporary folder that it left. (Where a file system cannot
+// exchange two folders, there is no folder between two renames; if a process was killed
+// there, the next CreateFolder puts the old folder back.)
 //
 // The folder must be one that can be renamed: not the current folder, and not where
-// a file system is mounted. A Set belongs to one goroutine and must be kept or
-// dropped.
-type Set struct {
+// a file system is mounted. A Folder belongs to one goroutine and must be committed or
+// aborted.
+type Folder struct {
 	dir  string // without symbolic links
 	temp string // where it is written
 	lock *os.File
@@ -29,9 +29,9 @@ type Set struct {
 	replaceable func(dir string) error
 }
 
-// NewSet begins a set that will be the folder dir, which may exist if replaceable
+// CreateFolder begins a folder that will be dir, which may exist if replaceable
 // returns nil for it. It makes the folders above.
-func NewSet(dir string, replaceable func(dir string) error) (*Set, error) {
+func CreateFolder(dir string, replaceable func(dir string) error) (*Folder, error) {
 	real, err := resolve(dir)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func NewSet(dir string, replaceable func(dir string) error) (*Set, error) {
 	if err := os.MkdirAll(filepath.Dir(real), 0o777); err != nil {
 		return nil, err
 	}
-	s := &Set{dir: real, replaceable: replaceable}
+	s := &Folder{dir: real, replaceable: replaceable}
 	if err := s.recover(); err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func resolve(dir string) (string, error) {
 	return real, err
 }
 
-// check says why there can be no set at a path.
-func (s *Set) check(dir string) error {
+// check returns why no folder can be committed at a path; nil if one can.
+func (s *Folder) check(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -99,11 +99,11 @@ const (
 	replaced   = ".old"     // behind the name of an unfinished one
 )
 
-func (s *Set) prefix() string { return "." + filepath.Base(s.dir) + unfinished }
+func (s *Folder) prefix() string { return "." + filepath.Base(s.dir) + unfinished }
 
-// begin makes the folder that the set is written to, and locks it as long as this
+// begin makes the temporary folder, and locks it as long as this
 // process writes to it.
-func (s *Set) begin() error {
+func (s *Folder) begin() error {
 	for range 10 {
 		s.temp = filepath.Join(filepath.Dir(s.dir), s.prefix()+rand.Text()[:12])
 		if err := os.Mkdir(s.temp, 0o777); err != nil {
@@ -120,7 +120,7 @@ func (s *Set) begin() error {
 		if err := lock(f); !errors.Is(err, errLocked) && sameFolder(f, s.temp) {
 			return nil // locked, or without locks, where nothing is taken for left behind
 		}
-		s.Drop()
+		s.Abort()
 	}
 	return fmt.Errorf("the folders beside %s go away again and again", s.dir)
 }
@@ -133,7 +133,7 @@ func sameFolder(f *os.File, path string) bool {
 
 // recover removes what processes that were killed left beside the folder, or puts
 // it back where the folder is missing since.
-func (s *Set) recover() error {
+func (s *Folder) recover() error {
 	up := filepath.Dir(s.dir)
 	entries, err := os.ReadDir(up)
 	if err != nil {
@@ -170,25 +170,25 @@ func inUse(dir string) bool {
 }
 
 // Path is where the file with a name is to be written.
-func (s *Set) Path(name string) string { return filepath.Join(s.temp, name) }
+func (s *Folder) Path(name string) string { return filepath.Join(s.temp, name) }
 
-// Dir is the folder that the set will be.
-func (s *Set) Dir() string { return s.dir }
+// Dir is the path that the folder will have.
+func (s *Folder) Dir() string { return s.dir }
 
-// Drop removes what was written. It does nothing to a set that was kept.
-func (s *Set) Drop() {
+// Abort removes what was written. It does nothing to a folder that was committed.
+func (s *Folder) Abort() {
 	if s.lock == nil {
 		return
 	}
-	_ = os.RemoveAll(s.temp) // what is left is the next set's to remove
+	_ = os.RemoveAll(s.temp) // the next CreateFolder removes what is left
 	_ = s.lock.Close()
 	s.lock = nil
 }
 
-// Keep puts the set in the place of its folder. Its files must be durable, as those
-// of [File.Keep] are. After an error, what was there is there again, and the set is
-// still to be dropped.
-func (s *Set) Keep() error {
+// Commit gives the folder its path. Its files must be durable, as those of
+// [File.Commit] are. After an error, the old folder is there again, and the new one is
+// still to be aborted.
+func (s *Folder) Commit() error {
 	if s.lock == nil {
 		return os.ErrClosed
 	}
@@ -206,15 +206,15 @@ func (s *Set) Keep() error {
 		return err
 	}
 	if old != "" {
-		_ = os.RemoveAll(old) // what is left is the next set's to remove
+		_ = os.RemoveAll(old) // the next CreateFolder removes what is left
 	}
 	err = s.lock.Close()
 	s.lock = nil
 	return err
 }
 
-// place gives the set its name, and returns where what had it is now, if anything.
-func (s *Set) place() (old string, err error) {
+// place gives the folder its path, and returns where the old one is now, if any.
+func (s *Folder) place() (old string, err error) {
 	info, err := os.Stat(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", os.Rename(s.temp, s.dir)
@@ -240,7 +240,7 @@ func (s *Set) place() (old string, err error) {
 }
 
 // placeByRenames is place where folders cannot be exchanged.
-func (s *Set) placeByRenames() (old string, err error) {
+func (s *Folder) placeByRenames() (old string, err error) {
 	old = s.temp + replaced
 	if err := os.Rename(s.dir, old); err != nil {
 		return "", err
@@ -266,14 +266,14 @@ func syncFolder(dir string) error {
 // keeps for small files.
 const probeBytes = 1 << 20
 
-// Probe finds out whether a Set could be kept as the folder dir, by writing some of
-// one, and returns how many bytes are free there; -1 if that is not known.
+// Probe finds out whether a Folder could be committed as dir, by writing a part of
+// one. It returns how many bytes are free there; -1 if that is not known.
 func Probe(dir string, replaceable func(dir string) error) (free int64, err error) {
-	s, err := NewSet(dir, replaceable)
+	s, err := CreateFolder(dir, replaceable)
 	if err != nil {
 		return 0, err
 	}
-	defer s.Drop()
+	defer s.Abort()
 	err = Write(s.Path("probe"), func(w io.Writer) error {
 		_, err := w.Write(make([]byte, probeBytes))
 		return err

@@ -1,4 +1,4 @@
-package bags
+package bagofwords
 
 import (
 	"fmt"
@@ -36,11 +36,11 @@ func (s Spec) Check() error {
 		{"Words", s.Words, 2, 1 << 20}, {"Topics", s.Topics, 1, 1 << 10},
 	} {
 		if f.got < f.lo || f.got > f.hi {
-			return setting.Outside("bags.Spec", f.name, f.got, f.lo, f.hi)
+			return setting.Outside("bagofwords.Spec", f.name, f.got, f.lo, f.hi)
 		}
 	}
 	if !(s.Exponent >= 0.5 && s.Exponent <= 3) {
-		return setting.Outside("bags.Spec", "Exponent", s.Exponent, 0.5, 3)
+		return setting.Outside("bagofwords.Spec", "Exponent", s.Exponent, 0.5, 3)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func graphOfTexts(t *testing.T, train, valid, test string) *Graph {
 	return g
 }
 
-func TestDoubtsAreWhatIsThere(t *testing.T) {
+func TestWarningsNameWhatIsThere(t *testing.T) {
 	many := strings.Repeat("a\tr\tb\nb\tr\tc\n", manyFacts)
 	for _, c := range []struct {
 		what, train, valid, test string
@@ -37,9 +37,9 @@ func TestDoubtsAreWhatIsThere(t *testing.T) {
 		{"whose entity is used", "x\ty\ta\n" + many, "", "", nil},
 		{"of few", "x\ty\tz\na\tr\tb\n", "", "", nil},
 	} {
-		got := graphOfTexts(t, c.train, c.valid, c.test).Doubts()
+		got := graphOfTexts(t, c.train, c.valid, c.test).Warnings()
 		if !slices.EqualFunc(got, c.want, strings.Contains) {
-			t.Errorf("%s: doubts %q, want %q", c.what, got, c.want)
+			t.Errorf("%s: warnings %q, want %q", c.what, got, c.want)
 		}
 	}
 }

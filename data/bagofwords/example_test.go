@@ -1,16 +1,16 @@
-package bags_test
+package bagofwords_test
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
 
-	"github.com/godwit-ps/godwit/data/bags"
+	"github.com/godwit-ps/godwit/data/bagofwords"
 )
 
 // Every paragraph of a text becomes a document. Words that occur once are left out.
 func ExampleLoad() {
-	dir, err := os.MkdirTemp("", "bags")
+	dir, err := os.MkdirTemp("", "bagofwords")
 	if err != nil {
 		panic(err)
 	}
@@ -20,7 +20,7 @@ func ExampleLoad() {
 		panic(err)
 	}
 
-	set, err := bags.Load(text, bags.Options{Length: 5, MinCount: 2})
+	set, err := bagofwords.Load(text, bagofwords.Options{Length: 5, MinCount: 2})
 	if err != nil {
 		panic(err)
 	}

@@ -1,9 +1,9 @@
-// Package bags holds documents as bags of numbered words, as topic models train
+// Package bagofwords holds documents as bags of numbered words, as topic models train
 // on them.
 //
 // [Load] cuts a text into documents, and [Generate] makes some of topics that
 // are known.
-package bags
+package bagofwords
 
 import "fmt"
 
@@ -62,18 +62,18 @@ func (s *Set) Pick(docs []int) *Set {
 func (s *Set) Check() error {
 	switch {
 	case len(s.Starts) == 0 && len(s.Words) > 0:
-		return fmt.Errorf("bags: %d words without documents", len(s.Words))
+		return fmt.Errorf("bagofwords: %d words without documents", len(s.Words))
 	case len(s.Starts) > 0 && (s.Starts[0] != 0 || s.Starts[len(s.Starts)-1] != len(s.Words)):
-		return fmt.Errorf("bags: documents from %d to %d of %d words", s.Starts[0], s.Starts[len(s.Starts)-1], len(s.Words))
+		return fmt.Errorf("bagofwords: documents from %d to %d of %d words", s.Starts[0], s.Starts[len(s.Starts)-1], len(s.Words))
 	}
 	for i := range s.Len() {
 		if s.Starts[i] > s.Starts[i+1] {
-			return fmt.Errorf("bags: document %d ends before it starts", i)
+			return fmt.Errorf("bagofwords: document %d ends before it starts", i)
 		}
 	}
 	for i, w := range s.Words {
 		if w < 0 || int(w) >= len(s.Names) {
-			return fmt.Errorf("bags: word %d at position %d, there are %d names", w, i, len(s.Names))
+			return fmt.Errorf("bagofwords: word %d at position %d, there are %d names", w, i, len(s.Names))
 		}
 	}
 	return nil

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package whole
+package atomicfile
 
 import (
 	"errors"

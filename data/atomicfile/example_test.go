@@ -1,4 +1,4 @@
-package whole_test
+package atomicfile_test
 
 import (
 	"errors"
@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/godwit-ps/godwit/data/whole"
+	"github.com/godwit-ps/godwit/data/atomicfile"
 )
 
 // A write that fails half way leaves the file as it was.
 func ExampleWrite() {
-	dir, err := os.MkdirTemp("", "whole")
+	dir, err := os.MkdirTemp("", "atomicfile")
 	if err != nil {
 		panic(err)
 	}
@@ -20,7 +20,7 @@ func ExampleWrite() {
 	path := filepath.Join(dir, "result.txt")
 
 	for _, failure := range []error{nil, errors.New("no more results")} {
-		err := whole.Write(path, func(w io.Writer) error {
+		err := atomicfile.Write(path, func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, "result, then:", failure)
 			return errors.Join(err, failure)
 		})

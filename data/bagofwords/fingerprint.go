@@ -1,4 +1,4 @@
-package bags
+package bagofwords
 
 import "github.com/godwit-ps/godwit/data/fingerprint"
 

@@ -1,4 +1,4 @@
-package bags
+package bagofwords
 
 import (
 	"errors"
@@ -36,9 +36,9 @@ func DefaultOptions() Options {
 func (o Options) Check() error {
 	switch {
 	case o.Skip < 0:
-		return setting.Bad("bags.Options", "Skip", o.Skip, "0 or more words")
+		return setting.Bad("bagofwords.Options", "Skip", o.Skip, "0 or more words")
 	case o.Most < 0:
-		return setting.Bad("bags.Options", "Most", o.Most, "0 (any number) or more words")
+		return setting.Bad("bagofwords.Options", "Most", o.Most, "0 (any number) or more words")
 	}
 	return o.corpus().Check()
 }
@@ -59,7 +59,7 @@ func Load(path string, o Options) (set *Set, err error) {
 	}
 	set, err = cut(c, o)
 	if err == nil && len(set.Words) == 0 {
-		err = fmt.Errorf("bags: no words of %s are left: of %d that occur %d times or more, %d are skipped", path, len(c.Vocabulary.Words), o.MinCount, o.Skip)
+		err = fmt.Errorf("bagofwords: no words of %s are left: of %d that occur %d times or more, %d are skipped", path, len(c.Vocabulary.Words), o.MinCount, o.Skip)
 	}
 	return set, err
 }

@@ -1,7 +1,7 @@
-// Package whole writes files, and folders of files, that appear under their name
-// when they are complete, and not at all otherwise: what was there stays as it was
-// until then.
-package whole
+// Package atomicfile writes files, and folders of files, atomically: they appear under
+// their name when they are complete, or not at all. Until then, an older file or folder
+// of the name stays as it was.
+package atomicfile
 
 import (
 	"bufio"
@@ -12,11 +12,11 @@ import (
 )
 
 // A File is being written, as a temporary file beside the one that it will be.
-// It must be kept or dropped, and belongs to one goroutine.
+// It must be committed or aborted, and belongs to one goroutine.
 type File struct {
 	*bufio.Writer
 	path string
-	file *os.File // nil once it is kept or dropped
+	file *os.File // nil once it is committed or aborted
 }
 
 // Create begins a file. Its folder must exist.
@@ -28,12 +28,12 @@ func Create(path string) (*File, error) {
 	return &File{bufio.NewWriterSize(f, 1<<16), path, f}, nil
 }
 
-// Open reports whether the file is neither kept nor dropped.
+// Open reports whether the file is neither committed nor aborted.
 func (f *File) Open() bool { return f.file != nil }
 
-// Keep makes the file durable and gives it its name. After an error, which may be
+// Commit makes the file durable and gives it its name. After an error, which may be
 // one of writing, nothing is left of it.
-func (f *File) Keep() error {
+func (f *File) Commit() error {
 	if f.file == nil {
 		return os.ErrClosed
 	}
@@ -48,8 +48,8 @@ func (f *File) Keep() error {
 	return err
 }
 
-// Drop removes what was written. It does nothing to a file that was kept.
-func (f *File) Drop() {
+// Abort removes what was written. It does nothing to a file that was committed.
+func (f *File) Abort() {
 	if f.file == nil {
 		return
 	}
@@ -58,16 +58,16 @@ func (f *File) Drop() {
 	f.file = nil
 }
 
-// Write makes a file of what write writes. If that returns an error, there is no
-// file.
+// Write creates a file with what write writes. If write returns an error, no file
+// appears.
 func Write(path string, write func(w io.Writer) error) error {
 	f, err := Create(path)
 	if err != nil {
 		return err
 	}
-	defer f.Drop()
+	defer f.Abort()
 	if err := write(f.Writer); err != nil {
 		return err
 	}
-	return f.Keep()
+	return f.Commit()
 }

@@ -2,9 +2,9 @@ package ratings
 
 import "fmt"
 
-// Doubts says, a sentence each, what in the parts may make a model or its figures
+// Warnings says, a sentence each, what in the parts may make a model or its figures
 // mean less than they seem to.
-func (s *Set) Doubts() (doubts []string) {
+func (s *Set) Warnings() (warnings []string) {
 	rows, cols := s.Counts()
 	for _, x := range []struct {
 		name  string
@@ -17,8 +17,8 @@ func (s *Set) Doubts() (doubts []string) {
 			}
 		}
 		if n > 0 {
-			doubts = append(doubts, fmt.Sprintf("%d of %d cells to %s are in a row or a column that has no cell to train: they cannot be learned", n, len(x.cells), x.name))
+			warnings = append(warnings, fmt.Sprintf("%d of %d cells to %s are in a row or a column that has no cell to train: they cannot be learned", n, len(x.cells), x.name))
 		}
 	}
-	return doubts
+	return warnings
 }

@@ -1,4 +1,4 @@
-package bags
+package bagofwords
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package whole
+package atomicfile
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func holds(t *testing.T, dir, want string) {
 	}
 }
 
-func TestAFileAppearsWhenItIsKept(t *testing.T) {
+func TestAFileAppearsWhenItIsCommitted(t *testing.T) {
 	dir := t.TempDir()
 	for _, text := range []string{"new", "newer", strings.Repeat("a long text", 1<<15)} {
 		f, err := Create(filepath.Join(dir, "a"))
@@ -44,13 +44,13 @@ func TestAFileAppearsWhenItIsKept(t *testing.T) {
 		if _, err := os.ReadFile(filepath.Join(dir, "a")); text == "new" && err == nil {
 			t.Error("the file is there before it is complete")
 		}
-		if err := f.Keep(); err != nil || f.Open() {
-			t.Errorf("keeping: %v, open %v", err, f.Open())
+		if err := f.Commit(); err != nil || f.Open() {
+			t.Errorf("committing: %v, open %v", err, f.Open())
 		}
-		f.Drop()
+		f.Abort()
 		holds(t, dir, text)
-		if err := f.Keep(); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("keeping twice: %v", err)
+		if err := f.Commit(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("committing twice: %v", err)
 		}
 	}
 	if info, err := os.Stat(filepath.Join(dir, "a")); err != nil || info.Mode().Perm() != 0o644 {
@@ -58,7 +58,7 @@ func TestAFileAppearsWhenItIsKept(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsDroppedLeavesTheOldOne(t *testing.T) {
+func TestAFileThatIsAbortedLeavesTheOldOne(t *testing.T) {
 	dir := t.TempDir()
 	for _, old := range []string{"", "old"} {
 		if old != "" {
@@ -73,8 +73,8 @@ func TestAFileThatIsDroppedLeavesTheOldOne(t *testing.T) {
 		if _, err := f.WriteString("new"); err != nil {
 			t.Fatal(err)
 		}
-		f.Drop()
-		f.Drop()
+		f.Abort()
+		f.Abort()
 		holds(t, dir, old)
 		no := errors.New("no")
 		if err := Write(filepath.Join(dir, "a"), func(w io.Writer) error {
@@ -97,8 +97,8 @@ func TestAnErrorOfWritingIsToldAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = f.WriteString("lost")
-	if err := f.Keep(); err == nil || f.Open() {
-		t.Errorf("keeping what could not be written: %v", err)
+	if err := f.Commit(); err == nil || f.Open() {
+		t.Errorf("committing what could not be written: %v", err)
 	}
 	holds(t, dir, "")
 	if _, err := Create(filepath.Join(dir, "no", "folder")); err == nil {

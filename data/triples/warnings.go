@@ -21,7 +21,7 @@ type heading int
 
 const (
 	ordinary heading = iota
-	doubtful         // its names stand nowhere else
+	isolated         // its names stand nowhere else
 	header           // … and are titles of columns, or begin another split, too
 )
 
@@ -48,7 +48,7 @@ func (g *Graph) headed(split []Triple) heading {
 	if begins > 1 || title(g.Entities[first.S]) && title(g.Relations[first.R]) && title(g.Entities[first.O]) {
 		return header
 	}
-	return doubtful
+	return isolated
 }
 
 // manyFacts is from how many facts on a first line whose names stand nowhere else is
@@ -68,15 +68,15 @@ func (g *Graph) checkHeaders(paths [3]string) error {
 	return nil
 }
 
-// Doubts says, a sentence each, what in the splits may make a model or its figures
+// Warnings says, a sentence each, what in the splits may make a model or its figures
 // mean less than they seem to. Its time is that of one look at each triple.
-func (g *Graph) Doubts() (doubts []string) {
+func (g *Graph) Warnings() (warnings []string) {
 	for i, split := range g.splits() {
-		if len(*split) < manyFacts || g.headed(*split) != doubtful {
+		if len(*split) < manyFacts || g.headed(*split) != isolated {
 			continue
 		}
 		t := (*split)[0]
-		doubts = append(doubts, fmt.Sprintf("the first fact of %s, %q %q %q, has names that no other fact has: if it names the columns, remove it",
+		warnings = append(warnings, fmt.Sprintf("the first fact of %s, %q %q %q, has names that no other fact has: if it names the columns, remove it",
 			splitNames[i], g.Entities[t.S], g.Relations[t.R], g.Entities[t.O]))
 	}
 	for _, held := range []struct {
@@ -84,13 +84,13 @@ func (g *Graph) Doubts() (doubts []string) {
 		split []Triple
 	}{{"valid", g.Valid}, {"test", g.Test}} {
 		if n := g.known(held.split); n > 0 {
-			doubts = append(doubts, fmt.Sprintf("%d of %d facts of %s are facts to train, too: the model has seen them, and their ranks flatter it", n, len(held.split), held.name))
+			warnings = append(warnings, fmt.Sprintf("%d of %d facts of %s are facts to train, too: the model has seen them, and their ranks flatter it", n, len(held.split), held.name))
 		}
 		if n := g.unseen(held.split); n > 0 {
-			doubts = append(doubts, fmt.Sprintf("%d of %d facts of %s have an entity or a relation that no fact to train has: they cannot be learned", n, len(held.split), held.name))
+			warnings = append(warnings, fmt.Sprintf("%d of %d facts of %s have an entity or a relation that no fact to train has: they cannot be learned", n, len(held.split), held.name))
 		}
 	}
-	return doubts
+	return warnings
 }
 
 // known counts the triples that are to be trained, too.

@@ -2,18 +2,18 @@ package libsvm
 
 import "fmt"
 
-// Doubts says, a sentence each, what in the splits may make a model or its figures
+// Warnings says, a sentence each, what in the splits may make a model or its figures
 // mean less than they seem to.
-func (s *Splits) Doubts() (doubts []string) {
+func (s *Splits) Warnings() (warnings []string) {
 	for _, x := range []struct {
 		name string
 		set  *Set
 	}{{"validate", s.Valid}, {"test", s.Test}} {
 		if n := x.set.Len(); n > 0 && x.set.oneClass() {
-			doubts = append(doubts, fmt.Sprintf("all %d examples to %s have the label %s: accuracy and AUC of them say nothing", n, x.name, labelOf(x.set.Labels[0])))
+			warnings = append(warnings, fmt.Sprintf("all %d examples to %s have the label %s: accuracy and AUC of them say nothing", n, x.name, labelOf(x.set.Labels[0])))
 		}
 	}
-	return doubts
+	return warnings
 }
 
 func (s *Set) oneClass() bool {

@@ -1,4 +1,4 @@
-package whole
+package atomicfile
 
 import (
 	"errors"
@@ -16,19 +16,19 @@ import (
 
 func anything(string) error { return nil }
 
-// put writes a set of files that all hold text.
+// put writes a folder of files that all hold text.
 func put(dir, text string, names ...string) (err error) {
-	s, err := NewSet(dir, anything)
+	s, err := CreateFolder(dir, anything)
 	if err != nil {
 		return err
 	}
-	defer s.Drop()
+	defer s.Abort()
 	for _, name := range names {
 		if err := Write(s.Path(name), func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 			return err
 		}
 	}
-	return s.Keep()
+	return s.Commit()
 }
 
 // names lists a folder.
@@ -64,7 +64,7 @@ func same(dir string) (string, error) {
 	return found, nil
 }
 
-func TestASetReplacesItsFolder(t *testing.T) {
+func TestAFolderReplacesTheOldOne(t *testing.T) {
 	up := t.TempDir()
 	dir := filepath.Join(up, "new", "set")
 	for i, files := range [][]string{{"a", "b"}, {"c"}, {"a", "b", "c"}, {}} {
@@ -75,7 +75,7 @@ func TestASetReplacesItsFolder(t *testing.T) {
 			t.Errorf("the folder has %v, want %v", got, files)
 		}
 		if left := names(t, filepath.Dir(dir)); len(left) != 1 {
-			t.Errorf("beside the set there are %v", left)
+			t.Errorf("beside the folder there are %v", left)
 		}
 	}
 	link := filepath.Join(up, "link")
@@ -94,28 +94,28 @@ func TestASetReplacesItsFolder(t *testing.T) {
 	}
 }
 
-func TestADroppedSetLeavesTheOldOne(t *testing.T) {
+func TestAnAbortedFolderLeavesTheOldOne(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "set")
 	if err := put(dir, "old", "a"); err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSet(dir, anything)
+	s, err := CreateFolder(dir, anything)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(s.Path("b"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s.Drop()
-	s.Drop()
-	if err := s.Keep(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("a dropped set was kept: %v", err)
+	s.Abort()
+	s.Abort()
+	if err := s.Commit(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("an aborted folder was committed: %v", err)
 	}
 	if got, err := same(dir); got != "aold" || err != nil {
 		t.Errorf("the folder has %s, %v", got, err)
 	}
 	if left := names(t, filepath.Dir(dir)); len(left) != 1 {
-		t.Errorf("beside the set there are %v", left)
+		t.Errorf("beside the folder there are %v", left)
 	}
 }
 
@@ -125,12 +125,12 @@ func TestWhatMayNotBeReplacedIsRefusedAtOnceAndAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken := errors.New("taken")
-	if _, err := NewSet(dir, func(string) error { return taken }); !errors.Is(err, taken) {
+	if _, err := CreateFolder(dir, func(string) error { return taken }); !errors.Is(err, taken) {
 		t.Errorf("a folder that may not be replaced: %v", err)
 	}
 	for from := 2; from <= 3; from++ { // the second look is before the exchange, the third after it
 		calls := 0
-		s, err := NewSet(dir, func(string) error {
+		s, err := CreateFolder(dir, func(string) error {
 			if calls++; calls >= from {
 				return taken
 			}
@@ -139,10 +139,10 @@ func TestWhatMayNotBeReplacedIsRefusedAtOnceAndAtTheEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Keep(); !errors.Is(err, taken) {
+		if err := s.Commit(); !errors.Is(err, taken) {
 			t.Errorf("at look %d: %v", from, err)
 		}
-		s.Drop()
+		s.Abort()
 		if got, err := same(dir); got != "aold" || err != nil {
 			t.Errorf("the folder has %s, %v", got, err)
 		}
@@ -190,11 +190,11 @@ func TestFoldersThatCannotBeReplacedAreNamed(t *testing.T) {
 func TestWhatKilledProcessesLeftIsRemoved(t *testing.T) {
 	up := t.TempDir()
 	dir := filepath.Join(up, "set")
-	live, err := NewSet(dir, anything)
+	live, err := CreateFolder(dir, anything)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer live.Drop()
+	defer live.Abort()
 	for _, name := range []string{".set.godwit-DEAD", ".set.godwit-DEAD2.old", ".set2.godwit-DEAD", ".set.godwitx"} {
 		if err := os.MkdirAll(filepath.Join(up, name, "below"), 0o777); err != nil {
 			t.Fatal(err)
@@ -207,8 +207,8 @@ func TestWhatKilledProcessesLeftIsRemoved(t *testing.T) {
 	if got, want := names(t, up), []string{filepath.Base(live.temp), ".set.godwitx", ".set2.godwit-DEAD", "set"}; !slices.Equal(got, want) {
 		t.Errorf("there are %v, want %v", got, want)
 	}
-	if err := live.Keep(); err != nil {
-		t.Errorf("the other process's set: %v", err)
+	if err := live.Commit(); err != nil {
+		t.Errorf("the other process's folder: %v", err)
 	}
 }
 
@@ -221,11 +221,11 @@ func TestAnOldFolderIsPutBackAfterAKillBetweenTwoRenames(t *testing.T) {
 	if err := os.Rename(dir, filepath.Join(up, ".set.godwit-DEAD.old")); err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSet(dir, anything)
+	s, err := CreateFolder(dir, anything)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Drop()
+	defer s.Abort()
 	if got, err := same(dir); got != "aold" || err != nil {
 		t.Errorf("the folder has %s, %v", got, err)
 	}
@@ -237,7 +237,7 @@ func TestFoldersAreReplacedByRenamesToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, refuse := range []bool{true, false} {
-		s, err := NewSet(dir, anything)
+		s, err := CreateFolder(dir, anything)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestFoldersAreReplacedByRenamesToo(t *testing.T) {
 		} else if got, err := same(dir); got != "aold" || err != nil {
 			t.Errorf("the folder has %s, %v", got, err)
 		}
-		s.Drop()
+		s.Abort()
 	}
 }
 
@@ -273,7 +273,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestAKillLeavesTheOldSetOrTheNewOne(t *testing.T) {
+func TestAKillLeavesTheOldFolderOrTheNewOne(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -297,17 +297,17 @@ func TestAKillLeavesTheOldSetOrTheNewOne(t *testing.T) {
 			t.Fatalf("it ended by itself: %v", err)
 		}
 		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-			continue // killed before the first set was there
+			continue // killed before the first folder was there
 		}
 		got, err := same(dir)
 		if len(got) != 4 && len(got) != 6 || err != nil {
-			t.Fatalf("the set is %q, %v", got, err)
+			t.Fatalf("the folder is %q, %v", got, err)
 		}
 	}
 	if err := put(dir, "x", "a"); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := same(dir); got != "ax" || err != nil || len(names(t, up)) != 1 {
-		t.Errorf("after all that the set is %q, %v, beside it are %v", got, err, names(t, up))
+		t.Errorf("after all that the folder is %q, %v, beside it are %v", got, err, names(t, up))
 	}
 }
