@@ -223,6 +223,12 @@ var directions = []direction{
 		pure:  true,
 		why:   "what filters leave of a push follows from the push and the seed",
 	},
+	{
+		rooms: []string{"node/internal/hot"},
+		ours:  []string{".", "coord", "placement", "internal/host", "internal/preempt"},
+		pure:  true,
+		why:   "which keys are hot follows from what nodes counted; replicas are others' work",
+	},
 }
 
 // violations lists what the rooms import against the directions.

@@ -99,7 +99,7 @@ func TestHotKeysAreMeasured(t *testing.T) {
 // are hot among them are found, after a number of pulls that does not depend on the
 // size of the model.
 func TestHotKeysOfALargeKeySpaceAreMeasured(t *testing.T) {
-	const rows, hot, batch = 1 << 46, 3, 1 << 12
+	const rows, hot, batch, most = 1 << 46, 3, 1 << 12, 1 << 22
 	m := model(t, rows, 1)
 	c := local(t, 2, Config{Model: m, Policy: placement.NonUniform, Workers: 1, Seed: *seed})
 	each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
@@ -111,7 +111,7 @@ func TestHotKeysOfALargeKeySpaceAreMeasured(t *testing.T) {
 			}
 		}
 		vals := make([]float32, batch)
-		for pulls := 0; pulls < manyKeys; pulls += batch {
+		for pulls := 0; pulls < most; pulls += batch {
 			keys := make([]godwit.Key, batch)
 			for i := range keys {
 				if keys[i] = others[rng.IntN(len(others))]; i < 256 { // a hot key is pulled 1,000 times as often as the mean
@@ -121,50 +121,19 @@ func TestHotKeysOfALargeKeySpaceAreMeasured(t *testing.T) {
 			if err := w.Pull(ctx, keys, vals); err != nil {
 				return err
 			}
-			if n.hot.len() > 0 {
+			if n.hot.Len() > 0 {
 				return nil
 			}
 		}
 		return nil
 	})
 	eventually(t, "every node knows the hot keys", func() bool {
-		return c.Nodes[0].hot.len() > 0 && c.Nodes[1].hot.len() > 0
+		return c.Nodes[0].hot.Len() > 0 && c.Nodes[1].hot.Len() > 0
 	})
 	for _, n := range c.Nodes {
-		if want := []godwit.Key{0, 1, 2}; !slices.Equal(n.hot.list, want) {
-			t.Errorf("node %d finds that %d keys are hot, want %v", n.self, len(n.hot.list), want)
+		if want := []godwit.Key{0, 1, 2}; !slices.Equal(n.hot.Keys(), want) {
+			t.Errorf("node %d finds that %d keys are hot, want %v", n.self, len(n.hot.Keys()), want)
 		}
-	}
-}
-
-func TestEnoughPullsFollowTheKeysInUse(t *testing.T) {
-	for _, x := range []struct {
-		rows        uint64
-		used, nodes int // of each node
-		keys        uint64
-		pulls       int64
-	}{
-		{1000, 1, 2, 1000, 501},
-		{manyKeys, 1, 2, manyKeys, manyKeys/2 + 1},
-		{manyKeys + 1, 10, 2, 20, manyKeys/2 + 1},
-		{1 << 46, 10, 4, 40, manyKeys/4 + 1},
-		{1 << 46, 1 << 30, 4, 1 << 32, 1<<30 + 1},
-		{1 << 24, 1 << 30, 4, 1 << 24, 1<<22 + 1},
-		{1 << 46, 0, 4, 1, manyKeys/4 + 1},
-	} {
-		m := model(t, x.rows, 1)
-		if keys, pulls := keysOf(m, uint64(x.used*x.nodes)), enoughPulls(m, x.used, x.nodes); keys != x.keys || pulls != x.pulls {
-			t.Errorf("%d rows, %d of each of %d nodes in use: %d keys and %d pulls count, want %d and %d", x.rows, x.used, x.nodes, keys, pulls, x.keys, x.pulls)
-		}
-	}
-}
-
-// What cannot be asked about row by row is measured.
-func TestATableWithTooManyRowsToTellIsMeasured(t *testing.T) {
-	one := func(uint64) float64 { return 1 }
-	m := modelOf(t, godwit.Table{Name: "a", Rows: 1 << 40, Dim: 1, Hot: one}, godwit.Table{Name: "b", Rows: 10, Dim: 1, Hot: one})
-	if h := newHotSet(m, placement.HotRule{}, 2, 1); !h.measures() {
-		t.Error("a table with 2^40 rows is not measured")
 	}
 }
 
@@ -188,7 +157,7 @@ func TestHotKeysThatTheTaskNamesAreHeldFromTheStart(t *testing.T) {
 			if got := slices.Collect(n.everywhere()); !slices.Equal(got, want) {
 				t.Errorf("%s: node %d holds %v, want %v", name, n.self, got, want)
 			}
-			if n.hot.measures() {
+			if n.hot.Measures() {
 				t.Errorf("%s: node %d measures what it was told", name, n.self)
 			}
 		}
@@ -214,37 +183,4 @@ func TestARunMayEndBeforeHotKeysAreKnown(t *testing.T) {
 			must(t, c.Close(ctx))
 		})
 	}
-}
-
-func TestReportsOfAccessesAreReadAsWritten(t *testing.T) {
-	m := model(t, 100, 1)
-	h := newHotSet(m, placement.HotRule{Factor: 10}, 2, 3)
-	for k, n := range map[godwit.Key]int{3: 50, 4: 4, 7: 20, 99: 280, 0: 46} {
-		for i := range n {
-			h.accessed(i%3, []godwit.Key{k})
-		}
-	}
-	got := map[godwit.Key]uint64{}
-	total, used, err := readReport(h.report(m, 77, 2), m, func(k godwit.Key, c uint64) { got[k] = c })
-	// The mean is 4; with two nodes, what is above 20 is told: 20 from each are 40 and
-	// no more than ten times the mean.
-	if err != nil || total != 400 || used != 77 || len(got) != 3 || got[0] != 46 || got[3] != 50 || got[99] != 280 {
-		t.Errorf("read %d, %v, %v", total, got, err)
-	}
-}
-
-func FuzzReadReport(f *testing.F) {
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 100, Dim: 1})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add([]byte{10, 4, 3, 5, 90, 1})
-	f.Add([]byte{0x80})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		readReport(b, m, func(k godwit.Key, _ uint64) {
-			if !m.Has(k) {
-				t.Errorf("key %d is not of the model", k)
-			}
-		})
-	})
 }

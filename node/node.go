@@ -39,6 +39,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/store/arena"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
+	"github.com/godwit-ps/godwit/node/internal/hot"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
@@ -72,9 +73,9 @@ type Node struct {
 	barrier barrier
 	parting *parting
 	pulse   *pulse
-	onRead  bool    // the policy asks for what is read, and not for what is announced,
-	stays   int64   // … for so many clocks after the read
-	hot     *hotSet // of a policy that knows hot keys; else nil
+	onRead  bool     // the policy asks for what is read, and not for what is announced,
+	stays   int64    // … for so many clocks after the read
+	hot     *hot.Set // of a policy that knows hot keys; else nil
 	ids     atomic.Uint64
 
 	scanning  []atomic.Int32 // scans that workers have open, by home
@@ -171,8 +172,8 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		n.Go(n.pulse.run)
 	}
 	err := n.hold(ctx, n.everywhere())
-	if n.hot.measures() {
-		n.Go(n.measureHot)
+	if n.hot.Measures() {
+		n.Go(n.findHot)
 	}
 	return n, err
 }
@@ -193,8 +194,8 @@ func (n *Node) build() error {
 		return err
 	}
 	if rule, ok := placement.HotRuleOf(n.proto.Policy); ok {
-		n.hot = newHotSet(n.model, rule, n.links.Nodes(), n.cfg.Workers)
-		n.proto.Hot = n.hot.has
+		n.hot = hot.New(n.model, rule, n.links.Nodes(), n.cfg.Workers)
+		n.proto.Hot = n.hot.Has
 	}
 	n.proto.SettingUp, n.proto.Misplaced = n.settingUp, n.misplaced
 	n.shards = make([]shard, 1<<n.proto.Shift)
@@ -277,9 +278,18 @@ func (n *Node) everywhere() iter.Seq[godwit.Key] {
 			}
 		}
 	case n.hot != nil && p.Everywhere(true):
-		return slices.Values(n.hot.list)
+		return slices.Values(n.hot.Keys())
 	}
 	return func(func(godwit.Key) bool) {}
+}
+
+// findHot finds the keys that are hot, where the tables do not tell.
+func (n *Node) findHot() {
+	s := n.cfg.Session
+	err := n.hot.Find(n.Host, hot.Calls{Used: n.proto.UsedLen, Exchange: s.Exchange, Hold: n.hold})
+	if err != nil && n.Life().Err() == nil && s.Err() == nil {
+		n.Fail(fmt.Errorf("node: agreeing on the hot keys: %w", err))
+	}
 }
 
 // hold asks for replicas that stay for the rest of the run.

@@ -5,7 +5,7 @@ import "github.com/godwit-ps/godwit"
 // reads takes note of keys that a worker pulls, for policies that want to know.
 func (w *worker) reads(keys []godwit.Key) error {
 	if w.n.hot != nil {
-		w.n.hot.accessed(w.id.Local, keys)
+		w.n.hot.Accessed(w.id.Local, keys)
 	}
 	if w.n.onRead {
 		return w.wantRead(keys)

@@ -4,9 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
-	"github.com/godwit-ps/godwit/placement"
 )
 
 // A peer that says that part of a long frame has come is alive, although it has
@@ -27,21 +25,5 @@ func TestAPartOfAFrameThatArrivesAtThePeerIsASignOfLife(t *testing.T) {
 		if !l.owes || l.since != x.since {
 			t.Errorf("at %v, part of a frame is %v: owes is %v since %v, want since %v", x.at, x.part, l.owes, l.since, x.since)
 		}
-	}
-}
-
-// Memory that counts of pulls take is counted while they are made.
-func TestCountsOfPullsTakeMemory(t *testing.T) {
-	h := newHotSet(model(t, 100, 1), placement.HotRule{Factor: 10}, 2, 3)
-	for k := range godwit.Key(40) {
-		before := h.bytes()
-		h.accessed(int(k)%3, []godwit.Key{k})
-		if n := h.bytes() - before; n != pullBytes {
-			t.Fatalf("the count of key %d takes %d bytes, want %d", k, n, pullBytes)
-		}
-	}
-	h.measuring.Store(false)
-	if n := h.bytes(); n != 0 {
-		t.Errorf("%d bytes when nothing is measured and no key is hot", n)
 	}
 }

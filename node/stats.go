@@ -163,7 +163,7 @@ func (s *Stats) counters() []*uint64 {
 
 // Stats takes stock. It may be called at any time before Close.
 func (n *Node) Stats() Stats {
-	s := Stats{Hot: n.hot.len(), ReceivedBytes: n.received.Load(), ListMisses: n.listMisses.Load(),
+	s := Stats{Hot: n.hot.Len(), ReceivedBytes: n.received.Load(), ListMisses: n.listMisses.Load(),
 		Rounds: n.pacer.rounds.Load(), RoundTime: n.budget.Spent()}
 	if n.bound != nil {
 		s.Parked = n.bound.count.Load()
@@ -185,7 +185,7 @@ func (n *Node) Stats() Stats {
 	if s.Leads > 0 {
 		s.LeadMs = float64(nanos) / float64(s.Leads) / 1e6
 	}
-	s.Bytes += n.proto.Bytes() + n.hot.bytes()
+	s.Bytes += n.proto.Bytes() + n.hot.Bytes()
 	for _, l := range n.links.All {
 		c := l.Counts()
 		s.SentBytes += c.Bytes

@@ -1,21 +1,18 @@
 package tick
 
 import (
-	"flag"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
 )
-
-var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random tests")
 
 // Ticks keep their order where the number of their eras begins again, as long as
 // they are less than half of all eras apart.
 func TestTicksHaveAnOrderWhateverTheNumberOfBarriers(t *testing.T) {
-	t.Logf("-seed %d", *seed)
-	rng := rand.New(rand.NewPCG(*seed, 0x71c4))
+	t.Logf("-seed %d", *roomtest.Seed)
+	rng := rand.New(rand.NewPCG(*roomtest.Seed, 0x71c4))
 	for range 10_000 {
 		barriers := []uint64{rng.Uint64N(8), 1<<23 - 4 + rng.Uint64N(8), 1<<24 - 4 + rng.Uint64N(8), rng.Uint64()}[rng.IntN(4)]
 		c := godwit.Clock(rng.Int64N(1 << 38))
