@@ -16,7 +16,7 @@ RACE = $(GO) list -f '{{$$p := .ImportPath}}{{range .Imports}}{{$$p}} {{.}}{{"\n
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: ## train a small model on one node, then on four node processes
@@ -93,6 +93,11 @@ mutate: ## break the code in some 300 places, one at a time: which do tests noti
 .PHONY: bench
 bench: ## every benchmark once; compare runs with benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# GATE= are flags of the gate, such as GATE="-match kge" or GATE=-write.
+.PHONY: bench-gate
+bench-gate: ## fail if four nodes take more processor time an example than they did (minutes)
+	$(GO) run ./internal/gate $(GATE)
 
 # RESULTS= names a part of a name: make results RESULTS=delay. What there is:
 # go run ./internal/results -list

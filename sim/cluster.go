@@ -129,7 +129,7 @@ type host struct {
 	last    []int64         // when the last frame to a peer arrives
 	served  []int64         // when the server is through with a peer's last frame
 	here    []int           // frames of a peer that arrived and were not handled
-	cores   []int64         // when each of the server's cores is free
+	cores   []int64         // when each core is free that the server uses
 
 	listed, watched []wire.Known // lists of each peer, for who counts and who watches records
 }
@@ -140,14 +140,16 @@ func New(cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	if cfg.Compute.Servers == 0 {
-		cfg.Compute.Servers = 2
-	}
 	c := &Cluster{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x5157)), live: map[*coro]bool{}, places: map[place]*gathering{}, epochs: map[godwit.Key]godwit.Epoch{}}
+	shared := cfg.Compute.cores()
 	for i := range cfg.Nodes {
+		cores := cfg.Compute.cores()
+		if cfg.Compute.Machine {
+			cores = shared
+		}
 		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), served: make([]int64, cfg.Nodes), here: make([]int, cfg.Nodes),
 			listed: make([]wire.Known, cfg.Nodes), watched: make([]wire.Known, cfg.Nodes),
-			cores: make([]int64, cfg.Compute.Servers)}
+			cores: cores}
 		h.session = newSession(c, h)
 		c.hosts = append(c.hosts, h)
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -11,41 +12,82 @@ import (
 )
 
 // A Compute says what computing costs, in virtual time. Measure Step on one
-// real node: the time of a training step less Key times the keys that it
-// accesses. Where neither steps nor accesses take time, a worker that finds all
-// its keys at its node goes through its whole program in one moment.
+// real node: the time of a training step less what else is charged for it. Where
+// neither steps nor accesses take time, a worker that finds all its keys at its
+// node goes through its whole program in one moment.
 type Compute struct {
 	// Step is what a worker computes between the reads and the writes of a step
 	// (from one Advance to the next), and Spread how much it varies: by up to
 	// that share of it up and down.
 	Step   time.Duration
 	Spread float64 // 0 … 1
-	// Key is a worker's access to one key, wherever it is.
-	Key time.Duration
-	// Frame and Record are what the server spends on a frame that arrives and on
-	// each of its records, and Round what a sync round spends on each key that it
-	// begins, ends or sends. Rounds take a bounded share of the time, so this
-	// decides how fresh replicas are.
-	Frame, Record, Round time.Duration
-	// Servers is how many cores of a node do that, beside one core for each
-	// worker; 0 is 2.
+	// Key is a worker's access to one key, wherever it is, and Byte a byte of its
+	// value, in nanoseconds.
+	Key  time.Duration
+	Byte float64
+	// Announce is a key of an Intent, with the planner's share, and Load the loading
+	// of a batch for each key that it announces. Sample is a sample of PrepareSample.
+	Announce, Load, Sample time.Duration
+	// Send is what the sender of a frame spends on it, Frame the server that it
+	// arrives at, Record that server on each of its records, and FrameByte each of
+	// both on a byte of the frame, in nanoseconds. Round is what a sync round spends
+	// on each key that it begins, ends or sends. Rounds take a bounded share of the
+	// time, so this decides how fresh replicas are.
+	Send, Frame, Record time.Duration
+	FrameByte           float64
+	Round               time.Duration
+	// Cores, if set, is how many cores a node has, for its workers and for
+	// everything that it does beside them. Who wants a core takes the one that is
+	// free first; who computes for longer than a Slice (0: 10 ms, as the scheduler
+	// of Go) then lets others take a turn. With Machine, all nodes share those
+	// cores, as processes of one machine do.
+	Cores   int
+	Slice   time.Duration
+	Machine bool
+	// Servers is for Cores 0, where each worker has a core of its own: how many
+	// others do the work of the server; 0 is 2.
 	Servers int
 }
 
 func (c *Compute) check() error {
 	switch {
-	case c.Step < 0 || c.Key < 0 || c.Frame < 0 || c.Record < 0 || c.Round < 0:
-		return fmt.Errorf("sim: computing takes negative time: step %v, key %v, frame %v, record %v, round %v", c.Step, c.Key, c.Frame, c.Record, c.Round)
+	case min(c.Step, c.Key, c.Announce, c.Load, c.Sample, c.Send, c.Frame, c.Record, c.Round, c.Slice) < 0 || min(c.Byte, c.FrameByte) < 0:
+		return fmt.Errorf("sim: computing takes negative time: %+v", *c)
 	case c.Spread < 0 || c.Spread > 1:
 		return fmt.Errorf("sim: steps vary by a share of %v, want 0 … 1", c.Spread)
 	case c.Servers < 0 || c.Servers > 1<<10:
 		return fmt.Errorf("sim: %d server cores a node, want 0 (2) … %d", c.Servers, 1<<10)
+	case c.Cores < 0 || c.Cores > 1<<10:
+		return fmt.Errorf("sim: %d cores a node, want 0 (one a worker, beside those of the server) … %d", c.Cores, 1<<10)
+	case c.Cores > 0 && c.Servers > 0:
+		return fmt.Errorf("sim: %d cores a node and %d for the server alone: give one of them", c.Cores, c.Servers)
+	case c.Machine && c.Cores == 0:
+		return errors.New("sim: a machine that all nodes share, without a number of cores")
 	}
 	return nil
 }
 
-// serve takes the core of the server that is free first, from begin on, and
-// returns when it is done.
+// cores returns when each core is free that a node's server uses: now.
+func (c *Compute) cores() []int64 {
+	switch {
+	case c.Cores > 0:
+		return make([]int64, c.Cores)
+	case c.Servers > 0:
+		return make([]int64, c.Servers)
+	}
+	return make([]int64, 2)
+}
+
+// slice is for how long a worker computes at a time, in nanoseconds.
+func (c *Compute) slice() int64 {
+	if c.Slice > 0 {
+		return int64(c.Slice)
+	}
+	return int64(10 * time.Millisecond)
+}
+
+// serve takes the core that is free first, from begin on, and returns
+// when it is done.
 func (h *host) serve(begin, cost int64) int64 {
 	first := 0
 	for i := range h.cores {
@@ -71,11 +113,30 @@ type worker struct {
 	debt int64 // nanoseconds that have not passed yet
 }
 
-// access notes accesses to keys, before they happen.
-func (w *worker) access(keys int) {
-	if w.debt += int64(keys) * int64(w.c.cfg.Compute.Key); w.debt >= small {
+// access notes accesses to keys with so many floats, before they happen.
+func (w *worker) access(keys, floats int) {
+	c := &w.c.cfg.Compute
+	w.owe(int64(keys)*int64(c.Key) + int64(c.Byte*float64(4*floats)))
+}
+
+// owe notes that a call costs something.
+func (w *worker) owe(cost int64) {
+	if w.debt += cost; w.debt >= small {
 		w.pay()
 	}
+}
+
+// Intent and PrepareSample cost what announcing and loading cost. Time passes with
+// the next access: what is announced is not to wait for what is announced after it.
+func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
+	c := &w.c.cfg.Compute
+	w.debt += int64(len(keys)) * int64(c.Announce+c.Load)
+	return w.Worker.Intent(keys, start, end)
+}
+
+func (w *worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
+	w.debt += int64(n) * int64(w.c.cfg.Compute.Sample)
+	return w.Worker.PrepareSample(sampler, n, start, end)
 }
 
 // compute lets the time of a step pass, once a step.
@@ -92,62 +153,74 @@ func (w *worker) compute() {
 	w.pay()
 }
 
+// pay lets the time pass that the worker owes: on a core of its own, or on those
+// that it shares with all that the node does.
 func (w *worker) pay() {
-	if w.debt > 0 {
-		d := time.Duration(w.debt)
-		w.debt = 0
-		w.c.park(w.h, d, [3]<-chan struct{}{})
+	if w.debt <= 0 {
+		return
+	}
+	d := w.debt
+	w.debt = 0
+	c := &w.c.cfg.Compute
+	if c.Cores == 0 {
+		w.c.park(w.h, time.Duration(d), [3]<-chan struct{}{})
+		return
+	}
+	for d > 0 {
+		part := min(d, c.slice())
+		d -= part
+		w.c.park(w.h, time.Duration(w.h.serve(w.c.now, part)-w.c.now), [3]<-chan struct{}{})
 	}
 }
 
 func (w *worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
-	w.access(len(keys))
+	w.access(len(keys), len(dst))
 	return w.told(w.Worker.Pull(ctx, keys, dst))
 }
 
 func (w *worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
-	w.access(len(keys))
+	w.access(len(keys), len(dst))
 	h, err := w.Worker.PullAsync(ctx, keys, dst)
 	return h, w.told(err)
 }
 
 func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
-	w.access(len(keys))
+	w.access(len(keys), len(dst))
 	return w.Worker.PullAfter(ctx, after, keys, dst)
 }
 
 func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
-	w.access(1)
+	w.access(1, len(dst))
 	return w.Worker.PullIfLocal(k, dst)
 }
 
 func (w *worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
-	w.access(len(keys))
+	w.access(len(keys), len(dst))
 	return w.told(w.Worker.PullSample(ctx, id, keys, dst))
 }
 
 func (w *worker) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
 	w.compute()
-	w.access(len(keys))
+	w.access(len(keys), len(push))
 	return w.told(w.Worker.Push(ctx, keys, push))
 }
 
 func (w *worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
 	w.compute()
-	w.access(len(keys))
+	w.access(len(keys), len(push))
 	h, err := w.Worker.PushAsync(ctx, keys, push)
 	return h, w.told(err)
 }
 
 func (w *worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) error {
 	w.compute()
-	w.access(len(keys))
+	w.access(len(keys), len(vals))
 	return w.told(w.Worker.Set(ctx, keys, vals))
 }
 
 func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
 	w.compute()
-	w.access(len(keys))
+	w.access(len(keys), len(vals))
 	h, err := w.Worker.SetAsync(ctx, keys, vals)
 	return h, w.told(err)
 }

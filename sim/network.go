@@ -208,7 +208,7 @@ func (c *Cluster) send(h *host) {
 		}
 		h.turns = append(h.turns, to) // there may be more
 		f.from = h.id
-		h.outFree = c.now + c.cfg.Network.takes(len(f.bytes))
+		h.outFree = c.sent(h, f) + c.cfg.Network.takes(len(f.bytes))
 		if c.cfg.Network.lost(h.outFree, int(h.id), int(to)) {
 			c.free = append(c.free, f)
 			continue
@@ -220,6 +220,16 @@ func (c *Cluster) send(h *host) {
 	if h.sending = len(h.turns) > 0; h.sending {
 		c.queue.push(event{at: h.outFree, kind: sends, host: h.id})
 	}
+}
+
+// sent returns when the node has handed a frame to its interface.
+func (c *Cluster) sent(h *host, f *frame) int64 {
+	k := &c.cfg.Compute
+	cost := int64(k.Send) + int64(k.FrameByte*float64(len(f.bytes)))
+	if cost == 0 {
+		return c.now
+	}
+	return h.serve(c.now, cost)
 }
 
 func (c *Cluster) frame() *frame {
@@ -236,7 +246,7 @@ func (c *Cluster) arrive(h *host, f *frame) error {
 	h.inFree = max(h.inFree, c.now) + c.cfg.Network.takes(len(f.bytes))
 	begin := max(h.inFree, h.served[f.from])
 	end := begin
-	cost := int64(c.cfg.Compute.Frame)
+	cost := int64(c.cfg.Compute.Frame) + int64(c.cfg.Compute.FrameByte*float64(len(f.bytes)))
 	if c.cfg.Compute.Record > 0 {
 		n, err := c.records(h, f)
 		if err != nil {

@@ -68,7 +68,6 @@ func pullOnce(ctx context.Context, w godwit.Worker, there godwit.Key) error {
 }
 
 func TestARemoteReadTakesTwoWaysAndTheServersTime(t *testing.T) {
-	const us = time.Microsecond
 	c := cluster(t, Config{Nodes: 2, Workers: 1, Model: model(t, 1000, 1), Policy: placement.Static,
 		Network: Network{Frame: 2 * us, Latency: 50 * us}, Compute: Compute{Frame: 5 * us, Record: us}})
 	r := run(t, c, pullOnce)
@@ -117,7 +116,6 @@ func TestAPartitionHoldsUpWhatWouldCrossIt(t *testing.T) {
 }
 
 func TestStepsAndAccessesTakeTheirTime(t *testing.T) {
-	const us = time.Microsecond
 	c := cluster(t, Config{Nodes: 1, Workers: 2, Model: model(t, 100, 1), Compute: Compute{Step: 1000 * us, Key: 10 * us}})
 	r := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
 		for range 10 {
@@ -323,6 +321,9 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 		"negative":       {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Step: -1}},
 		"steps vary":     {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Spread: 2}},
 		"server cores":   {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Servers: -1}},
+		"-1 cores":       {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Cores: -1}},
+		"one of them":    {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Cores: 1, Servers: 1}},
+		"without a num":  {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Machine: true}},
 		"node: 5000 wor": {Nodes: 1, Workers: 5000, Model: m},
 	} {
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// events are lines as "godwit train --json" prints them.
+const events = `{"waiting":{"nodes":1}}
+{"start":{"nodes":[{"pid":7},{"pid":8}]}}
+{"tick":{"items":5}}
+{"epoch":{"epoch":1,"items":100}}
+{"epoch":{"epoch":2,"items":100}}
+{"epoch":{"epoch":3,"items":300}}
+{"evaluation":{"epoch":3}}
+{"result":{"policy":"adaptive"}}
+`
+
+func TestTheProcessorTimeOfEpochsCounts(t *testing.T) {
+	// A process uses a millisecond between two looks, the other one three.
+	used := map[int]time.Duration{7: 50 * time.Second}
+	clock := func(pid int) (time.Duration, error) {
+		used[pid] += map[int]time.Duration{7: time.Millisecond, 8: 3 * time.Millisecond}[pid]
+		return used[pid], nil
+	}
+	c, err := read(strings.NewReader(events), clock)
+	if err != nil || math.Abs(c.first-40) > 1e-9 || math.Abs(c.later-20) > 1e-9 {
+		t.Errorf("%v µs an example in the first epoch, %v later (%v), want 40 and 20", c.first, c.later, err)
+	}
+	short := events[:strings.Index(events, `{"epoch":{"epoch":2`)]
+	if _, err := read(strings.NewReader(short), clock); err == nil || !strings.Contains(err.Error(), "1 epochs") {
+		t.Errorf("one epoch: %v", err)
+	}
+	gone := errors.New("gone")
+	if _, err := read(strings.NewReader(events), func(int) (time.Duration, error) { return 0, gone }); !errors.Is(err, gone) {
+		t.Errorf("no clock: %v", err)
+	}
+	if _, err := read(strings.NewReader("panic: oops\n"), clock); err == nil || !strings.Contains(err.Error(), "oops") {
+		t.Errorf("a line that is no event: %v", err)
+	}
+}
+
+func TestAGateClosesBeyondTheTolerance(t *testing.T) {
+	base := &figure{Name: "kge", Args: "a", Ratio: spread{1.9, 2, 2.1}}
+	for _, c := range []struct {
+		ratios []float64
+		worse  bool
+	}{
+		{[]float64{2, 2.1, 1.9}, false},
+		{[]float64{2.3, 2.4, 9}, false}, // at the tolerance, and a run that was disturbed
+		{[]float64{2.5, 2.41, 2.3}, true},
+		{[]float64{1, 1, 1}, false},
+	} {
+		f := &figure{Name: "kge", one: c.ratios, four: c.ratios, ratios: c.ratios, firsts: c.ratios, Baseline: base}
+		f.sum()
+		err := (&report{Tasks: []*figure{{Name: "new"}, f}}).worse(0.2)
+		if errors.Is(err, errWorse) != c.worse {
+			t.Errorf("%v: %v", c.ratios, err)
+		}
+		if c.worse && !strings.Contains(err.Error(), "kge") {
+			t.Errorf("the error does not name the task: %v", err)
+		}
+	}
+}
+
+func TestABaselineIsOfItsArguments(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "baseline.json")
+	empty, err := readBaseline(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kge, mf := tasks[0], tasks[1]
+	first := &report{Tasks: []*figure{{Name: kge.name, Args: kge.args, Ratio: spread{1, 2, 3}}, {Name: mf.name, Args: mf.args, Ratio: spread{4, 5, 6}}}}
+	if err := empty.merge(first).save(file); err != nil {
+		t.Fatal(err)
+	}
+	base, err := readBaseline(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := base.figure(kge); f == nil || f.Ratio.Median != 2 {
+		t.Errorf("the baseline of %s is %+v", kge.name, f)
+	}
+	if f := base.figure(task{kge.name, kge.args + " --dim 1"}); f != nil {
+		t.Errorf("other data have the baseline %+v", f)
+	}
+	second := base.merge(&report{Tasks: []*figure{{Name: kge.name, Args: kge.args, Ratio: spread{7, 8, 9}}}})
+	if a, b := second.figure(kge), second.figure(mf); a.Ratio.Median != 8 || b == nil || b.Ratio.Median != 5 {
+		t.Errorf("merged: %+v and %+v", a, b)
+	}
+	if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readBaseline(file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("half a file: %v", err)
+	}
+}
+
+// Each task must have a baseline, or the gate would be open for it.
+func TestTheCommittedBaselineHasAllTasks(t *testing.T) {
+	base, err := readBaseline("baseline.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range tasks {
+		if f := base.figure(x); f == nil || !(f.Ratio.Median > 0) {
+			t.Errorf("no baseline of %s with %q: go run ./internal/gate -write -match %s", x.name, x.args, x.name)
+		}
+	}
+}
+
+func TestTheClockOfAProcessRuns(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("Linux only")
+	}
+	before, err := processTime(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sum, n := 0.0, 0; ; n++ {
+		sum += math.Sqrt(float64(n))
+		if now, err := processTime(os.Getpid()); err != nil || now > before+time.Millisecond {
+			if err != nil || sum < 0 {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	if _, err := processTime(1 << 22); err == nil {
+		t.Error("a process that does not exist has a clock")
+	}
+}
+
+func TestACommandThatFailsSaysWhy(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	_, err = train(context.Background(), sh, []string{"-c", "echo no such flag >&2; exit 2"}, processTime)
+	if err == nil || !strings.Contains(err.Error(), "no such flag") {
+		t.Error(err)
+	}
+	script := fmt.Sprintf("cat <<'E'\n%sE\n", events)
+	if _, err := train(context.Background(), sh, []string{"-c", script}, func(int) (time.Duration, error) { return 0, nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheTableHasEachTask(t *testing.T) {
+	r := &report{Policy: "adaptive", Tasks: []*figure{{Name: "kge", Ratio: spread{1, 2, 3}}, {Name: "mf", Baseline: &figure{Ratio: spread{4, 5, 6}}}}}
+	var b bytes.Buffer
+	if err := r.show(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"kge", "2.00 [1.00, 3.00]", "mf", "5.00 [4.00, 6.00]", "none"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, b.String())
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/sampling"
+)
+
+const us, ms = time.Microsecond, time.Millisecond
+
+// What a node does for others, it does on the cores on which its workers compute.
+func TestWorkersAndServerShareTheCoresOfANode(t *testing.T) {
+	took := func(c Compute) time.Duration {
+		c.Step, c.Record = ms, ms
+		x := cluster(t, Config{Nodes: 2, Workers: 1, Model: model(t, 1000, 1), Policy: placement.Static, Compute: c})
+		k := homed(x, 0)
+		var ended time.Duration
+		run(t, x, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+			if w.ID().Node == 0 {
+				for range 10 {
+					w.Advance()
+				}
+				ended = x.Now()
+				return nil
+			}
+			for range 5 {
+				if err := w.Push(ctx, []godwit.Key{k}, make([]float32, 1)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return ended
+	}
+	for _, c := range []struct {
+		compute  Compute
+		min, max time.Duration
+	}{
+		{Compute{}, 10 * ms, 10 * ms},              // cores of its own
+		{Compute{Cores: 2}, 10 * ms, 10 * ms},      // one for each
+		{Compute{Cores: 1}, 13 * ms, 15*ms + us*5}, // ten steps and the requests that came meanwhile
+	} {
+		if d := took(c.compute); d < c.min || d > c.max {
+			t.Errorf("%d cores: ten steps of 1 ms beside five requests of 1 ms take %v, want %v … %v", c.compute.Cores, d, c.min, c.max)
+		}
+	}
+}
+
+func TestNodesOfAMachineShareItsCores(t *testing.T) {
+	took := func(machine bool, cores int) time.Duration {
+		c := cluster(t, Config{Nodes: 4, Workers: 1, Model: model(t, 1000, 1), Compute: Compute{Step: ms, Cores: cores, Machine: machine}})
+		return run(t, c, func(_ context.Context, w godwit.Worker, _ godwit.Key) error {
+			for range 10 {
+				w.Advance()
+			}
+			return nil
+		}).Elapsed
+	}
+	for _, c := range []struct {
+		machine bool
+		cores   int
+		want    time.Duration
+	}{{false, 1, 10 * ms}, {true, 1, 40 * ms}, {true, 2, 20 * ms}, {true, 4, 10 * ms}} {
+		if got := took(c.machine, c.cores); got != c.want {
+			t.Errorf("machine %v, %d cores: ten steps of 1 ms at each of four nodes take %v, want %v", c.machine, c.cores, got, c.want)
+		}
+	}
+}
+
+// A request waits for the core of a worker that computes, but not for a whole long step.
+func TestWhoComputesLongLetsOthersTakeATurn(t *testing.T) {
+	took := func(slice time.Duration) time.Duration {
+		c := cluster(t, Config{Nodes: 2, Workers: 1, Model: model(t, 1000, 1), Policy: placement.Static,
+			Network: Network{Latency: 10 * us}, Compute: Compute{Step: 50 * ms, Record: us, Cores: 1, Slice: slice}})
+		var d time.Duration
+		run(t, c, func(ctx context.Context, w godwit.Worker, there godwit.Key) error {
+			if w.ID().Node == 1 {
+				w.Advance()
+				return nil
+			}
+			err := pullOnce(ctx, w, there)
+			d = c.Now()
+			return err
+		})
+		return d
+	}
+	for slice, want := range map[time.Duration]time.Duration{0: 10 * ms, ms: ms, time.Second: 50 * ms} {
+		if d := took(slice); d < want || d > want+100*us {
+			t.Errorf("slices of %v: a read at a node that computes for 50 ms takes %v, want %v", slice, d, want)
+		}
+	}
+}
+
+func TestAnnouncingLoadingAndBytesCost(t *testing.T) {
+	took := func(compute Compute) time.Duration {
+		c := cluster(t, Config{Nodes: 1, Workers: 1, Model: model(t, 1000, 100), Compute: compute,
+			Samplers: []sampling.Spec{{Name: "s", Dist: sampling.Uniform(1000), Scheme: sampling.Local{}}}})
+		return run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+			keys := []godwit.Key{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+			if err := w.Intent(keys, 0, 1); err != nil {
+				return err
+			}
+			id, err := w.PrepareSample(0, 20, 0, 1)
+			if err != nil {
+				return err
+			}
+			if err := w.Pull(ctx, keys, make([]float32, 1000)); err != nil {
+				return err
+			}
+			w.FinishSample(id)
+			w.Advance()
+			return nil
+		}).Elapsed
+	}
+	for what, c := range map[string]struct {
+		compute Compute
+		want    time.Duration
+	}{
+		"an intent of ten keys":                {Compute{Announce: 10 * us}, 100 * us},
+		"loading a batch of ten keys":          {Compute{Load: 20 * us}, 200 * us},
+		"twenty samples":                       {Compute{Sample: 5 * us}, 100 * us},
+		"reading ten rows of a hundred floats": {Compute{Byte: 100}, 400 * us},
+		"all of it on shared cores":            {Compute{Announce: 10 * us, Load: 20 * us, Sample: 5 * us, Byte: 100, Cores: 1}, 800 * us},
+	} {
+		if got := took(c.compute); got != c.want {
+			t.Errorf("%s takes %v, want %v", what, got, c.want)
+		}
+	}
+}
+
+func TestFramesAndTheirBytesCostAtBothEnds(t *testing.T) {
+	took := func(compute Compute) time.Duration {
+		c := cluster(t, Config{Nodes: 2, Workers: 1, Model: model(t, 1000, 1000), Policy: placement.Static, Compute: compute})
+		return run(t, c, pullOnce).Elapsed
+	}
+	if got, want := took(Compute{Send: 10 * us, Frame: 20 * us}), 60*us; got != want {
+		t.Errorf("two frames take %v, want %v", got, want)
+	}
+	// The answer has 4,000 bytes of values, and headers.
+	if got := took(Compute{FrameByte: 10}); got < 80*us || got > 85*us {
+		t.Errorf("sending and receiving 4,000 bytes at 10 ns takes %v, want 80 … 85 µs", got)
+	}
+}
