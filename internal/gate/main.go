@@ -31,7 +31,7 @@ var tasks = []task{
 	{"mf", "mf --rows 8000 --columns 2000 --cells 1000000 --epochs 4"},
 	{"w2v", "w2v --epochs 3"},
 	{"linear", "linear --examples 200000 --epochs 3"},
-	{"linear-wide", "linear --examples 40000 --features 200000 --per-example 40 --epochs 3"},
+	{"linear-wide", "linear --examples 20000 --features 200000 --per-example 40 --epochs 3"},
 	{"lda", "lda --documents 6000 --epochs 4"},
 	{"sketch", "sketch --epochs 3"},
 }
