@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 )
 
-// An Access is the way to one etcd: where it is, and how to get in. It implements
+// An Access says how to reach an etcd and how to authenticate there. It implements
 // [coord.Coordinator] and may be copied.
 type Access struct {
 	// Endpoints are the etcd's, each host:port, http://host:port or
@@ -51,7 +51,7 @@ func (a Access) connect(ctx context.Context) (*clientv3.Client, error) {
 	if err := CheckToken(a.Token); err != nil {
 		return nil, err
 	}
-	ctx, stop := a.untilBarred(ctx)
+	ctx, stop := a.untilPermanentError(ctx)
 	defer stop()
 	var cl *clientv3.Client
 	err := retry(ctx, func(ctx context.Context) (err error) {
@@ -69,11 +69,11 @@ func (a Access) connect(ctx context.Context) (*clientv3.Client, error) {
 	if cl != nil {
 		cl.Close()
 	}
-	var bar *wayError
+	var bar *endpointError
 	if errors.As(context.Cause(ctx), &bar) {
 		err = context.Cause(ctx)
 	}
-	return nil, unreachable(a.Endpoints, a.explained(err))
+	return nil, unreachable(a.Endpoints, a.withProbes(err))
 }
 
 // dial makes a client. It waits for a connection only to name a user, within ctx.

@@ -84,22 +84,22 @@ func drain(ctx context.Context, cl *clientv3.Client, nodes string) error {
 	if err != nil {
 		return err
 	}
-	seats := map[string]bool{}
+	left := map[string]bool{}
 	for _, kv := range r.Kvs {
-		seats[string(kv.Key)] = true
+		left[string(kv.Key)] = true
 	}
 	w := &watcher{cl: cl, prefix: nodes, rev: r.Header.Revision + 1}
 	defer w.close()
-	for len(seats) > 0 {
+	for len(left) > 0 {
 		evs, err := w.next(ctx)
 		if err != nil {
-			return fmt.Errorf("%d nodes have not left: %w", len(seats), err)
+			return fmt.Errorf("%d nodes have not left: %w", len(left), err)
 		}
 		for _, ev := range evs {
 			if ev.Type == clientv3.EventTypeDelete {
-				delete(seats, string(ev.Kv.Key))
+				delete(left, string(ev.Kv.Key))
 			} else {
-				seats[string(ev.Kv.Key)] = true
+				left[string(ev.Kv.Key)] = true
 			}
 		}
 	}

@@ -52,8 +52,8 @@ func joinAll(t *testing.T, e *ownServer, cfg coord.Config, n int) []coord.Sessio
 
 var joinTest = coord.Config{Run: "r", Nodes: 2, TTL: ttl}
 
-func deadSeat(sealed bool) string {
-	return string(ledger.Claim{Seat: ledger.Seat{Addr: "dead:1", Nodes: 2}, Sealed: sealed}.Encode())
+func deadRegistration(sealed bool) string {
+	return string(ledger.Claim{Registration: ledger.Registration{Addr: "dead:1", Nodes: 2}, Sealed: sealed}.Encode())
 }
 
 func TestANodeKilledWhileJoiningIsReplaced(t *testing.T) {
@@ -63,7 +63,7 @@ func TestANodeKilledWhileJoiningIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cl.Put(t.Context(), keysOf("r").node(0), deadSeat(false), clientv3.WithLease(lease.ID)); err != nil {
+	if _, err := cl.Put(t.Context(), keysOf("r").node(0), deadRegistration(false), clientv3.WithLease(lease.ID)); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range joinAll(t, e, joinTest, 2)[0].Members() {
@@ -73,12 +73,12 @@ func TestANodeKilledWhileJoiningIsReplaced(t *testing.T) {
 	}
 }
 
-func TestANodeSeatedInASealedRunGivesTheSeatBack(t *testing.T) {
+func TestANodeRegisteredInASealedRunFreesItsID(t *testing.T) {
 	e := serve(t)
 	cl := client(t, e)
 	k := keysOf("r")
 	put := func(sealed bool) int64 {
-		r, err := cl.Put(t.Context(), k.node(0), deadSeat(sealed))
+		r, err := cl.Put(t.Context(), k.node(0), deadRegistration(sealed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,9 +104,9 @@ func TestANodeSeatedInASealedRunGivesTheSeatBack(t *testing.T) {
 		joined <- err
 	}()
 	if ev := next(); ev != "PUT" {
-		t.Fatalf("%s of seat 1, want that the node takes it", ev)
+		t.Fatalf("%s of id 1, want that the node takes it", ev)
 	}
-	put(true) // the run had been sealed with another at seat 1
+	put(true) // the run had been sealed with another as node 1
 	for ev := next(); ev != "DELETE"; ev = next() {
 	}
 	if _, err := cl.Delete(t.Context(), k.node(0)); err != nil { // that run ends
@@ -152,11 +152,11 @@ func TestAForeignKeyEndsTheSessionWithItsName(t *testing.T) {
 	cfg := joinTest
 	cfg.Nodes = 1
 	s := joinAll(t, e, cfg, 1)[0]
-	if _, err := client(t, e).Put(t.Context(), keysOf("r").word(0), "hello"); err != nil {
+	if _, err := client(t, e).Put(t.Context(), keysOf("r").message(0), "hello"); err != nil {
 		t.Fatal(err)
 	}
 	<-s.Done()
-	if err := s.Err(); !strings.Contains(err.Error(), "node 0 said what this node does not understand") {
+	if err := s.Err(); !strings.Contains(err.Error(), "node 0 sent a message that this node does not understand") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -21,15 +21,15 @@ type joiner struct {
 	entries map[godwit.NodeID]entry
 	roster  *ledger.Roster // the same, to talk about it
 
-	self      godwit.NodeID // the seat of this node,
+	self      godwit.NodeID // the id under which this node is registered,
 	created   int64         // and its create revision; 0: none
 	confirmed int64         // the full roster that this node confirmed last
 }
 
-// errUnseated: the run was sealed before this node took its seat.
-var errUnseated = errors.New("the run was sealed before")
+// errSealedBefore: the run was sealed before this node registered.
+var errSealedBefore = errors.New("the run was sealed before")
 
-// join takes a seat and waits for the seal.
+// join registers this node and waits for the seal.
 func (n *node) join(wait context.Context) (*session, error) {
 	ctx, cancel := context.WithCancelCause(n.life)
 	defer cancel(nil)
@@ -56,26 +56,26 @@ func (j *joiner) run(ctx context.Context) (*session, error) {
 	}
 	defer j.watch.close()
 	// The remains of a run whose nodes were killed are gone after a TTL.
-	patient, cancel := context.WithTimeout(ctx, j.lease.ttl+time.Second)
+	remains, cancel := context.WithTimeout(ctx, j.lease.ttl+time.Second)
 	defer cancel()
 	for {
-		if err := j.sit(ctx, patient); err != nil {
+		if err := j.register(ctx, remains); err != nil {
 			return nil, err
 		}
 		err := j.await(ctx)
 		if err == nil {
-			return j.open(ctx)
+			return j.start(ctx)
 		}
-		if !errors.Is(err, errUnseated) {
+		if !errors.Is(err, errSealedBefore) {
 			return nil, err
 		}
-		if err := j.stand(ctx); err != nil {
+		if err := j.deregister(ctx); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// read learns who sits already. The watch tells what happens from then on.
+// read reads who is registered already. The watch follows what happens from then on.
 func (j *joiner) read(ctx context.Context) error {
 	var r *clientv3.GetResponse
 	err := retry(ctx, func(ctx context.Context) (err error) {
@@ -86,7 +86,7 @@ func (j *joiner) read(ctx context.Context) error {
 		return j.failed(err)
 	}
 	for _, kv := range r.Kvs {
-		if err := j.note(&clientv3.Event{Type: clientv3.EventTypePut, Kv: kv}); err != nil {
+		if err := j.apply(&clientv3.Event{Type: clientv3.EventTypePut, Kv: kv}); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (j *joiner) read(ctx context.Context) error {
 	return nil
 }
 
-// step takes the next event.
+// step applies the next event and returns it.
 func (j *joiner) step(ctx context.Context) (*clientv3.Event, error) {
 	if len(j.queue) == 0 {
 		evs, err := j.watch.next(ctx)
@@ -105,14 +105,14 @@ func (j *joiner) step(ctx context.Context) (*clientv3.Event, error) {
 	}
 	ev := j.queue[0]
 	j.queue = j.queue[1:]
-	return ev, j.note(ev)
+	return ev, j.apply(ev)
 }
 
-// note brings entries and roster up to date.
-func (j *joiner) note(ev *clientv3.Event) error {
+// apply brings entries and roster up to date.
+func (j *joiner) apply(ev *clientv3.Event) error {
 	id, ok := j.keys.isNode(ev.Kv.Key)
 	if !ok {
-		return nil // words of a run that ends, or the configuration
+		return nil // messages of a run that ends, or the configuration
 	}
 	if ev.Type == clientv3.EventTypeDelete {
 		delete(j.entries, id)
@@ -124,26 +124,26 @@ func (j *joiner) note(ev *clientv3.Event) error {
 		return err
 	}
 	j.entries[id] = e
-	j.roster.Put(id, e.Seat)
+	j.roster.Put(id, e.Registration)
 	return nil
 }
 
-// sit takes the lowest free seat. If there is none, one that the remains of an
-// earlier run hold may fall free until patient ends.
-func (j *joiner) sit(ctx, patient context.Context) error {
+// register takes the lowest free id. If there is none, one that the remains of an
+// earlier run hold may become free until remains ends.
+func (j *joiner) register(ctx, remains context.Context) error {
 	for {
 		wait := ctx
 		id, free := j.roster.Free()
-		if free && !j.marked() {
-			if sat, err := j.take(ctx, id); sat || err != nil {
+		if free && !j.sealSeen() {
+			if registered, err := j.tryRegister(ctx, id); registered || err != nil {
 				return err
 			}
 			// Another was faster, which the watch is about to tell.
 		} else {
-			wait = patient
+			wait = remains
 		}
 		if _, err := j.step(wait); err != nil {
-			if wait.Err() != nil && j.life.Err() == nil && wait == patient {
+			if wait.Err() != nil && j.life.Err() == nil && wait == remains {
 				return j.roster.Complete()
 			}
 			return err
@@ -151,10 +151,10 @@ func (j *joiner) sit(ctx, patient context.Context) error {
 	}
 }
 
-// take tries to take a seat.
-func (j *joiner) take(ctx context.Context, id godwit.NodeID) (bool, error) {
+// tryRegister registers this node under an id and reports whether that was free.
+func (j *joiner) tryRegister(ctx context.Context, id godwit.NodeID) (bool, error) {
 	var r *clientv3.TxnResponse
-	key, e := j.keys.node(id), entry{Claim: ledger.Claim{Seat: ledger.NewSeat(j.cfg)}}
+	key, e := j.keys.node(id), entry{Claim: ledger.Claim{Registration: ledger.NewRegistration(j.cfg)}}
 	err := retry(ctx, func(ctx context.Context) (err error) {
 		r, err = j.cl.Txn(ctx).
 			If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
@@ -179,8 +179,8 @@ func (j *joiner) take(ctx context.Context, id godwit.NodeID) (bool, error) {
 	return true, nil
 }
 
-// stand gives the seat back.
-func (j *joiner) stand(ctx context.Context) error {
+// deregister frees the id again.
+func (j *joiner) deregister(ctx context.Context) error {
 	key := j.keys.node(j.self)
 	err := retry(ctx, func(ctx context.Context) error {
 		_, err := j.cl.Txn(ctx).
@@ -204,22 +204,22 @@ func (j *joiner) await(ctx context.Context) error {
 		}
 		me, ok := j.entries[j.self]
 		if !ok && ev.Kv.ModRevision > j.created {
-			return fmt.Errorf("coord: run %q: join: the seat of this node, %d, was taken away: %w", j.cfg.Run, j.self, errExpired)
+			return fmt.Errorf("coord: run %q: join: the registration of this node as node %d was removed: %w", j.cfg.Run, j.self, errExpired)
 		}
 		if !ok || me.created != j.created {
-			continue // the watch has not come to this node's seat yet
+			continue // the watch has not reached this node's registration yet
 		}
 		if err := j.roster.Mismatch(j.self); err != nil {
 			return err
 		}
-		newest, confirmed := j.tally()
+		newest, confirmed := j.confirmation()
 		switch {
 		case confirmed:
 			return nil
-		case j.marked():
-			return errUnseated
+		case j.sealSeen():
+			return errSealedBefore
 		case newest != 0 && newest != j.confirmed:
-			if err := j.update(ctx, entry{Claim: ledger.Claim{Seat: me.Seat, Roster: newest}}); err != nil {
+			if err := j.update(ctx, entry{Claim: ledger.Claim{Registration: me.Registration, Roster: newest}}); err != nil {
 				return err
 			}
 			j.confirmed = newest
@@ -227,9 +227,9 @@ func (j *joiner) await(ctx context.Context) error {
 	}
 }
 
-// tally returns the number of the roster, 0 if it is not full, and whether all
+// confirmation returns the number of the roster, 0 if it is not full, and whether all
 // have confirmed it.
-func (j *joiner) tally() (newest int64, confirmed bool) {
+func (j *joiner) confirmation() (newest int64, confirmed bool) {
 	if _, free := j.roster.Free(); free {
 		return 0, false
 	}
@@ -244,8 +244,8 @@ func (j *joiner) tally() (newest int64, confirmed bool) {
 	return newest, true
 }
 
-// marked reports whether someone has seen a seal.
-func (j *joiner) marked() bool {
+// sealSeen reports whether a node has seen a seal.
+func (j *joiner) sealSeen() bool {
 	for _, e := range j.entries {
 		if e.Sealed {
 			return true
@@ -254,9 +254,9 @@ func (j *joiner) marked() bool {
 	return false
 }
 
-// open marks this node's seat and begins the session. What the watch brought
+// start marks this node's registration as sealed and begins the session. What the watch brought
 // since the seal belongs to the session.
-func (j *joiner) open(ctx context.Context) (*session, error) {
+func (j *joiner) start(ctx context.Context) (*session, error) {
 	me := j.entries[j.self]
 	me.Sealed = true
 	if err := j.update(ctx, me); err != nil {

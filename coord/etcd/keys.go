@@ -19,13 +19,13 @@ const root = "godwit/"
 
 func keysOf(run string) keys { return keys(root + run + "/") }
 
-func (k keys) config() string                          { return string(k) + "config" }
-func (k keys) nodes() string                           { return string(k) + "nodes/" }
-func (k keys) words() string                           { return string(k) + "words/" }
-func (k keys) node(id godwit.NodeID) string            { return fmt.Sprintf("%s%05d", k.nodes(), id) }
-func (k keys) word(id godwit.NodeID) string            { return fmt.Sprintf("%s%05d", k.words(), id) }
-func (k keys) isNode(key []byte) (godwit.NodeID, bool) { return idIn(key, k.nodes()) }
-func (k keys) isWord(key []byte) (godwit.NodeID, bool) { return idIn(key, k.words()) }
+func (k keys) config() string                             { return string(k) + "config" }
+func (k keys) nodes() string                              { return string(k) + "nodes/" }
+func (k keys) messages() string                           { return string(k) + "words/" }
+func (k keys) node(id godwit.NodeID) string               { return fmt.Sprintf("%s%05d", k.nodes(), id) }
+func (k keys) message(id godwit.NodeID) string            { return fmt.Sprintf("%s%05d", k.messages(), id) }
+func (k keys) isNode(key []byte) (godwit.NodeID, bool)    { return idIn(key, k.nodes()) }
+func (k keys) isMessage(key []byte) (godwit.NodeID, bool) { return idIn(key, k.messages()) }
 
 func idIn(key []byte, prefix string) (godwit.NodeID, bool) {
 	s, ok := strings.CutPrefix(string(key), prefix)
@@ -48,7 +48,7 @@ func (e entry) encode() string { return string(e.Encode()) }
 func decodeEntry(kv *mvccpb.KeyValue) (entry, error) {
 	c, err := ledger.DecodeClaim(kv.Value)
 	if err != nil {
-		return entry{}, fmt.Errorf("coord: the value of %s is no seat of a node: %w", kv.Key, err)
+		return entry{}, fmt.Errorf("coord: the value of %s is no registration of a node: %w", kv.Key, err)
 	}
 	c.Incarnation = uint64(kv.CreateRevision)
 	return entry{c, kv.Lease, kv.CreateRevision}, nil

@@ -13,63 +13,64 @@ import (
 	"time"
 )
 
-// The client of etcd tries again whatever goes wrong on the way to a connection,
-// and ends with an error about time. So while nobody answers, connections are made
-// without it, to find out what is in the way. Some of that does not pass, such as a
-// certificate for another name; then there is nothing to wait for.
+// The client of etcd tries again whatever error a connection meets, and ends with an
+// error about time. So while no endpoint answers, probes make connections without it,
+// to find the error. Some errors are permanent, such as a certificate for another
+// name; then nothing is waited for.
 
 const (
-	probePatience = 10 * time.Second // bounds what one look may take
-	probeEvery    = time.Second      // is between two looks, and before the first
+	probeTimeout  = 10 * time.Second // of one round of probes
+	probeInterval = time.Second      // between two rounds, and before the first
 )
 
-// A wayError says why an endpoint cannot be spoken to.
-type wayError struct {
+// An endpointError says why no connection can be made to an endpoint.
+type endpointError struct {
 	endpoint string
 	advice   string // what to do about it; empty: nothing is known
 	err      error
 }
 
-func (e *wayError) Error() string {
+func (e *endpointError) Error() string {
 	if e.advice == "" {
 		return fmt.Sprintf("at %s: %v", e.endpoint, e.err)
 	}
 	return fmt.Sprintf("at %s: %v: %s", e.endpoint, e.err, e.advice)
 }
 
-func (e *wayError) Unwrap() error { return e.err }
+func (e *endpointError) Unwrap() error { return e.err }
 
-// lasts reports whether waiting does not help.
-func (e *wayError) lasts() bool {
+// permanent reports whether waiting does not help.
+func (e *endpointError) permanent() bool {
 	// A connection that ends in the handshake may be that of a server which starts.
 	return e.advice != "" && !errors.Is(e.err, io.EOF)
 }
 
-// untilBarred returns a context that also ends when no endpoint can be spoken to as
-// things are, with that as its cause. The function ends it and waits for the looks.
-func (a Access) untilBarred(ctx context.Context) (context.Context, func()) {
+// untilPermanentError returns a context that also ends when all endpoints fail with a
+// permanent error, which is its cause then. The function ends it and waits for the
+// probes.
+func (a Access) untilPermanentError(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	var looks sync.WaitGroup
-	looks.Go(func() {
-		for pause(ctx, probeEvery) {
-			if err := a.barred(ctx); err != nil {
+	var probes sync.WaitGroup
+	probes.Go(func() {
+		for pause(ctx, probeInterval) {
+			if err := a.permanentError(ctx); err != nil {
 				cancel(err)
 			}
 		}
 	})
-	return ctx, func() { cancel(nil); looks.Wait() }
+	return ctx, func() { cancel(nil); probes.Wait() }
 }
 
-// barred returns what lasts in the way to the endpoints, nil if there is one without.
-func (a Access) barred(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
+// permanentError returns the permanent errors of the endpoints, nil if one has none.
+func (a Access) permanentError(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var all error
 	for _, e := range a.Endpoints {
 		err := probe(ctx, e, a.TLS)
-		var way *wayError
+		var bad *endpointError
 		switch {
-		case !errors.As(err, &way) || !way.lasts():
+		case !errors.As(err, &bad) || !bad.permanent():
 			return nil
 		case all == nil:
 			all = err
@@ -80,12 +81,12 @@ func (a Access) barred(ctx context.Context) error {
 	return all
 }
 
-// explained adds to an error about time what is in the way to the endpoints.
-func (a Access) explained(err error) error {
+// withProbes adds to an error about time what probes of the endpoints meet.
+func (a Access) withProbes(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 	for _, e := range a.Endpoints {
 		if cause := probe(ctx, e, a.TLS); cause != nil {
@@ -95,8 +96,8 @@ func (a Access) explained(err error) error {
 	return err
 }
 
-// probe returns what is in the way to an endpoint, nil if that is nothing that a
-// connection shows.
+// probe returns the error of a connection to an endpoint, nil if a connection can be
+// made.
 func probe(ctx context.Context, endpoint string, t *tls.Config) error {
 	addr, secure := endpoint, t != nil
 	if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
@@ -105,11 +106,11 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) error {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return &wayError{endpoint, "", err}
+		return &endpointError{endpoint, "", err}
 	}
 	defer c.Close()
 	if deadline, ok := ctx.Deadline(); ok {
-		_ = c.SetDeadline(deadline) // without one, ctx ends nothing but the dialling
+		_ = c.SetDeadline(deadline) // without one, ctx ends nothing but the dialing
 	}
 	if !secure {
 		return probePlain(ctx, endpoint, c)
@@ -124,23 +125,23 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) error {
 	}
 	s := tls.Client(c, t)
 	if err := s.HandshakeContext(ctx); err != nil {
-		return &wayError{endpoint, advice(err), err}
+		return &endpointError{endpoint, advice(err), err}
 	}
 	// A server says after the client's handshake that it does not take its
 	// certificate. Else it says nothing before it is asked.
-	_ = c.SetDeadline(time.Now().Add(probePatience / 2))
+	_ = c.SetDeadline(time.Now().Add(probeTimeout / 2))
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })() // nobody waits for it any more
 	if _, err = s.Read(make([]byte, 1)); isRemote(err) {
-		return &wayError{endpoint, advice(err), err}
+		return &endpointError{endpoint, advice(err), err}
 	}
 	return nil
 }
 
-// probePlain says whether a server that is spoken to in plain wants TLS.
+// probePlain returns an error if a server that is called without TLS wants TLS.
 func probePlain(ctx context.Context, endpoint string, c net.Conn) error {
 	err := tls.Client(c, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) // it is told nothing
 	if err == nil || isRemote(err) {
-		return &wayError{endpoint, "give the files of a certificate, its key and the authority", errors.New("it speaks TLS only")}
+		return &endpointError{endpoint, "give the files of a certificate, its key and the authority", errors.New("it speaks TLS only")}
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (s *session) follow(w *watcher, evs []*clientv3.Event) {
 	}
 }
 
-// cause says why life ended, in the words of the run.
+// cause returns why life ended, as an error of the run.
 func (s *session) cause() error {
 	err := context.Cause(s.life)
 	if errors.Is(err, errExpired) {
@@ -58,10 +58,10 @@ func (s *session) cause() error {
 }
 
 func (s *session) apply(ev *clientv3.Event) {
-	if id, ok := s.keys.isWord(ev.Kv.Key); ok && ev.Type == clientv3.EventTypePut {
-		w, err := ledger.DecodeWord(ev.Kv.Value)
+	if id, ok := s.keys.isMessage(ev.Kv.Key); ok && ev.Type == clientv3.EventTypePut {
+		w, err := ledger.DecodeMessage(ev.Kv.Value)
 		if err != nil {
-			s.end(fmt.Errorf("coord: run %q: node %d said what this node does not understand: %w", s.cfg.Run, id, err))
+			s.end(fmt.Errorf("coord: run %q: node %d sent a message that this node does not understand: %w", s.cfg.Run, id, err))
 			return
 		}
 		s.Apply(id, w)
@@ -76,8 +76,8 @@ func (s *session) apply(ev *clientv3.Event) {
 }
 
 // publish implements ledger.Publish. It ends with the node's life at the latest.
-func (s *session) publish(ctx context.Context, w ledger.Word) error {
-	if w.Kind == ledger.Fail || w.Kind == ledger.Verdict {
+func (s *session) publish(ctx context.Context, w ledger.Message) error {
+	if w.Kind == ledger.Fail || w.Kind == ledger.Partition {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.lease.ttl)
 		defer cancel()
@@ -86,7 +86,7 @@ func (s *session) publish(ctx context.Context, w ledger.Word) error {
 	defer cancel(nil)
 	defer context.AfterFunc(s.life, func() { cancel(s.cause()) })()
 
-	key, value := s.keys.word(s.Self()), string(w.Encode())
+	key, value := s.keys.message(s.Self()), string(w.Encode())
 	err := retry(ctx, func(ctx context.Context) error {
 		_, err := s.cl.Put(ctx, key, value, clientv3.WithLease(s.lease.id))
 		return err
@@ -120,7 +120,7 @@ func (s *session) close(ctx context.Context) error {
 	}
 	var err error
 	if s.life.Err() == nil { // else there is nothing to leave, and nobody to tell
-		err = s.publish(ctx, ledger.Word{Kind: ledger.Leave})
+		err = s.publish(ctx, ledger.Message{Kind: ledger.Leave})
 	}
 	s.release(ctx)
 	if err != nil {

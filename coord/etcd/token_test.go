@@ -214,7 +214,7 @@ func TestAnEtcdWithUsersWantsOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What etcd gave for the password does not hold as long as a third of the TTL,
-	// after which the lease is renewed, nor until the next word.
+	// after which the lease is renewed, nor until the next message.
 	for range 3 {
 		select {
 		case <-s.Done():
@@ -292,7 +292,7 @@ func TestWhatLastsIsToldAtOnce(t *testing.T) {
 	for _, other := range []string{"127.0.0.1:1", starting.Addr().String()} {
 		a := misnamed
 		a.Endpoints = append(slices.Clone(a.Endpoints), other) // an etcd that may be about to start
-		ctx, cancel := context.WithTimeout(t.Context(), 3*probeEvery)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*probeInterval)
 		if _, err := a.Configuration(ctx, "r"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with another endpoint, %s: got %v, want that it is waited for", other, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A watch that broke goes on where it was: with the next revision, so that no word
+// A watch that broke goes on where it was: with the next revision, so that no message
 // is missed and none comes twice.
 func TestAWatchThatBrokeGoesOnWithTheNextWord(t *testing.T) {
 	e := serve(t)
@@ -18,37 +18,37 @@ func TestAWatchThatBrokeGoesOnWithTheNextWord(t *testing.T) {
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	const words = 12
+	const messages = 12
 	w := &watcher{cl: cl, prefix: "words/"}
 	defer w.close()
-	var said, heard []string
-	say := func(i int) {
-		word := fmt.Sprint(i)
-		r, err := cl.Put(ctx, "words/a", word)
+	var sent, received []string
+	send := func(i int) {
+		message := fmt.Sprint(i)
+		r, err := cl.Put(ctx, "words/a", message)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if w.rev == 0 {
 			w.rev = r.Header.Revision
 		}
-		said = append(said, word)
+		sent = append(sent, message)
 	}
-	for i := 0; i < words; i += 3 {
-		for j := range 3 { // revisions that follow each other, the first right after those that were heard
-			say(i + j)
+	for i := 0; i < messages; i += 3 {
+		for j := range 3 { // revisions that follow each other, the first right after those that were received
+			send(i + j)
 		}
-		for len(heard) < len(said) {
+		for len(received) < len(sent) {
 			events, err := w.next(ctx)
 			if err != nil {
-				t.Fatalf("heard %v, said %v: %v", heard, said, err)
+				t.Fatalf("received %v, sent %v: %v", received, sent, err)
 			}
 			for _, x := range events {
-				heard = append(heard, string(x.Kv.Value))
+				received = append(received, string(x.Kv.Value))
 			}
 		}
 		w.close()
 	}
-	if !slices.Equal(heard, said) {
-		t.Errorf("heard %v, want %v", heard, said)
+	if !slices.Equal(received, sent) {
+		t.Errorf("received %v, want %v", received, sent)
 	}
 }

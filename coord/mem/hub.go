@@ -21,7 +21,7 @@ import (
 type Hub struct {
 	cfg coord.Config
 
-	mu          sync.Mutex // held while a word goes to all, which makes the one order
+	mu          sync.Mutex // held while a message goes to all, which makes the one order
 	incarnation uint64
 	waiting     []*applicant // by id; nil: free. Invariant: some are nil, or none waits
 	run         []*session   // the sealed run by id, nil for who is gone; empty: none
@@ -29,11 +29,11 @@ type Hub struct {
 
 // An applicant is a node that waits for the others.
 type applicant struct {
-	seat    ledger.Seat
-	roster  *ledger.Roster // as it has followed it since it came
-	ready   chan struct{}  // closed when session or err is set
-	session *session
-	err     error
+	registration ledger.Registration
+	roster       *ledger.Roster // as changed since it came
+	ready        chan struct{}  // closed when session or err is set
+	session      *session
+	err          error
 }
 
 // New returns the hub of a run. Of cfg it uses Run, Nodes and
@@ -71,14 +71,14 @@ func (h *Hub) JoinConfig(ctx context.Context, cfg coord.Config) (coord.Session, 
 	if cfg.Nodes != h.cfg.Nodes {
 		return nil, fmt.Errorf("coord: run %q: %w: the hub has %d nodes, %s has %d", cfg.Run, coord.ErrMismatch, h.cfg.Nodes, cfg.Addr, cfg.Nodes)
 	}
-	a := &applicant{seat: ledger.NewSeat(cfg), roster: ledger.NewRoster(cfg), ready: make(chan struct{})}
-	if err := h.sit(a); err != nil {
+	a := &applicant{registration: ledger.NewRegistration(cfg), roster: ledger.NewRoster(cfg), ready: make(chan struct{})}
+	if err := h.register(a); err != nil {
 		return nil, err
 	}
 	select {
 	case <-a.ready:
 	case <-ctx.Done():
-		return h.giveUp(a, context.Cause(ctx))
+		return h.withdraw(a, context.Cause(ctx))
 	}
 	return a.result()
 }
@@ -90,30 +90,30 @@ func (a *applicant) result() (coord.Session, error) {
 	return a.session, nil
 }
 
-// sit gives the applicant a seat and seals the run if it was the last.
-func (h *Hub) sit(a *applicant) error {
+// register gives the applicant an id and seals the run if it was the last.
+func (h *Hub) register(a *applicant) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.run) > 0 {
 		for id, s := range h.run {
 			if s != nil {
-				a.roster.Put(godwit.NodeID(id), ledger.Seat{Addr: s.Members()[id].Addr})
+				a.roster.Put(godwit.NodeID(id), ledger.Registration{Addr: s.Members()[id].Addr})
 			}
 		}
 		return a.roster.Complete()
 	}
 	for id, w := range h.waiting {
 		if w != nil {
-			a.roster.Put(godwit.NodeID(id), w.seat)
+			a.roster.Put(godwit.NodeID(id), w.registration)
 		}
 	}
 	self, _ := a.roster.Free() // if none were free, the run would be sealed
 	h.incarnation++
-	a.seat.Incarnation = h.incarnation
+	a.registration.Incarnation = h.incarnation
 	h.waiting[self] = a
 	for _, w := range h.waiting {
 		if w != nil {
-			w.roster.Put(self, a.seat)
+			w.roster.Put(self, a.registration)
 		}
 	}
 	if a.roster.Mismatch(self) != nil {
@@ -126,8 +126,8 @@ func (h *Hub) sit(a *applicant) error {
 	return nil
 }
 
-// giveUp takes the applicant's seat back, unless the run was sealed meanwhile.
-func (h *Hub) giveUp(a *applicant, cause error) (coord.Session, error) {
+// withdraw frees the applicant's id, unless the run was sealed meanwhile.
+func (h *Hub) withdraw(a *applicant, cause error) (coord.Session, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if a.session != nil || a.err != nil {

@@ -18,11 +18,11 @@ type session struct {
 // Lease implements coord.Session.
 func (s *session) Lease() time.Duration { return s.hub.cfg.TTL }
 
-// errDead is why a killed or closed member cannot speak.
-var errDead = errors.New("the node is no member of the run any more")
+// errNotMember is returned to a killed or closed member that publishes.
+var errNotMember = errors.New("the node is no member of the run any more")
 
-// publish hands the word to all that are there, in one order for all.
-func (s *session) publish(ctx context.Context, w ledger.Word) error {
+// publish hands the message to all that are there, in one order for all.
+func (s *session) publish(ctx context.Context, w ledger.Message) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (s *session) publish(ctx context.Context, w ledger.Word) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if int(s.Self()) >= len(h.run) || h.run[s.Self()] != s {
-		return errDead
+		return errNotMember
 	}
 	for _, to := range h.run {
 		if to != nil {
@@ -44,8 +44,8 @@ func (s *session) publish(ctx context.Context, w ledger.Word) error {
 func (s *session) Close(ctx context.Context) error {
 	s.End(godwit.ErrClosed)
 	// A context that is over must not turn an orderly end into a loss.
-	err := s.publish(context.WithoutCancel(ctx), ledger.Word{Kind: ledger.Leave})
-	if errors.Is(err, errDead) {
+	err := s.publish(context.WithoutCancel(ctx), ledger.Message{Kind: ledger.Leave})
+	if errors.Is(err, errNotMember) {
 		return nil // closed before, or killed
 	}
 	s.hub.mu.Lock()

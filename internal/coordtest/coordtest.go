@@ -54,7 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"a barrier that a context ended can be waited for again", (*suite).barrierAgain},
 		{"the first reason to stop wins everywhere", (*suite).stop},
 		{"a failure ends the run everywhere with its cause", (*suite).fail},
-		{"a verdict ends the run everywhere and blames who it names", (*suite).verdict},
+		{"a partition ends the run everywhere and blames who it names", (*suite).partition},
 		{"a lost node ends the run and all waits, by name", (*suite).lost},
 		{"a node that leaves is no loss", (*suite).leave},
 		{"a barrier fails when a node left before it", (*suite).leaveBarrier},
@@ -401,7 +401,7 @@ func (s *suite) fail() {
 	s.says(<-waits, coord.ErrFailed, "barrier \"b\"", who)
 }
 
-func (s *suite) verdict() {
+func (s *suite) partition() {
 	ss := s.join(3)
 	const text = "nodes 1 and 2 do not reach each other"
 	ss[0].Fail(fmt.Errorf("as seen here: %w", &coord.PartitionError{Text: text}))
@@ -409,7 +409,7 @@ func (s *suite) verdict() {
 		err := s.over(x, soon)
 		var v *coord.PartitionError
 		if !errors.As(err, &v) || v.Text != text || !errors.Is(err, godwit.ErrPeerLost) || strings.Contains(err.Error(), "node 0") {
-			s.Errorf("node %d: over with %v, want the verdict that %s", x.Self(), err, text)
+			s.Errorf("node %d: over with %v, want the partition error that %s", x.Self(), err, text)
 		}
 	}
 }

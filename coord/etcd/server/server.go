@@ -41,7 +41,7 @@ type Config struct {
 // that must have signed the clients' certificates.
 type TLSFiles struct{ Cert, Key, CA string }
 
-// quota bounds the data, in bytes: the words of the last minutes, most of them
+// quota bounds the data, in bytes: the messages of the last minutes, most of them
 // about 100 bytes long. The server reserves a tenth more of address space, rounded
 // up to 1 GiB (10 GiB without a quota), and takes memory only as it is used.
 const quota = 896 << 20
@@ -124,7 +124,7 @@ func (cfg Config) embed(quiet *atomic.Bool) (c *embed.Config, temp *temporary, e
 	// They also bound the shortest lease from below, at 1.5 elections.
 	c.TickMs, c.ElectionMs = 20, 200
 	c.EnableGRPCGateway = false
-	// Words overwrite words: of the history, only what a slow watch has still
+	// Messages overwrite messages: of the history, only what a slow watch has still
 	// to see is needed.
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
 

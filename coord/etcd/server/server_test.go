@@ -41,7 +41,7 @@ func serve(t *testing.T) *Server {
 	return s
 }
 
-// access is the way in to a server.
+// access is the access to a server.
 func access(s *Server) etcd.Access { return etcd.Access{Endpoints: s.Endpoints(), Token: s.Token()} }
 
 func TestEmbeddedLeavesNothingBehind(t *testing.T) {

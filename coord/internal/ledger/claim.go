@@ -5,14 +5,15 @@ import (
 	"fmt"
 )
 
-// A Claim is what a node says of its seat, where the coordinator keeps it.
+// A Claim is what a node stores at the coordinator: its registration, and what it has
+// seen of the others.
 type Claim struct {
-	Seat
+	Registration
 	Roster int64 `json:"roster,omitempty"` // the full roster that the node confirms
 	Sealed bool  `json:"sealed,omitempty"` // the node has seen the seal
 }
 
-// Encode writes the claim, but for the incarnation, which others say.
+// Encode writes the claim, but for the incarnation, which the coordinator gives.
 func (c Claim) Encode() []byte {
 	b, err := json.Marshal(c)
 	if err != nil {

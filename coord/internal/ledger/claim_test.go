@@ -10,9 +10,9 @@ import (
 // FuzzDecodeClaim checks that bytes are refused, or are a claim that is written and
 // read again alike, and does not say its own incarnation.
 func FuzzDecodeClaim(f *testing.F) {
-	sound := Claim{Seat: NewSeat(coord.Config{Addr: "127.0.0.1:7", Fingerprint: "f", Nodes: 3}), Roster: 9, Sealed: true}
+	sound := Claim{Registration: NewRegistration(coord.Config{Addr: "127.0.0.1:7", Fingerprint: "f", Nodes: 3}), Roster: 9, Sealed: true}
 	f.Add(sound.Encode())
-	for _, s := range []string{`{}`, `null`, `[]`, `{"addr":7}`, `{"nodes":1e99}`, `{"share":"?"}`, `{"Incarnation":5,"Seat":{}}`, "\xff", ""} {
+	for _, s := range []string{`{}`, `null`, `[]`, `{"addr":7}`, `{"nodes":1e99}`, `{"share":"?"}`, `{"Incarnation":5,"Registration":{}}`, "\xff", ""} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

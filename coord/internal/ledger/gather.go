@@ -11,27 +11,27 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 )
 
-// A place is where nodes gather: a barrier or exchange by its name.
-type place struct {
+// A collective is a barrier or an exchange, by its name.
+type collective struct {
 	kind Kind
 	name string
 }
 
-func (p place) String() string { return fmt.Sprintf("%v %q", p.kind, p.name) }
+func (p collective) String() string { return fmt.Sprintf("%v %q", p.kind, p.name) }
 
-// A placeGen is one use of a place.
-type placeGen struct {
-	place
+// A use is one use of a collective, by number.
+type use struct {
+	collective
 	gen uint64
 }
 
-// A turn is how far this node is at a place.
-type turn struct {
+// A progress is how far this node is with a collective.
+type progress struct {
 	gen  uint64 // the use that this node is in or comes to next, from 1
 	busy bool   // a call waits
 }
 
-// A gathering is one use of a place, as far as it is known.
+// A gathering is one use of a collective, as far as it is known.
 type gathering struct {
 	payloads [][]byte // by id; nil: has not arrived
 	missing  int
@@ -40,7 +40,7 @@ type gathering struct {
 
 // Barrier implements coord.Session.
 func (l *Ledger) Barrier(ctx context.Context, name string) error {
-	_, err := l.gather(ctx, place{Barrier, name}, nil)
+	_, err := l.gather(ctx, collective{Barrier, name}, nil)
 	return err
 }
 
@@ -49,11 +49,11 @@ func (l *Ledger) Exchange(ctx context.Context, name string, payload []byte) ([][
 	if len(payload) > coord.MaxPayload {
 		return nil, fmt.Errorf("exchange %q: a payload of %d bytes, want at most %d: send less, or over the data plane", name, len(payload), coord.MaxPayload)
 	}
-	return l.gather(ctx, place{Exchange, name}, payload)
+	return l.gather(ctx, collective{Exchange, name}, payload)
 }
 
 // gather tells the others that this node is here and waits for them.
-func (l *Ledger) gather(ctx context.Context, p place, payload []byte) ([][]byte, error) {
+func (l *Ledger) gather(ctx context.Context, p collective, payload []byte) ([][]byte, error) {
 	if p.name == "" || len(p.name) > coord.MaxName || !utf8.ValidString(p.name) {
 		return nil, fmt.Errorf("%v: the name has %d bytes, want 1 … %d bytes of valid UTF-8", p, len(p.name), coord.MaxName)
 	}
@@ -62,7 +62,7 @@ func (l *Ledger) gather(ctx context.Context, p place, payload []byte) ([][]byte,
 		return nil, err
 	}
 	if !l.arrived(g) {
-		err := l.publish(ctx, Word{Kind: p.kind, Name: p.name, Gen: gen, Payload: payload})
+		err := l.publish(ctx, Message{Kind: p.kind, Name: p.name, Gen: gen, Payload: payload})
 		if err != nil {
 			return l.exit(p, g, l.orEnd(err))
 		}
@@ -77,34 +77,34 @@ func (l *Ledger) gather(ctx context.Context, p place, payload []byte) ([][]byte,
 	}
 }
 
-// enter takes this node's turn at the place.
-func (l *Ledger) enter(p place) (*gathering, uint64, error) {
+// enter takes this node's turn at the collective.
+func (l *Ledger) enter(p collective) (*gathering, uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return nil, 0, fmt.Errorf("%v: %w", p, l.err)
 	}
-	t := l.places[p]
+	t := l.collectives[p]
 	if t == nil {
-		t = &turn{gen: 1}
-		l.places[p] = t
+		t = &progress{gen: 1}
+		l.collectives[p] = t
 	}
 	if t.busy {
 		return nil, 0, fmt.Errorf("%v: another call of this node waits for it: give concurrent calls different names", p)
 	}
 	t.busy = true
-	return l.gatheringLocked(placeGen{p, t.gen}), t.gen, nil
+	return l.gatheringLocked(use{p, t.gen}), t.gen, nil
 }
 
 // exit gives the turn back: with the result if all arrived, and otherwise with
 // the reason and the names of those who did not.
-func (l *Ledger) exit(p place, g *gathering, reason error) ([][]byte, error) {
+func (l *Ledger) exit(p collective, g *gathering, reason error) ([][]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.places[p]
+	t := l.collectives[p]
 	t.busy = false
 	if g.missing == 0 {
-		delete(l.open, placeGen{p, t.gen})
+		delete(l.open, use{p, t.gen})
 		t.gen++
 		return g.payloads, nil
 	}
@@ -125,7 +125,7 @@ func (l *Ledger) arrived(g *gathering) bool {
 	return g.payloads[l.self] != nil
 }
 
-func (l *Ledger) gatheringLocked(p placeGen) *gathering {
+func (l *Ledger) gatheringLocked(p use) *gathering {
 	g := l.open[p]
 	if g == nil {
 		g = &gathering{payloads: make([][]byte, len(l.members)), missing: len(l.members), settled: make(chan struct{})}
@@ -135,16 +135,16 @@ func (l *Ledger) gatheringLocked(p placeGen) *gathering {
 	return g
 }
 
-func (l *Ledger) arriveLocked(from godwit.NodeID, w Word) {
-	p := place{w.Kind, w.Name}
-	if t := l.places[p]; t != nil && w.Gen < t.gen {
-		return // said twice: the first was counted, and all arrived
+func (l *Ledger) arriveLocked(from godwit.NodeID, w Message) {
+	p := collective{w.Kind, w.Name}
+	if t := l.collectives[p]; t != nil && w.Gen < t.gen {
+		return // sent twice: the first was counted, and all arrived
 	}
-	g := l.gatheringLocked(placeGen{p, w.Gen})
+	g := l.gatheringLocked(use{p, w.Gen})
 	if g.payloads[from] != nil {
-		return // said twice
+		return // sent twice
 	}
-	// A copy, because the result belongs to the caller and the word may be
+	// A copy, because the result belongs to the caller and the message may be
 	// shared with other sessions of this process; and never nil.
 	g.payloads[from] = append([]byte{}, w.Payload...)
 	g.missing--

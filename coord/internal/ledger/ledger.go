@@ -1,7 +1,8 @@
-// Package ledger keeps the book that every session has of its run: who is a
-// member, who arrived where, who wants to stop, and why the run ended.
+// Package ledger is the state that every session has of its run: who is a member,
+// who arrived at which barrier, who asked for a stop, and why the run ended. It is a
+// replicated state machine.
 //
-// A [Ledger] is a function of the words of all nodes in the one order that the
+// A [Ledger] is a function of the messages of all nodes in the one order that the
 // coordinator gives them ([Ledger.Apply], [Ledger.Lost]); it knows nothing of
 // how they travel, and it has no goroutine and no timer. A [Roster] is what
 // stands before it, until all nodes have arrived.
@@ -18,12 +19,12 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 )
 
-// A Publish hands a word of this node to all members, this one included, in one
-// order for all. It returns when the word has its place in that order, or with
+// A Publish hands a message of this node to all members, this one included, in one
+// order for all. It returns when the message has its place in that order, or with
 // an error if it may have none.
-type Publish func(ctx context.Context, w Word) error
+type Publish func(ctx context.Context, w Message) error
 
-// A Ledger is one session's book of a sealed run. It implements coord.Session
+// A Ledger is one session's state of a sealed run. It implements coord.Session
 // but for Close. Its methods may be called by any number of goroutines, but
 // Apply and Lost in the order of the run.
 type Ledger struct {
@@ -34,29 +35,29 @@ type Ledger struct {
 	stopping chan struct{}
 	done     chan struct{}
 
-	mu     sync.Mutex // guards all below; never held while publishing
-	view   godwit.View
-	gone   []bool // by id: left orderly
-	places map[place]*turn
-	open   map[placeGen]*gathering
-	reason string
-	err    error // not nil exactly if done is closed
+	mu          sync.Mutex // guards all below; never held while publishing
+	view        godwit.View
+	gone        []bool // by id: left orderly
+	collectives map[collective]*progress
+	open        map[use]*gathering
+	reason      string
+	err         error // not nil exactly if done is closed
 }
 
-// New returns the book of node self of a run that was just sealed. Members and
+// New returns the state of node self of a run that was just sealed. Members and
 // secret are those of the roster at the seal.
 func New(self godwit.NodeID, members []coord.Member, secret []byte, publish Publish) *Ledger {
 	return &Ledger{
-		self:     self,
-		members:  members,
-		secret:   secret,
-		publish:  publish,
-		stopping: make(chan struct{}),
-		done:     make(chan struct{}),
-		view:     1,
-		gone:     make([]bool, len(members)),
-		places:   map[place]*turn{},
-		open:     map[placeGen]*gathering{},
+		self:        self,
+		members:     members,
+		secret:      secret,
+		publish:     publish,
+		stopping:    make(chan struct{}),
+		done:        make(chan struct{}),
+		view:        1,
+		gone:        make([]bool, len(members)),
+		collectives: map[collective]*progress{},
+		open:        map[use]*gathering{},
 	}
 }
 
@@ -84,9 +85,9 @@ func (l *Ledger) Err() error {
 	return l.err
 }
 
-// Apply takes the next word of the run, said by node from. What cannot be (a
-// word of no member, an arrival at a barrier long over) has no effect.
-func (l *Ledger) Apply(from godwit.NodeID, w Word) {
+// Apply applies the next message of the run, sent by node from. What cannot be (a
+// message of no member, an arrival at a barrier that is over) has no effect.
+func (l *Ledger) Apply(from godwit.NodeID, w Message) {
 	if int(from) >= len(l.members) {
 		return
 	}
@@ -102,7 +103,7 @@ func (l *Ledger) Apply(from godwit.NodeID, w Word) {
 		}
 	case Fail:
 		l.endLocked(l.blame(from, fmt.Errorf("%w: %s", coord.ErrFailed, w.Text)))
-	case Verdict:
+	case Partition:
 		l.endLocked(&coord.PartitionError{Text: w.Text})
 	case Leave:
 		l.leaveLocked(from)
@@ -142,7 +143,7 @@ func (l *Ledger) RequestStop(ctx context.Context, reason string) error {
 	if err := l.Err(); err != nil {
 		return fmt.Errorf("request to stop: %w", err)
 	}
-	err := l.publish(ctx, Word{Kind: Stop, Text: clip(reason)})
+	err := l.publish(ctx, Message{Kind: Stop, Text: clip(reason)})
 	if err != nil {
 		return fmt.Errorf("request to stop: %w", l.orEnd(err))
 	}
@@ -161,10 +162,10 @@ func (l *Ledger) Fail(err error) {
 	if err == nil {
 		err = errors.New("no cause given")
 	}
-	word := Word{Kind: Fail, Text: clip(err.Error())}
-	var verdict *coord.PartitionError
-	if errors.As(err, &verdict) {
-		word, err = Word{Kind: Verdict, Text: clip(verdict.Text)}, verdict
+	m := Message{Kind: Fail, Text: clip(err.Error())}
+	var partition *coord.PartitionError
+	if errors.As(err, &partition) {
+		m, err = Message{Kind: Partition, Text: clip(partition.Text)}, partition
 	} else {
 		err = l.blame(l.self, fmt.Errorf("%w: %w", coord.ErrFailed, err))
 	}
@@ -172,7 +173,7 @@ func (l *Ledger) Fail(err error) {
 	// and not the text of it that comes back.
 	l.End(err)
 	// If the others cannot be told, they will see this node's lease expire.
-	_ = l.publish(context.Background(), word)
+	_ = l.publish(context.Background(), m)
 }
 
 func (l *Ledger) blame(id godwit.NodeID, err error) error {

@@ -23,18 +23,18 @@ func membersOf(n int) []coord.Member {
 	return ms
 }
 
-// mute is a publish whose words never get their place.
-func mute(ctx context.Context, _ Word) error { return nil }
+// mute is a publish whose messages never get their place.
+func mute(ctx context.Context, _ Message) error { return nil }
 
 func TestArrivalsThatCannotBeHaveNoEffect(t *testing.T) {
 	l := New(0, membersOf(2), nil, mute)
-	at := Word{Kind: Barrier, Name: "b", Gen: 1}
-	l.Apply(7, at)                // no member
-	l.Lost(7, "no member")        //
-	l.Apply(7, Word{Kind: Fail})  //
-	l.Apply(1, at)                // the only one that counts
-	l.Apply(1, at)                // said twice, after a lost answer
-	l.Apply(1, Word{Kind: "new"}) // unknown
+	at := Message{Kind: Barrier, Name: "b", Gen: 1}
+	l.Apply(7, at)                   // no member
+	l.Lost(7, "no member")           //
+	l.Apply(7, Message{Kind: Fail})  //
+	l.Apply(1, at)                   // the only one that counts
+	l.Apply(1, at)                   // sent twice, after a lost answer
+	l.Apply(1, Message{Kind: "new"}) // unknown
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if err := l.Barrier(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "node 0 (host0:1) did not") || strings.Contains(err.Error(), "node 1") {
@@ -53,8 +53,8 @@ func TestArrivalsThatCannotBeHaveNoEffect(t *testing.T) {
 func TestANodeMayBeOneBarrierAhead(t *testing.T) {
 	l := New(0, membersOf(2), nil, mute)
 	for gen := range uint64(3) {
-		l.Apply(0, Word{Kind: Barrier, Name: "b", Gen: gen + 1})
-		l.Apply(1, Word{Kind: Barrier, Name: "b", Gen: gen + 1})
+		l.Apply(0, Message{Kind: Barrier, Name: "b", Gen: gen + 1})
+		l.Apply(1, Message{Kind: Barrier, Name: "b", Gen: gen + 1})
 	}
 	for i := range 3 {
 		if err := l.Barrier(t.Context(), "b"); err != nil {
@@ -65,7 +65,7 @@ func TestANodeMayBeOneBarrierAhead(t *testing.T) {
 
 func TestAPublishThatFailsNamesWhoIsMissing(t *testing.T) {
 	cause := errors.New("no way")
-	l := New(0, membersOf(20), nil, func(context.Context, Word) error { return cause })
+	l := New(0, membersOf(20), nil, func(context.Context, Message) error { return cause })
 	err := l.Barrier(t.Context(), "b")
 	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "node 7 (host7:1) and 12 more did not arrive") {
 		t.Errorf("got %v", err)
@@ -78,7 +78,7 @@ func TestAPublishThatFailsNamesWhoIsMissing(t *testing.T) {
 func TestALostNodeIsNotTakenForOneThatLeft(t *testing.T) {
 	for range 100 { // of two channels that are ready, select takes any
 		var l *Ledger
-		l = New(0, membersOf(2), nil, func(_ context.Context, w Word) error {
+		l = New(0, membersOf(2), nil, func(_ context.Context, w Message) error {
 			l.Lost(1, "gone dark")
 			l.Apply(0, w)
 			return nil
@@ -107,7 +107,7 @@ func TestAllLedgersTellTheSameStory(t *testing.T) {
 		}
 		for range 30 {
 			from := godwit.NodeID(r.IntN(n))
-			w := Word{Kind: kinds[r.IntN(len(kinds))], Name: strconv.Itoa(r.IntN(2)), Gen: 1 + r.Uint64N(3), Text: strconv.Itoa(r.Int())}
+			w := Message{Kind: kinds[r.IntN(len(kinds))], Name: strconv.Itoa(r.IntN(2)), Gen: 1 + r.Uint64N(3), Text: strconv.Itoa(r.Int())}
 			lost := r.IntN(20) == 0
 			for _, l := range ls {
 				if lost {

@@ -13,74 +13,75 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 )
 
-// A Seat is a place in a run that is not sealed yet, and who took it.
-type Seat struct {
+// A Registration is what a node stores at the coordinator under its id while the run
+// is not sealed yet.
+type Registration struct {
 	Addr        string `json:"addr"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Nodes       int    `json:"nodes"`
 	Share       []byte `json:"share"` // this node's part of the run's secret: random bytes
-	Incarnation uint64 `json:"-"`     // grows from seat to seat
+	Incarnation uint64 `json:"-"`     // grows from one registration to the next
 }
 
-// NewSeat is a seat for a node with this configuration. It has a share of its own.
-func NewSeat(c coord.Config) Seat {
+// NewRegistration is that of a node with this configuration. It has a share of its own.
+func NewRegistration(c coord.Config) Registration {
 	share := make([]byte, coord.SecretSize)
 	_, _ = rand.Read(share) // never fails
-	return Seat{Addr: c.Addr, Fingerprint: c.Fingerprint, Nodes: c.Nodes, Share: share}
+	return Registration{Addr: c.Addr, Fingerprint: c.Fingerprint, Nodes: c.Nodes, Share: share}
 }
 
 // A Roster is who has arrived so far, by id. The zero value is not usable; a
 // Roster belongs to one goroutine.
 type Roster struct {
-	cfg   coord.Config
-	seats map[godwit.NodeID]Seat
-	gone  []string // addresses of those that arrived and went again
+	cfg        coord.Config
+	registered map[godwit.NodeID]Registration
+	gone       []string // addresses of those that arrived and went again
 }
 
 // NewRoster returns an empty roster for a node that joins with c.
 func NewRoster(c coord.Config) *Roster {
-	return &Roster{cfg: c, seats: map[godwit.NodeID]Seat{}}
+	return &Roster{cfg: c, registered: map[godwit.NodeID]Registration{}}
 }
 
-// Put notes who sits at id.
-func (r *Roster) Put(id godwit.NodeID, s Seat) {
-	r.seats[id] = s
+// Put notes who registered as id.
+func (r *Roster) Put(id godwit.NodeID, s Registration) {
+	r.registered[id] = s
 	r.gone = slices.DeleteFunc(r.gone, func(a string) bool { return a == s.Addr })
 }
 
-// Remove notes that the seat is free.
+// Remove notes that the id is free.
 func (r *Roster) Remove(id godwit.NodeID) {
-	s, ok := r.seats[id]
+	s, ok := r.registered[id]
 	if !ok {
 		return
 	}
-	delete(r.seats, id)
+	delete(r.registered, id)
 	if !slices.Contains(r.gone, s.Addr) {
 		r.gone = append(r.gone, s.Addr)
 	}
 }
 
-// Free is the lowest free seat, and false if there is none.
+// Free is the lowest free id, and false if there is none.
 func (r *Roster) Free() (godwit.NodeID, bool) {
 	for id := range godwit.NodeID(r.cfg.Nodes) {
-		if _, ok := r.seats[id]; !ok {
+		if _, ok := r.registered[id]; !ok {
 			return id, true
 		}
 	}
 	return godwit.NoNode, false
 }
 
-// Members lists who sits, by id.
+// Members lists who is registered, by id.
 func (r *Roster) Members() []coord.Member {
-	ms := make([]coord.Member, 0, len(r.seats))
-	for id, s := range r.seats {
+	ms := make([]coord.Member, 0, len(r.registered))
+	for id, s := range r.registered {
 		ms = append(ms, coord.Member{ID: id, Addr: s.Addr, Incarnation: s.Incarnation})
 	}
 	slices.SortFunc(ms, func(a, b coord.Member) int { return int(a.ID) - int(b.ID) })
 	return ms
 }
 
-// Secret is that of the run if it is sealed with who sits now. It is a hash of
+// Secret is that of the run if it is sealed with who is registered now. It is a hash of
 // the shares of all, so each member alone makes it a new one.
 func (r *Roster) Secret() []byte {
 	h := sha256.New()
@@ -91,16 +92,16 @@ func (r *Roster) Secret() []byte {
 	text([]byte("godwit run secret 1"))
 	text([]byte(r.cfg.Run))
 	for _, m := range r.Members() {
-		text(r.seats[m.ID].Share)
+		text(r.registered[m.ID].Share)
 	}
 	return h.Sum(nil)
 }
 
 // Mismatch is the error of node self if another one differs from it.
 func (r *Roster) Mismatch(self godwit.NodeID) error {
-	me := r.seats[self]
+	me := r.registered[self]
 	for _, m := range r.Members() {
-		s := r.seats[m.ID]
+		s := r.registered[m.ID]
 		switch {
 		case s.Fingerprint != me.Fingerprint:
 			what, mine, theirs := firstDifference(me.Fingerprint, s.Fingerprint)
@@ -113,7 +114,7 @@ func (r *Roster) Mismatch(self godwit.NodeID) error {
 }
 
 func (r *Roster) mismatch(self godwit.NodeID, other coord.Member, what, mine, theirs string) error {
-	me := coord.Member{ID: self, Addr: r.seats[self].Addr}
+	me := coord.Member{ID: self, Addr: r.registered[self].Addr}
 	return fmt.Errorf("coord: run %q: %w: the %s of this one, %v, is %.300s, and of %v it is %.300s: start all nodes with the same %s",
 		r.cfg.Run, coord.ErrMismatch, what, me, mine, other, theirs, what)
 }
@@ -139,17 +140,17 @@ func (r *Roster) Missing(within string, cause error) error {
 		gone = fmt.Sprintf(" (and gone again: %s)", strings.Join(r.gone, ", "))
 	}
 	return fmt.Errorf("coord: run %q: %w: %d of %d%s: %s%s: %w",
-		r.cfg.Run, coord.ErrMissing, len(r.seats), r.cfg.Nodes, within, r.names(), gone, cause)
+		r.cfg.Run, coord.ErrMissing, len(r.registered), r.cfg.Nodes, within, r.names(), gone, cause)
 }
 
-// Complete is the error of a node that finds no place.
+// Complete is the error of a node that finds no free id.
 func (r *Roster) Complete() error {
 	return fmt.Errorf("coord: run %q: %w: no place for %s beside the %d that it has: %s: let that run end, or use another name",
-		r.cfg.Run, coord.ErrComplete, r.cfg.Addr, len(r.seats), r.names())
+		r.cfg.Run, coord.ErrComplete, r.cfg.Addr, len(r.registered), r.names())
 }
 
 func (r *Roster) names() string {
-	if len(r.seats) == 0 {
+	if len(r.registered) == 0 {
 		return "none"
 	}
 	var names []string

@@ -10,7 +10,7 @@ import (
 func secretOf(run string, shares ...string) string {
 	r := NewRoster(coord.Config{Run: run, Nodes: len(shares)})
 	for id, s := range shares {
-		r.Put(godwit.NodeID(id), Seat{Share: []byte(s)})
+		r.Put(godwit.NodeID(id), Registration{Share: []byte(s)})
 	}
 	return string(r.Secret())
 }
@@ -18,7 +18,7 @@ func secretOf(run string, shares ...string) string {
 func TestTheSecretOfARunFollowsFromItsNameAndAllShares(t *testing.T) {
 	want := secretOf("r", "ab", "c")
 	if len(want) != coord.SecretSize || secretOf("r", "ab", "c") != want {
-		t.Errorf("the same seats make the secrets %x and %x", want, secretOf("r", "ab", "c"))
+		t.Errorf("the same registrations make the secrets %x and %x", want, secretOf("r", "ab", "c"))
 	}
 	for what, other := range map[string]string{
 		"another name":             secretOf("s", "ab", "c"),
@@ -39,8 +39,8 @@ func TestTheSecretOfARunFollowsFromItsNameAndAllShares(t *testing.T) {
 
 func TestEverySeatHasAShareOfItsOwn(t *testing.T) {
 	cfg := coord.Config{Run: "r", Nodes: 2, Addr: "a:1"}
-	a, b := NewSeat(cfg), NewSeat(cfg)
+	a, b := NewRegistration(cfg), NewRegistration(cfg)
 	if len(a.Share) != coord.SecretSize || string(a.Share) == string(b.Share) {
-		t.Errorf("two seats have the shares %x and %x", a.Share, b.Share)
+		t.Errorf("two registrations have the shares %x and %x", a.Share, b.Share)
 	}
 }

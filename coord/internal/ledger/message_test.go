@@ -9,18 +9,18 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 )
 
-var words = []Word{
+var messages = []Message{
 	{Kind: Barrier, Name: "epoch 3", Gen: 1},
 	{Kind: Barrier, Name: "line\nbreak \x00 ü", Gen: 1 << 60},
 	{Kind: Exchange, Name: "hosts", Gen: 2, Payload: []byte("a\nb\x00\xff")},
 	{Kind: Exchange, Name: strings.Repeat("n", coord.MaxName), Gen: 2, Payload: make([]byte, coord.MaxPayload)},
 	{Kind: Stop, Text: "enough"},
 	{Kind: Fail, Text: clip("bad \xff" + strings.Repeat("long", 10000))},
-	{Kind: Verdict, Text: "nodes 1 and 2 do not reach each other"},
+	{Kind: Partition, Text: "nodes 1 and 2 do not reach each other"},
 	{Kind: Leave},
 }
 
-func same(a, b Word) bool {
+func same(a, b Message) bool {
 	p := a.Payload
 	a.Payload, b.Payload = nil, append([]byte{}, b.Payload...)
 	ok := bytes.Equal(p, b.Payload)
@@ -29,8 +29,8 @@ func same(a, b Word) bool {
 }
 
 func TestWordsSurviveTheWay(t *testing.T) {
-	for _, w := range words {
-		got, err := DecodeWord(w.Encode())
+	for _, w := range messages {
+		got, err := DecodeMessage(w.Encode())
 		if err != nil || !same(got, w) {
 			t.Errorf("%s %.20q came as %s %.20q, %v", w.Kind, w.Name, got.Kind, got.Name, err)
 		}
@@ -42,24 +42,24 @@ func TestWordsThatMeanNothingAreRefused(t *testing.T) {
 		"", "\n", "{}", "{}\n", "[]\n", `{"kind":"barrier","gen":1}` + "\n", `{"kind":"barrier","name":"b"}` + "\n",
 		`{"kind":"hello"}` + "\n", `{"kind":"barrier","name":"b","gen":-1}` + "\n", `{"kind":"leave"}`,
 	} {
-		if w, err := DecodeWord([]byte(b)); err == nil {
+		if w, err := DecodeMessage([]byte(b)); err == nil {
 			t.Errorf("%q was taken for %+v", b, w)
 		}
 	}
 }
 
-func FuzzDecodeWord(f *testing.F) {
-	for _, w := range words {
+func FuzzDecodeMessage(f *testing.F) {
+	for _, w := range messages {
 		if len(w.Payload) < 100 {
 			f.Add(w.Encode())
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		w, err := DecodeWord(b)
+		w, err := DecodeMessage(b)
 		if err != nil {
 			return
 		}
-		if again, err := DecodeWord(w.Encode()); err != nil || !same(again, w) {
+		if again, err := DecodeMessage(w.Encode()); err != nil || !same(again, w) {
 			t.Errorf("%+v became %+v, %v", w, again, err)
 		}
 		if !utf8.ValidString(w.Name) {
