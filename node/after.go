@@ -83,13 +83,9 @@ func (w *worker) reserve(keys int) error {
 	return nil
 }
 
-// ask has a shard take a request, or keeps it if it is a pull for which it is
-// too early. The shard is locked.
-func (w *worker) ask(s *shard, r *wire.Record) {
-	if w.after == 0 {
-		s.Request(&w.out, r)
-		return
-	}
+// askLater has a shard take a pull for which it may be too early. The shard is locked.
+func (w *worker) askLater(s *protocol.Shard) {
+	r := &w.rec
 	if _, away := s.Believed(r.Key); away {
 		s.Request(&later{&w.out, w.after}, r)
 		return
@@ -195,13 +191,7 @@ func (b *bound) serve(p *pacer) {
 			stay = append(stay, due[i])
 			continue
 		}
-		s := b.n.shard(r.Key)
-		s.Lock()
-		if !s.closed {
-			s.Resume(&later{&p.out, due[i].at}, r)
-			s.noteWork(b.n, r.Key)
-		}
-		s.Unlock()
+		b.n.rows.Resume(&later{&p.out, due[i].at}, r)
 	}
 	b.putBack(p, stay)
 }

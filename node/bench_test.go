@@ -154,7 +154,7 @@ func BenchmarkIntent(b *testing.B) {
 				time.Sleep(2 * time.Millisecond) // what came before is over, and the pacer sleeps
 				d.turn(func() {
 					must(b, w.Intent(k, w.Clock(), w.Clock()+1))
-					for n.shard(k[0]).Look(k[0]) == nil {
+					for n.rows.Holding(k[0]).State == "absent" {
 						runtime.Gosched() // the pacer has not asked for it yet
 					}
 					must(b, w.Pull(ctx, k, dst)) // waits here; who asks again and again keeps the processor from the readers
@@ -505,7 +505,7 @@ func BenchmarkFilteredPush(b *testing.B) {
 			w := c.Nodes[0].Worker(0)
 			var keys []godwit.Key
 			for k := godwit.Key(0); len(keys) < 64; k++ {
-				if c.Nodes[0].homes.Home(k) != 0 {
+				if c.Nodes[0].proto.Homes.Home(k) != 0 {
 					keys = append(keys, k)
 				}
 			}

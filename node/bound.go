@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
 )
@@ -73,11 +74,11 @@ type bound struct {
 	numbers []uint64 // by table: of the last change of its limit
 
 	// of the pacer
-	goal    tick.Tick // the least of all nodes when the round began
-	target  tick.Tick // is settled when flushes are done; if flying
-	flushes []flushing
-	fresh   []tick.Tick // by peer: as marked
-	told    []standing  // by peer: what it was told last
+	goal   tick.Tick // the least of all nodes when the round began
+	target tick.Tick // is settled when flushes are done; if flying
+	flush  shards.Flush
+	fresh  []tick.Tick // by peer: as marked
+	told   []standing  // by peer: what it was told last
 }
 
 // standing is what a node says of itself.

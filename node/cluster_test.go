@@ -185,10 +185,9 @@ func modelOf(t testing.TB, tables ...godwit.Table) *godwit.Model {
 
 // place returns where a node would serve a read of a key at this moment.
 func (n *Node) place(k godwit.Key) protocol.Place {
-	s := n.shard(k)
-	s.Lock()
-	defer s.Unlock()
-	return s.Pull(k, make([]float32, n.model.Dim(k)))
+	a := n.rows.Access()
+	p, _ := a.Read(n.rows.Table(k), k, make([]float32, n.model.Dim(k)))
+	return p
 }
 
 // homedAt returns want keys with their home at a node.
@@ -196,7 +195,7 @@ func homedAt(t testing.TB, n *Node, home godwit.NodeID, want int) []godwit.Key {
 	t.Helper()
 	var keys []godwit.Key
 	for k := godwit.Key(0); n.model.Has(k) && len(keys) < want; k++ {
-		if n.homes.Home(k) == home {
+		if n.proto.Homes.Home(k) == home {
 			keys = append(keys, k)
 		}
 	}

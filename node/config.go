@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
@@ -121,9 +122,6 @@ const (
 // eager is a window that no intent is beyond.
 const eager = 1 << 40
 
-// cacheBytes is about the size of the second-level cache of a processor.
-const cacheBytes = 1 << 20
-
 // bytesOf returns the bytes of all rows of a model, if every key is in use.
 func bytesOf(m *godwit.Model) (n float64) {
 	for i := range m.Tables() {
@@ -132,12 +130,12 @@ func bytesOf(m *godwit.Model) (n float64) {
 	return n
 }
 
-// shards returns how many shards a model gets, as a power of two's exponent:
+// shift returns how many shards a model gets, as a power of two's exponent:
 // about 64 keys a shard, so that workers seldom meet at a lock, between 16 and
 // 512, whose locks and heads stay in a processor's cache (4096 made a pull
 // twice as slow). The stores of 512 shards have room for 17 billion rows of one
 // length, or 500 million of each of 32.
-func shards(keys uint64) uint { return uint(min(max(bits.Len64(keys/64), 4), 9)) }
+func shift(keys uint64) uint { return uint(min(max(bits.Len64(keys/64), 4), 9)) }
 
 // world returns the world that the node lives in.
 func (c *Config) world() host.World {
@@ -155,10 +153,14 @@ func (c *Config) barriers() uint64 {
 	return 0
 }
 
-func (c *Config) protocol(homes protocolHomes) (*protocol.Config, error) {
+func (c *Config) protocol() (*protocol.Config, error) {
+	var ids []godwit.NodeID
+	for _, m := range c.Session.Members() {
+		ids = append(ids, m.ID)
+	}
 	p := &protocol.Config{
-		Self: c.Session.Self(), Model: c.Model, Seed: c.Seed, Policy: c.Policy, Homes: homes, Nodes: len(c.Session.Members()),
-		Hints: !c.NoHints, Shift: shards(c.Model.Keys()),
+		Self: c.Session.Self(), Model: c.Model, Seed: c.Seed, Policy: c.Policy, Homes: directory.NewHomes(c.Model.Keys(), ids), Nodes: len(c.Session.Members()),
+		Hints: !c.NoHints, Shift: shift(c.Model.Keys()),
 	}
 	if p.Policy == nil {
 		p.Policy = placement.Adaptive

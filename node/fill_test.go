@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -19,7 +18,7 @@ func wide(t testing.TB) *godwit.Model {
 		godwit.Table{Name: "five", Rows: 40_000, Dim: 5, Init: keyed{}},
 		godwit.Table{Name: "twice", Rows: 3000, Dim: 3, Rule: half{}, Init: keyed{}},
 		godwit.Table{Name: "seven", Rows: 30_000, Dim: 7, Init: keyed{}})
-	if bytesOf(m) <= cacheBytes {
+	if bytesOf(m) <= 1<<20 {
 		t.Fatal("the model is too small for the test")
 	}
 	return m
@@ -81,12 +80,11 @@ func TestRowsThatAreMadeAtOnceAreThoseThatSingleAccessesMake(t *testing.T) {
 			rng := rand.New(rand.NewPCG(*seed, 7))
 			pushed := make([]float32, m.Keys())
 			used := make([]bool, m.Keys())
-			filled := 0
 			for i := range 30 * *scale {
 				w := c.Nodes[rng.IntN(nodes)].Worker(0)
 				keys, op := call(rng, m), rng.IntN(4)
 				if i == 0 { // many at once, of which nobody has accessed any: chance need not bring that
-					keys, op = anyKeys(rng, m, fillKeys+1), 3*rng.IntN(2)
+					keys, op = anyKeys(rng, m, 4096+1), 3*rng.IntN(2)
 				}
 				buf := valuesOf(m, keys)
 				switch op {
@@ -116,10 +114,6 @@ func TestRowsThatAreMadeAtOnceAreThoseThatSingleAccessesMake(t *testing.T) {
 				for _, k := range keys {
 					used[k] = true
 				}
-				filled = max(filled, len(w.(*worker).filler.shards.keys))
-			}
-			if filled < fillKeys/4 {
-				t.Errorf("-seed %d: rows of %d keys were made at once, want %d some time", *seed, filled, fillKeys/4)
 			}
 			for k, err := range c.Nodes[0].Worker(0).Scan(ctx, 0, godwit.Key(m.Keys()), godwit.NoNode) {
 				must(t, err)
@@ -165,104 +159,5 @@ func TestWorkersMakeTheSameRowsAtOnce(t *testing.T) {
 	}
 	if s := c.Nodes[0].Stats(); s.Owned != 6000 {
 		t.Errorf("there are %d rows, want 6000", s.Owned)
-	}
-}
-
-// Nobody who waits for a shard waits for long.
-func TestAShardIsLockedForFewKeysAtATime(t *testing.T) {
-	m := modelOf(t, godwit.Table{Name: "short", Rows: 1 << 20, Dim: 1}, godwit.Table{Name: "long", Rows: 1 << 12, Dim: 9000})
-	n := local(t, 1, Config{Model: m, Workers: 1}).Nodes[0]
-	w := n.workers[0]
-	for name, x := range map[string]struct {
-		first godwit.Key
-		want  int
-	}{"short": {0, holdKeys}, "long": {1 << 20, 2}} {
-		keys := make([]godwit.Key, 3*holdKeys)
-		for i := range keys {
-			keys[i] = x.first + godwit.Key(i%4)<<9
-		}
-		w.filler.keys, w.filler.was = w.filler.shards.sorted(n, keys)
-		for i := 0; i < len(keys); {
-			end := w.hold(i, &n.tables[0])
-			if end-i > x.want || end-i < x.want && end < len(keys) {
-				t.Fatalf("%s rows: a shard is locked for the keys at %d … %d, want %d", name, i, end-1, x.want)
-			}
-			i = end
-		}
-	}
-}
-
-// Where the homes of the keys are here, but their rows are not, looking for rows to
-// make is soon given up.
-func TestAFillerThatMakesNothingIsLeftAlone(t *testing.T) {
-	m := wide(t)
-	c := local(t, 2, Config{Model: m, Workers: 1})
-	ctx := background(t)
-	here := homedAt(t, c.Nodes[0], 0, 200)
-	must(t, c.Nodes[1].Worker(0).Localize(ctx, here))
-	eventually(t, "the rows are gone from where they were", func() bool {
-		return !slices.ContainsFunc(here, func(k godwit.Key) bool { return c.Nodes[0].shard(k).Look(k) != nil })
-	})
-	w := c.Nodes[0].workers[0]
-	buf := valuesOf(m, here)
-	tried := 0
-	const calls = 40
-	for range calls {
-		before := w.filler.left
-		must(t, w.Pull(ctx, here, buf))
-		if w.filler.left > before {
-			tried++
-		}
-	}
-	if tried == 0 || tried > calls/2 {
-		t.Errorf("of %d calls, %d looked for rows to make", calls, tried)
-	}
-}
-
-func TestMakingRowsAllocatesNothingOfItsOwn(t *testing.T) {
-	m := wide(t)
-	w := local(t, 1, Config{Model: m, Workers: 1}).Nodes[0].workers[0]
-	keys := make([]godwit.Key, fillKeys)
-	for i := range keys {
-		keys[i] = godwit.Key(i)
-	}
-	dst := valuesOf(m, keys)
-	fill := func() {
-		w.fill(keys, dst)
-	}
-	fill()
-	if n := testing.AllocsPerRun(100, fill); n > 0 {
-		t.Errorf("%v allocations a call", n)
-	}
-}
-
-func TestAClosedNodeMakesNoRows(t *testing.T) {
-	m := wide(t)
-	c, err := Local(background(t), 1, Config{Model: m, Workers: 1})
-	must(t, err)
-	w := c.Nodes[0].workers[0]
-	must(t, c.Close(context.Background()))
-	if floats, served := w.fill([]godwit.Key{1, 2, 3}, make([]float32, 15)); served || floats != 0 {
-		t.Errorf("a closed node says that it made rows: %d floats", floats)
-	}
-}
-
-// The values of rows that are made at once need no second look.
-func TestRowsThatAreMadeForAPullAreServedWithIt(t *testing.T) {
-	c := local(t, 1, Config{Model: wide(t), Workers: 1})
-	w := c.Nodes[0].workers[0]
-	keys := make([]godwit.Key, fillKeys)
-	for i := range keys {
-		keys[i] = godwit.Key(i)
-	}
-	dst := make([]float32, 5*len(keys))
-	floats, served := w.fill(keys, dst)
-	if floats != len(dst) || !served {
-		t.Fatalf("%d of %d floats; served is %v", floats, len(dst), served)
-	}
-	want := make([]float32, len(dst))
-	must(t, w.Pull(t.Context(), keys, want))
-	if !slices.Equal(dst, want) {
-		t.Error("they are others than those that a pull gets")
 	}
 }

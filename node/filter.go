@@ -19,16 +19,16 @@ import (
 // push sends the missed positions of a push, through filters where there are
 // some.
 func (w *worker) push(ctx context.Context, what string, keys []godwit.Key, push []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
-	w.miss, w.forms, push = w.filters.Filter(ctx, w.miss, keys, push)
+	w.rows.Miss, w.forms, push = w.filters.Filter(ctx, w.rows.Miss, keys, push)
 	var h godwit.Handle
 	var err error
-	if w.unissued = len(w.miss) / 2; w.unissued > 0 {
+	if w.unissued = len(w.rows.Miss) / 2; w.unissued > 0 {
 		h, err = w.request(ctx, what, wire.Push, keys, push, c)
 	}
 	if err == nil {
 		w.unissued = 0
 	}
-	w.filters.Keep(w.miss, w.unissued)
+	w.filters.Keep(w.rows.Miss, w.unissued)
 	return h, err
 }
 
@@ -92,7 +92,7 @@ func (w *worker) pushKeptOf(ctx context.Context, what string, r *filtering.Resid
 func (n *Node) newCloser() *worker {
 	i := len(n.workers)
 	id := godwit.WorkerID{Node: n.self, Local: i}
-	w := &worker{n: n, id: id, out: n.links.Sender(), ops: n.newOps(i), waits: true, clock: new(tick.Clock), filters: n.filters.Pipeline(id)}
+	w := &worker{n: n, id: id, out: n.links.Sender(), rows: n.rows.Access(), ops: n.newOps(i), waits: true, clock: new(tick.Clock), filters: n.filters.Pipeline(id)}
 	w.send = w.out.Flush
 	return w
 }

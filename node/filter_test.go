@@ -35,7 +35,7 @@ func filtered(t testing.TB, rows uint64, fs ...godwit.Filter) *godwit.Model {
 func abroad(t testing.TB, n *Node) godwit.Key {
 	t.Helper()
 	for k := godwit.Key(0); n.model.Has(k); k++ {
-		if n.homes.Home(k) != n.self {
+		if n.proto.Homes.Home(k) != n.self {
 			return k
 		}
 	}
@@ -394,7 +394,7 @@ func TestFiltersOfACallThatItsTablesDoNotBearAreRefused(t *testing.T) {
 	w := n.Worker(0)
 	var keys [3]godwit.Key
 	for i := range keys {
-		for keys[i] = m.Key(i, 0); n.homes.Home(keys[i]) == n.self; keys[i]++ {
+		for keys[i] = m.Key(i, 0); n.proto.Homes.Home(keys[i]) == n.self; keys[i]++ {
 		}
 	}
 	for _, x := range []struct {
@@ -429,7 +429,7 @@ func TestAPushWithFiltersOfNoUseDoesNothing(t *testing.T) {
 	w := n.Worker(0)
 	here, there := homedAt(t, n, 0, 1)[0], homedAt(t, n, 1, 1)[0]
 	counts := m.Key(1, 0)
-	for n.homes.Home(counts) != n.self {
+	for n.proto.Homes.Home(counts) != n.self {
 		counts++
 	}
 	must(t, w.Push(t.Context(), []godwit.Key{here, there, counts}, []float32{1, 1, 1})) // of there, it is kept
@@ -509,7 +509,7 @@ func TestUsersHaveFiltersOfTheirOwnAndTablesWithoutAnyAreLeftAlone(t *testing.T)
 	for i, k := range keys[:len(keys)-50] {
 		want := float32(3)
 		table, _ := m.Locate(k)
-		if away := c.Nodes[0].homes.Home(k) != 0; away && table != 1 {
+		if away := c.Nodes[0].proto.Homes.Home(k) != 0; away && table != 1 {
 			if want = 9; k%2 == 1 {
 				want = 0
 			}

@@ -14,7 +14,6 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
-	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/placement"
@@ -266,15 +265,10 @@ func sent(l *link.Link, bytes int) {
 // quietNode is a node without goroutines, whose queues nobody empties.
 func quietNode(t testing.TB, cfg Config) *Node {
 	n := &Node{cfg: cfg, model: cfg.Model, Host: host.New(host.Real()), budget: host.NewBudget(cfg.Workers)}
-	var ids []godwit.NodeID
-	for _, m := range cfg.Session.Members() {
-		ids = append(ids, m.ID)
-	}
-	n.homes = directory.NewHomes(cfg.Model.Keys(), ids)
 	must(t, n.build())
-	for i := range ids {
-		if ids[i] != cfg.Session.Self() {
-			n.links.Imagine(ids[i], func() {})
+	for _, m := range cfg.Session.Members() {
+		if m.ID != cfg.Session.Self() {
+			n.links.Imagine(m.ID, func() {})
 		}
 	}
 	t.Cleanup(func() {

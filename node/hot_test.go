@@ -106,7 +106,7 @@ func TestHotKeysOfALargeKeySpaceAreMeasured(t *testing.T) {
 		n := c.Nodes[w.ID().Node]
 		others := make([]godwit.Key, 20_000)
 		for i := range others {
-			for others[i] = 0; others[i] < hot || n.homes.Home(others[i]) != n.self; {
+			for others[i] = 0; others[i] < hot || n.proto.Homes.Home(others[i]) != n.self; {
 				others[i] = godwit.Key(rng.Uint64N(rows))
 			}
 		}

@@ -27,12 +27,8 @@ func TestIdleReplicasCostNothing(t *testing.T) {
 	local := func() int {
 		held := 0
 		for _, n := range c.Nodes {
-			for i := range n.shards {
-				n.shards[i].Lock()
-				_, owned, replicas := n.shards[i].Len()
-				n.shards[i].Unlock()
-				held += owned + replicas
-			}
+			here := n.rows.Totals()
+			held += here.Owned + here.Replicas
 		}
 		return held
 	}

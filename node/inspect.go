@@ -10,40 +10,22 @@ import (
 // Holding returns what the node has of a key at this moment. The row is the
 // node's own memory, so this is for virtual nodes, where nothing else runs.
 func (n *Node) Holding(k godwit.Key) protocol.Holding {
-	s := n.shard(k)
-	s.Lock()
-	defer s.Unlock()
-	if s.closed {
-		return protocol.Holding{State: "absent"}
-	}
-	return s.Holding(k)
+	return n.rows.Holding(k)
 }
 
 // Owner returns who owns a key, as this node, its home, knows.
 func (n *Node) Owner(k godwit.Key) godwit.NodeID {
-	s := n.shard(k)
-	s.Lock()
-	defer s.Unlock()
-	if o, away := s.Away(k); away {
-		return o
-	}
-	return n.self
+	return n.rows.Owner(k)
 }
 
 // Home returns the home of a key.
-func (n *Node) Home(k godwit.Key) godwit.NodeID { return n.homes.Home(k) }
+func (n *Node) Home(k godwit.Key) godwit.NodeID { return n.proto.Homes.Home(k) }
 
 // Resting says what the node has left to do, or forgot; nil if nothing. It is
 // for when no worker calls and nothing is under way at any node.
 func (n *Node) Resting() error {
-	for i := range n.shards {
-		s := &n.shards[i]
-		s.Lock()
-		err := s.Resting()
-		s.Unlock()
-		if err != nil {
-			return err
-		}
+	if err := n.rows.Resting(); err != nil {
+		return err
 	}
 	for id, p := range n.links.All {
 		if queued := p.Counts().Queued; queued > 0 {

@@ -83,7 +83,8 @@ func TestFramesWaitForAListInTheirOrder(t *testing.T) {
 	}
 	value := func(k godwit.Key) float32 {
 		var v [1]float32
-		n.shard(k).Pull(k, v[:])
+		a := n.rows.Access()
+		a.Read(n.rows.Table(k), k, v[:])
 		return v[0]
 	}
 	for i := range uint64(3) {

@@ -29,9 +29,9 @@ func TestKeysStartAtTheirHomes(t *testing.T) {
 	dst := make([]float32, 1)
 	for k := godwit.Key(0); k < 100; k++ {
 		for i, n := range c.Nodes {
-			want := n.homes.Home(k) == godwit.NodeID(i)
+			want := n.proto.Homes.Home(k) == godwit.NodeID(i)
 			if got := n.Worker(0).PullIfLocal(k, dst); got != want {
-				t.Errorf("key %d at node %d: local is %v, its home is node %d", k, i, got, n.homes.Home(k))
+				t.Errorf("key %d at node %d: local is %v, its home is node %d", k, i, got, n.proto.Homes.Home(k))
 			}
 		}
 	}

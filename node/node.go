@@ -26,11 +26,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
-	"github.com/godwit-ps/godwit/internal/hint"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/packing"
 	"github.com/godwit-ps/godwit/internal/protocol"
@@ -41,6 +39,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/hot"
 	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
@@ -53,14 +52,10 @@ type Node struct {
 	cfg   Config
 	self  godwit.NodeID
 	model *godwit.Model
-	homes *directory.Homes
 	proto *protocol.Config
 	arena arena.Arena
 	*host.Host
-	shards  []shard
-	mask    godwit.Key
-	large   bool // the model is larger than a processor's cache
-	tables  []table
+	rows    *shards.Set
 	filters *filtering.Filters
 	links   *link.Links
 	workers []*worker
@@ -88,53 +83,9 @@ type Node struct {
 
 	budget  *host.Budget
 	closing atomic.Bool
-	starved atomic.Bool // the system has no more memory for rows
 	trains  atomic.Bool // a worker has advanced its clock
 	closed  sync.Once
 }
-
-// A shard is the protocol's shard with its lock.
-type shard struct {
-	*guard
-	*store.Finder
-	*protocol.Shard
-	starved *atomic.Bool // the node has no more memory for rows. Two shards a cache line
-}
-
-// over reports whether no row may be made any more. The lock is held.
-func (s *shard) over() bool { return s.closed || s.starved.Load() }
-
-// A guard is what the users of a shard write. It has a cache line of its own, as
-// every push writes it: where the shard and its rows are, which every access
-// reads, shall stay in the caches of all processors.
-type guard struct {
-	latch
-	noted  bool // is known to the pacer as having work
-	closed bool // the memory of the rows is gone
-	_      [50]byte
-}
-
-// fetch has the processor fetch the guard, to write it.
-func (g *guard) fetch() { hint.Write(unsafe.Pointer(g), 1) }
-
-// noteWork tells the pacer if the shard has work for a round. The lock is held.
-func (s *shard) noteWork(n *Node, k godwit.Key) {
-	if !s.noted && s.Work() {
-		s.noted = true
-		n.pacer.note(int(k & n.mask))
-	}
-}
-
-// lockFor locks the shard for a sender, who lets go of the queue that it keeps where
-// the shard is taken.
-func (s *shard) lockFor(out *link.Sender) {
-	if !out.Kept() || !s.TryLock() {
-		out.LetGo()
-		s.Lock()
-	}
-}
-
-func (n *Node) shard(k godwit.Key) *shard { return &n.shards[k&n.mask] }
 
 // Start brings a node up: it connects to the other members of the session and
 // starts the goroutines. ctx bounds the start only; it should have a deadline, as
@@ -145,11 +96,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	members := cfg.Session.Members()
-	ids := make([]godwit.NodeID, len(members))
-	for i, m := range members {
-		ids[i] = m.ID
-	}
-	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model, homes: directory.NewHomes(cfg.Model.Keys(), ids),
+	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model,
 		Host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers)}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
@@ -187,7 +134,7 @@ func (n *Node) build() error {
 	bell := host.NewBell()
 	n.links = link.New(n.Host, n.self, len(n.cfg.Session.Members()), n.cfg.Session.View(), n.cfg.limits(), by, bell)
 	n.links.Answered = n.complete
-	if n.proto, err = n.cfg.protocol(n.homes); err != nil {
+	if n.proto, err = n.cfg.protocol(); err != nil {
 		return err
 	}
 	if err := checkFits(n.model, n.proto.Policy, n.links.Nodes(), n.cfg.memory()); err != nil {
@@ -198,10 +145,6 @@ func (n *Node) build() error {
 		n.proto.Hot = n.hot.Has
 	}
 	n.proto.SettingUp, n.proto.Misplaced = n.settingUp, n.misplaced
-	n.shards = make([]shard, 1<<n.proto.Shift)
-	n.mask = godwit.Key(len(n.shards) - 1)
-	n.large = bytesOf(n.model) > cacheBytes
-	n.tables = tablesOf(n.proto)
 	n.filters = filtering.New(n.model, n.cfg.Seed)
 	n.arena.Short = n.outOfMemory
 	alloc := n.arena.Alloc
@@ -214,13 +157,8 @@ func (n *Node) build() error {
 	n.pulse = newPulse(n)
 	n.scanning = make([]atomic.Int32, n.links.Nodes())
 	n.questions.of = make([][]wire.Record, n.links.Nodes())
-	guards := make([]guard, len(n.shards))
-	for i := range n.shards {
-		n.shards[i].guard, n.shards[i].starved = &guards[i], &n.starved
-		if n.shards[i].Shard, err = protocol.NewShard(n.proto, alloc); err != nil {
-			return err
-		}
-		n.shards[i].Finder = n.shards[i].Shard.Finder()
+	if n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.model), alloc, bell); err != nil {
+		return err
 	}
 	n.pacer, n.planner = newPacer(n, bell), newPlanner(n)
 	n.clocks = tick.NewClocks(n.self, n.cfg.Workers, n.cfg.barriers())
@@ -299,15 +237,9 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 	}
 	out := n.links.Sender()
 	for k := range keys {
-		s := n.shard(k)
-		s.Lock()
-		if s.over() {
-			s.Unlock()
+		if !n.rows.Hold(&out, k) {
 			return n.Err()
 		}
-		s.Hold(&out, k)
-		s.noteWork(n, k)
-		s.Unlock()
 		if out.Records >= maxRequests {
 			out.Records = 0
 			out.Flush()
@@ -423,13 +355,7 @@ func (n *Node) blame(k godwit.Key) godwit.NodeID {
 	if n.links.Alone() || !n.model.Has(k) {
 		return godwit.NoNode
 	}
-	s := n.shard(k)
-	s.Lock()
-	defer s.Unlock()
-	if s.closed {
-		return godwit.NoNode
-	}
-	if to, ok := s.Believed(k); ok && to != n.self {
+	if to, ok := n.rows.Believed(k); ok {
 		return to
 	}
 	return godwit.NoNode
@@ -455,12 +381,7 @@ func (n *Node) Close(ctx context.Context) error {
 		n.Halt()
 		n.links.Close()
 		n.Join()
-		for i := range n.shards {
-			s := &n.shards[i]
-			s.Lock()
-			s.closed = true // for a worker that did not stop in time
-			s.Unlock()
-		}
+		n.rows.Close()
 		if e := n.arena.Free(); err == nil {
 			err = e
 		}

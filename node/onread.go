@@ -20,7 +20,7 @@ func (w *worker) wantRead(keys []godwit.Key) error {
 	for len(keys) > 0 {
 		i, _ := w.n.model.Locate(keys[0])
 		n := 1
-		for n < len(keys) && w.n.tables[i].has(keys[n]) {
+		for n < len(keys) && w.n.rows.Of(i).Has(keys[n]) {
 			n++
 		}
 		if err := w.announce(keys[:n], clock, clock+1+godwit.Clock(w.n.keeps(i))); err != nil {

@@ -1,17 +1,16 @@
 package node
 
 import (
-	"math/bits"
 	"sync/atomic"
 	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/preempt"
-	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -33,8 +32,6 @@ type pacer struct {
 	n    *Node
 	out  link.Sender
 	bell *host.Bell
-
-	work []atomic.Uint64 // one bit a shard that has something for a round
 
 	mu     preempt.Mutex
 	drains []*drainage // WaitSync calls that have begun
@@ -59,13 +56,7 @@ type mark struct {
 
 func newPacer(n *Node, bell *host.Bell) *pacer {
 	return &pacer{n: n, out: n.links.Sender(), bell: bell,
-		rates: make([]intent.Rate, n.cfg.Workers), work: make([]atomic.Uint64, (len(n.shards)+63)/64), every: interval(placement.SyncOf(n.proto.Policy).Rate)}
-}
-
-// note marks a shard as having work.
-func (p *pacer) note(shard int) {
-	p.work[shard/64].Or(1 << (shard % 64))
-	p.bell.Ring()
+		rates: make([]intent.Rate, n.cfg.Workers), every: interval(placement.SyncOf(n.proto.Policy).Rate)}
 }
 
 func (p *pacer) run() {
@@ -106,22 +97,6 @@ func (p *pacer) tick() (shortest float64) {
 	return shortest
 }
 
-// ask has keys asked for that there was no room for before.
-func (p *pacer) ask() {
-	if !p.n.links.Due() {
-		return
-	}
-	for i := range p.n.shards {
-		s := &p.n.shards[i]
-		s.Lock()
-		if s.Due() && !s.over() {
-			s.AskDue(&p.out)
-			s.noteWork(p.n, godwit.Key(i))
-		}
-		s.Unlock()
-	}
-}
-
 // round does everything that is due.
 func (p *pacer) round() (held bool) {
 	p.mu.Lock()
@@ -133,9 +108,11 @@ func (p *pacer) round() (held bool) {
 	if b != nil {
 		b.open(p)
 	}
-	p.ask()
+	if p.n.links.Due() {
+		p.n.rows.AskDue(&p.out)
+	}
 	early := p.early(p.n.Now(), marks)
-	held = early || p.shards(len(marks) > 0, b != nil && b.presses())
+	held = early || p.n.rows.Round(&p.out, len(marks) > 0, b != nil && b.presses())
 	if held {
 		p.mu.Lock()
 		p.marks = append(p.marks, marks...)
@@ -156,35 +133,11 @@ func (p *pacer) round() (held bool) {
 	return held
 }
 
-func (p *pacer) shards(all, bounded bool) (held bool) {
-	p.out.ForgetFull()
-	for i := range p.work {
-		for bitsLeft := p.work[i].Swap(0); bitsLeft != 0; bitsLeft &= bitsLeft - 1 {
-			s := &p.n.shards[i*64+bits.TrailingZeros64(bitsLeft)]
-			s.Lock()
-			if s.over() {
-				s.Unlock()
-				return false
-			}
-			s.noted = false
-			round := s.Round(&p.out, all, bounded)
-			held = held || round
-			if s.Work() {
-				s.noted = true
-				p.work[i].Or(bitsLeft & -bitsLeft)
-				p.bell.Ring()
-			}
-			s.Unlock()
-		}
-	}
-	return held
-}
-
 // A drainage is one WaitSync: first this node's updates go out and are
 // acknowledged, then every peer sends what is new and says so.
 type drainage struct {
 	id      uint64
-	flushes []protocol.Flush // by shard; nil: not begun
+	flush   shards.Flush // what is left of it; nil: not begun
 	asked   bool
 	missing int // peers that have not answered
 	done    chan struct{}
@@ -215,17 +168,10 @@ func (p *pacer) drained() {
 		if d.asked {
 			continue
 		}
-		if d.flushes == nil {
-			d.flushes = make([]protocol.Flush, len(p.n.shards))
-			for i := range p.n.shards {
-				s := &p.n.shards[i]
-				s.Lock()
-				d.flushes[i] = s.BeginFlush()
-				s.noteWork(p.n, godwit.Key(i))
-				s.Unlock()
-			}
+		if d.flush == nil {
+			d.flush = p.n.rows.BeginFlush()
 		}
-		if !p.flushed(d) {
+		if d.flush = d.flush.Left(); len(d.flush) > 0 {
 			continue
 		}
 		d.asked = true
@@ -238,19 +184,6 @@ func (p *pacer) drained() {
 			}
 		}
 	}
-}
-
-func (p *pacer) flushed(d *drainage) bool {
-	for i := range d.flushes {
-		s := &p.n.shards[i]
-		s.Lock()
-		ok := s.Flushed(&d.flushes[i])
-		s.Unlock()
-		if !ok {
-			return false
-		}
-	}
-	return true
 }
 
 // marked takes a peer's SyncMark or SyncAck.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
-	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/shards"
 )
 
 // The planner acts on intents when they become due, and ends them: one goroutine
@@ -22,7 +22,7 @@ type planner struct {
 	leads  atomic.Uint64 // nanoseconds that actions took, summed since the last look
 	nleads atomic.Uint64
 
-	order order // of announced keys
+	order shards.Order // of announced keys
 
 	keys int     // begun, ended or sent this time
 	gap  float64 // seconds from one time to the next while there is work, smoothed
@@ -89,7 +89,7 @@ func (p *planner) of(w *worker, now int64, lead float64) {
 			// Announced too late to be early: that says nothing about the window.
 			w.excused.Store(max(w.excused.Load(), int64(s.end)))
 		}
-		p.order.sort(p.n, s.keys)
+		p.order.Sort(p.n.rows, s.keys)
 		w.plan.Add(s.keys, s.start, s.end)
 	}
 	if lead > 0 {
@@ -102,8 +102,8 @@ func (p *planner) of(w *worker, now int64, lead float64) {
 	if p.n.cfg.Eager {
 		window = eager
 	}
-	w.plan.Due(clock, window, func(keys []godwit.Key) { p.each(keys, (*protocol.Shard).Want) })
-	w.plan.Expire(clock, func(keys []godwit.Key) { p.each(keys, (*protocol.Shard).Unwant) })
+	w.plan.Due(clock, window, func(keys []godwit.Key) { p.n.rows.Want(&p.out, p.acted(keys)) })
+	w.plan.Expire(clock, func(keys []godwit.Key) { p.n.rows.Unwant(&p.out, p.acted(keys)) })
 	w.held.Add(int64(w.plan.Keys() - held))
 	w.inbox.Lock()
 	w.ahead.Store(int64(window))
@@ -117,18 +117,8 @@ func (p *planner) of(w *worker, now int64, lead float64) {
 	}
 }
 
-// each begins or ends the intent of each key.
-func (p *planner) each(keys []godwit.Key, do func(*protocol.Shard, protocol.Out, godwit.Key)) {
+// acted counts keys of which intents begin or end.
+func (p *planner) acted(keys []godwit.Key) []godwit.Key {
 	p.keys += len(keys)
-	for _, k := range keys {
-		s := p.n.shard(k)
-		s.Lock()
-		if s.over() {
-			s.Unlock()
-			return
-		}
-		do(s.Shard, &p.out, k)
-		s.noteWork(p.n, k)
-		s.Unlock()
-	}
+	return keys
 }

@@ -20,7 +20,7 @@ func (n *Node) settingUp() bool {
 // early reports whether the policy's rate has shards wait with what they have
 // to send. Whoever waits for a WaitSync does not wait for that.
 func (p *pacer) early(now int64, marks []mark) bool {
-	if p.every == 0 || p.idle() {
+	if p.every == 0 || p.n.rows.Idle() {
 		return false
 	}
 	if now < p.synced+int64(p.every) && len(marks) == 0 && p.waiting.Load() == 0 && !p.n.bound.pressed() && !p.n.settingUp() {
@@ -28,16 +28,6 @@ func (p *pacer) early(now int64, marks []mark) bool {
 	}
 	p.synced = now
 	return false
-}
-
-// idle reports whether no shard has something to send.
-func (p *pacer) idle() bool {
-	for i := range p.work {
-		if p.work[i].Load() != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // interval is the time between rounds at a rate, 0 if there is no limit.

@@ -15,7 +15,7 @@ import (
 // This file is what a worker does with keys that it cannot be served at once: it
 // asks for them, with others under way or not, and waits.
 
-// request sends, or leaves waiting, the positions in w.miss: pairs of position
+// request sends, or leaves waiting, the positions in w.rows.Miss: pairs of position
 // and offset.
 func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
 	o, err := w.begin(ctx, what, keys, buf, kind)
@@ -28,25 +28,29 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		o.token = w.token
 		o.mu.Unlock()
 	}
-	o.expect(w.n.model, keys, w.miss)
+	o.expect(w.n.model, keys, w.rows.Miss)
 	if kind == wire.Localize {
-		for m, i := range w.order.positions(w.n, keys) { // all were missed
-			w.miss[2*m], w.miss[2*m+1] = i, 0
+		for m, i := range w.order.Positions(w.n.rows, keys) { // all were missed
+			w.rows.Miss[2*m], w.rows.Miss[2*m+1] = i, 0
 		}
 	}
 	w.rec = wire.Record{Kind: kind, Op: o.id}
-	t := &w.n.tables[0]
+	t := w.n.rows.First()
 	if w.n.bound != nil || w.n.windows != nil {
 		w.follow(o, kind, keys)
 	}
+	var ask func(*protocol.Shard)
+	if w.after != 0 {
+		ask = w.askLater
+	}
 	var away, queued uint64
 	next := 0
-	for m := 0; m < len(w.miss); m += 2 {
+	for m := 0; m < len(w.rows.Miss); m += 2 {
 		if m == next {
 			var err error
 			if next, err = w.admit(ctx, o, kind, keys, m); err != nil {
 				w.abandon(o)
-				w.unissued = (len(w.miss) - m) / 2
+				w.unissued = (len(w.rows.Miss) - m) / 2
 				w.issued(o, w.unissued)
 				return 0, w.blamed(what, keys, err)
 			}
@@ -56,46 +60,35 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 			}
 			w.out.Keep()
 		}
-		i, off := w.miss[m], w.miss[m+1]
+		i, off := w.rows.Miss[m], w.rows.Miss[m+1]
 		k := keys[i]
 		w.rec.Key, w.rec.Index, w.rec.Seq = k, uint32(i), 0
 		if kind == wire.Push || kind == wire.Set {
-			if !t.has(k) {
-				t = w.n.table(k)
+			if !t.Has(k) {
+				t = w.n.rows.Table(k)
 			}
-			w.rec.Vals = buf[off : off+t.dim]
+			w.rec.Vals = buf[off : off+t.Dim]
 			if len(w.forms) > 0 {
 				f := w.forms[m/2]
 				w.rec.Coding, w.rec.Step = wire.Coding(f.Coding), f.Step
 			}
 		}
-		s := w.n.shard(k)
-		s.lockFor(&w.out)
-		if s.over() {
-			s.Unlock()
+		got := w.n.rows.Request(&w.out, &w.rec, ask)
+		if got.Closed {
 			w.out.Release()
 			return 0, w.fail(what, keys, w.n.Err())
 		}
-		if kind <= wire.Push && w.after == 0 && s.Pass(&w.out, &w.rec) {
-			s.Unlock()
-			away++
-			continue
-		}
-		before, late := s.Stats.Waited, s.Stats.Late
-		w.ask(s, &w.rec)
-		if s.Stats.Late != late {
+		if got.Late {
 			add(&w.late, 1)
 			if int64(w.clock.Now()) >= w.excused.Load() {
 				add(&w.missed, 1)
 			}
 		}
-		if s.Stats.Waited != before {
+		if got.Waits {
 			queued++
 		} else {
 			away++
 		}
-		s.noteWork(w.n, k)
-		s.Unlock()
 	}
 	if c != nil {
 		add(&c[protocol.Elsewhere], away)
@@ -151,7 +144,7 @@ func (w *worker) blamed(what string, keys []godwit.Key, err error) error {
 func (w *worker) admit(ctx context.Context, o *op, kind wire.Kind, keys []godwit.Key, m int) (next int, err error) {
 	w.out.Release()
 	if o.after != 0 {
-		return min(m+admitted, len(w.miss)), nil
+		return min(m+admitted, len(w.rows.Miss)), nil
 	}
 	next, cost := w.some(kind, keys, m)
 	if w.ops.ask(cost) {
@@ -163,7 +156,7 @@ func (w *worker) admit(ctx context.Context, o *op, kind wire.Kind, keys []godwit
 	for !w.ops.ask(cost) {
 		switch w.pause(ctx, w.ops.moved) {
 		case 1:
-			return 0, &behindError{w.behind(keys[w.miss[m]]), context.Cause(ctx)}
+			return 0, &behindError{w.behind(keys[w.rows.Miss[m]]), context.Cause(ctx)}
 		case 2:
 			return 0, w.n.Err()
 		}
@@ -174,16 +167,16 @@ func (w *worker) admit(ctx context.Context, o *op, kind wire.Kind, keys []godwit
 // some returns the end of the missed keys that are issued next, and what they
 // cost: few enough for room to come back while others are issued.
 func (w *worker) some(kind wire.Kind, keys []godwit.Key, m int) (next int, cost int64) {
-	t := &w.n.tables[0]
-	for next = m; next < min(m+admitted, len(w.miss)) && (next == m || cost < w.ops.room/8); next += 2 {
-		k := keys[w.miss[next]]
-		if !t.has(k) {
-			t = w.n.table(k)
+	t := w.n.rows.First()
+	for next = m; next < min(m+admitted, len(w.rows.Miss)) && (next == m || cost < w.ops.room/8); next += 2 {
+		k := keys[w.rows.Miss[next]]
+		if !t.Has(k) {
+			t = w.n.rows.Table(k)
 		}
 		if kind == wire.Pull {
-			cost += link.CostOf(t.dim)
+			cost += link.CostOf(t.Dim)
 		} else {
-			cost += link.CostOf(t.floats)
+			cost += link.CostOf(t.Floats)
 		}
 	}
 	return next, cost
@@ -235,10 +228,10 @@ func (w *worker) all(ctx context.Context, what string, kind wire.Kind, keys []go
 
 // every notes all positions of a call as not served.
 func (w *worker) every(keys []godwit.Key) {
-	w.miss, w.forms = w.miss[:0], w.forms[:0]
+	w.rows.Miss, w.forms = w.rows.Miss[:0], w.forms[:0]
 	off := 0
 	for i, k := range keys {
-		w.miss = append(w.miss, i, off)
+		w.rows.Miss = append(w.rows.Miss, i, off)
 		off += w.n.model.Dim(k)
 	}
 }

@@ -1,23 +1,14 @@
 package node
 
 import (
-	"slices"
-
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
-	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
 // This file is the pacer's part of bounded staleness, at the begin and at the end
 // of its rounds.
-
-// flushing is what settling waits for in a shard.
-type flushing struct {
-	s *shard
-	f protocol.Flush
-}
 
 // open begins a round: it settles what the workers have left behind them.
 func (b *bound) open(p *pacer) {
@@ -44,21 +35,12 @@ func (b *bound) begin() {
 	if !b.nodes[b.n.self].settled.Before(t) { // which only the pacer changes
 		return
 	}
-	b.target, b.flushes = t, b.flushes[:0]
+	b.target, b.flush = t, b.flush[:0]
 	b.flying.Store(true)
 	if !b.copies {
 		return // no replica has updates
 	}
-	for i := range b.n.shards {
-		s := &b.n.shards[i]
-		s.Lock()
-		f := s.BeginSettle()
-		if !s.Flushed(&f) {
-			b.flushes = append(b.flushes, flushing{s, f})
-			s.noteWork(b.n, godwit.Key(i))
-		}
-		s.Unlock()
-	}
+	b.flush = b.n.rows.BeginSettle(b.flush)
 }
 
 // ready returns the tick before which no push of this node's workers is
@@ -128,12 +110,8 @@ func (b *bound) end(p *pacer, sent, held bool) {
 
 // flushed reports whether everything that settling waits for has arrived.
 func (b *bound) flushed() bool {
-	b.flushes = slices.DeleteFunc(b.flushes, func(x flushing) bool {
-		x.s.Lock()
-		defer x.s.Unlock()
-		return x.s.Flushed(&x.f)
-	})
-	return len(b.flushes) == 0
+	b.flush = b.flush.Left()
+	return len(b.flush) == 0
 }
 
 // mark notes whose replicas contain what the round was to bring. The lock is held.

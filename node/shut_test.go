@@ -16,16 +16,7 @@ func TestAnAccessThatFindsTheRowsGoneFails(t *testing.T) {
 	w := n.Worker(0)
 	keys := homedAt(t, n, 0, 3)
 	must(t, w.Push(ctx, keys, make([]float32, 3)))
-	gone := func(yes bool) {
-		for i := range n.shards {
-			s := &n.shards[i]
-			s.Lock()
-			s.closed = yes
-			s.Unlock()
-		}
-	}
-	gone(true) // as Close does, behind the worker's look whether the node is open
-	defer gone(false)
+	n.rows.Close() // as Close does, behind the worker's look whether the node is open
 	if err := w.Push(ctx, keys, make([]float32, 3)); err == nil {
 		t.Error("a push to rows that are gone was served")
 	}

@@ -39,7 +39,7 @@ func stall(t testing.TB, p placement.Policy) *stalling {
 	s.asker = s.Nodes[1]
 	for k := godwit.Key(0); s.asker.model.Has(k); k++ {
 		switch i, _ := s.asker.model.Locate(k); {
-		case s.asker.homes.Home(k) != 0:
+		case s.asker.proto.Homes.Home(k) != 0:
 		case i == 1:
 			s.beside = append(s.beside, k)
 		case len(s.keys) < stalledKeys:
@@ -105,15 +105,7 @@ func waitsForRoom(n *Node) bool { return n.workers[0].ops.short.Load() }
 // wantsMore reports whether all of an intent was acted on: keys for which there is
 // no room wait for it.
 func wantsMore(n *Node) bool {
-	waiting := 0
-	for i := range n.shards {
-		s := &n.shards[i]
-		s.Lock()
-		rows, _, _ := s.Len()
-		s.Unlock()
-		waiting += rows
-	}
-	return waiting >= stalledKeys
+	return n.rows.Totals().Rows >= stalledKeys
 }
 
 // answered reports whether the owner has answered all that the asker has asked for.

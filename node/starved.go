@@ -11,7 +11,7 @@ import (
 // is called under a shard's lock.
 func (n *Node) outOfMemory(used int, cause error) {
 	err := n.noMemory(used, cause)
-	n.starved.Store(true)
+	n.rows.Starve()
 	n.Fail(err)
 	n.Go(func() { n.cfg.Session.Fail(err) })
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -19,16 +20,7 @@ func TestANodeWithoutMemoryForRowsEndsTheRunInWords(t *testing.T) {
 	must(t, w.Pull(t.Context(), here[:1], dst[:8]))
 	full := errors.New("full")
 	n.arena.Short(3<<30, full)
-	rows := func() (rows int) {
-		for i := range n.shards {
-			s := &n.shards[i]
-			s.Lock()
-			all, _, _ := s.Len()
-			s.Unlock()
-			rows += all
-		}
-		return rows
-	}
+	rows := func() int { return n.rows.Totals().Rows }
 	before := rows()
 	for what, err := range map[string]error{
 		"a pull of what is here":  w.Pull(t.Context(), here, dst),
@@ -39,11 +31,11 @@ func TestANodeWithoutMemoryForRowsEndsTheRunInWords(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, ok := n.shard(here[1]).pull(nil, here[1], dst[:8]); ok {
-		t.Error("a row was made by a pull")
-	}
-	if _, ok := n.shard(here[1]).push(n, nil, &n.tables[0], here[1], dst[:8]); ok {
-		t.Error("a row was made by a push")
+	a := n.rows.Access()
+	for _, kind := range []wire.Kind{wire.Pull, wire.Push} {
+		if _, ok := a.Serve(kind, here[1:2], dst[:8]); ok {
+			t.Errorf("a row was made by a %v", kind)
+		}
 	}
 	if got := rows(); got != before {
 		t.Errorf("%d rows are here, %d were", got, before)

@@ -3,6 +3,8 @@ package node
 import (
 	"time"
 
+	"github.com/godwit-ps/godwit/node/internal/shards"
+
 	"github.com/godwit-ps/godwit/internal/protocol"
 )
 
@@ -172,19 +174,13 @@ func (n *Node) Stats() Stats {
 		w.stock(&s)
 	}
 	if s.Remote > 0 {
-		s.MaxHops = commonHops // and more where the shards say so
+		s.MaxHops = shards.UsualHops // and more where the shards say so
 	}
 	s.Local += s.Sampled.Local
 	s.Replica += s.Sampled.Replica
 	s.Queued += s.Sampled.Queued
 	s.Remote += s.Sampled.Remote
-	var nanos uint64 // from asking for keys to their arrival
-	for i := range n.shards {
-		nanos += n.shards[i].stock(&s)
-	}
-	if s.Leads > 0 {
-		s.LeadMs = float64(nanos) / float64(s.Leads) / 1e6
-	}
+	s.hold(n.rows.Totals())
 	s.Bytes += n.proto.Bytes() + n.hot.Bytes()
 	for _, l := range n.links.All {
 		c := l.Counts()
@@ -219,26 +215,16 @@ func (w *worker) stock(s *Stats) {
 	s.Window = max(s.Window, w.ahead.Load())
 }
 
-// stock adds what a shard did and holds, and returns for how long keys that came
-// were on their way, summed.
-func (x *shard) stock(s *Stats) (nanos uint64) {
-	x.Lock()
-	did := x.Shard.Stats
-	_, owned, replicas := x.Len()
-	s.Bytes += x.Bytes()
-	x.Unlock()
-	s.Owned += owned
-	s.Replicas += replicas
-	s.Moves += did.MovesIn
-	s.Copies += did.Copies
-	s.Drops += did.Drops
-	s.Deltas += did.Deltas
-	s.Clipped += did.Clipped
-	s.FilterIn += did.RoundedIn
-	s.FilterOut += did.RoundedOut
-	s.Refreshes += did.Refreshes
-	s.Forwards += did.Forwards
-	s.MaxHops = max(s.MaxHops, did.MaxHops)
-	s.Leads += did.LeadActions
-	return did.LeadNanos
+// hold adds what the shards did and hold.
+func (s *Stats) hold(t shards.Totals) {
+	s.Owned, s.Replicas, s.Bytes = t.Owned, t.Replicas, t.Bytes
+	s.Moves, s.Copies, s.Drops = t.MovesIn, t.Copies, t.Drops
+	s.Deltas, s.Clipped, s.Refreshes = t.Deltas, t.Clipped, t.Refreshes
+	s.FilterIn += t.RoundedIn
+	s.FilterOut += t.RoundedOut
+	s.Forwards = t.Forwards
+	s.MaxHops = max(s.MaxHops, t.MaxHops)
+	if s.Leads = t.LeadActions; s.Leads > 0 {
+		s.LeadMs = float64(t.LeadNanos) / float64(s.Leads) / 1e6
+	}
 }

@@ -33,8 +33,8 @@ func (w *worker) follow(o *op, kind wire.Kind, keys []godwit.Key) {
 		return
 	}
 	settles, window := false, unlimited
-	for m := 0; m < len(w.miss); m += 2 {
-		i, _ := w.n.model.Locate(keys[w.miss[m]])
+	for m := 0; m < len(w.rows.Miss); m += 2 {
+		i, _ := w.n.model.Locate(keys[w.rows.Miss[m]])
 		settles = settles || w.n.model.Table(i).Staleness != godwit.Eventual
 		if w.n.windows != nil {
 			window = min(window, w.n.windows[i])
@@ -45,7 +45,7 @@ func (w *worker) follow(o *op, kind wire.Kind, keys []godwit.Key) {
 		deadline = uint64(w.Clock()) + uint64(window) + 1 // so that none is 0
 	}
 	if settles || deadline != 0 {
-		w.ops.follow(o, keys[w.miss[0]], w.clock.Tick(), settles, deadline)
+		w.ops.follow(o, keys[w.rows.Miss[0]], w.clock.Tick(), settles, deadline)
 	}
 }
 

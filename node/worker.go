@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/sampling"
 )
@@ -24,13 +25,10 @@ type worker struct {
 	out   link.Sender
 	rec   wire.Record // scratch
 	ops   *ops
-	send  func()    // out.flush
-	miss  []int     // positions of a call that were not served at once
-	order order     // of a call that asks for many keys
-	row   []float32 // scratch
-
-	filler filler
-	waits  bool // the call waits for what it asks for
+	send  func()        // out.flush
+	rows  shards.Access // that are here
+	order shards.Order  // of a call that asks for many keys
+	waits bool          // the call waits for what it asks for
 
 	filters  *filtering.Pipeline
 	forms    []godwit.Encoding // of the positions in miss; none: raw
@@ -88,7 +86,7 @@ type span struct {
 }
 
 func (n *Node) newWorker(i int) (*worker, error) {
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.links.Sender(), ops: n.newOps(i), granted: make(chan struct{}, 1)}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.links.Sender(), rows: n.rows.Access(), ops: n.newOps(i), granted: make(chan struct{}, 1)}
 	w.filters = n.filters.Pipeline(w.id)
 	w.send = w.out.Flush
 	w.ops.bound = n.bound
@@ -110,15 +108,15 @@ func (w *worker) fail(what string, keys []godwit.Key, err error) error {
 
 func (w *worker) check(what string, keys []godwit.Key, buf int) error {
 	floats := 0
-	t := &w.n.tables[0]
+	t := w.n.rows.First()
 	for _, k := range keys {
-		if !t.has(k) {
-			if t = w.n.table(k); t == nil {
+		if !t.Has(k) {
+			if t = w.n.rows.Table(k); t == nil {
 				_, err := w.n.model.Floats(keys)
 				return w.fail(what, keys, err)
 			}
 		}
-		floats += t.dim
+		floats += t.Dim
 	}
 	if buf > maxFloats {
 		return w.fail(what, keys, fmt.Errorf("%w: %d floats, one call takes at most %d: make several", godwit.ErrLength, buf, int64(maxFloats)))
@@ -234,7 +232,7 @@ func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 	if kind == wire.Push && w.filters.Residual().Some() {
 		buf = w.filters.AddKept(keys, buf)
 	}
-	served, ok := w.local(kind, keys, buf)
+	served, ok := w.rows.Serve(kind, keys, buf)
 	if !ok {
 		return 0, w.fail(what, keys, w.n.Err())
 	}
@@ -250,12 +248,12 @@ func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 		}
 	}
 	if kind == wire.Push {
-		if len(w.miss) > 0 || w.filters.Took() {
+		if len(w.rows.Miss) > 0 || w.filters.Took() {
 			return w.push(ctx, what, keys, buf, c)
 		}
 		return 0, nil
 	}
-	if len(w.miss) == 0 {
+	if len(w.rows.Miss) == 0 {
 		return 0, nil
 	}
 	return w.request(ctx, what, kind, keys, buf, c)
@@ -314,22 +312,14 @@ func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
 
 // pullHere reads a value that is here and says where it stood.
 func (w *worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
-	t := w.n.table(k)
-	if t == nil || len(dst) != t.dim || w.n.Err() != nil {
+	t := w.n.rows.Table(k)
+	if t == nil || len(dst) != t.Dim || w.n.Err() != nil {
 		return protocol.Elsewhere
 	}
 	if b := w.n.bound; b != nil && !b.readable(w) && !b.reaches(b.need(w, []godwit.Key{k})) {
 		return protocol.Elsewhere
 	}
-	s := w.n.shard(k)
-	h := s.Look(k)
-	var p protocol.Place
-	var ok bool
-	if t.query != nil {
-		p, ok = w.query(s, h, t, k, dst)
-	} else {
-		p, ok = s.pull(h, k, dst)
-	}
+	p, ok := w.rows.Read(t, k, dst)
 	if !ok {
 		return protocol.Elsewhere
 	}

@@ -1,4 +1,4 @@
-package node
+package shards
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// An order puts keys in the order of their shards. It holds the memory that that
+// An Order puts keys in the order of their shards. It holds the memory that that
 // takes.
 //
 // Keys that follow each other are of as many shards, and to come to a shard means
@@ -14,7 +14,7 @@ import (
 // moved, that cost more than all else. The keys of a shard in a row pay for it
 // once, here and at every node that takes the records, as all have the same
 // shards.
-type order struct {
+type Order struct {
 	ends []int // of the keys of a part
 	list []int
 	keys []godwit.Key
@@ -23,19 +23,19 @@ type order struct {
 // maxOrdered is for how many keys memory is kept.
 const maxOrdered = 1 << 16
 
-// positions returns the positions of keys, by shard. Of a shard, those come
+// Positions returns the positions of keys, by shard. Of a shard, those come
 // first whose home is this node: what is said about a key depends on where that
 // is, and records of one kind in a row are shorter. Positions of equal keys stay
 // in order. It returns nil where there are too few keys for it to pay. The slice
 // is good until the next call.
-func (o *order) positions(n *Node, keys []godwit.Key) []int {
-	if len(keys) < len(n.shards) {
+func (o *Order) Positions(s *Set, keys []godwit.Key) []int {
+	if len(keys) < len(s.shards) {
 		return nil
 	}
-	o.ends = slices.Grow(o.ends[:0], 2*len(n.shards))[:2*len(n.shards)]
+	o.ends = slices.Grow(o.ends[:0], 2*len(s.shards))[:2*len(s.shards)]
 	clear(o.ends)
 	for _, k := range keys {
-		o.ends[n.part(k)]++
+		o.ends[s.part(k)]++
 	}
 	end := 0
 	for i, l := range o.ends {
@@ -44,7 +44,7 @@ func (o *order) positions(n *Node, keys []godwit.Key) []int {
 	}
 	o.list = slices.Grow(o.list[:0], len(keys))[:len(keys)]
 	for i, k := range keys {
-		at := &o.ends[n.part(k)]
+		at := &o.ends[s.part(k)]
 		o.list[*at] = i
 		*at++
 	}
@@ -54,8 +54,8 @@ func (o *order) positions(n *Node, keys []godwit.Key) []int {
 // sorted returns the keys in that order, and the positions that they had; the
 // keys themselves and nil where it does not pay. The slices are good until the
 // next call.
-func (o *order) sorted(n *Node, keys []godwit.Key) (by []godwit.Key, was []int) {
-	if was = o.positions(n, keys); was == nil {
+func (o *Order) sorted(s *Set, keys []godwit.Key) (by []godwit.Key, was []int) {
+	if was = o.Positions(s, keys); was == nil {
 		return keys, nil
 	}
 	o.keys = slices.Grow(o.keys[:0], len(keys))[:len(keys)]
@@ -65,9 +65,9 @@ func (o *order) sorted(n *Node, keys []godwit.Key) (by []godwit.Key, was []int) 
 	return o.keys, was
 }
 
-// sort puts keys in that order.
-func (o *order) sort(n *Node, keys []godwit.Key) {
-	by, was := o.sorted(n, keys)
+// Sort puts keys in that order.
+func (o *Order) Sort(s *Set, keys []godwit.Key) {
+	by, was := o.sorted(s, keys)
 	if was == nil {
 		return
 	}
@@ -79,9 +79,9 @@ func (o *order) sort(n *Node, keys []godwit.Key) {
 
 // part is the half of a shard that a key is in: those whose home is here, or
 // the others.
-func (n *Node) part(k godwit.Key) int {
-	p := 2 * int(k&n.mask)
-	if n.homes.Home(k) != n.self {
+func (s *Set) part(k godwit.Key) int {
+	p := 2 * int(k&s.mask)
+	if s.proto.Homes.Home(k) != s.proto.Self {
 		p++
 	}
 	return p

@@ -1,4 +1,4 @@
-package node
+package shards
 
 import (
 	"slices"
@@ -26,7 +26,7 @@ type filler struct {
 	vain   int  // after keys whose rows are away: how many times to let it be,
 	left   int  // … and how many of them are left
 	here   []godwit.Key
-	shards order
+	shards Order
 	rows   [holdKeys]*store.Header
 
 	keys []godwit.Key // for which rows are being made, by shard if that pays
@@ -36,23 +36,23 @@ type filler struct {
 // fill makes the rows of those of the keys that have their home here and were
 // never accessed. If these are all of one table, dst gets the values. It reports
 // whether that was done, and how many floats they have.
-func (w *worker) fill(keys []godwit.Key, dst []float32) (floats int, served bool) {
-	f := &w.filler
-	t := w.n.table(keys[0])
-	here := w.homed(keys)
+func (a *Access) fill(keys []godwit.Key, dst []float32) (floats int, served bool) {
+	f := &a.filler
+	t := a.set.Table(keys[0])
+	here := a.homed(keys)
 	if len(here) < len(keys) || t.query != nil || !t.hasAll(keys) {
 		dst = nil
 	}
-	w.n.proto.InUse(here)
-	f.keys, f.was = f.shards.sorted(w.n, here)
-	made := w.make(t, dst)
+	a.set.proto.InUse(here)
+	f.keys, f.was = f.shards.sorted(a.set, here)
+	made := a.make(t, dst)
 	f.keys = nil
 	f.on = 2*made > len(here)
 	if f.vain = min(2*f.vain+1, vainMost); made > 0 {
 		f.vain = 0
 	}
 	f.left = f.vain
-	return t.dim * made, dst != nil && made == len(keys)
+	return t.Dim * made, dst != nil && made == len(keys)
 }
 
 // waits reports whether it is to be let be this time.
@@ -65,31 +65,31 @@ func (f *filler) waits() bool {
 }
 
 // homed returns those of the keys that have their home here.
-func (w *worker) homed(keys []godwit.Key) []godwit.Key {
-	if w.n.links.Alone() {
+func (a *Access) homed(keys []godwit.Key) []godwit.Key {
+	if a.set.proto.Nodes == 1 {
 		return keys
 	}
-	f := &w.filler
+	f := &a.filler
 	f.here = slices.Grow(f.here[:0], len(keys))
 	for _, k := range keys {
-		if w.n.homes.Home(k) == w.n.self {
+		if a.set.proto.Homes.Home(k) == a.set.proto.Self {
 			f.here = append(f.here, k)
 		}
 	}
 	return f.here
 }
 
-// make makes rows of the keys in the worker's order, and returns how many.
-func (w *worker) make(t *table, dst []float32) (made int) {
-	keys := w.filler.keys
-	w.prepare(0)
+// make makes rows of the keys in the order of shards, and returns how many.
+func (a *Access) make(t *Table, dst []float32) (made int) {
+	keys := a.filler.keys
+	a.prepare(0)
 	next := 0
 	for i := 0; i < len(keys); {
 		for ; i >= next; next += group {
-			w.prepare(next + group)
+			a.prepare(next + group)
 		}
-		end := w.hold(i, t)
-		n, ok := w.makeIn(i, end, t, dst)
+		end := a.hold(i, t)
+		n, ok := a.makeIn(i, end, t, dst)
 		if made += n; !ok {
 			break
 		}
@@ -102,44 +102,44 @@ func (w *worker) make(t *table, dst []float32) (made int) {
 const group = 32
 
 // prepare has the processor fetch what making the rows of a group takes.
-func (w *worker) prepare(first int) {
-	keys, mask := w.filler.keys, w.n.mask
+func (a *Access) prepare(first int) {
+	keys, mask := a.filler.keys, a.set.mask
 	for i := first; i < min(first+group, len(keys)); i++ {
-		s := w.n.shard(keys[i])
-		s.PrefetchIndex(keys[i])
+		x := a.set.shard(keys[i])
+		x.PrefetchIndex(keys[i])
 		if i == 0 || (keys[i]^keys[i-1])&mask != 0 {
-			s.fetch()
+			x.prefetch()
 		}
 	}
 }
 
 // hold returns the end of the keys from position i on for which their shard is
 // locked once.
-func (w *worker) hold(i int, t *table) int {
-	keys, mask := w.filler.keys, w.n.mask
+func (a *Access) hold(i int, t *Table) int {
+	keys, mask := a.filler.keys, a.set.mask
 	floats := 0
 	j := i
 	for ; j < len(keys) && (keys[j]^keys[i])&mask == 0 && j < i+holdKeys && floats < holdFloats; j++ {
-		if !t.has(keys[j]) {
-			t = w.n.table(keys[j])
+		if !t.Has(keys[j]) {
+			t = a.set.Table(keys[j])
 		}
-		floats += t.floats
+		floats += t.Floats
 	}
 	return j
 }
 
 // makeIn makes the rows of positions of one shard. It reports false if the node
 // was closed.
-func (w *worker) makeIn(first, end int, t *table, dst []float32) (made int, ok bool) {
-	f := &w.filler
-	s := w.n.shard(f.keys[first])
-	s.Lock()
-	defer s.Unlock()
-	if s.over() {
+func (a *Access) makeIn(first, end int, t *Table, dst []float32) (made int, ok bool) {
+	f := &a.filler
+	x := a.set.shard(f.keys[first])
+	x.Lock()
+	defer x.Unlock()
+	if x.over() {
 		return 0, false
 	}
 	rows := f.rows[:end-first]
-	made = s.Make(f.keys[first:end], rows)
+	made = x.Make(f.keys[first:end], rows)
 	if dst == nil {
 		return made, true
 	}
@@ -149,7 +149,7 @@ func (w *worker) makeIn(first, end int, t *table, dst []float32) (made int, ok b
 			if f.was != nil {
 				at = f.was[at]
 			}
-			copy(dst[at*t.dim:(at+1)*t.dim], store.FloatsAt(h, t.dim))
+			copy(dst[at*t.Dim:(at+1)*t.Dim], store.FloatsAt(h, t.Dim))
 		}
 	}
 	return made, true

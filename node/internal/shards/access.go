@@ -1,0 +1,143 @@
+package shards
+
+import (
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
+)
+
+// This file is what a worker does with keys that are here: it should cost
+// little more than to copy and to add.
+
+// An Access is the way of one goroutine, a worker's, to rows that are here.
+type Access struct {
+	// Miss are the positions of the last call's keys that were not served, each
+	// followed by the offset of its value.
+	Miss []int
+
+	set    *Set
+	row    []float32 // scratch
+	filler filler
+}
+
+// Access returns a way to the rows for one goroutine.
+func (s *Set) Access() Access { return Access{set: s} }
+
+// Serve pulls or pushes the keys of a call that are here, and leaves the others in
+// Miss. It reports how many were served where, by protocol.Place, and whether the node
+// was open all the time. Keys must be the model's, and their values fill buf.
+func (a *Access) Serve(kind wire.Kind, keys []godwit.Key, buf []float32) (served [3]uint64, ok bool) {
+	a.Miss = a.Miss[:0]
+	l := prefetcher{s: a.set, a: a, keys: keys, write: kind != wire.Pull}
+	l.begin()
+	t := &a.set.tables[0]
+	off := 0
+	for i := 0; i < len(keys); i++ {
+		k := keys[i]
+		if i == l.next {
+			if n, floats := l.group(kind, buf[off:]); n > 0 {
+				served[protocol.AtOwner] += uint64(n)
+				i, off = i+n-1, off+floats
+				continue
+			}
+		}
+		if !t.Has(k) {
+			t = a.set.Table(k)
+		}
+		vals := buf[off : off+t.Dim]
+		x := a.set.shard(k)
+		h := l.row(i, t)
+		p := protocol.Elsewhere
+		ok = true
+		switch {
+		case h == nil && l.elsewhere(k):
+			// Not here, as far as a look without the lock can tell. The request
+			// looks again.
+		case kind == wire.Pull && t.query != nil:
+			p, ok = a.query(x, h, t, k, vals)
+		case kind == wire.Pull:
+			p, ok = x.pull(h, k, vals)
+		default:
+			p, ok = a.set.push(x, h, t, k, vals)
+		}
+		if !ok {
+			return served, false
+		}
+		if served[p]++; p == protocol.Elsewhere {
+			a.Miss = append(a.Miss, i, off)
+		}
+		off += t.Dim
+	}
+	return served, true
+}
+
+// Read pulls one value that is here. It reports where it stood, and false if the node was
+// closed.
+func (a *Access) Read(t *Table, k godwit.Key, dst []float32) (protocol.Place, bool) {
+	x := a.set.shard(k)
+	h := x.Look(k)
+	if t.query != nil {
+		return a.query(x, h, t, k, dst)
+	}
+	return x.pull(h, k, dst)
+}
+
+// pull copies the value of a key whose row was found, if it was. It reports
+// false if the node was closed.
+func (x *shard) pull(h *store.Header, k godwit.Key, dst []float32) (protocol.Place, bool) {
+	if optimistic {
+		if v, ok := x.Word(); ok {
+			if p := protocol.ReadOptimistic(h, k, dst); p != protocol.Elsewhere && x.Unchanged(v) {
+				return p, true
+			}
+		}
+	}
+	return x.pullLocked(h, k, dst)
+}
+
+// query is pull of a key whose table's rule makes what pulls get: of a copy of
+// the row, so that no rule is asked about a row that changes meanwhile.
+func (a *Access) query(x *shard, h *store.Header, t *Table, k godwit.Key, dst []float32) (protocol.Place, bool) {
+	if optimistic {
+		if v, ok := x.Word(); ok {
+			a.row = slices.Grow(a.row[:0], t.Floats)[:t.Floats]
+			if p := protocol.ReadOptimistic(h, k, a.row); p != protocol.Elsewhere && x.Unchanged(v) {
+				t.query.Query(dst, a.row[:t.Dim:t.Dim], a.row[t.Dim:])
+				return p, true
+			}
+		}
+	}
+	return x.pullLocked(h, k, dst)
+}
+
+func (x *shard) pullLocked(h *store.Header, k godwit.Key, dst []float32) (protocol.Place, bool) {
+	x.Lock()
+	defer x.Unlock()
+	if x.over() {
+		return protocol.Elsewhere, false
+	}
+	return x.PullAt(h, k, dst), true
+}
+
+// push applies the update rule likewise.
+func (s *Set) push(x *shard, h *store.Header, t *Table, k godwit.Key, push []float32) (protocol.Place, bool) {
+	x.Lock()
+	if x.closed {
+		x.Unlock()
+		return protocol.Elsewhere, false
+	}
+	p := protocol.AtOwner
+	if !t.update.Push(h, k, push) {
+		if x.starved.Load() {
+			x.Unlock()
+			return protocol.Elsewhere, false
+		}
+		p = x.PushAt(h, k, push)
+		s.noteWork(x, k)
+	}
+	x.Unlock()
+	return p, true
+}

@@ -1,0 +1,47 @@
+package shards
+
+import (
+	"sync"
+	"testing"
+)
+
+func TestALatchIsHeldByOneAtATime(t *testing.T) {
+	var l latch
+	var wg sync.WaitGroup
+	n := 0
+	for range 4 {
+		wg.Go(func() {
+			for range 20_000 {
+				l.Lock()
+				n++
+				l.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if n != 80_000 {
+		t.Errorf("%d of 80000 additions arrived", n)
+	}
+	if v, free := l.Word(); !free || v != 160_000 {
+		t.Errorf("after 80000 locks and unlocks the word is %d, free %v", v, free)
+	}
+}
+
+func TestAWordDoesNotSurviveALock(t *testing.T) {
+	var l latch
+	v, _ := l.Word()
+	if !l.Unchanged(v) {
+		t.Error("changed without a lock")
+	}
+	l.Lock()
+	if l.Unchanged(v) {
+		t.Error("unchanged while locked")
+	}
+	if _, free := l.Word(); free {
+		t.Error("free while locked")
+	}
+	l.Unlock()
+	if l.Unchanged(v) {
+		t.Error("unchanged after a lock")
+	}
+}

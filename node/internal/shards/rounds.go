@@ -1,0 +1,185 @@
+package shards
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/node/internal/link"
+)
+
+// This file is what sync rounds, and those that look at a node from outside, do with
+// all shards.
+
+// Idle reports whether no shard has something to send in a round.
+func (s *Set) Idle() bool {
+	for i := range s.work {
+		if s.work[i].Load() != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Round has the shards that have work send what is new (protocol.Shard.Round). It
+// reports whether some had to stay, for want of room.
+func (s *Set) Round(out *link.Sender, all, bounded bool) (held bool) {
+	out.ForgetFull()
+	for i := range s.work {
+		for left := s.work[i].Swap(0); left != 0; left &= left - 1 {
+			x := &s.shards[i*64+bits.TrailingZeros64(left)]
+			x.Lock()
+			if x.over() {
+				x.Unlock()
+				return false
+			}
+			x.noted = false
+			round := x.Round(out, all, bounded)
+			held = held || round
+			if x.Work() {
+				x.noted = true
+				s.work[i].Or(left & -left)
+				s.rounds.Ring()
+			}
+			x.Unlock()
+		}
+	}
+	return held
+}
+
+// AskDue asks for keys that there was no room to ask for before.
+func (s *Set) AskDue(out *link.Sender) {
+	for i := range s.shards {
+		x := &s.shards[i]
+		x.Lock()
+		if x.Due() && !x.over() {
+			x.AskDue(out)
+			s.noteWork(x, godwit.Key(i))
+		}
+		x.Unlock()
+	}
+}
+
+// A Flush is updates of this node's replicas that are on their way to the main copies.
+type Flush []flushing
+
+type flushing struct {
+	x *shard
+	f protocol.Flush
+}
+
+// BeginFlush has all updates sent that replicas here have.
+func (s *Set) BeginFlush() Flush {
+	f := make(Flush, len(s.shards))
+	for i := range s.shards {
+		x := &s.shards[i]
+		x.Lock()
+		f[i] = flushing{x, x.BeginFlush()}
+		s.noteWork(x, godwit.Key(i))
+		x.Unlock()
+	}
+	return f
+}
+
+// BeginSettle is BeginFlush of tables with bounded staleness. It uses the memory of f.
+func (s *Set) BeginSettle(f Flush) Flush {
+	f = f[:0]
+	for i := range s.shards {
+		x := &s.shards[i]
+		x.Lock()
+		if settle := x.BeginSettle(); !x.Flushed(&settle) {
+			f = append(f, flushing{x, settle})
+			s.noteWork(x, godwit.Key(i))
+		}
+		x.Unlock()
+	}
+	return f
+}
+
+// Left returns what of a flush has not arrived.
+func (f Flush) Left() Flush {
+	return slices.DeleteFunc(f, func(x flushing) bool {
+		x.x.Lock()
+		defer x.x.Unlock()
+		return x.x.Flushed(&x.f)
+	})
+}
+
+// Totals are what the shards did so far and hold, summed.
+type Totals struct {
+	protocol.Stats
+	Rows            int // all that are here, also while a key is on its way
+	Owned, Replicas int // keys
+	Bytes           int // of values and index
+}
+
+// Totals takes stock.
+func (s *Set) Totals() (t Totals) {
+	for i := range s.shards {
+		x := &s.shards[i]
+		x.Lock()
+		did := x.Stats
+		rows, owned, replicas := x.Len()
+		t.Bytes += x.Bytes()
+		x.Unlock()
+		t.Rows += rows
+		t.Owned += owned
+		t.Replicas += replicas
+		t.add(&did)
+	}
+	return t
+}
+
+func (t *Totals) add(did *protocol.Stats) {
+	t.MovesIn += did.MovesIn
+	t.Copies += did.Copies
+	t.Drops += did.Drops
+	t.Deltas += did.Deltas
+	t.Clipped += did.Clipped
+	t.RoundedIn += did.RoundedIn
+	t.RoundedOut += did.RoundedOut
+	t.Refreshes += did.Refreshes
+	t.Forwards += did.Forwards
+	t.MaxHops = max(t.MaxHops, did.MaxHops)
+	t.LeadActions += did.LeadActions
+	t.LeadNanos += did.LeadNanos
+}
+
+// Holding returns what is here of a key at this moment. The row is the node's own
+// memory, so this is for simulated nodes, where nothing else runs.
+func (s *Set) Holding(k godwit.Key) protocol.Holding {
+	x := s.shard(k)
+	x.Lock()
+	defer x.Unlock()
+	if x.closed {
+		return protocol.Holding{State: "absent"}
+	}
+	return x.Holding(k)
+}
+
+// Owner returns who owns a key, as this node, its home, knows.
+func (s *Set) Owner(k godwit.Key) godwit.NodeID {
+	x := s.shard(k)
+	x.Lock()
+	defer x.Unlock()
+	if o, away := x.Away(k); away {
+		return o
+	}
+	return s.proto.Self
+}
+
+// Resting says what the shards have left to do, or forgot; nil if nothing.
+func (s *Set) Resting() error {
+	for i := range s.shards {
+		x := &s.shards[i]
+		x.Lock()
+		err := x.Resting()
+		x.Unlock()
+		if err != nil {
+			return fmt.Errorf("shard %d: %w", i, err)
+		}
+	}
+	return nil
+}

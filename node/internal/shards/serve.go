@@ -1,0 +1,210 @@
+package shards
+
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
+)
+
+// A Server does to the rows what the records of one peer ask for. It belongs to who
+// reads the peer's frames. What it answers is in its sender, for others to send.
+type Server struct {
+	set    *Set
+	from   godwit.NodeID
+	out    *link.Sender
+	rows   [prefetched]*store.Header // where the rows of requests seem to be
+	reply  wire.Record               // scratch
+	floats []float32                 // scratch, for answers that are no value as it is kept
+	table  *Table                    // of the last request or reply
+
+	leads, nleads uint64 // lead times of keys that have come: sum in nanoseconds, number
+}
+
+// Server returns what serves a peer, and answers by a sender.
+func (s *Set) Server(from godwit.NodeID, out *link.Sender) Server {
+	return Server{set: s, from: from, out: out, table: &s.tables[0]}
+}
+
+// Batch is how many records Find takes at the most: so many that the rows of the last
+// can be on their way to the processor's cache while the first are stepped.
+const Batch = prefetched
+
+// MaxSteps is how many records of a shard are taken under one lock: few enough for those
+// who wait for it to go on looking.
+const MaxSteps = 4
+
+// UsualHops is how often a request is sent on usually: from who asks to the home or where
+// a hint leads.
+const UsualHops = 1
+
+// Leads returns the lead times of keys that have come since the last call: their sum in
+// nanoseconds, and how many.
+func (v *Server) Leads() (nanos, keys uint64) {
+	nanos, keys = v.leads, v.nleads
+	v.leads, v.nleads = 0, 0
+	return nanos, keys
+}
+
+// Find looks for the rows that records will need, Batch of them at the most, and has them
+// fetched into the processor's cache.
+func (v *Server) Find(recs []wire.Record) {
+	s, m := v.set, v.set.proto.Model
+	far := s.large && len(recs) >= 4
+	if far {
+		for i := range recs {
+			if needsRow(&recs[i]) && m.Has(recs[i].Key) {
+				s.shard(recs[i].Key).PrefetchIndex(recs[i].Key)
+			}
+		}
+	}
+	for i := range recs {
+		r := &recs[i]
+		v.rows[i] = nil
+		switch {
+		case !needsRow(r) || !m.Has(r.Key):
+		case far:
+			v.rows[i] = s.shard(r.Key).PrefetchRow(r.Key)
+		case r.Kind <= wire.Push:
+			v.rows[i] = s.shard(r.Key).Look(r.Key)
+		}
+	}
+}
+
+func needsRow(r *wire.Record) bool {
+	switch r.Kind {
+	case wire.PullReply, wire.Done, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound:
+		return false
+	}
+	return true
+}
+
+// fits reports whether the model has the key of a pull, push or reply, with values of
+// that length.
+func (v *Server) fits(r *wire.Record) bool {
+	if !v.table.Has(r.Key) {
+		t := v.set.Table(r.Key)
+		if t == nil {
+			return false
+		}
+		v.table = t
+	}
+	switch r.Kind {
+	case wire.Push, wire.PullReply:
+		return len(r.Vals) == v.table.Dim
+	}
+	return true
+}
+
+// Serve carries out the request of another node at a position of what Find took, if it is
+// a common one and the row that was found is what it is about. Everything else is for
+// Steps.
+func (v *Server) Serve(i int, r *wire.Record) bool {
+	h := v.rows[i]
+	if r.Kind > wire.Push || h == nil || r.Op == 0 || r.Origin == v.set.proto.Self || int(r.Origin) >= v.set.proto.Nodes || r.Hops > UsualHops || !v.fits(r) {
+		return false
+	}
+	x := v.set.shard(r.Key)
+	x.lockFor(v.out)
+	value, ok := v.table.update.Serve(h, r, &v.floats)
+	if ok {
+		a := &v.reply
+		a.Kind, a.Key, a.Op, a.Index, a.Vals, a.Coding = wire.Done, r.Key, r.Op, r.Index, value, wire.Raw
+		if r.Kind == wire.Pull {
+			a.Kind = wire.PullReply
+			if u := v.table.update; u.Rounds() {
+				v.floats = u.Round(a, r, v.floats, &x.Stats)
+			}
+		}
+		v.out.Send(r.Origin, a)
+	}
+	x.Unlock()
+	return ok
+}
+
+// Replied has the shards learn from replies where their keys are. It returns how many
+// replies fit the model, up to the first that does not.
+func (v *Server) Replied(rs []wire.Record) (fit int) {
+	for fit < len(rs) && v.fits(&rs[fit]) {
+		x := v.set.shard(rs[fit].Key)
+		x.lockFor(v.out)
+		x.Replied(v.from, rs[fit].Key)
+		x.Unlock()
+		fit++
+	}
+	return fit
+}
+
+// SameShard reports whether two keys are of one shard.
+func (s *Set) SameShard(a, b godwit.Key) bool { return (a^b)&s.mask == 0 }
+
+// Steps has a shard take records of keys of its own, MaxSteps of them at the most, the
+// first of which was at a position of what Find took. What the shard has beside rows went
+// from the cache since it took the records before of their keys: that is fetched first.
+func (v *Server) Steps(first int, recs []wire.Record) error {
+	for i := range recs {
+		if err := v.Plausible(&recs[i]); err != nil {
+			return err
+		}
+	}
+	x := v.lock(recs[0].Key)
+	rows := v.rows[first:]
+	for i := 0; i < len(recs) && len(recs) > 1; i++ {
+		if rows[i] != nil {
+			x.PrefetchSide(rows[i], recs[i].Key)
+		}
+	}
+	var err error
+	for i := 0; i < len(recs) && err == nil; i++ {
+		err = x.Step(v.out, v.from, &recs[i])
+	}
+	v.unlock(x, recs[0].Key)
+	return err
+}
+
+// Step has a shard take one record. What is sent for it goes to out.
+func (v *Server) Step(out protocol.Out, r *wire.Record) error {
+	if err := v.Plausible(r); err != nil {
+		return err
+	}
+	x := v.lock(r.Key)
+	err := x.Step(out, v.from, r)
+	v.unlock(x, r.Key)
+	return err
+}
+
+// lock locks a key's shard, and begins to count lead times.
+func (v *Server) lock(k godwit.Key) *shard {
+	x := v.set.shard(k)
+	x.lockFor(v.out)
+	v.leads -= x.Stats.LeadNanos
+	v.nleads -= x.Stats.LeadActions
+	return x
+}
+
+func (v *Server) unlock(x *shard, k godwit.Key) {
+	v.leads += x.Stats.LeadNanos
+	v.nleads += x.Stats.LeadActions
+	v.set.noteWork(x, k)
+	x.Unlock()
+}
+
+// Plausible refuses a record that does not fit the run.
+func (v *Server) Plausible(r *wire.Record) error {
+	nodes := v.set.proto.Nodes
+	if int(r.Origin) >= nodes {
+		return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, nodes)
+	}
+	if r.Hops == 255 {
+		return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
+	}
+	for i := range r.Holders {
+		if h := r.Holders[i].Node; int(h) >= nodes {
+			return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, nodes)
+		}
+	}
+	return nil
+}

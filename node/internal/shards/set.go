@@ -1,0 +1,200 @@
+package shards
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/hint"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
+)
+
+// A Set is all rows of a node, in shards. Any goroutine may use it.
+type Set struct {
+	proto   *protocol.Config
+	shards  []shard
+	mask    godwit.Key
+	tables  []Table
+	workers int         // that read and write rows
+	large   bool        // the model is larger than a processor's cache
+	starved atomic.Bool // the system has no more memory for rows
+
+	work   []atomic.Uint64 // one bit a shard that has something for a round
+	rounds *host.Bell      // rings when there is some
+}
+
+// A shard is the protocol's shard with its lock.
+type shard struct {
+	*guard
+	*store.Finder
+	*protocol.Shard
+	starved *atomic.Bool // the node has no more memory for rows. Two shards a cache line
+}
+
+// A guard is what the users of a shard write. It has a cache line of its own, as
+// every push writes it: where the shard and its rows are, which every access
+// reads, shall stay in the caches of all processors.
+type guard struct {
+	latch
+	noted  bool // has a bit in Set.work
+	closed bool // the memory of the rows is gone
+	_      [50]byte
+}
+
+// cacheBytes is about the size of the second-level cache of a processor.
+const cacheBytes = 1 << 20
+
+// New returns the rows of a node whose model is of so many bytes, if every key is in
+// use, and which so many workers use. The bell is that of the sync rounds.
+func New(cfg *protocol.Config, workers int, bytes float64, alloc store.Alloc, rounds *host.Bell) (*Set, error) {
+	s := &Set{proto: cfg, shards: make([]shard, 1<<cfg.Shift), tables: tablesOf(cfg), workers: workers, large: bytes > cacheBytes, rounds: rounds}
+	s.mask = godwit.Key(len(s.shards) - 1)
+	s.work = make([]atomic.Uint64, (len(s.shards)+63)/64)
+	guards := make([]guard, len(s.shards))
+	for i := range s.shards {
+		x := &s.shards[i]
+		x.guard, x.starved = &guards[i], &s.starved
+		var err error
+		if x.Shard, err = protocol.NewShard(cfg, alloc); err != nil {
+			return nil, err
+		}
+		x.Finder = x.Shard.Finder()
+	}
+	return s, nil
+}
+
+// Starve has no rows be made any more: the system has no more memory for them.
+func (s *Set) Starve() { s.starved.Store(true) }
+
+// Starved reports whether Starve was called.
+func (s *Set) Starved() bool { return s.starved.Load() }
+
+// Close lets nobody come to the rows any more, whose memory may then go.
+func (s *Set) Close() {
+	for i := range s.shards {
+		x := &s.shards[i]
+		x.Lock()
+		x.closed = true // for a worker that did not stop in time
+		x.Unlock()
+	}
+}
+
+func (s *Set) shard(k godwit.Key) *shard { return &s.shards[k&s.mask] }
+
+// over reports whether no row may be made any more. The lock is held.
+func (x *shard) over() bool { return x.closed || x.starved.Load() }
+
+// prefetch has the processor fetch the guard, to write it.
+func (g *guard) prefetch() { hint.Write(unsafe.Pointer(g), 1) }
+
+// lockFor locks the shard for a sender, who lets go of the queue that it keeps where
+// the shard is taken.
+func (x *shard) lockFor(out *link.Sender) {
+	if !out.Kept() || !x.TryLock() {
+		out.LetGo()
+		x.Lock()
+	}
+}
+
+// noteWork tells the rounds if the shard of a key has work for them. Its lock is held.
+func (s *Set) noteWork(x *shard, k godwit.Key) {
+	if !x.noted && x.Work() {
+		x.noted = true
+		i := k & s.mask
+		s.work[i/64].Or(1 << (i % 64))
+		s.rounds.Ring()
+	}
+}
+
+// An Outcome is what became of a request: it was sent on, unless it waits for its key,
+// which is on its way to this node (Late: although the key was announced), or the rows
+// are gone.
+type Outcome struct{ Waits, Late, Closed bool }
+
+// Request has the shard of a key take a worker's request for it: it is sent to whom the
+// shard believes to be the owner, or waits here. The shard takes it by ask, under its
+// lock, if that is not nil.
+func (s *Set) Request(out *link.Sender, r *wire.Record, ask func(*protocol.Shard)) (o Outcome) {
+	x := s.shard(r.Key)
+	x.lockFor(out)
+	if x.over() {
+		x.Unlock()
+		return Outcome{Closed: true}
+	}
+	if ask == nil && r.Kind <= wire.Push && x.Pass(out, r) {
+		x.Unlock()
+		return o
+	}
+	waited, late := x.Stats.Waited, x.Stats.Late
+	if ask == nil {
+		x.Request(out, r)
+	} else {
+		ask(x.Shard)
+	}
+	o.Waits, o.Late = x.Stats.Waited != waited, x.Stats.Late != late
+	s.noteWork(x, r.Key)
+	x.Unlock()
+	return o
+}
+
+// Resume has a request go on that waited for something else than its key.
+func (s *Set) Resume(out protocol.Out, r *wire.Record) {
+	x := s.shard(r.Key)
+	x.Lock()
+	defer x.Unlock()
+	if !x.closed {
+		x.Resume(out, r)
+		s.noteWork(x, r.Key)
+	}
+}
+
+// Want begins an intent of this node for each of some keys, Unwant ends it.
+func (s *Set) Want(out *link.Sender, keys []godwit.Key) { s.each(out, keys, (*protocol.Shard).Want) }
+
+// Unwant ends what Want began.
+func (s *Set) Unwant(out *link.Sender, keys []godwit.Key) {
+	s.each(out, keys, (*protocol.Shard).Unwant)
+}
+
+// Hold asks for a replica of a key that stays for the rest of the run.
+func (s *Set) Hold(out *link.Sender, k godwit.Key) (ok bool) {
+	return s.do(out, k, (*protocol.Shard).Hold)
+}
+
+func (s *Set) each(out *link.Sender, keys []godwit.Key, do func(*protocol.Shard, protocol.Out, godwit.Key)) {
+	for _, k := range keys {
+		if !s.do(out, k, do) {
+			return
+		}
+	}
+}
+
+// do reports false if no row may be made any more.
+func (s *Set) do(out *link.Sender, k godwit.Key, do func(*protocol.Shard, protocol.Out, godwit.Key)) bool {
+	x := s.shard(k)
+	x.Lock()
+	defer x.Unlock()
+	if x.over() {
+		return false
+	}
+	do(x.Shard, out, k)
+	s.noteWork(x, k)
+	return true
+}
+
+// Believed returns the node that a request for a key would go to; false if that is
+// this one, or the rows are gone.
+func (s *Set) Believed(k godwit.Key) (godwit.NodeID, bool) {
+	x := s.shard(k)
+	x.Lock()
+	defer x.Unlock()
+	if x.closed {
+		return godwit.NoNode, false
+	}
+	to, ok := x.Believed(k)
+	return to, ok && to != s.proto.Self
+}

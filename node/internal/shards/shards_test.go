@@ -1,0 +1,136 @@
+package shards
+
+import (
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+func TestMain(m *testing.M) { roomtest.Main(m) }
+
+// setOf returns the rows of node 0 of a run of so many, none of which is used.
+func setOf(t testing.TB, nodes int, tables ...godwit.Table) *Set {
+	m, err := godwit.NewModel(tables...)
+	roomtest.Must(t, err)
+	ids := make([]godwit.NodeID, nodes)
+	for i := range ids {
+		ids[i] = godwit.NodeID(i)
+	}
+	cfg := &protocol.Config{Model: m, Policy: placement.RelocateAll, Homes: directory.NewHomes(m.Keys(), ids), Nodes: nodes, Hints: true, Shift: 9}
+	roomtest.Must(t, cfg.Prepare())
+	s, err := New(cfg, 1, 1<<30, store.HeapAlloc, host.NewBell())
+	roomtest.Must(t, err)
+	return s
+}
+
+// senderOf returns a way to send to the other nodes, who take nothing.
+func senderOf(s *Set) (*link.Links, *link.Sender) {
+	ls := link.New(host.New(host.Real()), s.proto.Self, s.proto.Nodes, 1, host.Usual, filter.Compress{}, s.rounds)
+	for i := 1; i < s.proto.Nodes; i++ {
+		ls.Imagine(godwit.NodeID(i), func() {})
+	}
+	out := ls.Sender()
+	return ls, &out
+}
+
+// homed returns n keys that have their home here.
+func homed(t testing.TB, s *Set, n int) (keys []godwit.Key) {
+	for k := godwit.Key(0); len(keys) < n; k++ {
+		if !s.proto.Model.Has(k) {
+			t.Fatalf("%d of %d keys have their home here", len(keys), n)
+		}
+		if s.proto.Homes.Home(k) == s.proto.Self {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// A worker and a peer reach the same rows: what one pushes, the other reads.
+func TestWorkersAndPeersReachTheSameRows(t *testing.T) {
+	s := setOf(t, 2, godwit.Table{Name: "t", Rows: 100, Dim: 2})
+	ls, out := senderOf(s)
+	k := homed(t, s, 1)
+	a, v := s.Access(), s.Server(1, out)
+	if served, ok := a.Serve(wire.Push, k, []float32{1, 2}); !ok || served[protocol.AtOwner] != 1 || len(a.Miss) > 0 {
+		t.Fatalf("a push of a key that is here: %v, %v; %v are missed", served, ok, a.Miss)
+	}
+	recs := []wire.Record{{Kind: wire.Push, Key: k[0], Op: 1, Origin: 1, Vals: []float32{10, 20}}, {Kind: wire.Pull, Key: k[0], Op: 2, Origin: 1}}
+	v.Find(recs)
+	for i := range recs {
+		if !v.Serve(i, &recs[i]) {
+			t.Fatalf("request %d of a peer is not served", i)
+		}
+	}
+	got := make([]float32, 2)
+	if p, ok := a.Read(s.Table(k[0]), k[0], got); !ok || p != protocol.AtOwner || got[0] != 11 || got[1] != 22 {
+		t.Errorf("the worker reads %v at %v, %v", got, p, ok)
+	}
+	out.Flush()
+	var d wire.Decoder
+	d.Lists = &wire.Known{}
+	roomtest.Must(t, d.Reset(ls.To(1).Take(nil)))
+	var r wire.Record
+	for _, kind := range []wire.Kind{wire.Done, wire.PullReply} {
+		if ok, err := d.Next(&r); !ok || err != nil || r.Kind != kind {
+			t.Fatalf("the peer gets %v, %v, %v, want a %v", r.Kind, ok, err, kind)
+		}
+	}
+	if r.Vals[0] != 11 || r.Vals[1] != 22 {
+		t.Errorf("the peer reads %v", r.Vals)
+	}
+}
+
+// A record that does not fit the run is refused before it reaches a shard.
+func TestRecordsThatDoNotFitTheRunAreRefused(t *testing.T) {
+	s := setOf(t, 2, godwit.Table{Name: "t", Rows: 100, Dim: 2})
+	_, out := senderOf(s)
+	v := s.Server(1, out)
+	for what, r := range map[string]wire.Record{
+		"an origin that is no node": {Kind: wire.Localize, Key: 1, Origin: 2},
+		"a record in a circle":      {Kind: wire.Localize, Key: 1, Origin: 1, Hops: 255},
+		"a holder that is no node":  {Kind: wire.Transfer, Key: 1, Origin: 1, Holders: []wire.Holder{{Node: 7}}},
+		"a key that is none":        {Kind: wire.Localize, Key: 100, Origin: 1},
+	} {
+		v.Find([]wire.Record{r})
+		if v.Serve(0, &r) {
+			t.Errorf("%s: it is served", what)
+		}
+		if err := v.Steps(0, []wire.Record{r}); err == nil {
+			t.Errorf("%s: it is taken", what)
+		}
+	}
+}
+
+// Whatever changes a shard so that it has something for a round sets its bit, once,
+// and rings the bell; the round clears it.
+func TestWorkForRoundsIsNoted(t *testing.T) {
+	s := setOf(t, 2, godwit.Table{Name: "t", Rows: 100, Dim: 1})
+	_, out := senderOf(s)
+	if !s.Idle() {
+		t.Fatal("a set that nobody used has work")
+	}
+	k := homed(t, s, 1)[0]
+	v := s.Server(1, out)
+	roomtest.Must(t, v.Step(out, &wire.Record{Kind: wire.Interest, Key: k, Op: 1, Origin: 1}))
+	s.Want(out, []godwit.Key{k})
+	a := s.Access()
+	for range 3 {
+		a.Serve(wire.Push, []godwit.Key{k}, []float32{1})
+	}
+	if held := s.Round(out, true, false); held {
+		t.Error("a round leaves something though there is room")
+	}
+	if len(s.BeginFlush().Left()) > 0 {
+		t.Error("an owner waits for itself")
+	}
+}
