@@ -13,22 +13,22 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// Children are the processes that a Leader started. Each has a goroutine that
-// waits for its end, and one that passes on what it says on stderr.
+// Children are the processes that a Leader started. Each has a goroutine that copies
+// its stderr and then waits for its end.
 type children struct {
-	out io.Writer // what they say goes here, a line at a time
+	out io.Writer // gets their stderr, a line at a time
 	mu  sync.Mutex
 	wg  sync.WaitGroup
 
-	// Guarded by mu, but err may be read once broke is closed.
-	procs []*exec.Cmd
-	quiet bool          // killed: ends are of no interest any more
-	err   error         // how the first ended that ended badly
-	broke chan struct{} // closed when err is set
+	// Guarded by mu, but err may be read once failed is closed.
+	procs  []*exec.Cmd
+	killed bool          // ends of processes are no errors any more
+	err    error         // the error of the first process that failed
+	failed chan struct{} // closed when err is set
 }
 
 func newChildren(out io.Writer) *children {
-	return &children{out: out, broke: make(chan struct{})}
+	return &children{out: out, failed: make(chan struct{})}
 }
 
 // start starts a process, with this one's environment and a variable more.
@@ -46,7 +46,7 @@ func (c *children) start(command []string, variable string) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.quiet {
+	if c.killed {
 		return errors.New("job: start a node: the run was ended")
 	}
 	if err := cmd.Start(); err != nil {
@@ -55,23 +55,23 @@ func (c *children) start(command []string, variable string) error {
 	c.procs = append(c.procs, cmd)
 	name := fmt.Sprintf("node process %d", cmd.Process.Pid)
 	c.wg.Go(func() {
-		last := c.pass(name, stderr)
+		last := c.copyLines(name, stderr)
 		err := cmd.Wait()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.quiet || c.err != nil || err == nil || exitCode(err) == exitInterrupted {
+		if c.killed || c.err != nil || err == nil || exitCode(err) == exitInterrupted {
 			return
 		}
 		c.err = fmt.Errorf("job: %w: %s ended: %w", godwit.ErrPeerLost, name, err)
 		if last != "" {
 			c.err = fmt.Errorf("%w: %s", c.err, last)
 		}
-		close(c.broke)
+		close(c.failed)
 	})
 	return nil
 }
 
-// exitInterrupted is the exit code of a node that was interrupted in order.
+// exitInterrupted is the exit code of a node that ended after an interrupt.
 const exitInterrupted = 130
 
 func exitCode(err error) int {
@@ -82,8 +82,8 @@ func exitCode(err error) int {
 	return -1
 }
 
-// pass copies lines, with the name before each, and returns the last one.
-func (c *children) pass(name string, r io.Reader) (last string) {
+// copyLines copies lines, with the name before each, and returns the last one.
+func (c *children) copyLines(name string, r io.Reader) (last string) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		last = lines.Text()
@@ -96,13 +96,13 @@ func (c *children) pass(name string, r io.Reader) (last string) {
 	return last
 }
 
-// end waits for all processes to end by themselves and kills those that have
-// not within patience. It returns when none is left, with how the first ended
-// that ended badly by itself.
-func (c *children) end(patience time.Duration) error {
+// end waits for all processes to end by themselves and kills those that have not after
+// the timeout. It returns when none is left, with the error of the first that failed
+// by itself.
+func (c *children) end(timeout time.Duration) error {
 	done := make(chan struct{})
 	go func() { c.wg.Wait(); close(done) }()
-	t := time.NewTimer(patience)
+	t := time.NewTimer(timeout)
 	defer t.Stop()
 	select {
 	case <-done:
@@ -117,7 +117,7 @@ func (c *children) end(patience time.Duration) error {
 func (c *children) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.quiet = true
+	c.killed = true
 	for _, p := range c.procs {
 		_ = p.Process.Kill() // an error says that it has ended
 	}

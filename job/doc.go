@@ -16,13 +16,13 @@
 // that runs in the leader's process; package job/cli brings all together.
 //
 // Whichever way, each node does the same: it joins, starts a node.Node, trains,
-// has the model judged, and leaves. The nodes are equal, only that one writes
-// the model down ([Place].Export).
+// evaluates the model, and leaves. The nodes are equal, only that one writes the
+// model ([NodeConfig].Export).
 //
 // # How a run ends
 //
-// All epochs are trained; or somebody asks for an end ([Place].Stop at any node),
-// then every worker finishes its batch, and the model is judged and exported as
+// All epochs are trained; or somebody asks for an end ([NodeConfig].Stop at any node),
+// then every worker finishes its batch, and the model is evaluated and exported as
 // it is; or a node fails or is lost, then the run ends everywhere, with an error
 // that names the node. Whatever happened, when Local, Lead or Join return,
 // nothing is left running of what they started, processes included.

@@ -37,7 +37,7 @@ type Waiting struct {
 
 // Start says that all nodes are there.
 type Start struct {
-	Self  godwit.NodeID `json:"self"`  // the node that tells
+	Self  godwit.NodeID `json:"self"`  // the node that emits this
 	Nodes []Peer        `json:"nodes"` // all, by number
 	Data  string        `json:"data"`  // a line about them
 	Unit  string        `json:"unit"`  // what their items are called
@@ -77,7 +77,7 @@ type Epoch struct {
 	Stats   node.Stats `json:"stats"`   // of all nodes
 }
 
-// An Evaluation judges the model: after an epoch, or before the first one if
+// An Evaluation is one of the model: after an epoch, or before the first one if
 // Epoch is 0.
 type Evaluation struct {
 	Epoch    int          `json:"epoch"`              // after which; 0: before the first
@@ -94,9 +94,9 @@ type Result struct {
 	End     train.End `json:"end"`     // why no more
 	// Reason is why the run was stopped early, where it was.
 	Reason string `json:"reason,omitempty"`
-	// Test judges the model on the data held out for the end.
+	// Test is the evaluation on the data held out for the end.
 	Test Metrics `json:"test"`
-	// Untrained judged it before training; empty unless Spec.Untrained asks for it.
+	// Untrained is the evaluation before training; empty unless Spec.Untrained asks for it.
 	Untrained Metrics `json:"untrained,omitempty"`
 	// TrainSeconds is the time of the epochs, in seconds.
 	TrainSeconds float64 `json:"train_seconds"`

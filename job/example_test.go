@@ -19,12 +19,12 @@ func ExampleLocal() {
 	spec := job.Default(settings)
 	spec.Nodes, spec.Workers, spec.Options.Epochs, spec.Untrained = 2, 1, 30, true
 
-	place := job.Place{Progress: func(e job.Event) {
+	cfg := job.NodeConfig{Progress: func(e job.Event) {
 		if e.Epoch != nil && e.Epoch.Epoch == e.Epoch.Of {
 			fmt.Printf("epoch %d trained %d cells\n", e.Epoch.Epoch, e.Epoch.Items)
 		}
 	}}
-	result, err := job.Local(context.Background(), "example", spec, place)
+	result, err := job.Local(context.Background(), "example", spec, cfg)
 	if err != nil {
 		panic(err)
 	}

@@ -12,23 +12,23 @@ import (
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-// probe finds out, before anything is waited for, whether the model can be written
-// where this place says.
-func (p *Place) probe(s *Spec) error {
-	if p.Export == "" {
+// probe finds out, before anything is waited for, whether the model can be written to
+// Export.
+func (c *NodeConfig) probe(s *Spec) error {
+	if c.Export == "" {
 		return nil
 	}
-	_, err := export.Probe(p.Export, s.Task.Name())
+	_, err := export.Probe(c.Export, s.Task.Name())
 	return err
 }
 
-// room warns if the disk is too small for the tables of the model. How many bytes
+// diskWarnings warns if the disk is too small for the tables of the model. How many bytes
 // of it are written depends on the task: about as many.
-func (p *Place) room(s *Spec, t task.Task) []string {
-	if p.Export == "" {
+func (c *NodeConfig) diskWarnings(s *Spec, t task.Task) []string {
+	if c.Export == "" {
 		return nil
 	}
-	free, err := export.Probe(p.Export, s.Task.Name())
+	free, err := export.Probe(c.Export, s.Task.Name())
 	if err != nil || free < 0 {
 		return nil // was probed already
 	}
@@ -40,13 +40,14 @@ func (p *Place) room(s *Spec, t task.Task) []string {
 		return nil
 	}
 	const mega = 1e6
-	return []string{fmt.Sprintf("%.0f MB are free at %s, and the model may take %.0f MB there", float64(free)/mega, p.Export, need/mega)}
+	return []string{fmt.Sprintf("%.0f MB are free at %s, and the model may take %.0f MB there", float64(free)/mega, c.Export, need/mega)}
 }
 
-// export writes the model where the place says, or, if that fails, elsewhere. It
+// export writes the model to the folder of the configuration or, if that fails,
+// elsewhere. It
 // ends the run only if the model cannot be read.
 func (p *part) export(ctx context.Context) error {
-	err := p.exportTo(ctx, p.place.Export)
+	err := p.exportTo(ctx, p.cfg.Export)
 	if err == nil || ctx.Err() != nil || p.session.Err() != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (p *part) exportTo(ctx context.Context, dir string) error {
 	if err := p.task.Export(ctx, p.node.Worker(0), s); err != nil {
 		return fmt.Errorf("export to %s: %w", dir, err)
 	}
-	if s.Model.Run, err = p.described(); err != nil {
+	if s.Model.Run, err = p.describe(); err != nil {
 		return fmt.Errorf("export to %s: %w", dir, err)
 	}
 	s.Model.Version = Version()
@@ -99,30 +100,30 @@ func (p *part) exportTo(ctx context.Context, dir string) error {
 	return nil
 }
 
-// described says how the model was trained.
-func (p *part) described() (*export.Run, error) {
+// describe returns the description of how the model was trained.
+func (p *part) describe() (*export.Run, error) {
 	spec, err := p.spec.Encode()
 	if err != nil {
 		return nil, err
 	}
 	metrics := map[string]Metrics{}
-	for name, ms := range p.judged {
+	for name, ms := range p.metrics {
 		metrics[name] = ms
 	}
 	metrics[onTest] = p.result.Test
 	if len(p.result.Untrained) > 0 {
 		metrics["untrained"] = p.result.Untrained
 	}
-	judged, err := json.Marshal(metrics)
+	encoded, err := json.Marshal(metrics)
 	if err != nil {
 		return nil, err
 	}
-	data := p.place.Data
+	data := p.cfg.Data
 	if data == "" {
 		data = p.spec.Data
 	}
 	return &export.Run{
-		Name: p.run, Spec: spec, Seed: p.spec.Seed, Epochs: p.result.Epochs, End: string(p.result.End), Metrics: judged,
+		Name: p.run, Spec: spec, Seed: p.spec.Seed, Epochs: p.result.Epochs, End: string(p.result.End), Metrics: encoded,
 		Data: export.Data{Path: data, About: p.task.Summary(), Fingerprint: p.task.Data()},
 	}, nil
 }

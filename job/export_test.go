@@ -22,7 +22,7 @@ func TestAnExportSaysHowTheModelWasTrained(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	spec := tiny(2)
 	spec.Seed = 7
-	r, err := Local(timeout(t), "test", spec, Place{Export: dir, Progress: a.keep})
+	r, err := Local(timeout(t), "test", spec, NodeConfig{Export: dir, Progress: a.keep})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestAnExportIsProbedBeforeAnything(t *testing.T) {
 	}
 	spec := tiny(1)
 	spec.Data = "/nowhere"
-	_, err := Local(timeout(t), "test", spec, Place{Export: dir, Progress: func(e Event) { t.Errorf("it tells %+v", e) }})
+	_, err := Local(timeout(t), "test", spec, NodeConfig{Export: dir, Progress: func(e Event) { t.Errorf("it tells %+v", e) }})
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "thesis") {
 		t.Errorf("an export over other files: %v", err)
 	}
@@ -95,7 +95,7 @@ func TestAModelThatCannotBeWrittenIsRescued(t *testing.T) {
 			t.Setenv("TMPDIR", filepath.Join(os.DevNull, "none"))
 			want = filepath.Join(home, "godwit-rescued-test")
 		}
-		r, err := Local(timeout(t), "test", tiny(2), Place{Export: dir, Progress: spoil(t, dir)})
+		r, err := Local(timeout(t), "test", tiny(2), NodeConfig{Export: dir, Progress: spoil(t, dir)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestAModelThatCanBeWrittenNowhereEndsTheRunAllTheSame(t *testing.T) {
 	if err := os.WriteFile("godwit-rescued-test", nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Local(timeout(t), "test", tiny(1), Place{Export: dir, Progress: spoil(t, dir)})
+	r, err := Local(timeout(t), "test", tiny(1), NodeConfig{Export: dir, Progress: spoil(t, dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,17 +135,17 @@ func TestAModelThatCanBeWrittenNowhereEndsTheRunAllTheSame(t *testing.T) {
 func TestTooSmallADiskIsWarnedOf(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	spec := tiny(1)
-	loaded, err := spec.load(&Place{})
+	loaded, err := spec.load(&NodeConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := (&Place{Export: dir}).room(&spec, loaded); len(w) != 0 {
+	if w := (&NodeConfig{Export: dir}).diskWarnings(&spec, loaded); len(w) != 0 {
 		t.Errorf("a small model: %s", w)
 	}
-	if w := (&Place{Export: dir}).room(&spec, vast{loaded}); len(w) != 1 || !strings.Contains(w[0], dir) {
+	if w := (&NodeConfig{Export: dir}).diskWarnings(&spec, vast{loaded}); len(w) != 1 || !strings.Contains(w[0], dir) {
 		t.Errorf("a model of 2^60 floats: %s", w)
 	}
-	if w := (&Place{}).room(&spec, vast{loaded}); len(w) != 0 {
+	if w := (&NodeConfig{}).diskWarnings(&spec, vast{loaded}); len(w) != 0 {
 		t.Errorf("a model that is not exported: %s", w)
 	}
 }

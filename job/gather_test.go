@@ -17,7 +17,7 @@ func FuzzIntroduced(f *testing.F) {
 	}
 	m := coord.Member{ID: 3, Addr: "127.0.0.1:7"}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := introduced(m, text)
+		p, err := decodePeer(m, text)
 		switch {
 		case err != nil && !strings.Contains(err.Error(), m.String()):
 			t.Errorf("the error %v does not name %v", err, m)

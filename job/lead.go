@@ -18,7 +18,7 @@ import (
 
 // A Leader is the first node of a run of several nodes, as [Lead] starts it.
 type Leader struct {
-	Place
+	NodeConfig
 	// Spec is what is trained, and how.
 	Spec Spec
 	// Run is the name of the run.
@@ -29,7 +29,7 @@ type Leader struct {
 	// closed then.
 	Coordinator coord.Coordinator
 	// NewToken says that the coordinator's token was made for this run, so that
-	// nobody else knows it: the event Waiting tells it.
+	// nobody else knows it: the event Waiting contains it.
 	NewToken bool
 	// Command is what runs a node of the same program, such as "godwit node": the
 	// program and what comes before its flags. The flags are --quiet, --etcd with the
@@ -40,8 +40,8 @@ type Leader struct {
 	// this process does ([Joiner].LeaderGone). Empty: the other nodes are started by
 	// somebody else, with Join, and waited for.
 	Command []string
-	// Stderr gets what the other processes say, with their name before each
-	// line; nil is os.Stderr.
+	// Stderr gets the other processes' stderr, with their name before each line; nil
+	// is os.Stderr. One goroutine at a time writes to it.
 	Stderr io.Writer
 }
 
@@ -49,11 +49,11 @@ type Leader struct {
 // Unlike a command line, it is not shown to other users of the machine.
 const TokenEnv = "GODWIT_TOKEN"
 
-// How long Lead waits for the other processes: when the run ended well, and when
-// it failed, for what they have to say about it.
+// How long Lead waits for the other processes: when the run ended well, and when it
+// failed, for their errors.
 const (
-	leavePatience = 10 * time.Second
-	failPatience  = 2 * time.Second
+	leaveTimeout = 10 * time.Second
+	failTimeout  = 2 * time.Second
 )
 
 // Lead runs a job of several nodes with this process as the first of them.
@@ -72,15 +72,15 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if l.Coordinator == nil {
 		return nil, errNoCoordinator
 	}
-	loaded, err := l.Spec.load(&l.Place)
+	loaded, err := l.Spec.load(&l.NodeConfig)
 	if err != nil {
 		return nil, err
 	}
-	l.Spec.Join = patience(&l.Spec, time.Since(begin))
+	l.Spec.Join = joinTimeout(&l.Spec, time.Since(begin))
 	return l.lead(ctx, tcp.Network{TLS: t}, begin, loaded)
 }
 
-// registered says whether the other nodes cannot know what the spec has trained.
+// registered returns an error if the other nodes cannot know the task of the spec.
 func registered(s *Spec) error {
 	if s.Task == nil {
 		return nil // Check says so
@@ -95,10 +95,10 @@ func registered(s *Spec) error {
 	return nil
 }
 
-// patience is how long nodes wait for each other where loading the data took a
+// joinTimeout is how long nodes wait for each other where loading the data took a
 // while here: the others are about to do the same, perhaps all on one machine, or
 // on slower ones.
-func patience(s *Spec, loading time.Duration) time.Duration {
+func joinTimeout(s *Spec, loading time.Duration) time.Duration {
 	return s.Join + time.Duration(max(4, s.Nodes))*loading
 }
 
@@ -107,32 +107,32 @@ func (l *Leader) lead(ctx context.Context, nw tcp.Network, begin time.Time, load
 	if err := l.configure(ctx); err != nil {
 		return nil, err
 	}
-	kids := newChildren(l.Stderr)
-	// Who ends the context is in a hurry, and may not wait for what follows.
-	defer context.AfterFunc(ctx, kids.kill)()
+	procs := newChildren(l.Stderr)
+	// A caller that cancels the context does not wait for what follows.
+	defer context.AfterFunc(ctx, procs.kill)()
 	work, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-kids.broke:
-			// If the run has begun, its nodes find out and say it better.
+		case <-procs.failed:
+			// If the run has begun, its nodes notice, with better errors.
 			select {
-			case <-time.After(failPatience):
-				cancel(kids.err)
+			case <-time.After(failTimeout):
+				cancel(procs.err)
 			case <-work.Done():
 			}
 		case <-work.Done():
 		}
 	})
-	r, err := l.run(work, nw, begin, loaded, kids)
-	patience := failPatience
+	r, err := l.run(work, nw, begin, loaded, procs)
+	timeout := failTimeout
 	switch {
 	case err == nil:
-		patience = leavePatience
+		timeout = leaveTimeout
 	case work.Err() != nil:
-		err, patience = context.Cause(work), 0
+		err, timeout = context.Cause(work), 0
 	}
-	kerr := kids.end(patience)
+	kerr := procs.end(timeout)
 	cancel(nil)
 	watch.Wait()
 	if err == nil {
@@ -155,42 +155,42 @@ func (l *Leader) configure(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.Spec.Join)
 	defer cancel()
-	return advised(l.Coordinator.Configure(ctx, l.Run, blob))
+	return withAdvice(l.Coordinator.Configure(ctx, l.Run, blob))
 }
 
 // forget removes the spec, and waits until the other nodes have left: they learn by
 // the coordinator how the run ended. Where it ended badly, that is not for long.
 func (l *Leader) forget(ctx context.Context, well bool) error {
-	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), failPatience)
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), failTimeout)
 	defer cancel()
 	if err := l.Coordinator.Forget(soon, l.Run); err != nil {
 		return err
 	}
-	patience := failPatience
+	timeout := failTimeout
 	if well {
-		patience = leavePatience
+		timeout = leaveTimeout
 	}
-	ctx, stop := context.WithTimeout(ctx, patience)
+	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	return l.Coordinator.Drain(ctx, l.Run)
 }
 
-// run starts the other nodes, or waits for them, and plays this node's part.
-func (l *Leader) run(ctx context.Context, nw tcp.Network, begin time.Time, loaded task.Task, kids *children) (*Result, error) {
+// run starts the other nodes, or waits for them, and runs this node.
+func (l *Leader) run(ctx context.Context, nw tcp.Network, begin time.Time, loaded task.Task, procs *children) (*Result, error) {
 	at := l.Coordinator.Contact()
 	if len(l.Command) == 0 {
 		l.call(at)
 	} else {
 		for range l.Spec.Nodes - 1 {
-			if err := kids.start(l.command(at), TokenEnv+"="+at.Token); err != nil {
+			if err := procs.start(l.command(at), TokenEnv+"="+at.Token); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return remote(ctx, &l.Spec, &l.Place, l.Coordinator, nw, l.Run, begin, loaded)
+	return remote(ctx, &l.Spec, &l.NodeConfig, l.Coordinator, nw, l.Run, begin, loaded)
 }
 
-// call tells that the other nodes can come.
+// call emits that the other nodes can come.
 func (l *Leader) call(at coord.Contact) {
 	if l.Progress == nil {
 		return

@@ -15,11 +15,11 @@ import (
 )
 
 // Local runs all nodes of a job, a run with a name, in this process and returns the
-// result. The place is that of each of them, but only node 0 tells of progress,
+// result. The configuration is that of each of them, but only node 0 emits events,
 // exports, and profiles the process.
-func Local(ctx context.Context, run string, spec Spec, place Place) (*Result, error) {
+func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (*Result, error) {
 	begin := time.Now()
-	t, err := spec.load(&place)
+	t, err := spec.load(&cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func Local(ctx context.Context, run string, spec Spec, place Place) (*Result, er
 	var wg sync.WaitGroup
 	for i := range spec.Nodes {
 		wg.Go(func() {
-			r, self, err := localNode(ctx, &spec, place, run, begin, t, hub, sw, i)
+			r, self, err := localNode(ctx, &spec, cfg, run, begin, t, hub, sw, i)
 			if errs[i] = err; err == nil {
 				results[self] = r
 			}
@@ -58,8 +58,8 @@ func first(errs []error, i int) int {
 	return i
 }
 
-// localNode joins, plays a part, and tells whose it was.
-func localNode(ctx context.Context, spec *Spec, place Place, run string, begin time.Time, t task.Task, hub *cmem.Hub, sw *tmem.Switch, i int) (*Result, godwit.NodeID, error) {
+// localNode joins, runs one node, and returns its id as well.
+func localNode(ctx context.Context, spec *Spec, cfg NodeConfig, run string, begin time.Time, t task.Task, hub *cmem.Hub, sw *tmem.Switch, i int) (*Result, godwit.NodeID, error) {
 	l, err := sw.Listen(fmt.Sprintf("%s-%d", run, i))
 	if err != nil {
 		return nil, godwit.NoNode, err
@@ -70,9 +70,9 @@ func localNode(ctx context.Context, spec *Spec, place Place, run string, begin t
 		return nil, godwit.NoNode, err
 	}
 	if s.Self() != 0 {
-		place.Export, place.Profile, place.Progress, place.Tick = "", "", nil, 0
+		cfg.Export, cfg.Profile, cfg.Progress, cfg.Tick = "", "", nil, 0
 	}
-	r, err := newPart(spec, &place, run, begin, t, s).play(ctx, sw, l)
+	r, err := newPart(spec, &cfg, run, begin, t, s).execute(ctx, sw, l)
 	if cerr := s.Close(context.WithoutCancel(ctx)); err == nil {
 		err = cerr
 	}

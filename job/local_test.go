@@ -50,7 +50,7 @@ func TestOneNodeTellsWhatHappens(t *testing.T) {
 	var a album
 	spec := tiny(1)
 	spec.Options.EvalEvery = 2
-	r, err := Local(timeout(t), "test", spec, Place{Progress: a.keep})
+	r, err := Local(timeout(t), "test", spec, NodeConfig{Progress: a.keep})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestEveryPolicyTrains(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := tiny(3)
 			spec.Policy, spec.Options.Epochs = name, 40
-			r, err := Local(timeout(t), "test", spec, Place{})
+			r, err := Local(timeout(t), "test", spec, NodeConfig{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestStatsAreThoseOfTraining(t *testing.T) {
 	for i, every := range []int{0, 1} {
 		spec := tiny(2)
 		spec.Policy, spec.Options.EvalEvery, spec.Untrained = "static", every, every == 1
-		r, err := Local(timeout(t), "test", spec, Place{})
+		r, err := Local(timeout(t), "test", spec, NodeConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestAStopKeepsTheModel(t *testing.T) {
 		var once sync.Once
 		spec := tiny(nodes)
 		spec.Options.Epochs = 100_000
-		r, err := Local(timeout(t), "test", spec, Place{Stop: stop, Export: dir, Progress: func(e Event) {
+		r, err := Local(timeout(t), "test", spec, NodeConfig{Stop: stop, Export: dir, Progress: func(e Event) {
 			if e.Epoch != nil {
 				once.Do(func() { close(stop) })
 			}
@@ -155,7 +155,7 @@ func TestAnEndOfTheContextEndsAllNodes(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	spec := tiny(3)
 	spec.Options.Epochs = 100_000
-	_, err := Local(ctx, "test", spec, Place{Progress: func(e Event) {
+	_, err := Local(ctx, "test", spec, NodeConfig{Progress: func(e Event) {
 		if e.Epoch != nil {
 			cancel(cause)
 		}
@@ -175,7 +175,7 @@ func TestAFailedExportFailsTheRun(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Local(timeout(t), "test", tiny(3), Place{Export: file})
+	_, err := Local(timeout(t), "test", tiny(3), NodeConfig{Export: file})
 	if err == nil || !strings.Contains(err.Error(), "export") || !strings.Contains(err.Error(), file) {
 		t.Errorf("the error is %v, want one about the export to %s", err, file)
 	}
@@ -190,7 +190,7 @@ func TestRunsOfBoundedStalenessTrain(t *testing.T) {
 			spec := tiny(2)
 			spec.Workers, spec.Staleness, spec.Policy = 2, s, policy
 			spec.Options.Epochs, spec.Options.EvalEvery = 4, 2
-			r, err := Local(timeout(t), "test", spec, Place{})
+			r, err := Local(timeout(t), "test", spec, NodeConfig{})
 			if err != nil {
 				t.Fatalf("staleness %v, %s: %v", s, policy, err)
 			}

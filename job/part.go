@@ -22,10 +22,10 @@ import (
 )
 
 // A part is one node's part in a run, from the sealed membership to the result.
-// It belongs to the goroutine that runs it, but for tell.
+// It belongs to the goroutine that runs it, but for emit.
 type part struct {
 	spec    *Spec
-	place   *Place
+	cfg     *NodeConfig
 	run     string
 	begin   time.Time
 	task    task.Task
@@ -36,24 +36,24 @@ type part struct {
 	begun bool         // all nodes have met
 	seen  atomic.Int64 // examples that this node trained
 
-	telling sync.Mutex // events go out one by one
-	cancel  context.CancelCauseFunc
+	emitting sync.Mutex // held while an event is handed on
+	cancel   context.CancelCauseFunc
 
 	result  Result
-	judged  map[string]Metrics // of the last evaluation, by split
+	metrics map[string]Metrics // of the last evaluation, by split
 	mark    node.Stats         // of all nodes when the epoch began
 	epochAt time.Time          // it began
 }
 
 // newPart returns the part of a node that has joined.
-func newPart(spec *Spec, place *Place, run string, begin time.Time, t task.Task, s coord.Session) *part {
-	return &part{spec: spec, place: place, run: run, begin: begin, task: t, session: s}
+func newPart(spec *Spec, cfg *NodeConfig, run string, begin time.Time, t task.Task, s coord.Session) *part {
+	return &part{spec: spec, cfg: cfg, run: run, begin: begin, task: t, session: s}
 }
 
-// play trains and leaves the run. A network and a listener are needed by a run
+// execute trains and leaves the run. A network and a listener are needed by a run
 // of several nodes. The session is left, but not closed. An error that this
 // node has is told to the others.
-func (p *part) play(ctx context.Context, nw transport.Network, l transport.Listener) (*Result, error) {
+func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Listener) (*Result, error) {
 	err := p.open(ctx, nw, l)
 	if err == nil {
 		err = p.work(ctx)
@@ -62,15 +62,15 @@ func (p *part) play(ctx context.Context, nw transport.Network, l transport.Liste
 		err = p.node.Close(ctx)
 	}
 	if err == nil {
-		p.tell(Event{Result: &p.result})
+		p.emit(Event{Result: &p.result})
 		return &p.result, nil
 	}
-	if p.neverBegan() {
+	if p.stoppedBeforeStart() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		cancel() // nobody is waited for
 		err = ErrInterrupted
-	} else if err = p.blame(err); p.session.Err() == nil {
+	} else if err = p.cause(err); p.session.Err() == nil {
 		p.session.Fail(err)
 	}
 	if p.node != nil {
@@ -81,21 +81,21 @@ func (p *part) play(ctx context.Context, nw transport.Network, l transport.Liste
 	return nil, err
 }
 
-// neverBegan reports whether the run was asked to stop before all nodes had met.
-// What a node meets then only says that another one was faster to leave.
-func (p *part) neverBegan() bool { return !p.begun && p.session.StopReason() != "" }
+// stoppedBeforeStart reports whether the run was asked to stop before all nodes had met.
+// An error that a node meets then only says that another one left earlier.
+func (p *part) stoppedBeforeStart() bool { return !p.begun && p.session.StopReason() != "" }
 
-// blame returns the reason for the end of the run that the session knows, where
-// it knows one: what an operation met is often its consequence.
-func (p *part) blame(err error) error {
+// cause returns the reason for the end of the run that the session knows, where
+// it knows one: the error of an operation is often its consequence.
+func (p *part) cause(err error) error {
 	if errors.Is(err, godwit.ErrMemory) {
 		return err
 	}
 	if p.session.Err() == nil && errors.Is(err, godwit.ErrPeerLost) {
-		// The others are about to say what happened to the peer.
+		// The other nodes are about to report what happened to the peer.
 		select {
 		case <-p.session.Done():
-		case <-time.After(blameGrace):
+		case <-time.After(causeGrace):
 		}
 	}
 	if cause := p.session.Err(); cause != nil {
@@ -104,7 +104,7 @@ func (p *part) blame(err error) error {
 	return err
 }
 
-const blameGrace = time.Second
+const causeGrace = time.Second
 
 // open starts the node, within the time that nodes have to join.
 func (p *part) open(ctx context.Context, nw transport.Network, l transport.Listener) error {
@@ -127,17 +127,17 @@ func (p *part) open(ctx context.Context, nw transport.Network, l transport.Liste
 	starting, end := p.starting(ctx)
 	defer end()
 	p.node, err = node.Start(starting, node.Config{
-		Model: model, Policy: policy, Seed: p.spec.Seed, Samplers: p.task.Samplers(), Workers: p.place.workers(p.spec),
+		Model: model, Policy: policy, Seed: p.spec.Seed, Samplers: p.task.Samplers(), Workers: p.cfg.workers(p.spec),
 		Session: p.session, Network: nw, Listener: l, Run: p.run,
 	})
 	if err != nil {
-		return gaveUp(starting, err)
+		return causeOf(starting, err)
 	}
 	return nil
 }
 
 // starting returns a context for the start of the node. It ends after the time to
-// join, with ErrInterrupted when the run is to stop, which it tells the others, and
+// join, with ErrInterrupted when the run is to stop, which it announces to the others, and
 // with a leaderError when the leader is gone. Its end waits for who watches that.
 func (p *part) starting(ctx context.Context) (context.Context, func()) {
 	limited, stop := context.WithTimeout(ctx, p.spec.Join)
@@ -145,13 +145,13 @@ func (p *part) starting(ctx context.Context) (context.Context, func()) {
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-p.place.Stop:
+		case <-p.cfg.Stop:
 			_ = p.requestStop(ctx) // if it cannot be told, the run ends all the same
 			cancel(ErrInterrupted)
 		case <-p.session.Stopping():
 			cancel(ErrInterrupted)
-		case <-p.place.gone:
-			cancel(p.place.goneErr)
+		case <-p.cfg.leaderGone:
+			cancel(p.cfg.leaderErr)
 		case <-ctx.Done():
 		}
 	})
@@ -174,7 +174,7 @@ func (p *part) work(ctx context.Context) error {
 		Workers: p.node.Workers(), Node: int(p.session.Self()), Nodes: len(p.session.Members()),
 		Exchange: p.session.Exchange, Stop: p.session.Stopping(), Progress: func(e train.Event) { p.progress(ctx, e) },
 	}
-	if err := p.meet(ctx); err != nil {
+	if err := p.introduce(ctx); err != nil {
 		return err
 	}
 	p.begun = true
@@ -184,13 +184,13 @@ func (p *part) work(ctx context.Context) error {
 	return p.finish(ctx)
 }
 
-// watch passes on requests to stop, ends the work when the run is over, and
-// tells ticks, until ctx ends.
+// watch passes on requests to stop, ends the work when the run is over, and emits
+// ticks, until ctx ends.
 func (p *part) watch(ctx context.Context) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		select {
-		case <-p.place.Stop:
+		case <-p.cfg.Stop:
 			if err := p.requestStop(ctx); err != nil && ctx.Err() == nil {
 				p.cancel(err)
 			}
@@ -200,7 +200,7 @@ func (p *part) watch(ctx context.Context) *sync.WaitGroup {
 	wg.Go(func() {
 		select {
 		case <-p.session.Stopping():
-			p.tell(Event{Stopping: p.session.StopReason()})
+			p.emit(Event{Stopping: p.session.StopReason()})
 		case <-ctx.Done():
 		}
 	})
@@ -211,14 +211,14 @@ func (p *part) watch(ctx context.Context) *sync.WaitGroup {
 		case <-ctx.Done():
 		}
 	})
-	if p.place.Tick > 0 {
+	if p.cfg.Tick > 0 {
 		wg.Go(func() { p.tick(ctx) })
 	}
 	return &wg
 }
 
 func (p *part) tick(ctx context.Context) {
-	t := time.NewTicker(p.place.Tick)
+	t := time.NewTicker(p.cfg.Tick)
 	defer t.Stop()
 	at, seen, stats := time.Now(), p.seen.Load(), p.node.Stats()
 	for {
@@ -230,25 +230,25 @@ func (p *part) tick(ctx context.Context) {
 		lastSeen, lastStats, took := seen, stats, seconds(at)
 		at, seen, stats = time.Now(), p.seen.Load(), p.node.Stats()
 		if seen > lastSeen { // else this is no time of training
-			p.tell(Event{Tick: &Tick{Items: p.items(seen - lastSeen), Seconds: took, Stats: stats.Sub(lastStats)}})
+			p.emit(Event{Tick: &Tick{Items: p.items(seen - lastSeen), Seconds: took, Stats: stats.Sub(lastStats)}})
 		}
 	}
 }
 
-// tell hands an event on.
-func (p *part) tell(e Event) {
-	if p.place.Progress == nil {
+// emit hands an event to Progress.
+func (p *part) emit(e Event) {
+	if p.cfg.Progress == nil {
 		return
 	}
 	e.Run, e.Policy, e.Time, e.Seconds = p.run, p.spec.Policy, time.Now(), seconds(p.begin)
-	p.telling.Lock()
-	defer p.telling.Unlock()
-	p.place.Progress(e)
+	p.emitting.Lock()
+	defer p.emitting.Unlock()
+	p.cfg.Progress(e)
 }
 
-// meet tells the nodes of each other.
-func (p *part) meet(ctx context.Context) error {
-	workers := p.place.workers(p.spec)
+// introduce exchanges what the nodes say of themselves.
+func (p *part) introduce(ctx context.Context) error {
+	workers := p.cfg.workers(p.spec)
 	mine, err := json.Marshal(Peer{Host: hostname(), PID: os.Getpid(), Workers: workers})
 	if err != nil {
 		return err
@@ -260,25 +260,25 @@ func (p *part) meet(ctx context.Context) error {
 	unit, _ := p.task.Unit()
 	start := Start{
 		Self: p.session.Self(), Data: p.task.Summary(), Unit: unit,
-		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Warnings(), p.place.room(p.spec, p.task)),
+		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Warnings(), p.cfg.diskWarnings(p.spec, p.task)),
 	}
 	if start.Spec, err = p.spec.Encode(); err != nil {
 		return err
 	}
 	for i, m := range p.session.Members() {
-		peer, err := introduced(m, all[i])
+		peer, err := decodePeer(m, all[i])
 		if err != nil {
 			return err
 		}
 		start.Nodes = append(start.Nodes, peer)
 		p.result.Workers += peer.Workers
 	}
-	p.tell(Event{Start: &start})
+	p.emit(Event{Start: &start})
 	return nil
 }
 
-// introduced reads what a member says of itself.
-func introduced(m coord.Member, text []byte) (p Peer, err error) {
+// decodePeer reads what a member says of itself.
+func decodePeer(m coord.Member, text []byte) (p Peer, err error) {
 	if err = json.Unmarshal(text, &p); err == nil && p.Workers < 1 {
 		err = fmt.Errorf("it has %d workers", p.Workers)
 	}
@@ -289,16 +289,16 @@ func introduced(m coord.Member, text []byte) (p Peer, err error) {
 	return p, nil
 }
 
-// train trains, and judges the model before it where the spec says so.
+// train trains, and evaluates the model before it where the spec says so.
 func (p *part) train(ctx context.Context) error {
 	p.result.Policy, p.result.Nodes = p.spec.Policy, len(p.session.Members())
 	if p.spec.Untrained {
 		ms, err := p.task.Test(ctx, &p.env, "untrained", true)
 		if err != nil {
-			return fmt.Errorf("job: judging the untrained model: %w", err)
+			return fmt.Errorf("job: evaluating the untrained model: %w", err)
 		}
 		p.result.Untrained = Metrics(ms)
-		p.tell(Event{Evaluation: &Evaluation{Metrics: SplitMetrics(ms)}})
+		p.emit(Event{Evaluation: &Evaluation{Metrics: SplitMetrics(ms)}})
 	}
 	var err error
 	if p.mark, err = p.stats(ctx, "before"); err != nil {
@@ -313,11 +313,11 @@ func (p *part) train(ctx context.Context) error {
 	return nil
 }
 
-// profiled takes a profile of training where the place asks for one.
+// profiled takes a profile of training where the configuration asks for one.
 func (p *part) profiled(train func() (*train.Report, error)) (rep *train.Report, err error) {
-	if p.place.Profile != "" {
+	if p.cfg.Profile != "" {
 		var prof *profile
-		if prof, err = startProfile(p.place.Profile, p.session.Self()); err != nil {
+		if prof, err = startProfile(p.cfg.Profile, p.session.Self()); err != nil {
 			return rep, err
 		}
 		defer func() { err = errors.Join(err, prof.stop()) }()
@@ -325,7 +325,7 @@ func (p *part) profiled(train func() (*train.Report, error)) (rep *train.Report,
 	return train()
 }
 
-// progress turns what training tells into events. All nodes come here at the
+// progress turns the events of training into those of the run. All nodes come here at the
 // same points, so they can put their stats together. An error ends the work.
 func (p *part) progress(ctx context.Context, e train.Event) {
 	var err error
@@ -334,9 +334,9 @@ func (p *part) progress(ctx context.Context, e train.Event) {
 		err = p.epoch(ctx, e)
 	case e.Evaluation != nil:
 		j := SplitMetrics(e.Evaluation.Metrics)
-		_, p.judged = j.bySplit()
-		p.tell(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: j, Warnings: e.Evaluation.Warnings}})
-		// What judging cost is not training's.
+		_, p.metrics = j.bySplit()
+		p.emit(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: j, Warnings: e.Evaluation.Warnings}})
+		// The cost of the evaluation is not training's.
 		p.mark, err = p.stats(ctx, fmt.Sprintf("evaluation %d", e.Epoch))
 		p.epochAt = time.Now()
 	}
@@ -355,7 +355,7 @@ func (p *part) epoch(ctx context.Context, e train.Event) error {
 	p.result.TrainSeconds += took
 	p.result.add(did)
 	p.mark, p.epochAt = now, time.Now()
-	p.tell(Event{Epoch: &Epoch{
+	p.emit(Event{Epoch: &Epoch{
 		Epoch: e.Epoch, Of: p.spec.Options.Epochs, Loss: e.Loss.Mean(), Items: p.items(e.Loss.Examples), Seconds: took, Stats: did,
 	}})
 	return nil
@@ -391,14 +391,14 @@ func sumOf(all [][]byte) (sum node.Stats, err error) {
 	return sum, nil
 }
 
-// finish judges the trained model and writes it down.
+// finish evaluates the trained model and exports it.
 func (p *part) finish(ctx context.Context) error {
 	ms, err := p.task.Test(ctx, &p.env, "test", false)
 	if err != nil {
-		return fmt.Errorf("job: judging the model: %w", err)
+		return fmt.Errorf("job: evaluating the model: %w", err)
 	}
 	p.result.Test = Metrics(ms)
-	if p.place.Export != "" {
+	if p.cfg.Export != "" {
 		if err := p.export(ctx); err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func holdsProfile(t *testing.T, path string) {
 func TestAProfileOfTrainingIsWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "profile")
 	fraction := runtime.SetMutexProfileFraction(-1)
-	if _, err := Local(timeout(t), "test", tiny(2), Place{Profile: dir}); err != nil {
+	if _, err := Local(timeout(t), "test", tiny(2), NodeConfig{Profile: dir}); err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"cpu", "mutex", "block", "allocs"} {
@@ -52,14 +52,14 @@ func TestAProfileThatCannotBeWrittenIsNamed(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Local(timeout(t), "test", tiny(2), Place{Profile: file})
+	_, err := Local(timeout(t), "test", tiny(2), NodeConfig{Profile: file})
 	if err == nil || !strings.Contains(err.Error(), "profile") || !strings.Contains(err.Error(), file) {
 		t.Errorf("the error is %v, want one about the profile in %s", err, file)
 	}
 
 	// The folder goes while the run is on.
 	dir := filepath.Join(t.TempDir(), "profile")
-	_, err = Local(timeout(t), "test", tiny(1), Place{Profile: dir, Progress: func(e Event) {
+	_, err = Local(timeout(t), "test", tiny(1), NodeConfig{Profile: dir, Progress: func(e Event) {
 		if e.Epoch != nil {
 			_ = os.RemoveAll(dir) // an error shows below
 		}

@@ -12,15 +12,22 @@ import (
 	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
-// ErrInterrupted is returned when an end was asked for before training began,
-// so that there is nothing to keep.
-var ErrInterrupted = errors.New("interrupted before training began")
+// Conditions that a caller can test with errors.Is, beside those of packages godwit
+// and coord, which docs/guarantees.md lists.
+var (
+	// ErrInterrupted: an end was asked for ([NodeConfig].Stop) before training
+	// began, so that there is nothing to keep.
+	ErrInterrupted = errors.New("interrupted before training began")
+	// ErrLeaderLost: the process that leads the run ended before the run began
+	// ([Joiner].LeaderGone).
+	ErrLeaderLost = errors.New("leader lost")
+)
 
 var errNoCoordinator = errors.New("job: no coordinator by which the nodes find each other: give an etcd.Access, say, as Coordinator")
 
 // A Joiner is another node of a run, as [Join] starts it.
 type Joiner struct {
-	Place
+	NodeConfig
 	// Coordinator is the leader's ([Leader].Coordinator), as this process reaches it.
 	Coordinator coord.Coordinator
 	// Run is the name of the run.
@@ -36,7 +43,7 @@ type Joiner struct {
 	LeaderGone <-chan struct{}
 }
 
-// A leaderError is why a node gives up that waits for the run to begin.
+// A leaderError is an ErrLeaderLost that names the leader.
 type leaderError struct {
 	pid int
 	run string
@@ -45,6 +52,8 @@ type leaderError struct {
 func (e *leaderError) Error() string {
 	return fmt.Sprintf("job: process %d, which leads run %q, ended before the run began: what it said last says why", e.pid, e.run)
 }
+
+func (e *leaderError) Unwrap() error { return ErrLeaderLost }
 
 // Join makes this process a node of a run that [Lead] has begun or begins
 // elsewhere, and returns the result.
@@ -57,19 +66,19 @@ func Join(ctx context.Context, j Joiner) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.gone, j.goneErr = j.LeaderGone, &leaderError{j.Leader, j.Run}
+	j.leaderGone, j.leaderErr = j.LeaderGone, &leaderError{j.Leader, j.Run}
 	spec, err := j.spec(ctx)
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := spec.load(&j.Place)
+	loaded, err := spec.load(&j.NodeConfig)
 	if err != nil && spec.Data != "" && j.Data == "" {
 		return nil, fmt.Errorf("%w (so the data lies where the run was begun; if it lies elsewhere on this machine, say where: --data)", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return remote(ctx, &spec, &j.Place, j.Coordinator, tcp.Network{TLS: t}, j.Run, begin, loaded)
+	return remote(ctx, &spec, &j.NodeConfig, j.Coordinator, tcp.Network{TLS: t}, j.Run, begin, loaded)
 }
 
 // spec reads the run's description.
@@ -84,7 +93,7 @@ func (j *Joiner) spec(ctx context.Context) (Spec, error) {
 	defer stop()
 	blob, err := j.Coordinator.Configuration(limited, j.Run)
 	if err != nil {
-		return Spec{}, gaveUp(waiting, advised(err))
+		return Spec{}, causeOf(waiting, withAdvice(err))
 	}
 	return Decode(blob)
 }
@@ -92,41 +101,40 @@ func (j *Joiner) spec(ctx context.Context) (Spec, error) {
 // untilStop returns a context for what comes before the run begins. It also ends,
 // with ErrInterrupted, when Stop is closed, and with a leaderError when the leader
 // is gone.
-func (p *Place) untilStop(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+func (c *NodeConfig) untilStop(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() { // ends with ctx, which the caller cancels
 		select {
-		case <-p.Stop:
+		case <-c.Stop:
 			cancel(ErrInterrupted)
-		case <-p.gone:
-			cancel(p.goneErr)
+		case <-c.leaderGone:
+			cancel(c.leaderErr)
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, cancel
 }
 
-// gaveUp returns the reason why a wait of untilStop was given up, where there is
-// one; else what it met.
-func gaveUp(ctx context.Context, err error) error {
-	var gone *leaderError
-	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) || errors.As(cause, &gone) {
+// causeOf returns the reason why a wait of untilStop ended early, where there is one;
+// else the error that the wait met.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) || errors.Is(cause, ErrLeaderLost) {
 		return cause
 	}
 	return err
 }
 
-// advised adds to an error of access what to do about it.
-func advised(err error) error {
+// withAdvice adds to an error of access what to do about it.
+func withAdvice(err error) error {
 	if !errors.Is(err, coord.ErrAccess) {
 		return err
 	}
 	return fmt.Errorf("%w: set %s=TOKEN in the environment, as in the command that the first node printed (for an etcd that has users: %s=USER:PASSWORD)", err, TokenEnv, TokenEnv)
 }
 
-// remote joins a run of several nodes and plays this node's part.
-func remote(ctx context.Context, spec *Spec, place *Place, at coord.Coordinator, nw tcp.Network, run string, begin time.Time, loaded task.Task) (*Result, error) {
-	addr, err := place.listenAddr(at.Contact().Endpoints)
+// remote joins a run of several nodes and runs this node.
+func remote(ctx context.Context, spec *Spec, cfg *NodeConfig, at coord.Coordinator, nw tcp.Network, run string, begin time.Time, loaded task.Task) (*Result, error) {
+	addr, err := cfg.listenAddr(at.Contact().Endpoints)
 	if err != nil {
 		return nil, err
 	}
@@ -135,14 +143,14 @@ func remote(ctx context.Context, spec *Spec, place *Place, at coord.Coordinator,
 		return nil, err
 	}
 	defer l.Close()
-	if addr, err = place.advertised(l.Addr()); err != nil {
+	if addr, err = cfg.advertised(l.Addr()); err != nil {
 		return nil, err
 	}
-	s, err := join(ctx, spec, place, at, run, addr, loaded)
+	s, err := join(ctx, spec, cfg, at, run, addr, loaded)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newPart(spec, place, run, begin, loaded, s).play(ctx, nw, l)
+	r, err := newPart(spec, cfg, run, begin, loaded, s).execute(ctx, nw, l)
 	if cerr := s.Close(context.WithoutCancel(ctx)); err == nil {
 		err = cerr
 	}
@@ -160,19 +168,19 @@ func fingerprint(spec []byte, loaded task.Task) string {
 }
 
 // join waits until all nodes are there.
-func join(ctx context.Context, spec *Spec, place *Place, at coord.Coordinator, run, addr string, loaded task.Task) (coord.Session, error) {
+func join(ctx context.Context, spec *Spec, cfg *NodeConfig, at coord.Coordinator, run, addr string, loaded task.Task) (coord.Session, error) {
 	blob, err := spec.Encode()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := place.untilStop(ctx)
+	ctx, cancel := cfg.untilStop(ctx)
 	defer cancel(nil)
 	s, err := at.Join(ctx, coord.Config{
 		Run: run, Nodes: spec.Nodes, Addr: addr, TTL: spec.TTL, Join: spec.Join,
 		Fingerprint: fingerprint(blob, loaded),
 	})
 	if err != nil {
-		return nil, gaveUp(ctx, advised(err))
+		return nil, causeOf(ctx, withAdvice(err))
 	}
 	return s, nil
 }

@@ -40,7 +40,7 @@ type Spec struct {
 	// Data is the file or folder of the data; empty: they are generated as the
 	// task's settings say.
 	Data string `json:"data,omitempty"`
-	// Untrained has the model judged before training too, on a part of the data.
+	// Untrained has the model evaluated before training too, on a part of the data.
 	Untrained bool `json:"untrained"`
 
 	// TTL is after how long without a sign of life a node counts as lost.
@@ -59,7 +59,8 @@ func Default(t task.Settings) Spec {
 	}
 }
 
-// Check says what is wrong with the spec, other than with the data.
+// Check returns an error if a field has a value that it cannot have. It does not look
+// at the data.
 func (s *Spec) Check() error {
 	switch {
 	case s.Task == nil:
@@ -87,14 +88,14 @@ func (s *Spec) Check() error {
 
 // load checks the spec, and whether the model can be exported at a place, and reads
 // or makes the data. The place's data replace those of the spec where it has any.
-func (s *Spec) load(p *Place) (task.Task, error) {
+func (s *Spec) load(c *NodeConfig) (task.Task, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	if err := p.probe(s); err != nil {
+	if err := c.probe(s); err != nil {
 		return nil, err
 	}
-	data := p.Data
+	data := c.Data
 	if data == "" {
 		data = s.Data
 	}

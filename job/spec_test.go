@@ -98,10 +98,10 @@ func FuzzDecode(f *testing.F) {
 func TestNodesThatLoadForLongAreWaitedFor(t *testing.T) {
 	s := Default(task.DefaultW2V())
 	s.Nodes = 8
-	if got := patience(&s, 0); got != s.Join {
+	if got := joinTimeout(&s, 0); got != s.Join {
 		t.Errorf("without data to load, nodes wait for %v, want %v", got, s.Join)
 	}
-	if got, want := patience(&s, time.Minute), s.Join+8*time.Minute; got != want {
+	if got, want := joinTimeout(&s, time.Minute), s.Join+8*time.Minute; got != want {
 		t.Errorf("after a minute of loading, nodes wait for %v, want %v", got, want)
 	}
 }

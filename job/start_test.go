@@ -36,7 +36,7 @@ func (h holding) Dial(ctx context.Context, addr string, hello wire.Hello, secret
 func TestAnInterruptBeforeAllHaveMetIsNoLoss(t *testing.T) {
 	for stopped := range 2 {
 		spec := tiny(2)
-		loaded, err := spec.load(&Place{})
+		loaded, err := spec.load(&NodeConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,11 +57,11 @@ func TestAnInterruptBeforeAllHaveMetIsNoLoss(t *testing.T) {
 			go func() {
 				s, err := hub.Join(ctx, l.Addr())
 				if err == nil {
-					place := Place{Stop: make(chan struct{})}
+					cfg := NodeConfig{Stop: make(chan struct{})}
 					if int(s.Self()) == stopped {
-						place.Stop = stop
+						cfg.Stop = stop
 					}
-					_, err = newPart(&spec, &place, "test", time.Now(), loaded, s).play(ctx, nw, l)
+					_, err = newPart(&spec, &cfg, "test", time.Now(), loaded, s).execute(ctx, nw, l)
 					err = errors.Join(err, s.Close(ctx))
 				}
 				ended <- err

@@ -45,8 +45,8 @@ list the experiments:
 
 ` + list.String() + `
 The protocol and the training are the real ones; the network and the cost of
-computing are models, unless --real says that nodes are. A training step costs what it is measured to cost here,
-unless --step says; with --step a run repeats bit for bit.`,
+computing are models, unless --real makes nodes real. A training step costs what it is measured to cost here,
+unless --step gives it; with --step a run repeats bit for bit.`,
 		Example: `  godwit experiment scaling --quick
   godwit experiment techniques --data fb15k-237 --out plots
   godwit experiment skew --step 150us         # the same on any machine

@@ -31,7 +31,7 @@ func simulateCommand() *cobra.Command {
 		Use:   "simulate",
 		Short: "Look for a seed that breaks a promise",
 		Long: `Run random workers on simulated nodes in virtual time, over a disorderly network,
-and judge everything they see: that no update is lost or doubled, that reads are
+and check everything they see: that no update is lost or doubled, that reads are
 in order, that every key has one owner, that nothing is left over.
 
 What is not given, each seed decides: the number of nodes, the policy, the
@@ -52,11 +52,11 @@ Policies (--policy):  ` + strings.Join(placement.Names(), ", "),
 	g := cli.NewGroup("Storms")
 	g.Uint64Var(&s.seeds, "seeds", 1000, "`number` of seeds")
 	g.Uint64Var(&s.first, "first", 1, "first `seed`")
-	g.IntVar(&s.weather.Nodes, "nodes", 0, "`number` of nodes (default: the seed says, 1 … 5)")
-	g.IntVar(&s.weather.Workers, "workers", 0, "`number` of workers of a node (default: the seed says, 1 … 3)")
+	g.IntVar(&s.weather.Nodes, "nodes", 0, "`number` of nodes (default: chosen by the seed, 1 … 5)")
+	g.IntVar(&s.weather.Workers, "workers", 0, "`number` of workers of a node (default: chosen by the seed, 1 … 3)")
 	g.IntVar(&s.weather.Steps, "steps", 0, "`number` of steps of a worker (default 50)")
-	g.BoolVar(&s.weather.Bounded, "bounded", false, "bound the staleness of reads, and judge that as well")
-	g.StringVar(&s.policy, "policy", "", "`name` of the policy (default: the seed says)")
+	g.BoolVar(&s.weather.Bounded, "bounded", false, "bound the staleness of reads, and check that as well")
+	g.StringVar(&s.policy, "policy", "", "`name` of the policy (default: chosen by the seed)")
 	g.StringVar(&s.network, "network", "", "`name` of the network (default: the seed makes a bad one)")
 	g.IntVar(&s.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of seeds at a time")
 	out := cli.NewGroup("Output")
@@ -135,7 +135,7 @@ func (s *simulate) replay(seed uint64) string {
 	return c
 }
 
-// print writes the report. vacuous says what the storms did not meet, if anything.
+// print writes the report. vacuous lists what the storms did not meet, if anything.
 func (s *simulate) print(w io.Writer, r *sim.StormsReport, vacuous error) error {
 	perSecond := func(n uint64) float64 { return float64(n) / max(r.Took.Seconds(), 1e-9) }
 	if !s.json {

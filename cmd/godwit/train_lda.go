@@ -18,7 +18,7 @@ func ldaTask() cli.Task {
 	return cli.Task{
 		Settings: s,
 		Short:    "Find the topics of documents (latent Dirichlet allocation)",
-		About: `Find the topics that documents are about, by collapsed Gibbs sampling, and judge
+		About: `Find the topics that documents are about, by collapsed Gibbs sampling, and evaluate
 them by how well half of a document predicts the other half. The counts that are
 shared are exact, whatever moves between nodes; evaluations check that.
 
@@ -48,7 +48,7 @@ all counts.`,
 		},
 		TrainingFlags: func(g cli.Group) {
 			g.IntVar(&s.Batch, "batch", s.Batch, "least `number` of words of a step")
-			g.IntVar(&s.Fold, "fold", s.Fold, "draw the words of a document that is judged so many `times`")
+			g.IntVar(&s.Fold, "fold", s.Fold, "draw the words of a document that is evaluated so many `times`")
 		},
 	}
 }

@@ -19,7 +19,7 @@ func linearTask() cli.Task {
 	return cli.Task{
 		Settings: s,
 		Short:    "Train sparse logistic regression or a factorization machine",
-		About: `Train the weights of sparse features that tell two classes apart, and judge them
+		About: `Train the weights of sparse features that tell two classes apart, and evaluate them
 on examples held out of training.
 
 The examples are generated, with a sparse truth to be found, or read from files

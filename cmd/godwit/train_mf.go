@@ -20,7 +20,7 @@ func mfTask() cli.Task {
 		Settings: s,
 		Short:    "Factorize a matrix, such as ratings",
 		About: `Find vectors and biases of the rows and columns of a sparse matrix that predict
-its cells, and judge them on cells held out of training.
+its cells, and evaluate them on cells held out of training.
 
 The matrix is generated, of low rank with noise, or read from a file or folder:
 MovieLens' u.data, ratings.csv and ratings.dat, tables of the same fields, or the

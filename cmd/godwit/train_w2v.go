@@ -40,7 +40,7 @@ analogies, from a file like questions-words.txt.
 		DataFlags: func(g cli.Group) {
 			g.StringVar((*string)(&s.Format), "format", string(s.Format), "`name`: "+string(corpus.Prose)+" (words are letters, in lower case; empty lines end sentences), "+string(corpus.Lines)+" (words are what blanks separate; each line is a sentence)")
 			g.Int64Var(&s.MinCount, "min-count", s.MinCount, "`number` of times that a word must stand in the text to have a vector")
-			g.Var((*pathValue)(&s.Questions), "questions", "`file` of analogies to judge by: four words a line, sections begin with \": name\"")
+			g.Var((*pathValue)(&s.Questions), "questions", "`file` of analogies to evaluate by: four words a line, sections begin with \": name\"")
 			g.IntVar(&s.Restrict, "restrict", s.Restrict, "ask and answer them with so many of the most frequent `words`")
 			g.IntVar(&s.HoldOut, "hold-out", s.HoldOut, "hold out every so many-th step's text; 0: none")
 			g.IntVar(&s.Corpus.Stems, "stems", s.Corpus.Stems, "`number` of stems of the generated text")

@@ -171,7 +171,7 @@ func analogyCommand() *cobra.Command {
 		Use:   "analogy VECTORS [A B C]",
 		Short: "Answer analogies by trained vectors",
 		Long: `Answer "A is to B as C is to …" by the names nearest to B - A + C, or, with
---questions, judge vectors by a file of analogies whose answers are known: four
+--questions, evaluate vectors by a file of analogies whose answers are known: four
 words a line, in sections that begin with a line ": name". Questions with a word
 that has no vector are counted, but not asked. Words of questions are put in
 lower case if all names of the vectors are.
@@ -211,7 +211,7 @@ func (a *analogy) run(w io.Writer, args []string) error {
 		return err
 	}
 	if a.questions != "" {
-		return a.judge(w, v)
+		return a.evaluate(w, v)
 	}
 	var ids [3]int
 	for i, name := range args[1:] {
@@ -225,8 +225,8 @@ func (a *analogy) run(w io.Writer, args []string) error {
 	return near{args[1:], v.Analogy(ids[0], ids[1], ids[2], a.top)}.print(w, a.json)
 }
 
-// judge asks all questions and shows how they were answered.
-func (a *analogy) judge(w io.Writer, v *wordvec.Vectors) error {
+// evaluate answers all questions and prints how many answers were right.
+func (a *analogy) evaluate(w io.Writer, v *wordvec.Vectors) error {
 	q, err := wordvec.ReadQuestions(a.questions, !slices.ContainsFunc(v.Names, func(n string) bool { return n != strings.ToLower(n) }))
 	if err != nil {
 		return err

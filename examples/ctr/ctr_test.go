@@ -62,7 +62,7 @@ func TestOnOneNodeAndOnFourInOneProcess(t *testing.T) {
 			defer cancel()
 			spec := job.Default(defaults())
 			spec.Nodes, spec.Workers, spec.Policy = nodes, 1, policy
-			r, err := job.Local(ctx, "test", spec, job.Place{})
+			r, err := job.Local(ctx, "test", spec, job.NodeConfig{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ type Runner func(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell 
 
 // Local is a [Runner] whose nodes are those of this process.
 func Local(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
-	return job.Local(ctx, spec.Task.Name(), spec, job.Place{Stop: stop, Progress: tell})
+	return job.Local(ctx, spec.Task.Name(), spec, job.NodeConfig{Stop: stop, Progress: tell})
 }
 
 // OnReal has the lab's programs run on up to four real nodes of a worker each,

@@ -18,7 +18,7 @@ import (
 
 // Cluster is how a job is to be run, as flags say it.
 type cluster struct {
-	place      job.Place
+	node       job.NodeConfig
 	run        string
 	etcd       []string
 	etcdListen string
@@ -35,8 +35,8 @@ func (c *cluster) flags(spec *job.Spec) Group {
 	g.TextVar(&spec.Staleness, "staleness", spec.Staleness, "how many `steps` a worker may read ahead of the slowest one: 0 is bulk-synchronous, \"eventual\" does not wait")
 	g.StringVar(&spec.Filters, "filters", "", "what messages may lose on their way, see below: `list`, such as \"fixed(bytes=2), sparse, s2\"")
 	g.BoolVar(&c.await, "await", false, "start this node only, and wait for the others to come from other machines")
-	g.StringVar(&c.place.Listen, "listen", "", "`host:port` at which other nodes reach this one (default: with --await, this machine's address; else loopback)")
-	g.StringVar(&c.place.Advertise, "advertise", "", "`host` or host:port by which they reach it, if that is another one")
+	g.StringVar(&c.node.Listen, "listen", "", "`host:port` at which other nodes reach this one (default: with --await, this machine's address; else loopback)")
+	g.StringVar(&c.node.Advertise, "advertise", "", "`host` or host:port by which they reach it, if that is another one")
 	g.StringSliceVar(&c.etcd, "etcd", nil, "`addresses` (host:port, by commas) of an etcd to coordinate by (default: one is started within this process)")
 	g.StringVar(&c.etcdListen, "etcd-listen", "", "`host:port` of the etcd within this process (default: as --listen, any port)")
 	g.StringVar(&c.run, "run", "", "`name` of the run at etcd (default: one that is new)")
@@ -48,7 +48,7 @@ func (c *cluster) flags(spec *job.Spec) Group {
 // prepare fills in what follows from the rest.
 func (c *cluster) prepare(spec *job.Spec) error {
 	var err error
-	if c.place.TLS, err = tlsOf(&c.tls); err != nil {
+	if c.node.TLS, err = tlsOf(&c.tls); err != nil {
 		return err
 	}
 	c.token = os.Getenv(job.TokenEnv)
@@ -71,7 +71,7 @@ func (c *cluster) prepare(spec *job.Spec) error {
 	if spec.Nodes < 2 {
 		return fmt.Errorf("--await waits for other nodes: say how many there are in all, with --nodes")
 	}
-	if c.place.Listen == "" || c.etcdListen == "" {
+	if c.node.Listen == "" || c.etcdListen == "" {
 		host, err := job.OwnAddress()
 		if err != nil {
 			return err
@@ -79,8 +79,8 @@ func (c *cluster) prepare(spec *job.Spec) error {
 		if c.etcdListen == "" {
 			c.etcdListen = host + ":0"
 		}
-		if c.place.Listen == "" {
-			c.place.Listen = host + ":0"
+		if c.node.Listen == "" {
+			c.node.Listen = host + ":0"
 		}
 	}
 	return nil
@@ -109,9 +109,9 @@ func suffix() string {
 
 // do runs the job.
 func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Result, error) {
-	c.place.Progress, c.place.Tick = p.event, p.tick()
+	c.node.Progress, c.node.Tick = p.event, p.tick()
 	if spec.Nodes == 1 {
-		return job.Local(ctx, c.run, spec, c.place)
+		return job.Local(ctx, c.run, spec, c.node)
 	}
 	p.join = c.joinCommand
 	r, err := c.lead(ctx, spec)
@@ -121,11 +121,11 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 
 // lead runs a job of several nodes with this process as the first of them.
 func (c *cluster) lead(ctx context.Context, spec job.Spec) (*job.Result, error) {
-	t, err := c.place.TLS.Config()
+	t, err := c.node.TLS.Config()
 	if err != nil {
 		return nil, err
 	}
-	l := job.Leader{Place: c.place, Spec: spec, Run: c.run}
+	l := job.Leader{NodeConfig: c.node, Spec: spec, Run: c.run}
 	if !c.await {
 		self, err := os.Executable()
 		if err != nil {
@@ -140,7 +140,7 @@ func (c *cluster) lead(ctx context.Context, spec job.Spec) (*job.Result, error) 
 	if err := spec.Check(); err != nil {
 		return nil, err // a server that nobody needs is not started
 	}
-	s, err := server.Start(ctx, server.Config{Listen: c.etcdListen, TLS: serverFiles(c.place.TLS), Token: c.token})
+	s, err := server.Start(ctx, server.Config{Listen: c.etcdListen, TLS: serverFiles(c.node.TLS), Token: c.token})
 	if err != nil {
 		return nil, err
 	}
@@ -161,10 +161,10 @@ func (c *cluster) joinCommand(e job.Event) string {
 	case c.token != "": // whoever set it decides where it is shown
 		s = job.TokenEnv + "=TOKEN " + s
 	}
-	if c.place.TLS != nil {
+	if c.node.TLS != nil {
 		s += " --tls-cert CERT --tls-key KEY --tls-ca CA"
-		if c.place.TLS.Name != "" {
-			s += " --tls-name " + c.place.TLS.Name
+		if c.node.TLS.Name != "" {
+			s += " --tls-name " + c.node.TLS.Name
 		}
 	}
 	return s
@@ -173,9 +173,9 @@ func (c *cluster) joinCommand(e job.Event) string {
 // OnProcesses runs a job whose nodes are this process and others of the same program
 // that it starts: the program has the command "node".
 func OnProcesses(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
-	c := &cluster{place: job.Place{Stop: stop, Progress: tell}, run: spec.Task.Name() + "-" + suffix()}
+	c := &cluster{node: job.NodeConfig{Stop: stop, Progress: tell}, run: spec.Task.Name() + "-" + suffix()}
 	if spec.Nodes == 1 {
-		return job.Local(ctx, c.run, spec, c.place)
+		return job.Local(ctx, c.run, spec, c.node)
 	}
 	return c.lead(ctx, spec)
 }

@@ -11,7 +11,7 @@ func TestTheCommandToJoinIsThatOfThisProgram(t *testing.T) {
 	node := program() + " node --etcd a:1,b:2 --run r"
 	for want, c := range map[string]*cluster{
 		job.TokenEnv + "=made " + node: {},
-		job.TokenEnv + "=made " + node + " --tls-cert CERT --tls-key KEY --tls-ca CA --tls-name n": {place: job.Place{TLS: &job.TLS{Name: "n"}}},
+		job.TokenEnv + "=made " + node + " --tls-cert CERT --tls-key KEY --tls-ca CA --tls-name n": {node: job.NodeConfig{TLS: &job.TLS{Name: "n"}}},
 	} {
 		if got := c.joinCommand(e); got != want {
 			t.Errorf("the command is %q, want %q", got, want)

@@ -21,17 +21,17 @@ const (
 	Interrupted = 130
 )
 
-// ExitCodes says in a help what the exit codes mean.
+// ExitCodes is the text of a help about the exit codes.
 const ExitCodes = `Exit codes:
   0    done
   1    failed
   2    wrong usage
   3    another node was lost, failed, or never came
-  130  interrupted: what was trained until then was judged and, with --export,
+  130  interrupted: what was trained until then was evaluated and, with --export,
        exported; after a second interrupt, nothing is kept`
 
 // ErrInterrupted is returned by a command whose run was stopped early in order, and
-// which has told of itself.
+// which has printed its result.
 var ErrInterrupted = errors.New("interrupted")
 
 // A usageError is one in the command line.
@@ -46,10 +46,12 @@ type failure struct{ err error }
 func (e failure) Error() string { return e.err.Error() }
 func (e failure) Unwrap() error { return e.err }
 
-// Usage says of an error of a command that it is in the command line.
+// Usage marks an error of a command as one in the command line: its exit code is
+// [WrongUsage].
 func Usage(err error) error { return usageError{err} }
 
-// Failed says of an error of a command that it is not in the command line.
+// Failed marks an error of a command as one that is not in the command line: its exit
+// code is [Failure], or [Lost] for a lost node.
 func Failed(err error) error { return failure{err} }
 
 // ExitCode turns an error of a command into its exit code. What a command did

@@ -55,7 +55,7 @@ func (g Group) Rule(name *string, lr *float32) {
 	g.Float32Var(lr, "lr", *lr, "its learning rate")
 }
 
-// inFlags says an error of settings in the words of the flags that set them.
+// inFlags words an error of settings by the flags that set them.
 func inFlags(cmd *cobra.Command, err error, settings ...any) error {
 	var e *setting.Error
 	if !errors.As(err, &e) {
@@ -98,7 +98,7 @@ func AddGroups(cmd *cobra.Command, groups ...Group) {
 	})
 }
 
-// usage is what a command's help says behind the line of its usage.
+// usage is the help of a command after the line of its usage.
 func usage(cmd *cobra.Command, groups []Group) string {
 	var b strings.Builder
 	if cmd.Example != "" {

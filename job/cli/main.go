@@ -66,13 +66,13 @@ func program() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".e
 // Compare trains a task with each of some numbers of nodes, as processes of this
 // program, one run after the other, and prints their results beside each other.
 func Compare(cmd *cobra.Command, t Task, nodes ...int) ([]*job.Result, error) {
-	stop, ctx := interrupts("the model is judged as it is")
+	stop, ctx := interrupts("the model is evaluated as it is")
 	p := newPrinter(false, false)
 	var results []*job.Result
 	for _, n := range nodes {
 		spec := job.Default(t.Settings)
 		spec.Nodes = n
-		c := cluster{place: job.Place{Stop: stop}}
+		c := cluster{node: job.NodeConfig{Stop: stop}}
 		if err := c.prepare(&spec); err != nil {
 			return nil, Failed(err)
 		}

@@ -30,7 +30,7 @@ the command that this prints, such as
 
   GODWIT_TOKEN=FJQ5NZHN… ` + program() + ` node --etcd http://192.168.1.10:40123 --run kge-1f09ab3c
 
-` + tokenManners,
+` + tokenHelp,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var err error
@@ -65,7 +65,7 @@ the command that this prints, such as
 	run.DurationVar(&j.Wait, "wait", 0, "how long to wait for the run to be begun (default 1m)")
 	here := NewGroup("This node")
 	here.StringVarP(&j.Data, "data", "d", "", "file or `folder` of the data, if it is another one here")
-	here.IntVarP(&j.Workers, "workers", "w", 0, "`number` of workers (default: what the run says, else the cores)")
+	here.IntVarP(&j.Workers, "workers", "w", 0, "`number` of workers (default: as the run was begun with, else the cores)")
 	here.StringVar(&j.Listen, "listen", "", "`host:port` at which other nodes reach this one (default: the address by which this machine reaches etcd)")
 	here.StringVar(&j.Advertise, "advertise", "", "`host` or host:port by which they reach it, if that is another one")
 	here.StringVarP(&j.Export, "export", "o", "", exportUsage)

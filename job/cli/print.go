@@ -123,7 +123,7 @@ func epochLine(e *job.Epoch, unit string) string {
 	return fmt.Sprintf("%s, %s, %s moves, %s replicas, sent %s", s, shares(&e.Stats), count(float64(e.Stats.Moves)), count(float64(e.Stats.Replicas)), size(float64(e.Stats.SentBytes)))
 }
 
-// shares says where accesses were served.
+// shares is the text of where accesses were served.
 func shares(s *node.Stats) string {
 	n := max(float64(s.Accesses()), 1) / 100
 	text := fmt.Sprintf("accesses local %.1f %%, replica %.1f %%, waited %.3f %%, remote %.3f %%",

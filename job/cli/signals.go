@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// killPatience is how long a second interrupt waits for what it cancelled.
-const killPatience = 3 * time.Second
+// killTimeout is how long after a second interrupt the process ends at the latest.
+const killTimeout = 3 * time.Second
 
 // repeatWithin is how long a SIGTERM or SIGHUP after an interrupt counts as the
 // same one. Who sends them sends several: GNU timeout signals its child and then
@@ -21,8 +21,8 @@ const repeatWithin = 2 * time.Second
 
 // modelKept and modelLost are what an interrupt does to a training run.
 const (
-	modelKept = "the model is judged and exported as it is"
-	modelLost = "the model is judged as it is; no --export: the model is not kept"
+	modelKept = "the model is evaluated and exported as it is"
+	modelLost = "the model is evaluated as it is; no --export: the model is not kept"
 )
 
 // whatIsKept is what an interrupt does to a run with this --export.
@@ -36,14 +36,14 @@ func whatIsKept(export string) string {
 // endedAtOnce is set by the second interrupt, before it cancels anything.
 var endedAtOnce atomic.Bool
 
-// A tally counts the interrupts of this process.
-type tally struct {
+// An interruptCount counts the interrupts of this process.
+type interruptCount struct {
 	n    int
 	last time.Time // when the last one came that counted
 }
 
-// take takes a signal that came at a time, and returns whether it counts.
-func (c *tally) take(s os.Signal, at time.Time) bool {
+// count counts a signal that came at a time, and returns whether it is a new interrupt.
+func (c *interruptCount) count(s os.Signal, at time.Time) bool {
 	if c.n > 0 && s != os.Interrupt && at.Sub(c.last) < repeatWithin {
 		return false
 	}
@@ -74,7 +74,7 @@ func interrupts(kept string) (stop <-chan struct{}, ctx context.Context) {
 	stopping := make(chan struct{})
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() { // for the life of the process
-		var c tally
+		var c interruptCount
 		await(&c, signals, nil)
 		close(stopping)
 		fmt.Fprintf(os.Stderr, "%s: stopping: %s; interrupt again to end at once\n", program(), kept)
@@ -82,18 +82,18 @@ func interrupts(kept string) (stop <-chan struct{}, ctx context.Context) {
 		endedAtOnce.Store(true)
 		fmt.Fprintln(os.Stderr, program()+": interrupted again: ending at once")
 		cancel(errors.New("interrupted twice"))
-		await(&c, signals, time.After(killPatience))
+		await(&c, signals, time.After(killTimeout))
 		os.Exit(Interrupted)
 	}()
 	return stopping, ctx
 }
 
 // await returns when the next interrupt that counts has come, or at a time.
-func await(c *tally, signals <-chan os.Signal, until <-chan time.Time) {
+func await(c *interruptCount, signals <-chan os.Signal, until <-chan time.Time) {
 	for {
 		select {
 		case s := <-signals:
-			if c.take(s, time.Now()) {
+			if c.count(s, time.Now()) {
 				return
 			}
 		case <-until:
@@ -105,7 +105,7 @@ func await(c *tally, signals <-chan os.Signal, until <-chan time.Time) {
 // UntilInterrupted returns a context that the first interrupt ends: for work
 // that tells what it has done so far when its context ends.
 func UntilInterrupted() (context.Context, context.CancelFunc) {
-	stop, ctx := interrupts("what is done so far is told")
+	stop, ctx := interrupts("what is done so far is printed")
 	ctx, cancel := context.WithCancel(ctx)
 	go func() { // until the context ends
 		select {

@@ -22,11 +22,11 @@ func TestRepeatedSignalsCountOnce(t *testing.T) {
 		{{interrupt, 0, true}, {hup, time.Second, false}, {interrupt, 0, true}, {term, time.Second, false}, {term, time.Second, true}},
 		{{term, time.Second, true}, {interrupt, 0, true}},
 	} {
-		var c tally
+		var c interruptCount
 		at := time.Now()
 		for i, p := range presses {
 			at = at.Add(p.after)
-			if got := c.take(p.s, at); got != p.want {
+			if got := c.count(p.s, at); got != p.want {
 				t.Errorf("signal %d of %v counts: %v", i, presses, got)
 			}
 		}

@@ -45,25 +45,25 @@ type training struct {
 	quiet    bool
 }
 
-const tokenManners = `Nodes of a run show its token, GODWIT_TOKEN, before they are let in. It is new for
+const tokenHelp = `Nodes of a run show its token, GODWIT_TOKEN, before they are let in. It is new for
 each run and part of the command that --await prints; set it in the environment of
 all nodes to choose it, 16 … 256 characters, or to USER:PASSWORD for an etcd of
 --etcd that has users. The environment of a process is not shown to other users of
 the machine, its command line is. Without the three --tls files, who can listen to
 the network reads the token and everything else.`
 
-const trainManners = `The run can be watched on stderr; the result is a table on stdout. With --json,
+const trainHelp = `The run can be watched on stderr; the result is a table on stdout. With --json,
 stdout has a JSON object a line instead: "run", "policy", "time" (RFC 3339),
 "seconds" since the begin, and one of "waiting", "start" (with all settings),
 "tick" (every second or ten), "epoch", "evaluation", "stopping" and, last, "result"
 (their fields are those of the types Event and Result of package job). Figures have
 the same names everywhere: evaluation.metrics.valid.MRR, result.test.MRR.
 Ctrl-C, SIGTERM and a terminal that closes (but under nohup) end the run in order:
-the model is judged and, with --export, exported as it is. A second Ctrl-C ends it
+the model is evaluated and, with --export, exported as it is. A second Ctrl-C ends it
 at once.
 
 With --await, it prints the command for the other machines.
-` + tokenManners + `
+` + tokenHelp + `
 
 Filters (--filters) make pushes to other nodes take fewer bytes, one after the other:
   fixed(bytes=1) or fixed(bytes=2): numbers of so many bytes; bf16: of two
@@ -82,7 +82,7 @@ func (k *Task) Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     k.Settings.Name(),
 		Short:   k.Short,
-		Long:    paragraphs(k.About, trainManners) + strings.Join(placement.Names(), ", ") + "\n\"adaptive\" needs no tuning; the others show what earlier systems do.",
+		Long:    paragraphs(k.About, trainHelp) + strings.Join(placement.Names(), ", ") + "\n\"adaptive\" needs no tuning; the others show what earlier systems do.",
 		Example: k.Example,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
@@ -114,7 +114,7 @@ func (t *training) modelGroup() Group {
 func (t *training) trainingGroup() Group {
 	g, s := NewGroup("Training"), &t.spec
 	g.IntVarP(&s.Options.Epochs, "epochs", "e", s.Options.Epochs, "`number` of passes over the data to train")
-	g.IntVar(&s.Options.EvalEvery, "eval-every", s.Options.EvalEvery, "judge the model every so many `epochs`; 0: after the last")
+	g.IntVar(&s.Options.EvalEvery, "eval-every", s.Options.EvalEvery, "evaluate the model every so many `epochs`; 0: after the last")
 	g.IntVar(&s.Options.Patience, "patience", s.Options.Patience, "end after so many `evaluations` without improvement; 0: never")
 	g.with(t.TrainingFlags)
 	g.Uint64Var(&s.Seed, "seed", s.Seed, "decides first values, samples and order")
@@ -123,10 +123,10 @@ func (t *training) trainingGroup() Group {
 
 func (t *training) outputGroup() Group {
 	g := NewGroup("Output")
-	g.StringVarP(&t.cluster.place.Export, "export", "o", "", exportUsage)
-	g.StringVar(&t.cluster.place.Profile, "profile", "", profileUsage)
+	g.StringVarP(&t.cluster.node.Export, "export", "o", "", exportUsage)
+	g.StringVar(&t.cluster.node.Profile, "profile", "", profileUsage)
 	g.StringSliceVar(&t.policies, "policies", nil, "run under each of these policies, one after the other, and compare: `names` by commas, or all")
-	g.BoolVar(&t.spec.Untrained, "untrained", t.spec.Untrained, "judge the model before training too")
+	g.BoolVar(&t.spec.Untrained, "untrained", t.spec.Untrained, "evaluate the model before training too")
 	g.BoolVar(&t.json, "json", false, "print events and results on stdout as a JSON object a line")
 	g.BoolVarP(&t.quiet, "quiet", "q", false, "say nothing on stderr but errors")
 	return g
@@ -144,8 +144,8 @@ func (t *training) run(cmd *cobra.Command) error {
 	if err != nil {
 		return Usage(inFlags(cmd, err, t.Settings, &t.spec.Options))
 	}
-	stop, ctx := interrupts(whatIsKept(t.cluster.place.Export))
-	t.cluster.place.Stop = stop
+	stop, ctx := interrupts(whatIsKept(t.cluster.node.Export))
+	t.cluster.node.Stop = stop
 	p := newPrinter(t.quiet, t.json)
 	var results []*job.Result
 	var failed error
@@ -185,7 +185,7 @@ func (t *training) show(cmd *cobra.Command, results []*job.Result) error {
 	return legend(cmd.ErrOrStderr(), t.Legend)
 }
 
-// check says what is wrong with the command line, and returns the policies to
+// check checks the command line, and returns the policies to
 // run.
 func (t *training) check() ([]string, error) {
 	policies := t.policies
@@ -198,10 +198,10 @@ func (t *training) check() ([]string, error) {
 	if len(policies) > 1 && t.cluster.await {
 		return nil, fmt.Errorf("--policies makes several runs, and --await waits for the nodes of one: choose one of them")
 	}
-	if len(policies) > 1 && t.cluster.place.Export != "" {
+	if len(policies) > 1 && t.cluster.node.Export != "" {
 		return nil, fmt.Errorf("--policies makes several runs, and --export takes the model of one: choose one of them")
 	}
-	if len(policies) > 1 && t.cluster.place.Profile != "" {
+	if len(policies) > 1 && t.cluster.node.Profile != "" {
 		return nil, fmt.Errorf("--policies makes several runs, and --profile takes the profiles of one: choose one of them")
 	}
 	for _, name := range policies {

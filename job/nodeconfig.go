@@ -13,9 +13,9 @@ import (
 	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
-// A Place is how a run looks from one of its processes: all that the nodes need
-// not have in common. The zero Place is a valid one.
-type Place struct {
+// A NodeConfig is the configuration of one node of a run: what the nodes need not have
+// in common. The zero NodeConfig is a valid one.
+type NodeConfig struct {
 	// Data is the folder of the data on this machine; empty: the spec's.
 	Data string
 	// Workers is the number of workers of this node; 0: the spec's.
@@ -26,7 +26,7 @@ type Place struct {
 	// Profile is the folder, of this machine, to which the process of node N
 	// writes profiles of its training for "go tool pprof"; empty: none. They are
 	// node-N.cpu.pprof, node-N.mutex.pprof, node-N.block.pprof and, of the whole
-	// process so far, node-N.allocs.pprof. The judging of the model that ends an
+	// process so far, node-N.allocs.pprof. The evaluation of the model that ends an
 	// epoch counts, not that before and after training. A process takes one
 	// profile at a time.
 	Profile string
@@ -48,8 +48,8 @@ type Place struct {
 	// Tick is how often Progress gets a Tick; 0: never.
 	Tick time.Duration
 
-	gone    <-chan struct{} // closed when the process that leads the run has ended,
-	goneErr error           // which is the reason then
+	leaderGone <-chan struct{} // closed when the process that leads the run has ended,
+	leaderErr  error           // which is the reason then
 }
 
 // TLS names the files (PEM) of a node's certificate and key and of the
@@ -74,9 +74,9 @@ func (t *TLS) Config() (*tls.Config, error) {
 	return c, nil
 }
 
-// workers is the number of workers of a node at this place.
-func (p *Place) workers(s *Spec) int {
-	for _, n := range []int{p.Workers, s.Workers} {
+// workers is the number of workers of the node.
+func (c *NodeConfig) workers(s *Spec) int {
+	for _, n := range []int{c.Workers, s.Workers} {
 		if n > 0 {
 			return n
 		}
@@ -85,9 +85,9 @@ func (p *Place) workers(s *Spec) int {
 }
 
 // listenAddr is where a node listens whose coordinator is at one of endpoints.
-func (p *Place) listenAddr(endpoints []string) (string, error) {
-	if p.Listen != "" {
-		return p.Listen, nil
+func (c *NodeConfig) listenAddr(endpoints []string) (string, error) {
+	if c.Listen != "" {
+		return c.Listen, nil
 	}
 	if len(endpoints) == 0 {
 		return "", errors.New("job: the coordinator has no endpoint, which would tell by what address this machine is reached: say on which one to listen")
@@ -97,12 +97,12 @@ func (p *Place) listenAddr(endpoints []string) (string, error) {
 		endpoint = rest
 	}
 	// A datagram socket that is connected has an address, and sends nothing.
-	c, err := net.Dial("udp", endpoint)
+	socket, err := net.Dial("udp", endpoint)
 	if err != nil {
 		return "", fmt.Errorf("job: no way to etcd at %s: %w", endpoint, err)
 	}
-	defer c.Close()
-	host, _, err := net.SplitHostPort(c.LocalAddr().String())
+	defer socket.Close()
+	host, _, err := net.SplitHostPort(socket.LocalAddr().String())
 	if err != nil {
 		return "", err
 	}
@@ -110,16 +110,16 @@ func (p *Place) listenAddr(endpoints []string) (string, error) {
 }
 
 // advertised is the address that other nodes are given of a listener.
-func (p *Place) advertised(listener string) (string, error) {
+func (c *NodeConfig) advertised(listener string) (string, error) {
 	host, port, err := net.SplitHostPort(listener)
 	if err != nil {
 		return "", fmt.Errorf("job: address %q: %w", listener, err)
 	}
-	switch h, pt, err := net.SplitHostPort(p.Advertise); {
-	case err == nil && p.Advertise != "":
+	switch h, pt, err := net.SplitHostPort(c.Advertise); {
+	case err == nil && c.Advertise != "":
 		return net.JoinHostPort(h, pt), nil
-	case p.Advertise != "":
-		return net.JoinHostPort(strings.Trim(p.Advertise, "[]"), port), nil
+	case c.Advertise != "":
+		return net.JoinHostPort(strings.Trim(c.Advertise, "[]"), port), nil
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		return "", fmt.Errorf("job: a node that listens on all addresses (%s) must be told by which one the others reach it: give that one to advertise (--advertise HOST)", listener)

@@ -11,7 +11,7 @@ func TestANodeListensWhereItReachesItsCoordinator(t *testing.T) {
 		{"", "127.0.0.1:2379", "127.0.0.1"},
 		{"10.0.0.1:7", "http://127.0.0.1:2379", "10.0.0.1"},
 	} {
-		p := Place{Listen: c.listen}
+		p := NodeConfig{Listen: c.listen}
 		addr, err := p.listenAddr([]string{c.endpoint})
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestAnAddressToAdvertiseReplacesWhatItGives(t *testing.T) {
 		{"[fd00::1]:80", "[::]:700", "[fd00::1]:80"},
 		{"", "[::]:700", ""}, // nobody can dial it
 	} {
-		p := Place{Advertise: c.advertise}
+		p := NodeConfig{Advertise: c.advertise}
 		if got, err := p.advertised(c.listener); got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("--advertise %q of a listener at %s gives %q, %v, want %q", c.advertise, c.listener, got, err, c.want)
 		}
