@@ -34,11 +34,9 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 			tr.vals, tr.grads = buffer.Sized(tr.vals, n), buffer.Sized(tr.grads, n)
 			clear(tr.grads)
 			st := tr.split(&b.Data)
-			tr.makeQueries(&st)
-			tr.compare(&st)
-			tr.judge(&st)
-			tr.spread(&st)
-			tr.intoRows(&st)
+			tr.forward(&st)
+			tr.loss(&st)
+			tr.backward(&st)
 			tr.regularize(&st)
 		}
 		for range 40 {

@@ -39,4 +39,4 @@ func (complEx) backward(ge, gr, e, r, gq []float32, subjects bool) {
 	}
 }
 
-func (complEx) cubes(g, x []float32, w float32) { complexCubes(g, x, w) }
+func (complEx) n3(g, x []float32, w float32) { complexN3(g, x, w) }

@@ -24,4 +24,4 @@ func (distMult) backward(ge, gr, e, r, gq []float32, _ bool) {
 	vec.AddMul(gr, e, gq)
 }
 
-func (distMult) cubes(g, x []float32, w float32) { realCubes(g, x, w) }
+func (distMult) n3(g, x []float32, w float32) { realN3(g, x, w) }

@@ -36,55 +36,58 @@ func (d *dropout) mask(m []float32) {
 	}
 }
 
-// A masked keeps the masks and the masked embeddings of a batch's queries, and
-// puts their gradients through the same masks. With dropout off it hands the
-// embeddings and gradients through and keeps nothing.
+// A masked applies dropout to the embeddings of a batch's queries: forward to the
+// embeddings, backward to their gradients. It keeps the masks and the masked embeddings
+// in between. With dropout off it passes embeddings and gradients through and keeps
+// nothing.
 type masked struct {
-	drop        dropout
-	n           int
-	masks, kept []float32
-	grad        []float32
+	drop           dropout
+	n              int
+	masks, outputs []float32
+	grad           []float32
 }
 
-// size makes room for q queries with embeddings of n floats.
+// size makes room for q queries with embeddings of n floats, and draws their masks.
 func (m *masked) size(q, n int) {
 	if m.drop.off() {
 		return
 	}
 	m.n = n
-	m.masks, m.kept, m.grad = buffer.Sized(m.masks, q*n), buffer.Sized(m.kept, q*n), buffer.Sized(m.grad, n)
+	m.masks, m.outputs, m.grad = buffer.Sized(m.masks, q*n), buffer.Sized(m.outputs, q*n), buffer.Sized(m.grad, n)
 	clear(m.grad)
 	m.drop.mask(m.masks)
 }
 
-// apply returns x as query i uses it.
-func (m *masked) apply(i int, x []float32) []float32 {
+// forward returns x as query i uses it.
+func (m *masked) forward(i int, x []float32) []float32 {
 	if m.drop.off() {
 		return x
 	}
-	kept := buffer.Row(m.kept, int32(i), m.n)
-	vec.Mul(kept, x, buffer.Row(m.masks, int32(i), m.n))
-	return kept
+	y := buffer.Row(m.outputs, int32(i), m.n)
+	vec.Mul(y, x, buffer.Row(m.masks, int32(i), m.n))
+	return y
 }
 
-// used returns what apply(i, x) did.
-func (m *masked) used(i int, x []float32) []float32 {
+// output returns what forward(i, x) returned.
+func (m *masked) output(i int, x []float32) []float32 {
 	if m.drop.off() {
 		return x
 	}
-	return buffer.Row(m.kept, int32(i), m.n)
+	return buffer.Row(m.outputs, int32(i), m.n)
 }
 
-// gradient returns where to add the gradient towards a query's embedding, whose
-// own gradient is g; collect moves it there.
-func (m *masked) gradient(g []float32) []float32 {
+// outputGrad returns where to add the gradient towards an output, given that g is the
+// one towards the embedding. backward adds it to g.
+func (m *masked) outputGrad(g []float32) []float32 {
 	if m.drop.off() {
 		return g
 	}
 	return m.grad
 }
 
-func (m *masked) collect(i int, g []float32) {
+// backward adds to g the gradient that was left in outputGrad, through the mask of
+// query i.
+func (m *masked) backward(i int, g []float32) {
 	if m.drop.off() {
 		return
 	}

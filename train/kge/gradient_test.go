@@ -21,11 +21,9 @@ func lossAndGradient(tr *trainer, s *step) float64 {
 	src := rand.NewPCG(5, 5)
 	tr.entDrop.drop.src, tr.relDrop.drop.src = src, src
 	clear(tr.grads)
-	tr.makeQueries(s)
-	tr.compare(s)
-	l := tr.judge(s)
-	tr.spread(s)
-	tr.intoRows(s)
+	tr.forward(s)
+	l := tr.loss(s)
+	tr.backward(s)
 	return l
 }
 

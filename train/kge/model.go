@@ -48,8 +48,8 @@ const complexLayout = "real parts, then as many imaginary parts: the complex vec
 // the tensor of all triples. Of distances it would make smaller ones, which are
 // other scores.
 type factorizer interface {
-	// cubes adds w times the gradient of Σ|x|³ to g, for an entity or relation x.
-	cubes(g, x []float32, w float32)
+	// n3 adds w times the gradient of Σ|x|³ to g, for an entity or relation x.
+	n3(g, x []float32, w float32)
 }
 
 var models = []model{complEx{}, distMult{}, rescal{}, transE{}, rotatE{}}

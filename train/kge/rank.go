@@ -201,7 +201,7 @@ func (r *ranker) loadTile(ctx context.Context, ts []triples.Triple) error {
 		} {
 			// The answer of the one side is the entity of the other's query.
 			at := int32(2*i + side)
-			r.task.model.query(buffer.Row(r.q, int32(len(r.queries)), d), buffer.Row(answers, at^1, d), buffer.Row(rels, at, rd), r.task.turned(side == 1))
+			r.task.model.query(buffer.Row(r.q, int32(len(r.queries)), d), buffer.Row(answers, at^1, d), buffer.Row(rels, at, rd), r.task.inverse(side == 1))
 			r.queries = append(r.queries, q)
 		}
 	}

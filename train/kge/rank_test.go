@@ -49,7 +49,7 @@ func slowRank(t *testing.T, task *Task, w godwit.Worker, ts []triples.Triple) Qu
 			}
 			q := make([]float32, task.cfg.Dim)
 			rel := pull(k.relation + godwit.Key(task.relationRow(x.R, subjects)))
-			task.model.query(q, entities[e], rel, task.turned(subjects))
+			task.model.query(q, entities[e], rel, task.inverse(subjects))
 			score := func(e uint32) float64 {
 				c := entities[e]
 				if task.model.distance() {

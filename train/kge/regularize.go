@@ -2,18 +2,18 @@ package kge
 
 import "math"
 
-// realCubes adds w times the gradient of Σ|x|³ to g.
-func realCubes(g, x []float32, w float32) {
+// realN3 adds w times the gradient of Σ|x|³ to g.
+func realN3(g, x []float32, w float32) {
 	g = g[:len(x)]
 	for i, v := range x {
 		g[i] += 3 * w * v * float32(math.Abs(float64(v)))
 	}
 }
 
-// complexCubes adds w times the gradient of Σ|x|³ to g, over the moduli of
+// complexN3 adds w times the gradient of Σ|x|³ to g, over the moduli of
 // complex elements: the weighted nuclear 3-norm of Lacroix, Usunier, Obozinski
 // (ICML 2018), equation 4, when it is added once for each occurrence.
-func complexCubes(g, x []float32, w float32) {
+func complexN3(g, x []float32, w float32) {
 	h := len(x) / 2
 	re, im, gre, gim := x[:h], x[h:][:h], g[:h], g[h:][:h]
 	for i := range re {

@@ -44,4 +44,4 @@ func (rescal) backward(ge, gr, e, r, gq []float32, subjects bool) {
 	vec.AddMulAtB(gr, e, gq, 1, d, d)
 }
 
-func (rescal) cubes(g, x []float32, w float32) { realCubes(g, x, w) }
+func (rescal) n3(g, x []float32, w float32) { realN3(g, x, w) }

@@ -13,12 +13,18 @@ import (
 )
 
 // A trainer trains one worker's share. A step makes one pull of the batch's
-// distinct rows, one of its negatives, and one push, whatever its size, and
-// works on matrices in between:
+// distinct rows, one of its negatives, and one push, whatever its size. Between
+// them, it works on matrices, in these phases:
 //
-//	queries[2m×d]   row i is the object query of triple i, row m+i its subject query
-//	negs[n×d]       the negatives, shared by all queries
-//	scores[2m×n]    queries against negatives; later the gradients towards them
+//	forward     queries, and their scores against answers and negatives
+//	loss        the loss of the scores, and its gradients towards them
+//	backward    gradients towards queries, negatives, entities and relations
+//	regularize  gradients of the regularizers
+//
+//	queries[2m×d]    row i is the object query of triple i, row m+i its subject query
+//	negs[n×d]        the negatives, shared by all queries
+//	positives[2m]    scores of the queries' answers; after loss the gradients towards them
+//	scores[2m×n]     scores of the negatives; after loss the gradients towards them
 //
 // Its buffers grow to the largest batch and are used again.
 type trainer struct {
@@ -34,9 +40,11 @@ type trainer struct {
 	vals, grads []float32
 
 	queries, gqueries []float32
-	scores, dists     []float32
-	weights           []float32 // scratch: a number for each row
-	first, next       []int32   // chains of negatives that are entity i, -1 at the end
+	positives, scores []float32
+	// Of models that score by distance: the distances of answers and negatives.
+	answerDists, dists []float32
+	weights            []float32 // scratch: a number for each row
+	first, next        []int32   // chains of negatives that are entity i, -1 at the end
 
 	entDrop, relDrop masked
 }
@@ -59,16 +67,11 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 		return train.Loss{}, err
 	}
 	s := t.split(&b.Data)
-	t.makeQueries(&s)
-	t.compare(&s)
-	sum := t.judge(&s)
-	t.spread(&s)
-	t.intoRows(&s)
+	t.forward(&s)
+	l := train.Loss{Sum: t.loss(&s), Examples: int64(2 * len(s.triples))}
+	t.backward(&s)
 	t.regularize(&s)
-	if err := t.w.Push(ctx, t.keysOf, t.grads); err != nil {
-		return train.Loss{}, err
-	}
-	return train.Loss{Sum: sum, Examples: int64(2 * len(s.triples))}, nil
+	return l, t.update(ctx)
 }
 
 // pull reads the batch's rows and draws its negatives.
@@ -97,21 +100,22 @@ func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
 // A step is a batch with the matrices of its values and gradients.
 type step struct {
 	*Batch
-	d, rd, n                 int // floats of an entity, of a relation; negatives
-	rel, ent, neg            []float32
-	relGrad, entGrad, negGrd []float32
+	d, rd, n                  int // floats of an entity, of a relation; negatives
+	rel, ent, neg             []float32
+	relGrad, entGrad, negGrad []float32
 }
 
 func (t *trainer) split(b *Batch) step {
 	s := step{Batch: b, d: t.task.cfg.Dim, rd: t.task.relDim}
 	r, e := b.relations*s.rd, b.relations*s.rd+b.entities*s.d
 	s.rel, s.ent, s.neg = t.vals[:r], t.vals[r:e], t.vals[e:]
-	s.relGrad, s.entGrad, s.negGrd = t.grads[:r], t.grads[r:e], t.grads[e:]
+	s.relGrad, s.entGrad, s.negGrad = t.grads[:r], t.grads[r:e], t.grads[e:]
 	s.n = len(s.neg) / s.d
 	return s
 }
 
-// query returns the parts of query i: entity, relation, answer, direction.
+// query returns the parts of query i: entity, relation, answer, and whether it asks
+// for subjects.
 func (s *step) query(i int) (e, r, target int32, subjects bool) {
 	if m := len(s.triples); i >= m {
 		t := s.triples[i-m]
@@ -121,24 +125,46 @@ func (s *step) query(i int) (e, r, target int32, subjects bool) {
 	return t.s, t.object, t.o, false
 }
 
-// makeQueries computes all queries of the batch.
-func (t *trainer) makeQueries(s *step) {
+// forward computes the queries of the batch and the scores of their answers and of
+// the negatives.
+func (t *trainer) forward(s *step) {
+	t.forwardQueries(s)
+	t.scorePositives(s)
+	t.scoreNegatives(s)
+}
+
+func (t *trainer) forwardQueries(s *step) {
 	q := 2 * len(s.triples)
 	t.queries = buffer.Sized(t.queries, q*s.d)
-	t.gqueries = buffer.Sized(t.gqueries, q*s.d)
-	clear(t.gqueries)
 	t.entDrop.size(q, s.d)
 	t.relDrop.size(q, s.rd)
 	for i := range q {
 		e, r, _, subjects := s.query(i)
 		t.task.model.query(buffer.Row(t.queries, int32(i), s.d),
-			t.entDrop.apply(i, buffer.Row(s.ent, e, s.d)), t.relDrop.apply(i, buffer.Row(s.rel, r, s.rd)), t.task.turned(subjects))
+			t.entDrop.forward(i, buffer.Row(s.ent, e, s.d)), t.relDrop.forward(i, buffer.Row(s.rel, r, s.rd)), t.task.inverse(subjects))
 	}
 }
 
-// compare scores the queries against the negatives. A negative that is the
-// query's answer gets -Inf: it would be a false one.
-func (t *trainer) compare(s *step) {
+// scorePositives scores the queries against their answers.
+func (t *trainer) scorePositives(s *step) {
+	q := 2 * len(s.triples)
+	t.positives, t.answerDists = buffer.Sized(t.positives, q), buffer.Sized(t.answerDists, q)
+	distance := t.task.model.distance()
+	for i := range q {
+		_, _, target, _ := s.query(i)
+		x, a := buffer.Row(t.queries, int32(i), s.d), buffer.Row(s.ent, target, s.d)
+		if distance {
+			t.answerDists[i] = euclid(x, a)
+			t.positives[i] = -t.answerDists[i]
+		} else {
+			t.positives[i] = vec.Dot(x, a)
+		}
+	}
+}
+
+// scoreNegatives scores the queries against the negatives. A negative that is the
+// query's answer is no negative: it gets -Inf.
+func (t *trainer) scoreNegatives(s *step) {
 	q := 2 * len(s.triples)
 	t.scores = buffer.Sized(t.scores, q*s.n)
 	vec.MulABt(t.scores, t.queries, s.neg, q, s.n, s.d)
@@ -178,51 +204,64 @@ func (t *trainer) chainNegatives(s *step) {
 	}
 }
 
-// judge computes the losses, turns the scores into gradients towards them, and
-// spreads the gradients of the positive scores. It returns the summed loss.
-func (t *trainer) judge(s *step) float64 {
+// loss returns the summed loss of the scores, and replaces them by the gradients
+// towards them.
+func (t *trainer) loss(s *step) float64 {
 	sum := 0.0
+	for i, score := range t.positives {
+		l, g := t.task.loss(score, t.scores[i*s.n:(i+1)*s.n])
+		sum += float64(l)
+		t.positives[i] = g
+	}
+	return sum
+}
+
+// backward carries the gradients of the scores back to the batch's rows.
+func (t *trainer) backward(s *step) {
+	t.gqueries = buffer.Sized(t.gqueries, 2*len(s.triples)*s.d)
+	clear(t.gqueries)
+	t.backwardPositives(s)
+	t.backwardNegatives(s)
+	t.backwardQueries(s)
+}
+
+// backwardPositives carries the gradients of the positive scores to queries and
+// answers.
+func (t *trainer) backwardPositives(s *step) {
 	distance := t.task.model.distance()
-	for i := range 2 * len(s.triples) {
+	for i, g := range t.positives {
 		_, _, target, _ := s.query(i)
 		q, gq := buffer.Row(t.queries, int32(i), s.d), buffer.Row(t.gqueries, int32(i), s.d)
 		a, ga := buffer.Row(s.ent, target, s.d), buffer.Row(s.entGrad, target, s.d)
-		neg := t.scores[i*s.n : (i+1)*s.n]
 		if distance {
-			dist := euclid(q, a)
-			l, g := t.task.loss(-dist, neg)
-			sum += float64(l)
 			// The gradient of −‖q − a‖ towards q is (a − q)/‖q − a‖.
-			g /= dist
+			g /= t.answerDists[i]
 			vec.AXPY(gq, g, a)
 			vec.AXPY(gq, -g, q)
 			vec.AXPY(ga, g, q)
 			vec.AXPY(ga, -g, a)
 			continue
 		}
-		l, g := t.task.loss(vec.Dot(q, a), neg)
-		sum += float64(l)
 		vec.AXPY(gq, g, a)
 		vec.AXPY(ga, g, q)
 	}
-	return sum
 }
 
-// spread carries the gradients of the negatives' scores to queries and
+// backwardNegatives carries the gradients of the negatives' scores to queries and
 // negatives.
-func (t *trainer) spread(s *step) {
+func (t *trainer) backwardNegatives(s *step) {
 	q := 2 * len(s.triples)
 	if t.task.model.distance() {
-		t.spreadDistances(s, q)
+		t.backwardDistances(s, q)
 	}
 	vec.AddMulAB(t.gqueries, t.scores, s.neg, q, s.n, s.d)
-	vec.AddMulAtB(s.negGrd, t.scores, t.queries, q, s.n, s.d)
+	vec.AddMulAtB(s.negGrad, t.scores, t.queries, q, s.n, s.d)
 }
 
-// spreadDistances divides each gradient by its distance and adds the part that
-// the matrix products of spread leave out: towards query i it is
+// backwardDistances divides each gradient by its distance and adds the part that
+// the matrix products of backwardNegatives leave out: towards query i it is
 // Σⱼ wᵢⱼ·(negⱼ − queryᵢ), of which they add the first term.
-func (t *trainer) spreadDistances(s *step, q int) {
+func (t *trainer) backwardDistances(s *step, q int) {
 	t.weights = buffer.Sized(t.weights, s.n)
 	clear(t.weights)
 	for i := range q {
@@ -234,20 +273,20 @@ func (t *trainer) spreadDistances(s *step, q int) {
 		vec.AXPY(buffer.Row(t.gqueries, int32(i), s.d), -sumOf(w), buffer.Row(t.queries, int32(i), s.d))
 	}
 	for j := range s.n {
-		vec.AXPY(buffer.Row(s.negGrd, int32(j), s.d), -t.weights[j], buffer.Row(s.neg, int32(j), s.d))
+		vec.AXPY(buffer.Row(s.negGrad, int32(j), s.d), -t.weights[j], buffer.Row(s.neg, int32(j), s.d))
 	}
 }
 
-// intoRows carries the gradients of the queries to entities and relations.
-func (t *trainer) intoRows(s *step) {
+// backwardQueries carries the gradients of the queries to entities and relations.
+func (t *trainer) backwardQueries(s *step) {
 	for i := range 2 * len(s.triples) {
 		e, r, _, subjects := s.query(i)
 		ge, gr := buffer.Row(s.entGrad, e, s.d), buffer.Row(s.relGrad, r, s.rd)
-		t.task.model.backward(t.entDrop.gradient(ge), t.relDrop.gradient(gr),
-			t.entDrop.used(i, buffer.Row(s.ent, e, s.d)), t.relDrop.used(i, buffer.Row(s.rel, r, s.rd)),
-			buffer.Row(t.gqueries, int32(i), s.d), t.task.turned(subjects))
-		t.entDrop.collect(i, ge)
-		t.relDrop.collect(i, gr)
+		t.task.model.backward(t.entDrop.outputGrad(ge), t.relDrop.outputGrad(gr),
+			t.entDrop.output(i, buffer.Row(s.ent, e, s.d)), t.relDrop.output(i, buffer.Row(s.rel, r, s.rd)),
+			buffer.Row(t.gqueries, int32(i), s.d), t.task.inverse(subjects))
+		t.entDrop.backward(i, ge)
+		t.relDrop.backward(i, gr)
 	}
 }
 
@@ -264,7 +303,7 @@ func (t *trainer) regularize(s *step) {
 	}
 	add := func(g, x []float32, times float32) {
 		if n3 > 0 {
-			f.cubes(g, x, n3*times)
+			f.n3(g, x, n3*times)
 		}
 		if l2 > 0 {
 			vec.AXPY(g, l2*times, x)
@@ -289,3 +328,6 @@ func (t *trainer) regularize(s *step) {
 		add(buffer.Row(s.relGrad, int32(i), s.rd), buffer.Row(s.rel, int32(i), s.rd), times)
 	}
 }
+
+// update pushes the gradients: the tables' update rule makes the step.
+func (t *trainer) update(ctx context.Context) error { return t.w.Push(ctx, t.keysOf, t.grads) }

@@ -118,9 +118,9 @@ func (t *Task) relationRow(r uint32, subjects bool) uint32 {
 	return r
 }
 
-// turned reports whether the model has to turn a relation's embedding round for
-// subject queries: a reciprocal embedding is trained to be right as it is.
-func (t *Task) turned(subjects bool) bool { return subjects && !t.cfg.Reciprocal }
+// inverse reports whether the model has to apply the inverse of a relation's embedding:
+// for subject queries, unless the relation has a reciprocal embedding of its own.
+func (t *Task) inverse(subjects bool) bool { return subjects && !t.cfg.Reciprocal }
 
 // Fingerprint names settings and data.
 func (t *Task) Fingerprint() string {
