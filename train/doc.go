@@ -3,7 +3,7 @@
 //
 // A task is written against [godwit.Worker] alone and supplies only its own
 // mathematics, as a [Task]: how to fill a [Batch] with the keys that it will
-// need, how to train it, and how to judge the model. [Run] does the rest, the
+// need, how to train it, and how to evaluate the model. [Run] does the rest, the
 // same on every node of a run:
 //
 //	task, err := kge.New(config, graph)

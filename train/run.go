@@ -230,7 +230,7 @@ func (r *run[D]) train(ctx context.Context) (Loss, error) {
 	return all, err
 }
 
-// evaluate judges the model once every update is visible everywhere, and ends
+// evaluate evaluates the model once every update is visible everywhere, and ends
 // the run if patience is out.
 func (r *run[D]) evaluate(ctx context.Context, epoch int) error {
 	if err := r.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return SyncAll(ctx, w) }); err != nil {

@@ -755,17 +755,17 @@ func TestAStopAtTheBorderOfAnEpochMakesNoEpochOfNothing(t *testing.T) {
 			if rep.Epochs != last || len(rep.Losses) != last || rep.End != train.Stopped || len(rep.Evaluated) == 0 || rep.Evaluated[len(rep.Evaluated)-1] != last {
 				t.Errorf("stopped after %d epochs: %+v", last, rep)
 			}
-			judged := 0
+			evaluated := 0
 			for _, e := range told {
 				if e.Loss != nil && e.Loss.Examples == 0 {
 					t.Errorf("stopped after %d epochs, it tells of one without examples", last)
 				}
 				if e.Evaluation != nil && e.Epoch == last {
-					judged++
+					evaluated++
 				}
 			}
-			if judged != 1 {
-				t.Errorf("stopped after %d epochs, the last is judged %d times", last, judged)
+			if evaluated != 1 {
+				t.Errorf("stopped after %d epochs, the last is evaluated %d times", last, evaluated)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// A Task is what a run trains: a model, data and a judgement. D is what one of
+// A Task is what a run trains: a model, data and an evaluation. D is what one of
 // its batches holds beside keys.
 type Task[D any] interface {
 	// Fingerprint is equal on all nodes that train the same: it stands for the
@@ -15,7 +15,7 @@ type Task[D any] interface {
 	// Trainer returns worker w's share of the work. Run calls it once a worker,
 	// one after the other.
 	Trainer(w godwit.Worker, part Partition) (Trainer[D], error)
-	// Evaluate judges the model. All nodes call it at the same point, when the
+	// Evaluate evaluates the model. All nodes call it at the same point, when the
 	// updates of all workers are visible everywhere, and must return the same
 	// metrics.
 	Evaluate(ctx context.Context, env *Env, epoch int) (Evaluation, error)
@@ -102,7 +102,7 @@ func (l Loss) Mean() float64 {
 // A Metric is one figure of an evaluation.
 type Metric struct {
 	Name string // such as "RMSE"
-	// Split is the part of the data that it judges the model by, "valid" or "train";
+	// Split is the part of the data that it evaluates the model by, "valid" or "train";
 	// empty: what is held out for the end.
 	Split string
 	Value float64 // in the units of the figure; a share is 0 … 1
@@ -116,7 +116,7 @@ func (m Metric) Label() string {
 	return m.Split + " " + m.Name
 }
 
-// An Evaluation judges a model.
+// An Evaluation is the result of evaluating a model.
 type Evaluation struct {
 	// Metrics holds at least one figure; the first decides which epoch is best.
 	Metrics []Metric

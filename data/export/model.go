@@ -57,12 +57,12 @@ type Run struct {
 	// Spec is what was asked for: the settings of the task, the nodes, the seed.
 	Spec json.RawMessage `json:"spec"`
 	Seed uint64          `json:"seed"` // that of Spec
-	Data Data            `json:"data"` // what the model was trained and judged on
+	Data Data            `json:"data"` // what the model was trained and evaluated on
 	// Epochs is how many were trained.
 	Epochs int `json:"epochs"`
 	// End is why no more epochs were trained.
 	End string `json:"end"`
-	// Metrics judge the exported model, and the untrained one, by the part of the
+	// Metrics are of the exported model, and of the untrained one, by the part of the
 	// data: "test", "valid", "train", "untrained".
 	Metrics json.RawMessage `json:"metrics,omitempty"`
 }

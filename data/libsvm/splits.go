@@ -14,8 +14,8 @@ import (
 // same width.
 type Splits struct {
 	Train *Set // to learn from
-	Valid *Set // to judge by meanwhile; may be empty
-	Test  *Set // to judge by at the end; may be empty
+	Valid *Set // for evaluations during training; may be empty
+	Test  *Set // for the evaluation at the end; may be empty
 }
 
 // A Share is how much of the training examples is held out where a split has no

@@ -1,6 +1,6 @@
 // Package ratings holds sparse matrices: cells of rows and columns with known
 // values, such as the ratings that users gave to films, in parts to train and
-// to judge matrix factorization by.
+// to evaluate matrix factorization by.
 //
 // [Load] reads a matrix from a file or folder, [Generate] makes one of low rank
 // with noise.

@@ -20,7 +20,7 @@ type Set struct {
 	// RowNames and ColNames are what rows and columns are called. nil: by their
 	// numbers, from 1 on.
 	RowNames, ColNames []string
-	// Train is to learn from, Valid to judge by meanwhile, Test at the end. Valid
+	// Train is to learn from, Valid for evaluations during training, Test at the end. Valid
 	// or Test may be empty.
 	Train, Valid, Test []Rating
 }

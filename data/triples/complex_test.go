@@ -6,7 +6,7 @@ import (
 )
 
 // A complEx is the plain model of Trouillon et al. (ICML 2016, equation 9):
-// score(s,r,o) = Re(Σ s_i r_i conj(o_i)). It is here to judge generated graphs,
+// score(s,r,o) = Re(Σ s_i r_i conj(o_i)). It tests generated graphs,
 // not to be fast: one goroutine, AdaGrad, cross entropy against uniformly drawn
 // negatives. A row holds dim real parts, then dim imaginary parts.
 type complEx struct {

@@ -28,7 +28,7 @@ func (t Triple) compare(u Triple) int {
 // goroutines may read it while none changes it.
 type Graph struct {
 	Entities, Relations []string // names, by number
-	// Train is to learn from, Valid to judge by meanwhile, Test at the end. Valid
+	// Train is to learn from, Valid for evaluations during training, Test at the end. Valid
 	// or Test may be empty.
 	Train, Valid, Test []Triple
 }

@@ -20,5 +20,5 @@
 // Near is who has a great cosine. An analogy "a is to b as c is to ?" is
 // answered by the vector nearest to b − a + c of unit vectors, other than a, b
 // and c (Mikolov, Yih, Zweig, NAACL 2013, section 4), and [Questions] in the
-// format of word2vec's questions-words.txt are judged so.
+// format of word2vec's questions-words.txt are evaluated so.
 package wordvec

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/train"
 )
 
-// A model is a [train.Task]: what the workers of a run train and judge.
+// A model is a [train.Task]: what the workers of a run train and evaluate.
 type model struct {
 	Settings
 	data *impressions
@@ -33,9 +33,9 @@ func (m *model) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[ba
 	return &trainer{net: net{m: m, w: w}, share: mine, rng: rand.New(rand.NewPCG(m.seed, uint64(part.Index)))}, nil
 }
 
-// Evaluate judges the model by the impressions to validate.
+// Evaluate evaluates the model on the impressions to validate.
 func (m *model) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
-	ms, err := m.judge(ctx, env, fmt.Sprint("epoch ", epoch), "valid", m.data.split(1))
+	ms, err := m.evaluateOn(ctx, env, fmt.Sprint("epoch ", epoch), "valid", m.data.split(1))
 	return train.Evaluation{Metrics: ms, LowerIsBetter: true}, err
 }
 
@@ -181,9 +181,9 @@ func slope(logit float64, clicked bool) float32 {
 // bins of logits from -8 to 8, by which the AUC is told to about a hundredth of a bin.
 const bins = 1024
 
-// judge has all workers of all nodes judge the model by a part of the impressions each.
+// evaluateOn has all workers of all nodes evaluate the model on a part of the impressions each.
 // The clicked ones and the others are counted by their logits, which makes the AUC.
-func (m *model) judge(ctx context.Context, env *train.Env, name, split string, is []int32) ([]train.Metric, error) {
+func (m *model) evaluateOn(ctx context.Context, env *train.Env, name, split string, is []int32) ([]train.Metric, error) {
 	sums, err := env.SumOverWorkers(ctx, "ctr "+name, 1+2*bins, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		n := net{m: m, w: w}
 		var b batch

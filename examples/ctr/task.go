@@ -63,13 +63,13 @@ func (l *loaded) Tables() []godwit.Table {
 	}
 }
 
-// Test judges the model by the impressions to test, or by a part of them.
+// Test evaluates the model on the impressions to test, or by a part of them.
 func (l *loaded) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
 	is := l.m.data.split(2)
 	if part {
 		is = train.EvenlySpaced(is, 1000)
 	}
-	return l.m.judge(ctx, env, name, "", is)
+	return l.m.evaluateOn(ctx, env, name, "", is)
 }
 
 // Export writes a NumPy array a table.

@@ -18,7 +18,7 @@ type Config struct {
 	Alpha, Beta float32
 	// Batch is the least number of words of a step, which ends with a document.
 	Batch int
-	// Fold is how many times the words of a document that is judged are drawn.
+	// Fold is how many times the words of a document are drawn in an evaluation.
 	Fold int
 	// Seed decides the draws.
 	Seed uint64

@@ -8,7 +8,7 @@
 //	model, err := godwit.NewModel(task.Tables()...)
 //	// … a node that serves the model …
 //	report, err := train.Run(ctx, env, task, train.Options{Epochs: 50, EvalEvery: 10})
-//	quality, err := task.Judge(ctx, &env, "test", documents)
+//	quality, err := task.EvaluateOn(ctx, &env, "test", documents)
 //	err = export.Write("topics", "lda", func(s *export.Set) error { return task.Export(ctx, env.Workers[0], s) })
 //
 // # Counts

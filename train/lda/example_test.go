@@ -38,14 +38,14 @@ func Example() {
 	defer c.Close(ctx)
 
 	env := train.Env{Workers: c.Nodes[0].Workers()}
-	before, err := task.Judge(ctx, &env, "before", held)
+	before, err := task.EvaluateOn(ctx, &env, "before", held)
 	if err != nil {
 		panic(err)
 	}
 	if _, err := train.Run(ctx, env, task, train.Options{Epochs: 30}); err != nil {
 		panic(err)
 	}
-	after, err := task.Judge(ctx, &env, "after", held)
+	after, err := task.EvaluateOn(ctx, &env, "after", held)
 	if err != nil {
 		panic(err)
 	}

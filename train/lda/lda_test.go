@@ -374,8 +374,8 @@ func TestBadSettingsAndDocumentsAreRefused(t *testing.T) {
 	}
 	task := newTask(t, nil)
 	env := train.Env{Workers: served(t, task, 1, 1).Workers(0)}
-	if _, err := task.Judge(t.Context(), &env, "other", &bagofwords.Set{Names: []string{"a"}}); err == nil {
-		t.Error("documents of other words were judged")
+	if _, err := task.EvaluateOn(t.Context(), &env, "other", &bagofwords.Set{Names: []string{"a"}}); err == nil {
+		t.Error("documents of other words were evaluated")
 	}
 	tables := task.Tables()
 	tables[0].Dim++

@@ -104,14 +104,14 @@ func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Bat
 	return newTrainer(t, w, k, part), nil
 }
 
-// Evaluate judges the model by the documents that are held out, or those of
+// Evaluate evaluates the model by the documents that are held out, or those of
 // training where there are none, and checks its counts.
 func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
 	set, split := t.held, "test"
 	if len(set.Words) == 0 {
 		set, split = t.docs, "train"
 	}
-	q, err := t.Judge(ctx, env, fmt.Sprintf("%s after epoch %d", split, epoch), set)
+	q, err := t.EvaluateOn(ctx, env, fmt.Sprintf("%s after epoch %d", split, epoch), set)
 	if err != nil {
 		return train.Evaluation{}, err
 	}

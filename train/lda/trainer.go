@@ -38,9 +38,9 @@ type trainer struct {
 
 	rows  distinct.Rows
 	vals  []float32
-	moved []float32 // what is pushed
+	diffs []float32 // changes of the counts, to be pushed
 	ks    []godwit.Key
-	d     draw
+	s     sampler
 }
 
 func newTrainer(t *Task, w godwit.Worker, k keys, part train.Partition) *trainer {
@@ -55,7 +55,7 @@ func newTrainer(t *Task, w godwit.Worker, k keys, part train.Partition) *trainer
 		task: t, w: w, keys: k, first: t.docs.Starts[from],
 		rand:   rand.New(rand.NewPCG(t.cfg.Seed, uint64(part.Index))),
 		topics: make([]uint16, t.docs.Starts[to]-t.docs.Starts[from]),
-		d:      newDraw(t),
+		s:      newSampler(t),
 	}
 	for i := range tr.topics {
 		tr.topics[i] = none
@@ -92,59 +92,62 @@ func (t *trainer) Load(b *train.Batch[Batch], _, step int) {
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
 	n := len(b.Keys) * t.task.cfg.Topics
-	t.vals, t.moved = buffer.Sized(t.vals, n), buffer.Sized(t.moved, n)
+	t.vals, t.diffs = buffer.Sized(t.vals, n), buffer.Sized(t.diffs, n)
 	if err := t.w.Pull(ctx, b.Keys, t.vals); err != nil {
 		return train.Loss{}, err
 	}
-	loss := t.draw(&b.Data)
-	ks, moved := t.changed(b.Keys)
-	if err := t.w.Push(ctx, ks, moved); err != nil {
-		return train.Loss{}, err
-	}
-	return train.Loss{Sum: loss, Examples: int64(len(b.Data.local))}, nil
+	loss := t.sweep(&b.Data)
+	return train.Loss{Sum: loss, Examples: int64(len(b.Data.local))}, t.update(ctx, b.Keys)
 }
 
-// changed returns the keys whose rows changed and what they changed by. In the
-// long run most words stay where they are.
+// update pushes the changes of the counts.
+func (t *trainer) update(ctx context.Context, keys []godwit.Key) error {
+	ks, diffs := t.changed(keys)
+	return t.w.Push(ctx, ks, diffs)
+}
+
+// changed returns the keys whose rows changed, and their changes. After some epochs,
+// most words keep their topic.
 func (t *trainer) changed(ks []godwit.Key) ([]godwit.Key, []float32) {
 	k := t.task.cfg.Topics
 	t.ks = t.ks[:0]
 	for i, key := range ks {
-		row := t.moved[i*k : (i+1)*k]
+		row := t.diffs[i*k : (i+1)*k]
 		if slices.ContainsFunc(row, func(x float32) bool { return x != 0 }) {
-			copy(t.moved[len(t.ks)*k:], row)
+			copy(t.diffs[len(t.ks)*k:], row)
 			t.ks = append(t.ks, key)
 		}
 	}
-	return t.ks, t.moved[:len(t.ks)*k]
+	return t.ks, t.diffs[:len(t.ks)*k]
 }
 
-// draw draws new topics for the words of a batch. It leaves in t.moved what that
-// changes, and returns the summed loss: -log of the probability that the counts
-// gave each word before it was counted.
-func (t *trainer) draw(b *Batch) (loss float64) {
-	clear(t.moved)
+// sweep makes a sweep of Gibbs sampling over the words of a batch: it samples each
+// word's topic anew. It leaves the changes of the counts in t.diffs, and returns the
+// summed loss: -log of the probability that the counts gave each word before it was
+// counted.
+func (t *trainer) sweep(b *Batch) (loss float64) {
+	clear(t.diffs)
 	k, docs := t.task.cfg.Topics, t.task.docs
-	t.d.totals(t.vals[b.words*k:])
+	t.s.setTotals(t.vals[b.words*k:])
 	local := b.local
 	for doc := b.from; doc < b.to; doc++ {
 		n := len(docs.Doc(doc))
 		from := docs.Starts[doc] - t.first
 		topics := t.topics[from : from+n]
-		t.d.begin(topics)
+		t.s.beginDocument(topics)
 		row := (b.words + t.task.row(doc)) * k
-		totals := t.moved[row : row+k]
+		totals := t.diffs[row : row+k]
 		for i, id := range local[:n] {
-			counts, moved := t.vals[int(id)*k:(int(id)+1)*k], t.moved[int(id)*k:(int(id)+1)*k]
+			counts, diffs := t.vals[int(id)*k:(int(id)+1)*k], t.diffs[int(id)*k:(int(id)+1)*k]
 			if z := topics[i]; z != none {
-				t.d.take(counts, int(z), -1)
-				moved[z]--
+				t.s.count(counts, int(z), -1)
+				diffs[z]--
 				totals[z]--
 			}
-			z, p := t.d.next(counts, t.rand)
+			z, p := t.s.sample(counts, t.rand)
 			loss -= math.Log(p)
-			t.d.take(counts, z, 1)
-			moved[z]++
+			t.s.count(counts, z, 1)
+			diffs[z]++
 			totals[z]++
 			topics[i] = uint16(z)
 		}

@@ -30,7 +30,7 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 			// What Step does, without the server.
 			n := tr.floats(&b.Data)
 			tr.vals, tr.grads = buffer.Sized(tr.vals, n), buffer.Sized(tr.grads, n)
-			tr.learn(&b.Data)
+			tr.gradient(&b.Data)
 		}
 		for range 2 * tr.Steps() {
 			work()

@@ -234,7 +234,7 @@ func (t *Blocks) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[T
 	return newBlockTrainer(t, w, k, part)
 }
 
-// Evaluate judges the model on the validation examples, or on the test examples
+// Evaluate evaluates the model on the validation examples, or on the test examples
 // where there are none.
 func (t *Blocks) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
 	return t.evaluate(ctx, env, epoch)

@@ -135,7 +135,7 @@ func TestTheOutcomeIsTheSameOnAnyNumberOfNodes(t *testing.T) {
 	for _, nodes := range []int{1, 2, 5} {
 		task := newBlocks(t, DefaultBlockConfig(), data)
 		_, envs := trained[Turn](t, task, nodes, train.Options{Epochs: 6})
-		q := judgedBy(t, task.model, envs, data.Test)
+		q := evaluatedBy(t, task.model, envs, data.Test)
 		if nodes == 1 {
 			want = q
 		}
@@ -223,7 +223,7 @@ func TestWeightsThatWillStayZeroAreLeftOutAndLookedAtAgain(t *testing.T) {
 			}
 			keys = append(keys, n)
 		}
-		return keys, judgedBy(t, task.model, []train.Env{{Workers: s.Workers(0)}}, data.Test)
+		return keys, evaluatedBy(t, task.model, []train.Env{{Workers: s.Workers(0)}}, data.Test)
 	}
 	all, want := pushed(0, 4)
 	some, got := pushed(0.9, 4)

@@ -191,7 +191,7 @@ func (t *blockTrainer) Step(ctx context.Context, b *train.Batch[Turn]) (loss tra
 	if err := t.pushGradients(ctx, d); err != nil {
 		return loss, err
 	}
-	if err := t.change(ctx, d, d.block-delay); err != nil {
+	if err := t.update(ctx, d, d.block-delay); err != nil {
 		return loss, err
 	}
 	if d.block == last {
@@ -243,7 +243,7 @@ func (t *blockTrainer) first(ctx context.Context) error {
 
 // end ends a pass: all weights are changed, and all workers know them.
 func (t *blockTrainer) end(ctx context.Context, d Turn) error {
-	if err := t.change(ctx, d, d.block); err != nil {
+	if err := t.update(ctx, d, d.block); err != nil {
 		return err
 	}
 	from := max(0, d.block-t.task.cfg.Delay)
@@ -400,7 +400,7 @@ func (t *blockTrainer) pushGradients(ctx context.Context, d Turn) error {
 		rows, xs := t.cols.place(p)
 		for k, e := range rows {
 			if t.met[e] != t.turn {
-				t.bend(e)
+				t.derivatives(e)
 			}
 			x := float64(xs[k])
 			g += t.slope[e] * x
@@ -409,19 +409,19 @@ func (t *blockTrainer) pushGradients(ctx context.Context, d Turn) error {
 		t.ks = append(t.ks, t.gradientKey(int32(p)))
 		t.grads = append(t.grads, float32(g), float32(u), 1)
 	}
-	return t.note(t.w.PushAsync(ctx, t.ks, t.grads))
+	return t.track(t.w.PushAsync(ctx, t.ks, t.grads))
 }
 
-// bend computes an example's slope and curvature.
-func (t *blockTrainer) bend(e int32) {
+// derivatives computes the first and second derivative of an example's loss.
+func (t *blockTrainer) derivatives(e int32) {
 	m := t.margin[e]
 	t.slope[e] = float64(slope(t.cols.labels[e], float32(m)))
 	t.curve[e] = parabola(m) * float64(t.features[e])
 	t.met[e] = t.turn
 }
 
-// note keeps what has to be waited for at the end of the pass.
-func (t *blockTrainer) note(h godwit.Handle, err error) error {
+// track keeps an operation that has to be waited for at the end of the pass.
+func (t *blockTrainer) track(h godwit.Handle, err error) error {
 	if h != 0 {
 		t.under = append(t.under, h)
 	}
@@ -439,10 +439,10 @@ func (t *blockTrainer) prepare(r *read, block int, all bool) {
 	}
 }
 
-// change changes the weights of this worker's share of the blocks up to the
+// update changes the weights of this worker's share of the blocks up to the
 // turn's, in order, as far as the gradients of all workers are there. It waits
 // for those of the blocks up to must.
-func (t *blockTrainer) change(ctx context.Context, d Turn, must int) error {
+func (t *blockTrainer) update(ctx context.Context, d Turn, must int) error {
 	r := &t.sums
 	for r.block <= d.block {
 		if r.h == 0 {
@@ -457,7 +457,7 @@ func (t *blockTrainer) change(ctx context.Context, d Turn, must int) error {
 			return err
 		}
 		r.h = 0
-		if err := t.changeComplete(ctx, r); err != nil {
+		if err := t.updateComplete(ctx, r); err != nil {
 			return err
 		}
 		switch {
@@ -477,9 +477,9 @@ func (t *blockTrainer) change(ctx context.Context, d Turn, must int) error {
 	return nil
 }
 
-// changeComplete takes the weights whose gradients are complete to their minima,
+// updateComplete takes the weights whose gradients are complete to their minima,
 // and clears the gradients for the next pass.
-func (t *blockTrainer) changeComplete(ctx context.Context, r *read) error {
+func (t *blockTrainer) updateComplete(ctx context.Context, r *read) error {
 	done, left := t.done[:0], 0
 	for i, p := range r.places {
 		sum := r.vals[gradientDim*i : gradientDim*(i+1)]
@@ -512,7 +512,7 @@ func (t *blockTrainer) publish(ctx context.Context, ps []int32) error {
 	for _, p := range ps {
 		t.set, t.to = append(t.set, t.weightKey(p)), t.own[p].row(t.to)
 	}
-	return t.note(t.w.SetAsync(ctx, t.set, t.to))
+	return t.track(t.w.SetAsync(ctx, t.set, t.to))
 }
 
 // stretch divides curvatures: see [Blocks].

@@ -16,7 +16,7 @@
 //	model, err := godwit.NewModel(task.Tables()...)
 //	// … a node that serves the model …
 //	report, err := train.Run(ctx, env, task, train.Options{Epochs: 5, EvalEvery: 1})
-//	quality, err := task.Judge(ctx, &env, "test", splits.Test)
+//	quality, err := task.EvaluateOn(ctx, &env, "test", splits.Test)
 //	err = export.Write("weights", "linear", func(s *export.Set) error { return task.Export(ctx, env.Workers[0], s) })
 //
 // # The model

@@ -42,7 +42,7 @@ func Example() {
 	if _, err := train.Run(ctx, env, task, train.Options{Epochs: 5}); err != nil {
 		panic(err)
 	}
-	q, err := task.Judge(ctx, &env, "test", splits.Test)
+	q, err := task.EvaluateOn(ctx, &env, "test", splits.Test)
 	if err != nil {
 		panic(err)
 	}

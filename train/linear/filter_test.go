@@ -28,7 +28,7 @@ type filteredRun struct {
 
 // filteredOn trains over a network on which the length of a frame does not
 // matter, so that runs differ in what arrives and in nothing else.
-func filteredOn[D any](t *testing.T, task judging[D], m *model, policy placement.Policy, epochs int, filters string) filteredRun {
+func filteredOn[D any](t *testing.T, task anyTask[D], m *model, policy placement.Policy, epochs int, filters string) filteredRun {
 	t.Helper()
 	fs, err := filter.Parse(filters)
 	if err != nil {
@@ -50,7 +50,7 @@ func filteredOn[D any](t *testing.T, task judging[D], m *model, policy placement
 		if err != nil {
 			return err
 		}
-		q, err := m.Judge(ctx, &env, "test", m.data.Test)
+		q, err := m.EvaluateOn(ctx, &env, "test", m.data.Test)
 		if env.Node == 0 {
 			r.quality, r.loss = q, report.Losses[epochs-1].Mean()
 		}

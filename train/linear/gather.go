@@ -67,8 +67,8 @@ func (g *gatherer) weightsAt() int {
 
 func (g *gatherer) factorsAt(b *Batch) int { return g.weightsAt() + b.features*g.m.dim }
 
-// each calls do for the examples of a batch with their margins.
-func (g *gatherer) each(b *Batch, vals []float32, do func(positive bool, margin float32, local []int32, values []float32)) {
+// forward computes the margins of the examples of a batch, and calls do with each.
+func (g *gatherer) forward(b *Batch, vals []float32, do func(positive bool, margin float32, local []int32, values []float32)) {
 	w, v := vals[g.weightsAt():], vals[g.factorsAt(b):]
 	bias := float32(0)
 	if g.m.bias {

@@ -50,7 +50,7 @@ func TestGradientsAgreeWithFiniteDifferences(t *testing.T) {
 			tr, b := loaded(t, c)
 			// FactorL2 counts for each example that a factor is in.
 			objective := func() float64 {
-				l := tr.learn(b)
+				l := tr.gradient(b)
 				for _, id := range b.local {
 					for k := range factors {
 						v := float64(tr.vals[tr.factorsAt(b)+int(id)*factors+k])
@@ -83,7 +83,7 @@ func TestPairsAreThoseOfAllFeatures(t *testing.T) {
 	tr, b := loaded(t, c)
 	v := tr.vals[tr.factorsAt(b):]
 	at := 0
-	tr.each(b, tr.vals, func(_ bool, _ float32, ids []int32, xs []float32) {
+	tr.forward(b, tr.vals, func(_ bool, _ float32, ids []int32, xs []float32) {
 		want := 0.0
 		for i := range ids {
 			for j := range i {

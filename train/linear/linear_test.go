@@ -55,7 +55,7 @@ func TestNodesTrainOneModelTogether(t *testing.T) {
 				t.Errorf("node %d reports %+v, node 0 %+v", node, r, reports[0])
 			}
 		}
-		q := judgedBy(t, task.model, envs, data.Test)
+		q := evaluatedBy(t, task.model, envs, data.Test)
 		t.Logf("%d factors: %v", factors, q)
 		if q.Examples != int64(data.Test.Len()) || q.Accuracy < 0.7 || q.AUC < 0.75 {
 			t.Errorf("%d factors: %v", factors, q)
@@ -102,7 +102,7 @@ func TestL1DecidesHowManyWeightsAreZero(t *testing.T) {
 			c.Rule, c.L1 = rule, l1
 			task := newTask(t, c, data)
 			_, envs := trained[Batch](t, task, 2, train.Options{Epochs: 3})
-			q := judgedBy(t, task.model, envs, data.Test)
+			q := evaluatedBy(t, task.model, envs, data.Test)
 			if l1 == 0 && q.NonZero < q.Used*99/100 || q.NonZero >= last || q.Used != int64(len(task.used)) {
 				t.Errorf("%s with L1 = %v: %d of %d weights are not zero, %d with less", rule, l1, q.NonZero, q.Used, last)
 			}
@@ -155,8 +155,8 @@ func TestUnfitDataAreRefused(t *testing.T) {
 	}
 	task := newTask(t, DefaultConfig(), &libsvm.Splits{Train: both, Valid: none, Test: none})
 	env := train.Env{Workers: served(t, task.Tables(), 1, 1).Workers(0)}
-	if _, err := task.Judge(t.Context(), &env, "wide", wide); err == nil || !strings.Contains(err.Error(), "up to 9") {
-		t.Errorf("judging unknown features: %v", err)
+	if _, err := task.EvaluateOn(t.Context(), &env, "wide", wide); err == nil || !strings.Contains(err.Error(), "up to 9") {
+		t.Errorf("evaluating unknown features: %v", err)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestBothRulesReachThePublishedAccuracyOfA9aOnOneAndFourNodes(t *testing.T) 
 			c.Rule = rule
 			task := newTask(t, c, data)
 			_, envs := trained[Batch](t, task, nodes, train.Options{Epochs: 5})
-			q := judgedBy(t, task.model, envs, data.Test)
+			q := evaluatedBy(t, task.model, envs, data.Test)
 			t.Logf("%s on %d nodes: %v", rule, nodes, q)
 			if q.Accuracy < 0.845 {
 				t.Errorf("%s on %d nodes: accuracy %.4f, want at least 0.845", rule, nodes, q.Accuracy)
@@ -36,7 +36,7 @@ func TestBlocksReachItTooAndTheSameOnBoth(t *testing.T) {
 	for _, nodes := range []int{1, 4} {
 		task := newBlocks(t, DefaultBlockConfig(), data)
 		r, envs := trained[Turn](t, task, nodes, train.Options{Epochs: 20})
-		q := judgedBy(t, task.model, envs, data.Test)
+		q := evaluatedBy(t, task.model, envs, data.Test)
 		t.Logf("on %d nodes: %v; the objective begins the last pass at %.5f", nodes, q, r[0].Losses[19].Mean())
 		qs = append(qs, q)
 	}
@@ -54,7 +54,7 @@ func TestFactorsFindWhatALinearModelCannotOnFrappe(t *testing.T) {
 		c.Factors = factors
 		task := newTask(t, c, data)
 		_, envs := trained[Batch](t, task, 1, train.Options{Epochs: 6})
-		qs = append(qs, judgedBy(t, task.model, envs, data.Test))
+		qs = append(qs, evaluatedBy(t, task.model, envs, data.Test))
 		t.Logf("%d factors: %v", factors, qs[len(qs)-1])
 	}
 	if qs[1].Accuracy < 0.9 || qs[1].LogLoss > qs[0].LogLoss-0.01 {

@@ -68,7 +68,7 @@ func TestFeaturesThatAreTooRareHaveNoRowsAndTheOthersLearnAsMuch(t *testing.T) {
 	run := func(data *libsvm.Splits) (Quality, map[uint32]bool, []float32) {
 		task := newTask(t, c, data)
 		_, envs := trained[Batch](t, task, 3, train.Options{Epochs: 4, EvalEvery: 2})
-		q := judgedBy(t, task.model, envs, data.Test)
+		q := evaluatedBy(t, task.model, envs, data.Test)
 		w := envs[0].Workers[0]
 		return q, inUse(t, task, w), traintest.Values(t, w)[7*3:]
 	}

@@ -64,15 +64,15 @@ func newTask(t testing.TB, c Config, data *libsvm.Splits) *Task {
 	return task
 }
 
-// A judging task is either of the package's.
-type judging[D any] interface {
+// anyTask is either of the package's.
+type anyTask[D any] interface {
 	train.Task[D]
 	Tables() []godwit.Table
 }
 
 // trained trains a task on so many nodes with a worker each, and returns the
 // reports and a worker.
-func trained[D any](t testing.TB, task judging[D], nodes int, o train.Options) ([]*train.Report, []train.Env) {
+func trained[D any](t testing.TB, task anyTask[D], nodes int, o train.Options) ([]*train.Report, []train.Env) {
 	t.Helper()
 	s := served(t, task.Tables(), nodes, 2)
 	x := traintest.NewExchange(nodes)
@@ -95,15 +95,15 @@ func trained[D any](t testing.TB, task judging[D], nodes int, o train.Options) (
 	return reports, envs
 }
 
-// judgedBy is what all nodes find, together.
-func judgedBy(t testing.TB, m *model, envs []train.Env, set *libsvm.Set) Quality {
+// evaluatedBy is what all nodes find, together.
+func evaluatedBy(t testing.TB, m *model, envs []train.Env, set *libsvm.Set) Quality {
 	t.Helper()
 	qs := make([]Quality, len(envs))
 	var wg sync.WaitGroup
 	for node := range envs {
 		wg.Go(func() {
 			var err error
-			if qs[node], err = m.Judge(t.Context(), &envs[node], "test", set); err != nil {
+			if qs[node], err = m.EvaluateOn(t.Context(), &envs[node], "test", set); err != nil {
 				t.Errorf("node %d: %v", node, err)
 			}
 		})

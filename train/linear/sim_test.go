@@ -21,7 +21,7 @@ import (
 
 // simulated trains a task on simulated nodes, over a network with jitter and
 // spikes, and returns the report and the quality of node 0.
-func simulated[D any](t *testing.T, task judging[D], m *model, nodes int, policy string, o train.Options) (*train.Report, Quality) {
+func simulated[D any](t *testing.T, task anyTask[D], m *model, nodes int, policy string, o train.Options) (*train.Report, Quality) {
 	t.Helper()
 	c := simtest.Storm(t, nodes, policy, 3, 200*time.Microsecond, task.Tables())
 	var report *train.Report
@@ -31,7 +31,7 @@ func simulated[D any](t *testing.T, task judging[D], m *model, nodes int, policy
 		if err != nil {
 			return err
 		}
-		q, err := m.Judge(ctx, &env, "test", m.data.Test)
+		q, err := m.EvaluateOn(ctx, &env, "test", m.data.Test)
 		if env.Node == 0 {
 			report, quality = r, q
 		}

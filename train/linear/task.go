@@ -53,7 +53,7 @@ func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Bat
 	return newTrainer(t, w, k, part), nil
 }
 
-// Evaluate judges the model on the validation examples, or on the test examples
+// Evaluate evaluates the model on the validation examples, or on the test examples
 // where there are none.
 func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
 	return t.evaluate(ctx, env, epoch)

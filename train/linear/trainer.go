@@ -40,37 +40,45 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 	if err := t.w.Pull(ctx, b.Keys, t.vals); err != nil {
 		return train.Loss{}, err
 	}
-	loss := t.learn(&b.Data)
-	if err := t.w.Push(ctx, b.Keys, t.grads); err != nil {
-		return train.Loss{}, err
-	}
-	return train.Loss{Sum: loss, Examples: int64(len(b.Data.examples))}, nil
+	loss := t.gradient(&b.Data)
+	return train.Loss{Sum: loss, Examples: int64(len(b.Data.examples))}, t.update(ctx, b)
 }
 
-// learn computes the summed loss of a batch and, in t.grads, its gradient.
-func (t *trainer) learn(b *Batch) (loss float64) {
+// update pushes the gradient: the tables' update rules make the step, and regularize.
+func (t *trainer) update(ctx context.Context, b *train.Batch[Batch]) error {
+	return t.w.Push(ctx, b.Keys, t.grads)
+}
+
+// gradient returns the summed loss of a batch and leaves its gradient in t.grads.
+// Each example goes forward to its margin, from there to the loss, and backward.
+func (t *trainer) gradient(b *Batch) (loss float64) {
 	clear(t.grads)
-	at := t.weightsAt()
-	w := t.grads[at : at+b.features]
-	t.each(b, t.vals, func(positive bool, margin float32, local []int32, xs []float32) {
+	t.forward(b, t.vals, func(positive bool, margin float32, local []int32, xs []float32) {
 		loss += logLoss(positive, margin)
-		g := slope(positive, margin)
-		if t.m.bias {
-			t.grads[0] += g
-		}
-		for k, id := range local {
-			w[id] += g * xs[k]
-		}
-		if t.m.factors > 0 {
-			t.learnPairs(b, g, local, xs)
-		}
+		t.backward(b, slope(positive, margin), local, xs)
 	})
 	return loss
 }
 
-// learnPairs adds the gradients of an example's factors: that of vⱼ is
-// xⱼ·(Σ vᵢ·xᵢ - vⱼ·xⱼ) times the slope, and its decay.
-func (t *trainer) learnPairs(b *Batch, slope float32, local []int32, xs []float32) {
+// backward adds the gradient of an example, of which the loss has a slope over the
+// margin.
+func (t *trainer) backward(b *Batch, slope float32, local []int32, xs []float32) {
+	if t.m.bias {
+		t.grads[0] += slope
+	}
+	at := t.weightsAt()
+	w := t.grads[at : at+b.features]
+	for k, id := range local {
+		w[id] += slope * xs[k]
+	}
+	if t.m.factors > 0 {
+		t.backwardFactors(b, slope, local, xs)
+	}
+}
+
+// backwardFactors adds the gradients of an example's factors: that of vⱼ is
+// xⱼ·(Σ vᵢ·xᵢ - vⱼ·xⱼ) times the slope, and that of its L2 penalty.
+func (t *trainer) backwardFactors(b *Batch, slope float32, local []int32, xs []float32) {
 	k, at := t.m.factors, t.factorsAt(b)
 	sums := t.sums[:k]
 	for i, id := range local {

@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
-// judged is how many cells are judged at a time.
-const judged = 4096
+// chunk is how many cells are pulled at once.
+const chunk = 4096
 
 // RMSE returns the root of the mean squared error of the cells, which are split
 // over all workers of all nodes. Every node calls it at the same point, with
@@ -25,7 +25,7 @@ func (t *Task) RMSE(ctx context.Context, env *train.Env, name string, cells []ra
 			return err
 		}
 		from, to := env.Share(len(cells), i)
-		sums[0], err = (&judge{task: t, w: w, num: numberer{keys: k}}).sum(ctx, cells[from:to])
+		sums[0], err = (&evaluator{task: t, w: w, num: numberer{keys: k}}).sum(ctx, cells[from:to])
 		return err
 	})
 	if err != nil {
@@ -34,8 +34,8 @@ func (t *Task) RMSE(ctx context.Context, env *train.Env, name string, cells []ra
 	return math.Sqrt(sum[0] / float64(len(cells))), nil
 }
 
-// A judge sums up the squared errors of one worker's cells.
-type judge struct {
+// An evaluator sums up the squared errors of one worker's cells.
+type evaluator struct {
 	task  *Task
 	w     godwit.Worker
 	num   numberer
@@ -43,9 +43,9 @@ type judge struct {
 	vals  []float32
 }
 
-func (j *judge) sum(ctx context.Context, cells []ratings.Rating) (sum float64, err error) {
-	for from := 0; from < len(cells); from += judged {
-		x, err := j.chunk(ctx, cells[from:min(from+judged, len(cells))])
+func (ev *evaluator) sum(ctx context.Context, cells []ratings.Rating) (sum float64, err error) {
+	for from := 0; from < len(cells); from += chunk {
+		x, err := ev.chunk(ctx, cells[from:min(from+chunk, len(cells))])
 		if err != nil {
 			return 0, err
 		}
@@ -54,20 +54,20 @@ func (j *judge) sum(ctx context.Context, cells []ratings.Rating) (sum float64, e
 	return sum, nil
 }
 
-func (j *judge) chunk(ctx context.Context, cells []ratings.Rating) (sum float64, err error) {
-	b := &j.batch
-	j.num.begin(b)
+func (ev *evaluator) chunk(ctx context.Context, cells []ratings.Rating) (sum float64, err error) {
+	b := &ev.batch
+	ev.num.begin(b)
 	for _, c := range cells {
-		j.num.add(b, c)
+		ev.num.add(b, c)
 	}
-	j.num.end(b)
-	j.vals = buffer.Sized(j.vals, len(b.Keys)*j.task.cfg.width())
-	if err := j.w.Pull(ctx, b.Keys, j.vals); err != nil {
+	ev.num.end(b)
+	ev.vals = buffer.Sized(ev.vals, len(b.Keys)*ev.task.cfg.width())
+	if err := ev.w.Pull(ctx, b.Keys, ev.vals); err != nil {
 		return 0, err
 	}
 	for _, c := range b.Data.cells {
-		p, q := j.task.sides(j.vals, &b.Data, c)
-		e := float64(c.value - j.task.predict(p, q))
+		p, q := ev.task.sides(ev.vals, &b.Data, c)
+		e := float64(c.value - ev.task.forward(p, q))
 		sum += e * e
 	}
 	return sum, nil

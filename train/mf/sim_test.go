@@ -73,7 +73,7 @@ func TestBlocksEndTheSameUnderEveryPolicy(t *testing.T) {
 }
 
 // Parameter blocking leaves nothing to reach by message where keys can move, but
-// the judging, which is not announced.
+// the evaluation, which is not announced.
 func TestBlocksAreLocalWhereKeysMove(t *testing.T) {
 	set, c := generated(t), small(Blocks)
 	set.Valid, set.Test = set.Valid[:10], set.Test[:10]

@@ -10,8 +10,15 @@ import (
 )
 
 // A trainer trains one worker's share. A step makes one pull and one push of the
-// batch's distinct rows. Its buffers grow to the largest batch and are used
-// again.
+// batch's distinct rows. Between them, each cell has a forward pass and a loss. What
+// follows depends on the update rule:
+//
+//	SGD     the worker makes a step for each cell, regularization included, and
+//	        pushes what has changed in all
+//	others  backward and regularize make the gradient of the batch, which the worker
+//	        pushes; the rule of the tables makes one step
+//
+// Its buffers grow to the largest batch and are used again.
 type trainer struct {
 	task *Task
 	w    godwit.Worker
@@ -19,10 +26,10 @@ type trainer struct {
 	lr   float32 // changed by the bold driver
 	loss float64 // of the last epoch, per cell; 0 before the first
 
-	settled bool // the worker's own rows are here
-	vals    []float32
-	push    []float32
-	counts  []float32 // how many cells of the batch each of its rows has
+	localized bool // the worker's own rows are here
+	vals      []float32
+	push      []float32
+	counts    []float32 // how many cells of the batch each of its rows has
 }
 
 // Steps, Load and Step implement [train.Trainer].
@@ -31,22 +38,33 @@ func (t *trainer) Steps() int { return t.load.steps() }
 func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) { t.load.load(b, epoch, step) }
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
-	if err := t.gather(ctx, &b.Data); err != nil {
-		return train.Loss{}, err
-	}
-	n := len(b.Keys) * t.task.cfg.width()
-	t.vals, t.push = buffer.Sized(t.vals, n), buffer.Sized(t.push, n)
-	if err := t.w.Pull(ctx, b.Keys, t.vals); err != nil {
+	if err := t.pull(ctx, b); err != nil {
 		return train.Loss{}, err
 	}
 	loss := train.Loss{Examples: int64(len(b.Data.cells))}
 	loss.Sum = t.penalty(&b.Data)
 	if t.task.cfg.Rule == SGD {
-		loss.Sum += t.descend(&b.Data)
+		loss.Sum += t.sgd(&b.Data)
 	} else {
+		t.regularize()
 		loss.Sum += t.gradient(&b.Data)
 	}
-	return loss, t.w.Push(ctx, b.Keys, t.push)
+	return loss, t.update(ctx, b)
+}
+
+// pull reads the batch's rows, once those are here that this worker needs alone.
+func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
+	if err := t.localize(ctx, &b.Data); err != nil {
+		return err
+	}
+	n := len(b.Keys) * t.task.cfg.width()
+	t.vals, t.push = buffer.Sized(t.vals, n), buffer.Sized(t.push, n)
+	return t.w.Pull(ctx, b.Keys, t.vals)
+}
+
+// update pushes what the step has computed.
+func (t *trainer) update(ctx context.Context, b *train.Batch[Batch]) error {
+	return t.w.Push(ctx, b.Keys, t.push)
 }
 
 // Adjust implements [train.Adjuster]: it is the bold driver.
@@ -62,20 +80,20 @@ func (t *trainer) Adjust(epoch train.Loss) {
 	t.loss = loss
 }
 
-// gather moves rows to this node that this worker is the only one to need for
-// long: its own rows once, a block's columns when it begins.
-func (t *trainer) gather(ctx context.Context, b *Batch) error {
-	if !t.settled {
+// localize moves rows to this node that only this worker needs for a long time: its
+// own rows once, and a block's columns when the block begins.
+func (t *trainer) localize(ctx context.Context, b *Batch) error {
+	if !t.localized {
 		if err := t.w.Localize(ctx, t.load.home); err != nil {
 			return err
 		}
-		t.settled = true
+		t.localized = true
 	}
 	return t.w.Localize(ctx, b.block)
 }
 
-// penalty counts the cells of each row of the batch, and sums up their
-// penalties.
+// penalty counts the cells of each row of the batch, and returns the part of the loss
+// that regularizes: the L2 penalty of each cell's row and column.
 func (t *trainer) penalty(b *Batch) float64 {
 	t.counts = buffer.Sized(t.counts, b.rows+b.cols)
 	clear(t.counts)
@@ -90,25 +108,25 @@ func (t *trainer) penalty(b *Batch) float64 {
 	return float64(t.task.cfg.L2) * sum
 }
 
-// descend makes a step of SGD for each cell, leaves in push what has changed,
-// and returns the summed squared errors.
-func (t *trainer) descend(b *Batch) float64 {
+// sgd makes a step of SGD for each cell, leaves in push what has changed, and returns
+// the summed squared errors.
+func (t *trainer) sgd(b *Batch) float64 {
 	copy(t.push, t.vals)
 	sum := 0.0
 	keep := 1 - t.lr*t.task.cfg.L2
 	for _, c := range b.cells {
 		p, q := t.task.sides(t.push, b, c)
-		e := c.value - t.task.predict(p, q)
+		e := c.value - t.task.forward(p, q)
 		sum += float64(e) * float64(e)
-		t.task.turn(p, q, keep, t.lr*e)
+		t.task.sgdStep(p, q, keep, t.lr*e)
 	}
 	vec.Sub(t.push, t.vals)
 	return sum
 }
 
-// turn sets p to keep·p + by·q and q to keep·q + by·p, and each bias as if the
+// sgdStep sets p to keep·p + by·q and q to keep·q + by·p, and each bias as if the
 // other side's were 1.
-func (t *Task) turn(p, q []float32, keep, by float32) {
+func (t *Task) sgdStep(p, q []float32, keep, by float32) {
 	d := t.cfg.Dim
 	if t.cfg.Biased {
 		p[d] = keep*p[d] + by
@@ -122,28 +140,39 @@ func (t *Task) turn(p, q []float32, keep, by float32) {
 	}
 }
 
-// gradient leaves half the gradient of the batch's loss in push, and returns the
-// summed squared errors.
-func (t *trainer) gradient(b *Batch) float64 {
-	d, w, sum := t.task.cfg.Dim, t.task.cfg.width(), 0.0
+// regularize sets push to half the gradient of the penalty.
+func (t *trainer) regularize() {
+	w := t.task.cfg.width()
 	for i, n := range t.counts {
 		g := t.push[i*w : (i+1)*w]
 		copy(g, t.vals[i*w:])
 		vec.Scale(g, n*t.task.cfg.L2)
 	}
+}
+
+// gradient adds half the gradient of the squared errors to push, and returns their
+// sum.
+func (t *trainer) gradient(b *Batch) float64 {
+	sum := 0.0
 	for _, c := range b.cells {
 		p, q := t.task.sides(t.vals, b, c)
-		gp, gq := t.task.sides(t.push, b, c)
-		e := c.value - t.task.predict(p, q)
+		e := c.value - t.task.forward(p, q)
 		sum += float64(e) * float64(e)
-		vec.AXPY(gp[:d], -e, q[:d])
-		vec.AXPY(gq[:d], -e, p[:d])
-		if t.task.cfg.Biased {
-			gp[d] -= e
-			gq[d] -= e
-		}
+		gp, gq := t.task.sides(t.push, b, c)
+		t.task.backward(gp, gq, p, q, e)
 	}
 	return sum
+}
+
+// backward adds half the gradient of the squared error e² towards p and q.
+func (t *Task) backward(gp, gq, p, q []float32, e float32) {
+	d := t.cfg.Dim
+	vec.AXPY(gp[:d], -e, q[:d])
+	vec.AXPY(gq[:d], -e, p[:d])
+	if t.cfg.Biased {
+		gp[d] -= e
+		gq[d] -= e
+	}
 }
 
 // sides returns the parts of x, in the layout of the batch's keys, of the row
@@ -154,8 +183,8 @@ func (t *Task) sides(x []float32, b *Batch, c cell) (p, q []float32) {
 	return x[i : i+w : i+w], x[j : j+w : j+w]
 }
 
-// predict is the model's value for a cell.
-func (t *Task) predict(p, q []float32) float32 {
+// forward is the model's value for a cell.
+func (t *Task) forward(p, q []float32) float32 {
 	d := t.cfg.Dim
 	x := vec.Dot(p[:d], q[:d])
 	if t.cfg.Biased {

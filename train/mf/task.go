@@ -43,7 +43,7 @@ func New(cfg Config, s *ratings.Set) (*Task, error) {
 		return nil, errors.New("mf: the matrix has no cells to train")
 	}
 	if len(s.Valid)+len(s.Test) == 0 {
-		return nil, errors.New("mf: the matrix has no cells to judge by: hold some out for valid or test")
+		return nil, errors.New("mf: the matrix has no cells to evaluate by: hold some out for valid or test")
 	}
 	t := &Task{cfg: cfg, set: s, rule: rule}
 	if cfg.Biased {

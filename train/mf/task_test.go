@@ -28,14 +28,14 @@ func TestAStepPullsAndPushesOnceWithinItsIntent(t *testing.T) {
 			t.Fatal(err)
 		}
 		steps := 2 * newLoader(task, k, train.Partition{Count: 2}).steps()
-		// One of the two workers judges the only cell, and the one to train beside.
+		// One of the two workers evaluates the only cell, and the one to train beside.
 		if n := w.Counts; n.Pulls < steps || n.Pulls > steps+2 || n.Pushes != steps || n.Intents != steps || n.Uncovered > 4 {
 			t.Errorf("%s: %d steps made %+v", order, steps, n)
 		}
 	}
 }
 
-func TestNodesJudgeAModelTogetherAndAlike(t *testing.T) {
+func TestNodesEvaluateAModelTogetherAndAlike(t *testing.T) {
 	const nodes = 3
 	set := randomSet(30, 20, 300, 2)
 	task, s := setup(t, small(Columns), set, nodes, 2)
@@ -63,7 +63,7 @@ func TestNodesJudgeAModelTogetherAndAlike(t *testing.T) {
 	}
 }
 
-func TestAnEvaluationJudgesValidThenTrain(t *testing.T) {
+func TestAnEvaluationMeasuresValidThenTrain(t *testing.T) {
 	set := randomSet(30, 20, 300, 2)
 	for _, c := range []struct {
 		valid []ratings.Rating
@@ -178,10 +178,10 @@ func TestBadSettingsAreNamed(t *testing.T) {
 func TestBadMatricesAreNamed(t *testing.T) {
 	one := []ratings.Rating{{Value: 1}}
 	for want, s := range map[string]ratings.Set{
-		"0 rows":            {},
-		"no cells to train": {Rows: 1, Cols: 1, Test: one},
-		"no cells to judge": {Rows: 1, Cols: 1, Train: one},
-		"cell 0 of test":    {Rows: 1, Cols: 1, Train: one, Test: []ratings.Rating{{Row: 1}}},
+		"0 rows":               {},
+		"no cells to train":    {Rows: 1, Cols: 1, Test: one},
+		"no cells to evaluate": {Rows: 1, Cols: 1, Train: one},
+		"cell 0 of test":       {Rows: 1, Cols: 1, Train: one, Test: []ratings.Rating{{Row: 1}}},
 	} {
 		if _, err := New(DefaultConfig(), &s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want one that mentions %q", s, err, want)
@@ -200,7 +200,7 @@ func TestAModelWithoutTheTasksTablesIsRefused(t *testing.T) {
 		t.Errorf("a trainer: %v", err)
 	}
 	if _, err := task.RMSE(t.Context(), &train.Env{Workers: []godwit.Worker{w}}, "test", task.set.Test); err == nil || !strings.Contains(err.Error(), `no table "column"`) {
-		t.Errorf("a judgement: %v", err)
+		t.Errorf("an evaluation: %v", err)
 	}
 	if err := traintest.Export(t.Context(), task, w, t.TempDir()); err == nil || !strings.Contains(err.Error(), `no table "column"`) {
 		t.Errorf("an export: %v", err)

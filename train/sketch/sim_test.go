@@ -47,7 +47,7 @@ func TestCountsAreExactAfterStormsOfMoves(t *testing.T) {
 				if _, err := train.Run(ctx, env, announced{task}, train.Options{Epochs: 2}); err != nil {
 					return err
 				}
-				q, err := task.Judge(ctx, &env, "all", 1)
+				q, err := task.EvaluateOn(ctx, &env, "all", 1)
 				if err == nil && (q.Total != 40_000 || q.Torn+q.TooSmall > 0) {
 					err = fmt.Errorf("%+v, want a total of 40000 and no row torn", q)
 				}

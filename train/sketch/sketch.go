@@ -6,7 +6,7 @@
 //
 // A [Sketch] says how large it is and in which table it lies; a [Client] adds to
 // it and asks it, through any [godwit.Worker]. A [Task] counts a whole stream by
-// [train.Run] and judges the counts.
+// [train.Run] and evaluates the counts.
 //
 // # What is promised
 //

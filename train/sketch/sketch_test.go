@@ -76,7 +76,7 @@ func TestNodesCountAStreamTogetherAndKeepThePromises(t *testing.T) {
 					t.Errorf("node %d: %q", node, ev.Warnings)
 				}
 			}
-			if qs[node], err = task.Judge(t.Context(), &env, "all", 1); err != nil {
+			if qs[node], err = task.EvaluateOn(t.Context(), &env, "all", 1); err != nil {
 				t.Errorf("node %d: %v", node, err)
 			}
 		})

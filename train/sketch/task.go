@@ -42,7 +42,7 @@ type Task struct {
 	cfg    Config
 	stream *Stream
 	items  []uint64 // different ones, and
-	counts []int64  // how often each is there, to judge by
+	counts []int64  // how often each occurs, for evaluations
 }
 
 // New checks the settings and the stream, which must not change afterwards.
@@ -115,7 +115,7 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 	return train.Loss{Examples: int64(len(items))}, err
 }
 
-// A Quality judges the estimates of a sketch.
+// A Quality is the result of an evaluation of a sketch.
 type Quality struct {
 	// Total is how many items were added.
 	Total int64
@@ -135,11 +135,11 @@ type Quality struct {
 	TooSmall, Torn int64
 }
 
-// Judge asks for the count of every step-th different item and compares it with
+// EvaluateOn asks for the count of every step-th different item and compares it with
 // the stream. All workers of all nodes divide the items among them. All nodes
 // call it, each time with another name, when the updates of all workers are
 // visible everywhere.
-func (t *Task) Judge(ctx context.Context, env *train.Env, name string, step int) (Quality, error) {
+func (t *Task) EvaluateOn(ctx context.Context, env *train.Env, name string, step int) (Quality, error) {
 	totals, err := t.totals(ctx, env, name)
 	if err != nil {
 		return Quality{}, err
@@ -245,7 +245,7 @@ func (t *Task) totals(ctx context.Context, env *train.Env, name string) ([]int64
 
 // Evaluate asks for some of the items and warns of counts that are wrong.
 func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
-	q, err := t.Judge(ctx, env, fmt.Sprintf("after epoch %d", epoch), 1+len(t.items)/evaluated)
+	q, err := t.EvaluateOn(ctx, env, fmt.Sprintf("after epoch %d", epoch), 1+len(t.items)/evaluated)
 	if err != nil {
 		return train.Evaluation{}, err
 	}

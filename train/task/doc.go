@@ -4,7 +4,7 @@
 // A task is two things. Its [Settings] are a plain struct that says what is
 // trained and on what data; they have defaults, travel as JSON, and are looked
 // up by name ([New], [Names]). [Settings.Load] reads or generates the data and
-// returns a [Task], which knows its tables and samplers, trains, judges and
+// returns a [Task], which knows its tables and samplers, trains, evaluates and
 // exports.
 //
 // # Adding a task

@@ -29,7 +29,7 @@ func DefaultKGE() *KGE {
 	return &KGE{kge.DefaultConfig(), triples.DefaultSpec(), sampling.Prepared{}.Name()}
 }
 
-// UntrainedTriples bounds what Test judges a model on if a part of the data is
+// UntrainedTriples bounds what Test evaluates a model on if a part of the data is
 // to do: the figure of an untrained one is only there to be compared with.
 const UntrainedTriples = 1000
 
@@ -76,7 +76,7 @@ func (s *KGE) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &graphTask{Trained[kge.Batch]{t, setup.judges()}, t, g, scheme, g.Warnings()}, nil
+	return &graphTask{Trained[kge.Batch]{t, setup.evalWorkers()}, t, g, scheme, g.Warnings()}, nil
 }
 
 // A graphTask is the task "kge" with its graph.

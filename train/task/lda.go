@@ -33,7 +33,7 @@ func DefaultLDA() *LDA {
 	return &LDA{Config: lda.DefaultConfig(), Documents: bagofwords.DefaultSpec(), Text: bagofwords.DefaultOptions(), Held: 20}
 }
 
-// UntrainedDocuments bounds what Test judges a model on if a part of the data is
+// UntrainedDocuments bounds what Test evaluates a model on if a part of the data is
 // to do.
 const UntrainedDocuments = 100
 
@@ -60,17 +60,17 @@ func (s *LDA) Load(setup Setup) (Task, error) {
 		return nil, err
 	}
 	docs, held := all.Split(1, s.Held)
-	judged := held
+	evaluated := held
 	if n := held.Len(); setup.MaxEvalItems > 0 && n > setup.MaxEvalItems {
-		judged = held.Pick(train.EvenlySpaced(numbers(n), setup.MaxEvalItems))
+		evaluated = held.Pick(train.EvenlySpaced(numbers(n), setup.MaxEvalItems))
 	}
 	cfg := s.Config
 	cfg.Seed = setup.Seed
-	t, err := lda.New(cfg, docs, judged)
+	t, err := lda.New(cfg, docs, evaluated)
 	if err != nil {
 		return nil, err
 	}
-	return &topicsTask{Trained[lda.Batch]{t, setup.judges()}, t, docs, held}, nil
+	return &topicsTask{Trained[lda.Batch]{t, setup.evalWorkers()}, t, docs, held}, nil
 }
 
 // A topicsTask is the task "lda" with its documents.
@@ -114,7 +114,7 @@ func (t *topicsTask) Test(ctx context.Context, env *train.Env, name string, part
 	if n := set.Len(); part && n > UntrainedDocuments {
 		set = set.Pick(numbers(UntrainedDocuments))
 	}
-	q, err := t.lda.Judge(ctx, env, name, set)
+	q, err := t.lda.EvaluateOn(ctx, env, name, set)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func DefaultLinear() *Linear {
 	}
 }
 
-// UntrainedExamples bounds what Test judges a model on if a part of the data is
+// UntrainedExamples bounds what Test evaluates a model on if a part of the data is
 // to do.
 const UntrainedExamples = 1000
 
@@ -110,7 +110,7 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &examplesTask[linear.Turn]{Trained[linear.Turn]{t, setup.judges()}, t, data, rare, bits}, nil
+		return &examplesTask[linear.Turn]{Trained[linear.Turn]{t, setup.evalWorkers()}, t, data, rare, bits}, nil
 	}
 	cfg := s.Config
 	cfg.Seed = setup.Seed
@@ -118,7 +118,7 @@ func (s *Linear) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &examplesTask[linear.Batch]{Trained[linear.Batch]{t, setup.judges()}, t, data, rare, bits}, nil
+	return &examplesTask[linear.Batch]{Trained[linear.Batch]{t, setup.evalWorkers()}, t, data, rare, bits}, nil
 }
 
 func (s *Linear) data(path string) (*libsvm.Splits, error) {
@@ -154,7 +154,7 @@ type examplesTask[D any] struct {
 // A solver is what both have in common.
 type solver interface {
 	Tables() []godwit.Table
-	Judge(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (linear.Quality, error)
+	EvaluateOn(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (linear.Quality, error)
 	Export(ctx context.Context, w godwit.Worker, s *export.Set) error
 }
 
@@ -207,7 +207,7 @@ func (t *examplesTask[D]) Test(ctx context.Context, env *train.Env, name string,
 	if n := set.Len(); part && n > UntrainedExamples {
 		set = set.Pick(numbers(UntrainedExamples))
 	}
-	q, err := t.linear.Judge(ctx, env, name, set)
+	q, err := t.linear.EvaluateOn(ctx, env, name, set)
 	if err != nil {
 		return nil, err
 	}

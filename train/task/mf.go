@@ -29,7 +29,7 @@ func DefaultMF() *MF {
 	return &MF{mf.DefaultConfig(), ratings.DefaultSpec(), ratings.Options{Test: 0.1, Seed: 1}}
 }
 
-// UntrainedCells bounds what Test judges a model on if a part of the data is to
+// UntrainedCells bounds what Test evaluates a model on if a part of the data is to
 // do.
 const UntrainedCells = 1000
 
@@ -72,7 +72,7 @@ func (s *MF) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &matrixTask{Trained[mf.Batch]{t, setup.judges()}, t, m}, nil
+	return &matrixTask{Trained[mf.Batch]{t, setup.evalWorkers()}, t, m}, nil
 }
 
 // A matrixTask is the task "mf" with its matrix.

@@ -57,7 +57,7 @@ func (s *Sketch) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &streamTask{Trained[sketch.Batch]{t, setup.judges()}, t, cfg, len(stream.Items), stream.Fingerprint()}, nil
+	return &streamTask{Trained[sketch.Batch]{t, setup.evalWorkers()}, t, cfg, len(stream.Items), stream.Fingerprint()}, nil
 }
 
 // words takes the words of a text, by their hashes.
@@ -111,7 +111,7 @@ func (t *streamTask) Test(ctx context.Context, env *train.Env, name string, part
 	if part {
 		step = 1000
 	}
-	q, err := t.sketch.Judge(ctx, env, name, step)
+	q, err := t.sketch.EvaluateOn(ctx, env, name, step)
 	if err != nil {
 		return nil, err
 	}

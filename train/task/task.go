@@ -73,8 +73,8 @@ type Task interface {
 	Samplers() []sampling.Spec
 	// Train trains on all nodes, and adds to seen the examples as they go.
 	Train(ctx context.Context, env train.Env, o train.Options, seen *atomic.Int64) (*train.Report, error)
-	// Test judges the model on the data held out for the end, or, where part
-	// is set, on so many of them as are judged quickly. All nodes call it, each
+	// Test evaluates the model on the data held out for the end, or, where part
+	// is set, on so many of them as take little time. All nodes call it, each
 	// time with another name.
 	Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error)
 	// Export writes the model's files to an export, and describes them and the kind

@@ -95,26 +95,26 @@ func TestAWrongSettingIsRefusedBeforeDataAreRead(t *testing.T) {
 	}
 }
 
-// A judged task tells how many workers judge it.
-type judged struct {
+// evaluated is a task that tells how many workers evaluate it.
+type evaluated struct {
 	train.Task[int]
 	by int
 }
 
-func (j *judged) Evaluate(_ context.Context, env *train.Env, _ int) (train.Evaluation, error) {
+func (j *evaluated) Evaluate(_ context.Context, env *train.Env, _ int) (train.Evaluation, error) {
 	j.by = len(env.Workers)
 	return train.Evaluation{}, nil
 }
 
-func TestFewItemsAreJudgedByOneWorkerOfANode(t *testing.T) {
+func TestFewItemsAreEvaluatedByOneWorkerOfANode(t *testing.T) {
 	for n, want := range map[int]int{0: 3, 100: 1} {
-		j := &judged{}
+		j := &evaluated{}
 		env := train.Env{Workers: make([]godwit.Worker, 3)}
-		if _, err := (Trained[int]{j, Setup{MaxEvalItems: n}.judges()}).Evaluate(t.Context(), &env, 1); err != nil {
+		if _, err := (Trained[int]{j, Setup{MaxEvalItems: n}.evalWorkers()}).Evaluate(t.Context(), &env, 1); err != nil {
 			t.Fatal(err)
 		}
 		if j.by != want || len(env.Workers) != 3 {
-			t.Errorf("%d items are judged by %d workers, want %d", n, j.by, want)
+			t.Errorf("%d items are evaluated by %d workers, want %d", n, j.by, want)
 		}
 	}
 }

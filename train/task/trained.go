@@ -10,9 +10,9 @@ import (
 // Trained is what all tasks have in common: a [Task] embeds it.
 type Trained[D any] struct {
 	train.Task[D]
-	// Judges is how many workers of a node judge the model between epochs;
+	// EvalWorkers is how many workers of a node evaluate the model between epochs;
 	// 0: all.
-	Judges int
+	EvalWorkers int
 }
 
 // Warnings implements [Task]: there are none.
@@ -27,8 +27,8 @@ func (t Trained[D]) Train(ctx context.Context, env train.Env, o train.Options, s
 // Evaluate implements [train.Task].
 func (t Trained[D]) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
 	e := *env
-	if t.Judges > 0 && t.Judges < len(e.Workers) {
-		e.Workers = e.Workers[:t.Judges]
+	if t.EvalWorkers > 0 && t.EvalWorkers < len(e.Workers) {
+		e.Workers = e.Workers[:t.EvalWorkers]
 	}
 	return t.Task.Evaluate(ctx, &e, epoch)
 }
@@ -36,8 +36,8 @@ func (t Trained[D]) Evaluate(ctx context.Context, env *train.Env, epoch int) (tr
 // Lockstep implements [train.Lockstep] as the task does.
 func (t Trained[D]) Lockstep() bool { return train.InLockstep(t.Task) }
 
-// judges is how many workers of a node judge a few items.
-func (s Setup) judges() int {
+// evalWorkers is how many workers of a node evaluate on few items.
+func (s Setup) evalWorkers() int {
 	if s.MaxEvalItems > 0 {
 		return 1
 	}

@@ -15,7 +15,7 @@ import (
 func init() { Register(func() Settings { return DefaultW2V() }) }
 
 // W2V are the settings of the task "w2v", word vectors. The seed, the sampler and
-// the bound of what is judged of its Config are set by Load.
+// the bound on evaluations of its Config are set by Load.
 type W2V struct {
 	w2v.Config
 	// Batch is how many words of the text a step trains.
@@ -24,7 +24,7 @@ type W2V struct {
 	MinCount int64
 	// Format is that of the text.
 	Format corpus.Format
-	// Questions is a file of analogies to judge the model by, or empty.
+	// Questions is a file of analogies to evaluate the model by, or empty.
 	Questions string
 	// Corpus is what is generated where there are no data; it brings questions of
 	// its own.
@@ -100,7 +100,7 @@ func (s *W2V) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &textTask{Trained[w2v.Batch]{t, setup.judges()}, t, c, scheme}, nil
+	return &textTask{Trained[w2v.Batch]{t, setup.evalWorkers()}, t, c, scheme}, nil
 }
 
 func (s *W2V) generate() (*corpus.Corpus, *wordvec.Questions, error) {
@@ -139,7 +139,7 @@ func (t *textTask) Test(ctx context.Context, env *train.Env, name string, part b
 	if part {
 		most = untrainedQuestions
 	}
-	q, err := t.w2v.Judge(ctx, env, name, most)
+	q, err := t.w2v.EvaluateOn(ctx, env, name, most)
 	return q.Metrics(), err
 }
 

@@ -51,7 +51,7 @@ type Config struct {
 	// Restrict has analogies answered by so many of the most frequent words, as
 	// is customary; questions that need others are not asked.
 	Restrict int
-	// Judged bounds the questions, and the blocks held out, that Evaluate judges
+	// Judged bounds the questions, and the blocks held out, that Evaluate evaluates
 	// the model by; 0: all.
 	Judged int
 	// Seed decides subsampling and windows. Rows and samples follow the seed of

@@ -9,7 +9,7 @@
 //	// … a node that serves the model, with a sampler that draws by
 //	// task.Distribution from the table "output" …
 //	report, err := train.Run(ctx, env, task, train.Options{Epochs: 5})
-//	quality, err := task.Judge(ctx, &env, "test", 0)
+//	quality, err := task.EvaluateOn(ctx, &env, "test", 0)
 //	err = export.Write("vectors", "w2v", func(s *export.Set) error { return task.Export(ctx, env.Workers[0], s) })
 //
 // The text is opened at each node, which counts all of its words and afterwards

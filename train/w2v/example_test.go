@@ -44,14 +44,14 @@ func Example() {
 	defer c.Close(ctx)
 
 	env := train.Env{Workers: c.Nodes[0].Workers()}
-	before, err := task.Judge(ctx, &env, "before", 0)
+	before, err := task.EvaluateOn(ctx, &env, "before", 0)
 	if err != nil {
 		panic(err)
 	}
 	if _, err := train.Run(ctx, env, task, train.Options{Epochs: 3}); err != nil {
 		panic(err)
 	}
-	after, err := task.Judge(ctx, &env, "after", 0)
+	after, err := task.EvaluateOn(ctx, &env, "after", 0)
 	if err != nil {
 		panic(err)
 	}

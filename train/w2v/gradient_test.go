@@ -92,7 +92,10 @@ func plainLoss(tr *trainer, b *train.Batch[Batch]) float64 {
 func (t *trainer) lossAndGradient(b *train.Batch[Batch]) float64 {
 	clear(t.grads)
 	s := t.split(&b.Data)
-	return t.compute(&s)
+	t.forward(&s)
+	l := t.loss(&s)
+	t.backward(&s)
+	return l
 }
 
 func TestTheLossIsWord2vecs(t *testing.T) {

@@ -29,7 +29,7 @@ func TestBothMethodsLearnAGeneratedText(t *testing.T) {
 			if _, err := train.Run(t.Context(), env, task, train.Options{Epochs: 5}); err != nil {
 				t.Fatal(err)
 			}
-			quality, err := task.Judge(t.Context(), &env, "test", 0)
+			quality, err := task.EvaluateOn(t.Context(), &env, "test", 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestDefaultsLearnFromNovels(t *testing.T) {
 	if _, err := train.Run(t.Context(), env, task, train.Options{Epochs: 1}); err != nil {
 		t.Fatal(err)
 	}
-	quality, err := task.Judge(t.Context(), &env, "test", 0)
+	quality, err := task.EvaluateOn(t.Context(), &env, "test", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,17 @@ import (
 )
 
 // A trainer trains one worker's share. A step makes one pull of the batch's
-// distinct rows, one of its negatives, and one push, whatever its size, and
-// works in between on
+// distinct rows, one of its negatives, and one push, whatever its size. Between
+// them, it works on matrices, in these phases:
+//
+//	forward   queries, and their scores against outputs and negatives
+//	loss      the loss of the scores, and its gradients towards them
+//	backward  gradients towards queries, outputs, negatives and inputs
 //
 //	queries[q×d]   what predicts: skip-gram, the inputs; CBOW, means of inputs
 //	pairs          which query has to predict which output
-//	scores[q×n]    queries against negatives; later the gradients towards them
+//	positives      scores of the pairs; after loss the gradients towards them
+//	scores[q×n]    scores of the negatives; after loss the gradients towards them
 //
 // Its buffers grow to the largest batch and are used again.
 type trainer struct {
@@ -33,7 +38,7 @@ type trainer struct {
 
 	means, gmeans []float32 // CBOW's queries
 	pairs         []pair
-	dots          []float32 // of the pairs; later their gradients
+	positives     []float32
 	times         []float32 // in how many pairs each query is
 	scores        []float32
 	first, next   []int32 // chains of negatives that are word i, -1 at the end
@@ -84,8 +89,10 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 		return train.Loss{}, err
 	}
 	s := t.split(&b.Data)
-	l.Sum = t.compute(&s)
-	return l, t.w.Push(ctx, t.keysOf, t.grads)
+	t.forward(&s)
+	l.Sum = t.loss(&s)
+	t.backward(&s)
+	return l, t.update(ctx)
 }
 
 // pull reads the batch's rows and draws its negatives.
@@ -119,10 +126,10 @@ func (t *trainer) layOut(batch []godwit.Key, negatives int) {
 // A step is a batch with the matrices of its values and gradients.
 type step struct {
 	*Batch
-	d, n             int // floats of a row; negatives
-	in, out, neg     []float32
-	gin, gout, gneg  []float32
-	queries, gquerys []float32
+	d, n              int // floats of a row; negatives
+	in, out, neg      []float32
+	gin, gout, gneg   []float32
+	queries, gqueries []float32
 }
 
 func (t *trainer) split(b *Batch) step {
@@ -134,24 +141,28 @@ func (t *trainer) split(b *Batch) step {
 	return s
 }
 
-// compute turns the values into gradients and returns the loss.
-func (t *trainer) compute(s *step) float64 {
+// forward computes the queries of the batch and the scores of their outputs and of
+// the negatives.
+func (t *trainer) forward(s *step) {
 	if t.task.cfg.Method == CBOW {
-		t.pairMeans(s)
+		t.queryMeans(s)
 	} else {
-		t.pairInputs(s)
+		t.queryInputs(s)
 	}
-	sum := t.positives(s) + t.negatives(s)
-	if t.task.cfg.Method == CBOW {
-		t.spreadMeans(s)
+	t.positives = buffer.Sized(t.positives, len(t.pairs))
+	for i, p := range t.pairs {
+		t.positives[i] = vec.Dot(buffer.Row(s.queries, p.query, s.d), buffer.Row(s.out, p.word, s.d))
 	}
-	return sum
+	q := len(t.times)
+	t.scores = buffer.Sized(t.scores, q*s.n)
+	vec.MulABt(t.scores, s.queries, s.neg, q, s.n, s.d)
+	t.findHits(s)
 }
 
-// pairInputs has each word of a context predict the word in its middle, as
+// queryInputs has each word of a context predict the word in its middle, as
 // word2vec.c does. (The paper has the middle predict the context: over the whole
 // text these are the same pairs, but for the spans.)
-func (t *trainer) pairInputs(s *step) {
+func (t *trainer) queryInputs(s *step) {
 	t.pairs = t.pairs[:0]
 	t.times = buffer.Sized(t.times, s.words)
 	clear(t.times)
@@ -163,11 +174,11 @@ func (t *trainer) pairInputs(s *step) {
 			}
 		}
 	})
-	s.queries, s.gquerys = s.in, s.gin
+	s.queries, s.gqueries = s.in, s.gin
 }
 
-// pairMeans has the mean of a context predict the word in its middle.
-func (t *trainer) pairMeans(s *step) {
+// queryMeans has the mean of a context predict the word in its middle.
+func (t *trainer) queryMeans(s *step) {
 	t.pairs = t.pairs[:0]
 	t.means = buffer.Sized(t.means, len(s.tokens)*s.d)
 	clear(t.means)
@@ -187,15 +198,15 @@ func (t *trainer) pairMeans(s *step) {
 	}
 	t.gmeans = buffer.Sized(t.gmeans, len(t.means))
 	clear(t.gmeans)
-	s.queries, s.gquerys = t.means, t.gmeans
+	s.queries, s.gqueries = t.means, t.gmeans
 }
 
-// spreadMeans carries the gradients of means to the inputs that they are of.
+// backwardMeans carries the gradients of means to the inputs that they are of.
 // (word2vec.c does not divide by their number here, and so follows another
 // direction than the gradient's.)
-func (t *trainer) spreadMeans(s *step) {
+func (t *trainer) backwardMeans(s *step) {
 	s.contexts(func(i, lo, hi int) {
-		g := buffer.Row(s.gquerys, int32(i), s.d)
+		g := buffer.Row(s.gqueries, int32(i), s.d)
 		vec.Scale(g, 1/float32(hi-lo-1))
 		for j := lo; j < hi; j++ {
 			if j != i {
@@ -205,29 +216,22 @@ func (t *trainer) spreadMeans(s *step) {
 	})
 }
 
-// positives is the first term of the loss, −log σ(v′·v) summed over all pairs.
-func (t *trainer) positives(s *step) float64 {
-	t.dots = buffer.Sized(t.dots, len(t.pairs))
-	for i, p := range t.pairs {
-		t.dots[i] = vec.Dot(buffer.Row(s.queries, p.query, s.d), buffer.Row(s.out, p.word, s.d))
-	}
-	sum := softplus(t.dots, -1)
-	for i, p := range t.pairs {
-		g := (t.dots[i] - 1) * s.rate
-		q, o := buffer.Row(s.queries, p.query, s.d), buffer.Row(s.out, p.word, s.d)
-		vec.AXPY(buffer.Row(s.gquerys, p.query, s.d), g, o)
-		vec.AXPY(buffer.Row(s.gout, p.word, s.d), g, q)
+// loss returns the summed loss of all pairs, −log σ(v′·v) and −log σ(−v′·v) for each of
+// their negatives, and replaces the scores by the gradients towards them, times the
+// rate.
+func (t *trainer) loss(s *step) float64 { return t.positiveLoss(s) + t.negativeLoss(s) }
+
+func (t *trainer) positiveLoss(s *step) float64 {
+	sum := softplus(t.positives, -1)
+	for i := range t.positives {
+		t.positives[i] = (t.positives[i] - 1) * s.rate
 	}
 	return sum
 }
 
-// negatives is the second term, −log σ(−v′·v) for each negative of each pair.
-// As all pairs share the negatives, it is a query's own, times its pairs.
-func (t *trainer) negatives(s *step) float64 {
-	q := len(t.times)
-	t.scores = buffer.Sized(t.scores, q*s.n)
-	vec.MulABt(t.scores, s.queries, s.neg, q, s.n, s.d)
-	t.findHits(s)
+// negativeLoss is the loss of the negatives. As all pairs share the negatives, it is
+// computed once a query, times its pairs.
+func (t *trainer) negativeLoss(s *step) float64 {
 	each := float32(t.task.cfg.Negatives) / float32(s.n)
 	sum := 0.0
 	for i, times := range t.times {
@@ -240,10 +244,26 @@ func (t *trainer) negatives(s *step) float64 {
 		sum -= float64(each) * (max(float64(h.score), 0) + math.Log1p(math.Exp(-math.Abs(float64(h.score)))))
 		t.scores[int(h.query)*s.n+int(h.negative)] -= each * s.rate * float32(p)
 	}
-	vec.AddMulAB(s.gquerys, t.scores, s.neg, q, s.n, s.d)
-	vec.AddMulAtB(s.gneg, t.scores, s.queries, q, s.n, s.d)
 	return sum
 }
+
+// backward carries the gradients of the scores back to the batch's rows.
+func (t *trainer) backward(s *step) {
+	for i, p := range t.pairs {
+		g, q, o := t.positives[i], buffer.Row(s.queries, p.query, s.d), buffer.Row(s.out, p.word, s.d)
+		vec.AXPY(buffer.Row(s.gqueries, p.query, s.d), g, o)
+		vec.AXPY(buffer.Row(s.gout, p.word, s.d), g, q)
+	}
+	q := len(t.times)
+	vec.AddMulAB(s.gqueries, t.scores, s.neg, q, s.n, s.d)
+	vec.AddMulAtB(s.gneg, t.scores, s.queries, q, s.n, s.d)
+	if t.task.cfg.Method == CBOW {
+		t.backwardMeans(s)
+	}
+}
+
+// update pushes the gradients: the tables' update rule makes the step.
+func (t *trainer) update(ctx context.Context) error { return t.w.Push(ctx, t.keysOf, t.grads) }
 
 // findHits finds the pairs for which a negative is what they have to predict,
 // which word2vec.c passes over too.

@@ -64,7 +64,7 @@ func New(cfg Config, c *corpus.Corpus, q *wordvec.Questions) (*Task, error) {
 	case t.heldOut() == c.Blocks():
 		return nil, errors.New("w2v: all of the text is held out: give more, smaller steps, or hold out less")
 	case len(t.known) == 0 && t.heldOut() == 0:
-		return nil, fmt.Errorf("w2v: there is nothing to judge the model by: no text is held out (HoldOut %d of %d blocks), and no question has only words of the text", cfg.HoldOut, c.Blocks())
+		return nil, fmt.Errorf("w2v: there is nothing to evaluate the model by: no text is held out (HoldOut %d of %d blocks), and no question has only words of the text", cfg.HoldOut, c.Blocks())
 	}
 	return t, nil
 }
@@ -126,10 +126,10 @@ func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Bat
 	return newTrainer(t, w, newLoader(t, part))
 }
 
-// Evaluate judges the model by its questions and by the text held out. What
+// Evaluate evaluates the model by its questions and by the text held out. What
 // comes first, and decides, are the questions, if there are any.
 func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
-	q, err := t.Judge(ctx, env, fmt.Sprintf("epoch %d", epoch), t.cfg.Judged)
+	q, err := t.EvaluateOn(ctx, env, fmt.Sprintf("epoch %d", epoch), t.cfg.Judged)
 	if err != nil {
 		return train.Evaluation{}, err
 	}

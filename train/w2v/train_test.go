@@ -93,7 +93,7 @@ func TestNodesTrainOneModelTogether(t *testing.T) {
 	}
 }
 
-func TestJudgingGivesEveryNumberOfNodesTheSame(t *testing.T) {
+func TestAnEvaluationGivesEveryNumberOfNodesTheSame(t *testing.T) {
 	c, q, _ := generated(t, 10, 3, 10_000, 50)
 	cfg := small(SkipGram)
 	var want Quality
@@ -106,7 +106,7 @@ func TestJudgingGivesEveryNumberOfNodesTheSame(t *testing.T) {
 			wg.Go(func() {
 				env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
 				var err error
-				if got[node], err = task.Judge(t.Context(), &env, "x", 0); err != nil {
+				if got[node], err = task.EvaluateOn(t.Context(), &env, "x", 0); err != nil {
 					t.Error(err)
 				}
 			})
@@ -128,15 +128,15 @@ func TestJudgingGivesEveryNumberOfNodesTheSame(t *testing.T) {
 	}
 }
 
-func TestJudgingFewItemsAsksFewQuestions(t *testing.T) {
+func TestAnEvaluationOnFewItemsAsksFewQuestions(t *testing.T) {
 	c, q, _ := generated(t, 10, 3, 10_000, 50)
 	task, s := setup(t, small(SkipGram), c, q, 1, 1)
 	env := train.Env{Workers: s.Workers(0)}
-	all, err := task.Judge(t.Context(), &env, "all", 0)
+	all, err := task.EvaluateOn(t.Context(), &env, "all", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := task.Judge(t.Context(), &env, "few", 10)
+	some, err := task.EvaluateOn(t.Context(), &env, "few", 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestVectorsThatAreSumsAnswerAllAnalogies(t *testing.T) {
 		}
 	}
 	env := train.Env{Workers: s.Workers(0)}
-	got, err := task.Judge(t.Context(), &env, "x", 0)
+	got, err := task.EvaluateOn(t.Context(), &env, "x", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,8 +301,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	}
 	cfg := DefaultConfig()
 	cfg.HoldOut = 0
-	if _, err := New(cfg, c, nil); err == nil || !strings.Contains(err.Error(), "nothing to judge") {
-		t.Errorf("error %v, want one that says that nothing can be judged", err)
+	if _, err := New(cfg, c, nil); err == nil || !strings.Contains(err.Error(), "nothing to evaluate") {
+		t.Errorf("error %v, want one that says that nothing can be evaluated", err)
 	}
 	one, err := corpus.FromText("x", []byte("a a a a"), corpus.Options{MinCount: 1, Block: 2})
 	if err != nil {

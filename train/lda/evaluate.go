@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
-// A Quality judges a model on documents.
+// A Quality is the result of an evaluation on documents.
 type Quality struct {
 	Words int64 // that were predicted
 	// Perplexity is how many words, all equally likely, the model is in doubt
@@ -25,21 +25,21 @@ type Quality struct {
 	Perplexity float64
 }
 
-// Judge judges the model on documents of the words of training, which all
+// EvaluateOn evaluates the model on documents of the words of training, which all
 // workers of all nodes divide among them. All nodes call it, each time with
 // another name, when the updates of all workers are visible everywhere.
-func (t *Task) Judge(ctx context.Context, env *train.Env, name string, set *bagofwords.Set) (Quality, error) {
+func (t *Task) EvaluateOn(ctx context.Context, env *train.Env, name string, set *bagofwords.Set) (Quality, error) {
 	if len(set.Names) != t.words {
-		return Quality{}, fmt.Errorf("lda: judging documents of %d words by topics of %d", len(set.Names), t.words)
+		return Quality{}, fmt.Errorf("lda: evaluating documents of %d words by topics of %d", len(set.Names), t.words)
 	}
 	sum, err := env.SumOverWorkers(ctx, "lda "+name, 2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		k, err := t.keys(w.Model())
 		if err != nil {
 			return err
 		}
-		j := &judge{task: t, set: set, w: w, keys: k, d: newDraw(t)}
+		ev := &evaluator{task: t, set: set, w: w, keys: k, s: newSampler(t)}
 		from, to := env.Share(set.Len(), i)
-		loss, err := j.documents(ctx, from, to)
+		loss, err := ev.documents(ctx, from, to)
 		sums[0], sums[1] = loss.Sum, float64(loss.Examples)
 		return err
 	})
@@ -49,12 +49,12 @@ func (t *Task) Judge(ctx context.Context, env *train.Env, name string, set *bago
 	return Quality{Words: int64(sum[1]), Perplexity: math.Exp(sum[0] / max(sum[1], 1))}, nil
 }
 
-type judge struct {
+type evaluator struct {
 	task *Task
 	set  *bagofwords.Set
 	w    godwit.Worker
 	keys keys
-	d    draw
+	s    sampler
 
 	rows   distinct.Rows
 	ks     []godwit.Key
@@ -63,71 +63,71 @@ type judge struct {
 	topics []uint16
 }
 
-func (j *judge) documents(ctx context.Context, from, to int) (train.Loss, error) {
+func (ev *evaluator) documents(ctx context.Context, from, to int) (train.Loss, error) {
 	var l train.Loss
 	if from == to {
 		return l, nil
 	}
-	k := j.task.cfg.Topics
-	for r := range j.task.rows {
-		j.ks = append(j.ks, j.keys.topic+godwit.Key(r))
+	k := ev.task.cfg.Topics
+	for r := range ev.task.rows {
+		ev.ks = append(ev.ks, ev.keys.topic+godwit.Key(r))
 	}
-	totals := make([]float32, len(j.ks)*k)
-	if err := j.w.Pull(ctx, j.ks, totals); err != nil {
+	totals := make([]float32, len(ev.ks)*k)
+	if err := ev.w.Pull(ctx, ev.ks, totals); err != nil {
 		return l, err
 	}
-	j.d.totals(totals)
+	ev.s.setTotals(totals)
 	for doc := from; doc < to; doc++ {
-		if err := j.pull(ctx, doc); err != nil {
+		if err := ev.pull(ctx, doc); err != nil {
 			return l, err
 		}
-		// What is drawn follows from the document alone, whoever judges it.
-		r := rand.New(rand.NewPCG(j.task.cfg.Seed, uint64(doc)))
-		l.Sum += j.complete(r)
-		l.Examples += int64(len(j.local) / 2)
+		// What is drawn follows from the document alone, whichever worker evaluates it.
+		r := rand.New(rand.NewPCG(ev.task.cfg.Seed, uint64(doc)))
+		l.Sum += ev.complete(r)
+		l.Examples += int64(len(ev.local) / 2)
 	}
 	return l, nil
 }
 
 // pull gets the counts of a document's words.
-func (j *judge) pull(ctx context.Context, doc int) error {
-	j.rows.Reset()
-	j.local, j.ks = j.local[:0], j.ks[:0]
-	for _, w := range j.set.Doc(doc) {
-		j.local = append(j.local, j.rows.Add(uint32(w)))
+func (ev *evaluator) pull(ctx context.Context, doc int) error {
+	ev.rows.Reset()
+	ev.local, ev.ks = ev.local[:0], ev.ks[:0]
+	for _, w := range ev.set.Doc(doc) {
+		ev.local = append(ev.local, ev.rows.Add(uint32(w)))
 	}
-	for _, w := range j.rows.All() {
-		j.ks = append(j.ks, j.keys.word+godwit.Key(w))
+	for _, w := range ev.rows.All() {
+		ev.ks = append(ev.ks, ev.keys.word+godwit.Key(w))
 	}
-	j.vals = buffer.Sized(j.vals, len(j.ks)*j.task.cfg.Topics)
-	return j.w.Pull(ctx, j.ks, j.vals)
+	ev.vals = buffer.Sized(ev.vals, len(ev.ks)*ev.task.cfg.Topics)
+	return ev.w.Pull(ctx, ev.ks, ev.vals)
 }
 
 // complete draws topics for the words with even numbers, which do not change
 // the model, and returns the summed -log of the probabilities of the others.
-func (j *judge) complete(r *rand.Rand) (loss float64) {
-	k, d := j.task.cfg.Topics, &j.d
-	j.topics = buffer.Sized(j.topics, len(j.local))
-	for i := range j.topics {
-		j.topics[i] = none
+func (ev *evaluator) complete(r *rand.Rand) (loss float64) {
+	k, s := ev.task.cfg.Topics, &ev.s
+	ev.topics = buffer.Sized(ev.topics, len(ev.local))
+	for i := range ev.topics {
+		ev.topics[i] = none
 	}
-	d.begin(nil)
-	for range j.task.cfg.Fold {
-		for i := 0; i < len(j.local); i += 2 {
-			if z := j.topics[i]; z != none {
-				d.doc[z]--
-				d.length--
+	s.beginDocument(nil)
+	for range ev.task.cfg.Fold {
+		for i := 0; i < len(ev.local); i += 2 {
+			if z := ev.topics[i]; z != none {
+				s.doc[z]--
+				s.length--
 			}
-			id := int(j.local[i])
-			z, _ := d.next(j.vals[id*k:(id+1)*k], r)
-			j.topics[i] = uint16(z)
-			d.doc[z]++
-			d.length++
+			id := int(ev.local[i])
+			z, _ := s.sample(ev.vals[id*k:(id+1)*k], r)
+			ev.topics[i] = uint16(z)
+			s.doc[z]++
+			s.length++
 		}
 	}
-	for i := 1; i < len(j.local); i += 2 {
-		id := int(j.local[i])
-		_, p := d.next(j.vals[id*k:(id+1)*k], r)
+	for i := 1; i < len(ev.local); i += 2 {
+		id := int(ev.local[i])
+		_, p := s.sample(ev.vals[id*k:(id+1)*k], r)
 		loss -= math.Log(p)
 	}
 	return loss
@@ -160,10 +160,10 @@ func (t *Task) Check(ctx context.Context, env *train.Env, name string) error {
 	if err != nil {
 		return err
 	}
-	return t.judgeCounts(sum)
+	return t.checkSums(sum)
 }
 
-func (t *Task) judgeCounts(sum []float64) error {
+func (t *Task) checkSums(sum []float64) error {
 	k := t.cfg.Topics
 	if odd := sum[2*k]; odd != 0 {
 		return fmt.Errorf("lda: %w: %v counts of words are negative or no whole numbers", ErrCounts, odd)

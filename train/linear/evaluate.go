@@ -10,9 +10,9 @@ import (
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
-// A Quality judges a model on examples.
+// A Quality is the result of an evaluation on examples.
 type Quality struct {
-	Examples int64 // that were judged
+	Examples int64 // that the model was evaluated on
 	// LogLoss is the mean of log(1 + e^(-y·m)), in nats.
 	LogLoss float64
 	// Accuracy is the share of examples whose margin has the sign of the label.
@@ -50,19 +50,19 @@ func (m *model) evaluate(ctx context.Context, env *train.Env, epoch int) (train.
 	if set.Len() == 0 {
 		set, split = m.data.Test, "test"
 	}
-	q, err := m.Judge(ctx, env, fmt.Sprintf("%s after epoch %d", split, epoch), set)
+	q, err := m.EvaluateOn(ctx, env, fmt.Sprintf("%s after epoch %d", split, epoch), set)
 	if err != nil {
 		return train.Evaluation{}, err
 	}
 	return q.evaluation(split), nil
 }
 
-// Judge judges the model on a set, which all workers of all nodes divide among
+// EvaluateOn evaluates the model on a set, which all workers of all nodes divide among
 // them. All nodes call it, each time with another name, when the updates of all
 // workers are visible everywhere.
-func (m *model) Judge(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (Quality, error) {
+func (m *model) EvaluateOn(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (Quality, error) {
 	if set.Width > m.data.Train.Width {
-		return Quality{}, fmt.Errorf("linear: judging features up to %d by weights up to %d", set.Width-1, m.data.Train.Width-1)
+		return Quality{}, fmt.Errorf("linear: evaluating features up to %d by weights up to %d", set.Width-1, m.data.Train.Width-1)
 	}
 	counts := make([]counts, len(env.Workers))
 	err := env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
@@ -70,13 +70,13 @@ func (m *model) Judge(ctx context.Context, env *train.Env, name string, set *lib
 		if err != nil {
 			return err
 		}
-		j := &judge{gatherer: gatherer{m: m, keys: k, set: set}, w: w, counts: &counts[i]}
+		ev := &evaluator{gatherer: gatherer{m: m, keys: k, set: set}, w: w, counts: &counts[i]}
 		from, to := env.Share(set.Len(), i)
-		if err := j.examples(ctx, from, to); err != nil {
+		if err := ev.examples(ctx, from, to); err != nil {
 			return err
 		}
 		from, to = env.Share(len(m.used), i)
-		return j.weights(ctx, m.used[from:to])
+		return ev.weights(ctx, m.used[from:to])
 	})
 	if err != nil {
 		return Quality{}, err
@@ -125,7 +125,7 @@ func (c *counts) add(o *counts) {
 	c.hist.add(&o.hist)
 }
 
-type judge struct {
+type evaluator struct {
 	gatherer
 	w      godwit.Worker
 	counts *counts
@@ -136,22 +136,22 @@ type judge struct {
 	list  []int32
 }
 
-// judged is how many examples, or weights, are pulled at once.
-const judged = 512
+// chunk is how many examples, or weights, are pulled at once.
+const chunk = 512
 
-func (j *judge) examples(ctx context.Context, from, to int) error {
-	c := j.counts
-	for ; from < to; from += judged {
-		j.list = j.list[:0]
-		for e := from; e < min(from+judged, to); e++ {
-			j.list = append(j.list, int32(e))
+func (ev *evaluator) examples(ctx context.Context, from, to int) error {
+	c := ev.counts
+	for ; from < to; from += chunk {
+		ev.list = ev.list[:0]
+		for e := from; e < min(from+chunk, to); e++ {
+			ev.list = append(ev.list, int32(e))
 		}
-		j.ks = j.gather(&j.batch, j.ks[:0], j.list)
-		j.vals = buffer.Sized(j.vals, j.floats(&j.batch))
-		if err := j.w.Pull(ctx, j.ks, j.vals); err != nil {
+		ev.ks = ev.gather(&ev.batch, ev.ks[:0], ev.list)
+		ev.vals = buffer.Sized(ev.vals, ev.floats(&ev.batch))
+		if err := ev.w.Pull(ctx, ev.ks, ev.vals); err != nil {
 			return err
 		}
-		j.each(&j.batch, j.vals, func(positive bool, margin float32, _ []int32, _ []float32) {
+		ev.forward(&ev.batch, ev.vals, func(positive bool, margin float32, _ []int32, _ []float32) {
 			c.loss += logLoss(positive, margin)
 			c.examples++
 			if positive == (margin > 0) {
@@ -163,20 +163,20 @@ func (j *judge) examples(ctx context.Context, from, to int) error {
 	return nil
 }
 
-func (j *judge) weights(ctx context.Context, features []uint32) error {
+func (ev *evaluator) weights(ctx context.Context, features []uint32) error {
 	for len(features) > 0 {
-		n := min(judged, len(features))
-		j.ks = j.ks[:0]
+		n := min(chunk, len(features))
+		ev.ks = ev.ks[:0]
 		for _, f := range features[:n] {
-			j.ks = append(j.ks, j.keys.weight+godwit.Key(f))
+			ev.ks = append(ev.ks, ev.keys.weight+godwit.Key(f))
 		}
-		j.vals = buffer.Sized(j.vals, n*j.m.dim)
-		if err := j.w.Pull(ctx, j.ks, j.vals); err != nil {
+		ev.vals = buffer.Sized(ev.vals, n*ev.m.dim)
+		if err := ev.w.Pull(ctx, ev.ks, ev.vals); err != nil {
 			return err
 		}
 		for i := range n {
-			if j.vals[i*j.m.dim] != 0 {
-				j.counts.nonZero++
+			if ev.vals[i*ev.m.dim] != 0 {
+				ev.counts.nonZero++
 			}
 		}
 		features = features[n:]

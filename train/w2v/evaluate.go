@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
-// A Quality judges a model.
+// A Quality is the result of an evaluation.
 type Quality struct {
 	// Score is how analogies were answered; it has no sections if there were no
 	// questions, or none with only words of the text.
@@ -42,11 +42,11 @@ func (q Quality) Metrics() []train.Metric {
 	return ms
 }
 
-// Judge judges the model by most questions and most blocks of the text held out,
+// EvaluateOn evaluates the model by most questions and most blocks of the text held out,
 // or by all if most is 0. Every node calls it at the same point with a name that
 // is not used twice, and gets the same result. It only reads: call it when all
 // workers of the run are done and synchronized, as [train.Run] leaves them.
-func (t *Task) Judge(ctx context.Context, env *train.Env, name string, most int) (Quality, error) {
+func (t *Task) EvaluateOn(ctx context.Context, env *train.Env, name string, most int) (Quality, error) {
 	var q Quality
 	if len(t.known) > 0 {
 		known := train.EvenlySpaced(t.known, most)
@@ -123,9 +123,9 @@ func (t *Task) heldOutLoss(ctx context.Context, env *train.Env, name string, mos
 		}
 		defer func() { err = errors.Join(err, tr.Close()) }()
 		for step := range l.steps {
-			loss, err := tr.judge(ctx, step)
+			loss, err := tr.evaluate(ctx, step)
 			if err != nil {
-				return fmt.Errorf("w2v: judging block %d: %w", l.blocks(step), err)
+				return fmt.Errorf("w2v: evaluating block %d: %w", l.blocks(step), err)
 			}
 			sums[0] += loss.Sum
 			sums[1] += float64(loss.Examples)
@@ -134,9 +134,9 @@ func (t *Task) heldOutLoss(ctx context.Context, env *train.Env, name string, mos
 	})
 }
 
-// judge returns the loss of a step over pairs, and trains nothing. Its negatives
-// are the block's own, so that every evaluation has the same.
-func (t *trainer) judge(ctx context.Context, step int) (train.Loss, error) {
+// evaluate returns the loss of a step over pairs, and trains nothing. Its negatives
+// are drawn by the block's number, so that every evaluation has the same.
+func (t *trainer) evaluate(ctx context.Context, step int) (train.Loss, error) {
 	var b train.Batch[Batch]
 	t.Load(&b, 0, step)
 	if b.Data.err != nil || b.Data.words == 0 {
@@ -151,6 +151,6 @@ func (t *trainer) judge(ctx context.Context, step int) (train.Loss, error) {
 		return train.Loss{}, err
 	}
 	s := t.split(&b.Data)
-	sum := t.compute(&s)
-	return train.Loss{Sum: sum, Examples: int64(len(t.pairs))}, nil
+	t.forward(&s)
+	return train.Loss{Sum: t.loss(&s), Examples: int64(len(t.pairs))}, nil
 }
