@@ -20,6 +20,7 @@ type cluster struct {
 	nodes []*testNode
 	pipes map[[2]godwit.NodeID][]wire.Record
 	now   int64
+	life  *life                                        // if set, judges every transition
 	watch *watch                                       // if set, judges every record and every state
 	room  func() bool                                  // if set, answers Room
 	takes func() bool                                  // if set, answers Takes
@@ -33,6 +34,7 @@ type testNode struct {
 	c       *cluster
 	replies []wire.Record // for this node's own requests
 	asked   [16]int       // rows that other nodes were asked for and have not sent
+	call    *call         // under way, if a life watches
 }
 
 func newCluster(n int, model *godwit.Model, policy placement.Policy, hints bool, broken Broken) *cluster {
@@ -52,7 +54,9 @@ func newCluster(n int, model *godwit.Model, policy placement.Policy, hints bool,
 		if err != nil {
 			panic(err)
 		}
-		c.nodes = append(c.nodes, &testNode{Shard: s, id: id, c: c})
+		n := &testNode{Shard: s, id: id, c: c}
+		s.observe = n.becomes
+		c.nodes = append(c.nodes, n)
 	}
 	return c
 }
@@ -72,6 +76,7 @@ func (n *testNode) Send(to godwit.NodeID, r *wire.Record) {
 		return
 	}
 	p := [2]godwit.NodeID{n.id, to}
+	n.sends(&x)
 	n.c.pipes[p] = append(n.c.pipes[p], x)
 }
 

@@ -27,6 +27,7 @@ type script struct {
 	op   uint64
 	last map[[2]godwit.NodeID]wire.Record // what deliver handed over
 	out  strings.Builder                  // of the present command
+	life *life                            // if set, judges every transition
 }
 
 func TestScenariosGoAsWritten(t *testing.T) {
@@ -123,8 +124,11 @@ func firstDifference(want, got string) string {
 }
 
 // play runs a script and returns it with the outputs that it gave.
-func play(text string, broken Broken) (string, error) {
-	s := &script{keys: map[string]godwit.Key{}, name: map[godwit.Key]string{}, last: map[[2]godwit.NodeID]wire.Record{}}
+func play(text string, broken Broken) (string, error) { return playWatched(text, broken, nil) }
+
+// playWatched plays a script while a life judges the transitions.
+func playWatched(text string, broken Broken, l *life) (string, error) {
+	s := &script{life: l, keys: map[string]godwit.Key{}, name: map[godwit.Key]string{}, last: map[[2]godwit.NodeID]wire.Record{}}
 	var b strings.Builder
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		if strings.HasPrefix(line, "    ") {
@@ -185,6 +189,14 @@ func (s *script) command(f []string, broken Broken) (err error) {
 	case "state":
 		s.state(s.key(f[1]))
 		return nil
+	case "rows":
+		rows, err := strconv.Atoi(f[1])
+		s.c.rows = rows
+		return err
+	case "ask":
+		n := s.node(f[1])
+		n.AskDue(n)
+		return nil
 	}
 	return s.worker(f[0], s.node(f[1]), s.key(f[2]), f[3:])
 }
@@ -243,13 +255,25 @@ func (s *script) worker(verb string, n *testNode, k godwit.Key, args []string) e
 	return nil
 }
 
+// chosen moves a key to node 2 when somebody asks for a copy, whoever that is. Otherwise
+// it is follow.
+type chosen struct{ follow }
+
+func (chosen) Name() string { return "chosen" }
+func (chosen) Decide(s placement.Situation) placement.Action {
+	if s.Asked == placement.Copy && s.Self != 2 {
+		return placement.Action{Verb: placement.Relocate, To: 2}
+	}
+	return follow{}.Decide(s)
+}
+
 func (s *script) cluster(f []string, broken Broken) error {
 	n, err := strconv.Atoi(f[0])
 	if err != nil {
 		return err
 	}
-	policy := placement.Policy(restless.Policy{})
-	if f[1] != "restless" {
+	policy, ok := map[string]placement.Policy{"restless": restless.Policy{}, "follow": follow{}, "chosen": chosen{}}[f[1]]
+	if !ok {
 		if policy, err = placement.ByName(f[1]); err != nil {
 			return err
 		}
@@ -259,6 +283,7 @@ func (s *script) cluster(f []string, broken Broken) error {
 		return err
 	}
 	s.c = newCluster(n, model, policy, len(f) > 2 && f[2] == "hints", broken)
+	s.c.life = s.life
 	s.c.sent = func(from, to godwit.NodeID, r *wire.Record) {
 		if from == to {
 			s.printf("node %d: %s", to, s.record(from, r))

@@ -207,6 +207,9 @@ func (s *storm) run() error {
 		} else if done {
 			break
 		}
+		if s.c.life != nil && s.c.life.err != nil {
+			return s.c.life.err
+		}
 		if i > 100_000 {
 			return fmt.Errorf("the storm does not end: %s", s.stuck())
 		}
