@@ -229,6 +229,12 @@ var directions = []direction{
 		pure:  true,
 		why:   "which keys are hot follows from what nodes counted; replicas are others' work",
 	},
+	{
+		rooms: []string{"node/internal/liveness"},
+		ours:  []string{".", "coord", "transport", "internal/host", "internal/preempt", "internal/wire", "node/internal/link"},
+		pure:  true,
+		why:   "who is alive is seen from what moves over connections, not from what it carries",
+	},
 }
 
 // violations lists what the rooms import against the directions.

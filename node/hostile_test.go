@@ -12,10 +12,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
-	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
-	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -242,24 +240,6 @@ func take(t *testing.T, variant byte, b []byte) {
 		n.pacer.round()
 	}
 	n.Stats()
-}
-
-// unread returns links of a node to others that nobody takes anything from.
-func unread(h *host.Host, self godwit.NodeID, nodes int) *link.Links {
-	ls := link.New(h, self, nodes, 1, host.Usual, filter.Compress{}, host.NewBell())
-	for i := range nodes {
-		if id := godwit.NodeID(i); id != self {
-			ls.Imagine(id, func() {})
-		}
-	}
-	return ls
-}
-
-// sent has a link send so many bytes.
-func sent(l *link.Link, bytes int) {
-	l.Append(make([]byte, bytes))
-	for len(l.Take(nil)) > 0 { // heartbeats go first
-	}
 }
 
 // quietNode is a node without goroutines, whose queues nobody empties.

@@ -26,6 +26,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
@@ -39,6 +40,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/hot"
 	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/liveness"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
@@ -67,7 +69,7 @@ type Node struct {
 	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
 	barrier barrier
 	parting *parting
-	pulse   *pulse
+	pulse   *liveness.Pulse
 	onRead  bool     // the policy asks for what is read, and not for what is announced,
 	stays   int64    // … for so many clocks after the read
 	hot     *hot.Set // of a policy that knows hot keys; else nil
@@ -115,8 +117,8 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n.Go(n.planner.run)
 	n.Go(n.pacer.run)
 	if len(members) > 1 {
-		n.pulse.start(ctx)
-		n.Go(n.pulse.run)
+		n.pulse.Start(n.patience(ctx))
+		n.Go(n.watchPeers)
 	}
 	err := n.hold(ctx, n.everywhere())
 	if n.hot.Measures() {
@@ -154,7 +156,7 @@ func (n *Node) build() error {
 		return n.noMemory(0, err)
 	}
 	n.parting = newParting(n.links.Nodes())
-	n.pulse = newPulse(n)
+	n.pulse = liveness.New(n.Host, n.links, n.cfg.Session.Members(), n.cfg.Session.Lease())
 	n.scanning = make([]atomic.Int32, n.links.Nodes())
 	n.questions.of = make([][]wire.Record, n.links.Nodes())
 	if n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.model), alloc, bell); err != nil {
@@ -298,6 +300,28 @@ func (n *Node) watch() {
 		return
 	}
 	n.Fail(n.sessionErr())
+}
+
+// patience is for how long other nodes may still be about to connect to each other when
+// this node's connections are there.
+func (n *Node) patience(ctx context.Context) time.Duration {
+	if n.cfg.Virtual != nil {
+		return 0
+	}
+	if at, ok := ctx.Deadline(); ok {
+		return time.Until(at)
+	}
+	return coord.DefaultJoin
+}
+
+// watchPeers ends the run when nodes do not reach each other.
+func (n *Node) watchPeers() {
+	v := n.pulse.Run(n.parting.all)
+	if v == nil || n.parting.isComplete() || n.Err() != nil {
+		return
+	}
+	n.Fail(v)
+	n.cfg.Session.Fail(v)
 }
 
 // sessionErr is why the session is over, as what operations return.

@@ -14,7 +14,6 @@ import (
 // inbound is what is needed to take the frames of one peer, of one goroutine.
 type inbound struct {
 	from  godwit.NodeID
-	link  *life
 	out   link.Sender
 	d     wire.Decoder
 	plain []byte                    // memory of a frame that came compressed
@@ -30,7 +29,7 @@ type inbound struct {
 }
 
 func (n *Node) inbound(from godwit.NodeID) *inbound {
-	in := &inbound{from: from, link: &n.pulse.links[from], out: n.links.Sender()}
+	in := &inbound{from: from, out: n.links.Sender()}
 	in.rows = n.rows.Server(from, &in.out)
 	in.d.Lists = &in.known
 	return in
@@ -40,9 +39,9 @@ func (n *Node) inbound(from godwit.NodeID) *inbound {
 func (n *Node) frame(in *inbound, frame []byte) (err error) {
 	n.received.Add(uint64(len(frame)))
 	if wire.IsHeartbeat(frame) {
-		return n.pulse.beat(in.from, frame)
+		return n.pulse.Heartbeat(in.from, frame)
 	}
-	add(&in.link.arrived, uint64(len(frame)))
+	n.pulse.Arrived(in.from, len(frame))
 	switch {
 	case wire.Asks(frame):
 		err = n.tell(in, frame)
@@ -51,7 +50,7 @@ func (n *Node) frame(in *inbound, frame []byte) (err error) {
 	case wire.IsGoodbye(frame):
 		err = n.parted(in.from, frame)
 	case wire.IsSuspicions(frame):
-		err = n.pulse.accused(in.from, frame)
+		err = n.pulse.Suspicions(in.from, frame)
 	case in.waits:
 		err = in.hold(frame)
 	default:
