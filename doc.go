@@ -14,6 +14,10 @@
 //	w.Push(ctx, batch.Keys, gradients)
 //	w.Advance()                           // the worker's clock: one batch done
 //
+// Workers belong to a node: package node starts one in this process, alone
+// ([node.Local]) or as a member of a cluster. Package train is a training loop on
+// top of them, and package job runs a task on many machines.
+//
 // Intents are optional: a key that nobody announced is reached by message.
 // With them, the server moves a key to the only node that wants it, replicates
 // a key that several nodes want, and does so just in time.
@@ -42,4 +46,6 @@
 //
 // This package imports nothing of Godwit; everything else implements it or is
 // written against it.
+//
+// [node.Local]: https://pkg.go.dev/github.com/godwit-ps/godwit/node#Local
 package godwit

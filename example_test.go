@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/optim"
 )
 
 // together starts two nodes in this process, lets a program run on a worker of
@@ -33,6 +34,45 @@ func together(table godwit.Table, first, second func(ctx context.Context, w godw
 		}
 	}
 	return nil
+}
+
+// Two workers of different nodes train one row. The first one announces that it will
+// access the key, and from then on reaches it without messages: the row has moved to
+// its node. The second one announces nothing, and reaches the row all the same.
+func Example() {
+	table := godwit.Table{Name: "weights", Rows: 1000, Dim: 2, Rule: optim.SGD{LR: 0.5}}
+	key := []godwit.Key{42}
+	value := make([]float32, 2)
+	err := together(table, func(ctx context.Context, w godwit.Worker) error {
+		if err := w.Intent(key, w.Clock(), w.Clock()+1); err != nil {
+			return err
+		}
+		for !w.PullIfLocal(key[0], value) {
+			time.Sleep(time.Millisecond) // others load their data meanwhile
+		}
+		if err := w.Push(ctx, key, []float32{2, 4}); err != nil {
+			return err
+		}
+		w.Advance() // the intent ends
+		return nil
+	}, func(ctx context.Context, w godwit.Worker) error {
+		if err := w.Pull(ctx, key, value); err != nil {
+			return err
+		}
+		fmt.Println("after a step against (2, 4):", value)
+		if err := w.Push(ctx, key, []float32{-2, -4}); err != nil {
+			return err
+		}
+		err := w.Pull(ctx, key, value)
+		fmt.Println("and one back:", value)
+		return err
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// after a step against (2, 4): [-1 -2]
+	// and one back: [0 0]
 }
 
 // Of a large table in which few rows are in use, these are read in order.

@@ -71,6 +71,7 @@ const (
 // ([Table.Counts], [NonAdditive]).
 type LossReporter interface {
 	Filter
+	// MaxLoss is the same at every call.
 	MaxLoss() Loss
 }
 
@@ -92,8 +93,8 @@ const (
 // takes: a vector with a value that the coding cannot write exactly, or one for a node
 // that does not support it, is written Raw.
 type Encoding struct {
-	Coding Coding
-	Step   float32 // of Fixed8 and Fixed16
+	Coding Coding  // how each float is written
+	Step   float32 // of Fixed8 and Fixed16: the difference of two neighbouring values, above 0
 }
 
 // Usable returns the encoding, or the raw one if there is no such coding.
@@ -129,6 +130,7 @@ func (e Encoding) Bytes(v []float32) int {
 // node: the positions of the call that go to other nodes, as far as is known before
 // they are sent, with copies of their vectors. It belongs to one goroutine.
 type FilterBatch struct {
+	// Worker is the worker that pushes.
 	Worker WorkerID
 	// Table is the table's index in the model.
 	Table int

@@ -148,8 +148,8 @@ func rangeError(w Worker, op string, first, end Key, err error) error {
 
 // A Row is a key and its value.
 type Row struct {
-	Key   Key
-	Value []float32
+	Key   Key       // of the row
+	Value []float32 // as a pull returns it
 }
 
 // Rows yields the rows of the keys that [Worker.Scan] yields, with their values.

@@ -122,7 +122,9 @@ func (Zero) Name() string { return "zero" }
 func (Zero) Init(value []float32, _ uint64, _ Key) { clear(value) }
 
 // Uniform initializes values with draws from the uniform distribution [Lo, Hi).
-type Uniform struct{ Lo, Hi float32 }
+type Uniform struct {
+	Lo, Hi float32 // finite, Lo not above Hi
+}
 
 func (u Uniform) Name() string { return fmt.Sprintf("uniform(%v,%v)", u.Lo, u.Hi) }
 
@@ -139,7 +141,9 @@ func (u Uniform) Init(value []float32, seed uint64, k Key) {
 func unit(bits uint64) float32 { return float32(bits>>32&(1<<24-1)) / (1 << 24) }
 
 // Normal initializes values with draws from the normal distribution.
-type Normal struct{ Mean, Std float32 }
+type Normal struct {
+	Mean, Std float32 // mean and standard deviation
+}
 
 func (n Normal) Name() string { return fmt.Sprintf("normal(%v,%v)", n.Mean, n.Std) }
 

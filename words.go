@@ -22,8 +22,8 @@ const MaxNodes = int(NoNode)
 // A WorkerID names a worker: the node that it runs on and its number there,
 // 0 … workers per node - 1.
 type WorkerID struct {
-	Node  NodeID
-	Local int
+	Node  NodeID // the node that the worker runs on
+	Local int    // its number there
 }
 
 func (w WorkerID) String() string { return fmt.Sprintf("worker %d.%d", w.Node, w.Local) }

@@ -51,11 +51,12 @@ type Worker interface {
 	// A key out of range or a dst of the wrong length is never local.
 	PullIfLocal(k Key, dst []float32) bool
 
-	// PullAsync, PushAsync and SetAsync start the operation; Wait ends it. dst
-	// and keys of a pull must stay untouched until then; the vectors
-	// of a push or set may be reused at once.
+	// PullAsync starts a Pull, and Wait ends it. The caller must leave keys and dst
+	// untouched until then.
 	PullAsync(ctx context.Context, keys []Key, dst []float32) (Handle, error)
+	// PushAsync starts a Push, and Wait ends it. The caller may reuse push at once.
 	PushAsync(ctx context.Context, keys []Key, push []float32) (Handle, error)
+	// SetAsync starts a Set, and Wait ends it. The caller may reuse vals at once.
 	SetAsync(ctx context.Context, keys []Key, vals []float32) (Handle, error)
 	// Wait returns when all the operations are complete, or with the first
 	// error of one of them.

@@ -31,8 +31,8 @@ const (
 
 // A Member is one node of a run.
 type Member struct {
-	ID   godwit.NodeID
-	Addr string // where the node's data plane listens
+	ID   godwit.NodeID // 0 … Nodes-1
+	Addr string        // where the node's data plane listens
 	// Incarnation tells processes apart that had the same id in runs of the
 	// same name: it differs between them and grows.
 	Incarnation uint64

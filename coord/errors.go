@@ -38,8 +38,8 @@ func (e *PartitionError) Unwrap() error { return godwit.ErrPeerLost }
 
 // A MemberError says that a run ended because of one member.
 type MemberError struct {
-	Member Member
-	Err    error // godwit.ErrPeerLost or ErrFailed, with the cause
+	Member Member // the cause
+	Err    error  // godwit.ErrPeerLost or ErrFailed, with the cause
 }
 
 func (e *MemberError) Error() string { return fmt.Sprintf("%v: %v", e.Member, e.Err) }

@@ -20,9 +20,9 @@ const (
 
 // A Peer is a member of the run as [Mesh] must know it.
 type Peer struct {
-	ID          godwit.NodeID
-	Addr        string // where it listens
-	Incarnation uint64 // which process it is
+	ID          godwit.NodeID // its number in the run
+	Addr        string        // where it listens
+	Incarnation uint64        // which process it is
 }
 
 // Mesh connects node self.From to every other one of peers, which may name

@@ -127,6 +127,7 @@ type InlineReader interface {
 // A Meter is a Conn that knows how many bytes have arrived, those of a frame that
 // is not whole yet as well. Any goroutine may ask.
 type Meter interface {
+	// Arrived counts from the beginning of the connection.
 	Arrived() uint64
 }
 
@@ -178,8 +179,8 @@ func CheckSecret(secret []byte) error {
 
 // A DialError says why a peer could not be reached, and at which address.
 type DialError struct {
-	Network, Addr string
-	Err           error
+	Network, Addr string // such as "tcp", and the address that was dialed
+	Err           error  // why
 }
 
 func (e *DialError) Error() string { return fmt.Sprintf("%s: dial %s: %v", e.Network, e.Addr, e.Err) }

@@ -10,7 +10,7 @@ import (
 // meant, and why; to try again would not help. Its text continues "the node at
 // this address …".
 type Mismatch struct {
-	Err error
+	Err error // continues "the node at this address …"
 }
 
 func (m *Mismatch) Error() string { return m.Err.Error() }

@@ -39,7 +39,9 @@ type Config struct {
 
 // TLSFiles names PEM files: the server's certificate and key, and the authority
 // that must have signed the clients' certificates.
-type TLSFiles struct{ Cert, Key, CA string }
+type TLSFiles struct {
+	Cert, Key, CA string // paths of the files
+}
 
 // quota bounds the data, in bytes: the messages of the last minutes, most of them
 // about 100 bytes long. The server reserves a tenth more of address space, rounded
