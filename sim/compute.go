@@ -21,28 +21,30 @@ type Compute struct {
 	// that share of it up and down.
 	Step   time.Duration
 	Spread float64 // 0 … 1
-	// Key is a worker's access to one key, wherever it is, and Byte a byte of its
-	// value, in nanoseconds.
-	Key  time.Duration
+	// Key is a worker's access to one key, wherever it is.
+	Key time.Duration
+	// Byte is its access to a byte of the value, in nanoseconds.
 	Byte float64
 	// Announce is a key of an Intent, with the planner's share, and Load the loading
 	// of a batch for each key that it announces. Sample is a sample of PrepareSample.
 	Announce, Load, Sample time.Duration
 	// Send is what the sender of a frame spends on it, Frame the server that it
-	// arrives at, Record that server on each of its records, and FrameByte each of
-	// both on a byte of the frame, in nanoseconds. Round is what a sync round spends
-	// on each key that it begins, ends or sends. Rounds take a bounded share of the
-	// time, so this decides how fresh replicas are.
+	// arrives at, and Record that server on each of its records.
 	Send, Frame, Record time.Duration
-	FrameByte           float64
-	Round               time.Duration
+	// FrameByte is what each of both spends on a byte of the frame, in nanoseconds.
+	FrameByte float64
+	// Round is what a sync round spends on each key that it begins, ends or sends.
+	// Rounds take a bounded share of the time, so this decides how fresh replicas
+	// are.
+	Round time.Duration
 	// Cores, if set, is how many cores a node has, for its workers and for
 	// everything that it does beside them. Who wants a core takes the one that is
-	// free first; who computes for longer than a Slice (0: 10 ms, as the scheduler
-	// of Go) then lets others take a turn. With Machine, all nodes share those
-	// cores, as processes of one machine do.
-	Cores   int
-	Slice   time.Duration
+	// free first.
+	Cores int
+	// Slice is how long one computes before others may take a turn at its core; 0 is
+	// 10 ms, as the scheduler of Go has it.
+	Slice time.Duration
+	// Machine has all nodes share the Cores, as processes of one machine do.
 	Machine bool
 	// Servers is for Cores 0, where each worker has a core of its own: how many
 	// others do the work of the server; 0 is 2.
