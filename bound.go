@@ -6,16 +6,16 @@ import (
 	"strconv"
 )
 
-// A Bound is a number of clocks that something may lag behind, or the lack of a
-// bound, which is the zero Bound.
+// A Bound is a number of clocks by which something may lag. The zero Bound is no
+// bound.
 type Bound struct {
 	above int // one more than the clocks; 0: no bound
 }
 
-// Eventual is no bound: updates arrive some time.
+// Eventual is no bound: updates arrive at some time.
 var Eventual = Bound{}
 
-// BulkSynchronous lets nothing lag: what was done at earlier clocks is seen.
+// BulkSynchronous is the bound 0: reads see all updates of earlier clocks.
 var BulkSynchronous = Within(0)
 
 // MaxBound is the most clocks of a Bound.
@@ -49,7 +49,7 @@ func (b Bound) String() string {
 // MarshalText writes a bound as String does.
 func (b Bound) MarshalText() ([]byte, error) {
 	if !b.valid() {
-		return nil, fmt.Errorf("godwit: a bound that Within was not given 0 … %d clocks for", MaxBound)
+		return nil, fmt.Errorf("godwit: a bound out of range: Within takes 0 … %d clocks", MaxBound)
 	}
 	return []byte(b.String()), nil
 }

@@ -1,9 +1,9 @@
-// Package godwit holds the words and the contract of Godwit, a parameter
+// Package godwit defines the types and the contract of Godwit, a parameter
 // server that adapts itself to the task.
 //
 // A model is a set of tables. A table is a namespace of rows that share one
-// value length, update rule and initializer; the rows of all tables are
-// numbered through as ordered keys. A training program runs workers on one or
+// value length, update rule and initializer. Keys are consecutive numbers over the
+// rows of all tables. A training program runs workers on one or
 // more nodes. Each worker holds a [Worker], through which it reads (Pull) and
 // updates (Push) any key from anywhere:
 //
@@ -18,34 +18,33 @@
 // ([node.Local]) or as a member of a cluster. Package train is a training loop on
 // top of them, and package job runs a task on many machines.
 //
-// Intents are optional: a key that nobody announced is reached by message.
-// With them, the server moves a key to the only node that wants it, replicates
-// a key that several nodes want, and does so just in time.
+// Intents are optional: a key without an intent is accessed by messages. With
+// intents, the server moves a key to the only node that needs it, replicates a key
+// that several nodes need, and does so just in time.
 //
-// Whole tables and other ranges of keys are read and written by [PullRange] and
-// [PushRange], of any length in bounded memory; of large tables in which few rows
-// are in use, [Rows] reads those.
+// [PullRange] and [PushRange] read and write whole tables and other ranges of keys of
+// any length in bounded memory. [Rows] reads only the rows that are in use, which is
+// faster in large tables where few are.
 //
-// What a push does is the table's [Rule]; how copies of a row meet, and what a
-// pull gets of it, can be left to the rule as well ([Merger], [Querier]).
+// The table's [Rule] decides what a push does. A rule may also decide how copies of a
+// row are merged and what a pull returns ([Merger], [Querier]).
 //
-// # What is promised
+// # Guarantees
 //
 // Every key has exactly one owner, which holds the main copy. Synchronous
 // operations on a key that is not replicated are sequentially consistent, also
 // while the key moves. At a node that holds a replica, reads see the node's own
 // writes and never go back in time; other nodes' writes arrive with the next
-// sync rounds. No push is lost and none is applied twice, whatever moves. The
-// full table is in docs/guarantees.md.
+// sync rounds. No push is lost and none is applied twice, whatever moves. All
+// guarantees are listed in docs/guarantees.md.
 //
-// # What is demanded
+// # Requirements
 //
 // A [Worker] belongs to one goroutine. Every process of a run describes the
 // same [Model] (the fingerprints are compared when a node joins). Buffers
-// handed to an asynchronous read stay untouched until it was waited for.
+// handed to an asynchronous read must not be touched until Wait has returned.
 //
-// This package imports nothing of Godwit; everything else implements it or is
-// written against it.
+// This package imports no other package of Godwit; the others implement it or use it.
 //
 // [node.Local]: https://pkg.go.dev/github.com/godwit-ps/godwit/node#Local
 package godwit

@@ -14,15 +14,15 @@ var (
 	// ErrLength: a buffer's length is not the summed value lengths of the keys.
 	// Nothing was done.
 	ErrLength = errors.New("wrong buffer length")
-	// ErrPeerLost: a node of the run died or cannot be reached. The run is over
-	// everywhere; all later operations return the same error.
+	// ErrPeerLost: a node of the run died or cannot be reached. The run has ended at
+	// all nodes; all later operations return the same error.
 	ErrPeerLost = errors.New("node lost")
 	// ErrClosed: the node or worker was closed, by its own process.
 	ErrClosed = errors.New("closed")
 	// ErrFull: a bounded queue is full and the operation was not accepted.
 	ErrFull = errors.New("queue full")
-	// ErrMemory: the system gives this node no more memory for rows. The run is over
-	// everywhere; at other nodes the error is ErrPeerLost.
+	// ErrMemory: the system gives this node no more memory for rows. The run has ended
+	// at all nodes; at other nodes the error is ErrPeerLost.
 	ErrMemory = errors.New("out of memory")
 	// ErrBound: the operation needs a table with bounded staleness, or would wait
 	// for its own worker. Nothing was done.

@@ -298,7 +298,7 @@ func TestImportsPointToTheWords(t *testing.T) {
 func TestBrokenDirectionsAreNoticed(t *testing.T) {
 	root := t.TempDir()
 	for file, text := range map[string]string{
-		"words.go":                        `package godwit; import _ "github.com/godwit-ps/godwit/internal/vec"`,
+		"types.go":                        `package godwit; import _ "github.com/godwit-ps/godwit/internal/vec"`,
 		"internal/vec/vec.go":             `package vec; import _ "os"`,
 		"internal/vec/vec_test.go":        `package vec; import _ "net"`,
 		"internal/vec/gen/go.mod":         `module gen`,

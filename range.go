@@ -7,12 +7,11 @@ import (
 	"slices"
 )
 
-// Calls of many keys take memory for each of them, at the caller and on the way.
-// The functions here do with ranges of keys of any length what a few calls of
-// bounded length would, with some of them under way at a time. In a range that
-// goes over several tables, values have the lengths of their tables.
+// A call takes memory for each of its keys, at the caller and on the way. The functions
+// here handle ranges of any length by calls of bounded length, a few of them at a time.
+// In a range over several tables, values have the lengths of their tables.
 
-// What one call of a range may be, and how many are under way.
+// Bounds of one call of a range, and of the calls at a time.
 const (
 	rangeKeys   = 4096
 	rangeFloats = 1 << 16 // or one key
@@ -74,7 +73,7 @@ func count(keys []Key, first Key, n int) []Key {
 	return keys
 }
 
-// calls are the last ones that were begun, each with its memory.
+// calls are the asynchronous calls that may be incomplete, each with its buffers.
 type calls struct {
 	ring [rangeCalls]call
 	n    int
@@ -86,7 +85,7 @@ type call struct {
 	vals []float32 // of Rows
 }
 
-// next returns the oldest call, to be waited for and used again.
+// next returns the oldest call. The caller waits for it and reuses its buffers.
 func (c *calls) next() *call {
 	c.n++
 	return &c.ring[c.n%rangeCalls]
@@ -105,8 +104,8 @@ func (c *calls) wait(ctx context.Context, w Worker) error {
 	return first
 }
 
-// part returns how many keys from first on make one call, and their floats. They
-// are all of one table.
+// part returns how many keys from first on make one call, all of one table, and the
+// length of their values.
 func part(m *Model, first, end Key) (keys, floats int) {
 	i, row := m.Locate(first)
 	t := m.Table(i)
@@ -115,8 +114,8 @@ func part(m *Model, first, end Key) (keys, floats int) {
 	return keys, keys * t.Dim
 }
 
-// RangeFloats returns the summed value lengths of the keys first … end-1. The
-// error says what is wrong with the range.
+// RangeFloats returns the summed value lengths of the keys first … end-1. The error
+// wraps [ErrKeyRange].
 func (m *Model) RangeFloats(first, end Key) (int, error) {
 	if first > end || uint64(end) > m.Keys() {
 		return 0, fmt.Errorf("%w: from key %d up to key %d, the model has keys 0 … %d", ErrKeyRange, first, end, m.Keys()-1)
@@ -153,8 +152,8 @@ type Row struct {
 }
 
 // Rows yields the rows of the keys that [Worker.Scan] yields, with their values.
-// It holds a bounded number of them; a value is good until the next is asked for.
-// An error is the last thing that is yielded.
+// It holds a bounded number of rows. A value is valid until the next one is yielded.
+// An error ends the iteration.
 func Rows(ctx context.Context, w Worker, first, end Key, home NodeID) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		r := rows{ctx: ctx, w: w, yield: yield}
@@ -177,14 +176,14 @@ func Rows(ctx context.Context, w Worker, first, end Key, home NodeID) iter.Seq2[
 	}
 }
 
-// rows pulls keys a call at a time and yields what the oldest call brought when
-// its memory is needed.
+// rows is the state of Rows: it collects keys, pulls them by asynchronous calls, and
+// yields the values of the oldest call when its buffers are needed again.
 type rows struct {
 	ctx    context.Context
 	w      Worker
 	yield  func(Row, error) bool
 	under  calls
-	cur    *call // is being filled; nil: none
+	cur    *call // collects keys; nil: none
 	floats int   // of its keys
 	over   bool  // the loop ended
 }
@@ -216,7 +215,7 @@ func (r *rows) pull() (err error) {
 	return err
 }
 
-// emit yields what a call brought, and empties it.
+// emit waits for a call, yields its rows, and empties it.
 func (r *rows) emit(c *call) error {
 	h := c.h
 	c.h = 0

@@ -10,7 +10,7 @@ import (
 // A Table describes a namespace of rows: how many, how long, how they start
 // and how a push changes them.
 type Table struct {
-	// Name is how people and files call the table. It is unique in a model.
+	// Name identifies the table for people and in files. It is unique in a model.
 	Name string
 	// Rows is the number of rows, at least 1.
 	Rows uint64
@@ -21,17 +21,17 @@ type Table struct {
 	// Init gives a row its first value; nil is zero ([Zero]).
 	Init Init
 	// Filters change what pushes send to other nodes, one after the other; nil
-	// sends it as it is.
+	// changes nothing.
 	Filters []Filter
-	// Counts says that rows have whole numbers in them, up to 256 in a push, that
-	// somebody waits for or that must be exact. Filters that may lose more than
-	// [LossFractions] are refused.
+	// Counts says that rows hold whole numbers, up to 256 in a push, that must arrive
+	// exactly and without delay. Filters that may lose more than [LossFractions] are
+	// refused.
 	Counts bool
 	// Hot, where set, gives how often the task expects a row to be accessed
-	// (any unit, the same for all tables). Only the policy "nonuniform" reads it,
-	// and measures if no table sets it; the adaptive policy needs no such hint. It is
-	// asked about every row at the start; if that is more than 1<<24 in all, the
-	// policy measures.
+	// (any unit, the same for all tables). Only the policy "nonuniform" calls it,
+	// for every row at the start. If no table sets it, or if there are more than 1<<24
+	// rows in all, the policy measures accesses instead. The adaptive policy needs no
+	// such hint.
 	Hot func(row uint64) float64
 
 	// Staleness bounds what a read may lack (SSP: Ho et al., "More Effective
@@ -40,14 +40,14 @@ type Table struct {
 	// of all workers from clocks before c - s, and contains the worker's own. So
 	// no worker reads when it is more than s clocks ahead of another one.
 	// [BulkSynchronous] is s = 0; [Eventual], the zero Bound, does not wait.
-	// Clocks are counted from the last [Worker.Barrier], which all reads after it
-	// see as a clock of everybody; [Worker.Finish] says who need not be waited for.
+	// Clocks are counted from the last [Worker.Barrier], which counts as a clock of all
+	// workers for the reads after it. Nobody waits for a worker that has called
+	// [Worker.Finish].
 	Staleness Bound
 	// Window bounds the worker's own pushes and sets that are under way: with
-	// Within(d), a call at clock c waits for those from clocks before c - d to be
-	// complete: how old what the worker computes with may make its own pushes is a
-	// matter of the algorithm (bounded delay), not of the server. [Eventual], the zero
-	// Bound, waits for none.
+	// Within(d), a call at clock c waits until those from clocks before c - d are
+	// complete. Algorithms with a bounded delay need it. [Eventual], the zero Bound,
+	// waits for none.
 	Window Bound
 }
 
@@ -57,9 +57,9 @@ const MaxDim = 1 << 20
 // maxKeys leaves room above the last key for arithmetic on keys.
 const maxKeys = 1 << 48
 
-// A Model is a list of tables whose rows are numbered through: table 0 has the
+// A Model is a list of tables whose rows have consecutive keys: table 0 has the
 // keys 0 … Rows-1, table 1 the following ones, and so on. It does not change
-// while a run lasts and may be used by any number of goroutines.
+// during a run and may be used by any number of goroutines.
 type Model struct {
 	tables []Table
 	base   []Key // base[i] is the first key of tables[i]; base[len(tables)] the number of keys
@@ -137,8 +137,8 @@ func (m *Model) Table(i int) *Table { return &m.tables[i] }
 // Keys returns the number of keys of all tables: valid keys are 0 … Keys()-1.
 func (m *Model) Keys() uint64 { return uint64(m.base[len(m.tables)]) }
 
-// Key returns the key of a row of table i. Like an index of a slice that does not
-// exist, a table or row that does not exist is a mistake of the program: Key panics.
+// Key returns the key of a row of table i. It panics if there is no such table or row,
+// as an index out of range does.
 func (m *Model) Key(i int, row uint64) Key {
 	if uint(i) >= uint(len(m.tables)) || row >= m.tables[i].Rows {
 		m.noRow(i, row)
@@ -174,8 +174,8 @@ func (m *Model) Dim(k Key) int { t, _ := m.Locate(k); return m.tables[t].Dim }
 // RowLen returns the floats of the row of a valid key: value, then state.
 func (m *Model) RowLen(k Key) int { t, _ := m.Locate(k); return m.rowLen[t] }
 
-// Fresh returns how many floats of the row of a valid key all copies agree on
-// once everything was exchanged: what lies behind them may lag ([Merger]).
+// Fresh returns how many floats of the row of a valid key, from its first, are equal
+// in all copies once everything was exchanged: the floats after them may lag ([Merger]).
 func (m *Model) Fresh(k Key) int { t, _ := m.Locate(k); return m.fresh[t] }
 
 // TableRowLen returns the floats of a row of table i: value, then state.
@@ -196,8 +196,8 @@ func (m *Model) Floats(keys []Key) (int, error) {
 
 // Fingerprint is equal for two models exactly when they agree in everything
 // that nodes must agree on: tables, lengths, rules, initializers, filters and
-// staleness. (A node reads what any filter sent; but a run of which each node
-// loses something else is a mistake.)
+// staleness. (Nodes with different filters could read each other's messages, but they
+// would lose different things, which is a mistake.)
 func (m *Model) Fingerprint() string {
 	h := sha256.New()
 	for i := range m.tables {

@@ -20,10 +20,10 @@ type SampleID uint64
 // A Worker belongs to one goroutine: its methods must not be called
 // concurrently. Different workers run concurrently.
 //
-// Keys may come in any order and repeat, may be of several tables, and may be
-// none at all: every position of a call is served on its own and in any order, so
-// a key that stands twice in a Push is pushed twice, and one that stands twice in a
-// Pull may show two values, the older one behind. Buffers hold the values of the keys
+// The keys of a call may be in any order, may repeat, may be of several tables, and may
+// be none at all. Every position of a call is served on its own and in any order: a key
+// that occurs twice in a Push is pushed twice, and one that occurs twice in a Pull may
+// return two values, the older one second. Buffers hold the values of the keys
 // one after the other, in the order of the keys ([Model.Floats] gives the
 // length). A key out of range or a buffer of the wrong length is an error
 // before anything is done.
@@ -65,11 +65,11 @@ type Worker interface {
 	// Scan yields the keys in first … end-1 that are in use and have their home
 	// at a node, or at any if home is [NoNode], in order. A key is in use from
 	// the first read or write of it by anybody, or the first intent that had it
-	// brought somewhere, for the rest of the run: of all others, the values are
-	// those that the initializer makes. Keys that were in use when the iteration
-	// began come once each, whatever moves meanwhile; others may come too. An
-	// error is the last thing that is yielded: [ErrFull] if the node has a
-	// thousand other scans open. The loop's body may use the worker.
+	// brought somewhere, for the rest of the run. All other keys have the
+	// values that the initializer makes. Keys that were in use when the iteration
+	// began are yielded once each, whatever moves meanwhile; others may be yielded too.
+	// An error ends the iteration: [ErrFull] if the node has a thousand other scans
+	// open. The loop's body may use the worker.
 	Scan(ctx context.Context, first, end Key, home NodeID) iter.Seq2[Key, error]
 
 	// Localize asks that keys move to this node, and returns when they are here
@@ -88,22 +88,21 @@ type Worker interface {
 	// Clock returns the worker's clock.
 	Clock() Clock
 
-	// PullAfter is a PullAsync that shows what all workers pushed at clocks
-	// before after. It is sent at once and waits at the keys' owner: so what a
-	// step needs can be asked for before other workers have made it, and no
-	// time is lost on the way. It is served as soon as all workers of the run
-	// are that far and their pushes have arrived, in no order with the worker's
-	// other operations. The keys must be of tables with bounded staleness, whose
-	// bound does not count here; clocks are counted as there. after may be ahead
-	// of the worker's own clock, but to wait for the operation before the worker
-	// itself is that far is an error ([ErrBound]). Where too much waits already,
-	// the error is [ErrFull].
+	// PullAfter is a PullAsync whose values contain what all workers pushed at clocks
+	// before after. The request is sent at once and waits at the keys' owner, so that
+	// it costs no round trip once the pushes have arrived. It is served as soon as all
+	// workers of the run have reached the clock and their pushes have arrived, in no
+	// order with the worker's other operations. The keys must be of tables with bounded
+	// staleness; the tables' bound does not matter here, and clocks are counted as
+	// there. after may be ahead of the worker's own clock, but Wait before the worker
+	// itself has reached it is an error ([ErrBound]). The error is [ErrFull] if too many
+	// requests wait already.
 	PullAfter(ctx context.Context, after Clock, keys []Key, dst []float32) (Handle, error)
-	// Finish says that the worker will make no updates until the next Barrier:
-	// no other worker's read waits for it until then. An update that it makes
-	// all the same counts as made after the Barrier. It matters only to tables
-	// with bounded staleness. A worker that never begins is at clock 0, and is
-	// waited for unless it calls Finish.
+	// Finish says that the worker will make no updates until the next Barrier: no
+	// other worker's read waits for it until then. An update that it makes nevertheless
+	// counts as made after the Barrier. Finish matters only to tables with bounded
+	// staleness. A worker that never starts stays at clock 0: others wait for it unless
+	// it calls Finish.
 	Finish()
 
 	// PrepareSample announces that n samples of a sampler (an index into the
@@ -114,14 +113,14 @@ type Worker interface {
 	// PullSample draws the next len(keys) samples of a prepared one: it writes
 	// their keys and their values.
 	PullSample(ctx context.Context, id SampleID, keys []Key, dst []float32) error
-	// FinishSample forgets what is left of a prepared sample.
+	// FinishSample discards the rest of a prepared sample.
 	FinishSample(id SampleID)
 
 	// WaitSync returns when every update made at this node before the call has
 	// reached its owner, and every replica at this node shows what its owner
 	// had when the call was made. The sequence WaitSync, Barrier, WaitSync on
 	// all workers makes everything visible everywhere. It says nothing about
-	// intents, which are acted on beside it.
+	// intents: the server acts on them independently.
 	WaitSync(ctx context.Context) error
 	// Barrier returns when every worker of every node has called it.
 	Barrier(ctx context.Context) error

@@ -8,15 +8,14 @@ import (
 )
 
 // BF16 writes values in 2 bytes: a float with the exponent of float32 and 8
-// bits of precision. A value between two of them becomes one at random, the
-// nearer the likelier (stochastic rounding: Gupta et al., ICML 2015), so rounding
-// has no bias. It needs no step, so it suits
-// vectors of very different lengths. Values that are no finite numbers stay as
-// they are.
+// bits of precision. A value between two of these is rounded to one of them at random,
+// to the nearer one with the higher probability (stochastic rounding: Gupta et al.,
+// ICML 2015), so that rounding has no bias. It needs no common step, so it suits tables
+// whose vectors differ much in magnitude. Values that are not finite stay unchanged.
 type BF16 struct {
-	// Answers has values rounded that pulls read at other nodes.
+	// Answers also rounds the values that pulls read at other nodes.
 	Answers bool
-	// Forget has what is rounded away forgotten, not pushed later.
+	// Forget discards what is rounded away, instead of pushing it later.
 	Forget bool
 }
 
@@ -64,11 +63,12 @@ func (BF16) RelativeError() bool { return true }
 // QuantizesPulls returns f.Answers.
 func (f BF16) QuantizesPulls() bool { return f.Answers }
 
-// inexact reports whether x is a finite number that takes more than 2 bytes.
+// inexact reports whether x is finite and has no exact form of 2 bytes.
 func inexact(x float32) bool { return math.Float32bits(x)&0xffff != 0 && x-x == 0 }
 
-// carry rounds x. The low 16 bits are how far it lies between its neighbours, in
-// parts of 65536: to carry by that chance is to add a random number below 65536.
+// carry rounds x at random. The low 16 bits are the distance from the lower neighbour,
+// in units of 1/65536 of the gap: adding a random number below 65536 carries with just
+// that probability.
 func carry(x float32, random uint64) float32 {
 	u := math.Float32bits(x)
 	to := math.Float32frombits((u + uint32(random>>48)) &^ 0xffff)

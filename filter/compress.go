@@ -18,10 +18,10 @@ const (
 	Zstd Method = "zstd" // slower, more gain; at its fastest setting
 )
 
-// Compress has frames compressed, without loss. Frames carry records of many
-// tables and of all kinds, so a table's Compress concerns all frames of the
-// node, and that of a single call is refused. Where frames do not get shorter,
-// they soon are tried but now and then (package node decides).
+// Compress compresses frames, without loss. Frames carry records of many
+// tables and of all kinds, so a table's Compress applies to all frames of the
+// node, and a single call cannot bring one. Where frames do not get shorter,
+// package node soon tries it only occasionally.
 type Compress struct {
 	Method Method // S2 or Zstd
 }
@@ -31,7 +31,7 @@ func (f Compress) Name() string { return string(f.Method) }
 // Check says what is wrong with the settings.
 func (f Compress) Check() error {
 	if f.Method != S2 && f.Method != Zstd {
-		return fmt.Errorf("no method of compression is called %q, want %s or %s", f.Method, S2, Zstd)
+		return fmt.Errorf("there is no compression method %q, want %s or %s", f.Method, S2, Zstd)
 	}
 	return nil
 }
@@ -42,12 +42,12 @@ func (Compress) Filter(*godwit.FilterBatch) {}
 // MaxLoss returns LossNone.
 func (Compress) MaxLoss() godwit.Loss { return godwit.LossNone }
 
-// atATime is how many frames zstd compresses or restores at the same time; who
-// comes then waits for one of them.
+// atATime is how many frames zstd compresses or decompresses at the same time; further
+// callers wait for one of them.
 const atATime = 4
 
-// Encoder and decoder of zstd are made when the first one is needed: they take
-// a megabyte and more. Their functions may be used by several goroutines.
+// Encoder and decoder of zstd are made at the first use: they take a megabyte and
+// more. Their functions may be used by several goroutines.
 var (
 	zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(atATime), zstd.WithEncoderCRC(false),
@@ -79,13 +79,14 @@ func (f Compress) Pack(dst, src []byte) ([]byte, error) {
 }
 
 // Unpack decompresses src into dst, which must have exactly the length that
-// src had before. It believes no length in src, takes no memory by it, and
-// returns an error for any bytes that Pack did not make of so many.
+// src had before. It never allocates
+// by a length that src claims, and returns an error for any bytes that are not Pack's
+// output for exactly that length.
 func (f Compress) Unpack(dst, src []byte) error {
 	if f.Method == S2 {
 		n, err := s2.DecodedLen(src)
 		if err == nil && n != len(dst) {
-			err = fmt.Errorf("they claim a length of %d bytes", n)
+			err = fmt.Errorf("the header claims a length of %d bytes", n)
 		}
 		if err == nil {
 			_, err = s2.Decode(dst, src)
@@ -97,7 +98,7 @@ func (f Compress) Unpack(dst, src []byte) error {
 		var out []byte
 		out, err = d.DecodeAll(src, dst[:0:len(dst)])
 		if err == nil && len(out) != len(dst) {
-			err = fmt.Errorf("they have %d bytes", len(out))
+			err = fmt.Errorf("the content has %d bytes", len(out))
 		}
 	}
 	return f.unpacked(dst, src, err)

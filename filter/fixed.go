@@ -10,19 +10,18 @@ import (
 
 // Fixed writes values as whole multiples of a step, in few bytes. The step is
 // chosen for each call and table (or for each vector, where single ones
-// travel), so that the largest magnitude is the largest multiple, and a value
-// between two multiples becomes one of them at random, the nearer the likelier:
-// by the fraction that lies between, so rounding has no bias. (A coin that
-// ignores the fraction, as in early systems, has one of a quarter of the step.)
+// travel), so that the largest magnitude is the largest multiple. A value between two
+// multiples is rounded to one of them at random, with probabilities in proportion to
+// the nearness, so that rounding has no bias. (A fair coin, as in early systems, has a
+// bias of up to a quarter of the step.)
 //
-// Values that are no finite numbers stay as they are; their vectors are written
-// raw.
+// Values that are not finite stay unchanged; their vectors are written raw.
 type Fixed struct {
 	// Bytes of a value, 1 or 2: 127 or 32767 steps to each side of 0.
 	Bytes int
-	// Answers has values rounded that pulls read at other nodes.
+	// Answers also rounds the values that pulls read at other nodes.
 	Answers bool
-	// Forget has what is rounded away forgotten, not pushed later.
+	// Forget discards what is rounded away, instead of pushing it later.
 	Forget bool
 }
 
@@ -94,8 +93,8 @@ func (f Fixed) Filter(b *godwit.FilterBatch) {
 	b.Encoding = e
 }
 
-// Quantize rounds one vector, unless that is so short that its step would take more
-// bytes than are saved.
+// Quantize rounds one vector, unless it is so short that its step would take more bytes
+// than rounding saves.
 func (f Fixed) Quantize(vals []float32, seed uint64) godwit.Encoding {
 	g := f.grid(largest(vals))
 	if g.step == 0 || len(vals)*(4-f.Bytes) < stepCost {
@@ -114,19 +113,19 @@ func (f Fixed) Quantize(vals []float32, seed uint64) godwit.Encoding {
 	return f.encoding(g.step)
 }
 
-// RelativeError returns false: the largest magnitude decides for all.
+// RelativeError returns false: the step follows the largest magnitude.
 func (Fixed) RelativeError() bool { return false }
 
 // QuantizesPulls returns f.Answers.
 func (f Fixed) QuantizesPulls() bool { return f.Answers }
 
-// stepCost is about what a step of its own costs a vector, in bytes.
+// stepCost is about how many bytes the step of a single vector takes.
 const stepCost = 16
 
 func (f Fixed) grid(most float32) grid {
 	g := grid{levels: f.levels()}
 	g.step = float32(float64(most) / g.levels)
-	if math.IsInf(float64(float32(g.levels)*g.step), 0) { // by the rounding of the step
+	if math.IsInf(float64(float32(g.levels)*g.step), 0) { // because the step was rounded up
 		g.step = math.Nextafter32(g.step, 0)
 	}
 	g.inverse = 1 / float64(g.step)
@@ -146,14 +145,14 @@ func largest(vals []float32) (most float32) {
 	return most
 }
 
-// A grid is the multiples of a step; of step 0 there are none.
+// A grid is the set of multiples of a step. With step 0, nothing is rounded.
 type grid struct {
 	step    float32
 	inverse float64
 	levels  float64
 }
 
-// at returns a multiple as whoever reads it will, and never -0.
+// at returns a multiple with just the bits that the receiver computes, and never -0.
 func (g grid) at(q float64) float32 {
 	if q > g.levels {
 		q = g.levels
@@ -163,16 +162,16 @@ func (g grid) at(q float64) float32 {
 	return float32(float32(q)*g.step) + 0
 }
 
-// below returns the number of the multiple below x, and how likely x is to become
-// the next one instead: 0 of a multiple, and less of what is no finite number,
-// which should stay.
+// below returns the number of the multiple below x, and the probability of rounding x
+// to the next one instead. The probability is 0 if x is a multiple, and negative if x is
+// not finite and should stay.
 func (g grid) below(x float32) (q, chance float64) {
 	if x-x != 0 {
 		return 0, -1
 	}
 	at := float64(x) * g.inverse
 	q = math.Floor(at)
-	if chance = at - q; chance < 1e-6 || chance > 1-1e-6 { // perhaps by the rounding of steps
+	if chance = at - q; chance < 1e-6 || chance > 1-1e-6 { // x may be a multiple, but for rounding
 		if near := math.RoundToEven(at); g.at(near) == x {
 			return near, 0
 		}
@@ -180,10 +179,10 @@ func (g grid) below(x float32) (q, chance float64) {
 	return q, chance
 }
 
-// unit makes a number in [0, 1) of a random one.
+// unit turns 64 random bits into a number in [0, 1).
 func unit(x uint64) float64 { return float64(x>>11) / (1 << 53) }
 
-// A source is random numbers from a seed.
+// A source generates random numbers from a seed.
 type source uint64
 
 func (s *source) Uint64() uint64 {

@@ -10,10 +10,10 @@ import (
 	"github.com/godwit-ps/godwit/internal/named"
 )
 
-// Parse makes the filters that a text lists: names, with parameters in
-// brackets, and commas between, such as "significant(threshold=0.01),
+// Parse returns the filters that a text lists: names, with parameters in brackets,
+// separated by commas, such as "significant(threshold=0.01),
 // fixed(bytes=1), sparse, s2". It reads what their Name writes. An empty text
-// lists none. The error says what was found and what would do.
+// lists none. The error says what was found and what is allowed.
 func Parse(text string) ([]godwit.Filter, error) {
 	var fs []godwit.Filter
 	for _, item := range items(text) {
@@ -58,7 +58,7 @@ func parse(text string) (godwit.Filter, error) {
 	}
 	of := filters[name]
 	if of == nil {
-		return nil, fmt.Errorf("there is none called %q, want %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("there is no filter %q, want %s", name, strings.Join(Names(), ", "))
 	}
 	f := of(p)
 	if err := p.End(); err != nil {
@@ -70,11 +70,11 @@ func parse(text string) (godwit.Filter, error) {
 	return f, nil
 }
 
-// Names lists the filters that Parse knows, in alphabetical order. (Active has
-// no text: it is a function of the program.)
+// Names lists the filters that Parse knows, in alphabetical order. (Active has no text,
+// because it has a function of the program.)
 func Names() []string { return slices.Sorted(maps.Keys(filters)) }
 
-// On returns the tables with the filters put after those that they have.
+// On returns the tables with the filters appended to their own.
 func On(tables []godwit.Table, fs ...godwit.Filter) []godwit.Table {
 	tables = slices.Clone(tables)
 	for i := range tables {

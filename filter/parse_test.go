@@ -37,8 +37,8 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"fixed":                        "in 0 bytes, want 1 or 2",
 		"fixed(bytes=3)":               "in 3 bytes",
-		"fixd(bytes=1)":                `none called "fixd", want bf16, fixed, noise, s2, significant, skip, sparse, zstd`,
-		"sparse,":                      `none called ""`,
+		"fixd(bytes=1)":                `no filter "fixd", want bf16, fixed, noise, s2, significant, skip, sparse, zstd`,
+		"sparse,":                      `no filter ""`,
 		"sparse,sparse":                "sparse is there twice",
 		"sparse(x=1)":                  "no parameters",
 		"fixed(bytes=1":                "closing bracket",

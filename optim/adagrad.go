@@ -7,9 +7,8 @@ import (
 	"github.com/godwit-ps/godwit/internal/vec"
 )
 
-// AdaGradEps is the Eps of an [AdaGrad] or [RowAdaGrad] that names none. It is
-// there for gradients of zero, which would be divided by zero, and too small to
-// shorten any other step.
+// AdaGradEps is the default Eps of an [AdaGrad] or [RowAdaGrad]. It prevents a division
+// by zero where all gradients were zero, and is too small to shorten any other step.
 const AdaGradEps = 1e-10
 
 // AdaGrad scales each coordinate's steps by the root of its summed squared

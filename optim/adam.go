@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/vec"
 )
 
-// The parameters of an [Adam] that names none, as its paper suggests.
+// The default parameters of an [Adam], as its paper suggests.
 const (
 	AdamB1  = 0.9
 	AdamB2  = 0.999

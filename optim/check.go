@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// The rules with parameters say whether these make sense, so that neither a model
-// nor a parsed name has a rule that learns nothing, or the wrong way.
+// Rules with parameters check them, so that neither a model nor a parsed name has a rule
+// that learns nothing or diverges.
 var _ = []godwit.Checker{SGD{}, Momentum{}, AdaGrad{}, RowAdaGrad{}, Adam{}, FTRL{}, ProximalSGD{}, ProximalAdaGrad{}}
 
 // Check says which parameter is out of its range.
@@ -76,7 +76,7 @@ func decay(what string, x float32) error {
 	return nil
 }
 
-// first returns the first error that there is.
+// first returns the first error that is not nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

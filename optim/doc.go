@@ -3,8 +3,8 @@
 //
 // A table has a rule ([godwit.Table].Rule), which is a struct of this package or
 // what [Parse] makes of a text such as "adagrad(lr=0.1)". The pushed vector is the
-// gradient of the loss, and the rule steps against it. (The first five rules
-// below are for other things than gradients.) Each rule has a name that holds all
+// gradient of the loss, and the rule steps against it. (The first five rules below take
+// other things than gradients.) Each rule has a name that holds all
 // its parameters; nodes compare names before they train together, and Parse reads
 // names back. Rules are immutable: any number of goroutines may use one.
 //
@@ -23,16 +23,18 @@
 //	ftrl         dim floats     see [FTRL], which keeps a sum in the place of x
 //
 // Nodes of different kinds give the same bits for the same pushes, but for
-// rowadagrad, whose mean is a sum in an order of the processor's. So every product is converted to float32 before it is added to something,
-// as compilers for some processors otherwise round the two operations as one.
+// rowadagrad, where the order of a sum depends on the processor. Every product is
+// converted to float32 before it is added to something: otherwise compilers for some
+// processors fuse the two operations and round once.
 //
-// # What merging means
+// # Merging of copies
 //
 // A row may have several copies, and each push is applied to one of them. When
-// copies meet, what the pushes changed in each is taken into the other. For most
-// rules that is a sum: from a common row x0, copies that went to x1 and x2 merge to
-// x1 + x2 - x0. A [godwit.Merger] has another way, such as to keep the larger.
-// The rules differ in how near they come to applying all pushes to one row, one after the other:
+// copies are merged, the changes of each are applied to the other. For most rules the
+// result is a sum: from a common row x0, copies that changed to x1 and x2 merge to
+// x1 + x2 - x0. A [godwit.Merger] merges otherwise, for example keeps the larger. The
+// rules differ in how close they come to applying all pushes to one row, one after the
+// other:
 //
 //   - add and sgd: the same, but for the rounding of float32 sums.
 //   - adagrad and rowadagrad, which are Mergers: the accumulators are the same,
@@ -45,8 +47,8 @@
 //   - adam: the step count is the same. The decaying means are not, see [Adam].
 //   - momentum: the velocity decays less than in the serial run, see [Momentum].
 //   - counter, max and min: the same, exactly.
-//   - set: one of the last pushes of the copies, whole: that which came last to the
-//     owner.
+//   - set: one of the last pushes of the copies, as a whole: the one that reached the
+//     owner last.
 //   - proxsgd and proxadagrad: copies of proxadagrad step as far as their own
 //     accumulators allow, as many copies as there are up to the root of their
 //     number too far. And each copy shrinks by its own pushes: where several

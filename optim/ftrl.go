@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// FTRLBeta is the Beta of an [FTRL] that names none.
+// FTRLBeta is the default Beta of an [FTRL].
 const FTRLBeta = 1
 
 // FTRL is FTRL-Proximal (McMahan et al., "Ad Click Prediction: a View from the

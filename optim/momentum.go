@@ -2,19 +2,19 @@ package optim
 
 import "fmt"
 
-// MomentumDecay is the Decay of a [Momentum] that names none.
+// MomentumDecay is the default Decay of a [Momentum].
 const MomentumDecay = 0.9
 
 // Momentum is gradient descent by a velocity, the sum of decayed gradients
-// (Polyak 1964): v = Decay·v + g; x -= LR·v. In the long run a gradient moves
-// the value by LR/(1-Decay) times itself. The state is v, dim floats.
+// (Polyak 1964): v = Decay·v + g; x -= LR·v. In total a gradient moves the
+// value by LR/(1-Decay) times itself. The state is v, dim floats.
 //
 // Copies from a common velocity v that saw k1 and k2 pushes merge to
 // (Decay^k1 + Decay^k2 - 1)·v and their own new parts, where one row would have
 // Decay^(k1+k2)·v and a more decayed part of the first copy. The two agree to
 // first order in (1-Decay)·k: merging suits copies that see fewer than about
-// 1/(1-Decay) pushes between two rounds. With n copies the old velocity comes
-// out between -(n-1)·v and v, and decays as always once the copies agree.
+// 1/(1-Decay) pushes between two rounds. With n copies the merged old
+// velocity lies between -(n-1)·v and v, and decays as usual once the copies agree.
 type Momentum struct {
 	LR    float32 // learning rate, > 0
 	Decay float32 // of the velocity at each push, below 1; 0 means MomentumDecay

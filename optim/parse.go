@@ -10,11 +10,11 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// Parse makes the rule that a text describes: a name, and parameters in
+// Parse returns the rule that a text describes: a name, and parameters in
 // brackets, such as "add", "sgd(lr=0.1)", "adagrad(lr=0.1,init=1e-6)",
 // "rowadagrad(lr=0.1)" or "adam(lr=0.001, b1=0.9, b2=0.999)". The learning
 // rate must be given; other parameters have defaults. Parse reads what Name
-// writes. The error says what was found and what would do.
+// writes. The error says what was found and what is allowed.
 func Parse(spec string) (godwit.Rule, error) {
 	name, params, err := split(spec)
 	if err != nil {
@@ -22,7 +22,7 @@ func Parse(spec string) (godwit.Rule, error) {
 	}
 	parse, ok := rules[name]
 	if !ok {
-		return nil, fmt.Errorf("optim: rule %q: no rule is called %q, want one of %s", spec, name, strings.Join(ruleNames(), ", "))
+		return nil, fmt.Errorf("optim: rule %q: there is no rule %q, want one of %s", spec, name, strings.Join(ruleNames(), ", "))
 	}
 	r := parse(params)
 	err = params.end()
@@ -92,7 +92,7 @@ func split(spec string) (name string, p *params, err error) {
 	name, list, bracket := strings.Cut(s, "(")
 	name = strings.TrimSpace(name)
 	if name == "" {
-		return "", nil, fmt.Errorf("the name is missing, want something like adagrad(lr=0.1)")
+		return "", nil, fmt.Errorf("the name is missing, want for example adagrad(lr=0.1)")
 	}
 	if !bracket {
 		return name, p, nil
@@ -112,8 +112,8 @@ func split(spec string) (name string, p *params, err error) {
 	return name, p, nil
 }
 
-// params are the parameters of a rule under way: each is taken once by the
-// rule, and what nobody took is an error.
+// params are the parameters of a rule that is being parsed: the rule takes each once,
+// and one that was not taken is an error.
 type params struct {
 	given map[string]float32
 	known []string

@@ -9,15 +9,15 @@ import (
 	"github.com/godwit-ps/godwit/internal/named"
 )
 
-// Significant holds a vector back until one of its floats has a magnitude of
-// the threshold: what is pushed to the key later is added to it (Li et al.,
+// Significant defers a vector until one of its floats reaches the threshold in
+// magnitude: later pushes to the key are added to it (Li et al.,
 // "Communication efficient distributed machine learning with the parameter
-// server", NIPS 2014). Convergence wants a threshold that shrinks as O(1/t).
+// server", NIPS 2014). Convergence needs a threshold that shrinks as O(1/t).
 type Significant struct {
 	// Threshold is the least magnitude that is sent, above 0.
 	Threshold float64
-	// Decay has the threshold of a worker's call t on a table, from 0, be
-	// Threshold / (1 + Decay·t). 0: it stays.
+	// Decay lowers the threshold: for a worker's call t on a table, counted from 0, it
+	// is Threshold / (1 + Decay·t). 0 keeps it constant.
 	Decay float64
 }
 
@@ -28,12 +28,12 @@ func (f Significant) Name() string {
 // Check says what is wrong with the settings.
 func (f Significant) Check() error {
 	if !positive(f.Threshold) || f.Decay != 0 && !positive(f.Decay) {
-		return fmt.Errorf("filter significant has threshold %v and decay %v, want a number above 0 and one from 0", f.Threshold, f.Decay)
+		return fmt.Errorf("filter significant has threshold %v and decay %v, want a threshold above 0 and a decay of at least 0", f.Threshold, f.Decay)
 	}
 	return nil
 }
 
-// Filter holds back.
+// Filter defers small vectors.
 func (f Significant) Filter(b *godwit.FilterBatch) {
 	least := f.Threshold / (1 + f.Decay*float64(b.Call))
 	for i := range b.Keys {
@@ -43,7 +43,7 @@ func (f Significant) Filter(b *godwit.FilterBatch) {
 	}
 }
 
-// reaches reports whether a value has a magnitude of least, or none.
+// reaches reports whether a value has at least the magnitude least, or is NaN.
 func reaches(vals []float32, least float64) bool {
 	for _, x := range vals {
 		if !(math.Abs(float64(x)) < least) {
@@ -53,9 +53,9 @@ func reaches(vals []float32, least float64) bool {
 	return false
 }
 
-// Skip holds back vectors at random; they go with a later push of their key.
+// Skip defers vectors at random; they are added to a later push of their key.
 type Skip struct {
-	// P is how likely that is, between 0 and 1.
+	// P is the probability of that, between 0 and 1.
 	P float64
 }
 
@@ -64,12 +64,12 @@ func (f Skip) Name() string { return named.Write("skip", named.Param{Key: "p", V
 // Check says what is wrong with the settings.
 func (f Skip) Check() error {
 	if !(f.P > 0 && f.P < 1) {
-		return fmt.Errorf("filter skip holds back with probability %v, want one between 0 and 1", f.P)
+		return fmt.Errorf("filter skip defers with probability %v, want one between 0 and 1", f.P)
 	}
 	return nil
 }
 
-// Filter holds back.
+// Filter defers vectors at random.
 func (f Skip) Filter(b *godwit.FilterBatch) {
 	for i := range b.Keys {
 		if unit(b.Uint64()) < f.P {
@@ -79,10 +79,10 @@ func (f Skip) Filter(b *godwit.FilterBatch) {
 }
 
 // Noise adds a draw from a normal distribution with mean 0 to each value that
-// is sent. Only where it follows a clipping of what is pushed, and with the
-// right strength for it, does it hide what single examples did.
+// is sent. It hides the influence of single examples only if pushes are clipped before,
+// and if Std fits the clipping.
 type Noise struct {
-	// Std is its standard deviation, above 0.
+	// Std is the standard deviation of the draws, above 0.
 	Std float64
 }
 
@@ -91,7 +91,7 @@ func (f Noise) Name() string { return named.Write("noise", named.Param{Key: "std
 // Check says what is wrong with the settings.
 func (f Noise) Check() error {
 	if !positive(f.Std) {
-		return fmt.Errorf("filter noise has the standard deviation %v, want a number above 0", f.Std)
+		return fmt.Errorf("filter noise has standard deviation %v, want a number above 0", f.Std)
 	}
 	return nil
 }
@@ -112,9 +112,8 @@ func (f Noise) Filter(b *godwit.FilterBatch) {
 
 // Active drops the vectors of keys outside a set that a solver supplies: those
 // of coordinates that it knows will not change, such as weights that are 0 and
-// whose gradient is within the penalty (the KKT filter of Li et al.). They are
-// not pushed later, so the solver has to look at all coordinates again before it
-// believes that it is done.
+// whose gradient is within the penalty (the KKT filter of Li et al.). They are never
+// pushed, so the solver has to check all coordinates again before it stops.
 type Active struct {
 	// Is reports whether a key is in the set. It may be called by any number of
 	// goroutines and must not use the worker.
@@ -126,12 +125,12 @@ func (Active) Name() string { return "active" }
 // Check says what is wrong with the settings.
 func (f Active) Check() error {
 	if f.Is == nil {
-		return fmt.Errorf("filter active has no function that says what is")
+		return fmt.Errorf("filter active has no function Is")
 	}
 	return nil
 }
 
-// Filter drops.
+// Filter drops the vectors of inactive keys.
 func (f Active) Filter(b *godwit.FilterBatch) {
 	for i, k := range b.Keys {
 		if b.Sent(i) && !f.Is(k) {
@@ -140,14 +139,14 @@ func (f Active) Filter(b *godwit.FilterBatch) {
 	}
 }
 
-// Sparse writes zeros as one bit, for one bit more of all others, and whole bytes
-// of such bits a vector. It loses nothing; where there is nothing to gain, it
-// changes nothing.
+// Sparse writes each zero as one bit, and adds one bit to every other value, in whole
+// bytes a vector. It loses nothing, and is not used for a batch that it would not
+// shorten.
 type Sparse struct{}
 
 func (Sparse) Name() string { return "sparse" }
 
-// Filter looks whether it pays.
+// Filter decides whether it shortens the batch.
 func (Sparse) Filter(b *godwit.FilterBatch) {
 	zeros, cost := 0, 0
 	for i := range b.Keys {
@@ -169,7 +168,7 @@ func (Sparse) Filter(b *godwit.FilterBatch) {
 // MaxLoss returns LossNone.
 func (Sparse) MaxLoss() godwit.Loss { return godwit.LossNone }
 
-// bitsOf returns the bits of a value that is not left out.
+// bitsOf returns the bits of a value that is not zero.
 func bitsOf(c godwit.Coding) int {
 	switch c &^ godwit.Sparse {
 	case godwit.BFloat16, godwit.Fixed16:

@@ -29,10 +29,9 @@ type WorkerID struct {
 func (w WorkerID) String() string { return fmt.Sprintf("worker %d.%d", w.Node, w.Local) }
 
 // A Clock is a worker's logical time: it starts at 0 and [Worker.Advance]
-// raises it by one. Clocks are the time base of intents. Clocks of different
-// workers are comparable only as far as the workers advance in step; where a
-// table bounds the staleness of reads, it is the clocks since the last
-// [Worker.Barrier] that are compared.
+// raises it by one. Intents are given in clocks. Clocks of different workers are
+// comparable only as far as the workers advance in step. Where a table bounds the
+// staleness of reads, the server compares clocks since the last [Worker.Barrier].
 type Clock int64
 
 // Forever is a clock that no worker reaches: the end of an intent that lasts
