@@ -2,12 +2,14 @@ package coord
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 // Bounds on what nodes hand to a session.
@@ -61,22 +63,24 @@ type Config struct {
 	Join time.Duration
 }
 
-// Checked returns c with defaults filled in, or says what is wrong with it.
+// Checked returns c with defaults filled in. The error is a *setting.Error that names
+// the field and what it may be.
 func (c Config) Checked() (Config, error) {
+	const of = "coord.Config"
 	if err := CheckRun(c.Run); err != nil {
 		return c, err
 	}
 	switch {
 	case c.Nodes < 1 || c.Nodes > godwit.MaxNodes:
-		return c, fmt.Errorf("coord: run %q has %d nodes, want 1 … %d", c.Run, c.Nodes, godwit.MaxNodes)
-	case c.Addr == "" || len(c.Addr) > 512 || !utf8.ValidString(c.Addr):
-		return c, fmt.Errorf("coord: run %q: the node's address is %q, want 1 … 512 bytes of text", c.Run, c.Addr)
-	case len(c.Fingerprint) > 4096 || !utf8.ValidString(c.Fingerprint):
-		return c, fmt.Errorf("coord: run %q: a fingerprint of %d bytes, want at most 4096 bytes of text", c.Run, len(c.Fingerprint))
+		return c, setting.Outside(of, "Nodes", c.Nodes, 1, godwit.MaxNodes)
+	case c.Addr == "" || len(c.Addr) > maxAddr || !utf8.ValidString(c.Addr):
+		return c, setting.Bad(of, "Addr", strconv.Quote(c.Addr), fmt.Sprintf("1 … %d bytes of UTF-8", maxAddr))
+	case len(c.Fingerprint) > maxFingerprint || !utf8.ValidString(c.Fingerprint):
+		return c, setting.Bad(of, "Fingerprint", strconv.Quote(c.Fingerprint), fmt.Sprintf("at most %d bytes of UTF-8", maxFingerprint))
 	case c.TTL < 0 || c.TTL > MaxTTL:
-		return c, fmt.Errorf("coord: run %q has a TTL of %v, want 0 (the default) … 24h", c.Run, c.TTL)
+		return c, setting.Bad(of, "TTL", c.TTL, fmt.Sprintf("0 (the default) … %v", MaxTTL))
 	case c.Join < 0:
-		return c, fmt.Errorf("coord: run %q waits %v for nodes to join, want 0 (the default) or more", c.Run, c.Join)
+		return c, setting.Bad(of, "Join", c.Join, "0 (the default) or more")
 	}
 	if c.TTL == 0 {
 		c.TTL = DefaultTTL
@@ -87,21 +91,21 @@ func (c Config) Checked() (Config, error) {
 	return c, nil
 }
 
-// CheckRun says what is wrong with the name of a run.
+// Bounds of the texts of a Config, in bytes.
+const (
+	maxRun         = 128
+	maxAddr        = 512
+	maxFingerprint = 4096
+)
+
+// CheckRun returns an error if a run cannot have that name: a *setting.Error of
+// [Config].Run.
 func CheckRun(run string) error {
-	if run == "" {
-		return errors.New("coord: the run has no name")
+	foreign := func(r rune) bool {
+		return (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r) && (r < '0' || '9' < r) && r != '.' && r != '_' && r != '-'
 	}
-	if len(run) > 128 {
-		return fmt.Errorf("coord: the name of the run has %d bytes, want at most 128", len(run))
-	}
-	for _, r := range run {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-		case r == '.', r == '_', r == '-':
-		default:
-			return fmt.Errorf("coord: run %q has %q in its name, want letters, digits, '.', '_', '-'", run, r)
-		}
+	if run == "" || len(run) > maxRun || strings.ContainsFunc(run, foreign) {
+		return setting.Bad("coord.Config", "Run", strconv.Quote(run), fmt.Sprintf("1 … %d letters, digits, '.', '_' and '-'", maxRun))
 	}
 	return nil
 }

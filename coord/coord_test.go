@@ -1,8 +1,13 @@
 package coord
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/setting"
 )
 
 func TestATTLOfADayIsTheLongest(t *testing.T) {
@@ -13,6 +18,38 @@ func TestATTLOfADayIsTheLongest(t *testing.T) {
 		}
 		if ok && ttl > 0 && c.TTL != ttl || ttl == 0 && c.TTL != DefaultTTL {
 			t.Errorf("a TTL of %v became %v", ttl, c.TTL)
+		}
+	}
+}
+
+func TestAConfigNamesTheFieldAtFault(t *testing.T) {
+	good := Config{Run: "r-1.a_B", Nodes: 1, Addr: "a:1"}
+	if _, err := good.Checked(); err != nil {
+		t.Fatal(err)
+	}
+	for what, x := range map[string]struct {
+		field string
+		spoil func(*Config)
+	}{
+		"no name":           {"Run", func(c *Config) { c.Run = "" }},
+		"a long name":       {"Run", func(c *Config) { c.Run = strings.Repeat("r", 129) }},
+		"a name of a path":  {"Run", func(c *Config) { c.Run = "a/b" }},
+		"no text":           {"Run", func(c *Config) { c.Run = "\xff" }},
+		"no nodes":          {"Nodes", func(c *Config) { c.Nodes = 0 }},
+		"too many":          {"Nodes", func(c *Config) { c.Nodes = godwit.MaxNodes + 1 }},
+		"no address":        {"Addr", func(c *Config) { c.Addr = "" }},
+		"a long one":        {"Addr", func(c *Config) { c.Addr = strings.Repeat("a", 513) }},
+		"a long text":       {"Fingerprint", func(c *Config) { c.Fingerprint = strings.Repeat("f", 4097) }},
+		"a negative TTL":    {"TTL", func(c *Config) { c.TTL = -1 }},
+		"a TTL over a day":  {"TTL", func(c *Config) { c.TTL = MaxTTL + 1 }},
+		"a negative wait":   {"Join", func(c *Config) { c.Join = -1 }},
+		"an address in hex": {"Addr", func(c *Config) { c.Addr = "\xff" }},
+	} {
+		c := good
+		x.spoil(&c)
+		var e *setting.Error
+		if _, err := c.Checked(); !errors.As(err, &e) || e.Of != "coord.Config" || e.Field != x.field {
+			t.Errorf("%s: got %v, want a *setting.Error of %s", what, err, x.field)
 		}
 	}
 }

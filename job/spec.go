@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/data/setting"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/train"
@@ -59,20 +60,22 @@ func Default(t task.Settings) Spec {
 	}
 }
 
-// Check returns an error if a field has a value that it cannot have. It does not look
-// at the data.
+// Check returns an error if a field has a value that it cannot have: a *setting.Error
+// that names it, where it is a number, and else the error of the package that reads
+// it. It does not look at the data.
 func (s *Spec) Check() error {
+	const of = "job.Spec"
 	switch {
 	case s.Task == nil:
 		return errors.New("job: no task to train")
 	case s.Nodes < 1 || s.Nodes > godwit.MaxNodes:
-		return fmt.Errorf("job: %d nodes, want 1 … %d", s.Nodes, godwit.MaxNodes)
+		return setting.Outside(of, "Nodes", s.Nodes, 1, godwit.MaxNodes)
 	case s.Workers < 0:
-		return fmt.Errorf("job: %d workers a node, want at least 1, or 0 for one a core", s.Workers)
+		return setting.Bad(of, "Workers", s.Workers, "at least 1, or 0 for one a core")
 	case s.TTL < time.Second || s.TTL > coord.MaxTTL:
-		return fmt.Errorf("job: a TTL of %v, want 1s … %v", s.TTL, coord.MaxTTL)
+		return setting.Outside(of, "TTL", s.TTL, time.Second, coord.MaxTTL)
 	case s.Join <= 0:
-		return errors.New("job: no time to wait for the other nodes")
+		return setting.Bad(of, "Join", s.Join, "a time to wait for the other nodes")
 	}
 	if err := s.Options.Check(); err != nil {
 		return err
@@ -119,12 +122,12 @@ func (s *Spec) Encode() ([]byte, error) {
 	return json.Marshal(coded{s.Task.Name(), settings, (*plain)(s)})
 }
 
-// Decode reads what Encode wrote and checks it. A field that it does not know is
-// an error: it would be a setting in which the nodes differ.
+// Decode reads what Encode wrote and checks it. A field that it does not know is a
+// coord.ErrMismatch: it would be a setting in which the nodes differ.
 func Decode(b []byte) (Spec, error) {
 	s, err := decode(b)
 	if err != nil {
-		return Spec{}, fmt.Errorf("job: the run's description cannot be read (%w); do all nodes run the same version?", err)
+		return Spec{}, fmt.Errorf("job: %w: the run's description cannot be read (%w); do all nodes run the same version?", coord.ErrMismatch, err)
 	}
 	return s, s.Check()
 }

@@ -53,14 +53,14 @@ func TestASpecOfAnotherVersionIsRefused(t *testing.T) {
 func TestAWrongSpecSaysWhatIsWrong(t *testing.T) {
 	for want, spoil := range map[string]func(*Spec){
 		"no task":            func(s *Spec) { s.Task = nil },
-		"0 nodes":            func(s *Spec) { s.Nodes = 0 },
-		"-1 workers":         func(s *Spec) { s.Workers = -1 },
+		"Nodes is 0":         func(s *Spec) { s.Nodes = 0 },
+		"Workers is -1":      func(s *Spec) { s.Workers = -1 },
 		"no policy":          func(s *Spec) { s.Policy = "clever" },
 		`called "fix"`:       func(s *Spec) { s.Filters = "sparse, fix(bytes=1)" },
 		"no scheme":          func(s *Spec) { settings(s).Sampling = "" },
 		"Epochs is 0":        func(s *Spec) { s.Options.Epochs = 0 },
-		"TTL of 1ms":         func(s *Spec) { s.TTL = time.Millisecond },
-		"no time to wait":    func(s *Spec) { s.Join = 0 },
+		"TTL is 1ms":         func(s *Spec) { s.TTL = time.Millisecond },
+		"Join is 0s":         func(s *Spec) { s.Join = 0 },
 		"Config.Batch is -1": func(s *Spec) { settings(s).Batch = -1 },
 		`"conve"`:            func(s *Spec) { settings(s).Model = "conve" },
 		`"hinge"`:            func(s *Spec) { settings(s).Loss = "hinge" },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -34,8 +35,8 @@ type Peer struct {
 // It returns one connection for each peer, which has proved itself, was verified
 // and has confirmed; or an error and none. It fails at once when a peer turns out
 // to be wrong (see [Verify]), and when ctx ends, with an error that wraps the
-// cause and names the peers that are missing, their addresses and what was last
-// seen of them. Who cannot reach a peer gives up after half of the time that ctx
+// cause and the last [*DialError] of each peer, and names the peers that are missing,
+// their addresses and what was last seen of them. Who cannot reach a peer gives up after half of the time that ctx
 // leaves: it knows why, and can tell the others while they still wait.
 //
 // Who connects to l without being a member of this run is dropped and disturbs
@@ -238,11 +239,22 @@ func (m *mesh) result(ctx context.Context) error {
 	if m.rejected != nil {
 		missing = append(missing, fmt.Sprintf("a connection was dropped: %v", m.rejected))
 	}
-	e := &missingError{text: strings.Join(missing, "; "), cause: cause}
+	e := &missingError{text: strings.Join(missing, "; "), causes: append([]error{cause}, m.failures()...)}
 	if errors.Is(cause, context.DeadlineExceeded) {
 		e.within = time.Since(m.began).Round(10 * time.Millisecond)
 	}
 	return e
+}
+
+// failures returns the last error with each peer that could not be reached, by id. The
+// lock is held.
+func (m *mesh) failures() (errs []error) {
+	for _, id := range slices.Sorted(maps.Keys(m.seen)) {
+		if m.conns[id] == nil && m.seen[id] != nil {
+			errs = append(errs, m.seen[id])
+		}
+	}
+	return errs
 }
 
 // reason is what kept a peer from being reached, without what is said already.
@@ -261,14 +273,14 @@ func reason(err error) error {
 type missingError struct {
 	text   string
 	within time.Duration // that they were waited for; 0: the wait ended for another reason
-	cause  error
+	causes []error       // why the wait ended, and the last error with each peer
 }
 
 func (e *missingError) Error() string {
 	if e.within > 0 {
 		return fmt.Sprintf("transport: not connected within %v: %s", e.within, e.text)
 	}
-	return fmt.Sprintf("transport: %s (%v)", e.text, e.cause)
+	return fmt.Sprintf("transport: %s (%v)", e.text, e.causes[0])
 }
 
-func (e *missingError) Unwrap() error { return e.cause }
+func (e *missingError) Unwrap() []error { return e.causes }

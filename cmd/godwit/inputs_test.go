@@ -81,7 +81,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train kge --epochs 0", cli.WrongUsage, "--epochs 0: want at least 1"},
 		{"train kge --eval-every -1", cli.WrongUsage, "--eval-every -1"},
 		{"train kge --patience 2", cli.WrongUsage, "--patience 2: want evaluations to count"},
-		{"train kge --nodes 0", cli.WrongUsage, "0 nodes, want 1"},
+		{"train kge --nodes 0", cli.WrongUsage, "--nodes 0: want 1"},
 		{"train kge --ttl 1000000h", cli.WrongUsage, "want 1s … 24h"},
 		{"train kge --ttl 1ms", cli.WrongUsage, "want 1s … 24h"},
 		{"train kge --policy clever", cli.WrongUsage, "there are adaptive"},

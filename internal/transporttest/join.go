@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -64,6 +65,8 @@ func listenTwice(s *suite) {
 	if again, err := s.Network.Listen(l.Addr()); err == nil {
 		again.Close()
 		s.Errorf("two listen at %s", l.Addr())
+	} else if !errors.Is(err, syscall.EADDRINUSE) {
+		s.Errorf("error %v does not wrap %v", err, syscall.EADDRINUSE)
 	}
 	var err error
 	for range 10 { // another program may be given the address meanwhile
@@ -279,6 +282,12 @@ func meshWrongModel(s *suite) {
 		addr[0], addr[1] = e.peers[0].Addr, e.peers[1].Addr
 		e.Fingerprint = fmt.Sprintf("model-%d", e.From)
 	}, nil)
+	for _, x := range nodes {
+		var wrong *transport.Mismatch
+		if !errors.As(x.err, &wrong) {
+			s.Errorf("error %v wraps no *transport.Mismatch", x.err)
+		}
+	}
 	s.must(lacks(0, nodes[0].err, "node 1 at "+addr[1]+" runs a different model (fingerprint model-1, here model-0)"))
 	s.must(lacks(1, nodes[1].err, "node 0 at "+addr[0]+" runs a different model (fingerprint model-0, here model-1)"))
 }
@@ -316,6 +325,10 @@ func meshMissing(s *suite) {
 		_, err := transport.Mesh(s.ctx, s.Network, l, hello(1), secret, peers)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return fmt.Errorf("error %v does not wrap %v", err, context.DeadlineExceeded)
+		}
+		var dial *transport.DialError
+		if !errors.As(err, &dial) || dial.Addr != gone.Addr() {
+			return fmt.Errorf("error %v wraps no *transport.DialError of %s", err, gone.Addr())
 		}
 		// Who cannot reach another says so while that one waits.
 		if end, _ := s.ctx.Deadline(); time.Until(end) < end.Sub(began)/4 {

@@ -142,7 +142,7 @@ func (t *training) run(cmd *cobra.Command) error {
 		err = t.cluster.ignored(cmd, &t.spec)
 	}
 	if err != nil {
-		return Usage(inFlags(cmd, err, t.Settings, &t.spec.Options))
+		return Usage(inFlags(cmd, err, t.Settings, &t.spec))
 	}
 	stop, ctx := interrupts(whatIsKept(t.cluster.node.Export))
 	t.cluster.node.Stop = stop
@@ -156,7 +156,7 @@ func (t *training) run(cmd *cobra.Command) error {
 			c.run += "-" + plain(name)
 		}
 		r, err := c.do(ctx, spec, p)
-		if failed = outcome(r, inFlags(cmd, err, t.Settings, &t.spec.Options)); r != nil {
+		if failed = outcome(r, inFlags(cmd, err, t.Settings, &t.spec)); r != nil {
 			results = append(results, r)
 		}
 		if failed != nil {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -34,8 +35,8 @@ type Switch struct {
 	listeners map[string]*listener // those that are open
 }
 
-// Listen begins to take connections at addr, any name that is not empty and
-// not in use.
+// Listen begins to take connections at addr, any name that is not empty. The error
+// wraps syscall.EADDRINUSE if another listener has the name.
 func (s *Switch) Listen(addr string) (transport.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +44,7 @@ func (s *Switch) Listen(addr string) (transport.Listener, error) {
 	case addr == "":
 		return nil, errors.New("mem: listen: the address is empty, want a name")
 	case s.listeners[addr] != nil:
-		return nil, fmt.Errorf("mem: listen: the address %q is in use", addr)
+		return nil, fmt.Errorf("mem: listen at %q: %w", addr, syscall.EADDRINUSE)
 	case s.listeners == nil:
 		s.listeners = map[string]*listener{}
 	}

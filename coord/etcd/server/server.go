@@ -112,6 +112,10 @@ func (cfg Config) embed(quiet *atomic.Bool) (c *embed.Config, temp *temporary, e
 		// A certificate proves that its holder belongs to the cluster, whatever
 		// address it comes from: nodes may share a name (tcp.LoadTLS).
 		c.ClientTLSInfo = transport.TLSInfo{CertFile: cfg.TLS.Cert, KeyFile: cfg.TLS.Key, TrustedCAFile: cfg.TLS.CA, ClientCertAuth: true, SkipClientSANVerify: true}
+		// It would be noticed at the first connection only.
+		if _, err := c.ClientTLSInfo.ServerConfig(); err != nil {
+			return nil, nil, fmt.Errorf("TLS: %w", err)
+		}
 	}
 	// One member has no peers. So nothing listens for them: who speaks to a peer's
 	// port is not asked who it is. An address is asked for all the same.

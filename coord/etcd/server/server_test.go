@@ -3,7 +3,10 @@ package server
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -11,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/godwit-ps/godwit/coord/etcd"
@@ -231,4 +235,38 @@ func serverMain() {
 	fmt.Println("serves")
 	<-e.etcd.Server.StopNotify() // which nobody asks for
 	_ = e.Close()
+}
+
+// What keeps a server from starting is found in the error.
+func TestAServerThatCannotStartKeepsTheCause(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	absent, file := filepath.Join(t.TempDir(), "absent"), filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancelCause(t.Context())
+	reason := errors.New("somebody pressed a key")
+	end(reason)
+	for what, x := range map[string]struct {
+		ctx  context.Context
+		cfg  Config
+		want error
+	}{
+		"an address in use":   {t.Context(), Config{Listen: l.Addr().String()}, syscall.EADDRINUSE},
+		"TLS files not there": {t.Context(), Config{TLS: &TLSFiles{Cert: absent, Key: absent, CA: absent}}, fs.ErrNotExist},
+		"a file as a folder":  {t.Context(), Config{Dir: filepath.Join(file, "below"), Log: slog.New(slog.DiscardHandler)}, syscall.ENOTDIR},
+		"a context that ends": {ended, Config{}, reason},
+	} {
+		if s, err := Start(x.ctx, x.cfg); !errors.Is(err, x.want) {
+			t.Errorf("%s: got %v, want %v", what, err, x.want)
+			if err == nil {
+				_ = s.Close()
+			}
+		}
+	}
 }
