@@ -17,16 +17,16 @@ import (
 type Config struct {
 	// Model is one of [Models].
 	Model string
-	// Dim is the number of floats of an entity's embedding. For the complex
-	// models that is twice the number of complex elements.
+	// Dim is the number of floats of an entity's embedding, 1 … 16,384. For the
+	// complex models that is twice the number of complex elements.
 	Dim int
 	// Loss is Softmax or Logistic.
 	Loss string
-	// Batch is the number of triples of a step. Each is trained in both
+	// Batch is the number of triples of a step, 1 … 2^16. Each is trained in both
 	// directions.
 	Batch int
-	// Negatives is the number of sampled entities of a step, which all queries
-	// of the batch are compared with.
+	// Negatives is the number of sampled entities of a step, 1 … 2^16, which all
+	// queries of the batch are compared with.
 	Negatives int
 	// Sampler is the index of the run's sampler that draws the negatives:
 	// uniformly, from the entity table.
@@ -38,14 +38,15 @@ type Config struct {
 	// LR is the learning rate of Rule, above 0.
 	LR float32
 	// InitStd is the standard deviation of the first values, of a normal
-	// distribution around 0.
+	// distribution around 0; not negative.
 	InitStd float32
 	// N3 weighs the sum of cubed magnitudes, and L2 half the sum of squares, of
-	// a query's three embeddings, against the query's loss. The distance models,
-	// transe and rotate, take no N3.
+	// a query's three embeddings, against the query's loss. Neither is negative; 0
+	// is none. The distance models, transe and rotate, take no N3.
 	N3, L2 float32
 	// EntityDropout and RelationDropout are the probabilities with which an
-	// element of a query's entity and relation is left out in training.
+	// element of a query's entity and relation is left out in training, from 0 to
+	// below 1.
 	EntityDropout, RelationDropout float32
 	// Reciprocal gives each relation a second embedding for subject queries.
 	Reciprocal bool

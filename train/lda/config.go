@@ -14,11 +14,12 @@ type Config struct {
 	Topics int
 	// Alpha and Beta are the parameters of the Dirichlet distributions of
 	// documents' topics and of topics' words, for each topic and each word: the
-	// smaller, the fewer they are.
+	// smaller, the fewer they are. Both are above 0.
 	Alpha, Beta float32
-	// Batch is the least number of words of a step, which ends with a document.
+	// Batch is the least number of words of a step, 1 … 2^20, which ends with a
+	// document.
 	Batch int
-	// Fold is how many times the words of a document are drawn in an evaluation.
+	// Fold is how many times the words of a document are drawn in an evaluation, at least 1.
 	Fold int
 	// Seed decides the draws.
 	Seed uint64

@@ -14,12 +14,13 @@ import (
 // from [DefaultBlockConfig]; the zero BlockConfig is not valid. There is no
 // learning rate: see [Blocks].
 type BlockConfig struct {
-	// L1 and L2 weigh the penalty against the loss of all examples.
+	// L1 and L2 weigh the penalty against the loss of all examples; neither is
+	// negative.
 	L1, L2 float32
-	// Bias says that there is one.
+	// Bias says that the margin has a bias b.
 	Bias bool
-	// Blocks is the number of blocks that the features are cut into, each with
-	// about as many values.
+	// Blocks is the number of blocks that the features are cut into, 1 … 2^16, each
+	// with about as many values.
 	Blocks int
 	// Delay is how many blocks may be under way before a block's outcome is
 	// seen: with 0, each block sees all that came before it. 2 or more hide what
@@ -28,7 +29,7 @@ type BlockConfig struct {
 	// KKT is the share of L1 below which the gradient of a zero weight has to be
 	// for the weight to be left out, 0 … 1; 0 leaves out none.
 	KKT float32
-	// Recheck has every so many passes look at all weights again.
+	// Recheck has every Recheck-th pass look at all weights again; at least 1.
 	Recheck int
 }
 

@@ -25,21 +25,22 @@ type Config struct {
 	// Rule is how gradients change weights: FTRL (McMahan et al. 2013), or
 	// AdaGrad with a proximal step at each push.
 	Rule string
-	// LR is the rule's learning rate (for FTRL the α of its paper).
+	// LR is the rule's learning rate, above 0 (for FTRL the α of its paper).
 	LR float32
-	// Beta is FTRL's β, which dampens the first steps.
+	// Beta is FTRL's β, which dampens the first steps; above 0.
 	Beta float32
-	// L1 and L2 weigh the penalty of all weights against the loss of all
-	// examples. AdaGrad charges each push its share of a pass over the data, so
+	// L1 and L2 weigh the penalty of all weights against the loss of all examples;
+	// neither is negative. AdaGrad charges each push its share of a pass over the data, so
 	// that it shrinks features that are not in every batch less than that.
 	L1, L2 float32
-	// Bias says that there is one.
+	// Bias says that the margin has a bias b.
 	Bias bool
-	// Batch is the number of examples of a step. Their gradients are summed.
+	// Batch is the number of examples of a step, 1 … 2^16. Their gradients are
+	// summed.
 	Batch int
 
-	// Factors is the number of floats of a feature's factor; 0 is a plain linear
-	// model.
+	// Factors is the number of floats of a feature's factor, up to 1024; 0 is a plain
+	// linear model.
 	Factors int
 	// FactorLR is the learning rate of the factors' AdaGrad, FactorL2 the weight
 	// of half their squares for each example that they are in, and FactorStd the

@@ -28,13 +28,13 @@ const SGD = "sgd"
 // A Config holds the settings of a model and its training. Start from
 // [DefaultConfig]; the zero Config is not valid.
 type Config struct {
-	// Dim is the number of floats of the vector of a row or column.
+	// Dim is the number of floats of the vector of a row or column, 1 … 16,384.
 	Dim int
 	// Biased gives rows and columns a bias each, and adds the mean.
 	Biased bool
 	// Order is one of [Orders].
 	Order string
-	// Batch is the largest number of cells of a step.
+	// Batch is the largest number of cells of a step, 1 … 2^16.
 	Batch int
 	// Rule is the update rule of both tables, by its name (see optim.Parse).
 	Rule string
@@ -42,10 +42,11 @@ type Config struct {
 	LR float32
 	// BoldDriver changes the learning rate by the loss. It is for the rule "sgd".
 	BoldDriver bool
-	// L2 is λ, the weight of the squares against that of a cell's squared error.
+	// L2 is λ, the weight of the squares against that of a cell's squared error; not
+	// negative.
 	L2 float32
 	// InitStd is the standard deviation of the vectors' first values, of a normal
-	// distribution around 0. Biases begin so too.
+	// distribution around 0; not negative. Biases begin so too.
 	InitStd float32
 	// Seed decides the order of cells. Rows follow the seed of the run's server.
 	Seed uint64

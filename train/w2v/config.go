@@ -22,34 +22,35 @@ const (
 type Config struct {
 	// Method is SkipGram or CBOW.
 	Method string
-	// Dim is the number of floats of a vector.
+	// Dim is the number of floats of a vector, 1 … 16,384.
 	Dim int
 	// Window is how far away a word's context reaches at the most, in words that
-	// subsampling left; each word draws its own reach, 1 … Window.
+	// subsampling left, 1 … 100; each word draws its own reach, 1 … Window.
 	Window int
-	// Negatives is how many negative samples count for a pair.
+	// Negatives is how many negative samples count for a pair, 1 … 16,384.
 	Negatives int
-	// Pool is the number of samples that all pairs of a step share: each is a
-	// negative of every pair and counts Negatives/Pool times.
+	// Pool is the number of samples that all pairs of a step share, 1 … 16,384: each
+	// is a negative of every pair and counts Negatives/Pool times.
 	Pool int
 	// Sampler is the index of the run's sampler that draws them from the table of
 	// outputs, by Task.Distribution.
 	Sampler int
-	// Subsample is the frequency, as a share of all words, above which words are
-	// left out at random; 0 leaves out none.
+	// Subsample is the frequency, as a share of all words, 0 … 1, above which words
+	// are left out at random; 0 leaves out none.
 	Subsample float64
 	// Rule is the update rule of both tables, by its name (see optim.Parse).
 	// Gradients are summed over the pairs of a step.
 	Rule string
 	// LR is the learning rate of Rule, above 0.
 	LR float32
-	// LastLR is what share of LR is left at the end; it falls evenly. 1 keeps it.
+	// LastLR is what share of LR is left at the end, 0 … 1; it falls evenly. 1 keeps
+	// it.
 	LastLR float32
-	// HoldOut has every so many-th block of the text held out of training, for
-	// the loss of an evaluation; 0 holds out none.
+	// HoldOut, 2 or more, has every HoldOut-th block of the text held out of
+	// training, for the loss of an evaluation; 0 holds out none.
 	HoldOut int
-	// Restrict has analogies answered by so many of the most frequent words, as
-	// is customary; questions that need others are not asked.
+	// Restrict has analogies answered by so many of the most frequent words, at least
+	// 1, as is customary; questions that need others are not asked.
 	Restrict int
 	// Judged bounds the questions, and the blocks held out, that Evaluate evaluates
 	// the model by; 0: all.
