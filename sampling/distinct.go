@@ -15,7 +15,7 @@ type drawn struct {
 	pooled   int // how many more draws may come from a pool
 	seen     keySet
 	rejected uint64       // draws of keys that the sample had already
-	rest     []godwit.Key // once settled: the keys to take from then on, in order
+	rest     []godwit.Key // after drawRest: the keys to take from then on, in order
 	taken    int          // how many of rest were taken
 }
 
@@ -26,12 +26,12 @@ func (d *drawn) reset(want int) {
 	d.rest, d.taken = d.rest[:0], 0
 }
 
-// settled reports whether what is left of the sample was fixed by settle. A
-// sample with replacement has no drawn and never is.
-func (d *drawn) settled() bool { return d != nil && d.taken < len(d.rest) }
+// restDrawn reports whether drawRest has drawn the rest of the sample. A sample with
+// replacement has no drawn, and it never has.
+func (d *drawn) restDrawn() bool { return d != nil && d.taken < len(d.rest) }
 
-// drawnOf returns the record of b, nil with replacement. It is made at the
-// first pull, so that samples waiting for theirs cost nothing.
+// drawnOf returns the record of b, nil with replacement. It is made at the first pull,
+// so that samples that were not pulled yet take no memory for it.
 func (s *Sampler) drawnOf(b *sample) *drawn {
 	if !s.spec.Distinct || b.drawn != nil {
 		return b.drawn
@@ -45,16 +45,16 @@ func (s *Sampler) drawnOf(b *sample) *drawn {
 	return b.drawn
 }
 
-// rejections bounds the draws of one sample that hit a key it has already: as
-// much work as settling costs, so that a sample costs at most twice that.
+// rejections bounds the draws of one sample that hit a key it has already. They cost as
+// much as drawRest, so that a sample costs at most twice that.
 func rejections(rows uint64) uint64 { return 4*rows + 1<<10 }
 
 // candidate returns a key that the sample may take next: a draw from the
 // target, without replacement conditioned on the keys not taken yet. The
-// conditioning is by rejection, until that becomes slower than to settle.
+// conditioning is by rejection, until that becomes slower than drawRest.
 func (s *Sampler) candidate(d *drawn) (godwit.Key, error) {
 	for {
-		if d.settled() {
+		if d.restDrawn() {
 			return d.rest[d.taken], nil
 		}
 		k, err := s.source(d)
@@ -63,18 +63,18 @@ func (s *Sampler) candidate(d *drawn) (godwit.Key, error) {
 		}
 		d.rejected++
 		if d.rejected > s.maxRejected {
-			if err := s.settle(d); err != nil {
+			if err := s.drawRest(d); err != nil {
 				return 0, err
 			}
 		}
 	}
 }
 
-// take notes that the candidate k is part of the sample.
+// take records that the candidate k is part of the sample.
 func (s *Sampler) take(d *drawn, k godwit.Key) {
 	switch {
 	case !s.spec.Distinct:
-	case d.settled():
+	case d.restDrawn():
 		d.taken++
 	default:
 		d.seen.add(k)
@@ -87,11 +87,11 @@ type timed struct {
 	at  float64
 }
 
-// settle draws all that is left of a sample, in order, in one pass over the
-// rows: if each row waits for an exponentially distributed time with its
+// drawRest draws the rest of a sample, in order, in one pass over the rows: if each row
+// waits for an exponentially distributed time with its
 // probability as rate, the rows arrive in the order of draws without
 // replacement (Efraimidis and Spirakis 2006, with logarithms of their keys).
-func (s *Sampler) settle(d *drawn) error {
+func (s *Sampler) drawRest(d *drawn) error {
 	s.order = s.order[:0]
 	for row := range s.rows {
 		k := s.base + godwit.Key(row)
@@ -114,8 +114,8 @@ func (s *Sampler) settle(d *drawn) error {
 	return nil
 }
 
-// A keySet is a set of keys by open addressing. It is reset and reused, which a
-// map of the language would not be without allocating.
+// A keySet is a set of keys with open addressing. It is reset and reused without
+// allocating, which a Go map would not be.
 type keySet struct {
 	slots []uint64 // key + 1; 0 is empty. Invariant: at least half are empty.
 	shift uint     // 64 - log2(len(slots))

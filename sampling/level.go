@@ -18,7 +18,7 @@ const (
 	// LongTerm: the frequencies of all samples that a worker draws tend to the
 	// target's. A single sample may depend on what is local.
 	LongTerm
-	// BestEffort: nothing is promised but that the support is the target's.
+	// BestEffort: only the support is the target's.
 	BestEffort
 )
 

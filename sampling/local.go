@@ -30,13 +30,13 @@ import (
 // intents: a task whose data favours some keys on a node also samples them
 // more there. Of n samples with replacement, n/Stats.Draws estimates q.
 //
-// NuPS and AdaPM search without end where nothing is local. They also offer to
-// step to the next local key above the draw, which finds one sooner but gives a
-// local key the probability of the whole gap below it; that is not done here.
+// NuPS and AdaPM search without a limit where nothing is local. They can also take the
+// next local key above the draw. That finds one sooner, but gives a local key the
+// probability of the whole gap below it; Godwit does not do it.
 //
 // With Spec.Distinct the same holds for each draw, with p conditioned on the
-// keys that the sample does not have yet. Once a sample has used up nearly all
-// of the support its last keys are drawn without regard to where they are.
+// keys that the sample does not have yet. Once a sample has used nearly all of
+// the support, its last keys are drawn wherever they are.
 type Local struct {
 	// Tries is the most draws for a sample; 0 means 64. With eight nodes and
 	// nothing announced 64 tries fail once in 5,000 samples, and they cost
@@ -66,12 +66,12 @@ func (l Local) pull(ctx context.Context, s *Sampler, a Access, b *sample, keys [
 	})
 }
 
-// search takes keys one by one as find says, which reads the value of a local
-// key into dst, and fetches the values of the others in one go.
+// search takes the keys that find returns, one by one. find reads the value of a local
+// key into dst; search pulls the values of the others by one call.
 func (s *Sampler) search(ctx context.Context, a Access, b *sample, keys []godwit.Key, dst []float32,
 	find func(d *drawn, dst []float32) (k godwit.Key, local bool, err error)) error {
 	d := s.drawnOf(b)
-	s.away.at = s.away.at[:0]
+	s.remote.at = s.remote.at[:0]
 	for i := range keys {
 		lo, hi := i*s.dim, (i+1)*s.dim
 		k, local, err := find(d, dst[lo:hi:hi])
@@ -81,10 +81,10 @@ func (s *Sampler) search(ctx context.Context, a Access, b *sample, keys []godwit
 		s.take(d, k)
 		keys[i] = k
 		if !local {
-			s.away.at = append(s.away.at, i)
+			s.remote.at = append(s.remote.at, i)
 		}
 	}
-	return s.away.pull(ctx, a, keys, dst)
+	return s.remote.pull(ctx, a, keys, dst)
 }
 
 // local draws up to tries keys. Where one is local it stops and reads it into
@@ -98,38 +98,39 @@ func (s *Sampler) local(a Access, d *drawn, dst []float32, tries int) (k godwit.
 			return k, true, nil
 		}
 		tries--
-		if tries == 0 || d.settled() {
+		if tries == 0 || d.restDrawn() {
 			return k, false, nil
 		}
 	}
 }
 
-// away is the part of a pull whose keys were not local, fetched in one go.
-type away struct {
+// remoteKeys is the part of a pull whose keys were not local. They are pulled by one
+// call.
+type remoteKeys struct {
 	at   []int // positions in the pull
 	keys []godwit.Key
 	vals []float32
 }
 
-func (w *away) pull(ctx context.Context, a Access, keys []godwit.Key, dst []float32) error {
-	switch len(w.at) {
+func (r *remoteKeys) pull(ctx context.Context, a Access, keys []godwit.Key, dst []float32) error {
+	switch len(r.at) {
 	case 0:
 		return nil
 	case len(keys):
 		return a.Pull(ctx, keys, dst)
 	}
 	dim := len(dst) / len(keys)
-	w.keys = w.keys[:0]
-	for _, i := range w.at {
-		w.keys = append(w.keys, keys[i])
+	r.keys = r.keys[:0]
+	for _, i := range r.at {
+		r.keys = append(r.keys, keys[i])
 	}
-	n := len(w.at) * dim
-	w.vals = slices.Grow(w.vals[:0], n)[:n]
-	if err := a.Pull(ctx, w.keys, w.vals); err != nil {
+	n := len(r.at) * dim
+	r.vals = slices.Grow(r.vals[:0], n)[:n]
+	if err := a.Pull(ctx, r.keys, r.vals); err != nil {
 		return err
 	}
-	for j, i := range w.at {
-		copy(dst[i*dim:(i+1)*dim], w.vals[j*dim:])
+	for j, i := range r.at {
+		copy(dst[i*dim:(i+1)*dim], r.vals[j*dim:])
 	}
 	return nil
 }

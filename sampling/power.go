@@ -11,7 +11,7 @@ import (
 const maxPowerRows = math.MaxUint32
 
 // power draws from an alias table (Walker 1977, in the linear-time construction
-// of Vose 1991): the unit of probability is cut into one column per row, each
+// of Vose 1991): the probability 1 is divided into one column per row, each
 // shared by at most two rows.
 type power struct {
 	name    string

@@ -26,7 +26,7 @@ func (Prepared) pull(ctx context.Context, _ *Sampler, a Access, b *sample, keys 
 	return a.Pull(ctx, keys, dst)
 }
 
-// announce draws the whole of a sample and declares the intent to pull it.
+// announce draws the whole sample and declares the intent to pull it.
 func (s *Sampler) announce(a Access, b *sample, start, end godwit.Clock) error {
 	b.keys = slices.Grow(b.keys[:0], b.left)[:b.left]
 	var d *drawn
@@ -36,13 +36,13 @@ func (s *Sampler) announce(a Access, b *sample, start, end godwit.Clock) error {
 		d = &s.once
 		d.reset(b.left)
 	}
-	b.due = s.owed.repay(d, b.keys)
+	b.due = s.postponed.take(d, b.keys)
 	if err := s.fill(d, b.keys[b.due:]); err != nil {
-		s.owed.keep(b.keys[:b.due])
+		s.postponed.add(b.keys[:b.due])
 		return err
 	}
 	if err := a.Intent(b.keys, start, end); err != nil {
-		s.owed.keep(b.keys[:b.due])
+		s.postponed.add(b.keys[:b.due])
 		return err
 	}
 	return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/godwit-ps/godwit/internal/named"
 )
 
-// Repurpose takes keys as samples that the worker accessed directly a short
-// while ago, and that are therefore likely to be here: nothing moves for a
-// sample, and nothing is searched for (NuPS: repurposing of direct accesses).
+// Repurpose uses keys as samples that the worker accessed directly a short while ago,
+// because these are likely to be at the node: no key moves for a sample (NuPS:
+// repurposing of direct accesses).
 // The worker's node tells the sampler of direct accesses ([Sampler.Accessed]).
 //
 // # Bias
@@ -58,9 +58,9 @@ func (Repurpose) pull(ctx context.Context, s *Sampler, a Access, b *sample, keys
 	})
 }
 
-// recent holds the keys that were accessed last, one for each hash, and draws
-// from them in proportion to the target. It is a binary tree of sums, without
-// the rounding errors that adding and subtracting would pile up.
+// recent holds the keys that were accessed last, one for each hash, and draws from them
+// in proportion to the target. It is a binary tree of sums: each sum is computed anew
+// from two others, so that rounding errors do not accumulate.
 type recent struct {
 	keys  []godwit.Key // by slot
 	sums  []float64    // 1: all; n: 2n and 2n+1; len(keys)+slot: the key's probability, 0 of no key
@@ -74,7 +74,7 @@ func (r Repurpose) newRecent() *recent {
 
 func (r *recent) slot(k godwit.Key) int { return int(uint64(k) * 0x9e3779b97f4a7c15 >> r.shift) }
 
-// add remembers a key of some probability.
+// add adds a key with its probability.
 func (r *recent) add(k godwit.Key, p float64) {
 	i := r.slot(k)
 	if r.keys[i] == k && r.sums[len(r.keys)+i] > 0 {
@@ -92,11 +92,11 @@ func (r *recent) weigh(slot int, p float64) {
 	}
 }
 
-// find draws a key that is here and that the sample does not have, and reads
-// its value. It forgets what is not here any more.
+// find draws a key that is at this node and not in the sample, and reads its value. It
+// removes keys that are no longer at the node.
 func (r *recent) find(s *Sampler, a Access, d *drawn, dst []float32) (k godwit.Key, ok bool) {
 	for range defaultTries {
-		if !(r.sums[1] > 0) || d.settled() {
+		if !(r.sums[1] > 0) || d.restDrawn() {
 			return 0, false
 		}
 		slot := r.draw(s.rand.Float64())
@@ -118,7 +118,7 @@ func (r *recent) draw(fraction float64) int {
 	i := 1
 	for i < len(r.keys) {
 		i *= 2
-		// A side without keys is not entered, whatever rounding says.
+		// Rounding must not lead to a side without keys.
 		if left := r.sums[i]; r.sums[i+1] > 0 && x >= left {
 			x -= left
 			i++

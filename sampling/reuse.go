@@ -8,15 +8,15 @@ import (
 	"github.com/godwit-ps/godwit/internal/named"
 )
 
-// Reuse draws a pool of keys, hands the whole pool out several times in a new
-// random order each time, and then draws the next one (NuPS: sample reuse).
-// What is handed out is announced when the sample is prepared, as by
-// [Prepared]; but a key stays where it is between its uses, unless another node
-// wants it, so that about one key in Uses has to move.
+// Reuse draws a pool of keys, returns the whole pool several times in a new random
+// order each time, and then draws the next pool (NuPS: sample reuse). The keys are
+// announced when the sample is prepared, as by [Prepared]. But a key stays where it is
+// between its uses, unless another node wants it, so that about one key in Uses has to
+// move.
 //
-// # What depends on what
+// # Dependence
 //
-// Every key that the pool hands out follows the target. The keys of one round
+// Every key that the pool returns follows the target. The keys of one round
 // through the pool are independent of each other, too: a random order of
 // independent draws is one. Keys of different rounds of one pool are not: two
 // of them are the same draw with probability 1/Pool. Keys of different pools are
@@ -24,31 +24,29 @@ import (
 // independent: that is the bound of the level [Bounded].
 //
 // Without replacement (Spec.Distinct) a sample of n keys takes the next n that
-// the pool hands out, passes over those that it has already, and draws new ones
-// in their place. Every single sample is then distributed exactly as with
-// [Independent]: of what the pool hands out, each key is either a draw that the
-// sample has seen, which is passed over, or independent of all that it has
-// seen. (A sample must not take more than n from the pool: where the next one
+// the pool returns, skips those that it has already, and draws new ones in their place.
+// Every single sample is then distributed exactly as with [Independent]: each key that
+// the pool returns is either a draw that the sample has seen, which it skips, or
+// independent of all that it has seen. (A sample must not take more than n from the pool: where the next one
 // begins would then depend on what is in the pool.) Only different samples
 // depend on each other. Pool should be well above n, or little is reused.
 //
 // # Postponing
 //
-// With Postpone, a key that is not local when its turn comes is put off to the
-// end of its sample, so that it has the time of the other keys to arrive; a
-// sample that is pulled bit by bit then waits less often. The order of the keys
-// depends on what is local, and so does a part of a sample; but every key that
-// was looked at is used: what a sample put off and did not get to, because it
-// was finished before, comes first in the worker's next sample, and is not put
-// off again. So all frequencies tend to the target's ([LongTerm]). (NuPS drops
-// what is left of a sample that is finished, and with it the keys that are
-// seldom local.)
+// With Postpone, a key that is not local when it is next is moved to the end of its
+// sample, so that it can arrive while the other keys are used. A sample that is pulled
+// in small parts then waits less often. The order of the keys depends on what is local,
+// and so does a part of a sample. But every key that was looked at is used: the keys
+// that a sample postponed and did not use before it was finished come first in the
+// worker's next sample, and are not postponed again. So all frequencies tend to the
+// target's ([LongTerm]). (NuPS drops the rest of a sample that is finished, and with it
+// the keys that are seldom local.)
 type Reuse struct {
 	// Pool is how many keys are drawn at a time; 0 means 250.
 	Pool int
-	// Uses is how often each is handed out; 0 means 16.
+	// Uses is how often each key is returned; 0 means 16.
 	Uses int
-	// Postpone puts keys off that are not local.
+	// Postpone moves keys that are not local to the end of their sample.
 	Postpone bool
 }
 
@@ -88,7 +86,7 @@ func (r Reuse) newPool() *pool {
 	return &pool{size: or(r.Pool, defaultPool), uses: or(r.Uses, defaultUses)}
 }
 
-// or returns n, or what stands for 0.
+// or returns n, or the default def if n is 0.
 func or(n, def int) int {
 	if n == 0 {
 		return def
@@ -106,24 +104,25 @@ func (r Reuse) pull(ctx context.Context, s *Sampler, a Access, b *sample, keys [
 	if !r.Postpone {
 		return Prepared{}.pull(ctx, s, a, b, keys, dst)
 	}
-	s.away.at = s.away.at[:0]
+	s.remote.at = s.remote.at[:0]
 	left := b.left
 	for i := range keys {
 		lo, hi := i*s.dim, (i+1)*s.dim
 		k, local := s.next(a, b, left-i, dst[lo:hi:hi])
 		keys[i] = k
 		if !local {
-			s.away.at = append(s.away.at, i)
+			s.remote.at = append(s.remote.at, i)
 		}
 	}
-	return s.away.pull(ctx, a, keys, dst)
+	return s.remote.pull(ctx, a, keys, dst)
 }
 
 // next takes the next key of a sample that has left keys left, and reads its
 // value if it is local.
 //
-// The keys that are left stand in a ring, from b.head: first b.ahead ones whose
-// turn has not come, of which b.due may not be put off, then those that were.
+// The keys that are left are in a ring that begins at b.head: first b.ahead keys that
+// were not looked at yet, of which the first b.due must not be postponed, then the
+// postponed ones.
 func (s *Sampler) next(a Access, b *sample, left int, dst []float32) (k godwit.Key, local bool) {
 	for {
 		k = b.keys[b.head]
@@ -148,18 +147,18 @@ func (s *Sampler) next(a Access, b *sample, left int, dst []float32) (k godwit.K
 	}
 }
 
-// A pool hands draws out again and again.
+// A pool keeps draws and returns each of them several times.
 type pool struct {
 	size, uses int
 	keys       []godwit.Key // in the order of this round
-	at         int          // how many of them were handed out in this round
+	at         int          // how many of them were returned in this round
 	round      int          // 1 … uses
 }
 
-// next hands out a key.
+// next returns the next key of the pool.
 func (p *pool) next(s *Sampler) (godwit.Key, error) {
 	if p.at == len(p.keys) {
-		if err := p.turn(s); err != nil {
+		if err := p.nextRound(s); err != nil {
 			return 0, err
 		}
 	}
@@ -168,8 +167,9 @@ func (p *pool) next(s *Sampler) (godwit.Key, error) {
 	return k, nil
 }
 
-// turn begins the next round, of these keys or of new ones.
-func (p *pool) turn(s *Sampler) error {
+// nextRound begins the next round, with the same keys in another order or with new
+// ones.
+func (p *pool) nextRound(s *Sampler) error {
 	p.at = 0
 	if len(p.keys) == p.size && p.round < p.uses {
 		p.round++
@@ -189,14 +189,14 @@ func (p *pool) turn(s *Sampler) error {
 	return nil
 }
 
-// debts are keys that were put off by samples that were finished before they
-// used them. They are no more than the keys of samples that were open at a
-// time, as samples repay before they draw.
-type debts struct{ keys []godwit.Key }
+// postponed holds keys that samples postponed and did not use before they were
+// finished. New samples take these keys before they draw. So there are never more of
+// them than keys of the samples that were open at a time.
+type postponed struct{ keys []godwit.Key }
 
-// repay moves keys owed into a new sample, and returns how many. A sample
-// without replacement takes each key once.
-func (o *debts) repay(d *drawn, keys []godwit.Key) (n int) {
+// take moves postponed keys into a new sample, and returns how many. A sample without
+// replacement takes each key once.
+func (o *postponed) take(d *drawn, keys []godwit.Key) (n int) {
 	if len(o.keys) == 0 {
 		return 0
 	}
@@ -216,12 +216,12 @@ func (o *debts) repay(d *drawn, keys []godwit.Key) (n int) {
 	return n
 }
 
-// keep notes keys that are owed.
-func (o *debts) keep(keys []godwit.Key) { o.keys = append(o.keys, keys...) }
+// add adds keys.
+func (o *postponed) add(keys []godwit.Key) { o.keys = append(o.keys, keys...) }
 
-// keepOf notes what a sample owes whose rest is not pulled: keys whose turn
-// came and that were put off, or that it took over from samples before.
-func (o *debts) keepOf(b *sample) {
+// addRest adds the postponed keys of a sample whose rest is not pulled: those that it
+// postponed itself, and those that it took from earlier samples.
+func (o *postponed) addRest(b *sample) {
 	for i := range b.left {
 		if i < b.due || i >= b.ahead {
 			o.keys = append(o.keys, b.keys[(b.head+i)%len(b.keys)])

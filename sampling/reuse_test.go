@@ -167,11 +167,11 @@ func TestPostponingKeepsTheLongTermFrequencies(t *testing.T) {
 		if st := s.Stats(); st.PutOff < 20_000 {
 			t.Errorf("%s: %d keys were put off, the test is vacuous", d.Name(), st.PutOff)
 		}
-		// If the debts were forgotten, local keys would come more often.
+		// If postponed keys were forgotten, local keys would come more often.
 		forgetful := newSampler(t, d, Reuse{Pool: 60, Uses: 1, Postpone: true}, false, 1)
 		forgetful.postpones = false
 		if dev := chi2(finishHalf(t, forgetful, w, 20_000), probsOf(d)); dev < 3*maxDeviate {
-			t.Errorf("%s: without debts the frequencies are %.1f standard deviations from the target: the test is vacuous", d.Name(), dev)
+			t.Errorf("%s: without postponed keys the frequencies are %.1f standard deviations from the target: the test is vacuous", d.Name(), dev)
 		}
 	}
 }
@@ -247,8 +247,8 @@ func TestDebtsAreBoundedByWhatWasOpen(t *testing.T) {
 		w := &fakeWorker{dim: testDim, local: func(godwit.Key) bool { return false }}
 		for range 3000 {
 			finishHalf(t, s, w, 1)
-			if n := len(s.owed.keys); n > 10 {
-				t.Fatalf("%d keys are owed, no more than 10 were ever open", n)
+			if n := len(s.postponed.keys); n > 10 {
+				t.Fatalf("%d keys are postponed, no more than 10 were ever open", n)
 			}
 		}
 	}

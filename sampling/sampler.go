@@ -13,7 +13,7 @@ import (
 
 // A Spec describes a sampler of a run: what it draws, and how.
 type Spec struct {
-	// Name is how people call the sampler. Samplers of one worker that share a
+	// Name names the sampler. Samplers of one worker that share a
 	// seed are independent of each other if their names differ.
 	Name string
 	// Table is the index of the table that keys are drawn from.
@@ -81,17 +81,17 @@ type Sampler struct {
 	free  []int     // slots that are not open
 	left  int       // summed over all open samples
 
-	maxRejected uint64   // see candidate
-	once        drawn    // of a sample that is drawn in one go
-	spare       []*drawn // of samples that were finished
-	order       []timed  // scratch of settle
-	away        away     // scratch of schemes that fetch a part
+	maxRejected uint64     // see candidate
+	once        drawn      // of a sample that is drawn in one go
+	spare       []*drawn   // of samples that were finished
+	order       []timed    // scratch of drawRest
+	remote      remoteKeys // scratch of schemes that fetch a part
 	stats       Stats
 
-	pool      *pool   // of the scheme Reuse
-	postpones bool    // … with Postpone
-	owed      debts   // … with Postpone
-	recent    *recent // of the scheme Repurpose
+	pool      *pool     // of the scheme Reuse
+	postpones bool      // … with Postpone
+	postponed postponed // … with Postpone
+	recent    *recent   // of the scheme Repurpose
 }
 
 // A sample is a slot for one prepared sample after the other.
@@ -255,20 +255,20 @@ func (s *Sampler) Pull(ctx context.Context, a Access, id godwit.SampleID, keys [
 	return err
 }
 
-// Finish forgets what is left of a sample. It does nothing if the sample is
-// finished already.
+// Finish discards the rest of a sample. It does nothing if the sample is finished
+// already.
 func (s *Sampler) Finish(id godwit.SampleID) {
 	slot, ok := s.find(id)
 	if !ok {
 		return
 	}
 	if s.postpones {
-		s.owed.keepOf(s.slots[slot])
+		s.postponed.addRest(s.slots[slot])
 	}
 	s.close(slot)
 }
 
-// Watches reports whether the sampler wants to hear of direct accesses.
+// Watches reports whether the sampler needs to know of direct accesses ([Sampler.Accessed]).
 func (s *Sampler) Watches() bool { return s.recent != nil }
 
 // Accessed tells a sampler that watches of keys, of any table, that its worker

@@ -17,7 +17,7 @@ type Scheme interface {
 	Name() string
 	// Level is what the scheme promises of its samples.
 	Level() Level
-	// check looks at the scheme's parameters.
+	// check returns what is wrong with the scheme's parameters.
 	check() error
 	// prepare does what can be done for all of b, which is new, ahead of time.
 	prepare(s *Sampler, a Access, b *sample, start, end godwit.Clock) error
@@ -53,7 +53,7 @@ func Schemes() []Scheme {
 }
 
 // SchemeNamed returns the scheme that a text asks for: a scheme's name, with
-// parameters in brackets where the defaults do not do, such as "reuse" or
+// parameters in brackets if they differ from the defaults, such as "reuse" or
 // "reuse(pool=1000,uses=64)"; or the name of a [Level], for the scheme that
 // the system takes for it.
 func SchemeNamed(text string) (Scheme, error) {
@@ -79,7 +79,7 @@ func SchemeNamed(text string) (Scheme, error) {
 		}
 		return s, nil
 	}
-	return nil, fmt.Errorf("sampling: no scheme or level is called %q, want a scheme (%s) or a level (%s)", name, names(Schemes(), Scheme.Name), names(Levels(), Level.String))
+	return nil, fmt.Errorf("sampling: there is no scheme or level %q, want a scheme (%s) or a level (%s)", name, names(Schemes(), Scheme.Name), names(Levels(), Level.String))
 }
 
 func names[T any](all []T, name func(T) string) string {
