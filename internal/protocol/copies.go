@@ -399,7 +399,7 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 // extract takes the updates of a replica that were not sent yet as the difference in
 // flight, if they make one. The replica is about to become in flight or draining.
 func (s *Shard) extract(h *store.Header, ref store.Ref) {
-	d := s.replica(h)
+	d := s.side(h).replica()
 	d.unsent = none
 	row := s.st.Floats(ref)
 	d.flight = s.addSpare(ref)

@@ -17,9 +17,12 @@ func (c *Config) limited() bool { return c.SettingUp == nil || !c.SettingUp() }
 // is held: it leaves the list of the next round, until something is pushed
 // or a flush begins.
 func (s *Shard) holdBack(h *store.Header, ref store.Ref) bool {
-	d := s.replica(h)
 	least := s.cfg.sync.Threshold
-	if least == 0 || d.unsent == exact || !s.cfg.limited() {
+	if least == 0 {
+		return false
+	}
+	d := s.replica(h)
+	if d.unsent == exact || !s.cfg.limited() {
 		return false
 	}
 	i, _ := s.cfg.Model.Locate(h.Key)
@@ -51,11 +54,11 @@ const known = 64
 // usual ones. The replica loses the excess, too. Rules that say themselves how copies
 // meet ([godwit.Merger]), or what a row keeps ([godwit.Querier]), are exempt.
 func (s *Shard) clip(h *store.Header, ref store.Ref) {
-	d := s.replica(h)
 	most := s.cfg.sync.Clip
 	if most == 0 || !s.cfg.limited() {
 		return
 	}
+	d := s.replica(h)
 	i, _ := s.cfg.Model.Locate(h.Key)
 	if s.cfg.mergers[i] != nil || s.cfg.updates[i].query != nil {
 		return

@@ -191,7 +191,7 @@ func (s *Shard) touch(h *store.Header) {
 // markChanged puts a main copy on the list of the next sync round if a holder may
 // lack something. The row has a side.
 func (s *Shard) markChanged(h *store.Header) {
-	if m := s.main(h); m.holders != 0 && !m.changed {
+	if m := s.side(h).main(); m.holders != 0 && !m.changed {
 		m.changed = true
 		s.changed = append(s.changed, h.Key)
 	}
@@ -207,7 +207,7 @@ func (s *Shard) applyReplica(h *store.Header, push []float32) {
 // markUnsent notes that a replica was pushed to: the next round sends the update, or,
 // while another one is in flight, the round after its acknowledgement.
 func (s *Shard) markUnsent(h *store.Header) {
-	d := s.replica(h)
+	d := s.side(h).replica()
 	if d.unsent >= due {
 		return
 	}

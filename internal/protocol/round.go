@@ -40,7 +40,7 @@ func (s *Shard) roundUp(out Out) (held bool) {
 		if s.holdBack(h, ref) {
 			continue
 		}
-		d := s.replica(h)
+		d := s.side(h).replica()
 		whole := d.unsent == exact
 		s.extract(h, ref)
 		if !d.flight.present() {
@@ -67,11 +67,15 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 			continue
 		}
 		h := s.st.Header(ref)
-		if st := stateOf(h); st != owner && st != tentative || !hasSide(h) || !s.main(h).changed {
-			continue // it moved away, or is on the list twice
+		if st := stateOf(h); st != owner && st != tentative || !hasSide(h) {
+			continue // it moved away, or nobody holds it any more
 		}
-		s.main(h).changed = false
-		full, later := s.freshenAll(out, h, ref, all || bounded && s.cfg.isBounded(k))
+		m := s.side(h).main()
+		if !m.changed {
+			continue // it is on the list twice, or is again and has not changed
+		}
+		m.changed = false
+		full, later := s.freshenAll(out, h, ref, m, all || bounded && s.cfg.isBounded(k))
 		if full || later {
 			s.markChanged(h)
 		}
@@ -83,8 +87,7 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 
 // freshenAll freshens the holders. It reports whether the queue to one was full,
 // and whether one that lacks something has to wait for its turn.
-func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, all bool) (full, later bool) {
-	m := s.main(h)
+func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, m *mainSide, all bool) (full, later bool) {
 	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		switch {
 		case !x.is(unacked) && x.version == h.Version:
@@ -148,7 +151,7 @@ func (s *Shard) beginFlush(bounded bool) (f Flush) {
 // unsettle lists a replica that has updates, on their way or still to be sent.
 // It stays on the list for some time after they were acknowledged.
 func (s *Shard) unsettle(h *store.Header) {
-	d := s.replica(h)
+	d := s.side(h).replica()
 	if d.unsettled {
 		return
 	}

@@ -166,12 +166,18 @@ func (s *Shard) sideOf(h *store.Header) *side {
 	return s.side(h)
 }
 
+// main, placeholder and replica read the part of a side as what it is in the row's state.
+// The caller knows the state.
+func (d *side) main() *mainSide               { return (*mainSide)(unsafe.Pointer(&d.part)) }
+func (d *side) placeholder() *placeholderSide { return (*placeholderSide)(unsafe.Pointer(&d.part)) }
+func (d *side) replica() *replicaSide         { return (*replicaSide)(unsafe.Pointer(&d.part)) }
+
 // main returns the side of a main copy. There must be one.
 func (s *Shard) main(h *store.Header) *mainSide {
 	if !stateOf(h).isMain() {
 		wrongSide(h)
 	}
-	return (*mainSide)(unsafe.Pointer(&s.side(h).part))
+	return s.side(h).main()
 }
 
 // mainOf returns the side of a main copy. It makes one if there is none.
@@ -185,7 +191,7 @@ func (s *Shard) placeholder(h *store.Header) *placeholderSide {
 	if stateOf(h) != placeholder {
 		wrongSide(h)
 	}
-	return (*placeholderSide)(unsafe.Pointer(&s.side(h).part))
+	return s.side(h).placeholder()
 }
 
 // replica returns the side of a replica.
@@ -193,10 +199,9 @@ func (s *Shard) replica(h *store.Header) *replicaSide {
 	if !stateOf(h).isReplica() {
 		wrongSide(h)
 	}
-	return (*replicaSide)(unsafe.Pointer(&s.side(h).part))
+	return s.side(h).replica()
 }
 
-//go:noinline
 func wrongSide(h *store.Header) {
 	panic(fmt.Sprintf("protocol: key %d is %v, which has another side", h.Key, stateOf(h)))
 }
@@ -206,7 +211,8 @@ func (s *Shard) tidy(h *store.Header) {
 	if st := stateOf(h); st != owner && st != tentative || !hasSide(h) {
 		return
 	}
-	if d, m := s.side(h), s.main(h); d.want == 0 && d.queue == 0 && m.holders == 0 && !m.changed {
+	d := s.side(h)
+	if m := d.main(); d.want == 0 && d.queue == 0 && m.holders == 0 && !m.changed {
 		s.dropSide(h)
 	}
 }

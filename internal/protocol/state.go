@@ -66,10 +66,17 @@ func (s *Shard) enter(h *store.Header, to state) {
 	}
 }
 
-// require panics if what must hold before a transition does not. Tests that break rules
-// of the protocol go on: something else is to notice.
+// require panics if what must hold before a transition does not.
 func (s *Shard) require(holds bool, h *store.Header, to state, what string) {
-	if !holds && s.cfg.Broken == (Broken{}) {
+	if !holds {
+		s.fault(h, to, what)
+	}
+}
+
+// fault panics, except in tests that break rules of the protocol: there, something else
+// is to notice.
+func (s *Shard) fault(h *store.Header, to state, what string) {
+	if s.cfg.Broken == (Broken{}) {
 		panic(fmt.Sprintf("protocol: node %d: key %d cannot become %v from %v: %s", s.cfg.Self, h.Key, to, stateOf(h), what))
 	}
 }
@@ -130,8 +137,8 @@ func (s *Shard) becomeReplica(h *store.Header, sub store.Ref, epoch godwit.Epoch
 
 // becomeFresh makes a replica one that contains no update that the owner lacks.
 func (s *Shard) becomeFresh(h *store.Header) {
-	d := s.replica(h)
 	s.require(stateOf(h) == dirty || stateOf(h) == inFlight, h, fresh, "it must be dirty or in flight")
+	d := s.side(h).replica()
 	s.require(d.unsent == none && d.sent == 0 && !d.flight.present(), h, fresh, "no update may be left")
 	s.enter(h, fresh)
 }
@@ -139,8 +146,8 @@ func (s *Shard) becomeFresh(h *store.Header) {
 // becomeDirty makes a replica one that has updates that were not sent yet, and none in
 // flight.
 func (s *Shard) becomeDirty(h *store.Header) {
-	d := s.replica(h)
 	s.require(stateOf(h) == fresh || stateOf(h) == inFlight, h, dirty, "it must be fresh or in flight")
+	d := s.side(h).replica()
 	s.require(d.unsent != none && d.sent == 0 && !d.flight.present(), h, dirty, "it must have updates, and none in flight")
 	s.enter(h, dirty)
 }
@@ -159,8 +166,8 @@ func (s *Shard) becomeDraining(h *store.Header) {
 }
 
 func (s *Shard) fly(h *store.Header, to state) {
-	d := s.replica(h)
 	s.require(stateOf(h) == fresh || stateOf(h) == dirty, h, to, "one update may be in flight")
+	d := s.side(h).replica()
 	s.require(d.unsent == none && !d.rest.present(), h, to, "the update must contain all that was not sent")
 	s.seq++
 	d.sent = s.seq
