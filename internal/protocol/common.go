@@ -9,12 +9,13 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 )
 
-// This file is what becomes of nearly all requests between nodes, without the
-// questions that only the others must be asked. Each does exactly what Request
-// or Step would do, or nothing, and says so.
+// This file has short ways for the commonest requests between nodes, without the cases
+// that only other requests need. Each does exactly what Request or Step would do, or does
+// nothing and says so.
 
-// Pass is Request of a Pull or a Push of a key that is not here and has its
-// home at another node: it goes on its way.
+// Pass is Request for a Pull or a Push of a key that is not here and has its home at
+// another node: it sends the request on. It reports false, and does nothing, for any other
+// request.
 func (s *Shard) Pass(out Out, r *wire.Record) bool {
 	if s.cfg.Homes.Home(r.Key) == s.cfg.Self {
 		return false
@@ -28,10 +29,10 @@ func (s *Shard) Pass(out Out, r *wire.Record) bool {
 	return true
 }
 
-// Serve is Step of another node's Pull or Push that fits the model, where the
-// row that was found for the key is its main copy, and nobody else has to do
-// with it. The caller sends the reply, for a Pull with the value that is
-// returned, in the row or in scratch, before it lets go of the shard's lock.
+// Serve is Step for another node's Pull or Push that fits the model, if the row that was
+// found for the key is its main copy and has no side. The caller sends the reply before it
+// releases the shard's lock: for a Pull with the value that Serve returns, which is in the
+// row or in scratch.
 func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (value []float32, ok bool) {
 	if r.Kind == wire.Push {
 		return nil, u.Push(h, r.Key, r.Vals)

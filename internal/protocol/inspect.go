@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-ps/godwit/internal/store"
 )
 
-// A Holding is what a shard has of a key at a moment, for who watches. Row is
-// the shard's own memory.
+// A Holding is what a shard has of a key at a moment, for observers. Row is the shard's
+// own memory.
 type Holding struct {
 	State   string // "absent", "owner", "tentative", "frozen", "replica" or "placeholder"
 	Epoch   godwit.Epoch
@@ -44,16 +44,16 @@ func (s *Shard) Holding(k godwit.Key) (x Holding) {
 	return x
 }
 
-// Away returns the owner of a key as its home knows it, if that is not the home
-// itself. It is for the shard of the home.
+// Away returns the owner of a key as its home knows it, false if that is the home itself.
+// It must be called on the home's shard.
 func (s *Shard) Away(k godwit.Key) (godwit.NodeID, bool) {
 	o, ok := s.dir.Away(k)
 	return o.Node, ok
 }
 
-// Resting says what is left to do in the shard, or that something was
-// forgotten there; nil if nothing. It is for when nothing is under way at any
-// node.
+// Resting returns an error that says what is left to do in the shard, or what was
+// forgotten there; nil if nothing. It is meant for a run in which nothing is under way at
+// any node.
 func (s *Shard) Resting() error {
 	sides := 0
 	var err error

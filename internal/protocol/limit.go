@@ -7,15 +7,13 @@ import (
 	"github.com/godwit-ps/godwit/internal/vec"
 )
 
-// limits are what a policy asks of the updates of replicas (placement.Sync).
+// This file applies a policy's limits for the updates of replicas (placement.Sync).
 
-// limited reports whether limits hold yet: what workers push while the task
-// sets its model up is exempt.
+// limited reports whether the limits apply yet. Pushes of the task's setup are exempt.
 func (c *Config) limited() bool { return c.SettingUp == nil || !c.SettingUp() }
 
-// holdBack decides that a replica's update is too small to be sent yet. It
-// is held: it leaves the list of the next round, until something is pushed
-// or a flush begins.
+// holdBack holds a replica's update if it is too small to be sent yet: it is not on the
+// list of the next round, until something is pushed or a flush begins.
 func (s *Shard) holdBack(h *store.Header, ref store.Ref) bool {
 	least := s.cfg.sync.Threshold
 	if least == 0 {
@@ -36,8 +34,8 @@ func (s *Shard) holdBack(h *store.Header, ref store.Ref) bool {
 	return true
 }
 
-// sendExactly has the updates of a replica sent by the next round, whatever their size,
-// and not rounded.
+// sendExactly makes the next round send the updates of a replica, whatever their size and
+// without rounding.
 func (s *Shard) sendExactly(h *store.Header) {
 	d := s.replica(h)
 	if d.unsent == held {

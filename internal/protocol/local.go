@@ -45,7 +45,8 @@ func ReadOptimistic(h *store.Header, k godwit.Key, dst []float32) Place {
 // Pull copies the value of a key to dst if it can be read here and now.
 func (s *Shard) Pull(k godwit.Key, dst []float32) Place { return s.PullAt(nil, k, dst) }
 
-// PullAt is Pull of a key whose row was found, if it was.
+// PullAt is Pull with the row that a Finder returned for the key, which may be nil or
+// another key's.
 func (s *Shard) PullAt(h *store.Header, k godwit.Key, dst []float32) Place {
 	if h = s.at(h, k); h == nil {
 		return Elsewhere
@@ -57,7 +58,7 @@ func (s *Shard) PullAt(h *store.Header, k godwit.Key, dst []float32) Place {
 	return p
 }
 
-// at returns the row of a key, which may have been found already.
+// at returns the row of a key, nil if there is none. h is what a Finder returned for it.
 func (s *Shard) at(h *store.Header, k godwit.Key) *store.Header {
 	if h != nil && h.Key == k && stateOf(h) != absent {
 		return h
@@ -72,7 +73,8 @@ func (s *Shard) at(h *store.Header, k godwit.Key) *store.Header {
 // Push applies the key's update rule if the key can be written here and now.
 func (s *Shard) Push(k godwit.Key, push []float32) Place { return s.PushAt(nil, k, push) }
 
-// PushAt is Push of a key whose row was found, if it was.
+// PushAt is Push with the row that a Finder returned for the key, which may be nil or
+// another key's.
 func (s *Shard) PushAt(h *store.Header, k godwit.Key, push []float32) Place {
 	if h = s.at(h, k); h == nil {
 		return Elsewhere
@@ -122,9 +124,9 @@ func (u *Update) apply(h *store.Header, push []float32) {
 	u.rule.Apply(row[:u.dim], row[u.dim:], push)
 }
 
-// Push is Shard.Push for the common case: the row that was found for the key is
-// its main copy, and nobody else has to do with it. Otherwise it does nothing
-// and reports false. The lock of the key's shard is held.
+// Push is Shard.Push for the common case: the row that was found for the key is its main
+// copy and has no side. Otherwise it does nothing and reports false. The lock of the key's
+// shard must be held.
 func (u *Update) Push(h *store.Header, k godwit.Key, push []float32) bool {
 	if h == nil || h.Key != k || h.Meta != uint32(owner) {
 		return false
@@ -146,8 +148,8 @@ func (s *Shard) readable(h *store.Header) Place {
 	return Elsewhere
 }
 
-// first reports whether an access of this node to a tentative row overtakes
-// none that this node began before: none is on the network, none waits here.
+// first reports whether an access of this node to a tentative row overtakes no earlier
+// access of this node: none is on the network, and none waits here.
 func (s *Shard) first(h *store.Header) bool {
 	if s.cfg.Broken.OvertakeOwn {
 		return true

@@ -5,16 +5,16 @@ import (
 	"github.com/godwit-ps/godwit/internal/store"
 )
 
-// This file is how rows are made that nobody has accessed before: one when it is
-// accessed, or many at once when it is known that they will be.
+// This file makes the rows that nobody has accessed before: one when it is accessed, or
+// many at once when it is known that they will be.
 
-// InUse notes that keys whose home is here are in use. Who has many keys' rows
-// made says so before, of all of them: it is much faster than key by key.
+// InUse notes that keys whose home is here are in use. A caller of Make calls it first,
+// for all keys together: that is much faster than key by key.
 func (c *Config) InUse(keys []godwit.Key) { c.used.AddAll(keys) }
 
-// Make makes the rows that an access to each of the keys would: of those that
-// nobody has accessed before. Their home is here, and [Config.InUse] has been told
-// of them. rows gets those that were made, nil for the other keys.
+// Make makes the rows of those keys that nobody has accessed before, as an access would.
+// The keys must have their home here, and [Config.InUse] must have been called for them.
+// rows gets the rows that were made, nil for the other keys.
 func (s *Shard) Make(keys []godwit.Key, rows []*store.Header) (made int) {
 	m := s.cfg.Model
 	away := s.dir.AwayLen() > 0
@@ -43,7 +43,7 @@ func (s *Shard) create(k godwit.Key) store.Ref {
 	return r
 }
 
-// start makes a row of a table one that this node owns, with its first value.
+// start makes a new row of a table the main copy of a key, with its first value.
 func (s *Shard) start(table int, k godwit.Key, r store.Ref) *store.Header {
 	t := s.cfg.Model.Table(table)
 	h := s.st.Header(r)

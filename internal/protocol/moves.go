@@ -24,8 +24,9 @@ func (s *Shard) localize(out Out, h *store.Header, ref store.Ref, r *wire.Record
 	s.send(out, r.Origin, wire.Record{Kind: wire.Refuse, Key: r.Key})
 }
 
-// canMove reports whether everybody takes what moving a key sends there: the
-// row, and to holders what they lack. Who asked for the row has room for it.
+// canMove reports whether the nodes to which moving a key sends rows take them: the new
+// owner, unless it asked for the row and so has room for it, and the holders that lack
+// something.
 func (s *Shard) canMove(out Out, h *store.Header, to, asker godwit.NodeID) bool {
 	if to != asker && !out.Takes(to) {
 		return false
@@ -42,9 +43,8 @@ func (s *Shard) canMove(out Out, h *store.Header, to, asker godwit.NodeID) bool 
 	return true
 }
 
-// move hands the key to another node. The row is frozen: it stays here until
-// the new owner is confirmed, and requests that still come are passed on
-// behind it.
+// move hands the key to another node. The row stays here, frozen, until the new owner is
+// confirmed; requests that still come are passed on to the new owner.
 func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) {
 	m := s.mainOf(h)
 	hs := s.travels[:0]
@@ -68,9 +68,9 @@ func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) 
 	}
 }
 
-// transfer takes a key over. The row is usable by this node's workers at once;
-// requests of other nodes wait until the old owner has passed on everything
-// that went to it, so that nobody's requests overtake one another.
+// transfer takes a key over. This node's workers can use the row at once. Requests of
+// other nodes wait until the old owner has passed on everything that was sent to it, so
+// that no node's requests overtake one another (M3).
 func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	ref, ok := s.st.Find(r.Key)
 	if !ok {
@@ -137,7 +137,8 @@ func containedSeq(r *wire.Record, n godwit.NodeID) (seq uint64) {
 	return seq
 }
 
-// claim is at the home: the key has a new owner.
+// claim notes at the home that the key has a new owner, and has the old one release its
+// row.
 func (s *Shard) claim(out Out, r *wire.Record) error {
 	old := directory.Owner{Node: s.cfg.Self}
 	here := absent
@@ -162,8 +163,8 @@ func (s *Shard) claim(out Out, r *wire.Record) error {
 	return nil
 }
 
-// release is at the old owner: the home knows the new one, so nothing more
-// comes here, and what came was passed on.
+// release removes the frozen row at the old owner. The home knows the new owner, so no
+// more requests come here, and those that came were passed on.
 func (s *Shard) release(out Out, r *wire.Record) {
 	k, to := r.Key, r.Origin
 	if ref, ok := s.st.Find(k); ok {

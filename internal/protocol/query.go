@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 )
 
-// This file is what a rule's query function ([godwit.Querier]) changes: what
-// pulls get, and what becomes of a value that is new.
+// This file applies a rule's query function ([godwit.Querier]): to what pulls get, and to
+// new values.
 
 // read writes what a pull of a key gets to dst, which has the value's length.
 func (s *Shard) read(h *store.Header, dst []float32) {
@@ -37,7 +37,7 @@ func (s *Shard) answerPull(out Out, h *store.Header, r *wire.Record) {
 	s.reply(out, r, wire.PullReply, s.cfg.updates[i].value(h, &s.diff))
 }
 
-// begin makes a row of a value that is there, with a new state.
+// begin makes a row with a given value a new one: its state begins anew.
 func (s *Shard) begin(table int, row []float32) {
 	u := &s.cfg.updates[table]
 	u.rule.InitState(row[u.dim:])

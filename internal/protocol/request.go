@@ -7,19 +7,19 @@ import (
 	"github.com/godwit-ps/godwit/placement"
 )
 
-// Request takes a request of a worker of this node (Pull, Push, Set or
-// Localize) that could not be served by the fast path. The reply goes to
-// out.Send with this node as the receiver, now or later.
+// Request takes a request of a worker of this node (Pull, Push, Set or Localize) that the
+// fast path could not serve. The reply goes to out.Send, with this node as the receiver,
+// now or later.
 func (s *Shard) Request(out Out, r *wire.Record) {
 	r.Origin, r.Hops, r.Coming = s.cfg.Self, 0, false
 	s.request(out, r)
 }
 
-// Resume takes a request that came before, of a worker of this node or of
-// another one, and was kept by the caller until now.
+// Resume takes a request that the caller has kept until now, of a worker of this node or
+// of another node.
 func (s *Shard) Resume(out Out, r *wire.Record) { s.request(out, r) }
 
-// request serves, keeps or passes on a record that is meant for the owner.
+// request serves, queues or passes on a record that is meant for the owner.
 func (s *Shard) request(out Out, r *wire.Record) {
 	if r.Hops > s.Stats.MaxHops {
 		s.Stats.MaxHops = r.Hops
@@ -56,11 +56,11 @@ func (s *Shard) request(out Out, r *wire.Record) {
 		r.Coming = true
 		s.pass(out, r, s.main(h).successor)
 	case placeholder:
-		// A stale hint may lead the question where the key is back to who asks.
+		// A stale hint may lead the question back to the node that asks.
 		question := r.Kind == wire.Localize && r.Hops > 0 && !s.cfg.Broken.KeepQuestion
 		if own && !question {
-			// Of a key that was asked for to be moved, lateness says nothing: other
-			// nodes ask for it too, and an earlier question is only robbed earlier.
+			// Lateness of a key that was asked to move says nothing: other nodes ask for it too, and
+			// an earlier question would only lose it earlier.
 			if s.side(h).want > 0 && s.placeholder(h).ask == placement.Copy && r.Kind != wire.Localize {
 				s.Stats.Late++
 			}
@@ -159,8 +159,8 @@ func (s *Shard) reply(out Out, r *wire.Record, kind wire.Kind, vals []float32) {
 	out.Send(r.Origin, a)
 }
 
-// Replied takes note of a reply that arrives from another node and fits the
-// model. The caller completes the operation.
+// Replied notes a reply from another node that fits the model. The caller completes the
+// operation.
 func (s *Shard) Replied(from godwit.NodeID, k godwit.Key) {
 	remote := s.remoteOf(k)
 	if *remote == 0 {
@@ -206,9 +206,9 @@ func (s *Shard) serve(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	}
 }
 
-// freshenOrigin makes sure that a node that holds a replica, or waits for one,
-// does not read an older value there after it was answered here: its refresh
-// goes before the answer on the same path.
+// freshenOrigin sends a node that holds a replica, or waits for one, its refresh before
+// the answer to its request, on the same path: the node must not read an older value there
+// afterwards (R4).
 func (s *Shard) freshenOrigin(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	if r.Origin == s.cfg.Self || s.cfg.Broken.NoFreshen {
 		return

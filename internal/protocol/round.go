@@ -6,14 +6,13 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 )
 
-// Round is this shard's part of a sync round: updates of replicas go to the
-// owners, and holders of owned keys that changed get them. Its cost follows
-// what changed; an idle replica costs nothing. It reports whether something
-// had to stay for a later round because the queue to a node was full.
+// Round is this shard's part of a sync round: updates of replicas go to the owners, and
+// rows that changed go to their holders. Its cost follows what changed; an idle replica
+// costs nothing. It reports whether something had to stay for a later round because the
+// queue to a node was full.
 //
-// A holder that only waits for the use of its copy gets it less and less often,
-// unless all says that everything must go, or bounded that everything must of the
-// tables with bounded staleness.
+// A holder that does not use its copy is refreshed less and less often. It is refreshed at
+// once if all is set, or if bounded is set and its table bounds staleness.
 func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
 	held = s.roundUp(out)
 	return s.roundDown(out, all, bounded) || held
@@ -85,8 +84,8 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 	return held
 }
 
-// freshenAll freshens the holders. It reports whether the queue to one was full,
-// and whether one that lacks something has to wait for its turn.
+// freshenAll brings the holders up to date. It reports whether the queue to a holder was
+// full, and whether a holder that lacks something waits for its turn.
 func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, m *mainSide, all bool) (full, later bool) {
 	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		switch {
@@ -113,13 +112,12 @@ type flushed struct {
 	seq   uint64 // an acknowledgement of this update or a later one is enough
 }
 
-// BeginFlush notes every update of replicas of this shard that the owners did
-// not acknowledge yet, and has those sent in the next round that were held back.
+// BeginFlush notes every update of replicas of this shard that the owners did not
+// acknowledge yet. The next round sends those of them that were held.
 func (s *Shard) BeginFlush() (f Flush) { return s.beginFlush(false) }
 
-// BeginSettle is BeginFlush for the tables with bounded staleness. What rounding
-// leaves of an update may stay for longer ([godwit.Filter]): else nothing would be
-// rounded.
+// BeginSettle is BeginFlush for the tables with bounded staleness. The remainder of
+// rounding may stay for longer ([godwit.Filter]): else nothing would be rounded.
 func (s *Shard) BeginSettle() (f Flush) { return s.beginFlush(true) }
 
 func (s *Shard) beginFlush(bounded bool) (f Flush) {

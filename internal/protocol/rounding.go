@@ -50,8 +50,8 @@ func newRounding(m *godwit.Model, table int, seed uint64) *rounding {
 	return nil
 }
 
-// of is the seed of a vector's random numbers, which depends on what no other
-// vector of the key has in common with it.
+// of returns the seed of a vector's random numbers. It differs between the vectors of a
+// key.
 func (x *rounding) of(k godwit.Key, a, b uint64) uint64 {
 	return godwit.Hash64(godwit.Hash64(godwit.Hash64(x.seed^uint64(k))^a) ^ b)
 }
@@ -70,8 +70,8 @@ func (u *Update) Round(answer, request *wire.Record, scratch []float32, stats *S
 	return scratch
 }
 
-// rounds reports whether what is held back of a replica's update is what rounding
-// left of it, and not an update that the policy's limits hold back.
+// rounds reports whether the table's updates are rounded, so that a held update is the
+// remainder of rounding and not one that the policy's limits hold back.
 func (s *Shard) rounds(k godwit.Key) bool {
 	i, _ := s.cfg.Model.Locate(k)
 	x := s.cfg.updates[i].rounding
@@ -83,8 +83,8 @@ func (s *Stats) rounded(f godwit.Encoding, v []float32) {
 	s.RoundedOut += uint64(f.Bytes(v))
 }
 
-// roundUpdate rounds the update of a replica that is about to be sent. What it
-// takes off stays in the replica, and waits for the next push or for a flush.
+// roundUpdate rounds the update of a replica that is about to be sent. The remainder stays
+// in the replica, and waits for the next push or for a flush.
 func (s *Shard) roundUpdate(h *store.Header, r *wire.Record) {
 	i, _ := s.cfg.Model.Locate(h.Key)
 	x := s.cfg.updates[i].rounding

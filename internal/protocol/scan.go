@@ -7,14 +7,15 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 )
 
-// A key is in use from the first access to it on, which comes to its home and
-// makes its row there ([Shard.find]). Where the row goes afterwards does not
-// matter to its home's set of keys in use. So scans, which ask the homes, can
-// neither miss a key nor see it twice because it moves.
+// A key is in use from its first access on. That access comes to the key's home, which
+// makes the row ([Shard.find]). The home's set of keys in use does not depend on where
+// rows are later. So scans, which ask the homes, neither miss a key nor see it twice
+// because it moves.
 
-// scanKeys is how many keys one answer to a scan names at the most: so many that
-// questions cost little, so few that nobody has to hold much of it, or to wait long
-// for the home. What lies between them costs next to nothing ([store.KeySet]).
+// scanKeys is the number of keys that one answer to a scan names at most: large enough
+// that questions cost little, small enough that nobody must hold much of it or wait long
+// for the home. Keys between them that are not in use cost next to nothing
+// ([store.KeySet]).
 const scanKeys = 4096
 
 // Used calls do with keys in first … end-1 that are homed here and in use, in

@@ -10,22 +10,22 @@ import (
 	"github.com/godwit-ps/godwit/placement"
 )
 
-// Out is where a shard's effects go. Send hands over one record for a node; the
-// record and its slices are only good during the call. Records that one node
-// sends to another arrive in the order of Send. A record for the shard's own
-// node is the reply to a request of one of its workers.
+// Out takes a shard's effects. Send hands over one record for a node; the record and its
+// slices are only valid during the call. Records that one node sends to another must
+// arrive in the order of Send. A record for the shard's own node is the reply to a request
+// of one of its workers.
 type Out interface {
 	Send(to godwit.NodeID, r *wire.Record)
-	// Room reports whether the queue to a node takes more copies just now. A
-	// shard asks before it sends refreshes, which can wait.
+	// Room reports whether the queue to a node takes more copies now. A shard asks before it
+	// sends refreshes, which can wait.
 	Room(to godwit.NodeID) bool
-	// Takes reports whether a node takes what it is sent: whether little enough is
-	// queued for it that a row may go there for which it did not ask just now. A
-	// shard asks before it moves a key that such a row goes with.
+	// Takes reports whether so little is queued for a node that a row may go there for which
+	// it did not ask just now. A shard asks before it moves a key, because a move may send
+	// such rows.
 	Takes(to godwit.NodeID) bool
-	// Ask reports whether this node may ask a node for one more row of so many
-	// floats, and counts it until Got. What may be asked for is bounded, because
-	// answers are not. The first row of a node may always be asked for.
+	// Ask reports whether this node may ask a node for one more row of so many floats, and
+	// counts the row until Got. Rows that were asked for are bounded, because answers are not.
+	// A node may always be asked for a first row.
 	Ask(to godwit.NodeID, floats int) bool
 	Got(to godwit.NodeID, floats int)
 	// Now is the time in nanoseconds, for the measurement of lead times only.
@@ -48,10 +48,11 @@ type Config struct {
 	// SettingUp reports whether the workers of this node still set their model
 	// up; nil is never.
 	SettingUp func() bool
-	// Misplaced is told, under the shard's lock, that the policy would move a key to
-	// a node that the run does not have; the key stays. nil: nobody is told.
+	// Misplaced is called, under the shard's lock, when the policy would move a key to a node
+	// that the run does not have; the key stays. It may be nil.
 	Misplaced func(error)
-	// Broken switches single rules off. Only tests set it.
+	// Broken switches single rules of the protocol off: tests show with it that they would
+	// notice.
 	Broken Broken
 
 	classes []int           // class of each table
@@ -99,7 +100,8 @@ func (c *Config) isBounded(k godwit.Key) bool {
 
 func (c *Config) hot(k godwit.Key) bool { return c.Hot != nil && c.Hot(k) }
 
-// Hops after which a request is no longer sent after hints but to the home.
+// hintHops is the number of hops after which a request follows no hints any more, but goes
+// to the home.
 const hintHops = 2
 
 // A Shard is one node's part of the protocol for one part of the keys: what is
@@ -191,8 +193,8 @@ type Broken struct {
 
 func (s *Shard) class(k godwit.Key) int { t, _ := s.cfg.Model.Locate(k); return s.cfg.classes[t] }
 
-// find returns the row of a key. The home makes the row of a key that was
-// never touched: everybody would make the same, so no value travels.
+// find returns the row of a key. The home makes the row of a key that nobody has touched:
+// every node would make the same, so no value travels.
 func (s *Shard) find(k godwit.Key) (store.Ref, bool) {
 	r, ok := s.st.Find(k)
 	if !ok && s.cfg.Homes.Home(k) == s.cfg.Self {
@@ -203,7 +205,7 @@ func (s *Shard) find(k godwit.Key) (store.Ref, bool) {
 	return r, ok
 }
 
-// next says where to send a record for the owner of a key that is not here.
+// next returns the node to which a record for the owner of a key goes that is not here.
 func (s *Shard) next(k godwit.Key, hops uint8) godwit.NodeID {
 	home := s.cfg.Homes.Home(k)
 	if home == s.cfg.Self {
@@ -221,10 +223,11 @@ func (s *Shard) next(k godwit.Key, hops uint8) godwit.NodeID {
 	return home
 }
 
-// slot is the place of a key in the shard's small tables.
+// slot is the index of a key in the shard's small tables. Several keys share one.
 func slot(k godwit.Key, shift uint) uint64 { return uint64(k) >> shift & 63 }
 
-// remoteOf is the count of this node's requests on the network for a key's slot.
+// remoteOf counts the requests of this node's workers that are on the network, for the
+// keys of a slot.
 func (s *Shard) remoteOf(k godwit.Key) *uint32 { return &s.remote[slot(k, s.cfg.Shift)] }
 
 // Len returns how many keys have a row here, and how many of them this node
@@ -242,15 +245,15 @@ func (s *Shard) Len() (rows, owned, replicas int) {
 	return rows, owned, replicas
 }
 
-// Bytes returns about the memory of what is here: values, index, what rows have
-// beside them, and what is known of the places of other keys.
+// Bytes returns about how much memory the shard takes: values, index, side records, and
+// location hints.
 func (s *Shard) Bytes() int {
 	lists := 8 * (cap(s.dirty) + cap(s.changed) + cap(s.unsettled))
 	return s.st.Bytes() + s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + s.dir.Bytes() + lists
 }
 
-// Bytes returns the memory of what a node knows of all keys together: their homes,
-// and which are in use.
+// Bytes returns the memory of what a node knows of all keys together: their homes, and
+// which are in use.
 func (c *Config) Bytes() int { return c.Homes.Bytes() + c.used.Bytes() }
 
 // Believed returns the node that a request for a key would be sent to, if it is

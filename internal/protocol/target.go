@@ -6,8 +6,8 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// mayMove reports whether a key can go where the policy would have it: to another
-// node of the run. That the policy names a node that is none is told.
+// mayMove reports whether a key can move to the node that the policy names: another node
+// of the run. It calls Misplaced if the policy names a node that the run does not have.
 func (c *Config) mayMove(k godwit.Key, to godwit.NodeID) bool {
 	if to == c.Self {
 		return false
