@@ -25,7 +25,8 @@ const SecretSize = 32
 const (
 	// DefaultTTL leaves room for processes that a busy machine does not run for
 	// seconds; a process that dies is noticed by its connections, at once.
-	DefaultTTL  = 10 * time.Second
+	DefaultTTL = 10 * time.Second
+	// DefaultJoin leaves time to start the other nodes.
 	DefaultJoin = 60 * time.Second
 	// MaxTTL bounds Config.TTL.
 	MaxTTL = 24 * time.Hour
@@ -40,6 +41,7 @@ type Member struct {
 	Incarnation uint64
 }
 
+// String names the member as errors do: "node 2 (10.0.0.2:2391)".
 func (m Member) String() string { return fmt.Sprintf("node %d (%s)", m.ID, m.Addr) }
 
 // A Config says which run a node joins, and as what.

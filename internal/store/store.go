@@ -57,10 +57,10 @@ const (
 // A Header is what a store keeps of a row beside its floats. Its owner (the
 // protocol) gives Meta its meaning.
 type Header struct {
-	Key     godwit.Key
-	Version godwit.Version
-	Epoch   godwit.Epoch
-	Meta    uint32
+	Key     godwit.Key     // whose row it is; of a free or spare row it means nothing
+	Version godwit.Version // how many changes were applied to it; see godwit.Version
+	Epoch   godwit.Epoch   // how often the ownership of the key has changed hands
+	Meta    uint32         // the protocol's state of the key; 0 for a new row
 }
 
 // noRow is no row: it is beyond those that fit.

@@ -27,7 +27,7 @@ type Setup struct {
 	// listener drops who says nothing and a dialer gives up one who does not
 	// answer. Tests wait for it.
 	Hasty   transport.Network
-	Timeout time.Duration
+	Timeout time.Duration // of Hasty
 
 	// Addr returns an address to listen at that is not in use.
 	Addr func() string

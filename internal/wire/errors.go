@@ -4,10 +4,10 @@ import "fmt"
 
 // A FormatError reports bytes that are not a frame: where, and what is wrong.
 type FormatError struct {
-	Offset int  // in bytes from the frame's start
-	Record int  // the number of the record, from 0; -1: not in a record
-	Kind   Kind // of the record; 0 where it was not known yet
-	Reason string
+	Offset int    // in bytes from the frame's start
+	Record int    // the number of the record, from 0; -1: not in a record
+	Kind   Kind   // of the record; 0 where it was not known yet
+	Reason string // a part of a sentence
 }
 
 func (e *FormatError) Error() string {
@@ -23,7 +23,7 @@ func headerError(offset int, reason string) error {
 
 // A VersionError reports a frame of another version of the protocol.
 type VersionError struct {
-	Theirs int
+	Theirs int // the version of the frame
 }
 
 func (e *VersionError) Error() string {

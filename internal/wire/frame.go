@@ -50,10 +50,12 @@ const (
 	typeSuspicions = 9
 )
 
-// Asks reports whether a frame asks for a list that its sender does not know,
-// and Answers whether it brings one. Both are for the other end of the
-// connection itself, at once; others are taken in their order.
-func Asks(frame []byte) bool    { return len(frame) >= HeaderLen && frame[6] == typeWant }
+// Asks reports whether a frame asks for a list that its sender does not know. Such a
+// frame, and one that [Answers], is for the other end of the connection itself, and
+// handled at once; others are handled in their order.
+func Asks(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeWant }
+
+// Answers reports whether a frame brings a list that was asked for.
 func Answers(frame []byte) bool { return len(frame) >= HeaderLen && frame[6] == typeList }
 
 // IsData reports whether a frame says that it is one of records.

@@ -66,6 +66,7 @@ var kindNames = [...]string{
 	Settled: "settled", PullAfter: "pull-after", Rebound: "rebound",
 }
 
+// String returns the name of the kind, as in tests and errors.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
 		return kindNames[k]
@@ -76,26 +77,26 @@ func (k Kind) String() string {
 // A Record is one protocol message about one key. Which fields mean something
 // depends on the kind; the others are zero.
 type Record struct {
-	Kind    Kind
-	Key     godwit.Key
-	Origin  godwit.NodeID
-	Op      uint64
-	Index   uint32
-	Hops    uint8
-	Coming  bool // the receiver will find the key on its way to it: wait, do not pass on
-	Epoch   godwit.Epoch
-	Version godwit.Version
-	Seq     uint64
-	Vals    []float32
-	Coding  Coding  // how Vals are written; it changes none of them
-	Step    float32 // of Fixed8 and Fixed16
-	Holders []Holder
+	Kind    Kind           // what the record is; it says which other fields count
+	Key     godwit.Key     // whose record it is
+	Origin  godwit.NodeID  // the node that asked first, whoever passed the record on
+	Op      uint64         // the operation of the origin that waits for an answer
+	Index   uint32         // the position of the key in that operation
+	Hops    uint8          // how often the record was passed on
+	Coming  bool           // the receiver will find the key on its way to it: wait, do not pass on
+	Epoch   godwit.Epoch   // how often the ownership of the key has changed hands
+	Version godwit.Version // of the row that the record brings or acknowledges
+	Seq     uint64         // of an update of a replica, a set or a mark: its number at its origin
+	Vals    []float32      // a value, a whole row, or an update
+	Coding  Coding         // how Vals are written; it changes none of them
+	Step    float32        // of Fixed8 and Fixed16
+	Holders []Holder       // of a row that moves: who has replicas of it or waits for one
 }
 
 // A Holder is what the owner of a key knows of one node that holds a replica
 // of it or waits for one. The list travels with the key.
 type Holder struct {
-	Node    godwit.NodeID
+	Node    godwit.NodeID  // the node with the replica
 	Seq     uint64         // the last of the node's updates that the row contains
 	Version godwit.Version // the version that the node's copy has, its own updates included
 }

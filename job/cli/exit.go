@@ -14,11 +14,11 @@ import (
 
 // Exit codes.
 const (
-	OK          = 0
-	Failure     = 1
-	WrongUsage  = 2
-	Lost        = 3
-	Interrupted = 130
+	OK          = 0   // done
+	Failure     = 1   // failed
+	WrongUsage  = 2   // an error in the command line
+	Lost        = 3   // another node or the coordinator was lost, failed, or never came
+	Interrupted = 130 // ended by an interrupt
 )
 
 // ExitCodes is the text of a help about the exit codes.

@@ -2,31 +2,35 @@ package server_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
+	"log"
 
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/etcd"
 	"github.com/godwit-ps/godwit/coord/etcd/server"
 )
 
-// A server lets in who knows its token, and nobody else.
-func ExampleStart() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	s, err := server.Start(ctx, server.Config{Token: "a-secret-of-mine"})
+// A run of one node that is coordinated by an etcd in its own process.
+func Example() {
+	ctx := context.Background()
+	s, err := server.Start(ctx, server.Config{})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	defer s.Close()
 
-	for _, token := range []string{"a-secret-of-mine", "something-guessed"} {
-		at := etcd.Access{Endpoints: s.Endpoints(), Token: token}
-		err := at.Configure(ctx, "example", []byte("what is trained"))
-		fmt.Println("refused:", errors.Is(err, coord.ErrAccess))
+	at := etcd.Access{Endpoints: s.Endpoints(), Token: s.Token()}
+	session, err := at.Join(ctx, coord.Config{Run: "example", Nodes: 1, Addr: "127.0.0.1:7000"})
+	if err != nil {
+		log.Fatal(err)
 	}
-	// Output:
-	// refused: false
-	// refused: true
+	fmt.Println(session.Self(), session.Members())
+	if err := session.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Nodes that are still at work would take the closed server for a lost coordinator.
+	if err := at.Drain(ctx, "example"); err != nil {
+		log.Fatal(err)
+	}
+	// Output: 0 [node 0 (127.0.0.1:7000)]
 }

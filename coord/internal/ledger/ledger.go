@@ -61,24 +61,36 @@ func New(self godwit.NodeID, members []coord.Member, secret []byte, publish Publ
 	}
 }
 
-func (l *Ledger) Self() godwit.NodeID       { return l.self }
-func (l *Ledger) Members() []coord.Member   { return slices.Clone(l.members) }
-func (l *Ledger) Secret() []byte            { return slices.Clone(l.secret) }
-func (l *Ledger) Stopping() <-chan struct{} { return l.stopping }
-func (l *Ledger) Done() <-chan struct{}     { return l.done }
+// Self implements coord.Session.
+func (l *Ledger) Self() godwit.NodeID { return l.self }
 
+// Members implements coord.Session.
+func (l *Ledger) Members() []coord.Member { return slices.Clone(l.members) }
+
+// Secret implements coord.Session.
+func (l *Ledger) Secret() []byte { return slices.Clone(l.secret) }
+
+// Stopping implements coord.Session.
+func (l *Ledger) Stopping() <-chan struct{} { return l.stopping }
+
+// Done implements coord.Session.
+func (l *Ledger) Done() <-chan struct{} { return l.done }
+
+// View implements coord.Session.
 func (l *Ledger) View() godwit.View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.view
 }
 
+// StopReason implements coord.Session.
 func (l *Ledger) StopReason() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reason
 }
 
+// Err implements coord.Session.
 func (l *Ledger) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,11 +25,11 @@ const (
 
 // A Message is what a node publishes to all members.
 type Message struct {
-	Kind    Kind   `json:"kind"`
-	Name    string `json:"name,omitempty"`
-	Gen     uint64 `json:"gen,omitempty"`
-	Text    string `json:"text,omitempty"`
-	Payload []byte `json:"-"`
+	Kind    Kind   `json:"kind"`           // what the message is about
+	Name    string `json:"name,omitempty"` // of a barrier or exchange
+	Gen     uint64 `json:"gen,omitempty"`  // the how-manieth use of that name, from 1
+	Text    string `json:"text,omitempty"` // a reason, for people
+	Payload []byte `json:"-"`              // of an exchange
 }
 
 // Encode writes a message as one line of JSON, for people, and the payload as it

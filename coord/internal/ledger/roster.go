@@ -16,11 +16,11 @@ import (
 // A Registration is what a node stores at the coordinator under its id while the run
 // is not sealed yet.
 type Registration struct {
-	Addr        string `json:"addr"`
-	Fingerprint string `json:"fingerprint,omitempty"`
-	Nodes       int    `json:"nodes"`
-	Share       []byte `json:"share"` // this node's part of the run's secret: random bytes
-	Incarnation uint64 `json:"-"`     // grows from one registration to the next
+	Addr        string `json:"addr"`                  // coord.Config.Addr
+	Fingerprint string `json:"fingerprint,omitempty"` // coord.Config.Fingerprint
+	Nodes       int    `json:"nodes"`                 // coord.Config.Nodes
+	Share       []byte `json:"share"`                 // this node's part of the run's secret: random bytes
+	Incarnation uint64 `json:"-"`                     // grows from one registration to the next
 }
 
 // NewRegistration is that of a node with this configuration. It has a share of its own.
