@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
@@ -49,12 +50,13 @@ func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 	if b.reaches(at) {
 		return w.serve(ctx, what, wire.Pull, keys, dst, &w.count.pull)
 	}
-	if err := w.reserve(len(keys)); err != nil {
+	if err := w.ops.Reserve(len(keys)); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
+	w.reserved = len(keys)
 	w.after = at
 	defer func() {
-		b.asked.Add(-int64(w.reserved))
+		w.ops.Return(w.reserved)
 		w.after, w.reserved = 0, 0
 	}()
 	if err := w.reads(keys); err != nil {
@@ -63,24 +65,6 @@ func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 	add(&w.count.calls, 1)
 	w.every(keys)
 	return w.request(ctx, what, wire.Pull, keys, dst, &w.count.pull)
-}
-
-// reserve takes room for keys that are asked for ahead. It does not wait for
-// some: this worker itself may have to go on before there is any.
-func (w *worker) reserve(keys int) error {
-	b := w.n.bound
-	if w.ops.full() {
-		w.ops.reap()
-		if w.ops.full() {
-			return fmt.Errorf("%w: this worker has as much outstanding as it may that waits for clocks; wait for some of it first", godwit.ErrFull)
-		}
-	}
-	if n := b.asked.Add(int64(keys)); n > int64(b.most) {
-		b.asked.Add(-int64(keys))
-		return fmt.Errorf("%w: pulls of %d keys wait for clocks, of all workers of the node at most %d may; ask less far ahead", godwit.ErrFull, n, b.most)
-	}
-	w.reserved = keys
-	return nil
 }
 
 // askLater has a shard take a pull for which it may be too early. The shard is locked.
@@ -131,19 +115,19 @@ func (n *Node) pullAfter(in *inbound, r *wire.Record) (out protocol.Out, err err
 }
 
 // delayed says who holds up an operation that waits for a tick.
-func (w *worker) delayed(o *op) error {
-	behind, _ := w.n.bound.behind(o.after)
-	return fmt.Errorf("waiting for updates before %v: %s", o.after, behind)
+func (w *worker) delayed(o *operation.Op) error {
+	behind, _ := w.n.bound.behind(o.After)
+	return fmt.Errorf("waiting for updates before %v: %s", o.After, behind)
 }
 
 // awaited notes that the worker waits for an operation that waits for a tick.
-func (w *worker) awaited(o *op) error {
-	if w.clock.Tick().Before(o.after) {
-		return w.fail(o.what, nil, fmt.Errorf("%w: it waits for updates before %v, and this worker is at %v: advance first", godwit.ErrBound, o.after, w.clock.Tick()))
+func (w *worker) awaited(o *operation.Op) error {
+	if w.clock.Tick().Before(o.After) {
+		return w.fail(o.What, nil, fmt.Errorf("%w: it waits for updates before %v, and this worker is at %v: advance first", godwit.ErrBound, o.After, w.clock.Tick()))
 	}
 	b := w.n.bound
 	b.mu.Lock()
-	b.want(o.after)
+	b.want(o.After)
 	b.mu.Unlock()
 	b.n.pacer.bell.Ring()
 	b.n.pacer.bell.Hurry()

@@ -24,7 +24,7 @@ func TestAWorkerThatAsksFarAheadIsToldSoAndGoesOn(t *testing.T) {
 			m := modelOf(t, godwit.Table{Name: "t", Rows: 1000, Dim: 1, Staleness: godwit.Within(5)})
 			c := local(t, 2, Config{Workers: 1, Model: m, Policy: placement.Static})
 			w := c.Nodes[0].Worker(0)
-			c.Nodes[0].bound.most = x.most
+			c.Nodes[0].ops.Most = int64(x.most)
 			ctx, cancel := context.WithTimeout(background(t), patience)
 			defer cancel()
 			keys := homedAt(t, c.Nodes[0], 1, x.keys)
@@ -49,8 +49,8 @@ func TestAWorkerThatAsksFarAheadIsToldSoAndGoesOn(t *testing.T) {
 			w.Advance()
 			c.Nodes[1].Worker(0).Advance()
 			must(t, w.Wait(ctx, h))
-			if o, b := w.(*worker).ops, c.Nodes[0].bound; v[0] != 1 || o.open != 0 || o.asked.Load() != 0 || o.ahead.ops != 0 || o.ahead.floats != 0 || b.asked.Load() != 0 {
-				t.Errorf("reads %v, and %+v operations and %d keys are left", v[0], o.ahead, b.asked.Load())
+			if o, all := w.(*worker).ops, c.Nodes[0].ops; v[0] != 1 || o.Open() != 0 || o.UnderWay() != 0 || o.Ahead() != 0 || all.Ahead() != 0 {
+				t.Errorf("reads %v, and %d operations and %d keys are left", v[0], o.Ahead(), all.Ahead())
 			}
 		})
 	}

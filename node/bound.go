@@ -60,7 +60,6 @@ type bound struct {
 	urgent  atomic.Bool    // somebody waits for what this node has to do
 	flying  atomic.Bool    // updates are on their way that settling waits for
 	count   atomic.Uint64  // pulls that came too early
-	asked   atomic.Int64   // keys that this node's workers asked for by PullAfter and have not got
 	most    int            // such keys of one node
 
 	mu      preempt.Mutex

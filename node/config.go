@@ -112,11 +112,10 @@ func longest(m *godwit.Model) (floats int) {
 
 // Bounds of the shell that are no queues'.
 const (
-	maxWorkers  = 1 << 12
-	aheadFloats = 16 << 20       // that one worker may have asked for by PullAfter and not got
-	maxFloats   = math.MaxUint32 // of the values of a call: 16 GiB; an operation keeps offsets of 32 bits
-	maxIntents  = 1 << 27        // keys in a worker's announced intents, counted once an intent
-	causeWait   = 500 * time.Millisecond
+	maxWorkers = 1 << 12
+	maxFloats  = math.MaxUint32 // of the values of a call: 16 GiB; an operation keeps offsets of 32 bits
+	maxIntents = 1 << 27        // keys in a worker's announced intents, counted once an intent
+	causeWait  = 500 * time.Millisecond
 )
 
 // eager is a window that no intent is beyond.

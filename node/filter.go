@@ -92,7 +92,7 @@ func (w *worker) pushKeptOf(ctx context.Context, what string, r *filtering.Resid
 func (n *Node) newCloser() *worker {
 	i := len(n.workers)
 	id := godwit.WorkerID{Node: n.self, Local: i}
-	w := &worker{n: n, id: id, out: n.links.Sender(), rows: n.rows.Access(), ops: n.newOps(i), waits: true, clock: new(tick.Clock), filters: n.filters.Pipeline(id)}
+	w := &worker{n: n, id: id, out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), waits: true, clock: new(tick.Clock), filters: n.filters.Pipeline(id)}
 	w.send = w.out.Flush
 	return w
 }

@@ -165,13 +165,13 @@ func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
 	g.shut(2)
 	read := sync.OnceFunc(func() { g.open(2) })
 	t.Cleanup(read)
-	w.ops.room = reached * link.CostOf(n.model.RowLen(keys[0]))
+	w.ops.Room = reached * link.CostOf(n.model.RowLen(keys[0]))
 	ctx, giveUp := context.WithCancelCause(background(t))
 	enough := errors.New("waited long enough")
 	over := make(chan error)
 	go func() { over <- w.Set(ctx, keys, set) }()
 	eventually(t, "only the stalled node has not answered", func() bool {
-		return pulled(t, n.Worker(1), keys[quick-1])[0] == 0.5 && w.ops.short.Load() && w.ops.asked.Load() == w.ops.room
+		return pulled(t, n.Worker(1), keys[quick-1])[0] == 0.5 && w.ops.Short() && w.ops.UnderWay() == w.ops.Room
 	})
 	giveUp(enough)
 	err := <-over
@@ -209,11 +209,15 @@ func TestAWaitSyncThatIsGivenUpLosesNothingThatWasKept(t *testing.T) {
 		must(t, x.Push(t.Context(), keys, push))
 	}
 	ops := w.(*worker).ops
-	ops.asked.Add(ops.room)
+	for cost := ops.Room; cost > 0; cost = ops.Room - ops.UnderWay() { // until nothing else is under way
+		if ops.Ask(cost) {
+			break
+		}
+	}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	err := w.WaitSync(short)
-	ops.asked.Add(-ops.room)
+	ops.Got(ops.Room)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("a WaitSync for which there is no room: %v", err)
 	}
@@ -324,13 +328,13 @@ func TestANodeThatClosesWaitsForNoOperationsOfItsWorkers(t *testing.T) {
 	must(t, w.Push(t.Context(), keys[:1], []float32{3, 0}))
 	g.shut(1)
 	var hs []godwit.Handle
-	for w.ops.begun() < host.Usual.Ops { // some may be answered before the gate is shut
+	for w.ops.Open() < host.Usual.Ops { // some may be answered before the gate is shut
 		h, err := w.PushAsync(t.Context(), keys[1:], []float32{10, 0})
 		must(t, err)
 		hs = append(hs, h)
-		w.ops.reap()
+		w.ops.Reap()
 	}
-	for long := 20 * time.Millisecond; n.closer.ops.begun() == 0; long *= 2 { // on a busy machine, it may not come so far
+	for long := 20 * time.Millisecond; n.closer.ops.Open() == 0; long *= 2 { // on a busy machine, it may not come so far
 		short, cancel := context.WithTimeout(t.Context(), long)
 		err := n.flushKept(short)
 		cancel()
@@ -338,7 +342,7 @@ func TestANodeThatClosesWaitsForNoOperationsOfItsWorkers(t *testing.T) {
 			t.Fatalf("a node that closes, of which nobody takes anything: %v", err)
 		}
 	}
-	if own, theirs := n.closer.ops.begun(), w.ops.begun(); own != 1 || theirs != host.Usual.Ops {
+	if own, theirs := n.closer.ops.Open(), w.ops.Open(); own != 1 || theirs != host.Usual.Ops {
 		t.Errorf("%d operations of the node and %d of its worker are open, want 1 and %d", own, theirs, host.Usual.Ops)
 	}
 	g.open(1)
@@ -347,16 +351,10 @@ func TestANodeThatClosesWaitsForNoOperationsOfItsWorkers(t *testing.T) {
 	if got := pulled(t, w, keys[0]); got[0] != 3 {
 		t.Errorf("the value is %v, want 3", got)
 	}
-	eventually(t, "the end of what was given up", func() bool { return n.closer.ops.begun() == 0 })
+	eventually(t, "the end of what was given up", func() bool { return n.closer.ops.Open() == 0 })
 }
 
 // begun returns how many operations are open.
-func (t *ops) begun() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.open
-}
-
 func TestACallMayBringItsOwnFilters(t *testing.T) {
 	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1})
 	w := c.Nodes[0].Worker(0)

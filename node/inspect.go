@@ -38,9 +38,7 @@ func (n *Node) Resting() error {
 		}
 	}
 	for _, w := range n.workers {
-		w.ops.mu.Lock()
-		open := w.ops.open
-		w.ops.mu.Unlock()
+		open := w.ops.Open()
 		if open > 0 {
 			return fmt.Errorf("%d operations of %v are open", open, w.id)
 		}

@@ -222,7 +222,7 @@ func TestAStalledNodeHoldsUpOnlyWhoAsksIt(t *testing.T) {
 			pushed++
 		}
 	}()
-	full := w0.(*worker).ops.short.Load
+	full := w0.(*worker).ops.Short
 	eventually(t, "there is no room for more requests to the stalled node", full)
 	ctx := background(t)
 	began := time.Now()

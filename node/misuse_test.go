@@ -35,7 +35,7 @@ func TestHandlesOfOthersAreErrors(t *testing.T) {
 			t.Errorf("%v waits for a handle of %v: %v, want %v", w.ID(), mine.ID(), err, godwit.ErrHandle)
 		}
 	}
-	for _, x := range []godwit.Handle{12345, math.MaxUint64, h + 1, h + 1<<slotBits} {
+	for _, x := range []godwit.Handle{12345, math.MaxUint64, h + 1, h + 1<<16} {
 		if err := mine.Wait(ctx, x); !errors.Is(err, godwit.ErrHandle) {
 			t.Errorf("waits for handle %#x, which no call returned: %v", uint64(x), err)
 		}
@@ -44,8 +44,8 @@ func TestHandlesOfOthersAreErrors(t *testing.T) {
 	if err := mine.Wait(ctx, 12345, h); !errors.Is(err, godwit.ErrHandle) {
 		t.Errorf("a wrong handle before a right one: %v", err)
 	}
-	if o := mine.(*worker).ops; o.open != 0 {
-		t.Errorf("%d operations are open", o.open)
+	if o := mine.(*worker).ops; o.Open() != 0 {
+		t.Errorf("%d operations are open", o.Open())
 	}
 	must(t, mine.Wait(ctx, h))
 }

@@ -33,7 +33,6 @@ import (
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/packing"
 	"github.com/godwit-ps/godwit/internal/protocol"
-	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/store/arena"
 	"github.com/godwit-ps/godwit/internal/wire"
@@ -41,13 +40,12 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/hot"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/liveness"
+	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
 )
-
-type protocolHomes = *directory.Homes
 
 // A Node is one process of a run.
 type Node struct {
@@ -60,6 +58,7 @@ type Node struct {
 	rows    *shards.Set
 	filters *filtering.Filters
 	links   *link.Links
+	ops     *operation.Tables // of the workers
 	workers []*worker
 	clocks  tick.Clocks // of the workers
 	closer  *worker     // what Close pushes by
@@ -135,7 +134,8 @@ func (n *Node) build() error {
 	}
 	bell := host.NewBell()
 	n.links = link.New(n.Host, n.self, len(n.cfg.Session.Members()), n.cfg.Session.View(), n.cfg.limits(), by, bell)
-	n.links.Answered = n.complete
+	n.ops = operation.New(n.model, n.self, n.cfg.Workers, n.links.Limits)
+	n.links.Answered = n.ops.Complete
 	if n.proto, err = n.cfg.protocol(); err != nil {
 		return err
 	}
@@ -164,7 +164,9 @@ func (n *Node) build() error {
 	}
 	n.pacer, n.planner = newPacer(n, bell), newPlanner(n)
 	n.clocks = tick.NewClocks(n.self, n.cfg.Workers, n.cfg.barriers())
-	n.bound = newBound(n)
+	if n.bound = newBound(n); n.bound != nil {
+		n.ops.Settled = n.bound.stir
+	}
 	n.stays, n.onRead = placement.OnRead(n.proto.Policy)
 	n.onRead = n.onRead && !n.links.Alone()
 	n.windows = windowsOf(n.model)

@@ -184,7 +184,7 @@ func (n *Node) replied(in *inbound, from godwit.NodeID, rs []wire.Record) (err e
 		err = n.step(in, from, &rs[done])
 	}
 	if done > 0 {
-		n.complete(from, rs[:done]...)
+		n.ops.Complete(from, rs[:done]...)
 	}
 	return err
 }

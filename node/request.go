@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/operation"
 )
 
 // This file is what a worker does with keys that it cannot be served at once: it
@@ -24,17 +25,15 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	}
 	add(&w.count.slow, 1)
 	if w.token != nil {
-		o.mu.Lock()
-		o.token = w.token
-		o.mu.Unlock()
+		o.Lend(w.token)
 	}
-	o.expect(w.n.model, keys, w.rows.Miss)
+	o.Expect(w.n.model, keys, w.rows.Miss)
 	if kind == wire.Localize {
 		for m, i := range w.order.Positions(w.n.rows, keys) { // all were missed
 			w.rows.Miss[2*m], w.rows.Miss[2*m+1] = i, 0
 		}
 	}
-	w.rec = wire.Record{Kind: kind, Op: o.id}
+	w.rec = wire.Record{Kind: kind, Op: o.ID}
 	t := w.n.rows.First()
 	if w.n.bound != nil || w.n.windows != nil {
 		w.follow(o, kind, keys)
@@ -94,20 +93,18 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		add(&c[protocol.Elsewhere], away)
 		add(&c[waited], queued)
 	}
-	id := o.id
+	h := w.ops.Handle(o.ID)
 	w.issued(o, 0)
-	return w.handle(id), nil
+	return h, nil
 }
 
 // maxRequests is after how many requests of a call the first of them leave.
 const maxRequests = 1024
 
 // issued ends the issuing of an operation's keys, of which some were not issued.
-func (w *worker) issued(o *op, not int) {
-	if o.issued(not) {
-		w.ops.finish(o, godwit.NoNode)
-	}
-	o.asked(w.out.Sole())
+func (w *worker) issued(o *operation.Op, not int) {
+	w.ops.Issued(o, not)
+	o.Asked(w.out.Sole())
 	if !w.waits { // else it will be sent when he waits
 		w.out.Post()
 	}
@@ -141,20 +138,20 @@ func (w *worker) blamed(what string, keys []godwit.Key, err error) error {
 // admit waits until there is room for the next keys of an operation, and returns
 // up to where. What waits for a tick has bounds of its own: this worker may have to
 // go on before it is answered.
-func (w *worker) admit(ctx context.Context, o *op, kind wire.Kind, keys []godwit.Key, m int) (next int, err error) {
+func (w *worker) admit(ctx context.Context, o *operation.Op, kind wire.Kind, keys []godwit.Key, m int) (next int, err error) {
 	w.out.Release()
-	if o.after != 0 {
+	if o.After != 0 {
 		return min(m+admitted, len(w.rows.Miss)), nil
 	}
 	next, cost := w.some(kind, keys, m)
-	if w.ops.ask(cost) {
+	if w.ops.Ask(cost) {
 		return next, nil
 	}
 	w.out.Flush()
-	w.ops.short.Store(true)
-	defer w.ops.short.Store(false)
-	for !w.ops.ask(cost) {
-		switch w.pause(ctx, w.ops.moved) {
+	w.ops.Wait(true)
+	defer w.ops.Wait(false)
+	for !w.ops.Ask(cost) {
+		switch w.pause(ctx, w.ops.Moved()) {
 		case 1:
 			return 0, &behindError{w.behind(keys[w.rows.Miss[m]]), context.Cause(ctx)}
 		case 2:
@@ -168,7 +165,7 @@ func (w *worker) admit(ctx context.Context, o *op, kind wire.Kind, keys []godwit
 // cost: few enough for room to come back while others are issued.
 func (w *worker) some(kind wire.Kind, keys []godwit.Key, m int) (next int, cost int64) {
 	t := w.n.rows.First()
-	for next = m; next < min(m+admitted, len(w.rows.Miss)) && (next == m || cost < w.ops.room/8); next += 2 {
+	for next = m; next < min(m+admitted, len(w.rows.Miss)) && (next == m || cost < w.ops.Room/8); next += 2 {
 		k := keys[w.rows.Miss[next]]
 		if !t.Has(k) {
 			t = w.n.rows.Table(k)
@@ -192,20 +189,20 @@ func (w *worker) behind(next godwit.Key) godwit.NodeID {
 }
 
 // begin opens an operation; it waits while this worker has too much under way.
-func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf []float32, kind wire.Kind) (*op, error) {
+func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf []float32, kind wire.Kind) (*operation.Op, error) {
 	dst := buf
 	if kind != wire.Pull {
 		dst = nil
 	}
 	for {
-		if o := w.ops.begin(what, dst); o != nil {
+		if o := w.ops.Begin(what, dst); o != nil {
 			return o, nil
 		}
-		w.ops.reap()
-		if o := w.ops.begin(what, dst); o != nil {
+		w.ops.Reap()
+		if o := w.ops.Begin(what, dst); o != nil {
 			return o, nil
 		}
-		switch w.pause(ctx, w.ops.moved) {
+		switch w.pause(ctx, w.ops.Moved()) {
 		case 1:
 			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", context.Cause(ctx)))
 		case 2:
@@ -236,21 +233,6 @@ func (w *worker) every(keys []godwit.Key) {
 	}
 }
 
-// handleNode is where a handle has bits of its node, above the worker of the id.
-const handleNode = slotBits + genBits + 13
-
-// handle returns the handle of an operation.
-func (w *worker) handle(id uint64) godwit.Handle {
-	return godwit.Handle(id | uint64(w.id.Node)<<handleNode)
-}
-
-// operation returns the id of the operation that a handle names, and whether this
-// worker began one of that id.
-func (w *worker) operation(h godwit.Handle) (id uint64, ok bool) {
-	id = uint64(h) & (1<<handleNode - 1)
-	return id, w.handle(id) == h && w.ops.began(id)
-}
-
 func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 	w.enter()
 	defer w.leave()
@@ -263,24 +245,23 @@ func (w *worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 		if h == 0 {
 			continue
 		}
-		id, ok := w.operation(h)
+		o, ok := w.ops.Get(h)
 		if !ok {
 			if first == nil {
 				first = w.fail("wait", nil, fmt.Errorf("%w: handle %#x", godwit.ErrHandle, uint64(h)))
 			}
 			continue
 		}
-		o := w.ops.find(id)
-		if o == nil || o.given() {
+		if o == nil {
 			continue // waited for already
 		}
 		select {
-		case <-o.done:
-			w.ops.end(o)
+		case <-o.Done:
+			w.ops.End(o)
 			continue
 		default:
 		}
-		if o.after != 0 {
+		if o.After != 0 {
 			w.out.Flush()
 			if err := w.awaited(o); err != nil {
 				if first == nil {
@@ -292,11 +273,11 @@ func (w *worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 		var err error
 		switch w.await(ctx, o) {
 		case 0:
-			w.ops.end(o)
+			w.ops.End(o)
 			continue
 		case 1:
 			err = context.Cause(ctx)
-			if o.after != 0 {
+			if o.After != 0 {
 				err = fmt.Errorf("%w: %w", w.delayed(o), err)
 			}
 		case 2:
@@ -323,23 +304,22 @@ func (w *worker) waitedSince(began int64) {
 
 // abandon gives an operation up, unless it is complete after all. It takes the
 // worker's token along.
-func (w *worker) abandon(o *op) bool {
-	if !o.abandon() {
+func (w *worker) abandon(o *operation.Op) bool {
+	if !o.Abandon() {
 		return false
 	}
 	w.token = nil
 	return true
 }
 
-func (w *worker) giveUp(o *op, cause error) error {
+func (w *worker) giveUp(o *operation.Op, cause error) error {
 	if !w.abandon(o) {
-		<-o.done
-		w.ops.end(o)
+		<-o.Done
+		w.ops.End(o)
 		return nil
 	}
-	o.mu.Lock()
-	e := &godwit.OpError{Op: o.what, Worker: w.id, First: o.first, Last: o.last, Keys: o.keys, Err: cause}
-	o.mu.Unlock()
+	s := o.Span()
+	e := &godwit.OpError{Op: o.What, Worker: w.id, First: s.First, Last: s.Last, Keys: s.Keys, Err: cause}
 	e.Peer = w.n.blame(e.First) // takes a shard's lock, which goes before the operation's
 	return e
 }

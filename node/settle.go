@@ -61,7 +61,7 @@ func (b *bound) ready() tick.Tick {
 // answered; 0: none is under way.
 func (b *bound) unanswered() (oldest tick.Tick) {
 	for _, w := range b.n.workers {
-		if u, ok := w.ops.oldest(); ok && !b.broken.SettleOpen {
+		if u, ok := w.ops.Oldest(); ok && !b.broken.SettleOpen {
 			oldest = firstOf(u, oldest)
 		}
 		preempt.Point()

@@ -100,7 +100,7 @@ var askings = []struct {
 	}, wantsMore},
 }
 
-func waitsForRoom(n *Node) bool { return n.workers[0].ops.short.Load() }
+func waitsForRoom(n *Node) bool { return n.workers[0].ops.Short() }
 
 // wantsMore reports whether all of an intent was acted on: keys for which there is
 // no room wait for it.
@@ -110,7 +110,7 @@ func wantsMore(n *Node) bool {
 
 // answered reports whether the owner has answered all that the asker has asked for.
 func (s *stalling) answered() bool {
-	rows := (s.asker.workers[0].ops.asked.Load() + s.asker.links.Asked()) / link.CostOf(stalledDim)
+	rows := (s.asker.workers[0].ops.UnderWay() + s.asker.links.Asked()) / link.CostOf(stalledDim)
 	c := s.Nodes[0].links.To(1).Counts()
 	return int64(c.Plain)+int64(c.Queued) >= rows*4*stalledDim
 }
@@ -166,7 +166,7 @@ func TestANodeThatAsksForMuchAndReadsNothingCostsBoundedMemory(t *testing.T) {
 				}
 				return x.policy == placement.Static || s.Nodes[1].Stats().Owned+s.Nodes[1].Stats().Replicas >= stalledKeys
 			})
-			if asked := s.asker.workers[0].ops.asked.Load(); asked != 0 {
+			if asked := s.asker.workers[0].ops.UnderWay(); asked != 0 {
 				t.Errorf("%d bytes count as under way at the end", asked)
 			}
 			if asked := s.asker.links.Asked(); asked != 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/transport"
 )
 
@@ -22,57 +23,27 @@ const inPlace = time.Millisecond
 
 // await waits for an operation, as pause does, and sends it before if that is left
 // to do.
-func (w *worker) await(ctx context.Context, o *op) int {
+func (w *worker) await(ctx context.Context, o *operation.Op) int {
 	defer w.waitedSince(w.n.Now())
 	if c := w.readable(o); c != nil && w.out.Any() && ctx.Err() == nil {
-		o.read(c)
-		c.ReadInline(w.send, o.done, inPlace)
-		o.read(nil)
+		o.Read(c)
+		c.ReadInline(w.send, o.Done, inPlace)
+		o.Read(nil)
 	}
 	w.out.Flush() // if nobody did
 	select {
-	case <-o.done:
+	case <-o.Done:
 		return 0
 	default:
 	}
-	return w.n.Wait(o.done, ctx.Done(), w.n.Done())
+	return w.n.Wait(o.Done, ctx.Done(), w.n.Done())
 }
 
 // readable returns the connection over which the answer comes, nil if that is
 // not known or cannot be read by a worker.
-func (w *worker) readable(o *op) transport.InlineReader {
-	if from := o.asks(); from != godwit.NoNode {
+func (w *worker) readable(o *operation.Op) transport.InlineReader {
+	if from := o.From(); from != godwit.NoNode {
 		return w.n.links.To(from).Shared()
 	}
 	return nil
-}
-
-// asked notes which node was asked.
-func (o *op) asked(from godwit.NodeID) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.from = from
-}
-
-// asks returns it.
-func (o *op) asks() godwit.NodeID {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.from
-}
-
-// read notes which connection the waiting worker is reading.
-func (o *op) read(c transport.InlineReader) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.reads = c
-}
-
-// recall ends that, as the operation was completed in another way.
-func (o *op) recall() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.reads != nil {
-		o.reads.Interrupt()
-	}
 }

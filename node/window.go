@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/operation"
 )
 
 // windowsOf returns the windows of the tables, nil if none has one.
@@ -24,9 +25,9 @@ func windowsOf(m *godwit.Model) []int64 {
 }
 
 // follow notes what waits for a push or set of the keys that were missed.
-func (w *worker) follow(o *op, kind wire.Kind, keys []godwit.Key) {
+func (w *worker) follow(o *operation.Op, kind wire.Kind, keys []godwit.Key) {
 	if w.after != 0 {
-		w.ops.delay(o, w.after)
+		w.ops.Delay(o, w.after)
 		w.reserved = 0 // the operation has it now
 	}
 	if kind != wire.Push && kind != wire.Set {
@@ -45,7 +46,7 @@ func (w *worker) follow(o *op, kind wire.Kind, keys []godwit.Key) {
 		deadline = uint64(w.Clock()) + uint64(window) + 1 // so that none is 0
 	}
 	if settles || deadline != 0 {
-		w.ops.follow(o, keys[w.rows.Miss[0]], w.clock.Tick(), settles, deadline)
+		w.ops.Follow(o, keys[w.rows.Miss[0]], w.clock.Tick(), settles, deadline)
 	}
 }
 
@@ -60,7 +61,7 @@ func (w *worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 	defer func() { w.blocked(w.n.Now() - began) }()
 	w.out.Flush()
 	for ; late; k, late = w.overdue() {
-		switch w.pause(ctx, w.ops.moved) {
+		switch w.pause(ctx, w.ops.Moved()) {
 		case 1:
 			peer := w.n.blame(k)
 			e := w.fail(what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, context.Cause(ctx))).(*godwit.OpError)
@@ -74,7 +75,7 @@ func (w *worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 }
 
 func (w *worker) overdue() (godwit.Key, bool) {
-	return w.ops.overdue(uint64(w.Clock()) + 1)
+	return w.ops.Overdue(uint64(w.Clock()) + 1)
 }
 
 // blocked counts a call that waited for a bound.

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/sampling"
@@ -24,7 +25,7 @@ type worker struct {
 	single
 	out   link.Sender
 	rec   wire.Record // scratch
-	ops   *ops
+	ops   *operation.Table
 	send  func()        // out.flush
 	rows  shards.Access // that are here
 	order shards.Order  // of a call that asks for many keys
@@ -86,10 +87,9 @@ type span struct {
 }
 
 func (n *Node) newWorker(i int) (*worker, error) {
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.links.Sender(), rows: n.rows.Access(), ops: n.newOps(i), granted: make(chan struct{}, 1)}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), granted: make(chan struct{}, 1)}
 	w.filters = n.filters.Pipeline(w.id)
 	w.send = w.out.Flush
-	w.ops.bound = n.bound
 	w.next.Store(int64(godwit.Forever))
 	return w, w.makeSamplers()
 }

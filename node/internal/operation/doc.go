@@ -1,0 +1,11 @@
+// Package operation is what the workers of a node have under way: operations whose keys
+// were asked for elsewhere, their handles, how much of them may be under way, and who waits.
+//
+// A [Table] belongs to one worker, whose goroutine begins and ends its operations; any
+// goroutine completes them. Its lock and those of its operations are the last that anybody
+// takes: nothing is locked under them. It has no goroutines.
+//
+// It calls one function that is above it: [Tables.Settled], when an update that a tick waits
+// for may have arrived. It never sends, never touches a row, and never waits: whoever waits does
+// so at an operation's Done, or at Moved.
+package operation

@@ -1,0 +1,144 @@
+package operation
+
+import (
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/preempt"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/transport"
+)
+
+// An Op is an operation of a worker that could not be completed at once. Its
+// slot is used again when all replies are in, also if nobody waits any more.
+type Op struct {
+	ID    uint64        // replies carry it
+	What  string        // for errors
+	Done  chan struct{} // holds one token when the operation is complete
+	After tick.Tick     // it waits for this tick, somewhere; 0: for none
+
+	settles  tick.Tick // a push or set that this node's settled tick waits for: when it began; 0: none
+	deadline uint64    // … that the worker waits for when its clock is greater; 0: does not
+
+	mu    preempt.Mutex
+	left  int // replies missing, and one while keys are still being issued
+	dst   []float32
+	offs  []uint32               // where in dst the value of a position goes
+	gone  bool                   // the caller gave up: drop what comes
+	from  godwit.NodeID          // the only node that was asked; NoNode: there are more, or none
+	reads transport.InlineReader // the connection that the waiting worker may be reading
+	span  Span
+	token chan<- struct{} // gets a token when the operation is complete that was given up; nil: none does
+}
+
+// A Span is the keys that an operation asked for.
+type Span struct {
+	Keys        int
+	First, Last godwit.Key
+	floats      int
+}
+
+// Span returns the keys that the operation asked for.
+func (o *Op) Span() Span {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.span
+}
+
+// Lend has the operation give a token back when it completes after it was given up.
+func (o *Op) Lend(token chan<- struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.token = token
+}
+
+// Expect notes that replies for positions of the call will come: pairs of
+// position and offset. The values of keys of the call are at these offsets.
+func (o *Op) Expect(m *godwit.Model, keys []godwit.Key, miss []int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.offs = slices.Grow(o.offs[:0], len(keys))[:len(keys)]
+	for i := 0; i < len(miss); i += 2 {
+		o.offs[miss[i]] = uint32(miss[i+1])
+		o.span.floats += m.Dim(keys[miss[i]])
+	}
+	o.span.First, o.span.Last = keys[miss[0]], keys[miss[len(miss)-2]]
+	o.span.Keys = len(miss) / 2
+	o.left += o.span.Keys
+}
+
+// reply takes replies and reports whether the last was among them.
+func (o *Op) reply(rs []wire.Record) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range rs {
+		r := &rs[i]
+		if !o.gone && r.Kind == wire.PullReply && int(r.Index) < len(o.offs) {
+			if off := int(o.offs[r.Index]); off+len(r.Vals) <= len(o.dst) {
+				copy(o.dst[off:], r.Vals)
+			}
+		}
+	}
+	o.left -= len(rs)
+	return o.left == 0
+}
+
+// issued ends the issuing of keys, of which some were not issued; it reports
+// whether all replies are in.
+func (o *Op) issued(not int) bool {
+	o.mu.Lock()
+	o.left -= 1 + not
+	last := o.left == 0
+	o.mu.Unlock()
+	return last
+}
+
+// Abandon makes replies to come harmless for the caller's buffer. It reports
+// false if the operation is complete after all.
+func (o *Op) Abandon() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.left == 0 {
+		return false
+	}
+	o.gone, o.dst = true, nil
+	return true
+}
+
+// abandoned reports whether the caller gave the operation up.
+func (o *Op) abandoned() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.gone
+}
+
+// Asked notes which node was asked.
+func (o *Op) Asked(from godwit.NodeID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.from = from
+}
+
+// From returns the only node that was asked; NoNode: there are more, or none.
+func (o *Op) From() godwit.NodeID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.from
+}
+
+// Read notes which connection the waiting worker is reading.
+func (o *Op) Read(c transport.InlineReader) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reads = c
+}
+
+// recall ends that, as the operation was completed in another way.
+func (o *Op) recall() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.reads != nil {
+		o.reads.Interrupt()
+	}
+}
