@@ -1,5 +1,5 @@
-// Package train is the loop that every training task shares: epochs, workers,
-// intents far ahead, losses of all nodes, evaluation, and an early end.
+// Package train is the training loop of all tasks: epochs, workers, early intents,
+// losses of all nodes, evaluation, and early stopping.
 //
 // A task is written against [godwit.Worker] alone and supplies only its own
 // mathematics, as a [Task]: how to fill a [Batch] with the keys that it will
@@ -9,28 +9,26 @@
 //	task, err := kge.New(config, graph)
 //	report, err := train.Run(ctx, env, task, train.Options{Epochs: 30, EvalEvery: 5})
 //
-// # Looking ahead
+// # Batches ahead
 //
 // Each worker loads its batches long before it trains them, and signals an
 // intent for their keys, and for their samples, at the clock at which it will
-// train them: one batch is one tick. Signalling early costs nothing, since the
-// server decides by itself when to act, so the distance is not an option: a
-// worker looks as far ahead as a bounded memory allows, across the ends of
-// epochs too.
+// train them: one batch is one clock. Early intents cost nothing, since the
+// server decides itself when to act on them. So the distance is not an option: a worker
+// loads as many batches ahead as a bounded memory allows, across the ends of epochs too.
 //
-// # Order and repetition
+// # Order and reproducibility
 //
 // A worker trains its batches in order, and batches are loaded in order by the
 // worker's own goroutine. Whatever a task draws from a random source seeded by
 // the run and the worker's part is therefore the same in every run, and a run
-// of a single worker repeats bit by bit. Several workers meet at the server in
-// any order and repeat only nearly.
+// of a single worker is reproducible bit by bit. With several workers, updates reach the
+// server in any order, and results differ slightly between runs.
 //
-// # The end
+// # The end of a run
 //
 // A run ends after its epochs, when an evaluation has not improved for a while
-// ([Options].Patience), or when it is asked to stop ([Env].Stop). The model is
-// left as it was last trained: nothing is set back to the best epoch, which the
-// [Report] names. A task whose loss is no number any more fails with
-// [ErrDiverged].
+// ([Options].Patience), or when it is asked to stop ([Env].Stop). The model stays
+// as it was last trained: it is not reset to the best epoch, which the [Report] names. A
+// task whose loss is not finite any more fails with [ErrDiverged].
 package train

@@ -12,25 +12,25 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// An Env is where a task runs: this node's workers and its ties to the other
-// nodes. Run does not change it, and uses a worker from one goroutine at a time.
+// An Env is the environment that a task runs in: this node's workers and its connection
+// to the other nodes. Run does not change it, and uses a worker from one goroutine at a time.
 type Env struct {
-	// Workers are the workers of this node, at least one. All nodes need not
-	// have equally many.
+	// Workers are the workers of this node, at least one. Their number may differ
+	// between nodes.
 	Workers []godwit.Worker
 	// Node is the number of this node and Nodes how many there are. Nodes 0
 	// means 1.
 	Node, Nodes int
-	// Exchange hands payload to all nodes, waits for theirs, and returns them
-	// by node number. All nodes call it with the same names in the same order.
+	// Exchange sends payload to all nodes, waits for theirs, and returns all by node
+	// number. All nodes call it with the same names in the same order.
 	// A run of one node needs none.
 	Exchange func(ctx context.Context, name string, payload []byte) ([][]byte, error)
 	// Stop, when closed at any node, ends the run in order: that node's workers
 	// finish their batch, the other nodes' their epoch (all the epoch, if they
 	// train in lockstep), and the model is evaluated as it is. nil never stops.
 	Stop <-chan struct{}
-	// Progress is told what happened, from the goroutine that called Run. It may
-	// be nil.
+	// Progress is called with each event, from the goroutine that called Run. It may be
+	// nil.
 	Progress func(Event)
 	// Seen, if set, counts the examples of this node's losses as they are trained.
 	Seen *atomic.Int64
@@ -81,7 +81,7 @@ func (e *Env) Each(ctx context.Context, do func(ctx context.Context, i int, w go
 	}
 	fork(len(e.Workers), func(i int) {
 		if err := do(ctx, i, e.Workers[i]); err != nil {
-			cancel(err) // only the first cause is kept: the others may be its consequences
+			cancel(err) // only the first cause is kept, because the others may follow from it
 		}
 	})
 	return context.Cause(ctx)
@@ -127,8 +127,8 @@ func (e *Env) Sum(ctx context.Context, name string, vals ...float64) ([]float64,
 }
 
 // Share returns the part of n items, from … to-1, that worker i of this node has
-// to do when all workers of all nodes divide them. Each node gets about equally
-// many, however many workers it has.
+// to do when all workers of all nodes divide them. Each node gets about the same number
+// of items, however many workers it has.
 func (e *Env) Share(n, i int) (from, to int) {
 	a, b := n*e.Node/e.nodes(), n*(e.Node+1)/e.nodes()
 	return a + (b-a)*i/len(e.Workers), a + (b-a)*(i+1)/len(e.Workers)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// An Event tells what happened in a run. Its kind is what is set: an epoch that
-// ended has a Loss, an evaluation its Metrics.
+// An Event reports what happened in a run: the end of an epoch, where Loss is set, or an
+// evaluation, where Evaluation is set.
 type Event struct {
 	Epoch int // from 1 on
 	// Loss is the sum over all nodes; nil where the event is an evaluation.

@@ -7,15 +7,15 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// What a worker keeps loaded ahead is bounded by keys and samples, which is
-// what batches are made of, and by batches, for tasks whose batches are tiny.
+// The batches that a worker loads ahead are bounded by their keys and samples, which
+// take most of their memory, and by their number, for tasks with tiny batches.
 const (
 	maxAheadKeys    = 1 << 19
 	maxAheadBatches = 2048
 )
 
 // A pipeline loads the batches of one worker ahead of their training. They wait
-// in a ring whose batches are used again.
+// in a ring buffer and are reused.
 type pipeline[D any] struct {
 	w    godwit.Worker
 	t    Trainer[D]
@@ -23,17 +23,17 @@ type pipeline[D any] struct {
 
 	epoch, step int // the next batch to load
 	ring        []*Batch[D]
-	first, n    int // the waiting batches are ring[first], … n of them, round the end
+	first, n    int // the waiting batches are the n from ring[first] on, wrapping around
 	keys        int // keys and samples of the waiting batches
-	ready       int // how many of them are announced: all, but for one that comes after a meeting
+	ready       int // how many of them are announced: all but one that begins with SyncAll
 }
 
 func newPipeline[D any](w godwit.Worker, t Trainer[D], epochs int) *pipeline[D] {
 	return &pipeline[D]{w: w, t: t, last: epochs, epoch: 1}
 }
 
-// next returns the batch to train now, once the ones to come are loaded as far
-// as memory and meetings allow. The batch stays the caller's until it calls done.
+// next returns the batch to train now, after loading further ones as far as memory and
+// SyncAll allow. The batch is the caller's until it calls done.
 func (p *pipeline[D]) next(ctx context.Context) (*Batch[D], error) {
 	for p.ready == 0 || p.ready == p.n && p.n < maxAheadBatches && p.keys < maxAheadKeys {
 		if p.ready == p.n {
@@ -70,7 +70,7 @@ func (p *pipeline[D]) load() {
 	p.keys += b.size()
 }
 
-// announce signals what the next batch to be ready will need.
+// announce signals the intents of the next batch that is not announced yet.
 func (p *pipeline[D]) announce(b *Batch[D]) (err error) {
 	start := p.w.Clock() + godwit.Clock(p.ready)
 	if err := p.w.Intent(b.Keys, start, start+1); err != nil {
@@ -91,7 +91,7 @@ func (b *Batch[D]) size() int { return len(b.Keys) + b.Samples }
 // is full.
 func (p *pipeline[D]) slot() *Batch[D] {
 	if p.n == len(p.ring) {
-		// Turn the ring so that it starts at 0 and the new batch stands at its end.
+		// Rotate the ring so that it starts at 0 and ends with the new batch.
 		ring := make([]*Batch[D], 0, len(p.ring)+1)
 		ring = append(ring, p.ring[p.first:]...)
 		ring = append(ring, p.ring[:p.first]...)
@@ -100,7 +100,7 @@ func (p *pipeline[D]) slot() *Batch[D] {
 	return p.ring[(p.first+p.n)%len(p.ring)]
 }
 
-// done gives back the batch that next returned and ends its tick.
+// done returns the batch that next returned, and advances the clock.
 func (p *pipeline[D]) done() {
 	p.drop()
 	p.w.Advance()
@@ -117,7 +117,7 @@ func (p *pipeline[D]) drop() {
 	p.ready--
 }
 
-// close forgets the batches that will not be trained, and closes the trainer.
+// close discards the batches that will not be trained, and closes the trainer.
 func (p *pipeline[D]) close() error {
 	for p.ready > 0 {
 		p.drop()

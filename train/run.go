@@ -11,9 +11,9 @@ import (
 	"github.com/godwit-ps/godwit/data/setting"
 )
 
-// ErrDiverged is returned when the loss of an epoch is infinite or no number:
-// the model is spoilt and further training would not mend it.
-var ErrDiverged = errors.New("training diverged: the loss is no finite number; lower the learning rate")
+// ErrDiverged is returned when the loss of an epoch is infinite or NaN: the model is
+// unusable, and further training would not repair it.
+var ErrDiverged = errors.New("training diverged: the loss is not finite; lower the learning rate")
 
 // Options say how long a run lasts.
 type Options struct {
@@ -56,15 +56,15 @@ const (
 // not be the best one.
 type Report struct {
 	Epochs    int          // epochs trained; the last one may be cut short if End is Stopped
-	End       End          // why no more
+	End       End          // why the run ended
 	Losses    []Loss       // of each epoch, over all nodes
-	Evaluated []int        // the epochs that were evaluated, and
-	Results   []Evaluation // what came of it
+	Evaluated []int        // the epochs that were evaluated
+	Results   []Evaluation // the result of each
 	Best      int          // index into Evaluated and Results
 }
 
 // A run is the state of Run. It belongs to the goroutine that called it; the
-// pipelines belong to whoever Each runs for their worker.
+// pipelines belong to the goroutines that Each runs for their workers.
 type run[D any] struct {
 	env   *Env
 	task  Task[D]
@@ -102,8 +102,8 @@ func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (rep *Rep
 	return r.rep, nil
 }
 
-// start agrees with the other nodes on what is trained and who takes which
-// part, and makes the trainers.
+// start compares with the other nodes what is trained, assigns the partitions, and makes
+// the trainers.
 func (r *run[D]) start(ctx context.Context) error {
 	what := fmt.Sprintf("%s; %+v", r.task.Fingerprint(), r.opts)
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(len(r.env.Workers)))
@@ -114,7 +114,7 @@ func (r *run[D]) start(ctx context.Context) error {
 	part := Partition{Epochs: r.opts.Epochs}
 	for node, p := range all {
 		if len(p) < 4 || string(p[4:]) != what {
-			return fmt.Errorf("train: node %d trains something else than node %d: %q here, %q there; start all nodes with the same data and settings", node, r.env.Node, what, p[min(4, len(p)):])
+			return fmt.Errorf("train: node %d trains something different from node %d: %q here, %q there; start all nodes with the same data and settings", node, r.env.Node, what, p[min(4, len(p)):])
 		}
 		n := int(binary.LittleEndian.Uint32(p))
 		if node < r.env.Node {
@@ -133,9 +133,8 @@ func (r *run[D]) start(ctx context.Context) error {
 	return nil
 }
 
-// epoch trains one epoch, evaluates where it is time to, and decides whether it
-// was the last. All decisions follow from what was exchanged, so that all nodes
-// decide alike.
+// epoch trains one epoch, evaluates if that is due, and decides whether it was the last.
+// All decisions follow from exchanged values, so that all nodes decide alike.
 func (r *run[D]) epoch(ctx context.Context) error {
 	epoch := r.rep.Epochs + 1
 	mine, err := r.train(ctx)
@@ -216,8 +215,8 @@ func (r *run[D]) train(ctx context.Context) (Loss, error) {
 			}
 		}
 		if w.Model().Bounded() {
-			// Who has fewer steps must not hold the others up, and all begin the
-			// next epoch together.
+			// Others must not wait for a worker with fewer steps, and all begin the next
+			// epoch together.
 			return w.Barrier(ctx)
 		}
 		return nil
@@ -230,8 +229,8 @@ func (r *run[D]) train(ctx context.Context) (Loss, error) {
 	return all, err
 }
 
-// evaluate evaluates the model once every update is visible everywhere, and ends
-// the run if patience is out.
+// evaluate evaluates the model once every update is visible everywhere, and ends the run
+// after Patience evaluations without improvement.
 func (r *run[D]) evaluate(ctx context.Context, epoch int) error {
 	if err := r.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return SyncAll(ctx, w) }); err != nil {
 		return err
@@ -269,8 +268,7 @@ func SyncAll(ctx context.Context, w godwit.Worker) error {
 	return w.WaitSync(ctx)
 }
 
-// better reports whether a is a better evaluation than b. A figure that is no
-// number is never better.
+// better reports whether a is a better evaluation than b. NaN is never better.
 func better(a, b *Evaluation) bool {
 	x, y := a.Metrics[0].Value, b.Metrics[0].Value
 	if math.IsNaN(y) {

@@ -6,11 +6,11 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// A Task is what a run trains: a model, data and an evaluation. D is what one of
-// its batches holds beside keys.
+// A Task is what a run trains: a model, data and an evaluation. D is the task's own
+// data of a batch.
 type Task[D any] interface {
-	// Fingerprint is equal on all nodes that train the same: it stands for the
-	// settings and the data. Run refuses nodes that differ.
+	// Fingerprint identifies the settings and the data. Run fails if it differs between
+	// nodes.
 	Fingerprint() string
 	// Trainer returns worker w's share of the work. Run calls it once a worker,
 	// one after the other.
@@ -21,8 +21,8 @@ type Task[D any] interface {
 	Evaluate(ctx context.Context, env *Env, epoch int) (Evaluation, error)
 }
 
-// A Lockstep is a [Task] whose workers wait for each other within an epoch. None
-// may leave it early then: a run that is asked to stop ends with the epoch.
+// A Lockstep is a [Task] whose workers wait for each other within an epoch. So none may
+// leave an epoch early: a run that is asked to stop ends with the epoch.
 type Lockstep interface {
 	// Lockstep reports whether they do.
 	Lockstep() bool
@@ -51,33 +51,32 @@ type Trainer[D any] interface {
 	// Steps is the number of batches of every epoch; none is fine.
 	Steps() int
 	// Load fills b with batch step (0 … Steps()-1) of the epoch (1, 2, …): its
-	// distinct keys, its samples, whether the workers meet, and its data. b holds
-	// a batch that was trained before, whose memory is to be used again. Batches
-	// are loaded in order, far ahead of Step.
+	// distinct keys, its samples, SyncAll, and its data. b holds an earlier batch, whose
+	// memory should be reused. Batches are loaded in order, far ahead of Step.
 	Load(b *Batch[D], epoch, step int)
 	// Step trains b. It returns the loss summed over examples. b.Sample is
 	// prepared; Run finishes it and advances the clock afterwards.
 	Step(ctx context.Context, b *Batch[D]) (Loss, error)
 }
 
-// An Adjuster is a [Trainer] that is told the loss of each epoch, summed over all
-// nodes, before the next one begins: every trainer of the run hears the same.
+// An Adjuster is a [Trainer] that gets the loss of each epoch, summed over all nodes,
+// before the next epoch begins. All trainers of the run get the same loss.
 type Adjuster interface {
 	// Adjust is called once an epoch, between two steps.
 	Adjust(epoch Loss)
 }
 
-// A Batch is one step's work, known ahead of it.
+// A Batch is the work of one step.
 type Batch[D any] struct {
 	// Keys are what the step will pull and push. Run signals the intent.
 	Keys []godwit.Key
-	// Samples is how many samples of sampler Sampler the step will pull; with 0
-	// nothing is prepared.
+	// Samples is how many samples of sampler Sampler the step will pull; 0 prepares
+	// none.
 	Sampler, Samples int
 	// SyncAll has Run call [SyncAll] before the step, so that all workers of the run
-	// wait for each other until what each has trained is visible to all. Nothing behind
-	// such a synchronization is announced before it. All trainers have an equal number
-	// of them in an epoch, and the task is a [Lockstep].
+	// wait for each other until what each has trained is visible to all. Batches after
+	// it are announced only then. All trainers must have the same number of such batches
+	// in an epoch, and the task must be a [Lockstep].
 	SyncAll bool
 	// Sample names the prepared samples. Run sets it.
 	Sample godwit.SampleID
@@ -102,8 +101,8 @@ func (l Loss) Mean() float64 {
 // A Metric is one figure of an evaluation.
 type Metric struct {
 	Name string // such as "RMSE"
-	// Split is the part of the data that it evaluates the model by, "valid" or "train";
-	// empty: what is held out for the end.
+	// Split is the part of the data that it was measured on, "valid" or "train"; empty: the test
+	// data.
 	Split string
 	Value float64 // in the units of the figure; a share is 0 … 1
 }
@@ -118,10 +117,10 @@ func (m Metric) Label() string {
 
 // An Evaluation is the result of evaluating a model.
 type Evaluation struct {
-	// Metrics holds at least one figure; the first decides which epoch is best.
+	// Metrics holds at least one metric; the first decides which epoch is best.
 	Metrics []Metric
-	// LowerIsBetter says that the first metric is an error.
+	// LowerIsBetter says that a lower first metric is better, as of an error.
 	LowerIsBetter bool
-	// Warnings are what a person must hear of, a sentence each.
+	// Warnings are warnings for the user, a sentence each.
 	Warnings []string
 }

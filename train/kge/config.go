@@ -12,8 +12,7 @@ import (
 )
 
 // A Config holds the settings of a model and its training. Start from
-// [DefaultConfig], whose one setting is meant to do well on any graph; the zero
-// Config is not valid.
+// [DefaultConfig], which is meant to suit any graph; the zero Config is not valid.
 type Config struct {
 	// Model is one of [Models].
 	Model string

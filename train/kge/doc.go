@@ -1,6 +1,6 @@
 // Package kge trains knowledge-graph embeddings: a vector for each entity and
-// relation of a graph of triples (s, r, o), such that the facts score higher
-// than what is no fact.
+// relation of a graph of triples (s, r, o), such that facts score higher than other
+// triples.
 //
 // A [Task] is trained by [train.Run] through any [godwit.Worker]:
 //
@@ -42,13 +42,13 @@
 // FB15k-237, default settings, two workers of one process, 20 epochs: test MRR
 // 0.336, Hits@1 0.245, Hits@3 0.369, Hits@10 0.520. Of 5, 10, 15 epochs the
 // validation MRR is 0.320, 0.335, 0.340. Twice the batch and twice the
-// negatives, for 30 epochs, reach a test MRR of 0.338. What changes little
+// negatives, for 30 epochs, reach a test MRR of 0.338. These change little
 // there: the learning rate (0.05 … 0.3), its decay, InitStd, reciprocal
 // relations, and dropout once N3 is near its best (0.04 … 0.06); half the
 // dimension costs about 0.01.
 //
-// # Repetition
+// # Reproducibility
 //
 // Order and dropout follow the seed, the epoch and the worker's part alone, so
-// a run of one worker repeats bit by bit if the server's samples do.
+// a run of one worker is reproducible bit by bit if the server's samples are.
 package kge

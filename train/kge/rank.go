@@ -21,14 +21,14 @@ import (
 // A rank is 1 + the candidates with a greater score + half of those with an
 // equal one, the mean over all ways to order ties, so that a model which gives
 // every triple the same score ranks them in the middle. A score that is no
-// finite number comes last.
+// finite number is ranked last.
 type Quality struct {
 	MRR                  float64 // mean reciprocal rank
 	Hits1, Hits3, Hits10 float64 // shares of ranks up to 1, 3, 10
 	MeanRank             float64 // 1 is the best
 	Queries              int64   // two for each triple
 	// Broken is the number of comparisons with a score that is no finite number.
-	// It is 0 unless the model is spoilt.
+	// It is 0 unless the model has diverged.
 	Broken int64
 }
 
@@ -92,9 +92,9 @@ func (s *sums) quality() Quality {
 	}
 }
 
-// The blocks of a ranker: a chunk of queries meets all entities, block by
-// block, and a tile of scores is what of both is compared at a time. A chunk
-// is as large as its memory allows, since it pulls every entity once.
+// The sizes of blocks of a ranker. It compares a chunk of queries with all entities,
+// block by block; a tile of scores is computed at a time. As each chunk pulls every
+// entity once, a chunk is as large as its memory allows.
 const (
 	chunkFloats = 8 << 20
 	maxChunk    = 1 << 14
@@ -121,7 +121,7 @@ type ranker struct {
 	candidates int
 }
 
-// A query is one side of a triple, and how its answer stands.
+// A query is one side of a triple, with the counts that rank its answer.
 type query struct {
 	answer  uint32
 	known   []uint32 // ascending: all known answers

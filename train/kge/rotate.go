@@ -26,7 +26,7 @@ func (rotatE) layout() layout {
 	return layout{complexLayout, "phases in radians, dim//2 of them: the complex vector is np.exp(1j*x)", "-np.linalg.norm(s * r - o), of complex vectors"}
 }
 
-// query turns s by r for objects and o back by r for subjects.
+// query rotates s by r for objects, and o by the inverse of r for subjects.
 func (rotatE) query(q, e, r []float32, subjects bool) {
 	h := len(r)
 	for k, phase := range r {
@@ -43,8 +43,8 @@ func (rotatE) backward(ge, gr, e, r, gq []float32, subjects bool) {
 		re, im := gq[k], gq[h+k]
 		ge[k] += re*cos + im*sin
 		ge[h+k] += im*cos - re*sin
-		// The query q turns with the phase: dq/dφ = i·q, or −i·q where it is
-		// turned back.
+		// The phase rotates the query q: dq/dφ = i·q, or −i·q for the inverse
+		// rotation.
 		turn := im*(e[k]*cos-e[h+k]*sin) - re*(e[k]*sin+e[h+k]*cos)
 		if subjects {
 			turn = -turn

@@ -128,7 +128,7 @@ func (t *Task) Fingerprint() string {
 		len(t.graph.Entities), len(t.graph.Relations), len(t.graph.Train), len(t.graph.Valid), len(t.graph.Test), t.graph.Fingerprint())
 }
 
-// Trainer returns a worker's share: every part.Of-th triple.
+// Trainer returns a worker's share: every part.Count-th triple.
 func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {

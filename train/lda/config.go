@@ -14,7 +14,7 @@ type Config struct {
 	Topics int
 	// Alpha and Beta are the parameters of the Dirichlet distributions of
 	// documents' topics and of topics' words, for each topic and each word: the
-	// smaller, the fewer they are. Both are above 0.
+	// smaller, the fewer topics and words dominate. Both are above 0.
 	Alpha, Beta float32
 	// Batch is the least number of words of a step, 1 … 2^20, which ends with a
 	// document.

@@ -13,7 +13,7 @@
 //
 // # Counts
 //
-// What is shared are counts: in the table "word", how often each word belongs
+// Workers share counts: in the table "word", how often each word belongs
 // to each topic, and in the table "topic", how many words each topic has. A
 // worker keeps the topics of its own documents' words. It pulls the rows of a
 // batch of documents, draws a new topic for each of their words, with
@@ -21,17 +21,16 @@
 //	p(k) ∝ (n_dk + Alpha) · (n_wk + Beta) / (n_k + V·Beta)
 //
 // (Griffiths, Steyvers, PNAS 2004, equation 5, where the n do not count the word
-// itself), and pushes what changed: one less here, one more there. Within a
+// itself), and pushes the changes of the counts. Within a
 // batch, counts are those of a serial sampler, but for what other workers did
 // since the pull.
 //
 // # Exactness
 //
-// Every push of a move adds as much as it takes away, and the server loses none
-// and applies none twice. So once all is settled, the counts of a topic's words
-// add up to the topic's count, all topics' counts to the number of words, and
-// no count is negative: exactly, whatever keys were moved or replicated on the
-// way. [Task.Check] checks that; evaluations warn if it does not hold.
+// Each change of a topic subtracts as much as it adds, and the server loses no push and
+// applies none twice. So once all pushes have arrived, the counts of a topic's words add
+// up to the topic's count, all topics' counts to the number of words, and
+// no count is negative: exactly, whatever keys were moved or replicated meanwhile. [Task.Check] checks that; evaluations warn if it does not hold.
 //
 // For that, sums have to be exact. A float32 holds every integer up to 2²⁴ =
 // 16,777,216. A count of a word is at most its number of occurrences, and [New]
@@ -46,9 +45,9 @@
 // second, held-out perplexity 5153, 4595, 4408 after 10, 20, 30 epochs (20,000
 // before training). With a Beta of 0.01 it is 6685 after 12.
 //
-// # Repetition
+// # Reproducibility
 //
 // Draws follow the seed and the worker's part alone, so a run of one worker
-// repeats bit by bit. A model's counts are those of the documents that trained
-// it: training begins with tables of zeros, and cannot go on in another run.
+// is reproducible bit by bit. A model's counts are those of its training documents:
+// training begins with tables of zeros, and cannot be continued in another run.
 package lda

@@ -18,10 +18,9 @@ import (
 // A Quality is the result of an evaluation on documents.
 type Quality struct {
 	Words int64 // that were predicted
-	// Perplexity is how many words, all equally likely, the model is in doubt
-	// between: e to the mean of -log p. Every second word of a document says what
-	// the document is about, and the others are predicted by that (document
-	// completion: Wallach et al., ICML 2009, section 5.1).
+	// Perplexity is e to the mean of -log p over the predicted words. The topics of a
+	// document are estimated from every second word, and the other words are predicted
+	// from them (document completion: Wallach et al., ICML 2009, section 5.1).
 	Perplexity float64
 }
 
@@ -144,7 +143,8 @@ var ErrCounts = errors.New("the counts do not add up")
 // counts were read but are wrong.
 func (t *Task) Check(ctx context.Context, env *train.Env, name string) error {
 	k := t.cfg.Topics
-	// For each topic: by words, by topics; at last what is not a count.
+	// Sums for each topic: by words, by topics; the last one counts values that are no
+	// counts.
 	sum, err := env.SumOverWorkers(ctx, "lda counts "+name, 2*k+1, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		at, err := t.keys(w.Model())
 		if err != nil {

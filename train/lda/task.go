@@ -58,7 +58,7 @@ func New(cfg Config, docs, held *bagofwords.Set) (*Task, error) {
 	return &Task{cfg: cfg, docs: docs, held: held, rows: 1 + len(docs.Words)/perRow, words: len(docs.Names)}, nil
 }
 
-// checkCounts refuses what could not be counted exactly.
+// checkCounts refuses documents that could not be counted exactly.
 func checkCounts(docs *bagofwords.Set, most int) error {
 	count := make([]int, len(docs.Names))
 	for _, w := range docs.Words {
@@ -66,12 +66,12 @@ func checkCounts(docs *bagofwords.Set, most int) error {
 	}
 	for w, n := range count {
 		if n > most {
-			return fmt.Errorf("lda: the word %q stands there %d times, and no more than %d can be counted exactly: skip the most frequent words", docs.Names[w], n, most)
+			return fmt.Errorf("lda: the word %q occurs %d times, and no more than %d can be counted exactly: skip the most frequent words", docs.Names[w], n, most)
 		}
 	}
 	for i := range docs.Len() {
 		if n := len(docs.Doc(i)); n > most-perRow {
-			return fmt.Errorf("lda: document %d has %d words, and no more than %d can be counted exactly: cut it", i, n, most-perRow)
+			return fmt.Errorf("lda: document %d has %d words, and no more than %d can be counted exactly: split it", i, n, most-perRow)
 		}
 	}
 	return nil
@@ -95,7 +95,7 @@ func (t *Task) Fingerprint() string {
 }
 
 // Trainer returns a worker's share: documents one after the other, of about a
-// part.Of-th of all words.
+// part.Count-th of all words.
 func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {

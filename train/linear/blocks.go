@@ -29,7 +29,7 @@ type BlockConfig struct {
 	// KKT is the share of L1 below which the gradient of a zero weight has to be
 	// for the weight to be left out, 0 … 1; 0 leaves out none.
 	KKT float32
-	// Recheck has every Recheck-th pass look at all weights again; at least 1.
+	// Recheck makes every Recheck-th pass check all weights again; at least 1.
 	Recheck int
 }
 
@@ -78,18 +78,17 @@ func (c *BlockConfig) Check() error {
 //
 // # The delay
 //
-// Nobody meets within a pass. A row of gradients counts the workers that have
+// Workers do not wait for each other within a pass. A row of gradients counts the workers that have
 // added to it, and is complete when all have that have values of the feature; a
-// row of weights counts its changes. So whoever reads a row knows whether what it
-// waits for is there. The gradient of a block has in it the outcome of the blocks
-// up to Delay+1 before it, and of no later ones, even if they are known: what
-// comes of a pass depends on the delay and not on who was faster, so it is the
-// same on any number of nodes, but for the rounding of sums. With a delay of 0
-// there are two ways over the network between two turns; with a longer one they
-// go on beneath the next turns, as do differences in how fast workers are. A pass
-// ends with the outcome of all of its blocks.
+// row of weights counts its changes. So a reader sees whether a row is complete. The
+// gradient of a block contains the outcome of the blocks up to Delay+1 before it, and of
+// no later ones, even if they are known. So the result of a pass depends on the delay
+// and not on the workers' speed: it is the same on any number of nodes, but for the
+// rounding of sums. With a delay of 0, there are two network latencies between two
+// turns; a longer delay hides them behind the next turns, and differences in speed as
+// well. A pass ends with the outcome of all of its blocks.
 //
-// # Why it needs no learning rate
+// # Step lengths without a learning rate
 //
 // The logistic loss lies below a parabola that touches it at the margin m and
 // has the curvature h = tanh(|m|/2) / (2·|m|) ≤ 1/4 (Jaakkola, Jordan, 2000,
@@ -104,16 +103,15 @@ func (c *BlockConfig) Check() error {
 // h·|xᵢ·dᵢ·xⱼ·dⱼ| ≤ h/2·(xᵢ²·dᵢ² + xⱼ²·dⱼ²), once for the later of the two. So
 // it is enough to count in c the features of all blocks that may be under way
 // with this one: Delay before it and Delay after it. (The curvatures h are those
-// where the gradients were taken. Between the two they may grow, which the bound
-// leaves out; the slack of the others has always been more.) A longer delay makes
+// where the gradients were taken. They may grow until the step, which the bound ignores;
+// in all measurements the slack of the other bounds was larger.) A longer delay makes
 // larger c and shorter steps, as in theorem 2 of the paper.
 //
 // # Left out
 //
-// A weight that is zero and whose gradient is well below L1 is going to stay
-// zero (the condition of Karush, Kuhn and Tucker): it is marked in its row, and
-// nobody computes, pushes or counts it in c until all weights are looked at
-// again.
+// A weight that is zero and whose gradient is well below L1 will stay zero (the
+// condition of Karush, Kuhn and Tucker). It is marked in its row, and no worker computes
+// it, pushes it or counts it in c until all weights are checked again.
 type Blocks struct {
 	*model
 	cfg    BlockConfig
@@ -225,7 +223,7 @@ func (t *Blocks) Fingerprint() string {
 	return fmt.Sprintf("linear blocks %+v on %s", t.cfg, t.fingerprint())
 }
 
-// Trainer returns a worker's share: every part.Of-th example, and one of part.Of
+// Trainer returns a worker's share: every part.Count-th example, and one of part.Count
 // parts of each block's weights.
 func (t *Blocks) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Turn], error) {
 	k, err := t.keys(w.Model())

@@ -96,10 +96,10 @@ func newBlockTrainer(t *Blocks, w godwit.Worker, k keys, part train.Partition) (
 	return tr, tr.announce()
 }
 
-// announce declares the rows that this worker reads or writes in every pass, and
-// alone reads or alone writes: they come to its node. Nobody else announces
-// them, so that they stay there, and what others push and pull goes its way at
-// once. Copies would follow one round of the server after another.
+// announce declares the intent for the rows of which this worker is the only reader or
+// the only writer, so that they move to its node. No other worker declares one, so that
+// they stay there, and other workers' pushes and pulls reach them by one message.
+// Replicas would be refreshed only by the server's sync rounds.
 func (t *blockTrainer) announce() error {
 	var ks []godwit.Key
 	for b := range t.task.blocks() {
@@ -161,8 +161,8 @@ func (t *blockTrainer) gradientKey(p int32) godwit.Key {
 	return t.keys.gradient + godwit.Key(t.task.used[p])
 }
 
-// Step takes a turn. The loss is the objective at the begin of the pass, told by
-// the pass's first turn.
+// Step makes a turn. The first turn of a pass returns the loss, which is the objective
+// at the start of the pass.
 func (t *blockTrainer) Step(ctx context.Context, b *train.Batch[Turn]) (loss train.Loss, err error) {
 	d := b.Data
 	delay, last := t.task.cfg.Delay, t.task.blocks()-1
@@ -183,7 +183,7 @@ func (t *blockTrainer) Step(ctx context.Context, b *train.Batch[Turn]) (loss tra
 		t.count(next, d.all, 1)
 	}
 	if delay > 1 && d.block >= delay {
-		// By the next turn this is needed, and most likely it is there by now.
+		// The next turn needs this; by now it has most likely arrived.
 		if err := t.expect(ctx, d.block-delay, d.block-delay, d.all); err != nil {
 			return loss, err
 		}
@@ -335,15 +335,15 @@ func (t *blockTrainer) follow(ctx context.Context, block int, all bool) error {
 	}
 }
 
-// pause lets some time pass where a read found that it came too early. To ask
-// another node takes time anyhow. What is here, others bring: they have, when
-// the nodes have told each other what is new. Where there is one node only, they
-// are workers of this process, which had better not be kept from a processor.
+// pause waits a little after a read that came too early. A read from another node takes
+// time anyway. A local row gets its updates from other nodes by the next exchange, for
+// which pause waits, or from other workers of this process, to which it yields the
+// processor.
 func (t *blockTrainer) pause(ctx context.Context, r *read, dim int) error {
 	if !t.w.PullIfLocal(r.ks[0], r.vals[:dim]) {
 		return nil
 	}
-	if t.early++; t.early > turns {
+	if t.early++; t.early > yields {
 		time.Sleep(nap)
 	} else {
 		runtime.Gosched()
@@ -351,10 +351,10 @@ func (t *blockTrainer) pause(ctx context.Context, r *read, dim int) error {
 	return t.w.WaitSync(ctx)
 }
 
-// Others get so many turns before a worker that came too early takes a nap.
+// A worker whose read came too early yields so many times before it sleeps.
 const (
-	turns = 4
-	nap   = 20 * time.Microsecond
+	yields = 4
+	nap    = 20 * time.Microsecond
 )
 
 // followed takes a weight's row.

@@ -16,7 +16,7 @@ type columns struct {
 	vals   []float32
 }
 
-// newColumns takes every part.Of-th example of a set. The places are those of m.
+// newColumns takes every part.Count-th example of a set. The places are those of m.
 func newColumns(m *model, set *libsvm.Set, part train.Partition) *columns {
 	place := m.placing()
 	c := &columns{starts: make([]int, m.places()+1)}

@@ -1,11 +1,11 @@
 // Package linear trains sparse linear models for two classes, and factorization
-// machines, which add the pairs of features that occur together.
+// machines, which also weigh pairs of features that occur together.
 //
 // Two tasks train the same model on the same data:
 //
 //   - [New]: stochastic gradients, asynchronously. Each worker pulls the weights
-//     of a batch's features, pushes their gradients, and the table's rule does
-//     the rest: FTRL-proximal or AdaGrad with a proximal step. With Factors it is
+//     of a batch's features and pushes their gradients; the table's rule makes the
+//     step: FTRL-proximal or AdaGrad with a proximal step. With Factors it is
 //     a factorization machine.
 //   - [NewBlocks]: delayed block proximal gradient, by all examples at once for
 //     some features at a time. Its objective never rises.
@@ -28,8 +28,8 @@
 //	F(w) = Σ log(1 + e^(-y·m)) + L1·Σ|wⱼ| + L2/2·Σ wⱼ²
 //
 // over examples with labels y = ±1: the loss is summed, not averaged, so L1 and
-// L2 weigh against the evidence of all examples, and a feature whose examples
-// say too little gets the weight 0 exactly. The bias b and the factors v are not
+// L2 weigh against the losses of all examples, and a feature that its examples do not
+// support enough gets exactly the weight 0. The bias b and the factors v are not
 // in the penalty; factors have a weight decay of their own.
 //
 // # Measured
@@ -47,10 +47,10 @@
 // factors 0.926. The weight decay of the factors matters most, then their
 // number.
 //
-// Features that stand in few examples cost rows and messages and say little.
+// Features that occur in few examples cost rows and messages and improve the model little.
 // [libsvm.Splits.KeepFrequent] leaves them out before a task is made, and a
 // feature that is left out has no row in use. On 51,300 examples of 15 features
-// that tell and 10 names each that do not, hashed to 22 bits, FTRL in five passes
+// that are informative and 10 names each that are not, hashed to 22 bits, FTRL in five passes
 // on two nodes, adaptive and static (in brackets):
 //
 //	least  features  values   sent MB      memory MB    test accuracy  AUC
@@ -63,10 +63,10 @@
 // least count of 5 keeps 4,740 and 99.7 % of the values, and on a9a it leaves
 // out none.
 //
-// What a delay is worth, "godwit experiment delay" tells: see docs/experiments.md.
+// "godwit experiment delay" measures the benefit of a delay: see docs/experiments.md.
 //
-// # Repetition
+// # Reproducibility
 //
 // The order of examples follows the seed, the epoch and the worker's part alone,
-// so a run of one worker repeats bit by bit.
+// so a run of one worker is reproducible bit by bit.
 package linear

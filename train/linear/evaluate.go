@@ -18,9 +18,9 @@ type Quality struct {
 	// Accuracy is the share of examples whose margin has the sign of the label.
 	Accuracy float64
 	// AUC is the area under the ROC curve: the probability that a positive
-	// example has a larger margin than a negative one. Margins are told apart to
-	// within 1/1024 and up to ±16, equal ones count half; that moves it by less
-	// than the share of pairs that are so close. 1/2 where one class is missing.
+	// example has a larger margin than a negative one. Margins are
+	// compared in steps of 1/1024 and up to ±16, and equal ones count half; the error is
+	// below the share of pairs that are so close. 1/2 where one class is missing.
 	AUC float64
 	// NonZero of the Used features, those that occur in training, have a weight
 	// other than 0.
@@ -110,7 +110,7 @@ func (m *model) together(ctx context.Context, env *train.Env, name string, c *co
 	}, nil
 }
 
-// counts are what one worker found out.
+// counts are the results of one worker.
 type counts struct {
 	loss                     float64
 	examples, right, nonZero int64

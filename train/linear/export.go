@@ -17,8 +17,8 @@ const (
 )
 
 // Export writes the model as NumPy arrays of float32: a row for each feature with
-// its weight, one row with the bias, and a row for each feature with its factor. What
-// the model has not is not written.
+// its weight, one row with the bias, and a row for each feature with its factor. Parts
+// that the model does not have are not written.
 //
 // One node of the run calls it, with a worker that nothing else uses meanwhile, after
 // [train.Run].

@@ -70,7 +70,7 @@ func (h *histogram) encode() []byte {
 	return out
 }
 
-var errHistogram = errors.New("the counts of margins are garbled")
+var errHistogram = errors.New("the counts of margins are malformed")
 
 // decode adds what encode wrote.
 func (h *histogram) decode(in []byte) error {

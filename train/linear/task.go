@@ -44,7 +44,7 @@ func New(cfg Config, data *libsvm.Splits) (*Task, error) {
 // Fingerprint names settings and data.
 func (t *Task) Fingerprint() string { return fmt.Sprintf("linear %+v on %s", t.cfg, t.fingerprint()) }
 
-// Trainer returns a worker's share: every part.Of-th example.
+// Trainer returns a worker's share: every part.Count-th example.
 func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// balance deals items to parts such that the summed weights of each are about
+// balance distributes items to parts such that the summed weights of each are about
 // equal: the heaviest first, each to the part that has the least (Graham, SIAM
 // J. Appl. Math. 17(2), 1969). It returns the part of each item, which is the
-// same wherever it is computed. Items without weight are dealt too.
+// same wherever it is computed. Items without weight are distributed, too.
 func balance(weights []int, parts int) []int32 {
 	byWeight := make([]int32, len(weights))
 	for i := range byWeight {
@@ -35,7 +35,7 @@ type loads []struct {
 	part   int32
 }
 
-// sink moves a root that has grown to its place.
+// sink restores the heap after the root has grown.
 func (h loads) sink() {
 	for i := 0; ; {
 		least := i

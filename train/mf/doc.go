@@ -1,6 +1,6 @@
 // Package mf factorizes sparse matrices: it finds a vector for each row and each
-// column such that the known cells are near their products, and the unknown
-// ones, one hopes, as well.
+// column such that their products are close to the known cells, in order to predict the
+// unknown ones.
 //
 // A [Task] is trained by [train.Run] through any [godwit.Worker]:
 //
@@ -16,7 +16,7 @@
 // The cell of row u and column i is predicted as μ + bᵤ + cᵢ + pᵤ·qᵢ, where μ is
 // the mean of the cells to train, and b and c are biases (Koren, Bell, Volinsky,
 // IEEE Computer 42(8), 2009, equation 4); without biases it is pᵤ·qᵢ (equation
-// 1). Minimized is, over the cells to train,
+// 1). Training minimizes, over the cells to train,
 //
 //	Σ (x − prediction)² + λ·(|pᵤ|² + |qᵢ|² + bᵤ² + cᵢ²)
 //
@@ -38,12 +38,12 @@
 //
 // The bold driver (section 5 of Gemulla et al.) raises γ by 5 % after an epoch
 // in which the loss fell, and halves it after one in which it rose. The loss is
-// that met while training.
+// summed up during training.
 //
 // # Orders
 //
-// An order says which cells a worker takes when, and with that how local its
-// accesses can be:
+// An order decides in which order a worker trains which cells, and with that how local
+// its accesses can be:
 //
 //	plain    Any cells, at random. No locality: rows and columns are wanted by
 //	         all workers all the time.
@@ -55,10 +55,10 @@
 //	         In each part of an epoch the workers are at different blocks, so
 //	         that no two have a row or a column in common (parameter blocking;
 //	         DSGD of Gemulla et al.): the result is one that serial SGD could
-//	         have had. All meet at the end of each part, and move their next
-//	         block's columns by Localize.
+//	         have had. All synchronize at the end of each part, and move
+//	         their next block's columns by Localize.
 //
-// Rows and columns are dealt to workers so that each has about equally many
+// Rows and columns are distributed to workers so that each has about the same number of
 // cells. The order of cells within a column or block is random, and follows from
 // the seed, the epoch and the worker's part, as everything does.
 //
@@ -75,6 +75,6 @@
 //
 // Workers that hold replicas of the same columns add up steps that they made from
 // the same values. Where many do and exchange seldom, that is too much for SGD at
-// a high rate: the loss rises and the bold driver halves the rate. AdaGrad bears
-// it better, and blocks have nothing of it.
+// a high rate: the loss rises and the bold driver halves the rate. AdaGrad is
+// less sensitive to it, and under the order blocks it does not occur.
 package mf

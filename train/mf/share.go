@@ -17,8 +17,8 @@ import (
 type Batch struct {
 	rows, cols int
 	cells      []cell
-	// block names the columns that the worker has to itself from this batch on
-	// until the workers meet; nil where that goes on.
+	// block names the columns that only this worker uses from this batch on until the
+	// workers synchronize; nil in the batches between.
 	block []godwit.Key
 }
 
@@ -111,7 +111,7 @@ func sortBy(cells []ratings.Rating, n int, number func(ratings.Rating) int) []sp
 
 // begin orders the cells for an epoch.
 func (l *loader) begin(epoch int) {
-	// The schedule of blocks is drawn alike by all workers, the rest by each.
+	// All workers draw the same schedule of blocks; the rest differs.
 	r := rand.New(rand.NewPCG(l.task.cfg.Seed, uint64(epoch)<<32|uint64(l.part.Index)))
 	l.parts, l.block = l.parts[:0], l.block[:0]
 	l.at = 0
@@ -150,7 +150,7 @@ func (l *loader) take(s span, at int, r *rand.Rand) int {
 }
 
 // steps is the number of batches of an epoch. A block without cells has one, in
-// which the worker meets the others.
+// which the worker synchronizes with the others.
 func (l *loader) steps() int {
 	batches := func(s span) int { return (s.to - s.from + l.task.cfg.Batch - 1) / l.task.cfg.Batch }
 	if l.task.cfg.Order != Blocks {

@@ -77,8 +77,8 @@ func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Bat
 	return &trainer{task: t, w: w, lr: t.cfg.LR, load: newLoader(t, k, part)}, nil
 }
 
-// Lockstep implements [train.Lockstep]: workers meet at the end of each part of
-// an epoch of blocks.
+// Lockstep implements [train.Lockstep]: workers synchronize at the end of each
+// part of an epoch of blocks.
 func (t *Task) Lockstep() bool { return t.cfg.Order == Blocks }
 
 // Evaluate computes the RMSE of the cells to validate, or to test where there

@@ -94,18 +94,17 @@ func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Bat
 // Steps, Load and Step implement [train.Trainer].
 func (t *trainer) Steps() int { return (t.to - t.from + t.task.cfg.Batch - 1) / t.task.cfg.Batch }
 
-// Load announces no cells: nothing is read, and a cell that came to be here for
-// one push would have cost more than the push. Copies of the cells that are hit
-// again and again were tried: on busy processors the rounds that bring them up
-// to date, which nobody reads, took three times as long as the pushes. A larger
-// batch adds up the same cells for nothing.
+// Load announces no cells: nothing is read, and moving a cell here costs more than one
+// push to it. Replicas of the hottest cells were tried: on busy processors, the sync
+// rounds that refreshed them took three times as long as the pushes. A larger batch
+// combines pushes to the same cell at no cost.
 func (t *trainer) Load(b *train.Batch[Batch], _, step int) {
 	from := t.from + step*t.task.cfg.Batch
 	b.Data = Batch{from, min(from+t.task.cfg.Batch, t.to)}
 }
 
 // Step adds the batch's items, and waits for all with the last of an epoch.
-// There is nothing to lose, so the loss is 0.
+// A sketch has no loss: Step returns 0.
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
 	items := t.task.stream.Items[b.Data.from:b.Data.to]
 	err := t.client.Add(ctx, items)
@@ -119,7 +118,7 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 type Quality struct {
 	// Total is how many items were added.
 	Total int64
-	// Streams is how many times the stream that is.
+	// Streams is Total divided by the length of the stream.
 	Streams float64
 	// Items is how many different items were asked for.
 	Items int64
@@ -129,9 +128,9 @@ type Quality struct {
 	Most int64
 	// Within is the share that does not exceed it by more than [Sketch.Bound].
 	Within float64
-	// TooSmall is how many estimates are smaller than the count, and Torn how
-	// many rows of the sketch have another total than the first: none, ever, if
-	// the stream was counted as a whole.
+	// TooSmall is how many estimates are smaller than the count, and Torn how many rows
+	// of the sketch have another total than the first. Both are 0 if whole streams were
+	// counted.
 	TooSmall, Torn int64
 }
 
@@ -180,7 +179,7 @@ func (t *Task) EvaluateOn(ctx context.Context, env *train.Env, name string, step
 	return q, nil
 }
 
-// found is what a worker found out.
+// found is the result of one worker.
 type found struct {
 	items, within, small, most int64
 	excess                     float64

@@ -29,8 +29,8 @@ func DefaultKGE() *KGE {
 	return &KGE{kge.DefaultConfig(), triples.DefaultSpec(), sampling.Prepared{}.Name()}
 }
 
-// UntrainedTriples bounds what Test evaluates a model on if a part of the data is
-// to do: the figure of an untrained one is only there to be compared with.
+// UntrainedTriples bounds the triples that Test uses if it is asked for a part of the
+// data. The metrics of an untrained model serve only for comparison.
 const UntrainedTriples = 1000
 
 func (s *KGE) Name() string { return "kge" }
@@ -100,8 +100,8 @@ func (t *graphTask) Summary() string {
 		len(t.graph.Entities), len(t.graph.Relations), len(t.graph.Train), len(t.graph.Valid), len(t.graph.Test))
 }
 
-// Tables tell the policy that needs it how often training reads a row in an
-// epoch, beside the uniform negatives: as often as it stands in a triple.
+// Tables sets Hot: how often training reads a row in an epoch, apart from the uniform
+// negatives, which is as often as it occurs in a triple.
 func (t *graphTask) Tables() []godwit.Table {
 	entities := make([]float64, len(t.graph.Entities))
 	relations := make([]float64, len(t.graph.Relations))

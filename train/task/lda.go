@@ -33,8 +33,8 @@ func DefaultLDA() *LDA {
 	return &LDA{Config: lda.DefaultConfig(), Documents: bagofwords.DefaultSpec(), Text: bagofwords.DefaultOptions(), Held: 20}
 }
 
-// UntrainedDocuments bounds what Test evaluates a model on if a part of the data is
-// to do.
+// UntrainedDocuments bounds the documents that Test uses if it is asked for a part of
+// the data.
 const UntrainedDocuments = 100
 
 func (s *LDA) Name() string { return "lda" }
@@ -87,8 +87,8 @@ func (t *topicsTask) Summary() string {
 	return t.docs.String() + "; held out: " + t.held.String()
 }
 
-// Tables tell the policy that needs it how often training reads a row in an
-// epoch: at most as often as the word occurs, and the topics with each of them.
+// Tables sets Hot: how often training reads a row in an epoch, which is at most as often
+// as the word occurs; topics are read with each word.
 func (t *topicsTask) Tables() []godwit.Table {
 	count := make([]float32, len(t.docs.Names))
 	for _, w := range t.docs.Words {

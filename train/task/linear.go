@@ -41,8 +41,8 @@ type Linear struct {
 	Share libsvm.Share
 	// MinCount leaves out the features that stand in fewer of the examples to
 	// train, 1 (none) … libsvm.MaxLeast; see [libsvm.Splits.KeepFrequent]. It is a
-	// setting because it changes the model, which no measurement of a run can
-	// weigh against what it saves.
+	// setting because it changes the model: no measurement during a run can decide
+	// whether that is acceptable.
 	MinCount int
 }
 
@@ -54,8 +54,8 @@ func DefaultLinear() *Linear {
 	}
 }
 
-// UntrainedExamples bounds what Test evaluates a model on if a part of the data is
-// to do.
+// UntrainedExamples bounds the examples that Test uses if it is asked for a part of the
+// data.
 const UntrainedExamples = 1000
 
 func (s *Linear) Name() string { return "linear" }
@@ -151,7 +151,7 @@ type examplesTask[D any] struct {
 	bits   int // that names of features were hashed to, or 0
 }
 
-// A solver is what both have in common.
+// A solver is what the tasks of both solvers have in common.
 type solver interface {
 	Tables() []godwit.Table
 	EvaluateOn(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (linear.Quality, error)
@@ -174,8 +174,7 @@ func (t *examplesTask[D]) Summary() string {
 	return about
 }
 
-// Tables tell the policy that needs it how often training reads a row in an
-// epoch: at most as often as its feature occurs, and the bias in every example.
+// Tables sets Hot: how often training reads a row in an epoch, which is at most as often as its feature occurs, and the bias in every example.
 func (t *examplesTask[D]) Tables() []godwit.Table {
 	return hotFeatures(t.linear.Tables(), t.data.Train)
 }

@@ -29,8 +29,7 @@ func DefaultMF() *MF {
 	return &MF{mf.DefaultConfig(), ratings.DefaultSpec(), ratings.Options{Test: 0.1, Seed: 1}}
 }
 
-// UntrainedCells bounds what Test evaluates a model on if a part of the data is to
-// do.
+// UntrainedCells bounds the cells that Test uses if it is asked for a part of the data.
 const UntrainedCells = 1000
 
 func (s *MF) Name() string { return "mf" }
@@ -93,7 +92,7 @@ func (t *matrixTask) Summary() string {
 		t.matrix.Rows, t.matrix.Cols, len(t.matrix.Train), len(t.matrix.Valid), len(t.matrix.Test))
 }
 
-// Tables tell the policy that needs it how many cells a row or column has.
+// Tables sets Hot: how many cells a row or column has.
 func (t *matrixTask) Tables() []godwit.Table {
 	rows, cols := t.matrix.Counts()
 	tables := t.mf.Tables()

@@ -95,8 +95,7 @@ func (t *streamTask) Summary() string {
 	return fmt.Sprintf("%d items, %d different; %d rows of %d cells", t.items, t.sketch.Distinct(), t.cfg.Depth, t.cfg.Width)
 }
 
-// Tables say that all cells are alike: which are hot is what the sketch finds
-// out.
+// Tables sets no Hot: which cells are hot is only known once the stream was counted.
 func (t *streamTask) Tables() []godwit.Table {
 	tables := t.sketch.Tables()
 	tables[0].Hot = func(uint64) float64 { return float64(t.items) / float64(t.cfg.Width) }
@@ -105,7 +104,7 @@ func (t *streamTask) Tables() []godwit.Table {
 
 func (t *streamTask) Samplers() []sampling.Spec { return nil }
 
-// Test asks for all items, or for a thousandth.
+// Test estimates the counts of all items, or of a thousandth.
 func (t *streamTask) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
 	step := 1
 	if part {

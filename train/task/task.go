@@ -20,14 +20,13 @@ import (
 )
 
 // Settings say what a task trains, and on what data if they are to be
-// generated. They are a pointer to a struct that goes through JSON unharmed.
+// generated. They are a pointer to a struct that JSON encodes without loss.
 type Settings interface {
 	// Name is the name of the task, a word.
 	Name() string
-	// Epochs is how many are trained if nobody says.
+	// Epochs is the default number of epochs.
 	Epochs() int
-	// Check says what is wrong with the settings, other than with the data. It
-	// is cheap.
+	// Check returns what is wrong with the settings, apart from the data. It is cheap.
 	Check() error
 	// Load checks the settings and reads or generates the data.
 	Load(Setup) (Task, error)
@@ -36,12 +35,12 @@ type Settings interface {
 // Generated are settings that can generate data of any skew, for comparisons.
 type Generated interface {
 	Settings
-	// Generate has Load generate data in which popularity follows Zipf's law
-	// with an exponent, other data for each seed.
+	// Generate makes Load generate data in which popularity follows Zipf's law with an
+	// exponent. Each seed gives other data.
 	Generate(exponent float64, seed uint64)
 }
 
-// A Setup is what Load is told beside the settings.
+// A Setup is what Load needs besides the settings.
 type Setup struct {
 	// Data is the file or folder of the data; empty: they are generated.
 	Data string
@@ -52,26 +51,26 @@ type Setup struct {
 	MaxEvalItems int
 }
 
-// A Task is a task whose data are there. It is immutable, and may be used by any
+// A Task is a task with its data. It is immutable, and may be used by any
 // number of nodes of a process.
 type Task interface {
-	// Fingerprint stands for settings and data.
+	// Fingerprint identifies settings and data.
 	Fingerprint() string
-	// Data is a fingerprint of the data: equal for equal ones.
+	// Data is a fingerprint of the data, equal for equal data.
 	Data() string
 	// Summary is a line about the data, for people.
 	Summary() string
-	// Warnings are what in the data may make the model or its figures mean less than
-	// they seem to, a sentence each. Generated data leave none.
+	// Warnings are properties of the data that may spoil the model or make its metrics
+	// misleading, a sentence each. Generated data have none.
 	Warnings() []string
-	// Unit is what an item of the data is called, in the plural, and how many
-	// examples of a loss each makes.
+	// Unit is the name of an item of the data, in the plural, and how many examples of
+	// the loss each item makes.
 	Unit() (name string, examples int64)
 	// Tables make the model, with their Hot set.
 	Tables() []godwit.Table
 	// Samplers are those of the run, by the index that the trainers use.
 	Samplers() []sampling.Spec
-	// Train trains on all nodes, and adds to seen the examples as they go.
+	// Train trains on all nodes, and adds trained examples to seen meanwhile.
 	Train(ctx context.Context, env train.Env, o train.Options, seen *atomic.Int64) (*train.Report, error)
 	// Test evaluates the model on the data held out for the end, or, where part
 	// is set, on so many of them as take little time. All nodes call it, each
@@ -84,11 +83,11 @@ type Task interface {
 
 var kinds = map[string]func() Settings{}
 
-// Register makes a task known by the name of its settings, to [New] and [Decode], and
-// with them to all nodes of a run: each reads there what to train. It is called by
-// init functions, with what returns new default settings. It panics if they are no
-// pointer to a struct that goes through JSON, or if their name is no word of lower
-// case letters, digits and dashes, or is taken.
+// Register registers a task under the name of its settings, for [New] and [Decode], by
+// which all nodes of a run find it. Init functions call it with a function that returns
+// new default settings. It panics if these are not a pointer to a struct that JSON
+// encodes without loss, if their name is not of lower case letters, digits and dashes,
+// or if the name is taken.
 func Register(defaults func() Settings) {
 	if err := check(defaults); err != nil {
 		panic("task: Register: " + err.Error())
@@ -96,10 +95,10 @@ func Register(defaults func() Settings) {
 	kinds[defaults().Name()] = defaults
 }
 
-// check says why settings cannot be those of a task.
+// check returns why settings cannot be registered; nil if they can.
 func check(defaults func() Settings) error {
 	if defaults == nil {
-		return errors.New("no function that returns settings, nil")
+		return errors.New("the function that returns settings is nil")
 	}
 	s := defaults()
 	if t := reflect.TypeOf(s); s == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || reflect.ValueOf(s).IsNil() {
@@ -120,8 +119,7 @@ func check(defaults func() Settings) error {
 
 var word = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-// travel says what becomes of settings on their way to another node, if they come
-// as others.
+// travel returns an error if settings cannot be sent to another node and read there.
 func travel(s Settings, defaults func() Settings) error {
 	sent, err := json.Marshal(s)
 	if err != nil {

@@ -90,8 +90,8 @@ func (l *loader) load(b *train.Batch[Batch], epoch, step int) {
 	}
 }
 
-// sentence adds a sentence to the batch, less what subsampling leaves out, if
-// there is left what can be predicted.
+// sentence adds a sentence to the batch, without the words that subsampling leaves out,
+// if at least two words remain.
 func (l *loader) sentence(d *Batch, words []int32) {
 	begin := len(d.tokens)
 	for _, w := range words {
@@ -115,7 +115,7 @@ func (l *loader) sentence(d *Batch, words []int32) {
 	d.ends = append(d.ends, int32(len(d.tokens)))
 }
 
-// rate is what share of the learning rate is left: it falls evenly.
+// rate is the share of the learning rate at a step: it falls linearly.
 func (l *loader) rate(epoch, step int) float32 {
 	last := float64(l.task.cfg.LastLR)
 	done := (float64(epoch-1) + float64(step)/float64(l.steps)) / float64(max(l.part.Epochs, 1))

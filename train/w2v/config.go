@@ -43,17 +43,16 @@ type Config struct {
 	Rule string
 	// LR is the learning rate of Rule, above 0.
 	LR float32
-	// LastLR is what share of LR is left at the end, 0 … 1; it falls evenly. 1 keeps
-	// it.
+	// LastLR is the share of LR at the end, 0 … 1; the rate falls linearly. 1 keeps it
+	// constant.
 	LastLR float32
 	// HoldOut, 2 or more, has every HoldOut-th block of the text held out of
 	// training, for the loss of an evaluation; 0 holds out none.
 	HoldOut int
-	// Restrict has analogies answered by so many of the most frequent words, at least
-	// 1, as is customary; questions that need others are not asked.
+	// Restrict is the number of the most frequent words by which analogies are answered,
+	// at least 1, as is customary; questions with other words are not asked.
 	Restrict int
-	// Judged bounds the questions, and the blocks held out, that Evaluate evaluates
-	// the model by; 0: all.
+	// Judged bounds the questions, and the blocks held out, that Evaluate uses; 0: all.
 	Judged int
 	// Seed decides subsampling and windows. Rows and samples follow the seed of
 	// the run's server.

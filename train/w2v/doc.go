@@ -1,5 +1,5 @@
 // Package w2v trains word vectors: a vector for each word of a text, such that
-// words which stand near the same words have vectors that are near.
+// words that occur in similar contexts have similar vectors.
 //
 // A [Task] is trained by [train.Run] through any [godwit.Worker]:
 //
@@ -31,15 +31,15 @@
 // random: a word of frequency f is kept with probability √(t/f) + t/f. A negative
 // that is w itself does not count. The rate falls evenly with the words read.
 //
-// # Where it differs from word2vec.c
+// # Differences from word2vec.c
 //
 // word2vec.c makes a step for each pair, one after the other. Here a step is a
 // block of sentences, whose gradients are summed: one pull of its distinct rows,
 // one of its negatives, one push. All pairs of a step share its negatives, which
 // makes them a matrix product, and each counts Negatives/Pool times, which
 // leaves the expected gradient as it was. That takes less than half the time. The
-// default rule is row-wise AdaGrad, which is not thrown off by sums of many
-// gradients, as SGD is when steps are large, and of which little has to travel.
+// default rule is row-wise AdaGrad: it is stable for sums of many gradients, unlike SGD
+// with large steps, and its state takes little to send.
 // CBOW follows the gradient of its loss; word2vec.c leaves out the division by
 // the number of words in the context.
 //

@@ -103,8 +103,7 @@ func (t *Task) Tables() []godwit.Table {
 	}
 }
 
-// Questions is what is to be said about the questions, for people: nothing if
-// there are none.
+// Questions is a line about the questions, for people; empty if there are none.
 func (t *Task) Questions() string {
 	if t.questions == nil {
 		return ""

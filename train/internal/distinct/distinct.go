@@ -5,7 +5,7 @@ package distinct
 import "math/bits"
 
 // Rows is a set of rows with numbers 0, 1, … It is a hash table with linear
-// probing that is used again for every batch, and grows as it must. The zero
+// probing that is reused for every batch, and grows when it is half full. The zero
 // Rows is ready for use. It belongs to one goroutine.
 type Rows struct {
 	slots []int32 // number + 1; 0 is free
@@ -13,7 +13,7 @@ type Rows struct {
 	shift int
 }
 
-// Reset forgets all rows.
+// Reset removes all rows.
 func (x *Rows) Reset() {
 	clear(x.slots)
 	x.rows = x.rows[:0]
@@ -26,7 +26,7 @@ func (x *Rows) All() []uint32 { return x.rows }
 // Len returns the number of rows.
 func (x *Rows) Len() int { return len(x.rows) }
 
-// Add returns the number of a row, which is a new one if the row is.
+// Add returns the number of a row. A new row gets the next number.
 func (x *Rows) Add(row uint32) int32 {
 	if 2*len(x.rows) >= len(x.slots) { // at most half full
 		x.grow()
@@ -47,7 +47,7 @@ func (x *Rows) Find(row uint32) int32 {
 	return x.slots[x.slot(row)] - 1
 }
 
-// slot returns the place of row, or the free place where it would be.
+// slot returns the slot of row, or the free slot where it would be.
 func (x *Rows) slot(row uint32) int {
 	i := int(uint64(row) * 0x9e3779b97f4a7c15 >> x.shift)
 	for x.slots[i] != 0 && x.rows[x.slots[i]-1] != row {

@@ -14,8 +14,8 @@ import (
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
-// Find returns the first keys of the tables with the names of want, which a
-// model is to have with the same sizes and rules. It may have others beside.
+// Find returns the first keys of the tables with the names of want. The model must have
+// them with the same sizes and rules, and may have others.
 func Find(m *godwit.Model, want []godwit.Table) ([]godwit.Key, error) {
 	first := make([]godwit.Key, len(want))
 	for i, t := range want {
@@ -41,10 +41,10 @@ func Find(m *godwit.Model, want []godwit.Table) ([]godwit.Key, error) {
 // blockFloats bounds what is pulled at once.
 const blockFloats = 1 << 20
 
-// Read pulls rows, each of dim floats, in blocks of bounded size, and hands do
-// their values and the number of the first of them, from 0 on. All are of one
-// table. If that begins with zeros, only rows in use are pulled: the others need
-// not be made to be read.
+// Read pulls n rows of one table, each of dim floats, in blocks of bounded size. It calls
+// do with the values of each block and the number of the block's first row, counted from
+// 0. If the table is initialized with zeros, it pulls only rows in use, so that reading
+// does not allocate the others.
 func Read(ctx context.Context, w godwit.Worker, first godwit.Key, rows, dim int, do func(at int, vals []float32) error) error {
 	if rows == 0 {
 		return nil
@@ -70,7 +70,7 @@ func Read(ctx context.Context, w godwit.Worker, first godwit.Key, rows, dim int,
 	return nil
 }
 
-// used is godwit.PullRange of keys of one table, that pulls only those in use.
+// used is godwit.PullRange for keys of one table, but pulls only those in use.
 func used(ctx context.Context, w godwit.Worker, first, end godwit.Key, dst []float32) error {
 	clear(dst)
 	for r, err := range godwit.Rows(ctx, w, first, end, godwit.NoNode) {
