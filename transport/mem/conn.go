@@ -11,7 +11,7 @@ import (
 // other way round.
 type conn struct {
 	in, out *queue
-	peer    wire.Hello
+	peer    transport.Hello
 }
 
 var _ transport.Conn = (*conn)(nil)
@@ -47,4 +47,4 @@ func (c *conn) Close() error {
 	return nil
 }
 
-func (c *conn) Peer() wire.Hello { return c.peer }
+func (c *conn) Peer() transport.Hello { return c.peer }

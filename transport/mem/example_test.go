@@ -22,13 +22,13 @@ func ExampleSwitch() {
 	ctx, secret := context.Background(), make([]byte, transport.MinSecret)
 	accepted := make(chan transport.Conn)
 	go func() {
-		c, err := listener.Accept(ctx, wire.Hello{Run: "example", From: 0}, secret)
+		c, err := listener.Accept(ctx, transport.Hello{Run: "example", From: 0}, secret)
 		if err != nil {
 			panic(err)
 		}
 		accepted <- c
 	}()
-	hello := wire.Hello{Run: "example", From: 1, To: 0}
+	hello := transport.Hello{Run: "example", From: 1, To: 0}
 	there, err := network.Dial(ctx, "node-0", hello, secret)
 	if err != nil {
 		panic(err)

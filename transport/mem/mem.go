@@ -54,7 +54,7 @@ func (s *Switch) Listen(addr string) (transport.Listener, error) {
 }
 
 // Dial connects to the listener of that name.
-func (s *Switch) Dial(ctx context.Context, addr string, hello wire.Hello, secret []byte) (transport.Conn, error) {
+func (s *Switch) Dial(ctx context.Context, addr string, hello transport.Hello, secret []byte) (transport.Conn, error) {
 	if err := check(hello, secret); err != nil {
 		return nil, fmt.Errorf("mem: dial %q: %w", addr, err)
 	}
@@ -66,7 +66,7 @@ func (s *Switch) Dial(ctx context.Context, addr string, hello wire.Hello, secret
 }
 
 // check refuses what would not go over a wire.
-func check(hello wire.Hello, secret []byte) error {
+func check(hello transport.Hello, secret []byte) error {
 	if err := transport.CheckSecret(secret); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ var (
 	errUnproved = errors.New("it is no node of this run")
 )
 
-func (s *Switch) dial(ctx context.Context, addr string, hello wire.Hello, secret []byte) (*conn, error) {
+func (s *Switch) dial(ctx context.Context, addr string, hello transport.Hello, secret []byte) (*conn, error) {
 	s.mu.Lock()
 	l := s.listeners[addr]
 	s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Switch) dial(ctx context.Context, addr string, hello wire.Hello, secret
 
 // A call is one Dial that waits for its Accept.
 type call struct {
-	hello   wire.Hello
+	hello   transport.Hello
 	secret  []byte
 	settled atomic.Bool // set by the one of Dial and Accept that decides: given up, or answered
 	answer  chan answer
@@ -140,7 +140,7 @@ type listener struct {
 
 func (l *listener) Addr() string { return l.addr }
 
-func (l *listener) Accept(ctx context.Context, self wire.Hello, secret []byte) (transport.Conn, error) {
+func (l *listener) Accept(ctx context.Context, self transport.Hello, secret []byte) (transport.Conn, error) {
 	if err := check(self, secret); err != nil {
 		return nil, fmt.Errorf("mem: accept at %q: %w", l.addr, err)
 	}

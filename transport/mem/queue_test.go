@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
 )
 
@@ -50,13 +49,13 @@ func TestNothingIsPutIntoAQueueThatEnded(t *testing.T) {
 func TestAHelloAndASecretThatNobodyCouldSendAreRefused(t *testing.T) {
 	secret := make([]byte, transport.MinSecret)
 	for what, x := range map[string]struct {
-		hello  wire.Hello
+		hello  transport.Hello
 		secret []byte
 		ok     bool
 	}{
-		"good":         {wire.Hello{Run: "r"}, secret, true},
-		"long name":    {wire.Hello{Run: strings.Repeat("r", 1000)}, secret, false},
-		"short secret": {wire.Hello{Run: "r"}, secret[1:], false},
+		"good":         {transport.Hello{Run: "r"}, secret, true},
+		"long name":    {transport.Hello{Run: strings.Repeat("r", 1000)}, secret, false},
+		"short secret": {transport.Hello{Run: "r"}, secret[1:], false},
 	} {
 		if err := check(x.hello, x.secret); (err == nil) != x.ok {
 			t.Errorf("%s: %v", what, err)

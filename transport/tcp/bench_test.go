@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
 )
 
@@ -22,13 +21,13 @@ func both(b *testing.B, n Network) (here, there transport.Conn) {
 	defer l.Close()
 	accepted := make(chan transport.Conn, 1)
 	go func() {
-		c, err := l.Accept(b.Context(), wire.Hello{}, secret)
+		c, err := l.Accept(b.Context(), transport.Hello{}, secret)
 		if err != nil {
 			b.Error(err)
 		}
 		accepted <- c
 	}()
-	here, err = n.Dial(b.Context(), l.Addr(), wire.Hello{From: 1}, secret)
+	here, err = n.Dial(b.Context(), l.Addr(), transport.Hello{From: 1}, secret)
 	if err != nil {
 		b.Fatal(err)
 	}

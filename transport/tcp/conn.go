@@ -17,9 +17,9 @@ import (
 type conn struct {
 	stream net.Conn
 	r      frameReader
-	try    *trier     // nil: nothing can be written without the risk of a wait
-	tried  int        // bytes of the next frame that are sent already
-	peer   wire.Hello // set before the connection is handed out
+	try    *trier          // nil: nothing can be written without the risk of a wait
+	tried  int             // bytes of the next frame that are sent already
+	peer   transport.Hello // set before the connection is handed out
 	closed atomic.Bool
 
 	// Of Serve and ReadInline.
@@ -103,4 +103,4 @@ func (c *conn) Close() error {
 	return err
 }
 
-func (c *conn) Peer() wire.Hello { return c.peer }
+func (c *conn) Peer() transport.Hello { return c.peer }

@@ -20,7 +20,7 @@ func ExampleNetwork() {
 	defer listener.Close()
 	ctx, secret := context.Background(), make([]byte, transport.MinSecret)
 	go func() { // node 0 sends back what it gets
-		c, err := listener.Accept(ctx, wire.Hello{Run: "example", From: 0}, secret)
+		c, err := listener.Accept(ctx, transport.Hello{Run: "example", From: 0}, secret)
 		if err != nil {
 			panic(err)
 		}
@@ -36,7 +36,7 @@ func ExampleNetwork() {
 		}
 	}()
 
-	c, err := network.Dial(ctx, listener.Addr(), wire.Hello{Run: "example", From: 1, To: 0}, secret)
+	c, err := network.Dial(ctx, listener.Addr(), transport.Hello{Run: "example", From: 1, To: 0}, secret)
 	if err != nil {
 		panic(err)
 	}

@@ -108,7 +108,7 @@ func TestAFloodOfStrangersDelaysNoMember(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range nodes {
 		wg.Go(func() {
-			conns, err := transport.Mesh(ctx, nw, ls[i], wire.Hello{Run: "run-a", From: godwit.NodeID(i)}, secret, peers)
+			conns, err := transport.Mesh(ctx, nw, ls[i], transport.Hello{Run: "run-a", From: godwit.NodeID(i)}, secret, peers)
 			if err != nil {
 				t.Error(err)
 			}

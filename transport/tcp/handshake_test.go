@@ -16,7 +16,7 @@ import (
 )
 
 // self is what the listeners of these tests say of themselves.
-var self = wire.Hello{Run: "run-a", From: 0, Incarnation: 7, Fingerprint: "model-a"}
+var self = transport.Hello{Run: "run-a", From: 0, Incarnation: 7, Fingerprint: "model-a"}
 
 // accepting has a listener accept whoever proves to be a member.
 func accepting(t *testing.T) (l transport.Listener, accepted <-chan transport.Conn) {
@@ -53,7 +53,7 @@ func accepting(t *testing.T) (l transport.Listener, accepted <-chan transport.Co
 // helloOf returns the frame of what node 1 says of itself.
 func helloOf(t *testing.T) []byte {
 	t.Helper()
-	b, err := wire.AppendHello(nil, wire.Hello{Run: "run-a", From: 1, To: 0, Incarnation: 8, Fingerprint: "model-a"})
+	b, err := wire.AppendHello(nil, transport.Hello{Run: "run-a", From: 1, To: 0, Incarnation: 8, Fingerprint: "model-a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestWhoDoesNotProveItselfIsToldARandomNumberAndNothingElse(t *testing.T) {
 	hello := helloOf(t)
 	// A member's connection, as somebody hears it on the way.
 	tap := tapped(t, l.Addr(), func(_ int, f, _ []byte) []byte { return f })
-	c, err := Network{timeout: limit}.Dial(t.Context(), tap.addr, wire.Hello{Run: "run-a", From: 1, To: 0, Incarnation: 8, Fingerprint: "model-a"}, secret)
+	c, err := Network{timeout: limit}.Dial(t.Context(), tap.addr, transport.Hello{Run: "run-a", From: 1, To: 0, Incarnation: 8, Fingerprint: "model-a"}, secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestWhoDoesNotProveItselfIsToldARandomNumberAndNothingElse(t *testing.T) {
 func TestADialerIsNotFooledByItsOwnWordsOrOldOnes(t *testing.T) {
 	l, accepted := accepting(t)
 	tap := tapped(t, l.Addr(), func(_ int, f, _ []byte) []byte { return f })
-	hello := wire.Hello{Run: "run-a", From: 1, To: 0}
+	hello := transport.Hello{Run: "run-a", From: 1, To: 0}
 	c, err := Network{timeout: limit}.Dial(t.Context(), tap.addr, hello, secret)
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestWhatIsChangedOnTheWayMakesNoConnection(t *testing.T) {
 // expectNone dials and expects that the listener accepts nobody.
 func expectNone(t *testing.T, tap *tap, l transport.Listener, accepted <-chan transport.Conn, n int) {
 	t.Helper()
-	c, err := Network{timeout: limit}.Dial(t.Context(), tap.addr, wire.Hello{Run: "run-a", From: 1, To: 0}, secret)
+	c, err := Network{timeout: limit}.Dial(t.Context(), tap.addr, transport.Hello{Run: "run-a", From: 1, To: 0}, secret)
 	if err == nil { // only the last frame can be changed without the dialer's knowing
 		if _, err := c.ReadFrame(); err == nil {
 			t.Errorf("frame %d: the connection works", n)

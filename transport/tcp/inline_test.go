@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
 )
 
@@ -36,10 +35,10 @@ func joined(t *testing.T) (here, there *conn) {
 	}
 	accepted := make(chan end, 1)
 	go func() {
-		c, err := l.Accept(t.Context(), wire.Hello{}, secret)
+		c, err := l.Accept(t.Context(), transport.Hello{}, secret)
 		accepted <- end{c, err}
 	}()
-	dialed, err := Network{}.Dial(t.Context(), l.Addr(), wire.Hello{From: 1}, secret)
+	dialed, err := Network{}.Dial(t.Context(), l.Addr(), transport.Hello{From: 1}, secret)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type listener struct {
 
 	ready  chan struct{} // closed by the first Accept, which sets
 	once   sync.Once
-	self   wire.Hello
+	self   transport.Hello
 	secret []byte
 
 	ctx    context.Context
@@ -158,7 +158,7 @@ func (l *listener) answer(c *conn, raw net.Conn, transcript []byte) error {
 	return err
 }
 
-func (l *listener) Accept(ctx context.Context, self wire.Hello, secret []byte) (transport.Conn, error) {
+func (l *listener) Accept(ctx context.Context, self transport.Hello, secret []byte) (transport.Conn, error) {
 	if err := l.identifyAs(self, secret); err != nil {
 		return nil, fmt.Errorf("tcp: accept at %s: %w", l.Addr(), err)
 	}
@@ -173,7 +173,7 @@ func (l *listener) Accept(ctx context.Context, self wire.Hello, secret []byte) (
 }
 
 // identifyAs sets what dialers are checked against and answered with, once.
-func (l *listener) identifyAs(self wire.Hello, secret []byte) error {
+func (l *listener) identifyAs(self transport.Hello, secret []byte) error {
 	if err := transport.CheckSecret(secret); err != nil {
 		return err
 	}

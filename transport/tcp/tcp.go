@@ -58,7 +58,7 @@ func (n Network) wait() time.Duration {
 }
 
 // Dial connects to the listener at addr.
-func (n Network) Dial(ctx context.Context, addr string, hello wire.Hello, secret []byte) (transport.Conn, error) {
+func (n Network) Dial(ctx context.Context, addr string, hello transport.Hello, secret []byte) (transport.Conn, error) {
 	frame, err := wire.AppendHello(nil, hello)
 	if err == nil {
 		err = transport.CheckSecret(secret)

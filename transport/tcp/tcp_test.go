@@ -161,11 +161,11 @@ func connect(t *testing.T, client, server *tls.Config) (dial, dropped error) {
 	accepted := make(chan struct{})
 	go func() {
 		defer close(accepted)
-		if c, err := l.Accept(ctx, wire.Hello{}, secret); err == nil {
+		if c, err := l.Accept(ctx, transport.Hello{}, secret); err == nil {
 			c.Close()
 		}
 	}()
-	c, dial := Network{TLS: client, timeout: limit}.Dial(ctx, l.Addr(), wire.Hello{From: 1}, secret)
+	c, dial := Network{TLS: client, timeout: limit}.Dial(ctx, l.Addr(), transport.Hello{From: 1}, secret)
 	if dial == nil {
 		c.Close()
 	} else {
@@ -283,7 +283,7 @@ func answering(t *testing.T, b []byte) (addr string) {
 }
 
 func TestWhoAnswersWithAnythingElseIsAMismatch(t *testing.T) {
-	other, err := wire.AppendHello(nil, wire.Hello{})
+	other, err := wire.AppendHello(nil, transport.Hello{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,14 +298,14 @@ func TestWhoAnswersWithAnythingElseIsAMismatch(t *testing.T) {
 		{"another version", string(other), fmt.Sprintf("protocol version %d, this program speaks version %d", wire.Version+1, wire.Version)},
 		{"another frame", string(e.Frame()), "frame type 1, want 6"},
 	} {
-		_, err := Network{timeout: limit}.Dial(t.Context(), answering(t, []byte(c.answer)), wire.Hello{}, secret)
+		_, err := Network{timeout: limit}.Dial(t.Context(), answering(t, []byte(c.answer)), transport.Hello{}, secret)
 		var m *transport.Mismatch
 		if !errors.As(err, &m) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want a Mismatch with … %s …", c.name, err, c.want)
 		}
 	}
 	// Who hangs up may be about to start, so that is worth another attempt.
-	_, err = Network{timeout: limit}.Dial(t.Context(), answering(t, nil), wire.Hello{}, secret)
+	_, err = Network{timeout: limit}.Dial(t.Context(), answering(t, nil), transport.Hello{}, secret)
 	var m *transport.Mismatch
 	if err == nil || errors.As(err, &m) {
 		t.Errorf("nothing: error %v, want one that may pass", err)
@@ -324,7 +324,7 @@ func TestAPeerOfAnotherVersionIsToldOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	b, err := wire.AppendHello(nil, wire.Hello{From: 1})
+	b, err := wire.AppendHello(nil, transport.Hello{From: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,13 +354,13 @@ func TestWhatWasAcceptedOutlivesTheListenerFromTheFirstMoment(t *testing.T) {
 		}
 		dialed := make(chan transport.Conn, 1)
 		go func() {
-			c, err := Network{}.Dial(ctx, l.Addr(), wire.Hello{Run: "run", From: 1}, secret)
+			c, err := Network{}.Dial(ctx, l.Addr(), transport.Hello{Run: "run", From: 1}, secret)
 			if err != nil {
 				t.Error(err)
 			}
 			dialed <- c
 		}()
-		c, err := l.Accept(ctx, wire.Hello{Run: "run", From: 0}, secret)
+		c, err := l.Accept(ctx, transport.Hello{Run: "run", From: 0}, secret)
 		if err != nil {
 			t.Fatal(err)
 		}
