@@ -271,9 +271,7 @@ func (s *surface) complaints(kept map[promise]bool) (found []string) {
 func complaints(all []*surface) (found []string) {
 	kept := promises(all)
 	for _, s := range all {
-		if s.folder != "node" { // its rooms are being cut: to be documented last
-			found = append(found, s.complaints(kept)...)
-		}
+		found = append(found, s.complaints(kept)...)
 	}
 	return found
 }

@@ -21,7 +21,7 @@ import (
 // A Config says what a node is part of. Model, Policy, Seed, Samplers and
 // NoHints are the same on all nodes of a run.
 type Config struct {
-	Model    *godwit.Model
+	Model    *godwit.Model    // what is trained; it must be there
 	Policy   placement.Policy // nil is placement.Adaptive
 	Seed     uint64           // of initial values and samplers
 	Samplers []sampling.Spec  // by their index in PrepareSample
@@ -36,9 +36,10 @@ type Config struct {
 
 	// Session is this node's membership of the run. The node does not close it.
 	Session coord.Session
-	// Network and Listener connect the node to the others. The node closes
-	// neither. A run of one node needs none.
-	Network  transport.Network
+	// Network connects the node to the others. A run of one node needs none.
+	Network transport.Network
+	// Listener is where the others connect to this node, at the address that Session
+	// told them. The node does not close it. A run of one node needs none.
 	Listener transport.Listener
 	// Run names the run in the handshake between nodes.
 	Run string

@@ -13,8 +13,8 @@ import (
 
 // A Cluster is several nodes in one process, over memory instead of sockets.
 type Cluster struct {
-	Nodes []*Node
-	Hub   *cmem.Hub
+	Nodes []*Node   // by number
+	Hub   *cmem.Hub // coordinates the run; tests lose nodes by it
 }
 
 // Local starts a cluster of n nodes in this process. Session, Network,

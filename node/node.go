@@ -2,6 +2,10 @@
 // locks, the goroutines, and the connections to the other nodes. It contains
 // no rule of the protocol.
 //
+// A program begins with [Local], which starts several nodes in this process, or
+// [Start], which starts one that finds the others by a [Config], and hands each of
+// [Node.Workers] to a goroutine.
+//
 // A process is one node. Its workers are goroutines of the training program
 // and reach the shards by shared memory: an access to a key that is owned or
 // replicated here takes the shard's lock, copies or adds, and is done. For

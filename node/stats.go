@@ -45,26 +45,23 @@ type Stats struct {
 	LeadMs    float64 `json:"lead_ms"`   // mean time from asking for a key to its arrival
 	Leads     uint64  `json:"leads"`     // how many keys LeadMs is the mean of
 
-	// What left through filters took: bytes of values before and after, positions
-	// of pushes that were not sent, and vectors that WaitSync pushed of what was
-	// left.
-	FilterIn  uint64 `json:"filter_in"`
-	FilterOut uint64 `json:"filter_out"`
-	HeldBack  uint64 `json:"held_back"`
-	Leftovers uint64 `json:"leftovers"`
+	// What left through filters took.
+	FilterIn  uint64 `json:"filter_in"`  // bytes of values before
+	FilterOut uint64 `json:"filter_out"` // … and after
+	HeldBack  uint64 `json:"held_back"`  // positions of pushes that were not sent
+	Leftovers uint64 `json:"leftovers"`  // vectors that WaitSync pushed of what was left
 
-	// Lists of keys that were sent as their hash, the bytes that this took off,
-	// and those that this node had to ask for, because it did not know them.
-	ListHits   uint64 `json:"list_hits"`
-	ListSaved  uint64 `json:"list_saved"`
-	ListMisses uint64 `json:"list_misses"`
+	// Lists of keys, which both ends of a connection remember.
+	ListHits   uint64 `json:"list_hits"`   // lists that were sent as their hash
+	ListSaved  uint64 `json:"list_saved"`  // the bytes that this took off
+	ListMisses uint64 `json:"list_misses"` // lists that this node had to ask for, because it did not know them
 
-	SentBytes     uint64        `json:"sent_bytes"`
-	PlainBytes    uint64        `json:"plain_bytes"` // what SentBytes were before frames were compressed
-	ReceivedBytes uint64        `json:"received_bytes"`
-	Frames        uint64        `json:"frames"` // sent
-	Rounds        uint64        `json:"rounds"`
-	RoundTime     time.Duration `json:"round_time_ns"` // spent in rounds
+	SentBytes     uint64        `json:"sent_bytes"`     // to other nodes
+	PlainBytes    uint64        `json:"plain_bytes"`    // what SentBytes were before frames were compressed
+	ReceivedBytes uint64        `json:"received_bytes"` // from other nodes
+	Frames        uint64        `json:"frames"`         // sent
+	Rounds        uint64        `json:"rounds"`         // sync rounds
+	RoundTime     time.Duration `json:"round_time_ns"`  // spent in rounds
 
 	Hot      int `json:"hot"`      // keys that the policy "nonuniform" replicates everywhere
 	Owned    int `json:"owned"`    // keys
@@ -76,10 +73,10 @@ type Stats struct {
 
 // Sampled counts what samplers did.
 type Sampled struct {
-	Local   uint64 `json:"local"` // as in Stats
-	Replica uint64 `json:"replica"`
-	Queued  uint64 `json:"queued"`
-	Remote  uint64 `json:"remote"`
+	Local   uint64 `json:"local"`   // as in Stats
+	Replica uint64 `json:"replica"` // as in Stats
+	Queued  uint64 `json:"queued"`  // as in Stats
+	Remote  uint64 `json:"remote"`  // as in Stats
 
 	Draws      uint64 `json:"draws"`      // from target distributions, with those that were not taken
 	PutOff     uint64 `json:"put_off"`    // keys that were not local when their turn came, by the scheme "postpone"

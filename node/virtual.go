@@ -11,8 +11,8 @@ import (
 // from Frame and hands them to the peer's Handle, in order and one after the
 // other.
 type Virtual struct {
-	World host.World
-	Flush func(n *Node, to godwit.NodeID)
+	World host.World                      // time, goroutines and waiting
+	Flush func(n *Node, to godwit.NodeID) // a frame of n for a peer waits
 	// Forgets, if set, is asked before each frame whether the node forgets the
 	// lists of keys that its sender refers to. It asks for them then.
 	Forgets func() bool
@@ -22,7 +22,8 @@ type Virtual struct {
 	// Limits bounds the node's queues; zero: as of a real node.
 	Limits host.Limits
 	// Broken switches rules of the protocol off, to see that checks notice.
-	Broken      protocol.Broken
+	Broken protocol.Broken
+	// BrokenBound does so with rules of bounded staleness.
 	BrokenBound Broken
 }
 
