@@ -1,8 +1,7 @@
 // Package bagofwords holds documents as bags of numbered words, as topic models train
 // on them.
 //
-// [Load] cuts a text into documents, and [Generate] makes some of topics that
-// are known.
+// [Load] splits a text into documents, and [Generate] makes documents of known topics.
 package bagofwords
 
 import "fmt"
@@ -12,7 +11,7 @@ import "fmt"
 // of goroutines may read it while none changes it.
 type Set struct {
 	Names  []string // the vocabulary: word n is Names[n]
-	Words  []int32  // the words of all documents, 0 … len(Names)-1; one that occurs twice stands twice
+	Words  []int32  // the words of all documents, 0 … len(Names)-1; one that occurs twice is listed twice
 	Starts []int    // one more than documents; Starts[0] is 0
 }
 
@@ -34,8 +33,8 @@ func (s *Set) Append(words []int32) {
 	s.Starts = append(s.Starts, len(s.Words))
 }
 
-// Split deals the documents in two, of the same words: each one whose number
-// leaves a rest below part when divided by of goes to the second set.
+// Split divides the documents into two sets with the same vocabulary: document i goes to
+// the second set if i mod of is below part.
 func (s *Set) Split(part, of int) (rest, held *Set) {
 	rest, held = &Set{Names: s.Names}, &Set{Names: s.Names}
 	for i := range s.Len() {
@@ -57,8 +56,8 @@ func (s *Set) Pick(docs []int) *Set {
 	return some
 }
 
-// Check says whether the set is as its fields promise. Sets that this package
-// made are.
+// Check returns an error if the fields are inconsistent. Sets that this package made are
+// valid.
 func (s *Set) Check() error {
 	switch {
 	case len(s.Starts) == 0 && len(s.Words) > 0:

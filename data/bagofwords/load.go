@@ -19,8 +19,8 @@ type Options struct {
 	Length int
 	// MinCount is how often a word must occur in the text to be used, at least 1.
 	MinCount int64
-	// Skip is how many of the most frequent words are not used, since they say
-	// little about a topic.
+	// Skip is how many of the most frequent words are not used, since they do not
+	// characterize topics.
 	Skip int
 	// Most is how many words are used at the most, the most frequent ones of those
 	// that Skip and MinCount leave; 0 is any number.

@@ -9,12 +9,12 @@ import (
 	"github.com/godwit-ps/godwit/data/setting"
 )
 
-// Options say how text becomes words, and which.
+// Options say how text is split into words, and which words are used.
 type Options struct {
 	// Format is Prose or Lines; empty means Prose.
 	Format Format
 	// MinCount is how often a word must occur to be one of the vocabulary, at
-	// least 1. Rarer ones are read over as if they were not there.
+	// least 1. Rarer ones are ignored.
 	MinCount int64
 	// Block is the number of words of a block, 1 … MaxBlock.
 	Block int
@@ -42,9 +42,9 @@ type Stats struct {
 	// Words is how many there are, also of those that are too rare.
 	Words     int64
 	Distinct  int   // different words among them
-	LongWords int64 // left out since longer than MaxWord
-	// Floor is 0 unless there were more different words than can be counted, when
-	// words of up to so many occurrences may be missing from their count.
+	LongWords int64 // left out because they are longer than MaxWord
+	// Floor is 0 unless there were more different words than can be counted. Then a
+	// count may be too low by up to Floor.
 	Floor int64
 }
 
@@ -100,7 +100,7 @@ func count(files []source, o Options, distinct int) (*Corpus, error) {
 	c.Vocabulary = words.vocabulary(o.MinCount)
 	c.Stats.Files, c.Stats.LongWords, c.Stats.Distinct, c.Stats.Floor = len(files), s.longWords, len(words.words), words.floor
 	if len(c.Vocabulary.Words) == 0 {
-		return nil, fmt.Errorf("corpus: %s: none of %d different words stands there %d times; give more text or a smaller least count", files[0].name, c.Stats.Distinct, o.MinCount)
+		return nil, fmt.Errorf("corpus: %s: none of %d different words occurs %d times; give more text or a smaller least count", files[0].name, c.Stats.Distinct, o.MinCount)
 	}
 	return c, nil
 }

@@ -1,9 +1,9 @@
 // Package corpus reads text as sentences of numbered words, for tasks that
-// learn from which words stand near each other.
+// learn from the neighbourhood of words.
 //
-// [Open] passes over the files once, counts the words and notes where blocks of
-// a given number of words begin; that is all it keeps. Afterwards any number of
-// readers read blocks from the files, which may be much larger than memory:
+// [Open] reads the files once, counts the words and records where blocks of a given
+// number of words begin; it keeps nothing else. Afterwards any number of readers read
+// blocks from the files, which may be much larger than memory:
 //
 //	c, err := corpus.Open("novels", corpus.Options{MinCount: 5, Block: 500})
 //	r := c.Reader()
@@ -14,30 +14,28 @@
 //		// t.Words are word numbers, t.Ends where sentences end
 //	}
 //
-// Who shares a corpus takes a run of blocks: it reads only these. [Generate]
-// makes a small corpus of which it is known what there is to learn.
+// Workers that share a corpus take consecutive blocks each, and read only these.
+// [Generate] makes a small corpus whose structure is known.
 //
 // # Files
 //
-// A corpus is one file, or a folder, of which it is all files called *.txt or
-// *.gz, in the order of their names. A file may be compressed by gzip; its first
-// bytes tell, not its name. Text is UTF-8; anything else is an error that names
-// file and line, since what is left out silently is missed much later.
+// A corpus is one file, or all files *.txt and *.gz of a folder, in the order of their
+// names. A file may be compressed by gzip, which its first bytes tell, not its name. Text
+// is UTF-8; anything else is an error that names file and line.
 //
 // # Sentences
 //
 // The format [Prose] is for text as people write it. A word is a run of
 // letters, marks and digits of any script, in lower case, with apostrophes
 // within; everything else separates words. A sentence is a paragraph: an empty
-// line ends it. Full stops do not, as they also stand in "Mr. Pickwick", and
-// what follows one is still near.
+// line ends it. Full stops do not: they also occur in "Mr. Pickwick", and the words after
+// one are still related.
 //
-// The format [Lines] is for text that was prepared: words stand between blanks,
-// are taken as they are, and each line is a sentence.
+// The format [Lines] is for preprocessed text: words are separated by blanks and taken
+// unchanged, and each line is a sentence.
 //
-// Lines may have any length. A sentence longer than a block is cut. A word
-// longer than [MaxWord] bytes is no word: it is left out, and counted in
-// [Stats].
+// Lines may have any length. A sentence longer than a block is split. A word longer than
+// [MaxWord] bytes is left out, and counted in [Stats].
 //
 // # Blocks
 //

@@ -18,8 +18,8 @@ type Spec struct {
 	// Words is the length of the text, at least 80 for each form of each stem,
 	// which stands in every eighth of them on the average.
 	Words int
-	// Exponent is the exponent of the popularity of stems, and of words that go
-	// with everything, 0 (all alike) … 2.
+	// Exponent is the exponent of the popularity of stems, and of of fillers,
+	// 0 (all alike) … 2.
 	Exponent float64
 	// Seed decides everything that is drawn: equal specs give equal texts.
 	Seed uint64
@@ -55,14 +55,13 @@ func (s Spec) Check() error {
 
 // A Generated corpus is a text and what can be learned from it.
 //
-// Stems and forms have companions, words that stand near them and nowhere else,
-// as "milk" and "cheese" near all words of cows. A sentence is about one form of
-// one stem and has, in any order, that word, companions of its stem and of its
-// form, and words that go with everything, some of which are very frequent. So
-// the word of stem s and form f is to its context what s is plus what f is,
-// which makes its vector a sum, and analogies true: form f of stem s is to form
-// g of s as form f of stem t is to form g of t. Companions of one stem or form
-// are each other's neighbours.
+// Stems and forms have companions: words that occur near them and nowhere else, as
+// "milk" and "cheese" near all words about cows. A sentence is about one form of one
+// stem. It contains, in any order, that word, companions of its stem and of its form, and
+// fillers, which occur in any context and some of which are very frequent. So the context
+// of a word is the sum of the contexts of its stem and of its form, and so is its vector.
+// Therefore analogies hold: form f of stem s is to form g of s as form f of stem t is to
+// form g of t. Companions of one stem or form are each other's neighbours.
 type Generated struct {
 	// Text is the corpus, UTF-8 in the format Prose.
 	Text []byte
@@ -75,7 +74,7 @@ type Generated struct {
 
 const (
 	companions     = 4   // of each stem and each form
-	fillers        = 200 // words that go with everything
+	fillers        = 200 // words that occur in any context
 	maxAnalogies   = 2000
 	paragraphLines = 4
 )

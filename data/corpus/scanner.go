@@ -24,7 +24,7 @@ func (f Format) Check() error {
 	if f == Prose || f == Lines {
 		return nil
 	}
-	return fmt.Errorf("corpus: no format is called %q, want %s or %s", string(f), Prose, Lines)
+	return fmt.Errorf("corpus: there is no format %q, want %s or %s", string(f), Prose, Lines)
 }
 
 // MaxWord bounds the bytes of a word.
@@ -35,7 +35,7 @@ const bufSize = 1 << 16
 var (
 	errUTF8    = errors.New("not valid UTF-8; convert the text first, for example by iconv -t utf-8")
 	errNUL     = errors.New("a NUL byte, is this a text file?")
-	errChanged = errors.New("the file changed since its words were counted; begin again")
+	errChanged = errors.New("the file changed since its words were counted; start again")
 )
 
 // A token is what a scanner finds.
@@ -47,7 +47,7 @@ const (
 	text           // its end
 )
 
-// A scanner cuts a text into words and sentences. What it does after the end of
+// A scanner splits a text into words and sentences. What it does after the end of
 // a sentence depends only on the bytes that follow, so that reading can begin
 // at any end of a sentence.
 type scanner struct {

@@ -42,7 +42,7 @@ func sources(path string) ([]source, error) {
 			return nil, fmt.Errorf("corpus: %w", err)
 		}
 		if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("corpus: %s is no regular file; it is read more than once", p)
+			return nil, fmt.Errorf("corpus: %s is not a regular file, which it must be to be read more than once", p)
 		}
 		files = append(files, source{name: p, path: p, size: info.Size(), mtime: info.ModTime()})
 	}

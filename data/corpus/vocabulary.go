@@ -30,8 +30,8 @@ type counter struct {
 	ids    map[string]int32
 	words  []string
 	counts []int64
-	// floor is how often a word may have occurred unnoticed: it was forgotten as
-	// one of the rarest when too many were counted.
+	// floor bounds how many occurrences of a word may be missing from its count, because
+	// it was removed as one of the rarest when there were too many.
 	floor int64
 }
 
@@ -51,7 +51,7 @@ func (c *counter) add(word []byte) {
 	c.counts = append(c.counts, 1)
 }
 
-// forget drops the rarest words. What is dropped occurred at most floor times
+// forget removes the rarest words. What is dropped occurred at most floor times
 // since it was last dropped, as in word2vec's vocabulary pass.
 func (c *counter) forget() {
 	for len(c.words) > c.max/2 {

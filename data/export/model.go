@@ -17,9 +17,9 @@ import (
 // ModelFile is the file that describes an export.
 const ModelFile = "model.json"
 
-// Format is the version of model.json that this package writes. It reads this one
-// and, of later ones, nothing: a change that old readers would take for something
-// else gets a new number, and fields that they may pass over do not.
+// Format is the version of model.json that this package writes. It reads only this
+// version. A change that old readers would misunderstand gets a new number; added fields
+// that they can ignore do not.
 const Format = 1
 
 // A Model describes a trained model and the files that hold it: it is what
@@ -54,13 +54,13 @@ type Features struct {
 // A Run is how a model was trained.
 type Run struct {
 	Name string `json:"name"` // of the run
-	// Spec is what was asked for: the settings of the task, the nodes, the seed.
+	// Spec is the specification of the run: the settings of the task, the nodes, the seed.
 	Spec json.RawMessage `json:"spec"`
 	Seed uint64          `json:"seed"` // that of Spec
 	Data Data            `json:"data"` // what the model was trained and evaluated on
 	// Epochs is how many were trained.
 	Epochs int `json:"epochs"`
-	// End is why no more epochs were trained.
+	// End is why training ended.
 	End string `json:"end"`
 	// Metrics are of the exported model, and of the untrained one, by the part of the
 	// data: "test", "valid", "train", "untrained".

@@ -77,8 +77,8 @@ func (s *Set) Dir() string { return s.files.Dir() }
 // Add describes a file that is written. Its size and sum are found by Commit.
 func (s *Set) Add(f File) { s.Model.Files = append(s.Model.Files, f) }
 
-// Commit writes the description and puts the export in its place. After an error, what
-// was there is there again.
+// Commit writes the description and gives the export its path. After an error, the
+// earlier export is there again.
 func (s *Set) Commit() error {
 	if err := s.keep(); err != nil {
 		return fmt.Errorf("export to %s: %w", s.files.Dir(), err)
@@ -113,8 +113,8 @@ func (s *Set) keep() error {
 // Abort removes what was written. It does nothing to an export that was committed.
 func (s *Set) Abort() { s.files.Abort() }
 
-// Write writes an export of a task to a folder: what fill writes to it. Whatever
-// ends it before its end, the folder is as it was.
+// Write writes an export of a task to a folder, with what fill adds to it. If it fails or
+// is killed, the folder stays as it was.
 func Write(dir, task string, fill func(*Set) error) error {
 	s, err := Create(dir, task)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package fingerprint hashes data sets, so that nodes can tell that they loaded the
-// same and an export can say what it was trained on. It is fast, and no protection
-// against anybody who makes data to match: two data sets that differ have the same
+// same and an export can say what it was trained on. It is fast, and not
+// cryptographic: two data sets that differ have the same
 // fingerprint with a probability of 2⁻⁶⁴.
 package fingerprint
 
@@ -12,7 +12,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A Hash is being fed. The zero Hash is a new one. It belongs to one goroutine.
+// A Hash computes a fingerprint of what is added to it. The zero Hash is ready for use.
+// It belongs to one goroutine.
 type Hash struct{ h xxh3.Hasher }
 
 // Write adds bytes. It never fails.

@@ -1,16 +1,16 @@
 // Package libsvm holds sparse labelled examples, as linear models and
 // factorization machines train on them: a label of two and a few features with
-// values, out of very many.
+// values, of very many possible ones.
 //
-// [Load] reads a file, a [Scanner] streams one, [Generate] makes examples with a
-// sparse truth to be found, and [Set.Write] saves them.
+// [Load] reads a file, a [Scanner] streams one, [Generate] makes examples of a sparse
+// model, and [Set.Write] saves them.
 //
 // # The format
 //
 // A line is one example: a label, then pairs index:value, separated by spaces
 // or tabs. LibSVM numbers features from 1, libFM from 0; an index is taken as
-// it stands, so that feature 0 merely has no examples in LibSVM's files. The
-// pairs of a line may come in any order. A feature that stands twice in a line
+// it stands, so that feature 0 just has no examples in LibSVM's files. The
+// pairs of a line may come in any order. A feature that occurs twice in a line
 // is an error. Text from a '#' on is a comment.
 //
 //	+1 3:1 11:0.5 14:-2
@@ -22,7 +22,7 @@
 //
 // A byte order mark at the start, line ends of the form CR LF and a last line
 // without its line end are accepted. A line without anything but spaces and a
-// comment is passed over. Everything else that is not an example is an error
+// comment is ignored. Everything else that is not an example is an error
 // that names file, line and reason; no malformed line is ever skipped. A file
 // whose name ends in .gz is decompressed as it is read.
 //
@@ -35,6 +35,6 @@
 //
 // # Rare features
 //
-// Most of very many features stand in few examples. [Splits.KeepFrequent] leaves
-// out those that stand in fewer than some least number, without a map of them.
+// In large data, most features occur in few examples. [Splits.KeepFrequent] removes those
+// that occur in fewer than a least number, without a map of all features.
 package libsvm

@@ -110,8 +110,8 @@ func index(text []byte) (uint32, error) {
 	return uint32(n), nil
 }
 
-// HashAbout says in words, for who reads a model without this package, which row a
-// feature is hashed to.
+// HashAbout describes in words which row a feature is hashed to, for readers of a model
+// without this package.
 const HashAbout = "the text before the colon, as bytes: h = FNV-1a of 64 bits; h ^= h >> 32; h = h * 0x9e3779b97f4a7c15 mod 2**64; " +
 	"row = h >> (64 - bits); values of features with the same row add up"
 
@@ -139,7 +139,7 @@ func (p *parser) sort() error {
 		case n == 0 || p.features[n-1] != x.feature:
 			p.features, p.values = append(p.features, x.feature), append(p.values, x.value)
 		case p.hashBits == 0:
-			return fmt.Errorf("feature %d stands there twice", x.feature)
+			return fmt.Errorf("feature %d occurs twice", x.feature)
 		default:
 			if p.values[n-1] += x.value; math.IsInf(float64(p.values[n-1]), 0) {
 				return fmt.Errorf("values of features with the same hash, %d, add up to more than 32 bits can hold", x.feature)

@@ -92,7 +92,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 		"negative index":    {"1 -1:2\n", []string{`index "-1"`}},
 		"huge index":        {"1 4294967295:2\n", []string{`index "4294967295"`}},
 		"overflowing index": {"1 18446744073709551617:2\n", []string{`index "18446744073709551617"`}},
-		"twice the same":    {"1 7:1 3:1 7:1\n", []string{"feature 7 stands there twice"}},
+		"twice the same":    {"1 7:1 3:1 7:1\n", []string{"feature 7 occurs twice"}},
 		"NaN":               {"1 1:nan\n", []string{`value "nan"`}},
 		"infinite":          {"1 1:1e39\n", []string{`value "1e39"`}},
 		"NUL":               {"1 1:1\x00\n", []string{"test:1:", "text file"}},

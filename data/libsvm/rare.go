@@ -9,11 +9,10 @@ import (
 // byte holds.
 const MaxLeast = full
 
-// KeepFrequent leaves the features out of all three sets that stand in fewer
-// than least of the examples to train, 1 … MaxLeast; with 1 it keeps all. Most of
-// very many features, names that were hashed above all, stand there a few times
-// at the most, say too little to learn a weight from, and yet would each have a
-// row to keep and to send. The numbers of the others stay as they are, and
+// KeepFrequent removes features from all three sets that occur in fewer than least of
+// the examples to train, 1 … MaxLeast; with 1 it keeps all. Of very many features, hashed
+// names above all, most occur a few times at most. That is too little to learn a weight
+// from, and yet each would need a row to keep and to send. The numbers of the others stay as they are, and
 // examples stay even if they have no features left. It returns how many values
 // were left out of the examples to train. The sets change in place, nothing may
 // read them meanwhile.

@@ -42,8 +42,8 @@ func (s *Set) Append(positive bool, features []uint32, values []float32) {
 	}
 }
 
-// Split deals the examples in two: each one whose number leaves a rest below
-// part when divided by of goes to the second set. Both have the width of s.
+// Split divides the examples into two sets: example i goes to the second set if i mod of
+// is below part. Both have the width of s.
 func (s *Set) Split(part, of int) (rest, held *Set) {
 	rest, held = &Set{}, &Set{}
 	for i := range s.Len() {
@@ -67,8 +67,8 @@ func (s *Set) Pick(examples []int) *Set {
 	return some
 }
 
-// Check says whether the set is as its fields promise. Sets that this package
-// made are.
+// Check returns an error if the fields are inconsistent. Sets that this package made are
+// valid.
 func (s *Set) Check() error {
 	switch n := len(s.Features); {
 	case len(s.Starts) != s.Len()+1 && (s.Len() > 0 || len(s.Starts) > 0):

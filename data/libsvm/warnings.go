@@ -2,8 +2,8 @@ package libsvm
 
 import "fmt"
 
-// Warnings says, a sentence each, what in the splits may make a model or its figures
-// mean less than they seem to.
+// Warnings returns properties of the splits that may spoil a model or make its metrics
+// misleading, a sentence each.
 func (s *Splits) Warnings() (warnings []string) {
 	for _, x := range []struct {
 		name string

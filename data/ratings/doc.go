@@ -23,9 +23,8 @@
 // spaces.
 //
 // A byte order mark at the start of a file and line ends of the form CR LF are
-// accepted, and lines of no characters are passed over. Everything else that is
-// no cell is an error that names file, line and reason; no malformed line is
-// ever skipped. A cell may stand more than once, as a user may rate twice.
+// accepted, and empty lines are ignored. Everything else that is not a cell is an error that names file, line and reason; no malformed line is
+// ever skipped. A cell may occur more than once, as a user may rate twice.
 //
 // # Folders and splits
 //
@@ -33,7 +32,7 @@
 // u1 … u5, ua and ub. Without a split, the folder is to hold either the files
 // train and test, with one of the endings above, or a single ratings file:
 // u.data, ratings.csv, ratings.dat, ratings.tsv or ratings.mtx. Of a single
-// file a share of the cells is held out for the test, by lot.
+// file a random share of the cells is held out for the test.
 //
 // # Numbers
 //

@@ -2,8 +2,8 @@ package ratings
 
 import "fmt"
 
-// Warnings says, a sentence each, what in the parts may make a model or its figures
-// mean less than they seem to.
+// Warnings returns properties of the parts that may spoil a model or make its metrics
+// misleading, a sentence each.
 func (s *Set) Warnings() (warnings []string) {
 	rows, cols := s.Counts()
 	for _, x := range []struct {

@@ -2,7 +2,7 @@ package triples
 
 import "fmt"
 
-// A pattern is what a relation, or a few relations together, obey. Each has a
+// A pattern is a rule that a relation, or a few relations together, obey. Each has a
 // matching property in a bilinear model such as ComplEx (Trouillon et al.,
 // ICML 2016), which a model with one kind of matrix would miss.
 type pattern uint8
@@ -31,8 +31,8 @@ var patternNames = [...][]string{
 	composition:   {"composed-a", "composed-b", "composed-ab"},
 }
 
-// makeFamilies gives out n relations to the patterns in turn, names them and tells
-// for each the relation that says the same the other way round, or noTwin.
+// makeFamilies assigns n relations to the patterns in turn, names them, and returns for
+// each the relation that states the inverse, or noTwin.
 func makeFamilies(n int) (fs []family, names []string, twins []uint32) {
 	for turn := 0; len(names) < n; turn++ {
 		p := pattern(turn % len(patternNames))
@@ -81,7 +81,7 @@ type plan struct {
 // for compositions, c. It returns none, and changes nothing, where the pattern
 // forbids them or they are not new.
 //
-// A twin of a block is the same fact said again: members of both are held out
+// A twin of a block states the same facts by another relation: members of both are held out
 // together or not at all.
 func (p *plan) take(f family, a, b, c uint32) (bs []block, twin bool) {
 	switch f.pattern {
@@ -123,7 +123,7 @@ func (p *plan) take(f family, a, b, c uint32) (bs []block, twin bool) {
 }
 
 // admits reports whether blocks are new and within the limits of their pattern,
-// and notes the class for the limits.
+// and records the class for the limits.
 func (p *plan) admits(pt pattern, bs []block) bool {
 	for _, b := range bs {
 		if _, old := p.blocks[b]; old || p.classes[b.a].size*p.classes[b.b].size < p.minBlock {

@@ -13,12 +13,12 @@ type Spec struct {
 	// Entities and Relations are the numbers of names, 50 … 2^24 and 1 … 10,000.
 	Entities, Relations int
 	// Triples is the number of triples of all splits together, at least five for
-	// each entity. Generate tells when so many find no place.
+	// each entity. Generate returns an error if there is no room for so many.
 	Triples int
 	// Exponent is the exponent of the entities' popularity, 0 (all alike) … 2.
 	Exponent float64
 	// Noise is the share of triples drawn without regard to structure, 0 … 0.5.
-	// They stand in all splits alike and bound the quality that can be had.
+	// They are in all splits alike, and bound the quality that a model can reach.
 	Noise float64
 	// Valid and Test are the shares of triples held out, 0 … 0.3 each.
 	Valid, Test float64

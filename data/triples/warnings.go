@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// titles are what people call columns in a first line.
+// titles are usual names of columns in a first line.
 var titles = func() map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(`head relation tail h r t subject predicate object s p o source target from to
@@ -21,12 +21,12 @@ type heading int
 
 const (
 	ordinary heading = iota
-	isolated         // its names stand nowhere else
+	isolated         // its names occur nowhere else
 	header           // … and are titles of columns, or begin another split, too
 )
 
 // headed finds out whether a split begins with a line that names the columns: with
-// names that stand in no other line.
+// names that occur in no other line.
 func (g *Graph) headed(split []Triple) heading {
 	if len(split) == 0 {
 		return ordinary
@@ -51,8 +51,8 @@ func (g *Graph) headed(split []Triple) heading {
 	return isolated
 }
 
-// manyFacts is from how many facts on a first line whose names stand nowhere else is
-// strange.
+// manyFacts is the number of facts from which on a first line whose names occur nowhere
+// else is suspicious.
 const manyFacts = 100
 
 // checkHeaders refuses a graph of which a file begins with a header.
@@ -68,8 +68,8 @@ func (g *Graph) checkHeaders(paths [3]string) error {
 	return nil
 }
 
-// Warnings says, a sentence each, what in the splits may make a model or its figures
-// mean less than they seem to. Its time is that of one look at each triple.
+// Warnings returns properties of the splits that may spoil a model or make its metrics
+// misleading, a sentence each. It looks at each triple once.
 func (g *Graph) Warnings() (warnings []string) {
 	for i, split := range g.splits() {
 		if len(*split) < manyFacts || g.headed(*split) != isolated {

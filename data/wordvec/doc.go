@@ -1,5 +1,5 @@
-// Package wordvec holds named vectors, such as those of words, in the files that
-// people exchange them in, and answers which are near each other.
+// Package wordvec holds named vectors, such as word vectors, reads and writes the usual
+// file formats of them, and finds nearest neighbours.
 //
 // # Files
 //
@@ -15,9 +15,9 @@
 // Names in .txt and .bin have no spaces. Text without the first line, as GloVe
 // writes it, is read as well, and so is .vec for .txt.
 //
-// # Nearness
+// # Similarity
 //
-// Near is who has a great cosine. An analogy "a is to b as c is to ?" is
+// Vectors are near if their cosine is large. An analogy "a is to b as c is to ?" is
 // answered by the vector nearest to b − a + c of unit vectors, other than a, b
 // and c (Mikolov, Yih, Zweig, NAACL 2013, section 4), and [Questions] in the
 // format of word2vec's questions-words.txt are evaluated so.

@@ -40,7 +40,7 @@ func (v *Vectors) ID(name string) (id int, ok bool) {
 func (v *Vectors) Vector(id int) []float32 { return v.Vals[id*v.Dim : (id+1)*v.Dim : (id+1)*v.Dim] }
 
 // Normalize scales each vector of dim floats to length 1. One without a length,
-// or that is no finite number, becomes 0, and so is near to nothing.
+// or that is not finite, becomes 0, which is near to no vector.
 func Normalize(vals []float32, dim int) {
 	for ; len(vals) > 0; vals = vals[dim:] {
 		x := vals[:dim]
