@@ -1,6 +1,6 @@
 // Package server runs an etcd of one member in this process, for runs that have no
 // other to coordinate by. A program that does not import it does not link an etcd
-// server: package coord/etcd, the client, is a tenth of that.
+// server: package coord/etcd, the client, is enough for an etcd of others.
 //
 // Clients reach it by an [etcd.Access] with the server's endpoints and token:
 //
