@@ -3,12 +3,12 @@
 // filters ([godwit.Table].Filters); [Parse] reads them from a text, and [On] gives
 // them to all tables of a model.
 //
-//	Fixed        fixed-point numbers of 1 or 2 bytes, rounded at random   Li et al., OSDI 2014, with three repairs, see there
+//	Fixed        fixed-point numbers of 1 or 2 bytes, rounded at random  Li et al., OSDI 2014, with three repairs, see there
 //	BF16         floats of 2 bytes, rounded at random
-//	Significant  defers vectors until they are large                    Li et al., NIPS 2014, section 3.2
+//	Significant  defers vectors until they are large                     Li et al., NIPS 2014, section 3.2
 //	Skip         defers vectors at random                                likewise
 //	Noise        adds Gaussian noise
-//	Active       drops what a solver knows to be irrelevant (KKT)          likewise, section 3.3
+//	Active       drops what a solver knows to be irrelevant (KKT)        likewise, section 3.3
 //	Sparse       writes zeros as one bit; loses nothing
 //	Compress     whole frames, by s2 or zstd; loses nothing
 //
