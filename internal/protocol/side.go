@@ -10,8 +10,8 @@ import (
 )
 
 // A side is the side record of a row: everything about a key beside the row and its
-// header. A row has one in every state but owner; an owner has one while this node
-// wants the key, another node holds a replica, or a request waits.
+// header. A row has one in every state but owner and tentative; there it has one while
+// this node wants the key, another node holds a replica, or a request waits.
 //
 // A side fills one line of the processor's cache and has no pointers: there may be
 // millions. Holders and waiters are known by their numbers.
@@ -30,8 +30,8 @@ type side struct {
 
 	// part is the rest, which depends on the state of the row: a mainSide in owner,
 	// tentative and frozen, a placeholderSide in placeholder, a replicaSide in the states
-	// of a replica. Every becoming function (state.go) that changes the kind of side
-	// begins it anew, so nothing of a former state is left.
+	// of a replica. A transition that changes the kind begins it anew (state.go), so
+	// nothing of a former state is left.
 	part [7]uint64
 }
 

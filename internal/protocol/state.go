@@ -40,8 +40,8 @@ func (s state) String() string { return stateNames[s] }
 func (s state) isMain() bool    { return owner <= s && s <= frozen }
 func (s state) isReplica() bool { return s >= fresh }
 
-// role returns the state's name for those who watch from outside, for whom all states of
-// a replica are one.
+// role returns the state's name for observers of the shard, for whom all states of a
+// replica are one.
 func (s state) role() string {
 	if s.isReplica() {
 		return "replica"
