@@ -235,6 +235,13 @@ var directions = []direction{
 		pure:  true,
 		why:   "who is alive is seen from what moves over connections, not from what it carries",
 	},
+	{
+		rooms: []string{"node/internal/scan"},
+		ours:  []string{".", "internal/host", "internal/preempt", "internal/protocol", "internal/wire", "node/internal/link"},
+		never: []string{"time"},
+		pure:  true,
+		why:   "who lists keys asks their homes, and reads no row",
+	},
 }
 
 // violations lists what the rooms import against the directions.

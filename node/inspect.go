@@ -42,10 +42,7 @@ func (n *Node) Resting() error {
 		if open > 0 {
 			return fmt.Errorf("%d operations of %v are open", open, w.id)
 		}
-		w.scans.mu.Lock()
-		open = len(w.scans.open)
-		w.scans.mu.Unlock()
-		if open > 0 {
+		if open := w.scans.Open(); open > 0 {
 			return fmt.Errorf("%d parts of scans of %v are open", open, w.id)
 		}
 	}

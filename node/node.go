@@ -39,12 +39,12 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/store/arena"
-	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/hot"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/liveness"
 	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
@@ -78,8 +78,8 @@ type Node struct {
 	hot     *hot.Set // of a policy that knows hot keys; else nil
 	ids     atomic.Uint64
 
-	scanning  []atomic.Int32 // scans that workers have open, by home
-	questions questions      // of the scans of others
+	questions *scan.Questions // of this node's workers
+	answers   *scan.Answers   // to those of others
 
 	received   atomic.Uint64 // bytes
 	listMisses atomic.Uint64 // lists of keys that had to be asked for
@@ -161,8 +161,8 @@ func (n *Node) build() error {
 	}
 	n.parting = newParting(n.links.Nodes())
 	n.pulse = liveness.New(n.Host, n.links, n.cfg.Session.Members(), n.cfg.Session.Lease())
-	n.scanning = make([]atomic.Int32, n.links.Nodes())
-	n.questions.of = make([][]wire.Record, n.links.Nodes())
+	n.questions = scan.NewQuestions(n.Host, n.proto, n.links)
+	n.answers = scan.NewAnswers(n.proto, n.links, bell, func(peer godwit.NodeID, err error) { n.end(peer, brokeProtocol, err) })
 	if n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.model), alloc, bell); err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (p *pacer) round() (held bool) {
 		b.end(p, !early, held)
 	}
 	p.drained()
-	if p.answers() {
+	if p.n.answers.Round(&p.out) {
 		held = true
 	}
 	p.out.Flush()

@@ -199,10 +199,10 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 		n.pacer.marked(from, r)
 		return nil
 	case wire.Scan:
-		return n.scan(in, from, r)
+		return n.answers.Asked(&in.out, from, r)
 	case wire.InUse, wire.Scanned:
 		in.out.LetGo() // a scan has a lock of its own, under which it sends
-		return n.scanned(from, r)
+		return n.questions.Answered(from, r)
 	case wire.Settled, wire.Rebound:
 		in.out.LetGo() // what is told has a lock of its own
 		return n.told(in, from, r)

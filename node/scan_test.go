@@ -135,7 +135,7 @@ func TestAScanMayBeOneOfSeveralAndItsLoopMayEndEarlyAndUseTheWorker(t *testing.T
 	}
 	must(t, w.Barrier(afterOthers(t, c, 1)))
 	for _, n := range c.Nodes {
-		if open := len(n.workers[0].scans.open); open > 0 {
+		if open := n.workers[0].scans.Open(); open > 0 {
 			t.Errorf("%d parts of scans are open at node %d", open, n.self)
 		}
 	}
@@ -246,124 +246,6 @@ func TestAllWorkersMayScanAtOnceWhileKeysComeIntoUse(t *testing.T) {
 	})
 }
 
-// A node may have many scans open, and no more: one too many is refused, and what
-// was refused leaves room for others when some end, be it before their answers.
-func TestOneScanTooManyIsRefused(t *testing.T) {
-	g := newGate()
-	c := clusterOver(t, 2, Config{Model: model(t, 400, 1), Workers: 2}, g.place)
-	n := c.Nodes[0]
-	must(t, godwit.PushRange(background(t), n.Worker(0), 0, 400, make([]float32, 400)))
-	g.shut(1)
-	var last error
-	open := 0 // some may be answered before the gate is shut
-	for ; open < 4*maxScans && last == nil; open++ {
-		s := scan{w: n.workers[open%2], end: 400} // that begins and takes nothing
-		if err := s.begin(background(t), 1); err != nil {
-			last = s.fail(err)
-		}
-		s.close()
-	}
-	var op *godwit.OpError
-	if !errors.As(last, &op) || op.Op != "scan" || op.Peer != 1 || !errors.Is(last, godwit.ErrFull) || open <= maxScans {
-		t.Fatalf("scan %d: %v, want %v at node 1 after %d", open, last, godwit.ErrFull, maxScans)
-	}
-	if got := n.scanning[1].Load(); got > maxScans {
-		t.Errorf("%d scans are open, want at most %d", got, maxScans)
-	}
-	g.open(1)
-	eventually(t, "an end of scans that nobody waits for", func() bool { return n.scanning[1].Load() == 0 })
-	if keys := scanned(t, n.Worker(1), 0, 400, godwit.NoNode); len(keys) != 400 {
-		t.Errorf("%d keys come afterwards, want 400", len(keys))
-	}
-	for i, w := range n.workers {
-		w.scans.mu.Lock()
-		if len(w.scans.open) != 0 {
-			t.Errorf("%d parts of scans of worker %d are open", len(w.scans.open), i)
-		}
-		w.scans.mu.Unlock()
-	}
-}
-
-// Questions of scans are short, and answers long: who asks, and takes no answers,
-// gets no more of them than have room, and its questions wait, up to a bound.
-func TestWhoAsksForScansAndTakesNoAnswersIsBounded(t *testing.T) {
-	const keys, peer = 3000, godwit.NodeID(1)
-	session := told{lonely{nodes: 3}, make(chan error, 1)}
-	n := quietNode(t, Config{Model: model(t, keys, 1), Policy: placement.Static, Workers: 1, Session: session})
-	own := homedAt(t, n, n.self, 20)
-	for _, k := range own {
-		must(t, n.workers[0].Push(background(t), []godwit.Key{k}, []float32{1}))
-	}
-	in, o := n.inbound(peer), n.links.To(peer)
-	ask := func(op uint64) error {
-		return n.frame(in, frameOf(wire.Record{Kind: wire.Scan, Op: op, Seq: keys}))
-	}
-	d := wire.Decoder{Lists: &wire.Known{}}
-	answers := func() (ops []uint64) {
-		for f := o.Take(nil); len(f) > 0; f = o.Take(f) {
-			must(t, d.Reset(f))
-			for r := (wire.Record{}); ; {
-				more, err := d.Next(&r)
-				must(t, err)
-				if !more {
-					break
-				}
-				if r.Kind == wire.Scanned {
-					ops = append(ops, r.Op)
-				}
-			}
-		}
-		return ops
-	}
-	must(t, ask(1))
-	if got := answers(); !slices.Equal(got, []uint64{1}) {
-		t.Fatalf("the scans %v are answered, want 1", got)
-	}
-
-	o.Push(make([]byte, host.Usual.Answers+wire.DataLen)) // it takes nothing
-	var want []uint64
-	for op := range uint64(maxScans) {
-		must(t, ask(op))
-		want = append(want, op)
-	}
-	before := o.Counts().Queued
-	if !n.pacer.round() {
-		t.Error("a round leaves nothing for later")
-	}
-	if now := o.Counts().Queued; now != before {
-		t.Errorf("%d bytes are queued, want %d as before: there is no room", now, before)
-	}
-	if err := ask(maxScans); err == nil || !strings.Contains(err.Error(), fmt.Sprint(maxScans)) || !strings.Contains(err.Error(), "scans") {
-		t.Errorf("one scan too many: %v", err)
-	}
-	must(t, n.frame(n.inbound(2), frameOf(wire.Record{Kind: wire.Scan, Op: 7, Seq: keys}))) // others are not held up
-	if n.links.To(2).Counts().Queued == 0 {
-		t.Error("another node gets no answer")
-	}
-
-	o.Take(nil)
-	if n.pacer.round() {
-		t.Error("a round leaves something for later, though there is room")
-	}
-	if got := answers(); !slices.Equal(got, want) {
-		t.Errorf("%d scans are answered, want %d, in their order", len(got), len(want))
-	}
-
-	// What cannot be answered is the same late as early.
-	o.Push(make([]byte, host.Usual.Answers+wire.DataLen))
-	must(t, n.frame(in, frameOf(wire.Record{Kind: wire.Scan, Op: 1, Seq: keys + 1})))
-	o.Take(nil)
-	n.pacer.round()
-	select {
-	case err := <-session.failed:
-		if !strings.Contains(err.Error(), "node 1") || !strings.Contains(err.Error(), "up to 3001") {
-			t.Errorf("the run ended with %q", err)
-		}
-	default:
-		t.Error("a scan beyond the last key did not end the run")
-	}
-}
-
 func TestAScanOfANodeThatWasClosedEndsWithItsError(t *testing.T) {
 	c := local(t, 2, Config{Model: model(t, 40, 1), Workers: 1})
 	closeAll(t, c)
@@ -373,5 +255,41 @@ func TestAScanOfANodeThatWasClosedEndsWithItsError(t *testing.T) {
 	}
 	if !errors.Is(last, godwit.ErrClosed) {
 		t.Errorf("error %v", last)
+	}
+}
+
+// A round answers the scans that there was no room for before, and one that cannot be
+// answered ends the run late as early.
+func TestARoundAnswersScansThatWait(t *testing.T) {
+	const keys, peer = 3000, godwit.NodeID(1)
+	session := told{lonely{nodes: 3}, make(chan error, 1)}
+	n := quietNode(t, Config{Model: model(t, keys, 1), Policy: placement.Static, Workers: 1, Session: session})
+	in, o := n.inbound(peer), n.links.To(peer)
+	full := make([]byte, host.Usual.Answers+wire.DataLen)
+	ask := func(end uint64) {
+		t.Helper()
+		must(t, n.frame(in, frameOf(wire.Record{Kind: wire.Scan, Op: 1, Seq: end})))
+	}
+	o.Push(full) // it takes nothing
+	ask(keys)
+	if !n.pacer.round() {
+		t.Error("a round leaves nothing for later, though there is no room")
+	}
+	o.Take(nil)
+	if n.pacer.round() || o.Counts().Queued == 0 {
+		t.Error("a round does not answer when there is room")
+	}
+	o.Push(full)
+	ask(keys + 1)
+	for len(o.Take(nil)) > 0 {
+	}
+	n.pacer.round()
+	select {
+	case err := <-session.failed:
+		if !strings.Contains(err.Error(), "node 1") || !strings.Contains(err.Error(), "up to 3001") {
+			t.Errorf("the run ended with %q", err)
+		}
+	default:
+		t.Error("a scan beyond the last key did not end the run")
 	}
 }

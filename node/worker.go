@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
@@ -13,6 +14,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/sampling"
@@ -55,7 +57,7 @@ type worker struct {
 	held atomic.Int64 // keys in inbox and plan
 	idle idleClock
 
-	scans scans
+	scans *scan.Scans
 
 	// of the planner
 	plan       intent.Plan
@@ -89,6 +91,7 @@ type span struct {
 func (n *Node) newWorker(i int) (*worker, error) {
 	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), granted: make(chan struct{}, 1)}
 	w.filters = n.filters.Pipeline(w.id)
+	w.scans = n.questions.Worker(w.id, &w.out)
 	w.send = w.out.Flush
 	w.next.Store(int64(godwit.Forever))
 	return w, w.makeSamplers()
@@ -414,4 +417,16 @@ func (w *worker) Barrier(ctx context.Context) error {
 	}
 	w.clock.Crossed()
 	return nil
+}
+
+func (w *worker) Scan(ctx context.Context, first, end godwit.Key, home godwit.NodeID) iter.Seq2[godwit.Key, error] {
+	return func(yield func(godwit.Key, error) bool) {
+		w.enter()
+		defer w.leave()
+		w.scans.Each(ctx, first, end, home, func(k godwit.Key, err error) bool { // which may use the worker
+			w.leave()
+			defer w.enter()
+			return yield(k, err)
+		})
+	}
 }
