@@ -1,6 +1,8 @@
 package godwit_test
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,5 +58,30 @@ func TestModelsThatDifferInFiltersHaveDifferentFingerprints(t *testing.T) {
 	}
 	if len(seen) != 4 {
 		t.Errorf("four models have %d fingerprints", len(seen))
+	}
+}
+
+func TestWhatAFilterRoundsAwayIsTheResidual(t *testing.T) {
+	b := godwit.FilterBatch{Dim: 2}
+	b.Reset([]godwit.Key{1, 2, 3}, []float32{1.25, 2, 3.5, 4, 5, 6}, 1)
+	if b.Residual(0) != nil {
+		t.Errorf("a batch that no filter changed has the residual %v", b.Residual(0))
+	}
+	b.Drop(2)
+	b.Round(0, 0, 1)
+	b.Round(1, 0, 4)
+	b.Round(1, 1, float32(math.Inf(1))) // the difference is not finite: it is not kept
+	b.Round(2, 0, 7)                    // it is not sent: nothing is kept
+	for i, want := range [][]float32{{0.25, 0}, {-0.5, 0}, {0, 0}} {
+		if got := b.Residual(i); !slices.Equal(got, want) {
+			t.Errorf("position %d has the residual %v, want %v", i, got, want)
+		}
+	}
+	if want := []float32{1, 2, 4, float32(math.Inf(1))}; !slices.Equal(b.Vals[:4], want) {
+		t.Errorf("the vectors are %v, want %v", b.Vals[:4], want)
+	}
+	b.Reset(b.Keys, b.Vals, 1)
+	if b.Residual(0) != nil || b.Dropped() != 0 || !b.Sent(2) {
+		t.Error("Reset keeps what the batch before left")
 	}
 }
