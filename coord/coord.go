@@ -132,7 +132,7 @@ type Session interface {
 	// Secret returns SecretSize bytes that are equal at all members of this
 	// run and differ from those of every other, also of one with the same name
 	// and addresses. Members prove to each other by it that they are members.
-	// Besides them it is known to who can read the coordinator's memory. The
+	// Besides them, whoever can read the data of the coordinator knows it. The
 	// caller may keep it.
 	Secret() []byte
 

@@ -14,22 +14,22 @@
 //
 //	join → Barrier, Exchange, … → Done (with Err) → Close
 //
-// The coordinator puts everything that nodes say into one order, and every
-// session learns it in that order. So if several things end a run, all nodes
+// The coordinator puts the messages of all nodes into one order, and every session
+// receives them in that order. So if several things end a run, all nodes
 // name the same one as the cause (a node's own failure, which it learns before
 // it can tell, and a lost connection to the coordinator excepted), and of
 // several reasons to stop all nodes see the same first one.
 //
 // # Loss
 //
-// The membership does not heal: if a member is lost, or says that it failed,
+// The membership does not heal: if a member is lost, or reports that it failed,
 // the run is over at all members, and each of them sees the cause in Err. An
 // operator starts the run again, from a checkpoint where there is one.
 //
 // A node is lost when it does not renew its lease for [Config].TTL. It then
 // stops itself as well: a session whose lease was not acknowledged for the TTL,
 // counted from when the last acknowledged renewal was sent, is Done. So a node
-// that was cut off is over no later than the others say so.
+// that was cut off is over no later than the others notice.
 //
 // # The same run again
 //

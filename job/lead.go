@@ -132,11 +132,11 @@ func (l *Leader) lead(ctx context.Context, nw tcp.Network, begin time.Time, load
 	case work.Err() != nil:
 		err, timeout = context.Cause(work), 0
 	}
-	kerr := procs.end(timeout)
+	perr := procs.end(timeout)
 	cancel(nil)
 	watch.Wait()
 	if err == nil {
-		err = kerr
+		err = perr
 	}
 	if ferr := l.forget(ctx, err == nil); err == nil {
 		err = ferr

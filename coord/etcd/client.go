@@ -28,7 +28,7 @@ type Access struct {
 	// https://host:port. Without a scheme they are spoken to by TLS if TLS is
 	// not nil.
 	Endpoints []string
-	// TLS, where set, proves to each other who both sides are.
+	// TLS, where set, encrypts the connections and authenticates both sides.
 	TLS *tls.Config
 	// Token is that of a server of package coord/etcd/server, or user:password for
 	// an etcd that has users; empty: none. See [CheckToken].
@@ -139,7 +139,7 @@ func unreachable(endpoints []string, err error) error {
 }
 
 // retry repeats op while it fails for a reason that may pass, until ctx ends.
-// op must be harmless when done twice: a lost answer does not tell.
+// op must be harmless when done twice: a lost answer does not show whether it was done.
 func retry(ctx context.Context, op func(context.Context) error) error {
 	wait := 20 * time.Millisecond
 	for {

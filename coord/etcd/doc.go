@@ -41,7 +41,7 @@
 // Without step 2, this can happen: A registers as node 0, is killed and started again,
 // registers as node 1, and believes that it forms a run of two with its own dead lease.
 // With it, the dead one never confirms, its id becomes free with its lease, and
-// whoever comes gets it.
+// the next node gets it.
 //
 // Without step 4, a node that comes when a member of a sealed run has just gone
 // cannot tell that run from a starting one. It may still take the free id

@@ -138,7 +138,7 @@ func (j *joiner) register(ctx, remains context.Context) error {
 			if registered, err := j.tryRegister(ctx, id); registered || err != nil {
 				return err
 			}
-			// Another was faster, which the watch is about to tell.
+			// Another was faster: its registration is the next event.
 		} else {
 			wait = remains
 		}

@@ -13,7 +13,7 @@ import (
 
 // A lease is a node's claim to be alive. One goroutine, keep, renews it.
 //
-// The client library's own renewal is not used: it does not tell when the
+// The client library's own renewal is not used: it does not report when the
 // acknowledged renewal was sent, from which the TTL counts here.
 type lease struct {
 	cl    *clientv3.Client
@@ -85,7 +85,7 @@ func (l *lease) renew(ctx context.Context) error {
 	}
 }
 
-// renewOnce sends one renewal and takes the answer. If none comes for a third
+// renewOnce sends one renewal and waits for the answer. If none comes for a third
 // of the TTL, it breaks the stream, so that the next may go to another server.
 func (l *lease) renewOnce(stream pb.Lease_LeaseKeepAliveClient, cancel context.CancelCauseFunc) error {
 	sent := time.Now()

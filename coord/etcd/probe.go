@@ -127,8 +127,8 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) error {
 	if err := s.HandshakeContext(ctx); err != nil {
 		return &endpointError{endpoint, advice(err), err}
 	}
-	// A server says after the client's handshake that it does not take its
-	// certificate. Else it says nothing before it is asked.
+	// A server that does not accept the client's certificate reports it after the
+	// client's handshake. Else it sends nothing before it is asked.
 	_ = c.SetDeadline(time.Now().Add(probeTimeout / 2))
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })() // nobody waits for it any more
 	if _, err = s.Read(make([]byte, 1)); isRemote(err) {

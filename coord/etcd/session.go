@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-ps/godwit/coord/internal/ledger"
 )
 
-// A session is a member of a sealed run. One goroutine, follow, tells the
-// ledger what the watch brings; another renews the lease.
+// A session is a member of a sealed run. One goroutine, follow, applies the events of
+// the watch to the ledger; another renews the lease.
 type session struct {
 	*ledger.Ledger
 	*node

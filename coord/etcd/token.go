@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-ps/godwit/coord/etcd/internal/token"
 )
 
-// CheckToken says what is wrong with the token of an [Access]: it is at most 256
+// CheckToken returns an error if an [Access] cannot have that token: it is at most 256
 // printable characters of ASCII without blanks, or user:password. An empty one is
 // valid.
 func CheckToken(s string) error {
@@ -37,7 +37,7 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 // RequireTransportSecurity is false: a run without TLS has a token as well.
 func (bearer) RequireTransportSecurity() bool { return false }
 
-// refusal says why etcd does not let this node in; empty: that is not the error.
+// refusal returns why etcd refuses this node, empty if err is another error.
 func refusal(err error) string {
 	switch err := rpctypes.Error(err); {
 	case errors.Is(err, rpctypes.ErrUserEmpty):

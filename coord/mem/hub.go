@@ -2,7 +2,7 @@
 //
 // It starts no goroutine and no timer and reads no clock, so that it can be
 // used under simulated time: the only waits that end by time are those whose
-// context does. Loss is what [Hub.Kill] says.
+// context does. A node is lost only by [Hub.Kill].
 package mem
 
 import (

@@ -19,7 +19,8 @@ import (
 // guessed.
 const minToken = 16
 
-// CheckToken says what is wrong with a token for a server ([Config].Token).
+// CheckToken returns an error if a server cannot have that token ([Config].Token): it
+// is 16 … 256 printable characters of ASCII without blanks and colons.
 func CheckToken(s string) error {
 	switch {
 	case strings.Contains(s, ":"):

@@ -52,7 +52,7 @@ func (l *Ledger) Exchange(ctx context.Context, name string, payload []byte) ([][
 	return l.gather(ctx, collective{Exchange, name}, payload)
 }
 
-// gather tells the others that this node is here and waits for them.
+// gather announces that this node has arrived and waits for the others.
 func (l *Ledger) gather(ctx context.Context, p collective, payload []byte) ([][]byte, error) {
 	if p.name == "" || len(p.name) > coord.MaxName || !utf8.ValidString(p.name) {
 		return nil, fmt.Errorf("%v: the name has %d bytes, want 1 … %d bytes of valid UTF-8", p, len(p.name), coord.MaxName)
@@ -158,7 +158,7 @@ func (l *Ledger) leaveLocked(id godwit.NodeID) {
 	}
 }
 
-// settleLocked wakes who waits for g if there is nothing more to wait for.
+// settleLocked ends the wait for g if there is nothing more to wait for.
 func (l *Ledger) settleLocked(g *gathering) {
 	if closed(g.settled) {
 		return
