@@ -56,7 +56,7 @@ func TestAWrongSpecSaysWhatIsWrong(t *testing.T) {
 		"Nodes is 0":         func(s *Spec) { s.Nodes = 0 },
 		"Workers is -1":      func(s *Spec) { s.Workers = -1 },
 		"no policy":          func(s *Spec) { s.Policy = "clever" },
-		`called "fix"`:       func(s *Spec) { s.Filters = "sparse, fix(bytes=1)" },
+		`no filter "fix"`:    func(s *Spec) { s.Filters = "sparse, fix(bytes=1)" },
 		"no scheme":          func(s *Spec) { settings(s).Sampling = "" },
 		"Epochs is 0":        func(s *Spec) { s.Options.Epochs = 0 },
 		"TTL is 1ms":         func(s *Spec) { s.TTL = time.Millisecond },
