@@ -5,19 +5,19 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit/job"
-	"github.com/godwit-ps/godwit/train/mf"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-// A generated matrix is factorized on two nodes of this process. On two machines,
-// one process calls Lead with the same spec, and the other one Join.
+// A generated matrix is factorized by one node. Spec.Nodes says how many nodes run in
+// this process. On several machines, one process calls Lead with the same spec, and the
+// others Join.
 func ExampleLocal() {
 	settings := task.DefaultMF()
 	settings.Matrix.Rows, settings.Matrix.Cols, settings.Matrix.Cells = 200, 100, 8000
 	settings.Matrix.Rank, settings.Matrix.Noise = 2, 0.1
-	settings.Dim, settings.Batch, settings.L2, settings.Order = 4, 16, 0.01, mf.Blocks
+	settings.Dim, settings.Batch, settings.L2 = 4, 16, 0.01
 	spec := job.Default(settings)
-	spec.Nodes, spec.Workers, spec.Options.Epochs, spec.Untrained = 2, 1, 30, true
+	spec.Nodes, spec.Workers, spec.Options.Epochs, spec.Untrained = 1, 1, 30, true
 
 	cfg := job.NodeConfig{Progress: func(e job.Event) {
 		if e.Epoch != nil && e.Epoch.Epoch == e.Epoch.Of {
@@ -28,11 +28,11 @@ func ExampleLocal() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%d nodes: %s\n", result.Nodes, result.End)
+	fmt.Println(result.End)
 	before, after := result.Untrained.At("RMSE"), result.Test.At("RMSE")
 	fmt.Printf("error before training %.1f, after it %.1f\n", before, after)
 	// Output:
 	// epoch 30 trained 7200 cells
-	// 2 nodes: all epochs trained
+	// all epochs trained
 	// error before training 1.0, after it 0.1
 }
