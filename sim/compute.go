@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/sampling"
 )
 
 // A Compute says what computing costs, in virtual time. Measure Step on one
@@ -25,9 +27,13 @@ type Compute struct {
 	Key time.Duration
 	// Byte is its access to a byte of the value, in nanoseconds.
 	Byte float64
-	// Announce is a key of an Intent, with the planner's share, and Load the loading
-	// of a batch for each key that it announces. Sample is a sample of PrepareSample.
+	// Announce is a key that a worker announces, by an Intent or for a sample of the
+	// scheme "prepared"; one node alone does nothing about it. Load is the loading of
+	// a batch, for each key of its Intent, and Sample drawing a sample.
 	Announce, Load, Sample time.Duration
+	// Plan is a key whose intent the planner begins or ends, and Want what it costs
+	// beside that under a policy that acts on intents. Where both are 0, it is Round.
+	Plan, Want time.Duration
 	// Send is what the sender of a frame spends on it, Frame the server that it
 	// arrives at, and Record that server on each of its records.
 	Send, Frame, Record time.Duration
@@ -53,7 +59,7 @@ type Compute struct {
 
 func (c *Compute) check() error {
 	switch {
-	case min(c.Step, c.Key, c.Announce, c.Load, c.Sample, c.Send, c.Frame, c.Record, c.Round, c.Slice) < 0 || min(c.Byte, c.FrameByte) < 0:
+	case min(c.Step, c.Key, c.Announce, c.Plan, c.Want, c.Load, c.Sample, c.Send, c.Frame, c.Record, c.Round, c.Slice) < 0 || min(c.Byte, c.FrameByte) < 0:
 		return fmt.Errorf("sim: computing takes negative time: %+v", *c)
 	case c.Spread < 0 || c.Spread > 1:
 		return fmt.Errorf("sim: steps vary by a share of %v, want 0 … 1", c.Spread)
@@ -131,14 +137,37 @@ func (w *worker) owe(cost int64) {
 // Intent and PrepareSample cost what announcing and loading cost. Time passes with
 // the next access: what is announced is not to wait for what is announced after it.
 func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
-	c := &w.c.cfg.Compute
-	w.debt += int64(len(keys)) * int64(c.Announce+c.Load)
+	w.debt += int64(len(keys))*int64(w.c.cfg.Compute.Load) + w.announcing(len(keys))
 	return w.Worker.Intent(keys, start, end)
 }
 
 func (w *worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
 	w.debt += int64(n) * int64(w.c.cfg.Compute.Sample)
+	if _, ok := w.c.cfg.Samplers[sampler].Scheme.(sampling.Prepared); ok {
+		w.debt += w.announcing(n)
+	}
 	return w.Worker.PrepareSample(sampler, n, start, end)
+}
+
+// announcing is what it costs to announce keys. A node that is alone does nothing
+// for it.
+func (w *worker) announcing(keys int) int64 {
+	if len(w.c.hosts) == 1 {
+		return 0
+	}
+	return int64(keys) * int64(w.c.cfg.Compute.Announce)
+}
+
+// keyOf is what a node's round or planner spends on a key.
+func (c *Config) keyOf(planner bool) int64 {
+	k := &c.Compute
+	switch p := c.Policy; {
+	case !planner || k.Plan+k.Want == 0:
+		return int64(k.Round)
+	case p == nil || p.OnIntent(false) != placement.Nothing || p.OnIntent(true) != placement.Nothing:
+		return int64(k.Plan + k.Want)
+	}
+	return int64(k.Plan)
 }
 
 // compute lets the time of a step pass, once a step.

@@ -96,11 +96,20 @@ func TestWhoComputesLongLetsOthersTakeATurn(t *testing.T) {
 }
 
 func TestAnnouncingLoadingAndBytesCost(t *testing.T) {
-	took := func(compute Compute) time.Duration {
-		c := cluster(t, Config{Nodes: 1, Workers: 1, Model: model(t, 1000, 100), Compute: compute,
-			Samplers: []sampling.Spec{{Name: "s", Dist: sampling.Uniform(1000), Scheme: sampling.Local{}}}})
+	took := func(compute Compute, nodes int, scheme sampling.Scheme) time.Duration {
+		c := cluster(t, Config{Nodes: nodes, Workers: 1, Model: model(t, 1000, 100), Policy: placement.Static, Compute: compute,
+			Samplers: []sampling.Spec{{Name: "s", Dist: sampling.Uniform(1000), Scheme: scheme}}})
+		own := make([]godwit.Key, 0, 10)
+		for k := godwit.Key(0); len(own) < 10; k++ {
+			if c.hosts[0].node.Home(k) == 0 {
+				own = append(own, k)
+			}
+		}
 		return run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
-			keys := []godwit.Key{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+			keys := own
+			if w.ID().Node != 0 {
+				return nil
+			}
 			if err := w.Intent(keys, 0, 1); err != nil {
 				return err
 			}
@@ -118,15 +127,19 @@ func TestAnnouncingLoadingAndBytesCost(t *testing.T) {
 	}
 	for what, c := range map[string]struct {
 		compute Compute
+		nodes   int
+		scheme  sampling.Scheme
 		want    time.Duration
 	}{
-		"an intent of ten keys":                {Compute{Announce: 10 * us}, 100 * us},
-		"loading a batch of ten keys":          {Compute{Load: 20 * us}, 200 * us},
-		"twenty samples":                       {Compute{Sample: 5 * us}, 100 * us},
-		"reading ten rows of a hundred floats": {Compute{Byte: 100}, 400 * us},
-		"all of it on shared cores":            {Compute{Announce: 10 * us, Load: 20 * us, Sample: 5 * us, Byte: 100, Cores: 1}, 800 * us},
+		"an intent of ten keys":                {Compute{Announce: 10 * us}, 2, sampling.Local{}, 100 * us},
+		"loading a batch of ten keys":          {Compute{Load: 20 * us}, 1, sampling.Local{}, 200 * us},
+		"twenty samples":                       {Compute{Sample: 5 * us}, 1, sampling.Local{}, 100 * us},
+		"reading ten rows of a hundred floats": {Compute{Byte: 100}, 1, sampling.Local{}, 400 * us},
+		"all of it on shared cores":            {Compute{Announce: 10 * us, Load: 20 * us, Sample: 5 * us, Byte: 100, Cores: 1}, 2, sampling.Local{}, 800 * us},
+		"announcing to nobody":                 {Compute{Announce: 10 * us}, 1, sampling.Local{}, 0},
+		"samples that are announced":           {Compute{Announce: 10 * us}, 2, sampling.Prepared{}, 300 * us},
 	} {
-		if got := took(c.compute); got != c.want {
+		if got := took(c.compute, c.nodes, c.scheme); got != c.want {
 			t.Errorf("%s takes %v, want %v", what, got, c.want)
 		}
 	}
@@ -143,5 +156,51 @@ func TestFramesAndTheirBytesCostAtBothEnds(t *testing.T) {
 	// The answer has 4,000 bytes of values, and headers.
 	if got := took(Compute{FrameByte: 10}); got < 80*us || got > 85*us {
 		t.Errorf("sending and receiving 4,000 bytes at 10 ns takes %v, want 80 … 85 µs", got)
+	}
+}
+
+// The planner and the rounds of a node are charged apart: what the stack says of who
+// works must go on to say it.
+func TestThePlannerIsChargedApart(t *testing.T) {
+	worked := func(c Compute, policy placement.Policy) (planner, others int64) {
+		x := cluster(t, Config{Nodes: 2, Workers: 1, Model: model(t, 1000, 1), Policy: policy, Compute: c})
+		run(t, x, func(ctx context.Context, w godwit.Worker, there godwit.Key) error {
+			for range 20 {
+				if err := w.Intent([]godwit.Key{there}, w.Clock()+1, w.Clock()+2); err != nil {
+					return err
+				}
+				w.Advance()
+				if err := w.Push(ctx, []godwit.Key{there}, []float32{1}); err != nil {
+					return err
+				}
+				if err := w.WaitSync(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for co := range x.live {
+			if co.planner {
+				planner += co.worked
+			} else {
+				others += co.worked
+			}
+		}
+		return planner, others
+	}
+	planner, others := worked(Compute{Step: ms, Plan: us}, placement.Static)
+	if planner == 0 || others != 0 {
+		t.Errorf("planners worked for %d ns and others for %d, want some and 0", planner, others)
+	}
+	acting, _ := worked(Compute{Step: ms, Plan: us, Want: 3 * us}, placement.ReplicateAll)
+	idle, _ := worked(Compute{Step: ms, Plan: us}, placement.ReplicateAll)
+	if acting != idle {
+		t.Errorf("planners of a policy that does nothing about intents worked for %d ns, want %d", acting, idle)
+	}
+	if acting, _ := worked(Compute{Step: ms, Plan: us, Want: 3 * us}, placement.AdaptiveReplicateOnly); acting < 2*idle {
+		t.Errorf("planners that act on intents worked for %d ns, others for %d", acting, idle)
+	}
+	if _, rounds := worked(Compute{Step: ms, Round: us, Plan: us}, placement.ReplicateAll); rounds == 0 {
+		t.Error("rounds worked for nothing")
 	}
 }

@@ -3,8 +3,10 @@ package sim
 import (
 	"fmt"
 	"iter"
+	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -22,7 +24,30 @@ type coro struct {
 	timed bool
 	woken int // by which of the channels, -1 by the pause
 
-	worked int64 // nanoseconds on the server's cores, until now
+	worked  int64 // nanoseconds on the server's cores, until now
+	looked  bool  // planner is known:
+	planner bool  // it is a node's planner
+}
+
+// isPlanner reports whether the running coroutine is the planner of a node. A node
+// tells its world how many keys it worked on, not what it did with them, so the
+// calls on the stack have to say it.
+func (co *coro) isPlanner() bool {
+	if co.looked {
+		return co.planner
+	}
+	co.looked = true
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if strings.Contains(f.Function, "/node") && strings.Contains(f.Function, "planner") {
+			co.planner = true
+		}
+		if !more {
+			return co.planner
+		}
+	}
 }
 
 // stopped is the panic that unwinds a coroutine that will not go on.
@@ -209,7 +234,7 @@ func (w world) Measure(f func()) int64 {
 
 // Worked passes the time that keys take on a core of the server.
 func (w world) Worked(keys int) {
-	cost := int64(keys) * int64(w.cfg.Compute.Round)
+	cost := int64(keys) * w.cfg.keyOf(w.running.isPlanner())
 	if cost == 0 {
 		return
 	}

@@ -18,8 +18,9 @@ import (
 // A benching is the command line of "godwit bench".
 type benching struct {
 	bench.Options
-	gib  float64
-	json bool
+	gib   float64
+	json  bool
+	costs bool
 }
 
 func benchCommand() *cobra.Command {
@@ -55,6 +56,7 @@ The cases, all of which are measured unless parts of their names are given:
 	g.Uint64Var(&b.Seed, "seed", b.Seed, "decides which keys are accessed")
 	out := cli.NewGroup("Output")
 	out.BoolVar(&b.json, "json", false, "print a JSON object instead of the table")
+	out.BoolVar(&b.costs, "costs", false, "measure what simulated nodes are charged instead, and print it for \"godwit experiment --costs\"")
 	cli.AddGroups(cmd, g, out)
 	return cmd
 }
@@ -93,6 +95,9 @@ func (b *benching) run(cmd *cobra.Command) error {
 	}
 	ctx, cancel := cli.UntilInterrupted()
 	defer cancel()
+	if b.costs {
+		return b.calibrate(ctx, cmd)
+	}
 	r, err := bench.Run(ctx, b.Options)
 	if r != nil && len(r.Results) > 0 {
 		err = errors.Join(err, b.show(cmd, r))
@@ -101,6 +106,25 @@ func (b *benching) run(cmd *cobra.Command) error {
 	case ctx.Err() != nil:
 		return cli.ErrInterrupted
 	case err != nil:
+		return cli.Failed(err)
+	}
+	return nil
+}
+
+func (b *benching) calibrate(ctx context.Context, cmd *cobra.Command) error {
+	if len(b.Only) > 0 {
+		return fmt.Errorf("--costs measures what it needs: name no cases")
+	}
+	c, err := bench.Calibrate(ctx, b.Options)
+	switch {
+	case ctx.Err() != nil:
+		return cli.ErrInterrupted
+	case err != nil:
+		return cli.Failed(err)
+	}
+	e := json.NewEncoder(cmd.OutOrStdout())
+	e.SetIndent("", "  ")
+	if err := e.Encode(c); err != nil {
 		return cli.Failed(err)
 	}
 	return nil

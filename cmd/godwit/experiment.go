@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-ps/godwit/internal/bench"
 	"github.com/godwit-ps/godwit/internal/experiment"
 	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/placement"
@@ -29,6 +31,9 @@ type experiments struct {
 	nodes     int
 	real      bool
 	policies  []string
+	costs     string
+	cores     int
+	seeds     int
 }
 
 func experimentCommand() *cobra.Command {
@@ -46,7 +51,9 @@ list the experiments:
 ` + list.String() + `
 The protocol and the training are the real ones; the network and the cost of
 computing are models, unless --real makes nodes real. A training step costs what it is measured to cost here,
-unless --step gives it; with --step a run repeats bit for bit.`,
+unless --step gives it; with --step a run repeats bit for bit. Beside it, simulated nodes are charged for accesses,
+announcing, loading, messages and bytes, on the cores that their workers use; --costs takes what "godwit bench
+--costs" measured in place of the constants that are built in.`,
 		Example: `  godwit experiment scaling --quick
   godwit experiment techniques --data fb15k-237 --out plots
   godwit experiment skew --step 150us         # the same on any machine
@@ -69,6 +76,10 @@ unless --step gives it; with --step a run repeats bit for bit.`,
 	g.IntVarP(&e.epochs, "epochs", "e", 0, "`number` of passes over the data (default: the task's); the first does not count for the mean")
 	g.StringSliceVar(&e.policies, "policies", nil, "compare these only: `names` by commas (default: all; timing and sampling are always adaptive)")
 	g.Uint64Var(&e.seed, "seed", 1, "decides data, first values, samples and the network's jitter")
+	g.IntVar(&e.choice.Dim, "dim", 0, "`floats` of a row (default: 32, of mf 16); measure the step again")
+	g.StringVar(&e.costs, "costs", "", "`file` of what simulated nodes are charged, as \"godwit bench --costs\" prints it")
+	g.IntVar(&e.cores, "cores", 0, "`number` of cores of a simulated node, for its workers and everything else (default: as many as workers)")
+	g.IntVar(&e.seeds, "seeds", 0, "`number` of seeds to run, of which medians and ranges are shown (default: 3, --quick and --real: 1)")
 	g.IntVar(&e.nodes, "nodes", 0, "`number` of nodes, of experiments that do not compare several (default: 8, --quick and --real: 4)")
 	g.BoolVar(&e.real, "real", false, "on real nodes, processes of this machine, instead of simulated ones (delay, sketch)")
 	g.IntVar(&e.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of runs simulated at a time")
@@ -83,15 +94,23 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	if !slices.Contains(experiment.Names(), name) {
 		return fmt.Errorf("no experiment %q, there are %s", name, strings.Join(experiment.Names(), ", "))
 	}
-	if e.step < 0 || e.epochs < 0 || e.nodes < 0 {
-		return fmt.Errorf("--step %v, --epochs %d, --nodes %d: want more than 0", e.step, e.epochs, e.nodes)
+	if e.step < 0 || min(e.epochs, e.nodes, e.cores, e.seeds) < 0 {
+		return fmt.Errorf("--step %v, --epochs %d, --nodes %d, --cores %d, --seeds %d: want more than 0", e.step, e.epochs, e.nodes, e.cores, e.seeds)
 	}
 	e.choice.Calls = experiment.Calls(e.calls)
 	l, err := experiment.NewLab(e.choice)
 	if err != nil {
 		return err
 	}
-	l.Data, l.Seed, l.Step, l.Parallel = e.data, e.seed, e.step, e.parallel
+	l.Data, l.Seed, l.Step, l.Parallel, l.Cores = e.data, e.seed, e.step, e.parallel, e.cores
+	if e.seeds > 0 {
+		l.Seeds = e.seeds
+	}
+	if e.costs != "" {
+		if l.Costs, err = readCosts(e.costs); err != nil {
+			return err
+		}
+	}
 	if e.epochs > 0 {
 		l.Epochs = e.epochs
 	}
@@ -128,6 +147,23 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 		return cli.Failed(err)
 	}
 	return nil
+}
+
+// readCosts reads what "godwit bench --costs" printed.
+func readCosts(file string) (c bench.Costs, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return c, fmt.Errorf("--costs: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return c, fmt.Errorf("--costs %s: %w", file, err)
+	}
+	if err := c.Check(); err != nil {
+		return c, fmt.Errorf("--costs %s: %w", file, err)
+	}
+	return c, nil
 }
 
 func (e *experiments) show(cmd *cobra.Command, r *experiment.Report) error {

@@ -101,7 +101,7 @@ func (p *peer) do(ctx context.Context, o *order) (r report, err error) {
 		r.Echo = p.echo.Addr().String()
 		go serveEcho(p.echo)
 	case "usage":
-		r.Processor = processorTime()
+		r.Processor = ProcessorTime()
 	case "sent":
 		r.SentBytes = p.node.Stats().SentBytes
 	case "fetch":

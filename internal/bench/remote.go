@@ -264,12 +264,12 @@ func (c *exchange) turn(p *program) error {
 	if err != nil {
 		return err
 	}
-	here, began := processorTime(), time.Now()
+	here, began := ProcessorTime(), time.Now()
 	if err := c.stream(p); err != nil {
 		return err
 	}
 	c.took = time.Since(began)
-	here = processorTime() - here
+	here = ProcessorTime() - here
 	after, err := c.pair.ask(c.ctx, order{Do: "usage"})
 	if err != nil {
 		return err

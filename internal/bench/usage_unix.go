@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime returns the processor time that this process has used, in user
+// ProcessorTime returns the processor time that this process has used, in user
 // mode and in the system.
-func processorTime() time.Duration {
+func ProcessorTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -6,15 +6,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/bench"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/sim"
 	"github.com/godwit-ps/godwit/train"
 )
 
-// calibrate measures a training step on a real node with one worker: the time
-// of an epoch by its steps, less what the model takes for the accesses. It
-// holds loading and announcing batches too. Of three epochs the fastest counts,
-// which other work on the machine disturbed least.
+// calibrate measures a training step on a real node with one worker: the processor
+// time of an epoch by its steps, less what the lab's costs charge for accesses, for
+// loading and for samples; a node that is alone announces for nothing. So a simulated node and a real one take as much
+// for an epoch. Of three epochs the one counts that took least, which other work on
+// the machine disturbed least.
 func (l *Lab) calibrate(ctx context.Context, w *work) (step time.Duration, err error) {
 	c, err := node.Local(ctx, 1, node.Config{Model: w.model, Policy: placement.Adaptive, Seed: l.Seed, Samplers: w.samplers, Workers: 1})
 	if err != nil {
@@ -22,20 +26,75 @@ func (l *Lab) calibrate(ctx context.Context, w *work) (step time.Duration, err e
 	}
 	defer func() { err = errors.Join(err, c.Close(ctx)) }()
 	n := c.Nodes[0]
-	env := train.Env{Workers: n.Workers()}
-	best, last, before := time.Duration(0), time.Now(), n.Stats()
-	var accesses uint64
+	w0 := &counter{Worker: n.Worker(0)}
+	env := train.Env{Workers: []godwit.Worker{w0}}
+	best, last := time.Duration(0), bench.ProcessorTime()
+	compute := l.Compute(1)
 	env.Progress = func(e train.Event) {
-		now, s := time.Now(), n.Stats()
-		if took := now.Sub(last); e.Loss != nil && (best == 0 || took < best) {
-			best, accesses = took, s.Accesses()-before.Accesses()
+		now := bench.ProcessorTime()
+		if took := now - last - w0.cost(&compute); e.Loss != nil && (best == 0 || took < best) {
+			best = took
 		}
-		last, before = now, s
+		*w0, last = counter{Worker: w0.Worker}, now
 	}
 	const epochs = 3
 	if _, err := w.task.Train(ctx, env, train.Options{Epochs: epochs}, new(atomic.Int64)); err != nil {
 		return 0, err
 	}
 	steps := max(time.Duration(n.Worker(0).Clock())/epochs, 1) // the clock ticks once a step
-	return max((best-time.Duration(accesses)*l.Compute().Key)/steps, time.Microsecond).Round(100 * time.Nanosecond), nil
+	return max(best/steps, time.Microsecond).Round(100 * time.Nanosecond), nil
+}
+
+// A counter counts what a worker is asked for.
+type counter struct {
+	godwit.Worker
+	keys, floats, announced, samples int
+}
+
+// cost is what a simulated node is charged for what was counted.
+func (c *counter) cost(k *sim.Compute) time.Duration {
+	return time.Duration(c.keys)*k.Key + time.Duration(k.Byte*float64(4*c.floats)) +
+		time.Duration(c.announced)*k.Load + time.Duration(c.samples)*k.Sample
+}
+
+func (c *counter) access(keys, floats int) { c.keys, c.floats = c.keys+keys, c.floats+floats }
+
+func (c *counter) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
+	c.access(len(keys), len(dst))
+	return c.Worker.Pull(ctx, keys, dst)
+}
+
+func (c *counter) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
+	c.access(len(keys), len(dst))
+	return c.Worker.PullAsync(ctx, keys, dst)
+}
+
+func (c *counter) PullIfLocal(k godwit.Key, dst []float32) bool {
+	c.access(1, len(dst))
+	return c.Worker.PullIfLocal(k, dst)
+}
+
+func (c *counter) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
+	c.access(len(keys), len(dst))
+	return c.Worker.PullSample(ctx, id, keys, dst)
+}
+
+func (c *counter) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
+	c.access(len(keys), len(push))
+	return c.Worker.Push(ctx, keys, push)
+}
+
+func (c *counter) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
+	c.access(len(keys), len(push))
+	return c.Worker.PushAsync(ctx, keys, push)
+}
+
+func (c *counter) Intent(keys []godwit.Key, start, end godwit.Clock) error {
+	c.announced += len(keys)
+	return c.Worker.Intent(keys, start, end)
+}
+
+func (c *counter) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
+	c.samples += n
+	return c.Worker.PrepareSample(sampler, n, start, end)
 }

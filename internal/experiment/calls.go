@@ -26,11 +26,11 @@ func AllCalls() []Calls { return []Calls{Batched, Single} }
 // arrived.
 type single struct {
 	godwit.Worker
-	judging *bool // judging is no part of the program
+	evaluating *bool // evaluating is no part of the program
 }
 
 func (s single) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
-	if *s.judging {
+	if *s.evaluating {
 		return s.Worker.Pull(ctx, keys, dst)
 	}
 	return s.each(keys, dst, func(key []godwit.Key, dst []float32) error { return s.Worker.Pull(ctx, key, dst) })

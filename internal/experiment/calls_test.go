@@ -24,7 +24,7 @@ func TestSingleCallsReadAndWriteTheSame(t *testing.T) {
 	want := []float32{1, 2, 3, 13, 5, 6, 7, 8, 13} // the last key is the second again
 	var took [2]time.Duration
 	var calls [2]uint64
-	for i, judging := range []bool{true, false} {
+	for i, evaluating := range []bool{true, false} {
 		c, err := cluster(sim.Config{Nodes: 2, Workers: 1, Seed: 1, Model: m, Policy: placement.Static,
 			Samplers: []sampling.Spec{{Name: "s", Table: 0, Dist: sampling.Uniform(n)}}}, "10g")
 		if err != nil {
@@ -34,7 +34,7 @@ func TestSingleCallsReadAndWriteTheSame(t *testing.T) {
 			if w.ID().Node == 1 {
 				return nil
 			}
-			w = single{w, &judging}
+			w = single{w, &evaluating}
 			got := make([]float32, len(push))
 			if err := w.Push(ctx, keys, push); err != nil {
 				return err
@@ -69,10 +69,10 @@ func TestSingleCallsReadAndWriteTheSame(t *testing.T) {
 	}
 	// Five writes, five reads or one of them all, four samples.
 	if calls[0] != 5+1+4 || calls[1] != 5+5+4 {
-		t.Errorf("%d calls while judging, %d while training", calls[0], calls[1])
+		t.Errorf("%d calls while evaluating, %d while training", calls[0], calls[1])
 	}
 	if took[1] <= took[0] {
-		t.Errorf("judging took %v, training %v", took[0], took[1])
+		t.Errorf("evaluating took %v, training %v", took[0], took[1])
 	}
 }
 

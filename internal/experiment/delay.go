@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-// patience is how many times as many passes as with no delay a run may need.
-const patience = 20
+// passesMost is how many times as many passes as with no delay a run may need.
+const passesMost = 20
 
 var delayColumns = []column{
 	{"steps vary", func(r *Row) string {
@@ -97,7 +97,7 @@ func (l *Lab) delays(ctx context.Context, r *Report, settings func(delay int) *t
 	if err != nil {
 		return nil, err
 	}
-	compute := l.Compute()
+	compute := l.Compute(workers)
 	compute.Spread = spread
 	try := func(ctx context.Context, delay, passes int, enough func([]entry) bool) (*Row, error) {
 		w, err := l.load(settings(delay))
@@ -124,7 +124,7 @@ func (l *Lab) delays(ctx context.Context, r *Report, settings func(delay int) *t
 			rows[i] = none
 			return nil
 		}
-		rows[i], err = try(ctx, l.Delays[i], patience*l.Passes, func(es []entry) bool { return es[len(es)-1].loss <= r.Objective })
+		rows[i], err = try(ctx, l.Delays[i], passesMost*l.Passes, func(es []entry) bool { return es[len(es)-1].loss <= r.Objective })
 		return err
 	})
 	none.arrive(r.Objective)

@@ -7,7 +7,7 @@
 //
 // # What is compared
 //
-// Every run trains several epochs and judges the model after each, outside of
+// Every run trains several epochs and evaluates the model after each, outside of
 // virtual time. Its raw speed-up is that of an epoch over one node's. Its
 // effective speed-up, as the paper on NuPS has it, is that of the time until the
 // model is by nine tenths as good as the best of one node's.
@@ -15,7 +15,11 @@
 // # Models
 //
 // The network is one of sim's named ones. A training step costs what it costs
-// on the machine that runs the experiment, measured on a real node with one
-// worker, or what is given. The costs of the server are fixed:
-// see [Lab.Compute]. With Lab.Step given, a report follows from the lab alone.
+// on the machine that runs the experiment, in processor time, measured on a real
+// node with one worker, or what is given. Accesses, announcing, loading, messages
+// and bytes cost what [MeasuredCosts] says, or what is given, on the cores that the
+// node's workers use: see [Lab.Compute]. Each report says what was charged. With
+// Lab.Step given, it follows from the lab alone.
+//
+// Experiments run with several seeds; figures are medians, with their ranges.
 package experiment

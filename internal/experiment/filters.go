@@ -128,8 +128,8 @@ func filters(ctx context.Context, l *Lab, r *Report) error {
 	}
 	r.Task = fmt.Sprintf("%d simulated nodes, %d worker each; blocks and ftrl: linear, %d examples of %d features; count: sketch, %d × %d cells",
 		l.Most, workers, l.Linear.Examples.Examples, l.Linear.Examples.Features, l.Sketch.Depth, l.Sketch.Width)
-	compute := l.Compute()
-	compute.Record, compute.Frame = 0, 0
+	compute := l.Compute(workers)
+	compute.Send, compute.Frame, compute.Record, compute.FrameByte = 0, 0, 0, 0
 	for _, f := range filteredPrograms {
 		rows, hashes := make([]*Row, len(f.stacks)), make([]uint64, len(f.stacks))
 		err := l.each(ctx, len(rows), func(ctx context.Context, i int) error {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/bench"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
-	"github.com/godwit-ps/godwit/sim"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
@@ -29,10 +29,10 @@ type Lab struct {
 	// the first is left out of the mean time of an epoch and of counts: it is the
 	// one that starts cold.
 	Epochs int
-	// Judged is how many items of the data quality is measured on: a simulated
-	// node judges as slowly as a real one, so a part has to do, the same of every
+	// Evaluated is how many items of the data quality is measured on: a simulated
+	// node evaluates as slowly as a real one, so a part has to do, the same of every
 	// run.
-	Judged int
+	Evaluated int
 	// Workers are those of each node.
 	Workers int
 	// Nodes are the numbers of nodes of "scaling"; the others take Most.
@@ -61,6 +61,14 @@ type Lab struct {
 	Seed     uint64
 	// Step is the computation of a training step; 0 measures it.
 	Step time.Duration
+	// Costs are what simulated nodes compute beside steps.
+	Costs bench.Costs
+	// Cores are those of a simulated node, which its workers share with everything
+	// else that it does; 0: as many as it has workers.
+	Cores int
+	// Seeds is how many runs there are of everything, the first with Seed and each
+	// other one with the next: figures are their medians. 0 is 1.
+	Seeds int
 	// Parallel is how many runs are simulated at a time; 0 is 1. It changes
 	// nothing but the time and the memory that they take.
 	Parallel int
@@ -86,9 +94,9 @@ func NewLab(c Choice) (Lab, error) {
 	if err != nil {
 		return Lab{}, err
 	}
-	l := Lab{Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Judged: size.judged, Workers: 8,
+	l := Lab{Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Evaluated: size.evaluated, Workers: 8,
 		Nodes: []int{1, 2, 4, 8, 16}, Most: 8, Keys: 100_000, Accesses: 300_000,
-		Exponents: []float64{0, 0.5, 0.8, 1.1, 1.5}, Seed: 1,
+		Exponents: []float64{0, 0.5, 0.8, 1.1, 1.5}, Seed: 1, Seeds: 3, Costs: MeasuredCosts(),
 		Linear: task.DefaultLinear(), Blocks: 580, Passes: 10, Delays: []int{0, 1, 2, 4, 8, 16}, Spreads: []float64{0.3, 1},
 		Sketch: task.DefaultSketch(), Batches: []int{100, 1000, 10_000}}
 	l.Linear.L1 = 3
@@ -99,6 +107,7 @@ func NewLab(c Choice) (Lab, error) {
 		l.Sketch.Stream.Items, l.Batches = 50_000, []int{100, 1000}
 		l.Workers, l.Nodes, l.Most, l.Accesses = 2, []int{1, 2, 4, 8}, 4, 3000
 		l.Exponents = []float64{0, 1.1, 1.5}
+		l.Seeds = 1
 	}
 	return l, nil
 }
@@ -107,8 +116,8 @@ func (l *Lab) check() error {
 	switch {
 	case l.Task == nil:
 		return errors.New("experiment: no task")
-	case l.Epochs < 1 || l.Judged < 1 || l.Workers < 1 || l.Most < 2 || l.Keys < 1 || l.Accesses < 1:
-		return fmt.Errorf("experiment: %d epochs, %d items to judge on, %d workers a node, %d keys, %d accesses, want at least 1 of each, and %d nodes, want at least 2", l.Epochs, l.Judged, l.Workers, l.Keys, l.Accesses, l.Most)
+	case l.Epochs < 1 || l.Evaluated < 1 || l.Workers < 1 || l.Most < 2 || l.Keys < 1 || l.Accesses < 1:
+		return fmt.Errorf("experiment: %d epochs, %d items to evaluate on, %d workers a node, %d keys, %d accesses, want at least 1 of each, and %d nodes, want at least 2", l.Epochs, l.Evaluated, l.Workers, l.Keys, l.Accesses, l.Most)
 	case len(l.Nodes) == 0 || slices.Min(l.Nodes) < 1:
 		return errors.New("experiment: scaling wants numbers of nodes, each at least 1")
 	case len(l.Exponents) == 0:
@@ -117,6 +126,8 @@ func (l *Lab) check() error {
 		return fmt.Errorf("experiment: %d blocks, %d passes, delays %v, spreads %v, want at least 1, 1, one of 0 or more and one over 0", l.Blocks, l.Passes, l.Delays, l.Spreads)
 	case l.Sketch == nil || len(l.Batches) == 0 || slices.Min(l.Batches) < 1:
 		return fmt.Errorf("experiment: batches of %v items, want some of at least 1", l.Batches)
+	case l.Seeds < 0 || l.Cores < 0:
+		return fmt.Errorf("experiment: %d seeds, %d cores a node, want 0 (1, and one a worker) or more", l.Seeds, l.Cores)
 	case l.Parallel < 0:
 		return fmt.Errorf("experiment: %d runs at a time, want at least 1", l.Parallel)
 	case l.Step < 0:
@@ -124,14 +135,7 @@ func (l *Lab) check() error {
 	case !slices.Contains(AllCalls(), l.Calls):
 		return fmt.Errorf("experiment: no calls %q, there are %v", l.Calls, AllCalls())
 	}
-	return nil
-}
-
-// Compute is the cost model: Step by measurement, the others as
-// docs/experiment-setup.md has them, from measurements rounded up.
-func (l *Lab) Compute() sim.Compute {
-	return sim.Compute{Step: l.Step, Spread: 0.1, Key: 60 * time.Nanosecond, Frame: 3 * time.Microsecond,
-		Record: 200 * time.Nanosecond, Round: 100 * time.Nanosecond}
+	return l.Costs.Check()
 }
 
 // A work is a task that is ready to be trained. It is immutable.
@@ -160,7 +164,7 @@ func (l *Lab) work(exponent float64) (*work, error) {
 
 // load makes a task ready.
 func (l *Lab) load(s task.Settings) (*work, error) {
-	t, err := s.Load(task.Setup{Data: l.Data, Seed: l.Seed, MaxEvalItems: l.Judged})
+	t, err := s.Load(task.Setup{Data: l.Data, Seed: l.Seed, MaxEvalItems: l.Evaluated})
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ func (l *Lab) OnReal(r Runner) {
 	spec.Examples.Examples *= 5
 	l.Linear, l.Blocks = &spec, max(l.Blocks/3, 1)
 	l.Real, l.Workers, l.Nodes, l.Most, l.Parallel = r, 1, []int{1, 2, 4}, 4, 1
+	l.Seeds = 1
 }
 
 // A program is a run of a task, on simulated or on real nodes.
@@ -83,7 +84,7 @@ func (l *Lab) simulated(ctx context.Context, p *program) (o *outcome, err error)
 	defer func() { err = errors.Join(err, c.Close()) }()
 	o = &outcome{}
 	stop := make(chan struct{})
-	d := &diary{c: c, nodes: p.nodes}
+	d := &recorder{c: c, nodes: p.nodes}
 	d.begin()
 	_, err = c.RunNodes(ctx, func(ctx context.Context, env train.Env) error {
 		env.Stop = stop
@@ -91,7 +92,7 @@ func (l *Lab) simulated(ctx context.Context, p *program) (o *outcome, err error)
 			if env.Node != 0 || e.Loss == nil {
 				return
 			}
-			d.tell(e)
+			d.record(e)
 			d.begin()
 			if p.enough != nil && p.enough(d.epochs) {
 				closeOnce(stop)

@@ -19,12 +19,21 @@ type column struct {
 
 func percent(x float64) string { return fmt.Sprintf("%.3f %%", 100*x) }
 
+// ranged is a figure with what other seeds came to.
+func ranged(x float64, g *Range, of func(*Range) [2]float64) string {
+	if g == nil {
+		return fmt.Sprintf("%.2f", x)
+	}
+	ends := of(g)
+	return fmt.Sprintf("%.2f [%.2f, %.2f]", x, ends[0], ends[1])
+}
+
 var trained = []column{
 	{"network", func(r *Row) string { return r.Network }},
 	{"policy", func(r *Row) string { return r.Policy }},
 	{"nodes", func(r *Row) string { return fmt.Sprint(r.Nodes) }},
 	{"epoch", func(r *Row) string { return r.Epoch.Round(10 * time.Microsecond).String() }},
-	{"speed-up", func(r *Row) string { return fmt.Sprintf("%.2f", r.Speedup) }},
+	{"speed-up", func(r *Row) string { return ranged(r.Speedup, r.Range, func(g *Range) [2]float64 { return g.Speedup }) }},
 	{"to target", func(r *Row) string {
 		if r.ToTarget == 0 {
 			return "not reached"
@@ -35,7 +44,7 @@ var trained = []column{
 		if r.Effective == 0 {
 			return "-"
 		}
-		return fmt.Sprintf("%.2f", r.Effective)
+		return ranged(r.Effective, r.Range, func(g *Range) [2]float64 { return g.Effective })
 	}},
 	{"loss", func(r *Row) string {
 		if r.Diverged {
@@ -74,6 +83,12 @@ func (r *Report) Print(w io.Writer) error {
 		step = fmt.Sprintf("step %v of computation", r.Step)
 	}
 	fmt.Fprintf(w, "%s: %s\n%s, seed %d\n", r.Name, r.Task, step, r.Seed)
+	if r.Seeds > 1 {
+		fmt.Fprintf(w, "medians [least, most] of the seeds %d … %d\n", r.Seed, r.Seed+uint64(r.Seeds)-1)
+	}
+	if r.Step > 0 {
+		fmt.Fprintf(w, "costs: %s\n", r.Charged())
+	}
 	switch {
 	case r.Objective != 0:
 		fmt.Fprintf(w, "the objective is %.6g an example, where it is without delay after some passes\n", r.Objective)
@@ -97,6 +112,18 @@ func (r *Report) Print(w io.Writer) error {
 	return t.Flush()
 }
 
+// Charged says in a line what simulated nodes had and were charged, and where that
+// was measured.
+func (r *Report) Charged() string {
+	c := &r.Costs
+	cores := "as many cores as workers"
+	if r.Cores > 0 {
+		cores = fmt.Sprintf("%d cores", r.Cores)
+	}
+	return fmt.Sprintf("%s a node, for workers and server; in ns: a key %.3g and %.3g a byte, announced %.3g, planned %.3g and %.3g if acted on, loaded %.3g, a sample %.3g, a frame sent %.4g and received %.4g and %.3g a byte, a record %.3g, a record of a round %.3g (%s)",
+		cores, c.Key, c.Byte, c.Announce, c.Plan, c.Want, c.Load, c.Sample, c.Send, c.Frame, c.FrameByte, c.Record, c.Round, c.From)
+}
+
 // CSV writes all figures of all rows, with a line of names first.
 func (r *Report) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
@@ -104,13 +131,19 @@ func (r *Report) CSV(w io.Writer) error {
 		"to_target_seconds", "effective_speedup", "loss", "quality", "diverged", "no_message", "remote", "replica", "bytes_per_access",
 		"accesses", "moves", "copies", "drops", "deltas", "refreshes", "rounds", "replicas", "window", "lead_ms", "messages",
 		"sent_bytes", "waiting", "delay", "passes", "spread", "batch", "inserts_per_second", "bytes_per_insert", "too_small",
-		"program", "filters", "list_saved", "less", "than_plain", "change", "same"})
+		"program", "filters", "list_saved", "less", "than_plain", "change", "same",
+		"epoch_seconds_least", "epoch_seconds_most", "speedup_least", "speedup_most", "effective_least", "effective_most"})
 	for _, x := range r.Rows {
+		g := x.Range
+		if g == nil {
+			g = &Range{[2]time.Duration{x.Epoch, x.Epoch}, [2]float64{x.Speedup, x.Speedup}, [2]float64{x.Effective, x.Effective}, [2]float64{x.Quality, x.Quality}}
+		}
 		c.Write(cells(x.Network, x.Policy, x.Scheme, x.Nodes, x.Workers, x.Zipf, x.Offset, x.Epoch.Seconds(), x.Speedup,
 			x.ToTarget.Seconds(), x.Effective, x.Loss, x.Quality, x.Diverged, x.NoMessage, x.Remote, x.Replica, x.BytesPerAccess,
 			x.Accesses, x.Moves, x.Copies, x.Drops, x.Deltas, x.Refreshes, x.Rounds, x.Replicas, x.Window, x.LeadMs, x.Messages,
 			x.SentBytes, x.Waiting, x.Delay, x.Passes, x.Spread, x.Batch, x.Inserts, x.BytesPerInsert, x.TooSmall,
-			x.Program, x.Filters, x.ListSaved, x.Less, x.ThanPlain, x.Change, x.Same))
+			x.Program, x.Filters, x.ListSaved, x.Less, x.ThanPlain, x.Change, x.Same,
+			g.Epoch[0].Seconds(), g.Epoch[1].Seconds(), g.Speedup[0], g.Speedup[1], g.Effective[0], g.Effective[1]))
 	}
 	c.Flush()
 	return c.Error()

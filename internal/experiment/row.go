@@ -7,7 +7,7 @@ import (
 )
 
 // A Row is what a run came to. Counts are sums over all nodes. Of training
-// they are those of the epochs that Lab.Epochs says; what judging the model
+// they are those of the epochs that Lab.Epochs says; what evaluating the model
 // costs counts nowhere.
 type Row struct {
 	Network string  `json:"network"`
@@ -80,6 +80,8 @@ type Row struct {
 	BytesPerInsert float64 `json:"bytes_per_insert,omitempty"`
 	TooSmall       int     `json:"too_small,omitempty"`
 
+	// Range is of runs with other seeds; nil where there are none.
+	Range *Range `json:"range,omitempty"`
 	// Messages is how many records were handled in all.
 	Messages uint64 `json:"messages"`
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-ps/godwit/internal/bench"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/train/task"
 )
@@ -55,6 +56,11 @@ type Report struct {
 	Calls Calls         `json:"calls,omitempty"`
 	Step  time.Duration `json:"step_ns"`
 	Seed  uint64        `json:"seed"`
+	// Seeds is how many runs the rows are medians of.
+	Seeds int `json:"seeds"`
+	// Costs and Cores are what simulated nodes were charged and had.
+	Costs bench.Costs `json:"costs"`
+	Cores int         `json:"cores"` // 0: as many as workers
 	// Metric is the quality that rows tell, Target what they are timed to: nine
 	// tenths of the best of one node's epochs, or, of an error, the best by nine
 	// tenths. Where data differ between rows, Target is 0, and each row is timed to
@@ -86,10 +92,19 @@ func Run(ctx context.Context, name string, l Lab) (*Report, error) {
 	if _, ok := l.Task.(task.Generated); name == "skew" && (l.Data != "" || !ok) {
 		return nil, fmt.Errorf("experiment: skew generates its data, and cannot use those in %q, nor those of a task that has one kind only", l.Data)
 	}
-	r := &Report{Name: name, Seed: l.Seed}
-	err := experiments[i].run(ctx, &l, r)
-	r.Step = l.Step
-	return r, err
+	var reports []*Report
+	for n := range max(1, l.Seeds) {
+		one := l
+		one.Seed += uint64(n)
+		r := &Report{Name: name, Seed: one.Seed, Seeds: 1, Costs: l.Costs, Cores: l.Cores}
+		err := experiments[i].run(ctx, &one, r)
+		r.Step = one.Step
+		if reports = append(reports, r); err != nil {
+			return merged(reports), err
+		}
+		l.Step = one.Step // is measured once
+	}
+	return merged(reports), nil
 }
 
 // prepare makes the task, and measures its step if that is not given.

@@ -71,7 +71,7 @@ func inserts(ctx context.Context, l *Lab, r *Report) error {
 	rows := make([]*Row, len(policies)*len(works)*len(l.Nodes))
 	err = l.each(ctx, len(rows), func(ctx context.Context, i int) error {
 		p, b, nodes := policies[i/(len(l.Nodes)*len(works))], i/len(l.Nodes)%len(works), l.Nodes[i%len(l.Nodes)]
-		compute := l.Compute()
+		compute := l.Compute(l.Workers)
 		compute.Step = steps[b]
 		o, err := l.run(ctx, &program{what: fmt.Sprintf("%s, %d nodes, batches of %d", p.Name(), nodes, l.Batches[b]), work: works[b], nodes: nodes, workers: l.Workers,
 			policy: p, network: network, compute: compute, epochs: 1})

@@ -10,9 +10,9 @@ import (
 
 // A size is how large the experiments on a task are.
 type size struct {
-	settings task.Settings // their skew and seed are the lab's
-	epochs   int
-	judged   int // see Lab.Judged
+	settings  task.Settings // their skew and seed are the lab's
+	epochs    int
+	evaluated int // see Lab.Evaluated
 }
 
 // A Choice is what decides the sizes of a lab.
@@ -20,6 +20,9 @@ type Choice struct {
 	Task  string // one of Tasks
 	Quick bool   // small, to see the direction
 	Calls Calls
+	// Dim is the length of the rows, in floats; 0: the size's. A longer row is more
+	// bytes to send, and more of each step: measure that anew.
+	Dim int
 }
 
 // sizes are those of each task. The full ones take minutes of one processor for
@@ -50,7 +53,21 @@ func (c Choice) size() (size, error) {
 	case !slices.Contains(AllCalls(), c.Calls):
 		return size{}, fmt.Errorf("experiment: no calls %q, there are %v", c.Calls, AllCalls())
 	}
-	return of(c), nil
+	z := of(c)
+	if c.Dim < 0 || c.Dim > 1<<16 {
+		return size{}, fmt.Errorf("experiment: rows of %d floats, want 1 … %d, or 0 for the task's", c.Dim, 1<<16)
+	}
+	if c.Dim > 0 {
+		switch s := z.settings.(type) {
+		case *task.KGE:
+			s.Dim = c.Dim
+		case *task.MF:
+			s.Dim = c.Dim
+		case *task.W2V:
+			s.Dim = c.Dim
+		}
+	}
+	return z, z.settings.Check()
 }
 
 // kgeSize is a sparse task: the rows that 64 workers use at a moment are a

@@ -75,7 +75,7 @@ func timing(ctx context.Context, l *Lab, r *Report) error {
 
 // ahead runs the program with one distance.
 func (l *Lab) ahead(ctx context.Context, m *godwit.Model, dist sampling.Distribution, distance int, off bool) (row *Row, err error) {
-	c, err := cluster(sim.Config{Nodes: timingNodes, Workers: 1, Seed: l.Seed, Model: m, Policy: placement.Adaptive, Eager: off, Compute: l.Compute()}, "10g")
+	c, err := cluster(sim.Config{Nodes: timingNodes, Workers: 1, Seed: l.Seed, Model: m, Policy: placement.Adaptive, Eager: off, Compute: l.Compute(1)}, "10g")
 	if err != nil {
 		return nil, err
 	}

@@ -44,8 +44,8 @@ func total(c *sim.Cluster, nodes int) (s node.Stats) {
 	return s
 }
 
-// A diary is what a run told of itself, epoch by epoch.
-type diary struct {
+// A recorder keeps what each epoch of a run took and did.
+type recorder struct {
 	c     *sim.Cluster
 	nodes int
 
@@ -65,11 +65,11 @@ type entry struct {
 }
 
 // begin begins an epoch.
-func (d *diary) begin() { d.began, d.before = d.c.Now(), total(d.c, d.nodes) }
+func (d *recorder) begin() { d.began, d.before = d.c.Now(), total(d.c, d.nodes) }
 
-// tell takes an event. Judging lies between the end of an epoch and the
+// record takes an event. Evaluation lies between the end of an epoch and the
 // beginning of the next, and so is left out.
-func (d *diary) tell(e train.Event) {
+func (d *recorder) record(e train.Event) {
 	if e.Loss != nil {
 		took := d.c.Now() - d.began
 		d.elapsed += took
@@ -82,7 +82,7 @@ func (d *diary) tell(e train.Event) {
 }
 
 // fill writes the epochs, but for the first, into a row.
-func (d *diary) fill(r *Row) {
+func (d *recorder) fill(r *Row) {
 	for _, e := range d.epochs {
 		r.Curve = append(r.Curve, Point{e.elapsed.Seconds(), e.loss, e.quality})
 	}
@@ -114,12 +114,12 @@ func (l *Lab) train(ctx context.Context, t trial) (row *Row, err error) {
 	}
 	l.progress(what)
 	c, err := cluster(sim.Config{Nodes: t.nodes, Workers: l.Workers, Seed: l.Seed, Model: t.work.model, Policy: t.policy,
-		Samplers: t.work.samplers, NoHints: t.noHints, Eager: t.eager, Compute: l.Compute()}, t.network)
+		Samplers: t.work.samplers, NoHints: t.noHints, Eager: t.eager, Compute: l.Compute(l.Workers)}, t.network)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	d := &diary{c: c, nodes: t.nodes}
+	d := &recorder{c: c, nodes: t.nodes}
 	d.begin()
 	res, err := c.RunNodes(ctx, func(ctx context.Context, env train.Env) error { return l.program(ctx, env, t.work, d) })
 	if errors.Is(err, train.ErrDiverged) {
@@ -142,19 +142,19 @@ func (l *Lab) train(ctx context.Context, t trial) (row *Row, err error) {
 	return row, nil
 }
 
-// program is what a node does. Node 0 keeps the diary.
-func (l *Lab) program(ctx context.Context, env train.Env, w *work, d *diary) error {
-	judging := false
+// program is what a node does. Node 0 records.
+func (l *Lab) program(ctx context.Context, env train.Env, w *work, d *recorder) error {
+	evaluating := false
 	if l.Calls == Single {
 		env.Workers = slices.Clone(env.Workers)
 		for i, w := range env.Workers {
-			env.Workers[i] = single{w, &judging}
+			env.Workers[i] = single{w, &evaluating}
 		}
 	}
 	env.Progress = func(e train.Event) {
-		judging = e.Loss != nil // … until the evaluation is told
+		evaluating = e.Loss != nil // … until the evaluation is told
 		if env.Node == 0 {
-			d.tell(e)
+			d.record(e)
 		}
 	}
 	_, err := w.task.Train(ctx, env, train.Options{Epochs: l.Epochs, EvalEvery: 1}, new(atomic.Int64))

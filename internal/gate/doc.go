@@ -17,6 +17,6 @@
 // find their places.
 //
 // A task is worse when the median of its ratios exceeds that of the baseline by more
-// than the tolerance. It is then measured once more, and all its rounds count. Exit
+// than the tolerance, and all ratios of the baseline. It is then measured once more, and all its rounds count. Exit
 // codes: 0 not worse, 1 worse, 2 something failed.
 package main

@@ -55,9 +55,11 @@ func (f *figure) sum() {
 	f.One, f.Four, f.Ratio, f.First = spreadOf(f.one), spreadOf(f.four), spreadOf(f.ratios), spreadOf(f.firsts)
 }
 
-// exceeds reports whether the figure is worse than its baseline.
+// exceeds reports whether the figure is worse than its baseline: over it by more
+// than the tolerance, and over all of its rounds.
 func (f *figure) exceeds(tolerance float64) bool {
-	return f.Ratio.Median > f.Baseline.Ratio.Median*(1+tolerance)
+	b := f.Baseline.Ratio
+	return f.Ratio.Median > max(b.Median*(1+tolerance), b.Most)
 }
 
 // worse is an error that names the tasks that are.

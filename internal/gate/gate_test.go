@@ -51,16 +51,20 @@ func TestTheProcessorTimeOfEpochsCounts(t *testing.T) {
 }
 
 func TestAGateClosesBeyondTheTolerance(t *testing.T) {
-	base := &figure{Name: "kge", Args: "a", Ratio: spread{1.9, 2, 2.1}}
+	even, uneven := spread{1.9, 2, 2.1}, spread{1.5, 2, 3}
 	for _, c := range []struct {
+		base   spread
 		ratios []float64
 		worse  bool
 	}{
-		{[]float64{2, 2.1, 1.9}, false},
-		{[]float64{2.3, 2.4, 9}, false}, // at the tolerance, and a run that was disturbed
-		{[]float64{2.5, 2.41, 2.3}, true},
-		{[]float64{1, 1, 1}, false},
+		{even, []float64{2, 2.1, 1.9}, false},
+		{even, []float64{2.3, 2.4, 9}, false}, // at the tolerance, and a run that was disturbed
+		{even, []float64{2.5, 2.41, 2.3}, true},
+		{even, []float64{1, 1, 1}, false},
+		{uneven, []float64{2.9, 2.9, 2.9}, false}, // it has been so before
+		{uneven, []float64{3.1, 3.1, 2.9}, true},
 	} {
+		base := &figure{Name: "kge", Args: "a", Ratio: c.base}
 		f := &figure{Name: "kge", one: c.ratios, four: c.ratios, ratios: c.ratios, firsts: c.ratios, Baseline: base}
 		f.sum()
 		err := (&report{Tasks: []*figure{{Name: "new"}, f}}).worse(0.2)

@@ -94,6 +94,12 @@ func describe(r *experiment.Report) []string {
 	} else {
 		about = append(about, "step: real computation")
 	}
+	if r.Seeds > 1 {
+		about = append(about, fmt.Sprintf("seeds: medians of %d, from the seed on", r.Seeds))
+	}
+	if r.Step > 0 {
+		about = append(about, "costs: "+r.Charged())
+	}
 	if r.Objective != 0 {
 		about = append(about, fmt.Sprintf("objective: %.6g an example", r.Objective))
 	}

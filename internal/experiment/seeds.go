@@ -1,0 +1,85 @@
+package experiment
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A Range is the least and the most of what runs with different seeds came to.
+type Range struct {
+	Epoch     [2]time.Duration `json:"epoch_ns"`
+	Speedup   [2]float64       `json:"speedup"`
+	Effective [2]float64       `json:"effective_speedup"` // 0: one did not reach the target
+	Quality   [2]float64       `json:"quality"`
+}
+
+// merged makes one report of those of several seeds: each row is that of the seed
+// whose epochs took the median time, with the medians and ranges of the figures that
+// are compared. A report that is shorter, because the run was ended, is left out.
+func merged(reports []*Report) *Report {
+	first := reports[0]
+	whole := slices.DeleteFunc(slices.Clone(reports), func(r *Report) bool { return len(r.Rows) != len(first.Rows) })
+	if len(whole) < 2 {
+		return first
+	}
+	m := *first
+	m.Seeds = len(whole)
+	m.Rows = make([]*Row, len(first.Rows))
+	for i := range m.Rows {
+		var rows []*Row
+		for _, r := range whole {
+			rows = append(rows, r.Rows[i])
+		}
+		m.Rows[i] = mergedRow(rows)
+	}
+	m.plots = slices.Clone(first.plots)
+	for i := range m.plots {
+		m.plots[i] = mergedPlot(i, whole)
+	}
+	return &m
+}
+
+func mergedRow(rows []*Row) *Row {
+	slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(a.Epoch, b.Epoch) })
+	m := *rows[(len(rows)-1)/2]
+	g := &Range{}
+	m.Epoch, g.Epoch = middle(rows, func(r *Row) time.Duration { return r.Epoch })
+	m.Speedup, g.Speedup = middle(rows, func(r *Row) float64 { return r.Speedup })
+	m.Effective, g.Effective = middle(rows, func(r *Row) float64 { return r.Effective })
+	m.Quality, g.Quality = middle(rows, func(r *Row) float64 { return r.Quality })
+	m.ToTarget, _ = middle(rows, func(r *Row) time.Duration { return r.ToTarget })
+	m.Range = g
+	return &m
+}
+
+// middle returns the median of a figure, the lower one of two, and its range.
+func middle[T cmp.Ordered](rows []*Row, of func(*Row) T) (median T, ends [2]T) {
+	var xs []T
+	for _, r := range rows {
+		xs = append(xs, of(r))
+	}
+	slices.Sort(xs)
+	return xs[(len(xs)-1)/2], [2]T{xs[0], xs[len(xs)-1]}
+}
+
+// mergedPlot has the medians of the points of the reports' plots of a number.
+func mergedPlot(number int, reports []*Report) Plot {
+	p := reports[0].plots[number]
+	p.Series = slices.Clone(p.Series)
+	for i := range p.Series {
+		s := &p.Series[i]
+		s.Y = slices.Clone(s.Y)
+		for j := range s.Y {
+			var ys []float64
+			for _, r := range reports {
+				if o := r.plots[number].Series; i < len(o) && j < len(o[i].Y) {
+					ys = append(ys, o[i].Y[j])
+				}
+			}
+			slices.Sort(ys)
+			s.Y[j] = ys[(len(ys)-1)/2]
+		}
+	}
+	return p
+}
