@@ -99,6 +99,10 @@ bench: ## every benchmark once; compare runs with benchstat
 bench-gate: ## fail if four nodes take more processor time an example than they did (minutes)
 	$(GO) run ./internal/gate $(GATE)
 
+.PHONY: agree
+agree: ## simulated epochs beside those of real processes behind a slower network (minutes, idle machine)
+	$(GO) run ./internal/agree $(AGREE)
+
 # RESULTS= names a part of a name: make results RESULTS=delay. What there is:
 # go run ./internal/results -list
 .PHONY: results

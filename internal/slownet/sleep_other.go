@@ -1,0 +1,7 @@
+//go:build !linux
+
+package slownet
+
+import "time"
+
+func sleep(d time.Duration) { time.Sleep(d) }
