@@ -3,13 +3,10 @@ package node
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
-	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -53,26 +50,5 @@ func TestAWorkerThatAsksFarAheadIsToldSoAndGoesOn(t *testing.T) {
 				t.Errorf("reads %v, and %d operations and %d keys are left", v[0], o.Ahead(), all.Ahead())
 			}
 		})
-	}
-}
-
-// Nobody keeps pulls of a peer without end.
-func TestAPeerThatHasTooManyPullsWaitForATickEndsTheRun(t *testing.T) {
-	c := local(t, 2, Config{Workers: 1, Model: bounded(t, 2, 0), Policy: placement.Static})
-	c.Nodes[0].bound.most = 100
-	var recs []wire.Record
-	for i := range 101 {
-		recs = append(recs, wire.Record{Kind: wire.PullAfter, Key: 3, Origin: 1, Op: 1, Index: uint32(i), Seq: 7})
-	}
-	say(c.Nodes[1], 0, frameOf(recs...))
-	for _, n := range c.Nodes {
-		select {
-		case <-n.Done():
-		case <-time.After(patience):
-			t.Fatalf("node %d goes on", n.self)
-		}
-	}
-	if err := c.Nodes[0].Err(); !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "100 pulls of node 1") {
-		t.Errorf("the run ended with %v", err)
 	}
 }

@@ -151,11 +151,11 @@ func BenchmarkIntent(b *testing.B) {
 				}
 				w := n.Worker(0)
 				next++
-				time.Sleep(2 * time.Millisecond) // what came before is over, and the pacer sleeps
+				time.Sleep(2 * time.Millisecond) // what came before is over, and the rounds rest
 				d.turn(func() {
 					must(b, w.Intent(k, w.Clock(), w.Clock()+1))
 					for n.rows.Holding(k[0]).State == "absent" {
-						runtime.Gosched() // the pacer has not asked for it yet
+						runtime.Gosched() // the planner has not asked for it yet
 					}
 					must(b, w.Pull(ctx, k, dst)) // waits here; who asks again and again keeps the processor from the readers
 				}, func() {

@@ -96,10 +96,9 @@ func TestConformanceC7WithOneWorkerStoppedOthersGoExactlySClocksFurther(t *testi
 }
 
 // heldUp reports whether a worker waits for the bound.
-func (b *bound) heldUp(w *worker) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Contains(b.waiting, w)
+func heldUp(w *worker) bool {
+	_, waits := w.n.bound.Waits(w.waiter)
+	return waits
 }
 
 // heldUpBy reports whether a worker waits for the bound and its node knows for
@@ -107,13 +106,11 @@ func (b *bound) heldUp(w *worker) bool {
 func heldUpBy(w godwit.Worker, whom string) bool {
 	x := w.(*worker)
 	b := x.n.bound
-	if !b.heldUp(x) {
+	need, waits := b.Waits(x.waiter)
+	if !waits {
 		return false
 	}
-	b.mu.Lock()
-	need := x.need
-	b.mu.Unlock()
-	who, _ := b.behind(need)
+	who, _ := b.Behind(need)
 	return strings.Contains(who, whom)
 }
 
@@ -370,13 +367,11 @@ func TestABoundThatChangesHoldsForAllNodesWhenTheCallReturns(t *testing.T) {
 	read := make(chan error, 1)
 	go func() { read <- w.Pull(ctx, key, make([]float32, 3)) }()
 	eventually(t, "node 2 waits for a bound", func() bool {
-		b := c.Nodes[2].bound
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return len(b.waiting) == 1
+		_, waits := c.Nodes[2].bound.Waits(c.Nodes[2].workers[0].waiter)
+		return waits
 	})
 	must(t, c.Nodes[0].SetStaleness(ctx, 0, godwit.Within(2)))
-	if n := c.Nodes[2]; n.bound.readable(n.workers[0]) {
+	if n := c.Nodes[2]; n.bound.Readable(n.workers[0].waiter) {
 		t.Error("a read at clock 3 under the bound 2")
 	}
 	must(t, c.Nodes[1].SetStaleness(ctx, 0, godwit.Within(3)))
@@ -405,7 +400,8 @@ func TestABoundThatChangesHoldsForAllNodesWhenTheCallReturns(t *testing.T) {
 	}
 	wg.Wait()
 	for _, n := range c.Nodes {
-		if got, want := n.bound.limits[0].Load(), c.Nodes[0].bound.limits[0].Load(); got != want || n.bound.tight.Load() != want {
+		got, _ := n.bound.Limit(0)
+		if want, _ := c.Nodes[0].bound.Limit(0); got != want {
 			t.Errorf("%v has the bound %d, node 0 has %d", n.self, got, want)
 		}
 	}

@@ -231,13 +231,13 @@ func take(t *testing.T, variant byte, b []byte) {
 			_ = w.Intent(k, w.Clock(), w.Clock()+2)
 		case 4:
 			w.Advance()
-			n.pacer.drain()
+			n.loop.Sync.Begin()
 		case 5:
 			_, _ = w.LocalizeAsync(context.Background(), k)
 		case 6:
 			_, _ = w.SetAsync(context.Background(), k, buf)
 		}
-		n.pacer.round()
+		n.loop.Round()
 	}
 	n.Stats()
 }

@@ -46,14 +46,11 @@ func (n *Node) Resting() error {
 			return fmt.Errorf("%d parts of scans of %v are open", open, w.id)
 		}
 	}
-	if err := n.bound.resting(); err != nil {
+	if err := n.bound.Resting(); err != nil {
 		return err
 	}
-	p := n.pacer
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.drains)+len(p.marks) > 0 || p.waiting.Load() != 0 {
-		return fmt.Errorf("%d WaitSync calls go on, %d nodes wait to hear that they have everything", len(p.drains), len(p.marks))
+	if calls, nodes := n.loop.Sync.Open(); calls+nodes > 0 {
+		return fmt.Errorf("%d WaitSync calls go on, %d nodes wait to hear that they have everything", calls, nodes)
 	}
 	return nil
 }

@@ -44,8 +44,10 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/liveness"
 	"github.com/godwit-ps/godwit/node/internal/operation"
+	rounds "github.com/godwit-ps/godwit/node/internal/round"
 	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
+	"github.com/godwit-ps/godwit/node/internal/staleness"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
@@ -66,10 +68,12 @@ type Node struct {
 	workers []*worker
 	clocks  tick.Clocks // of the workers
 	closer  *worker     // what Close pushes by
-	pacer   *pacer
+	loop    *rounds.Loop
+	bell    *host.Bell // of its rounds
 	planner *planner
-	bound   *bound  // nil if no table bounds staleness
-	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
+	setup   *tick.Setup
+	bound   *staleness.Bound // nil if no table bounds staleness
+	windows []int64          // by table: clocks of its window, or unlimited; nil if no table has one
 	barrier barrier
 	parting *parting
 	pulse   *liveness.Pulse
@@ -88,7 +92,6 @@ type Node struct {
 
 	budget  *host.Budget
 	closing atomic.Bool
-	trains  atomic.Bool // a worker has advanced its clock
 	closed  sync.Once
 }
 
@@ -118,7 +121,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n.Go(n.watch)
 	n.Go(n.planner.run)
-	n.Go(n.pacer.run)
+	n.Go(n.loop.Run)
 	if len(members) > 1 {
 		n.pulse.Start(n.patience(ctx))
 		n.Go(n.watchPeers)
@@ -137,6 +140,7 @@ func (n *Node) build() error {
 		return fmt.Errorf("node: %w", err)
 	}
 	bell := host.NewBell()
+	n.bell = bell
 	n.links = link.New(n.Host, n.self, len(n.cfg.Session.Members()), n.cfg.Session.View(), n.cfg.limits(), by, bell)
 	n.ops = operation.New(n.model, n.self, n.cfg.Workers, n.links.Limits)
 	n.links.Answered = n.ops.Complete
@@ -150,7 +154,7 @@ func (n *Node) build() error {
 		n.hot = hot.New(n.model, rule, n.links.Nodes(), n.cfg.Workers)
 		n.proto.Hot = n.hot.Has
 	}
-	n.proto.SettingUp, n.proto.Misplaced = n.settingUp, n.misplaced
+	n.proto.SettingUp, n.proto.Misplaced = func() bool { return n.setup.Going() }, n.misplaced
 	n.filters = filtering.New(n.model, n.cfg.Seed)
 	n.arena.Short = n.outOfMemory
 	alloc := n.arena.Alloc
@@ -166,11 +170,16 @@ func (n *Node) build() error {
 	if n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.model), alloc, bell); err != nil {
 		return err
 	}
-	n.pacer, n.planner = newPacer(n, bell), newPlanner(n)
+	n.planner = newPlanner(n)
 	n.clocks = tick.NewClocks(n.self, n.cfg.Workers, n.cfg.barriers())
-	if n.bound = newBound(n); n.bound != nil {
-		n.ops.Settled = n.bound.stir
+	n.setup = tick.NewSetup(n.clocks)
+	var stages []rounds.Stage
+	if n.bound = n.newBound(bell); n.bound != nil {
+		n.ops.Settled = n.bound.Stir
+		stages = []rounds.Stage{n.bound}
 	}
+	n.loop = rounds.New(rounds.Config{Host: n.Host, Links: n.links, Rows: n.rows, Clocks: n.clocks, Setup: n.setup, Bell: bell, Budget: n.budget, IDs: &n.ids,
+		Rate: placement.SyncOf(n.proto.Policy).Rate, First: stages, Last: []rounds.Stage{n.answers}})
 	n.stays, n.onRead = placement.OnRead(n.proto.Policy)
 	n.onRead = n.onRead && !n.links.Alone()
 	n.windows = windowsOf(n.model)
@@ -398,7 +407,7 @@ func (n *Node) Close(ctx context.Context) error {
 	var err error
 	n.closed.Do(func() {
 		if n.bound != nil {
-			n.bound.leave()
+			n.bound.Leave()
 		}
 		if n.Err() == nil && !n.links.Alone() {
 			err = n.flushKept(ctx)
@@ -417,4 +426,37 @@ func (n *Node) Close(ctx context.Context) error {
 		}
 	})
 	return err
+}
+
+// newBound returns nil if no table bounds staleness.
+func (n *Node) newBound(bell *host.Bell) *staleness.Bound {
+	c := staleness.Config{Host: n.Host, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: n.clocks, Rounds: bell, IDs: &n.ids, Proto: n.proto, Start: tick.First(n.cfg.barriers())}
+	if n.cfg.Virtual != nil {
+		c.Broken = n.cfg.Virtual.BrokenBound
+	}
+	return staleness.New(c)
+}
+
+// SetStaleness changes the bound on the staleness of a table's reads, on all
+// nodes, also while workers wait for the old one. At this node it holds for
+// reads that begin after the call did, at another one from when it hears of it;
+// when SetStaleness returns nil, it holds everywhere. Eventual is a bound, too.
+// Of changes by several callers at a time, all nodes end with the same.
+//
+// A table that the model gives no bound cannot get one while the run lasts
+// ([godwit.ErrBound]): nobody has kept account of its updates.
+func (n *Node) SetStaleness(ctx context.Context, table int, s godwit.Bound) error {
+	if err := n.Err(); err != nil {
+		return fmt.Errorf("node: set staleness: %w", err)
+	}
+	if table < 0 || table >= n.model.Tables() {
+		return fmt.Errorf("node: set staleness: there is no table %d, the model has %d", table, n.model.Tables())
+	}
+	if clocks, _ := s.Clocks(); clocks < -1 {
+		return fmt.Errorf("node: set staleness of table %q: the bound is out of range, want 0 … %d", n.model.Table(table).Name, godwit.MaxBound)
+	}
+	if n.model.Table(table).Staleness == godwit.Eventual {
+		return fmt.Errorf("node: set staleness of table %q: %w: the model must give the table one from the start, be it far", n.model.Table(table).Name, godwit.ErrBound)
+	}
+	return n.bound.Set(ctx, table, s)
 }

@@ -33,10 +33,8 @@ func (w *worker) wantRead(keys []godwit.Key) error {
 
 // keeps returns for how many clocks a node keeps what it read of a table.
 func (n *Node) keeps(table int) int64 {
-	if n.bound != nil {
-		if s := n.bound.limits[table].Load(); s != unlimited {
-			return s
-		}
+	if s, ok := n.bound.Limit(table); ok {
+		return s
 	}
 	return n.stays
 }

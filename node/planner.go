@@ -12,7 +12,7 @@ import (
 
 // The planner acts on intents when they become due, and ends them: one goroutine
 // that sleeps while there is nothing to do. It takes the time that this needs,
-// but looks again no sooner than the pacer would (see [pacer]), so that there is
+// but looks again no sooner than the rounds would (see [host.Budget]), so that there is
 // much to do at once.
 type planner struct {
 	n    *Node

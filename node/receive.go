@@ -56,11 +56,11 @@ func (n *Node) frame(in *inbound, frame []byte) (err error) {
 	default:
 		err = n.begin(in, frame)
 	}
-	if err == nil && n.pacer.waiting.Load() > 0 {
-		n.pacer.bell.Ring()
+	if err == nil && n.loop.Sync.Waiting() {
+		n.bell.Ring()
 	}
-	if err == nil && n.bound.settling() {
-		n.bound.stir()
+	if err == nil && n.bound.Settling() {
+		n.bound.Stir()
 	}
 	return err
 }
@@ -195,8 +195,12 @@ func isCommon(r *wire.Record) bool { return r.Kind <= wire.Drained && !isReply(r
 // step has a shard take one record.
 func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	switch r.Kind {
-	case wire.SyncMark, wire.SyncAck:
-		n.pacer.marked(from, r)
+	case wire.SyncMark:
+		n.loop.Sync.Marked(from, r.Op)
+		return nil
+	case wire.SyncAck:
+		n.bound.Acknowledged(r.Op)
+		n.loop.Sync.Acknowledged(r.Op)
 		return nil
 	case wire.Scan:
 		return n.answers.Asked(&in.out, from, r)
@@ -205,7 +209,7 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 		return n.questions.Answered(from, r)
 	case wire.Settled, wire.Rebound:
 		in.out.LetGo() // what is told has a lock of its own
-		return n.told(in, from, r)
+		return n.bound.Told(&in.out, from, r)
 	}
 	if r.Kind != wire.PullAfter {
 		return in.rows.Step(&in.out, r)
@@ -213,7 +217,7 @@ func (n *Node) step(in *inbound, from godwit.NodeID, r *wire.Record) error {
 	if err := in.rows.Plausible(r); err != nil {
 		return err
 	}
-	out, err := n.pullAfter(in, r)
+	out, err := n.bound.PullAfter(&in.out, r)
 	if out == nil {
 		return err
 	}

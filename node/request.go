@@ -40,7 +40,7 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	}
 	var ask func(*protocol.Shard)
 	if w.after != 0 {
-		ask = w.askLater
+		ask = func(s *protocol.Shard) { w.n.bound.AskAfter(s, &w.out, &w.rec, w.after) }
 	}
 	var away, queued uint64
 	next := 0

@@ -272,18 +272,18 @@ func TestARoundAnswersScansThatWait(t *testing.T) {
 	}
 	o.Push(full) // it takes nothing
 	ask(keys)
-	if !n.pacer.round() {
+	if !n.loop.Round() {
 		t.Error("a round leaves nothing for later, though there is no room")
 	}
 	o.Take(nil)
-	if n.pacer.round() || o.Counts().Queued == 0 {
+	if n.loop.Round() || o.Counts().Queued == 0 {
 		t.Error("a round does not answer when there is room")
 	}
 	o.Push(full)
 	ask(keys + 1)
 	for len(o.Take(nil)) > 0 {
 	}
-	n.pacer.round()
+	n.loop.Round()
 	select {
 	case err := <-session.failed:
 		if !strings.Contains(err.Error(), "node 1") || !strings.Contains(err.Error(), "up to 3001") {

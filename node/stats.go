@@ -163,10 +163,8 @@ func (s *Stats) counters() []*uint64 {
 // Stats takes stock. It may be called at any time before Close.
 func (n *Node) Stats() Stats {
 	s := Stats{Hot: n.hot.Len(), ReceivedBytes: n.received.Load(), ListMisses: n.listMisses.Load(),
-		Rounds: n.pacer.rounds.Load(), RoundTime: n.budget.Spent()}
-	if n.bound != nil {
-		s.Parked = n.bound.count.Load()
-	}
+		Rounds: n.loop.Rounds(), RoundTime: n.budget.Spent()}
+	s.Parked = n.bound.Parked()
 	for _, w := range n.workers {
 		w.stock(&s)
 	}

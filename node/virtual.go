@@ -4,6 +4,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/node/internal/staleness"
 )
 
 // A Virtual makes a node part of a simulation: it has no connections. Flush is
@@ -54,3 +55,6 @@ func (n *Node) Handle(from godwit.NodeID, frame []byte, more bool) (records int,
 
 // Limits are the bounds of a node's queues.
 type Limits = host.Limits
+
+// Broken switches rules of bounded staleness off.
+type Broken = staleness.Broken

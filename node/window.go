@@ -7,16 +7,19 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/staleness"
 )
+
+// unlimited is the window of a table that has none.
+var unlimited = staleness.LimitOf(godwit.Eventual)
 
 // windowsOf returns the windows of the tables, nil if none has one.
 func windowsOf(m *godwit.Model) []int64 {
 	ws := make([]int64, m.Tables())
 	some := false
 	for i := range ws {
-		d, ok := m.Table(i).Window.Clocks()
-		ws[i] = limitOf(d, ok)
-		some = some || ok
+		ws[i] = staleness.LimitOf(m.Table(i).Window)
+		some = some || ws[i] != unlimited
 	}
 	if !some {
 		return nil
@@ -82,4 +85,24 @@ func (w *worker) overdue() (godwit.Key, bool) {
 func (w *worker) blocked(nanos int64) {
 	add(&w.count.held, 1)
 	add(&w.count.heldNanos, uint64(nanos))
+}
+
+// awaitBound waits until the worker may read keys.
+func (w *worker) awaitBound(ctx context.Context, what string, keys []godwit.Key) error {
+	b := w.n.bound
+	began := w.n.Now()
+	defer func() { w.blocked(w.n.Now() - began) }()
+	for b.Await(w.waiter, keys) {
+		switch w.pause(ctx, w.waiter.Granted) {
+		case 1:
+			need := b.Forsake(w.waiter)
+			behind, peer := b.Behind(need)
+			e := w.fail(what, keys, fmt.Errorf("waiting for updates before %v: %s: %w", need, behind, context.Cause(ctx))).(*godwit.OpError)
+			e.Peer = peer
+			return e
+		case 2:
+			return w.fail(what, keys, w.n.Err())
+		}
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
+	"github.com/godwit-ps/godwit/node/internal/staleness"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/sampling"
 )
@@ -64,9 +65,7 @@ type worker struct {
 	timer      intent.Timer
 	missedSeen uint64
 
-	// Of tables with bounded staleness.
-	need    tick.Tick     // the horizon that the worker waits for; under the bound's lock
-	granted chan struct{} // holds a token when it is there
+	waiter *staleness.Waiter // of reads of tables with bounded staleness
 
 	count counters
 }
@@ -89,7 +88,7 @@ type span struct {
 }
 
 func (n *Node) newWorker(i int) (*worker, error) {
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), granted: make(chan struct{}, 1)}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), waiter: staleness.NewWaiter(n.clocks[i])}
 	w.filters = n.filters.Pipeline(w.id)
 	w.scans = n.questions.Worker(w.id, &w.out)
 	w.send = w.out.Flush
@@ -221,8 +220,8 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 			return 0, err
 		}
 	}
-	if b := w.n.bound; b != nil && kind == wire.Pull {
-		if err := b.admit(ctx, w, what, keys); err != nil {
+	if b := w.n.bound; b != nil && kind == wire.Pull && !b.Allows(w.waiter, keys) {
+		if err := w.awaitBound(ctx, what, keys); err != nil {
 			return 0, err
 		}
 	}
@@ -319,7 +318,7 @@ func (w *worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
 	if t == nil || len(dst) != t.Dim || w.n.Err() != nil {
 		return protocol.Elsewhere
 	}
-	if b := w.n.bound; b != nil && !b.readable(w) && !b.reaches(b.need(w, []godwit.Key{k})) {
+	if b := w.n.bound; b != nil && !b.Allows(w.waiter, []godwit.Key{k}) {
 		return protocol.Elsewhere
 	}
 	p, ok := w.rows.Read(t, k, dst)
@@ -373,7 +372,7 @@ func (w *worker) Advance() godwit.Clock {
 	c := w.clock.Advance()
 	w.idle.told = true
 	if w.n.bound != nil {
-		w.n.bound.advance(w)
+		w.n.bound.Advance(w.clock)
 	}
 	if int64(c) >= w.next.Load() {
 		w.n.planner.bell.Ring()
@@ -395,8 +394,7 @@ func (w *worker) WaitSync(ctx context.Context) error {
 	if err := w.pushKept(ctx, "wait-sync"); err != nil {
 		return err
 	}
-	d := w.n.pacer.drain()
-	switch w.pause(ctx, d.done) {
+	switch w.pause(ctx, w.n.loop.Sync.Begin()) {
 	case 1:
 		return w.fail("wait-sync", nil, context.Cause(ctx))
 	case 2:
@@ -410,7 +408,7 @@ func (w *worker) Barrier(ctx context.Context) error {
 	defer w.leave()
 	defer w.waitedSince(w.n.Now())
 	if b := w.n.bound; b != nil {
-		b.enter(w)
+		b.Enter(w.clock)
 	}
 	if err := w.n.barrier.wait(ctx, w.n, w.id.Local); err != nil {
 		return w.fail("barrier", nil, err)

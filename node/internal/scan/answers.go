@@ -65,21 +65,27 @@ func (a *Answers) next(from godwit.NodeID) (r wire.Record, ok bool) {
 	return r, true
 }
 
-// Round has the questions answered that there is room for by now, and reports
-// whether others have to stay. It is for the goroutine of the rounds.
-func (a *Answers) Round(out *link.Sender) (held bool) {
+// Open does nothing: questions are answered at the end of a round.
+func (a *Answers) Open(*link.Sender) (press bool) { return false }
+
+// Urgent reports false: who asks in a scan waits for no round.
+func (a *Answers) Urgent() bool { return false }
+
+// Close ends a round: it has the questions answered that there is room for by now, and
+// reports whether others have to stay. It is for the goroutine of the rounds.
+func (a *Answers) Close(out *link.Sender, _, _ bool) (more bool) {
 	if !a.some.Swap(false) {
 		return false
 	}
 	for id, l := range a.links.All {
 		if !a.answer(out, id, l) {
-			held = true
+			more = true
 		}
 	}
-	if held {
+	if more {
 		a.some.Store(true)
 	}
-	return held
+	return more
 }
 
 // answer has a node's questions answered, and reports whether there was room.

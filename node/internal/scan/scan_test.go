@@ -318,7 +318,7 @@ func TestWhoAsksForScansAndTakesNoAnswersIsBounded(t *testing.T) {
 	}
 	round := func() bool {
 		defer out.Flush()
-		return d.Answers.Round(&out)
+		return d.Answers.Close(&out, true, false)
 	}
 	answered := func() (ops []uint64) {
 		for _, r := range d.records(t, peer) {

@@ -1,20 +1,23 @@
-package node
+package staleness
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/preempt"
+	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
 )
 
-// A bound holds up reads of tables with bounded staleness until nothing is
+// A Bound holds up reads of tables with bounded staleness until nothing is
 // missing that must not be. A node without such a table has none: nothing of
 // this is kept or sent.
 //
@@ -39,45 +42,57 @@ import (
 //
 // # When it is told
 //
-// The pacer settles and tells with its rounds, so what happened since goes
+// The node settles and tells with its sync rounds, so what happened since goes
 // together, in one record a peer. Only where a worker waits, that is told, too,
 // and no node pauses until the horizon is there. (S3)
 //
 // Workers that wait in a barrier, and those that called Finish, are in the next
-// era of ticks ([tick]). So they hold nobody up who is on the way to the barrier,
+// era of ticks ([tick.Tick]). So they hold nobody up who is on the way to the barrier,
 // and never make an update that somebody's read should have waited for. (S4)
-type bound struct {
-	n       *Node
-	clocks  tick.Clocks    // of this node's workers
-	copies  bool           // the policy replicates: S2 is needed
-	broken  Broken         // rules that are off
-	limits  []atomic.Int64 // by table: clocks, or unlimited
-	tight   atomic.Int64   // the least of limits
-	horizon atomic.Uint64  // a tick
-	least   atomic.Uint64  // the least tick of this node's workers that was seen
-	wanted  atomic.Uint64  // the greatest tick that a worker anywhere waits for
-	settled atomic.Uint64  // by this node
-	urgent  atomic.Bool    // somebody waits for what this node has to do
-	flying  atomic.Bool    // updates are on their way that settling waits for
-	count   atomic.Uint64  // pulls that came too early
-	most    int            // such keys of one node
+type Bound struct {
+	host   *host.Host
+	model  *godwit.Model
+	links  *link.Links
+	rows   *shards.Set
+	ops    *operation.Tables
+	clocks tick.Clocks // of this node's workers
+	rounds *host.Bell
+	ids    *atomic.Uint64 // of questions to all nodes
+	copies bool           // the policy replicates: S2 is needed
+	broken Broken         // rules that are off
 
-	mu      preempt.Mutex
-	nodes   []standing // by node, this one's own too
-	marked  tick.Tick  // all peers were sent what they lack of this
-	waiting []*worker  // for the horizon to reach their need
-	parked  []parking  // of the pulls that came too early, those that wait
-	theirs  []int      // … how many of each node,
-	soonest tick.Tick  // … and a tick that none of them waits for less than
-	changes map[uint64]*change
-	numbers []uint64 // by table: of the last change of its limit
+	progress
+	round  settling
+	limits *limits
+	pulls  parking
 
-	// of the pacer
-	goal   tick.Tick // the least of all nodes when the round began
-	target tick.Tick // is settled when flushes are done; if flying
-	flush  shards.Flush
-	fresh  []tick.Tick // by peer: as marked
-	told   []standing  // by peer: what it was told last
+	mu      preempt.Mutex // over what follows, limits' changes and pulls
+	nodes   []standing    // by node, this one's own too
+	marked  tick.Tick     // all peers were sent what they lack of this
+	waiting []*Waiter     // for the horizon to reach their need
+}
+
+// progress is what is read without the bound's lock, and written under it, but for least.
+type progress struct {
+	horizon atomic.Uint64 // a tick: see above
+	least   atomic.Uint64 // the least tick of this node's workers that was seen
+	wanted  atomic.Uint64 // the greatest tick that a worker anywhere waits for
+	settled atomic.Uint64 // by this node
+	urgent  atomic.Bool   // somebody waits for what this node has to do
+	flying  atomic.Bool   // updates are on their way that settling waits for
+}
+
+// A Waiter is a worker as the bound sees it.
+type Waiter struct {
+	Granted chan struct{} // holds a token when the horizon that the worker waits for is there
+
+	clock *tick.Clock
+	need  tick.Tick // that horizon; under the bound's lock
+}
+
+// NewWaiter returns a worker that waits for nothing.
+func NewWaiter(c *tick.Clock) *Waiter {
+	return &Waiter{Granted: make(chan struct{}, 1), clock: c}
 }
 
 // standing is what a node says of itself.
@@ -86,9 +101,6 @@ type standing struct {
 	slowest                int  // the worker that it waits for
 	flying                 bool // it waits for others to acknowledge its updates
 }
-
-// unlimited is the limit of a table that has no bound any more.
-const unlimited = int64(1) << 62
 
 // Broken switches rules of bounded staleness off, so that tests can show that
 // they would notice. See type bound; that S1 waits for acknowledgements is
@@ -106,57 +118,50 @@ type Broken struct {
 	AfterAny   bool // pulls that depend on a tick are served at once
 }
 
-// newBound returns nil if no table has bounded staleness.
-func newBound(n *Node) *bound {
-	if !n.model.Bounded() {
+// A Config says what a bound is part of.
+type Config struct {
+	Host   *host.Host
+	Links  *link.Links
+	Rows   *shards.Set
+	Ops    *operation.Tables
+	Clocks tick.Clocks // of this node's workers
+	Rounds *host.Bell
+	IDs    *atomic.Uint64 // of questions to all nodes
+	Proto  *protocol.Config
+	Start  tick.Tick // where all workers begin
+	Broken Broken    // rules that are off
+}
+
+// New returns nil if no table has bounded staleness.
+func New(c Config) *Bound {
+	m := c.Proto.Model
+	if !m.Bounded() {
 		return nil
 	}
-	nodes := n.links.Nodes()
-	b := &bound{n: n, clocks: n.clocks, copies: nodes > 1 && replicates(n.proto.Policy), nodes: make([]standing, nodes), changes: map[uint64]*change{}, theirs: make([]int, nodes), most: n.links.Limits.Ahead,
-		limits: make([]atomic.Int64, n.model.Tables()), numbers: make([]uint64, n.model.Tables()), fresh: make([]tick.Tick, nodes), told: make([]standing, nodes)}
-	b.start(tick.First(n.cfg.barriers()))
-	for i := range b.limits {
-		s, ok := n.model.Table(i).Staleness.Clocks()
-		b.limits[i].Store(limitOf(s, ok))
-	}
-	if n.cfg.Virtual != nil {
-		b.broken = n.cfg.Virtual.BrokenBound
-	}
-	b.tighten()
+	nodes := c.Links.Nodes()
+	b := &Bound{host: c.Host, model: m, links: c.Links, rows: c.Rows, ops: c.Ops, clocks: c.Clocks, rounds: c.Rounds, ids: c.IDs,
+		copies: nodes > 1 && replicates(c.Proto.Policy), broken: c.Broken, nodes: make([]standing, nodes), limits: newLimits(m)}
+	b.pulls.of, b.pulls.most = make([]int, nodes), c.Links.Limits.Ahead
+	b.round.fresh, b.round.told = make([]tick.Tick, nodes), make([]standing, nodes)
+	b.start(c.Start)
 	return b
 }
 
 // start has everything begin at a tick.
-func (b *bound) start(t tick.Tick) {
+func (b *Bound) start(t tick.Tick) {
 	for _, x := range []*atomic.Uint64{&b.horizon, &b.least, &b.wanted, &b.settled} {
 		x.Store(uint64(t))
 	}
-	b.marked, b.goal = t, t
+	b.marked, b.round.goal = t, t
 	for i := range b.nodes {
 		b.nodes[i] = standing{settled: t, fresh: t, wanted: t}
-		b.told[i], b.fresh[i] = b.nodes[i], t
+		b.round.told[i], b.round.fresh[i] = b.nodes[i], t
 	}
-}
-
-func limitOf(s godwit.Clock, ok bool) int64 {
-	if !ok {
-		return unlimited
-	}
-	return int64(s)
 }
 
 // replicates reports whether a policy ever makes replicas.
 func replicates(p placement.Policy) bool {
 	return p.Everywhere(true) || p.Everywhere(false) || p.OnIntent(true) == placement.Copy || p.OnIntent(false) == placement.Copy
-}
-
-// tighten finds the least limit.
-func (b *bound) tighten() {
-	least := unlimited
-	for i := range b.limits {
-		least = min(least, b.limits[i].Load())
-	}
-	b.tight.Store(least)
 }
 
 // needs returns the horizon that a read at a tick needs under a limit; 0: none.
@@ -167,52 +172,38 @@ func needs(t tick.Tick, limit int64) tick.Tick {
 	return t.Back(limit)
 }
 
-// reaches reports whether the horizon is as far as a tick; 0 is always reached.
-func (b *bound) reaches(t tick.Tick) bool {
+// Reaches reports whether the horizon is as far as a tick; 0 is always reached.
+func (b *Bound) Reaches(t tick.Tick) bool {
 	preempt.Point()
 	return t == 0 || !tick.Tick(b.horizon.Load()).Before(t)
 }
 
-// readable reports whether a worker may read any table now.
-func (b *bound) readable(w *worker) bool {
-	return b.reaches(needs(w.clock.Tick(), b.tight.Load()))
+// Readable reports whether a worker may read any table now.
+func (b *Bound) Readable(w *Waiter) bool {
+	return b.Reaches(needs(w.clock.Tick(), b.limits.tight.Load()))
+}
+
+// Allows reports whether a worker may read keys now.
+func (b *Bound) Allows(w *Waiter, keys []godwit.Key) bool {
+	return b.Readable(w) || b.Reaches(b.need(w, keys))
 }
 
 // need returns the horizon that a worker's read of keys needs.
-func (b *bound) need(w *worker, keys []godwit.Key) tick.Tick {
+func (b *Bound) need(w *Waiter, keys []godwit.Key) tick.Tick {
 	limit := unlimited
 	for _, k := range keys {
-		i, _ := b.n.model.Locate(k)
-		limit = min(limit, b.limits[i].Load())
+		i, _ := b.model.Locate(k)
+		limit = min(limit, b.limits.each[i].Load())
 	}
 	return needs(w.clock.Tick(), limit)
 }
 
-// admit waits until a worker may read keys.
-func (b *bound) admit(ctx context.Context, w *worker, what string, keys []godwit.Key) error {
-	if b.readable(w) || b.reaches(b.need(w, keys)) {
-		return nil
-	}
-	began := b.n.Now()
-	defer func() { w.blocked(b.n.Now() - began) }()
-	for {
-		need := b.need(w, keys)
-		if !b.await(w, need) {
-			return nil
-		}
-		switch w.pause(ctx, w.granted) {
-		case 1:
-			return b.forsake(w, what, keys, context.Cause(ctx))
-		case 2:
-			return w.fail(what, keys, b.n.Err())
-		}
-	}
-}
-
-// await has a worker hear of the horizon that it needs, unless that is there.
-func (b *bound) await(w *worker, need tick.Tick) bool {
+// Await has a worker hear, by its Waiter, of the horizon that its read of keys needs. It
+// reports false if that is there.
+func (b *Bound) Await(w *Waiter, keys []godwit.Key) bool {
+	need := b.need(w, keys)
 	b.mu.Lock()
-	if b.reaches(need) {
+	if b.Reaches(need) {
 		b.mu.Unlock()
 		return false
 	}
@@ -220,39 +211,52 @@ func (b *bound) await(w *worker, need tick.Tick) bool {
 	b.waiting = append(b.waiting, w)
 	b.want(need)
 	b.mu.Unlock()
-	b.n.pacer.bell.Ring()
-	b.n.pacer.bell.Hurry()
+	b.rounds.Ring()
+	b.rounds.Hurry()
 	return true
 }
 
+// Want notes that a worker of this node waits for a tick.
+func (b *Bound) Want(t tick.Tick) {
+	b.mu.Lock()
+	b.want(t)
+	b.mu.Unlock()
+	b.rounds.Ring()
+	b.rounds.Hurry()
+}
+
 // want notes that a worker of this node waits for a tick. The lock is held.
-func (b *bound) want(t tick.Tick) {
-	if s := &b.nodes[b.n.self]; s.wanted.Before(t) {
+func (b *Bound) want(t tick.Tick) {
+	if s := &b.nodes[b.links.Self]; s.wanted.Before(t) {
 		s.wanted = t
 		b.hasten()
 	}
 }
 
-// forsake ends a worker's wait in vain.
-func (b *bound) forsake(w *worker, what string, keys []godwit.Key, cause error) error {
+// Waits returns the tick that a worker waits for, and whether it waits for one.
+func (b *Bound) Waits(w *Waiter) (need tick.Tick, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return w.need, slices.Contains(b.waiting, w)
+}
+
+// Forsake ends a worker's wait in vain, and says for which tick it waited.
+func (b *Bound) Forsake(w *Waiter) (need tick.Tick) {
 	b.mu.Lock()
 	if i := slices.Index(b.waiting, w); i >= 0 {
 		b.waiting = slices.Delete(b.waiting, i, i+1)
 	}
-	need := w.need
+	need = w.need
 	b.mu.Unlock()
 	select {
-	case <-w.granted:
+	case <-w.Granted:
 	default:
 	}
-	behind, peer := b.behind(need)
-	e := w.fail(what, keys, fmt.Errorf("waiting for updates before %v: %s: %w", need, behind, cause)).(*godwit.OpError)
-	e.Peer = peer
-	return e
+	return need
 }
 
-// behind says who holds up those that wait for a tick.
-func (b *bound) behind(need tick.Tick) (who string, peer godwit.NodeID) {
+// Behind says who holds up those that wait for a tick.
+func (b *Bound) Behind(need tick.Tick) (who string, peer godwit.NodeID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	last := 0
@@ -264,14 +268,14 @@ func (b *bound) behind(need tick.Tick) (who string, peer godwit.NodeID) {
 	s := b.nodes[last]
 	if !s.settled.Before(need) {
 		for i := range b.nodes {
-			if i != int(b.n.self) && b.copies && b.nodes[i].fresh.Before(need) {
+			if i != int(b.links.Self) && b.copies && b.nodes[i].fresh.Before(need) {
 				return fmt.Sprintf("node %d has not refreshed the replicas here", i), godwit.NodeID(i)
 			}
 		}
 		return "nobody is behind any more", godwit.NoNode
 	}
 	id := godwit.WorkerID{Node: godwit.NodeID(last), Local: s.slowest}
-	if last == int(b.n.self) {
+	if last == int(b.links.Self) {
 		s.settled, id.Local = b.clocks.Least()
 		s.flying = !s.settled.Before(need)
 	}
@@ -282,7 +286,7 @@ func (b *bound) behind(need tick.Tick) (who string, peer godwit.NodeID) {
 }
 
 // advanced takes note that a worker went on from a tick.
-func (b *bound) advanced(from tick.Tick) {
+func (b *Bound) advanced(from tick.Tick) {
 	if tick.Tick(b.least.Load()).Before(from) {
 		return // others hold the node back
 	}
@@ -298,21 +302,21 @@ func (b *bound) advanced(from tick.Tick) {
 			break
 		}
 	}
-	b.stir()
+	b.Stir()
 }
 
-// stir has the pacer look whether there is more to settle or to tell.
-func (b *bound) stir() {
-	b.n.pacer.bell.Ring()
+// Stir has the pacer look whether there is more to settle or to tell.
+func (b *Bound) Stir() {
+	b.rounds.Ring()
 	preempt.Point()
 	if b.urgent.Load() || b.owes() {
-		b.n.pacer.bell.Hurry()
+		b.rounds.Hurry()
 	}
 }
 
 // owes reports whether somebody waits for more to be settled here than is, and
 // the workers are farther.
-func (b *bound) owes() bool {
+func (b *Bound) owes() bool {
 	preempt.Point()
 	settled := tick.Tick(b.settled.Load())
 	if !settled.Before(tick.Tick(b.wanted.Load())) {
@@ -322,39 +326,39 @@ func (b *bound) owes() bool {
 	return settled.Before(least)
 }
 
-// pressed reports whether somebody waits for what this node has to do.
-func (b *bound) pressed() bool { return b != nil && b.urgent.Load() }
+// Urgent reports whether somebody waits for what this node has to do.
+func (b *Bound) Urgent() bool { return b != nil && b.urgent.Load() }
 
-// settling reports whether anything that comes may be what settling waits for.
-func (b *bound) settling() bool { return b != nil && b.flying.Load() }
+// Settling reports whether anything that comes may be what settling waits for.
+func (b *Bound) Settling() bool { return b != nil && b.flying.Load() }
 
-// enter has a worker go to the next era, if it is not there already.
-func (b *bound) enter(w *worker) {
+// Enter has a worker go to the next era, if it is not there already.
+func (b *Bound) Enter(c *tick.Clock) {
 	if b.broken.KeepEra {
 		return
 	}
-	if from, on := w.clock.Enter(); on {
+	if from, on := c.Enter(); on {
 		b.advanced(from)
 	}
 }
 
-// advance takes note that a worker went to its next clock.
-func (b *bound) advance(w *worker) {
-	if from, on := w.clock.Follow(); on {
+// Advance takes note that a worker went to its next clock.
+func (b *Bound) Advance(c *tick.Clock) {
+	if from, on := c.Follow(); on {
 		b.advanced(from)
 	}
 }
 
-// leave lets nobody wait for this node's workers any more.
-func (b *bound) leave() {
+// Leave lets nobody wait for this node's workers any more.
+func (b *Bound) Leave() {
 	for _, c := range b.clocks {
 		c.Leave()
 	}
-	b.stir()
+	b.Stir()
 }
 
 // heard takes what a peer says of itself.
-func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
+func (b *Bound) heard(from godwit.NodeID, r *wire.Record) {
 	b.mu.Lock()
 	s := &b.nodes[from]
 	s.settled = tick.Max(s.settled, tick.Tick(r.Op))
@@ -364,14 +368,14 @@ func (b *bound) heard(from godwit.NodeID, r *wire.Record) {
 	b.moved()
 	served := b.someDue()
 	b.mu.Unlock()
-	b.stir()
+	b.Stir()
 	if served {
-		b.n.pacer.bell.Hurry()
+		b.rounds.Hurry()
 	}
 }
 
 // all returns the least tick that all nodes have settled. The lock is held.
-func (b *bound) all() tick.Tick {
+func (b *Bound) all() tick.Tick {
 	least := b.nodes[0].settled
 	for i := range b.nodes {
 		least = tick.Min(least, b.nodes[i].settled)
@@ -380,11 +384,11 @@ func (b *bound) all() tick.Tick {
 }
 
 // moved finds the horizon anew, and lets go on whom that serves. The lock is held.
-func (b *bound) moved() {
+func (b *Bound) moved() {
 	h := b.all()
 	if b.copies && !b.broken.AnyCopy {
 		for i := range b.nodes {
-			if i != int(b.n.self) {
+			if i != int(b.links.Self) {
 				h = tick.Min(h, b.nodes[i].fresh)
 			}
 		}
@@ -397,13 +401,13 @@ func (b *bound) moved() {
 }
 
 // grant wakes the workers whose need is reached. The lock is held.
-func (b *bound) grant(reached func(need tick.Tick) bool) {
-	b.waiting = slices.DeleteFunc(b.waiting, func(w *worker) bool {
+func (b *Bound) grant(reached func(need tick.Tick) bool) {
+	b.waiting = slices.DeleteFunc(b.waiting, func(w *Waiter) bool {
 		if !reached(w.need) {
 			return false
 		}
 		select {
-		case w.granted <- struct{}{}:
+		case w.Granted <- struct{}{}:
 		default:
 		}
 		return true
@@ -411,8 +415,8 @@ func (b *bound) grant(reached func(need tick.Tick) bool) {
 }
 
 // hasten finds out whether somebody waits for this node. The lock is held.
-func (b *bound) hasten() {
-	own := &b.nodes[b.n.self]
+func (b *Bound) hasten() {
+	own := &b.nodes[b.links.Self]
 	own.wanted = tick.Max(own.wanted, own.settled.Oldest())
 	wanted := own.wanted
 	for i := range b.nodes {
@@ -427,15 +431,15 @@ func (b *bound) hasten() {
 	b.urgent.Store(urgent)
 }
 
-// resting says what waits for a tick; nil if nothing does.
-func (b *bound) resting() error {
+// Resting says what waits for a tick; nil if nothing does.
+func (b *Bound) Resting() error {
 	if b == nil {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting)+len(b.parked)+len(b.changes) > 0 {
-		return fmt.Errorf("%d workers and %d requests wait for updates of others, %d changes of bounds for an answer", len(b.waiting), len(b.parked), len(b.changes))
+	if len(b.waiting)+len(b.pulls.waiting)+len(b.limits.changes) > 0 {
+		return fmt.Errorf("%d workers and %d requests wait for updates of others, %d changes of bounds for an answer", len(b.waiting), len(b.pulls.waiting), len(b.limits.changes))
 	}
 	return nil
 }

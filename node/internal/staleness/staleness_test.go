@@ -1,0 +1,216 @@
+package staleness
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+	"github.com/godwit-ps/godwit/node/internal/shards"
+	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+func TestMain(m *testing.M) { roomtest.Main(m) }
+
+// boundOf returns the bound of node 0 of two, with a worker and a table that bounds its
+// reads by so many clocks.
+func boundOf(t *testing.T, s godwit.Bound, policy placement.Policy) *Bound {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 100, Dim: 1, Staleness: s})
+	roomtest.Must(t, err)
+	cfg := &protocol.Config{Model: m, Policy: policy, Homes: directory.NewHomes(m.Keys(), []godwit.NodeID{0, 1}), Nodes: 2, Shift: 4}
+	roomtest.Must(t, cfg.Prepare())
+	h, bell := host.New(host.Real()), host.NewBell()
+	limits := host.Usual
+	limits.Ahead = 100
+	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
+	ls.Imagine(1, func() {})
+	rows, err := shards.New(cfg, 1, 0, store.HeapAlloc, bell)
+	roomtest.Must(t, err)
+	return New(Config{Host: h, Links: ls, Rows: rows, Ops: operation.New(m, 0, 1, limits), Clocks: tick.NewClocks(0, 1, 0), Rounds: bell, IDs: new(atomic.Uint64), Proto: cfg, Start: tick.First(0)})
+}
+
+// rounds lets a bound settle and tell, and returns what the peer hears.
+func rounds(t *testing.T, b *Bound) (told []wire.Record) {
+	out := b.links.Sender()
+	for range 3 {
+		b.Open(&out)
+		b.Close(&out, true, false)
+	}
+	var d wire.Decoder
+	d.Lists = &wire.Known{}
+	for f := b.links.To(1).Take(nil); len(f) > 0; f = b.links.To(1).Take(f) {
+		roomtest.Must(t, d.Reset(f))
+		for {
+			var r wire.Record
+			more, err := d.Next(&r)
+			roomtest.Must(t, err)
+			if !more {
+				break
+			}
+			told = append(told, r)
+		}
+	}
+	return told
+}
+
+func advance(b *Bound) {
+	b.clocks[0].Advance()
+	b.Advance(b.clocks[0])
+}
+
+// A read waits for the horizon, which is where the slowest node has settled, and goes on
+// when that node's word comes.
+func TestAReadWaitsForTheSlowestNode(t *testing.T) {
+	b := boundOf(t, godwit.Within(1), placement.Static)
+	w, keys := NewWaiter(b.clocks[0]), []godwit.Key{3}
+	advance(b)
+	if !b.Allows(w, keys) {
+		t.Error("a read waits one clock ahead of the others, under the bound 1")
+	}
+	advance(b)
+	if b.Allows(w, keys) || !b.Await(w, keys) {
+		t.Fatal("a read two clocks ahead of the others does not wait")
+	}
+	told := rounds(t, b)
+	if n := len(told); n == 0 || tick.Tick(told[n-1].Op) != tick.First(0).At(2) {
+		t.Errorf("the peer is told %v, want that clock 2 is settled", told)
+	}
+	out := b.links.Sender()
+	roomtest.Must(t, b.Told(&out, 1, &wire.Record{Kind: wire.Settled, Op: uint64(tick.First(0).At(1)), Seq: uint64(tick.First(0)), Version: godwit.Version(tick.First(0))}))
+	select {
+	case <-w.Granted:
+	default:
+		t.Error("the word of the slowest node lets nobody go on")
+	}
+	if b.Await(w, keys) || !b.Allows(w, keys) {
+		t.Error("the read waits though the horizon is there")
+	}
+}
+
+// Where replicas are read, the owners' word that these contain everything is needed too.
+func TestReplicasNeedTheWordOfTheirOwners(t *testing.T) {
+	b := boundOf(t, godwit.Within(0), placement.Adaptive)
+	w, keys := NewWaiter(b.clocks[0]), []godwit.Key{3}
+	advance(b)
+	rounds(t, b)
+	out := b.links.Sender()
+	word := wire.Record{Kind: wire.Settled, Op: uint64(tick.First(0).At(1)), Seq: uint64(tick.First(0)), Version: godwit.Version(tick.First(0))}
+	roomtest.Must(t, b.Told(&out, 1, &word))
+	if b.Allows(w, keys) {
+		t.Error("a read does not wait for the refreshes of node 1")
+	}
+	if who, peer := b.Behind(tick.First(0).At(1)); peer != 1 || !strings.Contains(who, "has not refreshed") {
+		t.Errorf("node %d is behind: %s", peer, who)
+	}
+	word.Seq = word.Op
+	roomtest.Must(t, b.Told(&out, 1, &word))
+	if !b.Allows(w, keys) {
+		t.Error("a read waits though everything is here")
+	}
+}
+
+// A wait that is given up leaves nobody waiting.
+func TestAWaitThatIsForsakenIsOver(t *testing.T) {
+	b := boundOf(t, godwit.Within(0), placement.Static)
+	w := NewWaiter(b.clocks[0])
+	advance(b)
+	if !b.Await(w, []godwit.Key{3}) {
+		t.Fatal("a read ahead of the others does not wait")
+	}
+	if need := b.Forsake(w); need != tick.First(0).At(1) {
+		t.Errorf("it waited for %v", need)
+	}
+	if _, waits := b.Waits(w); waits || b.Resting() != nil {
+		t.Errorf("it waits still: %v", b.Resting())
+	}
+}
+
+// Nobody keeps pulls of a peer without end.
+func TestAPeerHasSoManyPullsWaitForATick(t *testing.T) {
+	b := boundOf(t, godwit.Within(0), placement.Static)
+	out := b.links.Sender()
+	pull := func() error {
+		r := wire.Record{Kind: wire.PullAfter, Key: 3, Origin: 1, Op: 1, Seq: uint64(tick.First(0).At(7))}
+		later, err := b.PullAfter(&out, &r)
+		if later != nil {
+			t.Fatal("a pull that comes too early is served")
+		}
+		return err
+	}
+	for range 100 {
+		roomtest.Must(t, pull())
+	}
+	if err := pull(); err == nil || !strings.Contains(err.Error(), "100 pulls of node 1") {
+		t.Errorf("one too many: %v", err)
+	}
+	if b.Parked() != 100 {
+		t.Errorf("%d pulls came too early", b.Parked())
+	}
+}
+
+// A bound that changes holds at once for new reads, and peers are asked to follow.
+func TestABoundMayChange(t *testing.T) {
+	b := boundOf(t, godwit.Within(0), placement.Static)
+	w, keys := NewWaiter(b.clocks[0]), []godwit.Key{3}
+	advance(b)
+	if !b.Await(w, keys) {
+		t.Fatal("a read ahead of the others does not wait")
+	}
+	out := b.links.Sender()
+	roomtest.Must(t, b.Told(&out, 1, &wire.Record{Kind: wire.Rebound, Op: 9, Key: 0, Seq: 5 + 1, Version: 1 << 20}))
+	if <-w.Granted; b.Await(w, keys) {
+		t.Error("a read waits under the bound 5")
+	}
+	if limit, ok := b.Limit(0); !ok || limit != 5 {
+		t.Errorf("the bound is %d, %v", limit, ok)
+	}
+	roomtest.Must(t, b.Told(&out, 1, &wire.Record{Kind: wire.Rebound, Op: 9, Key: 0, Seq: 1, Version: 1<<20 - 1}))
+	if limit, _ := b.Limit(0); limit != 5 {
+		t.Errorf("an older change sets the bound to %d", limit)
+	}
+	if err := b.Told(&out, 1, &wire.Record{Kind: wire.Rebound, Op: 9, Key: 100, Seq: 1}); err == nil {
+		t.Error("a bound of no table is taken")
+	}
+}
+
+// Who is behind: a worker, or the way of what its node has pushed. The bound is
+// in no rounds here, which would read what the test writes.
+func TestWhoHoldsUpOthersIsNamed(t *testing.T) {
+	need := tick.First(0).At(1)
+	for flying, want := range map[bool]string{true: "updates of node 1 are on their way", false: "1.0 is at clock 0"} {
+		b := &Bound{links: &link.Links{}, nodes: []standing{{settled: need}, {settled: tick.First(0), flying: flying}}}
+		if who, peer := b.Behind(need); peer != 1 || !strings.Contains(who, want) {
+			t.Errorf("updates under way: %v: %q, node %d is named", flying, who, peer)
+		}
+	}
+}
+
+// A node owes others something if somebody waits for more than it has settled, and
+// its workers are farther.
+func TestANodeOwesWhatSomebodyWaitsForAndItsWorkersAllow(t *testing.T) {
+	b := &Bound{clocks: tick.NewClocks(0, 1, 0)}
+	at := func(c godwit.Clock) uint64 { return uint64(tick.First(0).At(c)) }
+	for b.clocks[0].Advance(); b.clocks[0].Now() <= 5; b.clocks[0].Advance() {
+		b.clocks[0].Follow()
+	}
+	for _, x := range []struct {
+		settled, wanted godwit.Clock
+		owes            bool
+	}{{3, 3, false}, {3, 2, false}, {3, 4, true}, {4, 9, true}, {5, 9, false}} {
+		b.settled.Store(at(x.settled))
+		b.wanted.Store(at(x.wanted))
+		if got := b.owes(); got != x.owes {
+			t.Errorf("settled %d, wanted %d, worker at 5: owes is %v", x.settled, x.wanted, got)
+		}
+	}
+}
