@@ -28,7 +28,7 @@ type Compress struct {
 
 func (f Compress) Name() string { return string(f.Method) }
 
-// Check says what is wrong with the settings.
+// Check returns what is wrong with the settings.
 func (f Compress) Check() error {
 	if f.Method != S2 && f.Method != Zstd {
 		return fmt.Errorf("there is no compression method %q, want %s or %s", f.Method, S2, Zstd)

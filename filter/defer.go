@@ -25,7 +25,7 @@ func (f Significant) Name() string {
 	return named.Write("significant", named.Param{Key: "threshold", Value: f.Threshold}, named.Param{Key: "decay", Value: f.Decay})
 }
 
-// Check says what is wrong with the settings.
+// Check returns what is wrong with the settings.
 func (f Significant) Check() error {
 	if !positive(f.Threshold) || f.Decay != 0 && !positive(f.Decay) {
 		return fmt.Errorf("filter significant has threshold %v and decay %v, want a threshold above 0 and a decay of at least 0", f.Threshold, f.Decay)
@@ -61,7 +61,7 @@ type Skip struct {
 
 func (f Skip) Name() string { return named.Write("skip", named.Param{Key: "p", Value: f.P}) }
 
-// Check says what is wrong with the settings.
+// Check returns what is wrong with the settings.
 func (f Skip) Check() error {
 	if !(f.P > 0 && f.P < 1) {
 		return fmt.Errorf("filter skip defers with probability %v, want one between 0 and 1", f.P)
@@ -88,7 +88,7 @@ type Noise struct {
 
 func (f Noise) Name() string { return named.Write("noise", named.Param{Key: "std", Value: f.Std}) }
 
-// Check says what is wrong with the settings.
+// Check returns what is wrong with the settings.
 func (f Noise) Check() error {
 	if !positive(f.Std) {
 		return fmt.Errorf("filter noise has standard deviation %v, want a number above 0", f.Std)
@@ -122,7 +122,7 @@ type Active struct {
 
 func (Active) Name() string { return "active" }
 
-// Check says what is wrong with the settings.
+// Check returns what is wrong with the settings.
 func (f Active) Check() error {
 	if f.Is == nil {
 		return fmt.Errorf("filter active has no function Is")

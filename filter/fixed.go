@@ -32,7 +32,7 @@ func (f Fixed) Name() string {
 	return named.Write("fixed", append([]named.Param{{Key: "bytes", Value: float64(f.Bytes)}}, options(f.Answers, f.Forget)...)...)
 }
 
-// Check says what is wrong with the settings.
+// Check returns what is wrong with the settings.
 func (f Fixed) Check() error {
 	if f.Bytes != 1 && f.Bytes != 2 {
 		return fmt.Errorf("filter fixed writes values in %d bytes, want 1 or 2", f.Bytes)

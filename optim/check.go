@@ -11,19 +11,19 @@ import (
 // that learns nothing or diverges.
 var _ = []godwit.Checker{SGD{}, Momentum{}, AdaGrad{}, RowAdaGrad{}, Adam{}, FTRL{}, ProximalSGD{}, ProximalAdaGrad{}}
 
-// Check says which parameter is out of its range.
+// Check returns which parameter is out of its range.
 func (r SGD) Check() error { return rate(r.LR) }
 
-// Check says which parameter is out of its range.
+// Check returns which parameter is out of its range.
 func (r Momentum) Check() error { return first(rate(r.LR), decay("decay", r.Decay)) }
 
-// Check says which parameter is out of its range.
+// Check returns which parameter is out of its range.
 func (r AdaGrad) Check() error { return adagrad(r.LR, r.Eps, r.Init) }
 
-// Check says which parameter is out of its range.
+// Check returns which parameter is out of its range.
 func (r RowAdaGrad) Check() error { return adagrad(r.LR, r.Eps, r.Init) }
 
-// Check says which parameter is out of its range, or that B1 and B2 together give
+// Check returns which parameter is out of its range, or that B1 and B2 together give
 // steps no bound.
 func (r Adam) Check() error {
 	if err := first(rate(r.LR), decay("b1", r.B1), decay("b2", r.B2), notNegative("eps", r.Eps)); err != nil {
@@ -36,15 +36,15 @@ func (r Adam) Check() error {
 	return nil
 }
 
-// Check says which parameter is out of its range.
+// Check returns which parameter is out of its range.
 func (r FTRL) Check() error {
 	return first(rate(r.LR), notNegative("beta", r.Beta), penalties(r.L1, r.L2))
 }
 
-// Check says which parameter is out of its range.
+// Check returns which parameter is out of its range.
 func (r ProximalSGD) Check() error { return first(rate(r.LR), penalties(r.L1, r.L2)) }
 
-// Check says which parameter is out of its range.
+// Check returns which parameter is out of its range.
 func (r ProximalAdaGrad) Check() error {
 	return first(adagrad(r.LR, r.Eps, r.Init), penalties(r.L1, r.L2))
 }

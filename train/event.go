@@ -15,7 +15,7 @@ type Event struct {
 	Evaluation *Evaluation
 }
 
-// String is a line for people.
+// String returns a line for people.
 func (e Event) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d", e.Epoch)

@@ -27,7 +27,7 @@ type Options struct {
 	Patience int
 }
 
-// Check says what is wrong with the options.
+// Check returns what is wrong with the options.
 func (o Options) Check() error {
 	switch {
 	case o.Epochs < 1:

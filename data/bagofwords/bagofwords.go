@@ -78,7 +78,7 @@ func (s *Set) Check() error {
 	return nil
 }
 
-// String is a line for people.
+// String returns a line for people.
 func (s *Set) String() string {
 	return fmt.Sprintf("%d documents of %d words, %d different", s.Len(), len(s.Words), len(s.Names))
 }

@@ -26,7 +26,7 @@ func DefaultSpec() Spec {
 	return Spec{Documents: 3000, Length: 100, Words: 2000, Topics: 20, Exponent: 1.2, Seed: 1}
 }
 
-// Check says what is wrong with the spec.
+// Check returns what is wrong with the spec.
 func (s Spec) Check() error {
 	for _, f := range []struct {
 		name        string

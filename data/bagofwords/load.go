@@ -32,7 +32,7 @@ func DefaultOptions() Options {
 	return Options{Format: corpus.Prose, Length: 500, MinCount: 20, Skip: 500, Most: 20_000}
 }
 
-// Check says what is wrong with the options.
+// Check returns what is wrong with the options.
 func (o Options) Check() error {
 	switch {
 	case o.Skip < 0:

@@ -23,7 +23,7 @@ type Options struct {
 // MaxBlock bounds the words of a block.
 const MaxBlock = 1 << 20
 
-// Check says what is wrong with the options.
+// Check returns what is wrong with the options.
 func (o Options) Check() error {
 	switch {
 	case o.MinCount < 1:
@@ -151,7 +151,7 @@ func (c *Corpus) Fingerprint() string {
 	return h.String()
 }
 
-// String is a line for people.
+// String returns a line for people.
 func (c *Corpus) String() string {
 	s := fmt.Sprintf("%d words, %d different, %d of these at least %d times", c.Stats.Words, c.Stats.Distinct, len(c.Vocabulary.Words), c.options.MinCount)
 	if n := c.Stats.LongWords; n > 0 {

@@ -35,7 +35,7 @@ const (
 	minUses  = 80
 )
 
-// Check says what is wrong with the spec.
+// Check returns what is wrong with the spec.
 func (s Spec) Check() error {
 	bad := func(field string, got, lo, hi any) error {
 		return setting.Outside("corpus.Spec", field, got, lo, hi)

@@ -19,7 +19,7 @@ const (
 	Lines Format = "lines"
 )
 
-// Check says whether there is such a format.
+// Check returns an error if there is no such format.
 func (f Format) Check() error {
 	if f == Prose || f == Lines {
 		return nil

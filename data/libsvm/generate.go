@@ -32,7 +32,7 @@ func DefaultSpec() Spec {
 	return Spec{Examples: 40_000, Features: 5000, PerExample: 20, Relevant: 200, Exponent: 1, Noise: 0.05, Seed: 1}
 }
 
-// Check says what is wrong with the spec.
+// Check returns what is wrong with the spec.
 func (s Spec) Check() error {
 	bad := func(field string, got, lo, hi any) error {
 		return setting.Outside("libsvm.Spec", field, got, lo, hi)

@@ -23,7 +23,7 @@ type Options struct {
 	HashBits int
 }
 
-// Check says what is wrong with the options.
+// Check returns what is wrong with the options.
 func (o Options) Check() error {
 	if o.HashBits < 0 || o.HashBits > MaxHashBits {
 		return setting.Bad("libsvm.Options", "HashBits", o.HashBits, fmt.Sprintf("0 (features have numbers) … %d", MaxHashBits))

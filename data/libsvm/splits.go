@@ -26,7 +26,7 @@ type Share struct {
 	Test  int // 2 or more: every Test-th example; 0: none
 }
 
-// Check says what is wrong with the share.
+// Check returns what is wrong with the share.
 func (s Share) Check() error {
 	for _, x := range []struct {
 		field string

@@ -47,7 +47,7 @@ const (
 	maxDraws = 40
 )
 
-// Check says what is wrong with the spec.
+// Check returns what is wrong with the spec.
 func (s Spec) Check() error {
 	bad := func(field string, got, lo, hi any) error {
 		return setting.Outside("ratings.Spec", field, got, lo, hi)

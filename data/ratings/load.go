@@ -23,7 +23,7 @@ type Options struct {
 	Seed uint64
 }
 
-// Check says what is wrong with the options.
+// Check returns what is wrong with the options.
 func (o Options) Check() error {
 	if !(o.Test >= 0 && o.Test <= 0.9) {
 		return setting.Bad("ratings.Options", "Test", o.Test, "a share of 0 … 0.9 to hold out")

@@ -57,7 +57,7 @@ func (s *Set) Counts() (rows, cols []int) {
 	return rows, cols
 }
 
-// Check says what is wrong with the set: numbers of rows and columns, and cells
+// Check returns what is wrong with the set: numbers of rows and columns, and cells
 // that lie outside or have no finite value.
 func (s *Set) Check() error {
 	for _, x := range []struct {

@@ -41,7 +41,7 @@ const (
 	maxTriples   = 1 << 30
 )
 
-// Check says what is wrong with the spec, by a *setting.Error.
+// Check returns what is wrong with the spec, by a *setting.Error.
 func (s Spec) Check() error {
 	bad := func(field string, got, lo, hi any) error {
 		return setting.Outside("triples.Spec", field, got, lo, hi)

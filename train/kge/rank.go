@@ -32,7 +32,7 @@ type Quality struct {
 	Broken int64
 }
 
-// String is a line for people.
+// String returns a line for people.
 func (q Quality) String() string {
 	return fmt.Sprintf("MRR %.4f, Hits@1 %.4f, Hits@3 %.4f, Hits@10 %.4f, mean rank %.1f over %d queries", q.MRR, q.Hits1, q.Hits3, q.Hits10, q.MeanRank, q.Queries)
 }

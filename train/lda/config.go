@@ -35,7 +35,7 @@ const (
 	maxBatch  = 1 << 20
 )
 
-// Check says what is wrong with the settings.
+// Check returns what is wrong with the settings.
 func (c *Config) Check() error {
 	bad := func(field string, got any, want string) error {
 		return setting.Bad("lda.Config", field, got, want)

@@ -40,7 +40,7 @@ func DefaultBlockConfig() BlockConfig {
 
 const maxBlocks = 1 << 16
 
-// Check says what is wrong with the settings.
+// Check returns what is wrong with the settings.
 func (c *BlockConfig) Check() error {
 	switch {
 	case c.Blocks < 1 || c.Blocks > maxBlocks:

@@ -65,7 +65,7 @@ const (
 	maxFactors = 1 << 10
 )
 
-// Check says what is wrong with the settings.
+// Check returns what is wrong with the settings.
 func (c *Config) Check() error {
 	switch {
 	case c.Rule != FTRL && c.Rule != AdaGrad:

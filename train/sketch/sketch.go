@@ -57,7 +57,7 @@ const (
 // CellTable is the name of the table of cells.
 const CellTable = "cell"
 
-// Check says what is wrong with the sketch.
+// Check returns what is wrong with the sketch.
 func (s Sketch) Check() error {
 	switch {
 	case s.Depth < 1 || s.Depth > maxDepth:

@@ -41,7 +41,7 @@ type Spec struct {
 // DefaultSpec describes a stream of a million items.
 func DefaultSpec() Spec { return Spec{Items: 1_000_000, Distinct: 200_000, Exponent: 1.1, Seed: 1} }
 
-// Check says what is wrong with the spec.
+// Check returns what is wrong with the spec.
 func (s Spec) Check() error {
 	switch {
 	case s.Items < 1 || s.Items > 1<<30:

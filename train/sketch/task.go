@@ -28,7 +28,7 @@ func DefaultConfig() Config { return Config{Sketch{Depth: 4, Width: 1 << 16, See
 
 const maxBatch = 1 << 20
 
-// Check says what is wrong with the settings.
+// Check returns what is wrong with the settings.
 func (c Config) Check() error {
 	if c.Batch < 1 || c.Batch > maxBatch {
 		return setting.Bad("sketch.Config", "Batch", c.Batch, fmt.Sprintf("1 … %d items", maxBatch))
