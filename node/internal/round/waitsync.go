@@ -31,7 +31,7 @@ type WaitSync struct {
 // A call is one WaitSync of this node.
 type call struct {
 	id      uint64
-	flush   shards.Flush // what is left of it; nil: not begun
+	flush   shards.Flush // nil: not begun
 	asked   bool
 	missing int // peers that have not answered
 	done    chan struct{}
@@ -128,7 +128,7 @@ func (y *WaitSync) goOn(out *link.Sender) {
 		if d.flush == nil {
 			d.flush = y.rows.BeginFlush()
 		}
-		if d.flush = d.flush.Left(); len(d.flush) > 0 {
+		if !d.flush.Arrived() {
 			continue
 		}
 		d.asked = true

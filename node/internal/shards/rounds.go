@@ -98,6 +98,21 @@ func (s *Set) BeginSettle(f Flush) Flush {
 	return f
 }
 
+// Arrived reports whether all of a flush has arrived. It looks no further than to the
+// first shard of which something has not.
+func (f Flush) Arrived() bool {
+	for i := range f {
+		x := &f[i]
+		x.x.Lock()
+		ok := x.x.Flushed(&x.f)
+		x.x.Unlock()
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // Left returns what of a flush has not arrived.
 func (f Flush) Left() Flush {
 	return slices.DeleteFunc(f, func(x flushing) bool {
