@@ -242,6 +242,12 @@ var directions = []direction{
 		pure:  true,
 		why:   "who lists keys asks their homes, and reads no row",
 	},
+	{
+		rooms: []string{"node/internal/run"},
+		ours:  []string{".", "coord", "transport", "internal/host", "internal/preempt", "internal/wire", "node/internal/link"},
+		pure:  true,
+		why:   "how a run ends does not depend on what nodes did in it",
+	},
 }
 
 // violations lists what the rooms import against the directions.

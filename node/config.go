@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
@@ -116,7 +115,6 @@ const (
 	maxWorkers = 1 << 12
 	maxFloats  = math.MaxUint32 // of the values of a call: 16 GiB; an operation keeps offsets of 32 bits
 	maxIntents = 1 << 27        // keys in a worker's announced intents, counted once an intent
-	causeWait  = 500 * time.Millisecond
 )
 
 // eager is a window that no intent is beyond.

@@ -34,7 +34,7 @@ func (n *Node) lacks(in *inbound, e *wire.UnknownListError) {
 	from := in.from
 	n.Go(func() {
 		if n.Sleep(listPatience, came, n.Stop()) < 0 && n.Err() == nil {
-			n.end(from, brokeProtocol, fmt.Errorf("did not send within %v a list of keys that it refers to and was asked for: %w", listPatience, e))
+			n.run.Broke(from, fmt.Errorf("did not send within %v a list of keys that it refers to and was asked for: %w", listPatience, e))
 		}
 	})
 }

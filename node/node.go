@@ -45,6 +45,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/liveness"
 	"github.com/godwit-ps/godwit/node/internal/operation"
 	rounds "github.com/godwit-ps/godwit/node/internal/round"
+	"github.com/godwit-ps/godwit/node/internal/run"
 	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/staleness"
@@ -74,8 +75,8 @@ type Node struct {
 	setup   *tick.Setup
 	bound   *staleness.Bound // nil if no table bounds staleness
 	windows []int64          // by table: clocks of its window, or unlimited; nil if no table has one
-	barrier barrier
-	parting *parting
+	run     *run.Run
+	barrier *run.Barrier
 	pulse   *liveness.Pulse
 	onRead  bool     // the policy asks for what is read, and not for what is announced,
 	stays   int64    // … for so many clocks after the read
@@ -90,9 +91,8 @@ type Node struct {
 
 	in []*inbound // of a virtual node, by peer
 
-	budget  *host.Budget
-	closing atomic.Bool
-	closed  sync.Once
+	budget *host.Budget
+	closed sync.Once
 }
 
 // Start brings a node up: it connects to the other members of the session and
@@ -113,13 +113,14 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	case cfg.Virtual != nil:
 		n.imagine()
 	case len(members) > 1:
-		conns, err := n.meet(ctx)
+		conns, err := n.run.Meet(ctx, run.Mesh{Network: cfg.Network, Listener: cfg.Listener,
+			Run: cfg.Run, Fingerprint: cfg.Fingerprint(), Secret: cfg.Session.Secret()})
 		if err != nil {
 			return nil, errors.Join(err, n.arena.Free())
 		}
 		n.connect(conns)
 	}
-	n.Go(n.watch)
+	n.Go(n.run.Watch)
 	n.Go(n.planner.run)
 	n.Go(n.loop.Run)
 	if len(members) > 1 {
@@ -142,6 +143,8 @@ func (n *Node) build() error {
 	bell := host.NewBell()
 	n.bell = bell
 	n.links = link.New(n.Host, n.self, len(n.cfg.Session.Members()), n.cfg.Session.View(), n.cfg.limits(), by, bell)
+	n.run = run.New(n.Host, n.links, n.cfg.Session, n.cfg.Session.Members())
+	n.barrier = n.run.Barrier(n.cfg.Workers, n.cfg.Session.Barrier)
 	n.ops = operation.New(n.model, n.self, n.cfg.Workers, n.links.Limits)
 	n.links.Answered = n.ops.Complete
 	if n.proto, err = n.cfg.protocol(); err != nil {
@@ -163,10 +166,9 @@ func (n *Node) build() error {
 	} else if err := n.arena.Reserve(); err != nil {
 		return n.noMemory(0, err)
 	}
-	n.parting = newParting(n.links.Nodes())
 	n.pulse = liveness.New(n.Host, n.links, n.cfg.Session.Members(), n.cfg.Session.Lease())
 	n.questions = scan.NewQuestions(n.Host, n.proto, n.links)
-	n.answers = scan.NewAnswers(n.proto, n.links, bell, func(peer godwit.NodeID, err error) { n.end(peer, brokeProtocol, err) })
+	n.answers = scan.NewAnswers(n.proto, n.links, bell, n.run.Broke)
 	if n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.model), alloc, bell); err != nil {
 		return err
 	}
@@ -183,7 +185,6 @@ func (n *Node) build() error {
 	n.stays, n.onRead = placement.OnRead(n.proto.Policy)
 	n.onRead = n.onRead && !n.links.Alone()
 	n.windows = windowsOf(n.model)
-	n.barrier.gaveUp = make([]*round, n.cfg.Workers)
 	for i := range n.cfg.Workers {
 		w, err := n.newWorker(i)
 		if err != nil {
@@ -202,12 +203,12 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 	for id, c := range conns {
 		n.Go(func() {
 			if err := n.links.To(id).Write(n.Host); err != nil {
-				n.lost(id, err)
+				n.run.Lost(id, err)
 			}
 		})
 		n.Go(func() {
 			if err := n.read(id, c); err != nil {
-				n.lost(id, err)
+				n.run.Lost(id, err)
 			}
 		})
 	}
@@ -295,8 +296,6 @@ const (
 	maxAnswers = 1024
 )
 
-const brokeProtocol = "broke the protocol"
-
 // Worker returns worker i of this node. It belongs to one goroutine.
 func (n *Node) Worker(i int) godwit.Worker { return n.workers[i] }
 
@@ -307,14 +306,6 @@ func (n *Node) Workers() []godwit.Worker {
 		ws[i] = w
 	}
 	return ws
-}
-
-// watch ends the node when the session ends.
-func (n *Node) watch() {
-	if n.Wait(n.cfg.Session.Done(), n.Stop(), nil) != 0 {
-		return
-	}
-	n.Fail(n.sessionErr())
 }
 
 // patience is for how long other nodes may still be about to connect to each other when
@@ -331,62 +322,17 @@ func (n *Node) patience(ctx context.Context) time.Duration {
 
 // watchPeers ends the run when nodes do not reach each other.
 func (n *Node) watchPeers() {
-	v := n.pulse.Run(n.parting.all)
-	if v == nil || n.parting.isComplete() || n.Err() != nil {
-		return
+	if v := n.pulse.Run(n.run.Over()); v != nil {
+		n.run.Split(v)
 	}
-	n.Fail(v)
-	n.cfg.Session.Fail(v)
-}
-
-// sessionErr is why the session is over, as what operations return.
-func (n *Node) sessionErr() error {
-	err := n.cfg.Session.Err()
-	var m *coord.MemberError
-	if errors.As(err, &m) && !errors.Is(err, godwit.ErrPeerLost) {
-		err = fmt.Errorf("%w: %w", godwit.ErrPeerLost, err) // who failed is lost to the others
-	}
-	return err
-}
-
-// lost is told when the connection to a peer ended. If that did not say farewell,
-// it is lost. Its session, or another's, may be about to say why, which is better
-// to know than that a connection ended.
-func (n *Node) lost(peer godwit.NodeID, cause error) {
-	if n.parting.isComplete() || n.Sleep(causeWait, n.Done(), n.parting.all) >= 0 {
-		n.parting.gone(peer)
-		return
-	}
-	n.end(peer, "connection ended", cause)
-}
-
-// end ends the run because of a peer.
-func (n *Node) end(peer godwit.NodeID, what string, cause error) {
-	if n.closing.Load() || n.parting.isComplete() {
-		return
-	}
-	err := fmt.Errorf("%w: node %d (%s): %s: %w", godwit.ErrPeerLost, peer, n.addr(peer), what, cause)
-	n.Fail(err)
-	n.cfg.Session.Fail(err)
 }
 
 // misplaced ends the run because of a policy that decides what cannot be. It is
-// called under a shard's lock, and leaves it to a goroutine to tell the others.
+// called under a shard's lock.
 func (n *Node) misplaced(err error) {
-	if n.Err() != nil {
-		return
+	if n.Err() == nil {
+		n.run.Fail(err)
 	}
-	n.Fail(err)
-	n.Go(func() { n.cfg.Session.Fail(err) })
-}
-
-func (n *Node) addr(id godwit.NodeID) string {
-	for _, m := range n.cfg.Session.Members() {
-		if m.ID == id {
-			return m.Addr
-		}
-	}
-	return "?"
 }
 
 // blame names the node that a request for a key went to first, for errors.
@@ -411,13 +357,11 @@ func (n *Node) Close(ctx context.Context) error {
 		}
 		if n.Err() == nil && !n.links.Alone() {
 			err = n.flushKept(ctx)
-			if e := n.takeLeave(ctx); err == nil {
+			if e := n.run.TakeLeave(ctx, n.cfg.Session.Barrier, n.cfg.Session.Lease()); err == nil {
 				err = e
 			}
 		}
-		n.closing.Store(true)
-		n.Fail(godwit.ErrClosed)
-		n.Halt()
+		n.run.Close()
 		n.links.Close()
 		n.Join()
 		n.rows.Close()

@@ -145,7 +145,7 @@ func together(t *testing.T, m *maze) (c *Cluster, end func() []error) {
 func named(err error, c *Cluster, format string, nodes ...godwit.NodeID) error {
 	var names []any
 	for _, id := range nodes {
-		names = append(names, fmt.Sprintf("%d (%s)", id, c.Nodes[0].addr(id)))
+		names = append(names, fmt.Sprintf("%d (%s)", id, c.Nodes[0].cfg.Session.Members()[id].Addr))
 	}
 	text := fmt.Sprintf(format, names...)
 	if !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(fmt.Sprint(err), text) {

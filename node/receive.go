@@ -48,7 +48,7 @@ func (n *Node) frame(in *inbound, frame []byte) (err error) {
 	case wire.Answers(frame):
 		err = n.learn(in, frame)
 	case wire.IsGoodbye(frame):
-		err = n.parted(in.from, frame)
+		err = n.run.Farewell(in.from, frame)
 	case wire.IsSuspicions(frame):
 		err = n.pulse.Suspicions(in.from, frame)
 	case in.waits:
@@ -164,7 +164,7 @@ func (n *Node) broke(peer godwit.NodeID, err error) {
 	if errors.As(err, &f) {
 		peer = f.peer
 	}
-	n.end(peer, brokeProtocol, err)
+	n.run.Broke(peer, err)
 }
 
 // some decodes records, fewer than fit in in.recs if they are the last: so many

@@ -12,8 +12,7 @@ import (
 func (n *Node) outOfMemory(used int, cause error) {
 	err := n.noMemory(used, cause)
 	n.rows.Starve()
-	n.Fail(err)
-	n.Go(func() { n.cfg.Session.Fail(err) })
+	n.run.Fail(err)
 }
 
 func (n *Node) noMemory(used int, cause error) error {

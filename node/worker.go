@@ -410,7 +410,7 @@ func (w *worker) Barrier(ctx context.Context) error {
 	if b := w.n.bound; b != nil {
 		b.Enter(w.clock)
 	}
-	if err := w.n.barrier.wait(ctx, w.n, w.id.Local); err != nil {
+	if err := w.n.barrier.Wait(ctx, w.id.Local); err != nil {
 		return w.fail("barrier", nil, err)
 	}
 	w.clock.Crossed()

@@ -1,9 +1,10 @@
-package node
+package run
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/preempt"
@@ -39,21 +40,22 @@ func newParting(nodes int) *parting {
 // errAllHere ends the wait at the barrier of a node that was told of its end.
 var errAllHere = errors.New("all nodes have come to the end")
 
-// takeLeave waits until all nodes have come to the end of the run, and then, for
-// no longer than the lease, until their connections have brought everything.
-func (n *Node) takeLeave(ctx context.Context) error {
+// TakeLeave waits until all nodes have come to the end of the run, and then, for
+// no longer than the lease, until their connections have brought everything. The barrier
+// is the session's.
+func (r *Run) TakeLeave(ctx context.Context, barrier func(ctx context.Context, name string) error, lease time.Duration) error {
 	meeting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	n.parting.come(cancel)
-	err := n.cfg.Session.Barrier(meeting, "close node")
+	r.parting.come(cancel)
+	err := barrier(meeting, "close node")
 	if err != nil && context.Cause(meeting) != errAllHere {
 		return err
 	}
-	n.parting.complete()
-	for _, l := range n.links.All {
+	r.parting.complete()
+	for _, l := range r.links.All {
 		l.Farewell()
 	}
-	n.Idle(n.cfg.Session.Lease(), n.parting.quiet, ctx.Done())
+	r.host.Idle(lease, r.parting.quiet, ctx.Done())
 	return nil
 }
 
@@ -88,12 +90,15 @@ func (p *parting) isComplete() bool {
 	}
 }
 
-// parted takes a peer's farewell.
-func (n *Node) parted(from godwit.NodeID, frame []byte) error {
+// Over is closed when it is known here that all nodes have come to the end of the run.
+func (r *Run) Over() <-chan struct{} { return r.parting.all }
+
+// Farewell takes that of a peer. It is called by who takes the peer's frames.
+func (r *Run) Farewell(from godwit.NodeID, frame []byte) error {
 	if err := wire.CheckGoodbye(frame); err != nil {
 		return err
 	}
-	p := n.parting
+	p := r.parting
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.here == nil {

@@ -1,4 +1,4 @@
-package node
+package run
 
 import (
 	"context"
@@ -13,29 +13,37 @@ import (
 // takes is what this program understands beyond plain frames.
 const takes = wire.SupportsCodings | wire.SupportsLists | wire.SupportsS2 | wire.SupportsZstd
 
-// meet connects to the other members, until ctx or the session ends. If it fails
+// A Mesh is by what a node connects to the others.
+type Mesh struct {
+	Network     transport.Network
+	Listener    transport.Listener
+	Run         string // its name
+	Fingerprint string // of what nodes must have in common
+	Secret      []byte // by which members prove that they are some
+}
+
+// Meet connects to the other members, until ctx or the session ends. If it fails
 // and the session goes on, the others are told why, unless ctx was canceled: who
 // did that knows a better reason.
-func (n *Node) meet(ctx context.Context) (map[godwit.NodeID]transport.Conn, error) {
-	s := n.cfg.Session
-	hello := wire.Hello{Run: n.cfg.Run, From: n.self, Fingerprint: n.cfg.Fingerprint(), Features: takes}
+func (r *Run) Meet(ctx context.Context, m Mesh) (map[godwit.NodeID]transport.Conn, error) {
+	hello := wire.Hello{Run: m.Run, From: r.links.Self, Fingerprint: m.Fingerprint, Features: takes}
 	var peers []transport.Peer
-	for _, m := range s.Members() {
-		peers = append(peers, transport.Peer{ID: m.ID, Addr: m.Addr, Incarnation: m.Incarnation})
-		if m.ID == n.self {
-			hello.Incarnation = m.Incarnation
+	for _, p := range r.members {
+		peers = append(peers, transport.Peer{ID: p.ID, Addr: p.Addr, Incarnation: p.Incarnation})
+		if p.ID == r.links.Self {
+			hello.Incarnation = p.Incarnation
 		}
 	}
-	meeting, end := whileOpen(ctx, s.Done())
-	conns, err := transport.Mesh(meeting, n.cfg.Network, n.cfg.Listener, hello, s.Secret(), peers)
+	meeting, end := whileOpen(ctx, r.session.Done())
+	conns, err := transport.Mesh(meeting, m.Network, m.Listener, hello, m.Secret, peers)
 	end()
 	switch {
 	case err == nil:
 		return conns, nil
-	case s.Err() != nil:
-		return nil, n.sessionErr()
+	case r.session.Err() != nil:
+		return nil, r.sessionErr()
 	case !errors.Is(ctx.Err(), context.Canceled):
-		s.Fail(err)
+		r.session.Fail(err)
 	}
 	return nil, err
 }

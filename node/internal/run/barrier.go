@@ -1,24 +1,38 @@
-package node
+package run
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/preempt"
 )
 
-// A barrier collects the workers of a node; once the last has arrived, the node
+// A Barrier collects the workers of a node; once the last has arrived, the node
 // goes to the coordinator for all of them. As with the coordinator, a worker that gave up
 // waiting has arrived all the same, and its next call waits for the same
 // barrier again.
-type barrier struct {
+type Barrier struct {
+	host  *host.Host
+	cross func(ctx context.Context, name string) error // the session's barrier; nil: there is no other node
+
 	mu     preempt.Mutex
 	left   int      // workers missing in round
 	round  *round   // nil: nobody is here
 	gaveUp []*round // by worker: the round that it did not see the end of
 }
 
+// Barrier returns the barrier of a node with so many workers. cross is that of the node's
+// session, which is called with a name, by one goroutine at a time.
+func (r *Run) Barrier(workers int, cross func(ctx context.Context, name string) error) *Barrier {
+	if r.links.Alone() {
+		cross = nil
+	}
+	return &Barrier{host: r.host, cross: cross, gaveUp: make([]*round, workers)}
+}
+
+// A round is one meeting of the workers.
 type round struct {
 	done chan struct{}
 	err  error // set before done is closed
@@ -31,7 +45,7 @@ type round struct {
 
 // arrive returns the round that a worker waits for and whether it is the last
 // to come.
-func (b *barrier) arrive(worker int) (r *round, last bool) {
+func (b *Barrier) arrive(worker int) (r *round, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r := b.gaveUp[worker]; r != nil {
@@ -48,17 +62,19 @@ func (b *barrier) arrive(worker int) (r *round, last bool) {
 	return r, b.round == nil
 }
 
-func (b *barrier) wait(ctx context.Context, n *Node, worker int) error {
-	if err := n.Err(); err != nil {
+// Wait returns when all workers of all nodes have come as often as this one. It is for the
+// worker's goroutine. Errors are that of ctx, with who is missing, or why the run is over.
+func (b *Barrier) Wait(ctx context.Context, worker int) error {
+	if err := b.host.Err(); err != nil {
 		return err
 	}
 	r, last := b.arrive(worker)
 	if last {
-		r.cross(n)
+		r.cross(b)
 	}
-	switch n.Wait(r.done, ctx.Done(), n.Done()) {
+	switch b.host.Wait(r.done, ctx.Done(), b.host.Done()) {
 	case 1:
-		if err := r.missing(n, context.Cause(ctx)); err != nil {
+		if err := r.missing(b.host, context.Cause(ctx)); err != nil {
 			b.mu.Lock()
 			b.gaveUp[worker] = r
 			b.mu.Unlock()
@@ -66,7 +82,7 @@ func (b *barrier) wait(ctx context.Context, n *Node, worker int) error {
 		}
 		return nil
 	case 2:
-		return n.Err()
+		return b.host.Err()
 	}
 	return r.err
 }
@@ -74,37 +90,37 @@ func (b *barrier) wait(ctx context.Context, n *Node, worker int) error {
 // cross goes to the coordinator, once all workers of the node are here. It waits
 // there for as long as the node lives: none of the workers' contexts bounds the
 // others' wait.
-func (r *round) cross(n *Node) {
-	if n.links.Alone() {
+func (r *round) cross(b *Barrier) {
+	if b.cross == nil {
 		close(r.done)
 		return
 	}
-	ctx := r.begin(n)
-	n.Go(func() {
+	ctx := r.begin(b.host)
+	b.host.Go(func() {
 		defer close(r.done)
 		for {
-			r.err = n.cfg.Session.Barrier(ctx, "workers")
+			r.err = b.cross(ctx, "workers")
 			r.interrupt(nil)
-			if r.err == nil || !r.tell(r.err) || n.Life().Err() != nil {
+			if r.err == nil || !r.tell(r.err) || b.host.Life().Err() != nil {
 				return
 			}
-			ctx = r.begin(n) // it waits for the same barrier again
+			ctx = r.begin(b.host) // it waits for the same barrier again
 		}
 	})
 }
 
 // begin returns the context of a call to the coordinator.
-func (r *round) begin(n *Node) context.Context {
+func (r *round) begin(h *host.Host) context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ctx, cancel := context.WithCancelCause(n.Life())
+	ctx, cancel := context.WithCancelCause(h.Life())
 	r.interrupt = cancel
 	return ctx
 }
 
 // missing says who has not come, to a worker that gives up for a cause. The
 // coordinator tells when a call to it ends.
-func (r *round) missing(n *Node, cause error) error {
+func (r *round) missing(h *host.Host, cause error) error {
 	answer := make(chan struct{})
 	r.mu.Lock()
 	if r.interrupt == nil {
@@ -114,11 +130,11 @@ func (r *round) missing(n *Node, cause error) error {
 	r.asking = append(r.asking, answer)
 	r.interrupt(cause)
 	r.mu.Unlock()
-	switch n.Wait(answer, r.done, n.Done()) {
+	switch h.Wait(answer, r.done, h.Done()) {
 	case 1:
 		return r.err
 	case 2:
-		return n.Err()
+		return h.Err()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+)
+
+// barriers returns the barrier of each node of a run, with so many workers.
+func barriers(t *testing.T, nodes, workers int) []*Barrier {
+	t.Helper()
+	out := make([]*Barrier, nodes)
+	for i, s := range sessions(t, nodes) {
+		out[i] = runOf(t, s).Barrier(workers, s.Barrier)
+	}
+	return out
+}
+
+// A worker's deadline is its own: the last of its node to come to a barrier does
+// not end the others' wait with it.
+func TestADeadlineInABarrierIsOneWorkersOwn(t *testing.T) {
+	bs := barriers(t, 2, 2)
+	ctx := roomtest.Background(t)
+	patient := make(chan error, 1)
+	go func() { patient <- bs[0].Wait(ctx, 0) }()
+	roomtest.Eventually(t, "worker 0.0 waits", func() bool {
+		bs[0].mu.Lock()
+		defer bs[0].mu.Unlock()
+		return bs[0].left == 1
+	})
+	hasty, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	for range 3 { // it has arrived all the same, and may come again
+		err := bs[0].Wait(hasty, 1)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "node 1") {
+			t.Fatalf("a barrier that node 1 does not come to: %v, want a deadline that names it", err)
+		}
+		if n := strings.Count(err.Error(), context.DeadlineExceeded.Error()); n != 1 {
+			t.Errorf("the error says %d times that the deadline is over: %v", n, err)
+		}
+	}
+	select {
+	case err := <-patient:
+		t.Fatalf("worker 0.0, which has a longer deadline, gets %v", err)
+	default:
+	}
+	last := make(chan error, 2)
+	for i := range 2 {
+		go func() { last <- bs[1].Wait(ctx, i) }()
+	}
+	roomtest.Must(t, bs[0].Wait(ctx, 1))
+	roomtest.Must(t, <-patient)
+	roomtest.Must(t, <-last)
+	roomtest.Must(t, <-last)
+}
+
+// Who gives up while workers of its own node are missing hears that, and has arrived: its
+// next call waits for the same round.
+func TestABarrierSaysThatThisNodesWorkersAreMissing(t *testing.T) {
+	for _, nodes := range []int{1, 2} {
+		bs := barriers(t, nodes, 2)
+		ctx := roomtest.Background(t)
+		gone, cancel := context.WithCancelCause(ctx)
+		why := errors.New("something better to do")
+		cancel(why)
+		for range 2 {
+			if err := bs[0].Wait(gone, 0); !errors.Is(err, why) || !strings.Contains(err.Error(), "this node's other workers") {
+				t.Errorf("%d nodes: a barrier of which worker 0.1 is missing: %v", nodes, err)
+			}
+		}
+		all := make(chan error, 2*nodes)
+		for _, b := range bs {
+			for i := range 2 {
+				go func() { all <- b.Wait(ctx, i) }()
+			}
+		}
+		for range cap(all) {
+			roomtest.Must(t, <-all)
+		}
+	}
+}
+
+func TestABarrierThatFailsAtTheCoordinatorFailsForEveryWorker(t *testing.T) {
+	const workers = 3
+	var calls atomic.Int32
+	broken := errors.New("the coordinator is on holiday")
+	b := runOf(t, sessions(t, 2)[0]).Barrier(workers, func(context.Context, string) error {
+		calls.Add(1)
+		return broken
+	})
+	got := make(chan error, workers)
+	for i := range workers {
+		go func() { got <- b.Wait(roomtest.Background(t), i) }()
+	}
+	for range workers {
+		if err := <-got; !errors.Is(err, broken) {
+			t.Errorf("a worker's barrier returns %v, want %v", err, broken)
+		}
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("the coordinator was asked %d times, want once for the node", n)
+	}
+}
+
+// Who waits at a barrier hears that the run is over, and so does who comes later.
+func TestABarrierEndsWithTheRun(t *testing.T) {
+	ss := sessions(t, 2)
+	r := runOf(t, ss[0])
+	b := r.Barrier(1, ss[0].Barrier)
+	waits := make(chan error, 1)
+	go func() { waits <- b.Wait(context.Background(), 0) }()
+	why := errors.New("out of cheese")
+	r.Fail(why)
+	if err := <-waits; !errors.Is(err, why) && !errors.Is(err, coord.ErrFailed) {
+		t.Errorf("who waits gets %v, want %v", err, why)
+	}
+	if err := b.Wait(context.Background(), 0); !errors.Is(err, why) {
+		t.Errorf("who comes later gets %v, want %v", err, why)
+	}
+}
