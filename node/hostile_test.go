@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/receive"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -214,10 +215,9 @@ func take(t *testing.T, variant byte, b []byte) {
 	w := n.workers[0]
 	hasty, cancel := context.WithCancel(context.Background())
 	cancel() // a forged bound may be one that nobody ever reaches
-	in := n.inbound(1)
+	ins := []*receive.Inbound{n.receiver.Inbound(1), n.receiver.Inbound(2)}
 	for i, r := range forge(b, m) {
-		must(t, in.d.Reset(frameOf(r)))
-		if err := n.take(in, godwit.NodeID(1+i%2)); err != nil {
+		if err := ins[i%2].Frame(frameOf(r)); err != nil {
 			continue // a real node's run would be over
 		}
 		k := []godwit.Key{r.Key}

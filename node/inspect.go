@@ -32,9 +32,9 @@ func (n *Node) Resting() error {
 			return fmt.Errorf("%d bytes for node %d were never sent", queued, id)
 		}
 	}
-	for _, in := range n.in {
-		if in != nil && in.waits {
-			return fmt.Errorf("%d frames of node %d wait for a list of keys", 1+len(in.held), in.from)
+	for id, in := range n.in {
+		if in != nil && in.Waiting() > 0 {
+			return fmt.Errorf("%d frames of node %d wait for a list of keys", in.Waiting(), id)
 		}
 	}
 	for _, w := range n.workers {

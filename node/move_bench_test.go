@@ -23,7 +23,7 @@ func exchange(b *testing.B, nodes [2]*Node, buf []byte) []byte {
 				_, err := nodes[to].Handle(n.self, buf, true)
 				must(b, err)
 			}
-			nodes[to].in[i].out.Flush()
+			nodes[to].in[i].Flush()
 		}
 	}
 	return buf

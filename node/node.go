@@ -44,6 +44,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/liveness"
 	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/receive"
 	rounds "github.com/godwit-ps/godwit/node/internal/round"
 	"github.com/godwit-ps/godwit/node/internal/run"
 	"github.com/godwit-ps/godwit/node/internal/scan"
@@ -70,7 +71,6 @@ type Node struct {
 	clocks  tick.Clocks // of the workers
 	closer  *worker     // what Close pushes by
 	loop    *rounds.Loop
-	bell    *host.Bell // of its rounds
 	planner *planner
 	setup   *tick.Setup
 	bound   *staleness.Bound // nil if no table bounds staleness
@@ -86,10 +86,9 @@ type Node struct {
 	questions *scan.Questions // of this node's workers
 	answers   *scan.Answers   // to those of others
 
-	received   atomic.Uint64 // bytes
-	listMisses atomic.Uint64 // lists of keys that had to be asked for
+	receiver *receive.Receiver
 
-	in []*inbound // of a virtual node, by peer
+	in []*receive.Inbound // of a virtual node, by peer
 
 	budget *host.Budget
 	closed sync.Once
@@ -141,7 +140,6 @@ func (n *Node) build() error {
 		return fmt.Errorf("node: %w", err)
 	}
 	bell := host.NewBell()
-	n.bell = bell
 	n.links = link.New(n.Host, n.self, len(n.cfg.Session.Members()), n.cfg.Session.View(), n.cfg.limits(), by, bell)
 	n.run = run.New(n.Host, n.links, n.cfg.Session, n.cfg.Session.Members())
 	n.barrier = n.run.Barrier(n.cfg.Workers, n.cfg.Session.Barrier)
@@ -182,6 +180,8 @@ func (n *Node) build() error {
 	}
 	n.loop = rounds.New(rounds.Config{Host: n.Host, Links: n.links, Rows: n.rows, Clocks: n.clocks, Setup: n.setup, Bell: bell, Budget: n.budget, IDs: &n.ids,
 		Rate: placement.SyncOf(n.proto.Policy).Rate, First: stages, Last: []rounds.Stage{n.answers}})
+	n.receiver = receive.New(receive.Config{Host: n.Host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Bell: bell, Questions: n.questions, Answers: n.answers, Pulse: n.pulse,
+		Run: n.run, Leads: n.planner.lead})
 	n.stays, n.onRead = placement.OnRead(n.proto.Policy)
 	n.onRead = n.onRead && !n.links.Alone()
 	n.windows = windowsOf(n.model)
@@ -207,7 +207,7 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 			}
 		})
 		n.Go(func() {
-			if err := n.read(id, c); err != nil {
+			if err := n.receiver.Inbound(id).Serve(c); err != nil {
 				n.run.Lost(id, err)
 			}
 		})
@@ -216,11 +216,11 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 
 // imagine makes the queues to the other nodes of a simulation.
 func (n *Node) imagine() {
-	n.in = make([]*inbound, n.links.Nodes())
+	n.in = make([]*receive.Inbound, n.links.Nodes())
 	for i := range n.links.Nodes() {
 		if to := godwit.NodeID(i); to != n.self {
 			n.links.Imagine(to, func() { n.cfg.Virtual.Flush(n, to) })
-			n.in[i] = n.inbound(to)
+			n.in[i] = n.receiver.Inbound(to)
 		}
 	}
 }
@@ -269,32 +269,6 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 	out.Flush()
 	return nil
 }
-
-// read hands what a peer sends to the shards.
-func (n *Node) read(from godwit.NodeID, c transport.Conn) error {
-	in := n.inbound(from)
-	answered := 0 // records whose answers left
-	joined := 0   // frames since
-	return transport.Serve(c, func(frame []byte) bool {
-		if err := n.frame(in, frame); err != nil {
-			n.broke(from, err)
-			return false
-		}
-		if joined++; joined == maxJoined || in.count-answered >= maxAnswers || !c.Ready() { // else there will be more to send with it
-			in.out.Flush()
-			joined, answered = 0, in.count
-		}
-		return true
-	})
-}
-
-// maxJoined is after how many frames of a peer the answers leave, and maxAnswers
-// after how many records, though more frames are there already: others can go
-// on with some while the rest is handled.
-const (
-	maxJoined  = 16
-	maxAnswers = 1024
-)
 
 // Worker returns worker i of this node. It belongs to one goroutine.
 func (n *Node) Worker(i int) godwit.Worker { return n.workers[i] }

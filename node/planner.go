@@ -60,6 +60,12 @@ func (p *planner) tick() (shortest float64) {
 	return shortest
 }
 
+// lead takes note of how long keys were on their way that have come.
+func (p *planner) lead(nanos, keys uint64) {
+	p.leads.Add(nanos)
+	p.nleads.Add(keys)
+}
+
 // act begins and ends what the workers announced.
 func (p *planner) act() {
 	now := p.n.Now()

@@ -264,11 +264,11 @@ func TestARoundAnswersScansThatWait(t *testing.T) {
 	const keys, peer = 3000, godwit.NodeID(1)
 	session := told{lonely{nodes: 3}, make(chan error, 1)}
 	n := quietNode(t, Config{Model: model(t, keys, 1), Policy: placement.Static, Workers: 1, Session: session})
-	in, o := n.inbound(peer), n.links.To(peer)
+	in, o := n.receiver.Inbound(peer), n.links.To(peer)
 	full := make([]byte, host.Usual.Answers+wire.DataLen)
 	ask := func(end uint64) {
 		t.Helper()
-		must(t, n.frame(in, frameOf(wire.Record{Kind: wire.Scan, Op: 1, Seq: end})))
+		must(t, in.Frame(frameOf(wire.Record{Kind: wire.Scan, Op: 1, Seq: end})))
 	}
 	o.Push(full) // it takes nothing
 	ask(keys)

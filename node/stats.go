@@ -162,7 +162,7 @@ func (s *Stats) counters() []*uint64 {
 
 // Stats takes stock. It may be called at any time before Close.
 func (n *Node) Stats() Stats {
-	s := Stats{Hot: n.hot.Len(), ReceivedBytes: n.received.Load(), ListMisses: n.listMisses.Load(),
+	s := Stats{Hot: n.hot.Len(), ReceivedBytes: n.receiver.Bytes(), ListMisses: n.receiver.Lacked(),
 		Rounds: n.loop.Rounds(), RoundTime: n.budget.Spent()}
 	s.Parked = n.bound.Parked()
 	for _, w := range n.workers {

@@ -40,17 +40,9 @@ func (n *Node) Frame(to godwit.NodeID, buf []byte) []byte {
 func (n *Node) Handle(from godwit.NodeID, frame []byte, more bool) (records int, err error) {
 	in := n.in[from]
 	if f := n.cfg.Virtual.Forgets; f != nil && f() {
-		in.known.Forget()
+		in.Forget()
 	}
-	before := in.count
-	err = n.frame(in, frame)
-	if !more {
-		in.out.Flush()
-	}
-	if err != nil {
-		n.broke(from, err)
-	}
-	return in.count - before, err
+	return in.Handle(frame, more)
 }
 
 // Limits are the bounds of a node's queues.

@@ -1,0 +1,321 @@
+package receive
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/packing"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/liveness"
+	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/round"
+	"github.com/godwit-ps/godwit/node/internal/run"
+	"github.com/godwit-ps/godwit/node/internal/scan"
+	"github.com/godwit-ps/godwit/node/internal/shards"
+	"github.com/godwit-ps/godwit/node/internal/staleness"
+	"github.com/godwit-ps/godwit/transport"
+)
+
+// A Receiver is the rooms of a node that take what peers send.
+type Receiver struct {
+	Config
+	bytes  atomic.Uint64 // that came
+	lacked atomic.Uint64 // lists of keys that had to be asked for
+}
+
+// A Config says which these are.
+type Config struct {
+	Host      *host.Host
+	Links     *link.Links
+	Rows      *shards.Set
+	Ops       *operation.Tables
+	Bound     *staleness.Bound // nil: no table has bounded staleness
+	Sync      *round.WaitSync
+	Bell      *host.Bell // of the rounds
+	Questions *scan.Questions
+	Answers   *scan.Answers
+	Pulse     *liveness.Pulse
+	Run       *run.Run
+
+	// Leads hears for how long keys were on their way that have come: the sum in
+	// nanoseconds, and how many keys.
+	Leads func(nanos, keys uint64)
+}
+
+// New returns what takes the frames of all peers.
+func New(c Config) *Receiver { return &Receiver{Config: c} }
+
+// Bytes returns how many bytes came.
+func (r *Receiver) Bytes() uint64 { return r.bytes.Load() }
+
+// Lacked returns how many lists of keys had to be asked for.
+func (r *Receiver) Lacked() uint64 { return r.lacked.Load() }
+
+// An Inbound takes the frames of one peer. It belongs to one goroutine.
+type Inbound struct {
+	r     *Receiver
+	from  godwit.NodeID
+	out   link.Sender
+	d     wire.Decoder
+	plain []byte                    // memory of a frame that came compressed
+	recs  [shards.Batch]wire.Record // some records of the frame
+	rows  shards.Server             // what they ask for is done by it
+	count int                       // records taken
+	known wire.Known                // lists of keys that the peer may refer to
+	lack  lack                      // … and one that it referred to, and is not known
+}
+
+// Inbound returns what takes the frames of a peer.
+func (r *Receiver) Inbound(from godwit.NodeID) *Inbound {
+	in := &Inbound{r: r, from: from, out: r.Links.Sender()}
+	in.rows = r.Rows.Server(from, &in.out)
+	in.d.Lists = &in.known
+	return in
+}
+
+// Serve takes what comes over the connection to the peer, until it ends.
+func (in *Inbound) Serve(c transport.Conn) error {
+	answered := 0 // records whose answers left
+	joined := 0   // frames since
+	return transport.Serve(c, func(frame []byte) bool {
+		if err := in.Frame(frame); err != nil {
+			in.broke(err)
+			return false
+		}
+		if joined++; joined == maxJoined || in.count-answered >= maxAnswers || !c.Ready() { // else there will be more to send with it
+			in.out.Flush()
+			joined, answered = 0, in.count
+		}
+		return true
+	})
+}
+
+// maxJoined is after how many frames of a peer the answers leave, and maxAnswers
+// after how many records, though more frames are there already: others can go
+// on with some while the rest is handled.
+const (
+	maxJoined  = 16
+	maxAnswers = 1024
+)
+
+// Handle takes a frame of a peer of a simulated node, and returns how many records it had.
+// If the next frame is there already, what follows from this one may wait for it. An
+// error ends the run.
+func (in *Inbound) Handle(frame []byte, more bool) (records int, err error) {
+	before := in.count
+	err = in.Frame(frame)
+	if !more {
+		in.out.Flush()
+	}
+	if err != nil {
+		in.broke(err)
+	}
+	return in.count - before, err
+}
+
+// Flush has sent what follows from the frames that were taken.
+func (in *Inbound) Flush() { in.out.Flush() }
+
+// Forget forgets the lists of keys that the peer may refer to.
+func (in *Inbound) Forget() { in.known.Forget() }
+
+// Waiting returns how many frames wait for a list of keys.
+func (in *Inbound) Waiting() int {
+	if !in.lack.waits {
+		return 0
+	}
+	return 1 + len(in.lack.held)
+}
+
+// Frame takes a frame of the peer. What follows is in the sender, for Flush to send.
+func (in *Inbound) Frame(frame []byte) (err error) {
+	in.r.bytes.Add(uint64(len(frame)))
+	if wire.IsHeartbeat(frame) {
+		return in.r.Pulse.Heartbeat(in.from, frame)
+	}
+	in.r.Pulse.Arrived(in.from, len(frame))
+	switch {
+	case wire.Asks(frame):
+		err = in.tell(frame)
+	case wire.Answers(frame):
+		err = in.learn(frame)
+	case wire.IsGoodbye(frame):
+		err = in.r.Run.Farewell(in.from, frame)
+	case wire.IsSuspicions(frame):
+		err = in.r.Pulse.Suspicions(in.from, frame)
+	case in.lack.waits:
+		err = in.hold(frame)
+	default:
+		err = in.begin(frame)
+	}
+	if err == nil && in.r.Sync.Waiting() {
+		in.r.Bell.Ring()
+	}
+	if err == nil && in.r.Bound.Settling() {
+		in.r.Bound.Stir()
+	}
+	return err
+}
+
+// unpacked returns a frame that arrived as it was.
+func (in *Inbound) unpacked(frame []byte) ([]byte, error) {
+	if wire.Compression(frame) == 0 {
+		return frame, nil
+	}
+	f, err := packing.Unpacked(in.plain, frame)
+	if err == nil {
+		in.plain = f
+	}
+	return f, err
+}
+
+// begin takes a frame of records.
+func (in *Inbound) begin(frame []byte) error {
+	frame, err := in.unpacked(frame)
+	if err == nil {
+		err = in.d.Reset(frame)
+	}
+	if err == nil {
+		err = in.goOn()
+	}
+	return err
+}
+
+// goOn takes what is left of the frame that in.d was reset to.
+func (in *Inbound) goOn() error {
+	in.out.Keep()
+	err := in.take()
+	in.out.Release()
+	if nanos, keys := in.rows.Leads(); keys > 0 {
+		in.r.Leads(nanos, keys)
+	}
+	if e, ok := err.(*wire.UnknownListError); ok {
+		in.lacks(e)
+		return nil
+	}
+	return err
+}
+
+// take steps through the records that are left of a frame.
+func (in *Inbound) take() (err error) {
+	for {
+		recs, end := in.some()
+		in.count += len(recs)
+		in.rows.Find(recs)
+		for i := 0; i < len(recs) && err == nil; i++ {
+			switch r := &recs[i]; {
+			case isReply(r):
+				first := i
+				for i+1 < len(recs) && isReply(&recs[i+1]) && recs[i+1].Op == r.Op {
+					i++
+				}
+				err = in.replied(recs[first : i+1])
+			case in.rows.Serve(i, r):
+			case isCommon(r):
+				first := i
+				for i+1 < min(len(recs), first+shards.MaxSteps) && isCommon(&recs[i+1]) && in.r.Rows.SameShard(recs[i+1].Key, r.Key) {
+					i++
+				}
+				err = in.rows.Steps(first, recs[first:i+1])
+			default:
+				err = in.step(r)
+			}
+		}
+		if in.r.Rows.Starved() {
+			return in.r.Host.Err()
+		}
+		if to := in.out.Flooded; to != godwit.NoNode && err == nil {
+			err = &floodError{to, in.r.Links.Limits.Owed}
+		}
+		switch {
+		case err != nil:
+			return err
+		case end != nil || len(recs) < len(in.recs):
+			return end
+		}
+	}
+}
+
+// A floodError says which node asked for more than it may.
+type floodError struct {
+	peer godwit.NodeID
+	most int
+}
+
+func (e *floodError) Error() string {
+	return fmt.Sprintf("more than %d MiB of answers wait here to be read by node %d, which must not ask for so much", e.most>>20, e.peer)
+}
+
+// broke ends the run because of what a peer sent, or had another one send.
+func (in *Inbound) broke(err error) {
+	if in.r.Rows.Starved() {
+		return // it is not to blame
+	}
+	peer := in.from
+	var f *floodError
+	if errors.As(err, &f) {
+		peer = f.peer
+	}
+	in.r.Run.Broke(peer, err)
+}
+
+// some decodes records, fewer than fit in in.recs if they are the last: so many
+// that the rows of the last can be on their way to the processor's cache while
+// the first are stepped.
+func (in *Inbound) some() ([]wire.Record, error) {
+	n, err := in.d.Fill(in.recs[:])
+	return in.recs[:n], err
+}
+
+func isReply(r *wire.Record) bool { return r.Kind == wire.PullReply || r.Kind == wire.Done }
+
+// replied takes replies to one operation.
+func (in *Inbound) replied(rs []wire.Record) (err error) {
+	done := in.rows.Replied(rs)
+	if done < len(rs) {
+		err = in.step(&rs[done])
+	}
+	if done > 0 {
+		in.r.Ops.Complete(in.from, rs[:done]...)
+	}
+	return err
+}
+
+// isCommon reports whether a record is for a shard alone.
+func isCommon(r *wire.Record) bool { return r.Kind <= wire.Drained && !isReply(r) }
+
+// step has a shard take one record.
+func (in *Inbound) step(r *wire.Record) error {
+	switch r.Kind {
+	case wire.SyncMark:
+		in.r.Sync.Marked(in.from, r.Op)
+		return nil
+	case wire.SyncAck:
+		in.r.Bound.Acknowledged(r.Op)
+		in.r.Sync.Acknowledged(r.Op)
+		return nil
+	case wire.Scan:
+		return in.r.Answers.Asked(&in.out, in.from, r)
+	case wire.InUse, wire.Scanned:
+		in.out.LetGo() // a scan has a lock of its own, under which it sends
+		return in.r.Questions.Answered(in.from, r)
+	case wire.Settled, wire.Rebound:
+		in.out.LetGo() // what is told has a lock of its own
+		return in.r.Bound.Told(&in.out, in.from, r)
+	}
+	if r.Kind != wire.PullAfter {
+		return in.rows.Step(&in.out, r)
+	}
+	if err := in.rows.Plausible(r); err != nil {
+		return err
+	}
+	out, err := in.r.Bound.PullAfter(&in.out, r)
+	if out == nil {
+		return err
+	}
+	return in.rows.Step(out, r)
+}
