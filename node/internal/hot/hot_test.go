@@ -62,7 +62,7 @@ func TestATableWithTooManyRowsToTellIsMeasured(t *testing.T) {
 func TestReportsOfAccessesAreReadAsWritten(t *testing.T) {
 	m := model(t, 100)
 	h := New(m, placement.HotRule{Factor: 10}, 2, 3)
-	for k, n := range map[godwit.Key]int{3: 50, 4: 4, 7: 20, 99: 280, 0: 46} {
+	for k, n := range map[godwit.Key]int{3: 30, 4: 4, 7: 20, 99: 300, 0: 46} {
 		for i := range n {
 			h.Accessed(i%3, []godwit.Key{k})
 		}
@@ -71,7 +71,7 @@ func TestReportsOfAccessesAreReadAsWritten(t *testing.T) {
 	total, used, err := readReport(h.report(77), m, func(k godwit.Key, c uint64) { got[k] = c })
 	// The mean is 4; with two nodes, what is above 20 is told: 20 from each are 40 and
 	// no more than ten times the mean.
-	if err != nil || total != 400 || used != 77 || len(got) != 3 || got[0] != 46 || got[3] != 50 || got[99] != 280 {
+	if err != nil || total != 400 || used != 77 || len(got) != 3 || got[0] != 46 || got[3] != 30 || got[99] != 300 {
 		t.Errorf("read %d, %v, %v", total, got, err)
 	}
 }
@@ -207,5 +207,23 @@ func TestFindingEndsWithTheNodeOrWithAnError(t *testing.T) {
 		if err := h.Find(n, Calls{Used: func() int { return 50 }, Exchange: exchange, Hold: hold}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
+	}
+}
+
+// Of a large model, the keys in use at all nodes make the mean.
+func TestTheMeanIsOfTheKeysInUseAtAllNodes(t *testing.T) {
+	h := New(model(t, 1<<46), placement.HotRule{Factor: 7}, 2, 1)
+	for i := range godwit.Key(150) { // key 7 60 times, nine others 10 times each
+		k := 100 + i%9
+		if i < 60 {
+			k = 7
+		}
+		h.Accessed(0, []godwit.Key{k})
+	}
+	both := func(_ context.Context, _ string, p []byte) ([][]byte, error) { return [][]byte{p, p}, nil }
+	hold := func(context.Context, iter.Seq[godwit.Key]) error { return nil }
+	err := h.agree(t.Context(), Calls{Used: func() int { return 10 }, Exchange: both, Hold: hold})
+	if want := []godwit.Key{7}; err != nil || !slices.Equal(h.Keys(), want) { // 300 pulls of 20 keys: more than 105 are hot
+		t.Errorf("%v are hot (%v), want %v", h.Keys(), err, want)
 	}
 }

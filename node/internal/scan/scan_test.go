@@ -381,3 +381,18 @@ func TestWhoAsksForScansAndTakesNoAnswersIsBounded(t *testing.T) {
 		t.Errorf("the run ended with %v", d.broke)
 	}
 }
+
+// Nobody's question overtakes one that waits.
+func TestQuestionsAreAnsweredInTheirOrder(t *testing.T) {
+	const keys = 100
+	d := deskOf(t, 0, 2, keys, func() {}, func(godwit.Key) bool { return true })
+	l := d.links.To(1)
+	l.Push(make([]byte, host.Usual.Answers+wire.DataLen)) // it takes nothing
+	roomtest.Must(t, d.take(1, &wire.Record{Kind: wire.Scan, Op: 1, Seq: keys}))
+	l.Take(nil)
+	roomtest.Must(t, d.take(1, &wire.Record{Kind: wire.Scan, Op: 2, Seq: keys}))
+	d.in.Flush()
+	if rs := d.records(t, 1); len(rs) > 0 {
+		t.Errorf("scan %d is answered before one that came earlier", rs[0].Op)
+	}
+}

@@ -96,3 +96,17 @@ func TestAClockFillsACacheLine(t *testing.T) {
 		t.Errorf("a clock takes %d bytes, want 64", n)
 	}
 }
+
+// The clocks of an era count from the worker's clock at which it entered the barrier.
+func TestAnEraBeginsAtTheClockOfItsBarrier(t *testing.T) {
+	c := NewClocks(0, 1, 0)[0]
+	for range 3 {
+		c.Advance()
+		c.Follow()
+	}
+	c.Enter()
+	c.Crossed()
+	if x := c.TickAt(4); x != First(1).At(1) {
+		t.Errorf("after a barrier at clock 3, clock 4 is %v", x)
+	}
+}
