@@ -66,7 +66,7 @@ func BenchmarkStorms(b *testing.B) {
 	seed, messages := uint64(0), uint64(0)
 	for b.Loop() {
 		seed++
-		r, err := Storm(context.Background(), seed, Weather{})
+		r, err := Storm(context.Background(), seed, StormConfig{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -29,9 +29,9 @@ func TestConformanceC7BoundedStormsKeepTheBound(t *testing.T) {
 	var judged history.JudgedClocks
 	blocked, parked, rebound := uint64(0), uint64(0), uint64(0)
 	for seed := first; seed < first+n; seed++ {
-		r, err := Storm(context.Background(), seed, Weather{Bounded: true})
+		r, err := Storm(context.Background(), seed, StormConfig{Bounded: true})
 		if err != nil {
-			t.Fatalf("-seed %d (%s): %v", seed, r.Weather, err)
+			t.Fatalf("-seed %d (%s): %v", seed, r.Config, err)
 		}
 		judged.Add(r.Judged)
 		s := r.Sum()
@@ -53,15 +53,15 @@ func TestWithoutAnyOneRuleOfStalenessStormsFail(t *testing.T) {
 	tested := map[string]bool{}
 	for _, m := range []struct {
 		rule   string
-		broken Weather
+		broken StormConfig
 	}{
-		{"S1, deltas of replicas are acknowledged", Weather{Broken: protocol.Broken{FlushAtSend: true}}},
-		{"S1, pushes are answered", Weather{BrokenBound: node.Broken{SettleOpen: true}}},
-		{"S2, what holders lack goes first", Weather{BrokenBound: node.Broken{MarkFirst: true}}},
-		{"S2, it goes to copies that are not used, too", Weather{BrokenBound: node.Broken{SpareIdle: true}}},
-		{"S2, replicas need the word of their owners", Weather{BrokenBound: node.Broken{AnyCopy: true}}},
-		{"S4, a barrier ends an era", Weather{BrokenBound: node.Broken{KeepEra: true}}},
-		{"dependencies", Weather{BrokenBound: node.Broken{AfterAny: true}}},
+		{"S1, deltas of replicas are acknowledged", StormConfig{Broken: protocol.Broken{FlushAtSend: true}}},
+		{"S1, pushes are answered", StormConfig{BrokenBound: node.Broken{SettleOpen: true}}},
+		{"S2, what holders lack goes first", StormConfig{BrokenBound: node.Broken{MarkFirst: true}}},
+		{"S2, it goes to copies that are not used, too", StormConfig{BrokenBound: node.Broken{SpareIdle: true}}},
+		{"S2, replicas need the word of their owners", StormConfig{BrokenBound: node.Broken{AnyCopy: true}}},
+		{"S4, a barrier ends an era", StormConfig{BrokenBound: node.Broken{KeepEra: true}}},
+		{"dependencies", StormConfig{BrokenBound: node.Broken{AfterAny: true}}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
 			off := reflect.ValueOf(m.broken.BrokenBound)
@@ -77,9 +77,9 @@ func TestWithoutAnyOneRuleOfStalenessStormsFail(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				t.Logf("seed %d (%s): %.300v", seed, r.Weather, err)
-				if r, err := Storm(context.Background(), seed, Weather{Bounded: true}); err != nil {
-					t.Errorf("with the rule, too, seed %d (%s): %v", seed, r.Weather, err)
+				t.Logf("seed %d (%s): %.300v", seed, r.Config, err)
+				if r, err := Storm(context.Background(), seed, StormConfig{Bounded: true}); err != nil {
+					t.Errorf("with the rule, too, seed %d (%s): %v", seed, r.Config, err)
 				}
 				return
 			}
@@ -104,7 +104,7 @@ func boundModel(t testing.TB, dim int, tables ...godwit.Table) *godwit.Model {
 	return m
 }
 
-// In any weather, under any policy: with one worker stopped, the others read
+// In any config, under any policy: with one worker stopped, the others read
 // exactly s clocks further, and the end says whom they wait for.
 func TestConformanceC7WithOneWorkerStoppedOthersGoExactlySClocksFurther(t *testing.T) {
 	first, n := uint64(1), uint64(60)
@@ -121,7 +121,7 @@ func TestConformanceC7WithOneWorkerStoppedOthersGoExactlySClocksFurther(t *testi
 		p := stormPolicy(rng)
 		last := map[int]godwit.Clock{}
 		c, err := New(Config{Nodes: nodes, Workers: workers, Seed: seed, Policy: p, Model: boundModel(t, nodes*workers, godwit.Table{Staleness: godwit.Within(s)}),
-			Network: disorder(rng, nodes), Compute: effort(rng), Watch: true})
+			Network: randomNetwork(rng, nodes), Compute: randomCompute(rng), Watch: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestConformanceC7WithOneWorkerStoppedOthersGoExactlySClocksFurther(t *testi
 			return nil
 		})
 		want := fmt.Sprintf("worker %d.%d is at clock %d", stopped/workers, stopped%workers, stop)
-		if !errors.Is(err, errStill) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, errStalled) || !strings.Contains(err.Error(), want) {
 			t.Fatalf("-seed %d: under %s the run ends with %v, want %q", seed, p.Name(), err, want)
 		}
 		for id := range nodes * workers {

@@ -19,28 +19,28 @@ func TestWithoutAnyOneRuleStormsFail(t *testing.T) {
 	}
 	for _, m := range []struct {
 		rule   string
-		in     Weather
+		in     StormConfig
 		broken protocol.Broken
 	}{
-		{"two hints at most", Weather{Policy: placement.RelocateAll, Nodes: 4, Workers: 3}, protocol.Broken{HintsForEver: true}},
-		{"questions go on", Weather{Policy: placement.RelocateAll, Nodes: 5, Workers: 3}, protocol.Broken{KeepQuestion: true}},
-		{"M1, freeze", Weather{}, protocol.Broken{DropAtSend: true}},
-		{"M1, serve once", Weather{}, protocol.Broken{ServeFrozen: true}},
-		{"M3, serve after drained", Weather{Policy: placement.RelocateAll}, protocol.Broken{ServeTentative: true}},
-		{"M3, comings first", Weather{Policy: placement.RelocateAll}, protocol.Broken{AnyOrder: true}},
-		{"M3, own older ones first", Weather{Policy: placement.RelocateAll}, protocol.Broken{OvertakeOwn: true}},
-		{"M4, move on after drained", Weather{}, protocol.Broken{MoveTentative: true}},
-		{"one update in flight", Weather{}, protocol.Broken{ManyInFlight: true}},
-		{"R2, updates in flight stay", Weather{}, protocol.Broken{ForgetFlight: true}},
-		{"R2, updates not sent stay", Weather{}, protocol.Broken{ForgetUnsent: true}},
-		{"R3, no stale refresh", Weather{Policy: restless.Policy{}}, protocol.Broken{TakeStale: true}},
-		{"R4, freshen the asker", Weather{}, protocol.Broken{NoFreshen: true}},
-		{"R5, drain", Weather{Policy: placement.Adaptive}, protocol.Broken{DropEarly: true}},
-		{"R5, no writes while draining", Weather{}, protocol.Broken{WriteDraining: true}},
-		{"R6, holders first, then the move", Weather{Policy: restless.Policy{}}, protocol.Broken{MoveBehind: true}},
-		{"R7, a set is the update in flight", Weather{}, protocol.Broken{LooseSet: true}},
-		{"R8, copies meet as the rule has it", Weather{}, protocol.Broken{AddPacked: true}},
-		{"WaitSync waits until updates are taken", Weather{}, protocol.Broken{FlushAtSend: true}},
+		{"two hints at most", StormConfig{Policy: placement.RelocateAll, Nodes: 4, Workers: 3}, protocol.Broken{HintsForEver: true}},
+		{"questions go on", StormConfig{Policy: placement.RelocateAll, Nodes: 5, Workers: 3}, protocol.Broken{KeepQuestion: true}},
+		{"M1, freeze", StormConfig{}, protocol.Broken{DropAtSend: true}},
+		{"M1, serve once", StormConfig{}, protocol.Broken{ServeFrozen: true}},
+		{"M3, serve after drained", StormConfig{Policy: placement.RelocateAll}, protocol.Broken{ServeTentative: true}},
+		{"M3, comings first", StormConfig{Policy: placement.RelocateAll}, protocol.Broken{AnyOrder: true}},
+		{"M3, own older ones first", StormConfig{Policy: placement.RelocateAll}, protocol.Broken{OvertakeOwn: true}},
+		{"M4, move on after drained", StormConfig{}, protocol.Broken{MoveTentative: true}},
+		{"one update in flight", StormConfig{}, protocol.Broken{ManyInFlight: true}},
+		{"R2, updates in flight stay", StormConfig{}, protocol.Broken{ForgetFlight: true}},
+		{"R2, updates not sent stay", StormConfig{}, protocol.Broken{ForgetUnsent: true}},
+		{"R3, no stale refresh", StormConfig{Policy: restless.Policy{}}, protocol.Broken{TakeStale: true}},
+		{"R4, freshen the asker", StormConfig{}, protocol.Broken{NoFreshen: true}},
+		{"R5, drain", StormConfig{Policy: placement.Adaptive}, protocol.Broken{DropEarly: true}},
+		{"R5, no writes while draining", StormConfig{}, protocol.Broken{WriteDraining: true}},
+		{"R6, holders first, then the move", StormConfig{Policy: restless.Policy{}}, protocol.Broken{MoveBehind: true}},
+		{"R7, a set is the update in flight", StormConfig{}, protocol.Broken{LooseSet: true}},
+		{"R8, copies meet as the rule has it", StormConfig{}, protocol.Broken{AddPacked: true}},
+		{"WaitSync waits until updates are taken", StormConfig{}, protocol.Broken{FlushAtSend: true}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
 			const most = 2000
@@ -51,9 +51,9 @@ func TestWithoutAnyOneRuleStormsFail(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				t.Logf("seed %d (%s): %.300v", seed, r.Weather, err)
+				t.Logf("seed %d (%s): %.300v", seed, r.Config, err)
 				if r, err := Storm(context.Background(), seed, whole); err != nil {
-					t.Errorf("with the rule, too, seed %d (%s): %v", seed, r.Weather, err)
+					t.Errorf("with the rule, too, seed %d (%s): %v", seed, r.Config, err)
 				}
 				return
 			}

@@ -106,7 +106,7 @@ type Cluster struct {
 	err      error // why the simulation ended
 	aborting bool
 	closed   bool
-	still    bool    // nothing is under way, and programs wait:
+	stalled  bool    // nothing is under way, and programs wait:
 	waits    []error // for this
 }
 
@@ -300,15 +300,15 @@ func (c *Cluster) fail(err error) {
 	}
 }
 
-// patience is for how long programs that wait do so while nothing goes on but that
+// idleLimit is for how long programs that wait do so while nothing goes on but that
 // nodes look whether others live: longer than they need to find one that does not.
-const patience = int64(3 * coord.DefaultTTL)
+const idleLimit = int64(3 * coord.DefaultTTL)
 
 // goesOn reports whether there is anything to come that programs, of which so many
 // are left, may wait for.
 func (c *Cluster) goesOn(left int) bool {
 	q := &c.queue
-	return q.urgent > 0 || left > 0 && len(q.events) > 0 && q.events[0].at <= c.active+patience
+	return q.urgent > 0 || left > 0 && len(q.events) > 0 && q.events[0].at <= c.active+idleLimit
 }
 
 // loop lets events happen until none is left that may be of use to the programs.
@@ -354,25 +354,25 @@ func (c *Cluster) happen(e *event) error {
 	return nil
 }
 
-// errStill is why operations of a cluster that stands still are cancelled.
-var errStill = errors.New("nothing is under way")
+// errStalled is why operations of a cluster that stands still are cancelled.
+var errStalled = errors.New("nothing is under way")
 
 // stuck cancels what waits for ever, so that it says what that is.
 func (c *Cluster) stuck(cancel context.CancelCauseFunc) error {
-	c.still = true
-	cancel(errStill)
+	c.stalled = true
+	cancel(errStalled)
 	for _, h := range c.hosts {
 		c.settle(h)
 	}
 	if len(c.waits) > 0 {
-		return fmt.Errorf("sim: after %v %w, and programs still wait:\n%w", time.Duration(c.active), errStill, errors.Join(c.waits...))
+		return fmt.Errorf("sim: after %v %w, and programs still wait:\n%w", time.Duration(c.active), errStalled, errors.Join(c.waits...))
 	}
 	var who []string
 	for co := range c.live {
 		who = append(who, co.name)
 	}
 	slices.Sort(who)
-	return fmt.Errorf("sim: after %v %w, and these do not end: %s", time.Duration(c.active), errStill, strings.Join(who, ", "))
+	return fmt.Errorf("sim: after %v %w, and these do not end: %s", time.Duration(c.active), errStalled, strings.Join(who, ", "))
 }
 
 // abort unwinds all coroutines.

@@ -206,13 +206,13 @@ func (w *worker) pay() {
 
 func (w *worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
 	w.access(len(keys), len(dst))
-	return w.told(w.Worker.Pull(ctx, keys, dst))
+	return w.explain(w.Worker.Pull(ctx, keys, dst))
 }
 
 func (w *worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
 	w.access(len(keys), len(dst))
 	h, err := w.Worker.PullAsync(ctx, keys, dst)
-	return h, w.told(err)
+	return h, w.explain(err)
 }
 
 func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
@@ -227,49 +227,49 @@ func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
 
 func (w *worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
 	w.access(len(keys), len(dst))
-	return w.told(w.Worker.PullSample(ctx, id, keys, dst))
+	return w.explain(w.Worker.PullSample(ctx, id, keys, dst))
 }
 
 func (w *worker) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
 	w.compute()
 	w.access(len(keys), len(push))
-	return w.told(w.Worker.Push(ctx, keys, push))
+	return w.explain(w.Worker.Push(ctx, keys, push))
 }
 
 func (w *worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
 	w.compute()
 	w.access(len(keys), len(push))
 	h, err := w.Worker.PushAsync(ctx, keys, push)
-	return h, w.told(err)
+	return h, w.explain(err)
 }
 
 func (w *worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) error {
 	w.compute()
 	w.access(len(keys), len(vals))
-	return w.told(w.Worker.Set(ctx, keys, vals))
+	return w.explain(w.Worker.Set(ctx, keys, vals))
 }
 
 func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
 	w.compute()
 	w.access(len(keys), len(vals))
 	h, err := w.Worker.SetAsync(ctx, keys, vals)
-	return h, w.told(err)
+	return h, w.explain(err)
 }
 
-// told keeps what a worker waited for when the cluster stands still.
-func (w *worker) told(err error) error {
-	if err != nil && w.c.still {
+// explain keeps what a worker waited for when the cluster stands still.
+func (w *worker) explain(err error) error {
+	if err != nil && w.c.stalled {
 		w.c.waits = append(w.c.waits, err)
 	}
 	return err
 }
 
 func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
-	return w.told(w.Worker.Wait(ctx, hs...))
+	return w.explain(w.Worker.Wait(ctx, hs...))
 }
 
 func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
-	return w.told(w.Worker.Localize(ctx, keys))
+	return w.explain(w.Worker.Localize(ctx, keys))
 }
 
 // WaitSync takes a moment also where there are no other nodes to hear from: a
@@ -278,14 +278,14 @@ func (w *worker) WaitSync(ctx context.Context) error {
 	if len(w.c.hosts) == 1 {
 		w.c.park(w.h, time.Microsecond, [3]<-chan struct{}{})
 	}
-	return w.told(w.Worker.WaitSync(ctx))
+	return w.explain(w.Worker.WaitSync(ctx))
 }
-func (w *worker) Barrier(ctx context.Context) error { return w.told(w.Worker.Barrier(ctx)) }
+func (w *worker) Barrier(ctx context.Context) error { return w.explain(w.Worker.Barrier(ctx)) }
 
 func (w *worker) Scan(ctx context.Context, first, end godwit.Key, home godwit.NodeID) iter.Seq2[godwit.Key, error] {
 	return func(yield func(godwit.Key, error) bool) {
 		for k, err := range w.Worker.Scan(ctx, first, end, home) {
-			if !yield(k, w.told(err)) {
+			if !yield(k, w.explain(err)) {
 				return
 			}
 		}

@@ -18,7 +18,7 @@ const within = coord.DefaultTTL + time.Second
 
 // cutStorm is a storm in which ways between nodes end. It returns how each worker
 // ended, and when the last did.
-func cutStorm(t *testing.T, seed uint64, w Weather) (errs []error, ended time.Duration, hash uint64) {
+func cutStorm(t *testing.T, seed uint64, w StormConfig) (errs []error, ended time.Duration, hash uint64) {
 	t.Helper()
 	s, cfg := newStorm(seed, w)
 	c, err := New(cfg)
@@ -47,7 +47,7 @@ func TestStormsWhereTwoNodesDoNotReachEachOtherEndByAVerdict(t *testing.T) {
 	for seed := range *seedsFlag / 20 {
 		rng := rand.New(rand.NewPCG(7, seed))
 		nodes := 2 + rng.IntN(4)
-		network := disorder(rng, nodes)
+		network := randomNetwork(rng, nodes)
 		a := rng.IntN(nodes)
 		b := (a + 1 + rng.IntN(nodes-1)) % nodes
 		at := time.Duration(rng.Int64N(20_000_000))
@@ -55,9 +55,9 @@ func TestStormsWhereTwoNodesDoNotReachEachOtherEndByAVerdict(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			network.Cuts = append(network.Cuts, Cut{at, b, a})
 		}
-		weather := Weather{Nodes: nodes, Network: &network, Bounded: rng.IntN(2) == 0}
-		errs, ended, hash := cutStorm(t, seed, weather)
-		if _, again, other := cutStorm(t, seed, weather); again != ended || other != hash {
+		config := StormConfig{Nodes: nodes, Network: &network, Bounded: rng.IntN(2) == 0}
+		errs, ended, hash := cutStorm(t, seed, config)
+		if _, again, other := cutStorm(t, seed, config); again != ended || other != hash {
 			t.Errorf("seed %d, cuts %v: ended after %v with hash %x, and again after %v with %x", seed, network.Cuts, ended, hash, again, other)
 		}
 		for _, err := range errs {
@@ -159,13 +159,13 @@ func TestStormsWithPartitionsShorterThanTheLeaseKeepAllPromises(t *testing.T) {
 	for seed := range *seedsFlag / 20 {
 		rng := rand.New(rand.NewPCG(8, seed))
 		nodes := 2 + rng.IntN(4)
-		network := disorder(rng, nodes)
+		network := randomNetwork(rng, nodes)
 		p := Partition{From: time.Duration(rng.Int64N(20_000_000)), Nodes: []int{rng.IntN(nodes)}}
 		p.To = p.From + time.Duration(rng.Int64N(int64(coord.DefaultTTL-100*time.Millisecond)))
 		network.Partitions = []Partition{p}
-		r, err := Storm(t.Context(), seed, Weather{Nodes: nodes, Network: &network, Bounded: rng.IntN(2) == 0})
+		r, err := Storm(t.Context(), seed, StormConfig{Nodes: nodes, Network: &network, Bounded: rng.IntN(2) == 0})
 		if err != nil {
-			t.Errorf("seed %d (%s), cut off %v: %v", seed, r.Weather, p, err)
+			t.Errorf("seed %d (%s), cut off %v: %v", seed, r.Config, p, err)
 		}
 	}
 }

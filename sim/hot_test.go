@@ -25,7 +25,7 @@ func TestKeysBecomeHotWithoutLosingAPush(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		nodes := 2 + rng.IntN(4)
 		c := cluster(t, Config{Nodes: nodes, Workers: 2, Seed: seed, Model: m, Policy: p, NoHints: rng.IntN(2) == 0,
-			Network: disorder(rng, nodes), Compute: effort(rng), Watch: true})
+			Network: randomNetwork(rng, nodes), Compute: randomCompute(rng), Watch: true})
 		var pushed [rows]float32
 		r, err := c.Run(context.Background(), func(ctx context.Context, w godwit.Worker) error {
 			rng := rand.New(rand.NewPCG(seed, uint64(w.ID().Node)<<8+uint64(w.ID().Local)))

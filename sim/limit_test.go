@@ -131,7 +131,7 @@ func TestStormsWithHeldBackUpdates(t *testing.T) {
 			t.Fatal(err)
 		}
 		const n = 150
-		r := Storms(context.Background(), 1, n, Weather{Policy: p}, 2)
+		r := Storms(context.Background(), 1, n, StormConfig{Policy: p}, 2)
 		if r.Failed != nil {
 			t.Errorf("%s: %v", name, r.Failed)
 		} else if r.Copies < 2*n || r.Moves < n {

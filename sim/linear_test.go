@@ -38,7 +38,7 @@ func (s *program) run() error {
 		return err
 	}
 	c, err := New(Config{Nodes: nodes, Workers: workers, Seed: s.seed, Model: m, Policy: s.policy, NoHints: rng.IntN(2) == 0,
-		Network: disorder(rng, nodes), Compute: effort(rng), Broken: s.broken})
+		Network: randomNetwork(rng, nodes), Compute: randomCompute(rng), Broken: s.broken})
 	if err != nil {
 		return err
 	}

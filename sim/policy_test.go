@@ -20,7 +20,7 @@ func (astray) Decide(placement.Situation) placement.Action {
 
 func TestAPolicyThatGoesAstrayEndsARunTheSameWayEachTime(t *testing.T) {
 	said := func() string {
-		_, err := Storm(context.Background(), 3, Weather{Policy: astray{}, Nodes: 3, Workers: 2})
+		_, err := Storm(context.Background(), 3, StormConfig{Policy: astray{}, Nodes: 3, Workers: 2})
 		if err == nil {
 			t.Fatal("the run ended well")
 		}

@@ -22,9 +22,9 @@ func TestStormsKeepTheirPromisesWhereverTheyAreInterrupted(t *testing.T) {
 		var interrupted uint64
 		var judged history.JudgedClocks
 		for seed := uint64(1); seed <= *seedsFlag; seed++ {
-			r, err := Storm(context.Background(), seed, Weather{Bounded: bounded})
+			r, err := Storm(context.Background(), seed, StormConfig{Bounded: bounded})
 			if err != nil {
-				t.Fatalf("seed %d (%s): %v", seed, r.Weather, err)
+				t.Fatalf("seed %d (%s): %v", seed, r.Config, err)
 			}
 			interrupted += r.Interrupted
 			judged.Add(r.Judged)
@@ -43,9 +43,9 @@ func TestWithoutVerifyingRowsStormsFail(t *testing.T) {
 	defer func() { preempt.Unverified = false }()
 	const most = 500
 	for seed := uint64(1); seed <= most; seed++ {
-		r, err := Storm(context.Background(), seed, Weather{})
+		r, err := Storm(context.Background(), seed, StormConfig{})
 		if err != nil {
-			t.Logf("seed %d (%s): %.300v", seed, r.Weather, err)
+			t.Logf("seed %d (%s): %.300v", seed, r.Config, err)
 			return
 		}
 	}

@@ -22,7 +22,7 @@ func TestStormsWithRoomForOneRow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, bounded := range []bool{false, true} {
-				w := Weather{Limits: one, Bounded: bounded}
+				w := StormConfig{Limits: one, Bounded: bounded}
 				if name != "open" {
 					p, err := placement.ByName(name)
 					if err != nil {

@@ -159,16 +159,16 @@ func TestTheServersCoresAreShared(t *testing.T) {
 func TestTheSameSeedRepeatsBitForBit(t *testing.T) {
 	hashes := map[uint64]bool{}
 	for seed := uint64(1); seed <= 30; seed++ {
-		a, err := Storm(context.Background(), seed, Weather{Nodes: 3})
+		a, err := Storm(context.Background(), seed, StormConfig{Nodes: 3})
 		if err != nil {
 			t.Fatalf("-seed %d: %v", seed, err)
 		}
-		b, _ := Storm(context.Background(), seed, Weather{Nodes: 3})
+		b, _ := Storm(context.Background(), seed, StormConfig{Nodes: 3})
 		if a.Hash != b.Hash || a.Elapsed != b.Elapsed || a.Events != b.Events {
-			t.Errorf("seed %d (%s) gives %x in %v with %d events and then %x in %v with %d", seed, a.Weather, a.Hash, a.Elapsed, a.Events, b.Hash, b.Elapsed, b.Events)
+			t.Errorf("seed %d (%s) gives %x in %v with %d events and then %x in %v with %d", seed, a.Config, a.Hash, a.Elapsed, a.Events, b.Hash, b.Elapsed, b.Events)
 		}
 		if a.Messages == 0 {
-			t.Errorf("seed %d (%s) sends nothing", seed, a.Weather)
+			t.Errorf("seed %d (%s) sends nothing", seed, a.Config)
 		}
 		hashes[a.Hash] = true
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/godwit-ps/godwit/sampling"
 )
 
-// A Weather is the configuration of a storm. What it leaves open, the seed
+// A StormConfig is the configuration of a storm. What it leaves open, the seed
 // decides.
-type Weather struct {
+type StormConfig struct {
 	Nodes   int // 0: open, 1 … 5
 	Workers int // of each node; 0: open, 1 … 3
 	// Policy is open where it is nil. The default rule of nonuniform, by which none of so
@@ -47,7 +47,7 @@ type Weather struct {
 // A StormReport is what a storm was and did.
 type StormReport struct {
 	Result
-	Weather string // what the configuration and the seed made of it
+	Config string // what the configuration and the seed made of it
 	// Interrupted is how often another goroutine came between, 0 unless built with
 	// the tag preempt.
 	Interrupted uint64 `json:",omitempty"`
@@ -65,10 +65,10 @@ type StormReport struct {
 // Storm lets random workers loose on a few keys and judges everything that they
 // see, and the cluster while they run and at rest. An error is a failed promise
 // of docs/guarantees.md, or of the cluster's own order (see [Cluster.Check]);
-// the same seed and weather give it again. The report is never nil.
-func Storm(ctx context.Context, seed uint64, w Weather) (*StormReport, error) {
+// the same seed and config give it again. The report is never nil.
+func Storm(ctx context.Context, seed uint64, w StormConfig) (*StormReport, error) {
 	s, cfg := newStorm(seed, w)
-	rep := &StormReport{Weather: s.String()}
+	rep := &StormReport{Config: s.String()}
 	sched := newScheduler(seed)
 	defer sched.install()()
 	c, err := New(cfg)
@@ -96,7 +96,7 @@ func Storm(ctx context.Context, seed uint64, w Weather) (*StormReport, error) {
 
 type storm struct {
 	seed    uint64
-	weather Weather
+	config  StormConfig
 	hints   bool
 	async   bool // workers have several operations outstanding
 	moves   bool // workers call Localize
@@ -107,7 +107,7 @@ type storm struct {
 	samples []sampling.Spec
 	history *history.History
 	scanned Scanned
-	bounds  *stormBounds  // if the weather is bounded
+	bounds  *stormBounds  // if the config is bounded
 	lossy   *stormFilters // if it leaves filters open, and the seed has some
 	clocks  uint64        // keys of vector clocks, which are the first
 
@@ -186,7 +186,7 @@ func (opposite) Apply(v, _, p []float32)   { vec.Sub(v, p) }
 func (opposite) Query(dst, v, _ []float32) { copy(dst, v); vec.Scale(dst, -1) }
 func (opposite) Keep(v, _ []float32)       { vec.Scale(v, -1) }
 
-func newStorm(seed uint64, w Weather) (*storm, Config) {
+func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	rng := rand.New(rand.NewPCG(seed, 0x5703))
 	if w.Nodes == 0 {
 		w.Nodes = 1 + rng.IntN(5)
@@ -199,14 +199,14 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 	}
 	w.Policy = inStorms(w.Policy)
 	if w.Network == nil {
-		n := disorder(rng, w.Nodes)
+		n := randomNetwork(rng, w.Nodes)
 		w.Network = &n
 	}
 	if w.Steps == 0 {
 		w.Steps = defaultSteps
 	}
 	workers := w.Nodes * w.Workers
-	s := &storm{seed: seed, weather: w, hints: rng.IntN(2) == 0, async: rng.IntN(2) == 0, moves: rng.IntN(2) == 0}
+	s := &storm{seed: seed, config: w, hints: rng.IntN(2) == 0, async: rng.IntN(2) == 0, moves: rng.IntN(2) == 0}
 	if w.Bounded {
 		s.bounds = newStormBounds(seed, workers)
 	}
@@ -228,10 +228,10 @@ func newStorm(seed uint64, w Weather) (*storm, Config) {
 	}
 	policy := w.Policy
 	single := func(k godwit.Key) bool { return !mayCopy(policy) }
-	s.history = history.New(workers, func(i int) int { return i / s.weather.Workers }, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held)
+	s.history = history.New(workers, func(i int) int { return i / s.config.Workers }, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held)
 	cfg := Config{
 		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
-		Network: *w.Network, Compute: effort(rng), Limits: s.limits, Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
+		Network: *w.Network, Compute: randomCompute(rng), Limits: s.limits, Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
 	}
 	if s.bounds != nil {
 		cfg.Barriers = s.bounds.behind
@@ -274,8 +274,8 @@ func mayCopy(p placement.Policy) bool {
 	return p.Everywhere(true) || p.Everywhere(false) || p.OnIntent(true) == placement.Copy || p.OnIntent(false) == placement.Copy
 }
 
-// disorder is a network that nobody should have.
-func disorder(rng *rand.Rand, nodes int) Network {
+// randomNetwork is a network with more jitter, spikes and partitions than one should have.
+func randomNetwork(rng *rand.Rand, nodes int) Network {
 	n := Network{Latency: time.Duration(rng.Int64N(200_000)), Jitter: time.Duration(rng.Int64N(1_000_000))}
 	if rng.IntN(2) == 0 {
 		n.Bandwidth = []float64{1e7, 1e8, 1e9, 1e10}[rng.IntN(4)]
@@ -306,8 +306,8 @@ func disorder(rng *rand.Rand, nodes int) Network {
 	return n
 }
 
-// effort is what computing costs in a storm, often nothing.
-func effort(rng *rand.Rand) Compute {
+// randomCompute is what computing costs in a storm, often nothing.
+func randomCompute(rng *rand.Rand) Compute {
 	upTo := func(d int64) time.Duration {
 		if rng.IntN(3) == 0 {
 			return 0
@@ -333,7 +333,7 @@ func tightness(rng *rand.Rand) (l node.Limits) {
 }
 
 func (s *storm) String() string {
-	w := &s.weather
+	w := &s.config
 	b := []string{fmt.Sprintf("%s, %d nodes of %d workers, %d keys", w.Policy.Name(), w.Nodes, w.Workers, len(s.keys))}
 	for _, x := range []struct {
 		is   bool

@@ -27,7 +27,7 @@ func TestStormsKeepAllPromises(t *testing.T) {
 	} else if testing.Short() || racing {
 		n /= 10
 	}
-	r := Storms(context.Background(), first, n, Weather{}, runtime.GOMAXPROCS(0))
+	r := Storms(context.Background(), first, n, StormConfig{}, runtime.GOMAXPROCS(0))
 	if r.Failed != nil {
 		t.Fatalf("-seed %d: %v", r.Failed.Seed, r.Failed)
 	}
@@ -45,9 +45,9 @@ func TestStormsKeepAllPromisesWithFilters(t *testing.T) {
 	for _, fs := range [][]godwit.Filter{{filter.Sparse{}, filter.Compress{Method: filter.S2}}, {filter.BF16{}, filter.Compress{Method: filter.Zstd}}} {
 		var sum node.Stats
 		for seed := uint64(1); seed <= 200; seed++ {
-			r, err := Storm(context.Background(), seed, Weather{Filters: fs})
+			r, err := Storm(context.Background(), seed, StormConfig{Filters: fs})
 			if err != nil {
-				t.Fatalf("%s, seed %d (%s): %v", fs[0].Name(), seed, r.Weather, err)
+				t.Fatalf("%s, seed %d (%s): %v", fs[0].Name(), seed, r.Config, err)
 			}
 			sum.Add(r.Sum())
 		}
@@ -82,9 +82,9 @@ func TestStormsKeepAllPromisesWhereUpdatesOfReplicasAreRounded(t *testing.T) {
 	}
 	var sum node.Stats
 	for seed := uint64(1); seed <= 500; seed++ {
-		r, err := Storm(context.Background(), seed, Weather{Filters: []godwit.Filter{evens{}}})
+		r, err := Storm(context.Background(), seed, StormConfig{Filters: []godwit.Filter{evens{}}})
 		if err != nil {
-			t.Fatalf("seed %d (%s): %v", seed, r.Weather, err)
+			t.Fatalf("seed %d (%s): %v", seed, r.Config, err)
 		}
 		sum.Add(r.Sum())
 	}
@@ -101,7 +101,7 @@ func TestStormsOfEachPolicyMeetWhatItDoes(t *testing.T) {
 	}
 	for _, name := range append(placement.Names(), "") {
 		for _, bounded := range []bool{false, true} {
-			w := Weather{Bounded: bounded}
+			w := StormConfig{Bounded: bounded}
 			if name != "" {
 				w.Policy, _ = placement.ByName(name)
 			}
@@ -122,12 +122,12 @@ func TestStormsThatCannotMeetWhatTheirPolicyDoesSaySo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := Weather{Policy: p}
+	w := StormConfig{Policy: p}
 	r := Storms(context.Background(), 1, enoughSeeds, w, runtime.GOMAXPROCS(0))
 	if err := r.Vacuous(w); err == nil || !strings.Contains(err.Error(), "under nonuniform(factor=50) kept all promises, but tell little: no replica was set up") {
 		t.Errorf("%v", err)
 	}
-	for _, few := range []Weather{{Policy: p, Nodes: 1}, {Policy: p, Steps: 10}} {
+	for _, few := range []StormConfig{{Policy: p, Nodes: 1}, {Policy: p, Steps: 10}} {
 		if err := r.Vacuous(few); err != nil {
 			t.Errorf("%d nodes, %d steps: %v", few.Nodes, few.Steps, err)
 		}
@@ -138,7 +138,7 @@ func TestStormsThatCannotMeetWhatTheirPolicyDoesSaySo(t *testing.T) {
 }
 
 func TestTheSmallestSeedThatFailsIsReported(t *testing.T) {
-	w := Weather{Broken: protocol.Broken{DropAtSend: true}}
+	w := StormConfig{Broken: protocol.Broken{DropAtSend: true}}
 	one, many := Storms(context.Background(), 1, 50, w, 1), Storms(context.Background(), 1, 50, w, 4)
 	if one.Failed == nil || many.Failed == nil || one.Failed.Seed != many.Failed.Seed || one.Failed.Error() == "" {
 		t.Errorf("%v, and with several at a time %v", one.Failed, many.Failed)
@@ -148,7 +148,7 @@ func TestTheSmallestSeedThatFailsIsReported(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if r := Storms(ctx, 1, 50, Weather{}, 2); r.Seeds != 0 || r.Failed != nil {
+	if r := Storms(ctx, 1, 50, StormConfig{}, 2); r.Seeds != 0 || r.Failed != nil {
 		t.Errorf("%+v after it was cancelled", *r)
 	}
 }
@@ -160,9 +160,9 @@ func TestStormsDrawSamplesByAllSchemes(t *testing.T) {
 	var sampled node.Sampled
 	storms := 0
 	for seed := uint64(1); seed <= 300; seed++ {
-		r, err := Storm(context.Background(), seed, Weather{})
+		r, err := Storm(context.Background(), seed, StormConfig{})
 		if err != nil {
-			t.Fatalf("-seed %d (%s): %v", seed, r.Weather, err)
+			t.Fatalf("-seed %d (%s): %v", seed, r.Config, err)
 		}
 		s := r.Sum()
 		if s.Sampled.Accesses() > 0 {
@@ -187,9 +187,9 @@ func TestStormsScanWhileKeysMove(t *testing.T) {
 	}
 	var sum Scanned
 	for seed := uint64(1); seed <= 600; seed++ {
-		r, err := Storm(context.Background(), seed, Weather{})
+		r, err := Storm(context.Background(), seed, StormConfig{})
 		if err != nil {
-			t.Fatalf("-seed %d (%s): %v", seed, r.Weather, err)
+			t.Fatalf("-seed %d (%s): %v", seed, r.Config, err)
 		}
 		sum.Add(r.Scanned)
 	}

@@ -63,7 +63,7 @@ func (x *stormWorker) ending(ctx context.Context) *ending {
 		return p
 	}
 	x.cancelled.Contexts++
-	p.cause = fmt.Errorf("worker %d lost patience", x.id)
+	p.cause = fmt.Errorf("worker %d lost idleLimit", x.id)
 	var cancel context.CancelCauseFunc
 	p.Context, cancel = context.WithCancelCause(ctx)
 	if x.cancels.IntN(4) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/filter"
 )
 
-// stormFilters are the filters of a storm's tables where the weather leaves them open.
+// stormFilters are the filters of a storm's tables where the config leaves them open.
 // Those of the tables of vector clocks let whole numbers pass, sooner or later. One
 // more table is of fractions, which filters round; it is judged by what is conserved.
 // Draws are of their own, so that a storm is otherwise that of its seed.

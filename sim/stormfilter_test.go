@@ -12,7 +12,7 @@ func TestStormsDrawFiltersThatHoldBackAndRound(t *testing.T) {
 		t.Skip("storms have one goroutine each")
 	}
 	for _, bounded := range []bool{false, true} {
-		r := Storms(context.Background(), 1, 300, Weather{Bounded: bounded}, runtime.GOMAXPROCS(0))
+		r := Storms(context.Background(), 1, 300, StormConfig{Bounded: bounded}, runtime.GOMAXPROCS(0))
 		if r.Failed != nil {
 			t.Fatal(r.Failed)
 		}

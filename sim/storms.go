@@ -37,18 +37,18 @@ type StormsReport struct {
 
 // A Failure is a storm that broke a promise.
 type Failure struct {
-	Seed    uint64 // of the storm
-	Weather string // of the storm, as in StormReport
-	Err     error  // the broken promise
+	Seed   uint64 // of the storm
+	Config string // of the storm, as in StormReport
+	Err    error  // the broken promise
 }
 
-func (f *Failure) Error() string { return fmt.Sprintf("seed %d (%s): %v", f.Seed, f.Weather, f.Err) }
+func (f *Failure) Error() string { return fmt.Sprintf("seed %d (%s): %v", f.Seed, f.Config, f.Err) }
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Storms runs the storms of n seeds from first on, up to parallel of them (at
 // least 1) at a time, until one fails or ctx ends, which is no error: the
 // report says how far it came.
-func Storms(ctx context.Context, first, n uint64, w Weather, parallel int) *StormsReport {
+func Storms(ctx context.Context, first, n uint64, w StormConfig, parallel int) *StormsReport {
 	s := &storms{next: first, left: n}
 	began := time.Now()
 	var wg sync.WaitGroup
@@ -92,7 +92,7 @@ func (s *storms) over(ctx context.Context, seed uint64, r *StormReport, err erro
 	case err != nil && ctx.Err() != nil: // cut short
 	case err != nil:
 		if f := s.report.Failed; f == nil || seed < f.Seed {
-			s.report.Failed = &Failure{seed, r.Weather, err}
+			s.report.Failed = &Failure{seed, r.Config, err}
 		}
 	default:
 		sum := r.Sum()

@@ -44,9 +44,9 @@ type operation struct {
 }
 
 func (s *storm) work(ctx context.Context, w godwit.Worker) error {
-	id := int(w.ID().Node)*s.weather.Workers + w.ID().Local
+	id := int(w.ID().Node)*s.config.Workers + w.ID().Local
 	x := &stormWorker{storm: s, w: w, rng: rand.New(rand.NewPCG(s.seed, uint64(id)+77)), id: id, node: int(w.ID().Node), pushed: map[godwit.Key]float32{}, cancels: newCancels(s.seed, id)}
-	for i := range s.weather.Steps {
+	for i := range s.config.Steps {
 		if s.bounds != nil && s.bounds.meets(i) {
 			if err := x.barrier(ctx, func() error { return x.amidBarrier(ctx) }); err != nil {
 				return err
@@ -348,7 +348,7 @@ func (x *stormWorker) end(ctx context.Context) error {
 	if err := x.conserves(ctx); err != nil {
 		return err
 	}
-	if keep, ok := placement.OnRead(x.weather.Policy); ok {
+	if keep, ok := placement.OnRead(x.config.Policy); ok {
 		x.last = max(x.last, x.w.Clock()+1+godwit.Clock(keep))
 	}
 	for x.w.Clock() < x.last {

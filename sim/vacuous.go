@@ -12,11 +12,11 @@ import (
 // there for: the rarest kind of event comes several times in so many.
 const enoughSeeds = 100
 
-// Vacuous says what storms of this weather are there to stress and did not meet,
+// Vacuous says what storms of this config are there to stress and did not meet,
 // so that their success means nothing. It is nil where they met everything, and
 // where too little was run to tell: fewer than 100 seeds, one node, or fewer steps
 // than by default.
-func (r *StormsReport) Vacuous(w Weather) error {
+func (r *StormsReport) Vacuous(w StormConfig) error {
 	if r.Seeds < enoughSeeds || w.Nodes == 1 || w.Steps != 0 && w.Steps < defaultSteps {
 		return nil
 	}
@@ -39,7 +39,7 @@ type stress struct {
 	met    uint64
 }
 
-func (r *StormsReport) stressed(w Weather) []stress {
+func (r *StormsReport) stressed(w StormConfig) []stress {
 	does := func(may func(placement.Policy) bool) bool { return w.Policy == nil || may(inStorms(w.Policy)) }
 	s, c := &r.sum, &r.gaveUp
 	return []stress{

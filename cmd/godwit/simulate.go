@@ -18,7 +18,7 @@ import (
 // A simulate is the command line of "godwit simulate".
 type simulate struct {
 	seeds, first uint64
-	weather      sim.Weather
+	config       sim.StormConfig
 	policy       string
 	network      string
 	parallel     int
@@ -52,10 +52,10 @@ Policies (--policy):  ` + strings.Join(placement.Names(), ", "),
 	g := cli.NewGroup("Storms")
 	g.Uint64Var(&s.seeds, "seeds", 1000, "`number` of seeds")
 	g.Uint64Var(&s.first, "first", 1, "first `seed`")
-	g.IntVar(&s.weather.Nodes, "nodes", 0, "`number` of nodes (default: chosen by the seed, 1 … 5)")
-	g.IntVar(&s.weather.Workers, "workers", 0, "`number` of workers of a node (default: chosen by the seed, 1 … 3)")
-	g.IntVar(&s.weather.Steps, "steps", 0, "`number` of steps of a worker (default 50)")
-	g.BoolVar(&s.weather.Bounded, "bounded", false, "bound the staleness of reads, and check that as well")
+	g.IntVar(&s.config.Nodes, "nodes", 0, "`number` of nodes (default: chosen by the seed, 1 … 5)")
+	g.IntVar(&s.config.Workers, "workers", 0, "`number` of workers of a node (default: chosen by the seed, 1 … 3)")
+	g.IntVar(&s.config.Steps, "steps", 0, "`number` of steps of a worker (default 50)")
+	g.BoolVar(&s.config.Bounded, "bounded", false, "bound the staleness of reads, and check that as well")
 	g.StringVar(&s.policy, "policy", "", "`name` of the policy (default: chosen by the seed)")
 	g.StringVar(&s.network, "network", "", "`name` of the network (default: the seed makes a bad one)")
 	g.IntVar(&s.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of seeds at a time")
@@ -71,8 +71,8 @@ func (s *simulate) run(cmd *cobra.Command) error {
 	}
 	ctx, cancel := cli.UntilInterrupted()
 	defer cancel()
-	r := sim.Storms(ctx, s.first, s.seeds, s.weather, s.parallel)
-	vacuous := r.Vacuous(s.weather)
+	r := sim.Storms(ctx, s.first, s.seeds, s.config, s.parallel)
+	vacuous := r.Vacuous(s.config)
 	if err := s.print(cmd.OutOrStdout(), r, vacuous); err != nil {
 		return cli.Failed(err)
 	}
@@ -87,12 +87,12 @@ func (s *simulate) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// check makes the weather of the flags.
+// check makes the configuration from the flags.
 func (s *simulate) check() error {
 	switch {
 	case s.seeds == 0:
 		return fmt.Errorf("--seeds 0: want at least 1")
-	case s.weather.Nodes < 0 || s.weather.Workers < 0 || s.weather.Steps < 0 || s.parallel < 1:
+	case s.config.Nodes < 0 || s.config.Workers < 0 || s.config.Steps < 0 || s.parallel < 1:
 		return fmt.Errorf("--nodes, --workers and --steps want 0 or more, --parallel 1 or more")
 	}
 	if s.policy != "" {
@@ -100,14 +100,14 @@ func (s *simulate) check() error {
 		if err != nil {
 			return err
 		}
-		s.weather.Policy = p
+		s.config.Policy = p
 	}
 	if s.network != "" {
 		n, err := sim.NetworkNamed(s.network)
 		if err != nil {
 			return err
 		}
-		s.weather.Network = &n
+		s.config.Network = &n
 	}
 	return nil
 }
@@ -118,12 +118,12 @@ func (s *simulate) replay(seed uint64) string {
 	for _, f := range []struct {
 		name string
 		n    int
-	}{{"nodes", s.weather.Nodes}, {"workers", s.weather.Workers}, {"steps", s.weather.Steps}} {
+	}{{"nodes", s.config.Nodes}, {"workers", s.config.Workers}, {"steps", s.config.Steps}} {
 		if f.n > 0 {
 			c += fmt.Sprintf(" --%s %d", f.name, f.n)
 		}
 	}
-	if s.weather.Bounded {
+	if s.config.Bounded {
 		c += " --bounded"
 	}
 	if s.policy != "" {
@@ -157,7 +157,7 @@ func (s *simulate) print(w io.Writer, r *sim.StormsReport, vacuous error) error 
 		out.Error = vacuous.Error()
 	}
 	if f := r.Failed; f != nil {
-		out.FailedSeed, out.Weather, out.Error, out.Replay = f.Seed, f.Weather, f.Err.Error(), s.replay(f.Seed)
+		out.FailedSeed, out.Weather, out.Error, out.Replay = f.Seed, f.Config, f.Err.Error(), s.replay(f.Seed)
 	}
 	return json.NewEncoder(w).Encode(out)
 }

@@ -73,9 +73,9 @@ func TestSimulateFailsIfItNeverMetWhatItIsFor(t *testing.T) {
 }
 
 func TestSimulateSaysHowToRunAFailureAgain(t *testing.T) {
-	s := &simulate{policy: "adaptive", network: "bad", weather: sim.Weather{Nodes: 3, Bounded: true}, json: true}
+	s := &simulate{policy: "adaptive", network: "bad", config: sim.StormConfig{Nodes: 3, Bounded: true}, json: true}
 	var out bytes.Buffer
-	r := &sim.StormsReport{Seeds: 4, Failed: &sim.Failure{Seed: 5, Weather: "rain", Err: errors.New("an update was lost")}}
+	r := &sim.StormsReport{Seeds: 4, Failed: &sim.Failure{Seed: 5, Config: "rain", Err: errors.New("an update was lost")}}
 	if err := s.print(&out, r, nil); err != nil {
 		t.Fatal(err)
 	}
