@@ -213,21 +213,25 @@ func programs(ctx context.Context, op string, l *node.Cluster, b *bare, dim int)
 	}
 }
 
-// prefetchBytes is how far ahead a prefetching loop asks for rows, in bytes of rows.
-const prefetchBytes = 2048
+// A prefetching loop asks for the rows of a group of keys ahead, and of each row for
+// the first bytes: the processor finds by itself what follows them.
+const (
+	prefetchGroup = 16
+	prefetchBytes = 512
+)
 
 // prefetching has the rows of each group of keys prefetched while those of the group
 // before are worked on. rowLen is the length of a row in floats.
 func prefetching(rows []float32, keys []godwit.Key, rowLen int, hint func(unsafe.Pointer, uintptr), work func(keys []godwit.Key, first int)) {
-	group := min(16, max(1, prefetchBytes/(4*rowLen)))
+	bytes := uintptr(min(4*rowLen, prefetchBytes))
 	fetch := func(keys []godwit.Key) {
-		for _, k := range keys[:min(group, len(keys))] {
-			hint(unsafe.Pointer(&rows[int(k)*rowLen]), uintptr(4*rowLen))
+		for _, k := range keys[:min(prefetchGroup, len(keys))] {
+			hint(unsafe.Pointer(&rows[int(k)*rowLen]), bytes)
 		}
 	}
 	fetch(keys)
-	for first := 0; first < len(keys); first += group {
-		end := min(first+group, len(keys))
+	for first := 0; first < len(keys); first += prefetchGroup {
+		end := min(first+prefetchGroup, len(keys))
 		fetch(keys[end:])
 		work(keys[first:end], first)
 	}

@@ -40,7 +40,8 @@ var results = []result{
 	measured("filters", "experiment filters --step 200us", "filters-blocks"),
 	measured("sketch", "experiment sketch --step 20us", "sketch"),
 	measured("sketch-real", "experiment sketch --real"),
-	measured("bench", "bench"),
+	measured("bench", "bench local skew training fill"),
+	measured("bench-remote", "bench remote"),
 }
 
 func main() {
