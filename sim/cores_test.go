@@ -162,12 +162,14 @@ func TestFramesAndTheirBytesCostAtBothEnds(t *testing.T) {
 // The planner and the rounds of a node are charged apart: what the stack says of who
 // works must go on to say it.
 func TestThePlannerIsChargedApart(t *testing.T) {
-	worked := func(c Compute, policy placement.Policy) (planner, others int64) {
+	worked := func(c Compute, policy placement.Policy, intents bool) (planner, others int64) {
 		x := cluster(t, Config{Nodes: 2, Workers: 1, Model: model(t, 1000, 1), Policy: policy, Compute: c})
 		run(t, x, func(ctx context.Context, w godwit.Worker, there godwit.Key) error {
 			for range 20 {
-				if err := w.Intent([]godwit.Key{there}, w.Clock()+1, w.Clock()+2); err != nil {
-					return err
+				if intents {
+					if err := w.Intent([]godwit.Key{there}, w.Clock()+1, w.Clock()+2); err != nil {
+						return err
+					}
 				}
 				w.Advance()
 				if err := w.Push(ctx, []godwit.Key{there}, []float32{1}); err != nil {
@@ -188,19 +190,19 @@ func TestThePlannerIsChargedApart(t *testing.T) {
 		}
 		return planner, others
 	}
-	planner, others := worked(Compute{Step: ms, Plan: us}, placement.Static)
+	planner, others := worked(Compute{Step: ms, Plan: us}, placement.Static, true)
 	if planner == 0 || others != 0 {
 		t.Errorf("planners worked for %d ns and others for %d, want some and 0", planner, others)
 	}
-	acting, _ := worked(Compute{Step: ms, Plan: us, Want: 3 * us}, placement.ReplicateAll)
-	idle, _ := worked(Compute{Step: ms, Plan: us}, placement.ReplicateAll)
+	acting, _ := worked(Compute{Step: ms, Plan: us, Want: 3 * us}, placement.ReplicateAll, true)
+	idle, _ := worked(Compute{Step: ms, Plan: us}, placement.ReplicateAll, true)
 	if acting != idle {
 		t.Errorf("planners of a policy that does nothing about intents worked for %d ns, want %d", acting, idle)
 	}
-	if acting, _ := worked(Compute{Step: ms, Plan: us, Want: 3 * us}, placement.AdaptiveReplicateOnly); acting < 2*idle {
+	if acting, _ := worked(Compute{Step: ms, Plan: us, Want: 3 * us}, placement.AdaptiveReplicateOnly, true); acting < 2*idle {
 		t.Errorf("planners that act on intents worked for %d ns, others for %d", acting, idle)
 	}
-	if _, rounds := worked(Compute{Step: ms, Round: us, Plan: us}, placement.ReplicateAll); rounds == 0 {
-		t.Error("rounds worked for nothing")
+	if planner, rounds := worked(Compute{Step: ms, Round: us, Plan: us}, placement.ReplicateAll, false); planner != 0 || rounds == 0 {
+		t.Errorf("without intents planners worked for %d ns and rounds for %d, want 0 and some", planner, rounds)
 	}
 }

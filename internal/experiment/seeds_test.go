@@ -72,6 +72,7 @@ func TestCostsSlowARunDown(t *testing.T) {
 		"records":           func(l *Lab) { l.Costs.Record *= 20 },
 		"frames":            func(l *Lab) { l.Costs.Send *= 5; l.Costs.Frame *= 5 },
 		"intents":           func(l *Lab) { l.Costs.Announce += 2000 },
+		"planning":          func(l *Lab) { l.Costs.Plan += 2000 },
 		"acting on intents": func(l *Lab) { l.Costs.Want += 2000 },
 		"samples":           func(l *Lab) { l.Costs.Sample += 50_000 },
 		"batches":           func(l *Lab) { l.Costs.Load += 2000 },
