@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,5 +46,43 @@ func TestExperimentComparesChosenPolicies(t *testing.T) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != cli.WrongUsage || !strings.Contains(string(exit.Stderr), "fastest") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestCostsThatCannotBeReadAreWrongUsage(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	for what, args := range map[string][]string{
+		"no such file":  {"experiment", "timing", "--costs", filepath.Join(dir, "nowhere")},
+		"no JSON":       {"experiment", "timing", "--costs", write("a", "costs")},
+		"another field": {"experiment", "timing", "--costs", write("b", `{"key": 50, "frame": 10, "latency": 1}`)},
+		"costs below 0": {"experiment", "timing", "--costs", write("c", `{"key": -1, "frame": 10}`)},
+		"no costs":      {"experiment", "timing", "--costs", write("d", `{}`)},
+		"seeds":         {"experiment", "timing", "--seeds", "-1"},
+		"rows":          {"experiment", "scaling", "--dim", "-1"},
+		"cases":         {"bench", "--costs", "local"},
+	} {
+		cmd := root()
+		cmd.SetArgs(args)
+		if err := cmd.Execute(); cli.ExitCode(err) != cli.WrongUsage {
+			t.Errorf("%s: %v, exit code %d", what, err, cli.ExitCode(err))
+		}
+	}
+}
+
+func TestAnExperimentIsChargedTheCostsOfAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "costs.json")
+	if err := os.WriteFile(file, []byte(`{"from": "a test", "key": 50, "frame": 1234, "record": 100, "round": 100}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(binary, "experiment", "timing", "--quick", "--step", "50us", "--costs", file).Output()
+	if err != nil || !strings.Contains(string(out), "1234") || !strings.Contains(string(out), "(a test)") {
+		t.Errorf("%v:\n%s", err, out)
 	}
 }
