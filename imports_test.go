@@ -243,6 +243,13 @@ var directions = []direction{
 		why:   "who lists keys asks their homes, and reads no row",
 	},
 	{
+		rooms: []string{"node/internal/planner"},
+		ours:  []string{".", "internal/host", "internal/preempt", "internal/protocol/intent", "node/internal/link", "node/internal/shards", "node/internal/tick"},
+		never: []string{"net", "os"},
+		pure:  true,
+		why:   "what is announced becomes requests for rows, and nothing else",
+	},
+	{
 		rooms: []string{"node/internal/run"},
 		ours:  []string{".", "coord", "transport", "internal/host", "internal/preempt", "internal/wire", "node/internal/link"},
 		pure:  true,

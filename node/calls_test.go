@@ -319,24 +319,3 @@ func TestAnIntentAloneIsActedOn(t *testing.T) {
 		eventually(t, fmt.Sprintf("-seed %d: key %d (%d) is here, clock %d, intent from %d", *seed, k, i, w.Clock(), start), func() bool { return w.PullIfLocal(k, dst) })
 	}
 }
-
-func TestTooManyIntentsAreRefused(t *testing.T) {
-	ctx := background(t)
-	_, w, _, there := twoNodes(t)
-	held := &w.(*worker).held
-	must(t, w.Intent(there, 1000, 1001))
-	must(t, w.WaitSync(ctx))
-	if got := held.Load(); got != int64(len(there)) {
-		t.Errorf("%d keys are counted as announced, want %d", got, len(there))
-	}
-	held.Add(maxIntents - 2*int64(len(there))) // their memory is not what is tested
-	must(t, w.Intent(there, 1000, 1001))
-	if err := w.Intent(there[:1], 1000, 1001); !errors.Is(err, godwit.ErrFull) {
-		t.Errorf("got %v, want %v", err, godwit.ErrFull)
-	}
-	held.Add(-maxIntents + 2*int64(len(there)))
-	for range 1001 {
-		w.Advance()
-	}
-	eventually(t, "ended intents are not counted", func() bool { return held.Load() == 0 })
-}

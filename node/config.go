@@ -114,11 +114,7 @@ func longest(m *godwit.Model) (floats int) {
 const (
 	maxWorkers = 1 << 12
 	maxFloats  = math.MaxUint32 // of the values of a call: 16 GiB; an operation keeps offsets of 32 bits
-	maxIntents = 1 << 27        // keys in a worker's announced intents, counted once an intent
 )
-
-// eager is a window that no intent is beyond.
-const eager = 1 << 40
 
 // bytesOf returns the bytes of all rows of a model, if every key is in use.
 func bytesOf(m *godwit.Model) (n float64) {

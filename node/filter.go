@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
+	"github.com/godwit-ps/godwit/node/internal/planner"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
@@ -92,7 +93,7 @@ func (w *worker) pushKeptOf(ctx context.Context, what string, r *filtering.Resid
 func (n *Node) newCloser() *worker {
 	i := len(n.workers)
 	id := godwit.WorkerID{Node: n.self, Local: i}
-	w := &worker{n: n, id: id, out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), waits: true, clock: new(tick.Clock), filters: n.filters.Pipeline(id)}
+	w := &worker{n: n, id: id, out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), waits: true, clock: new(tick.Clock), intents: new(planner.Announcer), filters: n.filters.Pipeline(id)}
 	w.send = w.out.Flush
 	return w
 }

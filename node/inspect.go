@@ -57,9 +57,4 @@ func (n *Node) Resting() error {
 
 // Intents returns how many keys the intents of the node's workers hold that
 // have not ended, counted once an intent.
-func (n *Node) Intents() (keys int64) {
-	for _, w := range n.workers {
-		keys += w.held.Load()
-	}
-	return keys
-}
+func (n *Node) Intents() (keys int64) { return n.planner.Held() }

@@ -44,6 +44,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/liveness"
 	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/planner"
 	"github.com/godwit-ps/godwit/node/internal/receive"
 	rounds "github.com/godwit-ps/godwit/node/internal/round"
 	"github.com/godwit-ps/godwit/node/internal/run"
@@ -71,7 +72,7 @@ type Node struct {
 	clocks  tick.Clocks // of the workers
 	closer  *worker     // what Close pushes by
 	loop    *rounds.Loop
-	planner *planner
+	planner *planner.Planner
 	setup   *tick.Setup
 	bound   *staleness.Bound // nil if no table bounds staleness
 	windows []int64          // by table: clocks of its window, or unlimited; nil if no table has one
@@ -120,7 +121,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		n.connect(conns)
 	}
 	n.Go(n.run.Watch)
-	n.Go(n.planner.run)
+	n.Go(n.planner.Run)
 	n.Go(n.loop.Run)
 	if len(members) > 1 {
 		n.pulse.Start(n.patience(ctx))
@@ -170,8 +171,8 @@ func (n *Node) build() error {
 	if n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.model), alloc, bell); err != nil {
 		return err
 	}
-	n.planner = newPlanner(n)
 	n.clocks = tick.NewClocks(n.self, n.cfg.Workers, n.cfg.barriers())
+	n.planner = planner.New(n.Host, n.rows, n.links, n.budget, n.clocks, n.cfg.Eager)
 	n.setup = tick.NewSetup(n.clocks)
 	var stages []rounds.Stage
 	if n.bound = n.newBound(bell); n.bound != nil {
@@ -181,7 +182,7 @@ func (n *Node) build() error {
 	n.loop = rounds.New(rounds.Config{Host: n.Host, Links: n.links, Rows: n.rows, Clocks: n.clocks, Setup: n.setup, Bell: bell, Budget: n.budget, IDs: &n.ids,
 		Rate: placement.SyncOf(n.proto.Policy).Rate, First: stages, Last: []rounds.Stage{n.answers}})
 	n.receiver = receive.New(receive.Config{Host: n.Host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Bell: bell, Questions: n.questions, Answers: n.answers, Pulse: n.pulse,
-		Run: n.run, Leads: n.planner.lead})
+		Run: n.run, Leads: n.planner.Leads})
 	n.stays, n.onRead = placement.OnRead(n.proto.Policy)
 	n.onRead = n.onRead && !n.links.Alone()
 	n.windows = windowsOf(n.model)

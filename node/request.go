@@ -78,10 +78,7 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 			return 0, w.fail(what, keys, w.n.Err())
 		}
 		if got.Late {
-			add(&w.late, 1)
-			if int64(w.clock.Now()) >= w.excused.Load() {
-				add(&w.missed, 1)
-			}
+			w.intents.Missed(w.clock.Now())
 		}
 		if got.Waits {
 			queued++

@@ -206,8 +206,8 @@ func (w *worker) stock(s *Stats) {
 	s.FilterOut += f.Out
 	s.HeldBack += f.Dropped
 	s.Leftovers += f.Pushed
-	s.Late += w.late.Load()
-	s.Window = max(s.Window, w.ahead.Load())
+	s.Late += w.intents.Late()
+	s.Window = max(s.Window, w.intents.Window())
 }
 
 // hold adds what the shards did and hold.

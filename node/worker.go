@@ -7,13 +7,12 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/protocol"
-	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/planner"
 	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/staleness"
@@ -45,25 +44,9 @@ type worker struct {
 	watching []*sampling.Sampler // those that want to hear of direct accesses
 
 	clock   *tick.Clock
-	next    atomic.Int64  // the clock at which the planner has something to do for this worker
-	ahead   atomic.Int64  // the window that the planner acts on
-	late    atomic.Uint64 // announced accesses that found their key on its way
-	missed  atomic.Uint64 // … although they were announced in time
-	excused atomic.Int64  // until this clock, intents were announced too late
-
-	inbox struct { // announced intents that the planner has not seen
-		preempt.Mutex
-		spans []span
-	}
-	held atomic.Int64 // keys in inbox and plan
-	idle idleClock
+	intents *planner.Announcer
 
 	scans *scan.Scans
-
-	// of the planner
-	plan       intent.Plan
-	timer      intent.Timer
-	missedSeen uint64
 
 	waiter *staleness.Waiter // of reads of tables with bounded staleness
 
@@ -82,17 +65,11 @@ type counters struct {
 
 const waited = 3 // in counters
 
-type span struct {
-	keys       []godwit.Key
-	start, end godwit.Clock
-}
-
 func (n *Node) newWorker(i int) (*worker, error) {
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), waiter: staleness.NewWaiter(n.clocks[i])}
+	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], intents: n.planner.Of(i), out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), waiter: staleness.NewWaiter(n.clocks[i])}
 	w.filters = n.filters.Pipeline(w.id)
 	w.scans = n.questions.Worker(w.id, &w.out)
 	w.send = w.out.Flush
-	w.next.Store(int64(godwit.Forever))
 	return w, w.makeSamplers()
 }
 
@@ -346,22 +323,11 @@ func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 	if err := w.n.Err(); err != nil {
 		return w.fail("intent", keys, err)
 	}
-	if end <= start || end <= w.Clock() || len(keys) == 0 || w.n.links.Alone() {
+	if w.n.links.Alone() {
 		return nil
 	}
-	if w.held.Add(int64(len(keys))) > maxIntents {
-		w.held.Add(-int64(len(keys)))
-		return w.fail("intent", keys, fmt.Errorf("%w: %d keys are announced already; announce less far ahead", godwit.ErrFull, w.held.Load()))
-	}
-	w.idle.announced(w, start)
-	own := append(make([]godwit.Key, 0, len(keys)), keys...)
-	start = max(start, 0) // clocks begin there; and less leaves no room for the window
-	w.inbox.Lock()
-	w.inbox.spans = append(w.inbox.spans, span{own, start, end})
-	first := int64(start)-w.ahead.Load() < w.next.Load() // under the lock: the planner may be about to set both
-	w.inbox.Unlock()
-	if first {
-		w.n.planner.bell.Ring()
+	if err := w.intents.Announce(keys, start, end, w.count.calls.Load()); err != nil {
+		return w.fail("intent", keys, err)
 	}
 	return nil
 }
@@ -370,13 +336,10 @@ func (w *worker) Advance() godwit.Clock {
 	w.enter()
 	defer w.leave()
 	c := w.clock.Advance()
-	w.idle.told = true
 	if w.n.bound != nil {
 		w.n.bound.Advance(w.clock)
 	}
-	if int64(c) >= w.next.Load() {
-		w.n.planner.bell.Ring()
-	}
+	w.intents.Advanced(c)
 	return c
 }
 

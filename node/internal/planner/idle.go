@@ -1,4 +1,4 @@
-package node
+package planner
 
 import (
 	"log/slog"
@@ -10,9 +10,10 @@ import (
 // never says that it has come to them: without Advance, no such intent is acted on
 // in time, and everything works and is slow. It belongs to the worker's goroutine.
 type idleClock struct {
-	calls uint64 // that the worker had made at its last announcement
-	turns int    // announcements with calls in between
-	told  bool   // the clock has advanced, or the warning was given
+	worker godwit.WorkerID
+	calls  uint64 // that the worker had made at its last announcement
+	turns  int    // announcements with calls in between
+	told   bool   // the clock has advanced, or the warning was given
 }
 
 // idleTurns is how often a worker takes turns at announcing for a later clock and
@@ -20,9 +21,8 @@ type idleClock struct {
 // times would be a strange one.
 const idleTurns = 1000
 
-// announced is told of an intent.
-func (c *idleClock) announced(w *worker, start godwit.Clock) {
-	calls := w.count.calls.Load()
+// announced is told of an intent, and how many calls the worker has made.
+func (c *idleClock) announced(start godwit.Clock, calls uint64) {
 	if c.told || start <= 0 || calls == c.calls {
 		return
 	}
@@ -32,5 +32,5 @@ func (c *idleClock) announced(w *worker, start godwit.Clock) {
 	}
 	c.told = true
 	slog.Warn("godwit: a worker announces intents for later clocks and has never called Advance: none of them is acted on; call Advance after each step",
-		"worker", w.id.String(), "intents", c.turns, "calls", calls, "clock", 0)
+		"worker", c.worker.String(), "intents", c.turns, "calls", calls, "clock", 0)
 }

@@ -1,0 +1,130 @@
+package planner
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/preempt"
+	"github.com/godwit-ps/godwit/internal/protocol/intent"
+	"github.com/godwit-ps/godwit/node/internal/tick"
+)
+
+// maxHeld bounds the keys of one worker's intents that have not ended, counted once an intent.
+const maxHeld = 1 << 27
+
+// eager is a window that no intent is beyond.
+const eager = 1 << 40
+
+// An Announcer is what one worker announces by. Announce, Advanced and Missed are for the
+// worker's goroutine; what it counts, any goroutine may read. The zero Announcer only
+// counts.
+type Announcer struct {
+	bell  *host.Bell
+	clock *tick.Clock
+	idle  idleClock
+
+	next    atomic.Int64  // the clock at which the planner has something to do for this worker
+	ahead   atomic.Int64  // the window that the planner acts on
+	late    atomic.Uint64 // announced accesses that found their key on its way
+	missed  atomic.Uint64 // … although they were announced in time
+	excused atomic.Int64  // until this clock, intents were announced too late
+
+	inbox struct { // announced intents that the planner has not seen
+		preempt.Mutex
+		spans []span
+	}
+	held atomic.Int64 // keys in inbox and plan
+
+	// of the planner's goroutine
+	plan       intent.Plan
+	timer      intent.Timer
+	missedSeen uint64
+}
+
+// A span is an announced intent.
+type span struct {
+	keys       []godwit.Key
+	start, end godwit.Clock
+}
+
+func newAnnouncer(id godwit.WorkerID, clock *tick.Clock, bell *host.Bell) *Announcer {
+	a := &Announcer{bell: bell, clock: clock, idle: idleClock{worker: id}}
+	a.next.Store(int64(godwit.Forever))
+	return a
+}
+
+// Announce has the planner act on keys when it is time to. They belong to the caller. The
+// worker has made so many calls before that accessed keys. An error wraps godwit.ErrFull:
+// too many keys are announced.
+func (a *Announcer) Announce(keys []godwit.Key, start, end godwit.Clock, calls uint64) error {
+	if end <= start || end <= a.clock.Now() || len(keys) == 0 {
+		return nil
+	}
+	if a.held.Add(int64(len(keys))) > maxHeld {
+		a.held.Add(-int64(len(keys)))
+		return fmt.Errorf("%w: %d keys are announced already; announce less far ahead", godwit.ErrFull, a.held.Load())
+	}
+	a.idle.announced(start, calls)
+	own := append(make([]godwit.Key, 0, len(keys)), keys...)
+	start = max(start, 0) // clocks begin there; and less leaves no room for the window
+	a.inbox.Lock()
+	a.inbox.spans = append(a.inbox.spans, span{own, start, end})
+	first := int64(start)-a.ahead.Load() < a.next.Load() // under the lock: the planner may be about to set both
+	a.inbox.Unlock()
+	if first {
+		a.bell.Ring()
+	}
+	return nil
+}
+
+// Advanced is told that the worker's clock went on to another one.
+func (a *Announcer) Advanced(to godwit.Clock) {
+	a.idle.told = true
+	if int64(to) >= a.next.Load() {
+		a.bell.Ring()
+	}
+}
+
+// Missed is told that the worker, at a clock, accessed an announced key that was on its way.
+func (a *Announcer) Missed(at godwit.Clock) {
+	a.late.Store(a.late.Load() + 1) // has one writer, and so has missed
+	if int64(at) >= a.excused.Load() {
+		a.missed.Store(a.missed.Load() + 1)
+	}
+}
+
+// Late returns how many accesses were Missed.
+func (a *Announcer) Late() uint64 { return a.late.Load() }
+
+// Window returns for how many clocks ahead intents are due.
+func (a *Announcer) Window() int64 { return a.ahead.Load() }
+
+// Held returns how many keys the worker's intents hold that have not ended, counted once an
+// intent.
+func (a *Announcer) Held() int64 { return a.held.Load() }
+
+// take takes what was announced since the planner's last look.
+func (a *Announcer) take() []span {
+	a.inbox.Lock()
+	defer a.inbox.Unlock()
+	spans := a.inbox.spans
+	a.inbox.spans = nil
+	return spans
+}
+
+// sleepUntil has the worker wake the planner when the next intent of the plan is within a
+// window or ends, and the planner go on if that is so already.
+func (a *Announcer) sleepUntil(window godwit.Clock) {
+	a.inbox.Lock()
+	a.ahead.Store(int64(window))
+	a.next.Store(int64(a.plan.Next(window)))
+	if len(a.inbox.spans) > 0 {
+		a.bell.Ring() // announced meanwhile, and judged by what was just replaced
+	}
+	a.inbox.Unlock()
+	if a.clock.Now() >= godwit.Clock(a.next.Load()) {
+		a.bell.Ring() // the worker went on meanwhile
+	}
+}

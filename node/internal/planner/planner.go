@@ -1,0 +1,145 @@
+package planner
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/shards"
+	"github.com/godwit-ps/godwit/node/internal/tick"
+)
+
+// A Planner acts on intents when they become due, and ends them: one goroutine
+// that sleeps while there is nothing to do. It takes the time that this needs,
+// but looks again no sooner than the sync rounds would (see [host.Budget]), so that there is
+// much to do at once.
+type Planner struct {
+	host    *host.Host
+	rows    *shards.Set
+	budget  *host.Budget
+	eager   bool // intents are due when they are announced
+	out     link.Sender
+	bell    *host.Bell
+	workers []*Announcer
+
+	leads  atomic.Uint64 // nanoseconds that actions took, summed since the last look
+	nleads atomic.Uint64
+
+	order shards.Order // of announced keys
+
+	keys int     // begun, ended or sent this time
+	gap  float64 // seconds from one time to the next while there is work, smoothed
+}
+
+// New returns the planner of a node whose workers have these clocks. If it is eager, it acts on
+// intents when they are announced, however far ahead.
+func New(h *host.Host, rows *shards.Set, ls *link.Links, budget *host.Budget, clocks tick.Clocks, eager bool) *Planner {
+	p := &Planner{host: h, rows: rows, budget: budget, eager: eager, out: ls.Sender(), bell: host.NewBell()}
+	for i, c := range clocks {
+		p.workers = append(p.workers, newAnnouncer(godwit.WorkerID{Node: ls.Self, Local: i}, c, p.bell))
+	}
+	return p
+}
+
+// Of returns what a worker announces by.
+func (p *Planner) Of(worker int) *Announcer { return p.workers[worker] }
+
+// Leads takes note that so many keys came that were asked for because of intents, after so many
+// nanoseconds in all. Any goroutine may call it.
+func (p *Planner) Leads(nanos, keys uint64) {
+	p.leads.Add(nanos)
+	p.nleads.Add(keys)
+}
+
+// Held returns how many keys the workers' intents hold that have not ended, counted once
+// an intent.
+func (p *Planner) Held() (keys int64) {
+	for _, a := range p.workers {
+		keys += a.Held()
+	}
+	return keys
+}
+
+// Run acts on intents until the node's goroutines are to end.
+func (p *Planner) Run() {
+	h := p.host
+	act := func() {
+		p.act()
+		h.Worked(p.keys)
+	}
+	for h.Wait(p.bell.Rung(), h.Stop(), nil) == 0 {
+		p.bell.Awake()
+		began := h.Now()
+		p.keys = 0
+		cost := time.Duration(h.Measure(act))
+		d := p.budget.Plan(cost, p.tick())
+		p.gap += 0.1 * ((time.Duration(h.Now()-began) + d).Seconds() - p.gap)
+		if h.Sleep(d, h.Stop(), nil) == 0 {
+			return
+		}
+	}
+}
+
+// tick is the shortest time between two ticks of a worker's clock, in seconds; 0
+// if none is known.
+func (p *Planner) tick() (shortest float64) {
+	for _, a := range p.workers {
+		shortest = host.Shorter(shortest, a.timer.Tick())
+	}
+	return shortest
+}
+
+// act begins and ends what the workers announced.
+func (p *Planner) act() {
+	now := p.host.Now()
+	var lead float64
+	n := p.nleads.Swap(0)
+	if sum := p.leads.Swap(0); n > 0 {
+		lead = float64(sum) / float64(n) / 1e9
+	}
+	for _, a := range p.workers {
+		p.of(a, now, lead)
+	}
+	p.out.Flush()
+	p.keys += p.out.Records
+	p.out.Records = 0
+}
+
+// of begins and ends what one worker announced. A lead is how long keys took to come, in
+// seconds; 0: none came.
+func (p *Planner) of(a *Announcer, now int64, lead float64) {
+	spans := a.take()
+	due := a.clock.Now() + a.timer.Window()
+	held := a.plan.Keys()
+	for _, s := range spans {
+		held += len(s.keys)
+		if s.start <= due {
+			// Announced too late to be early: that says nothing about the window.
+			a.excused.Store(max(a.excused.Load(), int64(s.end)))
+		}
+		p.order.Sort(p.rows, s.keys)
+		a.plan.Add(s.keys, s.start, s.end)
+	}
+	if lead > 0 {
+		a.timer.Lead(lead + p.gap)
+	}
+	clock := a.clock.Now()
+	missed := a.missed.Load()
+	window := a.timer.Observe(now, clock, missed != a.missedSeen)
+	a.missedSeen = missed
+	if p.eager {
+		window = eager
+	}
+	a.plan.Due(clock, window, func(keys []godwit.Key) { p.rows.Want(&p.out, p.acted(keys)) })
+	a.plan.Expire(clock, func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) })
+	a.held.Add(int64(a.plan.Keys() - held))
+	a.sleepUntil(window)
+}
+
+// acted counts keys of which intents begin or end.
+func (p *Planner) acted(keys []godwit.Key) []godwit.Key {
+	p.keys += len(keys)
+	return keys
+}

@@ -1,0 +1,290 @@
+package planner
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+	"github.com/godwit-ps/godwit/node/internal/shards"
+	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+func TestMain(m *testing.M) { roomtest.Main(m) }
+
+const keys = 4000
+
+// A desk is a planner of node 0 of two, of which the other takes nothing, and its one worker.
+type desk struct {
+	*Planner
+	*Announcer
+	clock *tick.Clock
+	homes [2][]godwit.Key // the keys by their home
+}
+
+// deskOf returns a desk whose planner does not run yet.
+func deskOf(t *testing.T, policy placement.Policy, eager bool) *desk {
+	t.Helper()
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: keys, Dim: 1})
+	roomtest.Must(t, err)
+	cfg := &protocol.Config{Model: m, Policy: policy, Homes: directory.NewHomes(keys, []godwit.NodeID{0, 1}), Nodes: 2, Shift: 6}
+	roomtest.Must(t, cfg.Prepare())
+	h, bell := host.New(host.Real()), host.NewBell()
+	ls := link.New(h, 0, 2, 1, host.Usual, filter.Compress{}, bell)
+	ls.Imagine(1, func() {})
+	rows, err := shards.New(cfg, 1, 4*keys, store.HeapAlloc, bell)
+	roomtest.Must(t, err)
+	clocks := tick.NewClocks(0, 1, 0)
+	d := &desk{Planner: New(h, rows, ls, host.NewBudget(1), clocks, eager), clock: clocks[0]}
+	d.Announcer = d.Of(0)
+	for k := godwit.Key(0); k < keys; k++ {
+		home := cfg.Homes.Home(k)
+		d.homes[home] = append(d.homes[home], k)
+	}
+	t.Cleanup(func() { h.Halt(); h.Join() })
+	return d
+}
+
+// run begins the planner's goroutine.
+func (d *desk) run() { d.host.Go(d.Run) }
+
+// advance has the worker go on to a clock.
+func (d *desk) advance(to godwit.Clock) {
+	for d.clock.Now() < to {
+		d.Advanced(d.clock.Advance())
+	}
+}
+
+// announce announces keys, of a worker that made no calls.
+func (d *desk) announce(t *testing.T, keys []godwit.Key, start, end godwit.Clock) {
+	t.Helper()
+	roomtest.Must(t, d.Announce(keys, start, end, 0))
+}
+
+// wanted reports how many of some keys the node wants.
+func (d *desk) wanted(keys []godwit.Key) (some int) {
+	for _, k := range keys {
+		if d.rows.Holding(k).Wanted {
+			some++
+		}
+	}
+	return some
+}
+
+// A hooked policy is Adaptive, and calls a function when a planner begins or ends
+// an intent.
+type hooked struct {
+	placement.Policy
+	hook atomic.Pointer[func()] // called once
+}
+
+func (h *hooked) OnIntent(hot bool) placement.Ask {
+	if f := h.hook.Swap(nil); f != nil {
+		(*f)()
+	}
+	return h.Policy.OnIntent(hot)
+}
+
+// inPass halts the planner the next time that it begins or ends an intent. It returns
+// what is closed then, and what lets it go on.
+func (h *hooked) inPass() (reached chan struct{}, goOn func()) {
+	reached, on := make(chan struct{}), make(chan struct{})
+	halt := func() { close(reached); <-on }
+	h.hook.Store(&halt)
+	return reached, func() { close(on) }
+}
+
+func TestAnIntentBeginsAndEndsForEachOfItsKeys(t *testing.T) {
+	d := deskOf(t, placement.Adaptive, false)
+	d.run()
+	some := slices.Concat(d.homes[0][:1000], d.homes[1][:1000])
+	said := slices.Clone(some)
+	d.announce(t, said, 0, 3)
+	clear(said) // they belong to the caller
+	roomtest.Eventually(t, "all keys are wanted", func() bool { return d.wanted(some) == len(some) })
+	if n := d.Announcer.Held(); n != int64(len(some)) || d.Planner.Held() != n {
+		t.Errorf("%d keys count as announced, of the node's workers %d, want %d", n, d.Planner.Held(), len(some))
+	}
+	d.advance(3)
+	roomtest.Eventually(t, "no key is wanted any more", func() bool { return d.wanted(some) == 0 })
+	roomtest.Eventually(t, "nothing counts as announced", func() bool { return d.Announcer.Held() == 0 })
+	if all := d.homes[0]; d.wanted(all[1000:]) != 0 {
+		t.Error("a key is wanted that nobody announced")
+	}
+}
+
+// Intents of nothing, and those that are over, are none.
+func TestIntentsThatAreOverAreNotKept(t *testing.T) {
+	d := deskOf(t, placement.Adaptive, false)
+	d.advance(5)
+	d.announce(t, d.homes[0][:1], 2, 5)
+	d.announce(t, d.homes[0][:1], 7, 7)
+	d.announce(t, nil, 7, 8)
+	if n, spans := d.Announcer.Held(), d.take(); n != 0 || len(spans) > 0 {
+		t.Errorf("%d keys in %d intents are kept", n, len(spans))
+	}
+}
+
+// An intent that is far ahead waits until the clock has come near it, unless the planner is
+// eager.
+func TestAnIntentBeginsWhenItIsDue(t *testing.T) {
+	const far = 1000
+	for _, eager := range []bool{false, true} {
+		d := deskOf(t, placement.Adaptive, eager)
+		k := d.homes[1][:1]
+		d.announce(t, k, far, far+1)
+		d.act()
+		if got := d.wanted(k) == 1; got != eager {
+			t.Errorf("eager %v: at clock 0 an intent of clock %d has begun: %v", eager, far, got)
+		}
+		d.run()
+		d.advance(far)
+		roomtest.Eventually(t, "it has begun", func() bool { return d.wanted(k) == 1 })
+	}
+}
+
+// An intent is begun in time although it was announced while the planner was at
+// work, which then sleeps until it has to do something for the worker.
+func TestAnIntentThatIsAnnouncedWhileThePlannerIsAtWorkIsNotForgotten(t *testing.T) {
+	policy := &hooked{Policy: placement.Adaptive}
+	d := deskOf(t, policy, false)
+	d.run()
+	one, other := d.homes[0][:1], d.homes[0][1:2]
+	d.announce(t, one, 0, 5)
+	roomtest.Eventually(t, "the planner sleeps until clock 5", func() bool { return d.next.Load() == 5 })
+	reached, goOn := policy.inPass()
+	d.advance(5)
+	<-reached
+	start := godwit.Clock(6 + d.Window()) // not soon enough to wake the planner, which is to look at clock 5
+	err := d.Announce(other, start, godwit.Forever, 0)
+	goOn()
+	roomtest.Must(t, err)
+	roomtest.Eventually(t, "the first intent has ended", func() bool { return d.wanted(one) == 0 })
+	d.advance(start)
+	roomtest.Eventually(t, "the other has begun", func() bool { return d.wanted(other) == 1 })
+}
+
+// An intent ends although its worker passed the end while the planner was about to
+// begin it.
+func TestAnIntentWhoseEndPassesWhileItBeginsEnds(t *testing.T) {
+	policy := &hooked{Policy: placement.Adaptive}
+	d := deskOf(t, policy, false)
+	d.run()
+	k := d.homes[0][:1]
+	reached, goOn := policy.inPass()
+	d.announce(t, k, 0, 5)
+	<-reached
+	d.advance(5)
+	goOn()
+	roomtest.Eventually(t, "the intent has ended", func() bool { return d.wanted(k) == 0 })
+}
+
+func TestTooManyIntentsAreRefused(t *testing.T) {
+	d := deskOf(t, placement.Adaptive, false)
+	d.run()
+	there := d.homes[1][:100]
+	d.announce(t, there, 1000, 1001)
+	roomtest.Eventually(t, "the planner has filed the intent", func() bool { return d.next.Load() < int64(godwit.Forever) })
+	if got := d.Announcer.Held(); got != int64(len(there)) {
+		t.Errorf("%d keys are counted as announced, want %d", got, len(there))
+	}
+	d.held.Add(maxHeld - 2*int64(len(there))) // their memory is not what is tested
+	d.announce(t, there, 1000, 1001)
+	if err := d.Announce(there[:1], 1000, 1001, 0); !errors.Is(err, godwit.ErrFull) {
+		t.Errorf("got %v, want %v", err, godwit.ErrFull)
+	}
+	d.held.Add(-maxHeld + 2*int64(len(there)))
+	d.advance(1001)
+	roomtest.Eventually(t, "ended intents are not counted", func() bool { return d.Announcer.Held() == 0 })
+}
+
+// The window grows when keys take long to come, and when they are missed although they were
+// announced in time; not when they were announced too late.
+func TestTheWindowFollowsWhatKeysTake(t *testing.T) {
+	const start = 100
+	window := func(do func(d *desk)) int64 {
+		d := deskOf(t, placement.Adaptive, false)
+		w := &steppedWorld{World: d.host.World}
+		d.host.World = w
+		for i := range godwit.Clock(start) { // a clock each millisecond
+			d.advance(i)
+			w.now += int64(time.Millisecond)
+			d.act()
+		}
+		do(d)
+		d.advance(start)
+		w.now += int64(time.Millisecond)
+		d.act()
+		return d.Window()
+	}
+	usual := window(func(*desk) {})
+	slow := window(func(d *desk) { d.Leads(uint64(50*time.Millisecond)*3, 3) })
+	missed := window(func(d *desk) { d.Missed(start) })
+	excused := window(func(d *desk) {
+		d.announce(t, d.homes[1][:1], start, start+10)
+		d.act()
+		d.Missed(start + 9)
+		if d.Late() != 1 {
+			t.Errorf("%d accesses found their key on its way, want 1", d.Late())
+		}
+	})
+	if slow < usual+20 || missed <= usual || excused != usual {
+		t.Errorf("the window is %d clocks; %d when keys take 50; %d when one is missed, and %d when it was announced too late", usual, slow, missed, excused)
+	}
+}
+
+// A steppedWorld is real, other than that time passes when the test says so.
+type steppedWorld struct {
+	host.World
+	now int64
+}
+
+func (w *steppedWorld) Now() int64 { return w.now + 1 }
+
+// A worker that announces for later clocks and never advances is told, once.
+func TestAWorkerThatForgetsToAdvanceIsTold(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	for name, x := range map[string]struct {
+		start   func(step int) godwit.Clock
+		calls   func(step int) uint64
+		advance bool
+		told    int
+	}{
+		"forgets, and counts steps itself": {start: next, calls: each, told: 1},
+		"forgets, and asks for the clock":  {start: func(int) godwit.Clock { return 1 }, calls: each, told: 1},
+		"advances":                         {start: next, calls: each, advance: true},
+		"announces all before":             {start: next, calls: func(int) uint64 { return 0 }},
+		"announces what it does now":       {start: func(int) godwit.Clock { return 0 }, calls: each},
+	} {
+		log.Reset()
+		d := deskOf(t, placement.Adaptive, false)
+		for i := range 3 * idleTurns {
+			roomtest.Must(t, d.Announce(d.homes[0][:1], x.start(i), x.start(i)+1, x.calls(i)))
+			if x.advance {
+				d.advance(godwit.Clock(i + 1))
+			}
+		}
+		if got := strings.Count(log.String(), "level=WARN"); got != x.told || x.told > 0 && !strings.Contains(log.String(), "worker 0.0") {
+			t.Errorf("%s: told %d times, want %d: %s", name, got, x.told, log.String())
+		}
+	}
+}
+
+func next(step int) godwit.Clock { return godwit.Clock(step + 1) }
+func each(step int) uint64       { return uint64(step + 1) }
