@@ -46,7 +46,7 @@ func TestAWorkerThatAsksFarAheadIsToldSoAndGoesOn(t *testing.T) {
 			w.Advance()
 			c.Nodes[1].Worker(0).Advance()
 			must(t, w.Wait(ctx, h))
-			if o, all := w.(*worker).ops, c.Nodes[0].ops; v[0] != 1 || o.Open() != 0 || o.UnderWay() != 0 || o.Ahead() != 0 || all.Ahead() != 0 {
+			if o, all := c.Nodes[0].ops.Of(0), c.Nodes[0].ops; v[0] != 1 || o.Open() != 0 || o.UnderWay() != 0 || o.Ahead() != 0 || all.Ahead() != 0 {
 				t.Errorf("reads %v, and %d operations and %d keys are left", v[0], o.Ahead(), all.Ahead())
 			}
 		})

@@ -33,6 +33,7 @@ func TestConformanceC7WithOneWorkerStoppedOthersGoExactlySClocksFurther(t *testi
 			t.Run(policy.Name()+"/"+godwit.Within(s).String(), func(t *testing.T) {
 				const nodes, workers, stopped, at = 3, 2, 3, 4 // worker 1.1 stops at clock 4
 				c := local(t, nodes, Config{Workers: workers, Policy: policy, Model: bounded(t, nodes*workers, s)})
+				cluster := c
 				var reached sync.WaitGroup
 				reached.Add(nodes*workers - 1)
 				ended := make(chan struct{})
@@ -53,7 +54,7 @@ func TestConformanceC7WithOneWorkerStoppedOthersGoExactlySClocksFurther(t *testi
 							ctx, cancel = context.WithCancel(ctx)
 							go func() {
 								reached.Wait() // all others are as far, too
-								for ctx.Err() == nil && !heldUpBy(w, "worker 1.1 is at clock 4") {
+								for ctx.Err() == nil && !heldUpBy(cluster.Nodes[w.ID().Node], w.ID().Local, "worker 1.1 is at clock 4") {
 									time.Sleep(100 * time.Microsecond)
 								}
 								time.Sleep(10 * time.Millisecond)
@@ -71,7 +72,7 @@ func TestConformanceC7WithOneWorkerStoppedOthersGoExactlySClocksFurther(t *testi
 							if w.PullIfLocal(keys[0], vals[:nodes*workers]) {
 								t.Errorf("%v reads at clock %d what is here", w.ID(), c)
 							}
-							if o := w.(*worker).n.Stats(); o.Blocked == 0 || o.BlockedTime == 0 {
+							if o := cluster.Nodes[w.ID().Node].Stats(); o.Blocked == 0 || o.BlockedTime == 0 {
 								t.Errorf("%d calls of the node were blocked for %v", o.Blocked, o.BlockedTime)
 							}
 							if id == 0 {
@@ -96,17 +97,16 @@ func TestConformanceC7WithOneWorkerStoppedOthersGoExactlySClocksFurther(t *testi
 }
 
 // heldUp reports whether a worker waits for the bound.
-func heldUp(w *worker) bool {
-	_, waits := w.n.bound.Waits(w.waiter)
+func heldUp(n *Node, worker int) bool {
+	_, waits := n.bound.Waits(n.bound.Waiter(worker))
 	return waits
 }
 
 // heldUpBy reports whether a worker waits for the bound and its node knows for
 // whom. Word of what others have done may take longer than its call.
-func heldUpBy(w godwit.Worker, whom string) bool {
-	x := w.(*worker)
-	b := x.n.bound
-	need, waits := b.Waits(x.waiter)
+func heldUpBy(n *Node, worker int, whom string) bool {
+	b := n.bound
+	need, waits := b.Waits(b.Waiter(worker))
 	if !waits {
 		return false
 	}
@@ -320,7 +320,7 @@ func TestAWorkerThatHasNotBegunHoldsUpOthersWhoGoBeyondTheBound(t *testing.T) {
 	short, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		for short.Err() == nil && !heldUpBy(w, whom) {
+		for short.Err() == nil && !heldUpBy(c.Nodes[w.ID().Node], w.ID().Local, whom) {
 			time.Sleep(100 * time.Microsecond)
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -367,11 +367,11 @@ func TestABoundThatChangesHoldsForAllNodesWhenTheCallReturns(t *testing.T) {
 	read := make(chan error, 1)
 	go func() { read <- w.Pull(ctx, key, make([]float32, 3)) }()
 	eventually(t, "node 2 waits for a bound", func() bool {
-		_, waits := c.Nodes[2].bound.Waits(c.Nodes[2].workers[0].waiter)
+		_, waits := c.Nodes[2].bound.Waits(c.Nodes[2].bound.Waiter(0))
 		return waits
 	})
 	must(t, c.Nodes[0].SetStaleness(ctx, 0, godwit.Within(2)))
-	if n := c.Nodes[2]; n.bound.Readable(n.workers[0].waiter) {
+	if n := c.Nodes[2]; n.bound.Readable(n.bound.Waiter(0)) {
 		t.Error("a read at clock 3 under the bound 2")
 	}
 	must(t, c.Nodes[1].SetStaleness(ctx, 0, godwit.Within(3)))

@@ -232,7 +232,7 @@ func TestWhatWasCancelledIsNotWrittenLater(t *testing.T) {
 		}
 	}
 	eventually(t, "the given up operations free their slots", func() bool {
-		o := c.Nodes[0].workers[0].ops
+		o := c.Nodes[0].ops.Of(0)
 		return o.Open() == 0 && o.UnderWay() == 0
 	})
 }

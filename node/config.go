@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
 
 	"github.com/godwit-ps/godwit"
@@ -12,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/staleness"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/transport"
@@ -113,7 +113,6 @@ func longest(m *godwit.Model) (floats int) {
 // Bounds of the shell that are no queues'.
 const (
 	maxWorkers = 1 << 12
-	maxFloats  = math.MaxUint32 // of the values of a call: 16 GiB; an operation keeps offsets of 32 bits
 )
 
 // bytesOf returns the bytes of all rows of a model, if every key is in use.
@@ -137,6 +136,14 @@ func (c *Config) world() host.World {
 		return c.Virtual.World
 	}
 	return host.Real()
+}
+
+// brokenBound returns the rules of bounded staleness that are off.
+func (c *Config) brokenBound() staleness.Broken {
+	if c.Virtual != nil {
+		return c.Virtual.BrokenBound
+	}
+	return staleness.Broken{}
 }
 
 // barriers returns how many barriers the workers count as behind them at the start.

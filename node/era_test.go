@@ -31,7 +31,7 @@ func TestClocksBetweenFinishAndTheBarrierDoNotCountAfterIt(t *testing.T) {
 	w.Advance()
 	v, read := make([]float32, 2), make(chan error, 1)
 	go func() { read <- w.Pull(ctx, []godwit.Key{1}, v) }()
-	for !heldUp(c.Nodes[0].workers[0]) {
+	for !heldUp(c.Nodes[0], 0) {
 		select {
 		case err := <-read:
 			t.Fatalf("read %v (error %v) at clock 1 after a barrier that another worker has made no step since", v, err)

@@ -89,7 +89,7 @@ func TestWhatAFilterHeldBackGoesWithAPushAtThisNodeWhenTheKeyIsHere(t *testing.T
 	if !w.PullIfLocal(k[0], v) || v[0] != 5 || v[1] != 2 {
 		t.Errorf("the key that came here has value %v, want [5 2]", v)
 	}
-	if n := len(c.Nodes[0].workers[0].filters.Residual().Keys()); n != 0 {
+	if n := len(c.Nodes[0].workers.Filters.Residuals()[0].Keys()); n != 0 {
 		t.Errorf("%d keys are kept still", n)
 	}
 }
@@ -152,7 +152,7 @@ func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
 	g := newGate()
 	c := clusterOver(t, 3, Config{Model: filtered(t, 4000, big), Policy: placement.Static, Workers: 2}, g.place)
 	n := c.Nodes[0]
-	w := n.Worker(0).(*worker)
+	w, ops := n.Worker(0), n.ops.Of(0)
 	const quick, reached, others = 100, 10, 10
 	keys := append(homedAt(t, n, 1, quick), homedAt(t, n, 2, reached+others)...)
 	push, set := make([]float32, 2*len(keys)), make([]float32, 2*len(keys))
@@ -165,22 +165,19 @@ func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
 	g.shut(2)
 	read := sync.OnceFunc(func() { g.open(2) })
 	t.Cleanup(read)
-	w.ops.Room = reached * link.CostOf(n.model.RowLen(keys[0]))
+	ops.Room = reached * link.CostOf(n.model.RowLen(keys[0]))
 	ctx, giveUp := context.WithCancelCause(background(t))
 	enough := errors.New("waited long enough")
 	over := make(chan error)
 	go func() { over <- w.Set(ctx, keys, set) }()
 	eventually(t, "only the stalled node has not answered", func() bool {
-		return pulled(t, n.Worker(1), keys[quick-1])[0] == 0.5 && w.ops.Short() && w.ops.UnderWay() == w.ops.Room
+		return pulled(t, n.Worker(1), keys[quick-1])[0] == 0.5 && ops.Short() && ops.UnderWay() == ops.Room
 	})
 	giveUp(enough)
 	err := <-over
 	var op *godwit.OpError
 	if !errors.As(err, &op) || op.Peer != 2 || !errors.Is(err, enough) {
 		t.Fatalf("a set for which there is no room: %v", err)
-	}
-	if w.unissued != others {
-		t.Fatalf("%d keys were not reached, want %d", w.unissued, others)
 	}
 	read()
 	must(t, w.WaitSync(t.Context()))
@@ -208,7 +205,7 @@ func TestAWaitSyncThatIsGivenUpLosesNothingThatWasKept(t *testing.T) {
 	for _, x := range n.Workers() {
 		must(t, x.Push(t.Context(), keys, push))
 	}
-	ops := w.(*worker).ops
+	ops := n.ops.Of(0)
 	for cost := ops.Room; cost > 0; cost = ops.Room - ops.UnderWay() { // until nothing else is under way
 		if ops.Ask(cost) {
 			break
@@ -240,7 +237,7 @@ func TestAWaitSyncWaitsForWhatAnotherOneIsPushing(t *testing.T) {
 	g.shut(1)
 	done := make(chan error, 2)
 	go func() { done <- n.Worker(0).WaitSync(t.Context()) }()
-	for begun := time.Now(); n.workers[0].filters.Residual().Some(); {
+	for begun := time.Now(); n.workers.Filters.Residuals()[0].Some(); {
 		if time.Since(begun) > patience {
 			t.Fatal("what was kept is not pushed")
 		}
@@ -279,7 +276,7 @@ func TestAWaitSyncWaitsForWhatOneThatGaveUpHasSent(t *testing.T) {
 		if sent {
 			break
 		}
-		sent = !n.workers[0].filters.Residual().Some()
+		sent = !n.workers.Filters.Residuals()[0].Some()
 	}
 	g.open(1)
 	must(t, n.Worker(1).WaitSync(t.Context()))
@@ -323,38 +320,37 @@ func TestANodeThatClosesWaitsForNoOperationsOfItsWorkers(t *testing.T) {
 	g := newGate()
 	c := clusterOver(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1}, g.place)
 	n := c.Nodes[0]
-	w := n.workers[0]
+	w, ops, closer := n.Worker(0), n.ops.Of(0), n.ops.Of(1)
 	keys := homedAt(t, n, 1, 2)
 	must(t, w.Push(t.Context(), keys[:1], []float32{3, 0}))
 	g.shut(1)
 	var hs []godwit.Handle
-	for w.ops.Open() < host.Usual.Ops { // some may be answered before the gate is shut
+	for ops.Open() < host.Usual.Ops { // some may be answered before the gate is shut
 		h, err := w.PushAsync(t.Context(), keys[1:], []float32{10, 0})
 		must(t, err)
 		hs = append(hs, h)
-		w.ops.Reap()
+		ops.Reap()
 	}
-	for long := 20 * time.Millisecond; n.closer.ops.Open() == 0; long *= 2 { // on a busy machine, it may not come so far
+	for long := 20 * time.Millisecond; closer.Open() == 0; long *= 2 { // on a busy machine, it may not come so far
 		short, cancel := context.WithTimeout(t.Context(), long)
-		err := n.flushKept(short)
+		err := n.workers.Flush(short)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "earlier operations") {
 			t.Fatalf("a node that closes, of which nobody takes anything: %v", err)
 		}
 	}
-	if own, theirs := n.closer.ops.Open(), w.ops.Open(); own != 1 || theirs != host.Usual.Ops {
+	if own, theirs := closer.Open(), ops.Open(); own != 1 || theirs != host.Usual.Ops {
 		t.Errorf("%d operations of the node and %d of its worker are open, want 1 and %d", own, theirs, host.Usual.Ops)
 	}
 	g.open(1)
 	must(t, w.Wait(t.Context(), hs...))
-	must(t, n.flushKept(t.Context()))
+	must(t, n.workers.Flush(t.Context()))
 	if got := pulled(t, w, keys[0]); got[0] != 3 {
 		t.Errorf("the value is %v, want 3", got)
 	}
-	eventually(t, "the end of what was given up", func() bool { return n.closer.ops.Open() == 0 })
+	eventually(t, "the end of what was given up", func() bool { return closer.Open() == 0 })
 }
 
-// begun returns how many operations are open.
 func TestACallMayBringItsOwnFilters(t *testing.T) {
 	c := local(t, 2, Config{Model: filtered(t, 1000, big), Policy: placement.Static, Workers: 1})
 	w := c.Nodes[0].Worker(0)
@@ -431,7 +427,7 @@ func TestAPushWithFiltersOfNoUseDoesNothing(t *testing.T) {
 		counts++
 	}
 	must(t, w.Push(t.Context(), []godwit.Key{here, there, counts}, []float32{1, 1, 1})) // of there, it is kept
-	if !n.workers[0].filters.Residual().Some() {
+	if !n.workers.Filters.Residuals()[0].Some() {
 		t.Fatal("nothing is kept: the test is vacuous")
 	}
 	for what, x := range map[string]struct {

@@ -212,7 +212,7 @@ func take(t *testing.T, variant byte, b []byte) {
 	m := modelOf(t, godwit.Table{Name: "a", Rows: 13, Dim: 2, Hot: first}, godwit.Table{Name: "b", Rows: 6, Dim: 3, Staleness: godwit.Within(1000)})
 	p, _ := placement.ByName(names[int(variant>>1)%len(names)])
 	n := quietNode(t, Config{Model: m, Policy: p, Workers: 1, NoHints: variant&1 != 0, Session: lonely{nodes: 3}})
-	w := n.workers[0]
+	w := n.Worker(0)
 	hasty, cancel := context.WithCancel(context.Background())
 	cancel() // a forged bound may be one that nobody ever reaches
 	ins := []*receive.Inbound{n.receiver.Inbound(1), n.receiver.Inbound(2)}
@@ -244,7 +244,7 @@ func take(t *testing.T, variant byte, b []byte) {
 
 // quietNode is a node without goroutines, whose queues nobody empties.
 func quietNode(t testing.TB, cfg Config) *Node {
-	n := &Node{cfg: cfg, model: cfg.Model, Host: host.New(host.Real()), budget: host.NewBudget(cfg.Workers)}
+	n := &Node{cfg: cfg, model: cfg.Model, host: host.New(host.Real()), budget: host.NewBudget(cfg.Workers)}
 	must(t, n.build())
 	for _, m := range cfg.Session.Members() {
 		if m.ID != cfg.Session.Self() {
@@ -252,8 +252,8 @@ func quietNode(t testing.TB, cfg Config) *Node {
 		}
 	}
 	t.Cleanup(func() {
-		n.Halt()
-		n.Join()
+		n.host.Halt()
+		n.host.Join()
 		must(t, n.arena.Free())
 	})
 	return n

@@ -37,14 +37,8 @@ func (n *Node) Resting() error {
 			return fmt.Errorf("%d frames of node %d wait for a list of keys", in.Waiting(), id)
 		}
 	}
-	for _, w := range n.workers {
-		open := w.ops.Open()
-		if open > 0 {
-			return fmt.Errorf("%d operations of %v are open", open, w.id)
-		}
-		if open := w.scans.Open(); open > 0 {
-			return fmt.Errorf("%d parts of scans of %v are open", open, w.id)
-		}
+	if err := n.workers.Resting(); err != nil {
+		return err
 	}
 	if err := n.bound.Resting(); err != nil {
 		return err

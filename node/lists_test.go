@@ -139,8 +139,8 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 	const peer = godwit.NodeID(1)
 	session := told{lonely{nodes: 3}, make(chan error, 1)}
 	n := quietNode(t, Config{Model: model(t, 1000, 1), Policy: placement.Static, Workers: 1, Session: session})
-	world := &hasty{World: n.World, slept: make(chan time.Duration), woke: make(chan int, 1), over: make(chan struct{})}
-	n.Host.World = world
+	world := &hasty{World: n.host.World, slept: make(chan time.Duration), woke: make(chan int, 1), over: make(chan struct{})}
+	n.host.World = world
 	in := n.receiver.Inbound(peer)
 	e := wire.Encoder{Lists: &wire.Sent{}}
 	push := func() {
@@ -180,7 +180,7 @@ func TestAListThatDoesNotComeEndsTheRunWithAReason(t *testing.T) {
 	hash := fmt.Sprintf("%016x", binary.LittleEndian.Uint64(question()[wire.HeaderLen:]))
 	close(world.over)
 	err = <-session.failed
-	n.Join()
+	n.host.Join()
 	if !errors.Is(err, godwit.ErrPeerLost) {
 		t.Errorf("the run ended with %v, want %v", err, godwit.ErrPeerLost)
 	}

@@ -222,7 +222,7 @@ func TestAStalledNodeHoldsUpOnlyWhoAsksIt(t *testing.T) {
 			pushed++
 		}
 	}()
-	full := w0.(*worker).ops.Short
+	full := c.Nodes[w0.ID().Node].ops.Of(w0.ID().Local).Short
 	eventually(t, "there is no room for more requests to the stalled node", full)
 	ctx := background(t)
 	began := time.Now()

@@ -44,22 +44,10 @@ func TestHandlesOfOthersAreErrors(t *testing.T) {
 	if err := mine.Wait(ctx, 12345, h); !errors.Is(err, godwit.ErrHandle) {
 		t.Errorf("a wrong handle before a right one: %v", err)
 	}
-	if o := mine.(*worker).ops; o.Open() != 0 {
+	if o := c.Nodes[mine.ID().Node].ops.Of(mine.ID().Local); o.Open() != 0 {
 		t.Errorf("%d operations are open", o.Open())
 	}
 	must(t, mine.Wait(ctx, h))
-}
-
-// Offsets of an operation have 32 bits: what does not fit is refused, not cut off.
-func TestACallOfTooManyFloatsIsRefused(t *testing.T) {
-	_, w, _, there := twoNodes(t)
-	err := w.(*worker).check("pull", there, maxFloats+1)
-	if !errors.Is(err, godwit.ErrLength) || !strings.Contains(err.Error(), "one call takes at most 4294967295") {
-		t.Errorf("a buffer of 2³² floats: %v", err)
-	}
-	if err = w.(*worker).check("pull", there, maxFloats); !errors.Is(err, godwit.ErrLength) || strings.Contains(err.Error(), "one call takes") {
-		t.Errorf("a buffer of one float less, and too long for the keys: %v", err)
-	}
 }
 
 func TestAnIntentOfAClosedNodeIsAnError(t *testing.T) {

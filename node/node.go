@@ -46,53 +46,39 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/planner"
 	"github.com/godwit-ps/godwit/node/internal/receive"
-	rounds "github.com/godwit-ps/godwit/node/internal/round"
+	"github.com/godwit-ps/godwit/node/internal/round"
 	"github.com/godwit-ps/godwit/node/internal/run"
 	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/staleness"
 	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/node/internal/worker"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
 )
 
-// A Node is one process of a run.
+// A Node is one process of a run: the rooms that it is made of, lowest first.
 type Node struct {
-	cfg   Config
-	self  godwit.NodeID
-	model *godwit.Model
-	proto *protocol.Config
-	arena arena.Arena
-	*host.Host
-	rows    *shards.Set
-	filters *filtering.Filters
-	links   *link.Links
-	ops     *operation.Tables // of the workers
-	workers []*worker
-	clocks  tick.Clocks // of the workers
-	closer  *worker     // what Close pushes by
-	loop    *rounds.Loop
-	planner *planner.Planner
-	setup   *tick.Setup
-	bound   *staleness.Bound // nil if no table bounds staleness
-	windows []int64          // by table: clocks of its window, or unlimited; nil if no table has one
-	run     *run.Run
-	barrier *run.Barrier
-	pulse   *liveness.Pulse
-	onRead  bool     // the policy asks for what is read, and not for what is announced,
-	stays   int64    // … for so many clocks after the read
-	hot     *hot.Set // of a policy that knows hot keys; else nil
-	ids     atomic.Uint64
-
-	questions *scan.Questions // of this node's workers
-	answers   *scan.Answers   // to those of others
-
+	cfg      Config
+	self     godwit.NodeID
+	model    *godwit.Model
+	host     *host.Host
+	budget   *host.Budget
+	links    *link.Links
+	proto    *protocol.Config
+	arena    arena.Arena
+	rows     *shards.Set
+	ops      *operation.Tables
+	planner  *planner.Planner
+	bound    *staleness.Bound // nil if no table bounds staleness
+	loop     *round.Loop
+	hot      *hot.Set // of a policy that knows hot keys; else nil
+	run      *run.Run
+	pulse    *liveness.Pulse
+	workers  *worker.Group
 	receiver *receive.Receiver
-
-	in []*receive.Inbound // of a virtual node, by peer
-
-	budget *host.Budget
-	closed sync.Once
+	in       []*receive.Inbound // of a simulated node, by peer
+	closed   sync.Once
 }
 
 // Start brings a node up: it connects to the other members of the session and
@@ -105,7 +91,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	members := cfg.Session.Members()
 	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model,
-		Host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers)}
+		host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers)}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
 	}
@@ -120,32 +106,61 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		}
 		n.connect(conns)
 	}
-	n.Go(n.run.Watch)
-	n.Go(n.planner.Run)
-	n.Go(n.loop.Run)
+	n.host.Go(n.run.Watch)
+	n.host.Go(n.planner.Run)
+	n.host.Go(n.loop.Run)
 	if len(members) > 1 {
 		n.pulse.Start(n.patience(ctx))
-		n.Go(n.watchPeers)
+		n.host.Go(n.watchPeers)
 	}
 	err := n.hold(ctx, n.everywhere())
 	if n.hot.Measures() {
-		n.Go(n.findHot)
+		n.host.Go(n.findHot)
 	}
 	return n, err
 }
 
-// build makes shards and workers.
+// build makes the rooms of the node, lowest first. Nothing goes on in them yet.
 func (n *Node) build() error {
+	s, limits := n.cfg.Session, n.cfg.limits()
 	by, err := packing.Of(n.model)
 	if err != nil {
 		return fmt.Errorf("node: %w", err)
 	}
-	bell := host.NewBell()
-	n.links = link.New(n.Host, n.self, len(n.cfg.Session.Members()), n.cfg.Session.View(), n.cfg.limits(), by, bell)
-	n.run = run.New(n.Host, n.links, n.cfg.Session, n.cfg.Session.Members())
-	n.barrier = n.run.Barrier(n.cfg.Workers, n.cfg.Session.Barrier)
-	n.ops = operation.New(n.model, n.self, n.cfg.Workers, n.links.Limits)
+	bell, ids := host.NewBell(), new(atomic.Uint64)
+	n.links = link.New(n.host, n.self, len(s.Members()), s.View(), limits, by, bell)
+	n.ops = operation.New(n.model, n.self, n.cfg.Workers, limits)
 	n.links.Answered = n.ops.Complete
+	n.run = run.New(n.host, n.links, s, s.Members())
+	n.pulse = liveness.New(n.host, n.links, s.Members(), s.Lease())
+
+	clocks := tick.NewClocks(n.self, n.cfg.Workers, n.cfg.barriers())
+	setup := tick.NewSetup(clocks)
+	if err := n.makeRows(setup, bell); err != nil {
+		return err
+	}
+	n.planner = planner.New(n.host, n.rows, n.links, n.budget, clocks, n.cfg.Eager)
+	questions, answers := scan.NewQuestions(n.host, n.proto, n.links), scan.NewAnswers(n.proto, n.links, bell, n.run.Broke)
+	n.bound = staleness.New(staleness.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Rounds: bell, IDs: ids, Proto: n.proto,
+		Start: tick.First(n.cfg.barriers()), Broken: n.cfg.brokenBound()})
+	var first []round.Stage
+	if n.bound != nil {
+		n.ops.Settled = n.bound.Stir
+		first = []round.Stage{n.bound}
+	}
+	n.loop = round.New(round.Config{Host: n.host, Links: n.links, Rows: n.rows, Clocks: clocks, Setup: setup, Bell: bell, Budget: n.budget, IDs: ids,
+		Rate: placement.SyncOf(n.proto.Policy).Rate, First: first, Last: []round.Stage{answers}})
+	n.receiver = receive.New(receive.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Bell: bell,
+		Questions: questions, Answers: answers, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
+	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Sync: n.loop.Sync,
+		Filters: filtering.New(n.model, n.cfg.Seed), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Policy: n.proto.Policy,
+		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed})
+	return err
+}
+
+// makeRows makes the shards, and what the protocol is to know.
+func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell) error {
+	var err error
 	if n.proto, err = n.cfg.protocol(); err != nil {
 		return err
 	}
@@ -156,8 +171,7 @@ func (n *Node) build() error {
 		n.hot = hot.New(n.model, rule, n.links.Nodes(), n.cfg.Workers)
 		n.proto.Hot = n.hot.Has
 	}
-	n.proto.SettingUp, n.proto.Misplaced = func() bool { return n.setup.Going() }, n.misplaced
-	n.filters = filtering.New(n.model, n.cfg.Seed)
+	n.proto.SettingUp, n.proto.Misplaced = setup.Going, n.misplaced
 	n.arena.Short = n.outOfMemory
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {
@@ -165,36 +179,8 @@ func (n *Node) build() error {
 	} else if err := n.arena.Reserve(); err != nil {
 		return n.noMemory(0, err)
 	}
-	n.pulse = liveness.New(n.Host, n.links, n.cfg.Session.Members(), n.cfg.Session.Lease())
-	n.questions = scan.NewQuestions(n.Host, n.proto, n.links)
-	n.answers = scan.NewAnswers(n.proto, n.links, bell, n.run.Broke)
-	if n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.model), alloc, bell); err != nil {
-		return err
-	}
-	n.clocks = tick.NewClocks(n.self, n.cfg.Workers, n.cfg.barriers())
-	n.planner = planner.New(n.Host, n.rows, n.links, n.budget, n.clocks, n.cfg.Eager)
-	n.setup = tick.NewSetup(n.clocks)
-	var stages []rounds.Stage
-	if n.bound = n.newBound(bell); n.bound != nil {
-		n.ops.Settled = n.bound.Stir
-		stages = []rounds.Stage{n.bound}
-	}
-	n.loop = rounds.New(rounds.Config{Host: n.Host, Links: n.links, Rows: n.rows, Clocks: n.clocks, Setup: n.setup, Bell: bell, Budget: n.budget, IDs: &n.ids,
-		Rate: placement.SyncOf(n.proto.Policy).Rate, First: stages, Last: []rounds.Stage{n.answers}})
-	n.receiver = receive.New(receive.Config{Host: n.Host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Bell: bell, Questions: n.questions, Answers: n.answers, Pulse: n.pulse,
-		Run: n.run, Leads: n.planner.Leads})
-	n.stays, n.onRead = placement.OnRead(n.proto.Policy)
-	n.onRead = n.onRead && !n.links.Alone()
-	n.windows = windowsOf(n.model)
-	for i := range n.cfg.Workers {
-		w, err := n.newWorker(i)
-		if err != nil {
-			return err
-		}
-		n.workers = append(n.workers, w)
-	}
-	n.closer = n.newCloser()
-	return nil
+	n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.model), alloc, bell)
+	return err
 }
 
 func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
@@ -202,12 +188,12 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 		n.links.Connect(id, c)
 	}
 	for id, c := range conns {
-		n.Go(func() {
-			if err := n.links.To(id).Write(n.Host); err != nil {
+		n.host.Go(func() {
+			if err := n.links.To(id).Write(n.host); err != nil {
 				n.run.Lost(id, err)
 			}
 		})
-		n.Go(func() {
+		n.host.Go(func() {
 			if err := n.receiver.Inbound(id).Serve(c); err != nil {
 				n.run.Lost(id, err)
 			}
@@ -243,11 +229,14 @@ func (n *Node) everywhere() iter.Seq[godwit.Key] {
 // findHot finds the keys that are hot, where the tables do not tell.
 func (n *Node) findHot() {
 	s := n.cfg.Session
-	err := n.hot.Find(n.Host, hot.Calls{Used: n.proto.UsedLen, Exchange: s.Exchange, Hold: n.hold})
-	if err != nil && n.Life().Err() == nil && s.Err() == nil {
-		n.Fail(fmt.Errorf("node: agreeing on the hot keys: %w", err))
+	err := n.hot.Find(n.host, hot.Calls{Used: n.proto.UsedLen, Exchange: s.Exchange, Hold: n.hold})
+	if err != nil && n.host.Life().Err() == nil && s.Err() == nil {
+		n.host.Fail(fmt.Errorf("node: agreeing on the hot keys: %w", err))
 	}
 }
+
+// maxHeld is after how many requests of hold the first of them leave.
+const maxHeld = 1024
 
 // hold asks for replicas that stay for the rest of the run.
 func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
@@ -259,7 +248,7 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 		if !n.rows.Hold(&out, k) {
 			return n.Err()
 		}
-		if out.Records >= maxRequests {
+		if out.Records >= maxHeld {
 			out.Records = 0
 			out.Flush()
 			if ctx.Err() != nil {
@@ -272,16 +261,22 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 }
 
 // Worker returns worker i of this node. It belongs to one goroutine.
-func (n *Node) Worker(i int) godwit.Worker { return n.workers[i] }
+func (n *Node) Worker(i int) godwit.Worker { return n.workers.Of(i) }
 
 // Workers returns all workers of this node.
 func (n *Node) Workers() []godwit.Worker {
-	ws := make([]godwit.Worker, len(n.workers))
-	for i, w := range n.workers {
-		ws[i] = w
+	ws := make([]godwit.Worker, n.cfg.Workers)
+	for i := range ws {
+		ws[i] = n.workers.Of(i)
 	}
 	return ws
 }
+
+// Done is closed when the run is over for this node: it failed or was closed.
+func (n *Node) Done() <-chan struct{} { return n.host.Done() }
+
+// Err is nil before Done, and says why after it.
+func (n *Node) Err() error { return n.host.Err() }
 
 // patience is for how long other nodes may still be about to connect to each other when
 // this node's connections are there.
@@ -310,17 +305,6 @@ func (n *Node) misplaced(err error) {
 	}
 }
 
-// blame names the node that a request for a key went to first, for errors.
-func (n *Node) blame(k godwit.Key) godwit.NodeID {
-	if n.links.Alone() || !n.model.Has(k) {
-		return godwit.NoNode
-	}
-	if to, ok := n.rows.Believed(k); ok {
-		return to
-	}
-	return godwit.NoNode
-}
-
 // Close ends the node. If the run is well, it first waits (up to ctx) until all
 // other nodes close too, so that nobody misses one who still works. Workers
 // that wait, and whatever they are asked for later, get godwit.ErrClosed.
@@ -331,29 +315,20 @@ func (n *Node) Close(ctx context.Context) error {
 			n.bound.Leave()
 		}
 		if n.Err() == nil && !n.links.Alone() {
-			err = n.flushKept(ctx)
+			err = n.workers.Flush(ctx)
 			if e := n.run.TakeLeave(ctx, n.cfg.Session.Barrier, n.cfg.Session.Lease()); err == nil {
 				err = e
 			}
 		}
 		n.run.Close()
 		n.links.Close()
-		n.Join()
+		n.host.Join()
 		n.rows.Close()
 		if e := n.arena.Free(); err == nil {
 			err = e
 		}
 	})
 	return err
-}
-
-// newBound returns nil if no table bounds staleness.
-func (n *Node) newBound(bell *host.Bell) *staleness.Bound {
-	c := staleness.Config{Host: n.Host, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: n.clocks, Rounds: bell, IDs: &n.ids, Proto: n.proto, Start: tick.First(n.cfg.barriers())}
-	if n.cfg.Virtual != nil {
-		c.Broken = n.cfg.Virtual.BrokenBound
-	}
-	return staleness.New(c)
 }
 
 // SetStaleness changes the bound on the staleness of a table's reads, on all

@@ -188,7 +188,7 @@ func TestLocalSamplesAreTheDistributionAmongTheKeysOfTheNode(t *testing.T) {
 	dist := sampling.LogUniform(rows)
 	c := local(t, 3, Config{Model: m, Workers: 1, Seed: *seed, Samplers: []sampling.Spec{{Name: "l", Dist: dist, Scheme: sampling.Local{Tries: 4000}}}})
 	each(t, c, func(ctx context.Context, w godwit.Worker, _ *rand.Rand) error {
-		homes := w.(*worker).n.proto.Homes
+		homes := c.Nodes[0].proto.Homes
 		mass := 0.0
 		for r := range uint64(rows) {
 			if homes.Home(godwit.Key(r)) == w.ID().Node {

@@ -135,8 +135,8 @@ func TestAScanMayBeOneOfSeveralAndItsLoopMayEndEarlyAndUseTheWorker(t *testing.T
 	}
 	must(t, w.Barrier(afterOthers(t, c, 1)))
 	for _, n := range c.Nodes {
-		if open := n.workers[0].scans.Open(); open > 0 {
-			t.Errorf("%d parts of scans are open at node %d", open, n.self)
+		if err := n.workers.Resting(); err != nil {
+			t.Errorf("node %d: %v", n.self, err)
 		}
 	}
 }

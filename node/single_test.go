@@ -20,6 +20,12 @@ func caught(f func()) (text string) {
 	return ""
 }
 
+// A probe is a filter that does something, which no filter should.
+type probe struct{ do func() }
+
+func (*probe) Name() string                 { return "probe" }
+func (p *probe) Filter(*godwit.FilterBatch) { p.do() }
+
 // One goroutine waits in a call of a worker, another calls it: whatever is called
 // says so, instead of losing what the first one waits for.
 func TestTwoGoroutinesOnAWorkerAreNoticed(t *testing.T) {
@@ -29,7 +35,6 @@ func TestTwoGoroutinesOnAWorkerAreNoticed(t *testing.T) {
 	keys := homedAt(t, c.Nodes[0], 1, 1)
 	dst := make([]float32, w.Model().Dim(keys[0]))
 	done := make(chan error, 1)
-	w.(*worker).enter() // as a call that waits has
 	calls := map[string]func(){
 		"Pull":          func() { _ = w.Pull(ctx, keys, dst) },
 		"Push":          func() { _ = w.Push(ctx, keys, dst) },
@@ -56,12 +61,19 @@ func TestTwoGoroutinesOnAWorkerAreNoticed(t *testing.T) {
 			}
 		},
 	}
-	for name, call := range calls {
-		if text := caught(call); !strings.Contains(text, "worker 0.0 is used by two goroutines") {
-			t.Errorf("%s while another call is under way: panics with %q, want that it names the worker and the cause", name, text)
+	called := 0
+	probe := &probe{func() { // in the middle of a push
+		for name, call := range calls {
+			called++
+			if text := caught(call); !strings.Contains(text, "worker 0.0 is used by two goroutines") {
+				t.Errorf("%s while another call is under way: panics with %q, want that it names the worker and the cause", name, text)
+			}
 		}
+	}}
+	must(t, w.Push(godwit.WithFilters(ctx, probe), keys, dst))
+	if called != len(calls) {
+		t.Fatalf("%d calls were made in the middle of a push, want %d", called, len(calls))
 	}
-	w.(*worker).leave()
 	go func() { done <- w.Pull(ctx, keys, dst) }()
 	must(t, <-done) // another goroutine may use it afterwards
 }

@@ -73,10 +73,10 @@ func (s *stalling) queued(most *atomic.Int64) int64 {
 var askings = []struct {
 	name   string
 	policy placement.Policy
-	ask    func(ctx context.Context, w *worker, keys []godwit.Key) error
+	ask    func(ctx context.Context, w godwit.Worker, keys []godwit.Key) error
 	full   func(n *Node) bool
 }{
-	{"pull", placement.Static, func(ctx context.Context, w *worker, keys []godwit.Key) error {
+	{"pull", placement.Static, func(ctx context.Context, w godwit.Worker, keys []godwit.Key) error {
 		part := keys[:len(keys)/40] // 10 MB at a time, of the same rows: their values need not all be kept
 		dst := make([]float32, len(part)*stalledDim)
 		var hs []godwit.Handle
@@ -89,18 +89,18 @@ var askings = []struct {
 		}
 		return w.Wait(ctx, hs...)
 	}, waitsForRoom},
-	{"localize", placement.RelocateAll, func(ctx context.Context, w *worker, keys []godwit.Key) error {
+	{"localize", placement.RelocateAll, func(ctx context.Context, w godwit.Worker, keys []godwit.Key) error {
 		return w.Localize(ctx, keys)
 	}, waitsForRoom},
-	{"intent", placement.Adaptive, func(ctx context.Context, w *worker, keys []godwit.Key) error {
+	{"intent", placement.Adaptive, func(ctx context.Context, w godwit.Worker, keys []godwit.Key) error {
 		return w.Intent(keys, 0, godwit.Forever)
 	}, wantsMore},
-	{"intent that moves", placement.RelocateAll, func(ctx context.Context, w *worker, keys []godwit.Key) error {
+	{"intent that moves", placement.RelocateAll, func(ctx context.Context, w godwit.Worker, keys []godwit.Key) error {
 		return w.Intent(keys, 0, godwit.Forever)
 	}, wantsMore},
 }
 
-func waitsForRoom(n *Node) bool { return n.workers[0].ops.Short() }
+func waitsForRoom(n *Node) bool { return n.ops.Of(0).Short() }
 
 // wantsMore reports whether all of an intent was acted on: keys for which there is
 // no room wait for it.
@@ -110,7 +110,7 @@ func wantsMore(n *Node) bool {
 
 // answered reports whether the owner has answered all that the asker has asked for.
 func (s *stalling) answered() bool {
-	rows := (s.asker.workers[0].ops.UnderWay() + s.asker.links.Asked()) / link.CostOf(stalledDim)
+	rows := (s.asker.ops.Of(0).UnderWay() + s.asker.links.Asked()) / link.CostOf(stalledDim)
 	c := s.Nodes[0].links.To(1).Counts()
 	return int64(c.Plain)+int64(c.Queued) >= rows*4*stalledDim
 }
@@ -130,7 +130,7 @@ func TestANodeThatAsksForMuchAndReadsNothingCostsBoundedMemory(t *testing.T) {
 			runtime.GC()
 			before := heap()
 			over := make(chan error, 1)
-			go func() { over <- x.ask(ctx, s.asker.workers[0], s.keys) }()
+			go func() { over <- x.ask(ctx, s.asker.Worker(0), s.keys) }()
 			eventually(t, "the asker has asked for as much as it may", func() bool {
 				s.queued(&most)
 				return x.full(s.asker) || s.Nodes[0].Err() != nil
@@ -166,7 +166,7 @@ func TestANodeThatAsksForMuchAndReadsNothingCostsBoundedMemory(t *testing.T) {
 				}
 				return x.policy == placement.Static || s.Nodes[1].Stats().Owned+s.Nodes[1].Stats().Replicas >= stalledKeys
 			})
-			if asked := s.asker.workers[0].ops.UnderWay(); asked != 0 {
+			if asked := s.asker.ops.Of(0).UnderWay(); asked != 0 {
 				t.Errorf("%d bytes count as under way at the end", asked)
 			}
 			if asked := s.asker.links.Asked(); asked != 0 {
@@ -230,7 +230,7 @@ func BenchmarkPullsBesideAStalledAsker(b *testing.B) {
 				over := make(chan error, 1)
 				if stalled {
 					defer s.stop(b)()
-					go func() { over <- x.ask(ctx, s.asker.workers[0], s.keys) }()
+					go func() { over <- x.ask(ctx, s.asker.Worker(0), s.keys) }()
 					eventually(b, "the asker has asked for as much as it may", func() bool { return x.full(s.asker) })
 				}
 				third, v := s.Nodes[2].Worker(0), make([]float32, 16)

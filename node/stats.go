@@ -4,8 +4,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/node/internal/shards"
-
-	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/node/internal/worker"
 )
 
 // Stats is what a node did so far and what it holds. Sums of several nodes'
@@ -86,20 +85,6 @@ type Sampled struct {
 // Accesses returns the keys of all samples that were pulled.
 func (s Sampled) Accesses() uint64 { return s.Local + s.Replica + s.Queued + s.Remote }
 
-// count adds what a worker's samplers did.
-func (s *Sampled) count(w *worker) {
-	c := &w.count.sample
-	s.Local += c[protocol.AtOwner].Load()
-	s.Replica += c[protocol.AtReplica].Load()
-	s.Queued += c[waited].Load()
-	s.Remote += c[protocol.Elsewhere].Load()
-	for _, x := range w.samplers {
-		s.Draws += x.draws.Load()
-		s.PutOff += x.putOff.Load()
-		s.Repurposed += x.repurposed.Load()
-	}
-}
-
 // Accesses returns the keys of all pulls and pushes.
 func (s *Stats) Accesses() uint64 { return s.Local + s.Replica + s.Queued + s.Remote }
 
@@ -165,16 +150,7 @@ func (n *Node) Stats() Stats {
 	s := Stats{Hot: n.hot.Len(), ReceivedBytes: n.receiver.Bytes(), ListMisses: n.receiver.Lacked(),
 		Rounds: n.loop.Rounds(), RoundTime: n.budget.Spent()}
 	s.Parked = n.bound.Parked()
-	for _, w := range n.workers {
-		w.stock(&s)
-	}
-	if s.Remote > 0 {
-		s.MaxHops = shards.UsualHops // and more where the shards say so
-	}
-	s.Local += s.Sampled.Local
-	s.Replica += s.Sampled.Replica
-	s.Queued += s.Sampled.Queued
-	s.Remote += s.Sampled.Remote
+	s.work(n.workers.Counts())
 	s.hold(n.rows.Totals())
 	s.Bytes += n.proto.Bytes() + n.hot.Bytes()
 	for _, l := range n.links.All {
@@ -188,26 +164,18 @@ func (n *Node) Stats() Stats {
 	return s
 }
 
-// stock adds what a worker did, its samples apart.
-func (w *worker) stock(s *Stats) {
-	c := &w.count
-	s.Calls += c.calls.Load()
-	s.Waited += time.Duration(c.waiting.Load())
-	s.SlowCalls += c.slow.Load()
-	s.Blocked += c.held.Load()
-	s.BlockedTime += time.Duration(c.heldNanos.Load())
-	s.Local += c.pull[protocol.AtOwner].Load() + c.push[protocol.AtOwner].Load()
-	s.Replica += c.pull[protocol.AtReplica].Load() + c.push[protocol.AtReplica].Load()
-	s.Queued += c.pull[waited].Load() + c.push[waited].Load()
-	s.Remote += c.pull[protocol.Elsewhere].Load() + c.push[protocol.Elsewhere].Load()
-	s.Sampled.count(w)
-	f := w.filters.Counts()
-	s.FilterIn += f.In
-	s.FilterOut += f.Out
-	s.HeldBack += f.Dropped
-	s.Leftovers += f.Pushed
-	s.Late += w.intents.Late()
-	s.Window = max(s.Window, w.intents.Window())
+// work adds what the workers did.
+func (s *Stats) work(c worker.Counts) {
+	d, x := c.Direct, c.Sampled
+	s.Local, s.Replica, s.Queued, s.Remote = d.Local+x.Local, d.Replica+x.Replica, d.Queued+x.Queued, d.Remote+x.Remote
+	s.Sampled = Sampled{Local: x.Local, Replica: x.Replica, Queued: x.Queued, Remote: x.Remote, Draws: c.Draws, PutOff: c.PutOff, Repurposed: c.Repurposed}
+	s.Calls, s.SlowCalls, s.Waited = c.Calls, c.Slow, c.Waited
+	s.Blocked, s.BlockedTime = c.Blocked, c.BlockedTime
+	s.Late, s.Window = c.Late, c.Window
+	s.FilterIn, s.FilterOut, s.HeldBack, s.Leftovers = c.Filters.In, c.Filters.Out, c.Filters.Dropped, c.Filters.Pushed
+	if d.Remote > 0 {
+		s.MaxHops = shards.UsualHops // and more where the shards say so
+	}
 }
 
 // hold adds what the shards did and hold.

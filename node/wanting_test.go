@@ -22,7 +22,7 @@ func TestAReadThatIsGivenUpWaitsNoLonger(t *testing.T) {
 	if err := w.Pull(short, []godwit.Key{0}, make([]float32, 4)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("a read before anybody else has a clock: %v", err)
 	}
-	if _, waits := n.bound.Waits(n.workers[0].waiter); waits {
+	if _, waits := n.bound.Waits(n.bound.Waiter(0)); waits {
 		t.Error("the worker waits still")
 	}
 }

@@ -54,6 +54,14 @@ type Counts struct {
 	Pushed  uint64 // keys of which what was kept was pushed by itself
 }
 
+// Add adds those of another worker.
+func (c *Counts) Add(o Counts) {
+	c.In += o.In
+	c.Out += o.Out
+	c.Dropped += o.Dropped
+	c.Pushed += o.Pushed
+}
+
 // Counts returns that. Any goroutine may call it.
 func (p *Pipeline) Counts() Counts {
 	return Counts{p.in.Load(), p.out.Load(), p.dropped.Load(), p.pushed.Load()}

@@ -50,16 +50,17 @@ import (
 // era of ticks ([tick.Tick]). So they hold nobody up who is on the way to the barrier,
 // and never make an update that somebody's read should have waited for. (S4)
 type Bound struct {
-	host   *host.Host
-	model  *godwit.Model
-	links  *link.Links
-	rows   *shards.Set
-	ops    *operation.Tables
-	clocks tick.Clocks // of this node's workers
-	rounds *host.Bell
-	ids    *atomic.Uint64 // of questions to all nodes
-	copies bool           // the policy replicates: S2 is needed
-	broken Broken         // rules that are off
+	host    *host.Host
+	model   *godwit.Model
+	links   *link.Links
+	rows    *shards.Set
+	ops     *operation.Tables
+	clocks  tick.Clocks // of this node's workers,
+	waiters []*Waiter   // … who wait by these
+	rounds  *host.Bell
+	ids     *atomic.Uint64 // of questions to all nodes
+	copies  bool           // the policy replicates: S2 is needed
+	broken  Broken         // rules that are off
 
 	progress
 	round  settling
@@ -90,9 +91,12 @@ type Waiter struct {
 	need  tick.Tick // that horizon; under the bound's lock
 }
 
-// NewWaiter returns a worker that waits for nothing.
-func NewWaiter(c *tick.Clock) *Waiter {
-	return &Waiter{Granted: make(chan struct{}, 1), clock: c}
+// Waiter returns a worker of the node as the bound sees it, nil if there is no bound.
+func (b *Bound) Waiter(worker int) *Waiter {
+	if b == nil {
+		return nil
+	}
+	return b.waiters[worker]
 }
 
 // standing is what a node says of itself.
@@ -143,6 +147,9 @@ func New(c Config) *Bound {
 		copies: nodes > 1 && replicates(c.Proto.Policy), broken: c.Broken, nodes: make([]standing, nodes), limits: newLimits(m)}
 	b.pulls.of, b.pulls.most = make([]int, nodes), c.Links.Limits.Ahead
 	b.round.fresh, b.round.told = make([]tick.Tick, nodes), make([]standing, nodes)
+	for _, clock := range c.Clocks {
+		b.waiters = append(b.waiters, &Waiter{Granted: make(chan struct{}, 1), clock: clock})
+	}
 	b.start(c.Start)
 	return b
 }

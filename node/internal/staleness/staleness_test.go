@@ -72,7 +72,7 @@ func advance(b *Bound) {
 // when that node's word comes.
 func TestAReadWaitsForTheSlowestNode(t *testing.T) {
 	b := boundOf(t, godwit.Within(1), placement.Static)
-	w, keys := NewWaiter(b.clocks[0]), []godwit.Key{3}
+	w, keys := b.Waiter(0), []godwit.Key{3}
 	advance(b)
 	if !b.Allows(w, keys) {
 		t.Error("a read waits one clock ahead of the others, under the bound 1")
@@ -100,7 +100,7 @@ func TestAReadWaitsForTheSlowestNode(t *testing.T) {
 // Where replicas are read, the owners' word that these contain everything is needed too.
 func TestReplicasNeedTheWordOfTheirOwners(t *testing.T) {
 	b := boundOf(t, godwit.Within(0), placement.Adaptive)
-	w, keys := NewWaiter(b.clocks[0]), []godwit.Key{3}
+	w, keys := b.Waiter(0), []godwit.Key{3}
 	advance(b)
 	rounds(t, b)
 	out := b.links.Sender()
@@ -122,7 +122,7 @@ func TestReplicasNeedTheWordOfTheirOwners(t *testing.T) {
 // A wait that is given up leaves nobody waiting.
 func TestAWaitThatIsForsakenIsOver(t *testing.T) {
 	b := boundOf(t, godwit.Within(0), placement.Static)
-	w := NewWaiter(b.clocks[0])
+	w := b.Waiter(0)
 	advance(b)
 	if !b.Await(w, []godwit.Key{3}) {
 		t.Fatal("a read ahead of the others does not wait")
@@ -161,7 +161,7 @@ func TestAPeerHasSoManyPullsWaitForATick(t *testing.T) {
 // A bound that changes holds at once for new reads, and peers are asked to follow.
 func TestABoundMayChange(t *testing.T) {
 	b := boundOf(t, godwit.Within(0), placement.Static)
-	w, keys := NewWaiter(b.clocks[0]), []godwit.Key{3}
+	w, keys := b.Waiter(0), []godwit.Key{3}
 	advance(b)
 	if !b.Await(w, keys) {
 		t.Fatal("a read ahead of the others does not wait")

@@ -1,9 +1,10 @@
-package node
+package worker
 
 import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
@@ -17,40 +18,37 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/staleness"
 	"github.com/godwit-ps/godwit/node/internal/tick"
-	"github.com/godwit-ps/godwit/sampling"
 )
 
-// A worker is the godwit.Worker of one goroutine of the training program.
-type worker struct {
-	n  *Node
+// A Worker is the godwit.Worker of one goroutine of the training program.
+type Worker struct {
+	g  *Group // what all workers of the node share
 	id godwit.WorkerID
 	single
-	out   link.Sender
-	rec   wire.Record // scratch
-	ops   *operation.Table
-	send  func()        // out.flush
-	rows  shards.Access // that are here
-	order shards.Order  // of a call that asks for many keys
-	waits bool          // the call waits for what it asks for
-
-	filters  *filtering.Pipeline
-	forms    []godwit.Encoding // of the positions in miss; none: raw
-	unissued int               // positions in miss that a request failed to issue
-	after    tick.Tick         // what is being requested waits for this
-	reserved int               // keys of it that no operation has yet
-	token    chan<- struct{}   // while the worker flushes: where to give back the right to
-
-	samplers []*sampler
-	watching []*sampling.Sampler // those that want to hear of direct accesses
-
 	clock   *tick.Clock
-	intents *planner.Announcer
+	out     link.Sender
+	rows    shards.Access      // that are here
+	ops     *operation.Table   // that could not be completed at once
+	intents *planner.Announcer // what it announces by
+	filters *filtering.Pipeline
+	scans   *scan.Scans
+	waiter  *staleness.Waiter // of reads of tables with bounded staleness; nil: no table has any
+	samples samples
+	req     request
+	count   counters
+}
 
-	scans *scan.Scans
-
-	waiter *staleness.Waiter // of reads of tables with bounded staleness
-
-	count counters
+// A request is what a worker asks others for in one call, as far as operations do not say.
+type request struct {
+	rec      wire.Record       // scratch
+	send     func()            // has sent what is in the worker's sender
+	waits    bool              // the call waits for what it asks for
+	order    shards.Order      // of a call that asks for many keys
+	forms    []godwit.Encoding // of the positions that are missed; none: raw
+	unissued int               // positions that a request failed to issue
+	after    tick.Tick         // what is being requested waits for this; 0: for none
+	reserved int               // keys of it that no operation has yet
+	token    chan<- struct{}   // while the worker pushes what filters left: where to give back the right to
 }
 
 // counters of keys by where an access was served. Only the worker adds to them.
@@ -65,19 +63,14 @@ type counters struct {
 
 const waited = 3 // in counters
 
-func (n *Node) newWorker(i int) (*worker, error) {
-	w := &worker{n: n, id: godwit.WorkerID{Node: n.self, Local: i}, clock: n.clocks[i], intents: n.planner.Of(i), out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), waiter: staleness.NewWaiter(n.clocks[i])}
-	w.filters = n.filters.Pipeline(w.id)
-	w.scans = n.questions.Worker(w.id, &w.out)
-	w.send = w.out.Flush
-	return w, w.makeSamplers()
-}
+func (w *Worker) ID() godwit.WorkerID  { return w.id }
+func (w *Worker) Model() *godwit.Model { return w.g.Model }
 
-func (w *worker) ID() godwit.WorkerID  { return w.id }
-func (w *worker) Model() *godwit.Model { return w.n.model }
+// maxFloats bounds the values of a call, to 16 GiB: an operation keeps offsets of 32 bits.
+const maxFloats = math.MaxUint32
 
 // fail makes the error of an operation.
-func (w *worker) fail(what string, keys []godwit.Key, err error) error {
+func (w *Worker) fail(what string, keys []godwit.Key, err error) error {
 	e := &godwit.OpError{Op: what, Worker: w.id, Peer: godwit.NoNode, Keys: len(keys), Err: err}
 	if len(keys) > 0 {
 		e.First, e.Last = keys[0], keys[len(keys)-1]
@@ -85,13 +78,13 @@ func (w *worker) fail(what string, keys []godwit.Key, err error) error {
 	return e
 }
 
-func (w *worker) check(what string, keys []godwit.Key, buf int) error {
+func (w *Worker) check(what string, keys []godwit.Key, buf int) error {
 	floats := 0
-	t := w.n.rows.First()
+	t := w.g.Rows.First()
 	for _, k := range keys {
 		if !t.Has(k) {
-			if t = w.n.rows.Table(k); t == nil {
-				_, err := w.n.model.Floats(keys)
+			if t = w.g.Rows.Table(k); t == nil {
+				_, err := w.g.Model.Floats(keys)
 				return w.fail(what, keys, err)
 			}
 		}
@@ -106,41 +99,41 @@ func (w *worker) check(what string, keys []godwit.Key, buf int) error {
 	return nil
 }
 
-func (w *worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
+func (w *Worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
 	w.enter()
 	defer w.leave()
-	w.waits = true
+	w.req.waits = true
 	h, err := w.pullAsync(ctx, keys, dst)
 	return w.finish(ctx, h, err)
 }
 
-func (w *worker) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
+func (w *Worker) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
 	w.enter()
 	defer w.leave()
-	w.waits = true
+	w.req.waits = true
 	h, err := w.pushAsync(ctx, keys, push)
 	return w.finish(ctx, h, err)
 }
 
-func (w *worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) error {
+func (w *Worker) Set(ctx context.Context, keys []godwit.Key, vals []float32) error {
 	w.enter()
 	defer w.leave()
-	w.waits = true
+	w.req.waits = true
 	h, err := w.setAsync(ctx, keys, vals)
 	return w.finish(ctx, h, err)
 }
 
-func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
+func (w *Worker) Localize(ctx context.Context, keys []godwit.Key) error {
 	w.enter()
 	defer w.leave()
-	w.waits = true
+	w.req.waits = true
 	h, err := w.localizeAsync(ctx, keys)
 	return w.finish(ctx, h, err)
 }
 
 // finish waits for what the same goroutine has just begun.
-func (w *worker) finish(ctx context.Context, h godwit.Handle, err error) error {
-	w.waits = false
+func (w *Worker) finish(ctx context.Context, h godwit.Handle, err error) error {
+	w.req.waits = false
 	if err == nil && h != 0 {
 		err = w.wait(ctx, h)
 	}
@@ -148,41 +141,41 @@ func (w *worker) finish(ctx context.Context, h godwit.Handle, err error) error {
 	return err
 }
 
-func (w *worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
+func (w *Worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
 	w.enter()
 	defer w.leave()
 	return w.pullAsync(ctx, keys, dst)
 }
 
-func (w *worker) pullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
+func (w *Worker) pullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
 	h, err := w.access(ctx, "pull", wire.Pull, keys, dst, &w.count.pull)
 	w.watched(keys)
 	return h, err
 }
 
 // watched tells the samplers that want to hear of it what was pulled.
-func (w *worker) watched(keys []godwit.Key) {
-	for _, s := range w.watching {
+func (w *Worker) watched(keys []godwit.Key) {
+	for _, s := range w.samples.watching {
 		s.Accessed(keys)
 	}
 }
 
-func (w *worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
+func (w *Worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
 	w.enter()
 	defer w.leave()
 	return w.pushAsync(ctx, keys, push)
 }
 
-func (w *worker) pushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
+func (w *Worker) pushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
 	return w.access(ctx, "push", wire.Push, keys, push, &w.count.push)
 }
 
 // access serves what can be served here and requests the rest. It counts in c.
-func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
+func (w *Worker) access(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
 	if err := w.check(what, keys, len(buf)); err != nil {
 		return 0, err
 	}
-	if err := w.n.Err(); err != nil {
+	if err := w.g.Host.Err(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
 	if kind == wire.Push {
@@ -192,12 +185,12 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 			}
 		}
 	}
-	if w.n.windows != nil {
+	if w.g.windows != nil {
 		if err := w.inWindow(ctx, what, keys); err != nil {
 			return 0, err
 		}
 	}
-	if b := w.n.bound; b != nil && kind == wire.Pull && !b.Allows(w.waiter, keys) {
+	if b := w.g.Bound; b != nil && kind == wire.Pull && !b.Allows(w.waiter, keys) {
 		if err := w.awaitBound(ctx, what, keys); err != nil {
 			return 0, err
 		}
@@ -206,16 +199,16 @@ func (w *worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 }
 
 // serve is access to what may be accessed now.
-func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
-	w.forms = w.forms[:0]
+func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
+	w.req.forms = w.req.forms[:0]
 	if kind == wire.Push && w.filters.Residual().Some() {
 		buf = w.filters.AddKept(keys, buf)
 	}
 	served, ok := w.rows.Serve(kind, keys, buf)
 	if !ok {
-		return 0, w.fail(what, keys, w.n.Err())
+		return 0, w.fail(what, keys, w.g.Host.Err())
 	}
-	if kind == wire.Pull && (w.n.hot != nil || w.n.onRead) {
+	if kind == wire.Pull && (w.g.Hot != nil || w.g.onRead) {
 		if err := w.reads(keys); err != nil {
 			return 0, err
 		}
@@ -241,48 +234,48 @@ func (w *worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 // add is for counters with one writer.
 func add(c *atomic.Uint64, n uint64) { c.Store(c.Load() + n) }
 
-func (w *worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
+func (w *Worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
 	w.enter()
 	defer w.leave()
 	return w.setAsync(ctx, keys, vals)
 }
 
-func (w *worker) setAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
+func (w *Worker) setAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
 	if err := w.check("set", keys, len(vals)); err != nil {
 		return 0, err
 	}
-	if w.n.windows != nil && len(keys) > 0 {
+	if w.g.windows != nil && len(keys) > 0 {
 		if err := w.inWindow(ctx, "set", keys); err != nil {
 			return 0, err
 		}
 	}
-	if !w.n.filters.Kept() {
+	if !w.g.Filters.Kept() {
 		return w.all(ctx, "set", wire.Set, keys, vals)
 	}
-	took := w.n.filters.Overwrite(keys)
-	w.unissued = len(keys)
+	took := w.g.Filters.Overwrite(keys)
+	w.req.unissued = len(keys)
 	h, err := w.all(ctx, "set", wire.Set, keys, vals)
 	if err == nil {
-		w.unissued = 0
+		w.req.unissued = 0
 	}
-	filtering.Forget(took, len(keys)-w.unissued)
+	filtering.Forget(took, len(keys)-w.req.unissued)
 	return h, err
 }
 
-func (w *worker) LocalizeAsync(ctx context.Context, keys []godwit.Key) (godwit.Handle, error) {
+func (w *Worker) LocalizeAsync(ctx context.Context, keys []godwit.Key) (godwit.Handle, error) {
 	w.enter()
 	defer w.leave()
 	return w.localizeAsync(ctx, keys)
 }
 
-func (w *worker) localizeAsync(ctx context.Context, keys []godwit.Key) (godwit.Handle, error) {
+func (w *Worker) localizeAsync(ctx context.Context, keys []godwit.Key) (godwit.Handle, error) {
 	if err := w.check("localize", keys, -1); err != nil {
 		return 0, err
 	}
 	return w.all(ctx, "localize", wire.Localize, keys, nil)
 }
 
-func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
+func (w *Worker) PullIfLocal(k godwit.Key, dst []float32) bool {
 	if w.inside { // it waits for nothing, and others need not hear of it
 		w.misused()
 	}
@@ -290,12 +283,12 @@ func (w *worker) PullIfLocal(k godwit.Key, dst []float32) bool {
 }
 
 // pullHere reads a value that is here and says where it stood.
-func (w *worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
-	t := w.n.rows.Table(k)
-	if t == nil || len(dst) != t.Dim || w.n.Err() != nil {
+func (w *Worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
+	t := w.g.Rows.Table(k)
+	if t == nil || len(dst) != t.Dim || w.g.Host.Err() != nil {
 		return protocol.Elsewhere
 	}
-	if b := w.n.bound; b != nil && !b.Allows(w.waiter, []godwit.Key{k}) {
+	if b := w.g.Bound; b != nil && !b.Allows(w.waiter, []godwit.Key{k}) {
 		return protocol.Elsewhere
 	}
 	p, ok := w.rows.Read(t, k, dst)
@@ -305,25 +298,25 @@ func (w *worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
 	return p
 }
 
-func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
+func (w *Worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 	w.enter()
 	defer w.leave()
 	return w.intent(keys, start, end)
 }
 
-func (w *worker) intent(keys []godwit.Key, start, end godwit.Clock) error {
-	if err := w.check("intent", keys, -1); err != nil || w.n.onRead {
+func (w *Worker) intent(keys []godwit.Key, start, end godwit.Clock) error {
+	if err := w.check("intent", keys, -1); err != nil || w.g.onRead {
 		return err
 	}
 	return w.announce(keys, start, end)
 }
 
 // announce has the planner act on keys when it is time to.
-func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
-	if err := w.n.Err(); err != nil {
+func (w *Worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
+	if err := w.g.Host.Err(); err != nil {
 		return w.fail("intent", keys, err)
 	}
-	if w.n.links.Alone() {
+	if w.g.Links.Alone() {
 		return nil
 	}
 	if err := w.intents.Announce(keys, start, end, w.count.calls.Load()); err != nil {
@@ -332,55 +325,55 @@ func (w *worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 	return nil
 }
 
-func (w *worker) Advance() godwit.Clock {
+func (w *Worker) Advance() godwit.Clock {
 	w.enter()
 	defer w.leave()
 	c := w.clock.Advance()
-	if w.n.bound != nil {
-		w.n.bound.Advance(w.clock)
+	if w.g.Bound != nil {
+		w.g.Bound.Advance(w.clock)
 	}
 	w.intents.Advanced(c)
 	return c
 }
 
-func (w *worker) Clock() godwit.Clock { return w.clock.Now() }
+func (w *Worker) Clock() godwit.Clock { return w.clock.Now() }
 
-func (w *worker) WaitSync(ctx context.Context) error {
+func (w *Worker) WaitSync(ctx context.Context) error {
 	w.enter()
 	defer w.leave()
-	if err := w.n.Err(); err != nil {
+	if err := w.g.Host.Err(); err != nil {
 		return w.fail("wait-sync", nil, err)
 	}
-	if w.n.links.Alone() {
+	if w.g.Links.Alone() {
 		return nil
 	}
 	if err := w.pushKept(ctx, "wait-sync"); err != nil {
 		return err
 	}
-	switch w.pause(ctx, w.n.loop.Sync.Begin()) {
+	switch w.pause(ctx, w.g.Sync.Begin()) {
 	case 1:
 		return w.fail("wait-sync", nil, context.Cause(ctx))
 	case 2:
-		return w.fail("wait-sync", nil, w.n.Err())
+		return w.fail("wait-sync", nil, w.g.Host.Err())
 	}
 	return nil
 }
 
-func (w *worker) Barrier(ctx context.Context) error {
+func (w *Worker) Barrier(ctx context.Context) error {
 	w.enter()
 	defer w.leave()
-	defer w.waitedSince(w.n.Now())
-	if b := w.n.bound; b != nil {
+	defer w.waitedSince(w.g.Host.Now())
+	if b := w.g.Bound; b != nil {
 		b.Enter(w.clock)
 	}
-	if err := w.n.barrier.Wait(ctx, w.id.Local); err != nil {
+	if err := w.g.Barrier.Wait(ctx, w.id.Local); err != nil {
 		return w.fail("barrier", nil, err)
 	}
 	w.clock.Crossed()
 	return nil
 }
 
-func (w *worker) Scan(ctx context.Context, first, end godwit.Key, home godwit.NodeID) iter.Seq2[godwit.Key, error] {
+func (w *Worker) Scan(ctx context.Context, first, end godwit.Key, home godwit.NodeID) iter.Seq2[godwit.Key, error] {
 	return func(yield func(godwit.Key, error) bool) {
 		w.enter()
 		defer w.leave()

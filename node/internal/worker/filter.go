@@ -1,8 +1,7 @@
-package node
+package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -10,8 +9,6 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
-	"github.com/godwit-ps/godwit/node/internal/planner"
-	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
 // This file is how a worker sends what filters make of its pushes (package
@@ -19,17 +16,17 @@ import (
 
 // push sends the missed positions of a push, through filters where there are
 // some.
-func (w *worker) push(ctx context.Context, what string, keys []godwit.Key, push []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
-	w.rows.Miss, w.forms, push = w.filters.Filter(ctx, w.rows.Miss, keys, push)
+func (w *Worker) push(ctx context.Context, what string, keys []godwit.Key, push []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
+	w.rows.Miss, w.req.forms, push = w.filters.Filter(ctx, w.rows.Miss, keys, push)
 	var h godwit.Handle
 	var err error
-	if w.unissued = len(w.rows.Miss) / 2; w.unissued > 0 {
+	if w.req.unissued = len(w.rows.Miss) / 2; w.req.unissued > 0 {
 		h, err = w.request(ctx, what, wire.Push, keys, push, c)
 	}
 	if err == nil {
-		w.unissued = 0
+		w.req.unissued = 0
 	}
-	w.filters.Keep(w.rows.Miss, w.unissued)
+	w.filters.Keep(w.rows.Miss, w.req.unissued)
 	return h, err
 }
 
@@ -37,8 +34,8 @@ func (w *worker) push(ctx context.Context, what string, keys []godwit.Key, push 
 // for what another call has taken to push it, and nobody keeps any more. A call that
 // gives up leaves the right to flush to what it has under way, so that the next one
 // waits for that.
-func (w *worker) pushKept(ctx context.Context, what string) error {
-	fs := w.n.filters
+func (w *Worker) pushKept(ctx context.Context, what string) error {
+	fs := w.g.Filters
 	if !fs.Kept() {
 		return nil
 	}
@@ -46,14 +43,14 @@ func (w *worker) pushKept(ctx context.Context, what string) error {
 	case 1:
 		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", context.Cause(ctx)))
 	case 2:
-		return w.fail(what, nil, w.n.Err())
+		return w.fail(what, nil, w.g.Host.Err())
 	}
-	w.token = fs.Right()
+	w.req.token = fs.Right()
 	defer func() {
-		if w.token != nil {
-			w.token <- struct{}{}
+		if w.req.token != nil {
+			w.req.token <- struct{}{}
 		}
-		w.token = nil
+		w.req.token = nil
 	}()
 	for _, r := range fs.Residuals() {
 		if !r.Some() {
@@ -69,41 +66,21 @@ func (w *worker) pushKept(ctx context.Context, what string) error {
 // atOnce is how many kept vectors are pushed in one operation.
 const atOnce = 1 << 12
 
-func (w *worker) pushKeptOf(ctx context.Context, what string, r *filtering.Residual) error {
+func (w *Worker) pushKeptOf(ctx context.Context, what string, r *filtering.Residual) error {
 	var vals []float32
 	for keys := range slices.Chunk(r.Keys(), atOnce) {
 		keys, vals = r.Take(keys, vals[:0]) // fewer: the worker may push meanwhile
-		w.unissued = len(keys)
+		w.req.unissued = len(keys)
 		h, err := w.all(ctx, what, wire.Push, keys, vals)
 		if err == nil {
 			w.filters.Pushed(len(keys))
 			err = w.wait(ctx, h)
 		} else {
-			r.Return(w.n.model, keys, vals, w.unissued)
+			r.Return(w.g.Model, keys, vals, w.req.unissued)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// newCloser makes the worker by which a node that is about to be closed pushes
-// what its workers keep, while they may still be at work.
-func (n *Node) newCloser() *worker {
-	i := len(n.workers)
-	id := godwit.WorkerID{Node: n.self, Local: i}
-	w := &worker{n: n, id: id, out: n.links.Sender(), rows: n.rows.Access(), ops: n.ops.Of(i), waits: true, clock: new(tick.Clock), intents: new(planner.Announcer), filters: n.filters.Pipeline(id)}
-	w.send = w.out.Flush
-	return w
-}
-
-// flushKept pushes what workers keep when the node is about to be closed.
-func (n *Node) flushKept(ctx context.Context) error {
-	err := n.closer.pushKept(ctx, "close")
-	n.closer.out.Flush()
-	if errors.Is(err, godwit.ErrClosed) {
-		return nil
-	}
-	return err
 }

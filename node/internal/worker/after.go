@@ -1,4 +1,4 @@
-package node
+package worker
 
 import (
 	"context"
@@ -10,30 +10,30 @@ import (
 )
 
 // PullAfter: see package staleness.
-func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
+func (w *Worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
 	w.enter()
 	defer w.leave()
 	const what = "pull"
 	if err := w.check(what, keys, len(dst)); err != nil {
 		return 0, err
 	}
-	if err := w.n.Err(); err != nil {
+	if err := w.g.Host.Err(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
 	for _, k := range keys {
-		if i, _ := w.n.model.Locate(k); w.n.model.Table(i).Staleness == godwit.Eventual {
-			return 0, w.fail(what, keys, fmt.Errorf("%w: pull after clock %d: table %q must have bounded staleness, be it far", godwit.ErrBound, after, w.n.model.Table(i).Name))
+		if i, _ := w.g.Model.Locate(k); w.g.Model.Table(i).Staleness == godwit.Eventual {
+			return 0, w.fail(what, keys, fmt.Errorf("%w: pull after clock %d: table %q must have bounded staleness, be it far", godwit.ErrBound, after, w.g.Model.Table(i).Name))
 		}
 	}
 	if len(keys) == 0 {
 		return 0, nil
 	}
-	if w.n.windows != nil {
+	if w.g.windows != nil {
 		if err := w.inWindow(ctx, what, keys); err != nil {
 			return 0, err
 		}
 	}
-	b := w.n.bound
+	b := w.g.Bound
 	at := w.clock.TickAt(after)
 	w.watched(keys)
 	if b.Reaches(at) {
@@ -42,11 +42,11 @@ func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 	if err := w.ops.Reserve(len(keys)); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
-	w.reserved = len(keys)
-	w.after = at
+	w.req.reserved = len(keys)
+	w.req.after = at
 	defer func() {
-		w.ops.Return(w.reserved)
-		w.after, w.reserved = 0, 0
+		w.ops.Return(w.req.reserved)
+		w.req.after, w.req.reserved = 0, 0
 	}()
 	if err := w.reads(keys); err != nil {
 		return 0, err
@@ -57,25 +57,25 @@ func (w *worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 }
 
 // delayed says who holds up an operation that waits for a tick.
-func (w *worker) delayed(o *operation.Op) error {
-	behind, _ := w.n.bound.Behind(o.After)
+func (w *Worker) delayed(o *operation.Op) error {
+	behind, _ := w.g.Bound.Behind(o.After)
 	return fmt.Errorf("waiting for updates before %v: %s", o.After, behind)
 }
 
 // awaited notes that the worker waits for an operation that waits for a tick.
-func (w *worker) awaited(o *operation.Op) error {
+func (w *Worker) awaited(o *operation.Op) error {
 	if w.clock.Tick().Before(o.After) {
 		return w.fail(o.What, nil, fmt.Errorf("%w: it waits for updates before %v, and this worker is at %v: advance first", godwit.ErrBound, o.After, w.clock.Tick()))
 	}
-	w.n.bound.Want(o.After)
+	w.g.Bound.Want(o.After)
 	return nil
 }
 
 // Finish has others not wait for the worker until the next Barrier.
-func (w *worker) Finish() {
+func (w *Worker) Finish() {
 	w.enter()
 	defer w.leave()
-	if b := w.n.bound; b != nil {
+	if b := w.g.Bound; b != nil {
 		b.Enter(w.clock)
 	}
 }

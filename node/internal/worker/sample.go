@@ -1,4 +1,4 @@
-package node
+package worker
 
 import (
 	"context"
@@ -30,22 +30,28 @@ func (s *sampler) publish() {
 	}
 }
 
-func (w *worker) makeSamplers() error {
-	for _, spec := range w.n.cfg.Samplers {
-		s, err := sampling.New(spec, w.n.model, w.n.cfg.Seed+uint64(w.id.Node)<<32+uint64(w.id.Local)+1)
+// samples are a worker's samplers.
+type samples struct {
+	each     []*sampler
+	watching []*sampling.Sampler // those that want to hear of direct accesses
+}
+
+func (w *Worker) makeSamplers() error {
+	for _, spec := range w.g.Samplers {
+		s, err := sampling.New(spec, w.g.Model, w.g.Seed+uint64(w.id.Node)<<32+uint64(w.id.Local)+1)
 		if err != nil {
 			return err
 		}
-		w.samplers = append(w.samplers, &sampler{Sampler: s})
+		w.samples.each = append(w.samples.each, &sampler{Sampler: s})
 		if s.Watches() {
-			w.watching = append(w.watching, s)
+			w.samples.watching = append(w.samples.watching, s)
 		}
 	}
 	return nil
 }
 
 // A sampleAccess is the worker as its samplers see it: it counts what they read.
-type sampleAccess struct{ w *worker }
+type sampleAccess struct{ w *Worker }
 
 func (a sampleAccess) PullIfLocal(k godwit.Key, dst []float32) bool {
 	p := a.w.pullHere(k, dst)
@@ -68,13 +74,13 @@ func (a sampleAccess) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 	return a.w.intent(keys, start, end)
 }
 
-func (w *worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
+func (w *Worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
 	w.enter()
 	defer w.leave()
-	if sampler < 0 || sampler >= len(w.samplers) {
-		return 0, w.fail("prepare-sample", nil, fmt.Errorf("sampler %d does not exist, the run has %d", sampler, len(w.samplers)))
+	if sampler < 0 || sampler >= len(w.samples.each) {
+		return 0, w.fail("prepare-sample", nil, fmt.Errorf("sampler %d does not exist, the run has %d", sampler, len(w.samples.each)))
 	}
-	s := w.samplers[sampler]
+	s := w.samples.each[sampler]
 	id, err := s.Prepare(sampleAccess{w}, n, start, end)
 	s.publish()
 	if err != nil {
@@ -83,14 +89,14 @@ func (w *worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.
 	return id | godwit.SampleID(sampler)<<sampling.IDBits, nil
 }
 
-func (w *worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
+func (w *Worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
 	w.enter()
 	defer w.leave()
 	i := int(id >> sampling.IDBits)
-	if i >= len(w.samplers) {
+	if i >= len(w.samples.each) {
 		return w.fail("pull-sample", nil, fmt.Errorf("%w: id %d", godwit.ErrSample, id))
 	}
-	s := w.samplers[i]
+	s := w.samples.each[i]
 	err := s.Pull(ctx, sampleAccess{w}, id&(1<<sampling.IDBits-1), keys, dst)
 	s.publish()
 	if err != nil {
@@ -99,10 +105,10 @@ func (w *worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godw
 	return nil
 }
 
-func (w *worker) FinishSample(id godwit.SampleID) {
+func (w *Worker) FinishSample(id godwit.SampleID) {
 	w.enter()
 	defer w.leave()
-	if i := int(id >> sampling.IDBits); i < len(w.samplers) {
-		w.samplers[i].Finish(id & (1<<sampling.IDBits - 1))
+	if i := int(id >> sampling.IDBits); i < len(w.samples.each) {
+		w.samples.each[i].Finish(id & (1<<sampling.IDBits - 1))
 	}
 }

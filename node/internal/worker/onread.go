@@ -1,13 +1,13 @@
-package node
+package worker
 
 import "github.com/godwit-ps/godwit"
 
 // reads takes note of keys that a worker pulls, for policies that want to know.
-func (w *worker) reads(keys []godwit.Key) error {
-	if w.n.hot != nil {
-		w.n.hot.Accessed(w.id.Local, keys)
+func (w *Worker) reads(keys []godwit.Key) error {
+	if w.g.Hot != nil {
+		w.g.Hot.Accessed(w.id.Local, keys)
 	}
-	if w.n.onRead {
+	if w.g.onRead {
 		return w.wantRead(keys)
 	}
 	return nil
@@ -15,15 +15,15 @@ func (w *worker) reads(keys []godwit.Key) error {
 
 // wantRead announces what a worker has just read, under a policy that keeps what
 // was read for some clocks (placement.OnRead).
-func (w *worker) wantRead(keys []godwit.Key) error {
+func (w *Worker) wantRead(keys []godwit.Key) error {
 	clock := w.Clock()
 	for len(keys) > 0 {
-		i, _ := w.n.model.Locate(keys[0])
+		i, _ := w.g.Model.Locate(keys[0])
 		n := 1
-		for n < len(keys) && w.n.rows.Of(i).Has(keys[n]) {
+		for n < len(keys) && w.g.Rows.Of(i).Has(keys[n]) {
 			n++
 		}
-		if err := w.announce(keys[:n], clock, clock+1+godwit.Clock(w.n.keeps(i))); err != nil {
+		if err := w.announce(keys[:n], clock, clock+1+godwit.Clock(w.g.keeps(i))); err != nil {
 			return err
 		}
 		keys = keys[n:]
@@ -32,9 +32,9 @@ func (w *worker) wantRead(keys []godwit.Key) error {
 }
 
 // keeps returns for how many clocks a node keeps what it read of a table.
-func (n *Node) keeps(table int) int64 {
-	if s, ok := n.bound.Limit(table); ok {
+func (g *Group) keeps(table int) int64 {
+	if s, ok := g.Bound.Limit(table); ok {
 		return s
 	}
-	return n.stays
+	return g.stays
 }

@@ -1,4 +1,4 @@
-package node
+package worker
 
 import (
 	"context"
@@ -18,29 +18,29 @@ import (
 
 // request sends, or leaves waiting, the positions in w.rows.Miss: pairs of position
 // and offset.
-func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
+func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
 	o, err := w.begin(ctx, what, keys, buf, kind)
 	if err != nil {
 		return 0, err
 	}
 	add(&w.count.slow, 1)
-	if w.token != nil {
-		o.Lend(w.token)
+	if w.req.token != nil {
+		o.Lend(w.req.token)
 	}
-	o.Expect(w.n.model, keys, w.rows.Miss)
+	o.Expect(w.g.Model, keys, w.rows.Miss)
 	if kind == wire.Localize {
-		for m, i := range w.order.Positions(w.n.rows, keys) { // all were missed
+		for m, i := range w.req.order.Positions(w.g.Rows, keys) { // all were missed
 			w.rows.Miss[2*m], w.rows.Miss[2*m+1] = i, 0
 		}
 	}
-	w.rec = wire.Record{Kind: kind, Op: o.ID}
-	t := w.n.rows.First()
-	if w.n.bound != nil || w.n.windows != nil {
+	w.req.rec = wire.Record{Kind: kind, Op: o.ID}
+	t := w.g.Rows.First()
+	if w.g.Bound != nil || w.g.windows != nil {
 		w.follow(o, kind, keys)
 	}
 	var ask func(*protocol.Shard)
-	if w.after != 0 {
-		ask = func(s *protocol.Shard) { w.n.bound.AskAfter(s, &w.out, &w.rec, w.after) }
+	if w.req.after != 0 {
+		ask = func(s *protocol.Shard) { w.g.Bound.AskAfter(s, &w.out, &w.req.rec, w.req.after) }
 	}
 	var away, queued uint64
 	next := 0
@@ -49,8 +49,8 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 			var err error
 			if next, err = w.admit(ctx, o, kind, keys, m); err != nil {
 				w.abandon(o)
-				w.unissued = (len(w.rows.Miss) - m) / 2
-				w.issued(o, w.unissued)
+				w.req.unissued = (len(w.rows.Miss) - m) / 2
+				w.issued(o, w.req.unissued)
 				return 0, w.blamed(what, keys, err)
 			}
 			if w.out.Records >= maxRequests {
@@ -61,21 +61,21 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		}
 		i, off := w.rows.Miss[m], w.rows.Miss[m+1]
 		k := keys[i]
-		w.rec.Key, w.rec.Index, w.rec.Seq = k, uint32(i), 0
+		w.req.rec.Key, w.req.rec.Index, w.req.rec.Seq = k, uint32(i), 0
 		if kind == wire.Push || kind == wire.Set {
 			if !t.Has(k) {
-				t = w.n.rows.Table(k)
+				t = w.g.Rows.Table(k)
 			}
-			w.rec.Vals = buf[off : off+t.Dim]
-			if len(w.forms) > 0 {
-				f := w.forms[m/2]
-				w.rec.Coding, w.rec.Step = wire.Coding(f.Coding), f.Step
+			w.req.rec.Vals = buf[off : off+t.Dim]
+			if len(w.req.forms) > 0 {
+				f := w.req.forms[m/2]
+				w.req.rec.Coding, w.req.rec.Step = wire.Coding(f.Coding), f.Step
 			}
 		}
-		got := w.n.rows.Request(&w.out, &w.rec, ask)
+		got := w.g.Rows.Request(&w.out, &w.req.rec, ask)
 		if got.Closed {
 			w.out.Release()
-			return 0, w.fail(what, keys, w.n.Err())
+			return 0, w.fail(what, keys, w.g.Host.Err())
 		}
 		if got.Late {
 			w.intents.Missed(w.clock.Now())
@@ -99,10 +99,10 @@ func (w *worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 const maxRequests = 1024
 
 // issued ends the issuing of an operation's keys, of which some were not issued.
-func (w *worker) issued(o *operation.Op, not int) {
+func (w *Worker) issued(o *operation.Op, not int) {
 	w.ops.Issued(o, not)
 	o.Asked(w.out.Sole())
-	if !w.waits { // else it will be sent when he waits
+	if !w.req.waits { // else it will be sent when he waits
 		w.out.Post()
 	}
 }
@@ -123,7 +123,7 @@ func (e *behindError) Error() string {
 func (e *behindError) Unwrap() error { return e.err }
 
 // blamed makes the error of an operation that waited for room.
-func (w *worker) blamed(what string, keys []godwit.Key, err error) error {
+func (w *Worker) blamed(what string, keys []godwit.Key, err error) error {
 	e := w.fail(what, keys, err).(*godwit.OpError)
 	var b *behindError
 	if errors.As(err, &b) {
@@ -135,7 +135,7 @@ func (w *worker) blamed(what string, keys []godwit.Key, err error) error {
 // admit waits until there is room for the next keys of an operation, and returns
 // up to where. What waits for a tick has bounds of its own: this worker may have to
 // go on before it is answered.
-func (w *worker) admit(ctx context.Context, o *operation.Op, kind wire.Kind, keys []godwit.Key, m int) (next int, err error) {
+func (w *Worker) admit(ctx context.Context, o *operation.Op, kind wire.Kind, keys []godwit.Key, m int) (next int, err error) {
 	w.out.Release()
 	if o.After != 0 {
 		return min(m+admitted, len(w.rows.Miss)), nil
@@ -152,7 +152,7 @@ func (w *worker) admit(ctx context.Context, o *operation.Op, kind wire.Kind, key
 		case 1:
 			return 0, &behindError{w.behind(keys[w.rows.Miss[m]]), context.Cause(ctx)}
 		case 2:
-			return 0, w.n.Err()
+			return 0, w.g.Host.Err()
 		}
 	}
 	return next, nil
@@ -160,12 +160,12 @@ func (w *worker) admit(ctx context.Context, o *operation.Op, kind wire.Kind, key
 
 // some returns the end of the missed keys that are issued next, and what they
 // cost: few enough for room to come back while others are issued.
-func (w *worker) some(kind wire.Kind, keys []godwit.Key, m int) (next int, cost int64) {
-	t := w.n.rows.First()
+func (w *Worker) some(kind wire.Kind, keys []godwit.Key, m int) (next int, cost int64) {
+	t := w.g.Rows.First()
 	for next = m; next < min(m+admitted, len(w.rows.Miss)) && (next == m || cost < w.ops.Room/8); next += 2 {
 		k := keys[w.rows.Miss[next]]
 		if !t.Has(k) {
-			t = w.n.rows.Table(k)
+			t = w.g.Rows.Table(k)
 		}
 		if kind == wire.Pull {
 			cost += link.CostOf(t.Dim)
@@ -178,15 +178,15 @@ func (w *worker) some(kind wire.Kind, keys []godwit.Key, m int) (next int, cost 
 
 // behind returns who most likely keeps a worker waiting: the node that has taken
 // least of what it was sent, else the one that the next key goes to.
-func (w *worker) behind(next godwit.Key) godwit.NodeID {
-	if peer := w.n.links.Slowest(); peer != godwit.NoNode {
+func (w *Worker) behind(next godwit.Key) godwit.NodeID {
+	if peer := w.g.Links.Slowest(); peer != godwit.NoNode {
 		return peer
 	}
-	return w.n.blame(next)
+	return w.g.blame(next)
 }
 
 // begin opens an operation; it waits while this worker has too much under way.
-func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf []float32, kind wire.Kind) (*operation.Op, error) {
+func (w *Worker) begin(ctx context.Context, what string, keys []godwit.Key, buf []float32, kind wire.Kind) (*operation.Op, error) {
 	dst := buf
 	if kind != wire.Pull {
 		dst = nil
@@ -203,14 +203,14 @@ func (w *worker) begin(ctx context.Context, what string, keys []godwit.Key, buf 
 		case 1:
 			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", context.Cause(ctx)))
 		case 2:
-			return nil, w.fail(what, keys, w.n.Err())
+			return nil, w.fail(what, keys, w.g.Host.Err())
 		}
 	}
 }
 
 // all requests every key of a call.
-func (w *worker) all(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32) (godwit.Handle, error) {
-	if err := w.n.Err(); err != nil {
+func (w *Worker) all(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32) (godwit.Handle, error) {
+	if err := w.g.Host.Err(); err != nil {
 		return 0, w.fail(what, keys, err)
 	}
 	if len(keys) == 0 {
@@ -221,22 +221,22 @@ func (w *worker) all(ctx context.Context, what string, kind wire.Kind, keys []go
 }
 
 // every notes all positions of a call as not served.
-func (w *worker) every(keys []godwit.Key) {
-	w.rows.Miss, w.forms = w.rows.Miss[:0], w.forms[:0]
+func (w *Worker) every(keys []godwit.Key) {
+	w.rows.Miss, w.req.forms = w.rows.Miss[:0], w.req.forms[:0]
 	off := 0
 	for i, k := range keys {
 		w.rows.Miss = append(w.rows.Miss, i, off)
-		off += w.n.model.Dim(k)
+		off += w.g.Model.Dim(k)
 	}
 }
 
-func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
+func (w *Worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 	w.enter()
 	defer w.leave()
 	return w.wait(ctx, hs...)
 }
 
-func (w *worker) wait(ctx context.Context, hs ...godwit.Handle) error {
+func (w *Worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 	var first error
 	for _, h := range hs {
 		if h == 0 {
@@ -278,7 +278,7 @@ func (w *worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 				err = fmt.Errorf("%w: %w", w.delayed(o), err)
 			}
 		case 2:
-			err = w.n.Err()
+			err = w.g.Host.Err()
 		}
 		if e := w.giveUp(o, err); e != nil && first == nil {
 			first = e
@@ -289,27 +289,27 @@ func (w *worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 
 // pause waits for what a call needs, the call's context, or the end of the run:
 // 0, 1 or 2.
-func (w *worker) pause(ctx context.Context, done <-chan struct{}) int {
-	defer w.waitedSince(w.n.Now())
-	return w.n.Wait(done, ctx.Done(), w.n.Done())
+func (w *Worker) pause(ctx context.Context, done <-chan struct{}) int {
+	defer w.waitedSince(w.g.Host.Now())
+	return w.g.Host.Wait(done, ctx.Done(), w.g.Host.Done())
 }
 
 // waitedSince counts time as waited.
-func (w *worker) waitedSince(began int64) {
-	w.count.waiting.Store(w.count.waiting.Load() + w.n.Now() - began)
+func (w *Worker) waitedSince(began int64) {
+	w.count.waiting.Store(w.count.waiting.Load() + w.g.Host.Now() - began)
 }
 
 // abandon gives an operation up, unless it is complete after all. It takes the
 // worker's token along.
-func (w *worker) abandon(o *operation.Op) bool {
+func (w *Worker) abandon(o *operation.Op) bool {
 	if !o.Abandon() {
 		return false
 	}
-	w.token = nil
+	w.req.token = nil
 	return true
 }
 
-func (w *worker) giveUp(o *operation.Op, cause error) error {
+func (w *Worker) giveUp(o *operation.Op, cause error) error {
 	if !w.abandon(o) {
 		<-o.Done
 		w.ops.End(o)
@@ -317,6 +317,6 @@ func (w *worker) giveUp(o *operation.Op, cause error) error {
 	}
 	s := o.Span()
 	e := &godwit.OpError{Op: o.What, Worker: w.id, First: s.First, Last: s.Last, Keys: s.Keys, Err: cause}
-	e.Peer = w.n.blame(e.First) // takes a shard's lock, which goes before the operation's
+	e.Peer = w.g.blame(e.First) // takes a shard's lock, which goes before the operation's
 	return e
 }

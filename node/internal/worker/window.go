@@ -1,4 +1,4 @@
-package node
+package worker
 
 import (
 	"context"
@@ -28,20 +28,20 @@ func windowsOf(m *godwit.Model) []int64 {
 }
 
 // follow notes what waits for a push or set of the keys that were missed.
-func (w *worker) follow(o *operation.Op, kind wire.Kind, keys []godwit.Key) {
-	if w.after != 0 {
-		w.ops.Delay(o, w.after)
-		w.reserved = 0 // the operation has it now
+func (w *Worker) follow(o *operation.Op, kind wire.Kind, keys []godwit.Key) {
+	if w.req.after != 0 {
+		w.ops.Delay(o, w.req.after)
+		w.req.reserved = 0 // the operation has it now
 	}
 	if kind != wire.Push && kind != wire.Set {
 		return
 	}
 	settles, window := false, unlimited
 	for m := 0; m < len(w.rows.Miss); m += 2 {
-		i, _ := w.n.model.Locate(keys[w.rows.Miss[m]])
-		settles = settles || w.n.model.Table(i).Staleness != godwit.Eventual
-		if w.n.windows != nil {
-			window = min(window, w.n.windows[i])
+		i, _ := w.g.Model.Locate(keys[w.rows.Miss[m]])
+		settles = settles || w.g.Model.Table(i).Staleness != godwit.Eventual
+		if w.g.windows != nil {
+			window = min(window, w.g.windows[i])
 		}
 	}
 	deadline := uint64(0)
@@ -55,43 +55,43 @@ func (w *worker) follow(o *operation.Op, kind wire.Kind, keys []godwit.Key) {
 
 // inWindow waits for pushes and sets that have been under way for longer than
 // their tables' windows.
-func (w *worker) inWindow(ctx context.Context, what string, keys []godwit.Key) error {
+func (w *Worker) inWindow(ctx context.Context, what string, keys []godwit.Key) error {
 	k, late := w.overdue()
 	if !late {
 		return nil
 	}
-	began := w.n.Now()
-	defer func() { w.blocked(w.n.Now() - began) }()
+	began := w.g.Host.Now()
+	defer func() { w.blocked(w.g.Host.Now() - began) }()
 	w.out.Flush()
 	for ; late; k, late = w.overdue() {
 		switch w.pause(ctx, w.ops.Moved()) {
 		case 1:
-			peer := w.n.blame(k)
+			peer := w.g.blame(k)
 			e := w.fail(what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, context.Cause(ctx))).(*godwit.OpError)
 			e.Peer = peer
 			return e
 		case 2:
-			return w.fail(what, keys, w.n.Err())
+			return w.fail(what, keys, w.g.Host.Err())
 		}
 	}
 	return nil
 }
 
-func (w *worker) overdue() (godwit.Key, bool) {
+func (w *Worker) overdue() (godwit.Key, bool) {
 	return w.ops.Overdue(uint64(w.Clock()) + 1)
 }
 
 // blocked counts a call that waited for a bound.
-func (w *worker) blocked(nanos int64) {
+func (w *Worker) blocked(nanos int64) {
 	add(&w.count.held, 1)
 	add(&w.count.heldNanos, uint64(nanos))
 }
 
 // awaitBound waits until the worker may read keys.
-func (w *worker) awaitBound(ctx context.Context, what string, keys []godwit.Key) error {
-	b := w.n.bound
-	began := w.n.Now()
-	defer func() { w.blocked(w.n.Now() - began) }()
+func (w *Worker) awaitBound(ctx context.Context, what string, keys []godwit.Key) error {
+	b := w.g.Bound
+	began := w.g.Host.Now()
+	defer func() { w.blocked(w.g.Host.Now() - began) }()
 	for b.Await(w.waiter, keys) {
 		switch w.pause(ctx, w.waiter.Granted) {
 		case 1:
@@ -101,7 +101,7 @@ func (w *worker) awaitBound(ctx context.Context, what string, keys []godwit.Key)
 			e.Peer = peer
 			return e
 		case 2:
-			return w.fail(what, keys, w.n.Err())
+			return w.fail(what, keys, w.g.Host.Err())
 		}
 	}
 	return nil

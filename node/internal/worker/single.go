@@ -1,4 +1,4 @@
-package node
+package worker
 
 import "fmt"
 
@@ -9,15 +9,15 @@ import "fmt"
 type single struct{ inside bool }
 
 // enter begins a call of a worker, leave ends it.
-func (w *worker) enter() {
+func (w *Worker) enter() {
 	if w.inside {
 		w.misused()
 	}
 	w.inside = true
 }
 
-func (w *worker) leave() { w.inside = false }
+func (w *Worker) leave() { w.inside = false }
 
-func (w *worker) misused() {
+func (w *Worker) misused() {
 	panic(fmt.Sprintf("godwit: %v is used by two goroutines at the same time: a worker belongs to one; start the node with a worker for each", w.id))
 }

@@ -1,4 +1,4 @@
-package node
+package worker
 
 import (
 	"context"
@@ -23,11 +23,11 @@ const inPlace = time.Millisecond
 
 // await waits for an operation, as pause does, and sends it before if that is left
 // to do.
-func (w *worker) await(ctx context.Context, o *operation.Op) int {
-	defer w.waitedSince(w.n.Now())
+func (w *Worker) await(ctx context.Context, o *operation.Op) int {
+	defer w.waitedSince(w.g.Host.Now())
 	if c := w.readable(o); c != nil && w.out.Any() && ctx.Err() == nil {
 		o.Read(c)
-		c.ReadInline(w.send, o.Done, inPlace)
+		c.ReadInline(w.req.send, o.Done, inPlace)
 		o.Read(nil)
 	}
 	w.out.Flush() // if nobody did
@@ -36,14 +36,14 @@ func (w *worker) await(ctx context.Context, o *operation.Op) int {
 		return 0
 	default:
 	}
-	return w.n.Wait(o.Done, ctx.Done(), w.n.Done())
+	return w.g.Host.Wait(o.Done, ctx.Done(), w.g.Host.Done())
 }
 
 // readable returns the connection over which the answer comes, nil if that is
 // not known or cannot be read by a worker.
-func (w *worker) readable(o *operation.Op) transport.InlineReader {
+func (w *Worker) readable(o *operation.Op) transport.InlineReader {
 	if from := o.From(); from != godwit.NoNode {
-		return w.n.links.To(from).Shared()
+		return w.g.Links.To(from).Shared()
 	}
 	return nil
 }

@@ -1,0 +1,167 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/node/internal/filtering"
+	"github.com/godwit-ps/godwit/node/internal/hot"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/planner"
+	"github.com/godwit-ps/godwit/node/internal/round"
+	"github.com/godwit-ps/godwit/node/internal/run"
+	"github.com/godwit-ps/godwit/node/internal/scan"
+	"github.com/godwit-ps/godwit/node/internal/shards"
+	"github.com/godwit-ps/godwit/node/internal/staleness"
+	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/sampling"
+)
+
+// A Group is the workers of a node.
+type Group struct {
+	Config
+	workers []*Worker
+	closer  *Worker // what a node that is about to be closed pushes by
+	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
+	onRead  bool    // the policy asks for what is read, and not for what is announced,
+	stays   int64   // … for so many clocks after the read
+}
+
+// A Config says what the workers of a node share.
+type Config struct {
+	Host      *host.Host
+	Model     *godwit.Model
+	Links     *link.Links
+	Rows      *shards.Set
+	Ops       *operation.Tables
+	Clocks    tick.Clocks // of the workers
+	Planner   *planner.Planner
+	Bound     *staleness.Bound // nil if no table bounds staleness
+	Sync      *round.WaitSync
+	Filters   *filtering.Filters
+	Hot       *hot.Set // of a policy that knows hot keys; else nil
+	Questions *scan.Questions
+	Barrier   *run.Barrier
+	Policy    placement.Policy
+	Samplers  []sampling.Spec // by their index in PrepareSample
+	Seed      uint64          // of the samplers
+}
+
+// New returns the workers of a node, one a clock.
+func New(c Config) (*Group, error) {
+	g := &Group{Config: c, windows: windowsOf(c.Model)}
+	g.stays, g.onRead = placement.OnRead(c.Policy)
+	g.onRead = g.onRead && !c.Links.Alone()
+	for i, clock := range c.Clocks {
+		w := g.worker(i, clock)
+		w.intents, w.waiter = c.Planner.Of(i), c.Bound.Waiter(i)
+		w.scans = c.Questions.Worker(w.id, &w.out)
+		if err := w.makeSamplers(); err != nil {
+			return nil, err
+		}
+		g.workers = append(g.workers, w)
+	}
+	g.closer = g.worker(len(c.Clocks), new(tick.Clock))
+	g.closer.intents, g.closer.req.waits = new(planner.Announcer), true
+	return g, nil
+}
+
+func (g *Group) worker(i int, clock *tick.Clock) *Worker {
+	w := &Worker{g: g, id: godwit.WorkerID{Node: g.Links.Self, Local: i}, clock: clock, out: g.Links.Sender(), rows: g.Rows.Access(), ops: g.Ops.Of(i)}
+	w.filters = g.Filters.Pipeline(w.id)
+	w.req.send = w.out.Flush
+	return w
+}
+
+// Of returns a worker, which belongs to one goroutine.
+func (g *Group) Of(i int) *Worker { return g.workers[i] }
+
+// Flush pushes what filters left of the workers' pushes when the node is about to be closed,
+// while they may still be at work.
+func (g *Group) Flush(ctx context.Context) error {
+	err := g.closer.pushKept(ctx, "close")
+	g.closer.out.Flush()
+	if errors.Is(err, godwit.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// blame names the node that a request for a key went to first, for errors.
+func (g *Group) blame(k godwit.Key) godwit.NodeID {
+	if g.Links.Alone() || !g.Model.Has(k) {
+		return godwit.NoNode
+	}
+	to, _ := g.Rows.Believed(k)
+	return to
+}
+
+// Resting says what the workers have under way; nil if nothing.
+func (g *Group) Resting() error {
+	for _, w := range g.workers {
+		if open := w.ops.Open(); open > 0 {
+			return fmt.Errorf("%d operations of %v are open", open, w.id)
+		}
+		if open := w.scans.Open(); open > 0 {
+			return fmt.Errorf("%d parts of scans of %v are open", open, w.id)
+		}
+	}
+	return nil
+}
+
+// Counts are what the workers of a node did.
+type Counts struct {
+	Direct, Sampled Places // keys of pulls and pushes, those of samplers apart
+
+	Calls, Slow uint64        // pulls and pushes, and those that could not be served at once
+	Waited      time.Duration // in calls of any kind
+	Blocked     uint64        // calls that waited for a table's bound,
+	BlockedTime time.Duration // … and how long
+	Late        uint64        // accesses that were announced and found the key on its way
+	Window      int64         // the widest, in clocks
+
+	Filters                   filtering.Counts
+	Draws, PutOff, Repurposed uint64 // of samplers
+}
+
+// Places are keys by where an access was served.
+type Places struct{ Local, Replica, Queued, Remote uint64 }
+
+func (p *Places) add(c *[4]atomic.Uint64) {
+	p.Local += c[protocol.AtOwner].Load()
+	p.Replica += c[protocol.AtReplica].Load()
+	p.Queued += c[waited].Load()
+	p.Remote += c[protocol.Elsewhere].Load()
+}
+
+// Counts takes stock.
+func (g *Group) Counts() (s Counts) {
+	for _, w := range g.workers {
+		c := &w.count
+		s.Direct.add(&c.pull)
+		s.Direct.add(&c.push)
+		s.Sampled.add(&c.sample)
+		s.Calls += c.calls.Load()
+		s.Slow += c.slow.Load()
+		s.Waited += time.Duration(c.waiting.Load())
+		s.Blocked += c.held.Load()
+		s.BlockedTime += time.Duration(c.heldNanos.Load())
+		s.Late += w.intents.Late()
+		s.Window = max(s.Window, w.intents.Window())
+		s.Filters.Add(w.filters.Counts())
+		for _, x := range w.samples.each {
+			s.Draws += x.draws.Load()
+			s.PutOff += x.putOff.Load()
+			s.Repurposed += x.repurposed.Load()
+		}
+	}
+	return s
+}

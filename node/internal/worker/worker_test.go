@@ -1,0 +1,139 @@
+package worker
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/node/internal/filtering"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/planner"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+	"github.com/godwit-ps/godwit/node/internal/scan"
+	"github.com/godwit-ps/godwit/node/internal/shards"
+	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/placement"
+
+	"github.com/godwit-ps/godwit/filter"
+)
+
+func TestMain(m *testing.M) { roomtest.Main(m) }
+
+// group returns the workers of a node that is alone.
+func group(t *testing.T, workers int, tables ...godwit.Table) *Group {
+	m, err := godwit.NewModel(tables...)
+	roomtest.Must(t, err)
+	cfg := &protocol.Config{Model: m, Policy: placement.Static, Homes: directory.NewHomes(m.Keys(), []godwit.NodeID{0}), Nodes: 1, Shift: 4}
+	roomtest.Must(t, cfg.Prepare())
+	h, bell, clocks := host.New(host.Real()), host.NewBell(), tick.NewClocks(0, workers, 0)
+	ls := link.New(h, 0, 1, 1, host.Usual, filter.Compress{}, bell)
+	rows, err := shards.New(cfg, workers, 0, store.HeapAlloc, bell)
+	roomtest.Must(t, err)
+	g, err := New(Config{Host: h, Model: m, Links: ls, Rows: rows, Ops: operation.New(m, 0, workers, host.Usual), Clocks: clocks,
+		Planner: planner.New(h, rows, ls, host.NewBudget(workers), clocks, false), Filters: filtering.New(m, 1),
+		Questions: scan.NewQuestions(h, cfg, ls), Policy: cfg.Policy})
+	roomtest.Must(t, err)
+	return g
+}
+
+// What is here is served without an operation, and counted by its place.
+func TestACallOfKeysThatAreHereNeedsNobody(t *testing.T) {
+	g := group(t, 2, godwit.Table{Name: "a", Rows: 10, Dim: 2}, godwit.Table{Name: "b", Rows: 5, Dim: 1})
+	keys := []godwit.Key{3, 12, 3}
+	v := make([]float32, 5)
+	roomtest.Must(t, g.Of(0).Push(t.Context(), keys, []float32{1, 2, 3, 10, 20}))
+	roomtest.Must(t, g.Of(1).Pull(t.Context(), keys, v))
+	for i, want := range []float32{11, 22, 3, 11, 22} {
+		if v[i] != want {
+			t.Fatalf("pulled %v", v)
+		}
+	}
+	if c := g.Counts(); c.Direct.Local != 6 || c.Calls != 2 || c.Slow != 0 || c.Direct.Remote+c.Direct.Queued+c.Direct.Replica != 0 {
+		t.Errorf("counts %+v", c)
+	}
+	if err := g.Resting(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A call that cannot be is refused before anything of it is done.
+func TestACallThatCannotBeIsRefused(t *testing.T) {
+	g := group(t, 1, godwit.Table{Name: "a", Rows: 10, Dim: 2})
+	w := g.Of(0)
+	for what, x := range map[string]struct {
+		keys []godwit.Key
+		vals int
+		want error
+	}{
+		"a key that is none": {[]godwit.Key{1, 10}, 4, godwit.ErrKeyRange},
+		"too few values":     {[]godwit.Key{1, 2}, 3, godwit.ErrLength},
+		"too many values":    {[]godwit.Key{1, 2}, 5, godwit.ErrLength},
+	} {
+		ones := make([]float32, x.vals)
+		for i := range ones {
+			ones[i] = 1
+		}
+		var op *godwit.OpError
+		if err := w.Push(t.Context(), x.keys, ones); !errors.Is(err, x.want) || !errors.As(err, &op) || op.Worker != w.ID() || op.Keys != 2 {
+			t.Errorf("%s: %v, want %v", what, err, x.want)
+		}
+	}
+	v := make([]float32, 2)
+	roomtest.Must(t, w.Pull(t.Context(), []godwit.Key{1}, v))
+	if v[0] != 0 {
+		t.Errorf("a push that was refused changed a value to %v", v)
+	}
+}
+
+// Offsets of an operation have 32 bits: what does not fit is refused, not cut off.
+func TestACallOfTooManyFloatsIsRefused(t *testing.T) {
+	w := group(t, 1, godwit.Table{Name: "a", Rows: 10, Dim: 2}).Of(0)
+	err := w.check("pull", []godwit.Key{1}, maxFloats+1)
+	if !errors.Is(err, godwit.ErrLength) || !strings.Contains(err.Error(), "one call takes at most 4294967295") {
+		t.Errorf("a buffer of 2³² floats: %v", err)
+	}
+	if err = w.check("pull", []godwit.Key{1}, maxFloats); !errors.Is(err, godwit.ErrLength) || strings.Contains(err.Error(), "one call takes") {
+		t.Errorf("a buffer of one float less, and too long for the keys: %v", err)
+	}
+}
+
+// A value that is here is read without a call that could wait, and nothing else is.
+func TestPullIfLocalReadsWhatWasPushed(t *testing.T) {
+	g := group(t, 1, godwit.Table{Name: "a", Rows: 10, Dim: 1})
+	w := g.Of(0)
+	for range 3 {
+		roomtest.Must(t, w.Push(t.Context(), []godwit.Key{4}, []float32{0.5}))
+	}
+	v := make([]float32, 1)
+	if !w.PullIfLocal(4, v) || v[0] != 1.5 {
+		t.Errorf("the value is %v", v)
+	}
+	if w.PullIfLocal(4, make([]float32, 2)) || w.PullIfLocal(10, v) {
+		t.Error("a value of another length, or of no key, is local")
+	}
+}
+
+// Calls of keys that are here allocate nothing.
+func TestLocalCallsAllocateNothing(t *testing.T) {
+	g := group(t, 1, godwit.Table{Name: "a", Rows: 1000, Dim: 4})
+	w, ctx := g.Of(0), t.Context()
+	keys, vals := make([]godwit.Key, 100), make([]float32, 400)
+	for i := range keys {
+		keys[i] = godwit.Key(7 * i)
+	}
+	call := func() {
+		_ = w.Push(ctx, keys, vals)
+		_ = w.Pull(ctx, keys, vals)
+		w.PullIfLocal(keys[0], vals[:4])
+	}
+	call()
+	if n := testing.AllocsPerRun(100, call); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
