@@ -16,6 +16,7 @@ import (
 	cmem "github.com/godwit-ps/godwit/coord/mem"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/virtual"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
@@ -272,9 +273,16 @@ func BenchmarkRemoteStream(b *testing.B) {
 // asks for has been answered when its requests are flushed.
 func imagined(b *testing.B, cfg Config) (nodes [2]*Node) {
 	var bufs [2][]byte
-	nodes = pair(b, cfg, func(n *Node, to godwit.NodeID) {
-		if bufs[n.self] = n.Frame(to, bufs[n.self]); len(bufs[n.self]) > 0 {
-			_, err := nodes[to].Handle(n.self, bufs[n.self], false)
+	var busy [2]sync.Mutex // workers, planners and heartbeats send
+	nodes = pair(b, cfg, func(from, to godwit.NodeID) {
+		busy[from].Lock()
+		defer busy[from].Unlock()
+		if nodes[from] == nil || nodes[to] == nil {
+			return // they start; what is queued goes with what follows
+		}
+		n, peer := simulated{nodes[from]}, simulated{nodes[to]}
+		if bufs[from] = n.Frame(to, bufs[from]); len(bufs[from]) > 0 {
+			_, err := peer.Handle(from, bufs[from], false)
 			must(b, err)
 		}
 	})
@@ -282,11 +290,10 @@ func imagined(b *testing.B, cfg Config) (nodes [2]*Node) {
 }
 
 // pair is two virtual nodes.
-func pair(b *testing.B, cfg Config, flush func(*Node, godwit.NodeID)) (nodes [2]*Node) {
+func pair(b *testing.B, cfg Config, flush func(from, to godwit.NodeID)) (nodes [2]*Node) {
 	ctx := background(b)
 	hub, err := cmem.New(coord.Config{Run: "bench", Nodes: 2})
 	must(b, err)
-	cfg.Virtual = &Virtual{World: host.Real(), Flush: flush}
 	var wg sync.WaitGroup
 	for range nodes {
 		wg.Go(func() {
@@ -297,6 +304,8 @@ func pair(b *testing.B, cfg Config, flush func(*Node, godwit.NodeID)) (nodes [2]
 				return
 			}
 			cfg.Session = session
+			self := session.Self()
+			cfg.Virtual = &virtual.Options{World: host.Real(), Flush: func(to godwit.NodeID) { flush(self, to) }}
 			n, err := Start(ctx, cfg)
 			if err != nil {
 				b.Error(err)

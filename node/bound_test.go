@@ -503,7 +503,7 @@ func TestTheStalePolicyReplicatesWhatIsReadWithinTheBound(t *testing.T) {
 		ctx, v := background(t), make([]float32, 1)
 		key := homedAt(t, c.Nodes[0], 1, 1)
 		w, other := c.Nodes[0].Worker(0), c.Nodes[1].Worker(0)
-		state := func() string { return c.Nodes[0].Holding(key[0]).State }
+		state := func() string { return c.Nodes[0].rows.Holding(key[0]).State }
 		must(t, w.Intent(key, 0, 5))
 		must(t, w.WaitSync(ctx))
 		if state() != "absent" {

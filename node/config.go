@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/virtual"
 	"github.com/godwit-ps/godwit/node/internal/link"
-	"github.com/godwit-ps/godwit/node/internal/staleness"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/transport"
@@ -44,7 +44,7 @@ type Config struct {
 	Run string
 
 	// Virtual, if set, makes the node one of a simulation.
-	Virtual *Virtual
+	Virtual *virtual.Options
 }
 
 // Fingerprint stands for all that the nodes of a run must have in common.
@@ -139,11 +139,11 @@ func (c *Config) world() host.World {
 }
 
 // brokenBound returns the rules of bounded staleness that are off.
-func (c *Config) brokenBound() staleness.Broken {
+func (c *Config) brokenBound() virtual.BrokenBound {
 	if c.Virtual != nil {
 		return c.Virtual.BrokenBound
 	}
-	return staleness.Broken{}
+	return virtual.BrokenBound{}
 }
 
 // barriers returns how many barriers the workers count as behind them at the start.

@@ -18,9 +18,10 @@ func exchange(b *testing.B, nodes [2]*Node, buf []byte) []byte {
 		some = false
 		for i, n := range nodes {
 			to := godwit.NodeID(1 - i)
-			for buf = n.Frame(to, buf); len(buf) > 0; buf = n.Frame(to, buf) {
+			here, there := simulated{n}, simulated{nodes[to]}
+			for buf = here.Frame(to, buf); len(buf) > 0; buf = here.Frame(to, buf) {
 				some = true
-				_, err := nodes[to].Handle(n.self, buf, true)
+				_, err := there.Handle(n.self, buf, true)
 				must(b, err)
 			}
 			nodes[to].in[i].Flush()
@@ -37,7 +38,7 @@ func BenchmarkMovePath(b *testing.B) {
 	const dim = 100
 	for _, x := range []struct{ keys, rows int }{{10_000, 10_000}, {10_000, 200_000}, {1000, 200_000}} {
 		b.Run(fmt.Sprintf("keys=%d/rows=%d", x.keys, x.rows), func(b *testing.B) {
-			nodes := pair(b, Config{Model: model(b, uint64(x.rows), dim), Policy: placement.RelocateAll, Workers: 1}, func(*Node, godwit.NodeID) {})
+			nodes := pair(b, Config{Model: model(b, uint64(x.rows), dim), Policy: placement.RelocateAll, Workers: 1}, func(from, to godwit.NodeID) {})
 			ctx := context.Background()
 			all := make([]godwit.Key, x.rows)
 			for i, k := range rand.New(rand.NewPCG(1, 2)).Perm(x.rows) {

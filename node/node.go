@@ -204,9 +204,12 @@ func (n *Node) connect(conns map[godwit.NodeID]transport.Conn) {
 // imagine makes the queues to the other nodes of a simulation.
 func (n *Node) imagine() {
 	n.in = make([]*receive.Inbound, n.links.Nodes())
+	if started := n.cfg.Virtual.Started; started != nil {
+		started(simulated{n})
+	}
 	for i := range n.links.Nodes() {
 		if to := godwit.NodeID(i); to != n.self {
-			n.links.Imagine(to, func() { n.cfg.Virtual.Flush(n, to) })
+			n.links.Imagine(to, func() { n.cfg.Virtual.Flush(to) })
 			n.in[i] = n.receiver.Inbound(to)
 		}
 	}
@@ -277,6 +280,14 @@ func (n *Node) Done() <-chan struct{} { return n.host.Done() }
 
 // Err is nil before Done, and says why after it.
 func (n *Node) Err() error { return n.host.Err() }
+
+// Home returns the home of a key: the node that makes its first row, and knows its owner
+// as long as the run lasts. The key must be the model's.
+func (n *Node) Home(k godwit.Key) godwit.NodeID { return n.proto.Homes.Home(k) }
+
+// Intents returns how many keys the intents of the node's workers hold that have not
+// ended, counted once an intent. Any goroutine may ask.
+func (n *Node) Intents() (keys int64) { return n.planner.Held() }
 
 // patience is for how long other nodes may still be about to connect to each other when
 // this node's connections are there.

@@ -200,5 +200,5 @@ func TestABarrierHoldsWhoComesEarlyAndCountsNobodyTwice(t *testing.T) {
 // wait for that.
 func actedOn(t *testing.T, n *Node, k godwit.Key) {
 	t.Helper()
-	eventually(t, "an intent is acted on", func() bool { return n.Holding(k).Wanted })
+	eventually(t, "an intent is acted on", func() bool { return n.rows.Holding(k).Wanted })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/history"
 	"github.com/godwit-ps/godwit/internal/protocol"
-	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/internal/virtual"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -56,12 +56,12 @@ func TestWithoutAnyOneRuleOfStalenessStormsFail(t *testing.T) {
 		broken StormConfig
 	}{
 		{"S1, deltas of replicas are acknowledged", StormConfig{Broken: protocol.Broken{FlushAtSend: true}}},
-		{"S1, pushes are answered", StormConfig{BrokenBound: node.Broken{SettleOpen: true}}},
-		{"S2, what holders lack goes first", StormConfig{BrokenBound: node.Broken{MarkFirst: true}}},
-		{"S2, it goes to copies that are not used, too", StormConfig{BrokenBound: node.Broken{SpareIdle: true}}},
-		{"S2, replicas need the word of their owners", StormConfig{BrokenBound: node.Broken{AnyCopy: true}}},
-		{"S4, a barrier ends an era", StormConfig{BrokenBound: node.Broken{KeepEra: true}}},
-		{"dependencies", StormConfig{BrokenBound: node.Broken{AfterAny: true}}},
+		{"S1, pushes are answered", StormConfig{BrokenBound: virtual.BrokenBound{SettleOpen: true}}},
+		{"S2, what holders lack goes first", StormConfig{BrokenBound: virtual.BrokenBound{MarkFirst: true}}},
+		{"S2, it goes to copies that are not used, too", StormConfig{BrokenBound: virtual.BrokenBound{SpareIdle: true}}},
+		{"S2, replicas need the word of their owners", StormConfig{BrokenBound: virtual.BrokenBound{AnyCopy: true}}},
+		{"S4, a barrier ends an era", StormConfig{BrokenBound: virtual.BrokenBound{KeepEra: true}}},
+		{"dependencies", StormConfig{BrokenBound: virtual.BrokenBound{AfterAny: true}}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
 			off := reflect.ValueOf(m.broken.BrokenBound)
@@ -86,9 +86,9 @@ func TestWithoutAnyOneRuleOfStalenessStormsFail(t *testing.T) {
 			t.Errorf("%d storms did not notice", most)
 		})
 	}
-	for i := range reflect.TypeFor[node.Broken]().NumField() {
-		if name := reflect.TypeFor[node.Broken]().Field(i).Name; !tested[name] && name != "PushesFirst" { // see preempt_test.go
-			t.Errorf("no storm is without the rule that node.Broken.%s switches off", name)
+	for i := range reflect.TypeFor[virtual.BrokenBound]().NumField() {
+		if name := reflect.TypeFor[virtual.BrokenBound]().Field(i).Name; !tested[name] && name != "PushesFirst" { // see preempt_test.go
+			t.Errorf("no storm is without the rule that virtual.BrokenBound.%s switches off", name)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (c *Cluster) watch(h *host, f *frame) error {
 func (c *Cluster) watchKey(k godwit.Key) error {
 	mains, frozen := 0, 0
 	for _, h := range c.hosts {
-		switch x := h.node.Holding(k); {
+		switch x := h.virtual.Holding(k); {
 		case x.Main():
 			mains++
 			if x.Epoch < c.epochs[k] {
@@ -60,7 +60,7 @@ func (c *Cluster) watchKey(k godwit.Key) error {
 		return fmt.Errorf("key %d has %d main copies and is frozen at %d nodes", k, mains, frozen)
 	}
 	home := c.hosts[c.hosts[0].node.Home(k)]
-	if used := home.node.Owner(k) != home.id || home.node.Holding(k).Row != nil; used && mains+frozen == 0 {
+	if used := home.virtual.Owner(k) != home.id || home.virtual.Holding(k).Row != nil; used && mains+frozen == 0 {
 		return fmt.Errorf("nobody has the row of key %d", k)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (c *Cluster) Check() error {
 		return c.err
 	}
 	for _, h := range c.hosts {
-		if err := h.node.Resting(); err != nil {
+		if err := h.virtual.Resting(); err != nil {
 			return fmt.Errorf("sim: node %d at rest: %w", h.id, err)
 		}
 	}
@@ -91,12 +91,12 @@ func (c *Cluster) checkKey(k godwit.Key) error {
 	owner, holds, replicas := c.holdings(k)
 	home := c.hosts[c.hosts[0].node.Home(k)]
 	switch {
-	case len(owner) == 0 && len(replicas) == 0 && home.node.Owner(k) == home.id:
+	case len(owner) == 0 && len(replicas) == 0 && home.virtual.Owner(k) == home.id:
 		return nil // never touched
 	case len(owner) != 1:
 		return fmt.Errorf("key %d is owned by nodes %v", k, owner)
-	case home.node.Owner(k) != owner[0]:
-		return fmt.Errorf("key %d is owned by node %d, its home %d says %d", k, owner[0], home.id, home.node.Owner(k))
+	case home.virtual.Owner(k) != owner[0]:
+		return fmt.Errorf("key %d is owned by node %d, its home %d says %d", k, owner[0], home.id, home.virtual.Owner(k))
 	}
 	main := holds[owner[0]]
 	if !slices.Equal(main.Holders, replicas) {
@@ -132,7 +132,7 @@ func (c *Cluster) holdings(k godwit.Key) (owner []godwit.NodeID, holds []protoco
 	preempt.Hold() // they are looked at as they are at one moment
 	defer preempt.Release()
 	for _, h := range c.hosts {
-		x := h.node.Holding(k)
+		x := h.virtual.Holding(k)
 		holds = append(holds, x)
 		switch {
 		case x.Main():
@@ -156,7 +156,7 @@ func (c *Cluster) unwanted() error {
 			return fmt.Errorf("sim: %d keys are still announced at node %d", n, h.id)
 		}
 		for k := godwit.Key(0); c.cfg.Model.Has(k) && !policy.Everywhere(true); k++ {
-			if x := h.node.Holding(k); x.Wanted {
+			if x := h.virtual.Holding(k); x.Wanted {
 				return fmt.Errorf("sim: key %d counts as wanted at node %d after all intents ended", k, h.id)
 			}
 		}
@@ -170,7 +170,7 @@ func (c *Cluster) Value(k godwit.Key) []float32 {
 	preempt.Hold()
 	defer preempt.Release()
 	for _, h := range c.hosts {
-		if x := h.node.Holding(k); x.Main() {
+		if x := h.virtual.Holding(k); x.Main() {
 			i, _ := c.cfg.Model.Locate(k)
 			t := c.cfg.Model.Table(i)
 			v := append([]float32(nil), x.Row[:t.Dim]...)

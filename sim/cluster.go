@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/virtual"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
@@ -41,10 +42,10 @@ type Config struct {
 	Compute Compute // the zero Compute costs nothing
 
 	// Barriers is how many barriers the workers count as behind them at first
-	// (node.Virtual).
+	// (virtual.Options).
 	Barriers uint64
 	// Limits are those of the nodes' queues; zero: as of real nodes.
-	Limits node.Limits
+	Limits virtual.Limits
 	// Watch looks at the keys of every frame when it was handled: one main copy,
 	// epochs that grow, nothing lost, few hops.
 	Watch bool
@@ -54,7 +55,7 @@ type Config struct {
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken protocol.Broken
 	// BrokenBound does so with rules of bounded staleness.
-	BrokenBound node.Broken
+	BrokenBound virtual.BrokenBound
 }
 
 // A Result is what a program took. All of it follows from the configuration
@@ -114,6 +115,7 @@ type Cluster struct {
 type host struct {
 	id      godwit.NodeID
 	node    *node.Node
+	virtual virtual.Node // the same
 	session *session
 	workers []godwit.Worker
 	parked  []*coro
@@ -180,8 +182,7 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 	cfg := node.Config{
 		Model: c.cfg.Model, Policy: c.cfg.Policy, Seed: c.cfg.Seed, Samplers: c.cfg.Samplers, NoHints: c.cfg.NoHints, Eager: c.cfg.Eager,
 		Workers: c.cfg.Workers, Session: h.session, Run: "simulated",
-		Virtual: &node.Virtual{World: world{c, h}, Flush: func(n *node.Node, to godwit.NodeID) {
-			h.node = n // Start may wait, and the node hears from others meanwhile
+		Virtual: &virtual.Options{World: world{c, h}, Started: func(n virtual.Node) { h.virtual = n }, Flush: func(to godwit.NodeID) {
 			c.flush(h, to)
 		}, Limits: c.cfg.Limits, Broken: c.cfg.Broken, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers},
 	}

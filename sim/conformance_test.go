@@ -144,7 +144,7 @@ func TestConformanceC13AKeyThatIsWantedHereStaysHere(t *testing.T) {
 				return err
 			}
 			if w.Clock() == 5 || w.Clock() == 15 || w.Clock() == 25 {
-				seen[n] = append(seen[n], c.hosts[n].node.Holding(key).State)
+				seen[n] = append(seen[n], c.hosts[n].virtual.Holding(key).State)
 			}
 			w.Advance()
 		}

@@ -171,7 +171,7 @@ func (c *Cluster) wake(e *event) {
 	c.settle(co.host)
 }
 
-// A world is the node.World of one host.
+// A world is the host.World of one host.
 type world struct {
 	*Cluster
 	h *host

@@ -200,7 +200,7 @@ func (c *Cluster) send(h *host) {
 		to := h.turns[0]
 		h.turns = h.turns[:copy(h.turns, h.turns[1:])]
 		f := c.frame()
-		f.bytes = h.node.Frame(to, f.bytes)
+		f.bytes = h.virtual.Frame(to, f.bytes)
 		if len(f.bytes) == 0 {
 			h.flagged[to] = false
 			c.free = append(c.free, f)
@@ -300,7 +300,7 @@ func (c *Cluster) records(h *host, f *frame) (int, error) {
 func (c *Cluster) handle(h *host, f *frame) error {
 	c.mix(h, f)
 	h.here[f.from]--
-	n, err := h.node.Handle(f.from, f.bytes, h.here[f.from] > 0)
+	n, err := h.virtual.Handle(f.from, f.bytes, h.here[f.from] > 0)
 	c.messages += uint64(n)
 	c.frames++
 	c.bytes += uint64(len(f.bytes))

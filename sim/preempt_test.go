@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/history"
 	"github.com/godwit-ps/godwit/internal/preempt"
-	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/internal/virtual"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -59,10 +59,10 @@ func TestWithoutTheTickFirstReadsLackAPush(t *testing.T) {
 	const most = 200
 	noticed := 0
 	for seed := uint64(1); seed <= most; seed++ {
-		if err := readBehind(seed, node.Broken{}); err != nil {
+		if err := readBehind(seed, virtual.BrokenBound{}); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := readBehind(seed, node.Broken{PushesFirst: true}); err != nil {
+		if err := readBehind(seed, virtual.BrokenBound{PushesFirst: true}); err != nil {
 			noticed++
 			t.Logf("seed %d: %v", seed, err)
 		}
@@ -74,7 +74,7 @@ func TestWithoutTheTickFirstReadsLackAPush(t *testing.T) {
 
 // readBehind has node 1 push to a key of node 0, to which it is far, and node 2 read
 // there what was pushed before each of its clocks.
-func readBehind(seed uint64, broken node.Broken) error {
+func readBehind(seed uint64, broken virtual.BrokenBound) error {
 	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 100, Dim: 1, Staleness: godwit.BulkSynchronous})
 	if err != nil {
 		return err

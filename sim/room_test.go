@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/internal/virtual"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -16,7 +16,7 @@ func TestStormsWithRoomForOneRow(t *testing.T) {
 	if racing {
 		t.Skip("storms have one goroutine each")
 	}
-	one := node.Limits{Frame: 1, Copies: 1, Asked: 1, Rows: 1, Answers: 1, Owed: 64 << 20, Ops: 1, Ahead: 20}
+	one := virtual.Limits{Frame: 1, Copies: 1, Asked: 1, Rows: 1, Answers: 1, Owed: 64 << 20, Ops: 1, Ahead: 20}
 	names := append(placement.Names(), "nonuniform(factor=2)", "open")
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/internal/vec"
-	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/internal/virtual"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
@@ -30,14 +30,14 @@ type StormConfig struct {
 	Network *Network // nil: open, and disorderly
 	Steps   int      // that each worker makes; 0 is 50
 	// Limits are those of the nodes\' queues; zero: open, and little in every other storm.
-	Limits node.Limits
+	Limits virtual.Limits
 	// Bounded gives the tables bounds on their staleness, and windows, and has
 	// workers meet at barriers and use what only such tables have.
 	Bounded bool
 	// Broken switches rules of the protocol off, to see that storms notice.
 	Broken protocol.Broken
 	// BrokenBound does so with rules of bounded staleness.
-	BrokenBound node.Broken
+	BrokenBound virtual.BrokenBound
 	// Filters are those of all tables, other than that of the largest. They must
 	// let whole numbers pass (godwit.LossFractions), by which storms are judged. nil: open;
 	// an empty list: none.
@@ -101,7 +101,7 @@ type storm struct {
 	async   bool // workers have several operations outstanding
 	moves   bool // workers call Localize
 	c       *Cluster
-	limits  node.Limits
+	limits  virtual.Limits
 	model   *godwit.Model
 	keys    []godwit.Key
 	samples []sampling.Spec
@@ -223,7 +223,7 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	if rng.IntN(2) == 0 {
 		s.samples = stormSamples(rng, s.model)
 	}
-	if s.limits = w.Limits; s.limits == (node.Limits{}) {
+	if s.limits = w.Limits; s.limits == (virtual.Limits{}) {
 		s.limits = tightness(rand.New(rand.NewPCG(seed, 0x71647)))
 	}
 	policy := w.Policy
@@ -319,7 +319,7 @@ func randomCompute(rng *rand.Rand) Compute {
 
 // tightness is how little room there is in queues: in half of the storms as much
 // as anybody needs, else for some records, or for one.
-func tightness(rng *rand.Rand) (l node.Limits) {
+func tightness(rng *rand.Rand) (l virtual.Limits) {
 	if rng.IntN(2) == 0 {
 		return l
 	}
@@ -329,7 +329,7 @@ func tightness(rng *rand.Rand) (l node.Limits) {
 		}
 		return 1 + rng.IntN(most)
 	}
-	return node.Limits{Frame: few(400), Copies: few(400), Asked: few(2000), Rows: few(2000), Answers: few(400), Owed: 64 << 20, Ops: few(4), Ahead: 1 + rng.IntN(20)}
+	return virtual.Limits{Frame: few(400), Copies: few(400), Asked: few(2000), Rows: few(2000), Answers: few(400), Owed: 64 << 20, Ops: few(4), Ahead: 1 + rng.IntN(20)}
 }
 
 func (s *storm) String() string {
@@ -338,7 +338,7 @@ func (s *storm) String() string {
 	for _, x := range []struct {
 		is   bool
 		what string
-	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves, "localize"}, {len(s.samples) > 0, "samples"}, {newCancels(s.seed, 0) != nil, "cancelled calls"}, {s.limits != node.Limits{}, "little room"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
+	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves, "localize"}, {len(s.samples) > 0, "samples"}, {newCancels(s.seed, 0) != nil, "cancelled calls"}, {s.limits != virtual.Limits{}, "little room"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
 		if x.is {
 			b = append(b, x.what)
 		}

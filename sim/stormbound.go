@@ -11,7 +11,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/history"
-	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/internal/virtual"
 )
 
 // stormBounds are what the tables of a storm promise about staleness, and what
@@ -170,7 +170,7 @@ func (x *stormWorker) pullAfter(ctx context.Context, keys []godwit.Key) error {
 		return x.judgeOwed(keys[i], v, owed)
 	}
 	err := x.begin(ctx, o, func(ctx context.Context) (godwit.Handle, error) { return x.w.PullAfter(ctx, o.after, keys, o.vals) })
-	if x.limits != (node.Limits{}) && errors.Is(err, godwit.ErrFull) {
+	if x.limits != (virtual.Limits{}) && errors.Is(err, godwit.ErrFull) {
 		return nil // of what is asked ahead, nobody waits for room
 	}
 	return err

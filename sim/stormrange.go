@@ -153,7 +153,7 @@ func (x *stormWorker) owners(first, end godwit.Key, home godwit.NodeID) map[godw
 			continue
 		}
 		for _, h := range x.c.hosts {
-			if y := h.node.Holding(k); y.Main() || y.State == "frozen" {
+			if y := h.virtual.Holding(k); y.Main() || y.State == "frozen" {
 				at[k] = h.id
 			}
 		}

@@ -301,7 +301,7 @@ func (x *stormWorker) sync(ctx context.Context) error {
 				return fmt.Errorf("worker %d synchronized key %d: worker %d had pushed %d times at this node, the main copy is %v", x.id, k, i, n, v)
 			}
 		}
-		h := x.c.hosts[x.node].node.Holding(k)
+		h := x.c.hosts[x.node].virtual.Holding(k)
 		if h.State != "replica" || had == nil {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/virtual"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
@@ -58,9 +59,9 @@ type Bound struct {
 	clocks  tick.Clocks // of this node's workers,
 	waiters []*Waiter   // … who wait by these
 	rounds  *host.Bell
-	ids     *atomic.Uint64 // of questions to all nodes
-	copies  bool           // the policy replicates: S2 is needed
-	broken  Broken         // rules that are off
+	ids     *atomic.Uint64      // of questions to all nodes
+	copies  bool                // the policy replicates: S2 is needed
+	broken  virtual.BrokenBound // rules that are off
 
 	progress
 	round  settling
@@ -106,22 +107,6 @@ type standing struct {
 	flying                 bool // it waits for others to acknowledge its updates
 }
 
-// Broken switches rules of bounded staleness off, so that tests can show that
-// they would notice. See type bound; that S1 waits for acknowledgements is
-// protocol.Broken.FlushAtSend.
-type Broken struct {
-	// PushesFirst, S1: the look at unanswered pushes comes before that at the tick. A
-	// storm can notice only if it comes between (package preempt).
-	PushesFirst bool
-
-	SettleOpen bool // S1: pushes that were not answered count as settled
-	MarkFirst  bool // S2: the tick goes before what the holders lack
-	SpareIdle  bool // S2: copies that are not used go on being refreshed more rarely
-	AnyCopy    bool // S2: replicas are read as if they were main copies
-	KeepEra    bool // S4: a barrier ends no era
-	AfterAny   bool // pulls that depend on a tick are served at once
-}
-
 // A Config says what a bound is part of.
 type Config struct {
 	Host   *host.Host
@@ -132,8 +117,8 @@ type Config struct {
 	Rounds *host.Bell
 	IDs    *atomic.Uint64 // of questions to all nodes
 	Proto  *protocol.Config
-	Start  tick.Tick // where all workers begin
-	Broken Broken    // rules that are off
+	Start  tick.Tick           // where all workers begin
+	Broken virtual.BrokenBound // rules that are off
 }
 
 // New returns nil if no table has bounded staleness.
