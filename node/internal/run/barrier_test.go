@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/node/internal/roomtest"
 )
@@ -122,5 +123,18 @@ func TestABarrierEndsWithTheRun(t *testing.T) {
 	}
 	if err := b.Wait(context.Background(), 0); !errors.Is(err, why) {
 		t.Errorf("who comes later gets %v, want %v", err, why)
+	}
+}
+
+// A node that is closed has no barriers, even if it is the only one.
+func TestABarrierOfANodeThatIsClosedFails(t *testing.T) {
+	r := runOf(t, sessions(t, 1)[0])
+	b := r.Barrier(1, nil)
+	roomtest.Must(t, b.Wait(context.Background(), 0))
+	r.host.Fail(godwit.ErrClosed)
+	for range 100 {
+		if err := b.Wait(context.Background(), 0); !errors.Is(err, godwit.ErrClosed) {
+			t.Fatalf("it returns %v, want %v", err, godwit.ErrClosed)
+		}
 	}
 }

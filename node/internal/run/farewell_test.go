@@ -94,3 +94,25 @@ func TestANodeThatIsNotWaitedForSaysNoFarewell(t *testing.T) {
 		t.Errorf("it says %x", f)
 	}
 }
+
+// A farewell tells at once that all have come to the end, before this node's own wait has ended,
+// and counts once, whatever becomes of its connection.
+func TestAFarewellCountsOnce(t *testing.T) {
+	r := runOf(t, sessions(t, 3)[0])
+	come, goOn := make(chan struct{}), make(chan struct{})
+	left := leave(r, roomtest.Background(t), func(context.Context, string) error { close(come); <-goOn; return nil })
+	<-come
+	roomtest.Must(t, r.Farewell(1, wire.Goodbye(1)))
+	if !r.parting.isComplete() {
+		t.Error("who has heard a farewell does not know that all have come to the end")
+	}
+	r.Lost(1, errors.New("end of file"))
+	select {
+	case <-r.parting.quiet:
+		t.Error("node 2, which has said nothing, is not waited for")
+	default:
+	}
+	r.Lost(2, errors.New("end of file"))
+	close(goOn)
+	roomtest.Must(t, <-left)
+}

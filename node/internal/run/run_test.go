@@ -84,6 +84,9 @@ func TestAConnectionThatEndsWaitsForABetterReason(t *testing.T) {
 	if err := r.host.Err(); err == nil || !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "out of cheese") {
 		t.Errorf("the run ended with %v, want what node 1 says", err)
 	}
+	if r.parting.still[1] {
+		t.Error("something may still come over the connection that ended")
+	}
 }
 
 // The first reason counts, and the end of a node that is being closed is nobody's fault.
@@ -106,6 +109,9 @@ func TestWhatEndsARun(t *testing.T) {
 		r := New(h, link.New(h, 0, 2, 1, host.Usual, filter.Compress{}, host.NewBell()), ss[0], ss[0].Members())
 		x.do(r)
 		h.Join()
+		if halted := h.Life().Err() != nil; halted != strings.Contains(what, "after the close") {
+			t.Errorf("%s: the node's goroutines are to end: %v", what, halted)
+		}
 		for who, got := range map[string]struct {
 			err  error
 			says string
