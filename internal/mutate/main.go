@@ -21,7 +21,7 @@ const (
 )
 
 var (
-	targets = []string{"./internal/protocol/...", "./placement", "./node", "./coord", "./coord/etcd", "./coord/etcd/server", "./coord/mem", "./coord/internal/...", "./transport", "./transport/tcp", "./transport/mem", "./internal/wire"}
+	targets = []string{"./internal/protocol/...", "./placement", "./node/...", "./coord", "./coord/etcd", "./coord/etcd/server", "./coord/mem", "./coord/internal/...", "./transport", "./transport/tcp", "./transport/mem", "./internal/wire"}
 
 	tests = []string{"internal/protocol", "internal/protocol/directory", "internal/protocol/intent", "placement", "internal/wire", "coord", "coord/internal/ledger", "coord/mem",
 		"transport", "transport/mem", "transport/tcp", "coord/etcd", "coord/etcd/server", "node", "sim"}

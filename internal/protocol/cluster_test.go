@@ -55,7 +55,7 @@ func newCluster(n int, model *godwit.Model, policy placement.Policy, hints bool,
 			panic(err)
 		}
 		n := &testNode{Shard: s, id: id, c: c}
-		s.observe = n.becomes
+		cfg.Observe = func(k godwit.Key, from, to string) { n.becomes(k, stateNamed(from), stateNamed(to)) }
 		c.nodes = append(c.nodes, n)
 	}
 	return c

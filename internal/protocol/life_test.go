@@ -305,6 +305,9 @@ func (n *testNode) AskDue(out Out) {
 	n.during("room", n.due, func() { n.Shard.AskDue(out) })
 }
 
+// stateNamed returns the state of a name.
+func stateNamed(name string) state { return state(slices.Index(stateNames[:], name)) }
+
 // becomes notes a transition of the call under way.
 func (n *testNode) becomes(k godwit.Key, from, to state) {
 	if n.call != nil {

@@ -51,6 +51,9 @@ type Config struct {
 	// Misplaced is called, under the shard's lock, when the policy would move a key to a node
 	// that the run does not have; the key stays. It may be nil.
 	Misplaced func(error)
+	// Observe is told, under the shard's lock, of each change of a key's state
+	// (docs/life-of-a-key.md). It may be nil.
+	Observe func(k godwit.Key, from, to string)
 	// Broken switches single rules of the protocol off: tests show with it that they would
 	// notice.
 	Broken Broken
@@ -127,8 +130,6 @@ type Shard struct {
 	others    []godwit.NodeID // scratch for a situation
 	travels   []wire.Holder   // scratch for a Transfer
 	diff      []float32       // scratch for a difference
-
-	observe func(k godwit.Key, from, to state) // if set, is told of each transition; only tests set it
 
 	Stats Stats
 }

@@ -61,8 +61,8 @@ func stateOf(h *store.Header) state { return state(h.Meta & stateMask) }
 func (s *Shard) enter(h *store.Header, to state) {
 	from := stateOf(h)
 	h.Meta = h.Meta&^stateMask | uint32(to)
-	if s.observe != nil {
-		s.observe(h.Key, from, to)
+	if s.cfg.Observe != nil {
+		s.cfg.Observe(h.Key, from.String(), to.String())
 	}
 }
 
