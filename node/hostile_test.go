@@ -66,7 +66,7 @@ func TestAPeerThatBreaksTheProtocolEndsTheRunWithAReason(t *testing.T) {
 		"a scan of nothing":                 {frameOf(wire.Record{Kind: wire.Scan, Key: 3, Op: 1, Seq: 3}), "from 3 up to 3"},
 		"bytes that are no record":          {garbage, ""},
 		"bytes of something else":           {alien, "not a frame"},
-		"a farewell in the middle":          {wire.Goodbye(1), "before this node had come to the end"},
+		"a goodbye in the middle":           {wire.Goodbye(1), "before this node had come to the end"},
 		"more arrived than was sent":        {wire.Heartbeat{Arrived: 1 << 40}.Frame(), "have arrived, of"},
 		"a suspicion of nobody":             {wire.Suspicions(nil), "want 8 a node"},
 		"a suspicion of itself":             {wire.Suspicions([]godwit.NodeID{1}), "suspects node 1 of 2"},

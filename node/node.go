@@ -110,7 +110,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n.host.Go(n.planner.Run)
 	n.host.Go(n.loop.Run)
 	if len(members) > 1 {
-		n.pulse.Start(n.patience(ctx))
+		n.pulse.Start(n.joinTime(ctx))
 		n.host.Go(n.watchPeers)
 	}
 	err := n.hold(ctx, n.everywhere())
@@ -289,9 +289,9 @@ func (n *Node) Home(k godwit.Key) godwit.NodeID { return n.proto.Homes.Home(k) }
 // ended, counted once an intent. Any goroutine may ask.
 func (n *Node) Intents() (keys int64) { return n.planner.Held() }
 
-// patience is for how long other nodes may still be about to connect to each other when
+// joinTime is for how long other nodes may still be about to connect to each other when
 // this node's connections are there.
-func (n *Node) patience(ctx context.Context) time.Duration {
+func (n *Node) joinTime(ctx context.Context) time.Duration {
 	if n.cfg.Virtual != nil {
 		return 0
 	}
@@ -327,7 +327,7 @@ func (n *Node) Close(ctx context.Context) error {
 		}
 		if n.Err() == nil && !n.links.Alone() {
 			err = n.workers.Flush(ctx)
-			if e := n.run.TakeLeave(ctx, n.cfg.Session.Barrier, n.cfg.Session.Lease()); err == nil {
+			if e := n.run.Leave(ctx, n.cfg.Session.Barrier, n.cfg.Session.Lease()); err == nil {
 				err = e
 			}
 		}

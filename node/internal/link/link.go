@@ -150,8 +150,8 @@ func (l *Link) Append(frame []byte) {
 	l.last(frame)
 }
 
-// Farewell puts in the last frame, and has it sent. What is put in later is not.
-func (l *Link) Farewell() {
+// Goodbye puts in the last frame, and has it sent. What is put in later is not.
+func (l *Link) Goodbye() {
 	l.Append(wire.Goodbye(l.view))
 	l.Flush()
 }

@@ -32,7 +32,7 @@ type queue struct {
 	owing   int  // … of answers, in enc
 	owed    int  // … in sealed and enc
 	writing bool // somebody writes, and will find what is put in meanwhile
-	over    bool // the farewell was taken out: nothing is, after it
+	over    bool // the goodbye was taken out: nothing is, after it
 }
 
 // A sealed frame is complete.

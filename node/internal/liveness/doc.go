@@ -8,13 +8,13 @@
 // peer that owes an answer for the lease, while nothing moved either way, is
 // suspect. Over an idle connection, one end asks now and then.
 //
-// Who suspects somebody tells node 0, the judge, which collects what others have
+// Who suspects somebody tells node 0, the arbiter, which collects what others have
 // to say for a moment and ends the run by a verdict that names who does not reach
 // whom. If that does not come (among others, because the suspect is node 0), who
 // suspects tells the coordinator itself.
 //
 // It owns what is known of the life of each connection, and the suspicions of this node
-// and, at the judge, of all.
+// and, at the arbiter, of all.
 //
 // Goroutines and locks: [Pulse.Run] is one goroutine of the node, which ends with the
 // node or the run. Whoever takes the frames of a peer tells what came, without a lock.

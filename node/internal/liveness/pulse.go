@@ -19,12 +19,12 @@ import (
 // peer that did not run for less than the lease answers in time when it runs
 // again.
 const (
-	pulseEvery = 100 * time.Millisecond // how often a node looks
-	maxSlice   = 5 * pulseEvery         // the most that counts of the time between two looks
-	tellEvery  = 5 * pulseEvery         // how often it tells what has arrived, while something does
-	answerTime = 5 * pulseEvery / 2     // what a peer has beside the lease, to look and to answer
-	judgeWait  = pulseEvery             // for how long the judge collects suspicions
-	appealWait = 3 * pulseEvery         // for how long a node waits for the judge's verdict
+	pulseEvery  = 100 * time.Millisecond // how often a node looks
+	maxSlice    = 5 * pulseEvery         // the most that counts of the time between two looks
+	tellEvery   = 5 * pulseEvery         // how often it tells what has arrived, while something does
+	answerTime  = 5 * pulseEvery / 2     // what a peer has beside the lease, to look and to answer
+	collectWait = pulseEvery             // for how long the arbiter collects suspicions
+	appealWait  = 3 * pulseEvery         // for how long a node waits for the arbiter's verdict
 )
 
 // askAfter is after what silence of a connection the end of the smaller id asks

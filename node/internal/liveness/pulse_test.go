@@ -233,7 +233,7 @@ func TestAVerdictNamesWhoIsInAllPairs(t *testing.T) {
 	}
 }
 
-// The judge hears others before it judges, and who hears no verdict gives one.
+// The arbiter hears others before it judges, and who hears no verdict gives one.
 // Those of whom a node is nearly sure are named too.
 func TestAVerdictWaitsForWhatOthersSuspect(t *testing.T) {
 	for _, x := range []struct {
@@ -241,7 +241,7 @@ func TestAVerdictWaitsForWhatOthersSuspect(t *testing.T) {
 		wait time.Duration
 		says string
 	}{
-		{0, judgeWait, "node 2 (x) reaches none of the nodes 0 (x), 1 (x), 3 (x)"},
+		{0, collectWait, "node 2 (x) reaches none of the nodes 0 (x), 1 (x), 3 (x)"},
 		{1, appealWait, "node 1 (x) reaches none of the nodes 2 (x), 3 (x)"},
 	} {
 		p, w := pulseOf(x.self, 4)
@@ -262,7 +262,7 @@ func TestAVerdictWaitsForWhatOthersSuspect(t *testing.T) {
 		if v := p.due(); v != nil {
 			t.Errorf("node %d judges at once that %s", x.self, v.Text)
 		}
-		if x.self == judge {
+		if x.self == arbiter {
 			roomtest.Must(t, p.Suspicions(1, wire.Suspicions([]godwit.NodeID{2})))
 			roomtest.Must(t, p.Suspicions(3, wire.Suspicions([]godwit.NodeID{2})))
 		}

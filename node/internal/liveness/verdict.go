@@ -11,15 +11,15 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 )
 
-// judge is the node that suspicions go to.
-const judge = godwit.NodeID(0)
+// arbiter is the node that suspicions go to.
+const arbiter = godwit.NodeID(0)
 
 // A rift is two nodes that do not reach each other, the smaller first.
 type rift [2]godwit.NodeID
 
 func riftOf(a, b godwit.NodeID) rift { return rift{min(a, b), max(a, b)} }
 
-// suspect takes note of whom this node does not reach, and tells the judge. Those
+// suspect takes note of whom this node does not reach, and tells the arbiter. Those
 // of whom it will soon be sure are named with those of whom it is.
 func (p *Pulse) suspect() {
 	var of []godwit.NodeID
@@ -29,8 +29,8 @@ func (p *Pulse) suspect() {
 		}
 	}
 	p.charge(p.links.Self, of)
-	if p.links.Self != judge && !slices.Contains(of, judge) {
-		o := p.links.To(judge)
+	if p.links.Self != arbiter && !slices.Contains(of, arbiter) {
+		o := p.links.To(arbiter)
 		o.Push(wire.Suspicions(of))
 		o.Flush()
 	}
@@ -43,7 +43,7 @@ func (p *Pulse) Suspicions(by godwit.NodeID, frame []byte) error {
 		return err
 	}
 	for _, id := range of {
-		if p.links.Self != judge || int(id) >= len(p.peers) || id == by {
+		if p.links.Self != arbiter || int(id) >= len(p.peers) || id == by {
 			return fmt.Errorf("told node %d that it suspects node %d of %d", p.links.Self, id, len(p.peers))
 		}
 	}
@@ -69,8 +69,8 @@ func (p *Pulse) due() *coord.PartitionError {
 	switch {
 	case len(p.pairs) == 0:
 		return nil
-	case p.verdict == 0 && p.links.Self == judge:
-		p.verdict = p.clock + judgeWait
+	case p.verdict == 0 && p.links.Self == arbiter:
+		p.verdict = p.clock + collectWait
 	case p.verdict == 0:
 		p.verdict = p.clock + appealWait
 	case p.clock >= p.verdict:

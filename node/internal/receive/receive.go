@@ -144,7 +144,7 @@ func (in *Inbound) Frame(frame []byte) (err error) {
 	case wire.Answers(frame):
 		err = in.learn(frame)
 	case wire.IsGoodbye(frame):
-		err = in.r.Run.Farewell(in.from, frame)
+		err = in.r.Run.Goodbye(in.from, frame)
 	case wire.IsSuspicions(frame):
 		err = in.r.Pulse.Suspicions(in.from, frame)
 	case in.lack.waits:

@@ -1,5 +1,5 @@
 // Package run is how a node meets the others, and how its run ends: well, when all nodes have
-// come to the end ([Run.TakeLeave]), or because the session, a peer or this node failed.
+// come to the end ([Run.Leave]), or because the session, a peer or this node failed.
 //
 // It owns the word by which the end of the run is told, here and to the others; what is known
 // of the nodes that have come to the end, and of the connections that may still bring
@@ -8,12 +8,12 @@
 //
 // Goroutines and locks: [Run.Watch] is one goroutine of the node, which ends with the node or
 // the session. Fail begins a short one that tells the others, as its caller may hold a shard's
-// lock; a Barrier has one while the node waits at the coordinator. Locks: one for the farewells,
+// lock; a Barrier has one while the node waits at the coordinator. Locks: one for the goodbyes,
 // one for a barrier's workers, and one for each of its rounds. Under them nothing else is
 // locked, and nothing waited for.
 //
-// It calls package host to wait, the connections to meet, and package link to say farewell.
+// It calls package host to wait, the connections to meet, and package link to say goodbye.
 // Three things of the node's session cross upwards: [Session], its Barrier, given as a function to
-// TakeLeave and to Barrier, and in a [Mesh] the secret. It never touches a row or an operation:
+// Leave and to Barrier, and in a [Mesh] the secret. It never touches a row or an operation:
 // whoever waits hears of the end by the host's Done.
 package run

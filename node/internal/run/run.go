@@ -57,7 +57,7 @@ func (r *Run) sessionErr() error {
 	return err
 }
 
-// Lost is told that the connection to a peer ended. If the peer did not say farewell,
+// Lost is told that the connection to a peer ended. If the peer did not say goodbye,
 // it is lost. Its session, or another's, may be about to say why, which is better
 // to know than that a connection ended: Lost waits for that for half a second.
 func (r *Run) Lost(peer godwit.NodeID, cause error) {

@@ -58,9 +58,9 @@ func runOf(t *testing.T, s coord.Session) *Run {
 	return New(h, ls, s, s.Members())
 }
 
-// A peer whose connection ends without a farewell is lost, here and for the others, and
+// A peer whose connection ends without a goodbye is lost, here and for the others, and
 // who ends the run names it.
-func TestAConnectionThatEndsWithoutAFarewellHasLostItsNode(t *testing.T) {
+func TestAConnectionThatEndsWithoutAGoodbyeHasLostItsNode(t *testing.T) {
 	ss := sessions(t, 3)
 	r := runOf(t, ss[0])
 	why := errors.New("cable cut")

@@ -9,7 +9,9 @@ func TestASetupIsOverWhenAWorkerAdvances(t *testing.T) {
 		t.Fatal("it is over before a worker advanced")
 	}
 	cs[1].Advance()
-	if s.Going() || s.Going() {
-		t.Error("it goes on when a worker has advanced")
+	for range 2 {
+		if s.Going() {
+			t.Error("it goes on when a worker has advanced")
+		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 // This file is how nodes leave each other at the end of a run that went well.
 // They meet at a barrier of the coordinator. A node that is through it says
-// farewell on each connection, as the last frame, and closes when all others have
-// said it too. So whoever hears a farewell knows that all nodes have come to the
+// goodbye on each connection, as the last frame, and closes when all others have
+// said it too. So whoever hears a goodbye knows that all nodes have come to the
 // end, though its own answer of the coordinator may be late; and a connection
 // that ends without one has lost its node.
 
@@ -40,10 +40,10 @@ func newParting(nodes int) *parting {
 // errAllHere ends the wait at the barrier of a node that was told of its end.
 var errAllHere = errors.New("all nodes have come to the end")
 
-// TakeLeave waits until all nodes have come to the end of the run, and then, for
+// Leave waits until all nodes have come to the end of the run, and then, for
 // no longer than the lease, until their connections have brought everything. The barrier
 // is the session's.
-func (r *Run) TakeLeave(ctx context.Context, barrier func(ctx context.Context, name string) error, lease time.Duration) error {
+func (r *Run) Leave(ctx context.Context, barrier func(ctx context.Context, name string) error, lease time.Duration) error {
 	meeting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.parting.come(cancel)
@@ -53,7 +53,7 @@ func (r *Run) TakeLeave(ctx context.Context, barrier func(ctx context.Context, n
 	}
 	r.parting.complete()
 	for _, l := range r.links.All {
-		l.Farewell()
+		l.Goodbye()
 	}
 	r.host.Idle(lease, r.parting.quiet, ctx.Done())
 	return nil
@@ -93,8 +93,8 @@ func (p *parting) isComplete() bool {
 // Over is closed when it is known here that all nodes have come to the end of the run.
 func (r *Run) Over() <-chan struct{} { return r.parting.all }
 
-// Farewell takes that of a peer. It is called by who takes the peer's frames.
-func (r *Run) Farewell(from godwit.NodeID, frame []byte) error {
+// Goodbye takes that of a peer. It is called by who takes the peer's frames.
+func (r *Run) Goodbye(from godwit.NodeID, frame []byte) error {
 	if err := wire.CheckGoodbye(frame); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (r *Run) Farewell(from godwit.NodeID, frame []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.here == nil {
-		return fmt.Errorf("said farewell before this node had come to the end of the run")
+		return fmt.Errorf("said goodbye before this node had come to the end of the run")
 	}
 	p.completeLocked()
 	p.here(errAllHere)

@@ -13,24 +13,24 @@ import (
 // leave has a run end well, and returns what is told when it has.
 func leave(r *Run, ctx context.Context, barrier func(context.Context, string) error) <-chan error {
 	left := make(chan error, 1)
-	go func() { left <- r.TakeLeave(ctx, barrier, roomtest.Patience) }()
+	go func() { left <- r.Leave(ctx, barrier, roomtest.Patience) }()
 	return left
 }
 
-// carry waits for the farewell that a run says to another, and hands it over.
+// carry waits for the goodbye that a run says to another, and hands it over.
 func carry(t *testing.T, from, to *Run) {
 	t.Helper()
 	var f []byte
-	roomtest.Eventually(t, "a farewell", func() bool {
+	roomtest.Eventually(t, "a goodbye", func() bool {
 		f = from.links.To(to.links.Self).Take(nil)
 		return len(f) > 0
 	})
-	roomtest.Must(t, to.Farewell(from.links.Self, f))
+	roomtest.Must(t, to.Goodbye(from.links.Self, f))
 }
 
-// A node that is through the last barrier leaves when all others have said farewell, and no
+// A node that is through the last barrier leaves when all others have said goodbye, and no
 // earlier. Whom its coordinator answers late is told by theirs.
-func TestANodeLeavesWhenItHasHeardEverybodysFarewell(t *testing.T) {
+func TestANodeLeavesWhenItHasHeardEverybodysGoodbye(t *testing.T) {
 	ctx := roomtest.Background(t)
 	ss := sessions(t, 3)
 	rs := []*Run{runOf(t, ss[0]), runOf(t, ss[1]), runOf(t, ss[2])}
@@ -57,7 +57,7 @@ func TestANodeLeavesWhenItHasHeardEverybodysFarewell(t *testing.T) {
 	for i, end := range ends {
 		select {
 		case err := <-end:
-			t.Errorf("node %d left with %v before it had heard everybody's farewell", i, err)
+			t.Errorf("node %d left with %v before it had heard everybody's goodbye", i, err)
 		default:
 		}
 	}
@@ -74,20 +74,20 @@ func TestANodeLeavesWhenItHasHeardEverybodysFarewell(t *testing.T) {
 	}
 }
 
-func TestAFarewellThatCannotBeIsRefused(t *testing.T) {
+func TestAGoodbyeThatCannotBeIsRefused(t *testing.T) {
 	r := runOf(t, sessions(t, 2)[0])
 	for what, frame := range map[string][]byte{"before this node had come": wire.Goodbye(1), "frame": wire.Goodbye(1)[:7]} {
-		if err := r.Farewell(1, frame); err == nil || !strings.Contains(err.Error(), what) {
+		if err := r.Goodbye(1, frame); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("it is taken with %v, want an error with %q", err, what)
 		}
 	}
 }
 
-// Who waits for the others in vain does not say farewell.
-func TestANodeThatIsNotWaitedForSaysNoFarewell(t *testing.T) {
+// Who waits for the others in vain does not say goodbye.
+func TestANodeThatIsNotWaitedForSaysNoGoodbye(t *testing.T) {
 	r := runOf(t, sessions(t, 2)[0])
 	why := errors.New("the coordinator is on holiday")
-	if err := r.TakeLeave(roomtest.Background(t), func(context.Context, string) error { return why }, roomtest.Patience); !errors.Is(err, why) {
+	if err := r.Leave(roomtest.Background(t), func(context.Context, string) error { return why }, roomtest.Patience); !errors.Is(err, why) {
 		t.Errorf("it leaves with %v, want %v", err, why)
 	}
 	if f := r.links.To(1).Take(nil); len(f) > 0 {
@@ -95,16 +95,16 @@ func TestANodeThatIsNotWaitedForSaysNoFarewell(t *testing.T) {
 	}
 }
 
-// A farewell tells at once that all have come to the end, before this node's own wait has ended,
+// A goodbye tells at once that all have come to the end, before this node's own wait has ended,
 // and counts once, whatever becomes of its connection.
-func TestAFarewellCountsOnce(t *testing.T) {
+func TestAGoodbyeCountsOnce(t *testing.T) {
 	r := runOf(t, sessions(t, 3)[0])
 	come, goOn := make(chan struct{}), make(chan struct{})
 	left := leave(r, roomtest.Background(t), func(context.Context, string) error { close(come); <-goOn; return nil })
 	<-come
-	roomtest.Must(t, r.Farewell(1, wire.Goodbye(1)))
+	roomtest.Must(t, r.Goodbye(1, wire.Goodbye(1)))
 	if !r.parting.isComplete() {
-		t.Error("who has heard a farewell does not know that all have come to the end")
+		t.Error("who has heard a goodbye does not know that all have come to the end")
 	}
 	r.Lost(1, errors.New("end of file"))
 	select {

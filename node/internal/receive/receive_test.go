@@ -1,0 +1,222 @@
+package receive
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/liveness"
+	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+	"github.com/godwit-ps/godwit/node/internal/round"
+	"github.com/godwit-ps/godwit/node/internal/run"
+	"github.com/godwit-ps/godwit/node/internal/scan"
+	"github.com/godwit-ps/godwit/node/internal/shards"
+	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+func TestMain(m *testing.M) { roomtest.Main(m) }
+
+// session is one of a run that ends only by itself.
+type session struct{ failed chan error }
+
+func (session) Done() <-chan struct{} { return nil }
+func (session) Err() error            { return nil }
+func (s session) Fail(err error)      { s.failed <- err }
+
+// node is the rooms of node 0 of two that take what node 1 sends.
+type node struct {
+	*Receiver
+	in     *Inbound
+	enc    wire.Encoder // of node 1
+	key    godwit.Key   // that has its home here
+	homed  []godwit.Key // all such keys
+	leads  uint64
+	failed chan error
+}
+
+func nodeOf(t *testing.T) *node {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1000, Dim: 1})
+	roomtest.Must(t, err)
+	cfg := &protocol.Config{Model: m, Policy: placement.Static, Homes: directory.NewHomes(m.Keys(), []godwit.NodeID{0, 1}), Nodes: 2, Shift: 4}
+	roomtest.Must(t, cfg.Prepare())
+	members := []coord.Member{{ID: 0, Addr: "a"}, {ID: 1, Addr: "b"}}
+	h, bell := host.New(host.Real()), host.NewBell()
+	t.Cleanup(func() { h.Halt(); h.Join() })
+	limits := host.Usual
+	limits.Owed = 1000
+	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
+	ls.Imagine(1, func() {})
+	n := &node{failed: make(chan error, 1)}
+	r := run.New(h, ls, session{n.failed}, members)
+	rows, err := shards.New(cfg, 1, 0, store.HeapAlloc, bell)
+	roomtest.Must(t, err)
+	ops := operation.New(m, 0, 1, limits)
+	ls.Answered = ops.Complete
+	clocks := tick.NewClocks(0, 1, 0)
+	loop := round.New(round.Config{Host: h, Links: ls, Rows: rows, Clocks: clocks, Setup: tick.NewSetup(clocks), Bell: bell, Budget: host.NewBudget(1), IDs: new(atomic.Uint64)})
+	n.Receiver = New(Config{Host: h, Links: ls, Rows: rows, Ops: ops, Sync: loop.Sync, Bell: bell, Questions: scan.NewQuestions(h, cfg, ls), Answers: scan.NewAnswers(cfg, ls, bell, r.Broke),
+		Pulse: liveness.New(h, ls, members, time.Minute), Run: r, Leads: func(_, keys uint64) { n.leads += keys }})
+	n.in = n.Inbound(1)
+	n.enc.Lists = &wire.Sent{}
+	for k := range godwit.Key(1000) {
+		if cfg.Homes.Home(k) == 0 {
+			n.homed = append(n.homed, k)
+		}
+	}
+	n.key = n.homed[0]
+	return n
+}
+
+// frame returns a frame of node 1.
+func (n *node) frame(recs ...wire.Record) []byte {
+	n.enc.Reset(nil, 1)
+	for i := range recs {
+		n.enc.Append(&recs[i])
+	}
+	return n.enc.Frame()
+}
+
+// sent returns what is sent to node 1.
+func (n *node) sent(t *testing.T) (recs []wire.Record) {
+	n.in.Flush()
+	d := wire.Decoder{Lists: &wire.Known{}}
+	for f := n.Links.To(1).Take(nil); len(f) > 0; f = n.Links.To(1).Take(f) {
+		if !wire.IsData(f) {
+			continue
+		}
+		roomtest.Must(t, d.Reset(f))
+		for {
+			var r wire.Record
+			more, err := d.Next(&r)
+			roomtest.Must(t, err)
+			if !more {
+				break
+			}
+			recs = append(recs, r)
+		}
+	}
+	return recs
+}
+
+// Requests of a frame are served in their order, and answered; what does not fit the run is
+// refused.
+func TestAFrameIsServedInItsOrder(t *testing.T) {
+	n := nodeOf(t)
+	frame := n.frame(
+		wire.Record{Kind: wire.Push, Key: n.key, Op: 1, Origin: 1, Vals: []float32{3}},
+		wire.Record{Kind: wire.Pull, Key: n.key, Op: 2, Origin: 1},
+		wire.Record{Kind: wire.Set, Key: n.key, Op: 3, Origin: 1, Vals: []float32{7}},
+		wire.Record{Kind: wire.Pull, Key: n.key, Op: 4, Origin: 1},
+		wire.Record{Kind: wire.SyncMark, Op: 5})
+	roomtest.Must(t, n.in.Frame(frame))
+	var pulled []float32
+	for _, r := range n.sent(t) {
+		if r.Kind == wire.PullReply {
+			pulled = append(pulled, r.Vals...)
+		}
+	}
+	if len(pulled) != 2 || pulled[0] != 3 || pulled[1] != 7 {
+		t.Errorf("the pulls got %v, want 3 and 7", pulled)
+	}
+	if _, nodes := n.Sync.Open(); nodes != 1 {
+		t.Errorf("%d nodes wait for their marks", nodes)
+	}
+	if n.Bytes() != uint64(len(frame)) {
+		t.Errorf("%d bytes came, want %d", n.Bytes(), len(frame))
+	}
+	for what, r := range map[string]wire.Record{
+		"a key that is none":           {Kind: wire.Localize, Key: 1000, Op: 1, Origin: 1},
+		"a bound, where there is none": {Kind: wire.Rebound, Op: 1, Seq: 3},
+		"a pull of another length":     {Kind: wire.Push, Key: n.key, Op: 1, Origin: 1, Vals: []float32{1, 2}},
+	} {
+		if err := n.in.Frame(n.frame(r)); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+}
+
+// A reply completes its operation.
+func TestAReplyCompletesItsOperation(t *testing.T) {
+	n := nodeOf(t)
+	tb, dst := n.Ops.Of(0), make([]float32, 1)
+	o := tb.Begin("pull", dst)
+	o.Expect(n.Rows.Model(), []godwit.Key{n.key + 1}, []int{0, 0})
+	tb.Ask(link.CostOf(1))
+	tb.Issued(o, 0)
+	roomtest.Must(t, n.in.Frame(n.frame(wire.Record{Kind: wire.PullReply, Key: n.key + 1, Op: o.ID, Vals: []float32{42}})))
+	select {
+	case <-o.Done:
+	default:
+		t.Fatal("the operation is not complete")
+	}
+	if dst[0] != 42 || tb.UnderWay() != 0 {
+		t.Errorf("the value is %v; %d bytes are under way", dst[0], tb.UnderWay())
+	}
+}
+
+// Frames behind one that refers to a list of keys that is not known wait for it, in their
+// order.
+func TestFramesWaitForAListOfKeys(t *testing.T) {
+	n := nodeOf(t)
+	var keys []wire.Record
+	for i := range 40 { // not one after the other, which would be no list
+		keys = append(keys, wire.Record{Kind: wire.Push, Key: n.homed[i*i%97], Op: 1, Index: uint32(i), Origin: 1, Hops: 1, Vals: []float32{1}})
+	}
+	for range 2 {
+		roomtest.Must(t, n.in.Frame(n.frame(keys...)))
+	}
+	n.in.Forget()
+	n.sent(t)
+	roomtest.Must(t, n.in.Frame(n.frame(keys...)))
+	roomtest.Must(t, n.in.Frame(n.frame(keys[0])))
+	if n.in.Waiting() != 2 || n.Lacked() != 1 {
+		t.Fatalf("%d frames wait for %d lists", n.in.Waiting(), n.Lacked())
+	}
+	var question []byte
+	for f := n.Links.To(1).Take(nil); len(f) > 0; f = n.Links.To(1).Take(nil) {
+		if wire.Asks(f) {
+			question = f
+		}
+	}
+	answer, err := n.enc.Lists.Answer(question)
+	roomtest.Must(t, err)
+	roomtest.Must(t, n.in.Frame(answer))
+	a, v := n.Rows.Access(), make([]float32, 1)
+	if a.Read(n.Rows.Table(n.key), n.key, v); v[0] != 4 || n.in.Waiting() != 0 {
+		t.Errorf("the value is %v, want 4; %d frames wait", v[0], n.in.Waiting())
+	}
+	if err := n.in.Frame(answer); err == nil || !strings.Contains(err.Error(), "nobody asked for") {
+		t.Errorf("a list that nobody asked for: %v", err)
+	}
+}
+
+// Whoever has more answers wait than it may ends the run, and is named, whoever passed its
+// requests on.
+func TestAPeerThatAsksForTooMuchEndsTheRun(t *testing.T) {
+	n := nodeOf(t)
+	var recs []wire.Record
+	for i := range 300 {
+		recs = append(recs, wire.Record{Kind: wire.Pull, Key: n.homed[i], Op: 1, Index: uint32(i), Origin: 1})
+	}
+	var flood *floodError
+	_, err := n.in.Handle(n.frame(recs...), false)
+	if !errors.As(err, &flood) || flood.peer != 1 {
+		t.Fatalf("300 answers that nobody reads: %v", err)
+	}
+	if err := <-n.failed; !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "node 1") {
+		t.Errorf("the run ended with %v", err)
+	}
+}
