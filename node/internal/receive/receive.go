@@ -220,7 +220,7 @@ func (in *Inbound) take() (err error) {
 				for i+1 < min(len(recs), first+shards.MaxSteps) && isCommon(&recs[i+1]) && in.r.Rows.SameShard(recs[i+1].Key, r.Key) {
 					i++
 				}
-				err = in.rows.Steps(first, recs[first:i+1])
+				err = in.steps(first, recs[first:i+1])
 			default:
 				err = in.step(r)
 			}
@@ -307,15 +307,42 @@ func (in *Inbound) step(r *wire.Record) error {
 		in.out.LetGo() // what is told has a lock of its own
 		return in.r.Bound.Told(&in.out, in.from, r)
 	}
+	if err := in.plausible(r); err != nil {
+		return err
+	}
 	if r.Kind != wire.PullAfter {
 		return in.rows.Step(&in.out, r)
-	}
-	if err := in.rows.Plausible(r); err != nil {
-		return err
 	}
 	out, err := in.r.Bound.PullAfter(&in.out, r)
 	if out == nil {
 		return err
 	}
 	return in.rows.Step(out, r)
+}
+
+// steps has a shard take records of keys of its own.
+func (in *Inbound) steps(first int, recs []wire.Record) error {
+	for i := range recs {
+		if err := in.plausible(&recs[i]); err != nil {
+			return err
+		}
+	}
+	return in.rows.Steps(first, recs)
+}
+
+// plausible refuses a record that does not fit the run.
+func (in *Inbound) plausible(r *wire.Record) error {
+	nodes := in.r.Links.Nodes()
+	if int(r.Origin) >= nodes {
+		return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, nodes)
+	}
+	if r.Hops == 255 {
+		return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
+	}
+	for i := range r.Holders {
+		if h := r.Holders[i].Node; int(h) >= nodes {
+			return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, nodes)
+		}
+	}
+	return nil
 }

@@ -140,6 +140,9 @@ func TestAFrameIsServedInItsOrder(t *testing.T) {
 	for what, r := range map[string]wire.Record{
 		"a key that is none":           {Kind: wire.Localize, Key: 1000, Op: 1, Origin: 1},
 		"a bound, where there is none": {Kind: wire.Rebound, Op: 1, Seq: 3},
+		"an origin that is no node":    {Kind: wire.Localize, Key: 1, Origin: 2},
+		"a record in a circle":         {Kind: wire.Localize, Key: 1, Origin: 1, Hops: 255},
+		"a holder that is no node":     {Kind: wire.Transfer, Key: 1, Origin: 1, Holders: []wire.Holder{{Node: 7}}},
 		"a pull of another length":     {Kind: wire.Push, Key: n.key, Op: 1, Origin: 1, Vals: []float32{1, 2}},
 	} {
 		if err := n.in.Frame(n.frame(r)); err == nil {

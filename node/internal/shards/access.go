@@ -3,6 +3,8 @@ package shards
 import (
 	"slices"
 
+	"github.com/godwit-ps/godwit/node/internal/latch"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/store"
@@ -88,7 +90,7 @@ func (a *Access) Read(t *Table, k godwit.Key, dst []float32) (protocol.Place, bo
 // pull copies the value of a key whose row was found, if it was. It reports
 // false if the node was closed.
 func (x *shard) pull(h *store.Header, k godwit.Key, dst []float32) (protocol.Place, bool) {
-	if optimistic {
+	if latch.Optimistic {
 		if v, ok := x.Word(); ok {
 			if p := protocol.ReadOptimistic(h, k, dst); p != protocol.Elsewhere && x.Unchanged(v) {
 				return p, true
@@ -101,7 +103,7 @@ func (x *shard) pull(h *store.Header, k godwit.Key, dst []float32) (protocol.Pla
 // query is pull of a key whose table's rule makes what pulls get: of a copy of
 // the row, so that no rule is asked about a row that changes meanwhile.
 func (a *Access) query(x *shard, h *store.Header, t *Table, k godwit.Key, dst []float32) (protocol.Place, bool) {
-	if optimistic {
+	if latch.Optimistic {
 		if v, ok := x.Word(); ok {
 			a.row = slices.Grow(a.row[:0], t.Floats)[:t.Floats]
 			if p := protocol.ReadOptimistic(h, k, a.row); p != protocol.Elsewhere && x.Unchanged(v) {

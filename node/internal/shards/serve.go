@@ -1,8 +1,6 @@
 package shards
 
 import (
-	"fmt"
-
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/store"
@@ -141,15 +139,10 @@ func (v *Server) Replied(rs []wire.Record) (fit int) {
 // SameShard reports whether two keys are of one shard.
 func (s *Set) SameShard(a, b godwit.Key) bool { return (a^b)&s.mask == 0 }
 
-// Steps has a shard take records of keys of its own, MaxSteps of them at the most, the
+// Steps has a shard take records of keys of its own, whose nodes are of the run, MaxSteps of them at the most, the
 // first of which was at a position of what Find took. What the shard has beside rows went
 // from the cache since it took the records before of their keys: that is fetched first.
 func (v *Server) Steps(first int, recs []wire.Record) error {
-	for i := range recs {
-		if err := v.Plausible(&recs[i]); err != nil {
-			return err
-		}
-	}
 	x := v.lock(recs[0].Key)
 	rows := v.rows[first:]
 	for i := 0; i < len(recs) && len(recs) > 1; i++ {
@@ -165,11 +158,9 @@ func (v *Server) Steps(first int, recs []wire.Record) error {
 	return err
 }
 
-// Step has a shard take one record. What is sent for it goes to out.
+// Step has a shard take one record, whose nodes are of the run. What is sent for it goes
+// to out.
 func (v *Server) Step(out protocol.Out, r *wire.Record) error {
-	if err := v.Plausible(r); err != nil {
-		return err
-	}
 	x := v.lock(r.Key)
 	err := x.Step(out, v.from, r)
 	v.unlock(x, r.Key)
@@ -190,21 +181,4 @@ func (v *Server) unlock(x *shard, k godwit.Key) {
 	v.nleads += x.Stats.LeadActions
 	v.set.noteWork(x, k)
 	x.Unlock()
-}
-
-// Plausible refuses a record that does not fit the run.
-func (v *Server) Plausible(r *wire.Record) error {
-	nodes := v.set.proto.Nodes
-	if int(r.Origin) >= nodes {
-		return fmt.Errorf("%v of key %d for node %d, the run has %d nodes", r.Kind, r.Key, r.Origin, nodes)
-	}
-	if r.Hops == 255 {
-		return fmt.Errorf("%v of key %d for node %d went round in circles: nodes disagree on who owns the key", r.Kind, r.Key, r.Origin)
-	}
-	for i := range r.Holders {
-		if h := r.Holders[i].Node; int(h) >= nodes {
-			return fmt.Errorf("%v of key %d with holder %d, the run has %d nodes", r.Kind, r.Key, h, nodes)
-		}
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/latch"
 	"github.com/godwit-ps/godwit/node/internal/link"
 )
 
@@ -39,7 +40,7 @@ type shard struct {
 // every push writes it: where the shard and its rows are, which every access
 // reads, shall stay in the caches of all processors.
 type guard struct {
-	latch
+	latch.Latch
 	noted  bool // has a bit in Set.work
 	closed bool // the memory of the rows is gone
 	_      [50]byte

@@ -90,27 +90,6 @@ func TestWorkersAndPeersReachTheSameRows(t *testing.T) {
 	}
 }
 
-// A record that does not fit the run is refused before it reaches a shard.
-func TestRecordsThatDoNotFitTheRunAreRefused(t *testing.T) {
-	s := setOf(t, 2, godwit.Table{Name: "t", Rows: 100, Dim: 2})
-	_, out := senderOf(s)
-	v := s.Server(1, out)
-	for what, r := range map[string]wire.Record{
-		"an origin that is no node": {Kind: wire.Localize, Key: 1, Origin: 2},
-		"a record in a circle":      {Kind: wire.Localize, Key: 1, Origin: 1, Hops: 255},
-		"a holder that is no node":  {Kind: wire.Transfer, Key: 1, Origin: 1, Holders: []wire.Holder{{Node: 7}}},
-		"a key that is none":        {Kind: wire.Localize, Key: 100, Origin: 1},
-	} {
-		v.Find([]wire.Record{r})
-		if v.Serve(0, &r) {
-			t.Errorf("%s: it is served", what)
-		}
-		if err := v.Steps(0, []wire.Record{r}); err == nil {
-			t.Errorf("%s: it is taken", what)
-		}
-	}
-}
-
 // Whatever changes a shard so that it has something for a round sets its bit, once,
 // and rings the bell; the round clears it.
 func TestWorkForRoundsIsNoted(t *testing.T) {

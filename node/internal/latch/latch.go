@@ -1,4 +1,4 @@
-package shards
+package latch
 
 import (
 	"runtime"
@@ -10,18 +10,19 @@ import (
 	"github.com/godwit-ps/godwit/internal/preempt"
 )
 
-// A latch is the lock of a shard. Locks are held for the time of a few memory
+// A Latch is the lock of a shard. Locks are held for the time of a few memory
 // accesses, seldom of a sync round, and never while something is waited for.
 //
 // Reading does without the lock: note the Word, read, and see whether it is
 // Unchanged. So workers that read the same rows write nothing that the others
 // then have to fetch, be there as many as there may.
-type latch struct {
+type Latch struct {
 	word  atomic.Uint32 // odd: locked; each Lock and each Unlock adds one
 	queue sync.Mutex    // those who found it locked; the first of them tries again
 }
 
-func (l *latch) Lock() {
+// Lock waits until nobody else has the lock.
+func (l *Latch) Lock() {
 	preempt.Point()
 	if v := l.word.Load(); v&1 != 0 || !l.word.CompareAndSwap(v, v+1) {
 		l.wait()
@@ -30,7 +31,7 @@ func (l *latch) Lock() {
 }
 
 // TryLock locks what nobody has locked, and reports whether it did.
-func (l *latch) TryLock() bool {
+func (l *Latch) TryLock() bool {
 	v := l.word.Load()
 	if v&1 != 0 || !l.word.CompareAndSwap(v, v+1) {
 		return false
@@ -39,7 +40,8 @@ func (l *latch) TryLock() bool {
 	return true
 }
 
-func (l *latch) Unlock() {
+// Unlock lets others have it.
+func (l *Latch) Unlock() {
 	l.word.Add(1)
 	preempt.Release()
 	preempt.Point()
@@ -53,7 +55,7 @@ const (
 	yields = 1000
 )
 
-func (l *latch) wait() {
+func (l *Latch) wait() {
 	l.queue.Lock()
 	defer l.queue.Unlock()
 	for i := 0; ; i++ {
@@ -72,7 +74,7 @@ func (l *latch) wait() {
 }
 
 // Word returns what Unchanged compares with, and whether nobody has the lock.
-func (l *latch) Word() (uint32, bool) {
+func (l *Latch) Word() (uint32, bool) {
 	preempt.Point()
 	v := l.word.Load()
 	preempt.Point()
@@ -80,7 +82,7 @@ func (l *latch) Word() (uint32, bool) {
 }
 
 // Unchanged reports whether nobody had the lock since Word.
-func (l *latch) Unchanged(v uint32) bool {
+func (l *Latch) Unchanged(v uint32) bool {
 	preempt.Point()
 	return l.word.Load() == v || preempt.Unverified
 }

@@ -1,4 +1,4 @@
-package shards
+package latch
 
 import (
 	"sync"
@@ -6,7 +6,7 @@ import (
 )
 
 func TestALatchIsHeldByOneAtATime(t *testing.T) {
-	var l latch
+	var l Latch
 	var wg sync.WaitGroup
 	n := 0
 	for range 4 {
@@ -28,7 +28,7 @@ func TestALatchIsHeldByOneAtATime(t *testing.T) {
 }
 
 func TestAWordDoesNotSurviveALock(t *testing.T) {
-	var l latch
+	var l Latch
 	v, _ := l.Word()
 	if !l.Unchanged(v) {
 		t.Error("changed without a lock")

@@ -1,5 +1,0 @@
-//go:build !amd64 || race
-
-package shards
-
-const optimistic = false
