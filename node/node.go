@@ -1,25 +1,32 @@
-// Package node is the shell round the protocol: it holds the shards and their
-// locks, the goroutines, and the connections to the other nodes. It contains
-// no rule of the protocol.
+// Package node is one process of a run: it holds rows, runs workers and talks to the other
+// nodes. It contains no rule of the protocol.
 //
 // A program begins with [Local], which starts several nodes in this process, or
 // [Start], which starts one that finds the others by a [Config], and hands each of
 // [Node.Workers] to a goroutine.
 //
-// A process is one node. Its workers are goroutines of the training program
-// and reach the shards by shared memory: an access to a key that is owned or
-// replicated here takes the shard's lock, copies or adds, and is done. For
-// everything else records go to the outbox of a peer, whose writer goroutine
-// sends them; a reader goroutine for each peer hands what arrives to the
-// shards. The planner acts on intents, the pacer runs the sync rounds. Where a
-// table bounds the staleness of its reads, they wait for what the nodes tell each
-// other of their workers' clocks (bound.go, settle.go).
+// Workers are goroutines of the training program and reach the rows by shared memory: an
+// access to a key that is owned or replicated here takes the lock of the key's shard, or
+// none, copies or adds, and is done. For everything else records go to the queue of a
+// peer, whose writer goroutine sends them; a reader goroutine for each peer hands what
+// arrives to the shards. One goroutine acts on intents, one runs the sync rounds. Where a table
+// bounds the staleness of its reads, they wait for what the nodes tell each other of their
+// workers' clocks.
 //
-// Locks are taken in this order: a shard, the pacer, a worker's scans or others' questions; the bound,
-// or an outbox, but not both; operations. A sender that keeps an outbox tries
-// shards only and lets go of it before it looks at another one, or asks scans or the bound; it may tell the
-// pacer. What filters left of a worker's pushes has a lock under which nothing
-// else is taken.
+// # Rooms
+//
+// A [Node] is composed of rooms, the packages under node/internal, each of which says in its
+// package comment what it owns and what it never does. This package makes them, connects them,
+// starts their goroutines, and ends them. docs/architecture.md has the ways of calls and
+// records through them.
+//
+// # Locks
+//
+// Locks are taken in this order: a shard; a worker's scans; the queue to a peer; the bound or the
+// WaitSync calls, not both; a worker's operations, and one of these. A sender that keeps a queue
+// for several records tries shards only, and lets go of it before it waits for one, looks at
+// another queue, or asks scans. All other locks of rooms are taken alone: under them
+// nothing else is locked, and nothing waited for.
 package node
 
 import (

@@ -1,7 +1,7 @@
 // Package operation is what the workers of a node have under way: operations whose keys
 // were asked for elsewhere, their handles, how much of them may be under way, and who waits.
 //
-// A [Table] belongs to one worker, whose goroutine begins and ends its operations; any
+// It owns a [Table] for each worker, whose goroutine begins and ends its operations; any
 // goroutine completes them. Its lock and those of its operations are the last that anybody
 // takes: nothing is locked under them. It has no goroutines.
 //

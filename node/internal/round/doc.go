@@ -1,9 +1,10 @@
 // Package round is the sync rounds of a node ([Loop]): what replicas and their owners have for
 // each other is sent, WaitSync calls move on, and stages ([Stage]) have their turn.
 //
-// It owns one goroutine, which [Loop.Run] is, and the lock of the WaitSync calls. That lock is
-// taken under none, and no other is taken under it. The goroutine sleeps until its bell rings,
-// and then spends no more processor time than the [host.Budget] allows.
+// It owns one goroutine, which [Loop.Run] is, and the lock of the WaitSync calls. No other
+// is taken under it, and it is taken under none but the queue of a link that a sender keeps.
+// The goroutine sleeps until its bell rings, and then spends no more processor time than the
+// [host.Budget] allows.
 //
 // It calls the shards and links, and, upwards, the three methods of each stage. It never reads a
 // connection and decides nothing about keys.

@@ -8,7 +8,8 @@
 // goroutines of its own. Which shards have work for a round is a bit each, beside a bell.
 //
 // It calls package protocol, which decides, and sends by a [link.Sender] under the shard's
-// lock, so that records are sent in the order in which things happened. It calls nothing
-// above it. It never waits for anything but a shard, and knows neither operations nor
-// clocks.
+// lock, so that records are sent in the order in which things happened. It calls one function
+// that is above it, under the lock: ask of [Set.Request], by which a pull that waits for a
+// clock is asked for. It never waits for anything but a shard, and knows neither operations
+// nor clocks.
 package shards

@@ -297,7 +297,7 @@ func (b *Bound) advanced(from tick.Tick) {
 	b.Stir()
 }
 
-// Stir has the pacer look whether there is more to settle or to tell.
+// Stir has the rounds look whether there is more to settle or to tell.
 func (b *Bound) Stir() {
 	b.rounds.Ring()
 	preempt.Point()

@@ -45,7 +45,7 @@ func (b *Bound) Open(out *link.Sender) (press bool) {
 // workers, of those whose pushes were all answered.
 func (b *Bound) begin() {
 	t := b.ready()
-	if !b.nodes[b.links.Self].settled.Before(t) { // which only the pacer changes
+	if !b.nodes[b.links.Self].settled.Before(t) { // which only the goroutine of the rounds changes
 		return
 	}
 	b.round.target, b.round.flush = t, b.round.flush[:0]
