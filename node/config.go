@@ -1,12 +1,12 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/data/setting"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/directory"
@@ -77,15 +77,15 @@ func fnv(s string) uint64 {
 func (c *Config) check() error {
 	switch {
 	case c.Model == nil:
-		return errors.New("node: no model")
+		return setting.Bad("node.Config", "Model", "nil", "a model")
 	case c.Workers < 1 || c.Workers > maxWorkers:
-		return fmt.Errorf("node: %d workers, want 1 … %d", c.Workers, maxWorkers)
+		return setting.Outside("node.Config", "Workers", c.Workers, 1, maxWorkers)
 	case c.Session == nil:
-		return errors.New("node: no session: join a run first")
+		return setting.Bad("node.Config", "Session", "nil", "that of a run: join one first")
 	case c.Virtual == nil && len(c.Session.Members()) > 1 && (c.Network == nil || c.Listener == nil):
-		return errors.New("node: a run of several nodes needs a network and a listener")
+		return setting.Bad("node.Config", "Network", "or Listener nil", "both, in a run of several nodes")
 	case len(c.Samplers) > 1<<(64-sampling.IDBits-1):
-		return fmt.Errorf("node: %d samplers, want at most %d", len(c.Samplers), 1<<(64-sampling.IDBits-1))
+		return setting.Bad("node.Config", "Samplers", len(c.Samplers), fmt.Sprintf("at most %d of them", 1<<(64-sampling.IDBits-1)))
 	}
 	return nil
 }

@@ -36,8 +36,8 @@ func checkFits(m *godwit.Model, p placement.Policy, nodes int, memory uint64) er
 	if need <= float64(memory) {
 		return nil
 	}
-	return fmt.Errorf("node: the policy %q keeps all rows at every node: %.0f rows of %.0f bytes, with what goes with them, take %s and there are %s of memory; choose another policy, as the default %q, or fewer rows",
-		p.Name(), rows, math.Round(need/rows), gib(need), gib(float64(memory)), placement.Adaptive.Name())
+	return fmt.Errorf("node: %w: the policy %q keeps all rows at every node: %.0f rows of %.0f bytes, with what goes with them, take %s and there are %s of memory; choose another policy, as the default %q, or fewer rows",
+		godwit.ErrMemory, p.Name(), rows, math.Round(need/rows), gib(need), gib(float64(memory)), placement.Adaptive.Name())
 }
 
 func gib(bytes float64) string { return fmt.Sprintf("%.4g GiB", bytes/(1<<30)) }

@@ -2,8 +2,13 @@ package node
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/setting"
+	"github.com/godwit-ps/godwit/sampling"
 
 	"github.com/godwit-ps/godwit/placement"
 )
@@ -13,8 +18,8 @@ func TestAPolicyThatKeepsAllRowsEverywhereIsRefusedWhereTheyDoNotFit(t *testing.
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		_, err := Local(ctx, 2, Config{Model: model(t, rows, 8), Policy: placement.ReplicateAll, Workers: 1})
-		if err == nil {
-			t.Fatalf("%d rows are replicated everywhere", rows)
+		if !errors.Is(err, godwit.ErrMemory) {
+			t.Fatalf("%d rows are replicated everywhere: %v, want %v", rows, err, godwit.ErrMemory)
 		}
 		for _, word := range []string{`"replicate"`, "rows of", "GiB", `"adaptive"`} {
 			if !strings.Contains(err.Error(), word) {
@@ -49,6 +54,24 @@ func TestReplicasOfAllKeysTakeWhatTheyAreTakenToNeed(t *testing.T) {
 		}
 		if err := checkFits(m, placement.ReplicateAll, 1, 0); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A configuration that cannot be is refused, and the field is named.
+func TestAConfigurationThatCannotBeIsRefused(t *testing.T) {
+	m := model(t, 10, 1)
+	for field, cfg := range map[string]Config{
+		"Model":    {Workers: 1, Session: lonely{nodes: 1}},
+		"Workers":  {Model: m, Session: lonely{nodes: 1}},
+		"Session":  {Model: m, Workers: 1},
+		"Network":  {Model: m, Workers: 1, Session: lonely{nodes: 2}},
+		"Samplers": {Model: m, Workers: 1, Session: lonely{nodes: 1}, Samplers: make([]sampling.Spec, 1<<20)},
+	} {
+		_, err := Start(t.Context(), cfg)
+		var bad *setting.Error
+		if !errors.As(err, &bad) || bad.Field != field {
+			t.Errorf("without a proper %s: %v", field, err)
 		}
 	}
 }
