@@ -12,7 +12,7 @@
 //
 // # How it runs
 //
-// Workers, pacers, planners and whatever else would be a goroutine of a node are
+// Workers, sync rounds, planners and whatever else would be a goroutine of a node are
 // coroutines. One runs at a time, until it waits; what it did then wakes others
 // of the same node. Between nodes there are only events in a queue, ordered by
 // virtual time: a frame arrives, a frame is handled, a pause is over. When no
