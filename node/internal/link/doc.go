@@ -2,7 +2,8 @@
 // the bounds of the queues ([host.Limits]), and what one goroutine sends by ([Sender], the
 // protocol's Out).
 //
-// It owns the queues' locks, under which nothing else is taken, and the counts of rows
+// It owns the queues' locks, under which only that of free memory is taken, and those of operations while a
+// sender keeps a queue; and it owns the counts of rows
 // that were asked for because of intents. The goroutine of a link's writer belongs to who
 // calls [Link.Write]. A sender that keeps a queue ([Sender.Keep]) tries the locks of others
 // only, and lets go of it before it waits for anything.
