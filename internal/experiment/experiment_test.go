@@ -58,6 +58,9 @@ func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
 		"sampling": 1 + 2*len(sampling.Schemes()), "delay": 2, "sketch": 2 * 2, "filters": 8 + 10 + 7 + 5}
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
+			if name != "scaling" { // which has several runs at a time, as all have
+				notUnderRace(t)
+			}
 			r := run(t, name, tiny())
 			table := csvOf(t, r)
 			again := tiny()
@@ -161,6 +164,7 @@ func TestMoreNodesInsertMoreAndLoseNothing(t *testing.T) {
 }
 
 func TestFiltersSendLessAndThoseThatLoseNothingChangeNothing(t *testing.T) {
+	notUnderRace(t)
 	l := tiny()
 	l.Linear.Examples.Examples = 1000
 	less := false
@@ -197,6 +201,7 @@ func TestRealNodesRunTheSamePrograms(t *testing.T) {
 }
 
 func TestIntentsSignalledEarlyWaitLess(t *testing.T) {
+	notUnderRace(t)
 	r := run(t, "timing", tiny())
 	near, far := r.Rows[0], r.Rows[4]
 	if near.Offset != 1 || far.Offset != 256 || near.NoMessage >= far.NoMessage {
@@ -264,6 +269,7 @@ func TestWhatWasMeasuredBeforeAnInterruptIsKept(t *testing.T) {
 
 // The smallest comparison of every task, with each kind of calls.
 func TestEveryTaskCanBeCompared(t *testing.T) {
+	notUnderRace(t)
 	for _, name := range Tasks() {
 		for _, calls := range AllCalls() {
 			t.Run(name+" "+string(calls), func(t *testing.T) {

@@ -87,7 +87,18 @@ func TestCostsSlowARunDown(t *testing.T) {
 	}
 }
 
+// notUnderRace skips a test that simulates for long: the nodes of a simulation take turns in
+// one goroutine at a time, in which the race detector has nothing to see and takes thirty
+// times as long.
+func notUnderRace(t *testing.T) {
+	t.Helper()
+	if race {
+		t.Skip("simulates for long, one goroutine at a time")
+	}
+}
+
 func TestRowsCanBeLonger(t *testing.T) {
+	notUnderRace(t)
 	for _, name := range Tasks() {
 		bytes := map[int]float64{}
 		for _, dim := range []int{8, 64} {
