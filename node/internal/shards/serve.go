@@ -139,11 +139,13 @@ func (v *Server) Replied(rs []wire.Record) (fit int) {
 // SameShard reports whether two keys are of one shard.
 func (s *Set) SameShard(a, b godwit.Key) bool { return (a^b)&s.mask == 0 }
 
-// Steps has a shard take records of keys of its own, whose nodes are of the run, MaxSteps of them at the most, the
-// first of which was at a position of what Find took. What the shard has beside rows went
-// from the cache since it took the records before of their keys: that is fetched first.
+// Steps has a shard take records, MaxSteps of them at the most. Their keys are all of that
+// shard, the nodes that they name are of the run, and the first of them was at a position of
+// what Find took. What the shard knows of their keys beside the rows is fetched into the
+// processor's cache first.
 func (v *Server) Steps(first int, recs []wire.Record) error {
 	x := v.lock(recs[0].Key)
+	defer v.unlock(x, recs[0].Key)
 	rows := v.rows[first:]
 	for i := 0; i < len(recs) && len(recs) > 1; i++ {
 		if rows[i] != nil {
@@ -154,20 +156,19 @@ func (v *Server) Steps(first int, recs []wire.Record) error {
 	for i := 0; i < len(recs) && err == nil; i++ {
 		err = x.Step(v.out, v.from, &recs[i])
 	}
-	v.unlock(x, recs[0].Key)
 	return err
 }
 
-// Step has a shard take one record, whose nodes are of the run. What is sent for it goes
-// to out.
+// Step has a shard take one record. The nodes that it names are of the run. What is sent for
+// it goes to out.
 func (v *Server) Step(out protocol.Out, r *wire.Record) error {
 	x := v.lock(r.Key)
-	err := x.Step(out, v.from, r)
-	v.unlock(x, r.Key)
-	return err
+	defer v.unlock(x, r.Key)
+	return x.Step(out, v.from, r)
 }
 
-// lock locks a key's shard, and begins to count lead times.
+// lock locks a key's shard, and begins to count lead times. Callers defer unlock: in a
+// simulation with rules switched off a step may panic, and the simulation goes on to end.
 func (v *Server) lock(k godwit.Key) *shard {
 	x := v.set.shard(k)
 	x.lockFor(v.out)
@@ -176,6 +177,7 @@ func (v *Server) lock(k godwit.Key) *shard {
 	return x
 }
 
+// unlock ends what lock began, and tells the rounds of work that the records made.
 func (v *Server) unlock(x *shard, k godwit.Key) {
 	v.leads += x.Stats.LeadNanos
 	v.nleads += x.Stats.LeadActions

@@ -113,3 +113,30 @@ func TestWorkForRoundsIsNoted(t *testing.T) {
 		t.Error("an owner waits for itself")
 	}
 }
+
+// A breaking sender panics instead of sending.
+type breaking struct{ *link.Sender }
+
+func (breaking) Send(godwit.NodeID, *wire.Record) { panic("sent") }
+
+// A simulation with rules switched off goes on to its end after a panic: it must find no
+// shard locked.
+func TestAStepThatPanicsLeavesNoShardLocked(t *testing.T) {
+	s := setOf(t, 2, godwit.Table{Name: "t", Rows: 100, Dim: 2})
+	_, out := senderOf(s)
+	k := homed(t, s, 1)
+	v := s.Server(1, out)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the pull of a peer was not answered")
+			}
+		}()
+		_ = v.Step(breaking{out}, &wire.Record{Kind: wire.Pull, Key: k[0], Op: 1, Origin: 1})
+	}()
+	x := s.shard(k[0])
+	if !x.TryLock() {
+		t.Fatal("the shard is still locked")
+	}
+	x.Unlock()
+}
