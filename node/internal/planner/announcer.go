@@ -101,10 +101,6 @@ func (a *Announcer) Late() uint64 { return a.late.Load() }
 // Window returns for how many clocks ahead intents are due.
 func (a *Announcer) Window() int64 { return a.ahead.Load() }
 
-// Held returns how many keys the worker's intents hold that have not ended, counted once an
-// intent.
-func (a *Announcer) Held() int64 { return a.held.Load() }
-
 // take takes what was announced since the planner's last look.
 func (a *Announcer) take() []span {
 	a.inbox.Lock()

@@ -57,7 +57,7 @@ func (p *Planner) Leads(nanos, keys uint64) {
 // an intent.
 func (p *Planner) Held() (keys int64) {
 	for _, a := range p.workers {
-		keys += a.Held()
+		keys += a.held.Load()
 	}
 	return keys
 }

@@ -119,12 +119,12 @@ func TestAnIntentBeginsAndEndsForEachOfItsKeys(t *testing.T) {
 	d.announce(t, said, 0, 3)
 	clear(said) // they belong to the caller
 	roomtest.Eventually(t, "all keys are wanted", func() bool { return d.wanted(some) == len(some) })
-	if n := d.Announcer.Held(); n != int64(len(some)) || d.Planner.Held() != n {
+	if n := d.Announcer.held.Load(); n != int64(len(some)) || d.Planner.Held() != n {
 		t.Errorf("%d keys count as announced, of the node's workers %d, want %d", n, d.Planner.Held(), len(some))
 	}
 	d.advance(3)
 	roomtest.Eventually(t, "no key is wanted any more", func() bool { return d.wanted(some) == 0 })
-	roomtest.Eventually(t, "nothing counts as announced", func() bool { return d.Announcer.Held() == 0 })
+	roomtest.Eventually(t, "nothing counts as announced", func() bool { return d.Announcer.held.Load() == 0 })
 	if all := d.homes[0]; d.wanted(all[1000:]) != 0 {
 		t.Error("a key is wanted that nobody announced")
 	}
@@ -137,7 +137,7 @@ func TestIntentsThatAreOverAreNotKept(t *testing.T) {
 	d.announce(t, d.homes[0][:1], 2, 5)
 	d.announce(t, d.homes[0][:1], 7, 7)
 	d.announce(t, nil, 7, 8)
-	if n, spans := d.Announcer.Held(), d.take(); n != 0 || len(spans) > 0 {
+	if n, spans := d.Announcer.held.Load(), d.take(); n != 0 || len(spans) > 0 {
 		t.Errorf("%d keys in %d intents are kept", n, len(spans))
 	}
 }
@@ -265,7 +265,7 @@ func TestTooManyIntentsAreRefused(t *testing.T) {
 	there := d.homes[1][:100]
 	d.announce(t, there, 1000, 1001)
 	roomtest.Eventually(t, "the planner has filed the intent", func() bool { return d.next.Load() < int64(godwit.Forever) })
-	if got := d.Announcer.Held(); got != int64(len(there)) {
+	if got := d.Announcer.held.Load(); got != int64(len(there)) {
 		t.Errorf("%d keys are counted as announced, want %d", got, len(there))
 	}
 	d.held.Add(maxHeld - 2*int64(len(there))) // their memory is not what is tested
@@ -275,7 +275,7 @@ func TestTooManyIntentsAreRefused(t *testing.T) {
 	}
 	d.held.Add(-maxHeld + 2*int64(len(there)))
 	d.advance(1001)
-	roomtest.Eventually(t, "ended intents are not counted", func() bool { return d.Announcer.Held() == 0 })
+	roomtest.Eventually(t, "ended intents are not counted", func() bool { return d.Announcer.held.Load() == 0 })
 }
 
 // The window grows when keys take long to come, and when they are missed although they were

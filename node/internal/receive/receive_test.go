@@ -39,6 +39,7 @@ func (s session) Fail(err error)      { s.failed <- err }
 // node is the rooms of node 0 of two that take what node 1 sends.
 type node struct {
 	*Receiver
+	model  *godwit.Model
 	in     *Inbound
 	enc    wire.Encoder // of node 1
 	key    godwit.Key   // that has its home here
@@ -59,7 +60,7 @@ func nodeOf(t *testing.T) *node {
 	limits.Owed = 1000
 	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
 	ls.Imagine(1, func() {})
-	n := &node{failed: make(chan error, 1)}
+	n := &node{model: m, failed: make(chan error, 1)}
 	r := run.New(h, ls, session{n.failed}, members)
 	rows, err := shards.New(cfg, 1, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
@@ -156,7 +157,7 @@ func TestAReplyCompletesItsOperation(t *testing.T) {
 	n := nodeOf(t)
 	tb, dst := n.Ops.Of(0), make([]float32, 1)
 	o := tb.Begin("pull", dst)
-	o.Expect(n.Rows.Model(), []godwit.Key{n.key + 1}, []int{0, 0})
+	o.Expect(n.model, []godwit.Key{n.key + 1}, []int{0, 0})
 	tb.Ask(link.CostOf(1))
 	tb.Issued(o, 0)
 	roomtest.Must(t, n.in.Frame(n.frame(wire.Record{Kind: wire.PullReply, Key: n.key + 1, Op: o.ID, Vals: []float32{42}})))

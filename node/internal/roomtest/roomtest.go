@@ -10,11 +10,8 @@ import (
 	"time"
 )
 
-// Seed is that of the random tests; Scale is how many times as long they run.
-var (
-	Seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random tests")
-	Scale = flag.Int("scale", 1, "how many times as long the random tests run")
-)
+// Seed is that of the random tests.
+var Seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random tests")
 
 // Patience is how long a test waits for what must come. It is far more than needed:
 // machines that run tests are busy.

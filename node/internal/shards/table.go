@@ -53,6 +53,3 @@ func (s *Set) Table(k godwit.Key) *Table {
 
 // Of returns a table by its index in the model.
 func (s *Set) Of(table int) *Table { return &s.tables[table] }
-
-// Model returns the model whose rows these are.
-func (s *Set) Model() *godwit.Model { return s.proto.Model }
