@@ -22,10 +22,10 @@
 //
 // # Locks
 //
-// Locks are taken in this order: a shard; a worker's scans; the queue to a peer; the bound or the
-// WaitSync calls, not both; a worker's operations, and one of these. A sender that keeps a queue
-// for several records tries shards only, and lets go of it before it waits for one, looks at
-// another queue, or asks scans. All other locks of rooms are taken alone: under them
+// Locks are taken in this order: a shard; a worker's scans; the queue to a peer; the spare memory
+// of frames, the bound or the WaitSync calls, one of them; a worker's operations, and one of these.
+// A sender that keeps a queue for several records tries shards only, and lets go of it before it
+// waits for one, looks at another queue, or asks scans. All other locks of rooms are taken alone: under them
 // nothing else is locked, and nothing waited for.
 package node
 

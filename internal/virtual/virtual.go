@@ -52,8 +52,8 @@ type Node interface {
 }
 
 // BrokenBound switches rules of bounded staleness off, so that tests can show that
-// they would notice. See type Bound of node/internal/staleness; that S1 waits for acknowledgements is
-// protocol.Broken.FlushAtSend.
+// they would notice. The rules S1 to S4 are at type Bound of node/internal/staleness.
+// protocol.Broken.FlushAtSend switches off that S1 waits for acknowledgements.
 type BrokenBound struct {
 	// PushesFirst, S1: the look at unanswered pushes comes before that at the tick. A
 	// storm can notice only if it comes between (package preempt).

@@ -81,8 +81,8 @@ func (f *Filters) Overwrite(keys []godwit.Key) (took []Overwritten) {
 	return took
 }
 
-// Forget forgets it, but for positions of the call from not on: those were not set
-// after all.
+// Forget drops what Overwrite took. Positions of the call from not on were not set after
+// all: what was kept of them is kept again.
 func Forget(took []Overwritten, not int) {
 	for _, o := range took {
 		if o.pos >= not {

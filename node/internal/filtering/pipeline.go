@@ -62,7 +62,7 @@ func (c *Counts) Add(o Counts) {
 	c.Pushed += o.Pushed
 }
 
-// Counts returns that. Any goroutine may call it.
+// Counts returns what the pipeline did so far. Any goroutine may call it.
 func (p *Pipeline) Counts() Counts {
 	return Counts{p.in.Load(), p.out.Load(), p.dropped.Load(), p.pushed.Load()}
 }

@@ -12,9 +12,9 @@ import (
 
 // A Link is the way to one peer: a queue of records and frames, and the connection.
 //
-// Who has put something in, waits for the answer, and finds nobody writing writes
-// it himself, as far as the network takes it without a wait: to hand over to another
-// goroutine costs more than to send a small frame. What is large, has to wait or may
+// A goroutine that has put something in and waits for the answer writes it itself if
+// nobody else is writing, as far as the network takes it without a wait: to hand over to
+// another goroutine costs more than to send a small frame. What is large, has to wait or may
 // be joined by more is left to the link's writer. Any goroutine may use a Link.
 type Link struct {
 	queue
@@ -28,7 +28,8 @@ type Link struct {
 	counts sent
 }
 
-// writing is of who writes, which one goroutine does at a time (queue.writing).
+// writing is what the goroutine knows that writes to the connection: one at a time
+// (queue.writing).
 type writing struct {
 	packer packing.Packer
 	begun  []byte // the frame that the writer has to finish
@@ -67,7 +68,7 @@ func (l *Link) Conn() transport.Conn { return l.conn }
 // Shared returns the connection if those who wait may read it by turns, else nil.
 func (l *Link) Shared() transport.InlineReader { return l.shared }
 
-// filled has a full frame sent: it need not wait for the rest.
+// filled has a full frame sent, which waits for no more records. Idle says that nobody writes.
 func (l *Link) filled(idle bool) {
 	switch {
 	case l.flushed != nil:

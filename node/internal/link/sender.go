@@ -16,10 +16,10 @@ type Sender struct {
 	any     bool
 	clock   int64 // the time since when it sends without a flush; 0: not asked for yet
 
-	// Who sends many records in a row keeps the queue that the last one went
-	// into. Since others may have a shard and want the queue, he must then not
-	// wait for a shard, but let go of the queue if the shard is taken. Nor may he
-	// wait for anything else before Release.
+	// A goroutine that sends many records in a row keeps the queue that the last one
+	// went into. Others may hold a shard and want the queue. So it must not wait for a
+	// shard, but lets go of the queue if the shard is taken. Nor may it wait for anything
+	// else before Release.
 	keeps bool
 	kept  *Link // locked
 	left  int   // records until others get their turn

@@ -134,7 +134,8 @@ func (o *Op) Read(c transport.InlineReader) {
 	o.reads = c
 }
 
-// recall ends that, as the operation was completed in another way.
+// recall has the waiting worker read its connection no longer, as the operation was completed
+// in another way.
 func (o *Op) recall() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -267,7 +267,7 @@ func (t *Table) Follow(o *Op, k godwit.Key, at tick.Tick, settles bool, deadline
 	}
 }
 
-// over ends that.
+// over ends what Follow noted of an operation.
 func (t *Table) over(o *Op) {
 	t.mu.Lock()
 	if o.settles != 0 {

@@ -117,7 +117,7 @@ func (in *Inbound) Handle(frame []byte, more bool) (records int, err error) {
 	return in.count - before, err
 }
 
-// Flush has sent what follows from the frames that were taken.
+// Flush sends what follows from the frames that were taken.
 func (in *Inbound) Flush() { in.out.Flush() }
 
 // Forget forgets the lists of keys that the peer may refer to.
@@ -200,7 +200,7 @@ func (in *Inbound) goOn() error {
 	return err
 }
 
-// take steps through the records that are left of a frame.
+// take takes the records that are left of a frame, some at a time.
 func (in *Inbound) take() (err error) {
 	for {
 		recs, end := in.some()
@@ -288,7 +288,7 @@ func (in *Inbound) replied(rs []wire.Record) (err error) {
 // isCommon reports whether a record is for a shard alone.
 func isCommon(r *wire.Record) bool { return r.Kind <= wire.Drained && !isReply(r) }
 
-// step has a shard take one record.
+// step takes one record of any kind but a reply that fits the model.
 func (in *Inbound) step(r *wire.Record) error {
 	switch r.Kind {
 	case wire.SyncMark:

@@ -78,7 +78,7 @@ func New(c Config) *Loop {
 	return l
 }
 
-// interval is the time between rounds at a rate, 0 if there is no limit.
+// interval is the time between rounds at a rate of so many a second; 0: there is no limit.
 func interval(rate float64) time.Duration {
 	if rate == 0 {
 		return 0

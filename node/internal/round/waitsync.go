@@ -100,7 +100,8 @@ func (y *WaitSync) take() []mark {
 	return marks
 }
 
-// answer tells them, unless something had to stay.
+// answer tells the peers of marks that they have everything. If something had to stay, they
+// go on waiting.
 func (y *WaitSync) answer(out *link.Sender, marks []mark, held bool) {
 	if !held {
 		for _, m := range marks {

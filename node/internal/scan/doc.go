@@ -8,11 +8,11 @@
 //
 // Goroutines and locks: no goroutine. A worker's scans are begun and ended by its own
 // goroutine; whoever takes the frames of a home adds what it says, under the lock of the
-// worker's scans. That lock and the one of the questions that wait are taken after those
-// of shards and before those of links.
+// worker's scans, under which the next question is sent: it is taken before those of links.
+// The lock of the questions that wait is taken alone.
 //
 // It calls package protocol, which answers a question and judges an answer, sends by
-// package link, and waits by package host. One function crosses upwards: a node that asks
+// package link, and waits by package host. The node's rounds call [Answers] as a stage. One function crosses upwards: a node that asks
 // for what cannot be is told to who ends the run (NewAnswers). It never reads rows, and
 // knows nothing of operations.
 package scan

@@ -124,7 +124,8 @@ func (x *shard) pullLocked(h *store.Header, k godwit.Key, dst []float32) (protoc
 	return x.PullAt(h, k, dst), true
 }
 
-// push applies the update rule likewise.
+// push updates the value of a key whose row was found, if it was. It reports false if the
+// node was closed, or has no memory for a row that is to be made.
 func (s *Set) push(x *shard, h *store.Header, t *Table, k godwit.Key, push []float32) (protocol.Place, bool) {
 	x.Lock()
 	if x.closed {

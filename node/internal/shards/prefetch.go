@@ -49,8 +49,8 @@ func (l *prefetcher) start(first int) {
 }
 
 // group looks ahead at the groups behind the one that begins. Where rows seem to
-// be missing it has them made first, and may serve the group and some more by
-// that: so many keys, with so many floats.
+// be missing it has them made first. That may serve the group, and more: group returns how
+// many keys it served, and how many floats they have.
 func (l *prefetcher) group(kind wire.Kind, buf []float32) (keys, floats int) {
 	i := l.next
 	if l.absent >= prefetched/2 || i == l.filled && l.a.filler.on {

@@ -74,7 +74,8 @@ type Bound struct {
 	waiting []*Waiter     // for the horizon to reach their need
 }
 
-// progress is what is read without the bound's lock, and written under it, but for least.
+// progress is what is read without the bound's lock. It is written under the lock, but for
+// least, and flying where settling begins.
 type progress struct {
 	horizon atomic.Uint64 // a tick: see above
 	least   atomic.Uint64 // the least tick of this node's workers that was seen
@@ -208,7 +209,7 @@ func (b *Bound) Await(w *Waiter, keys []godwit.Key) bool {
 	return true
 }
 
-// Want notes that a worker of this node waits for a tick.
+// Want notes that a worker of this node waits for a tick, and has the rounds see to it.
 func (b *Bound) Want(t tick.Tick) {
 	b.mu.Lock()
 	b.want(t)

@@ -12,7 +12,7 @@ import (
 // This file is what bounded staleness does at the begin and at the end of the node's
 // sync rounds.
 
-// settling is what the goroutine of the rounds knows of them.
+// settling is what the goroutine of the rounds knows. Nobody else uses it.
 type settling struct {
 	goal   tick.Tick    // the least of all nodes when the round began
 	target tick.Tick    // is settled when flush is done; if flying

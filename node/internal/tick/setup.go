@@ -12,7 +12,7 @@ type Setup struct {
 // NewSetup returns the setup of a node with workers of these clocks.
 func NewSetup(cs Clocks) *Setup { return &Setup{clocks: cs} }
 
-// Going reports whether it is not over.
+// Going reports whether the workers still set their model up.
 func (s *Setup) Going() bool {
 	if s.over.Load() {
 		return false

@@ -9,7 +9,8 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/operation"
 )
 
-// PullAfter: see package staleness.
+// PullAfter asks at once for what is not here; who keeps the request until its time has come
+// is in package staleness.
 func (w *Worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
 	w.enter()
 	defer w.leave()
@@ -62,7 +63,8 @@ func (w *Worker) delayed(o *operation.Op) error {
 	return fmt.Errorf("waiting for updates before %v: %s", o.After, behind)
 }
 
-// awaited notes that the worker waits for an operation that waits for a tick.
+// awaited has the bound know that the worker waits for an operation that waits for a tick. It
+// refuses what could never end: the worker itself holds that tick up.
 func (w *Worker) awaited(o *operation.Op) error {
 	if w.clock.Tick().Before(o.After) {
 		return w.fail(o.What, nil, fmt.Errorf("%w: it waits for updates before %v, and this worker is at %v: advance first", godwit.ErrBound, o.After, w.clock.Tick()))

@@ -2,7 +2,7 @@ package worker
 
 import "github.com/godwit-ps/godwit"
 
-// reads takes note of keys that a worker pulls, for policies that want to know.
+// reads takes note of keys that the worker pulls, for policies that want to know.
 func (w *Worker) reads(keys []godwit.Key) error {
 	if w.g.Hot != nil {
 		w.g.Hot.Accessed(w.id.Local, keys)

@@ -21,8 +21,7 @@ import (
 // context or of the run is noticed at once and not when this time is over.
 const inPlace = time.Millisecond
 
-// await waits for an operation, as pause does, and sends it before if that is left
-// to do.
+// await sends what is left to send, and waits for an operation. It returns what pause does.
 func (w *Worker) await(ctx context.Context, o *operation.Op) int {
 	defer w.waitedSince(w.g.Host.Now())
 	if c := w.readable(o); c != nil && w.out.Any() && ctx.Err() == nil {
