@@ -156,7 +156,7 @@ func (x *stormWorker) amidBarrier(ctx context.Context) error {
 	case 2:
 		return x.sync(ctx)
 	case 3:
-		return x.glance(keys[0])
+		return x.pullIfLocal(keys[0])
 	default:
 		return nil
 	}

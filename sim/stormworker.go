@@ -86,7 +86,7 @@ func (x *stormWorker) act(ctx context.Context) error {
 	case r == 12 && (x.lossy != nil || x.rng.IntN(3) == 0):
 		return x.sync(ctx)
 	case r == 13:
-		return x.glance(keys[0])
+		return x.pullIfLocal(keys[0])
 	case r < 17:
 		start := x.w.Clock() + godwit.Clock(x.rng.IntN(4))
 		end := start + 1 + godwit.Clock(x.rng.IntN(4))
@@ -266,8 +266,8 @@ func (x *stormWorker) set(ctx context.Context, k godwit.Key) error {
 	return x.begin(ctx, o, func(ctx context.Context) (godwit.Handle, error) { return x.w.SetAsync(ctx, o.keys, vals) })
 }
 
-// glance reads a key if it is here.
-func (x *stormWorker) glance(k godwit.Key) error {
+// pullIfLocal reads a key if it is here.
+func (x *stormWorker) pullIfLocal(k godwit.Key) error {
 	v := x.values([]godwit.Key{k})
 	r, began := x.history.ReadIssued(x.id, k), x.moment()
 	if !x.w.PullIfLocal(k, v) {

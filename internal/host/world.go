@@ -8,8 +8,9 @@ import (
 
 // A World is where a node gets time, goroutines and waiting from: everything
 // that a simulation must rule to replay a run. No room of a node reads a clock,
-// starts a goroutine or waits but by its world. In the real one, time passes by
-// itself and goroutines run in parallel.
+// starts a goroutine or waits but by its world, except who waits for a latch, and who
+// connects real nodes. In the real world, time passes by itself and goroutines run in
+// parallel.
 type World interface {
 	// Now returns nanoseconds since some moment, at least 1.
 	Now() int64

@@ -10,8 +10,8 @@ import (
 
 // A Set is the keys that the policy treats as hot: from the start where tables say how
 // often their rows are accessed, else as soon as the nodes have counted for a while and
-// agreed ([Set.Find]). It is empty until then. A nil Set, of a policy that knows no hot
-// keys, is empty, too.
+// agreed ([Set.Find]). It is empty until then. A policy that knows no hot keys has a nil
+// Set, of which Measures, Bytes and Len may be asked.
 type Set struct {
 	model *godwit.Model
 	rule  placement.HotRule

@@ -8,9 +8,9 @@
 //
 // Goroutines and locks: [Run.Watch] is one goroutine of the node, which ends with the node or
 // the session. Fail begins a short one that tells the others, as its caller may hold a shard's
-// lock; a Barrier has one while the node waits at the coordinator. Locks: one for the goodbyes,
-// one for a barrier's workers, and one for each of its rounds. Under them nothing else is
-// locked, and nothing waited for.
+// lock; a Barrier has one while the node waits at the coordinator; [Run.Meet] has one until it
+// returns. Locks: one for the goodbyes, one for a barrier's workers, and one for each of its
+// rounds. Under them nothing else is locked, and nothing waited for.
 //
 // It calls package host to wait, the connections to meet, and package link to say goodbye.
 // Three things of the node's session cross upwards: [Session], its Barrier, given as a function to

@@ -102,7 +102,7 @@ const maxRequests = 1024
 func (w *Worker) issued(o *operation.Op, not int) {
 	w.ops.Issued(o, not)
 	o.Asked(w.out.Sole())
-	if !w.req.waits { // else it will be sent when he waits
+	if !w.req.waits { // else the wait sends it
 		w.out.Post()
 	}
 }

@@ -15,56 +15,56 @@ import (
 	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
-// standCount is TCP that counts how often somebody stood in for a reader.
-type standCount struct {
+// inlineCount is TCP that counts how often a worker read a connection in the place of its reader.
+type inlineCount struct {
 	tcp.Network
-	stands *atomic.Int64
+	reads *atomic.Int64
 }
 
-func (s standCount) place(i int) (transport.Network, transport.Listener, error) {
+func (s inlineCount) place(i int) (transport.Network, transport.Listener, error) {
 	_, l, err := overTCP(i)
-	return s, standListener{l, s}, err
+	return s, inlineListener{l, s}, err
 }
 
-func (s standCount) Dial(ctx context.Context, addr string, h wire.Hello, secret []byte) (transport.Conn, error) {
+func (s inlineCount) Dial(ctx context.Context, addr string, h wire.Hello, secret []byte) (transport.Conn, error) {
 	c, err := s.Network.Dial(ctx, addr, h, secret)
 	return s.counted(c), err
 }
 
-type standListener struct {
+type inlineListener struct {
 	transport.Listener
-	s standCount
+	s inlineCount
 }
 
-func (l standListener) Accept(ctx context.Context, h wire.Hello, secret []byte) (transport.Conn, error) {
+func (l inlineListener) Accept(ctx context.Context, h wire.Hello, secret []byte) (transport.Conn, error) {
 	c, err := l.Listener.Accept(ctx, h, secret)
 	return l.s.counted(c), err
 }
 
-func (s standCount) counted(c transport.Conn) transport.Conn {
+func (s inlineCount) counted(c transport.Conn) transport.Conn {
 	if c, ok := c.(transport.InlineReader); ok {
-		return standConn{c, s.stands}
+		return inlineConn{c, s.reads}
 	}
 	return c
 }
 
-type standConn struct {
+type inlineConn struct {
 	transport.InlineReader
-	stands *atomic.Int64
+	reads *atomic.Int64
 }
 
-func (c standConn) ReadInline(send func(), done <-chan struct{}, patience time.Duration) {
-	c.stands.Add(1)
-	c.InlineReader.ReadInline(send, done, patience)
+func (c inlineConn) ReadInline(send func(), done <-chan struct{}, most time.Duration) {
+	c.reads.Add(1)
+	c.InlineReader.ReadInline(send, done, most)
 }
 
 // Workers of all nodes push, one call after the other, keys that move and are
 // copied meanwhile; now and then they give a call up. All that they did not give
 // up arrives once.
-func TestWorkersThatStandInLoseNothing(t *testing.T) {
+func TestWorkersThatReadConnectionsLoseNothing(t *testing.T) {
 	t.Logf("-seed %d", *seed)
 	const rows, calls, dim = 200, 300, 3
-	s := standCount{stands: new(atomic.Int64)}
+	s := inlineCount{reads: new(atomic.Int64)}
 	c := clusterOver(t, 3, Config{Model: model(t, rows, dim), Workers: 2}, s.place)
 	var pushed atomic.Int64
 	each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
@@ -116,7 +116,7 @@ func TestWorkersThatStandInLoseNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if s.stands.Load() == 0 {
-		t.Error("nobody stood in")
+	if s.reads.Load() == 0 {
+		t.Error("no worker read a connection")
 	}
 }
