@@ -37,19 +37,18 @@ func New(h *host.Host, self godwit.NodeID, nodes int, view godwit.View, limits h
 func (ls *Links) Connect(peer godwit.NodeID, c transport.Conn) {
 	takes := c.Peer().Features
 	l := ls.connect(peer, takes)
-	l.conn, l.full = c, frameBytes
+	l.conn = c
 	l.shared, _ = c.(transport.InlineReader)
 }
 
 // Imagine makes the way to a peer of a simulated node: flushed is told that there is
 // something to Take.
 func (ls *Links) Imagine(peer godwit.NodeID, flushed func()) {
-	l := ls.connect(peer, ^wire.Features(0))
-	l.full, l.flushed = ls.Limits.Frame, flushed
+	ls.connect(peer, ^wire.Features(0)).flushed = flushed
 }
 
 func (ls *Links) connect(peer godwit.NodeID, takes wire.Features) *Link {
-	l := &Link{queue: queue{view: ls.view, buffers: &ls.buffers}, wake: make(chan struct{}, 1)}
+	l := &Link{queue: queue{view: ls.view, buffers: &ls.buffers, full: ls.Limits.Frame}, wake: make(chan struct{}, 1)}
 	l.w.packer.Set(ls.packing, takes)
 	l.enc.Plain = takes&wire.SupportsCodings == 0
 	if takes&wire.SupportsLists != 0 {
