@@ -6,8 +6,8 @@ import (
 )
 
 // A Budget is what the sync rounds of a node and its planner may spend together of
-// the processors that its workers keep busy: a part of share of them, and where
-// the workers' clocks tick faster than that, rounds follow the ticks, up to a part of
+// the processors that its workers keep busy: one part in share of them. Where the
+// workers' clocks tick faster than that, rounds follow the ticks, up to one part in
 // most. It is processor time that counts, not time on the wall: where workers keep
 // all cores busy, a round waits for its turn, and rounds would become rare just where
 // much changes.

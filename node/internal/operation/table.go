@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
-// Tables are the outstanding operations of a node's workers, and of who pushes what
-// they left when the node is closed.
+// Tables are the outstanding operations of a node's workers, and of one worker more, by which
+// the node pushes when it is closed.
 type Tables struct {
 	// Settled is told when the oldest update that a tick waits for may have reached its
 	// main copy. It is set once, before the first operation; nil: nobody wants to know.

@@ -93,7 +93,7 @@ func (p *parting) isComplete() bool {
 // Over is closed when it is known here that all nodes have come to the end of the run.
 func (r *Run) Over() <-chan struct{} { return r.parting.all }
 
-// Goodbye takes that of a peer. It is called by who takes the peer's frames.
+// Goodbye takes the goodbye of a peer. It is called by who takes the peer's frames.
 func (r *Run) Goodbye(from godwit.NodeID, frame []byte) error {
 	if err := wire.CheckGoodbye(frame); err != nil {
 		return err

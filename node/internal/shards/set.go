@@ -28,12 +28,12 @@ type Set struct {
 	rounds *host.Bell      // rings when there is some
 }
 
-// A shard is the protocol's shard with its lock.
+// A shard is the protocol's shard with its lock. Two of them make a cache line.
 type shard struct {
 	*guard
 	*store.Finder
 	*protocol.Shard
-	starved *atomic.Bool // the node has no more memory for rows. Two shards a cache line
+	starved *atomic.Bool // the node has no more memory for rows
 }
 
 // A guard is what the users of a shard write. It has a cache line of its own, as

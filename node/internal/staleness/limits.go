@@ -21,7 +21,7 @@ type limits struct {
 	changes map[uint64]*change // of this node, by question
 }
 
-// unlimited is the limit of a table that has no bound any more.
+// unlimited is the limit of a table that has no bound, from the start or by now.
 const unlimited = int64(1) << 62
 
 func newLimits(m *godwit.Model) *limits {

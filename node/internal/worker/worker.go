@@ -38,7 +38,7 @@ type Worker struct {
 	count   counters
 }
 
-// A request is what a worker asks others for in one call, as far as operations do not say.
+// A request is what a worker knows, beside the operation, of a call by which it asks others.
 type request struct {
 	rec      wire.Record       // scratch
 	send     func()            // has sent what is in the worker's sender
@@ -78,6 +78,8 @@ func (w *Worker) fail(what string, keys []godwit.Key, err error) error {
 	return e
 }
 
+// check says what is wrong with the keys of a call, or with the number of floats that come
+// with them; -1: none do.
 func (w *Worker) check(what string, keys []godwit.Key, buf int) error {
 	floats := 0
 	t := w.g.Rows.First()
