@@ -310,21 +310,21 @@ func TestCheckNoticesWhatIsLeftOver(t *testing.T) {
 func TestBadConfigurationsAreRefused(t *testing.T) {
 	m := model(t, 10, 1)
 	for want, cfg := range map[string]Config{
-		"0 nodes":        {Workers: 1, Model: m},
-		"0 workers":      {Nodes: 1, Model: m},
-		"no model":       {Nodes: 1, Workers: 1},
-		"bandwidth":      {Nodes: 1, Workers: 1, Model: m, Network: Network{Bandwidth: -1}},
-		"faster than":    {Nodes: 1, Workers: 1, Model: m, Network: Network{Latency: -1}},
-		"spike":          {Nodes: 1, Workers: 1, Model: m, Network: Network{Spike: 2}},
-		"ends before":    {Nodes: 1, Workers: 1, Model: m, Network: Network{Partitions: []Partition{{From: 2, To: 1}}}},
-		"cuts off":       {Nodes: 1, Workers: 1, Model: m, Network: Network{Partitions: []Partition{{To: 1, Nodes: []int{1}}}}},
-		"negative":       {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Step: -1}},
-		"steps vary":     {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Spread: 2}},
-		"server cores":   {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Servers: -1}},
-		"-1 cores":       {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Cores: -1}},
-		"one of them":    {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Cores: 1, Servers: 1}},
-		"without a num":  {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Machine: true}},
-		"node: 5000 wor": {Nodes: 1, Workers: 5000, Model: m},
+		"0 nodes":                {Workers: 1, Model: m},
+		"0 workers":              {Nodes: 1, Model: m},
+		"no model":               {Nodes: 1, Workers: 1},
+		"bandwidth":              {Nodes: 1, Workers: 1, Model: m, Network: Network{Bandwidth: -1}},
+		"faster than":            {Nodes: 1, Workers: 1, Model: m, Network: Network{Latency: -1}},
+		"spike":                  {Nodes: 1, Workers: 1, Model: m, Network: Network{Spike: 2}},
+		"ends before":            {Nodes: 1, Workers: 1, Model: m, Network: Network{Partitions: []Partition{{From: 2, To: 1}}}},
+		"cuts off":               {Nodes: 1, Workers: 1, Model: m, Network: Network{Partitions: []Partition{{To: 1, Nodes: []int{1}}}}},
+		"negative":               {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Step: -1}},
+		"steps vary":             {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Spread: 2}},
+		"server cores":           {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Servers: -1}},
+		"-1 cores":               {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Cores: -1}},
+		"one of them":            {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Cores: 1, Servers: 1}},
+		"without a num":          {Nodes: 1, Workers: 1, Model: m, Compute: Compute{Machine: true}},
+		"Config.Workers is 5000": {Nodes: 1, Workers: 5000, Model: m},
 	} {
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
