@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -16,31 +15,24 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	cmem "github.com/godwit-ps/godwit/coord/mem"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
 	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 var (
-	seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random tests")
+	seed  = roomtest.Seed
 	scale = flag.Int("scale", 1, "how many times as long the random tests run")
 )
 
-// TestMain names the seed where a test fails, whatever its message says.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if code != 0 {
-		fmt.Printf("the tests ran with -seed %d\n", *seed)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { roomtest.Main(m) }
 
 // secret is that of connections without nodes.
 var secret = []byte("what only members know")
 
-// patience is how long a test waits for what must come. It is far more than
-// needed: machines that run tests are busy.
-const patience = 4 * time.Minute
+// patience is how long a test waits for what must come.
+const patience = roomtest.Patience
 
 func local(t testing.TB, nodes int, cfg Config) *Cluster {
 	t.Helper()
@@ -161,11 +153,7 @@ func everywhere(ctx context.Context, w godwit.Worker) error {
 // eventually waits until a condition holds.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(100 * time.Microsecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
+	roomtest.Eventually(t, what, ok)
 }
 
 // model returns a model of one table of rows of dim zeros.
@@ -206,18 +194,12 @@ func homedAt(t testing.TB, n *Node, home godwit.NodeID, want int) []godwit.Key {
 }
 
 // background returns a context for the plain calls of a test.
-func background(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
+func background(t testing.TB) context.Context { return roomtest.Background(t) }
 
 // must fails the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatalf("-seed %d: %v", *seed, err)
-	}
+	roomtest.Must(t, err)
 }
 
 // noLeak checks that a function leaves no goroutine behind.

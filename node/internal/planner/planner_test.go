@@ -15,8 +15,6 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
-	"github.com/godwit-ps/godwit/internal/protocol"
-	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/roomtest"
@@ -41,10 +39,7 @@ type desk struct {
 // deskOf returns a desk whose planner does not run yet.
 func deskOf(t *testing.T, policy placement.Policy, eager bool) *desk {
 	t.Helper()
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: keys, Dim: 1})
-	roomtest.Must(t, err)
-	cfg := &protocol.Config{Model: m, Policy: policy, Homes: directory.NewHomes(keys, []godwit.NodeID{0, 1}), Nodes: 2, Shift: 6}
-	roomtest.Must(t, cfg.Prepare())
+	cfg := roomtest.Protocol(t, 0, 2, policy, 6, godwit.Table{Name: "t", Rows: keys, Dim: 1})
 	h, bell := host.New(host.Real()), host.NewBell()
 	ls := link.New(h, 0, 2, 1, host.Usual, filter.Compress{}, bell)
 	d := &desk{}

@@ -11,8 +11,6 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
-	"github.com/godwit-ps/godwit/internal/protocol"
-	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -49,10 +47,7 @@ type node struct {
 }
 
 func nodeOf(t *testing.T) *node {
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1000, Dim: 1})
-	roomtest.Must(t, err)
-	cfg := &protocol.Config{Model: m, Policy: placement.Static, Homes: directory.NewHomes(m.Keys(), []godwit.NodeID{0, 1}), Nodes: 2, Shift: 4}
-	roomtest.Must(t, cfg.Prepare())
+	cfg := roomtest.Protocol(t, 0, 2, placement.Static, 4, godwit.Table{Name: "t", Rows: 1000, Dim: 1})
 	members := []coord.Member{{ID: 0, Addr: "a"}, {ID: 1, Addr: "b"}}
 	h, bell := host.New(host.Real()), host.NewBell()
 	t.Cleanup(func() { h.Halt(); h.Join() })
@@ -60,11 +55,11 @@ func nodeOf(t *testing.T) *node {
 	limits.Owed = 1000
 	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
 	ls.Imagine(1, func() {})
-	n := &node{model: m, failed: make(chan error, 1)}
+	n := &node{model: cfg.Model, failed: make(chan error, 1)}
 	r := run.New(h, ls, session{n.failed}, members)
 	rows, err := shards.New(cfg, 1, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
-	ops := operation.New(m, 0, 1, limits)
+	ops := operation.New(cfg.Model, 0, 1, limits)
 	ls.Answered = ops.Complete
 	clocks := tick.NewClocks(0, 1, 0)
 	loop := round.New(round.Config{Host: h, Links: ls, Rows: rows, Clocks: clocks, Setup: tick.NewSetup(clocks), Bell: bell, Budget: host.NewBudget(1), IDs: new(atomic.Uint64)})
@@ -90,26 +85,16 @@ func (n *node) frame(recs ...wire.Record) []byte {
 	return n.enc.Frame()
 }
 
-// sent returns what is sent to node 1.
-func (n *node) sent(t *testing.T) (recs []wire.Record) {
+// sent returns what is sent to node 1 in records.
+func (n *node) sent(t *testing.T) []wire.Record {
 	n.in.Flush()
-	d := wire.Decoder{Lists: &wire.Known{}}
-	for f := n.Links.To(1).Take(nil); len(f) > 0; f = n.Links.To(1).Take(f) {
-		if !wire.IsData(f) {
-			continue
-		}
-		roomtest.Must(t, d.Reset(f))
+	return roomtest.Records(t, &wire.Decoder{Lists: &wire.Known{}}, func(buf []byte) []byte {
 		for {
-			var r wire.Record
-			more, err := d.Next(&r)
-			roomtest.Must(t, err)
-			if !more {
-				break
+			if buf = n.Links.To(1).Take(buf); len(buf) == 0 || wire.IsData(buf) {
+				return buf
 			}
-			recs = append(recs, r)
 		}
-	}
-	return recs
+	})
 }
 
 // Requests of a frame are served in their order, and answered; what does not fit the run is

@@ -8,8 +8,6 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
-	"github.com/godwit-ps/godwit/internal/protocol"
-	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -47,13 +45,11 @@ type node struct {
 }
 
 func nodeOf(t *testing.T, limits host.Limits, c Config) *node {
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 100, Dim: 1})
-	roomtest.Must(t, err)
-	cfg := &protocol.Config{Model: m, Policy: placement.Adaptive, Homes: directory.NewHomes(m.Keys(), []godwit.NodeID{0, 1}), Nodes: 2, Shift: 4}
-	roomtest.Must(t, cfg.Prepare())
+	cfg := roomtest.Protocol(t, 0, 2, placement.Adaptive, 4, godwit.Table{Name: "t", Rows: 100, Dim: 1})
 	c.Host, c.Bell, c.Budget, c.IDs = host.New(host.Real()), host.NewBell(), host.NewBudget(1), new(atomic.Uint64)
 	c.Links = link.New(c.Host, 0, 2, 1, limits, filter.Compress{}, c.Bell)
 	c.Links.Imagine(1, func() {})
+	var err error
 	c.Rows, err = shards.New(cfg, 1, 0, store.HeapAlloc, c.Bell)
 	roomtest.Must(t, err)
 	c.Clocks = tick.NewClocks(0, 1, 0)
@@ -65,23 +61,9 @@ func nodeOf(t *testing.T, limits host.Limits, c Config) *node {
 	return n
 }
 
-// sent returns the kinds of what was sent to the peer, in order.
-func (n *node) sent(t *testing.T) (recs []wire.Record) {
-	var d wire.Decoder
-	d.Lists = &wire.Known{}
-	for f := n.links.To(1).Take(nil); len(f) > 0; f = n.links.To(1).Take(f) {
-		roomtest.Must(t, d.Reset(f))
-		for {
-			var r wire.Record
-			more, err := d.Next(&r)
-			roomtest.Must(t, err)
-			if !more {
-				break
-			}
-			recs = append(recs, r)
-		}
-	}
-	return recs
+// sent returns what was sent to the peer, in order.
+func (n *node) sent(t *testing.T) []wire.Record {
+	return roomtest.Records(t, &wire.Decoder{Lists: &wire.Known{}}, n.links.To(1).Take)
 }
 
 // A WaitSync asks the peers when this node's updates have arrived, and ends with their

@@ -14,7 +14,6 @@ import (
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
-	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -44,18 +43,11 @@ type desk struct {
 // have their home there are in use that use says.
 func deskOf(t testing.TB, self godwit.NodeID, nodes int, keys uint64, sent func(), use func(godwit.Key) bool) *desk {
 	t.Helper()
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: keys, Dim: 1})
-	roomtest.Must(t, err)
-	ids := make([]godwit.NodeID, nodes)
-	for i := range ids {
-		ids[i] = godwit.NodeID(i)
-	}
 	d := &desk{host: host.New(host.Real()), bell: host.NewBell(), read: &wire.Decoder{Lists: &wire.Known{}}}
-	d.proto = &protocol.Config{Self: self, Model: m, Policy: placement.Static, Homes: directory.NewHomes(keys, ids), Nodes: nodes, Hints: true, Shift: 4}
-	roomtest.Must(t, d.proto.Prepare())
+	d.proto = roomtest.Protocol(t, self, nodes, placement.Static, 4, godwit.Table{Name: "t", Rows: keys, Dim: 1})
 	d.links = link.New(d.host, self, nodes, 1, host.Usual, filter.Compress{}, d.bell)
-	for _, id := range ids {
-		if id != self {
+	for i := range nodes {
+		if id := godwit.NodeID(i); id != self {
 			d.links.Imagine(id, sent)
 		}
 	}
@@ -80,21 +72,9 @@ func deskOf(t testing.TB, self godwit.NodeID, nodes int, keys uint64, sent func(
 }
 
 // records takes what waits in the queue to a peer.
-func (d *desk) records(t testing.TB, to godwit.NodeID) (rs []wire.Record) {
+func (d *desk) records(t testing.TB, to godwit.NodeID) []wire.Record {
 	t.Helper()
-	for f := d.links.To(to).Take(nil); len(f) > 0; f = d.links.To(to).Take(f) {
-		roomtest.Must(t, d.read.Reset(f))
-		for {
-			var r wire.Record
-			more, err := d.read.Next(&r)
-			roomtest.Must(t, err)
-			if !more {
-				break
-			}
-			rs = append(rs, r)
-		}
-	}
-	return rs
+	return roomtest.Records(t, d.read, d.links.To(to).Take)
 }
 
 // take hands a record to a node.

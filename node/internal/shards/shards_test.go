@@ -7,7 +7,6 @@ import (
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
-	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -19,14 +18,7 @@ func TestMain(m *testing.M) { roomtest.Main(m) }
 
 // setOf returns the rows of node 0 of a run of so many, none of which is used.
 func setOf(t testing.TB, nodes int, tables ...godwit.Table) *Set {
-	m, err := godwit.NewModel(tables...)
-	roomtest.Must(t, err)
-	ids := make([]godwit.NodeID, nodes)
-	for i := range ids {
-		ids[i] = godwit.NodeID(i)
-	}
-	cfg := &protocol.Config{Model: m, Policy: placement.RelocateAll, Homes: directory.NewHomes(m.Keys(), ids), Nodes: nodes, Hints: true, Shift: 9}
-	roomtest.Must(t, cfg.Prepare())
+	cfg := roomtest.Protocol(t, 0, nodes, placement.RelocateAll, 9, tables...)
 	s, err := New(cfg, 1, 1<<30, store.HeapAlloc, host.NewBell())
 	roomtest.Must(t, err)
 	return s

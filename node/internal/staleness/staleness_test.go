@@ -8,8 +8,6 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
-	"github.com/godwit-ps/godwit/internal/protocol"
-	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -25,10 +23,7 @@ func TestMain(m *testing.M) { roomtest.Main(m) }
 // boundOf returns the bound of node 0 of two, with a worker and a table that bounds its
 // reads by so many clocks.
 func boundOf(t *testing.T, s godwit.Bound, policy placement.Policy) *Bound {
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 100, Dim: 1, Staleness: s})
-	roomtest.Must(t, err)
-	cfg := &protocol.Config{Model: m, Policy: policy, Homes: directory.NewHomes(m.Keys(), []godwit.NodeID{0, 1}), Nodes: 2, Shift: 4}
-	roomtest.Must(t, cfg.Prepare())
+	cfg := roomtest.Protocol(t, 0, 2, policy, 4, godwit.Table{Name: "t", Rows: 100, Dim: 1, Staleness: s})
 	h, bell := host.New(host.Real()), host.NewBell()
 	limits := host.Usual
 	limits.Ahead = 100
@@ -36,31 +31,17 @@ func boundOf(t *testing.T, s godwit.Bound, policy placement.Policy) *Bound {
 	ls.Imagine(1, func() {})
 	rows, err := shards.New(cfg, 1, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
-	return New(Config{Host: h, Links: ls, Rows: rows, Ops: operation.New(m, 0, 1, limits), Clocks: tick.NewClocks(0, 1, 0), Rounds: bell, IDs: new(atomic.Uint64), Proto: cfg, Start: tick.First(0)})
+	return New(Config{Host: h, Links: ls, Rows: rows, Ops: operation.New(cfg.Model, 0, 1, limits), Clocks: tick.NewClocks(0, 1, 0), Rounds: bell, IDs: new(atomic.Uint64), Proto: cfg, Start: tick.First(0)})
 }
 
 // rounds lets a bound settle and tell, and returns what the peer hears.
-func rounds(t *testing.T, b *Bound) (told []wire.Record) {
+func rounds(t *testing.T, b *Bound) []wire.Record {
 	out := b.links.Sender()
 	for range 3 {
 		b.Open(&out)
 		b.Close(&out, true, false)
 	}
-	var d wire.Decoder
-	d.Lists = &wire.Known{}
-	for f := b.links.To(1).Take(nil); len(f) > 0; f = b.links.To(1).Take(f) {
-		roomtest.Must(t, d.Reset(f))
-		for {
-			var r wire.Record
-			more, err := d.Next(&r)
-			roomtest.Must(t, err)
-			if !more {
-				break
-			}
-			told = append(told, r)
-		}
-	}
-	return told
+	return roomtest.Records(t, &wire.Decoder{Lists: &wire.Known{}}, b.links.To(1).Take)
 }
 
 func advance(b *Bound) {

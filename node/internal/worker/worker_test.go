@@ -7,8 +7,6 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
-	"github.com/godwit-ps/godwit/internal/protocol"
-	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -27,16 +25,13 @@ func TestMain(m *testing.M) { roomtest.Main(m) }
 
 // group returns the workers of a node that is alone.
 func group(t *testing.T, workers int, tables ...godwit.Table) *Group {
-	m, err := godwit.NewModel(tables...)
-	roomtest.Must(t, err)
-	cfg := &protocol.Config{Model: m, Policy: placement.Static, Homes: directory.NewHomes(m.Keys(), []godwit.NodeID{0}), Nodes: 1, Shift: 4}
-	roomtest.Must(t, cfg.Prepare())
+	cfg := roomtest.Protocol(t, 0, 1, placement.Static, 4, tables...)
 	h, bell, clocks := host.New(host.Real()), host.NewBell(), tick.NewClocks(0, workers, 0)
 	ls := link.New(h, 0, 1, 1, host.Usual, filter.Compress{}, bell)
 	rows, err := shards.New(cfg, workers, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
-	g, err := New(Config{Host: h, Model: m, Links: ls, Rows: rows, Ops: operation.New(m, 0, workers, host.Usual), Clocks: clocks,
-		Planner: planner.New(h, rows, ls, host.NewBudget(workers), clocks, false), Filters: filtering.New(m, 1),
+	g, err := New(Config{Host: h, Model: cfg.Model, Links: ls, Rows: rows, Ops: operation.New(cfg.Model, 0, workers, host.Usual), Clocks: clocks,
+		Planner: planner.New(h, rows, ls, host.NewBudget(workers), clocks, false), Filters: filtering.New(cfg.Model, 1),
 		Questions: scan.NewQuestions(h, cfg, ls), Policy: cfg.Policy})
 	roomtest.Must(t, err)
 	return g
