@@ -1,23 +1,18 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/godwit-ps/godwit/internal/bench"
+	"github.com/godwit-ps/godwit/internal/events"
 	"github.com/godwit-ps/godwit/internal/slownet"
 	"github.com/godwit-ps/godwit/job"
 )
@@ -74,14 +69,14 @@ func train(ctx context.Context, binary, args, policy string, nodes int, n *slown
 	defer stopLooking()
 	var joining sync.WaitGroup
 	defer joining.Wait()
-	err = run(ctx, binary, append(lead, places[0]...), "", func(e *job.Event) error {
+	err = events.Run(ctx, binary, append(lead, places[0]...), nil, func(e *job.Event) error {
 		switch {
 		case e.Waiting != nil:
 			for _, place := range places[1:] {
 				join := append([]string{"node", "--etcd", strings.Join(e.Waiting.Endpoints, ","), "--run", e.Run, "--quiet"}, place...)
 				token := job.TokenEnv + "=" + e.Waiting.Token
 				joining.Go(func() {
-					if err := run(ctx, binary, join, token, func(*job.Event) error { return nil }); err != nil {
+					if err := events.Run(ctx, binary, join, []string{token}, func(*job.Event) error { return nil }); err != nil {
 						cancel(err)
 					}
 				})
@@ -109,39 +104,6 @@ func train(ctx context.Context, binary, args, policy string, nodes int, n *slown
 		r.proxies = (bench.ProcessorTime() - before) / time.Duration(r.frames)
 	}
 	return r, err
-}
-
-// run runs a command and hears the events that it prints.
-func run(ctx context.Context, binary string, args []string, env string, hear func(*job.Event) error) error {
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Env = append(os.Environ(), env)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = time.Minute
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() && err == nil {
-		var e job.Event
-		if err = json.Unmarshal(lines.Bytes(), &e); err == nil {
-			err = hear(&e)
-		}
-	}
-	if err != nil {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		_, _ = io.Copy(io.Discard, out)
-	}
-	if werr := cmd.Wait(); werr != nil {
-		err = errors.Join(err, fmt.Errorf("%s: %w: %s", args[0], werr, bytes.TrimSpace(said.Bytes())))
-	}
-	return err
 }
 
 // freeAddress is one of loopback at which nobody listens now.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -13,10 +14,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/godwit-ps/godwit/internal/events"
 )
 
-// events are lines as "godwit train --json" prints them.
-const events = `{"waiting":{"nodes":1}}
+// printed are lines as "godwit train --json" prints them.
+const printed = `{"waiting":{"nodes":1}}
 {"start":{"nodes":[{"pid":7},{"pid":8}]}}
 {"tick":{"items":5}}
 {"epoch":{"epoch":1,"items":100}}
@@ -26,6 +29,12 @@ const events = `{"waiting":{"nodes":1}}
 {"result":{"policy":"adaptive"}}
 `
 
+// read reads the events of a run to their end.
+func read(lines io.Reader, clock func(pid int) (time.Duration, error)) (cost, error) {
+	r := &run{clock: clock}
+	return r.cost(events.Read(lines, r.event))
+}
+
 func TestTheProcessorTimeOfEpochsCounts(t *testing.T) {
 	// A process uses a millisecond between two looks, the other one three.
 	used := map[int]time.Duration{7: 50 * time.Second}
@@ -33,16 +42,16 @@ func TestTheProcessorTimeOfEpochsCounts(t *testing.T) {
 		used[pid] += map[int]time.Duration{7: time.Millisecond, 8: 3 * time.Millisecond}[pid]
 		return used[pid], nil
 	}
-	c, err := read(strings.NewReader(events), clock)
+	c, err := read(strings.NewReader(printed), clock)
 	if err != nil || math.Abs(c.first-40) > 1e-9 || math.Abs(c.later-20) > 1e-9 {
 		t.Errorf("%v µs an example in the first epoch, %v later (%v), want 40 and 20", c.first, c.later, err)
 	}
-	short := events[:strings.Index(events, `{"epoch":{"epoch":2`)]
+	short := printed[:strings.Index(printed, `{"epoch":{"epoch":2`)]
 	if _, err := read(strings.NewReader(short), clock); err == nil || !strings.Contains(err.Error(), "1 epochs") {
 		t.Errorf("one epoch: %v", err)
 	}
 	gone := errors.New("gone")
-	if _, err := read(strings.NewReader(events), func(int) (time.Duration, error) { return 0, gone }); !errors.Is(err, gone) {
+	if _, err := read(strings.NewReader(printed), func(int) (time.Duration, error) { return 0, gone }); !errors.Is(err, gone) {
 		t.Errorf("no clock: %v", err)
 	}
 	if _, err := read(strings.NewReader("panic: oops\n"), clock); err == nil || !strings.Contains(err.Error(), "oops") {
@@ -154,7 +163,7 @@ func TestACommandThatFailsSaysWhy(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no such flag") {
 		t.Error(err)
 	}
-	script := fmt.Sprintf("cat <<'E'\n%sE\n", events)
+	script := fmt.Sprintf("cat <<'E'\n%sE\n", printed)
 	if _, err := train(context.Background(), sh, []string{"-c", script}, func(int) (time.Duration, error) { return 0, nil }); err != nil {
 		t.Error(err)
 	}
