@@ -124,13 +124,6 @@ func (s Slot) Row() *Header {
 	return (*Header)(unsafe.Add(*s.chunk, s.offset))
 }
 
-// PrefetchRow is Look and Prefetch of a whole row.
-func (f *Finder) PrefetchRow(k godwit.Key) *Header {
-	h := f.Look(k)
-	Prefetch(h, prefetchBytes/4)
-	return h
-}
-
 // prefetchBytes is how much of a row Prefetch asks for. Of longer rows the processor
 // fetches the rest by itself; for rows of 100 floats, 3 lines made a pull half
 // as slow again as 7.

@@ -77,11 +77,7 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 	*r = Record{} // and then the fields: in one, it would be made elsewhere and copied
 	x := &d.run
 	if x.count == 0 && !d.begin() {
-		if e := d.unknown; e != nil {
-			d.unknown = nil
-			return false, e
-		}
-		return false, d.err
+		return false, d.stopped()
 	}
 	x.count--
 	r.Kind, r.Op, r.Origin, r.Hops, r.Coming = x.kind, x.op, x.origin, x.hops, x.coming
@@ -102,6 +98,15 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 		return false, d.err
 	}
 	return true, nil
+}
+
+// stopped returns why there is no next record: nil, if there are no more.
+func (d *Decoder) stopped() error {
+	if e := d.unknown; e != nil {
+		d.unknown = nil
+		return e
+	}
+	return d.err
 }
 
 // Keep has the decoder keep what it has not read of the frame in memory of its

@@ -171,16 +171,31 @@ func decode(d *Decoder, frame []byte) ([]Record, error) {
 	}
 }
 
-// decodeMany is decode of so many records at a time.
+// decodeMany is decode of so many records at a time, or of batches.
 func decodeMany(d *Decoder, most int) (all []Record, err error) {
+	var b Batch
 	for {
 		recs := make([]Record, most)
 		for i := range recs {
 			recs[i] = rubbish()
 		}
+		if most%2 == 0 {
+			n, err := d.Batch(&b)
+			if err != nil {
+				return all, err
+			}
+			for i := range n {
+				r := rubbish()
+				b.Record(i, &r)
+				all = append(all, r)
+			}
+			if n > 0 {
+				continue
+			}
+		}
 		n, err := d.Fill(recs)
 		all = append(all, recs[:n]...)
-		if n < most || err != nil {
+		if n == 0 || err != nil {
 			return all, err
 		}
 	}

@@ -73,15 +73,35 @@ func (o *Op) reply(rs []wire.Record) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range rs {
-		r := &rs[i]
-		if !o.gone && r.Kind == wire.PullReply && int(r.Index) < len(o.offs) {
-			if off := int(o.offs[r.Index]); off+len(r.Vals) <= len(o.dst) {
-				copy(o.dst[off:], r.Vals)
-			}
+		if r := &rs[i]; r.Kind == wire.PullReply {
+			o.got(r.Index, r.Vals)
 		}
 	}
 	o.left -= len(rs)
 	return o.left == 0
+}
+
+// replyBatch is reply of the first n replies of a batch.
+func (o *Op) replyBatch(b *wire.Batch, n int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if b.Kind == wire.PullReply && b.Floats > 0 {
+		for i, index := range b.Indexes[:n] {
+			o.got(index, b.Vals(i))
+		}
+	}
+	o.left -= n
+	return o.left == 0
+}
+
+// got copies the value of a position to where it goes, unless the caller gave up.
+func (o *Op) got(index uint32, vals []float32) {
+	if o.gone || int(index) >= len(o.offs) {
+		return
+	}
+	if off := int(o.offs[index]); off+len(vals) <= len(o.dst) {
+		copy(o.dst[off:], vals)
+	}
 }
 
 // issued ends the issuing of keys, of which some were not issued; it reports

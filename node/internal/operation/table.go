@@ -39,33 +39,56 @@ func (ts *Tables) Of(worker int) *Table { return ts.each[worker] }
 
 // Complete delivers replies of a node to the operation that they all belong to.
 func (ts *Tables) Complete(from godwit.NodeID, rs ...wire.Record) {
-	w := int(rs[0].Op >> (slotBits + genBits))
-	if w >= len(ts.each) {
-		return
-	}
-	t := ts.each[w]
-	o := t.find(rs[0].Op)
+	t, o := ts.find(rs[0].Op)
 	if o == nil {
 		return
 	}
 	if o.After == 0 {
-		t.Got(ts.costOf(rs))
+		var cost int64
+		for i := range rs {
+			cost += ts.costOf(rs[i].Kind, rs[i].Key, len(rs[i].Vals))
+		}
+		t.Got(cost)
 	}
 	if o.reply(rs) {
 		t.finish(o, from)
 	}
 }
 
-// costOf returns what the keys of replies counted when they were issued.
-func (ts *Tables) costOf(rs []wire.Record) (cost int64) {
-	for i := range rs {
-		if r := &rs[i]; r.Kind == wire.PullReply {
-			cost += link.CostOf(len(r.Vals))
-		} else {
-			cost += link.CostOf(ts.model.RowLen(r.Key))
-		}
+// CompleteBatch is Complete of the first n replies of a batch.
+func (ts *Tables) CompleteBatch(from godwit.NodeID, b *wire.Batch, n int) {
+	t, o := ts.find(b.Op)
+	if o == nil {
+		return
 	}
-	return cost
+	if o.After == 0 {
+		var cost int64
+		for _, k := range b.Keys[:n] {
+			cost += ts.costOf(b.Kind, k, b.Floats)
+		}
+		t.Got(cost)
+	}
+	if o.replyBatch(b, n) {
+		t.finish(o, from)
+	}
+}
+
+// find returns the open operation of an id, and its worker's.
+func (ts *Tables) find(id uint64) (*Table, *Op) {
+	w := int(id >> (slotBits + genBits))
+	if w >= len(ts.each) {
+		return nil, nil
+	}
+	t := ts.each[w]
+	return t, t.find(id)
+}
+
+// costOf returns what the key of a reply counted when it was issued.
+func (ts *Tables) costOf(kind wire.Kind, k godwit.Key, floats int) int64 {
+	if kind != wire.PullReply {
+		floats = ts.model.RowLen(k)
+	}
+	return link.CostOf(floats)
 }
 
 // A Table is the outstanding operations of one worker. The worker's goroutine

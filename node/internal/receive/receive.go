@@ -63,6 +63,7 @@ type Inbound struct {
 	d     wire.Decoder
 	plain []byte                    // memory of a frame that came compressed
 	recs  [shards.Batch]wire.Record // some records of the frame
+	batch wire.Batch                // some that came as arrays
 	rows  shards.Server             // what they ask for is done by it
 	count int                       // records taken
 	known wire.Known                // lists of keys that the peer may refer to
@@ -201,43 +202,83 @@ func (in *Inbound) goOn() error {
 }
 
 // take takes the records that are left of a frame, some at a time.
-func (in *Inbound) take() (err error) {
+func (in *Inbound) take() error {
 	for {
-		recs, end := in.some()
-		in.count += len(recs)
-		in.rows.Find(recs)
-		for i := 0; i < len(recs) && err == nil; i++ {
-			switch r := &recs[i]; {
-			case isReply(r):
-				first := i
-				for i+1 < len(recs) && isReply(&recs[i+1]) && recs[i+1].Op == r.Op {
-					i++
-				}
-				err = in.replied(recs[first : i+1])
-			case in.rows.Serve(i, r):
-			case isCommon(r):
-				first := i
-				for i+1 < min(len(recs), first+shards.MaxSteps) && isCommon(&recs[i+1]) && in.r.Rows.SameShard(recs[i+1].Key, r.Key) {
-					i++
-				}
-				err = in.steps(first, recs[first:i+1])
-			default:
-				err = in.step(r)
-			}
+		n, end := in.d.Batch(&in.batch)
+		var err error
+		if n > 0 {
+			err = in.takeBatch()
+		} else if end == nil {
+			n, end = in.d.Fill(in.recs[:])
+			err = in.records(in.recs[:n])
 		}
+		in.count += n
 		if in.r.Rows.Starved() {
 			return in.r.Host.Err()
 		}
 		if to := in.out.Flooded; to != godwit.NoNode && err == nil {
 			err = &floodError{to, in.r.Links.Limits.Owed}
 		}
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case end != nil || len(recs) < len(in.recs):
+		}
+		if end != nil || n == 0 {
 			return end
 		}
 	}
+}
+
+// takeBatch takes the records of in.batch.
+func (in *Inbound) takeBatch() (err error) {
+	b := &in.batch
+	switch {
+	case b.Kind == wire.PullReply, b.Kind == wire.Done:
+		return in.repliedBatch(b)
+	case b.Kind > wire.Push:
+		for first := 0; first < len(b.Keys) && err == nil; first += shards.Batch {
+			n := min(shards.Batch, len(b.Keys)-first)
+			for i := range n {
+				b.Record(first+i, &in.recs[i])
+			}
+			err = in.records(in.recs[:n])
+		}
+		return err
+	}
+	in.rows.FindBatch(b)
+	for i := 0; err == nil; i++ {
+		if i = in.rows.ServeBatch(b, i); i == len(b.Keys) {
+			break
+		}
+		b.Record(i, &in.recs[0])
+		err = in.step(&in.recs[0])
+	}
+	return err
+}
+
+// records takes some records: so many at the most that the rows of the last can be on
+// their way to the processor's cache while the first are stepped.
+func (in *Inbound) records(recs []wire.Record) (err error) {
+	in.rows.Find(recs)
+	for i := 0; i < len(recs) && err == nil; i++ {
+		switch r := &recs[i]; {
+		case isReply(r):
+			first := i
+			for i+1 < len(recs) && isReply(&recs[i+1]) && recs[i+1].Op == r.Op {
+				i++
+			}
+			err = in.replied(recs[first : i+1])
+		case in.rows.Serve(i, r):
+		case isCommon(r):
+			first := i
+			for i+1 < min(len(recs), first+shards.MaxSteps) && isCommon(&recs[i+1]) && in.r.Rows.SameShard(recs[i+1].Key, r.Key) {
+				i++
+			}
+			err = in.steps(first, recs[first:i+1])
+		default:
+			err = in.step(r)
+		}
+	}
+	return err
 }
 
 // A floodError says which node asked for more than it may.
@@ -263,14 +304,6 @@ func (in *Inbound) broke(err error) {
 	in.r.Run.Broke(peer, err)
 }
 
-// some decodes records, fewer than fit in in.recs if they are the last: so many
-// that the rows of the last can be on their way to the processor's cache while
-// the first are stepped.
-func (in *Inbound) some() ([]wire.Record, error) {
-	n, err := in.d.Fill(in.recs[:])
-	return in.recs[:n], err
-}
-
 func isReply(r *wire.Record) bool { return r.Kind == wire.PullReply || r.Kind == wire.Done }
 
 // replied takes replies to one operation.
@@ -281,6 +314,19 @@ func (in *Inbound) replied(rs []wire.Record) (err error) {
 	}
 	if done > 0 {
 		in.r.Ops.Complete(in.from, rs[:done]...)
+	}
+	return err
+}
+
+// repliedBatch is replied of a batch.
+func (in *Inbound) repliedBatch(b *wire.Batch) (err error) {
+	done := in.rows.RepliedBatch(b)
+	if done < len(b.Keys) {
+		b.Record(done, &in.recs[0])
+		err = in.step(&in.recs[0])
+	}
+	if done > 0 {
+		in.r.Ops.CompleteBatch(in.from, b, done)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package receive
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -153,6 +154,128 @@ func TestAReplyCompletesItsOperation(t *testing.T) {
 	}
 	if dst[0] != 42 || tb.UnderWay() != 0 {
 		t.Errorf("the value is %v; %d bytes are under way", dst[0], tb.UnderWay())
+	}
+}
+
+// A long run of requests is served in its order, key by key, whatever becomes of the keys
+// between them: some are served, some are passed on.
+func TestALongRunIsServedInItsOrder(t *testing.T) {
+	n := nodeOf(t)
+	n.Links.Limits.Owed = 1 << 20
+	var away []godwit.Key // homed at node 1
+	for k := range godwit.Key(1000) {
+		if !slices.Contains(n.homed, k) {
+			away = append(away, k)
+		}
+	}
+	const calls = 150
+	var run []wire.Record
+	want, seen := map[godwit.Key]float32{}, []float32{}
+	for i := range calls {
+		k := n.homed[i*i%7] // each many times
+		if i%10 == 9 {
+			k = away[i]
+		}
+		for _, kind := range []wire.Kind{wire.Push, wire.Pull} {
+			run = append(run, wire.Record{Kind: kind, Key: k, Op: uint64(kind), Index: uint32(i), Origin: 1, Hops: 1})
+		}
+		run[2*i].Vals = []float32{float32(i)}
+		if want[k] += float32(i); i%10 != 9 {
+			seen = append(seen, want[k])
+		}
+	}
+	// As they are, none is in a run with the next; pushes in one run, then pulls in one, all are.
+	check := func(recs []wire.Record, pulled []float32) {
+		t.Helper()
+		roomtest.Must(t, n.in.Frame(n.frame(recs...)))
+		var got []float32
+		passed, done := 0, 0
+		index := map[wire.Kind]int{wire.PullReply: -1, wire.Done: -1}
+		for _, r := range n.sent(t) {
+			switch r.Kind {
+			case wire.PullReply, wire.Done:
+				if int(r.Index) <= index[r.Kind] {
+					t.Fatalf("%v %d comes after %d", r.Kind, r.Index, index[r.Kind])
+				}
+				index[r.Kind] = int(r.Index)
+				got = append(got, r.Vals...)
+				done++
+			default:
+				if r.Hops != 2 || r.Index%10 != 9 {
+					t.Fatalf("passed on: %+v", r)
+				}
+				passed++
+			}
+		}
+		if passed != 2*calls/10 || done != 2*calls-passed || !slices.Equal(got, pulled) {
+			t.Errorf("%d were passed on, %d answered; the pulls got %v,\nwant %v", passed, done, got, pulled)
+		}
+	}
+	check(run, seen)
+	slices.SortStableFunc(run, func(a, b wire.Record) int { return int(b.Kind) - int(a.Kind) })
+	var last []float32
+	for i := range calls {
+		if r := run[calls+i]; r.Index%10 != 9 {
+			last = append(last, 2*want[r.Key])
+		}
+	}
+	check(run, last)
+}
+
+// Of a long run that the model does not have, nothing behind the first such key is done.
+func TestALongRunIsRefusedAtItsFirstKeyThatIsNone(t *testing.T) {
+	n := nodeOf(t)
+	var run []wire.Record
+	for i := range 50 {
+		run = append(run, wire.Record{Kind: wire.Push, Key: n.homed[i], Op: 1, Index: uint32(i), Origin: 1, Vals: []float32{1}})
+	}
+	run[20].Key = 1 << 40
+	if err := n.in.Frame(n.frame(run...)); err == nil || !strings.Contains(err.Error(), "1099511627776") {
+		t.Fatalf("a run with a key that is none: %v", err)
+	}
+	a, v := n.Rows.Access(), make([]float32, 1)
+	for i, want := range map[int]float32{19: 1, 21: 0} {
+		if a.Read(n.Rows.Table(n.homed[i]), n.homed[i], v); v[0] != want {
+			t.Errorf("the value at %d is %v, want %v", i, v[0], want)
+		}
+	}
+	replies := make([]wire.Record, 10)
+	for i := range replies {
+		replies[i] = wire.Record{Kind: wire.PullReply, Key: godwit.Key(i), Op: 1, Index: uint32(i), Vals: []float32{1, 2}}
+	}
+	if err := n.in.Frame(n.frame(replies...)); err == nil || !strings.Contains(err.Error(), "with 2 floats, want 1") {
+		t.Errorf("replies with two floats: %v", err)
+	}
+}
+
+// Replies to many keys of an operation complete it, and each value goes where its key
+// stands.
+func TestALongRunOfRepliesCompletesItsOperation(t *testing.T) {
+	const keys = 200
+	n := nodeOf(t)
+	tb, dst := n.Ops.Of(0), make([]float32, keys)
+	o := tb.Begin("pull", dst)
+	var miss []int
+	var replies []wire.Record
+	for i := range keys {
+		miss = append(miss, i, keys-1-i)
+		replies = append(replies, wire.Record{Kind: wire.PullReply, Key: godwit.Key(i * i % 997), Op: o.ID, Index: uint32(i), Vals: []float32{float32(i)}})
+		tb.Ask(link.CostOf(1))
+	}
+	o.Expect(n.model, make([]godwit.Key, keys), miss)
+	tb.Issued(o, 0)
+	roomtest.Must(t, n.in.Frame(n.frame(replies[:keys-1]...)))
+	if len(o.Done) > 0 || tb.UnderWay() != link.CostOf(1) {
+		t.Fatalf("with one reply missing: complete %v, %d bytes under way", len(o.Done) > 0, tb.UnderWay())
+	}
+	roomtest.Must(t, n.in.Frame(n.frame(replies[keys-1])))
+	if len(o.Done) == 0 || tb.UnderWay() != 0 {
+		t.Errorf("with all replies: complete %v, %d bytes under way", len(o.Done) > 0, tb.UnderWay())
+	}
+	for i, v := range dst {
+		if v != float32(keys-1-i) {
+			t.Fatalf("the value at %d is %v", i, v)
+		}
 	}
 }
 

@@ -14,10 +14,12 @@ type Server struct {
 	set    *Set
 	from   godwit.NodeID
 	out    *link.Sender
-	rows   [prefetched]*store.Header // where the rows of requests seem to be
-	reply  wire.Record               // scratch
-	floats []float32                 // scratch, for answers that are no value as it is kept
-	table  *Table                    // of the last request or reply
+	rows   [wire.MaxBatch]*store.Header // where the rows of requests seem to be
+	slots  [wire.MaxBatch]store.Slot    // scratch
+	asks   wire.Record                  // scratch, for a request of a batch
+	reply  wire.Record                  // scratch
+	floats []float32                    // scratch, for answers that are no value as it is kept
+	table  *Table                       // of the last request or reply
 
 	leads, nleads uint64 // lead times of keys that have come: sum in nanoseconds, number
 }
@@ -34,6 +36,10 @@ const Batch = prefetched
 // MaxSteps is how many records of a shard are taken under one lock: few enough for those
 // who wait for it to go on looking.
 const MaxSteps = 4
+
+// maxLocked is how many requests or replies of a batch are taken under one lock. They take
+// less time than other records.
+const maxLocked = 8
 
 // UsualHops is how often a request is sent on usually: from who asks to the home or where
 // a hint leads.
@@ -65,7 +71,8 @@ func (v *Server) Find(recs []wire.Record) {
 		switch {
 		case !needsRow(r) || !m.Has(r.Key):
 		case far:
-			v.rows[i] = s.shard(r.Key).PrefetchRow(r.Key)
+			v.rows[i] = s.shard(r.Key).Look(r.Key)
+			store.Prefetch(v.rows[i], v.table.Floats) // most likely of the table of the last one
 		case r.Kind <= wire.Push:
 			v.rows[i] = s.shard(r.Key).Look(r.Key)
 		}
@@ -102,25 +109,129 @@ func (v *Server) fits(r *wire.Record) bool {
 // Steps.
 func (v *Server) Serve(i int, r *wire.Record) bool {
 	h := v.rows[i]
-	if r.Kind > wire.Push || h == nil || r.Op == 0 || r.Origin == v.set.proto.Self || int(r.Origin) >= v.set.proto.Nodes || r.Hops > UsualHops || !v.fits(r) {
+	if h == nil || !v.common(r) || !v.fits(r) {
 		return false
 	}
 	x := v.set.shard(r.Key)
 	x.lockFor(v.out)
-	value, ok := v.table.update.Serve(h, r, &v.floats)
-	if ok {
-		a := &v.reply
-		a.Kind, a.Key, a.Op, a.Index, a.Vals, a.Coding = wire.Done, r.Key, r.Op, r.Index, value, wire.Raw
-		if r.Kind == wire.Pull {
-			a.Kind = wire.PullReply
-			if u := v.table.update; u.Rounds() {
-				v.floats = u.Round(a, r, v.floats, &x.Stats)
-			}
-		}
-		v.out.Send(r.Origin, a)
-	}
+	ok := v.answer(x, h, r)
 	x.Unlock()
 	return ok
+}
+
+// common reports whether the request is one that Serve and ServeBatch may carry out.
+func (v *Server) common(r *wire.Record) bool {
+	c := v.set.proto
+	return r.Kind <= wire.Push && r.Op != 0 && r.Origin != c.Self && int(r.Origin) < c.Nodes && r.Hops <= UsualHops
+}
+
+// answer carries out a common request that fits the model, if the row is what it is
+// about. The shard is locked.
+func (v *Server) answer(x *shard, h *store.Header, r *wire.Record) bool {
+	u := v.table.update
+	value, ok := u.Serve(h, r, &v.floats)
+	if !ok {
+		return false
+	}
+	a := &v.reply
+	a.Kind, a.Key, a.Op, a.Index, a.Vals, a.Coding = wire.Done, r.Key, r.Op, r.Index, value, wire.Raw
+	if r.Kind == wire.Pull {
+		a.Kind = wire.PullReply
+		if u.Rounds() {
+			v.floats = u.Round(a, r, v.floats, &x.Stats)
+		}
+	}
+	v.out.Send(r.Origin, a)
+	return true
+}
+
+// FindBatch looks for the rows that the requests of a batch need, and has them fetched: all
+// of them before the first is served. What the processor has begun to fetch it ends
+// before it takes a lock, so that between locks no two fetches would overlap.
+func (v *Server) FindBatch(b *wire.Batch) {
+	s := v.set
+	if !s.large {
+		for i, k := range b.Keys {
+			v.rows[i] = s.shard(k).Look(k)
+		}
+		return
+	}
+	for _, k := range b.Keys {
+		s.shard(k).PrefetchIndex(k)
+	}
+	for i, k := range b.Keys {
+		v.slots[i] = s.shard(k).Probe(k)
+		v.slots[i].Prefetch()
+	}
+	for i := range b.Keys { // most likely of the table of the batch before
+		v.rows[i] = v.slots[i].Row()
+		if b.Kind == wire.Pull {
+			store.Prefetch(v.rows[i], v.table.Dim)
+		} else {
+			store.PrefetchToWrite(v.rows[i], v.table.Floats)
+		}
+	}
+}
+
+// ServeBatch is Serve of the requests of a batch from a position on, in their order. It
+// returns the position of the first that is for Steps, or the end. FindBatch took the batch.
+func (v *Server) ServeBatch(b *wire.Batch, i int) int {
+	r := &v.asks
+	r.Kind, r.Op, r.Origin, r.Hops = b.Kind, b.Op, b.Origin, b.Hops
+	if !v.common(r) {
+		return i
+	}
+	for ok := true; ok && i < len(b.Keys); {
+		x := v.set.shard(b.Keys[i])
+		x.lockFor(v.out)
+		i, ok = v.answers(x, b, i)
+		x.Unlock()
+	}
+	return i
+}
+
+// answers carries out the requests of a batch from a position on, up to the end, the
+// first of another shard, or the first that is no common one, for which it returns false. The
+// shard is locked.
+func (v *Server) answers(x *shard, b *wire.Batch, first int) (end int, ok bool) {
+	r := &v.asks
+	for i := first; i < min(first+maxLocked, len(b.Keys)); i++ {
+		if !v.set.SameShard(b.Keys[i], b.Keys[first]) {
+			return i, true
+		}
+		r.Key, r.Index = b.Keys[i], b.Indexes[i]
+		if b.Floats > 0 {
+			r.Vals = b.Vals(i)
+		}
+		if h := v.rows[i]; h == nil || !v.fits(r) || !v.answer(x, h, r) {
+			return i, false
+		}
+		end = i + 1
+	}
+	return end, true
+}
+
+// RepliedBatch is Replied of a batch.
+func (v *Server) RepliedBatch(b *wire.Batch) (fit int) {
+	r := &v.asks
+	r.Kind, r.Vals = b.Kind, nil
+	if b.Floats > 0 {
+		r.Vals = b.Vals(0) // all are as long
+	}
+	for fit < len(b.Keys) {
+		first := fit
+		x := v.set.shard(b.Keys[first])
+		x.lockFor(v.out)
+		for ; fit < min(first+maxLocked, len(b.Keys)) && v.set.SameShard(b.Keys[fit], b.Keys[first]); fit++ {
+			if r.Key = b.Keys[fit]; !v.fits(r) {
+				x.Unlock()
+				return fit
+			}
+			x.Replied(v.from, r.Key)
+		}
+		x.Unlock()
+	}
+	return fit
 }
 
 // Replied has the shards learn from replies where their keys are. It returns how many
