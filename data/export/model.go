@@ -103,17 +103,18 @@ const (
 // Read reads the description of the export in a folder. The error wraps
 // fs.ErrNotExist if the folder has none.
 func Read(dir string) (*Model, error) {
-	path := filepath.Join(dir, ModelFile)
-	b, err := os.ReadFile(path)
+	f, err := Open(dir)
 	if err != nil {
-		return nil, fmt.Errorf("export: %w", err)
+		return nil, err
 	}
-	m, err := decode(b)
-	if err != nil {
-		return nil, fmt.Errorf("export: %s: %w", path, err)
-	}
-	return m, nil
+	return f.model, nil
 }
+
+// Bounds of a description, which may come from anywhere.
+const (
+	maxModel = 16 << 20 // bytes
+	maxFiles = 4096
+)
 
 func decode(b []byte) (*Model, error) {
 	var m Model
@@ -126,12 +127,33 @@ func decode(b []byte) (*Model, error) {
 	case m.Task == "" || len(m.Files) == 0:
 		return nil, errors.New("not a description of a model: it names no task or no files")
 	}
-	for _, f := range m.Files {
-		if f.Name == "" || f.Name == ModelFile || f.Name != filepath.Base(f.Name) || strings.HasPrefix(f.Name, ".") {
-			return nil, fmt.Errorf("not a description of a model: %q is no name of a file in this folder", f.Name)
-		}
+	if err := m.checkFiles(); err != nil {
+		return nil, fmt.Errorf("not a description of a model: %w", err)
 	}
 	return &m, nil
+}
+
+func (m *Model) checkFiles() error {
+	if len(m.Files) > maxFiles {
+		return fmt.Errorf("it names %d files, at most %d are possible", len(m.Files), maxFiles)
+	}
+	byName := map[string]*File{}
+	for i := range m.Files {
+		f := &m.Files[i]
+		if f.Name == "" || f.Name == ModelFile || f.Name != filepath.Base(f.Name) || strings.HasPrefix(f.Name, ".") || strings.ContainsAny(f.Name, "\\\x00") {
+			return fmt.Errorf("%q is no name of a file in this folder", f.Name)
+		}
+		if byName[f.Name] != nil {
+			return fmt.Errorf("it names the file %s twice", f.Name)
+		}
+		byName[f.Name] = f
+	}
+	for _, f := range m.Files {
+		if names := byName[f.Names]; f.Names != "" && (names == nil || names.Names != "") {
+			return fmt.Errorf("the names of the rows of %s are in %q, which is no text that it describes", f.Name, f.Names)
+		}
+	}
+	return nil
 }
 
 // File returns the file of a name, nil if the export has none.
@@ -157,8 +179,7 @@ func (m *Model) Verify(dir, name string) error {
 	case err != nil:
 		return fmt.Errorf("export: %w", err)
 	case bytes != f.Bytes || sum != f.SHA256:
-		return fmt.Errorf("export: %s is not the file that %s describes: %d bytes with SHA-256 %.12s…, want %d with %.12s…; it was changed, or copied in part",
-			path, ModelFile, bytes, sum, f.Bytes, f.SHA256)
+		return changed(path, bytes, sum, f)
 	case f.Names != "" && f.Names != name:
 		return m.Verify(dir, f.Names)
 	}

@@ -32,11 +32,8 @@ type pair struct {
 
 // line reads an example, unless the line is empty.
 func (p *parser) line(line []byte) (positive, ok bool, err error) {
-	switch {
-	case !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0:
-		return false, false, errText
-	case bytes.IndexByte(line, '\r') >= 0:
-		return false, false, errReturn
+	if err := checkText(line); err != nil {
+		return false, false, err
 	}
 	if i := bytes.IndexByte(line, '#'); i >= 0 {
 		line = line[:i]
@@ -48,19 +45,34 @@ func (p *parser) line(line []byte) (positive, ok bool, err error) {
 	if positive, err = p.labels.read(label); err != nil {
 		return false, false, err
 	}
+	return positive, true, p.read(rest)
+}
+
+// checkText refuses what is no line of a text.
+func checkText(line []byte) error {
+	switch {
+	case !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0:
+		return errText
+	case bytes.IndexByte(line, '\r') >= 0:
+		return errReturn
+	}
+	return nil
+}
+
+// read reads the pairs of an example.
+func (p *parser) read(rest []byte) error {
 	p.pairs = p.pairs[:0]
 	for {
 		var text []byte
 		if text, rest = field(rest); len(text) == 0 {
-			break
+			return p.sort()
 		}
 		x, err := p.pair(text)
 		if err != nil {
-			return false, false, err
+			return err
 		}
 		p.pairs = append(p.pairs, x)
 	}
-	return positive, true, p.sort()
 }
 
 // field returns the next text between blanks, empty at the end, and the rest.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/godwit-ps/godwit/data/internal/lines"
+	"github.com/godwit-ps/godwit/data/lines"
 
 	"github.com/godwit-ps/godwit/data/setting"
 )

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/godwit-ps/godwit/data/internal/lines"
+	"github.com/godwit-ps/godwit/data/lines"
 )
 
 // readCoordinate reads a matrix in the coordinate format of Matrix Market

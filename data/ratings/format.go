@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/godwit-ps/godwit/data/internal/lines"
+	"github.com/godwit-ps/godwit/data/lines"
 )
 
 // maxLine bounds a line: cells are short.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-ps/godwit/data/internal/lines"
+	"github.com/godwit-ps/godwit/data/lines"
 )
 
 // folder writes files by name and returns their folder.

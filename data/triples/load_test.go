@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-ps/godwit/data/internal/lines"
+	"github.com/godwit-ps/godwit/data/lines"
 )
 
 // folder writes files by name and returns their folder. Names of splits that

@@ -237,15 +237,9 @@ func (r *ranker) tile(q, qNorms, cands, candNorms []float32) []float32 {
 // block compares all queries of the chunk with the entities from … to-1.
 func (r *ranker) block(ctx context.Context, from, to int) error {
 	d, n := r.task.cfg.Dim, to-from
-	r.fetch = r.fetch[:0]
-	for e := from; e < to; e++ {
-		r.fetch = append(r.fetch, r.keys.entity+godwit.Key(e))
-	}
-	r.cands, r.candNorms = buffer.Sized(r.cands, n*d), buffer.Sized(r.candNorms, n)
-	if err := r.w.Pull(ctx, r.fetch, r.cands); err != nil {
+	if err := r.candidatesOf(ctx, from, n); err != nil {
 		return err
 	}
-	squaredNorms(r.candNorms, r.cands, d)
 	for i := 0; i < len(r.queries); i += tileQueries {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -256,6 +250,21 @@ func (r *ranker) block(ctx context.Context, from, to int) error {
 			r.queries[k].count(scores[(k-i)*n:(k-i+1)*n], from)
 		}
 	}
+	return nil
+}
+
+// candidatesOf reads the block of n entities from from on, with their norms.
+func (r *ranker) candidatesOf(ctx context.Context, from, n int) error {
+	d := r.task.cfg.Dim
+	r.fetch = r.fetch[:0]
+	for e := from; e < from+n; e++ {
+		r.fetch = append(r.fetch, r.keys.entity+godwit.Key(e))
+	}
+	r.cands, r.candNorms = buffer.Sized(r.cands, n*d), buffer.Sized(r.candNorms, n)
+	if err := r.w.Pull(ctx, r.fetch, r.cands); err != nil {
+		return err
+	}
+	squaredNorms(r.candNorms, r.cands, d)
 	return nil
 }
 

@@ -32,6 +32,21 @@ type Task struct {
 
 // New checks the settings and the graph, which must not change afterwards.
 func New(cfg Config, g *triples.Graph) (*Task, error) {
+	t, err := Reload(cfg, g)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(g.Train) == 0:
+		return nil, errors.New("kge: the graph has no triples to train")
+	case len(g.Valid)+len(g.Test) == 0:
+		return nil, errors.New("kge: the graph has no triples to evaluate: hold some out for valid or test")
+	}
+	return t, nil
+}
+
+// Reload is [New] for a model that is trained already: the graph may lack triples, and
+// the task is not to be trained.
+func Reload(cfg Config, g *triples.Graph) (*Task, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -68,12 +83,8 @@ func checkGraph(g *triples.Graph) error {
 		return fmt.Errorf("kge: the graph has %d entities, want at least 2", len(g.Entities))
 	case len(g.Relations) == 0:
 		return errors.New("kge: the graph has no relations")
-	case len(g.Train) == 0:
-		return errors.New("kge: the graph has no triples to train")
 	case len(g.Train) > math.MaxInt32:
 		return fmt.Errorf("kge: the graph has %d triples to train, at most %d are possible", len(g.Train), math.MaxInt32)
-	case len(g.Valid)+len(g.Test) == 0:
-		return errors.New("kge: the graph has no triples to evaluate: hold some out for valid or test")
 	}
 	for _, split := range []struct {
 		name string

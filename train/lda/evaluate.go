@@ -67,15 +67,9 @@ func (ev *evaluator) documents(ctx context.Context, from, to int) (train.Loss, e
 	if from == to {
 		return l, nil
 	}
-	k := ev.task.cfg.Topics
-	for r := range ev.task.rows {
-		ev.ks = append(ev.ks, ev.keys.topic+godwit.Key(r))
-	}
-	totals := make([]float32, len(ev.ks)*k)
-	if err := ev.w.Pull(ctx, ev.ks, totals); err != nil {
+	if err := ev.begin(ctx); err != nil {
 		return l, err
 	}
-	ev.s.setTotals(totals)
 	for doc := from; doc < to; doc++ {
 		if err := ev.pull(ctx, doc); err != nil {
 			return l, err
@@ -86,6 +80,19 @@ func (ev *evaluator) documents(ctx context.Context, from, to int) (train.Loss, e
 		l.Examples += int64(len(ev.local) / 2)
 	}
 	return l, nil
+}
+
+// begin reads the counts of the topics.
+func (ev *evaluator) begin(ctx context.Context) error {
+	for r := range ev.task.rows {
+		ev.ks = append(ev.ks, ev.keys.topic+godwit.Key(r))
+	}
+	totals := make([]float32, len(ev.ks)*ev.task.cfg.Topics)
+	if err := ev.w.Pull(ctx, ev.ks, totals); err != nil {
+		return err
+	}
+	ev.s.setTotals(totals)
+	return nil
 }
 
 // pull gets the counts of a document's words.
@@ -106,23 +113,9 @@ func (ev *evaluator) pull(ctx context.Context, doc int) error {
 // the model, and returns the summed -log of the probabilities of the others.
 func (ev *evaluator) complete(r *rand.Rand) (loss float64) {
 	k, s := ev.task.cfg.Topics, &ev.s
-	ev.topics = buffer.Sized(ev.topics, len(ev.local))
-	for i := range ev.topics {
-		ev.topics[i] = none
-	}
-	s.beginDocument(nil)
+	ev.beginDocument()
 	for range ev.task.cfg.Fold {
-		for i := 0; i < len(ev.local); i += 2 {
-			if z := ev.topics[i]; z != none {
-				s.doc[z]--
-				s.length--
-			}
-			id := int(ev.local[i])
-			z, _ := s.sample(ev.vals[id*k:(id+1)*k], r)
-			ev.topics[i] = uint16(z)
-			s.doc[z]++
-			s.length++
-		}
+		ev.sweep(r, 2)
 	}
 	for i := 1; i < len(ev.local); i += 2 {
 		id := int(ev.local[i])
@@ -132,23 +125,51 @@ func (ev *evaluator) complete(r *rand.Rand) (loss float64) {
 	return loss
 }
 
+// beginDocument begins a document none of whose words has a topic.
+func (ev *evaluator) beginDocument() {
+	ev.topics = buffer.Sized(ev.topics, len(ev.local))
+	for i := range ev.topics {
+		ev.topics[i] = none
+	}
+	ev.s.beginDocument(nil)
+}
+
+// sweep draws topics for every step-th word of the document.
+func (ev *evaluator) sweep(r *rand.Rand, step int) {
+	k, s := ev.task.cfg.Topics, &ev.s
+	for i := 0; i < len(ev.local); i += step {
+		if z := ev.topics[i]; z != none {
+			s.doc[z]--
+			s.length--
+		}
+		id := int(ev.local[i])
+		z, _ := s.sample(ev.vals[id*k:(id+1)*k], r)
+		ev.topics[i] = uint16(z)
+		s.doc[z]++
+		s.length++
+	}
+}
+
 // ErrCounts is wrapped by the error of [Task.Check] where counts do not add up.
 var ErrCounts = errors.New("the counts do not add up")
 
 // Check checks that counts are whole and not negative, that those of a topic's
 // words add up to the topic's, and all topics' to as many words as training has
-// drawn topics for: those of all documents, or, where a first epoch was cut
-// short, fewer. All nodes call it, each time with another name, when the updates
+// drawn topics for, beside those of a model that was taken over: those of all
+// documents, or, where a first epoch was cut short, fewer. All nodes call it, each time with another name, when the updates
 // of all workers are visible everywhere. The error wraps [ErrCounts] where the
 // counts were read but are wrong.
 func (t *Task) Check(ctx context.Context, env *train.Env, name string) error {
 	k := t.cfg.Topics
-	// Sums for each topic: by words, by topics; the last one counts values that are no
-	// counts.
-	sum, err := env.SumOverWorkers(ctx, "lda counts "+name, 2*k+1, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
+	// Sums for each topic: by words, by topics; then how many values are no counts, and
+	// how many words were counted before.
+	sum, err := env.SumOverWorkers(ctx, "lda counts "+name, 2*k+2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		at, err := t.keys(w.Model())
 		if err != nil {
 			return err
+		}
+		if env.Node == 0 && i == 0 { // whose process has imported them
+			sums[2*k+1] = float64(t.before.Load())
 		}
 		from, to := env.Share(t.words, i)
 		if err := t.addUp(ctx, w, at.word+godwit.Key(from), to-from, sums[:k], &sums[2*k]); err != nil {
@@ -175,8 +196,8 @@ func (t *Task) checkSums(sum []float64) error {
 		}
 		words += sum[z]
 	}
-	if words > float64(len(t.docs.Words)) {
-		return fmt.Errorf("lda: %w: %v words are counted, there are %d", ErrCounts, words, len(t.docs.Words))
+	if words > float64(len(t.docs.Words))+sum[2*k+1] {
+		return fmt.Errorf("lda: %w: %v words are counted, there are %d", ErrCounts, words-sum[2*k+1], len(t.docs.Words))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bagofwords"
@@ -25,14 +26,16 @@ const (
 	perRow = 1 << 23
 )
 
-// A Task trains topics. It implements [train.Task]. It is immutable and may be
-// used by any number of goroutines.
+// A Task trains topics. It implements [train.Task]. It may be used by any number of
+// goroutines.
 type Task struct {
 	cfg   Config
 	docs  *bagofwords.Set
 	held  *bagofwords.Set
 	rows  int // of the topics
 	words int
+	// before is how many words the model counts that was taken over; 0 without one.
+	before atomic.Int64
 }
 
 // New checks the settings, the documents to train on and those held out for

@@ -142,13 +142,7 @@ const chunk = 512
 func (ev *evaluator) examples(ctx context.Context, from, to int) error {
 	c := ev.counts
 	for ; from < to; from += chunk {
-		ev.list = ev.list[:0]
-		for e := from; e < min(from+chunk, to); e++ {
-			ev.list = append(ev.list, int32(e))
-		}
-		ev.ks = ev.gather(&ev.batch, ev.ks[:0], ev.list)
-		ev.vals = buffer.Sized(ev.vals, ev.floats(&ev.batch))
-		if err := ev.w.Pull(ctx, ev.ks, ev.vals); err != nil {
+		if err := ev.pull(ctx, from, min(from+chunk, to)); err != nil {
 			return err
 		}
 		ev.forward(&ev.batch, ev.vals, func(positive bool, margin float32, _ []int32, _ []float32) {

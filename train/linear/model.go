@@ -36,7 +36,21 @@ type model struct {
 // maxWidth bounds the features: the number of one has 32 bits.
 const maxWidth = libsvm.MaxFeature + 1
 
+// newModel checks the data, which are to be trained.
 func newModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, error) {
+	m, err := checkedModel(data, bias, factors, dim)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTrain(data.Train); err != nil {
+		return nil, err
+	}
+	m.used, m.counts = data.Train.Used()
+	return m, nil
+}
+
+// checkedModel checks the data, which may lack examples to train.
+func checkedModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, error) {
 	for _, x := range []struct {
 		name string
 		set  *libsvm.Set
@@ -51,12 +65,7 @@ func newModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, error) 
 	if w := data.Train.Width; uint64(w) > maxWidth {
 		return nil, fmt.Errorf("linear: features up to %d, and no more than %d can have weights: hash them", w-1, uint32(maxWidth))
 	}
-	if err := checkTrain(data.Train); err != nil {
-		return nil, err
-	}
-	m := &model{data: data, bias: bias, factors: factors, dim: dim}
-	m.used, m.counts = data.Train.Used()
-	return m, nil
+	return &model{data: data, bias: bias, factors: factors, dim: dim}, nil
 }
 
 func checkTrain(s *libsvm.Set) error {

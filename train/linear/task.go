@@ -26,7 +26,13 @@ func New(cfg Config, data *libsvm.Splits) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := data.Train.Len()
+	return taskOf(cfg, m), nil
+}
+
+// taskOf gives a model the tables of the settings.
+func taskOf(cfg Config, m *model) *Task {
+	data := m.data
+	n := max(data.Train.Len(), 1)
 	weight, bias := cfg.rules(float32(min(cfg.Batch, n)) / float32(n))
 	rows := uint64(data.Train.Width)
 	m.tables = []godwit.Table{{Name: WeightTable, Rows: rows, Dim: 1, Rule: weight}}
@@ -38,7 +44,7 @@ func New(cfg Config, data *libsvm.Splits) (*Task, error) {
 			Name: FactorTable, Rows: rows, Dim: cfg.Factors, Rule: optim.AdaGrad{LR: cfg.FactorLR}, Init: godwit.Normal{Std: cfg.FactorStd},
 		})
 	}
-	return &Task{m, cfg}, nil
+	return &Task{m, cfg}
 }
 
 // Fingerprint names settings and data.

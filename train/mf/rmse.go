@@ -7,7 +7,6 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/ratings"
 	"github.com/godwit-ps/godwit/train"
-	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
 // chunk is how many cells are pulled at once.
@@ -55,16 +54,10 @@ func (ev *evaluator) sum(ctx context.Context, cells []ratings.Rating) (sum float
 }
 
 func (ev *evaluator) chunk(ctx context.Context, cells []ratings.Rating) (sum float64, err error) {
-	b := &ev.batch
-	ev.num.begin(b)
-	for _, c := range cells {
-		ev.num.add(b, c)
-	}
-	ev.num.end(b)
-	ev.vals = buffer.Sized(ev.vals, len(b.Keys)*ev.task.cfg.width())
-	if err := ev.w.Pull(ctx, b.Keys, ev.vals); err != nil {
+	if err := ev.pull(ctx, cells); err != nil {
 		return 0, err
 	}
+	b := &ev.batch
 	for _, c := range b.Data.cells {
 		p, q := ev.task.sides(ev.vals, &b.Data, c)
 		e := float64(c.value - ev.task.forward(p, q))

@@ -29,6 +29,21 @@ type Task struct {
 
 // New checks the settings and the matrix, which must not change afterwards.
 func New(cfg Config, s *ratings.Set) (*Task, error) {
+	t, err := Reload(cfg, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(s.Train) == 0:
+		return nil, errors.New("mf: the matrix has no cells to train")
+	case len(s.Valid)+len(s.Test) == 0:
+		return nil, errors.New("mf: the matrix has no cells to evaluate by: hold some out for valid or test")
+	}
+	return t, nil
+}
+
+// Reload is [New] for a model that is trained already: the matrix may lack cells, and
+// the task is not to be trained.
+func Reload(cfg Config, s *ratings.Set) (*Task, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -38,12 +53,6 @@ func New(cfg Config, s *ratings.Set) (*Task, error) {
 	}
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("mf: %w", err)
-	}
-	if len(s.Train) == 0 {
-		return nil, errors.New("mf: the matrix has no cells to train")
-	}
-	if len(s.Valid)+len(s.Test) == 0 {
-		return nil, errors.New("mf: the matrix has no cells to evaluate by: hold some out for valid or test")
 	}
 	t := &Task{cfg: cfg, set: s, rule: rule}
 	if cfg.Biased {

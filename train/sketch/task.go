@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
@@ -36,13 +37,15 @@ func (c Config) Check() error {
 	return c.Sketch.Check()
 }
 
-// A Task counts a stream once an epoch. It implements [train.Task]. It is
-// immutable and may be used by any number of goroutines.
+// A Task counts a stream once an epoch. It implements [train.Task]. It may be used by
+// any number of goroutines.
 type Task struct {
 	cfg    Config
 	stream *Stream
 	items  []uint64 // different ones, and
 	counts []int64  // how often each occurs, for evaluations
+	// before is how many items were counted by the sketch that was taken over; 0 without one.
+	before atomic.Int64
 }
 
 // New checks the settings and the stream, which must not change afterwards.
@@ -118,7 +121,8 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 type Quality struct {
 	// Total is how many items were added.
 	Total int64
-	// Streams is Total divided by the length of the stream.
+	// Streams is Total, without what a sketch that was taken over had counted, divided by
+	// the length of the stream.
 	Streams float64
 	// Items is how many different items were asked for.
 	Items int64
@@ -139,11 +143,11 @@ type Quality struct {
 // call it, each time with another name, when the updates of all workers are
 // visible everywhere.
 func (t *Task) EvaluateOn(ctx context.Context, env *train.Env, name string, step int) (Quality, error) {
-	totals, err := t.totals(ctx, env, name)
+	totals, before, err := t.totals(ctx, env, name)
 	if err != nil {
 		return Quality{}, err
 	}
-	q := Quality{Total: totals[0], Streams: float64(totals[0]) / float64(len(t.stream.Items))}
+	q := Quality{Total: totals[0], Streams: float64(totals[0]-before) / float64(len(t.stream.Items))}
 	for _, n := range totals {
 		if n != q.Total {
 			q.Torn++
@@ -215,15 +219,19 @@ func (t *Task) ask(ctx context.Context, c *Client, f *found, step, from, to int,
 	return nil
 }
 
-// totals adds up the rows of the sketch. Each is the number of items added.
-func (t *Task) totals(ctx context.Context, env *train.Env, name string) ([]int64, error) {
-	all, err := env.SumOverWorkers(ctx, "sketch totals "+name, t.cfg.Depth, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
+// totals adds up the rows of the sketch. Each is the number of items added, so many of
+// them before this run.
+func (t *Task) totals(ctx context.Context, env *train.Env, name string) (totals []int64, before int64, err error) {
+	all, err := env.SumOverWorkers(ctx, "sketch totals "+name, t.cfg.Depth+1, func(ctx context.Context, i int, w godwit.Worker, sums []float64) error {
 		c, err := t.cfg.On(w)
 		if err != nil {
 			return err
 		}
+		if env.Node == 0 && i == 0 { // whose process has imported them
+			sums[t.cfg.Depth] = float64(t.before.Load())
+		}
 		from, to := env.Share(t.cfg.Width, i)
-		for row := range sums {
+		for row := range t.cfg.Depth {
 			n, err := c.total(ctx, row, from, to)
 			if err != nil {
 				return err
@@ -233,13 +241,13 @@ func (t *Task) totals(ctx context.Context, env *train.Env, name string) ([]int64
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	totals := make([]int64, len(all))
-	for row, n := range all {
-		totals[row] = int64(n) // sums of whole numbers below 2^53 are exact
+	totals = make([]int64, t.cfg.Depth)
+	for row := range totals {
+		totals[row] = int64(all[row]) // sums of whole numbers below 2^53 are exact
 	}
-	return totals, nil
+	return totals, int64(all[t.cfg.Depth]), nil
 }
 
 // Evaluate asks for some of the items and warns of counts that are wrong.
@@ -283,7 +291,10 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, s *export.Set) error
 		return err
 	}
 	s.Model.Model = "count-min sketch"
-	s.Model.Score = fmt.Sprintf("count = cells[:, 0] + %d*cells[:, 1]; an item's estimate is the least of its cells in the %d rows", optim.CounterBase, t.cfg.Depth)
+	s.Model.Score = fmt.Sprintf("count = cells[:, 0] + %d*cells[:, 1]; an item's estimate is the least of its cells in the %d rows; "+
+		"its cell in row r: h = item ^ ((%d + r + 1)*0x9e3779b97f4a7c15); h = (h ^ h >> 30)*0xbf58476d1ce4e5b9; h = (h ^ h >> 27)*0x94d049bb133111eb; "+
+		"h ^= h >> 31; r*%d + ((h >> 32)*%d >> 32), all mod 2**64; a word is the item FNV-1a, 64 bits, of its bytes",
+		optim.CounterBase, t.cfg.Depth, t.cfg.Seed, t.cfg.Width, t.cfg.Width)
 	cells := tables.Array{
 		File: CountFile, Layout: fmt.Sprintf("low and high part of the count of a cell; x.reshape(%d, %d, 2) is the sketch", t.cfg.Depth, t.cfg.Width),
 		First: c.first, Rows: t.cfg.Depth * t.cfg.Width, Dim: 2, Cols: 2,

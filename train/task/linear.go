@@ -156,6 +156,8 @@ type solver interface {
 	Tables() []godwit.Table
 	EvaluateOn(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (linear.Quality, error)
 	Export(ctx context.Context, w godwit.Worker, s *export.Set) error
+	Import(src export.Source) ([]train.Rows, error)
+	Margins(ctx context.Context, w godwit.Worker, set *libsvm.Set, dst []float32) error
 }
 
 func (t *examplesTask[D]) Warnings() []string { return t.data.Warnings() }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bagofwords"
@@ -68,9 +67,7 @@ func (s *Sketch) words(path string) (*sketch.Stream, error) {
 	}
 	hashes := make([]uint64, len(text.Names))
 	for i, name := range text.Names {
-		h := fnv.New64a()
-		h.Write([]byte(name))
-		hashes[i] = h.Sum64()
+		hashes[i] = wordItem(name)
 	}
 	x := &sketch.Stream{Items: make([]uint64, len(text.Words))}
 	for i, w := range text.Words {

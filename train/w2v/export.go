@@ -10,16 +10,17 @@ import (
 	"github.com/godwit-ps/godwit/train/internal/tables"
 )
 
-// The files that [Task.Export] writes, but for the words, all with the same vectors.
+// The files that [Task.Export] writes. All but the last hold the same vectors.
 const (
-	TextFile   = "vectors.txt" // word2vec's text format
-	BinaryFile = "vectors.bin" // its binary one
-	ArrayFile  = "words.npy"   // a NumPy array, and
-	WordFile   = "words.txt"   // its words
+	TextFile    = "vectors.txt"  // word2vec's text format
+	BinaryFile  = "vectors.bin"  // its binary one
+	ArrayFile   = "words.npy"    // a NumPy array, and
+	WordFile    = "words.txt"    // its words
+	ContextFile = "contexts.npy" // the output vectors
 )
 
 // Export writes the words' input vectors, most frequent words first, in the formats
-// of package wordvec.
+// of package wordvec, and their output vectors, with which training can go on.
 //
 // One node of the run calls it, with a worker that nothing else uses meanwhile, after
 // [train.Run].
@@ -44,6 +45,10 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, s *export.Set) (err 
 			return err
 		}
 		files = append(files, f)
+	}
+	out := tables.Array{File: ContextFile, Names: WordFile, Layout: "the output vector of the word, which predicts", First: k.output, Rows: len(words), Dim: d, Cols: d}
+	if err := out.Write(ctx, w, s); err != nil {
+		return err
 	}
 	return tables.Read(ctx, w, k.input, len(words), d, func(at int, vals []float32) error {
 		for i := 0; i < len(vals)/d; i++ {

@@ -4,6 +4,7 @@ package lines
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -46,12 +47,11 @@ func Open(path string, max int) (*Scanner, error) {
 
 // New reads from r. Name, of the file, is for errors.
 func New(name string, r io.Reader, max int) *Scanner {
-	s := &Scanner{name: name, in: bufio.NewReaderSize(r, max+2), max: max} // a longest line with CR LF
-	if bom, _ := s.in.Peek(3); string(bom) == "\ufeff" {
-		_, _ = s.in.Discard(3) // cannot fail: these bytes were peeked
-	}
-	return s
+	const mark = len(byteOrderMark)
+	return &Scanner{name: name, in: bufio.NewReaderSize(r, max+2+mark), max: max} // a longest line with CR LF
 }
+
+const byteOrderMark = "\ufeff"
 
 // Scan reads the next line and reports whether there is one. A last line
 // without its end counts, if it has any characters.
@@ -62,6 +62,9 @@ func (s *Scanner) Scan() bool {
 	text, err := s.in.ReadSlice('\n')
 	s.line++
 	s.text = trimEnd(text)
+	if s.line == 1 {
+		s.text = bytes.TrimPrefix(s.text, []byte(byteOrderMark))
+	}
 	switch {
 	case err != nil && err != io.EOF:
 		s.err = s.Fail(reason(err, s.max))
@@ -71,7 +74,7 @@ func (s *Scanner) Scan() bool {
 		return false
 	}
 	s.err = err // io.EOF after the last line
-	return err == nil || len(text) > 0
+	return err == nil || len(s.text) > 0
 }
 
 // Text returns the line that Scan read, without LF or CR LF, until the next
@@ -82,7 +85,18 @@ func (s *Scanner) Text() []byte { return s.text }
 func (s *Scanner) Line() int { return s.line }
 
 // Fail returns the error with file and line before it.
-func (s *Scanner) Fail(err error) error { return fmt.Errorf("%s:%d: %w", s.name, s.line, err) }
+func (s *Scanner) Fail(err error) error { return s.FailAt(s.line, err) }
+
+// FailAt returns the error with file and an earlier line before it.
+func (s *Scanner) FailAt(line int, err error) error {
+	return fmt.Errorf("%s:%d: %w", s.name, line, err)
+}
+
+// More reports whether a whole line is there to be scanned without waiting.
+func (s *Scanner) More() bool {
+	there, _ := s.in.Peek(s.in.Buffered()) // cannot fail: it asks for no more
+	return bytes.IndexByte(there, '\n') >= 0
+}
 
 // Err returns what ended the scan before the end of the file, with file and
 // line, or nil.

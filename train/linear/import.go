@@ -1,0 +1,105 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
+	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
+	"github.com/godwit-ps/godwit/train/internal/tables"
+)
+
+// Import implements [train.Importer]: weights and factors are found by the numbers of
+// features. The models must have factors of one length, and both have a bias or none.
+func (m *model) Import(src export.Source) ([]train.Rows, error) {
+	rows, err := m.imported(src)
+	if err != nil {
+		return nil, fmt.Errorf("linear: the trained model does not fit: %w", err)
+	}
+	return rows, nil
+}
+
+func (m *model) imported(src export.Source) ([]train.Rows, error) {
+	var d export.Model
+	m.describe(&d)
+	if err := tables.Same(src, "linear", d.Model, d.Dim); err != nil {
+		return nil, err
+	}
+	if bias := src.Describe().File(BiasFile) != nil; bias != m.bias {
+		return nil, fmt.Errorf("bias is %v of it, and %v is wanted", bias, m.bias)
+	}
+	files := map[string]struct {
+		name string
+		cols int
+	}{WeightTable: {WeightFile, 1}, BiasTable: {BiasFile, 1}, FactorTable: {FactorFile, m.factors}}
+	var all []train.Rows
+	for _, t := range m.tables {
+		f, ok := files[t.Name]
+		if !ok { // gradients of blocks
+			all = append(all, func(uint64, []float32) bool { return false })
+			continue
+		}
+		v, err := tables.ArrayOf(src, f.name, f.cols)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, func(row uint64, dst []float32) bool {
+			if row >= uint64(v.Rows) {
+				return false
+			}
+			clear(dst[copy(dst, v.Row(int(row))):]) // the weights of blocks have a version, too
+			return true
+		})
+	}
+	return all, nil
+}
+
+// Margins writes the margins of a set's examples into dst, one each: the logits of their
+// probabilities to be positive.
+func (m *model) Margins(ctx context.Context, w godwit.Worker, set *libsvm.Set, dst []float32) error {
+	if set.Width > m.data.Train.Width {
+		return fmt.Errorf("linear: features up to %d for weights up to %d", set.Width-1, m.data.Train.Width-1)
+	}
+	k, err := m.keys(w.Model())
+	if err != nil {
+		return err
+	}
+	ev := &evaluator{gatherer: gatherer{m: m, keys: k, set: set}, w: w}
+	for from := 0; from < set.Len(); from += chunk {
+		if err := ev.pull(ctx, from, min(from+chunk, set.Len())); err != nil {
+			return err
+		}
+		ev.forward(&ev.batch, ev.vals, func(_ bool, margin float32, _ []int32, _ []float32) {
+			dst[0], dst = margin, dst[1:]
+		})
+	}
+	return nil
+}
+
+// pull reads what the examples from … to-1 need.
+func (ev *evaluator) pull(ctx context.Context, from, to int) error {
+	ev.list = ev.list[:0]
+	for e := from; e < to; e++ {
+		ev.list = append(ev.list, int32(e))
+	}
+	ev.ks = ev.gather(&ev.batch, ev.ks[:0], ev.list)
+	ev.vals = buffer.Sized(ev.vals, ev.floats(&ev.batch))
+	return ev.w.Pull(ctx, ev.ks, ev.vals)
+}
+
+// Reload returns a task of a model that is trained already, for a set to evaluate it
+// on, whose features are below width. It is not to be trained.
+func Reload(cfg Config, width int, test *libsvm.Set) (*Task, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	data := &libsvm.Splits{Train: &libsvm.Set{Width: width}, Valid: &libsvm.Set{Width: width}, Test: test}
+	m, err := checkedModel(data, cfg.Bias, cfg.Factors, 1)
+	if err != nil {
+		return nil, err
+	}
+	return taskOf(cfg, m), nil
+}
