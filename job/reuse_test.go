@@ -447,7 +447,10 @@ func TestModelsThatContradictThemselvesAreRefused(t *testing.T) {
 	for want, edit := range map[string]func(m map[string]any){
 		"how it was trained": func(m map[string]any) { delete(m, "run") },
 		"settings of kge":    func(m map[string]any) { m["task"] = "mf" },
-		"no task":            func(m map[string]any) { m["task"] = "x"; m["run"].(map[string]any)["spec"].(map[string]any)["task"] = "x" },
+		"no task": func(m map[string]any) {
+			m["task"] = "x"
+			m["run"].(map[string]any)["spec"].(map[string]any)["task"] = "x"
+		},
 		"dim is 8":           func(m map[string]any) { settings(m)["Dim"] = 16 },
 		"Dim is":             func(m map[string]any) { settings(m)["Dim"] = 1 << 40 },
 		`model is "complex"`: func(m map[string]any) { settings(m)["Model"] = "distmult" },

@@ -101,7 +101,7 @@ func (p *prediction) run(cmd *cobra.Command, args []string) error {
 	})
 	err = errors.Join(err, out.Flush())
 	if unknown > 0 {
-		fmt.Fprintf(os.Stderr, "%d questions have names that the model does not know\n", unknown)
+		fmt.Fprintf(os.Stderr, "unanswered, for names that the model does not have: %d\n", unknown)
 	}
 	return err
 }
@@ -141,4 +141,3 @@ func (f flushing) Read(b []byte) (int, error) {
 	}
 	return f.Reader.Read(b)
 }
-

@@ -28,8 +28,9 @@ type Source interface {
 
 // Values are those of an array, row by row.
 type Values struct {
-	Rows, Cols int
-	Floats     []float32 // Rows·Cols of them
+	Rows   int       // how many
+	Cols   int       // of each row
+	Floats []float32 // Rows·Cols of them
 }
 
 // Row returns a row, which belongs to the array.

@@ -13,13 +13,14 @@ import (
 // A Query asks what completes a fact: the tails of (Entity, Relation, ?) or, where
 // Subjects is set, the heads of (?, Relation, Entity).
 type Query struct {
-	Entity, Relation uint32
-	Subjects         bool
+	Entity   uint32 // that is known
+	Relation uint32 // its relation
+	Subjects bool   // whether heads are asked for
 }
 
 // A Scored entity completes a fact.
 type Scored struct {
-	Entity uint32
+	Entity uint32  // that does
 	Score  float32 // the greater, the more likely the fact
 }
 

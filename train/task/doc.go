@@ -13,6 +13,6 @@
 // rest of [Task]. Call [Register] in an init function; there is no other list of tasks.
 // Any program can do this: its tables hold their update rules and filters as values, and
 // package job/cli makes a command of it whose processes are the nodes. The folder
-// examples/ctr has such a program, in a module of its own. Each task of Godwit has one
-// file here, and its mathematics in a package of its own below train.
+// examples/ctr has such a program, in a module of its own. Each task of Godwit has a
+// file here, another one for its trained models (a [Model] is asked and evaluated), and its mathematics in a package of its own below train.
 package task

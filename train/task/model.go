@@ -40,9 +40,9 @@ type Reloaded interface {
 	train.Importer
 	// Tables are those of which Import has rows.
 	Tables() []godwit.Table
-	// Summary is a line about what the model is used on, and Warnings are what may make
-	// its figures misleading, a sentence each, for people.
+	// Summary is a line about what the model is used on, for people.
 	Summary() string
+	// Warnings are what may make its figures misleading, a sentence each, for people.
 	Warnings() []string
 	// Test evaluates the model on all examples of Use.Test, as [Task.Test] does.
 	Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error)
