@@ -239,7 +239,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"node/internal/operation"},
-		ours:  []string{".", "transport", "internal/host", "internal/preempt", "internal/wire", "node/internal/link", "node/internal/tick"},
+		ours:  []string{".", "transport", "internal/hint", "internal/host", "internal/preempt", "internal/wire", "node/internal/link", "node/internal/tick"},
 		never: []string{"context", "time"},
 		pure:  true,
 		why:   "operations are begun and completed by others, and touch no row",

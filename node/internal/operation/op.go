@@ -2,8 +2,10 @@ package operation
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/hint"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/tick"
@@ -24,7 +26,7 @@ type Op struct {
 	mu    preempt.Mutex
 	left  int // replies missing, and one while keys are still being issued
 	dst   []float32
-	offs  []uint32               // where in dst the value of a position goes
+	offs  []uint32               // where in dst the value goes of the request with an index
 	gone  bool                   // the caller gave up: drop what comes
 	from  godwit.NodeID          // the only node that was asked; NoNode: there are more, or none
 	reads transport.InlineReader // the connection that the waiting worker may be reading
@@ -35,7 +37,7 @@ type Op struct {
 // A Span is the keys that an operation asked for.
 type Span struct {
 	Keys        int
-	First, Last godwit.Key
+	First, Last godwit.Key // by their positions in the call
 	floats      int
 }
 
@@ -54,18 +56,23 @@ func (o *Op) Lend(token chan<- struct{}) {
 }
 
 // Expect notes that replies for positions of the call will come: pairs of
-// position and offset. The values of keys of the call are at these offsets.
+// position and offset, in the order of the indexes of the requests. The values of keys of the
+// call are at these offsets.
 func (o *Op) Expect(m *godwit.Model, keys []godwit.Key, miss []int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.offs = slices.Grow(o.offs[:0], len(keys))[:len(keys)]
-	for i := 0; i < len(miss); i += 2 {
-		o.offs[miss[i]] = uint32(miss[i+1])
-		o.span.floats += m.Dim(keys[miss[i]])
+	n := len(miss) / 2
+	o.offs = slices.Grow(o.offs[:0], n)[:n]
+	first, last := miss[0], miss[0]
+	for i := range o.offs {
+		pos := miss[2*i]
+		o.offs[i] = uint32(miss[2*i+1])
+		o.span.floats += m.Dim(keys[pos])
+		first, last = min(first, pos), max(last, pos)
 	}
-	o.span.First, o.span.Last = keys[miss[0]], keys[miss[len(miss)-2]]
-	o.span.Keys = len(miss) / 2
-	o.left += o.span.Keys
+	o.span.First, o.span.Last = keys[first], keys[last]
+	o.span.Keys = n
+	o.left += n
 }
 
 // reply takes replies and reports whether the last was among them.
@@ -87,11 +94,24 @@ func (o *Op) replyBatch(b *wire.Batch, n int) bool {
 	defer o.mu.Unlock()
 	if b.Kind == wire.PullReply && b.Floats > 0 {
 		for i, index := range b.Indexes[:n] {
+			if j := i + ahead; j < n {
+				o.prefetch(b.Indexes[j], b.Floats)
+			}
 			o.got(index, b.Vals(i))
 		}
 	}
 	o.left -= n
 	return o.left == 0
+}
+
+// ahead is how many replies before a value is copied its place is fetched into the processor's
+// cache. Of a call of many keys these are far apart, as the keys come shard by shard.
+const ahead = 8
+
+func (o *Op) prefetch(index uint32, floats int) {
+	if int(index) < len(o.offs) && int(o.offs[index]) < len(o.dst) {
+		hint.Write(unsafe.Pointer(&o.dst[o.offs[index]]), uintptr(4*floats))
+	}
 }
 
 // got copies the value of a position to where it goes, unless the caller gave up.

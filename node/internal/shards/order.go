@@ -15,9 +15,10 @@ import (
 // once, here and at every node that takes the records, as all have the same
 // shards.
 type Order struct {
-	ends []int // of the keys of a part
-	list []int
-	keys []godwit.Key
+	ends  []int // of the keys of a part
+	list  []int
+	keys  []godwit.Key
+	pairs []int
 }
 
 // maxOrdered is for how many keys memory is kept.
@@ -51,6 +52,23 @@ func (o *Order) Positions(s *Set, keys []godwit.Key) []int {
 	return o.list
 }
 
+// Misses puts the keys that an access missed in that order, if there are enough of them for it
+// to pay: positions in keys, each followed by an offset.
+func (o *Order) Misses(s *Set, keys []godwit.Key, miss []int) {
+	if len(miss) < 2*len(s.shards) {
+		return
+	}
+	o.keys = o.keys[:0]
+	for m := 0; m < len(miss); m += 2 {
+		o.keys = append(o.keys, keys[miss[m]])
+	}
+	o.pairs = append(o.pairs[:0], miss...)
+	for i, j := range o.Positions(s, o.keys) {
+		miss[2*i], miss[2*i+1] = o.pairs[2*j], o.pairs[2*j+1]
+	}
+	o.forget(len(o.keys))
+}
+
 // sorted returns the keys in that order, and the positions that they had; the
 // keys themselves and nil where it does not pay. The slices are good until the
 // next call.
@@ -72,8 +90,13 @@ func (o *Order) Sort(s *Set, keys []godwit.Key) {
 		return
 	}
 	copy(keys, by)
-	if len(keys) > maxOrdered {
-		o.list, o.keys = nil, nil
+	o.forget(len(keys))
+}
+
+// forget gives the memory back if there were too many keys to keep it.
+func (o *Order) forget(keys int) {
+	if keys > maxOrdered {
+		o.list, o.keys, o.pairs = nil, nil, nil
 	}
 }
 

@@ -111,37 +111,6 @@ func (s *Set) noteWork(x *shard, k godwit.Key) {
 	}
 }
 
-// An Outcome is what became of a request: it was sent on, unless it waits for its key,
-// which is on its way to this node (Late: although the key was announced), or the rows
-// are gone.
-type Outcome struct{ Waits, Late, Closed bool }
-
-// Request has the shard of a key take a worker's request for it: it is sent to whom the
-// shard believes to be the owner, or waits here. The shard takes it by ask, under its
-// lock, if that is not nil.
-func (s *Set) Request(out *link.Sender, r *wire.Record, ask func(*protocol.Shard)) (o Outcome) {
-	x := s.shard(r.Key)
-	x.lockFor(out)
-	if x.over() {
-		x.Unlock()
-		return Outcome{Closed: true}
-	}
-	if ask == nil && r.Kind <= wire.Push && x.Pass(out, r) {
-		x.Unlock()
-		return o
-	}
-	waited, late := x.Stats.Waited, x.Stats.Late
-	if ask == nil {
-		x.Request(out, r)
-	} else {
-		ask(x.Shard)
-	}
-	o.Waits, o.Late = x.Stats.Waited != waited, x.Stats.Late != late
-	s.noteWork(x, r.Key)
-	x.Unlock()
-	return o
-}
-
 // Resume has a request go on that waited for something else than its key.
 func (s *Set) Resume(out protocol.Out, r *wire.Record) {
 	x := s.shard(r.Key)

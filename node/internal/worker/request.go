@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/shards"
 )
 
 // This file is what a worker does with keys that it cannot be served at once: it
@@ -28,67 +29,41 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		o.Lend(w.req.token)
 	}
 	o.Expect(w.g.Model, keys, w.rows.Miss)
-	if kind == wire.Localize {
-		for m, i := range w.req.order.Positions(w.g.Rows, keys) { // all were missed
-			w.rows.Miss[2*m], w.rows.Miss[2*m+1] = i, 0
-		}
+	r := &w.req.asks
+	*r = shards.Requests{Record: wire.Record{Kind: kind, Op: o.ID}, Keys: keys, Miss: w.rows.Miss, Forms: w.req.forms}
+	if kind == wire.Push || kind == wire.Set {
+		r.Vals = buf
 	}
-	w.req.rec = wire.Record{Kind: kind, Op: o.ID}
-	t := w.g.Rows.First()
 	if w.g.Bound != nil || w.g.windows != nil {
 		w.follow(o, kind, keys)
 	}
-	var ask func(*protocol.Shard)
 	if w.req.after != 0 {
-		ask = func(s *protocol.Shard) { w.g.Bound.AskAfter(s, &w.out, &w.req.rec, w.req.after) }
+		r.Ask = func(s *protocol.Shard) { w.g.Bound.AskAfter(s, &w.out, &r.Record, w.req.after) }
 	}
-	var away, queued uint64
-	next := 0
-	for m := 0; m < len(w.rows.Miss); m += 2 {
-		if m == next {
-			var err error
-			if next, err = w.admit(ctx, o, kind, keys, m); err != nil {
-				w.abandon(o)
-				w.req.unissued = (len(w.rows.Miss) - m) / 2
-				w.issued(o, w.req.unissued)
-				return 0, w.blamed(what, keys, err)
-			}
-			if w.out.Records >= maxRequests {
-				w.out.Records = 0
-				w.out.Post()
-			}
-			w.out.Keep()
+	for m, next := 0, 0; m < len(r.Miss); m = next {
+		var err error
+		if next, err = w.admit(ctx, o, kind, keys, m); err != nil {
+			w.abandon(o)
+			w.req.unissued = (len(r.Miss) - m) / 2
+			w.issued(o, w.req.unissued)
+			return 0, w.blamed(what, keys, err)
 		}
-		i, off := w.rows.Miss[m], w.rows.Miss[m+1]
-		k := keys[i]
-		w.req.rec.Key, w.req.rec.Index, w.req.rec.Seq = k, uint32(i), 0
-		if kind == wire.Push || kind == wire.Set {
-			if !t.Has(k) {
-				t = w.g.Rows.Table(k)
-			}
-			w.req.rec.Vals = buf[off : off+t.Dim]
-			if len(w.req.forms) > 0 {
-				f := w.req.forms[m/2]
-				w.req.rec.Coding, w.req.rec.Step = wire.Coding(f.Coding), f.Step
-			}
+		if w.out.Records >= maxRequests {
+			w.out.Records = 0
+			w.out.Post()
 		}
-		got := w.g.Rows.Request(&w.out, &w.req.rec, ask)
-		if got.Closed {
+		w.out.Keep()
+		if !w.g.Rows.Request(&w.out, r, m, next) {
 			w.out.Release()
 			return 0, w.fail(what, keys, w.g.Host.Err())
 		}
-		if got.Late {
+		for ; r.Late > 0; r.Late-- {
 			w.intents.Missed(w.clock.Now())
-		}
-		if got.Waits {
-			queued++
-		} else {
-			away++
 		}
 	}
 	if c != nil {
-		add(&c[protocol.Elsewhere], away)
-		add(&c[waited], queued)
+		add(&c[protocol.Elsewhere], r.Away)
+		add(&c[waited], r.Waits)
 	}
 	h := w.ops.Handle(o.ID)
 	w.issued(o, 0)
@@ -217,6 +192,9 @@ func (w *Worker) all(ctx context.Context, what string, kind wire.Kind, keys []go
 		return 0, nil
 	}
 	w.every(keys)
+	if kind == wire.Localize {
+		w.req.order.Misses(w.g.Rows, keys, w.rows.Miss)
+	}
 	return w.request(ctx, what, kind, keys, buf, nil)
 }
 

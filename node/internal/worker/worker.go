@@ -40,7 +40,7 @@ type Worker struct {
 
 // A request is what a worker knows, beside the operation, of a call by which it asks others.
 type request struct {
-	rec      wire.Record       // scratch
+	asks     shards.Requests   // scratch
 	send     func()            // has sent what is in the worker's sender
 	waits    bool              // the call waits for what it asks for
 	order    shards.Order      // of a call that asks for many keys
@@ -221,6 +221,7 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 			add(&c[p], served[p])
 		}
 	}
+	w.req.order.Misses(w.g.Rows, keys, w.rows.Miss)
 	if kind == wire.Push {
 		if len(w.rows.Miss) > 0 || w.filters.Took() {
 			return w.push(ctx, what, keys, buf, c)

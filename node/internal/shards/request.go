@@ -1,0 +1,93 @@
+package shards
+
+import (
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
+)
+
+// Requests are what a call of a worker asks for, in the order in which it is asked for.
+type Requests struct {
+	Record wire.Record       // its Kind and Op are those of all; the rest is scratch
+	Keys   []godwit.Key      // of the call
+	Miss   []int             // positions of the keys that are asked for, each followed by the offset of its value
+	Vals   []float32         // of a push or set: these offsets are in it
+	Forms  []godwit.Encoding // … and how they are written, one for each that is asked for; none: raw
+
+	// Ask, if set, has a shard take Record.
+	Ask func(*protocol.Shard)
+
+	// How many were sent on, and how many wait at this node for their keys, which are on
+	// their way here; of these, how many though the keys were announced.
+	Away, Waits, Late uint64
+}
+
+// Request has the shards of keys take some requests, those from a place in r.Miss up to another:
+// each is sent to whom its shard believes to be the owner, or waits here. Its Index is its number
+// in r.Miss. It reports false if the rows are gone.
+func (s *Set) Request(out *link.Sender, r *Requests, from, end int) bool {
+	if s.large && end-from >= 8 {
+		for m := from; m < end; m += 2 {
+			k := r.Keys[r.Miss[m]]
+			s.shard(k).PrefetchIndex(k)
+		}
+	}
+	t := s.First()
+	for m := from; m < end; {
+		first := r.Keys[r.Miss[m]]
+		x := s.shard(first)
+		x.lockFor(out)
+		if x.over() {
+			x.Unlock()
+			return false
+		}
+		for most := min(end, m+2*maxLocked); m < most; m += 2 {
+			k := r.Keys[r.Miss[m]]
+			if !s.SameShard(k, first) {
+				break
+			}
+			if !t.Has(k) {
+				t = s.Table(k)
+			}
+			r.fill(k, m, t)
+			s.request(x, out, r)
+		}
+		x.Unlock()
+	}
+	return true
+}
+
+// fill makes r.Record the request for a key.
+func (r *Requests) fill(k godwit.Key, m int, t *Table) {
+	r.Record.Key, r.Record.Index, r.Record.Seq = k, uint32(m/2), 0
+	if r.Vals == nil {
+		return
+	}
+	r.Record.Vals = r.Vals[r.Miss[m+1]:][:t.Dim]
+	if len(r.Forms) > 0 {
+		f := r.Forms[m/2]
+		r.Record.Coding, r.Record.Step = wire.Coding(f.Coding), f.Step
+	}
+}
+
+// request has a shard, which is locked, take r.Record.
+func (s *Set) request(x *shard, out *link.Sender, r *Requests) {
+	if r.Ask == nil && r.Record.Kind <= wire.Push && x.Pass(out, &r.Record) {
+		r.Away++
+		return
+	}
+	waited, late := x.Stats.Waited, x.Stats.Late
+	if r.Ask == nil {
+		x.Request(out, &r.Record)
+	} else {
+		r.Ask(x.Shard)
+	}
+	if x.Stats.Waited != waited {
+		r.Waits++
+	} else {
+		r.Away++
+	}
+	r.Late += x.Stats.Late - late
+	s.noteWork(x, r.Record.Key)
+}
