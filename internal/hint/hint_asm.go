@@ -16,6 +16,18 @@ func Read(p unsafe.Pointer, bytes uintptr)
 //go:noescape
 func Write(p unsafe.Pointer, bytes uintptr)
 
+// ReadEach is Read of as many bytes from each of n addresses, the first of which is at p.
+// Those that are nil are skipped. One call for many costs less than one for each. On amd64 the
+// lines come as near as the second cache, to which more of them are under way at a time.
+//
+//go:noescape
+func ReadEach(p *unsafe.Pointer, n int, bytes uintptr)
+
+// WriteEach is Write from each of n addresses, as ReadEach.
+//
+//go:noescape
+func WriteEach(p *unsafe.Pointer, n int, bytes uintptr)
+
 // Wait is for loops that wait for another processor: it takes about as long as
 // a line needs to come from there, and leaves the memory in peace meanwhile.
 //

@@ -10,5 +10,11 @@ func Read(unsafe.Pointer, uintptr) {}
 // Write does nothing.
 func Write(unsafe.Pointer, uintptr) {}
 
+// ReadEach does nothing.
+func ReadEach(*unsafe.Pointer, int, uintptr) {}
+
+// WriteEach does nothing.
+func WriteEach(*unsafe.Pointer, int, uintptr) {}
+
 // Wait does nothing.
 func Wait() {}

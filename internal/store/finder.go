@@ -12,7 +12,7 @@ import (
 // of goroutines at any time: what it reads is written atomically. It also tells
 // the processor what will be accessed soon. A row that nothing is cached of is
 // three trips to memory away: the index, the address of the row's chunk, the
-// row. Trips that are prefetched, by PrefetchIndex, Slot.Prefetch and Prefetch, overlap,
+// row. Trips that are prefetched, by PrefetchIndex, a [Group] and Prefetch, overlap,
 // also across locks, which ordinary reads do not.
 //
 // What it needs for rows of one length is together in a line of the processor's
@@ -55,11 +55,14 @@ func (f *Finder) set(index []uint32) {
 // at returns the address of a place in an index that begins at p.
 func at(p *uint32, i int) *uint32 { return (*uint32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }
 
-// PrefetchIndex has the processor fetch the key's index entry.
-func (f *Finder) PrefetchIndex(k godwit.Key) {
+// entry returns where the search for a key begins in the index.
+func (f *Finder) entry(k godwit.Key) unsafe.Pointer {
 	n := int(f.n.Load())
-	hint.Read(unsafe.Pointer(at(f.index.Load(), place(n, hash(k)))), 1)
+	return unsafe.Pointer(at(f.index.Load(), place(n, hash(k))))
 }
+
+// PrefetchIndex has the processor fetch the key's index entry.
+func (f *Finder) PrefetchIndex(k godwit.Key) { hint.Read(f.entry(k), 1) }
 
 // probes is how many places Look tries at the most: far more than an index
 // asks for, unless it is just being replaced.
@@ -69,12 +72,20 @@ const probes = 100
 // nothing of the row, which is the key's only if its header says so to a caller
 // who knows that nobody changes it just now. It may fail to find a row while
 // the index is being changed.
-func (f *Finder) Look(k godwit.Key) *Header { return f.Probe(k).Row() }
+func (f *Finder) Look(k godwit.Key) *Header { return f.probe(k).row() }
 
-// Probe is the first half of Look: it goes through the index and returns a
+// probe is the first half of Look: it goes through the index and returns a
 // slot, from which the second half leads to the row. Between the two lies a
 // trip to memory that can be announced.
-func (f *Finder) Probe(k godwit.Key) Slot {
+func (f *Finder) probe(k godwit.Key) slot {
+	if e := f.search(k); e != empty {
+		return f.slot(refOf(e))
+	}
+	return slot{}
+}
+
+// search returns the entry that seems to be a key's, or empty.
+func (f *Finder) search(k godwit.Key) uint32 {
 	h := hash(k)
 	tag := tagOf(h)
 	n := int(f.n.Load())
@@ -82,42 +93,96 @@ func (f *Finder) Probe(k godwit.Key) Slot {
 	i := place(n, h)
 	for range probes {
 		e := atomic.LoadUint32(at(index, i))
-		if e == empty {
-			break
-		}
-		if e&^refMask == tag {
-			return f.slot(refOf(e))
+		if e == empty || e&^refMask == tag {
+			return e
 		}
 		i = next(n, i)
 	}
-	return Slot{}
+	return empty
 }
 
-func (f *Finder) slot(r Ref) Slot {
+// A Group is keys that are looked up together, each by the finder of its store. Its methods
+// do what those of a Finder do for one key. One goroutine uses it at a time.
+type Group struct {
+	Finders [GroupKeys]*Finder // of the keys; to be set before a method is called
+	Rows    [GroupKeys]*Header // what Look found
+	entries [GroupKeys]uint32
+	slots   [GroupKeys]slot
+	lines   [GroupKeys]unsafe.Pointer // to be fetched
+}
+
+// GroupKeys is how many keys a group has at the most: so many that the time until the first
+// row is here is little beside the rest, and few enough for their index to stay in
+// the first cache until it is read.
+const GroupKeys = 128
+
+// PrefetchIndex has the processor fetch the index entry of each key.
+func (g *Group) PrefetchIndex(keys []godwit.Key) {
+	if len(keys) == 0 {
+		return
+	}
+	if fast {
+		fastFetch(&keys[0], &g.Finders[0], len(keys))
+		return
+	}
+	for i, k := range keys {
+		g.lines[i%GroupKeys] = g.Finders[i%GroupKeys].entry(k)
+	}
+	hint.ReadEach(&g.lines[0], len(keys), 1)
+}
+
+// beyond is no entry: the search goes on in another line.
+const beyond = 1 << tagShift
+
+// Look finds where the row of each key seems to be.
+func (g *Group) Look(keys []godwit.Key) {
+	if len(keys) == 0 {
+		return
+	}
+	g.probe(keys)
+	hint.ReadEach(&g.lines[0], len(keys), 1)
+	for i := range g.Rows[:len(keys)] {
+		g.Rows[i] = g.slots[i].row()
+	}
+}
+
+// probe finds the slot of each key.
+func (g *Group) probe(keys []godwit.Key) {
+	if fast {
+		fastProbe(&keys[0], &g.Finders[0], len(keys), &g.entries[0])
+	}
+	for i, k := range keys {
+		i %= GroupKeys
+		e := g.entries[i]
+		if !fast || e == beyond {
+			e = g.Finders[i].search(k)
+		}
+		var s slot
+		if e != empty {
+			s = g.Finders[i].slot(refOf(e))
+		}
+		g.slots[i], g.lines[i] = s, unsafe.Pointer(s.chunk)
+	}
+}
+
+func (f *Finder) slot(r Ref) slot {
 	rowBits := f.first.rowBits & 31
 	s := f.slab(uint32(r) >> rowBits)
 	row := uint32(r) & (1<<rowBits - 1)
-	return Slot{
+	return slot{
 		(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(s.chunks.Load()), uintptr(row>>s.perLog)*unsafe.Sizeof(unsafe.Pointer(nil)))),
 		uintptr(row&(1<<s.perLog-1)) * s.stride,
 	}
 }
 
-// A Slot says where the address of a row is; the zero Slot, that there is none.
-type Slot struct {
+// A slot says where the address of a row is; the zero slot, that there is none.
+type slot struct {
 	chunk  *unsafe.Pointer // of these rows
 	offset uintptr         // from there to the row
 }
 
-// Prefetch has the processor fetch the address.
-func (s Slot) Prefetch() {
-	if s.chunk != nil {
-		hint.Read(unsafe.Pointer(s.chunk), 1)
-	}
-}
-
-// Row returns what Look does.
-func (s Slot) Row() *Header {
+// row returns what Look does.
+func (s slot) row() *Header {
 	if s.chunk == nil {
 		return nil
 	}
@@ -144,8 +209,26 @@ func PrefetchToWrite(h *Header, floats int) {
 	}
 }
 
+// PrefetchEach is Prefetch of each of some rows.
+func PrefetchEach(rows []*Header, floats int) {
+	if len(rows) > 0 {
+		hint.ReadEach((*unsafe.Pointer)(unsafe.Pointer(&rows[0])), len(rows), uintptr(min(headerBytes+4*floats, prefetchBytes)))
+	}
+}
+
+// PrefetchEachToWrite is PrefetchEach of rows that will be written.
+func PrefetchEachToWrite(rows []*Header, floats int) {
+	if len(rows) > 0 {
+		hint.WriteEach((*unsafe.Pointer)(unsafe.Pointer(&rows[0])), len(rows), uintptr(min(headerBytes+4*floats, prefetchBytes)))
+	}
+}
+
+// maxFloats is more than any row has. Slices of such an array need no multiplication to
+// be checked.
+const maxFloats = 1 << 40
+
 // FloatsAt returns the first n floats of the row with a header. n must not be
 // more than the row has.
 func FloatsAt(h *Header, n int) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(h), headerBytes)), n)
+	return (*[maxFloats]float32)(unsafe.Add(unsafe.Pointer(h), headerBytes))[:n:n]
 }

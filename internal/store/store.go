@@ -120,7 +120,7 @@ func New(rowLens []int, alloc Alloc) (*Store, error) {
 		f := s.finder.slab(uint32(i))
 		f.stride, f.perLog = c.stride, uint32(c.perLog)
 	}
-	s.resize(8)
+	s.resize(linePlaces)
 	return s, nil
 }
 
@@ -146,9 +146,11 @@ func (s *Store) Len() int { return s.n }
 
 // hash spreads the keys of a shard, which are equal in their low bits.
 func hash(k godwit.Key) uint64 {
-	h := uint64(k) * 0x9e3779b97f4a7c15
+	h := uint64(k) * hashMul
 	return h ^ h>>29
 }
+
+const hashMul = 0x9e3779b97f4a7c15
 
 func tagOf(h uint64) uint32 { return uint32(h&0x7f) << tagShift }
 
@@ -241,14 +243,20 @@ func vacant(index []uint32, k godwit.Key, r Ref) (i int, entry uint32) {
 }
 
 // all is how many places the index has for all keys that are expected.
-func (s *Store) all() int { return s.expects + s.expects/4 + 1 }
+func (s *Store) all() int { return wholeLines(s.expects + s.expects/4 + 1) }
+
+// linePlaces is how many places of an index make a line of the processor's cache. An index has
+// whole lines: a search that does not go on into the next line need not look for its end.
+const linePlaces = 16
+
+func wholeLines(places int) int { return (places + linePlaces - 1) &^ (linePlaces - 1) }
 
 // grown returns how many places the index has after it was full.
 func (s *Store) grown() int {
 	n := len(s.index)
 	switch all := s.all(); {
 	case n >= all:
-		return n + n/4 + 1
+		return wholeLines(n + n/4 + 1)
 	case 8*s.n >= s.expects:
 		return all
 	default:

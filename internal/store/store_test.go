@@ -154,18 +154,18 @@ func (m *twin) compare(s *Store) error {
 func TestRemovalsKeepOtherKeysWhereTheIndexWrapsAround(t *testing.T) {
 	// Two keys of each of the last and first places of the index.
 	places := map[uint64][]godwit.Key{}
-	for k := godwit.Key(0); len(places[7]) < 3 || len(places[6]) < 2 || len(places[0]) < 2; k++ {
-		p := hash(k) >> 61
+	for k := godwit.Key(0); len(places[15]) < 3 || len(places[14]) < 2 || len(places[0]) < 2; k++ {
+		p := hash(k) >> 60
 		places[p] = append(places[p], k)
 	}
-	keys := append(append(places[7][:3:3], places[6][:2]...), places[0][0])
+	keys := append(append(places[15][:3:3], places[14][:2]...), places[0][0])
 	for order := range 720 {
 		s, err := New([]int{1}, HeapAlloc)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(s.index); n != 8 {
-			t.Fatalf("the smallest index has %d places, the test is made for 8", n)
+		if n := len(s.index); n != 16 {
+			t.Fatalf("the smallest index has %d places, the test is made for 16", n)
 		}
 		ks := permute(keys, order)
 		for _, k := range ks {
@@ -319,11 +319,20 @@ func TestAStoreHasRoomForAsManyRowsAsItSays(t *testing.T) {
 		for k := range s.MaxRows() {
 			s.Insert(godwit.Key(k), last)
 		}
+		missed := 0
 		for k := range s.MaxRows() {
 			r, ok := s.Find(godwit.Key(k))
-			if h := s.finder.Look(godwit.Key(k)); !ok || s.ClassOf(r) != last || h != s.Header(r) {
+			if !ok || s.ClassOf(r) != last {
 				t.Errorf("of a full store with %d row lengths, key %d is %d, %v", classes, k, r, ok)
 			}
+			if h := s.finder.Look(godwit.Key(k)); h == nil {
+				t.Errorf("of a full store with %d row lengths, nothing is found for key %d", classes, k)
+			} else if h != s.Header(r) {
+				missed++ // that of another key with the same tag
+			}
+		}
+		if missed > s.MaxRows()/20 {
+			t.Errorf("of a full store with %d row lengths, the rows of %d of %d keys are not found", classes, missed, s.MaxRows())
 		}
 		func() {
 			defer func() {
@@ -415,6 +424,45 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
+// A group finds what finders find, of keys that are here and of others, however many.
+func TestAGroupFindsWhatFindersFind(t *testing.T) {
+	seeds := []uint64{1, 2, 3, 4, 5, 6, 7, 8}
+	if *seedFlag != 0 {
+		seeds = []uint64{*seedFlag}
+	}
+	for _, seed := range seeds {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		stores := make([]*Store, 3)
+		for i := range stores {
+			s, err := New([]int{3, 40}, HeapAlloc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k := range godwit.Key(rng.IntN(2000)) {
+				s.Insert(k*3, int(k%2))
+			}
+			stores[i] = s
+		}
+		var g Group
+		for range 500 {
+			keys := make([]godwit.Key, rng.IntN(GroupKeys+1))
+			for i := range keys {
+				keys[i] = godwit.Key(rng.IntN(6000))
+				g.Finders[i] = stores[rng.IntN(len(stores))].Finder()
+			}
+			g.PrefetchIndex(keys)
+			g.Look(keys)
+			PrefetchEach(g.Rows[:len(keys)], 40)
+			PrefetchEachToWrite(g.Rows[:len(keys)], 3)
+			for i, k := range keys {
+				if want := g.Finders[i].Look(k); g.Rows[i] != want {
+					t.Fatalf("seed %d: key %d is at %p, by its store's finder at %p", seed, k, g.Rows[i], want)
+				}
+			}
+		}
+	}
+}
+
 // Look may be called while rows come and go. What it finds must be a row of
 // this store; and of a key that is there all the time, that key's, but for the
 // moments in which the index is changed near it.
@@ -425,6 +473,10 @@ func TestLookGoesOnWhileTheStoreChanges(t *testing.T) {
 	}
 	const stay = 200
 	at, f := map[godwit.Key]*Header{}, s.Finder()
+	g, all := new(Group), make([]godwit.Key, GroupKeys)
+	for i := range all {
+		all[i], g.Finders[i] = godwit.Key(i), f
+	}
 	for k := range godwit.Key(stay) {
 		at[k] = s.Header(s.Insert(k, int(k%2)))
 	}
@@ -440,6 +492,9 @@ func TestLookGoesOnWhileTheStoreChanges(t *testing.T) {
 				}
 				Prefetch(f.Look(k), 40)
 			}
+			g.PrefetchIndex(all)
+			g.Look(all)
+			PrefetchEach(g.Rows[:], 40)
 			select {
 			case <-done:
 				found <- n

@@ -22,6 +22,7 @@ type Access struct {
 
 	set    *Set
 	row    []float32 // scratch
+	group  store.Group
 	filler filler
 }
 
@@ -33,47 +34,69 @@ func (s *Set) Access() Access { return Access{set: s} }
 // was open all the time. Keys must be the model's, and their values fill buf.
 func (a *Access) Serve(kind wire.Kind, keys []godwit.Key, buf []float32) (served [3]uint64, ok bool) {
 	a.Miss = a.Miss[:0]
-	l := prefetcher{s: a.set, a: a, keys: keys, write: kind != wire.Pull}
-	l.begin()
-	t := &a.set.tables[0]
-	off := 0
-	for i := 0; i < len(keys); i++ {
-		k := keys[i]
-		if i == l.next {
-			if n, floats := l.group(kind, buf[off:]); n > 0 {
-				served[protocol.AtOwner] += uint64(n)
-				i, off = i+n-1, off+floats
+	c := call{prefetcher: prefetcher{s: a.set, a: a, keys: keys, write: kind != wire.Pull}, kind: kind, buf: buf, t: &a.set.tables[0]}
+	c.ahead = a.set.large && len(keys) > few
+	for first := 0; first < len(keys); {
+		if c.missing(first) {
+			if n, floats := c.fill(first, kind, buf[c.off:]); n > 0 {
+				c.served[protocol.AtOwner] += uint64(n)
+				first, c.off = first+n, c.off+floats
 				continue
 			}
 		}
+		rows := c.next(first, c.t)
+		if !c.serve(first, rows) {
+			return c.served, false
+		}
+		first += len(rows)
+	}
+	return c.served, true
+}
+
+// A call is what Serve has under way.
+type call struct {
+	prefetcher
+	kind   wire.Kind
+	buf    []float32
+	off    int    // in buf: of the next key's value
+	t      *Table // of the last key
+	served [3]uint64
+}
+
+// serve serves the keys from a position on whose rows were looked for. It reports false if the
+// node was closed.
+func (c *call) serve(first int, rows []*store.Header) (ok bool) {
+	a, t, off := c.a, c.t, c.off
+	for i, h := range rows {
+		k := c.keys[first+i]
 		if !t.Has(k) {
 			t = a.set.Table(k)
 		}
-		vals := buf[off : off+t.Dim]
+		vals := c.buf[off : off+t.Dim]
 		x := a.set.shard(k)
-		h := l.row(i, t)
 		p := protocol.Elsewhere
 		ok = true
 		switch {
-		case h == nil && l.elsewhere(k):
+		case h == nil && c.elsewhere(k):
 			// Not here, as far as a look without the lock can tell. The request
 			// looks again.
-		case kind == wire.Pull && t.query != nil:
+		case c.kind == wire.Pull && t.query != nil:
 			p, ok = a.query(x, h, t, k, vals)
-		case kind == wire.Pull:
+		case c.kind == wire.Pull:
 			p, ok = x.pull(h, k, vals)
 		default:
 			p, ok = a.set.push(x, h, t, k, vals)
 		}
 		if !ok {
-			return served, false
+			return false
 		}
-		if served[p]++; p == protocol.Elsewhere {
-			a.Miss = append(a.Miss, i, off)
+		if c.served[p]++; p == protocol.Elsewhere {
+			a.Miss = append(a.Miss, first+i, off)
 		}
 		off += t.Dim
 	}
-	return served, true
+	c.t, c.off = t, off
+	return true
 }
 
 // Read pulls one value that is here. It reports where it stood, and false if the node was

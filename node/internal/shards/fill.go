@@ -40,7 +40,7 @@ func (a *Access) fill(keys []godwit.Key, dst []float32) (floats int, served bool
 	f := &a.filler
 	t := a.set.Table(keys[0])
 	here := a.homed(keys)
-	if len(here) < len(keys) || t.query != nil || !t.hasAll(keys) {
+	if len(here) < len(keys) || t.query != nil || t.Run(keys) < len(keys) {
 		dst = nil
 	}
 	a.set.proto.InUse(here)

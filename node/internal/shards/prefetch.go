@@ -8,69 +8,72 @@ import (
 
 // A prefetcher finds the rows of a call before it comes to them. A row that is
 // not in the processor's cache costs several trips to memory, and what the
-// processor begins by itself ends at each lock. So it is told what comes. Keys
-// go through in groups: of one the index is fetched, of the next the addresses
-// of rows, of the next the rows, one with each access to the group before it.
-// The trips then overlap with one another and with the accesses.
+// processor begins by itself ends at each lock. So it is told what comes: of a block of
+// keys first the index is fetched, then the addresses of rows, and then the rows, those of
+// some keys while the keys before are accessed. The trips of a kind then overlap with one
+// another, and those to rows with the accesses.
 type prefetcher struct {
 	s      *Set
 	a      *Access
 	keys   []godwit.Key
-	write  bool // the keys will be pushed to
-	next   int  // the first position of the next group; -1: it does not pay to look ahead
-	absent int  // of the last group: keys whose rows were to be made, or are away
-	filled int  // up to where rows were made that were not there
-	slots  [prefetched]store.Slot
-	rows   [2 * prefetched]*store.Header
+	write  bool            // the keys will be pushed to
+	ahead  bool            // it pays to look ahead
+	rows   []*store.Header // of the block's keys, as far as they seem to be here
+	first  int             // the first position of the block
+	known  int             // the end of the block
+	absent int             // of the last keys: whose rows were to be made, or are away
+	filled int             // up to where rows were made that were not there
 }
 
-// prefetched is how many keys make a group: enough for trips to memory to overlap,
-// few enough for the rows of two to stay in the first cache.
-const prefetched = 16
+// step is how many keys are accessed while the rows of as many are fetched. Fewer fetched at a
+// time overlap less.
+const step = 64
 
-func (l *prefetcher) begin() {
-	if l.next = -1; l.s.large && len(l.keys) >= 4 {
-		l.start(0)
-	}
-}
+// few keys are looked up one by one.
+const few = 3
 
-// start looks ahead from a position on.
-func (l *prefetcher) start(first int) {
-	l.next = first
-	for i := range 3 {
-		l.prefetchIndex(first + i*prefetched)
-	}
-	l.probe(first)
-	l.find(first)
-	for i, k := range l.part(first) {
-		l.fetch(first+i, l.s.Table(k))
-	}
-	l.probe(first + prefetched)
-}
-
-// group looks ahead at the groups behind the one that begins. Where rows seem to
-// be missing it has them made first. That may serve the group, and more: group returns how
-// many keys it served, and how many floats they have.
-func (l *prefetcher) group(kind wire.Kind, buf []float32) (keys, floats int) {
-	i := l.next
-	if l.absent >= prefetched/2 || i == l.filled && l.a.filler.on {
-		if keys, floats = l.fill(kind, buf); keys > 0 {
-			return keys, floats
-		}
+// next returns where the rows seem to be of the next keys, step at the most. It has those
+// fetched that come then. t is the table of the last key.
+func (l *prefetcher) next(first int, t *Table) []*store.Header {
+	if first == l.known {
+		l.look(first)
+		l.fetch(first, t)
 	}
 	l.absent = 0
-	l.next += prefetched
-	l.find(i + prefetched)
-	l.probe(i + 2*prefetched)
-	l.prefetchIndex(i + 3*prefetched)
-	return 0, 0
+	l.fetch(first+step, t)
+	return l.part(first)
 }
 
-// fill has rows made of the next keys.
-func (l *prefetcher) fill(kind wire.Kind, buf []float32) (keys, floats int) {
-	first := l.next
+// look finds the rows of the block that begins with a position.
+func (l *prefetcher) look(first int) {
+	l.first, l.known = first, min(first+store.GroupKeys, len(l.keys))
+	g, keys := &l.a.group, l.keys[first:l.known]
+	l.rows = g.Rows[:len(keys)]
+	if len(keys) <= few {
+		for i, k := range keys {
+			l.rows[i] = l.s.shard(k).Look(k)
+		}
+		return
+	}
+	for i, k := range keys {
+		g.Finders[i] = l.s.shard(k).Finder
+	}
+	if l.ahead {
+		g.PrefetchIndex(keys)
+	}
+	g.Look(keys)
+}
+
+// missing reports whether rows seem to be missing from a position on.
+func (l *prefetcher) missing(first int) bool {
+	return l.ahead && (l.absent >= step/2 || first == l.filled && l.a.filler.on)
+}
+
+// fill has rows made of the next keys. That may serve the group that begins, and more: fill
+// returns how many keys it served, and how many floats they have.
+func (l *prefetcher) fill(first int, kind wire.Kind, buf []float32) (keys, floats int) {
 	l.filled = min(first+fillKeys, len(l.keys))
-	if keys = l.filled - first; keys < prefetched || l.a.filler.waits() {
+	if keys = l.filled - first; keys < step || l.a.filler.waits() {
 		return 0, 0
 	}
 	if kind != wire.Pull {
@@ -78,12 +81,10 @@ func (l *prefetcher) fill(kind wire.Kind, buf []float32) (keys, floats int) {
 	}
 	floats, served := l.a.fill(l.keys[first:l.filled], buf)
 	if !served {
-		l.start(first)
+		l.known = first
 		return 0, 0
 	}
-	if l.filled < len(l.keys) {
-		l.start(l.filled)
-	}
+	l.known = l.filled
 	return keys, floats
 }
 
@@ -97,57 +98,27 @@ func (l *prefetcher) elsewhere(k godwit.Key) bool {
 	return false
 }
 
-// prefetchIndex has the index of a group fetched.
-func (l *prefetcher) prefetchIndex(first int) {
-	for _, k := range l.part(first) {
-		l.s.shard(k).PrefetchIndex(k)
+// fetch has rows of the block fetched from a position on, with what their accesses need.
+func (l *prefetcher) fetch(first int, t *Table) {
+	if !l.ahead {
+		return
 	}
-}
-
-// probe goes through the index, and has the addresses of a group's rows fetched.
-func (l *prefetcher) probe(first int) {
-	for i, k := range l.part(first) {
-		l.slots[i] = l.s.shard(k).Probe(k)
-		l.slots[i].Prefetch()
-	}
-}
-
-// find takes the addresses of the group that was probed last.
-func (l *prefetcher) find(first int) {
-	rows := l.rows[first%(2*prefetched):][:prefetched]
-	for i := range l.part(first) {
-		rows[i] = l.slots[i].Row()
-	}
-}
-
-// fetch has a row fetched whose address was found, with what its access needs.
-func (l *prefetcher) fetch(i int, t *Table) {
-	h := l.rows[i%(2*prefetched)]
+	rows := l.part(first)
 	switch {
 	case !l.write:
-		store.Prefetch(h, t.Dim)
+		store.PrefetchEach(rows, t.Dim)
 	case l.s.workers == 1: // the latch is near: asking for it would take longer than to miss it
-		store.Prefetch(h, t.Floats) // the rule's state as well
+		store.PrefetchEach(rows, t.Floats) // the rule's state as well
 	default:
-		l.s.shard(l.keys[i]).prefetch()
-		store.PrefetchToWrite(h, t.Floats)
+		for i := range rows {
+			l.s.shard(l.keys[first+i]).prefetch()
+		}
+		store.PrefetchEachToWrite(rows, t.Floats)
 	}
 }
 
-// part is the keys of the group that begins with a position.
-func (l *prefetcher) part(first int) []godwit.Key {
-	return l.keys[min(first, len(l.keys)):min(first+prefetched, len(l.keys))]
-}
-
-// row returns where the row of the key at a position seems to be. Positions
-// must come one after the other; t is the key's table.
-func (l *prefetcher) row(i int, t *Table) *store.Header {
-	if l.next < 0 {
-		k := l.keys[i]
-		return l.s.shard(k).Look(k)
-	}
-	if j := i + prefetched; j < len(l.keys) { // most likely of the same table
-		l.fetch(j, t)
-	}
-	return l.rows[i%(2*prefetched)]
+// part is the rows of the block from a position on, step at the most.
+func (l *prefetcher) part(first int) []*store.Header {
+	i := min(first-l.first, len(l.rows))
+	return l.rows[i:min(i+step, len(l.rows))]
 }

@@ -14,12 +14,11 @@ type Server struct {
 	set    *Set
 	from   godwit.NodeID
 	out    *link.Sender
-	rows   [wire.MaxBatch]*store.Header // where the rows of requests seem to be
-	slots  [wire.MaxBatch]store.Slot    // scratch
-	asks   wire.Record                  // scratch, for a request of a batch
-	reply  wire.Record                  // scratch
-	floats []float32                    // scratch, for answers that are no value as it is kept
-	table  *Table                       // of the last request or reply
+	group  store.Group // where the rows of requests seem to be
+	asks   wire.Record // scratch, for a request of a batch
+	reply  wire.Record // scratch
+	floats []float32   // scratch, for answers that are no value as it is kept
+	table  *Table      // of the last request or reply
 
 	leads, nleads uint64 // lead times of keys that have come: sum in nanoseconds, number
 }
@@ -31,7 +30,9 @@ func (s *Set) Server(from godwit.NodeID, out *link.Sender) Server {
 
 // Batch is how many records Find takes at the most: so many that the rows of the last
 // can be on their way to the processor's cache while the first are stepped.
-const Batch = prefetched
+const Batch = 16
+
+const _ = uint(store.GroupKeys - wire.MaxBatch) // a batch is looked up as one group
 
 // MaxSteps is how many records of a shard are taken under one lock: few enough for those
 // who wait for it to go on looking.
@@ -67,14 +68,14 @@ func (v *Server) Find(recs []wire.Record) {
 	}
 	for i := range recs {
 		r := &recs[i]
-		v.rows[i] = nil
+		v.group.Rows[i] = nil
 		switch {
 		case !needsRow(r) || !m.Has(r.Key):
 		case far:
-			v.rows[i] = s.shard(r.Key).Look(r.Key)
-			store.Prefetch(v.rows[i], v.table.Floats) // most likely of the table of the last one
+			v.group.Rows[i] = s.shard(r.Key).Look(r.Key)
+			store.Prefetch(v.group.Rows[i], v.table.Floats) // most likely of the table of the last one
 		case r.Kind <= wire.Push:
-			v.rows[i] = s.shard(r.Key).Look(r.Key)
+			v.group.Rows[i] = s.shard(r.Key).Look(r.Key)
 		}
 	}
 }
@@ -108,7 +109,7 @@ func (v *Server) fits(r *wire.Record) bool {
 // a common one and the row that was found is what it is about. Everything else is for
 // Steps.
 func (v *Server) Serve(i int, r *wire.Record) bool {
-	h := v.rows[i]
+	h := v.group.Rows[i]
 	if h == nil || !v.common(r) || !v.fits(r) {
 		return false
 	}
@@ -152,24 +153,20 @@ func (v *Server) FindBatch(b *wire.Batch) {
 	s := v.set
 	if !s.large {
 		for i, k := range b.Keys {
-			v.rows[i] = s.shard(k).Look(k)
+			v.group.Rows[i] = s.shard(k).Look(k)
 		}
 		return
 	}
-	for _, k := range b.Keys {
-		s.shard(k).PrefetchIndex(k)
-	}
+	g := &v.group
 	for i, k := range b.Keys {
-		v.slots[i] = s.shard(k).Probe(k)
-		v.slots[i].Prefetch()
+		g.Finders[i] = s.shard(k).Finder
 	}
-	for i := range b.Keys { // most likely of the table of the batch before
-		v.rows[i] = v.slots[i].Row()
-		if b.Kind == wire.Pull {
-			store.Prefetch(v.rows[i], v.table.Dim)
-		} else {
-			store.PrefetchToWrite(v.rows[i], v.table.Floats)
-		}
+	g.PrefetchIndex(b.Keys)
+	g.Look(b.Keys)
+	if rows := g.Rows[:len(b.Keys)]; b.Kind == wire.Pull {
+		store.PrefetchEach(rows, v.table.Dim) // most likely of the table of the batch before
+	} else {
+		store.PrefetchEachToWrite(rows, v.table.Floats)
 	}
 }
 
@@ -203,7 +200,7 @@ func (v *Server) answers(x *shard, b *wire.Batch, first int) (end int, ok bool) 
 		if b.Floats > 0 {
 			r.Vals = b.Vals(i)
 		}
-		if h := v.rows[i]; h == nil || !v.fits(r) || !v.answer(x, h, r) {
+		if h := v.group.Rows[i]; h == nil || !v.fits(r) || !v.answer(x, h, r) {
 			return i, false
 		}
 		end = i + 1
@@ -257,7 +254,7 @@ func (s *Set) SameShard(a, b godwit.Key) bool { return (a^b)&s.mask == 0 }
 func (v *Server) Steps(first int, recs []wire.Record) error {
 	x := v.lock(recs[0].Key)
 	defer v.unlock(x, recs[0].Key)
-	rows := v.rows[first:]
+	rows := v.group.Rows[first:]
 	for i := 0; i < len(recs) && len(recs) > 1; i++ {
 		if rows[i] != nil {
 			x.PrefetchSide(rows[i], recs[i].Key)

@@ -19,13 +19,15 @@ type Table struct {
 // Has reports whether the key is one of the table's.
 func (t *Table) Has(k godwit.Key) bool { return k-t.first < t.rows }
 
-func (t *Table) hasAll(keys []godwit.Key) bool {
-	for _, k := range keys {
-		if !t.Has(k) {
-			return false
+// Run returns how many of the first keys are the table's.
+func (t *Table) Run(keys []godwit.Key) int {
+	first, rows := t.first, t.rows
+	for i, k := range keys {
+		if k-first >= rows {
+			return i
 		}
 	}
-	return true
+	return len(keys)
 }
 
 func tablesOf(c *protocol.Config) []Table {

@@ -83,14 +83,17 @@ func (w *Worker) fail(what string, keys []godwit.Key, err error) error {
 func (w *Worker) check(what string, keys []godwit.Key, buf int) error {
 	floats := 0
 	t := w.g.Rows.First()
-	for _, k := range keys {
-		if !t.Has(k) {
-			if t = w.g.Rows.Table(k); t == nil {
+	for rest := keys; len(rest) > 0; {
+		n := t.Run(rest)
+		if n == 0 {
+			if t = w.g.Rows.Table(rest[0]); t == nil {
 				_, err := w.g.Model.Floats(keys)
 				return w.fail(what, keys, err)
 			}
+			continue
 		}
-		floats += t.Dim
+		floats += n * t.Dim
+		rest = rest[n:]
 	}
 	if buf > maxFloats {
 		return w.fail(what, keys, fmt.Errorf("%w: %d floats, one call takes at most %d: make several", godwit.ErrLength, buf, int64(maxFloats)))

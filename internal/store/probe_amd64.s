@@ -1,0 +1,99 @@
+//go:build !purego && !race
+
+#include "go_asm.h"
+#include "textflag.h"
+
+DATA tagMask<>+0(SB)/4, $0xfe000000
+GLOBL tagMask<>(SB), RODATA|NOPTR, $4
+
+// PLACE multiplies the hash of the key in R8 with the places of the index of the finder in R9:
+// the place is in DX. It takes AX and R11; the multiplier of the hash is in R10.
+#define PLACE \
+	IMULQ R10, R8            \
+	MOVQ  R8, R11            \
+	SHRQ  $29, R11           \
+	XORQ  R11, R8            \
+	MOVQ  Finder_n(R9), AX   \
+	MULQ  R8
+
+// func fastFetch(keys *godwit.Key, finders **Finder, n int)
+TEXT ·fastFetch(SB), NOSPLIT, $0-24
+	MOVQ keys+0(FP), SI
+	MOVQ finders+8(FP), DI
+	MOVQ n+16(FP), BX
+	MOVQ $const_hashMul, R10
+
+next:
+	SUBQ $1, BX
+	JLT  done
+	MOVQ (SI), R8
+	MOVQ (DI), R9
+	ADDQ $8, SI
+	ADDQ $8, DI
+	PLACE
+	MOVQ Finder_index(R9), R12
+	PREFETCHT0 (R12)(DX*4)
+	JMP  next
+
+done:
+	RET
+
+// func fastProbe(keys *godwit.Key, finders **Finder, n int, entries *uint32)
+// Requires: AVX2
+TEXT ·fastProbe(SB), NOSPLIT, $0-32
+	MOVQ         keys+0(FP), SI
+	MOVQ         finders+8(FP), DI
+	MOVQ         n+16(FP), BX
+	MOVQ         entries+24(FP), R13
+	MOVQ         $const_hashMul, R10
+	VPBROADCASTD tagMask<>(SB), Y7
+	VPXOR        Y6, Y6, Y6
+
+next:
+	SUBQ         $1, BX
+	JLT          done
+	MOVQ         (SI), R8
+	MOVQ         (DI), R9
+	ADDQ         $8, SI
+	ADDQ         $8, DI
+	PLACE
+	MOVQ         Finder_index(R9), R12
+	SHLL         $const_tagShift, R8 // the tag
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         DX, CX
+	ANDQ         $15, CX             // in the line
+	ANDQ         $~15, DX
+	LEAQ         (R12)(DX*4), R12    // the line
+	VMOVDQU      (R12), Y1
+	VMOVDQU      32(R12), Y2
+	VPAND        Y7, Y1, Y3
+	VPAND        Y7, Y2, Y4
+	VPCMPEQD     Y0, Y3, Y3
+	VPCMPEQD     Y0, Y4, Y4
+	VPCMPEQD     Y6, Y1, Y1
+	VPCMPEQD     Y6, Y2, Y2
+	VPOR         Y1, Y3, Y3
+	VPOR         Y2, Y4, Y4
+	VMOVMSKPS    Y3, AX
+	VMOVMSKPS    Y4, R11
+	SHLL         $8, R11
+	ORL          R11, AX             // one bit for each place that has the tag or is empty
+	SHRL         CX, AX
+	TESTL        AX, AX
+	JZ           beyond
+	BSFL         AX, AX
+	ADDQ         CX, AX
+	MOVL         (R12)(AX*4), AX
+	MOVL         AX, (R13)
+	ADDQ         $4, R13
+	JMP          next
+
+beyond:
+	MOVL $const_beyond, (R13)
+	ADDQ $4, R13
+	JMP  next
+
+done:
+	VZEROUPPER
+	RET
