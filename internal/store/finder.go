@@ -165,6 +165,26 @@ func (g *Group) probe(keys []godwit.Key) {
 	}
 }
 
+// PrefetchRemove has the processor fetch what Remove of a key reads beside the key's row: the
+// headers of the rows whose entries follow the key's up to a gap.
+func (f *Finder) PrefetchRemove(k godwit.Key) {
+	n := int(f.n.Load())
+	index := f.index.Load()
+	i := place(n, hash(k))
+	for range prefetchEntries {
+		e := atomic.LoadUint32(at(index, i))
+		if e == empty {
+			return
+		}
+		Prefetch(f.slot(refOf(e)).row(), 0)
+		i = next(n, i)
+	}
+}
+
+// prefetchEntries is how many entries PrefetchRemove looks at: few are followed by more
+// without a gap.
+const prefetchEntries = 16
+
 func (f *Finder) slot(r Ref) slot {
 	rowBits := f.first.rowBits & 31
 	s := f.slab(uint32(r) >> rowBits)

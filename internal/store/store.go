@@ -332,7 +332,9 @@ func (s *Store) Spare(class int) Ref {
 	row := c.free
 	if row != noRow {
 		c.free = uint32(s.Header(s.ref(class, row)).Version)
-		c.nfree--
+		if c.nfree--; c.nfree > 0 { // as below
+			hint.Write(s.at(s.ref(class, c.free)), min(c.stride, prefetchBytes))
+		}
 	} else {
 		if int(c.rows) >= s.MaxRows() {
 			panic(fmt.Sprintf("store: more than %d rows of %d floats in one shard", s.MaxRows(), c.rowLen))

@@ -491,6 +491,7 @@ func TestLookGoesOnWhileTheStoreChanges(t *testing.T) {
 					n++
 				}
 				Prefetch(f.Look(k), 40)
+				f.PrefetchRemove(k)
 			}
 			g.PrefetchIndex(all)
 			g.Look(all)

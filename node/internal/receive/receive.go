@@ -235,14 +235,10 @@ func (in *Inbound) takeBatch() (err error) {
 	case b.Kind == wire.PullReply, b.Kind == wire.Done:
 		return in.repliedBatch(b)
 	case b.Kind > wire.Push:
-		for first := 0; first < len(b.Keys) && err == nil; first += shards.Batch {
-			n := min(shards.Batch, len(b.Keys)-first)
-			for i := range n {
-				b.Record(first+i, &in.recs[i])
-			}
-			err = in.records(in.recs[:n])
+		for i := range b.Keys {
+			b.Record(i, &in.recs[i])
 		}
-		return err
+		return in.records(in.recs[:len(b.Keys)])
 	}
 	in.rows.FindBatch(b)
 	for i := 0; err == nil; i++ {

@@ -14,11 +14,14 @@ type Server struct {
 	set    *Set
 	from   godwit.NodeID
 	out    *link.Sender
-	group  store.Group // where the rows of requests seem to be
-	asks   wire.Record // scratch, for a request of a batch
-	reply  wire.Record // scratch
-	floats []float32   // scratch, for answers that are no value as it is kept
-	table  *Table      // of the last request or reply
+	group  store.Group          // where the rows of a batch of requests seem to be
+	rows   [Batch]*store.Header // … and those of single records
+	keys   [Batch]godwit.Key    // scratch
+	at     [Batch]int           // scratch
+	asks   wire.Record          // scratch, for a request of a batch
+	reply  wire.Record          // scratch
+	floats []float32            // scratch, for answers that are no value as it is kept
+	table  *Table               // of the last request or reply
 
 	leads, nleads uint64 // lead times of keys that have come: sum in nanoseconds, number
 }
@@ -28,11 +31,11 @@ func (s *Set) Server(from godwit.NodeID, out *link.Sender) Server {
 	return Server{set: s, from: from, out: out, table: &s.tables[0]}
 }
 
-// Batch is how many records Find takes at the most: so many that the rows of the last
-// can be on their way to the processor's cache while the first are stepped.
-const Batch = 16
+// Batch is how many records Find takes at the most: so many that trips to memory overlap, and
+// few enough for their rows to stay in the processor's cache until they are taken.
+const Batch = wire.MaxBatch
 
-const _ = uint(store.GroupKeys - wire.MaxBatch) // a batch is looked up as one group
+const _ = uint(store.GroupKeys - Batch) // they are looked up as one group
 
 // MaxSteps is how many records of a shard are taken under one lock: few enough for those
 // who wait for it to go on looking.
@@ -55,37 +58,56 @@ func (v *Server) Leads() (nanos, keys uint64) {
 }
 
 // Find looks for the rows that records will need, Batch of them at the most, and has them
-// fetched into the processor's cache.
+// fetched into the processor's cache: all of them before the first is taken. What the
+// processor has begun to fetch it ends before it takes a lock, so that between locks no two
+// fetches would overlap.
 func (v *Server) Find(recs []wire.Record) {
-	s, m := v.set, v.set.proto.Model
-	far := s.large && len(recs) >= 4
-	if far {
-		for i := range recs {
-			if needsRow(&recs[i]) && m.Has(recs[i].Key) {
-				s.shard(recs[i].Key).PrefetchIndex(recs[i].Key)
-			}
+	clear(v.rows[:len(recs)])
+	g, n := &v.group, 0
+	for i := range recs {
+		if r := &recs[i]; v.needsRow(r) {
+			v.keys[n], v.at[n], g.Finders[n] = r.Key, i, v.set.shard(r.Key).Finder
+			n++
 		}
 	}
-	for i := range recs {
-		r := &recs[i]
-		v.group.Rows[i] = nil
-		switch {
-		case !needsRow(r) || !m.Has(r.Key):
-		case far:
-			v.group.Rows[i] = s.shard(r.Key).Look(r.Key)
-			store.Prefetch(v.group.Rows[i], v.table.Floats) // most likely of the table of the last one
-		case r.Kind <= wire.Push:
-			v.group.Rows[i] = s.shard(r.Key).Look(r.Key)
+	far := v.set.large && n >= 4
+	if far {
+		g.PrefetchIndex(v.keys[:n])
+	}
+	g.Look(v.keys[:n])
+	for j, h := range g.Rows[:n] {
+		i := v.at[j]
+		if v.rows[i] = h; far {
+			v.fetch(&recs[i], h)
 		}
 	}
 }
 
-func needsRow(r *wire.Record) bool {
+// fetch has what a record needs of its row fetched, which is most likely of the table of the
+// last request.
+func (v *Server) fetch(r *wire.Record, h *store.Header) {
 	switch r.Kind {
-	case wire.PullReply, wire.Done, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound:
+	case wire.Pull:
+		store.Prefetch(h, v.table.Dim)
+	case wire.Localize, wire.Interest:
+		store.Prefetch(h, v.table.Floats)
+	case wire.Push, wire.Set, wire.Delta, wire.End, wire.Refresh, wire.Transfer:
+		store.PrefetchToWrite(h, v.table.Floats)
+	default: // only the header
+		store.PrefetchToWrite(h, 0)
+	}
+	if r.Kind == wire.Claim || r.Kind == wire.Release || r.Kind == wire.Dropped {
+		v.set.shard(r.Key).PrefetchRemove(r.Key)
+	}
+}
+
+// needsRow reports whether what a record is about may have a row.
+func (v *Server) needsRow(r *wire.Record) bool {
+	switch r.Kind {
+	case wire.PullReply, wire.Done, wire.SyncMark, wire.SyncAck, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound:
 		return false
 	}
-	return true
+	return v.set.proto.Model.Has(r.Key)
 }
 
 // fits reports whether the model has the key of a pull, push or reply, with values of
@@ -109,7 +131,7 @@ func (v *Server) fits(r *wire.Record) bool {
 // a common one and the row that was found is what it is about. Everything else is for
 // Steps.
 func (v *Server) Serve(i int, r *wire.Record) bool {
-	h := v.group.Rows[i]
+	h := v.rows[i]
 	if h == nil || !v.common(r) || !v.fits(r) {
 		return false
 	}
@@ -254,7 +276,7 @@ func (s *Set) SameShard(a, b godwit.Key) bool { return (a^b)&s.mask == 0 }
 func (v *Server) Steps(first int, recs []wire.Record) error {
 	x := v.lock(recs[0].Key)
 	defer v.unlock(x, recs[0].Key)
-	rows := v.group.Rows[first:]
+	rows := v.rows[first:]
 	for i := 0; i < len(recs) && len(recs) > 1; i++ {
 		if rows[i] != nil {
 			x.PrefetchSide(rows[i], recs[i].Key)
