@@ -76,6 +76,9 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l.initial, err = l.Spec.initial(loaded); err != nil {
+		return nil, err
+	}
 	l.Spec.Join = joinTimeout(&l.Spec, time.Since(begin))
 	return l.lead(ctx, tcp.Network{TLS: t}, begin, loaded)
 }

@@ -23,6 +23,9 @@ func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (*Result,
 	if err != nil {
 		return nil, err
 	}
+	if cfg.initial, err = spec.initial(t); err != nil {
+		return nil, err
+	}
 	hub, err := cmem.New(coord.Config{Run: run, Nodes: spec.Nodes})
 	if err != nil {
 		return nil, err
@@ -70,7 +73,7 @@ func localNode(ctx context.Context, spec *Spec, cfg NodeConfig, run string, begi
 		return nil, godwit.NoNode, err
 	}
 	if s.Self() != 0 {
-		cfg.Export, cfg.Profile, cfg.Progress, cfg.Tick = "", "", nil, 0
+		cfg.Export, cfg.Profile, cfg.Progress, cfg.Tick, cfg.initial = "", "", nil, 0, nil
 	}
 	r, err := newPart(spec, &cfg, run, begin, t, s).execute(ctx, sw, l)
 	if cerr := s.Close(context.WithoutCancel(ctx)); err == nil {

@@ -48,6 +48,8 @@ type NodeConfig struct {
 	// Tick is how often Progress gets a Tick; 0: never.
 	Tick time.Duration
 
+	initial *initial // what this process sets before training; nil: nothing
+
 	leaderGone <-chan struct{} // closed when the process that leads the run has ended,
 	leaderErr  error           // which is the reason then
 }

@@ -39,6 +39,8 @@ type part struct {
 	emitting sync.Mutex // held while an event is handed on
 	cancel   context.CancelCauseFunc
 
+	lacking []string // warnings of what the model that training began with lacks
+
 	result  Result
 	metrics map[string]Metrics // of the last evaluation, by split
 	mark    node.Stats         // of all nodes when the epoch began
@@ -174,6 +176,9 @@ func (p *part) work(ctx context.Context) error {
 		Workers: p.node.Workers(), Node: int(p.session.Self()), Nodes: len(p.session.Members()),
 		Exchange: p.session.Exchange, Stop: p.session.Stopping(), Progress: func(e train.Event) { p.progress(ctx, e) },
 	}
+	if err := p.initialize(ctx); err != nil {
+		return err
+	}
 	if err := p.introduce(ctx); err != nil {
 		return err
 	}
@@ -260,7 +265,7 @@ func (p *part) introduce(ctx context.Context) error {
 	unit, _ := p.task.Unit()
 	start := Start{
 		Self: p.session.Self(), Data: p.task.Summary(), Unit: unit,
-		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Warnings(), p.cfg.diskWarnings(p.spec, p.task)),
+		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Warnings(), p.cfg.diskWarnings(p.spec, p.task), p.lacking),
 	}
 	if start.Spec, err = p.spec.Encode(); err != nil {
 		return err

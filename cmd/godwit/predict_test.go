@@ -89,6 +89,24 @@ func TestAGraphIsTrainedEvaluatedAndAsked(t *testing.T) {
 	}
 }
 
+func TestTrainingGoesOnFromAnExportOnProcesses(t *testing.T) {
+	t.Parallel()
+	model := filepath.Join(t.TempDir(), "model")
+	p := start(t, with("--json", "--export", model)...)
+	want := p.until("the result", isResult).Result.Test
+	p.exits(cli.OK, limit)
+	p = start(t, with("--json", "--nodes", "2", "--epochs", "1", "--init-from", model)...)
+	r := p.until("the result", isResult).Result
+	p.exits(cli.OK, limit)
+	if !alike(r.Untrained, want) {
+		t.Errorf("before training the figures are %v, the model had %v", r.Untrained, want)
+	}
+	code, _, errs := asked(t, "", "train", "mf", "--init-from", model)
+	if code != cli.Failure || !strings.Contains(errs, "is of the task kge, not of mf") {
+		t.Errorf("a model of another task: exit code %d, %s", code, errs)
+	}
+}
+
 func TestWrongQuestionsAndModelsAreNamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

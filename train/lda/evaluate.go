@@ -168,7 +168,7 @@ func (t *Task) Check(ctx context.Context, env *train.Env, name string) error {
 		if err != nil {
 			return err
 		}
-		if env.Node == 0 && i == 0 { // whose process has imported them
+		if i == 0 && int64(env.Node) == t.beforeAt.Load() {
 			sums[2*k+1] = float64(t.before.Load())
 		}
 		from, to := env.Share(t.words, i)

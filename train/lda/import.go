@@ -35,7 +35,7 @@ func (t *Task) Import(src export.Source) ([]train.Rows, error) {
 }
 
 // Continue implements [train.Continuer]: the model has counted words of other documents.
-func (t *Task) Continue(src export.Source) error {
+func (t *Task) Continue(src export.Source, node int) error {
 	_, sums, err := t.imported(src)
 	if err != nil {
 		return fmt.Errorf("lda: the trained model does not fit: %w", err)
@@ -44,6 +44,7 @@ func (t *Task) Continue(src export.Source) error {
 	for _, n := range sums {
 		all += n
 	}
+	t.beforeAt.Store(int64(node))
 	t.before.Store(all)
 	return nil
 }

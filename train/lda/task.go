@@ -35,7 +35,8 @@ type Task struct {
 	rows  int // of the topics
 	words int
 	// before is how many words the model counts that was taken over; 0 without one.
-	before atomic.Int64
+	before   atomic.Int64
+	beforeAt atomic.Int64 // the node that took it over
 }
 
 // New checks the settings, the documents to train on and those held out for

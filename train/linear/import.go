@@ -39,7 +39,7 @@ func (m *model) imported(src export.Source) ([]train.Rows, error) {
 	for _, t := range m.tables {
 		f, ok := files[t.Name]
 		if !ok { // gradients of blocks
-			all = append(all, func(uint64, []float32) bool { return false })
+			all = append(all, nil)
 			continue
 		}
 		v, err := tables.ArrayOf(src, f.name, f.cols)

@@ -20,7 +20,7 @@ func (t *Task) Import(src export.Source) ([]train.Rows, error) {
 }
 
 // Continue implements [train.Continuer]: the sketch has counted items of another stream.
-func (t *Task) Continue(src export.Source) error {
+func (t *Task) Continue(src export.Source, node int) error {
 	cells, err := t.imported(src)
 	if err != nil {
 		return err
@@ -29,6 +29,7 @@ func (t *Task) Continue(src export.Source) error {
 	for i := range t.cfg.Width {
 		before += optim.Count(cells.Row(i)[0], cells.Row(i)[1])
 	}
+	t.beforeAt.Store(int64(node))
 	t.before.Store(before)
 	return nil
 }

@@ -45,7 +45,8 @@ type Task struct {
 	items  []uint64 // different ones, and
 	counts []int64  // how often each occurs, for evaluations
 	// before is how many items were counted by the sketch that was taken over; 0 without one.
-	before atomic.Int64
+	before   atomic.Int64
+	beforeAt atomic.Int64 // the node that took it over
 }
 
 // New checks the settings and the stream, which must not change afterwards.
@@ -227,7 +228,7 @@ func (t *Task) totals(ctx context.Context, env *train.Env, name string) (totals 
 		if err != nil {
 			return err
 		}
-		if env.Node == 0 && i == 0 { // whose process has imported them
+		if i == 0 && int64(env.Node) == t.beforeAt.Load() {
 			sums[t.cfg.Depth] = float64(t.before.Load())
 		}
 		from, to := env.Share(t.cfg.Width, i)

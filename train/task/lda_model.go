@@ -18,6 +18,9 @@ import (
 // Import implements [train.Importer].
 func (t *topicsTask) Import(src export.Source) ([]train.Rows, error) { return t.lda.Import(src) }
 
+// Continue implements [train.Continuer].
+func (t *topicsTask) Continue(src export.Source, node int) error { return t.lda.Continue(src, node) }
+
 // Reload implements [Reusable]: documents consist of the model's words.
 func (s *LDA) Reload(src export.Source, u Use, seed uint64) (Reloaded, error) {
 	words, err := lda.Names(src)

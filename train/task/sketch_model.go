@@ -18,6 +18,9 @@ import (
 // Import implements [train.Importer].
 func (t *streamTask) Import(src export.Source) ([]train.Rows, error) { return t.sketch.Import(src) }
 
+// Continue implements [train.Continuer].
+func (t *streamTask) Continue(src export.Source, node int) error { return t.sketch.Continue(src, node) }
+
 // Reload implements [Reusable].
 func (s *Sketch) Reload(src export.Source, u Use, seed uint64) (Reloaded, error) {
 	if u.Test != "" {

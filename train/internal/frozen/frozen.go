@@ -71,7 +71,7 @@ func (w *Worker) Pull(ctx context.Context, keys []godwit.Key, dst []float32) err
 }
 
 func (w *Worker) read(k godwit.Key, table int, row uint64, dst []float32) {
-	if !w.rows[table](row, dst) {
+	if read := w.rows[table]; read == nil || !read(row, dst) {
 		w.model.Table(table).Init.Init(dst, w.seed, k)
 	}
 }

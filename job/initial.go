@@ -1,0 +1,71 @@
+package job
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
+	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/task"
+)
+
+// initial is the model that training begins with.
+type initial struct {
+	src  export.Source
+	rows []train.Rows // for each table of the task
+}
+
+// initial opens the model that training begins with; nil: none. It is done before
+// anybody is waited for.
+func (s *Spec) initial(t task.Task) (*initial, error) {
+	if s.InitFrom == "" {
+		return nil, nil
+	}
+	src, err := export.Open(s.InitFrom)
+	if err != nil {
+		return nil, fmt.Errorf("job: the model to begin with: %w", err)
+	}
+	if task := src.Describe().Task; task != s.Task.Name() {
+		return nil, fmt.Errorf("job: the model to begin with, in %s, is of the task %s, not of %s", s.InitFrom, task, s.Task.Name())
+	}
+	i, ok := t.(train.Importer)
+	if !ok {
+		return nil, fmt.Errorf("job: the task %s cannot begin with a trained model", s.Task.Name())
+	}
+	rows, err := i.Import(src)
+	if err != nil {
+		return nil, fmt.Errorf("job: the model to begin with, in %s: %w", s.InitFrom, err)
+	}
+	return &initial{src, rows}, nil
+}
+
+// initialize sets what training begins with, at the node whose process has it, and
+// makes it visible at all nodes.
+func (p *part) initialize(ctx context.Context) error {
+	if p.spec.InitFrom == "" {
+		return nil
+	}
+	if p.cfg.initial != nil {
+		if err := p.setInitial(ctx, p.cfg.initial); err != nil {
+			return fmt.Errorf("job: the model to begin with: %w", err)
+		}
+	}
+	return p.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return train.SyncAll(ctx, w) })
+}
+
+func (p *part) setInitial(ctx context.Context, in *initial) error {
+	if c, ok := p.task.(train.Continuer); ok {
+		if err := c.Continue(in.src, p.env.Node); err != nil {
+			return err
+		}
+	}
+	w := p.env.Workers[0]
+	lacking, err := train.SetRows(ctx, w, in.rows)
+	for i, n := range lacking {
+		if t := w.Model().Table(i); n > 0 {
+			p.lacking = append(p.lacking, fmt.Sprintf("%d of %d rows of the table %q are not in %s: they begin untrained", n, t.Rows, t.Name, p.spec.InitFrom))
+		}
+	}
+	return err
+}
