@@ -27,6 +27,11 @@ type Table struct {
 	// exactly and without delay. Filters that may lose more than [LossFractions] are
 	// refused.
 	Counts bool
+	// Relaxed says that reads of the table may lag behind what other nodes push, also of rows
+	// that nobody announced. Nodes may then have copies of rows that they access again and
+	// again, of which they see each other's pushes with one of the next sync rounds. Without
+	// it, and without intents, a row has one copy, on which synchronous operations are atomic.
+	Relaxed bool
 	// Hot, where set, gives how often the task expects a row to be accessed
 	// (any unit, the same for all tables). Only the policy "nonuniform" calls it,
 	// for every row at the start. If no table sets it, or if there are more than 1<<24
@@ -195,8 +200,8 @@ func (m *Model) Floats(keys []Key) (int, error) {
 }
 
 // Fingerprint is equal for two models exactly when they agree in everything
-// that nodes must agree on: tables, lengths, rules, initializers, filters and
-// staleness. (Nodes with different filters could read each other's messages, but they
+// that nodes must agree on: tables, lengths, rules, initializers, filters,
+// staleness and relaxed tables. (Nodes with different filters could read each other's messages, but they
 // would lose different things, which is a mistake.)
 func (m *Model) Fingerprint() string {
 	h := sha256.New()
@@ -208,6 +213,9 @@ func (m *Model) Fingerprint() string {
 		}
 		if t.Staleness != Eventual {
 			fmt.Fprintf(h, "staleness %v\n", t.Staleness)
+		}
+		if t.Relaxed {
+			fmt.Fprintln(h, "relaxed")
 		}
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:12])

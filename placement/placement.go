@@ -67,8 +67,9 @@ type Action struct {
 
 // A Policy decides. Policies are immutable values. One that has parameters is a
 // [Parameterized] policy, too; one that treats hot keys differently is a [HotPolicy],
-// one that limits how the updates of replicas travel a [SyncPolicy], and one that
-// asks for what is read, and not for what is announced, a [ReadPolicy].
+// one that limits how the updates of replicas travel a [SyncPolicy], one that
+// asks for what is read, and not for what is announced, a [ReadPolicy], and one that
+// also asks for what is used again and again a [LearningPolicy].
 type Policy interface {
 	// Name is how the command line and reports call the policy. With the parameters
 	// in it ([Write]) it is what ByName reads.

@@ -35,6 +35,7 @@ func TestWithoutAnyOneRuleStormsFail(t *testing.T) {
 		{"R2, updates not sent stay", StormConfig{}, protocol.Broken{ForgetUnsent: true}},
 		{"R3, no stale refresh", StormConfig{Policy: restless.Policy{}}, protocol.Broken{TakeStale: true}},
 		{"R4, freshen the asker", StormConfig{}, protocol.Broken{NoFreshen: true}},
+		{"L1, copies of relaxed tables only", StormConfig{Policy: placement.Adaptive}, protocol.Broken{CopyStrict: true}},
 		{"R5, drain", StormConfig{Policy: placement.Adaptive}, protocol.Broken{DropEarly: true}},
 		{"R5, no writes while draining", StormConfig{}, protocol.Broken{WriteDraining: true}},
 		{"R6, holders first, then the move", StormConfig{Policy: restless.Policy{}}, protocol.Broken{MoveBehind: true}},

@@ -21,7 +21,8 @@ type program struct {
 	policy placement.Policy
 	rule   godwit.Rule // of all keys
 	sets   bool
-	ops    int // of each worker
+	silent bool // workers announce nothing, and each has a key that it uses most
+	ops    int  // of each worker
 	broken protocol.Broken
 
 	history linear.History
@@ -47,7 +48,11 @@ func (s *program) run() error {
 		id := int(w.ID().Node)*workers + w.ID().Local
 		rng := rand.New(rand.NewPCG(s.seed, uint64(id)+10))
 		for range s.ops {
-			if err := s.act(ctx, w, rng, id, keys[rng.IntN(len(keys)):][:1]); err != nil {
+			i := rng.IntN(len(keys))
+			if s.silent && rng.IntN(6) > 0 {
+				i = int(w.ID().Node) % len(keys)
+			}
+			if err := s.act(ctx, w, rng, id, keys[i:][:1]); err != nil {
 				return err
 			}
 		}
@@ -94,6 +99,7 @@ func (s *program) act(ctx context.Context, w godwit.Worker, rng *rand.Rand, id i
 		err := w.Set(ctx, key, v)
 		s.history.End(o, nil)
 		return err
+	case s.silent && x >= 14:
 	case x == 14:
 		return w.Localize(ctx, key)
 	case x < 17:
@@ -145,6 +151,16 @@ func TestConformanceC1KeysWithOneCopyAreAtomicWhileTheyMove(t *testing.T) {
 	}
 }
 
+// Of tables that are not relaxed, keys that nobody announced have one copy, whatever nodes learn.
+func TestConformanceC1KeysThatNobodyAnnouncedAreAtomic(t *testing.T) {
+	sum, ops := judged(t, 300, atomic(godwit.Add{}), func(seed uint64) *program {
+		return &program{policy: placement.Adaptive, rule: godwit.Add{}, sets: true, silent: true, ops: 60}
+	})
+	if *seedFlag == 0 && (sum.Moves < 100 || sum.Learned < 100 || sum.Copies > 0 || ops < 40_000) {
+		t.Errorf("%+v, %d operations: the test is vacuous", sum, ops)
+	}
+}
+
 func TestConformanceC3C4NodesSeeReplicatedKeysInOrder(t *testing.T) {
 	sum, ops := judged(t, 1000, (*linear.History).InOrder, func(seed uint64) *program {
 		return &program{policy: oneOf(seed, placement.Adaptive, placement.AdaptiveReplicateOnly, restless.Policy{}, placement.ReplicateAll), rule: godwit.Add{}, ops: 20}
@@ -191,12 +207,13 @@ func TestASearchForAnOrderNoticesABrokenProtocol(t *testing.T) {
 		{"R3, no stale refresh", (*linear.History).InOrder, restless.Policy{}, protocol.Broken{TakeStale: true}},
 		{"R5, drain", (*linear.History).InOrder, placement.Adaptive, protocol.Broken{DropEarly: true}},
 		{"R5, no writes while draining", (*linear.History).InOrder, placement.Adaptive, protocol.Broken{WriteDraining: true}},
+		{"L1, copies of relaxed tables only", atomic(godwit.Add{}), placement.Adaptive, protocol.Broken{CopyStrict: true}},
 		{"one update in flight", (*linear.History).InOrder, placement.Adaptive, protocol.Broken{ManyInFlight: true}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
 			const most = 2000
 			for seed := uint64(1); seed <= most; seed++ {
-				s := &program{seed: seed, policy: m.policy, rule: godwit.Add{}, ops: 20, broken: m.broken}
+				s := &program{seed: seed, policy: m.policy, rule: godwit.Add{}, silent: m.broken.CopyStrict, ops: 20, broken: m.broken}
 				if s.run() != nil {
 					continue // ended itself
 				}

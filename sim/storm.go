@@ -100,6 +100,7 @@ type storm struct {
 	hints   bool
 	async   bool // workers have several operations outstanding
 	moves   bool // workers call Localize
+	silent  bool // workers announce nothing, and each has keys that it uses most
 	c       *Cluster
 	limits  virtual.Limits
 	model   *godwit.Model
@@ -117,8 +118,8 @@ type storm struct {
 
 // The rows of a storm are vector clocks of its workers: a worker pushes 1 at its
 // place, or, where the largest is kept, how often it has pushed. Those of the last
-// table are set, too. The first row of each is hot, or the nodes find out what is.
-func stormModel(workers int, told bool, b *stormBounds, l *stormFilters, filters ...godwit.Filter) *godwit.Model {
+// table are set, too. The bits of relaxed are those of relaxed tables. The first row of each is hot, or the nodes find out what is.
+func stormModel(workers int, told bool, relaxed uint, b *stormBounds, l *stormFilters, filters ...godwit.Filter) *godwit.Model {
 	var hot func(row uint64) float64
 	if told {
 		hot = func(row uint64) float64 {
@@ -136,6 +137,9 @@ func stormModel(workers int, told bool, b *stormBounds, l *stormFilters, filters
 		{Name: "set", Rows: 4, Dim: workers + 1, Rule: opposite{}, Hot: hot},
 	}, filters...)
 	tables[mostTable].Filters = nil
+	for i := range tables {
+		tables[i].Relaxed = relaxed>>i&1 != 0
+	}
 	if l != nil {
 		tables = l.on(tables)
 	}
@@ -213,7 +217,13 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	if w.Filters == nil {
 		s.lossy = newStormFilters(seed)
 	}
-	s.model = stormModel(workers, w.Policy.Everywhere(true) && rng.IntN(2) == 0, s.bounds, s.lossy, w.Filters...)
+	relaxed := uint(0)
+	if placement.Learns(w.Policy) {
+		rng := rand.New(rand.NewPCG(seed, 0x1ea53))
+		s.silent = rng.IntN(2) == 0
+		relaxed = rng.UintN(1 << clockTables)
+	}
+	s.model = stormModel(workers, w.Policy.Everywhere(true) && rng.IntN(2) == 0, relaxed, s.bounds, s.lossy, w.Filters...)
 	for t := range clockTables {
 		s.clocks += s.model.Table(t).Rows
 	}
@@ -227,7 +237,10 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 		s.limits = tightness(rand.New(rand.NewPCG(seed, 0x71647)))
 	}
 	policy := w.Policy
-	single := func(k godwit.Key) bool { return !mayCopy(policy) }
+	single := func(k godwit.Key) bool {
+		i, _ := s.model.Locate(k)
+		return !mayCopy(policy) || s.silent && len(s.samples) == 0 && !s.model.Table(i).Relaxed
+	}
 	s.history = history.New(workers, func(i int) int { return i / s.config.Workers }, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held)
 	cfg := Config{
 		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
@@ -338,7 +351,7 @@ func (s *storm) String() string {
 	for _, x := range []struct {
 		is   bool
 		what string
-	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves, "localize"}, {len(s.samples) > 0, "samples"}, {newCancels(s.seed, 0) != nil, "cancelled calls"}, {s.limits != virtual.Limits{}, "little room"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
+	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves && !s.silent, "localize"}, {s.silent, "nothing announced"}, {len(s.samples) > 0, "samples"}, {newCancels(s.seed, 0) != nil, "cancelled calls"}, {s.limits != virtual.Limits{}, "little room"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
 		if x.is {
 			b = append(b, x.what)
 		}

@@ -64,6 +64,9 @@ func (x *stormWorker) some() []godwit.Key {
 	keys := make([]godwit.Key, 1+x.rng.IntN(3))
 	for i := range keys {
 		keys[i] = x.keys[x.rng.IntN(len(x.keys))]
+		if x.silent && x.rng.IntN(4) > 0 {
+			keys[i] = x.keys[x.node%len(x.keys)]
+		}
 	}
 	return keys
 }
@@ -81,12 +84,14 @@ func (x *stormWorker) act(ctx context.Context) error {
 		return x.push(ctx, keys)
 	case r == 10:
 		return x.set(ctx, keys[0])
-	case r == 11 && x.moves:
+	case r == 11 && x.moves && !x.silent:
 		return x.begin(ctx, &operation{gave: &x.cancelled.Others}, func(ctx context.Context) (godwit.Handle, error) { return x.w.LocalizeAsync(ctx, keys) })
 	case r == 12 && (x.lossy != nil || x.rng.IntN(3) == 0):
 		return x.sync(ctx)
 	case r == 13:
 		return x.pullIfLocal(keys[0])
+	case r < 17 && x.silent:
+		return x.pull(ctx, keys)
 	case r < 17:
 		start := x.w.Clock() + godwit.Clock(x.rng.IntN(4))
 		end := start + 1 + godwit.Clock(x.rng.IntN(4))

@@ -41,6 +41,7 @@ var mutations = []struct {
 	{"R6, holders first, then the move", Broken{MoveBehind: true}, weather{policy: restless.Policy{}, pauses: true}},
 	{"R7, a set is the update in flight", Broken{LooseSet: true}, weather{policy: placement.Adaptive}},
 	{"R8, copies meet as the rule has it", Broken{AddPacked: true}, weather{policy: placement.Adaptive}},
+	{"L1, copies of relaxed tables only", Broken{CopyStrict: true}, weather{policy: placement.Adaptive, learn: true}},
 	{"WaitSync waits until updates are taken", Broken{FlushAtSend: true}, weather{policy: placement.Adaptive}},
 }
 

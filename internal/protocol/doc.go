@@ -83,6 +83,15 @@
 // stays in the replica as an update that was not sent yet (rounding.go). A
 // Delta that a flush waits for, and an End, are exact.
 //
+// # Learned intents
+//
+// Where the policy learns (placement.LearningPolicy), a node also asks for what its workers
+// access elsewhere again and again without an intent (learn.go, package intent).
+//
+// L1. Copies are asked for of relaxed tables only, by a Wish, which is an Interest that moves no key.
+// L2. Of other tables, a node bids for a key. If it made nearly all changes of the row, and no
+// node wants the key, the answer allows it to ask for the key by Localize.
+//
 // # Beside the copies
 //
 // Where a rule has a query function ([godwit.Querier]), an answer is its result for the

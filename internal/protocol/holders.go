@@ -34,6 +34,7 @@ type holder struct {
 const (
 	unacked = 1 << iota // an update of the holder was added and not acknowledged yet
 	lags                // the last Refresh did not bring all of the state
+	wished              // the node's workers did not announce that they use its copy
 )
 
 const idleBits = 2

@@ -16,7 +16,8 @@ type Holding struct {
 	Version godwit.Version
 	Row     []float32 // value and state; nil if absent
 	Holders []godwit.NodeID
-	Wanted  bool // by an active intent of this node
+	Wanted  bool // by an active intent of this node, or because it learned that it uses the key
+	Wished  bool // … by what it learned alone
 }
 
 // Main reports whether this is the main copy.
@@ -34,6 +35,7 @@ func (s *Shard) Holding(k godwit.Key) (x Holding) {
 		return x
 	}
 	x.Wanted = s.side(h).want > 0
+	x.Wished = s.side(h).want == 1 && s.learner.Has(k)
 	if x.Main() {
 		m := s.main(h)
 		for y := s.firstHolder(m); y != nil; y = s.nextHolder(m, y) {

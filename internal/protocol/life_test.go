@@ -288,6 +288,10 @@ func (n *testNode) Want(out Out, k godwit.Key) {
 	n.during("intent", []godwit.Key{k}, func() { n.Shard.Want(out, k) })
 }
 
+func (n *testNode) Missed(out Out, k godwit.Key, push bool, times, cost uint32) {
+	n.during("use", []godwit.Key{k}, func() { n.Shard.Missed(out, k, push, times, cost) })
+}
+
 func (n *testNode) Hold(out Out, k godwit.Key) {
 	n.during("intent", []godwit.Key{k}, func() { n.Shard.Hold(out, k) })
 }
@@ -318,7 +322,7 @@ func (n *testNode) becomes(k godwit.Key, from, to state) {
 // sends notes a record that the call under way sends of its own accord: passing on a
 // request of another node is none.
 func (n *testNode) sends(r *wire.Record) {
-	request := ask(r.Kind) || r.Kind == wire.Interest || r.Kind == wire.Delta || r.Kind == wire.End
+	request := ask(r.Kind) || r.Kind == wire.Interest || r.Kind == wire.Wish || r.Kind == wire.Delta || r.Kind == wire.End
 	if n.call != nil && (!request || r.Origin == n.id) {
 		put(n.call.sent, r.Key, word(r.Kind, false))
 	}

@@ -210,6 +210,7 @@ func (s *Shard) applyReplica(h *store.Header, push []float32) {
 // while another one is in flight, the round after its acknowledgement.
 func (s *Shard) markUnsent(h *store.Header) {
 	d := s.side(h).replica()
+	d.uses++
 	if d.unsent >= due {
 		return
 	}

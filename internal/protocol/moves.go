@@ -121,6 +121,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	} else {
 		s.send(out, s.cfg.Homes.Home(r.Key), wire.Record{Kind: wire.Claim, Key: r.Key, Epoch: r.Epoch, Origin: s.cfg.Self})
 	}
+	s.endWishHere(out, r.Key)
 	s.serveQueue(out, r.Key, false)
 	s.tidy(h)
 	return nil

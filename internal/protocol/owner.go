@@ -23,6 +23,7 @@ func (s *Shard) situation(h *store.Header, asked placement.Ask, asker godwit.Nod
 	s.others = s.others[:0]
 	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		s.others = append(s.others, x.node)
+		sit.SelfWants = sit.SelfWants || x.is(wished) // nobody announced, and workers here may use the key as well (L2)
 	}
 	sit.Others = s.others
 	return sit
@@ -50,6 +51,9 @@ func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record
 		x = s.addHolder(m, r.Origin)
 	}
 	*x = holder{node: r.Origin, seq: r.Seq, next: x.next}
+	if r.Kind == wire.Wish {
+		x.marks = wished
+	}
 	switch a := s.action(h, placement.Copy, r.Origin); {
 	case a.Verb == placement.Relocate && s.canMove(out, h, a.To, r.Origin):
 		s.move(out, h, ref, a.To)

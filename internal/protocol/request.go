@@ -60,8 +60,8 @@ func (s *Shard) request(out Out, r *wire.Record) {
 		question := r.Kind == wire.Localize && r.Hops > 0 && !s.cfg.Broken.KeepQuestion
 		if own && !question {
 			// Lateness of a key that was asked to move says nothing: other nodes ask for it too, and
-			// an earlier question would only lose it earlier.
-			if s.side(h).want > 0 && s.placeholder(h).ask == placement.Copy && r.Kind != wire.Localize {
+			// an earlier question would only lose it earlier. Nor does that of one that nobody announced.
+			if s.side(h).want > 0 && s.placeholder(h).ask == placement.Copy && r.Kind != wire.Localize && !s.learner.Has(r.Key) {
 				s.Stats.Late++
 			}
 			s.wait(h, r)
@@ -197,7 +197,7 @@ func (s *Shard) serve(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 		s.reply(out, r, wire.Done, nil)
 	case wire.Localize:
 		s.localize(out, h, ref, r)
-	case wire.Interest:
+	case wire.Interest, wire.Wish:
 		s.interest(out, h, ref, r)
 	case wire.Delta:
 		s.delta(h, ref, r)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -198,6 +199,9 @@ func (s *script) command(f []string, broken Broken) (err error) {
 		n.AskDue(n)
 		return nil
 	}
+	if f[0] == "use" {
+		return s.use(s.node(f[1]), s.key(f[2]), f[3])
+	}
 	return s.worker(f[0], s.node(f[1]), s.key(f[2]), f[3:])
 }
 
@@ -255,6 +259,30 @@ func (s *script) worker(verb string, n *testNode, k godwit.Key, args []string) e
 	return nil
 }
 
+// use has a worker of a node pull a key and push to it, some times, each time until all has
+// arrived. The node learns from what is not here.
+func (s *script) use(n *testNode, k godwit.Key, times string) error {
+	count, err := strconv.Atoi(times)
+	if err != nil {
+		return err
+	}
+	for range count {
+		for _, verb := range [][]string{{"pull"}, {"push", "1"}} {
+			here := n.holding(k) != absent
+			if err := s.worker(verb[0], n, k, verb[1:]); err != nil {
+				return err
+			}
+			if !here {
+				n.Missed(n, k, verb[0] == "push", 1, 8)
+			}
+			if err := s.command([]string{"settle"}, Broken{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // chosen moves a key to node 2 when somebody asks for a copy, whoever that is. Otherwise
 // it is follow.
 type chosen struct{ follow }
@@ -278,11 +306,12 @@ func (s *script) cluster(f []string, broken Broken) error {
 			return err
 		}
 	}
-	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 100, Dim: 1})
+	option := func(name string) bool { return slices.Contains(f[2:], name) }
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 100, Dim: 1, Relaxed: option("relaxed")})
 	if err != nil {
 		return err
 	}
-	s.c = newCluster(n, model, policy, len(f) > 2 && f[2] == "hints", broken)
+	s.c = newCluster(n, model, policy, option("hints"), broken)
 	s.c.life = s.life
 	s.c.sent = func(from, to godwit.NodeID, r *wire.Record) {
 		if from == to {
@@ -396,7 +425,7 @@ func (s *script) record(from godwit.NodeID, r *wire.Record) string {
 		}
 	}
 	switch r.Kind {
-	case wire.Refresh, wire.Ack, wire.Transfer:
+	case wire.Refresh, wire.Ack, wire.Transfer, wire.Bid, wire.BidReply:
 		add(true, " version %d", r.Version)
 	}
 	add(len(r.Vals) > 0, " [%v]", sum(r.Vals))
@@ -406,7 +435,7 @@ func (s *script) record(from godwit.NodeID, r *wire.Record) string {
 		add(true, " holder %d (seq %d)", h.Node, h.Seq)
 	}
 	switch {
-	case r.Kind <= wire.Localize || r.Kind == wire.Interest || r.Kind == wire.Delta || r.Kind == wire.End:
+	case r.Kind <= wire.Localize || r.Kind == wire.Interest || r.Kind == wire.Wish || r.Kind == wire.Delta || r.Kind == wire.End:
 		add(r.Origin != from, " of node %d", r.Origin)
 		add(r.Hops > 1, " hop %d", r.Hops)
 		add(r.Coming, " coming")

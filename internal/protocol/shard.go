@@ -5,6 +5,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/protocol/directory"
+	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
@@ -66,6 +67,7 @@ type Config struct {
 	homed   int             // about how many keys of a shard are homed here
 	used    *store.KeySet   // keys that are homed here and in use
 	bounded []bool          // of each table: its staleness is bounded
+	relaxed []bool          // of each table: nodes may have copies that nobody announced
 	sync    placement.Sync
 }
 
@@ -87,6 +89,7 @@ func (c *Config) Prepare() error {
 		m, _ := c.Model.Table(i).Rule.(godwit.Merger)
 		c.mergers = append(c.mergers, m)
 		c.bounded = append(c.bounded, c.Model.Table(i).Staleness != godwit.Eventual)
+		c.relaxed = append(c.relaxed, c.Model.Table(i).Relaxed)
 		c.queries = c.queries || c.updates[i].query != nil
 	}
 	if len(c.rowLens) > store.MaxClasses {
@@ -129,6 +132,7 @@ type Shard struct {
 	records   []*wire.Record  // scratch for requests that waited: those that are not in use
 	others    []godwit.NodeID // scratch for a situation
 	travels   []wire.Holder   // scratch for a Transfer
+	learner   intent.Learner  // of intents that nobody announces
 	diff      []float32       // scratch for a difference
 
 	Stats Stats
@@ -146,6 +150,7 @@ type Stats struct {
 	Forwards               uint64 // requests passed on for other nodes
 	Waited                 uint64 // requests that waited for a key on its way to this node
 	MaxHops                uint8
+	Learned                uint64 // keys and copies that this node asked for because of unannounced accesses
 	Late                   uint64 // local accesses that found an announced key still on its way
 	LeadNanos, LeadActions uint64 // summed time from asking for a key to its arrival, and how many
 	Stale                  uint64 // records ignored because a newer state was known
@@ -190,6 +195,7 @@ type Broken struct {
 	LooseSet       bool // R7: a Set leaves a replica as if there were none
 	AddPacked      bool // R8: what was packed is added, whatever the rule says
 	FlushAtSend    bool // WaitSync: updates that were sent count as taken
+	CopyStrict     bool // learned intents: nodes have copies of tables that are not relaxed
 }
 
 func (s *Shard) class(k godwit.Key) int { t, _ := s.cfg.Model.Locate(k); return s.cfg.classes[t] }
@@ -250,7 +256,7 @@ func (s *Shard) Len() (rows, owned, replicas int) {
 // location hints.
 func (s *Shard) Bytes() int {
 	lists := 8 * (cap(s.dirty) + cap(s.changed) + cap(s.unsettled))
-	return s.st.Bytes() + s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + s.dir.Bytes() + lists
+	return s.st.Bytes() + s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + s.dir.Bytes() + s.learner.Bytes() + lists
 }
 
 // Bytes returns the memory of what a node knows of all keys together: their homes, and

@@ -102,6 +102,10 @@ type replicaSide struct {
 	// is not none.
 	rest spareRow
 
+	// uses counts accesses of this node's workers, since Shard.takeUses: all of its pushes, and
+	// what Shard.Used was told of its pulls.
+	uses uint32
+
 	// mean is the mean norm of the updates that were sent, over means of them, at most
 	// known. Only if the policy clips updates (limit.go).
 	mean  float32

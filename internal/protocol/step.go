@@ -15,7 +15,7 @@ func (s *Shard) Step(out Out, from godwit.NodeID, r *wire.Record) error {
 		return err
 	}
 	switch r.Kind {
-	case wire.Pull, wire.Push, wire.Set, wire.Localize, wire.Interest, wire.Delta, wire.End:
+	case wire.Pull, wire.Push, wire.Set, wire.Localize, wire.Interest, wire.Wish, wire.Delta, wire.End:
 		s.request(out, r)
 		return nil
 	case wire.PullReply, wire.Done:
@@ -33,6 +33,12 @@ func (s *Shard) Step(out Out, from godwit.NodeID, r *wire.Record) error {
 		return nil
 	case wire.Refresh, wire.Ack, wire.Dropped, wire.Refuse:
 		return s.answer(out, from, r)
+	case wire.Bid:
+		s.bid(out, from, r)
+		return nil
+	case wire.BidReply:
+		s.bidAnswered(out, r)
+		return nil
 	}
 	return fmt.Errorf("protocol: node %d sends %v, which no key takes", from, r.Kind)
 }
@@ -47,9 +53,15 @@ func (s *Shard) answer(out Out, from godwit.NodeID, r *wire.Record) error {
 	h := s.st.Header(ref)
 	switch r.Kind {
 	case wire.Refresh:
-		return s.refresh(out, h, ref, from, r)
+		records := s.exchanged(h, r)
+		if err := s.refresh(out, h, ref, from, r); err != nil {
+			return err
+		}
+		s.weigh(out, r.Key, records)
 	case wire.Ack:
+		records := s.exchanged(h, r)
 		s.ack(out, h, ref, r)
+		s.weigh(out, r.Key, records)
 	case wire.Dropped:
 		s.dropped(out, h, from, r)
 	case wire.Refuse:

@@ -32,11 +32,15 @@ type weather struct {
 	lose   wire.Kind // the network loses one record of this kind; 0: none
 	pauses bool      // now and then, all comes to rest and copies must be equal
 	broken Broken
+	learn  bool        // workers announce nothing, and nodes learn from what they do
 	join   godwit.Rule // if set, that of the rows of the largest, and only these are used
 }
 
 func (w weather) String() string {
 	s := fmt.Sprintf("%s/%d nodes", w.policy.Name(), w.nodes)
+	if w.learn {
+		s += "/learn"
+	}
 	if w.hints {
 		s += "/hints"
 	}
@@ -103,15 +107,18 @@ const (
 
 var stormKeys = []godwit.Key{0, 1, 2, 3, 4, 5, 6, 64, 65, 66, 67, 68, 69, 128, 129, 130}
 
+// relaxed reports whether a key is of a relaxed table.
+func relaxed(k godwit.Key) bool { return k < stormB || stormC <= k && k < stormM }
+
 func stormModel(workers int, join godwit.Rule) *godwit.Model {
 	if join == nil {
 		join = optim.Max{}
 	}
 	m, err := godwit.NewModel(
-		godwit.Table{Name: "a", Rows: 4, Dim: workers},
+		godwit.Table{Name: "a", Rows: 4, Dim: workers, Relaxed: true},
 		godwit.Table{Name: "b", Rows: 3, Dim: workers, Rule: counting{}},
 		godwit.Table{Name: "pad", Rows: stormC - 7, Dim: 1},
-		godwit.Table{Name: "c", Rows: 4, Dim: workers + 3, Rule: turned{}},
+		godwit.Table{Name: "c", Rows: 4, Dim: workers + 3, Rule: turned{}, Relaxed: true},
 		godwit.Table{Name: "m", Rows: 2, Dim: workers + 2, Rule: join},
 		godwit.Table{Name: "pad 2", Rows: stormD - stormM - 2, Dim: 1},
 		godwit.Table{Name: "d", Rows: 3, Dim: workers + 1})
@@ -151,7 +158,7 @@ func newStorm(seed uint64, w weather) *storm {
 	s.c.watch = &watch{c: s.c, epoch: map[godwit.Key]godwit.Epoch{}, since: map[godwit.Key]godwit.Version{}}
 	hot := s.c.nodes[0].cfg.hot
 	single := func(k godwit.Key) bool {
-		return !w.policy.Everywhere(hot(k)) && w.policy.OnIntent(hot(k)) != placement.Copy
+		return w.learn && !relaxed(k) || !w.policy.Everywhere(hot(k)) && w.policy.OnIntent(hot(k)) != placement.Copy
 	}
 	s.history = history.New(workers, func(i int) int { return i % w.nodes }, single, !w.async || !w.hints)
 	s.keys = slices.Clone(stormKeys)
@@ -275,7 +282,7 @@ func (s *storm) stuck() string {
 func (s *storm) unwanted() error {
 	for _, n := range s.c.nodes {
 		for _, k := range s.keys {
-			if n.holding(k).isReplica() && !s.policy.Everywhere(n.cfg.hot(k)) {
+			if n.holding(k).isReplica() && !s.policy.Everywhere(n.cfg.hot(k)) && !(s.learn && relaxed(k) && n.Holding(k).Wished) {
 				return fmt.Errorf("key %d stays replicated at node %d and nobody wants it", k, n.id)
 			}
 		}
@@ -423,6 +430,9 @@ func (s *storm) again() error {
 // act lets a worker do one thing.
 func (s *storm) act(w *stormWorker) error {
 	k := s.keys[s.rng.IntN(len(s.keys))]
+	if s.learn && s.rng.IntN(4) > 0 {
+		k = s.keys[int(w.n.id)%len(s.keys)] // of which the node makes most changes
+	}
 	switch x := s.rng.IntN(20); {
 	case x < 7:
 		return s.pull(w, k)
@@ -430,11 +440,15 @@ func (s *storm) act(w *stormWorker) error {
 		s.push(w, k)
 	case x == 13 && k >= stormD:
 		s.set(w, k)
-	case x == 14 && s.moves:
+	case s.learn && x > 15:
+		if w.n.Shard.learner.Has(k) {
+			w.n.Used(k, uint32(s.rng.IntN(2)))
+		}
+	case x == 14 && s.moves && !s.learn:
 		s.request(w, &operation{kind: wire.Localize, key: k}, nil)
 	case x == 15 && w.flush == nil:
 		s.begin(w)
-	case x < 18:
+	case x < 18 && !s.learn:
 		w.wants = append(w.wants, k)
 		w.n.Want(w.n, k)
 	default:
@@ -488,6 +502,9 @@ func (s *storm) request(w *stormWorker, o *operation, vals []float32) {
 	o.op = s.ops
 	w.pending = append(w.pending, o)
 	w.n.Request(w.n, &wire.Record{Kind: o.kind, Key: o.key, Op: o.op, Vals: vals})
+	if s.learn && (o.kind == wire.Pull || o.kind == wire.Push) {
+		w.n.Missed(w.n, o.key, o.kind == wire.Push, 1, 16)
+	}
 }
 
 // answers takes the replies to a worker's requests that are there.

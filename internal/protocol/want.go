@@ -59,7 +59,11 @@ func (s *Shard) ask(out Out, h *store.Header) bool {
 	if p.ask == placement.Copy {
 		s.seq++
 		p.first = s.seq
-		s.send(out, to, wire.Record{Kind: wire.Interest, Key: k, Origin: s.cfg.Self, Seq: s.seq, Hops: 1})
+		kind := wire.Interest
+		if s.learner.Has(k) {
+			kind = wire.Wish
+		}
+		s.send(out, to, wire.Record{Kind: kind, Key: k, Origin: s.cfg.Self, Seq: s.seq, Hops: 1})
 		return true
 	}
 	s.send(out, to, wire.Record{Kind: wire.Localize, Key: k, Origin: s.cfg.Self, Hops: 1})
@@ -106,9 +110,15 @@ func (s *Shard) AskDue(out Out) {
 
 // Unwant notes that an intent of a worker of this node ended.
 func (s *Shard) Unwant(out Out, k godwit.Key) {
+	if s.cfg.Policy.OnIntent(s.cfg.hot(k)) != placement.Nothing { // else it was never asked for
+		s.unwant(out, k)
+	}
+}
+
+func (s *Shard) unwant(out Out, k godwit.Key) {
 	r, ok := s.st.Find(k)
-	if !ok || s.cfg.Policy.OnIntent(s.cfg.hot(k)) == placement.Nothing {
-		return // moved away meanwhile, or never asked for
+	if !ok {
+		return // moved away meanwhile
 	}
 	h := s.st.Header(r)
 	if !hasSide(h) {
@@ -151,6 +161,9 @@ func (s *Shard) again(out Out, h *store.Header, ask placement.Ask) {
 		d.want, d.queue = want, queue
 		s.askOwner(out, h)
 		return
+	}
+	if want > 0 {
+		s.learner.End(k)
 	}
 	s.resume(out, k, queue, false)
 }

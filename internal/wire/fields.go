@@ -52,6 +52,9 @@ var fieldsOf = [256]field{
 	Settled:   fKey | fOp | fVersion | fSeq,
 	PullAfter: fKey | fOp | fIndex | fOrigin | fRoute | fSeq,
 	Rebound:   fKey | fOp | fVersion | fSeq,
+	Wish:      fKey | fOrigin | fRoute | fSeq,
+	Bid:       fKey | fVersion | fSeq,
+	BidReply:  fKey | fVersion,
 }
 
 // The flags of a run.

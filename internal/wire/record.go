@@ -52,6 +52,11 @@ const (
 	PullAfter // as Pull; Seq: to be served when all nodes have settled this
 	Rebound   // Op; Key: the first of a table, Seq: its new bound, Version: of the change; answered by SyncAck
 
+	// Learned intents. A Bid may have no answer.
+	Wish     // as Interest, of a node whose workers announced nothing
+	Bid      // a node that uses the key → owner: of the changes since Version, Seq were this node's; Version 0: tell the version
+	BidReply // owner → who bid: the key stays; Version: what its row has now. 0: the node may ask for the key
+
 	kinds // number of kinds + 1
 )
 
@@ -64,6 +69,7 @@ var kindNames = [...]string{
 	SyncMark: "sync-mark", SyncAck: "sync-ack",
 	Scan: "scan", InUse: "in-use", Scanned: "scanned",
 	Settled: "settled", PullAfter: "pull-after", Rebound: "rebound",
+	Wish: "wish", Bid: "bid", BidReply: "bid-reply",
 }
 
 // String returns the name of the kind, as in tests and errors.

@@ -71,7 +71,7 @@ func (s Sketch) Check() error {
 // Table describes the table of cells, for [godwit.NewModel]. Cell c of row r is
 // the table's row r·Width + c.
 func (s Sketch) Table() godwit.Table {
-	return godwit.Table{Name: CellTable, Rows: uint64(s.Depth) * uint64(s.Width), Dim: 2, Rule: optim.Counter{}, Counts: true}
+	return godwit.Table{Name: CellTable, Rows: uint64(s.Depth) * uint64(s.Width), Dim: 2, Rule: optim.Counter{}, Counts: true, Relaxed: true}
 }
 
 // Bound is by how much an estimate exceeds the count rarely, in a stream of so

@@ -328,7 +328,9 @@ func (in *Inbound) repliedBatch(b *wire.Batch) (err error) {
 }
 
 // isCommon reports whether a record is for a shard alone.
-func isCommon(r *wire.Record) bool { return r.Kind <= wire.Drained && !isReply(r) }
+func isCommon(r *wire.Record) bool {
+	return r.Kind <= wire.Drained && !isReply(r) || r.Kind >= wire.Wish
+}
 
 // step takes one record of any kind but a reply that fits the model.
 func (in *Inbound) step(r *wire.Record) error {

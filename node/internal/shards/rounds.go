@@ -157,6 +157,7 @@ func (t *Totals) add(did *protocol.Stats) {
 	t.RoundedOut += did.RoundedOut
 	t.Refreshes += did.Refreshes
 	t.Forwards += did.Forwards
+	t.Learned += did.Learned
 	t.MaxHops = max(t.MaxHops, did.MaxHops)
 	t.LeadActions += did.LeadActions
 	t.LeadNanos += did.LeadNanos

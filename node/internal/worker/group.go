@@ -62,7 +62,7 @@ func New(c Config) (*Group, error) {
 	g.onRead = g.onRead && !c.Links.Alone()
 	for i, clock := range c.Clocks {
 		w := g.worker(i, clock)
-		w.intents, w.waiter = c.Planner.Of(i), c.Bound.Waiter(i)
+		w.intents, w.waiter, w.lesson = c.Planner.Of(i), c.Bound.Waiter(i), g.lesson()
 		w.scans = c.Questions.Worker(w.id, &w.out)
 		if err := w.makeSamplers(); err != nil {
 			return nil, err

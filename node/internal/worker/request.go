@@ -65,6 +65,9 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		add(&c[protocol.Elsewhere], r.Away)
 		add(&c[waited], r.Waits)
 	}
+	if w.lesson.misses && kind <= wire.Push && len(w.rows.Miss) > 0 {
+		w.lesson.teacher.Missed(&w.out, keys, w.rows.Miss, kind == wire.Push)
+	}
 	h := w.ops.Handle(o.ID)
 	w.issued(o, 0)
 	return h, nil

@@ -36,6 +36,7 @@ type Worker struct {
 	samples samples
 	req     request
 	count   counters
+	lesson  lesson
 }
 
 // A request is what a worker knows, beside the operation, of a call by which it asks others.
@@ -217,6 +218,9 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 		if err := w.reads(keys); err != nil {
 			return 0, err
 		}
+	}
+	if kind == wire.Pull && w.lesson.uses && served[protocol.AtReplica] > 0 {
+		w.sampleUses(keys)
 	}
 	add(&w.count.calls, 1)
 	for p := protocol.AtOwner; p <= protocol.AtReplica; p++ {

@@ -1,0 +1,175 @@
+package intent
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// Of many keys, those that are used most are noticed, in bounded memory, whatever else is used
+// once.
+func TestKeysThatAreUsedMostAreNoticedAmongManyOthers(t *testing.T) {
+	seed := max(*seedFlag, 1)
+	rng := rand.New(rand.NewPCG(seed, 5))
+	var l Learner
+	wished, rare := map[godwit.Key]bool{}, 0
+	for range 500_000 {
+		k := godwit.Key(rng.IntN(100))
+		if rng.IntN(3) > 0 {
+			k = godwit.Key(1000 + rng.IntN(10_000_000)) // hardly ever twice
+		}
+		if wished[k] {
+			continue
+		}
+		if l.Missed(k, rng.IntN(2) == 0, true, 1, 8) == Copy {
+			l.Wish(k)
+			if wished[k] = true; k >= 1000 {
+				rare++
+			}
+		}
+	}
+	if len(wished)-rare != 100 || rare > 5 {
+		t.Errorf("-seed %d: of 100 frequent keys %d were noticed, and %d others", seed, len(wished)-rare, rare)
+	}
+	if len(l.traces) > maxTraces {
+		t.Errorf("%d traces, at most %d were promised", len(l.traces), maxTraces)
+	}
+	if l.Wishes() != len(wished) {
+		t.Errorf("%d wishes, %d were begun", l.Wishes(), len(wished))
+	}
+}
+
+func TestACheapPushEarnsNoCopyAndADearOneDoesSooner(t *testing.T) {
+	times := func(push bool, cost uint32) (n int) {
+		var l Learner
+		for n = 1; n < 1000 && l.Missed(7, push, true, 1, cost) != Copy; n++ {
+		}
+		return n
+	}
+	if got := times(true, leastCost-1); got != 1000 {
+		t.Errorf("pushes that cost %d earn a copy after %d", leastCost-1, got)
+	}
+	cheap, dear := times(false, 1), times(false, 100)
+	if cheap != copyCost || dear != again {
+		t.Errorf("pulls earn a copy after %d and %d, want %d and %d", cheap, dear, copyCost, again)
+	}
+}
+
+func TestACreditEndsAndIsRenewedByUse(t *testing.T) {
+	var l Learner
+	l.Wish(1)
+	for range firstCredit / roundCost {
+		if !l.Weigh(1, 0, 1) {
+			t.Fatal("the first credit is shorter than was said")
+		}
+	}
+	if l.Weigh(1, 0, 1) {
+		t.Error("a copy that nobody uses goes on")
+	}
+	l.End(1)
+	if l.Has(1) || l.find(1).patience != 1 {
+		t.Errorf("after its end there is a wish: %v, trace %+v", l.Has(1), l.find(1))
+	}
+	l.Wish(2)
+	for range 1000 {
+		if !l.Weigh(2, 4, 2) {
+			t.Fatal("a copy that is used as often as it is worth ends")
+		}
+	}
+	l.End(2)
+	if l.find(2) != nil {
+		t.Errorf("a copy that was worth it left %+v", l.find(2))
+	}
+}
+
+func TestANodeWinsWhatItChangesMost(t *testing.T) {
+	for _, x := range []struct {
+		since, present godwit.Version
+		pushes         uint64
+		want           bool
+	}{
+		{0, 8, 8, false},  // no version is known
+		{5, 13, 8, true},  // all changes
+		{5, 15, 8, true},  // but two
+		{5, 16, 8, false}, // but three
+		{5, 9, 4, false},  // too few to tell
+		{5, 10, 90, true}, // more than there were: some are under way
+		{5, 4, 90, false}, // an older row
+		{1, 201, 160, true},
+		{1, 202, 160, false},
+	} {
+		if got := Wins(x.since, x.present, x.pushes); got != x.want {
+			t.Errorf("%d of the changes from version %d to %d: wins %v, want %v", x.pushes, x.since, x.present, got, x.want)
+		}
+	}
+}
+
+func TestABidAsksForTheVersionFirstAndRareBidsFollow(t *testing.T) {
+	var l Learner
+	bids, gap, gaps := 0, 0, []int{}
+	for i := range 4000 {
+		gap++
+		if l.Missed(3, i%2 == 1, false, 1, 1) != Bid {
+			continue
+		}
+		since, pushes := l.TakeBid(3)
+		if (since == 0) != (bids == 0) {
+			t.Errorf("bid %d is since version %d", bids, since)
+		}
+		if l.Missed(3, true, false, 1, 1) == Bid {
+			t.Error("there are two bids at once")
+		}
+		if !l.BidAnswered(3, godwit.Version(10+i)) || l.BidAnswered(3, 1) {
+			t.Error("a bid has one answer")
+		}
+		if bids > 0 && pushes < leastBid {
+			t.Errorf("bid %d is of %d pushes", bids, pushes)
+		}
+		bids++
+		gaps, gap = append(gaps, gap), 0
+	}
+	for i := 2; i < len(gaps); i++ {
+		if gaps[i] < 2*gaps[i-1]-2 {
+			t.Errorf("bids in vain come after %v accesses", gaps)
+		}
+	}
+	if bids < 4 || bids > 12 {
+		t.Errorf("%d bids in 4000 accesses", bids)
+	}
+	// An answer that does not come is not waited for for ever.
+	l.TakeBid(3)
+	for i := 0; l.Missed(3, i%2 == 1, false, 1, 1) != Bid; i++ {
+		if i > 1<<20 {
+			t.Fatal("a bid that was lost is the last one")
+		}
+	}
+}
+
+// The oldest wish is each in turn, whatever began and ended meanwhile.
+func TestTheOldestWishIsEachInTurn(t *testing.T) {
+	seed := max(*seedFlag, 1)
+	rng := rand.New(rand.NewPCG(seed, 6))
+	var l Learner
+	for i := range 2000 {
+		if k := godwit.Key(rng.IntN(300)); l.Has(k) {
+			l.End(k)
+		} else {
+			l.Wish(k)
+		}
+		if i%100 != 99 {
+			continue
+		}
+		l.hand = len(l.order) // begins anew
+		seen := map[godwit.Key]bool{}
+		for range l.Wishes() {
+			seen[l.Oldest()] = true
+		}
+		if len(seen) != l.Wishes() {
+			t.Fatalf("-seed %d: %d wishes were looked at in a turn, there are %d", seed, len(seen), l.Wishes())
+		}
+		if len(l.order) > 3*l.Wishes()+2*firstTraces {
+			t.Fatalf("-seed %d: the order of %d wishes has %d entries", seed, l.Wishes(), len(l.order))
+		}
+	}
+}
