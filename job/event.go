@@ -83,6 +83,8 @@ type Evaluation struct {
 	Epoch    int          `json:"epoch"`              // after which; 0: before the first
 	Metrics  SplitMetrics `json:"metrics"`            // by the parts of the data
 	Warnings []string     `json:"warnings,omitempty"` // what a person must hear of, a sentence each
+	// LowerIsBetter says that a lower first metric is better, as of an error.
+	LowerIsBetter bool `json:"lower_is_better,omitempty"`
 }
 
 // A Result is what came of a run.

@@ -340,7 +340,7 @@ func (p *part) progress(ctx context.Context, e train.Event) {
 	case e.Evaluation != nil:
 		j := SplitMetrics(e.Evaluation.Metrics)
 		_, p.metrics = j.bySplit()
-		p.emit(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: j, Warnings: e.Evaluation.Warnings}})
+		p.emit(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: j, Warnings: e.Evaluation.Warnings, LowerIsBetter: e.Evaluation.LowerIsBetter}})
 		// The cost of the evaluation is not training's.
 		p.mark, err = p.stats(ctx, fmt.Sprintf("evaluation %d", e.Epoch))
 		p.epochAt = time.Now()

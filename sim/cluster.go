@@ -132,6 +132,8 @@ type host struct {
 	served  []int64         // when the server is through with a peer's last frame
 	here    []int           // frames of a peer that arrived and were not handled
 	cores   []int64         // when each core is free that the server uses
+	// computed is for how long its cores were taken since the cluster began, in nanoseconds.
+	computed int64
 
 	listed, watched []wire.Known // lists of each peer, for who counts and who watches records
 }
@@ -210,6 +212,10 @@ func (c *Cluster) Node(i int) *node.Node { return c.hosts[i].node }
 
 // Stats takes stock of a node.
 func (c *Cluster) Stats(node int) node.Stats { return c.hosts[node].node.Stats() }
+
+// Computed returns the virtual processor time that a node, by its number, has used since
+// the cluster began: of its workers, and of everything that it does beside them.
+func (c *Cluster) Computed(node int) time.Duration { return time.Duration(c.hosts[node].computed) }
 
 // Run runs a program on every worker of every node and returns when all have
 // returned and everything is at rest. The first error ends it for all, and the

@@ -105,6 +105,7 @@ func (h *host) serve(begin, cost int64) int64 {
 	}
 	end := max(begin, h.cores[first]) + cost
 	h.cores[first] = end
+	h.computed += cost
 	return end
 }
 
@@ -194,6 +195,7 @@ func (w *worker) pay() {
 	w.debt = 0
 	c := &w.c.cfg.Compute
 	if c.Cores == 0 {
+		w.h.computed += d
 		w.c.park(w.h, time.Duration(d), [3]<-chan struct{}{})
 		return
 	}

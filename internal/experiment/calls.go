@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 )
@@ -62,6 +63,33 @@ func (s single) Push(ctx context.Context, keys []godwit.Key, push []float32) err
 		return err
 	}
 	return s.Worker.Wait(ctx, begun...)
+}
+
+// A synced worker tells when it heard that all updates were visible.
+type synced struct {
+	godwit.Worker
+	d *recorder
+}
+
+func (s synced) WaitSync(ctx context.Context) error {
+	err := s.Worker.WaitSync(ctx)
+	s.d.synced = s.d.c.Now()
+	return err
+}
+
+// callers are workers that call as the program is to.
+func (d *recorder) callers(ws []godwit.Worker, evaluating *bool) []godwit.Worker {
+	ws = slices.Clone(ws)
+	for i, w := range ws {
+		ws[i] = synced{w, d}
+		switch {
+		case d.program.calls == Single:
+			ws[i] = single{ws[i], evaluating}
+		case d.program.ahead:
+			ws[i] = &ahead{Worker: ws[i], evaluating: evaluating}
+		}
+	}
+	return ws
 }
 
 // each does something with each key and its values.

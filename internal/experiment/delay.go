@@ -48,7 +48,7 @@ func delay(ctx context.Context, l *Lab, r *Report) error {
 	settings := func(delay int) *task.Linear {
 		s := *l.Linear
 		s.Solver, s.ByBlocks.Blocks, s.ByBlocks.Delay = task.Blocks, l.Blocks, delay
-		s.Examples.Exponent, s.Examples.Seed = l.Exponent, l.Seed
+		s.Generate(l.Exponent, l.Seed)
 		return &s
 	}
 	w, err := l.load(settings(0))

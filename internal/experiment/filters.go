@@ -71,13 +71,14 @@ func (l *Lab) blocks(kkt bool) task.Settings {
 	if !kkt {
 		s.ByBlocks.KKT = 0
 	}
-	s.Examples.Exponent, s.Examples.Seed = l.Exponent, l.Seed
+	s.Generate(l.Exponent, l.Seed)
 	return &s
 }
 
 func (l *Lab) ftrl(bool) task.Settings {
 	s := *l.Linear
-	s.Solver, s.Examples.Exponent, s.Examples.Seed = task.Stochastic, l.Exponent, l.Seed
+	s.Solver = task.Stochastic
+	s.Generate(l.Exponent, l.Seed)
 	return &s
 }
 
@@ -86,14 +87,14 @@ func (l *Lab) kge(bool) task.Settings {
 	s := task.DefaultKGE()
 	n := max(min(20_000, l.Linear.Examples.Examples), 2000)
 	s.Graph.Entities, s.Graph.Relations, s.Graph.Triples = n/10, n/1000, n
-	s.Graph.Exponent, s.Graph.Seed = l.Exponent, l.Seed
+	s.Generate(l.Exponent, l.Seed)
 	s.Dim, s.Batch, s.Negatives = 32, 8, 24
 	return s
 }
 
 func (l *Lab) count(bool) task.Settings {
 	s := *l.Sketch
-	s.Stream.Exponent, s.Stream.Seed = l.Exponent, l.Seed
+	s.Generate(l.Exponent, l.Seed)
 	s.Stream.Items = min(s.Stream.Items, 200_000)
 	return &s
 }
@@ -146,7 +147,7 @@ func filters(ctx context.Context, l *Lab, r *Report) error {
 				return err
 			}
 			o, err := l.run(ctx, &program{what: f.name + ", filters: " + s.name(), work: w, nodes: l.Most, workers: workers,
-				policy: f.policy, network: network, compute: compute, epochs: f.epochs(l), hash: &hashes[i]})
+				policy: f.policy, network: network, compute: compute, epochs: f.epochs(l), tested: true, hash: &hashes[i]})
 			if err != nil {
 				return err
 			}

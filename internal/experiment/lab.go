@@ -145,6 +145,8 @@ type work struct {
 	model    *godwit.Model
 	samplers []sampling.Spec
 	exponent float64 // of generated data
+	// staleness is that of the reads of all tables.
+	staleness godwit.Bound
 }
 
 func (l *Lab) work(exponent float64) (*work, error) {

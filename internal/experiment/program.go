@@ -24,7 +24,7 @@ func Local(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(j
 }
 
 // OnReal has the lab's programs run on up to four real nodes of a worker each,
-// one run at a time. Only "delay" and "sketch" have programs for them. There are
+// one run at a time. Only "delay", "sketch" and "best" have programs for them. There are
 // fewer and larger blocks, as what they compute cannot be chosen.
 func (l *Lab) OnReal(r Runner) {
 	spec := *l.Linear
@@ -41,19 +41,31 @@ type program struct {
 	nodes   int
 	workers int // of each
 	policy  placement.Policy
-	network sim.Network // of simulated nodes
-	compute sim.Compute // likewise
-	epochs  int         // at the most
-	// hash, if set, gets what stands for the values of all rows in the end.
-	hash *uint64
+	epochs  int // at the most
+	// evaluated has the model evaluated after each epoch, and tested has it tested
+	// in the end.
+	evaluated, tested bool
 	// enough, if set, says of the epochs so far whether these do.
 	enough func([]entry) bool
+
+	// Of simulated nodes.
+	network sim.Network
+	compute sim.Compute
+	calls   Calls // "" is Batched
+	ahead   bool  // see [ahead]
+	noHints bool
+	eager   bool    // intents are acted on at once
+	hash    *uint64 // if set, gets what stands for the values of all rows in the end
 }
 
 // An outcome is what came of a program.
 type outcome struct {
-	epochs []entry
-	test   job.Metrics
+	epochs   []entry
+	test     job.Metrics
+	metric   string // what quality is
+	lower    bool   // … which is an error
+	diverged bool
+	messages uint64 // of simulated nodes
 }
 
 // one epoch's share of the time that its workers had, waiting.
@@ -69,6 +81,10 @@ func (l *Lab) run(ctx context.Context, p *program) (*outcome, error) {
 		do = l.real
 	}
 	o, err := do(ctx, p)
+	if errors.Is(err, train.ErrDiverged) && len(o.epochs) > 0 {
+		o.epochs[len(o.epochs)-1].loss = 0 // no number, so nothing to show
+		o.diverged, err = true, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("experiment: %s: %w", p.what, err)
 	}
@@ -76,75 +92,148 @@ func (l *Lab) run(ctx context.Context, p *program) (*outcome, error) {
 }
 
 func (l *Lab) simulated(ctx context.Context, p *program) (o *outcome, err error) {
+	o = &outcome{}
 	c, err := sim.New(sim.Config{Nodes: p.nodes, Workers: p.workers, Seed: l.Seed, Model: p.work.model, Policy: p.policy,
-		Samplers: p.work.samplers, Network: p.network, Compute: p.compute})
+		Samplers: p.work.samplers, NoHints: p.noHints, Eager: p.eager, Network: p.network, Compute: p.compute})
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	o = &outcome{}
-	stop := make(chan struct{})
-	d := &recorder{c: c, nodes: p.nodes}
+	d := &recorder{c: c, program: p, stop: make(chan struct{})}
 	d.begin()
-	_, err = c.RunNodes(ctx, func(ctx context.Context, env train.Env) error {
-		env.Stop = stop
-		env.Progress = func(e train.Event) {
-			if env.Node != 0 || e.Loss == nil {
-				return
-			}
-			d.record(e)
-			d.begin()
-			if p.enough != nil && p.enough(d.epochs) {
-				closeOnce(stop)
-			}
-		}
-		if _, err := p.work.task.Train(ctx, env, train.Options{Epochs: p.epochs}, new(atomic.Int64)); err != nil {
-			return err
-		}
-		ms, err := p.work.task.Test(ctx, &env, "test", false)
-		if env.Node == 0 {
-			o.test = ms
-		}
-		return err
-	})
-	if o.epochs = d.epochs; err == nil && p.hash != nil {
+	res, err := c.RunNodes(ctx, func(ctx context.Context, env train.Env) error { return d.node(ctx, env, o) })
+	o.epochs = d.epochs
+	if res != nil {
+		o.messages = res.Messages
+	}
+	if len(d.eval.Metrics) > 0 {
+		o.metric, o.lower = d.eval.Metrics[0].Name, d.eval.LowerIsBetter
+	}
+	if err == nil && p.hash != nil {
 		*p.hash = hashOf(c, p.work.model)
 	}
 	return o, err
 }
 
+// node is what a simulated node does. Node 0 records.
+func (d *recorder) node(ctx context.Context, env train.Env, o *outcome) error {
+	p := d.program
+	evaluating := false
+	env.Stop, env.Workers = d.stop, d.callers(env.Workers, &evaluating)
+	env.Progress = func(e train.Event) {
+		evaluating = e.Loss != nil // … until the evaluation is told
+		if env.Node == 0 {
+			d.record(e)
+		}
+	}
+	opts := train.Options{Epochs: p.epochs}
+	if p.evaluated {
+		opts.EvalEvery = 1
+	}
+	if _, err := p.work.task.Train(ctx, env, opts, new(atomic.Int64)); err != nil || !p.tested {
+		return err
+	}
+	evaluating = true
+	ms, err := p.work.task.Test(ctx, &env, "test", false)
+	if env.Node == 0 {
+		o.test = ms
+	}
+	return err
+}
+
+// A recorder keeps what each epoch of a simulated run took and did.
+type recorder struct {
+	c       *sim.Cluster
+	program *program
+	stop    chan struct{} // closed once the epochs do
+
+	began    time.Duration // the epoch, and
+	before   node.Stats    // what had been done until then, and
+	computed time.Duration // in how much processor time
+	synced   time.Duration // when a worker last heard that all updates were visible
+	elapsed  time.Duration // of all epochs
+	epochs   []entry
+	eval     train.Evaluation // the last
+}
+
+type entry struct {
+	took     time.Duration
+	did      node.Stats
+	loss     float64
+	examples int64         // trained
+	computed time.Duration // processor time of all nodes; 0 where it is not known
+	// elapsed is the time of the epochs until its end, and settled that until its
+	// updates were visible everywhere, where the model was evaluated.
+	elapsed, settled time.Duration
+	quality          float64
+}
+
+// total is the stats of all nodes at this moment.
+func total(c *sim.Cluster, nodes int) (s node.Stats) {
+	for i := range nodes {
+		s.Add(c.Stats(i))
+	}
+	return s
+}
+
+func (d *recorder) total() (did node.Stats, computed time.Duration) {
+	for i := range d.program.nodes {
+		computed += d.c.Computed(i)
+	}
+	return total(d.c, d.program.nodes), computed
+}
+
+// begin begins an epoch.
+func (d *recorder) begin() {
+	d.began = d.c.Now()
+	d.before, d.computed = d.total()
+}
+
+// record takes an event, unless the epochs so far do. Evaluation lies between the end of
+// an epoch and the beginning of the next, and so is left out.
+func (d *recorder) record(e train.Event) {
+	select {
+	case <-d.stop:
+		return
+	default:
+	}
+	if e.Loss != nil {
+		d.ended(e.Loss)
+	} else {
+		last := &d.epochs[len(d.epochs)-1]
+		d.eval = *e.Evaluation
+		last.quality = d.eval.Metrics[0].Value
+		last.settled = max(last.settled, last.elapsed+d.synced-d.began)
+	}
+	d.begin()
+	if enough := d.program.enough; enough != nil && (e.Loss == nil) == d.program.evaluated && enough(d.epochs) {
+		close(d.stop)
+	}
+}
+
+// ended takes the end of an epoch.
+func (d *recorder) ended(loss *train.Loss) {
+	did, computed := d.total()
+	took := d.c.Now() - d.began
+	d.elapsed += took
+	d.epochs = append(d.epochs, entry{took: took, did: did.Sub(d.before), loss: loss.Mean(), examples: loss.Examples,
+		computed: computed - d.computed, elapsed: d.elapsed, settled: d.elapsed})
+}
+
 func (l *Lab) real(ctx context.Context, p *program) (*outcome, error) {
 	spec := job.Default(p.work.settings)
 	spec.Nodes, spec.Workers, spec.Policy, spec.Seed = p.nodes, p.workers, p.policy.Name(), l.Seed
-	spec.Options, spec.Untrained, spec.Data = train.Options{Epochs: p.epochs}, false, l.Data
-	o := &outcome{}
-	stop := make(chan struct{})
-	var elapsed time.Duration
-	r, err := l.Real(ctx, spec, stop, func(e job.Event) {
-		if e.Epoch == nil {
-			return
-		}
-		took := time.Duration(e.Epoch.Seconds * float64(time.Second))
-		elapsed += took
-		o.epochs = append(o.epochs, entry{took: took, did: e.Epoch.Stats, loss: e.Epoch.Loss, elapsed: elapsed})
-		if p.enough != nil && p.enough(o.epochs) {
-			closeOnce(stop)
-		}
-	})
+	spec.Options, spec.Untrained, spec.Data, spec.Staleness = train.Options{Epochs: p.epochs}, false, l.Data, p.work.staleness
+	if p.evaluated {
+		spec.Options.EvalEvery = 1
+	}
+	r := &realRecorder{program: p, stop: make(chan struct{})}
+	result, err := l.Real(ctx, spec, r.stop, r.event)
 	if err != nil {
-		return nil, err
+		return &r.outcome, err
 	}
-	o.test = r.Test
-	return o, nil
-}
-
-// closeOnce closes a channel that its caller alone closes.
-func closeOnce(c chan struct{}) {
-	select {
-	case <-c:
-	default:
-		close(c)
-	}
+	r.outcome.test = result.Test
+	return &r.outcome, nil
 }
 
 // did sums up epochs.

@@ -10,9 +10,13 @@ import (
 // they are those of the epochs that Lab.Epochs says; what evaluating the model
 // costs counts nowhere.
 type Row struct {
-	Network string  `json:"network"`
-	Policy  string  `json:"policy"`
-	Scheme  string  `json:"scheme,omitempty"` // of sampling, where it is compared
+	Network string `json:"network"`
+	Policy  string `json:"policy"`
+	Scheme  string `json:"scheme,omitempty"` // of sampling, where it is compared
+	// Task and Setting are of "best": what was trained, and what the policy was given, with
+	// which it was the fastest.
+	Task    string  `json:"task,omitempty"`
+	Setting string  `json:"setting,omitempty"`
 	Nodes   int     `json:"nodes"`
 	Workers int     `json:"workers"` // of each node
 	Zipf    float64 `json:"zipf"`    // of generated data; 0 where it is read
@@ -37,13 +41,17 @@ type Row struct {
 	Replica   float64 `json:"replica"`
 
 	BytesPerAccess float64 `json:"bytes_per_access"` // sent
-	Accesses       uint64  `json:"accesses"`
-	Moves          uint64  `json:"moves"`
-	Copies         uint64  `json:"copies"` // replicas set up
-	Drops          uint64  `json:"drops"`
-	Deltas         uint64  `json:"deltas"`
-	Refreshes      uint64  `json:"refreshes"`
-	Rounds         uint64  `json:"rounds"`
+	// ComputedPerItem is the processor time of all nodes for an item of the data, and
+	// BytesPerItem what they sent for it.
+	ComputedPerItem time.Duration `json:"computed_per_item_ns,omitempty"`
+	BytesPerItem    float64       `json:"bytes_per_item,omitempty"`
+	Accesses        uint64        `json:"accesses"`
+	Moves           uint64        `json:"moves"`
+	Copies          uint64        `json:"copies"` // replicas set up
+	Drops           uint64        `json:"drops"`
+	Deltas          uint64        `json:"deltas"`
+	Refreshes       uint64        `json:"refreshes"`
+	Rounds          uint64        `json:"rounds"`
 	// Replicas is how many there are: the mean over the ends of epochs other than
 	// the last, or in "timing" over the run.
 	Replicas float64 `json:"replicas"`
@@ -92,8 +100,10 @@ type Row struct {
 
 // A Point is the state of training at the end of an epoch.
 type Point struct {
-	Seconds float64 `json:"seconds"` // virtual, of training, since the start
-	Loss    float64 `json:"loss"`    // of the epoch
+	// Seconds are those of training since the start, virtual on simulated nodes, and
+	// until the updates of the epoch were visible everywhere.
+	Seconds float64 `json:"seconds"`
+	Loss    float64 `json:"loss"` // of the epoch
 	Quality float64 `json:"quality"`
 }
 

@@ -39,7 +39,8 @@ func inserts(ctx context.Context, l *Lab, r *Report) error {
 	}
 	settings := func(batch int) *task.Sketch {
 		s := *l.Sketch
-		s.Batch, s.Stream.Exponent, s.Stream.Seed = batch, l.Exponent, l.Seed
+		s.Batch = batch
+		s.Generate(l.Exponent, l.Seed)
 		return &s
 	}
 	network, err := sim.NetworkNamed("10g")
@@ -74,7 +75,7 @@ func inserts(ctx context.Context, l *Lab, r *Report) error {
 		compute := l.Compute(l.Workers)
 		compute.Step = steps[b]
 		o, err := l.run(ctx, &program{what: fmt.Sprintf("%s, %d nodes, batches of %d", p.Name(), nodes, l.Batches[b]), work: works[b], nodes: nodes, workers: l.Workers,
-			policy: p, network: network, compute: compute, epochs: 1})
+			policy: p, network: network, compute: compute, epochs: 1, tested: true})
 		if err != nil {
 			return err
 		}

@@ -2,19 +2,15 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sim"
-	"github.com/godwit-ps/godwit/train"
 )
 
-// A trial is one simulated run of training.
+// A trial is one run of training, evaluated after each epoch.
 type trial struct {
 	work    *work
 	network string
@@ -24,6 +20,9 @@ type trial struct {
 	eager   bool   // intents are acted on at once
 	name    string // instead of the policy's
 	scheme  string // of sampling, where that is compared
+	setting string // … or of everything
+	ahead   bool   // see [ahead]
+	enough  func([]entry) bool
 }
 
 // cluster makes simulated nodes on a network, to be closed.
@@ -36,127 +35,70 @@ func cluster(cfg sim.Config, network string) (*sim.Cluster, error) {
 	return sim.New(cfg)
 }
 
-// total is the stats of all nodes at this moment.
-func total(c *sim.Cluster, nodes int) (s node.Stats) {
-	for i := range nodes {
-		s.Add(c.Stats(i))
+// row is the row of a trial that is yet to run.
+func (l *Lab) row(t trial) *Row {
+	row := &Row{Network: t.network, Policy: t.policy.Name(), Scheme: t.scheme, Setting: t.setting, Nodes: t.nodes, Workers: l.Workers, Zipf: t.work.exponent}
+	if t.name != "" {
+		row.Policy = t.name
 	}
-	return s
+	return row
 }
 
-// A recorder keeps what each epoch of a run took and did.
-type recorder struct {
-	c     *sim.Cluster
-	nodes int
-
-	began   time.Duration // the epoch, and
-	before  node.Stats    // what had been done until then
-	elapsed time.Duration // of all epochs
-	epochs  []entry
-	eval    train.Evaluation // the last
-}
-
-type entry struct {
-	took    time.Duration
-	did     node.Stats
-	loss    float64
-	quality float64
-	elapsed time.Duration // of the epochs until its end
-}
-
-// begin begins an epoch.
-func (d *recorder) begin() { d.began, d.before = d.c.Now(), total(d.c, d.nodes) }
-
-// record takes an event. Evaluation lies between the end of an epoch and the
-// beginning of the next, and so is left out.
-func (d *recorder) record(e train.Event) {
-	if e.Loss != nil {
-		took := d.c.Now() - d.began
-		d.elapsed += took
-		d.epochs = append(d.epochs, entry{took: took, did: total(d.c, d.nodes).Sub(d.before), loss: e.Loss.Mean(), elapsed: d.elapsed})
-		return
+// what names a trial for people.
+func (t *trial) what(row *Row) string {
+	what := fmt.Sprintf("%s, %d nodes, %s", t.network, t.nodes, row.Policy)
+	for _, s := range []string{t.scheme, t.setting} {
+		if s != "" {
+			what += ", " + s
+		}
 	}
-	d.eval = *e.Evaluation
-	d.epochs[len(d.epochs)-1].quality = d.eval.Metrics[0].Value
-	d.begin()
+	return what
 }
 
-// fill writes the epochs, but for the first, into a row.
-func (d *recorder) fill(r *Row) {
-	for _, e := range d.epochs {
-		r.Curve = append(r.Curve, Point{e.elapsed.Seconds(), e.loss, e.quality})
+func (l *Lab) train(ctx context.Context, t trial) (*Row, error) {
+	nw, err := sim.NetworkNamed(t.network)
+	if err != nil {
+		return nil, err
 	}
-	last := len(d.epochs) - 1
-	r.Loss, r.Quality = d.epochs[last].loss, d.epochs[last].quality
-	counted := d.epochs[min(1, last):]
+	row := l.row(t)
+	o, err := l.run(ctx, &program{what: t.what(row), work: t.work, nodes: t.nodes, workers: l.Workers, policy: t.policy,
+		epochs: l.Epochs, evaluated: true, enough: t.enough, network: nw, compute: l.Compute(l.Workers), calls: l.Calls,
+		ahead: t.ahead, noHints: t.noHints, eager: t.eager})
+	if err != nil {
+		return nil, err
+	}
+	o.fill(row, t.work)
+	if t.eager {
+		row.Window = 0
+	}
+	return row, nil
+}
+
+// fill writes the epochs into a row, but for the first.
+func (o *outcome) fill(r *Row, w *work) {
+	for _, e := range o.epochs {
+		r.Curve = append(r.Curve, Point{e.settled.Seconds(), e.loss, e.quality})
+	}
+	r.Diverged, r.metric, r.lowerIsBetter, r.Messages = o.diverged, o.metric, o.lower, o.messages
+	last := len(o.epochs) - 1
+	r.Loss, r.Quality = o.epochs[last].loss, o.epochs[last].quality
+	counted := o.epochs[min(1, last):]
 	var did node.Stats
+	var computed time.Duration
 	var replicas, ends int
+	var examples int64
 	for i, e := range counted {
 		r.Epoch += e.took / time.Duration(len(counted))
 		did.Add(e.did)
+		computed, examples = computed+e.computed, examples+e.examples
 		if i < len(counted)-1 { // after the last nobody wants any
 			replicas += e.did.Replicas
 			ends++
 		}
 	}
-	did.Replicas, did.LeadMs = replicas/max(ends, 1), d.epochs[last].did.LeadMs
+	did.Replicas, did.LeadMs = replicas/max(ends, 1), o.epochs[last].did.LeadMs
 	r.count(did)
-}
-
-func (l *Lab) train(ctx context.Context, t trial) (row *Row, err error) {
-	row = &Row{Network: t.network, Policy: t.policy.Name(), Scheme: t.scheme, Nodes: t.nodes, Workers: l.Workers, Zipf: t.work.exponent}
-	if t.name != "" {
-		row.Policy = t.name
-	}
-	what := fmt.Sprintf("%s, %d nodes, %s", t.network, t.nodes, row.Policy)
-	if t.scheme != "" {
-		what += ", " + t.scheme
-	}
-	l.progress(what)
-	c, err := cluster(sim.Config{Nodes: t.nodes, Workers: l.Workers, Seed: l.Seed, Model: t.work.model, Policy: t.policy,
-		Samplers: t.work.samplers, NoHints: t.noHints, Eager: t.eager, Compute: l.Compute(l.Workers)}, t.network)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	d := &recorder{c: c, nodes: t.nodes}
-	d.begin()
-	res, err := c.RunNodes(ctx, func(ctx context.Context, env train.Env) error { return l.program(ctx, env, t.work, d) })
-	if errors.Is(err, train.ErrDiverged) {
-		d.epochs[len(d.epochs)-1].loss = 0 // no number, so nothing to show
-		row.Diverged, err = true, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("experiment: %s: %w", what, err)
-	}
-	d.fill(row)
-	if res != nil {
-		row.Messages = res.Messages
-	}
-	if t.eager {
-		row.Window = 0
-	}
-	if len(d.eval.Metrics) > 0 {
-		row.metric, row.lowerIsBetter = d.eval.Metrics[0].Name, d.eval.LowerIsBetter
-	}
-	return row, nil
-}
-
-// program is what a node does. Node 0 records.
-func (l *Lab) program(ctx context.Context, env train.Env, w *work, d *recorder) error {
-	evaluating := false
-	if l.Calls == Single {
-		env.Workers = slices.Clone(env.Workers)
-		for i, w := range env.Workers {
-			env.Workers[i] = single{w, &evaluating}
-		}
-	}
-	env.Progress = func(e train.Event) {
-		evaluating = e.Loss != nil // … until the evaluation is told
-		if env.Node == 0 {
-			d.record(e)
-		}
-	}
-	_, err := w.task.Train(ctx, env, train.Options{Epochs: l.Epochs, EvalEvery: 1}, new(atomic.Int64))
-	return err
+	_, each := w.task.Unit()
+	items := float64(max(examples/each, 1))
+	r.ComputedPerItem, r.BytesPerItem = time.Duration(float64(computed)/items), float64(did.SentBytes)/items
 }

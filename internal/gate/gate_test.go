@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/internal/bench"
 	"github.com/godwit-ps/godwit/internal/events"
 )
 
@@ -136,20 +137,20 @@ func TestTheClockOfAProcessRuns(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("Linux only")
 	}
-	before, err := processTime(os.Getpid())
+	before, err := bench.ProcessorTimeOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for sum, n := 0.0, 0; ; n++ {
 		sum += math.Sqrt(float64(n))
-		if now, err := processTime(os.Getpid()); err != nil || now > before+time.Millisecond {
+		if now, err := bench.ProcessorTimeOf(os.Getpid()); err != nil || now > before+time.Millisecond {
 			if err != nil || sum < 0 {
 				t.Error(err)
 			}
 			break
 		}
 	}
-	if _, err := processTime(1 << 22); err == nil {
+	if _, err := bench.ProcessorTimeOf(1 << 22); err == nil {
 		t.Error("a process that does not exist has a clock")
 	}
 }
@@ -159,7 +160,7 @@ func TestACommandThatFailsSaysWhy(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	_, err = train(context.Background(), sh, []string{"-c", "echo no such flag >&2; exit 2"}, processTime)
+	_, err = train(context.Background(), sh, []string{"-c", "echo no such flag >&2; exit 2"}, bench.ProcessorTimeOf)
 	if err == nil || !strings.Contains(err.Error(), "no such flag") {
 		t.Error(err)
 	}

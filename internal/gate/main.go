@@ -151,7 +151,7 @@ func (f *figure) round(ctx context.Context, binary, policy string, t task) error
 		n := [2]int{1, nodes}[j]
 		args := append([]string{"train"}, strings.Fields(t.args)...)
 		args = append(args, "--nodes", fmt.Sprint(n), "--workers", "1", "--policy", policy, "--untrained=false", "--quiet", "--json")
-		c, err := train(ctx, binary, args, processTime)
+		c, err := train(ctx, binary, args, bench.ProcessorTimeOf)
 		if err != nil {
 			return fmt.Errorf("%d nodes: %w", n, err)
 		}

@@ -40,6 +40,11 @@ const UntrainedDocuments = 100
 func (s *LDA) Name() string { return "lda" }
 func (s *LDA) Epochs() int  { return 30 }
 
+// Generate implements [Generated].
+func (s *LDA) Generate(exponent float64, seed uint64) {
+	s.Documents.Exponent, s.Documents.Seed = exponent, seed
+}
+
 func (s *LDA) Check() error {
 	if s.Held < 2 {
 		return setting.Bad("task.LDA", "Held", s.Held, "2 or more: hold out every 2nd document at the most")

@@ -61,6 +61,11 @@ const UntrainedExamples = 1000
 func (s *Linear) Name() string { return "linear" }
 func (s *Linear) Epochs() int  { return 10 }
 
+// Generate implements [Generated].
+func (s *Linear) Generate(exponent float64, seed uint64) {
+	s.Examples.Exponent, s.Examples.Seed = exponent, seed
+}
+
 func (s *Linear) Check() error {
 	switch {
 	case s.Solver != Stochastic && s.Solver != Blocks:

@@ -34,6 +34,12 @@ func DefaultSketch() *Sketch {
 
 func (s *Sketch) Name() string { return "sketch" }
 func (s *Sketch) Epochs() int  { return 1 }
+
+// Generate implements [Generated].
+func (s *Sketch) Generate(exponent float64, seed uint64) {
+	s.Stream.Exponent, s.Stream.Seed = exponent, seed
+}
+
 func (s *Sketch) Check() error {
 	return errors.Join(s.Config.Check(), s.Stream.Check(), s.Text.Check())
 }

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"time"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processTime returns the processor time that a process has used, without that of
+// ProcessorTimeOf returns the processor time that a process has used, without that of
 // its children.
-func processTime(pid int) (time.Duration, error) {
+func ProcessorTimeOf(pid int) (time.Duration, error) {
 	// The id of the clock of a process, as clock_getcpuclockid(3) makes it.
 	const scheduled = 2
 	var t unix.Timespec
