@@ -26,9 +26,9 @@ type experiments struct {
 	json      bool
 	seed      uint64
 	step      time.Duration
-	epochs    int
 	parallel  int
-	nodes     int
+	nodes     []int
+	budget    int
 	real      bool
 	policies  []string
 	costs     string
@@ -68,20 +68,21 @@ announcing, loading, messages and bytes, on the cores that their workers use; --
 		},
 	}
 	g := cli.NewGroup("Experiment")
-	g.StringVar(&e.choice.Task, "task", "kge", "`name` of what is trained (timing, delay, filters and sketch have programs of their own): "+strings.Join(experiment.Tasks(), ", "))
+	g.StringVar(&e.choice.Task, "task", "", "`name` of what is trained (default: kge, of best all; timing, delay, filters and sketch have programs of their own): "+strings.Join(experiment.Tasks(), ", "))
 	g.StringVarP(&e.data, "data", "d", "", "file or `folder` of the data (default: they are generated)")
 	g.BoolVar(&e.choice.Quick, "quick", false, "a smaller task on fewer workers, for a first look")
 	g.StringVar(&e.calls, "calls", string(experiment.Batched), "how the program accesses the server, a `kind`: batched, all keys of a step in a call, or single, one key a call and one example a step, as programs for Lapse, NuPS and AdaPM do")
 	g.DurationVar(&e.step, "step", 0, "what a training step computes, as a `duration` (default: measured)")
-	g.IntVarP(&e.epochs, "epochs", "e", 0, "`number` of passes over the data (default: the task's); the first does not count for the mean")
+	g.IntVarP(&e.choice.Epochs, "epochs", "e", 0, "`number` of passes over the data (default: the task's); the first does not count for the mean")
 	g.StringSliceVar(&e.policies, "policies", nil, "compare these only: `names` by commas (default: all; timing and sampling are always adaptive)")
 	g.Uint64Var(&e.seed, "seed", 1, "decides data, first values, samples and the network's jitter")
 	g.IntVar(&e.choice.Dim, "dim", 0, "`floats` of a row (default: 32, of mf 16); measure the step again")
 	g.StringVar(&e.costs, "costs", "", "`file` of what simulated nodes are charged, as \"godwit bench --costs\" prints it")
 	g.IntVar(&e.cores, "cores", 0, "`number` of cores of a simulated node, for its workers and everything else (default: as many as workers)")
 	g.IntVar(&e.seeds, "seeds", 0, "`number` of seeds to run, of which medians and ranges are shown (default: 3, --quick and --real: 1)")
-	g.IntVar(&e.nodes, "nodes", 0, "`number` of nodes, of experiments that do not compare several (default: 8, --quick and --real: 4)")
-	g.BoolVar(&e.real, "real", false, "on real nodes, processes of this machine, instead of simulated ones (delay, sketch)")
+	g.IntSliceVar(&e.nodes, "nodes", nil, "`numbers` of nodes by commas, of scaling, sketch and best (default: 1, 2, 4, 8, of scaling and best 16, too); one number of others (default: 8; --quick and --real: 4)")
+	g.IntVar(&e.budget, "budget", 0, "`epochs` that best may train to find a policy's best setting, for each task and number of nodes (default: 32, --quick: 12)")
+	g.BoolVar(&e.real, "real", false, "on real nodes, processes of this machine, instead of simulated ones (delay, sketch, best)")
 	g.IntVar(&e.parallel, "parallel", runtime.GOMAXPROCS(0), "`number` of runs simulated at a time")
 	out := cli.NewGroup("Output")
 	out.StringVarP(&e.out, "out", "o", "", "`folder` for the figures as CSV and the plots as SVG")
@@ -94,10 +95,10 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	if !slices.Contains(experiment.Names(), name) {
 		return fmt.Errorf("no experiment %q, there are %s", name, strings.Join(experiment.Names(), ", "))
 	}
-	if e.step < 0 || min(e.epochs, e.nodes, e.cores, e.seeds) < 0 {
-		return fmt.Errorf("--step %v, --epochs %d, --nodes %d, --cores %d, --seeds %d: want more than 0", e.step, e.epochs, e.nodes, e.cores, e.seeds)
+	if e.step < 0 || min(e.choice.Epochs, e.cores, e.seeds, e.budget) < 0 {
+		return fmt.Errorf("--step %v, --epochs %d, --cores %d, --seeds %d, --budget %d: want more than 0", e.step, e.choice.Epochs, e.cores, e.seeds, e.budget)
 	}
-	e.choice.Calls = experiment.Calls(e.calls)
+	e.choice.Calls, e.choice.Search = experiment.Calls(e.calls), name == "best" && !e.real
 	l, err := experiment.NewLab(e.choice)
 	if err != nil {
 		return err
@@ -111,14 +112,14 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 			return err
 		}
 	}
-	if e.epochs > 0 {
-		l.Epochs = e.epochs
-	}
 	if e.real {
 		l.OnReal(cli.OnProcesses)
 	}
-	if e.nodes > 0 {
-		l.Most = e.nodes
+	if e.budget > 0 {
+		l.Budget = e.budget
+	}
+	if err := l.On(e.nodes); err != nil {
+		return err
 	}
 	for _, name := range e.policies {
 		p, err := placement.ByName(name)

@@ -33,6 +33,26 @@ func TestExperimentPrintsWhatItMeasured(t *testing.T) {
 	}
 }
 
+func TestBestFindsSettingsAndSaysWhetherAdaptiveIsBehind(t *testing.T) {
+	args := []string{"experiment", "best", "--quick", "--task", "sketch", "--nodes", "2", "--budget", "6", "--step", "10us"}
+	out, err := exec.Command(binary, append(args, "--json")...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r experiment.Report
+	if err := json.Unmarshal(out, &r); err != nil || len(r.Rows) != 7 {
+		t.Fatalf("%d rows, want one node and six policies on two: %v\n%s", len(r.Rows), err, out)
+	}
+	if o := r.Rows[1].Over; o == nil || o.Ratio <= 0 || r.Rows[1].Policy != "adaptive" {
+		t.Errorf("%+v beside the best of the others is %+v", r.Rows[1], o)
+	}
+	for _, row := range r.Rows[2:] {
+		if row.Tried < 2 {
+			t.Errorf("of %s %d settings were tried", row.Policy, row.Tried)
+		}
+	}
+}
+
 func TestAnUnknownExperimentIsWrongUsage(t *testing.T) {
 	_, err := exec.Command(binary, "experiment", "speed").Output()
 	var exit *exec.ExitError
@@ -65,6 +85,8 @@ func TestCostsThatCannotBeReadAreWrongUsage(t *testing.T) {
 		"costs below 0": {"experiment", "timing", "--costs", write("c", `{"key": -1, "frame": 10}`)},
 		"no costs":      {"experiment", "timing", "--costs", write("d", `{}`)},
 		"seeds":         {"experiment", "timing", "--seeds", "-1"},
+		"budget":        {"experiment", "best", "--budget", "-1"},
+		"nodes":         {"experiment", "best", "--nodes", "2,0"},
 		"rows":          {"experiment", "scaling", "--dim", "-1"},
 		"cases":         {"bench", "--costs", "local"},
 	} {

@@ -14,15 +14,29 @@ import (
 	"github.com/godwit-ps/godwit/train"
 )
 
-// calibrate measures a training step on a real node with one worker: the processor
-// time of an epoch by its steps, less what the lab's costs charge for accesses, for
+// calibrate measures a training step on a real node with one worker.
+func (l *Lab) calibrate(ctx context.Context, w *work) (time.Duration, error) {
+	epoch, steps, err := l.epoch(ctx, w)
+	if err != nil {
+		return 0, err
+	}
+	return rounded(epoch, steps), nil
+}
+
+// rounded is a step of so many.
+func rounded(epoch time.Duration, steps int) time.Duration {
+	return max(epoch/time.Duration(max(steps, 1)), time.Microsecond).Round(100 * time.Nanosecond)
+}
+
+// epoch measures what the steps of an epoch compute on a real node with one worker: the
+// processor time of the epoch, less what the lab's costs charge for accesses, for
 // loading and for samples; a node that is alone announces for nothing. So a simulated node and a real one take as much
 // for an epoch. Of three epochs the one counts that took least, which other work on
 // the machine disturbed least.
-func (l *Lab) calibrate(ctx context.Context, w *work) (step time.Duration, err error) {
+func (l *Lab) epoch(ctx context.Context, w *work) (took time.Duration, steps int, err error) {
 	c, err := node.Local(ctx, 1, node.Config{Model: w.model, Policy: placement.Adaptive, Seed: l.Seed, Samplers: w.samplers, Workers: 1})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, c.Close(ctx)) }()
 	n := c.Nodes[0]
@@ -39,10 +53,33 @@ func (l *Lab) calibrate(ctx context.Context, w *work) (step time.Duration, err e
 	}
 	const epochs = 3
 	if _, err := w.task.Train(ctx, env, train.Options{Epochs: epochs}, new(atomic.Int64)); err != nil {
+		return 0, 0, err
+	}
+	return best, int(n.Worker(0).Clock()) / epochs, nil // the clock ticks once a step
+}
+
+// steps is how many steps an epoch has, of all of so many workers together: where a
+// worker's part of the data is smaller than a batch, there are more than with one.
+func (l *Lab) steps(ctx context.Context, w *work, workers int) (steps int, err error) {
+	c, err := sim.New(sim.Config{Nodes: 1, Workers: workers, Seed: l.Seed, Model: w.model, Policy: placement.Static, Samplers: w.samplers,
+		Compute: sim.Compute{Step: time.Microsecond}})
+	if err != nil {
 		return 0, err
 	}
-	steps := max(time.Duration(n.Worker(0).Clock())/epochs, 1) // the clock ticks once a step
-	return max(best/steps, time.Microsecond).Round(100 * time.Nanosecond), nil
+	defer func() { err = errors.Join(err, c.Close()) }()
+	_, err = c.RunNodes(ctx, func(ctx context.Context, env train.Env) error {
+		env.Progress = func(e train.Event) {
+			if e.Loss == nil {
+				return
+			}
+			for _, w := range env.Workers {
+				steps += int(w.Clock())
+			}
+		}
+		_, err := w.task.Train(ctx, env, train.Options{Epochs: 1}, new(atomic.Int64))
+		return err
+	})
+	return steps, err
 }
 
 // A counter counts what a worker is asked for.

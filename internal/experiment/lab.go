@@ -75,6 +75,11 @@ type Lab struct {
 	// Progress is told before each run what it is, one at a time; nil is fine.
 	Progress func(string)
 
+	// Budget is how many epochs "best" may train to find the best setting of a policy, for
+	// a task and a number of nodes.
+	Budget int
+
+	sizes   []size // of the tasks of "best"
 	telling *sync.Mutex
 }
 
@@ -90,11 +95,12 @@ func (l *Lab) progress(what string) {
 // quick one is smaller in everything and takes seconds where the other takes
 // minutes; its figures show the direction only.
 func NewLab(c Choice) (Lab, error) {
-	size, err := c.size()
+	sizes, err := c.sizes()
 	if err != nil {
 		return Lab{}, err
 	}
-	l := Lab{Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Evaluated: size.evaluated, Workers: 8,
+	size := sizes[0]
+	l := Lab{sizes: sizes, Budget: 32, Task: size.settings, Exponent: 1.1, Calls: c.Calls, Epochs: size.epochs, Evaluated: size.evaluated, Workers: 8,
 		Nodes: []int{1, 2, 4, 8, 16}, Most: 8, Keys: 100_000, Accesses: 300_000,
 		Exponents: []float64{0, 0.5, 0.8, 1.1, 1.5}, Seed: 1, Seeds: 3, Costs: MeasuredCosts(),
 		Linear: task.DefaultLinear(), Blocks: 580, Passes: 10, Delays: []int{0, 1, 2, 4, 8, 16}, Spreads: []float64{0.3, 1},
@@ -107,9 +113,26 @@ func NewLab(c Choice) (Lab, error) {
 		l.Sketch.Stream.Items, l.Batches = 50_000, []int{100, 1000}
 		l.Workers, l.Nodes, l.Most, l.Accesses = 2, []int{1, 2, 4, 8}, 4, 3000
 		l.Exponents = []float64{0, 1.1, 1.5}
-		l.Seeds = 1
+		l.Seeds, l.Budget = 1, 12
+	}
+	if c.Search {
+		l.Workers = max(l.Workers/2, 1)
 	}
 	return l, nil
+}
+
+// On sets the numbers of nodes: of experiments that compare several all of them, of
+// others the largest. None leaves the lab as it is.
+func (l *Lab) On(nodes []int) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	if slices.Min(nodes) < 1 || slices.Max(nodes) > godwit.MaxNodes {
+		return fmt.Errorf("experiment: numbers of nodes %v, want each between 1 and %d", nodes, godwit.MaxNodes)
+	}
+	l.Nodes = slices.Compact(slices.Sorted(slices.Values(nodes)))
+	l.Most = slices.Max(nodes)
+	return nil
 }
 
 func (l *Lab) check() error {
@@ -126,6 +149,8 @@ func (l *Lab) check() error {
 		return fmt.Errorf("experiment: %d blocks, %d passes, delays %v, spreads %v, want at least 1, 1, one of 0 or more and one over 0", l.Blocks, l.Passes, l.Delays, l.Spreads)
 	case l.Sketch == nil || len(l.Batches) == 0 || slices.Min(l.Batches) < 1:
 		return fmt.Errorf("experiment: batches of %v items, want some of at least 1", l.Batches)
+	case l.Budget < 1:
+		return fmt.Errorf("experiment: a budget of %d epochs a policy, want at least 1", l.Budget)
 	case l.Seeds < 0 || l.Cores < 0:
 		return fmt.Errorf("experiment: %d seeds, %d cores a node, want 0 (1, and one a worker) or more", l.Seeds, l.Cores)
 	case l.Parallel < 0:
@@ -165,16 +190,23 @@ func (l *Lab) work(exponent float64) (*work, error) {
 }
 
 // load makes a task ready.
-func (l *Lab) load(s task.Settings) (*work, error) {
+func (l *Lab) load(s task.Settings) (*work, error) { return l.bounded(s, godwit.Eventual) }
+
+// bounded makes a task ready whose reads are of bounded staleness.
+func (l *Lab) bounded(s task.Settings, staleness godwit.Bound) (*work, error) {
 	t, err := s.Load(task.Setup{Data: l.Data, Seed: l.Seed, MaxEvalItems: l.Evaluated})
 	if err != nil {
 		return nil, err
 	}
-	m, err := godwit.NewModel(t.Tables()...)
+	tables := t.Tables()
+	for i := range tables {
+		tables[i].Staleness = staleness
+	}
+	m, err := godwit.NewModel(tables...)
 	if err != nil {
 		return nil, err
 	}
-	return &work{settings: s, task: t, model: m, samplers: t.Samplers()}, nil
+	return &work{settings: s, task: t, model: m, samplers: t.Samplers(), staleness: staleness}, nil
 }
 
 // settings are the lab's for an exponent, which leave those of the lab alone.

@@ -90,6 +90,8 @@ func (r *Report) Print(w io.Writer) error {
 		fmt.Fprintf(w, "costs: %s\n", r.Charged())
 	}
 	switch {
+	case r.Goal != "":
+		fmt.Fprintf(w, "the target is %s\n", r.Goal)
 	case r.Objective != 0:
 		fmt.Fprintf(w, "the objective is %.6g an example, where it is without delay after some passes\n", r.Objective)
 	case r.Target != 0:
@@ -109,7 +111,10 @@ func (r *Report) Print(w io.Writer) error {
 		}
 		fmt.Fprintln(t)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil || r.Goal == "" {
+		return err
+	}
+	return errors.Join(r.verdicts(w), r.claimed(w))
 }
 
 // Charged says in a line what simulated nodes had and were charged, and where that
@@ -132,18 +137,26 @@ func (r *Report) CSV(w io.Writer) error {
 		"accesses", "moves", "copies", "drops", "deltas", "refreshes", "rounds", "replicas", "window", "lead_ms", "messages",
 		"sent_bytes", "waiting", "delay", "passes", "spread", "batch", "inserts_per_second", "bytes_per_insert", "too_small",
 		"program", "filters", "list_saved", "less", "than_plain", "change", "same",
-		"epoch_seconds_least", "epoch_seconds_most", "speedup_least", "speedup_most", "effective_least", "effective_most"})
+		"epoch_seconds_least", "epoch_seconds_most", "speedup_least", "speedup_most", "effective_least", "effective_most",
+		"task", "setting", "tried", "step_seconds", "target", "to_target_seconds_least", "to_target_seconds_most",
+		"computed_seconds_per_item", "bytes_per_item", "over", "over_least", "over_most", "best_policy", "best_setting"})
 	for _, x := range r.Rows {
 		g := x.Range
 		if g == nil {
-			g = &Range{[2]time.Duration{x.Epoch, x.Epoch}, [2]float64{x.Speedup, x.Speedup}, [2]float64{x.Effective, x.Effective}, [2]float64{x.Quality, x.Quality}}
+			g = &Range{Epoch: [2]time.Duration{x.Epoch, x.Epoch}, Speedup: [2]float64{x.Speedup, x.Speedup}, Effective: [2]float64{x.Effective, x.Effective}, ToTarget: [2]time.Duration{x.ToTarget, x.ToTarget}}
+		}
+		o := x.Over
+		if o == nil {
+			o = &Over{}
 		}
 		c.Write(cells(x.Network, x.Policy, x.Scheme, x.Nodes, x.Workers, x.Zipf, x.Offset, x.Epoch.Seconds(), x.Speedup,
 			x.ToTarget.Seconds(), x.Effective, x.Loss, x.Quality, x.Diverged, x.NoMessage, x.Remote, x.Replica, x.BytesPerAccess,
 			x.Accesses, x.Moves, x.Copies, x.Drops, x.Deltas, x.Refreshes, x.Rounds, x.Replicas, x.Window, x.LeadMs, x.Messages,
 			x.SentBytes, x.Waiting, x.Delay, x.Passes, x.Spread, x.Batch, x.Inserts, x.BytesPerInsert, x.TooSmall,
 			x.Program, x.Filters, x.ListSaved, x.Less, x.ThanPlain, x.Change, x.Same,
-			g.Epoch[0].Seconds(), g.Epoch[1].Seconds(), g.Speedup[0], g.Speedup[1], g.Effective[0], g.Effective[1]))
+			g.Epoch[0].Seconds(), g.Epoch[1].Seconds(), g.Speedup[0], g.Speedup[1], g.Effective[0], g.Effective[1],
+			x.Task, x.Setting, x.Tried, x.Step.Seconds(), x.Target, g.ToTarget[0].Seconds(), g.ToTarget[1].Seconds(),
+			x.ComputedPerItem.Seconds(), x.BytesPerItem, o.Ratio, o.Range[0], o.Range[1], o.Policy, o.Setting))
 	}
 	c.Flush()
 	return c.Error()

@@ -15,8 +15,15 @@ type Row struct {
 	Scheme  string `json:"scheme,omitempty"` // of sampling, where it is compared
 	// Task and Setting are of "best": what was trained, and what the policy was given, with
 	// which it was the fastest.
-	Task    string  `json:"task,omitempty"`
-	Setting string  `json:"setting,omitempty"`
+	Task    string `json:"task,omitempty"`
+	Setting string `json:"setting,omitempty"`
+	// Tried is how many settings were tried, Step what a step computed, and Target the
+	// quality that the row is timed to, of the first seed.
+	Tried  int           `json:"tried,omitempty"`
+	Step   time.Duration `json:"step_ns,omitempty"`
+	Target float64       `json:"target,omitempty"`
+	// Over is of adaptive's rows, beside the best of the others.
+	Over    *Over   `json:"over,omitempty"`
 	Nodes   int     `json:"nodes"`
 	Workers int     `json:"workers"` // of each node
 	Zipf    float64 `json:"zipf"`    // of generated data; 0 where it is read

@@ -18,17 +18,19 @@ type experiment struct {
 	name, about string
 	run         func(ctx context.Context, l *Lab, r *Report) error
 	real        bool // can be run on real nodes
+	seeds       bool // runs its seeds itself
 }
 
 var experiments = []experiment{
-	{"scaling", "epoch time and quality by the number of nodes, for every policy and two networks", scaling, false},
-	{"techniques", "adaptive beside every other policy, and with parts of it switched off", techniques, false},
-	{"timing", "what it matters how far ahead intents are signalled", timing, false},
-	{"skew", "every policy, from uniform to very skewed popularity", skew, false},
-	{"sampling", "every scheme of sampling, by time and quality", schemes, false},
-	{"delay", "how many blocks of a batch solver may be under way: time, passes and waiting", delay, true},
-	{"filters", "bytes sent by a batch solver, a stochastic one and a count, by filter", filters, false},
-	{"sketch", "inserts into a count-min sketch, by nodes and batch size", inserts, true},
+	{name: "scaling", about: "epoch time and quality by the number of nodes, for every policy and two networks", run: scaling},
+	{name: "techniques", about: "adaptive beside every other policy, and with parts of it switched off", run: techniques},
+	{name: "timing", about: "what it matters how far ahead intents are signalled", run: timing},
+	{name: "skew", about: "every policy, from uniform to very skewed popularity", run: skew},
+	{name: "sampling", about: "every scheme of sampling, by time and quality", run: schemes},
+	{name: "delay", about: "how many blocks of a batch solver may be under way: time, passes and waiting", run: delay, real: true},
+	{name: "filters", about: "bytes sent by a batch solver, a stochastic one and a count, by filter", run: filters},
+	{name: "sketch", about: "inserts into a count-min sketch, by nodes and batch size", run: inserts, real: true},
+	{name: "best", about: "adaptive, given nothing, beside the best setting of every other policy, every task", run: best, real: true, seeds: true},
 }
 
 // Names lists the experiments.
@@ -70,7 +72,9 @@ type Report struct {
 	Target        float64 `json:"target,omitempty"`
 	// Objective is what "delay" times to, an example's.
 	Objective float64 `json:"objective,omitempty"`
-	Rows      []*Row  `json:"rows"`
+	// Goal is what "best" times to.
+	Goal string `json:"goal,omitempty"`
+	Rows []*Row `json:"rows"`
 
 	columns []column
 	plots   []Plot
@@ -91,6 +95,10 @@ func Run(ctx context.Context, name string, l Lab) (*Report, error) {
 	}
 	if _, ok := l.Task.(task.Generated); name == "skew" && (l.Data != "" || !ok) {
 		return nil, fmt.Errorf("experiment: skew generates its data, and cannot use those in %q, nor those of a task that has one kind only", l.Data)
+	}
+	if experiments[i].seeds {
+		r := &Report{Name: name, Seed: l.Seed, Seeds: max(1, l.Seeds), Step: l.Step, Costs: l.Costs, Cores: l.Cores}
+		return r, experiments[i].run(ctx, &l, r)
 	}
 	var reports []*Report
 	for n := range max(1, l.Seeds) {

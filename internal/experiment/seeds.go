@@ -12,6 +12,7 @@ type Range struct {
 	Speedup   [2]float64       `json:"speedup"`
 	Effective [2]float64       `json:"effective_speedup"` // 0: one did not reach the target
 	Quality   [2]float64       `json:"quality"`
+	ToTarget  [2]time.Duration `json:"to_target_ns"` // 0: it was not reached
 }
 
 // merged makes one report of those of several seeds: each row is that of the seed
@@ -41,6 +42,9 @@ func merged(reports []*Report) *Report {
 }
 
 func mergedRow(rows []*Row) *Row {
+	if len(rows) == 1 {
+		return rows[0]
+	}
 	slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(a.Epoch, b.Epoch) })
 	m := *rows[(len(rows)-1)/2]
 	g := &Range{}
@@ -48,7 +52,17 @@ func mergedRow(rows []*Row) *Row {
 	m.Speedup, g.Speedup = middle(rows, func(r *Row) float64 { return r.Speedup })
 	m.Effective, g.Effective = middle(rows, func(r *Row) float64 { return r.Effective })
 	m.Quality, g.Quality = middle(rows, func(r *Row) float64 { return r.Quality })
-	m.ToTarget, _ = middle(rows, func(r *Row) time.Duration { return r.ToTarget })
+	m.ToTarget, g.ToTarget = middle(rows, func(r *Row) time.Duration {
+		if r.ToTarget == 0 {
+			return never
+		}
+		return r.ToTarget
+	})
+	for _, t := range []*time.Duration{&m.ToTarget, &g.ToTarget[0], &g.ToTarget[1]} {
+		if *t == never {
+			*t = 0
+		}
+	}
 	m.Range = g
 	return &m
 }

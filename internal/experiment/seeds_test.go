@@ -99,7 +99,7 @@ func notUnderRace(t *testing.T) {
 
 func TestRowsCanBeLonger(t *testing.T) {
 	notUnderRace(t)
-	for _, name := range Tasks() {
+	for _, name := range []string{"kge", "mf", "w2v"} {
 		bytes := map[int]float64{}
 		for _, dim := range []int{8, 64} {
 			l, err := NewLab(Choice{Task: name, Quick: true, Calls: Batched, Dim: dim})

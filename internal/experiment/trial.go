@@ -23,6 +23,7 @@ type trial struct {
 	setting string // … or of everything
 	ahead   bool   // see [ahead]
 	enough  func([]entry) bool
+	why     string // it is run, for people
 }
 
 // cluster makes simulated nodes on a network, to be closed.
@@ -47,7 +48,7 @@ func (l *Lab) row(t trial) *Row {
 // what names a trial for people.
 func (t *trial) what(row *Row) string {
 	what := fmt.Sprintf("%s, %d nodes, %s", t.network, t.nodes, row.Policy)
-	for _, s := range []string{t.scheme, t.setting} {
+	for _, s := range []string{t.scheme, t.setting, t.why} {
 		if s != "" {
 			what += ", " + s
 		}

@@ -1,0 +1,163 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/train/task"
+)
+
+// small is a lab of "best" with tiny data of two tasks.
+func small() Lab {
+	l := tiny()
+	sketch := task.DefaultSketch()
+	sketch.Width, sketch.Stream.Items, sketch.Stream.Distinct, sketch.Batch = 512, 5000, 500, 50
+	mf := task.DefaultMF()
+	mf.Matrix.Rows, mf.Matrix.Cols, mf.Matrix.Cells = 100, 40, 1000
+	mf.Dim, mf.Batch, mf.Rule, mf.LR, mf.BoldDriver = 4, 8, "adagrad", 0.1, false
+	l.sizes = []size{{mf, 2, 50}, {sketch, 1, 1}}
+	l.Nodes, l.Workers, l.Budget, l.Seeds = []int{1, 2}, 1, 8, 2
+	return l
+}
+
+func TestAdaptiveIsComparedWithEveryOtherPolicyAtItsBest(t *testing.T) {
+	r := run(t, "best", small())
+	var got []string
+	for _, row := range r.Rows {
+		got = append(got, fmt.Sprint(row.Task, " ", row.Nodes, " ", baseName(row.Policy)))
+		if row.Target == 0 || row.Epoch <= 0 || row.Step <= 0 || row.ComputedPerItem <= 0 || row.Range == nil {
+			t.Errorf("%+v", row)
+		}
+		if (row.Nodes > 1) != (row.BytesPerItem > 0) {
+			t.Errorf("%s on %d nodes: %v bytes an item", row.Policy, row.Nodes, row.BytesPerItem)
+		}
+		if row.Policy == "adaptive" && row.Setting != "defaults" {
+			t.Errorf("adaptive was given %s", row.Setting)
+		}
+	}
+	var want []string
+	for _, name := range []string{"mf", "sketch"} {
+		want = append(want, name+" 1 adaptive")
+		for _, p := range []string{"adaptive", "static", "replicate", "stale", "relocate", "nonuniform"} {
+			want = append(want, name+" 2 "+p)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rows %q, want %q", got, want)
+	}
+	// Only adaptive has a verdict, on the one that reached the target first.
+	for at, row := range r.Rows {
+		if row.Over == nil {
+			continue
+		}
+		if row.Policy != "adaptive" || row.Nodes != 2 {
+			t.Errorf("a verdict on %s on %d nodes", row.Policy, row.Nodes)
+		}
+		for _, other := range r.Rows[at+1 : at+6] {
+			if first := other.Policy == row.Over.Policy; first && other.Setting != row.Over.Setting {
+				t.Errorf("%s has %s, not %s", other.Policy, other.Setting, row.Over.Setting)
+			}
+		}
+	}
+	var out strings.Builder
+	if err := r.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"adaptive's time to the target", "4 to 203 times", "mf, 2 nodes"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// The classic server gains from fewer and larger calls, so a search leaves the defaults.
+func TestASearchLeavesTheDefaultsWhereThatIsFaster(t *testing.T) {
+	l := small()
+	l.sizes, l.Policies, l.Seeds, l.Budget = l.sizes[1:], []placement.Policy{placement.Static}, 1, 20
+	r := run(t, "best", l)
+	row := r.Rows[2]
+	if row.Policy != "static" || !strings.Contains(row.Setting, "batch") || row.Tried != 6 {
+		t.Errorf("%s: %s of %d", row.Policy, row.Setting, row.Tried)
+	}
+	if o := r.Rows[1].Over; o == nil || !o.Behind || o.Policy != "static" || !(o.Ratio > behind) {
+		t.Errorf("adaptive, which announces nothing here, is at %+v", o)
+	}
+}
+
+func TestProgramsOfAnEpochComputeAlikeWhateverTheBatch(t *testing.T) {
+	l := small()
+	l.Step = time.Millisecond
+	c := &contest{lab: l, size: l.sizes[1], took: map[string]time.Duration{}}
+	h := &heat{lab: l, works: map[string]*work{}}
+	h.lab.Task = c.size.settings
+	c.seeds = []*heat{h}
+	for _, x := range []struct {
+		batch, nodes int
+		want         time.Duration
+	}{
+		{50, 1, time.Millisecond},
+		{100, 1, 2 * time.Millisecond},
+		{5000, 1, 100 * time.Millisecond},
+		{5000, 4, 25 * time.Millisecond}, // a worker has a quarter of a batch
+	} {
+		s := setting{fields: []field{{"Batch", x.batch}}}
+		if err := c.prepare(context.Background(), h, s, x.nodes); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.took[c.stepOf(s, x.nodes)]; got != x.want {
+			t.Errorf("a step of %d on %d nodes computes for %v, want %v", x.batch, x.nodes, got, x.want)
+		}
+	}
+}
+
+func TestBestSaysWhatItCannotCompare(t *testing.T) {
+	for want, mend := range map[string]func(*Lab){
+		"compares several nodes":  func(l *Lab) { l.Nodes = []int{1} },
+		"a budget of 0":           func(l *Lab) { l.Budget = 0 },
+		"on simulated nodes only": func(l *Lab) { l.OnReal(Local); l.Calls = Single },
+	} {
+		l := small()
+		mend(&l)
+		if _, err := Run(context.Background(), "best", l); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+	if err := new(Lab).On([]int{4, 0}); err == nil || !strings.Contains(err.Error(), "[4 0]") {
+		t.Errorf("0 nodes: %v", err)
+	}
+	if _, err := NewLab(Choice{Task: "lda", Search: true, Calls: Batched, Dim: 8}); err == nil || !strings.Contains(err.Error(), "lda") {
+		t.Errorf("longer rows of lda: %v", err)
+	}
+}
+
+func TestBestRunsOnRealNodes(t *testing.T) {
+	l := small()
+	l.OnReal(Local)
+	l.sizes, l.Policies, l.Nodes = l.sizes[:1], []placement.Policy{placement.Static}, []int{2}
+	r := run(t, "best", l)
+	for _, row := range r.Rows {
+		if row.metric != "RMSE" || !row.lowerIsBetter || row.Quality == 0 || row.Epoch <= 0 || strings.Contains(row.Setting, "ahead") {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+func TestATimeToTheTargetThatWasMissedIsTheLongest(t *testing.T) {
+	rows := func(seconds ...time.Duration) (rows []*Row) {
+		for _, s := range seconds {
+			rows = append(rows, &Row{ToTarget: s * time.Second})
+		}
+		return rows
+	}
+	if m := mergedRow(rows(0, 7, 5)); m.ToTarget != 7*time.Second || m.Range.ToTarget != [2]time.Duration{5 * time.Second, 0} {
+		t.Errorf("%v, %v", m.ToTarget, m.Range.ToTarget)
+	}
+	if m := mergedRow(rows(0, 7, 0)); m.ToTarget != 0 {
+		t.Errorf("two of three missed it, and it is reached after %v", m.ToTarget)
+	}
+}
