@@ -98,7 +98,7 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	if e.step < 0 || min(e.choice.Epochs, e.cores, e.seeds, e.budget) < 0 {
 		return fmt.Errorf("--step %v, --epochs %d, --cores %d, --seeds %d, --budget %d: want more than 0", e.step, e.choice.Epochs, e.cores, e.seeds, e.budget)
 	}
-	e.choice.Calls, e.choice.Search = experiment.Calls(e.calls), name == "best" && !e.real
+	e.choice.Calls, e.choice.Search = experiment.Calls(e.calls), name == "best"
 	l, err := experiment.NewLab(e.choice)
 	if err != nil {
 		return err

@@ -42,12 +42,15 @@ func (l *Lab) row(t trial) *Row {
 	if t.name != "" {
 		row.Policy = t.name
 	}
+	if l.Real != nil {
+		row.Network = "real"
+	}
 	return row
 }
 
 // what names a trial for people.
 func (t *trial) what(row *Row) string {
-	what := fmt.Sprintf("%s, %d nodes, %s", t.network, t.nodes, row.Policy)
+	what := fmt.Sprintf("%s, %d nodes, %s", row.Network, t.nodes, row.Policy)
 	for _, s := range []string{t.scheme, t.setting, t.why} {
 		if s != "" {
 			what += ", " + s
