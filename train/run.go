@@ -214,6 +214,11 @@ func (r *run[D]) train(ctx context.Context) (Loss, error) {
 				r.env.Seen.Add(l.Examples)
 			}
 		}
+		if f, ok := p.t.(Flusher); ok {
+			if err := f.Flush(ctx); err != nil {
+				return err
+			}
+		}
 		if w.Model().Bounded() {
 			// Others must not wait for a worker with fewer steps, and all begin the next
 			// epoch together.

@@ -315,6 +315,57 @@ func TestTrainersAreClosedOnceHoweverTheRunEnds(t *testing.T) {
 	}
 }
 
+// A gathering task keeps the keys of its steps until it is to hand them on.
+type gathering struct {
+	counting
+	kept, handed int
+	flushes      int
+}
+
+func (g *gathering) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[work], error) {
+	t, err := g.counting.Trainer(w, part)
+	return &gatherer{t.(*counter), g}, err
+}
+
+type gatherer struct {
+	*counter
+	g *gathering
+}
+
+func (t *gatherer) Step(_ context.Context, b *train.Batch[work]) (train.Loss, error) {
+	t.g.kept += len(b.Keys)
+	if t.c.onStep != nil {
+		if err := t.c.onStep(t.part, b.Data.epoch, b.Data.step); err != nil {
+			return train.Loss{}, err
+		}
+	}
+	return train.Loss{Examples: int64(len(b.Keys))}, nil
+}
+
+func (t *gatherer) Flush(context.Context) error {
+	t.g.handed, t.g.kept = t.g.handed+t.g.kept, 0
+	t.g.flushes++
+	return nil
+}
+
+func TestWhatATrainerGathersIsHandedOnOnceAnEpochAlsoWhereItIsCutShort(t *testing.T) {
+	stop := make(chan struct{})
+	task := &gathering{counting: counting{rows: 100, batch: 5}}
+	task.onStep = func(_ train.Partition, epoch, step int) error {
+		if epoch == 2 && step == 3 {
+			close(stop)
+		}
+		return nil
+	}
+	rep, err := train.Run(t.Context(), train.Env{Workers: server(t, 100, 1, 1).Workers(0), Stop: stop}, task, train.Options{Epochs: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep.End != train.Stopped || task.flushes != 2 || task.kept != 0 || task.handed != 100+4*5 {
+		t.Errorf("%v: %d keys were handed on at %d flushes, %d were not; want 120 at 2, and 0", rep.End, task.handed, task.flushes, task.kept)
+	}
+}
+
 func TestAServerErrorIsReturnedAsItIs(t *testing.T) {
 	s := server(t, 100, 1, 2)
 	s.Workers(0)[1].(*traintest.Worker).Fail = func(op string) error {

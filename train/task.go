@@ -66,6 +66,13 @@ type Adjuster interface {
 	Adjust(epoch Loss)
 }
 
+// A Flusher is a [Trainer] that gathers updates over several steps.
+type Flusher interface {
+	// Flush hands all of them on. It is called once an epoch, by the goroutine of Step,
+	// after the last step that is made: a run that is asked to stop may make fewer.
+	Flush(ctx context.Context) error
+}
+
 // A Batch is the work of one step.
 type Batch[D any] struct {
 	// Keys are what the step will pull and push. Run signals the intent.

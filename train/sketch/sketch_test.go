@@ -221,19 +221,48 @@ func (s *slow) Wait(_ context.Context, hs ...godwit.Handle) error {
 }
 
 func TestAFewPushesAreUnderWayAndFlushWaitsForAll(t *testing.T) {
-	c := client(t, Sketch{Depth: 2, Width: 8})
+	const pushes = 12
+	c := client(t, Sketch{Depth: 1, Width: 2 * gathered})
 	w := &slow{Worker: c.w}
 	c.w = w
-	for i := range uint64(30) {
-		if err := c.Add(t.Context(), []uint64{i}); err != nil {
+	items := make([]uint64, 2*gathered)
+	for i := range pushes {
+		for j := range items {
+			items[j] = uint64(i*len(items) + j)
+		}
+		if err := c.Add(t.Context(), items); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if w.most != window {
 		t.Errorf("up to %d pushes were under way, want %d", w.most, window)
 	}
-	if err := c.Flush(t.Context()); err != nil || w.waited != 30 {
-		t.Errorf("%d of 30 pushes were waited for (%v)", w.waited, err)
+	if err := c.Flush(t.Context()); err != nil || w.waited != pushes {
+		t.Errorf("%d of %d pushes were waited for (%v)", w.waited, pushes, err)
+	}
+}
+
+// Items that are added by several calls are pushed together, and nothing is left behind.
+func TestAddsAreGatheredUntilSomebodyAsks(t *testing.T) {
+	c := client(t, Sketch{Depth: 2, Width: 100})
+	w := &slow{Worker: c.w}
+	c.w = w
+	for range 50 {
+		if err := c.Add(t.Context(), []uint64{7, 8, 7}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.next != 0 {
+		t.Errorf("%d pushes of four cells", w.next)
+	}
+	counts := make([]int64, 2)
+	for range 2 {
+		if err := c.Estimate(t.Context(), []uint64{7, 8}, counts); err != nil || counts[0] != 100 || counts[1] != 50 {
+			t.Errorf("counts are %v (%v), want 100 and 50", counts, err)
+		}
+	}
+	if err := c.Flush(t.Context()); err != nil || w.next != 1 {
+		t.Errorf("%d pushes (%v), want 1", w.next, err)
 	}
 }
 

@@ -99,24 +99,23 @@ func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Bat
 func (t *trainer) Steps() int { return (t.to - t.from + t.task.cfg.Batch - 1) / t.task.cfg.Batch }
 
 // Load announces no cells: nothing is read, and moving a cell here costs more than one
-// push to it. Replicas of the hottest cells were tried: on busy processors, the sync
-// rounds that refreshed them took three times as long as the pushes. A larger batch
-// combines pushes to the same cell at no cost.
+// push to it. Replicas of the hottest cells were tried, announced and learned: on busy
+// processors, the sync rounds that refreshed them took three times as long as the pushes.
+// What the client gathers combines pushes to the same cell at no cost.
 func (t *trainer) Load(b *train.Batch[Batch], _, step int) {
 	from := t.from + step*t.task.cfg.Batch
 	b.Data = Batch{from, min(from+t.task.cfg.Batch, t.to)}
 }
 
-// Step adds the batch's items, and waits for all with the last of an epoch.
-// A sketch has no loss: Step returns 0.
+// Step adds the batch's items. A sketch has no loss: Step returns 0.
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
 	items := t.task.stream.Items[b.Data.from:b.Data.to]
 	err := t.client.Add(ctx, items)
-	if err == nil && b.Data.to == t.to {
-		err = t.client.Flush(ctx)
-	}
 	return train.Loss{Examples: int64(len(items))}, err
 }
+
+// Flush implements [train.Flusher]: an epoch ends when its items are counted.
+func (t *trainer) Flush(ctx context.Context) error { return t.client.Flush(ctx) }
 
 // A Quality is the result of an evaluation of a sketch.
 type Quality struct {
