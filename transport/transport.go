@@ -119,6 +119,10 @@ type InlineReader interface {
 	// connection are handled one after the other, whoever reads them.
 	ReadInline(send func(), done <-chan struct{}, timeout time.Duration)
 
+	// Poll does the work of Serve on the caller's goroutine for what has arrived, and waits
+	// for nothing. It does nothing if another goroutine reads.
+	Poll()
+
 	// Interrupt ends a wait of ReadInline. Any goroutine may call it; if none waits,
 	// it may end the next wait instead.
 	Interrupt()

@@ -31,6 +31,10 @@ type World interface {
 	// Measure calls f, on one thread, and returns the processor time, in
 	// nanoseconds, that f took.
 	Measure(f func()) int64
+	// Crowded reports whether so many goroutines that never wait leave no processor to others.
+	Crowded(busy int) bool
+	// Yield lets goroutines run that are ready.
+	Yield()
 	// Worked is told that the caller has handled so many keys. In a world where
 	// that takes no time by itself, it passes now.
 	Worked(keys int)
@@ -50,6 +54,9 @@ func Real() World { return &real{start: time.Now()} }
 
 func (r *real) Now() int64 { return int64(time.Since(r.start)) + 1 }
 func (r *real) Worked(int) {}
+func (r *real) Yield()     { runtime.Gosched() }
+
+func (r *real) Crowded(busy int) bool { return busy >= runtime.GOMAXPROCS(0) }
 
 func (r *real) Go(f func()) {
 	r.mu.Lock()

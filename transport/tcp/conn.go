@@ -27,6 +27,7 @@ type conn struct {
 	inlineWanted atomic.Bool           // somebody wants to read inline
 	watch        atomic.Pointer[watch] // nil: nobody can, yet
 	reading      sync.Mutex            // held by whoever reads, once there is a watch
+	passed       atomic.Bool           // the goroutine in Serve was woken and found somebody reading inline
 	over         bool                  // take returned false; under reading
 	ended        atomic.Bool           // an inline reader found out that no frame will come any more
 	deadline     atomic.Int64          // of inline reads, in nanoseconds of this package's clock; 0: not set

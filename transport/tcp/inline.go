@@ -13,7 +13,8 @@ import (
 // ReadFrame does. At the first ReadInline it moves to a watch for good: an epoll of
 // its own. While somebody reads inline, the watch is masked, so that what arrives
 // wakes only the inline reader, which waits at the socket. Afterwards the watch is
-// rearmed, and reports what arrived meanwhile.
+// rearmed, and reports what arrived meanwhile. Who polls reads so briefly that the watch is not
+// masked: it is rearmed only if the goroutine in Serve was woken meanwhile, and turned away.
 
 func (c *conn) Serve(take func(frame []byte) bool) error {
 	c.take = take
@@ -32,8 +33,8 @@ func (c *conn) Serve(take func(frame []byte) bool) error {
 		return c.wrap("read from", godwit.ErrClosed)
 	}
 	e := w.each(func() bool {
-		if !c.reading.TryLock() {
-			return false // the inline reader rearms the watch afterwards
+		if !c.tryServe() {
+			return false
 		}
 		defer c.reading.Unlock()
 		err = c.takeAll(w)
@@ -48,6 +49,16 @@ func (c *conn) Serve(take func(frame []byte) bool) error {
 		return c.wrap("read from", e)
 	}
 	return err
+}
+
+// tryServe locks reading, unless an inline reader has it, who then rearms the watch afterwards:
+// one that polls does so if it finds passed set.
+func (c *conn) tryServe() bool {
+	if c.reading.TryLock() {
+		return true
+	}
+	c.passed.Store(true)
+	return c.reading.TryLock() // it may have looked before
 }
 
 // takeAll handles all frames that have arrived.
@@ -81,13 +92,36 @@ func (c *conn) ReadInline(send func(), done <-chan struct{}, timeout time.Durati
 		c.deadline.Store(0)
 		err = c.takeAll(w)
 	}
-	ended := err != nil || c.over
-	if ended {
+	c.stopReading(err)
+	w.rearm()
+	if c.ended.Load() {
+		w.wake()
+	}
+}
+
+// stopReading lets others read after an inline reader, which met an error or none.
+func (c *conn) stopReading(err error) {
+	if err != nil || c.over {
 		c.ended.Store(true)
 	}
 	c.reading.Unlock()
-	w.rearm()
-	if ended {
+}
+
+func (c *conn) Poll() {
+	w := c.watch.Load()
+	if w == nil {
+		c.wantInline()
+		return
+	}
+	if c.ended.Load() || !c.reading.TryLock() {
+		return
+	}
+	w.share()
+	c.stopReading(c.takeAll(w))
+	if c.passed.Load() && c.passed.Swap(false) {
+		w.rearm()
+	}
+	if c.ended.Load() {
 		w.wake()
 	}
 }

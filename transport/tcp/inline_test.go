@@ -190,9 +190,13 @@ func TestEachFrameIsTakenOnceAndInOrderWhoeverReads(t *testing.T) {
 					return
 				default:
 				}
-				s.ReadInline(func() {}, done, time.Duration(rng.IntN(2_000_000)))
-				if rng.IntN(3) == 0 {
+				switch rng.IntN(6) {
+				case 0:
 					s.Interrupt()
+				case 1, 2:
+					s.ReadInline(func() {}, done, time.Duration(rng.IntN(2_000_000)))
+				default:
+					s.Poll()
 				}
 			}
 		})
@@ -221,6 +225,50 @@ func TestEachFrameIsTakenOnceAndInOrderWhoeverReads(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
+}
+
+// While others poll, and read nothing else, each frame is taken, also the one that comes when
+// nobody polls any more.
+func TestNoFrameIsLeftByThosePolling(t *testing.T) {
+	const frames, pollers = 300, 2
+	here, there := joined(t)
+	taken := make(chan uint64, frames)
+	s := serve(t, here, func(f []byte) bool {
+		taken <- numberOf(f)
+		return true
+	})
+	s.watched(t)
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range pollers {
+		wg.Go(func() {
+			for !stop.Load() {
+				s.Poll()
+			}
+		})
+	}
+	for i := range uint64(frames) {
+		if i == frames/2 {
+			stop.Store(true)
+			wg.Wait()
+		}
+		if err := there.WriteFrame(numbered(32, i)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case n := <-taken:
+			if n != i {
+				t.Fatalf("frame %d was taken, want %d", n, i)
+			}
+		case <-time.After(limit):
+			t.Fatalf("frame %d was not taken within %v", i, limit)
+		}
+	}
+	there.Close()
+	s.Poll()
+	if err := s.end(t); err != io.EOF {
+		t.Errorf("Serve returned %v after the peer's end", err)
+	}
 }
 
 func TestWhoeverReadsThePeersEndIsNoticed(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // An epoll that is rearmed, and finds that something is there, reports it only if
 // the socket is not in its list of what may be ready. It stays in that after each
 // arrival until somebody asks the epoll, or the poller finds nothing ready in it.
-// So, once the watch has been masked, the goroutine that waits for it asks it after
+// So, once others read, too, the goroutine that waits for it asks it after
 // each wakeup. Then whenever the socket is in the list, a wakeup is under way.
 type watch struct {
 	sock  syscall.RawConn
@@ -25,7 +25,7 @@ type watch struct {
 
 	disarm func()
 	rearm  func()      // reports arrivals again, first what is there already
-	masked atomic.Bool // at some time
+	masked atomic.Bool // or shared, at some time
 
 	// Of the goroutine that holds conn.reading.
 	read func(fd uintptr) // made once: a read allocates nothing
@@ -145,6 +145,12 @@ func ask(epoll uintptr) {
 // mask stops the reports of arrivals until rearm. One goroutine at a time calls it.
 func (w *watch) mask() {
 	w.disarm()
+	w.share()
+}
+
+// share says that from now on others read as well, and may rearm the watch. One goroutine at a
+// time calls it.
+func (w *watch) share() {
 	if !w.masked.Load() {
 		w.masked.Store(true)
 		w.epoll.Control(ask)

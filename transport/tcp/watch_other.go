@@ -12,6 +12,8 @@ func newWatch(net.Conn) *watch { return nil }
 
 func (*watch) exchange(func(), *frameReader) error { return errWouldBlock }
 
+func (*watch) share() {}
+
 func (*watch) wake() {}
 
 func (*watch) each(func() bool) error { return nil }

@@ -35,6 +35,7 @@ type Worker struct {
 	waiter  *staleness.Waiter // of reads of tables with bounded staleness; nil: no table has any
 	samples samples
 	req     request
+	gives   int64 // when it makes room for others again
 	count   counters
 	lesson  lesson
 }
@@ -343,6 +344,7 @@ func (w *Worker) Advance() godwit.Clock {
 		w.g.Bound.Advance(w.clock)
 	}
 	w.intents.Advanced(c)
+	w.giveWay()
 	return c
 }
 
