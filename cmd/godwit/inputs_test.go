@@ -37,6 +37,12 @@ func inputFiles(t *testing.T) (dir string) {
 		"short.txt":         "hardly a word\n",
 		"empty/notes.md":    "nothing to train\n",
 	}
+	var wide, first strings.Builder
+	for i := range 120 {
+		fmt.Fprintf(&wide, "%d,\"town, %d\",lies in,\"land \"\"%d\"\"\"\n", i, i%30, i%7)
+		fmt.Fprintf(&first, "knows\ta%d\ta%d\n", i/11, i%11)
+	}
+	files["wide.csv"], files["first.tsv"] = wide.String(), first.String()
 	var z bytes.Buffer
 	w := gzip.NewWriter(&z)
 	fmt.Fprint(w, graph(""))
@@ -130,9 +136,13 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 
 		// Data.
 		{"train kge --data nowhere", cli.Failure, "nowhere"},
-		{"train kge --data onefile", cli.Failure, "no valid.txt or valid.txt.gz"},
-		{"train kge --data onefile/train.txt", cli.Failure, "not a directory"},
-		{"train kge --data titles", cli.Failure, `train.txt:1: "head", "relation" and "tail"`},
+		{"train kge --data empty", cli.Failure, "no train.txt in"},
+		{"train kge --data wide.csv", cli.Failure, "wide.csv:1: 4 fields separated by commas, want 3: head, relation, tail; if the others are not needed, say which columns are which (--columns"},
+		{"train kge --data first.tsv", cli.Failure, "the columns seem to be relation,head,tail"},
+		{"train kge --split 0.5,0.1", cli.WrongUsage, "--split [0.5 0.1]: want three shares"},
+		{"train kge --split some", cli.WrongUsage, "such as 0.8,0.1,0.1"},
+		{"train kge --columns head,tail", cli.WrongUsage, `--columns "head,tail": want head, relation and tail once each`},
+		{"train kge --header maybe", cli.WrongUsage, `--header "maybe": want auto, yes or no`},
 		{"train kge --data spalten", cli.Failure, `train.txt:1: "Kopf", "Art" and "Ende"`},
 		{"train kge --data cut", cli.Failure, "train.txt.gz:"},
 		{"train kge --data cut", cli.Failure, "is the file truncated?"},
@@ -147,6 +157,15 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train lda --data nowhere", cli.Failure, "nowhere"},
 		{"train lda --data short.txt", cli.Failure, "short.txt"},
 		{"train sketch --data nowhere", cli.Failure, "nowhere"},
+
+		// What users have.
+		{"train kge --data onefile" + quick, cli.OK, "7 to validate, 7 to test"},
+		{"train kge --data onefile/train.txt" + quick, cli.OK, "7 to validate, 7 to test"},
+		{"train kge --data onefile --split 1,0,0" + quick, cli.OK, "warning: no fact is held out"},
+		{"train kge --data titles" + quick, cli.OK, `warning: the first line names the columns and is no fact: train.txt: "head" "relation" "tail"`},
+		{"train kge --data spalten --header yes" + quick, cli.OK, "120 triples to train"},
+		{"train kge --data wide.csv --columns -,head,relation,tail" + quick, cli.OK, "triples to train"},
+		{"train kge --data first.tsv --columns relation,head,tail --split 0.5,0.25,0.25" + quick, cli.OK, "60 triples to train, 30 to validate, 30 to test"},
 
 		// What is doubtful.
 		{"train kge --data odd" + quick, cli.OK, `warning: the first fact of train, "Kopf" "Art" "Ende"`},

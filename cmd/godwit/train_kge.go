@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/godwit-ps/godwit/job/cli"
@@ -22,17 +23,22 @@ func kgeTask() cli.Task {
 		About: `Train embeddings of the entities and relations of a knowledge graph, and rank
 the facts held out of training.
 
-The graph is generated, with structure to be found, or read from a folder with
-the files train.txt, valid.txt and test.txt (or .txt.gz): a fact a line, head,
-relation and tail, separated by tabs.`,
+The graph is generated, with structure to be found, or read: from one file with all
+facts, of which --split holds some out, or from a folder with the files train, valid
+and test (those that there are). A fact a line: head, relation and tail, or what
+--columns says, separated by tabs (.txt, .tsv) or commas (.csv), also as .gz.`,
 		Example: `  godwit train kge                         # one node
   godwit train kge --nodes 4               # four, as processes on this machine
   godwit train kge --nodes 4 --policies all
   godwit train kge --data fb15k-237 --epochs 30 --export embeddings
+  godwit train kge --data facts.csv --columns relation,head,tail --split 0.9,0.05,0.05
   godwit train kge --nodes 2 --await       # the second one joins from another machine`,
-		Data:   "`folder` of the graph (default: one is generated)",
+		Data:   "`file or folder` of the graph (default: one is generated)",
 		Legend: kgeLegend,
 		DataFlags: func(g cli.Group) {
+			g.Var((*shares)(&s.Files.Split), "split", "`shares` of the facts of a single file to train, validate and test on; 1,0,0 trains all")
+			g.StringVar(&s.Files.Columns, "columns", s.Files.Columns, "what the `columns` are, such as relation,head,tail or head,relation,tail,- (-: passed over)")
+			g.StringVar(&s.Files.Header, "header", s.Files.Header, "whether the first line names the columns: auto, yes, no")
 			g.IntVar(&s.Graph.Entities, "entities", s.Graph.Entities, "`number` of entities of the generated graph")
 			g.IntVar(&s.Graph.Relations, "relations", s.Graph.Relations, "`number` of its relations")
 			g.IntVar(&s.Graph.Triples, "triples", s.Graph.Triples, "`number` of its triples")
@@ -58,3 +64,29 @@ relation and tail, separated by tabs.`,
 		},
 	}
 }
+
+// shares are a flag of numbers that are separated by commas.
+type shares []float64
+
+func (s *shares) String() string {
+	var texts []string
+	for _, x := range *s {
+		texts = append(texts, strconv.FormatFloat(x, 'g', -1, 64))
+	}
+	return strings.Join(texts, ",")
+}
+
+func (s *shares) Set(text string) error {
+	var xs []float64
+	for part := range strings.SplitSeq(text, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil {
+			return fmt.Errorf("%q is no number, want shares such as 0.8,0.1,0.1", part)
+		}
+		xs = append(xs, x)
+	}
+	*s = xs
+	return nil
+}
+
+func (s *shares) Type() string { return "shares" }

@@ -1,21 +1,24 @@
 // Package triples holds knowledge graphs: lists of facts "head, relation, tail"
 // in three splits, as link prediction trains and ranks on them.
 //
-// [Load] reads a graph in the customary layout (a folder with train, valid and
-// test files), [Generate] makes one with planted structure, [Graph.Write] saves
-// one, and [NewFilter] indexes the known facts for filtered ranking.
+// [LoadWith] reads a graph from one file or the customary folder, [Generate] makes one with
+// planted structure, [Graph.Write] saves one, and [NewFilter] indexes the known facts for
+// filtered ranking.
 //
-// # The layout of a graph's folder
+// # Files
 //
-// A folder holds the files train, valid and test, each as .txt or as .txt.gz.
-// A line is one fact: head, relation and tail, separated by single tabs. A name
-// is any non-empty UTF-8 text without tab, line break or NUL; it is taken as it
-// stands, spaces included. A file whose first fact has no tab is read as
-// separated by runs of spaces and tabs instead, and then names have no spaces.
+// A graph is one file with all facts, of which [Options].Split holds some out, or a folder with
+// the files train, valid (or dev) and test, each as .txt, .tsv or .csv, with .gz or without; only
+// train must be there. A line is one fact. Its fields are separated by commas (.csv, with
+// double quotes), by single tabs, or, where the first line of a file has no tab and its
+// name does not end in .tsv, by runs of spaces and tabs. They are head, relation and
+// tail, or what [Options].Columns says. A name is any text that is not empty, without line
+// break or NUL; it is taken as it stands, spaces included.
 //
 // A byte order mark at the start of a file, line ends of the form CR LF and a
 // last line without its line end are accepted. A line of no characters at all
-// is not a fact and is passed over. Everything else that is not a fact is an
+// is not a fact and is passed over, as may be a header ([Options].Header). What is not UTF-8 is
+// replaced, and counted by [Graph.Warnings]. Everything else that is not a fact is an
 // error that names file, line and reason; no malformed line is ever skipped.
 //
 // # Numbers

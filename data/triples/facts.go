@@ -2,9 +2,7 @@ package triples
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"os"
 )
 
 // Names are the entities and relations of a graph, to find them by their names. They are
@@ -29,20 +27,11 @@ func (n *Names) Entity(name string) (uint32, bool) { i, ok := n.entities[name]; 
 // Relation returns the number of a relation.
 func (n *Names) Relation(name string) (uint32, bool) { i, ok := n.relations[name]; return i, ok }
 
-// LoadFacts reads the facts of a file, or those of all files of a folder (see [Load]),
-// that have only such names, and counts the others.
-func LoadFacts(path string, names *Names) (facts []Triple, others int, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, 0, fmt.Errorf("triples: %w", err)
-	}
-	g := &Graph{}
-	if info.IsDir() {
-		g, err = Load(path)
-	} else {
-		l := newLoader(g, [3]int{0, 1, 2})
-		g.Train, err = l.file(path)
-	}
+// LoadFacts reads the facts of a file, or those of all files of a folder (see
+// [LoadWith]), that have only such names, and counts the others.
+func LoadFacts(path string, names *Names, o Options) (facts []Triple, others int, err error) {
+	o.Split = nil
+	g, err := LoadWith(path, o)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -83,11 +72,8 @@ func Fields(line []byte) (head, relation, tail []byte, err error) {
 	if len(line) > maxLine {
 		return nil, nil, nil, errors.New("a line too long for a fact")
 	}
-	tabs := false
-	for _, c := range line {
-		tabs = tabs || c == '\t'
-	}
-	f, err := fields(line, tabs)
+	p := splitter{layout: layout{columns: 3, at: [3]int{0, 1, 2}, given: true}, by: separatorOf("", line)}
+	f, err := p.split(line)
 	return f[0], f[1], f[2], err
 }
 

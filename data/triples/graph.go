@@ -31,6 +31,12 @@ type Graph struct {
 	// Train is to learn from, Valid for evaluations during training, Test at the end. Valid
 	// or Test may be empty.
 	Train, Valid, Test []Triple
+
+	// What a loader found, for Warnings.
+	mended   int      // lines that were not UTF-8
+	headers  []string // first lines that were passed over
+	repeated int      // facts left out because they stand there before
+	ordered  bool     // somebody said what the columns are
 }
 
 // splitNames are the stems of the files, in the order that numbers names.

@@ -16,13 +16,16 @@ var titles = func() map[string]bool {
 	return m
 }()
 
+// isTitle reports whether a name is a usual one of a column.
+func isTitle(name string) bool { return titles[strings.ToLower(strings.TrimSpace(name))] }
+
 // A heading is what the first line of a split looks like.
 type heading int
 
 const (
 	ordinary heading = iota
 	isolated         // its names occur nowhere else
-	header           // … and are titles of columns, or begin another split, too
+	header           // … and begin another split, too
 )
 
 // headed finds out whether a split begins with a line that names the columns: with
@@ -44,8 +47,7 @@ func (g *Graph) headed(split []Triple) heading {
 			}
 		}
 	}
-	title := func(name string) bool { return titles[strings.ToLower(strings.TrimSpace(name))] }
-	if begins > 1 || title(g.Entities[first.S]) && title(g.Relations[first.R]) && title(g.Entities[first.O]) {
+	if begins > 1 {
 		return header
 	}
 	return isolated
@@ -62,7 +64,7 @@ func (g *Graph) checkHeaders(paths [3]string) error {
 			continue
 		}
 		t := (*split)[0]
-		return fmt.Errorf("triples: %s:1: %q, %q and %q stand in no other line and look like titles of the columns: remove this line, as it would become a fact",
+		return fmt.Errorf("triples: %s:1: %q, %q and %q stand in no other line than the first ones of files, as titles of columns do: say whether they are a header (--header yes, or no), as they would become a fact",
 			paths[i], g.Entities[t.S], g.Relations[t.R], g.Entities[t.O])
 	}
 	return nil
@@ -71,6 +73,21 @@ func (g *Graph) checkHeaders(paths [3]string) error {
 // Warnings returns properties of the splits that may spoil a model or make its metrics
 // misleading, a sentence each. It looks at each triple once.
 func (g *Graph) Warnings() (warnings []string) {
+	if g.mended > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d lines are not valid UTF-8: what is not was replaced by U+FFFD, so names that differ there are one", g.mended))
+	}
+	for _, h := range g.headers {
+		warnings = append(warnings, fmt.Sprintf("the first line names the columns and is no fact: %s", h))
+	}
+	if g.repeated > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d facts stand there more than once: each is used once, so that none is both trained and held out", g.repeated))
+	}
+	if len(g.Valid)+len(g.Test) == 0 {
+		warnings = append(warnings, "no fact is held out: the figures are of facts to train, and say little of others")
+	}
+	if w := g.oddOrder(); w != "" {
+		warnings = append(warnings, w)
+	}
 	for i, split := range g.splits() {
 		if len(*split) < manyFacts || g.headed(*split) != isolated {
 			continue

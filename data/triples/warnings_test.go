@@ -38,30 +38,46 @@ func TestWarningsNameWhatIsThere(t *testing.T) {
 		{"of few", "x\ty\tz\na\tr\tb\n", "", "", nil},
 	} {
 		got := graphOfTexts(t, c.train, c.valid, c.test).Warnings()
+		if c.valid+c.test == "" {
+			c.want = append([]string{"no fact is held out"}, c.want...)
+		}
 		if !slices.EqualFunc(got, c.want, strings.Contains) {
 			t.Errorf("%s: warnings %q, want %q", c.what, got, c.want)
 		}
 	}
 }
 
-func TestTitlesOfColumnsAreRefused(t *testing.T) {
+func TestHeadersAreNoFacts(t *testing.T) {
 	for _, c := range []struct {
-		what, train, test, want string
+		what, header, train, test string
+		want                      string // of an error; empty: none
+		facts                     int
+		warned                    int
 	}{
-		{"titles", "Head\tRelation\tTail\na\tr\tb\n", "b\tr\ta\n", "train.txt:1"},
-		{"in one file", "a\tr\tb\n", "h\tr_\tt\nb\tr\ta\n", ""},
-		{"in the test", "a\tr\tb\n", "subject\tpredicate\tobject\nb\tr\ta\n", "test.txt:1"},
-		{"in both, of any words", "x\ty\tz\na\tr\tb\n", "x\ty\tz\nb\tr\ta\n", "train.txt:1"},
-		{"words that are entities, too", "head\trelation\ttail\nhead\tr\tb\n", "b\tr\ta\n", ""},
+		{"titles", "", "Head\tRelation\tTail\na\tr\tb\n", "b\tr\ta\n", "", 2, 1},
+		{"no titles", "", "a\tr\tb\n", "h\tr_\tt\nb\tr\ta\n", "", 3, 0},
+		{"in both", "auto", "s\tp\to\na\tr\tb\n", "s\tp\to\nb\tr\ta\n", "", 2, 2},
+		{"in both, of any words", "", "x\ty\tz\na\tr\tb\n", "x\ty\tz\nb\tr\ta\n", "train.txt:1: \"x\"", 0, 0},
+		{"said to be", "yes", "x\ty\tz\na\tr\tb\n", "x\ty\nb\tr\ta\n", "", 2, 0},
+		{"said to be none", "no", "head\trelation\ttail\na\tr\tb\n", "b\tr\ta\n", "", 3, 0},
+		{"words that are entities, too", "", "head\trelation\ttail\nhead\tr\tb\n", "b\tr\ta\n", "", 3, 0},
 	} {
 		dir := t.TempDir()
 		writeFile(t, dir, "train.txt", c.train)
-		writeFile(t, dir, "valid.txt", "")
 		writeFile(t, dir, "test.txt", c.test)
-		_, err := Load(dir)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "remove this line")) {
-			t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
+		g, err := LoadWith(dir, Options{Header: c.header})
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
+			}
+			continue
 		}
+		if err != nil || len(g.Train)+len(g.Test) != c.facts || len(g.headers) != c.warned {
+			t.Errorf("%s: %+v, %v, want %d facts and %d headers", c.what, g, err, c.facts, c.warned)
+		}
+	}
+	if _, err := LoadWith(t.TempDir(), Options{Header: "perhaps"}); err == nil || !strings.Contains(err.Error(), "perhaps") {
+		t.Errorf("a header of perhaps: %v", err)
 	}
 }
 

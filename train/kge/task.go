@@ -38,8 +38,6 @@ func New(cfg Config, g *triples.Graph) (*Task, error) {
 		return nil, err
 	case len(g.Train) == 0:
 		return nil, errors.New("kge: the graph has no triples to train")
-	case len(g.Valid)+len(g.Test) == 0:
-		return nil, errors.New("kge: the graph has no triples to evaluate: hold some out for valid or test")
 	}
 	return t, nil
 }
@@ -148,12 +146,21 @@ func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Bat
 	return newTrainer(t, w, k, part), nil
 }
 
-// Evaluate ranks the validation triples, or the test triples where there are
-// none.
+// sample is how many triples are ranked where none is held out.
+const sample = 1000
+
+// Sample returns some of the triples to train, which are ranked where none is held out.
+func (t *Task) Sample() []triples.Triple { return train.EvenlySpaced(t.graph.Train, sample) }
+
+// Evaluate ranks the validation triples, the test triples where there are none, or else
+// some of those to train.
 func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
 	split, name := t.graph.Valid, "valid"
 	if len(split) == 0 {
 		split, name = t.graph.Test, "test"
+	}
+	if len(split) == 0 {
+		split, name = t.Sample(), "train"
 	}
 	q, err := t.Rank(ctx, env, fmt.Sprintf("%s after epoch %d", name, epoch), split)
 	if err != nil {

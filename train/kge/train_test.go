@@ -164,7 +164,6 @@ func TestBadGraphsAreNamed(t *testing.T) {
 		{triples.Graph{}, "entities"},
 		{triples.Graph{Entities: ents}, "relations"},
 		{triples.Graph{Entities: ents, Relations: rels}, "train"},
-		{triples.Graph{Entities: ents, Relations: rels, Train: one}, "evaluate"},
 		{triples.Graph{Entities: ents, Relations: rels, Train: one, Test: []triples.Triple{{S: 0, R: 1, O: 0}}}, "triple 0 of test"},
 	} {
 		if _, err := New(DefaultConfig(), &c.g); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -20,13 +20,18 @@ type KGE struct {
 	kge.Config
 	// Graph is what is generated where there are no data.
 	Graph triples.Spec
+	// Files say how data are read. Load sets their seed.
+	Files triples.Options
 	// Sampling is the name of a scheme of package sampling, for the negatives.
 	Sampling string
 }
 
 // DefaultKGE returns settings that train in seconds on a generated graph.
 func DefaultKGE() *KGE {
-	return &KGE{kge.DefaultConfig(), triples.DefaultSpec(), sampling.Prepared{}.Name()}
+	return &KGE{
+		Config: kge.DefaultConfig(), Graph: triples.DefaultSpec(), Sampling: sampling.Prepared{}.Name(),
+		Files: triples.Options{Header: triples.HeaderAuto, Split: []float64{0.8, 0.1, 0.1}},
+	}
 }
 
 // UntrainedTriples bounds the triples that Test uses if it is asked for a part of the
@@ -49,12 +54,15 @@ func (s *KGE) Check() error {
 	if err := s.Graph.Check(); err != nil {
 		return err
 	}
+	if err := s.Files.Check(); err != nil {
+		return err
+	}
 	ts := []triples.Triple{{S: 0, R: 0, O: 1}}
 	_, err := kge.New(s.Config, &triples.Graph{Entities: []string{"a", "b"}, Relations: []string{"r"}, Train: ts, Test: ts})
 	return err
 }
 
-// Load reads the folder of a graph (see [triples.Load]), or generates one.
+// Load reads a graph (see [triples.LoadWith]), or generates one.
 func (s *KGE) Load(setup Setup) (Task, error) {
 	scheme, err := sampling.SchemeNamed(s.Sampling)
 	if err != nil {
@@ -64,7 +72,7 @@ func (s *KGE) Load(setup Setup) (Task, error) {
 	if setup.Data == "" {
 		g, err = triples.Generate(s.Graph)
 	} else {
-		g, err = triples.Load(setup.Data)
+		g, err = triples.LoadWith(setup.Data, s.files(setup.Seed))
 	}
 	if err != nil {
 		return nil, err
@@ -77,6 +85,13 @@ func (s *KGE) Load(setup Setup) (Task, error) {
 		return nil, err
 	}
 	return &graphTask{Trained[kge.Batch]{t, setup.evalWorkers()}, t, g, scheme, g.Warnings()}, nil
+}
+
+// files are how data are read. The run's seed decides which facts are held out.
+func (s *KGE) files(seed uint64) triples.Options {
+	o := s.Files
+	o.Seed = seed
+	return o
 }
 
 // A graphTask is the task "kge" with its graph.
@@ -130,9 +145,12 @@ func (t *graphTask) Samplers() []sampling.Spec {
 }
 
 func (t *graphTask) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
-	ts := t.graph.Test
+	ts, of := t.graph.Test, ""
 	if len(ts) == 0 {
 		ts = t.graph.Valid
+	}
+	if len(ts) == 0 {
+		ts, of = t.kge.Sample(), "train "
 	}
 	if part && len(ts) > UntrainedTriples {
 		ts = ts[:UntrainedTriples]
@@ -141,9 +159,11 @@ func (t *graphTask) Test(ctx context.Context, env *train.Env, name string, part 
 	if err != nil {
 		return nil, err
 	}
-	return []train.Metric{
-		{Name: "MRR", Value: q.MRR}, {Name: "Hits@1", Value: q.Hits1}, {Name: "Hits@3", Value: q.Hits3}, {Name: "Hits@10", Value: q.Hits10},
-	}, nil
+	ms := []train.Metric{{Name: "MRR", Value: q.MRR}, {Name: "Hits@1", Value: q.Hits1}, {Name: "Hits@3", Value: q.Hits3}, {Name: "Hits@10", Value: q.Hits10}}
+	for i := range ms {
+		ms[i].Name = of + ms[i].Name
+	}
+	return ms, nil
 }
 
 func (t *graphTask) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {

@@ -24,7 +24,7 @@ func (s *KGE) Reload(src export.Source, u Use, seed uint64) (Reloaded, error) {
 	names := triples.NewNames(g.Entities, g.Relations)
 	var unknown int
 	if u.Test != "" {
-		if g.Test, unknown, err = triples.LoadFacts(u.Test, names); err != nil {
+		if g.Test, unknown, err = triples.LoadFacts(u.Test, names, s.Files); err != nil {
 			return nil, err
 		}
 		if len(g.Test) == 0 {
@@ -32,7 +32,7 @@ func (s *KGE) Reload(src export.Source, u Use, seed uint64) (Reloaded, error) {
 		}
 	}
 	if u.Known != "" {
-		if g.Train, _, err = triples.LoadFacts(u.Known, names); err != nil {
+		if g.Train, _, err = triples.LoadFacts(u.Known, names, s.Files); err != nil {
 			return nil, err
 		}
 	}
