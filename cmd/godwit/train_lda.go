@@ -22,16 +22,21 @@ func ldaTask() cli.Task {
 them by how well half of a document predicts the other half. The counts that are
 shared are exact, whatever moves between nodes; evaluations check that.
 
-The documents are generated, or cut from text: a file or a folder of files *.txt
-and *.gz. --export writes a line with the words of each topic, topics.txt, and
+The documents are generated, or read. Text, a file or a folder of files *.txt and
+*.gz, is cut into documents of --length words, or has one on each line (--document
+line). Counts are read from docword.NAME.txt and vocab.NAME.txt (UCI's bags of words)
+or from NAME.mtx and NAME.vocab.txt (Matrix Market), also as .gz. --export writes a line with the words of each topic, topics.txt, and
 all counts.`,
 		Example: `  godwit train lda                             # one node
   godwit train lda --nodes 4                   # four, as processes on this machine
-  godwit train lda --data novels --topics 100 --export topics`,
-		Data:   "`file or folder` of text (default: documents are generated)",
+  godwit train lda --data novels --topics 100 --export topics
+  godwit train lda --data abstracts.txt --document line --skip 50 --min-count 5
+  godwit train lda --data docword.kos.txt.gz --skip 0 --min-count 1`,
+		Data:   "`file or folder` of documents (default: documents are generated)",
 		Legend: ldaLegend,
 		DataFlags: func(g cli.Group) {
 			g.StringVar((*string)(&s.Text.Format), "format", string(s.Text.Format), "of the text: "+string(corpus.Prose)+" as people write it, or "+string(corpus.Lines)+" of words between blanks")
+			g.StringVar(&s.Text.Documents, "document", s.Text.Documents, "what a document of a text is: cut, of --length words, or line")
 			g.IntVar(&s.Text.Length, "length", s.Text.Length, "least `number` of words of a document")
 			g.Int64Var(&s.Text.MinCount, "min-count", s.Text.MinCount, "leave out words that occur fewer `times`")
 			g.IntVar(&s.Text.Skip, "skip", s.Text.Skip, "leave out so many of the most frequent `words`")

@@ -42,3 +42,35 @@ func TestAStreamIsCountedOnThreeNodesAndNeverTooLow(t *testing.T) {
 		t.Errorf("%v estimates are too small, %v are within the bound", small, within)
 	}
 }
+
+// Small texts and documents of users are trained, and new ones asked.
+func TestSmallTextsAndDocumentsAreTrained(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var docs strings.Builder
+	for i := range 60 {
+		docs.WriteString([]string{"cat dog bird fish\n", "car bus train plane\n"}[i%2])
+	}
+	path := filepath.Join(dir, "docs.txt")
+	if err := os.WriteFile(path, []byte(docs.String()+"caf\xe9\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	topics := filepath.Join(dir, "topics")
+	p := start(t, "train", "lda", "--data", path, "--document", "line", "--min-count", "2", "--skip", "0", "--topics", "2", "--export", topics, "--json")
+	if w := p.until("the start", isStart).Start.Warnings; len(w) != 1 || !strings.Contains(w[0], "1 bytes of the text are not valid UTF-8") {
+		t.Errorf("warnings: %q", w)
+	}
+	p.until("the result", isResult)
+	p.exits(cli.OK, limit)
+	code, out, errs := asked(t, "dog cat cat bird\nbus car\n", "predict", topics, "--top", "1")
+	if lines := strings.Split(out, "\n"); code != 0 || len(lines) != 3 || lines[0][0] == lines[1][0] {
+		t.Errorf("predict exits with %d: %s%s, want two topics", code, out, errs)
+	}
+
+	p = start(t, "train", "w2v", "--data", path, "--min-count", "1", "--dim", "4", "--subsample", "0", "--json")
+	r := p.until("the result", isResult).Result
+	p.exits(cli.OK, limit)
+	if len(r.Test) != 1 || !(r.Test.At("held-out loss") > 0) {
+		t.Errorf("a text of 241 words has the figures %v, want a held-out loss", r.Test)
+	}
+}

@@ -13,6 +13,8 @@ type Set struct {
 	Names  []string // the vocabulary: word n is Names[n]
 	Words  []int32  // the words of all documents, 0 … len(Names)-1; one that occurs twice is listed twice
 	Starts []int    // one more than documents; Starts[0] is 0
+	// Replaced is how many bytes of the text were not UTF-8; U+FFFD is in their place.
+	Replaced int64
 }
 
 // Len returns the number of documents.

@@ -13,6 +13,8 @@ import (
 type Options struct {
 	// Format is that of the text; empty means corpus.Prose.
 	Format corpus.Format
+	// Documents is Cut or Line; empty means Cut. A file of counts has its own documents.
+	Documents string
 	// Length is the least number of words of a document, but for the last of a
 	// file, of those that the text has, 1 … corpus.MaxBlock. It ends with a
 	// sentence (see package corpus).
@@ -29,12 +31,14 @@ type Options struct {
 
 // DefaultOptions are meant for prose.
 func DefaultOptions() Options {
-	return Options{Format: corpus.Prose, Length: 500, MinCount: 20, Skip: 500, Most: 20_000}
+	return Options{Format: corpus.Prose, Documents: Cut, Length: 500, MinCount: 20, Skip: 500, Most: 20_000}
 }
 
 // Check returns what is wrong with the options.
 func (o Options) Check() error {
 	switch {
+	case o.Documents != "" && o.Documents != Cut && o.Documents != Line:
+		return setting.Bad("bagofwords.Options", "Documents", fmt.Sprintf("%q", o.Documents), Cut+" or "+Line)
 	case o.Skip < 0:
 		return setting.Bad("bagofwords.Options", "Skip", o.Skip, "0 or more words")
 	case o.Most < 0:
@@ -47,11 +51,26 @@ func (o Options) corpus() corpus.Options {
 	return corpus.Options{Format: o.Format, MinCount: o.MinCount, Block: o.Length}
 }
 
-// Load reads a file or the files of a folder (see [corpus.Open]), all into
-// memory: 4 bytes for each word that is used.
+// Load reads documents into memory: 4 bytes for each word that is used. A path is a file
+// or folder of text (see [corpus.Open]), or a file of counts, or a folder with one:
+//
+//   - docword.NAME.txt, as the UCI repository has bags of words, with the words in
+//     vocab.NAME.txt beside it
+//   - NAME.mtx or NAME.mmc in the coordinate format of Matrix Market, a row a document and a
+//     column a word, with the words in NAME.vocab.txt beside it
+//
+// each also as .gz. Words without a file of them are called by their numbers.
 func Load(path string, o Options) (set *Set, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
+	}
+	switch m, ok, err := findMatrix(path); {
+	case err != nil:
+		return nil, err
+	case ok:
+		return m.load(o)
+	case o.Documents == Line:
+		return loadLines(path, o)
 	}
 	c, err := corpus.Open(path, o.corpus())
 	if err != nil {
@@ -59,7 +78,7 @@ func Load(path string, o Options) (set *Set, err error) {
 	}
 	set, err = cut(c, o)
 	if err == nil && len(set.Words) == 0 {
-		err = fmt.Errorf("bagofwords: no words of %s are left: of %d that occur %d times or more, %d are skipped", path, len(c.Vocabulary.Words), o.MinCount, o.Skip)
+		err = fmt.Errorf("bagofwords: no words of %s are left: of %d that occur %d times or more, %d are skipped (--min-count, --skip): demand less of them", path, len(c.Vocabulary.Words), o.MinCount, o.Skip)
 	}
 	return set, err
 }
@@ -72,7 +91,7 @@ func cut(c *corpus.Corpus, o Options) (set *Set, err error) {
 	if o.Most > 0 {
 		names = names[:min(o.Most, len(names))]
 	}
-	set = &Set{Names: names}
+	set = &Set{Names: names, Replaced: c.Stats.Replaced}
 	r := c.Reader()
 	defer func() { err = errors.Join(err, r.Close()) }()
 	var t corpus.Text

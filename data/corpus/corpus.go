@@ -43,6 +43,7 @@ type Stats struct {
 	Words     int64
 	Distinct  int   // different words among them
 	LongWords int64 // left out because they are longer than MaxWord
+	Replaced  int64 // bytes that are not UTF-8: U+FFFD is in their place
 	// Floor is 0 unless there were more different words than can be counted. Then a
 	// count may be too low by up to Floor.
 	Floor int64
@@ -99,6 +100,7 @@ func count(files []source, o Options, distinct int) (*Corpus, error) {
 	c.first = append(c.first, len(c.starts))
 	c.Vocabulary = words.vocabulary(o.MinCount)
 	c.Stats.Files, c.Stats.LongWords, c.Stats.Distinct, c.Stats.Floor = len(files), s.longWords, len(words.words), words.floor
+	c.Stats.Replaced = s.replaced
 	if len(c.Vocabulary.Words) == 0 {
 		return nil, fmt.Errorf("corpus: %s: none of %d different words occurs %d times; give more text or a smaller least count", files[0].name, c.Stats.Distinct, o.MinCount)
 	}
@@ -149,6 +151,18 @@ func (c *Corpus) Fingerprint() string {
 	h.Texts(c.Vocabulary.Words)
 	h.Number(c.Blocks())
 	return h.String()
+}
+
+// Warnings returns properties of the text that may spoil what is learned from it, a
+// sentence each.
+func (c *Corpus) Warnings() []string { return ReplacedWarning(c.Stats.Replaced) }
+
+// ReplacedWarning is a warning about bytes that are not UTF-8; none if there are none.
+func ReplacedWarning(bytes int64) []string {
+	if bytes == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d bytes of the text are not valid UTF-8: U+FFFD is in their place; iconv -t utf-8 converts a text of another encoding", bytes)}
 }
 
 // String returns a line for people.

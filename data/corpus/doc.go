@@ -21,7 +21,7 @@
 //
 // A corpus is one file, or all files *.txt and *.gz of a folder, in the order of their
 // names. A file may be compressed by gzip, which its first bytes tell, not its name. Text
-// is UTF-8; anything else is an error that names file and line.
+// is UTF-8. A byte that is not becomes U+FFFD, a part of its word, and is counted; a NUL byte is an error that names file and line.
 //
 // # Sentences
 //

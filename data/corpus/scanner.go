@@ -33,7 +33,6 @@ const MaxWord = 255
 const bufSize = 1 << 16
 
 var (
-	errUTF8    = errors.New("not valid UTF-8; convert the text first, for example by iconv -t utf-8")
 	errNUL     = errors.New("a NUL byte, is this a text file?")
 	errChanged = errors.New("the file changed since its words were counted; start again")
 )
@@ -66,7 +65,8 @@ type scanner struct {
 	empty      bool // nothing but blanks since the last end of line
 	tooLong    bool // the word
 	longWords  int64
-	apostrophe bool // is the word's last character
+	replaced   int64 // bytes that are not UTF-8
+	apostrophe bool  // is the word's last character
 }
 
 func newScanner(format Format, sentence int) *scanner {
@@ -175,12 +175,16 @@ func (s *scanner) next() (token, error) {
 		}
 		r, size := rune(s.buf[s.from]), 1
 		if r >= utf8.RuneSelf {
-			if r, size = utf8.DecodeRune(s.buf[s.from:s.to]); r == utf8.RuneError && size == 1 {
-				return text, errUTF8
-			}
+			r, size = utf8.DecodeRune(s.buf[s.from:s.to])
 		}
 		if r == 0 {
 			return text, errNUL
+		}
+		if r == utf8.RuneError && size == 1 {
+			s.replaced++
+			s.addReplaced()
+			s.from++
+			continue
 		}
 		if s.add(r, s.buf[s.from:s.from+size]) {
 			s.from += size
@@ -224,6 +228,15 @@ func (s *scanner) add(r rune, raw []byte) bool {
 		s.word = utf8.AppendRune(s.word, r)
 	}
 	return true
+}
+
+// addReplaced makes U+FFFD part of the word, in the place of a byte that is not UTF-8.
+func (s *scanner) addReplaced() {
+	if s.apostrophe = false; len(s.word) >= MaxWord {
+		s.tooLong = true
+		return
+	}
+	s.word = utf8.AppendRune(s.word, utf8.RuneError)
 }
 
 func isBlank(r rune) bool {

@@ -23,6 +23,18 @@ type source struct {
 	mtime time.Time
 }
 
+// Files lists the files of a path: itself, or those of a folder that hold text.
+func Files(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("corpus: %w", err)
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	return textFiles(path)
+}
+
 // sources lists the files of a path.
 func sources(path string) ([]source, error) {
 	info, err := os.Stat(path)

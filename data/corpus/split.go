@@ -23,3 +23,6 @@ func (p *Splitter) Words(line []byte) (words []string, err error) {
 		}
 	}
 }
+
+// Replaced returns how many bytes were not UTF-8 so far.
+func (p *Splitter) Replaced() int64 { return p.s.replaced }

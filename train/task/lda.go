@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bagofwords"
+	"github.com/godwit-ps/godwit/data/corpus"
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
@@ -75,7 +76,7 @@ func (s *LDA) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &topicsTask{Trained[lda.Batch]{t, setup.evalWorkers()}, t, docs, held}, nil
+	return &topicsTask{Trained[lda.Batch]{t, setup.evalWorkers()}, t, docs, held, all.Replaced}, nil
 }
 
 // A topicsTask is the task "lda" with its documents.
@@ -83,9 +84,11 @@ type topicsTask struct {
 	Trained[lda.Batch]
 	lda        *lda.Task
 	docs, held *bagofwords.Set
+	replaced   int64 // bytes of the text that are not UTF-8
 }
 
 func (t *topicsTask) Unit() (string, int64) { return "words", 1 }
+func (t *topicsTask) Warnings() []string    { return corpus.ReplacedWarning(t.replaced) }
 func (t *topicsTask) Data() string          { return t.docs.Fingerprint() + "+" + t.held.Fingerprint() }
 
 func (t *topicsTask) Summary() string {

@@ -50,7 +50,7 @@ func (s *LDA) Reload(src export.Source, u Use, seed uint64) (Reloaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.topicsTask = topicsTask{Trained[lda.Batch]{Task: t}, t, &bagofwords.Set{Names: words}, held}
+	m.topicsTask = topicsTask{Trained[lda.Batch]{Task: t}, t, &bagofwords.Set{Names: words}, held, 0}
 	return m, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bagofwords"
+	"github.com/godwit-ps/godwit/data/corpus"
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
@@ -47,11 +48,12 @@ func (s *Sketch) Check() error {
 // Load reads the words of a text (see [bagofwords.Load]), or generates a stream.
 func (s *Sketch) Load(setup Setup) (Task, error) {
 	var stream *sketch.Stream
+	var replaced int64
 	var err error
 	if setup.Data == "" {
 		stream, err = sketch.Generate(s.Stream)
 	} else {
-		stream, err = s.words(setup.Data)
+		stream, replaced, err = s.words(setup.Data)
 	}
 	if err != nil {
 		return nil, err
@@ -62,24 +64,24 @@ func (s *Sketch) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &streamTask{Trained[sketch.Batch]{t, setup.evalWorkers()}, t, cfg, len(stream.Items), stream.Fingerprint()}, nil
+	return &streamTask{Trained[sketch.Batch]{t, setup.evalWorkers()}, t, cfg, len(stream.Items), stream.Fingerprint(), replaced}, nil
 }
 
 // words takes the words of a text, by their hashes.
-func (s *Sketch) words(path string) (*sketch.Stream, error) {
+func (s *Sketch) words(path string) (x *sketch.Stream, replaced int64, err error) {
 	text, err := bagofwords.Load(path, s.Text)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	hashes := make([]uint64, len(text.Names))
 	for i, name := range text.Names {
 		hashes[i] = wordItem(name)
 	}
-	x := &sketch.Stream{Items: make([]uint64, len(text.Words))}
+	x = &sketch.Stream{Items: make([]uint64, len(text.Words))}
 	for i, w := range text.Words {
 		x.Items[i] = hashes[w]
 	}
-	return x, nil
+	return x, text.Replaced, nil
 }
 
 // A streamTask is the task "sketch" with its stream.
@@ -89,10 +91,14 @@ type streamTask struct {
 	cfg    sketch.Config
 	items  int
 	data   string // their fingerprint
+	// replaced is how many bytes of the text are not UTF-8.
+	replaced int64
 }
 
 func (t *streamTask) Unit() (string, int64) { return "items", 1 }
 func (t *streamTask) Data() string          { return t.data }
+
+func (t *streamTask) Warnings() []string { return corpus.ReplacedWarning(t.replaced) }
 
 func (t *streamTask) Summary() string {
 	return fmt.Sprintf("%d items, %d different; %d rows of %d cells", t.items, t.sketch.Distinct(), t.cfg.Depth, t.cfg.Width)

@@ -33,7 +33,7 @@ func (s *Sketch) Reload(src export.Source, u Use, seed uint64) (Reloaded, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &streamModel{streamTask: streamTask{Trained[sketch.Batch]{Task: t}, t, cfg, 0, ""}}
+	m := &streamModel{streamTask: streamTask{Trained[sketch.Batch]{Task: t}, t, cfg, 0, "", 0}}
 	if run := src.Describe().Run; run == nil || run.Data.Path != "" { // words, not numbers
 		m.split = corpus.NewSplitter(s.Text.Format)
 	}

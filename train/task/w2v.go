@@ -85,7 +85,7 @@ func (s *W2V) Load(setup Setup) (Task, error) {
 	if setup.Data == "" {
 		c, q, err = s.generate()
 	} else {
-		c, err = corpus.Open(setup.Data, s.options())
+		c, err = s.open(setup.Data)
 	}
 	if err == nil && s.Questions != "" {
 		// Words of prose are in lower case.
@@ -96,11 +96,28 @@ func (s *W2V) Load(setup Setup) (Task, error) {
 	}
 	cfg := s.Config
 	cfg.Seed, cfg.Sampler, cfg.Judged = setup.Seed, 0, setup.MaxEvalItems
+	if cfg.HoldOut > 1 {
+		cfg.HoldOut = max(2, min(cfg.HoldOut, c.Blocks()/2)) // of a small text, two blocks at least
+	}
 	t, err := w2v.New(cfg, c, q)
 	if err != nil {
 		return nil, err
 	}
 	return &textTask{Trained[w2v.Batch]{t, setup.evalWorkers()}, t, c, scheme}, nil
+}
+
+// fewBlocks is how many blocks a text should have, so that one of them can be held out.
+const fewBlocks = 20
+
+// open opens a text, with smaller blocks if it is so small that there would be few.
+func (s *W2V) open(path string) (*corpus.Corpus, error) {
+	c, err := corpus.Open(path, s.options())
+	if err != nil || c.Blocks() >= fewBlocks || s.HoldOut == 0 {
+		return c, err
+	}
+	o := s.options()
+	o.Block = int(min(int64(o.Block), max(1, c.Stats.Words/fewBlocks)))
+	return corpus.Open(path, o)
 }
 
 func (s *W2V) generate() (*corpus.Corpus, *wordvec.Questions, error) {
@@ -123,6 +140,8 @@ type textTask struct {
 }
 
 func (t *textTask) Unit() (string, int64) { return "words", 1 }
+
+func (t *textTask) Warnings() []string { return t.text.Warnings() }
 
 func (t *textTask) Data() string { return t.text.Fingerprint() }
 

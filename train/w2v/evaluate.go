@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/godwit-ps/godwit"
@@ -36,8 +37,11 @@ func (q Quality) Metrics() []train.Metric {
 			}
 		}
 	}
-	if q.Pairs > 0 {
+	switch {
+	case q.Pairs > 0:
 		ms = append(ms, train.Metric{Name: "held-out loss", Value: q.Loss})
+	case len(ms) == 0: // subsampling has left no pair
+		ms = append(ms, train.Metric{Name: "held-out loss", Value: math.NaN()})
 	}
 	return ms
 }

@@ -132,7 +132,11 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 	if err != nil {
 		return train.Evaluation{}, err
 	}
-	return train.Evaluation{Metrics: q.Metrics(), LowerIsBetter: len(t.known) == 0}, nil
+	ev := train.Evaluation{Metrics: q.Metrics(), LowerIsBetter: len(t.known) == 0}
+	if q.Pairs == 0 && len(t.known) == 0 {
+		ev.Warnings = []string{"subsampling leaves no pair of words in the text held out, so there is no figure: take more text, or subsample less (--subsample)"}
+	}
+	return ev, nil
 }
 
 // heldOut is the number of blocks that are not trained.
