@@ -61,6 +61,19 @@ func TestModelsThatDifferInFiltersHaveDifferentFingerprints(t *testing.T) {
 	}
 }
 
+func TestARelaxedTableMakesAnotherModel(t *testing.T) {
+	fingerprint := func(relaxed bool) string {
+		m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 1, Relaxed: relaxed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Fingerprint()
+	}
+	if fingerprint(false) == fingerprint(true) {
+		t.Error("nodes that disagree on whether a table is relaxed do not notice")
+	}
+}
+
 func TestWhatAFilterRoundsAwayIsTheResidual(t *testing.T) {
 	b := godwit.FilterBatch{Dim: 2}
 	b.Reset([]godwit.Key{1, 2, 3}, []float32{1.25, 2, 3.5, 4, 5, 6}, 1)

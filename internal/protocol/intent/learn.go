@@ -59,7 +59,7 @@ const (
 	roundCost   = 2
 	copyCost    = 12 + firstCredit // to set up and to give up, and what the copy may cost until it ends
 	firstCredit = 4 * roundCost
-	mostCredit  = 1 << 10
+	mostCredit  = 128
 	again       = 3             // a copy is for keys that were noticed so often
 	leastCost   = 2 * roundCost // of a push, so that a copy can pay: an update of a copy and its acknowledgement
 	mostCost    = 1 << 24
@@ -75,7 +75,7 @@ const (
 
 const (
 	ways         = 4   // traces of a set
-	firstTraces  = 64  // of a shard, 2 KiB
+	firstTraces  = 16  // of a shard, 512 bytes
 	maxTraces    = 512 // … 16 KiB
 	mostPatience = 10
 )
