@@ -286,8 +286,9 @@ func TestExamplesOfAFileAreEvaluatedAndClassified(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		positive := "1"
 		if hashed {
-			l.HashBits = 14
+			l.HashBits, set.Classes, positive = 14, [2]string{"1", "2"}, "2"
 		}
 		dir := t.TempDir()
 		spec.Data = filepath.Join(dir, "examples")
@@ -308,10 +309,10 @@ func TestExamplesOfAFileAreEvaluatedAndClassified(t *testing.T) {
 		}
 		right := 0
 		for i, a := range ask(t, m, task.Use{}, string(text)) {
-			if positive, _, _ := held.Row(i); positive == (a[0] == "1") {
+			if y, _, _ := held.Row(i); y == (a[0] == positive) {
 				right++
 			}
-			if (a[0] == "1") != (number(t, a[1]) > 0.5) {
+			if (a[0] == positive) != (number(t, a[1]) > 0.5) {
 				t.Errorf("the label %s has the probability %s", a[0], a[1])
 			}
 		}

@@ -16,9 +16,10 @@
 //	+1 3:1 11:0.5 14:-2
 //	-1 1:1 3:1
 //
-// Labels are 1 or +1 for positive examples and -1 or 0 for negative ones, the
-// same throughout; other labels are refused, as more than two classes or
-// regression would need another loss. Values are finite numbers of float32.
+// Labels are two numbers, such as 1 and -1, 1 and 0, or 2 and 1, of which the smaller one
+// is that of negative examples ([Set].Classes); those of the examples to train count for all
+// splits. A third one is refused, as more than two classes or regression would need
+// another loss. A [Scanner] reads 1, and -1 or 0. Values are finite numbers of float32.
 //
 // A byte order mark at the start, line ends of the form CR LF and a last line
 // without its line end are accepted. A line without anything but spaces and a

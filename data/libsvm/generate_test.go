@@ -115,7 +115,7 @@ func TestWrittenExamplesAreReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Width = set.Width
+	got.Width, got.Classes = set.Width, set.Classes
 	if !reflect.DeepEqual(got, set) {
 		t.Error("what was read differs from what was written")
 	}

@@ -21,6 +21,9 @@ type Options struct {
 	// HashBits, 1 … MaxHashBits, hashes what stands before the colon to one of
 	// 2^HashBits features. 0 takes it as the feature's number.
 	HashBits int
+	// Classes are the labels of negative and of positive examples. Empty: those of the
+	// file, of which the smaller number is negative. A [Scanner] reads 1 and -1 or 0.
+	Classes [2]string
 }
 
 // Check returns what is wrong with the options.
@@ -28,7 +31,8 @@ func (o Options) Check() error {
 	if o.HashBits < 0 || o.HashBits > MaxHashBits {
 		return setting.Bad("libsvm.Options", "HashBits", o.HashBits, fmt.Sprintf("0 (features have numbers) … %d", MaxHashBits))
 	}
-	return nil
+	_, err := labelsOf(o.Classes)
+	return err
 }
 
 // maxLine bounds a line, without its line end: some hundred thousand pairs.
@@ -112,6 +116,10 @@ func Read(name string, r io.Reader, o Options) (*Set, error) {
 
 func readAll(name string, s *Scanner, o Options) (*Set, error) {
 	set := &Set{}
+	var err error
+	if s.parse.labels, err = labelsOf(o.Classes); err != nil {
+		return nil, err
+	}
 	for s.Scan() {
 		set.Append(s.Example())
 	}
@@ -120,6 +128,12 @@ func readAll(name string, s *Scanner, o Options) (*Set, error) {
 	}
 	if set.Len() == 0 {
 		return nil, fmt.Errorf("libsvm: %s holds no examples", name)
+	}
+	var turned bool
+	if set.Classes, turned = s.parse.labels.classes(); turned {
+		for i := range set.Labels {
+			set.Labels[i] = !set.Labels[i]
+		}
 	}
 	if o.HashBits > 0 {
 		set.Width = 1 << o.HashBits

@@ -40,7 +40,7 @@ func TestExamplesAreReadAsTheyStand(t *testing.T) {
 	got := read(t, "+1 3:1 11:0.5 14:-2e1\n-1\n1 1:1 0:7 # 2:2\n", Options{})
 	want := &Set{
 		Labels: []bool{true, false, true}, Starts: []int{0, 3, 3, 5},
-		Features: []uint32{3, 11, 14, 0, 1}, Values: []float32{1, 0.5, -20, 7, 1}, Width: 15,
+		Features: []uint32{3, 11, 14, 0, 1}, Values: []float32{1, 0.5, -20, 7, 1}, Width: 15, Classes: [2]string{"-1", "1"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -62,13 +62,19 @@ func TestVariantsOfTheSameTextGiveTheSameExamples(t *testing.T) {
 		"another order":     "1 2:2 1:1\n0 3:1\n",
 		"other numbers":     "+1 1:1.0 02:2e0\n-0 3:1\n",
 		"floats as labels":  "1.0 1:1 2:2\n0.0 3:1\n",
-		"other negatives":   "1 1:1 2:2\n-1 3:1\n",
+		"other classes":     "2 1:1 2:2\n1.5 3:1\n",
+		"the other first":   "2 1:1 2:2\n-3 3:1\n",
 		"a line's comments": "1 1:1 2:2 # 9:9\n0 3:1#\n",
 	} {
 		got, err := Read("test", strings.NewReader(text), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if !reflect.DeepEqual(got, want) {
+			continue
+		}
+		if classes := got.Classes; strings.Contains(name, "other ") && classes[1] == "2" {
+			got.Classes = want.Classes
+		}
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 	}
@@ -80,9 +86,10 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 		want []string
 	}{
 		"no number":         {"1 1:1\nyes 2:1\n", []string{"test:2:", `label "yes" is not a number`}},
-		"a third class":     {"1 1:1\n2 2:1\n", []string{"test:2:", `label "2"`, "two classes"}},
-		"a score":           {"0.5 1:1\n", []string{"test:1:", `label "0.5"`}},
-		"both negatives":    {"1 1:1\n-1 1:1\n0 1:1\n", []string{"test:3:", "after -1"}},
+		"a third class":     {"1 1:1\n2 2:1\n1 1:1\n3 1:1\n", []string{"test:4:", `label "3" after 1 and 2`, "two classes"}},
+		"scores":            {"0.5 1:1\n0.7 1:1\n0.1 1:1\n", []string{"test:3:", `label "0.1"`, "regression"}},
+		"both negatives":    {"1 1:1\n-1 1:1\n0 1:1\n", []string{"test:3:", "after 1 and -1"}},
+		"infinite label":    {"inf 1:1\n", []string{"test:1:", `label "inf"`}},
 		"no label":          {"1:1 2:1\n", []string{"test:1:", `label "1:1"`}},
 		"no value":          {"1 2\n", []string{"test:1:", `"2" is not of the form index:value`}},
 		"empty value":       {"1 2:\n", []string{`"2:" is not of the form`}},
@@ -265,6 +272,45 @@ func TestScanningAllocatesNothingOnceBuffersHaveGrown(t *testing.T) {
 		}
 	}); n > 0 {
 		t.Errorf("an example allocates %v times", n)
+	}
+}
+
+func TestClassesAreThoseOfTheExamplesToTrain(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"train.txt": "2 1:1\n1 2:1\n2 3:1\n", "test.txt": "2 1:1\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := LoadSplits(dir, Options{}, Share{Valid: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []*Set{s.Train, s.Valid, s.Test} {
+		if set.Classes != [2]string{"1", "2"} {
+			t.Errorf("the classes are %q", set.Classes)
+		}
+	}
+	if !s.Test.Labels[0] || s.Train.Labels[0] || !s.Valid.Labels[0] {
+		t.Errorf("2 is not the positive class: %+v", s)
+	}
+	if w := s.Warnings(); len(w) != 2 || !strings.Contains(w[1], "the label 2") {
+		t.Errorf("warnings: %q", w)
+	}
+	// Negative examples may be written 0 in one file and -1 in another.
+	if s, err := Read("a.t", strings.NewReader("-1 1:1\n1 1:1\n0 1:1\n"), Options{Classes: [2]string{"0", "1"}}); err != nil || !slices.Equal(s.Labels, []bool{false, true, false}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "test.txt"), []byte("2 1:1\n3 1:1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadSplits(dir, Options{}, Share{}); err == nil || !strings.Contains(err.Error(), `test.txt:2: label "3" is neither 1 nor 2`) {
+		t.Errorf("another class to test: %v", err)
+	}
+	for _, bad := range [][2]string{{"1", "1"}, {"a", "b"}, {"1", ""}} {
+		if (Options{Classes: bad}).Check() == nil {
+			t.Errorf("the classes %q are accepted", bad)
+		}
 	}
 }
 

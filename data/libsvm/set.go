@@ -16,6 +16,9 @@ type Set struct {
 	// Width is one more than the largest feature, or what the reader was told:
 	// features are 0 … Width-1.
 	Width int
+	// Classes are the labels of negative and of positive examples in the file that the
+	// set was read from; empty where it was not.
+	Classes [2]string
 }
 
 // Len returns the number of examples.
@@ -45,7 +48,7 @@ func (s *Set) Append(positive bool, features []uint32, values []float32) {
 // Split divides the examples into two sets: example i goes to the second set if i mod of
 // is below part. Both have the width of s.
 func (s *Set) Split(part, of int) (rest, held *Set) {
-	rest, held = &Set{}, &Set{}
+	rest, held = &Set{Classes: s.Classes}, &Set{Classes: s.Classes}
 	for i := range s.Len() {
 		to := rest
 		if i%of < part {
@@ -59,7 +62,7 @@ func (s *Set) Split(part, of int) (rest, held *Set) {
 
 // Pick returns the examples of some numbers, as a set of the same width.
 func (s *Set) Pick(examples []int) *Set {
-	some := &Set{}
+	some := &Set{Classes: s.Classes}
 	for _, i := range examples {
 		some.Append(s.Row(i))
 	}

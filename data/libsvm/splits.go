@@ -65,6 +65,7 @@ func LoadSplits(path string, o Options, share Share) (*Splits, error) {
 		if *set, err = Load(files[i], o); err != nil {
 			return nil, err
 		}
+		o.Classes = s.Train.Classes // which is the first to be read
 	}
 	s.HoldOut(share)
 	return s, nil

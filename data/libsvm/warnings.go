@@ -10,7 +10,7 @@ func (s *Splits) Warnings() (warnings []string) {
 		set  *Set
 	}{{"validate", s.Valid}, {"test", s.Test}} {
 		if n := x.set.Len(); n > 0 && x.set.oneClass() {
-			warnings = append(warnings, fmt.Sprintf("all %d examples to %s have the label %s: accuracy and AUC of them say nothing", n, x.name, labelOf(x.set.Labels[0])))
+			warnings = append(warnings, fmt.Sprintf("all %d examples to %s have the label %s: accuracy and AUC of them say nothing", n, x.name, x.set.label(x.set.Labels[0])))
 		}
 	}
 	return warnings
@@ -25,8 +25,14 @@ func (s *Set) oneClass() bool {
 	return true
 }
 
-func labelOf(positive bool) string {
-	if positive {
+// label returns how a label is written.
+func (s *Set) label(positive bool) string {
+	switch {
+	case positive && s.Classes[1] != "":
+		return s.Classes[1]
+	case s.Classes[0] != "" && !positive:
+		return s.Classes[0]
+	case positive:
 		return "1"
 	}
 	return "-1"

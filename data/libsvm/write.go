@@ -20,15 +20,12 @@ func (s *Set) Write(path string) error {
 	return nil
 }
 
-// Encode writes the examples as text, labels as 1 and -1.
+// Encode writes the examples as text, labels as the classes say, or as 1 and -1.
 func (s *Set) Encode(w io.Writer) error {
 	var line []byte
 	for i := range s.Len() {
 		positive, features, values := s.Row(i)
-		line = append(line[:0], "-1"...)
-		if positive {
-			line = append(line[:0], '1')
-		}
+		line = append(line[:0], s.label(positive)...)
 		for k, f := range features {
 			line = append(line, ' ')
 			line = strconv.AppendUint(line, uint64(f), 10)

@@ -9,8 +9,8 @@
 //
 // The ending of a file's name, but for a last .gz, says what it is:
 //
-//	.data .base .test .tsv  row, column, value, separated by single tabs, as in MovieLens 100k
-//	.csv                    the same by commas, below a line of headings or not, as in MovieLens 20M
+//	.data .base .test .tsv  row, column, value, separated by single tabs, below a line of headings or not, as in MovieLens 100k
+//	.csv                    the same by commas, as in MovieLens 20M
 //	.dat                    the same by "::", as in MovieLens 1M
 //	.mtx .mmc               a matrix in the coordinate format of Matrix Market, real or integer, general
 //

@@ -112,10 +112,10 @@ func (l *loader) readFields(s *lines.Scanner, sep string) (cells []Rating, err e
 		if len(text) == 0 {
 			continue
 		}
-		heading := first && sep == "," // the first line of .csv may be one
+		heading := first && (sep == "," || sep == "\t") // the first line may be one
 		first = false
 		c, err := l.fields(text, by)
-		if err != nil && heading && isHeading(text) {
+		if err != nil && heading && isHeading(text, by) {
 			continue
 		}
 		if err != nil {
@@ -127,13 +127,13 @@ func (l *loader) readFields(s *lines.Scanner, sep string) (cells []Rating, err e
 }
 
 // isHeading reports whether a line names the fields: none is a number.
-func isHeading(text []byte) bool {
-	for f := range bytes.SplitSeq(text, []byte(",")) {
+func isHeading(text, sep []byte) bool {
+	for f := range bytes.SplitSeq(text, sep) {
 		if _, err := strconv.ParseFloat(string(f), 64); err == nil {
 			return false
 		}
 	}
-	return utf8.Valid(text) && bytes.IndexByte(text, ',') > 0
+	return utf8.Valid(text) && bytes.Index(text, sep) > 0
 }
 
 // fields reads a cell from a line of fields.

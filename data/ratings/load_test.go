@@ -37,6 +37,16 @@ func folder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
+func TestAHeadingMayBeTabbed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.tsv")
+	if err := os.WriteFile(path, []byte("user\titem\trating\na\tb\t3\nc\tb\t4\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Load(path, Options{}); err != nil || len(s.Train) != 2 || s.Rows != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 func TestAllFormatsOfOneMatrixAreReadAlike(t *testing.T) {
 	want := []Rating{{0, 0, 4}, {0, 1, 3.5}, {1, 0, 1}}
 	for name, text := range map[string]string{
@@ -127,7 +137,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 		"NaN":                   {"a.csv", "1,1,NaN\n", "a.csv:1: the value is \"NaN\""},
 		"too large":             {"a.csv", "1,1,1e39\n", "a.csv:1: the value is \"1e39\""},
 		"a second heading":      {"a.csv", "u,i,r\nu,i,r\n", "a.csv:2: the value"},
-		"a heading elsewhere":   {"a.data", "user\titem\trating\n", "a.data:1: the value"},
+		"a heading elsewhere":   {"a.data", "1\t2\t3\nuser\titem\trating\n", "a.data:2: the value"},
 		"a first line cut off":  {"a.csv", "1,1\n", "a.csv:1: 2 fields"},
 		"a bad time":            {"a.dat", "1::1::5::yesterday\n", "a.dat:1: the time is \"yesterday\""},
 		"no row":                {"a.dat", "::1::5\n", "a.dat:1: the name of the row is empty"},

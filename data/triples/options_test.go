@@ -98,7 +98,9 @@ func TestOneFileIsSplitByLot(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&b, "e%d\tr%d\te%d\n", i%50, i%3, i*i%47)
 	}
-	fmt.Fprint(&b, "lonely\tonce\te1\n")
+	for i := range 100 { // which are never held out
+		fmt.Fprintf(&b, "lonely %d\tr0\te1\n", i)
+	}
 	dir := t.TempDir()
 	writeFile(t, dir, "facts.tsv", b.String())
 	path := filepath.Join(dir, "facts.tsv")
@@ -135,7 +137,7 @@ func TestOneFileIsSplitByLot(t *testing.T) {
 	folder := t.TempDir()
 	writeFile(t, folder, "train.tsv", b.String())
 	writeFile(t, folder, "test.csv", "e1,r1,e1\n")
-	if g, err := LoadWith(folder, o); err != nil || len(g.Train) != 1001 || len(g.Test) != 1 || len(g.Valid) != 0 {
+	if g, err := LoadWith(folder, o); err != nil || len(g.Train) != 1100 || len(g.Test) != 1 || len(g.Valid) != 0 {
 		t.Errorf("a folder with a test: %v", err)
 	}
 	for _, bad := range [][]float64{{0.5, 0.1, 0.1}, {0, 0.5, 0.5}, {1.2, -0.1, -0.1}, {0.5, 0.5}, {math.NaN(), 0, 1}} {

@@ -223,6 +223,9 @@ func (t *examplesTask[D]) Test(ctx context.Context, env *train.Env, name string,
 }
 
 func (t *examplesTask[D]) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
+	if c := t.data.Train.Classes; c[0] != "" {
+		s.Model.Classes = c[:]
+	}
 	if t.bits > 0 {
 		s.Model.Features = &export.Features{Bits: t.bits, Hash: libsvm.HashAbout}
 	}

@@ -30,8 +30,11 @@ func (s *Linear) Reload(src export.Source, u Use, seed uint64) (Reloaded, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &examplesModel{width: width}
-	o := libsvm.Options{HashBits: bits}
+	m := &examplesModel{width: width, classes: [2]string{"-1", "1"}}
+	if c := src.Describe().Classes; len(c) == 2 {
+		m.classes = [2]string(c)
+	}
+	o := libsvm.Options{HashBits: bits, Classes: m.classes}
 	if m.parser, err = libsvm.NewParser(o); err != nil {
 		return nil, err
 	}
@@ -75,9 +78,10 @@ func featuresOf(src export.Source) (width, bits int, err error) {
 // An examplesModel is a trained model of the task "linear".
 type examplesModel struct {
 	examplesTask[linear.Batch]
-	parser *libsvm.Parser
-	width  int
-	left   int // values left out of the examples to test
+	parser  *libsvm.Parser
+	classes [2]string // negative, positive
+	width   int
+	left    int // values left out of the examples to test
 }
 
 // Summary implements [Reloaded].
@@ -105,14 +109,14 @@ func without(ms []train.Metric, name string) (rest []train.Metric) {
 
 // A class is an answer: to which class an example belongs.
 type class struct {
-	Label       int     `json:"label"`       // 1 or -1
-	Probability float64 `json:"probability"` // of the label 1
+	Label       string  `json:"label"`       // as in the data of training
+	Probability float64 `json:"probability"` // of the positive label
 	// Unknown is how many of its features the model has no weights for.
 	Unknown int `json:"unknown_features,omitempty"`
 }
 
 // Text implements [Answer].
-func (c class) Text() []string { return []string{fmt.Sprintf("%d\t%.6g", c.Label, c.Probability)} }
+func (c class) Text() []string { return []string{fmt.Sprintf("%s\t%.6g", c.Label, c.Probability)} }
 
 // Answer implements [Reloaded].
 func (m *examplesModel) Answer(ctx context.Context, w godwit.Worker, lines [][]byte) ([]Answer, error) {
@@ -138,9 +142,9 @@ func (m *examplesModel) Answer(ctx context.Context, w godwit.Worker, lines [][]b
 	}
 	answers := make([]Answer, len(lines))
 	for i, x := range margins {
-		c := class{-1, 1 / (1 + math.Exp(-float64(x))), unknown[i]}
+		c := class{m.classes[0], 1 / (1 + math.Exp(-float64(x))), unknown[i]}
 		if x > 0 {
-			c.Label = 1
+			c.Label = m.classes[1]
 		}
 		answers[i] = c
 	}
