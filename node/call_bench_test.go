@@ -14,12 +14,16 @@ func BenchmarkLocalCall(b *testing.B) {
 	must(b, w.Push(ctx, keys, v))
 	b.Run("Pull", func(b *testing.B) {
 		for b.Loop() {
-			must(b, w.Pull(ctx, keys, v))
+			if err := w.Pull(ctx, keys, v); err != nil { // must would take longer than the call
+				b.Fatal(err)
+			}
 		}
 	})
 	b.Run("Push", func(b *testing.B) {
 		for b.Loop() {
-			must(b, w.Push(ctx, keys, v))
+			if err := w.Push(ctx, keys, v); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 	b.Run("PullIfLocal", func(b *testing.B) {

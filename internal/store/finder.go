@@ -104,11 +104,10 @@ func (f *Finder) search(k godwit.Key) uint32 {
 // A Group is keys that are looked up together, each by the finder of its store. Its methods
 // do what those of a Finder do for one key. One goroutine uses it at a time.
 type Group struct {
-	Finders [GroupKeys]*Finder // of the keys; to be set before a method is called
-	Rows    [GroupKeys]*Header // what Look found
-	entries [GroupKeys]uint32
-	slots   [GroupKeys]slot
-	lines   [GroupKeys]unsafe.Pointer // to be fetched
+	Finders [GroupKeys]*Finder         // of the keys; to be set before a method is called
+	Rows    [GroupKeys]*Header         // what Look found
+	chunks  [GroupKeys]*unsafe.Pointer // slots: see slot
+	offsets [GroupKeys]uintptr
 }
 
 // GroupKeys is how many keys a group has at the most: so many that the time until the first
@@ -126,13 +125,12 @@ func (g *Group) PrefetchIndex(keys []godwit.Key) {
 		return
 	}
 	for i, k := range keys {
-		g.lines[i%GroupKeys] = g.Finders[i%GroupKeys].entry(k)
+		hint.Read(g.Finders[i%GroupKeys].entry(k), 1)
 	}
-	hint.ReadEach(&g.lines[0], len(keys), 1)
 }
 
-// beyond is no entry: the search goes on in another line.
-const beyond = 1 << tagShift
+// beyond is no offset: the search goes on in another line.
+const beyond = 1
 
 // Look finds where the row of each key seems to be.
 func (g *Group) Look(keys []godwit.Key) {
@@ -140,28 +138,32 @@ func (g *Group) Look(keys []godwit.Key) {
 		return
 	}
 	g.probe(keys)
-	hint.ReadEach(&g.lines[0], len(keys), 1)
-	for i := range g.Rows[:len(keys)] {
-		g.Rows[i] = g.slots[i].row()
+	for i, k := range keys {
+		i %= GroupKeys
+		switch chunk := g.chunks[i]; {
+		case chunk != nil:
+			g.Rows[i] = slot{chunk, g.offsets[i]}.row()
+		case g.offsets[i] == beyond:
+			g.Rows[i] = g.Finders[i].Look(k)
+		default:
+			g.Rows[i] = nil
+		}
 	}
 }
 
-// probe finds the slot of each key.
+// probe finds the slot of each key, and has the processor fetch the address there.
 func (g *Group) probe(keys []godwit.Key) {
 	if fast {
-		fastProbe(&keys[0], &g.Finders[0], len(keys), &g.entries[0])
+		fastProbe(&keys[0], &g.Finders[0], len(keys), &g.chunks[0], &g.offsets[0])
+		return
 	}
 	for i, k := range keys {
 		i %= GroupKeys
-		e := g.entries[i]
-		if !fast || e == beyond {
-			e = g.Finders[i].search(k)
+		s := g.Finders[i].probe(k)
+		g.chunks[i], g.offsets[i] = s.chunk, s.offset
+		if s.chunk != nil {
+			hint.Read(unsafe.Pointer(s.chunk), 1)
 		}
-		var s slot
-		if e != empty {
-			s = g.Finders[i].slot(refOf(e))
-		}
-		g.slots[i], g.lines[i] = s, unsafe.Pointer(s.chunk)
 	}
 }
 

@@ -32,22 +32,25 @@ next:
 	ADDQ $8, DI
 	PLACE
 	MOVQ Finder_index(R9), R12
-	PREFETCHT0 (R12)(DX*4)
+	PREFETCHT1 (R12)(DX*4)
 	JMP  next
 
 done:
 	RET
 
-// func fastProbe(keys *godwit.Key, finders **Finder, n int, entries *uint32)
+// func fastProbe(keys *godwit.Key, finders **Finder, n int, lines **unsafe.Pointer, offsets *uintptr)
 // Requires: AVX2
-TEXT ·fastProbe(SB), NOSPLIT, $0-32
+TEXT ·fastProbe(SB), NOSPLIT, $0-40
 	MOVQ         keys+0(FP), SI
 	MOVQ         finders+8(FP), DI
 	MOVQ         n+16(FP), BX
-	MOVQ         entries+24(FP), R13
+	MOVQ         lines+24(FP), R13
+	MOVQ         offsets+32(FP), R15
 	MOVQ         $const_hashMul, R10
 	VPBROADCASTD tagMask<>(SB), Y7
 	VPXOR        Y6, Y6, Y6
+	SUBQ         $8, R13
+	SUBQ         $8, R15
 
 next:
 	SUBQ         $1, BX
@@ -56,6 +59,8 @@ next:
 	MOVQ         (DI), R9
 	ADDQ         $8, SI
 	ADDQ         $8, DI
+	ADDQ         $8, R13
+	ADDQ         $8, R15
 	PLACE
 	MOVQ         Finder_index(R9), R12
 	SHLL         $const_tagShift, R8 // the tag
@@ -84,14 +89,50 @@ next:
 	JZ           beyond
 	BSFL         AX, AX
 	ADDQ         CX, AX
-	MOVL         (R12)(AX*4), AX
-	MOVL         AX, (R13)
-	ADDQ         $4, R13
-	JMP          next
+	MOVL         (R12)(AX*4), AX     // the entry
+	ANDL         $const_refMask, AX
+	JZ           empty
+	DECL         AX                  // the row's Ref
+
+	LEAQ Finder_first(R9), R11
+	MOVL slab_rowBits(R11), CX
+	MOVL AX, R8
+	SHRL CX, R8                // its class
+	JNZ  rest
+
+class:
+	MOVL       $-1, DX
+	SHLL       CX, DX
+	ANDNL      AX, DX, AX       // the number of the row
+	MOVL       slab_perLog(R11), CX
+	MOVL       AX, R8
+	SHRL       CX, R8           // of its chunk
+	MOVL       $-1, DX
+	SHLL       CX, DX
+	ANDNL      AX, DX, AX       // in the chunk
+	IMULQ      slab_stride(R11), AX
+	MOVQ       slab_chunks(R11), DX
+	LEAQ       (DX)(R8*8), DX
+	PREFETCHT1 (DX)
+	MOVQ       DX, (R13)
+	MOVQ       AX, (R15)
+	JMP        next
+
+rest:
+	DECL  R8
+	IMULQ $slab__size, R8
+	MOVQ  Finder_rest(R9), R11
+	ADDQ  R8, R11
+	JMP   class
+
+empty:
+	MOVQ $0, (R13)
+	MOVQ $0, (R15)
+	JMP  next
 
 beyond:
-	MOVL $const_beyond, (R13)
-	ADDQ $4, R13
+	MOVQ $0, (R13)
+	MOVQ $const_beyond, (R15)
 	JMP  next
 
 done:

@@ -2,11 +2,15 @@
 
 package store
 
-import "github.com/godwit-ps/godwit"
+import (
+	"unsafe"
+
+	"github.com/godwit-ps/godwit"
+)
 
 // fast tells that there is no fastProbe. The race detector would not see what it reads.
 const fast = false
 
 func fastFetch(*godwit.Key, **Finder, int) {}
 
-func fastProbe(*godwit.Key, **Finder, int, *uint32) {}
+func fastProbe(*godwit.Key, **Finder, int, **unsafe.Pointer, *uintptr) {}

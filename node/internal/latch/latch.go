@@ -40,9 +40,9 @@ func (l *Latch) TryLock() bool {
 	return true
 }
 
-// Unlock lets others have it.
+// Unlock lets others have it. Only who has the lock writes the word.
 func (l *Latch) Unlock() {
-	l.word.Add(1)
+	release(&l.word, l.word.Load()+1)
 	preempt.Release()
 	preempt.Point()
 }

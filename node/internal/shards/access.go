@@ -19,6 +19,8 @@ type Access struct {
 	// Miss are the positions of the last call's keys that were not served, each
 	// followed by the offset of its value.
 	Miss []int
+	// Served is how many keys of the last call were served where.
+	Served [3]uint64 // by protocol.Place
 
 	set    *Set
 	row    []float32 // scratch
@@ -29,38 +31,73 @@ type Access struct {
 // Access returns a way to the rows for one goroutine.
 func (s *Set) Access() Access { return Access{set: s} }
 
-// Serve pulls or pushes the keys of a call that are here, and leaves the others in
-// Miss. It reports how many were served where, by protocol.Place, and whether the node
-// was open all the time. Keys must be the model's, and their values fill buf.
-func (a *Access) Serve(kind wire.Kind, keys []godwit.Key, buf []float32) (served [3]uint64, ok bool) {
+// Serve pulls or pushes the keys of a call that are here, counts them in Served, and leaves the
+// others in Miss. It reports whether the node was open all the time. Keys must be the
+// model's, and their values fill buf.
+func (a *Access) Serve(kind wire.Kind, keys []godwit.Key, buf []float32) (ok bool) {
 	a.Miss = a.Miss[:0]
-	c := call{prefetcher: prefetcher{s: a.set, a: a, keys: keys, write: kind != wire.Pull}, kind: kind, buf: buf, t: &a.set.tables[0]}
+	clear(a.Served[:])
+	var c call // set field by field: a copy of what was just written would wait for that
+	c.s, c.a, c.keys, c.write = a.set, a, keys, kind != wire.Pull
+	c.kind, c.buf, c.t = kind, buf, a.set.First()
 	c.ahead = a.set.large && len(keys) > few
 	for first := 0; first < len(keys); {
 		if c.missing(first) {
 			if n, floats := c.fill(first, kind, buf[c.off:]); n > 0 {
-				c.served[protocol.AtOwner] += uint64(n)
+				a.Served[protocol.AtOwner] += uint64(n)
 				first, c.off = first+n, c.off+floats
 				continue
 			}
 		}
 		rows := c.next(first, c.t)
-		if !c.serve(first, rows) {
-			return c.served, false
+		if latch.Optimistic && kind == wire.Pull {
+			ok = c.read(first, rows)
+		} else {
+			ok = c.serve(first, rows)
+		}
+		if !ok {
+			return false
 		}
 		first += len(rows)
+		if c.ahead && c.mostAbsent() {
+			a.filler.on = true
+		}
 	}
-	return c.served, true
+	return true
 }
 
 // A call is what Serve has under way.
 type call struct {
 	prefetcher
-	kind   wire.Kind
-	buf    []float32
-	off    int    // in buf: of the next key's value
-	t      *Table // of the last key
-	served [3]uint64
+	kind wire.Kind
+	buf  []float32
+	off  int    // in buf: of the next key's value
+	t    *Table // of the last key
+}
+
+// read is serve of pulls where rows are read without the lock. What that cannot serve, serve does.
+func (c *call) read(first int, rows []*store.Header) (ok bool) {
+	t, off := c.t, c.off
+	served := &c.a.Served
+	for i, h := range rows {
+		k := c.keys[first+i]
+		x := c.s.shard(k)
+		if v, ok := x.Word(); ok && t.Has(k) && t.query == nil {
+			p := protocol.ReadOptimistic(h, k, c.buf[off:off+t.Dim])
+			if p != protocol.Elsewhere && x.Unchanged(v) {
+				served[p]++
+				off += t.Dim
+				continue
+			}
+		}
+		c.t, c.off = t, off
+		if !c.serve(first+i, rows[i:i+1]) {
+			return false
+		}
+		t, off = c.t, c.off
+	}
+	c.t, c.off = t, off
+	return true
 }
 
 // serve serves the keys from a position on whose rows were looked for. It reports false if the
@@ -90,7 +127,7 @@ func (c *call) serve(first int, rows []*store.Header) (ok bool) {
 		if !ok {
 			return false
 		}
-		if c.served[p]++; p == protocol.Elsewhere {
+		if a.Served[p]++; p == protocol.Elsewhere {
 			a.Miss = append(a.Miss, first+i, off)
 		}
 		off += t.Dim

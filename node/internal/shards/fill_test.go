@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/roomtest"
 )
@@ -141,10 +142,31 @@ func TestRowsThatAreMadeForAPullAreServedWithIt(t *testing.T) {
 		t.Fatalf("%d of %d floats; served is %v", floats, len(dst), served)
 	}
 	want := make([]float32, len(dst))
-	if _, ok := w.Serve(wire.Pull, keys, want); !ok || len(w.Miss) > 0 {
+	if ok := w.Serve(wire.Pull, keys, want); !ok || len(w.Miss) > 0 {
 		t.Fatalf("%d keys are missed", len(w.Miss)/2)
 	}
 	if !slices.Equal(dst, want) {
 		t.Error("they are others than those that a pull gets")
+	}
+}
+
+// However few keys a call has: when most of them had no rows, those of the next call are made
+// together.
+func TestAfterACallWithoutRowsThoseOfTheNextAreMadeTogether(t *testing.T) {
+	for _, n := range []int{together, step, step + 5, 100} {
+		s := setOf(t, 1, godwit.Table{Name: "t", Rows: 1000, Dim: 2})
+		a := s.Access()
+		keys := make([]godwit.Key, n)
+		for call := range 3 {
+			for i := range keys {
+				keys[i] = godwit.Key(call*n + i)
+			}
+			if a.Serve(wire.Pull, keys, make([]float32, 2*n)); len(a.Miss) > 0 || a.Served[protocol.AtOwner] != uint64(n) {
+				t.Fatalf("%d keys, call %d: %v are served, %v missed", n, call, a.Served, a.Miss)
+			}
+			if !a.filler.on {
+				t.Errorf("after call %d of %d keys without rows, rows are made one by one", call, n)
+			}
+		}
 	}
 }

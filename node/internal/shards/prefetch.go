@@ -21,7 +21,8 @@ type prefetcher struct {
 	rows   []*store.Header // of the block's keys, as far as they seem to be here
 	first  int             // the first position of the block
 	known  int             // the end of the block
-	absent int             // of the last keys: whose rows were to be made, or are away
+	seen   int             // how many keys the last step had
+	absent int             // … and how many whose rows were to be made, or are away
 	filled int             // up to where rows were made that were not there
 }
 
@@ -39,9 +40,10 @@ func (l *prefetcher) next(first int, t *Table) []*store.Header {
 		l.look(first)
 		l.fetch(first, t)
 	}
-	l.absent = 0
 	l.fetch(first+step, t)
-	return l.part(first)
+	rows := l.part(first)
+	l.seen, l.absent = len(rows), 0
+	return rows
 }
 
 // look finds the rows of the block that begins with a position.
@@ -66,14 +68,21 @@ func (l *prefetcher) look(first int) {
 
 // missing reports whether rows seem to be missing from a position on.
 func (l *prefetcher) missing(first int) bool {
-	return l.ahead && (l.absent >= step/2 || first == l.filled && l.a.filler.on)
+	return l.ahead && (l.mostAbsent() || first == l.filled && l.a.filler.on)
 }
+
+// mostAbsent reports whether the last step found few rows. Then the next keys have none
+// either, probably, also those of the next call.
+func (l *prefetcher) mostAbsent() bool { return l.seen >= together && 2*l.absent >= l.seen }
+
+// together is how many keys it takes for their rows to be made together.
+const together = 16
 
 // fill has rows made of the next keys. That may serve the group that begins, and more: fill
 // returns how many keys it served, and how many floats they have.
 func (l *prefetcher) fill(first int, kind wire.Kind, buf []float32) (keys, floats int) {
 	l.filled = min(first+fillKeys, len(l.keys))
-	if keys = l.filled - first; keys < step || l.a.filler.waits() {
+	if keys = l.filled - first; keys < together || l.a.filler.waits() {
 		return 0, 0
 	}
 	if kind != wire.Pull {

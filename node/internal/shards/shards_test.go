@@ -53,8 +53,8 @@ func TestWorkersAndPeersReachTheSameRows(t *testing.T) {
 	ls, out := senderOf(s)
 	k := homed(t, s, 1)
 	a, v := s.Access(), s.Server(1, out)
-	if served, ok := a.Serve(wire.Push, k, []float32{1, 2}); !ok || served[protocol.AtOwner] != 1 || len(a.Miss) > 0 {
-		t.Fatalf("a push of a key that is here: %v, %v; %v are missed", served, ok, a.Miss)
+	if ok := a.Serve(wire.Push, k, []float32{1, 2}); !ok || a.Served[protocol.AtOwner] != 1 || len(a.Miss) > 0 {
+		t.Fatalf("a push of a key that is here: %v, %v; %v are missed", a.Served, ok, a.Miss)
 	}
 	recs := []wire.Record{{Kind: wire.Push, Key: k[0], Op: 1, Origin: 1, Vals: []float32{10, 20}}, {Kind: wire.Pull, Key: k[0], Op: 2, Origin: 1}}
 	v.Find(recs)

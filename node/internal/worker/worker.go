@@ -211,8 +211,7 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 	if kind == wire.Push && w.filters.Residual().Some() {
 		buf = w.filters.AddKept(keys, buf)
 	}
-	served, ok := w.rows.Serve(kind, keys, buf)
-	if !ok {
+	if !w.rows.Serve(kind, keys, buf) {
 		return 0, w.fail(what, keys, w.g.Host.Err())
 	}
 	if kind == wire.Pull && (w.g.Hot != nil || w.g.onRead) {
@@ -220,13 +219,13 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 			return 0, err
 		}
 	}
-	if kind == wire.Pull && w.lesson.uses && served[protocol.AtReplica] > 0 {
+	if kind == wire.Pull && w.lesson.uses && w.rows.Served[protocol.AtReplica] > 0 {
 		w.sampleUses(keys)
 	}
 	add(&w.count.calls, 1)
 	for p := protocol.AtOwner; p <= protocol.AtReplica; p++ {
-		if served[p] > 0 {
-			add(&c[p], served[p])
+		if n := w.rows.Served[p]; n > 0 {
+			add(&c[p], n)
 		}
 	}
 	w.req.order.Misses(w.g.Rows, keys, w.rows.Miss)
