@@ -281,7 +281,7 @@ func (c *contest) stepOf(s setting, nodes int) string {
 // computes as much as one of these.
 func (c *contest) measure(ctx context.Context, program setting, nodes int) error {
 	key := c.stepOf(program, nodes)
-	if c.took[key] > 0 {
+	if _, ok := c.took[key]; ok {
 		return nil
 	}
 	epoch, err := c.epoch(ctx, program)
@@ -294,7 +294,8 @@ func (c *contest) measure(ctx context.Context, program setting, nodes int) error
 		return err
 	}
 	steps, err := h.lab.steps(ctx, w, nodes*h.lab.Workers)
-	c.took[key] = rounded(epoch, steps)
+	// What is charged for accesses can be more than all that was measured.
+	c.took[key] = max(epoch/time.Duration(max(steps, 1)), 1)
 	return err
 }
 
@@ -305,8 +306,8 @@ func (c *contest) epoch(ctx context.Context, program setting) (time.Duration, er
 		program = setting{}
 	}
 	key := program.String()
-	if c.took[key] > 0 {
-		return c.took[key], nil
+	if took, ok := c.took[key]; ok {
+		return took, nil
 	}
 	w, err := h.work(program)
 	if err != nil {

@@ -20,12 +20,7 @@ func (l *Lab) calibrate(ctx context.Context, w *work) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return rounded(epoch, steps), nil
-}
-
-// rounded is a step of so many.
-func rounded(epoch time.Duration, steps int) time.Duration {
-	return max(epoch/time.Duration(max(steps, 1)), time.Microsecond).Round(100 * time.Nanosecond)
+	return max(epoch/time.Duration(max(steps, 1)), time.Microsecond).Round(100 * time.Nanosecond), nil
 }
 
 // epoch measures what the steps of an epoch compute on a real node with one worker: the

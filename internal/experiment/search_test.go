@@ -88,7 +88,7 @@ func TestATargetIsWhatOneNodeReaches(t *testing.T) {
 		quality, want float64
 	}{
 		{up, 0.1, 0}, {up, 0.05, 0}, {up, math.NaN(), 0}, {up, 0.15, 0.5}, {up, 0.2, 1}, {up, 0.3, 1.5}, {up, 0.5, 3}, {up, 0.9, 3},
-		{down, 5, 0}, {down, 3.5, 0.5}, {down, 1.5, 2.5}, {down, 0.5, 3},
+		{down, 5, 0}, {down, math.NaN(), 0}, {down, 3.5, 0.5}, {down, 1.5, 2.5}, {down, 0.5, 3},
 	} {
 		if got := c.course.epochs(c.quality); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%v is what one node has after %v epochs, want %v", c.quality, got, c.want)

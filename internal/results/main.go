@@ -40,6 +40,10 @@ var results = []result{
 	measured("filters", "experiment filters --step 200us", "filters-blocks"),
 	measured("sketch", "experiment sketch --step 20us", "sketch"),
 	measured("sketch-real", "experiment sketch --real"),
+	measured("best-kge", "experiment best --task kge --nodes 4,8"),
+	measured("best-mf", "experiment best --task mf --nodes 4"),
+	measured("best-lda", "experiment best --task lda --nodes 4"),
+	measured("best-sketch", "experiment best --task sketch --nodes 4"),
 	measured("bench", "bench local skew training fill"),
 	measured("bench-remote", "bench remote"),
 }

@@ -106,6 +106,9 @@ func describe(r *experiment.Report) []string {
 	if r.Metric != "" {
 		about = append(about, "quality: "+r.Metric)
 	}
+	if r.Goal != "" {
+		about = append(about, "target: "+r.Goal)
+	}
 	if r.Target != 0 {
 		about = append(about, fmt.Sprintf("target: %.4g", r.Target))
 	}
