@@ -108,6 +108,42 @@ func TestARelaxedKeyThatIsUsedAgainIsCopied(t *testing.T) {
 	}
 }
 
+// Lateness widens the window of intents. Of what nobody announced, it says nothing.
+func TestAnAccessThatWaitsForALearnedCopyIsNotLate(t *testing.T) {
+	c, k := learning(t, 2, true)
+	n := c.nodes[1]
+	for n.holding(k) == absent {
+		n.Missed(n, k, false, 1, 8)
+	}
+	n.Request(n, &wire.Record{Kind: wire.Pull, Key: k, Op: 1})
+	if n.Stats.Waited != 1 || n.Stats.Late != 0 {
+		t.Errorf("%d accesses waited and %d were late, want 1 and 0", n.Stats.Waited, n.Stats.Late)
+	}
+	c.drain(t)
+}
+
+// A policy may give the key itself to who wishes for a copy, or nothing. Either ends the wish.
+func TestAWishEndsWhenTheKeyComesOrIsRefused(t *testing.T) {
+	for _, x := range []struct {
+		policy placement.Policy
+		want   state
+	}{{chosen{}, owner}, {placement.RelocateAll, absent}} {
+		m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 4096, Dim: 1, Relaxed: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCluster(3, m, x.policy, true, Broken{})
+		n, k := c.nodes[2], c.homed(0, 1)[0]
+		for !n.learner.Has(k) {
+			n.Missed(n, k, false, 1, 8)
+		}
+		c.drain(t)
+		if got := n.holding(k); got != x.want || n.learner.Has(k) || n.Holding(k).Wanted {
+			t.Errorf("under %s the key is %v, want %v; there is a wish: %v; it is wanted: %v", x.policy.Name(), got, x.want, n.learner.Has(k), n.Holding(k).Wanted)
+		}
+	}
+}
+
 func TestACopyThatNobodyUsesIsGivenUpAndMustBeEarnedTwice(t *testing.T) {
 	c, k := learning(t, 2, true)
 	home, n := c.nodes[0], c.nodes[1]
@@ -171,6 +207,9 @@ func TestAKeyThatOneNodeChangesMovesThereAndOneThatSeveralDoStays(t *testing.T) 
 	}
 	if got := c.nodes[0].holding(k); got != owner {
 		t.Errorf("a key that is announced at its owner is %v there", got)
+	}
+	if n := c.nodes[1].Stats.Refused; n > 0 {
+		t.Errorf("workers waited for the key %d times in vain", n)
 	}
 }
 

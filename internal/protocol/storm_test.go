@@ -282,6 +282,9 @@ func (s *storm) stuck() string {
 func (s *storm) unwanted() error {
 	for _, n := range s.c.nodes {
 		for _, k := range s.keys {
+			if n.learner.Has(k) && !n.holding(k).isReplica() {
+				return fmt.Errorf("node %d wishes for key %d, which is %v there", n.id, k, n.holding(k))
+			}
 			if n.holding(k).isReplica() && !s.policy.Everywhere(n.cfg.hot(k)) && !(s.learn && relaxed(k) && n.Holding(k).Wished) {
 				return fmt.Errorf("key %d stays replicated at node %d and nobody wants it", k, n.id)
 			}
