@@ -33,6 +33,9 @@ func TestAdaptiveIsComparedWithEveryOtherPolicyAtItsBest(t *testing.T) {
 		if row.Target == 0 || row.Epoch <= 0 || row.Step <= 0 || row.ComputedPerItem <= 0 || row.Range == nil {
 			t.Errorf("%+v", row)
 		}
+		if row.Task == "mf" && row.Nodes == 1 && row.ComputedPerItem*900 > row.Epoch*101/100 {
+			t.Errorf("900 cells of %v each in an epoch of %v on one core", row.ComputedPerItem, row.Epoch)
+		}
 		if (row.Nodes > 1) != (row.BytesPerItem > 0) {
 			t.Errorf("%s on %d nodes: %v bytes an item", row.Policy, row.Nodes, row.BytesPerItem)
 		}
@@ -87,6 +90,16 @@ func TestASearchLeavesTheDefaultsWhereThatIsFaster(t *testing.T) {
 	}
 	if o := r.Rows[1].Over; o == nil || o.Policy != "static" || o.Setting != row.Setting || o.Ratio != r.Rows[1].ToTarget.Seconds()/row.ToTarget.Seconds() {
 		t.Errorf("adaptive is at %+v, after %v and %v", o, r.Rows[1].ToTarget, row.ToTarget)
+	}
+}
+
+// Replicas take updates at once, which other nodes see only after further rounds.
+func TestATimeToTheTargetLastsUntilUpdatesAreVisible(t *testing.T) {
+	l := small()
+	l.sizes, l.Policies, l.Seeds = l.sizes[1:], []placement.Policy{placement.ReplicateAll}, 1
+	l.Step = time.Microsecond
+	if row := run(t, "best", l).Rows[2]; row.Policy != "replicate" || row.ToTarget <= row.Epoch {
+		t.Errorf("%s ends its epoch after %v, and has all updates after %v", row.Policy, row.Epoch, row.ToTarget)
 	}
 }
 
