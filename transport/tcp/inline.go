@@ -117,7 +117,13 @@ func (c *conn) Poll() {
 		return
 	}
 	w.share()
-	c.stopReading(c.takeAll(w))
+	c.stopPolling(w, c.takeAll(w))
+}
+
+// stopPolling lets others read after one who polled, and has the watch report what arrived while
+// the goroutine in Serve was turned away.
+func (c *conn) stopPolling(w *watch, err error) {
+	c.stopReading(err)
 	if c.passed.Load() && c.passed.Swap(false) {
 		w.rearm()
 	}

@@ -271,6 +271,35 @@ func TestNoFrameIsLeftByThosePolling(t *testing.T) {
 	}
 }
 
+// What arrives when one who polls has read all, and has not let others read yet, is taken.
+func TestAFrameThatCameWhilePollingEndsIsTaken(t *testing.T) {
+	here, there := joined(t)
+	taken := make(chan struct{}, 1)
+	s := serve(t, here, func([]byte) bool { taken <- struct{}{}; return true })
+	s.watched(t)
+	for i := range uint64(20) {
+		s.reading.Lock() // as Poll does
+		w := s.watch.Load()
+		w.share()
+		err := s.takeAll(w)
+		s.passed.Store(false)
+		if err := there.WriteFrame(numbered(32, i)); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(limit); !s.passed.Load(); time.Sleep(10 * time.Microsecond) {
+			if time.Now().After(end) {
+				t.Fatalf("who serves did not see within %v that a frame has come", limit)
+			}
+		}
+		s.stopPolling(w, err)
+		select {
+		case <-taken:
+		case <-time.After(limit):
+			t.Fatalf("frame %d was not taken within %v", i, limit)
+		}
+	}
+}
+
 func TestWhoeverReadsThePeersEndIsNoticed(t *testing.T) {
 	for _, c := range []struct {
 		name string
