@@ -245,6 +245,21 @@ var directions = []direction{
 		why:   "operations are begun and completed by others, and touch no row",
 	},
 	{
+		rooms: []string{"node/internal/samplers"},
+		ours:  []string{".", "sampling"},
+		never: []string{"time", "net", "os", "sync"},
+		pure:  true,
+		why:   "samplers read and announce by the worker",
+	},
+	{
+		rooms: []string{"node/internal/ahead"},
+		ours: []string{".", "internal/host", "internal/protocol/intent", "node/internal/link", "node/internal/operation", "node/internal/planner",
+			"node/internal/shards", "node/internal/tick"},
+		never: []string{"net", "os"},
+		pure:  true,
+		why:   "the worker asks and waits itself",
+	},
+	{
 		rooms: []string{"node/internal/round"},
 		ours: []string{".", "internal/host", "internal/preempt", "internal/protocol/intent", "internal/wire",
 			"node/internal/link", "node/internal/shards", "node/internal/tick"},
@@ -270,9 +285,9 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"node/internal/worker"},
-		ours: []string{".", "placement", "sampling", "transport", "internal/host", "internal/protocol", "internal/wire", "node/internal/filtering",
+		ours: []string{".", "placement", "sampling", "transport", "internal/host", "internal/protocol", "internal/wire", "node/internal/ahead", "node/internal/filtering",
 			"node/internal/hot", "node/internal/link", "node/internal/operation", "node/internal/planner", "node/internal/round", "node/internal/run",
-			"node/internal/scan", "node/internal/shards", "node/internal/staleness", "node/internal/tick"},
+			"node/internal/samplers", "node/internal/scan", "node/internal/shards", "node/internal/staleness", "node/internal/tick"},
 		never: []string{"net", "os"},
 		pure:  true,
 		why:   "a worker takes no record of a peer by itself",

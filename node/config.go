@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"math/bits"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
@@ -150,6 +151,14 @@ func (c *Config) brokenBound() virtual.BrokenBound {
 func (c *Config) barriers() uint64 {
 	if c.Virtual != nil {
 		return c.Virtual.Barriers
+	}
+	return 0
+}
+
+// longStep is from which length of their steps on workers fetch ahead; 0: as they see fit.
+func (c *Config) longStep() time.Duration {
+	if c.Virtual != nil {
+		return c.Virtual.LongStep
 	}
 	return 0
 }

@@ -161,7 +161,7 @@ func (n *Node) build() error {
 		Questions: questions, Answers: answers, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
 	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Sync: n.loop.Sync,
 		Filters: filtering.New(n.model, n.cfg.Seed), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Policy: n.proto.Policy,
-		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed})
+		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed, LongStep: n.cfg.longStep()})
 	return err
 }
 

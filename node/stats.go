@@ -13,8 +13,10 @@ type Stats struct {
 	// Keys of pulls and pushes by where they were served.
 	Local   uint64 `json:"local"`   // at the main copy of this node
 	Replica uint64 `json:"replica"` // at a replica of this node
-	Queued  uint64 `json:"queued"`  // here, after waiting for the key on its way
+	Ahead   uint64 `json:"ahead"`   // elsewhere, by values that had been fetched ahead
+	Queued  uint64 `json:"queued"`  // after waiting for the key, or its value, on its way
 	Remote  uint64 `json:"remote"`  // by messages
+	Fetched uint64 `json:"fetched"` // keys that were fetched ahead
 
 	// Sampled says how many of these were read for samples, and how; the rest
 	// are direct accesses.
@@ -75,6 +77,7 @@ type Stats struct {
 type Sampled struct {
 	Local   uint64 `json:"local"`   // as in Stats
 	Replica uint64 `json:"replica"` // as in Stats
+	Ahead   uint64 `json:"ahead"`   // as in Stats
 	Queued  uint64 `json:"queued"`  // as in Stats
 	Remote  uint64 `json:"remote"`  // as in Stats
 
@@ -84,10 +87,10 @@ type Sampled struct {
 }
 
 // Accesses returns the keys of all samples that were pulled.
-func (s Sampled) Accesses() uint64 { return s.Local + s.Replica + s.Queued + s.Remote }
+func (s Sampled) Accesses() uint64 { return s.Local + s.Replica + s.Ahead + s.Queued + s.Remote }
 
 // Accesses returns the keys of all pulls and pushes.
-func (s *Stats) Accesses() uint64 { return s.Local + s.Replica + s.Queued + s.Remote }
+func (s *Stats) Accesses() uint64 { return s.Local + s.Replica + s.Ahead + s.Queued + s.Remote }
 
 // NoMessage returns the share of accesses that needed no message and no
 // waiting; 1 if there were none.
@@ -137,10 +140,10 @@ func (s Stats) Sub(before Stats) Stats {
 // counters are what only grows, other than Leads, which belongs to its mean.
 func (s *Stats) counters() []*uint64 {
 	return []*uint64{
-		&s.Local, &s.Replica, &s.Queued, &s.Remote, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas, &s.Clipped,
+		&s.Local, &s.Replica, &s.Ahead, &s.Queued, &s.Remote, &s.Fetched, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas, &s.Clipped,
 		&s.Refreshes, &s.Forwards, &s.Learned, &s.Late, &s.SentBytes, &s.PlainBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds, &s.Blocked, &s.Parked,
 		&s.ListHits, &s.ListSaved, &s.ListMisses,
-		&s.Sampled.Local, &s.Sampled.Replica, &s.Sampled.Queued, &s.Sampled.Remote,
+		&s.Sampled.Local, &s.Sampled.Replica, &s.Sampled.Ahead, &s.Sampled.Queued, &s.Sampled.Remote,
 		&s.FilterIn, &s.FilterOut, &s.HeldBack, &s.Leftovers,
 		&s.Sampled.Draws, &s.Sampled.PutOff, &s.Sampled.Repurposed,
 	}
@@ -168,8 +171,9 @@ func (n *Node) Stats() Stats {
 // work adds what the workers did.
 func (s *Stats) work(c worker.Counts) {
 	d, x := c.Direct, c.Sampled
-	s.Local, s.Replica, s.Queued, s.Remote = d.Local+x.Local, d.Replica+x.Replica, d.Queued+x.Queued, d.Remote+x.Remote
-	s.Sampled = Sampled{Local: x.Local, Replica: x.Replica, Queued: x.Queued, Remote: x.Remote, Draws: c.Draws, PutOff: c.PutOff, Repurposed: c.Repurposed}
+	s.Local, s.Replica, s.Ahead, s.Queued, s.Remote = d.Local+x.Local, d.Replica+x.Replica, d.Ahead+x.Ahead, d.Queued+x.Queued, d.Remote+x.Remote
+	s.Fetched = c.Fetched
+	s.Sampled = Sampled{Local: x.Local, Replica: x.Replica, Ahead: x.Ahead, Queued: x.Queued, Remote: x.Remote, Draws: c.Samples.Draws, PutOff: c.Samples.PutOff, Repurposed: c.Samples.Repurposed}
 	s.Calls, s.SlowCalls, s.Waited = c.Calls, c.Slow, c.Waited
 	s.Blocked, s.BlockedTime = c.Blocked, c.BlockedTime
 	s.Late, s.Window = c.Late, c.Window

@@ -1,35 +1,32 @@
 package placement
 
-// Adaptive is AdaPS/AdaPM (Renz-Wieland et al., CIKM 2023, section 4.1): the
+// AdaPM is the rule of AdaPS/AdaPM (Renz-Wieland et al., CIKM 2023, section 4.1): the
 // intents decide. A key that one node wants moves there, a key that several
-// want is replicated to them, a key that nobody wants stays. Beyond AdaPM, nodes learn
-// intents that nobody announces ([LearningPolicy]).
-var Adaptive = Register(adaptive{name: "adaptive", move: true, replicate: true, learn: true})
+// want is replicated to them, a key that nobody wants stays.
+var AdaPM = Register(adapm{name: "adapm", move: true, replicate: true})
 
-// The two ablations of Adaptive: with one technique only, and by announced intents only.
+// The two ablations of AdaPM: with one technique only.
 var (
-	AdaptiveMoveOnly      = Register(adaptive{name: "adaptive-move-only", move: true})
-	AdaptiveReplicateOnly = Register(adaptive{name: "adaptive-replicate-only", replicate: true})
+	AdaptiveMoveOnly      = Register(adapm{name: "adaptive-move-only", move: true})
+	AdaptiveReplicateOnly = Register(adapm{name: "adaptive-replicate-only", replicate: true})
 )
 
-type adaptive struct {
+type adapm struct {
 	name            string
 	move, replicate bool
-	learn           bool
 }
 
-func (a adaptive) Name() string         { return a.name }
-func (a adaptive) Everywhere(bool) bool { return false }
-func (a adaptive) Learns() bool         { return a.learn }
+func (a adapm) Name() string         { return a.name }
+func (a adapm) Everywhere(bool) bool { return false }
 
-func (a adaptive) OnIntent(bool) Ask {
+func (a adapm) OnIntent(bool) Ask {
 	if !a.replicate {
 		return Move
 	}
 	return Copy
 }
 
-func (a adaptive) Decide(s Situation) Action {
+func (a adapm) Decide(s Situation) Action {
 	alone := !s.SelfWants && len(s.Others) == 1
 	switch {
 	case s.Asked == Move && a.move && (!a.replicate || !s.SelfWants && len(s.Others) == 0):
@@ -41,3 +38,18 @@ func (a adaptive) Decide(s Situation) Action {
 	}
 	return Action{Verb: Keep}
 }
+
+// Adaptive takes the cheapest technique for each use of a key. A key that a node uses once, and not
+// again before an exchange of messages would be over, is fetched ahead of the use: a copy that is
+// used once between two changes by others cannot take less. Other keys are treated as [AdaPM] treats
+// all: they move to the only node that wants them, or are replicated. Beyond that, nodes learn
+// intents that nobody announces ([LearningPolicy]).
+var Adaptive = Register(adaptive{adapm{name: "adaptive", move: true, replicate: true}})
+
+type adaptive struct{ adapm }
+
+// Learns implements [LearningPolicy].
+func (adaptive) Learns() bool { return true }
+
+// FetchesAhead implements [AheadPolicy].
+func (adaptive) FetchesAhead() bool { return true }

@@ -10,7 +10,8 @@
 //	relocate     Lapse (PVLDB 2020)       moves to the node that asked last
 //	nonuniform   NuPS (SIGMOD 2022)       copied everywhere if hot, else as relocate
 //	stale        Petuum (NIPS 2013)       copied to nodes that read it
-//	adaptive     AdaPM (CIKM 2023)        wanted by one node: moves there; by several: copied; by none: stays
+//	adapm        AdaPM (CIKM 2023)        wanted by one node: moves there; by several: copied; by none: stays
+//	adaptive     Godwit                   as it costs least: fetched ahead of each use, moved, copied
 //
 // Programs add policies of their own by [Register].
 package placement
@@ -69,7 +70,8 @@ type Action struct {
 // [Parameterized] policy, too; one that treats hot keys differently is a [HotPolicy],
 // one that limits how the updates of replicas travel a [SyncPolicy], one that
 // asks for what is read, and not for what is announced, a [ReadPolicy], and one that
-// also asks for what is used again and again a [LearningPolicy].
+// also asks for what is used again and again a [LearningPolicy], and one that fetches what is used
+// once an [AheadPolicy].
 type Policy interface {
 	// Name is how the command line and reports call the policy. With the parameters
 	// in it ([Write]) it is what ByName reads.
@@ -84,6 +86,17 @@ type Policy interface {
 	// must not keep s.Others. To relocate a key to a node that the run does not have
 	// ends the run with an error; to relocate it to its owner keeps it.
 	Decide(s Situation) Action
+}
+
+// An AheadPolicy is a [Policy] that tells keys that are used once from those that are used again
+// soon.
+type AheadPolicy interface {
+	Policy
+	// FetchesAhead reports whether the value of a key that a worker announces for one step is
+	// fetched ahead of that step, and nothing else is asked for. OnIntent is then about keys that
+	// the node's workers use again before an exchange of messages would be over, those that are
+	// announced for several steps at once, and those of tables with bounded staleness.
+	FetchesAhead() bool
 }
 
 // A Parameterized policy is registered with the default parameters, and makes others

@@ -14,7 +14,7 @@ func TestPoliciesDecide(t *testing.T) {
 	move := func(to godwit.NodeID) Action { return Action{Verb: Relocate, To: to} }
 	keep, copy := Action{Verb: Keep}, Action{Verb: Replicate}
 	others := func(ns ...godwit.NodeID) []godwit.NodeID { return ns }
-	names := []string{"adaptive", "adaptive-move-only", "adaptive-replicate-only", "nonuniform", "relocate", "replicate", "stale", "static"}
+	names := []string{"adapm", "adaptive", "adaptive-move-only", "adaptive-replicate-only", "nonuniform", "relocate", "replicate", "stale", "static"}
 	foreign := func(name string) bool { return name == "quorum" } // that of the example
 	if there := slices.DeleteFunc(Names(), foreign); !slices.Equal(there, names) {
 		t.Fatalf("there are %v, the table is made for %v", there, names)
@@ -22,34 +22,34 @@ func TestPoliciesDecide(t *testing.T) {
 	for _, c := range []struct {
 		when string
 		s    Situation
-		want [8]Action // in the order of names
+		want [9]Action // in the order of names
 	}{
 		{"one node wants it", Situation{Asked: Copy, Asker: 1, Others: others(1)},
-			[8]Action{move(1), move(1), copy, copy, keep, copy, copy, keep}},
+			[9]Action{move(1), move(1), move(1), copy, copy, keep, copy, copy, keep}},
 		{"one node wants it, and so does the owner", Situation{SelfWants: true, Asked: Copy, Asker: 1, Others: others(1)},
-			[8]Action{copy, keep, copy, copy, keep, copy, copy, keep}},
+			[9]Action{copy, copy, keep, copy, copy, keep, copy, copy, keep}},
 		{"two nodes want it", Situation{Asked: Copy, Asker: 2, Others: others(1, 2)},
-			[8]Action{copy, keep, copy, copy, keep, copy, copy, keep}},
+			[9]Action{copy, copy, keep, copy, copy, keep, copy, copy, keep}},
 		{"three nodes want it", Situation{SelfWants: true, Asked: Copy, Asker: 2, Others: others(1, 2)},
-			[8]Action{copy, keep, copy, copy, keep, copy, copy, keep}},
+			[9]Action{copy, copy, keep, copy, copy, keep, copy, copy, keep}},
 		{"a hot key is wanted", Situation{Hot: true, Asked: Copy, Asker: 1, Others: others(1)},
-			[8]Action{move(1), move(1), copy, copy, keep, copy, copy, keep}},
+			[9]Action{move(1), move(1), move(1), copy, copy, keep, copy, copy, keep}},
 		{"a worker localizes it", Situation{Asked: Move, Asker: 1},
-			[8]Action{move(1), move(1), keep, move(1), move(1), copy, keep, keep}},
+			[9]Action{move(1), move(1), move(1), keep, move(1), move(1), copy, keep, keep}},
 		{"a worker localizes it, the owner wants it", Situation{SelfWants: true, Asked: Move, Asker: 1},
-			[8]Action{keep, move(1), keep, move(1), move(1), copy, keep, keep}},
+			[9]Action{keep, keep, move(1), keep, move(1), move(1), copy, keep, keep}},
 		{"a worker localizes it, another node has a copy", Situation{Asked: Move, Asker: 1, Others: others(2)},
-			[8]Action{move(2), move(1), keep, move(1), move(1), copy, keep, keep}},
+			[9]Action{move(2), move(2), move(1), keep, move(1), move(1), copy, keep, keep}},
 		{"a worker localizes a hot key", Situation{Hot: true, Asked: Move, Asker: 1},
-			[8]Action{move(1), move(1), keep, copy, move(1), copy, keep, keep}},
+			[9]Action{move(1), move(1), move(1), keep, copy, move(1), copy, keep, keep}},
 		{"an interest ended, one is left", Situation{Asker: none, Others: others(2)},
-			[8]Action{move(2), move(2), keep, keep, keep, copy, keep, keep}},
+			[9]Action{move(2), move(2), move(2), keep, keep, keep, copy, keep, keep}},
 		{"an interest ended, one and the owner's are left", Situation{SelfWants: true, Asker: none, Others: others(2)},
-			[8]Action{keep, keep, keep, keep, keep, copy, keep, keep}},
+			[9]Action{keep, keep, keep, keep, keep, keep, copy, keep, keep}},
 		{"an interest ended, two are left", Situation{Asker: none, Others: others(2, 3)},
-			[8]Action{keep, keep, keep, keep, keep, copy, keep, keep}},
+			[9]Action{keep, keep, keep, keep, keep, keep, copy, keep, keep}},
 		{"the last interest ended", Situation{Asker: none},
-			[8]Action{keep, keep, keep, keep, keep, copy, keep, keep}},
+			[9]Action{keep, keep, keep, keep, keep, keep, copy, keep, keep}},
 	} {
 		for i, name := range names {
 			p, err := ByName(name)
@@ -69,6 +69,7 @@ func TestPoliciesAskAndSpread(t *testing.T) {
 		ask, askHot               Ask
 		everywhere, everywhereHot bool
 	}{
+		{"adapm", Copy, Copy, false, false},
 		{"adaptive", Copy, Copy, false, false},
 		{"adaptive-move-only", Move, Move, false, false},
 		{"adaptive-replicate-only", Copy, Copy, false, false},
@@ -98,5 +99,17 @@ func TestAnUnknownPolicyIsAnErrorThatListsTheKnown(t *testing.T) {
 	_, err := ByName("magic")
 	if err == nil || !strings.Contains(err.Error(), `"magic"`) || !strings.Contains(err.Error(), "adaptive") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestSomePoliciesFetchAhead(t *testing.T) {
+	for name, fetches := range map[string]bool{"adaptive": true, "static(ahead=1)": true, "static": false} {
+		p, err := ByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := p.(AheadPolicy); a.FetchesAhead() != fetches || p.Name() != name {
+			t.Errorf("%s, by its name %s, fetches ahead: %v", name, p.Name(), a.FetchesAhead())
+		}
 	}
 }

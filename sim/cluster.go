@@ -44,6 +44,7 @@ type Config struct {
 	// Barriers is how many barriers the workers count as behind them at first
 	// (virtual.Options).
 	Barriers uint64
+	LongStep time.Duration // from which length of their steps on workers fetch ahead; 0: as at a real node
 	// Limits are those of the nodes' queues; zero: as of real nodes.
 	Limits virtual.Limits
 	// Watch looks at the keys of every frame when it was handled: one main copy,
@@ -186,7 +187,7 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 		Workers: c.cfg.Workers, Session: h.session, Run: "simulated",
 		Virtual: &virtual.Options{World: world{c, h}, Started: func(n virtual.Node) { h.virtual = n }, Flush: func(to godwit.NodeID) {
 			c.flush(h, to)
-		}, Limits: c.cfg.Limits, Broken: c.cfg.Broken, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers},
+		}, Limits: c.cfg.Limits, Broken: c.cfg.Broken, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers, LongStep: c.cfg.LongStep},
 	}
 	if c.cfg.Forgets > 0 {
 		cfg.Virtual.Forgets = func() bool { return c.rng.Float64() < c.cfg.Forgets }

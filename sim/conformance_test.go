@@ -71,7 +71,7 @@ func TestConformanceC9AnUpdateIsSoonAtAllReplicas(t *testing.T) {
 // well ahead.
 func TestConformanceC13AnnouncedKeysAreHereInTimeAndGoAfterwards(t *testing.T) {
 	const steps, ahead, nodes = 300, 60, 4
-	c := cluster(t, Config{Nodes: nodes, Workers: 2, Seed: 1, Model: model(t, 5000, 4), Policy: placement.Adaptive, Watch: true,
+	c := cluster(t, Config{Nodes: nodes, Workers: 2, Seed: 1, Model: model(t, 5000, 4), Policy: placement.AdaPM, Watch: true,
 		Network: Network{Latency: 25 * time.Microsecond, Jitter: 10 * time.Microsecond, Bandwidth: 1e10}, Compute: Compute{Step: 100 * time.Microsecond, Spread: 0.2}})
 	r := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
 		id := int(w.ID().Node)*2 + w.ID().Local
@@ -125,7 +125,7 @@ func TestConformanceC13AnnouncedKeysAreHereInTimeAndGoAfterwards(t *testing.T) {
 // do; it does not leave a node whose intent is active.
 func TestConformanceC13AKeyThatIsWantedHereStaysHere(t *testing.T) {
 	const key = godwit.Key(7)
-	c := cluster(t, Config{Nodes: 3, Workers: 1, Model: model(t, 10, 1), Policy: placement.Adaptive, Network: Network{Latency: time.Millisecond}, Watch: true})
+	c := cluster(t, Config{Nodes: 3, Workers: 1, Model: model(t, 10, 1), Policy: placement.AdaPM, Network: Network{Latency: time.Millisecond}, Watch: true})
 	seen := make([][]string, 3)
 	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
 		n := int(w.ID().Node)

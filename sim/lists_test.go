@@ -96,7 +96,7 @@ func values(t *testing.T, c *Cluster, keys int) []float32 {
 // forgotten lead to the same results as lists that are sent; a miss costs a
 // question and an answer.
 func TestConformanceC26ForgottenListsOfKeysChangeNoResult(t *testing.T) {
-	for _, policy := range []placement.Policy{placement.Static, placement.RelocateAll, placement.Adaptive} {
+	for _, policy := range []placement.Policy{placement.Static, placement.RelocateAll, placement.AdaPM} {
 		t.Run(fmt.Sprint(policy.Name()), func(t *testing.T) {
 			want, plain := batches(t, policy, 0, false)
 			if plain.ListHits == 0 || plain.ListMisses != 0 {

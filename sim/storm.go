@@ -57,6 +57,8 @@ type StormReport struct {
 	Cancelled Cancelled `json:"-"`
 	// Rounded is how many vectors of fractions were rounded.
 	Rounded int `json:"-"`
+	// Aged is how many reads were judged by their age, of a policy that fetches ahead.
+	Aged int `json:"-"`
 	// Judged says what the reads of bounded tables could have broken.
 	Judged  history.JudgedClocks `json:"-"`
 	Rebound int                  `json:"-"` // changes of a bound
@@ -78,7 +80,7 @@ func Storm(ctx context.Context, seed uint64, w StormConfig) (*StormReport, error
 	s.c, sched.c = c, c
 	r, err := c.Run(ctx, s.work)
 	if err == nil {
-		rep.Result, rep.Scanned, rep.Cancelled = *r, s.scanned, s.cancelled
+		rep.Result, rep.Scanned, rep.Cancelled, rep.Aged = *r, s.scanned, s.cancelled, s.aged
 		if s.lossy != nil {
 			rep.Rounded = s.lossy.rounded
 		}
@@ -108,9 +110,12 @@ type storm struct {
 	samples []sampling.Spec
 	history *history.History
 	scanned Scanned
-	bounds  *stormBounds  // if the config is bounded
-	lossy   *stormFilters // if it leaves filters open, and the seed has some
-	clocks  uint64        // keys of vector clocks, which are the first
+	bounds  *stormBounds    // if the config is bounded
+	lossy   *stormFilters   // if it leaves filters open, and the seed has some
+	clocks  uint64          // keys of vector clocks, which are the first
+	ahead   bool            // the policy has values fetched ahead,
+	aged    int             // … and so many reads were judged by their age
+	asked   map[[2]int]bool // nodes and keys of which the node may have a replica
 
 	cancelled Cancelled
 	abandoned [][]float32 // buffers of calls that were given up
@@ -241,15 +246,29 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 		i, _ := s.model.Locate(k)
 		return !mayCopy(policy) || s.silent && len(s.samples) == 0 && !s.model.Table(i).Relaxed
 	}
-	s.history = history.New(workers, func(i int) int { return i / s.config.Workers }, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held)
+	s.ahead, s.asked = fetchesAhead(policy) && !s.silent && seed%4 != 0, map[[2]int]bool{}
+	longStep := time.Hour // nobody fetches ahead
+	if s.ahead {
+		longStep = -time.Hour // everybody does, from the third step on
+	}
+	s.history = history.New(workers, s.group, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held)
 	cfg := Config{
 		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
-		Network: *w.Network, Compute: randomCompute(rng), Limits: s.limits, Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
+		Network: *w.Network, Compute: randomCompute(rng), Limits: s.limits, LongStep: longStep, Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
 	}
 	if s.bounds != nil {
 		cfg.Barriers = s.bounds.behind
 	}
 	return s, cfg
+}
+
+// group returns the number of those who see each other's writes at once, among them a
+// worker: the workers of a node, or, where each fetches ahead for itself, that worker.
+func (s *storm) group(worker int) int {
+	if s.ahead {
+		return worker
+	}
+	return worker / s.config.Workers
 }
 
 const defaultSteps = 50

@@ -29,6 +29,7 @@ type StormsReport struct {
 	rebound int
 	gaveUp  Cancelled
 	rounded int
+	aged    int
 
 	// Failed is the storm of the smallest seed that broke a promise; nil if none
 	// did.
@@ -109,5 +110,6 @@ func (s *storms) over(ctx context.Context, seed uint64, r *StormReport, err erro
 		s.report.rebound += r.Rebound
 		s.report.gaveUp.Add(r.Cancelled)
 		s.report.rounded += r.Rounded
+		s.report.aged += r.Aged
 	}
 }

@@ -26,6 +26,10 @@ type stormWorker struct {
 	amid    bool       // it gave up a barrier and has not come back to it
 
 	pushed map[godwit.Key]float32
+
+	// Under a policy that has values fetched ahead:
+	before [2]map[godwit.Key][]float32 // the main copies when the step before the present one began, and when this one did
+	steps  int                         // how often the worker announced keys for one step
 }
 
 // An operation is one that was not waited for yet.
@@ -76,6 +80,9 @@ func (x *stormWorker) act(ctx context.Context) error {
 	if x.lossy != nil && x.rng.IntN(6) == 0 {
 		return x.part(ctx)
 	}
+	if x.ahead && x.rng.IntN(4) == 0 {
+		return x.step(ctx)
+	}
 	keys := x.some()
 	switch r := x.rng.IntN(20); {
 	case r < 5:
@@ -95,8 +102,7 @@ func (x *stormWorker) act(ctx context.Context) error {
 	case r < 17:
 		start := x.w.Clock() + godwit.Clock(x.rng.IntN(4))
 		end := start + 1 + godwit.Clock(x.rng.IntN(4))
-		x.last = max(x.last, end)
-		return x.w.Intent(keys, start, end)
+		return x.announce(keys, start, end)
 	case r == 17 && len(x.samples) > 0:
 		return x.sample(ctx)
 	case r == 18 && x.rng.IntN(3) == 0:
@@ -115,6 +121,7 @@ func (x *stormWorker) advance() {
 	if x.bounds != nil {
 		x.bounds.clocks.Advance(x.id)
 	}
+	x.begins()
 	x.w.Advance()
 }
 
@@ -196,10 +203,13 @@ func (x *stormWorker) pull(ctx context.Context, keys []godwit.Key) error {
 	for _, k := range keys {
 		rs = append(rs, x.history.ReadIssued(x.id, k))
 	}
-	began := x.moment()
+	began, before := x.moment(), x.before[0]
 	o.done = func(i, off int) error {
 		v := o.vals[off : off+x.model.Dim(keys[i])]
 		if err := x.history.Read(rs[i], v); err != nil {
+			return err
+		}
+		if err := x.recent(keys[i], v, before); err != nil {
 			return err
 		}
 		return x.judge(keys[i], v, began)
@@ -289,14 +299,14 @@ func (x *stormWorker) pullIfLocal(k godwit.Key) error {
 func (x *stormWorker) sync(ctx context.Context) error {
 	done, main := map[godwit.Key][]int{}, map[godwit.Key][]float32{}
 	for _, k := range x.keys {
-		done[k], main[k] = x.history.Completed(x.node, k), x.c.Value(k)
+		done[k], main[k] = x.history.Completed(x.group(x.id), k), x.c.Value(k)
 	}
 	p := x.ending(ctx)
 	if gave, err := p.gaveUp(&x.cancelled.Syncs, x.w.WaitSync(p)); gave || err != nil {
 		return err
 	}
 	for k, had := range main {
-		sure := x.history.Flushed(x.node, k, done[k])
+		sure := x.history.Flushed(x.group(x.id), k, done[k])
 		if t, _ := x.model.Locate(k); t == setTable {
 			continue
 		}

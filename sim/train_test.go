@@ -65,7 +65,7 @@ func TestTrainingRunsUnchangedAndRepeatsBitForBit(t *testing.T) {
 	var hash uint64
 	var loss float64
 	for i := range 2 {
-		r, rep := trained(t, 4, 2, placement.Adaptive, "10g", time.Millisecond)
+		r, rep := trained(t, 4, 2, placement.AdaPM, "10g", time.Millisecond)
 		s := r.Sum()
 		t.Logf("%v, %d messages, loss %v, %+v, no message %.4f", r.Elapsed, r.Messages, rep.Losses, rep.Results, s.NoMessage())
 		if i > 0 && (r.Hash != hash || rep.Losses[2].Sum != loss) {

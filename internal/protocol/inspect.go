@@ -53,6 +53,17 @@ func (s *Shard) Away(k godwit.Key) (godwit.NodeID, bool) {
 	return o.Node, ok
 }
 
+// Asks reports whether a pull of this node would ask another node for a key: it is not here,
+// nobody makes it here, and it is not on its way here.
+func (s *Shard) Asks(k godwit.Key) bool {
+	ref, ok := s.st.Find(k)
+	if ok {
+		return stateOf(s.st.Header(ref)) == frozen
+	}
+	_, away := s.dir.Away(k)
+	return away || s.cfg.Homes.Home(k) != s.cfg.Self
+}
+
 // Resting returns an error that says what is left to do in the shard, or what was
 // forgotten there; nil if nothing. It is meant for a run in which nothing is under way at
 // any node.

@@ -3,6 +3,8 @@
 package virtual
 
 import (
+	"time"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
@@ -21,6 +23,9 @@ type Options struct {
 	// Barriers is how many barriers the workers count as behind them when the node
 	// starts, the same at all nodes: bounds count them modulo a power of two.
 	Barriers uint64
+	// LongStep is from which length of their steps on workers fetch ahead, under a policy that
+	// does (placement.AheadPolicy); 0: as of a real node, less: they always do.
+	LongStep time.Duration
 	// Limits bounds the node's queues; zero: as of a real node.
 	Limits Limits
 	// Broken switches rules of the protocol off, to see that checks notice.

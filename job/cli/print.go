@@ -126,8 +126,8 @@ func epochLine(e *job.Epoch, unit string) string {
 // shares is the text of where accesses were served.
 func shares(s *node.Stats) string {
 	n := max(float64(s.Accesses()), 1) / 100
-	text := fmt.Sprintf("accesses local %.1f %%, replica %.1f %%, waited %.3f %%, remote %.3f %%",
-		float64(s.Local)/n, float64(s.Replica)/n, float64(s.Queued)/n, float64(s.Remote)/n)
+	text := fmt.Sprintf("accesses local %.1f %%, replica %.1f %%, fetched ahead %.1f %%, waited %.3f %%, remote %.3f %%",
+		float64(s.Local)/n, float64(s.Replica)/n, float64(s.Ahead)/n, float64(s.Queued)/n, float64(s.Remote)/n)
 	if s.Blocked > 0 {
 		text += fmt.Sprintf(", workers waited %v for slower ones", s.BlockedTime.Round(time.Millisecond))
 	}

@@ -97,7 +97,7 @@ func TestOrdersAreNearlyAsGoodOnFourNodesAsOnOne(t *testing.T) {
 			t.Logf("%s, %s: RMSE %.4f, on one node %.4f, %.2f %% without a message", order, policy, rmse, want, 100*quiet)
 			most := 1.03
 			switch policy {
-			case "adaptive":
+			case "adapm", "adaptive":
 				most = 1.06
 			case "adaptive-replicate-only", "replicate":
 				most = 1.15

@@ -40,20 +40,20 @@ func (p *Plan) Add(keys []godwit.Key, start, end godwit.Clock) {
 func (p *Plan) Keys() int { return p.keys }
 
 // Due begins every intent that starts at or before clock+window: it calls
-// begin with the keys. An intent that ended before it began is dropped. The
-// keys stay the plan's until Expire passes them to end.
-func (p *Plan) Due(clock, window godwit.Clock, begin func([]godwit.Key)) {
+// begin with the keys and the start. An intent that ended before it began is dropped, and so
+// is one of which begin returns false: its keys are begin's. The keys of the others stay
+// the plan's until Expire passes them to end.
+func (p *Plan) Due(clock, window godwit.Clock, begin func(keys []godwit.Key, start godwit.Clock) (active bool)) {
 	horizon := clock + window
 	if horizon < clock {
 		horizon = godwit.Forever
 	}
 	for len(p.coming.s) > 0 && p.coming.s[0].start <= horizon {
 		s := heap.Pop(&p.coming).(span)
-		if s.end <= clock {
+		if s.end <= clock || !begin(s.keys, s.start) {
 			p.keys -= len(s.keys)
 			continue
 		}
-		begin(s.keys)
 		p.active.less = byEnd
 		heap.Push(&p.active, s)
 	}

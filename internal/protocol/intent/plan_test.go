@@ -98,7 +98,10 @@ func random(seed uint64) error {
 				return func(ks []godwit.Key) { *to = append(*to, ks...) }
 			}
 			var begun, ended []godwit.Key
-			p.Due(clock, window, collect(&begun))
+			p.Due(clock, window, func(ks []godwit.Key, start godwit.Clock) bool {
+				collect(&begun)(ks)
+				return start <= clock+window
+			})
 			p.Expire(clock, collect(&ended))
 			if err := same("begins", clock, begun, q.due(clock, window)); err != nil {
 				return err
@@ -131,7 +134,12 @@ func TestAnIntentForEverIsActedOnAndNeverEnds(t *testing.T) {
 	var p Plan
 	p.Add([]godwit.Key{1, 2}, 10, godwit.Forever)
 	begun := 0
-	p.Due(0, godwit.Forever, func(ks []godwit.Key) { begun += len(ks) })
+	p.Due(0, godwit.Forever, func(ks []godwit.Key, start godwit.Clock) bool {
+		if begun += len(ks); start != 10 {
+			t.Errorf("it starts at %d, want 10", start)
+		}
+		return true
+	})
 	p.Expire(1<<60, func([]godwit.Key) { t.Error("an intent for ever ended") })
 	if begun != 2 || p.Keys() != 2 {
 		t.Errorf("%d keys began, %d are held, want 2 and 2", begun, p.Keys())
@@ -145,5 +153,15 @@ func TestIntentsOfNothingAreNothing(t *testing.T) {
 	p.Add([]godwit.Key{1}, 6, 5)
 	if p.Keys() != 0 || p.Next(3) != godwit.Forever {
 		t.Errorf("%d keys, next at %d", p.Keys(), p.Next(3))
+	}
+}
+
+func TestAnIntentThatIsNotBegunIsForgotten(t *testing.T) {
+	var p Plan
+	p.Add([]godwit.Key{1, 2}, 10, 11)
+	p.Due(9, 1, func([]godwit.Key, godwit.Clock) bool { return false })
+	p.Expire(godwit.Forever-1, func([]godwit.Key) { t.Error("it ended") })
+	if p.Keys() != 0 || p.Next(1) != godwit.Forever {
+		t.Errorf("%d keys are held, and there is something to do at %d", p.Keys(), p.Next(1))
 	}
 }

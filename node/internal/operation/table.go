@@ -140,6 +140,9 @@ func (t *Table) Open() int {
 	return t.open
 }
 
+// Free reports whether Begin opens another operation.
+func (t *Table) Free() bool { return t.Open() < t.most }
+
 // Ahead returns how many operations wait for a tick.
 func (t *Table) Ahead() int {
 	t.mu.Lock()

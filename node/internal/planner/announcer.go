@@ -35,10 +35,16 @@ type Announcer struct {
 		preempt.Mutex
 		spans []span
 	}
-	held atomic.Int64 // keys in inbox and plan
+	held atomic.Int64 // keys in inbox and plans
+	long atomic.Bool  // the worker's steps take long enough for it to fetch values ahead
+	due  struct {     // steps whose values the worker is to fetch
+		preempt.Mutex
+		steps []Step
+	}
 
 	// of the planner's goroutine
 	plan       intent.Plan
+	steps      intent.Plan // those that the worker may fetch
 	timer      intent.Timer
 	missedSeen uint64
 }
@@ -47,6 +53,13 @@ type Announcer struct {
 type span struct {
 	keys       []godwit.Key
 	start, end godwit.Clock
+	step       bool // the worker may fetch the values itself
+}
+
+// A Step is keys that a worker announced for one of its steps.
+type Step struct {
+	Keys []godwit.Key
+	At   godwit.Clock
 }
 
 func newAnnouncer(id godwit.WorkerID, clock *tick.Clock, bell *host.Bell) *Announcer {
@@ -56,9 +69,10 @@ func newAnnouncer(id godwit.WorkerID, clock *tick.Clock, bell *host.Bell) *Annou
 }
 
 // Announce has the planner act on keys when it is time to. They belong to the caller. The
-// worker has made so many calls before that accessed keys. An error wraps godwit.ErrFull:
-// too many keys are announced.
-func (a *Announcer) Announce(keys []godwit.Key, start, end godwit.Clock, calls uint64) error {
+// worker has made so many calls before that accessed keys. If step is set, the keys are for one
+// step, and the worker fetches their values itself where its steps are long (see Long and
+// TakeDue). An error wraps godwit.ErrFull: too many keys are announced.
+func (a *Announcer) Announce(keys []godwit.Key, start, end godwit.Clock, step bool, calls uint64) error {
 	if end <= start || end <= a.clock.Now() || len(keys) == 0 {
 		return nil
 	}
@@ -70,13 +84,33 @@ func (a *Announcer) Announce(keys []godwit.Key, start, end godwit.Clock, calls u
 	own := append(make([]godwit.Key, 0, len(keys)), keys...)
 	start = max(start, 0) // clocks begin there; and less leaves no room for the window
 	a.inbox.Lock()
-	a.inbox.spans = append(a.inbox.spans, span{own, start, end})
+	a.inbox.spans = append(a.inbox.spans, span{own, start, end, step})
 	first := int64(start)-a.ahead.Load() < a.next.Load() // under the lock: the planner may be about to set both
 	a.inbox.Unlock()
 	if first {
 		a.bell.Ring()
 	}
 	return nil
+}
+
+// Long is told whether the worker's steps take long enough for it to fetch values ahead.
+func (a *Announcer) Long(long bool) { a.long.Store(long) }
+
+// hand has the worker fetch the values of a step.
+func (a *Announcer) hand(s Step) {
+	a.due.Lock()
+	a.due.steps = append(a.due.steps, s)
+	a.due.Unlock()
+}
+
+// TakeDue returns the steps whose values the worker is to fetch, each once: those that have come
+// near since the last call.
+func (a *Announcer) TakeDue() []Step {
+	a.due.Lock()
+	defer a.due.Unlock()
+	steps := a.due.steps
+	a.due.steps = nil
+	return steps
 }
 
 // Advanced is told that the worker's clock went on to another one.
@@ -101,6 +135,9 @@ func (a *Announcer) Late() uint64 { return a.late.Load() }
 // Window returns for how many clocks ahead intents are due.
 func (a *Announcer) Window() int64 { return a.ahead.Load() }
 
+// keys returns how many keys the plans hold.
+func (a *Announcer) keys() int { return a.plan.Keys() + a.steps.Keys() }
+
 // take takes what was announced since the planner's last look.
 func (a *Announcer) take() []span {
 	a.inbox.Lock()
@@ -115,7 +152,7 @@ func (a *Announcer) take() []span {
 func (a *Announcer) sleepUntil(window godwit.Clock) {
 	a.inbox.Lock()
 	a.ahead.Store(int64(window))
-	a.next.Store(int64(a.plan.Next(window)))
+	a.next.Store(int64(min(a.plan.Next(window), a.steps.Next(window))))
 	if len(a.inbox.spans) > 0 {
 		a.bell.Ring() // announced meanwhile, and judged by what was just replaced
 	}

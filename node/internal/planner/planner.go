@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
@@ -112,7 +113,7 @@ func (p *Planner) act() {
 func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	spans := a.take()
 	due := a.clock.Now() + a.timer.Window()
-	held := a.plan.Keys()
+	held := a.keys()
 	for _, s := range spans {
 		held += len(s.keys)
 		if s.start <= due {
@@ -120,7 +121,11 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 			a.excused.Store(max(a.excused.Load(), int64(s.end)))
 		}
 		p.order.Sort(p.rows, s.keys)
-		a.plan.Add(s.keys, s.start, s.end)
+		if s.step {
+			a.steps.Add(s.keys, s.start, s.end)
+		} else {
+			a.plan.Add(s.keys, s.start, s.end)
+		}
 	}
 	if lead > 0 {
 		a.timer.Lead(lead + p.gap)
@@ -132,9 +137,22 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	if p.eager {
 		window = eager
 	}
-	a.plan.Due(clock, window, func(keys []godwit.Key) { p.rows.Want(&p.out, p.acted(keys)) })
-	a.plan.Expire(clock, func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) })
-	a.held.Add(int64(a.plan.Keys() - held))
+	want := func(keys []godwit.Key, _ godwit.Clock) bool {
+		p.rows.Want(&p.out, p.acted(keys))
+		return true
+	}
+	a.plan.Due(clock, window, want)
+	a.steps.Due(clock, window, func(keys []godwit.Key, at godwit.Clock) bool {
+		if !a.long.Load() {
+			return want(keys, at)
+		}
+		a.hand(Step{keys, at})
+		return false
+	})
+	for _, plan := range []*intent.Plan{&a.plan, &a.steps} {
+		plan.Expire(clock, func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) })
+	}
+	a.held.Add(int64(a.keys() - held))
 	a.sleepUntil(window)
 }
 

@@ -70,7 +70,7 @@ func (d *desk) advance(to godwit.Clock) {
 // announce announces keys, of a worker that made no calls.
 func (d *desk) announce(t *testing.T, keys []godwit.Key, start, end godwit.Clock) {
 	t.Helper()
-	roomtest.Must(t, d.Announce(keys, start, end, 0))
+	roomtest.Must(t, d.Announce(keys, start, end, false, 0))
 }
 
 // wanted reports how many of some keys the node wants.
@@ -231,7 +231,7 @@ func TestAnIntentThatIsAnnouncedWhileThePlannerIsAtWorkIsNotForgotten(t *testing
 	d.advance(5)
 	<-reached
 	start := godwit.Clock(6 + d.Window()) // not soon enough to wake the planner, which is to look at clock 5
-	err := d.Announce(other, start, godwit.Forever, 0)
+	err := d.Announce(other, start, godwit.Forever, false, 0)
 	goOn()
 	roomtest.Must(t, err)
 	roomtest.Eventually(t, "the first intent has ended", func() bool { return d.wanted(one) == 0 })
@@ -265,7 +265,7 @@ func TestTooManyIntentsAreRefused(t *testing.T) {
 	}
 	d.held.Add(maxHeld - 2*int64(len(there))) // their memory is not what is tested
 	d.announce(t, there, 1000, 1001)
-	if err := d.Announce(there[:1], 1000, 1001, 0); !errors.Is(err, godwit.ErrFull) {
+	if err := d.Announce(there[:1], 1000, 1001, false, 0); !errors.Is(err, godwit.ErrFull) {
 		t.Errorf("got %v, want %v", err, godwit.ErrFull)
 	}
 	d.held.Add(-maxHeld + 2*int64(len(there)))
@@ -349,7 +349,7 @@ func TestAWorkerThatForgetsToAdvanceIsTold(t *testing.T) {
 		log.Reset()
 		d := deskOf(t, placement.Adaptive, false)
 		for i := range 3 * idleTurns {
-			roomtest.Must(t, d.Announce(d.homes[0][:1], x.start(i), x.start(i)+1, x.calls(i)))
+			roomtest.Must(t, d.Announce(d.homes[0][:1], x.start(i), x.start(i)+1, false, x.calls(i)))
 			if x.advance {
 				d.advance(godwit.Clock(i + 1))
 			}

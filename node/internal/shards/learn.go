@@ -14,13 +14,36 @@ const samples = 32
 // tells of some, each for several: what a worker does again and again shows there as well, and a
 // key of such a call costs little.
 type Teacher struct {
-	set   *Set
-	nodes int
-	calls int
+	set     *Set
+	nodes   int
+	relaxed bool // a table is: the nodes may have copies of what nobody announced
+	calls   int  // that missed
+	pulls   uint // that were served at copies
 }
 
 // Teacher returns a teacher for one goroutine, in a run of several nodes.
-func (s *Set) Teacher(nodes int) Teacher { return Teacher{set: s, nodes: nodes} }
+func (s *Set) Teacher(nodes int) Teacher {
+	t := Teacher{set: s, nodes: nodes}
+	for i, m := 0, s.proto.Model; i < m.Tables(); i++ {
+		t.relaxed = t.relaxed || m.Table(i).Relaxed
+	}
+	return t
+}
+
+// usesEvery is of how many pulls that were served at copies the keys of one are counted as uses.
+// Pushes to copies are counted where they are made, but pulls leave no trace there.
+const usesEvery = 16
+
+// Pulled tells the shards, now and then, which keys a worker pulled that were here, some of them at
+// copies: a copy that the node asked for by itself goes when nobody uses it.
+func (t *Teacher) Pulled(keys []godwit.Key) {
+	if !t.relaxed {
+		return
+	}
+	if t.pulls++; t.pulls%usesEvery == 0 {
+		t.set.used(keys, usesEvery)
+	}
+}
 
 // callCost is about what a message and its answer cost, in those of a key in a message of many.
 const callCost = 32
@@ -44,9 +67,9 @@ func (t *Teacher) Missed(out *link.Sender, keys []godwit.Key, positions []int, p
 	}
 }
 
-// Used takes note that the node's workers pulled each of some keys about n times, where it
+// used takes note that the node's workers pulled each of some keys about n times, where it
 // has asked for them by itself.
-func (s *Set) Used(keys []godwit.Key, n uint32) {
+func (s *Set) used(keys []godwit.Key, n uint32) {
 	for _, k := range keys {
 		x := s.shard(k)
 		x.Lock()

@@ -36,7 +36,7 @@ func (w *Worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 	}
 	b := w.g.Bound
 	at := w.clock.TickAt(after)
-	w.watched(keys)
+	w.samples.Accessed(keys)
 	if b.Reaches(at) {
 		return w.serve(ctx, what, wire.Pull, keys, dst, &w.count.pull)
 	}

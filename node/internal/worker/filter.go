@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/wire"
@@ -16,7 +15,7 @@ import (
 
 // push sends the missed positions of a push, through filters where there are
 // some.
-func (w *Worker) push(ctx context.Context, what string, keys []godwit.Key, push []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
+func (w *Worker) push(ctx context.Context, what string, keys []godwit.Key, push []float32, c *places) (godwit.Handle, error) {
 	w.rows.Miss, w.req.forms, push = w.filters.Filter(ctx, w.rows.Miss, keys, push)
 	var h godwit.Handle
 	var err error

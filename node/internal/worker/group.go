@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/node/internal/ahead"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/hot"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/planner"
 	"github.com/godwit-ps/godwit/node/internal/round"
 	"github.com/godwit-ps/godwit/node/internal/run"
+	"github.com/godwit-ps/godwit/node/internal/samplers"
 	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/staleness"
@@ -53,18 +54,30 @@ type Config struct {
 	Policy    placement.Policy
 	Samplers  []sampling.Spec // by their index in PrepareSample
 	Seed      uint64          // of the samplers
+	LongStep  time.Duration   // from which on workers fetch ahead, under a policy that does; 0: ahead.LongStep
 }
 
 // New returns the workers of a node, one a clock.
 func New(c Config) (*Group, error) {
 	g := &Group{Config: c, windows: windowsOf(c.Model)}
+	if g.LongStep == 0 {
+		g.LongStep = ahead.LongStep
+	}
 	g.stays, g.onRead = placement.OnRead(c.Policy)
 	g.onRead = g.onRead && !c.Links.Alone()
 	for i, clock := range c.Clocks {
 		w := g.worker(i, clock)
-		w.intents, w.waiter, w.lesson = c.Planner.Of(i), c.Bound.Waiter(i), g.lesson()
+		w.intents, w.waiter = c.Planner.Of(i), c.Bound.Waiter(i)
+		if placement.Learns(c.Policy) && !c.Links.Alone() {
+			t := c.Rows.Teacher(c.Links.Nodes())
+			w.teacher = &t
+		}
+		if p, ok := c.Policy.(placement.AheadPolicy); ok && p.FetchesAhead() && !c.Links.Alone() {
+			w.fetcher.Begin(ahead.Config{Host: c.Host, Rows: c.Rows, Ops: w.ops, Intents: w.intents, Clock: clock, Model: c.Model, Bounded: c.Bound != nil, Long: int64(g.LongStep)}, w)
+		}
 		w.scans = c.Questions.Worker(w.id, &w.out)
-		if err := w.makeSamplers(); err != nil {
+		var err error
+		if w.samples, err = samplers.New(c.Samplers, c.Model, c.Seed+uint64(w.id.Node)<<32+uint64(w.id.Local)+1); err != nil {
 			return nil, err
 		}
 		g.workers = append(g.workers, w)
@@ -125,19 +138,21 @@ type Counts struct {
 	Waited      time.Duration // in calls of any kind
 	Blocked     uint64        // calls that waited for a table's bound,
 	BlockedTime time.Duration // … and how long
+	Fetched     uint64        // keys that were fetched ahead of their use
 	Late        uint64        // accesses that were announced and found the key on its way
 	Window      int64         // the widest, in clocks
 
-	Filters                   filtering.Counts
-	Draws, PutOff, Repurposed uint64 // of samplers
+	Filters filtering.Counts
+	Samples samplers.Counts
 }
 
 // Places are keys by where an access was served.
-type Places struct{ Local, Replica, Queued, Remote uint64 }
+type Places struct{ Local, Replica, Ahead, Queued, Remote uint64 }
 
-func (p *Places) add(c *[4]atomic.Uint64) {
+func (p *Places) add(c *places) {
 	p.Local += c[protocol.AtOwner].Load()
 	p.Replica += c[protocol.AtReplica].Load()
+	p.Ahead += c[fetched].Load()
 	p.Queued += c[waited].Load()
 	p.Remote += c[protocol.Elsewhere].Load()
 }
@@ -154,14 +169,14 @@ func (g *Group) Counts() (s Counts) {
 		s.Waited += time.Duration(c.waiting.Load())
 		s.Blocked += c.held.Load()
 		s.BlockedTime += time.Duration(c.heldNanos.Load())
+		s.Fetched += w.fetcher.Fetched()
 		s.Late += w.intents.Late()
 		s.Window = max(s.Window, w.intents.Window())
 		s.Filters.Add(w.filters.Counts())
-		for _, x := range w.samples.each {
-			s.Draws += x.draws.Load()
-			s.PutOff += x.putOff.Load()
-			s.Repurposed += x.repurposed.Load()
-		}
+		x := w.samples.Counts()
+		s.Samples.Draws += x.Draws
+		s.Samples.PutOff += x.PutOff
+		s.Samples.Repurposed += x.Repurposed
 	}
 	return s
 }

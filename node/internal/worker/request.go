@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/protocol"
@@ -19,10 +18,14 @@ import (
 
 // request sends, or leaves waiting, the positions in w.rows.Miss: pairs of position
 // and offset.
-func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
+func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *places) (godwit.Handle, error) {
 	o, err := w.begin(ctx, what, keys, buf, kind)
 	if err != nil {
 		return 0, err
+	}
+	fetch := kind == wire.Pull && c == nil
+	if !fetch {
+		w.fetcher.Forget(keys, w.rows.Miss)
 	}
 	add(&w.count.slow, 1)
 	if w.req.token != nil {
@@ -65,11 +68,14 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		add(&c[protocol.Elsewhere], r.Away)
 		add(&c[waited], r.Waits)
 	}
-	if w.lesson.misses && kind <= wire.Push && len(w.rows.Miss) > 0 {
-		w.lesson.teacher.Missed(&w.out, keys, w.rows.Miss, kind == wire.Push)
+	if w.teacher != nil && kind <= wire.Push && len(w.rows.Miss) > 0 && !w.fetcher.Any() {
+		w.teacher.Missed(&w.out, keys, w.rows.Miss, kind == wire.Push)
 	}
 	h := w.ops.Handle(o.ID)
 	w.issued(o, 0)
+	if !w.req.waits && !fetch {
+		w.fetcher.Under(h, keys, w.rows.Miss)
+	}
 	return h, nil
 }
 

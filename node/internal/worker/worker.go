@@ -10,10 +10,12 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/ahead"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/planner"
+	"github.com/godwit-ps/godwit/node/internal/samplers"
 	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/staleness"
@@ -33,11 +35,12 @@ type Worker struct {
 	filters *filtering.Pipeline
 	scans   *scan.Scans
 	waiter  *staleness.Waiter // of reads of tables with bounded staleness; nil: no table has any
-	samples samples
+	fetcher ahead.Fetcher     // of values of what it announced for its next steps, and is elsewhere
+	samples samplers.Samplers
 	req     request
 	gives   int64 // when it makes room for others again
 	count   counters
-	lesson  lesson
+	teacher *shards.Teacher // is told of accesses that nobody announced; nil: the policy learns nothing from them
 }
 
 // A request is what a worker knows, beside the operation, of a call by which it asks others.
@@ -55,15 +58,21 @@ type request struct {
 
 // counters of keys by where an access was served. Only the worker adds to them.
 type counters struct {
-	pull, push  [4]atomic.Uint64 // by protocol.Place; the last is "waited for a key on its way"
-	sample      [4]atomic.Uint64 // of the samplers' pulls
-	calls, slow atomic.Uint64    // calls, and those that sent a message or waited
-	waiting     atomic.Int64     // nanoseconds that calls waited
+	pull, push  places
+	sample      places        // of the samplers' pulls
+	calls, slow atomic.Uint64 // calls, and those that sent a message or waited
+	waiting     atomic.Int64  // nanoseconds that calls waited
 
 	held, heldNanos atomic.Uint64 // calls that waited for a bound, and how long
 }
 
-const waited = 3 // in counters
+// places counts keys by protocol.Place, and by what follows.
+type places [5]atomic.Uint64
+
+const (
+	waited  = 3 // here, after waiting for a key on its way
+	fetched = 4 // elsewhere, and the value had been fetched ahead
+)
 
 func (w *Worker) ID() godwit.WorkerID  { return w.id }
 func (w *Worker) Model() *godwit.Model { return w.g.Model }
@@ -156,15 +165,8 @@ func (w *Worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32
 
 func (w *Worker) pullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
 	h, err := w.access(ctx, "pull", wire.Pull, keys, dst, &w.count.pull)
-	w.watched(keys)
+	w.samples.Accessed(keys)
 	return h, err
-}
-
-// watched tells the samplers that want to hear of it what was pulled.
-func (w *Worker) watched(keys []godwit.Key) {
-	for _, s := range w.samples.watching {
-		s.Accessed(keys)
-	}
 }
 
 func (w *Worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
@@ -178,7 +180,7 @@ func (w *Worker) pushAsync(ctx context.Context, keys []godwit.Key, push []float3
 }
 
 // access serves what can be served here and requests the rest. It counts in c.
-func (w *Worker) access(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
+func (w *Worker) access(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *places) (godwit.Handle, error) {
 	if err := w.check(what, keys, len(buf)); err != nil {
 		return 0, err
 	}
@@ -206,7 +208,7 @@ func (w *Worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 }
 
 // serve is access to what may be accessed now.
-func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *[4]atomic.Uint64) (godwit.Handle, error) {
+func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *places) (godwit.Handle, error) {
 	w.req.forms = w.req.forms[:0]
 	if kind == wire.Push && w.filters.Residual().Some() {
 		buf = w.filters.AddKept(keys, buf)
@@ -219,8 +221,8 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 			return 0, err
 		}
 	}
-	if kind == wire.Pull && w.lesson.uses && w.rows.Served[protocol.AtReplica] > 0 {
-		w.sampleUses(keys)
+	if kind == wire.Pull && w.teacher != nil && w.rows.Served[protocol.AtReplica] > 0 {
+		w.teacher.Pulled(keys)
 	}
 	add(&w.count.calls, 1)
 	for p := protocol.AtOwner; p <= protocol.AtReplica; p++ {
@@ -234,6 +236,11 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 			return w.push(ctx, what, keys, buf, c)
 		}
 		return 0, nil
+	}
+	if len(w.rows.Miss) > 0 && w.fetcher.Any() {
+		if err := w.takeFetched(ctx, keys, buf, c); err != nil {
+			return 0, err
+		}
 	}
 	if len(w.rows.Miss) == 0 {
 		return 0, nil
@@ -329,7 +336,13 @@ func (w *Worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 	if w.g.Links.Alone() {
 		return nil
 	}
-	if err := w.intents.Announce(keys, start, end, w.count.calls.Load()); err != nil {
+	step, other := w.fetcher.Announced(keys, start, end)
+	calls := w.count.calls.Load()
+	err := w.intents.Announce(step, start, end, true, calls)
+	if err == nil {
+		err = w.intents.Announce(other, start, end, false, calls)
+	}
+	if err != nil {
 		return w.fail("intent", keys, err)
 	}
 	return nil
@@ -343,6 +356,7 @@ func (w *Worker) Advance() godwit.Clock {
 		w.g.Bound.Advance(w.clock)
 	}
 	w.intents.Advanced(c)
+	w.fetcher.Advanced(w.count.waiting.Load())
 	w.giveWay()
 	return c
 }
@@ -381,6 +395,7 @@ func (w *Worker) Barrier(ctx context.Context) error {
 		return w.fail("barrier", nil, err)
 	}
 	w.clock.Crossed()
+	w.fetcher.ForgetAll()
 	return nil
 }
 

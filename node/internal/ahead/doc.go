@@ -1,0 +1,15 @@
+// Package ahead fetches values for a worker ahead of their use: of keys that the worker announced for
+// one step and that are elsewhere.
+//
+// It owns a [Fetcher] for each worker, with what was fetched ([Buffer]) and how long the worker's steps
+// take. It belongs to the worker's goroutine; it has no lock and no goroutine.
+//
+// It calls planner for the steps that are due, shards to see what is elsewhere, operation to see what
+// is complete, and the worker to ask and to wait ([Asker]). It never waits for room, and never
+// touches a row.
+//
+// A value that was fetched is the main copy's as of a moment between the step before its use and
+// the use. It may be used as if it had been read at that moment. So the worker has it no longer
+// when it has asked for the key anew, or has pushed to it or set it at its owner meanwhile, and not
+// if a row of the key's shard has left this node since: the worker may have read that row.
+package ahead

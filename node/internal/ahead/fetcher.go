@@ -1,0 +1,252 @@
+package ahead
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol/intent"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/planner"
+	"github.com/godwit-ps/godwit/node/internal/shards"
+	"github.com/godwit-ps/godwit/node/internal/tick"
+)
+
+// An Asker is the worker that a [Fetcher] fetches for.
+type Asker interface {
+	// AskAhead begins a pull of keys into values, and does not wait.
+	AskAhead(keys []godwit.Key, values []float32) (godwit.Handle, error)
+	// Arrived waits for such a pull.
+	Arrived(ctx context.Context, h godwit.Handle) error
+	// Forsake gives one up: when it returns, its values are not written any more.
+	Forsake(h godwit.Handle)
+}
+
+// A Config says whose Fetcher it is. The fields are those of the worker or its node.
+type Config struct {
+	Host    *host.Host
+	Rows    *shards.Set
+	Ops     *operation.Table
+	Intents *planner.Announcer
+	Clock   *tick.Clock
+	Model   *godwit.Model
+	Bounded bool  // a table bounds its staleness
+	Long    int64 // nanoseconds of a step from which on values are fetched ahead
+}
+
+// A Fetcher fetches values ahead for one worker, under a policy that does so
+// ([placement.AheadPolicy]): what the worker announced for a step, and is elsewhere, it asks for
+// when the step before begins. So the worker waits for no message, and reads a main copy as of the
+// step before or later. It belongs to the worker's goroutine. The zero Fetcher fetches nothing.
+type Fetcher struct {
+	Config
+	asker   Asker
+	pace    pace
+	long    bool        // steps are
+	near    intent.Plan // steps that are near, and whose values are to be fetched
+	values  Buffer
+	fetched atomic.Uint64
+}
+
+// Begin has the fetcher fetch for a worker.
+func (f *Fetcher) Begin(c Config, a Asker) { f.Config, f.asker = c, a }
+
+// On reports whether the worker's policy has values fetched ahead.
+func (f *Fetcher) On() bool { return f.asker != nil }
+
+// Any reports whether anything is fetched ahead.
+func (f *Fetcher) Any() bool { return f.values.Any() }
+
+// Fetched returns how many keys were fetched. Any goroutine may call it.
+func (f *Fetcher) Fetched() uint64 { return f.fetched.Load() }
+
+// Advanced is told that the worker's clock has advanced, and for how many nanoseconds the worker
+// has waited so far. It asks for the values of the steps that are near, and gives up those of
+// steps that are over.
+func (f *Fetcher) Advanced(waited int64) {
+	if !f.On() {
+		return
+	}
+	if long, ok := f.pace.stepped(f.Host.Now(), waited, f.Config.Long, f.long); ok {
+		f.long = long
+		f.Intents.Long(long)
+	}
+	clock := f.Clock.Now()
+	f.values.Over(clock, f.over)
+	for _, s := range f.Intents.TakeDue() {
+		f.near.Add(s.Keys, s.At, s.At+1)
+	}
+	f.near.Due(clock, f.values.Depth+1, func(keys []godwit.Key, at godwit.Clock) bool {
+		if at > clock {
+			f.fetch(keys, at)
+		}
+		return false
+	})
+}
+
+// Announced takes what the worker announces of keys for one step that comes next, and fetches their
+// values at once. It parts the others into those whose values may be fetched when their step is near, and
+// those that the planner has to ask for: announced for several steps at once, or of
+// tables with bounded staleness, of which what was read earlier may be too old.
+func (f *Fetcher) Announced(keys []godwit.Key, start, end godwit.Clock) (step, other []godwit.Key) {
+	if !f.On() || end != start+1 {
+		return nil, keys
+	}
+	step = keys
+	if f.Bounded {
+		step, other = f.eventual(keys)
+	}
+	if clock := f.Clock.Now(); f.long && start > clock && start <= clock+1+f.values.Depth && len(step) > 0 {
+		f.fetch(step, start)
+		step = nil
+	}
+	return step, other
+}
+
+// eventual parts keys into those of tables without and with bounded staleness.
+func (f *Fetcher) eventual(keys []godwit.Key) (eventual, bounded []godwit.Key) {
+	for _, k := range keys {
+		if i, _ := f.Model.Locate(k); f.Model.Table(i).Staleness == godwit.Eventual {
+			eventual = append(eventual, k)
+		} else {
+			bounded = append(bounded, k)
+		}
+	}
+	return eventual, bounded
+}
+
+// over ends the fetching of a step.
+func (f *Fetcher) over(s *Step) {
+	if s.Handle != 0 {
+		f.asker.Forsake(s.Handle)
+		s.Handle = 0
+	}
+}
+
+// fetch asks for the values of keys that are elsewhere, as far as there is room. The others are
+// asked for when they are pulled.
+func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock) {
+	if f.Host.Err() != nil || !f.Ops.Free() {
+		return
+	}
+	underWay := f.values.UnderWay(f.complete)
+	s := f.values.Begin(at)
+	room := f.Ops.Room - f.Ops.UnderWay()
+	t := f.Rows.First()
+	for i, k := range keys {
+		if j := i + prefetched; j < len(keys) {
+			f.Rows.PrefetchIndex(keys[j])
+		}
+		if !t.Has(k) {
+			t = f.Rows.Table(k)
+		}
+		away, left := f.Rows.Away(k)
+		if !away {
+			continue
+		}
+		fetch := !underWay(k)
+		if fetch {
+			room -= link.CostOf(t.Dim)
+			fetch = room >= 0
+		}
+		s.Add(k, t.Dim, left, fetch)
+	}
+	s.Ready()
+	if len(s.Asked) == 0 {
+		return
+	}
+	h, err := f.asker.AskAhead(s.Asked, s.Values)
+	if err != nil {
+		s.Fail() // the run is over: the worker's next call says so
+		return
+	}
+	s.Handle = h
+	f.fetched.Store(f.fetched.Load() + uint64(len(s.Asked)))
+}
+
+// prefetched is how many keys ahead the index is fetched into the processor's cache.
+const prefetched = 16
+
+// complete reports whether an operation is over.
+func (f *Fetcher) complete(h godwit.Handle) bool {
+	o, _ := f.Ops.Get(h)
+	return o == nil || len(o.Done) > 0
+}
+
+// Take serves missed positions of a pull, pairs of position and offset in buf, by what was fetched. A
+// call that does not wait takes only what has come. Take returns the positions that are left, in
+// the same memory; how many it served; and how many of these it had to wait for.
+func (f *Fetcher) Take(ctx context.Context, keys []godwit.Key, buf []float32, miss []int, wait bool) (left []int, took, late uint64, err error) {
+	clock := f.Clock.Now()
+	left = miss[:0]
+	for m := 0; m < len(miss); m += 2 {
+		i, off := miss[m], miss[m+1]
+		s, j := f.values.Find(keys[i], clock)
+		if s != nil && s.Handle != 0 {
+			waited, err := f.arrived(ctx, s, wait)
+			if err != nil {
+				return left, took, late, err
+			}
+			late += waited
+		}
+		if s != nil && s.Handle == 0 && f.usable(s, j, keys[i]) {
+			copy(buf[off:], s.Value(j))
+			took++
+			continue
+		}
+		left = append(left, i, off)
+	}
+	return left, took, min(late, took), nil
+}
+
+// usable reports whether no row of a key's shard has left this node since its value was asked for.
+func (f *Fetcher) usable(s *Step, i int, k godwit.Key) bool {
+	_, now := f.Rows.Away(k)
+	return now == s.Left(i)
+}
+
+// arrived waits for the values of a step, if it may. It returns how many keys were late.
+func (f *Fetcher) arrived(ctx context.Context, s *Step, wait bool) (late uint64, err error) {
+	here := f.complete(s.Handle)
+	if !here && !wait {
+		return 0, nil
+	}
+	f.values.Used(s, !here)
+	if !here {
+		late = uint64(len(s.Asked))
+	}
+	h := s.Handle
+	s.Handle = 0
+	if err = f.asker.Arrived(ctx, h); err != nil {
+		s.Fail()
+	}
+	return late, err
+}
+
+// Forget has no value used that was fetched of keys that the worker sends another request for:
+// missed positions of a call.
+func (f *Fetcher) Forget(keys []godwit.Key, miss []int) {
+	if !f.Any() {
+		return
+	}
+	for m := 0; m < len(miss); m += 2 {
+		f.values.Forget(keys[miss[m]])
+	}
+}
+
+// Under notes a request of the worker that is not waited for: of missed positions of a call.
+func (f *Fetcher) Under(h godwit.Handle, keys []godwit.Key, miss []int) {
+	if !f.On() {
+		return
+	}
+	asked := make([]godwit.Key, 0, len(miss)/2)
+	for m := 0; m < len(miss); m += 2 {
+		asked = append(asked, keys[miss[m]])
+	}
+	f.values.Under(h, asked)
+}
+
+// ForgetAll has nothing used that was fetched so far.
+func (f *Fetcher) ForgetAll() { f.values.Over(godwit.Forever, f.over) }

@@ -1,0 +1,43 @@
+package ahead
+
+import (
+	"math"
+	"time"
+)
+
+// LongStep is from which length of its steps on a worker fetches ahead. It is several times what a value takes to
+// come, and the sync rounds to pause: copies that wait for a longer step would be exchanged several
+// times without being used, and one that is used in each of several shorter steps serves them all.
+// A worker whose steps get shorter goes on fetching until they take half as long.
+const LongStep = 2 * time.Millisecond
+
+// A pace is how long the steps of a worker take it, without what it waits. Of several steps the
+// shortest counts: others lost their processor for some time.
+type pace struct {
+	began  int64 // when the step began; 0: there was none
+	waited int64 // what the worker had waited by then
+	least  int64 // nanoseconds of the shortest of the last steps,
+	steps  int   // … so many
+}
+
+// paceSteps is over how many steps a worker looks, after the first one.
+const paceSteps = 8
+
+// stepped takes note that a step ends, at a time. It returns whether steps are long, if it has
+// seen enough of them. A worker that fetches goes on until they take half of what long ones take.
+func (p *pace) stepped(now, waited, long int64, fetches bool) (is, ok bool) {
+	first := p.began == 0
+	took := now - p.began - (waited - p.waited)
+	p.began, p.waited = now, waited
+	if first {
+		p.least, p.steps = math.MaxInt64, paceSteps-1 // the next one decides
+		return false, false
+	}
+	p.least = min(p.least, took)
+	if p.steps++; p.steps < paceSteps {
+		return false, false
+	}
+	is = p.least >= long || fetches && p.least >= long/2
+	p.least, p.steps = math.MaxInt64, 0
+	return is, true
+}

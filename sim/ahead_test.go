@@ -1,0 +1,248 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+// fetching is a cluster whose workers fetch ahead before each step, from the third on.
+func fetching(t *testing.T, nodes, workers int) *Cluster {
+	t.Helper()
+	return cluster(t, Config{Nodes: nodes, Workers: workers, Seed: 1, Model: model(t, 4000, 2), Policy: placement.Adaptive, LongStep: -time.Hour, Watch: true,
+		Network: Network{Latency: 200 * time.Microsecond}, Compute: Compute{Step: 5 * time.Millisecond}})
+}
+
+// Workers that announce each step while they make the one before, with keys of their own, wait
+// for no message from the third step on; and nothing else is asked for.
+func TestWhatIsFetchedAheadIsNotWaitedFor(t *testing.T) {
+	const steps, keys = 20, 30
+	c := fetching(t, 4, 1)
+	batch := func(w godwit.Worker, step int) (ks []godwit.Key) {
+		for i := range keys {
+			ks = append(ks, godwit.Key((step*keys+i)*4+int(w.ID().Node)))
+		}
+		return ks
+	}
+	r := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		v := make([]float32, 2*keys)
+		for i := range steps {
+			if err := w.Intent(batch(w, i+1), godwit.Clock(i+1), godwit.Clock(i+2)); err != nil {
+				return err
+			}
+			if err := w.Pull(ctx, batch(w, i), v); err != nil {
+				return err
+			}
+			if err := w.Push(ctx, batch(w, i), v); err != nil {
+				return err
+			}
+			w.Advance()
+		}
+		return nil
+	})
+	s := r.Sum()
+	pulls := uint64(4 * (steps - 3) * keys)
+	if s.Ahead < pulls*6/10 || s.Ahead > pulls || s.Fetched > pulls+4*keys {
+		t.Errorf("%d keys were taken of %d that were fetched ahead, of %d that were announced, about a quarter here", s.Ahead, s.Fetched, pulls)
+	}
+	if s.Copies != 0 || s.Refreshes != 0 || s.Deltas != 0 {
+		t.Errorf("%d copies were set up, %d times refreshed", s.Copies, s.Refreshes)
+	}
+	if remote := s.Remote - s.Fetched; s.Remote < s.Fetched && remote > 0 {
+		t.Errorf("%d accesses by message", s.Remote)
+	}
+}
+
+// keyAt returns a key whose home is a node, other than some.
+func keyAt(c *Cluster, home godwit.NodeID, but ...godwit.Key) godwit.Key {
+	for k := godwit.Key(0); ; k++ {
+		if c.Node(0).Home(k) == home && !slices.Contains(but, k) {
+			return k
+		}
+	}
+}
+
+// What is used in two steps in a row, or is under an operation that was not waited for, is not
+// fetched: it would be of before that use. Nothing is fetched earlier than the step before its own.
+func TestWhatIsStillUsedIsNotFetchedAhead(t *testing.T) {
+	c := fetching(t, 2, 1)
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		if w.ID().Node != 0 {
+			return nil
+		}
+		there := keyAt(c, 1)
+		other := keyAt(c, 1, there)
+		fetched := c.Node(0).Stats().Fetched
+		came := func(what string, want uint64) error {
+			before := fetched
+			if fetched = c.Node(0).Stats().Fetched; fetched-before != want {
+				return fmt.Errorf("%s: %d keys were fetched, want %d", what, fetched-before, want)
+			}
+			return nil
+		}
+		announce := func(ahead godwit.Clock, ks ...godwit.Key) error {
+			return w.Intent(ks, w.Clock()+ahead, w.Clock()+ahead+1)
+		}
+		for range 3 {
+			w.Advance()
+		}
+		for _, x := range []struct {
+			what string
+			keys []godwit.Key
+			want uint64
+		}{{"two keys", []godwit.Key{there, other}, 2}, {"one of them again", []godwit.Key{there}, 0}, {"and again", []godwit.Key{there}, 0}, {"the other", []godwit.Key{other}, 1}} {
+			if err := announce(1, x.keys...); err != nil {
+				return err
+			}
+			if err := came(x.what, x.want); err != nil {
+				return err
+			}
+			w.Advance()
+		}
+		w.Advance()
+		h, err := w.PushAsync(ctx, []godwit.Key{there}, []float32{1, 1})
+		if err != nil {
+			return err
+		}
+		if err := announce(1, there, other); err != nil {
+			return err
+		}
+		if err := came("one that is pushed to, and another", 1); err != nil {
+			return err
+		}
+		if err := w.Wait(ctx, h); err != nil {
+			return err
+		}
+		w.Advance()
+		if err := announce(3, there, other); err != nil {
+			return err
+		}
+		for _, want := range []uint64{0, 0, 2} {
+			if err := came("long before", want); err != nil {
+				return err
+			}
+			if err := w.Pull(ctx, []godwit.Key{keyAt(c, 1, there, other)}, make([]float32, 2)); err != nil { // the planner has time to act
+				return err
+			}
+			if want == 0 {
+				w.Advance()
+			}
+		}
+		return nil
+	})
+}
+
+// A value is not used that was fetched before its key came to the node and left again: the worker
+// may have changed it there.
+func TestAKeyThatWasHereMeanwhileIsReadAnew(t *testing.T) {
+	c := fetching(t, 2, 2)
+	phase := 0
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		k, pause := []godwit.Key{keyAt(c, 1)}, []godwit.Key{keyAt(c, 1-w.ID().Node, keyAt(c, 1))}
+		until := func(p int) error {
+			for phase < p {
+				if err := w.Pull(ctx, pause, make([]float32, 2)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		switch w.ID() {
+		case godwit.WorkerID{Node: 0, Local: 1}:
+			if err := until(1); err != nil {
+				return err
+			}
+			if err := w.Localize(ctx, k); err != nil {
+				return err
+			}
+			phase = 2
+		case godwit.WorkerID{Node: 1, Local: 0}:
+			if err := until(3); err != nil {
+				return err
+			}
+			if err := w.Localize(ctx, k); err != nil {
+				return err
+			}
+			phase = 4
+		case godwit.WorkerID{}:
+			for range 3 {
+				w.Advance()
+			}
+			if err := w.Intent(k, w.Clock()+1, w.Clock()+2); err != nil {
+				return err
+			}
+			phase = 1
+			if err := until(2); err != nil {
+				return err
+			}
+			if err := w.Push(ctx, k, []float32{1, 1}); err != nil {
+				return err
+			}
+			phase = 3
+			if err := until(4); err != nil {
+				return err
+			}
+			w.Advance()
+			v := make([]float32, 2)
+			if err := w.Pull(ctx, k, v); err != nil {
+				return err
+			}
+			if s := c.Node(0).Stats(); v[0] != 1 || s.Fetched != 1 || s.Moves != 1 {
+				return fmt.Errorf("the worker reads %v after its own push; %d keys were fetched and %d came", v, s.Fetched, s.Moves)
+			}
+		}
+		return nil
+	})
+}
+
+// A barrier ends the use of what was fetched before it.
+func TestNothingIsUsedAfterABarrierThatWasFetchedBefore(t *testing.T) {
+	c := fetching(t, 2, 1)
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		k := []godwit.Key{0}
+		for c.Node(0).Home(k[0]) != 1 {
+			k[0]++
+		}
+		for range 3 {
+			w.Advance()
+		}
+		if w.ID().Node == 0 {
+			if err := w.Intent(k, w.Clock()+3, w.Clock()+4); err != nil {
+				return err
+			}
+		}
+		for range 2 {
+			if err := w.Pull(ctx, []godwit.Key{3998 + godwit.Key(w.ID().Node)}, make([]float32, 2)); err != nil {
+				return err
+			}
+			w.Advance()
+		}
+		if err := w.Barrier(ctx); err != nil {
+			return err
+		}
+		if w.ID().Node == 1 {
+			if err := w.Push(ctx, k, []float32{1, 1}); err != nil {
+				return err
+			}
+		} else if c.Node(0).Stats().Fetched != 1 {
+			return fmt.Errorf("%d keys were fetched: the test is vacuous", c.Node(0).Stats().Fetched)
+		}
+		if err := w.Barrier(ctx); err != nil {
+			return err
+		}
+		w.Advance()
+		v := make([]float32, 2)
+		if err := w.Pull(ctx, k, v); err != nil {
+			return err
+		}
+		if v[0] != 1 {
+			return fmt.Errorf("node %d reads %v after a push and a barrier", w.ID().Node, v)
+		}
+		return nil
+	})
+}
