@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -247,9 +248,9 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 		return !mayCopy(policy) || s.silent && len(s.samples) == 0 && !s.model.Table(i).Relaxed
 	}
 	s.ahead, s.asked = fetchesAhead(policy) && !s.silent && seed%4 != 0, map[[2]int]bool{}
-	longStep := time.Hour // nobody fetches ahead
+	longStep := time.Duration(math.MaxInt64) // nobody fetches ahead
 	if s.ahead {
-		longStep = -time.Hour // everybody does, from the third step on
+		longStep = -time.Hour // everybody does
 	}
 	s.history = history.New(workers, s.group, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held)
 	cfg := Config{

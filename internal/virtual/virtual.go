@@ -24,7 +24,7 @@ type Options struct {
 	// starts, the same at all nodes: bounds count them modulo a power of two.
 	Barriers uint64
 	// LongStep is from which length of their steps on workers fetch ahead, under a policy that
-	// does (placement.AheadPolicy); 0: as of a real node, less: they always do.
+	// does (placement.AheadPolicy); 0: as of a real node, less: they always do, math.MaxInt64: never.
 	LongStep time.Duration
 	// Limits bounds the node's queues; zero: as of a real node.
 	Limits Limits

@@ -50,8 +50,14 @@ type Fetcher struct {
 	fetched atomic.Uint64
 }
 
-// Begin has the fetcher fetch for a worker.
-func (f *Fetcher) Begin(c Config, a Asker) { f.Config, f.asker = c, a }
+// Begin has the fetcher fetch for a worker. Until it has seen how long steps take, it takes them
+// for long ones: copies that were set up for the first steps of a run would be old, when rows
+// change most.
+func (f *Fetcher) Begin(c Config, a Asker) {
+	f.Config, f.asker = c, a
+	f.long = c.Long != Never
+	c.Intents.Long(f.long)
+}
 
 // On reports whether the worker's policy has values fetched ahead.
 func (f *Fetcher) On() bool { return f.asker != nil }

@@ -11,6 +11,9 @@ import (
 // A worker whose steps get shorter goes on fetching until they take half as long.
 const LongStep = 2 * time.Millisecond
 
+// Never is a LongStep that no step takes.
+const Never = math.MaxInt64
+
 // A pace is how long the steps of a worker take it, without what it waits. Of several steps the
 // shortest counts: others lost their processor for some time.
 type pace struct {
