@@ -9,7 +9,7 @@ import (
 // come, and the sync rounds to pause: copies that wait for a longer step would be exchanged several
 // times without being used, and one that is used in each of several shorter steps serves them all.
 // A worker whose steps get shorter goes on fetching until they take half as long.
-const LongStep = 2 * time.Millisecond
+const LongStep = 1 * time.Millisecond
 
 // Never is a LongStep that no step takes.
 const Never = math.MaxInt64
