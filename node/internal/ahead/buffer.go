@@ -14,6 +14,7 @@ type Buffer struct {
 	steps []*Step // in use, the oldest first
 	free  []*Step
 	under []under // operations that may be under way, beside those of steps
+	room  int     // how many of them may be noted before it is seen which are over
 	depth depth
 }
 
@@ -167,16 +168,30 @@ func (b *Buffer) Over(clock godwit.Clock, do func(*Step)) {
 	b.steps = rest
 }
 
-// Under notes an operation on keys that was not waited for.
-func (b *Buffer) Under(h godwit.Handle, keys []godwit.Key) {
+// Under notes an operation on keys that was not waited for. Complete reports whether an operation is
+// over. Those that are over are forgotten now and then, so that no more are kept than about twice
+// as many as were under way at a time.
+func (b *Buffer) Under(h godwit.Handle, keys []godwit.Key, complete func(godwit.Handle) bool) {
+	if len(b.under) >= b.room {
+		b.settle(complete)
+		b.room = 2*len(b.under) + minUnder
+	}
 	b.under = append(b.under, under{h, slices.Clone(keys)})
+}
+
+// minUnder is how many operations are noted in any case before it is seen which are over.
+const minUnder = 64
+
+// settle forgets operations that are over.
+func (b *Buffer) settle(complete func(godwit.Handle) bool) {
+	b.under = slices.DeleteFunc(b.under, func(u under) bool { return complete(u.handle) })
 }
 
 // UnderWay returns what says of a key whether the worker uses it in a step before, or has an
 // operation on it under way. The value of such a key must not be fetched: it could be of before that
 // use, and would be used after it. Complete reports whether an operation is over.
 func (b *Buffer) UnderWay(complete func(godwit.Handle) bool) func(godwit.Key) bool {
-	b.under = slices.DeleteFunc(b.under, func(u under) bool { return complete(u.handle) })
+	b.settle(complete)
 	keys := map[godwit.Key]bool{}
 	for _, u := range b.under {
 		for _, k := range u.keys {

@@ -73,9 +73,9 @@ func TestWhatIsUnderWayIsKnown(t *testing.T) {
 	s.Add(2, 1, 0, false) // not fetched, but used in the step
 	s.Ready()
 	keys := []godwit.Key{3}
-	b.Under(7, keys)
-	keys[0] = 9 // they are the caller's
 	complete := false
+	b.Under(7, keys, func(godwit.Handle) bool { return complete })
+	keys[0] = 9 // they are the caller's
 	for range 2 {
 		under := b.UnderWay(func(h godwit.Handle) bool { return complete && h == 7 })
 		for k := godwit.Key(1); k <= 9; k++ {
@@ -196,5 +196,21 @@ func TestStepsAreLongIfTheShortestOfSomeIs(t *testing.T) {
 		if is, ok := step(long/2-1, 0, true); ok && is {
 			t.Error("steps of less than half are long")
 		}
+	}
+}
+
+// A worker that announces nothing, and so never fetches, notes operations all the same.
+func TestOperationsThatAreOverAreForgotten(t *testing.T) {
+	var b Buffer
+	const open = 500
+	for h := godwit.Handle(1); h <= 100_000; h++ {
+		b.Under(h, []godwit.Key{godwit.Key(h)}, func(x godwit.Handle) bool { return x+open < h })
+	}
+	if most := 2*(open+1) + minUnder; len(b.under) > most {
+		t.Errorf("%d operations are noted, %d are under way, want at most %d", len(b.under), open, most)
+	}
+	under := b.UnderWay(func(x godwit.Handle) bool { return x+open < 100_000 })
+	if !under(100_000) || !under(100_000-open) || under(100_000-open-1) {
+		t.Error("what is under way was forgotten, or what is over was not")
 	}
 }

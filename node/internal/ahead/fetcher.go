@@ -48,6 +48,7 @@ type Fetcher struct {
 	near    intent.Plan // steps that are near, and whose values are to be fetched
 	values  Buffer
 	fetched atomic.Uint64
+	asked   []godwit.Key // scratch
 }
 
 // Begin has the fetcher fetch for a worker. Until it has seen how long steps take, it takes them
@@ -209,8 +210,7 @@ func (f *Fetcher) Take(ctx context.Context, keys []godwit.Key, buf []float32, mi
 
 // usable reports whether no row of a key's shard has left this node since its value was asked for.
 func (f *Fetcher) usable(s *Step, i int, k godwit.Key) bool {
-	_, now := f.Rows.Away(k)
-	return now == s.Left(i)
+	return f.Rows.Left(k) == s.Left(i)
 }
 
 // arrived waits for the values of a step, if it may. It returns how many keys were late.
@@ -247,11 +247,11 @@ func (f *Fetcher) Under(h godwit.Handle, keys []godwit.Key, miss []int) {
 	if !f.On() {
 		return
 	}
-	asked := make([]godwit.Key, 0, len(miss)/2)
+	f.asked = f.asked[:0]
 	for m := 0; m < len(miss); m += 2 {
-		asked = append(asked, keys[miss[m]])
+		f.asked = append(f.asked, keys[miss[m]])
 	}
-	f.values.Under(h, asked)
+	f.values.Under(h, f.asked, f.complete)
 }
 
 // ForgetAll has nothing used that was fetched so far.
