@@ -1,0 +1,75 @@
+package samplers
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+	"github.com/godwit-ps/godwit/sampling"
+)
+
+func TestMain(m *testing.M) { roomtest.Main(m) }
+
+// A desk is a worker as samplers see it, where every row is here and holds its key.
+type desk struct{ announced int }
+
+func (d *desk) PullIfLocal(k godwit.Key, dst []float32) bool {
+	dst[0] = float32(k)
+	return true
+}
+
+func (d *desk) Pull(_ context.Context, keys []godwit.Key, dst []float32) error {
+	for i, k := range keys {
+		dst[i] = float32(k)
+	}
+	return nil
+}
+
+func (d *desk) Intent(keys []godwit.Key, _, _ godwit.Clock) error {
+	d.announced += len(keys)
+	return nil
+}
+
+func TestSamplersAreFoundByTheirNumbersAndIds(t *testing.T) {
+	ctx, rows := roomtest.Background(t), uint64(100)
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: 1})
+	roomtest.Must(t, err)
+	all, err := New([]sampling.Spec{
+		{Name: "here", Dist: sampling.Uniform(rows), Scheme: sampling.Local{}},
+		{Name: "announced", Dist: sampling.Uniform(rows), Scheme: sampling.Prepared{}},
+	}, m, 1)
+	roomtest.Must(t, err)
+	d := &desk{}
+	for i, announced := range []int{0, 10} {
+		id, err := all.Prepare(d, i, 10, 0, 1)
+		roomtest.Must(t, err)
+		if d.announced != announced {
+			t.Errorf("sampler %d announced %d keys, want %d", i, d.announced, announced)
+		}
+		keys, vals := make([]godwit.Key, 10), make([]float32, 10)
+		roomtest.Must(t, all.Pull(ctx, d, id, keys, vals))
+		for j, k := range keys {
+			if !m.Has(k) || vals[j] != float32(k) {
+				t.Errorf("sampler %d: key %d reads %v", i, k, vals[j])
+			}
+		}
+		all.Finish(id)
+		if err := all.Pull(ctx, d, id, keys, vals); !errors.Is(err, godwit.ErrSample) {
+			t.Errorf("sampler %d pulls of a finished sample: %v", i, err)
+		}
+	}
+	if c := all.Counts(); c.Draws < 20 {
+		t.Errorf("%d draws are counted, want at least 20", c.Draws)
+	}
+	for _, i := range []int{-1, 2} {
+		if _, err := all.Prepare(d, i, 1, 0, 1); err == nil {
+			t.Errorf("there is a sampler %d", i)
+		}
+	}
+	if err := all.Pull(ctx, d, 2<<sampling.IDBits, make([]godwit.Key, 1), make([]float32, 1)); !errors.Is(err, godwit.ErrSample) {
+		t.Errorf("a sample of no sampler: %v", err)
+	}
+	all.Finish(2 << sampling.IDBits) // does nothing
+}
