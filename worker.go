@@ -125,3 +125,18 @@ type Worker interface {
 	// Barrier returns when every worker of every node has called it.
 	Barrier(ctx context.Context) error
 }
+
+// An Awaiter is a [Worker] that can look after an operation for a while without giving it
+// up. Who must return now and then to handle interrupts waits by it, such as a program in
+// another language. The workers of package node are Awaiters.
+type Awaiter interface {
+	Worker
+	// Await is a Wait for one operation that leaves it under way when ctx ends first. It
+	// then returns false and no error, the operation's buffers stay in use, and Await or
+	// Wait may be called again. A Wait whose context is over gives the operation up.
+	Await(ctx context.Context, h Handle) (over bool, err error)
+	// Unhindered reports whether a PullAsync, PushAsync or SetAsync of so many keys would
+	// return without waiting for anybody. They wait where a worker has as much under way
+	// as it may, and where a table bounds staleness or has a window.
+	Unhindered(keys int) bool
+}

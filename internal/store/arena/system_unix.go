@@ -8,7 +8,7 @@ import "golang.org/x/sys/unix"
 func take(bytes int) ([]byte, error) {
 	m, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err == nil {
-		hugePages(m)
+		advise(m)
 	}
 	return m, err
 }

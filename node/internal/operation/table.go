@@ -20,6 +20,7 @@ type Tables struct {
 	Settled func()
 
 	model *godwit.Model
+	cost  int64 // of the longest row, by link.CostOf
 	each  []*Table
 	ahead atomic.Int64 // keys that were asked for ahead and have not come
 	Most  int64        // such keys that the node may have
@@ -28,6 +29,9 @@ type Tables struct {
 // New returns the operations of the workers of a node, and one table more.
 func New(m *godwit.Model, node godwit.NodeID, workers int, limits host.Limits) *Tables {
 	ts := &Tables{model: m, Most: int64(limits.Ahead)}
+	for i := range m.Tables() {
+		ts.cost = max(ts.cost, link.CostOf(m.TableRowLen(i)))
+	}
 	for i := range workers + 1 {
 		ts.each = append(ts.each, &Table{all: ts, node: node, worker: uint64(i), most: limits.Ops, Room: int64(limits.Asked) / int64(workers+1), moved: make(chan struct{}, 1)})
 	}
@@ -142,6 +146,11 @@ func (t *Table) Open() int {
 
 // Free reports whether Begin opens another operation.
 func (t *Table) Free() bool { return t.Open() < t.most }
+
+// Takes reports whether another operation of so many keys may be begun and issued at once.
+func (t *Table) Takes(keys int) bool {
+	return t.Free() && t.UnderWay()+int64(keys)*t.all.cost <= t.Room
+}
 
 // Ahead returns how many operations wait for a tick.
 func (t *Table) Ahead() int {

@@ -226,52 +226,83 @@ func (w *Worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 func (w *Worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 	var first error
 	for _, h := range hs {
-		if h == 0 {
-			continue
-		}
-		o, ok := w.ops.Get(h)
-		if !ok {
-			if first == nil {
-				first = w.fail("wait", nil, fmt.Errorf("%w: handle %#x", godwit.ErrHandle, uint64(h)))
+		o, err := w.under(h)
+		if o != nil && w.look(ctx, o, &err) != 0 {
+			if e := w.giveUp(o, err); e != nil && first == nil {
+				first = e
 			}
 			continue
 		}
-		if o == nil {
-			continue // waited for already
-		}
-		select {
-		case <-o.Done:
-			w.ops.End(o)
-			continue
-		default:
-		}
-		if o.After != 0 {
-			w.out.Flush()
-			if err := w.awaited(o); err != nil {
-				if first == nil {
-					first = err
-				}
-				continue
-			}
-		}
-		var err error
-		switch w.await(ctx, o) {
-		case 0:
-			w.ops.End(o)
-			continue
-		case 1:
-			err = context.Cause(ctx)
-			if o.After != 0 {
-				err = fmt.Errorf("%w: %w", w.delayed(o), err)
-			}
-		case 2:
-			err = w.g.Host.Err()
-		}
-		if e := w.giveUp(o, err); e != nil && first == nil {
-			first = e
+		if err != nil && first == nil {
+			first = err
 		}
 	}
 	return first
+}
+
+// Await is godwit.Awaiter's.
+func (w *Worker) Await(ctx context.Context, h godwit.Handle) (over bool, err error) {
+	w.enter()
+	defer w.leave()
+	o, err := w.under(h)
+	if o == nil {
+		return true, err
+	}
+	switch w.look(ctx, o, &err) {
+	case 0:
+		return true, err
+	case 1:
+		return false, nil
+	}
+	return true, w.giveUp(o, err)
+}
+
+// Unhindered is godwit.Awaiter's.
+func (w *Worker) Unhindered(keys int) bool {
+	return w.g.Bound == nil && w.g.windows == nil && (w.g.Links.Alone() || w.ops.Takes(keys))
+}
+
+// under returns the operation of a handle; nil if it is over or was waited for already, or,
+// with an error, if there was none.
+func (w *Worker) under(h godwit.Handle) (*operation.Op, error) {
+	if h == 0 {
+		return nil, nil
+	}
+	o, ok := w.ops.Get(h)
+	if !ok {
+		return nil, w.fail("wait", nil, fmt.Errorf("%w: handle %#x", godwit.ErrHandle, uint64(h)))
+	}
+	return o, nil
+}
+
+// look waits for an operation. It returns 0 if that has ended, or cannot be waited for, which
+// *err says; 1 at the end of ctx and 2 at the end of the run, whose cause is in *err then.
+func (w *Worker) look(ctx context.Context, o *operation.Op, err *error) int {
+	select {
+	case <-o.Done:
+		w.ops.End(o)
+		return 0
+	default:
+	}
+	if o.After != 0 {
+		w.out.Flush()
+		if *err = w.awaited(o); *err != nil {
+			return 0
+		}
+	}
+	how := w.await(ctx, o)
+	switch how {
+	case 0:
+		w.ops.End(o)
+	case 1:
+		*err = context.Cause(ctx)
+		if o.After != 0 {
+			*err = fmt.Errorf("%w: %w", w.delayed(o), *err)
+		}
+	case 2:
+		*err = w.g.Host.Err()
+	}
+	return how
 }
 
 // pause waits for what a call needs, the call's context, or the end of the run:

@@ -2,4 +2,4 @@
 
 package arena
 
-func hugePages([]byte) {}
+func advise([]byte) {}
