@@ -227,13 +227,9 @@ func (s *Shard) set(h *store.Header, ref store.Ref, r *wire.Record) {
 	copy(row, r.Vals)
 	s.begin(i, row)
 	if hasSide(h) {
-		m := s.main(h)
-		for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
-			if x.node == r.Origin {
-				x.seq = max(x.seq, r.Seq)
-			}
-			x.full = 0 // its state is another one now
+		if x := s.holder(s.main(h), r.Origin); x != nil {
+			x.seq = max(x.seq, r.Seq)
 		}
 	}
-	s.touch(h)
+	s.renewed(h)
 }

@@ -145,15 +145,7 @@ func (s *Set) each(out *link.Sender, keys []godwit.Key, do func(*protocol.Shard,
 
 // do reports false if no row may be made any more.
 func (s *Set) do(out *link.Sender, k godwit.Key, do func(*protocol.Shard, protocol.Out, godwit.Key)) bool {
-	x := s.shard(k)
-	x.Lock()
-	defer x.Unlock()
-	if x.over() {
-		return false
-	}
-	do(x.Shard, out, k)
-	s.noteWork(x, k)
-	return true
+	return s.With(k, func(x *protocol.Shard) { do(x, out, k) })
 }
 
 // Believed returns the node that a request for a key would go to; false if that is

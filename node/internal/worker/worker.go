@@ -41,7 +41,11 @@ type Worker struct {
 	gives   int64 // when it makes room for others again
 	count   counters
 	teacher *shards.Teacher // is told of accesses that nobody announced; nil: the policy learns nothing from them
+	onCut   func(cut uint64)
 }
+
+// OnCut has f called when the worker crosses into a cut ([godwit.Cutter]).
+func (w *Worker) OnCut(f func(cut uint64)) { w.onCut = f }
 
 // A request is what a worker knows, beside the operation, of a call by which it asks others.
 type request struct {

@@ -1,0 +1,164 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+// cutModel has a table of each kind of rule: with and without state, with a way to merge of its own, not
+// additive, with queries.
+func cutModel(t testing.TB) *godwit.Model {
+	init := godwit.Uniform{Lo: -1, Hi: 1}
+	return modelOf(t,
+		godwit.Table{Name: "add", Rows: 300, Dim: 3, Init: init, Hot: first},
+		godwit.Table{Name: "adagrad", Rows: 200, Dim: 5, Rule: optim.AdaGrad{LR: 0.1}, Init: init, Hot: first},
+		godwit.Table{Name: "max", Rows: 100, Dim: 2, Rule: optim.Max{}, Hot: first},
+		godwit.Table{Name: "ftrl", Rows: 100, Dim: 1, Rule: optim.FTRL{LR: 0.1, Beta: 1, L1: 0.1}, Hot: first},
+	)
+}
+
+// A saved is the rows of a cut, by table and row.
+type saved map[[2]uint64][]float32
+
+// cut has all nodes of a cluster make a cut.
+func cutAll(t testing.TB, c *Cluster, cut uint64) saved {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var mu sync.Mutex
+	rows := saved{}
+	errs := make([]error, len(c.Nodes))
+	var wg sync.WaitGroup
+	for i, n := range c.Nodes {
+		wg.Go(func() {
+			_, errs[i] = n.Cut(ctx, cut, func(table int, nos []uint64, floats []float32) error {
+				mu.Lock()
+				defer mu.Unlock()
+				length := n.model.TableRowLen(table)
+				for j, no := range nos {
+					at := [2]uint64{uint64(table), no}
+					if rows[at] != nil {
+						return fmt.Errorf("row %d of table %d comes twice", no, table)
+					}
+					rows[at] = slices.Clone(floats[j*length : (j+1)*length])
+				}
+				return nil
+			})
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			t.Fatalf("node %d: %v", i, err)
+		}
+	}
+	return rows
+}
+
+// restoreAll gives all nodes all rows, in any order.
+func restoreAll(t testing.TB, c *Cluster, rows saved) {
+	t.Helper()
+	restored := 0
+	for at, row := range rows {
+		for _, n := range c.Nodes {
+			k, err := n.Restore(int(at[0]), []uint64{at[1]}, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			restored += k
+		}
+	}
+	if restored != len(rows) {
+		t.Fatalf("%d of %d rows were restored", restored, len(rows))
+	}
+}
+
+// same compares two cuts bit for bit.
+func same(t testing.TB, what string, got, want saved) {
+	t.Helper()
+	if !maps.EqualFunc(got, want, slices.Equal) {
+		for at, row := range want {
+			if !slices.Equal(got[at], row) {
+				t.Fatalf("%s: row %d of table %d is %v, want %v", what, at[1], at[0], got[at], row)
+			}
+		}
+		t.Fatalf("%s: %d rows, want %d", what, len(got), len(want))
+	}
+}
+
+// What was saved is restored at another number of nodes, values and state, bit for bit: before
+// anything is trained, and after keys moved and were replicated.
+func TestRowsAreRestoredAtAnyNumberOfNodes(t *testing.T) {
+	variants(t, []int{1, 3}, func(t *testing.T, nodes int, cfg Config) {
+		if cfg.Policy != placement.Static {
+			return
+		}
+		cfg.Model = cutModel(t)
+		m := cfg.Model
+		c := local(t, nodes, cfg)
+		train := func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+			for range 60 {
+				k := []godwit.Key{godwit.Key(rng.Uint64N(m.Keys()))}
+				if err := announce(w, rng, k); err != nil {
+					return err
+				}
+				push := valuesOf(m, k)
+				for i := range push {
+					push[i] = rng.Float32() - 0.5
+				}
+				if err := w.Push(ctx, k, push); err != nil {
+					return err
+				}
+				w.Advance()
+			}
+			return everywhere(ctx, w)
+		}
+		each(t, c, train)
+		rows := cutAll(t, c, 1)
+		if len(rows) == 0 || len(rows) >= int(m.Keys()) && !cfg.Policy.Everywhere(false) {
+			t.Fatalf("%d of %d rows were written, want those that were touched", len(rows), m.Keys())
+		}
+		for _, nodes := range []int{1, 4, 3} {
+			c := local(t, nodes, cfg)
+			restoreAll(t, c, rows)
+			each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+				if err := everywhere(ctx, w); err != nil {
+					return err
+				}
+				for range 50 { // moves and replicas, but no changes
+					k := []godwit.Key{godwit.Key(rng.Uint64N(m.Keys()))}
+					if _, at := rows[rowOf(m, k[0])]; !at {
+						continue
+					}
+					if err := w.Intent(k, w.Clock(), w.Clock()+3); err != nil {
+						return err
+					}
+					if err := w.Pull(ctx, k, valuesOf(m, k)); err != nil {
+						return err
+					}
+					w.Advance()
+				}
+				return everywhere(ctx, w)
+			})
+			got := cutAll(t, c, 2)
+			if cfg.Policy.Everywhere(true) { // policies that ask for rows before the run begins
+				maps.DeleteFunc(got, func(at [2]uint64, _ []float32) bool { return rows[at] == nil })
+			}
+			same(t, fmt.Sprintf("%d nodes", nodes), got, rows)
+		}
+	})
+}
+
+func rowOf(m *godwit.Model, k godwit.Key) [2]uint64 {
+	t, row := m.Locate(k)
+	return [2]uint64{uint64(t), row}
+}
