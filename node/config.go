@@ -124,12 +124,16 @@ func bytesOf(m *godwit.Model) (n float64) {
 	return n
 }
 
-// shift returns how many shards a model gets, as a power of two's exponent:
-// about 64 keys a shard, so that workers seldom meet at a lock, between 16 and
-// 512, whose locks and heads stay in a processor's cache (4096 made a pull
-// twice as slow). The stores of 512 shards have room for 17 billion rows of one
-// length, or 500 million of each of 32.
-func shift(keys uint64) uint { return uint(min(max(bits.Len64(keys/64), 4), 9)) }
+// shift returns how many shards a model gets at a node of so many workers, as a power of two's
+// exponent. More shards than that make workers meet at locks no less, and cost a trip to memory
+// each: a call of many keys finds fewer of them in the same shard. There are about 64 a worker; at
+// most one for 64 keys, and at least one for 2¹⁷ keys, so that no index takes long to grow; and
+// between 16 and 512. The stores of 512 shards have room for 17 billion rows of one length, or
+// 500 million of each of 32.
+func shift(keys uint64, workers int) uint {
+	shards := max(min(64*uint64(workers), keys/64), keys>>17)
+	return uint(min(max(bits.Len64(shards), 5), 10) - 1)
+}
 
 // world returns the world that the node lives in.
 func (c *Config) world() host.World {
@@ -170,7 +174,7 @@ func (c *Config) protocol() (*protocol.Config, error) {
 	}
 	p := &protocol.Config{
 		Self: c.Session.Self(), Model: c.Model, Seed: c.Seed, Policy: c.Policy, Homes: directory.NewHomes(c.Model.Keys(), ids), Nodes: len(c.Session.Members()),
-		Hints: !c.NoHints, Shift: shift(c.Model.Keys()),
+		Hints: !c.NoHints, Shift: shift(c.Model.Keys(), c.Workers),
 	}
 	if p.Policy == nil {
 		p.Policy = placement.Adaptive

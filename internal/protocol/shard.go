@@ -156,6 +156,10 @@ type Stats struct {
 	Stale                  uint64 // records ignored because a newer state was known
 }
 
+// maxTraces bounds what all shards of a node know of keys that nobody announced: traces of 32 bytes,
+// 8 MiB.
+const maxTraces = 1 << 18
+
 // NewShard returns a shard that holds nothing yet.
 func NewShard(cfg *Config, alloc store.Alloc) (*Shard, error) {
 	st, err := store.New(cfg.rowLens, alloc)
@@ -163,7 +167,10 @@ func NewShard(cfg *Config, alloc store.Alloc) (*Shard, error) {
 		return nil, err
 	}
 	st.Expect(cfg.homed)
-	return &Shard{cfg: cfg, st: st, dir: directory.New(cfg.Homes, cfg.Self, cfg.Shift, cfg.Hints)}, nil
+	return &Shard{
+		cfg: cfg, st: st, dir: directory.New(cfg.Homes, cfg.Self, cfg.Shift, cfg.Hints),
+		learner: intent.Learner{Most: max(maxTraces>>cfg.Shift, 16)},
+	}, nil
 }
 
 // Broken switches single rules of the protocol off, so that tests can show that

@@ -21,9 +21,12 @@ import (
 // So a key never costs more than a small multiple of what the better of both would have
 // (as renting skis until the rent has reached the price does).
 //
-// The memory is bounded: of traces by maxTraces, of wishes by the caller. The zero Learner
+// The memory is bounded: of traces by Most, of wishes by the caller. The zero Learner
 // has learned nothing and is ready.
 type Learner struct {
+	// Most is how many traces there may be, a power of two, 16 or more; 0: 512.
+	Most int
+
 	traces []trace // in sets of ways
 	used   int     // of these
 
@@ -75,8 +78,8 @@ const (
 
 const (
 	ways         = 4   // traces of a set
-	firstTraces  = 16  // of a shard, 512 bytes
-	maxTraces    = 512 // … 16 KiB
+	firstTraces  = 16  // 512 bytes
+	maxTraces    = 512 // where Most does not say it, 16 KiB
 	mostPatience = 10
 )
 
@@ -274,7 +277,7 @@ func (l *Learner) trace(k godwit.Key) *trace {
 	if t := l.find(k); t != nil {
 		return t
 	}
-	if 4*l.used >= 3*len(l.traces) && len(l.traces) < maxTraces {
+	if 4*l.used >= 3*len(l.traces) && len(l.traces) < l.most() {
 		l.grow()
 	}
 	set := l.set(k)
@@ -314,6 +317,14 @@ func (l *Learner) set(k godwit.Key) []trace {
 	}
 	h, _ := bits.Mul64(uint64(k)*0x9e3779b97f4a7c15, uint64(len(l.traces)/ways))
 	return l.traces[ways*h : ways*h+ways]
+}
+
+// most returns how many traces there may be.
+func (l *Learner) most() int {
+	if l.Most == 0 {
+		return maxTraces
+	}
+	return l.Most
 }
 
 // grow doubles the room for traces.

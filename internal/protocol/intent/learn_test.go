@@ -35,6 +35,13 @@ func TestKeysThatAreUsedMostAreNoticedAmongManyOthers(t *testing.T) {
 	if len(l.traces) > maxTraces {
 		t.Errorf("%d traces, at most %d were promised", len(l.traces), maxTraces)
 	}
+	few := Learner{Most: 64}
+	for range 10_000 {
+		few.Missed(godwit.Key(rng.IntN(1_000_000)), false, true, 1, 8)
+	}
+	if len(few.traces) != few.Most {
+		t.Errorf("-seed %d: %d traces of many keys, want the %d that are allowed", seed, len(few.traces), few.Most)
+	}
 	if l.Wishes() != len(wished) {
 		t.Errorf("%d wishes, %d were begun", l.Wishes(), len(wished))
 	}
