@@ -1,0 +1,168 @@
+package schedule
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A Run is the chunks From … To-1 of an epoch.
+type Run struct {
+	From int `json:"from"` // the first
+	To   int `json:"to"`   // behind the last
+}
+
+// A Position says what of a run is trained, as of one node or, when merged, of all. The
+// zero Position is the begin of a run.
+type Position struct {
+	// Epochs are those that are under way, by number: one, or two where a worker had begun
+	// the next one. All before them are finished, none after them is begun.
+	Epochs []Epoch `json:"epochs"`
+}
+
+// An Epoch is what is trained of an epoch.
+type Epoch struct {
+	Epoch int     `json:"epoch"`           // from 1 on
+	Done  []Run   `json:"done,omitempty"`  // chunks that are finished, in order
+	Under []Under `json:"under,omitempty"` // chunks of which some steps are done
+	// LossBits is the sum of the losses of what is trained, as the bits of a float64, which
+	// JSON keeps, and Examples how many examples that are.
+	LossBits uint64 `json:"loss_bits"`
+	Examples int64  `json:"examples"` // that are trained
+}
+
+// An Under is a chunk that is under way.
+type Under struct {
+	Chunk int `json:"chunk"` // its number, from 0 on
+	Steps int `json:"steps"` // that are done, at least 1
+}
+
+// Loss is the sum of losses.
+func (e *Epoch) Loss() float64 { return math.Float64frombits(e.LossBits) }
+
+// positionVersion counts the forms that [Position.Encode] has had.
+const positionVersion = 1
+
+type encoded struct {
+	Version int `json:"version"`
+	Position
+}
+
+// Encode returns the position as JSON, with a version.
+func (p Position) Encode() ([]byte, error) { return json.Marshal(encoded{positionVersion, p}) }
+
+// DecodePosition reads what Encode returned, of a run with so many chunks an epoch. A
+// position that cannot be is an error.
+func DecodePosition(text []byte, chunks int) (Position, error) {
+	var e encoded
+	err := json.Unmarshal(text, &e)
+	switch {
+	case err != nil:
+	case e.Version != positionVersion:
+		err = fmt.Errorf("it has version %d, this program reads version %d", e.Version, positionVersion)
+	default:
+		err = e.Position.Check(chunks)
+	}
+	if err != nil {
+		return Position{}, fmt.Errorf("schedule: the position cannot be read: %w", err)
+	}
+	return e.Position, nil
+}
+
+// Check returns what is wrong with a position in a run with so many chunks an epoch.
+func (p Position) Check(chunks int) error {
+	for i, e := range p.Epochs {
+		if e.Epoch < 1 || i > 0 && e.Epoch != p.Epochs[i-1].Epoch+1 {
+			return fmt.Errorf("epoch %d is in a wrong place", e.Epoch)
+		}
+		if e.Examples < 0 {
+			return fmt.Errorf("epoch %d has %d examples", e.Epoch, e.Examples)
+		}
+		if err := e.check(chunks); err != nil {
+			return fmt.Errorf("epoch %d: %w", e.Epoch, err)
+		}
+	}
+	return nil
+}
+
+func (e *Epoch) check(chunks int) error {
+	at := 0
+	for _, r := range e.Done {
+		if r.From < at || r.From >= r.To || r.To > chunks {
+			return fmt.Errorf("chunks %d … %d are finished, of %d in order", r.From, r.To-1, chunks)
+		}
+		at = r.To
+	}
+	at = 0
+	for _, u := range e.Under {
+		if u.Chunk < at || u.Chunk >= chunks || u.Steps < 1 || contains(e.Done, u.Chunk) {
+			return fmt.Errorf("chunk %d has %d steps done, of %d chunks in order", u.Chunk, u.Steps, chunks)
+		}
+		at = u.Chunk + 1
+	}
+	return nil
+}
+
+func contains(runs []Run, chunk int) bool {
+	return slices.ContainsFunc(runs, func(r Run) bool { return r.From <= chunk && chunk < r.To })
+}
+
+// Merge puts together the positions of all nodes of a run at one cut. A chunk that two of them
+// name is an error: no chunk is trained by two workers.
+func Merge(ps ...Position) (Position, error) {
+	by := map[int]*Epoch{}
+	for _, p := range ps {
+		for i := range p.Epochs {
+			e := &p.Epochs[i]
+			to := by[e.Epoch]
+			if to == nil {
+				to = &Epoch{Epoch: e.Epoch}
+				by[e.Epoch] = to
+			}
+			to.Done, to.Under = append(to.Done, e.Done...), append(to.Under, e.Under...)
+			to.LossBits = math.Float64bits(to.Loss() + e.Loss())
+			to.Examples += e.Examples
+		}
+	}
+	var m Position
+	for _, e := range by {
+		e.Done = joined(e.Done)
+		slices.SortFunc(e.Under, func(a, b Under) int { return a.Chunk - b.Chunk })
+		m.Epochs = append(m.Epochs, *e)
+	}
+	slices.SortFunc(m.Epochs, func(a, b Epoch) int { return a.Epoch - b.Epoch })
+	if err := m.Check(math.MaxInt); err != nil {
+		return Position{}, errors.Join(errors.New("schedule: the positions of the nodes do not go together"), err)
+	}
+	return m, nil
+}
+
+// joined sorts runs and joins those that follow each other.
+func joined(runs []Run) []Run {
+	slices.SortFunc(runs, func(a, b Run) int { return a.From - b.From })
+	var all []Run
+	for _, r := range runs {
+		if n := len(all); n > 0 && all[n-1].To == r.From {
+			all[n-1].To = r.To
+		} else {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Runs returns chunks as runs, in order. The chunks are sorted in place.
+func Runs(chunks []int) []Run {
+	var rs []Run
+	slices.Sort(chunks)
+	for _, c := range chunks {
+		if n := len(rs); n > 0 && rs[n-1].To == c {
+			rs[n-1].To++
+		} else {
+			rs = append(rs, Run{c, c + 1})
+		}
+	}
+	return rs
+}

@@ -1,0 +1,456 @@
+package schedule
+
+import (
+	"cmp"
+	"flag"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+var seed = flag.Uint64("seed", 0, "the seed of random tests; 0: another each time")
+
+func rng(t *testing.T) *rand.Rand {
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("-seed %d", s)
+	return rand.New(rand.NewPCG(s, 1))
+}
+
+func TestChunksFollowFromTheStepsAlone(t *testing.T) {
+	for _, steps := range []int{0, 1, 2, 1023, 1024, 1025, 5000, 1 << 20, 1<<20 + 1} {
+		n, per := Cut(steps)
+		if n > mostChunks || steps > 1<<11 && n < mostChunks/2 {
+			t.Errorf("%d steps are %d chunks", steps, n)
+		}
+		sum := 0
+		for c := range n {
+			k := Steps(steps, c)
+			if k < 1 || k > per || c < n-1 && k != per {
+				t.Errorf("chunk %d of %d has %d of %d steps", c, n, k, steps)
+			}
+			sum += k
+		}
+		if sum != steps {
+			t.Errorf("the chunks of %d steps have %d", steps, sum)
+		}
+	}
+}
+
+func TestProgressGrowsFromNoneToAllInEachRange(t *testing.T) {
+	for _, n := range []int{1, 3, 7, 40} {
+		for _, chunks := range []int{1, 5, 40, 1000} {
+			for i := range n {
+				from, to := Range(chunks, i, n)
+				for c := from; c < to; c++ {
+					if got, want := Progress(chunks, c, n), float64(c-from)/float64(to-from); got != want {
+						t.Errorf("chunk %d of %d, part %d of %d: progress %v, want %v", c, chunks, i, n, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestItemsHaveEachItemOncePerEpochInAnotherOrder(t *testing.T) {
+	r := rng(t)
+	for _, n := range []int{1, 2, 7, 100, 1000, 12345} {
+		for _, batch := range []int{1, 3, 64, 20000} {
+			s, other := NewItems(n, batch, 3), NewItems(n, batch, 3)
+			var orders [3][]int32
+			for epoch := 1; epoch <= 2; epoch++ {
+				seen := make([]int, n)
+				for c := range s.Chunks() {
+					for step := range s.Steps(c) {
+						b := s.Batch(epoch, c, step)
+						if len(b) > batch || len(b) == 0 {
+							t.Fatalf("%d items by %d: a batch has %d", n, batch, len(b))
+						}
+						orders[epoch] = append(orders[epoch], b...)
+						for _, i := range b {
+							seen[i]++
+						}
+					}
+				}
+				for i, k := range seen {
+					if k != 1 {
+						t.Fatalf("%d items by %d: item %d was trained %d times in epoch %d", n, batch, i, k, epoch)
+					}
+				}
+			}
+			// Who asks for a chunk, and after which, makes no difference.
+			for range 20 {
+				c := r.IntN(s.Chunks())
+				if step := r.IntN(s.Steps(c)); !slices.Equal(s.Batch(2, c, step), other.Batch(2, c, step)) {
+					t.Fatalf("chunk %d differs", c)
+				}
+				other.Batch(1, r.IntN(s.Chunks()), 0)
+			}
+			if n >= 100 && slices.Equal(orders[1], orders[2]) {
+				t.Errorf("%d items by %d: two epochs have the same order", n, batch)
+			}
+		}
+	}
+}
+
+func TestGroupsKeepTheirItemsAndAreSpreadEvenly(t *testing.T) {
+	const n, batch = 64 * 16 * 8, 8
+	s := NewItems(n, batch, 1)
+	if s.groups != mostGroups {
+		t.Fatalf("%d groups", s.groups)
+	}
+	items := func(epoch int) (of []int32) {
+		for c := range s.Chunks() / mostGroups {
+			for step := range s.Steps(c) {
+				of = append(of, s.Batch(epoch, c, step)...)
+			}
+		}
+		slices.Sort(of)
+		return of
+	}
+	one := items(1)
+	if !slices.Equal(one, items(2)) {
+		t.Error("a group has other items in another epoch")
+	}
+	for i := 1; i < len(one); i++ {
+		if gap := one[i] - one[i-1]; gap > 3*mostGroups {
+			t.Errorf("a gap of %d items in a group of every %d-th", gap, mostGroups)
+		}
+	}
+}
+
+// A cluster trains the chunks of a plan in simulated time.
+type cluster struct {
+	t       *testing.T
+	plan    Plan
+	pool    *Pool
+	stocks  []*Stock
+	cost    func(node, worker, epoch, chunk int) float64 // time that a chunk takes
+	trained map[Chunk]int
+	by      map[Chunk]int // the node that trained it last
+	ends    map[int]float64
+	asks    int
+	die     func(node int, now float64) bool
+	dead    []bool
+}
+
+type working struct {
+	at           float64
+	node, worker int
+	queue        []Chunk
+}
+
+func newCluster(t *testing.T, p Plan) *cluster {
+	c := &cluster{t: t, plan: p, pool: NewPool(p), trained: map[Chunk]int{}, by: map[Chunk]int{}, ends: map[int]float64{}, dead: make([]bool, len(p.Workers))}
+	for _, n := range p.Workers {
+		c.stocks = append(c.stocks, NewStock(n))
+	}
+	return c
+}
+
+// ask asks the leader for a node, and reports whether it leased anything.
+func (c *cluster) ask(node, idle int) bool {
+	c.asks++
+	ls, err := c.pool.Ask(node, c.stocks[node].Report(idle))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.stocks[node].Add(ls)
+	return len(ls) > 0
+}
+
+// fill gives a worker chunks ahead, one at least if there is any.
+func (c *cluster) fill(w *working) {
+	s := c.stocks[w.node]
+	for len(w.queue) < 200 {
+		if s.Due() {
+			c.ask(w.node, 0)
+		}
+		next, ok := s.Take(w.worker)
+		if !ok && len(w.queue) == 0 && c.ask(w.node, 1) {
+			continue
+		}
+		if !ok {
+			return
+		}
+		w.queue = append(w.queue, next)
+	}
+}
+
+// run trains all that is left of the plan. An epoch begins when the one before has ended.
+func (c *cluster) run() {
+	var ws []*working
+	for node, n := range c.plan.Workers {
+		for i := range n {
+			ws = append(ws, &working{node: node, worker: i})
+		}
+	}
+	now := 0.0
+	first := c.pool.first()
+	for epoch := first; epoch <= c.plan.Epochs; epoch++ {
+		for _, w := range ws {
+			w.at = now
+		}
+		for {
+			slices.SortStableFunc(ws, func(a, b *working) int { return cmp.Compare(a.at, b.at) })
+			var w *working
+			for _, x := range ws {
+				if c.dead[x.node] {
+					continue
+				}
+				if c.die != nil && c.die(x.node, x.at) {
+					c.dead[x.node] = true
+					c.pool.Lose(x.node)
+					continue
+				}
+				c.fill(x)
+				if len(x.queue) > 0 && x.queue[0].Epoch == epoch {
+					w = x
+					break
+				}
+			}
+			if w == nil {
+				break
+			}
+			x := w.queue[0]
+			w.queue = w.queue[1:]
+			w.at += c.cost(w.node, w.worker, x.Epoch, x.Chunk)
+			c.trained[Chunk{x.Epoch, x.Chunk, 0}]++
+			c.by[Chunk{x.Epoch, x.Chunk, 0}] = w.node
+			c.stocks[w.node].Finish(w.worker, x)
+			now = max(now, w.at)
+		}
+		c.ends[epoch] = now
+	}
+}
+
+func (c *cluster) check() {
+	c.t.Helper()
+	for e := 1; e <= c.plan.Epochs; e++ {
+		for k := range c.plan.Chunks {
+			if n := c.trained[Chunk{e, k, 0}]; n != 1 {
+				c.t.Fatalf("chunk %d of epoch %d was trained %d times", k, e, n)
+			}
+		}
+	}
+}
+
+func TestASlowNodeDoesNotHoldUpTheEpoch(t *testing.T) {
+	for _, workers := range []int{1, 2, 4} {
+		for _, chunks := range []int{500, 1000} {
+			c := newCluster(t, Plan{Chunks: chunks, Epochs: 3, Workers: []int{workers, workers, workers, workers}})
+			c.cost = func(node, _, _, _ int) float64 {
+				if node == 2 {
+					return 2
+				}
+				return 1
+			}
+			c.run()
+			c.check()
+			ideal := float64(chunks) / (3.5 * float64(workers))
+			static := 2 * math.Ceil(float64(chunks)/4/float64(workers))
+			begin := 0.0
+			for e := 1; e <= 3; e++ {
+				took := c.ends[e] - begin
+				begin = c.ends[e]
+				t.Logf("%d workers, %d chunks, epoch %d: %.0f, ideal %.0f, cut in advance %.0f; %d asks", workers, chunks, e, took, ideal, static, c.asks)
+				if took > 1.1*ideal {
+					t.Errorf("%d workers a node: epoch %d takes %.1f, the ideal is %.1f", workers, e, took, ideal)
+				}
+			}
+			if most := 3 * 40 * 4 * workers; c.asks > most {
+				t.Errorf("%d asks for 3 epochs, want at most %d", c.asks, most)
+			}
+		}
+	}
+}
+
+func TestNodesOfEqualSpeedKeepTheirOwnChunks(t *testing.T) {
+	c := newCluster(t, Plan{Chunks: 1000, Epochs: 3, Workers: []int{2, 2, 2, 2}})
+	r := rng(t)
+	c.cost = func(int, int, int, int) float64 { return 0.95 + 0.1*r.Float64() }
+	c.run()
+	c.check()
+	foreign := 0
+	for x, node := range c.by {
+		if from, to := Range(1000, node, 4); x.Chunk < from || x.Chunk >= to {
+			foreign++
+		}
+	}
+	if foreign > 3*1000/50 {
+		t.Errorf("%d of 3000 chunks were trained by another node than their own", foreign)
+	}
+}
+
+func TestEveryChunkIsTrainedOnceWhateverTheSpeeds(t *testing.T) {
+	r := rng(t)
+	for range 200 {
+		workers := make([]int, 1+r.IntN(6))
+		speeds := make([]float64, len(workers))
+		for i := range workers {
+			workers[i], speeds[i] = 1+r.IntN(4), math.Exp(3*r.Float64())
+		}
+		c := newCluster(t, Plan{Chunks: r.IntN(200), Epochs: 1 + r.IntN(4), Workers: workers})
+		c.cost = func(node, _, _, _ int) float64 { return speeds[node] * r.ExpFloat64() }
+		c.run()
+		c.check()
+	}
+}
+
+func TestALostNodesChunksAreTrainedByOthers(t *testing.T) {
+	r := rng(t)
+	for range 100 {
+		const chunks = 300
+		when := 100 * r.Float64()
+		c := newCluster(t, Plan{Chunks: chunks, Epochs: 1, Workers: []int{1, 2, 1}})
+		c.cost = func(int, int, int, int) float64 { return 1 }
+		c.die = func(node int, now float64) bool { return node == 1 && now >= when }
+		c.run()
+		twice := 0
+		for k := range chunks {
+			switch n := c.trained[Chunk{1, k, 0}]; {
+			case n == 0 || n > 2:
+				t.Fatalf("chunk %d was trained %d times", k, n)
+			case n == 2:
+				twice++
+			}
+		}
+		if twice > chunks/2 {
+			t.Errorf("%d of %d chunks were trained twice", twice, chunks)
+		}
+	}
+}
+
+func TestARunGoesOnAtAPositionWithOtherNodes(t *testing.T) {
+	r := rng(t)
+	for range 100 {
+		chunks := 1 + r.IntN(100)
+		at := Position{Epochs: []Epoch{{Epoch: 2}, {Epoch: 3}}}
+		done, under := map[Chunk]bool{}, map[Chunk]int{}
+		for i := range at.Epochs {
+			e := &at.Epochs[i]
+			var cs []int
+			for k := range chunks {
+				switch r.IntN(3 + 3*i) {
+				case 0:
+					cs = append(cs, k)
+					done[Chunk{e.Epoch, k, 0}] = true
+				case 1:
+					e.Under = append(e.Under, Under{k, 1 + r.IntN(3)})
+					under[Chunk{e.Epoch, k, 0}] = e.Under[len(e.Under)-1].Steps
+				}
+			}
+			e.Done = Runs(cs)
+		}
+		text, err := at.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := DecodePosition(text, chunks)
+		if err != nil || !reflect.DeepEqual(again, at) {
+			t.Fatalf("%+v becomes %+v, %v", at, again, err)
+		}
+		p := NewPool(Plan{Chunks: chunks, Epochs: 4, Workers: []int{1, 1 + r.IntN(3)}, At: again})
+		left := map[Chunk]bool{}
+		for e := 2; e <= 4; e++ {
+			for k := range chunks {
+				if c := (Chunk{e, k, 0}); !done[c] {
+					left[c] = true
+				}
+			}
+		}
+		var leased [2][]Lease
+		for asks := 0; len(left) > 0 || len(leased[0])+len(leased[1]) > 0; asks++ {
+			if asks > 10*3*chunks+100 {
+				t.Fatalf("%d chunks are never leased", len(left))
+			}
+			node := r.IntN(2)
+			var rep Report
+			if len(leased[node]) > 0 {
+				rep.Finished, leased[node] = leased[node][:1], leased[node][1:]
+			} else {
+				rep.Idle = 1
+			}
+			ls, err := p.Ask(node, rep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leased[node] = append(leased[node], ls...)
+			for _, l := range ls {
+				for c := l.From; c < l.To; c++ {
+					key := Chunk{l.Epoch, c, 0}
+					if !left[key] {
+						t.Fatalf("chunk %v is leased, which is finished or was leased before", key)
+					}
+					delete(left, key)
+					want, got := under[key], 0
+					if c == l.From {
+						got = l.Skip
+					}
+					if got != want {
+						t.Fatalf("chunk %v is leased with %d steps done, want %d", key, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestReportsOfWhatWasNotLeasedAreRefused(t *testing.T) {
+	p := NewPool(Plan{Chunks: 10, Epochs: 2, Workers: []int{1, 1}})
+	ls, err := p.Ask(0, Report{})
+	if err != nil || len(ls) == 0 {
+		t.Fatal(ls, err)
+	}
+	for _, l := range []Lease{{Epoch: 1, Run: Run{9, 10}}, {Epoch: 7, Run: Run{0, 1}}, {Epoch: 1, Run: Run{-1, 0}}, {Epoch: 1, Run: Run{0, 99}}} {
+		if _, err := p.Ask(0, Report{Finished: []Lease{l}}); err == nil {
+			t.Errorf("%+v was taken", l)
+		}
+	}
+	if _, err := p.Ask(1, Report{Finished: ls[:1]}); err == nil {
+		t.Error("a node finished what another one has leased")
+	}
+	if _, err := p.Ask(0, Report{Finished: ls}); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Ask(0, Report{Finished: ls}); err == nil {
+		t.Error("chunks were finished twice")
+	}
+}
+
+func TestPositionsOfNodesGoTogether(t *testing.T) {
+	a := Position{Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 2}, {7, 8}}, Under: []Under{{9, 4}}, LossBits: math.Float64bits(1.5), Examples: 10}, {Epoch: 4, Under: []Under{{0, 1}}}}}
+	b := Position{Epochs: []Epoch{{Epoch: 3, Done: []Run{{2, 7}}, Under: []Under{{8, 1}}, LossBits: math.Float64bits(2), Examples: 5}}}
+	got, err := Merge(a, b)
+	want := Position{Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 8}}, Under: []Under{{8, 1}, {9, 4}}, LossBits: math.Float64bits(3.5), Examples: 15}, {Epoch: 4, Under: []Under{{0, 1}}}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	if _, err := Merge(a, a); err == nil {
+		t.Error("two nodes trained the same chunks, and that is no error")
+	}
+}
+
+func FuzzDecodePosition(f *testing.F) {
+	p := Position{Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 2}}, Under: []Under{{4, 1}}}}}
+	text, _ := p.Encode()
+	f.Add(text, 10)
+	f.Add([]byte(`{"version":1,"epochs":[{"epoch":1,"done":[{"from":5,"to":2}]}]}`), 3)
+	f.Fuzz(func(t *testing.T, text []byte, chunks int) {
+		if chunks > 1<<12 {
+			return
+		}
+		p, err := DecodePosition(text, chunks)
+		if err != nil || len(p.Epochs) > 0 && p.Epochs[0].Epoch > 1<<20 {
+			return
+		}
+		q := NewPool(Plan{Chunks: chunks, Epochs: 1, Workers: []int{1}, At: p})
+		if _, err := q.Ask(0, Report{Idle: 1}); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package schedule
+
+// A Chunk is what a worker trains next.
+type Chunk struct {
+	Epoch int // from 1 on
+	Chunk int // its number in the epoch, from 0 on
+	Skip  int // its first steps, which are done already
+}
+
+// A Stock is what a node has leased, and how its workers divide it. It belongs to one
+// goroutine.
+type Stock struct {
+	leases   []Lease
+	held     []int // by worker: chunks that it has taken and not finished
+	out      int   // chunks that are leased and not finished
+	finished []Chunk
+	mark     int // what was out after the last answer
+	asked    bool
+}
+
+// NewStock returns the stock of a node with so many workers: nothing.
+func NewStock(workers int) *Stock { return &Stock{held: make([]int, workers)} }
+
+// Add takes what was leased.
+func (s *Stock) Add(ls []Lease) {
+	for _, l := range ls {
+		s.leases = append(s.leases, l)
+		s.out += l.To - l.From
+	}
+	s.mark = s.out
+}
+
+// Take gives a worker its next chunk, in the order of the leases. A worker that still has
+// work is given no more than half of its fair share, or a second chunk.
+func (s *Stock) Take(worker int) (c Chunk, ok bool) {
+	ahead := s.held[worker]
+	if len(s.leases) == 0 || ahead > 0 && len(s.held) > 1 && ahead >= max(2, s.out/(2*len(s.held))) {
+		return c, false
+	}
+	l := &s.leases[0]
+	c = Chunk{l.Epoch, l.From, l.Skip}
+	l.From, l.Skip = l.From+1, 0
+	if l.From == l.To {
+		s.leases = s.leases[1:]
+	}
+	s.held[worker]++
+	return c, true
+}
+
+// Finish takes note that a worker has trained a chunk.
+func (s *Stock) Finish(worker int, c Chunk) {
+	s.held[worker]--
+	s.out--
+	s.finished = append(s.finished, c)
+}
+
+// Due reports whether it is time to ask the leader: half of what was leased is finished, or
+// nothing was leased yet.
+func (s *Stock) Due() bool { return !s.asked || 2*len(s.finished) >= max(1, s.mark) }
+
+// Empty reports whether no chunk is left to be taken.
+func (s *Stock) Empty() bool { return len(s.leases) == 0 }
+
+// Report returns what the leader is to be told, when it is asked, and forgets it.
+func (s *Stock) Report(idle int) Report {
+	r := Report{Idle: idle}
+	by := map[int][]int{}
+	var epochs []int
+	for _, c := range s.finished {
+		if by[c.Epoch] == nil {
+			epochs = append(epochs, c.Epoch)
+		}
+		by[c.Epoch] = append(by[c.Epoch], c.Chunk)
+	}
+	for _, e := range epochs {
+		for _, run := range Runs(by[e]) {
+			r.Finished = append(r.Finished, Lease{Epoch: e, Run: run})
+		}
+	}
+	s.finished, s.asked = s.finished[:0], true
+	return r
+}
