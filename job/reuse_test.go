@@ -288,7 +288,7 @@ func TestExamplesOfAFileAreEvaluatedAndClassified(t *testing.T) {
 		}
 		positive := "1"
 		if hashed {
-			l.HashBits, set.Classes, positive = 14, [2]string{"1", "2"}, "2"
+			l.HashBits, set.Classes, positive = 14, []string{"1", "2"}, "2"
 		}
 		dir := t.TempDir()
 		spec.Data = filepath.Join(dir, "examples")
@@ -309,7 +309,7 @@ func TestExamplesOfAFileAreEvaluatedAndClassified(t *testing.T) {
 		}
 		right := 0
 		for i, a := range ask(t, m, task.Use{}, string(text)) {
-			if y, _, _ := held.Row(i); y == (a[0] == positive) {
+			if y, _, _ := held.Row(i); (y > 0) == (a[0] == positive) {
 				right++
 			}
 			if (a[0] == positive) != (number(t, a[1]) > 0.5) {
@@ -318,6 +318,53 @@ func TestExamplesOfAFileAreEvaluatedAndClassified(t *testing.T) {
 		}
 		if accuracy := float64(right) / float64(held.Len()); math.Abs(accuracy-want.At("accuracy")) > 1e-9 {
 			t.Errorf("hashed %v: %v of the answers are right, want %v", hashed, accuracy, want)
+		}
+	}
+}
+
+func TestExamplesOfManyClassesAndOfValuesArePredicted(t *testing.T) {
+	for _, classes := range []int{0, 5} {
+		spec := reusable()["factors"]
+		l := spec.Task.(*task.Linear)
+		l.Examples.Classes, l.Target, l.L1 = classes, libsvm.ToClasses, 0.01
+		if classes == 0 {
+			l.Target = libsvm.ToValues
+		}
+		set, err := libsvm.Generate(l.Examples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Data = filepath.Join(t.TempDir(), "examples")
+		rest, held := set.Split(1, 5)
+		if err := errors.Join(rest.Write(spec.Data), held.Write(spec.Data+".t")); err != nil {
+			t.Fatal(err)
+		}
+		_, m, want := trained(t, spec)
+		got, err := m.Test(t.Context(), task.Use{Test: spec.Data + ".t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agree(t, "examples of a file", got.Metrics, want[:3])
+
+		text, err := os.ReadFile(spec.Data + ".t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		right, square := 0, 0.0
+		for i, a := range ask(t, m, task.Use{}, string(text)) {
+			y, _, _ := held.Row(i)
+			if classes == 0 {
+				square += math.Pow(number(t, a[0])-float64(y), 2)
+			} else if a[0] == held.Classes[int(y)] {
+				right++
+			}
+		}
+		n := float64(held.Len())
+		if classes > 0 && math.Abs(float64(right)/n-want.At("accuracy")) > 1e-9 {
+			t.Errorf("%v of the answers are right, want %v", float64(right)/n, want)
+		}
+		if rmse := math.Sqrt(square / n); classes == 0 && math.Abs(rmse-want.At("RMSE")) > 1e-4 {
+			t.Errorf("the answers are %v off, want %v", rmse, want)
 		}
 	}
 }

@@ -31,6 +31,8 @@ func inputFiles(t *testing.T) (dir string) {
 		"unseen/train.txt": graph(""), "unseen/valid.txt": "", "unseen/test.txt": "a1\tknows\tzebra\na0\tlikes\ta1\n",
 		"onefile/train.txt": graph(""),
 		"linear.txt":        "1 1:1\n0 2:1\n1 2=1\n",
+		"kinds.txt":         strings.Repeat("1 1:1\n2 2:1\n3 1:1 2:1\n", 20),
+		"amounts.txt":       strings.Repeat("1.5 1:1\n2 2:1\n3 1:1 2:1\n", 20),
 		"oneclass.txt":      strings.Repeat("1 1:1 3:1\n", 40),
 		"heldout.txt":       strings.Repeat("1 1:1\n"+strings.Repeat("1 1:1\n-1 2:1\n-1 3:1\n", 3), 4),
 		"matrix.csv":        "user,item,rating\n1,1,5\n1,2\n",
@@ -149,7 +151,13 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train linear --data nowhere", cli.Failure, "nowhere"},
 		{"train linear --data linear.txt", cli.Failure, "linear.txt:3"},
 		{"train linear --data empty", cli.Failure, "notes.md:1"},
-		{"train linear --data oneclass.txt", cli.Failure, "both classes are needed"},
+		{"train linear --data kinds.txt", cli.Failure, `kinds.txt:3: label "3" is the third one, and all are whole numbers: say whether they are classes or values`},
+		{"train linear --data kinds.txt --target kinds", cli.WrongUsage, `target "kinds", want auto, classes or values`},
+		{"train linear --data kinds.txt --target classes --epochs 1", cli.OK, "macro F1"},
+		{"train linear --data kinds.txt --target values --epochs 1", cli.OK, "RMSE"},
+		{"train linear --data amounts.txt --epochs 1", cli.OK, "RMSE"},
+		{"train linear --data amounts.txt --solver blocks", cli.Failure, "blocks train two classes, and the labels are values"},
+		{"train linear --data oneclass.txt", cli.Failure, "the same label: there is nothing to tell apart"},
 		{"train linear --examples 90 --min-count 100", cli.Failure, "stands in 100 of"},
 		{"train mf --data nowhere", cli.Failure, "nowhere"},
 		{"train mf --data matrix.csv", cli.Failure, "matrix.csv:3"},
@@ -171,7 +179,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train kge --data odd" + quick, cli.OK, `warning: the first fact of train, "Kopf" "Art" "Ende"`},
 		{"train kge --data odd" + quick, cli.OK, "warning: 2 of 2 facts of test are facts to train, too"},
 		{"train kge --data unseen" + quick, cli.OK, "warning: 2 of 2 facts of test have an entity or a relation that no fact to train has"},
-		{"train linear --epochs 1 --data heldout.txt", cli.OK, "all 4 examples to test have the label 1: accuracy and AUC of them say nothing"},
+		{"train linear --epochs 1 --data heldout.txt", cli.OK, "all 4 examples to test have the label 1: the figures of them say little"},
 	} {
 		p := prepare(t, strings.Fields(c.args)...)
 		p.cmd.Dir = dir

@@ -38,8 +38,9 @@ model's task has them, each answered as soon as it is read.
           best, without the facts of --known
   mf      row and column: the value of the cell. "?" for one of them: the cells with
           the largest values
-  linear  index:value … as in training, with or without a label: the label, and the
-          probability of 1
+  linear  index:value … as in training, with or without a label: of two classes the
+          label and the probability of the positive one, of several the label and its
+          probability (--json: of all), or the value
   lda     the text of a document: its topics and their shares
   sketch  an item: about how often it was counted, and no less often
   w2v     a word: the nearest ones. Three words A B C: what is to C as B is to A

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/train/linear"
 	"github.com/godwit-ps/godwit/train/task"
@@ -11,20 +12,23 @@ import (
 
 func init() { trainTasks = append(trainTasks, linearTask()) }
 
-var linearLegend = fmt.Sprintf(`accuracy, AUC, log loss: of the test examples; sparsity: the share of the features
-seen in training whose weight is exactly 0 (untrained: of %d examples).`, task.UntrainedExamples)
+var linearLegend = fmt.Sprintf(`accuracy, AUC, log loss (two classes), accuracy, log loss, macro F1 (several), RMSE,
+MAE, R2 (values): of the test examples; sparsity: the share of weights of features seen
+in training that are exactly 0 (untrained: of %d examples).`, task.UntrainedExamples)
 
 func linearTask() cli.Task {
 	s := task.DefaultLinear()
 	return cli.Task{
 		Settings: s,
-		Short:    "Train sparse logistic regression or a factorization machine",
-		About: `Train the weights of sparse features that tell two classes apart, and evaluate them
-on examples held out of training.
+		Short:    "Train sparse linear models or factorization machines",
+		About: `Train the weights of sparse features that tell classes apart or predict a value, and
+evaluate them on examples held out of training.
 
 The examples are generated, with a sparse truth to be found, or read from files
-in the format of LibSVM and libFM (or .gz): an example a line, a label (1 or -1)
-and its features with their values, as "1 3:1 11:0.5". --data is such a file,
+in the format of LibSVM and libFM (or .gz): an example a line, a label
+and its features with their values, as "1 3:1 11:0.5". Two different labels are two
+classes, as 1 and -1; labels of which one is no whole number are values. Whole numbers
+of more than two kinds can be either: --target says which. --data is such a file,
 beside which there may be its tests, with ".t" in their name; or a folder of
 files that have train, valid and test in their names. What has no file is held
 out of the examples to train.
@@ -42,16 +46,20 @@ penalty in it) never rises, and the outcome is the same on any number of nodes.`
   godwit train linear --data a9a.gz            # and a9a.t.gz, if it is there
   godwit train linear --data clicks --hash 22 --min-count 5 --export weights
   godwit train linear --data a9a.gz --solver blocks --epochs 20 --nodes 4
-  godwit train linear --data frappe --factors 16 --epochs 10`,
+  godwit train linear --data frappe --factors 16 --epochs 10
+  godwit train linear --data digits.libsvm --target classes
+  godwit train linear --data prices.libsvm     # prices as 12.5 are values`,
 		Data:   "`file or folder` of the examples (default: they are generated)",
 		Legend: linearLegend,
 		DataFlags: func(g cli.Group) {
 			g.IntVar(&s.HashBits, "hash", s.HashBits, "hash the names of features to numbers of so many `bits`; 0: they are numbers")
+			g.StringVar((*string)(&s.Target), "target", string(s.Target), "what labels are, by `name`: "+string(libsvm.Auto)+", "+string(libsvm.ToClasses)+", "+string(libsvm.ToValues))
 			g.IntVar(&s.MinCount, "min-count", s.MinCount, "leave out features that stand in fewer training `examples`; 1: keep all")
 			g.IntVar(&s.Share.Valid, "hold-valid", s.Share.Valid, "hold out every `n`th example for validation, where there is no file; 0: none")
 			g.IntVar(&s.Share.Test, "hold-test", s.Share.Test, "hold out every `n`th example for the test, where there is no file; 0: none")
 			g.IntVar(&s.Examples.Examples, "examples", s.Examples.Examples, "`number` of generated examples")
 			g.IntVar(&s.Examples.Features, "features", s.Examples.Features, "`number` of their features")
+			g.IntVar(&s.Examples.Classes, "classes", s.Examples.Classes, "`number` of their classes; 0: their labels are values")
 			g.IntVar(&s.Examples.PerExample, "per-example", s.Examples.PerExample, "`number` of features of each")
 			g.IntVar(&s.Examples.Relevant, "relevant", s.Examples.Relevant, "`number` of features that bear on the label")
 			g.Float64Var(&s.Examples.Exponent, "zipf", s.Examples.Exponent, "how unequally popular features are: `exponent` of Zipf's law, 0 … 2")

@@ -37,7 +37,8 @@ type Model struct {
 	Score string `json:"score,omitempty"`
 	// Features says how names of features became rows; nil where nothing was hashed.
 	Features *Features `json:"features,omitempty"`
-	// Classes are the labels of negative and of positive examples, where there are any.
+	// Classes are the labels of the classes, in the order of the arrays' columns, that of negative
+	// examples first if there are two; none if the model predicts values.
 	Classes []string `json:"classes,omitempty"`
 	// Files are all other files of the folder.
 	Files []File `json:"files"`

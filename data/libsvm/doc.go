@@ -1,5 +1,5 @@
 // Package libsvm holds sparse labelled examples, as linear models and
-// factorization machines train on them: a label of two and a few features with
+// factorization machines train on them: a label and a few features with
 // values, of very many possible ones.
 //
 // [Load] reads a file, a [Scanner] streams one, [Generate] makes examples of a sparse
@@ -16,10 +16,11 @@
 //	+1 3:1 11:0.5 14:-2
 //	-1 1:1 3:1
 //
-// Labels are two numbers, such as 1 and -1, 1 and 0, or 2 and 1, of which the smaller one
-// is that of negative examples ([Set].Classes); those of the examples to train count for all
-// splits. A third one is refused, as more than two classes or regression would need
-// another loss. A [Scanner] reads 1, and -1 or 0. Values are finite numbers of float32.
+// Labels are numbers: of classes, or values ([Target]). Two different ones are two classes, such
+// as 1 and -1, 1 and 0, or 2 and 1, of which the smaller one is that of negative examples
+// ([Set].Classes). If one is no whole number, they are values. Otherwise Options.Target says
+// what they are. The examples to train decide for all splits. A [Scanner] that is not told
+// reads 1, and -1 or 0. Values are finite numbers of float32.
 //
 // A byte order mark at the start, line ends of the form CR LF and a last line
 // without its line end are accepted. A line without anything but spaces and a

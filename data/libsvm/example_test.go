@@ -22,9 +22,9 @@ func ExampleRead() {
 	_, err = libsvm.Read("ads.txt", strings.NewReader("+1 3:1\n-1 3;1\n"), libsvm.Options{})
 	fmt.Println(err)
 	// Output:
-	// true [3 7] [1 0.5]
-	// false [1] [2]
-	// false [7] [1]
+	// 1 [3 7] [1 0.5]
+	// 0 [1] [2]
+	// 0 [7] [1]
 	// 3 examples, 33.3% positive, 3 of 8 features used, 1.3 per example
 	// libsvm: ads.txt:2: "3;1" is not of the form index:value
 }

@@ -18,16 +18,27 @@ func (s *Splits) Fingerprint() string {
 func (s *Set) feed(h *fingerprint.Hash) {
 	h.Number(s.Width)
 	h.Number(s.Len())
+	kinds := len(s.Classes)
+	if kinds != 2 {
+		h.Number(kinds)
+	}
 	for i := range s.Len() {
-		positive, features, values := s.Row(i)
-		label := 2 * len(features)
-		if positive {
-			label++
+		label, features, values := s.Row(i)
+		if kinds == 0 {
+			h.Float(label)
 		}
-		h.Number(label)
+		h.Number(max(kinds, 1)*len(features) + s.class(label))
 		for k, f := range features {
 			h.ID(f)
 			h.Float(values[k])
 		}
 	}
+}
+
+// class is the number of a class; 0 where there are none.
+func (s *Set) class(label float32) int {
+	if len(s.Classes) == 0 {
+		return 0
+	}
+	return int(label)
 }

@@ -37,17 +37,68 @@ func TestGeneratedExamplesAreAsTheirSpecSays(t *testing.T) {
 	// The truth predicts what noise and the coins of the logistic leave.
 	right := 0
 	for i := range set.Len() {
-		positive, fs, _ := set.Row(i)
-		m := float32(bias)
+		label, fs, _ := set.Row(i)
+		m := float32(bias[0])
 		for _, f := range fs {
 			m += truth[f]
 		}
-		if positive == (m > 0) {
+		if (label > 0) == (m > 0) {
 			right++
 		}
 	}
 	if acc := float64(right) / float64(set.Len()); acc < 0.75 || acc > 0.9 {
 		t.Errorf("the truth is right on %.3f of the examples", acc)
+	}
+}
+
+func TestGeneratedLabelsAreOfTheClassesThatWereAskedFor(t *testing.T) {
+	s := DefaultSpec()
+	s.Examples, s.Features, s.Relevant, s.Noise = 10_000, 500, 100, 0
+	for _, classes := range []int{0, 3, 10} {
+		s.Classes = classes
+		set, truth, bias, err := GenerateWithTruth(s)
+		if err != nil || len(set.Classes) != classes {
+			t.Fatalf("%d classes: %q, %v", classes, set.Classes, err)
+		}
+		if err := set.Check(); err != nil {
+			t.Fatal(err)
+		}
+		count, right, square := make([]int, max(classes, 1)), 0, 0.0
+		for i := range set.Len() {
+			y, fs, _ := set.Row(i)
+			best, margins := 0, make([]float64, len(bias))
+			for c := range margins {
+				margins[c] = bias[c]
+				for _, f := range fs {
+					margins[c] += float64(truth[c*s.Features+int(f)])
+				}
+				if margins[c] > margins[best] {
+					best = c
+				}
+			}
+			if classes == 0 {
+				square += float64(y) * float64(y)
+				if math.Abs(margins[0]-float64(y)) > 1e-4 {
+					t.Fatalf("example %d has the value %v, and the truth says %v", i, y, margins[0])
+				}
+				continue
+			}
+			count[int(y)]++
+			if int(y) == best {
+				right++
+			}
+		}
+		if spread := math.Sqrt(square / 10_000); classes == 0 && (spread < 2 || spread > 8) {
+			t.Errorf("values have a deviation of %v", spread)
+		}
+		if share := float64(right) / 10_000; classes > 0 && share < 0.7 {
+			t.Errorf("of %d classes, the truth finds the right one for %.2f", classes, share)
+		}
+		for c, n := range count {
+			if classes > 0 && n < 10_000/classes/3 {
+				t.Errorf("of %d classes, %d has %d examples", classes, c, n)
+			}
+		}
 	}
 }
 
@@ -119,7 +170,7 @@ func TestWrittenExamplesAreReadAgain(t *testing.T) {
 	if !reflect.DeepEqual(got, set) {
 		t.Error("what was read differs from what was written")
 	}
-	if err := (&Set{Labels: []bool{true}}).Write(path); err == nil {
+	if err := (&Set{Labels: []float32{1}}).Write(path); err == nil {
 		t.Error("a broken set was written")
 	}
 	if err := set.Write(filepath.Join(path, "below")); err == nil {

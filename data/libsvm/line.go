@@ -31,21 +31,21 @@ type pair struct {
 }
 
 // line reads an example, unless the line is empty.
-func (p *parser) line(line []byte) (positive, ok bool, err error) {
+func (p *parser) line(line []byte) (label float32, ok bool, err error) {
 	if err := checkText(line); err != nil {
-		return false, false, err
+		return 0, false, err
 	}
 	if i := bytes.IndexByte(line, '#'); i >= 0 {
 		line = line[:i]
 	}
-	label, rest := field(line)
-	if len(label) == 0 {
-		return false, false, nil
+	text, rest := field(line)
+	if len(text) == 0 {
+		return 0, false, nil
 	}
-	if positive, err = p.labels.read(label); err != nil {
-		return false, false, err
+	if label, err = p.labels.read(text); err != nil {
+		return 0, false, err
 	}
-	return positive, true, p.read(rest)
+	return label, true, p.read(rest)
 }
 
 // checkText refuses what is no line of a text.
@@ -159,96 +159,6 @@ func (p *parser) sort() error {
 		}
 	}
 	return nil
-}
-
-// labels reads labels. Those of a scanner are 1 and -1 or 0; those of a whole file are
-// any two numbers, of which it is known at its end which is the smaller one.
-type labels struct {
-	negative string // of a scanner: how it is written, once that is known
-
-	any   bool
-	given bool      // classes are given
-	seen  []float64 // the classes, by their first appearance
-	names [2]string // negative and positive, if they are given
-}
-
-func (l *labels) read(text []byte) (positive bool, err error) {
-	x, err := strconv.ParseFloat(view(text), 64)
-	switch {
-	case err != nil || x-x != 0:
-		return false, fmt.Errorf("label %.60q is not a number; want two of them, such as 1 for positive examples and -1 or 0 for negative ones", text)
-	case l.any:
-		return l.class(x, text)
-	case x == 1:
-		return true, nil
-	case x != 0 && x != -1:
-		return false, fmt.Errorf("label %.60q is neither 1 nor -1 or 0: only two classes can be told apart", text)
-	}
-	written := "-1"
-	if x == 0 {
-		written = "0"
-	}
-	if l.negative == "" {
-		l.negative = written
-	}
-	if l.negative != written {
-		return false, fmt.Errorf("label %.60q after %s: negative examples are written either -1 or 0, and only two classes can be told apart", text, l.negative)
-	}
-	return false, nil
-}
-
-// class returns whether a label is the second class.
-func (l *labels) class(x float64, text []byte) (second bool, err error) {
-	x += 0 // so that -0 is 0
-	i := slices.Index(l.seen, x)
-	switch {
-	case i < 0 && l.given && l.seen[1] == 1 && isZeroOrMinus(x) && isZeroOrMinus(l.seen[0]):
-		return false, nil // a9a has 0 to train and -1 to test
-	case i < 0 && l.given:
-		return false, fmt.Errorf("label %.60q is neither %s nor %s, the two classes to train", text, l.names[0], l.names[1])
-	case i < 0 && len(l.seen) == 2:
-		return false, fmt.Errorf("label %.60q after %v and %v: only two classes can be told apart; more classes and regression are not trained", text, l.seen[0], l.seen[1])
-	case i < 0:
-		i = len(l.seen)
-		l.seen = append(l.seen, x)
-	}
-	return i == 1, nil
-}
-
-func isZeroOrMinus(x float64) bool { return x == 0 || x == -1 }
-
-// labelsOf returns labels of given classes, negative and positive, or of any two.
-func labelsOf(classes [2]string) (labels, error) {
-	l := labels{any: true}
-	if classes == [2]string{} {
-		return l, nil
-	}
-	l.given, l.names = true, classes
-	for _, name := range classes {
-		x, err := strconv.ParseFloat(name, 64)
-		if err != nil || x-x != 0 || slices.Contains(l.seen, x) {
-			return l, fmt.Errorf("libsvm: the classes %q, want two different numbers", classes)
-		}
-		l.seen = append(l.seen, x)
-	}
-	return l, nil
-}
-
-// classes returns the classes, the smaller one first, and whether the second one that
-// was seen is the smaller one. One alone is positive if it is above 0; the other is -1 or 1 then.
-func (l *labels) classes() (names [2]string, turned bool) {
-	name := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	switch {
-	case l.given:
-		return l.names, false
-	case len(l.seen) == 1 && l.seen[0] > 0:
-		return [2]string{"-1", name(l.seen[0])}, true
-	case len(l.seen) == 1:
-		return [2]string{name(l.seen[0]), "1"}, false
-	case l.seen[0] > l.seen[1]:
-		return [2]string{name(l.seen[1]), name(l.seen[0])}, true
-	}
-	return [2]string{name(l.seen[0]), name(l.seen[1])}, false
 }
 
 // view is text as a string without a copy, for functions that do not keep it

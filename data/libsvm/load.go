@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/godwit-ps/godwit/data/lines"
 
@@ -21,9 +22,11 @@ type Options struct {
 	// HashBits, 1 … MaxHashBits, hashes what stands before the colon to one of
 	// 2^HashBits features. 0 takes it as the feature's number.
 	HashBits int
-	// Classes are the labels of negative and of positive examples. Empty: those of the
-	// file, of which the smaller number is negative. A [Scanner] reads 1 and -1 or 0.
-	Classes [2]string
+	// Target says what the labels are; empty means [Auto].
+	Target Target
+	// Classes are the labels of the classes, in their order. Empty: those of the
+	// file, ascending. A [Scanner] for neither classes nor values reads 1 and -1 or 0.
+	Classes []string
 }
 
 // Check returns what is wrong with the options.
@@ -31,7 +34,7 @@ func (o Options) Check() error {
 	if o.HashBits < 0 || o.HashBits > MaxHashBits {
 		return setting.Bad("libsvm.Options", "HashBits", o.HashBits, fmt.Sprintf("0 (features have numbers) … %d", MaxHashBits))
 	}
-	_, err := labelsOf(o.Classes)
+	_, err := labelsOf(o)
 	return err
 }
 
@@ -41,10 +44,11 @@ const maxLine = 1 << 22
 // A Scanner reads examples one after the other, in the memory of one line. It
 // belongs to one goroutine.
 type Scanner struct {
-	lines    *lines.Scanner
-	parse    parser
-	positive bool
-	err      error
+	lines *lines.Scanner
+	parse parser
+	label float32
+	third error // of the third label, if labels are not values
+	err   error
 }
 
 // NewScanner reads from r. Name, of the file, is for errors.
@@ -52,31 +56,41 @@ func NewScanner(name string, r io.Reader, o Options) (*Scanner, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	return newScanner(lines.New(name, r, maxLine), o), nil
+	l, err := labelsOf(o)
+	if err != nil {
+		return nil, err
+	}
+	l.streamed = true
+	return newScanner(lines.New(name, r, maxLine), o, l), nil
 }
 
-func newScanner(l *lines.Scanner, o Options) *Scanner {
-	return &Scanner{lines: l, parse: parser{hashBits: o.HashBits}}
+func newScanner(in *lines.Scanner, o Options, l labels) *Scanner {
+	return &Scanner{lines: in, parse: parser{hashBits: o.HashBits, labels: l}}
 }
 
 // Scan reads the next example and reports whether there is one.
 func (s *Scanner) Scan() bool {
 	for s.err == nil && s.lines.Scan() {
-		positive, ok, err := s.parse.line(s.lines.Text())
+		label, ok, err := s.parse.line(s.lines.Text())
 		if err != nil {
 			s.err = s.lines.Fail(err)
-		} else if ok {
-			s.positive = positive
+			return false
+		}
+		if third := s.parse.labels.third; third != nil && s.third == nil {
+			s.third = s.lines.Fail(third)
+		}
+		if ok {
+			s.label = label
 			return true
 		}
 	}
 	return false
 }
 
-// Example returns the example that Scan read: its label, its features,
-// ascending, and their values. The slices are valid until the next Scan.
-func (s *Scanner) Example() (positive bool, features []uint32, values []float32) {
-	return s.positive, s.parse.features, s.parse.values
+// Example returns the example that Scan read: its label, as a [Set] has it, its
+// features, ascending, and their values. The slices are valid until the next Scan.
+func (s *Scanner) Example() (label float32, features []uint32, values []float32) {
+	return s.label, s.parse.features, s.parse.values
 }
 
 // Err returns what ended the scan before the end of the file, with file and
@@ -102,24 +116,27 @@ func Load(path string, o Options) (set *Set, err error) {
 		return nil, fmt.Errorf("libsvm: %w", err)
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	return readAll(path, newScanner(l, o), o)
+	labels, err := labelsOf(o)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(path, newScanner(l, o, labels), o)
 }
 
 // Read is Load from a reader. Name, of the file, is for errors.
 func Read(name string, r io.Reader, o Options) (*Set, error) {
-	s, err := NewScanner(name, r, o)
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	labels, err := labelsOf(o)
 	if err != nil {
 		return nil, err
 	}
-	return readAll(name, s, o)
+	return readAll(name, newScanner(lines.New(name, r, maxLine), o, labels), o)
 }
 
 func readAll(name string, s *Scanner, o Options) (*Set, error) {
 	set := &Set{}
-	var err error
-	if s.parse.labels, err = labelsOf(o.Classes); err != nil {
-		return nil, err
-	}
 	for s.Scan() {
 		set.Append(s.Example())
 	}
@@ -129,10 +146,15 @@ func readAll(name string, s *Scanner, o Options) (*Set, error) {
 	if set.Len() == 0 {
 		return nil, fmt.Errorf("libsvm: %s holds no examples", name)
 	}
-	var turned bool
-	if set.Classes, turned = s.parse.labels.classes(); turned {
-		for i := range set.Labels {
-			set.Labels[i] = !set.Labels[i]
+	names, numbers, err := s.parse.labels.decide()
+	if err != nil {
+		return nil, fmt.Errorf("libsvm: %w", s.third)
+	}
+	set.Classes = names
+	if numbers != nil {
+		for i, x := range set.Labels {
+			class, _ := slices.BinarySearch(numbers, x)
+			set.Labels[i] = float32(class)
 		}
 	}
 	if o.HashBits > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -39,8 +40,8 @@ func zipped(t testing.TB, text string) string {
 func TestExamplesAreReadAsTheyStand(t *testing.T) {
 	got := read(t, "+1 3:1 11:0.5 14:-2e1\n-1\n1 1:1 0:7 # 2:2\n", Options{})
 	want := &Set{
-		Labels: []bool{true, false, true}, Starts: []int{0, 3, 3, 5},
-		Features: []uint32{3, 11, 14, 0, 1}, Values: []float32{1, 0.5, -20, 7, 1}, Width: 15, Classes: [2]string{"-1", "1"},
+		Labels: []float32{1, 0, 1}, Starts: []int{0, 3, 3, 5},
+		Features: []uint32{3, 11, 14, 0, 1}, Values: []float32{1, 0.5, -20, 7, 1}, Width: 15, Classes: []string{"-1", "1"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -85,10 +86,9 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 		text string
 		want []string
 	}{
-		"no number":         {"1 1:1\nyes 2:1\n", []string{"test:2:", `label "yes" is not a number`}},
-		"a third class":     {"1 1:1\n2 2:1\n1 1:1\n3 1:1\n", []string{"test:4:", `label "3" after 1 and 2`, "two classes"}},
-		"scores":            {"0.5 1:1\n0.7 1:1\n0.1 1:1\n", []string{"test:3:", `label "0.1"`, "regression"}},
-		"both negatives":    {"1 1:1\n-1 1:1\n0 1:1\n", []string{"test:3:", "after 1 and -1"}},
+		"no number":         {"1 1:1\nyes 2:1\n", []string{"test:2:", `label "yes" is not a finite number`}},
+		"a third class":     {"1 1:1\n2 2:1\n1 1:1\n3 1:1\n", []string{"test:4:", `label "3" is the third one`, "classes or values"}},
+		"both negatives":    {"1 1:1\n-1 1:1\n0 1:1\n", []string{"test:3:", "third"}},
 		"infinite label":    {"inf 1:1\n", []string{"test:1:", `label "inf"`}},
 		"no label":          {"1:1 2:1\n", []string{"test:1:", `label "1:1"`}},
 		"no value":          {"1 2\n", []string{"test:1:", `"2" is not of the form index:value`}},
@@ -228,7 +228,7 @@ func TestUsedFeaturesAreCounted(t *testing.T) {
 					f /= 1000
 				}
 				want[f]++
-				s.Append(true, []uint32{f}, []float32{1})
+				s.Append(1, []uint32{f}, []float32{1})
 			}
 			s.Width = width
 			features, counts := s.Used()
@@ -287,18 +287,18 @@ func TestClassesAreThoseOfTheExamplesToTrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, set := range []*Set{s.Train, s.Valid, s.Test} {
-		if set.Classes != [2]string{"1", "2"} {
+		if !slices.Equal(set.Classes, []string{"1", "2"}) {
 			t.Errorf("the classes are %q", set.Classes)
 		}
 	}
-	if !s.Test.Labels[0] || s.Train.Labels[0] || !s.Valid.Labels[0] {
+	if s.Test.Labels[0] != 1 || s.Train.Labels[0] != 0 || s.Valid.Labels[0] != 1 {
 		t.Errorf("2 is not the positive class: %+v", s)
 	}
 	if w := s.Warnings(); len(w) != 2 || !strings.Contains(w[1], "the label 2") {
 		t.Errorf("warnings: %q", w)
 	}
 	// Negative examples may be written 0 in one file and -1 in another.
-	if s, err := Read("a.t", strings.NewReader("-1 1:1\n1 1:1\n0 1:1\n"), Options{Classes: [2]string{"0", "1"}}); err != nil || !slices.Equal(s.Labels, []bool{false, true, false}) {
+	if s, err := Read("a.t", strings.NewReader("-1 1:1\n1 1:1\n0 1:1\n"), Options{Classes: []string{"0", "1"}}); err != nil || !slices.Equal(s.Labels, []float32{0, 1, 0}) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "test.txt"), []byte("2 1:1\n3 1:1\n"), 0o666); err != nil {
@@ -307,10 +307,76 @@ func TestClassesAreThoseOfTheExamplesToTrain(t *testing.T) {
 	if _, err := LoadSplits(dir, Options{}, Share{}); err == nil || !strings.Contains(err.Error(), `test.txt:2: label "3" is neither 1 nor 2`) {
 		t.Errorf("another class to test: %v", err)
 	}
-	for _, bad := range [][2]string{{"1", "1"}, {"a", "b"}, {"1", ""}} {
+	for _, bad := range [][]string{{"1", "1"}, {"a", "b"}, {"1", ""}, {"1"}} {
 		if (Options{Classes: bad}).Check() == nil {
 			t.Errorf("the classes %q are accepted", bad)
 		}
+	}
+}
+
+func TestLabelsAreClassesOrValues(t *testing.T) {
+	three := "3 1:1\n10 1:1\n2 1:1\n10 1:1\n"
+	for _, c := range []struct {
+		text    string
+		target  Target
+		classes []string
+		labels  []float32
+	}{
+		{"0.5 1:1\n0.7 1:1\n0.1 1:1\n", Auto, nil, []float32{0.5, 0.7, 0.1}},
+		{"1 1:1\n2 1:1\n3 1:1\n2.5 1:1\n", Auto, nil, []float32{1, 2, 3, 2.5}},
+		{"1 1:1\n2 1:1\n3 1:1\n2.5 1:1\n", ToClasses, []string{"1", "2", "2.5", "3"}, []float32{0, 1, 3, 2}},
+		{"0.7 1:1\n0.5 1:1\n0.7 1:1\n", Auto, []string{"0.5", "0.7"}, []float32{1, 0, 1}},
+		{three, ToClasses, []string{"2", "3", "10"}, []float32{1, 2, 0, 2}},
+		{three, ToValues, nil, []float32{3, 10, 2, 10}},
+		{"-1 1:1\n1 1:1\n", ToValues, nil, []float32{-1, 1}},
+		{"7 1:1\n7 1:1\n", "", []string{"-1", "7"}, []float32{1, 1}},
+	} {
+		s, err := Read("test", strings.NewReader(c.text), Options{Target: c.target})
+		if err != nil || !slices.Equal(s.Classes, c.classes) || !slices.Equal(s.Labels, c.labels) {
+			t.Errorf("%q as %s: %+v, %v; want classes %q and labels %v", c.text, c.target, s, err, c.classes, c.labels)
+		}
+	}
+	for name, c := range map[string]struct {
+		text string
+		o    Options
+		want string
+	}{
+		"undecided":          {three, Options{}, `test:3: label "2" is the third one, and all are whole numbers: say whether they are classes or values`},
+		"large class":        {"1 1:1\n16777217 1:1\n16777219 1:1\n", Options{Target: ToClasses}, `test:2: label "16777217" is too large for a class`},
+		"no such target":     {three, Options{Target: "ranks"}, `target "ranks"`},
+		"classes and values": {three, Options{Target: ToValues, Classes: []string{"1", "2"}}, "2 classes for the target values"},
+		"unknown class":      {three, Options{Classes: []string{"2", "3", "4"}}, `test:2: label "10" is none of the 3 classes to train, 2 … 4`},
+	} {
+		if _, err := Read("test", strings.NewReader(c.text), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one that says %q", name, err, c.want)
+		}
+	}
+	var many strings.Builder
+	for i := range MaxClasses + 1 {
+		fmt.Fprintf(&many, "%d 1:1\n", i)
+	}
+	if _, err := Read("test", strings.NewReader(many.String()), Options{Target: ToClasses}); err == nil || !strings.Contains(err.Error(), "test:4097: ") {
+		t.Errorf("too many classes: %v", err)
+	}
+}
+
+func TestAllSplitsHaveTheTargetOfTheExamplesToTrain(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("train.txt", "1.5 1:1\n2.5 1:1\n4 1:1\n")
+	write("test.txt", "1 1:1\n2 1:1\n")
+	s, err := LoadSplits(dir, Options{}, Share{Valid: 2})
+	if err != nil || s.Test.Classes != nil || s.Valid.Classes != nil || !slices.Equal(s.Test.Labels, []float32{1, 2}) {
+		t.Errorf("values to train: %+v, %v", s, err)
+	}
+	write("train.txt", "1 1:1\n2 1:1\n4 1:1\n")
+	s, err = LoadSplits(dir, Options{Target: ToClasses}, Share{Valid: 2})
+	if err != nil || !slices.Equal(s.Test.Classes, []string{"1", "2", "4"}) || !slices.Equal(s.Valid.Classes, s.Test.Classes) {
+		t.Errorf("classes to train: %+v, %v", s, err)
 	}
 }
 
@@ -360,8 +426,8 @@ func data(t testing.TB, name string) string {
 
 func TestRealSetsHaveTheirPublishedCounts(t *testing.T) {
 	for name, want := range map[string]Stats{
-		"a9a/a9a.gz":                        {Examples: 32560, Positive: 7841, Width: 123, Used: 122, NonZeros: 451578},
-		"a9a/a9a.t.gz":                      {Examples: 16281, Positive: 3846, Width: 123, Used: 122, NonZeros: 225731},
+		"a9a/a9a.gz":                        {Examples: 32560, Positive: 7841, Width: 123, Classes: 2, Used: 122, NonZeros: 451578},
+		"a9a/a9a.t.gz":                      {Examples: 16281, Positive: 3846, Width: 123, Classes: 2, Used: 122, NonZeros: 225731},
 		"frappe/frappe.validation.libfm.gz": {Examples: 57722},
 		"frappe/frappe.test.libfm.gz":       {Examples: 28860},
 	} {
@@ -379,7 +445,7 @@ func TestRealSetsHaveTheirPublishedCounts(t *testing.T) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	s, err := Generate(Spec{Examples: 10_000, Features: 1000, PerExample: 20, Relevant: 10, Seed: 1})
+	s, err := Generate(Spec{Examples: 10_000, Features: 1000, PerExample: 20, Relevant: 10, Classes: 2, Seed: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

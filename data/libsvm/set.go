@@ -9,16 +9,18 @@ import (
 // Features[Starts[i]:Starts[i+1]], ascending, with the Values beside them. It is
 // plain data: any number of goroutines may read it while none changes it.
 type Set struct {
-	Labels   []bool    // whether the example is positive
+	// Labels are one of each example: the number of its class, 0 … len(Classes)-1, or, if
+	// there are no classes, the value that belongs to it, a finite one.
+	Labels   []float32
 	Starts   []int     // one more than examples; Starts[0] is 0
 	Features []uint32  // of all examples, ascending within one; 0 … Width-1
 	Values   []float32 // of Features, one each; finite
 	// Width is one more than the largest feature, or what the reader was told:
 	// features are 0 … Width-1.
 	Width int
-	// Classes are the labels of negative and of positive examples in the file that the
-	// set was read from; empty where it was not.
-	Classes [2]string
+	// Classes are the labels of the classes as they are written, of negative examples before that
+	// of positive ones where there are two. Empty: labels are values.
+	Classes []string
 }
 
 // Len returns the number of examples.
@@ -26,17 +28,17 @@ func (s *Set) Len() int { return len(s.Labels) }
 
 // Row returns example i: its label, its features and their values. The slices
 // belong to the set.
-func (s *Set) Row(i int) (positive bool, features []uint32, values []float32) {
+func (s *Set) Row(i int) (label float32, features []uint32, values []float32) {
 	from, to := s.Starts[i], s.Starts[i+1]
 	return s.Labels[i], s.Features[from:to:to], s.Values[from:to:to]
 }
 
 // Append adds an example, whose features must be ascending.
-func (s *Set) Append(positive bool, features []uint32, values []float32) {
+func (s *Set) Append(label float32, features []uint32, values []float32) {
 	if len(s.Starts) == 0 {
 		s.Starts = append(s.Starts, 0)
 	}
-	s.Labels = append(s.Labels, positive)
+	s.Labels = append(s.Labels, label)
 	s.Features = append(s.Features, features...)
 	s.Values = append(s.Values, values...)
 	s.Starts = append(s.Starts, len(s.Features))
@@ -86,7 +88,10 @@ func (s *Set) Check() error {
 		return fmt.Errorf("libsvm: the starts do not ascend")
 	}
 	for i := range s.Len() {
-		_, fs, _ := s.Row(i)
+		y, fs, _ := s.Row(i)
+		if err := s.checkLabel(y); err != nil {
+			return fmt.Errorf("libsvm: example %d: %w", i, err)
+		}
 		for k, f := range fs {
 			if k > 0 && f <= fs[k-1] || int(f) >= s.Width {
 				return fmt.Errorf("libsvm: example %d has feature %d, want ascending ones below %d", i, f, s.Width)
@@ -96,10 +101,21 @@ func (s *Set) Check() error {
 	return nil
 }
 
+func (s *Set) checkLabel(y float32) error {
+	switch n := len(s.Classes); {
+	case y-y != 0:
+		return fmt.Errorf("label %v, want a finite number", y)
+	case n > 0 && !(y >= 0 && y < float32(n) && y == float32(int(y))):
+		return fmt.Errorf("label %v, want a number of the %d classes, from 0 on", y, n)
+	}
+	return nil
+}
+
 // Stats are the counts of a set.
 type Stats struct {
 	Examples int // of both labels
-	Positive int // of the positive label
+	Positive int // of the second of two classes
+	Classes  int // 0: labels are values
 	Width    int // features 0 … Width-1, of which
 	Used     int // occur
 	NonZeros int // pairs of all examples
@@ -107,10 +123,10 @@ type Stats struct {
 
 // Stats counts.
 func (s *Set) Stats() Stats {
-	st := Stats{Examples: s.Len(), Width: s.Width, NonZeros: len(s.Features)}
-	for _, y := range s.Labels {
-		if y {
-			st.Positive++
+	st := Stats{Examples: s.Len(), Classes: len(s.Classes), Width: s.Width, NonZeros: len(s.Features)}
+	if st.Classes == 2 {
+		for _, y := range s.Labels {
+			st.Positive += int(y)
 		}
 	}
 	used, _ := s.Used()
@@ -158,6 +174,13 @@ func (s Stats) String() string {
 	if s.Examples == 0 {
 		return "no examples"
 	}
-	return fmt.Sprintf("%d examples, %.1f%% positive, %d of %d features used, %.1f per example",
-		s.Examples, 100*float64(s.Positive)/float64(s.Examples), s.Used, s.Width, float64(s.NonZeros)/float64(s.Examples))
+	labels := fmt.Sprintf("%d classes", s.Classes)
+	switch s.Classes {
+	case 0:
+		labels = "with values"
+	case 2:
+		labels = fmt.Sprintf("%.1f%% positive", 100*float64(s.Positive)/float64(s.Examples))
+	}
+	return fmt.Sprintf("%d examples, %s, %d of %d features used, %.1f per example",
+		s.Examples, labels, s.Used, s.Width, float64(s.NonZeros)/float64(s.Examples))
 }

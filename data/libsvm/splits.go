@@ -65,7 +65,10 @@ func LoadSplits(path string, o Options, share Share) (*Splits, error) {
 		if *set, err = Load(files[i], o); err != nil {
 			return nil, err
 		}
-		o.Classes = s.Train.Classes // which is the first to be read
+		// That to train is the first to be read.
+		if o.Classes, o.Target = s.Train.Classes, ToClasses; len(o.Classes) == 0 {
+			o.Target = ToValues
+		}
 	}
 	s.HoldOut(share)
 	return s, nil
@@ -84,7 +87,7 @@ func (s *Splits) HoldOut(share Share) {
 		case x.n > 0:
 			s.Train, *x.set = s.Train.Split(1, x.n)
 		default:
-			*x.set = &Set{}
+			*x.set = &Set{Classes: s.Train.Classes}
 		}
 	}
 	width := max(s.Train.Width, s.Valid.Width, s.Test.Width)

@@ -9,14 +9,14 @@ func (s *Splits) Warnings() (warnings []string) {
 		name string
 		set  *Set
 	}{{"validate", s.Valid}, {"test", s.Test}} {
-		if n := x.set.Len(); n > 0 && x.set.oneClass() {
-			warnings = append(warnings, fmt.Sprintf("all %d examples to %s have the label %s: accuracy and AUC of them say nothing", n, x.name, x.set.label(x.set.Labels[0])))
+		if n := x.set.Len(); n > 0 && x.set.oneLabel() {
+			warnings = append(warnings, fmt.Sprintf("all %d examples to %s have the label %s: the figures of them say little", n, x.name, x.set.label(x.set.Labels[0])))
 		}
 	}
 	return warnings
 }
 
-func (s *Set) oneClass() bool {
+func (s *Set) oneLabel() bool {
 	for _, l := range s.Labels {
 		if l != s.Labels[0] {
 			return false
@@ -26,14 +26,9 @@ func (s *Set) oneClass() bool {
 }
 
 // label returns how a label is written.
-func (s *Set) label(positive bool) string {
-	switch {
-	case positive && s.Classes[1] != "":
-		return s.Classes[1]
-	case s.Classes[0] != "" && !positive:
-		return s.Classes[0]
-	case positive:
-		return "1"
+func (s *Set) label(y float32) string {
+	if len(s.Classes) == 0 {
+		return nameOf(y)
 	}
-	return "-1"
+	return s.Classes[int(y)]
 }

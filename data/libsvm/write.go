@@ -20,12 +20,12 @@ func (s *Set) Write(path string) error {
 	return nil
 }
 
-// Encode writes the examples as text, labels as the classes say, or as 1 and -1.
+// Encode writes the examples as text, labels as the classes say.
 func (s *Set) Encode(w io.Writer) error {
 	var line []byte
 	for i := range s.Len() {
-		positive, features, values := s.Row(i)
-		line = append(line[:0], s.label(positive)...)
+		label, features, values := s.Row(i)
+		line = append(line[:0], s.label(label)...)
 		for k, f := range features {
 			line = append(line, ' ')
 			line = strconv.AppendUint(line, uint64(f), 10)

@@ -121,12 +121,22 @@ type Blocks struct {
 // A place is a weight's position in the order of blocks: those of the used
 // features, ascending, then the bias.
 
+func kinds(classes int) string {
+	if classes == 0 {
+		return "values"
+	}
+	return fmt.Sprintf("%d classes", classes)
+}
+
 // NewBlocks checks the settings and the data, which must not change afterwards.
 func NewBlocks(cfg BlockConfig, data *libsvm.Splits) (*Blocks, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m, err := newModel(data, cfg.Bias, 0, weightDim)
+	if n := len(data.Train.Classes); n != 2 {
+		return nil, fmt.Errorf("linear: blocks train two classes, and the labels are %s: train stochastically", kinds(n))
+	}
+	m, err := newModel(data, cfg.Bias, 0, weightDim-1)
 	if err != nil {
 		return nil, err
 	}

@@ -71,8 +71,8 @@ func minimumOf(set *libsvm.Set, l1, l2 float64) float64 {
 		}
 		return m
 	}
-	sign := func(y bool) float64 {
-		if y {
+	sign := func(y float32) float64 {
+		if y > 0 {
 			return 1
 		}
 		return -1
@@ -382,7 +382,7 @@ func TestFewFeaturesOfManyAreCutLikeAll(t *testing.T) {
 	const far = 1 << 21
 	few := generated(t, nil)
 	spread := func(s *libsvm.Set) *libsvm.Set {
-		wide := &libsvm.Set{}
+		wide := &libsvm.Set{Classes: s.Classes}
 		for i := range s.Len() {
 			y, fs, xs := s.Row(i)
 			fs = slices.Clone(fs)

@@ -22,7 +22,7 @@ func newColumns(m *model, set *libsvm.Set, part train.Partition) *columns {
 	c := &columns{starts: make([]int, m.places()+1)}
 	for i := part.Index; i < set.Len(); i += part.Count {
 		y, fs, _ := set.Row(i)
-		c.labels = append(c.labels, y)
+		c.labels = append(c.labels, y > 0)
 		for _, f := range fs {
 			c.starts[place.of(f)+1]++
 		}

@@ -1,5 +1,5 @@
-// Package linear trains sparse linear models for two classes, and factorization
-// machines, which also weigh pairs of features that occur together.
+// Package linear trains sparse linear models for two classes, several classes, or values, and
+// factorization machines, which also weigh pairs of features that occur together.
 //
 // Two tasks train the same model on the same data:
 //
@@ -8,7 +8,7 @@
 //     step: FTRL-proximal or AdaGrad with a proximal step. With Factors it is
 //     a factorization machine.
 //   - [NewBlocks]: delayed block proximal gradient, by all examples at once for
-//     some features at a time. Its objective never rises.
+//     some features at a time. Its objective never rises. It trains two classes.
 //
 // Both are trained by [train.Run] through any [godwit.Worker]:
 //
@@ -27,7 +27,14 @@
 //
 //	F(w) = Σ log(1 + e^(-y·m)) + L1·Σ|wⱼ| + L2/2·Σ wⱼ²
 //
-// over examples with labels y = ±1: the loss is summed, not averaged, so L1 and
+// over examples with labels y = ±1. Of more than two classes, each has weights, a bias and factors
+// of its own, and so a margin; the probabilities are the softmax of the margins, and the loss is -log of that
+// of the right class. Where labels are values, the margin predicts (y - center)/scale, with the mean and
+// the standard deviation of the labels to train, and the loss is half its squared
+// error; without a bias the center is 0. So penalties and rates mean the same in
+// all units. What is exported and reported is in the units of the labels.
+//
+// The loss is summed, not averaged, so L1 and
 // L2 weigh against the losses of all examples, and a feature that its examples do not
 // support enough gets exactly the weight 0. The bias b and the factors v are not
 // in the penalty; factors have a weight decay of their own.

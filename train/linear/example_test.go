@@ -14,7 +14,7 @@ import (
 // A sparse model is learned from examples of which few features matter.
 func Example() {
 	examples, err := libsvm.Generate(libsvm.Spec{
-		Examples: 10_000, Features: 500, PerExample: 10, Relevant: 20, Exponent: 1, Seed: 1,
+		Examples: 10_000, Features: 500, PerExample: 10, Relevant: 20, Exponent: 1, Classes: 2, Seed: 1,
 	})
 	if err != nil {
 		panic(err)

@@ -1,11 +1,10 @@
 package linear
 
 import (
-	"math"
-
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/internal/vec"
+	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
 )
 
@@ -26,7 +25,8 @@ type gatherer struct {
 	set  *libsvm.Set
 	rows distinct.Rows
 
-	sums []float32 // of the factors of an example
+	margins []float32 // of an example
+	sums    []float32 // of its factors
 }
 
 // gather fills b with examples and returns their keys, appended to ks.
@@ -56,7 +56,7 @@ func (g *gatherer) gather(b *Batch, ks []godwit.Key, examples []int32) []godwit.
 }
 
 // floats is the length of a batch's values.
-func (g *gatherer) floats(b *Batch) int { return g.factorsAt(b) + b.features*g.m.factors }
+func (g *gatherer) floats(b *Batch) int { return g.factorsAt(b) + b.features*g.m.factorDim() }
 
 func (g *gatherer) weightsAt() int {
 	if g.m.bias {
@@ -67,63 +67,50 @@ func (g *gatherer) weightsAt() int {
 
 func (g *gatherer) factorsAt(b *Batch) int { return g.weightsAt() + b.features*g.m.dim }
 
-// forward computes the margins of the examples of a batch, and calls do with each.
-func (g *gatherer) forward(b *Batch, vals []float32, do func(positive bool, margin float32, local []int32, values []float32)) {
+// forward computes the margins of the examples of a batch, and calls do with each, which
+// may change margins.
+func (g *gatherer) forward(b *Batch, vals []float32, do func(label float32, margins []float32, local []int32, values []float32)) {
 	w, v := vals[g.weightsAt():], vals[g.factorsAt(b):]
-	bias := float32(0)
-	if g.m.bias {
-		bias = vals[0]
-	}
+	n := g.m.outputs()
+	g.margins = buffer.Sized(g.margins, n)
 	local := b.local
 	for _, e := range b.examples {
 		y, _, xs := g.set.Row(int(e))
 		ids := local[:len(xs)]
 		local = local[len(xs):]
-		m := bias
-		for k, id := range ids {
-			m += w[int(id)*g.m.dim] * xs[k]
+		clear(g.margins)
+		if g.m.bias {
+			copy(g.margins, vals)
+		}
+		if n == 1 {
+			for k, id := range ids {
+				g.margins[0] += w[int(id)*g.m.dim] * xs[k]
+			}
+		} else {
+			for k, id := range ids {
+				vec.AXPY(g.margins, xs[k], w[int(id)*n:(int(id)+1)*n])
+			}
 		}
 		if g.m.factors > 0 {
-			m += g.pairs(v, ids, xs)
+			g.pairs(v, ids, xs)
 		}
-		do(y, m, ids, xs)
+		do(y, g.margins, ids, xs)
 	}
 }
 
-// pairs is Σ_{i<j} ⟨vᵢ, vⱼ⟩·xᵢ·xⱼ in the time of the features (Rendle 2010, lemma
-// 3.1): half of |Σ vᵢ·xᵢ|² - Σ |vᵢ·xᵢ|². It leaves Σ vᵢ·xᵢ in sums.
-func (g *gatherer) pairs(v []float32, ids []int32, xs []float32) float32 {
-	k := g.m.factors
-	if len(g.sums) < k {
-		g.sums = make([]float32, k)
-	}
+// pairs adds Σ_{i<j} ⟨vᵢ, vⱼ⟩·xᵢ·xⱼ to each margin, in the time of the features (Rendle 2010, lemma
+// 3.1): half of |Σ vᵢ·xᵢ|² - Σ |vᵢ·xᵢ|². It leaves Σ vᵢ·xᵢ in sums, of an output after the other.
+func (g *gatherer) pairs(v []float32, ids []int32, xs []float32) {
+	k, row := g.m.factors, g.m.factorDim()
+	g.sums = buffer.Sized(g.sums, row)
 	clear(g.sums)
-	own := float32(0)
-	for i, id := range ids {
-		f := v[int(id)*k : (int(id)+1)*k]
-		vec.AXPY(g.sums, xs[i], f)
-		own += xs[i] * xs[i] * vec.SquaredNorm(f)
+	for at := 0; at < row; at += k {
+		sums, own := g.sums[at:at+k], float32(0)
+		for i, id := range ids {
+			f := v[int(id)*row+at:][:k]
+			vec.AXPY(sums, xs[i], f)
+			own += xs[i] * xs[i] * vec.SquaredNorm(f)
+		}
+		g.margins[at/k] += (vec.SquaredNorm(sums) - own) / 2
 	}
-	return (vec.SquaredNorm(g.sums) - own) / 2
-}
-
-// logLoss is log(1 + e^(-y·m)) for y = ±1.
-func logLoss(positive bool, margin float32) float64 {
-	ym := float64(margin)
-	if !positive {
-		ym = -ym
-	}
-	if ym < -30 { // e^(-ym) is all there is to float64's precision
-		return -ym
-	}
-	return math.Log1p(math.Exp(-ym))
-}
-
-// slope is the derivative of the loss towards the margin: the probability of the
-// positive class, less 1 if it is the right one.
-func slope(positive bool, margin float32) float32 {
-	if positive {
-		return float32(-1 / (1 + math.Exp(float64(margin))))
-	}
-	return float32(1 / (1 + math.Exp(-float64(margin))))
 }

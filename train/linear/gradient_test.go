@@ -15,9 +15,11 @@ import (
 )
 
 // loaded returns a trainer with a batch whose values are random.
-func loaded(t *testing.T, c Config) (*trainer, *Batch) {
+func loaded(t *testing.T, c Config, classes int) (*trainer, *Batch) {
 	t.Helper()
-	data := generated(t, func(s *libsvm.Spec) { s.Examples, s.Features, s.PerExample, s.Relevant = 60, 15, 4, 5 })
+	data := generated(t, func(s *libsvm.Spec) {
+		s.Examples, s.Features, s.PerExample, s.Relevant, s.Classes = 60, 15, 4, 5, classes
+	})
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range data.Train.Values {
 		data.Train.Values[i] = float32(r.NormFloat64())
@@ -43,17 +45,24 @@ func loaded(t *testing.T, c Config) (*trainer, *Batch) {
 }
 
 func TestGradientsAgreeWithFiniteDifferences(t *testing.T) {
+	for _, classes := range []int{2, 0, 4} {
+		gradientsAgree(t, classes)
+	}
+}
+
+func gradientsAgree(t *testing.T, classes int) {
 	for _, factors := range []int{0, 3} {
 		for _, bias := range []bool{false, true} {
 			c := DefaultConfig()
 			c.Factors, c.Bias, c.Batch, c.FactorL2 = factors, bias, 20, 0.3
-			tr, b := loaded(t, c)
+			tr, b := loaded(t, c, classes)
 			// FactorL2 counts for each example that a factor is in.
 			objective := func() float64 {
-				l := tr.gradient(b)
+				l := tr.gradient(b) / (tr.m.scale * tr.m.scale)
+				n := tr.m.factorDim()
 				for _, id := range b.local {
-					for k := range factors {
-						v := float64(tr.vals[tr.factorsAt(b)+int(id)*factors+k])
+					for k := range n {
+						v := float64(tr.vals[tr.factorsAt(b)+int(id)*n+k])
 						l += 0.3 / 2 * v * v
 					}
 				}
@@ -70,7 +79,7 @@ func TestGradientsAgreeWithFiniteDifferences(t *testing.T) {
 				tr.vals[i] = x
 				// The margins are float32, and the third derivative is not nothing.
 				if got := (up - down) / (2 * h); math.Abs(got-float64(want[i])) > 5e-3*max(1, math.Abs(got)) {
-					t.Fatalf("%d factors, bias %v, element %d: the gradient is %v, the difference quotient %v", factors, bias, i, want[i], got)
+					t.Fatalf("%d classes, %d factors, bias %v, element %d: the gradient is %v, the difference quotient %v", classes, factors, bias, i, want[i], got)
 				}
 			}
 		}
@@ -80,10 +89,10 @@ func TestGradientsAgreeWithFiniteDifferences(t *testing.T) {
 func TestPairsAreThoseOfAllFeatures(t *testing.T) {
 	c := DefaultConfig()
 	c.Factors, c.Batch = 5, 20
-	tr, b := loaded(t, c)
+	tr, b := loaded(t, c, 2)
 	v := tr.vals[tr.factorsAt(b):]
 	at := 0
-	tr.forward(b, tr.vals, func(_ bool, _ float32, ids []int32, xs []float32) {
+	tr.forward(b, tr.vals, func(_ float32, margins []float32, ids []int32, xs []float32) {
 		want := 0.0
 		for i := range ids {
 			for j := range i {
@@ -92,7 +101,9 @@ func TestPairsAreThoseOfAllFeatures(t *testing.T) {
 				}
 			}
 		}
-		if got := float64(tr.pairs(v, ids, xs)); math.Abs(got-want) > 1e-4*max(1, math.Abs(want)) {
+		margins[0] = 0
+		tr.pairs(v, ids, xs)
+		if got := float64(margins[0]); math.Abs(got-want) > 1e-4*max(1, math.Abs(want)) {
 			t.Errorf("example %d: pairs add up to %v, want %v", at, got, want)
 		}
 		at++

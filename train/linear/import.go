@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
@@ -31,10 +32,21 @@ func (m *model) imported(src export.Source) ([]train.Rows, error) {
 	if bias := src.Describe().File(BiasFile) != nil; bias != m.bias {
 		return nil, fmt.Errorf("bias is %v of it, and %v is wanted", bias, m.bias)
 	}
+	if d := src.Describe(); len(d.Classes) != len(m.data.Train.Classes) && len(d.Classes) > 0 {
+		return nil, fmt.Errorf("it has %d classes, and %d are wanted", len(d.Classes), len(m.data.Train.Classes))
+	}
+	// What Export made of values, in the units of these data.
+	weight := func(x float32) float32 { return float32(float64(x) / m.scale) }
+	root := math.Sqrt(m.scale)
 	files := map[string]struct {
 		name string
 		cols int
-	}{WeightTable: {WeightFile, 1}, BiasTable: {BiasFile, 1}, FactorTable: {FactorFile, m.factors}}
+		turn func(x float32) float32
+	}{
+		WeightTable: {WeightFile, m.outputs(), weight},
+		BiasTable:   {BiasFile, m.outputs(), m.unit},
+		FactorTable: {FactorFile, m.factorDim(), func(x float32) float32 { return float32(float64(x) / root) }},
+	}
 	var all []train.Rows
 	for _, t := range m.tables {
 		f, ok := files[t.Name]
@@ -50,16 +62,23 @@ func (m *model) imported(src export.Source) ([]train.Rows, error) {
 			if row >= uint64(v.Rows) {
 				return false
 			}
-			clear(dst[copy(dst, v.Row(int(row))):]) // the weights of blocks have a version, too
+			n := copy(dst, v.Row(int(row)))
+			for i, x := range dst[:n] {
+				dst[i] = f.turn(x)
+			}
+			clear(dst[n:]) // the weights of blocks have a version, too
 			return true
 		})
 	}
 	return all, nil
 }
 
-// Margins writes the margins of a set's examples into dst, one each: the logits of their
-// probabilities to be positive.
-func (m *model) Margins(ctx context.Context, w godwit.Worker, set *libsvm.Set, dst []float32) error {
+// Outputs is how many floats Predict writes of an example.
+func (m *model) Outputs() int { return m.outputs() }
+
+// Predict writes what the model says of a set's examples into dst, one after the other: of two
+// classes the probability of the second, of several the probability of each, or the value.
+func (m *model) Predict(ctx context.Context, w godwit.Worker, set *libsvm.Set, dst []float32) error {
 	if set.Width > m.data.Train.Width {
 		return fmt.Errorf("linear: features up to %d for weights up to %d", set.Width-1, m.data.Train.Width-1)
 	}
@@ -72,8 +91,9 @@ func (m *model) Margins(ctx context.Context, w godwit.Worker, set *libsvm.Set, d
 		if err := ev.pull(ctx, from, min(from+chunk, set.Len())); err != nil {
 			return err
 		}
-		ev.forward(&ev.batch, ev.vals, func(_ bool, margin float32, _ []int32, _ []float32) {
-			dst[0], dst = margin, dst[1:]
+		ev.forward(&ev.batch, ev.vals, func(_ float32, margins []float32, _ []int32, _ []float32) {
+			m.predict(margins)
+			dst = dst[copy(dst, margins):]
 		})
 	}
 	return nil
@@ -91,13 +111,14 @@ func (ev *evaluator) pull(ctx context.Context, from, to int) error {
 }
 
 // Reload returns a task of a model that is trained already, for a set to evaluate it
-// on, whose features are below width. It is not to be trained.
+// on, whose features are below width. It is not to be trained. The set's classes are those of
+// the model.
 func Reload(cfg Config, width int, test *libsvm.Set) (*Task, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	data := &libsvm.Splits{Train: &libsvm.Set{Width: width}, Valid: &libsvm.Set{Width: width}, Test: test}
-	m, err := checkedModel(data, cfg.Bias, cfg.Factors, 1)
+	none := &libsvm.Set{Width: width, Classes: test.Classes}
+	m, err := checkedModel(&libsvm.Splits{Train: none, Valid: none, Test: test}, cfg.Bias, cfg.Factors, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -128,21 +128,24 @@ func TestSettingsOutOfRangeAreNamed(t *testing.T) {
 }
 
 func TestUnfitDataAreRefused(t *testing.T) {
-	one := func(y bool, f uint32) *libsvm.Set {
-		s := &libsvm.Set{}
+	classes := []string{"-1", "1"}
+	one := func(y float32, f uint32) *libsvm.Set {
+		s := &libsvm.Set{Classes: classes}
 		s.Append(y, []uint32{f}, []float32{1})
 		return s
 	}
-	both := one(true, 3)
-	both.Append(false, []uint32{1}, []float32{1})
-	none, wide, broken := &libsvm.Set{Width: 4}, one(true, 9), &libsvm.Set{Labels: []bool{true}}
-	plain := &libsvm.Set{Width: 4}
-	plain.Append(true, nil, nil)
-	plain.Append(false, nil, nil)
+	both := one(1, 3)
+	both.Append(0, []uint32{1}, []float32{1})
+	none, wide, broken := &libsvm.Set{Width: 4}, one(1, 9), &libsvm.Set{Labels: []float32{1}, Classes: classes}
+	plain := &libsvm.Set{Width: 4, Classes: classes}
+	plain.Append(1, nil, nil)
+	plain.Append(0, nil, nil)
+	values := &libsvm.Set{Width: 4}
+	values.Append(2.5, []uint32{1}, []float32{1})
 	for want, data := range map[string]*libsvm.Splits{
 		"no examples to train":       {Train: none, Valid: none, Test: none},
-		"1 are positive":             {Train: one(true, 3), Valid: none, Test: none},
-		"0 are positive":             {Train: one(false, 3), Valid: none, Test: none},
+		"have the same label":        {Train: one(1, 3), Valid: none, Test: none},
+		"test has the classes []":    {Train: both, Valid: none, Test: values},
 		"have no features":           {Train: plain, Valid: none, Test: none},
 		"test has features up to 9":  {Train: both, Valid: none, Test: wide},
 		"valid has features up to 9": {Train: both, Valid: wide, Test: none},

@@ -3,6 +3,7 @@ package linear
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
@@ -20,12 +21,13 @@ const (
 // A model is what the two tasks share: tables, and the data that they hold
 // weights for. It is immutable.
 type model struct {
-	data    *libsvm.Splits
-	tables  []godwit.Table
+	data   *libsvm.Splits
+	tables []godwit.Table
+	target
 	bias    bool
-	factors int
-	// dim is the floats of a row of the weights and of the bias, whose first one
-	// is the weight.
+	factors int // floats of a factor, of each output
+	// dim is the floats of a row of the weights and of the bias, whose first ones
+	// are the weights, one for each output.
 	dim int
 	// used are the features that occur in training, ascending: no others have
 	// weights other than those that they began with.
@@ -36,27 +38,32 @@ type model struct {
 // maxWidth bounds the features: the number of one has 32 bits.
 const maxWidth = libsvm.MaxFeature + 1
 
-// newModel checks the data, which are to be trained.
-func newModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, error) {
-	m, err := checkedModel(data, bias, factors, dim)
+// newModel checks the data, which are to be trained. A row has more floats than outputs if
+// it has extra ones.
+func newModel(data *libsvm.Splits, bias bool, factors, extra int) (*model, error) {
+	m, err := checkedModel(data, bias, factors, extra)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkTrain(data.Train); err != nil {
 		return nil, err
 	}
+	m.target = targetOf(data.Train, bias)
 	m.used, m.counts = data.Train.Used()
 	return m, nil
 }
 
 // checkedModel checks the data, which may lack examples to train.
-func checkedModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, error) {
+func checkedModel(data *libsvm.Splits, bias bool, factors, extra int) (*model, error) {
 	for _, x := range []struct {
 		name string
 		set  *libsvm.Set
 	}{{"train", data.Train}, {"valid", data.Valid}, {"test", data.Test}} {
 		if err := x.set.Check(); err != nil {
 			return nil, fmt.Errorf("linear: %s: %w", x.name, err)
+		}
+		if x.set.Len() > 0 && !slices.Equal(x.set.Classes, data.Train.Classes) {
+			return nil, fmt.Errorf("linear: %s has the classes %q, train %q: give all splits the same", x.name, x.set.Classes, data.Train.Classes)
 		}
 		if x.set.Width > data.Train.Width {
 			return nil, fmt.Errorf("linear: %s has features up to %d, train up to %d: give all splits the same width", x.name, x.set.Width-1, data.Train.Width-1)
@@ -65,21 +72,26 @@ func checkedModel(data *libsvm.Splits, bias bool, factors, dim int) (*model, err
 	if w := data.Train.Width; uint64(w) > maxWidth {
 		return nil, fmt.Errorf("linear: features up to %d, and no more than %d can have weights: hash them", w-1, uint32(maxWidth))
 	}
-	return &model{data: data, bias: bias, factors: factors, dim: dim}, nil
+	m := &model{data: data, bias: bias, factors: factors, target: target{classes: len(data.Train.Classes), scale: 1}}
+	m.dim = m.outputs() + extra
+	if m.factorDim() > maxFactorDim {
+		return nil, fmt.Errorf("linear: factors of %d floats for each of %d classes are more than %d floats a feature: have shorter ones, or none", factors, m.outputs(), maxFactorDim)
+	}
+	return m, nil
 }
 
+// maxFactorDim bounds the floats of a feature's factors.
+const maxFactorDim = 1 << 15
+
+// factorDim is the floats of a row of factors: one factor for each output.
+func (m *model) factorDim() int { return m.factors * m.outputs() }
+
 func checkTrain(s *libsvm.Set) error {
-	positive := 0
-	for _, y := range s.Labels {
-		if y {
-			positive++
-		}
-	}
 	switch {
 	case s.Len() == 0:
 		return errors.New("linear: there are no examples to train")
-	case positive == 0 || positive == s.Len():
-		return fmt.Errorf("linear: of %d examples to train, %d are positive: both classes are needed", s.Len(), positive)
+	case !slices.ContainsFunc(s.Labels, func(y float32) bool { return y != s.Labels[0] }):
+		return fmt.Errorf("linear: all %d examples to train have the same label: there is nothing to tell apart", s.Len())
 	case len(s.Features) == 0:
 		return errors.New("linear: the examples to train have no features")
 	}

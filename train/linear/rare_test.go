@@ -20,7 +20,7 @@ func longTailed(t *testing.T, least int) (data *libsvm.Splits, left int) {
 	data = generated(t, func(s *libsvm.Spec) { s.Examples = 3000 })
 	r := rand.New(rand.NewPCG(6, 0))
 	for _, set := range []**libsvm.Set{&data.Train, &data.Valid, &data.Test} {
-		long := &libsvm.Set{Width: 250_000}
+		long := &libsvm.Set{Width: 250_000, Classes: (*set).Classes}
 		for i := range (*set).Len() {
 			y, fs, vs := (*set).Row(i)
 			fs, vs = slices.Clone(fs), slices.Clone(vs)

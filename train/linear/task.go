@@ -22,7 +22,7 @@ func New(cfg Config, data *libsvm.Splits) (*Task, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m, err := newModel(data, cfg.Bias, cfg.Factors, 1)
+	m, err := newModel(data, cfg.Bias, cfg.Factors, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -35,13 +35,13 @@ func taskOf(cfg Config, m *model) *Task {
 	n := max(data.Train.Len(), 1)
 	weight, bias := cfg.rules(float32(min(cfg.Batch, n)) / float32(n))
 	rows := uint64(data.Train.Width)
-	m.tables = []godwit.Table{{Name: WeightTable, Rows: rows, Dim: 1, Rule: weight}}
+	m.tables = []godwit.Table{{Name: WeightTable, Rows: rows, Dim: m.dim, Rule: weight}}
 	if cfg.Bias {
-		m.tables = append(m.tables, godwit.Table{Name: BiasTable, Rows: 1, Dim: 1, Rule: bias})
+		m.tables = append(m.tables, godwit.Table{Name: BiasTable, Rows: 1, Dim: m.dim, Rule: bias})
 	}
 	if cfg.Factors > 0 {
 		m.tables = append(m.tables, godwit.Table{
-			Name: FactorTable, Rows: rows, Dim: cfg.Factors, Rule: optim.AdaGrad{LR: cfg.FactorLR}, Init: godwit.Normal{Std: cfg.FactorStd},
+			Name: FactorTable, Rows: rows, Dim: m.factorDim(), Rule: optim.AdaGrad{LR: cfg.FactorLR}, Init: godwit.Normal{Std: cfg.FactorStd},
 		})
 	}
 	return &Task{m, cfg}

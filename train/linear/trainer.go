@@ -53,39 +53,49 @@ func (t *trainer) update(ctx context.Context, b *train.Batch[Batch]) error {
 // Each example goes forward to its margin, from there to the loss, and backward.
 func (t *trainer) gradient(b *Batch) (loss float64) {
 	clear(t.grads)
-	t.forward(b, t.vals, func(positive bool, margin float32, local []int32, xs []float32) {
-		loss += logLoss(positive, margin)
-		t.backward(b, slope(positive, margin), local, xs)
+	t.forward(b, t.vals, func(label float32, margins []float32, local []int32, xs []float32) {
+		loss += t.m.loss(label, margins)
+		t.backward(b, margins, local, xs)
 	})
 	return loss
 }
 
-// backward adds the gradient of an example, of which the loss has a slope over the
-// margin.
-func (t *trainer) backward(b *Batch, slope float32, local []int32, xs []float32) {
+// backward adds the gradient of an example, of which the loss has slopes over the
+// margins.
+func (t *trainer) backward(b *Batch, slopes []float32, local []int32, xs []float32) {
 	if t.m.bias {
-		t.grads[0] += slope
+		for c, x := range slopes {
+			t.grads[c] += x
+		}
 	}
-	at := t.weightsAt()
-	w := t.grads[at : at+b.features]
-	for k, id := range local {
-		w[id] += slope * xs[k]
+	at, n := t.weightsAt(), len(slopes)
+	w := t.grads[at : at+b.features*n]
+	if n == 1 {
+		for k, id := range local {
+			w[id] += slopes[0] * xs[k]
+		}
+	} else {
+		for k, id := range local {
+			vec.AXPY(w[int(id)*n:(int(id)+1)*n], xs[k], slopes)
+		}
 	}
 	if t.m.factors > 0 {
-		t.backwardFactors(b, slope, local, xs)
+		t.backwardFactors(b, slopes, local, xs)
 	}
 }
 
 // backwardFactors adds the gradients of an example's factors: that of vⱼ is
 // xⱼ·(Σ vᵢ·xᵢ - vⱼ·xⱼ) times the slope, and that of its L2 penalty.
-func (t *trainer) backwardFactors(b *Batch, slope float32, local []int32, xs []float32) {
-	k, at := t.m.factors, t.factorsAt(b)
-	sums := t.sums[:k]
-	for i, id := range local {
-		from := at + int(id)*k
-		v, g := t.vals[from:from+k], t.grads[from:from+k]
-		x := slope * xs[i]
-		vec.AXPY(g, x, sums)
-		vec.AXPY(g, t.task.cfg.FactorL2-x*xs[i], v)
+func (t *trainer) backwardFactors(b *Batch, slopes []float32, local []int32, xs []float32) {
+	k, row, at := t.m.factors, t.m.factorDim(), t.factorsAt(b)
+	for c, slope := range slopes {
+		sums := t.sums[c*k : (c+1)*k]
+		for i, id := range local {
+			from := at + int(id)*row + c*k
+			v, g := t.vals[from:from+k], t.grads[from:from+k]
+			x := slope * xs[i]
+			vec.AXPY(g, x, sums)
+			vec.AXPY(g, t.task.cfg.FactorL2-x*xs[i], v)
+		}
 	}
 }

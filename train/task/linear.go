@@ -23,8 +23,8 @@ const (
 	Blocks     = "blocks"     // [linear.Blocks]
 )
 
-// Linear are the settings of the task "linear", sparse logistic regression and
-// factorization machines. The seed of its Config is set by Load.
+// Linear are the settings of the task "linear", sparse linear models and factorization
+// machines, of two classes, of several, or of values. The seed of its Config is set by Load.
 type Linear struct {
 	linear.Config
 	// Solver is Stochastic or Blocks.
@@ -34,6 +34,9 @@ type Linear struct {
 	ByBlocks linear.BlockConfig
 	// Examples is what is generated where there are no data.
 	Examples libsvm.Spec
+	// Target says what the labels of a file are. It is a setting because whole numbers
+	// can be either; see [libsvm.Auto].
+	Target libsvm.Target
 	// HashBits, if not 0, hashes the names of features to so many bits.
 	HashBits int
 	// Share is what is held out of the examples to train where there are no
@@ -50,7 +53,7 @@ type Linear struct {
 func DefaultLinear() *Linear {
 	return &Linear{
 		Config: linear.DefaultConfig(), Solver: Stochastic, ByBlocks: linear.DefaultBlockConfig(),
-		Examples: libsvm.DefaultSpec(), Share: libsvm.Share{Valid: 20, Test: 10}, MinCount: 1,
+		Examples: libsvm.DefaultSpec(), Target: libsvm.Auto, Share: libsvm.Share{Valid: 20, Test: 10}, MinCount: 1,
 	}
 }
 
@@ -90,7 +93,9 @@ func (s *Linear) blocks() linear.BlockConfig {
 	return c
 }
 
-func (s *Linear) options() libsvm.Options { return libsvm.Options{HashBits: s.HashBits} }
+func (s *Linear) options() libsvm.Options {
+	return libsvm.Options{HashBits: s.HashBits, Target: s.Target}
+}
 
 // Load reads a file or a folder of examples (see [libsvm.LoadSplits]), or
 // generates some.
@@ -162,7 +167,8 @@ type solver interface {
 	EvaluateOn(ctx context.Context, env *train.Env, name string, set *libsvm.Set) (linear.Quality, error)
 	Export(ctx context.Context, w godwit.Worker, s *export.Set) error
 	Import(src export.Source) ([]train.Rows, error)
-	Margins(ctx context.Context, w godwit.Worker, set *libsvm.Set, dst []float32) error
+	Outputs() int
+	Predict(ctx context.Context, w godwit.Worker, set *libsvm.Set, dst []float32) error
 }
 
 func (t *examplesTask[D]) Warnings() []string { return t.data.Warnings() }
@@ -173,12 +179,24 @@ func (t *examplesTask[D]) Data() string { return t.data.Fingerprint() }
 
 func (t *examplesTask[D]) Summary() string {
 	st := t.data.Train.Stats()
-	about := fmt.Sprintf("%d examples to train, %d to validate, %d to test; %d of %d features used, %.1f an example",
-		st.Examples, t.data.Valid.Len(), t.data.Test.Len(), st.Used, st.Width, float64(st.NonZeros)/float64(st.Examples))
+	about := fmt.Sprintf("%d examples to train%s, %d to validate, %d to test; %d of %d features used, %.1f an example",
+		st.Examples, labelled(t.data.Train), t.data.Valid.Len(), t.data.Test.Len(), st.Used, st.Width, float64(st.NonZeros)/float64(st.Examples))
 	if t.rare > 0 {
 		about += fmt.Sprintf("; %d of %d values left out with rare features", t.rare, t.rare+st.NonZeros)
 	}
 	return about
+}
+
+// labelled says what labels are, if they are not of two classes.
+func labelled(set *libsvm.Set) string {
+	switch n := len(set.Classes); n {
+	case 0:
+		return " for values"
+	case 2:
+		return ""
+	default:
+		return fmt.Sprintf(" of %d classes", n)
+	}
 }
 
 // Tables sets Hot: how often training reads a row in an epoch, which is at most as often as its feature occurs, and the bias in every example.
@@ -217,15 +235,26 @@ func (t *examplesTask[D]) Test(ctx context.Context, env *train.Env, name string,
 	if err != nil {
 		return nil, err
 	}
-	return []train.Metric{
-		{Name: "accuracy", Value: q.Accuracy}, {Name: "AUC", Value: q.AUC}, {Name: "log loss", Value: q.LogLoss}, {Name: "sparsity", Value: q.Sparsity()},
-	}, nil
+	return shown(q), nil
+}
+
+// shown are the figures of a test: what people look at first comes first.
+func shown(q linear.Quality) []train.Metric {
+	ms, _ := q.Metrics()
+	if q.Classes > 0 {
+		i := slices.IndexFunc(ms, func(m train.Metric) bool { return m.Name == "accuracy" })
+		accuracy := ms[i]
+		copy(ms[1:], ms[:i])
+		ms[0] = accuracy
+		if q.Classes == 2 {
+			ms[1], ms[2] = ms[2], ms[1] // AUC before the loss
+		}
+	}
+	return ms
 }
 
 func (t *examplesTask[D]) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {
-	if c := t.data.Train.Classes; c[0] != "" {
-		s.Model.Classes = c[:]
-	}
+	s.Model.Classes = t.data.Train.Classes
 	if t.bits > 0 {
 		s.Model.Features = &export.Features{Bits: t.bits, Hash: libsvm.HashAbout}
 	}

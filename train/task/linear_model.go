@@ -3,7 +3,7 @@ package task
 import (
 	"context"
 	"fmt"
-	"math"
+	"strings"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
@@ -30,15 +30,15 @@ func (s *Linear) Reload(src export.Source, u Use, seed uint64) (Reloaded, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &examplesModel{width: width, classes: [2]string{"-1", "1"}}
-	if c := src.Describe().Classes; len(c) == 2 {
-		m.classes = [2]string(c)
+	m := &examplesModel{width: width, classes: classesOf(src)}
+	o := libsvm.Options{HashBits: bits, Target: libsvm.ToClasses, Classes: m.classes}
+	if len(m.classes) == 0 {
+		o.Target = libsvm.ToValues
 	}
-	o := libsvm.Options{HashBits: bits, Classes: m.classes}
 	if m.parser, err = libsvm.NewParser(o); err != nil {
 		return nil, err
 	}
-	test, left := &libsvm.Set{Width: width}, 0
+	test, left := &libsvm.Set{Width: width, Classes: m.classes}, 0
 	if u.Test != "" {
 		if test, err = libsvm.Load(u.Test, o); err != nil {
 			return nil, err
@@ -51,10 +51,20 @@ func (s *Linear) Reload(src export.Source, u Use, seed uint64) (Reloaded, error)
 	if err != nil {
 		return nil, err
 	}
-	data := &libsvm.Splits{Train: &libsvm.Set{Width: width}, Valid: &libsvm.Set{Width: width}, Test: test}
+	none := &libsvm.Set{Width: width, Classes: m.classes}
+	data := &libsvm.Splits{Train: none, Valid: none, Test: test}
 	m.examplesTask = examplesTask[linear.Batch]{Trained[linear.Batch]{Task: t}, t, data, 0, bits}
 	m.left = left
 	return m, nil
+}
+
+// classesOf returns the labels of a model's classes; none if it predicts values.
+func classesOf(src export.Source) []string {
+	d := src.Describe()
+	if f := d.File(linear.WeightFile); len(d.Classes) == 0 && f != nil && !strings.HasPrefix(d.Score, linear.ValueScore) {
+		return []string{"-1", "1"} // generated ones were not named once
+	}
+	return d.Classes
 }
 
 // featuresOf returns how many features a model has weights for, and to how many bits
@@ -79,7 +89,7 @@ func featuresOf(src export.Source) (width, bits int, err error) {
 type examplesModel struct {
 	examplesTask[linear.Batch]
 	parser  *libsvm.Parser
-	classes [2]string // negative, positive
+	classes []string // none: it predicts values
 	width   int
 	left    int // values left out of the examples to test
 }
@@ -109,19 +119,35 @@ func without(ms []train.Metric, name string) (rest []train.Metric) {
 
 // A class is an answer: to which class an example belongs.
 type class struct {
-	Label       string  `json:"label"`       // as in the data of training
-	Probability float64 `json:"probability"` // of the positive label
-	// Unknown is how many of its features the model has no weights for.
-	Unknown int `json:"unknown_features,omitempty"`
+	Label string `json:"label"` // as in the data of training
+	// Probability is that of the positive label, where there are two, else that of Label.
+	Probability float64 `json:"probability"`
+	// Probabilities are those of all labels, where there are more than two.
+	Probabilities map[string]float64 `json:"probabilities,omitempty"`
+	unknown
 }
 
 // Text implements [Answer].
 func (c class) Text() []string { return []string{fmt.Sprintf("%s\t%.6g", c.Label, c.Probability)} }
 
+// A predicted is an answer: the value of an example.
+type predicted struct {
+	Value float64 `json:"value"`
+	unknown
+}
+
+// Text implements [Answer].
+func (p predicted) Text() []string { return []string{fmt.Sprintf("%.6g", p.Value)} }
+
+// unknown is how many features of an example the model has no weights for.
+type unknown struct {
+	Unknown int `json:"unknown_features,omitempty"`
+}
+
 // Answer implements [Reloaded].
 func (m *examplesModel) Answer(ctx context.Context, w godwit.Worker, lines [][]byte) ([]Answer, error) {
 	set := &libsvm.Set{}
-	unknown := make([]int, len(lines))
+	left := make([]unknown, len(lines))
 	var failed error
 	for i, line := range lines {
 		fs, xs, err := m.parser.Features(line)
@@ -133,20 +159,40 @@ func (m *examplesModel) Answer(ctx context.Context, w godwit.Worker, lines [][]b
 		for n > 0 && int(fs[n-1]) >= m.width {
 			n--
 		}
-		unknown[i] = len(fs) - n
-		set.Append(false, fs[:n], xs[:n])
+		left[i].Unknown = len(fs) - n
+		set.Append(0, fs[:n], xs[:n])
 	}
-	margins := make([]float32, set.Len())
-	if err := m.examplesTask.linear.Margins(ctx, w, set, margins); err != nil {
+	n := m.examplesTask.linear.Outputs()
+	said := make([]float32, set.Len()*n)
+	if err := m.examplesTask.linear.Predict(ctx, w, set, said); err != nil {
 		return nil, err
 	}
 	answers := make([]Answer, len(lines))
-	for i, x := range margins {
-		c := class{m.classes[0], 1 / (1 + math.Exp(-float64(x))), unknown[i]}
-		if x > 0 {
-			c.Label = m.classes[1]
-		}
-		answers[i] = c
+	for i := range answers {
+		answers[i] = m.answer(said[i*n:(i+1)*n], left[i])
 	}
 	return answers, failed
+}
+
+// answer is what the model says of an example.
+func (m *examplesModel) answer(said []float32, left unknown) Answer {
+	switch len(m.classes) {
+	case 0:
+		return predicted{float64(said[0]), left}
+	case 2:
+		c := class{m.classes[0], float64(said[0]), nil, left}
+		if said[0] > 0.5 {
+			c.Label = m.classes[1]
+		}
+		return c
+	}
+	best := 0
+	all := make(map[string]float64, len(said))
+	for i, p := range said {
+		all[m.classes[i]] = float64(p)
+		if p > said[best] {
+			best = i
+		}
+	}
+	return class{m.classes[best], float64(said[best]), all, left}
 }

@@ -1,0 +1,123 @@
+package linear
+
+import (
+	"math"
+	"slices"
+
+	"github.com/godwit-ps/godwit/data/libsvm"
+)
+
+// A target is what a model predicts: two classes by a margin, the logit of the second
+// one; several classes by a margin each, of which the softmax are their probabilities; or
+// a value, by a margin in units of scale around center.
+type target struct {
+	classes       int // 0: a value
+	center, scale float64
+}
+
+// targetOf is what the labels of the examples to train are. Values are taken around their
+// mean, in units of their standard deviation, so that steps and penalties mean the same whatever
+// their units; without a bias around 0, since nothing could learn the mean.
+func targetOf(set *libsvm.Set, bias bool) target {
+	t := target{classes: len(set.Classes), scale: 1}
+	if t.classes > 0 || set.Len() == 0 {
+		return t
+	}
+	if bias {
+		for _, y := range set.Labels {
+			t.center += float64(y)
+		}
+		t.center /= float64(set.Len())
+	}
+	square := 0.0
+	for _, y := range set.Labels {
+		square += (float64(y) - t.center) * (float64(y) - t.center)
+	}
+	if square > 0 {
+		t.scale = math.Sqrt(square / float64(set.Len()))
+	}
+	return t
+}
+
+// outputs is how many margins an example has.
+func (t *target) outputs() int {
+	if t.classes > 2 {
+		return t.classes
+	}
+	return 1
+}
+
+// loss is that of an example. It turns its margins into their slopes, the derivatives of
+// the loss towards them.
+func (t *target) loss(label float32, margins []float32) float64 {
+	switch t.classes {
+	case 0:
+		off := margins[0] - t.unit(label)
+		margins[0] = off
+		return float64(off) * float64(off) / 2 * t.scale * t.scale
+	case 2:
+		m := margins[0]
+		margins[0] = slope(label > 0, m)
+		return logLoss(label > 0, m)
+	}
+	loss := logSumExp(margins) - float64(margins[int(label)])
+	softmax(margins)
+	margins[int(label)]--
+	return loss
+}
+
+// unit is a value as the model has it.
+func (t *target) unit(value float32) float32 { return float32((float64(value) - t.center) / t.scale) }
+
+// value is what a margin says, in the units of the labels.
+func (t *target) value(margin float32) float64 { return float64(margin)*t.scale + t.center }
+
+// predict replaces margins by probabilities, or by the value.
+func (t *target) predict(margins []float32) {
+	switch t.classes {
+	case 0:
+		margins[0] = float32(t.value(margins[0]))
+	case 2:
+		margins[0] = float32(1 / (1 + math.Exp(-float64(margins[0]))))
+	default:
+		softmax(margins)
+	}
+}
+
+// logSumExp is log Σ e^x.
+func logSumExp(xs []float32) float64 {
+	largest, sum := slices.Max(xs), 0.0
+	for _, x := range xs {
+		sum += math.Exp(float64(x - largest))
+	}
+	return float64(largest) + math.Log(sum)
+}
+
+// softmax replaces margins by probabilities.
+func softmax(xs []float32) {
+	all := logSumExp(xs)
+	for i, x := range xs {
+		xs[i] = float32(math.Exp(float64(x) - all))
+	}
+}
+
+// logLoss is log(1 + e^(-y·m)) for y = ±1.
+func logLoss(positive bool, margin float32) float64 {
+	ym := float64(margin)
+	if !positive {
+		ym = -ym
+	}
+	if ym < -30 { // e^(-ym) is all there is to float64's precision
+		return -ym
+	}
+	return math.Log1p(math.Exp(-ym))
+}
+
+// slope is the derivative of the loss towards the margin: the probability of the
+// positive class, less 1 if it is the right one.
+func slope(positive bool, margin float32) float32 {
+	if positive {
+		return float32(-1 / (1 + math.Exp(float64(margin))))
+	}
+	return float32(1 / (1 + math.Exp(-float64(margin))))
+}
