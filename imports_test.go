@@ -210,6 +210,12 @@ var directions = []direction{
 		why:   "a task cannot tell a node of a cluster from a simulated one",
 	},
 	{
+		rooms: []string{"checkpoint"},
+		ours:  []string{"."},
+		pure:  true,
+		why:   "files are read without the run that wrote them",
+	},
+	{
 		rooms: []string{"node/internal/tick"},
 		ours:  []string{".", "internal/preempt"},
 		reach: []string{"time", "net", "os"},

@@ -1,0 +1,426 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var testTables = []Table{
+	{Name: "a", Rows: 5000, Dim: 2, Width: 3, Rule: "adagrad(lr=0.1)", Init: "zero"},
+	{Name: "b", Rows: 1 << 40, Dim: 1, Width: 1, Rule: "add", Init: "normal(std=0.1)"},
+	{Name: "empty", Rows: 1, Dim: 1, Width: 1, Rule: "add", Init: "zero"},
+}
+
+// A model is the rows of some tables: table → row → floats.
+type model []map[uint64][]float32
+
+// newModel draws rows.
+func newModel(rng *rand.Rand, rows int) model {
+	m := make(model, len(testTables))
+	for i := range m {
+		m[i] = map[uint64][]float32{}
+	}
+	for range rows {
+		t := rng.IntN(2)
+		v := make([]float32, testTables[t].Width)
+		for i := range v {
+			v[i] = math.Float32frombits(rng.Uint32())
+		}
+		m[t][rng.Uint64N(testTables[t].Rows)] = v
+	}
+	return m
+}
+
+// write hands the rows of a node, of so many, to a writer, in random order.
+func (m model) write(rng *rand.Rand, w *Writer, node, nodes int) error {
+	for t, rows := range m {
+		var keys []uint64
+		for r := range rows {
+			if int(r%uint64(nodes)) == node {
+				keys = append(keys, r)
+			}
+		}
+		slices.Sort(keys)
+		if rng.IntN(2) == 0 {
+			rng.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		}
+		for len(keys) > 0 {
+			n := 1 + rng.IntN(len(keys))
+			var vals []float32
+			for _, r := range keys[:n] {
+				vals = append(vals, rows[r]...)
+			}
+			if err := w.Write(t, keys[:n], vals); err != nil {
+				return err
+			}
+			keys = keys[n:]
+		}
+	}
+	return nil
+}
+
+// read reads the rows of a checkpoint.
+func read(ctx context.Context, c *Checkpoint, want func(table int, first, last uint64) bool) (model, error) {
+	m := make(model, len(testTables))
+	for i := range m {
+		m[i] = map[uint64][]float32{}
+	}
+	err := c.Rows(ctx, want, func(t int, rows []uint64, vals []float32) error {
+		w := testTables[t].Width
+		for i, r := range rows {
+			if _, twice := m[t][r]; twice {
+				return errors.New("a row was read twice")
+			}
+			m[t][r] = slices.Clone(vals[i*w : (i+1)*w])
+		}
+		return nil
+	})
+	return m, err
+}
+
+func (m model) equal(o model) bool {
+	for t := range m {
+		if len(m[t]) != len(o[t]) {
+			return false
+		}
+		for r, v := range m[t] {
+			if !slices.EqualFunc(v, o[t][r], func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+const testAttempt = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+func testManifest(id ID) Manifest {
+	return Manifest{ID: id, Run: "run", Task: "test", Seed: 7, Tables: testTables, Written: time.Unix(1700000000, 0).UTC()}
+}
+
+// save writes a checkpoint of a model by some nodes.
+func save(ctx context.Context, rng *rand.Rand, s Store, id ID, m model, nodes int, sections map[string][]byte) (*Manifest, error) {
+	var pieces []*Piece
+	for node := range nodes {
+		p, err := Write(ctx, s, id, node, testTables, func(w *Writer) error {
+			if node == 0 {
+				for name, b := range sections {
+					if err := w.Section(name, b); err != nil {
+						return err
+					}
+				}
+			}
+			return m.write(rng, w, node, nodes)
+		})
+		if err != nil {
+			return nil, err
+		}
+		pieces = append(pieces, p)
+	}
+	return Commit(ctx, s, testManifest(id), pieces)
+}
+
+func folder(t *testing.T) *Folder {
+	f, err := OpenFolder(filepath.Join(t.TempDir(), "a", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func seeded(t *testing.T) *rand.Rand {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+func TestWhatWasWrittenIsReadOnAnyNumberOfNodes(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	m := newModel(rng, 20000)
+	sections := map[string][]byte{"position/0": []byte("{}"), "empty": {}}
+	var digest Digest
+	for i, nodes := range []int{1, 4, 3} {
+		id := ID{uint64(i + 1), testAttempt}
+		if _, err := save(ctx, rng, s, id, m, nodes, sections); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Open(ctx, s, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read(ctx, c, nil); err != nil || !got.equal(m) || c.Manifest().Nodes != nodes {
+			t.Fatalf("%d nodes: the rows differ: %v", nodes, err)
+		}
+		d, err := c.Verify(ctx)
+		if err != nil || i > 0 && d != digest {
+			t.Fatalf("%d nodes: digest %v, want %v: %v", nodes, d, digest, err)
+		}
+		digest = d
+		for name, want := range sections {
+			if b, err := c.Section(ctx, name); err != nil || string(b) != string(want) {
+				t.Errorf("section %q: %q, want %q: %v", name, b, want, err)
+			}
+		}
+		if _, err := c.Section(ctx, "nothing"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a section that there is not: %v", err)
+		}
+	}
+	// A digest notices what a sum may miss: exchanged rows, values, tables, a sign of zero.
+	for what, change := range map[string]func(o model){
+		"a bit":   func(o model) { o[1][3] = []float32{1}; o[1][3][0] = math.Float32frombits(1) },
+		"rows":    func(o model) { o[1][3], o[1][4] = []float32{1}, []float32{2} },
+		"and":     func(o model) { o[1][3], o[1][4] = []float32{2}, []float32{1} },
+		"tables":  func(o model) { o[2][0] = []float32{1} },
+		"and too": func(o model) { o[1][0] = []float32{1} },
+		"zero":    func(o model) { o[1][3] = []float32{float32(math.Copysign(0, -1))} },
+	} {
+		o := newModel(rand.New(rand.NewPCG(1, 1)), 10)
+		change(o)
+		s := folder(t)
+		w, err := save(ctx, rng, s, ID{1, testAttempt}, o, 2, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Digest == digest {
+			t.Errorf("%s: the digest is the same", what)
+		}
+		digest = w.Digest
+	}
+}
+
+func TestRestoringAPartOfTheRowsReadsLittleElse(t *testing.T) {
+	ctx, s := t.Context(), folder(t)
+	const n = 100_000
+	rows, vals := make([]uint64, n), make([]float32, n)
+	for i := range rows {
+		rows[i] = uint64(i)
+	}
+	p, err := Write(ctx, s, ID{1, testAttempt}, 0, testTables, func(w *Writer) error { return w.Write(1, rows, vals) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Commit(ctx, s, testManifest(ID{1, testAttempt}), []*Piece{p}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(ctx, s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(ctx, c, func(_ int, first, last uint64) bool { return first <= 50_000 && 50_000 <= last })
+	if _, ok := got[1][50_000]; err != nil || !ok || len(got[1]) > blockSize/12+1 {
+		t.Errorf("%d rows were read for one, %v", len(got[1]), err)
+	}
+}
+
+// damage changes each object of a checkpoint in many ways; each must be found, and named.
+func TestDamageIsFoundAndNamed(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	if _, err := save(ctx, rng, s, ID{1, testAttempt}, newModel(rng, 3000), 2, map[string][]byte{"x": []byte("0123456789")}); err != nil {
+		t.Fatal(err)
+	}
+	foreign := folder(t)
+	if _, err := save(ctx, rng, foreign, ID{1, testAttempt}, newModel(rng, 3000), 2, map[string][]byte{"x": []byte("9876543210")}); err != nil {
+		t.Fatal(err)
+	}
+	verify := func() error {
+		c, err := Open(ctx, s, 0)
+		if err == nil {
+			_, err = c.Verify(ctx)
+		}
+		return err
+	}
+	if err := verify(); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := s.List(ctx, prefix)
+	if err != nil || len(objects) != 4 {
+		t.Fatalf("%v, %v", objects, err)
+	}
+	for _, o := range objects {
+		path := filepath.Join(s.dir, o.Name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := os.ReadFile(filepath.Join(foreign.dir, o.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		try := func(what string, b []byte) {
+			t.Helper()
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := verify(); err == nil || !strings.Contains(err.Error(), o.Name) {
+				t.Errorf("%s, %s: %v", o.Name, what, err)
+			}
+		}
+		for range 40 {
+			b := slices.Clone(whole)
+			b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
+			try("a bit was changed", b)
+		}
+		try("cut short", whole[:rng.IntN(len(whole))])
+		try("longer", append(slices.Clone(whole), 0))
+		if !strings.HasSuffix(o.Name, manifestSuffix) {
+			try("from another checkpoint", other)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := verify(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), o.Name) {
+				t.Errorf("%s is missing: %v", o.Name, err)
+			}
+		}
+		if err := os.WriteFile(path, whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := verify(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWritersRefuseWhatIsNotTheModels(t *testing.T) {
+	for what, fill := range map[string]func(w *Writer) error{
+		"no row 5000":     func(w *Writer) error { return w.Write(0, []uint64{5000}, make([]float32, 3)) },
+		"there are 3":     func(w *Writer) error { return w.Write(3, []uint64{0}, make([]float32, 1)) },
+		"want 3 a row":    func(w *Writer) error { return w.Write(0, []uint64{1}, make([]float32, 2)) },
+		"written twice":   func(w *Writer) error { return w.Write(0, []uint64{1, 1}, make([]float32, 6)) },
+		"name of a sect":  func(w *Writer) error { return w.Section("", nil) },
+		"canceled by who": func(*Writer) error { return errors.New("canceled by who fills it") },
+	} {
+		s := folder(t)
+		_, err := Write(t.Context(), s, ID{1, testAttempt}, 0, testTables, fill)
+		if err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("want an error with %q, got %v", what, err)
+		}
+		if left, err := os.ReadDir(s.dir); err != nil || len(left) > 0 {
+			t.Errorf("%v is left, %v", left, err)
+		}
+	}
+}
+
+func TestANumberIsWrittenOnce(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	m := newModel(rng, 10)
+	if _, err := save(ctx, rng, s, ID{1, testAttempt}, m, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := save(ctx, rng, s, ID{1, strings.Repeat("A", 26)}, m, 1, nil); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("two runs wrote checkpoint 1: %v", err)
+	}
+	if n, err := Next(ctx, s); err != nil || n != 2 {
+		t.Errorf("the next one is %d, %v", n, err)
+	}
+	if _, err := Open(ctx, folder(t), 0); !errors.Is(err, ErrNone) {
+		t.Errorf("in an empty folder: %v", err)
+	}
+}
+
+func TestPartsThatTheLeaderDoesNotSeeAreNoCheckpoint(t *testing.T) {
+	rng, ctx, here, there := seeded(t), t.Context(), folder(t), folder(t)
+	id := ID{1, testAttempt}
+	m := newModel(rng, 100)
+	var pieces []*Piece
+	for node, s := range []Store{here, there} {
+		p, err := Write(ctx, s, id, node, testTables, func(w *Writer) error { return m.write(rng, w, node, 2) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		pieces = append(pieces, p)
+	}
+	if _, err := Commit(ctx, here, testManifest(id), pieces); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), id.part(1)) {
+		t.Errorf("the part of node 1 is elsewhere: %v", err)
+	}
+}
+
+func TestPruneKeepsTheLastAndTheBest(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	m := newModel(rng, 100)
+	scores := map[uint64]float64{2: 0.9, 5: 0.3, 7: 0.8}
+	for n := range uint64(8) {
+		id := ID{n + 1, testAttempt}
+		p, err := Write(ctx, s, id, 0, testTables, func(w *Writer) error { return m.write(rng, w, 0, 1) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest := testManifest(id)
+		if v, ok := scores[id.Number]; ok {
+			manifest.Score = &Score{Name: "valid MRR", Value: v}
+		}
+		if _, err := Commit(ctx, s, manifest, []*Piece{p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What a killed run left, and what belongs to others.
+	if _, err := Write(ctx, s, ID{9, strings.Repeat("B", 26)}, 0, testTables, func(w *Writer) error { return w.Section("x", []byte("y")) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{underway + "checkpoint-0000000009.rows-x-1", "notes.txt", "checkpoint-of-mine"} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done, err := Prune(ctx, s, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(done.Checkpoints, []uint64{1, 3, 4, 5}) || done.Objects != 10 || done.Unfinished != 1 {
+		t.Errorf("pruned %+v", done)
+	}
+	if n, err := Numbers(ctx, s); err != nil || !slices.Equal(n, []uint64{2, 6, 7, 8}) {
+		t.Errorf("there are %v, %v", n, err)
+	}
+	if n, err := Best(ctx, s); err != nil || n != 2 {
+		t.Errorf("the best is %d, %v", n, err)
+	}
+	for _, n := range []uint64{2, 6, 7, 8} {
+		c, err := Open(ctx, s, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read(ctx, c, nil); err != nil || !got.equal(m) {
+			t.Errorf("checkpoint %d: %v", n, err)
+		}
+	}
+	left, err := os.ReadDir(s.dir)
+	if err != nil || len(left) != 10 {
+		t.Errorf("%d files are left, %v", len(left), err)
+	}
+}
+
+func TestMemoryIsBoundedWhateverTheOrder(t *testing.T) {
+	tables := []Table{{Name: "t", Rows: 1 << 40, Dim: 64, Width: 64, Rule: "add", Init: "zero"}}
+	rng, s := rand.New(rand.NewPCG(1, 2)), folder(t)
+	_, err := Write(t.Context(), s, ID{1, testAttempt}, 0, tables, func(w *Writer) error {
+		vals := make([]float32, 64*1000)
+		rows := make([]uint64, 1000)
+		for i := range uint64(60) {
+			for j := range rows {
+				rows[j] = rng.Uint64N(1<<20)<<10 | i // no row twice
+			}
+			slices.Sort(rows)
+			rows = slices.Compact(rows)
+			if err := w.Write(0, rows, vals[:64*len(rows)]); err != nil {
+				return err
+			}
+			rows = rows[:1000]
+			if n := cap(w.pending[0].vals)*4 + cap(w.pending[0].rows)*8 + cap(w.buf); n > 2*tableBytes+2*blockSize {
+				t.Fatalf("%d bytes are held", n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,154 @@
+package checkpoint
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+)
+
+// A Folder is a [Store] in a folder of a file system. If several nodes write, all of them must see the
+// same folder.
+//
+// A file is written beside its name, made durable (fsync), given its name, and then the folder is made durable. So
+// a kill, or a machine that stops, leaves a file whole or not at all, and the manifest is never there before the parts.
+// When a file cannot be made durable, it is removed and never tried again: what was not written may be lost by
+// the system without another error.
+type Folder struct {
+	dir  string
+	disk disk
+	temp atomic.Int64 // names of files under way
+}
+
+// OpenFolder opens a folder. It need not exist: the first write makes it.
+func OpenFolder(dir string) (*Folder, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	return &Folder{dir: path, disk: systemDisk(path)}, nil
+}
+
+// String implements [Store].
+func (f *Folder) String() string { return f.dir }
+
+// underway begins the name of a file that does not have its own yet.
+const underway = ".godwit-"
+
+// Create implements [Store].
+func (f *Folder) Create(ctx context.Context, name string, write func(w io.Writer) error) error {
+	if _, err := f.disk.Size(name); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = fmt.Errorf("%s: %w", name, fs.ErrExist)
+		}
+		return err
+	}
+	return f.write(ctx, name, write)
+}
+
+// Put implements [Store].
+func (f *Folder) Put(ctx context.Context, name string, b []byte) error {
+	return f.write(ctx, name, func(w io.Writer) error { _, err := w.Write(b); return err })
+}
+
+func (f *Folder) write(ctx context.Context, name string, write func(w io.Writer) error) error {
+	temp := fmt.Sprintf("%s%s-%s-%d", underway, name, f.disk.Unique(), f.temp.Add(1))
+	err := f.fill(temp, write)
+	if err == nil {
+		if err = context.Cause(ctx); err == nil {
+			err = f.disk.Rename(temp, name)
+		}
+	}
+	if err != nil {
+		_ = f.disk.Remove(temp) // it is of no use, and may not be there
+		return err
+	}
+	if err = f.disk.Sync(); err != nil {
+		// It may be there after a crash or not. It must not be named.
+		_ = f.disk.Remove(name)
+	}
+	return err
+}
+
+// fill writes a file and makes it durable.
+func (f *Folder) fill(temp string, write func(w io.Writer) error) error {
+	file, err := f.disk.Create(temp)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriterSize(file, 1<<16)
+	err = write(b)
+	if err == nil {
+		err = b.Flush()
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// Read implements [Store].
+func (f *Folder) Read(_ context.Context, name string, off, n int64) (io.ReadCloser, error) {
+	return f.disk.Read(name, off, n)
+}
+
+// Size implements [Store].
+func (f *Folder) Size(_ context.Context, name string) (int64, error) { return f.disk.Size(name) }
+
+// List implements [Store].
+func (f *Folder) List(_ context.Context, prefix string) ([]Object, error) {
+	all, err := f.disk.List()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var some []Object
+	for _, o := range all {
+		if strings.HasPrefix(o.Name, prefix) {
+			some = append(some, o)
+		}
+	}
+	return some, err
+}
+
+// Remove implements [Store].
+func (f *Folder) Remove(_ context.Context, name string) error {
+	if err := f.disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Clean implements [Store].
+func (f *Folder) Clean(ctx context.Context) (n int, err error) {
+	left, err := f.List(ctx, underway)
+	for _, o := range left {
+		err = errors.Join(err, f.Remove(ctx, o.Name))
+	}
+	return len(left), err
+}
+
+// A disk is the folder of a file system: what a Folder needs of it, so that tests can put faults there.
+type disk interface {
+	Create(name string) (file, error) // a new file
+	Read(name string, off, n int64) (io.ReadCloser, error)
+	Size(name string) (int64, error) // of a regular file
+	Rename(from, to string) error
+	Remove(name string) error
+	List() ([]Object, error) // the regular files
+	Sync() error             // makes names durable
+	Unique() string          // part of names that no other process uses
+}
+
+// A file is being written.
+type file interface {
+	io.WriteCloser
+	Sync() error
+}

@@ -1,0 +1,256 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+)
+
+// ErrLocked is wrapped by the error of [Acquire] where another run writes to the store, and by
+// that of [Lock.Check] when another one took it over.
+var ErrLocked = errors.New("another run writes checkpoints there")
+
+// A Holder is who writes to a store.
+type Holder struct {
+	Run   string    `json:"run"`   // its name
+	Host  string    `json:"host"`  // where it runs, the leader if there are several nodes
+	PID   int       `json:"pid"`   // its process there
+	Since time.Time `json:"since"` // when it took the lock
+}
+
+func (h Holder) String() string {
+	return fmt.Sprintf("the run %s, process %d of %s, since %s", h.Run, h.PID, h.Host, h.Since.Format(time.DateTime))
+}
+
+// A Lock is the right to write checkpoints to a store. It must be released.
+type Lock struct {
+	release func() error
+	check   func() error
+}
+
+// Check returns an error, which wraps [ErrLocked], if the lock is no longer held.
+func (l *Lock) Check() error { return l.check() }
+
+// Release gives the lock back.
+func (l *Lock) Release() error { return l.release() }
+
+// Acquire takes the lock of a store, or returns an error that wraps [ErrLocked] and names the holder. In a
+// folder the lock ends with its process. Elsewhere it is a lease that its holder renews: where the last holder did not release it,
+// Acquire watches for a minute whether it is renewed.
+func Acquire(ctx context.Context, s Store, h Holder) (*Lock, error) {
+	var l *Lock
+	var err error
+	if f, ok := s.(*Folder); ok && canLock(f) {
+		l, err = lockFolder(ctx, f, h)
+	} else {
+		l, err = lease(ctx, s, h, leaseTTL)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: the lock of %s: %w", s, err)
+	}
+	return l, nil
+}
+
+const (
+	lockName  = "lock"
+	leaseTTL  = time.Minute // a holder that did not renew for so long is gone
+	renewals  = 4           // within that time
+	maxHolder = 1 << 16     // bytes
+)
+
+// held is the error where another run holds the lock.
+func held(h Holder) error { return fmt.Errorf("%w: %v", ErrLocked, h) }
+
+// A leaseState is what the object of a lease holds. Each holder has an object of its own, lock-1, lock-2, …: the
+// one with the largest number is the holder. To take over from a holder that is gone, the next one is created, which
+// the store allows once. So nothing is ever removed or changed that somebody else may have changed meanwhile.
+type leaseState struct {
+	Holder
+	Beat     int  `json:"beat"` // grows with each renewal
+	Released bool `json:"released"`
+}
+
+func leaseName(n int) string { return fmt.Sprintf("%s-%d", lockName, n) }
+
+// lease takes the lock by a lease.
+func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, error) {
+	n, err := lastLease(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if n > 0 {
+		if err := watchLease(ctx, s, n, ttl); err != nil {
+			return nil, err
+		}
+	}
+	b, err := json.Marshal(leaseState{Holder: h})
+	if err != nil {
+		return nil, err
+	}
+	err = s.Create(ctx, leaseName(n+1), func(w io.Writer) error { _, err := w.Write(b); return err })
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%w: it came at the same time as this one", ErrLocked)
+	}
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{store: s, number: n + 1, state: leaseState{Holder: h}, ttl: ttl, renewed: time.Now()}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var done sync.WaitGroup
+	done.Go(func() { k.keep(ctx) })
+	release := sync.OnceValue(func() error {
+		cancel()
+		done.Wait()
+		return k.release()
+	})
+	return &Lock{release: release, check: k.check}, nil
+}
+
+// lastLease returns the largest number of a lease; 0: none.
+func lastLease(ctx context.Context, s Store) (n int, err error) {
+	objects, err := s.List(ctx, lockName+"-")
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range objects {
+		var i int
+		if _, err := fmt.Sscanf(o.Name, lockName+"-%d", &i); err == nil && leaseName(i) == o.Name {
+			n = max(n, i)
+		}
+	}
+	for { // a list may lack the last ones
+		_, err := s.Size(ctx, leaseName(n+1))
+		if errors.Is(err, fs.ErrNotExist) {
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+}
+
+// watchLease returns nil once a lease is given back or was not renewed for the time ttl, by
+// this process's clock.
+func watchLease(ctx context.Context, s Store, n int, ttl time.Duration) error {
+	first, err := readLease(ctx, s, n)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(ttl / renewals)
+	defer tick.Stop()
+	now := first
+	for range renewals + 1 {
+		if now.Released {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if now, err = readLease(ctx, s, n); err != nil {
+			return err
+		}
+		if now.Beat != first.Beat {
+			return held(now.Holder)
+		}
+	}
+	return nil
+}
+
+func readLease(ctx context.Context, s Store, n int) (l leaseState, err error) {
+	b, err := readAll(ctx, s, leaseName(n), maxHolder)
+	if err == nil {
+		err = json.Unmarshal(b, &l)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", leaseName(n), err)
+	}
+	return l, err
+}
+
+// A keeper renews a lease.
+type keeper struct {
+	store  Store
+	number int
+	ttl    time.Duration
+
+	mu      sync.Mutex // guards what follows
+	state   leaseState
+	renewed time.Time
+	lost    error
+}
+
+// keep renews the lease until ctx ends.
+func (k *keeper) keep(ctx context.Context) {
+	tick := time.NewTicker(k.ttl / renewals)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		limited, cancel := context.WithTimeout(ctx, k.ttl/2)
+		k.renew(limited)
+		cancel()
+	}
+}
+
+// renew renews the lease, or notes that another run took it over. If the store does not answer,
+// the next renewal may be in time.
+func (k *keeper) renew(ctx context.Context) {
+	began := time.Now()
+	_, err := k.store.Size(ctx, leaseName(k.number+1))
+	if err == nil {
+		k.mu.Lock()
+		k.lost = fmt.Errorf("%w: it took over from this one, which did not renew its lease for %v", ErrLocked, k.ttl)
+		k.mu.Unlock()
+		return
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	k.mu.Lock()
+	k.state.Beat++
+	state := k.state
+	k.mu.Unlock()
+	if k.put(ctx, state) == nil {
+		k.mu.Lock()
+		k.renewed = began
+		k.mu.Unlock()
+	}
+}
+
+func (k *keeper) put(ctx context.Context, state leaseState) error {
+	b, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	return k.store.Put(ctx, leaseName(k.number), b)
+}
+
+func (k *keeper) check() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lost == nil && time.Since(k.renewed) > k.ttl {
+		return fmt.Errorf("%w, perhaps: the lease could not be renewed for %v", ErrLocked, k.ttl)
+	}
+	return k.lost
+}
+
+func (k *keeper) release() error {
+	if k.check() != nil {
+		return nil // it is no longer this run's
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), k.ttl/renewals)
+	defer cancel()
+	k.state.Released = true // keep has ended
+	return k.put(ctx, k.state)
+}

@@ -1,0 +1,241 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// Format is the version of checkpoints that this package writes, and the only one that it reads. A change
+// that old readers would misunderstand gets a new number; added fields that they can ignore do not.
+const Format = 1
+
+// A Manifest describes a checkpoint. docs/file-formats.md describes it for people.
+type Manifest struct {
+	// Format is the version of the checkpoint, [Format].
+	Format int `json:"format"`
+	ID
+	// Run, Task and Program are the name of the run, what it trains, and the version of the program.
+	Run     string `json:"run"`
+	Task    string `json:"task"`              // see above
+	Program string `json:"program,omitempty"` // see above
+	// Written is the time, to the second.
+	Written time.Time `json:"written"`
+	// Epochs is how many epochs were complete.
+	Epochs int `json:"epochs"`
+	// Nodes is the number of nodes that wrote the checkpoint.
+	Nodes int `json:"nodes"`
+	// Seed is that of the run: together with the initializers of the tables it says what the
+	// rows are that were not written.
+	Seed uint64 `json:"seed"`
+	// Tables are those of the model, in their order.
+	Tables []Table `json:"tables"`
+	// Score is how good the model is, nil where it was not evaluated since it changed.
+	Score *Score `json:"score,omitempty"`
+	Contents
+}
+
+// A Table is one table of the model.
+type Table struct {
+	Name string `json:"name"` // unique in the model
+	Rows uint64 `json:"rows"` // of the table, written or not
+	Dim  int    `json:"dim"`  // the floats of a value
+	// Width is the floats of a row: its value, then the state of its update rule.
+	Width int    `json:"width"`
+	Rule  string `json:"rule"` // by its name, with its parameters
+	Init  string `json:"init"` // says what rows are that were not written
+}
+
+// Tables describes the tables of a model.
+func Tables(m *godwit.Model) []Table {
+	tables := make([]Table, m.Tables())
+	for i := range tables {
+		t := m.Table(i)
+		tables[i] = Table{t.Name, t.Rows, t.Dim, m.TableRowLen(i), t.Rule.Name(), t.Init.Name()}
+	}
+	return tables
+}
+
+// A Score is a figure by which checkpoints of a run are compared.
+type Score struct {
+	Name          string  `json:"name"`                      // such as "valid MRR"
+	Value         float64 `json:"value"`                     // of the figure
+	LowerIsBetter bool    `json:"lower_is_better,omitempty"` // as of an error
+}
+
+// better reports whether a score is better than another one.
+func (a *Score) better(b *Score) bool {
+	if a.LowerIsBetter {
+		return a.Value < b.Value
+	}
+	return a.Value > b.Value
+}
+
+// Contents are what objects hold: those of a node, or of a whole checkpoint.
+type Contents struct {
+	Parts    []Part    `json:"parts"`    // the objects with rows
+	Sections []Section `json:"sections"` // those with all else
+	Rows     uint64    `json:"rows"`     // in the parts
+	Digest   Digest    `json:"digest"`   // of these rows
+}
+
+// A Piece is what one node wrote of a checkpoint.
+type Piece struct{ Contents }
+
+// A Part is an object with rows.
+type Part struct {
+	Name   string `json:"name"`   // of the object
+	Bytes  int64  `json:"bytes"`  // of the object
+	Blocks int    `json:"blocks"` // entries of its index
+	Rows   uint64 `json:"rows"`   // in all blocks together
+	// Index is the SHA-256 of the part's index, in lower-case hexadecimal. The index has that of each block.
+	Index string `json:"index_sha256"`
+}
+
+// A Section is an object with other state of the run.
+type Section struct {
+	Name   string `json:"name"`   // what its writer calls it
+	Object string `json:"object"` // that holds it
+	Bytes  int64  `json:"bytes"`  // of the object
+	SHA256 string `json:"sha256"` // in lower-case hexadecimal
+}
+
+// Bounds of a manifest, which may come from anywhere.
+const (
+	maxManifest    = 64 << 20 // bytes
+	maxTables      = 1 << 12
+	maxParts       = 1 << 16
+	maxSections    = 1 << 18
+	maxSectionName = 1 << 10
+	maxRowFloats   = 1 << 26
+)
+
+// seal is the second line of a manifest.
+type seal struct {
+	SHA256 string `json:"sha256"` // of the first line, without its end
+}
+
+// encode returns the manifest as its file holds it: a line with the manifest, and a line with its checksum.
+func (m *Manifest) encode() ([]byte, error) {
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("checkpoint: the manifest is wrong: %w", err)
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	s, err := json.Marshal(seal{sum(b)})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(append(b, '\n'), s...), '\n'), nil
+}
+
+// sum is the SHA-256 of bytes as the formats write it.
+func sum(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+func decodeManifest(b []byte) (*Manifest, error) {
+	line, rest, ok := bytes.Cut(b, []byte{'\n'})
+	last, tail, ended := bytes.Cut(rest, []byte{'\n'})
+	var s seal
+	switch {
+	case !ok || !ended || len(tail) > 0:
+		return nil, errors.New("it is cut short, or no manifest: want two lines")
+	case json.Unmarshal(last, &s) != nil || s.SHA256 == "":
+		return nil, errors.New("its second line has no checksum")
+	case s.SHA256 != sum(line):
+		return nil, errors.New("its checksum is wrong: it was changed, or copied in part")
+	}
+	var version struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(line, &version); err != nil {
+		return nil, fmt.Errorf("not a manifest: %w", err)
+	}
+	if version.Format != Format {
+		return nil, fmt.Errorf("format %d of checkpoints, and this version of godwit reads %d", version.Format, Format)
+	}
+	var m Manifest
+	if err := json.Unmarshal(line, &m); err != nil {
+		return nil, fmt.Errorf("not a manifest: %w", err)
+	}
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("not a manifest: %w", err)
+	}
+	return &m, nil
+}
+
+// check returns an error for what a manifest cannot have. Sizes are not compared with
+// those of objects.
+func (m *Manifest) check() error {
+	switch {
+	case m.Format != Format:
+		return fmt.Errorf("format %d, want %d", m.Format, Format)
+	case m.Number < 1 || m.Number > maxNumber:
+		return fmt.Errorf("number %d, want 1 … %d", m.Number, uint64(maxNumber))
+	case !isAttempt(m.Attempt):
+		return fmt.Errorf("%q is no attempt", m.Attempt)
+	case m.Nodes < 1 || m.Nodes > godwit.MaxNodes:
+		return fmt.Errorf("%d nodes, want 1 … %d", m.Nodes, godwit.MaxNodes)
+	case m.Epochs < 0:
+		return fmt.Errorf("%d epochs", m.Epochs)
+	case len(m.Tables) < 1 || len(m.Tables) > maxTables:
+		return fmt.Errorf("%d tables, want 1 … %d", len(m.Tables), maxTables)
+	case len(m.Parts) > maxParts || len(m.Sections) > maxSections:
+		return fmt.Errorf("%d parts and %d sections, at most %d and %d are possible", len(m.Parts), len(m.Sections), maxParts, maxSections)
+	case m.Score != nil && (math.IsNaN(m.Score.Value) || math.IsInf(m.Score.Value, 0)):
+		return fmt.Errorf("score %v", m.Score.Value)
+	}
+	names := map[string]bool{}
+	for _, t := range m.Tables {
+		if t.Name == "" || names[t.Name] || t.Rows < 1 || t.Rows > 1<<48 || t.Dim < 1 || t.Width < t.Dim || t.Width > maxRowFloats {
+			return fmt.Errorf("table %q with %d rows of %d floats, %d with state, or a second one of the name", t.Name, t.Rows, t.Dim, t.Width)
+		}
+		names[t.Name] = true
+	}
+	return m.checkContents()
+}
+
+func (m *Manifest) checkContents() error {
+	objects, names := map[string]bool{}, map[string]bool{}
+	var rows uint64
+	for _, p := range m.Parts {
+		if !m.owns(p.Name) || !strings.HasSuffix(p.Name, ".rows") || objects[p.Name] {
+			return fmt.Errorf("%q is no part of this checkpoint, or named twice", p.Name)
+		}
+		if p.Blocks < 0 || p.Bytes < headerBytes+footerBytes+int64(p.Blocks)*entryBytes || !isSum(p.Index) {
+			return fmt.Errorf("part %s: %d bytes, %d blocks, checksum %q", p.Name, p.Bytes, p.Blocks, p.Index)
+		}
+		objects[p.Name] = true
+		rows += p.Rows
+	}
+	if rows != m.Rows {
+		return fmt.Errorf("%d rows, and the parts have %d", m.Rows, rows)
+	}
+	for _, s := range m.Sections {
+		if !m.owns(s.Object) || !strings.HasSuffix(s.Object, ".section") || objects[s.Object] {
+			return fmt.Errorf("%q is no section of this checkpoint, or named twice", s.Object)
+		}
+		if s.Name == "" || len(s.Name) > maxSectionName || names[s.Name] || s.Bytes < 0 || !isSum(s.SHA256) {
+			return fmt.Errorf("section %.100q: %d bytes, checksum %q, or named twice", s.Name, s.Bytes, s.SHA256)
+		}
+		objects[s.Object], names[s.Name] = true, true
+	}
+	return nil
+}
+
+func isSum(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == sha256.Size && hex.EncodeToString(b) == s
+}

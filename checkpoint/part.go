@@ -1,0 +1,161 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// A part is a header, blocks, an index with an entry for each block, and a footer. All numbers are
+// little-endian.
+//
+//	header   8 "GODWITpt"   4 version   4 zero
+//	block    rows · 8 numbers of rows, ascending   rows · width · 4 floats   0 or 4 zeros, up to a multiple of 8
+//	entry    8 offset   8 first row   8 last row   4 table   4 rows   4 width   4 zero   32 SHA-256 of the block
+//	footer   8 offset of the index   8 entries   32 SHA-256 of the index   8 zero   8 "GODWITpe"
+//
+// Blocks follow each other without gaps, so that every byte is covered by a checksum.
+const (
+	headMagic   = "GODWITpt"
+	footMagic   = "GODWITpe"
+	partVersion = 1
+	headerBytes = 16
+	entryBytes  = 72
+	footerBytes = 64
+	// A block has at most so many bytes, or one row.
+	maxBlock = 1 << 20
+)
+
+func header() []byte {
+	b := append(make([]byte, 0, headerBytes), headMagic...)
+	b = binary.LittleEndian.AppendUint32(b, partVersion)
+	return binary.LittleEndian.AppendUint32(b, 0)
+}
+
+// An entry describes a block.
+type entry struct {
+	offset      uint64
+	first, last uint64 // rows
+	table, rows uint32
+	width       uint32
+	sum         [sha256.Size]byte
+}
+
+// bytes is the length of the block.
+func (e *entry) bytes() int64 { return blockBytes(int64(e.rows), int64(e.width)) }
+
+func blockBytes(rows, width int64) int64 { return (rows*(8+4*width) + 7) &^ 7 }
+
+func (e *entry) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, e.offset)
+	b = binary.LittleEndian.AppendUint64(b, e.first)
+	b = binary.LittleEndian.AppendUint64(b, e.last)
+	b = binary.LittleEndian.AppendUint32(b, e.table)
+	b = binary.LittleEndian.AppendUint32(b, e.rows)
+	b = binary.LittleEndian.AppendUint32(b, e.width)
+	b = binary.LittleEndian.AppendUint32(b, 0)
+	return append(b, e.sum[:]...)
+}
+
+func decodeEntry(b []byte) (e entry) {
+	e.offset = binary.LittleEndian.Uint64(b)
+	e.first = binary.LittleEndian.Uint64(b[8:])
+	e.last = binary.LittleEndian.Uint64(b[16:])
+	e.table = binary.LittleEndian.Uint32(b[24:])
+	e.rows = binary.LittleEndian.Uint32(b[28:])
+	e.width = binary.LittleEndian.Uint32(b[32:])
+	copy(e.sum[:], b[40:])
+	return e
+}
+
+// footer ends a part whose index, of so many entries, begins at an offset.
+func footer(offset uint64, index []byte) []byte {
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, footerBytes), offset)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(index)/entryBytes))
+	h := sha256.Sum256(index)
+	b = append(b, h[:]...)
+	b = binary.LittleEndian.AppendUint64(b, 0)
+	return append(b, footMagic...)
+}
+
+// decodeIndex reads the end of a part, from the begin of its index on.
+func decodeIndex(p *Part, tables []Table, tail []byte) ([]entry, error) {
+	if int64(len(tail)) != int64(p.Blocks)*entryBytes+footerBytes {
+		return nil, fmt.Errorf("its end has %d bytes, want %d", len(tail), int64(p.Blocks)*entryBytes+footerBytes)
+	}
+	index, foot := tail[:len(tail)-footerBytes], tail[len(tail)-footerBytes:]
+	at := uint64(p.Bytes) - uint64(len(tail))
+	switch {
+	case sum(index) != p.Index:
+		return nil, errors.New("the checksum of its index is wrong: it belongs to another checkpoint, was changed, or was copied in part")
+	case !bytes.Equal(foot, footer(at, index)):
+		return nil, errors.New("its footer does not fit its index")
+	}
+	entries := make([]entry, p.Blocks)
+	offset, rows := uint64(headerBytes), uint64(0)
+	for i := range entries {
+		e := decodeEntry(index[entryBytes*i:])
+		if err := e.check(tables, offset); err != nil {
+			return nil, fmt.Errorf("block %d: %w", i, err)
+		}
+		entries[i] = e
+		offset += uint64(e.bytes())
+		rows += uint64(e.rows)
+	}
+	if offset != at || rows != p.Rows {
+		return nil, fmt.Errorf("its blocks have %d rows and end at byte %d, want %d rows and byte %d", rows, offset, p.Rows, at)
+	}
+	return entries, nil
+}
+
+func (e *entry) check(tables []Table, offset uint64) error {
+	switch {
+	case e.offset != offset:
+		return fmt.Errorf("it begins at byte %d, and the one before it ends at %d", e.offset, offset)
+	case int64(e.table) >= int64(len(tables)):
+		return fmt.Errorf("it is of table %d of %d", e.table, len(tables))
+	case int(e.width) != tables[e.table].Width:
+		return fmt.Errorf("its rows have %d floats, and those of table %q %d", e.width, tables[e.table].Name, tables[e.table].Width)
+	case e.rows < 1 || e.first > e.last || e.last >= tables[e.table].Rows || uint64(e.rows)-1 > e.last-e.first:
+		return fmt.Errorf("it has %d rows, %d … %d, of table %q with %d", e.rows, e.first, e.last, tables[e.table].Name, tables[e.table].Rows)
+	case e.rows > 1 && e.bytes() > maxBlock:
+		return fmt.Errorf("it has %d bytes, at most %d are possible", e.bytes(), maxBlock)
+	}
+	return nil
+}
+
+// A block is the rows of a block that was read. Its memory is reused.
+type block struct {
+	table int
+	rows  []uint64
+	vals  []float32
+	raw   []byte // of the floats
+}
+
+// decode reads the block that an entry describes, and checks it.
+func (k *block) decode(e *entry, b []byte) error {
+	if sha256.Sum256(b) != e.sum {
+		return errors.New("its checksum is wrong: it was changed, or copied in part")
+	}
+	n, floats := int(e.rows), int(e.rows)*int(e.width)
+	k.table = int(e.table)
+	k.rows = k.rows[:0]
+	for i := range n {
+		k.rows = append(k.rows, binary.LittleEndian.Uint64(b[8*i:]))
+		if i > 0 && k.rows[i] <= k.rows[i-1] {
+			return errors.New("its rows are not in ascending order")
+		}
+	}
+	if k.rows[0] != e.first || k.rows[n-1] != e.last {
+		return fmt.Errorf("it has the rows %d … %d, and the index says %d … %d", k.rows[0], k.rows[n-1], e.first, e.last)
+	}
+	k.raw = b[8*n : 8*n+4*floats]
+	if cap(k.vals) < floats {
+		k.vals = make([]float32, floats)
+	}
+	k.vals = k.vals[:floats]
+	readFloats(k.vals, k.raw)
+	return nil
+}

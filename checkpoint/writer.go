@@ -1,0 +1,267 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+)
+
+// What a Writer holds of each table before it writes blocks, and about how large these are. Small blocks
+// have few rows, so that who restores a part of the rows reads little else.
+const (
+	tableBytes = 4 << 20
+	blockSize  = 256 << 10
+)
+
+// A Writer writes what one node has of a checkpoint. Its methods may be called by any number of
+// goroutines. It takes about [tableBytes] of memory for each table, however many rows there are.
+type Writer struct {
+	ctx    context.Context
+	store  Store
+	id     ID
+	node   int
+	tables []Table
+
+	mu      sync.Mutex // guards what follows
+	out     io.Writer
+	offset  int64
+	pending []pending // of each table
+	index   []byte
+	written Contents
+	buf     []byte
+	err     error // the first one: nothing is written after it
+}
+
+// pending are rows of a table that are not written yet.
+type pending struct {
+	rows []uint64
+	vals []float32
+	hash *digester
+}
+
+// Write writes what one node has of a checkpoint: fill hands its rows and sections to the Writer. Nodes are
+// numbered 0, 1, …; each writes once. The store must be one that the leader sees. After an error there may be
+// objects left, which no manifest names.
+func Write(ctx context.Context, s Store, id ID, node int, tables []Table, fill func(*Writer) error) (*Piece, error) {
+	w := &Writer{ctx: ctx, store: s, id: id, node: node, tables: tables, pending: make([]pending, len(tables))}
+	for i := range w.pending {
+		w.pending[i].hash = newDigester(tables[i].Name)
+	}
+	name := id.part(node)
+	err := s.Create(ctx, name, func(out io.Writer) error {
+		w.out = out
+		if err := w.put(header()); err != nil {
+			return err
+		}
+		if err := fill(w); err != nil {
+			return err
+		}
+		return w.finish(name)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint %d: writing %s to %s: %w", id.Number, name, s, err)
+	}
+	return &Piece{w.written}, nil
+}
+
+// Write writes rows of a table: their numbers, and their floats, value and then state, one row after the
+// other. It keeps nothing of its arguments. Rows are best written in ascending order, at least many in a
+// row. Each row of a checkpoint is written once, by one node.
+func (w *Writer) Write(table int, rows []uint64, vals []float32) error {
+	if uint(table) >= uint(len(w.tables)) {
+		return fmt.Errorf("checkpoint: rows of table %d, there are %d", table, len(w.tables))
+	}
+	t := &w.tables[table]
+	if len(vals) != len(rows)*t.Width {
+		return fmt.Errorf("checkpoint: %d floats for %d rows of table %q, want %d a row", len(vals), len(rows), t.Name, t.Width)
+	}
+	if i := slices.IndexFunc(rows, func(r uint64) bool { return r >= t.Rows }); i >= 0 {
+		return fmt.Errorf("checkpoint: table %q has no row %d, it has rows 0 … %d", t.Name, rows[i], t.Rows-1)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &w.pending[table]
+	most := max(1, tableBytes/(8+4*t.Width)) // rows
+	for len(rows) > 0 && w.err == nil {
+		n := min(len(rows), most-len(p.rows))
+		p.rows, p.vals = append(p.rows, rows[:n]...), append(p.vals, vals[:n*t.Width]...)
+		rows, vals = rows[n:], vals[n*t.Width:]
+		if len(p.rows) == most {
+			w.err = w.flush(table)
+		}
+	}
+	return w.err
+}
+
+// Section writes other state of the run, by a name that no other section of the checkpoint has.
+func (w *Writer) Section(name string, b []byte) error {
+	if name == "" || len(name) > maxSectionName {
+		return fmt.Errorf("checkpoint: %.100q is no name of a section: want 1 … %d bytes", name, maxSectionName)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	s := Section{name, w.id.section(w.node, len(w.written.Sections)), int64(len(b)), sum(b)}
+	w.err = w.store.Create(w.ctx, s.Object, func(out io.Writer) error {
+		_, err := out.Write(b)
+		return err
+	})
+	if w.err != nil {
+		w.err = fmt.Errorf("section %q: %w", name, w.err)
+		return w.err
+	}
+	w.written.Sections = append(w.written.Sections, s)
+	return nil
+}
+
+// put writes bytes of the part. The lock is held, or nobody else has the Writer.
+func (w *Writer) put(b []byte) error {
+	n, err := w.out.Write(b)
+	w.offset += int64(n)
+	return err
+}
+
+// flush writes the pending rows of a table, as blocks.
+func (w *Writer) flush(table int) error {
+	if err := w.ctx.Err(); err != nil {
+		return context.Cause(w.ctx)
+	}
+	p, width := &w.pending[table], w.tables[table].Width
+	order := ascending(p.rows)
+	for len(order) > 0 {
+		n := min(len(order), max(1, blockSize/(8+4*width)))
+		if err := w.block(table, order[:n]); err != nil {
+			return err
+		}
+		order = order[n:]
+	}
+	p.rows, p.vals = p.rows[:0], p.vals[:0]
+	return nil
+}
+
+// ascending returns the positions of rows, in the order of the rows.
+func ascending(rows []uint64) []int {
+	order := make([]int, len(rows))
+	for i := range order {
+		order[i] = i
+	}
+	if !slices.IsSorted(rows) {
+		slices.SortFunc(order, func(a, b int) int {
+			if rows[a] < rows[b] {
+				return -1
+			}
+			return 1
+		})
+	}
+	return order
+}
+
+var errTwice = errors.New("a row was written twice")
+
+// block writes a block of the pending rows of a table at some positions.
+func (w *Writer) block(table int, at []int) error {
+	p, width := &w.pending[table], w.tables[table].Width
+	b := w.buf[:0]
+	for i, x := range at {
+		if i > 0 && p.rows[x] == p.rows[at[i-1]] {
+			return fmt.Errorf("%w: row %d of table %q", errTwice, p.rows[x], w.tables[table].Name)
+		}
+		b = binary.LittleEndian.AppendUint64(b, p.rows[x])
+	}
+	for _, x := range at {
+		from := len(b)
+		b = appendFloats(b, p.vals[x*width:(x+1)*width])
+		p.hash.add(p.rows[x], b[from:])
+	}
+	b = append(b, make([]byte, blockBytes(int64(len(at)), int64(width))-int64(len(b)))...)
+	e := entry{
+		offset: uint64(w.offset), first: p.rows[at[0]], last: p.rows[at[len(at)-1]],
+		table: uint32(table), rows: uint32(len(at)), width: uint32(width), sum: sha256.Sum256(b),
+	}
+	w.index = e.append(w.index)
+	w.written.Rows += uint64(len(at))
+	w.buf = b
+	return w.put(b)
+}
+
+// finish writes what is pending, and the end of the part.
+func (w *Writer) finish(name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.pending {
+		if w.err == nil {
+			w.err = w.flush(i)
+		}
+		w.written.Digest.Add(w.pending[i].hash.sum)
+	}
+	if w.err != nil {
+		return w.err
+	}
+	foot := footer(uint64(w.offset), w.index)
+	if err := w.put(append(w.index, foot...)); err != nil {
+		return err
+	}
+	w.written.Parts = []Part{{name, w.offset, len(w.index) / entryBytes, w.written.Rows, sum(w.index)}}
+	return nil
+}
+
+// Commit makes a checkpoint of the pieces of all nodes, by its manifest m, which has all but the
+// contents. It first looks whether the objects are there, as the leader sees them. The error wraps fs.ErrExist if
+// there is a checkpoint of the number: then another run writes here.
+func Commit(ctx context.Context, s Store, m Manifest, pieces []*Piece) (*Manifest, error) {
+	m.Format, m.Nodes, m.Contents = Format, len(pieces), Contents{Parts: []Part{}, Sections: []Section{}}
+	for _, p := range pieces {
+		m.Parts = append(m.Parts, p.Parts...)
+		m.Sections = append(m.Sections, p.Sections...)
+		m.Rows += p.Rows
+		m.Digest.Add(p.Digest)
+	}
+	b, err := m.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.present(ctx, s); err != nil {
+		return nil, err
+	}
+	err = s.Create(ctx, manifestName(m.Number), func(out io.Writer) error {
+		_, err := out.Write(b)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint %d: writing its manifest to %s: %w", m.Number, s, err)
+	}
+	return &m, nil
+}
+
+// present returns an error if an object of the checkpoint is not in the store with its size.
+func (m *Manifest) present(ctx context.Context, s Store) error {
+	for _, p := range m.Parts {
+		if err := m.hasSize(ctx, s, p.Name, p.Bytes); err != nil {
+			return err
+		}
+	}
+	for _, x := range m.Sections {
+		if err := m.hasSize(ctx, s, x.Object, x.Bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Manifest) hasSize(ctx context.Context, s Store, name string, want int64) error {
+	n, err := s.Size(ctx, name)
+	if err == nil && n != want {
+		err = fmt.Errorf("it has %d bytes, want %d: it was cut short or changed", n, want)
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint %d: %s at %s: %w", m.Number, name, s, err)
+	}
+	return nil
+}
