@@ -1,4 +1,4 @@
-# Everything here works from a clean clone with Go, git, make and, for race, a C
+# Everything here works from a clean clone with Go, git, make and, for race and Python, a C
 # compiler; the modules are fetched. "make test" is what CI runs.
 
 GO       ?= go
@@ -23,9 +23,10 @@ demo: ## train a small model on one node, then on four node processes
 	$(GO) run ./cmd/godwit demo
 
 .PHONY: test
-test: lint ## everything that must hold: lint, all tests, examples, storms, the race detector, arm64
+test: lint ## everything that must hold: lint, all tests, examples, Python, storms, the race detector, arm64
 	$(GO) test -timeout $(TIMEOUT) ./...
 	$(MAKE) examples
+	$(MAKE) python
 	$(MAKE) preempt
 	$(MAKE) storm STORM=30s
 	$(MAKE) race
@@ -68,6 +69,16 @@ lint: ## gofmt, go vet, staticcheck, the kernels as their generator writes them
 .PHONY: examples
 examples: ## tests of the programs in examples/, in one process and as processes
 	cd examples && $(GO) test -timeout $(TIMEOUT) ./...
+
+# PYTHON= is the Python that builds it: any from 3.9 on, with hatchling.
+.PHONY: wheel
+wheel: ## the Python package for this platform, in python/dist
+	cd python && $${PYTHON:-python3} -m hatchling build -t wheel -d dist
+
+# Skipped, which it tells, where there is no Python with pip. GODWIT_TORCH=1 installs torch, once.
+.PHONY: python
+python: ## build the wheel, install it into a fresh environment and run its tests there
+	GO="$(GO)" python/test.sh
 
 # A module of its own, which uses Godwit as a program would.
 .PHONY: storm

@@ -22,6 +22,8 @@
 //	proxadagrad  dim floats     as adagrad, then the same
 //	ftrl         dim floats     see [FTRL], which keeps a sum in the place of x
 //
+// Of these rules, some have a form that takes its learning rate from each push: see [Rated].
+//
 // Nodes of different kinds give the same bits for the same pushes, but for
 // rowadagrad, where the order of a sum depends on the processor. Every product is
 // converted to float32 before it is added to something: otherwise compilers for some

@@ -57,6 +57,19 @@ var rules = map[string]func(*params) godwit.Rule{
 	"ftrl": func(p *params) godwit.Rule {
 		return FTRL{LR: p.rate(), Beta: p.beta(), L1: p.penalty("l1"), L2: p.penalty("l2")}
 	},
+	"ratedsgd": func(*params) godwit.Rule { return RatedSGD{} },
+	"ratedadagrad": func(p *params) godwit.Rule {
+		return RatedAdaGrad{AdaGrad{Eps: p.eps(AdaGradEps), Init: p.init()}}
+	},
+	"ratedrowadagrad": func(p *params) godwit.Rule {
+		return RatedRowAdaGrad{RowAdaGrad{Eps: p.eps(AdaGradEps), Init: p.init()}}
+	},
+	"ratedadam": func(p *params) godwit.Rule {
+		return RatedAdam{Adam{B1: p.decay("b1", AdamB1), B2: p.decay("b2", AdamB2), Eps: p.eps(AdamEps)}}
+	},
+	"sparseadam": func(p *params) godwit.Rule {
+		return SparseAdam{B1: p.decay("b1", AdamB1), B2: p.decay("b2", AdamB2), Eps: p.eps(AdamEps)}
+	},
 	"proxsgd": func(p *params) godwit.Rule {
 		return ProximalSGD{LR: p.rate(), L1: p.penalty("l1"), L2: p.penalty("l2")}
 	},

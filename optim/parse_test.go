@@ -77,7 +77,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	for spec, want := range map[string]string{
 		"":                           "the name is missing",
 		"(lr=1)":                     "the name is missing",
-		"sdg(lr=1)":                  `no rule "sdg", want one of adagrad, adam, add, counter, ftrl, max, min, momentum, proxadagrad, proxsgd, rowadagrad, set, sgd`,
+		"sdg(lr=1)":                  `no rule "sdg", want one of adagrad, adam, add, counter, ftrl, max, min, momentum, proxadagrad, proxsgd, ratedadagrad, ratedadam, ratedrowadagrad, ratedsgd, rowadagrad, set, sgd, sparseadam`,
 		"sgd":                        "add lr=",
 		"sgd(lr=1":                   "closing bracket",
 		"sgd(lr=1)x":                 "closing bracket",

@@ -1,0 +1,130 @@
+/* The C library of Godwit: a process that loads it is a node of a run, and its threads are
+ * workers. Functions may be called by any thread, but a worker serves one thread at a time.
+ *
+ * Results. A function returns 0 or more on success, or one of the negative codes below;
+ * godwit_error() then has a text, of the last failure of the calling thread, which stays
+ * until that thread fails again.
+ *
+ * Buffers. Every buffer comes with its length, in elements, which is checked. Rows are
+ * numbers from 0 in their table. Values of rows follow each other, in the order of the rows.
+ *
+ * Waits. A function that may wait takes wait_ms: it returns after so many milliseconds at
+ * the latest (0: at once, negative: when it is over). If the operation is under way
+ * then, it returns GODWIT_AGAIN and writes the operation's number to *op. The caller waits on
+ * with godwit_wait, or gives up with godwit_cancel, and must leave dst of a pull, and vals of
+ * a push or set, untouched and in place until one of them returned something else than
+ * GODWIT_AGAIN.
+ *
+ * Fork. A child of a process that has loaded the library has no use of it: every function
+ * returns GODWIT_FORKED there. It may start another process by exec.
+ */
+#ifndef GODWIT_H
+#define GODWIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GODWIT_ABI 1 /* grows when a function changes */
+
+enum {
+	GODWIT_OK        = 0,
+	GODWIT_AGAIN     = 1,   /* the operation is under way */
+	GODWIT_ARGUMENT  = -1,  /* an argument cannot be */
+	GODWIT_KEY       = -2,  /* a row does not exist */
+	GODWIT_LENGTH    = -3,  /* a buffer has the wrong length */
+	GODWIT_CLOSED    = -4,  /* cluster, worker or operation: closed, or there never was one */
+	GODWIT_LOST      = -5,  /* another node was lost */
+	GODWIT_MEMORY    = -6,  /* the system has no memory left for rows */
+	GODWIT_BUSY      = -7,  /* another thread uses the worker, or an operation that is under way */
+	GODWIT_CANCELLED = -8,
+	GODWIT_PANIC     = -9,  /* a defect of Godwit */
+	GODWIT_FORKED    = -10, /* this process was forked after the library had been loaded */
+	GODWIT_OTHER     = -11  /* the text says what */
+};
+
+/* The ABI of the library: GODWIT_ABI of the header that it was built with. */
+int32_t godwit_abi(void);
+
+/* The text of the last failure of this thread; never NULL. */
+const char *godwit_error(void);
+
+/* Begins to start a cluster, described in JSON:
+ *   {"nodes": 1, "workers": 1, "seed": 0, "policy": "", "tables": [
+ *     {"name": "users", "rows": 1000, "dim": 64, "rule": "adagrad(lr=0.1)",
+ *      "init": {"kind": "uniform", "a": -0.1, "b": 0.1}}]}
+ * nodes are all in this process; workers are of each node. rule is a name of package optim; of
+ * a rule that is rated, dim counts the gradient alone. Kinds of initial values: zero,
+ * uniform (a: lowest, b: highest), normal (a: mean, b: standard deviation).
+ * Returns the cluster. */
+int64_t godwit_open(const char *config, size_t length);
+
+/* Waits for the cluster to start. */
+int32_t godwit_ready(int64_t cluster, int32_t wait_ms);
+
+/* Ends the cluster. To be called again while it returns GODWIT_AGAIN. Numbers of its workers
+ * and operations are not used again. */
+int32_t godwit_close(int64_t cluster, int32_t wait_ms);
+
+/* Returns a worker by its number among those of all nodes. */
+int64_t godwit_worker(int64_t cluster, int32_t index);
+
+/* Writes what the cluster counts, as JSON, and its length to *length. If that is greater than
+ * size, GODWIT_LENGTH is returned. */
+int32_t godwit_stats(int64_t cluster, char *text, size_t size, size_t *length);
+
+/* Reads rows of a table, given by its position in the configuration. */
+int32_t godwit_pull(int64_t worker, int32_t table, const int64_t *rows, size_t count,
+                    float *dst, size_t floats, int32_t wait_ms, uint64_t *op);
+
+/* Hands a vector to the rule of each row. rate is the learning rate for a rule that is rated,
+ * else 0. flags: GODWIT_SUM pushes the sum of the vectors of equal rows, once;
+ * GODWIT_FINITE leaves vectors out that are not finite, and counts them. */
+#define GODWIT_SUM    1
+#define GODWIT_FINITE 2
+int32_t godwit_push(int64_t worker, int32_t table, const int64_t *rows, size_t count,
+                    const float *vals, size_t floats, float rate, int32_t flags,
+                    int32_t wait_ms, uint64_t *op);
+
+/* Overwrites rows and resets the state of their rule. */
+int32_t godwit_set(int64_t worker, int32_t table, const int64_t *rows, size_t count,
+                   const float *vals, size_t floats, int32_t wait_ms, uint64_t *op);
+
+/* Asks that rows move to this node. */
+int32_t godwit_localize(int64_t worker, int32_t table, const int64_t *rows, size_t count,
+                        int32_t wait_ms, uint64_t *op);
+
+/* Announces that the worker will access rows while its clock is in start ... end-1. */
+int32_t godwit_intent(int64_t worker, int32_t table, const int64_t *rows, size_t count,
+                      int64_t start, int64_t end);
+
+/* Raises the worker's clock by one, and returns it. godwit_clock only returns it. */
+int64_t godwit_advance(int64_t worker);
+int64_t godwit_clock(int64_t worker);
+
+/* Waits until this node's updates have reached their owners, and its replicas show what the
+ * owners had. */
+int32_t godwit_wait_sync(int64_t worker, int32_t wait_ms, uint64_t *op);
+
+/* Waits for all workers of all nodes. */
+int32_t godwit_barrier(int64_t worker, int32_t wait_ms, uint64_t *op);
+
+/* Waits for an operation. Its number is forgotten when it is over. */
+int32_t godwit_wait(int64_t worker, uint64_t op, int32_t wait_ms);
+
+/* Gives an operation up, and returns when its buffers are free: GODWIT_OK if it had
+ * succeeded, else GODWIT_CANCELLED. A push may have taken effect for some of its rows. */
+int32_t godwit_cancel(int64_t worker, uint64_t op);
+
+/* Writes each of some keys once, in the order in which they first occur, to unique, and to
+ * inverse the position there of each. Both have room for count. Returns how many there are. */
+int64_t godwit_unique(const int64_t *keys, size_t count, int64_t *unique, int64_t *inverse, size_t room);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

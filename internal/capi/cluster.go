@@ -1,0 +1,265 @@
+package capi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+// A Config describes a cluster, as JSON.
+type Config struct {
+	Nodes   int     `json:"nodes"`   // of the run, all in this process; 0 is 1
+	Workers int     `json:"workers"` // of each node; 0 is 1
+	Seed    uint64  `json:"seed"`    // of initial values
+	Policy  string  `json:"policy"`  // empty: the default
+	Tables  []Table `json:"tables"`
+}
+
+// A Table is a godwit.Table by the names of its parts.
+type Table struct {
+	Name string `json:"name"`
+	Rows uint64 `json:"rows"`
+	Dim  int    `json:"dim"`
+	Rule string `json:"rule"` // as package optim names it; empty: add
+	Init Init   `json:"init"`
+}
+
+// An Init names an initializer and its two parameters.
+type Init struct {
+	Kind string  `json:"kind"` // zero (or empty), uniform, normal
+	A    float32 `json:"a"`    // the lower bound, or the mean
+	B    float32 `json:"b"`    // the upper bound, or the standard deviation
+}
+
+func (i Init) make() (godwit.Init, error) {
+	finite := !math.IsInf(float64(i.A), 0) && !math.IsInf(float64(i.B), 0) && i.A == i.A && i.B == i.B
+	switch {
+	case i.Kind == "" || i.Kind == "zero":
+		return godwit.Zero{}, nil
+	case i.Kind == "uniform" && finite && i.A <= i.B:
+		return godwit.Uniform{Lo: i.A, Hi: i.B}, nil
+	case i.Kind == "normal" && finite && i.B >= 0:
+		return godwit.Normal{Mean: i.A, Std: i.B}, nil
+	}
+	return nil, wrong("initializer %s(%v, %v), want zero, uniform(lo ≤ hi) or normal(mean, std ≥ 0), of finite numbers", i.Kind, i.A, i.B)
+}
+
+// A table is what a cluster knows of one of its tables.
+type table struct {
+	name  string
+	first godwit.Key
+	rows  int64
+	dim   int  // floats of a value as the caller sees it
+	rated bool // pushes bring their rate: rows have one float more
+}
+
+// width returns the floats of a value as the node sees it.
+func (t *table) width() int {
+	if t.rated {
+		return t.dim + 1
+	}
+	return t.dim
+}
+
+// A Cluster is the nodes of a run that live in this process.
+type Cluster struct {
+	tables  []table
+	workers int // of each node
+	cfg     node.Config
+	nodes   int
+
+	opened   chan struct{} // closed when local or err is set
+	giveUp   context.CancelFunc
+	local    *node.Cluster
+	err      error
+	closing  sync.Once
+	closed   chan struct{} // closed when closeErr is set
+	closeErr error
+
+	mu   sync.Mutex
+	made []*Worker // by node and number; nil: nobody asked
+
+	notFinite atomic.Uint64 // rows that were not pushed
+}
+
+// Open begins to start the nodes of a cluster. Ready waits for them.
+func Open(config []byte) (*Cluster, error) {
+	var cfg Config
+	d := json.NewDecoder(bytes.NewReader(config))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&cfg); err != nil {
+		return nil, wrong("the configuration is not the JSON that it should be: %v", err)
+	}
+	c := &Cluster{nodes: max(cfg.Nodes, 1), workers: max(cfg.Workers, 1), opened: make(chan struct{}), closed: make(chan struct{})}
+	if cfg.Nodes < 0 || c.nodes > 64 || cfg.Workers < 0 || c.workers > 1<<12 {
+		return nil, wrong("%d nodes of %d workers, want 1 … 64 nodes of 1 … 4096 workers", cfg.Nodes, cfg.Workers)
+	}
+	c.made = make([]*Worker, c.nodes*c.workers)
+	model, err := c.model(cfg.Tables)
+	if err != nil {
+		return nil, err
+	}
+	c.cfg = node.Config{Model: model, Seed: cfg.Seed, Workers: c.workers}
+	if cfg.Policy != "" {
+		if c.cfg.Policy, err = placement.ByName(cfg.Policy); err != nil {
+			return nil, wrong("%v", err)
+		}
+	}
+	ctx, giveUp := context.WithCancel(context.Background())
+	c.giveUp = giveUp
+	go func() {
+		defer close(c.opened)
+		c.local, c.err = node.Local(ctx, c.nodes, c.cfg)
+	}()
+	return c, nil
+}
+
+func (c *Cluster) model(tables []Table) (*godwit.Model, error) {
+	list := make([]godwit.Table, len(tables))
+	for i, t := range tables {
+		rule, err := optim.Parse(orAdd(t.Rule))
+		if err != nil {
+			return nil, wrong("table %q: %v", t.Name, err)
+		}
+		init, err := t.Init.make()
+		if err != nil {
+			return nil, fmt.Errorf("table %q: %w", t.Name, err)
+		}
+		_, rated := rule.(optim.Rated)
+		if list[i] = (godwit.Table{Name: t.Name, Rows: t.Rows, Dim: t.Dim, Rule: rule, Init: init}); rated {
+			list[i].Dim, list[i].Init = t.Dim+1, unrated{init}
+		}
+		if t.Dim < 1 || t.Dim >= godwit.MaxDim || t.Rows > math.MaxInt64 {
+			return nil, wrong("table %q has %d rows of %d floats, want 1 … %d floats", t.Name, t.Rows, t.Dim, godwit.MaxDim-1)
+		}
+		c.tables = append(c.tables, table{name: t.Name, rows: int64(t.Rows), dim: t.Dim, rated: rated})
+	}
+	m, err := godwit.NewModel(list...)
+	if err != nil {
+		return nil, wrong("%v", err)
+	}
+	for i := range c.tables {
+		c.tables[i].first = m.Key(i, 0)
+	}
+	return m, nil
+}
+
+func orAdd(rule string) string {
+	if rule == "" {
+		return "add"
+	}
+	return rule
+}
+
+// unrated initializes the values of a table whose pushes bring their rate: the float that
+// rates come by is 0 in a value.
+type unrated struct{ of godwit.Init }
+
+// Name returns the name of the initializer of the other floats.
+func (u unrated) Name() string { return "unrated " + u.of.Name() }
+
+// Init makes the value.
+func (u unrated) Init(value []float32, seed uint64, k godwit.Key) {
+	n := len(value) - 1
+	value[n] = 0
+	u.of.Init(value[:n], seed, k)
+}
+
+// Ready waits for the nodes and reports whether they have started.
+func (c *Cluster) Ready(wait time.Duration) (bool, error) {
+	if !within(c.opened, wait) {
+		return false, nil
+	}
+	return true, c.err
+}
+
+// Close ends the nodes, and returns false if they have not ended after a while. It may be
+// called again.
+func (c *Cluster) Close(wait time.Duration) (bool, error) {
+	c.closing.Do(func() {
+		c.giveUp()
+		go func() {
+			defer close(c.closed)
+			<-c.opened
+			if c.local != nil {
+				ctx, end := context.WithTimeout(context.Background(), closeTime)
+				defer end()
+				c.closeErr = c.local.Close(ctx)
+			}
+		}()
+	})
+	if !within(c.closed, wait) {
+		return false, nil
+	}
+	return true, c.closeErr
+}
+
+// closeTime is for how long the nodes of a run wait for each other at its end.
+const closeTime = 30 * time.Second
+
+// within waits for a channel, for a while or, if that is negative, for ever.
+func within(done <-chan struct{}, wait time.Duration) bool {
+	select {
+	case <-done:
+		return true
+	default:
+	}
+	if wait == 0 {
+		return false
+	}
+	if wait < 0 {
+		<-done
+		return true
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// Worker returns a worker, by its number among those of all nodes.
+func (c *Cluster) Worker(i int) (*Worker, error) {
+	if !within(c.opened, 0) || c.err != nil {
+		return nil, wrong("the cluster has not started")
+	}
+	if i < 0 || i >= len(c.made) {
+		return nil, wrong("there is no worker %d, the cluster has workers 0 … %d", i, len(c.made)-1)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made[i] == nil {
+		w := c.local.Nodes[i/c.workers].Worker(i % c.workers)
+		c.made[i] = &Worker{cluster: c, w: w.(godwit.Awaiter), name: w.ID().String(), alone: c.nodes == 1, ops: map[uint64]*op{}}
+	}
+	return c.made[i], nil
+}
+
+// Stats returns what the nodes count, as JSON.
+func (c *Cluster) Stats() ([]byte, error) {
+	if !within(c.opened, 0) || c.err != nil {
+		return nil, wrong("the cluster has not started")
+	}
+	var sum node.Stats
+	for _, n := range c.local.Nodes {
+		sum.Add(n.Stats())
+	}
+	b, err := json.Marshal(sum)
+	if err != nil {
+		return nil, err
+	}
+	return append(b[:len(b)-1], fmt.Sprintf(`,"not_finite":%d}`, c.notFinite.Load())...), nil
+}

@@ -1,0 +1,111 @@
+package capi
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// What C has been handed, by number. Numbers are not used again.
+var numbers struct {
+	mu       sync.Mutex
+	last     int64
+	clusters map[int64]*Cluster
+	workers  atomic.Pointer[[]*Worker] // replaced as a whole; nil where the cluster was closed
+}
+
+// noSuch is the error of a number that names nothing.
+func noSuch(what string, id int64) error { return fmt.Errorf("%s %d: %w", what, id, errNone) }
+
+// OpenNumber is Open by numbers.
+func OpenNumber(config []byte) (int64, error) {
+	c, err := Open(config)
+	if err != nil {
+		return 0, err
+	}
+	n := &numbers
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.clusters == nil {
+		n.clusters = map[int64]*Cluster{}
+	}
+	n.last++
+	n.clusters[n.last] = c
+	return n.last, nil
+}
+
+// ClusterOf returns a cluster by its number.
+func ClusterOf(id int64) (*Cluster, error) {
+	n := &numbers
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c := n.clusters[id]; c != nil {
+		return c, nil
+	}
+	return nil, noSuch("cluster", id)
+}
+
+// WorkerNumber returns the number of a cluster's worker.
+func WorkerNumber(id int64, index int) (int64, error) {
+	c, err := ClusterOf(id)
+	if err != nil {
+		return 0, err
+	}
+	w, err := c.Worker(index)
+	if err != nil {
+		return 0, err
+	}
+	n := &numbers
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := list()
+	for i, other := range all {
+		if other == w {
+			return int64(i), nil
+		}
+	}
+	all = append(all, w)
+	n.workers.Store(&all)
+	return int64(len(all) - 1), nil
+}
+
+// list returns a copy of the workers.
+func list() []*Worker {
+	if ws := numbers.workers.Load(); ws != nil {
+		return append([]*Worker(nil), *ws...)
+	}
+	return nil
+}
+
+// WorkerOf returns a worker by its number.
+func WorkerOf(id int64) (*Worker, error) {
+	if ws := numbers.workers.Load(); ws != nil && uint64(id) < uint64(len(*ws)) && (*ws)[id] != nil {
+		return (*ws)[id], nil
+	}
+	return nil, noSuch("worker", id)
+}
+
+// CloseNumber closes a cluster and reports whether it has ended. Its number, and those of its
+// workers, are forgotten then.
+func CloseNumber(id int64, wait time.Duration) (bool, error) {
+	c, err := ClusterOf(id)
+	if err != nil {
+		return true, err
+	}
+	over, err := c.Close(wait)
+	if over {
+		n := &numbers
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.clusters, id)
+		all := list()
+		for i, w := range all {
+			if w != nil && w.cluster == c {
+				all[i] = nil
+			}
+		}
+		n.workers.Store(&all)
+	}
+	return over, err
+}

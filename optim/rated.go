@@ -1,0 +1,179 @@
+package optim
+
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/vec"
+)
+
+// A Rated rule is one whose pushes bring their learning rate, so that it may change from
+// push to push: the last float of a push is the rate, those before it are the gradient. A
+// value of the table has a float in that place too, which the initializer and Set should make
+// 0 and which no push changes. So a table with gradients of 64 floats has a Dim of 65.
+//
+// The rules take no parameter lr. They are "ratedsgd", "ratedadagrad", "ratedrowadagrad" and
+// "ratedadam", which step as the rule that the name ends with, and "sparseadam".
+type Rated interface {
+	godwit.Rule
+	Rated() // marks the rule
+}
+
+// RatedSGD is [SGD] by the rate of each push.
+type RatedSGD struct{}
+
+// Name returns "ratedsgd".
+func (RatedSGD) Name() string { return "ratedsgd" }
+
+// StateLen returns 0.
+func (RatedSGD) StateLen(int) int { return 0 }
+
+// InitState does nothing.
+func (RatedSGD) InitState([]float32) {}
+
+// Apply makes one step against the pushed gradient.
+func (RatedSGD) Apply(value, state, push []float32) {
+	value, g, lr := rated(value, push)
+	SGD{LR: lr}.Apply(value, state, g)
+}
+
+// Rated marks the rule.
+func (RatedSGD) Rated() {}
+
+// rated takes the rate out of a push.
+func rated(value, push []float32) (v, g []float32, lr float32) {
+	n := len(value) - 1
+	return value[:n:n], push[:n:n], push[n]
+}
+
+// RatedAdaGrad is [AdaGrad] by the rate of each push. Its LR is not used.
+type RatedAdaGrad struct{ AdaGrad }
+
+// Name returns the rule and its parameters, such as "ratedadagrad(eps=1e-10,init=0)".
+func (r RatedAdaGrad) Name() string {
+	return fmt.Sprintf("ratedadagrad(eps=%v,init=%v)", orElse(r.Eps, AdaGradEps), r.Init)
+}
+
+// StateLen returns an accumulator for each coordinate of the gradient.
+func (r RatedAdaGrad) StateLen(dim int) int { return dim - 1 }
+
+// Check returns which parameter is out of its range.
+func (r RatedAdaGrad) Check() error { return adagrad(1, r.Eps, r.Init) }
+
+// Apply makes one step against the pushed gradient.
+func (r RatedAdaGrad) Apply(value, state, push []float32) {
+	value, g, lr := rated(value, push)
+	vec.AdaGrad(value, state, g, lr, orElse(r.Eps, AdaGradEps))
+}
+
+// Pack is that of [AdaGrad], which depends on no rate.
+func (r RatedAdaGrad) Pack(value, state, dvalue []float32) {
+	r.AdaGrad.Pack(value, state, dvalue[:len(dvalue)-1])
+}
+
+// Merge is that of [AdaGrad].
+func (r RatedAdaGrad) Merge(value, state, dvalue []float32) {
+	n := len(value) - 1
+	r.AdaGrad.Merge(value[:n], state, dvalue[:n])
+}
+
+// Rated marks the rule.
+func (RatedAdaGrad) Rated() {}
+
+// RatedRowAdaGrad is [RowAdaGrad] by the rate of each push. Its LR is not used.
+type RatedRowAdaGrad struct{ RowAdaGrad }
+
+// Name returns the rule and its parameters, such as "ratedrowadagrad(eps=1e-10,init=0)".
+func (r RatedRowAdaGrad) Name() string {
+	return fmt.Sprintf("ratedrowadagrad(eps=%v,init=%v)", orElse(r.Eps, AdaGradEps), r.Init)
+}
+
+// Check returns which parameter is out of its range.
+func (r RatedRowAdaGrad) Check() error { return adagrad(1, r.Eps, r.Init) }
+
+// Apply makes one step against the pushed gradient.
+func (r RatedRowAdaGrad) Apply(value, state, push []float32) {
+	value, g, lr := rated(value, push)
+	r.LR = lr
+	r.RowAdaGrad.Apply(value, state, g)
+}
+
+// Pack is that of [RowAdaGrad].
+func (r RatedRowAdaGrad) Pack(value, state, dvalue []float32) {
+	r.RowAdaGrad.Pack(value, state, dvalue[:len(dvalue)-1])
+}
+
+// Merge is that of [RowAdaGrad].
+func (r RatedRowAdaGrad) Merge(value, state, dvalue []float32) {
+	n := len(value) - 1
+	r.RowAdaGrad.Merge(value[:n], state, dvalue[:n])
+}
+
+// Rated marks the rule.
+func (RatedRowAdaGrad) Rated() {}
+
+// RatedAdam is [Adam] by the rate of each push. Its LR is not used.
+type RatedAdam struct{ Adam }
+
+// Name returns the rule and its parameters, such as "ratedadam(b1=0.9,b2=0.999,eps=1e-08)".
+func (r RatedAdam) Name() string {
+	a := r.filled()
+	return fmt.Sprintf("ratedadam(b1=%v,b2=%v,eps=%v)", a.B1, a.B2, a.Eps)
+}
+
+// StateLen returns the two means of the gradient, and the number of steps.
+func (r RatedAdam) StateLen(dim int) int { return r.Adam.StateLen(dim - 1) }
+
+// Check returns which parameter is out of its range.
+func (r RatedAdam) Check() error { r.LR = 1; return r.Adam.Check() }
+
+// Apply makes one step against the pushed gradient.
+func (r RatedAdam) Apply(value, state, push []float32) {
+	value, g, lr := rated(value, push)
+	r.LR = lr
+	r.Adam.Apply(value, state, g)
+}
+
+// Rated marks the rule.
+func (RatedAdam) Rated() {}
+
+// SparseAdam is [Adam] whose corrections for the start at zero are in the rate that a push
+// brings, so that whoever pushes counts the steps, of all rows together:
+// x -= rate·m/(√v + Eps). With rate = lr·√(1-B2ᵗ)/(1-B1ᵗ) it is the lazy version of Adam for
+// sparse gradients, in which the steps of a table are counted and not those of a row.
+//
+// The state is m and v. What merging copies makes of them is said at Adam, and steps are
+// bounded as there.
+type SparseAdam struct {
+	B1, B2 float32 // as those of Adam
+	Eps    float32 // added to the root; 0 means AdamEps
+}
+
+// Name returns the rule and its parameters, such as "sparseadam(b1=0.9,b2=0.999,eps=1e-08)".
+func (r SparseAdam) Name() string {
+	a := r.adam()
+	return fmt.Sprintf("sparseadam(b1=%v,b2=%v,eps=%v)", a.B1, a.B2, a.Eps)
+}
+
+// StateLen returns the two means of the gradient.
+func (r SparseAdam) StateLen(dim int) int { return 2 * (dim - 1) }
+
+// InitState clears the state.
+func (r SparseAdam) InitState(state []float32) { clear(state) }
+
+// Check returns which parameter is out of its range.
+func (r SparseAdam) Check() error {
+	return Adam{LR: 1, B1: r.B1, B2: r.B2, Eps: r.Eps}.Check()
+}
+
+// Apply makes one step against the pushed gradient.
+func (r SparseAdam) Apply(value, state, push []float32) {
+	value, g, lr := rated(value, push)
+	n, a := len(value), r.adam()
+	vec.Adam(value, state[:n], state[n:2*n], g, &vec.AdamStep{LR: lr, B1: a.B1, B2: a.B2, Eps: a.Eps, C1: 1, C2: 1, Limit: a.limit()})
+}
+
+func (r SparseAdam) adam() Adam { return Adam{B1: r.B1, B2: r.B2, Eps: r.Eps}.filled() }
+
+// Rated marks the rule.
+func (SparseAdam) Rated() {}

@@ -1,0 +1,94 @@
+package optim
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A rated rule steps as the rule that it is named after, with the rate of each push, and
+// leaves the place of the rate alone.
+func TestRatedRulesStepByTheRateOfThePush(t *testing.T) {
+	const dim = 9
+	for _, c := range []struct {
+		rated Rated
+		plain func(lr float32) godwit.Rule
+	}{
+		{RatedSGD{}, func(lr float32) godwit.Rule { return SGD{LR: lr} }},
+		{RatedAdaGrad{AdaGrad{Init: 0.1}}, func(lr float32) godwit.Rule { return AdaGrad{LR: lr, Init: 0.1} }},
+		{RatedRowAdaGrad{RowAdaGrad{Eps: 0.5}}, func(lr float32) godwit.Rule { return RowAdaGrad{LR: lr, Eps: 0.5} }},
+		{RatedAdam{Adam{B1: 0.8}}, func(lr float32) godwit.Rule { return Adam{LR: lr, B1: 0.8} }},
+	} {
+		rng := rand.New(rand.NewPCG(1, 2))
+		n := c.plain(1).StateLen(dim)
+		if got := c.rated.StateLen(dim + 1); got != n {
+			t.Errorf("%s has %d floats of state, want %d", c.rated.Name(), got, n)
+			continue
+		}
+		a, b := make([]float32, dim+1), make([]float32, dim)
+		as, bs := make([]float32, n), make([]float32, n)
+		c.rated.InitState(as)
+		c.plain(1).InitState(bs)
+		push := make([]float32, dim+1)
+		for range 50 {
+			for i := range dim {
+				push[i] = float32(rng.NormFloat64())
+			}
+			push[dim] = rng.Float32()
+			c.rated.Apply(a, as, push)
+			c.plain(push[dim]).Apply(b, bs, push[:dim])
+			for i := range b {
+				if a[i] != b[i] {
+					t.Fatalf("%s: float %d is %v, want %v", c.rated.Name(), i, a[i], b[i])
+				}
+			}
+			if a[dim] != 0 {
+				t.Fatalf("%s: the place of the rate is %v", c.rated.Name(), a[dim])
+			}
+		}
+	}
+}
+
+// Steps of two copies of a row merge as those of the rule that it is named after.
+func TestRatedMergersLeaveThePlaceOfTheRateAlone(t *testing.T) {
+	for _, c := range []struct{ rated, plain godwit.Merger }{
+		{RatedAdaGrad{}, AdaGrad{LR: 1}}, {RatedRowAdaGrad{}, RowAdaGrad{LR: 1}},
+	} {
+		state := []float32{4, 9}
+		a, b := []float32{1, 2, 0}, []float32{1, 2}
+		da, db := []float32{0.5, 0.25, 0}, []float32{0.5, 0.25}
+		c.rated.Pack(a, state, da)
+		c.plain.Pack(b, state, db)
+		c.rated.Merge(a, state, da)
+		c.plain.Merge(b, state, db)
+		if a[0] != b[0] || a[1] != b[1] || a[2] != 0 || c.rated.Fresh(3) > 3+c.rated.StateLen(3) {
+			t.Errorf("%s merges to %v, %s to %v", c.rated.Name(), a, c.plain.Name(), b)
+		}
+	}
+}
+
+// With the rate corrected for the start at zero, SparseAdam makes the steps of Adam, but for
+// the place of eps.
+func TestSparseAdamWithACorrectedRateIsAdam(t *testing.T) {
+	const dim = 5
+	rng := rand.New(rand.NewPCG(3, 4))
+	sparse, adam := SparseAdam{Eps: 1e-30}, Adam{LR: 0.01, Eps: 1e-30}
+	a, b := make([]float32, dim+1), make([]float32, dim)
+	as, bs := make([]float32, 2*dim), make([]float32, 2*dim+1)
+	push := make([]float32, dim+1)
+	for s := 1; s <= 200; s++ {
+		for i := range dim {
+			push[i] = float32(rng.NormFloat64())
+		}
+		push[dim] = float32(0.01 * math.Sqrt(1-math.Pow(0.999, float64(s))) / (1 - math.Pow(0.9, float64(s))))
+		sparse.Apply(a, as, push)
+		adam.Apply(b, bs, push[:dim])
+	}
+	for i := range b {
+		if d := math.Abs(float64(a[i] - b[i])); d > 1e-5 {
+			t.Errorf("float %d is %v, want %v", i, a[i], b[i])
+		}
+	}
+}

@@ -1,0 +1,44 @@
+"""Godwit for Python: tables of rows that live on a cluster, and PyTorch modules on top of them.
+
+>>> import godwit, numpy as np
+>>> with godwit.Cluster() as cluster:
+...     t = cluster.table("counts", rows=1000, dim=2)
+...     cluster.worker.push(t, [3, 3, 7], np.ones((3, 2), np.float32))
+...     print(cluster.worker.pull(t, [3, 7]))
+[[2. 2.]
+ [1. 1.]]
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import errors
+from .errors import GodwitError
+
+if TYPE_CHECKING:
+    from . import nn, optim
+    from ._ahead import Lookahead, lookahead
+    from ._cluster import Cluster, Handle, Init, Table, Worker, cluster, init, normal, uniform, zero
+    from .nn import parameters
+
+__version__ = "0.1.0"
+
+# What needs numpy or torch is imported when it is used: the package itself takes a few milliseconds.
+_lazy = {
+    **dict.fromkeys(("Cluster", "Handle", "Init", "Table", "Worker", "cluster", "init", "normal", "uniform", "zero"), "._cluster"),
+    **dict.fromkeys(("lookahead", "Lookahead"), "._ahead"),
+    **dict.fromkeys(("parameters", "clip_grad_norm_"), ".nn"),
+}
+__all__ = ["errors", "GodwitError", "nn", "optim", *_lazy]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("nn", "optim"):
+        return importlib.import_module("." + name, __name__)
+    if name in _lazy:
+        value = getattr(importlib.import_module(_lazy[name], __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

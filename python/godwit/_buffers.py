@@ -1,0 +1,107 @@
+"""Rows and values as memory for the C library: without a copy where that is possible."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+_INT64, _FLOAT32 = np.dtype(np.int64), np.dtype(np.float32)
+
+
+def is_tensor(x: Any) -> bool:
+    """Reports whether x is a torch tensor, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def address(x: Any) -> int:
+    """Returns where a contiguous array or tensor begins."""
+    if isinstance(x, np.ndarray):
+        return x.__array_interface__["data"][0]
+    return x.data_ptr()
+
+
+def rows(x: Any) -> Any:
+    """Returns rows as a contiguous array or tensor of int64. It is x itself if x is one."""
+    if type(x) is np.ndarray and x.dtype == _INT64 and x.flags.c_contiguous:
+        return x
+    if is_tensor(x):
+        return _tensor_rows(x)
+    a = np.asarray(x)
+    if a.size == 0 and not isinstance(x, np.ndarray):
+        a = a.astype(np.int64)
+    if a.dtype.kind not in "iu":
+        raise TypeError(f"rows are of type {a.dtype}, want integers")
+    if a.dtype == np.uint64 and a.size and int(a.max()) > 2**63 - 1:
+        raise IndexError(f"row {int(a.max())} is above {2**63 - 1}")
+    return np.ascontiguousarray(a, dtype=np.int64).reshape(a.shape)
+
+
+def _tensor_rows(x: Any) -> Any:
+    import torch
+
+    if x.layout != torch.strided or x.is_meta:
+        raise TypeError(f"rows are a tensor of layout {x.layout} on device {x.device}, want a dense one with values")
+    if x.dtype.is_floating_point or x.dtype.is_complex or x.dtype == torch.bool:
+        raise TypeError(f"rows are of type {x.dtype}, want integers")
+    return x.detach().to(device="cpu", dtype=torch.int64).contiguous()
+
+
+def values(x: Any, what: str, write: bool = False) -> Any:
+    """Returns x if it is a contiguous float32 array or tensor of this machine's memory, else raises."""
+    if isinstance(x, np.ndarray):
+        if x.dtype != _FLOAT32:
+            raise TypeError(f"{what} are of type {x.dtype}, want float32: convert them by .astype(np.float32)")
+        if not x.flags.c_contiguous:
+            raise ValueError(f"{what} have strides {x.strides}, want a contiguous array: np.ascontiguousarray makes one")
+        if write and not x.flags.writeable:
+            raise ValueError(f"{what} are read-only")
+        return x
+    if is_tensor(x):
+        return _tensor_values(x, what, write)
+    if write:
+        raise TypeError(f"{what} are of type {type(x).__name__}, want a float32 array or tensor")
+    return np.ascontiguousarray(x, dtype=np.float32)
+
+
+def _tensor_values(x: Any, what: str, write: bool) -> Any:
+    import torch
+
+    if x.layout != torch.strided or x.device.type != "cpu":
+        raise TypeError(f"{what} are a tensor of layout {x.layout} on device {x.device}, want a dense one on the CPU: .cpu() makes one")
+    if x.dtype != torch.float32:
+        raise TypeError(f"{what} are of type {x.dtype}, want float32: .float() converts them")
+    if not x.is_contiguous():
+        raise ValueError(f"{what} have strides {x.stride()}, want a contiguous tensor: .contiguous() makes one")
+    if write and x.requires_grad and torch.is_grad_enabled():
+        raise ValueError(f"{what} are a tensor that requires a gradient, which a pull does not give: use godwit.nn")
+    return x.detach()
+
+
+def size(x: Any) -> int:
+    """Returns the number of elements."""
+    return x.size if isinstance(x, np.ndarray) else x.numel()
+
+
+def like(rows: Any, dim: int) -> Any:
+    """Returns room for the values of rows: an array of an array, a tensor of a tensor."""
+    if isinstance(rows, np.ndarray):
+        return np.empty((*rows.shape, dim), np.float32)
+    import torch
+
+    return torch.empty((*rows.shape, dim), dtype=torch.float32)
+
+
+def unique(library: Any, x: Any) -> tuple[Any, Any]:
+    """Returns the distinct rows in order of occurrence, and the position there of each row of x."""
+    n = size(x)
+    if isinstance(x, np.ndarray):
+        u, inverse = np.empty(n, np.int64), np.empty(x.shape, np.int64)
+    else:
+        import torch
+
+        u, inverse = torch.empty(n, dtype=torch.int64), torch.empty(x.shape, dtype=torch.int64)
+    k = library.check(library.unique(address(x), n, address(u), address(inverse), n))
+    return u[:k], inverse

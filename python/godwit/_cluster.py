@@ -1,0 +1,422 @@
+"""Clusters, tables and workers: raw access to rows, by numpy arrays or torch tensors."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import json
+import threading
+import weakref
+from typing import Any, Callable, Sequence
+
+from . import _buffers, _lib
+from .errors import ArgumentError, ClosedError
+
+
+class Init:
+    """How a table makes the first values of its rows: :func:`zero`, :func:`uniform` or :func:`normal`."""
+
+    def __init__(self, kind: str, a: float = 0.0, b: float = 0.0) -> None:
+        self.kind, self.a, self.b = kind, float(a), float(b)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}()" if self.kind == "zero" else f"{self.kind}({self.a}, {self.b})"
+
+
+def zero() -> Init:
+    """Rows begin as zeros."""
+    return Init("zero")
+
+
+def uniform(low: float, high: float) -> Init:
+    """Rows begin as draws from the uniform distribution [low, high)."""
+    return Init("uniform", low, high)
+
+
+def normal(mean: float = 0.0, std: float = 1.0) -> Init:
+    """Rows begin as draws from a normal distribution."""
+    return Init("normal", mean, std)
+
+
+class Table:
+    """A table of a cluster: ``rows`` rows of ``dim`` floats. :meth:`Cluster.table` makes one."""
+
+    def __init__(self, cluster: Cluster, name: str, rows: int, dim: int, rule: str, init: Init) -> None:
+        self.cluster, self.name, self.rows, self.dim, self.rule, self.init = cluster, name, rows, dim, rule, init
+        self._group: _Group | None = None  # it is in, once that has begun
+        self._index = 0  # in it
+        self._prepare: list[Callable[[Worker], None]] = []  # what is done to its rows when they exist
+
+    @property
+    def started(self) -> bool:
+        """Whether the rows exist: from the first access on, the table does not change any more."""
+        return self._group is not None
+
+    def begin(self, rule: str | None = None, prepare: Callable[[Worker], None] | None = None) -> None:
+        """Says, before the first access, what the rule is, or what is to be done to the rows at first."""
+        if self.started:
+            raise ArgumentError(f"table {self.name!r} was accessed already with the rule {self.rule}: make its optimizer before the first forward")
+        if rule is not None:
+            self.rule = rule
+        if prepare is not None:
+            self._prepare.append(prepare)
+
+    def _open(self) -> _Group:
+        if self._group is None:
+            self.cluster.start()
+        if self._group is None:
+            raise ClosedError(f"table {self.name!r}: the cluster is closed")
+        return self._group
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, rows={self.rows}, dim={self.dim}, rule={self.rule!r})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"table {self.name!r} cannot be pickled or copied: its rows are in the cluster of this process")
+
+
+class _Group:
+    """Tables that began together: a cluster of the library."""
+
+    def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int]) -> None:
+        self.library = library
+        self.bases = bases  # the workers' clocks when it began
+        spec = [
+            {"name": t.name, "rows": t.rows, "dim": t.dim, "rule": t.rule, "init": {"kind": t.init.kind, "a": t.init.a, "b": t.init.b}}
+            for t in tables
+        ]
+        text = json.dumps({**config, "tables": spec}).encode()
+        self.id = library.check(library.open(text, len(text)))
+        while library.check(library.ready(self.id, _lib.SLICE_MS)) == _lib.AGAIN:
+            pass
+        self.workers = [library.check(library.worker(self.id, i)) for i in range(len(bases))]
+
+    def stats(self) -> dict[str, Any]:
+        length, size = ctypes.c_size_t(), 1 << 14
+        text = ctypes.create_string_buffer(size)
+        self.library.check(self.library.stats(self.id, text, size, ctypes.addressof(length)))
+        return json.loads(text.raw[: length.value])
+
+    def close(self) -> None:
+        while self.library.check(self.library.close(self.id, _lib.SLICE_MS)) == _lib.AGAIN:
+            pass
+
+
+class Handle:
+    """An operation that is under way. Wait for it once."""
+
+    def __init__(self, worker: Worker, id: int, op: int, keep: tuple[Any, ...], result: Any) -> None:
+        self._worker, self._id, self._op, self._keep, self._result = worker, id, op, keep, result
+
+    @property
+    def done(self) -> bool:
+        """Whether it was waited for with success, or had ended when the call returned."""
+        return self._op == 0
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """Waits, and returns the values of a pull. After ``timeout`` seconds it raises TimeoutError, and the operation goes on."""
+        if self._op == 0:
+            return self._result
+        library, left = self._worker._library, timeout
+        while True:
+            ms = _lib.SLICE_MS if left is None else max(0, min(_lib.SLICE_MS, int(left * 1000)))
+            code = library.wait(self._id, self._op, ms)
+            if code != _lib.AGAIN:
+                break
+            if left is not None:
+                left -= ms / 1000
+                if left <= 0 or ms == 0:
+                    raise TimeoutError(f"the operation has not ended after {timeout} s")
+        self._over()
+        library.check(code)
+        return self._result
+
+    def cancel(self) -> None:
+        """Gives the operation up. Its buffers are free then; a push may have taken effect for some rows."""
+        if self._op:
+            op = self._op
+            self._over()
+            self._worker._library.cancel(self._id, op)
+
+    def _over(self) -> None:
+        self._op, self._keep = 0, ()
+
+    def __del__(self) -> None:
+        try:
+            self.cancel()
+        except Exception:  # at the interpreter's end
+            pass
+
+
+class Worker:
+    """A thread's access to the rows. It serves one thread at a time; start the cluster with one for each."""
+
+    def __init__(self, cluster: Cluster, index: int) -> None:
+        self.cluster, self.index = cluster, index
+        self._library = cluster._library
+        self._clock = 0
+
+    def _of(self, table: Table) -> tuple[_Group, int]:
+        if not isinstance(table, Table):
+            raise TypeError(f"a table is of type {type(table).__name__}, want what cluster.table returned")
+        group = table._group or table._open()
+        if table.cluster is not self.cluster:
+            raise ArgumentError(f"table {table.name!r} is of another cluster than the worker")
+        return group, group.workers[self.index]
+
+    def _finish(self, id: int, code: int, op: ctypes.c_uint64) -> None:
+        """Waits in slices, so that interrupts are noticed, which give the operation up."""
+        library = self._library
+        try:
+            while code == _lib.AGAIN:
+                code = library.wait(id, op.value, _lib.SLICE_MS)
+        except BaseException:
+            library.cancel(id, op.value)
+            raise
+        if code < 0:
+            library.fail(code)
+
+    def pull(self, table: Table, rows: Any, out: Any = None) -> Any:
+        """Reads rows, of any shape, and returns their values, of one dimension more: in ``out`` if it is given."""
+        handle = self._pull(table, rows, out, _lib.SLICE_MS)
+        return self._result(handle)
+
+    def pull_async(self, table: Table, rows: Any, out: Any = None) -> Handle:
+        """Begins a pull. Leave ``rows`` and ``out`` alone until it was waited for."""
+        return self._pull(table, rows, out, 0)
+
+    def _pull(self, table: Table, rows: Any, out: Any, ms: int) -> Handle:
+        _, id = self._of(table)
+        rows = _buffers.rows(rows)
+        if out is None:
+            out = _buffers.like(rows, table.dim)
+        else:
+            _buffers.values(out, "the values of a pull", write=True)
+            if tuple(out.shape) != (*rows.shape, table.dim):
+                raise ArgumentError(f"out has the shape {tuple(out.shape)}, want {(*rows.shape, table.dim)}: that of rows, and {table.dim} floats a row")
+        op = ctypes.c_uint64()
+        code = self._library.pull(
+            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(out), _buffers.size(out), ms, ctypes.addressof(op)
+        )
+        return self._handle(id, code, op, (rows, out), out)
+
+    def _handle(self, id: int, code: int, op: ctypes.c_uint64, keep: tuple[Any, ...], result: Any = None) -> Handle:
+        self._library.check(code)
+        return Handle(self, id, op.value, keep, result)
+
+    def _result(self, handle: Handle) -> Any:
+        try:
+            return handle.wait()
+        except BaseException:
+            handle.cancel()
+            raise
+
+    def push(self, table: Table, rows: Any, values: Any, *, rate: float = 0.0, sum: bool = False, finite: bool = False) -> None:
+        """Hands each row's vector to the table's rule.
+
+        ``rate`` is the learning rate, for the rules that take one with each push (``ratedsgd``, …). ``sum`` pushes the sum of the
+        vectors of equal rows once; without it a row that occurs twice is pushed twice. ``finite`` leaves out what is not finite.
+        """
+        self._result(self._push(table, rows, values, rate, sum, finite, _lib.SLICE_MS))
+
+    def push_async(self, table: Table, rows: Any, values: Any, *, rate: float = 0.0, sum: bool = False, finite: bool = False) -> Handle:
+        """Begins a push. Leave ``rows`` and ``values`` alone until it was waited for."""
+        return self._push(table, rows, values, rate, sum, finite, 0)
+
+    def _push(self, table: Table, rows: Any, values: Any, rate: float, sum: bool, finite: bool, ms: int) -> Handle:
+        _, id = self._of(table)
+        rows, values = self._both(table, rows, values, "pushed vectors")
+        flags = _lib.SUM * bool(sum) | _lib.FINITE * bool(finite)
+        op = ctypes.c_uint64()
+        code = self._library.push(
+            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), rate, flags, ms, ctypes.addressof(op)
+        )
+        return self._handle(id, code, op, (rows, values))
+
+    def set(self, table: Table, rows: Any, values: Any) -> None:
+        """Overwrites rows, and resets the state of their rule."""
+        _, id = self._of(table)
+        rows, values = self._both(table, rows, values, "values to set")
+        op = ctypes.c_uint64()
+        code = self._library.set(
+            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), _lib.SLICE_MS, ctypes.addressof(op)
+        )
+        self._result(self._handle(id, code, op, (rows, values)))
+
+    def _both(self, table: Table, rows: Any, values: Any, what: str) -> tuple[Any, Any]:
+        rows, values = _buffers.rows(rows), _buffers.values(values, what)
+        if tuple(values.shape) != (*rows.shape, table.dim):
+            raise ArgumentError(f"{what} have the shape {tuple(values.shape)}, want {(*rows.shape, table.dim)}: that of rows, and {table.dim} floats a row")
+        return rows, values
+
+    def localize(self, table: Table, rows: Any) -> None:
+        """Asks that rows move to this node, and returns when they are here or their owner declined."""
+        _, id = self._of(table)
+        rows = _buffers.rows(rows)
+        op = ctypes.c_uint64()
+        code = self._library.localize(id, table._index, _buffers.address(rows), _buffers.size(rows), _lib.SLICE_MS, ctypes.addressof(op))
+        self._result(self._handle(id, code, op, (rows,)))
+
+    def intent(self, table: Table, rows: Any, start: int | None = None, end: int | None = None) -> None:
+        """Announces that the worker will access rows while its clock is in start … end-1: in the next step if neither is given."""
+        group, id = self._of(table)
+        rows = _buffers.rows(rows)
+        start = self._clock + 1 if start is None else start
+        end = start + 1 if end is None else end
+        base = group.bases[self.index]
+        if not -(2**62) < start < 2**62 or not -(2**62) < end < 2**62:
+            raise ArgumentError(f"an intent from clock {start} to {end}: clocks are numbers of 62 bits")
+        self._library.check(self._library.intent(id, table._index, _buffers.address(rows), _buffers.size(rows), start - base, end - base))
+
+    def advance(self) -> int:
+        """Raises the worker's clock by one and returns it: a step is done."""
+        for group in self.cluster._groups:
+            self._library.check(self._library.advance(group.workers[self.index]))
+        self._clock += 1
+        return self._clock
+
+    @property
+    def clock(self) -> int:
+        """How often the worker has advanced."""
+        return self._clock
+
+    def wait_sync(self) -> None:
+        """Returns when this node's updates have reached their owners, and its copies show what the owners had."""
+        for group in self.cluster._groups:
+            self._meet(self._library.wait_sync, group)
+
+    def barrier(self) -> None:
+        """Returns when all workers of all nodes have called it."""
+        self.cluster.start()
+        for group in self.cluster._groups[:1]:
+            self._meet(self._library.barrier, group)
+
+    def _meet(self, call: Callable[..., int], group: _Group) -> None:
+        id, op = group.workers[self.index], ctypes.c_uint64()
+        self._result(self._handle(id, call(id, _lib.SLICE_MS, ctypes.addressof(op)), op, ()))
+
+    def __repr__(self) -> str:
+        return f"Worker({self.index} of {self.cluster!r})"
+
+
+class Cluster:
+    """The nodes of a run. :func:`init` makes one; tables begin at the first access to one of them."""
+
+    def __init__(self, *, workers: int = 1, nodes: int = 1, seed: int = 0, policy: str = "") -> None:
+        for what, x, low, high in (("workers", workers, 1, 4096), ("nodes", nodes, 1, 64), ("seed", seed, 0, 2**64 - 1)):
+            if isinstance(x, bool) or not isinstance(x, int) or not low <= x <= high:
+                raise ArgumentError(f"{what}={x!r}, want a whole number of {low} … {high}")
+        self._library = _lib.load()
+        self._config = {"nodes": nodes, "workers": workers, "seed": seed, "policy": policy}
+        self._tables: dict[str, Table] = {}
+        self._waiting: list[Table] = []
+        self._groups: list[_Group] = []
+        self._lock = threading.RLock()
+        self.closed = False
+        self.workers: Sequence[Worker] = [Worker(self, i) for i in range(nodes * workers)]
+        _open.add(self)
+
+    @property
+    def worker(self) -> Worker:
+        """The first worker."""
+        return self.workers[0]
+
+    def table(self, name: str, rows: int, dim: int, *, rule: str = "add", init: Init | None = None) -> Table:
+        """Adds a table. Its rows begin with the first access to one of the tables that were added and have not begun."""
+        if self.closed:
+            raise ClosedError(f"table {name!r}: the cluster is closed")
+        if not isinstance(name, str) or not name or name in self._tables:
+            raise ArgumentError(f"a table is called {name!r}, want a name that no other table of the cluster has")
+        for what, x, high in (("rows", rows, 2**48), ("dim", dim, 2**20 - 1)):
+            if isinstance(x, bool) or not isinstance(x, int) or not 1 <= x <= high:
+                raise ArgumentError(f"table {name!r}: {what}={x!r}, want a whole number of 1 … {high}")
+        t = Table(self, name, rows, dim, rule, init if init is not None else zero())
+        self._tables[name] = t
+        self._waiting.append(t)
+        return t
+
+    def start(self) -> None:
+        """Begins the tables that have not begun. The first access to one of them does it too."""
+        with self._lock:
+            if self.closed:
+                raise ClosedError("the cluster is closed")
+            tables = self._waiting
+            if not tables:
+                return
+            group = _Group(self._library, self._config, tables, [w._clock for w in self.workers])
+            self._waiting = []
+            self._groups.append(group)
+            for i, t in enumerate(tables):
+                t._group, t._index = group, i
+            for t in tables:
+                for f in t._prepare:
+                    f(self.worker)
+                t._prepare = []
+
+    def stats(self) -> dict[str, Any]:
+        """What the nodes count, such as ``local`` and ``remote`` accesses. ``not_finite`` are vectors that were not pushed."""
+        all: dict[str, Any] = {}
+        for group in self._groups:
+            for name, x in group.stats().items():
+                if isinstance(x, (int, float)) and not isinstance(x, bool):
+                    all[name] = all.get(name, 0) + x
+                else:
+                    all.setdefault(name, x)
+        return all
+
+    def close(self) -> None:
+        """Ends the nodes. The rows are gone then."""
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+            _open.discard(self)
+            groups, self._groups = self._groups, []
+            for t in self._tables.values():
+                t._group = None
+            for group in groups:
+                group.close()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Cluster({len(self._tables)} tables, {len(self.workers)} workers{', closed' if self.closed else ''})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a cluster cannot be pickled or copied: it is of this process")
+
+
+_open: weakref.WeakSet[Cluster] = weakref.WeakSet()
+_current: Cluster | None = None
+
+
+def init(*, workers: int = 1, nodes: int = 1, seed: int = 0, policy: str = "") -> Cluster:
+    """Makes the cluster that modules use which are not told of another. This process is all of it.
+
+    ``workers`` is how many threads access rows at a time. ``nodes`` above 1 puts several nodes into this process, which is for tests.
+    """
+    global _current
+    if _current is not None and not _current.closed:
+        raise ArgumentError("there is a cluster already: close it first, or make another one by godwit.Cluster")
+    _current = Cluster(workers=workers, nodes=nodes, seed=seed, policy=policy)
+    return _current
+
+
+def cluster() -> Cluster:
+    """Returns the cluster of :func:`init`, which it calls if nobody has."""
+    if _current is None or _current.closed:
+        return init()
+    return _current
+
+
+@atexit.register
+def _end() -> None:
+    for c in list(_open):
+        try:
+            c.close()
+        except Exception:  # a forked child, or a run that has failed
+            pass

@@ -1,0 +1,239 @@
+"""Raw access by numpy arrays."""
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import godwit
+from godwit import errors
+
+
+def test_what_is_pushed_is_pulled(clusters):
+    t = clusters.table("t", 1000, 4, init=godwit.uniform(2, 2))
+    for w in clusters.workers:
+        w.push(t, np.arange(1000), np.ones((1000, 4), np.float32))
+    got = clusters.worker.pull(t, [[0, 1], [998, 999]])
+    assert got.shape == (2, 2, 4) and got.dtype == np.float32
+    assert (got == 2 + len(clusters.workers)).all()
+
+
+def test_initial_values_follow_from_the_seed():
+    def values(seed):
+        with godwit.Cluster(seed=seed) as c:
+            return c.worker.pull(c.table("t", 100, 8, init=godwit.normal(1, 0.5)), np.arange(100))
+
+    a = values(1)
+    assert (a == values(1)).all() and (a != values(2)).any()
+    assert abs(a.mean() - 1) < 0.1 and abs(a.std() - 0.5) < 0.1
+
+
+def test_out_is_written_in_place(cluster):
+    t = cluster.table("t", 10, 2, init=godwit.uniform(3, 3))
+    out = np.zeros((2, 2), np.float32)
+    assert cluster.worker.pull(t, [1, 2], out) is out
+    assert (out == 3).all()
+
+
+def test_set_overwrites_and_resets_the_rule(cluster):
+    t = cluster.table("t", 10, 1, rule="adagrad(lr=1,eps=1e-10)")
+    w = cluster.worker
+    one = np.ones((1, 1), np.float32)
+    w.push(t, [3], one)
+    w.push(t, [3], one)
+    w.set(t, [3], one * 5)
+    w.push(t, [3], one)
+    assert w.pull(t, [3])[0, 0] == 4  # the first step of AdaGrad is the rate
+
+
+def test_a_row_that_occurs_twice_is_pushed_twice_or_summed(cluster):
+    t = cluster.table("t", 10, 1, rule="adagrad(lr=1,eps=1e-10)")
+    w = cluster.worker
+    two = np.ones((2, 1), np.float32)
+    w.push(t, [1, 1], two)
+    w.push(t, [2, 2], two, sum=True)
+    assert w.pull(t, [1, 2]).ravel() == pytest.approx([-1 - 2**-0.5, -1])
+
+
+def test_the_rate_comes_with_the_push(clusters):
+    t = clusters.table("t", 100, 3, rule="ratedsgd", init=godwit.uniform(1, 1))
+    rows = np.arange(100)
+    for i, w in enumerate(clusters.workers):
+        w.push(t, rows, np.ones((100, 3), np.float32), rate=2.0**-i)
+    want = 1 - sum(2.0**-i for i in range(len(clusters.workers)))
+    assert (clusters.worker.pull(t, rows) == want).all()
+
+
+def test_vectors_that_are_not_finite_are_left_out_and_counted(cluster):
+    t = cluster.table("t", 10, 2)
+    v = np.ones((3, 2), np.float32)
+    v[1, 0] = np.nan
+    cluster.worker.push(t, [1, 2, 3], v, finite=True)
+    assert cluster.worker.pull(t, [1, 2, 3]).tolist() == [[1, 1], [0, 0], [1, 1]]
+    assert cluster.stats()["not_finite"] == 1
+
+
+def test_asynchronous_calls_are_waited_for(clusters):
+    t = clusters.table("t", 5000, 8)
+    w, rows = clusters.worker, np.arange(5000)
+    pushes = [w.push_async(t, rows, np.full((5000, 8), i, np.float32)) for i in range(4)]
+    for h in pushes:
+        h.wait()
+        assert h.done
+    h = w.pull_async(t, rows)
+    assert (h.wait(timeout=60) == 6).all() and h.wait() is h.wait()
+
+
+def test_tables_may_be_added_while_others_are_in_use(clusters):
+    w = clusters.worker
+    a = clusters.table("a", 10, 1)
+    w.push(a, [1], [[1.0]])
+    w.advance()
+    b = clusters.table("b", 20, 2)
+    w.push(b, [19], [[2.0, 3.0]])
+    w.intent(b, [1, 2])
+    w.intent(a, [1, 2], 5, 9)
+    assert w.advance() == w.clock == 2
+    w.wait_sync()
+    assert w.pull(a, [1]).tolist() == [[1]] and w.pull(b, [19]).tolist() == [[2, 3]]
+    with pytest.raises(errors.ArgumentError, match="no other table"):
+        clusters.table("a", 10, 1)
+
+
+def test_announced_rows_become_local():
+    with godwit.Cluster(nodes=2) as c:
+        t = c.table("t", 4000, 4)
+        w, rows = c.worker, np.arange(2000)
+        w.intent(t, rows, 0, 1000)
+        w.localize(t, rows)
+        before = c.stats()
+        w.pull(t, rows)
+        after = c.stats()
+        local = sum(after[k] - before[k] for k in ("local", "replica"))
+        assert local == 2000 and after["remote"] == before["remote"]
+
+
+def test_workers_of_threads_meet_at_barriers():
+    n, steps = 64, 20
+    with godwit.Cluster(workers=n) as c:
+        t = c.table("t", 50, 2)
+        c.start()
+        failed = []
+
+        def train(w):
+            try:
+                for _ in range(steps):
+                    w.push(t, np.arange(50), np.ones((50, 2), np.float32))
+                w.barrier()
+                assert (w.pull(t, np.arange(50)) == n * steps).all()
+            except BaseException as e:
+                failed.append(e)
+
+        threads = [threading.Thread(target=train, args=(w,)) for w in c.workers]
+        for th in threads:
+            th.start()
+        for th in threads:
+            th.join()
+        assert not failed
+
+
+def test_a_second_thread_at_a_worker_is_told():
+    with godwit.Cluster(workers=2) as c:
+        t = c.table("t", 10, 1)
+        w = c.worker
+        c.start()
+        failed = []
+
+        def wait():
+            try:
+                w.barrier()
+            except BaseException as e:
+                failed.append(e)
+
+        th = threading.Thread(target=wait)
+        th.start()
+        for _ in range(100000):
+            try:
+                w.pull(t, [1])
+            except errors.BusyError as e:
+                assert "barrier" in str(e)
+                break
+        else:
+            pytest.fail("a worker that waits at a barrier served another thread")
+        c.workers[1].barrier()
+        th.join()
+        assert not failed
+
+
+@pytest.mark.parametrize(
+    "call, error, text",
+    [
+        (lambda w, t: w.pull(t, [10]), IndexError, "row 10 at position 0"),
+        (lambda w, t: w.pull(t, [3, -1]), IndexError, "row -1 at position 1"),
+        (lambda w, t: w.pull(t, [0.5]), TypeError, "float64"),
+        (lambda w, t: w.pull(t, ["a"]), TypeError, "want integers"),
+        (lambda w, t: w.pull(t, np.array([2**63], np.uint64)), IndexError, "9223372036854775808"),
+        (lambda w, t: w.pull("t", [1]), TypeError, "cluster.table"),
+        (lambda w, t: w.pull(t, [1], np.zeros((1, 2))), TypeError, "float64"),
+        (lambda w, t: w.pull(t, [1], np.zeros((2, 2), np.float32)), ValueError, "shape"),
+        (lambda w, t: w.pull(t, [1, 2], np.zeros((2, 4), np.float32)[:, ::2]), ValueError, "strides"),
+        (lambda w, t: w.pull(t, [1], [[0.0, 0.0]]), TypeError, "list"),
+        (lambda w, t: w.push(t, [1], np.zeros((1, 3), np.float32)), ValueError, "shape"),
+        (lambda w, t: w.push(t, [1], np.zeros((1, 2), np.float32), rate=1), ValueError, "rate 1"),
+        (lambda w, t: w.intent(t, [1], 0, 2**63), ValueError, "62 bits"),
+    ],
+)
+def test_wrong_arguments_are_told_in_the_users_words(cluster, call, error, text):
+    t = cluster.table("t", 10, 2)
+    with pytest.raises(error, match=text):
+        call(cluster.worker, t)
+    assert (cluster.worker.pull(t, [1]) == 0).all()  # nothing has happened
+
+
+def test_read_only_arrays_are_not_written(cluster):
+    t = cluster.table("t", 10, 2)
+    out = np.zeros((1, 2), np.float32)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        cluster.worker.pull(t, [1], out)
+
+
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"workers": True}, {"nodes": 65}, {"seed": -1}, {"policy": "nonsense"}])
+def test_wrong_clusters(wrong):
+    with pytest.raises(ValueError):
+        c = godwit.Cluster(**wrong)
+        c.table("t", 1, 1)
+        c.start()
+
+
+def test_what_is_closed_says_so(cluster):
+    t = cluster.table("t", 10, 2)
+    w = cluster.worker
+    w.pull(t, [1])
+    cluster.close()
+    cluster.close()
+    with pytest.raises(errors.ClosedError):
+        w.pull(t, [1])
+    with pytest.raises(errors.ClosedError):
+        cluster.table("u", 1, 1)
+
+
+@pytest.mark.parametrize("copy", [pickle.dumps, copy.deepcopy], ids=["pickle", "deepcopy"])
+def test_what_is_of_this_process_is_not_copied(cluster, copy):
+    for x in (cluster, cluster.table("t", 1, 1)):
+        with pytest.raises(TypeError, match="of this process|in the cluster"):
+            copy(x)
+
+
+def test_there_is_one_cluster_that_others_use():
+    c = godwit.init(seed=7)
+    try:
+        assert godwit.cluster() is c
+        with pytest.raises(errors.ArgumentError, match="already"):
+            godwit.init()
+    finally:
+        c.close()
+    with godwit.cluster() as d:
+        assert d is not c
