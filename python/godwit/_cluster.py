@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import json
+import operator
 import threading
 import weakref
 from typing import Any, Callable, Sequence
@@ -261,8 +262,8 @@ class Worker:
         """Announces that the worker will access rows while its clock is in start … end-1: in the next step if neither is given."""
         group, id = self._of(table)
         rows = _buffers.rows(rows)
-        start = self._clock + 1 if start is None else start
-        end = start + 1 if end is None else end
+        start = self._clock + 1 if start is None else operator.index(start)
+        end = start + 1 if end is None else operator.index(end)
         base = group.bases[self.index]
         if not -(2**62) < start < 2**62 or not -(2**62) < end < 2**62:
             raise ArgumentError(f"an intent from clock {start} to {end}: clocks are numbers of 62 bits")
