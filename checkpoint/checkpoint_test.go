@@ -343,6 +343,70 @@ func TestPartsThatTheLeaderDoesNotSeeAreNoCheckpoint(t *testing.T) {
 	}
 }
 
+// lagging is a store whose lists lack the last objects.
+type lagging struct {
+	Store
+	lacks int
+}
+
+func (l lagging) List(ctx context.Context, prefix string) ([]Object, error) {
+	all, err := l.Store.List(ctx, prefix)
+	slices.SortFunc(all, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
+	return all[:max(0, len(all)-l.lacks)], err
+}
+
+func TestListsNeedNotBeComplete(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	for n := range uint64(4) {
+		if _, err := save(ctx, rng, s, NewID(n+1), newModel(rng, 5), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, lacks := range []int{0, 1, 5, 100} {
+		n, err := Numbers(ctx, lagging{s, lacks})
+		if err != nil || !slices.Equal(n, []uint64{1, 2, 3, 4}) {
+			t.Errorf("a list that lacks %d objects: checkpoints %v, %v", lacks, n, err)
+		}
+	}
+}
+
+// An attacker's checksums are right. What they cover must be sound all the same.
+func TestIndexesThatAreNotSoundAreRefused(t *testing.T) {
+	one := func(change func(e []entry)) error {
+		data := make([]byte, 3*blockBytes(1, 1))
+		var es []entry
+		for i := range uint64(3) {
+			es = append(es, entry{offset: headerBytes + i*uint64(blockBytes(1, 1)), first: i, last: i, table: 1, rows: 1, width: 1})
+		}
+		change(es)
+		var index []byte
+		for _, e := range es {
+			index = e.append(index)
+		}
+		at := headerBytes + len(data)
+		p := &Part{Bytes: int64(at + len(index) + footerBytes), Blocks: len(es), Rows: 3, Index: sum(index)}
+		_, err := decodeIndex(p, testTables, append(index, footer(uint64(at), index)...))
+		return err
+	}
+	if err := one(func([]entry) {}); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(e []entry){
+		"begins at byte 16":   func(e []entry) { e[1].offset = headerBytes },
+		"table 3 of 3":        func(e []entry) { e[1].table = 3 },
+		"have 3 floats":       func(e []entry) { e[1].width = 3 },
+		"0 rows":              func(e []entry) { e[1].rows = 0 },
+		"2 rows, 1 … 1":       func(e []entry) { e[1].rows = 2 },
+		"1 rows, 5 … 4":       func(e []entry) { e[1].first, e[1].last = 5, 4 },
+		"1 rows, 0 … 1099511": func(e []entry) { e[1].first, e[1].last = 0, testTables[1].Rows },
+		"at most 1048576":     func(e []entry) { e[1].rows, e[1].last = 1<<20, 1<<30 },
+	} {
+		if err := one(change); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
 func TestPruneKeepsTheLastAndTheBest(t *testing.T) {
 	rng, ctx, s := seeded(t), t.Context(), folder(t)
 	m := newModel(rng, 100)

@@ -87,6 +87,17 @@ type Contents struct {
 	Digest   Digest    `json:"digest"`   // of these rows
 }
 
+// Bytes is the size of all objects together.
+func (c *Contents) Bytes() (n int64) {
+	for _, p := range c.Parts {
+		n += p.Bytes
+	}
+	for _, s := range c.Sections {
+		n += s.Bytes
+	}
+	return n
+}
+
 // A Piece is what one node wrote of a checkpoint.
 type Piece struct{ Contents }
 

@@ -47,7 +47,7 @@ func Prune(ctx context.Context, s Store, keep int) (*Pruned, error) {
 		return nil, fmt.Errorf("checkpoint: listing %s: %w", s, err)
 	}
 	for _, o := range objects {
-		if _, inc, ok := parse(o.Name); !ok || inc == "" || named[o.Name] {
+		if _, attempt, ok := parse(o.Name); !ok || attempt == "" || named[o.Name] {
 			continue
 		}
 		if err := done.remove(ctx, s, o); err != nil {

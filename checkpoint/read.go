@@ -21,7 +21,7 @@ func Numbers(ctx context.Context, s Store) ([]uint64, error) {
 	}
 	var numbers []uint64
 	for _, o := range objects {
-		if n, inc, ok := parse(o.Name); ok && inc == "" {
+		if n, attempt, ok := parse(o.Name); ok && attempt == "" {
 			numbers = append(numbers, n)
 		}
 	}

@@ -88,8 +88,8 @@ func (id ID) section(node, i int) string {
 
 // owns reports whether a name is one of an object of the checkpoint.
 func (id ID) owns(name string) bool {
-	n, inc, ok := parse(name)
-	return ok && inc != "" && n == id.Number && inc == id.Attempt
+	n, attempt, ok := parse(name)
+	return ok && attempt != "" && n == id.Number && attempt == id.Attempt
 }
 
 // parse returns which checkpoint an object belongs to. A manifest has no attempt in

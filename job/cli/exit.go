@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/job"
 )
@@ -66,7 +67,8 @@ func ExitCode(err error) int {
 		return Interrupted
 	case errors.As(err, &failed) && errors.Is(err, godwit.ErrMemory):
 		return Failure
-	case errors.Is(err, godwit.ErrPeerLost), errors.Is(err, coord.ErrFailed), errors.Is(err, coord.ErrMissing), errors.Is(err, coord.ErrCoordinator):
+	case errors.Is(err, godwit.ErrPeerLost), errors.Is(err, coord.ErrFailed), errors.Is(err, coord.ErrMissing), errors.Is(err, coord.ErrCoordinator),
+		errors.Is(err, checkpoint.ErrLocked):
 		return Lost
 	case errors.As(err, &failed) && !errors.As(err, &usage):
 		return Failure

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/job/cli"
+)
+
+const checkpointPlaces = `PLACE is a folder, such as runs/kge. Commands for one checkpoint take the last one there, or
+that of a number: runs/kge#12.`
+
+func checkpointCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "checkpoint",
+		Short: "List, check, show and remove checkpoints",
+		Long: `List, check, show and remove the checkpoints of training runs.
+
+` + checkpointPlaces + `
+
+Exit codes:
+  0    done
+  1    failed: there is none, a file is missing, cut short or was changed, or the
+       store cannot be read
+  2    wrong usage
+  3    another run writes checkpoints there (prune)`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(lsCommand(), verifyCommand(), showCommand(), pruneCommand())
+	return cmd
+}
+
+// A checkpointUse is the command line of a command of "godwit checkpoint".
+type checkpointUse struct {
+	json bool
+	keep int
+}
+
+func (u *checkpointUse) output(cmd *cobra.Command) {
+	g := cli.NewGroup("Output")
+	g.BoolVar(&u.json, "json", false, "print JSON, an object a line")
+	cli.AddGroups(cmd, g)
+}
+
+// on makes the function of a command with one argument.
+func on(do func(cmd *cobra.Command, place string) error) func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error { return ranErr(do(cmd, args[0])) }
+}
+
+func lsCommand() *cobra.Command {
+	u := &checkpointUse{}
+	cmd := &cobra.Command{
+		Use:   "ls PLACE",
+		Short: "List checkpoints",
+		Long: `List the checkpoints at a place, the last one last. With --json, each is its manifest.
+
+` + checkpointPlaces,
+		Example: `  godwit checkpoint ls runs/kge`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    on(u.ls),
+	}
+	u.output(cmd)
+	return cmd
+}
+
+func (u *checkpointUse) ls(cmd *cobra.Command, place string) error {
+	s, err := checkpoint.OpenStore(cmd.Context(), place)
+	if err != nil {
+		return err
+	}
+	all, err := checkpoint.Manifests(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("checkpoint: %w at %s", checkpoint.ErrNone, s)
+	}
+	if u.json {
+		return encodeEach(cmd.OutOrStdout(), all)
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "checkpoint\twritten\trun\tepochs\tnodes\trows\tMB\tscore\t\n")
+	for _, m := range all {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%d\t%d\t%.1f\t%s\t\n",
+			m.Number, m.Written.Local().Format(time.DateTime), m.Run, m.Epochs, m.Nodes, m.Rows, float64(m.Bytes())/1e6, scoreText(m.Score))
+	}
+	return w.Flush()
+}
+
+func encodeEach[T any](w io.Writer, all []T) error {
+	e := json.NewEncoder(w)
+	for _, x := range all {
+		if err := e.Encode(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scoreText(s *checkpoint.Score) string {
+	if s == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s %.4f", s.Name, s.Value)
+}
+
+func verifyCommand() *cobra.Command {
+	u := &checkpointUse{}
+	cmd := &cobra.Command{
+		Use:   "verify PLACE[#NUMBER]",
+		Short: "Read a whole checkpoint and check it",
+		Long: `Read all of a checkpoint, compare it with its checksums, and print the digest of its
+rows. The digest covers the table, number, value and state of each row, bit by bit; it is
+equal for equal models, whatever the number of nodes that wrote them. Rows that were
+never accessed are not written, and count for nothing.
+
+` + checkpointPlaces,
+		Example: `  godwit checkpoint verify runs/kge
+  godwit checkpoint verify runs/kge#12 --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: on(u.verify),
+	}
+	u.output(cmd)
+	return cmd
+}
+
+func (u *checkpointUse) verify(cmd *cobra.Command, place string) error {
+	c, err := checkpoint.OpenPlace(cmd.Context(), place)
+	if err != nil {
+		return err
+	}
+	digest, err := c.Verify(cmd.Context())
+	if err != nil {
+		return err
+	}
+	m := c.Manifest()
+	if u.json {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
+			Number uint64            `json:"number"`
+			Rows   uint64            `json:"rows"`
+			Bytes  int64             `json:"bytes"`
+			Digest checkpoint.Digest `json:"digest"`
+		}{m.Number, m.Rows, m.Bytes(), digest})
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "checkpoint %d is whole: %d rows in %.1f MB, digest %v\n", m.Number, m.Rows, float64(m.Bytes())/1e6, digest)
+	return err
+}
+
+func showCommand() *cobra.Command {
+	u := &checkpointUse{}
+	cmd := &cobra.Command{
+		Use:   "show PLACE[#NUMBER]",
+		Short: "Show what is in a checkpoint",
+		Long: `Show what the manifest of a checkpoint says. With --json, it is the manifest.
+
+` + checkpointPlaces,
+		Example: `  godwit checkpoint show runs/kge#12`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    on(u.show),
+	}
+	u.output(cmd)
+	return cmd
+}
+
+func (u *checkpointUse) show(cmd *cobra.Command, place string) error {
+	c, err := checkpoint.OpenPlace(cmd.Context(), place)
+	if err != nil {
+		return err
+	}
+	m := c.Manifest()
+	if u.json {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "checkpoint\t%d, format %d, written %s by godwit %s\n", m.Number, m.Format, m.Written.Local().Format(time.DateTime), m.Program)
+	fmt.Fprintf(w, "run\t%s, task %s, seed %d, %d nodes\n", m.Run, m.Task, m.Seed, m.Nodes)
+	fmt.Fprintf(w, "trained\t%d epochs, score %s\n", m.Epochs, scoreText(m.Score))
+	fmt.Fprintf(w, "rows\t%d in %.1f MB, digest %v\n", m.Rows, float64(m.Bytes())/1e6, m.Digest)
+	for _, t := range m.Tables {
+		fmt.Fprintf(w, "table\t%s: %d rows of %d floats, %d with state, %s, first %s\n", t.Name, t.Rows, t.Dim, t.Width, t.Rule, t.Init)
+	}
+	for _, p := range m.Parts {
+		fmt.Fprintf(w, "part\t%s: %d rows, %d bytes\n", p.Name, p.Rows, p.Bytes)
+	}
+	for _, s := range m.Sections {
+		fmt.Fprintf(w, "section\t%s: %d bytes\n", s.Name, s.Bytes)
+	}
+	return w.Flush()
+}
+
+func pruneCommand() *cobra.Command {
+	u := &checkpointUse{}
+	cmd := &cobra.Command{
+		Use:   "prune PLACE",
+		Short: "Remove old checkpoints, and what was left unfinished",
+		Long: `Remove all checkpoints but the last --keep and the one with the best score, and then what
+no checkpoint that is left names: parts of runs that were killed while they wrote. It is
+refused (exit code 3) while a run writes there; such a run prunes by itself.
+
+` + checkpointPlaces,
+		Example: `  godwit checkpoint prune runs/kge --keep 1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if u.keep < 1 {
+				return cli.Usage(fmt.Errorf("--keep %d: want at least 1", u.keep))
+			}
+			return ranErr(u.prune(cmd, args[0]))
+		},
+	}
+	g := cli.NewGroup("Checkpoints")
+	g.IntVar(&u.keep, "keep", 3, "`number` of checkpoints to keep, the last ones; the best one is kept too")
+	cli.AddGroups(cmd, g)
+	u.output(cmd)
+	return cmd
+}
+
+func (u *checkpointUse) prune(cmd *cobra.Command, place string) (err error) {
+	ctx := cmd.Context()
+	s, err := checkpoint.OpenStore(ctx, place)
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname() // it helps people only
+	lock, err := checkpoint.Acquire(ctx, s, checkpoint.Holder{Run: "godwit checkpoint prune", Host: host, PID: os.Getpid(), Since: time.Now()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	done, err := checkpoint.Prune(ctx, s, u.keep)
+	if err != nil {
+		return err
+	}
+	if u.json {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(done)
+	}
+	which := "no checkpoint"
+	if len(done.Checkpoints) > 0 {
+		which = "checkpoints " + strings.Trim(fmt.Sprint(done.Checkpoints), "[]")
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s: %d objects, %.1f MB, and %d unfinished ones\n", which, done.Objects, float64(done.Bytes)/1e6, done.Unfinished)
+	return err
+}

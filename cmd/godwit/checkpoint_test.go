@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/job/cli"
+)
+
+// checkpointed writes three checkpoints into a folder.
+func checkpointed(t *testing.T) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "runs")
+	s, err := checkpoint.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := []checkpoint.Table{{Name: "vectors", Rows: 100, Dim: 2, Width: 3, Rule: "adagrad(lr=0.1)", Init: "zero"}}
+	for n := range uint64(3) {
+		id := checkpoint.NewID(n + 1)
+		p, err := checkpoint.Write(t.Context(), s, id, 0, tables, func(w *checkpoint.Writer) error {
+			return w.Write(0, []uint64{n, n + 1}, []float32{1, 2, 3, 4, 5, 6})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := checkpoint.Manifest{ID: id, Run: "r", Task: "kge", Program: "devel", Written: time.Unix(1e9, 0), Tables: tables, Epochs: int(n)}
+		m.Score = &checkpoint.Score{Name: "valid MRR", Value: 1 / float64(n+2)}
+		if _, err := checkpoint.Commit(t.Context(), s, m, []*checkpoint.Piece{p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// godwit runs a command in this process, and returns what it printed and its exit code.
+func godwit(args ...string) (out string, code int, err error) {
+	cmd := root()
+	var b bytes.Buffer
+	cmd.SetOut(&b)
+	cmd.SetArgs(args)
+	err = cmd.Execute()
+	return b.String(), cli.ExitCode(err), err
+}
+
+func TestCheckpointsAreListedCheckedShownAndPruned(t *testing.T) {
+	dir := checkpointed(t)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string // in the output, or in the error
+	}{
+		{[]string{"ls", dir}, 0, "valid MRR 0.3333"},
+		{[]string{"ls", dir, "--json"}, 0, `"number":3`},
+		{[]string{"ls", dir + "/nothing"}, 1, "there is no checkpoint"},
+		{[]string{"ls", "swift://x"}, 1, "no stores of the kind swift://"},
+		{[]string{"verify", dir}, 0, "checkpoint 3 is whole: 2 rows"},
+		{[]string{"verify", dir + "#1", "--json"}, 0, `"number":1,"rows":2`},
+		{[]string{"verify", dir + "#9"}, 1, "checkpoint 9"},
+		{[]string{"verify", dir + "#x"}, 1, "no number"},
+		{[]string{"show", dir + "#2"}, 0, "vectors: 100 rows of 2 floats, 3 with state, adagrad(lr=0.1)"},
+		{[]string{"show", dir + "#2", "--json"}, 0, `"index_sha256"`},
+		{[]string{"prune", dir, "--keep", "0"}, 2, "--keep 0"},
+		{[]string{"prune", dir, "--keep", "1"}, 0, "removed checkpoints 2: 2 objects"},
+		{[]string{"prune", dir, "--keep", "1", "--json"}, 0, `{"checkpoints":null,"objects":0`},
+		{[]string{"verify", dir + "#1"}, 0, "whole"},
+		{[]string{"ls"}, 2, "arg"},
+	} {
+		out, code, err := godwit(append([]string{"checkpoint"}, c.args...)...)
+		if err != nil {
+			out = err.Error()
+		}
+		if code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("godwit checkpoint %s: exit code %d, %s\nwant %d, %q", strings.Join(c.args, " "), code, out, c.code, c.want)
+		}
+	}
+}
+
+func TestADamagedCheckpointFailsToVerify(t *testing.T) {
+	dir := checkpointed(t)
+	parts, err := filepath.Glob(filepath.Join(dir, "checkpoint-0000000003.*.rows"))
+	if err != nil || len(parts) != 1 {
+		t.Fatal(parts, err)
+	}
+	b, err := os.ReadFile(parts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[20]++
+	if err := os.WriteFile(parts[0], b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, code, err := godwit("checkpoint", "verify", dir)
+	if code != cli.Failure || !strings.Contains(err.Error(), filepath.Base(parts[0])) {
+		t.Errorf("exit code %d: %v", code, err)
+	}
+}
+
+func TestPruneIsRefusedWhileARunWrites(t *testing.T) {
+	dir := checkpointed(t)
+	s, err := checkpoint.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := checkpoint.Acquire(t.Context(), s, checkpoint.Holder{Run: "busy", Host: "h", PID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, err := godwit("checkpoint", "prune", dir)
+	if code != cli.Lost || !errors.Is(err, checkpoint.ErrLocked) || !strings.Contains(err.Error(), "busy") {
+		t.Errorf("exit code %d: %v", code, err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, code, err := godwit("checkpoint", "prune", dir); code != 0 {
+		t.Error(err)
+	}
+}
