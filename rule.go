@@ -74,6 +74,16 @@ type NonAdditive interface {
 	NonAdditive() // marks the rule
 }
 
+// A Roundable rule is a [Rule] that makes many small steps towards values of which the first eight
+// bits decide, such as gradient descent. Where bytes are what bounds the network, nodes
+// may then send a value or a push as bfloat16, where the policy and the table allow it
+// ([Table.MayRound]). What rounding left of a push is pushed later: a push in two parts, of
+// which one is far smaller, must be as good as the whole.
+type Roundable interface {
+	Rule
+	Roundable() // marks the rule
+}
+
 // A Querier is a [Rule] whose pulls return a function of the row instead of the value.
 // The function runs where the copy is, so its result is neither stored nor sent beside
 // the row. FTRL keeps two sums and returns the weight that follows from them.

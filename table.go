@@ -56,6 +56,16 @@ type Table struct {
 	Window Bound
 }
 
+// MayRound reports whether values and pushes of the table may be rounded where bytes are what
+// bounds the network: the rule is [Roundable], rows hold no counts, and reads of any
+// staleness will do.
+func (t *Table) MayRound() bool {
+	_, may := t.Rule.(Roundable)
+	_, query := t.Rule.(Querier)
+	_, joins := t.Rule.(NonAdditive)
+	return may && !query && !joins && !t.Counts && t.Staleness == Eventual
+}
+
 // MaxDim bounds the floats of one value, so that any row fits in a frame.
 const MaxDim = 1 << 20
 

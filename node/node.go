@@ -138,6 +138,9 @@ func (n *Node) build() error {
 	n.links = link.New(n.host, n.self, len(s.Members()), s.View(), limits, by, bell)
 	n.ops = operation.New(n.model, n.self, n.cfg.Workers, limits)
 	n.links.Answered = n.ops.Complete
+	if v := n.cfg.Virtual; v != nil {
+		n.links.Strains = v.Strains
+	}
 	n.run = run.New(n.host, n.links, s, s.Members())
 	n.pulse = liveness.New(n.host, n.links, s.Members(), s.Lease())
 
@@ -160,7 +163,7 @@ func (n *Node) build() error {
 	n.receiver = receive.New(receive.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Bell: bell,
 		Questions: questions, Answers: answers, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
 	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Sync: n.loop.Sync,
-		Filters: filtering.New(n.model, n.cfg.Seed), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Policy: n.proto.Policy,
+		Filters: filtering.New(n.model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Policy: n.proto.Policy,
 		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed, LongStep: n.cfg.longStep()})
 	return err
 }

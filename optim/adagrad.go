@@ -54,6 +54,9 @@ func (r AdaGrad) Merge(value, state, dvalue []float32) {
 // the accumulators that the copy had.
 func (r AdaGrad) Fresh(dim int) int { return dim }
 
+// Roundable says that values and gradients may be rounded on a slow network.
+func (r AdaGrad) Roundable() {}
+
 // RowAdaGrad is AdaGrad with one accumulator for the whole row, which sums the
 // mean of the squared gradients: a dim-th of AdaGrad's state and traffic, for
 // rows whose coordinates have gradients of like size, such as embeddings.
@@ -93,6 +96,9 @@ func (r RowAdaGrad) Merge(value, state, dvalue []float32) {
 
 // Fresh returns dim+1: the state is not worth leaving out.
 func (r RowAdaGrad) Fresh(dim int) int { return dim + 1 }
+
+// Roundable is that of [AdaGrad].
+func (r RowAdaGrad) Roundable() {}
 
 func orElse(x, zero float32) float32 {
 	if x == 0 {

@@ -3,8 +3,11 @@ package optim
 import (
 	"fmt"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/vec"
 )
+
+var _, _, _ godwit.Roundable = SGD{}, AdaGrad{}, RowAdaGrad{}
 
 // SGD is stochastic gradient descent (Robbins, Monro 1951): value -= LR·gradient.
 // It has no state.
@@ -20,6 +23,9 @@ func (r SGD) StateLen(int) int { return 0 }
 
 // InitState does nothing.
 func (r SGD) InitState([]float32) {}
+
+// Roundable says that values and gradients may be rounded on a slow network.
+func (r SGD) Roundable() {}
 
 // Apply makes one step against the pushed gradient.
 func (r SGD) Apply(value, _, push []float32) { vec.AXPY(value, -r.LR, push) }

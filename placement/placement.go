@@ -99,6 +99,12 @@ type AheadPolicy interface {
 	FetchesAhead() bool
 }
 
+// FetchesAhead reports whether a policy is an [AheadPolicy] that has values fetched ahead.
+func FetchesAhead(p Policy) bool {
+	a, ok := p.(AheadPolicy)
+	return ok && a.FetchesAhead()
+}
+
 // A Parameterized policy is registered with the default parameters, and makes others
 // of the parameters that stand behind its name, as in "nonuniform(factor=50)".
 type Parameterized interface {

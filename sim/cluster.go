@@ -53,6 +53,9 @@ type Config struct {
 	// Forgets is the share of frames before which their receiver forgets the
 	// lists of keys that the sender refers to.
 	Forgets float64
+	// Strained, if it is not 0, is the share of questions whether bytes bound the way to a peer
+	// that are answered with yes, whatever was measured.
+	Strained float64
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken protocol.Broken
 	// BrokenBound does so with rules of bounded staleness.
@@ -191,6 +194,10 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 	}
 	if c.cfg.Forgets > 0 {
 		cfg.Virtual.Forgets = func() bool { return c.rng.Float64() < c.cfg.Forgets }
+	}
+	if c.cfg.Strained > 0 {
+		rng := rand.New(rand.NewPCG(c.cfg.Seed, uint64(h.id)^0x57a1)) // of its own: else runs differ by what is asked
+		cfg.Virtual.Strains = func() bool { return rng.Float64() < c.cfg.Strained }
 	}
 	n, err := node.Start(ctx, cfg)
 	if err != nil {

@@ -162,7 +162,7 @@ func TestConformanceC14EveryPolicyEndsInTheSameModel(t *testing.T) {
 		rows []float32
 		sum  node.Stats
 	}
-	m := stormModel(6, true, 0, nil, nil)
+	m := stormModel(6, true, 0, false, nil, nil)
 	outcomes := map[string]outcome{}
 	want := make([]float32, m.Keys())
 	policies := everyPolicy()

@@ -114,6 +114,7 @@ type storm struct {
 	bounds  *stormBounds    // if the config is bounded
 	lossy   *stormFilters   // if it leaves filters open, and the seed has some
 	clocks  uint64          // keys of vector clocks, which are the first
+	strain  float64         // how often bytes seem to bound the network; see Config.Strained
 	ahead   bool            // the policy has values fetched ahead,
 	aged    int             // … and so many reads were judged by their age
 	asked   map[[2]int]bool // nodes and keys of which the node may have a replica
@@ -124,8 +125,9 @@ type storm struct {
 
 // The rows of a storm are vector clocks of its workers: a worker pushes 1 at its
 // place, or, where the largest is kept, how often it has pushed. Those of the last
-// table are set, too. The bits of relaxed are those of relaxed tables. The first row of each is hot, or the nodes find out what is.
-func stormModel(workers int, told bool, relaxed uint, b *stormBounds, l *stormFilters, filters ...godwit.Filter) *godwit.Model {
+// table are set, too. The bits of relaxed are those of relaxed tables. Near says that some may be rounded where bytes bound the network: whole numbers up to 256 stay what
+// they are. The first row of each is hot, or the nodes find out what is.
+func stormModel(workers int, told bool, relaxed uint, near bool, b *stormBounds, l *stormFilters, filters ...godwit.Filter) *godwit.Model {
 	var hot func(row uint64) float64
 	if told {
 		hot = func(row uint64) float64 {
@@ -145,6 +147,9 @@ func stormModel(workers int, told bool, relaxed uint, b *stormBounds, l *stormFi
 	tables[mostTable].Filters = nil
 	for i := range tables {
 		tables[i].Relaxed = relaxed>>i&1 != 0
+	}
+	if near {
+		tables[0].Rule, tables[2].Rule = adding{}, turning{}
 	}
 	if l != nil {
 		tables = l.on(tables)
@@ -187,6 +192,18 @@ func (turned) Pack(_, _, dv []float32)  { vec.Scale(dv, -1) }
 func (turned) Merge(v, _, dv []float32) { vec.Sub(v, dv) }
 func (turned) Fresh(dim int) int        { return dim }
 
+// adding and turning are rules of tables that may be rounded.
+type (
+	adding  struct{ godwit.Add }
+	turning struct{ turned }
+)
+
+func (adding) Name() string { return "adding" }
+func (adding) Roundable()   {}
+
+func (turning) Name() string { return "turning" }
+func (turning) Roundable()   {}
+
 // opposite is addition in rows that keep the opposite of their value: a pull that
 // is not answered by the rule, or a set row that it did not see, is wrong.
 type opposite struct{ godwit.Add }
@@ -223,13 +240,19 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	if w.Filters == nil {
 		s.lossy = newStormFilters(seed)
 	}
+	if rng := rand.New(rand.NewPCG(seed, 0x57a1)); rng.IntN(2) == 0 {
+		s.strain = []float64{0.3, 1}[rng.IntN(2)]
+		if s.lossy != nil && rng.IntN(2) == 0 {
+			s.lossy.near()
+		}
+	}
 	relaxed := uint(0)
 	if placement.Learns(w.Policy) {
 		rng := rand.New(rand.NewPCG(seed, 0x1ea53))
 		s.silent = rng.IntN(2) == 0
 		relaxed = rng.UintN(1 << clockTables)
 	}
-	s.model = stormModel(workers, w.Policy.Everywhere(true) && rng.IntN(2) == 0, relaxed, s.bounds, s.lossy, w.Filters...)
+	s.model = stormModel(workers, w.Policy.Everywhere(true) && rng.IntN(2) == 0, relaxed, s.strain > 0, s.bounds, s.lossy, w.Filters...)
 	for t := range clockTables {
 		s.clocks += s.model.Table(t).Rows
 	}
@@ -247,7 +270,7 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 		i, _ := s.model.Locate(k)
 		return !mayCopy(policy) || s.silent && len(s.samples) == 0 && !s.model.Table(i).Relaxed
 	}
-	s.ahead, s.asked = fetchesAhead(policy) && !s.silent && seed%4 != 0, map[[2]int]bool{}
+	s.ahead, s.asked = placement.FetchesAhead(policy) && !s.silent && seed%4 != 0, map[[2]int]bool{}
 	longStep := time.Duration(math.MaxInt64) // nobody fetches ahead
 	if s.ahead {
 		longStep = -time.Hour // everybody does
@@ -255,7 +278,7 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	s.history = history.New(workers, s.group, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held)
 	cfg := Config{
 		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
-		Network: *w.Network, Compute: randomCompute(rng), Limits: s.limits, LongStep: longStep, Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
+		Network: *w.Network, Compute: randomCompute(rng), Limits: s.limits, LongStep: longStep, Strained: s.strain, Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
 	}
 	if s.bounds != nil {
 		cfg.Barriers = s.bounds.behind
@@ -371,7 +394,7 @@ func (s *storm) String() string {
 	for _, x := range []struct {
 		is   bool
 		what string
-	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves && !s.silent, "localize"}, {s.silent, "nothing announced"}, {len(s.samples) > 0, "samples"}, {newCancels(s.seed, 0) != nil, "cancelled calls"}, {s.limits != virtual.Limits{}, "little room"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
+	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves && !s.silent, "localize"}, {s.silent, "nothing announced"}, {len(s.samples) > 0, "samples"}, {s.strain > 0, "strained"}, {newCancels(s.seed, 0) != nil, "cancelled calls"}, {s.limits != virtual.Limits{}, "little room"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
 		if x.is {
 			b = append(b, x.what)
 		}

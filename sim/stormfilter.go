@@ -22,6 +22,7 @@ type stormFilters struct {
 	each    [clockTables][]godwit.Filter
 	holds   [clockTables]bool // pushes may be held back
 	parts   []godwit.Filter   // of the table of fractions
+	rule    godwit.Rule       // … its rule, nil adds
 	grids   bool              // they round to multiples of a step
 	answers float64           // what a rounded answer may lack, as a share of the largest value
 	rounded int               // vectors
@@ -81,6 +82,11 @@ func (l *stormFilters) whole() (fs []godwit.Filter, holds bool) {
 		fs = append(fs, filter.BF16{})
 	}
 	return append(fs, l.writing()...), holds
+}
+
+// near has the table of fractions rounded by no filter, but where bytes bound the network.
+func (l *stormFilters) near() {
+	l.parts, l.rule, l.grids, l.answers = nil, adding{}, false, 0
 }
 
 // writing draws filters that change how values are written.
@@ -157,7 +163,7 @@ func (l *stormFilters) on(tables []godwit.Table) []godwit.Table {
 	for t, fs := range l.each {
 		tables[t].Filters = fs
 	}
-	return append(tables, godwit.Table{Name: "parts", Rows: partsRows, Dim: partsDim, Filters: l.parts})
+	return append(tables, godwit.Table{Name: "parts", Rows: partsRows, Dim: partsDim, Rule: l.rule, Filters: l.parts})
 }
 
 func (l *stormFilters) String() string {
@@ -193,8 +199,12 @@ func (x *stormWorker) part(ctx context.Context) error {
 		return x.begin(ctx, o, func(ctx context.Context) (godwit.Handle, error) { return x.w.PullAsync(ctx, keys, o.vals) })
 	case 1:
 		start := x.w.Clock() + godwit.Clock(x.rng.IntN(3))
-		x.last = max(x.last, start+2)
-		return x.w.Intent(keys, start, start+2)
+		end := start + 2
+		if x.lossy.rule != nil {
+			end -= godwit.Clock(x.rng.IntN(2)) // may be fetched ahead
+		}
+		x.last = max(x.last, end)
+		return x.w.Intent(keys, start, end)
 	case 2:
 		if x.moves {
 			return x.begin(ctx, &operation{gave: &x.cancelled.Others}, func(ctx context.Context) (godwit.Handle, error) { return x.w.LocalizeAsync(ctx, keys) })

@@ -4,6 +4,9 @@ import (
 	"context"
 	"runtime"
 	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // Filters hold back and round in storms, and all that was pushed arrives.
@@ -21,5 +24,25 @@ func TestStormsDrawFiltersThatHoldBackAndRound(t *testing.T) {
 		if s.HeldBack < 1000 || r.rounded < 1000 || s.Leftovers < 500 || s.FilterOut >= s.FilterIn {
 			t.Error("the test is vacuous")
 		}
+	}
+}
+
+// Where bytes seem to bound the network, what may be rounded is, and all promises are kept.
+func TestStormsRoundWhereBytesBoundTheNetwork(t *testing.T) {
+	if racing {
+		t.Skip("storms have one goroutine each")
+	}
+	w := StormConfig{Policy: placement.Adaptive, Filters: []godwit.Filter{}} // none of the tables' own
+	r := Storms(context.Background(), 1, 200, w, runtime.GOMAXPROCS(0))
+	if r.Failed != nil {
+		t.Fatal(r.Failed)
+	}
+	s := &r.sum
+	t.Logf("%d of %d bytes of values", s.FilterOut, s.FilterIn)
+	if s.FilterIn < 10_000 || s.FilterOut >= s.FilterIn {
+		t.Error("the test is vacuous")
+	}
+	if r = Storms(context.Background(), 1, 400, StormConfig{Policy: placement.Adaptive}, runtime.GOMAXPROCS(0)); r.Failed != nil {
+		t.Fatal(r.Failed)
 	}
 }

@@ -48,10 +48,10 @@ func (r *StormsReport) stressed(w StormConfig) []stress {
 		{"no replica was set up", does(replicates), s.Copies},
 		{"no replica was read or written", does(replicates), s.Replica},
 		{"no replica was dropped", does(drops), s.Drops},
-		{"no access was served by a value that had been fetched ahead", w.Policy != nil && fetchesAhead(w.Policy) && w.Nodes != 1, s.Ahead},
+		{"no access was served by a value that had been fetched ahead", w.Policy != nil && placement.FetchesAhead(w.Policy) && w.Nodes != 1, s.Ahead},
 		{"no access waited for a key on its way", does(mayMove), s.Queued},
 		{"no request was forwarded", does(mayMove) && w.Nodes != 2, s.Forwards}, // of two nodes, the other one has it,
-		{"no read was judged by its age", w.Policy != nil && fetchesAhead(w.Policy) && w.Nodes != 1, uint64(r.aged)},
+		{"no read was judged by its age", w.Policy != nil && placement.FetchesAhead(w.Policy) && w.Nodes != 1, uint64(r.aged)},
 		{"no range was scanned", true, uint64(r.scanned.Keys)},
 		{"no sample was drawn", true, s.Sampled.Accesses()},
 		{"no call was cancelled", true, uint64(c.Contexts)},
@@ -116,10 +116,4 @@ func decides(p placement.Policy, v placement.Verb) bool {
 		}
 	}
 	return false
-}
-
-// fetchesAhead reports whether a policy has values fetched ahead of their use.
-func fetchesAhead(p placement.Policy) bool {
-	a, ok := p.(placement.AheadPolicy)
-	return ok && a.FetchesAhead()
 }

@@ -15,17 +15,18 @@ import (
 // cluster is a handful of nodes of one shard each. Records travel through one
 // queue for each ordered pair of nodes, and the test says who goes next.
 type cluster struct {
-	model *godwit.Model
-	homes *directory.Homes
-	nodes []*testNode
-	pipes map[[2]godwit.NodeID][]wire.Record
-	now   int64
-	life  *life                                        // if set, judges every transition
-	watch *watch                                       // if set, judges every record and every state
-	room  func() bool                                  // if set, answers Room
-	takes func() bool                                  // if set, answers Takes
-	rows  int                                          // that a node may have asked of another; 0: any number
-	sent  func(from, to godwit.NodeID, r *wire.Record) // if set, sees what is sent
+	model    *godwit.Model
+	homes    *directory.Homes
+	nodes    []*testNode
+	pipes    map[[2]godwit.NodeID][]wire.Record
+	now      int64
+	life     *life                                        // if set, judges every transition
+	watch    *watch                                       // if set, judges every record and every state
+	room     func() bool                                  // if set, answers Room
+	takes    func() bool                                  // if set, answers Takes
+	strained func() bool                                  // if set, answers Strained
+	rows     int                                          // that a node may have asked of another; 0: any number
+	sent     func(from, to godwit.NodeID, r *wire.Record) // if set, sees what is sent
 }
 
 type testNode struct {
@@ -83,6 +84,9 @@ func (n *testNode) Send(to godwit.NodeID, r *wire.Record) {
 func (n *testNode) Room(godwit.NodeID) bool { return n.c.room == nil || n.c.room() }
 func (n *testNode) Takes(godwit.NodeID) bool {
 	return n.c.takes == nil || n.c.takes()
+}
+func (n *testNode) Strained(godwit.NodeID) bool {
+	return n.c.strained != nil && n.c.strained()
 }
 func (n *testNode) Now() int64 { n.c.now++; return n.c.now }
 

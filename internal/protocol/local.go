@@ -102,14 +102,15 @@ type Update struct {
 	query    godwit.Querier // makes what pulls get; nil: they get the value
 	dim, len int            // floats of a value, of a row
 
-	rounding *rounding // of vectors that travel alone; nil: none
+	rounding  *rounding // of vectors that travel alone; nil: none
+	roundable bool      // what travels may be rounded where bytes bound the network
 }
 
 func newUpdate(m *godwit.Model, table int, seed uint64) Update {
 	t := m.Table(table)
 	_, adds := t.Rule.(godwit.Add)
 	query, _ := t.Rule.(godwit.Querier)
-	return Update{t.Rule, adds, query, t.Dim, m.TableRowLen(table), newRounding(m, table, seed)}
+	return Update{t.Rule, adds, query, t.Dim, m.TableRowLen(table), newRounding(m, table, seed), t.MayRound()}
 }
 
 // Update returns how pushes change the rows of a table.

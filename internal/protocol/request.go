@@ -152,9 +152,7 @@ func (s *Shard) reply(out Out, r *wire.Record, kind wire.Kind, vals []float32) {
 	a.Kind, a.Key, a.Op, a.Index, a.Vals = kind, r.Key, r.Op, r.Index, vals
 	if kind == wire.PullReply && r.Origin != s.cfg.Self {
 		i, _ := s.cfg.Model.Locate(r.Key)
-		if u := &s.cfg.updates[i]; u.Rounds() {
-			s.diff = u.Round(a, r, s.diff, &s.Stats)
-		}
+		s.diff = s.cfg.updates[i].Brief(out, a, r, s.diff, &s.Stats)
 	}
 	out.Send(r.Origin, a)
 }

@@ -24,6 +24,9 @@ type Out interface {
 	// it did not ask just now. A shard asks before it moves a key, because a move may send
 	// such rows.
 	Takes(to godwit.NodeID) bool
+	// Strained reports whether bytes are what bounds the way to a node: values that may be
+	// rounded (godwit.GradientRule) go in fewer then.
+	Strained(to godwit.NodeID) bool
 	// Ask reports whether this node may ask a node for one more row of so many floats, and
 	// counts the row until Got. Rows that were asked for are bounded, because answers are not.
 	// A node may always be asked for a first row.

@@ -20,6 +20,9 @@ type Options struct {
 	// Forgets, if set, is asked before each frame whether the node forgets the
 	// lists of keys that its sender refers to. It asks for them then.
 	Forgets func() bool
+	// Strains, if set, says whether bytes bound the way to a peer, in place of what the
+	// link measures.
+	Strains func() bool
 	// Barriers is how many barriers the workers count as behind them when the node
 	// starts, the same at all nodes: bounds count them modulo a power of two.
 	Barriers uint64

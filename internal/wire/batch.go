@@ -16,14 +16,16 @@ const MaxBatch = 64
 const minBatch = 4
 
 // A Batch is some records of one run, as arrays: they differ in key, index and values
-// only, and the values are raw. Its memory is used again for the next one.
+// only, and the values are raw, or those of BF16. Its memory is used again for the next one.
 type Batch struct {
 	Kind    Kind
 	Op      uint64
 	Origin  godwit.NodeID
 	Hops    uint8
 	Coming  bool
-	Floats  int // of the values of each record
+	Rough   bool
+	Coding  Coding // Raw or BF16
+	Floats  int    // of the values of each record
 	Keys    []godwit.Key
 	Indexes []uint32 // as many; 0 of kinds that have none
 
@@ -41,10 +43,10 @@ func (b *Batch) Vals(i int) []float32 {
 // Record writes a record of the batch to r.
 func (b *Batch) Record(i int, r *Record) {
 	*r = Record{}
-	r.Kind, r.Op, r.Origin, r.Hops, r.Coming = b.Kind, b.Op, b.Origin, b.Hops, b.Coming
+	r.Kind, r.Op, r.Origin, r.Hops, r.Coming, r.Rough = b.Kind, b.Op, b.Origin, b.Hops, b.Coming, b.Rough
 	r.Key, r.Index = b.Keys[i], b.Indexes[i]
 	if b.Floats > 0 {
-		r.Vals = b.Vals(i)
+		r.Vals, r.Coding = b.Vals(i), b.Coding
 	}
 }
 
@@ -59,15 +61,15 @@ func (d *Decoder) Batch(b *Batch) (n int, err error) {
 	if !d.batched() {
 		return 0, nil
 	}
-	b.Kind, b.Op, b.Origin, b.Hops, b.Coming, b.Floats = x.kind, x.op, x.origin, x.hops, x.coming, x.floats
+	b.Kind, b.Op, b.Origin, b.Hops, b.Coming, b.Rough = x.kind, x.op, x.origin, x.hops, x.coming, x.rough
+	b.Floats, b.Coding = x.floats, x.coding
 	n = min(x.count, MaxBatch)
 	b.Keys, b.Indexes = b.keys[:n], b.indexes[:n]
 	if !d.batch(b.Keys, b.Indexes) {
 		return 0, d.err
 	}
-	if b.vals = nil; x.floats > 0 {
-		b.vals = d.floats(d.vals, n*x.floats)
-		d.vals += 4 * n * x.floats
+	if b.vals = nil; x.floats > 0 && !d.batchVals(b, n*x.floats) {
+		return 0, d.err
 	}
 	x.count -= n
 	if x.count == 0 && !d.end() {
@@ -76,10 +78,30 @@ func (d *Decoder) Batch(b *Batch) (n int, err error) {
 	return n, nil
 }
 
+// batchVals reads the values of a batch, of so many floats.
+func (d *Decoder) batchVals(b *Batch, floats int) bool {
+	if b.Coding == Raw {
+		b.vals = d.floats(d.vals, floats)
+		d.vals += 4 * floats
+		return true
+	}
+	end := d.vals + floats*b.Coding.width()
+	if end > d.valsEnd {
+		return d.fail(d.vals, "%d floats are cut off, %d bytes of values left", floats, d.valsEnd-d.vals)
+	}
+	if d.copied+floats > MaxFrame/4 {
+		return d.fail(d.vals, "more than %d floats in a frame", MaxFrame/4)
+	}
+	b.vals = d.room(floats)
+	readDense(b.vals, d.frame[d.vals:end], b.Coding, 0)
+	d.vals = end
+	return true
+}
+
 // batched reports whether the records that are left of the run can be a batch.
 func (d *Decoder) batched() bool {
 	x := &d.run
-	return x.count >= minBatch && x.fields.listed() && x.coding == Raw
+	return x.count >= minBatch && x.fields.listed() && (x.coding == Raw || x.coding == BF16)
 }
 
 // batch reads as many entries as there are keys, and counts them as records.

@@ -95,13 +95,14 @@ func putDense(b []byte, vals []float32, c Coding, step float32) bool {
 	case Raw:
 		putFloats(b, vals)
 	case BF16:
-		for i, v := range vals {
-			u := math.Float32bits(v)
-			if u&0xffff != 0 {
-				return false
-			}
-			binary.LittleEndian.PutUint16(b[2*i:], uint16(u>>16))
+		low := uint32(0)
+		for len(vals) > 0 && len(b) >= 2 {
+			u := math.Float32bits(vals[0])
+			low |= u
+			binary.LittleEndian.PutUint16(b, uint16(u>>16))
+			vals, b = vals[1:], b[2:]
 		}
+		return low&0xffff == 0
 	case Fixed8:
 		inverse := 1 / float64(step)
 		for i, v := range vals {
@@ -195,8 +196,9 @@ func readDense(dst []float32, b []byte, c Coding, step float32) {
 			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 		}
 	case BF16:
-		for i := range dst {
-			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b[2*i:])) << 16)
+		for len(dst) > 0 && len(b) >= 2 {
+			dst[0] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+			dst, b = dst[1:], b[2:]
 		}
 	case Fixed8:
 		for i := range dst {

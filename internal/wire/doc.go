@@ -42,7 +42,7 @@
 //
 // # A run
 //
-// Consecutive records of the same kind, op, origin, hops, coming, number of
+// Consecutive records of the same kind, op, origin, hops, coming, rough, number of
 // floats and coding form a run of 1 … 65535: a head, and an entry for each.
 //
 //	┌──────┬───────┬───────┬─────────┬─────────┬──────┬─────────┬────────┬──────┬───────────
@@ -55,7 +55,7 @@
 //	         all entries but the first are the next ones, and no bytes; 5: the
 //	         entries are those of a remembered list, whose hash of 16 bytes
 //	         stands here; 6: these entries are to be remembered. Of bits 4 to 6,
-//	         one at most
+//	         one at most. 7: the values asked for may be rounded
 //	op       absent under bit 0
 //	origin   absent under bit 1
 //	floats   of the values of each record
@@ -101,7 +101,7 @@
 // For example, the pushes of keys 7 and 8 (op 300, index 0 and 1, origin 2),
 // with the values (1, 2) and (3, 4), in view 1 (testdata/example.hex):
 //
-//	38 00 00 00  47  04  01  00  01 00 00 00 00 00 00 00   header, 56 bytes
+//	38 00 00 00  47  06  01  00  01 00 00 00 00 00 00 00   header, 56 bytes
 //	10 00 00 00  00 00 00 00                               16 bytes of values, not compressed
 //	00 00 80 3f  00 00 00 40                               the values of key 7
 //	00 00 40 40  00 00 80 40                               … and of key 8

@@ -16,12 +16,13 @@ const (
 	fSeq
 	fHolders
 	fVals
+	fRough
 )
 
 // fieldsOf says which fields each kind has on the wire. It is the only place
 // that does; the comments of the kinds say what they mean.
 var fieldsOf = [256]field{
-	Pull:     fKey | fOp | fIndex | fOrigin | fRoute,
+	Pull:     fKey | fOp | fIndex | fOrigin | fRoute | fRough,
 	Push:     fKey | fOp | fIndex | fOrigin | fRoute | fVals,
 	Set:      fKey | fOp | fIndex | fOrigin | fRoute | fSeq | fVals,
 	Localize: fKey | fOp | fIndex | fOrigin | fRoute,
@@ -66,6 +67,7 @@ const (
 	dense      = 1 << 4
 	listed     = 1 << 5
 	remember   = 1 << 6
+	rough      = 1 << 7
 )
 
 // flags returns the flags that a run of records with these fields may have.
@@ -82,6 +84,9 @@ func (f field) flags() byte {
 	}
 	if f&fVals != 0 {
 		b |= coded
+	}
+	if f&fRough != 0 {
+		b |= rough
 	}
 	if f.listed() {
 		b |= dense | listed | remember
@@ -119,6 +124,7 @@ func (r *Record) Check() error {
 		{fVals, len(r.Vals) != 0, "Vals"},
 		{fVals, r.Coding != 0, "Coding"},
 		{fVals, r.Step != 0, "Step"},
+		{fRough, r.Rough, "Rough"},
 	} {
 		if c.set && f&c.f == 0 {
 			return fmt.Errorf("wire: %v record of key %d has %s set, which its kind does not carry", r.Kind, r.Key, c.name)

@@ -31,7 +31,8 @@ const PrefixLen = 4
 //	3  runs of records, codings of values, features, scans
 //	4  both sides of a new connection prove that they are members of the run
 //	5  learned intents
-const Version = 5
+//	6  values that may be rounded
+const Version = 6
 
 // frameAlign is what the length of a frame is a multiple of, so that frames
 // that follow each other all begin where floats can be used in place.

@@ -11,7 +11,7 @@ const (
 	// owner, over whoever is believed to be it, and carry Origin (who asks and
 	// gets the reply), Op (the operation's id at the origin), Index (the key's
 	// position in that operation), Hops and Coming.
-	Pull     Kind = iota + 1 // read the value
+	Pull     Kind = iota + 1 // read the value; Rough
 	Push                     // Vals: the pushed vector, applied by the owner's update rule
 	Set                      // Vals: the new value; Seq: replica updates of the origin up to here are overwritten (0: the origin holds no replica)
 	Localize                 // move the key to the origin
@@ -96,6 +96,7 @@ type Record struct {
 	Vals    []float32      // a value, a whole row, or an update
 	Coding  Coding         // how Vals are written; it changes none of them
 	Step    float32        // of Fixed8 and Fixed16
+	Rough   bool           // of a Pull: the value may be rounded, where that is what gets it there in time
 	Holders []Holder       // of a row that moves: who has replicas of it or waits for one
 }
 

@@ -67,6 +67,7 @@ func randomRecord(r *rand.Rand, k Kind) Record {
 			rec.Holders = append(rec.Holders, Holder{godwit.NodeID(wide(r)), wide(r), godwit.Version(wide(r))})
 		}
 	}
+	rec.Rough = f&fRough != 0 && r.IntN(2) == 0
 	if f&fVals != 0 {
 		for range r.IntN(20) {
 			rec.Vals = append(rec.Vals, math.Float32frombits(r.Uint32()))
@@ -93,7 +94,7 @@ func alike(r *rand.Rand, a, b *Record) {
 func nextOf(r *rand.Rand, a Record) Record {
 	b := randomRecord(r, a.Kind)
 	f := fieldsOf[a.Kind]
-	b.Op, b.Origin, b.Hops, b.Coming = a.Op, a.Origin, a.Hops, a.Coming
+	b.Op, b.Origin, b.Hops, b.Coming, b.Rough = a.Op, a.Origin, a.Hops, a.Coming, a.Rough
 	b.Coding, b.Step = a.Coding, a.Step
 	b.Vals = nil
 	for range a.Vals {
@@ -133,7 +134,7 @@ func equal(a, b *Record) bool {
 	}
 	return x.Kind == y.Kind && x.Key == y.Key && x.Origin == y.Origin && x.Op == y.Op && x.Index == y.Index && x.Hops == y.Hops &&
 		x.Coming == y.Coming && x.Epoch == y.Epoch && x.Version == y.Version && x.Seq == y.Seq &&
-		x.Coding == y.Coding && math.Float32bits(x.Step) == math.Float32bits(y.Step)
+		x.Rough == y.Rough && x.Coding == y.Coding && math.Float32bits(x.Step) == math.Float32bits(y.Step)
 }
 
 func encode(view godwit.View, recs []Record) []byte {
@@ -441,7 +442,7 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 		{"length beyond the limit", header(3, 0xff), "want 16 … 67108864"},
 		{"no length of values", plain, "offset 16: data frame ends after 16 of at least 24 bytes"},
 		{"magic", header(4, 'H'), "not a frame of Godwit"},
-		{"version", header(5, 9), "protocol version 9, this program speaks version 5"},
+		{"version", header(5, 9), "protocol version 9, this program speaks version 6"},
 		{"hello", hello, "frame type 2, want 1"},
 		{"flags", header(7, 1), "flags 0x01"},
 		{"too many values", header(HeaderLen, 1), "offset 16: 1 bytes of values claimed, 0 bytes left"},

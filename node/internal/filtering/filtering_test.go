@@ -82,12 +82,12 @@ func TestAResidualTakesBackWhatWasNotPushed(t *testing.T) {
 // kept, and is added to the next push.
 func TestAPushGoesThroughTheFiltersOfItsTables(t *testing.T) {
 	m := modelOf(t, godwit.Table{Name: "held", Rows: 10, Dim: 2, Filters: []godwit.Filter{big}}, godwit.Table{Name: "plain", Rows: 10, Dim: 1})
-	fs := New(m, 1)
+	fs := New(m, 1, true)
 	p := fs.Pipeline(godwit.WorkerID{})
 	keys := []godwit.Key{1, 2, 10, 3}
 	push := []float32{4, 0 /**/, 11, 0 /**/, 5 /**/, 9, 9}
 	miss := []int{0, 0, 1, 2, 2, 4, 3, 5}
-	sent, codes, vals := p.Filter(t.Context(), miss, keys, push)
+	sent, codes, vals := p.Filter(t.Context(), idle, miss, keys, push)
 	got := map[godwit.Key][]float32{}
 	for i := 0; i < len(sent); i += 2 {
 		k := keys[sent[i]]
@@ -111,7 +111,7 @@ func TestAPushGoesThroughTheFiltersOfItsTables(t *testing.T) {
 	if !slices.Equal(again, []float32{1, 1, 11, 0}) || !p.Took() {
 		t.Errorf("pushes %v with what was kept", again)
 	}
-	sent, _, vals = p.Filter(t.Context(), []int{1, 2}, []godwit.Key{0, 1}, again) // key 0 was served here
+	sent, _, vals = p.Filter(t.Context(), idle, []int{1, 2}, []godwit.Key{0, 1}, again) // key 0 was served here
 	if !slices.Equal(sent, []int{1, 0}) || !slices.Equal(vals, []float32{11, 0}) {
 		t.Errorf("sends %v of %v", sent, vals)
 	}
@@ -123,7 +123,7 @@ func TestAPushGoesThroughTheFiltersOfItsTables(t *testing.T) {
 
 // A call that is cancelled half way keeps what it had to add to the rest.
 func TestWhatACancelledPushDidNotSendIsKeptAsItWas(t *testing.T) {
-	p := New(filtered(t, filter.FixedPoint(1)), 1).Pipeline(godwit.WorkerID{})
+	p := New(filtered(t, filter.FixedPoint(1)), 1, true).Pipeline(godwit.WorkerID{})
 	keys := []godwit.Key{1, 2, 3, 4}
 	for _, k := range keys[:3] {
 		p.residual.add(k, []float32{float32(k), 0})
@@ -139,22 +139,22 @@ func TestWhatACancelledPushDidNotSendIsKeptAsItWas(t *testing.T) {
 
 // While a worker keeps as much as it may, its pushes go through no filter.
 func TestWhatAWorkerKeepsHasABound(t *testing.T) {
-	p := New(filtered(t, big), 1).Pipeline(godwit.WorkerID{})
+	p := New(filtered(t, big), 1, true).Pipeline(godwit.WorkerID{})
 	keys, push := []godwit.Key{1}, []float32{1, 0}
 	p.residual.add(2, make([]float32, room+1))
-	sent, codes, vals := p.Filter(t.Context(), []int{0, 0}, keys, push)
+	sent, codes, vals := p.Filter(t.Context(), idle, []int{0, 0}, keys, push)
 	if !slices.Equal(sent, []int{0, 0}) || len(codes) != 0 || &vals[0] != &push[0] {
 		t.Errorf("sends %v of %v in %d codes, want all as it is", sent, vals, len(codes))
 	}
 	p.residual.take(2)
-	if sent, _, _ = p.Filter(t.Context(), []int{0, 0}, keys, push); len(sent) != 0 {
+	if sent, _, _ = p.Filter(t.Context(), idle, []int{0, 0}, keys, push); len(sent) != 0 {
 		t.Errorf("when there is room again, %v is sent", sent)
 	}
 }
 
 // A set forgets what all workers kept of its keys, as far as it was done.
 func TestASetForgetsWhatItDid(t *testing.T) {
-	fs := New(filtered(t, big), 1)
+	fs := New(filtered(t, big), 1, true)
 	a, b := fs.Pipeline(godwit.WorkerID{}), fs.Pipeline(godwit.WorkerID{Local: 1})
 	a.residual.add(1, []float32{1, 0})
 	a.residual.add(3, []float32{3, 0})
@@ -176,7 +176,7 @@ func TestASetForgetsWhatItDid(t *testing.T) {
 func TestFiltersOfACallAreChecked(t *testing.T) {
 	m := modelOf(t, godwit.Table{Name: "plain", Rows: 100, Dim: 1}, godwit.Table{Name: "counts", Rows: 100, Dim: 1, Counts: true},
 		godwit.Table{Name: "most", Rows: 100, Dim: 1, Rule: optim.Max{}})
-	p := New(m, 1).Pipeline(godwit.WorkerID{})
+	p := New(m, 1, true).Pipeline(godwit.WorkerID{})
 	for _, x := range []struct {
 		f    godwit.Filter
 		keys []godwit.Key
@@ -207,7 +207,7 @@ func TestFiltersOfACallAreChecked(t *testing.T) {
 
 // The right to push what is kept is one.
 func TestOnePushesWhatIsKeptAtATime(t *testing.T) {
-	right := New(filtered(t, big), 1).Right()
+	right := New(filtered(t, big), 1, true).Right()
 	<-right
 	select {
 	case <-right:
@@ -217,3 +217,41 @@ func TestOnePushesWhatIsKeptAtATime(t *testing.T) {
 	right <- struct{}{}
 	<-right
 }
+
+// Where bytes bound the network, tables that allow it are rounded, and what that takes off is kept.
+func TestAPushIsRoundedWhereTheNetworkIsStrained(t *testing.T) {
+	sgd := optim.SGD{LR: 1}
+	m := modelOf(t, godwit.Table{Name: "trained", Rows: 10, Dim: 1, Rule: sgd}, godwit.Table{Name: "added", Rows: 10, Dim: 1},
+		godwit.Table{Name: "held", Rows: 10, Dim: 1, Rule: sgd, Filters: []godwit.Filter{big}})
+	const x = 16 + 1.0/32
+	keys, push, miss := []godwit.Key{1, 11, 21}, []float32{x, x, x}, []int{0, 0, 1, 1, 2, 2}
+	for _, strained := range []bool{false, true} {
+		p := New(m, 1, true).Pipeline(godwit.WorkerID{})
+		sent, codes, vals := p.Filter(t.Context(), ways(strained), slices.Clone(miss), keys, push)
+		first, coding := float32(x), godwit.Raw
+		kept := map[godwit.Key][]float32{}
+		if strained {
+			first, coding = 16, godwit.BFloat16
+			kept[1] = []float32{1.0 / 32}
+		}
+		got := []float32{vals[sent[1]], vals[sent[3]], vals[sent[5]]}
+		if want := []float32{first, x, x}; !slices.Equal(got, want) || codes[0].Coding != coding || codes[1].Coding != godwit.Raw {
+			t.Errorf("strained %v: sends %v as %v, want %v", strained, got, codes, want)
+		}
+		if p.Keep(sent, 0); fmt.Sprint(rows(p.Residual())) != fmt.Sprint(kept) {
+			t.Errorf("strained %v: kept %v, want %v", strained, rows(p.Residual()), kept)
+		}
+	}
+	own := godwit.WithFilters(t.Context()) // a call that brings none, and says so
+	p := New(m, 1, true).Pipeline(godwit.WorkerID{})
+	if _, codes, vals := p.Filter(own, ways(true), slices.Clone(miss), keys, push); len(codes) != 0 || !slices.Equal(vals, push) {
+		t.Errorf("a push without filters is sent as %v of %v", vals, codes)
+	}
+}
+
+// Ways are strained or not.
+type ways bool
+
+func (w ways) StrainedBy(int) bool { return bool(w) }
+
+const idle = ways(false)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // Filters are those of a node's tables, and what filters left of the pushes of all its
@@ -13,14 +14,19 @@ type Filters struct {
 	model *godwit.Model
 	seed  uint64
 	each  [][]godwit.Filter // by table; nil: none has any
+	brief [][]godwit.Filter // where bytes bound the network; nil: none then, too
 	kept  atomic.Bool       // filters left something of a push
 	right chan struct{}     // holds a token while nobody pushes what is kept
 	all   []*Residual       // of the workers
 }
 
-// New returns the filters of a node. The random numbers of filters follow from the seed.
-func New(m *godwit.Model, seed uint64) *Filters {
+// New returns the filters of a node. The random numbers of filters follow from the seed. Brief
+// has pushes of tables that allow it rounded where bytes bound the network.
+func New(m *godwit.Model, seed uint64, brief bool) *Filters {
 	f := &Filters{model: m, seed: seed, each: ofTables(m), right: make(chan struct{}, 1)}
+	if brief {
+		f.brief = briefOf(m)
+	}
 	f.right <- struct{}{}
 	return f
 }
@@ -40,6 +46,39 @@ func ofTables(m *godwit.Model) (of [][]godwit.Filter) {
 		}
 	}
 	return of
+}
+
+// briefOf returns the filters of each table where bytes bound the network: tables that may be
+// rounded and have none of their own are rounded; nil if there is no such table.
+func briefOf(m *godwit.Model) (of [][]godwit.Filter) {
+	each := ofTables(m)
+	for i := range m.Tables() {
+		if !m.Table(i).MayRound() || each != nil && each[i] != nil {
+			continue
+		}
+		if of == nil {
+			if of = make([][]godwit.Filter, m.Tables()); each != nil {
+				copy(of, each)
+			}
+		}
+		of[i] = []godwit.Filter{nearest{}}
+	}
+	return of
+}
+
+// nearest rounds to the nearest values of bfloat16.
+type nearest struct{}
+
+func (nearest) Name() string { return "nearest" }
+
+// Filter rounds what is sent.
+func (nearest) Filter(b *godwit.FilterBatch) {
+	for i := range b.Keys {
+		if b.Sent(i) {
+			vec.SplitBF16(b.Vec(i), b.EnsureResidual(i))
+		}
+	}
+	b.Encoding = godwit.Encoding{Coding: godwit.BFloat16}
 }
 
 // Pipeline makes that of a worker. It must not be called when the workers of the node

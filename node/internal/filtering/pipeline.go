@@ -118,11 +118,20 @@ func (c *chosen) of(table int) []godwit.Filter {
 }
 
 // choose returns the filters of a call, which were checked.
-func (p *Pipeline) choose(ctx context.Context) chosen {
+func (p *Pipeline) choose(ctx context.Context, ways Ways, bytes int) chosen {
 	if fs, ok := godwit.FiltersOf(ctx); ok {
 		return chosen{brings: true, own: fs}
 	}
+	if bytes > 0 && p.of.brief != nil && ways.StrainedBy(bytes) {
+		return chosen{each: p.of.brief}
+	}
 	return chosen{each: p.of.each}
+}
+
+// Ways are those to all peers.
+type Ways interface {
+	// StrainedBy reports whether so many bytes more would strain one (link.Sender.StrainedBy).
+	StrainedBy(bytes int) bool
 }
 
 // Check says why a call cannot go through the filters that it brings, before any
@@ -167,12 +176,13 @@ func (p *Pipeline) usable(fs []godwit.Filter) error {
 }
 
 // Filter has the missed positions of a push go through filters, table by table. It
-// returns those that are to be sent, in the memory of miss, with offsets in the vectors
+// which, where the push would
+// strain the network, round those that allow it ([godwit.Table.MayRound]). It returns those that are to be sent, in the memory of miss, with offsets in the vectors
 // that it returns, and their encodings; none: all are raw. What it returns is good until
 // the next call. Keep is to be called when it was sent.
-func (p *Pipeline) Filter(ctx context.Context, miss []int, keys []godwit.Key, push []float32) ([]int, []godwit.Encoding, []float32) {
+func (p *Pipeline) Filter(ctx context.Context, ways Ways, miss []int, keys []godwit.Key, push []float32) ([]int, []godwit.Encoding, []float32) {
 	p.left, p.rest, p.codes = p.left[:0], p.rest[:0], p.codes[:0]
-	fs := p.choose(ctx)
+	fs := p.choose(ctx, ways, 4*len(push)*len(miss)/2/max(len(keys), 1))
 	if !fs.any() || p.residual.full() {
 		return miss, p.codes, push
 	}

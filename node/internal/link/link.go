@@ -23,6 +23,7 @@ type Link struct {
 	shared  transport.InlineReader // conn, if it can be read by turns
 	wake    chan struct{}          // holds a token when the writer is to go on as the one who writes
 	flushed func()                 // of a simulated node: is told instead of the writer
+	host    *host.Host
 
 	w      writing
 	counts sent
@@ -240,13 +241,27 @@ func (l *Link) Take(buf []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.next()
+	l.taken(f != nil)
 	if f == nil {
 		return buf[:0]
 	}
 	f = l.pack(f)
 	buf = append(buf[:0], f...)
 	l.left(f)
+	l.pace.left(len(f))
 	return buf
+}
+
+// taken measures the pace of a simulated node: a frame is taken when those before have left, and
+// when none is left, all have.
+func (l *Link) taken(more bool) {
+	switch {
+	case !l.pace.busy:
+		l.pace.begin(l.host.Now())
+	case l.pace.enough():
+		l.pace.measure(l.host.Now())
+	}
+	l.pace.busy = more
 }
 
 // left takes note that a frame is gone, and takes its buffer back.
@@ -268,15 +283,36 @@ func (l *Link) Write(h *host.Host) error {
 			f = l.next()
 			l.mu.Unlock()
 		}
+		l.measure(0)
 		for ; f != nil; ready = false {
 			if !ready {
 				f = l.pack(f)
 			}
+			n := len(f)
 			if err := l.conn.WriteFrame(f); err != nil {
 				return err
 			}
+			l.measure(n)
 			f = l.wrote(f)
 		}
 	}
 	return nil
+}
+
+// measure is told that the writer begins, or that so many bytes were written.
+func (l *Link) measure(wrote int) {
+	if wrote == 0 {
+		now := l.host.Now()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.pace.begin(now)
+		return
+	}
+	l.pace.left(wrote)
+	if l.pace.enough() {
+		now := l.host.Now()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.pace.measure(now)
+	}
 }

@@ -17,6 +17,9 @@ type Links struct {
 	// link. It is set once, before the first record is sent.
 	Answered func(from godwit.NodeID, rs ...wire.Record)
 
+	// Strains, if set, answers Strained. It is set before the first record is sent.
+	Strains func() bool
+
 	host    *host.Host
 	peers   []*Link // by node id; nil for this node
 	asking  *asking
@@ -48,7 +51,7 @@ func (ls *Links) Imagine(peer godwit.NodeID, flushed func()) {
 }
 
 func (ls *Links) connect(peer godwit.NodeID, takes wire.Features) *Link {
-	l := &Link{queue: queue{view: ls.view, buffers: &ls.buffers, full: ls.Limits.Frame}, wake: make(chan struct{}, 1)}
+	l := &Link{queue: queue{view: ls.view, buffers: &ls.buffers, full: ls.Limits.Frame}, wake: make(chan struct{}, 1), host: ls.host}
 	l.w.packer.Set(ls.packing, takes)
 	l.enc.Plain = takes&wire.SupportsCodings == 0
 	if takes&wire.SupportsLists != 0 {

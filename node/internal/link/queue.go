@@ -33,6 +33,8 @@ type queue struct {
 	owed    int  // … in sealed and enc
 	writing bool // somebody writes, and will find what is put in meanwhile
 	over    bool // the goodbye was taken out: nothing is, after it
+
+	pace pace // of who writes
 }
 
 // A sealed frame is complete.

@@ -95,6 +95,37 @@ func (s *Sender) Room(to godwit.NodeID) bool {
 // Takes reports whether answers that can wait may go to a peer now (Limits.Answers).
 func (s *Sender) Takes(to godwit.NodeID) bool { return s.under(to, s.ls.Limits.Answers) }
 
+// Strained reports whether bytes are what bounds the way to a peer: what is queued takes the
+// network longer than a step should wait for.
+func (s *Sender) Strained(to godwit.NodeID) bool { return s.strained(to, 0) }
+
+// StrainedBy reports whether so many bytes more, to all peers alike, would strain the way to one.
+func (s *Sender) StrainedBy(bytes int) bool {
+	each := bytes / max(len(s.ls.peers)-1, 1)
+	for i := range s.ls.peers {
+		if s.strained(godwit.NodeID(i), each) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Sender) strained(to godwit.NodeID, more int) bool {
+	o := s.ls.peers[to]
+	if o == nil {
+		return false
+	}
+	if s.ls.Strains != nil {
+		return s.ls.Strains()
+	}
+	if s.kept != o {
+		s.LetGo()
+		o.mu.Lock()
+		defer o.mu.Unlock()
+	}
+	return o.pace.strained(o.queued + more)
+}
+
 // under reports whether less than limit is queued for a peer. A queue that is kept is
 // let go of before another is looked at: two senders that each kept what the other
 // looks at would wait for ever.

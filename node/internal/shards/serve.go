@@ -160,9 +160,7 @@ func (v *Server) answer(x *shard, h *store.Header, r *wire.Record) bool {
 	a.Kind, a.Key, a.Op, a.Index, a.Vals, a.Coding = wire.Done, r.Key, r.Op, r.Index, value, wire.Raw
 	if r.Kind == wire.Pull {
 		a.Kind = wire.PullReply
-		if u.Rounds() {
-			v.floats = u.Round(a, r, v.floats, &x.Stats)
-		}
+		v.floats = u.Brief(v.out, a, r, v.floats, &x.Stats)
 	}
 	v.out.Send(r.Origin, a)
 	return true
@@ -196,7 +194,7 @@ func (v *Server) FindBatch(b *wire.Batch) {
 // returns the position of the first that is for Steps, or the end. FindBatch took the batch.
 func (v *Server) ServeBatch(b *wire.Batch, i int) int {
 	r := &v.asks
-	r.Kind, r.Op, r.Origin, r.Hops = b.Kind, b.Op, b.Origin, b.Hops
+	r.Kind, r.Op, r.Origin, r.Hops, r.Rough = b.Kind, b.Op, b.Origin, b.Hops, b.Rough
 	if !v.common(r) {
 		return i
 	}

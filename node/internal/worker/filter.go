@@ -16,7 +16,7 @@ import (
 // push sends the missed positions of a push, through filters where there are
 // some.
 func (w *Worker) push(ctx context.Context, what string, keys []godwit.Key, push []float32, c *places) (godwit.Handle, error) {
-	w.rows.Miss, w.req.forms, push = w.filters.Filter(ctx, w.rows.Miss, keys, push)
+	w.rows.Miss, w.req.forms, push = w.filters.Filter(ctx, &w.out, w.rows.Miss, keys, push)
 	var h godwit.Handle
 	var err error
 	if w.req.unissued = len(w.rows.Miss) / 2; w.req.unissued > 0 {

@@ -72,7 +72,7 @@ func New(c Config) (*Group, error) {
 			t := c.Rows.Teacher(c.Links.Nodes())
 			w.teacher = &t
 		}
-		if p, ok := c.Policy.(placement.AheadPolicy); ok && p.FetchesAhead() && !c.Links.Alone() {
+		if placement.FetchesAhead(c.Policy) && !c.Links.Alone() {
 			w.fetcher.Begin(ahead.Config{Host: c.Host, Rows: c.Rows, Ops: w.ops, Intents: w.intents, Clock: clock, Model: c.Model, Bounded: c.Bound != nil, Long: int64(g.LongStep)}, w)
 		}
 		w.scans = c.Questions.Worker(w.id, &w.out)

@@ -33,7 +33,7 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	}
 	o.Expect(w.g.Model, keys, w.rows.Miss)
 	r := &w.req.asks
-	*r = shards.Requests{Record: wire.Record{Kind: kind, Op: o.ID}, Keys: keys, Miss: w.rows.Miss, Forms: w.req.forms}
+	*r = shards.Requests{Record: wire.Record{Kind: kind, Op: o.ID, Rough: fetch}, Keys: keys, Miss: w.rows.Miss, Forms: w.req.forms}
 	if kind == wire.Push || kind == wire.Set {
 		r.Vals = buf
 	}

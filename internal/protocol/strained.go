@@ -1,0 +1,34 @@
+package protocol
+
+import (
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/vec"
+	"github.com/godwit-ps/godwit/internal/wire"
+)
+
+// This file makes values fewer bytes where bytes bound the network (Out.Strained).
+
+// Brief rounds the value of an answer to a request of another node, if a filter does that, or if
+// bytes bound the way there, and request and table allow it. It does so in the memory of scratch, which
+// it returns.
+func (u *Update) Brief(out Out, answer, request *wire.Record, scratch []float32, stats *Stats) []float32 {
+	switch {
+	case u.Rounds():
+		return u.Round(answer, request, scratch, stats)
+	case request.Rough && u.roundable && out.Strained(request.Origin):
+		return roundNearest(answer, scratch, stats)
+	}
+	return scratch
+}
+
+// roundNearest rounds the values of an answer or a refresh, in the memory of scratch, which it
+// returns.
+func roundNearest(r *wire.Record, scratch []float32, stats *Stats) []float32 {
+	scratch = slices.Grow(scratch[:0], len(r.Vals))[:len(r.Vals)]
+	vec.RoundBF16(scratch, r.Vals)
+	r.Vals, r.Coding = scratch, wire.BF16
+	stats.rounded(godwit.Encoding{Coding: godwit.BFloat16}, scratch)
+	return scratch
+}
