@@ -70,15 +70,15 @@ lint: ## gofmt, go vet, staticcheck, the kernels as their generator writes them
 examples: ## tests of the programs in examples/, in one process and as processes
 	cd examples && $(GO) test -timeout $(TIMEOUT) ./...
 
-# PYTHON= is the Python that builds it: any from 3.9 on, with hatchling.
+# PYTHON= is a Python from 3.9 on. The tools come from pip, once: see python/make.sh.
 .PHONY: wheel
 wheel: ## the Python package for this platform, in python/dist
-	cd python && $${PYTHON:-python3} -m hatchling build -t wheel -d dist
+	GO="$(GO)" python/make.sh wheel
 
-# Skipped, which it tells, where there is no Python with pip. GODWIT_TORCH=1 installs torch, once.
+# Skipped, which it tells, where there is no Python with pip. GODWIT_TORCH=1 installs torch, too.
 .PHONY: python
 python: ## build the wheel, install it into a fresh environment and run its tests there
-	GO="$(GO)" python/test.sh
+	GO="$(GO)" python/make.sh test
 
 # A module of its own, which uses Godwit as a program would.
 .PHONY: storm
