@@ -88,6 +88,7 @@ def test_an_interrupt_ends_a_wait_soon(run):
     code, out, err = run(
         """
         import os, signal, threading, time, godwit
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         c = godwit.Cluster(workers=2)
         t = c.table("t", 100, 2)
         c.start()

@@ -1,0 +1,403 @@
+"""Embeddings whose rows live on the cluster, with the names and arguments of ``torch.nn``.
+
+A module's forward reads the distinct rows of its input. Its backward leaves the rows' gradients in
+``weight.grad``, as a sparse tensor, as ``torch.nn.Embedding(sparse=True)`` does. So accumulation, a module that is
+called twice, hooks and ``GradScaler`` work as they do there. ``godwit.optim`` pushes the gradients.
+
+The rows are not parameters of the module: ``model.parameters()`` has the dense ones only, for torch's own
+optimizers and DistributedDataParallel, and :func:`parameters` has the others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Iterable, Iterator, Mapping
+
+import torch
+import torch.nn.functional as F
+from torch.autograd.function import once_differentiable
+
+from . import _buffers
+from ._cluster import Cluster, Init, Table, cluster, normal, uniform
+from .errors import ArgumentError
+
+__all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "EmbeddingBagConfig", "Weight", "parameters", "clip_grad_norm_"]
+
+MAX_STATE = 1 << 30
+"""Bytes of a table that a state_dict may hold."""
+
+
+class Weight(torch.nn.Parameter):
+    """Stands for the rows of a table in optimizers: it has their shape and their gradient, and no values.
+
+    Its elements are NaN, all in one place of memory. Read rows by ``embedding.rows(ids)``.
+    """
+
+    table: Table
+
+    @staticmethod
+    def of(table: Table) -> Weight:
+        w = torch.Tensor._make_subclass(Weight, torch.full((), math.nan).expand(table.rows, table.dim), True)
+        w.table = table
+        return w
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return f"Weight of {self.table!r}"
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError(f"the rows of table {self.table.name!r} cannot be copied: they are in the cluster of this process")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"the rows of table {self.table.name!r} cannot be pickled: save the module's state_dict()")
+
+
+class _Rows(torch.autograd.Function):
+    """The rows of distinct ids. The gradient is sparse, and has no row for the id that is padding."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding: int, device: torch.device) -> torch.Tensor:
+        ctx.shape, ctx.padding = weight.shape, padding
+        ctx.save_for_backward(ids)
+        rows = weight.table.cluster.worker.pull(weight.table, ids)
+        return rows if device.type == "cpu" else rows.to(device, non_blocking=True)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
+        (ids,) = ctx.saved_tensors
+        grad = grad.to("cpu", torch.float32)
+        if ctx.padding >= 0:
+            keep = torch.arange(len(ids)) != ctx.padding
+            ids, grad = ids[keep], grad[keep]
+        return torch.sparse_coo_tensor(ids.unsqueeze(0), grad, ctx.shape, check_invariants=False), None, None, None
+
+
+def _ids(input: torch.Tensor, table: Table, padding_idx: int | None, weight: Weight) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Returns the rows of the distinct ids of an input, the position there of each id, and that of the padding or -1."""
+    if not isinstance(input, torch.Tensor):
+        raise TypeError(f"the input is of type {type(input).__name__}, want a tensor of integers")
+    ids, inverse = _buffers.unique(table.cluster._library, _buffers.rows(input))
+    padding = -1
+    if padding_idx is not None:
+        at = (ids == padding_idx).nonzero()
+        padding = int(at[0]) if len(at) else -1
+    rows = _Rows.apply(weight, ids, padding, input.device)
+    return rows, inverse.to(input.device), padding
+
+
+class _Module(torch.nn.Module):
+    """What modules with rows of one table have in common."""
+
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+
+    def _make(
+        self, rows: int, dim: int, padding_idx: int | None, max_norm: Any, device: Any, dtype: Any, name: str | None, init: Init | None, on: Cluster | None
+    ) -> None:
+        if max_norm is not None:
+            raise ArgumentError("max_norm is not supported: rows are not changed when they are read")
+        if dtype not in (None, torch.float32):
+            raise ArgumentError(f"dtype={dtype} is not supported: rows are float32")
+        if padding_idx is not None:
+            if not -rows <= padding_idx < rows:
+                raise ArgumentError(f"padding_idx={padding_idx} is not within the {rows} rows")
+            padding_idx %= rows
+        on = on if on is not None else cluster()
+        self.num_embeddings, self.embedding_dim, self.padding_idx = rows, dim, padding_idx
+        self.table = on.table(name or f"{type(self).__name__}-{len(on._tables)}", rows, dim, init=init if init is not None else normal())
+        object.__setattr__(self, "_rows", Weight.of(self.table))
+        if padding_idx is not None:
+            self.table.begin(prepare=lambda w: w.set(self.table, [padding_idx], torch.zeros(1, dim)))
+
+    @property
+    def weight(self) -> Weight:
+        """Stands for the rows in optimizers."""
+        return self.__dict__["_rows"]
+
+    @weight.setter
+    def weight(self, value: Any) -> None:
+        raise AttributeError("the rows of a module of godwit.nn are set by load_state_dict or from_pretrained, not by assigning weight")
+
+    def rows(self, ids: Any) -> Any:
+        """Reads rows, without gradient."""
+        return self.table.cluster.worker.pull(self.table, ids)
+
+    def _fill(self, values: torch.Tensor) -> None:
+        def fill(w: Any) -> None:
+            for begin in range(0, self.num_embeddings, 1 << 16):
+                part = values[begin : begin + (1 << 16)].detach().to("cpu", torch.float32).contiguous()
+                w.set(self.table, torch.arange(begin, begin + len(part)), part)
+
+        if tuple(values.shape) != (self.num_embeddings, self.embedding_dim):
+            raise ArgumentError(f"values have the shape {tuple(values.shape)}, want {(self.num_embeddings, self.embedding_dim)}")
+        if self.table.started:
+            fill(self.table.cluster.worker)
+        else:
+            self.table.begin(prepare=fill)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        size = 4 * self.num_embeddings * self.embedding_dim
+        if size > MAX_STATE:
+            raise ArgumentError(f"table {self.table.name!r} has {size >> 20} MiB of values, and a state_dict holds at most {MAX_STATE >> 20}: read it in parts, by rows()")
+        destination[prefix + "weight"] = self.rows(torch.arange(self.num_embeddings))
+
+    def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, metadata: Any, strict: bool, missing: list[str], unexpected: list[str], errors: list[str]) -> None:
+        name = prefix + "weight"
+        value = state.get(name)
+        super()._load_from_state_dict({k: v for k, v in state.items() if k != name}, prefix, metadata, strict, missing, unexpected, errors)
+        if value is None:
+            if strict:
+                missing.append(name)
+            return
+        try:
+            self._fill(value)
+        except ArgumentError as e:
+            errors.append(f"{name}: {e}")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError(f"a module with the rows of table {self.table.name!r} cannot be copied: they are in the cluster of this process")
+
+    def __getstate__(self) -> Any:
+        raise TypeError(f"a module with the rows of table {self.table.name!r} cannot be pickled: save its state_dict()")
+
+    def extra_repr(self) -> str:
+        s = f"{self.num_embeddings}, {self.embedding_dim}"
+        return s if self.padding_idx is None else f"{s}, padding_idx={self.padding_idx}"
+
+
+class Embedding(_Module):
+    """``torch.nn.Embedding`` whose rows live on the cluster.
+
+    ``name`` names the table (a number is made up), ``init`` gives the first values (normal(0, 1) as in torch), ``cluster`` is where
+    it is (that of ``godwit.init``). Gradients are sparse, whatever ``sparse`` says. ``max_norm`` is refused.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        name: str | None = None,
+        init: Init | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
+        super().__init__()
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self._make(num_embeddings, embedding_dim, padding_idx, max_norm, device, dtype, name, init, cluster)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: torch.Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = True,
+        **rest: Any,
+    ) -> Embedding:
+        """Makes a module with these values. With ``freeze`` it has no gradient."""
+        rows, dim = _matrix(embeddings)
+        m = cls(rows, dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, **rest)
+        m._fill(embeddings)
+        m.weight.requires_grad_(not freeze)
+        return m
+
+    @torch.compiler.disable
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        rows, at, padding = _ids(input, self.table, self.padding_idx, self.weight)
+        return F.embedding(at, rows, padding if padding >= 0 else None, scale_grad_by_freq=self.scale_grad_by_freq)
+
+
+class EmbeddingBag(_Module):
+    """``torch.nn.EmbeddingBag`` whose rows live on the cluster: see :class:`Embedding`."""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = True,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        name: str | None = None,
+        init: Init | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
+        super().__init__()
+        if mode not in ("sum", "mean", "max"):
+            raise ArgumentError(f"mode={mode!r}, want sum, mean or max")
+        self.scale_grad_by_freq, self.mode, self.include_last_offset = scale_grad_by_freq, mode, include_last_offset
+        self._make(num_embeddings, embedding_dim, padding_idx, max_norm, device, dtype, name, init, cluster)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: torch.Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = True,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        **rest: Any,
+    ) -> EmbeddingBag:
+        """Makes a module with these values. With ``freeze`` it has no gradient."""
+        rows, dim = _matrix(embeddings)
+        m = cls(rows, dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, **rest)
+        m._fill(embeddings)
+        m.weight.requires_grad_(not freeze)
+        return m
+
+    @torch.compiler.disable
+    def forward(self, input: torch.Tensor, offsets: torch.Tensor | None = None, per_sample_weights: torch.Tensor | None = None) -> torch.Tensor:
+        if input.numel() == 0:  # torch refuses bags of a table without rows
+            return self._empty(input, offsets)
+        rows, at, padding = _ids(input, self.table, self.padding_idx, self.weight)
+        if offsets is not None:
+            offsets = offsets.to(torch.int64)
+        return F.embedding_bag(
+            at,
+            rows,
+            offsets,
+            scale_grad_by_freq=self.scale_grad_by_freq,
+            mode=self.mode,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset,
+            padding_idx=padding if padding >= 0 else None,
+        )
+
+    def _empty(self, input: torch.Tensor, offsets: torch.Tensor | None) -> torch.Tensor:
+        if input.dim() == 2:
+            bags = input.shape[0]
+        elif offsets is None:
+            raise ArgumentError("an input of one dimension needs offsets")
+        else:
+            bags = len(offsets) - self.include_last_offset
+        return torch.zeros(bags, self.embedding_dim, device=input.device)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, mode={self.mode!r}"
+
+
+def _matrix(values: torch.Tensor) -> tuple[int, int]:
+    if not isinstance(values, torch.Tensor) or values.dim() != 2 or not values.is_floating_point():
+        raise ArgumentError("pretrained embeddings are a matrix of floats")
+    return values.shape[0], values.shape[1]
+
+
+class EmbeddingBagConfig:
+    """A table of an :class:`EmbeddingBagCollection`, and the features that use it, with the names of torchrec's."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, name: str, feature_names: list[str], pooling: str = "sum", init: Init | None = None) -> None:
+        self.num_embeddings, self.embedding_dim, self.name, self.feature_names, self.pooling, self.init = (
+            num_embeddings,
+            embedding_dim,
+            name,
+            list(feature_names),
+            pooling,
+            init,
+        )
+
+
+class _Bags(torch.nn.ModuleDict):
+    """Modules by any name: a ModuleDict refuses those of its methods, such as items."""
+
+    def add_module(self, name: str, module: Any) -> None:
+        self._modules[name] = module
+
+
+class EmbeddingBagCollection(torch.nn.Module):
+    """Bags of several tables. Its input has jagged features by name, as torchrec's ``KeyedJaggedTensor``, or is a dict.
+
+    Of each feature, ``input[name]`` has ``values()`` (or is a tensor of one dimension) and ``offsets()``, one more than there are
+    bags, and may have ``weights_or_none()``. A dict may have pairs ``(values, offsets)`` and triples with weights, with as many offsets
+    as bags. The result is a dict of matrices, by feature.
+    """
+
+    def __init__(self, tables: Iterable[Any], is_weighted: bool = False, cluster: Cluster | None = None) -> None:
+        super().__init__()
+        self.is_weighted = is_weighted
+        self.embedding_bags = _Bags()
+        self._features: list[tuple[str, str]] = []
+        for t in tables:
+            pooling = str(getattr(t.pooling, "value", t.pooling)).lower()
+            if t.name in self.embedding_bags:
+                raise ArgumentError(f"two tables are called {t.name!r}")
+            init = getattr(t, "init", None)
+            bound = math.sqrt(1 / t.num_embeddings)  # as in torchrec
+            self.embedding_bags[t.name] = EmbeddingBag(
+                t.num_embeddings, t.embedding_dim, mode=pooling, name=t.name, init=init if init is not None else uniform(-bound, bound), cluster=cluster
+            )
+            for f in t.feature_names:
+                if any(f == other for other, _ in self._features):
+                    raise ArgumentError(f"feature {f!r} is of two tables")
+                self._features.append((f, t.name))
+
+    def forward(self, features: Any) -> dict[str, torch.Tensor]:
+        return {f: self._pool(self.embedding_bags[t], features[f]) for f, t in self._features}
+
+    def _pool(self, bag: Any, x: Any) -> torch.Tensor:
+        if isinstance(x, (tuple, list)):
+            values, offsets, weights = (*x, None)[:3]
+        else:
+            values, offsets = x.values(), x.offsets()[:-1]
+            weights = x.weights_or_none() if hasattr(x, "weights_or_none") else None
+        return bag(values, offsets, weights if self.is_weighted else None)
+
+
+def parameters(*modules: Any) -> Iterator[Weight]:
+    """Yields what stands for the rows of the modules of ``godwit.nn`` in some modules, once each, for ``godwit.optim``."""
+    seen = set()
+    for m in modules:
+        if isinstance(m, Weight):
+            found: list[Any] = [m]
+        elif isinstance(m, torch.nn.Module):
+            found = [x.weight for x in m.modules() if isinstance(x, _Module)]
+        else:
+            raise TypeError(f"godwit.parameters of a {type(m).__name__}, want modules")
+        for w in found:
+            if id(w) not in seen:
+                seen.add(id(w))
+                yield w
+
+
+def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> torch.Tensor:
+    """``torch.nn.utils.clip_grad_norm_`` that takes the gradients of rows too, which torch's does not: they are sparse."""
+    if isinstance(parameters, torch.Tensor):
+        parameters = [parameters]
+    grads = []
+    for p in parameters:
+        if p.grad is None:
+            continue
+        if p.grad.is_sparse:
+            p.grad = p.grad.coalesce()
+        grads.append(p.grad)
+    if not grads:
+        return torch.tensor(0.0)
+    norms = [torch.linalg.vector_norm(g._values() if g.is_sparse else g, norm_type).cpu() for g in grads]
+    total = torch.linalg.vector_norm(torch.stack(norms), norm_type)
+    if error_if_nonfinite and not torch.isfinite(total):
+        raise RuntimeError(f"the total norm of order {norm_type} of the gradients is {total}, so it cannot be clipped")
+    scale = torch.clamp(max_norm / (total + 1e-6), max=1.0)
+    for g in grads:
+        (g._values() if g.is_sparse else g).mul_(scale.to(g.device))
+    return total

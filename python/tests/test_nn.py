@@ -1,0 +1,410 @@
+"""godwit.nn and godwit.optim beside torch's."""
+
+import copy
+import io
+import pickle
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+import godwit  # noqa: E402
+from godwit import nn as gnn  # noqa: E402
+from godwit import optim as goptim  # noqa: E402
+
+ROWS, DIM = 50, 8
+
+
+@pytest.fixture(params=[1, 3], ids=["one node", "three nodes"])
+def on(request):
+    with godwit.Cluster(seed=1, nodes=request.param, policy="" if request.param == 1 else "static") as c:
+        yield c
+
+
+def values(seed=0, rows=ROWS, dim=DIM):
+    return torch.randn(rows, dim, generator=torch.Generator().manual_seed(seed))
+
+
+def both(cluster, kind="Embedding", **kwargs):
+    """A module of ours and one of torch's with the same values."""
+    v = values()
+    ours = getattr(gnn, kind).from_pretrained(v, freeze=False, cluster=cluster, **kwargs)
+    theirs = getattr(torch.nn, kind).from_pretrained(v.clone(), freeze=False, sparse=kwargs.get("mode") != "max", **kwargs)
+    return ours, theirs
+
+
+def same(ours, theirs, tolerance=1e-5):
+    assert torch.allclose(ours.rows(torch.arange(ROWS)), theirs.weight.detach(), atol=tolerance, rtol=1e-5)
+
+
+OPTIMIZERS = [
+    ("SGD", dict(lr=0.1)),
+    ("Adagrad", dict(lr=0.1, initial_accumulator_value=0.1)),
+    ("Adagrad", dict(lr=0.1, initial_accumulator_value=0.1, lr_decay=0.01)),
+    ("SparseAdam", dict(lr=0.01)),
+    ("SparseAdam", dict(lr=0.01, betas=(0.8, 0.95), eps=1e-4)),
+]
+
+
+def ids_of(step, n=30):
+    return torch.randint(0, ROWS, (6, n // 6), generator=torch.Generator().manual_seed(step))
+
+
+def loss_of(out, step):
+    return (out * values(step, *out.reshape(-1, DIM).shape).view_as(out)).sum() + (out**2).mean()
+
+
+@pytest.mark.parametrize("name, kwargs", OPTIMIZERS)
+def test_training_is_that_of_torch(on, name, kwargs):
+    ours, theirs = both(on)
+    a, b = getattr(goptim, name)(godwit.parameters(ours), **kwargs), getattr(torch.optim, name)(theirs.parameters(), **kwargs)
+    for step in range(40):
+        for m, opt in ((ours, a), (theirs, b)):
+            opt.zero_grad()
+            loss = loss_of(m(ids_of(step)), step)
+            loss.backward()
+            opt.step()
+    same(ours, theirs, 1e-4)
+
+
+def test_gradients_that_are_accumulated(on):
+    ours, theirs = both(on)
+    a, b = goptim.Adagrad(ours, lr=0.1, initial_accumulator_value=1), torch.optim.Adagrad(theirs.parameters(), lr=0.1, initial_accumulator_value=1)
+    for step in range(9):
+        for m, opt in ((ours, a), (theirs, b)):
+            (loss_of(m(ids_of(step)), step) / 3).backward()
+            if step % 3 == 2:
+                opt.step()
+                opt.zero_grad()
+    same(ours, theirs)
+
+
+def test_a_module_that_is_called_twice_and_one_that_is_recomputed(on):
+    from torch.utils.checkpoint import checkpoint
+
+    ours, theirs = both(on)
+    a, b = goptim.Adagrad(ours, lr=0.1, initial_accumulator_value=1), torch.optim.Adagrad(theirs.parameters(), lr=0.1, initial_accumulator_value=1)
+    scale = torch.ones(1, requires_grad=True)
+    for step in range(5):
+        for m, opt in ((ours, a), (theirs, b)):
+            opt.zero_grad()
+            x = m(ids_of(step)) * m(ids_of(step + 100))
+            y = checkpoint(lambda s, m=m: m(ids_of(step + 200)) * s, scale, use_reentrant=False)
+            loss_of(x + y, step).backward()
+            opt.step()
+    same(ours, theirs)
+
+
+def test_schedulers_change_the_rate(on):
+    ours, theirs = both(on)
+    a, b = goptim.Adagrad(ours, lr=0.5, initial_accumulator_value=1), torch.optim.Adagrad(theirs.parameters(), lr=0.5, initial_accumulator_value=1)
+    assert isinstance(a, torch.optim.Optimizer)
+    schedules = [torch.optim.lr_scheduler.OneCycleLR(o, 0.5, total_steps=20, cycle_momentum=False) for o in (a, b)]
+    for step in range(20):
+        for m, opt, s in zip((ours, theirs), (a, b), schedules):
+            opt.zero_grad()
+            loss_of(m(ids_of(step)), step).backward()
+            opt.step()
+            s.step()
+    same(ours, theirs)
+
+
+def test_clipping(on):
+    ours, theirs = both(on)
+    theirs.sparse = False  # whose gradients torch does not clip
+    dense = [torch.nn.Linear(DIM, 1) for _ in range(2)]
+    dense[1].load_state_dict(dense[0].state_dict())
+    a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    for step in range(5):
+        norms = []
+        for m, opt, d in ((ours, a, dense[0]), (theirs, b, dense[1])):
+            opt.zero_grad()
+            d.zero_grad()
+            d(m(ids_of(step))).pow(2).sum().backward()
+            if m is ours:
+                norms.append(godwit.clip_grad_norm_([*d.parameters(), *godwit.parameters(m)], 0.5))
+            else:
+                norms.append(torch.nn.utils.clip_grad_norm_([*d.parameters(), *m.parameters()], 0.5))
+            opt.step()
+        assert torch.allclose(*norms, rtol=1e-4)
+    same(ours, theirs)
+    for p, q in zip(dense[0].parameters(), dense[1].parameters()):
+        assert torch.allclose(p.grad, q.grad, atol=1e-5)
+
+
+def test_the_scaler_skips_steps_as_with_torch(on):
+    ours, theirs = both(on)
+    a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    scalers = [torch.amp.GradScaler("cpu", init_scale=8.0) for _ in range(2)]
+    for step in range(6):
+        for m, opt, scaler in zip((ours, theirs), (a, b), scalers):
+            opt.zero_grad()
+            loss = loss_of(m(ids_of(step)), step)
+            scaler.scale(loss * (float("inf") if step == 3 else 1)).backward()
+            scaler.step(opt)
+            scaler.update()
+    assert scalers[0].get_scale() == scalers[1].get_scale() == 4
+    same(ours, theirs)
+    assert on.stats()["not_finite"] == 0
+
+
+def test_gradients_that_are_not_finite_are_not_pushed_and_counted(on):
+    ours, _ = both(on)
+    opt = goptim.SGD(ours, lr=0.1)
+    before = ours.rows(torch.arange(ROWS))
+    x = ours(torch.tensor([1, 2]))
+    (x * torch.tensor([[float("nan")], [1.0]])).sum().backward()
+    opt.step()
+    after = ours.rows(torch.arange(ROWS))
+    assert (after[1] == before[1]).all() and torch.allclose(after[2], before[2] - 0.1)
+    assert on.stats()["not_finite"] == 1
+
+
+def test_autocast(on):
+    ours, theirs = both(on)
+    linear = torch.nn.Linear(DIM, 4)
+    a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    for step in range(4):
+        for m, opt in ((ours, a), (theirs, b)):
+            opt.zero_grad()
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                loss = linear(m(ids_of(step))).float().pow(2).mean()
+            loss.backward()
+            opt.step()
+    same(ours, theirs)
+
+
+def test_a_model_that_is_compiled_trains_to_the_same_loss(on):
+    ours, theirs = both(on)
+    linear = torch.nn.Linear(DIM, 1)
+    model = torch.nn.Sequential(ours, linear)
+    compiled = torch.compile(model, backend="aot_eager")
+    a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    for step in range(4):
+        a.zero_grad()
+        b.zero_grad()
+        x, y = compiled(ids_of(step)).pow(2).mean(), linear(theirs(ids_of(step))).pow(2).mean()
+        assert torch.allclose(x, y, atol=1e-6)
+        x.backward()
+        y.backward()
+        a.step()
+        b.step()
+    same(ours, theirs)
+
+
+def test_padding_has_no_gradient_and_begins_as_zero(on):
+    v = values()
+    ours, theirs = both(on, padding_idx=3)
+    a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    x = torch.tensor([3, 1, 3, 2])
+    for m, opt in ((ours, a), (theirs, b)):
+        loss_of(m(x), 0).backward()
+        opt.step()
+    same(ours, theirs)
+    assert (ours.rows([3]) == v[3].numpy()).all()
+    fresh = gnn.Embedding(10, 2, padding_idx=-1, cluster=on)
+    assert fresh.padding_idx == 9 and (fresh(torch.tensor([9])) == 0).all() and (fresh(torch.tensor([8])) != 0).all()
+
+
+def test_frozen_rows_have_no_gradient(on):
+    m = gnn.Embedding.from_pretrained(values(), cluster=on)
+    assert torch.equal(m(torch.tensor([[4, 4]])), values()[[4, 4]].view(1, 2, DIM)) and not m(torch.tensor([1])).requires_grad
+
+
+def test_without_gradient_nothing_is_left(on):
+    ours, _ = both(on)
+    opt = goptim.SGD(ours, lr=0.1)
+    with torch.no_grad():
+        ours(ids_of(0))
+    ours.eval()
+    ours(ids_of(0))
+    assert ours.weight.grad is None
+    opt.step()
+    same(ours, torch.nn.Embedding.from_pretrained(values()))
+
+
+def test_gradients_that_are_pushed_twice_are_told(on):
+    ours, _ = both(on)
+    opt = goptim.SGD(ours, lr=0.1)
+    model = torch.nn.Sequential(ours)
+    with warnings.catch_warnings(record=True) as w:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            model.zero_grad()
+            model(ids_of(0)).sum().backward()
+            opt.step()
+    assert any("zero_grad" in str(x.message) for x in w)
+
+
+BAGS = [
+    dict(mode="sum"),
+    dict(mode="mean"),
+    dict(mode="max"),
+    dict(mode="sum", padding_idx=3),
+    dict(mode="mean", padding_idx=3),
+    dict(mode="max", padding_idx=3),
+    dict(mode="mean", include_last_offset=True),
+]
+
+
+@pytest.mark.parametrize("kwargs", BAGS, ids=str)
+def test_bags(on, kwargs):
+    ours, theirs = both(on, "EmbeddingBag", **kwargs)
+    a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    x = torch.tensor([1, 3, 3, 7, 1, 9, 3, 0, 2])
+    offsets = torch.tensor([0, 0, 3, 8, 9][: 5 if kwargs.get("include_last_offset") else 4])
+    for step in range(3):
+        out = []
+        for m, opt in ((ours, a), (theirs, b)):
+            opt.zero_grad()
+            y = m(x + step, offsets)
+            out.append(y)
+            loss_of(y, step).backward()
+            opt.step()
+        assert torch.allclose(*out, atol=1e-6)
+    assert torch.allclose(ours(ids_of(1)), theirs(ids_of(1)), atol=1e-6)
+    same(ours, theirs)
+
+
+def test_bags_with_weights(on):
+    ours, theirs = both(on, "EmbeddingBag", mode="sum")
+    weights = [torch.linspace(-1, 2, 9, requires_grad=True) for _ in range(2)]
+    a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    x, offsets = torch.tensor([1, 3, 3, 7, 1, 9, 3, 0, 2]), torch.tensor([0, 2, 2, 5])
+    for m, opt, w in zip((ours, theirs), (a, b), weights):
+        loss_of(m(x, offsets, w), 0).backward()
+        opt.step()
+    assert torch.allclose(weights[0].grad, weights[1].grad, atol=1e-5)
+    same(ours, theirs)
+
+
+def test_bags_without_ids(on):
+    m = gnn.EmbeddingBag(10, 3, cluster=on)
+    empty = torch.zeros(0, dtype=torch.int64)
+    assert m(empty, torch.tensor([0, 0])).tolist() == [[0] * 3] * 2 and m(empty.view(4, 0)).shape == (4, 3)
+    assert gnn.Embedding(10, 3, cluster=on)(empty.view(0, 2)).shape == (0, 2, 3)
+
+
+class Jagged:
+    def __init__(self, values, lengths):
+        self._values, self._lengths = values, lengths
+
+    def values(self):
+        return self._values
+
+    def offsets(self):
+        return torch.cat([torch.zeros(1, dtype=torch.int64), self._lengths.cumsum(0)])
+
+
+def test_a_collection_of_bags(on):
+    m = gnn.EmbeddingBagCollection(
+        [gnn.EmbeddingBagConfig(20, 4, "users", ["viewer", "author"]), gnn.EmbeddingBagConfig(30, 2, "items", ["item"], pooling="mean")], cluster=on
+    )
+    opt = goptim.SGD(godwit.parameters(m), lr=1.0)
+    features = {
+        "viewer": Jagged(torch.tensor([1, 2, 3]), torch.tensor([2, 0, 1])),
+        "author": Jagged(torch.tensor([1]), torch.tensor([0, 1, 0])),
+        "item": (torch.tensor([5, 5]), torch.tensor([0, 1, 2])),
+    }
+    users = m.embedding_bags["users"].rows(torch.arange(20))
+    out = m(features)
+    assert {k: tuple(v.shape) for k, v in out.items()} == {"viewer": (3, 4), "author": (3, 4), "item": (3, 2)}
+    assert torch.allclose(out["viewer"][0], users[1] + users[2]) and (out["viewer"][1] == 0).all() and torch.allclose(out["author"][1], users[1])
+    sum(v.sum() for v in out.values()).backward()
+    opt.step()
+    users[1] -= 2
+    users[[2, 3]] -= 1
+    assert torch.allclose(m.embedding_bags["users"].rows(torch.arange(20)), users, atol=1e-6)
+
+
+def test_a_state_dict_is_one_of_torch(on):
+    ours, theirs = torch.nn.Sequential(gnn.Embedding(ROWS, DIM, cluster=on)), torch.nn.Sequential(torch.nn.Embedding(ROWS, DIM))
+    opt = goptim.SGD(godwit.parameters(ours), lr=0.1)
+    ours.load_state_dict(theirs.state_dict())
+    same(ours[0], theirs[0], 0)
+    ours(ids_of(1)).sum().backward()
+    opt.step()
+    file = io.BytesIO()
+    torch.save(ours.state_dict(), file)
+    file.seek(0)
+    theirs.load_state_dict(torch.load(file))
+    same(ours[0], theirs[0], 0)
+    ours.load_state_dict(theirs.state_dict())
+    with pytest.raises(RuntimeError, match="shape"):
+        ours.load_state_dict({"0.weight": torch.zeros(3, DIM)})
+    with pytest.raises(RuntimeError, match="0.weight"):
+        ours.load_state_dict({})
+
+
+def test_what_does_not_fit_into_a_state_dict_is_refused(on):
+    m = gnn.Embedding(10**9, 64, cluster=on)
+    assert m.weight.shape == (10**9, 64) and m(torch.tensor([10**9 - 1])).shape == (1, 64)
+    with pytest.raises(ValueError, match="MiB"):
+        m.state_dict()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda m: goptim.SGD(m, lr=-1),
+        lambda m: goptim.SGD(m, momentum=0.9),
+        lambda m: goptim.SGD(m, weight_decay=0.1),
+        lambda m: goptim.Adagrad(m, eps=-1),
+        lambda m: goptim.Adagrad(m, weight_decay=1),
+        lambda m: goptim.SparseAdam(m, betas=(1.0, 0.9)),
+        lambda m: goptim.Adam(m, amsgrad=True),
+        lambda m: goptim.SGD([torch.zeros(1)]),
+        lambda m: goptim.SGD([]),
+        lambda m: goptim.SGD([m, goptim.SGD(m) and m]),
+        lambda m: m(torch.tensor([0.5])),
+        lambda m: m(torch.tensor([ROWS])),
+        lambda m: m([1, 2]),
+        lambda m: gnn.Embedding(ROWS, DIM, max_norm=1.0, cluster=m.table.cluster),
+        lambda m: gnn.Embedding(ROWS, DIM, padding_idx=ROWS, cluster=m.table.cluster),
+        lambda m: gnn.Embedding(ROWS, DIM, dtype=torch.float16, cluster=m.table.cluster),
+        lambda m: gnn.EmbeddingBag(ROWS, DIM, mode="min", cluster=m.table.cluster),
+        lambda m: setattr(m, "weight", torch.nn.Parameter(torch.zeros(1))),
+        lambda m: copy.deepcopy(m),
+        lambda m: copy.deepcopy(m.weight),
+        lambda m: pickle.dumps(m),
+        lambda m: pickle.dumps(m.weight),
+    ],
+)
+def test_what_is_not_supported_raises(on, wrong):
+    with pytest.raises((ValueError, TypeError, IndexError, AttributeError, KeyError)):
+        wrong(gnn.Embedding(ROWS, DIM, cluster=on))
+
+
+def test_an_optimizer_after_the_first_forward_is_refused(on):
+    m = gnn.Embedding(ROWS, DIM, cluster=on)
+    m(torch.tensor([1]))
+    with pytest.raises(ValueError, match="before the first forward"):
+        goptim.SGD(m)
+
+
+def test_the_rule_does_not_change_but_the_rate(on):
+    m = gnn.Embedding(ROWS, DIM, cluster=on)
+    opt = goptim.Adagrad(m, lr=0.1)
+    opt.param_groups[0]["eps"] = 1.0
+    m(torch.tensor([1])).sum().backward()
+    with pytest.raises(ValueError, match="only the rate"):
+        opt.step()
+
+
+def test_rows_are_no_parameters_of_the_model(on):
+    m = torch.nn.Sequential(gnn.Embedding(10**9, 64, cluster=on), torch.nn.Linear(64, 1))
+    assert len(list(m.parameters())) == 2 and [w.shape for w in godwit.parameters(m)] == [(10**9, 64)]
+    m.double()
+    m.to("cpu")
+    assert "Embedding(1000000000, 64)" in repr(m) and "Weight" in repr(m[0].weight)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="THERE IS NO GPU: the output on a GPU is not tested")
+def test_ids_on_a_gpu(on):
+    ours, theirs = both(on)
+    opt = goptim.SGD(ours, lr=0.1)
+    out = ours(ids_of(0).cuda())
+    assert out.is_cuda and torch.equal(out.cpu(), theirs(ids_of(0)))
+    out.sum().backward()
+    opt.step()
