@@ -72,17 +72,43 @@ class _Rows(torch.autograd.Function):
         return torch.sparse_coo_tensor(ids.unsqueeze(0), grad, ctx.shape, check_invariants=False), None, None, None
 
 
-def _ids(input: torch.Tensor, table: Table, padding_idx: int | None, weight: Weight) -> tuple[torch.Tensor, torch.Tensor, int]:
+class _Lookup(torch.autograd.Function):
+    """The rows of any ids. The gradient has a row for each position that is not padding; equal ones are summed when they are pushed."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding_idx: int | None, device: torch.device) -> torch.Tensor:
+        ctx.shape, ctx.padding_idx = weight.shape, padding_idx
+        ctx.save_for_backward(ids)
+        distinct, at = _buffers.unique(weight.table.cluster._library, ids)
+        out = F.embedding(at, weight.table.cluster.worker.pull(weight.table, distinct))
+        return out if device.type == "cpu" else out.to(device, non_blocking=True)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
+        (ids,) = ctx.saved_tensors
+        ids, grad = ids.reshape(-1), grad.to("cpu", torch.float32).reshape(-1, ctx.shape[1])
+        if ctx.padding_idx is not None:
+            keep = ids != ctx.padding_idx
+            ids, grad = ids[keep], grad[keep]
+        return torch.sparse_coo_tensor(ids.unsqueeze(0), grad, ctx.shape, check_invariants=False), None, None, None
+
+
+def _distinct(input: torch.Tensor, table: Table, padding_idx: int | None, weight: Weight) -> tuple[torch.Tensor, torch.Tensor, int]:
     """Returns the rows of the distinct ids of an input, the position there of each id, and that of the padding or -1."""
-    if not isinstance(input, torch.Tensor):
-        raise TypeError(f"the input is of type {type(input).__name__}, want a tensor of integers")
-    ids, inverse = _buffers.unique(table.cluster._library, _buffers.rows(input))
+    ids, inverse = _buffers.unique(table.cluster._library, _checked(input))
     padding = -1
     if padding_idx is not None:
         at = (ids == padding_idx).nonzero()
         padding = int(at[0]) if len(at) else -1
     rows = _Rows.apply(weight, ids, padding, input.device)
     return rows, inverse.to(input.device), padding
+
+
+def _checked(input: Any) -> torch.Tensor:
+    if not isinstance(input, torch.Tensor):
+        raise TypeError(f"the input is of type {type(input).__name__}, want a tensor of integers")
+    return _buffers.rows(input)
 
 
 class _Module(torch.nn.Module):
@@ -215,8 +241,10 @@ class Embedding(_Module):
 
     @torch.compiler.disable
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        rows, at, padding = _ids(input, self.table, self.padding_idx, self.weight)
-        return F.embedding(at, rows, padding if padding >= 0 else None, scale_grad_by_freq=self.scale_grad_by_freq)
+        if not self.scale_grad_by_freq:
+            return _Lookup.apply(self.weight, _checked(input), self.padding_idx, input.device)
+        rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight)
+        return F.embedding(at, rows, padding if padding >= 0 else None, scale_grad_by_freq=True)
 
 
 class EmbeddingBag(_Module):
@@ -271,7 +299,7 @@ class EmbeddingBag(_Module):
     def forward(self, input: torch.Tensor, offsets: torch.Tensor | None = None, per_sample_weights: torch.Tensor | None = None) -> torch.Tensor:
         if input.numel() == 0:  # torch refuses bags of a table without rows
             return self._empty(input, offsets)
-        rows, at, padding = _ids(input, self.table, self.padding_idx, self.weight)
+        rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight)
         if offsets is not None:
             offsets = offsets.to(torch.int64)
         return F.embedding_bag(

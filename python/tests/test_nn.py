@@ -207,6 +207,16 @@ def test_padding_has_no_gradient_and_begins_as_zero(on):
     assert fresh.padding_idx == 9 and (fresh(torch.tensor([9])) == 0).all() and (fresh(torch.tensor([8])) != 0).all()
 
 
+def test_gradients_scaled_by_frequency(on):
+    ours, theirs = both(on, scale_grad_by_freq=True, padding_idx=2)
+    theirs.sparse = False  # torch scales dense ones only
+    a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    for m, opt in ((ours, a), (theirs, b)):
+        loss_of(m(torch.tensor([[1, 1, 2], [2, 1, 5]])), 0).backward()
+        opt.step()
+    same(ours, theirs)
+
+
 def test_frozen_rows_have_no_gradient(on):
     m = gnn.Embedding.from_pretrained(values(), cluster=on)
     assert torch.equal(m(torch.tensor([[4, 4]])), values()[[4, 4]].view(1, 2, DIM)) and not m(torch.tensor([1])).requires_grad
