@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define GODWIT_ABI 1 /* grows when a function changes */
+#define GODWIT_ABI 2 /* grows when a function changes */
 
 enum {
 	GODWIT_OK        = 0,
@@ -76,9 +76,11 @@ int64_t godwit_worker(int64_t cluster, int32_t index);
  * size, GODWIT_LENGTH is returned. */
 int32_t godwit_stats(int64_t cluster, char *text, size_t size, size_t *length);
 
-/* Reads rows of a table, given by its position in the configuration. */
+/* Reads rows of a table, given by its position in the configuration. flags: with GODWIT_ONCE a
+ * row that occurs several times is read once. */
+#define GODWIT_ONCE 1
 int32_t godwit_pull(int64_t worker, int32_t table, const int64_t *rows, size_t count,
-                    float *dst, size_t floats, int32_t wait_ms, uint64_t *op);
+                    float *dst, size_t floats, int32_t flags, int32_t wait_ms, uint64_t *op);
 
 /* Hands a vector to the rule of each row. rate is the learning rate for a rule that is rated,
  * else 0. flags: GODWIT_SUM pushes the sum of the vectors of equal rows, once;

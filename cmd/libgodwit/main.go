@@ -159,10 +159,10 @@ func go_stats(id C.int64_t, text *C.char, size C.size_t, length *C.size_t) (code
 }
 
 //export go_pull
-func go_pull(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, dst *C.float, n C.size_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
+func go_pull(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, dst *C.float, n C.size_t, flags, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
 	defer recovered(&code)
 	return onRows(id, op, rows, count, dst, n, func(w *capi.Worker, rows []int64, dst []float32) (uint64, error) {
-		return w.Pull(int(table), rows, dst, wait(ms))
+		return w.Pull(int(table), rows, dst, int(flags), wait(ms))
 	})
 }
 

@@ -76,19 +76,28 @@ func TestPushesArriveWholeWhereverRowsAre(t *testing.T) {
 		}
 		w := worker(t, c, nodes-1)
 		dst := make([]float32, 12)
-		done(t, w)(w.Pull(0, []int64{5, 999, 1}, dst, 0))
+		done(t, w)(w.Pull(0, []int64{5, 999, 1}, dst, 0, 0))
 		n := float32(nodes)
 		if want := []float32{2 * n, 2 * n, 2 * n, 2 * n, n, n, n, n, 0, 0, 0, 0}; !slices.Equal(dst, want) {
 			t.Errorf("%d nodes: the plain rows are %v, want %v", nodes, dst, want)
 		}
 		dst = dst[:9]
-		done(t, w)(w.Pull(1, []int64{1, 2, 3}, dst, 0))
+		done(t, w)(w.Pull(1, []int64{1, 2, 3}, dst, 0, 0))
 		a, b := 1-2*n, 1-n // 0.5·(1+3) and 0.5·2 from each node
 		if want := []float32{a, a, a, b, b, b, 1, 1, 1}; !slices.Equal(dst, want) {
 			t.Errorf("%d nodes: the rated rows are %v, want %v", nodes, dst, want)
 		}
+		dst = append(dst, 0, 0, 0)
+		done(t, w)(w.Pull(1, []int64{2, 1, 2, 2}, dst, Once, 0))
+		if want := []float32{b, b, b, a, a, a, b, b, b, b, b, b}; !slices.Equal(dst, want) {
+			t.Errorf("%d nodes: the rated rows, read once, are %v, want %v", nodes, dst, want)
+		}
+		done(t, w)(w.Pull(0, []int64{5, 1, 5}, dst, Once, 0))
+		if want := []float32{2 * n, 2 * n, 2 * n, 2 * n, 0, 0, 0, 0, 2 * n, 2 * n, 2 * n, 2 * n}; !slices.Equal(dst, want) {
+			t.Errorf("%d nodes: the plain rows, read once, are %v, want %v", nodes, dst, want)
+		}
 		done(t, w)(w.Set(1, []int64{2}, []float32{7, 8, 9}, 0))
-		done(t, w)(w.Pull(1, []int64{2}, dst[:3], 0))
+		done(t, w)(w.Pull(1, []int64{2}, dst[:3], 0, 0))
 		if !slices.Equal(dst[:3], []float32{7, 8, 9}) {
 			t.Errorf("%d nodes: a row that was set is %v", nodes, dst[:3])
 		}
@@ -108,7 +117,7 @@ func TestCallsThatAreLargerThanWhatMayBeUnderWay(t *testing.T) {
 	vals := slices.Repeat([]float32{3}, rows*dim)
 	done(t, w)(w.Push(0, keys, vals, 0, 0, 0))
 	dst := make([]float32, rows*dim)
-	done(t, w)(w.Pull(0, keys, dst, 0))
+	done(t, w)(w.Pull(0, keys, dst, 0, 0))
 	if i := slices.IndexFunc(dst, func(x float32) bool { return x != 3 }); i >= 0 {
 		t.Errorf("float %d is %v", i, dst[i])
 	}
@@ -127,7 +136,7 @@ func TestABarrierThatNobodyElseReaches(t *testing.T) {
 	if over, err := w.Wait(op, time.Millisecond); over || err != nil {
 		t.Errorf("over %v, %v", over, err)
 	}
-	if _, err := w.Pull(0, []int64{1}, make([]float32, 4), 0); !errors.Is(err, ErrBusy) || CodeOf(err) != Busy || !strings.Contains(err.Error(), "barrier") {
+	if _, err := w.Pull(0, []int64{1}, make([]float32, 4), 0, 0); !errors.Is(err, ErrBusy) || CodeOf(err) != Busy || !strings.Contains(err.Error(), "barrier") {
 		t.Errorf("a pull meanwhile: %v", err)
 	}
 	if err := w.Cancel(op); CodeOf(err) != Cancelled {
@@ -136,7 +145,7 @@ func TestABarrierThatNobodyElseReaches(t *testing.T) {
 	if over, err := w.Wait(op, 0); !over || CodeOf(err) != Closed {
 		t.Errorf("waited for after that: %v, %v", over, err)
 	}
-	done(t, w)(w.Pull(0, []int64{1}, make([]float32, 4), 0))
+	done(t, w)(w.Pull(0, []int64{1}, make([]float32, 4), 0, 0))
 	other := worker(t, c, 1)
 	var wg sync.WaitGroup
 	for _, w := range []*Worker{w, other} {
@@ -149,10 +158,10 @@ func TestMistakesAreToldByTheirCode(t *testing.T) {
 	c := open(t, Config{Tables: twoTables})
 	w := worker(t, c, 0)
 	four := make([]float32, 4)
-	_, noTable := w.Pull(2, nil, nil, 0)
-	_, negative := w.Pull(0, []int64{-1}, four, 0)
-	_, high := w.Pull(1, []int64{500}, four[:3], 0)
-	_, short := w.Pull(0, []int64{1}, four[:3], 0)
+	_, noTable := w.Pull(2, nil, nil, 0, 0)
+	_, negative := w.Pull(0, []int64{-1}, four, 0, 0)
+	_, high := w.Pull(1, []int64{500}, four[:3], 0, 0)
+	_, short := w.Pull(0, []int64{1}, four[:3], 0, 0)
 	_, flags := w.Push(0, []int64{1}, four, 0, 4, 0)
 	_, noRate := w.Push(0, []int64{1}, four, 1, 0, 0)
 	_, badRate := w.Push(1, []int64{1}, four[:3], float32(math.NaN()), 0, 0)
@@ -197,7 +206,7 @@ func TestVectorsThatAreNotFiniteAreNotPushed(t *testing.T) {
 	vals := []float32{1, 1, 1, nan, 0, 0, 3e38, -3e38, 3e38, 0, inf, 0, 1, 1, 1}
 	done(t, w)(w.Push(1, rows, vals, 1, Sum|Finite, 0))
 	dst := make([]float32, 12)
-	done(t, w)(w.Pull(1, []int64{0, 1, 2, 3}, dst, 0))
+	done(t, w)(w.Pull(1, []int64{0, 1, 2, 3}, dst, 0, 0))
 	if want := []float32{0, 0, 0, 1, 1, 1, -3e38, 3e38, -3e38, 1, 1, 1}; !slices.Equal(dst, want) {
 		t.Errorf("the rows are %v, want %v", dst, want)
 	}
@@ -205,7 +214,7 @@ func TestVectorsThatAreNotFiniteAreNotPushed(t *testing.T) {
 		t.Errorf("%s, %v", s, err)
 	}
 	done(t, w)(w.Push(0, []int64{9}, []float32{nan, 1, 1, 1}, 0, Finite, 0))
-	done(t, w)(w.Pull(0, []int64{9}, dst[:4], 0))
+	done(t, w)(w.Pull(0, []int64{9}, dst[:4], 0, 0))
 	if dst[0] != 0 || dst[1] != 0 {
 		t.Errorf("the row is %v", dst[:4])
 	}
@@ -265,7 +274,7 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 		if _, err := WorkerOf(n); CodeOf(err) != Closed {
 			t.Errorf("the worker of a cluster that was closed: %v", err)
 		}
-		if _, err := w.Pull(0, []int64{0}, make([]float32, 1), 0); CodeOf(err) != Closed {
+		if _, err := w.Pull(0, []int64{0}, make([]float32, 1), 0, 0); CodeOf(err) != Closed {
 			t.Errorf("a pull at it: %v", err)
 		}
 		if slices.Contains(seen, n) {

@@ -50,6 +50,9 @@ const (
 	Finite             // drops vectors that are not finite, and counts them
 )
 
+// Once is a flag of a pull: a row that occurs several times is read once.
+const Once = 1
+
 func (w *Worker) enter(what *string) error {
 	if !w.busy.CompareAndSwap(false, true) {
 		doing := "a call"
@@ -101,22 +104,60 @@ func (w *Worker) keysOf(t *table, rows []int64) []godwit.Key {
 
 // Pull reads the rows into dst. It returns the number of the operation that is left after the
 // wait; 0: none is.
-func (w *Worker) Pull(i int, rows []int64, dst []float32, wait time.Duration) (uint64, error) {
+func (w *Worker) Pull(i int, rows []int64, dst []float32, flags int, wait time.Duration) (uint64, error) {
+	if flags&^Once != 0 {
+		return 0, wrong("%s: pull: flags %#x, want some of %#x", w.name, flags, Once)
+	}
 	t, err := w.begin(&pull, i, rows, len(dst))
 	if err != nil {
 		return 0, err
 	}
+	if flags&Once != 0 {
+		return w.pullOnce(t, rows, dst, wait)
+	}
 	keys := w.keysOf(t, rows)
 	if !t.rated {
-		return w.issue(pull, keys, wait, nil, func(ctx context.Context) (godwit.Handle, error) { return w.w.PullAsync(ctx, keys, dst) })
+		return w.issuePull(keys, dst, wait, nil)
 	}
 	if w.alone {
 		defer w.leave()
 		return 0, w.pullParts(t, keys, dst)
 	}
 	wide := make([]float32, len(rows)*t.width())
-	return w.issue(pull, keys, wait, func() { narrow(t, dst, wide) },
-		func(ctx context.Context) (godwit.Handle, error) { return w.w.PullAsync(ctx, keys, wide) })
+	return w.issuePull(keys, wide, wait, func() { narrow(t, dst, wide) })
+}
+
+func (w *Worker) issuePull(keys []godwit.Key, dst []float32, wait time.Duration, end func()) (uint64, error) {
+	return w.issue(pull, keys, wait, end, func(ctx context.Context) (godwit.Handle, error) { return w.w.PullAsync(ctx, keys, dst) })
+}
+
+// pullOnce pulls the distinct rows and copies each to where it occurs.
+func (w *Worker) pullOnce(t *table, rows []int64, dst []float32, wait time.Duration) (uint64, error) {
+	n := w.distinct(rows)
+	keys, where := w.keysOf(t, w.unique[:n]), w.where
+	var wide []float32
+	if w.alone {
+		wide = w.room(t, n)
+	} else { // the scratch memory may be used again before the operation is over
+		wide, where = make([]float32, n*t.width()), slices.Clone(where)
+	}
+	return w.issuePull(keys, wide, wait, func() { spread(t, dst, wide, where) })
+}
+
+// distinct puts the distinct rows into w.unique, and into w.where which of them each row is.
+func (w *Worker) distinct(rows []int64) int {
+	w.unique = slices.Grow(w.unique[:0], len(rows))[:len(rows)]
+	w.where = slices.Grow(w.where[:0], len(rows))[:len(rows)]
+	n, _ := Unique(rows, w.unique, w.where) // the slices are long enough, and so many rows have no values
+	return n
+}
+
+// spread copies values, without the place of the rate, to each position where they occur.
+func spread(t *table, dst, wide []float32, where []int64) {
+	width := t.width()
+	for i, at := range where {
+		copy(dst[i*t.dim:(i+1)*t.dim], wide[int(at)*width:])
+	}
 }
 
 // part is how many rows are pulled at a time that lose a float on their way: so few that they
@@ -201,10 +242,7 @@ func (w *Worker) gather(t *table, rows []int64, vals []float32, rate float32, fl
 
 // sum adds the vectors of equal rows.
 func (w *Worker) sum(t *table, rows []int64, vals []float32, rate float32) ([]int64, []float32) {
-	w.unique = slices.Grow(w.unique[:0], len(rows))[:len(rows)]
-	w.where = slices.Grow(w.where[:0], len(rows))[:len(rows)]
-	n, _ := Unique(rows, w.unique, w.where) // the slices are long enough, and so many rows have no values
-	width := t.width()
+	n, width := w.distinct(rows), t.width()
 	out := w.room(t, n)
 	next := 0
 	for i, at := range w.where {

@@ -1,7 +1,7 @@
 """Ratios of what calls cost: Godwit from Python beside torch, and beside the same calls in Go.
 
     python python/bench/calls.py            beside torch, one thread
-    go test ./internal/capi -bench .        beside a loop in Go, without Python
+    go test ./internal/capi -bench .        the same calls by a loop in Go, without Python: compare with --calls
 
 Pin both to one core: taskset -c 0 env GOMAXPROCS=1 OMP_NUM_THREADS=1. Ratios are of medians of processor time; the
 cases alternate, and each step has keys that no step had before.
@@ -16,16 +16,17 @@ import numpy as np
 import godwit
 
 ROWS, DIM = 1_000_000, 64
+ROUNDS, WARM = 30, 3
 
 
 def alternate(cases, rounds):
     """Returns the median processor time of each case in seconds, taken in turns."""
     taken = {name: [] for name in cases}
-    for i in range(rounds + 3):
+    for i in range(rounds + WARM):
         for name, f in cases.items():
             begin = time.process_time()
             f(i)
-            if i >= 3:
+            if i >= WARM:
                 taken[name].append(time.process_time() - begin)
     return {name: statistics.median(t) for name, t in taken.items()}
 
@@ -54,9 +55,7 @@ def steps(seed, n):
     rng = np.random.default_rng(seed)
     perm = rng.permutation(ROWS)
 
-    def ids(_):
-        return torch.from_numpy(perm[(rng.zipf(1.15, n) - 1) % ROWS])
-
+    ids = [torch.from_numpy(perm[(rng.zipf(1.15, n) - 1) % ROWS]) for _ in range(ROUNDS + WARM)]
     init = torch.randn(ROWS, DIM)
     cases, shares = {}, {}
     with godwit.Cluster(seed=seed) as c:
@@ -69,7 +68,7 @@ def steps(seed, n):
             b = torch.nn.Embedding.from_pretrained(init.clone(), freeze=False, sparse=True)
             for who, m, opt in (("godwit", a, ours(a, lr=0.01)), ("torch", b, theirs(b.parameters(), lr=0.01))):
                 cases[who, name] = _step(m, opt, ids)
-        took = alternate(cases, 15)
+        took = alternate(cases, ROUNDS)
     for who, name in took:
         if who == "godwit":
             shares[name] = took["godwit", name] / took["torch", name]
@@ -79,7 +78,7 @@ def steps(seed, n):
 def _step(module, opt, ids):
     def step(i):
         opt.zero_grad()
-        module(ids(i)).sum().backward()
+        module(ids[i]).sum().backward()
         opt.step()
 
     return step

@@ -177,16 +177,19 @@ class Worker:
         if code < 0:
             library.fail(code)
 
-    def pull(self, table: Table, rows: Any, out: Any = None) -> Any:
-        """Reads rows, of any shape, and returns their values, of one dimension more: in ``out`` if it is given."""
-        handle = self._pull(table, rows, out, _lib.SLICE_MS)
+    def pull(self, table: Table, rows: Any, out: Any = None, *, once: bool = False) -> Any:
+        """Reads rows, of any shape, and returns their values, of one dimension more: in ``out`` if it is given.
+
+        ``once`` reads a row that occurs several times once, which is faster if many do.
+        """
+        handle = self._pull(table, rows, out, once, _lib.SLICE_MS)
         return self._result(handle)
 
-    def pull_async(self, table: Table, rows: Any, out: Any = None) -> Handle:
+    def pull_async(self, table: Table, rows: Any, out: Any = None, *, once: bool = False) -> Handle:
         """Begins a pull. Leave ``rows`` and ``out`` alone until it was waited for."""
-        return self._pull(table, rows, out, 0)
+        return self._pull(table, rows, out, once, 0)
 
-    def _pull(self, table: Table, rows: Any, out: Any, ms: int) -> Handle:
+    def _pull(self, table: Table, rows: Any, out: Any, once: bool, ms: int) -> Handle:
         _, id = self._of(table)
         rows = _buffers.rows(rows)
         if out is None:
@@ -196,8 +199,9 @@ class Worker:
             if tuple(out.shape) != (*rows.shape, table.dim):
                 raise ArgumentError(f"out has the shape {tuple(out.shape)}, want {(*rows.shape, table.dim)}: that of rows, and {table.dim} floats a row")
         op = ctypes.c_uint64()
+        flags = _lib.ONCE if once else 0
         code = self._library.pull(
-            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(out), _buffers.size(out), ms, ctypes.addressof(op)
+            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(out), _buffers.size(out), flags, ms, ctypes.addressof(op)
         )
         return self._handle(id, code, op, (rows, out), out)
 

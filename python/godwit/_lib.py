@@ -11,9 +11,10 @@ from . import errors
 
 AGAIN = 1
 SUM, FINITE = 1, 2
+ONCE = 1
 SLICE_MS = 50  # of a wait: for so long an interrupt may go unnoticed
 
-_ABI = 1
+_ABI = 2
 _ERRORS = {
     -1: errors.ArgumentError,
     -2: errors.RowError,
@@ -35,7 +36,7 @@ _FUNCTIONS = {
     "close": (_i32, [_i64, _i32]),
     "worker": (_i64, [_i64, _i32]),
     "stats": (_i32, [_i64, ctypes.c_char_p, _size, _at]),
-    "pull": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _at]),
+    "pull": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _i32, _at]),
     "push": (_i32, [_i64, _i32, _at, _size, _at, _size, ctypes.c_float, _i32, _i32, _at]),
     "set": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _at]),
     "localize": (_i32, [_i64, _i32, _at, _size, _i32, _at]),

@@ -79,8 +79,7 @@ class _Lookup(torch.autograd.Function):
     def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding_idx: int | None, device: torch.device) -> torch.Tensor:
         ctx.shape, ctx.padding_idx = weight.shape, padding_idx
         ctx.save_for_backward(ids)
-        distinct, at = _buffers.unique(weight.table.cluster._library, ids)
-        out = F.embedding(at, weight.table.cluster.worker.pull(weight.table, distinct))
+        out = weight.table.cluster.worker.pull(weight.table, ids, once=True)
         return out if device.type == "cpu" else out.to(device, non_blocking=True)
 
     @staticmethod

@@ -98,7 +98,7 @@ def test_10000_calls_of_the_library_with_wrong_numbers():
         for i in range(10_000):
             n, k = r.choice(ids), r.choice([-1, 0, 1, 5])
             codes = {
-                0: lambda: lib.pull(n, k, *rows(), *rows(), 0, op_at()),
+                0: lambda: lib.pull(n, k, *rows(), *rows(), k, 0, op_at()),
                 1: lambda: lib.push(n, k, *rows(), *rows(), r.choice([0.0, -1.0, float("nan")]), k, 0, op_at()),
                 2: lambda: lib.set(n, k, *rows(), *rows(), 0, op_at()),
                 3: lambda: lib.intent(n, k, *rows(), r.choice(numbers), r.choice(numbers)),
