@@ -22,6 +22,7 @@ type Event struct {
 	Tick       *Tick       `json:"tick,omitempty"`       // now and then, within an epoch
 	Epoch      *Epoch      `json:"epoch,omitempty"`      // an epoch ended
 	Evaluation *Evaluation `json:"evaluation,omitempty"` // the model was evaluated
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // one was written, or could not be
 	Stopping   string      `json:"stopping,omitempty"`   // why an early end was asked for
 	Result     *Result     `json:"result,omitempty"`     // the run ended well; the last event
 }
@@ -87,6 +88,18 @@ type Evaluation struct {
 	LowerIsBetter bool `json:"lower_is_better,omitempty"`
 }
 
+// A Checkpoint is one that was written.
+type Checkpoint struct {
+	Place   string  `json:"place"`   // with its number, as [Spec].Resume takes it
+	Number  uint64  `json:"number"`  // 1, 2, …
+	Epoch   int     `json:"epoch"`   // after which
+	Rows    uint64  `json:"rows"`    // written
+	Bytes   int64   `json:"bytes"`   // of all files
+	Seconds float64 `json:"seconds"` // that training waited for it
+	// Error is why it could not be written; then the former one is the last. The run goes on.
+	Error string `json:"error,omitempty"`
+}
+
 // A Result is what came of a run.
 type Result struct {
 	Policy  string    `json:"policy"`  // its name
@@ -98,6 +111,9 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 	// Test is the evaluation on the data held out for the end.
 	Test Metrics `json:"test"`
+	// Best is the epoch of the model that was evaluated and exported, where a checkpoint of a better model than the
+	// last one was there; else 0.
+	Best int `json:"best,omitempty"`
 	// Untrained is the evaluation before training; empty unless Spec.Untrained asks for it.
 	Untrained Metrics `json:"untrained,omitempty"`
 	// TrainSeconds is the time of the epochs, in seconds.

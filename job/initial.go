@@ -43,8 +43,13 @@ func (s *Spec) initial(t task.Task) (*initial, error) {
 // initialize sets what training begins with, at the node whose process has it, and
 // makes it visible at all nodes.
 func (p *part) initialize(ctx context.Context) error {
-	if p.spec.InitFrom == "" {
+	if p.spec.InitFrom == "" && p.spec.Resume == "" {
 		return nil
+	}
+	if p.spec.Resume != "" {
+		if err := p.resume(ctx); err != nil {
+			return err
+		}
 	}
 	if p.cfg.initial != nil {
 		if err := p.setInitial(ctx, p.cfg.initial); err != nil {

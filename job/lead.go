@@ -79,6 +79,10 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if l.initial, err = l.Spec.initial(loaded); err != nil {
 		return nil, err
 	}
+	if l.saver, err = l.Spec.prepareSaver(ctx, l.Run, loaded); err != nil {
+		return nil, err
+	}
+	defer l.saver.close()
 	l.Spec.Join = joinTimeout(&l.Spec, time.Since(begin))
 	return l.lead(ctx, tcp.Network{TLS: t}, begin, loaded)
 }

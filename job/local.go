@@ -26,6 +26,10 @@ func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (*Result,
 	if cfg.initial, err = spec.initial(t); err != nil {
 		return nil, err
 	}
+	if cfg.saver, err = spec.prepareSaver(ctx, run, t); err != nil {
+		return nil, err
+	}
+	defer cfg.saver.close()
 	hub, err := cmem.New(coord.Config{Run: run, Nodes: spec.Nodes})
 	if err != nil {
 		return nil, err
@@ -74,6 +78,7 @@ func localNode(ctx context.Context, spec *Spec, cfg NodeConfig, run string, begi
 	}
 	if s.Self() != 0 {
 		cfg.Export, cfg.Profile, cfg.Progress, cfg.Tick, cfg.initial = "", "", nil, 0, nil
+		cfg.saver = nil
 	}
 	r, err := newPart(spec, &cfg, run, begin, t, s).execute(ctx, sw, l)
 	if cerr := s.Close(context.WithoutCancel(ctx)); err == nil {

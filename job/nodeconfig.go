@@ -49,6 +49,7 @@ type NodeConfig struct {
 	Tick time.Duration
 
 	initial *initial // what this process sets before training; nil: nothing
+	saver   *saver   // writes the manifests, in the process that leads; nil: there are none, or another process does
 
 	leaderGone <-chan struct{} // closed when the process that leads the run has ended,
 	leaderErr  error           // which is the reason then

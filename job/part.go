@@ -39,6 +39,7 @@ type part struct {
 	emitting sync.Mutex // held while an event is handed on
 	cancel   context.CancelCauseFunc
 
+	best    uint64   // the checkpoint whose model is better than the last one; 0: none
 	lacking []string // warnings of what the model that training began with lacks
 
 	result  Result
@@ -62,6 +63,9 @@ func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Li
 	}
 	if err == nil {
 		err = p.node.Close(ctx)
+	}
+	if err == nil && p.best > 0 {
+		err = p.takeBest(ctx)
 	}
 	if err == nil {
 		p.emit(Event{Result: &p.result})
@@ -176,17 +180,26 @@ func (p *part) work(ctx context.Context) error {
 		Workers: p.node.Workers(), Node: int(p.session.Self()), Nodes: len(p.session.Members()),
 		Exchange: p.session.Exchange, Stop: p.session.Stopping(), Progress: func(e train.Event) { p.progress(ctx, e) },
 	}
+	if p.spec.Checkpoint != "" {
+		p.env.EpochEnd = p.epochEnd
+	}
 	if err := p.initialize(ctx); err != nil {
 		return err
 	}
 	if err := p.introduce(ctx); err != nil {
 		return err
 	}
+	if p.env.Begin != nil && p.env.EpochEnd != nil && p.elsewhere() {
+		if err := p.epochEnd(ctx, p.env.Begin); err != nil {
+			return err
+		}
+	}
 	p.begun = true
-	if err := p.train(ctx); err != nil {
+	rep, err := p.train(ctx)
+	if err != nil {
 		return err
 	}
-	return p.finish(ctx)
+	return p.finish(ctx, rep)
 }
 
 // watch passes on requests to stop, ends the work when the run is over, and emits
@@ -295,27 +308,27 @@ func decodePeer(m coord.Member, text []byte) (p Peer, err error) {
 }
 
 // train trains, and evaluates the model before it where the spec says so.
-func (p *part) train(ctx context.Context) error {
+func (p *part) train(ctx context.Context) (*train.Report, error) {
 	p.result.Policy, p.result.Nodes = p.spec.Policy, len(p.session.Members())
 	if p.spec.Untrained {
 		ms, err := p.task.Test(ctx, &p.env, "untrained", true)
 		if err != nil {
-			return fmt.Errorf("job: evaluating the untrained model: %w", err)
+			return nil, fmt.Errorf("job: evaluating the untrained model: %w", err)
 		}
 		p.result.Untrained = Metrics(ms)
 		p.emit(Event{Evaluation: &Evaluation{Metrics: SplitMetrics(ms)}})
 	}
 	var err error
 	if p.mark, err = p.stats(ctx, "before"); err != nil {
-		return err
+		return nil, err
 	}
 	p.epochAt = time.Now()
 	rep, err := p.profiled(func() (*train.Report, error) { return p.task.Train(ctx, p.env, p.spec.Options, &p.seen) })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.result.Epochs, p.result.End, p.result.Reason = rep.Epochs, rep.End, p.session.StopReason()
-	return nil
+	return rep, nil
 }
 
 // profiled takes a profile of training where the configuration asks for one.
@@ -396,8 +409,15 @@ func sumOf(all [][]byte) (sum node.Stats, err error) {
 	return sum, nil
 }
 
-// finish evaluates the trained model and exports it.
-func (p *part) finish(ctx context.Context) error {
+// finish evaluates the trained model and exports it, unless there is a checkpoint of a better one.
+func (p *part) finish(ctx context.Context, rep *train.Report) error {
+	if err := p.findBest(ctx, rep); err != nil {
+		return err
+	}
+	if p.best > 0 {
+		p.result.NoMessage, p.result.Seconds = p.result.Stats.NoMessage(), seconds(p.begin)
+		return nil
+	}
 	ms, err := p.task.Test(ctx, &p.env, "test", false)
 	if err != nil {
 		return fmt.Errorf("job: evaluating the model: %w", err)

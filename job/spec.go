@@ -48,6 +48,16 @@ type Spec struct {
 	// Untrained has the model evaluated before training too, on a part of the data.
 	Untrained bool `json:"untrained"`
 
+	// Checkpoint is the place of the run's checkpoints ([checkpoint.OpenStore]), which all nodes must see; empty: none
+	// are written. They are written at ends of epochs: when the model is the best so far, at the end, and
+	// as often as takes a hundredth of the time, at least every 10 minutes.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// Keep is how many checkpoints are kept, the last ones; the best one is kept too. 0 is 3.
+	Keep int `json:"keep,omitempty"`
+	// Resume is the place of a checkpoint ([checkpoint.OpenPlace]) that the run goes on from; empty: none. It must be of
+	// the same task, settings, seed and data ([Resumed]).
+	Resume string `json:"resume,omitempty"`
+
 	// TTL is after how long without a sign of life a node counts as lost.
 	TTL time.Duration `json:"ttl"`
 	// Join is how long the nodes wait for each other at the start, and then, at
@@ -78,6 +88,10 @@ func (s *Spec) Check() error {
 		return setting.Bad(of, "Workers", s.Workers, "at least 1, or 0 for one a core")
 	case s.TTL < time.Second || s.TTL > coord.MaxTTL:
 		return setting.Outside(of, "TTL", s.TTL, time.Second, coord.MaxTTL)
+	case s.Keep < 0:
+		return setting.Bad(of, "Keep", s.Keep, "checkpoints to keep, at least 1, or 0 for 3")
+	case s.Resume != "" && s.InitFrom != "":
+		return errors.New("job: a run goes on from a checkpoint, or begins with a model: choose one of them")
 	case s.Join <= 0:
 		return setting.Bad(of, "Join", s.Join, "a time to wait for the other nodes")
 	}

@@ -29,6 +29,12 @@ type Env struct {
 	// finish their batch, the other nodes' their epoch (all the epoch, if they
 	// train in lockstep), and the model is evaluated as it is. nil never stops.
 	Stop <-chan struct{}
+	// Begin, if set, is what an earlier run had done, whose rows the model has: this run goes on behind it. All
+	// nodes have the same one.
+	Begin *State
+	// EpochEnd, if set, is called at all nodes when an epoch was trained whole, and evaluated where that was due, while no
+	// worker does anything. It may keep the state, but not change it. An error ends the run. Set it at all nodes or at none.
+	EpochEnd func(ctx context.Context, s *State) error
 	// Progress is called with each event, from the goroutine that called Run. It may be
 	// nil.
 	Progress func(Event)

@@ -28,8 +28,8 @@ type pipeline[D any] struct {
 	ready       int // how many of them are announced: all but one that begins with SyncAll
 }
 
-func newPipeline[D any](w godwit.Worker, t Trainer[D], epochs int) *pipeline[D] {
-	return &pipeline[D]{w: w, t: t, last: epochs, epoch: 1}
+func newPipeline[D any](w godwit.Worker, t Trainer[D], first, last int) *pipeline[D] {
+	return &pipeline[D]{w: w, t: t, last: last, epoch: first}
 }
 
 // next returns the batch to train now, after loading further ones as far as memory and

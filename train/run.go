@@ -84,6 +84,9 @@ func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (rep *Rep
 		return nil, err
 	}
 	r := &run[D]{env: &env, task: task, opts: o, rep: &Report{}}
+	if env.Begin != nil {
+		r.begin(env.Begin)
+	}
 	defer func() {
 		for _, p := range r.pipes {
 			if cerr := p.close(); err == nil && cerr != nil {
@@ -105,7 +108,7 @@ func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (rep *Rep
 // start compares with the other nodes what is trained, assigns the partitions, and makes
 // the trainers.
 func (r *run[D]) start(ctx context.Context) error {
-	what := fmt.Sprintf("%s; %+v", r.task.Fingerprint(), r.opts)
+	what := fmt.Sprintf("%s; %+v; from epoch %d on", r.task.Fingerprint(), r.opts, r.rep.Epochs+1)
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(len(r.env.Workers)))
 	all, err := r.env.Gather(ctx, "train start", append(payload, what...))
 	if err != nil {
@@ -127,7 +130,12 @@ func (r *run[D]) start(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("train: worker %d: %w", i, err)
 		}
-		r.pipes = append(r.pipes, newPipeline(w, t, r.opts.Epochs))
+		if a, ok := t.(Adjuster); ok {
+			for _, l := range r.rep.Losses { // of the run that this one goes on with
+				a.Adjust(l)
+			}
+		}
+		r.pipes = append(r.pipes, newPipeline(w, t, r.rep.Epochs+1, r.opts.Epochs))
 		part.Index++
 	}
 	return nil
@@ -171,9 +179,19 @@ func (r *run[D]) epoch(ctx context.Context) error {
 		r.rep.End = AllEpochs
 	}
 	if r.rep.End != "" || r.opts.EvalEvery > 0 && epoch%r.opts.EvalEvery == 0 {
-		return r.evaluate(ctx, epoch)
+		if err := r.evaluate(ctx, epoch); err != nil {
+			return err
+		}
 	}
-	return nil
+	return r.ended(ctx)
+}
+
+// ended tells Env of an epoch that was trained whole. A run that was stopped may have left an epoch early.
+func (r *run[D]) ended(ctx context.Context) error {
+	if r.env.EpochEnd == nil || r.rep.End == Stopped && !InLockstep(r.task) {
+		return nil
+	}
+	return r.env.EpochEnd(ctx, r.state())
 }
 
 // stopBetween ends a run that was asked to stop before a step of the next epoch was
@@ -255,10 +273,15 @@ func (r *run[D]) evaluate(ctx context.Context, epoch int) error {
 		rep.Best = last
 	}
 	r.env.progress(Event{Epoch: epoch, Evaluation: &ev})
-	if rep.End == "" && r.opts.Patience > 0 && last-rep.Best >= r.opts.Patience {
+	r.losePatience()
+	return nil
+}
+
+// losePatience ends the run after Patience evaluations without improvement.
+func (r *run[D]) losePatience() {
+	if rep := r.rep; rep.End == "" && r.opts.Patience > 0 && len(rep.Results)-1-rep.Best >= r.opts.Patience {
 		rep.End = NoImprovement
 	}
-	return nil
 }
 
 // SyncAll makes every update of every worker visible to every worker. All workers

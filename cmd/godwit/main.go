@@ -3,8 +3,12 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/job/cli"
 )
 
@@ -30,6 +34,31 @@ To see it train, on one node and then on four:
 	return cmd
 }
 
+// resumeAny is "godwit train --resume PLACE …": the command of the task that the checkpoint is of.
+func resumeAny(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 || args[0] == "--help" || args[0] == "-h" {
+		return cmd.Help()
+	}
+	place := ""
+	for i, a := range args {
+		if text, ok := strings.CutPrefix(a, "--resume="); ok {
+			place = text
+		} else if a == "--resume" && i+1 < len(args) {
+			place = args[i+1]
+		}
+	}
+	if place == "" {
+		return cli.Usage(fmt.Errorf("there is no task %q\nSee 'godwit train --help'", args[0]))
+	}
+	c, err := checkpoint.OpenPlace(cmd.Context(), place)
+	if err != nil {
+		return cli.Failed(err)
+	}
+	root := cmd.Root()
+	root.SetArgs(append([]string{"train", c.Manifest().Task}, args...))
+	return root.ExecuteContext(cmd.Context())
+}
+
 // trainTasks are the subcommands of "godwit train". The file of each one adds
 // it in its init function.
 var trainTasks []cli.Task
@@ -38,8 +67,10 @@ func trainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Train a model",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  godwit train kge --data fb15k-237 --checkpoint runs/kge
+  godwit train --resume runs/kge --nodes 3   # whatever task it was`,
+		DisableFlagParsing: true, // the flags are those of a task
+		RunE:               resumeAny,
 	}
 	for i := range trainTasks {
 		cmd.AddCommand(trainTasks[i].Command())

@@ -24,6 +24,7 @@ type cluster struct {
 	etcdListen string
 	token      string // of the environment
 	await      bool
+	restarts   int
 	tls        job.TLS
 }
 
@@ -107,8 +108,8 @@ func suffix() string {
 	return hex.EncodeToString(b[:])
 }
 
-// do runs the job.
-func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Result, error) {
+// once runs the job, without beginning again where a node is lost.
+func (c *cluster) once(ctx context.Context, spec job.Spec, p *printer) (*job.Result, error) {
 	c.node.Progress, c.node.Tick = p.event, p.tick()
 	if spec.Nodes == 1 {
 		return job.Local(ctx, c.run, spec, c.node)

@@ -75,6 +75,8 @@ func (p *printer) event(e job.Event) {
 		p.line("%s", epochLine(e.Epoch, p.unit))
 	case e.Evaluation != nil:
 		p.evaluation(e.Evaluation)
+	case e.Checkpoint != nil:
+		p.checkpoint(e.Checkpoint)
 	case e.Stopping != "":
 		p.line("stopping: %s", e.Stopping)
 	}
@@ -143,6 +145,14 @@ func (p *printer) evaluation(e *job.Evaluation) {
 	for _, w := range e.Warnings {
 		p.line("WARNING: %s", w)
 	}
+}
+
+func (p *printer) checkpoint(c *job.Checkpoint) {
+	if c.Error != "" {
+		p.line("WARNING: checkpoint %d could not be written, and the run goes on: %s", c.Number, c.Error)
+		return
+	}
+	p.line("checkpoint %d after epoch %d: %s rows, %s in %.2f s", c.Number, c.Epoch, count(float64(c.Rows)), size(float64(c.Bytes)), c.Seconds)
 }
 
 // metrics names a split where it is another one than before.

@@ -41,6 +41,7 @@ type training struct {
 	spec     job.Spec
 	cluster  cluster
 	policies []string
+	resume   string
 	json     bool
 	quiet    bool
 }
@@ -65,6 +66,8 @@ at once.
 With --await, it prints the command for the other machines.
 ` + tokenHelp + `
 
+` + checkpointHelp + `
+
 Filters (--filters) make pushes to other nodes take fewer bytes, one after the other:
   fixed(bytes=1) or fixed(bytes=2): numbers of so many bytes; bf16: of two
   significant(threshold=0.01,decay=0.1): what is small waits; skip(p=0.5): any may
@@ -87,7 +90,7 @@ func (k *Task) Command() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
-	AddGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.outputGroup(), tlsFlags(&t.cluster.tls))
+	AddGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.checkpointGroup(), t.outputGroup(), tlsFlags(&t.cluster.tls))
 	return cmd
 }
 
@@ -138,6 +141,11 @@ const exportUsage = "`folder` to write the model to, as NumPy arrays with a mode
 const profileUsage = "`folder` to write profiles of training to, for \"go tool pprof\": node-N.cpu.pprof, .mutex, .block and .allocs of each node started here"
 
 func (t *training) run(cmd *cobra.Command) error {
+	if t.resume != "" {
+		if err := t.goOn(cmd); err != nil {
+			return err
+		}
+	}
 	policies, err := t.check()
 	if err == nil {
 		err = t.cluster.ignored(cmd, &t.spec)
@@ -202,6 +210,12 @@ func (t *training) check() ([]string, error) {
 	if len(policies) > 1 && t.cluster.node.Export != "" {
 		return nil, fmt.Errorf("--policies makes several runs, and --export takes the model of one: choose one of them")
 	}
+	if len(policies) > 1 && (t.spec.Checkpoint != "" || t.spec.Resume != "") {
+		return nil, fmt.Errorf("--policies makes several runs, and --checkpoint and --resume are for one: choose one of them")
+	}
+	if t.cluster.restarts < 0 {
+		return nil, fmt.Errorf("--restarts %d: want 0 or more", t.cluster.restarts)
+	}
 	if len(policies) > 1 && t.cluster.node.Profile != "" {
 		return nil, fmt.Errorf("--policies makes several runs, and --profile takes the profiles of one: choose one of them")
 	}
@@ -219,6 +233,11 @@ func (t *training) check() ([]string, error) {
 			return nil, err
 		}
 		t.spec.Data = dir
+	}
+	for _, place := range []*string{&t.spec.Checkpoint, &t.spec.Resume} {
+		if err := absolute(place); err != nil {
+			return nil, err
+		}
 	}
 	if t.spec.InitFrom != "" {
 		dir, err := filepath.Abs(t.spec.InitFrom)

@@ -1,0 +1,237 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// digests returns the digests of all checkpoints of a folder, by epoch.
+func digests(t *testing.T, dir string) map[int]checkpoint.Digest {
+	t.Helper()
+	s, err := checkpoint.OpenStore(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := checkpoint.Manifests(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[int]checkpoint.Digest{}
+	for _, m := range all {
+		c, err := checkpoint.Open(t.Context(), s, m.Number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found[m.Epochs], err = c.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// local runs a spec in this process, with checkpoints in a folder.
+func local(t *testing.T, spec Spec, dir string, cfg NodeConfig) *Result {
+	t.Helper()
+	always(t)
+	spec.Checkpoint, spec.Keep = dir, 100
+	r, err := Local(t.Context(), "r", spec, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// fromThePast are tasks whose random choices do not follow from the seed, the epoch and the
+// place in the data alone: resumed runs of theirs choose others.
+var fromThePast = []string{"complex", "rescal", "transe", "rotate", "reciprocal", "weights", "factors", "no bias", "w2v"}
+
+// A run of one node with one worker that is resumed is the run that was not interrupted, bit by bit.
+func TestAResumedRunIsTheSameRun(t *testing.T) {
+	for name, spec := range reusable() {
+		t.Run(name, func(t *testing.T) {
+			if name == "lda" {
+				spec.Checkpoint = filepath.Join(t.TempDir(), "a")
+				if _, err := Local(t.Context(), "r", spec, NodeConfig{}); err == nil || !strings.Contains(err.Error(), "the topics of its words") {
+					t.Errorf("checkpoints of lda: %v", err)
+				}
+				return
+			}
+			if slices.Contains(fromThePast, name) {
+				t.Skip("its random choices follow from those before")
+			}
+			spec.Workers, spec.Options.Epochs = 1, 4
+			through := filepath.Join(t.TempDir(), "a")
+			want := local(t, spec, through, NodeConfig{})
+			all := digests(t, through)
+			for n := range 3 {
+				resumed := filepath.Join(t.TempDir(), "b")
+				again, err := Resumed(t.Context(), numberedPlace(through, uint64(n+1)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := local(t, again, resumed, NodeConfig{})
+				d := digests(t, resumed)
+				for epoch := n + 1; epoch <= 4; epoch++ {
+					if d[epoch] != all[epoch] || fmt.Sprint(got.Test) != fmt.Sprint(want.Test) || got.Epochs != 4 {
+						t.Errorf("resumed behind epoch %d: digest of epoch %d is %v, want %v; test %v, want %v", n+1, epoch, d[epoch], all[epoch], got.Test, want.Test)
+					}
+				}
+			}
+		})
+	}
+}
+
+// always has checkpoints written at the end of each epoch.
+func always(t *testing.T) {
+	was := mostApart
+	mostApart = 0
+	t.Cleanup(func() { mostApart = was })
+}
+
+// The rows do not change when a run is resumed on another number of nodes, and not trained.
+func TestTheDigestDoesNotDependOnTheNumberOfNodes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	spec := tiny(2)
+	spec.Workers = 2
+	local(t, spec, dir, NodeConfig{})
+	from := dir
+	for i, nodes := range []int{1, 4, 3} {
+		s, err := Resumed(t.Context(), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := checkpoint.OpenPlace(t.Context(), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := c.Manifest()
+		s.Nodes, s.Options.Epochs, s.Policy = nodes, want.Epochs, "static"
+		to := filepath.Join(t.TempDir(), fmt.Sprint(i))
+		local(t, s, to, NodeConfig{}) // writes what it found to the new place
+		after := digests(t, to)
+		if after[want.Epochs] != want.Digest {
+			t.Fatalf("on %d nodes the digest is %v, want %v", nodes, after, want.Digest)
+		}
+		from = to
+	}
+}
+
+func TestARunEndsWithItsBestModel(t *testing.T) {
+	dir, out := filepath.Join(t.TempDir(), "runs"), filepath.Join(t.TempDir(), "model")
+	spec := tiny(1)
+	spec.Workers, spec.Options = 1, train.Options{Epochs: 40, EvalEvery: 1, Patience: 2}
+	var evals []Evaluation
+	r := local(t, spec, dir, NodeConfig{Export: out, Progress: func(e Event) {
+		if e.Evaluation != nil && e.Evaluation.Epoch > 0 {
+			evals = append(evals, *e.Evaluation)
+		}
+	}})
+	if r.End != train.NoImprovement {
+		t.Skip("the run improved to its end: ", r.End, len(evals))
+	}
+	best := r.Epochs - 2
+	if r.Best != best || r.Exported != out {
+		t.Errorf("the model of epoch %d was exported to %q, want that of %d; %d epochs", r.Best, r.Exported, best, r.Epochs)
+	}
+	again, err := ExportCheckpoint(t.Context(), numberedPlace(dir, uint64(best)), NodeConfig{})
+	if err != nil || fmt.Sprint(again.Test) != fmt.Sprint(r.Test) {
+		t.Errorf("test %v, want that of the best model, %v: %v", r.Test, again, err)
+	}
+}
+
+func TestWhatCannotBeResumedIsSaidBeforeTraining(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	spec := tiny(1)
+	local(t, spec, dir, NodeConfig{})
+	for want, change := range map[string]func(s *Spec){
+		"its seed was":               func(s *Spec) { s.Seed++ },
+		"checkpoint 77":              func(s *Spec) { s.Resume = dir + "#77" },
+		"there is no checkpoint":     func(s *Spec) { s.Resume = dir + "/nothing" },
+		"choose one of them":         func(s *Spec) { s.InitFrom = dir },
+		"of the task kge, not of mf": func(s *Spec) { s.Task = reusable()["mf, biased true"].Task },
+		"go on with it (--resume)":   func(s *Spec) { s.Resume = "" },
+		"no stores of the kind":      func(s *Spec) { s.Checkpoint = "nothing://x" },
+	} {
+		s, err := Resumed(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&s)
+		_, err = Local(t.Context(), "r", s, NodeConfig{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+func TestASecondRunAtOnePlaceIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	spec := tiny(1)
+	second := make(chan error, 1)
+	local(t, spec, dir, NodeConfig{Progress: func(e Event) {
+		if e.Epoch != nil && len(second) == 0 {
+			s := spec
+			s.Checkpoint = dir
+			_, err := Local(context.Background(), "second", s, NodeConfig{})
+			second <- err
+		}
+	}})
+	if err := <-second; !errors.Is(err, checkpoint.ErrLocked) || !strings.Contains(err.Error(), "the run r,") {
+		t.Errorf("the second run got %v", err)
+	}
+}
+
+func TestADiskThatFailsDoesNotEndTheRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	spec := tiny(2)
+	var failed []string
+	local(t, spec, dir, NodeConfig{Progress: func(e Event) {
+		switch {
+		case e.Start != nil: // a folder in the place of the manifest
+			if err := os.MkdirAll(filepath.Join(dir, "checkpoint-0000000001.jsonl"), 0o777); err != nil {
+				t.Error(err)
+			}
+		case e.Checkpoint != nil:
+			failed = append(failed, e.Checkpoint.Error)
+		}
+	}})
+	if len(failed) == 0 || slices.Contains(failed, "") || !strings.Contains(failed[0], "checkpoint-0000000001.jsonl") {
+		t.Errorf("the checkpoints failed with %q", failed)
+	}
+}
+
+func TestCheckpointsTakeAHundredthOfTheTime(t *testing.T) {
+	now := time.Now()
+	middle := &train.State{Epochs: 5}
+	for _, c := range []struct {
+		what  string
+		cost  time.Duration
+		since time.Duration
+		state *train.State
+		want  bool
+	}{
+		{"the first", 0, 0, middle, true},
+		{"too early", time.Second, 98 * time.Second, middle, false},
+		{"in time", time.Second, 99 * time.Second, middle, true},
+		{"a dear one", time.Hour, 9 * time.Minute, middle, false},
+		{"a dear one, after a while", time.Hour, 10 * time.Minute, middle, true},
+		{"the last one", time.Second, 0, &train.State{Epochs: 5, End: train.AllEpochs}, true},
+		{"the best", time.Second, 0, &train.State{Epochs: 1, Evaluated: []int{1}, Results: make([]train.Evaluation, 1)}, true},
+		{"not the best", time.Second, 0, &train.State{Epochs: 2, Evaluated: []int{1, 2}, Results: make([]train.Evaluation, 2)}, false},
+	} {
+		v := &saver{cost: c.cost, last: now.Add(-c.since), apart: mostApart}
+		if got := v.due(c.state, now); got != c.want {
+			t.Errorf("%s: due %v, want %v", c.what, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/job"
+)
+
+const checkpointHelp = `With --checkpoint, the state of the run is written at ends of epochs: when the model is the
+best so far, at the end, and else as often as takes a hundredth of the time, at least
+every 10 minutes. A run that was killed goes on with --resume, on any number of nodes; when
+one of the nodes that this command started is lost, it goes on by itself with the others. Settings
+come from the checkpoint; flags may change --nodes, --workers, --policy, --filters,
+--staleness, --epochs, --eval-every, --patience, --data (the same data elsewhere), --keep,
+--ttl, --join and all of output. The model that is evaluated and exported at the end is the
+best one of those in checkpoints and the last.`
+
+// keptByDefault and restartsByDefault are what the flags are unless they are given.
+const (
+	keptByDefault     = 3
+	restartsByDefault = 3
+)
+
+func (t *training) checkpointGroup() Group {
+	g := NewGroup("Checkpoints")
+	g.StringVar(&t.spec.Checkpoint, "checkpoint", "", "`folder` or URL to write checkpoints to, which all nodes see (default with --resume: there)")
+	g.IntVar(&t.spec.Keep, "keep", keptByDefault, "`number` of checkpoints to keep, the last ones; the best one is kept too")
+	g.StringVar(&t.resume, "resume", "", "`folder` or URL of a checkpoint to go on from, the last one there or, as in runs/kge#12, that of a number")
+	g.IntVar(&t.cluster.restarts, "restarts", restartsByDefault, "how many `times` a run with checkpoints goes on by itself with a node less when one is lost")
+	return g
+}
+
+// absolute makes the path of a place absolute, because other processes read it too. A URL stays.
+func absolute(place *string) error {
+	if *place == "" || strings.Contains(*place, "://") {
+		return nil
+	}
+	path, err := filepath.Abs(*place)
+	if err == nil {
+		*place = path
+	}
+	return err
+}
+
+// goOn takes the settings of the run that wrote the checkpoint of --resume, and then those of the flags that
+// were given.
+func (t *training) goOn(cmd *cobra.Command) error {
+	if err := absolute(&t.resume); err != nil {
+		return Failed(err)
+	}
+	spec, err := job.Resumed(cmd.Context(), t.resume)
+	if err != nil {
+		return Failed(err)
+	}
+	if name := spec.Task.Name(); name != t.Settings.Name() {
+		return Usage(fmt.Errorf("--resume %s: it is a checkpoint of the task %s, not of %s", t.resume, name, t.Settings.Name()))
+	}
+	given := map[*pflag.Flag]string{}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if _, list := f.Value.(pflag.SliceValue); !list { // no field of the spec is a list
+			given[f] = f.Value.String()
+		}
+	})
+	if err := t.take(spec); err != nil {
+		return Failed(err)
+	}
+	if cmd.Flags().Changed("nodes") {
+		t.spec.Workers = 0 // follows from the cores, if it is not given
+	}
+	for f, text := range given {
+		if err := f.Value.Set(text); err != nil {
+			return Usage(fmt.Errorf("--%s %s: %w", f.Name, text, err))
+		}
+	}
+	return nil
+}
+
+// take makes a specification that of the training. The fields of the task's settings stay where the flags have them.
+func (t *training) take(spec job.Spec) error {
+	b, err := json.Marshal(spec.Task)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, t.Settings); err != nil {
+		return err
+	}
+	spec.Task = t.Settings
+	t.spec = spec
+	return nil
+}
+
+// do runs the job. If a node is lost, and there are checkpoints, it goes on from the last one with a node less.
+func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Result, error) {
+	name := c.run
+	for n := 1; ; n++ {
+		r, err := c.once(ctx, spec, p)
+		if !errors.Is(err, godwit.ErrPeerLost) || spec.Checkpoint == "" || c.await || n > c.restarts || ctx.Err() != nil {
+			return r, err
+		}
+		from, rerr := job.Resumed(ctx, spec.Checkpoint)
+		switch {
+		case errors.Is(rerr, checkpoint.ErrNone):
+		case rerr != nil:
+			return nil, errors.Join(err, rerr)
+		default:
+			spec.Resume, spec.InitFrom, spec.Untrained = from.Resume, "", false
+		}
+		spec.Nodes--
+		c.run = fmt.Sprintf("%s-restart%d", name, n)
+		p.restart(n, c.restarts, &spec, err)
+	}
+}
+
+// restart tells that a run goes on.
+func (p *printer) restart(n, of int, s *job.Spec, cause error) {
+	if p.people == nil {
+		return
+	}
+	from := "from the beginning: there was no checkpoint yet"
+	if s.Resume != "" {
+		from = "from " + s.Resume
+	}
+	p.line("WARNING: %v", cause)
+	p.line("restart %d of at most %d: going on with %d nodes %s", n, of, s.Nodes, from)
+}

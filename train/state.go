@@ -1,0 +1,150 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// A State is what a run has done when an epoch has ended: with the rows of the model, it is what another
+// run needs to go on behind it ([Env].Begin). As JSON it keeps each number bit by bit.
+type State struct {
+	Epochs    int          // that were trained
+	Losses    []Loss       // of each epoch, over all nodes
+	Evaluated []int        // the epochs that were evaluated
+	Results   []Evaluation // the result of each
+	Best      int          // index into Evaluated and Results
+	// End is why the run ends behind this epoch; empty if it goes on. It is no part of the JSON: another run
+	// may go on.
+	End End
+}
+
+// Last reports whether the last epoch was evaluated, and whether no earlier one had a better result.
+func (s *State) Last() (evaluation *Evaluation, best bool) {
+	n := len(s.Evaluated)
+	if n == 0 || s.Evaluated[n-1] != s.Epochs {
+		return nil, false
+	}
+	return &s.Results[n-1], s.Best == n-1
+}
+
+// An Unresumable is a [Task] whose trainers know what is neither in rows nor follows from the seed, the epoch and the place in
+// the data. A run of it cannot go on from a checkpoint.
+type Unresumable interface {
+	// Unresumable says what they know; empty: nothing, the task can be resumed.
+	Unresumable() string
+}
+
+// stateVersion is that of the JSON of a State. Others are not read.
+const stateVersion = 1
+
+type (
+	stateJSON struct {
+		Version   int              `json:"version"`
+		Epochs    int              `json:"epochs"`
+		Losses    []lossJSON       `json:"losses"`
+		Evaluated []int            `json:"evaluated"`
+		Results   []evaluationJSON `json:"results"`
+		Best      int              `json:"best"`
+	}
+	lossJSON struct {
+		Sum      exact `json:"sum"`
+		Examples int64 `json:"examples"`
+	}
+	evaluationJSON struct {
+		Metrics       []metricJSON `json:"metrics"`
+		LowerIsBetter bool         `json:"lower_is_better,omitempty"`
+		Warnings      []string     `json:"warnings,omitempty"`
+	}
+	metricJSON struct {
+		Name  string `json:"name"`
+		Split string `json:"split,omitempty"`
+		Value exact  `json:"value"`
+	}
+)
+
+// exact is a number as JSON has it, as a text: JSON knows no NaN.
+type exact float64
+
+func (x exact) MarshalText() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(x), 'g', -1, 64), nil
+}
+
+func (x *exact) UnmarshalText(b []byte) error {
+	v, err := strconv.ParseFloat(string(b), 64)
+	*x = exact(v)
+	return err
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s *State) MarshalJSON() ([]byte, error) {
+	j := stateJSON{Version: stateVersion, Epochs: s.Epochs, Evaluated: s.Evaluated, Best: s.Best}
+	for _, l := range s.Losses {
+		j.Losses = append(j.Losses, lossJSON{exact(l.Sum), l.Examples})
+	}
+	for _, e := range s.Results {
+		r := evaluationJSON{LowerIsBetter: e.LowerIsBetter, Warnings: e.Warnings}
+		for _, m := range e.Metrics {
+			r.Metrics = append(r.Metrics, metricJSON{m.Name, m.Split, exact(m.Value)})
+		}
+		j.Results = append(j.Results, r)
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses what no run has done.
+func (s *State) UnmarshalJSON(b []byte) error {
+	var j stateJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	if j.Version != stateVersion {
+		return fmt.Errorf("train: version %d of a run's state, and this program reads %d", j.Version, stateVersion)
+	}
+	*s = State{Epochs: j.Epochs, Evaluated: j.Evaluated, Best: j.Best}
+	for _, l := range j.Losses {
+		s.Losses = append(s.Losses, Loss{float64(l.Sum), l.Examples})
+	}
+	for _, r := range j.Results {
+		e := Evaluation{LowerIsBetter: r.LowerIsBetter, Warnings: r.Warnings}
+		for _, m := range r.Metrics {
+			e.Metrics = append(e.Metrics, Metric{m.Name, m.Split, float64(m.Value)})
+		}
+		s.Results = append(s.Results, e)
+	}
+	return s.check()
+}
+
+func (s *State) check() error {
+	switch {
+	case s.Epochs < 0 || len(s.Losses) != s.Epochs:
+		return fmt.Errorf("train: a run's state of %d epochs with %d losses", s.Epochs, len(s.Losses))
+	case len(s.Evaluated) != len(s.Results) || len(s.Results) == 0 && s.Best != 0 || len(s.Results) > 0 && (s.Best < 0 || s.Best >= len(s.Results)):
+		return fmt.Errorf("train: a run's state with %d evaluations of %d epochs, of which number %d is the best", len(s.Results), len(s.Evaluated), s.Best)
+	}
+	last := 0
+	for i, e := range s.Evaluated {
+		if e <= last || e > s.Epochs || len(s.Results[i].Metrics) == 0 {
+			return fmt.Errorf("train: a run's state of %d epochs with an evaluation of epoch %d", s.Epochs, e)
+		}
+		last = e
+	}
+	return nil
+}
+
+// state returns what the run has done. Its slices are only appended to.
+func (r *run[D]) state() *State {
+	p := r.rep
+	return &State{Epochs: p.Epochs, Losses: p.Losses, Evaluated: p.Evaluated, Results: p.Results, Best: p.Best, End: p.End}
+}
+
+// begin takes over what an earlier run has done.
+func (r *run[D]) begin(s *State) {
+	r.rep = &Report{Epochs: s.Epochs, Losses: clip(s.Losses), Evaluated: clip(s.Evaluated), Results: clip(s.Results), Best: s.Best}
+	if s.Epochs >= r.opts.Epochs {
+		r.rep.End = AllEpochs
+	}
+	r.losePatience()
+}
+
+func clip[T any](s []T) []T { return s[:len(s):len(s)] }
