@@ -247,7 +247,15 @@ func (p *part) epochEnd(ctx context.Context, s *train.State) error {
 	if err != nil || id.Number == 0 {
 		return err
 	}
-	if err := p.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return train.SyncAll(ctx, w) }); err != nil {
+	p.node.Rest(true)
+	defer p.node.Rest(false)
+	err = p.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error {
+		if err := train.SyncAll(ctx, w); err != nil {
+			return err
+		}
+		return w.Barrier(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	piece, werr := p.write(ctx, id, s)

@@ -19,9 +19,14 @@ type CutStats struct {
 	Bytes uint64 `json:"bytes"` // … of values and state
 }
 
+// Rest has no row of this node begin to move until it is called with false. When all nodes rest, and then
+// all workers have called WaitSync, Barrier, WaitSync and Barrier, no row moves any more. Keys that
+// are announced are accessed where they are meanwhile.
+func (n *Node) Rest(on bool) { n.rows.Rest(on) }
+
 // Cut hands the rows of the model that this node owns to sink: all nodes together hand over each
 // row once that anybody has accessed, and no other. Nodes call it at the same time, when all
-// workers have called WaitSync and then Barrier, and while no worker does anything and no row moves.
+// rest ([Node.Rest]), and while no worker does anything and no row moves.
 func (n *Node) Cut(ctx context.Context, number uint64, sink Sink) (CutStats, error) {
 	var s CutStats
 	err := n.cutRows().Each(func() error { return n.over(ctx) }, func(table int, rows []uint64, floats []float32) error {

@@ -158,6 +158,69 @@ func TestRowsAreRestoredAtAnyNumberOfNodes(t *testing.T) {
 	})
 }
 
+// Keys that were announced go on moving while workers do nothing, and every one is in a cut all the same.
+func TestACutHasEachRowOnceThoughKeysWereMoving(t *testing.T) {
+	const rows, steps = 3000, 40
+	m := modelOf(t, godwit.Table{Name: "a", Rows: rows, Dim: 4})
+	c := local(t, 3, Config{Model: m, Workers: 1, Policy: placement.AdaPM, Seed: 1})
+	all := make([]godwit.Key, rows)
+	for i := range all {
+		all[i] = godwit.Key(i)
+	}
+	each(t, c, func(ctx context.Context, w godwit.Worker, _ *rand.Rand) error {
+		return w.Push(ctx, all, valuesOf(m, all))
+	})
+	moves := uint64(0)
+	for cut := range uint64(25) {
+		each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+			for range steps {
+				var ks []godwit.Key
+				for range 100 {
+					ks = append(ks, godwit.Key(rng.Uint64N(rows)))
+				}
+				slices.Sort(ks)
+				ks = slices.Compact(ks)
+				if err := w.Intent(ks, w.Clock(), w.Clock()+1); err != nil {
+					return err
+				}
+				if err := w.Push(ctx, ks, valuesOf(m, ks)); err != nil {
+					return err
+				}
+				w.Advance()
+			}
+			part := all[rng.IntN(rows/2):]
+			if err := w.Intent(part, w.Clock(), w.Clock()+1); err != nil { // due at once
+				return err
+			}
+			return everywhere(ctx, w)
+		})
+		for _, n := range c.Nodes {
+			n.Rest(true)
+		}
+		each(t, c, func(ctx context.Context, w godwit.Worker, _ *rand.Rand) error {
+			if err := everywhere(ctx, w); err != nil {
+				return err
+			}
+			return w.Barrier(ctx)
+		})
+		if got := cutAll(t, c, cut+1); len(got) != rows {
+			t.Fatalf("-seed %d: cut %d has %d rows of %d", *seed, cut+1, len(got), rows)
+		}
+		for _, n := range c.Nodes {
+			n.Rest(false)
+			moves += n.Stats().Moves
+		}
+		each(t, c, func(ctx context.Context, w godwit.Worker, _ *rand.Rand) error {
+			w.Advance()
+			w.Advance()
+			return everywhere(ctx, w)
+		})
+	}
+	if moves == 0 {
+		t.Error("no key moved: the test is vacuous")
+	}
+}
+
 func rowOf(m *godwit.Model, k godwit.Key) [2]uint64 {
 	t, row := m.Locate(k)
 	return [2]uint64{uint64(t), row}

@@ -24,10 +24,13 @@ func (s *Shard) localize(out Out, h *store.Header, ref store.Ref, r *wire.Record
 	s.send(out, r.Origin, wire.Record{Kind: wire.Refuse, Key: r.Key})
 }
 
-// canMove reports whether the nodes to which moving a key sends rows take them: the new
-// owner, unless it asked for the row and so has room for it, and the holders that lack
-// something.
+// canMove reports whether keys may move now, and the nodes to which moving this one sends rows take
+// them: the new owner, unless it asked for the row and so has room for it, and the
+// holders that lack something.
 func (s *Shard) canMove(out Out, h *store.Header, to, asker godwit.NodeID) bool {
+	if s.cfg.Rest != nil && s.cfg.Rest() {
+		return false
+	}
 	if to != asker && !out.Takes(to) {
 		return false
 	}

@@ -52,6 +52,8 @@ type Config struct {
 	// SettingUp reports whether the workers of this node still set their model
 	// up; nil is never.
 	SettingUp func() bool
+	// Rest reports whether no key may begin to move now; nil is never.
+	Rest func() bool
 	// Misplaced is called, under the shard's lock, when the policy would move a key to a node
 	// that the run does not have; the key stays. It may be nil.
 	Misplaced func(error)
