@@ -98,7 +98,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	members := cfg.Session.Members()
 	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model,
-		host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers)}
+		host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers, len(members))}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
 	}

@@ -7,6 +7,7 @@ package intent
 
 import (
 	"container/heap"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 )
@@ -23,6 +24,7 @@ type Plan struct {
 	coming spans // by start
 	active spans // by end
 	keys   int
+	joined keySet // scratch
 }
 
 // Add takes an intent; the plan owns keys from now on. An intent that ends
@@ -44,19 +46,79 @@ func (p *Plan) Keys() int { return p.keys }
 // is one of which begin returns false: its keys are begin's. The keys of the others stay
 // the plan's until Expire passes them to end.
 func (p *Plan) Due(clock, window godwit.Clock, begin func(keys []godwit.Key, start godwit.Clock) (active bool)) {
-	horizon := clock + window
-	if horizon < clock {
-		horizon = godwit.Forever
-	}
-	for len(p.coming.s) > 0 && p.coming.s[0].start <= horizon {
+	for horizon := after(clock, window); p.due(horizon); {
 		s := heap.Pop(&p.coming).(span)
 		if s.end <= clock || !begin(s.keys, s.start) {
 			p.keys -= len(s.keys)
 			continue
 		}
-		p.active.less = byEnd
-		heap.Push(&p.active, s)
+		p.begun(s)
 	}
+}
+
+// DueTogether is Due of intents that are acted on together, as steps that follow each other mostly use
+// the same keys: when one is due, so are those that start less than so many clocks later. Intents
+// whose starts and whose ends are less than so many clocks apart become one, which has each of their
+// keys once and ends with the last of them. If together is 1, each is acted on by itself.
+func (p *Plan) DueTogether(clock, window, together godwit.Clock, begin func(keys []godwit.Key)) {
+	horizon := after(clock, window)
+	if !p.due(horizon) {
+		return
+	}
+	for horizon = after(horizon, together-1); p.due(horizon); {
+		s := heap.Pop(&p.coming).(span)
+		if s.end <= clock {
+			p.keys -= len(s.keys)
+			continue
+		}
+		p.join(&s, min(horizon, after(s.start, together-1)), together)
+		begin(s.keys)
+		p.begun(s)
+	}
+}
+
+// join makes an intent that was taken out one with those that come and start by a clock, and
+// end near its end.
+func (p *Plan) join(s *span, last, together godwit.Clock) {
+	end, before := s.end, 0
+	for p.due(last) {
+		x := &p.coming.s[0]
+		if x.end <= end-together || x.end >= after(end, together) {
+			break
+		}
+		if before == 0 {
+			p.joined.reset()
+			p.joined.add(s.keys)
+			before = len(s.keys)
+		}
+		p.joined.add(x.keys)
+		before += len(x.keys)
+		s.end = max(s.end, x.end)
+		heap.Pop(&p.coming)
+	}
+	if before > 0 {
+		s.keys = slices.Clone(p.joined.keys)
+		p.keys += len(s.keys) - before
+	}
+}
+
+// due reports whether an intent starts by a clock.
+func (p *Plan) due(clock godwit.Clock) bool {
+	return len(p.coming.s) > 0 && p.coming.s[0].start <= clock
+}
+
+// begun files an intent that is acted on.
+func (p *Plan) begun(s span) {
+	p.active.less = byEnd
+	heap.Push(&p.active, s)
+}
+
+// after returns the clock so many clocks after another, or the last there is.
+func after(clock, clocks godwit.Clock) godwit.Clock {
+	if sum := clock + clocks; sum >= clock {
+		return sum
+	}
+	return godwit.Forever
 }
 
 // Expire ends every active intent whose end the clock has reached: it calls

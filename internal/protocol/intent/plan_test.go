@@ -165,3 +165,107 @@ func TestAnIntentThatIsNotBegunIsForgotten(t *testing.T) {
 		t.Errorf("%d keys are held, and there is something to do at %d", p.Keys(), p.Next(1))
 	}
 }
+
+// Intents that are acted on together hold each of their keys as long as any of them, and hardly
+// longer; and nothing else.
+func TestIntentsThatAreActedOnTogetherHoldTheirKeysInTime(t *testing.T) {
+	first, n := uint64(1), 100
+	if *seedFlag != 0 {
+		first, n = *seedFlag, 1
+	}
+	for i := range n {
+		seed := first + uint64(i)
+		if err := together(seed); err != nil {
+			t.Fatalf("-seed %d: %v", seed, err)
+		}
+	}
+}
+
+func together(seed uint64) error {
+	rng := rand.New(rand.NewPCG(seed, 4))
+	var p Plan
+	var said []span
+	held := map[godwit.Key]int{}
+	window, join := godwit.Clock(rng.IntN(30)), 1+godwit.Clock(rng.IntN(8))
+	clock := godwit.Clock(0)
+	for step := range 300 {
+		for range rng.IntN(3) {
+			s := span{start: clock + window + godwit.Clock(rng.IntN(20)), end: 0}
+			if s.end = s.start + 1 + godwit.Clock(rng.IntN(2)); rng.IntN(20) == 0 {
+				s.end = s.start + 1 + godwit.Clock(rng.IntN(100))
+			}
+			for range 1 + rng.IntN(5) {
+				if k := godwit.Key(rng.IntN(12)); !slices.Contains(s.keys, k) {
+					s.keys = append(s.keys, k)
+				}
+			}
+			said = append(said, s)
+			p.Add(slices.Clone(s.keys), s.start, s.end)
+		}
+		if rng.IntN(2) == 0 {
+			clock++
+		}
+		p.DueTogether(clock, window, join, func(ks []godwit.Key) {
+			for _, k := range ks {
+				held[k]++
+			}
+		})
+		p.Expire(clock, func(ks []godwit.Key) {
+			for _, k := range ks {
+				held[k]--
+			}
+		})
+		for k := range godwit.Key(12) {
+			must, may := false, false
+			for _, s := range said {
+				if !slices.Contains(s.keys, k) {
+					continue
+				}
+				must = must || s.start <= clock+window && clock < s.end
+				may = may || s.start <= clock+window+join && clock < s.end+join
+			}
+			if must && held[k] <= 0 || !may && held[k] != 0 || held[k] < 0 {
+				return fmt.Errorf("step %d, clock %d, window %d, together %d: key %d is held %d times; it must be held: %v, it may: %v", step, clock, window, join, k, held[k], must, may)
+			}
+		}
+		if next := p.Next(window); next <= clock {
+			return fmt.Errorf("step %d, clock %d: after all was done there is something to do at clock %d", step, clock, next)
+		}
+	}
+	p.Due(godwit.Forever, 0, func([]godwit.Key, godwit.Clock) bool { return false })
+	p.Expire(godwit.Forever, func([]godwit.Key) {})
+	if p.Keys() != 0 {
+		return fmt.Errorf("at the end %d keys are held", p.Keys())
+	}
+	return nil
+}
+
+func TestManyStepsWithTheSameKeysAreOneIntent(t *testing.T) {
+	var p Plan
+	var keys []godwit.Key
+	for k := range godwit.Key(1000) {
+		keys = append(keys, k*k)
+	}
+	for at := range godwit.Clock(20) {
+		p.Add(slices.Clone(keys), at, at+1)
+	}
+	var begun [][]godwit.Key
+	p.DueTogether(0, 9, 5, func(ks []godwit.Key) { begun = append(begun, slices.Clone(ks)) })
+	if len(begun) != 3 { // 0 … 4, 5 … 9, 10 … 13
+		t.Fatalf("steps 0 to 13 began as %d intents, want 3", len(begun))
+	}
+	for _, ks := range begun {
+		slices.Sort(ks)
+		if !slices.Equal(ks, keys) {
+			t.Errorf("an intent has %d keys, want the %d of each step", len(ks), len(keys))
+		}
+	}
+	if p.Keys() != 9*1000 {
+		t.Errorf("the plan holds %d keys, want those of 3 intents and 6 to come", p.Keys())
+	}
+	ended := 0
+	p.Expire(5, func([]godwit.Key) { ended++ })
+	if ended != 1 {
+		t.Errorf("at clock 5, %d intents end, want the first", ended)
+	}
+}

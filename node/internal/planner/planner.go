@@ -120,7 +120,6 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 			// Announced too late to be early: that says nothing about the window.
 			a.excused.Store(max(a.excused.Load(), int64(s.end)))
 		}
-		p.order.Sort(p.rows, s.keys)
 		if s.step {
 			a.steps.Add(s.keys, s.start, s.end)
 		} else {
@@ -137,24 +136,38 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	if p.eager {
 		window = eager
 	}
-	want := func(keys []godwit.Key, _ godwit.Clock) bool {
+	want := func(keys []godwit.Key) {
+		p.order.Sort(p.rows, keys)
 		p.rows.Want(&p.out, p.acted(keys))
-		return true
 	}
-	a.plan.Due(clock, window, want)
-	a.steps.Due(clock, window, func(keys []godwit.Key, at godwit.Clock) bool {
-		if !a.long.Load() {
-			return want(keys, at)
-		}
-		a.hand(Step{keys, at})
-		return false
-	})
+	together := p.together(window)
+	a.plan.DueTogether(clock, window, together, want)
+	if a.long.Load() {
+		a.steps.Due(clock, window, func(keys []godwit.Key, at godwit.Clock) bool {
+			p.order.Sort(p.rows, keys)
+			a.hand(Step{keys, at})
+			return false
+		})
+	} else {
+		a.steps.DueTogether(clock, window, together, want)
+	}
 	for _, plan := range []*intent.Plan{&a.plan, &a.steps} {
 		plan.Expire(clock, func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) })
 	}
 	a.held.Add(int64(a.keys() - held))
 	a.sleepUntil(window)
 }
+
+// together returns how many clocks intents may be apart that are acted on together: few beside the
+// window, so that keys are held hardly longer than they would be.
+func (p *Planner) together(window godwit.Clock) godwit.Clock {
+	if p.eager {
+		return 1
+	}
+	return max(window/togetherShare, 1)
+}
+
+const togetherShare = 8
 
 // acted counts keys of which intents begin or end.
 func (p *Planner) acted(keys []godwit.Key) []godwit.Key {

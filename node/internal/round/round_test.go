@@ -46,7 +46,7 @@ type node struct {
 
 func nodeOf(t *testing.T, limits host.Limits, c Config) *node {
 	cfg := roomtest.Protocol(t, 0, 2, placement.Adaptive, 4, godwit.Table{Name: "t", Rows: 100, Dim: 1})
-	c.Host, c.Bell, c.Budget, c.IDs = host.New(host.Real()), host.NewBell(), host.NewBudget(1), new(atomic.Uint64)
+	c.Host, c.Bell, c.Budget, c.IDs = host.New(host.Real()), host.NewBell(), host.NewBudget(1, 2), new(atomic.Uint64)
 	c.Links = link.New(c.Host, 0, 2, 1, limits, filter.Compress{}, c.Bell)
 	c.Links.Imagine(1, func() {})
 	var err error

@@ -51,15 +51,11 @@ func (s *Set) Round(out *link.Sender, all, bounded bool) (held bool) {
 
 // AskDue asks for keys that there was no room to ask for before.
 func (s *Set) AskDue(out *link.Sender) {
-	for i := range s.shards {
-		x := &s.shards[i]
-		x.Lock()
-		if x.Due() && !x.over() {
+	s.WithEach(func(x *protocol.Shard) {
+		if x.Due() {
 			x.AskDue(out)
-			s.noteWork(x, godwit.Key(i))
 		}
-		x.Unlock()
-	}
+	})
 }
 
 // A Flush is updates of this node's replicas that are on their way to the main copies.

@@ -137,20 +137,24 @@ func (s *Set) Unwant(out *link.Sender, keys []godwit.Key) {
 
 // Hold asks for a replica of a key that stays for the rest of the run.
 func (s *Set) Hold(out *link.Sender, k godwit.Key) (ok bool) {
-	return s.do(out, k, (*protocol.Shard).Hold)
+	return s.With(k, func(x *protocol.Shard) { x.Hold(out, k) })
 }
 
+// each does something for each key, under one lock for several that follow each other in a shard.
 func (s *Set) each(out *link.Sender, keys []godwit.Key, do func(*protocol.Shard, protocol.Out, godwit.Key)) {
-	for _, k := range keys {
-		if !s.do(out, k, do) {
+	for n := 0; len(keys) > 0; keys = keys[n:] {
+		for n = 1; n < min(len(keys), maxLocked) && s.SameShard(keys[n], keys[0]); {
+			n++
+		}
+		ok := s.With(keys[0], func(x *protocol.Shard) {
+			for _, k := range keys[:n] {
+				do(x, out, k)
+			}
+		})
+		if !ok {
 			return
 		}
 	}
-}
-
-// do reports false if no row may be made any more.
-func (s *Set) do(out *link.Sender, k godwit.Key, do func(*protocol.Shard, protocol.Out, godwit.Key)) bool {
-	return s.With(k, func(x *protocol.Shard) { do(x, out, k) })
 }
 
 // Believed returns the node that a request for a key would go to; false if that is
