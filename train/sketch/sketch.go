@@ -108,9 +108,9 @@ const (
 	// window is how many pushes may be under way: nobody waits for what they do.
 	window = 8
 	// gathered is how many cells are pushed at once: items that are added meanwhile to the
-	// same cells cost nothing more, and messages are large. The memory of so many stays in the
-	// processor's cache.
-	gathered = 1 << 14
+	// same cells cost nothing more, and messages are large. Four times as many as are in a processor's
+	// first cache took a quarter less processor time on four nodes, and no more on one.
+	gathered = 1 << 16
 )
 
 // On returns a client of a worker, whose model must have the sketch's table.

@@ -13,8 +13,9 @@ type Buffer struct {
 
 	steps []*Step // in use, the oldest first
 	free  []*Step
-	under []under // operations that may be under way, beside those of steps
-	room  int     // how many of them may be noted before it is seen which are over
+	under []under             // operations that may be under way, beside those of steps
+	room  int                 // how many of them may be noted before it is seen which are over
+	busy  map[godwit.Key]bool // scratch: what is under way
 	depth depth
 }
 
@@ -192,14 +193,17 @@ func (b *Buffer) settle(complete func(godwit.Handle) bool) {
 // use, and would be used after it. Complete reports whether an operation is over.
 func (b *Buffer) UnderWay(complete func(godwit.Handle) bool) func(godwit.Key) bool {
 	b.settle(complete)
-	keys := map[godwit.Key]bool{}
+	if b.busy == nil {
+		b.busy = map[godwit.Key]bool{}
+	}
+	clear(b.busy)
 	for _, u := range b.under {
 		for _, k := range u.keys {
-			keys[k] = true
+			b.busy[k] = true
 		}
 	}
-	steps := slices.Clone(b.steps)
+	steps := b.steps // without one that begins now
 	return func(k godwit.Key) bool {
-		return len(keys) > 0 && keys[k] || slices.ContainsFunc(steps, func(s *Step) bool { return s.has(k) })
+		return len(b.busy) > 0 && b.busy[k] || slices.ContainsFunc(steps, func(s *Step) bool { return s.has(k) })
 	}
 }

@@ -2,6 +2,7 @@ package ahead
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
@@ -49,6 +50,8 @@ type Fetcher struct {
 	values  Buffer
 	fetched atomic.Uint64
 	asked   []godwit.Key // scratch
+	away    []bool       // scratch, of the keys of a step
+	left    []uint64     // …
 }
 
 // Begin has the fetcher fetch for a worker. Until it has seen how long steps take, it takes them
@@ -142,23 +145,21 @@ func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock) {
 	s := f.values.Begin(at)
 	room := f.Ops.Room - f.Ops.UnderWay()
 	t := f.Rows.First()
+	f.away, f.left = slices.Grow(f.away[:0], len(keys))[:len(keys)], slices.Grow(f.left[:0], len(keys))[:len(keys)]
+	f.Rows.Away(keys, f.away, f.left)
 	for i, k := range keys {
-		if j := i + prefetched; j < len(keys) {
-			f.Rows.PrefetchIndex(keys[j])
+		if !f.away[i] {
+			continue
 		}
 		if !t.Has(k) {
 			t = f.Rows.Table(k)
-		}
-		away, left := f.Rows.Away(k)
-		if !away {
-			continue
 		}
 		fetch := !underWay(k)
 		if fetch {
 			room -= link.CostOf(t.Dim)
 			fetch = room >= 0
 		}
-		s.Add(k, t.Dim, left, fetch)
+		s.Add(k, t.Dim, f.left[i], fetch)
 	}
 	s.Ready()
 	if len(s.Asked) == 0 {
@@ -173,9 +174,6 @@ func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock) {
 	f.fetched.Store(f.fetched.Load() + uint64(len(s.Asked)))
 }
 
-// prefetched is how many keys ahead the index is fetched into the processor's cache.
-const prefetched = 16
-
 // complete reports whether an operation is over.
 func (f *Fetcher) complete(h godwit.Handle) bool {
 	o, _ := f.Ops.Get(h)
@@ -188,6 +186,7 @@ func (f *Fetcher) complete(h godwit.Handle) bool {
 func (f *Fetcher) Take(ctx context.Context, keys []godwit.Key, buf []float32, miss []int, wait bool) (left []int, took, late uint64, err error) {
 	clock := f.Clock.Now()
 	left = miss[:0]
+	var u user
 	for m := 0; m < len(miss); m += 2 {
 		i, off := miss[m], miss[m+1]
 		s, j := f.values.Find(keys[i], clock)
@@ -198,7 +197,7 @@ func (f *Fetcher) Take(ctx context.Context, keys []godwit.Key, buf []float32, mi
 			}
 			late += waited
 		}
-		if s != nil && s.Handle == 0 && f.usable(s, j, keys[i]) {
+		if s != nil && s.Handle == 0 && u.may(f.Rows, s, j, keys[i]) {
 			copy(buf[off:], s.Value(j))
 			took++
 			continue
@@ -208,9 +207,20 @@ func (f *Fetcher) Take(ctx context.Context, keys []godwit.Key, buf []float32, mi
 	return left, took, min(late, took), nil
 }
 
-// usable reports whether no row of a key's shard has left this node since its value was asked for.
-func (f *Fetcher) usable(s *Step, i int, k godwit.Key) bool {
-	return f.Rows.Left(k) == s.Left(i)
+// A user says what values may be used in one call. It asks once a shard: a worker reads no rows in
+// the middle of a call that leave afterwards.
+type user struct {
+	of   godwit.Key // of the shard,
+	left uint64     // … from which so many rows have left
+	any  bool
+}
+
+// may reports whether no row of a key's shard has left this node since its value was asked for.
+func (u *user) may(rows *shards.Set, s *Step, i int, k godwit.Key) bool {
+	if !u.any || !rows.SameShard(k, u.of) {
+		*u = user{of: k, left: rows.Left(k), any: true}
+	}
+	return u.left == s.Left(i)
 }
 
 // arrived waits for the values of a step, if it may. It returns how many keys were late.

@@ -172,14 +172,14 @@ func (s *Set) Holding(k godwit.Key) protocol.Holding {
 }
 
 // Owner returns who owns a key, as this node, its home, knows.
-func (s *Set) Owner(k godwit.Key) godwit.NodeID {
-	x := s.shard(k)
-	x.Lock()
-	defer x.Unlock()
-	if o, away := x.Away(k); away {
-		return o
-	}
-	return s.proto.Self
+func (s *Set) Owner(k godwit.Key) (owner godwit.NodeID) {
+	owner = s.proto.Self
+	s.With(k, func(x *protocol.Shard) {
+		if o, away := x.Away(k); away {
+			owner = o
+		}
+	})
+	return owner
 }
 
 // Resting says what the shards have left to do, or forgot; nil if nothing.

@@ -236,15 +236,15 @@ func (v *Server) RepliedBatch(b *wire.Batch) (fit int) {
 		r.Vals = b.Vals(0) // all are as long
 	}
 	for fit < len(b.Keys) {
-		first := fit
-		x := v.set.shard(b.Keys[first])
+		x := v.set.shard(b.Keys[fit])
 		x.lockFor(v.out)
-		for ; fit < min(first+maxLocked, len(b.Keys)) && v.set.SameShard(b.Keys[fit], b.Keys[first]); fit++ {
-			if r.Key = b.Keys[fit]; !v.fits(r) {
+		for _, r.Key = range b.Keys[fit:][:v.set.together(b.Keys[fit:])] {
+			if !v.fits(r) {
 				x.Unlock()
 				return fit
 			}
 			x.Replied(v.from, r.Key)
+			fit++
 		}
 		x.Unlock()
 	}

@@ -118,13 +118,7 @@ func (s *Set) noteWork(x *shard, k godwit.Key) {
 
 // Resume has a request go on that waited for something else than its key.
 func (s *Set) Resume(out protocol.Out, r *wire.Record) {
-	x := s.shard(r.Key)
-	x.Lock()
-	defer x.Unlock()
-	if !x.closed {
-		x.Resume(out, r)
-		s.noteWork(x, r.Key)
-	}
+	s.With(r.Key, func(x *protocol.Shard) { x.Resume(out, r) })
 }
 
 // Want begins an intent of this node for each of some keys, Unwant ends it.
@@ -143,29 +137,29 @@ func (s *Set) Hold(out *link.Sender, k godwit.Key) (ok bool) {
 // each does something for each key, under one lock for several that follow each other in a shard.
 func (s *Set) each(out *link.Sender, keys []godwit.Key, do func(*protocol.Shard, protocol.Out, godwit.Key)) {
 	for n := 0; len(keys) > 0; keys = keys[n:] {
-		for n = 1; n < min(len(keys), maxLocked) && s.SameShard(keys[n], keys[0]); {
-			n++
-		}
-		ok := s.With(keys[0], func(x *protocol.Shard) {
+		n = s.together(keys)
+		if !s.With(keys[0], func(x *protocol.Shard) {
 			for _, k := range keys[:n] {
 				do(x, out, k)
 			}
-		})
-		if !ok {
+		}) {
 			return
 		}
 	}
 }
 
+// together returns how many of the first keys are of one shard, maxLocked at the most.
+func (s *Set) together(keys []godwit.Key) (n int) {
+	for n = 1; n < min(len(keys), maxLocked) && s.SameShard(keys[n], keys[0]); {
+		n++
+	}
+	return n
+}
+
 // Believed returns the node that a request for a key would go to; false if that is
 // this one, or the rows are gone.
-func (s *Set) Believed(k godwit.Key) (godwit.NodeID, bool) {
-	x := s.shard(k)
-	x.Lock()
-	defer x.Unlock()
-	if x.closed {
-		return godwit.NoNode, false
-	}
-	to, ok := x.Believed(k)
+func (s *Set) Believed(k godwit.Key) (to godwit.NodeID, ok bool) {
+	to = godwit.NoNode
+	s.With(k, func(x *protocol.Shard) { to, ok = x.Believed(k) })
 	return to, ok && to != s.proto.Self
 }
