@@ -110,7 +110,9 @@ func (p *part) describe() (*export.Run, error) {
 	for name, ms := range p.metrics {
 		metrics[name] = ms
 	}
-	metrics[onTest] = p.result.Test
+	if len(p.result.Test) > 0 {
+		metrics[onTest] = p.result.Test
+	}
 	if len(p.result.Untrained) > 0 {
 		metrics["untrained"] = p.result.Untrained
 	}

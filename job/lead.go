@@ -76,9 +76,10 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.initial, err = l.Spec.initial(loaded); err != nil {
+	if l.initial, err = l.Spec.initial(ctx, loaded); err != nil {
 		return nil, err
 	}
+	defer l.initial.close()
 	if l.saver, err = l.Spec.prepareSaver(ctx, l.Run, loaded); err != nil {
 		return nil, err
 	}

@@ -23,9 +23,10 @@ func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	if cfg.initial, err = spec.initial(t); err != nil {
+	if cfg.initial, err = spec.initial(ctx, t); err != nil {
 		return nil, err
 	}
+	defer cfg.initial.close()
 	if cfg.saver, err = spec.prepareSaver(ctx, run, t); err != nil {
 		return nil, err
 	}

@@ -48,6 +48,8 @@ type NodeConfig struct {
 	// Tick is how often Progress gets a Tick; 0: never.
 	Tick time.Duration
 
+	untested bool // the model is not evaluated at the end
+
 	initial *initial // what this process sets before training; nil: nothing
 	saver   *saver   // writes the manifests, in the process that leads; nil: there are none, or another process does
 

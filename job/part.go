@@ -418,11 +418,13 @@ func (p *part) finish(ctx context.Context, rep *train.Report) error {
 		p.result.NoMessage, p.result.Seconds = p.result.Stats.NoMessage(), seconds(p.begin)
 		return nil
 	}
-	ms, err := p.task.Test(ctx, &p.env, "test", false)
-	if err != nil {
-		return fmt.Errorf("job: evaluating the model: %w", err)
+	if !p.cfg.untested {
+		ms, err := p.task.Test(ctx, &p.env, "test", false)
+		if err != nil {
+			return fmt.Errorf("job: evaluating the model: %w", err)
+		}
+		p.result.Test = Metrics(ms)
 	}
-	p.result.Test = Metrics(ms)
 	if p.cfg.Export != "" {
 		if err := p.export(ctx); err != nil {
 			return err

@@ -41,7 +41,7 @@ type Spec struct {
 	// Data is the file or folder of the data; empty: they are generated as the
 	// task's settings say.
 	Data string `json:"data,omitempty"`
-	// InitFrom is the folder of an export whose model training begins with, where the
+	// InitFrom is the folder of an export, or the place of a checkpoint, whose model training begins with, where the
 	// run is begun; empty: none. Rows are found by their names; others begin as ever.
 	// The update rules' states begin as ever, too.
 	InitFrom string `json:"init_from,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
 )
 
@@ -22,8 +23,8 @@ that of a number: runs/kge#12.`
 func checkpointCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "checkpoint",
-		Short: "List, check, show and remove checkpoints",
-		Long: `List, check, show and remove the checkpoints of training runs.
+		Short: "List, check, show, export and remove checkpoints",
+		Long: `List, check, show, export and remove the checkpoints of training runs.
 
 ` + checkpointPlaces + `
 
@@ -36,7 +37,7 @@ Exit codes:
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(lsCommand(), verifyCommand(), showCommand(), pruneCommand())
+	cmd.AddCommand(lsCommand(), verifyCommand(), showCommand(), exportCommand(), pruneCommand())
 	return cmd
 }
 
@@ -196,6 +197,34 @@ func (u *checkpointUse) show(cmd *cobra.Command, place string) error {
 		fmt.Fprintf(w, "section\t%s: %d bytes\n", s.Name, s.Bytes)
 	}
 	return w.Flush()
+}
+
+func exportCommand() *cobra.Command {
+	var c job.NodeConfig
+	cmd := &cobra.Command{
+		Use:   "export PLACE[#NUMBER] FOLDER",
+		Short: "Write the model of a checkpoint as an export",
+		Long: `Write the model of a checkpoint to a folder, as "godwit train --export" does at the end of a
+run: with names, which are read from the data of the run again, and its figures on the
+test data.
+
+` + checkpointPlaces,
+		Example: `  godwit checkpoint export runs/kge embeddings
+  godwit checkpoint export runs/kge#12 embeddings --data fb15k-237`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.Export = args[1]
+			r, err := job.ExportCheckpoint(cmd.Context(), args[0], c)
+			if err == nil && r.ExportError != "" {
+				err = errors.New(r.ExportError)
+			}
+			return ranErr(err)
+		},
+	}
+	g := cli.NewGroup("Data")
+	g.StringVarP(&c.Data, "data", "d", "", "`file or folder` of the data of training, where it is elsewhere now")
+	cli.AddGroups(cmd, g)
+	return cmd
 }
 
 func pruneCommand() *cobra.Command {

@@ -62,11 +62,12 @@ those of --known, which should be those of training.
 }
 
 func (e *evaluation) run(cmd *cobra.Command, args []string) error {
-	m, about, err := openModel(args[0])
+	m, err := openModel(cmd.Context(), args[0])
 	if err != nil {
 		return err
 	}
-	if err := onlyKGE(about, "--known", e.use.Known); err != nil {
+	defer m.close()
+	if err := onlyKGE(m.about, "--known", e.use.Known); err != nil {
 		return err
 	}
 	var t *task.Test
@@ -86,7 +87,7 @@ func (e *evaluation) run(cmd *cobra.Command, args []string) error {
 			Data     string      `json:"data"`
 			Test     job.Metrics `json:"test"`
 			Warnings []string    `json:"warnings,omitempty"`
-		}{about.Task, about.Model, t.Data, t.Metrics, t.Warnings})
+		}{m.about.Task, m.about.Model, t.Data, t.Metrics, t.Warnings})
 	}
 	for _, w := range t.Warnings {
 		fmt.Fprintln(os.Stderr, "warning:", w)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +13,14 @@ import (
 
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/lines"
+	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
 const modelFolder = `MODEL is a folder that "godwit train … --export" wrote. What is read of it is
-checked against its model.json.`
+checked against its model.json. Or it is a checkpoint, the last one of a folder or, as in
+runs/kge#12, that of a number; then the data of training are read again, for the names.`
 
 // A prediction is the command line of "godwit predict".
 type prediction struct {
@@ -67,22 +70,36 @@ answered by "?" and the reason, and counted on stderr. With --json, an answer is
 	return cmd
 }
 
-// openModel opens an exported folder.
-func openModel(dir string) (*task.Model, *export.Model, error) {
-	src, err := export.Open(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := task.Open(src)
-	return m, src.Describe(), err
+// A trained is a model that can be asked, wherever it is kept. It must be closed.
+type trained struct {
+	*task.Model
+	about *export.Model
+	kept  *job.Model
 }
 
+// openModel opens an exported folder, or a checkpoint.
+func openModel(ctx context.Context, place string) (*trained, error) {
+	kept, err := job.OpenModel(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	m, err := task.Open(kept.Source)
+	if err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
+	return &trained{m, kept.Describe(), kept}, nil
+}
+
+// close removes what was made to read the model.
+func (t *trained) close() { _ = t.kept.Close() } // the system cleans its folder of temporary files
+
 func (p *prediction) run(cmd *cobra.Command, args []string) error {
-	m, about, err := openModel(args[0])
+	m, err := openModel(cmd.Context(), args[0])
 	if err != nil {
 		return err
 	}
-	if err := onlyKGE(about, "--known", p.use.Known); err != nil {
+	defer m.close()
+	if err := onlyKGE(m.about, "--known", p.use.Known); err != nil {
 		return err
 	}
 	out := bufio.NewWriter(cmd.OutOrStdout())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/job"
 )
 
@@ -104,7 +105,7 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 	name := c.run
 	for n := 1; ; n++ {
 		r, err := c.once(ctx, spec, p)
-		if !errors.Is(err, godwit.ErrPeerLost) || spec.Checkpoint == "" || c.await || n > c.restarts || ctx.Err() != nil {
+		if !lostNode(err) || spec.Checkpoint == "" || c.await || n > c.restarts || ctx.Err() != nil {
 			return r, err
 		}
 		from, rerr := job.Resumed(ctx, spec.Checkpoint)
@@ -119,6 +120,11 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 		c.run = fmt.Sprintf("%s-restart%d", name, n)
 		p.restart(n, c.restarts, &spec, err)
 	}
+}
+
+// lostNode reports whether a run ended because a node was lost. What another node says of that comes as a text.
+func lostNode(err error) bool {
+	return errors.Is(err, godwit.ErrPeerLost) || errors.Is(err, coord.ErrFailed) && strings.Contains(err.Error(), godwit.ErrPeerLost.Error())
 }
 
 // restart tells that a run goes on.

@@ -120,7 +120,7 @@ func (t *training) trainingGroup() Group {
 	g.IntVar(&s.Options.EvalEvery, "eval-every", s.Options.EvalEvery, "evaluate the model every so many `epochs`; 0: after the last")
 	g.IntVar(&s.Options.Patience, "patience", s.Options.Patience, "end after so many `evaluations` without improvement; 0: never")
 	g.with(t.TrainingFlags)
-	g.StringVar(&s.InitFrom, "init-from", "", "exported `folder` to begin with: what it has of the same names, features or cells, else as without")
+	g.StringVar(&s.InitFrom, "init-from", "", "exported `folder`, or checkpoint, whose model to begin with: what it has of the same names, features or cells, else as without")
 	g.Uint64Var(&s.Seed, "seed", s.Seed, "decides first values, samples and order")
 	return g
 }
@@ -234,17 +234,10 @@ func (t *training) check() ([]string, error) {
 		}
 		t.spec.Data = dir
 	}
-	for _, place := range []*string{&t.spec.Checkpoint, &t.spec.Resume} {
+	for _, place := range []*string{&t.spec.Checkpoint, &t.spec.Resume, &t.spec.InitFrom} {
 		if err := absolute(place); err != nil {
 			return nil, err
 		}
-	}
-	if t.spec.InitFrom != "" {
-		dir, err := filepath.Abs(t.spec.InitFrom)
-		if err != nil {
-			return nil, err
-		}
-		t.spec.InitFrom = dir
 	}
 	return policies, t.cluster.prepare(&t.spec)
 }
