@@ -24,6 +24,8 @@ type Link struct {
 	wake    chan struct{}          // holds a token when the writer is to go on as the one who writes
 	flushed func()                 // of a simulated node: is told instead of the writer
 	host    *host.Host
+	pacer   transport.Pacer // conn, if the system knows its pace
+	watch   stopwatch       // of a simulated node
 
 	w      writing
 	counts sent
@@ -36,6 +38,8 @@ type writing struct {
 	begun  []byte // the frame that the writer has to finish
 	ready  bool   // … which has been through the packer
 	size   int    // of the frame that was last, before
+
+	unmeasured int // bytes that the writer has written since it looked at the pace of the network
 }
 
 // sent is counted by who writes.
@@ -241,27 +245,15 @@ func (l *Link) Take(buf []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.next()
-	l.taken(f != nil)
+	l.watch.taken(f != nil, l.host.Now(), &l.pace)
 	if f == nil {
 		return buf[:0]
 	}
 	f = l.pack(f)
 	buf = append(buf[:0], f...)
 	l.left(f)
-	l.pace.left(len(f))
+	l.watch.bytes += len(f)
 	return buf
-}
-
-// taken measures the pace of a simulated node: a frame is taken when those before have left, and
-// when none is left, all have.
-func (l *Link) taken(more bool) {
-	switch {
-	case !l.pace.busy:
-		l.pace.begin(l.host.Now())
-	case l.pace.enough():
-		l.pace.measure(l.host.Now())
-	}
-	l.pace.busy = more
 }
 
 // left takes note that a frame is gone, and takes its buffer back.
@@ -283,7 +275,6 @@ func (l *Link) Write(h *host.Host) error {
 			f = l.next()
 			l.mu.Unlock()
 		}
-		l.measure(0)
 		for ; f != nil; ready = false {
 			if !ready {
 				f = l.pack(f)
@@ -299,20 +290,18 @@ func (l *Link) Write(h *host.Host) error {
 	return nil
 }
 
-// measure is told that the writer begins, or that so many bytes were written.
+// measure asks now and then for the pace of the connection. The writer has written so many bytes.
 func (l *Link) measure(wrote int) {
-	if wrote == 0 {
-		now := l.host.Now()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.pace.begin(now)
+	l.w.unmeasured += wrote
+	if l.w.unmeasured < measured || l.pacer == nil {
 		return
 	}
-	l.pace.left(wrote)
-	if l.pace.enough() {
-		now := l.host.Now()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.pace.measure(now)
+	l.w.unmeasured = 0
+	rate := l.pacer.Pace()
+	if rate == 0 {
+		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pace.measure(1e9 / float64(rate))
 }

@@ -42,6 +42,7 @@ func (ls *Links) Connect(peer godwit.NodeID, c transport.Conn) {
 	l := ls.connect(peer, takes)
 	l.conn = c
 	l.shared, _ = c.(transport.InlineReader)
+	l.pacer, _ = c.(transport.Pacer)
 }
 
 // Imagine makes the way to a peer of a simulated node: flushed is told that there is

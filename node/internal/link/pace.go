@@ -1,45 +1,29 @@
 package link
 
-import "slices"
-
-// A pace is how fast the network takes what waits for a link, as long as something waits.
-// The median of the last measures counts: in some, who writes has lost the processor, the peer's
-// reader was late, or the system had room for all. A link for which never so much waited has
-// no pace, and takes everything at once. The zero pace knows nothing.
-//
-// The queue's lock guards each; the other fields belong to who writes.
+// A pace is how fast the network takes what is sent to a peer, as long as something waits for that: the mean
+// of the last few measures, in nanoseconds a byte. A link on which too little was sent has no
+// pace, and takes everything at once. The zero pace knows nothing.
 type pace struct {
-	busy  bool  // of a simulated node: something waits
-	began int64 // of the measure, in nanoseconds
-	bytes int   // that left in it
-	last  [paces]float64
-	n     int     // measures so far
-	each  float64 // nanoseconds a byte; 0: not known
+	last [paces]float64
+	n    int     // measures so far
+	each float64 // their mean; 0: not known
 }
 
 const (
-	paces    = 8
-	measured = 32 << 10 // bytes of a measure at the least; fewer are frames, rather than bytes
+	paces = 8
+
+	measured = 32 << 10 // bytes of a measure at the least: fewer are frames, rather than bytes
 )
 
-// begin begins a measure: something is queued from now on.
-func (p *pace) begin(now int64) { p.began, p.bytes = now, 0 }
-
-// left takes note that bytes have left.
-func (p *pace) left(bytes int) { p.bytes += bytes }
-
-// enough reports whether so much has left that it may be measured.
-func (p *pace) enough() bool { return p.bytes >= measured }
-
-// measure ends a measure of enough bytes and begins the next one.
-func (p *pace) measure(now int64) {
-	p.last[p.n%paces] = float64(now-p.began) / float64(p.bytes)
+// measure takes note of a measure.
+func (p *pace) measure(each float64) {
+	p.last[p.n%paces] = each
 	p.n++
-	sorted := p.last
-	known := sorted[:min(p.n, paces)]
-	slices.Sort(known)
-	p.each = known[len(known)/2]
-	p.begin(now)
+	p.each = 0
+	known := min(p.n, paces)
+	for _, x := range p.last[:known] {
+		p.each += x / float64(known)
+	}
 }
 
 // strained reports whether so many bytes take longer than a worker's step should wait for them.
@@ -48,3 +32,23 @@ func (p *pace) strained(bytes int) bool { return float64(bytes)*p.each > strain 
 // strain is from how many nanoseconds on bytes that wait for a link are worth making fewer: values
 // are fetched ahead of steps that take as long, or longer. On a network of 10 Gbit/s they are a megabyte.
 const strain = 1e6
+
+// A stopwatch measures the pace of a simulated link, of which a frame is taken when those before
+// have left.
+type stopwatch struct {
+	runs  bool  // something has waited ever since
+	began int64 // … then, in nanoseconds
+	bytes int   // that left
+}
+
+// taken is told that a frame is about to be taken, or that none is left.
+func (w *stopwatch) taken(more bool, now int64, p *pace) {
+	if w.runs && w.bytes >= measured {
+		p.measure(float64(now-w.began) / float64(w.bytes))
+		w.runs = false
+	}
+	if !w.runs {
+		w.began, w.bytes = now, 0
+	}
+	w.runs = more
+}

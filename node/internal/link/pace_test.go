@@ -8,50 +8,55 @@ import (
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/transport"
 )
 
-func TestAPaceIsTheMedianOfWhatTheNetworkTook(t *testing.T) {
+func TestAPaceIsThatOfTheLastMeasures(t *testing.T) {
 	var p pace
 	if p.strained(1 << 40) {
-		t.Error("a link that never had to wait is strained")
-	}
-	now := int64(1000)
-	take := func(bytes int, took time.Duration) {
-		p.begin(now)
-		now += int64(took)
-		if p.left(bytes); p.enough() {
-			p.measure(now)
-		}
-	}
-	take(measured-1, time.Hour)
-	if p.strained(1 << 40) {
-		t.Error("few bytes are measured")
-	}
-	const slow = 80 * time.Microsecond // for 10,000 bytes: 1 Gbit/s
-	for range paces {
-		take(measured, slow*measured/10_000)
+		t.Error("a link on which nothing was measured is strained")
 	}
 	for _, x := range []struct {
-		bytes int
-		want  bool
-	}{{124_000, false}, {126_000, true}} {
-		if got := p.strained(x.bytes); got != x.want {
-			t.Errorf("at 1 Gbit/s, %d bytes strain the link: %v", x.bytes, got)
+		each float64 // nanoseconds
+		most int     // bytes that are taken in time
+	}{{8, 125_000}, {0.8, 1_250_000}, {80, 12_500}, {8, 125_000}} {
+		for range paces {
+			p.measure(x.each)
+		}
+		if p.strained(x.most-1) || !p.strained(x.most+1) {
+			t.Errorf("a byte takes %v ns, want %v", p.each, x.each)
 		}
 	}
-	for range paces / 4 {
-		take(measured, time.Hour) // who writes lost the processor
-		take(measured, 0)         // the system had room for all
+	p.measure(0) // one burst that the network took at once
+	if p.strained(140_000) || !p.strained(145_000) {
+		t.Errorf("a byte takes %v ns, want 7", p.each)
 	}
-	if p.strained(124_000) || !p.strained(126_000) {
-		t.Error("some measures of another kind decide")
+}
+
+// A told connection has the pace that a test gives it.
+type told struct {
+	transport.Conn
+	rate  uint64
+	asked int
+}
+
+func (c *told) Pace() uint64 { c.asked++; return c.rate }
+
+func TestAConnectionIsAskedForItsPaceNowAndThen(t *testing.T) {
+	for _, x := range []struct {
+		rate uint64
+		want float64
+	}{{125e6, 8}, {0, 0}} {
+		c := &told{rate: x.rate}
+		l := &Link{pacer: c}
+		for range 100 {
+			l.measure(measured/10 + 1)
+		}
+		if l.pace.each != x.want || c.asked != 10 {
+			t.Errorf("at %d bytes a second, a byte takes %v ns, want %v; asked %d times, want 10", x.rate, l.pace.each, x.want, c.asked)
+		}
 	}
-	for range paces {
-		take(measured, slow*measured/100_000)
-	}
-	if p.strained(1_240_000) || !p.strained(1_260_000) {
-		t.Error("the pace is not that of the last measures")
-	}
+	(&Link{}).measure(measured) // a connection that does not know
 }
 
 // A timed world has the time that a test gives it.

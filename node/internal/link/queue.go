@@ -34,7 +34,7 @@ type queue struct {
 	writing bool // somebody writes, and will find what is put in meanwhile
 	over    bool // the goodbye was taken out: nothing is, after it
 
-	pace pace // of who writes
+	pace pace // of the network
 }
 
 // A sealed frame is complete.
