@@ -59,6 +59,10 @@ int32_t godwit_stats(int64_t cluster, char *text, size_t size, size_t *length) {
 	return forked ? refuse() : go_stats(cluster, text, size, length);
 }
 
+int32_t godwit_address(int64_t cluster, char *text, size_t size, size_t *length) {
+	return forked ? refuse() : go_address(cluster, text, size, length);
+}
+
 int32_t godwit_pull(int64_t worker, int32_t table, const int64_t *rows, size_t count, float *dst, size_t floats, int32_t flags, int32_t wait_ms, uint64_t *op) {
 	return forked ? refuse() : go_pull(worker, table, (int64_t *)rows, count, dst, floats, flags, wait_ms, op);
 }

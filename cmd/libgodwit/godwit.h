@@ -59,8 +59,16 @@ const char *godwit_error(void);
  * nodes are all in this process; workers are of each node. rule is a name of package optim; of
  * a rule that is rated, dim counts the gradient alone. Kinds of initial values: zero,
  * uniform (a: lowest, b: highest), normal (a: mean, b: standard deviation).
+ * A process that is one node of several has
+ *   "member": {"run": "r", "rank": 0, "serve": true, "coordinator": "10.0.0.1:0", "token": "..."}
+ * beside: rank is its id, and one process serves the coordinator to which all connect;
+ * godwit_address has the port that it got. "advertise" is the host by which the others reach the node, if it is
+ * not the one by which the node reaches the coordinator; "join_ms" how long it waits for them.
  * Returns the cluster. */
 int64_t godwit_open(const char *config, size_t length);
+
+/* Writes the address of the coordinator that this process serves, as godwit_stats does. */
+int32_t godwit_address(int64_t cluster, char *text, size_t size, size_t *length);
 
 /* Waits for the cluster to start. */
 int32_t godwit_ready(int64_t cluster, int32_t wait_ms);

@@ -140,6 +140,17 @@ func go_worker(id C.int64_t, index C.int32_t) (code C.int64_t) {
 //export go_stats
 func go_stats(id C.int64_t, text *C.char, size C.size_t, length *C.size_t) (code C.int32_t) {
 	defer recovered(&code)
+	return texts(id, text, size, length, (*capi.Cluster).Stats)
+}
+
+//export go_address
+func go_address(id C.int64_t, text *C.char, size C.size_t, length *C.size_t) (code C.int32_t) {
+	defer recovered(&code)
+	return texts(id, text, size, length, func(c *capi.Cluster) ([]byte, error) { return []byte(c.Address()), nil })
+}
+
+// texts hands a text to C.
+func texts(id C.int64_t, text *C.char, size C.size_t, length *C.size_t, of func(*capi.Cluster) ([]byte, error)) C.int32_t {
 	dst, err := slice[byte](unsafe.Pointer(text), size)
 	if err != nil || length == nil {
 		return failed(capi.BadBuffer(uint64(size)))
@@ -148,7 +159,7 @@ func go_stats(id C.int64_t, text *C.char, size C.size_t, length *C.size_t) (code
 	if err != nil {
 		return failed(err)
 	}
-	b, err := c.Stats()
+	b, err := of(c)
 	if err != nil {
 		return failed(err)
 	}

@@ -283,3 +283,55 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 		seen = append(seen, n)
 	}
 }
+
+// Processes that are given a coordinator form one run, in which each has the id of its rank, and
+// the loss of one is told by its name.
+func TestMembersOfARun(t *testing.T) {
+	const n = 3
+	var cs [n]*Cluster
+	at := "127.0.0.1:0"
+	for i := range n {
+		b, err := json.Marshal(Config{Nodes: n, Tables: twoTables, Member: &Member{Run: "r", Rank: i, Serve: i == 0, Coordinator: at, Token: "token"}})
+		must(t, err)
+		cs[i], err = Open(b)
+		must(t, err)
+		if i == 0 {
+			at = cs[0].Address()
+		}
+	}
+	for i, c := range cs {
+		_, err := c.Ready(-1)
+		must(t, err)
+		if w := worker(t, c, 0); w.w.ID().Node != godwit.NodeID(i) {
+			t.Errorf("rank %d is %v", i, w.w.ID())
+		}
+	}
+	rows := make([]int64, 1000)
+	for i := range rows {
+		rows[i] = int64(i)
+	}
+	for _, c := range cs {
+		done(t, worker(t, c, 0))(worker(t, c, 0).Push(0, rows, slices.Repeat([]float32{1}, 4000), 0, 0, 0))
+	}
+	dst := make([]float32, 4000)
+	done(t, worker(t, cs[1], 0))(worker(t, cs[1], 0).Pull(0, rows, dst, 0, 0))
+	if i := slices.IndexFunc(dst, func(x float32) bool { return x != n }); i >= 0 {
+		t.Errorf("float %d is %v, want %d", i, dst[i], n)
+	}
+	var wg sync.WaitGroup
+	for _, c := range cs {
+		wg.Go(func() {
+			if _, err := c.Close(-1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, wrong := range []Member{{Run: "r", Rank: n}, {Run: "", Rank: 1}, {Run: "r", Serve: true, Coordinator: "127.0.0.1:0"}} {
+		b, err := json.Marshal(Config{Nodes: n, Tables: twoTables, Member: &wrong})
+		must(t, err)
+		if _, err := Open(b); CodeOf(err) != Argument {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+}

@@ -23,6 +23,20 @@ type Config struct {
 	Seed    uint64  `json:"seed"`    // of initial values
 	Policy  string  `json:"policy"`  // empty: the default
 	Tables  []Table `json:"tables"`
+
+	// Of a node whose run has others in other processes.
+	Member *Member `json:"member"`
+}
+
+// A Member is how a process finds the others of its run.
+type Member struct {
+	Run         string `json:"run"`         // the name of the run
+	Rank        int    `json:"rank"`        // the node's id
+	Serve       bool   `json:"serve"`       // this process coordinates the run, at the host of Coordinator
+	Coordinator string `json:"coordinator"` // host:port; of who serves, the port may be 0
+	Token       string `json:"token"`       // what lets members in
+	Advertise   string `json:"advertise"`   // the host by which others reach this node; empty: that by which it reaches the coordinator
+	JoinMs      int64  `json:"join_ms"`     // how long to wait for the others; 0: the default
 }
 
 // A Table is a godwit.Table by the names of its parts.
@@ -77,10 +91,13 @@ type Cluster struct {
 	workers int // of each node
 	cfg     node.Config
 	nodes   int
+	alone   bool // there is no other node
 
 	opened   chan struct{} // closed when local or err is set
 	giveUp   context.CancelFunc
-	local    *node.Cluster
+	here     []*node.Node // of this process
+	end      func(ctx context.Context) error
+	address  string // of the coordinator, if this process serves one
 	err      error
 	closing  sync.Once
 	closed   chan struct{} // closed when closeErr is set
@@ -109,6 +126,14 @@ func Open(config []byte) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	start := c.startLocal
+	c.alone = c.nodes == 1
+	if cfg.Member != nil {
+		if start, err = c.member(*cfg.Member); err != nil {
+			return nil, err
+		}
+		c.made = c.made[:c.workers]
+	}
 	c.cfg = node.Config{Model: model, Seed: cfg.Seed, Workers: c.workers}
 	if cfg.Policy != "" {
 		if c.cfg.Policy, err = placement.ByName(cfg.Policy); err != nil {
@@ -119,9 +144,18 @@ func Open(config []byte) (*Cluster, error) {
 	c.giveUp = giveUp
 	go func() {
 		defer close(c.opened)
-		c.local, c.err = node.Local(ctx, c.nodes, c.cfg)
+		c.err = start(ctx)
 	}()
 	return c, nil
+}
+
+// startLocal starts all nodes in this process.
+func (c *Cluster) startLocal(ctx context.Context) error {
+	local, err := node.Local(ctx, c.nodes, c.cfg)
+	if err == nil {
+		c.here, c.end = local.Nodes, local.Close
+	}
+	return err
 }
 
 func (c *Cluster) model(tables []Table) (*godwit.Model, error) {
@@ -191,10 +225,10 @@ func (c *Cluster) Close(wait time.Duration) (bool, error) {
 		go func() {
 			defer close(c.closed)
 			<-c.opened
-			if c.local != nil {
+			if c.end != nil {
 				ctx, end := context.WithTimeout(context.Background(), closeTime)
 				defer end()
-				c.closeErr = c.local.Close(ctx)
+				c.closeErr = c.end(ctx)
 			}
 		}()
 	})
@@ -242,8 +276,8 @@ func (c *Cluster) Worker(i int) (*Worker, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made[i] == nil {
-		w := c.local.Nodes[i/c.workers].Worker(i % c.workers)
-		c.made[i] = &Worker{cluster: c, w: w.(godwit.Awaiter), name: w.ID().String(), alone: c.nodes == 1, ops: map[uint64]*op{}}
+		w := c.here[i/c.workers].Worker(i % c.workers)
+		c.made[i] = &Worker{cluster: c, w: w.(godwit.Awaiter), name: w.ID().String(), alone: c.alone, ops: map[uint64]*op{}}
 	}
 	return c.made[i], nil
 }
@@ -254,7 +288,7 @@ func (c *Cluster) Stats() ([]byte, error) {
 		return nil, wrong("the cluster has not started")
 	}
 	var sum node.Stats
-	for _, n := range c.local.Nodes {
+	for _, n := range c.here {
 		sum.Add(n.Stats())
 	}
 	b, err := json.Marshal(sum)

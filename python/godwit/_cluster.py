@@ -6,11 +6,12 @@ import atexit
 import ctypes
 import json
 import operator
+import sys
 import threading
 import weakref
 from typing import Any, Callable, Sequence
 
-from . import _buffers, _lib
+from . import _buffers, _launch, _lib
 from .errors import ArgumentError, ClosedError
 
 
@@ -79,8 +80,10 @@ class Table:
 class _Group:
     """Tables that began together: a cluster of the library."""
 
-    def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int]) -> None:
+    def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int], launch: _launch.Launch | None, number: int) -> None:
         self.library = library
+        if launch is not None:
+            config = {**config, "nodes": launch.world, "member": launch.member(number)}
         self.bases = bases  # the workers' clocks when it began
         spec = [
             {"name": t.name, "rows": t.rows, "dim": t.dim, "rule": t.rule, "init": {"kind": t.init.kind, "a": t.init.a, "b": t.init.b}}
@@ -88,8 +91,14 @@ class _Group:
         ]
         text = json.dumps({**config, "tables": spec}).encode()
         self.id = library.check(library.open(text, len(text)))
-        while library.check(library.ready(self.id, _lib.SLICE_MS)) == _lib.AGAIN:
-            pass
+        if launch is not None and launch.rank == 0:
+            launch.tell(number, _launch.address(library.address, library.check, self.id), config["member"]["token"])
+        try:
+            while library.check(library.ready(self.id, _lib.SLICE_MS)) == _lib.AGAIN:
+                pass
+        except BaseException:
+            library.close(self.id, 0)
+            raise
         self.workers = [library.check(library.worker(self.id, i)) for i in range(len(bases))]
 
     def stats(self) -> dict[str, Any]:
@@ -307,23 +316,37 @@ class Worker:
 class Cluster:
     """The nodes of a run. :func:`init` makes one; tables begin at the first access to one of them."""
 
-    def __init__(self, *, workers: int = 1, nodes: int = 1, seed: int = 0, policy: str = "") -> None:
+    def __init__(self, *, workers: int = 1, nodes: int = 1, seed: int = 0, policy: str = "", _join: bool = False) -> None:
         for what, x, low, high in (("workers", workers, 1, 4096), ("nodes", nodes, 1, 64), ("seed", seed, 0, 2**64 - 1)):
             if isinstance(x, bool) or not isinstance(x, int) or not low <= x <= high:
                 raise ArgumentError(f"{what}={x!r}, want a whole number of {low} … {high}")
+        self._launch = _launch.find() if _join else None
+        if self._launch is not None and nodes > 1:
+            raise ArgumentError(f"nodes={nodes} within a process of a run of {self._launch.world}: each rank is one node")
         self._library = _lib.load()
         self._config = {"nodes": nodes, "workers": workers, "seed": seed, "policy": policy}
         self._tables: dict[str, Table] = {}
         self._waiting: list[Table] = []
         self._groups: list[_Group] = []
+        self._begun = 0  # groups
         self._lock = threading.RLock()
         self.closed = False
         self.workers: Sequence[Worker] = [Worker(self, i) for i in range(nodes * workers)]
         _open.add(self)
 
     @property
+    def rank(self) -> int:
+        """Which node of the run this process is."""
+        return self._launch.rank if self._launch is not None else 0
+
+    @property
+    def world(self) -> int:
+        """How many processes the run has."""
+        return self._launch.world if self._launch is not None else 1
+
+    @property
     def worker(self) -> Worker:
-        """The first worker."""
+        """The first worker of this process."""
         return self.workers[0]
 
     def table(self, name: str, rows: int, dim: int, *, rule: str = "add", init: Init | None = None) -> Table:
@@ -348,15 +371,22 @@ class Cluster:
             tables = self._waiting
             if not tables:
                 return
-            group = _Group(self._library, self._config, tables, [w._clock for w in self.workers])
+            prepares = any(t._prepare for t in tables)
+            if prepares and self.world > 1 and len(self.workers) > 1:
+                raise ArgumentError("tables with values to begin with (from_pretrained, padding_idx) need workers=1 in a run of several processes")
+            group = _Group(self._library, self._config, tables, [w._clock for w in self.workers], self._launch, self._begun)
+            self._begun += 1
             self._waiting = []
             self._groups.append(group)
             for i, t in enumerate(tables):
                 t._group, t._index = group, i
             for t in tables:
                 for f in t._prepare:
-                    f(self.worker)
+                    if self.rank == 0:
+                        f(self.worker)
                 t._prepare = []
+            if prepares and self.world > 1:
+                self.worker._meet(self._library.barrier, group)
 
     def stats(self) -> dict[str, Any]:
         """What the nodes count, such as ``local`` and ``remote`` accesses. ``not_finite`` are vectors that were not pushed."""
@@ -400,14 +430,17 @@ _current: Cluster | None = None
 
 
 def init(*, workers: int = 1, nodes: int = 1, seed: int = 0, policy: str = "") -> Cluster:
-    """Makes the cluster that modules use which are not told of another. This process is all of it.
+    """Makes the cluster that modules use which are not told of another.
+
+    Under torchrun, its processes form one cluster: each is a node, whose id is its rank. They all make the same tables in the
+    same order. Otherwise this process is all of it.
 
     ``workers`` is how many threads access rows at a time. ``nodes`` above 1 puts several nodes into this process, which is for tests.
     """
     global _current
     if _current is not None and not _current.closed:
         raise ArgumentError("there is a cluster already: close it first, or make another one by godwit.Cluster")
-    _current = Cluster(workers=workers, nodes=nodes, seed=seed, policy=policy)
+    _current = Cluster(workers=workers, nodes=nodes, seed=seed, policy=policy, _join=True)
     return _current
 
 
@@ -421,6 +454,8 @@ def cluster() -> Cluster:
 @atexit.register
 def _end() -> None:
     for c in list(_open):
+        if c.world > 1 and getattr(sys, "last_value", None) is not None:
+            continue  # this rank ends by an exception: the others are to see a loss, and not to wait
         try:
             c.close()
         except Exception:  # a forked child, or a run that has failed

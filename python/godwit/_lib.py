@@ -36,6 +36,7 @@ _FUNCTIONS = {
     "close": (_i32, [_i64, _i32]),
     "worker": (_i64, [_i64, _i32]),
     "stats": (_i32, [_i64, ctypes.c_char_p, _size, _at]),
+    "address": (_i32, [_i64, ctypes.c_char_p, _size, _at]),
     "pull": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _i32, _at]),
     "push": (_i32, [_i64, _i32, _at, _size, _at, _size, ctypes.c_float, _i32, _i32, _at]),
     "set": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _at]),

@@ -24,6 +24,9 @@ __all__ = ["SGD", "Adagrad", "RowWiseAdagrad", "SparseAdam", "Adam"]
 class Optimizer(torch.optim.Optimizer):
     """What the optimizers of rows have in common."""
 
+    average = True
+    """Whether gradients are averaged over the processes of a run, as DistributedDataParallel does; else they are summed."""
+
     _has_state = True  # the rule keeps more than the values
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
@@ -85,8 +88,9 @@ class Optimizer(torch.optim.Optimizer):
         state["step"] = state.get("step", 0) + 1
         rate = self._rate(group, state["step"])
         values = grad._values().to(torch.float32)
-        if group.get("maximize"):
-            values = -values
+        scale = (-1.0 if group.get("maximize") else 1.0) / (p.table.cluster.world if self.average else 1)
+        if scale != 1:
+            values = values * scale
         p.table.cluster.worker.push(p.table, grad._indices()[0], values.contiguous(), rate=rate, sum=True, finite=True)
         p.__dict__["_pushed"] = grad
 

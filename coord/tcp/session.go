@@ -1,0 +1,251 @@
+package tcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/coord/internal/ledger"
+)
+
+// A session is a member of a sealed run. One goroutine, follow, applies what the server sends.
+type session struct {
+	*ledger.Ledger
+	*peer
+	cfg     coord.Config
+	begun   chan struct{} // closed when the server has answered
+	over    chan struct{} // closed when the connection has ended
+	closing sync.Once
+	closed  error // result of Close
+
+	mu   sync.Mutex
+	said []chan struct{} // of messages that have not come back: closed when they do
+}
+
+// refusals are the errors of refusals, by their code.
+var refusals = map[string]error{"mismatch": coord.ErrMismatch, "missing": coord.ErrMissing, "complete": coord.ErrComplete}
+
+// A refusedError is what the server said.
+type refusedError struct {
+	text string
+	is   error
+}
+
+func (e *refusedError) Error() string { return e.text }
+func (e *refusedError) Unwrap() error { return e.is }
+
+// Join makes this process a node of the run that is coordinated at an address. seat is the id
+// that it is to have; [godwit.NoNode]: any. It returns when all nodes are there, and tries
+// again while nobody serves at the address yet.
+func Join(ctx context.Context, addr, token string, seat godwit.NodeID, cfg coord.Config) (coord.Session, error) {
+	cfg, err := cfg.Checked()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Join+2*time.Second, fmt.Errorf("no word from %s within %v", addr, cfg.Join))
+	defer cancel()
+	conn, err := dial(ctx, addr)
+	if err != nil {
+		return nil, fmt.Errorf("coord: run %q: %w: %s: %w", cfg.Run, coord.ErrCoordinator, addr, err)
+	}
+	s, err := enter(ctx, conn, token, seat, cfg)
+	if err == nil {
+		return s, nil
+	}
+	_ = conn.Close()
+	var r *refusedError
+	if errors.As(err, &r) {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+		return nil, fmt.Errorf("coord: run %q: %w: %w", cfg.Run, coord.ErrMissing, err)
+	}
+	return nil, fmt.Errorf("coord: run %q: %w: %s ended the connection, as it does with a wrong token: %w", cfg.Run, coord.ErrCoordinator, addr, err)
+}
+
+func dial(ctx context.Context, addr string) (net.Conn, error) {
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+		if err == nil || ctx.Err() != nil {
+			return conn, err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+func enter(ctx context.Context, conn net.Conn, token string, seat godwit.NodeID, cfg coord.Config) (*session, error) {
+	reg := ledger.NewRegistration(cfg)
+	b, err := json.Marshal(hello{reg, cfg.Run, cfg.Join.Milliseconds()})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(appendFrame([]byte(token), register, seat, b)); err != nil {
+		return nil, err
+	}
+	s := &session{peer: newPeer(conn, cfg.TTL), cfg: cfg, begun: make(chan struct{}), over: make(chan struct{})}
+	stop := context.AfterFunc(ctx, s.withdraw)
+	k, self, payload, err := s.read()
+	stop()
+	if err == nil {
+		err = s.begin(k, self, payload)
+	}
+	close(s.begun)
+	if err != nil {
+		s.end()
+		s.work.Wait()
+		return nil, err
+	}
+	go s.follow()
+	return s, nil
+}
+
+// lastWord is for how long the server's answer to a node that does not wait any more is waited for.
+const lastWord = 2 * time.Second
+
+// withdraw asks for whom this node has waited in vain.
+func (s *session) withdraw() {
+	s.send(withdraw, 0, nil)
+	time.AfterFunc(lastWord, func() {
+		select {
+		case <-s.begun:
+		default:
+			_ = s.conn.Close()
+		}
+	})
+}
+
+// begin takes the server's answer.
+func (s *session) begin(k kind, self godwit.NodeID, payload []byte) error {
+	switch k {
+	case refused:
+		var r refusal
+		if err := json.Unmarshal(payload, &r); err != nil {
+			return err
+		}
+		return &refusedError{r.Text, refusals[r.Code]}
+	case sealed:
+		var all seating
+		if err := json.Unmarshal(payload, &all); err != nil {
+			return err
+		}
+		if len(all.Registrations) != s.cfg.Nodes || len(all.Incarnations) != s.cfg.Nodes || int(self) >= s.cfg.Nodes {
+			return fmt.Errorf("a run of %d nodes, and this is node %d", len(all.Registrations), self)
+		}
+		r := ledger.NewRoster(s.cfg)
+		for id, reg := range all.Registrations {
+			reg.Incarnation = all.Incarnations[id]
+			r.Put(godwit.NodeID(id), reg)
+		}
+		s.Ledger = ledger.New(self, r.Members(), r.Secret(), s.publish)
+		return nil
+	}
+	return fmt.Errorf("a frame of kind %d", k)
+}
+
+// Lease implements coord.Session.
+func (s *session) Lease() time.Duration { return s.cfg.TTL }
+
+// follow applies what the server sends, until the connection ends.
+func (s *session) follow() {
+	defer close(s.over)
+	for {
+		k, id, payload, err := s.read()
+		if err != nil {
+			s.End(fmt.Errorf("coord: run %q: %w: %w: the process that serves it, at %s, has ended, or cannot be reached: %w", s.cfg.Run, godwit.ErrPeerLost, coord.ErrCoordinator, s.conn.RemoteAddr(), err))
+			s.end()
+			return
+		}
+		switch k {
+		case lost:
+			s.Lost(id, string(payload))
+		case message:
+			m, err := ledger.DecodeMessage(payload)
+			if err != nil {
+				s.End(fmt.Errorf("coord: run %q: node %d sent a message that this node does not understand: %w", s.cfg.Run, id, err))
+				continue
+			}
+			s.Apply(id, m)
+			if id == s.Self() {
+				s.back()
+			}
+		}
+	}
+}
+
+// back notes that the oldest message of this node that was under way has come back.
+func (s *session) back() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.said) > 0 {
+		close(s.said[0])
+		s.said = s.said[1:]
+	}
+}
+
+// publish implements ledger.Publish.
+func (s *session) publish(ctx context.Context, m ledger.Message) error {
+	if m.Kind == ledger.Fail || m.Kind == ledger.Partition {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.TTL)
+		defer cancel()
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	came := make(chan struct{})
+	s.mu.Lock()
+	s.said = append(s.said, came)
+	s.send(message, s.Self(), m.Encode())
+	s.mu.Unlock()
+	select {
+	case <-came:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-s.over:
+		if err := s.Err(); err != nil {
+			return err
+		}
+		return coord.ErrCoordinator
+	}
+}
+
+// Close implements coord.Session.
+func (s *session) Close(ctx context.Context) error {
+	s.closing.Do(func() { s.closed = s.close(ctx) })
+	return s.closed
+}
+
+func (s *session) close(ctx context.Context) error {
+	s.End(godwit.ErrClosed)
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.TTL)
+		defer cancel()
+	}
+	var err error
+	select {
+	case <-s.over: // there is nothing to leave, and nobody to tell
+	default:
+		err = s.publish(ctx, ledger.Message{Kind: ledger.Leave})
+	}
+	s.end()
+	_ = s.conn.Close()
+	<-s.over
+	s.work.Wait()
+	if err != nil {
+		return fmt.Errorf("coord: run %q: %v cannot leave orderly, the others will see a loss: %w", s.cfg.Run, s.Members()[s.Self()], err)
+	}
+	return nil
+}

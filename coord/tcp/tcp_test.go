@@ -1,0 +1,144 @@
+package tcp
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/internal/coordtest"
+)
+
+const token = "the token of the test"
+
+func serve(t *testing.T, cfg coord.Config) *Server {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Serve(ln, cfg, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestServerConforms(t *testing.T) {
+	coordtest.Run(t, func(t *testing.T) coordtest.Harness {
+		var mu sync.Mutex
+		servers := map[int]*Server{} // by number of nodes
+		at := func(cfg coord.Config) string {
+			mu.Lock()
+			defer mu.Unlock()
+			if servers[cfg.Nodes] == nil {
+				servers[cfg.Nodes] = serve(t, coord.Config{Run: cfg.Run, Nodes: cfg.Nodes, TTL: cfg.TTL})
+			}
+			return servers[cfg.Nodes].Addr()
+		}
+		return coordtest.Harness{
+			TTL:  time.Minute,
+			Loss: time.Minute,
+			Join: func(ctx context.Context, cfg coord.Config) (coord.Session, error) {
+				if _, err := cfg.Checked(); err != nil {
+					return nil, err
+				}
+				return Join(ctx, at(cfg), token, godwit.NoNode, cfg)
+			},
+			Kill: func(s coord.Session) { _ = s.(*session).conn.Close() },
+		}
+	})
+}
+
+func config(nodes, i int) coord.Config {
+	return coord.Config{Run: "r", Nodes: nodes, Addr: string(rune('a'+i)) + ":1", TTL: time.Minute}
+}
+
+func joinAll(t *testing.T, s *Server, seats ...godwit.NodeID) []coord.Session {
+	t.Helper()
+	ss, errs := make([]coord.Session, len(seats)), make([]error, len(seats))
+	var wg sync.WaitGroup
+	for i, seat := range seats {
+		wg.Go(func() { ss[i], errs[i] = Join(t.Context(), s.Addr(), token, seat, config(len(seats), i)) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for _, s := range ss {
+			_ = s.Close(context.Background())
+		}
+	})
+	return ss
+}
+
+// A node gets the id that it asks for, whoever comes first, and no two get the same.
+func TestSeatsAreThoseThatWereAskedFor(t *testing.T) {
+	s := serve(t, coord.Config{Run: "r", Nodes: 3, TTL: time.Minute})
+	for i, m := range joinAll(t, s, 2, 0, 1) {
+		want := godwit.NodeID([]int{2, 0, 1}[i])
+		if m.Self() != want || m.Members()[want].Addr != config(3, i).Addr {
+			t.Errorf("node %d is %d, at %s", i, m.Self(), m.Members()[want].Addr)
+		}
+	}
+	again := serve(t, coord.Config{Run: "r", Nodes: 2, TTL: time.Minute})
+	first := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { _, err := Join(ctx, again.Addr(), token, 1, config(2, 0)); first <- err }()
+	for {
+		again.mu.Lock()
+		taken := again.seats[1] != nil
+		again.mu.Unlock()
+		if taken {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := Join(t.Context(), again.Addr(), token, 1, config(2, 1)); err == nil {
+		t.Error("two nodes have one seat")
+	}
+	cancel()
+	if err := <-first; err == nil {
+		t.Error("a join that was given up succeeded")
+	}
+}
+
+func TestAWrongTokenIsNotLetIn(t *testing.T) {
+	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if _, err := Join(ctx, s.Addr(), "another token for test", 0, config(1, 0)); err == nil || ctx.Err() != nil {
+		t.Errorf("%v, %v", err, ctx.Err())
+	}
+	joinAll(t, s, 0)
+}
+
+// A node of which nothing is heard is lost after the TTL, though its connection stands.
+func TestASilentNodeIsLost(t *testing.T) {
+	s := serve(t, coord.Config{Run: "r", Nodes: 2, TTL: 300 * time.Millisecond})
+	ss := joinAll(t, s, 0, 1)
+	silent := ss[1].(*session)
+	silent.mu.Lock()
+	silent.peer.mu.Lock() // its writer stands still
+	select {
+	case <-ss[0].Done():
+	case <-time.After(time.Minute):
+		t.Error("nobody has noticed")
+	}
+	silent.peer.mu.Unlock()
+	silent.mu.Unlock()
+	t.Log(ss[0].Err())
+}
