@@ -210,6 +210,11 @@ var directions = []direction{
 		why:   "a task cannot tell a node of a cluster from a simulated one",
 	},
 	{
+		rooms: []string{"checkpoint", "job/...", "node/..."},
+		reach: []string{"gocloud.dev/blob"},
+		why:   "programs of others do not link the clients of object stores that they do not use",
+	},
+	{
 		rooms: []string{"checkpoint"},
 		ours:  []string{"."},
 		pure:  true,

@@ -17,8 +17,8 @@ import (
 	"github.com/godwit-ps/godwit/job/cli"
 )
 
-const checkpointPlaces = `PLACE is a folder, such as runs/kge. Commands for one checkpoint take the last one there, or
-that of a number: runs/kge#12.`
+const checkpointPlaces = `PLACE is a folder, such as runs/kge, or in a bucket, such as s3://models/runs/kge. Commands
+for one checkpoint take the last one there, or that of a number: runs/kge#12.`
 
 func checkpointCommand() *cobra.Command {
 	cmd := &cobra.Command{

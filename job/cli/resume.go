@@ -34,7 +34,7 @@ const (
 
 func (t *training) checkpointGroup() Group {
 	g := NewGroup("Checkpoints")
-	g.StringVar(&t.spec.Checkpoint, "checkpoint", "", "`folder` or URL to write checkpoints to, which all nodes see (default with --resume: there)")
+	g.StringVar(&t.spec.Checkpoint, "checkpoint", "", "`folder`, or URL of a bucket, to write checkpoints to, which all nodes see (default with --resume: there)")
 	g.IntVar(&t.spec.Keep, "keep", keptByDefault, "`number` of checkpoints to keep, the last ones; the best one is kept too")
 	g.StringVar(&t.resume, "resume", "", "`folder` or URL of a checkpoint to go on from, the last one there or, as in runs/kge#12, that of a number")
 	g.IntVar(&t.cluster.restarts, "restarts", restartsByDefault, "how many `times` a run with checkpoints goes on by itself with a node less when one is lost")

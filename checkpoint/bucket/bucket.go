@@ -1,0 +1,188 @@
+// Package bucket keeps checkpoints in object stores: S3, Google Cloud Storage, Azure Blob Storage, and whatever else
+// speaks their protocols. It knows the stores by gocloud.dev/blob. A program that wants them imports their drivers and
+// registers their schemes:
+//
+//	import _ "gocloud.dev/blob/s3blob"
+//
+//	bucket.Register("s3", nil)
+//
+// A place is then s3://BUCKET/FOLDER. What such a URL may say of regions and endpoints, and where credentials come from, is
+// the driver's matter; credentials are in no error and in no name.
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"strings"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"github.com/godwit-ps/godwit/checkpoint"
+)
+
+// A Cleaner ends uploads to a folder of a bucket that nobody will complete, and returns how many. The name is the bucket's. Stores
+// that end them by themselves need none.
+type Cleaner func(ctx context.Context, b *blob.Bucket, name, folder string) (int, error)
+
+// Register has [checkpoint.OpenStore] open URLs of a scheme whose driver is linked. The path is a folder in the bucket. clean may
+// be nil.
+func Register(scheme string, clean Cleaner) {
+	checkpoint.RegisterScheme(scheme, func(ctx context.Context, u *url.URL) (checkpoint.Store, error) { return open(ctx, u, clean) })
+}
+
+func open(ctx context.Context, u *url.URL, clean Cleaner) (checkpoint.Store, error) {
+	bare := *u
+	bare.Path, bare.RawPath, bare.Fragment = "", "", ""
+	b, err := blob.OpenBucket(ctx, bare.String())
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: opening the bucket of %s: %w", name(u), hide(err, u))
+	}
+	folder := strings.Trim(u.Path, "/")
+	if folder != "" {
+		folder += "/"
+	}
+	var end func(context.Context) (int, error)
+	if clean != nil {
+		end = func(ctx context.Context) (int, error) { return clean(ctx, b, u.Host, folder) }
+	}
+	return &store{b, folder, name(u), end}, nil
+}
+
+// name is a URL without user and options, which may be secret.
+func name(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
+
+// hide returns an error without the secret parts of a URL.
+func hide(err error, u *url.URL) error {
+	text := err.Error()
+	for _, s := range []string{u.String(), u.RawQuery, u.User.String()} {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "…")
+		}
+	}
+	return errors.New(text)
+}
+
+// A store is a [checkpoint.Store] in a folder of a bucket.
+type store struct {
+	b      *blob.Bucket
+	folder string
+	name   string
+	clean  func(context.Context) (int, error) // may be nil
+}
+
+// Clean implements [checkpoint.Store].
+func (s *store) Clean(ctx context.Context) (int, error) {
+	if s.clean == nil {
+		return 0, nil
+	}
+	return s.clean(ctx)
+}
+
+// String implements [checkpoint.Store].
+func (s *store) String() string { return s.name }
+
+// uploadBytes is the size of the pieces of an upload; stores take some thousands of them for an object.
+const uploadBytes = 16 << 20
+
+// Create implements [checkpoint.Store].
+func (s *store) Create(ctx context.Context, name string, write func(w io.Writer) error) error {
+	// Not all stores know the condition: who looks first is told apart at least.
+	if ok, err := s.b.Exists(ctx, s.folder+name); err != nil || ok {
+		if err == nil {
+			err = fmt.Errorf("%s: %w", name, fs.ErrExist)
+		}
+		return s.wrap(err)
+	}
+	return s.write(ctx, name, &blob.WriterOptions{IfNotExist: true, BufferSize: uploadBytes, ContentType: contentType}, write)
+}
+
+const contentType = "application/octet-stream" // else the driver guesses it of the first bytes
+
+// Put implements [checkpoint.Store].
+func (s *store) Put(ctx context.Context, name string, b []byte) error {
+	return s.write(ctx, name, &blob.WriterOptions{ContentType: contentType}, func(w io.Writer) error { _, err := w.Write(b); return err })
+}
+
+func (s *store) write(ctx context.Context, name string, o *blob.WriterOptions, write func(w io.Writer) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := s.b.NewWriter(ctx, s.folder+name, o)
+	if err != nil {
+		return s.wrap(err)
+	}
+	if err := write(w); err != nil {
+		cancel() // else Close would make an object of what was written
+		_ = w.Close()
+		return err
+	}
+	return s.wrap(w.Close())
+}
+
+// wrap makes errors of the store those of package checkpoint.
+func (s *store) wrap(err error) error {
+	switch gcerrors.Code(err) {
+	case gcerrors.OK:
+		return nil
+	case gcerrors.NotFound:
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	case gcerrors.FailedPrecondition, gcerrors.AlreadyExists:
+		return fmt.Errorf("%w: %w", fs.ErrExist, err)
+	}
+	return err
+}
+
+// Read implements [checkpoint.Store].
+func (s *store) Read(ctx context.Context, name string, off, n int64) (io.ReadCloser, error) {
+	size, err := s.Size(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if off >= size || n == 0 { // stores refuse such a range
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	r, err := s.b.NewRangeReader(ctx, s.folder+name, off, min(n, size-off), nil)
+	if err != nil {
+		return nil, s.wrap(err)
+	}
+	return r, nil
+}
+
+// Size implements [checkpoint.Store].
+func (s *store) Size(ctx context.Context, name string) (int64, error) {
+	a, err := s.b.Attributes(ctx, s.folder+name)
+	if err != nil {
+		return 0, s.wrap(err)
+	}
+	return a.Size, nil
+}
+
+// List implements [checkpoint.Store].
+func (s *store) List(ctx context.Context, prefix string) (all []checkpoint.Object, err error) {
+	list := s.b.List(&blob.ListOptions{Prefix: s.folder + prefix})
+	for {
+		o, err := list.Next(ctx)
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, s.wrap(err)
+		}
+		if name := strings.TrimPrefix(o.Key, s.folder); !o.IsDir && !strings.Contains(name, "/") {
+			all = append(all, checkpoint.Object{Name: name, Bytes: o.Size})
+		}
+	}
+}
+
+// Remove implements [checkpoint.Store].
+func (s *store) Remove(ctx context.Context, name string) error {
+	err := s.b.Delete(ctx, s.folder+name)
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return nil
+	}
+	return s.wrap(err)
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"gocloud.dev/blob"
+
+	"github.com/godwit-ps/godwit/checkpoint"
+)
+
+const secret = "wJalrXUtnFEMIK7MDENGbPxRfiCY"
+
+// s3Server starts an S3 server. Each request goes through front, if that is not nil, which returns whether it has answered
+// it itself.
+func s3Server(t *testing.T, front func(w http.ResponseWriter, r *http.Request) bool) (place string) {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("models"); err != nil {
+		t.Fatal(err)
+	}
+	fake := gofakes3.New(backend).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if front == nil || !front(w, r) {
+			fake.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	return "s3://models/runs/kge?region=us-east-1&use_path_style=true&endpoint=" + server.URL
+}
+
+var storeTables = []checkpoint.Table{{Name: "t", Rows: 1 << 30, Dim: 1, Width: 1, Rule: "add", Init: "zero"}}
+
+// store writes a checkpoint with a number of rows, and returns its digest.
+func store(ctx context.Context, s checkpoint.Store, n, rows uint64) (checkpoint.Digest, error) {
+	id := checkpoint.NewID(n)
+	p, err := checkpoint.Write(ctx, s, id, 0, storeTables, func(w *checkpoint.Writer) error {
+		for r := range rows {
+			if err := w.Write(0, []uint64{r}, []float32{float32(r + n)}); err != nil {
+				return err
+			}
+		}
+		return w.Section("x", fmt.Append(nil, n))
+	})
+	if err != nil {
+		return checkpoint.Digest{}, err
+	}
+	m := checkpoint.Manifest{ID: id, Run: "r", Task: "t", Tables: storeTables, Written: time.Unix(0, 0)}
+	_, err = checkpoint.Commit(ctx, s, m, []*checkpoint.Piece{p})
+	return p.Digest, err
+}
+
+func TestCheckpointsAreKeptInS3(t *testing.T) {
+	place := s3Server(t, nil)
+	s, err := checkpoint.OpenStore(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(3) {
+		if _, err := store(t.Context(), s, n+1, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store(t.Context(), s, 3, 1); err == nil {
+		t.Error("checkpoint 3 was written twice")
+	}
+	for _, c := range []struct{ args, want string }{
+		{"ls " + place, "3"},
+		{"verify " + place, "checkpoint 3 is whole: 1000 rows"},
+		{"verify " + place + "#2", "checkpoint 2 is whole"},
+		{"prune --keep 1 " + place, "removed checkpoints 1 2: 8 objects"}, // with those of the second one of number 3
+		{"verify " + place, "checkpoint 3 is whole"},
+	} {
+		out, code, err := godwit(append([]string{"checkpoint"}, strings.Fields(c.args)...)...)
+		if code != 0 || !strings.Contains(out, c.want) {
+			t.Errorf("%s: exit code %d, %s, %v", c.args, code, out, err)
+		}
+	}
+	_, code, err := godwit("checkpoint", "verify", place+"#1")
+	if code != 1 || !strings.Contains(err.Error(), "s3://models/runs/kge") || strings.Contains(err.Error(), "endpoint") {
+		t.Errorf("exit code %d, %v", code, err)
+	}
+}
+
+// Requests fail, answers are slow or are cut. What was acknowledged stays whole.
+func TestAFailingStoreKeepsTheFormerCheckpoint(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	var faults atomic.Bool
+	var at atomic.Uint64
+	place := s3Server(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if !faults.Load() {
+			return false
+		}
+		rng := rand.New(rand.NewPCG(seed, at.Add(1)))
+		switch rng.IntN(8) {
+		case 0:
+			w.WriteHeader(http.StatusInternalServerError)
+			return true
+		case 1:
+			_, _ = io.CopyN(io.Discard, r.Body, 10) // part of it is there when the connection breaks
+			panic(http.ErrAbortHandler)
+		case 2:
+			time.Sleep(20 * time.Millisecond)
+		case 3:
+			w.WriteHeader(http.StatusForbidden) // is not tried again
+			return true
+		}
+		return false
+	})
+	s, err := checkpoint.OpenStore(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := map[uint64]checkpoint.Digest{}
+	var last uint64
+	failed := 0
+	for i := range 9 {
+		faults.Store(false)
+		next, err := checkpoint.Next(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults.Store(i%3 != 0)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		d, err := store(ctx, s, next, 100)
+		cancel()
+		digests[next] = d
+		if err == nil {
+			last = next
+			continue
+		}
+		failed++
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("the error has the secret key: %v", err)
+		}
+		faults.Store(false)
+		c, err := checkpoint.Open(t.Context(), s, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := c.Manifest().Number
+		if got, err := c.Verify(t.Context()); err != nil || n < last || n == last && got != digests[n] {
+			t.Fatalf("after checkpoint %d failed, %d is the last, %d was acknowledged: %v", next, n, last, err)
+		}
+	}
+	t.Logf("%d of 9 failed", failed)
+}
+
+func TestUploadsThatNobodyCompletesAreAborted(t *testing.T) {
+	place := s3Server(t, nil)
+	s, err := checkpoint.OpenStore(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store(t.Context(), s, 1, 10); err != nil {
+		t.Fatal(err)
+	}
+	b, err := blob.OpenBucket(t.Context(), strings.Replace(place, "/runs/kge", "", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	var client *s3.Client
+	if !b.As(&client) {
+		t.Fatal("no S3")
+	}
+	name, part := "models", int32(1)
+	for _, key := range []string{"runs/kge/checkpoint-0000000002.x", "others/file"} {
+		up, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &name, Key: &key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.UploadPart(t.Context(), &s3.UploadPartInput{Bucket: &name, Key: &key, UploadId: up.UploadId, PartNumber: &part, Body: bytes.NewReader(make([]byte, 10))})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	done, err := checkpoint.Prune(t.Context(), s, 1)
+	if err != nil || done.Unfinished != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	left, err := client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &name})
+	if err != nil || len(left.Uploads) != 1 || *left.Uploads[0].Key != "others/file" {
+		t.Errorf("uploads %+v are left, %v", left, err)
+	}
+}
+
+func TestASecondRunAtABucketIsRefused(t *testing.T) {
+	s, err := checkpoint.OpenStore(t.Context(), s3Server(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := checkpoint.Acquire(t.Context(), s, checkpoint.Holder{Run: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := checkpoint.Acquire(ctx, s, checkpoint.Holder{Run: "two"}); err == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, checkpoint.ErrLocked) {
+		t.Errorf("a second run got %v", err) // it watches the first for longer
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if lock, err = checkpoint.Acquire(t.Context(), s, checkpoint.Holder{Run: "two"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+}
