@@ -23,7 +23,7 @@ def clusters(request):
 def run():
     """Runs a program in another process, and returns its exit code, output and error output."""
 
-    def run(program, timeout=120):
+    def run(program, timeout=600):  # a machine may be busy
         p = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=timeout)
         return p.returncode, p.stdout, p.stderr
 

@@ -23,7 +23,7 @@ def torchrun(tmp_path, program, ranks, *options):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path, start_new_session=True,
     )
     try:
-        out, err = p.communicate(timeout=300)
+        out, err = p.communicate(timeout=600)
     except subprocess.TimeoutExpired:
         os.killpg(p.pid, signal.SIGKILL)
         out, err = p.communicate()

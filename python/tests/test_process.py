@@ -126,8 +126,7 @@ def test_the_interpreter_ends_whatever_is_open(run, how):
             h = c.worker.pull_async(t, [1])
         if "{how}" == "atexit":
             atexit.register(lambda: print(c.worker.pull(t, [1]).tolist()))
-        """,
-        timeout=60,
+        """
     )
     assert code == 0 and (err == "" or how == "daemon")  # whose thread gets an error
 
