@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: python/make.sh wheel   builds the wheel into python/dist and has auditwheel look at it
 #        python/make.sh test    builds it, installs it into a fresh environment and runs its tests there
+#        python/make.sh tools   only installs the tools
 #
 # Tools (hatchling, ziglang, auditwheel, pytest, numpy, and torch if GODWIT_TORCH=1) are installed
 # once, into GODWIT_PYTHON (default: a folder of the user's cache). The fresh environment sees them.
@@ -27,10 +28,21 @@ need() {
 [ "$(uname -s)" = Linux ] || skip "the library is built for Linux only"
 "$PYTHON" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))' 2>/dev/null ||
 	skip "there is no Python of version 3.9 or later with venv (PYTHON=$PYTHON)"
+mkdir -p "$(dirname "$tools")"
+exec 9>"$tools.lock" # one at a time installs tools
+flock 9
 [ -x "$tools/bin/python" ] || "$PYTHON" -m venv "$tools"
 need "hatchling numpy pytest" hatchling,numpy,pytest || skip "hatchling, numpy and pytest cannot be installed into $tools"
 need "ziglang auditwheel" ziglang,auditwheel || command -v "$(${GO:-go} env CC)" >/dev/null ||
 	skip "there is no C compiler, and ziglang cannot be installed into $tools"
+
+if [ "${GODWIT_TORCH:-}" = 1 ]; then
+	need "torch>=2.4" torch || echo "torch could not be installed into $tools"
+fi
+exec 9>&-
+if [ "$what" = tools ]; then
+	exit 0
+fi
 
 if [ "$what" = wheel ]; then
 	rm -rf dist
@@ -42,9 +54,6 @@ if [ "$what" = wheel ]; then
 	exit 0
 fi
 
-if [ "${GODWIT_TORCH:-}" = 1 ]; then
-	need "torch>=2.4" torch || echo "torch could not be installed into $tools"
-fi
 "$tools/bin/python" -c 'import torch' 2>/dev/null ||
 	echo "SKIPPED: tests of godwit.nn and godwit.optim, as torch is not in $tools (GODWIT_TORCH=1 installs it, 3 GB)"
 
