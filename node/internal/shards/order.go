@@ -26,17 +26,19 @@ const maxOrdered = 1 << 16
 
 // Positions returns the positions of keys, by shard. Of a shard, those come
 // first whose home is this node: what is said about a key depends on where that
-// is, and records of one kind in a row are shorter. Positions of equal keys stay
+// is, and records of one kind in a row are shorter. Where there are many keys, those of another
+// home come together, so that several records in a row go to one peer. Positions of equal keys stay
 // in order. It returns nil where there are too few keys for it to pay. The slice
 // is good until the next call.
 func (o *Order) Positions(s *Set, keys []godwit.Key) []int {
 	if len(keys) < len(s.shards) {
 		return nil
 	}
-	o.ends = slices.Grow(o.ends[:0], 2*len(s.shards))[:2*len(s.shards)]
+	parts := max(min(s.proto.Nodes, len(keys)/len(s.shards)), 2)
+	o.ends = slices.Grow(o.ends[:0], parts*len(s.shards))[:parts*len(s.shards)]
 	clear(o.ends)
 	for _, k := range keys {
-		o.ends[s.part(k)]++
+		o.ends[s.part(k, parts)]++
 	}
 	end := 0
 	for i, l := range o.ends {
@@ -45,7 +47,7 @@ func (o *Order) Positions(s *Set, keys []godwit.Key) []int {
 	}
 	o.list = slices.Grow(o.list[:0], len(keys))[:len(keys)]
 	for i, k := range keys {
-		at := &o.ends[s.part(k)]
+		at := &o.ends[s.part(k, parts)]
 		o.list[*at] = i
 		*at++
 	}
@@ -100,12 +102,12 @@ func (o *Order) forget(keys int) {
 	}
 }
 
-// part is the half of a shard that a key is in: those whose home is here, or
-// the others.
-func (s *Set) part(k godwit.Key) int {
-	p := 2 * int(k&s.mask)
-	if s.proto.Homes.Home(k) != s.proto.Self {
-		p++
+// part is the part of a shard that a key is in, of so many: the first are those whose home is this
+// node, and those of the other homes follow, the last of them together.
+func (s *Set) part(k godwit.Key, parts int) int {
+	d := int(s.proto.Homes.Home(k)) - int(s.proto.Self)
+	if d < 0 {
+		d += s.proto.Nodes
 	}
-	return p
+	return parts*int(k&s.mask) + min(d, parts-1)
 }
