@@ -155,6 +155,23 @@ func TestAnIntentBeginsWhenItIsDue(t *testing.T) {
 	}
 }
 
+// An eager planner begins all intents at once, and ends each in its time.
+func TestAnEagerPlannerEndsEachIntentInItsTime(t *testing.T) {
+	d := deskOf(t, placement.Adaptive, true)
+	soon, later := d.homes[0][:1], d.homes[0][1:2]
+	d.announce(t, soon, 10, 11)
+	d.announce(t, later, 1000, 1001)
+	d.act()
+	if d.wanted(soon) != 1 || d.wanted(later) != 1 {
+		t.Errorf("%d and %d keys are wanted, want both", d.wanted(soon), d.wanted(later))
+	}
+	d.advance(11)
+	d.act()
+	if d.wanted(soon) != 0 || d.wanted(later) != 1 {
+		t.Errorf("at clock 11, %d and %d keys are wanted, want the second only", d.wanted(soon), d.wanted(later))
+	}
+}
+
 // An intent that is due when it is announced begins then, though the planner sleeps until a
 // clock before its start.
 func TestAnIntentThatIsDueBeginsAtOnce(t *testing.T) {

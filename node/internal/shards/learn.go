@@ -2,6 +2,7 @@ package shards
 
 import (
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/node/internal/link"
 )
 
@@ -71,11 +72,6 @@ func (t *Teacher) Missed(out *link.Sender, keys []godwit.Key, positions []int, p
 // has asked for them by itself.
 func (s *Set) used(keys []godwit.Key, n uint32) {
 	for _, k := range keys {
-		x := s.shard(k)
-		x.Lock()
-		if !x.closed {
-			x.Used(k, n)
-		}
-		x.Unlock()
+		s.With(k, func(x *protocol.Shard) { x.Used(k, n) })
 	}
 }
