@@ -142,3 +142,15 @@ func TestASilentNodeIsLost(t *testing.T) {
 	silent.mu.Unlock()
 	t.Log(ss[0].Err())
 }
+
+// Who has nothing to say tells that it lives.
+func TestAPeerWithNothingToSayPings(t *testing.T) {
+	a, b := net.Pipe()
+	p := newPeer(a, time.Second)
+	defer p.work.Wait()
+	defer a.Close()
+	_ = b.SetReadDeadline(time.Now().Add(time.Minute))
+	if k, _, _, err := readFrame(b); err != nil || k != ping {
+		t.Errorf("it sends %d, %v, want a ping", k, err)
+	}
+}

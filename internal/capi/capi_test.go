@@ -146,6 +146,13 @@ func TestABarrierThatNobodyElseReaches(t *testing.T) {
 		t.Errorf("waited for after that: %v, %v", over, err)
 	}
 	done(t, w)(w.Pull(0, []int64{1}, make([]float32, 4), 0, 0))
+	op, err = w.Barrier(0)
+	must(t, err)
+	done(t, worker(t, c, 1))(worker(t, c, 1).Barrier(0))
+	done(t, w)(op, nil)
+	if over, err := w.Wait(op, 0); !over || CodeOf(err) != Closed {
+		t.Errorf("waited for when it was over: %v, %v", over, err)
+	}
 	other := worker(t, c, 1)
 	var wg sync.WaitGroup
 	for _, w := range []*Worker{w, other} {
