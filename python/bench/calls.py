@@ -1,9 +1,8 @@
 """Ratios of what calls cost: Godwit from Python beside torch, and beside the same calls in Go.
 
-    python python/bench/calls.py            beside torch, one thread
-    go test ./internal/capi -bench .        the same calls by a loop in Go, without Python: compare with --calls
+    taskset -c 0 env GOMAXPROCS=1 OMP_NUM_THREADS=1 python python/bench/calls.py [seeds]
 
-Pin both to one core: taskset -c 0 env GOMAXPROCS=1 OMP_NUM_THREADS=1. Ratios are of medians of processor time; the
+Both sides have one core and one thread. Ratios are of medians of processor time; the
 cases alternate, and each step has keys that no step had before.
 """
 
