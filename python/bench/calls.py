@@ -1,4 +1,4 @@
-"""Ratios of what calls cost: Godwit from Python beside torch, and beside the same calls in Go.
+"""Ratios of what steps cost: Godwit beside torch; and what an empty call costs.
 
     taskset -c 0 env GOMAXPROCS=1 OMP_NUM_THREADS=1 python python/bench/calls.py [seeds]
 
