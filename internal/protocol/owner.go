@@ -157,7 +157,9 @@ func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
 		}
 		to.version = h.Version
 		to.refreshed()
-		s.send(out, to.node, wire.Record{Kind: wire.Refresh, Key: h.Key, Epoch: h.Epoch, Version: h.Version, Seq: to.seq, Vals: row})
+		s.rec = wire.Record{Kind: wire.Refresh, Key: h.Key, Epoch: h.Epoch, Version: h.Version, Seq: to.seq, Vals: row}
+		omitZeros(&s.rec)
+		out.Send(to.node, &s.rec)
 	case to.is(unacked):
 		s.Stats.Acks++
 		s.send(out, to.node, wire.Record{Kind: wire.Ack, Key: h.Key, Version: h.Version, Seq: to.seq})

@@ -114,7 +114,9 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 	s.becomeDraining(h)
 	s.unsettle(h)
 	d := s.replica(h)
-	s.send(out, s.next(h.Key, 0), wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.floats(d.flight)})
+	s.rec = wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.floats(d.flight)}
+	omitZeros(&s.rec)
+	out.Send(s.next(h.Key, 0), &s.rec)
 	if s.cfg.Broken.DropEarly {
 		s.gone(out, h)
 	}

@@ -52,6 +52,9 @@ func (s *Shard) roundUp(out Out) (held bool) {
 		if !whole {
 			s.roundUpdate(h, &s.rec)
 		}
+		if s.rec.Coding == wire.Raw {
+			omitZeros(&s.rec)
+		}
 		out.Send(to, &s.rec)
 	}
 	return held

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"math"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
@@ -23,7 +24,22 @@ func (u *Update) Brief(out Out, answer, request *wire.Record, scratch []float32,
 	return scratch
 }
 
-// roundNearest rounds the values of an answer or a refresh, in the memory of scratch, which it
+// omitZeros has the zeros of a vector left out of the bytes that it takes, if there are enough of
+// them: nothing is rounded. Differences of wide rows, of which few floats changed, have many.
+func omitZeros(r *wire.Record) {
+	const enough = 2 // of so many floats, one at the least
+	zeros := 0
+	for _, x := range r.Vals {
+		if math.Float32bits(x) == 0 {
+			zeros++
+		}
+	}
+	if zeros > 8 && zeros >= len(r.Vals)/enough {
+		r.Coding = wire.Sparse
+	}
+}
+
+// roundNearest rounds the values of an answer, in the memory of scratch, which it
 // returns.
 func roundNearest(r *wire.Record, scratch []float32, stats *Stats) []float32 {
 	scratch = slices.Grow(scratch[:0], len(r.Vals))[:len(r.Vals)]

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -43,6 +44,37 @@ func TestAnAnswerIsRoundedOnlyWhereAllAllowIt(t *testing.T) {
 			if table < 4 && (a.Vals[0] != want || a.Coding != coding) || table == 4 && a.Coding != wire.BF16 {
 				t.Errorf("table %q, may be rounded: %v, strained: %v: the answer is %v of coding %d, want %v of %d", m.Table(table).Name, rough, strained, a.Vals, a.Coding, want, coding)
 			}
+		}
+	}
+}
+
+// A wide row of which few floats changed travels without the others, unchanged.
+func TestUpdatesOfFewFloatsTakeFewBytes(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 8, Dim: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		changed int
+		want    wire.Coding
+	}{{3, wire.Sparse}, {50, wire.Sparse}, {51, wire.Raw}, {100, wire.Raw}} {
+		c, home, away := pair(t, m, placement.ReplicateAll)
+		var sent []wire.Coding
+		c.sent = func(_, _ godwit.NodeID, r *wire.Record) {
+			if r.Kind == wire.Delta || r.Kind == wire.Refresh {
+				sent = append(sent, r.Coding)
+			}
+		}
+		push := make([]float32, 100)
+		for i := range x.changed {
+			push[i] = 1.0 / 3
+		}
+		away.Push(0, push)
+		calm(t, c)
+		home.Push(0, push)
+		calm(t, c)
+		if !slices.Equal(sent, []wire.Coding{x.want, x.want}) || !slices.Equal(home.row(0), away.row(0)) {
+			t.Errorf("%d of 100 floats changed: sent as %v, want %v twice; the owner has %v, the copy %v", x.changed, sent, x.want, home.row(0), away.row(0))
 		}
 	}
 }
