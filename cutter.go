@@ -5,16 +5,18 @@ package godwit
 // that was issued before its worker's boundary once, and none that was issued after it.
 //
 // A worker crosses into a cut that was asked for at its next call of Advance or Barrier. One
-// that waits in Barrier, or has called Finish and nothing since, crosses at once: there it
-// has a boundary already. So a worker must have pushed all of a step, or nothing, when
-// it calls one of the three. A worker whose goroutine ends calls Finish first; else the cut
-// waits for it.
+// that waits in Barrier, or has called Rest or Finish, or nothing at all, and nothing since, crosses at once:
+// there it has a boundary already. So a worker must have pushed all of a step, or
+// nothing, when it calls one of the four. A worker whose goroutine ends, or does something else for long,
+// calls Rest or Finish first; else the cut waits for it.
 type Cutter interface {
 	Worker
 	// OnCut has f called with the number of each cut when the worker crosses into it, so that
 	// the program takes note of its position. f replaces the function of an earlier
 	// call; nil is none. It runs within Advance or Barrier; or on another goroutine,
-	// while the worker is within Barrier or between Finish and its next call. It
-	// must be short, and not use the worker.
+	// while the worker is within Barrier or at rest. It must be short, and not use the
+	// worker.
 	OnCut(f func(cut uint64))
+	// Rest says that the worker does nothing until its next call.
+	Rest()
 }

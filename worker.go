@@ -100,8 +100,8 @@ type Worker interface {
 	PullAfter(ctx context.Context, after Clock, keys []Key, dst []float32) (Handle, error)
 	// Finish says that the worker will make no updates until the next Barrier: no
 	// other worker's read waits for it until then. An update that it makes nevertheless
-	// counts as made after the Barrier. Finish matters only to tables with bounded
-	// staleness. A worker that never starts stays at clock 0: others wait for it unless
+	// counts as made after the Barrier. Finish matters to tables with bounded
+	// staleness, and to cuts ([Cutter]): it is a step boundary until the worker's next call. A worker that never starts stays at clock 0: others wait for it unless
 	// it calls Finish.
 	Finish()
 

@@ -247,15 +247,13 @@ func (p *part) epochEnd(ctx context.Context, s *train.State) error {
 	if err != nil || id.Number == 0 {
 		return err
 	}
-	p.node.Rest(true)
-	defer p.node.Rest(false)
-	err = p.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error {
-		if err := train.SyncAll(ctx, w); err != nil {
-			return err
+	if err := p.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error {
+		err := train.SyncAll(ctx, w)
+		if c, ok := w.(godwit.Cutter); ok {
+			c.Rest() // the cut waits for it otherwise
 		}
-		return w.Barrier(ctx)
-	})
-	if err != nil {
+		return err
+	}); err != nil {
 		return err
 	}
 	piece, werr := p.write(ctx, id, s)

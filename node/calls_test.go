@@ -240,7 +240,7 @@ func TestWhatWasCancelledIsNotWrittenLater(t *testing.T) {
 func TestStrangeIntentsDoNoHarm(t *testing.T) {
 	rounds := 300 * *scale
 	c := local(t, 3, Config{Model: lengths(t), Workers: 2})
-	m := c.Nodes[0].model
+	m := c.Nodes[0].cfg.Model
 	each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
 		for i := range rounds {
 			keys := some(rng, m, 10)

@@ -174,7 +174,7 @@ func modelOf(t testing.TB, tables ...godwit.Table) *godwit.Model {
 // place returns where a node would serve a read of a key at this moment.
 func (n *Node) place(k godwit.Key) protocol.Place {
 	a := n.rows.Access()
-	p, _ := a.Read(n.rows.Table(k), k, make([]float32, n.model.Dim(k)))
+	p, _ := a.Read(n.rows.Table(k), k, make([]float32, n.cfg.Model.Dim(k)))
 	return p
 }
 
@@ -182,13 +182,13 @@ func (n *Node) place(k godwit.Key) protocol.Place {
 func homedAt(t testing.TB, n *Node, home godwit.NodeID, want int) []godwit.Key {
 	t.Helper()
 	var keys []godwit.Key
-	for k := godwit.Key(0); n.model.Has(k) && len(keys) < want; k++ {
+	for k := godwit.Key(0); n.cfg.Model.Has(k) && len(keys) < want; k++ {
 		if n.proto.Homes.Home(k) == home {
 			keys = append(keys, k)
 		}
 	}
 	if len(keys) < want {
-		t.Fatalf("%d of %d keys have their home at node %d, the test needs %d", len(keys), n.model.Keys(), home, want)
+		t.Fatalf("%d of %d keys have their home at node %d, the test needs %d", len(keys), n.cfg.Model.Keys(), home, want)
 	}
 	return keys
 }

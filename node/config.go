@@ -180,7 +180,7 @@ func (c *Config) protocol() (*protocol.Config, error) {
 		p.Policy = placement.Adaptive
 	}
 	if c.Virtual != nil {
-		p.Broken = c.Virtual.Broken
+		p.Broken, p.BrokenCut = c.Virtual.Broken, c.Virtual.BrokenCut
 	}
 	return p, p.Prepare()
 }

@@ -3,9 +3,9 @@ package node
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/node/internal/cut"
 )
 
 // A Sink takes rows of a cut: their numbers within a table, and for each its value followed
@@ -15,40 +15,49 @@ type Sink func(table int, rows []uint64, floats []float32) error
 
 // CutStats is what a cut was at a node.
 type CutStats struct {
-	Rows  uint64 `json:"rows"`  // that this node wrote
+	Rows  uint64 `json:"rows"`  // that this node handed over
 	Bytes uint64 `json:"bytes"` // … of values and state
+	Kept  uint64 `json:"kept"`  // rows of which a copy was made, because they changed before they were handed over
+	// Longest is how long a worker of this node waited at the most when it crossed.
+	Longest time.Duration `json:"longest_ns"`
 }
 
-// Rest has no row of this node begin to move until it is called with false. When all nodes rest, and then
-// all workers have called WaitSync, Barrier, WaitSync and Barrier, no row moves any more. Keys that
-// are announced are accessed where they are meanwhile.
-func (n *Node) Rest(on bool) { n.rows.Rest(on) }
-
-// Cut hands the rows of the model that this node owns to sink: all nodes together hand over each
-// row once that anybody has accessed, and no other. Nodes call it at the same time, when all
-// rest ([Node.Rest]), and while no worker does anything and no row moves.
+// Cut makes a cut ([godwit.Cutter]) while workers go on, and hands the rows to sink that this
+// node owns at that moment: all nodes together hand over each row once that anybody has accessed,
+// and no other. It is to be called at every node with the same number, which is greater than that of
+// the cut before. Workers begin to cross when the first node calls it; see AwaitCut for the others. Sink is called by one
+// goroutine, and not after Cut has returned. Rows that were changed before
+// they were handed over come first, else rows are in ascending order for the most part.
+//
+// The rows contain what filters left of pushes from before the boundaries, too. Tables without a bound on
+// staleness promise no more than this: a step from before the cut may have read a push from behind it.
+//
+// The cut is given up at all nodes, with an error, when the context ends at one, or a sink fails,
+// or so many rows are changed before they are saved that copies of them would take more than a tenth
+// of the rows of a node, and more than 64 MiB. Workers are not affected by that.
 func (n *Node) Cut(ctx context.Context, number uint64, sink Sink) (CutStats, error) {
-	var s CutStats
-	err := n.cutRows().Each(func() error { return n.over(ctx) }, func(table int, rows []uint64, floats []float32) error {
-		s.Rows += uint64(len(rows))
-		s.Bytes += 4 * uint64(len(floats))
-		return sink(table, rows, floats)
-	})
+	s, err := n.cuts.Make(ctx, number, sink)
 	if err != nil {
-		return s, fmt.Errorf("node: cut %d: %w", number, err)
+		err = fmt.Errorf("node: cut %d: %w", number, err)
 	}
-	return s, nil
+	return CutStats{s.Rows, s.Bytes, s.Kept, s.Longest}, err
 }
 
-// over says why a cut cannot go on; nil if it can.
-func (n *Node) over(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// AwaitCut returns the number of a cut that another node has asked for, and for which Cut is to be
+// called here. It waits until there is one.
+func (n *Node) AwaitCut(ctx context.Context) (number uint64, err error) {
+	for {
+		if number, ok := n.cuts.Asked(); ok {
+			return number, nil
+		}
+		switch n.host.Wait(n.cuts.News(), ctx.Done(), n.host.Done()) {
+		case 1:
+			return 0, fmt.Errorf("node: waiting for a cut: %w", context.Cause(ctx))
+		case 2:
+			return 0, n.Err()
+		}
 	}
-	return n.Err()
 }
-
-func (n *Node) cutRows() *cut.Rows { return &cut.Rows{Set: n.rows, Proto: n.proto} }
 
 // Restore overwrites rows of a table, values and state, as a [Sink] gets them. Of these
 // it takes those that have their home here, and returns how many; so every node may be given
@@ -56,19 +65,19 @@ func (n *Node) cutRows() *cut.Rows { return &cut.Rows{Set: n.rows, Proto: n.prot
 // nodes have restored theirs, all workers call WaitSync, Barrier and WaitSync before they begin.
 // An error tells of bad arguments, or that a row has moved away; rows before it are restored.
 func (n *Node) Restore(table int, rows []uint64, floats []float32) (restored int, err error) {
-	if table < 0 || table >= n.model.Tables() {
-		return 0, fmt.Errorf("node: restore: there is no table %d, the model has %d", table, n.model.Tables())
+	if table < 0 || table >= n.cfg.Model.Tables() {
+		return 0, fmt.Errorf("node: restore: there is no table %d, the model has %d", table, n.cfg.Model.Tables())
 	}
-	t, length := n.model.Table(table), n.model.TableRowLen(table)
+	t, length := n.cfg.Model.Table(table), n.cfg.Model.TableRowLen(table)
 	if len(floats) != len(rows)*length {
 		return 0, fmt.Errorf("node: restore %d rows of table %q: %w: %d floats, the rows have %d with their state", len(rows), t.Name, godwit.ErrLength, len(floats), len(rows)*length)
 	}
-	r := n.cutRows()
+	r := &n.cuts.Rows
 	for i, row := range rows {
 		if row >= t.Rows {
 			return restored, fmt.Errorf("node: restore row %d of table %q: %w: the table has %d rows", row, t.Name, godwit.ErrKeyRange, t.Rows)
 		}
-		k := n.model.Key(table, row)
+		k := n.cfg.Model.Key(table, row)
 		if n.Home(k) != n.self {
 			continue
 		}

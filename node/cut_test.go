@@ -2,12 +2,16 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/optim"
@@ -43,7 +47,7 @@ func cutAll(t testing.TB, c *Cluster, cut uint64) saved {
 			_, errs[i] = n.Cut(ctx, cut, func(table int, nos []uint64, floats []float32) error {
 				mu.Lock()
 				defer mu.Unlock()
-				length := n.model.TableRowLen(table)
+				length := n.cfg.Model.TableRowLen(table)
 				for j, no := range nos {
 					at := [2]uint64{uint64(table), no}
 					if rows[at] != nil {
@@ -99,13 +103,11 @@ func same(t testing.TB, what string, got, want saved) {
 // anything is trained, and after keys moved and were replicated.
 func TestRowsAreRestoredAtAnyNumberOfNodes(t *testing.T) {
 	variants(t, []int{1, 3}, func(t *testing.T, nodes int, cfg Config) {
-		if cfg.Policy != placement.Static {
-			return
-		}
 		cfg.Model = cutModel(t)
 		m := cfg.Model
 		c := local(t, nodes, cfg)
 		train := func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+			defer w.Finish()
 			for range 60 {
 				k := []godwit.Key{godwit.Key(rng.Uint64N(m.Keys()))}
 				if err := announce(w, rng, k); err != nil {
@@ -131,6 +133,7 @@ func TestRowsAreRestoredAtAnyNumberOfNodes(t *testing.T) {
 			c := local(t, nodes, cfg)
 			restoreAll(t, c, rows)
 			each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+				defer w.Finish()
 				if err := everywhere(ctx, w); err != nil {
 					return err
 				}
@@ -192,22 +195,13 @@ func TestACutHasEachRowOnceThoughKeysWereMoving(t *testing.T) {
 			if err := w.Intent(part, w.Clock(), w.Clock()+1); err != nil { // due at once
 				return err
 			}
+			defer w.(godwit.Cutter).Rest()
 			return everywhere(ctx, w)
-		})
-		for _, n := range c.Nodes {
-			n.Rest(true)
-		}
-		each(t, c, func(ctx context.Context, w godwit.Worker, _ *rand.Rand) error {
-			if err := everywhere(ctx, w); err != nil {
-				return err
-			}
-			return w.Barrier(ctx)
 		})
 		if got := cutAll(t, c, cut+1); len(got) != rows {
 			t.Fatalf("-seed %d: cut %d has %d rows of %d", *seed, cut+1, len(got), rows)
 		}
 		for _, n := range c.Nodes {
-			n.Rest(false)
 			moves += n.Stats().Moves
 		}
 		each(t, c, func(ctx context.Context, w godwit.Worker, _ *rand.Rand) error {
@@ -218,6 +212,142 @@ func TestACutHasEachRowOnceThoughKeysWereMoving(t *testing.T) {
 	}
 	if moves == 0 {
 		t.Error("no key moved: the test is vacuous")
+	}
+}
+
+// Cuts are made while workers push as fast as they can and keys move: they have what each worker
+// had pushed when it crossed, and nothing else.
+func TestCutsAreMadeWhileWorkersWork(t *testing.T) {
+	const cuts, keyCount = 4, 12
+	kept := uint64(0)
+	variants(t, []int{1, 3}, func(t *testing.T, nodes int, cfg Config) {
+		workers := nodes * cfg.Workers
+		cfg.Model = modelOf(t, godwit.Table{Name: "t", Rows: keyCount, Dim: workers, Hot: first})
+		c := local(t, nodes, cfg)
+		at := make([]map[uint64][]float32, workers) // by worker and cut: pushes by key
+		pushed := make([][]float32, workers)
+		for _, n := range c.Nodes {
+			for _, w := range n.Workers() {
+				id := int(w.ID().Node)*cfg.Workers + w.ID().Local
+				at[id], pushed[id] = map[uint64][]float32{}, make([]float32, keyCount)
+				w.(godwit.Cutter).OnCut(func(cut uint64) { at[id][cut] = slices.Clone(pushed[id]) })
+			}
+		}
+		var over atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			defer over.Store(true)
+			for i := range cuts {
+				rows := cutAll(t, c, uint64(i+1))
+				for k := range uint64(keyCount) {
+					row := rows[[2]uint64{0, k}]
+					if row == nil {
+						row = make([]float32, workers)
+					}
+					for w := range row {
+						if want := at[w][uint64(i+1)][k]; row[w] != want {
+							t.Errorf("cut %d, row %d has %v pushes of worker %d, want %v", i+1, k, row[w], w, want)
+							return
+						}
+					}
+				}
+			}
+		})
+		each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+			defer w.Finish()
+			id := int(w.ID().Node)*cfg.Workers + w.ID().Local
+			one := make([]float32, workers)
+			one[id] = 1
+			for !over.Load() {
+				k := []godwit.Key{godwit.Key(rng.IntN(keyCount))}
+				if err := announce(w, rng, k); err != nil {
+					return err
+				}
+				pushed[id][k[0]]++
+				h, err := w.PushAsync(ctx, k, one)
+				if err != nil {
+					return err
+				}
+				if rng.IntN(3) == 0 {
+					if err := w.Wait(ctx, h); err != nil {
+						return err
+					}
+				}
+				w.Advance()
+			}
+			return everywhere(ctx, w)
+		})
+		wg.Wait()
+		for _, n := range c.Nodes {
+			kept += n.rows.Totals().Kept
+		}
+	})
+	if kept == 0 && !t.Failed() {
+		t.Error("no row was changed before it was saved: the test is vacuous")
+	}
+}
+
+// A cut that cannot be made ends with an error that says why, and the next one is made.
+func TestACutIsGivenUpAndTheNextOneMade(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := local(t, 2, Config{Model: cutModel(t), Workers: 1})
+	w := c.Nodes[1].Worker(0)
+	must(t, w.Push(ctx, []godwit.Key{3}, []float32{1, 2, 3})) // it has not come to a step boundary
+	short, end := context.WithTimeout(ctx, 2*time.Second)
+	defer end()
+	none := func(int, []uint64, []float32) error { return nil }
+	errs := make([]error, 2)
+	var wg sync.WaitGroup
+	for i, n := range c.Nodes {
+		wg.Go(func() { _, errs[i] = n.Cut(short, 1, none) })
+	}
+	wg.Wait()
+	if err := errs[1]; !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "worker 1.0") {
+		t.Errorf("node 1: %v, want that worker 1.0 is waited for", err)
+	}
+	if err := errs[0]; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("node 0: %v, want that its context ended", err)
+	}
+	w.Finish()
+	full := errors.New("the disk is full")
+	for i, n := range c.Nodes {
+		wg.Go(func() {
+			_, errs[i] = n.Cut(ctx, 2, func(int, []uint64, []float32) error { return full })
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); !errors.Is(err, full) {
+		t.Errorf("%v, want that of the sink", err)
+	}
+	rows := cutAll(t, c, 3)
+	if row := rows[[2]uint64{0, 3}]; len(row) != 3 {
+		t.Errorf("row 3 is %v after two cuts that were given up", row)
+	}
+	if _, err := c.Nodes[0].Cut(ctx, 3, none); err == nil {
+		t.Error("a cut of the same number again")
+	}
+}
+
+// A node learns of a cut that another one asks for.
+func TestNodesHearOfACut(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := local(t, 2, Config{Model: cutModel(t), Workers: 1})
+	var got uint64
+	var errs [2]error
+	var wg sync.WaitGroup
+	none := func(int, []uint64, []float32) error { return nil }
+	wg.Go(func() { _, errs[0] = c.Nodes[0].Cut(ctx, 7, none) })
+	wg.Go(func() {
+		if got, errs[1] = c.Nodes[1].AwaitCut(ctx); errs[1] == nil {
+			_, errs[1] = c.Nodes[1].Cut(ctx, got, none)
+		}
+	})
+	wg.Wait()
+	must(t, errors.Join(errs[:]...))
+	if got != 7 {
+		t.Errorf("heard of cut %d, want 7", got)
 	}
 }
 

@@ -34,7 +34,7 @@ func filtered(t testing.TB, rows uint64, fs ...godwit.Filter) *godwit.Model {
 // abroad returns a key whose home is another node than n.
 func abroad(t testing.TB, n *Node) godwit.Key {
 	t.Helper()
-	for k := godwit.Key(0); n.model.Has(k); k++ {
+	for k := godwit.Key(0); n.cfg.Model.Has(k); k++ {
 		if n.proto.Homes.Home(k) != n.self {
 			return k
 		}
@@ -165,7 +165,7 @@ func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
 	g.shut(2)
 	read := sync.OnceFunc(func() { g.open(2) })
 	t.Cleanup(read)
-	ops.Room = reached * link.CostOf(n.model.RowLen(keys[0]))
+	ops.Room = reached * link.CostOf(n.cfg.Model.RowLen(keys[0]))
 	ctx, giveUp := context.WithCancelCause(background(t))
 	enough := errors.New("waited long enough")
 	over := make(chan error)

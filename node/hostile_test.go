@@ -244,7 +244,7 @@ func take(t *testing.T, variant byte, b []byte) {
 
 // quietNode is a node without goroutines, whose queues nobody empties.
 func quietNode(t testing.TB, cfg Config) *Node {
-	n := &Node{cfg: cfg, model: cfg.Model, host: host.New(host.Real()), budget: host.NewBudget(cfg.Workers, 1)}
+	n := &Node{cfg: cfg, host: host.New(host.Real()), budget: host.NewBudget(cfg.Workers, 1)}
 	must(t, n.build())
 	for _, m := range cfg.Session.Members() {
 		if m.ID != cfg.Session.Self() {

@@ -16,7 +16,7 @@ func TestHandlesOfOthersAreErrors(t *testing.T) {
 	c := local(t, 2, Config{Model: lengths(t), Workers: 2})
 	ctx := background(t)
 	keys := homedAt(t, c.Nodes[0], 1, 1)
-	v := make([]float32, c.Nodes[0].model.Dim(keys[0]))
+	v := make([]float32, c.Nodes[0].cfg.Model.Dim(keys[0]))
 	mine, other, far := c.Nodes[0].Worker(0), c.Nodes[0].Worker(1), c.Nodes[1].Worker(0)
 	h, err := mine.PullAsync(ctx, keys, v)
 	must(t, err)

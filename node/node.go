@@ -46,6 +46,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/store/arena"
+	"github.com/godwit-ps/godwit/node/internal/cut"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/hot"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -68,7 +69,6 @@ import (
 type Node struct {
 	cfg      Config
 	self     godwit.NodeID
-	model    *godwit.Model
 	host     *host.Host
 	budget   *host.Budget
 	links    *link.Links
@@ -81,6 +81,7 @@ type Node struct {
 	loop     *round.Loop
 	hot      *hot.Set // of a policy that knows hot keys; else nil
 	run      *run.Run
+	cuts     *cut.Cuts
 	pulse    *liveness.Pulse
 	workers  *worker.Group
 	receiver *receive.Receiver
@@ -97,7 +98,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	members := cfg.Session.Members()
-	n := &Node{cfg: cfg, self: cfg.Session.Self(), model: cfg.Model,
+	n := &Node{cfg: cfg, self: cfg.Session.Self(),
 		host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers, len(members))}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
@@ -116,6 +117,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n.host.Go(n.run.Watch)
 	n.host.Go(n.planner.Run)
 	n.host.Go(n.loop.Run)
+	n.host.Go(n.cuts.Run)
 	if len(members) > 1 {
 		n.pulse.Start(n.joinTime(ctx))
 		n.host.Go(n.watchPeers)
@@ -130,13 +132,13 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 // build makes the rooms of the node, lowest first. Nothing goes on in them yet.
 func (n *Node) build() error {
 	s, limits := n.cfg.Session, n.cfg.limits()
-	by, err := packing.Of(n.model)
+	by, err := packing.Of(n.cfg.Model)
 	if err != nil {
 		return fmt.Errorf("node: %w", err)
 	}
 	bell, ids := host.NewBell(), new(atomic.Uint64)
 	n.links = link.New(n.host, n.self, len(s.Members()), s.View(), limits, by, bell)
-	n.ops = operation.New(n.model, n.self, n.cfg.Workers, limits)
+	n.ops = operation.New(n.cfg.Model, n.self, n.cfg.Workers, limits)
 	n.links.Answered = n.ops.Complete
 	if v := n.cfg.Virtual; v != nil {
 		n.links.Strains = v.Strains
@@ -160,11 +162,15 @@ func (n *Node) build() error {
 	}
 	n.loop = round.New(round.Config{Host: n.host, Links: n.links, Rows: n.rows, Clocks: clocks, Setup: setup, Bell: bell, Budget: n.budget, IDs: ids,
 		Rate: placement.SyncOf(n.proto.Policy).Rate, First: first, Last: []round.Stage{answers}})
+	n.cuts = cut.New(cut.Config{Host: n.host, Links: n.links, Rows: cut.Rows{Set: n.rows, Proto: n.proto}, Ops: n.ops, Sync: n.loop.Sync})
 	n.receiver = receive.New(receive.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Bell: bell,
-		Questions: questions, Answers: answers, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
-	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Sync: n.loop.Sync,
-		Filters: filtering.New(n.model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Policy: n.proto.Policy,
+		Questions: questions, Answers: answers, Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
+	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.cfg.Model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Sync: n.loop.Sync,
+		Filters: filtering.New(n.cfg.Model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Cuts: n.cuts, Policy: n.proto.Policy,
 		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed, LongStep: n.cfg.longStep()})
+	if err == nil {
+		n.cuts.PushAside = n.workers.PushAside
+	}
 	return err
 }
 
@@ -174,14 +180,14 @@ func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell) error {
 	if n.proto, err = n.cfg.protocol(); err != nil {
 		return err
 	}
-	if err := checkFits(n.model, n.proto.Policy, n.links.Nodes(), n.cfg.memory()); err != nil {
+	if err := checkFits(n.cfg.Model, n.proto.Policy, n.links.Nodes(), n.cfg.memory()); err != nil {
 		return err
 	}
 	if rule, ok := placement.HotRuleOf(n.proto.Policy); ok {
-		n.hot = hot.New(n.model, rule, n.links.Nodes(), n.cfg.Workers)
+		n.hot = hot.New(n.cfg.Model, rule, n.links.Nodes(), n.cfg.Workers)
 		n.proto.Hot = n.hot.Has
 	}
-	n.proto.SettingUp, n.proto.Misplaced = setup.Going, n.misplaced
+	n.proto.SettingUp, n.proto.Misplaced, n.proto.CutShort = setup.Going, n.misplaced, func() { n.cuts.Short() }
 	n.arena.Short = n.outOfMemory
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {
@@ -189,7 +195,7 @@ func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell) error {
 	} else if err := n.arena.Reserve(); err != nil {
 		return n.noMemory(0, err)
 	}
-	n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.model), alloc, bell)
+	n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.cfg.Model), alloc, bell)
 	return err
 }
 
@@ -230,7 +236,7 @@ func (n *Node) everywhere() iter.Seq[godwit.Key] {
 	switch p := n.proto.Policy; {
 	case p.Everywhere(false):
 		return func(yield func(godwit.Key) bool) {
-			for k := godwit.Key(0); n.model.Has(k) && yield(k); k++ {
+			for k := godwit.Key(0); n.cfg.Model.Has(k) && yield(k); k++ {
 			}
 		}
 	case n.hot != nil && p.Everywhere(true):
@@ -364,14 +370,14 @@ func (n *Node) SetStaleness(ctx context.Context, table int, s godwit.Bound) erro
 	if err := n.Err(); err != nil {
 		return fmt.Errorf("node: set staleness: %w", err)
 	}
-	if table < 0 || table >= n.model.Tables() {
-		return fmt.Errorf("node: set staleness: there is no table %d, the model has %d", table, n.model.Tables())
+	if table < 0 || table >= n.cfg.Model.Tables() {
+		return fmt.Errorf("node: set staleness: there is no table %d, the model has %d", table, n.cfg.Model.Tables())
 	}
 	if clocks, _ := s.Clocks(); clocks < -1 {
-		return fmt.Errorf("node: set staleness of table %q: the bound is out of range, want 0 … %d", n.model.Table(table).Name, godwit.MaxBound)
+		return fmt.Errorf("node: set staleness of table %q: the bound is out of range, want 0 … %d", n.cfg.Model.Table(table).Name, godwit.MaxBound)
 	}
-	if n.model.Table(table).Staleness == godwit.Eventual {
-		return fmt.Errorf("node: set staleness of table %q: %w: the model must give the table one from the start, be it far", n.model.Table(table).Name, godwit.ErrBound)
+	if n.cfg.Model.Table(table).Staleness == godwit.Eventual {
+		return fmt.Errorf("node: set staleness of table %q: %w: the model must give the table one from the start, be it far", n.cfg.Model.Table(table).Name, godwit.ErrBound)
 	}
 	return n.bound.Set(ctx, table, s)
 }

@@ -37,8 +37,8 @@ func stall(t testing.TB, p placement.Policy) *stalling {
 	s.Cluster = clusterOver(t, 3, Config{Workers: 1, Policy: p,
 		Model: modelOf(t, godwit.Table{Name: "large", Rows: 4 * stalledKeys, Dim: stalledDim}, godwit.Table{Name: "small", Rows: 1000, Dim: 16})}, s.gate.place)
 	s.asker = s.Nodes[1]
-	for k := godwit.Key(0); s.asker.model.Has(k); k++ {
-		switch i, _ := s.asker.model.Locate(k); {
+	for k := godwit.Key(0); s.asker.cfg.Model.Has(k); k++ {
+		switch i, _ := s.asker.cfg.Model.Locate(k); {
 		case s.asker.proto.Homes.Home(k) != 0:
 		case i == 1:
 			s.beside = append(s.beside, k)

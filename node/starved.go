@@ -17,5 +17,5 @@ func (n *Node) outOfMemory(used int, cause error) {
 
 func (n *Node) noMemory(used int, cause error) error {
 	return fmt.Errorf("node: %w: %w: %s of rows are at this node, and all rows of the model take %s, copies not counted; use more nodes or memory, or a smaller model",
-		godwit.ErrMemory, cause, gib(float64(used)), gib(bytesOf(n.model)))
+		godwit.ErrMemory, cause, gib(float64(used)), gib(bytesOf(n.cfg.Model)))
 }

@@ -58,6 +58,8 @@ type Config struct {
 	Strained float64
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken protocol.Broken
+	// BrokenCut does so with rules of cuts.
+	BrokenCut protocol.BrokenCut
 	// BrokenBound does so with rules of bounded staleness.
 	BrokenBound virtual.BrokenBound
 }
@@ -190,7 +192,7 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 		Workers: c.cfg.Workers, Session: h.session, Run: "simulated",
 		Virtual: &virtual.Options{World: world{c, h}, Started: func(n virtual.Node) { h.virtual = n }, Flush: func(to godwit.NodeID) {
 			c.flush(h, to)
-		}, Limits: c.cfg.Limits, Broken: c.cfg.Broken, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers, LongStep: c.cfg.LongStep},
+		}, Limits: c.cfg.Limits, Broken: c.cfg.Broken, BrokenCut: c.cfg.BrokenCut, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers, LongStep: c.cfg.LongStep},
 	}
 	if c.cfg.Forgets > 0 {
 		cfg.Virtual.Forgets = func() bool { return c.rng.Float64() < c.cfg.Forgets }

@@ -37,6 +37,10 @@ type StormConfig struct {
 	Bounded bool
 	// Broken switches rules of the protocol off, to see that storms notice.
 	Broken protocol.Broken
+	// Cuts is how many cuts are made while the workers work. No call is cancelled then.
+	Cuts int
+	// BrokenCut switches rules of cuts off.
+	BrokenCut protocol.BrokenCut
 	// BrokenBound does so with rules of bounded staleness.
 	BrokenBound virtual.BrokenBound
 	// Filters are those of all tables, other than that of the largest. They must
@@ -63,6 +67,7 @@ type StormReport struct {
 	// Judged says what the reads of bounded tables could have broken.
 	Judged  history.JudgedClocks `json:"-"`
 	Rebound int                  `json:"-"` // changes of a bound
+	Cut     DidCuts              `json:"-"` // what the cuts met
 }
 
 // Storm lets random workers loose on a few keys and judges everything that they
@@ -79,7 +84,7 @@ func Storm(ctx context.Context, seed uint64, w StormConfig) (*StormReport, error
 		return rep, err
 	}
 	s.c, sched.c = c, c
-	r, err := c.Run(ctx, s.work)
+	r, err := c.RunNodes(ctx, s.program)
 	if err == nil {
 		rep.Result, rep.Scanned, rep.Cancelled, rep.Aged = *r, s.scanned, s.cancelled, s.aged
 		if s.lossy != nil {
@@ -87,6 +92,9 @@ func Storm(ctx context.Context, seed uint64, w StormConfig) (*StormReport, error
 		}
 		if s.bounds != nil {
 			rep.Judged, rep.Rebound = s.bounds.clocks.Judged, s.bounds.changes
+		}
+		if s.cuts != nil {
+			rep.Cut = s.cuts.did
 		}
 		err = s.judge()
 	}
@@ -112,6 +120,7 @@ type storm struct {
 	history *history.History
 	scanned Scanned
 	bounds  *stormBounds    // if the config is bounded
+	cuts    *stormCuts      // if it has cuts made
 	lossy   *stormFilters   // if it leaves filters open, and the seed has some
 	clocks  uint64          // keys of vector clocks, which are the first
 	strain  float64         // how often bytes seem to bound the network; see Config.Strained
@@ -278,10 +287,13 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	s.history = history.New(workers, s.group, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held)
 	cfg := Config{
 		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
-		Network: *w.Network, Compute: randomCompute(rng), Limits: s.limits, LongStep: longStep, Strained: s.strain, Watch: true, Broken: w.Broken, BrokenBound: w.BrokenBound,
+		Network: *w.Network, Compute: randomCompute(rng), Limits: s.limits, LongStep: longStep, Strained: s.strain, Watch: true, Broken: w.Broken, BrokenCut: w.BrokenCut, BrokenBound: w.BrokenBound,
 	}
 	if s.bounds != nil {
 		cfg.Barriers = s.bounds.behind
+	}
+	if w.Cuts > 0 {
+		s.cuts = newStormCuts()
 	}
 	return s, cfg
 }
@@ -417,6 +429,9 @@ func (s *storm) judge() error {
 		return err
 	}
 	if err := s.untouched(); err != nil {
+		return err
+	}
+	if err := s.cuts.judge(s); err != nil {
 		return err
 	}
 	for k := godwit.Key(s.clocks); s.model.Has(k); k++ {

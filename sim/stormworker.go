@@ -50,6 +50,11 @@ type operation struct {
 func (s *storm) work(ctx context.Context, w godwit.Worker) error {
 	id := int(w.ID().Node)*s.config.Workers + w.ID().Local
 	x := &stormWorker{storm: s, w: w, rng: rand.New(rand.NewPCG(s.seed, uint64(id)+77)), id: id, node: int(w.ID().Node), pushed: map[godwit.Key]float32{}, cancels: newCancels(s.seed, id)}
+	if s.cuts != nil {
+		x.cancels = nil
+		x.w.(godwit.Cutter).OnCut(x.crossed)
+		defer x.w.Finish()
+	}
 	for i := range s.config.Steps {
 		if s.bounds != nil && s.bounds.meets(i) {
 			if err := x.barrier(ctx, func() error { return x.amidBarrier(ctx) }); err != nil {
@@ -270,7 +275,9 @@ func (x *stormWorker) set(ctx context.Context, k godwit.Key) error {
 	for i := range vals {
 		vals[i] = float32(history.Era * j)
 	}
+	x.cuts.set(x.id, k, j)
 	o.done = func(int, int) error {
+		x.cuts.setDone(k, j)
 		x.history.SetComplete(k, j)
 		return nil
 	}

@@ -35,9 +35,9 @@ func (s *Shard) Pass(out Out, r *wire.Record) bool {
 // row or in scratch.
 func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (value []float32, ok bool) {
 	if r.Kind == wire.Push {
-		return nil, u.Push(h, r.Key, r.Vals)
+		return nil, u.Push(h, r.Key, r.Vals, MarkOf(r.Odd))
 	}
-	if h == nil || h.Key != r.Key || h.Meta != uint32(owner) {
+	if h == nil || h.Key != r.Key || h.Meta&^uint32(OddMark) != uint32(owner) {
 		return nil, false
 	}
 	return u.value(h, scratch), true

@@ -5,22 +5,248 @@ import (
 	"github.com/godwit-ps/godwit/internal/store"
 )
 
-// Main appends the row of a key to dst, value and state, if its main copy is here.
-func (s *Shard) Main(k godwit.Key, dst []float32) ([]float32, bool) {
+// This file is what a shard does for a cut ([godwit.Cutter]), so that the row of each key can be
+// saved with the changes from before the cut and without the later ones.
+//
+// Cuts follow one another: a node begins the next one when all nodes have ended the last. So
+// there are two sides of a cut, and one bit tells them apart, a Mark. A worker's pushes
+// and Sets carry the mark of the worker, which changes when it crosses into a cut. A main copy has
+// the mark of the latest side of which it contains a change.
+//
+// K1. The first later change of a main copy keeps a copy of the row as it was.
+// K2. A change from before the cut that comes after that is made to both.
+// K3. A replica's update has changes of one side only, and its mark. Where both wait to be sent,
+// those from before the cut go first (replicaSide.parting).
+// K4. A key stays at its owner while there is a copy of its row that may still change. The mark
+// of any other row moves with it.
+//
+// When all changes from before the cut have arrived at all nodes, the cut is sealed: copies, and
+// rows without later changes, are what is to be saved, each where it is then.
+//
+// K5. A row that is saved gets the later mark. One that has left before it was saved is saved where it
+// arrives: that is before the word of the node that it left that it has saved its rows, as both go the
+// same way.
+
+// A Mark tells the sides of a cut apart: 0 or OddMark. It is a bit of Header.Meta.
+type Mark uint32
+
+// OddMark is the mark of a worker that has crossed into an odd number of cuts, and of what it
+// changes.
+const OddMark Mark = 1 << stateBits
+
+// MarkOf returns the mark of an odd side, or of an even one.
+func MarkOf(odd bool) Mark {
+	if odd {
+		return OddMark
+	}
+	return 0
+}
+
+func (m Mark) odd() bool { return m != 0 }
+
+func markOf(h *store.Header) Mark { return Mark(h.Meta) & OddMark }
+
+// BrokenCut switches rules of cuts off, so that tests can show that they would notice.
+type BrokenCut struct {
+	KeepNone   bool // K1: a later change keeps no copy of the row
+	LateToOne  bool // K2: a late change is made to the row only
+	MixSides   bool // K3: updates of replicas have changes of both sides
+	LateLast   bool // K3: a late change of a replica goes with its later ones
+	SetAtOnce  bool // K3: a Set overtakes updates from before the cut
+	MoveKept   bool // K4: a key moves although the copy of its row may still change
+	ForgetMark bool // K4: a row that moves counts as not changed since the cut
+	SaveOnce   bool // K5: nothing is saved that arrives later
+	SealEarly  bool // a node does not wait for the others' changes from before the cut
+}
+
+// A cut is what a shard knows of the cut under way.
+type cut struct {
+	settled Mark                     // of what is from before the cut under way; while there is none, of everything
+	sealed  bool                     // all changes from before the cut have arrived at all nodes
+	short   bool                     // the shard has given the cut up
+	copies  map[godwit.Key]store.Ref // rows as the cut has them, of keys whose rows changed since
+}
+
+// later returns the mark of what is from after the cut under way.
+func (c *cut) later() Mark { return c.settled ^ OddMark }
+
+// fresh returns the mark of a row that nobody has accessed before. It need not be saved.
+func (c *cut) fresh() Mark {
+	if c.sealed {
+		return c.later()
+	}
+	return c.settled
+}
+
+const (
+	leastCopies = 64 << 20 // bytes of copies that all shards together may keep in any case,
+	partCopies  = 10       // … and one part of so many of their rows
+)
+
+// turn prepares a change of a main copy from one side of a cut. It returns the copy of the row to which
+// the change is to be made, too; nil: none.
+func (s *Shard) turn(h *store.Header, m Mark) []float32 {
+	switch {
+	case m == markOf(h):
+		return nil
+	case m == s.cut.later():
+		s.keep(h)
+	case s.cfg.BrokenCut.LateToOne:
+	default:
+		if c, ok := s.cut.copies[h.Key]; ok {
+			return s.st.Floats(c)
+		}
+	}
+	return nil
+}
+
+// keep keeps a copy of a row that is about to contain later changes (K1).
+func (s *Shard) keep(h *store.Header) {
+	s.mark(h, s.cut.later())
+	c := &s.cut
+	if c.short || s.cfg.BrokenCut.KeepNone {
+		return
+	}
+	class := s.class(h.Key)
+	if len(c.copies) >= max(leastCopies>>s.cfg.Shift/(4*s.cfg.rowLens[class]), s.st.Len()/partCopies, 1) {
+		s.GiveUpCut()
+		if s.cfg.CutShort != nil {
+			s.cfg.CutShort()
+		}
+		return
+	}
+	if c.copies == nil {
+		c.copies = map[godwit.Key]store.Ref{}
+	}
+	ref := s.st.Spare(class)
+	copy(s.st.Floats(ref), store.FloatsAt(h, s.cfg.rowLens[class]))
+	c.copies[h.Key] = ref
+	s.Stats.Kept++
+}
+
+// mergeMain adds a packed difference from one side of a cut to the main copy.
+func (s *Shard) mergeMain(h *store.Header, ref store.Ref, diff []float32, m Mark) {
+	if too := s.turn(h, m); too != nil {
+		s.merge(h.Key, too, diff)
+	}
+	s.merge(h.Key, s.st.Floats(ref), diff)
+}
+
+// turnReplica prepares a push to a replica from one side of a cut. It returns the row to which the
+// push is to be made, too: what the replica is to be after its next update; nil: none.
+func (s *Shard) turnReplica(h *store.Header, m Mark) []float32 {
+	d := s.side(h).replica()
+	switch {
+	case d.unsent == none || s.cfg.BrokenCut.MixSides:
+		s.mark(h, m)
+	case m == markOf(h):
+	case m == s.cut.later():
+		s.split(h, store.FloatsAt(h, s.cfg.rowLens[s.class(h.Key)]))
+		s.mark(h, m)
+	case s.cfg.BrokenCut.LateLast:
+	default:
+		if !d.parting.present() {
+			s.split(h, s.st.Floats(d.sub))
+			d.passed = notSent
+		}
+		return s.floats(d.parting)
+	}
+	return nil
+}
+
+// split has the updates of a replica that were not sent yet go in two parts (K3): those that
+// make the row what is given, and then the others.
+func (s *Shard) split(h *store.Header, row []float32) {
+	d := s.side(h).replica()
+	d.parting = s.addSpare(d.sub)
+	copy(s.floats(d.parting), row)
+	s.sendExactly(h)
+}
+
+// sendFirst reports whether a Set from one side of a cut must wait at a replica, which has no
+// update in flight, until the replica's updates from before the cut were sent: they are not
+// overwritten in what is saved.
+func (s *Shard) sendFirst(h *store.Header, m Mark) bool {
+	d := s.replica(h)
+	if s.cfg.BrokenCut.SetAtOnce {
+		return false
+	}
+	if d.unsent != none && !d.parting.present() && m != markOf(h) && m == s.cut.later() {
+		s.turnReplica(h, m)
+	}
+	return d.parting.present()
+}
+
+// mayRound reports whether an update of a replica from one side of a cut may be rounded. The
+// remainder must be of the side from which the next update is.
+func (s *Shard) mayRound(m Mark) bool { return s.cut.sealed || m == s.cut.settled }
+
+// stays reports whether a key must not move (K4).
+func (s *Shard) stays(h *store.Header) bool {
+	return !s.cut.sealed && markOf(h) == s.cut.later() && !s.cfg.BrokenCut.MoveKept
+}
+
+// travelsAs returns the mark with which a main copy moves (K4).
+func (s *Shard) travelsAs(h *store.Header) Mark {
+	if s.cfg.BrokenCut.ForgetMark {
+		return s.cut.settled
+	}
+	return markOf(h)
+}
+
+// SealCut takes note that all changes from before the cut have arrived at all nodes.
+func (s *Shard) SealCut() { s.cut.sealed = true }
+
+// GiveUpCut forgets what was to be saved.
+func (s *Shard) GiveUpCut() {
+	s.cut.short = true
+	for k, ref := range s.cut.copies {
+		s.st.Free(ref)
+		delete(s.cut.copies, k)
+	}
+}
+
+// EndCut takes note that the rows of all nodes are saved.
+func (s *Shard) EndCut() {
+	s.cut = cut{settled: s.cut.later(), copies: s.cut.copies}
+}
+
+// Kept appends the keys to keys of which there are copies to be saved, in no particular order.
+func (s *Shard) Kept(keys []godwit.Key) []godwit.Key {
+	for k := range s.cut.copies {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// Save appends the row of a key as the cut has it to dst, value and state, if it is to be saved
+// here. It then counts as saved.
+func (s *Shard) Save(k godwit.Key, dst []float32) ([]float32, bool) {
+	if ref, ok := s.cut.copies[k]; ok {
+		dst = append(dst, s.st.Floats(ref)...)
+		s.st.Free(ref)
+		delete(s.cut.copies, k)
+		return dst, true
+	}
 	ref, ok := s.st.Find(k)
-	if !ok {
+	if !ok || !s.unsaved(ref) {
 		return dst, false
 	}
-	if st := stateOf(s.st.Header(ref)); st != owner && st != tentative {
-		return dst, false
-	}
+	s.mark(s.st.Header(ref), s.cut.later())
 	return append(dst, s.st.Floats(ref)...), true
 }
 
-// EachMain calls do with each key whose main copy is here, in no particular order.
-func (s *Shard) EachMain(do func(godwit.Key)) {
+// unsaved reports whether a row is a main copy that is to be saved.
+func (s *Shard) unsaved(ref store.Ref) bool {
+	h := s.st.Header(ref)
+	st := stateOf(h)
+	return (st == owner || st == tentative) && markOf(h) == s.cut.settled
+}
+
+// Unsaved calls do with the keys whose main copies here are to be saved, in no particular order.
+func (s *Shard) Unsaved(do func(godwit.Key)) {
 	s.st.Each(func(ref store.Ref) {
-		if st := stateOf(s.st.Header(ref)); st == owner || st == tentative {
+		if s.unsaved(ref) {
 			do(s.st.Header(ref).Key)
 		}
 	})
@@ -34,7 +260,9 @@ func (s *Shard) Restore(k godwit.Key, row []float32) bool {
 		return false
 	}
 	h := s.st.Header(ref)
-	copy(s.st.Floats(ref), row)
+	for _, to := range [][]float32{s.turn(h, s.cut.settled), s.st.Floats(ref)} {
+		copy(to, row)
+	}
 	s.renewed(h)
 	return true
 }

@@ -72,6 +72,9 @@ func (s *Shard) Resting() error {
 	var err error
 	s.st.Each(func(ref store.Ref) {
 		h := s.st.Header(ref)
+		if stateOf(h) == owner && markOf(h) != s.cut.settled {
+			err = fmt.Errorf("key %d has the mark of a cut to come", h.Key)
+		}
 		if !hasSide(h) {
 			return
 		}
@@ -91,6 +94,8 @@ func (s *Shard) Resting() error {
 	switch {
 	case err != nil:
 		return err
+	case len(s.cut.copies) > 0 || s.cut.sealed:
+		return fmt.Errorf("a cut is under way, %d copies of rows are left", len(s.cut.copies))
 	case used != sides:
 		return fmt.Errorf("%d sides are in use, %d rows have one", used, sides)
 	case len(s.due) > 0:

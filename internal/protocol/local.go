@@ -71,28 +71,34 @@ func (s *Shard) at(h *store.Header, k godwit.Key) *store.Header {
 }
 
 // Push applies the key's update rule if the key can be written here and now.
-func (s *Shard) Push(k godwit.Key, push []float32) Place { return s.PushAt(nil, k, push) }
+func (s *Shard) Push(k godwit.Key, push []float32) Place {
+	return s.PushAt(nil, k, push, s.cut.settled)
+}
 
-// PushAt is Push with the row that a Finder returned for the key, which may be nil or
-// another key's.
-func (s *Shard) PushAt(h *store.Header, k godwit.Key, push []float32) Place {
+// PushAt is Push of a worker whose pushes have a mark, with the row that a Finder returned for
+// the key, which may be nil or another key's.
+func (s *Shard) PushAt(h *store.Header, k godwit.Key, push []float32, m Mark) Place {
 	if h = s.at(h, k); h == nil {
 		return Elsewhere
 	}
 	p := s.writable(h)
 	switch p {
 	case AtOwner:
-		s.apply(h, push)
+		s.apply(h, push, m)
 	case AtReplica:
-		s.applyReplica(h, push)
+		s.applyReplica(h, push, m)
 	}
 	return p
 }
 
-// update applies a push to a copy of a row.
-func (s *Shard) update(h *store.Header, push []float32) {
+// update applies a push to a copy of a row, and to another one, if there is any.
+func (s *Shard) update(h *store.Header, push []float32, too []float32) {
 	i, _ := s.cfg.Model.Locate(h.Key)
-	s.cfg.updates[i].apply(h, push)
+	u := &s.cfg.updates[i]
+	u.apply(store.FloatsAt(h, u.len), push)
+	if too != nil {
+		u.apply(too, push)
+	}
 }
 
 // An Update is how pushes change the rows of a table.
@@ -116,8 +122,7 @@ func newUpdate(m *godwit.Model, table int, seed uint64) Update {
 // Update returns how pushes change the rows of a table.
 func (c *Config) Update(table int) *Update { return &c.updates[table] }
 
-func (u *Update) apply(h *store.Header, push []float32) {
-	row := store.FloatsAt(h, u.len)
+func (u *Update) apply(row, push []float32) {
 	if u.adds {
 		vec.Add(row[:u.dim], push)
 		return
@@ -125,14 +130,14 @@ func (u *Update) apply(h *store.Header, push []float32) {
 	u.rule.Apply(row[:u.dim], row[u.dim:], push)
 }
 
-// Push is Shard.Push for the common case: the row that was found for the key is its main
-// copy and has no side. Otherwise it does nothing and reports false. The lock of the key's
-// shard must be held.
-func (u *Update) Push(h *store.Header, k godwit.Key, push []float32) bool {
-	if h == nil || h.Key != k || h.Meta != uint32(owner) {
+// Push is Shard.PushAt for the common case: the row that was found for the key is its main
+// copy, has no side, and has the mark of the push. Otherwise it does nothing and reports false.
+// The lock of the key's shard must be held.
+func (u *Update) Push(h *store.Header, k godwit.Key, push []float32, m Mark) bool {
+	if h == nil || h.Key != k || h.Meta != uint32(owner)|uint32(m) {
 		return false
 	}
-	u.apply(h, push)
+	u.apply(store.FloatsAt(h, u.len), push)
 	h.Version++
 	return true
 }
@@ -178,8 +183,8 @@ func (s *Shard) writable(h *store.Header) Place {
 }
 
 // apply applies a push to the main copy.
-func (s *Shard) apply(h *store.Header, push []float32) {
-	s.update(h, push)
+func (s *Shard) apply(h *store.Header, push []float32, m Mark) {
+	s.update(h, push, s.turn(h, m))
 	s.touch(h)
 }
 
@@ -202,8 +207,8 @@ func (s *Shard) markChanged(h *store.Header) {
 
 // applyReplica applies a push to a replica. The change goes to the owner
 // with a later sync round.
-func (s *Shard) applyReplica(h *store.Header, push []float32) {
-	s.update(h, push)
+func (s *Shard) applyReplica(h *store.Header, push []float32, m Mark) {
+	s.update(h, push, s.turnReplica(h, m))
 	s.markUnsent(h)
 }
 

@@ -24,13 +24,10 @@ func (s *Shard) localize(out Out, h *store.Header, ref store.Ref, r *wire.Record
 	s.send(out, r.Origin, wire.Record{Kind: wire.Refuse, Key: r.Key})
 }
 
-// canMove reports whether keys may move now, and the nodes to which moving this one sends rows take
-// them: the new owner, unless it asked for the row and so has room for it, and the
-// holders that lack something.
+// canMove reports whether the nodes to which moving a key sends rows take them: the new
+// owner, unless it asked for the row and so has room for it, and the holders that lack
+// something.
 func (s *Shard) canMove(out Out, h *store.Header, to, asker godwit.NodeID) bool {
-	if s.cfg.Rest != nil && s.cfg.Rest() {
-		return false
-	}
 	if to != asker && !out.Takes(to) {
 		return false
 	}
@@ -59,7 +56,7 @@ func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) 
 	}
 	s.travels = hs
 	s.Stats.MovesOut++
-	s.send(out, to, wire.Record{Kind: wire.Transfer, Key: h.Key, Epoch: h.Epoch + 1, Version: h.Version, Vals: s.st.Floats(ref), Holders: hs})
+	s.send(out, to, wire.Record{Kind: wire.Transfer, Key: h.Key, Epoch: h.Epoch + 1, Version: h.Version, Odd: s.travelsAs(h).odd(), Vals: s.st.Floats(ref), Holders: hs})
 	s.becomeFrozen(h, to)
 	if s.cfg.Broken.DropAtSend {
 		k := h.Key
@@ -93,12 +90,10 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	case st.isReplica():
 		// The owner may pass an update in flight on to here. It counts now and is
 		// ignored then.
-		d := s.replica(h)
-		flight := d.sent > containedSeq(r, s.cfg.Self) && d.flight.present()
-		s.rebase(h, ref, r.Vals, flight)
-		own = d.unsent != none || flight
+		own = s.joinMain(h, ref, r)
 	default:
 		copy(s.st.Floats(ref), r.Vals)
+		s.mark(h, MarkOf(r.Odd))
 		if st == placeholder {
 			s.arrived(out, h)
 		}
@@ -128,6 +123,37 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	s.serveQueue(out, r.Key, false)
 	s.tidy(h)
 	return nil
+}
+
+// joinMain makes the row of a replica the main copy that a Transfer brought, with the replica's
+// updates that it does not contain, and reports whether there are any. They count at their side
+// of a cut.
+func (s *Shard) joinMain(h *store.Header, ref store.Ref, r *wire.Record) (own bool) {
+	d := s.replica(h)
+	flight := d.sent > containedSeq(r, s.cfg.Self) && d.flight.present()
+	first, next := s.unsentOf(h, ref)
+	side, rest := markOf(h), markOf(h)
+	if first != nil {
+		rest ^= OddMark
+	}
+	copy(s.st.Floats(ref), r.Vals)
+	s.mark(h, MarkOf(r.Odd))
+	if flight {
+		s.mergeMain(h, ref, s.floats(d.flight), d.side)
+	}
+	if d.rest.present() {
+		s.mergeMain(h, ref, s.floats(d.rest), rest)
+	}
+	if s.cfg.Broken.ForgetUnsent {
+		return flight
+	}
+	if first != nil {
+		s.mergeMain(h, ref, first, rest)
+	}
+	if next != nil {
+		s.mergeMain(h, ref, next, side)
+	}
+	return next != nil || flight
 }
 
 // containedSeq returns the sequence number of a node's last update that the row of a

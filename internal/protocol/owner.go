@@ -36,7 +36,7 @@ const lastEpoch = math.MaxUint32
 // action returns what the policy decides, or to keep the key if that is not possible.
 func (s *Shard) action(h *store.Header, asked placement.Ask, asker godwit.NodeID) placement.Action {
 	a := s.cfg.Policy.Decide(s.situation(h, asked, asker))
-	if a.Verb == placement.Relocate && (h.Epoch == lastEpoch || !s.cfg.mayMove(h.Key, a.To)) {
+	if a.Verb == placement.Relocate && (h.Epoch == lastEpoch || s.stays(h) || !s.cfg.mayMove(h.Key, a.To)) {
 		return placement.Action{Verb: placement.Keep}
 	}
 	return a
@@ -90,7 +90,7 @@ func (s *Shard) addUpdate(h *store.Header, ref store.Ref, by *holder, r *wire.Re
 	if len(r.Vals) == 0 {
 		return
 	}
-	s.merge(h.Key, s.st.Floats(ref), r.Vals)
+	s.mergeMain(h, ref, r.Vals, MarkOf(r.Odd))
 	current := by.version == h.Version && by.version != 0
 	s.touch(h)
 	switch {

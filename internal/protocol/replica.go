@@ -87,6 +87,9 @@ func (s *Shard) acked(out Out, h *store.Header, ref store.Ref, seq uint64) {
 	}
 	s.dropSpare(&d.flight)
 	d.sent = 0
+	if d.passed == sent {
+		d.passed = noPassed
+	}
 	if d.unsent == none {
 		s.becomeFresh(h)
 	} else {
@@ -95,7 +98,7 @@ func (s *Shard) acked(out Out, h *store.Header, ref store.Ref, seq uint64) {
 	s.serveQueue(out, h.Key, false)
 	switch {
 	case stateOf(h) == inFlight: // a Set that waited is the next update
-	case s.side(h).want == 0:
+	case s.side(h).want == 0 && !d.parting.present():
 		s.drain(out, h, ref)
 	case d.unsent >= due:
 		s.dirty = append(s.dirty, h.Key)
@@ -110,11 +113,14 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 	if st := stateOf(h); st != fresh && st != dirty {
 		return
 	}
+	if s.replica(h).parting.present() {
+		return // the next round sends that, and its acknowledgement begins it
+	}
 	s.extract(h, ref)
 	s.becomeDraining(h)
 	s.unsettle(h)
 	d := s.replica(h)
-	s.rec = wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.floats(d.flight)}
+	s.rec = wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Odd: d.side.odd(), Vals: s.floats(d.flight)}
 	omitZeros(&s.rec)
 	out.Send(s.next(h.Key, 0), &s.rec)
 	if s.cfg.Broken.DropEarly {
@@ -123,11 +129,33 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 }
 
 // extract takes the updates of a replica that were not sent yet as the difference in
-// flight, if they make one. The replica is about to become in flight or draining.
+// flight, if they make one. The replica is about to become in flight or draining. Of updates from
+// both sides of a cut it takes the first, if they make a difference; the others go
+// next.
 func (s *Shard) extract(h *store.Header, ref store.Ref) {
 	d := s.side(h).replica()
-	d.unsent = none
-	row := s.st.Floats(ref)
+	if d.parting.present() {
+		d.side = markOf(h) ^ OddMark
+		took := s.takeFlight(h, ref, s.floats(d.parting))
+		s.dropSpare(&d.parting)
+		if took {
+			d.unsent = due
+			return
+		}
+	}
+	d.unsent, d.side = none, markOf(h)
+	if took := s.takeFlight(h, ref, s.st.Floats(ref)); took && d.passed != noPassed {
+		d.passed = sent
+	} else {
+		d.passed = noPassed
+	}
+}
+
+// takeFlight takes what a replica's row has and sub has not as the difference in flight,
+// together with what rounding left, and reports whether there is any. row is the replica's row,
+// or that without its latest updates.
+func (s *Shard) takeFlight(h *store.Header, ref store.Ref, row []float32) bool {
+	d := s.side(h).replica()
 	d.flight = s.addSpare(ref)
 	changed := vec.Delta(s.floats(d.flight), row, s.st.Floats(d.sub))
 	if changed {
@@ -136,7 +164,9 @@ func (s *Shard) extract(h *store.Header, ref store.Ref) {
 	}
 	if !s.withRest(d) && !changed {
 		s.dropSpare(&d.flight)
+		return false
 	}
+	return true
 }
 
 // pack turns the difference that pushes made to a row into what travels (R8).
@@ -160,17 +190,35 @@ func (s *Shard) merge(k godwit.Key, row, diff []float32) {
 	vec.Add(row, diff)
 }
 
+// unsentOf takes apart what a replica has not sent yet, packed: the updates that go first, of the
+// side before a cut, nil if all are of one side, and the others, nil if
+// there are none. Both are scratch.
+func (s *Shard) unsentOf(h *store.Header, ref store.Ref) (first, next []float32) {
+	d, k := s.replica(h), h.Key
+	if d.unsent == none {
+		return nil, nil
+	}
+	row, from := s.st.Floats(ref), s.st.Floats(d.sub)
+	if d.parting.present() {
+		between := s.floats(d.parting)
+		s.before = append(s.before[:0], between...)
+		vec.Sub(s.before, from)
+		s.pack(k, between, s.before)
+		first, from = s.before, between
+	}
+	s.diff = append(s.diff[:0], row...)
+	vec.Sub(s.diff, from)
+	s.pack(k, row, s.diff)
+	return first, s.diff
+}
+
 // rebase puts a replica onto the owner's newer row (R2): onto that go the update in
 // flight, if the row does not contain it, and then what was not sent yet.
 // Where the row comes without all of its state, the copy's own stays.
 func (s *Shard) rebase(h *store.Header, ref store.Ref, newer []float32, flight bool) {
 	d, k := s.replica(h), h.Key
 	row, sub := s.st.Floats(ref), s.st.Floats(d.sub)
-	if d.unsent != none {
-		s.diff = append(s.diff[:0], row...)
-		vec.Sub(s.diff, sub)
-		s.pack(k, row, s.diff)
-	}
+	first, next := s.unsentOf(h, ref)
 	n := copy(sub, newer)
 	if flight && d.flight.present() {
 		diff := s.floats(d.flight)
@@ -183,8 +231,15 @@ func (s *Shard) rebase(h *store.Header, ref store.Ref, newer []float32, flight b
 		s.merge(k, sub, rest)
 	}
 	copy(row, sub)
-	if d.unsent != none && !s.cfg.Broken.ForgetUnsent {
-		s.merge(k, row, s.diff)
+	if s.cfg.Broken.ForgetUnsent {
+		return
+	}
+	if first != nil {
+		s.merge(k, row, first)
+		copy(s.floats(d.parting), row)
+	}
+	if next != nil {
+		s.merge(k, row, next)
 	}
 }
 

@@ -111,9 +111,9 @@ func (s *Shard) requestReplica(out Out, h *store.Header, ref store.Ref, r *wire.
 	case s.closed(h):
 		s.wait(h, r)
 	case r.Kind == wire.Push:
-		s.applyReplica(h, r.Vals)
+		s.applyReplica(h, r.Vals, MarkOf(r.Odd))
 		s.reply(out, r, wire.Done, nil)
-	case r.Kind == wire.Set && stateOf(h) == inFlight:
+	case r.Kind == wire.Set && (stateOf(h) == inFlight || s.sendFirst(h, MarkOf(r.Odd))):
 		s.wait(h, r)
 	case r.Kind == wire.Set:
 		s.extract(h, ref)
@@ -186,7 +186,7 @@ func (s *Shard) serve(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 		s.freshenOrigin(out, h, ref, r)
 		s.answerPull(out, h, r)
 	case wire.Push:
-		s.apply(h, r.Vals)
+		s.apply(h, r.Vals, MarkOf(r.Odd))
 		s.freshenOrigin(out, h, ref, r)
 		s.reply(out, r, wire.Done, nil)
 	case wire.Set:
@@ -221,9 +221,12 @@ func (s *Shard) freshenOrigin(out Out, h *store.Header, ref store.Ref, r *wire.R
 
 func (s *Shard) set(h *store.Header, ref store.Ref, r *wire.Record) {
 	i, _ := s.cfg.Model.Locate(h.Key)
-	row := s.st.Floats(ref)
-	copy(row, r.Vals)
-	s.begin(i, row)
+	for _, row := range [][]float32{s.turn(h, MarkOf(r.Odd)), s.st.Floats(ref)} {
+		if row != nil {
+			copy(row, r.Vals)
+			s.begin(i, row)
+		}
+	}
 	if hasSide(h) {
 		if x := s.holder(s.main(h), r.Origin); x != nil {
 			x.seq = max(x.seq, r.Seq)

@@ -44,12 +44,13 @@ func (s *Shard) roundUp(out Out) (held bool) {
 		s.extract(h, ref)
 		if !d.flight.present() {
 			s.becomeFresh(h) // the pushes made no difference
+			s.servedUp(out, h, ref)
 			continue
 		}
 		s.becomeInFlight(h)
 		s.Stats.Deltas++
-		s.rec = wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Vals: s.floats(d.flight)}
-		if !whole {
+		s.rec = wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Odd: d.side.odd(), Vals: s.floats(d.flight)}
+		if !whole && s.mayRound(d.side) {
 			s.roundUpdate(h, &s.rec)
 		}
 		if s.rec.Coding == wire.Raw {
@@ -58,6 +59,15 @@ func (s *Shard) roundUp(out Out) (held bool) {
 		out.Send(to, &s.rec)
 	}
 	return held
+}
+
+// servedUp goes on with a replica that has become fresh though nothing was acknowledged: a Set
+// may wait for that, or nobody may want it any more.
+func (s *Shard) servedUp(out Out, h *store.Header, ref store.Ref) {
+	s.serveQueue(out, h.Key, false)
+	if stateOf(h) == fresh && s.side(h).want == 0 {
+		s.drain(out, h, ref)
+	}
 }
 
 func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
@@ -113,6 +123,7 @@ type flushed struct {
 	key   godwit.Key
 	first uint64 // which replica of the key
 	seq   uint64 // an acknowledgement of this update or a later one is enough
+	more  bool   // … and then one of what is to be sent next (K3)
 }
 
 // BeginFlush notes every update of replicas of this shard that the owners did not
@@ -129,24 +140,30 @@ func (s *Shard) beginFlush(bounded bool) (f Flush) {
 		if bounded && !s.cfg.isBounded(k) {
 			continue
 		}
-		ref, _ := s.st.Find(k)
-		h := s.st.Header(ref)
-		switch d := s.replica(h); {
-		case d.unsent != none && bounded && s.rounds(k):
-			switch {
-			case d.unsent >= due:
-				f.todo = append(f.todo, flushed{k, d.first, s.seq + 1})
-			case d.sent != 0:
-				f.todo = append(f.todo, flushed{k, d.first, d.sent})
-			}
-		case d.unsent != none:
-			s.sendExactly(h)
-			f.todo = append(f.todo, flushed{k, d.first, s.seq + 1})
-		default:
-			f.todo = append(f.todo, flushed{k, d.first, d.sent})
+		if x := s.flush(k, bounded); x.seq != 0 {
+			f.todo = append(f.todo, x)
 		}
 	}
 	return f
+}
+
+// flush has the updates of a replica sent, and returns what to wait for; its seq is 0 if that is
+// nothing.
+func (s *Shard) flush(k godwit.Key, bounded bool) flushed {
+	ref, _ := s.st.Find(k)
+	h := s.st.Header(ref)
+	d := s.replica(h)
+	x := flushed{key: k, first: d.first, seq: d.sent}
+	switch {
+	case d.unsent != none && bounded && s.rounds(k):
+		if d.unsent >= due {
+			x.seq, x.more = s.seq+1, d.parting.present()
+		}
+	case d.unsent != none:
+		s.sendExactly(h)
+		x.seq, x.more = s.seq+1, d.parting.present()
+	}
+	return x
 }
 
 // unsettle lists a replica that has updates, on their way or still to be sent.
@@ -190,8 +207,15 @@ func (s *Shard) settle() {
 
 // Flushed reports whether all updates of a flush have reached their owners.
 func (s *Shard) Flushed(f *Flush) bool {
-	for n := len(f.todo); n > 0; n-- {
-		if x := f.todo[n-1]; !s.reached(x) {
+	for n := len(f.todo); n > 0; n = len(f.todo) {
+		x := &f.todo[n-1]
+		switch d := s.flushing(x); {
+		case d != nil && x.more && !d.parting.present():
+			*x = s.flush(x.key, false)
+			if x.seq != 0 {
+				continue
+			}
+		case d != nil && !s.reached(d, x):
 			return false
 		}
 		f.todo = f.todo[:n-1]
@@ -199,15 +223,23 @@ func (s *Shard) Flushed(f *Flush) bool {
 	return true
 }
 
-func (s *Shard) reached(x flushed) bool {
+// flushing returns the replica that has updates of a flush; nil: it is no more, and its owner has
+// everything, or it has no updates at all.
+func (s *Shard) flushing(x *flushed) *replicaSide {
 	ref, ok := s.st.Find(x.key)
 	if !ok {
-		return true // a replica goes when the owner has everything
+		return nil // a replica goes when the owner has everything
 	}
 	h := s.st.Header(ref)
-	if !stateOf(h).isReplica() {
-		return true
+	if st := stateOf(h); !st.isReplica() || st == fresh {
+		return nil
 	}
-	d := s.replica(h)
-	return d.first != x.first || d.acked >= x.seq || stateOf(h) == fresh || d.sent >= x.seq && s.cfg.Broken.FlushAtSend
+	if d := s.replica(h); d.first == x.first {
+		return d
+	}
+	return nil
+}
+
+func (s *Shard) reached(d *replicaSide, x *flushed) bool {
+	return !x.more && d.passed == noPassed && (d.acked >= x.seq || d.sent >= x.seq && s.cfg.Broken.FlushAtSend)
 }

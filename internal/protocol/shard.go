@@ -52,17 +52,20 @@ type Config struct {
 	// SettingUp reports whether the workers of this node still set their model
 	// up; nil is never.
 	SettingUp func() bool
-	// Rest reports whether no key may begin to move now; nil is never.
-	Rest func() bool
 	// Misplaced is called, under the shard's lock, when the policy would move a key to a node
 	// that the run does not have; the key stays. It may be nil.
 	Misplaced func(error)
+	// CutShort is called, under a shard's lock, when the shard gives the cut under way up, because
+	// too many rows changed before they were saved. It may be nil.
+	CutShort func()
 	// Observe is told, under the shard's lock, of each change of a key's state
 	// (docs/life-of-a-key.md). It may be nil.
 	Observe func(k godwit.Key, from, to string)
 	// Broken switches single rules of the protocol off: tests show with it that they would
 	// notice.
 	Broken Broken
+	// BrokenCut does so with rules of cuts.
+	BrokenCut BrokenCut
 
 	classes []int           // class of each table
 	rowLens []int           // row length of each class
@@ -139,6 +142,8 @@ type Shard struct {
 	travels   []wire.Holder   // scratch for a Transfer
 	learner   intent.Learner  // of intents that nobody announces
 	diff      []float32       // scratch for a difference
+	before    []float32       // scratch for a difference from before a cut
+	cut       cut             // what is known of the cut under way
 
 	Stats Stats
 }
@@ -158,6 +163,7 @@ type Stats struct {
 	Learned                uint64 // keys and copies that this node asked for because of unannounced accesses
 	Late                   uint64 // local accesses that found an announced key still on its way
 	LeadNanos, LeadActions uint64 // summed time from asking for a key to its arrival, and how many
+	Kept                   uint64 // rows of which copies were kept for a cut
 	Stale                  uint64 // records ignored because a newer state was known
 }
 

@@ -97,6 +97,11 @@ type replicaSide struct {
 	// need not make a difference. Absent in fresh and dirty.
 	flight spareRow
 
+	// parting is the row without the updates that were made after the cut under way, if there
+	// are updates from before it that were not sent yet, and perhaps some from after it; else
+	// absent. The next update is those from before it (cut.go).
+	parting spareRow
+
 	// rest is what rounding took off the last update of a table with a Merger, packed.
 	// The row and sub contain it; it is added to the next update. Present only if unsent
 	// is not none.
@@ -109,11 +114,16 @@ type replicaSide struct {
 	// mean is the mean norm of the updates that were sent, over means of them, at most
 	// known. Only if the policy clips updates (limit.go).
 	mean  float32
+	side  Mark // of the update in flight: see cut.go
 	means uint8
 
 	// unsent says what becomes of the updates that were not sent yet. Invariant: none in
 	// fresh and draining, not none in dirty, either in inFlight.
 	unsent unsent
+
+	// passed says whether updates are overtaken by some that were made later: those go first,
+	// as they are from before a cut. The update that ends a flush is then the one after.
+	passed passed
 
 	// unsettled says that the key is in Shard.unsettled. It is so from the first update
 	// until some time after its acknowledgement.
@@ -128,6 +138,15 @@ const (
 	held                // they stay for now: too small for the policy's limits, or left by rounding
 	due                 // the next round sends them; in dirty, the key is in Shard.dirty
 	exact               // as due, whatever their size, and not rounded: a flush waits for them
+)
+
+// A passed says how far updates have come that others overtook.
+type passed uint8
+
+const (
+	noPassed passed = iota // there are none
+	notSent
+	sent
 )
 
 // A spareRow is a row of the store without a key, or none: its reference plus 1.
@@ -157,15 +176,15 @@ func (s *Shard) dropSpare(r *spareRow) {
 }
 
 // hasSide reports whether a row has a side.
-func hasSide(h *store.Header) bool { return h.Meta>>stateBits != 0 }
+func hasSide(h *store.Header) bool { return h.Meta>>sideShift != 0 }
 
 // side returns the row's side. There must be one.
-func (s *Shard) side(h *store.Header) *side { return s.sides.at(h.Meta >> stateBits) }
+func (s *Shard) side(h *store.Header) *side { return s.sides.at(h.Meta >> sideShift) }
 
 // sideOf returns the row's side. It makes one if there is none.
 func (s *Shard) sideOf(h *store.Header) *side {
 	if !hasSide(h) {
-		h.Meta |= s.sides.take() << stateBits
+		h.Meta |= s.sides.take() << sideShift
 	}
 	return s.side(h)
 }
@@ -232,6 +251,7 @@ func (s *Shard) clearSide(h *store.Header) {
 		s.st.Free(d.sub)
 		s.dropSpare(&d.flight)
 		s.dropSpare(&d.rest)
+		s.dropSpare(&d.parting)
 	}
 	s.side(h).part = [7]uint64{}
 }
@@ -240,8 +260,8 @@ func (s *Shard) clearSide(h *store.Header) {
 func (s *Shard) dropSide(h *store.Header) {
 	if hasSide(h) {
 		s.clearSide(h)
-		s.sides.give(h.Meta >> stateBits)
-		h.Meta &= stateMask
+		s.sides.give(h.Meta >> sideShift)
+		h.Meta &= 1<<sideShift - 1
 	}
 }
 

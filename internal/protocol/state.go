@@ -49,13 +49,18 @@ func (s state) role() string {
 	return s.String()
 }
 
-// Header.Meta has the state in its low bits and the number of the side above them.
+// Header.Meta has the state in its low bits, above them the row's mark, and above that the
+// number of the side.
 const (
 	stateBits = 4
 	stateMask = 1<<stateBits - 1
+	sideShift = stateBits + 1
 )
 
 func stateOf(h *store.Header) state { return state(h.Meta & stateMask) }
+
+// mark gives a row a mark (cut.go).
+func (s *Shard) mark(h *store.Header, m Mark) { h.Meta = h.Meta&^uint32(OddMark) | uint32(m) }
 
 // enter changes the state of a row. Only the functions of this file call it.
 func (s *Shard) enter(h *store.Header, to state) {
@@ -162,13 +167,15 @@ func (s *Shard) becomeInFlight(h *store.Header) {
 // sent with an End next.
 func (s *Shard) becomeDraining(h *store.Header) {
 	s.require(s.side(h).want == 0, h, draining, "no intent may want the replica")
+	s.require(s.side(h).replica().unsent == none, h, draining, "the update must contain all that was not sent")
 	s.fly(h, draining)
 }
 
 func (s *Shard) fly(h *store.Header, to state) {
 	s.require(stateOf(h) == fresh || stateOf(h) == dirty, h, to, "one update may be in flight")
 	d := s.side(h).replica()
-	s.require(d.unsent == none && !d.rest.present(), h, to, "the update must contain all that was not sent")
+	s.require(d.unsent == none || d.side != markOf(h), h, to, "the update must contain all that was not sent from one side of a cut")
+	s.require(!d.parting.present() && !d.rest.present(), h, to, "the update must contain all that was not sent from before a cut")
 	s.seq++
 	d.sent = s.seq
 	s.enter(h, to)

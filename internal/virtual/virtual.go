@@ -33,6 +33,8 @@ type Options struct {
 	Limits Limits
 	// Broken switches rules of the protocol off, to see that checks notice.
 	Broken protocol.Broken
+	// BrokenCut does so with rules of cuts.
+	BrokenCut protocol.BrokenCut
 	// BrokenBound does so with rules of bounded staleness.
 	BrokenBound BrokenBound
 }

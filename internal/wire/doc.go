@@ -42,7 +42,7 @@
 //
 // # A run
 //
-// Consecutive records of the same kind, op, origin, hops, coming, rough, number of
+// Consecutive records of the same kind, op, origin, hops, coming, rough, odd, number of
 // floats and coding form a run of 1 … 65535: a head, and an entry for each.
 //
 //	┌──────┬───────┬───────┬─────────┬─────────┬──────┬─────────┬────────┬──────┬───────────
@@ -55,7 +55,8 @@
 //	         all entries but the first are the next ones, and no bytes; 5: the
 //	         entries are those of a remembered list, whose hash of 16 bytes
 //	         stands here; 6: these entries are to be remembered. Of bits 4 to 6,
-//	         one at most. 7: the values asked for may be rounded
+//	         one at most. 7: of pulls, the values asked for may be rounded; of
+//	         what changes a row, it is of an odd side of cuts
 //	op       absent under bit 0
 //	origin   absent under bit 1
 //	floats   of the values of each record

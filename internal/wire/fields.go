@@ -16,30 +16,31 @@ const (
 	fSeq
 	fHolders
 	fVals
-	fRough
+	fRough // of pulls
+	fSide  // Odd; no kind has both
 )
 
 // fieldsOf says which fields each kind has on the wire. It is the only place
 // that does; the comments of the kinds say what they mean.
 var fieldsOf = [256]field{
 	Pull:     fKey | fOp | fIndex | fOrigin | fRoute | fRough,
-	Push:     fKey | fOp | fIndex | fOrigin | fRoute | fVals,
-	Set:      fKey | fOp | fIndex | fOrigin | fRoute | fSeq | fVals,
+	Push:     fKey | fOp | fIndex | fOrigin | fRoute | fVals | fSide,
+	Set:      fKey | fOp | fIndex | fOrigin | fRoute | fSeq | fVals | fSide,
 	Localize: fKey | fOp | fIndex | fOrigin | fRoute,
 
 	PullReply: fKey | fOp | fIndex | fVals,
 	Done:      fKey | fOp | fIndex,
 
 	Interest: fKey | fOrigin | fRoute | fSeq,
-	Delta:    fKey | fOrigin | fRoute | fSeq | fVals,
-	End:      fKey | fOrigin | fRoute | fSeq | fVals,
+	Delta:    fKey | fOrigin | fRoute | fSeq | fVals | fSide,
+	End:      fKey | fOrigin | fRoute | fSeq | fVals | fSide,
 
 	Refresh: fKey | fEpoch | fVersion | fSeq | fVals,
 	Ack:     fKey | fVersion | fSeq,
 	Dropped: fKey | fSeq,
 	Refuse:  fKey,
 
-	Transfer: fKey | fEpoch | fVersion | fHolders | fVals,
+	Transfer: fKey | fEpoch | fVersion | fHolders | fVals | fSide,
 	Claim:    fKey | fOrigin | fEpoch,
 	Release:  fKey | fOrigin | fEpoch,
 	Drained:  fKey | fEpoch,
@@ -56,6 +57,7 @@ var fieldsOf = [256]field{
 	Wish:      fKey | fOrigin | fRoute | fSeq,
 	Bid:       fKey | fVersion | fSeq,
 	BidReply:  fKey | fVersion,
+	Cut:       fKey | fOp | fSeq,
 }
 
 // The flags of a run.
@@ -67,7 +69,8 @@ const (
 	dense      = 1 << 4
 	listed     = 1 << 5
 	remember   = 1 << 6
-	rough      = 1 << 7
+	rough      = 1 << 7 // of a kind with fRough
+	odd        = 1 << 7 // … with fSide
 )
 
 // flags returns the flags that a run of records with these fields may have.
@@ -87,6 +90,9 @@ func (f field) flags() byte {
 	}
 	if f&fRough != 0 {
 		b |= rough
+	}
+	if f&fSide != 0 {
+		b |= odd
 	}
 	if f.listed() {
 		b |= dense | listed | remember
@@ -117,6 +123,7 @@ func (r *Record) Check() error {
 		{fOrigin, r.Origin != 0, "Origin"},
 		{fRoute, r.Hops != 0, "Hops"},
 		{fRoute, r.Coming, "Coming"},
+		{fSide, r.Odd, "Odd"},
 		{fEpoch, r.Epoch != 0, "Epoch"},
 		{fVersion, r.Version != 0, "Version"},
 		{fSeq, r.Seq != 0, "Seq"},

@@ -31,7 +31,7 @@ const PrefixLen = 4
 //	3  runs of records, codings of values, features, scans
 //	4  both sides of a new connection prove that they are members of the run
 //	5  learned intents
-//	6  values that may be rounded
+//	6  values that may be rounded; cuts
 const Version = 6
 
 // frameAlign is what the length of a frame is a multiple of, so that frames

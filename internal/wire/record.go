@@ -57,6 +57,9 @@ const (
 	Bid      // a node that uses the key → owner: of the changes since Version, Seq were this node's; Version 0: tell the version
 	BidReply // owner → who bid: the key stays; Version: what its row has now. 0: the node may ask for the key
 
+	// Cuts.
+	Cut // Op: the number of a cut; Key: how far the sender has come with it (package cut of a node); Seq: not 0 if it gave the cut up
+
 	kinds // number of kinds + 1
 )
 
@@ -70,6 +73,7 @@ var kindNames = [...]string{
 	Scan: "scan", InUse: "in-use", Scanned: "scanned",
 	Settled: "settled", PullAfter: "pull-after", Rebound: "rebound",
 	Wish: "wish", Bid: "bid", BidReply: "bid-reply",
+	Cut: "cut",
 }
 
 // String returns the name of the kind, as in tests and errors.
@@ -89,6 +93,7 @@ type Record struct {
 	Op      uint64         // the operation of the origin that waits for an answer
 	Index   uint32         // the position of the key in that operation
 	Hops    uint8          // how often the record was passed on
+	Odd     bool           // what changed the row, or the row that moves, is of an odd side of cuts
 	Coming  bool           // the receiver will find the key on its way to it: wait, do not pass on
 	Epoch   godwit.Epoch   // how often the ownership of the key has changed hands
 	Version godwit.Version // of the row that the record brings or acknowledges

@@ -1,6 +1,18 @@
-// Package cut is how the rows of a node leave it for a checkpoint ([Rows.Each]), and come back
-// from one ([Rows.Restore]).
+// Package cut is the cuts of a node ([Cuts]; [godwit.Cutter] says what a cut is), and the restoring of rows
+// ([Rows.Restore]).
 //
-// It owns no lock and no goroutine. It calls the shards, and what takes the rows. It
-// never decides about keys, and waits for nothing but what takes them.
+// A cut has four stages, which nodes tell each other by [wire.Cut]. Asked: the node's
+// workers cross at their next step boundaries ([Party]); those that are parked, because they
+// wait in a barrier or have finished, cross at once. Settled: they all have, and what they
+// changed before is in main copies. When all nodes have settled, the rows are handed
+// over, while workers change them: package protocol keeps copies (its cut.go). Saved: that
+// is done, for rows that are here. When all nodes have saved, rows that came since are handed over.
+// Ended: the next cut may be asked for when all nodes have ended.
+//
+// It owns one goroutine, which [Cuts.Run] is, the lock of the Cuts, which is taken under that of a shard
+// or a queue, and one of each Party. Under the lock of a Party a function of the program runs that takes note
+// of the worker's position.
+//
+// It calls the shards, links and operations, WaitSync of package round, and, upwards, what has a worker cross and what
+// pushes what filters left. It never stops a worker, nor decides about keys.
 package cut

@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/shards"
 )
 
-// Rows are the main copies of a node.
+// Rows are the rows of a node, to be saved and restored.
 type Rows struct {
 	Set   *shards.Set
 	Proto *protocol.Config
@@ -16,72 +16,74 @@ type Rows struct {
 
 // A Sink takes rows of a table: their numbers within it, and for each its value followed by the
 // rule's state. What it gets is good during the call.
-type Sink func(table int, rows []uint64, floats []float32) error
+type Sink func(table int, rows []uint64, floats []float32)
 
 // someKeys is how many keys of a table are looked at together.
 const someKeys = 4096
 
-// Each hands all main copies to sink, those that have their home here in the order of
-// their keys, and so the others. It ends with the first error of sink, or of over, which it asks
-// now and then.
-func (r *Rows) Each(over func() error, sink Sink) error {
+// save hands all rows to sink that are to be saved here: first and between others those of which
+// copies were kept, then those that have their home here in the order of their keys, then the
+// others.
+func (r *Rows) save(sink Sink) {
 	keys := make([]godwit.Key, 0, someKeys)
-	strays := r.strays()
 	m := r.Proto.Model
 	for t := range m.Tables() {
 		first := m.Key(t, 0)
 		end := first + godwit.Key(m.Table(t).Rows)
 		for first < end {
+			r.saveKept(sink)
 			keys = keys[:0]
 			first = r.Proto.Used(first, end, func(k godwit.Key) { keys = append(keys, k) })
-			if err := r.some(over, t, keys, sink); err != nil {
-				return err
-			}
+			r.some(t, keys, sink)
 		}
-		n, _ := slices.BinarySearch(strays, end)
-		for keys := range slices.Chunk(strays[:n], someKeys) {
-			if err := r.some(over, t, keys, sink); err != nil {
-				return err
-			}
-		}
-		strays = strays[n:]
 	}
-	return nil
+	r.saveRest(sink)
 }
 
-// some hands over those of some keys of a table that are here.
-func (r *Rows) some(over func() error, table int, keys []godwit.Key, sink Sink) error {
-	if err := over(); err != nil {
-		return err
+// saveRest is save of what has its home elsewhere, or came since.
+func (r *Rows) saveRest(sink Sink) {
+	var keys []godwit.Key
+	r.Set.WithEach(func(s *protocol.Shard) { s.Unsaved(func(k godwit.Key) { keys = append(keys, k) }) })
+	r.all(keys, sink)
+	r.saveKept(sink)
+}
+
+// saveKept is save of rows of which copies were kept.
+func (r *Rows) saveKept(sink Sink) {
+	var keys []godwit.Key
+	r.Set.WithEach(func(s *protocol.Shard) { keys = s.Kept(keys) })
+	r.all(keys, sink)
+}
+
+// all hands over those of any keys that are to be saved here.
+func (r *Rows) all(keys []godwit.Key, sink Sink) {
+	slices.Sort(keys)
+	m := r.Proto.Model
+	for len(keys) > 0 {
+		t, _ := m.Locate(keys[0])
+		n, _ := slices.BinarySearch(keys, m.Key(t, 0)+godwit.Key(m.Table(t).Rows))
+		n = min(n, someKeys)
+		r.some(t, keys[:n], sink)
+		keys = keys[n:]
 	}
+}
+
+// some hands over those of some keys of a table that are to be saved here.
+func (r *Rows) some(table int, keys []godwit.Key, sink Sink) {
 	first := r.Proto.Model.Key(table, 0)
 	var rows []uint64
 	var floats []float32
 	for _, k := range keys {
 		r.Set.With(k, func(s *protocol.Shard) {
 			var here bool
-			if floats, here = s.Main(k, floats); here {
+			if floats, here = s.Save(k, floats); here {
 				rows = append(rows, uint64(k-first))
 			}
 		})
 	}
-	if len(rows) == 0 {
-		return nil
+	if len(rows) > 0 {
+		sink(table, rows, floats)
 	}
-	return sink(table, rows, floats)
-}
-
-// strays returns the keys of main copies that have their homes at other nodes, in their order.
-func (r *Rows) strays() (keys []godwit.Key) {
-	r.Set.WithEach(func(s *protocol.Shard) {
-		s.EachMain(func(k godwit.Key) {
-			if r.Proto.Homes.Home(k) != r.Proto.Self {
-				keys = append(keys, k)
-			}
-		})
-	})
-	slices.Sort(keys)
-	return keys
 }
 
 // Restore overwrites the row of a key, value and state. It reports false if the main copy is not

@@ -42,7 +42,7 @@ func TestAResidualUsesItsVectorsAgain(t *testing.T) {
 	v := []float32{1, 2}
 	turn := func() {
 		r.add(7, v)
-		if x := r.take(7); !slices.Equal(x, v) {
+		if x, _ := r.take(7); !slices.Equal(x, v) {
 			t.Fatalf("kept %v, want %v", x, v)
 		} else {
 			r.give(x)
@@ -64,12 +64,12 @@ func TestAResidualTakesBackWhatWasNotPushed(t *testing.T) {
 	for k, v := range map[godwit.Key][]float32{1: {1, 10}, 2: {2, 20}, 4: {4}} {
 		r.add(k, v)
 	}
-	keys, vals := r.Take([]godwit.Key{0, 1, 2, 3, 4}, nil)
+	keys, vals, odd := r.Take([]godwit.Key{0, 1, 2, 3, 4}, nil)
 	if !slices.Equal(keys, []godwit.Key{1, 2, 4}) || !slices.Equal(vals, []float32{1, 10, 2, 20, 4}) || r.Some() {
 		t.Fatalf("took %v: %v", keys, vals)
 	}
 	r.add(4, []float32{0.5})
-	r.Return(m, keys, vals, 2)
+	r.Return(m, keys, vals, odd, 2)
 	if want := map[godwit.Key][]float32{2: {2, 20}, 4: {4.5}}; fmt.Sprint(rows(&r)) != fmt.Sprint(want) {
 		t.Errorf("kept: %v, want %v", rows(&r), want)
 	}

@@ -101,9 +101,13 @@ func (f *Filters) Residuals() []*Residual { return f.all }
 
 // An Overwritten vector was kept by a worker of the node.
 type Overwritten struct {
-	by *Residual
+	by  *Residual
+	odd bool
 	kept
 }
+
+// Other reports whether the vector is of another side of cuts.
+func (o *Overwritten) Other(odd bool) bool { return o.odd != odd }
 
 // Overwrite takes what all workers of the node keep of keys that are about to be set.
 func (f *Filters) Overwrite(keys []godwit.Key) (took []Overwritten) {
@@ -112,8 +116,8 @@ func (f *Filters) Overwrite(keys []godwit.Key) (took []Overwritten) {
 			continue
 		}
 		for i, k := range keys {
-			if v := r.take(k); v != nil {
-				took = append(took, Overwritten{r, kept{i, k, v}})
+			if v, odd := r.take(k); v != nil {
+				took = append(took, Overwritten{r, odd, kept{i, k, v}})
 			}
 		}
 	}

@@ -14,11 +14,13 @@ import (
 // worker pushed since the last WaitSync. It has a bound: while it is full,
 // pushes go through no filter. Any goroutine may use it.
 type Residual struct {
-	keys atomic.Int64
-	mu   preempt.Mutex
-	rows map[godwit.Key][]float32
-	size int                 // floats
-	free map[int][][]float32 // vectors to be used again, by length
+	keys  atomic.Int64
+	mu    preempt.Mutex
+	rows  map[godwit.Key][]float32
+	size  int                      // floats
+	odd   bool                     // of which side of cuts it is
+	aside map[godwit.Key][]float32 // what was kept when the worker crossed to that side, and was not pushed yet
+	free  map[int][][]float32      // vectors to be used again, by length
 }
 
 // room bounds the floats that a worker keeps.
@@ -59,12 +61,12 @@ func (r *Residual) addLocked(k godwit.Key, v []float32) {
 	vec.Add(row, v)
 }
 
-// take returns what is kept of a key, which is then no longer; nil if nothing.
-// The vector is to be given back.
-func (r *Residual) take(k godwit.Key) []float32 {
+// take returns what is kept of a key, which is then no longer, and of which side of cuts it is;
+// nil if nothing. The vector is to be given back.
+func (r *Residual) take(k godwit.Key) (v []float32, odd bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.takeLocked(k)
+	return r.takeLocked(k), r.odd
 }
 
 func (r *Residual) takeLocked(k godwit.Key) []float32 {
@@ -103,23 +105,70 @@ func (r *Residual) Keys() []godwit.Key {
 }
 
 // Take returns those of keys of which something is kept, in the memory of keys, and
-// appends their vectors to vals. They are then kept no longer.
-func (r *Residual) Take(keys []godwit.Key, vals []float32) ([]godwit.Key, []float32) {
-	there := keys[:0]
+// appends their vectors to vals. They are then kept no longer. They are of one side of cuts.
+func (r *Residual) Take(keys []godwit.Key, vals []float32) (there []godwit.Key, with []float32, odd bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	there = keys[:0]
 	for _, k := range keys {
-		if v := r.take(k); v != nil {
+		if v := r.takeLocked(k); v != nil {
 			there, vals = append(there, k), append(vals, v...)
-			r.give(v)
+			r.giveLocked(v)
 		}
 	}
-	return there, vals
+	return there, vals, r.odd
 }
 
-// Return gives back what Take returned of the last n keys.
-func (r *Residual) Return(m *godwit.Model, keys []godwit.Key, vals []float32, n int) {
+// Return gives back what Take returned of the last n keys, which is of a side of cuts.
+func (r *Residual) Return(m *godwit.Model, keys []godwit.Key, vals []float32, odd bool, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for i := len(keys) - 1; i >= len(keys)-n; i-- {
-		dim := m.Dim(keys[i])
-		r.add(keys[i], vals[len(vals)-dim:])
-		vals = vals[:len(vals)-dim]
+		v := vals[len(vals)-m.Dim(keys[i]):]
+		vals = vals[:len(vals)-len(v)]
+		if odd == r.odd {
+			r.addLocked(keys[i], v)
+		} else {
+			r.setAside(keys[i], v)
+		}
 	}
+}
+
+// Cross sets aside what is kept, as the worker crosses into a cut: TakeAside is to take it.
+func (r *Residual) Cross() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.odd = !r.odd
+	if len(r.rows) > 0 {
+		r.aside, r.rows, r.size = r.rows, map[godwit.Key][]float32{}, 0
+		r.keys.Store(0)
+	}
+}
+
+func (r *Residual) setAside(k godwit.Key, v []float32) {
+	if r.aside == nil {
+		r.aside = map[godwit.Key][]float32{}
+	}
+	if row := r.aside[k]; row != nil {
+		vec.Add(row, v)
+		return
+	}
+	r.aside[k] = slices.Clone(v)
+}
+
+// TakeAside returns up to so many keys of which something was set aside, in their order, their
+// vectors, and of which side of cuts they are. They are then set aside no longer.
+func (r *Residual) TakeAside(most int) (keys []godwit.Key, vals []float32, odd bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k := range r.aside {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	keys = keys[:min(most, len(keys))]
+	for _, k := range keys {
+		vals = append(vals, r.aside[k]...)
+		delete(r.aside, k)
+	}
+	return keys, vals, !r.odd
 }

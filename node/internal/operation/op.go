@@ -23,6 +23,8 @@ type Op struct {
 	settles  tick.Tick // a push or set that this node's settled tick waits for: when it began; 0: none
 	deadline uint64    // … that the worker waits for when its clock is greater; 0: does not
 
+	side int8 // of a cut, of a push or set: 1 and 2 are even and odd; 0 of others
+
 	mu    preempt.Mutex
 	left  int // replies missing, and one while keys are still being issued
 	dst   []float32

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
-// Tables are the outstanding operations of a node's workers, and of one worker more, by which
-// the node pushes when it is closed.
+// Tables are the outstanding operations of a node's workers, and of [Others] more, by which
+// the node itself pushes.
 type Tables struct {
 	// Settled is told when the oldest update that a tick waits for may have reached its
 	// main copy. It is set once, before the first operation; nil: nobody wants to know.
@@ -22,17 +22,21 @@ type Tables struct {
 	model *godwit.Model
 	cost  int64 // of the longest row, by link.CostOf
 	each  []*Table
-	ahead atomic.Int64 // keys that were asked for ahead and have not come
-	Most  int64        // such keys that the node may have
+	sides [2]atomic.Int64 // pushes and sets that are not complete, by the side of cuts that they are of
+	ahead atomic.Int64    // keys that were asked for ahead and have not come
+	Most  int64           // such keys that the node may have
 }
 
-// New returns the operations of the workers of a node, and one table more.
+// Others is how many workers a node has beside those of the program.
+const Others = 2
+
+// New returns the operations of the workers of a node, and of [Others] more.
 func New(m *godwit.Model, node godwit.NodeID, workers int, limits host.Limits) *Tables {
 	ts := &Tables{model: m, Most: int64(limits.Ahead)}
 	for i := range m.Tables() {
 		ts.cost = max(ts.cost, link.CostOf(m.TableRowLen(i)))
 	}
-	for i := range workers + 1 {
+	for i := range workers + Others {
 		ts.each = append(ts.each, &Table{all: ts, node: node, worker: uint64(i), most: limits.Ops, Room: int64(limits.Asked) / int64(workers+1), moved: make(chan struct{}, 1)})
 	}
 	return ts
@@ -229,7 +233,7 @@ func (t *Table) Begin(what string, dst []float32) *Op {
 	o.mu.Lock()
 	o.ID = t.worker<<(slotBits+genBits) | t.gen<<slotBits | uint64(slot)
 	o.What, o.left, o.dst, o.gone, o.from, o.span = what, 1, dst, false, godwit.NoNode, Span{}
-	o.After, o.settles, o.deadline, o.token = 0, 0, 0, nil
+	o.After, o.settles, o.deadline, o.side, o.token = 0, 0, 0, 0, nil
 	o.mu.Unlock()
 	return o
 }
@@ -256,6 +260,23 @@ func (t *Table) Got(cost int64) {
 	if left := t.asked.Add(-cost); left <= t.Room/2 && t.short.Load() {
 		t.signal()
 	}
+}
+
+// Changes notes that an operation that was just begun is a push or set, and of which side of cuts.
+func (ts *Tables) Changes(o *Op, odd bool) {
+	o.side = 1
+	if odd {
+		o.side = 2
+	}
+	ts.sides[o.side-1].Add(1)
+}
+
+// Changing returns how many pushes and sets of a side of cuts are not complete.
+func (ts *Tables) Changing(odd bool) int64 {
+	if odd {
+		return ts.sides[1].Load()
+	}
+	return ts.sides[0].Load()
 }
 
 // Delay notes that an operation that was just begun waits for a tick.
@@ -385,6 +406,9 @@ func (t *Table) Issued(o *Op, not int) {
 func (t *Table) finish(o *Op, from godwit.NodeID) {
 	if o.settles != 0 || o.deadline != 0 {
 		t.over(o)
+	}
+	if o.side != 0 {
+		t.all.sides[o.side-1].Add(-1)
 	}
 	o.mu.Lock()
 	gone, expected, token := o.gone, from == o.from, o.token

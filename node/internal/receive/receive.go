@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/packing"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/cut"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/liveness"
 	"github.com/godwit-ps/godwit/node/internal/operation"
@@ -38,6 +39,7 @@ type Config struct {
 	Bell      *host.Bell // of the rounds
 	Questions *scan.Questions
 	Answers   *scan.Answers
+	Cuts      *cut.Cuts
 	Pulse     *liveness.Pulse
 	Run       *run.Run
 
@@ -329,7 +331,7 @@ func (in *Inbound) repliedBatch(b *wire.Batch) (err error) {
 
 // isCommon reports whether a record is for a shard alone.
 func isCommon(r *wire.Record) bool {
-	return r.Kind <= wire.Drained && !isReply(r) || r.Kind >= wire.Wish
+	return r.Kind <= wire.Drained && !isReply(r) || wire.Wish <= r.Kind && r.Kind <= wire.BidReply
 }
 
 // step takes one record of any kind but a reply that fits the model.
@@ -347,6 +349,9 @@ func (in *Inbound) step(r *wire.Record) error {
 	case wire.InUse, wire.Scanned:
 		in.out.LetGo() // a scan has a lock of its own, under which it sends
 		return in.r.Questions.Answered(in.from, r)
+	case wire.Cut:
+		in.out.LetGo() // as below
+		return in.r.Cuts.Told(in.from, r)
 	case wire.Settled, wire.Rebound:
 		in.out.LetGo() // what is told has a lock of its own
 		return in.r.Bound.Told(&in.out, in.from, r)

@@ -21,6 +21,8 @@ type Access struct {
 	Miss []int
 	// Served is how many keys of the last call were served where.
 	Served [3]uint64 // by protocol.Place
+	// Mark is that of what the worker changes.
+	Mark protocol.Mark
 
 	set    *Set
 	row    []float32 // scratch
@@ -122,7 +124,7 @@ func (c *call) serve(first int, rows []*store.Header) (ok bool) {
 		case c.kind == wire.Pull:
 			p, ok = x.pull(h, k, vals)
 		default:
-			p, ok = a.set.push(x, h, t, k, vals)
+			p, ok = a.push(x, h, t, k, vals)
 		}
 		if !ok {
 			return false
@@ -186,20 +188,20 @@ func (x *shard) pullLocked(h *store.Header, k godwit.Key, dst []float32) (protoc
 
 // push updates the value of a key whose row was found, if it was. It reports false if the
 // node was closed, or has no memory for a row that is to be made.
-func (s *Set) push(x *shard, h *store.Header, t *Table, k godwit.Key, push []float32) (protocol.Place, bool) {
+func (a *Access) push(x *shard, h *store.Header, t *Table, k godwit.Key, push []float32) (protocol.Place, bool) {
 	x.Lock()
 	if x.closed {
 		x.Unlock()
 		return protocol.Elsewhere, false
 	}
 	p := protocol.AtOwner
-	if !t.update.Push(h, k, push) {
+	if !t.update.Push(h, k, push, a.Mark) {
 		if x.starved.Load() {
 			x.Unlock()
 			return protocol.Elsewhere, false
 		}
-		p = x.PushAt(h, k, push)
-		s.noteWork(x, k)
+		p = x.PushAt(h, k, push, a.Mark)
+		a.set.noteWork(x, k)
 	}
 	x.Unlock()
 	return p, true

@@ -154,6 +154,7 @@ func (t *Totals) add(did *protocol.Stats) {
 	t.Refreshes += did.Refreshes
 	t.Forwards += did.Forwards
 	t.Learned += did.Learned
+	t.Kept += did.Kept
 	t.MaxHops = max(t.MaxHops, did.MaxHops)
 	t.LeadActions += did.LeadActions
 	t.LeadNanos += did.LeadNanos

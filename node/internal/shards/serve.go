@@ -104,7 +104,7 @@ func (v *Server) fetch(r *wire.Record, h *store.Header) {
 // needsRow reports whether what a record is about may have a row.
 func (v *Server) needsRow(r *wire.Record) bool {
 	switch r.Kind {
-	case wire.PullReply, wire.Done, wire.SyncMark, wire.SyncAck, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound:
+	case wire.PullReply, wire.Done, wire.SyncMark, wire.SyncAck, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound, wire.Cut:
 		return false
 	}
 	return v.set.proto.Model.Has(r.Key)
@@ -194,7 +194,7 @@ func (v *Server) FindBatch(b *wire.Batch) {
 // returns the position of the first that is for Steps, or the end. FindBatch took the batch.
 func (v *Server) ServeBatch(b *wire.Batch, i int) int {
 	r := &v.asks
-	r.Kind, r.Op, r.Origin, r.Hops, r.Rough = b.Kind, b.Op, b.Origin, b.Hops, b.Rough
+	r.Kind, r.Op, r.Origin, r.Hops, r.Rough, r.Odd = b.Kind, b.Op, b.Origin, b.Hops, b.Rough, b.Odd
 	if !v.common(r) {
 		return i
 	}

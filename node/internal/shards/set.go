@@ -23,7 +23,6 @@ type Set struct {
 	workers int         // that read and write rows
 	large   bool        // the model is larger than a processor's cache
 	starved atomic.Bool // the system has no more memory for rows
-	resting atomic.Bool // no key may begin to move
 
 	work   []atomic.Uint64 // one bit a shard that has something for a round
 	rounds *host.Bell      // rings when there is some
@@ -54,7 +53,6 @@ const cacheBytes = 1 << 20
 // use, and which so many workers use. The bell is that of the sync rounds.
 func New(cfg *protocol.Config, workers int, bytes float64, alloc store.Alloc, rounds *host.Bell) (*Set, error) {
 	s := &Set{proto: cfg, shards: make([]shard, 1<<cfg.Shift), tables: tablesOf(cfg), workers: workers, large: bytes > cacheBytes, rounds: rounds}
-	cfg.Rest = s.resting.Load
 	s.mask = godwit.Key(len(s.shards) - 1)
 	s.work = make([]atomic.Uint64, (len(s.shards)+63)/64)
 	guards := make([]guard, len(s.shards))
@@ -69,9 +67,6 @@ func New(cfg *protocol.Config, workers int, bytes float64, alloc store.Alloc, ro
 	}
 	return s, nil
 }
-
-// Rest has no key begin to move from here, until it is called with false.
-func (s *Set) Rest(on bool) { s.resting.Store(on) }
 
 // Starve has no rows be made any more: the system has no more memory for them.
 func (s *Set) Starve() { s.starved.Store(true) }

@@ -73,11 +73,12 @@ func (w *Worker) awaited(o *operation.Op) error {
 	return nil
 }
 
-// Finish has others not wait for the worker until the next Barrier.
+// Finish has others not wait for the worker until the next Barrier, and a cut not until its next
+// call.
 func (w *Worker) Finish() {
 	w.enter()
-	defer w.leave()
 	if b := w.g.Bound; b != nil {
 		b.Enter(w.clock)
 	}
+	w.rest()
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 )
@@ -38,11 +39,8 @@ func (w *Worker) pushKept(ctx context.Context, what string) error {
 	if !fs.Kept() {
 		return nil
 	}
-	switch w.pause(ctx, fs.Right()) {
-	case 1:
-		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", context.Cause(ctx)))
-	case 2:
-		return w.fail(what, nil, w.g.Host.Err())
+	if err := w.right(ctx, what); err != nil {
+		return err
 	}
 	w.req.token = fs.Right()
 	defer func() {
@@ -52,6 +50,9 @@ func (w *Worker) pushKept(ctx context.Context, what string) error {
 		w.req.token = nil
 	}()
 	for _, r := range fs.Residuals() {
+		if err := w.pushAsideOf(ctx, what, r); err != nil {
+			return err
+		}
 		if !r.Some() {
 			continue
 		}
@@ -62,24 +63,56 @@ func (w *Worker) pushKept(ctx context.Context, what string) error {
 	return nil
 }
 
+// right waits until this worker alone pushes what is kept.
+func (w *Worker) right(ctx context.Context, what string) error {
+	switch w.pause(ctx, w.g.Filters.Right()) {
+	case 1:
+		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", context.Cause(ctx)))
+	case 2:
+		return w.fail(what, nil, w.g.Host.Err())
+	}
+	return nil
+}
+
 // atOnce is how many kept vectors are pushed in one operation.
 const atOnce = 1 << 12
 
 func (w *Worker) pushKeptOf(ctx context.Context, what string, r *filtering.Residual) error {
 	var vals []float32
+	var odd bool
 	for keys := range slices.Chunk(r.Keys(), atOnce) {
-		keys, vals = r.Take(keys, vals[:0]) // fewer: the worker may push meanwhile
-		w.req.unissued = len(keys)
-		h, err := w.all(ctx, what, wire.Push, keys, vals)
-		if err == nil {
-			w.filters.Pushed(len(keys))
-			err = w.wait(ctx, h)
-		} else {
-			r.Return(w.g.Model, keys, vals, w.req.unissued)
-		}
-		if err != nil {
+		keys, vals, odd = r.Take(keys, vals[:0]) // fewer: the worker may push meanwhile
+		if err := w.pushLeft(ctx, what, r, keys, vals, odd); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// pushAsideOf pushes what was set aside when a worker crossed into a cut.
+func (w *Worker) pushAsideOf(ctx context.Context, what string, r *filtering.Residual) error {
+	for {
+		keys, vals, odd := r.TakeAside(atOnce)
+		if len(keys) == 0 {
+			return nil
+		}
+		if err := w.pushLeft(ctx, what, r, keys, vals, odd); err != nil {
+			return err
+		}
+	}
+}
+
+// pushLeft pushes vectors that filters left of pushes from one side of cuts, and waits.
+func (w *Worker) pushLeft(ctx context.Context, what string, r *filtering.Residual, keys []godwit.Key, vals []float32, odd bool) error {
+	w.req.unissued = len(keys)
+	own := w.rows.Mark
+	w.rows.Mark = protocol.MarkOf(odd)
+	h, err := w.all(ctx, what, wire.Push, keys, vals)
+	w.rows.Mark = own
+	if err != nil {
+		r.Return(w.g.Model, keys, vals, odd, w.req.unissued)
+		return err
+	}
+	w.filters.Pushed(len(keys))
+	return w.wait(ctx, h)
 }

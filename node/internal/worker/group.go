@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/node/internal/ahead"
+	"github.com/godwit-ps/godwit/node/internal/cut"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/hot"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -31,6 +32,7 @@ type Group struct {
 	Config
 	workers []*Worker
 	closer  *Worker // what a node that is about to be closed pushes by
+	saver   *Worker // … and what it pushes for a cut by
 	windows []int64 // by table: clocks of its window, or unlimited; nil if no table has one
 	onRead  bool    // the policy asks for what is read, and not for what is announced,
 	stays   int64   // … for so many clocks after the read
@@ -51,6 +53,7 @@ type Config struct {
 	Hot       *hot.Set // of a policy that knows hot keys; else nil
 	Questions *scan.Questions
 	Barrier   *run.Barrier
+	Cuts      *cut.Cuts
 	Policy    placement.Policy
 	Samplers  []sampling.Spec // by their index in PrepareSample
 	Seed      uint64          // of the samplers
@@ -80,10 +83,14 @@ func New(c Config) (*Group, error) {
 		if w.samples, err = samplers.New(c.Samplers, c.Model, c.Seed+uint64(w.id.Node)<<32+uint64(w.id.Local)+1); err != nil {
 			return nil, err
 		}
+		c.Cuts.Join(&w.party, w.id, w.cross)
+		w.inside, w.parked = true, true
 		g.workers = append(g.workers, w)
 	}
-	g.closer = g.worker(len(c.Clocks), new(tick.Clock))
-	g.closer.intents, g.closer.req.waits = new(planner.Announcer), true
+	g.closer, g.saver = g.worker(len(c.Clocks), new(tick.Clock)), g.worker(len(c.Clocks)+1, new(tick.Clock))
+	for _, w := range []*Worker{g.closer, g.saver} {
+		w.intents, w.req.waits = new(planner.Announcer), true
+	}
 	return g, nil
 }
 

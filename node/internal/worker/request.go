@@ -35,7 +35,8 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	r := &w.req.asks
 	*r = shards.Requests{Record: wire.Record{Kind: kind, Op: o.ID, Rough: fetch}, Keys: keys, Miss: w.rows.Miss, Forms: w.req.forms}
 	if kind == wire.Push || kind == wire.Set {
-		r.Vals = buf
+		r.Vals, r.Record.Odd = buf, w.rows.Mark != 0
+		w.g.Ops.Changes(o, r.Record.Odd)
 	}
 	if w.g.Bound != nil || w.g.windows != nil {
 		w.follow(o, kind, keys)

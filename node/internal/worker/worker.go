@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/ahead"
+	"github.com/godwit-ps/godwit/node/internal/cut"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
@@ -41,11 +42,8 @@ type Worker struct {
 	gives   int64 // when it makes room for others again
 	count   counters
 	teacher *shards.Teacher // is told of accesses that nobody announced; nil: the policy learns nothing from them
-	onCut   func(cut uint64)
+	party   cut.Party       // as cuts see the worker
 }
-
-// OnCut has f called when the worker crosses into a cut ([godwit.Cutter]).
-func (w *Worker) OnCut(f func(cut uint64)) { w.onCut = f }
 
 // A request is what a worker knows, beside the operation, of a call by which it asks others.
 type request struct {
@@ -273,7 +271,10 @@ func (w *Worker) setAsync(ctx context.Context, keys []godwit.Key, vals []float32
 	if !w.g.Filters.Kept() {
 		return w.all(ctx, "set", wire.Set, keys, vals)
 	}
-	took := w.g.Filters.Overwrite(keys)
+	took, err := w.overwrite(ctx, keys)
+	if err != nil {
+		return 0, err
+	}
 	w.req.unissued = len(keys)
 	h, err := w.all(ctx, "set", wire.Set, keys, vals)
 	if err == nil {
@@ -298,7 +299,8 @@ func (w *Worker) localizeAsync(ctx context.Context, keys []godwit.Key) (godwit.H
 
 func (w *Worker) PullIfLocal(k godwit.Key, dst []float32) bool {
 	if w.inside { // it waits for nothing, and others need not hear of it
-		w.misused()
+		w.enter()
+		w.leave()
 	}
 	return w.pullHere(k, dst) != protocol.Elsewhere
 }
@@ -355,6 +357,7 @@ func (w *Worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 func (w *Worker) Advance() godwit.Clock {
 	w.enter()
 	defer w.leave()
+	w.party.Come()
 	c := w.clock.Advance()
 	if w.g.Bound != nil {
 		w.g.Bound.Advance(w.clock)
@@ -392,6 +395,8 @@ func (w *Worker) Barrier(ctx context.Context) error {
 	w.enter()
 	defer w.leave()
 	defer w.waitedSince(w.g.Host.Now())
+	w.party.Park()
+	defer w.party.Unpark()
 	if b := w.g.Bound; b != nil {
 		b.Enter(w.clock)
 	}

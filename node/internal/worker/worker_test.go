@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/node/internal/cut"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
@@ -32,7 +33,7 @@ func group(t *testing.T, workers int, tables ...godwit.Table) *Group {
 	roomtest.Must(t, err)
 	g, err := New(Config{Host: h, Model: cfg.Model, Links: ls, Rows: rows, Ops: operation.New(cfg.Model, 0, workers, host.Usual), Clocks: clocks,
 		Planner: planner.New(h, rows, ls, host.NewBudget(workers, 2), clocks, false), Filters: filtering.New(cfg.Model, 1, false),
-		Questions: scan.NewQuestions(h, cfg, ls), Policy: cfg.Policy})
+		Questions: scan.NewQuestions(h, cfg, ls), Policy: cfg.Policy, Cuts: cut.New(cut.Config{Host: h, Links: ls})})
 	roomtest.Must(t, err)
 	return g
 }
