@@ -13,13 +13,13 @@ import (
 )
 
 // conn is a connection, plain or TLS. The reading goroutine owns r, the writing
-// one try, tried and noRoom.
+// one try, tried and pace.
 type conn struct {
 	stream net.Conn
 	r      frameReader
 	try    *trier          // nil: nothing can be written without the risk of a wait
 	tried  int             // bytes of the next frame that are sent already
-	noRoom uint64          // microseconds in which the peer had no room, when Pace was called last
+	pace   *pace           // what Pace asks the system by; nil: nothing yet
 	peer   transport.Hello // set before the connection is handed out
 	closed atomic.Bool
 
