@@ -204,8 +204,16 @@ var directions = []direction{
 		why:   "a run is replayed from its seeds",
 	},
 	{
+		rooms: []string{"schedule"},
+		ours:  []string{},
+		never: []string{"sync", "sync/atomic"},
+		reach: []string{"time", "net", "os"},
+		pure:  true,
+		why:   "who trains what is a function of what nodes report",
+	},
+	{
 		rooms: []string{"train/..."},
-		ours:  []string{".", "internal/vec", "optim", "data/...", "sampling", "train/..."},
+		ours:  []string{".", "internal/vec", "optim", "data/...", "sampling", "schedule", "train/..."},
 		pure:  true,
 		why:   "a task cannot tell a node of a cluster from a simulated one",
 	},
@@ -288,7 +296,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"node/internal/receive"},
-		ours: []string{".", "transport", "internal/host", "internal/packing", "internal/wire", "node/internal/cut", "node/internal/link", "node/internal/liveness",
+		ours: []string{".", "transport", "internal/host", "internal/packing", "internal/wire", "node/internal/ask", "node/internal/cut", "node/internal/link", "node/internal/liveness",
 			"node/internal/operation", "node/internal/round", "node/internal/run", "node/internal/scan", "node/internal/shards", "node/internal/staleness"},
 		never: []string{"context", "net", "os"},
 		pure:  true,
@@ -336,6 +344,13 @@ var directions = []direction{
 		never: []string{"time"},
 		pure:  true,
 		why:   "who lists keys asks their homes, and reads no row",
+	},
+	{
+		rooms: []string{"node/internal/ask"},
+		ours:  []string{".", "internal/host", "internal/preempt", "internal/wire", "node/internal/link"},
+		never: []string{"time", "net", "os"},
+		pure:  true,
+		why:   "who asks and who answers know what is asked, and nobody else",
 	},
 	{
 		rooms: []string{"node/internal/planner"},

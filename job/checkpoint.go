@@ -103,9 +103,6 @@ func (s *Spec) prepareSaver(ctx context.Context, run string, t task.Task) (*save
 	if s.Checkpoint == "" {
 		return nil, nil
 	}
-	if u, ok := t.(train.Unresumable); ok && u.Unresumable() != "" {
-		return nil, fmt.Errorf("job: a run of the task %s cannot go on from a checkpoint: %s", s.Task.Name(), u.Unresumable())
-	}
 	store, err := checkpoint.OpenStore(ctx, s.Checkpoint)
 	if err != nil {
 		return nil, err

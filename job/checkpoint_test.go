@@ -51,24 +51,10 @@ func local(t *testing.T, spec Spec, dir string, cfg NodeConfig) *Result {
 	return r
 }
 
-// fromThePast are tasks whose random choices do not follow from the seed, the epoch and the
-// place in the data alone: resumed runs of theirs choose others.
-var fromThePast = []string{"complex", "rescal", "transe", "rotate", "reciprocal", "weights", "factors", "no bias", "w2v"}
-
 // A run of one node with one worker that is resumed is the run that was not interrupted, bit by bit.
 func TestAResumedRunIsTheSameRun(t *testing.T) {
 	for name, spec := range reusable() {
 		t.Run(name, func(t *testing.T) {
-			if name == "lda" {
-				spec.Checkpoint = filepath.Join(t.TempDir(), "a")
-				if _, err := Local(t.Context(), "r", spec, NodeConfig{}); err == nil || !strings.Contains(err.Error(), "the topics of its words") {
-					t.Errorf("checkpoints of lda: %v", err)
-				}
-				return
-			}
-			if slices.Contains(fromThePast, name) {
-				t.Skip("its random choices follow from those before")
-			}
 			spec.Workers, spec.Options.Epochs = 1, 4
 			through := filepath.Join(t.TempDir(), "a")
 			want := local(t, spec, through, NodeConfig{})

@@ -179,6 +179,10 @@ func (p *part) work(ctx context.Context) error {
 	p.env = train.Env{
 		Workers: p.node.Workers(), Node: int(p.session.Self()), Nodes: len(p.session.Members()),
 		Exchange: p.session.Exchange, Stop: p.session.Stopping(), Progress: func(e train.Event) { p.progress(ctx, e) },
+		Ask: func(question []byte, deliver func([]byte)) func(context.Context) error {
+			return p.node.Ask(0, question, deliver)
+		},
+		Serve: p.node.Serve,
 	}
 	if p.spec.Checkpoint != "" {
 		p.env.EpochEnd = p.epochEnd

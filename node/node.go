@@ -46,6 +46,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/store/arena"
+	"github.com/godwit-ps/godwit/node/internal/ask"
 	"github.com/godwit-ps/godwit/node/internal/cut"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/hot"
@@ -164,7 +165,7 @@ func (n *Node) build() error {
 		Rate: placement.SyncOf(n.proto.Policy).Rate, First: first, Last: []round.Stage{answers}})
 	n.cuts = cut.New(cut.Config{Host: n.host, Links: n.links, Rows: cut.Rows{Set: n.rows, Proto: n.proto}, Ops: n.ops, Sync: n.loop.Sync})
 	n.receiver = receive.New(receive.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Bell: bell,
-		Questions: questions, Answers: answers, Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
+		Questions: questions, Answers: answers, Asks: ask.New(n.host, n.links), Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
 	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.cfg.Model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Sync: n.loop.Sync,
 		Filters: filtering.New(n.cfg.Model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Cuts: n.cuts, Policy: n.proto.Policy,
 		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed, LongStep: n.cfg.longStep()})

@@ -37,6 +37,9 @@ func (n simulated) Resting() error {
 			return fmt.Errorf("%d frames of node %d wait for a list of keys", in.Waiting(), id)
 		}
 	}
+	if open := n.receiver.Asks.Open(); open > 0 {
+		return fmt.Errorf("%d questions have no answer", open)
+	}
 	if err := n.workers.Resting(); err != nil {
 		return err
 	}

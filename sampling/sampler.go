@@ -70,12 +70,15 @@ type Stats struct {
 // A Sampler draws the samples of one Spec for one worker. It belongs to the
 // worker's goroutine: its methods must not be called concurrently.
 type Sampler struct {
-	spec Spec
-	how  Scheme
-	base godwit.Key // of the table's first row
-	dim  int
-	rows uint64
-	rand *rand.Rand
+	spec   Spec
+	how    Scheme
+	base   godwit.Key // of the table's first row
+	dim    int
+	rows   uint64
+	src    source // what rand draws from
+	rand   *rand.Rand
+	seeds  [2]uint64 // of the next sample,
+	seeded bool      // … if it has some
 
 	slots []*sample // by the low bits of an id
 	free  []int     // slots that are not open
@@ -96,9 +99,11 @@ type Sampler struct {
 
 // A sample is a slot for one prepared sample after the other.
 type sample struct {
-	gen  uint64       // grows with each use, so that ids of earlier ones are unknown
-	left int          // keys not pulled yet; 0 if the slot is not open
-	keys []godwit.Key // of the schemes that draw at Prepare: all keys of the sample
+	seeded bool // it draws from src
+	src    rand.PCG
+	gen    uint64       // grows with each use, so that ids of earlier ones are unknown
+	left   int          // keys not pulled yet; 0 if the slot is not open
+	keys   []godwit.Key // of the schemes that draw at Prepare: all keys of the sample
 	// head, ahead and due are Reuse's, see next.
 	head, ahead, due int
 	// drawn is nil before the first pull, and always with replacement or if
@@ -118,8 +123,10 @@ func New(spec Spec, m *godwit.Model, seed uint64) (*Sampler, error) {
 		base: m.Key(spec.Table, 0),
 		dim:  m.Table(spec.Table).Dim,
 		rows: spec.Dist.Rows(),
-		rand: newRand(spec.Name, seed),
 	}
+	s.src.own = newPCG(spec.Name, seed)
+	s.src.now = s.src.own
+	s.rand = rand.New(&s.src)
 	s.maxRejected = rejections(s.rows)
 	switch x := s.how.(type) {
 	case Reuse:
@@ -159,12 +166,29 @@ func check(spec Spec, m *godwit.Model) error {
 	return spec.scheme().check()
 }
 
-// newRand hashes the seed with the sampler's name: workers have neighbouring
-// seeds, and two samplers of a worker must not draw the same rows.
-func newRand(name string, seed uint64) *rand.Rand {
-	h := sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, seed), name...))
-	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(h[:]), binary.LittleEndian.Uint64(h[8:])))
+// A source is what a sampler draws from: its own generator, or that of a sample.
+type source struct{ own, now *rand.PCG }
+
+func (s *source) Uint64() uint64 { return s.now.Uint64() }
+
+// of has it draw for a sample.
+func (s *source) of(b *sample) {
+	if s.now = s.own; b.seeded {
+		s.now = &b.src
+	}
 }
+
+// newPCG hashes the seed with the sampler's name: workers have neighbouring
+// seeds, and two samplers of a worker must not draw the same rows.
+func newPCG(name string, seed uint64) *rand.PCG {
+	h := sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, seed), name...))
+	return rand.NewPCG(binary.LittleEndian.Uint64(h[:]), binary.LittleEndian.Uint64(h[8:]))
+}
+
+// Seed has the next sample that is prepared draw by a generator of its own with these seeds:
+// its draws do not depend on those of other samples, but where a scheme uses draws for several
+// samples.
+func (s *Sampler) Seed(seed1, seed2 uint64) { s.seeds, s.seeded = [2]uint64{seed1, seed2}, true }
 
 // Prepare opens a sample of n keys that will be pulled while the worker's clock
 // is in [start, end). The empty sample has id 0, is never open and needs no
@@ -183,6 +207,11 @@ func (s *Sampler) Prepare(a Access, n int, start, end godwit.Clock) (godwit.Samp
 	b.left = n
 	s.left += n
 	s.stats.Open++
+	if b.seeded = s.seeded; b.seeded {
+		b.src.Seed(s.seeds[0], s.seeds[1])
+		s.seeded = false
+	}
+	s.src.of(b)
 	if err := s.how.prepare(s, a, b, start, end); err != nil {
 		s.close(slot)
 		return 0, err
@@ -245,6 +274,7 @@ func (s *Sampler) Pull(ctx context.Context, a Access, id godwit.SampleID, keys [
 	if len(keys) == 0 {
 		return nil
 	}
+	s.src.of(b)
 	err := s.how.pull(ctx, s, a, b, keys, dst)
 	s.stats.Pulled += uint64(len(keys))
 	b.left -= len(keys)

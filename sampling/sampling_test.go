@@ -378,6 +378,38 @@ func TestASeedAndANameGiveOneSequence(t *testing.T) {
 }
 
 // A change of these keys breaks the replay of earlier runs: it needs a reason.
+// A sample with seeds of its own does not depend on what was drawn before it, or between its
+// parts.
+func TestASeededSampleIsDrawnAgain(t *testing.T) {
+	for _, scheme := range []Scheme{Independent{}, Prepared{}, Local{}} {
+		for _, distinct := range []bool{false, true} {
+			var all [2][]godwit.Key
+			for run := range all {
+				s, w := newSampler(t, Uniform(1000), scheme, distinct, uint64(run)), &fakeWorker{dim: 3}
+				for range run * 3 {
+					draw(t, s, w, 5)
+				}
+				s.Seed(7, 9)
+				id, err := s.Prepare(w, 20, 0, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 4 {
+					keys := make([]godwit.Key, 5)
+					if err := s.Pull(t.Context(), w, id, keys, make([]float32, 15)); err != nil {
+						t.Fatal(err)
+					}
+					all[run] = append(all[run], keys...)
+					draw(t, s, w, run)
+				}
+			}
+			if !slices.Equal(all[0], all[1]) {
+				t.Errorf("%s, distinct %v: %v is drawn, and then %v", scheme.Name(), distinct, all[0], all[1])
+			}
+		}
+	}
+}
+
 func TestSequencesStayWhatTheyAre(t *testing.T) {
 	want := map[string][]godwit.Key{
 		"uniform(16)":     {16, 13, 18, 20, 14, 24, 24, 12},

@@ -20,9 +20,10 @@ func Steps(steps, chunk int) int {
 // Range returns the chunks from … to-1 of part i of n equal parts, such as a node's own.
 func Range(chunks, i, n int) (from, to int) { return chunks * i / n, chunks * (i + 1) / n }
 
-// Progress is how far a part of n parts is, 0 … 1, when it has come to a chunk of its range.
-func Progress(chunks, chunk, n int) float64 {
+// Progress is how far a part of n parts is, 0 … 1, when it goes from first to last through its
+// range and has done a share of a chunk.
+func Progress(chunks, chunk, n int, share float64) float64 {
 	i := ((chunk+1)*n - 1) / chunks
 	from, to := Range(chunks, i, n)
-	return float64(chunk-from) / float64(to-from)
+	return (float64(chunk-from) + share) / float64(to-from)
 }

@@ -16,6 +16,8 @@ type Items struct {
 
 	epoch, group int     // whose order this is
 	order        []int32 // items
+	src          rand.PCG
+	rand         *rand.Rand
 }
 
 // A group is to have so many steps, unless that made more groups than this.
@@ -28,6 +30,7 @@ const (
 func NewItems(n, batch int, seed uint64) *Items {
 	steps := (n + batch - 1) / batch
 	s := &Items{n: n, batch: batch, steps: steps, groups: min(max(1, steps/groupSteps), mostGroups), seed: seed, stride: stride(uint64(n)), epoch: -1}
+	s.rand = rand.New(&s.src)
 	s.chunks, _ = Cut(steps)
 	return s
 }
@@ -58,8 +61,8 @@ func (s *Items) shuffle(epoch, group, from, to int) {
 	for p := from; p < to; p++ {
 		s.order = append(s.order, int32(uint64(p)*s.stride%uint64(s.n)))
 	}
-	r := rand.New(rand.NewPCG(s.seed, uint64(epoch)<<32|uint64(group)))
-	r.Shuffle(len(s.order), func(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] })
+	s.src.Seed(s.seed, uint64(epoch)<<32|uint64(group))
+	s.rand.Shuffle(len(s.order), func(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] })
 }
 
 // stride returns a number near the golden section of n that has no factor in common with

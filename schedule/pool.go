@@ -63,17 +63,16 @@ func NewPool(p Plan) *Pool {
 		q.all += n
 		q.pace[i] = float64(n)
 	}
-	for i := range p.At.Epochs {
-		q.open(&p.At.Epochs[i])
-	}
-	if len(p.At.Epochs) == 0 {
-		q.open(&Epoch{Epoch: 1})
+	first := max(1, p.At.First)
+	q.open(p.At.Of(first))
+	if next := p.At.Of(first + 1); len(next.Done)+len(next.Under) > 0 {
+		q.open(next)
 	}
 	return q
 }
 
 // open begins an epoch, of which something may be trained.
-func (p *Pool) open(e *Epoch) *account {
+func (p *Pool) open(e Epoch) {
 	nodes := len(p.plan.Workers)
 	a := &account{epoch: e.Epoch, holder: make([]int32, p.plan.Chunks), free: make([][]Run, nodes), out: make([]int, nodes), done: make([]int, nodes), gone: make([]bool, nodes),
 		skip: map[int]int{}}
@@ -99,7 +98,6 @@ func (p *Pool) open(e *Epoch) *account {
 		}
 	}
 	p.epochs = append(p.epochs, a)
-	return a
 }
 
 // put adds a chunk to what is free of a node's range, behind what is there.
@@ -129,7 +127,7 @@ func (p *Pool) Ask(node int, r Report) ([]Lease, error) {
 			if next > p.plan.Epochs || p.plan.Chunks == 0 {
 				return nil, nil
 			}
-			p.open(&Epoch{Epoch: next})
+			p.open(Epoch{Epoch: next})
 		}
 		a := p.epochs[i]
 		if a.gone[node] = a.gone[node] || a.left == 0 || p.slow(a, node); a.gone[node] {

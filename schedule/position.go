@@ -17,8 +17,10 @@ type Run struct {
 // A Position says what of a run is trained, as of one node or, when merged, of all. The
 // zero Position is the begin of a run.
 type Position struct {
-	// Epochs are those that are under way, by number: one, or two where a worker had begun
-	// the next one. All before them are finished, none after them is begun.
+	// First is the epoch that is under way, with all before it finished; 0 says nothing.
+	First int `json:"first"`
+	// Epochs are those of which something is trained: First, and the next one where a worker
+	// had begun it. A worker's own position has the epoch before First, too.
 	Epochs []Epoch `json:"epochs"`
 }
 
@@ -73,8 +75,11 @@ func DecodePosition(text []byte, chunks int) (Position, error) {
 
 // Check returns what is wrong with a position in a run with so many chunks an epoch.
 func (p Position) Check(chunks int) error {
+	if p.First < 0 || len(p.Epochs) > 0 && (p.First == 0 || p.Epochs[0].Epoch < p.First || p.Epochs[len(p.Epochs)-1].Epoch > p.First+1) {
+		return fmt.Errorf("epoch %d is under way, and others than it and the next are named", p.First)
+	}
 	for i, e := range p.Epochs {
-		if e.Epoch < 1 || i > 0 && e.Epoch != p.Epochs[i-1].Epoch+1 {
+		if i > 0 && e.Epoch <= p.Epochs[i-1].Epoch {
 			return fmt.Errorf("epoch %d is in a wrong place", e.Epoch)
 		}
 		if e.Examples < 0 {
@@ -105,12 +110,27 @@ func (e *Epoch) check(chunks int) error {
 	return nil
 }
 
+// Has reports whether a chunk is finished.
+func (e *Epoch) Has(chunk int) bool { return contains(e.Done, chunk) }
+
+// Steps returns how many steps are done of a chunk that is under way; 0 of others.
+func (e *Epoch) Steps(chunk int) int {
+	for _, u := range e.Under {
+		if u.Chunk == chunk {
+			return u.Steps
+		}
+	}
+	return 0
+}
+
 func contains(runs []Run, chunk int) bool {
 	return slices.ContainsFunc(runs, func(r Run) bool { return r.From <= chunk && chunk < r.To })
 }
 
-// Merge puts together the positions of all nodes of a run at one cut. A chunk that two of them
-// name is an error: no chunk is trained by two workers.
+// Merge puts together what several say of one moment of a run: what each worker or node has
+// trained, and where the run began, whose First is to be 0. The least of the others' First counts, since what is before it
+// is finished. Of a chunk that is under way the most steps count. A
+// chunk that two have finished is an error: no chunk is trained by two.
 func Merge(ps ...Position) (Position, error) {
 	by := map[int]*Epoch{}
 	for _, p := range ps {
@@ -127,16 +147,38 @@ func Merge(ps ...Position) (Position, error) {
 		}
 	}
 	var m Position
+	for _, p := range ps {
+		if p.First > 0 && (m.First == 0 || p.First < m.First) {
+			m.First = p.First
+		}
+	}
 	for _, e := range by {
-		e.Done = joined(e.Done)
-		slices.SortFunc(e.Under, func(a, b Under) int { return a.Chunk - b.Chunk })
-		m.Epochs = append(m.Epochs, *e)
+		if e.Epoch >= m.First {
+			e.tidy()
+			m.Epochs = append(m.Epochs, *e)
+		}
 	}
 	slices.SortFunc(m.Epochs, func(a, b Epoch) int { return a.Epoch - b.Epoch })
 	if err := m.Check(math.MaxInt); err != nil {
-		return Position{}, errors.Join(errors.New("schedule: the positions of the nodes do not go together"), err)
+		return Position{}, errors.Join(errors.New("schedule: the positions do not go together"), err)
 	}
 	return m, nil
+}
+
+// tidy brings what several have said of an epoch in order.
+func (e *Epoch) tidy() {
+	e.Done = joined(e.Done)
+	steps := map[int]int{}
+	for _, u := range e.Under {
+		if !contains(e.Done, u.Chunk) {
+			steps[u.Chunk] = max(steps[u.Chunk], u.Steps)
+		}
+	}
+	e.Under = nil
+	for c, n := range steps {
+		e.Under = append(e.Under, Under{c, n})
+	}
+	slices.SortFunc(e.Under, func(a, b Under) int { return a.Chunk - b.Chunk })
 }
 
 // joined sorts runs and joins those that follow each other.
@@ -165,4 +207,14 @@ func Runs(chunks []int) []Run {
 		}
 	}
 	return rs
+}
+
+// Of returns what is trained of an epoch.
+func (p Position) Of(epoch int) Epoch {
+	for _, e := range p.Epochs {
+		if e.Epoch == epoch {
+			return e
+		}
+	}
+	return Epoch{Epoch: epoch}
 }

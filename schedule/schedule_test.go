@@ -47,7 +47,7 @@ func TestProgressGrowsFromNoneToAllInEachRange(t *testing.T) {
 			for i := range n {
 				from, to := Range(chunks, i, n)
 				for c := from; c < to; c++ {
-					if got, want := Progress(chunks, c, n), float64(c-from)/float64(to-from); got != want {
+					if got, want := Progress(chunks, c, n, 0.5), (float64(c-from)+0.5)/float64(to-from); got != want {
 						t.Errorf("chunk %d of %d, part %d of %d: progress %v, want %v", c, chunks, i, n, got, want)
 					}
 				}
@@ -329,7 +329,7 @@ func TestARunGoesOnAtAPositionWithOtherNodes(t *testing.T) {
 	r := rng(t)
 	for range 100 {
 		chunks := 1 + r.IntN(100)
-		at := Position{Epochs: []Epoch{{Epoch: 2}, {Epoch: 3}}}
+		at := Position{First: 2, Epochs: []Epoch{{Epoch: 2}, {Epoch: 3}}}
 		done, under := map[Chunk]bool{}, map[Chunk]int{}
 		for i := range at.Epochs {
 			e := &at.Epochs[i]
@@ -423,29 +423,37 @@ func TestReportsOfWhatWasNotLeasedAreRefused(t *testing.T) {
 }
 
 func TestPositionsOfNodesGoTogether(t *testing.T) {
-	a := Position{Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 2}, {7, 8}}, Under: []Under{{9, 4}}, LossBits: math.Float64bits(1.5), Examples: 10}, {Epoch: 4, Under: []Under{{0, 1}}}}}
-	b := Position{Epochs: []Epoch{{Epoch: 3, Done: []Run{{2, 7}}, Under: []Under{{8, 1}}, LossBits: math.Float64bits(2), Examples: 5}}}
+	a := Position{First: 3, Epochs: []Epoch{{Epoch: 2, Done: []Run{{5, 6}}}, {Epoch: 3, Done: []Run{{0, 2}, {7, 8}}, Under: []Under{{9, 4}}, LossBits: math.Float64bits(1.5), Examples: 10}}}
+	b := Position{First: 4, Epochs: []Epoch{{Epoch: 3, Done: []Run{{2, 7}}, LossBits: math.Float64bits(2), Examples: 5}, {Epoch: 4, Under: []Under{{0, 1}}}}}
 	got, err := Merge(a, b)
-	want := Position{Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 8}}, Under: []Under{{8, 1}, {9, 4}}, LossBits: math.Float64bits(3.5), Examples: 15}, {Epoch: 4, Under: []Under{{0, 1}}}}}
+	want := Position{First: 3, Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 8}}, Under: []Under{{9, 4}}, LossBits: math.Float64bits(3.5), Examples: 15}, {Epoch: 4, Under: []Under{{0, 1}}}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 	if _, err := Merge(a, a); err == nil {
 		t.Error("two nodes trained the same chunks, and that is no error")
 	}
+	// A run that began with chunks under way has finished one and gone on with another.
+	begin := Position{Epochs: []Epoch{{Epoch: 2, Done: []Run{{1, 2}}}, {Epoch: 3, Under: []Under{{0, 1}, {1, 2}, {2, 3}}}}}
+	since := Position{First: 3, Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 1}}, Under: []Under{{1, 5}}}}}
+	got, err = Merge(begin, since)
+	want = Position{First: 3, Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 1}}, Under: []Under{{1, 5}, {2, 3}}}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
 }
 
 func FuzzDecodePosition(f *testing.F) {
-	p := Position{Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 2}}, Under: []Under{{4, 1}}}}}
+	p := Position{First: 3, Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 2}}, Under: []Under{{4, 1}}}}}
 	text, _ := p.Encode()
 	f.Add(text, 10)
-	f.Add([]byte(`{"version":1,"epochs":[{"epoch":1,"done":[{"from":5,"to":2}]}]}`), 3)
+	f.Add([]byte(`{"version":1,"first":1,"epochs":[{"epoch":1,"done":[{"from":5,"to":2}]}]}`), 3)
 	f.Fuzz(func(t *testing.T, text []byte, chunks int) {
 		if chunks > 1<<12 {
 			return
 		}
 		p, err := DecodePosition(text, chunks)
-		if err != nil || len(p.Epochs) > 0 && p.Epochs[0].Epoch > 1<<20 {
+		if err != nil || p.First > 1<<20 {
 			return
 		}
 		q := NewPool(Plan{Chunks: chunks, Epochs: 1, Workers: []int{1}, At: p})

@@ -137,6 +137,7 @@ type host struct {
 	last    []int64         // when the last frame to a peer arrives
 	served  []int64         // when the server is through with a peer's last frame
 	here    []int           // frames of a peer that arrived and were not handled
+	slow    float64         // how many times as long its computing takes; 0: 1
 	cores   []int64         // when each core is free that the server uses
 	// computed is for how long its cores were taken since the cluster began, in nanoseconds.
 	computed int64
@@ -159,7 +160,7 @@ func New(cfg Config) (*Cluster, error) {
 		}
 		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), served: make([]int64, cfg.Nodes), here: make([]int, cfg.Nodes),
 			listed: make([]wire.Known, cfg.Nodes), watched: make([]wire.Known, cfg.Nodes),
-			cores: cores}
+			slow: cfg.Compute.Slow[i], cores: cores}
 		h.session = newSession(c, h)
 		c.hosts = append(c.hosts, h)
 	}
@@ -264,7 +265,11 @@ func (c *Cluster) RunNodes(ctx context.Context, program func(ctx context.Context
 func (c *Cluster) env(h *host) train.Env {
 	return train.Env{
 		Workers: h.workers, Node: int(h.id), Nodes: len(c.hosts), Exchange: h.session.Exchange, Stop: h.session.stopping,
-		Fork: func(n int, do func(int)) { c.fork(h, n, do) },
+		Ask: func(question []byte, deliver func([]byte)) func(context.Context) error {
+			return h.node.Ask(0, question, deliver)
+		},
+		Serve: h.node.Serve,
+		Fork:  func(n int, do func(int)) { c.fork(h, n, do) },
 	}
 }
 

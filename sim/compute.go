@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -52,6 +54,9 @@ type Compute struct {
 	Slice time.Duration
 	// Machine has all nodes share the Cores, as processes of one machine do.
 	Machine bool
+	// Slow says how many times as long computing takes at a node, by its number; 1 at nodes
+	// that are not in it.
+	Slow map[int]float64
 	// Servers is for Cores 0, where each worker has a core of its own: how many
 	// others do the work of the server; 0 is 2.
 	Servers int
@@ -61,6 +66,8 @@ func (c *Compute) check() error {
 	switch {
 	case min(c.Step, c.Key, c.Announce, c.Plan, c.Want, c.Load, c.Sample, c.Send, c.Frame, c.Record, c.Round, c.Slice) < 0 || min(c.Byte, c.FrameByte) < 0:
 		return fmt.Errorf("sim: computing takes negative time: %+v", *c)
+	case slices.ContainsFunc(slices.Collect(maps.Values(c.Slow)), func(x float64) bool { return !(x > 0) }):
+		return fmt.Errorf("sim: computing takes %v times as long, want more than 0", c.Slow)
 	case c.Spread < 0 || c.Spread > 1:
 		return fmt.Errorf("sim: steps vary by a share of %v, want 0 … 1", c.Spread)
 	case c.Servers < 0 || c.Servers > 1<<10:
@@ -94,9 +101,18 @@ func (c *Compute) slice() int64 {
 	return int64(10 * time.Millisecond)
 }
 
+// slowed is how long a cost takes at the node.
+func (h *host) slowed(cost int64) int64 {
+	if h.slow > 0 {
+		return int64(h.slow * float64(cost))
+	}
+	return cost
+}
+
 // serve takes the core that is free first, from begin on, and returns
 // when it is done.
 func (h *host) serve(begin, cost int64) int64 {
+	cost = h.slowed(cost)
 	first := 0
 	for i := range h.cores {
 		if h.cores[i] < h.cores[first] {
@@ -150,6 +166,13 @@ func (w *worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.
 	return w.Worker.PrepareSample(sampler, n, start, end)
 }
 
+// SeedSample implements [godwit.Seeder].
+func (w *worker) SeedSample(sampler int, seed1, seed2 uint64) {
+	if s, ok := w.Worker.(godwit.Seeder); ok {
+		s.SeedSample(sampler, seed1, seed2)
+	}
+}
+
 // announcing is what it costs to announce keys. A node that is alone does nothing
 // for it.
 func (w *worker) announcing(keys int) int64 {
@@ -195,6 +218,7 @@ func (w *worker) pay() {
 	w.debt = 0
 	c := &w.c.cfg.Compute
 	if c.Cores == 0 {
+		d = w.h.slowed(d)
 		w.h.computed += d
 		w.c.park(w.h, time.Duration(d), [3]<-chan struct{}{})
 		return

@@ -25,6 +25,20 @@ type Env struct {
 	// number. All nodes call it with the same names in the same order.
 	// A run of one node needs none.
 	Exchange func(ctx context.Context, name string, payload []byte) ([][]byte, error)
+	// Ask sends a question to node 0, and calls deliver with the answer. wait returns when
+	// deliver has returned, or with an error; any number of goroutines may wait. It is not
+	// used at node 0. A run of one node needs none.
+	Ask func(question []byte, deliver func(answer []byte)) (wait func(context.Context) error)
+	// Serve has answer called, at node 0, for the questions of other nodes, those included
+	// that have come already; one at a time, and answer does not wait. With nil, questions wait for the
+	// next call of Serve. It is not used at other nodes.
+	Serve func(answer func(node int, question []byte) []byte)
+	// OnCut, if set, is told what is done at each cut of workers that are a
+	// [godwit.Cutter], when the last worker of this node has crossed into it: the epochs before, and
+	// what this node has trained of those under way. [MergeStates] of all nodes' is that of the run.
+	// It is called by a worker at the end of a step, must be short, and may keep the state but not change
+	// it.
+	OnCut func(cut uint64, s *State, err error)
 	// Stop, when closed at any node, ends the run in order: that node's workers
 	// finish their batch, the other nodes' their epoch (all the epoch, if they
 	// train in lockstep), and the model is evaluated as it is. nil never stops.
@@ -55,6 +69,8 @@ func (e *Env) check() error {
 		return fmt.Errorf("train: node %d of %d nodes: want 0 … nodes-1", e.Node, e.nodes())
 	case e.Nodes > 1 && e.Exchange == nil:
 		return fmt.Errorf("train: a run of %d nodes needs Env.Exchange", e.Nodes)
+	case e.Nodes > 1 && e.Node > 0 && e.Ask == nil, e.Nodes > 1 && e.Node == 0 && e.Serve == nil:
+		return fmt.Errorf("train: node %d of %d nodes needs Env.Ask, or Env.Serve at node 0", e.Node, e.Nodes)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -23,10 +24,15 @@ type sensors struct{ readings []reading }
 // Fingerprint stands for the data: nodes with other data are refused.
 func (s *sensors) Fingerprint() string { return fmt.Sprint("sensors ", s.readings) }
 
-// Trainer gives each worker its part of the readings.
-func (s *sensors) Trainer(w godwit.Worker, p train.Partition) (train.Trainer[reading], error) {
-	n := len(s.readings)
-	return &trainer{w: w, readings: s.readings[n*p.Index/p.Count : n*(p.Index+1)/p.Count]}, nil
+// Chunks divides the readings: one is a step.
+func (s *sensors) Chunks() int {
+	n, _ := schedule.Cut(len(s.readings))
+	return n
+}
+
+// Trainer makes the trainer of a worker.
+func (s *sensors) Trainer(w godwit.Worker, _ train.Partition) (train.Trainer[reading], error) {
+	return &trainer{w: w, readings: s.readings}, nil
 }
 
 // Evaluate computes the error of all readings, the same at every node.
@@ -42,17 +48,19 @@ func (s *sensors) Evaluate(ctx context.Context, env *train.Env, _ int) (train.Ev
 	return train.Evaluation{Metrics: []train.Metric{{Name: "RMSE", Value: rmse}}, LowerIsBetter: true}, nil
 }
 
-// A trainer trains a worker's readings, one a step.
+// A trainer trains the readings of chunks, one a step.
 type trainer struct {
 	w        godwit.Worker
 	readings []reading
 }
 
-func (t *trainer) Steps() int { return len(t.readings) }
+// Steps says how many steps a chunk has.
+func (t *trainer) Steps(chunk int) int { return schedule.Steps(len(t.readings), chunk) }
 
 // Load says long before a step which keys it needs.
-func (t *trainer) Load(b *train.Batch[reading], _, step int) {
-	b.Data = t.readings[step]
+func (t *trainer) Load(b *train.Batch[reading], at train.At) {
+	_, perChunk := schedule.Cut(len(t.readings))
+	b.Data = t.readings[at.Chunk*perChunk+at.Step]
 	b.Keys = append(b.Keys[:0], t.w.Model().Key(0, b.Data.sensor))
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/schedule"
 )
 
 // The batches that a worker loads ahead are bounded by their keys and samples, which
@@ -14,36 +15,58 @@ const (
 	maxAheadBatches = 2048
 )
 
+// A source is where a worker's chunks come from.
+type source interface {
+	// take gives a worker its next chunk, of the same epoch as the last or a later one. One
+	// that must have a chunk waits; there is none at the end of the run, or what is left of
+	// it is for others.
+	take(ctx context.Context, worker int, must bool) (c schedule.Chunk, ok bool, err error)
+	// finish takes note that a worker has trained a chunk.
+	finish(worker int, c schedule.Chunk)
+}
+
 // A pipeline loads the batches of one worker ahead of their training. They wait
 // in a ring buffer and are reused.
 type pipeline[D any] struct {
-	w    godwit.Worker
-	t    Trainer[D]
-	last int // the run's last epoch
+	w      godwit.Worker
+	t      Trainer[D]
+	worker int // its number at the node
+	from   source
+	nodes  int // among which the chunks of an epoch are divided at first; 0: each worker has one
+	chunks int
 
-	epoch, step int // the next batch to load
-	ring        []*Batch[D]
+	chunk       schedule.Chunk // that is being loaded
+	step, steps int            // the next of it, and how many it has
+	ring        []*loaded[D]
 	first, n    int // the waiting batches are the n from ring[first] on, wrapping around
 	keys        int // keys and samples of the waiting batches
+	rec         record
 	ready       int // how many of them are announced: all but one that begins with SyncAll
 }
 
-func newPipeline[D any](w godwit.Worker, t Trainer[D], first, last int) *pipeline[D] {
-	return &pipeline[D]{w: w, t: t, last: last, epoch: first}
+// A loaded batch waits for its training.
+type loaded[D any] struct {
+	Batch[D]
+	chunk schedule.Chunk
+	step  int
+	last  bool // of its chunk
 }
 
-// next returns the batch to train now, after loading further ones as far as memory and
-// SyncAll allow. The batch is the caller's until it calls done.
-func (p *pipeline[D]) next(ctx context.Context) (*Batch[D], error) {
+// next returns the batch of the epoch to train now, after loading further ones as far as
+// memory, SyncAll and the chunks that are there allow; nil if the worker has no further batch
+// of the epoch. The batch is the caller's until it calls done.
+func (p *pipeline[D]) next(ctx context.Context, epoch int) (*Batch[D], error) {
 	for p.ready == 0 || p.ready == p.n && p.n < maxAheadBatches && p.keys < maxAheadKeys {
 		if p.ready == p.n {
-			if p.epoch > p.last {
+			if ok, err := p.load(ctx); !ok || err != nil {
+				if err != nil {
+					return nil, err
+				}
 				break
 			}
-			p.load()
 		}
 		b := p.ring[(p.first+p.ready)%len(p.ring)]
-		if b.SyncAll && p.ready > 0 {
+		if b.SyncAll && p.ready > 0 || p.ready == 0 && b.chunk.Epoch > epoch {
 			break
 		}
 		if b.SyncAll {
@@ -55,28 +78,67 @@ func (p *pipeline[D]) next(ctx context.Context) (*Batch[D], error) {
 			return nil, err
 		}
 	}
-	return p.ring[p.first], nil
+	if p.ready == 0 || p.ring[p.first].chunk.Epoch > epoch {
+		return nil, nil
+	}
+	return &p.ring[p.first].Batch, nil
 }
 
-// load fills the next batch.
-func (p *pipeline[D]) load() {
-	b := p.slot()
-	b.SyncAll = false
-	p.t.Load(b, p.epoch, p.step)
-	if p.step++; p.step == p.t.Steps() {
-		p.epoch, p.step = p.epoch+1, 0
+// load fills the next batch, if there is one.
+func (p *pipeline[D]) load(ctx context.Context) (ok bool, err error) {
+	for p.step == p.steps {
+		if p.chunk, ok, err = p.from.take(ctx, p.worker, p.n == 0); !ok {
+			return false, err
+		}
+		p.step, p.steps = 0, p.t.Steps(p.chunk.Chunk)
+		p.skip()
 	}
+	b := p.slot()
+	p.fill(b)
 	p.n++
 	p.keys += b.size()
+	return true, nil
+}
+
+// skip loads the steps of the chunk that are done already, since what is drawn for them comes
+// before what is drawn for the others. A chunk without further steps is finished.
+func (p *pipeline[D]) skip() {
+	for p.step < min(p.chunk.Skip, p.steps) {
+		p.fill(p.slot())
+	}
+	if p.step == p.steps {
+		p.from.finish(p.worker, p.chunk)
+	}
+}
+
+// fill loads the next step of the chunk.
+func (p *pipeline[D]) fill(b *loaded[D]) {
+	b.SyncAll = false
+	p.t.Load(&b.Batch, At{Epoch: p.chunk.Epoch, Chunk: p.chunk.Chunk, Step: p.step, Progress: p.progress()})
+	b.chunk, b.step = p.chunk, p.step
+	p.step++
+	b.last = p.step == p.steps
+}
+
+func (p *pipeline[D]) progress() float64 {
+	part := float64(p.step) / float64(p.steps)
+	if p.nodes == 0 {
+		return part
+	}
+	return schedule.Progress(p.chunks, p.chunk.Chunk, p.nodes, part)
 }
 
 // announce signals the intents of the next batch that is not announced yet.
-func (p *pipeline[D]) announce(b *Batch[D]) (err error) {
+func (p *pipeline[D]) announce(b *loaded[D]) (err error) {
 	start := p.w.Clock() + godwit.Clock(p.ready)
 	if err := p.w.Intent(b.Keys, start, start+1); err != nil {
 		return err
 	}
 	if b.Samples > 0 {
+		if w, ok := p.w.(godwit.Seeder); ok {
+			seed1, seed2 := At{Epoch: b.chunk.Epoch, Chunk: b.chunk.Chunk, Step: b.step}.Seed(0)
+			w.SeedSample(b.Sampler, seed1, seed2)
+		}
 		if b.Sample, err = p.w.PrepareSample(b.Sampler, b.Samples, start, start+1); err != nil {
 			return err
 		}
@@ -89,25 +151,34 @@ func (b *Batch[D]) size() int { return len(b.Keys) + b.Samples }
 
 // slot returns the batch behind the last waiting one, growing the ring when it
 // is full.
-func (p *pipeline[D]) slot() *Batch[D] {
+func (p *pipeline[D]) slot() *loaded[D] {
 	if p.n == len(p.ring) {
 		// Rotate the ring so that it starts at 0 and ends with the new batch.
-		ring := make([]*Batch[D], 0, len(p.ring)+1)
+		ring := make([]*loaded[D], 0, len(p.ring)+1)
 		ring = append(ring, p.ring[p.first:]...)
 		ring = append(ring, p.ring[:p.first]...)
-		p.ring, p.first = append(ring, new(Batch[D])), 0
+		p.ring, p.first = append(ring, new(loaded[D])), 0
 	}
 	return p.ring[(p.first+p.n)%len(p.ring)]
 }
 
-// done returns the batch that next returned, and advances the clock.
-func (p *pipeline[D]) done() {
+// done returns the batch that next returned, which is trained, and advances the clock.
+func (p *pipeline[D]) done(l Loss) {
+	b := p.ring[p.first]
+	held := 0
+	if f, ok := p.t.(Flusher); ok {
+		held = f.Held()
+	}
+	p.rec.trained(heldStep{b.chunk, b.step, b.last, l}, held)
+	if b.last {
+		p.from.finish(p.worker, b.chunk)
+	}
 	p.drop()
 	p.w.Advance()
 }
 
 func (p *pipeline[D]) drop() {
-	b := p.ring[p.first]
+	b := &p.ring[p.first].Batch
 	if b.Samples > 0 {
 		p.w.FinishSample(b.Sample)
 	}
@@ -127,3 +198,34 @@ func (p *pipeline[D]) close() error {
 	}
 	return nil
 }
+
+// own gives each worker one chunk an epoch: its own part.
+type own struct {
+	at    schedule.Position
+	next  []int // by worker: its next epoch
+	last  int   // of the run
+	first int   // the part of the node's first worker
+}
+
+func newOwn(workers, last, first int, at schedule.Position) *own {
+	o := &own{at: at, next: make([]int, workers), last: last, first: first}
+	for i := range o.next {
+		o.next[i] = max(1, at.First)
+	}
+	return o
+}
+
+func (o *own) take(_ context.Context, worker int, _ bool) (c schedule.Chunk, ok bool, err error) {
+	for o.next[worker] <= o.last {
+		c = schedule.Chunk{Epoch: o.next[worker], Chunk: o.first + worker}
+		o.next[worker]++
+		e := o.at.Of(c.Epoch)
+		if !e.Has(c.Chunk) {
+			c.Skip = e.Steps(c.Chunk)
+			return c, true, nil
+		}
+	}
+	return c, false, nil
+}
+
+func (o *own) finish(int, schedule.Chunk) {}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/setting"
+	"github.com/godwit-ps/godwit/schedule"
 )
 
 // ErrDiverged is returned when the loss of an epoch is infinite or NaN: the model is
@@ -70,6 +71,9 @@ type run[D any] struct {
 	task  Task[D]
 	opts  Options
 	pipes []*pipeline[D]
+	at    schedule.Position // where the run begins
+	past  past
+	desk  *desk // nil in a task without chunks
 	rep   *Report
 }
 
@@ -87,7 +91,12 @@ func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (rep *Rep
 	if env.Begin != nil {
 		r.begin(env.Begin)
 	}
+	if r.at.First == 0 {
+		r.at.First = r.rep.Epochs + 1
+	}
+	r.past.add(r.state())
 	defer func() {
+		r.unwatch()
 		for _, p := range r.pipes {
 			if cerr := p.close(); err == nil && cerr != nil {
 				rep, err = nil, cerr
@@ -102,19 +111,23 @@ func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (rep *Rep
 			return nil, err
 		}
 	}
+	if r.desk != nil {
+		if err := r.desk.close(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return r.rep, nil
 }
 
-// start compares with the other nodes what is trained, assigns the partitions, and makes
-// the trainers.
+// start compares with the other nodes what is trained, and makes the trainers.
 func (r *run[D]) start(ctx context.Context) error {
-	what := fmt.Sprintf("%s; %+v; from epoch %d on", r.task.Fingerprint(), r.opts, r.rep.Epochs+1)
+	what := fmt.Sprintf("%s; %+v; from epoch %d on, %+v", r.task.Fingerprint(), r.opts, r.rep.Epochs+1, r.at)
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(len(r.env.Workers)))
 	all, err := r.env.Gather(ctx, "train start", append(payload, what...))
 	if err != nil {
 		return err
 	}
-	part := Partition{Epochs: r.opts.Epochs}
+	part, workers := Partition{Epochs: r.opts.Epochs}, []int(nil)
 	for node, p := range all {
 		if len(p) < 4 || string(p[4:]) != what {
 			return fmt.Errorf("train: node %d trains something different from node %d: %q here, %q there; start all nodes with the same data and settings", node, r.env.Node, what, p[min(4, len(p)):])
@@ -124,6 +137,17 @@ func (r *run[D]) start(ctx context.Context) error {
 			part.Index += n
 		}
 		part.Count += n
+		workers = append(workers, n)
+	}
+	if err := r.check(part.Count); err != nil {
+		return err
+	}
+	chunks, nodes, from := r.task.Chunks(), len(all), source(nil)
+	if chunks == 0 {
+		nodes, from = 0, newOwn(len(r.env.Workers), r.opts.Epochs, part.Index, r.at)
+	} else {
+		r.desk = newDesk(r.env, schedule.Plan{Chunks: chunks, Epochs: r.opts.Epochs, Workers: workers, At: r.at})
+		from = r.desk
 	}
 	for i, w := range r.env.Workers {
 		t, err := r.task.Trainer(w, part)
@@ -135,8 +159,28 @@ func (r *run[D]) start(ctx context.Context) error {
 				a.Adjust(l)
 			}
 		}
-		r.pipes = append(r.pipes, newPipeline(w, t, r.rep.Epochs+1, r.opts.Epochs))
+		r.pipes = append(r.pipes, &pipeline[D]{w: w, t: t, worker: i, from: from, nodes: nodes, chunks: chunks})
 		part.Index++
+	}
+	r.watch()
+	return nil
+}
+
+// check returns why the task cannot go on where an earlier run was.
+func (r *run[D]) check(workers int) error {
+	chunks := r.task.Chunks()
+	err := r.at.Check(max(chunks, workers))
+	switch {
+	case err != nil || len(r.at.Epochs) == 0:
+	case chunks > 0:
+		err = r.at.Check(chunks)
+	case workers > 1 && InLockstep(r.task):
+		err = errors.New("its workers wait for each other, so it can go on only behind a finished epoch")
+	default:
+		err = r.at.Check(workers)
+	}
+	if err != nil {
+		return fmt.Errorf("train: the task cannot go on where an earlier run was: %w", err)
 	}
 	return nil
 }
@@ -145,9 +189,12 @@ func (r *run[D]) start(ctx context.Context) error {
 // All decisions follow from exchanged values, so that all nodes decide alike.
 func (r *run[D]) epoch(ctx context.Context) error {
 	epoch := r.rep.Epochs + 1
-	mine, err := r.train(ctx)
+	mine, err := r.train(ctx, epoch)
 	if err != nil {
 		return err
+	}
+	if e := r.at.Of(epoch); r.env.Node == 0 { // what an earlier run has trained of it
+		mine.Sum, mine.Examples = mine.Sum+e.Loss(), mine.Examples+e.Examples
 	}
 	stop := 0.0
 	if r.env.stopping() {
@@ -183,6 +230,7 @@ func (r *run[D]) epoch(ctx context.Context) error {
 			return err
 		}
 	}
+	r.past.add(r.state())
 	return r.ended(ctx)
 }
 
@@ -205,27 +253,33 @@ func (r *run[D]) stopBetween(ctx context.Context) error {
 }
 
 // train runs one epoch on all workers of this node.
-func (r *run[D]) train(ctx context.Context) (Loss, error) {
+func (r *run[D]) train(ctx context.Context, epoch int) (Loss, error) {
 	losses := make([]Loss, len(r.pipes))
 	together := InLockstep(r.task)
+	h, ok := r.task.(Handover)
+	handover := ok && h.Handover() && r.env.nodes() > 1
 	err := r.env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
 		p := r.pipes[i]
-		for range p.t.Steps() {
+		p.rec.begin(epoch)
+		for {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 			if !together && r.env.stopping() {
 				break
 			}
-			b, err := p.next(ctx)
+			b, err := p.next(ctx, epoch)
 			if err != nil {
 				return err
+			}
+			if b == nil {
+				break
 			}
 			l, err := p.t.Step(ctx, b)
 			if err != nil {
 				return err
 			}
-			p.done()
+			p.done(l)
 			losses[i].Sum += l.Sum
 			losses[i].Examples += l.Examples
 			if r.env.Seen != nil {
@@ -236,11 +290,22 @@ func (r *run[D]) train(ctx context.Context) (Loss, error) {
 			if err := f.Flush(ctx); err != nil {
 				return err
 			}
+			p.rec.flushed()
 		}
 		if w.Model().Bounded() {
 			// Others must not wait for a worker with fewer steps, and all begin the next
 			// epoch together.
-			return w.Barrier(ctx)
+			if err := w.Barrier(ctx); err != nil {
+				return err
+			}
+		}
+		if handover {
+			if err := SyncAll(ctx, w); err != nil {
+				return err
+			}
+		}
+		if !w.Model().Bounded() {
+			w.Finish() // a cut does not wait for it
 		}
 		return nil
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/traintest"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -20,6 +21,7 @@ import (
 // share and reads two samples. What it does beyond that is set by functions.
 type counting struct {
 	rows, batch int
+	chunked     bool // else each worker has its part
 	name        string
 	metrics     func(epoch int) train.Evaluation
 	loss        func(epoch, step int) float64
@@ -33,6 +35,16 @@ type counting struct {
 type work struct{ epoch, step int }
 
 func (c *counting) Fingerprint() string { return c.name }
+
+func (c *counting) steps() int { return (c.rows + c.batch - 1) / c.batch }
+
+func (c *counting) Chunks() int {
+	if !c.chunked {
+		return 0
+	}
+	n, _ := schedule.Cut(c.steps())
+	return n
+}
 
 func (c *counting) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[work], error) {
 	c.mu.Lock()
@@ -65,13 +77,30 @@ func (c *counter) mine() []godwit.Key {
 	return ks
 }
 
-func (c *counter) Steps() int { return (len(c.mine()) + c.c.batch - 1) / c.c.batch }
+func (c *counter) Steps(chunk int) int {
+	if c.c.chunked {
+		return schedule.Steps(c.c.steps(), chunk)
+	}
+	return (len(c.mine()) + c.c.batch - 1) / c.c.batch
+}
 
-func (c *counter) Load(b *train.Batch[work], epoch, step int) {
-	ks := c.mine()
+func (c *counter) Load(b *train.Batch[work], at train.At) {
+	ks, step := c.mine(), at.Step
+	if c.c.chunked {
+		_, per := schedule.Cut(c.c.steps())
+		ks, step = keysTo(c.c.rows), at.Chunk*per+at.Step
+	}
 	b.Keys = append(b.Keys[:0], ks[step*c.c.batch:min(len(ks), (step+1)*c.c.batch)]...)
 	b.Samples = 2
-	b.Data = work{epoch, step}
+	b.Data = work{at.Epoch, at.Step}
+}
+
+func keysTo(n int) []godwit.Key {
+	ks := make([]godwit.Key, n)
+	for i := range ks {
+		ks[i] = godwit.Key(i)
+	}
+	return ks
 }
 
 func (c *counter) Step(ctx context.Context, b *train.Batch[work]) (train.Loss, error) {
@@ -118,7 +147,7 @@ func onNodes(s *traintest.Server, nodes int, task func(node int) *counting, o tr
 	var wg sync.WaitGroup
 	for node := range nodes {
 		wg.Go(func() {
-			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Stop: stop}
+			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve, Stop: stop}
 			reps[node], errs[node] = train.Run(ctx, env, task(node), o)
 			if errs[node] != nil {
 				cancel() // as the loss of a node ends a run
@@ -130,9 +159,15 @@ func onNodes(s *traintest.Server, nodes int, task func(node int) *counting, o tr
 }
 
 func TestEveryKeyIsTrainedOncePerEpochByOneOfAllWorkers(t *testing.T) {
+	for _, chunked := range []bool{false, true} {
+		everyKeyOnce(t, chunked)
+	}
+}
+
+func everyKeyOnce(t *testing.T, chunked bool) {
 	const rows, nodes, perNode, epochs = 1003, 3, 2, 4
 	s := server(t, rows, nodes, perNode)
-	task := &counting{rows: rows, batch: 10}
+	task := &counting{rows: rows, batch: 10, chunked: chunked}
 	reps, errs := onNodes(s, nodes, func(int) *counting { return task }, train.Options{Epochs: epochs}, nil)
 	for node := range nodes {
 		if errs[node] != nil {
@@ -193,9 +228,9 @@ type heavy struct {
 	most        int
 }
 
-func (h *heavy) Steps() int { return h.steps }
+func (h *heavy) Steps(int) int { return h.steps }
 
-func (h *heavy) Load(b *train.Batch[work], _, _ int) {
+func (h *heavy) Load(b *train.Batch[work], _ train.At) {
 	b.Keys = append(b.Keys[:0], make([]godwit.Key, h.keys)...)
 	b.Samples = 1
 }
@@ -342,6 +377,8 @@ func (t *gatherer) Step(_ context.Context, b *train.Batch[work]) (train.Loss, er
 	return train.Loss{Examples: int64(len(b.Keys))}, nil
 }
 
+func (t *gatherer) Held() int { return 0 }
+
 func (t *gatherer) Flush(context.Context) error {
 	t.g.handed, t.g.kept = t.g.handed+t.g.kept, 0
 	t.g.flushes++
@@ -474,9 +511,9 @@ type inPhases struct {
 	steps int
 }
 
-func (t *inPhases) Load(b *train.Batch[work], epoch, step int) {
-	t.Trainer.Load(b, epoch, step)
-	b.SyncAll = step%phaseSteps == 0
+func (t *inPhases) Load(b *train.Batch[work], at train.At) {
+	t.Trainer.Load(b, at)
+	b.SyncAll = at.Step%phaseSteps == 0
 }
 
 func (t *inPhases) Step(ctx context.Context, b *train.Batch[work]) (train.Loss, error) {
@@ -486,7 +523,7 @@ func (t *inPhases) Step(ctx context.Context, b *train.Batch[work]) (train.Loss, 
 	if phase > 0 && t.p.ended[[2]int{b.Data.epoch, phase - 1}] != t.p.workers {
 		return train.Loss{}, fmt.Errorf("%v begins phase %d of epoch %d before all have ended the one before", t.w.ID(), phase, b.Data.epoch)
 	}
-	last := b.Data.step%phaseSteps == phaseSteps-1 || b.Data.step == t.Steps()-1
+	last := b.Data.step%phaseSteps == phaseSteps-1 || b.Data.step == t.Steps(0)-1
 	if last {
 		t.p.ended[[2]int{b.Data.epoch, phase}]++
 	}
@@ -508,7 +545,7 @@ func TestWorkersMeetBetweenBatchesAndAnnounceNothingBehind(t *testing.T) {
 		var wg sync.WaitGroup
 		for node := range nodes {
 			wg.Go(func() {
-				env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+				env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
 				rep, err := train.Run(t.Context(), env, task, train.Options{Epochs: epochs, EvalEvery: 2})
 				if err != nil || rep.Epochs != epochs || rep.Losses[0].Examples != rows {
 					t.Errorf("batches of %d: node %d: %+v, %v", batch, node, rep, err)
@@ -578,7 +615,7 @@ func TestEveryTrainerHearsTheLossOfAllNodesBetweenEpochs(t *testing.T) {
 	var losses []train.Loss
 	for node := range nodes {
 		wg.Go(func() {
-			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Seen: &seen[node]}
+			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve, Seen: &seen[node]}
 			rep, err := train.Run(t.Context(), env, task, train.Options{Epochs: epochs})
 			if err != nil {
 				t.Errorf("node %d: %v", node, err)
@@ -735,7 +772,7 @@ func TestNodesWithDifferentlyManyWorkersDivideItemsAndAddUpTheirFigures(t *testi
 		var wg sync.WaitGroup
 		for node := range nodes {
 			wg.Go(func() {
-				env := train.Env{Workers: s.Workers(node)[:workers[node]], Node: node, Nodes: nodes, Exchange: x.Of(node)}
+				env := train.Env{Workers: s.Workers(node)[:workers[node]], Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
 				// The numbers of times that each item is done, and a sum.
 				got, err := env.SumOverWorkers(t.Context(), "items", n+1, func(_ context.Context, i int, _ godwit.Worker, sums []float64) error {
 					from, to := env.Share(n, i)

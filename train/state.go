@@ -2,11 +2,15 @@ package train
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
+
+	"github.com/godwit-ps/godwit/schedule"
 )
 
-// A State is what a run has done when an epoch has ended: with the rows of the model, it is what another
+// A State is what a run has done when an epoch has ended, or at a cut: with the rows of the model, it is what another
 // run needs to go on behind it ([Env].Begin). As JSON it keeps each number bit by bit.
 type State struct {
 	Epochs    int          // that were trained
@@ -14,6 +18,8 @@ type State struct {
 	Evaluated []int        // the epochs that were evaluated
 	Results   []Evaluation // the result of each
 	Best      int          // index into Evaluated and Results
+	// Position says what of the epochs behind them was trained at a cut; the zero Position is nothing.
+	Position schedule.Position
 	// End is why the run ends behind this epoch; empty if it goes on. It is no part of the JSON: another run
 	// may go on.
 	End End
@@ -28,13 +34,6 @@ func (s *State) Last() (evaluation *Evaluation, best bool) {
 	return &s.Results[n-1], s.Best == n-1
 }
 
-// An Unresumable is a [Task] whose trainers know what is neither in rows nor follows from the seed, the epoch and the place in
-// the data. A run of it cannot go on from a checkpoint.
-type Unresumable interface {
-	// Unresumable says what they know; empty: nothing, the task can be resumed.
-	Unresumable() string
-}
-
 // stateVersion is that of the JSON of a State. Others are not read.
 const stateVersion = 1
 
@@ -46,6 +45,8 @@ type (
 		Evaluated []int            `json:"evaluated"`
 		Results   []evaluationJSON `json:"results"`
 		Best      int              `json:"best"`
+
+		Position *schedule.Position `json:"position,omitempty"`
 	}
 	lossJSON struct {
 		Sum      exact `json:"sum"`
@@ -79,6 +80,9 @@ func (x *exact) UnmarshalText(b []byte) error {
 // MarshalJSON implements json.Marshaler.
 func (s *State) MarshalJSON() ([]byte, error) {
 	j := stateJSON{Version: stateVersion, Epochs: s.Epochs, Evaluated: s.Evaluated, Best: s.Best}
+	if s.Position.First > 0 {
+		j.Position = &s.Position
+	}
 	for _, l := range s.Losses {
 		j.Losses = append(j.Losses, lossJSON{exact(l.Sum), l.Examples})
 	}
@@ -112,6 +116,9 @@ func (s *State) UnmarshalJSON(b []byte) error {
 		}
 		s.Results = append(s.Results, e)
 	}
+	if j.Position != nil {
+		s.Position = *j.Position
+	}
 	return s.check()
 }
 
@@ -121,6 +128,12 @@ func (s *State) check() error {
 		return fmt.Errorf("train: a run's state of %d epochs with %d losses", s.Epochs, len(s.Losses))
 	case len(s.Evaluated) != len(s.Results) || len(s.Results) == 0 && s.Best != 0 || len(s.Results) > 0 && (s.Best < 0 || s.Best >= len(s.Results)):
 		return fmt.Errorf("train: a run's state with %d evaluations of %d epochs, of which number %d is the best", len(s.Results), len(s.Evaluated), s.Best)
+	}
+	if first := s.Position.First; first != 0 && first != s.Epochs+1 {
+		return fmt.Errorf("train: a run's state of %d epochs with epoch %d under way", s.Epochs, first)
+	}
+	if err := s.Position.Check(math.MaxInt); err != nil {
+		return fmt.Errorf("train: a run's state: %w", err)
 	}
 	last := 0
 	for i, e := range s.Evaluated {
@@ -141,10 +154,31 @@ func (r *run[D]) state() *State {
 // begin takes over what an earlier run has done.
 func (r *run[D]) begin(s *State) {
 	r.rep = &Report{Epochs: s.Epochs, Losses: clip(s.Losses), Evaluated: clip(s.Evaluated), Results: clip(s.Results), Best: s.Best}
+	r.at = s.Position
 	if s.Epochs >= r.opts.Epochs {
 		r.rep.End = AllEpochs
 	}
 	r.losePatience()
+}
+
+// MergeStates puts together what the nodes of a run say of one cut.
+func MergeStates(ss ...*State) (*State, error) {
+	if len(ss) == 0 {
+		return nil, errors.New("train: states of no nodes")
+	}
+	least, ps := ss[0], []schedule.Position(nil)
+	for _, s := range ss {
+		if s.Epochs < least.Epochs {
+			least = s
+		}
+		ps = append(ps, s.Position)
+	}
+	merged := *least
+	var err error
+	if merged.Position, err = schedule.Merge(ps...); err == nil {
+		err = merged.check()
+	}
+	return &merged, err
 }
 
 func clip[T any](s []T) []T { return s[:len(s):len(s)] }

@@ -12,8 +12,16 @@ type Task[D any] interface {
 	// Fingerprint identifies the settings and the data. Run fails if it differs between
 	// nodes.
 	Fingerprint() string
-	// Trainer returns worker w's share of the work. Run calls it once a worker,
-	// one after the other.
+	// Chunks is into how many chunks each epoch is divided, of numbers from 0 on. It
+	// follows from data and settings alone (see [schedule.Cut]), not from who trains. Who
+	// trains which chunk is decided while the run goes on, so nothing else may follow from
+	// that.
+	//
+	// 0 says that the task needs an order of its own: each worker has its part of the data,
+	// the same in each epoch, as one chunk.
+	Chunks() int
+	// Trainer returns the trainer of worker w. Run calls it once a worker, one after the
+	// other. Part matters to tasks without chunks.
 	Trainer(w godwit.Worker, part Partition) (Trainer[D], error)
 	// Evaluate evaluates the model. All nodes call it at the same point, when the
 	// updates of all workers are visible everywhere, and must return the same
@@ -35,8 +43,9 @@ func InLockstep(task any) bool {
 	return ok && l.Lockstep()
 }
 
-// A Partition names the data of one worker: part Index of Count equal parts, one for
-// each worker of the run.
+// A Partition is a worker's place among those of the run. A task that divides its epochs
+// into chunks has no use for Index and Count: any worker may get any chunk. In another one,
+// the worker has part Index of Count equal parts of the data, one for each worker of the run.
 type Partition struct {
 	Index, Count int // Index is 0 … Count-1
 	// Epochs is how many the run trains if it does not end early, for what changes
@@ -44,19 +53,44 @@ type Partition struct {
 	Epochs int
 }
 
-// A Trainer is one worker's share of a task. Its methods are called by one
+// An At names a step of a run.
+type At struct {
+	Epoch int // from 1 on
+	Chunk int // of the epoch, from 0 on; in a task without chunks the worker's Partition.Index
+	Step  int // of the chunk, from 0 on
+	// Progress is how far the epoch is, 0 … 1, about. In a run of one worker it is exact.
+	Progress float64
+}
+
+// Seed returns the seeds of a generator (rand.NewPCG) whose numbers follow from a seed, the
+// epoch, the chunk and the step, and so from nothing else.
+func (a At) Seed(seed uint64) (uint64, uint64) {
+	return seed ^ uint64(a.Step)*0x9e3779b97f4a7c15, uint64(a.Epoch)<<32 | uint64(uint32(a.Chunk))
+}
+
+// A Trainer trains one worker's chunks. Its methods are called by one
 // goroutine at a time. One that is an [io.Closer] is closed when the run is over,
 // however it ends.
 type Trainer[D any] interface {
-	// Steps is the number of batches of every epoch; none is fine.
-	Steps() int
-	// Load fills b with batch step (0 … Steps()-1) of the epoch (1, 2, …): its
-	// distinct keys, its samples, SyncAll, and its data. b holds an earlier batch, whose
-	// memory should be reused. Batches are loaded in order, far ahead of Step.
-	Load(b *Batch[D], epoch, step int)
+	// Steps is the number of batches of a chunk in every epoch; none is fine.
+	Steps(chunk int) int
+	// Load fills b with a batch: its distinct keys, its samples, SyncAll, and its data. b
+	// holds an earlier batch, whose memory should be reused. The batches of a chunk are
+	// loaded in order, from the first on, and no others between them, far ahead of Step.
+	// Whatever is drawn must follow from the chunk: see [At.Seed].
+	Load(b *Batch[D], at At)
 	// Step trains b. It returns the loss summed over examples. b.Sample is
-	// prepared; Run finishes it and advances the clock afterwards.
+	// prepared; Run finishes it and advances the clock afterwards. Steps are made in the order
+	// of Load, but some batches that were loaded may not be trained.
 	Step(ctx context.Context, b *Batch[D]) (Loss, error)
+}
+
+// A Handover is a [Task] that keeps state of its examples in rows. Between two epochs all
+// workers of a run of several nodes then wait until what each has pushed is visible to all, so
+// that whoever gets a chunk reads what was pushed for it.
+type Handover interface {
+	// Handover reports whether it does.
+	Handover() bool
 }
 
 // An Adjuster is a [Trainer] that gets the loss of each epoch, summed over all nodes,
@@ -71,6 +105,9 @@ type Flusher interface {
 	// Flush hands all of them on. It is called once an epoch, by the goroutine of Step,
 	// after the last step that is made: a run that is asked to stop may make fewer.
 	Flush(ctx context.Context) error
+	// Held is of how many steps, the last ones, it has updates that are not pushed yet. A run
+	// that goes on from a cut makes them again.
+	Held() int
 }
 
 // A Batch is the work of one step.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -27,10 +27,15 @@ type batch struct {
 // Fingerprint stands for everything that all nodes must have in common beside the data.
 func (m *model) Fingerprint() string { return fmt.Sprintf("ctr %+v, seed %d", m.Settings, m.seed) }
 
-func (m *model) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[batch], error) {
-	all := m.data.split(0)
-	mine := all[len(all)*part.Index/part.Count : len(all)*(part.Index+1)/part.Count]
-	return &trainer{net: net{m: m, w: w}, share: mine, rng: rand.New(rand.NewPCG(m.seed, uint64(part.Index)))}, nil
+// Chunks says into how many chunks the impressions are divided, which workers get one by one.
+func (m *model) Chunks() int { return m.items().Chunks() }
+
+func (m *model) items() *schedule.Items {
+	return schedule.NewItems(len(m.data.split(0)), m.Batch, m.seed)
+}
+
+func (m *model) Trainer(w godwit.Worker, _ train.Partition) (train.Trainer[batch], error) {
+	return &trainer{net: net{m: m, w: w}, all: m.data.split(0), items: m.items()}, nil
 }
 
 // Evaluate evaluates the model on the impressions to validate.
@@ -39,23 +44,24 @@ func (m *model) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.
 	return train.Evaluation{Metrics: ms, LowerIsBetter: true}, err
 }
 
-// A trainer is one worker's share of the work.
+// A trainer trains one worker's chunks.
 type trainer struct {
 	net
-	share []int32
-	rng   *rand.Rand
+	all   []int32         // impressions to train
+	items *schedule.Items // positions in all, in the order of the epoch
+	is    []int32         // of a batch
 	grads []float32
 }
 
-func (t *trainer) Steps() int { return (len(t.share) + t.m.Batch - 1) / t.m.Batch }
+func (t *trainer) Steps(chunk int) int { return t.items.Steps(chunk) }
 
 // Load says which keys a step needs, long before it: so the server has them here then.
-func (t *trainer) Load(b *train.Batch[batch], epoch, step int) {
-	if step == 0 {
-		t.rng.Shuffle(len(t.share), func(i, j int) { t.share[i], t.share[j] = t.share[j], t.share[i] })
+func (t *trainer) Load(b *train.Batch[batch], at train.At) {
+	t.is = t.is[:0]
+	for _, i := range t.items.Batch(at.Epoch, at.Chunk, at.Step) {
+		t.is = append(t.is, t.all[i])
 	}
-	from := step * t.m.Batch
-	b.Keys = t.gather(&b.Data, b.Keys[:0], t.share[from:min(from+t.m.Batch, len(t.share))])
+	b.Keys = t.gather(&b.Data, b.Keys[:0], t.is)
 }
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[batch]) (train.Loss, error) {

@@ -90,21 +90,32 @@ func randomGraph(seed uint64, n int) *triples.Graph {
 
 // served trains by a worker, as train.Run does for each of its workers.
 type served struct {
-	ctx  context.Context
-	w    godwit.Worker
-	t    train.Trainer[kge.Batch]
-	b    train.Batch[kge.Batch]
-	next int
+	ctx    context.Context
+	w      godwit.Worker
+	t      train.Trainer[kge.Batch]
+	b      train.Batch[kge.Batch]
+	chunks int
+	next   train.At
 }
 
 func newServed(ctx context.Context, task *kge.Task, w godwit.Worker) (*served, error) {
 	t, err := task.Trainer(w, train.Partition{Count: 1})
-	return &served{ctx: ctx, w: w, t: t}, err
+	return &served{ctx: ctx, w: w, t: t, chunks: task.Chunks(), next: train.At{Epoch: 1}}, err
+}
+
+// load loads the next batch.
+func (s *served) load(b *train.Batch[kge.Batch]) {
+	s.t.Load(b, s.next)
+	if s.next.Step++; s.next.Step == s.t.Steps(s.next.Chunk) {
+		s.next.Step, s.next.Chunk = 0, s.next.Chunk+1
+	}
+	if s.next.Chunk == s.chunks {
+		s.next.Chunk, s.next.Epoch = 0, s.next.Epoch+1
+	}
 }
 
 func (s *served) step() (loss float64, err error) {
-	s.t.Load(&s.b, 1+s.next/s.t.Steps(), s.next%s.t.Steps())
-	s.next++
+	s.load(&s.b)
 	now := s.w.Clock()
 	if err := s.w.Intent(s.b.Keys, now, now+1); err != nil {
 		return 0, err

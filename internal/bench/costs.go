@@ -299,8 +299,7 @@ func (c *Costs) batches(ctx context.Context, o *Options) error {
 	var loaded train.Batch[kge.Batch]
 	keys := 0
 	load := func() {
-		s.t.Load(&loaded, 1+s.next/s.t.Steps(), s.next%s.t.Steps())
-		s.next++
+		s.load(&loaded)
 		keys += len(loaded.Keys)
 	}
 	for range 200 {

@@ -117,7 +117,7 @@ func TestProgramsOfAnEpochComputeAlikeWhateverTheBatch(t *testing.T) {
 		{50, 1, time.Millisecond},
 		{100, 1, 2 * time.Millisecond},
 		{5000, 1, 100 * time.Millisecond},
-		{5000, 4, 25 * time.Millisecond}, // a worker has a quarter of a batch
+		{5000, 4, 100 * time.Millisecond}, // the only batch is one worker's
 	} {
 		s := setting{fields: []field{{"Batch", x.batch}}}
 		if err := c.prepare(context.Background(), h, s, x.nodes); err != nil {

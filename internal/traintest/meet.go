@@ -45,10 +45,14 @@ func await(ctx context.Context, closed <-chan struct{}) error {
 
 // An Exchange lets the nodes of one process hand each other payloads. The zero
 // Exchange is not ready for use: see [NewExchange].
+//
+// They can ask node 0, too.
 type Exchange struct {
-	nodes int
-	mu    sync.Mutex
-	round *round
+	nodes  int
+	mu     sync.Mutex
+	round  *round
+	answer func(node int, question []byte) []byte
+	early  []func(answer func(int, []byte) []byte) // questions that came before somebody answers them
 }
 
 type round struct {
@@ -92,4 +96,36 @@ func (e *Exchange) join(node int, name string, payload []byte) (*round, error) {
 		e.round = nil
 	}
 	return r, nil
+}
+
+// Ask returns the function by which a node asks node 0, for an environment's Ask.
+func (e *Exchange) Ask(node int) func(question []byte, deliver func([]byte)) func(context.Context) error {
+	return func(question []byte, deliver func([]byte)) func(context.Context) error {
+		done := make(chan struct{})
+		reply := func(answer func(int, []byte) []byte) {
+			deliver(answer(node, question))
+			close(done)
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.answer == nil {
+			e.early = append(e.early, reply)
+		} else {
+			go reply(e.answer)
+		}
+		return func(ctx context.Context) error { return await(ctx, done) }
+	}
+}
+
+// Serve has questions answered, for an environment's Serve.
+func (e *Exchange) Serve(answer func(node int, question []byte) []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.answer = answer; answer == nil {
+		return
+	}
+	for _, reply := range e.early {
+		go reply(answer)
+	}
+	e.early = nil
 }

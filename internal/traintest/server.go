@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -80,6 +81,24 @@ func (s *Server) begin(k godwit.Key) {
 	}
 }
 
+// Rows returns a copy of all rows, with the state of their rules. No worker is to be in use, but
+// the one that is in a cut.
+func (s *Server) Rows() [][]float32 {
+	rows := make([][]float32, len(s.rows))
+	for i, r := range s.rows {
+		rows[i] = slices.Clone(r)
+	}
+	return rows
+}
+
+// SetRows sets all rows to what Rows returned. They are in use then.
+func (s *Server) SetRows(rows [][]float32) {
+	for i, r := range rows {
+		copy(s.rows[i], r)
+		s.used[i] = true
+	}
+}
+
 // Workers returns the workers of a node.
 func (s *Server) Workers(node int) []godwit.Worker {
 	var ws []godwit.Worker
@@ -105,6 +124,7 @@ type Worker struct {
 	s    *Server
 	id   godwit.WorkerID
 	rnd  *rand.Rand
+	seed *rand.Rand // of the next sample
 	busy atomic.Bool
 
 	clock   godwit.Clock
@@ -114,6 +134,11 @@ type Worker struct {
 
 	// Counts may be read when the worker is not in use.
 	Counts Counts
+	// CutAt, if not 0, is the clock at which the worker crosses into a cut, which calls
+	// what OnCut was given, and then Cut, which may read the server.
+	CutAt godwit.Clock
+	Cut   func()
+	onCut func(cut uint64)
 	// Fail, if set, is asked before every operation with its name and makes it
 	// fail with what it returns.
 	Fail func(op string) error
@@ -127,6 +152,7 @@ type intent struct {
 type sample struct {
 	sampler, left int
 	start, end    godwit.Clock
+	rnd           *rand.Rand
 }
 
 var _ godwit.Worker = (*Worker)(nil)
@@ -331,8 +357,18 @@ func (w *Worker) Advance() godwit.Clock {
 	}
 	clear(w.intents[len(kept):])
 	w.intents = kept
+	if w.clock == w.CutAt && w.onCut != nil {
+		w.onCut(1)
+		w.Cut()
+	}
 	return w.clock
 }
+
+// OnCut implements [godwit.Cutter].
+func (w *Worker) OnCut(f func(cut uint64)) { w.onCut = f }
+
+// SeedSample implements [godwit.Seeder].
+func (w *Worker) SeedSample(_ int, seed1, seed2 uint64) { w.seed = rand.New(rand.NewPCG(seed1, seed2)) }
 
 func (w *Worker) Clock() godwit.Clock { return w.clock }
 
@@ -347,7 +383,10 @@ func (w *Worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.
 	}
 	w.Counts.Prepared++
 	w.next++
-	w.samples[w.next] = &sample{sampler: sampler, left: n, start: start, end: end}
+	w.samples[w.next] = &sample{sampler: sampler, left: n, start: start, end: end, rnd: w.rnd}
+	if w.seed != nil {
+		w.samples[w.next].rnd, w.seed = w.seed, nil
+	}
 	return w.next, nil
 }
 
@@ -370,7 +409,7 @@ func (w *Worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godw
 	}
 	r := w.s.Range[x.sampler]
 	for i := range keys {
-		keys[i] = r.First + godwit.Key(w.rnd.Uint64N(r.N))
+		keys[i] = r.First + godwit.Key(x.rnd.Uint64N(r.N))
 	}
 	if err := w.check(ctx, "pull sample", keys, len(dst)); err != nil {
 		return err

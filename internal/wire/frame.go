@@ -50,6 +50,8 @@ const (
 	typeProof      = 7
 	typeHeartbeat  = 8
 	typeSuspicions = 9
+	typeQuestion   = 10
+	typeAnswer     = 11
 )
 
 // Asks reports whether a frame asks for a list that its sender does not know. Such a

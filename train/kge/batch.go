@@ -2,9 +2,9 @@ package kge
 
 import (
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
-	"github.com/godwit-ps/godwit/train/internal/share"
 )
 
 // A Batch is the task's part of a [train.Batch]: triples as numbers of the
@@ -13,32 +13,32 @@ import (
 type Batch struct {
 	relations, entities int
 	triples             []local
+	at                  train.At
 }
 
 // A local is a triple of a batch: s and o number its entities, object and
 // subject its relation embeddings for object and for subject queries.
 type local struct{ s, o, object, subject int32 }
 
-// A loader fills batches with one worker's share of the training triples, in
-// an order that seed, part and epoch decide.
+// A loader fills batches with the training triples of chunks.
 type loader struct {
 	task  *Task
 	keys  keys
-	share *share.Share // positions in Graph.Train
+	items *schedule.Items // positions in Graph.Train
 	rels  distinct.Rows
 	ents  distinct.Rows
 }
 
-func newLoader(t *Task, k keys, part train.Partition) *loader {
-	return &loader{task: t, keys: k, share: share.Deal(len(t.graph.Train), t.cfg.Batch, part, t.cfg.Seed)}
+func newLoader(t *Task, k keys) *loader {
+	return &loader{task: t, keys: k, items: t.items()}
 }
 
-func (l *loader) load(b *train.Batch[Batch], epoch, step int) {
+func (l *loader) load(b *train.Batch[Batch], at train.At) {
 	l.rels.Reset()
 	l.ents.Reset()
 	d := &b.Data
-	d.triples = d.triples[:0]
-	for _, i := range l.share.Batch(epoch, step) {
+	d.triples, d.at = d.triples[:0], at
+	for _, i := range l.items.Batch(at.Epoch, at.Chunk, at.Step) {
 		t := l.task.graph.Train[i]
 		d.triples = append(d.triples, local{
 			s: l.ents.Add(t.S), o: l.ents.Add(t.O),

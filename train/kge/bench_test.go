@@ -22,7 +22,7 @@ func BenchmarkStep(b *testing.B) {
 			b.Fatal(err)
 		}
 		batch := new(train.Batch[Batch])
-		tr.Load(batch, 1, 0)
+		tr.Load(batch, train.At{Epoch: 1})
 		return tr.(*trainer), batch
 	}
 	perTriple := func(b *testing.B) {
@@ -31,7 +31,7 @@ func BenchmarkStep(b *testing.B) {
 	b.Run("whole", func(b *testing.B) {
 		tr, batch := start(b)
 		for b.Loop() {
-			tr.Load(batch, 1, 0)
+			tr.Load(batch, train.At{Epoch: 1})
 			id, err := w.PrepareSample(batch.Sampler, batch.Samples, w.Clock(), godwit.Forever)
 			if err != nil {
 				b.Fatal(err)

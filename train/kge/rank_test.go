@@ -170,7 +170,7 @@ func TestTheSplitOverNodesAndWorkersDoesNotChangeRanks(t *testing.T) {
 	var wg sync.WaitGroup
 	for node := range 3 {
 		wg.Go(func() {
-			env := &train.Env{Workers: many.Workers(node), Node: node, Nodes: 3, Exchange: x.Of(node)}
+			env := &train.Env{Workers: many.Workers(node), Node: node, Nodes: 3, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
 			got, err := task.Rank(t.Context(), env, "x", g.Test)
 			if err != nil || !near(got, want, 1e-12) {
 				t.Errorf("node %d:\n got %+v, %v\nwant %+v", node, got, err, want)

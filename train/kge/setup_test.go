@@ -59,7 +59,7 @@ func firstStep(t testing.TB, task *Task, w godwit.Worker) (*trainer, step) {
 	}
 	tr := tr0.(*trainer)
 	var b train.Batch[Batch]
-	tr.Load(&b, 1, 0)
+	tr.Load(&b, train.At{Epoch: 1})
 	if b.Sample, err = w.PrepareSample(b.Sampler, b.Samples, 0, 1); err != nil {
 		t.Fatal(err)
 	}

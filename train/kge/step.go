@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-ps/godwit/train/internal/distinct"
 )
 
-// A trainer trains one worker's share. A step makes one pull of the batch's
+// A trainer trains one worker's chunks. A step makes one pull of the batch's
 // distinct rows, one of its negatives, and one push, whatever its size. Between
 // them, it works on matrices, in these phases:
 //
@@ -46,27 +46,28 @@ type trainer struct {
 	weights            []float32 // scratch: a number for each row
 	first, next        []int32   // chains of negatives that are entity i, -1 at the end
 
+	src              *rand.PCG // of dropout
 	entDrop, relDrop masked
 }
 
-func newTrainer(t *Task, w godwit.Worker, k keys, part train.Partition) *trainer {
-	tr := &trainer{task: t, w: w, keys: k, load: newLoader(t, k, part)}
-	src := rand.NewPCG(t.cfg.Seed^0x5bd1e995, uint64(part.Index))
-	tr.entDrop.drop = newDropout(t.cfg.EntityDropout, src)
-	tr.relDrop.drop = newDropout(t.cfg.RelationDropout, src)
+func newTrainer(t *Task, w godwit.Worker, k keys) *trainer {
+	tr := &trainer{task: t, w: w, keys: k, load: newLoader(t, k), src: new(rand.PCG)}
+	tr.entDrop.drop = newDropout(t.cfg.EntityDropout, tr.src)
+	tr.relDrop.drop = newDropout(t.cfg.RelationDropout, tr.src)
 	return tr
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps() int { return t.load.share.Steps() }
+func (t *trainer) Steps(chunk int) int { return t.load.items.Steps(chunk) }
 
-func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) { t.load.load(b, epoch, step) }
+func (t *trainer) Load(b *train.Batch[Batch], at train.At) { t.load.load(b, at) }
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
 	if err := t.pull(ctx, b); err != nil {
 		return train.Loss{}, err
 	}
 	s := t.split(&b.Data)
+	t.src.Seed(b.Data.at.Seed(t.task.cfg.Seed ^ 0x5bd1e995))
 	t.forward(&s)
 	l := train.Loss{Sum: t.loss(&s), Examples: int64(2 * len(s.triples))}
 	t.backward(&s)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/tables"
 )
@@ -137,13 +138,20 @@ func (t *Task) Fingerprint() string {
 		len(t.graph.Entities), len(t.graph.Relations), len(t.graph.Train), len(t.graph.Valid), len(t.graph.Test), t.graph.Fingerprint())
 }
 
-// Trainer returns a worker's share: every part.Count-th triple.
-func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
+// Chunks implements [train.Task].
+func (t *Task) Chunks() int { return t.items().Chunks() }
+
+func (t *Task) items() *schedule.Items {
+	return schedule.NewItems(len(t.graph.Train), t.cfg.Batch, t.cfg.Seed)
+}
+
+// Trainer returns a worker's trainer.
+func (t *Task) Trainer(w godwit.Worker, _ train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return nil, err
 	}
-	return newTrainer(t, w, k, part), nil
+	return newTrainer(t, w, k), nil
 }
 
 // sample is how many triples are ranked where none is held out.

@@ -47,7 +47,11 @@ func TestAStepPullsOnceSamplesOnceAndPushesOnce(t *testing.T) {
 	if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 2}); err != nil {
 		t.Fatal(err)
 	}
-	steps := 2 * 5 // 320 triples a worker
+	other := s.Workers(0)[0].(*traintest.Worker)
+	steps := w.Counts.Pushes // workers get chunks as they come
+	if all := steps + other.Counts.Pushes; all != 2*10 {
+		t.Errorf("%d steps were made, want those of 640 triples twice, 20", all)
+	}
 	// The evaluation adds a pull of the queries' rows and one of the entities.
 	if n := w.Counts; n.Pulls != steps+2 || n.PullSamples != steps || n.Pushes != steps || n.Intents != steps {
 		t.Errorf("%d steps made %+v", steps, n)
@@ -66,10 +70,13 @@ func TestABatchNamesEachOfItsRowsOnce(t *testing.T) {
 		}
 		seen := map[triples.Triple]int{}
 		for part := range 3 {
-			l := newLoader(task, k, train.Partition{Index: part, Count: 3})
+			tr := newTrainer(task, s.Workers(0)[0], k)
 			var b train.Batch[Batch]
-			for step := range l.share.Steps() {
-				l.load(&b, 1, step)
+			for at := range traintest.Steps(tr, task.Chunks(), 1) {
+				if at.Chunk%3 != part {
+					continue
+				}
+				tr.Load(&b, at)
 				distinct := map[godwit.Key]bool{}
 				for _, key := range b.Keys {
 					if distinct[key] {
@@ -207,7 +214,7 @@ func TestNodesTrainOneModelTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for node := range nodes {
 		wg.Go(func() {
-			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
 			r, err := train.Run(t.Context(), env, task, train.Options{Epochs: 4, EvalEvery: 2})
 			if err != nil {
 				t.Errorf("node %d: %v", node, err)

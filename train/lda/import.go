@@ -31,6 +31,7 @@ func (t *Task) Import(src export.Source) ([]train.Rows, error) {
 			}
 			return true
 		},
+		nil,
 	}, nil
 }
 
@@ -91,7 +92,7 @@ func Reload(cfg Config, held *bagofwords.Set) (*Task, error) {
 		return nil, fmt.Errorf("lda: %w", err)
 	}
 	docs := &bagofwords.Set{Names: held.Names}
-	return &Task{cfg: cfg, docs: docs, held: held, rows: reloadedRows, words: len(docs.Names)}, nil
+	return &Task{cfg: cfg, docs: docs, held: held, rows: reloadedRows, words: len(docs.Names), steps: []int{0}}, nil
 }
 
 // Infer returns the shares of the topics in documents of the words of training, a row

@@ -65,7 +65,7 @@ func onNodes(t testing.TB, s *traintest.Server, nodes int, do func(env *train.En
 	var wg sync.WaitGroup
 	for node := range nodes {
 		wg.Go(func() {
-			if err := do(&train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}); err != nil {
+			if err := do(&train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}); err != nil {
 				t.Errorf("node %d: %v", node, err)
 			}
 		})
@@ -160,7 +160,8 @@ func TestASingleWorkerDrawsAsTheFormulaSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := x.(*trainer)
-	twin := rand.New(rand.NewPCG(task.cfg.Seed, 0))
+	twin := new(rand.PCG)
+	random := rand.New(twin)
 	k := task.cfg.Topics
 	words, totals := make([]float64, task.words*k), make([]float64, k)
 	z := make([]int, len(task.docs.Words))
@@ -169,7 +170,8 @@ func TestASingleWorkerDrawsAsTheFormulaSays(t *testing.T) {
 	}
 	var b train.Batch[Batch]
 	for epoch := 1; epoch <= 3; epoch++ {
-		tr.Load(&b, epoch, 0)
+		twin.Seed(train.At{Epoch: epoch}.Seed(task.cfg.Seed))
+		tr.Load(&b, train.At{Epoch: epoch})
 		got, err := tr.Step(t.Context(), &b)
 		if err != nil {
 			t.Fatal(err)
@@ -198,7 +200,7 @@ func TestASingleWorkerDrawsAsTheFormulaSays(t *testing.T) {
 					sums[t] = sum
 				}
 				want -= math.Log(sum / (n + float64(k)*0.1))
-				u := float64(twin.Float32()) * sum
+				u := float64(random.Float32()) * sum
 				// Rounding decides otherwise where u is at the border: follow the trainer.
 				z[i] = int(tr.topics[i])
 				if lo := sums[z[i]] - sum/float64(k)/1e9; epoch > 0 && (u > sums[z[i]]*(1+1e-4) || z[i] > 0 && u < sums[z[i]-1]*(1-1e-4)) {
@@ -252,13 +254,16 @@ func TestEveryAccessIsAnnouncedAndWorkersShareAllDocuments(t *testing.T) {
 		s := served(t, task, 1, workers)
 		drawn := 0
 		for i, w := range s.Workers(0) {
-			tr, err := task.Trainer(w, train.Partition{Index: i, Count: workers})
+			tr, err := task.Trainer(w, train.Partition{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var b train.Batch[Batch]
-			for step := range tr.Steps() {
-				tr.Load(&b, 1, step)
+			for at := range traintest.Steps(tr, task.Chunks(), 1) {
+				if at.Chunk%workers != i {
+					continue
+				}
+				tr.Load(&b, at)
 				if err := w.Intent(b.Keys, w.Clock(), w.Clock()+1); err != nil {
 					t.Fatal(err)
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bagofwords"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/tables"
 )
@@ -17,6 +18,8 @@ import (
 const (
 	WordTable  = "word"
 	TopicTable = "topic"
+	// AssignedTable has the topic of each word of each document.
+	AssignedTable = "assigned"
 )
 
 const (
@@ -24,6 +27,8 @@ const (
 	exact = 1 << 24
 	// perRow is how many words are counted in a row of the topics.
 	perRow = 1 << 23
+	// perAssigned is of how many words a row of the assigned topics is.
+	perAssigned = 256
 )
 
 // A Task trains topics. It implements [train.Task]. It may be used by any number of
@@ -34,6 +39,7 @@ type Task struct {
 	held  *bagofwords.Set
 	rows  int // of the topics
 	words int
+	steps []int // step i has the documents steps[i] … steps[i+1]-1
 	// before is how many words the model counts that was taken over; 0 without one.
 	before   atomic.Int64
 	beforeAt atomic.Int64 // the node that took it over
@@ -59,7 +65,13 @@ func New(cfg Config, docs, held *bagofwords.Set) (*Task, error) {
 	if err := checkCounts(docs, exact); err != nil {
 		return nil, err
 	}
-	return &Task{cfg: cfg, docs: docs, held: held, rows: 1 + len(docs.Words)/perRow, words: len(docs.Names)}, nil
+	t := &Task{cfg: cfg, docs: docs, held: held, rows: 1 + len(docs.Words)/perRow, words: len(docs.Names), steps: []int{0}}
+	for d := range docs.Len() {
+		if docs.Starts[d+1]-docs.Starts[t.steps[len(t.steps)-1]] >= cfg.Batch || d == docs.Len()-1 {
+			t.steps = append(t.steps, d+1)
+		}
+	}
+	return t, nil
 }
 
 // checkCounts refuses documents that could not be counted exactly.
@@ -90,7 +102,20 @@ func (t *Task) Tables() []godwit.Table {
 	return []godwit.Table{
 		{Name: WordTable, Rows: uint64(t.words), Dim: t.cfg.Topics, Counts: true},
 		{Name: TopicTable, Rows: uint64(t.rows), Dim: t.cfg.Topics, Counts: true},
+		{Name: AssignedTable, Rows: uint64(t.assigned()), Dim: perAssigned * t.digits(), Counts: true},
 	}
+}
+
+// assigned is the number of rows with the topics of words.
+func (t *Task) assigned() int { return 1 + len(t.docs.Words)/perAssigned }
+
+// digits is how many floats a word's topic takes: one more than its number, in digits of 8
+// bits, so that a push has small numbers; 0 is none.
+func (t *Task) digits() int {
+	if t.cfg.Topics < 256 {
+		return 1
+	}
+	return 2
 }
 
 // Fingerprint names settings and documents.
@@ -98,14 +123,22 @@ func (t *Task) Fingerprint() string {
 	return fmt.Sprintf("lda %+v on %v (%s), %v held out (%s)", t.cfg, t.docs, t.docs.Fingerprint(), t.held, t.held.Fingerprint())
 }
 
-// Trainer returns a worker's share: documents one after the other, of about a
-// part.Count-th of all words.
-func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
+// Chunks implements [train.Task]. A chunk is documents one after the other.
+func (t *Task) Chunks() int {
+	n, _ := schedule.Cut(len(t.steps) - 1)
+	return n
+}
+
+// Handover implements [train.Handover]: a word's topic is in a row.
+func (t *Task) Handover() bool { return true }
+
+// Trainer returns a worker's trainer.
+func (t *Task) Trainer(w godwit.Worker, _ train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return nil, err
 	}
-	return newTrainer(t, w, k, part), nil
+	return newTrainer(t, w, k), nil
 }
 
 // Evaluate evaluates the model by the documents that are held out, or those of
@@ -130,7 +163,7 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 }
 
 // keys are the tables' first keys.
-type keys struct{ word, topic godwit.Key }
+type keys struct{ word, topic, assigned godwit.Key }
 
 // keys finds the task's tables in a model.
 func (t *Task) keys(m *godwit.Model) (keys, error) {
@@ -138,5 +171,5 @@ func (t *Task) keys(m *godwit.Model) (keys, error) {
 	if err != nil {
 		return keys{}, fmt.Errorf("lda: %w", err)
 	}
-	return keys{first[0], first[1]}, nil
+	return keys{first[0], first[1], first[2]}, nil
 }

@@ -5,9 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sort"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
@@ -15,69 +15,52 @@ import (
 
 // A Batch is the task's part of a [train.Batch]: some documents in a row, with
 // their words as numbers of the batch's distinct ones. Its keys are those of the
-// words, then all rows of the topics.
+// words, then all rows of the topics, then the rows with the topics of the documents' words.
 type Batch struct {
 	from, to int // documents
 	words    int // distinct ones
+	assigned int // rows with topics of words
 	local    []int32
+	at       train.At
 }
 
 // none is the topic of a word that has none yet.
 const none = math.MaxUint16
 
-// A trainer is one worker's share of a [Task]. It belongs to one goroutine.
+// A trainer trains one worker's chunks of a [Task]. It belongs to one goroutine.
 type trainer struct {
 	task *Task
 	w    godwit.Worker
 	keys keys
+	src  *rand.PCG
 	rand *rand.Rand
 
-	first  int      // position in the documents' words of the share's first one
-	topics []uint16 // of the share's words
-	steps  []int    // step i has the documents steps[i] … steps[i+1]-1
-
-	rows  distinct.Rows
-	vals  []float32
-	diffs []float32 // changes of the counts, to be pushed
-	ks    []godwit.Key
-	s     sampler
+	topics []uint16 // of the words of the batch
+	rows   distinct.Rows
+	vals   []float32
+	diffs  []float32 // changes of the counts and topics, to be pushed
+	ks     []godwit.Key
+	s      sampler
 }
 
-func newTrainer(t *Task, w godwit.Worker, k keys, part train.Partition) *trainer {
-	begin := func(i int) int { // the first document of part i
-		return sort.Search(t.docs.Len(), func(d int) bool { return t.docs.Starts[d] >= len(t.docs.Words)*i/part.Count })
-	}
-	from, to := begin(part.Index), begin(part.Index+1)
-	if part.Index+1 == part.Count {
-		to = t.docs.Len()
-	}
-	tr := &trainer{
-		task: t, w: w, keys: k, first: t.docs.Starts[from],
-		rand:   rand.New(rand.NewPCG(t.cfg.Seed, uint64(part.Index))),
-		topics: make([]uint16, t.docs.Starts[to]-t.docs.Starts[from]),
-		s:      newSampler(t),
-	}
-	for i := range tr.topics {
-		tr.topics[i] = none
-	}
-	tr.steps = append(tr.steps, from)
-	for d := from; d < to; d++ {
-		if t.docs.Starts[d+1]-t.docs.Starts[tr.steps[len(tr.steps)-1]] >= t.cfg.Batch || d == to-1 {
-			tr.steps = append(tr.steps, d+1)
-		}
-	}
+func newTrainer(t *Task, w godwit.Worker, k keys) *trainer {
+	tr := &trainer{task: t, w: w, keys: k, src: new(rand.PCG), s: newSampler(t)}
+	tr.rand = rand.New(tr.src)
 	return tr
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps() int { return len(t.steps) - 1 }
+func (t *trainer) Steps(chunk int) int { return schedule.Steps(len(t.task.steps)-1, chunk) }
 
-func (t *trainer) Load(b *train.Batch[Batch], _, step int) {
-	d := &b.Data
-	d.from, d.to = t.steps[step], t.steps[step+1]
+func (t *trainer) Load(b *train.Batch[Batch], at train.At) {
+	d, docs := &b.Data, t.task.docs
+	_, per := schedule.Cut(len(t.task.steps) - 1)
+	step := at.Chunk*per + at.Step
+	d.at, d.from, d.to = at, t.task.steps[step], t.task.steps[step+1]
 	d.local = d.local[:0]
 	t.rows.Reset()
-	for _, w := range t.task.docs.Words[t.task.docs.Starts[d.from]:t.task.docs.Starts[d.to]] {
+	first, end := docs.Starts[d.from], docs.Starts[d.to]
+	for _, w := range docs.Words[first:end] {
 		d.local = append(d.local, t.rows.Add(uint32(w)))
 	}
 	d.words = t.rows.Len()
@@ -88,19 +71,61 @@ func (t *trainer) Load(b *train.Batch[Batch], _, step int) {
 	for r := range t.task.rows {
 		b.Keys = append(b.Keys, t.keys.topic+godwit.Key(r))
 	}
+	d.assigned = 0
+	for r := first / perAssigned; r*perAssigned < end; r++ {
+		b.Keys = append(b.Keys, t.keys.assigned+godwit.Key(r))
+		d.assigned++
+	}
 }
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
-	n := len(b.Keys) * t.task.cfg.Topics
+	counts := (b.Data.words + t.task.rows) * t.task.cfg.Topics
+	n := counts + b.Data.assigned*perAssigned*t.task.digits()
 	t.vals, t.diffs = buffer.Sized(t.vals, n), buffer.Sized(t.diffs, n)
 	if err := t.w.Pull(ctx, b.Keys, t.vals); err != nil {
 		return train.Loss{}, err
 	}
-	loss := t.sweep(&b.Data)
+	clear(t.diffs)
+	t.readTopics(&b.Data, t.vals[counts:])
+	loss := t.sweep(&b.Data, t.vals[:counts])
+	t.writeTopics(&b.Data, t.vals[counts:], t.diffs[counts:])
 	return train.Loss{Sum: loss, Examples: int64(len(b.Data.local))}, t.update(ctx, b.Keys)
 }
 
-// update pushes the changes of the counts.
+// offset is where the topic of a batch's first word is in its rows.
+func (t *trainer) offset(b *Batch) int {
+	return t.task.docs.Starts[b.from] % perAssigned * t.task.digits()
+}
+
+// readTopics reads the topics of a batch's words from their rows.
+func (t *trainer) readTopics(b *Batch, rows []float32) {
+	t.topics = buffer.Sized(t.topics, len(b.local))
+	digits := t.task.digits()
+	for i, from := 0, t.offset(b); i < len(t.topics); i, from = i+1, from+digits {
+		x := 0
+		for d := digits - 1; d >= 0; d-- {
+			x = x<<8 + int(rows[from+d])
+		}
+		if x < 0 || x > t.task.cfg.Topics {
+			x = 0 // no topic: somebody else has written the row
+		}
+		t.topics[i] = uint16(x - 1) // none is 2¹⁶-1
+	}
+}
+
+// writeTopics leaves in diffs how the rows change.
+func (t *trainer) writeTopics(b *Batch, rows, diffs []float32) {
+	digits := t.task.digits()
+	for i, from := 0, t.offset(b); i < len(t.topics); i, from = i+1, from+digits {
+		x := int(t.topics[i]) + 1
+		for d := range digits {
+			diffs[from+d] = float32(x&255) - rows[from+d]
+			x >>= 8
+		}
+	}
+}
+
+// update pushes the changes.
 func (t *trainer) update(ctx context.Context, keys []godwit.Key) error {
 	ks, diffs := t.changed(keys)
 	return t.w.Push(ctx, ks, diffs)
@@ -109,36 +134,41 @@ func (t *trainer) update(ctx context.Context, keys []godwit.Key) error {
 // changed returns the keys whose rows changed, and their changes. After some epochs,
 // most words keep their topic.
 func (t *trainer) changed(ks []godwit.Key) ([]godwit.Key, []float32) {
-	k := t.task.cfg.Topics
 	t.ks = t.ks[:0]
-	for i, key := range ks {
-		row := t.diffs[i*k : (i+1)*k]
+	from, to := 0, 0
+	for _, key := range ks {
+		k := t.task.cfg.Topics
+		if key >= t.keys.assigned && key < t.keys.assigned+godwit.Key(t.task.assigned()) {
+			k = perAssigned * t.task.digits()
+		}
+		row := t.diffs[from : from+k]
+		from += k
 		if slices.ContainsFunc(row, func(x float32) bool { return x != 0 }) {
-			copy(t.diffs[len(t.ks)*k:], row)
+			to += copy(t.diffs[to:], row)
 			t.ks = append(t.ks, key)
 		}
 	}
-	return t.ks, t.diffs[:len(t.ks)*k]
+	return t.ks, t.diffs[:to]
 }
 
 // sweep makes a sweep of Gibbs sampling over the words of a batch: it samples each
 // word's topic anew. It leaves the changes of the counts in t.diffs, and returns the
 // summed loss: -log of the probability that the counts gave each word before it was
 // counted.
-func (t *trainer) sweep(b *Batch) (loss float64) {
-	clear(t.diffs)
+func (t *trainer) sweep(b *Batch, vals []float32) (loss float64) {
+	t.src.Seed(b.at.Seed(t.task.cfg.Seed))
 	k, docs := t.task.cfg.Topics, t.task.docs
-	t.s.setTotals(t.vals[b.words*k:])
-	local := b.local
+	t.s.setTotals(vals[b.words*k:])
+	local, rest := b.local, t.topics
 	for doc := b.from; doc < b.to; doc++ {
 		n := len(docs.Doc(doc))
-		from := docs.Starts[doc] - t.first
-		topics := t.topics[from : from+n]
+		topics := rest[:n]
+		rest = rest[n:]
 		t.s.beginDocument(topics)
 		row := (b.words + t.task.row(doc)) * k
 		totals := t.diffs[row : row+k]
 		for i, id := range local[:n] {
-			counts, diffs := t.vals[int(id)*k:(int(id)+1)*k], t.diffs[int(id)*k:(int(id)+1)*k]
+			counts, diffs := vals[int(id)*k:(int(id)+1)*k], t.diffs[int(id)*k:(int(id)+1)*k]
 			if z := topics[i]; z != none {
 				t.s.count(counts, int(z), -1)
 				diffs[z]--

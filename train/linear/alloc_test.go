@@ -7,6 +7,7 @@ package linear
 import (
 	"testing"
 
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
@@ -23,20 +24,19 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 		}
 		tr := x.(*trainer)
 		var b train.Batch[Batch]
-		step := 0
+		step, chunks := 0, task.Chunks()
 		work := func() {
-			tr.Load(&b, 1+step/tr.Steps(), step%tr.Steps())
+			tr.Load(&b, traintest.At(tr, chunks, step))
 			step++
 			// What Step does, without the server.
 			n := tr.floats(&b.Data)
 			tr.vals, tr.grads = buffer.Sized(tr.vals, n), buffer.Sized(tr.grads, n)
 			tr.gradient(&b.Data)
 		}
-		for range 2 * tr.Steps() {
+		for range 2 * traintest.Count(tr, chunks) {
 			work()
 		}
-		// An epoch's shuffle makes its generator: a few small allocations each.
-		if n := testing.AllocsPerRun(3*tr.Steps(), work); n > 0 {
+		if n := testing.AllocsPerRun(3*traintest.Count(tr, chunks), work); n > 0 {
 			t.Errorf("with %d factors, a step allocates %v times", factors, n)
 		}
 	}
@@ -58,9 +58,9 @@ func BenchmarkStep(b *testing.B) {
 				b.Fatal(err)
 			}
 			var batch train.Batch[Batch]
-			step := 0
+			step, chunks := 0, task.Chunks()
 			for b.Loop() {
-				tr.Load(&batch, 1+step/tr.Steps(), step%tr.Steps())
+				tr.Load(&batch, traintest.At(tr, chunks, step))
 				if _, err := tr.Step(b.Context(), &batch); err != nil {
 					b.Fatal(err)
 				}

@@ -233,6 +233,10 @@ func (t *Blocks) Fingerprint() string {
 	return fmt.Sprintf("linear blocks %+v on %s", t.cfg, t.fingerprint())
 }
 
+// Chunks implements [train.Task]: a worker keeps to its part of the examples, of which it
+// knows the margins, and all workers go through the blocks in one order.
+func (t *Blocks) Chunks() int { return 0 }
+
 // Trainer returns a worker's share: every part.Count-th example, and one of part.Count
 // parts of each block's weights.
 func (t *Blocks) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Turn], error) {

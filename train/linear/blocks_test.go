@@ -214,8 +214,8 @@ func TestWeightsThatWillStayZeroAreLeftOutAndLookedAtAgain(t *testing.T) {
 		var b train.Batch[Turn]
 		for epoch := 1; epoch <= 8; epoch++ {
 			n := 0
-			for step := range tr.Steps() {
-				tr.Load(&b, epoch, step)
+			for at := range traintest.Steps(tr, 1, epoch) {
+				tr.Load(&b, at)
 				if _, err := tr.Step(t.Context(), &b); err != nil {
 					t.Fatal(err)
 				}

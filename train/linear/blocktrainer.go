@@ -109,7 +109,7 @@ func (t *blockTrainer) announce() error {
 		}
 	}
 	now := t.w.Clock()
-	err := t.w.Intent(ks, now, now+godwit.Clock(t.part.Epochs*t.Steps()))
+	err := t.w.Intent(ks, now, now+godwit.Clock(t.part.Epochs*t.task.blocks()))
 	if errors.Is(err, godwit.ErrFull) {
 		return nil // too many to announce: they are reached where they are
 	}
@@ -117,11 +117,11 @@ func (t *blockTrainer) announce() error {
 }
 
 // Steps is one a block.
-func (t *blockTrainer) Steps() int { return t.task.blocks() }
+func (t *blockTrainer) Steps(int) int { return t.task.blocks() }
 
 // Load fills b with a turn. There is nothing to announce.
-func (t *blockTrainer) Load(b *train.Batch[Turn], epoch, step int) {
-	b.Data = Turn{step, t.task.cfg.KKT == 0 || (epoch-1)%t.task.cfg.Recheck == 0}
+func (t *blockTrainer) Load(b *train.Batch[Turn], at train.At) {
+	b.Data = Turn{at.Step, t.task.cfg.KKT == 0 || (at.Epoch-1)%t.task.cfg.Recheck == 0}
 }
 
 // has reports whether the worker's examples have values of a place.

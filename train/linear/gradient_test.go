@@ -32,7 +32,7 @@ func loaded(t *testing.T, c Config, classes int) (*trainer, *Batch) {
 	}
 	tr := x.(*trainer)
 	var b train.Batch[Batch]
-	tr.Load(&b, 1, 0)
+	tr.Load(&b, train.At{Epoch: 1})
 	n := tr.floats(&b.Data)
 	if want, err := w.Model().Floats(b.Keys); err != nil || want != n {
 		t.Fatalf("the batch has %d floats, its keys %d (%v)", n, want, err)

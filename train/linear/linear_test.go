@@ -75,8 +75,8 @@ func TestEveryRowThatIsPulledIsAnnounced(t *testing.T) {
 	}
 	seen := map[godwit.Key]int{}
 	var b train.Batch[Batch]
-	for step := range tr.Steps() {
-		tr.Load(&b, 1, step)
+	for at := range traintest.Steps(tr, task.Chunks(), 1) {
+		tr.Load(&b, at)
 		once := map[godwit.Key]bool{}
 		for _, k := range b.Keys {
 			if once[k] {

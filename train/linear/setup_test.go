@@ -80,7 +80,7 @@ func trained[D any](t testing.TB, task anyTask[D], nodes int, o train.Options) (
 	var wg sync.WaitGroup
 	for node := range nodes {
 		wg.Go(func() {
-			envs[node] = train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+			envs[node] = train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
 			r, err := train.Run(t.Context(), envs[node], task, o)
 			if err != nil {
 				t.Errorf("node %d: %v", node, err)

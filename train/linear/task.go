@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -50,13 +51,20 @@ func taskOf(cfg Config, m *model) *Task {
 // Fingerprint names settings and data.
 func (t *Task) Fingerprint() string { return fmt.Sprintf("linear %+v on %s", t.cfg, t.fingerprint()) }
 
-// Trainer returns a worker's share: every part.Count-th example.
-func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
+// Chunks implements [train.Task].
+func (t *Task) Chunks() int { return t.items().Chunks() }
+
+func (t *Task) items() *schedule.Items {
+	return schedule.NewItems(t.data.Train.Len(), t.cfg.Batch, t.cfg.Seed)
+}
+
+// Trainer returns a worker's trainer.
+func (t *Task) Trainer(w godwit.Worker, _ train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return nil, err
 	}
-	return newTrainer(t, w, k, part), nil
+	return newTrainer(t, w, k), nil
 }
 
 // Evaluate evaluates the model on the validation examples, or on the test examples

@@ -5,33 +5,33 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/vec"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
-	"github.com/godwit-ps/godwit/train/internal/share"
 )
 
-// A trainer is one worker's share of a [Task]. It belongs to one goroutine.
+// A trainer trains one worker's chunks of a [Task]. It belongs to one goroutine.
 type trainer struct {
 	gatherer
 	task  *Task
 	w     godwit.Worker
-	share *share.Share // positions in the training set
+	items *schedule.Items // positions in the training set
 
 	vals, grads []float32
 }
 
-func newTrainer(t *Task, w godwit.Worker, k keys, part train.Partition) *trainer {
+func newTrainer(t *Task, w godwit.Worker, k keys) *trainer {
 	return &trainer{
 		gatherer: gatherer{m: t.model, keys: k, set: t.data.Train}, task: t, w: w,
-		share: share.Deal(t.data.Train.Len(), t.cfg.Batch, part, t.cfg.Seed),
+		items: t.items(),
 	}
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps() int { return t.share.Steps() }
+func (t *trainer) Steps(chunk int) int { return t.items.Steps(chunk) }
 
-func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) {
-	b.Keys = t.gather(&b.Data, b.Keys[:0], t.share.Batch(epoch, step))
+func (t *trainer) Load(b *train.Batch[Batch], at train.At) {
+	b.Keys = t.gather(&b.Data, b.Keys[:0], t.items.Batch(at.Epoch, at.Chunk, at.Step))
 }
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -27,21 +28,19 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 				t.Fatal(err)
 			}
 			var b train.Batch[Batch]
-			epoch, step := 1, 0
+			step, chunks := 0, max(1, task.Chunks())
 			work := func() {
-				tr.Load(&b, epoch, step)
+				tr.Load(&b, traintest.At(tr, chunks, step))
 				if _, err := tr.Step(t.Context(), &b); err != nil {
 					t.Fatal(err)
 				}
-				if step++; step == tr.Steps() {
-					epoch, step = epoch+1, 0
-				}
+				step++
 			}
-			for range 2 * tr.Steps() {
+			for range 2 * traintest.Count(tr, chunks) {
 				work()
 			}
 			// The begin of an epoch makes generators, and a permutation.
-			if n := testing.AllocsPerRun(tr.Steps(), work); n > 0 {
+			if n := testing.AllocsPerRun(traintest.Count(tr, chunks), work); n > 0 {
 				t.Errorf("%s, %s: a step allocates %v times", order, rule, n)
 			}
 		}

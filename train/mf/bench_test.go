@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -57,11 +58,8 @@ func BenchmarkStep(b *testing.B) {
 					}
 					var batch train.Batch[Batch]
 					b.ResetTimer()
-					for cells, step, epoch := 0, 0, 1; cells < b.N; step++ {
-						if step == t.Steps() {
-							step, epoch = 0, epoch+1
-						}
-						t.Load(&batch, epoch, step)
+					for cells, step := 0, 0; cells < b.N; step++ {
+						t.Load(&batch, traintest.At(t, max(1, task.Chunks()), step))
 						l, err := t.Step(context.Background(), &batch)
 						if err != nil {
 							b.Fatal(err)

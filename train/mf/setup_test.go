@@ -55,7 +55,7 @@ func run(t testing.TB, task *Task, s *traintest.Server, nodes int, o train.Optio
 	var wg sync.WaitGroup
 	for node := range nodes {
 		wg.Go(func() {
-			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
 			rep, err := train.Run(t.Context(), env, task, o)
 			if err != nil {
 				t.Errorf("node %d: %v", node, err)

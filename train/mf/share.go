@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
 )
@@ -30,11 +31,13 @@ type cell struct {
 // A span is cells from … to-1 of an order.
 type span struct{ from, to int }
 
-// A loader fills batches with one worker's share of the cells, in an order that
-// settings, seed, part and epoch decide.
+// A loader fills batches: under the order Plain with the cells of chunks, else with one
+// worker's share of the cells, in an order that settings, seed, part and epoch decide.
 type loader struct {
 	task  *Task
 	keys  keys
+	items *schedule.Items // positions of cells, under the order Plain; it has nothing else
+
 	part  train.Partition
 	cells []ratings.Rating // the share; by column, or by block of columns
 	home  []godwit.Key     // the rows of the share, if no other worker has them
@@ -56,12 +59,10 @@ type loader struct {
 func newLoader(t *Task, k keys, part train.Partition) *loader {
 	l := &loader{task: t, keys: k, part: part, num: numberer{keys: k}}
 	if t.cfg.Order == Plain {
-		for i := part.Index; i < len(t.set.Train); i += part.Count {
-			l.cells = append(l.cells, t.set.Train[i])
-		}
-	} else {
-		l.cluster()
+		l.items = t.items()
+		return l
 	}
+	l.cluster()
 	l.order = make([]uint32, len(l.cells))
 	switch t.cfg.Order {
 	case Columns:
@@ -116,9 +117,6 @@ func (l *loader) begin(epoch int) {
 	l.parts, l.block = l.parts[:0], l.block[:0]
 	l.at = 0
 	switch l.task.cfg.Order {
-	case Plain:
-		l.take(span{0, len(l.cells)}, 0, r)
-		l.parts = append(l.parts, span{0, len(l.cells)})
 	case Columns:
 		at := 0
 		for _, c := range r.Perm(len(l.columns)) {
@@ -149,9 +147,12 @@ func (l *loader) take(s span, at int, r *rand.Rand) int {
 	return at + len(o)
 }
 
-// steps is the number of batches of an epoch. A block without cells has one, in
+// steps is the number of batches of a chunk, or of an epoch. A block without cells has one, in
 // which the worker synchronizes with the others.
-func (l *loader) steps() int {
+func (l *loader) steps(chunk int) int {
+	if l.items != nil {
+		return l.items.Steps(chunk)
+	}
 	batches := func(s span) int { return (s.to - s.from + l.task.cfg.Batch - 1) / l.task.cfg.Batch }
 	if l.task.cfg.Order != Blocks {
 		return batches(span{0, len(l.cells)})
@@ -163,13 +164,20 @@ func (l *loader) steps() int {
 	return n
 }
 
-func (l *loader) load(b *train.Batch[Batch], epoch, step int) {
-	if step == 0 {
-		l.begin(epoch)
-	}
+func (l *loader) load(b *train.Batch[Batch], at train.At) {
 	d := &b.Data
 	l.num.begin(b)
 	d.block = nil
+	if l.items != nil {
+		for _, i := range l.items.Batch(at.Epoch, at.Chunk, at.Step) {
+			l.num.add(b, l.task.set.Train[i])
+		}
+		l.num.end(b)
+		return
+	}
+	if at.Step == 0 {
+		l.begin(at.Epoch)
+	}
 	p := l.parts[l.at]
 	if l.task.cfg.Order == Blocks && l.next == p.from {
 		b.SyncAll, d.block = true, l.bound[l.block[l.at]]

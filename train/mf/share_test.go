@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -25,9 +26,12 @@ func visits(t *testing.T, task *Task, k keys, epoch, parts int) []visit {
 		var b train.Batch[Batch]
 		for e := 1; e <= epoch; e++ {
 			meets := 0
-			for step := range l.steps() {
+			for at := range traintest.Steps(&trainer{load: l}, max(1, task.Chunks()), e) {
+				if l.items != nil && at.Chunk%parts != part {
+					continue
+				}
 				b.SyncAll = false // as Run leaves it
-				l.load(&b, e, step)
+				l.load(&b, at)
 				if b.SyncAll {
 					meets++
 				}
@@ -139,9 +143,9 @@ func TestABlocksColumnsAreNamedWhenItBegins(t *testing.T) {
 	l := newLoader(task, k, train.Partition{Index: 1, Count: parts})
 	var b train.Batch[Batch]
 	var block []godwit.Key
-	for step := range l.steps() {
+	for step := range l.steps(1) {
 		b.SyncAll = false
-		l.load(&b, 1, step)
+		l.load(&b, train.At{Epoch: 1, Chunk: 1, Step: step})
 		if b.SyncAll {
 			block = b.Data.block
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
-// A trainer trains one worker's share. A step makes one pull and one push of the
+// A trainer trains one worker's chunks, or its share. A step makes one pull and one push of the
 // batch's distinct rows. Between them, each cell has a forward pass and a loss. What
 // follows depends on the update rule:
 //
@@ -33,9 +33,9 @@ type trainer struct {
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps() int { return t.load.steps() }
+func (t *trainer) Steps(chunk int) int { return t.load.steps(chunk) }
 
-func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) { t.load.load(b, epoch, step) }
+func (t *trainer) Load(b *train.Batch[Batch], at train.At) { t.load.load(b, at) }
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
 	if err := t.pull(ctx, b); err != nil {

@@ -155,7 +155,7 @@ func TestTheGradientAgreesWithFiniteDifferences(t *testing.T) {
 		}
 		x := tr.(*trainer)
 		var b train.Batch[Batch]
-		x.Load(&b, 1, 0)
+		x.Load(&b, train.At{Epoch: 1})
 		if _, err := x.Step(t.Context(), &b); err != nil {
 			t.Fatal(err)
 		}

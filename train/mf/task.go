@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/tables"
 )
@@ -77,7 +78,20 @@ func (t *Task) Fingerprint() string {
 		t.set.Rows, t.set.Cols, len(t.set.Train), len(t.set.Valid), len(t.set.Test), t.set.Fingerprint())
 }
 
-// Trainer returns a worker's share.
+// Chunks implements [train.Task]. The orders Columns and Blocks divide the rows among the
+// workers, and so are the workers' own.
+func (t *Task) Chunks() int {
+	if t.cfg.Order != Plain {
+		return 0
+	}
+	return t.items().Chunks()
+}
+
+func (t *Task) items() *schedule.Items {
+	return schedule.NewItems(len(t.set.Train), t.cfg.Batch, t.cfg.Seed)
+}
+
+// Trainer returns a worker's trainer.
 func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {

@@ -27,7 +27,13 @@ func TestAStepPullsAndPushesOnceWithinItsIntent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps := 2 * newLoader(task, k, train.Partition{Count: 2}).steps()
+		steps := 2 * newLoader(task, k, train.Partition{Count: 2}).steps(0)
+		if order == Plain {
+			steps = w.Counts.Pushes // chunks are divided as workers come
+			if other := s.Workers(0)[1].(*traintest.Worker).Counts.Pushes; steps+other != 2*((320+task.cfg.Batch-1)/task.cfg.Batch) {
+				t.Errorf("the workers made %d and %d steps", steps, other)
+			}
+		}
 		// One of the two workers evaluates the only cell, and the one to train beside.
 		if n := w.Counts; n.Pulls < steps || n.Pulls > steps+2 || n.Pushes != steps || n.Intents != steps || n.Uncovered > 4 {
 			t.Errorf("%s: %d steps made %+v", order, steps, n)
@@ -52,7 +58,7 @@ func TestNodesEvaluateAModelTogetherAndAlike(t *testing.T) {
 		var wg sync.WaitGroup
 		for node := range nodes {
 			wg.Go(func() {
-				env := &train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+				env := &train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
 				got, err := task.RMSE(t.Context(), env, "test", cells)
 				if err != nil || math.Abs(got-want) > 1e-5*want {
 					t.Errorf("node %d: the RMSE of %d cells is %v (%v), want %v", node, len(cells), got, err, want)

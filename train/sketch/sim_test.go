@@ -28,8 +28,8 @@ func (a announced) Trainer(w godwit.Worker, part train.Partition) (train.Trainer
 
 type announcing struct{ *trainer }
 
-func (a announcing) Load(b *train.Batch[Batch], epoch, step int) {
-	a.trainer.Load(b, epoch, step)
+func (a announcing) Load(b *train.Batch[Batch], at train.At) {
+	a.trainer.Load(b, at)
 	b.Keys = b.Keys[:0]
 	for _, x := range a.task.stream.Items[b.Data.from:b.Data.to] {
 		for row := range a.task.cfg.Depth {

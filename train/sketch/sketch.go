@@ -98,7 +98,8 @@ type Client struct {
 
 	cells distinct.Rows // that were added to and not pushed yet, and
 	adds  []float32     // … what was added
-	items int           // how many were added and not pushed yet
+	items int           // how many were added and not pushed yet, in
+	held  int           // … so many calls
 	keys  []godwit.Key
 	vals  []float32
 	under []godwit.Handle // pushes under way, the oldest first
@@ -142,6 +143,7 @@ func (c *Client) Add(ctx context.Context, items []uint64) error {
 		}
 	}
 	c.items += len(items)
+	c.held++
 	for _, x := range items {
 		for row := range c.sketch.Depth {
 			n := c.cells.Add(c.sketch.cell(x, row))
@@ -177,7 +179,7 @@ func (c *Client) send(ctx context.Context) error {
 		c.under = append(c.under, h)
 	}
 	c.cells.Reset()
-	c.adds, c.items = c.adds[:0], 0
+	c.adds, c.items, c.held = c.adds[:0], 0, 0
 	return err
 }
 

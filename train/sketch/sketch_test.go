@@ -65,7 +65,7 @@ func TestNodesCountAStreamTogetherAndKeepThePromises(t *testing.T) {
 	var wg sync.WaitGroup
 	for node := range nodes {
 		wg.Go(func() {
-			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
 			r, err := train.Run(t.Context(), env, task, train.Options{Epochs: epochs, EvalEvery: 1})
 			if err != nil {
 				t.Errorf("node %d: %v", node, err)

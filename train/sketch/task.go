@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/tables"
 
@@ -77,34 +78,38 @@ func (t *Task) Fingerprint() string {
 // A Batch is the task's part of a [train.Batch]: where items are in the stream.
 type Batch struct{ from, to int }
 
-// A trainer is one worker's share of a [Task]: a stretch of the stream. It
-// belongs to one goroutine.
+// A trainer adds one worker's chunks: stretches of the stream. It belongs to one goroutine.
 type trainer struct {
-	task     *Task
-	client   *Client
-	from, to int
+	task   *Task
+	client *Client
 }
 
-// Trainer returns a worker's share.
-func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
+// steps is the number of batches of an epoch.
+func (t *Task) steps() int { return (len(t.stream.Items) + t.cfg.Batch - 1) / t.cfg.Batch }
+
+// Chunks implements [train.Task].
+func (t *Task) Chunks() int {
+	n, _ := schedule.Cut(t.steps())
+	return n
+}
+
+// Trainer returns a worker's trainer.
+func (t *Task) Trainer(w godwit.Worker, _ train.Partition) (train.Trainer[Batch], error) {
 	c, err := t.cfg.On(w)
-	if err != nil {
-		return nil, err
-	}
-	n := len(t.stream.Items)
-	return &trainer{t, c, n * part.Index / part.Count, n * (part.Index + 1) / part.Count}, nil
+	return &trainer{t, c}, err
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps() int { return (t.to - t.from + t.task.cfg.Batch - 1) / t.task.cfg.Batch }
+func (t *trainer) Steps(chunk int) int { return schedule.Steps(t.task.steps(), chunk) }
 
 // Load announces no cells: nothing is read, and moving a cell here costs more than one
 // push to it. Replicas of the hottest cells were tried, announced and learned: on busy
 // processors, the sync rounds that refreshed them took three times as long as the pushes.
 // What the client gathers combines pushes to the same cell at no cost.
-func (t *trainer) Load(b *train.Batch[Batch], _, step int) {
-	from := t.from + step*t.task.cfg.Batch
-	b.Data = Batch{from, min(from+t.task.cfg.Batch, t.to)}
+func (t *trainer) Load(b *train.Batch[Batch], at train.At) {
+	_, per := schedule.Cut(t.task.steps())
+	from := (at.Chunk*per + at.Step) * t.task.cfg.Batch
+	b.Data = Batch{from, min(from+t.task.cfg.Batch, len(t.task.stream.Items))}
 }
 
 // Step adds the batch's items. A sketch has no loss: Step returns 0.
@@ -116,6 +121,9 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 
 // Flush implements [train.Flusher]: an epoch ends when its items are counted.
 func (t *trainer) Flush(ctx context.Context) error { return t.client.Flush(ctx) }
+
+// Held implements [train.Flusher].
+func (t *trainer) Held() int { return t.client.held }
 
 // A Quality is the result of an evaluation of a sketch.
 type Quality struct {

@@ -104,10 +104,13 @@ func (t *topicsTask) Tables() []godwit.Table {
 	}
 	tables := t.lda.Tables()
 	for i := range tables {
-		topics := tables[i].Name == lda.TopicTable
+		name := tables[i].Name
 		tables[i].Hot = func(row uint64) float64 {
-			if topics {
+			switch name {
+			case lda.TopicTable:
 				return float64(len(t.docs.Words))
+			case lda.AssignedTable:
+				return 1 // with the words that it is of
 			}
 			return float64(count[row])
 		}

@@ -137,8 +137,3 @@ func (m *topicsModel) answer(words int, shares []float64) Answer {
 	t.Topics = t.Topics[:min(m.top, len(t.Topics))]
 	return t
 }
-
-// Unresumable implements [train.Unresumable].
-func (t *topicsTask) Unresumable() string {
-	return "the topics of its words are known to its workers only; begin another run with its model (--export, --init-from)"
-}

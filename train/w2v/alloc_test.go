@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -19,8 +20,8 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 		var b train.Batch[Batch]
 		step := 0
 		work := func() {
-			tr.Load(&b, 1, step)
-			step = (step + 1) % (tr.Steps() - 1) // after the last, the reader begins again
+			tr.Load(&b, traintest.At(tr, task.Chunks(), step))
+			step = (step + 1) % (traintest.Count(tr, task.Chunks()) - 1) // after the last, the reader begins again
 			// What pull does, without the server.
 			tr.layOut(b.Keys, b.Samples)
 			for i := len(b.Keys); i < len(tr.keysOf); i++ {
@@ -28,11 +29,11 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 			}
 			tr.lossAndGradient(&b)
 		}
-		for range 2 * tr.Steps() {
+		for range 2 * traintest.Count(tr, task.Chunks()) {
 			work()
 		}
 		step = 0
-		if n := testing.AllocsPerRun(tr.Steps()/2, work); n > 0 {
+		if n := testing.AllocsPerRun(traintest.Count(tr, task.Chunks())/2, work); n > 0 {
 			t.Errorf("%s: a step allocates %v times", method, n)
 		}
 	}

@@ -21,13 +21,11 @@ type Batch struct {
 	err    error   // the block could not be read: Step returns it
 }
 
-// A loader fills batches from a run of blocks.
+// A loader fills batches from the blocks of chunks.
 type loader struct {
 	task   *Task
-	part   train.Partition
+	epochs int // of the run
 	keys   keys
-	blocks func(step int) int
-	steps  int
 
 	reader *corpus.Reader
 	text   corpus.Text
@@ -37,13 +35,8 @@ type loader struct {
 	words  []int32 // the batch's distinct words
 }
 
-// newLoader loads a worker's share of the blocks that are trained. It is a run
-// of them, as near as possible to a run of the text: what is written together
-// has words in common.
-func newLoader(t *Task, part train.Partition) *loader {
-	all := t.corpus.Blocks() - t.heldOut()
-	from, to := all/part.Count*part.Index+min(part.Index, all%part.Count), all/part.Count*(part.Index+1)+min(part.Index+1, all%part.Count)
-	l := &loader{task: t, part: part, steps: to - from, blocks: func(step int) int { return t.trained(from + step) }}
+func newLoader(t *Task, epochs int) *loader {
+	l := &loader{task: t, epochs: epochs}
 	l.open()
 	return l
 }
@@ -57,26 +50,27 @@ func (l *loader) open() {
 	}
 }
 
-func (l *loader) load(b *train.Batch[Batch], epoch, step int) {
+func (l *loader) load(b *train.Batch[Batch], at train.At) {
+	l.block(b, l.task.block(at.Chunk, at.Step), at)
+}
+
+// block fills a batch from a block.
+func (l *loader) block(b *train.Batch[Batch], block int, at train.At) {
 	d := &b.Data
 	d.tokens, d.ends, d.spans = d.tokens[:0], d.ends[:0], d.spans[:0]
 	for _, w := range l.words {
 		l.number[w] = -1
 	}
 	l.words = l.words[:0]
-	block := l.blocks(step)
 	d.err = l.reader.Read(block, &l.text)
-	if step == l.steps-1 && d.err == nil {
-		d.err = l.reader.Close() // the next epoch begins elsewhere, if there is one
-	}
 	// The same block gives the same batch, whichever worker loads it.
-	l.source.Seed(l.task.cfg.Seed, uint64(epoch)<<40^uint64(block))
+	l.source.Seed(l.task.cfg.Seed, uint64(at.Epoch)<<40^uint64(block))
 	from := int32(0)
 	for _, end := range l.text.Ends {
 		l.sentence(d, l.text.Words[from:end])
 		from = end
 	}
-	d.words, d.raw, d.rate = len(l.words), l.text.Raw, l.rate(epoch, step)
+	d.words, d.raw, d.rate = len(l.words), l.text.Raw, l.rate(at)
 	b.Keys = b.Keys[:0]
 	for _, w := range l.words {
 		b.Keys = append(b.Keys, l.keys.input+godwit.Key(w))
@@ -116,9 +110,9 @@ func (l *loader) sentence(d *Batch, words []int32) {
 }
 
 // rate is the share of the learning rate at a step: it falls linearly.
-func (l *loader) rate(epoch, step int) float32 {
+func (l *loader) rate(at train.At) float32 {
 	last := float64(l.task.cfg.LastLR)
-	done := (float64(epoch-1) + float64(step)/float64(l.steps)) / float64(max(l.part.Epochs, 1))
+	done := (float64(at.Epoch-1) + at.Progress) / float64(max(l.epochs, 1))
 	return float32(1 - (1-last)*min(done, 1))
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/corpus"
+	"github.com/godwit-ps/godwit/internal/traintest"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -17,25 +19,19 @@ func TestEveryBlockIsTrainedByOneWorkerOrHeldOut(t *testing.T) {
 		cfg := small(SkipGram)
 		cfg.HoldOut = holdOut
 		task, _ := setup(t, cfg, c, q, 1, 1)
-		for _, of := range []int{1, 3, c.Blocks() + 10} {
-			seen := make([]int, c.Blocks())
-			for i := range of {
-				l := newLoader(task, train.Partition{Index: i, Count: of})
-				if least := (c.Blocks() - task.heldOut()) / of; l.steps < least || l.steps > least+1 {
-					t.Errorf("part %d of %d has %d steps, want %d or one more", i, of, l.steps, least)
-				}
-				for step := range l.steps {
-					seen[l.blocks(step)]++
-				}
+		seen := make([]int, c.Blocks())
+		for chunk := range task.Chunks() {
+			for step := range schedule.Steps(task.steps(), chunk) {
+				seen[task.block(chunk, step)]++
 			}
-			for b, n := range seen {
-				want := 1
-				if holdOut > 0 && b%holdOut == holdOut-1 {
-					want = 0
-				}
-				if n != want {
-					t.Errorf("with every %d-th held out and %d parts, block %d is trained %d times, want %d", holdOut, of, b, n, want)
-				}
+		}
+		for b, n := range seen {
+			want := 1
+			if holdOut > 0 && b%holdOut == holdOut-1 {
+				want = 0
+			}
+			if n != want {
+				t.Errorf("with every %d-th held out, block %d is trained %d times, want %d", holdOut, b, n, want)
 			}
 		}
 	}
@@ -53,9 +49,10 @@ func TestBatchesAreTheTextLessWhatIsLeftOut(t *testing.T) {
 		defer r.Close()
 		var text corpus.Text
 		spans := map[uint8]int{}
-		for step := range tr.Steps() {
-			tr.Load(&b, 1, step)
-			if err := r.Read(tr.load.blocks(step), &text); err != nil {
+		for at := range traintest.Steps(tr, task.Chunks(), 1) {
+			step := at.Step
+			tr.Load(&b, at)
+			if err := r.Read(task.block(at.Chunk, at.Step), &text); err != nil {
 				t.Fatal(err)
 			}
 			if b.Data.raw != text.Raw {
@@ -108,22 +105,16 @@ func TestBatchesAreTheTextLessWhatIsLeftOut(t *testing.T) {
 			t.Errorf("spans are %v, want 1 … %d", spans, cfg.Window)
 		}
 		// Who loads a block makes no difference.
-		other, err := task.Trainer(s.Workers(0)[0], train.Partition{Index: 2, Count: 3, Epochs: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := other.(*trainer)
-		o.Load(&again, 1, 1)
-		for step := range tr.Steps() {
-			if tr.load.blocks(step) == o.load.blocks(1) {
-				tr.Load(&b, 1, step)
-			}
+		o := aTrainer(t, task, s.Workers(0)[0])
+		o.Load(&again, train.At{Epoch: 1, Chunk: 2})
+		for at := range traintest.Steps(tr, 3, 1) {
+			tr.Load(&b, at)
 		}
 		if fmt.Sprint(b.Keys, b.Data.tokens, b.Data.spans) != fmt.Sprint(again.Keys, again.Data.tokens, again.Data.spans) {
 			t.Error("a block gives another batch to another worker")
 		}
-		tr.Load(&b, 2, 1)
-		tr.Load(&again, 3, 1)
+		tr.Load(&b, train.At{Epoch: 2, Chunk: 1})
+		tr.Load(&again, train.At{Epoch: 3, Chunk: 1})
 		if fmt.Sprint(b.Data.tokens, b.Data.spans) == fmt.Sprint(again.Data.tokens, again.Data.spans) {
 			t.Error("two epochs draw the same")
 		}
@@ -143,8 +134,8 @@ func TestFrequentWordsAreLeftOutAsInWord2vec(t *testing.T) {
 	tr := aTrainer(t, task, s.Workers(0)[0])
 	kept, blocks := map[string]float64{}, 0
 	var b train.Batch[Batch]
-	for step := range tr.Steps() {
-		tr.Load(&b, 1, step)
+	for at := range traintest.Steps(tr, task.Chunks(), 1) {
+		tr.Load(&b, at)
 		for _, tok := range b.Data.tokens {
 			kept[c.Vocabulary.Words[b.Keys[tok]-tr.keys.input]]++
 		}
@@ -172,12 +163,13 @@ func TestTheLearningRateFallsEvenlyOverAllEpochs(t *testing.T) {
 	}
 	var b train.Batch[Batch]
 	for _, x := range []struct {
-		epoch, step int
-		want        float64
-	}{{1, 0, 1}, {3, 0, 0.55}, {2, tr.Steps() / 2, 1 - 0.9*(1+float64(tr.Steps()/2)/float64(tr.Steps()))/4}} {
-		tr.Load(&b, x.epoch, x.step)
+		epoch    int
+		progress float64
+		want     float64
+	}{{1, 0, 1}, {3, 0, 0.55}, {2, 0.5, 1 - 0.9*(1+0.5)/4}} {
+		tr.Load(&b, train.At{Epoch: x.epoch, Progress: x.progress})
 		if math.Abs(float64(b.Data.rate)-x.want) > 1e-6 {
-			t.Errorf("epoch %d, step %d: rate %v, want %v", x.epoch, x.step, b.Data.rate, x.want)
+			t.Errorf("epoch %d, progress %v: rate %v, want %v", x.epoch, x.progress, b.Data.rate, x.want)
 		}
 	}
 }

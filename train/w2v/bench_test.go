@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/corpus"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -33,7 +34,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(method+"/whole", func(b *testing.B) {
 			tr, batch, words := aTrainer(b, task, w), new(train.Batch[Batch]), 0
 			for step := 0; b.Loop(); step++ {
-				tr.Load(batch, 1, step%tr.Steps())
+				tr.Load(batch, traintest.At(tr, task.Chunks(), step))
 				id, err := w.PrepareSample(batch.Sampler, batch.Samples, w.Clock(), godwit.Forever)
 				if err != nil {
 					b.Fatal(err)
@@ -49,7 +50,7 @@ func BenchmarkStep(b *testing.B) {
 		})
 		b.Run(method+"/arithmetic", func(b *testing.B) {
 			tr, batch, words := aTrainer(b, task, w), new(train.Batch[Batch]), 0
-			tr.Load(batch, 1, 0)
+			tr.Load(batch, train.At{Epoch: 1})
 			tr.layOut(batch.Keys, batch.Samples)
 			for i := len(batch.Keys); i < len(tr.keysOf); i++ {
 				tr.keysOf[i] = tr.keys.output + godwit.Key(i)
@@ -63,7 +64,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(method+"/load", func(b *testing.B) {
 			tr, batch, words := aTrainer(b, task, w), new(train.Batch[Batch]), 0
 			for step := 0; b.Loop(); step++ {
-				tr.Load(batch, 1, step%tr.Steps())
+				tr.Load(batch, traintest.At(tr, task.Chunks(), step))
 				words += batch.Data.raw
 			}
 			perWord(b, words)

@@ -119,17 +119,15 @@ func (t *Task) heldOutLoss(ctx context.Context, env *train.Env, name string, mos
 	blocks = train.EvenlySpaced(blocks, most)
 	return env.SumOverWorkers(ctx, "w2v loss "+name, 2, func(ctx context.Context, i int, w godwit.Worker, sums []float64) (err error) {
 		from, to := env.Share(len(blocks), i)
-		l := &loader{task: t, steps: to - from, blocks: func(step int) int { return blocks[from+step] }}
-		l.open()
-		tr, err := newTrainer(t, w, l)
+		tr, err := newTrainer(t, w, newLoader(t, 1))
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, tr.Close()) }()
-		for step := range l.steps {
-			loss, err := tr.evaluate(ctx, step)
+		for _, block := range blocks[from:to] {
+			loss, err := tr.evaluate(ctx, block)
 			if err != nil {
-				return fmt.Errorf("w2v: evaluating block %d: %w", l.blocks(step), err)
+				return fmt.Errorf("w2v: evaluating block %d: %w", block, err)
 			}
 			sums[0] += loss.Sum
 			sums[1] += float64(loss.Examples)
@@ -138,16 +136,16 @@ func (t *Task) heldOutLoss(ctx context.Context, env *train.Env, name string, mos
 	})
 }
 
-// evaluate returns the loss of a step over pairs, and trains nothing. Its negatives
+// evaluate returns the loss of a block over pairs, and trains nothing. Its negatives
 // are drawn by the block's number, so that every evaluation has the same.
-func (t *trainer) evaluate(ctx context.Context, step int) (train.Loss, error) {
+func (t *trainer) evaluate(ctx context.Context, block int) (train.Loss, error) {
 	var b train.Batch[Batch]
-	t.Load(&b, 0, step)
+	t.load.block(&b, block, train.At{})
 	if b.Data.err != nil || b.Data.words == 0 {
 		return train.Loss{}, b.Data.err
 	}
 	t.layOut(b.Keys, b.Samples)
-	r := rand.New(rand.NewPCG(t.task.cfg.Seed^0x6a756467, uint64(t.load.blocks(step))))
+	r := rand.New(rand.NewPCG(t.task.cfg.Seed^0x6a756467, uint64(block)))
 	for i := len(b.Keys); i < len(t.keysOf); i++ {
 		t.keysOf[i] = t.keys.output + godwit.Key(t.task.dist.Draw(r))
 	}

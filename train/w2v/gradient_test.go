@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -17,7 +18,7 @@ func aStep(t *testing.T, method string, seed uint64) (*trainer, *train.Batch[Bat
 	task, s := setup(t, small(method), c, q, 1, 1)
 	tr := aTrainer(t, task, s.Workers(0)[0])
 	b := new(train.Batch[Batch])
-	tr.Load(b, 1, int(seed)%tr.Steps())
+	tr.Load(b, traintest.At(tr, task.Chunks(), int(seed)))
 	b.Data.rate = 1
 	tr.layOut(b.Keys, b.Samples)
 	r := rand.New(rand.NewPCG(seed, 1))

@@ -7,11 +7,12 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/vec"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
-// A trainer trains one worker's share. A step makes one pull of the batch's
+// A trainer trains one worker's chunks. A step makes one pull of the batch's
 // distinct rows, one of its negatives, and one push, whatever its size. Between
 // them, it works on matrices, in these phases:
 //
@@ -73,9 +74,9 @@ func newTrainer(t *Task, w godwit.Worker, l *loader) (*trainer, error) {
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps() int { return t.load.steps }
+func (t *trainer) Steps(chunk int) int { return schedule.Steps(t.task.steps(), chunk) }
 
-func (t *trainer) Load(b *train.Batch[Batch], epoch, step int) { t.load.load(b, epoch, step) }
+func (t *trainer) Load(b *train.Batch[Batch], at train.At) { t.load.load(b, at) }
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
 	if b.Data.err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/data/corpus"
 	"github.com/godwit-ps/godwit/data/wordvec"
 	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/tables"
 )
@@ -120,9 +121,25 @@ func (t *Task) Fingerprint() string {
 	return fmt.Sprintf("w2v %+v on %s, %d questions", t.cfg, t.corpus.Fingerprint(), len(t.known))
 }
 
-// Trainer returns a worker's share: a run of blocks.
+// steps is the number of batches of an epoch: blocks that are trained.
+func (t *Task) steps() int { return t.corpus.Blocks() - t.heldOut() }
+
+// Chunks implements [train.Task]. A chunk is a run of the blocks that are trained, as near as
+// possible to a run of the text: what is written together has words in common.
+func (t *Task) Chunks() int {
+	n, _ := schedule.Cut(t.steps())
+	return n
+}
+
+// block returns the block of a step.
+func (t *Task) block(chunk, step int) int {
+	_, per := schedule.Cut(t.steps())
+	return t.trained(chunk*per + step)
+}
+
+// Trainer returns a worker's trainer.
 func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
-	return newTrainer(t, w, newLoader(t, part))
+	return newTrainer(t, w, newLoader(t, part.Epochs))
 }
 
 // Evaluate evaluates the model by its questions and by the text held out. What

@@ -70,7 +70,7 @@ func TestNodesTrainOneModelTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for node := range nodes {
 		wg.Go(func() {
-			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+			env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
 			r, err := train.Run(t.Context(), env, task, train.Options{Epochs: 4, EvalEvery: 2})
 			if err != nil {
 				t.Errorf("node %d: %v", node, err)
@@ -104,7 +104,7 @@ func TestAnEvaluationGivesEveryNumberOfNodesTheSame(t *testing.T) {
 		var wg sync.WaitGroup
 		for node := range nodes {
 			wg.Go(func() {
-				env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node)}
+				env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
 				var err error
 				if got[node], err = task.EvaluateOn(t.Context(), &env, "x", 0); err != nil {
 					t.Error(err)
@@ -247,7 +247,7 @@ func TestATrainerThatIsClosedClosesItsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.Load(&train.Batch[Batch]{}, 1, 0)
+	tr.Load(&train.Batch[Batch]{}, train.At{Epoch: 1})
 	if open() != 1 {
 		t.Fatalf("%s is open %d times while it is read: the test is vacuous", path, open())
 	}
@@ -357,8 +357,8 @@ func TestHotSaysWhichRowsAreReadMost(t *testing.T) {
 	tr := aTrainer(t, task, s.Workers(0)[0])
 	reads := make([]float64, len(c.Vocabulary.Words))
 	var b train.Batch[Batch]
-	for step := range tr.Steps() {
-		tr.Load(&b, 1, step)
+	for at := range traintest.Steps(tr, task.Chunks(), 1) {
+		tr.Load(&b, at)
 		for _, tok := range b.Data.tokens {
 			reads[b.Keys[tok]-tr.keys.input]++
 		}

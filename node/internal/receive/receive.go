@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/packing"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/ask"
 	"github.com/godwit-ps/godwit/node/internal/cut"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/liveness"
@@ -40,6 +41,7 @@ type Config struct {
 	Questions *scan.Questions
 	Answers   *scan.Answers
 	Cuts      *cut.Cuts
+	Asks      *ask.Asks
 	Pulse     *liveness.Pulse
 	Run       *run.Run
 
@@ -150,6 +152,10 @@ func (in *Inbound) Frame(frame []byte) (err error) {
 		err = in.r.Run.Goodbye(in.from, frame)
 	case wire.IsSuspicions(frame):
 		err = in.r.Pulse.Suspicions(in.from, frame)
+	case wire.IsAsk(frame):
+		if err = in.r.Asks.Came(in.from, frame); err == nil {
+			in.out.Touch(in.from)
+		}
 	case in.lack.waits:
 		err = in.hold(frame)
 	default:

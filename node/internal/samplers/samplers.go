@@ -13,6 +13,7 @@ import (
 type Samplers struct {
 	each     []*sampler
 	watching []*sampling.Sampler // those that want to hear of direct accesses
+	run      uint64              // the seed of the run
 }
 
 // A sampler is one of the worker's, with what others may read of it meanwhile.
@@ -21,9 +22,9 @@ type sampler struct {
 	draws, putOff, repurposed atomic.Uint64
 }
 
-// New returns the samplers of a worker.
-func New(specs []sampling.Spec, m *godwit.Model, seed uint64) (Samplers, error) {
-	var all Samplers
+// New returns the samplers of a worker, with the seeds of the run and of the worker.
+func New(specs []sampling.Spec, m *godwit.Model, run, seed uint64) (Samplers, error) {
+	all := Samplers{run: run}
 	for _, spec := range specs {
 		s, err := sampling.New(spec, m, seed)
 		if err != nil {
@@ -66,6 +67,13 @@ func (all *Samplers) Prepare(a sampling.Access, i, n int, start, end godwit.Cloc
 	id, err := s.Prepare(a, n, start, end)
 	s.publish()
 	return id | godwit.SampleID(i)<<sampling.IDBits, err
+}
+
+// Seed has the next sample of a sampler draw by seeds of its own.
+func (all *Samplers) Seed(i int, seed1, seed2 uint64) {
+	if i >= 0 && i < len(all.each) {
+		all.each[i].Seed(seed1^all.run*0x9e3779b97f4a7c15, seed2)
+	}
 }
 
 // Pull is godwit.Worker.PullSample.

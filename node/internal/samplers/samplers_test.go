@@ -39,7 +39,7 @@ func TestSamplersAreFoundByTheirNumbersAndIds(t *testing.T) {
 	all, err := New([]sampling.Spec{
 		{Name: "here", Dist: sampling.Uniform(rows), Scheme: sampling.Local{}},
 		{Name: "announced", Dist: sampling.Uniform(rows), Scheme: sampling.Prepared{}},
-	}, m, 1)
+	}, m, 1, 1)
 	roomtest.Must(t, err)
 	d := &desk{}
 	for i, announced := range []int{0, 10} {

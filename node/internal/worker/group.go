@@ -80,7 +80,7 @@ func New(c Config) (*Group, error) {
 		}
 		w.scans = c.Questions.Worker(w.id, &w.out)
 		var err error
-		if w.samples, err = samplers.New(c.Samplers, c.Model, c.Seed+uint64(w.id.Node)<<32+uint64(w.id.Local)+1); err != nil {
+		if w.samples, err = samplers.New(c.Samplers, c.Model, c.Seed, c.Seed+uint64(w.id.Node)<<32+uint64(w.id.Local)+1); err != nil {
 			return nil, err
 		}
 		c.Cuts.Join(&w.party, w.id, w.cross)

@@ -13,11 +13,10 @@ type sampleAccess struct{ w *Worker }
 
 func (a sampleAccess) PullIfLocal(k godwit.Key, dst []float32) bool {
 	p := a.w.pullHere(k, dst)
-	if p == protocol.Elsewhere {
-		return false
+	if p != protocol.Elsewhere {
+		add(&a.w.count.sample[p], 1)
 	}
-	add(&a.w.count.sample[p], 1)
-	return true
+	return p != protocol.Elsewhere
 }
 
 func (a sampleAccess) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
@@ -35,10 +34,13 @@ func (w *Worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.
 	defer w.leave()
 	id, err := w.samples.Prepare(sampleAccess{w}, sampler, n, start, end)
 	if err != nil {
-		return 0, w.fail("prepare-sample", nil, err)
+		err = w.fail("prepare-sample", nil, err)
 	}
-	return id, nil
+	return id, err
 }
+
+// SeedSample implements [godwit.Seeder].
+func (w *Worker) SeedSample(sampler int, seed1, seed2 uint64) { w.samples.Seed(sampler, seed1, seed2) }
 
 func (w *Worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
 	w.enter()

@@ -1,0 +1,98 @@
+package ask
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/link"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+)
+
+func TestMain(m *testing.M) { roomtest.Main(m) }
+
+// pair returns two nodes, and a function that hands over what they have sent, until nothing is
+// left, and returns the first error.
+func pair(t *testing.T) (nodes [2]*Asks, hosts [2]*host.Host, carry func() error) {
+	for i := range nodes {
+		hosts[i] = host.New(host.Real())
+		t.Cleanup(func() { hosts[i].Halt(); hosts[i].Join() })
+		ls := link.New(hosts[i], godwit.NodeID(i), 2, 1, host.Usual, filter.Compress{}, host.NewBell())
+		ls.Imagine(godwit.NodeID(1-i), func() {})
+		nodes[i] = New(hosts[i], ls)
+	}
+	return nodes, hosts, func() error {
+		for moved := true; moved; {
+			moved = false
+			for i, a := range nodes {
+				for f := a.links.To(godwit.NodeID(1 - i)).Take(nil); len(f) > 0; f = a.links.To(godwit.NodeID(1 - i)).Take(nil) {
+					moved = true
+					if err := nodes[1-i].Came(godwit.NodeID(i), f); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	}
+}
+
+func TestQuestionsAreAnsweredInTheirOrderAlsoThoseThatCameEarly(t *testing.T) {
+	nodes, _, carry := pair(t)
+	var got []string
+	ask := func(i int) func() error {
+		wait := nodes[1].Ask(0, fmt.Appendf(nil, "q%d", i), func(a []byte) { got = append(got, string(a)) })
+		return func() error { return wait(roomtest.Background(t)) }
+	}
+	waits := []func() error{ask(0), ask(1)}
+	roomtest.Must(t, carry())
+	if len(got) > 0 || nodes[1].Open() != 2 {
+		t.Fatalf("%q is answered, and nobody answers", got)
+	}
+	nodes[0].Serve(func(node int, q []byte) []byte { return fmt.Appendf(nil, "node %d: %s", node, q) })
+	roomtest.Must(t, carry())
+	waits = append(waits, ask(2))
+	roomtest.Must(t, carry())
+	for _, wait := range waits {
+		roomtest.Must(t, wait())
+	}
+	if fmt.Sprint(got) != "[node 1: q0 node 1: q1 node 1: q2]" || nodes[1].Open() != 0 {
+		t.Errorf("the answers are %q, %d questions are open", got, nodes[1].Open())
+	}
+	nodes[0].Serve(nil)
+	ask(3)
+	roomtest.Must(t, carry())
+	if len(got) != 3 {
+		t.Errorf("%q is answered, and nobody answers any more", got[3:])
+	}
+}
+
+func TestTooManyQuestionsAndAnswersToNothingAreErrors(t *testing.T) {
+	nodes, _, carry := pair(t)
+	for range most {
+		nodes[1].Ask(0, nil, func([]byte) {})
+	}
+	roomtest.Must(t, carry())
+	nodes[1].Ask(0, nil, func([]byte) {})
+	if carry() == nil {
+		t.Errorf("more than %d questions wait", most)
+	}
+	for _, x := range []wire.Ask{{Answer: true, Number: 77}, {Answer: true, Number: 1}} {
+		if nodes[0].Came(1, x.Frame()) == nil {
+			t.Errorf("%+v is taken, and nobody asked", x)
+		}
+	}
+}
+
+func TestWhoWaitsForAnAnswerHearsOfTheEndOfTheRun(t *testing.T) {
+	nodes, hosts, _ := pair(t)
+	wait := nodes[1].Ask(0, nil, func([]byte) {})
+	cause := fmt.Errorf("node 0 is lost")
+	hosts[1].Fail(cause)
+	if err := wait(roomtest.Background(t)); err == nil {
+		t.Error("an answer came")
+	}
+}
