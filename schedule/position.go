@@ -20,7 +20,8 @@ type Position struct {
 	// First is the epoch that is under way, with all before it finished; 0 says nothing.
 	First int `json:"first"`
 	// Epochs are those of which something is trained: First, and the next one where a worker
-	// had begun it. A worker's own position has the epoch before First, too.
+	// had begun it. A position of some workers or nodes has the epoch before First, too,
+	// which others may not have finished.
 	Epochs []Epoch `json:"epochs"`
 }
 
@@ -75,8 +76,8 @@ func DecodePosition(text []byte, chunks int) (Position, error) {
 
 // Check returns what is wrong with a position in a run with so many chunks an epoch.
 func (p Position) Check(chunks int) error {
-	if p.First < 0 || len(p.Epochs) > 0 && (p.First == 0 || p.Epochs[0].Epoch < p.First || p.Epochs[len(p.Epochs)-1].Epoch > p.First+1) {
-		return fmt.Errorf("epoch %d is under way, and others than it and the next are named", p.First)
+	if p.First < 0 || len(p.Epochs) > 0 && (p.First == 0 || p.Epochs[0].Epoch < p.First-1 || p.Epochs[len(p.Epochs)-1].Epoch > p.First+1) {
+		return fmt.Errorf("epoch %d is under way, and others than it and its neighbours are named", p.First)
 	}
 	for i, e := range p.Epochs {
 		if i > 0 && e.Epoch <= p.Epochs[i-1].Epoch {
@@ -128,8 +129,7 @@ func contains(runs []Run, chunk int) bool {
 }
 
 // Merge puts together what several say of one moment of a run: what each worker or node has
-// trained, and where the run began, whose First is to be 0. The least of the others' First counts, since what is before it
-// is finished. Of a chunk that is under way the most steps count. A
+// trained, and where the run began, whose First is to be 0. The least of the others' First counts. Of a chunk that is under way the most steps count. A
 // chunk that two have finished is an error: no chunk is trained by two.
 func Merge(ps ...Position) (Position, error) {
 	by := map[int]*Epoch{}
@@ -153,7 +153,7 @@ func Merge(ps ...Position) (Position, error) {
 		}
 	}
 	for _, e := range by {
-		if e.Epoch >= m.First {
+		if e.Epoch >= m.First-1 {
 			e.tidy()
 			m.Epochs = append(m.Epochs, *e)
 		}
@@ -207,6 +207,12 @@ func Runs(chunks []int) []Run {
 		}
 	}
 	return rs
+}
+
+// Whole returns the position of all nodes without what is before First, which is finished.
+func (p Position) Whole() Position {
+	p.Epochs = slices.DeleteFunc(slices.Clone(p.Epochs), func(e Epoch) bool { return e.Epoch < p.First })
+	return p
 }
 
 // Of returns what is trained of an epoch.

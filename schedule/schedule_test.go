@@ -425,10 +425,14 @@ func TestReportsOfWhatWasNotLeasedAreRefused(t *testing.T) {
 func TestPositionsOfNodesGoTogether(t *testing.T) {
 	a := Position{First: 3, Epochs: []Epoch{{Epoch: 2, Done: []Run{{5, 6}}}, {Epoch: 3, Done: []Run{{0, 2}, {7, 8}}, Under: []Under{{9, 4}}, LossBits: math.Float64bits(1.5), Examples: 10}}}
 	b := Position{First: 4, Epochs: []Epoch{{Epoch: 3, Done: []Run{{2, 7}}, LossBits: math.Float64bits(2), Examples: 5}, {Epoch: 4, Under: []Under{{0, 1}}}}}
-	got, err := Merge(a, b)
-	want := Position{First: 3, Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 8}}, Under: []Under{{9, 4}}, LossBits: math.Float64bits(3.5), Examples: 15}, {Epoch: 4, Under: []Under{{0, 1}}}}}
+	both, err := Merge(a, b)
+	got, want := both.Whole(), Position{First: 3, Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 8}}, Under: []Under{{9, 4}}, LossBits: math.Float64bits(3.5), Examples: 15}, {Epoch: 4, Under: []Under{{0, 1}}}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	// A node that has begun the next epoch says what it has finished of the last one.
+	if both, err = Merge(b); err != nil || !reflect.DeepEqual(both, b) {
+		t.Errorf("%+v, %v, want %+v", both, err, b)
 	}
 	if _, err := Merge(a, a); err == nil {
 		t.Error("two nodes trained the same chunks, and that is no error")
@@ -436,7 +440,8 @@ func TestPositionsOfNodesGoTogether(t *testing.T) {
 	// A run that began with chunks under way has finished one and gone on with another.
 	begin := Position{Epochs: []Epoch{{Epoch: 2, Done: []Run{{1, 2}}}, {Epoch: 3, Under: []Under{{0, 1}, {1, 2}, {2, 3}}}}}
 	since := Position{First: 3, Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 1}}, Under: []Under{{1, 5}}}}}
-	got, err = Merge(begin, since)
+	both, err = Merge(begin, since)
+	got = both.Whole()
 	want = Position{First: 3, Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 1}}, Under: []Under{{1, 5}, {2, 3}}}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)

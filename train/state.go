@@ -173,12 +173,13 @@ func MergeStates(ss ...*State) (*State, error) {
 		}
 		ps = append(ps, s.Position)
 	}
-	merged := *least
-	var err error
-	if merged.Position, err = schedule.Merge(ps...); err == nil {
-		err = merged.check()
+	p, err := schedule.Merge(ps...)
+	if err != nil {
+		return nil, err
 	}
-	return &merged, err
+	merged := *least
+	merged.Position = p.Whole()
+	return &merged, merged.check()
 }
 
 func clip[T any](s []T) []T { return s[:len(s):len(s)] }

@@ -134,11 +134,13 @@ type Worker struct {
 
 	// Counts may be read when the worker is not in use.
 	Counts Counts
-	// CutAt, if not 0, is the clock at which the worker crosses into a cut, which calls
-	// what OnCut was given, and then Cut, which may read the server.
-	CutAt godwit.Clock
-	Cut   func()
-	onCut func(cut uint64)
+	// Crosses, if set, is asked in Advance, Finish and Barrier whether the worker is to cross
+	// into a cut. The first time that it says so, the worker calls what OnCut was given, and then
+	// Cut, which may read the server.
+	Crosses func() bool
+	Cut     func()
+	crossed bool
+	onCut   func(cut uint64)
 	// Fail, if set, is asked before every operation with its name and makes it
 	// fail with what it returns.
 	Fail func(op string) error
@@ -357,11 +359,17 @@ func (w *Worker) Advance() godwit.Clock {
 	}
 	clear(w.intents[len(kept):])
 	w.intents = kept
-	if w.clock == w.CutAt && w.onCut != nil {
+	w.cross()
+	return w.clock
+}
+
+// cross crosses into a cut, if it is time.
+func (w *Worker) cross() {
+	if !w.crossed && w.onCut != nil && w.Crosses != nil && w.Crosses() {
+		w.crossed = true
 		w.onCut(1)
 		w.Cut()
 	}
-	return w.clock
 }
 
 // OnCut implements [godwit.Cutter].
@@ -438,10 +446,14 @@ func (w *Worker) PullAfter(_ context.Context, _ godwit.Clock, keys []godwit.Key,
 	return 0, w.fail("pull", keys, godwit.ErrBound)
 }
 
-func (w *Worker) Finish() { defer w.use("finish")() }
+func (w *Worker) Finish() {
+	defer w.use("finish")()
+	w.cross()
+}
 
 func (w *Worker) Barrier(ctx context.Context) error {
 	defer w.use("barrier")()
+	w.cross()
 	if err := w.ready(ctx, "barrier", nil, nil); err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func trained(t *testing.T, name string, rows [][]float32, at *train.State, cut g
 		s.Range = append(s.Range, traintest.KeyRange{First: m.Key(x.Table, 0), N: x.Dist.Rows()})
 	}
 	w := s.Workers(0)[0].(*traintest.Worker)
-	w.CutAt, w.Cut = cut, func() { saved = s.Rows() }
+	w.Crosses, w.Cut = func() bool { return cut > 0 && w.Clock() == cut }, func() { saved = s.Rows() }
 	env := train.Env{Workers: s.Workers(0), Begin: at, OnCut: func(_ uint64, p *train.State, err error) {
 		if err != nil {
 			t.Error(err)

@@ -1,0 +1,201 @@
+package train_test
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/traintest"
+	"github.com/godwit-ps/godwit/schedule"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// A ledger is a task that notes which example each worker trains in which epoch.
+type ledger struct {
+	counting
+	mu      sync.Mutex
+	trained map[godwit.WorkerID][][2]int // epoch and example, in order
+	crossed map[godwit.WorkerID]int      // how many of them were before the cut
+	left    int                          // steps until the workers are asked to cross
+}
+
+func newLedger(rows int) *ledger {
+	return &ledger{counting: counting{rows: rows, batch: 3, chunked: true}, trained: map[godwit.WorkerID][][2]int{}, crossed: map[godwit.WorkerID]int{}}
+}
+
+func (l *ledger) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[work], error) {
+	t, err := l.counting.Trainer(w, part)
+	return &bookkeeper{t, l, w}, err
+}
+
+type bookkeeper struct {
+	train.Trainer[work]
+	l *ledger
+	w godwit.Worker
+}
+
+func (b *bookkeeper) Step(_ context.Context, x *train.Batch[work]) (train.Loss, error) {
+	b.l.mu.Lock()
+	defer b.l.mu.Unlock()
+	b.l.left--
+	for _, k := range x.Keys {
+		b.l.trained[b.w.ID()] = append(b.l.trained[b.w.ID()], [2]int{x.Data.epoch, int(k)})
+	}
+	return train.Loss{Sum: 1, Examples: int64(len(x.Keys))}, nil
+}
+
+// run trains on some nodes, from a state on. The workers are asked to cross into a cut after so many
+// steps, if that is not 0: run returns the state there, if there was time for it.
+func (l *ledger) run(t *testing.T, workers []int, epochs int, from *train.State, steps int) (*train.State, *train.Report) {
+	t.Helper()
+	l.left = steps
+	nodes, most := len(workers), 0
+	for _, n := range workers {
+		most = max(most, n)
+	}
+	s, x := server(t, l.rows, nodes, most), traintest.NewExchange(nodes)
+	var states []*train.State
+	var rep *train.Report
+	var wg sync.WaitGroup
+	for node := range nodes {
+		ws := s.Workers(node)[:workers[node]]
+		for _, w := range ws {
+			w := w.(*traintest.Worker)
+			w.Crosses = func() bool {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return steps > 0 && l.left <= 0
+			}
+			w.Cut = func() {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.crossed[w.ID()] = len(l.trained[w.ID()])
+			}
+		}
+		env := train.Env{Workers: ws, Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve, Begin: from,
+			OnCut: func(_ uint64, s *train.State, err error) {
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				states = append(states, s)
+			}}
+		wg.Go(func() {
+			r, err := train.Run(t.Context(), env, l, train.Options{Epochs: epochs})
+			if err != nil {
+				t.Errorf("node %d: %v", node, err)
+			}
+			if node == 0 {
+				rep = r
+			}
+		})
+	}
+	wg.Wait()
+	if len(states) < nodes || t.Failed() {
+		return nil, rep // a worker never came to its clock
+	}
+	merged, err := train.MergeStates(states...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(merged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := new(train.State)
+	if err := json.Unmarshal(text, again); err != nil {
+		t.Fatal(err)
+	}
+	return again, rep
+}
+
+// Workers cross into a cut wherever they are; another number of nodes and workers goes on.
+func TestEachExampleIsTrainedOnceBeforeACutOrBehindIt(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	cuts := 0
+	for range 60 {
+		const epochs = 3
+		rows := 1 + r.IntN(400)
+		nodesOf := func() (ws []int) {
+			n := 1 + r.IntN(3)
+			for range 1 + r.IntN(3) {
+				ws = append(ws, n)
+			}
+			return ws
+		}
+		before := nodesOf()
+		first := newLedger(rows)
+		state, _ := first.run(t, before, epochs, nil, 1+r.IntN((rows+2)/3*epochs))
+		if state == nil {
+			continue
+		}
+		cuts++
+		second := newLedger(rows)
+		after := nodesOf()
+		_, rep := second.run(t, after, epochs, state, 0)
+		times := map[[2]int]int{}
+		for id, xs := range first.trained {
+			for _, x := range xs[:first.crossed[id]] {
+				times[x]++
+			}
+		}
+		for _, xs := range second.trained {
+			for _, x := range xs {
+				times[x]++
+			}
+		}
+		for e := 1; e <= epochs; e++ {
+			for k := range rows {
+				if n := times[[2]int{e, k}]; n != 1 {
+					for id, xs := range first.trained {
+						for i, x := range xs {
+							if x == [2]int{e, k} {
+								t.Logf("first: %v at %d, crossed at %d", id, i, first.crossed[id])
+							}
+						}
+					}
+					for id, xs := range second.trained {
+						for i, x := range xs {
+							if x == [2]int{e, k} {
+								t.Logf("second: %v at %d", id, i)
+							}
+						}
+					}
+					t.Fatalf("seed %d: %d examples, %v workers and then %v, cut at %+v: example %d is trained %d times in epoch %d", seed, rows, before, after, state.Position, k, n, e)
+				}
+			}
+			if got := rep.Losses[e-1].Examples; got != int64(rows) {
+				t.Errorf("seed %d: the report has %d examples in epoch %d, of %d", seed, got, e, rows)
+			}
+		}
+	}
+	if cuts < 10 {
+		t.Errorf("seed %d: %d cuts: the test is vacuous", seed, cuts)
+	}
+}
+
+func TestAPositionThatCannotBeIsRefused(t *testing.T) {
+	s := server(t, 30, 1, 2)
+	state := func(p schedule.Position) *train.State { return &train.State{Position: p} }
+	far := state(schedule.Position{First: 1, Epochs: []schedule.Epoch{{Epoch: 1, Done: []schedule.Run{{From: 0, To: 99}}}}})
+	under := state(schedule.Position{First: 1, Epochs: []schedule.Epoch{{Epoch: 1, Under: []schedule.Under{{Chunk: 0, Steps: 2}}}}})
+	chunked := &counting{rows: 30, batch: 3, chunked: true}
+	for what, x := range map[string]struct {
+		task train.Task[work]
+		from *train.State
+	}{
+		"more chunks than there are":      {chunked, far},
+		"more parts than workers":         {&counting{rows: 30, batch: 3}, far},
+		"the middle of a lockstep's part": {lockstep{&counting{rows: 30, batch: 3}}, under},
+	} {
+		if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0), Begin: x.from}, x.task, train.Options{Epochs: 2}); err == nil {
+			t.Errorf("%s: a run went on", what)
+		}
+	}
+}
