@@ -467,3 +467,62 @@ func FuzzDecodePosition(f *testing.F) {
 		}
 	})
 }
+
+// asks asks for a node that has finished everything it had leased, or nothing.
+func asks(t *testing.T, p *Pool, node int, done []Lease) []Lease {
+	t.Helper()
+	ls, err := p.Ask(node, Report{Finished: done, Idle: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ls
+}
+
+// Node 1 is much slower than node 0. L5 refuses it the last chunks, and it goes on with the next epoch for good (L6),
+// unless the others are lost.
+func TestANodeThatIsTooSlowGoesOnWithTheNextEpoch(t *testing.T) {
+	p := NewPool(Plan{Chunks: 64, Epochs: 2, Workers: []int{1, 1}})
+	slow := asks(t, p, 1, nil)
+	var fast []Lease
+	for p.epochs[0].left > 1 {
+		fast = asks(t, p, 0, fast)
+	}
+	rest := slow
+	if len(rest) != 1 || rest[0].Epoch != 1 {
+		t.Fatalf("node 1 gets %v at first", rest)
+	}
+	// Only the first of its chunks is finished by now.
+	one := Lease{Epoch: 1, Run: Run{rest[0].From, rest[0].From + 1}}
+	for _, l := range asks(t, p, 1, []Lease{one}) {
+		if l.Epoch != 2 {
+			t.Fatalf("node 1 gets %v, though node 0 would be through first", l)
+		}
+	}
+	p.epochs[0].out[0] = 0 // nobody else is at work in epoch 1 any more
+	for _, l := range asks(t, p, 1, nil) {
+		if l.Epoch != 2 {
+			t.Errorf("node 1 gets %v behind chunks of epoch 2", l)
+		}
+	}
+	p.epochs[0].gone[1] = false
+	p.epochs[0].out[0], p.epochs[0].gone[0] = 1, true
+	if p.slow(p.epochs[0], 1) {
+		t.Error("node 1 is refused a chunk because of a node that gets none either (L7)")
+	}
+	p.Lose(0)
+	if ls := asks(t, p, 1, nil); len(ls) == 0 || ls[0].Epoch != 1 {
+		t.Errorf("node 1 gets %v, and node 0 is lost, which had chunks of epoch 1", ls)
+	}
+}
+
+func TestWhoHasNoChunksTakesTheLastOfWhoIsFurthestBehind(t *testing.T) {
+	p := NewPool(Plan{Chunks: 300, Epochs: 1, Workers: []int{1, 1, 1}})
+	a := p.epochs[0]
+	a.free[0] = nil
+	a.free[1] = []Run{{150, 200}}
+	a.free[2] = []Run{{260, 300}}
+	a.left, a.done = 90, []int{100, 50, 10}
+	if ls := asks(t, p, 0, nil); len(ls) == 0 || ls[0].To != 300 || ls[0].From <= 260 {
+		t.Errorf("node 0 gets %v, want the last chunks of node 2, which is slower than node 1", ls)
+	}
+}

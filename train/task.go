@@ -65,7 +65,15 @@ type At struct {
 // Seed returns the seeds of a generator (rand.NewPCG) whose numbers follow from a seed, the
 // epoch, the chunk and the step, and so from nothing else.
 func (a At) Seed(seed uint64) (uint64, uint64) {
-	return seed ^ uint64(a.Step)*0x9e3779b97f4a7c15, uint64(a.Epoch)<<32 | uint64(uint32(a.Chunk))
+	return mixed(seed + uint64(a.Step)*0x9e3779b97f4a7c15), mixed(uint64(a.Epoch)<<32 | uint64(uint32(a.Chunk)))
+}
+
+// mixed is the finalizer of SplitMix64: numbers that are near each other give numbers that
+// have nothing in common.
+func mixed(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // A Trainer trains one worker's chunks. Its methods are called by one
