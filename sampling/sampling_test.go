@@ -383,13 +383,13 @@ func TestASeedAndANameGiveOneSequence(t *testing.T) {
 func TestASeededSampleIsDrawnAgain(t *testing.T) {
 	for _, scheme := range []Scheme{Independent{}, Prepared{}, Local{}} {
 		for _, distinct := range []bool{false, true} {
-			var all [2][]godwit.Key
+			var all [3][]godwit.Key // the last by another seed
 			for run := range all {
 				s, w := newSampler(t, Uniform(1000), scheme, distinct, uint64(run)), &fakeWorker{dim: 3}
 				for range run * 3 {
 					draw(t, s, w, 5)
 				}
-				s.Seed(7, 9)
+				s.Seed(7, 9+uint64(run/2))
 				id, err := s.Prepare(w, 20, 0, 1)
 				if err != nil {
 					t.Fatal(err)
@@ -405,6 +405,9 @@ func TestASeededSampleIsDrawnAgain(t *testing.T) {
 			}
 			if !slices.Equal(all[0], all[1]) {
 				t.Errorf("%s, distinct %v: %v is drawn, and then %v", scheme.Name(), distinct, all[0], all[1])
+			}
+			if slices.Equal(all[0], all[2]) {
+				t.Errorf("%s, distinct %v: two seeds draw %v", scheme.Name(), distinct, all[0])
 			}
 		}
 	}
