@@ -304,8 +304,8 @@ func (r *run[D]) train(ctx context.Context, epoch int) (Loss, error) {
 				return err
 			}
 		}
-		if !w.Model().Bounded() {
-			w.Finish() // a cut does not wait for it
+		if c, ok := w.(godwit.Cutter); ok {
+			c.Rest() // a cut does not wait for it
 		}
 		return nil
 	})

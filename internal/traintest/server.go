@@ -134,7 +134,7 @@ type Worker struct {
 
 	// Counts may be read when the worker is not in use.
 	Counts Counts
-	// Crosses, if set, is asked in Advance, Finish and Barrier whether the worker is to cross
+	// Crosses, if set, is asked in Advance, Rest, Finish and Barrier whether the worker is to cross
 	// into a cut. The first time that it says so, the worker calls what OnCut was given, and then
 	// Cut, which may read the server.
 	Crosses func() bool
@@ -448,6 +448,12 @@ func (w *Worker) PullAfter(_ context.Context, _ godwit.Clock, keys []godwit.Key,
 
 func (w *Worker) Finish() {
 	defer w.use("finish")()
+	w.cross()
+}
+
+// Rest implements [godwit.Cutter].
+func (w *Worker) Rest() {
+	defer w.use("rest")()
 	w.cross()
 }
 
