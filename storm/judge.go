@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/optim"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 // A judge compares what the workers of one process read with what they, and by the
@@ -18,7 +19,8 @@ import (
 // completed (done) and that a WaitSync brought to the owner (synced), and what
 // each node has seen. A read may show no less than what was done at its node, seen
 // at its node and promised for its clock when it began, and no more than what was
-// issued when it ended. Keys with one copy are as if all workers were at one node.
+// issued when it ended. Keys with one copy are as if all workers were at one node, and where
+// values are fetched ahead, each worker is as if it were at a node of its own.
 type judge struct {
 	*plan
 	all    bool // all nodes are in this process
@@ -26,7 +28,7 @@ type judge struct {
 	issued [][]atomic.Int32 // by key and worker
 	done   [][]atomic.Int32
 	synced [][]atomic.Int32
-	seen   [][][]atomic.Int32 // by node; node 0 stands for all where keys have one copy
+	seen   [][][]atomic.Int32 // by worker, of which the first one of a node, or of all, stands for those that see alike
 
 	mu     sync.Mutex
 	before map[push][]int32         // where keys have one copy: what had been done or seen when a write began
@@ -48,21 +50,35 @@ func newJudge(p *plan, counts *counts) *judge {
 		return t
 	}
 	j := &judge{plan: p, all: !p.processes, counts: counts, issued: table(), done: table(), synced: table(), before: map[push][]int32{}, chain: map[godwit.Key][][]int32{}}
-	for range p.nodes {
+	for range p.workers() {
 		j.seen = append(j.seen, table())
 	}
 	return j
 }
 
-// view is what the workers of a worker's node have seen of a key.
+// view is what is known to have been seen of a key by those who see it as a worker does.
 func (j *judge) view(worker int, k godwit.Key) []atomic.Int32 {
-	if j.single() {
+	switch {
+	case j.single():
 		return j.seen[0][k]
+	case j.ahead(k):
+		return j.seen[worker][k]
 	}
-	return j.seen[j.nodeOf(worker)][k]
+	return j.seen[j.nodeOf(worker)*j.perNode][k]
 }
 
-func (j *judge) near(a, b int) bool { return j.single() || j.nodeOf(a) == j.nodeOf(b) }
+// near reports whether one worker sees at once what another one did to a key.
+func (j *judge) near(a, b int, k godwit.Key) bool {
+	if j.ahead(k) {
+		return a == b
+	}
+	return j.single() || j.nodeOf(a) == j.nodeOf(b)
+}
+
+// ahead reports whether workers may have fetched values of a key before they use them.
+func (j *judge) ahead(k godwit.Key) bool {
+	return placement.FetchesAhead(j.policy) && j.stale[j.table(k)] == godwit.Eventual
+}
 
 // begins notes that a worker begins a write, after which its coordinate is to be.
 func (j *judge) begins(worker int, k godwit.Key, is int32) {
@@ -115,7 +131,7 @@ func (j *judge) reads(worker int, k godwit.Key, now moment, after int) *reading 
 	seen := j.view(worker, k)
 	for i := range r.floor {
 		r.floor[i] = seen[i].Load()
-		if !j.near(worker, i) {
+		if !j.near(worker, i, k) {
 			continue
 		}
 		if d := j.done[k][i].Load(); d > 0 {
@@ -300,14 +316,14 @@ func (j *judge) syncs(worker int) *flush {
 }
 
 // over notes that a WaitSync has returned: the owners have what was done at the
-// node, and the node shows what they had.
+// node, and the node shows what they had, but for what its workers fetched before.
 func (j *judge) over(s *flush) {
 	for k := range s.done {
 		seen := j.view(s.worker, godwit.Key(k))
 		for i := range s.done[k] {
 			raise(&j.synced[k][i], s.done[k][i])
 			raise(&j.done[k][i], s.done[k][i])
-			if n := s.owners[k][i]; n > 0 {
+			if n := s.owners[k][i]; n > 0 && !j.ahead(godwit.Key(k)) {
 				if j.nodeOf(i) != j.nodeOf(s.worker) {
 					j.counts.synced.Add(1)
 				}

@@ -69,6 +69,50 @@ func TestANodeThatGoesBackIsFound(t *testing.T) {
 	}
 }
 
+// Under a policy that has values fetched ahead, the workers of a node see what the others of it did
+// later than they do, but each sees its own writes and does not go back.
+func TestWorkersThatFetchAheadAreJudgedOneByOne(t *testing.T) {
+	for _, c := range []struct {
+		policy placement.Policy
+		stale  godwit.Bound
+		others bool // a read owes what the other worker of the node wrote and read
+	}{
+		{placement.Adaptive, godwit.Eventual, false},
+		{placement.Adaptive, godwit.Within(1), true},
+		{placement.AdaPM, godwit.Eventual, true},
+	} {
+		var j *judge
+		for seed := uint64(1); j == nil; seed++ {
+			p, err := newPlan(seed, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.nodes == 2 && p.perNode == 2 && !p.noHints {
+				p.policy, p.stale[plain] = c.policy, c.stale
+				j = newJudge(p, &counts{})
+			}
+		}
+		j.written(0, 2)
+		j.written(1, 3)
+		j.written(2, 4)
+		read := func(worker int, reads ...float32) error { return j.read(j.reads(worker, 0, moment{}, -1), reads) }
+		if err := read(1, 2, 3, 4, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, reads := range [][]float32{{2, 1, 4, 0}, {2, 3, 1, 0}} { // it lacks a write of worker 1, or what that saw
+			if err := read(0, reads...); (err != nil) != c.others {
+				t.Errorf("%v, a bound of %v: worker 0 reads %v: %v", c.policy, c.stale, reads, err)
+			}
+		}
+		if read(0, 1, 3, 4, 0) == nil {
+			t.Errorf("%v: a read that lacks a write of its own is taken", c.policy)
+		}
+		if read(1, 2, 3, 2, 0) == nil {
+			t.Errorf("%v: a worker that goes back is taken", c.policy)
+		}
+	}
+}
+
 // The bound of the table is 1: a read at clock c owes what was written before
 // clock c - 1, and a PullAfter what was before the clock that it names.
 func TestReadsBeyondTheirBoundAreFound(t *testing.T) {
