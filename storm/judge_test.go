@@ -81,34 +81,40 @@ func TestWorkersThatFetchAheadAreJudgedOneByOne(t *testing.T) {
 		{placement.Adaptive, godwit.Within(1), true},
 		{placement.AdaPM, godwit.Eventual, true},
 	} {
-		var j *judge
-		for seed := uint64(1); j == nil; seed++ {
-			p, err := newPlan(seed, false)
-			if err != nil {
+		// It lacks a write of worker 1, or what that saw.
+		for _, reads := range [][]float32{{2, 1, 4, 0}, {2, 3, 1, 0}} {
+			j := judgedTwice(t, c.policy, c.stale)
+			j.written(0, 2)
+			j.written(1, 3)
+			j.written(2, 4)
+			read := func(worker int, reads ...float32) error { return j.read(j.reads(worker, 0, moment{}, -1), reads) }
+			if err := read(1, 2, 3, 4, 0); err != nil {
 				t.Fatal(err)
 			}
-			if p.nodes == 2 && p.perNode == 2 && !p.noHints {
-				p.policy, p.stale[plain] = c.policy, c.stale
-				j = newJudge(p, &counts{})
-			}
-		}
-		j.written(0, 2)
-		j.written(1, 3)
-		j.written(2, 4)
-		read := func(worker int, reads ...float32) error { return j.read(j.reads(worker, 0, moment{}, -1), reads) }
-		if err := read(1, 2, 3, 4, 0); err != nil {
-			t.Fatal(err)
-		}
-		for _, reads := range [][]float32{{2, 1, 4, 0}, {2, 3, 1, 0}} { // it lacks a write of worker 1, or what that saw
 			if err := read(0, reads...); (err != nil) != c.others {
 				t.Errorf("%v, a bound of %v: worker 0 reads %v: %v", c.policy, c.stale, reads, err)
 			}
+			if read(0, 1, 3, 4, 0) == nil {
+				t.Errorf("%v: a read that lacks a write of its own is taken", c.policy)
+			}
+			if read(1, 2, 3, 2, 0) == nil {
+				t.Errorf("%v: a worker that goes back is taken", c.policy)
+			}
 		}
-		if read(0, 1, 3, 4, 0) == nil {
-			t.Errorf("%v: a read that lacks a write of its own is taken", c.policy)
+	}
+}
+
+// judgedTwice is a judge of two nodes of two workers each, with a bound of the first table.
+func judgedTwice(t *testing.T, policy placement.Policy, stale godwit.Bound) *judge {
+	t.Helper()
+	for seed := uint64(1); ; seed++ {
+		p, err := newPlan(seed, false)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if read(1, 2, 3, 2, 0) == nil {
-			t.Errorf("%v: a worker that goes back is taken", c.policy)
+		if p.nodes == 2 && p.perNode == 2 && !p.noHints {
+			p.policy, p.stale[plain] = policy, stale
+			return newJudge(p, &counts{})
 		}
 	}
 }
