@@ -278,6 +278,28 @@ func TestCellsOfAFileAreEvaluatedAndPredicted(t *testing.T) {
 	}
 }
 
+// heldOut trains on four fifths of a set, in a file, and returns the others, what the model answers of them, and
+// its figures, which are those of an evaluation of their file.
+func heldOut(t *testing.T, spec Spec, set *libsvm.Set) (held *libsvm.Set, answers [][]string, want Metrics) {
+	t.Helper()
+	spec.Data = filepath.Join(t.TempDir(), "examples")
+	rest, held := set.Split(1, 5)
+	if err := errors.Join(rest.Write(spec.Data), held.Write(spec.Data+".t")); err != nil {
+		t.Fatal(err)
+	}
+	_, m, want := trained(t, spec)
+	got, err := m.Test(t.Context(), task.Use{Test: spec.Data + ".t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agree(t, "examples of a file", got.Metrics, want[:3])
+	text, err := os.ReadFile(spec.Data + ".t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held, ask(t, m, task.Use{}, string(text)), want
+}
+
 func TestExamplesOfAFileAreEvaluatedAndClassified(t *testing.T) {
 	for _, hashed := range []bool{false, true} {
 		spec := reusable()["factors"]
@@ -290,25 +312,9 @@ func TestExamplesOfAFileAreEvaluatedAndClassified(t *testing.T) {
 		if hashed {
 			l.HashBits, set.Classes, positive = 14, []string{"1", "2"}, "2"
 		}
-		dir := t.TempDir()
-		spec.Data = filepath.Join(dir, "examples")
-		rest, held := set.Split(1, 5)
-		if err := errors.Join(rest.Write(spec.Data), held.Write(spec.Data+".t")); err != nil {
-			t.Fatal(err)
-		}
-		_, m, want := trained(t, spec)
-		got, err := m.Test(t.Context(), task.Use{Test: spec.Data + ".t"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		agree(t, "examples of a file", got.Metrics, want[:3])
-
-		text, err := os.ReadFile(spec.Data + ".t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		held, answers, want := heldOut(t, spec, set)
 		right := 0
-		for i, a := range ask(t, m, task.Use{}, string(text)) {
+		for i, a := range answers {
 			if y, _, _ := held.Row(i); (y > 0) == (a[0] == positive) {
 				right++
 			}
@@ -334,24 +340,9 @@ func TestExamplesOfManyClassesAndOfValuesArePredicted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec.Data = filepath.Join(t.TempDir(), "examples")
-		rest, held := set.Split(1, 5)
-		if err := errors.Join(rest.Write(spec.Data), held.Write(spec.Data+".t")); err != nil {
-			t.Fatal(err)
-		}
-		_, m, want := trained(t, spec)
-		got, err := m.Test(t.Context(), task.Use{Test: spec.Data + ".t"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		agree(t, "examples of a file", got.Metrics, want[:3])
-
-		text, err := os.ReadFile(spec.Data + ".t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		held, answers, want := heldOut(t, spec, set)
 		right, square := 0, 0.0
-		for i, a := range ask(t, m, task.Use{}, string(text)) {
+		for i, a := range answers {
 			y, _, _ := held.Row(i)
 			if classes == 0 {
 				square += math.Pow(number(t, a[0])-float64(y), 2)

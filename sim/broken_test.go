@@ -44,21 +44,26 @@ func TestWithoutAnyOneRuleStormsFail(t *testing.T) {
 		{"WaitSync waits until updates are taken", StormConfig{}, protocol.Broken{FlushAtSend: true}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
-			const most = 2000
 			whole := m.in
 			m.in.Broken = m.broken
-			for seed := uint64(1); seed <= most; seed++ {
-				r, err := Storm(context.Background(), seed, m.in)
-				if err == nil {
-					continue
-				}
-				t.Logf("seed %d (%s): %.300v", seed, r.Config, err)
-				if r, err := Storm(context.Background(), seed, whole); err != nil {
-					t.Errorf("with the rule, too, seed %d (%s): %v", seed, r.Config, err)
-				}
-				return
-			}
-			t.Errorf("%d storms did not notice", most)
+			stormsNotice(t, 2000, whole, m.in)
 		})
 	}
+}
+
+// stormsNotice holds that one of the first storms fails with a rule switched off, and not without.
+func stormsNotice(t *testing.T, most uint64, whole, broken StormConfig) {
+	t.Helper()
+	for seed := uint64(1); seed <= most; seed++ {
+		r, err := Storm(context.Background(), seed, broken)
+		if err == nil {
+			continue
+		}
+		t.Logf("seed %d (%s): %.300v", seed, r.Config, err)
+		if r, err := Storm(context.Background(), seed, whole); err != nil {
+			t.Errorf("with the rule, too, seed %d (%s): %v", seed, r.Config, err)
+		}
+		return
+	}
+	t.Errorf("%d storms did not notice", most)
 }

@@ -78,22 +78,10 @@ func TestWithoutAnyOneRuleOfCutsStormsFail(t *testing.T) {
 		{"all nodes have settled first", StormConfig{}, protocol.BrokenCut{SealEarly: true}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
-			const most = 4000
 			m.in.Cuts = 3
 			whole := m.in
 			m.in.BrokenCut = m.broken
-			for seed := uint64(1); seed <= most; seed++ {
-				r, err := Storm(context.Background(), seed, m.in)
-				if err == nil {
-					continue
-				}
-				t.Logf("seed %d (%s): %.300v", seed, r.Config, err)
-				if r, err := Storm(context.Background(), seed, whole); err != nil {
-					t.Errorf("with the rule, too, seed %d (%s): %v", seed, r.Config, err)
-				}
-				return
-			}
-			t.Errorf("%d storms did not notice", most)
+			stormsNotice(t, 4000, whole, m.in)
 		})
 	}
 }
