@@ -60,10 +60,10 @@ func (t *target) loss(label float32, margins []float32) float64 {
 		margins[0] = slope(label > 0, m)
 		return logLoss(label > 0, m)
 	}
-	loss := logSumExp(margins) - float64(margins[int(label)])
-	softmax(margins)
+	right := margins[int(label)]
+	all := softmax(margins)
 	margins[int(label)]--
-	return loss
+	return all - float64(right)
 }
 
 // unit is a value as the model has it.
@@ -93,12 +93,13 @@ func logSumExp(xs []float32) float64 {
 	return float64(largest) + math.Log(sum)
 }
 
-// softmax replaces margins by probabilities.
-func softmax(xs []float32) {
+// softmax replaces margins by probabilities, and returns their logSumExp.
+func softmax(xs []float32) float64 {
 	all := logSumExp(xs)
 	for i, x := range xs {
 		xs[i] = float32(math.Exp(float64(x) - all))
 	}
+	return all
 }
 
 // logLoss is log(1 + e^(-y·m)) for y = ±1.
