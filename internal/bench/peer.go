@@ -211,7 +211,7 @@ func (p *pair) start(ctx context.Context) (err error) {
 func (p *pair) ask(ctx context.Context, o order) (report, error) {
 	o.Rows = p.rows
 	if err := p.link.send(orders, &o); err != nil {
-		return report{}, err
+		return report{}, fmt.Errorf("the other process ended: %w", err)
 	}
 	return p.reply(ctx)
 }

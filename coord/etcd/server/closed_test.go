@@ -92,3 +92,17 @@ func TestAServerThatEndsItsProcessLeavesNothingBehind(t *testing.T) {
 		t.Errorf("%v is left behind", left)
 	}
 }
+
+// As for a disk that is full, etcd panics.
+func TestAServerThatCannotWriteItsDataEndsWithWords(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "member", "snap", "db"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(os.Args[0], "-test.run=^$")
+	c.Env = append(os.Environ(), asServer+"="+dir)
+	out, err := c.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "is a directory") || !strings.Contains(string(out), "data="+dir) || strings.Contains(string(out), "goroutine ") {
+		t.Errorf("a folder in place of the database: %v; want words that name %s, and no stack:\n%s", err, dir, out)
+	}
+}

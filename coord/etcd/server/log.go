@@ -10,10 +10,15 @@ import (
 )
 
 // lastAct is what is done when the server ends the process, as it does for want of
-// file descriptors and when its disk fails. It has told why.
-type lastAct struct{ temp *temporary }
+// file descriptors and when its disk is full or fails. It has told why.
+type lastAct struct {
+	log  *slog.Logger
+	dir  string // of the data
+	temp *temporary
+}
 
 func (a lastAct) OnWrite(*zapcore.CheckedEntry, []zapcore.Field) {
+	a.log.Error("the embedded etcd cannot go on, for the reason above, and its process ends", "data", a.dir)
 	_ = a.temp.remove() // the process ends, with an error already
 	os.Exit(1)
 }

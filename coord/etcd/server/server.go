@@ -14,6 +14,7 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 )
 
@@ -47,6 +48,10 @@ type TLSFiles struct {
 // about 100 bytes long. The server reserves a tenth more of address space, rounded
 // up to 1 GiB (10 GiB without a quota), and takes memory only as it is used.
 const quota = 896 << 20
+
+// The log of writes is cut into files whose space is taken in advance: 64 MB, twice,
+// unless it is said otherwise. The messages of a run need a fraction of that.
+func init() { wal.SegmentSizeBytes = 4 << 20 }
 
 // A Server is a running etcd of one member. It belongs to the goroutine that
 // started it; Endpoints and Token may be called by any.
@@ -146,7 +151,8 @@ func (cfg Config) embed(quiet *atomic.Bool) (c *embed.Config, temp *temporary, e
 		c.Dir = temp.data()
 		c.UnsafeNoFsync = true // nothing is to survive the process
 	}
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(errorCore{log.With("part", "etcd"), quiet}, zap.WithFatalHook(lastAct{temp})))
+	end := lastAct{log, c.Dir, temp}
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(errorCore{log.With("part", "etcd"), quiet}, zap.WithFatalHook(end), zap.WithPanicHook(end)))
 	return c, temp, nil
 }
 

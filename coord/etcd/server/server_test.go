@@ -227,7 +227,11 @@ func TestAListenerOnAllAddressesIsReachedOnThisMachine(t *testing.T) {
 
 // serverMain starts a server, says so, and waits for its end.
 func serverMain() {
-	e, err := Start(context.Background(), Config{})
+	var cfg Config
+	if dir := os.Getenv(asServer); filepath.IsAbs(dir) {
+		cfg.Dir = dir
+	}
+	e, err := Start(context.Background(), cfg)
 	if err != nil {
 		fmt.Println(err)
 		return
