@@ -58,3 +58,15 @@ func AddMul(dst, a, b []float32) {
 	}
 	plainAddMul(dst, a, b)
 }
+
+// TopicOdds computes dst[i] = doc[i]·(max(word[i], 0) + beta)·inverse[i]: how much each
+// topic is drawn by collapsed Gibbs sampling (package train/lda).
+func TopicOdds(dst, doc, word, inverse []float32, beta float32) {
+	same3("TopicOdds", len(dst), len(doc), len(word))
+	same("TopicOdds", len(dst), len(inverse))
+	if fast && len(dst) >= lanes {
+		fastTopicOdds(&dst[0], &doc[0], &word[0], &inverse[0], len(dst), beta)
+		return
+	}
+	plainTopicOdds(dst, doc, word, inverse, beta)
+}

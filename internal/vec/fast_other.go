@@ -24,6 +24,9 @@ func fastAddDivRoot(dst, acc, x *float32, n int, eps float32)       { panic(none
 func fastAdam(value, m, v, grad *float32, n int, lr, b1, b2, eps, c1, c2, limit float32) {
 	panic(none)
 }
+func fastTopicOdds(dst, doc, word, inverse *float32, n int, beta float32) {
+	panic(none)
+}
 func fastMulComplex(dr, di, ar, ai, br, bi *float32, n int)    { panic(none) }
 func fastAddMulComplex(dr, di, ar, ai, br, bi *float32, n int) { panic(none) }
 func fastMulConj(dr, di, ar, ai, br, bi *float32, n int)       { panic(none) }

@@ -59,6 +59,11 @@ func fastAddDivRoot(dst *float32, acc *float32, x *float32, n int, eps float32)
 //go:noescape
 func fastAdam(value *float32, m *float32, v *float32, grad *float32, n int, lr float32, b1 float32, b2 float32, eps float32, c1 float32, c2 float32, limit float32)
 
+// fastTopicOdds is TopicOdds for n ≥ lanes.
+//
+//go:noescape
+func fastTopicOdds(dst *float32, doc *float32, word *float32, inverse *float32, n int, beta float32)
+
 // fastMulComplex is MulComplex for n ≥ lanes complex numbers.
 //
 //go:noescape

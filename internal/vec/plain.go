@@ -113,6 +113,17 @@ func plainAdam(value, m, v, grad []float32, s *AdamStep) {
 	}
 }
 
+func plainTopicOdds(dst, doc, word, inverse []float32, beta float32) {
+	doc, word, inverse = doc[:len(dst)], word[:len(dst)], inverse[:len(dst)]
+	for i := range dst {
+		n := word[i]
+		if n < 0 {
+			n = 0
+		}
+		dst[i] = float32(float32(doc[i]*(n+beta)) * inverse[i])
+	}
+}
+
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func plainMulComplex(dst, a, b []float32) {

@@ -117,12 +117,13 @@ func (ev *evaluator) complete(r *rand.Rand) (loss float64) {
 	for range ev.task.cfg.Fold {
 		ev.sweep(r, 2)
 	}
+	product := likelihood(1)
 	for i := 1; i < len(ev.local); i += 2 {
 		id := int(ev.local[i])
 		_, p := s.sample(ev.vals[id*k:(id+1)*k], r)
-		loss -= math.Log(p)
+		loss += product.and(p)
 	}
-	return loss
+	return loss + product.end()
 }
 
 // beginDocument begins a document none of whose words has a topic.
@@ -139,14 +140,12 @@ func (ev *evaluator) sweep(r *rand.Rand, step int) {
 	k, s := ev.task.cfg.Topics, &ev.s
 	for i := 0; i < len(ev.local); i += step {
 		if z := ev.topics[i]; z != none {
-			s.doc[z]--
-			s.length--
+			s.countInDocument(int(z), -1)
 		}
 		id := int(ev.local[i])
 		z, _ := s.sample(ev.vals[id*k:(id+1)*k], r)
 		ev.topics[i] = uint16(z)
-		s.doc[z]++
-		s.length++
+		s.countInDocument(z, 1)
 	}
 }
 

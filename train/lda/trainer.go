@@ -36,6 +36,7 @@ type trainer struct {
 	rand *rand.Rand
 
 	topics []uint16 // of the words of the batch
+	moved  []bool   // of its distinct words, then of the rows of the topics: a count may have changed
 	rows   distinct.Rows
 	vals   []float32
 	diffs  []float32 // changes of the counts and topics, to be pushed
@@ -136,14 +137,14 @@ func (t *trainer) update(ctx context.Context, keys []godwit.Key) error {
 func (t *trainer) changed(ks []godwit.Key) ([]godwit.Key, []float32) {
 	t.ks = t.ks[:0]
 	from, to := 0, 0
-	for _, key := range ks {
+	for i, key := range ks {
 		k := t.task.cfg.Topics
-		if key >= t.keys.assigned && key < t.keys.assigned+godwit.Key(t.task.assigned()) {
+		if i >= len(t.moved) {
 			k = perAssigned * t.task.digits()
 		}
 		row := t.diffs[from : from+k]
 		from += k
-		if slices.ContainsFunc(row, func(x float32) bool { return x != 0 }) {
+		if (i >= len(t.moved) || t.moved[i]) && slices.ContainsFunc(row, func(x float32) bool { return x != 0 }) {
 			to += copy(t.diffs[to:], row)
 			t.ks = append(t.ks, key)
 		}
@@ -159,29 +160,62 @@ func (t *trainer) sweep(b *Batch, vals []float32) (loss float64) {
 	t.src.Seed(b.at.Seed(t.task.cfg.Seed))
 	k, docs := t.task.cfg.Topics, t.task.docs
 	t.s.setTotals(vals[b.words*k:])
+	t.moved = buffer.Sized(t.moved, b.words+t.task.rows)
+	clear(t.moved)
+	product := likelihood(1)
 	local, rest := b.local, t.topics
 	for doc := b.from; doc < b.to; doc++ {
 		n := len(docs.Doc(doc))
 		topics := rest[:n]
 		rest = rest[n:]
 		t.s.beginDocument(topics)
-		row := (b.words + t.task.row(doc)) * k
-		totals := t.diffs[row : row+k]
+		row := b.words + t.task.row(doc)
 		for i, id := range local[:n] {
-			counts, diffs := vals[int(id)*k:(int(id)+1)*k], t.diffs[int(id)*k:(int(id)+1)*k]
-			if z := topics[i]; z != none {
-				t.s.count(counts, int(z), -1)
-				diffs[z]--
-				totals[z]--
+			counts, was := vals[int(id)*k:(int(id)+1)*k], topics[i]
+			if was != none {
+				t.s.count(counts, int(was), -1)
 			}
 			z, p := t.s.sample(counts, t.rand)
-			loss -= math.Log(p)
+			loss += product.and(p)
 			t.s.count(counts, z, 1)
-			diffs[z]++
-			totals[z]++
-			topics[i] = uint16(z)
+			if z != int(was) {
+				t.move(int(id), was, z)
+				t.move(row, was, z)
+				topics[i] = uint16(z)
+			}
 		}
 		local = local[n:]
 	}
+	return loss + product.end()
+}
+
+// A likelihood is a product of probabilities. Its logarithm is taken when it gets small,
+// which is after some twenty words.
+type likelihood float64
+
+// and multiplies p to the product, and returns -log of what it takes out of it, if anything.
+func (l *likelihood) and(p float64) float64 {
+	*l *= likelihood(p)
+	if *l > 1e-200 {
+		return 0
+	}
+	return l.end()
+}
+
+// end returns -log of the product, which begins anew.
+func (l *likelihood) end() float64 {
+	loss := -math.Log(float64(*l))
+	*l = 1
 	return loss
+}
+
+// move notes that a word moved from one topic, or none, to another, in a row of the batch.
+func (t *trainer) move(row int, from uint16, to int) {
+	k := t.task.cfg.Topics
+	diffs := t.diffs[row*k : (row+1)*k]
+	if from != none {
+		diffs[from]--
+	}
+	diffs[to]++
+	t.moved[row] = true
 }

@@ -43,6 +43,7 @@ func elementwise(m machine) {
 	adagrad(m)
 	roots(m)
 	adam(m)
+	odds(m)
 }
 
 // delta raises its flag more than once for some of the last elements, with the
@@ -108,6 +109,17 @@ func adam(m machine) {
 		r := m.div(m.mul(mean, c1), root)
 		r = m.atLeast(m.atMost(r, limit), minus)
 		return []result{{"m", mean}, {"v", square}, {"value", m.sub(v("value"), m.mul(lr, r))}}
+	})
+	m.ret()
+}
+
+func odds(m machine) {
+	m.text("fastTopicOdds", "func(dst, doc, word, inverse *float32, n int, beta float32)", "is TopicOdds for n ≥ lanes.")
+	beta := m.argument("beta")
+	zero := m.load(float(m, "zeros", 0))
+	m.sweep([]string{"dst", "doc", "word", "inverse"}, 2, func(v func(string) value) []result {
+		smoothed := m.add(m.atLeast(v("word"), zero), beta)
+		return []result{{"dst", m.mul(m.mul(v("doc"), smoothed), v("inverse"))}}
 	})
 	m.ret()
 }
