@@ -121,7 +121,10 @@ func TestANodeThatAsksForMuchAndReadsNothingCostsBoundedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("400 MB")
 	}
-	for _, x := range askings {
+	for i, x := range askings {
+		if race && i > 0 {
+			break // bytes are counted without the race detector, which makes all of it seven times as long
+		}
 		t.Run(x.name, func(t *testing.T) {
 			s := stall(t, x.policy)
 			ctx := background(t)
