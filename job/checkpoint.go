@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
 )
@@ -200,7 +201,7 @@ func (p *part) resume(ctx context.Context) error {
 		return err
 	}
 	err = c.Rows(ctx, p.mayBeHome, func(table int, rows []uint64, vals []float32) error {
-		_, err := p.node.Restore(table, rows, vals)
+		_, err := p.node.Restore(table, rows, vals, false)
 		return err
 	})
 	if err != nil {
@@ -312,7 +313,7 @@ func (p *part) write(ctx context.Context, id checkpoint.ID, s *train.State) (*ch
 				return err
 			}
 		}
-		_, err := p.node.Cut(ctx, id.Number, w.Write)
+		_, err := p.node.Cut(ctx, id.Number, node.WholeCut, w.Write)
 		return err
 	})
 }

@@ -8,6 +8,18 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
+// A Which says which rows a cut hands over.
+type Which int
+
+const (
+	// WholeCut is all rows that anybody has accessed.
+	WholeCut Which = iota
+	// ChangedCut is those of them that have changed, or were first accessed, since a cut before this one handed
+	// them over, or since they were restored as saved. So the rows of a whole cut and of the cuts of changed
+	// rows that follow it, of each row the latest, are those of a whole cut in the place of the last one.
+	ChangedCut
+)
+
 // A Sink takes rows of a cut: their numbers within a table, and for each its value followed
 // by the rule's state, one row after the other. It must not keep the slices. An error
 // ends the cut.
@@ -23,8 +35,8 @@ type CutStats struct {
 }
 
 // Cut makes a cut ([godwit.Cutter]) while workers go on, and hands the rows to sink that this
-// node owns at that moment: all nodes together hand over each row once that anybody has accessed,
-// and no other. It is to be called at every node with the same number, which is greater than that of
+// node owns at that moment: all nodes together hand over each row once that which is of, and no
+// other. It is to be called at every node with the same which and the same number, which is greater than that of
 // the cut before. Workers begin to cross when the first node calls it; see AwaitCut for the others. Sink is called by one
 // goroutine, and not after Cut has returned. Rows that were changed before
 // they were handed over come first, else rows are in ascending order for the most part.
@@ -34,27 +46,33 @@ type CutStats struct {
 //
 // The cut is given up at all nodes, with an error, when the context ends at one, or a sink fails,
 // or so many rows are changed before they are saved that copies of them would take more than a tenth
-// of the rows of a node, and more than 64 MiB. Workers are not affected by that.
-func (n *Node) Cut(ctx context.Context, number uint64, sink Sink) (CutStats, error) {
-	s, err := n.cuts.Make(ctx, number, sink)
+// of the rows of a node, and more than 64 MiB. Workers are not affected by that. Rows that were
+// handed over before count as saved all the same, so the next cut must be a WholeCut: a
+// ChangedCut is given up, too. A caller that could not keep what it was given, at any node, must ask for
+// a WholeCut next by itself.
+func (n *Node) Cut(ctx context.Context, number uint64, which Which, sink Sink) (CutStats, error) {
+	s, err := n.cuts.Make(ctx, number, which == ChangedCut, sink)
 	if err != nil {
 		err = fmt.Errorf("node: cut %d: %w", number, err)
 	}
 	return CutStats{s.Rows, s.Bytes, s.Kept, s.Longest}, err
 }
 
-// AwaitCut returns the number of a cut that another node has asked for, and for which Cut is to be
+// AwaitCut returns number and rows of a cut that another node has asked for, and for which Cut is to be
 // called here. It waits until there is one.
-func (n *Node) AwaitCut(ctx context.Context) (number uint64, err error) {
+func (n *Node) AwaitCut(ctx context.Context) (number uint64, which Which, err error) {
 	for {
-		if number, ok := n.cuts.Asked(); ok {
-			return number, nil
+		if number, changed, ok := n.cuts.Asked(); ok {
+			if changed {
+				which = ChangedCut
+			}
+			return number, which, nil
 		}
 		switch n.host.Wait(n.cuts.News(), ctx.Done(), n.host.Done()) {
 		case 1:
-			return 0, fmt.Errorf("node: waiting for a cut: %w", context.Cause(ctx))
+			return 0, 0, fmt.Errorf("node: waiting for a cut: %w", context.Cause(ctx))
 		case 2:
-			return 0, n.Err()
+			return 0, 0, n.Err()
 		}
 	}
 }
@@ -63,8 +81,10 @@ func (n *Node) AwaitCut(ctx context.Context) (number uint64, err error) {
 // it takes those that have their home here, and returns how many; so every node may be given
 // all rows, at any number of nodes. It is for rows that no worker has accessed yet: once all
 // nodes have restored theirs, all workers call WaitSync, Barrier and WaitSync before they begin.
+// Rows that are restored as saved are part of a ChangedCut only when they have changed since: that is
+// for a checkpoint that builds on the one that they come from.
 // An error tells of bad arguments, or that a row has moved away; rows before it are restored.
-func (n *Node) Restore(table int, rows []uint64, floats []float32) (restored int, err error) {
+func (n *Node) Restore(table int, rows []uint64, floats []float32, saved bool) (restored int, err error) {
 	if table < 0 || table >= n.cfg.Model.Tables() {
 		return 0, fmt.Errorf("node: restore: there is no table %d, the model has %d", table, n.cfg.Model.Tables())
 	}
@@ -81,7 +101,7 @@ func (n *Node) Restore(table int, rows []uint64, floats []float32) (restored int
 		if n.Home(k) != n.self {
 			continue
 		}
-		if !r.Restore(k, floats[i*length:(i+1)*length]) {
+		if !r.Restore(k, floats[i*length:(i+1)*length], saved) {
 			if err := n.Err(); err != nil {
 				return restored, fmt.Errorf("node: restore: %w", err)
 			}

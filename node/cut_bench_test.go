@@ -47,7 +47,7 @@ func BenchmarkCut(b *testing.B) {
 				var cut sync.WaitGroup
 				for _, n := range c.Nodes {
 					cut.Go(func() {
-						s, err := n.Cut(ctx, uint64(i+1), func(int, []uint64, []float32) error { return nil })
+						s, err := n.Cut(ctx, uint64(i+1), WholeCut, func(int, []uint64, []float32) error { return nil })
 						if err != nil {
 							b.Error(err)
 						}

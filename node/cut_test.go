@@ -33,8 +33,8 @@ func cutModel(t testing.TB) *godwit.Model {
 // A saved is the rows of a cut, by table and row.
 type saved map[[2]uint64][]float32
 
-// cut has all nodes of a cluster make a cut.
-func cutAll(t testing.TB, c *Cluster, cut uint64) saved {
+// cutAll has all nodes of a cluster make a cut.
+func cutAll(t testing.TB, c *Cluster, cut uint64, which Which) saved {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -44,7 +44,7 @@ func cutAll(t testing.TB, c *Cluster, cut uint64) saved {
 	var wg sync.WaitGroup
 	for i, n := range c.Nodes {
 		wg.Go(func() {
-			_, errs[i] = n.Cut(ctx, cut, func(table int, nos []uint64, floats []float32) error {
+			_, errs[i] = n.Cut(ctx, cut, which, func(table int, nos []uint64, floats []float32) error {
 				mu.Lock()
 				defer mu.Unlock()
 				length := n.cfg.Model.TableRowLen(table)
@@ -68,13 +68,13 @@ func cutAll(t testing.TB, c *Cluster, cut uint64) saved {
 	return rows
 }
 
-// restoreAll gives all nodes all rows, in any order.
+// restoreAll gives all nodes all rows, in any order, as saved.
 func restoreAll(t testing.TB, c *Cluster, rows saved) {
 	t.Helper()
 	restored := 0
 	for at, row := range rows {
 		for _, n := range c.Nodes {
-			k, err := n.Restore(int(at[0]), []uint64{at[1]}, row)
+			k, err := n.Restore(int(at[0]), []uint64{at[1]}, row, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,8 @@ func same(t testing.TB, what string, got, want saved) {
 }
 
 // What was saved is restored at another number of nodes, values and state, bit for bit: before
-// anything is trained, and after keys moved and were replicated.
+// anything is trained, and after keys moved and were replicated. The same holds for a cut of all rows together with
+// one of those that changed afterwards, also where the first was restored.
 func TestRowsAreRestoredAtAnyNumberOfNodes(t *testing.T) {
 	variants(t, []int{1, 3}, func(t *testing.T, nodes int, cfg Config) {
 		cfg.Model = cutModel(t)
@@ -125,7 +126,8 @@ func TestRowsAreRestoredAtAnyNumberOfNodes(t *testing.T) {
 			return everywhere(ctx, w)
 		}
 		each(t, c, train)
-		rows := cutAll(t, c, 1)
+		rows := cutAll(t, c, 1, WholeCut)
+		addChanged(t, "trained further", c, train, rows)
 		if len(rows) == 0 || len(rows) >= int(m.Keys()) && !cfg.Policy.Everywhere(false) {
 			t.Fatalf("%d of %d rows were written, want those that were touched", len(rows), m.Keys())
 		}
@@ -152,13 +154,35 @@ func TestRowsAreRestoredAtAnyNumberOfNodes(t *testing.T) {
 				}
 				return everywhere(ctx, w)
 			})
-			got := cutAll(t, c, 2)
+			got := cutAll(t, c, 2, WholeCut)
+			all := maps.Clone(got)
 			if cfg.Policy.Everywhere(true) { // policies that ask for rows before the run begins
 				maps.DeleteFunc(got, func(at [2]uint64, _ []float32) bool { return rows[at] == nil })
 			}
 			same(t, fmt.Sprintf("%d nodes", nodes), got, rows)
+			addChanged(t, fmt.Sprintf("restored at %d nodes, and trained", nodes), c, train, all)
 		}
 	})
+}
+
+// addChanged has workers train, makes a cut of the changed rows, and adds it to the rows of cuts before: as one
+// of all rows has them. Rows may come into use meanwhile, by intents that have become due.
+func addChanged(t *testing.T, what string, c *Cluster, train func(context.Context, godwit.Worker, *rand.Rand) error, rows saved) {
+	t.Helper()
+	each(t, c, train)
+	changed := cutAll(t, c, 3, ChangedCut)
+	if len(changed) == 0 {
+		t.Errorf("%s: no row has changed", what)
+	}
+	maps.Copy(rows, changed)
+	for at := range cutAll(t, c, 4, ChangedCut) {
+		if rows[at] != nil {
+			t.Errorf("%s: row %d of table %d has changed since a moment ago", what, at[1], at[0])
+		}
+	}
+	whole := cutAll(t, c, 5, WholeCut)
+	maps.DeleteFunc(whole, func(at [2]uint64, _ []float32) bool { return rows[at] == nil })
+	same(t, what, whole, rows)
 }
 
 // Keys that were announced go on moving while workers do nothing, and every one is in a cut all the same.
@@ -198,7 +222,7 @@ func TestACutHasEachRowOnceThoughKeysWereMoving(t *testing.T) {
 			defer w.(godwit.Cutter).Rest()
 			return everywhere(ctx, w)
 		})
-		if got := cutAll(t, c, cut+1); len(got) != rows {
+		if got := cutAll(t, c, cut+1, WholeCut); len(got) != rows {
 			t.Fatalf("-seed %d: cut %d has %d rows of %d", *seed, cut+1, len(got), rows)
 		}
 		for _, n := range c.Nodes {
@@ -238,7 +262,7 @@ func TestCutsAreMadeWhileWorkersWork(t *testing.T) {
 		wg.Go(func() {
 			defer over.Store(true)
 			for i := range cuts {
-				rows := cutAll(t, c, uint64(i+1))
+				rows := cutAll(t, c, uint64(i+1), WholeCut)
 				for k := range uint64(keyCount) {
 					row := rows[[2]uint64{0, k}]
 					if row == nil {
@@ -300,7 +324,7 @@ func TestACutIsGivenUpAndTheNextOneMade(t *testing.T) {
 	errs := make([]error, 2)
 	var wg sync.WaitGroup
 	for i, n := range c.Nodes {
-		wg.Go(func() { _, errs[i] = n.Cut(short, 1, none) })
+		wg.Go(func() { _, errs[i] = n.Cut(short, 1, WholeCut, none) })
 	}
 	wg.Wait()
 	if err := errs[1]; !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "worker 1.0") {
@@ -313,18 +337,31 @@ func TestACutIsGivenUpAndTheNextOneMade(t *testing.T) {
 	full := errors.New("the disk is full")
 	for i, n := range c.Nodes {
 		wg.Go(func() {
-			_, errs[i] = n.Cut(ctx, 2, func(int, []uint64, []float32) error { return full })
+			_, errs[i] = n.Cut(ctx, 2, WholeCut, func(int, []uint64, []float32) error { return full })
 		})
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); !errors.Is(err, full) {
 		t.Errorf("%v, want that of the sink", err)
 	}
-	rows := cutAll(t, c, 3)
-	if row := rows[[2]uint64{0, 3}]; len(row) != 3 {
-		t.Errorf("row 3 is %v after two cuts that were given up", row)
+	each := func(number uint64, which func(i int) Which) error {
+		for i, n := range c.Nodes {
+			wg.Go(func() { _, errs[i] = n.Cut(ctx, number, which(i), none) })
+		}
+		wg.Wait()
+		return errors.Join(errs...)
 	}
-	if _, err := c.Nodes[0].Cut(ctx, 3, none); err == nil {
+	if err := each(3, func(int) Which { return ChangedCut }); err == nil || !strings.Contains(err.Error(), "must be of all") {
+		t.Errorf("a cut of changed rows after one that was given up: %v", err)
+	}
+	rows := cutAll(t, c, 4, WholeCut)
+	if err := each(5, func(i int) Which { return Which(i) }); err == nil || !strings.Contains(err.Error(), "not all nodes") {
+		t.Errorf("a cut of changed rows at one node, of all at the other: %v", err)
+	}
+	if row := rows[[2]uint64{0, 3}]; len(row) != 3 {
+		t.Errorf("row 3 is %v after cuts that were given up", row)
+	}
+	if _, err := c.Nodes[0].Cut(ctx, 5, WholeCut, none); err == nil {
 		t.Error("a cut of the same number again")
 	}
 }
@@ -338,10 +375,11 @@ func TestNodesHearOfACut(t *testing.T) {
 	var errs [2]error
 	var wg sync.WaitGroup
 	none := func(int, []uint64, []float32) error { return nil }
-	wg.Go(func() { _, errs[0] = c.Nodes[0].Cut(ctx, 7, none) })
+	wg.Go(func() { _, errs[0] = c.Nodes[0].Cut(ctx, 7, ChangedCut, none) })
 	wg.Go(func() {
-		if got, errs[1] = c.Nodes[1].AwaitCut(ctx); errs[1] == nil {
-			_, errs[1] = c.Nodes[1].Cut(ctx, got, none)
+		var which Which
+		if got, which, errs[1] = c.Nodes[1].AwaitCut(ctx); errs[1] == nil {
+			_, errs[1] = c.Nodes[1].Cut(ctx, got, which, none)
 		}
 	})
 	wg.Wait()

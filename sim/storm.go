@@ -93,10 +93,10 @@ func Storm(ctx context.Context, seed uint64, w StormConfig) (*StormReport, error
 		if s.bounds != nil {
 			rep.Judged, rep.Rebound = s.bounds.clocks.Judged, s.bounds.changes
 		}
+		err = s.judge()
 		if s.cuts != nil {
 			rep.Cut = s.cuts.did
 		}
-		err = s.judge()
 	}
 	if e := c.Close(); err == nil {
 		err = e

@@ -19,9 +19,10 @@ import (
 
 // DidCuts says what the cuts of a storm met.
 type DidCuts struct {
-	Cuts int // of nodes
-	Rows int // that were handed over
-	Kept int // rows of which copies were kept
+	Cuts   int // of nodes
+	Rows   int // that were handed over
+	Kept   int // rows of which copies were kept
+	Spared int // rows that cuts of the changed rows did not hand over
 }
 
 // OnCut makes the worker a godwit.Cutter.
@@ -39,8 +40,9 @@ type stormCuts struct {
 }
 
 type stormCut struct {
-	at   map[int]boundary // by worker
-	rows map[godwit.Key][]float32
+	which node.Which
+	at    map[int]boundary // by worker
+	rows  map[godwit.Key][]float32
 }
 
 // A boundary is what a worker had done when it crossed.
@@ -57,7 +59,7 @@ func newStormCuts() *stormCuts {
 
 func (c *stormCuts) cut(number uint64) *stormCut {
 	if c.made[number] == nil {
-		c.made[number] = &stormCut{map[int]boundary{}, map[godwit.Key][]float32{}}
+		c.made[number] = &stormCut{at: map[int]boundary{}, rows: map[godwit.Key][]float32{}}
 	}
 	return c.made[number]
 }
@@ -113,15 +115,17 @@ func (s *storm) program(ctx context.Context, env train.Env) error {
 func (s *storm) makeCuts(ctx context.Context, id int) error {
 	n, rng := s.c.Node(id), rand.New(rand.NewPCG(s.seed, 0xc07+uint64(id)))
 	for i := range s.config.Cuts {
-		number := uint64(10*i + 1)
+		number, which := uint64(10*i+1), node.Which(s.seed>>i&1)
 		if (int(s.seed)+i)%s.config.Nodes == id {
 			world{s.c, s.c.hosts[id]}.Sleep(time.Duration(rng.Int64N(20_000_000)), nil, nil)
-		} else if got, err := n.AwaitCut(ctx); err != nil || got != number {
-			return fmt.Errorf("node %d: cut %d is asked for, want %d: %w", id, got, number, err)
+		} else if got, of, err := n.AwaitCut(ctx); err != nil || got != number || of != which {
+			return fmt.Errorf("node %d: cut %d of kind %d is asked for, want %d of kind %d: %w", id, got, of, number, which, err)
 		}
-		rows := s.cuts.cut(number).rows
+		cut := s.cuts.cut(number)
+		cut.which = which
+		rows := cut.rows
 		var wrong error
-		did, err := n.Cut(ctx, number, func(table int, nos []uint64, floats []float32) error {
+		did, err := n.Cut(ctx, number, which, func(table int, nos []uint64, floats []float32) error {
 			world{s.c, s.c.hosts[id]}.Sleep(time.Duration(rng.Int64N(200_000)), nil, nil)
 			length := s.model.TableRowLen(table)
 			for j, no := range nos {
@@ -150,13 +154,21 @@ func (c *stormCuts) add(did node.CutStats) {
 	c.did.Kept += int(did.Kept)
 }
 
-// judge looks at all cuts when the storm is over.
+// judge looks at all cuts when the storm is over. Those of the changed rows it looks at together with the
+// ones before.
 func (c *stormCuts) judge(s *storm) error {
 	if c == nil {
 		return nil
 	}
+	rows := map[godwit.Key][]float32{}
 	for _, number := range slices.Sorted(maps.Keys(c.made)) {
 		cut := c.made[number]
+		if cut.which == node.WholeCut {
+			clear(rows)
+		}
+		maps.Copy(rows, cut.rows)
+		c.did.Spared += len(rows) - len(cut.rows)
+		cut.rows = rows
 		if want := s.config.Nodes * s.config.Workers; len(cut.at) != want {
 			return fmt.Errorf("sim: %d of %d workers crossed into cut %d", len(cut.at), want, number)
 		}

@@ -30,12 +30,13 @@ func TestCutsHaveJustWhatCameBeforeThem(t *testing.T) {
 			did.Cuts += r.Cut.Cuts
 			did.Rows += r.Cut.Rows
 			did.Kept += r.Cut.Kept
+			did.Spared += r.Cut.Spared
 			sum := r.Sum()
 			moves, copies = moves+sum.Moves, copies+sum.Copies
 		}
 	}
 	t.Logf("%+v, %d moves, %d copies", did, moves, copies)
-	if n >= 60 && (did.Rows < 1000 || did.Kept < 100 || moves < 1000 || copies < 100) {
+	if n >= 60 && (did.Rows < 1000 || did.Kept < 100 || did.Spared < 100 || moves < 1000 || copies < 100) {
 		t.Error("the test is vacuous")
 	}
 }
@@ -75,10 +76,13 @@ func TestWithoutAnyOneRuleOfCutsStormsFail(t *testing.T) {
 		{"K4, rows with copies stay", StormConfig{Policy: restless.Policy{}}, protocol.BrokenCut{MoveKept: true}},
 		{"K4, marks move along", StormConfig{Policy: restless.Policy{}}, protocol.BrokenCut{ForgetMark: true}},
 		{"K5, they are saved where they arrive", StormConfig{Policy: restless.Policy{}}, protocol.BrokenCut{SaveOnce: true}},
+		{"K6, changes clear the bit", StormConfig{}, protocol.BrokenCut{StaySaved: true}},
+		{"K6, late changes of copies too", StormConfig{Cuts: 20, Nodes: 4, Workers: 1, Policy: placement.Static}, protocol.BrokenCut{CopySaved: true}},
+		{"K6, the bit moves as it is", StormConfig{Policy: restless.Policy{}}, protocol.BrokenCut{MoveSaved: true}},
 		{"all nodes have settled first", StormConfig{}, protocol.BrokenCut{SealEarly: true}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
-			m.in.Cuts = 3
+			m.in.Cuts = max(m.in.Cuts, 3)
 			whole := m.in
 			m.in.BrokenCut = m.broken
 			stormsNotice(t, 4000, whole, m.in)

@@ -37,7 +37,7 @@ func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (val
 	if r.Kind == wire.Push {
 		return nil, u.Push(h, r.Key, r.Vals, MarkOf(r.Odd))
 	}
-	if h == nil || h.Key != r.Key || h.Meta&^uint32(OddMark) != uint32(owner) {
+	if h == nil || h.Key != r.Key || h.Meta&^uint32(OddMark|savedBit) != uint32(owner) {
 		return nil, false
 	}
 	return u.value(h, scratch), true

@@ -3,6 +3,7 @@ package protocol
 import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
 )
 
 // This file is what a shard does for a cut ([godwit.Cutter]), so that the row of each key can be
@@ -23,9 +24,16 @@ import (
 // When all changes from before the cut have arrived at all nodes, the cut is sealed: copies, and
 // rows without later changes, are what is to be saved, each where it is then.
 //
+// A cut may be of the changed rows only: those that have changed since they were last saved. A main copy that is as it
+// was when it was saved has a bit that says so, which moves with it.
+//
 // K5. A row that is saved gets the later mark. One that has left before it was saved is saved where it
 // arrives: that is before the word of the node that it left that it has saved its rows, as both go the
 // same way.
+//
+// K6. Any change of a main copy, and of a copy for a cut, clears the bit. A row is saved when the row itself is handed
+// over; a copy that is handed over leaves the row as it is: it has later changes. The copy of a row that was saved, and
+// has not changed before the cut, is not handed over.
 
 // A Mark tells the sides of a cut apart: 0 or OddMark. It is a bit of Header.Meta.
 type Mark uint32
@@ -46,6 +54,15 @@ func (m Mark) odd() bool { return m != 0 }
 
 func markOf(h *store.Header) Mark { return Mark(h.Meta) & OddMark }
 
+// isSaved reports whether a row, or a copy for a cut, is as it was when it was last saved.
+func isSaved(h *store.Header) bool { return h.Meta&uint32(savedBit) != 0 }
+
+// markAs gives a row what a Transfer says of it.
+func (s *Shard) markAs(h *store.Header, r *wire.Record) {
+	s.mark(h, MarkOf(r.Odd))
+	s.setSaved(h, r.Saved)
+}
+
 // BrokenCut switches rules of cuts off, so that tests can show that they would notice.
 type BrokenCut struct {
 	KeepNone   bool // K1: a later change keeps no copy of the row
@@ -56,6 +73,9 @@ type BrokenCut struct {
 	MoveKept   bool // K4: a key moves although the copy of its row may still change
 	ForgetMark bool // K4: a row that moves counts as not changed since the cut
 	SaveOnce   bool // K5: nothing is saved that arrives later
+	StaySaved  bool // K6: a row that changes counts as saved
+	CopySaved  bool // K6: late changes of a copy leave it one that need not be saved
+	MoveSaved  bool // K6: a row that moves counts as saved
 	SealEarly  bool // a node does not wait for the others' changes from before the cut
 }
 
@@ -63,6 +83,7 @@ type BrokenCut struct {
 type cut struct {
 	settled Mark                     // of what is from before the cut under way; while there is none, of everything
 	sealed  bool                     // all changes from before the cut have arrived at all nodes
+	changed bool                     // rows that are saved already are not saved again; known when it is sealed
 	short   bool                     // the shard has given the cut up
 	copies  map[godwit.Key]store.Ref // rows as the cut has them, of keys whose rows changed since
 }
@@ -85,26 +106,36 @@ const (
 
 // turn prepares a change of a main copy from one side of a cut. It returns the copy of the row to which
 // the change is to be made, too; nil: none.
-func (s *Shard) turn(h *store.Header, m Mark) []float32 {
+func (s *Shard) turn(h *store.Header, m Mark) (too []float32) {
 	switch {
 	case m == markOf(h):
-		return nil
 	case m == s.cut.later():
 		s.keep(h)
 	case s.cfg.BrokenCut.LateToOne:
 	default:
-		if c, ok := s.cut.copies[h.Key]; ok {
-			return s.st.Floats(c)
-		}
+		too = s.late(h.Key)
 	}
-	return nil
+	s.setSaved(h, isSaved(h) && s.cfg.BrokenCut.StaySaved)
+	return too
+}
+
+// late returns the copy of a row that is about to get a change from before the cut; nil: there is none.
+func (s *Shard) late(k godwit.Key) []float32 {
+	c, ok := s.cut.copies[k]
+	if !ok {
+		return nil
+	}
+	if !s.cfg.BrokenCut.CopySaved {
+		s.setSaved(s.st.Header(c), false)
+	}
+	return s.st.Floats(c)
 }
 
 // keep keeps a copy of a row that is about to contain later changes (K1).
 func (s *Shard) keep(h *store.Header) {
 	s.mark(h, s.cut.later())
 	c := &s.cut
-	if c.short || s.cfg.BrokenCut.KeepNone {
+	if c.short || s.cfg.BrokenCut.KeepNone || c.sealed && c.changed && isSaved(h) {
 		return
 	}
 	class := s.class(h.Key)
@@ -120,6 +151,7 @@ func (s *Shard) keep(h *store.Header) {
 	}
 	ref := s.st.Spare(class)
 	copy(s.st.Floats(ref), store.FloatsAt(h, s.cfg.rowLens[class]))
+	s.setSaved(s.st.Header(ref), isSaved(h))
 	c.copies[h.Key] = ref
 	s.Stats.Kept++
 }
@@ -194,8 +226,9 @@ func (s *Shard) travelsAs(h *store.Header) Mark {
 	return markOf(h)
 }
 
-// SealCut takes note that all changes from before the cut have arrived at all nodes.
-func (s *Shard) SealCut() { s.cut.sealed = true }
+// SealCut takes note that all changes from before the cut have arrived at all nodes, and whether the
+// cut is of the changed rows only.
+func (s *Shard) SealCut(changed bool) { s.cut.sealed, s.cut.changed = true, changed }
 
 // GiveUpCut forgets what was to be saved.
 func (s *Shard) GiveUpCut() {
@@ -220,30 +253,32 @@ func (s *Shard) Kept(keys []godwit.Key) []godwit.Key {
 }
 
 // Save appends the row of a key as the cut has it to dst, value and state, if it is to be saved
-// here. It then counts as saved.
+// here. It then counts as saved. It is to be called for all rows, also in a cut of the changed rows.
 func (s *Shard) Save(k godwit.Key, dst []float32) ([]float32, bool) {
-	if ref, ok := s.cut.copies[k]; ok {
-		dst = append(dst, s.st.Floats(ref)...)
-		s.st.Free(ref)
+	ref, ok := s.cut.copies[k]
+	if ok {
 		delete(s.cut.copies, k)
-		return dst, true
-	}
-	ref, ok := s.st.Find(k)
-	if !ok || !s.unsaved(ref) {
+		defer s.st.Free(ref)
+	} else if ref, ok = s.st.Find(k); !ok || !s.unsaved(ref) {
 		return dst, false
 	}
-	s.mark(s.st.Header(ref), s.cut.later())
+	h := s.st.Header(ref)
+	s.mark(h, s.cut.later())
+	if s.cut.changed && isSaved(h) {
+		return dst, false
+	}
+	s.setSaved(h, true)
 	return append(dst, s.st.Floats(ref)...), true
 }
 
-// unsaved reports whether a row is a main copy that is to be saved.
+// unsaved reports whether a row is a main copy that is yet to be saved, or has been.
 func (s *Shard) unsaved(ref store.Ref) bool {
 	h := s.st.Header(ref)
 	st := stateOf(h)
 	return (st == owner || st == tentative) && markOf(h) == s.cut.settled
 }
 
-// Unsaved calls do with the keys whose main copies here are to be saved, in no particular order.
+// Unsaved calls do with the keys whose main copies here Save is to be called for, in no particular order.
 func (s *Shard) Unsaved(do func(godwit.Key)) {
 	s.st.Each(func(ref store.Ref) {
 		if s.unsaved(ref) {
@@ -253,8 +288,8 @@ func (s *Shard) Unsaved(do func(godwit.Key)) {
 }
 
 // Restore makes a row of a key, value and state, the main copy's, and reports whether that is
-// here. Copies at other nodes follow in the next rounds.
-func (s *Shard) Restore(k godwit.Key, row []float32) bool {
+// here. Copies at other nodes follow in the next rounds. Saved says that the row counts as saved.
+func (s *Shard) Restore(k godwit.Key, row []float32, saved bool) bool {
 	ref, ok := s.find(k)
 	if !ok || stateOf(s.st.Header(ref)) != owner {
 		return false
@@ -263,6 +298,7 @@ func (s *Shard) Restore(k godwit.Key, row []float32) bool {
 	for _, to := range [][]float32{s.turn(h, s.cut.settled), s.st.Floats(ref)} {
 		copy(to, row)
 	}
+	s.setSaved(h, saved)
 	s.renewed(h)
 	return true
 }

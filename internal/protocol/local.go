@@ -131,7 +131,8 @@ func (u *Update) apply(row, push []float32) {
 }
 
 // Push is Shard.PushAt for the common case: the row that was found for the key is its main
-// copy, has no side, and has the mark of the push. Otherwise it does nothing and reports false.
+// copy, has no side, has the mark of the push, and has changed since it was saved. Otherwise it does
+// nothing and reports false.
 // The lock of the key's shard must be held.
 func (u *Update) Push(h *store.Header, k godwit.Key, push []float32, m Mark) bool {
 	if h == nil || h.Key != k || h.Meta != uint32(owner)|uint32(m) {

@@ -56,7 +56,7 @@ func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) 
 	}
 	s.travels = hs
 	s.Stats.MovesOut++
-	s.send(out, to, wire.Record{Kind: wire.Transfer, Key: h.Key, Epoch: h.Epoch + 1, Version: h.Version, Odd: s.travelsAs(h).odd(), Vals: s.st.Floats(ref), Holders: hs})
+	s.send(out, to, wire.Record{Kind: wire.Transfer, Key: h.Key, Epoch: h.Epoch + 1, Version: h.Version, Odd: s.travelsAs(h).odd(), Saved: isSaved(h) || s.cfg.BrokenCut.MoveSaved, Vals: s.st.Floats(ref), Holders: hs})
 	s.becomeFrozen(h, to)
 	if s.cfg.Broken.DropAtSend {
 		k := h.Key
@@ -93,7 +93,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 		own = s.joinMain(h, ref, r)
 	default:
 		copy(s.st.Floats(ref), r.Vals)
-		s.mark(h, MarkOf(r.Odd))
+		s.markAs(h, r)
 		if st == placeholder {
 			s.arrived(out, h)
 		}
@@ -137,7 +137,7 @@ func (s *Shard) joinMain(h *store.Header, ref store.Ref, r *wire.Record) (own bo
 		rest ^= OddMark
 	}
 	copy(s.st.Floats(ref), r.Vals)
-	s.mark(h, MarkOf(r.Odd))
+	s.markAs(h, r)
 	if flight {
 		s.mergeMain(h, ref, s.floats(d.flight), d.side)
 	}

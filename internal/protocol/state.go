@@ -49,18 +49,27 @@ func (s state) role() string {
 	return s.String()
 }
 
-// Header.Meta has the state in its low bits, above them the row's mark, and above that the
-// number of the side.
+// Header.Meta has the state in its low bits, above them the row's mark, then whether it is saved, and
+// above that the number of the side.
 const (
 	stateBits = 4
 	stateMask = 1<<stateBits - 1
-	sideShift = stateBits + 1
+	savedBit  = OddMark << 1
+	sideShift = stateBits + 2
 )
 
 func stateOf(h *store.Header) state { return state(h.Meta & stateMask) }
 
 // mark gives a row a mark (cut.go).
 func (s *Shard) mark(h *store.Header, m Mark) { h.Meta = h.Meta&^uint32(OddMark) | uint32(m) }
+
+// setSaved notes whether a row, or a copy for a cut, is as it was when it was last handed over (cut.go).
+func (s *Shard) setSaved(h *store.Header, saved bool) {
+	h.Meta &^= uint32(savedBit)
+	if saved {
+		h.Meta |= uint32(savedBit)
+	}
+}
 
 // enter changes the state of a row. Only the functions of this file call it.
 func (s *Shard) enter(h *store.Header, to state) {

@@ -80,7 +80,7 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 		return false, d.stopped()
 	}
 	x.count--
-	r.Kind, r.Op, r.Origin, r.Hops, r.Coming, r.Rough, r.Odd = x.kind, x.op, x.origin, x.hops, x.coming, x.rough, x.odd
+	r.Kind, r.Op, r.Origin, r.Hops, r.Coming, r.Rough, r.Odd, r.Saved = x.kind, x.op, x.origin, x.hops, x.coming, x.rough, x.odd, x.saved
 	f := x.fields
 	if f&fKey != 0 && !d.entry(r) {
 		return false, d.err
@@ -157,7 +157,7 @@ func (d *Decoder) begin() bool {
 	if count == 0 || count > 1 && f&fKey == 0 {
 		return d.fail(at+2, "a run of %d records", count)
 	}
-	x.fields, x.coming = f, flags&coming != 0
+	x.fields, x.coming, x.saved = f, f&fRoute != 0 && flags&coming != 0, f&fSaved != 0 && flags&saved != 0
 	x.rough, x.odd = f&fRough != 0 && flags&rough != 0, f&fSide != 0 && flags&odd != 0
 	var u uint64
 	i := at + headLen

@@ -42,7 +42,7 @@
 //
 // # A run
 //
-// Consecutive records of the same kind, op, origin, hops, coming, rough, odd, number of
+// Consecutive records of the same kind, op, origin, hops, coming, rough, odd, saved, number of
 // floats and coding form a run of 1 … 65535: a head, and an entry for each.
 //
 //	┌──────┬───────┬───────┬─────────┬─────────┬──────┬─────────┬────────┬──────┬───────────
@@ -51,12 +51,13 @@
 //	└──────┴───────┴───────┴─────────┴─────────┴──────┴─────────┴────────┴──────┴───────────
 //
 //	flags    bit 0: op is that of the run before; 1: origin is that of the run
-//	         before; 2: coming; 3: values have a coding; 4: keys and indexes of
-//	         all entries but the first are the next ones, and no bytes; 5: the
-//	         entries are those of a remembered list, whose hash of 16 bytes
-//	         stands here; 6: these entries are to be remembered. Of bits 4 to 6,
-//	         one at most. 7: of pulls, the values asked for may be rounded; of
-//	         what changes a row, it is of an odd side of cuts
+//	         before; 2: coming, or of a row that moves, saved; 3: values have a
+//	         coding; 4: keys and indexes of all entries but the first are the next
+//	         ones, and no bytes; 5: the entries are those of a remembered list,
+//	         whose hash of 16 bytes stands here; 6: these entries are to be
+//	         remembered. Of bits 4 to 6, one at most. 7: of pulls, the values
+//	         asked for may be rounded; of what changes a row, it is of an odd side
+//	         of cuts
 //	op       absent under bit 0
 //	origin   absent under bit 1
 //	floats   of the values of each record

@@ -31,6 +31,7 @@ type run struct {
 	coming bool
 	rough  bool
 	odd    bool
+	saved  bool
 	hops   uint8
 	origin godwit.NodeID
 	op     uint64
@@ -109,7 +110,7 @@ func (e *Encoder) Append(r *Record) {
 	if n := maxHead + maxEntry + 3*maxVarint*len(r.Holders); cap(e.runs)-len(e.runs) < n {
 		e.runs = slices.Grow(e.runs, n)
 	}
-	if x := &e.run; x.kind != r.Kind || x.op != r.Op || x.origin != r.Origin || x.hops != r.Hops || x.coming != r.Coming || x.odd != r.Odd ||
+	if x := &e.run; x.kind != r.Kind || x.op != r.Op || x.origin != r.Origin || x.hops != r.Hops || x.coming != r.Coming || x.odd != r.Odd || x.saved != r.Saved ||
 		x.floats != len(r.Vals) || x.rough != r.Rough || x.coding != coding || x.step != step || x.count == maxRun || f&fKey == 0 {
 		e.end()
 		e.begin(r, f, coding, step)
@@ -160,7 +161,7 @@ func (e *Encoder) putCoded(vals []float32, c Coding, step float32) (Coding, floa
 
 // begin writes the head of a run. There is room for it.
 func (e *Encoder) begin(r *Record, f field, c Coding, step float32) {
-	e.run = run{kind: r.Kind, fields: f, coming: r.Coming, rough: r.Rough, odd: r.Odd, hops: r.Hops, origin: r.Origin, op: r.Op, floats: len(r.Vals),
+	e.run = run{kind: r.Kind, fields: f, coming: r.Coming, rough: r.Rough, odd: r.Odd, saved: r.Saved, hops: r.Hops, origin: r.Origin, op: r.Op, floats: len(r.Vals),
 		coding: c, step: step, at: len(e.runs), dense: f.listed(), last: first}
 	i := len(e.runs) + headLen
 	b := e.runs[:cap(e.runs)]
@@ -193,6 +194,9 @@ func (e *Encoder) begin(r *Record, f field, c Coding, step float32) {
 	}
 	if f&fSide != 0 && r.Odd {
 		flags |= odd
+	}
+	if f&fSaved != 0 && r.Saved {
+		flags |= saved
 	}
 	if f&fVals != 0 {
 		i = putUvarint(b, i, uint64(len(r.Vals)))

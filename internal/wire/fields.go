@@ -18,6 +18,7 @@ const (
 	fVals
 	fRough // of pulls
 	fSide  // Odd; no kind has both
+	fSaved // Saved; no kind has it and fRoute
 )
 
 // fieldsOf says which fields each kind has on the wire. It is the only place
@@ -40,7 +41,7 @@ var fieldsOf = [256]field{
 	Dropped: fKey | fSeq,
 	Refuse:  fKey,
 
-	Transfer: fKey | fEpoch | fVersion | fHolders | fVals | fSide,
+	Transfer: fKey | fEpoch | fVersion | fHolders | fVals | fSide | fSaved,
 	Claim:    fKey | fOrigin | fEpoch,
 	Release:  fKey | fOrigin | fEpoch,
 	Drained:  fKey | fEpoch,
@@ -71,6 +72,7 @@ const (
 	remember   = 1 << 6
 	rough      = 1 << 7 // of a kind with fRough
 	odd        = 1 << 7 // … with fSide
+	saved      = 1 << 2 // … with fSaved
 )
 
 // flags returns the flags that a run of records with these fields may have.
@@ -93,6 +95,9 @@ func (f field) flags() byte {
 	}
 	if f&fSide != 0 {
 		b |= odd
+	}
+	if f&fSaved != 0 {
+		b |= saved
 	}
 	if f.listed() {
 		b |= dense | listed | remember
@@ -124,6 +129,7 @@ func (r *Record) Check() error {
 		{fRoute, r.Hops != 0, "Hops"},
 		{fRoute, r.Coming, "Coming"},
 		{fSide, r.Odd, "Odd"},
+		{fSaved, r.Saved, "Saved"},
 		{fEpoch, r.Epoch != 0, "Epoch"},
 		{fVersion, r.Version != 0, "Version"},
 		{fSeq, r.Seq != 0, "Seq"},

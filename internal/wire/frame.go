@@ -32,7 +32,8 @@ const PrefixLen = 4
 //	4  both sides of a new connection prove that they are members of the run
 //	5  learned intents
 //	6  values that may be rounded; cuts
-const Version = 6
+//	7  cuts of the changed rows
+const Version = 7
 
 // frameAlign is what the length of a frame is a multiple of, so that frames
 // that follow each other all begin where floats can be used in place.

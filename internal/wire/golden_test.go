@@ -53,7 +53,7 @@ func goldenRecord(k Kind) Record {
 	if f&fVals != 0 {
 		r.Vals = full.Vals
 	}
-	r.Rough = f&fRough != 0
+	r.Rough, r.Saved = f&fRough != 0, f&fSaved != 0
 	return r
 }
 

@@ -58,7 +58,7 @@ const (
 	BidReply // owner → who bid: the key stays; Version: what its row has now. 0: the node may ask for the key
 
 	// Cuts.
-	Cut // Op: the number of a cut; Key: how far the sender has come with it (package cut of a node); Seq: not 0 if it gave the cut up
+	Cut // Op: the number of a cut; Key: how far the sender has come with it (package cut of a node); Seq: 1 if it gave the cut up, plus 2 if the cut is of the changed rows
 
 	kinds // number of kinds + 1
 )
@@ -94,6 +94,7 @@ type Record struct {
 	Index   uint32         // the position of the key in that operation
 	Hops    uint8          // how often the record was passed on
 	Odd     bool           // what changed the row, or the row that moves, is of an odd side of cuts
+	Saved   bool           // the row that moves is as it was when a cut last had it
 	Coming  bool           // the receiver will find the key on its way to it: wait, do not pass on
 	Epoch   godwit.Epoch   // how often the ownership of the key has changed hands
 	Version godwit.Version // of the row that the record brings or acknowledges

@@ -53,6 +53,12 @@ func randomRecord(r *rand.Rand, k Kind) Record {
 	if f&fRoute != 0 {
 		rec.Hops, rec.Coming = uint8(wide(r)), r.IntN(2) == 0
 	}
+	if f&fSide != 0 {
+		rec.Odd = r.IntN(2) == 0
+	}
+	if f&fSaved != 0 {
+		rec.Saved = r.IntN(2) == 0
+	}
 	if f&fEpoch != 0 {
 		rec.Epoch = godwit.Epoch(wide(r))
 	}
@@ -133,7 +139,7 @@ func equal(a, b *Record) bool {
 		return false
 	}
 	return x.Kind == y.Kind && x.Key == y.Key && x.Origin == y.Origin && x.Op == y.Op && x.Index == y.Index && x.Hops == y.Hops &&
-		x.Coming == y.Coming && x.Epoch == y.Epoch && x.Version == y.Version && x.Seq == y.Seq &&
+		x.Coming == y.Coming && x.Odd == y.Odd && x.Saved == y.Saved && x.Epoch == y.Epoch && x.Version == y.Version && x.Seq == y.Seq &&
 		x.Rough == y.Rough && x.Coding == y.Coding && math.Float32bits(x.Step) == math.Float32bits(y.Step)
 }
 
@@ -442,7 +448,7 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 		{"length beyond the limit", header(3, 0xff), "want 16 … 67108864"},
 		{"no length of values", plain, "offset 16: data frame ends after 16 of at least 24 bytes"},
 		{"magic", header(4, 'H'), "not a frame of Godwit"},
-		{"version", header(5, 9), "protocol version 9, this program speaks version 6"},
+		{"version", header(5, 9), "protocol version 9, this program speaks version 7"},
 		{"hello", hello, "frame type 2, want 1"},
 		{"flags", header(7, 1), "flags 0x01"},
 		{"too many values", header(HeaderLen, 1), "offset 16: 1 bytes of values claimed, 0 bytes left"},

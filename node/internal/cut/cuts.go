@@ -49,21 +49,30 @@ type Cuts struct {
 	wake    chan struct{} // holds a token when Run is to look
 	out     link.Sender   // of Run
 	kept    uint64        // copies of rows that cuts before this one kept
+	changed bool          // the cut under way is of the changed rows only. Run writes it under the lock
 
 	mu    preempt.Mutex
 	stage stage
 	peers []progress
-	heard uint64 // the largest number that a peer told
-	call  *call  // waits for the next cut or the one under way; nil: nobody does
-	fault error  // why the cut under way is given up; nil: it is not
+	heard progress // the one with the largest number that a peer told first
+	owes  bool     // the last cut was given up: the next one must be of all rows
+	call  *call    // waits for the next cut or the one under way; nil: nobody does
+	fault error    // why the cut under way is given up; nil: it is not
 	news  chan struct{}
 }
 
+// What Seq of a wire.Cut says.
+const (
+	gaveUp    = 1 << 0
+	ofChanged = 1 << 1
+)
+
 // progress is how far a peer has come.
 type progress struct {
-	number uint64
-	stage  stage
-	gave   bool // it gave the cut up
+	number  uint64
+	stage   stage
+	changed bool // the cut is of the changed rows only
+	gave    bool // it gave the cut up
 }
 
 // before reports whether the peer has yet to come to a stage of a cut.
@@ -71,16 +80,21 @@ func (p *progress) before(number uint64, s stage) bool {
 	return p.number < number || p.number == number && p.stage < s
 }
 
-var errOther = errors.New("another node asks for a cut of another number")
+var (
+	errOther = errors.New("another node asks for a cut of another number")
+	errKinds = errors.New("not all nodes ask for the same rows: all, or the changed ones")
+	errOwes  = errors.New("the cut before was given up: which rows were saved is not known, and the next cut must be of all")
+)
 
 // A call is one of Make.
 type call struct {
-	ctx    context.Context
-	number uint64
-	sink   func(table int, rows []uint64, floats []float32) error
-	stats  Stats
-	err    error // set before done is closed
-	done   chan struct{}
+	ctx     context.Context
+	number  uint64
+	changed bool
+	sink    func(table int, rows []uint64, floats []float32) error
+	stats   Stats
+	err     error // set before done is closed
+	done    chan struct{}
 }
 
 // Stats are what a cut was at a node.
@@ -122,10 +136,10 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Make makes the cut of a number, or joins that which another node has asked for. It hands
-// what is to be saved here to sink, by the goroutine of Run.
-func (c *Cuts) Make(ctx context.Context, number uint64, sink func(table int, rows []uint64, floats []float32) error) (Stats, error) {
-	x := &call{ctx: ctx, number: number, sink: sink, done: make(chan struct{})}
+// Make makes the cut of a number, of the changed rows or of all, or joins that which another node has
+// asked for. It hands what is to be saved here to sink, by the goroutine of Run.
+func (c *Cuts) Make(ctx context.Context, number uint64, changed bool, sink func(table int, rows []uint64, floats []float32) error) (Stats, error) {
+	x := &call{ctx: ctx, number: number, changed: changed, sink: sink, done: make(chan struct{})}
 	c.mu.Lock()
 	last := c.number.Load()
 	switch {
@@ -137,6 +151,7 @@ func (c *Cuts) Make(ctx context.Context, number uint64, sink func(table int, row
 		return Stats{}, fmt.Errorf("the last cut had the number %d, each must have a greater one", last)
 	}
 	c.call = x
+	c.compare()
 	c.mu.Unlock()
 	signal(c.wake)
 	switch c.Host.Wait(x.done, ctx.Done(), c.Host.Done()) {
@@ -152,12 +167,12 @@ func (c *Cuts) Make(ctx context.Context, number uint64, sink func(table int, row
 }
 
 // Asked returns the number of a cut that another node has asked for, and that Make was not called
-// for; false: there is none.
-func (c *Cuts) Asked() (number uint64, ok bool) {
+// for, and whether it is of the changed rows; false: there is none.
+func (c *Cuts) Asked() (number uint64, changed, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.number.Load()
-	return n, c.stage != ended && c.current() == nil && c.fault == nil
+	return n, c.changed, c.stage != ended && c.current() == nil && c.fault == nil
 }
 
 // News holds a token when Asked may say something else.
@@ -171,9 +186,11 @@ func (c *Cuts) Told(from godwit.NodeID, r *wire.Record) error {
 	if s < asked || s > ended || r.Op < p.number || r.Op == p.number && s <= p.stage {
 		return fmt.Errorf("node %d says that it has come to stage %d of cut %d, after stage %d of cut %d", from, s, r.Op, p.stage, p.number)
 	}
-	*p = progress{r.Op, s, r.Seq != 0 || p.gave && p.number == r.Op}
-	c.heard = max(c.heard, r.Op)
-	c.blame()
+	*p = progress{r.Op, s, r.Seq&ofChanged != 0, r.Seq&gaveUp != 0 || p.gave && p.number == r.Op}
+	if r.Op > c.heard.number {
+		c.heard = *p
+	}
+	c.compare()
 	signal(c.wake)
 	return nil
 }
@@ -187,12 +204,22 @@ func (c *Cuts) Short() {
 
 var errShort = errors.New("too many rows were changed before they were saved: copies may take a tenth of them, or 64 MiB")
 
-// blame gives the cut under way up if a peer did. The lock is held.
-func (c *Cuts) blame() {
+// compare gives the cut under way up if a peer did, or another kind of cut was asked for. The
+// lock is held.
+func (c *Cuts) compare() {
 	for i, p := range c.peers {
-		if p.gave && p.number == c.number.Load() && c.stage != ended {
+		switch {
+		case p.number != c.number.Load():
+		case c.stage == ended:
+			c.owes = c.owes || p.gave
+		case p.gave:
 			c.giveUp(fmt.Errorf("node %d gave the cut up", i))
+		case p.changed != c.changed:
+			c.giveUp(errKinds)
 		}
+	}
+	if x := c.current(); x != nil && c.stage != ended && x.changed != c.changed {
+		c.giveUp(errKinds)
 	}
 }
 
@@ -218,7 +245,7 @@ func (c *Cuts) Run() {
 func (c *Cuts) next() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.heard
+	n := c.heard.number
 	if c.call != nil {
 		if n <= c.number.Load() {
 			n = c.call.number
@@ -245,7 +272,7 @@ func (c *Cuts) make() bool {
 	if !c.Rows.Proto.BrokenCut.SealEarly && !c.until(func() bool { return c.all(settled) }) {
 		return false
 	}
-	c.Rows.Set.WithEach((*protocol.Shard).SealCut)
+	c.Rows.Set.WithEach(func(s *protocol.Shard) { s.SealCut(c.changed) })
 	if !c.until(c.joined) {
 		return false
 	}
@@ -270,17 +297,20 @@ func (c *Cuts) make() bool {
 // begin begins the cut that the call or a peer asked for, and reports whether there is still one.
 func (c *Cuts) begin() bool {
 	c.mu.Lock()
-	n := c.heard
+	n, changed := c.heard.number, c.heard.changed
 	if n <= c.number.Load() {
 		if c.call == nil {
 			c.mu.Unlock()
 			return false
 		}
-		n = c.call.number
+		n, changed = c.call.number, c.call.changed
 	}
 	c.number.Store(n)
-	c.stage, c.fault = asked, nil
-	c.blame()
+	c.stage, c.fault, c.changed = asked, nil, changed
+	if changed && c.owes {
+		c.giveUp(errOwes)
+	}
+	c.compare()
 	c.mu.Unlock()
 	c.longest.Store(0)
 	c.asked.Add(1)
@@ -297,6 +327,7 @@ func (c *Cuts) end(kept uint64) {
 	if err := c.Host.Err(); err != nil {
 		c.giveUp(err) // the rows may be gone
 	}
+	c.owes = c.fault != nil
 	if c.current() != nil {
 		c.call.stats.Kept, c.call.stats.Longest = kept-c.kept, time.Duration(c.longest.Load())
 		c.over(c.fault)
@@ -460,7 +491,10 @@ func (c *Cuts) tell(s stage) {
 	}
 	r := wire.Record{Kind: wire.Cut, Op: c.number.Load(), Key: godwit.Key(s)}
 	if c.fault != nil {
-		r.Seq = 1
+		r.Seq = gaveUp
+	}
+	if c.changed {
+		r.Seq |= ofChanged
 	}
 	c.mu.Unlock()
 	for peer := range c.Links.All {

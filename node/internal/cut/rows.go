@@ -87,7 +87,7 @@ func (r *Rows) some(table int, keys []godwit.Key, sink Sink) {
 }
 
 // Restore overwrites the row of a key, value and state. It reports false if the main copy is not
-// here, or the rows are gone.
-func (r *Rows) Restore(k godwit.Key, row []float32) (ok bool) {
-	return r.Set.With(k, func(s *protocol.Shard) { ok = s.Restore(k, row) }) && ok
+// here, or the rows are gone. Saved says that the row counts as saved.
+func (r *Rows) Restore(k godwit.Key, row []float32, saved bool) (ok bool) {
+	return r.Set.With(k, func(s *protocol.Shard) { ok = s.Restore(k, row, saved) }) && ok
 }
