@@ -2,8 +2,11 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -109,6 +112,11 @@ func testManifest(id ID) Manifest {
 
 // save writes a checkpoint of a model by some nodes.
 func save(ctx context.Context, rng *rand.Rand, s Store, id ID, m model, nodes int, sections map[string][]byte) (*Manifest, error) {
+	return saveOn(ctx, rng, s, nil, id, m, nodes, sections)
+}
+
+// saveOn writes the rows of a model that changed since a checkpoint, as one that builds on it; nil: all rows.
+func saveOn(ctx context.Context, rng *rand.Rand, s Store, last *Manifest, id ID, m model, nodes int, sections map[string][]byte) (*Manifest, error) {
 	var pieces []*Piece
 	for node := range nodes {
 		p, err := Write(ctx, s, id, node, testTables, func(w *Writer) error {
@@ -126,7 +134,21 @@ func save(ctx context.Context, rng *rand.Rand, s Store, id ID, m model, nodes in
 		}
 		pieces = append(pieces, p)
 	}
-	return Commit(ctx, s, testManifest(id), pieces)
+	manifest := testManifest(id)
+	if last != nil {
+		manifest.BuildsOn = last.Layers()
+	}
+	return Commit(ctx, s, manifest, pieces)
+}
+
+// with returns the model with the rows of changes as they are there.
+func (m model) with(changes model) model {
+	o := make(model, len(m))
+	for t := range m {
+		o[t] = maps.Clone(m[t])
+		maps.Copy(o[t], changes[t])
+	}
+	return o
 }
 
 func folder(t *testing.T) *Folder {
@@ -160,11 +182,11 @@ func TestWhatWasWrittenIsReadOnAnyNumberOfNodes(t *testing.T) {
 		if got, err := read(ctx, c, nil); err != nil || !got.equal(m) || c.Manifest().Nodes != nodes {
 			t.Fatalf("%d nodes: the rows differ: %v", nodes, err)
 		}
-		d, err := c.Verify(ctx)
-		if err != nil || i > 0 && d != digest {
-			t.Fatalf("%d nodes: digest %v, want %v: %v", nodes, d, digest, err)
+		sum, err := c.Verify(ctx)
+		if err != nil || i > 0 && sum.Digest != digest || sum.Rows != c.Manifest().Rows {
+			t.Fatalf("%d nodes: %+v, want digest %v: %v", nodes, sum, digest, err)
 		}
-		digest = d
+		digest = sum.Digest
 		for name, want := range sections {
 			if b, err := c.Section(ctx, name); err != nil || string(b) != string(want) {
 				t.Errorf("section %q: %q, want %q: %v", name, b, want, err)
@@ -197,6 +219,129 @@ func TestWhatWasWrittenIsReadOnAnyNumberOfNodes(t *testing.T) {
 	}
 }
 
+// What was written as changes is read, verified and restored like what was written whole.
+func TestChangesAreReadLikeAllRows(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	m := newModel(rng, 3000)
+	last, err := save(ctx, rng, s, ID{1, testAttempt}, m, 3, map[string][]byte{"old": nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(4) {
+		changes := newModel(rng, rng.IntN(1500))
+		m = m.with(changes)
+		id := ID{n + 2, testAttempt}
+		if last, err = saveOn(ctx, rng, s, last, id, changes, 1+rng.IntN(3), map[string][]byte{"new": nil}); err != nil {
+			t.Fatal(err)
+		}
+		if last.Format != FormatIncremental || len(last.BuildsOn) != int(n)+1 {
+			t.Fatalf("format %d, built on %d", last.Format, len(last.BuildsOn))
+		}
+	}
+	whole, err := save(ctx, rng, s, ID{6, testAttempt}, m, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(ctx, s, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read(ctx, c, nil); err != nil || !got.equal(m) {
+		t.Errorf("the rows differ: %v", err)
+	}
+	if sum, err := c.Verify(ctx); err != nil || sum != (Sum{whole.Rows, whole.Digest}) {
+		t.Errorf("%+v, and written whole there are %d rows with digest %v: %v", sum, whole.Rows, whole.Digest, err)
+	}
+	// Three nodes restore what is theirs.
+	restored := model{{}, {}, {}}
+	for node := range uint64(3) {
+		got, err := read(ctx, c, func(_ int, first, last uint64) bool { return first < last || first%3 == node })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			for r := range got[i] {
+				if r%3 != node {
+					t.Fatalf("node %d got row %d", node, r)
+				}
+			}
+		}
+		restored = restored.with(got)
+	}
+	if !restored.equal(m) {
+		t.Error("three nodes restored something else")
+	}
+}
+
+// What a later checkpoint builds on stays.
+func TestPruneKeepsWhatOthersBuildOn(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	m := newModel(rng, 100)
+	models := []model{m}
+	var all []*Manifest
+	for n := range uint64(5) {
+		var on *Manifest
+		changes := m
+		if n > 0 && n != 3 { // 1 ← 2 ← 3, 4 ← 5
+			on, changes = all[n-1], newModel(rng, 20)
+			m = m.with(changes)
+		}
+		manifest, err := saveOn(ctx, rng, s, on, ID{n + 1, testAttempt}, changes, 2, map[string][]byte{"x": {1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, models = append(all, manifest), append(models, m)
+	}
+	for _, step := range []struct{ keep, manifests, objects int }{
+		{3, 2, 4}, // the manifests and sections of 1 and 2
+		{2, 1, 8}, // and those of 3, and the parts of all three
+		{1, 1, 2}, // and of 4
+	} {
+		done, err := Prune(ctx, s, step.keep)
+		if err != nil || len(done.Checkpoints) != step.manifests || done.Objects != step.objects {
+			t.Errorf("keep %d: %+v, want %+v: %v", step.keep, done, step, err)
+		}
+		for n := 6 - step.keep; n <= 5; n++ {
+			c, err := Open(ctx, s, uint64(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := read(ctx, c, nil); err != nil || !got.equal(models[n]) {
+				t.Errorf("keep %d: checkpoint %d: %v", step.keep, n, err)
+			}
+		}
+	}
+}
+
+func TestIncrementalCheckpointsDoNotGrowForEver(t *testing.T) {
+	with := func(bytes ...int64) *Manifest {
+		m := &Manifest{}
+		for _, n := range bytes[:len(bytes)-1] {
+			m.BuildsOn = append(m.BuildsOn, Layer{Parts: []Part{{Bytes: n / 2}, {Bytes: n - n/2}}})
+		}
+		m.Parts = []Part{{Bytes: bytes[len(bytes)-1]}}
+		m.Sections = []Section{{Bytes: 1 << 40}}
+		return m
+	}
+	for _, c := range []struct {
+		last *Manifest
+		want bool
+	}{
+		{nil, false},
+		{with(100), true},
+		{with(100, 50), true},
+		{with(100, 51), false},
+		{with(100, 25, 25), true},
+		{with(100, 25, 26), false},
+		{with(append([]int64{1 << 20}, slices.Repeat([]int64{1}, mostLayers-1)...)...), true},
+		{with(append([]int64{1 << 20}, slices.Repeat([]int64{1}, mostLayers)...)...), false},
+	} {
+		if got := Incremental(c.last); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.last, got, c.want)
+		}
+	}
+}
+
 func TestRestoringAPartOfTheRowsReadsLittleElse(t *testing.T) {
 	ctx, s := t.Context(), folder(t)
 	const n = 100_000
@@ -215,21 +360,31 @@ func TestRestoringAPartOfTheRowsReadsLittleElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := read(ctx, c, func(_ int, first, last uint64) bool { return first <= 50_000 && 50_000 <= last })
-	if _, ok := got[1][50_000]; err != nil || !ok || len(got[1]) > blockSize/12+1 {
-		t.Errorf("%d rows were read for one, %v", len(got[1]), err)
+	want, blocks := func(_ int, first, last uint64) bool { return first <= 50_000 && 50_000 <= last }, 0
+	got, err := read(ctx, c, want)
+	if _, ok := got[1][50_000]; err != nil || !ok || len(got[1]) != 1 {
+		t.Errorf("%d rows for one, %v", len(got[1]), err)
+	}
+	err = c.each(ctx, want, func(int, *block) error { blocks++; return nil })
+	if err != nil || blocks != 1 {
+		t.Errorf("%d blocks were read for a row, %v", blocks, err)
 	}
 }
 
 // damage changes each object of a checkpoint in many ways; each must be found, and named.
 func TestDamageIsFoundAndNamed(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
-	if _, err := save(ctx, rng, s, ID{1, testAttempt}, newModel(rng, 3000), 2, map[string][]byte{"x": []byte("0123456789")}); err != nil {
-		t.Fatal(err)
-	}
-	foreign := folder(t)
-	if _, err := save(ctx, rng, foreign, ID{1, testAttempt}, newModel(rng, 3000), 2, map[string][]byte{"x": []byte("9876543210")}); err != nil {
-		t.Fatal(err)
+	rng, ctx, s, foreign := seeded(t), t.Context(), folder(t), folder(t)
+	for f, section := range map[*Folder]string{s: "0123456789", foreign: "9876543210"} {
+		last, err := save(ctx, rng, f, ID{1, testAttempt}, newModel(rng, 3000), 1, nil)
+		if err == nil {
+			_, err = saveOn(ctx, rng, f, last, ID{2, testAttempt}, newModel(rng, 1000), 2, map[string][]byte{"x": []byte(section)})
+		}
+		if err == nil {
+			_, err = Prune(ctx, f, 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	verify := func() error {
 		c, err := Open(ctx, s, 0)
@@ -242,7 +397,7 @@ func TestDamageIsFoundAndNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	objects, err := s.List(ctx, prefix)
-	if err != nil || len(objects) != 4 {
+	if err != nil || len(objects) != 5 { // the part of checkpoint 1, two parts, a section and the manifest of 2
 		t.Fatalf("%v, %v", objects, err)
 	}
 	for _, o := range objects {
@@ -400,6 +555,55 @@ func TestIndexesThatAreNotSoundAreRefused(t *testing.T) {
 		"1 rows, 5 … 4":       func(e []entry) { e[1].first, e[1].last = 5, 4 },
 		"1 rows, 0 … 1099511": func(e []entry) { e[1].first, e[1].last = 0, testTables[1].Rows },
 		"at most 1048576":     func(e []entry) { e[1].rows, e[1].last = 1<<20, 1<<30 },
+	} {
+		if err := one(change); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+// So are manifests, whose checksums are right too.
+func TestManifestsThatAreNotSoundAreRefused(t *testing.T) {
+	rng, ctx := seeded(t), t.Context()
+	one := func(change func(m *Manifest)) error {
+		s := folder(t)
+		first, err := save(ctx, rng, s, ID{1, testAttempt}, newModel(rng, 20), 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := saveOn(ctx, rng, s, first, ID{2, testAttempt}, newModel(rng, 20), 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(m)
+		line, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := fmt.Appendf(nil, "%s\n{\"sha256\":%q}\n", line, sum(line))
+		if err := os.WriteFile(filepath.Join(s.dir, manifestName(2)), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Open(ctx, s, 2)
+		if err == nil {
+			_, err = c.Verify(ctx)
+		}
+		return err
+	}
+	if err := one(func(*Manifest) {}); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(m *Manifest){
+		"format 1, want 2":       func(m *Manifest) { m.Format = Format },
+		"format 2, want 1":       func(m *Manifest) { m.BuildsOn = nil },
+		"format 3 of":            func(m *Manifest) { m.Format = 3 },
+		"1 builds on 1":          func(m *Manifest) { m.BuildsOn = slices.Repeat(m.BuildsOn, 2) },
+		"2 builds on 3":          func(m *Manifest) { m.BuildsOn[0].Number, m.BuildsOn[0].Parts, m.BuildsOn[0].Rows = 3, nil, 0 },
+		"no part of checkpoint":  func(m *Manifest) { m.BuildsOn[0].Parts[0].Name = m.Parts[0].Name },
+		"builds on 1025":         func(m *Manifest) { m.BuildsOn = slices.Repeat(m.BuildsOn, maxLayers+1) },
+		"rows, and the parts of": func(m *Manifest) { m.BuildsOn[0].Rows++ },
+		"checkpoint 1 wrote is":  func(m *Manifest) { m.BuildsOn[0].Digest[0]++ },
+		"checkpoint 2 wrote is":  func(m *Manifest) { m.Digest[0]++ },
 	} {
 		if err := one(change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)

@@ -33,9 +33,8 @@ func (d *Digest) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// A digester computes the digest of a table's rows. It belongs to one goroutine.
+// A digester computes digests of a table's rows. It belongs to one goroutine.
 type digester struct {
-	sum  Digest
 	text []byte // the name of the table and a zero byte, and then the row
 	name int
 }
@@ -45,13 +44,12 @@ func newDigester(table string) *digester {
 	return &digester{text: text, name: len(text)}
 }
 
-// add adds a row, whose floats are little-endian.
-func (d *digester) add(row uint64, floats []byte) {
+// of returns the digest of a row, whose floats are little-endian.
+func (d *digester) of(row uint64, floats []byte) Digest {
 	d.text = binary.LittleEndian.AppendUint64(d.text[:d.name], row)
 	d.text = append(d.text, floats...)
 	h := xxh3.Hash128(d.text)
-	d.sum[0] += h.Lo
-	d.sum[1] += h.Hi
+	return Digest{h.Lo, h.Hi}
 }
 
 // appendFloats appends floats as little-endian bytes.

@@ -19,6 +19,12 @@
 // Rows that nobody accessed are not written: the manifest names the seed and the initializers
 // from which they follow.
 //
+// # Changes
+//
+// An incremental checkpoint has the rows that changed since the one before it, and its manifest also names the parts of the ones
+// that it builds on ([Manifest.BuildsOn]), up to one that has all rows. [Checkpoint.Rows] hands over each row once, as it was last
+// written; [Incremental] says when all rows are to be written again.
+//
 // # One run at a time
 //
 // A run that writes to a store holds its lock ([Acquire]). The names of parts and sections contain a random word, which

@@ -185,7 +185,7 @@ var (
 	faults    = flag.Int("faults", 1000, "how many faults to inject")
 )
 
-// Each fault is injected while checkpoints are written and pruned: an error, or a crash of the
+// Each fault is injected while checkpoints, with all rows and with those that changed, are written and pruned: an error, or a crash of the
 // machine. Whatever it was, the last checkpoint that was acknowledged, or a later one, is whole; and after
 // an error the next attempt succeeds.
 func TestNoFaultLeavesAnUnusableFolder(t *testing.T) {
@@ -215,14 +215,23 @@ func oneFault(ctx context.Context, rng *rand.Rand) (how string, err error) {
 	f := &Folder{dir: "memory", disk: d}
 	var models []model
 	var acknowledged uint64
+	var last *Manifest        // the one that the next one may build on
 	attempt := func() error { // to write the next checkpoint and to prune
 		n, err := Next(ctx, f)
 		if err != nil {
 			return err
 		}
-		m := newModel(rng, 20)
+		on, changes := last, newModel(rng, 20)
+		if rng.IntN(3) == 0 {
+			on = nil
+		}
+		m := changes
+		if on != nil {
+			m = models[on.Number-1].with(changes)
+		}
+		last = nil                       // after an attempt that failed, all rows are written
 		models = append(models[:n-1], m) // of a failed attempt, the manifest may be there after a crash
-		if _, err := save(ctx, rng, f, NewID(n), m, 1+rng.IntN(2), map[string][]byte{"s": {byte(n)}}); err != nil {
+		if last, err = saveOn(ctx, rng, f, on, NewID(n), changes, 1+rng.IntN(2), map[string][]byte{"s": {byte(n)}}); err != nil {
 			return err
 		}
 		acknowledged = n

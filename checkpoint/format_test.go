@@ -18,9 +18,13 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-const golden = "testdata/format-1"
+// The folders of golden files: checkpoint 3 is in the first format, and 5 in the second one: it builds on 3 and 4.
+const (
+	golden            = "testdata/format-1"
+	goldenIncremental = "testdata/format-2"
+)
 
-// goldenModel has a few rows, with values of all kinds.
+// goldenModel has a few rows, with values of all kinds, and goldenChanges are later ones.
 func goldenModel() model {
 	return model{
 		{0: {1, -2, 0.5}, 7: {0, 3e38, 1e-45}, 4999: {-0.25, 8, 9}},
@@ -29,49 +33,94 @@ func goldenModel() model {
 	}
 }
 
+var goldenChanges = []model{
+	{{7: {1, 2, 3}, 8: {4, 5, 6}}, {}, {}},
+	{{7: {3, 2, 1}, 4999: {0, 0, 0}}, {1 << 39: {43}}, {0: {7}}},
+}
+
 var goldenSections = map[string][]byte{"position/0": []byte(`{"epoch":3}`)}
 
-// Files of the first format stay readable, and are written alike.
+// Files of both formats stay readable, and are written alike.
 func TestTheFormatDoesNotChange(t *testing.T) {
 	ctx := t.Context()
-	write := func(s Store) {
-		t.Helper()
-		rng := rand.New(rand.NewPCG(1, 1))
-		if _, err := save(ctx, rng, s, ID{3, testAttempt}, goldenModel(), 2, goldenSections); err != nil {
-			t.Fatal(err)
-		}
+	whole := func(rng *rand.Rand, s Store) (*Manifest, error) {
+		return save(ctx, rng, s, ID{3, testAttempt}, goldenModel(), 2, goldenSections)
 	}
-	old, err := OpenFolder(golden)
+	for _, c := range []struct {
+		dir    string
+		write  func(rng *rand.Rand, s Store) (*Manifest, error)
+		want   model
+		number uint64
+		files  int
+	}{
+		{golden, whole, goldenModel(), 3, 4},
+		{goldenIncremental, func(rng *rand.Rand, s Store) (*Manifest, error) {
+			last, err := whole(rng, s)
+			for i, changes := range goldenChanges {
+				if err == nil {
+					last, err = saveOn(ctx, rng, s, last, ID{uint64(i + 4), testAttempt}, changes, 1+i, goldenSections)
+				}
+			}
+			if err == nil {
+				_, err = Prune(ctx, s, 1)
+			}
+			return last, err
+		}, goldenModel().with(goldenChanges[0]).with(goldenChanges[1]), 5, 7},
+	} {
+		write := func(s Store) {
+			t.Helper()
+			if _, err := c.write(rand.New(rand.NewPCG(1, 1)), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if *rewrite {
+			if err := os.RemoveAll(c.dir); err != nil {
+				t.Fatal(err)
+			}
+			old, err := OpenFolder(c.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(old)
+		}
+		isGolden(t, c.dir, c.number, c.want)
+		s := folder(t)
+		write(s)
+		sameFiles(t, s, c.dir, c.files)
+	}
+}
+
+// isGolden checks that a checkpoint of a folder is a model, and has the golden section.
+func isGolden(t *testing.T, dir string, number uint64, want model) {
+	t.Helper()
+	old, err := OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *rewrite {
-		if err := os.RemoveAll(golden); err != nil {
-			t.Fatal(err)
-		}
-		write(old)
-	}
-	c, err := Open(ctx, old, 3)
+	c, err := Open(t.Context(), old, number)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Verify(ctx); err != nil {
+	if _, err := c.Verify(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := read(ctx, c, nil); err != nil || !m.equal(goldenModel()) {
-		t.Errorf("the rows differ: %v", err)
+	if m, err := read(t.Context(), c, nil); err != nil || !m.equal(want) {
+		t.Errorf("%s: the rows differ: %v", dir, err)
 	}
-	if b, err := c.Section(ctx, "position/0"); err != nil || !bytes.Equal(b, goldenSections["position/0"]) {
-		t.Errorf("the section is %q, %v", b, err)
+	if b, err := c.Section(t.Context(), "position/0"); err != nil || !bytes.Equal(b, goldenSections["position/0"]) {
+		t.Errorf("%s: the section is %q, %v", dir, b, err)
 	}
-	s := folder(t)
-	write(s)
-	objects, err := s.List(ctx, prefix)
-	if err != nil || len(objects) != 4 {
+}
+
+// sameFiles checks that the objects of s, n of them, are those of a folder.
+func sameFiles(t *testing.T, s *Folder, dir string, n int) {
+	t.Helper()
+	objects, err := s.List(t.Context(), prefix)
+	if err != nil || len(objects) != n {
 		t.Fatal(objects, err)
 	}
 	for _, o := range objects {
-		a, err1 := os.ReadFile(filepath.Join(golden, o.Name))
+		a, err1 := os.ReadFile(filepath.Join(dir, o.Name))
 		b, err2 := os.ReadFile(filepath.Join(s.dir, o.Name))
 		if err1 != nil || err2 != nil || !bytes.Equal(a, b) {
 			t.Errorf("%s is written differently now: %v, %v\n%s", o.Name, err1, err2, hex.Dump(b))
@@ -100,13 +149,17 @@ func TestNumPyReadsCheckpoints(t *testing.T) {
 	program = "import hashlib, json\nimport numpy as np\n" + program + `
 import sys
 for table in ("a", "b"):
-    for row, values in sorted(rows(sys.argv[1], 3, table), key=lambda r: r[0]):
+    for row, values in sorted(rows(sys.argv[1], int(sys.argv[2]), table), key=lambda r: r[0]):
         print(table, row, *[float(v) for v in values])
 `
-	out, err := exec.Command(python, "-c", program, golden).CombinedOutput()
-	want := "a 0 1.0 -2.0 0.5\na 7 0.0 3.0000000054977558e+38 1.401298464324817e-45\na 4999 -0.25 8.0 9.0\nb 3 -1.0\nb 549755813888 42.0\n"
-	if err != nil || string(out) != want {
-		t.Errorf("it printed %q, want %q: %v", out, want, err)
+	for _, c := range []struct{ dir, number, want string }{
+		{golden, "3", "a 0 1.0 -2.0 0.5\na 7 0.0 3.0000000054977558e+38 1.401298464324817e-45\na 4999 -0.25 8.0 9.0\nb 3 -1.0\nb 549755813888 42.0\n"},
+		{goldenIncremental, "5", "a 0 1.0 -2.0 0.5\na 7 3.0 2.0 1.0\na 8 4.0 5.0 6.0\na 4999 0.0 0.0 0.0\nb 3 -1.0\nb 549755813888 43.0\n"},
+	} {
+		out, err := exec.Command(python, "-c", program, c.dir, c.number).CombinedOutput()
+		if err != nil || string(out) != c.want {
+			t.Errorf("%s: it printed %q, want %q: %v", c.dir, out, c.want, err)
+		}
 	}
 }
 
@@ -145,15 +198,15 @@ func (o objects) List(_ context.Context, prefix string) (all []Object, err error
 	return all, nil
 }
 
-// goldenObjects reads the golden files.
-func goldenObjects(t testing.TB) (o objects, part string) {
+// goldenObjects reads golden files.
+func goldenObjects(t testing.TB, dir string) (o objects, part string) {
 	o = objects{}
-	entries, err := os.ReadDir(golden)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if o[e.Name()], err = os.ReadFile(filepath.Join(golden, e.Name())); err != nil {
+		if o[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
 			t.Fatal(err)
 		}
 		if strings.HasSuffix(e.Name(), ".0.rows") {
@@ -164,9 +217,11 @@ func goldenObjects(t testing.TB) (o objects, part string) {
 }
 
 func FuzzManifest(f *testing.F) {
-	o, _ := goldenObjects(f)
-	line, _, _ := bytes.Cut(o[manifestName(3)], []byte{'\n'})
-	f.Add(line)
+	for n, dir := range map[uint64]string{3: golden, 5: goldenIncremental} {
+		o, _ := goldenObjects(f, dir)
+		line, _, _ := bytes.Cut(o[manifestName(n)], []byte{'\n'})
+		f.Add(line)
+	}
 	f.Add([]byte(`{"format":1,"parts":[{"name":"../../etc/passwd"}]}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		b := slices.Concat(line, []byte("\n{\"sha256\":\""+sum(line)+"\"}\n"))
@@ -174,9 +229,11 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, p := range m.Parts {
-			if strings.ContainsAny(p.Name, "/\\\x00") || !m.owns(p.Name) {
-				t.Errorf("the part %q was accepted", p.Name)
+		for _, l := range m.Layers() {
+			for _, p := range l.Parts {
+				if strings.ContainsAny(p.Name, "/\\\x00") || !l.owns(p.Name) || l.Number > m.Number {
+					t.Errorf("the part %q was accepted", p.Name)
+				}
 			}
 		}
 		again, err := m.encode()
@@ -195,7 +252,7 @@ func FuzzManifest(f *testing.F) {
 
 // A part whose checksums are right, as those of an attacker are, must not break the reader either.
 func FuzzPart(f *testing.F) {
-	o, name := goldenObjects(f)
+	o, name := goldenObjects(f, golden)
 	f.Add(o[name])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := decodeManifest(o[manifestName(3)])

@@ -27,8 +27,28 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ofNumber is the model of a checkpoint, which follows from its number.
-func ofNumber(n uint64) model { return newModel(rand.New(rand.NewPCG(n, 7)), 3000) }
+// changesOf are what a checkpoint has since the one before it, and ofNumber is its model; both follow from its number. Each
+// fourth one has all rows.
+func changesOf(n uint64) model { return newModel(rand.New(rand.NewPCG(n, 7)), 1500) }
+
+func ofNumber(n uint64) model {
+	if n%4 == 1 {
+		return changesOf(n)
+	}
+	return ofNumber(n - 1).with(changesOf(n))
+}
+
+// lastOf is the checkpoint that one of a number builds on, nil if it has all rows.
+func lastOf(ctx context.Context, s Store, n uint64) (*Manifest, error) {
+	if n%4 == 1 {
+		return nil, nil
+	}
+	c, err := Open(ctx, s, n-1)
+	if err != nil {
+		return nil, err
+	}
+	return c.Manifest(), nil
+}
 
 // writeForEver goes on after the last checkpoint of a folder, and prints the numbers of those that were acknowledged.
 func writeForEver(dir string) error {
@@ -45,7 +65,11 @@ func writeForEver(dir string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := save(ctx, rng, s, NewID(n), ofNumber(n), 2, map[string][]byte{"n": fmt.Append(nil, n)}); err != nil {
+		last, err := lastOf(ctx, s, n)
+		if err != nil {
+			return err
+		}
+		if _, err := saveOn(ctx, rng, s, last, NewID(n), changesOf(n), 2, map[string][]byte{"n": fmt.Append(nil, n)}); err != nil {
 			return err
 		}
 		if _, err := fmt.Println(n); err != nil {

@@ -8,19 +8,24 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/godwit-ps/godwit"
 )
 
-// Format is the version of checkpoints that this package writes, and the only one that it reads. A change
-// that old readers would misunderstand gets a new number; added fields that they can ignore do not.
-const Format = 1
+// Formats of checkpoints. A change that old readers would misunderstand gets a new number; added fields that
+// they can ignore do not. Checkpoints with all rows are still written in the first format. Readers of that one
+// would take the changes of an incremental checkpoint for all of its rows, hence the second one.
+const (
+	Format            = 1 // all rows are in the checkpoint's own parts
+	FormatIncremental = 2 // rows are also in the parts of earlier checkpoints
+)
 
 // A Manifest describes a checkpoint. docs/file-formats.md describes it for people.
 type Manifest struct {
-	// Format is the version of the checkpoint, [Format].
+	// Format is the version of the checkpoint, [Format] or [FormatIncremental].
 	Format int `json:"format"`
 	ID
 	// Run, Task and Program are the name of the run, what it trains, and the version of the program.
@@ -40,7 +45,61 @@ type Manifest struct {
 	Tables []Table `json:"tables"`
 	// Score is how good the model is, nil where it was not evaluated since it changed.
 	Score *Score `json:"score,omitempty"`
+	// BuildsOn are the parts of earlier checkpoints that an incremental one builds on, the oldest first, which has all rows. The
+	// checkpoint's own parts have the rows that changed since the last of them. It is empty if the own parts have all rows.
+	BuildsOn []Layer `json:"builds_on,omitempty"`
 	Contents
+}
+
+// A Layer is the rows of a checkpoint as a later one names them.
+type Layer struct {
+	ID
+	Parts  []Part `json:"parts"`  // the objects with rows
+	Rows   uint64 `json:"rows"`   // in the parts
+	Digest Digest `json:"digest"` // of these rows
+}
+
+// Layers returns all parts that have rows of the checkpoint: those that it builds on, the oldest first, and then its own. A
+// row is as in the last layer that has it. A later checkpoint builds on these.
+func (m *Manifest) Layers() []Layer {
+	return append(slices.Clip(m.BuildsOn), Layer{m.ID, m.Parts, m.Rows, m.Digest})
+}
+
+// ReadBytes is the size of all objects that are read to restore the checkpoint; Bytes is that of its own ones.
+func (m *Manifest) ReadBytes() int64 {
+	n := m.Bytes()
+	for i := range m.BuildsOn {
+		n += m.BuildsOn[i].bytes()
+	}
+	return n
+}
+
+func (l *Layer) bytes() (n int64) {
+	for _, p := range l.Parts {
+		n += p.Bytes
+	}
+	return n
+}
+
+// An incremental checkpoint is written if what it builds on has at most mostLayers layers, and
+// at most 1 + 1/growth times the bytes of the oldest one, which has all rows.
+const (
+	mostLayers = 32
+	growth     = 2
+)
+
+// Incremental reports whether the checkpoint after last is to have only the rows that changed since; nil: there is none, so it
+// is to have all. If the attempt to write one fails, whoever keeps track of changes decides whether it still knows them.
+func Incremental(last *Manifest) bool {
+	if last == nil {
+		return false
+	}
+	layers := last.Layers()
+	var changes int64
+	for i := range layers[1:] {
+		changes += layers[1+i].bytes()
+	}
+	return len(layers) <= mostLayers && changes <= layers[0].bytes()/growth
 }
 
 // A Table is one table of the model.
@@ -123,7 +182,8 @@ type Section struct {
 const (
 	maxManifest    = 64 << 20 // bytes
 	maxTables      = 1 << 12
-	maxParts       = 1 << 16
+	maxParts       = 1 << 16 // with those of the layers that it builds on
+	maxLayers      = 1 << 10
 	maxSections    = 1 << 18
 	maxSectionName = 1 << 10
 	maxRowFloats   = 1 << 26
@@ -174,8 +234,8 @@ func decodeManifest(b []byte) (*Manifest, error) {
 	if err := json.Unmarshal(line, &version); err != nil {
 		return nil, fmt.Errorf("not a manifest: %w", err)
 	}
-	if version.Format != Format {
-		return nil, fmt.Errorf("format %d of checkpoints, and this version of godwit reads %d", version.Format, Format)
+	if version.Format < Format || version.Format > FormatIncremental {
+		return nil, fmt.Errorf("format %d of checkpoints, and this version of godwit reads %d … %d", version.Format, Format, FormatIncremental)
 	}
 	var m Manifest
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -191,8 +251,8 @@ func decodeManifest(b []byte) (*Manifest, error) {
 // those of objects.
 func (m *Manifest) check() error {
 	switch {
-	case m.Format != Format:
-		return fmt.Errorf("format %d, want %d", m.Format, Format)
+	case m.Format != formatOf(m.BuildsOn):
+		return fmt.Errorf("format %d, want %d of a checkpoint that builds on %d", m.Format, formatOf(m.BuildsOn), len(m.BuildsOn))
 	case m.Number < 1 || m.Number > maxNumber:
 		return fmt.Errorf("number %d, want 1 … %d", m.Number, uint64(maxNumber))
 	case !isAttempt(m.Attempt):
@@ -203,8 +263,9 @@ func (m *Manifest) check() error {
 		return fmt.Errorf("%d epochs", m.Epochs)
 	case len(m.Tables) < 1 || len(m.Tables) > maxTables:
 		return fmt.Errorf("%d tables, want 1 … %d", len(m.Tables), maxTables)
-	case len(m.Parts) > maxParts || len(m.Sections) > maxSections:
-		return fmt.Errorf("%d parts and %d sections, at most %d and %d are possible", len(m.Parts), len(m.Sections), maxParts, maxSections)
+	case len(m.BuildsOn) > maxLayers || m.parts() > maxParts || len(m.Sections) > maxSections:
+		return fmt.Errorf("%d parts and %d sections, and it builds on %d checkpoints; at most %d, %d and %d are possible",
+			m.parts(), len(m.Sections), len(m.BuildsOn), maxParts, maxSections, maxLayers)
 	case m.Score != nil && (math.IsNaN(m.Score.Value) || math.IsInf(m.Score.Value, 0)):
 		return fmt.Errorf("score %v", m.Score.Value)
 	}
@@ -218,12 +279,29 @@ func (m *Manifest) check() error {
 	return m.checkContents()
 }
 
-func (m *Manifest) checkContents() error {
-	objects, names := map[string]bool{}, map[string]bool{}
+// formatOf is the format of a checkpoint that builds on layers.
+func formatOf(layers []Layer) int {
+	if len(layers) == 0 {
+		return Format
+	}
+	return FormatIncremental
+}
+
+// parts is the number of all parts that have rows of the checkpoint.
+func (m *Manifest) parts() (n int) {
+	for _, l := range m.Layers() {
+		n += len(l.Parts)
+	}
+	return n
+}
+
+// check returns an error for what a layer cannot have.
+func (l *Layer) check() error {
+	objects := map[string]bool{}
 	var rows uint64
-	for _, p := range m.Parts {
-		if !m.owns(p.Name) || !strings.HasSuffix(p.Name, ".rows") || objects[p.Name] {
-			return fmt.Errorf("%q is no part of this checkpoint, or named twice", p.Name)
+	for _, p := range l.Parts {
+		if !l.owns(p.Name) || !strings.HasSuffix(p.Name, ".rows") || objects[p.Name] {
+			return fmt.Errorf("%q is no part of checkpoint %d, or named twice", p.Name, l.Number)
 		}
 		if p.Blocks < 0 || p.Bytes < headerBytes+footerBytes+int64(p.Blocks)*entryBytes || !isSum(p.Index) {
 			return fmt.Errorf("part %s: %d bytes, %d blocks, checksum %q", p.Name, p.Bytes, p.Blocks, p.Index)
@@ -231,9 +309,24 @@ func (m *Manifest) checkContents() error {
 		objects[p.Name] = true
 		rows += p.Rows
 	}
-	if rows != m.Rows {
-		return fmt.Errorf("%d rows, and the parts have %d", m.Rows, rows)
+	if rows != l.Rows {
+		return fmt.Errorf("%d rows, and the parts of checkpoint %d have %d", l.Rows, l.Number, rows)
 	}
+	return nil
+}
+
+func (m *Manifest) checkContents() error {
+	former := uint64(0)
+	for _, l := range m.Layers() {
+		if l.Number <= former {
+			return fmt.Errorf("checkpoint %d builds on %d", l.Number, former)
+		}
+		if err := l.check(); err != nil {
+			return err
+		}
+		former = l.Number
+	}
+	objects, names := map[string]bool{}, map[string]bool{}
 	for _, s := range m.Sections {
 		if !m.owns(s.Object) || !strings.HasSuffix(s.Object, ".section") || objects[s.Object] {
 			return fmt.Errorf("%q is no section of this checkpoint, or named twice", s.Object)

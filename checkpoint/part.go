@@ -159,3 +159,19 @@ func (k *block) decode(e *entry, b []byte) error {
 	readFloats(k.vals, k.raw)
 	return nil
 }
+
+// keep removes the rows for which ok is false from rows and vals; raw has all.
+func (k *block) keep(ok func(row uint64) bool) {
+	width, n := len(k.vals)/len(k.rows), 0
+	for i, row := range k.rows {
+		if !ok(row) {
+			continue
+		}
+		if i > n {
+			k.rows[n] = row
+			copy(k.vals[n*width:(n+1)*width], k.vals[i*width:])
+		}
+		n++
+	}
+	k.rows, k.vals = k.rows[:n], k.vals[:n*width]
+}

@@ -14,7 +14,7 @@ type Pruned struct {
 }
 
 // Prune removes checkpoints but the last keep ones and the best one by its score, and then what no manifest that is
-// left names. Objects of other programs are left alone. Whoever calls it holds the lock
+// left names. Parts of a removed checkpoint stay as long as one that is left builds on them. Objects of other programs are left alone. Whoever calls it holds the lock
 // and writes no checkpoint meanwhile. If it fails or is killed, the checkpoints that were to be kept are
 // whole: a manifest is removed before what it names.
 func Prune(ctx context.Context, s Store, keep int) (*Pruned, error) {
@@ -35,8 +35,10 @@ func Prune(ctx context.Context, s Store, keep int) (*Pruned, error) {
 	named := map[string]bool{}
 	for _, m := range kept {
 		named[manifestName(m.Number)] = true
-		for _, p := range m.Parts {
-			named[p.Name] = true
+		for _, l := range m.Layers() {
+			for _, p := range l.Parts {
+				named[p.Name] = true
+			}
 		}
 		for _, x := range m.Sections {
 			named[x.Object] = true

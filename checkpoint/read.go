@@ -122,54 +122,109 @@ func (c *Checkpoint) Section(ctx context.Context, name string) ([]byte, error) {
 	return b, nil
 }
 
-// Rows hands rows to do, block by block, with their values and states. It reads only the blocks for which want is
-// true: blocks with rows between first and last of a table; nil wants all. What do gets is its own until it
-// returns. Memory is bounded by a few blocks and the index of a part.
+// Rows hands rows to do, many at a time, with their values and states: each row once, as it is in the checkpoint. It reads only the blocks for
+// which want is true: blocks with rows between first and last of a table, and hands over the rows for which it is true by
+// themselves; nil wants all. What do gets is its own until it returns. Memory is bounded by a few blocks and the index of a part; and of an
+// incremental checkpoint, by what it takes to remember which rows changed (see [newer]).
 func (c *Checkpoint) Rows(ctx context.Context, want func(table int, first, last uint64) bool, do func(table int, rows []uint64, vals []float32) error) error {
-	for i := range c.manifest.Parts {
-		if err := c.part(ctx, &c.manifest.Parts[i], want, func(k *block) error { return do(k.table, k.rows, k.vals) }); err != nil {
-			return err
+	later := newNewer(c.manifest)
+	return c.each(ctx, want, func(layer int, k *block) error {
+		k.keep(func(row uint64) bool {
+			return (want == nil || want(k.table, row, row)) && later.first(layer, k.table, row)
+		})
+		if len(k.rows) == 0 {
+			return nil
+		}
+		return do(k.table, k.rows, k.vals)
+	})
+}
+
+// each hands all blocks to do for which want is true, those of the last layer first.
+func (c *Checkpoint) each(ctx context.Context, want func(table int, first, last uint64) bool, do func(layer int, k *block) error) error {
+	for i, l := range slices.Backward(c.manifest.Layers()) {
+		for j := range l.Parts {
+			if err := c.part(ctx, &l.Parts[j], want, func(k *block) error { return do(i, k) }); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// Digest reads all rows and returns their digest. The error says so if it is not that of the manifest.
-func (c *Checkpoint) Digest(ctx context.Context) (Digest, error) {
+// newer remembers which rows were in layers that were read. For each table it has a word of bits for each 64 rows of which
+// there was one: about half a byte a row where most rows of a range changed, and 30 bytes for a row by itself. Rows of the
+// oldest layer, the most, are not remembered.
+type newer []map[uint64]uint64
+
+func newNewer(m *Manifest) newer {
+	n := make(newer, len(m.Tables))
+	for i := range n {
+		n[i] = map[uint64]uint64{}
+	}
+	return n
+}
+
+// first reports whether a row of a layer was in none of the layers that were read before.
+func (n newer) first(layer, table int, row uint64) bool {
+	words, bit := n[table], uint64(1)<<(row%64)
+	word := words[row/64]
+	if word&bit != 0 {
+		return false
+	}
+	if layer > 0 {
+		words[row/64] = word | bit
+	}
+	return true
+}
+
+// A Sum describes the rows of a checkpoint. That of an incremental one equals that of one with all rows.
+type Sum struct {
+	Rows   uint64 `json:"rows"`   // how many there are
+	Digest Digest `json:"digest"` // of them
+}
+
+// Sum reads all rows and returns how many there are, and their digest. The error says so if the rows of a layer do not have the digest of
+// the manifest.
+func (c *Checkpoint) Sum(ctx context.Context) (Sum, error) {
 	hashes := make([]*digester, len(c.manifest.Tables))
 	for i, t := range c.manifest.Tables {
 		hashes[i] = newDigester(t.Name)
 	}
-	for i := range c.manifest.Parts {
-		err := c.part(ctx, &c.manifest.Parts[i], nil, func(k *block) error {
-			width := len(k.raw) / len(k.rows)
-			for i, row := range k.rows {
-				hashes[k.table].add(row, k.raw[i*width:(i+1)*width])
+	var all Sum
+	layers, later := c.manifest.Layers(), newNewer(c.manifest)
+	read := make([]Digest, len(layers))
+	err := c.each(ctx, nil, func(layer int, k *block) error {
+		width := len(k.raw) / len(k.rows)
+		for i, row := range k.rows {
+			d := hashes[k.table].of(row, k.raw[i*width:(i+1)*width])
+			read[layer].Add(d)
+			if later.first(layer, k.table, row) {
+				all.Rows++
+				all.Digest.Add(d)
 			}
-			return nil
-		})
-		if err != nil {
-			return Digest{}, err
 		}
+		return nil
+	})
+	if err != nil {
+		return Sum{}, err
 	}
-	var all Digest
-	for _, h := range hashes {
-		all.Add(h.sum)
-	}
-	if all != c.manifest.Digest {
-		return all, fmt.Errorf("checkpoint %d at %s: the digest of its rows is %v, and the manifest says %v", c.manifest.Number, c.store, all, c.manifest.Digest)
+	for i, l := range layers {
+		if read[i] != l.Digest {
+			return Sum{}, fmt.Errorf("checkpoint %d at %s: the digest of the rows that checkpoint %d wrote is %v, and the manifest says %v",
+				c.manifest.Number, c.store, l.Number, read[i], l.Digest)
+		}
 	}
 	return all, nil
 }
 
-// Verify reads all of the checkpoint, checks it, and returns the digest of its rows.
-func (c *Checkpoint) Verify(ctx context.Context) (Digest, error) {
+// Verify reads all of the checkpoint, checks it, and describes its rows.
+func (c *Checkpoint) Verify(ctx context.Context) (Sum, error) {
 	for i := range c.manifest.Sections {
 		if _, err := c.Section(ctx, c.manifest.Sections[i].Name); err != nil {
-			return Digest{}, err
+			return Sum{}, err
 		}
 	}
-	return c.Digest(ctx)
+	return c.Sum(ctx)
 }
 
 // part hands the blocks of a part to do for which want is true.

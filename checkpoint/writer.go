@@ -71,7 +71,7 @@ func Write(ctx context.Context, s Store, id ID, node int, tables []Table, fill f
 
 // Write writes rows of a table: their numbers, and their floats, value and then state, one row after the
 // other. It keeps nothing of its arguments. Rows are best written in ascending order, at least many in a
-// row. Each row of a checkpoint is written once, by one node.
+// row. Each row of a checkpoint is written once, by one node; of an incremental one, each row that changed.
 func (w *Writer) Write(table int, rows []uint64, vals []float32) error {
 	if uint(table) >= uint(len(w.tables)) {
 		return fmt.Errorf("checkpoint: rows of table %d, there are %d", table, len(w.tables))
@@ -178,7 +178,7 @@ func (w *Writer) block(table int, at []int) error {
 	for _, x := range at {
 		from := len(b)
 		b = appendFloats(b, p.vals[x*width:(x+1)*width])
-		p.hash.add(p.rows[x], b[from:])
+		w.written.Digest.Add(p.hash.of(p.rows[x], b[from:]))
 	}
 	b = append(b, make([]byte, blockBytes(int64(len(at)), int64(width))-int64(len(b)))...)
 	e := entry{
@@ -199,7 +199,6 @@ func (w *Writer) finish(name string) error {
 		if w.err == nil {
 			w.err = w.flush(i)
 		}
-		w.written.Digest.Add(w.pending[i].hash.sum)
 	}
 	if w.err != nil {
 		return w.err
@@ -213,10 +212,11 @@ func (w *Writer) finish(name string) error {
 }
 
 // Commit makes a checkpoint of the pieces of all nodes, by its manifest m, which has all but the
-// contents. It first looks whether the objects are there, as the leader sees them. The error wraps fs.ErrExist if
-// there is a checkpoint of the number: then another run writes here.
+// format and the contents. Of an incremental checkpoint, m.BuildsOn are the [Manifest.Layers] of the one before it. It first
+// looks whether the objects are there, as the leader sees them. The error wraps fs.ErrExist if there is a checkpoint
+// of the number: then another run writes here.
 func Commit(ctx context.Context, s Store, m Manifest, pieces []*Piece) (*Manifest, error) {
-	m.Format, m.Nodes, m.Contents = Format, len(pieces), Contents{Parts: []Part{}, Sections: []Section{}}
+	m.Format, m.Nodes, m.Contents = formatOf(m.BuildsOn), len(pieces), Contents{Parts: []Part{}, Sections: []Section{}}
 	for _, p := range pieces {
 		m.Parts = append(m.Parts, p.Parts...)
 		m.Sections = append(m.Sections, p.Sections...)
@@ -240,11 +240,13 @@ func Commit(ctx context.Context, s Store, m Manifest, pieces []*Piece) (*Manifes
 	return &m, nil
 }
 
-// present returns an error if an object of the checkpoint is not in the store with its size.
+// present returns an error if an object that the manifest names is not in the store with its size.
 func (m *Manifest) present(ctx context.Context, s Store) error {
-	for _, p := range m.Parts {
-		if err := m.hasSize(ctx, s, p.Name, p.Bytes); err != nil {
-			return err
+	for _, l := range m.Layers() {
+		for _, p := range l.Parts {
+			if err := m.hasSize(ctx, s, p.Name, p.Bytes); err != nil {
+				return err
+			}
 		}
 	}
 	for _, x := range m.Sections {

@@ -32,9 +32,11 @@ func digests(t *testing.T, dir string) map[int]checkpoint.Digest {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found[m.Epochs], err = c.Verify(t.Context()); err != nil {
+		sum, err := c.Verify(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
+		found[m.Epochs] = sum.Digest
 	}
 	return found
 }

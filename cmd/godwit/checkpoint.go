@@ -63,7 +63,9 @@ func lsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls PLACE",
 		Short: "List checkpoints",
-		Long: `List the checkpoints at a place, the last one last. With --json, each is its manifest.
+		Long: `List the checkpoints at a place, the last one last. An incremental one has the rows that
+changed since an earlier one, and the rows and MB of these. With --json, each is its
+manifest.
 
 ` + checkpointPlaces,
 		Example: `  godwit checkpoint ls runs/kge`,
@@ -90,12 +92,20 @@ func (u *checkpointUse) ls(cmd *cobra.Command, place string) error {
 		return encodeEach(cmd.OutOrStdout(), all)
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "checkpoint\twritten\trun\tepochs\tnodes\trows\tMB\tscore\t\n")
+	fmt.Fprint(w, "checkpoint\twritten\trun\tepochs\tnodes\tsince\trows\tMB\tscore\t\n")
 	for _, m := range all {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%d\t%d\t%.1f\t%s\t\n",
-			m.Number, m.Written.Local().Format(time.DateTime), m.Run, m.Epochs, m.Nodes, m.Rows, float64(m.Bytes())/1e6, scoreText(m.Score))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%d\t%s\t%d\t%.1f\t%s\t\n",
+			m.Number, m.Written.Local().Format(time.DateTime), m.Run, m.Epochs, m.Nodes, sinceText(m), m.Rows, float64(m.Bytes())/1e6, scoreText(m.Score))
 	}
 	return w.Flush()
+}
+
+// sinceText says since which checkpoint the rows of an incremental one changed.
+func sinceText(m *checkpoint.Manifest) string {
+	if len(m.BuildsOn) == 0 {
+		return "-"
+	}
+	return fmt.Sprint(m.BuildsOn[len(m.BuildsOn)-1].Number)
 }
 
 func encodeEach[T any](w io.Writer, all []T) error {
@@ -122,8 +132,9 @@ func verifyCommand() *cobra.Command {
 		Short: "Read a whole checkpoint and check it",
 		Long: `Read all of a checkpoint, compare it with its checksums, and print the digest of its
 rows. The digest covers the table, number, value and state of each row, bit by bit; it is
-equal for equal models, whatever the number of nodes that wrote them. Rows that were
-never accessed are not written, and count for nothing.
+equal for equal models, whatever the number of nodes that wrote them, at once or as
+changes of earlier checkpoints. Rows that were never accessed are not written, and count
+for nothing.
 
 ` + checkpointPlaces,
 		Example: `  godwit checkpoint verify runs/kge
@@ -140,20 +151,19 @@ func (u *checkpointUse) verify(cmd *cobra.Command, place string) error {
 	if err != nil {
 		return err
 	}
-	digest, err := c.Verify(cmd.Context())
+	sum, err := c.Verify(cmd.Context())
 	if err != nil {
 		return err
 	}
 	m := c.Manifest()
 	if u.json {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
-			Number uint64            `json:"number"`
-			Rows   uint64            `json:"rows"`
-			Bytes  int64             `json:"bytes"`
-			Digest checkpoint.Digest `json:"digest"`
-		}{m.Number, m.Rows, m.Bytes(), digest})
+			Number uint64 `json:"number"`
+			Bytes  int64  `json:"bytes"`
+			checkpoint.Sum
+		}{m.Number, m.ReadBytes(), sum})
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "checkpoint %d is whole: %d rows in %.1f MB, digest %v\n", m.Number, m.Rows, float64(m.Bytes())/1e6, digest)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "checkpoint %d is whole: %d rows in %.1f MB, digest %v\n", m.Number, sum.Rows, float64(m.ReadBytes())/1e6, sum.Digest)
 	return err
 }
 
@@ -187,11 +197,16 @@ func (u *checkpointUse) show(cmd *cobra.Command, place string) error {
 	fmt.Fprintf(w, "run\t%s, task %s, seed %d, %d nodes\n", m.Run, m.Task, m.Seed, m.Nodes)
 	fmt.Fprintf(w, "trained\t%d epochs, score %s\n", m.Epochs, scoreText(m.Score))
 	fmt.Fprintf(w, "rows\t%d in %.1f MB, digest %v\n", m.Rows, float64(m.Bytes())/1e6, m.Digest)
+	if len(m.BuildsOn) > 0 {
+		fmt.Fprintf(w, "\tthose that changed since checkpoint %s; %.1f MB are read to restore all\n", sinceText(m), float64(m.ReadBytes())/1e6)
+	}
 	for _, t := range m.Tables {
 		fmt.Fprintf(w, "table\t%s: %d rows of %d floats, %d with state, %s, first %s\n", t.Name, t.Rows, t.Dim, t.Width, t.Rule, t.Init)
 	}
-	for _, p := range m.Parts {
-		fmt.Fprintf(w, "part\t%s: %d rows, %d bytes\n", p.Name, p.Rows, p.Bytes)
+	for _, l := range m.Layers() {
+		for _, p := range l.Parts {
+			fmt.Fprintf(w, "part\t%s: %d rows, %d bytes\n", p.Name, p.Rows, p.Bytes)
+		}
 	}
 	for _, s := range m.Sections {
 		fmt.Fprintf(w, "section\t%s: %d bytes\n", s.Name, s.Bytes)
@@ -233,7 +248,8 @@ func pruneCommand() *cobra.Command {
 		Use:   "prune PLACE",
 		Short: "Remove old checkpoints, and what was left unfinished",
 		Long: `Remove all checkpoints but the last --keep and the one with the best score, and then what
-no checkpoint that is left names: parts of runs that were killed while they wrote. It is
+no checkpoint that is left names: parts of runs that were killed while they wrote. What a
+checkpoint that is left builds on stays, though it is not listed any more. It is
 refused (exit code 3) while a run writes there; such a run prunes by itself.
 
 ` + checkpointPlaces,

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-ps/godwit/job/cli"
 )
 
-// checkpointed writes three checkpoints into a folder.
+// checkpointed writes three checkpoints into a folder. The last one has what changed since the second.
 func checkpointed(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "runs")
@@ -22,6 +22,7 @@ func checkpointed(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	tables := []checkpoint.Table{{Name: "vectors", Rows: 100, Dim: 2, Width: 3, Rule: "adagrad(lr=0.1)", Init: "zero"}}
+	var last *checkpoint.Manifest
 	for n := range uint64(3) {
 		id := checkpoint.NewID(n + 1)
 		p, err := checkpoint.Write(t.Context(), s, id, 0, tables, func(w *checkpoint.Writer) error {
@@ -31,8 +32,11 @@ func checkpointed(t *testing.T) (dir string) {
 			t.Fatal(err)
 		}
 		m := checkpoint.Manifest{ID: id, Run: "r", Task: "kge", Program: "devel", Written: time.Unix(1e9, 0), Tables: tables, Epochs: int(n)}
+		if n == 2 {
+			m.BuildsOn = last.Layers()
+		}
 		m.Score = &checkpoint.Score{Name: "valid MRR", Value: 1 / float64(n+2)}
-		if _, err := checkpoint.Commit(t.Context(), s, m, []*checkpoint.Piece{p}); err != nil {
+		if last, err = checkpoint.Commit(t.Context(), s, m, []*checkpoint.Piece{p}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,14 +64,17 @@ func TestCheckpointsAreListedCheckedShownAndPruned(t *testing.T) {
 		{[]string{"ls", dir, "--json"}, 0, `"number":3`},
 		{[]string{"ls", dir + "/nothing"}, 1, "there is no checkpoint"},
 		{[]string{"ls", "swift://x"}, 1, "no stores of the kind swift://"},
-		{[]string{"verify", dir}, 0, "checkpoint 3 is whole: 2 rows"},
-		{[]string{"verify", dir + "#1", "--json"}, 0, `"number":1,"rows":2`},
+		{[]string{"ls", dir}, 0, "  2     2  0.0  valid MRR 0.2500"},
+		{[]string{"verify", dir}, 0, "checkpoint 3 is whole: 3 rows"},
+		{[]string{"show", dir}, 0, "those that changed since checkpoint 2; 0.0 MB are read to restore all"},
+		{[]string{"verify", dir + "#1", "--json"}, 0, `"rows":2`},
 		{[]string{"verify", dir + "#9"}, 1, "checkpoint 9"},
 		{[]string{"verify", dir + "#x"}, 1, "no number"},
 		{[]string{"show", dir + "#2"}, 0, "vectors: 100 rows of 2 floats, 3 with state, adagrad(lr=0.1)"},
 		{[]string{"show", dir + "#2", "--json"}, 0, `"index_sha256"`},
 		{[]string{"prune", dir, "--keep", "0"}, 2, "--keep 0"},
-		{[]string{"prune", dir, "--keep", "1"}, 0, "removed checkpoints 2: 2 objects"},
+		{[]string{"prune", dir, "--keep", "1"}, 0, "removed checkpoints 2: 1 objects"},
+		{[]string{"verify", dir}, 0, "3 rows"},
 		{[]string{"prune", dir, "--keep", "1", "--json"}, 0, `{"checkpoints":null,"objects":0`},
 		{[]string{"verify", dir + "#1"}, 0, "whole"},
 		{[]string{"ls"}, 2, "arg"},
