@@ -3,7 +3,9 @@ package sketch
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -225,6 +227,7 @@ func TestAFewPushesAreUnderWayAndFlushWaitsForAll(t *testing.T) {
 	c := client(t, Sketch{Depth: 1, Width: 2 * gathered})
 	w := &slow{Worker: c.w}
 	c.w = w
+	c.tally.full = gathered
 	items := make([]uint64, 2*gathered)
 	for i := range pushes {
 		for j := range items {
@@ -239,6 +242,58 @@ func TestAFewPushesAreUnderWayAndFlushWaitsForAll(t *testing.T) {
 	}
 	if err := c.Flush(t.Context()); err != nil || w.waited != pushes {
 		t.Errorf("%d of %d pushes were waited for (%v)", w.waited, pushes, err)
+	}
+}
+
+// A large sketch's cells are in a hash table: no cell and no item is lost there either.
+func TestLargeAndSmallSketchesCountTheSame(t *testing.T) {
+	s := Sketch{Depth: 3, Width: 1000, Seed: 5}
+	small, large := newTally(s), newTally(Sketch{Depth: 3, Width: maxWidth})
+	if small.dense == nil || large.dense != nil {
+		t.Fatal("the test is vacuous")
+	}
+	large.sketch = s
+	r := rand.New(rand.NewPCG(7, 0))
+	for round := range 3 {
+		items := make([]uint64, 5000)
+		for i := range items {
+			items[i] = r.Uint64N(3000)
+		}
+		var sums [2]map[godwit.Key]float32
+		for i, x := range []*tally{&small, &large} {
+			x.add(items)
+			cells := x.len()
+			keys, adds := x.take(10, nil, nil)
+			sums[i] = map[godwit.Key]float32{}
+			for j, k := range keys {
+				sums[i][k] += adds[2*j]
+			}
+			if len(sums[i]) != cells || len(keys) != cells || x.len() != 0 {
+				t.Errorf("round %d: %d keys of %d cells, %d are left", round, len(keys), cells, x.len())
+			}
+		}
+		total := float32(0)
+		for _, n := range sums[0] {
+			total += n
+		}
+		if !maps.Equal(sums[0], sums[1]) || total != 3*5000 {
+			t.Errorf("round %d: the cells differ, or %v additions are not 15000", round, total)
+		}
+	}
+}
+
+// What is gathered for a cell fits a push, and all is sent before too much is.
+func TestManyItemsOfFewCellsAreSentInTime(t *testing.T) {
+	c := client(t, Sketch{Depth: 1, Width: 10})
+	w := &slow{Worker: c.w}
+	c.w = w
+	for range 9 {
+		if err := c.Add(t.Context(), make([]uint64, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.next != 2 {
+		t.Errorf("%d pushes of 90 items to 10 cells, want one for each %d", w.next, perCell*10)
 	}
 }
 
