@@ -80,9 +80,10 @@ class Table:
 class _Group:
     """Tables that began together: a cluster of the library."""
 
-    def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int], launch: _launch.Launch | None, number: int) -> None:
+    def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int], launch: _launch.Launch | None) -> None:
         self.library = library
         if launch is not None:
+            number = launch.number()
             config = {**config, "nodes": launch.world, "member": launch.member(number)}
         self.bases = bases  # the workers' clocks when it began
         spec = [
@@ -328,7 +329,6 @@ class Cluster:
         self._tables: dict[str, Table] = {}
         self._waiting: list[Table] = []
         self._groups: list[_Group] = []
-        self._begun = 0  # groups
         self._lock = threading.RLock()
         self.closed = False
         self.workers: Sequence[Worker] = [Worker(self, i) for i in range(nodes * workers)]
@@ -374,8 +374,7 @@ class Cluster:
             prepares = any(t._prepare for t in tables)
             if prepares and self.world > 1 and len(self.workers) > 1:
                 raise ArgumentError("tables with values to begin with (from_pretrained, padding_idx) need workers=1 in a run of several processes")
-            group = _Group(self._library, self._config, tables, [w._clock for w in self.workers], self._launch, self._begun)
-            self._begun += 1
+            group = _Group(self._library, self._config, tables, [w._clock for w in self.workers], self._launch)
             self._waiting = []
             self._groups.append(group)
             for i, t in enumerate(tables):

@@ -16,8 +16,16 @@ WAIT = 60.0  # seconds for the other ranks
 class Launch:
     """A process's place in a run of several."""
 
+    formed = 0  # groups of tables of this process: all ranks form the same, in the same order
+
     def __init__(self, rank: int, world: int, run: str, host: str, store: Any, advertise: str) -> None:
         self.rank, self.world, self.run, self.host, self.store, self.advertise = rank, world, run, host, store, advertise
+
+    @staticmethod
+    def number() -> int:
+        """Returns the number of the next group, which no group of this process had."""
+        Launch.formed += 1
+        return Launch.formed - 1
 
     def member(self, group: int) -> dict[str, Any]:
         """Returns the configuration by which a group of tables meets those of the other ranks."""

@@ -1,11 +1,5 @@
 """Several processes, started by torchrun."""
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
 import godwit
@@ -14,25 +8,8 @@ from godwit import _launch, errors
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 
-def torchrun(tmp_path, program, ranks, *options):
-    file = tmp_path / "train.py"
-    file.write_text(textwrap.dedent(program))
-    env = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
-    p = subprocess.Popen(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", *options, str(file)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path, start_new_session=True,
-    )
-    try:
-        out, err = p.communicate(timeout=600)
-    except subprocess.TimeoutExpired:
-        os.killpg(p.pid, signal.SIGKILL)
-        out, err = p.communicate()
-        pytest.fail(f"torchrun does not end: {out[-3000:]} {err[-3000:]}")
-    return p.returncode, out, err
-
-
 @pytest.mark.parametrize("ranks", [4])
-def test_ranks_train_one_model(tmp_path, ranks):
+def test_ranks_train_one_model(tmp_path, torchrun, ranks):
     code, out, err = torchrun(
         tmp_path,
         """
@@ -84,7 +61,7 @@ def test_ranks_train_one_model(tmp_path, ranks):
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_rank_that_is_killed_is_named_by_the_others(tmp_path, victim):
+def test_a_rank_that_is_killed_is_named_by_the_others(tmp_path, torchrun, victim):
     code, out, err = torchrun(
         tmp_path,
         f"""
@@ -113,7 +90,7 @@ def test_a_rank_that_is_killed_is_named_by_the_others(tmp_path, victim):
         assert f"node {victim}" in line or victim == 0 and "the process that serves" in line
 
 
-def test_a_rank_that_raises_ends_the_others(tmp_path):
+def test_a_rank_that_raises_ends_the_others(tmp_path, torchrun):
     code, out, err = torchrun(
         tmp_path,
         """
@@ -130,7 +107,7 @@ def test_a_rank_that_raises_ends_the_others(tmp_path):
     assert code != 0 and "a mistake of mine" in err
 
 
-def test_a_restart_forms_a_cluster_of_its_own(tmp_path):
+def test_a_restart_forms_a_cluster_of_its_own(tmp_path, torchrun):
     code, out, err = torchrun(
         tmp_path,
         """
@@ -152,7 +129,7 @@ def test_a_restart_forms_a_cluster_of_its_own(tmp_path):
     assert out.count("rows 20.0") == 2
 
 
-def test_tables_that_differ_are_told(tmp_path):
+def test_tables_that_differ_are_told(tmp_path, torchrun):
     code, out, err = torchrun(
         tmp_path,
         """

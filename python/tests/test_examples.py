@@ -1,0 +1,64 @@
+"""The programs of examples/python, at small sizes, on one rank and on four."""
+
+import difflib
+import json
+import os
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_geometric", reason="torch_geometric is not installed")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+HERE = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "python")
+if not os.path.exists(HERE):
+    pytest.skip("the programs are not beside the tests", allow_module_level=True)
+
+# Several programs one after the other, so that torch is imported once.
+CTR = "ctr.py --examples 40000 --rows 3000 --batch 256 --rows-lr 0.1"
+SMALL = [CTR, "gnn.py --nodes 1000 --epochs 5 --batch 256", "kge.py --nodes 1000 --epochs 12 --dim 32 --batch 256"]
+PROGRAM = f"""
+import os, runpy, sys, torch
+torch.set_num_threads(1)
+sys.path.insert(0, {HERE!r})
+for line in %r:
+    sys.argv = line.split()
+    runpy.run_path(os.path.join({HERE!r}, sys.argv[0]), run_name="__main__")
+"""
+
+
+def results(out):
+    return [json.loads(line) for line in out.split("\n") if line.startswith("{")]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("criteo") / "day.tsv")
+
+
+def test_on_one_rank(run, written):
+    lines = [*SMALL, CTR + " --frozen", f"{CTR} --write {written}", f"{CTR} --data {written}"]
+    code, out, err = run(PROGRAM % (lines,))
+    assert code == 0, err
+    ctr, gnn, kge, frozen, file = results(out)
+    assert ctr["auc"] >= frozen["auc"] + 0.02, (ctr, frozen)
+    assert file["auc"] >= frozen["auc"] + 0.02, (file, frozen)
+    assert gnn["mrr"] > 0.15 and kge["mrr"] > 0.25  # chance has 0.05
+    for r in (ctr, gnn, kge):
+        assert r["ranks"] == 1 and r["without_message"] == 100
+
+
+def test_on_four_ranks(tmp_path, torchrun):
+    code, out, err = torchrun(tmp_path, PROGRAM % (SMALL,), 4)
+    assert code == 0, err[-5000:]
+    ctr, gnn, kge = results(out)
+    assert ctr["auc"] > 0.6 and gnn["mrr"] > 0.15 and kge["mrr"] > 0.25
+    for r in (ctr, gnn, kge):
+        assert r["ranks"] == 4 and r["seconds"] > 0 and r["cpu_us_an_example"] > 0
+
+
+def test_few_lines_differ_from_a_program_without_godwit():
+    plain, ours = (open(os.path.join(HERE, f), encoding="utf-8").read().split('"""', 2)[2].split("\n") for f in ("kge_torch.py", "kge.py"))
+    changed = [d for d in difflib.ndiff(plain, ours) if d.startswith("+ ")]
+    assert 0 < len(changed) <= 10, changed
