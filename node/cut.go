@@ -101,7 +101,7 @@ func (n *Node) Restore(table int, rows []uint64, floats []float32, saved bool) (
 		if n.Home(k) != n.self {
 			continue
 		}
-		if !r.Restore(k, floats[i*length:(i+1)*length], saved) {
+		if !r.Restore(k, 0, floats[i*length:(i+1)*length], saved) {
 			if err := n.Err(); err != nil {
 				return restored, fmt.Errorf("node: restore: %w", err)
 			}

@@ -75,6 +75,18 @@ int32_t godwit_set(int64_t worker, int32_t table, const int64_t *rows, size_t co
 	return forked ? refuse() : go_set(worker, table, (int64_t *)rows, count, (float *)vals, floats, wait_ms, op);
 }
 
+int32_t godwit_read(int64_t worker, int32_t table, const int64_t *rows, size_t count, float *dst, size_t floats, int32_t parts, int32_t wait_ms, uint64_t *op) {
+	return forked ? refuse() : go_read(worker, table, (int64_t *)rows, count, dst, floats, parts, wait_ms, op);
+}
+
+int32_t godwit_write(int64_t worker, int32_t table, const int64_t *rows, size_t count, const float *vals, size_t floats, int32_t parts, int32_t wait_ms, uint64_t *op) {
+	return forked ? refuse() : go_write(worker, table, (int64_t *)rows, count, (float *)vals, floats, parts, wait_ms, op);
+}
+
+int32_t godwit_state(int64_t worker, int32_t table) {
+	return forked ? refuse() : go_state(worker, table);
+}
+
 int32_t godwit_localize(int64_t worker, int32_t table, const int64_t *rows, size_t count, int32_t wait_ms, uint64_t *op) {
 	return forked ? refuse() : go_localize(worker, table, (int64_t *)rows, count, wait_ms, op);
 }

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define GODWIT_ABI 2 /* grows when a function changes */
+#define GODWIT_ABI 3 /* grows when a function changes */
 
 enum {
 	GODWIT_OK        = 0,
@@ -102,6 +102,19 @@ int32_t godwit_push(int64_t worker, int32_t table, const int64_t *rows, size_t c
 /* Overwrites rows and resets the state of their rule. */
 int32_t godwit_set(int64_t worker, int32_t table, const int64_t *rows, size_t count,
                    const float *vals, size_t floats, int32_t wait_ms, uint64_t *op);
+
+/* Reads or overwrites parts of rows where their main copies are: the values, what the tables' rules keep
+ * beside them (the state: the accumulators of Adagrad, the two means of Adam), or both, a row's
+ * value first. Unlike godwit_set, godwit_write leaves the other part as it is. floats is
+ * count times those of the parts of a row; godwit_state returns how many the state of a row has. Reading
+ * includes what this node has pushed. */
+#define GODWIT_VALUES 1
+#define GODWIT_STATE  2
+int32_t godwit_read(int64_t worker, int32_t table, const int64_t *rows, size_t count,
+                    float *dst, size_t floats, int32_t parts, int32_t wait_ms, uint64_t *op);
+int32_t godwit_write(int64_t worker, int32_t table, const int64_t *rows, size_t count,
+                     const float *vals, size_t floats, int32_t parts, int32_t wait_ms, uint64_t *op);
+int32_t godwit_state(int64_t worker, int32_t table);
 
 /* Asks that rows move to this node. */
 int32_t godwit_localize(int64_t worker, int32_t table, const int64_t *rows, size_t count,

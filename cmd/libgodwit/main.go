@@ -193,6 +193,36 @@ func go_set(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, vals
 	})
 }
 
+//export go_read
+func go_read(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, dst *C.float, n C.size_t, parts, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
+	defer recovered(&code)
+	return onRows(id, op, rows, count, dst, n, func(w *capi.Worker, rows []int64, dst []float32) (uint64, error) {
+		return w.Read(int(table), rows, dst, int(parts), wait(ms))
+	})
+}
+
+//export go_write
+func go_write(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, vals *C.float, n C.size_t, parts, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
+	defer recovered(&code)
+	return onRows(id, op, rows, count, vals, n, func(w *capi.Worker, rows []int64, vals []float32) (uint64, error) {
+		return w.Write(int(table), rows, vals, int(parts), wait(ms))
+	})
+}
+
+//export go_state
+func go_state(id C.int64_t, table C.int32_t) (code C.int32_t) {
+	defer recovered(&code)
+	w, err := capi.WorkerOf(int64(id))
+	if err != nil {
+		return failed(err)
+	}
+	n, err := w.StateLen(int(table))
+	if err != nil {
+		return failed(err)
+	}
+	return C.int32_t(n)
+}
+
 //export go_localize
 func go_localize(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
 	defer recovered(&code)

@@ -325,6 +325,15 @@ func TestMembersOfARun(t *testing.T) {
 	if i := slices.IndexFunc(dst, func(x float32) bool { return x != n }); i >= 0 {
 		t.Errorf("float %d is %v, want %d", i, dst[i], n)
 	}
+	for i := range dst {
+		dst[i] = float32(i)
+	}
+	done(t, worker(t, cs[2], 0))(worker(t, cs[2], 0).Write(0, rows, dst, Values, 0))
+	got := make([]float32, 4000)
+	done(t, worker(t, cs[0], 0))(worker(t, cs[0], 0).Read(0, rows, got, Values|State, 0))
+	if !slices.Equal(got, dst) {
+		t.Error("rows that one rank has written at their owners are others when another one reads them")
+	}
 	var wg sync.WaitGroup
 	for _, c := range cs {
 		wg.Go(func() {

@@ -74,6 +74,7 @@ type table struct {
 	first godwit.Key
 	rows  int64
 	dim   int  // floats of a value as the caller sees it
+	state int  // floats that the rule keeps beside a value
 	rated bool // pushes bring their rate: rows have one float more
 }
 
@@ -95,7 +96,8 @@ type Cluster struct {
 
 	opened   chan struct{} // closed when local or err is set
 	giveUp   context.CancelFunc
-	here     []*node.Node // of this process
+	here     []*node.Node // of this process,
+	rank     int          // … and the id of the first
 	end      func(ctx context.Context) error
 	address  string // of the coordinator, if this process serves one
 	err      error
@@ -184,6 +186,7 @@ func (c *Cluster) model(tables []Table) (*godwit.Model, error) {
 	}
 	for i := range c.tables {
 		c.tables[i].first = m.Key(i, 0)
+		c.tables[i].state = m.TableRowLen(i) - c.tables[i].width()
 	}
 	return m, nil
 }

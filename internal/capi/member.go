@@ -79,7 +79,8 @@ func (c *Cluster) join(ctx context.Context, m Member) (end func(context.Context)
 		cfg.Session.Fail(err)
 		return nil, errors.Join(err, cfg.Session.Close(ctx), cfg.Listener.Close())
 	}
-	c.here = []*node.Node{n}
+	c.here, c.rank = []*node.Node{n}, m.Rank
+	n.Serve(c.answer)
 	return func(ctx context.Context) error {
 		return errors.Join(n.Close(ctx), cfg.Session.Close(ctx), cfg.Listener.Close())
 	}, nil

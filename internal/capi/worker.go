@@ -76,7 +76,7 @@ var (
 // begin enters a call that is about rows of a table, with values of so many floats, -1: none.
 func (w *Worker) begin(what *string, i int, rows []int64, floats int) (*table, error) {
 	if i < 0 || i >= len(w.cluster.tables) {
-		return nil, wrong("%s: %s: there is no table %d, the cluster has tables 0 … %d", w.name, *what, i, len(w.cluster.tables)-1)
+		return nil, w.noTable(*what, i)
 	}
 	t := &w.cluster.tables[i]
 	if floats >= 0 && floats != len(rows)*t.dim {
@@ -91,6 +91,10 @@ func (w *Worker) begin(what *string, i int, rows []int64, floats int) (*table, e
 		return nil, err
 	}
 	return t, nil
+}
+
+func (w *Worker) noTable(what string, i int) error {
+	return wrong("%s: %s: there is no table %d, the cluster has tables 0 … %d", w.name, what, i, len(w.cluster.tables)-1)
 }
 
 // keysOf makes keys of rows, in the worker's scratch memory.

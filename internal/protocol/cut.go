@@ -287,20 +287,30 @@ func (s *Shard) Unsaved(do func(godwit.Key)) {
 	})
 }
 
-// Restore makes a row of a key, value and state, the main copy's, and reports whether that is
-// here. Copies at other nodes follow in the next rounds. Saved says that the row counts as saved.
-func (s *Shard) Restore(k godwit.Key, row []float32, saved bool) bool {
+// Restore overwrites floats of the main copy of a key's row (its value, then the state), from the float at on, and reports
+// whether it is here. Copies at other nodes follow in the next rounds. Saved says that the row counts as saved.
+func (s *Shard) Restore(k godwit.Key, at int, part []float32, saved bool) bool {
 	ref, ok := s.find(k)
 	if !ok || stateOf(s.st.Header(ref)) != owner {
 		return false
 	}
 	h := s.st.Header(ref)
-	for _, to := range [][]float32{s.turn(h, s.cut.settled), s.st.Floats(ref)} {
-		copy(to, row)
+	if kept := s.turn(h, s.cut.settled); kept != nil {
+		copy(kept[at:], part)
 	}
+	copy(s.st.Floats(ref)[at:], part)
 	s.setSaved(h, saved)
 	s.renewed(h)
 	return true
+}
+
+// Row appends the main copy's row of a key, value and state, to dst, and reports whether it is here.
+func (s *Shard) Row(k godwit.Key, dst []float32) ([]float32, bool) {
+	ref, ok := s.find(k)
+	if !ok || stateOf(s.st.Header(ref)) != owner {
+		return dst, false
+	}
+	return append(dst, s.st.Floats(ref)...), true
 }
 
 // renewed notes that the main copy was overwritten, its state included.

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from . import nn, optim
     from ._ahead import Lookahead, lookahead
     from ._cluster import Cluster, Handle, Init, Table, Worker, cluster, init, normal, uniform, zero
-    from .nn import parameters
+    from ._export import to_torch
+    from ._ids import rows_of
+    from ._state import without_rows
+    from .nn import clip_grad_norm_, parameters
 
 __version__ = "0.1.0"
 
@@ -29,6 +32,9 @@ __version__ = "0.1.0"
 _lazy = {
     **dict.fromkeys(("Cluster", "Handle", "Init", "Table", "Worker", "cluster", "init", "normal", "uniform", "zero"), "._cluster"),
     **dict.fromkeys(("lookahead", "Lookahead"), "._ahead"),
+    "to_torch": "._export",
+    "rows_of": "._ids",
+    "without_rows": "._state",
     **dict.fromkeys(("parameters", "clip_grad_norm_"), ".nn"),
 }
 __all__ = ["errors", "GodwitError", "nn", "optim", *_lazy]

@@ -248,8 +248,11 @@ class Worker:
         )
         return self._handle(id, code, op, (rows, values))
 
-    def set(self, table: Table, rows: Any, values: Any) -> None:
-        """Overwrites rows, and resets the state of their rule."""
+    def set(self, table: Table, rows: Any, values: Any, *, keep_state: bool = False) -> None:
+        """Overwrites rows, and resets the state of their rule unless it is to be kept."""
+        if keep_state:
+            self._parts(self._library.write, table, *self._both(table, rows, values, "values to set"), _lib.VALUES)
+            return
         _, id = self._of(table)
         rows, values = self._both(table, rows, values, "values to set")
         op = ctypes.c_uint64()
@@ -257,6 +260,33 @@ class Worker:
             id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), _lib.SLICE_MS, ctypes.addressof(op)
         )
         self._result(self._handle(id, code, op, (rows, values)))
+
+    def state(self, table: Table, rows: Any) -> Any:
+        """Reads what the table's rule keeps of each row beside its values, such as the accumulators of Adagrad."""
+        rows = _buffers.rows(rows)
+        out = _buffers.like(rows, self._state_len(table))
+        self._parts(self._library.read, table, rows, out, _lib.STATE)
+        return out
+
+    def set_state(self, table: Table, rows: Any, state: Any) -> None:
+        """Overwrites what the table's rule keeps of each row, and leaves the values alone."""
+        rows, state = _buffers.rows(rows), _buffers.values(state, "states to set")
+        want = (*rows.shape, self._state_len(table))
+        if tuple(state.shape) != want:
+            raise ArgumentError(f"states to set have the shape {tuple(state.shape)}, want {want}: the rule {table.rule} keeps {want[-1]} floats a row")
+        self._parts(self._library.write, table, rows, state, _lib.STATE)
+
+    def _state_len(self, table: Table) -> int:
+        _, id = self._of(table)
+        return self._library.check(self._library.state(id, table._index))
+
+    def _parts(self, call: Callable[..., int], table: Table, rows: Any, floats: Any, parts: int) -> None:
+        _, id = self._of(table)
+        op = ctypes.c_uint64()
+        code = call(
+            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(floats), _buffers.size(floats), parts, _lib.SLICE_MS, ctypes.addressof(op)
+        )
+        self._result(self._handle(id, code, op, (rows, floats)))
 
     def _both(self, table: Table, rows: Any, values: Any, what: str) -> tuple[Any, Any]:
         rows, values = _buffers.rows(rows), _buffers.values(values, what)

@@ -12,9 +12,10 @@ from . import errors
 AGAIN = 1
 SUM, FINITE = 1, 2
 ONCE = 1
+VALUES, STATE = 1, 2
 SLICE_MS = 50  # of a wait: for so long an interrupt may go unnoticed
 
-_ABI = 2
+_ABI = 3
 _ERRORS = {
     -1: errors.ArgumentError,
     -2: errors.RowError,
@@ -40,6 +41,9 @@ _FUNCTIONS = {
     "pull": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _i32, _at]),
     "push": (_i32, [_i64, _i32, _at, _size, _at, _size, ctypes.c_float, _i32, _i32, _at]),
     "set": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _at]),
+    "read": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _i32, _at]),
+    "write": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _i32, _at]),
+    "state": (_i32, [_i64, _i32]),
     "localize": (_i32, [_i64, _i32, _at, _size, _i32, _at]),
     "intent": (_i32, [_i64, _i32, _at, _size, _i64, _i64]),
     "advance": (_i64, [_i64]),

@@ -17,14 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
 
-from . import _buffers
+from . import _buffers, _state
 from ._cluster import Cluster, Init, Table, cluster, normal, uniform
 from .errors import ArgumentError
 
 __all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "EmbeddingBagConfig", "Weight", "parameters", "clip_grad_norm_"]
-
-MAX_STATE = 1 << 30
-"""Bytes of a table that a state_dict may hold."""
 
 
 class Weight(torch.nn.Parameter):
@@ -148,14 +145,14 @@ class _Module(torch.nn.Module):
         """Reads rows, without gradient."""
         return self.table.cluster.worker.pull(self.table, ids)
 
-    def _fill(self, values: torch.Tensor) -> None:
-        def fill(w: Any) -> None:
-            for begin in range(0, self.num_embeddings, 1 << 16):
-                part = values[begin : begin + (1 << 16)].detach().to("cpu", torch.float32).contiguous()
-                w.set(self.table, torch.arange(begin, begin + len(part)), part)
-
+    def _fill(self, values: torch.Tensor, keep_state: bool = False) -> None:
         if tuple(values.shape) != (self.num_embeddings, self.embedding_dim):
             raise ArgumentError(f"values have the shape {tuple(values.shape)}, want {(self.num_embeddings, self.embedding_dim)}")
+        values = values.detach().to("cpu", torch.float32)
+
+        def fill(w: Any) -> None:
+            _state.in_parts(self.num_embeddings, lambda rows, begin, end: w.set(self.table, rows, values[begin:end].contiguous(), keep_state=keep_state))
+
         if self.table.started:
             fill(self.table.cluster.worker)
         else:
@@ -163,9 +160,10 @@ class _Module(torch.nn.Module):
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        size = 4 * self.num_embeddings * self.embedding_dim
-        if size > MAX_STATE:
-            raise ArgumentError(f"table {self.table.name!r} has {size >> 20} MiB of values, and a state_dict holds at most {MAX_STATE >> 20}: read it in parts, by rows()")
+        if not _state.with_rows():
+            getattr(destination, "_metadata", {}).get(prefix[:-1], {})["rows"] = "elsewhere"
+            return
+        _state.check_size(self.table, self.embedding_dim, "values")
         destination[prefix + "weight"] = self.rows(torch.arange(self.num_embeddings))
 
     def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, metadata: Any, strict: bool, missing: list[str], unexpected: list[str], errors: list[str]) -> None:
@@ -173,11 +171,11 @@ class _Module(torch.nn.Module):
         value = state.get(name)
         super()._load_from_state_dict({k: v for k, v in state.items() if k != name}, prefix, metadata, strict, missing, unexpected, errors)
         if value is None:
-            if strict:
+            if strict and _state.with_rows() and metadata.get("rows") != "elsewhere":
                 missing.append(name)
             return
         try:
-            self._fill(value)
+            self._fill(value, keep_state=True)
         except ArgumentError as e:
             errors.append(f"{name}: {e}")
 

@@ -15,6 +15,7 @@ from typing import Any, Callable
 
 import torch
 
+from . import _state
 from .errors import ArgumentError
 from .nn import Weight, parameters
 
@@ -27,7 +28,7 @@ class Optimizer(torch.optim.Optimizer):
     average = True
     """Whether gradients are averaged over the processes of a run, as DistributedDataParallel does; else they are summed."""
 
-    _has_state = True  # the rule keeps more than the values
+    _torch: dict[str, Any] = {}  # what groups of the optimizer of torch have beside, as it is there by default
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         super().__init__(_weights(params), defaults)
@@ -94,10 +95,94 @@ class Optimizer(torch.optim.Optimizer):
         p.table.cluster.worker.push(p.table, grad._indices()[0], values.contiguous(), rate=rate, sum=True, finite=True)
         p.__dict__["_pushed"] = grad
 
+    def _kept(self, dim: int) -> dict[str, int]:
+        """Returns what the rule keeps of a row: names, and how many floats each, in their order."""
+        return {}
+
+    def _first(self, group: dict[str, Any]) -> float:
+        """Returns what the floats that the rule keeps are at first."""
+        return 0.0
+
+    def _count(self, step: int) -> Any:
+        """Returns a number of steps as torch's optimizer has it."""
+        return step
+
+    def _ordered(self) -> list[tuple[Any, dict[str, Any]]]:
+        """Returns the tables in the order in which a state numbers them, with their groups."""
+        return [(p, group) for group in self.param_groups for p in group["params"]]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns rates, numbers of steps, and what the rules keep of all rows: torch's optimizer of the same name loads it.
+
+        It is not collective: one rank may call it. Tables of which more is kept than a state_dict holds are refused, see
+        ``godwit.without_rows``.
+        """
+        state = super().state_dict()
+        state["param_groups"] = [{**self._torch, **group} for group in state["param_groups"]]
+        state["state"] = {}
+        for i, (p, _) in enumerate(self._ordered()):
+            kept = self._kept(p.table.dim)
+            if kept:
+                state["state"][i] = {"step": self._count(self.state[p].get("step", 0))}
+                if _state.with_rows():
+                    state["state"][i].update(_read(p.table, kept))
+        return state
+
     def load_state_dict(self, state_dict: Any) -> None:
-        super().load_state_dict(state_dict)
-        if self._has_state:
-            _warn(f"{type(self).__name__}.load_state_dict restores rates and numbers of steps. What the rule keeps of each row is as it is")
+        """Loads the state of an optimizer of the same kind, or of torch's of the same name. All ranks load the same, or rank 0 alone."""
+        groups = state_dict["param_groups"]
+        for group in groups:
+            for name, value in self._torch.items():
+                if not value and group.get(name):
+                    raise ArgumentError(f"{type(self).__name__}: the state has {name}={group[name]!r}, which is not supported for rows of a cluster")
+        numbers = [i for group in groups for i in group["params"]]
+        rows = state_dict["state"]
+        steps = {i: {"step": int(x["step"])} for i, x in rows.items() if "step" in x}
+        super().load_state_dict({"state": steps, "param_groups": [{k: v for k, v in g.items() if k not in self._torch} for g in groups]})
+        for i, (p, group) in zip(numbers, self._ordered()):
+            rule = self._rule(group)
+            if p.table.rule != rule:
+                p.table.begin(rule=rule)
+            kept = self._kept(p.table.dim)
+            if kept:
+                self._write(p.table, kept, rows.get(i), self._first(group))
+
+    def _write(self, table: Any, kept: dict[str, int], state: Any, first: float) -> None:
+        """Writes what a state has of the rows of a table: without a state they are as at first, and one that lacks the rows leaves them alone."""
+        parts: list[Any] = []
+        for name, n in kept.items():
+            value = torch.full((), first).expand(table.rows, n) if state is None else state.get(name)
+            if value is None:
+                if parts:
+                    raise ArgumentError(f"table {table.name!r}: the state has no {name}")
+                continue
+            if value.numel() != table.rows * n:
+                raise ArgumentError(f"table {table.name!r}: {name} has the shape {tuple(value.shape)}, want {(table.rows, n)}")
+            parts.append(value.detach().to("cpu", torch.float32).reshape(table.rows, n))
+        if not parts or state is None and not table.started:
+            return
+
+        def write(w: Any) -> None:
+            _state.in_parts(table.rows, lambda rows, begin, end: w.set_state(table, rows, torch.cat([x[begin:end] for x in parts], 1).contiguous()))
+
+        if table.started:
+            write(table.cluster.worker)
+        else:
+            table.begin(prepare=write)
+
+
+def _read(table: Any, kept: dict[str, int]) -> dict[str, torch.Tensor]:
+    """Returns what the rule of a table keeps of its rows, by names."""
+    _state.check_size(table, sum(kept.values()), "what its rule keeps")
+    out = {name: torch.empty(table.rows, n) for name, n in kept.items()}
+
+    def read(rows: Any, begin: int, end: int) -> None:
+        state = table.cluster.worker.state(table, rows)
+        for x, part in zip(out.values(), state.split(list(kept.values()), 1)):
+            x[begin:end] = part
+
+    _state.in_parts(table.rows, read)
+    return out
 
 
 def _warn(text: str) -> None:
@@ -128,7 +213,7 @@ def _refuse(optimizer: str, **arguments: Any) -> None:
 class SGD(Optimizer):
     """``torch.optim.SGD`` without momentum and weight decay."""
 
-    _has_state = False
+    _torch = {"momentum": 0, "dampening": 0, "weight_decay": 0, "nesterov": False, "foreach": None, "differentiable": False, "fused": None}
 
     def __init__(
         self,
@@ -155,6 +240,7 @@ class Adagrad(Optimizer):
     """``torch.optim.Adagrad`` without weight decay, which torch refuses for sparse gradients too."""
 
     _name = "ratedadagrad"
+    _torch = {"weight_decay": 0, "foreach": None, "differentiable": False, "fused": None}
 
     def __init__(
         self,
@@ -188,11 +274,23 @@ class Adagrad(Optimizer):
     def _rate(self, group: dict[str, Any], step: int) -> float:
         return float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
 
+    def _kept(self, dim: int) -> dict[str, int]:
+        return {"sum": dim}
+
+    def _first(self, group: dict[str, Any]) -> float:
+        return float(group["initial_accumulator_value"])
+
+    def _count(self, step: int) -> Any:
+        return torch.tensor(float(step))
+
 
 class RowWiseAdagrad(Adagrad):
     """Adagrad with one accumulator a row, of the mean of the squared gradients, as in fbgemm and torchrec."""
 
     _name = "ratedrowadagrad"
+
+    def _kept(self, dim: int) -> dict[str, int]:
+        return {"sum": 1}
 
 
 class SparseAdam(Optimizer):
@@ -216,6 +314,9 @@ class SparseAdam(Optimizer):
     def _rate(self, group: dict[str, Any], step: int) -> float:
         b1, b2 = group["betas"]
         return float(group["lr"]) * math.sqrt(1 - b2**step) / (1 - b1**step)
+
+    def _kept(self, dim: int) -> dict[str, int]:
+        return {"exp_avg": dim, "exp_avg_sq": dim}
 
 
 class Adam(SparseAdam):
@@ -248,3 +349,6 @@ class Adam(SparseAdam):
 
     def _rate(self, group: dict[str, Any], step: int) -> float:
         return float(group["lr"])
+
+    def _kept(self, dim: int) -> dict[str, int]:
+        return {**super()._kept(dim), "row_steps": 1}

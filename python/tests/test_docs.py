@@ -7,7 +7,9 @@ import godwit
 
 
 def test_the_examples_of_the_package():
-    assert doctest.testmod(godwit).failed == 0
+    from godwit import _ids
+
+    assert doctest.testmod(godwit).failed == doctest.testmod(_ids).failed == 0
 
 
 def test_the_examples_of_the_documentation():

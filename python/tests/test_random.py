@@ -59,7 +59,7 @@ def test_10000_calls_with_wrong_arguments():
     with godwit.Cluster(workers=1) as c:
         t, w = c.table("t", 10, 3), c.worker
         quiet = c.table("quiet", 10, 3, init=godwit.uniform(4, 4))
-        calls = [w.pull, w.push, w.set, w.intent, w.localize, w.pull_async, w.push_async, c.table]
+        calls = [w.pull, w.push, w.set, w.state, w.set_state, w.intent, w.localize, w.pull_async, w.push_async, c.table]
         raised = 0
         for _ in range(10_000):
             f = r.choice(calls)
@@ -111,7 +111,10 @@ def test_10000_calls_of_the_library_with_wrong_numbers():
                 10: lambda: lib.stats(n, None, 0, r.choice([0, ctypes.addressof(op)])),
                 11: lambda: lib.advance(n),
                 12: lambda: lib.ready(n, 0),
-            }[i % 13]
+                13: lambda: lib.read(n, k, *rows(), *rows(), r.choice([0, 1, 2, 3, 4]), 0, op_at()),
+                14: lambda: lib.write(n, k, *rows(), *rows(), r.choice([0, 1, 2, 3, 4]), 0, op_at()),
+                15: lambda: lib.state(n, k),
+            }[i % 16]
             code = codes()
             assert code != -9, (SEED, i, lib.error())
             if code < 0:

@@ -86,8 +86,16 @@ func (r *Rows) some(table int, keys []godwit.Key, sink Sink) {
 	}
 }
 
-// Restore overwrites the row of a key, value and state. It reports false if the main copy is not
+// Restore overwrites floats of a key's row (its value, then the state), from the float at on. It reports false if the main copy is not
 // here, or the rows are gone. Saved says that the row counts as saved.
-func (r *Rows) Restore(k godwit.Key, row []float32, saved bool) (ok bool) {
-	return r.Set.With(k, func(s *protocol.Shard) { ok = s.Restore(k, row, saved) }) && ok
+func (r *Rows) Restore(k godwit.Key, at int, part []float32, saved bool) (ok bool) {
+	return r.Set.With(k, func(s *protocol.Shard) { ok = s.Restore(k, at, part, saved) }) && ok
+}
+
+// Row appends the row of a key, value and state, to dst. It reports false if the main copy is not
+// here, or the rows are gone.
+func (r *Rows) Row(k godwit.Key, dst []float32) (row []float32, ok bool) {
+	row = dst
+	ok = r.Set.With(k, func(s *protocol.Shard) { row, ok = s.Row(k, dst) }) && ok
+	return row, ok
 }

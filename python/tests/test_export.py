@@ -1,0 +1,74 @@
+"""Models without a cluster, and rows of ids."""
+
+import numpy as np
+import pytest
+
+import godwit
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from godwit import nn as gnn  # noqa: E402
+
+
+class Model(torch.nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.users = gnn.Embedding(1000, 4, padding_idx=7, name="users", cluster=c)
+        self.tags = gnn.EmbeddingBag(500, 3, mode="sum", padding_idx=2, cluster=c)
+        self.top = torch.nn.Linear(7, 1)
+
+    def forward(self, users, tags, offsets):
+        return self.top(torch.cat([self.users(users), self.tags(tags, offsets)], 1))
+
+
+INPUT = torch.tensor([5, 7, 900]), torch.tensor([1, 2, 2, 499, 30, 1]), torch.tensor([0, 2, 3])
+
+
+@pytest.mark.parametrize("ids", [{}, {"users": INPUT[0]}, {"users": [900, 5, 7, 8], "tags": [1, 499, 30]}], ids=["all", "some", "some of both"])
+def test_a_plain_model_has_equal_outputs(ids):
+    with godwit.Cluster(seed=1) as c:
+        m = Model(c)
+        want = m(*INPUT).detach()
+        plain = godwit.to_torch(m, ids=ids)
+    assert not any(isinstance(x, gnn._Module) for x in plain.modules())
+    assert torch.equal(plain(*INPUT), want)
+    if ids:
+        assert not plain.users(torch.tensor([6, 999])).any() and len(plain.users.ids) < 10
+    else:
+        assert list(plain.state_dict()) == ["users.weight", "tags.weight", "top.weight", "top.bias"]
+
+
+def test_a_plain_model_is_exported():
+    with godwit.Cluster(seed=1) as c:
+        m = Model(c)
+        want = m(*INPUT).detach()
+        plain = godwit.to_torch(m, ids={m.users: INPUT[0]}).eval()
+    assert torch.equal(torch.export.export(plain, INPUT).module()(*INPUT), want)
+
+
+def test_a_collection_without_a_cluster():
+    with godwit.Cluster() as c:
+        m = gnn.EmbeddingBagCollection([gnn.EmbeddingBagConfig(20, 4, "t", ["f"])], cluster=c)
+        x = {"f": (torch.tensor([1, 2, 3]), torch.tensor([0, 1]))}
+        want = m(x)["f"].detach()
+        assert torch.equal(godwit.to_torch(m)(x)["f"], want)
+        with pytest.raises(ValueError, match="no module"):
+            godwit.to_torch(m, ids={"u": [1]})
+        with pytest.raises(ValueError, match="state_dict holds"):
+            godwit.to_torch(gnn.Embedding(10**9, 4, cluster=c))
+
+
+def test_rows_of_ids():
+    ids = np.arange(-5, 20000, dtype=np.int64)
+    for rows in (1, 7, 10**6, 2**32 + 1, 2**48):
+        got = godwit.rows_of(ids, rows)
+        exact = [int(h) * rows >> 64 for h in godwit._ids._mixed(ids[:50].astype(np.uint64), 0)]
+        assert got.min() >= 0 and got.max() < rows and got[:50].tolist() == exact
+    counts = np.bincount(godwit.rows_of(ids, 10, salt=3), minlength=10)
+    assert counts.min() > 1800 and counts.max() < 2200
+    assert (godwit.rows_of(ids, 10**6) != godwit.rows_of(ids, 10**6, salt=1)).mean() > 0.99
+    assert godwit.rows_of(torch.tensor([[1, 2]]), 100).tolist() == [godwit.rows_of([1, 2], 100).tolist()]
+    assert godwit.rows_of(["é", "é"], 100).tolist()[0] == godwit.rows_of("é", 100)
+    for wrong in (lambda: godwit.rows_of([1.5], 10), lambda: godwit.rows_of([1], 0), lambda: godwit.rows_of([None], 3), lambda: godwit.rows_of([1], 3, salt=-1)):
+        with pytest.raises((ValueError, TypeError)):
+            wrong()
