@@ -13,20 +13,18 @@ import (
 // that only other requests need. Each does exactly what Request or Step would do, or does
 // nothing and says so.
 
-// Pass is Request for a Pull or a Push of a key that is not here and has its home at
-// another node: it sends the request on. It reports false, and does nothing, for any other
-// request.
-func (s *Shard) Pass(out Out, r *wire.Record) bool {
-	if s.cfg.Homes.Home(r.Key) == s.cfg.Self {
-		return false
+// Pass is Request for a Pull or a Push of an operation whose key is not here and has its home at
+// another node. The caller sends the request to the node that Pass returns, with Hops 1, before it
+// releases the shard's lock. For any other key Pass does nothing, and reports false.
+func (s *Shard) Pass(k godwit.Key) (to godwit.NodeID, ok bool) {
+	if s.cfg.Homes.Home(k) == s.cfg.Self {
+		return 0, false
 	}
-	if _, here := s.st.Find(r.Key); here || r.Op == 0 {
-		return false
+	if _, here := s.st.Find(k); here {
+		return 0, false
 	}
-	r.Origin, r.Hops, r.Coming = s.cfg.Self, 1, false
-	*s.remoteOf(r.Key)++
-	out.Send(s.next(r.Key, 0), r)
-	return true
+	*s.remoteOf(k)++
+	return s.next(k, 0), true
 }
 
 // Serve is Step for another node's Pull or Push that fits the model, if the row that was

@@ -24,6 +24,9 @@ func (u *Update) Brief(out Out, answer, request *wire.Record, scratch []float32,
 	return scratch
 }
 
+// Briefs reports whether Brief may round: a filter does, or values that are asked for roughly may be.
+func (u *Update) Briefs(rough bool) bool { return u.Rounds() || rough && u.roundable }
+
 // omitZeros has the zeros of a vector left out of the bytes that it takes, if there are enough of
 // them: nothing is rounded. Differences of wide rows, of which few floats changed, have many.
 func omitZeros(r *wire.Record) {

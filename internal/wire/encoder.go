@@ -227,24 +227,14 @@ func (e *Encoder) entry(r *Record) {
 	b := e.runs[:cap(e.runs)]
 	l := &x.last
 	u := zigzag(int64(r.Key - l.key - 1))
+	next := u == 0
 	l.key = r.Key
 	if f&fIndex != 0 {
-		far := uint64(0)
 		step := r.Index - l.index
-		if step != l.stride {
-			far = 1
-		}
-		if u < narrowed {
-			u = u<<1 | far
-		} else {
-			i = putUvarint(b, i, wideKey|far)
-		}
-		i = putUvarint(b, i, u)
-		if far != 0 {
-			i = putUvarint(b, i, zigzag32(int32(step-1)))
-			if x.begun {
-				l.stride = step
-			}
+		i = putIndexed(b, i, u, step, l.stride)
+		next = next && step == l.stride
+		if x.begun {
+			l.stride = step
 		}
 		l.index = r.Index
 	} else {
@@ -255,7 +245,7 @@ func (e *Encoder) entry(r *Record) {
 	}
 	if !x.begun {
 		x.begun, x.second = true, i
-	} else if u != 0 {
+	} else if !next {
 		x.dense = false
 	}
 	e.runs = b[:i]

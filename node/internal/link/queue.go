@@ -48,9 +48,21 @@ type sealed struct {
 func (q *queue) add(r *wire.Record) (full, idle bool) {
 	before := q.enc.Len()
 	q.enc.Append(r)
+	return q.added(r.Kind, before)
+}
+
+// addGroup is add of a group.
+func (q *queue) addGroup(g *wire.Group) (full, idle bool) {
+	before := q.enc.Len()
+	q.enc.AppendGroup(g)
+	return q.added(g.Head.Kind, before)
+}
+
+// added takes note of what was appended behind so many bytes.
+func (q *queue) added(kind wire.Kind, before int) (full, idle bool) {
 	after := q.enc.Len()
 	q.queued += after - before
-	if answers(r.Kind) {
+	if answers(kind) {
 		q.owing += after - before
 		q.owed += after - before
 	}

@@ -61,24 +61,53 @@ func (s *Sender) Send(to godwit.NodeID, r *wire.Record) {
 		s.ls.Answered(to, *r)
 		return
 	}
+	o := s.keep(to)
+	full, idle := o.add(r)
+	s.sent(o, to, 1, full, idle)
+}
+
+// SendGroup is Send of the records of a group, which is empty afterwards.
+func (s *Sender) SendGroup(to godwit.NodeID, g *wire.Group) {
+	switch {
+	case g.Len() == 0:
+		return
+	case to == s.ls.Self:
+		for i := range g.Len() {
+			s.ls.Answered(to, *g.Record(i))
+		}
+	default:
+		o := s.keep(to)
+		full, idle := o.addGroup(g)
+		s.sent(o, to, g.Len(), full, idle)
+	}
+	g.Empty()
+}
+
+// keep returns the link to a node, whose queue is locked.
+func (s *Sender) keep(to godwit.NodeID) *Link {
 	o := s.ls.peers[to]
 	if s.kept != o {
 		s.LetGo()
 		o.mu.Lock()
 		s.kept, s.left = o, maxKept
 	}
-	full, idle := o.add(r)
+	return o
+}
+
+// sent ends the sending of some records to a node: they are in the queue, and filled a frame that
+// nobody writes, or not.
+func (s *Sender) sent(o *Link, to godwit.NodeID, records int, full, idle bool) {
 	if o.owed > s.ls.Limits.Owed {
 		s.Flooded = to
 	}
-	if s.left--; full || s.left == 0 || !s.keeps {
+	if s.left -= records; full || s.left <= 0 || !s.keeps {
 		s.LetGo()
 	}
 	if full {
 		o.filled(idle)
 	}
 	s.Touch(to)
-	s.Records++
+	s.Records += records
 }
 
 // Touch notes that there is something to send to a peer.

@@ -21,6 +21,17 @@ type Requests struct {
 	// How many were sent on, and how many wait at this node for their keys, which are on
 	// their way here; of these, how many though the keys were announced.
 	Away, Waits, Late uint64
+
+	group wire.Group    // those of a shard that go to one node, and are not sent yet
+	to    godwit.NodeID // … which one
+	plain bool          // a group takes them
+}
+
+// Begin makes them those of a call that asks for all keys at some positions. Its other fields are empty.
+func (r *Requests) Begin(all wire.Record, keys []godwit.Key, miss []int) {
+	r.Record, r.Keys, r.Miss = all, keys, miss
+	r.Vals, r.Forms, r.Ask = nil, nil, nil
+	r.Away, r.Waits, r.Late = 0, 0, 0
 }
 
 // Request has the shards of keys take some requests, those from a place in r.Miss up to another:
@@ -34,6 +45,7 @@ func (s *Set) Request(out *link.Sender, r *Requests, from, end int) bool {
 		}
 	}
 	t := s.First()
+	r.begin(s.proto.Self)
 	for m := from; m < end; {
 		first := r.Keys[r.Miss[m]]
 		x := s.shard(first)
@@ -50,12 +62,46 @@ func (s *Set) Request(out *link.Sender, r *Requests, from, end int) bool {
 			if !t.Has(k) {
 				t = s.Table(k)
 			}
-			r.fill(k, m, t)
-			s.request(x, out, r)
+			if !r.pass(x, out, k, m, t) {
+				out.SendGroup(r.to, &r.group)
+				r.fill(k, m, t)
+				s.request(x, out, r)
+			}
 		}
+		out.SendGroup(r.to, &r.group)
 		x.Unlock()
 	}
 	return true
+}
+
+// pass puts the request for a key into the group of those that go to one node, if it is for the owner
+// to take, and sends those before if they go to another one. The shard is locked.
+func (r *Requests) pass(x *shard, out *link.Sender, k godwit.Key, m int, t *Table) bool {
+	if !r.plain {
+		return false
+	}
+	to, ok := x.Pass(k)
+	if !ok {
+		return false
+	}
+	var vals []float32
+	if r.Vals != nil {
+		vals = r.Vals[r.Miss[m+1]:][:t.Dim]
+	}
+	if to != r.to || !r.group.Takes(len(vals)) {
+		out.SendGroup(r.to, &r.group)
+		r.to = to
+	}
+	r.group.Add(k, uint32(m/2), vals)
+	r.Away++
+	return true
+}
+
+// begin readies the group for requests of a node.
+func (r *Requests) begin(self godwit.NodeID) {
+	r.plain = r.Ask == nil && r.Record.Kind <= wire.Push && r.Record.Op != 0 && len(r.Forms) == 0
+	h := &r.group.Head
+	h.Kind, h.Op, h.Origin, h.Hops, h.Rough, h.Odd = r.Record.Kind, r.Record.Op, self, 1, r.Record.Rough, r.Record.Odd
 }
 
 // fill makes r.Record the request for a key.
@@ -73,10 +119,6 @@ func (r *Requests) fill(k godwit.Key, m int, t *Table) {
 
 // request has a shard, which is locked, take r.Record.
 func (s *Set) request(x *shard, out *link.Sender, r *Requests) {
-	if r.Ask == nil && r.Record.Kind <= wire.Push && x.Pass(out, &r.Record) {
-		r.Away++
-		return
-	}
 	waited, late := x.Stats.Waited, x.Stats.Late
 	if r.Ask == nil {
 		x.Request(out, &r.Record)

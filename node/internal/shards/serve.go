@@ -19,8 +19,9 @@ type Server struct {
 	keys   [Batch]godwit.Key    // scratch
 	at     [Batch]int           // scratch
 	asks   wire.Record          // scratch, for a request of a batch
-	reply  wire.Record          // scratch
 	floats []float32            // scratch, for answers that are no value as it is kept
+	answer wire.Group           // answers that are not sent yet
+	made   [maxLocked][]float32 // scratch, for those of them that are no values as they are kept
 	table  *Table               // of the last request or reply
 
 	leads, nleads uint64 // lead times of keys that have come: sum in nanoseconds, number
@@ -40,6 +41,8 @@ const _ = uint(store.GroupKeys - Batch) // they are looked up as one group
 // MaxSteps is how many records of a shard are taken under one lock: few enough for those
 // who wait for it to go on looking.
 const MaxSteps = 4
+
+const _ = uint(wire.MaxGroup - maxLocked) // their answers are one group
 
 // maxLocked is how many requests or replies of a batch are taken under one lock. They take
 // less time than other records.
@@ -137,7 +140,7 @@ func (v *Server) Serve(i int, r *wire.Record) bool {
 	}
 	x := v.set.shard(r.Key)
 	x.lockFor(v.out)
-	ok := v.answer(x, h, r)
+	ok := v.one(x, h, r)
 	x.Unlock()
 	return ok
 }
@@ -148,22 +151,33 @@ func (v *Server) common(r *wire.Record) bool {
 	return r.Kind <= wire.Push && r.Op != 0 && r.Origin != c.Self && int(r.Origin) < c.Nodes && r.Hops <= UsualHops
 }
 
-// answer carries out a common request that fits the model, if the row is what it is
+// one carries out a common request that fits the model, if the row is what it is
 // about. The shard is locked.
-func (v *Server) answer(x *shard, h *store.Header, r *wire.Record) bool {
-	u := v.table.update
-	value, ok := u.Serve(h, r, &v.floats)
-	if !ok {
-		return false
+func (v *Server) one(x *shard, h *store.Header, r *wire.Record) bool {
+	value, ok := v.table.update.Serve(h, r, &v.floats)
+	if ok {
+		v.reply(x, r, value)
 	}
-	a := &v.reply
-	a.Kind, a.Key, a.Op, a.Index, a.Vals, a.Coding = wire.Done, r.Key, r.Op, r.Index, value, wire.Raw
+	return ok
+}
+
+// reply answers a request, with a value if it is a Pull.
+func (v *Server) reply(x *shard, r *wire.Record, value []float32) {
+	a := &v.answer.Head
+	a.Kind, a.Key, a.Op, a.Index, a.Vals, a.Coding = answerTo(r.Kind), r.Key, r.Op, r.Index, value, wire.Raw
 	if r.Kind == wire.Pull {
-		a.Kind = wire.PullReply
-		v.floats = u.Brief(v.out, a, r, v.floats, &x.Stats)
+		v.floats = v.table.update.Brief(v.out, a, r, v.floats, &x.Stats)
 	}
 	v.out.Send(r.Origin, a)
-	return true
+	a.Coding, a.Step = wire.Raw, 0
+}
+
+// answerTo returns the kind of the answer to a common request.
+func answerTo(k wire.Kind) wire.Kind {
+	if k == wire.Pull {
+		return wire.PullReply
+	}
+	return wire.Done
 }
 
 // FindBatch looks for the rows that the requests of a batch need, and has them fetched: all
@@ -211,21 +225,35 @@ func (v *Server) ServeBatch(b *wire.Batch, i int) int {
 // first of another shard, or the first that is no common one, for which it returns false. The
 // shard is locked.
 func (v *Server) answers(x *shard, b *wire.Batch, first int) (end int, ok bool) {
-	r := &v.asks
-	for i := first; i < min(first+maxLocked, len(b.Keys)); i++ {
-		if !v.set.SameShard(b.Keys[i], b.Keys[first]) {
-			return i, true
-		}
-		r.Key, r.Index = b.Keys[i], b.Indexes[i]
+	r, g := &v.asks, &v.answer
+	g.Head.Kind, g.Head.Op = answerTo(r.Kind), r.Op
+	last := first + v.set.together(b.Keys[first:])
+	rough := r.Rough && v.out.Strained(r.Origin)
+	for end = first; end < last; end++ {
+		r.Key, r.Index = b.Keys[end], b.Indexes[end]
 		if b.Floats > 0 {
-			r.Vals = b.Vals(i)
+			r.Vals = b.Vals(end)
 		}
-		if h := v.group.Rows[i]; h == nil || !v.fits(r) || !v.answer(x, h, r) {
-			return i, false
+		h := v.group.Rows[end]
+		if h == nil || !v.fits(r) {
+			break
 		}
-		end = i + 1
+		value, served := v.table.update.Serve(h, r, &v.made[end-first])
+		if !served {
+			break
+		}
+		if r.Kind == wire.Pull && v.table.update.Briefs(rough) {
+			v.out.SendGroup(r.Origin, g)
+			v.reply(x, r, value)
+			continue
+		}
+		if !g.Takes(len(value)) {
+			v.out.SendGroup(r.Origin, g)
+		}
+		g.Add(r.Key, r.Index, value)
 	}
-	return end, true
+	v.out.SendGroup(r.Origin, g)
+	return end, end == last
 }
 
 // RepliedBatch is Replied of a batch.

@@ -10,7 +10,6 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
-	"github.com/godwit-ps/godwit/node/internal/shards"
 )
 
 // This file is what a worker does with keys that it cannot be served at once: it
@@ -33,7 +32,8 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	}
 	o.Expect(w.g.Model, keys, w.rows.Miss)
 	r := &w.req.asks
-	*r = shards.Requests{Record: wire.Record{Kind: kind, Op: o.ID, Rough: fetch}, Keys: keys, Miss: w.rows.Miss, Forms: w.req.forms}
+	r.Begin(wire.Record{Kind: kind, Op: o.ID, Rough: fetch}, keys, w.rows.Miss)
+	r.Forms = w.req.forms
 	if kind == wire.Push || kind == wire.Set {
 		r.Vals, r.Record.Odd = buf, w.rows.Mark != 0
 		w.g.Ops.Changes(o, r.Record.Odd)

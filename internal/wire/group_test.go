@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// Records that are appended as groups make the frame that they make one by one.
+func TestAGroupIsItsRecords(t *testing.T) {
+	r := newRand(t)
+	kinds := []Kind{Pull, Push, Set, PullReply, Done, Delta, SyncMark}
+	for range 300 {
+		var single, grouped Encoder
+		single.Reset(nil, 1)
+		grouped.Reset(nil, 1)
+		var g Group
+		for range 1 + r.IntN(12) {
+			g.Head = Record{Kind: kinds[r.IntN(len(kinds))], Op: uint64(r.IntN(3))}
+			if g.Head.Kind == Push && r.IntN(2) == 0 {
+				g.Head.Coding = BF16
+			}
+			key, index, floats := godwit.Key(wide(r)), uint32(r.IntN(3)), 0
+			if fieldsOf[g.Head.Kind]&fVals != 0 {
+				floats = r.IntN(4) * r.IntN(300)
+			}
+			far := r.IntN(3) * r.IntN(1<<r.IntN(40))
+			for n := r.IntN(MaxGroup) + 1; n > 0; n-- {
+				v := make([]float32, floats)
+				for i := range v {
+					v[i] = float32(r.IntN(1000))
+				}
+				if !g.Takes(floats) {
+					break
+				}
+				g.Add(key, index, v)
+				key, index = key+1+godwit.Key(far), index+1
+				if r.IntN(8) == 0 {
+					index += uint32(r.IntN(5))
+				}
+			}
+			for i := range g.Len() {
+				x := *g.Record(i)
+				single.Append(&x)
+			}
+			grouped.AppendGroup(&g)
+			if g.Empty(); single.Records() != grouped.Records() || single.Len() != grouped.Len() {
+				t.Fatalf("%d records of %d bytes, one by one %d of %d", grouped.Records(), grouped.Len(), single.Records(), single.Len())
+			}
+		}
+		if !bytes.Equal(single.Frame(), grouped.Frame()) {
+			t.Fatal("groups make another frame")
+		}
+	}
+}
+
+// A group has no room for values of another length, nor for so many floats that a frame would grow far
+// beyond its length.
+func TestAGroupIsBounded(t *testing.T) {
+	var g Group
+	for n := 0; g.Takes(100); n++ {
+		if n == MaxGroup {
+			t.Fatal("more records than a group has")
+		}
+		g.Add(1, 1, make([]float32, 100))
+	}
+	if g.Len() != MaxGroup || g.Takes(0) {
+		t.Errorf("%d records of 100 floats, want %d", g.Len(), MaxGroup)
+	}
+	g.Empty()
+	if !g.Takes(1 << 20) {
+		t.Fatal("no room for one long row")
+	}
+	g.Add(1, 1, make([]float32, maxGroupFloats/2))
+	g.Add(2, 2, make([]float32, maxGroupFloats/2))
+	if g.Takes(maxGroupFloats / 2) {
+		t.Error("room for more floats than a group may have")
+	}
+}
