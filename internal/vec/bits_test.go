@@ -26,6 +26,7 @@ var bits = map[string]uint64{
 	"MulComplex":    0xa24fe71a7ff922bb,
 	"MulConj":       0xbcb30193e2b5af1b,
 	"MulRoot":       0x1d5e2a0d63faa86d,
+	"PairStep":      0x888b812697045a27,
 	"Scale":         0x25381cd5b0987115,
 	"Sigmoid":       0x26f6501b050ffd9e,
 	"Sub":           0x5f963a8d062d9c6c,

@@ -70,3 +70,14 @@ func TopicOdds(dst, doc, word, inverse []float32, beta float32) {
 	}
 	plainTopicOdds(dst, doc, word, inverse, beta)
 }
+
+// PairStep sets p[i] to keep·p[i] + by·q[i], and q[i] to keep·q[i] + by·p[i], both from the
+// former values: a step of SGD for a cell of a matrix (package train/mf).
+func PairStep(p, q []float32, keep, by float32) {
+	same("PairStep", len(p), len(q))
+	if fast && len(p) >= lanes {
+		fastPairStep(&p[0], &q[0], len(p), keep, by)
+		return
+	}
+	plainPairStep(p, q, keep, by)
+}

@@ -27,6 +27,7 @@ func fastAdam(value, m, v, grad *float32, n int, lr, b1, b2, eps, c1, c2, limit 
 func fastTopicOdds(dst, doc, word, inverse *float32, n int, beta float32) {
 	panic(none)
 }
+func fastPairStep(p, q *float32, n int, keep, by float32)      { panic(none) }
 func fastMulComplex(dr, di, ar, ai, br, bi *float32, n int)    { panic(none) }
 func fastAddMulComplex(dr, di, ar, ai, br, bi *float32, n int) { panic(none) }
 func fastMulConj(dr, di, ar, ai, br, bi *float32, n int)       { panic(none) }

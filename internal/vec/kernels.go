@@ -64,6 +64,11 @@ func fastAdam(value *float32, m *float32, v *float32, grad *float32, n int, lr f
 //go:noescape
 func fastTopicOdds(dst *float32, doc *float32, word *float32, inverse *float32, n int, beta float32)
 
+// fastPairStep is PairStep for n ≥ lanes.
+//
+//go:noescape
+func fastPairStep(p *float32, q *float32, n int, keep float32, by float32)
+
 // fastMulComplex is MulComplex for n ≥ lanes complex numbers.
 //
 //go:noescape

@@ -660,6 +660,76 @@ narrowTest:
 	VZEROUPPER
 	RET
 
+// func fastPairStep(p *float32, q *float32, n int, keep float32, by float32)
+// Requires: AVX
+TEXT ·fastPairStep(SB), NOSPLIT, $0-32
+	VBROADCASTSS keep+24(FP), Y0
+	VBROADCASTSS by+28(FP), Y1
+	MOVQ         p+0(FP), DX
+	MOVQ         q+8(FP), BX
+	MOVQ         n+16(FP), CX
+	SUBQ         $0x08, CX
+	VMOVUPS      (DX)(CX*4), Y2
+	VMOVUPS      (BX)(CX*4), Y3
+	VMULPS       Y2, Y0, Y4
+	VMULPS       Y3, Y1, Y5
+	VADDPS       Y5, Y4, Y4
+	VMULPS       Y3, Y0, Y3
+	VMULPS       Y2, Y1, Y2
+	VADDPS       Y2, Y3, Y2
+	XORQ         AX, AX
+	LEAQ         -8(CX), SI
+	JMP          wideTest
+
+wide:
+	VMOVUPS (DX)(AX*4), Y3
+	VMOVUPS (BX)(AX*4), Y5
+	VMULPS  Y3, Y0, Y6
+	VMULPS  Y5, Y1, Y7
+	VADDPS  Y7, Y6, Y6
+	VMULPS  Y5, Y0, Y5
+	VMULPS  Y3, Y1, Y3
+	VADDPS  Y3, Y5, Y3
+	VMOVUPS 32(DX)(AX*4), Y5
+	VMOVUPS 32(BX)(AX*4), Y7
+	VMULPS  Y5, Y0, Y8
+	VMULPS  Y7, Y1, Y9
+	VADDPS  Y9, Y8, Y8
+	VMULPS  Y7, Y0, Y7
+	VMULPS  Y5, Y1, Y5
+	VADDPS  Y5, Y7, Y5
+	VMOVUPS Y6, (DX)(AX*4)
+	VMOVUPS Y3, (BX)(AX*4)
+	VMOVUPS Y8, 32(DX)(AX*4)
+	VMOVUPS Y5, 32(BX)(AX*4)
+	ADDQ    $0x10, AX
+
+wideTest:
+	CMPQ AX, SI
+	JLT  wide
+	JMP  narrowTest
+
+narrow:
+	VMOVUPS (DX)(AX*4), Y3
+	VMOVUPS (BX)(AX*4), Y5
+	VMULPS  Y3, Y0, Y6
+	VMULPS  Y5, Y1, Y7
+	VADDPS  Y7, Y6, Y6
+	VMULPS  Y5, Y0, Y5
+	VMULPS  Y3, Y1, Y3
+	VADDPS  Y3, Y5, Y3
+	VMOVUPS Y6, (DX)(AX*4)
+	VMOVUPS Y3, (BX)(AX*4)
+	ADDQ    $0x08, AX
+
+narrowTest:
+	CMPQ    AX, CX
+	JLT     narrow
+	VMOVUPS Y4, (DX)(CX*4)
+	VMOVUPS Y2, (BX)(CX*4)
+	VZEROUPPER
+	RET
+
 // func fastMulComplex(dr *float32, di *float32, ar *float32, ai *float32, br *float32, bi *float32, n int)
 // Requires: AVX
 TEXT ·fastMulComplex(SB), NOSPLIT, $0-56

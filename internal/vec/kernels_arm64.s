@@ -809,6 +809,76 @@ narrowTest:
 	FMOVQ F2, (R6)
 	RET
 
+// func fastPairStep(p, q *float32, n int, keep, by float32)
+TEXT ·fastPairStep(SB), NOSPLIT, $0-32
+	FMOVS keep+24(FP), F0
+	VDUP V0.S[0], V0.S4
+	FMOVS by+28(FP), F1
+	VDUP V1.S[0], V1.S4
+	MOVD p+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD n+16(FP), R2
+	SUB $4, R2
+	ADD R2<<2, R0, R3
+	ADD R2<<2, R1, R4
+	FMOVQ (R3), F2
+	FMOVQ (R4), F3
+	WORD $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	WORD $0x6e23dc25 // fmul v5.4s, v1.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
+	WORD $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
+	B wideTest
+
+wide:
+	FLDPQ (R0), (F3, F5)
+	FLDPQ (R1), (F6, F7)
+	WORD $0x6e23dc08 // fmul v8.4s, v0.4s, v3.4s
+	WORD $0x6e26dc29 // fmul v9.4s, v1.4s, v6.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x6e26dc06 // fmul v6.4s, v0.4s, v6.4s
+	WORD $0x6e23dc23 // fmul v3.4s, v1.4s, v3.4s
+	WORD $0x4e23d4c3 // fadd v3.4s, v6.4s, v3.4s
+	WORD $0x6e25dc06 // fmul v6.4s, v0.4s, v5.4s
+	WORD $0x6e27dc29 // fmul v9.4s, v1.4s, v7.4s
+	WORD $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
+	WORD $0x6e27dc07 // fmul v7.4s, v0.4s, v7.4s
+	WORD $0x6e25dc25 // fmul v5.4s, v1.4s, v5.4s
+	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
+	FSTPQ (F8, F6), (R0)
+	FSTPQ (F3, F5), (R1)
+	ADD $32, R0
+	ADD $32, R1
+	SUB $8, R2
+
+wideTest:
+	CMP $4, R2
+	BGT wide
+	B narrowTest
+
+narrow:
+	FMOVQ (R0), F3
+	FMOVQ (R1), F5
+	WORD $0x6e23dc06 // fmul v6.4s, v0.4s, v3.4s
+	WORD $0x6e25dc27 // fmul v7.4s, v1.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x6e25dc05 // fmul v5.4s, v0.4s, v5.4s
+	WORD $0x6e23dc23 // fmul v3.4s, v1.4s, v3.4s
+	WORD $0x4e23d4a3 // fadd v3.4s, v5.4s, v3.4s
+	FMOVQ F6, (R0)
+	FMOVQ F3, (R1)
+	ADD $16, R0
+	ADD $16, R1
+	SUB $4, R2
+
+narrowTest:
+	CMP $0, R2
+	BGT narrow
+	FMOVQ F4, (R3)
+	FMOVQ F2, (R4)
+	RET
+
 // func fastMulComplex(dr, di, ar, ai, br, bi *float32, n int)
 TEXT ·fastMulComplex(SB), NOSPLIT, $0-56
 	MOVD dr+0(FP), R0

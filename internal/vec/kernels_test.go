@@ -80,6 +80,9 @@ var exact = []kernel{
 	{"TopicOdds", 4, false,
 		void(func(v [][]float32, a float32) { TopicOdds(v[0], v[1], v[2], v[3], a) }),
 		void(func(v [][]float32, a float32) { plainTopicOdds(v[0], v[1], v[2], v[3], a) })},
+	{"PairStep", 2, false,
+		void(func(v [][]float32, a float32) { PairStep(v[0], v[1], a, 0.3) }),
+		void(func(v [][]float32, a float32) { plainPairStep(v[0], v[1], a, 0.3) })},
 	{"MulComplex", 3, true, three(MulComplex), three(plainMulComplex)},
 	{"AddMulComplex", 3, true, three(AddMulComplex), three(plainAddMulComplex)},
 	{"MulConj", 3, true, three(MulConj), three(plainMulConj)},
@@ -211,7 +214,7 @@ func TestElementwiseKernelsAllowTheDestinationAsSource(t *testing.T) {
 	r := newRand(t)
 	for _, k := range exact {
 		switch k.name {
-		case "Delta", "AdaGrad", "Adam", "Scale": // they have several destinations, or no source
+		case "Delta", "AdaGrad", "Adam", "Scale", "PairStep": // they have several destinations, or no source
 			continue
 		}
 		for _, n := range lengths() {

@@ -124,6 +124,15 @@ func plainTopicOdds(dst, doc, word, inverse []float32, beta float32) {
 	}
 }
 
+func plainPairStep(p, q []float32, keep, by float32) {
+	q = q[:len(p)]
+	for i, x := range p {
+		y := q[i]
+		p[i] = float32(keep*x) + float32(by*y)
+		q[i] = float32(keep*y) + float32(by*x)
+	}
+}
+
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func plainMulComplex(dst, a, b []float32) {

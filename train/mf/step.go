@@ -132,12 +132,7 @@ func (t *Task) sgdStep(p, q []float32, keep, by float32) {
 		p[d] = keep*p[d] + by
 		q[d] = keep*q[d] + by
 	}
-	p, q = p[:d], q[:d]
-	for i, x := range p {
-		y := q[i]
-		p[i] = keep*x + by*y
-		q[i] = keep*y + by*x
-	}
+	vec.PairStep(p[:d], q[:d], keep, by)
 }
 
 // regularize sets push to half the gradient of the penalty.

@@ -44,6 +44,7 @@ func elementwise(m machine) {
 	roots(m)
 	adam(m)
 	odds(m)
+	pair(m)
 }
 
 // delta raises its flag more than once for some of the last elements, with the
@@ -120,6 +121,16 @@ func odds(m machine) {
 	m.sweep([]string{"dst", "doc", "word", "inverse"}, 2, func(v func(string) value) []result {
 		smoothed := m.add(m.atLeast(v("word"), zero), beta)
 		return []result{{"dst", m.mul(m.mul(v("doc"), smoothed), v("inverse"))}}
+	})
+	m.ret()
+}
+
+func pair(m machine) {
+	m.text("fastPairStep", "func(p, q *float32, n int, keep, by float32)", "is PairStep for n ≥ lanes.")
+	keep, by := m.argument("keep"), m.argument("by")
+	m.sweep([]string{"p", "q"}, 2, func(v func(string) value) []result {
+		p, q := m.load(v("p")), m.load(v("q"))
+		return []result{{"p", m.add(m.mul(keep, p), m.mul(by, q))}, {"q", m.add(m.mul(keep, q), m.mul(by, p))}}
 	})
 	m.ret()
 }
