@@ -90,12 +90,13 @@ type Evaluation struct {
 
 // A Checkpoint is one that was written.
 type Checkpoint struct {
-	Place   string  `json:"place"`   // with its number, as [Spec].Resume takes it
-	Number  uint64  `json:"number"`  // 1, 2, …
-	Epoch   int     `json:"epoch"`   // after which
-	Rows    uint64  `json:"rows"`    // written
-	Bytes   int64   `json:"bytes"`   // of all files
-	Seconds float64 `json:"seconds"` // that training waited for it
+	Place   string  `json:"place"`            // with its number, as [Spec].Resume takes it
+	Number  uint64  `json:"number"`           // 1, 2, …
+	Epoch   int     `json:"epoch"`            // the last one that was trained whole before it
+	Within  int     `json:"within,omitempty"` // the epoch that was under way; 0: none
+	Rows    uint64  `json:"rows"`             // written
+	Bytes   int64   `json:"bytes"`            // of all files
+	Seconds float64 `json:"seconds"`          // until it was complete, while training went on
 	// Error is why it could not be written; then the former one is the last. The run goes on.
 	Error string `json:"error,omitempty"`
 }

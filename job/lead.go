@@ -57,7 +57,7 @@ const (
 )
 
 // Lead runs a job of several nodes with this process as the first of them.
-func Lead(ctx context.Context, l Leader) (*Result, error) {
+func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 	begin := time.Now()
 	if l.Stderr == nil {
 		l.Stderr = os.Stderr
@@ -72,6 +72,11 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if l.Coordinator == nil {
 		return nil, errNoCoordinator
 	}
+	if len(l.Command) > 0 { // nodes of other machines do not see the folder
+		if err := l.Spec.saveBeside(&l.NodeConfig); err != nil {
+			return nil, err
+		}
+	}
 	loaded, err := l.Spec.load(&l.NodeConfig)
 	if err != nil {
 		return nil, err
@@ -83,7 +88,7 @@ func Lead(ctx context.Context, l Leader) (*Result, error) {
 	if l.saver, err = l.Spec.prepareSaver(ctx, l.Run, loaded); err != nil {
 		return nil, err
 	}
-	defer l.saver.close()
+	defer func() { l.saver.close(r, err) }()
 	l.Spec.Join = joinTimeout(&l.Spec, time.Since(begin))
 	return l.lead(ctx, tcp.Network{TLS: t}, begin, loaded)
 }

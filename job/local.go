@@ -17,8 +17,11 @@ import (
 // Local runs all nodes of a job, a run with a name, in this process and returns the
 // result. The configuration is that of each of them, but only node 0 emits events,
 // exports, and profiles the process.
-func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (*Result, error) {
+func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (r *Result, err error) {
 	begin := time.Now()
+	if err := spec.saveBeside(&cfg); err != nil {
+		return nil, err
+	}
 	t, err := spec.load(&cfg)
 	if err != nil {
 		return nil, err
@@ -30,7 +33,7 @@ func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (*Result,
 	if cfg.saver, err = spec.prepareSaver(ctx, run, t); err != nil {
 		return nil, err
 	}
-	defer cfg.saver.close()
+	defer func() { cfg.saver.close(r, err) }()
 	hub, err := cmem.New(coord.Config{Run: run, Nodes: spec.Nodes})
 	if err != nil {
 		return nil, err

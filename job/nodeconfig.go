@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
@@ -48,7 +49,9 @@ type NodeConfig struct {
 	// Tick is how often Progress gets a Tick; 0: never.
 	Tick time.Duration
 
-	untested bool // the model is not evaluated at the end
+	untested bool              // the model is not evaluated at the end
+	frozen   bool              // nothing is trained: the model is that of the checkpoint that the run goes on from
+	cuts     func(*cuts.Owner) // is given the owner of each node's cuts; nil: nobody wants it. Tests set it
 
 	initial *initial // what this process sets before training; nil: nothing
 	saver   *saver   // writes the manifests, in the process that leads; nil: there are none, or another process does

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/train"
@@ -33,6 +34,7 @@ type part struct {
 
 	node  *node.Node
 	env   train.Env
+	cuts  *cuts.Owner  // nil: there are no checkpoints
 	begun bool         // all nodes have met
 	seen  atomic.Int64 // examples that this node trained
 
@@ -185,7 +187,7 @@ func (p *part) work(ctx context.Context) error {
 		Serve: p.node.Serve,
 	}
 	if p.spec.Checkpoint != "" {
-		p.env.EpochEnd = p.epochEnd
+		p.save()
 	}
 	if err := p.initialize(ctx); err != nil {
 		return err
@@ -193,17 +195,32 @@ func (p *part) work(ctx context.Context) error {
 	if err := p.introduce(ctx); err != nil {
 		return err
 	}
-	if p.env.Begin != nil && p.env.EpochEnd != nil && p.elsewhere() {
-		if err := p.epochEnd(ctx, p.env.Begin); err != nil {
-			return err
-		}
-	}
 	p.begun = true
-	rep, err := p.train(ctx)
+	rep, err := p.trainAndSave(ctx)
 	if err != nil {
 		return err
 	}
 	return p.finish(ctx, rep)
+}
+
+// trainAndSave trains while cuts are made, and returns when the last one has ended.
+func (p *part) trainAndSave(ctx context.Context) (*train.Report, error) {
+	if p.cuts == nil {
+		return p.train(ctx)
+	}
+	saving, cancel := context.WithCancel(ctx)
+	var owner sync.WaitGroup
+	owner.Go(func() {
+		if err := p.cuts.Run(saving); err != nil && saving.Err() == nil {
+			p.cancel(err)
+		}
+	})
+	defer func() { cancel(); owner.Wait() }()
+	rep, err := p.train(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return rep, p.cuts.Finish(ctx)
 }
 
 // watch passes on requests to stop, ends the work when the run is over, and emits
@@ -327,6 +344,11 @@ func (p *part) train(ctx context.Context) (*train.Report, error) {
 		return nil, err
 	}
 	p.epochAt = time.Now()
+	if p.cfg.frozen {
+		s := p.env.Begin
+		p.result.Epochs, p.result.End = s.Epochs, train.AllEpochs
+		return &train.Report{Epochs: s.Epochs, End: train.AllEpochs}, nil
+	}
 	rep, err := p.profiled(func() (*train.Report, error) { return p.task.Train(ctx, p.env, p.spec.Options, &p.seen) })
 	if err != nil {
 		return nil, err

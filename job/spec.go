@@ -49,11 +49,15 @@ type Spec struct {
 	Untrained bool `json:"untrained"`
 
 	// Checkpoint is the place of the run's checkpoints ([checkpoint.OpenStore]), which all nodes must see; empty: none
-	// are written. They are written at ends of epochs: when the model is the best so far, at the end, and
+	// are written. They are written while training goes on: when the model is the best so far, at the end, when the run is stopped, and
 	// as often as takes a hundredth of the time, at least every 10 minutes.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	// Keep is how many checkpoints are kept, the last ones; the best one is kept too. 0 is 3.
 	Keep int `json:"keep,omitempty"`
+	// Temporary says that the checkpoints are there for this run only: they are removed when it has ended well. None is written of
+	// the end. It is set where Checkpoint is empty, the leader exports, and all nodes are on its machine: then they are beside the export
+	// ([Beside]).
+	Temporary bool `json:"temporary,omitempty"`
 	// Resume is the place of a checkpoint ([checkpoint.OpenPlace]) that the run goes on from; empty: none. It must be of
 	// the same task, settings, seed and data ([Resumed]).
 	Resume string `json:"resume,omitempty"`

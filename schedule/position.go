@@ -30,6 +30,9 @@ type Epoch struct {
 	Epoch int     `json:"epoch"`           // from 1 on
 	Done  []Run   `json:"done,omitempty"`  // chunks that are finished, in order
 	Under []Under `json:"under,omitempty"` // chunks of which some steps are done
+	// Parts is, in a run without chunks, of how many workers' parts of the data its chunks are; 0 says
+	// nothing.
+	Parts int `json:"parts,omitempty"`
 	// LossBits is the sum of the losses of what is trained, as the bits of a float64, which
 	// JSON keeps, and Examples how many examples that are.
 	LossBits uint64 `json:"loss_bits"`
@@ -83,10 +86,14 @@ func (p Position) Check(chunks int) error {
 		if i > 0 && e.Epoch <= p.Epochs[i-1].Epoch {
 			return fmt.Errorf("epoch %d is in a wrong place", e.Epoch)
 		}
-		if e.Examples < 0 {
-			return fmt.Errorf("epoch %d has %d examples", e.Epoch, e.Examples)
+		if e.Examples < 0 || e.Parts < 0 {
+			return fmt.Errorf("epoch %d has %d examples and %d parts", e.Epoch, e.Examples, e.Parts)
 		}
-		if err := e.check(chunks); err != nil {
+		most := chunks
+		if e.Parts > 0 {
+			most = e.Parts
+		}
+		if err := e.check(most); err != nil {
 			return fmt.Errorf("epoch %d: %w", e.Epoch, err)
 		}
 	}
@@ -138,8 +145,11 @@ func Merge(ps ...Position) (Position, error) {
 			e := &p.Epochs[i]
 			to := by[e.Epoch]
 			if to == nil {
-				to = &Epoch{Epoch: e.Epoch}
+				to = &Epoch{Epoch: e.Epoch, Parts: e.Parts}
 				by[e.Epoch] = to
+			}
+			if to.Parts != e.Parts {
+				return Position{}, fmt.Errorf("schedule: the positions do not go together: epoch %d is divided into %d parts and into %d", e.Epoch, to.Parts, e.Parts)
 			}
 			to.Done, to.Under = append(to.Done, e.Done...), append(to.Under, e.Under...)
 			to.LossBits = math.Float64bits(to.Loss() + e.Loss())

@@ -219,8 +219,8 @@ func (c *cluster) run() {
 			x := w.queue[0]
 			w.queue = w.queue[1:]
 			w.at += c.cost(w.node, w.worker, x.Epoch, x.Chunk)
-			c.trained[Chunk{x.Epoch, x.Chunk, 0}]++
-			c.by[Chunk{x.Epoch, x.Chunk, 0}] = w.node
+			c.trained[Chunk{Epoch: x.Epoch, Chunk: x.Chunk}]++
+			c.by[Chunk{Epoch: x.Epoch, Chunk: x.Chunk}] = w.node
 			c.stocks[w.node].Finish(w.worker, x)
 			now = max(now, w.at)
 		}
@@ -232,7 +232,7 @@ func (c *cluster) check() {
 	c.t.Helper()
 	for e := 1; e <= c.plan.Epochs; e++ {
 		for k := range c.plan.Chunks {
-			if n := c.trained[Chunk{e, k, 0}]; n != 1 {
+			if n := c.trained[Chunk{Epoch: e, Chunk: k}]; n != 1 {
 				c.t.Fatalf("chunk %d of epoch %d was trained %d times", k, e, n)
 			}
 		}
@@ -312,7 +312,7 @@ func TestALostNodesChunksAreTrainedByOthers(t *testing.T) {
 		c.run()
 		twice := 0
 		for k := range chunks {
-			switch n := c.trained[Chunk{1, k, 0}]; {
+			switch n := c.trained[Chunk{Epoch: 1, Chunk: k}]; {
 			case n == 0 || n > 2:
 				t.Fatalf("chunk %d was trained %d times", k, n)
 			case n == 2:
@@ -338,10 +338,10 @@ func TestARunGoesOnAtAPositionWithOtherNodes(t *testing.T) {
 				switch r.IntN(3 + 3*i) {
 				case 0:
 					cs = append(cs, k)
-					done[Chunk{e.Epoch, k, 0}] = true
+					done[Chunk{Epoch: e.Epoch, Chunk: k}] = true
 				case 1:
 					e.Under = append(e.Under, Under{k, 1 + r.IntN(3)})
-					under[Chunk{e.Epoch, k, 0}] = e.Under[len(e.Under)-1].Steps
+					under[Chunk{Epoch: e.Epoch, Chunk: k}] = e.Under[len(e.Under)-1].Steps
 				}
 			}
 			e.Done = Runs(cs)
@@ -358,7 +358,7 @@ func TestARunGoesOnAtAPositionWithOtherNodes(t *testing.T) {
 		left := map[Chunk]bool{}
 		for e := 2; e <= 4; e++ {
 			for k := range chunks {
-				if c := (Chunk{e, k, 0}); !done[c] {
+				if c := (Chunk{Epoch: e, Chunk: k}); !done[c] {
 					left[c] = true
 				}
 			}
@@ -382,7 +382,7 @@ func TestARunGoesOnAtAPositionWithOtherNodes(t *testing.T) {
 			leased[node] = append(leased[node], ls...)
 			for _, l := range ls {
 				for c := l.From; c < l.To; c++ {
-					key := Chunk{l.Epoch, c, 0}
+					key := Chunk{Epoch: l.Epoch, Chunk: c}
 					if !left[key] {
 						t.Fatalf("chunk %v is leased, which is finished or was leased before", key)
 					}

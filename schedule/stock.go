@@ -5,6 +5,8 @@ type Chunk struct {
 	Epoch int // from 1 on
 	Chunk int // its number in the epoch, from 0 on
 	Skip  int // its first steps, which are done already
+	// Parts is, in a run without chunks, of how many parts of the data it is one; else 0.
+	Parts int
 }
 
 // A Stock is what a node has leased, and how its workers divide it. It belongs to one
@@ -38,7 +40,7 @@ func (s *Stock) Take(worker int) (c Chunk, ok bool) {
 		return c, false
 	}
 	l := &s.leases[0]
-	c = Chunk{l.Epoch, l.From, l.Skip}
+	c = Chunk{Epoch: l.Epoch, Chunk: l.From, Skip: l.Skip}
 	l.From, l.Skip = l.From+1, 0
 	if l.From == l.To {
 		s.leases = s.leases[1:]

@@ -36,9 +36,12 @@ type Env struct {
 	// OnCut, if set, is told what is done at each cut of workers that are a
 	// [godwit.Cutter], when the last worker of this node has crossed into it: the epochs before, and
 	// what this node has trained of those under way. [MergeStates] of all nodes' is that of the run.
+	// Cuts that are asked for before Started are not told, nor those after Run.
 	// It is called by a worker at the end of a step, must be short, and may keep the state but not change
 	// it.
 	OnCut func(cut uint64, s *State, err error)
+	// Started, if set, is called when all nodes have begun.
+	Started func()
 	// Stop, when closed at any node, ends the run in order: that node's workers
 	// finish their batch, the other nodes' their epoch (all the epoch, if they
 	// train in lockstep), and the model is evaluated as it is. nil never stops.
@@ -47,7 +50,10 @@ type Env struct {
 	// nodes have the same one.
 	Begin *State
 	// EpochEnd, if set, is called at all nodes when an epoch was trained whole, and evaluated where that was due, while no
-	// worker does anything. It may keep the state, but not change it. An error ends the run. Set it at all nodes or at none.
+	// worker does anything; and once more where the run ends otherwise: when it was stopped, before the evaluation, and when there was
+	// nothing to train. A state behind a whole epoch is equal at all nodes. Of a run that was stopped within one it has what this node
+	// has trained, and [MergeStates] of all nodes' is that of the run. EpochEnd may keep the state, but not change it. An error
+	// ends the run. Set it at all nodes or at none.
 	EpochEnd func(ctx context.Context, s *State) error
 	// Progress is called with each event, from the goroutine that called Run. It may be
 	// nil.

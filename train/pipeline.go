@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/godwit-ps/godwit"
@@ -30,7 +31,8 @@ type source interface {
 type pipeline[D any] struct {
 	w      godwit.Worker
 	t      Trainer[D]
-	worker int // its number at the node
+	others []other[D] // of parts of other divisions of the data
+	worker int        // its number at the node
 	from   source
 	nodes  int // among which the chunks of an epoch are divided at first; 0: each worker has one
 	chunks int
@@ -42,6 +44,50 @@ type pipeline[D any] struct {
 	keys        int // keys and samples of the waiting batches
 	rec         record
 	ready       int // how many of them are announced: all but one that begins with SyncAll
+}
+
+// An other trainer is that of a part of the data as an earlier run of another number of workers had divided them.
+type other[D any] struct {
+	parts, part int
+	t           Trainer[D]
+}
+
+// trainer returns the trainer of a chunk.
+func (p *pipeline[D]) trainer(c schedule.Chunk) Trainer[D] {
+	for _, o := range p.others {
+		if o.parts == c.Parts && o.part == c.Chunk {
+			return o.t
+		}
+	}
+	return p.t
+}
+
+// training returns the trainer of the batch that next returned.
+func (p *pipeline[D]) training() Trainer[D] { return p.trainer(p.ring[p.first].chunk) }
+
+// trainers yields all trainers.
+func (p *pipeline[D]) trainers(yield func(Trainer[D]) bool) {
+	if p.t == nil || !yield(p.t) {
+		return
+	}
+	for _, o := range p.others {
+		if !yield(o.t) {
+			return
+		}
+	}
+}
+
+// flush has trainers push what they have gathered.
+func (p *pipeline[D]) flush(ctx context.Context) error {
+	for t := range p.trainers {
+		if f, ok := t.(Flusher); ok {
+			if err := f.Flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	p.rec.flushed()
+	return nil
 }
 
 // A loaded batch waits for its training.
@@ -90,7 +136,7 @@ func (p *pipeline[D]) load(ctx context.Context) (ok bool, err error) {
 		if p.chunk, ok, err = p.from.take(ctx, p.worker, p.n == 0); !ok {
 			return false, err
 		}
-		p.step, p.steps = 0, p.t.Steps(p.chunk.Chunk)
+		p.step, p.steps = 0, p.trainer(p.chunk).Steps(p.chunk.Chunk)
 		p.skip()
 	}
 	b := p.slot()
@@ -114,7 +160,7 @@ func (p *pipeline[D]) skip() {
 // fill loads the next step of the chunk.
 func (p *pipeline[D]) fill(b *loaded[D]) {
 	b.SyncAll = false
-	p.t.Load(&b.Batch, At{Epoch: p.chunk.Epoch, Chunk: p.chunk.Chunk, Step: p.step, Progress: p.progress()})
+	p.trainer(p.chunk).Load(&b.Batch, At{Epoch: p.chunk.Epoch, Chunk: p.chunk.Chunk, Step: p.step, Progress: p.progress()})
 	b.chunk, b.step = p.chunk, p.step
 	p.step++
 	b.last = p.step == p.steps
@@ -166,7 +212,7 @@ func (p *pipeline[D]) slot() *loaded[D] {
 func (p *pipeline[D]) done(l Loss) {
 	b := p.ring[p.first]
 	held := 0
-	if f, ok := p.t.(Flusher); ok {
+	if f, ok := p.trainer(b.chunk).(Flusher); ok {
 		held = f.Held()
 	}
 	p.rec.trained(heldStep{b.chunk, b.step, b.last, l}, held)
@@ -193,39 +239,48 @@ func (p *pipeline[D]) close() error {
 	for p.ready > 0 {
 		p.drop()
 	}
-	if c, ok := p.t.(io.Closer); ok {
-		return c.Close()
+	var err error
+	for t := range p.trainers {
+		if c, ok := t.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
 	}
-	return nil
+	return err
 }
 
-// own gives each worker one chunk an epoch: its own part.
+// own gives each worker one chunk an epoch: its own part. Parts of an epoch that another number of workers has begun are dealt out.
 type own struct {
-	at    schedule.Position
-	next  []int // by worker: its next epoch
-	last  int   // of the run
-	first int   // the part of the node's first worker
+	at   schedule.Position
+	next []schedule.Chunk // by worker: what it gets next, unless that is finished
+	last int              // epoch of the run
+	part Partition        // of the node's first worker
 }
 
-func newOwn(workers, last, first int, at schedule.Position) *own {
-	o := &own{at: at, next: make([]int, workers), last: last, first: first}
+func newOwn(workers, last int, part Partition, at schedule.Position) *own {
+	o := &own{at: at, next: make([]schedule.Chunk, workers), last: last, part: part}
 	for i := range o.next {
-		o.next[i] = max(1, at.First)
+		o.next[i] = schedule.Chunk{Epoch: max(1, at.First), Chunk: part.Index + i}
 	}
 	return o
 }
 
 func (o *own) take(_ context.Context, worker int, _ bool) (c schedule.Chunk, ok bool, err error) {
-	for o.next[worker] <= o.last {
-		c = schedule.Chunk{Epoch: o.next[worker], Chunk: o.first + worker}
-		o.next[worker]++
-		e := o.at.Of(c.Epoch)
+	for next := &o.next[worker]; next.Epoch <= o.last; {
+		e := o.at.Of(next.Epoch)
+		if c, c.Parts = *next, o.part.Count; e.Parts > 0 {
+			c.Parts = e.Parts
+		}
+		if c.Chunk >= c.Parts {
+			*next = schedule.Chunk{Epoch: c.Epoch + 1, Chunk: o.part.Index + worker}
+			continue
+		}
+		next.Chunk += o.part.Count
 		if !e.Has(c.Chunk) {
 			c.Skip = e.Steps(c.Chunk)
 			return c, true, nil
 		}
 	}
-	return c, false, nil
+	return schedule.Chunk{}, false, nil
 }
 
 func (o *own) finish(int, schedule.Chunk) {}

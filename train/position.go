@@ -28,6 +28,7 @@ type heldStep struct {
 
 type epochRecord struct {
 	epoch int
+	parts int // as schedule.Epoch has it
 	done  []int
 	under schedule.Under // Steps 0: none
 	loss  Loss
@@ -71,7 +72,7 @@ func (r *record) push(n int) {
 // add adds a step, which may be the last of its chunk.
 func (r *record) add(at schedule.Chunk, step int, last bool, l Loss) {
 	if n := len(r.epochs); n == 0 || r.epochs[n-1].epoch != at.Epoch {
-		r.epochs = append(r.epochs, epochRecord{epoch: at.Epoch})
+		r.epochs = append(r.epochs, epochRecord{epoch: at.Epoch, parts: at.Parts})
 	}
 	e := &r.epochs[len(r.epochs)-1]
 	e.loss.Sum += l.Sum
@@ -87,7 +88,7 @@ func (r *record) position() (p schedule.Position) {
 	defer r.mu.Unlock()
 	p.First = r.epoch
 	for _, x := range r.epochs {
-		e := schedule.Epoch{Epoch: x.epoch, Done: schedule.Runs(append([]int(nil), x.done...)), LossBits: math.Float64bits(x.loss.Sum), Examples: x.loss.Examples}
+		e := schedule.Epoch{Epoch: x.epoch, Parts: x.parts, Done: schedule.Runs(append([]int(nil), x.done...)), LossBits: math.Float64bits(x.loss.Sum), Examples: x.loss.Examples}
 		if x.under.Steps > 0 {
 			e.Under = []schedule.Under{x.under}
 		}
@@ -142,7 +143,7 @@ func (c *cuts) cross(cut uint64, p schedule.Position) {
 	}
 	c.mu.Unlock()
 	if len(all) == c.workers {
-		s, err := c.state(all)
+		s, err := c.past.at(append(all, c.base))
 		if err != nil {
 			err = fmt.Errorf("train: cut %d: %w", cut, err)
 		}
@@ -150,12 +151,13 @@ func (c *cuts) cross(cut uint64, p schedule.Position) {
 	}
 }
 
-func (c *cuts) state(all []schedule.Position) (*State, error) {
-	merged, err := schedule.Merge(append(all, c.base)...)
+// at returns the state of which workers' positions are those of this node.
+func (p *past) at(all []schedule.Position) (*State, error) {
+	merged, err := schedule.Merge(all...)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.past.before(merged.First)
+	s, err := p.before(merged.First)
 	if err != nil {
 		return nil, err
 	}
@@ -169,16 +171,29 @@ func (r *run[D]) watch() {
 	if r.env.OnCut == nil {
 		return
 	}
-	c := &cuts{tell: r.env.OnCut, past: &r.past, workers: len(r.pipes), crossed: map[uint64][]schedule.Position{}}
-	if r.env.Node == 0 {
-		c.base = schedule.Position{Epochs: r.at.Epochs}
-	}
+	c := &cuts{tell: r.env.OnCut, base: r.base(), past: &r.past, workers: len(r.pipes), crossed: map[uint64][]schedule.Position{}}
 	for _, p := range r.pipes {
-		p.rec.begin(r.rep.Epochs + 1)
 		if w, ok := p.w.(godwit.Cutter); ok {
 			w.OnCut(func(cut uint64) { c.cross(cut, p.rec.position()) })
 		}
 	}
+}
+
+// base is what was trained before the run began, which is node 0's to say.
+func (r *run[D]) base() schedule.Position {
+	if r.env.Node == 0 {
+		return schedule.Position{Epochs: r.at.Epochs}
+	}
+	return schedule.Position{}
+}
+
+// here returns what this node has trained of the run, while its workers do nothing.
+func (r *run[D]) here() (*State, error) {
+	all := []schedule.Position{r.base()}
+	for _, p := range r.pipes {
+		all = append(all, p.rec.position())
+	}
+	return r.past.at(all)
 }
 
 // unwatch ends that.

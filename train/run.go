@@ -106,6 +106,11 @@ func Run[D any](ctx context.Context, env Env, task Task[D], o Options) (rep *Rep
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
+	if r.rep.End != "" {
+		if err := r.nothing(ctx); err != nil {
+			return nil, err
+		}
+	}
 	for r.rep.End == "" {
 		if err := r.epoch(ctx); err != nil {
 			return nil, err
@@ -144,26 +149,65 @@ func (r *run[D]) start(ctx context.Context) error {
 	}
 	chunks, nodes, from := r.task.Chunks(), len(all), source(nil)
 	if chunks == 0 {
-		nodes, from = 0, newOwn(len(r.env.Workers), r.opts.Epochs, part.Index, r.at)
+		nodes, from = 0, newOwn(len(r.env.Workers), r.opts.Epochs, part, r.at)
 	} else {
 		r.desk = newDesk(r.env, schedule.Plan{Chunks: chunks, Epochs: r.opts.Epochs, Workers: workers, At: r.at})
 		from = r.desk
 	}
 	for i, w := range r.env.Workers {
-		t, err := r.task.Trainer(w, part)
-		if err != nil {
+		p := &pipeline[D]{w: w, worker: i, from: from, nodes: nodes, chunks: chunks}
+		r.pipes = append(r.pipes, p)
+		p.rec.begin(r.rep.Epochs + 1)
+		if p.t, err = r.trainer(w, part); err != nil {
 			return fmt.Errorf("train: worker %d: %w", i, err)
 		}
-		if a, ok := t.(Adjuster); ok {
-			for _, l := range r.rep.Losses { // of the run that this one goes on with
-				a.Adjust(l)
-			}
+		if err := r.takeOver(p, part); err != nil {
+			return fmt.Errorf("train: worker %d: %w", i, err)
 		}
-		r.pipes = append(r.pipes, &pipeline[D]{w: w, t: t, worker: i, from: from, nodes: nodes, chunks: chunks})
 		part.Index++
 	}
-	r.watch()
+	return r.started(ctx)
+}
+
+// trainer makes a trainer, which hears of the losses of the run that this one goes on with.
+func (r *run[D]) trainer(w godwit.Worker, part Partition) (Trainer[D], error) {
+	t, err := r.task.Trainer(w, part)
+	if a, ok := t.(Adjuster); ok && err == nil {
+		for _, l := range r.rep.Losses {
+			a.Adjust(l)
+		}
+	}
+	return t, err
+}
+
+// takeOver makes the trainers by which a worker goes on with the parts of another number of workers, in a task without chunks.
+func (r *run[D]) takeOver(p *pipeline[D], part Partition) error {
+	for _, e := range r.at.Epochs {
+		if e.Parts == 0 || e.Parts == part.Count {
+			continue
+		}
+		for i := part.Index; i < e.Parts; i += part.Count {
+			t, err := r.trainer(p.w, Partition{Index: i, Count: e.Parts, Epochs: part.Epochs})
+			if err != nil {
+				return err
+			}
+			p.others = append(p.others, other[D]{e.Parts, i, t})
+		}
+	}
 	return nil
+}
+
+// started waits until all nodes are ready for cuts, if anybody wants to know.
+func (r *run[D]) started(ctx context.Context) error {
+	r.watch()
+	if r.env.Started == nil {
+		return nil
+	}
+	_, err := r.env.Gather(ctx, "train started", nil)
+	if err == nil {
+		r.env.Started()
+	}
+	return err
 }
 
 // check returns why the task cannot go on where an earlier run was.
@@ -215,13 +259,17 @@ func (r *run[D]) epoch(ctx context.Context) error {
 	}
 	r.env.progress(Event{Epoch: epoch, Loss: &loss}) // a number, so that it can be written as JSON
 	for _, p := range r.pipes {
-		if a, ok := p.t.(Adjuster); ok {
-			a.Adjust(loss)
+		for t := range p.trainers {
+			if a, ok := t.(Adjuster); ok {
+				a.Adjust(loss)
+			}
 		}
 	}
 	switch {
 	case sum[2] > 0:
-		r.rep.End = Stopped
+		if err := r.stopped(ctx); err != nil {
+			return err
+		}
 	case epoch == r.opts.Epochs:
 		r.rep.End = AllEpochs
 	}
@@ -230,22 +278,54 @@ func (r *run[D]) epoch(ctx context.Context) error {
 			return err
 		}
 	}
-	r.past.add(r.state())
-	return r.ended(ctx)
+	s := r.state()
+	r.past.add(s)
+	if s.End == Stopped {
+		return nil // Env was told before the evaluation
+	}
+	return r.ended(ctx, s)
 }
 
-// ended tells Env of an epoch that was trained whole. A run that was stopped may have left an epoch early.
-func (r *run[D]) ended(ctx context.Context) error {
-	if r.env.EpochEnd == nil || r.rep.End == Stopped && !InLockstep(r.task) {
+// ended tells Env of an epoch that was trained whole, or of the end.
+func (r *run[D]) ended(ctx context.Context, s *State) error {
+	if r.env.EpochEnd == nil {
 		return nil
 	}
-	return r.env.EpochEnd(ctx, r.state())
+	return r.env.EpochEnd(ctx, s)
+}
+
+// stopped ends a run that was asked to stop, and tells Env what was trained, before the evaluation. Workers in
+// lockstep have trained the epoch whole.
+func (r *run[D]) stopped(ctx context.Context) error {
+	r.rep.End = Stopped
+	if InLockstep(r.task) {
+		return r.ended(ctx, r.state())
+	}
+	s, err := r.here()
+	if err != nil {
+		return err
+	}
+	s.End = Stopped
+	return r.ended(ctx, s)
+}
+
+// nothing tells Env that there was nothing to train.
+func (r *run[D]) nothing(ctx context.Context) error {
+	s, err := r.here()
+	if err != nil {
+		return err
+	}
+	s.End = r.rep.End
+	return r.ended(ctx, s)
 }
 
 // stopBetween ends a run that was asked to stop before a step of the next epoch was
 // trained.
 func (r *run[D]) stopBetween(ctx context.Context) error {
 	r.rep.End = Stopped
+	if err := r.ended(ctx, r.state()); err != nil {
+		return err
+	}
 	if n := len(r.rep.Evaluated); n > 0 && r.rep.Evaluated[n-1] == r.rep.Epochs {
 		return nil
 	}
@@ -275,7 +355,7 @@ func (r *run[D]) train(ctx context.Context, epoch int) (Loss, error) {
 			if b == nil {
 				break
 			}
-			l, err := p.t.Step(ctx, b)
+			l, err := p.training().Step(ctx, b)
 			if err != nil {
 				return err
 			}
@@ -286,11 +366,8 @@ func (r *run[D]) train(ctx context.Context, epoch int) (Loss, error) {
 				r.env.Seen.Add(l.Examples)
 			}
 		}
-		if f, ok := p.t.(Flusher); ok {
-			if err := f.Flush(ctx); err != nil {
-				return err
-			}
-			p.rec.flushed()
+		if err := p.flush(ctx); err != nil {
+			return err
 		}
 		if w.Model().Bounded() {
 			// Others must not wait for a worker with fewer steps, and all begin the next

@@ -25,10 +25,10 @@ type State struct {
 	End End
 }
 
-// Last reports whether the last epoch was evaluated, and whether no earlier one had a better result.
+// Last reports whether the last epoch was evaluated, and nothing trained since, and whether no earlier one had a better result.
 func (s *State) Last() (evaluation *Evaluation, best bool) {
 	n := len(s.Evaluated)
-	if n == 0 || s.Evaluated[n-1] != s.Epochs {
+	if n == 0 || s.Evaluated[n-1] != s.Epochs || s.Within() > 0 {
 		return nil, false
 	}
 	return &s.Results[n-1], s.Best == n-1
@@ -159,6 +159,29 @@ func (r *run[D]) begin(s *State) {
 		r.rep.End = AllEpochs
 	}
 	r.losePatience()
+}
+
+// Until returns the state as it was behind an earlier epoch, with the position that it has now.
+func (s *State) Until(epochs int) *State {
+	n := 0
+	for n < len(s.Evaluated) && s.Evaluated[n] <= epochs {
+		n++
+	}
+	past := &State{Epochs: epochs, Losses: clip(s.Losses[:epochs]), Evaluated: clip(s.Evaluated[:n]), Results: clip(s.Results[:n]), Position: s.Position}
+	for i := range past.Results {
+		if better(&past.Results[i], &past.Results[past.Best]) {
+			past.Best = i
+		}
+	}
+	return past
+}
+
+// Within returns the epoch of which something, and not all, was trained; 0: none.
+func (s *State) Within() int {
+	if len(s.Position.Epochs) == 0 {
+		return 0
+	}
+	return s.Position.First
 }
 
 // MergeStates puts together what the nodes of a run say of one cut.

@@ -66,7 +66,7 @@ func program() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".e
 // Compare trains a task with each of some numbers of nodes, as processes of this
 // program, one run after the other, and prints their results beside each other.
 func Compare(cmd *cobra.Command, t Task, nodes ...int) ([]*job.Result, error) {
-	stop, ctx := interrupts("the model is evaluated as it is")
+	stop, ctx := interrupts("the model is evaluated as it is", 0)
 	p := newPrinter(false, false)
 	var results []*job.Result
 	for _, n := range nodes {

@@ -49,7 +49,7 @@ the command that this prints, such as
 			}
 			j.Coordinator = at
 			p := newPrinter(quiet, asJSON)
-			stop, ctx := interrupts(whatIsKept(j.Export))
+			stop, ctx := interrupts(whatIsKept(j.Export), 0)
 			j.Stop, j.Progress, j.Tick = stop, p.event, p.tick()
 			if j.Leader != 0 {
 				j.LeaderGone = endOf(os.Stdin)

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,8 +23,10 @@ type printer struct {
 	json     *json.Encoder
 	join     func(job.Event) string // the command by which a node joins
 
-	written bool // the terminal shows a line that the next one replaces
-	epoch   int  // the last that ended
+	written bool            // the terminal shows a line that the next one replaces
+	epoch   int             // the last that ended
+	last    *job.Checkpoint // that was written; nil: none was
+	since   time.Time       // when an early end was asked for
 	unit    string
 }
 
@@ -54,6 +58,12 @@ func (p *printer) tick() time.Duration {
 }
 
 func (p *printer) event(e job.Event) {
+	switch {
+	case e.Checkpoint != nil && e.Checkpoint.Error == "":
+		p.last = e.Checkpoint
+	case e.Stopping != "":
+		p.since = e.Time
+	}
 	if p.json != nil {
 		if err := p.json.Encode(e); err != nil {
 			fmt.Fprintln(os.Stderr, program()+": writing JSON (no more follows):", err)
@@ -152,7 +162,33 @@ func (p *printer) checkpoint(c *job.Checkpoint) {
 		p.line("WARNING: checkpoint %d could not be written, and the run goes on: %s", c.Number, c.Error)
 		return
 	}
-	p.line("checkpoint %d after epoch %d: %s rows, %s in %.2f s", c.Number, c.Epoch, count(float64(c.Rows)), size(float64(c.Bytes)), c.Seconds)
+	p.line("checkpoint %d %s: %s rows, %s in %.2f s", c.Number, moment(c), count(float64(c.Rows)), size(float64(c.Bytes)), c.Seconds)
+}
+
+// stopped tells how to go on with a run that was stopped. It has a result if it ended in order.
+func (p *printer) stopped(ctx context.Context, r *job.Result) {
+	late := errors.Is(context.Cause(ctx), errLate)
+	if p.people == nil || !late && (r == nil || !r.Interrupted()) {
+		return
+	}
+	if late {
+		p.line("WARNING: %v: ended before the model was evaluated and exported", errLate)
+	}
+	if p.last == nil {
+		if late {
+			p.line("WARNING: no checkpoint was written: nothing is kept")
+		}
+		return
+	}
+	p.line("go on with --resume %s: checkpoint %d %s", p.last.Place, p.last.Number, moment(p.last))
+}
+
+// moment says when a checkpoint was made.
+func moment(c *job.Checkpoint) string {
+	if c.Within > 0 {
+		return fmt.Sprintf("within epoch %d", c.Within)
+	}
+	return fmt.Sprintf("after epoch %d", c.Epoch)
 }
 
 // metrics names a split where it is another one than before.

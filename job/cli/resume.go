@@ -17,10 +17,14 @@ import (
 	"github.com/godwit-ps/godwit/job"
 )
 
-const checkpointHelp = `With --checkpoint, the state of the run is written at ends of epochs: when the model is the
-best so far, at the end, and else as often as takes a hundredth of the time, at least
-every 10 minutes. A run that was killed goes on with --resume, on any number of nodes; when
-one of the nodes that this command started is lost, it goes on by itself with the others. Settings
+const checkpointHelp = `With --checkpoint, the state of the run is written while training goes on: when the model is the
+best so far, at the end, after a SIGTERM or Ctrl-C, and else as often as takes a hundredth of
+the time, at least every 10 minutes. A run that was killed goes on with --resume, within the
+epoch, on any number of nodes; when one of the nodes that this command started is lost, it goes on
+by itself with the others. Without --checkpoint, but with --export and no --await, the
+checkpoints are in a folder beside the export, such as embeddings.checkpoints, until the run
+has ended well. After SIGTERM a run with checkpoints ends within 25 s; if the last one cannot
+be written until then, the former one stays. Settings
 come from the checkpoint; flags may change --nodes, --workers, --policy, --filters,
 --staleness, --epochs, --eval-every, --patience, --data (the same data elsewhere), --keep,
 --ttl, --join and all of output. The model that is evaluated and exported at the end is the
@@ -105,11 +109,14 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 	name := c.run
 	for n := 1; ; n++ {
 		r, err := c.once(ctx, spec, p)
-		if !lostNode(err) || spec.Checkpoint == "" || c.await || n > c.restarts || ctx.Err() != nil {
+		place := c.place(&spec)
+		if !lostNode(err) || place == "" || c.await || n > c.restarts || ctx.Err() != nil {
 			return r, err
 		}
-		from, rerr := job.Resumed(ctx, spec.Checkpoint)
+		from, rerr := job.Resumed(ctx, place)
 		switch {
+		case errors.Is(rerr, checkpoint.ErrNone) && spec.Checkpoint == "":
+			return r, err
 		case errors.Is(rerr, checkpoint.ErrNone):
 		case rerr != nil:
 			return nil, errors.Join(err, rerr)
@@ -120,6 +127,18 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 		c.run = fmt.Sprintf("%s-restart%d", name, n)
 		p.restart(n, c.restarts, &spec, err)
 	}
+}
+
+// place is where the run writes checkpoints; empty: it writes none.
+func (c *cluster) place(spec *job.Spec) string {
+	if spec.Checkpoint != "" || c.node.Export == "" || c.await {
+		return spec.Checkpoint
+	}
+	place := job.Beside(c.node.Export)
+	if err := absolute(&place); err != nil {
+		return ""
+	}
+	return place
 }
 
 // lostNode reports whether a run ended because a node was lost. What another node says of that comes as a text.

@@ -14,6 +14,10 @@ import (
 // killTimeout is how long after a second interrupt the process ends at the latest.
 const killTimeout = 3 * time.Second
 
+// termWithin is how long after SIGTERM a run with checkpoints ends at the latest, but for killTimeout: who sends it kills after 30 s
+// mostly.
+const termWithin = 22 * time.Second
+
 // repeatWithin is how long a SIGTERM or SIGHUP after an interrupt counts as the
 // same one. Who sends them sends several: GNU timeout signals its child and then
 // its group, and a terminal that closes signals by the shell and by the kernel.
@@ -35,6 +39,9 @@ func whatIsKept(export string) string {
 
 // endedAtOnce is set by the second interrupt, before it cancels anything.
 var endedAtOnce atomic.Bool
+
+// errLate is the cause of the end of a run that took too long to end in order.
+var errLate = fmt.Errorf("SIGTERM came %v ago", termWithin)
 
 // An interruptCount counts the interrupts of this process.
 type interruptCount struct {
@@ -65,7 +72,8 @@ func ends() []os.Signal {
 // interrupts returns a channel that the first SIGINT, SIGTERM or SIGHUP closes, and
 // a context that the second one ends. The third, or time, ends the process. From
 // then on this process outlives its terminal: writing to it fails, and no more.
-func interrupts(kept string) (stop <-chan struct{}, ctx context.Context) {
+// After a SIGTERM the context also ends after a time, unless that is 0.
+func interrupts(kept string, within time.Duration) (stop <-chan struct{}, ctx context.Context) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, ends()...)
 	// With a SIGPIPE that is asked for, a write to a closed stdout or stderr
@@ -75,29 +83,36 @@ func interrupts(kept string) (stop <-chan struct{}, ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() { // for the life of the process
 		var c interruptCount
-		await(&c, signals, nil)
+		var late <-chan time.Time
+		if s := await(&c, signals, nil); s == syscall.SIGTERM && within > 0 {
+			late = time.After(within)
+		}
 		close(stopping)
 		fmt.Fprintf(os.Stderr, "%s: stopping: %s; interrupt again to end at once\n", program(), kept)
-		await(&c, signals, nil)
+		again := await(&c, signals, late)
 		endedAtOnce.Store(true)
-		fmt.Fprintln(os.Stderr, program()+": interrupted again: ending at once")
-		cancel(errors.New("interrupted twice"))
+		if again == nil {
+			cancel(errLate)
+		} else {
+			fmt.Fprintln(os.Stderr, program()+": interrupted again: ending at once")
+			cancel(errors.New("interrupted twice"))
+		}
 		await(&c, signals, time.After(killTimeout))
 		os.Exit(Interrupted)
 	}()
 	return stopping, ctx
 }
 
-// await returns when the next interrupt that counts has come, or at a time.
-func await(c *interruptCount, signals <-chan os.Signal, until <-chan time.Time) {
+// await returns the next interrupt that counts, or nil at a time.
+func await(c *interruptCount, signals <-chan os.Signal, until <-chan time.Time) os.Signal {
 	for {
 		select {
 		case s := <-signals:
 			if c.count(s, time.Now()) {
-				return
+				return s
 			}
 		case <-until:
-			return
+			return nil
 		}
 	}
 }
@@ -105,7 +120,7 @@ func await(c *interruptCount, signals <-chan os.Signal, until <-chan time.Time) 
 // UntilInterrupted returns a context that the first interrupt ends: for work
 // that tells what it has done so far when its context ends.
 func UntilInterrupted() (context.Context, context.CancelFunc) {
-	stop, ctx := interrupts("what is done so far is printed")
+	stop, ctx := interrupts("what is done so far is printed", 0)
 	ctx, cancel := context.WithCancel(ctx)
 	go func() { // until the context ends
 		select {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -60,8 +61,8 @@ stdout has a JSON object a line instead: "run", "policy", "time" (RFC 3339),
 (their fields are those of the types Event and Result of package job). Figures have
 the same names everywhere: evaluation.metrics.valid.MRR, result.test.MRR.
 Ctrl-C, SIGTERM and a terminal that closes (but under nohup) end the run in order:
-the model is evaluated and, with --export, exported as it is. A second Ctrl-C ends it
-at once.
+the model is evaluated and, with --export, exported: as it is, or the best one of those
+in checkpoints. A second Ctrl-C ends it at once.
 
 With --await, it prints the command for the other machines.
 ` + tokenHelp + `
@@ -153,7 +154,7 @@ func (t *training) run(cmd *cobra.Command) error {
 	if err != nil {
 		return Usage(inFlags(cmd, err, t.Settings, &t.spec))
 	}
-	stop, ctx := interrupts(whatIsKept(t.cluster.node.Export))
+	stop, ctx := interrupts(t.kept())
 	t.cluster.node.Stop = stop
 	p := newPrinter(t.quiet, t.json)
 	var results []*job.Result
@@ -165,6 +166,7 @@ func (t *training) run(cmd *cobra.Command) error {
 			c.run += "-" + plain(name)
 		}
 		r, err := c.do(ctx, spec, p)
+		p.stopped(ctx, r)
 		if failed = outcome(r, inFlags(cmd, err, t.Settings, &t.spec)); r != nil {
 			results = append(results, r)
 		}
@@ -176,6 +178,16 @@ func (t *training) run(cmd *cobra.Command) error {
 		return Failed(err)
 	}
 	return failed
+}
+
+// kept says what an interrupt does to the run, and how long after a SIGTERM it ends at the latest; 0: it says nothing of that. A run with
+// checkpoints can be gone on with.
+func (t *training) kept() (what string, within time.Duration) {
+	what = whatIsKept(t.cluster.node.Export)
+	if t.cluster.place(&t.spec) == "" {
+		return what, 0
+	}
+	return "a checkpoint is written, and then " + what, termWithin
 }
 
 // plain makes a part of a run's name of that of a policy, which may have parameters.

@@ -1,0 +1,217 @@
+package cuts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/schedule"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// A Cut is one of which a Taker takes the rows.
+type Cut struct {
+	Number uint64
+	Detail json.RawMessage // as the leader's Taker.Begin returned it
+	Began  time.Time
+
+	owner  *Owner
+	life   context.Context // the run's
+	asked  bool            // Rows was called
+	merged chan struct{}   // closed when the following are there
+	state  *train.State
+	err    error
+}
+
+// Rows hands the rows of the cut that this node has to sink, while training goes on (node.Node.Cut). It is called once at the most.
+// When the context ends, the cut is given up at all nodes, as soon as sink would be called next: a node that left the cut before it
+// has begun would have the others wait.
+func (c *Cut) Rows(ctx context.Context, sink node.Sink) (node.CutStats, error) {
+	c.asked = true
+	s, err := c.owner.Rows(c.life, c.Number, func(table int, rows []uint64, floats []float32) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return sink(table, rows, floats)
+	})
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return s, err
+}
+
+// State returns what the run had done at the cut. It waits until all workers of all nodes have crossed.
+func (c *Cut) State(ctx context.Context) (*train.State, error) {
+	select {
+	case <-c.merged:
+		return c.state, c.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+var (
+	errOutranked = errors.New("it was given up for one at the end of the epoch, which comes first")
+	errLate      = fmt.Errorf("the run is to stop, and after %v it was not written", stopWithin)
+)
+
+// make makes a cut and has it taken. An error ends the run.
+func (o *Owner) make(ctx context.Context, r round) error {
+	c := &Cut{Number: r.Number, Detail: r.Detail, Began: time.Now(), owner: o, life: ctx, merged: make(chan struct{})}
+	cutting, cancel := o.begin(ctx, r)
+	defer o.end(r, cancel)
+	var mine Report
+	taken := make(chan struct{})
+	go func() { // ends with this function, which waits for it
+		defer close(taken)
+		mine = o.take(cutting, c)
+	}()
+	state, err := o.position(ctx, r)
+	if err == nil && state.End == train.Stopped {
+		defer time.AfterFunc(stopWithin, func() { cancel(errLate) }).Stop()
+	}
+	c.state, c.err = o.merge(ctx, r, state, err)
+	close(c.merged)
+	<-taken
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	reports, err := gather[Report](ctx, o, fmt.Sprintf("cuts: reports of cut %d", r.Number), mine)
+	if err != nil || !o.Leader {
+		return err
+	}
+	return o.Taker.Taken(ctx, c, reports)
+}
+
+// begin returns the context of a cut. One that is at no boundary ends when it is given up for one that is.
+func (o *Owner) begin(ctx context.Context, r round) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r.Boundary == 0 {
+		o.giveUp = func() { cancel(errOutranked) }
+		if o.calls > 0 && o.boundaries[o.calls] != nil && o.Leader {
+			o.giveUp() // training waits at one
+		}
+	}
+	return ctx, cancel
+}
+
+func (o *Owner) end(r round, cancel context.CancelCauseFunc) {
+	cancel(nil)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.giveUp = nil
+	delete(o.crossings, r.Number)
+	delete(o.boundaries, r.Boundary)
+}
+
+// take has the Taker take the cut. If it does not come to the rows, the cut is given up, since other nodes wait for it.
+func (o *Owner) take(ctx context.Context, c *Cut) (r Report) {
+	report, err := o.Taker.Take(ctx, c)
+	if !c.asked {
+		if _, cerr := c.Rows(c.life, func(int, []uint64, []float32) error { return err }); err == nil {
+			err = cerr
+		}
+	}
+	if r.Report = report; err != nil {
+		r.Err = err.Error()
+	}
+	return r
+}
+
+// position waits until the workers of this node have crossed, and returns where they were. Training goes on when it returns.
+func (o *Owner) position(ctx context.Context, r round) (*train.State, error) {
+	x := o.crossing(r.Number)
+	if r.Boundary == 0 {
+		select {
+		case <-x.done:
+			return x.state, x.err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	b := o.boundary(r.Boundary)
+	for _, c := range []<-chan struct{}{b.called, x.done} {
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	close(b.crossed)
+	return b.state, nil
+}
+
+// A place is how far a node has come with training: what another one must know of its state.
+type place struct {
+	Epochs   int               `json:"epochs"` // that were trained before
+	Position schedule.Position `json:"position"`
+	Err      string            `json:"err,omitempty"`
+}
+
+// merge puts together how far all nodes have come.
+func (o *Owner) merge(ctx context.Context, r round, s *train.State, serr error) (*train.State, error) {
+	var mine place
+	if serr != nil {
+		mine.Err = serr.Error()
+	} else {
+		mine.Epochs, mine.Position = s.Epochs, s.Position
+	}
+	places, err := gather[place](ctx, o, fmt.Sprintf("cuts: positions at cut %d", r.Number), mine)
+	if err != nil {
+		return nil, err
+	}
+	least := math.MaxInt
+	for i, p := range places {
+		if p.Err != "" {
+			return nil, fmt.Errorf("node %d: %s", i, p.Err)
+		}
+		least = min(least, p.Epochs)
+	}
+	if serr != nil {
+		return nil, serr
+	}
+	return merged(s, places, least)
+}
+
+// merged is the state of a run whose nodes are at some places, by that of one of them.
+func merged(s *train.State, places []place, least int) (*train.State, error) {
+	if least < 0 || least > s.Epochs {
+		return nil, fmt.Errorf("cuts: a node has trained %d epochs, this one %d", least, s.Epochs)
+	}
+	mine := s.Until(least)
+	mine.Position = schedule.Position{}
+	all := []*train.State{mine} // of equal ones MergeStates takes the first
+	for _, p := range places {
+		all = append(all, &train.State{Epochs: p.Epochs, Position: p.Position})
+	}
+	m, err := train.MergeStates(all...)
+	if err == nil {
+		m.End = s.End
+	}
+	return m, err
+}
+
+// gather exchanges what all nodes say.
+func gather[T any](ctx context.Context, o *Owner, name string, mine T) ([]T, error) {
+	b, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := o.Exchange(ctx, name, b)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(texts))
+	for i, b := range texts {
+		if err := json.Unmarshal(b, &all[i]); err != nil {
+			return nil, fmt.Errorf("%s: what node %d says cannot be read: %w", name, i, err)
+		}
+	}
+	return all, nil
+}

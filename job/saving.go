@@ -1,0 +1,219 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/job/internal/cuts"
+	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// elsewhere reports whether the run writes its checkpoints to another place than that of the one that it goes on from. The
+// first one there is written at once.
+func (s *Spec) elsewhere() bool {
+	from, _, err := checkpoint.SplitPlace(s.Resume)
+	return s.Resume != "" && err == nil && from != s.Checkpoint
+}
+
+// save begins the owner of this node's cuts, which writes checkpoints of them. All nodes have one, or none.
+func (p *part) save() {
+	c := cuts.Config{Leader: p.cfg.saver != nil, Taker: saving{p}, Rows: p.wholeCut, Exchange: p.session.Exchange, Due: p.due}
+	p.cuts = cuts.New(c)
+	p.env.OnCut, p.env.Started, p.env.EpochEnd = p.cuts.OnCut, p.cuts.Start, p.epochEnd
+	if p.cfg.cuts != nil {
+		p.cfg.cuts(p.cuts)
+	}
+}
+
+func (p *part) wholeCut(ctx context.Context, number uint64, sink node.Sink) (node.CutStats, error) {
+	return p.node.Cut(ctx, number, node.WholeCut, sink)
+}
+
+// due is when the leader makes the next checkpoint while training goes on. A task whose workers wait for each other
+// within an epoch can go on behind a whole one only.
+func (p *part) due() time.Time {
+	if train.InLockstep(p.task) {
+		return time.Time{}
+	}
+	return p.cfg.saver.due()
+}
+
+// epochEnd has a checkpoint written of the end of an epoch if there must be one of this very moment. All nodes call it.
+func (p *part) epochEnd(ctx context.Context, s *train.State) error {
+	for _, w := range p.env.Workers {
+		if c, ok := w.(godwit.Cutter); ok {
+			c.Rest() // a cut does not wait for it
+		}
+	}
+	wanted, err := p.wanted(ctx, s)
+	if err != nil || !wanted {
+		return err
+	}
+	return p.cuts.Boundary(ctx, s)
+}
+
+// wanted reports whether the end of an epoch is one of which there must be a checkpoint: the model is the best so far, or the
+// last, or it is the only moment of which there can be one. All nodes get the same answer.
+func (p *part) wanted(ctx context.Context, s *train.State) (bool, error) {
+	_, best := s.Last()
+	switch b := p.env.Begin; {
+	case b != nil && b.Epochs == s.Epochs && s.End == train.AllEpochs && s.Within() == b.Within():
+		return p.spec.elsewhere(), nil // nothing was trained
+	case p.spec.Temporary && s.End != "" && s.End != train.Stopped:
+		return false, nil // the live model is there
+	case best || s.End != "":
+		return true, nil
+	case !train.InLockstep(p.task):
+		return false, nil
+	}
+	var mine []byte
+	if v := p.cfg.saver; v != nil && !time.Now().Before(v.due()) {
+		mine = []byte{1}
+	}
+	all, err := p.env.Gather(ctx, fmt.Sprintf("job checkpoint after epoch %d", s.Epochs), mine)
+	for _, b := range all {
+		if len(b) > 0 {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// A saving writes the rows of cuts as checkpoints.
+type saving struct{ *part }
+
+// Begin implements [cuts.Taker].
+func (p saving) Begin() (number uint64, detail json.RawMessage, err error) {
+	v := p.cfg.saver
+	id := checkpoint.NewID(v.next)
+	v.next++
+	detail, err = json.Marshal(id)
+	return id.Number, detail, err
+}
+
+// Take writes the rows of this node, and at the leader's what else a run needs.
+func (p saving) Take(ctx context.Context, c *cuts.Cut) (json.RawMessage, error) {
+	var id checkpoint.ID
+	if err := json.Unmarshal(c.Detail, &id); err != nil {
+		return nil, fmt.Errorf("job: what the leader says of a checkpoint cannot be read: %w", err)
+	}
+	store, err := checkpoint.OpenStore(ctx, p.spec.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	tables := checkpoint.Tables(p.env.Workers[0].Model())
+	piece, err := checkpoint.Write(ctx, store, id, int(p.session.Self()), tables, func(w *checkpoint.Writer) error {
+		if _, err := c.Rows(ctx, w.Write); err != nil || p.cfg.saver == nil {
+			return err
+		}
+		s, err := c.State(ctx)
+		if err != nil {
+			return err
+		}
+		b, err := p.describeRun(s)
+		if err != nil {
+			return err
+		}
+		return w.Section(runSection, b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(piece)
+}
+
+func (p *part) describeRun(s *train.State) ([]byte, error) {
+	spec := *p.spec
+	spec.Resume = ""
+	b, err := spec.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(savedRun{savedVersion, b, p.task.Data(), s})
+}
+
+// Taken writes the manifest, removes old checkpoints, and tells of it. It fails only if another run has
+// taken the place over: what cannot be written leaves the former checkpoint, and the run goes on.
+func (p saving) Taken(ctx context.Context, c *cuts.Cut, reports []cuts.Report) error {
+	v := p.cfg.saver
+	s, err := c.State(ctx)
+	var m *checkpoint.Manifest
+	if err == nil {
+		m, err = p.commit(ctx, c, s, reports)
+	}
+	if errors.Is(err, checkpoint.ErrLocked) || ctx.Err() != nil {
+		return err
+	}
+	v.last = time.Now()
+	v.cost = max(v.last.Sub(c.Began), 1)
+	e := &Checkpoint{Place: numberedPlace(p.spec.Checkpoint, c.Number), Number: c.Number, Seconds: v.cost.Seconds()}
+	if s != nil {
+		e.Epoch, e.Within = s.Epochs, s.Within()
+	}
+	if err != nil {
+		e.Error = err.Error()
+	} else {
+		e.Rows, e.Bytes, v.kept = m.Rows, m.Bytes(), true
+	}
+	p.emit(Event{Checkpoint: e})
+	return nil
+}
+
+// commit writes the manifest of a checkpoint, and removes old ones.
+func (p saving) commit(ctx context.Context, c *cuts.Cut, s *train.State, reports []cuts.Report) (*checkpoint.Manifest, error) {
+	v := p.cfg.saver
+	var id checkpoint.ID
+	if err := json.Unmarshal(c.Detail, &id); err != nil {
+		return nil, err
+	}
+	pieces, err := piecesOf(reports)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.lock.Check(); err != nil {
+		return nil, err
+	}
+	m, err := checkpoint.Commit(ctx, v.store, checkpoint.Manifest{
+		ID: id, Run: p.run, Task: p.spec.Task.Name(), Program: Version(), Written: time.Now().Round(time.Second),
+		Epochs: s.Epochs, Seed: p.spec.Seed, Tables: checkpoint.Tables(p.env.Workers[0].Model()), Score: score(s),
+	}, pieces)
+	if err != nil {
+		return nil, err
+	}
+	keep := p.spec.Keep
+	if keep == 0 {
+		keep = keepCheckpoints
+	}
+	_, err = checkpoint.Prune(ctx, v.store, keep)
+	return m, err
+}
+
+// piecesOf returns what all nodes wrote.
+func piecesOf(reports []cuts.Report) ([]*checkpoint.Piece, error) {
+	pieces := make([]*checkpoint.Piece, len(reports))
+	for i, r := range reports {
+		if r.Err != "" {
+			return nil, fmt.Errorf("node %d: %s", i, r.Err)
+		}
+		if err := json.Unmarshal(r.Report, &pieces[i]); err != nil {
+			return nil, fmt.Errorf("job: what node %d says of its part of a checkpoint cannot be read: %w", i, err)
+		}
+	}
+	return pieces, nil
+}
+
+// score is the first figure of the last epoch's evaluation, nil if it has none or something was trained since.
+func score(s *train.State) *checkpoint.Score {
+	e, _ := s.Last()
+	if e == nil || math.IsNaN(e.Metrics[0].Value) || math.IsInf(e.Metrics[0].Value, 0) {
+		return nil
+	}
+	return &checkpoint.Score{Name: e.Metrics[0].Label(), Value: e.Metrics[0].Value, LowerIsBetter: e.LowerIsBetter}
+}
