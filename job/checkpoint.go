@@ -78,13 +78,14 @@ func numberedPlace(store string, number uint64) string { return fmt.Sprintf("%s#
 // A saver decides when checkpoints are written while training goes on, and knows their place. It belongs to the node of the process
 // that leads, after that process made it.
 type saver struct {
-	store checkpoint.Store
-	lock  *checkpoint.Lock
-	next  uint64        // the number of the next cut
-	dir   string        // is removed when the run has ended well; empty: the checkpoints stay
-	kept  bool          // one was written, or was there
-	last  time.Time     // when the last one was complete, or the run began; zero: one is due at once
-	cost  time.Duration // of the last one; 0: there was none
+	store    checkpoint.Store
+	lock     *checkpoint.Lock
+	next     uint64               // the number of the next cut
+	dir      string               // is removed when the run has ended well; empty: the checkpoints stay
+	kept     bool                 // one was written, or was there
+	manifest *checkpoint.Manifest // of the last checkpoint, on whose rows the next one can build; nil: on none
+	last     time.Time            // when the last one was complete, or the run began; zero: one is due at once
+	cost     time.Duration        // of the last one; 0: there was none
 }
 
 // How far apart checkpoints are that are written while training goes on.

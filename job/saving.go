@@ -24,16 +24,12 @@ func (s *Spec) elsewhere() bool {
 
 // save begins the owner of this node's cuts, which writes checkpoints of them. All nodes have one, or none.
 func (p *part) save() {
-	c := cuts.Config{Leader: p.cfg.saver != nil, Taker: saving{p}, Rows: p.wholeCut, Exchange: p.session.Exchange, Due: p.due}
+	c := cuts.Config{Leader: p.cfg.saver != nil, Taker: saving{p}, Rows: p.node.Cut, Exchange: p.session.Exchange, Due: p.due}
 	p.cuts = cuts.New(c)
 	p.env.OnCut, p.env.Started, p.env.EpochEnd = p.cuts.OnCut, p.cuts.Start, p.epochEnd
 	if p.cfg.cuts != nil {
 		p.cfg.cuts(p.cuts)
 	}
-}
-
-func (p *part) wholeCut(ctx context.Context, number uint64, sink node.Sink) (node.CutStats, error) {
-	return p.node.Cut(ctx, number, node.WholeCut, sink)
 }
 
 // due is when the leader makes the next checkpoint while training goes on. A task whose workers wait for each other
@@ -90,12 +86,16 @@ func (p *part) wanted(ctx context.Context, s *train.State) (bool, error) {
 type saving struct{ *part }
 
 // Begin implements [cuts.Taker].
-func (p saving) Begin() (number uint64, detail json.RawMessage, err error) {
+func (p saving) Begin() (plan cuts.Plan, err error) {
 	v := p.cfg.saver
 	id := checkpoint.NewID(v.next)
 	v.next++
-	detail, err = json.Marshal(id)
-	return id.Number, detail, err
+	plan.Number, plan.Which = id.Number, node.WholeCut
+	if checkpoint.Incremental(v.manifest) {
+		plan.Which = node.ChangedCut
+	}
+	plan.Detail, err = json.Marshal(id)
+	return plan, err
 }
 
 // Take writes the rows of this node, and at the leader's what else a run needs.
@@ -151,6 +151,7 @@ func (p saving) Taken(ctx context.Context, c *cuts.Cut, reports []cuts.Report) e
 	if errors.Is(err, checkpoint.ErrLocked) || ctx.Err() != nil {
 		return err
 	}
+	v.manifest = m // nil after an error: the next one has all rows then
 	v.last = time.Now()
 	v.cost = max(v.last.Sub(c.Began), 1)
 	e := &Checkpoint{Place: numberedPlace(p.spec.Checkpoint, c.Number), Number: c.Number, Seconds: v.cost.Seconds()}
@@ -180,8 +181,12 @@ func (p saving) commit(ctx context.Context, c *cuts.Cut, s *train.State, reports
 	if err := v.lock.Check(); err != nil {
 		return nil, err
 	}
+	var layers []checkpoint.Layer
+	if c.Which == node.ChangedCut {
+		layers = v.manifest.Layers()
+	}
 	m, err := checkpoint.Commit(ctx, v.store, checkpoint.Manifest{
-		ID: id, Run: p.run, Task: p.spec.Task.Name(), Program: Version(), Written: time.Now().Round(time.Second),
+		ID: id, BuildsOn: layers, Run: p.run, Task: p.spec.Task.Name(), Program: Version(), Written: time.Now().Round(time.Second),
 		Epochs: s.Epochs, Seed: p.spec.Seed, Tables: checkpoint.Tables(p.env.Workers[0].Model()), Score: score(s),
 	}, pieces)
 	if err != nil {

@@ -116,7 +116,7 @@ func TestCheckpointsAreModels(t *testing.T) {
 		}
 	}
 	var outs []string
-	for _, place := range []string{model, runs, runs + "#2"} {
+	for _, place := range []string{model, runs, runs + "#1"} {
 		code, out, stderr := run(t, "evaluate", place, "--json")
 		if code != 0 {
 			t.Fatal(stderr)

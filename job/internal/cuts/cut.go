@@ -15,9 +15,8 @@ import (
 
 // A Cut is one of which a Taker takes the rows.
 type Cut struct {
-	Number uint64
-	Detail json.RawMessage // as the leader's Taker.Begin returned it
-	Began  time.Time
+	Plan            // as the leader's Taker.Begin returned it
+	Began time.Time // at this node
 
 	owner  *Owner
 	life   context.Context // the run's
@@ -32,7 +31,7 @@ type Cut struct {
 // has begun would have the others wait.
 func (c *Cut) Rows(ctx context.Context, sink node.Sink) (node.CutStats, error) {
 	c.asked = true
-	s, err := c.owner.Rows(c.life, c.Number, func(table int, rows []uint64, floats []float32) error {
+	s, err := c.owner.Rows(c.life, c.Number, c.Which, func(table int, rows []uint64, floats []float32) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -61,7 +60,7 @@ var (
 
 // make makes a cut and has it taken. An error ends the run.
 func (o *Owner) make(ctx context.Context, r round) error {
-	c := &Cut{Number: r.Number, Detail: r.Detail, Began: time.Now(), owner: o, life: ctx, merged: make(chan struct{})}
+	c := &Cut{Plan: r.Plan, Began: time.Now(), owner: o, life: ctx, merged: make(chan struct{})}
 	cutting, cancel := o.begin(ctx, r)
 	defer o.end(r, cancel)
 	var mine Report

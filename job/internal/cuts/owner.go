@@ -17,14 +17,20 @@ const stopWithin = 20 * time.Second
 
 // A Taker takes what cuts save. Its methods are called one at a time, but for Due.
 type Taker interface {
-	// Begin is called at the leader before a cut. It returns the number of the cut, greater than all before it, and what the Takers of
-	// all nodes must know.
-	Begin() (number uint64, detail json.RawMessage, err error)
+	// Begin is called at the leader before a cut. It returns what all nodes must know of it.
+	Begin() (Plan, error)
 	// Take saves the rows of a cut at this node (Cut.Rows). Report is what the Taker of the leader is to know of it. An error is one of
 	// this cut, and the run goes on.
 	Take(ctx context.Context, c *Cut) (report json.RawMessage, err error)
 	// Taken is called at the leader when all nodes have taken a cut, or could not: it has their reports. An error ends the run.
 	Taken(ctx context.Context, c *Cut, reports []Report) error
+}
+
+// A Plan is what all nodes must know of a cut.
+type Plan struct {
+	Number uint64          `json:"number"` // greater than those of all cuts before it
+	Which  node.Which      `json:"which"`
+	Detail json.RawMessage `json:"detail,omitempty"` // the Taker's own
 }
 
 // A Report is what came of a cut at a node.
@@ -38,7 +44,7 @@ type Config struct {
 	Leader bool // one node of the run has it
 	Taker  Taker
 	// Rows is node.Cut, and Exchange a session's.
-	Rows     func(ctx context.Context, number uint64, sink node.Sink) (node.CutStats, error)
+	Rows     func(ctx context.Context, number uint64, which node.Which, sink node.Sink) (node.CutStats, error)
 	Exchange func(ctx context.Context, name string, payload []byte) ([][]byte, error)
 	// Due returns, at the leader, when the next cut is to be made while training goes on; the zero time: never.
 	Due func() time.Time
@@ -61,10 +67,9 @@ type Owner struct {
 
 // A round is what the owners of all nodes do next, as the leader says.
 type round struct {
-	Over     bool            `json:"over,omitempty"` // there are no more
-	Number   uint64          `json:"number"`
-	Boundary int             `json:"boundary,omitempty"` // which call of Boundary the cut is for; 0: none
-	Detail   json.RawMessage `json:"detail,omitempty"`
+	Over     bool `json:"over,omitempty"`     // there are no more
+	Boundary int  `json:"boundary,omitempty"` // which call of Boundary the cut is for; 0: none
+	Plan
 }
 
 // An ask is a wish of the leader's: the end, or a cut, at a boundary or (0) where workers are.
@@ -252,7 +257,7 @@ func (o *Owner) next(ctx context.Context) (r round, err error) {
 		return r, context.Cause(ctx)
 	}
 	if !r.Over {
-		r.Number, r.Detail, err = o.Taker.Begin()
+		r.Plan, err = o.Taker.Begin()
 	}
 	return r, err
 }
