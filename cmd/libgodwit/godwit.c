@@ -122,3 +122,31 @@ int32_t godwit_cancel(int64_t worker, uint64_t op) {
 int64_t godwit_unique(const int64_t *keys, size_t count, int64_t *unique, int64_t *inverse, size_t room) {
 	return forked ? refuse() : go_unique((int64_t *)keys, count, unique, inverse, room);
 }
+
+int32_t godwit_save(int64_t worker, const char *config, size_t length, const char *state, size_t size, int32_t wait_ms, uint64_t *op) {
+	return forked ? refuse() : go_save(worker, (char *)config, length, (char *)state, size, wait_ms, op);
+}
+
+int64_t godwit_next(const char *place, size_t length) {
+	return forked ? refuse() : go_next((char *)place, length);
+}
+
+int64_t godwit_checkpoint(const char *place, size_t length) {
+	return forked ? refuse() : go_checkpoint((char *)place, length);
+}
+
+int32_t godwit_describe(int64_t checkpoint, char *text, size_t size, size_t *length) {
+	return forked ? refuse() : go_describe(checkpoint, text, size, length);
+}
+
+int32_t godwit_kept(int64_t checkpoint, char *bytes, size_t size, size_t *length) {
+	return forked ? refuse() : go_kept(checkpoint, bytes, size, length);
+}
+
+int32_t godwit_rows(int64_t checkpoint, int32_t table, const int64_t *rows, size_t count, float *dst, size_t floats, int32_t parts) {
+	return forked ? refuse() : go_rows(checkpoint, table, (int64_t *)rows, count, dst, floats, parts);
+}
+
+int32_t godwit_forget(int64_t checkpoint) {
+	return forked ? refuse() : go_forget(checkpoint);
+}

@@ -64,6 +64,7 @@ const char *godwit_error(void);
  * beside: rank is its id, and one process serves the coordinator to which all connect;
  * godwit_address has the port that it got. "advertise" is the host by which the others reach the node, if it is
  * not the one by which the node reaches the coordinator; "join_ms" how long it waits for them.
+ * "from": "folder#12" has the rows begin as those of a checkpoint, which has the same tables; its seed is used.
  * Returns the cluster. */
 int64_t godwit_open(const char *config, size_t length);
 
@@ -141,6 +142,29 @@ int32_t godwit_wait(int64_t worker, uint64_t op, int32_t wait_ms);
 /* Gives an operation up, and returns when its buffers are free: GODWIT_OK if it had
  * succeeded, else GODWIT_CANCELLED. A push may have taken effect for some of its rows. */
 int32_t godwit_cancel(int64_t worker, uint64_t op);
+
+/* Writes a checkpoint of all rows and of some bytes of the caller's (state, which may be none):
+ *   {"place": "folder", "number": 12, "keep": 0}
+ * Each process of the run calls it with its first worker, while none of the process's workers is in use; the number and the
+ * state are those of rank 0. With keep above 0 only so many checkpoints stay. */
+int32_t godwit_save(int64_t worker, const char *config, size_t length, const char *state, size_t size,
+                    int32_t wait_ms, uint64_t *op);
+
+/* Returns the number of the next checkpoint in a folder. */
+int64_t godwit_next(const char *place, size_t length);
+
+/* Opens a checkpoint to read it, without a cluster. place may end with its number, as in "folder#12"; else it is
+ * the last one. godwit_describe writes JSON as godwit_stats does:
+ *   {"number": 12, "run": "local", "nodes": 1, "rows": 5, "tables": [
+ *     {"name": "users", "rows": 1000, "dim": 64, "state": 64, "rule": "ratedadagrad(...)"}]}
+ * godwit_kept writes the bytes that were kept beside the rows likewise. godwit_rows reads parts of rows as godwit_read
+ * does; it returns when it has. */
+int64_t godwit_checkpoint(const char *place, size_t length);
+int32_t godwit_describe(int64_t checkpoint, char *text, size_t size, size_t *length);
+int32_t godwit_kept(int64_t checkpoint, char *bytes, size_t size, size_t *length);
+int32_t godwit_rows(int64_t checkpoint, int32_t table, const int64_t *rows, size_t count,
+                    float *dst, size_t floats, int32_t parts);
+int32_t godwit_forget(int64_t checkpoint);
 
 /* Writes each of some keys once, in the order in which they first occur, to unique, and to
  * inverse the position there of each. Both have room for count. Returns how many there are. */

@@ -149,17 +149,24 @@ func go_address(id C.int64_t, text *C.char, size C.size_t, length *C.size_t) (co
 	return texts(id, text, size, length, func(c *capi.Cluster) ([]byte, error) { return []byte(c.Address()), nil })
 }
 
-// texts hands a text to C.
+// texts hands a text of a cluster to C.
 func texts(id C.int64_t, text *C.char, size C.size_t, length *C.size_t, of func(*capi.Cluster) ([]byte, error)) C.int32_t {
+	return bytesTo(text, size, length, func() ([]byte, error) {
+		c, err := capi.ClusterOf(int64(id))
+		if err != nil {
+			return nil, err
+		}
+		return of(c)
+	})
+}
+
+// bytesTo hands bytes to C.
+func bytesTo(text *C.char, size C.size_t, length *C.size_t, of func() ([]byte, error)) C.int32_t {
 	dst, err := slice[byte](unsafe.Pointer(text), size)
 	if err != nil || length == nil {
 		return failed(capi.BadBuffer(uint64(size)))
 	}
-	c, err := capi.ClusterOf(int64(id))
-	if err != nil {
-		return failed(err)
-	}
-	b, err := of(c)
+	b, err := of()
 	if err != nil {
 		return failed(err)
 	}
@@ -313,4 +320,86 @@ func go_unique(keys *C.int64_t, count C.size_t, unique, inverse *C.int64_t, room
 	}
 	n, err := capi.Unique(list[0], list[1], list[2])
 	return number(int64(n), err)
+}
+
+//export go_save
+func go_save(id C.int64_t, config *C.char, length C.size_t, state *C.char, size C.size_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
+	defer recovered(&code)
+	text, err := slice[byte](unsafe.Pointer(config), length)
+	if err != nil {
+		return failed(err)
+	}
+	kept, err := slice[byte](unsafe.Pointer(state), size)
+	if err != nil {
+		return failed(err)
+	}
+	return on(id, op, func(w *capi.Worker) (uint64, error) { return w.Save(text, kept, wait(ms)) })
+}
+
+//export go_next
+func go_next(place *C.char, length C.size_t) (code C.int64_t) {
+	defer recovered(&code)
+	text, err := slice[byte](unsafe.Pointer(place), length)
+	if err != nil {
+		return number(0, err)
+	}
+	return number(capi.Next(string(text)))
+}
+
+//export go_checkpoint
+func go_checkpoint(place *C.char, length C.size_t) (code C.int64_t) {
+	defer recovered(&code)
+	text, err := slice[byte](unsafe.Pointer(place), length)
+	if err != nil {
+		return number(0, err)
+	}
+	return number(capi.ReaderNumber(string(text)))
+}
+
+//export go_describe
+func go_describe(id C.int64_t, text *C.char, size C.size_t, length *C.size_t) (code C.int32_t) {
+	defer recovered(&code)
+	return bytesTo(text, size, length, func() ([]byte, error) {
+		r, err := capi.ReaderOf(int64(id))
+		if err != nil {
+			return nil, err
+		}
+		return r.Describe()
+	})
+}
+
+//export go_kept
+func go_kept(id C.int64_t, text *C.char, size C.size_t, length *C.size_t) (code C.int32_t) {
+	defer recovered(&code)
+	return bytesTo(text, size, length, func() ([]byte, error) {
+		r, err := capi.ReaderOf(int64(id))
+		if err != nil {
+			return nil, err
+		}
+		return r.State()
+	})
+}
+
+//export go_rows
+func go_rows(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, dst *C.float, n C.size_t, parts C.int32_t) (code C.int32_t) {
+	defer recovered(&code)
+	keys, err := longs(rows, count)
+	if err != nil {
+		return failed(err)
+	}
+	vals, err := floats(dst, n)
+	if err != nil {
+		return failed(err)
+	}
+	r, err := capi.ReaderOf(int64(id))
+	if err != nil {
+		return failed(err)
+	}
+	return failed(r.Read(int(table), keys, vals, int(parts)))
+}
+
+//export go_forget
+func go_forget(id C.int64_t) (code C.int32_t) {
+	defer recovered(&code)
+	return failed(capi.ForgetReader(int64(id)))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/placement"
@@ -23,6 +24,7 @@ type Config struct {
 	Seed    uint64  `json:"seed"`    // of initial values
 	Policy  string  `json:"policy"`  // empty: the default
 	Tables  []Table `json:"tables"`
+	From    string  `json:"from"` // a checkpoint to begin from, with its seed; empty: none
 
 	// Of a node whose run has others in other processes.
 	Member *Member `json:"member"`
@@ -105,6 +107,10 @@ type Cluster struct {
 	closed   chan struct{} // closed when closeErr is set
 	closeErr error
 
+	notes chan note // of checkpoints, by other processes
+	cuts  uint64    // that were made; of who saves
+	from  string    // the checkpoint that it began from
+
 	mu   sync.Mutex
 	made []*Worker // by node and number; nil: nobody asked
 
@@ -119,7 +125,7 @@ func Open(config []byte) (*Cluster, error) {
 	if err := d.Decode(&cfg); err != nil {
 		return nil, wrong("the configuration is not the JSON that it should be: %v", err)
 	}
-	c := &Cluster{nodes: max(cfg.Nodes, 1), workers: max(cfg.Workers, 1), opened: make(chan struct{}), closed: make(chan struct{})}
+	c := &Cluster{nodes: max(cfg.Nodes, 1), workers: max(cfg.Workers, 1), opened: make(chan struct{}), closed: make(chan struct{}), notes: make(chan note, 64)}
 	if cfg.Nodes < 0 || c.nodes > 64 || cfg.Workers < 0 || c.workers > 1<<12 {
 		return nil, wrong("%d nodes of %d workers, want 1 … 64 nodes of 1 … 4096 workers", cfg.Nodes, cfg.Workers)
 	}
@@ -127,6 +133,13 @@ func Open(config []byte) (*Cluster, error) {
 	model, err := c.model(cfg.Tables)
 	if err != nil {
 		return nil, err
+	}
+	var from *checkpoint.Checkpoint
+	if cfg.From != "" {
+		if from, err = c.openFrom(cfg.From, model); err != nil {
+			return nil, err
+		}
+		cfg.Seed = from.Manifest().Seed
 	}
 	start := c.startLocal
 	c.alone = c.nodes == 1
@@ -146,7 +159,9 @@ func Open(config []byte) (*Cluster, error) {
 	c.giveUp = giveUp
 	go func() {
 		defer close(c.opened)
-		c.err = start(ctx)
+		if c.err = start(ctx); c.err == nil && from != nil {
+			c.err = c.restore(ctx, from)
+		}
 	}()
 	return c, nil
 }

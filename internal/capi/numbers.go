@@ -12,6 +12,7 @@ var numbers struct {
 	mu       sync.Mutex
 	last     int64
 	clusters map[int64]*Cluster
+	readers  map[int64]*Reader
 	workers  atomic.Pointer[[]*Worker] // replaced as a whole; nil where the cluster was closed
 }
 
@@ -108,4 +109,44 @@ func CloseNumber(id int64, wait time.Duration) (bool, error) {
 		n.workers.Store(&all)
 	}
 	return over, err
+}
+
+// ReaderNumber is OpenReader by numbers.
+func ReaderNumber(place string) (int64, error) {
+	r, err := OpenReader(place)
+	if err != nil {
+		return 0, err
+	}
+	n := &numbers
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.readers == nil {
+		n.readers = map[int64]*Reader{}
+	}
+	n.last++
+	n.readers[n.last] = r
+	return n.last, nil
+}
+
+// ReaderOf returns a reader by its number.
+func ReaderOf(id int64) (*Reader, error) {
+	n := &numbers
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if r := n.readers[id]; r != nil {
+		return r, nil
+	}
+	return nil, noSuch("checkpoint", id)
+}
+
+// ForgetReader forgets the number of a reader.
+func ForgetReader(id int64) error {
+	if _, err := ReaderOf(id); err != nil {
+		return err
+	}
+	n := &numbers
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.readers, id)
+	return nil
 }

@@ -26,7 +26,7 @@ const rowsTime = time.Minute
 type span struct{ at, n int }
 
 // spans returns which floats of a row the parts are. The place of the rate is none of them.
-func (c *Cluster) spans(t *table, parts int) (list []span, floats int, err error) {
+func (t *table) spans(parts int) (list []span, floats int, err error) {
 	if parts&^(Values|State) != 0 || parts == 0 {
 		return nil, 0, wrong("parts %#x of rows, want some of %#x", parts, Values|State)
 	}
@@ -81,7 +81,7 @@ func (w *Worker) rows(what *string, i int, rows []int64, vals []float32, parts i
 	if err != nil {
 		return 0, err
 	}
-	spans, floats, err := w.cluster.spans(t, parts)
+	spans, floats, err := t.spans(parts)
 	if err == nil && len(vals) != len(rows)*floats {
 		err = fmt.Errorf("%w: %s: %s: %d floats for %d rows of table %q, which has %d in these parts of a row", errLength, w.name, *what, len(vals), len(rows), t.name, floats)
 	}
@@ -207,6 +207,7 @@ func (c *Cluster) node(id int) *node.Node {
 const (
 	askRead  = 1 // of rows
 	askWrite = 2
+	askNote  = 3  // a note of a checkpoint, as JSON
 	headLen  = 16 // kind, parts, 2 bytes of 0, table, rows, and 4 bytes of 0
 )
 
@@ -275,6 +276,9 @@ func takeFloats(vals []float32, b []byte) []byte {
 
 // answer answers another node's question. What cannot be gets no answer at all, which the other takes as an error.
 func (c *Cluster) answer(_ int, b []byte) []byte {
+	if len(b) > 0 && b[0] == askNote {
+		return c.told(b[1:])
+	}
 	x, floats, err := c.asked(b)
 	if err != nil {
 		return nil
@@ -307,7 +311,7 @@ func (c *Cluster) asked(b []byte) (x *need, floats []byte, err error) {
 		return nil, nil, errQuestion
 	}
 	t := &c.tables[x.table]
-	if x.spans, x.floats, err = c.spans(t, x.parts); err != nil {
+	if x.spans, x.floats, err = t.spans(x.parts); err != nil {
 		return nil, nil, err
 	}
 	each := 8

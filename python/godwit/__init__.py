@@ -20,6 +20,7 @@ from .errors import GodwitError
 if TYPE_CHECKING:
     from . import nn, optim
     from ._ahead import Lookahead, lookahead
+    from ._checkpoint import Checkpoint, SavedTable, load
     from ._cluster import Cluster, Handle, Init, Table, Worker, cluster, init, normal, uniform, zero
     from ._export import to_torch
     from ._ids import rows_of
@@ -32,6 +33,7 @@ __version__ = "0.1.0"
 _lazy = {
     **dict.fromkeys(("Cluster", "Handle", "Init", "Table", "Worker", "cluster", "init", "normal", "uniform", "zero"), "._cluster"),
     **dict.fromkeys(("lookahead", "Lookahead"), "._ahead"),
+    **dict.fromkeys(("Checkpoint", "SavedTable", "load"), "._checkpoint"),
     "to_torch": "._export",
     "rows_of": "._ids",
     "without_rows": "._state",

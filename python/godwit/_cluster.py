@@ -6,12 +6,13 @@ import atexit
 import ctypes
 import json
 import operator
+import os
 import sys
 import threading
 import weakref
 from typing import Any, Callable, Sequence
 
-from . import _buffers, _launch, _lib
+from . import _buffers, _checkpoint, _launch, _lib
 from .errors import ArgumentError, ClosedError
 
 
@@ -103,10 +104,8 @@ class _Group:
         self.workers = [library.check(library.worker(self.id, i)) for i in range(len(bases))]
 
     def stats(self) -> dict[str, Any]:
-        length, size = ctypes.c_size_t(), 1 << 14
-        text = ctypes.create_string_buffer(size)
-        self.library.check(self.library.stats(self.id, text, size, ctypes.addressof(length)))
-        return json.loads(text.raw[: length.value])
+        found: dict[str, Any] = json.loads(_lib.text(self.library, self.library.stats, self.id))
+        return found
 
     def close(self) -> None:
         while self.library.check(self.library.close(self.id, _lib.SLICE_MS)) == _lib.AGAIN:
@@ -241,6 +240,7 @@ class Worker:
     def _push(self, table: Table, rows: Any, values: Any, rate: float, sum: bool, finite: bool, ms: int) -> Handle:
         _, id = self._of(table)
         rows, values = self._both(table, rows, values, "pushed vectors")
+        self.cluster._saved = None
         flags = _lib.SUM * bool(sum) | _lib.FINITE * bool(finite)
         op = ctypes.c_uint64()
         code = self._library.push(
@@ -250,6 +250,7 @@ class Worker:
 
     def set(self, table: Table, rows: Any, values: Any, *, keep_state: bool = False) -> None:
         """Overwrites rows, and resets the state of their rule unless it is to be kept."""
+        self.cluster._saved = None
         if keep_state:
             self._parts(self._library.write, table, *self._both(table, rows, values, "values to set"), _lib.VALUES)
             return
@@ -271,6 +272,7 @@ class Worker:
     def set_state(self, table: Table, rows: Any, state: Any) -> None:
         """Overwrites what the table's rule keeps of each row, and leaves the values alone."""
         rows, state = _buffers.rows(rows), _buffers.values(state, "states to set")
+        self.cluster._saved = None
         want = (*rows.shape, self._state_len(table))
         if tuple(state.shape) != want:
             raise ArgumentError(f"states to set have the shape {tuple(state.shape)}, want {want}: the rule {table.rule} keeps {want[-1]} floats a row")
@@ -358,6 +360,8 @@ class Cluster:
         self._config = {"nodes": nodes, "workers": workers, "seed": seed, "policy": policy}
         self._tables: dict[str, Table] = {}
         self._waiting: list[Table] = []
+        self._from: str | None = None  # the checkpoint that tables begin from
+        self._saved: str | None = None  # the checkpoint with all rows as they are
         self._groups: list[_Group] = []
         self._lock = threading.RLock()
         self.closed = False
@@ -404,7 +408,12 @@ class Cluster:
             prepares = any(t._prepare for t in tables)
             if prepares and self.world > 1 and len(self.workers) > 1:
                 raise ArgumentError("tables with values to begin with (from_pretrained, padding_idx) need workers=1 in a run of several processes")
-            group = _Group(self._library, self._config, tables, [w._clock for w in self.workers], self._launch)
+            config = self._config
+            if self._from is not None:
+                folder, number = _checkpoint.group_place(self._from, len(self._groups))
+                if os.path.isdir(folder):  # tables that were not there yet begin as they do
+                    config = {**config, "from": f"{folder}#{number}"}
+            group = _Group(self._library, config, tables, [w._clock for w in self.workers], self._launch)
             self._waiting = []
             self._groups.append(group)
             for i, t in enumerate(tables):
@@ -416,6 +425,59 @@ class Cluster:
                 t._prepare = []
             if prepares and self.world > 1:
                 self.worker._meet(self._library.barrier, group)
+
+    def save(self, place: Any, extra: Any = None, *, keep: int = 0) -> str:
+        """Writes a checkpoint of all rows, and what their rules keep, to a folder that all ranks see, and returns its place, as ``"folder#12"``.
+
+        All ranks call it, each with a thread that does nothing else meanwhile, as do no other workers. Each node writes its own rows. ``extra`` is
+        what else is to be kept, such as state_dicts, of rank 0; :func:`load` reads it. With ``keep`` only the last so many checkpoints stay there.
+        """
+        folder, number = _checkpoint.group_place(_checkpoint.place_of(place), 0)
+        if number:
+            raise ArgumentError(f"save to {place!r}: give the folder only, the number is the next one")
+        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
+            raise ArgumentError(f"keep={keep!r}, want a whole number; 0 keeps all")
+        self.start()
+        if not self._groups:
+            raise ArgumentError("there are no tables to save")
+        kept = _kept(extra)
+        text = folder.encode()
+        number = self._library.check(self._library.next(text, len(text)))
+        for i in reversed(range(len(self._groups))):  # a checkpoint counts once that of the first group is there
+            at = _checkpoint.group_place(folder, i)[0]
+            config = json.dumps({"place": at, "number": number, "keep": keep}).encode()
+            worker, op = self._groups[i].workers[0], ctypes.c_uint64()
+            state = kept if i == 0 else b""
+            code = self._library.save(worker, config, len(config), state, len(state), _lib.SLICE_MS, ctypes.addressof(op))
+            self.worker._result(self.worker._handle(worker, code, op, ()))
+        self._saved = f"{folder}#{number}"
+        return self._saved
+
+    def load(self, place: Any) -> Any:
+        """Has all tables begin as they are in a checkpoint, and returns what was saved as ``extra``.
+
+        All ranks call it, when the tables (and optimizers, which say the rules) are made and before the first access. How many ranks there were then
+        does not matter. Values that tables were to begin with (from_pretrained) are dropped.
+        """
+        if self._groups:
+            raise ArgumentError("load a checkpoint before the first access to a table: rows exist already")
+        saved = _checkpoint.load(place)
+        for t in self._waiting:
+            t._prepare = []
+        self._from = f"{_checkpoint.group_place(saved.place, 0)[0]}#{saved.number}"
+        return saved.extra()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns where the rows are saved: for ``torch.distributed.checkpoint``, beside what torch saves. It is not collective; save is."""
+        if self._groups and self._saved is None:
+            raise ArgumentError("call cluster.save(place) first: rows have changed since the last time, or were never saved")
+        return {"rows": self._saved or ""}
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        """Loads the checkpoint that a state names: see :meth:`load`."""
+        if not state_dict.get("rows"):
+            raise ArgumentError("the state names no checkpoint of rows")
+        self.load(state_dict["rows"])
 
     def stats(self) -> dict[str, Any]:
         """What the nodes count, such as ``local`` and ``remote`` accesses. ``not_finite`` are vectors that were not pushed."""
@@ -452,6 +514,18 @@ class Cluster:
 
     def __reduce__(self) -> Any:
         raise TypeError("a cluster cannot be pickled or copied: it is of this process")
+
+
+def _kept(extra: Any) -> bytes:
+    if extra is None:
+        return b""
+    import io
+
+    import torch
+
+    file = io.BytesIO()
+    torch.save(extra, file)
+    return file.getvalue()
 
 
 _open: weakref.WeakSet[Cluster] = weakref.WeakSet()

@@ -36,7 +36,7 @@ _FUNCTIONS = {
     "ready": (_i32, [_i64, _i32]),
     "close": (_i32, [_i64, _i32]),
     "worker": (_i64, [_i64, _i32]),
-    "stats": (_i32, [_i64, ctypes.c_char_p, _size, _at]),
+    "stats": (_i32, [_i64, _at, _size, _at]),
     "address": (_i32, [_i64, ctypes.c_char_p, _size, _at]),
     "pull": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _i32, _at]),
     "push": (_i32, [_i64, _i32, _at, _size, _at, _size, ctypes.c_float, _i32, _i32, _at]),
@@ -52,6 +52,13 @@ _FUNCTIONS = {
     "barrier": (_i32, [_i64, _i32, _at]),
     "wait": (_i32, [_i64, _u64, _i32]),
     "cancel": (_i32, [_i64, _u64]),
+    "save": (_i32, [_i64, ctypes.c_char_p, _size, ctypes.c_char_p, _size, _i32, _at]),
+    "next": (_i64, [ctypes.c_char_p, _size]),
+    "checkpoint": (_i64, [ctypes.c_char_p, _size]),
+    "describe": (_i32, [_i64, _at, _size, _at]),
+    "kept": (_i32, [_i64, _at, _size, _at]),
+    "rows": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32]),
+    "forget": (_i32, [_i64]),
     "unique": (_i64, [_at, _size, _at, _at, _size]),
 }
 
@@ -85,6 +92,19 @@ class Library:
         if code < 0:
             self.fail(code)
         return code
+
+
+def text(library: Library, call: Any, id: int) -> bytes:
+    """Returns what a function writes that takes a buffer and writes its length."""
+    length, size = ctypes.c_size_t(), 1 << 14
+    while True:
+        buffer = ctypes.create_string_buffer(size)
+        code = call(id, ctypes.addressof(buffer), size, ctypes.addressof(length))
+        if code == -3 and length.value > size:
+            size = length.value
+            continue
+        library.check(code)
+        return buffer.raw[: length.value]
 
 
 _library: Library | None = None

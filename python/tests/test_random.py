@@ -114,7 +114,11 @@ def test_10000_calls_of_the_library_with_wrong_numbers():
                 13: lambda: lib.read(n, k, *rows(), *rows(), r.choice([0, 1, 2, 3, 4]), 0, op_at()),
                 14: lambda: lib.write(n, k, *rows(), *rows(), r.choice([0, 1, 2, 3, 4]), 0, op_at()),
                 15: lambda: lib.state(n, k),
-            }[i % 16]
+                16: lambda: lib.save(n, *r.choice([(b"", 0), (b"{}", 2), (None, 5), (b"[]", 2)]), None, 0, 0, op_at()),
+                17: lambda: lib.rows(n, k, *rows(), *rows(), r.choice([0, 1, 2, 3, 4])),
+                18: lambda: lib.checkpoint(*r.choice([(b"", 0), (b"/none", 5), (None, 5)])),
+                19: lambda: lib.describe(n, None, 0, r.choice([0, ctypes.addressof(op)])),
+            }[i % 20]
             code = codes()
             assert code != -9, (SEED, i, lib.error())
             if code < 0:

@@ -126,3 +126,143 @@ def test_states_that_do_not_fit_are_refused():
                 opt.load_state_dict(wrong)
         with pytest.raises(ValueError, match="keeps 8 floats"):
             c.worker.set_state(m.table, [1], [[1.0]])
+
+
+class Loader:
+    """Batches in an order that it draws, from where its state says."""
+
+    def __init__(self):
+        self.at = 0
+
+    def __iter__(self):
+        while self.at < 200:
+            self.at += 1
+            yield ids_of(self.at)
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+class Run:
+    """A model in training, with all that it takes to go on."""
+
+    def __init__(self, cluster):
+        torch.manual_seed(3)
+        self.model = torch.nn.Sequential(gnn.Embedding(ROWS, DIM, cluster=cluster, name="rows"), torch.nn.Linear(DIM, 1))
+        self.opts = [goptim.Adagrad(godwit.parameters(self.model), lr=0.3), torch.optim.Adam(self.model.parameters(), lr=0.01)]
+        self.schedules = [torch.optim.lr_scheduler.CosineAnnealingLR(o, 200) for o in self.opts]
+        self.loader = godwit.lookahead(Loader(), keys=lambda ids: {self.model[0]: ids}, worker=cluster.worker)
+
+    def parts(self):
+        return [self.model, *self.opts, *self.schedules, self.loader]
+
+    def train(self, steps):
+        for _, ids in zip(range(steps), self.loader):
+            for o in self.opts:
+                o.zero_grad()
+            self.model(ids).pow(2).mean().backward()
+            for x in (*self.opts, *self.schedules):
+                x.step()
+
+    def end(self):
+        return self.model[0].rows(torch.arange(ROWS)), self.model[1].weight.detach().clone()
+
+
+def go_on(folder, result):
+    """The second process of the test below."""
+    for how in ("state_dict", "cluster.save"):
+        with godwit.Cluster(seed=1) as c:
+            run = Run(c)
+            states = torch.load(f"{folder}/state.pt") if how == "state_dict" else c.load(folder)
+            for part, state in zip(run.parts(), states):
+                part.load_state_dict(state)
+            run.train(100)
+            result.send([x.numpy() for x in run.end()])
+
+
+def test_100_steps_and_100_in_another_process_are_200(tmp_path):
+    import multiprocessing
+
+    with godwit.Cluster(seed=1) as c:
+        run = Run(c)
+        run.train(100)
+        torch.save([x.state_dict() for x in run.parts()], tmp_path / "state.pt")
+        with godwit.without_rows():
+            c.save(tmp_path, [x.state_dict() for x in run.parts()])
+    with godwit.Cluster(seed=1) as c:
+        run = Run(c)
+        run.train(200)
+        want = run.end()
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    p = spawn.Process(target=go_on, args=(str(tmp_path), there))
+    p.start()
+    for how in ("state_dict", "cluster.save"):
+        assert here.poll(600), how
+        for got, x in zip(here.recv(), want):
+            assert (got == x.numpy()).all(), how
+    p.join()
+
+
+def test_a_checkpoint_of_a_cluster(tmp_path):
+    with godwit.Cluster(nodes=3, seed=1) as c:
+        m, late = gnn.Embedding(ROWS, DIM, cluster=c, name="m"), None
+        opt = goptim.Adagrad(m, lr=0.1)
+        steps(m, opt, 2)
+        late = c.table("late", 10, 2)
+        c.worker.push(late, [1], [[1.0, 2.0]])
+        with pytest.raises(ValueError, match="cluster.save"):
+            c.state_dict()
+        assert c.save(tmp_path).endswith("#1") and c.save(tmp_path, {"step": 2}, keep=1).endswith("#2")
+        state = c.state_dict()
+        want = m.rows(torch.arange(ROWS)), c.worker.state(m.table, torch.arange(ROWS))
+        c.worker.push(late, [1], [[1.0, 2.0]])
+        with pytest.raises(ValueError, match="have changed"):
+            c.state_dict()
+        with pytest.raises(ValueError, match="before the first access"):
+            c.load(tmp_path)
+
+    saved = godwit.load(tmp_path)
+    assert saved.number == 2 and saved.extra() == {"step": 2} and list(saved.tables) == ["m", "late"] and saved.tables["m"].state == DIM
+    assert torch.equal(torch.from_numpy(saved.pull("m")), want[0]) and torch.equal(saved.state("m", torch.arange(ROWS)), want[1])
+    assert saved.pull("late", [[1, 0]]).tolist() == [[[1, 2], [0, 0]]]
+    for wrong in (lambda: saved.pull("x"), lambda: saved.pull("m", [ROWS]), lambda: godwit.load(tmp_path / "none"), lambda: godwit.load(f"{tmp_path}#1")):
+        with pytest.raises((ValueError, IndexError)):
+            wrong()
+
+    from torch.distributed.checkpoint.stateful import Stateful
+
+    with godwit.Cluster(seed=7) as c:
+        assert isinstance(c, Stateful)
+        m = gnn.Embedding.from_pretrained(values(), freeze=False, cluster=c, name="m")
+        goptim.Adagrad(m, lr=0.1)
+        c.load_state_dict(state)
+        assert torch.equal(m.rows(torch.arange(ROWS)), want[0]) and torch.equal(c.worker.state(m.table, torch.arange(ROWS)), want[1])
+        late = c.table("late", 10, 2)
+        assert c.worker.pull(late, [1]).tolist() == [[1, 2]]
+    with godwit.Cluster() as c:
+        c.table("other", 3, 3)
+        c.load(tmp_path)
+        with pytest.raises(ValueError, match="tables were"):
+            c.start()
+
+
+def test_a_checkpoint_of_torch_refers_to_that_of_the_cluster(tmp_path):
+    import torch.distributed.checkpoint as dcp
+
+    with godwit.Cluster(seed=1) as c:
+        m = torch.nn.Sequential(gnn.Embedding(ROWS, DIM, cluster=c, name="m"), torch.nn.Linear(DIM, 1))
+        want = m(ids_of(0)).detach()
+        c.save(tmp_path / "rows")
+        with godwit.without_rows():
+            dcp.save({"model": m.state_dict(), "rows": c}, checkpoint_id=tmp_path / "rest", no_dist=True)
+    with godwit.Cluster(seed=2) as c:
+        m = torch.nn.Sequential(gnn.Embedding(ROWS, DIM, cluster=c, name="m"), torch.nn.Linear(DIM, 1))
+        with godwit.without_rows():
+            state = {"model": m.state_dict(), "rows": c}
+            dcp.load(state, checkpoint_id=tmp_path / "rest", no_dist=True)
+            m.load_state_dict(state["model"])
+        assert torch.equal(m(ids_of(0)), want)

@@ -1,0 +1,312 @@
+package capi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/node"
+)
+
+// A Saving says what is to be saved where, as JSON.
+type Saving struct {
+	Place  string `json:"place"`  // a folder
+	Number uint64 `json:"number"` // of the checkpoint, as the leader says
+	Keep   int    `json:"keep"`   // how many checkpoints to keep; 0: all
+}
+
+// stateSection is the section of a checkpoint with what the program wants to keep beside the rows.
+const stateSection = "state"
+
+var saving = "save"
+
+// Save writes a checkpoint of all rows. Each process of the run calls it with its first worker, and no other worker of the
+// process is used meanwhile. The leader's state becomes part of it.
+func (w *Worker) Save(config, state []byte, wait time.Duration) (uint64, error) {
+	var s Saving
+	if err := json.Unmarshal(config, &s); err != nil || s.Place == "" || s.Keep < 0 {
+		return 0, wrong("%s: save: %q does not say where to, want {\"place\": \"folder\", \"number\": 1}", w.name, config)
+	}
+	c := w.cluster
+	leave, err := c.enterAll(&saving)
+	if err != nil {
+		return 0, err
+	}
+	state = slices.Clone(state)
+	if err := w.enter(&saving); err != nil { // enterAll left this one out, as beside leaves it
+		leave()
+		return 0, err
+	}
+	return w.beside(saving, wait, nil, func(ctx context.Context) error {
+		defer leave()
+		return c.save(ctx, s, state)
+	})
+}
+
+// enterAll enters all workers of this process but the first.
+func (c *Cluster) enterAll(what *string) (leave func(), err error) {
+	var entered []*Worker
+	leave = func() {
+		for _, w := range entered {
+			w.leave()
+		}
+	}
+	for i := 1; i < len(c.made); i++ {
+		w, err := c.Worker(i)
+		if err == nil {
+			err = w.enter(what)
+		}
+		if err != nil {
+			leave()
+			return nil, err
+		}
+		entered = append(entered, w)
+	}
+	return leave, nil
+}
+
+// together has all workers of the nodes here do something.
+func (c *Cluster) together(do func(godwit.Cutter) error) error {
+	errs := make([]error, len(c.here)*c.workers)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { errs[i] = do(c.here[i/c.workers].Worker(i % c.workers).(godwit.Cutter)) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// meet has all workers of the run meet, with all updates arrived.
+func (c *Cluster) meet(ctx context.Context) error {
+	return c.together(func(w godwit.Cutter) error {
+		err := w.WaitSync(ctx)
+		if err == nil {
+			err = w.Barrier(ctx)
+		}
+		if err == nil {
+			err = w.WaitSync(ctx)
+		}
+		w.Rest()
+		return err
+	})
+}
+
+func (c *Cluster) save(ctx context.Context, s Saving, state []byte) error {
+	store, err := checkpoint.OpenStore(ctx, s.Place)
+	if err != nil {
+		return err
+	}
+	if err := c.meet(ctx); err != nil {
+		return err
+	}
+	if c.rank > 0 {
+		return c.follow(ctx, store)
+	}
+	return c.lead(ctx, store, s, state)
+}
+
+// A note is what processes tell each other of a checkpoint.
+type note struct {
+	Node  int               `json:"node"` // who says it
+	ID    checkpoint.ID     `json:"id"`
+	Cut   uint64            `json:"cut"` // the number of the cut
+	Piece *checkpoint.Piece `json:"piece,omitempty"`
+	Err   string            `json:"err,omitempty"`
+}
+
+// lead has all nodes write, and commits.
+func (c *Cluster) lead(ctx context.Context, store checkpoint.Store, s Saving, state []byte) error {
+	n := note{ID: checkpoint.NewID(s.Number), Cut: c.cuts + 1}
+	lock, err := checkpoint.Acquire(ctx, store, checkpoint.Holder{Run: c.name(), PID: os.Getpid(), Since: time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		n.Err = err.Error()
+	}
+	pieces, err := c.pieces(ctx, store, n, state, err)
+	if err == nil {
+		_, err = checkpoint.Commit(ctx, store, c.manifest(n.ID), pieces)
+	}
+	if err == nil && s.Keep > 0 {
+		_, err = checkpoint.Prune(ctx, store, s.Keep)
+	}
+	if lock != nil {
+		err = errors.Join(err, lock.Release())
+	}
+	end := note{ID: n.ID}
+	if err != nil {
+		end.Err = err.Error()
+	}
+	return errors.Join(err, c.tellAll(ctx, end))
+}
+
+// pieces has all nodes write what they have.
+func (c *Cluster) pieces(ctx context.Context, store checkpoint.Store, n note, state []byte, failed error) ([]*checkpoint.Piece, error) {
+	if err := c.tellAll(ctx, n); err != nil || failed != nil {
+		return nil, errors.Join(failed, err)
+	}
+	mine, err := c.write(ctx, store, n, state)
+	if len(c.here) == c.nodes {
+		return mine, err
+	}
+	for range c.nodes - 1 {
+		other, nerr := c.hear(ctx)
+		if nerr != nil {
+			return nil, errors.Join(err, nerr)
+		}
+		if other.Err != "" {
+			err = errors.Join(err, fmt.Errorf("rank %d: %s", other.Node, other.Err))
+		}
+		mine = append(mine, other.Piece)
+	}
+	return mine, err
+}
+
+// follow writes what this node has, and returns when the leader has committed.
+func (c *Cluster) follow(ctx context.Context, store checkpoint.Store) error {
+	n, err := c.hear(ctx)
+	if err != nil {
+		return err
+	}
+	if n.Err != "" {
+		_, err = c.hear(ctx) // the end
+		return errors.Join(fmt.Errorf("rank 0: %s", n.Err), err)
+	}
+	piece, err := c.write(ctx, store, n, nil)
+	mine := note{Node: c.rank, ID: n.ID}
+	if err != nil {
+		mine.Err = err.Error()
+	} else {
+		mine.Piece = piece[0]
+	}
+	if terr := c.tell(ctx, 0, mine); terr != nil {
+		return errors.Join(err, terr)
+	}
+	end, herr := c.hear(ctx)
+	if herr == nil && end.Err != "" {
+		herr = fmt.Errorf("rank 0: %s", end.Err)
+	}
+	return errors.Join(err, herr)
+}
+
+// write writes what the nodes of this process have.
+func (c *Cluster) write(ctx context.Context, store checkpoint.Store, n note, state []byte) ([]*checkpoint.Piece, error) {
+	c.cuts = n.Cut
+	tables := checkpoint.Tables(c.cfg.Model)
+	pieces, errs := make([]*checkpoint.Piece, len(c.here)), make([]error, len(c.here))
+	var wg sync.WaitGroup
+	for i, nd := range c.here {
+		wg.Go(func() {
+			pieces[i], errs[i] = checkpoint.Write(ctx, store, n.ID, c.rank+i, tables, func(w *checkpoint.Writer) error {
+				if c.rank+i == 0 && len(state) > 0 {
+					if err := w.Section(stateSection, state); err != nil {
+						return err
+					}
+				}
+				_, err := nd.Cut(ctx, n.Cut, node.WholeCut, w.Write)
+				return err
+			})
+		})
+	}
+	wg.Wait()
+	return pieces, errors.Join(errs...)
+}
+
+func (c *Cluster) manifest(id checkpoint.ID) checkpoint.Manifest {
+	return checkpoint.Manifest{
+		Format: checkpoint.Format, ID: id, Run: c.name(), Task: "library", Written: time.Now().UTC().Truncate(time.Second),
+		Nodes: c.nodes, Seed: c.cfg.Seed, Tables: checkpoint.Tables(c.cfg.Model),
+	}
+}
+
+func (c *Cluster) name() string {
+	if c.cfg.Run != "" {
+		return c.cfg.Run
+	}
+	return "local"
+}
+
+// tellAll tells all other processes something.
+func (c *Cluster) tellAll(ctx context.Context, n note) error {
+	var errs []error
+	for id := range c.nodes {
+		if c.node(id) == nil {
+			errs = append(errs, c.tell(ctx, id, n))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tell tells another process something, which its next call of hear returns.
+func (c *Cluster) tell(ctx context.Context, to int, n note) error {
+	b, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	var answer []byte
+	if err := c.here[0].Ask(godwit.NodeID(to), append([]byte{askNote}, b...), func(b []byte) { answer = slices.Clone(b) })(ctx); err != nil {
+		return err
+	}
+	if len(answer) != 1 {
+		return fmt.Errorf("rank %d takes no word of checkpoints: it has not called save as often as this one", to)
+	}
+	return nil
+}
+
+// told takes what another process tells.
+func (c *Cluster) told(b []byte) []byte {
+	var n note
+	if json.Unmarshal(b, &n) != nil {
+		return nil
+	}
+	select {
+	case c.notes <- n:
+		return []byte{1}
+	default:
+		return nil
+	}
+}
+
+// hear returns what another process has told.
+func (c *Cluster) hear(ctx context.Context) (note, error) {
+	select {
+	case n := <-c.notes:
+		return n, nil
+	case <-ctx.Done():
+		return note{}, context.Cause(ctx)
+	case <-c.here[0].Done():
+		return note{}, c.here[0].Err()
+	}
+}
+
+// restore gives the nodes here the rows of a checkpoint that have their home there.
+func (c *Cluster) restore(ctx context.Context, from *checkpoint.Checkpoint) error {
+	for _, n := range c.here {
+		err := from.Rows(ctx, nil, func(table int, rows []uint64, vals []float32) error {
+			_, err := n.Restore(table, rows, vals, false)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("restoring %s: %w", c.from, err)
+		}
+	}
+	return c.meet(ctx)
+}
+
+// openFrom opens the checkpoint to begin from, whose seed becomes that of the run.
+func (c *Cluster) openFrom(place string, model *godwit.Model) (*checkpoint.Checkpoint, error) {
+	c.from = place
+	from, err := checkpoint.OpenPlace(context.Background(), place)
+	if err != nil {
+		return nil, wrong("the checkpoint to begin from: %v", err)
+	}
+	if old, now := from.Manifest().Tables, checkpoint.Tables(model); !slices.Equal(old, now) {
+		return nil, wrong("the cluster cannot begin from %s: its tables were %v, and are %v now", place, old, now)
+	}
+	return from, nil
+}

@@ -1,0 +1,117 @@
+"""Checkpoints of clusters: what :meth:`Cluster.save` writes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from typing import Any
+
+from . import _buffers, _lib
+from .errors import ArgumentError
+
+PART = 1 << 16  # rows that are read at a time, so that interrupts are noticed
+
+
+class SavedTable:
+    """A table of a checkpoint: ``name``, ``rows``, ``dim``, ``rule``, and ``state``, the floats that its rule keeps of a row."""
+
+    def __init__(self, id: int, index: int, name: str, rows: int, dim: int, state: int, rule: str) -> None:
+        self._id, self._index = id, index
+        self.name, self.rows, self.dim, self.state, self.rule = name, rows, dim, state, rule
+
+    def __repr__(self) -> str:
+        return f"SavedTable({self.name!r}, rows={self.rows}, dim={self.dim}, rule={self.rule!r})"
+
+
+class Checkpoint:
+    """A checkpoint that is read, without a cluster. :func:`load` opens one."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._library = _lib.load()
+        self._ids: list[int] = []
+        self.number = 0
+        self.tables: dict[str, SavedTable] = {}
+        group = 0
+        while group == 0 or os.path.isdir(group_place(place, group)[0]):
+            self._open(group)
+            group += 1
+
+    def _open(self, group: int) -> None:
+        folder, number = group_place(self.place, group)
+        at = f"{folder}#{number or self.number}" if number or group else folder
+        id = self._library.check(self._library.checkpoint(at.encode(), len(at.encode())))
+        self._ids.append(id)
+        found = json.loads(_lib.text(self._library, self._library.describe, id))
+        self.number = found["number"]
+        for i, t in enumerate(found["tables"]):
+            self.tables[t["name"]] = SavedTable(id, i, **t)
+
+    def pull(self, table: str, rows: Any = None, out: Any = None) -> Any:
+        """Reads rows, of any shape, as a worker's pull does; of the whole table if none are given."""
+        return self._read(table, rows, _lib.VALUES, out)
+
+    def state(self, table: str, rows: Any = None) -> Any:
+        """Reads what the table's rule keeps of each row."""
+        return self._read(table, rows, _lib.STATE, None)
+
+    def _read(self, table: str, rows: Any, parts: int, out: Any) -> Any:
+        import numpy as np
+
+        t = self.tables.get(table)
+        if t is None:
+            raise ArgumentError(f"there is no table {table!r} in {self.place}, which has {', '.join(self.tables)}")
+        dim = t.dim if parts == _lib.VALUES else t.state
+        rows = _buffers.rows(np.arange(t.rows) if rows is None else rows)
+        if out is None:
+            out = _buffers.like(rows, dim)
+        elif tuple(_buffers.values(out, "the values of a pull", write=True).shape) != (*rows.shape, dim):
+            raise ArgumentError(f"out has the shape {tuple(out.shape)}, want {(*rows.shape, dim)}")
+        flat = rows.reshape(-1)
+        at = _buffers.address(out)
+        for begin in range(0, len(flat), PART):
+            part = flat[begin : begin + PART]
+            n = len(part)
+            self._library.check(self._library.rows(t._id, t._index, _buffers.address(part), n, at + 4 * begin * dim, n * dim, parts))
+        return out
+
+    def extra(self) -> Any:
+        """Returns what was given to save as ``extra``; None: nothing. Only tensors, numbers, texts and containers of them are loaded."""
+        kept = _lib.text(self._library, self._library.kept, self._ids[0])
+        if not kept:
+            return None
+        import torch
+
+        return torch.load(io.BytesIO(kept), map_location="cpu", weights_only=True)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({self.place!r}, number={self.number}, tables={list(self.tables.values())})"
+
+    def __del__(self) -> None:
+        try:
+            for id in self._ids:
+                self._library.forget(id)
+        except Exception:  # at the interpreter's end, or after a fork
+            pass
+
+
+def group_place(place: str, group: int) -> tuple[str, int]:
+    """Returns the folder of a group of tables, and the number in the place; 0: it has none."""
+    folder, mark, number = place.rpartition("#")
+    if not mark or not number.isdigit():
+        folder, number = place, "0"
+    return (f"{folder.rstrip('/')}/tables-{group}" if group else folder), int(number)
+
+
+def load(place: Any) -> Checkpoint:
+    """Opens a checkpoint for reading, without a cluster: the last one in a folder, or another by its number, as in ``"folder#12"``."""
+    return Checkpoint(place_of(place))
+
+
+def place_of(place: Any) -> str:
+    """Returns a place as text."""
+    text = os.fspath(place)
+    if not isinstance(text, str) or not text:
+        raise ArgumentError(f"a place is {place!r}, want the path of a folder")
+    return text
