@@ -150,3 +150,15 @@ int32_t godwit_rows(int64_t checkpoint, int32_t table, const int64_t *rows, size
 int32_t godwit_forget(int64_t checkpoint) {
 	return forked ? refuse() : go_forget(checkpoint);
 }
+
+int64_t godwit_prepare_sample(int64_t worker, int32_t sampler, int32_t n, int64_t start, int64_t end) {
+	return forked ? refuse() : go_prepare_sample(worker, sampler, n, start, end);
+}
+
+int32_t godwit_pull_sample(int64_t worker, int32_t sampler, int64_t sample, int64_t *rows, size_t count, float *dst, size_t floats, int32_t wait_ms, uint64_t *op) {
+	return forked ? refuse() : go_pull_sample(worker, sampler, sample, rows, count, dst, floats, wait_ms, op);
+}
+
+int32_t godwit_finish_sample(int64_t worker, int64_t sample) {
+	return forked ? refuse() : go_finish_sample(worker, sample);
+}

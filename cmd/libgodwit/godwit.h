@@ -125,6 +125,17 @@ int32_t godwit_localize(int64_t worker, int32_t table, const int64_t *rows, size
 int32_t godwit_intent(int64_t worker, int32_t table, const int64_t *rows, size_t count,
                       int64_t start, int64_t end);
 
+/* Draws rows at random, by a sampler of the configuration:
+ *   "samplers": [{"name": "negatives", "table": 0, "distribution": "uniform", "level": "iid", "distinct": false}]
+ * Distributions are uniform, log_uniform and power (with "freq": [...] of rows, and "exponent"); levels those of
+ * package sampling: iid, bounded, long-term, best-effort. godwit_prepare_sample announces that the worker will take n rows while its
+ * clock is in start ... end-1, and returns the sample. godwit_pull_sample draws the next count of them: it writes their
+ * numbers and values. godwit_finish_sample discards the rest. */
+int64_t godwit_prepare_sample(int64_t worker, int32_t sampler, int32_t n, int64_t start, int64_t end);
+int32_t godwit_pull_sample(int64_t worker, int32_t sampler, int64_t sample, int64_t *rows, size_t count,
+                           float *dst, size_t floats, int32_t wait_ms, uint64_t *op);
+int32_t godwit_finish_sample(int64_t worker, int64_t sample);
+
 /* Raises the worker's clock by one, and returns it. godwit_clock only returns it. */
 int64_t godwit_advance(int64_t worker);
 int64_t godwit_clock(int64_t worker);

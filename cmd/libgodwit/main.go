@@ -403,3 +403,31 @@ func go_forget(id C.int64_t) (code C.int32_t) {
 	defer recovered(&code)
 	return failed(capi.ForgetReader(int64(id)))
 }
+
+//export go_prepare_sample
+func go_prepare_sample(id C.int64_t, sampler, n C.int32_t, start, end C.int64_t) (code C.int64_t) {
+	defer recovered(&code)
+	w, err := capi.WorkerOf(int64(id))
+	if err != nil {
+		return number(0, err)
+	}
+	return number(w.PrepareSample(int(sampler), int(n), int64(start), int64(end)))
+}
+
+//export go_pull_sample
+func go_pull_sample(id C.int64_t, sampler C.int32_t, sample C.int64_t, rows *C.int64_t, count C.size_t, dst *C.float, n C.size_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
+	defer recovered(&code)
+	return onRows(id, op, rows, count, dst, n, func(w *capi.Worker, rows []int64, dst []float32) (uint64, error) {
+		return w.PullSample(int(sampler), int64(sample), rows, dst, wait(ms))
+	})
+}
+
+//export go_finish_sample
+func go_finish_sample(id, sample C.int64_t) (code C.int32_t) {
+	defer recovered(&code)
+	w, err := capi.WorkerOf(int64(id))
+	if err != nil {
+		return failed(err)
+	}
+	return failed(w.FinishSample(int64(sample)))
+}

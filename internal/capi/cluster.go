@@ -19,12 +19,13 @@ import (
 
 // A Config describes a cluster, as JSON.
 type Config struct {
-	Nodes   int     `json:"nodes"`   // of the run, all in this process; 0 is 1
-	Workers int     `json:"workers"` // of each node; 0 is 1
-	Seed    uint64  `json:"seed"`    // of initial values
-	Policy  string  `json:"policy"`  // empty: the default
-	Tables  []Table `json:"tables"`
-	From    string  `json:"from"` // a checkpoint to begin from, with its seed; empty: none
+	Nodes    int       `json:"nodes"`   // of the run, all in this process; 0 is 1
+	Workers  int       `json:"workers"` // of each node; 0 is 1
+	Seed     uint64    `json:"seed"`    // of initial values
+	Policy   string    `json:"policy"`  // empty: the default
+	Tables   []Table   `json:"tables"`
+	Samplers []Sampler `json:"samplers"`
+	From     string    `json:"from"` // a checkpoint to begin from, with its seed; empty: none
 
 	// Of a node whose run has others in other processes.
 	Member *Member `json:"member"`
@@ -134,6 +135,10 @@ func Open(config []byte) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	samplers, err := c.specs(cfg.Samplers)
+	if err != nil {
+		return nil, err
+	}
 	var from *checkpoint.Checkpoint
 	if cfg.From != "" {
 		if from, err = c.openFrom(cfg.From, model); err != nil {
@@ -149,7 +154,7 @@ func Open(config []byte) (*Cluster, error) {
 		}
 		c.made = c.made[:c.workers]
 	}
-	c.cfg = node.Config{Model: model, Seed: cfg.Seed, Workers: c.workers}
+	c.cfg = node.Config{Model: model, Seed: cfg.Seed, Workers: c.workers, Samplers: samplers}
 	if cfg.Policy != "" {
 		if c.cfg.Policy, err = placement.ByName(cfg.Policy); err != nil {
 			return nil, wrong("%v", err)

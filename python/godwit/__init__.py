@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from . import nn, optim
     from ._ahead import Lookahead, lookahead
     from ._checkpoint import Checkpoint, SavedTable, load
-    from ._cluster import Cluster, Handle, Init, Table, Worker, cluster, init, normal, uniform, zero
+    from ._cluster import Cluster, Handle, Init, Sample, Sampler, Table, Worker, cluster, init, normal, uniform, zero
     from ._export import to_torch
     from ._ids import rows_of
     from ._state import without_rows
@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 
 # What needs numpy or torch is imported when it is used: the package itself takes a few milliseconds.
 _lazy = {
-    **dict.fromkeys(("Cluster", "Handle", "Init", "Table", "Worker", "cluster", "init", "normal", "uniform", "zero"), "._cluster"),
+    **dict.fromkeys(("Cluster", "Handle", "Init", "Sample", "Sampler", "Table", "Worker", "cluster", "init", "normal", "uniform", "zero"), "._cluster"),
     **dict.fromkeys(("lookahead", "Lookahead"), "._ahead"),
     **dict.fromkeys(("Checkpoint", "SavedTable", "load"), "._checkpoint"),
     "to_torch": "._export",

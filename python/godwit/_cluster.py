@@ -48,6 +48,7 @@ class Table:
         self.cluster, self.name, self.rows, self.dim, self.rule, self.init = cluster, name, rows, dim, rule, init
         self._group: _Group | None = None  # it is in, once that has begun
         self._index = 0  # in it
+        self._samplers: list[Sampler] = []
         self._prepare: list[Callable[[Worker], None]] = []  # what is done to its rows when they exist
 
     @property
@@ -78,6 +79,24 @@ class Table:
         raise TypeError(f"table {self.name!r} cannot be pickled or copied: its rows are in the cluster of this process")
 
 
+class Sampler:
+    """Draws rows of a table at random: :meth:`Cluster.sampler` makes one."""
+
+    def __init__(self, table: Table, spec: dict[str, Any]) -> None:
+        self.table, self._spec = table, spec
+        self._index = 0  # in its group, once that has begun
+
+    def __repr__(self) -> str:
+        return f"Sampler of {self.table!r}"
+
+
+class Sample:
+    """Rows that will be drawn: :meth:`Worker.prepare_sample` makes one."""
+
+    def __init__(self, sampler: Sampler, id: int) -> None:
+        self.sampler, self._id = sampler, id
+
+
 class _Group:
     """Tables that began together: a cluster of the library."""
 
@@ -91,7 +110,10 @@ class _Group:
             {"name": t.name, "rows": t.rows, "dim": t.dim, "rule": t.rule, "init": {"kind": t.init.kind, "a": t.init.a, "b": t.init.b}}
             for t in tables
         ]
-        text = json.dumps({**config, "tables": spec}).encode()
+        drawn = [(i, s) for i, t in enumerate(tables) for s in t._samplers]
+        for n, (_, s) in enumerate(drawn):
+            s._index = n
+        text = json.dumps({**config, "tables": spec, "samplers": [{**s._spec, "name": str(n), "table": i} for n, (i, s) in enumerate(drawn)]}).encode()
         self.id = library.check(library.open(text, len(text)))
         if launch is not None and launch.rank == 0:
             launch.tell(number, _launch.address(library.address, library.check, self.id), config["member"]["token"])
@@ -308,12 +330,45 @@ class Worker:
         """Announces that the worker will access rows while its clock is in start … end-1: in the next step if neither is given."""
         group, id = self._of(table)
         rows = _buffers.rows(rows)
+        start, end = self._clocks(group, start, end)
+        self._library.check(self._library.intent(id, table._index, _buffers.address(rows), _buffers.size(rows), start, end))
+
+    def prepare_sample(self, sampler: Sampler, n: int, start: int | None = None, end: int | None = None) -> Sample:
+        """Announces that the worker will take n rows of a sampler while its clock is in start … end-1: in the next step if neither is given.
+
+        The system draws, or brings, rows that are here by then. The earlier it knows, the fewer messages a sample costs.
+        """
+        group, id = self._of(sampler.table)
+        start, end = self._clocks(group, start, end)
+        return Sample(sampler, self._library.check(self._library.prepare_sample(id, sampler._index, operator.index(n), start, end)))
+
+    def pull_sample(self, sample: Sample, n: int) -> tuple[Any, Any]:
+        """Draws the next n rows of a sample, and returns them and their values, as arrays."""
+        import numpy as np
+
+        table = sample.sampler.table
+        _, id = self._of(table)
+        rows, op = np.empty(operator.index(n), np.int64), ctypes.c_uint64()
+        values = _buffers.like(rows, table.dim)
+        code = self._library.pull_sample(
+            id, sample.sampler._index, sample._id, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), _lib.SLICE_MS, ctypes.addressof(op)
+        )
+        self._result(self._handle(id, code, op, (rows, values)))
+        return rows, values
+
+    def finish_sample(self, sample: Sample) -> None:
+        """Discards the rest of a sample."""
+        _, id = self._of(sample.sampler.table)
+        self._library.check(self._library.finish_sample(id, sample._id))
+
+    def _clocks(self, group: _Group, start: int | None, end: int | None) -> tuple[int, int]:
+        """Returns the clocks of a group's worker for those that were given."""
         start = self._clock + 1 if start is None else operator.index(start)
         end = start + 1 if end is None else operator.index(end)
-        base = group.bases[self.index]
         if not -(2**62) < start < 2**62 or not -(2**62) < end < 2**62:
-            raise ArgumentError(f"an intent from clock {start} to {end}: clocks are numbers of 62 bits")
-        self._library.check(self._library.intent(id, table._index, _buffers.address(rows), _buffers.size(rows), start - base, end - base))
+            raise ArgumentError(f"an announcement from clock {start} to {end}: clocks are numbers of 62 bits")
+        base = group.bases[self.index]
+        return start - base, end - base
 
     def advance(self) -> int:
         """Raises the worker's clock by one and returns it: a step is done."""
@@ -396,6 +451,23 @@ class Cluster:
         self._tables[name] = t
         self._waiting.append(t)
         return t
+
+    def sampler(self, table: Table, distribution: Any = "uniform", *, exponent: float = 0.75, level: str = "iid", distinct: bool = False) -> Sampler:
+        """Makes a sampler of the rows of a table, before the first access to it.
+
+        ``distribution`` is ``"uniform"``, ``"log_uniform"`` or how often each row occurs, of which the ``exponent`` is taken. ``level`` is how closely the
+        samples follow it: the weaker, the fewer messages they cost. ``iid`` are independent draws; ``bounded`` ones depend on
+        draws of a short time before; ``long-term`` ones follow it in the long run; of ``best-effort`` ones only the support is that of the distribution.
+        The rows of a sample are different ones if they are ``distinct``.
+        """
+        if table.cluster is not self or table.started:
+            raise ArgumentError(f"a sampler of table {table.name!r}: make it on the table's cluster, and before the first access")
+        spec: dict[str, Any] = {"distribution": distribution, "level": level, "distinct": bool(distinct)}
+        if not isinstance(distribution, str):
+            spec.update(distribution="power", freq=[float(x) for x in distribution], exponent=float(exponent))
+        s = Sampler(table, spec)
+        table._samplers.append(s)
+        return s
 
     def start(self) -> None:
         """Begins the tables that have not begun. The first access to one of them does it too."""

@@ -242,3 +242,26 @@ def test_there_is_one_cluster_that_others_use():
         c.close()
     with godwit.cluster() as d:
         assert d is not c
+
+
+def test_rows_that_are_drawn(clusters):
+    t = clusters.table("t", 40, 2, rule="ratedsgd", init=godwit.uniform(3, 3))
+    often = clusters.sampler(t, [0] * 10 + [1] * 10 + [2**8] * 10, exponent=0.5)
+    distinct = clusters.sampler(t, level="bounded", distinct=True)
+    w = clusters.worker
+    a, b = w.prepare_sample(often, 4000, w.clock, w.clock + 2), w.prepare_sample(distinct, 40)
+    rows, values = w.pull_sample(a, 3000)
+    assert values.shape == (3000, 2) and (values == 3).all()
+    counts = np.bincount(rows, minlength=40)
+    assert not counts[:10].any() and not counts[30:].any() and 12 < counts[20:30].sum() / counts[10:20].sum() < 22  # 16, by the root
+    w.advance()
+    assert sorted(w.pull_sample(b, 40)[0]) == list(range(40))
+    w.finish_sample(a)
+    with pytest.raises(godwit.GodwitError):
+        w.pull_sample(a, 1)
+    with pytest.raises(ValueError, match="before the first access"):
+        clusters.sampler(t)
+    wrong = clusters.table("wrong", 3, 1)
+    clusters.sampler(wrong, "normal")
+    with pytest.raises(ValueError, match="normal"):
+        w.pull(wrong, [1])
