@@ -15,8 +15,7 @@ type Owner struct {
 type Directory struct {
 	homes *Homes
 	self  godwit.NodeID
-	away  map[godwit.Key]Owner
-	most  int  // keys that were away at once
+	away  owners
 	shift uint // log2 of the stride of the shard's keys
 	off   bool // without hints
 	hints hints
@@ -25,26 +24,24 @@ type Directory struct {
 // New returns a node's directory of a shard that has one of every 1<<shift keys of
 // the model, with hints if they are wanted.
 func New(homes *Homes, self godwit.NodeID, shift uint, hints bool) *Directory {
-	return &Directory{homes: homes, self: self, away: map[godwit.Key]Owner{}, shift: shift, off: !hints}
+	return &Directory{homes: homes, self: self, shift: shift, off: !hints}
 }
 
 // Away returns the owner of a key that is homed here and lives elsewhere.
 func (d *Directory) Away(k godwit.Key) (Owner, bool) {
-	o, ok := d.away[k]
-	return o, ok
+	return d.away.get(uint64(k) >> d.shift)
 }
 
 // SetAway notes that a key homed here is owned by another node.
 func (d *Directory) SetAway(k godwit.Key, o Owner) {
-	d.away[k] = o
-	d.most = max(d.most, len(d.away))
+	d.away.set(uint64(k)>>d.shift, o)
 }
 
 // Back notes that a key homed here is owned here again.
-func (d *Directory) Back(k godwit.Key) { delete(d.away, k) }
+func (d *Directory) Back(k godwit.Key) { d.away.drop(uint64(k) >> d.shift) }
 
 // AwayLen returns how many keys homed here live elsewhere.
-func (d *Directory) AwayLen() int { return len(d.away) }
+func (d *Directory) AwayLen() int { return d.away.n }
 
 // Hint returns where a key was seen last, if that was another node than its home
 // and this one.
@@ -67,9 +64,5 @@ func (d *Directory) SetHint(k godwit.Key, n godwit.NodeID) {
 	}
 }
 
-// awayBytes is about what an entry of the map takes: 17 bytes, and the map is half
-// to seven eighths full.
-const awayBytes = 26
-
 // Bytes returns about the memory that the directory takes.
-func (d *Directory) Bytes() int { return 8*len(d.hints.places) + awayBytes*d.most }
+func (d *Directory) Bytes() int { return 8*len(d.hints.places) + 16*len(d.away.places) }

@@ -230,3 +230,36 @@ func BenchmarkHints(b *testing.B) {
 		})
 	}
 }
+
+// A directory knows what a map would, whatever moves away and comes back.
+func TestADirectoryKnowsAllThatAreAway(t *testing.T) {
+	t.Logf("seed %d", *seed)
+	rng := rand.New(rand.NewPCG(*seed, 7))
+	const shift = 6
+	d := New(NewHomes(1<<48, members(4)), 0, shift, true)
+	want := map[godwit.Key]Owner{}
+	for range 20_000 {
+		k := godwit.Key(rng.IntN(3000)) << shift
+		if rng.IntN(4) == 0 {
+			k += 1<<48 - 3000<<shift
+		}
+		if rng.IntN(5) < 2 {
+			d.Back(k)
+			delete(want, k)
+		} else {
+			o := Owner{Node: godwit.NodeID(rng.IntN(1<<16 - 1)), Epoch: godwit.Epoch(rng.Uint32())}
+			d.SetAway(k, o)
+			want[k] = o
+		}
+		k = godwit.Key(rng.IntN(3000)) << shift
+		o, ok := d.Away(k)
+		if x, is := want[k]; o != x || ok != is || d.AwayLen() != len(want) {
+			t.Fatalf("the owner of key %d is %v, %v, want %v, %v; %d are away, want %d", k, o, ok, x, is, d.AwayLen(), len(want))
+		}
+	}
+	for k, x := range want {
+		if o, ok := d.Away(k); !ok || o != x {
+			t.Fatalf("the owner of key %d is %v, %v, want %v", k, o, ok, x)
+		}
+	}
+}

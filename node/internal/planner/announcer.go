@@ -44,7 +44,9 @@ type Announcer struct {
 
 	// of the planner's goroutine
 	plan       intent.Plan
-	steps      intent.Plan // those that the worker may fetch
+	steps      intent.Plan   // those that the worker may fetch
+	once       intent.Plan   // … of keys that are not used again soon
+	recent     intent.Recent // keys of short steps
 	timer      intent.Timer
 	missedSeen uint64
 }
@@ -136,7 +138,7 @@ func (a *Announcer) Late() uint64 { return a.late.Load() }
 func (a *Announcer) Window() int64 { return a.ahead.Load() }
 
 // keys returns how many keys the plans hold.
-func (a *Announcer) keys() int { return a.plan.Keys() + a.steps.Keys() }
+func (a *Announcer) keys() int { return a.plan.Keys() + a.steps.Keys() + a.once.Keys() }
 
 // take takes what was announced since the planner's last look.
 func (a *Announcer) take() []span {
@@ -147,12 +149,27 @@ func (a *Announcer) take() []span {
 	return spans
 }
 
+// file puts an announced intent into a plan. Of a short step, keys that were announced in the tenure
+// before, while they are held for that use, go into another one than those that were not.
+func (a *Announcer) file(s span, tenure godwit.Clock) {
+	switch {
+	case !s.step:
+		a.plan.Add(s.keys, s.start, s.end)
+	case a.long.Load():
+		a.steps.Add(s.keys, s.start, s.end)
+	default:
+		again, once := a.recent.Part(s.keys, s.start, tenure)
+		a.steps.Add(again, s.start, s.end)
+		a.once.Add(once, s.start, s.end)
+	}
+}
+
 // sleepUntil has the worker wake the planner when the next intent of the plan is within a
 // window or ends, and the planner go on if that is so already.
 func (a *Announcer) sleepUntil(window godwit.Clock) {
 	a.inbox.Lock()
 	a.ahead.Store(int64(window))
-	a.next.Store(int64(min(a.plan.Next(window), a.steps.Next(window))))
+	a.next.Store(int64(min(a.plan.Next(window), a.steps.Next(window), a.once.Next(window))))
 	if len(a.inbox.spans) > 0 {
 		a.bell.Ring() // announced meanwhile, and judged by what was just replaced
 	}

@@ -113,6 +113,7 @@ func (p *Planner) act() {
 func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	spans := a.take()
 	due := a.clock.Now() + a.timer.Window()
+	tenure := a.timer.Window() + p.together(a.timer.Window()) // for how many clocks a key is held for one use
 	held := a.keys()
 	for _, s := range spans {
 		held += len(s.keys)
@@ -120,11 +121,7 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 			// Announced too late to be early: that says nothing about the window.
 			a.excused.Store(max(a.excused.Load(), int64(s.end)))
 		}
-		if s.step {
-			a.steps.Add(s.keys, s.start, s.end)
-		} else {
-			a.plan.Add(s.keys, s.start, s.end)
-		}
+		a.file(s, tenure)
 	}
 	if lead > 0 {
 		a.timer.Lead(lead + p.gap)
@@ -136,22 +133,30 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	if p.eager {
 		window = eager
 	}
-	want := func(keys []godwit.Key) {
+	want := func(keys []godwit.Key) []godwit.Key {
 		p.order.Sort(p.rows, keys)
 		p.rows.Want(&p.out, p.acted(keys))
+		return keys
+	}
+	wantOnce := func(keys []godwit.Key) []godwit.Key {
+		p.order.Sort(p.rows, keys)
+		return p.rows.WantOnce(&p.out, p.acted(keys))
 	}
 	together := p.together(window)
 	a.plan.DueTogether(clock, window, together, want)
 	if a.long.Load() {
-		a.steps.Due(clock, window, func(keys []godwit.Key, at godwit.Clock) bool {
+		hand := func(keys []godwit.Key, at godwit.Clock) bool {
 			p.order.Sort(p.rows, keys)
 			a.hand(Step{keys, at})
 			return false
-		})
+		}
+		a.steps.Due(clock, window, hand)
+		a.once.Due(clock, window, hand)
 	} else {
 		a.steps.DueTogether(clock, window, together, want)
+		a.once.DueTogether(clock, window, together, wantOnce)
 	}
-	for _, plan := range []*intent.Plan{&a.plan, &a.steps} {
+	for _, plan := range []*intent.Plan{&a.plan, &a.steps, &a.once} {
 		plan.Expire(clock, func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) })
 	}
 	a.held.Add(int64(a.keys() - held))
