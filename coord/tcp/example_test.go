@@ -19,7 +19,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server, err := tcp.Serve(ln, coord.Config{Run: "example", Nodes: 2}, "a secret that both know")
+	server, err := tcp.Serve(ln, coord.Config{Run: "example", Nodes: 2}, "a secret that both know", godwit.NoNode)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 type Server struct {
 	cfg   coord.Config
 	token []byte
+	home  godwit.NodeID // of this process
 	ln    net.Listener
 	work  sync.WaitGroup // the goroutine that accepts, and one of each connection
 
@@ -52,6 +53,7 @@ type hello struct {
 type seating struct {
 	Registrations []ledger.Registration `json:"registrations"` // by id
 	Incarnations  []uint64              `json:"incarnations"`  // by id
+	Home          godwit.NodeID         `json:"home"`          // the node of the process that serves
 }
 
 // refusal is why a node is no member.
@@ -64,8 +66,9 @@ type refusal struct {
 const handshake = 10 * time.Second
 
 // Serve serves at a listener until Close. Of cfg it uses Run, Nodes and TTL. token is what
-// nodes prove by that they may join.
-func Serve(ln net.Listener, cfg coord.Config, token string) (*Server, error) {
+// nodes prove by that they may join. home is the node of this process, which the others name when
+// they lose the server; [godwit.NoNode]: there is none.
+func Serve(ln net.Listener, cfg coord.Config, token string, home godwit.NodeID) (*Server, error) {
 	if cfg.Addr == "" {
 		cfg.Addr = ln.Addr().String()
 	}
@@ -76,7 +79,7 @@ func Serve(ln net.Listener, cfg coord.Config, token string) (*Server, error) {
 	if token == "" {
 		return nil, errors.New("coord: a server needs a token")
 	}
-	s := &Server{cfg: cfg, token: []byte(token), ln: ln, conns: map[*client]bool{}}
+	s := &Server{cfg: cfg, token: []byte(token), home: home, ln: ln, conns: map[*client]bool{}}
 	s.reset()
 	s.work.Go(s.accept)
 	return s, nil
@@ -240,7 +243,7 @@ func (s *Server) refuseAllLocked() {
 
 func (s *Server) sealLocked() {
 	s.sealed = true
-	var all seating
+	all := seating{Home: s.home}
 	for _, c := range s.seats {
 		all.Registrations = append(all.Registrations, c.reg)
 		all.Incarnations = append(all.Incarnations, c.reg.Incarnation)

@@ -19,6 +19,7 @@ type session struct {
 	*ledger.Ledger
 	*peer
 	cfg     coord.Config
+	home    godwit.NodeID // of the process that serves
 	begun   chan struct{} // closed when the server has answered
 	over    chan struct{} // closed when the connection has ended
 	closing sync.Once
@@ -142,6 +143,9 @@ func (s *session) begin(k kind, self godwit.NodeID, payload []byte) error {
 		if len(all.Registrations) != s.cfg.Nodes || len(all.Incarnations) != s.cfg.Nodes || int(self) >= s.cfg.Nodes {
 			return fmt.Errorf("a run of %d nodes, and this is node %d", len(all.Registrations), self)
 		}
+		if s.home = all.Home; s.home != godwit.NoNode && int(s.home) >= s.cfg.Nodes {
+			return fmt.Errorf("a run of %d nodes that node %d serves", s.cfg.Nodes, s.home)
+		}
 		r := ledger.NewRoster(s.cfg)
 		for id, reg := range all.Registrations {
 			reg.Incarnation = all.Incarnations[id]
@@ -153,6 +157,14 @@ func (s *session) begin(k kind, self godwit.NodeID, payload []byte) error {
 	return fmt.Errorf("a frame of kind %d", k)
 }
 
+// server returns who serves the run.
+func (s *session) server() string {
+	if s.home == godwit.NoNode {
+		return "the process that serves it"
+	}
+	return fmt.Sprintf("%v, which serves it", s.Members()[s.home])
+}
+
 // Lease implements coord.Session.
 func (s *session) Lease() time.Duration { return s.cfg.TTL }
 
@@ -162,7 +174,7 @@ func (s *session) follow() {
 	for {
 		k, id, payload, err := s.read()
 		if err != nil {
-			s.End(fmt.Errorf("coord: run %q: %w: %w: the process that serves it, at %s, has ended, or cannot be reached: %w", s.cfg.Run, godwit.ErrPeerLost, coord.ErrCoordinator, s.conn.RemoteAddr(), err))
+			s.End(fmt.Errorf("coord: run %q: %w: %w: %s, at %s, has ended, or cannot be reached: %w", s.cfg.Run, godwit.ErrPeerLost, coord.ErrCoordinator, s.server(), s.conn.RemoteAddr(), err))
 			s.end()
 			return
 		}

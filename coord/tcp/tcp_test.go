@@ -20,7 +20,7 @@ func serve(t *testing.T, cfg coord.Config) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Serve(ln, cfg, token)
+	s, err := Serve(ln, cfg, token, godwit.NoNode)
 	if err != nil {
 		t.Fatal(err)
 	}

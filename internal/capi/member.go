@@ -29,7 +29,7 @@ func (c *Cluster) member(m Member) (start func(context.Context) error, err error
 		if err != nil {
 			return nil, fmt.Errorf("to coordinate the run: %w", err)
 		}
-		if server, err = ctcp.Serve(ln, coord.Config{Run: m.Run, Nodes: c.nodes}, m.Token); err != nil {
+		if server, err = ctcp.Serve(ln, coord.Config{Run: m.Run, Nodes: c.nodes}, m.Token, godwit.NodeID(m.Rank)); err != nil {
 			_ = ln.Close()
 			return nil, wrong("%v", err)
 		}

@@ -495,7 +495,7 @@ class Cluster:
                     if self.rank == 0:
                         f(self.worker)
                 t._prepare = []
-            if prepares and self.world > 1:
+            if self.world > 1 and len(self.workers) == 1:  # also if this rank has nothing to prepare: another one may
                 self.worker._meet(self._library.barrier, group)
 
     def save(self, place: Any, extra: Any = None, *, keep: int = 0) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import secrets
 import time
 from typing import Any, Callable
@@ -18,8 +20,10 @@ class Launch:
 
     formed = 0  # groups of tables of this process: all ranks form the same, in the same order
 
-    def __init__(self, rank: int, world: int, run: str, host: str, store: Any, advertise: str) -> None:
-        self.rank, self.world, self.run, self.host, self.store, self.advertise = rank, world, run, host, store, advertise
+    def __init__(self, rank: int, world: int, run: str, host: str, port: int, token: str, store: Any, advertise: str) -> None:
+        self.rank, self.world, self.run, self.host, self.advertise = rank, world, run, host, advertise
+        self.store = store  # by which rank 0 tells where it coordinates the run; None: at ports that all ranks know,
+        self.port, self.token = port, token  # … from this one on, and the token
 
     @staticmethod
     def number() -> int:
@@ -30,7 +34,10 @@ class Launch:
     def member(self, group: int) -> dict[str, Any]:
         """Returns the configuration by which a group of tables meets those of the other ranks."""
         serve = self.rank == 0
-        told = {"coordinator": f"{self.host}:0", "token": secrets.token_hex(16)} if serve else self._told(group)
+        if self.store is None:
+            told = {"coordinator": f"{self.host}:{self.port + group}", "token": self.token}
+        else:
+            told = {"coordinator": f"{self.host}:0", "token": secrets.token_hex(16)} if serve else self._told(group)
         return {"run": f"{self.run}-{group}", "rank": self.rank, "serve": serve, "advertise": self.advertise, "join_ms": int(WAIT * 1000), **told}
 
     def _key(self, group: int) -> str:
@@ -38,7 +45,8 @@ class Launch:
 
     def tell(self, group: int, address: str, token: str) -> None:
         """Tells the other ranks where rank 0 coordinates the run."""
-        self.store.set(self._key(group), json.dumps({"coordinator": address, "token": token}))
+        if self.store is not None:
+            self.store.set(self._key(group), json.dumps({"coordinator": address, "token": token}))
 
     def _told(self, group: int) -> dict[str, str]:
         end = time.monotonic() + WAIT
@@ -51,21 +59,52 @@ class Launch:
 
 
 def find(environment: Any = os.environ) -> Launch | None:
-    """Returns what torchrun has told this process; None if it is a run of one process."""
-    world = _number(environment, "WORLD_SIZE", 1)
+    """Returns what torchrun, Slurm or somebody else has told this process; None if it is a run of one process."""
+    given = environment if environment.get("WORLD_SIZE") else {**_slurm(environment), **environment}
+    world = _number(given, "WORLD_SIZE", 1)
     if world <= 1:
         return None
-    rank = _number(environment, "RANK", -1)
-    host, port = environment.get("MASTER_ADDR"), _number(environment, "MASTER_PORT", 0)
-    if not 0 <= rank < world or not host or not port:
+    rank = _number(given, "RANK", -1)
+    host, port = given.get("MASTER_ADDR"), _number(given, "MASTER_PORT", 0)
+    if not 0 <= rank < world or not host or not 0 < port < 1 << 16:
         raise ArgumentError(f"WORLD_SIZE={world} tells of several processes, and RANK, MASTER_ADDR and MASTER_PORT do not tell which this is and where they meet")
-    if environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
-        raise ArgumentError("several processes are started by torchrun at present: its agent keeps a store by which they find each other. Unset WORLD_SIZE for a cluster of one process")
-    from torch.distributed import TCPStore
+    run = "".join(c if c.isalnum() and c.isascii() or c in "._-" else "-" for c in given.get("TORCHELASTIC_RUN_ID", "run"))
+    restart = given.get("TORCHELASTIC_RESTART_COUNT", "0")  # a store of torchrun's agent outlives a restart
+    run = f"{run[:80]}-{restart}"
+    store = None
+    if given.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        from torch.distributed import TCPStore
 
-    run = "".join(c if c.isalnum() and c.isascii() or c in "._-" else "-" for c in environment.get("TORCHELASTIC_RUN_ID", "run"))
-    restart = environment.get("TORCHELASTIC_RESTART_COUNT", "0")  # the store outlives a restart
-    return Launch(rank, world, f"{run[:80]}-{restart}", host, TCPStore(host, port, world, False), environment.get("GODWIT_ADVERTISE", ""))
+        store = TCPStore(host, port, world, False)
+    token = given.get("GODWIT_TOKEN") or hashlib.sha256(f"godwit {run}".encode()).hexdigest()
+    return Launch(rank, world, run, host, port + 1, token, store, given.get("GODWIT_ADVERTISE", ""))
+
+
+def _slurm(environment: Any) -> dict[str, str]:
+    """Returns what the variables of a task that srun started mean in torchrun's. A batch script by itself is one process."""
+    tasks, rank = environment.get("SLURM_STEP_NUM_TASKS"), environment.get("SLURM_PROCID")
+    hosts = environment.get("SLURM_STEP_NODELIST", "")
+    if not tasks or not rank:
+        return {}
+    job, step = _number(environment, "SLURM_JOB_ID", 0), _number(environment, "SLURM_STEP_ID", 0)
+    return {
+        "WORLD_SIZE": tasks,
+        "RANK": rank,
+        "MASTER_ADDR": first_host(hosts),
+        "MASTER_PORT": str(20000 + (job * 64 + step * 8) % 10000),
+        "TORCHELASTIC_RUN_ID": f"slurm-{job}.{step}",
+        "TORCHELASTIC_RESTART_COUNT": environment.get("SLURM_RESTART_COUNT", "0"),
+    }
+
+
+def first_host(hosts: str) -> str:
+    """Returns the first host of a list as Slurm writes it.
+
+    >>> first_host("gpu[03-07,9],login"), first_host("a1,b2"), first_host("n[1,4]-ib")
+    ('gpu03', 'a1', 'n1-ib')
+    """
+    found = re.match(r"([^\[,]*)(?:\[([^\],-]*)[^\]]*\])?([^,]*)", hosts)
+    return "".join(part or "" for part in found.groups()) if found else ""
 
 
 def _number(environment: Any, name: str, default: int) -> int:

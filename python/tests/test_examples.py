@@ -3,6 +3,7 @@
 import difflib
 import json
 import os
+import re
 import sys
 
 import pytest
@@ -16,7 +17,7 @@ if not os.path.exists(HERE):
     pytest.skip("the programs are not beside the tests", allow_module_level=True)
 
 # Several programs one after the other, so that torch is imported once.
-CTR = "ctr.py --examples 40000 --rows 3000 --batch 256 --rows-lr 0.1"
+CTR = "ctr.py --examples 30000 --rows 3000 --batch 256 --rows-lr 0.1"
 SMALL = [CTR, "gnn.py --nodes 1000 --epochs 5 --batch 256", "kge.py --nodes 1000 --epochs 12 --dim 32 --batch 256"]
 PROGRAM = f"""
 import os, runpy, sys, torch
@@ -29,7 +30,7 @@ for line in %r:
 
 
 def results(out):
-    return [json.loads(line) for line in out.split("\n") if line.startswith("{")]
+    return [json.loads(line) for line in re.findall(r"\{.*\}", out)]
 
 
 @pytest.fixture(scope="module")

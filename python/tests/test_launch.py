@@ -1,5 +1,10 @@
 """Several processes, started by torchrun."""
 
+import os
+import socket
+import subprocess
+import sys
+
 import pytest
 
 import godwit
@@ -49,15 +54,15 @@ def test_ranks_train_one_model(tmp_path, torchrun, ranks):
             c.worker.barrier()
             c.worker.wait_sync()
         got = ours.emb.rows(torch.arange(100))
-        print("difference", (got - theirs.emb.weight.detach()).abs().max().item() < 1e-5, c.worker.cluster.rank, flush=True)
+        print(f"difference {(got - theirs.emb.weight.detach()).abs().max().item() < 1e-5} {c.rank}", flush=True)
         c.worker.barrier()
         dist.destroy_process_group()
         """,
         ranks,
     )
     assert code == 0, err[-5000:]
-    lines = [line for line in out.split("\n") if line.startswith("difference")]  # gloo says something, too
-    assert sorted(lines) == [f"difference True {r}" for r in range(ranks)], out
+    for r in range(ranks):  # lines may run into each other
+        assert f"difference True {r}" in out, out
 
 
 @pytest.mark.parametrize("victim", [0, 1])
@@ -87,7 +92,7 @@ def test_a_rank_that_is_killed_is_named_by_the_others(tmp_path, torchrun, victim
     assert len(lines) == 2, (out, err[-3000:])
     for line in lines:
         assert float(line.split()[3][:-1]) < 10
-        assert f"node {victim}" in line or victim == 0 and "the process that serves" in line
+        assert f"node {victim}" in line
 
 
 def test_a_rank_that_raises_ends_the_others(tmp_path, torchrun):
@@ -107,26 +112,83 @@ def test_a_rank_that_raises_ends_the_others(tmp_path, torchrun):
     assert code != 0 and "a mistake of mine" in err
 
 
-def test_a_restart_forms_a_cluster_of_its_own(tmp_path, torchrun):
+def test_a_run_that_lost_a_rank_goes_on_from_its_checkpoint(tmp_path, torchrun):
     code, out, err = torchrun(
         tmp_path,
         """
-        import os, torch, godwit
-        c = godwit.init()
-        t = c.table("t", 10, 1)
-        c.worker.push(t, torch.arange(10), torch.ones(10, 1))
+        import os, signal, sys, torch, godwit
+        c, place = godwit.init(), "ckpt.pt"
+        model = godwit.nn.Embedding(100, 4, init=godwit.zero())
+        rows = godwit.optim.SGD(godwit.parameters(model), lr=0.25)
+        begin = 0
+        if os.path.exists(place):
+            state = torch.load(place)
+            begin = state["epoch"]
+            if c.rank == 0:
+                model.load_state_dict(state["model"])
         c.worker.barrier()
-        if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and c.rank == 1:
-            os._exit(3)
-        c.worker.wait_sync(); c.worker.barrier()
-        print("rows", c.worker.pull(t, torch.arange(10)).sum().item(), flush=True)
+        for epoch in range(begin, 6):
+            if epoch == 4 and c.rank == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+                os.kill(os.getpid(), signal.SIGKILL)
+            for step in range(5):
+                ids = torch.arange(c.rank, 100, c.world)
+                rows.zero_grad()
+                (0.5 * c.world * (model(ids) - ids[:, None] / 100).pow(2)).sum().backward()
+                rows.step()
+            c.worker.wait_sync(); c.worker.barrier(); c.worker.wait_sync()
+            if c.rank == 0 and epoch == 2:
+                torch.save({"epoch": epoch + 1, "model": model.state_dict()}, place)
+            c.worker.barrier()
+        want = torch.arange(100)[:, None] / 100 * (1 - 0.75**30)
+        print(f"begun at {begin} {(model.rows(torch.arange(100)) - want).abs().max().item() < 1e-5}", flush=True)
         c.worker.barrier()
         """,
         2,
         "--max-restarts=1",
     )
     assert code == 0, err[-5000:]
-    assert out.count("rows 20.0") == 2
+    assert out.count("begun at 3 True") == 2, out
+
+
+@pytest.mark.parametrize("launcher", ["variables", "slurm"])
+def test_processes_meet_without_a_store(tmp_path, launcher):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    program = """
+import sys, numpy as np, godwit
+with godwit.init() as c:
+    t, other = c.table("t", 10, 1), None
+    c.worker.push(t, np.arange(10), np.ones((10, 1), np.float32))
+    u = c.table("later", 10, 1)
+    c.worker.push(u, [3], np.ones((1, 1), np.float32))
+    for _ in range(2):
+        c.worker.wait_sync(); c.worker.barrier()
+    print("rows", c.rank, c.world, c.worker.pull(t, np.arange(10)).sum(), c.worker.pull(u, [3]).sum(), "torch" in sys.modules)
+    c.worker.barrier()
+"""
+    names = {"variables": ("WORLD_SIZE", "RANK"), "slurm": ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID")}[launcher]
+    kept = {k: v for k, v in os.environ.items() if k not in ("WORLD_SIZE", "RANK")}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**kept, names[0]: "2", names[1]: str(r), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port - 1)},
+        )
+        for r in range(2)
+    ]
+    for r, p in enumerate(ranks):
+        out, err = p.communicate(timeout=300)
+        assert out.strip() == f"rows {r} 2 20.0 2.0 False", (out, err)
+
+
+def test_what_slurm_says():
+    environment = {"SLURM_STEP_NUM_TASKS": "8", "SLURM_PROCID": "5", "SLURM_STEP_NODELIST": "gpu[03-07,9],login", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "2"}
+    found = _launch.find(environment)
+    assert (found.rank, found.world, found.host, found.store) == (5, 8, "gpu03", None)
+    assert "slurm-77.2" in found.run and found.port == _launch.find({**environment, "SLURM_PROCID": "0"}).port
+    assert _launch.find({**environment, "MASTER_ADDR": "x", "MASTER_PORT": "1234"}).port == 1235
+    assert _launch.find({"SLURM_NTASKS": "8", "SLURM_PROCID": "0"}) is None  # a batch script
+    assert _launch.first_host("a1,b2") == "a1" and _launch.first_host("n[1,4]-ib,m") == "n1-ib"
 
 
 def test_tables_that_differ_are_told(tmp_path, torchrun):
@@ -152,7 +214,8 @@ def test_tables_that_differ_are_told(tmp_path, torchrun):
         {"WORLD_SIZE": "x"},
         {"WORLD_SIZE": "2"},
         {"WORLD_SIZE": "2", "RANK": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"},
-        {"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "a", "MASTER_PORT": "1"},
+        {"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "a", "MASTER_PORT": "70000"},
+        {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"},
     ],
 )
 def test_variables_that_do_not_tell_enough(environment):
