@@ -114,6 +114,11 @@ bench-gate: ## fail if four nodes take more processor time an example than they 
 agree: ## simulated epochs beside those of real processes behind a slower network (minutes, idle machine)
 	$(GO) run ./internal/agree $(AGREE)
 
+# INTERRUPT= are flags, such as INTERRUPT="-data fb15k-237".
+.PHONY: interrupt
+interrupt: ## what a run loses that is killed twice and resumed on fewer nodes, or loses a node (minutes)
+	$(GO) run ./internal/interrupt $(INTERRUPT)
+
 # RESULTS= names a part of a name: make results RESULTS=delay. What there is:
 # go run ./internal/results -list
 .PHONY: results

@@ -1,0 +1,8 @@
+// Command interrupt measures what it costs a run to be killed. For each seed it trains
+// knowledge-graph embeddings on several node processes without a disturbance; then again, where all processes are
+// killed with SIGKILL within an epoch, the run is resumed on one node less, killed again, and resumed on one node. It prints
+// the figures on the test data of both. Last, it kills one node of a run, which goes on by itself, and
+// prints how long that took.
+//
+//	go run ./internal/interrupt -data fb15k-237
+package main
