@@ -147,7 +147,7 @@ func (b *bench) lose(ctx context.Context, out io.Writer) error {
 	if err := r.within(b.epochs / 3); err != nil {
 		return err
 	}
-	lost := time.Now()
+	ended, epoch, lost := r.ended, r.epoch, time.Now()
 	if err := syscall.Kill(r.nodes[len(r.nodes)-1].PID, syscall.SIGKILL); err != nil {
 		return err
 	}
@@ -155,12 +155,11 @@ func (b *bench) lose(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	again := time.Since(lost)
-	e, err := r.until(func(e *job.Event) bool { return e.Epoch != nil && e.Epoch.Epoch > b.epochs/3 })
-	if err != nil {
+	if _, err := r.until(func(e *job.Event) bool { return e.Epoch != nil && e.Epoch.Epoch > ended }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "one of %d nodes killed in epoch %d: %d nodes train again after %.1f s, and the epoch was complete after %.1f s, of which it took %.1f s itself\n",
-		b.nodes, b.epochs/3+1, len(r.nodes), again.Seconds(), time.Since(lost).Seconds(), e.Epoch.Seconds)
+	_, err = fmt.Fprintf(out, "one of %d nodes killed in epoch %d: %d nodes train again after %.1f s, and that epoch was complete after %.1f s; the one before it took %.1f s\n",
+		b.nodes, ended+1, len(r.nodes), again.Seconds(), time.Since(lost).Seconds(), epoch.Seconds())
 	return err
 }
 
@@ -188,7 +187,8 @@ type run struct {
 	cmd    *exec.Cmd
 	events *bufio.Reader
 	nodes  []job.Peer
-	epoch  time.Duration // the last one took so long
+	ended  int           // the last epoch that ended
+	epoch  time.Duration // it took so long
 }
 
 func (b *bench) start(ctx context.Context, args ...string) (*run, error) {
@@ -225,7 +225,7 @@ func (r *run) until(ok func(e *job.Event) bool) (*job.Event, error) {
 			r.nodes = e.Start.Nodes
 		}
 		if e.Epoch != nil {
-			r.epoch = time.Duration(e.Epoch.Seconds * float64(time.Second))
+			r.ended, r.epoch = e.Epoch.Epoch, time.Duration(e.Epoch.Seconds*float64(time.Second))
 		}
 		if ok(&e) {
 			return &e, nil
@@ -233,9 +233,14 @@ func (r *run) until(ok func(e *job.Event) bool) (*job.Event, error) {
 	}
 }
 
-// within returns when the run is about in the middle of the epoch after a number of epochs.
+// within returns when the run is about in the middle of an epoch after a number of epochs, and has written a checkpoint.
 func (r *run) within(epochs int) error {
-	_, err := r.until(func(e *job.Event) bool { return e.Epoch != nil && e.Epoch.Epoch >= epochs })
+	written, trained := false, false
+	_, err := r.until(func(e *job.Event) bool {
+		written = written || e.Checkpoint != nil && e.Checkpoint.Error == ""
+		trained = trained || e.Epoch != nil && e.Epoch.Epoch >= epochs
+		return written && trained
+	})
 	time.Sleep(r.epoch / 2)
 	return err
 }
