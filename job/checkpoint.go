@@ -148,12 +148,27 @@ func (s *Spec) openSaver(ctx context.Context, run string) (*saver, error) {
 	if s.Temporary {
 		v.dir = s.Checkpoint
 	}
-	if v.next, err = checkpoint.Next(ctx, store); err != nil {
+	if v.next, err = checkpoint.Next(ctx, store); err == nil {
+		v.manifest, err = s.goesOnFrom(ctx)
+	}
+	if err != nil {
 		v.release()
 		return nil, err
 	}
 	v.kept = v.next > 1
 	return v, nil
+}
+
+// goesOnFrom returns the checkpoint that the run resumes and on whose rows it can build, nil if there is none.
+func (s *Spec) goesOnFrom(ctx context.Context) (*checkpoint.Manifest, error) {
+	if s.Resume == "" || s.elsewhere() {
+		return nil, nil
+	}
+	c, err := checkpoint.OpenPlace(ctx, s.Resume)
+	if err != nil {
+		return nil, err
+	}
+	return c.Manifest(), nil
 }
 
 // release gives the lock back.
@@ -235,7 +250,7 @@ func (p *part) resume(ctx context.Context) error {
 		return err
 	}
 	err = c.Rows(ctx, p.mayBeHome, func(table int, rows []uint64, vals []float32) error {
-		_, err := p.node.Restore(table, rows, vals, false)
+		_, err := p.node.Restore(table, rows, vals, !p.spec.elsewhere())
 		return err
 	})
 	if err != nil {

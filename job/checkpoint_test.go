@@ -17,17 +17,9 @@ import (
 // digests returns the digests of all checkpoints of a folder, by epoch.
 func digests(t *testing.T, dir string) map[int]checkpoint.Digest {
 	t.Helper()
-	s, err := checkpoint.OpenStore(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := checkpoint.Manifests(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[int]checkpoint.Digest{}
-	for _, m := range all {
-		c, err := checkpoint.Open(t.Context(), s, m.Number)
+	for _, m := range manifests(t, dir) {
+		c, err := checkpoint.OpenPlace(t.Context(), numberedPlace(dir, m.Number))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,6 +30,20 @@ func digests(t *testing.T, dir string) map[int]checkpoint.Digest {
 		found[m.Epochs] = sum.Digest
 	}
 	return found
+}
+
+// manifests returns those of all checkpoints of a folder.
+func manifests(t *testing.T, dir string) []*checkpoint.Manifest {
+	t.Helper()
+	s, err := checkpoint.OpenStore(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := checkpoint.Manifests(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // local runs a spec in this process, with checkpoints in a folder.
@@ -58,24 +64,51 @@ func TestTheDigestDoesNotDependOnTheNumberOfNodes(t *testing.T) {
 	spec.Workers = 2
 	local(t, spec, dir, NodeConfig{})
 	from := dir
+	want := digests(t, dir)[spec.Options.Epochs]
 	for i, nodes := range []int{1, 4, 3} {
 		s, err := Resumed(t.Context(), from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := checkpoint.OpenPlace(t.Context(), from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := c.Manifest()
-		s.Nodes, s.Options.Epochs, s.Policy = nodes, want.Epochs, "static"
+		s.Nodes, s.Policy = nodes, "static"
 		to := filepath.Join(t.TempDir(), fmt.Sprint(i))
 		local(t, s, to, NodeConfig{}) // writes what it found to the new place
-		after := digests(t, to)
-		if after[want.Epochs] != want.Digest {
-			t.Fatalf("on %d nodes the digest is %v, want %v", nodes, after, want.Digest)
+		if after := digests(t, to); after[spec.Options.Epochs] != want {
+			t.Fatalf("on %d nodes the digest is %v, want %v", nodes, after, want)
 		}
 		from = to
+	}
+}
+
+// Checkpoints have the rows that changed, also of a run that goes on; and that is the model.
+func TestCheckpointsHaveWhatChanged(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	spec := tiny(1)
+	spec.Workers, spec.Options = 1, train.Options{Epochs: 6, EvalEvery: 1}
+	local(t, spec, dir, NodeConfig{})
+	want := digests(t, dir)
+	first := manifests(t, dir)
+	incremental := func(all []*checkpoint.Manifest) (n int) {
+		for _, m := range all {
+			n += min(1, len(m.BuildsOn))
+		}
+		return n
+	}
+	if n := incremental(first); n == 0 || n == len(first) {
+		t.Errorf("%d of %d checkpoints are incremental", n, len(first))
+	}
+	from := first[len(first)-2]
+	s, err := Resumed(t.Context(), numberedPlace(dir, from.Number))
+	if err != nil {
+		t.Fatal(err)
+	}
+	local(t, s, dir, NodeConfig{})
+	later := manifests(t, dir)[len(first):]
+	if built := later[0].BuildsOn; checkpoint.Incremental(from) != (len(built) > 0) || len(built) > 0 && built[len(built)-1].Number != from.Number {
+		t.Errorf("the first one of the run that goes on with checkpoint %d, which builds on %d, builds on %+v", from.Number, len(from.BuildsOn), built)
+	}
+	if got := digests(t, dir); got[6] != want[6] {
+		t.Errorf("the digest is %v, and was %v", got[6], want[6])
 	}
 }
 
