@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._ahead import Lookahead, lookahead
     from ._checkpoint import Checkpoint, SavedTable, load
     from ._cluster import Cluster, Handle, Init, Sample, Sampler, Table, Worker, cluster, init, normal, uniform, zero
+    from ._dense import Dense, dense
     from ._export import to_torch
     from ._ids import rows_of
     from ._state import without_rows
@@ -34,6 +35,7 @@ _lazy = {
     **dict.fromkeys(("Cluster", "Handle", "Init", "Sample", "Sampler", "Table", "Worker", "cluster", "init", "normal", "uniform", "zero"), "._cluster"),
     **dict.fromkeys(("lookahead", "Lookahead"), "._ahead"),
     **dict.fromkeys(("Checkpoint", "SavedTable", "load"), "._checkpoint"),
+    **dict.fromkeys(("Dense", "dense"), "._dense"),
     "to_torch": "._export",
     "rows_of": "._ids",
     "without_rows": "._state",

@@ -32,14 +32,23 @@ class Weight(torch.nn.Parameter):
 
     table: Table
 
-    @staticmethod
-    def of(table: Table) -> Weight:
-        w = torch.Tensor._make_subclass(Weight, torch.full((), math.nan).expand(table.rows, table.dim), True)
+    @classmethod
+    def of(cls, table: Table) -> Any:
+        w: Any = torch.Tensor._make_subclass(cls, torch.full((), math.nan).expand(table.rows, table.dim), True)
         w.table = table
         return w
 
+    def collect(self) -> None:
+        """Is called before a step."""
+
+    def spread(self) -> None:
+        """Is called after a step."""
+
+    def clear(self) -> None:
+        """Is called by zero_grad."""
+
     def __repr__(self) -> str:  # type: ignore[override]
-        return f"Weight of {self.table!r}"
+        return f"{type(self).__name__} of {self.table!r}"
 
     def __deepcopy__(self, memo: Any) -> Any:
         raise TypeError(f"the rows of table {self.table.name!r} cannot be copied: they are in the cluster of this process")

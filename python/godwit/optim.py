@@ -73,9 +73,17 @@ class Optimizer(torch.optim.Optimizer):
             for p in group["params"]:
                 if p.table.rule != rule:
                     raise ArgumentError(f"the rule of table {p.table.name!r} is {p.table.rule}, and cannot become {rule}: only the rate can change")
+                p.collect()
                 if p.grad is not None:
                     self._push(p, group)
+                    p.spread()
         return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients."""
+        super().zero_grad(set_to_none)
+        for p, _ in self._ordered():
+            p.clear()
 
     def _push(self, p: Any, group: dict[str, Any]) -> None:
         state, grad = self.state[p], p.grad
