@@ -18,15 +18,28 @@ from . import errors
 from .errors import GodwitError
 
 if TYPE_CHECKING:
-    from . import nn, optim
-    from ._ahead import Lookahead, lookahead
-    from ._checkpoint import Checkpoint, SavedTable, load
-    from ._cluster import Cluster, Handle, Init, Sample, Sampler, Table, Worker, cluster, init, normal, uniform, zero
-    from ._dense import Dense, dense
-    from ._export import to_torch
-    from ._ids import rows_of
-    from ._state import without_rows
-    from .nn import clip_grad_norm_, parameters
+    from . import nn as nn, optim as optim
+    from ._ahead import Lookahead as Lookahead, lookahead as lookahead
+    from ._checkpoint import Checkpoint as Checkpoint, SavedTable as SavedTable, load as load
+    from ._cluster import (
+        Cluster as Cluster,
+        Handle as Handle,
+        Init as Init,
+        Sample as Sample,
+        Sampler as Sampler,
+        Table as Table,
+        Worker as Worker,
+        cluster as cluster,
+        init as init,
+        normal as normal,
+        uniform as uniform,
+        zero as zero,
+    )
+    from ._dense import Dense as Dense, dense as dense
+    from ._export import to_torch as to_torch
+    from ._ids import rows_of as rows_of
+    from ._state import without_rows as without_rows
+    from .nn import clip_grad_norm_ as clip_grad_norm_, parameters as parameters
 
 __version__ = "0.1.0"
 

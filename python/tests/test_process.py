@@ -170,3 +170,22 @@ def test_processes_that_are_spawned_have_clusters_of_their_own(run, tmp_path):
     )
     assert code == 0, err
     assert out == "1.0\n[2.0, 3.0]\n"
+
+
+def test_no_memory_for_rows_is_an_error(run):
+    code, out, err = run(
+        """
+        import resource, numpy as np, godwit
+        with godwit.Cluster() as c:
+            t = c.table("t", 10**9, 1000)
+            c.worker.pull(t, [0])
+            used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + (300 << 20), resource.getrlimit(resource.RLIMIT_AS)[1]))
+            try:
+                for i in range(1000):
+                    c.worker.push(t, np.arange(i * 1000, i * 1000 + 1000), np.ones((1000, 1000), np.float32))
+            except MemoryError as e:
+                print(type(e).__name__, "GiB of rows" in str(e))
+        """
+    )
+    assert (code, out) == (0, "OutOfMemoryError True\n") or code != 0 and "memory" in err, err
