@@ -78,3 +78,24 @@ func TestAGroupIsBounded(t *testing.T) {
 		t.Error("room for more floats than a group may have")
 	}
 }
+
+// A run that is full goes on in another one, also within a group.
+func TestARunEndsWithinAGroup(t *testing.T) {
+	var e Encoder
+	e.Reset(nil, 1)
+	var want []Record
+	for len(want) <= maxRun+MaxGroup {
+		g := Group{Head: Record{Kind: Done, Op: 7}}
+		for g.Takes(0) {
+			i := len(want)
+			g.Add(godwit.Key(3*i), uint32(i), nil)
+			want = append(want, Record{Kind: Done, Op: 7, Key: godwit.Key(3 * i), Index: uint32(i)})
+		}
+		e.AppendGroup(&g)
+	}
+	got, err := decode(&Decoder{}, e.Frame())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, want)
+}
