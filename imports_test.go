@@ -171,7 +171,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"internal/protocol/...", "placement", "internal/store"},
-		ours:  []string{".", "internal/protocol/...", "placement", "internal/store", "internal/wire", "internal/vec", "optim", "internal/named", "internal/hint", "internal/preempt"},
+		ours:  []string{".", "internal/protocol/...", "placement", "internal/store", "internal/wire", "internal/vec", "optim", "internal/named", "internal/hint", "internal/preempt", "internal/histogram"},
 		never: []string{"sync"},
 		reach: []string{"time", "net", "os"},
 		pure:  true,
@@ -258,10 +258,17 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"node/internal/operation"},
-		ours:  []string{".", "transport", "internal/hint", "internal/host", "internal/preempt", "internal/wire", "node/internal/link", "node/internal/tick"},
+		ours:  []string{".", "transport", "internal/hint", "internal/histogram", "internal/host", "internal/preempt", "internal/wire", "node/internal/link", "node/internal/tick"},
 		never: []string{"context", "time"},
 		pure:  true,
 		why:   "operations are begun and completed by others, and touch no row",
+	},
+	{
+		rooms: []string{"node/internal/watch"},
+		ours:  []string{".", "internal/histogram", "internal/preempt", "internal/protocol"},
+		never: []string{"context", "time", "net", "os"},
+		pure:  true,
+		why:   "who watches changes nothing",
 	},
 	{
 		rooms: []string{"node/internal/samplers"},
@@ -314,7 +321,7 @@ var directions = []direction{
 		rooms: []string{"node/internal/worker"},
 		ours: []string{".", "placement", "sampling", "transport", "internal/host", "internal/protocol", "internal/wire", "node/internal/ahead", "node/internal/cut", "node/internal/filtering",
 			"node/internal/hot", "node/internal/link", "node/internal/operation", "node/internal/planner", "node/internal/round", "node/internal/run",
-			"node/internal/samplers", "node/internal/scan", "node/internal/shards", "node/internal/staleness", "node/internal/tick"},
+			"node/internal/samplers", "node/internal/scan", "node/internal/shards", "node/internal/staleness", "node/internal/tick", "node/internal/watch"},
 		never: []string{"net", "os"},
 		pure:  true,
 		why:   "a worker takes no record of a peer by itself",

@@ -48,6 +48,9 @@ type NodeConfig struct {
 	Progress func(Event)
 	// Tick is how often Progress gets a Tick; 0: never.
 	Tick time.Duration
+	// Attend, if set, is given the node when it has started, and returns who watches it.
+	// It may be called for several nodes, at the same time.
+	Attend func(Attended) (Attendant, error)
 
 	untested bool              // the model is not evaluated at the end
 	frozen   bool              // nothing is trained: the model is that of the checkpoint that the run goes on from

@@ -32,11 +32,12 @@ type part struct {
 	task    task.Task
 	session coord.Session
 
-	node  *node.Node
-	env   train.Env
-	cuts  *cuts.Owner  // nil: there are no checkpoints
-	begun bool         // all nodes have met
-	seen  atomic.Int64 // examples that this node trained
+	node      *node.Node
+	env       train.Env
+	attendant Attendant    // of the node; nil: none
+	cuts      *cuts.Owner  // nil: there are no checkpoints
+	begun     bool         // all nodes have met
+	seen      atomic.Int64 // examples that this node trained
 
 	emitting sync.Mutex // held while an event is handed on
 	cancel   context.CancelCauseFunc
@@ -64,7 +65,7 @@ func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Li
 		err = p.work(ctx)
 	}
 	if err == nil {
-		err = p.node.Close(ctx)
+		err = p.close(ctx)
 	}
 	if err == nil && p.best > 0 {
 		err = p.takeBest(ctx)
@@ -82,7 +83,7 @@ func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Li
 		p.session.Fail(err)
 	}
 	if p.node != nil {
-		if cerr := p.node.Close(ctx); cerr != nil && !errors.Is(err, cerr) {
+		if cerr := p.close(ctx); cerr != nil && !errors.Is(err, cerr) {
 			err = errors.Join(err, cerr)
 		}
 	}
@@ -141,7 +142,7 @@ func (p *part) open(ctx context.Context, nw transport.Network, l transport.Liste
 	if err != nil {
 		return causeOf(starting, err)
 	}
-	return nil
+	return p.attend()
 }
 
 // starting returns a context for the start of the node. It ends after the time to
@@ -195,7 +196,7 @@ func (p *part) work(ctx context.Context) error {
 	if err := p.introduce(ctx); err != nil {
 		return err
 	}
-	p.begun = true
+	p.ready()
 	rep, err := p.trainAndSave(ctx)
 	if err != nil {
 		return err

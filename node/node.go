@@ -61,6 +61,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/staleness"
 	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/node/internal/watch"
 	"github.com/godwit-ps/godwit/node/internal/worker"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
@@ -141,6 +142,7 @@ func (n *Node) build() error {
 	n.links = link.New(n.host, n.self, len(s.Members()), s.View(), limits, by, bell)
 	n.ops = operation.New(n.cfg.Model, n.self, n.cfg.Workers, limits)
 	n.links.Answered = n.ops.Complete
+	n.ops.Measure(n.host.Now, n.links.Nodes())
 	if v := n.cfg.Virtual; v != nil {
 		n.links.Strains = v.Strains
 	}
@@ -149,7 +151,11 @@ func (n *Node) build() error {
 
 	clocks := tick.NewClocks(n.self, n.cfg.Workers, n.cfg.barriers())
 	setup := tick.NewSetup(clocks)
-	if err := n.makeRows(setup, bell); err != nil {
+	var seen *watch.Watch
+	if !n.links.Alone() {
+		seen = watch.New(n.host.Now, clocks.Furthest)
+	}
+	if err := n.makeRows(setup, bell, seen); err != nil {
 		return err
 	}
 	n.planner = planner.New(n.host, n.rows, n.links, n.budget, clocks, n.cfg.Eager)
@@ -167,7 +173,7 @@ func (n *Node) build() error {
 	n.receiver = receive.New(receive.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Bell: bell,
 		Questions: questions, Answers: answers, Asks: ask.New(n.host, n.links), Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
 	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.cfg.Model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Sync: n.loop.Sync,
-		Filters: filtering.New(n.cfg.Model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Cuts: n.cuts, Policy: n.proto.Policy,
+		Filters: filtering.New(n.cfg.Model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Cuts: n.cuts, Watch: seen, Policy: n.proto.Policy,
 		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed, LongStep: n.cfg.longStep()})
 	if err == nil {
 		n.cuts.PushAside = n.workers.PushAside
@@ -176,7 +182,7 @@ func (n *Node) build() error {
 }
 
 // makeRows makes the shards, and what the protocol is to know.
-func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell) error {
+func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, seen *watch.Watch) error {
 	var err error
 	if n.proto, err = n.cfg.protocol(); err != nil {
 		return err
@@ -189,6 +195,9 @@ func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell) error {
 		n.proto.Hot = n.hot.Has
 	}
 	n.proto.SettingUp, n.proto.Misplaced, n.proto.CutShort = setup.Going, n.misplaced, func() { n.cuts.Short() }
+	if seen != nil {
+		n.proto.Tell = seen.Happened
+	}
 	n.arena.Short = n.outOfMemory
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {

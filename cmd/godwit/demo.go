@@ -9,7 +9,8 @@ import (
 )
 
 func demoCommand() *cobra.Command {
-	return &cobra.Command{
+	var d cli.Demo
+	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Train a small model on one node, then on four, and compare",
 		Long: `Train embeddings of a generated knowledge graph, on one node and then on four
@@ -20,12 +21,14 @@ node processes of this machine, and compare quality and cost. It is the same as
 
 ` + cli.ExitCodes,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd, &d) },
 	}
+	cli.AddGroups(cmd, d.Flags())
+	return cmd
 }
 
-func demo(cmd *cobra.Command) error {
-	results, err := cli.Compare(cmd, kgeTask(), 1, 4)
+func demo(cmd *cobra.Command, d *cli.Demo) error {
+	results, err := d.Compare(cmd, kgeTask(), 1, 4)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ func (s *Shard) start(table int, k godwit.Key, r store.Ref) *store.Header {
 	t := s.cfg.Model.Table(table)
 	h := s.st.Header(r)
 	s.becomeOwner(h)
+	s.tell(Created, k, s.cfg.Self, 0)
 	s.mark(h, s.cut.fresh())
 	row := s.st.Floats(r)
 	t.Init.Init(row[:t.Dim], s.cfg.Seed, k)

@@ -58,6 +58,7 @@ func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) 
 	s.Stats.MovesOut++
 	s.send(out, to, wire.Record{Kind: wire.Transfer, Key: h.Key, Epoch: h.Epoch + 1, Version: h.Version, Odd: s.travelsAs(h).odd(), Saved: isSaved(h) || s.cfg.BrokenCut.MoveSaved, Vals: s.st.Floats(ref), Holders: hs})
 	s.becomeFrozen(h, to)
+	s.tell(Left, h.Key, to, h.Epoch)
 	if s.cfg.Broken.DropAtSend {
 		k := h.Key
 		s.becomeAbsent(h)
@@ -100,6 +101,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	}
 	s.Stats.MovesIn++
 	s.becomeTentative(h, r.Epoch, r.Version)
+	s.tell(Arrived, r.Key, from, r.Epoch)
 	m := s.main(h)
 	for i := range r.Holders {
 		if y := &r.Holders[i]; y.Node != s.cfg.Self {

@@ -31,6 +31,7 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 		// An update in flight that the owner had not added stays on top.
 		s.rebase(h, ref, r.Vals, s.replica(h).sent > r.Seq && !s.cfg.Broken.ForgetFlight)
 		h.Epoch, h.Version = r.Epoch, r.Version
+		s.tell(Refreshed, h.Key, from, r.Epoch)
 		s.acked(out, h, ref, r.Seq)
 	}
 	return nil
@@ -59,6 +60,7 @@ func (s *Shard) firstRefresh(out Out, h *store.Header, ref store.Ref, from godwi
 	copy(s.st.Floats(sub), r.Vals)
 	s.arrived(out, h)
 	s.becomeReplica(h, sub, r.Epoch, r.Version)
+	s.tell(Copied, h.Key, from, r.Epoch)
 	s.Stats.Copies++
 	s.serveQueue(out, h.Key, false)
 	if s.side(h).want == 0 {
@@ -118,6 +120,7 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 	}
 	s.extract(h, ref)
 	s.becomeDraining(h)
+	s.tell(DropBegun, h.Key, s.cfg.Self, h.Epoch)
 	s.unsettle(h)
 	d := s.replica(h)
 	s.rec = wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Odd: d.side.odd(), Vals: s.floats(d.flight)}
@@ -256,5 +259,6 @@ func (s *Shard) dropped(out Out, h *store.Header, from godwit.NodeID, r *wire.Re
 // gone removes a replica, and asks for a new one if the node wants one again meanwhile.
 func (s *Shard) gone(out Out, h *store.Header) {
 	s.Stats.Drops++
+	s.tell(Ended, h.Key, s.cfg.Self, h.Epoch)
 	s.again(out, h, placement.Copy)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/histogram"
 	"github.com/godwit-ps/godwit/internal/protocol/directory"
 	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/internal/store"
@@ -61,6 +62,8 @@ type Config struct {
 	// Observe is told, under the shard's lock, of each change of a key's state
 	// (docs/life-of-a-key.md). It may be nil.
 	Observe func(k godwit.Key, from, to string)
+	// Tell is told, under the shard's lock, what becomes of keys. It may be nil.
+	Tell func(Event)
 	// Broken switches single rules of the protocol off: tests show with it that they would
 	// notice.
 	Broken Broken
@@ -160,11 +163,12 @@ type Stats struct {
 	Forwards               uint64 // requests passed on for other nodes
 	Waited                 uint64 // requests that waited for a key on its way to this node
 	MaxHops                uint8
-	Learned                uint64 // keys and copies that this node asked for because of unannounced accesses
-	Late                   uint64 // local accesses that found an announced key still on its way
-	LeadNanos, LeadActions uint64 // summed time from asking for a key to its arrival, and how many
-	Kept                   uint64 // rows of which copies were kept for a cut
-	Stale                  uint64 // records ignored because a newer state was known
+	Learned                uint64           // keys and copies that this node asked for because of unannounced accesses
+	Late                   uint64           // local accesses that found an announced key still on its way
+	LeadNanos, LeadActions uint64           // summed time from asking for a key to its arrival, and how many
+	Leads                  histogram.Counts // … by order of magnitude, in microseconds
+	Kept                   uint64           // rows of which copies were kept for a cut
+	Stale                  uint64           // records ignored because a newer state was known
 }
 
 // maxTraces bounds what all shards of a node know of keys that nobody announced: traces of 32 bytes,
@@ -270,11 +274,30 @@ func (s *Shard) Len() (rows, owned, replicas int) {
 	return rows, owned, replicas
 }
 
-// Bytes returns about how much memory the shard takes: values, index, side records, and
-// location hints.
+// Bytes returns about how much memory the shard takes.
 func (s *Shard) Bytes() int {
+	m := s.Memory()
+	return m.Rows + m.Sides + m.Hints
+}
+
+// A Memory says what the memory of a shard is for, in bytes.
+type Memory struct {
+	Rows  int // values, their state, and the index
+	Sides int // what is known of replicas, holders and requests that wait, and lists of keys with work to do
+	Hints int // where keys are, and what was learned of accesses that nobody announced
+}
+
+// Add adds the memory of another shard.
+func (m *Memory) Add(o Memory) {
+	m.Rows += o.Rows
+	m.Sides += o.Sides
+	m.Hints += o.Hints
+}
+
+// Memory returns about how much memory the shard takes, by what it is for.
+func (s *Shard) Memory() Memory {
 	lists := 8 * (cap(s.dirty) + cap(s.changed) + cap(s.unsettled))
-	return s.st.Bytes() + s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + s.dir.Bytes() + s.learner.Bytes() + lists
+	return Memory{Rows: s.st.Bytes(), Sides: s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + lists, Hints: s.dir.Bytes() + s.learner.Bytes()}
 }
 
 // Bytes returns the memory of what a node knows of all keys together: their homes, and

@@ -41,11 +41,15 @@ func (s *Shard) want(out Out, k godwit.Key, a placement.Ask) {
 	if !ok {
 		h := s.becomePlaceholder(k, a, out.Now())
 		s.side(h).want++
+		s.tell(Wanted, k, s.cfg.Self, 0)
 		s.askOwner(out, h)
 		return
 	}
 	h := s.st.Header(r)
-	s.sideOf(h).want++
+	d := s.sideOf(h)
+	if d.want++; d.want == 1 {
+		s.tell(Wanted, k, s.cfg.Self, h.Epoch)
+	}
 	if stateOf(h) == frozen {
 		s.main(h).ask = a
 	}
@@ -69,6 +73,7 @@ func (s *Shard) ask(out Out, h *store.Header) bool {
 		return false
 	}
 	p.askedOf, p.due = to, false
+	s.tell(Asked, k, to, 0)
 	if p.ask == placement.Copy {
 		s.seq++
 		p.first = s.seq
@@ -144,6 +149,7 @@ func (s *Shard) unwant(out Out, k godwit.Key) {
 	if d.want--; d.want > 0 {
 		return
 	}
+	s.tell(Unwanted, k, s.cfg.Self, h.Epoch)
 	switch st := stateOf(h); {
 	case st.isReplica():
 		s.drain(out, h, r)
@@ -156,7 +162,9 @@ func (s *Shard) unwant(out Out, k godwit.Key) {
 func (s *Shard) arrived(out Out, h *store.Header) {
 	s.answered(out, h)
 	if since := s.placeholder(h).since; since != 0 {
-		s.Stats.LeadNanos += uint64(max(0, out.Now()-since))
+		lead := uint64(max(0, out.Now()-since))
+		s.Stats.LeadNanos += lead
+		s.Stats.Leads.Observe(lead / 1000)
 		s.Stats.LeadActions++
 	}
 }
@@ -176,6 +184,7 @@ func (s *Shard) again(out Out, h *store.Header, ask placement.Ask) {
 		return
 	}
 	if want > 0 {
+		s.tell(Unwanted, k, s.cfg.Self, 0)
 		s.learner.End(k)
 	}
 	s.resume(out, k, queue, false)
@@ -189,6 +198,7 @@ func (s *Shard) refused(out Out, h *store.Header, from godwit.NodeID) {
 		return
 	}
 	s.Stats.Refused++
+	s.tell(Refused, h.Key, from, 0)
 	s.dir.SetHint(h.Key, from)
 	s.answered(out, h)
 	d := s.side(h)

@@ -63,6 +63,9 @@ const (
 	kinds // number of kinds + 1
 )
 
+// Kinds is one more than the greatest kind: the length of a table by kind.
+const Kinds = int(kinds)
+
 var kindNames = [...]string{
 	Pull: "pull", Push: "push", Set: "set", Localize: "localize",
 	PullReply: "pull-reply", Done: "done",

@@ -26,6 +26,7 @@ type cluster struct {
 	await      bool
 	restarts   int
 	tls        job.TLS
+	watching   watching
 }
 
 func (c *cluster) flags(spec *job.Spec) Group {
@@ -52,6 +53,10 @@ func (c *cluster) prepare(spec *job.Spec) error {
 	if c.node.TLS, err = tlsOf(&c.tls); err != nil {
 		return err
 	}
+	if err := c.watching.check(); err != nil {
+		return err
+	}
+	c.watching.spread = !c.await
 	c.token = os.Getenv(job.TokenEnv)
 	check := server.CheckToken
 	if len(c.etcd) > 0 {
@@ -111,6 +116,7 @@ func suffix() string {
 // once runs the job, without beginning again where a node is lost.
 func (c *cluster) once(ctx context.Context, spec job.Spec, p *printer) (*job.Result, error) {
 	c.node.Progress, c.node.Tick = p.event, p.tick()
+	c.watching.attend(&c.node, p.say)
 	if spec.Nodes == 1 {
 		return job.Local(ctx, c.run, spec, c.node)
 	}
@@ -132,7 +138,7 @@ func (c *cluster) lead(ctx context.Context, spec job.Spec) (*job.Result, error) 
 		if err != nil {
 			return nil, err
 		}
-		l.Command = []string{self, "node"}
+		l.Command = append([]string{self, "node"}, c.watching.command()...)
 	}
 	if len(c.etcd) > 0 {
 		l.Coordinator = etcd.Access{Endpoints: c.etcd, TLS: t, Token: c.token}

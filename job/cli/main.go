@@ -63,16 +63,22 @@ func helpCommand() *cobra.Command {
 // program is what this program is called.
 func program() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
 
+// A Demo is how the runs of Compare are watched.
+type Demo struct{ watching watching }
+
+// Flags are how the runs can be watched.
+func (d *Demo) Flags() Group { return d.watching.flags() }
+
 // Compare trains a task with each of some numbers of nodes, as processes of this
 // program, one run after the other, and prints their results beside each other.
-func Compare(cmd *cobra.Command, t Task, nodes ...int) ([]*job.Result, error) {
+func (d *Demo) Compare(cmd *cobra.Command, t Task, nodes ...int) ([]*job.Result, error) {
 	stop, ctx := interrupts("the model is evaluated as it is", 0)
 	p := newPrinter(false, false)
 	var results []*job.Result
 	for _, n := range nodes {
 		spec := job.Default(t.Settings)
 		spec.Nodes = n
-		c := cluster{node: job.NodeConfig{Stop: stop}}
+		c := cluster{node: job.NodeConfig{Stop: stop}, watching: d.watching}
 		if err := c.prepare(&spec); err != nil {
 			return nil, Failed(err)
 		}

@@ -18,6 +18,7 @@ func NodeCommand() *cobra.Command {
 	var at etcd.Access
 	var tls job.TLS
 	var asJSON, quiet bool
+	var seen watching
 	cmd := &cobra.Command{
 		Use:   "node --etcd HOST:PORT --run NAME",
 		Short: "Join a run as another node",
@@ -37,6 +38,9 @@ the command that this prints, such as
 			if j.TLS, err = tlsOf(&tls); err != nil {
 				return Usage(err)
 			}
+			if err := seen.check(); err != nil {
+				return Usage(err)
+			}
 			if len(at.Endpoints) == 0 || j.Run == "" {
 				return Usage(fmt.Errorf("--etcd and --run say which run to join: both are needed"))
 			}
@@ -51,6 +55,8 @@ the command that this prints, such as
 			p := newPrinter(quiet, asJSON)
 			stop, ctx := interrupts(whatIsKept(j.Export), 0)
 			j.Stop, j.Progress, j.Tick = stop, p.event, p.tick()
+			seen.spread = j.Leader != 0
+			seen.attend(&j.NodeConfig, p.say)
 			if j.Leader != 0 {
 				j.LeaderGone = endOf(os.Stdin)
 			}
@@ -72,7 +78,7 @@ the command that this prints, such as
 	here.StringVar(&j.Profile, "profile", "", profileUsage)
 	here.BoolVar(&asJSON, "json", false, "print events and the result on stdout as a JSON object a line")
 	here.BoolVarP(&quiet, "quiet", "q", false, "say nothing on stderr but errors")
-	AddGroups(cmd, run, here, tlsFlags(&tls))
+	AddGroups(cmd, run, here, seen.flags(), tlsFlags(&tls))
 	cmd.Flags().IntVar(&j.Leader, "leader", 0, "`process` that leads the run and started this one, with a stdin that ends when it does")
 	_ = cmd.Flags().MarkHidden("leader") // it is there: the line above
 	return cmd

@@ -98,6 +98,13 @@ func (p *printer) line(format string, args ...any) {
 	fmt.Fprintf(p.people, format+"\n", args...)
 }
 
+// say is line, for people only.
+func (p *printer) say(text string) {
+	if p.people != nil {
+		p.line("%s", text)
+	}
+}
+
 // clear removes the line that is to be replaced.
 func (p *printer) clear() {
 	if p.written {

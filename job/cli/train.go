@@ -91,7 +91,7 @@ func (k *Task) Command() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
-	AddGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.checkpointGroup(), t.outputGroup(), tlsFlags(&t.cluster.tls))
+	AddGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.checkpointGroup(), t.outputGroup(), t.cluster.watching.flags(), tlsFlags(&t.cluster.tls))
 	return cmd
 }
 

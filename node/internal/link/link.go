@@ -50,9 +50,10 @@ type sent struct {
 
 // Counts are what a link has sent.
 type Counts struct {
-	Bytes, Plain, Frames uint64 // bytes as they travel, before compression, and frames
-	Lists, Saved         uint64 // lists of keys sent as their hash, and the bytes that this took off
-	Queued               int    // bytes that have not left
+	Bytes, Plain, Frames uint64             // bytes as they travel, before compression, and frames
+	Lists, Saved         uint64             // lists of keys sent as their hash, and the bytes that this took off
+	Queued               int                // bytes that have not left
+	Kinds                [wire.Kinds]uint64 // bytes of records by their kind, before lists and compression
 }
 
 // Counts returns what the link has sent so far.
@@ -60,7 +61,7 @@ func (l *Link) Counts() Counts {
 	c := Counts{Bytes: l.counts.bytes.Load(), Plain: l.counts.plain.Load(), Frames: l.counts.frames.Load()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.Queued = l.queued
+	c.Queued, c.Kinds = l.queued, l.kinds
 	if x := l.enc.Lists; x != nil {
 		c.Lists, c.Saved = x.Hits, x.Saved
 	}

@@ -34,7 +34,8 @@ type queue struct {
 	writing bool // somebody writes, and will find what is put in meanwhile
 	over    bool // the goodbye was taken out: nothing is, after it
 
-	pace pace // of the network
+	pace  pace               // of the network
+	kinds [wire.Kinds]uint64 // bytes of records by kind, as they were put in
 }
 
 // A sealed frame is complete.
@@ -62,6 +63,7 @@ func (q *queue) addGroup(g *wire.Group) (full, idle bool) {
 func (q *queue) added(kind wire.Kind, before int) (full, idle bool) {
 	after := q.enc.Len()
 	q.queued += after - before
+	q.kinds[kind] += uint64(after - before)
 	if answers(kind) {
 		q.owing += after - before
 		q.owed += after - before

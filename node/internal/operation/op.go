@@ -19,6 +19,7 @@ type Op struct {
 	What  string        // for errors
 	Done  chan struct{} // holds one token when the operation is complete
 	After tick.Tick     // it waits for this tick, somewhere; 0: for none
+	Began int64         // when its keys began to be issued, by host.Host.Now; 0: its latency is not measured
 
 	settles  tick.Tick // a push or set that this node's settled tick waits for: when it began; 0: none
 	deadline uint64    // … that the worker waits for when its clock is greater; 0: does not

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/histogram"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/preempt"
 	"github.com/godwit-ps/godwit/internal/wire"
@@ -25,6 +26,9 @@ type Tables struct {
 	sides [2]atomic.Int64 // pushes and sets that are not complete, by the side of cuts that they are of
 	ahead atomic.Int64    // keys that were asked for ahead and have not come
 	Most  int64           // such keys that the node may have
+
+	now     func() int64
+	latency []histogram.Shared // by the only node that was asked, and of operations of which that is not known
 }
 
 // Others is how many workers a node has beside those of the program.
@@ -40,6 +44,25 @@ func New(m *godwit.Model, node godwit.NodeID, workers int, limits host.Limits) *
 		ts.each = append(ts.each, &Table{all: ts, node: node, worker: uint64(i), most: limits.Ops, Room: int64(limits.Asked) / int64(workers+1), moved: make(chan struct{}, 1)})
 	}
 	return ts
+}
+
+// Measure has the latency of operations be measured, in a run of so many nodes. It is called
+// before the first operation, at the most once.
+func (ts *Tables) Measure(now func() int64, nodes int) {
+	ts.now, ts.latency = now, make([]histogram.Shared, nodes+1)
+}
+
+// Latency returns how many microseconds operations took that only this peer was asked for; those
+// of NoNode waited for a key on its way here, or for several peers.
+func (ts *Tables) Latency(peer godwit.NodeID) histogram.Counts {
+	return ts.latency[min(int(peer), len(ts.latency)-1)].Counts()
+}
+
+// answered measures an operation that is complete.
+func (ts *Tables) answered(peer godwit.NodeID, began int64) {
+	if ts.now != nil {
+		ts.latency[min(int(peer), len(ts.latency)-1)].Observe(uint64(max(0, ts.now()-began)) / 1000)
+	}
 }
 
 // Of returns the operations of a worker.
@@ -233,6 +256,7 @@ func (t *Table) Begin(what string, dst []float32) *Op {
 	o.mu.Lock()
 	o.ID = t.worker<<(slotBits+genBits) | t.gen<<slotBits | uint64(slot)
 	o.What, o.left, o.dst, o.gone, o.from, o.span = what, 1, dst, false, godwit.NoNode, Span{}
+	o.Began = 0
 	o.After, o.settles, o.deadline, o.side, o.token = 0, 0, 0, 0, nil
 	o.mu.Unlock()
 	return o
@@ -411,8 +435,11 @@ func (t *Table) finish(o *Op, from godwit.NodeID) {
 		t.all.sides[o.side-1].Add(-1)
 	}
 	o.mu.Lock()
-	gone, expected, token := o.gone, from == o.from, o.token
+	gone, expected, token, asked, began := o.gone, from == o.from, o.token, o.from, o.Began
 	o.mu.Unlock()
+	if began != 0 && o.After == 0 {
+		t.all.answered(asked, began)
+	}
 	if gone {
 		t.End(o)
 		if token != nil {

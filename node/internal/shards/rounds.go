@@ -158,6 +158,26 @@ func (t *Totals) add(did *protocol.Stats) {
 	t.MaxHops = max(t.MaxHops, did.MaxHops)
 	t.LeadActions += did.LeadActions
 	t.LeadNanos += did.LeadNanos
+	t.Leads.Add(&did.Leads)
+	t.Waited += did.Waited
+	t.Refused += did.Refused
+	t.MovesOut += did.MovesOut
+	t.Acks += did.Acks
+	t.Stale += did.Stale
+}
+
+// Did returns what the shards did so far, and their memory. It takes less time than Totals, as it
+// does not look at rows; Rows, Owned and Replicas are 0.
+func (s *Set) Did() (t Totals, m protocol.Memory) {
+	for i := range s.shards {
+		x := &s.shards[i]
+		x.Lock()
+		did, memory := x.Stats, x.Memory()
+		x.Unlock()
+		t.add(&did)
+		m.Add(memory)
+	}
+	return t, m
 }
 
 // Holding returns what is here of a key at this moment. The row is the node's own

@@ -50,6 +50,14 @@ func (cs Clocks) Least() (least Tick, slowest int) {
 	return least, slowest
 }
 
+// Furthest returns the clock of the worker that advanced most often.
+func (cs Clocks) Furthest() (c godwit.Clock) {
+	for _, x := range cs {
+		c = max(c, x.Now())
+	}
+	return c
+}
+
 // Now returns how often the worker advanced.
 func (c *Clock) Now() godwit.Clock { return godwit.Clock(c.clock.Load()) }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
+	"github.com/godwit-ps/godwit/node/internal/watch"
 )
 
 // This file is how a worker sends what filters make of its pushes (package
@@ -65,7 +66,7 @@ func (w *Worker) pushKept(ctx context.Context, what string) error {
 
 // right waits until this worker alone pushes what is kept.
 func (w *Worker) right(ctx context.Context, what string) error {
-	switch w.pause(ctx, w.g.Filters.Right()) {
+	switch w.pause(ctx, w.g.Filters.Right(), watch.ForOthers) {
 	case 1:
 		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", context.Cause(ctx)))
 	case 2:

@@ -23,6 +23,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/staleness"
 	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/node/internal/watch"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
 )
@@ -54,6 +55,7 @@ type Config struct {
 	Questions *scan.Questions
 	Barrier   *run.Barrier
 	Cuts      *cut.Cuts
+	Watch     *watch.Watch // nil: the node is alone
 	Policy    placement.Policy
 	Samplers  []sampling.Spec // by their index in PrepareSample
 	Seed      uint64          // of the samplers
@@ -141,13 +143,15 @@ func (g *Group) Resting() error {
 type Counts struct {
 	Direct, Sampled Places // keys of pulls and pushes, those of samplers apart
 
-	Calls, Slow uint64        // pulls and pushes, and those that could not be served at once
-	Waited      time.Duration // in calls of any kind
-	Blocked     uint64        // calls that waited for a table's bound,
-	BlockedTime time.Duration // … and how long
-	Fetched     uint64        // keys that were fetched ahead of their use
-	Late        uint64        // accesses that were announced and found the key on its way
-	Window      int64         // the widest, in clocks
+	Calls, Slow uint64                   // pulls and pushes, and those that could not be served at once
+	Waited      time.Duration            // in calls of any kind
+	Blocked     uint64                   // calls that waited for a table's bound,
+	BlockedTime time.Duration            // … and how long
+	Fetched     uint64                   // keys that were fetched ahead of their use
+	Late        uint64                   // accesses that were announced and found the key on its way
+	Window      int64                    // the widest, in clocks
+	Open        int                      // operations that are not over
+	Waits       [watch.Causes]watch.Wait // what Waited consists of
 
 	Filters filtering.Counts
 	Samples samplers.Counts
@@ -184,6 +188,8 @@ func (g *Group) Counts() (s Counts) {
 		s.Samples.Draws += x.Draws
 		s.Samples.PutOff += x.PutOff
 		s.Samples.Repurposed += x.Repurposed
+		s.Open += w.ops.Open()
+		c.waits.Sum(&s.Waits)
 	}
 	return s
 }

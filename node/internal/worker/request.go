@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/watch"
 )
 
 // This file is what a worker does with keys that it cannot be served at once: it
@@ -133,7 +134,7 @@ func (w *Worker) admit(ctx context.Context, o *operation.Op, kind wire.Kind, key
 	w.ops.Wait(true)
 	defer w.ops.Wait(false)
 	for !w.ops.Ask(cost) {
-		switch w.pause(ctx, w.ops.Moved()) {
+		switch w.pause(ctx, w.ops.Moved(), watch.ForRoom) {
 		case 1:
 			return 0, &behindError{w.behind(keys[w.rows.Miss[m]]), context.Cause(ctx)}
 		case 2:
@@ -177,20 +178,29 @@ func (w *Worker) begin(ctx context.Context, what string, keys []godwit.Key, buf 
 		dst = nil
 	}
 	for {
-		if o := w.ops.Begin(what, dst); o != nil {
+		if o := w.open(what, dst); o != nil {
 			return o, nil
 		}
 		w.ops.Reap()
-		if o := w.ops.Begin(what, dst); o != nil {
+		if o := w.open(what, dst); o != nil {
 			return o, nil
 		}
-		switch w.pause(ctx, w.ops.Moved()) {
+		switch w.pause(ctx, w.ops.Moved(), watch.ForRoom) {
 		case 1:
 			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", context.Cause(ctx)))
 		case 2:
 			return nil, w.fail(what, keys, w.g.Host.Err())
 		}
 	}
+}
+
+// open is operation.Table.Begin.
+func (w *Worker) open(what string, dst []float32) *operation.Op {
+	o := w.ops.Begin(what, dst)
+	if o != nil {
+		o.Began = w.g.Host.Now()
+	}
+	return o
 }
 
 // all requests every key of a call.
@@ -308,14 +318,16 @@ func (w *Worker) look(ctx context.Context, o *operation.Op, err *error) int {
 
 // pause waits for what a call needs, the call's context, or the end of the run:
 // 0, 1 or 2.
-func (w *Worker) pause(ctx context.Context, done <-chan struct{}) int {
-	defer w.waitedSince(w.g.Host.Now())
+func (w *Worker) pause(ctx context.Context, done <-chan struct{}, why watch.Cause) int {
+	defer w.waitedSince(w.g.Host.Now(), why)
 	return w.g.Host.Wait(done, ctx.Done(), w.g.Host.Done())
 }
 
 // waitedSince counts time as waited.
-func (w *Worker) waitedSince(began int64) {
-	w.count.waiting.Store(w.count.waiting.Load() + w.g.Host.Now() - began)
+func (w *Worker) waitedSince(began int64, why watch.Cause) {
+	took := w.g.Host.Now() - began
+	w.count.waiting.Store(w.count.waiting.Load() + took)
+	w.count.waits.Add(why, took)
 }
 
 // abandon gives an operation up, unless it is complete after all. It takes the

@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/node/internal/operation"
+	"github.com/godwit-ps/godwit/node/internal/watch"
 	"github.com/godwit-ps/godwit/transport"
 )
 
@@ -25,7 +26,7 @@ const inPlace = time.Millisecond
 
 // await sends what is left to send, and waits for an operation. It returns what pause does.
 func (w *Worker) await(ctx context.Context, o *operation.Op) int {
-	defer w.waitedSince(w.g.Host.Now())
+	defer w.waitedSince(w.g.Host.Now(), watch.ForAnswers)
 	if c := w.readable(o); c != nil && w.out.Any() && ctx.Err() == nil {
 		o.Read(c)
 		c.ReadInline(w.req.send, o.Done, inPlace)

@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/staleness"
+	"github.com/godwit-ps/godwit/node/internal/watch"
 )
 
 // unlimited is the window of a table that has none.
@@ -64,7 +65,7 @@ func (w *Worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 	defer func() { w.blocked(w.g.Host.Now() - began) }()
 	w.out.Flush()
 	for ; late; k, late = w.overdue() {
-		switch w.pause(ctx, w.ops.Moved()) {
+		switch w.pause(ctx, w.ops.Moved(), watch.ForWindow) {
 		case 1:
 			peer := w.g.blame(k)
 			e := w.fail(what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, context.Cause(ctx))).(*godwit.OpError)
@@ -93,7 +94,7 @@ func (w *Worker) awaitBound(ctx context.Context, what string, keys []godwit.Key)
 	began := w.g.Host.Now()
 	defer func() { w.blocked(w.g.Host.Now() - began) }()
 	for b.Await(w.waiter, keys) {
-		switch w.pause(ctx, w.waiter.Granted) {
+		switch w.pause(ctx, w.waiter.Granted, watch.ForBound) {
 		case 1:
 			need := b.Forsake(w.waiter)
 			behind, peer := b.Behind(need)

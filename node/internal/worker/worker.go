@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/staleness"
 	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/node/internal/watch"
 )
 
 // A Worker is the godwit.Worker of one goroutine of the training program.
@@ -66,6 +67,7 @@ type counters struct {
 	waiting     atomic.Int64  // nanoseconds that calls waited
 
 	held, heldNanos atomic.Uint64 // calls that waited for a bound, and how long
+	waits           watch.Waits   // what waiting consists of
 }
 
 // places counts keys by protocol.Place, and by what follows.
@@ -215,6 +217,7 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 	if kind == wire.Push && w.filters.Residual().Some() {
 		buf = w.filters.AddKept(keys, buf)
 	}
+	w.g.Watch.Accessed(keys)
 	if !w.rows.Serve(kind, keys, buf) {
 		return 0, w.fail(what, keys, w.g.Host.Err())
 	}
@@ -382,7 +385,7 @@ func (w *Worker) WaitSync(ctx context.Context) error {
 	if err := w.pushKept(ctx, "wait-sync"); err != nil {
 		return err
 	}
-	switch w.pause(ctx, w.g.Sync.Begin()) {
+	switch w.pause(ctx, w.g.Sync.Begin(), watch.ForSync) {
 	case 1:
 		return w.fail("wait-sync", nil, context.Cause(ctx))
 	case 2:
@@ -394,7 +397,7 @@ func (w *Worker) WaitSync(ctx context.Context) error {
 func (w *Worker) Barrier(ctx context.Context) error {
 	w.enter()
 	defer w.leave()
-	defer w.waitedSince(w.g.Host.Now())
+	defer w.waitedSince(w.g.Host.Now(), watch.ForBarrier)
 	w.party.Park()
 	defer w.party.Unpark()
 	if b := w.g.Bound; b != nil {

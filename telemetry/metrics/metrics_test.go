@@ -1,0 +1,234 @@
+package metrics
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/telemetry"
+)
+
+const patience = time.Minute
+
+// cluster starts nodes and has the first worker of each use keys that it announces.
+func cluster(t testing.TB, nodes int) *node.Cluster {
+	t.Helper()
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1 << 12, Dim: 4, Rule: godwit.Add{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := node.Local(ctx, nodes, node.Config{Model: m, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := c.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	keys, v := make([]godwit.Key, 1<<11), make([]float32, 4<<11)
+	for i := range keys {
+		keys[i] = godwit.Key(i)
+	}
+	for _, n := range c.Nodes {
+		w := n.Worker(0)
+		for _, err := range []error{w.Pull(ctx, keys, v), w.Intent(keys, 1, 3), w.Push(ctx, keys, v)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Advance()
+		if err := w.Pull(ctx, keys, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func get(t testing.TB, c *http.Client, url string) (code int, body string) {
+	t.Helper()
+	r, err := c.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(b)
+}
+
+func TestANodeServesItsMetricsAndItsHealth(t *testing.T) {
+	c := cluster(t, 3)
+	s, err := Serve(c.Nodes[1], Config{Addr: ":0", Run: "r", Self: 1, Policy: "adaptive", Version: "v"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _, err := net.SplitHostPort(s.Addr())
+	if ip := net.ParseIP(host); err != nil || !ip.IsLoopback() {
+		t.Errorf("without a host the server listens at %s", s.Addr())
+	}
+	url := "http://" + s.Addr()
+	expect := func(path string, want int, text string) {
+		t.Helper()
+		if code, body := get(t, http.DefaultClient, url+path); code != want || !strings.Contains(body, text) {
+			t.Errorf("GET %s: %d, want %d:\n%.300s\nwant %q in it", path, code, want, body, text)
+		}
+	}
+	expect("/healthz", 200, "ok")
+	expect("/readyz", 503, "not begun")
+	s.Ready()
+	expect("/readyz", 200, "ok")
+	expect("/debug/pprof/", 404, "")
+	for _, line := range []string{`godwit_node_info{node="1",policy="adaptive",run="r",version="v"} 1`, `godwit_sent_bytes_total{node="1",peer="0",run="r"} `,
+		`godwit_wait_seconds_total{cause="answers",node="1",run="r"} `, `godwit_remote_latency_seconds_count{node="1",peer="several",run="r"} `, `go_gc_duration_seconds_count{node="1",run="r"}`} {
+		expect("/metrics", 200, "\n"+line)
+	}
+	_, text := get(t, http.DefaultClient, url+"/metrics")
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("promlint: %s: %s", p.Metric, p.Text)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := http.Get(url + "/healthz"); err == nil {
+		t.Error("a server that was closed answers")
+	}
+}
+
+func TestProfilesAreServedWhereTheyAreAskedFor(t *testing.T) {
+	s, err := Serve(wide{}, Config{Addr: "127.0.0.1:0", Profiles: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, body := get(t, http.DefaultClient, "http://"+s.Addr()+"/debug/pprof/goroutine?debug=1"); code != 200 || !strings.Contains(body, "goroutine profile") {
+		t.Errorf("got %d: %.100s", code, body)
+	}
+	if err := s.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAddressesThatAreNoneAreRefused(t *testing.T) {
+	for _, addr := range []string{"", "localhost", "9090", "host:port", "127.0.0.1:65536"} {
+		if s, err := Serve(wide{}, Config{Addr: addr}); err == nil || !strings.Contains(err.Error(), "metrics: ") {
+			t.Errorf("%q: error %v", addr, err)
+			if err == nil {
+				_ = s.Close(context.Background())
+			}
+		}
+	}
+}
+
+// wide is a node of a run of 16, with all that there can be.
+type wide struct{}
+
+func (wide) Stats() (s node.Stats) { return s }
+
+func (wide) Snapshot() (s telemetry.Snapshot) {
+	h := telemetry.Histogram{Of: make([]uint64, 26)}
+	for i := range h.Of {
+		h.Of[i] = 1
+	}
+	s.Latency, s.Leads = h, h
+	s.Waste.Touches, s.Waste.Age, s.Waste.AgeClocks = h, h, h
+	for i := range 15 {
+		s.Peers = append(s.Peers, telemetry.Peer{Node: godwit.NodeID(i + 1), Latency: h})
+	}
+	for k := 1; k < wire.Kinds; k++ {
+		s.Sent = append(s.Sent, telemetry.Sent{Record: wire.Kind(k).String()})
+	}
+	for _, w := range []string{"answers", "room", "bound", "window", "barrier", "sync", "others"} {
+		s.Waits = append(s.Waits, telemetry.Wait{For: w})
+	}
+	return s
+}
+
+func series(m *dto.Metric) int {
+	if h := m.GetHistogram(); h != nil {
+		return len(h.GetBucket()) + 3
+	}
+	if s := m.GetSummary(); s != nil {
+		return len(s.GetQuantile()) + 2
+	}
+	return 1
+}
+
+func TestANodeOf16HasFewSeriesAndNoKeyInThem(t *testing.T) {
+	families, err := Registry(wide{}, Config{Run: "r"}).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			n += series(m)
+			for _, l := range m.GetLabel() {
+				switch l.GetName() {
+				case "run", "node", "peer", "policy", "version", "place", "by", "cause", "record", "copy", "for", "used", "quantile":
+				default:
+					t.Errorf("metric %s has the label %s", f.GetName(), l.GetName())
+				}
+			}
+		}
+	}
+	t.Logf("%d series", n)
+	if n > 3000 {
+		t.Errorf("a node of 16 has %d series, want at most 3000", n)
+	}
+}
+
+// The buckets of a metric count the values that are not above their bounds.
+func TestBucketsHaveTheValuesUpToTheirBounds(t *testing.T) {
+	x := telemetry.Snapshot{Waste: telemetry.Waste{Touches: telemetry.Histogram{Of: make([]uint64, 26), Sum: 9}}}
+	x.Waste.Touches.Of[0], x.Waste.Touches.Of[2] = 2, 3 // twice 0, three times 2 or 3
+	empty := telemetry.Histogram{Of: make([]uint64, 26)}
+	x.Latency, x.Leads, x.Waste.Age, x.Waste.AgeClocks = empty, empty, empty, empty
+	families, err := Registry(fixed{x}, Config{}).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[float64]uint64{}
+	for _, f := range families {
+		if f.GetName() == "godwit_sampled_move_accesses" {
+			h := f.GetMetric()[0].GetHistogram()
+			for _, b := range h.GetBucket() {
+				got[b.GetUpperBound()] = b.GetCumulativeCount()
+			}
+			if h.GetSampleCount() != 5 || h.GetSampleSum() != 9 {
+				t.Errorf("%d values, sum %v, want 5 and 9", h.GetSampleCount(), h.GetSampleSum())
+			}
+		}
+	}
+	for bound, want := range map[float64]uint64{0: 2, 1: 2, 3: 5, 7: 5} {
+		if got[bound] != want {
+			t.Errorf("%d values up to %v, want %d", got[bound], bound, want)
+		}
+	}
+}
+
+type fixed struct{ x telemetry.Snapshot }
+
+func (fixed) Stats() (s node.Stats)          { return s }
+func (f fixed) Snapshot() telemetry.Snapshot { return f.x }
