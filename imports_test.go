@@ -223,6 +223,12 @@ var directions = []direction{
 		why:   "programs of others do not link the clients of object stores that they do not use",
 	},
 	{
+		rooms: []string{"telemetry", "telemetry/trace"},
+		ours:  []string{"."},
+		pure:  true,
+		why:   "what was written is read without the run",
+	},
+	{
 		rooms: []string{"checkpoint"},
 		ours:  []string{"."},
 		pure:  true,
@@ -265,7 +271,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"node/internal/watch"},
-		ours:  []string{".", "internal/histogram", "internal/preempt", "internal/protocol"},
+		ours:  []string{".", "internal/histogram", "internal/preempt", "internal/protocol", "telemetry/trace"},
 		never: []string{"context", "time", "net", "os"},
 		pure:  true,
 		why:   "who watches changes nothing",

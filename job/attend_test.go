@@ -3,8 +3,12 @@ package job
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 // An attendant writes down what it is told.
@@ -24,8 +28,8 @@ func (a attendant) add(what string) {
 func (a attendant) Ready() { a.add("ready") }
 
 func (a attendant) Close(context.Context) error {
-	if s := a.a.Node.Stats(); a.a.Node.Err() != nil || s.Owned == 0 {
-		a.t.Errorf("node %d was closed before its attendant: %v, %d keys", a.a.Self, a.a.Node.Err(), s.Owned)
+	if err := a.a.Node.Err(); err != nil {
+		a.t.Errorf("node %d was closed before its attendant: %v", a.a.Self, err)
 	}
 	a.add("close")
 	return nil
@@ -52,5 +56,37 @@ func TestEachNodeIsAttendedFromItsStartToItsEnd(t *testing.T) {
 	slices.Sort(log)
 	if !slices.Equal(nodes, []int{0, 1}) || !slices.Equal(log, []string{"close", "close", "ready", "ready"}) {
 		t.Errorf("nodes %v were attended, with %q", nodes, log)
+	}
+}
+
+func TestEveryNodeTracesItsKeys(t *testing.T) {
+	dir := t.TempDir()
+	spec := tiny(2)
+	r, err := Local(timeout(t), "test", spec, NodeConfig{Trace: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := trace.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var moves uint64
+	for n := range 2 {
+		err := tr.Events(godwit.NodeID(n), 0, func(e trace.Event) bool {
+			if e.Kind == trace.Arrived {
+				moves++
+			}
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if tr.Header.Run != "test" || moves < r.Stats.Moves || moves == 0 {
+		t.Errorf("the trace of run %q has %d moves, there were at least %d", tr.Header.Run, moves, r.Stats.Moves)
+	}
+	_, err = Local(timeout(t), "other", spec, NodeConfig{Trace: dir, TraceKeys: "nothing:1"})
+	if err == nil || !strings.Contains(err.Error(), "nothing") {
+		t.Errorf("a table that is not there is traced: %v", err)
 	}
 }

@@ -23,6 +23,7 @@ type Event struct {
 	Epoch      *Epoch      `json:"epoch,omitempty"`      // an epoch ended
 	Evaluation *Evaluation `json:"evaluation,omitempty"` // the model was evaluated
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // one was written, or could not be
+	Warning    string      `json:"warning,omitempty"`    // what a person should hear of, and the run goes on
 	Stopping   string      `json:"stopping,omitempty"`   // why an early end was asked for
 	Result     *Result     `json:"result,omitempty"`     // the run ended well; the last event
 }

@@ -48,6 +48,10 @@ type NodeConfig struct {
 	Progress func(Event)
 	// Tick is how often Progress gets a Tick; 0: never.
 	Tick time.Duration
+	// Trace is the folder to which the node writes what becomes of keys (package
+	// telemetry/trace), in a folder of the run's name; empty: none. TraceKeys says which keys, as
+	// trace.ParseKeys reads it.
+	Trace, TraceKeys string
 	// Attend, if set, is given the node when it has started, and returns who watches it.
 	// It may be called for several nodes, at the same time.
 	Attend func(Attended) (Attendant, error)

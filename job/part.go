@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
 	"github.com/godwit-ps/godwit/transport"
@@ -33,6 +34,7 @@ type part struct {
 	session coord.Session
 
 	node      *node.Node
+	trace     *trace.Writer // of what becomes of keys; nil: none
 	env       train.Env
 	attendant Attendant    // of the node; nil: none
 	cuts      *cuts.Owner  // nil: there are no checkpoints
@@ -82,7 +84,7 @@ func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Li
 	} else if err = p.cause(err); p.session.Err() == nil {
 		p.session.Fail(err)
 	}
-	if p.node != nil {
+	if p.node != nil || p.trace != nil {
 		if cerr := p.close(ctx); cerr != nil && !errors.Is(err, cerr) {
 			err = errors.Join(err, cerr)
 		}
@@ -133,11 +135,14 @@ func (p *part) open(ctx context.Context, nw transport.Network, l transport.Liste
 	if err != nil {
 		return err
 	}
+	if err := p.beginTrace(model); err != nil {
+		return err
+	}
 	starting, end := p.starting(ctx)
 	defer end()
 	p.node, err = node.Start(starting, node.Config{
 		Model: model, Policy: policy, Seed: p.spec.Seed, Samplers: p.task.Samplers(), Workers: p.cfg.workers(p.spec),
-		Session: p.session, Network: nw, Listener: l, Run: p.run,
+		Session: p.session, Network: nw, Listener: l, Run: p.run, Trace: p.trace,
 	})
 	if err != nil {
 		return causeOf(starting, err)

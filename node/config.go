@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 	"github.com/godwit-ps/godwit/transport"
 )
 
@@ -43,6 +44,10 @@ type Config struct {
 	Listener transport.Listener
 	// Run names the run in the handshake between nodes.
 	Run string
+
+	// Trace writes what becomes of keys that it traces; nil: none. Its times count from about the
+	// start of the node. The node does not close it.
+	Trace *trace.Writer
 
 	// Virtual, if set, makes the node one of a simulation.
 	Virtual *virtual.Options

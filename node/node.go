@@ -155,7 +155,8 @@ func (n *Node) build() error {
 	if !n.links.Alone() {
 		seen = watch.New(n.host.Now, clocks.Furthest)
 	}
-	if err := n.makeRows(setup, bell, seen); err != nil {
+	tracer := watch.NewTracer(n.cfg.Trace, n.self, n.host.Now, clocks.Furthest)
+	if err := n.makeRows(setup, bell, watch.Both(seen, tracer)); err != nil {
 		return err
 	}
 	n.planner = planner.New(n.host, n.rows, n.links, n.budget, clocks, n.cfg.Eager)
@@ -173,7 +174,7 @@ func (n *Node) build() error {
 	n.receiver = receive.New(receive.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Bell: bell,
 		Questions: questions, Answers: answers, Asks: ask.New(n.host, n.links), Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
 	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.cfg.Model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Sync: n.loop.Sync,
-		Filters: filtering.New(n.cfg.Model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Cuts: n.cuts, Watch: seen, Policy: n.proto.Policy,
+		Filters: filtering.New(n.cfg.Model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Cuts: n.cuts, Watch: seen, Trace: tracer, Policy: n.proto.Policy,
 		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed, LongStep: n.cfg.longStep()})
 	if err == nil {
 		n.cuts.PushAside = n.workers.PushAside
@@ -182,7 +183,7 @@ func (n *Node) build() error {
 }
 
 // makeRows makes the shards, and what the protocol is to know.
-func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, seen *watch.Watch) error {
+func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, tell func(protocol.Event)) error {
 	var err error
 	if n.proto, err = n.cfg.protocol(); err != nil {
 		return err
@@ -195,9 +196,7 @@ func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, seen *watch.Watch) e
 		n.proto.Hot = n.hot.Has
 	}
 	n.proto.SettingUp, n.proto.Misplaced, n.proto.CutShort = setup.Going, n.misplaced, func() { n.cuts.Short() }
-	if seen != nil {
-		n.proto.Tell = seen.Happened
-	}
+	n.proto.Tell = tell
 	n.arena.Short = n.outOfMemory
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {

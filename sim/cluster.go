@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -37,6 +38,10 @@ type Config struct {
 	Samplers []sampling.Spec  // by their index in PrepareSample
 	NoHints  bool             // do without location hints (for comparison)
 	Eager    bool             // act on intents as soon as they are signalled (for comparison)
+
+	// Trace, if set, makes the writer of a node's trace, which should be Plain. Times are virtual. The
+	// caller closes it after the cluster.
+	Trace func(godwit.NodeID) (*trace.Writer, error)
 
 	Network Network // the zero Network takes no time
 	Compute Compute // the zero Compute costs nothing
@@ -194,6 +199,12 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 		Virtual: &virtual.Options{World: world{c, h}, Started: func(n virtual.Node) { h.virtual = n }, Flush: func(to godwit.NodeID) {
 			c.flush(h, to)
 		}, Limits: c.cfg.Limits, Broken: c.cfg.Broken, BrokenCut: c.cfg.BrokenCut, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers, LongStep: c.cfg.LongStep},
+	}
+	if c.cfg.Trace != nil {
+		var err error
+		if cfg.Trace, err = c.cfg.Trace(h.id); err != nil {
+			return err
+		}
 	}
 	if c.cfg.Forgets > 0 {
 		cfg.Virtual.Forgets = func() bool { return c.rng.Float64() < c.cfg.Forgets }

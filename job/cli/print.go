@@ -87,6 +87,8 @@ func (p *printer) event(e job.Event) {
 		p.evaluation(e.Evaluation)
 	case e.Checkpoint != nil:
 		p.checkpoint(e.Checkpoint)
+	case e.Warning != "":
+		p.line("warning: %s", e.Warning)
 	case e.Stopping != "":
 		p.line("stopping: %s", e.Stopping)
 	}

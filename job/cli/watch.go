@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net"
+	"path/filepath"
 	"strconv"
 
 	"github.com/godwit-ps/godwit/job"
@@ -13,18 +14,32 @@ import (
 type watching struct {
 	metrics string // where; empty: nowhere
 	pprof   bool
-	spread  bool // the nodes of this machine share the address: node N listens N ports further on
+	trace   string // folder; empty: none
+	keys    string // that are traced
+	spread  bool   // the nodes of this machine share the address: node N listens N ports further on
 }
 
 func (w *watching) flags() Group {
 	g := NewGroup("Watching")
 	g.StringVar(&w.metrics, "metrics", "", "`host:port` at which Prometheus reads what a node does, and /healthz and /readyz are; without a host, loopback; of nodes that this command starts, node N listens N ports further on")
 	g.BoolVar(&w.pprof, "pprof", false, "serve profiles of the process there as well, at /debug/pprof/")
+	g.StringVar(&w.trace, "trace", "", "`folder` to write the life of keys to, in a folder of the run's name: who owned them, had copies, and accessed them, see '"+program()+" explain'")
+	g.StringVar(&w.keys, "trace-keys", "", "which `keys` to trace: \"random=1000\" for so many, \"table:row\" for one, by commas (default: 100000 at random, or all of fewer)")
 	return g
 }
 
 // check says what is wrong with the flags.
 func (w *watching) check() error {
+	if w.trace == "" && w.keys != "" {
+		return fmt.Errorf("--trace-keys says which keys --trace traces: give that too")
+	}
+	if w.trace != "" {
+		dir, err := filepath.Abs(w.trace)
+		if err != nil {
+			return fmt.Errorf("--trace: %w", err)
+		}
+		w.trace = dir
+	}
 	if w.metrics == "" {
 		if w.pprof {
 			return fmt.Errorf("--pprof serves profiles at the address of --metrics: give that too")
@@ -45,11 +60,15 @@ func (w *watching) command() (flags []string) {
 	if w.pprof {
 		flags = append(flags, "--pprof")
 	}
+	if w.trace != "" {
+		flags = append(flags, "--trace", w.trace, "--trace-keys", w.keys)
+	}
 	return flags
 }
 
 // attend has a node be watched. tell is told where.
 func (w *watching) attend(c *job.NodeConfig, tell func(string)) {
+	c.Trace, c.TraceKeys = w.trace, w.keys
 	if w.metrics == "" {
 		return
 	}

@@ -80,5 +80,6 @@ func (w *Worker) Finish() {
 	if b := w.g.Bound; b != nil {
 		b.Enter(w.clock)
 	}
+	w.tally.Advanced(w.clock.Now(), true)
 	w.rest()
 }

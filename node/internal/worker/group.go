@@ -55,7 +55,8 @@ type Config struct {
 	Questions *scan.Questions
 	Barrier   *run.Barrier
 	Cuts      *cut.Cuts
-	Watch     *watch.Watch // nil: the node is alone
+	Watch     *watch.Watch  // nil: the node is alone
+	Trace     *watch.Tracer // nil: no key is traced
 	Policy    placement.Policy
 	Samplers  []sampling.Spec // by their index in PrepareSample
 	Seed      uint64          // of the samplers
@@ -80,6 +81,7 @@ func New(c Config) (*Group, error) {
 		if placement.FetchesAhead(c.Policy) && !c.Links.Alone() {
 			w.fetcher.Begin(ahead.Config{Host: c.Host, Rows: c.Rows, Ops: w.ops, Intents: w.intents, Clock: clock, Model: c.Model, Bounded: c.Bound != nil, Long: int64(g.LongStep)}, w)
 		}
+		w.tally = c.Trace.Tally()
 		w.scans = c.Questions.Worker(w.id, &w.out)
 		var err error
 		if w.samples, err = samplers.New(c.Samplers, c.Model, c.Seed, c.Seed+uint64(w.id.Node)<<32+uint64(w.id.Local)+1); err != nil {

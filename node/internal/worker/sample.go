@@ -15,6 +15,7 @@ func (a sampleAccess) PullIfLocal(k godwit.Key, dst []float32) bool {
 	p := a.w.pullHere(k, dst)
 	if p != protocol.Elsewhere {
 		a.w.g.Watch.AccessedOne(k)
+		a.w.tally.AccessedOne(k)
 		add(&a.w.count.sample[p], 1)
 	}
 	return p != protocol.Elsewhere

@@ -44,6 +44,7 @@ type Worker struct {
 	count   counters
 	teacher *shards.Teacher // is told of accesses that nobody announced; nil: the policy learns nothing from them
 	party   cut.Party       // as cuts see the worker
+	tally   watch.Tally     // of its accesses of traced keys
 }
 
 // A request is what a worker knows, beside the operation, of a call by which it asks others.
@@ -218,6 +219,7 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 		buf = w.filters.AddKept(keys, buf)
 	}
 	w.g.Watch.Accessed(keys)
+	w.tally.Accessed(keys)
 	if !w.rows.Serve(kind, keys, buf) {
 		return 0, w.fail(what, keys, w.g.Host.Err())
 	}
@@ -235,6 +237,7 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 			add(&c[p], n)
 		}
 	}
+	w.tally.Missed(keys, w.rows.Miss)
 	w.req.order.Misses(w.g.Rows, keys, w.rows.Miss)
 	if kind == wire.Push {
 		if len(w.rows.Miss) > 0 || w.filters.Took() {
@@ -367,6 +370,7 @@ func (w *Worker) Advance() godwit.Clock {
 	}
 	w.intents.Advanced(c)
 	w.fetcher.Advanced(w.count.waiting.Load())
+	w.tally.Advanced(c, false)
 	w.giveWay()
 	return c
 }
@@ -408,6 +412,7 @@ func (w *Worker) Barrier(ctx context.Context) error {
 	}
 	w.clock.Crossed()
 	w.fetcher.ForgetAll()
+	w.tally.Advanced(w.clock.Now(), true)
 	return nil
 }
 

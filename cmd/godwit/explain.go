@@ -1,0 +1,43 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit/job/cli"
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+func explainCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "explain KEY --trace DIR",
+		Short: "Tell the life of a key in a run that was traced",
+		Long: `Tell who owned a key and when, which nodes had replicas, which announced it, and how often workers
+accessed it where, from what a run wrote with --trace. A key is its number, or table:row.
+` + cli.ExitCodes,
+		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit explain entities:17 --trace /tmp/trace",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := trace.Open(dir)
+			if err != nil {
+				return cli.Failed(err)
+			}
+			k, err := trace.ParseKey(args[0], t.Header.Tables)
+			if err != nil {
+				return cli.Usage(err)
+			}
+			l, err := t.Life(k)
+			if err != nil {
+				return cli.Failed(err)
+			}
+			if err := l.Explain(cmd.OutOrStdout(), &t.Header); err != nil {
+				return cli.Failed(err)
+			}
+			return nil
+		},
+	}
+	g := cli.NewGroup("Trace")
+	g.StringVar(&dir, "trace", "", "`folder` of the trace")
+	cli.AddGroups(cmd, g)
+	return cmd
+}

@@ -1,0 +1,130 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A stay is what a node had to do with a key in all of its life.
+type stay struct {
+	owned                     time.Duration
+	moves, copies, refreshes  int
+	intents, accesses, missed int64
+}
+
+// shown is how many of a key's moves Explain lists at the most.
+const shown = 20
+
+// Explain tells the life in words.
+func (l *Life) Explain(w io.Writer, h *Header) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "key %s of run %s, policy %s, %d nodes\n", NameOf(l.Key, h.Tables), printable(h.Run), printable(h.Policy), h.Nodes)
+	if len(l.Events) == 0 {
+		fmt.Fprintf(&b, "no event: it is not traced (%s), or nobody used it\n", printable(h.Traced))
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	end := l.end()
+	l.explainReigns(&b, end)
+	l.explainNodes(&b, h.Nodes, end)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// NameOf returns a key as people know it: table:row.
+func NameOf(k godwit.Key, tables []Table) string {
+	for _, t := range tables {
+		if k >= t.First && uint64(k-t.First) < t.Rows {
+			return fmt.Sprintf("%d (%s:%d)", k, printable(t.Name), k-t.First)
+		}
+	}
+	return fmt.Sprint(k)
+}
+
+// printable returns a text of a file without what terminals take for commands.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// end returns the time of the last event.
+func (l *Life) end() (last int64) {
+	for _, e := range l.Events {
+		last = max(last, e.Time)
+	}
+	return last
+}
+
+func (l *Life) explainReigns(b *strings.Builder, end int64) {
+	if len(l.Reigns) == 0 {
+		b.WriteString("no node told that it owned the key: its main copy was made before the trace began, and never moved\n")
+		return
+	}
+	last := l.Reigns[len(l.Reigns)-1]
+	fmt.Fprintf(b, "it moved %d times; since %s it is at node %d\n", len(l.Reigns)-1, seconds(last.From), last.Owner)
+	from := max(0, len(l.Reigns)-shown)
+	if from > 0 {
+		fmt.Fprintf(b, "the last %d owners:\n", shown)
+	}
+	for _, r := range l.Reigns[from:] {
+		until := r.To
+		if until < 0 {
+			until = end
+		}
+		fmt.Fprintf(b, "  epoch %d: node %d from %s, for %s\n", r.Epoch, r.Owner, seconds(r.From), seconds(max(0, until-r.From)))
+	}
+}
+
+func (l *Life) explainNodes(b *strings.Builder, nodes int, end int64) {
+	stays, whole := make([]stay, nodes), time.Duration(0)
+	for _, r := range l.Reigns {
+		if r.To < 0 {
+			r.To = end
+		}
+		d := time.Duration(max(0, r.To-r.From))
+		stays[r.Owner].owned += d
+		whole += d
+	}
+	for _, e := range l.Events {
+		stays[e.Node].count(&e)
+	}
+	for n, s := range stays {
+		if s == (stay{}) {
+			continue
+		}
+		fmt.Fprintf(b, "node %d: owned it %.0f %% of the time, it moved here %d times; %d replicas, refreshed %d times; %d intents; %d accesses", n,
+			100*float64(s.owned)/float64(max(1, whole)), s.moves, s.copies, s.refreshes, s.intents, s.accesses)
+		if s.missed > 0 {
+			fmt.Fprintf(b, ", of which %d had to ask or wait", s.missed)
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func (s *stay) count(e *Event) {
+	switch e.Kind {
+	case Arrived:
+		s.moves++
+	case Copied:
+		s.copies++
+	case Refreshed:
+		s.refreshes++
+	case Wanted:
+		s.intents++
+	case Accessed:
+		s.accesses += int64(e.N)
+	case Missed:
+		s.missed += int64(e.N)
+	}
+}
+
+func seconds(nanos int64) string { return fmt.Sprintf("%.3f s", float64(nanos)/1e9) }

@@ -1,0 +1,106 @@
+package trace
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// Usual is how many keys are traced where nobody says which: all of a model that has no more, else
+// so many at random.
+const Usual = 100_000
+
+// Keys says which keys are traced: the same at all nodes of a run.
+type Keys struct {
+	text  string
+	below uint64       // keys are traced whose hash is at most that,
+	all   bool         // … or all,
+	named []godwit.Key // … and these, sorted
+}
+
+// ParseKeys reads which keys of a model to trace: "random=1000" for so many at random, and
+// "table:row" for one row, by commas. Nothing is "random=100000".
+func ParseKeys(text string, m *godwit.Model) (ks Keys, err error) {
+	ks.text = text
+	if strings.TrimSpace(text) == "" {
+		ks.text = fmt.Sprintf("random=%d", Usual)
+	}
+	for _, part := range strings.Split(ks.text, ",") {
+		part = strings.TrimSpace(part)
+		if n, ok := strings.CutPrefix(part, "random="); ok {
+			if err := ks.random(n, m); err != nil {
+				return ks, err
+			}
+			continue
+		}
+		k, err := ParseKey(part, TablesOf(m))
+		if err != nil {
+			return ks, err
+		}
+		ks.named = append(ks.named, k)
+	}
+	slices.Sort(ks.named)
+	return ks, nil
+}
+
+func (ks *Keys) random(text string, m *godwit.Model) error {
+	n, err := strconv.ParseUint(text, 10, 48)
+	if err != nil {
+		return fmt.Errorf("trace: random=%s: want how many keys to trace", text)
+	}
+	ks.all = n >= uint64(m.Keys())
+	ks.below = uint64(float64(n) / float64(m.Keys()) * math.MaxUint64)
+	return nil
+}
+
+// ParseKey reads a key: its number, or table:row.
+func ParseKey(text string, tables []Table) (godwit.Key, error) {
+	name, row, named := cutLast(text, ':')
+	n, err := strconv.ParseUint(row, 10, 48)
+	if err != nil {
+		return 0, fmt.Errorf("trace: key %q: want its number, or table:row with the row's number", text)
+	}
+	var have []string
+	for _, t := range tables {
+		switch {
+		case named && t.Name == name && n < t.Rows:
+			return t.First + godwit.Key(n), nil
+		case named && t.Name == name:
+			return 0, fmt.Errorf("trace: key %q: table %q has rows 0 … %d", text, name, t.Rows-1)
+		case !named && n >= uint64(t.First) && n-uint64(t.First) < t.Rows:
+			return godwit.Key(n), nil
+		}
+		have = append(have, t.Name)
+	}
+	if named {
+		return 0, fmt.Errorf("trace: key %q: there is no table %q; there are %s", text, name, strings.Join(have, ", "))
+	}
+	return 0, fmt.Errorf("trace: key %q: the model has no key of that number", text)
+}
+
+func cutLast(s string, sep byte) (before, after string, ok bool) {
+	i := strings.LastIndexByte(s, sep)
+	if i < 0 {
+		return "", s, false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// Has reports whether a key is traced.
+func (ks *Keys) Has(k godwit.Key) bool {
+	if ks.all || uint64(k+1)*0x9e3779b97f4a7c15 < ks.below {
+		return true
+	}
+	if len(ks.named) == 0 {
+		return false
+	}
+	_, ok := slices.BinarySearch(ks.named, k)
+	return ok
+}
+
+// String says which keys they are, as ParseKeys reads it.
+func (ks *Keys) String() string { return ks.text }

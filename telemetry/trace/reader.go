@@ -1,0 +1,223 @@
+package trace
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A Trace is the trace of a run, of which the segments were found. What they contain is read
+// when it is asked for. Any goroutine may use it.
+type Trace struct {
+	Header Header // of the first segment of the first node: run, policy, nodes, tables
+	nodes  [][]segment
+}
+
+// A segment is a file of a node.
+type segment struct {
+	path   string
+	header Header
+}
+
+// Open finds the segments of a trace: dir is the folder of a run, or one that has no more than
+// one such folder in it. Segments whose header was not written whole are left out.
+func Open(dir string) (*Trace, error) {
+	dir, err := runDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trace{}
+	paths, err := filepath.Glob(filepath.Join(dir, "node-*", "*.trace"))
+	if err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		h, err := readHeader(path)
+		if errors.Is(err, errShort) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w (%s)", err, path)
+		}
+		if len(t.nodes) == 0 {
+			t.Header, t.nodes = h, make([][]segment, h.Nodes)
+		}
+		if h.Run != t.Header.Run || h.Nodes != t.Header.Nodes {
+			return nil, fmt.Errorf("trace: %s is of run %q of %d nodes, another segment of run %q of %d: a trace is of one run", path, h.Run, h.Nodes, t.Header.Run, t.Header.Nodes)
+		}
+		t.nodes[h.Node] = append(t.nodes[h.Node], segment{path, h})
+	}
+	if len(t.nodes) == 0 {
+		return nil, fmt.Errorf("trace: there are no segments in %s: want the folder that --trace named, or one in it", dir)
+	}
+	return t, nil
+}
+
+// runDir returns the folder of a run: dir, or the only one in it that has a trace.
+func runDir(dir string) (string, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("trace: %w", err)
+	}
+	if own, _ := filepath.Glob(filepath.Join(dir, "node-*")); len(own) > 0 {
+		return dir, nil
+	}
+	runs, _ := filepath.Glob(filepath.Join(dir, "*", "node-*"))
+	for i, r := range runs {
+		runs[i] = filepath.Dir(r)
+	}
+	if runs = slices.Compact(runs); len(runs) > 1 {
+		return "", fmt.Errorf("trace: %s has the traces of several runs, name one: %s", dir, strings.Join(runs, ", "))
+	}
+	if len(runs) == 1 {
+		return runs[0], nil
+	}
+	return dir, nil
+}
+
+var errShort = errors.New("trace: the segment ends within its header")
+
+func readHeader(path string) (h Header, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return h, fmt.Errorf("trace: %w", err)
+	}
+	defer f.Close()
+	b := make([]byte, preamble)
+	if _, err := io.ReadFull(f, b); err != nil {
+		return h, errShort
+	}
+	n := int(b[12]) | int(b[13])<<8 | int(b[14])<<16 | int(b[15])<<24
+	if n > preamble && n <= maxHeader {
+		b = append(b, make([]byte, n-preamble)...)
+		if _, err := io.ReadFull(f, b[preamble:]); err != nil {
+			return h, errShort
+		}
+	}
+	h, _, err = decodeHeader(b)
+	return h, err
+}
+
+// Events calls yield for each event of a node from a time on, in the order in which the node wrote
+// them, until it returns false. Before come events Owns and Replicates, of that time or before: what the
+// node had of keys when the first segment began that is read.
+func (t *Trace) Events(n godwit.NodeID, from int64, yield func(Event) bool) error {
+	if int(n) >= len(t.nodes) {
+		return nil
+	}
+	segments := t.nodes[n]
+	i, found := slices.BinarySearchFunc(segments, from/micro, func(s segment, at int64) int { return cmp.Compare(s.header.Base, at) })
+	if !found && i > 0 {
+		i--
+	}
+	for ; i < len(segments); i++ {
+		b, err := os.ReadFile(segments[i].path)
+		if err != nil {
+			return fmt.Errorf("trace: %w", err)
+		}
+		_, events, err := Decode(b)
+		if err != nil {
+			return fmt.Errorf("%w (%s)", err, segments[i].path)
+		}
+		for _, e := range events {
+			if !yield(e) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// A Copy is what a node has of a key at a time.
+type Copy struct {
+	Main  bool         // the main copy; else a replica
+	Epoch godwit.Epoch // of the key's ownership, as the node knew it
+}
+
+// At returns what a node has of the traced keys at a time. It reads one segment.
+func (t *Trace) At(n godwit.NodeID, time int64) (map[godwit.Key]Copy, error) {
+	has := map[godwit.Key]Copy{}
+	err := t.Events(n, time, func(e Event) bool {
+		switch e.Kind {
+		case Owns, Replicates:
+			has[e.Key] = Copy{e.Kind == Owns, e.Epoch}
+			return true
+		}
+		if e.Time > time {
+			return false
+		}
+		switch e.Kind {
+		case Created, Arrived:
+			has[e.Key] = Copy{true, e.Epoch}
+		case Copied, Refreshed:
+			has[e.Key] = Copy{false, e.Epoch}
+		case Left, Ended:
+			delete(has, e.Key)
+		}
+		return true
+	})
+	return has, err
+}
+
+// A Reign is the time for which a node owned a key, in an epoch.
+type Reign struct {
+	Epoch    godwit.Epoch  // that it is
+	Owner    godwit.NodeID // who owned the key
+	From, To int64         // by the owner's clock; To is negative while it lasts
+}
+
+// A Life is what became of a key.
+type Life struct {
+	Key    godwit.Key // whose life it is
+	Reigns []Reign    // in the order of their epochs, of which each has one
+	// Events are those of all nodes, in the order of epochs; those of a node are in their order. Of
+	// events that tell no epoch, it is the one that the node knew before.
+	Events []Event
+}
+
+// Life reads the life of a key. The order of reigns follows from epochs, whatever the nodes' clocks
+// said. An error is returned where two nodes owned the key in one epoch.
+func (t *Trace) Life(k godwit.Key) (*Life, error) {
+	l := &Life{Key: k}
+	for n := range t.nodes {
+		known := godwit.Epoch(0)
+		err := t.Events(godwit.NodeID(n), 0, func(e Event) bool {
+			if e.Key != k || e.Kind == Owns || e.Kind == Replicates || e.Kind == Lost {
+				return true
+			}
+			known = max(known, e.Epoch)
+			e.Epoch = known
+			l.Events = append(l.Events, e)
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(l.Events, func(a, b Event) int { return cmp.Compare(a.Epoch, b.Epoch) })
+	return l, l.reign()
+}
+
+// reign finds out who owned the key.
+func (l *Life) reign() error {
+	for _, e := range l.Events {
+		last := len(l.Reigns) - 1
+		switch {
+		case e.Kind == Created || e.Kind == Arrived:
+			if last >= 0 && l.Reigns[last].Epoch == e.Epoch {
+				return fmt.Errorf("trace: key %d has two owners in epoch %d: nodes %d and %d", l.Key, e.Epoch, l.Reigns[last].Owner, e.Node)
+			}
+			l.Reigns = append(l.Reigns, Reign{e.Epoch, e.Node, e.Time, -1})
+		case e.Kind == Left && last >= 0 && l.Reigns[last].Epoch == e.Epoch && l.Reigns[last].Owner == e.Node:
+			l.Reigns[last].To = e.Time
+		}
+	}
+	return nil
+}

@@ -1,0 +1,328 @@
+package trace
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+func model(t testing.TB) *godwit.Model {
+	t.Helper()
+	m, err := godwit.NewModel(godwit.Table{Name: "a", Rows: 1 << 20, Dim: 1, Rule: godwit.Add{}}, godwit.Table{Name: "b:c", Rows: 10, Dim: 1, Rule: godwit.Add{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func header(t testing.TB, node godwit.NodeID) Header {
+	return Header{Run: "r", Policy: "adaptive", Node: node, Nodes: 3, Start: 5, Tables: TablesOf(model(t))}
+}
+
+func create(t testing.TB, dir string, node godwit.NodeID, plain bool) *Writer {
+	t.Helper()
+	w, err := Create(Config{Dir: dir, Header: header(t, node), Plain: plain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func closed(t testing.TB, w *Writer) {
+	t.Helper()
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func all(t testing.TB, dir string, node godwit.NodeID) (events []Event) {
+	t.Helper()
+	tr, err := Open(dir)
+	if err == nil {
+		err = tr.Events(node, 0, func(e Event) bool { events = append(events, e); return true })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 2, false)
+	want := []Event{
+		{Time: 1000, Key: 7, Clock: 3, Epoch: 1, Node: 2, Peer: 1, Kind: Arrived},
+		{Time: 5_000_000_000, Key: 1<<48 - 1, Clock: 1 << 31, Epoch: 1<<32 - 1, Node: 2, Peer: 0, Kind: Refreshed},
+		{Time: 6_000_000_000, Key: 7, Clock: 9, N: 1 << 20, Node: 2, Peer: 2, Kind: Accessed},
+	}
+	for _, e := range want {
+		w.Add(e)
+	}
+	closed(t, w)
+	if got := all(t, dir, 2); !reflect.DeepEqual(got, want) {
+		t.Errorf("read\n%+v, want\n%+v", got, want)
+	}
+	if _, err := Create(Config{Dir: dir, Header: header(t, 2)}); err == nil {
+		t.Error("a trace was written over another one")
+	}
+}
+
+// A process that is killed leaves a record that is not whole, or a header.
+func TestWhatAKilledProcessLeftIsRead(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 0, true)
+	for i := range 10 {
+		w.Add(Event{Time: int64(i) * 1000, Key: godwit.Key(i), Kind: Created})
+	}
+	closed(t, w)
+	path := filepath.Join(nodeDir(dir, 0), "000001.trace")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := len(b) - 10*RecordLen
+	for n := len(b); n > head; n-- {
+		if err := os.Truncate(path, int64(n)); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(all(t, dir, 0)); got != (n-head)/RecordLen {
+			t.Fatalf("%d events of %d bytes", got, n-head)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(nodeDir(dir, 0), "000002.trace"), b[:head/2], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(all(t, dir, 0)); got != 0 {
+		t.Errorf("%d events of a header", got)
+	}
+}
+
+// Whatever the nodes' clocks say, a key has one owner at a time, and its life is in the order of
+// its epochs.
+func TestOrderIsThatOfEpochsNotOfClocks(t *testing.T) {
+	dir := t.TempDir()
+	clocks := []int64{0, -5e9, 5e9} // by which node's clocks are off
+	var ws []*Writer
+	for n := range clocks {
+		ws = append(ws, create(t, dir, godwit.NodeID(n), true))
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	owner, now := 0, int64(10e9)
+	add := func(n int, kind Kind, peer int, epoch int) {
+		ws[n].Add(Event{Time: now + clocks[n], Key: 9, Epoch: godwit.Epoch(epoch), Node: godwit.NodeID(n), Peer: godwit.NodeID(peer), Kind: kind})
+		now += 1e6
+	}
+	add(0, Created, 0, 0)
+	owners := []godwit.NodeID{0}
+	for epoch := range 50 {
+		to := (owner + 1 + rng.IntN(2)) % 3
+		add(to, Wanted, to, 0)
+		add(owner, Left, to, epoch)
+		add(to, Arrived, owner, epoch+1)
+		owner = to
+		owners = append(owners, godwit.NodeID(to))
+	}
+	for _, w := range ws {
+		closed(t, w)
+	}
+	tr, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tr.Life(9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []godwit.NodeID
+	for i, r := range l.Reigns {
+		got = append(got, r.Owner)
+		if r.Epoch != godwit.Epoch(i) || (r.To < 0) != (i == len(owners)-1) || r.To >= 0 && r.To < r.From {
+			t.Errorf("reign %d is %+v", i, r)
+		}
+	}
+	if !slices.Equal(got, owners) {
+		t.Errorf("owners were %v, want %v", got, owners)
+	}
+	if len(l.Events) != 151 {
+		t.Errorf("the life has %d events, want 151", len(l.Events))
+	}
+}
+
+func TestTwoOwnersOfAnEpochAreNoticed(t *testing.T) {
+	dir := t.TempDir()
+	for n := range godwit.NodeID(2) {
+		w := create(t, dir, n, true)
+		w.Add(Event{Key: 1, Node: n, Epoch: 4, Kind: Arrived})
+		closed(t, w)
+	}
+	tr, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Life(1); err == nil {
+		t.Error("a key with two owners has a life")
+	}
+}
+
+// A trace of several segments is read from any time on as from the beginning.
+func TestEverySegmentSaysWhatTheNodeHas(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 1, true)
+	rng := rand.New(rand.NewPCG(3, 4))
+	has := map[godwit.Key]Copy{}
+	type state struct {
+		at  int64
+		has map[godwit.Key]Copy
+	}
+	var states []state
+	for i := range 40_000 {
+		k := godwit.Key(rng.IntN(50))
+		kinds := []Kind{Arrived, Copied}
+		if c, ok := has[k]; ok && c.Main {
+			kinds = []Kind{Left}
+		} else if ok {
+			kinds = []Kind{Refreshed, Ended}
+		}
+		e := Event{Time: int64(i) * 1000, Key: k, Epoch: godwit.Epoch(i), Node: 1, Peer: 0, Kind: kinds[rng.IntN(len(kinds))]}
+		w.Add(e)
+		switch e.Kind {
+		case Arrived:
+			has[k] = Copy{true, e.Epoch}
+		case Copied, Refreshed:
+			has[k] = Copy{false, e.Epoch}
+		default:
+			delete(has, k)
+		}
+		if i%5000 == 4999 {
+			w.flush()
+			w.size = segmentBytes // a new one
+		}
+		if i%999 == 0 {
+			x := state{e.Time, map[godwit.Key]Copy{}}
+			for k, c := range has {
+				x.has[k] = c
+			}
+			states = append(states, x)
+		}
+	}
+	closed(t, w)
+	tr, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(tr.nodes[1]); n < 8 {
+		t.Fatalf("the trace has %d segments", n)
+	}
+	for _, x := range states {
+		got, err := tr.At(1, x.at)
+		if err != nil || !reflect.DeepEqual(got, x.has) {
+			t.Fatalf("at %d the node has %v, want %v (%v)", x.at, got, x.has, err)
+		}
+	}
+}
+
+// A spool that takes nothing costs events, which are counted, and no time.
+func TestWhatADiskDoesNotTakeIsDroppedAndCounted(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 0, false)
+	w.writing.Lock() // as a write that hangs
+	for i := range maxPending + 1000 {
+		w.Add(Event{Key: godwit.Key(i), Kind: Refreshed})
+	}
+	w.Add(Event{Key: 5, Kind: Ended})
+	full := w.Dropped()
+	if err := w.file.Close(); err != nil { // as a disk that is full
+		t.Fatal(err)
+	}
+	w.writing.Unlock()
+	w.flush()
+	if full != 1000 || w.Dropped() != maxPending+1001 {
+		t.Errorf("%d and %d events were dropped, want 1000 and %d", full, w.Dropped(), maxPending+1001)
+	}
+	w.Add(Event{Key: 1, Kind: Created, Time: 77_000})
+	if err := w.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the error of writing is %v", err)
+	}
+	events := all(t, dir, 0)
+	lost := uint32(0)
+	for _, e := range events {
+		if e.Kind == Lost {
+			lost += e.N
+		}
+	}
+	if last := slices.IndexFunc(events, func(e Event) bool { return e.Kind == Created }); last < 0 || lost < maxPending {
+		t.Errorf("after %d events were lost, %d were written: %v", lost, len(events), events)
+	}
+}
+
+func TestKeysAreNamedAndDrawn(t *testing.T) {
+	m := model(t)
+	for text, want := range map[string]struct{ least, most int }{"": {95_000, 105_000}, "random=1000, a:5,b:c:9": {900, 1100}, "random=2000000": {m2, m2}, "a:5": {1, 1}} {
+		ks, err := ParseKeys(text, m)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		n := 0
+		for k := godwit.Key(0); m.Has(k); k++ {
+			if ks.Has(k) {
+				n++
+			}
+		}
+		if n < want.least || n > want.most {
+			t.Errorf("%q traces %d keys, want %d … %d", text, n, want.least, want.most)
+		}
+	}
+	for _, text := range []string{"random=", "random=-1", "x:1", "a:1048576", "2000000", "a", ",", "a:1,,b:c:1"} {
+		if _, err := ParseKeys(text, m); err == nil {
+			t.Errorf("%q names keys", text)
+		}
+	}
+	if ks, err := ParseKeys("b:c:9", m); err != nil || !ks.Has(m.Key(1, 9)) || ks.Has(m.Key(1, 8)) {
+		t.Errorf("b:c:9 is %+v (%v)", ks, err)
+	}
+}
+
+const m2 = 1<<20 + 10
+
+func FuzzDecode(f *testing.F) {
+	h := header(f, 1)
+	b, err := h.encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	e := Event{Time: 3000, Key: 7, Kind: Copied}
+	f.Add(e.append(b, 0))
+	f.Add(b[:20])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, events, err := Decode(b)
+		if err != nil {
+			return
+		}
+		head, err := h.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range events {
+			head = events[i].append(head, h.Base)
+		}
+		h2, again, err := Decode(head)
+		if err != nil || !reflect.DeepEqual(h, h2) || len(events) != len(again) || len(events) > 0 && !reflect.DeepEqual(events, again) {
+			t.Fatalf("read, written and read again: %v\n%+v %+v\n%+v %+v", err, h, events, h2, again)
+		}
+	})
+}
+
+func BenchmarkAdd(b *testing.B) {
+	w := create(b, b.TempDir(), 0, true)
+	for i := range b.N {
+		w.Add(Event{Time: int64(i) * 1000, Key: godwit.Key(i & 0xffff), Kind: Refreshed})
+	}
+	closed(b, w)
+}

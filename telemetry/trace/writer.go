@@ -1,0 +1,274 @@
+package trace
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// A Config says whose trace is written where.
+type Config struct {
+	Dir    string // folder of the run's trace; each node has one within it
+	Header Header // what all segments begin with; Segment and Base are the writer's
+	Keys   Keys   // which are traced
+	// Plain has whoever adds events write them as well, where there are many: for simulations, which
+	// have a time of their own.
+	Plain bool
+}
+
+// How the writer goes about it.
+const (
+	flushEvery   = 250 * time.Millisecond
+	maxPending   = 1 << 17  // events that wait to be written; more are dropped, and those of copies that come or go at twice as many
+	segmentBytes = 16 << 20 // of a segment at the most, about
+	segmentTime  = 1 << 31  // µs that a segment spans at the most
+)
+
+// A Writer writes the trace of one node. Any goroutine may add to it.
+type Writer struct {
+	cfg  Config
+	stop chan struct{}
+	done chan struct{}
+
+	mu      sync.Mutex
+	pending []Event
+	lost    uint64 // events dropped since the last Lost was written
+	dropped uint64 // … since the beginning
+
+	// of the goroutine that writes
+	writing sync.Mutex
+	spare   []Event
+	buf     []byte
+	file    *os.File
+	size    int
+	base    int64 // of the segment, in µs
+	segment int
+	held    map[godwit.Key]held // what the node has of keys
+	last    int64               // time of the last event
+	err     error               // the last that writing met
+}
+
+// A held key has a copy at the node.
+type held struct {
+	kind  Kind // Owns or Replicates
+	epoch godwit.Epoch
+}
+
+// Create makes the folder of a node's trace, which must not have one, and begins to write.
+func Create(c Config) (*Writer, error) {
+	if c.Header.Nodes > MaxNodes {
+		return nil, fmt.Errorf("trace: the run has %d nodes, a trace can have %d", c.Header.Nodes, MaxNodes)
+	}
+	c.Header.Traced = c.Keys.String()
+	dir := nodeDir(c.Dir, c.Header.Node)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	if old, err := os.ReadDir(dir); err != nil || len(old) > 0 {
+		return nil, fmt.Errorf("trace: %s has a trace already; give another folder", dir)
+	}
+	w := &Writer{cfg: c, held: map[godwit.Key]held{}, stop: make(chan struct{}), done: make(chan struct{})}
+	if err := w.begin(); err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	if c.Plain {
+		close(w.done)
+	} else {
+		go w.run()
+	}
+	return w, nil
+}
+
+func nodeDir(dir string, n godwit.NodeID) string {
+	return filepath.Join(dir, fmt.Sprintf("node-%d", n))
+}
+
+// Has reports whether a key is traced. A nil Writer traces none.
+func (w *Writer) Has(k godwit.Key) bool { return w != nil && w.cfg.Keys.Has(k) }
+
+// Add adds an event. It waits for nothing but others that add.
+func (w *Writer) Add(e Event) {
+	w.mu.Lock()
+	full := len(w.pending) >= maxPending && (len(w.pending) >= 2*maxPending || !e.Kind.moves())
+	if full {
+		w.lost++
+		w.dropped++
+	} else {
+		w.pending = append(w.pending, e)
+	}
+	w.mu.Unlock()
+	if w.cfg.Plain && full {
+		w.flush()
+		w.mu.Lock()
+		w.pending = append(w.pending, e)
+		w.lost--
+		w.dropped--
+		w.mu.Unlock()
+	}
+}
+
+// Dropped returns how many events could not be written.
+func (w *Writer) Dropped() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dropped
+}
+
+// Close writes what was added, and ends the writer. It says how writing failed last, if it did.
+func (w *Writer) Close() error {
+	close(w.stop)
+	<-w.done
+	w.flush()
+	err := w.err
+	if w.file != nil {
+		if cerr := w.file.Close(); err == nil {
+			err = cerr
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("trace: %d events were not written: %w", w.Dropped(), err)
+	}
+	return nil
+}
+
+func (w *Writer) run() {
+	defer close(w.done)
+	t := time.NewTicker(flushEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			w.flush()
+		case <-w.stop:
+			return
+		}
+	}
+}
+
+// flush writes what was added. What cannot be written is dropped.
+func (w *Writer) flush() {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	w.mu.Lock()
+	events, lost := w.pending, w.lost
+	w.pending, w.lost = w.spare[:0], 0
+	w.mu.Unlock()
+	w.spare = events
+	if lost > 0 {
+		events = append(events, Event{Kind: Lost, N: uint32(min(lost, 1<<32-1)), Time: w.last, Node: w.cfg.Header.Node, Peer: w.cfg.Header.Node})
+	}
+	for len(events) > 0 {
+		n := w.some(events)
+		if err := w.write(events[:n]); err != nil {
+			w.err = err
+			w.skip(events, n)
+			rest := uint64(len(events))
+			if lost > 0 {
+				rest-- // the event that says so is none
+			}
+			w.mu.Lock()
+			w.lost += rest + lost
+			w.dropped += rest
+			w.mu.Unlock()
+			return
+		}
+		events = events[n:]
+	}
+}
+
+// skip takes note of events that are not written. Of the first n, write has done so, or begun to.
+func (w *Writer) skip(events []Event, n int) {
+	for i := range events {
+		if i >= n || w.file == nil {
+			w.hold(&events[i])
+		}
+	}
+}
+
+// some returns how many events to write at once: few enough for segments to be of equal size.
+func (w *Writer) some(events []Event) int { return min(len(events), segmentBytes/RecordLen/8) }
+
+// write writes events, to a new segment if this one is long enough.
+func (w *Writer) write(events []Event) error {
+	if w.file == nil || w.size >= segmentBytes || events[len(events)-1].Time/micro-w.base > segmentTime {
+		if err := w.begin(); err != nil {
+			return err
+		}
+	}
+	w.buf = w.buf[:0]
+	for i := range events {
+		e := &events[i]
+		w.hold(e)
+		w.last = max(w.last, e.Time)
+		w.buf = e.append(w.buf, w.base)
+	}
+	return w.put()
+}
+
+// put writes buf. After an error, the next events go to a new segment: this one may end within
+// a record.
+func (w *Writer) put() error {
+	n, err := w.file.Write(w.buf)
+	w.size += n
+	if err != nil {
+		_ = w.file.Close() // the first error is told
+		w.file = nil
+	}
+	return err
+}
+
+// hold takes note of what the node has of a key.
+func (w *Writer) hold(e *Event) {
+	switch e.Kind {
+	case Created, Arrived:
+		w.held[e.Key] = held{Owns, e.Epoch}
+	case Copied, Refreshed:
+		w.held[e.Key] = held{Replicates, e.Epoch}
+	case Left, Ended:
+		delete(w.held, e.Key)
+	}
+}
+
+// begin begins a segment, with what the node has of keys.
+func (w *Writer) begin() error {
+	if w.file != nil {
+		err := w.file.Close()
+		w.file = nil
+		if err != nil {
+			return err
+		}
+	}
+	h := w.cfg.Header
+	h.Segment, h.Base = w.segment+1, w.last/micro
+	head, err := h.encode()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(nodeDir(w.cfg.Dir, h.Node), fmt.Sprintf("%06d.trace", h.Segment)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	w.file, w.size, w.base = f, 0, h.Base
+	w.buf = append(w.buf[:0], head...)
+	keys := make([]godwit.Key, 0, len(w.held))
+	for k := range w.held {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		x := w.held[k]
+		e := Event{Time: w.last, Key: k, Epoch: x.epoch, Kind: x.kind, Peer: h.Node}
+		w.buf = e.append(w.buf, w.base)
+	}
+	if err := w.put(); err != nil {
+		_ = os.Remove(f.Name()) // the disk may be full: no file stays for each try
+		return err
+	}
+	w.segment = h.Segment
+	return nil
+}
