@@ -105,6 +105,14 @@ mutate: ## break the code in some 300 places, one at a time: which do tests noti
 bench: ## every benchmark once; compare runs with benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
+# The Debian package prometheus has both programs; PROMETHEUS= is their folder if it is not installed.
+PROMETHEUS ?= $(dir $(shell command -v prometheus))
+
+.PHONY: monitoring
+monitoring: ## evaluate the dashboard's panels and the alerts by a real Prometheus
+	@test -n "$(PROMETHEUS)" || { echo "there is no prometheus here: install it, or say where it is by PROMETHEUS=FOLDER"; exit 1; }
+	GODWIT_PROMETHEUS="$(abspath $(PROMETHEUS))" $(GO) test -count 1 ./monitoring
+
 # GATE= are flags of the gate, such as GATE="-match kge" or GATE=-write.
 .PHONY: bench-gate
 bench-gate: ## fail if four nodes take more processor time an example than they did (minutes)
