@@ -143,6 +143,37 @@ func TestARunEndsWithItsBestModel(t *testing.T) {
 	}
 }
 
+// Without a place for checkpoints they are beside the export, until the run has ended well.
+func TestARunWithoutCheckpointsExportsItsBestModel(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "model")
+	spec := tiny(2)
+	spec.Options = train.Options{Epochs: 40, EvalEvery: 1, Patience: 2}
+	if err := os.MkdirAll(Beside(out), 0o777); err != nil { // a run that was killed early left it
+		t.Fatal(err)
+	}
+	written, best := 0, 0
+	r, err := Local(timeout(t), "r", spec, NodeConfig{Export: out, Progress: func(e Event) {
+		if e.Checkpoint != nil && e.Checkpoint.Error == "" {
+			written, best = written+1, e.Checkpoint.Epoch
+			if e.Checkpoint.Place != numberedPlace(Beside(out), e.Checkpoint.Number) {
+				t.Errorf("a checkpoint is at %s", e.Checkpoint.Place)
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.End != train.NoImprovement {
+		t.Skip("the run improved to its end: ", r.End)
+	}
+	if r.Best != r.Epochs-2 || best != r.Best || r.Exported != out || written == 0 {
+		t.Errorf("the model of epoch %d of %d was exported to %q, the last of %d checkpoints was of epoch %d", r.Best, r.Epochs, r.Exported, written, best)
+	}
+	if _, err := os.Stat(Beside(out)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the checkpoints are left: %v", err)
+	}
+}
+
 func TestWhatCannotBeResumedIsSaidBeforeTraining(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runs")
 	spec := tiny(1)

@@ -74,7 +74,7 @@ type Epoch struct {
 	Epoch   int        `json:"epoch"`   // its number, from 1 on
 	Of      int        `json:"of"`      // how many the run lasts, if it does not end early
 	Loss    float64    `json:"loss"`    // mean
-	Items   int64      `json:"items"`   // of the data, trained by all nodes
+	Items   int64      `json:"items"`   // of the data, trained by all nodes of this run
 	Seconds float64    `json:"seconds"` // it took
 	Stats   node.Stats `json:"stats"`   // of all nodes
 }

@@ -405,8 +405,13 @@ func (p *part) epoch(ctx context.Context, e train.Event) error {
 	p.result.TrainSeconds += took
 	p.result.add(did)
 	p.mark, p.epochAt = now, time.Now()
+	examples := e.Loss.Examples
+	if b := p.env.Begin; b != nil { // what the run that this one goes on with had trained of the epoch
+		at := b.Position.Of(e.Epoch)
+		examples -= at.Examples
+	}
 	p.emit(Event{Epoch: &Epoch{
-		Epoch: e.Epoch, Of: p.spec.Options.Epochs, Loss: e.Loss.Mean(), Items: p.items(e.Loss.Examples), Seconds: took, Stats: did,
+		Epoch: e.Epoch, Of: p.spec.Options.Epochs, Loss: e.Loss.Mean(), Items: p.items(examples), Seconds: took, Stats: did,
 	}})
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
 )
 
@@ -33,12 +35,29 @@ func TestTimeoutAndTheTerminalEndARunInOrder(t *testing.T) {
 		for range 3 {
 			p.send(x.s)
 		}
-		if r := p.until("the result", isResult).Result; !r.Interrupted() {
+		at := p.until("a checkpoint", isCheckpoint).Checkpoint
+		epochs := max(at.Epoch, at.Within)
+		r := p.until("the result", isResult).Result
+		if !r.Interrupted() {
 			t.Errorf("%v: the result is %+v", x.s, r)
 		}
 		p.exits(cli.Interrupted, limit)
 		gone(t, began, 0)
 		if _, err := os.Stat(filepath.Join(dir, "entities.npy")); err != nil {
+			t.Error(err)
+		}
+		if _, errs := p.said(); !strings.Contains(errs, "go on with --resume "+at.Place) {
+			t.Errorf("%v: it says\n%s", x.s, errs)
+		}
+		code, out, errs := run(t, "train", "--resume="+at.Place, "--epochs", fmt.Sprint(epochs), "--json")
+		if code != 0 || result(t, out).Epochs != epochs {
+			t.Errorf("resumed to epoch %d: exit code %d\n%s", epochs, code, errs)
+		}
+		// Another run with the export leaves what is there where it can be found.
+		if code, _, errs := run(t, with("--export", dir)...); code != 0 {
+			t.Error(errs)
+		}
+		if _, err := os.Stat(job.Beside(dir) + ".former"); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,0 +1,199 @@
+package cuts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/internal/traintest"
+	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/schedule"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// A fleet is nodes whose cuts cross at once and hand over a row each.
+type fleet struct {
+	t      *testing.T
+	owners []*Owner
+	due    chan time.Time // what Due returns next; it is never due while there is nothing
+	ended  sync.WaitGroup
+
+	took  []string // in order
+	next  uint64
+	fails int           // the node that cannot take; -1: none
+	hold  chan struct{} // rows are handed over when it is closed; nil: at once
+	held  chan struct{} // gets a word when a node has crossed
+	state func(int) *train.State
+}
+
+func newFleet(t *testing.T, nodes int) *fleet {
+	f := &fleet{t: t, due: make(chan time.Time, 1), fails: -1, held: make(chan struct{}, 4*nodes)}
+	f.state = func(int) *train.State { return &train.State{} }
+	x := traintest.NewExchange(nodes)
+	meet := traintest.NewExchange(nodes) // a cut begins when all nodes make it
+	for i := range nodes {
+		var o *Owner
+		o = New(Config{Leader: i == 0, Taker: taker{f, i}, Exchange: x.Of(i), Due: f.dueNext,
+			Rows: func(ctx context.Context, number uint64, _ node.Which, sink node.Sink) (s node.CutStats, err error) {
+				if _, err := meet.Of(i)(ctx, fmt.Sprint(number), nil); err != nil {
+					return s, err
+				}
+				o.OnCut(number, f.state(i), nil)
+				f.held <- struct{}{}
+				if f.hold != nil {
+					<-f.hold
+				}
+				return s, sink(0, []uint64{uint64(i)}, []float32{1})
+			}})
+		f.owners = append(f.owners, o)
+		f.ended.Go(func() {
+			if err := o.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return f
+}
+
+func (f *fleet) dueNext() time.Time {
+	select {
+	case at := <-f.due:
+		return at
+	default:
+		return time.Time{}
+	}
+}
+
+// all calls do for each owner, at once.
+func (f *fleet) all(do func(o *Owner) error) {
+	f.t.Helper()
+	var wg sync.WaitGroup
+	for _, o := range f.owners {
+		wg.Go(func() {
+			if err := do(o); err != nil {
+				f.t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (f *fleet) start() { f.all(func(o *Owner) error { o.Start(); return nil }) }
+
+// finish ends the owners and returns what was taken.
+func (f *fleet) finish() []string {
+	f.all(func(o *Owner) error { return o.Finish(f.t.Context()) })
+	f.ended.Wait()
+	return f.took
+}
+
+type taker struct {
+	f    *fleet
+	node int
+}
+
+func (k taker) Begin() (Plan, error) {
+	k.f.next++
+	return Plan{Number: k.f.next}, nil
+}
+
+func (k taker) Take(ctx context.Context, c *Cut) (json.RawMessage, error) {
+	if k.f.fails == k.node {
+		return nil, errors.New("disk full")
+	}
+	rows := 0
+	if _, err := c.Rows(ctx, func(int, []uint64, []float32) error { rows++; return nil }); err != nil {
+		return nil, err
+	}
+	return fmt.Append(nil, rows), nil
+}
+
+func (k taker) Taken(ctx context.Context, c *Cut, reports []Report) error {
+	s, err := c.State(ctx)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%d: %d epochs, within %d,", c.Number, s.Epochs, s.Within())
+	for _, r := range reports {
+		text += " " + string(r.Report) + r.Err
+	}
+	k.f.took = append(k.f.took, text)
+	return nil
+}
+
+// What all nodes have trained is put together, also where some are an epoch ahead.
+func TestACutIsTakenByAllNodes(t *testing.T) {
+	f := newFleet(t, 3)
+	f.state = func(i int) *train.State {
+		s := &train.State{Epochs: 4, Losses: make([]train.Loss, 4), Position: schedule.Position{First: 5, Epochs: []schedule.Epoch{{Epoch: 5, Done: []schedule.Run{{From: i, To: i + 1}}}}}}
+		if i == 1 {
+			s = &train.State{Epochs: 3, Losses: make([]train.Loss, 3), Position: schedule.Position{First: 4, Epochs: []schedule.Epoch{{Epoch: 4, Under: []schedule.Under{{Chunk: 7, Steps: 2}}}}}}
+		}
+		return s
+	}
+	f.due <- time.Now()
+	f.start()
+	<-f.held
+	if got := f.finish(); !slices.Equal(got, []string{"1: 3 epochs, within 4, 1 1 1"}) {
+		t.Errorf("taken: %q", got)
+	}
+}
+
+// Training waits for the crossing, and not for what takes the rows.
+func TestTrainingGoesOnWhileRowsAreTaken(t *testing.T) {
+	f := newFleet(t, 2)
+	f.hold = make(chan struct{})
+	f.start()
+	f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}) }) // hangs if it waits for the rows
+	close(f.hold)
+	if got := f.finish(); !slices.Equal(got, []string{"1: 0 epochs, within 0, 1 1"}) {
+		t.Errorf("taken: %q", got)
+	}
+}
+
+func TestACutAtABoundaryComesFirst(t *testing.T) {
+	f := newFleet(t, 2)
+	f.hold = make(chan struct{})
+	f.due <- time.Now()
+	f.start()
+	<-f.held
+	<-f.held // the cut that was due is under way
+	var wg sync.WaitGroup
+	wg.Go(func() { f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}) }) })
+	for f.owners[0].at() == 0 { // the leader is at the boundary
+		time.Sleep(time.Millisecond)
+	}
+	close(f.hold)
+	wg.Wait()
+	got := f.finish()
+	if len(got) != 2 || !strings.Contains(got[0], errOutranked.Error()) || got[1] != "2: 0 epochs, within 0, 1 1" {
+		t.Errorf("taken: %q", got)
+	}
+}
+
+// A node that cannot take rows takes part in the cut all the same, and in the next one.
+func TestANodeThatCannotTakeRowsHoldsUpNobody(t *testing.T) {
+	for fails := range 2 {
+		f := newFleet(t, 2)
+		f.fails = fails
+		f.start()
+		f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}) })
+		f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}) })
+		got := f.finish()
+		if len(got) != 2 || !strings.Contains(got[0], "disk full") || !strings.Contains(got[1], "disk full") {
+			t.Errorf("node %d fails; taken: %q", fails, got)
+		}
+	}
+}
+
+func (o *Owner) at() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.calls
+}
