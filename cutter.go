@@ -4,7 +4,8 @@ package godwit
 // is one step boundary of each worker of the run: the saved rows contain each push and Set
 // that was issued before its worker's boundary once, and none that was issued after it.
 //
-// A worker crosses into a cut that was asked for at its next call of Advance or Barrier. One
+// A worker crosses into a cut that was asked for at its next call of Advance or Barrier; where a table
+// bounds staleness, at the first of them that brings it to the clock at which all cross, or to a barrier before. One
 // that waits in Barrier, or has called Rest or Finish, or nothing at all, and nothing since, crosses at once:
 // there it has a boundary already. So a worker must have pushed all of a step, or
 // nothing, when it calls one of the four. A worker whose goroutine ends, or does something else for long,

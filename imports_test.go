@@ -318,7 +318,7 @@ var directions = []direction{
 	{
 		rooms: []string{"node/internal/cut"},
 		ours: []string{".", "internal/host", "internal/preempt", "internal/protocol", "internal/wire", "node/internal/link", "node/internal/operation",
-			"node/internal/round", "node/internal/shards"},
+			"node/internal/round", "node/internal/shards", "node/internal/tick"},
 		never: []string{"net", "os"},
 		pure:  true,
 		why:   "what a cut has follows from what workers did, not from files or the network",

@@ -185,7 +185,7 @@ func (c *Config) protocol() (*protocol.Config, error) {
 		p.Policy = placement.Adaptive
 	}
 	if c.Virtual != nil {
-		p.Broken, p.BrokenCut = c.Virtual.Broken, c.Virtual.BrokenCut
+		p.Broken, p.BrokenCut, p.Kept = c.Virtual.Broken, c.Virtual.BrokenCut, c.Virtual.Limits.Kept
 	}
 	return p, p.Prepare()
 }

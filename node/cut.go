@@ -30,7 +30,7 @@ type CutStats struct {
 	Rows  uint64 `json:"rows"`  // that this node handed over
 	Bytes uint64 `json:"bytes"` // … of values and state
 	Kept  uint64 `json:"kept"`  // rows of which a copy was made, because they changed before they were handed over
-	// Longest is how long a worker of this node waited at the most when it crossed.
+	// Longest is how long a worker of this node waited at the most when it crossed, or for a slow sink.
 	Longest time.Duration `json:"longest_ns"`
 }
 
@@ -41,12 +41,14 @@ type CutStats struct {
 // goroutine, and not after Cut has returned. Rows that were changed before
 // they were handed over come first, else rows are in ascending order for the most part.
 //
-// The rows contain what filters left of pushes from before the boundaries, too. Tables without a bound on
-// staleness promise no more than this: a step from before the cut may have read a push from behind it.
+// The rows contain what filters left of pushes from before the boundaries, too. A step from before the cut may have
+// read a push from behind it. Where a table bounds staleness, all boundaries are at one clock
+// (docs/guarantees.md).
 //
 // The cut is given up at all nodes, with an error, when the context ends at one, or a sink fails,
 // or so many rows are changed before they are saved that copies of them would take more than a tenth
-// of the rows of a node, and more than 64 MiB. Workers are not affected by that. Rows that were
+// of the rows of a node, and more than 64 MiB. From half of that on, workers wait at their step boundaries, as long
+// as the sink takes rows: 5 s at the most without any. A cut that is given up does not affect workers. Rows that were
 // handed over before count as saved all the same, so the next cut must be a WholeCut: a
 // ChangedCut is given up, too. A caller that could not keep what it was given, at any node, must ask for
 // a WholeCut next by itself.

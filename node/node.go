@@ -170,7 +170,7 @@ func (n *Node) build() error {
 	}
 	n.loop = round.New(round.Config{Host: n.host, Links: n.links, Rows: n.rows, Clocks: clocks, Setup: setup, Bell: bell, Budget: n.budget, IDs: ids,
 		Rate: placement.SyncOf(n.proto.Policy).Rate, First: first, Last: []round.Stage{answers}})
-	n.cuts = cut.New(cut.Config{Host: n.host, Links: n.links, Rows: cut.Rows{Set: n.rows, Proto: n.proto}, Ops: n.ops, Sync: n.loop.Sync})
+	n.cuts = cut.New(cut.Config{Host: n.host, Links: n.links, Rows: cut.Rows{Host: n.host, Set: n.rows, Proto: n.proto}, Ops: n.ops, Sync: n.loop.Sync, Bounded: n.bound != nil})
 	n.receiver = receive.New(receive.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Bell: bell,
 		Questions: questions, Answers: answers, Asks: ask.New(n.host, n.links), Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
 	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.cfg.Model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Sync: n.loop.Sync,
@@ -197,6 +197,7 @@ func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, tell func(protocol.E
 	}
 	n.proto.SettingUp, n.proto.Misplaced, n.proto.CutShort = setup.Going, n.misplaced, func() { n.cuts.Short() }
 	n.proto.Tell = tell
+	n.proto.CutFull = func(full bool) { n.cuts.Full(full) }
 	n.arena.Short = n.outOfMemory
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {

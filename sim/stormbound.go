@@ -23,6 +23,8 @@ type stormBounds struct {
 	at     []int          // steps before which all workers meet
 	behind uint64         // barriers that the workers count as behind them at first
 
+	before []history.Moment // by worker: of its step before
+
 	over     [][]godwit.Bound // by table: the bounds so far; while one changes, the looser one
 	changing bool
 	changes  int
@@ -30,6 +32,9 @@ type stormBounds struct {
 
 func newStormBounds(seed uint64, workers int) *stormBounds {
 	b := &stormBounds{rng: rand.New(rand.NewPCG(seed, 0xb0d)), clocks: history.NewClocks(workers)}
+	for range workers {
+		b.before = append(b.before, history.Moment{Barriers: -1})
+	}
 	for range b.rng.IntN(3) {
 		b.at = append(b.at, 1+b.rng.IntN(49))
 	}
@@ -56,6 +61,19 @@ func (b *stormBounds) bind(tables []godwit.Table) {
 		b.stale = append(b.stale, tables[i].Staleness)
 		b.over = append(b.over, []godwit.Bound{tables[i].Staleness})
 	}
+}
+
+// goOn notes that a worker is about to go to its next moment.
+func (b *stormBounds) goOn(worker int, how func(*history.Clocks, int)) {
+	was := b.clocks.Now(worker)
+	if how(b.clocks, worker); was.Less(b.clocks.Now(worker)) {
+		b.before[worker] = was
+	}
+}
+
+// step returns the moments of the steps before a worker's step boundary and behind it.
+func (b *stormBounds) step(worker int) (before, behind history.Moment) {
+	return b.before[worker], b.clocks.Now(worker)
 }
 
 func (b *stormBounds) meets(step int) bool { return slices.Contains(b.at, step) }

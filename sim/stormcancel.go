@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/history"
 )
 
 // Cancelled counts the calls of a storm that ended with their contexts.
@@ -137,7 +138,7 @@ func (x *stormWorker) insist(ctx context.Context, n *int, call func(context.Cont
 // arrived all the same: what it does meanwhile comes after the barrier.
 func (x *stormWorker) barrier(ctx context.Context, amid func() error) error {
 	if x.bounds != nil {
-		x.bounds.clocks.Barrier(x.id)
+		x.bounds.goOn(x.id, (*history.Clocks).Barrier)
 	}
 	return x.insist(ctx, &x.cancelled.Barriers, x.w.Barrier, amid)
 }

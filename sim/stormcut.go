@@ -49,6 +49,8 @@ type stormCut struct {
 type boundary struct {
 	now    int
 	pushed map[godwit.Key]float32
+	// Of bounded storms: the moments of the steps before and behind the boundary.
+	before, behind history.Moment
 }
 
 type stormSet struct{ by, began, done int }
@@ -67,7 +69,23 @@ func (c *stormCuts) cut(number uint64) *stormCut {
 // crossed takes note that the worker crosses into a cut.
 func (x *stormWorker) crossed(cut uint64) {
 	x.cuts.now++
-	x.cuts.cut(cut).at[x.id] = boundary{x.cuts.now, maps.Clone(x.pushed)}
+	b := boundary{now: x.cuts.now, pushed: maps.Clone(x.pushed)}
+	if x.bounds != nil {
+		b.before, b.behind = x.bounds.step(x.id)
+	}
+	x.cuts.cut(cut).at[x.id] = b
+}
+
+// judgeMoment sees that all boundaries of a cut are at one clock: no step before it is as late as one behind it.
+func (c *stormCut) judgeMoment() error {
+	for i, x := range c.at {
+		for j, y := range c.at {
+			if !x.before.Less(y.behind) {
+				return fmt.Errorf("worker %d was before the boundary at %+v, worker %d behind it at %+v", i, x.before, j, y.behind)
+			}
+		}
+	}
+	return nil
 }
 
 // set takes note of a Set that begins, setDone of its end.
@@ -171,6 +189,11 @@ func (c *stormCuts) judge(s *storm) error {
 		cut.rows = rows
 		if want := s.config.Nodes * s.config.Workers; len(cut.at) != want {
 			return fmt.Errorf("sim: %d of %d workers crossed into cut %d", len(cut.at), want, number)
+		}
+		if s.bounds != nil {
+			if err := cut.judgeMoment(); err != nil {
+				return fmt.Errorf("sim: cut %d: %w", number, err)
+			}
 		}
 		for k := godwit.Key(0); uint64(k) < s.clocks; k++ {
 			if err := c.judgeRow(s, cut, k); err != nil {

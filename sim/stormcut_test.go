@@ -76,9 +76,11 @@ func TestWithoutAnyOneRuleOfCutsStormsFail(t *testing.T) {
 		{"K4, rows with copies stay", StormConfig{Policy: restless.Policy{}}, protocol.BrokenCut{MoveKept: true}},
 		{"K4, marks move along", StormConfig{Policy: restless.Policy{}}, protocol.BrokenCut{ForgetMark: true}},
 		{"K5, they are saved where they arrive", StormConfig{Policy: restless.Policy{}}, protocol.BrokenCut{SaveOnce: true}},
+		{"K5, they stay until then", StormConfig{Bounded: true, Policy: placement.RelocateAll, Nodes: 3, Workers: 1, Cuts: 6}, protocol.BrokenCut{MoveOn: true}},
 		{"K6, changes clear the bit", StormConfig{}, protocol.BrokenCut{StaySaved: true}},
 		{"K6, late changes of copies too", StormConfig{Cuts: 20, Nodes: 4, Workers: 1, Policy: placement.Static}, protocol.BrokenCut{CopySaved: true}},
 		{"K6, the bit moves as it is", StormConfig{Policy: restless.Policy{}}, protocol.BrokenCut{MoveSaved: true}},
+		{"bounded tables, one clock", StormConfig{Bounded: true}, protocol.BrokenCut{OwnClocks: true}},
 		{"all nodes have settled first", StormConfig{}, protocol.BrokenCut{SealEarly: true}},
 	} {
 		t.Run(m.rule, func(t *testing.T) {

@@ -53,7 +53,7 @@ func (s *storm) work(ctx context.Context, w godwit.Worker) error {
 	if s.cuts != nil {
 		x.cancels = nil
 		x.w.(godwit.Cutter).OnCut(x.crossed)
-		defer x.w.Finish()
+		defer x.finish()
 	}
 	for i := range s.config.Steps {
 		if s.bounds != nil && s.bounds.meets(i) {
@@ -66,6 +66,13 @@ func (s *storm) work(ctx context.Context, w godwit.Worker) error {
 		}
 	}
 	return x.end(ctx)
+}
+
+func (x *stormWorker) finish() {
+	if x.bounds != nil {
+		x.bounds.goOn(x.id, (*history.Clocks).Finish)
+	}
+	x.w.Finish()
 }
 
 // some returns a few of the storm's keys, which may repeat.
@@ -124,7 +131,7 @@ func (x *stormWorker) act(ctx context.Context) error {
 
 func (x *stormWorker) advance() {
 	if x.bounds != nil {
-		x.bounds.clocks.Advance(x.id)
+		x.bounds.goOn(x.id, (*history.Clocks).Advance)
 	}
 	x.begins()
 	x.w.Advance()
@@ -345,8 +352,7 @@ func (x *stormWorker) end(ctx context.Context) error {
 		}
 	}
 	if x.bounds != nil && x.rng.IntN(2) == 0 { // others need not wait for what comes before the barrier
-		x.bounds.clocks.Finish(x.id)
-		x.w.Finish()
+		x.finish()
 	}
 	sync := func(ctx context.Context) error { return x.insist(ctx, &x.cancelled.Syncs, x.w.WaitSync, nil) }
 	meet := func(ctx context.Context) error { return x.barrier(ctx, nil) }

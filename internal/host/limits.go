@@ -12,6 +12,7 @@ type Limits struct {
 	Answers int // no answers that can wait to a node with more than this queued
 	Owed    int // a node for which more answers than this are queued does not keep to the above: the run ends
 	Ops     int // operations that one worker may have outstanding; and as many of PullAfter
+	Kept    int // bytes of copies that a cut may keep in any case; 0: as package protocol has it
 	Ahead   int // keys that the workers of a node may have asked for by PullAfter and not got
 }
 

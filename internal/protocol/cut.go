@@ -29,7 +29,7 @@ import (
 //
 // K5. A row that is saved gets the later mark. One that has left before it was saved is saved where it
 // arrives: that is before the word of the node that it left that it has saved its rows, as both go the
-// same way.
+// same way. Where the node at which it arrives has given that word itself, it stays until it is saved there.
 //
 // K6. Any change of a main copy, and of a copy for a cut, clears the bit. A row is saved when the row itself is handed
 // over; a copy that is handed over leaves the row as it is: it has later changes. The copy of a row that was saved, and
@@ -73,9 +73,11 @@ type BrokenCut struct {
 	MoveKept   bool // K4: a key moves although the copy of its row may still change
 	ForgetMark bool // K4: a row that moves counts as not changed since the cut
 	SaveOnce   bool // K5: nothing is saved that arrives later
+	MoveOn     bool // K5: what arrives later moves on before it is saved
 	StaySaved  bool // K6: a row that changes counts as saved
 	CopySaved  bool // K6: late changes of a copy leave it one that need not be saved
 	MoveSaved  bool // K6: a row that moves counts as saved
+	OwnClocks  bool // where tables bound staleness, each worker crosses at a clock of its own
 	SealEarly  bool // a node does not wait for the others' changes from before the cut
 }
 
@@ -84,7 +86,9 @@ type cut struct {
 	settled Mark                     // of what is from before the cut under way; while there is none, of everything
 	sealed  bool                     // all changes from before the cut have arrived at all nodes
 	changed bool                     // rows that are saved already are not saved again; known when it is sealed
+	saved   bool                     // … and all rows that were here have been saved
 	short   bool                     // the shard has given the cut up
+	full    bool                     // copies take half of what they may, or took it not long ago
 	copies  map[godwit.Key]store.Ref // rows as the cut has them, of keys whose rows changed since
 }
 
@@ -139,12 +143,15 @@ func (s *Shard) keep(h *store.Header) {
 		return
 	}
 	class := s.class(h.Key)
-	if len(c.copies) >= max(leastCopies>>s.cfg.Shift/(4*s.cfg.rowLens[class]), s.st.Len()/partCopies, 1) {
+	switch most := s.mostCopies(class); {
+	case len(c.copies) >= most:
 		s.GiveUpCut()
 		if s.cfg.CutShort != nil {
 			s.cfg.CutShort()
 		}
 		return
+	case 2*len(c.copies) >= most:
+		s.fullCut(true)
 	}
 	if c.copies == nil {
 		c.copies = map[godwit.Key]store.Ref{}
@@ -154,6 +161,35 @@ func (s *Shard) keep(h *store.Header) {
 	s.setSaved(s.st.Header(ref), isSaved(h))
 	c.copies[h.Key] = ref
 	s.Stats.Kept++
+}
+
+// mostCopies returns how many copies of rows of a class the shard may keep.
+func (s *Shard) mostCopies(class int) int {
+	least := s.cfg.Kept
+	if least == 0 {
+		least = leastCopies
+	}
+	return max(least>>s.cfg.Shift/(4*s.cfg.rowLens[class]), s.st.Len()/partCopies, 1)
+}
+
+// fullCut notes whether copies take much of what they may.
+func (s *Shard) fullCut(full bool) {
+	if c := &s.cut; c.full != full {
+		c.full = full
+		if s.cfg.CutFull != nil {
+			s.cfg.CutFull(full)
+		}
+	}
+}
+
+// dropCopy frees the copy of a row.
+func (s *Shard) dropCopy(k godwit.Key, ref store.Ref) {
+	class := s.st.ClassOf(ref)
+	s.st.Free(ref)
+	delete(s.cut.copies, k)
+	if 8*len(s.cut.copies) <= s.mostCopies(class) {
+		s.fullCut(false)
+	}
 }
 
 // mergeMain adds a packed difference from one side of a cut to the main copy.
@@ -213,8 +249,11 @@ func (s *Shard) sendFirst(h *store.Header, m Mark) bool {
 // remainder must be of the side from which the next update is.
 func (s *Shard) mayRound(m Mark) bool { return s.cut.sealed || m == s.cut.settled }
 
-// stays reports whether a key must not move (K4).
+// stays reports whether a key must not move (K4, K5).
 func (s *Shard) stays(h *store.Header) bool {
+	if s.cut.saved {
+		return markOf(h) == s.cut.settled && !s.cfg.BrokenCut.MoveOn
+	}
 	return !s.cut.sealed && markOf(h) == s.cut.later() && !s.cfg.BrokenCut.MoveKept
 }
 
@@ -230,18 +269,21 @@ func (s *Shard) travelsAs(h *store.Header) Mark {
 // cut is of the changed rows only.
 func (s *Shard) SealCut(changed bool) { s.cut.sealed, s.cut.changed = true, changed }
 
+// SavedCut takes note that this node is about to say that it has saved its rows.
+func (s *Shard) SavedCut() { s.cut.saved = true }
+
 // GiveUpCut forgets what was to be saved.
 func (s *Shard) GiveUpCut() {
 	s.cut.short = true
 	for k, ref := range s.cut.copies {
-		s.st.Free(ref)
-		delete(s.cut.copies, k)
+		s.dropCopy(k, ref)
 	}
+	s.fullCut(false)
 }
 
 // EndCut takes note that the rows of all nodes are saved.
 func (s *Shard) EndCut() {
-	s.cut = cut{settled: s.cut.later(), copies: s.cut.copies}
+	s.cut = cut{settled: s.cut.later(), full: s.cut.full, copies: s.cut.copies}
 }
 
 // Kept appends the keys to keys of which there are copies to be saved, in no particular order.
@@ -257,14 +299,13 @@ func (s *Shard) Kept(keys []godwit.Key) []godwit.Key {
 func (s *Shard) Save(k godwit.Key, dst []float32) ([]float32, bool) {
 	ref, ok := s.cut.copies[k]
 	if ok {
-		delete(s.cut.copies, k)
-		defer s.st.Free(ref)
+		defer s.dropCopy(k, ref)
 	} else if ref, ok = s.st.Find(k); !ok || !s.unsaved(ref) {
 		return dst, false
 	}
 	h := s.st.Header(ref)
 	s.mark(h, s.cut.later())
-	if s.cut.changed && isSaved(h) {
+	if s.cut.short || s.cut.changed && isSaved(h) {
 		return dst, false
 	}
 	s.setSaved(h, true)

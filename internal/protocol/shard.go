@@ -59,6 +59,11 @@ type Config struct {
 	// CutShort is called, under a shard's lock, when the shard gives the cut under way up, because
 	// too many rows changed before they were saved. It may be nil.
 	CutShort func()
+	// CutFull is called, under a shard's lock, when its copies for a cut take half of what they may, and when
+	// they take much less again. It may be nil.
+	CutFull func(full bool)
+	// Kept is how many bytes of copies for a cut all shards together may keep in any case; 0: 64 MiB.
+	Kept int
 	// Observe is told, under the shard's lock, of each change of a key's state
 	// (docs/life-of-a-key.md). It may be nil.
 	Observe func(k godwit.Key, from, to string)

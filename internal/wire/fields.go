@@ -58,7 +58,7 @@ var fieldsOf = [256]field{
 	Wish:      fKey | fOrigin | fRoute | fSeq,
 	Bid:       fKey | fVersion | fSeq,
 	BidReply:  fKey | fVersion,
-	Cut:       fKey | fOp | fSeq,
+	Cut:       fKey | fOp | fVersion | fSeq,
 }
 
 // The flags of a run.

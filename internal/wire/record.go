@@ -58,7 +58,7 @@ const (
 	BidReply // owner → who bid: the key stays; Version: what its row has now. 0: the node may ask for the key
 
 	// Cuts.
-	Cut // Op: the number of a cut; Key: how far the sender has come with it (package cut of a node); Seq: 1 if it gave the cut up, plus 2 if the cut is of the changed rows
+	Cut // Op: the number of a cut; Key: how far the sender has come with it (package cut of a node); Seq: 1 if it gave the cut up, plus 2 if the cut is of the changed rows; Version: the tick that the sender's workers do not pass before all know where to cross
 
 	kinds // number of kinds + 1
 )

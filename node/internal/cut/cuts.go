@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/round"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
 // A stage is how far a node has come with a cut.
@@ -34,6 +35,8 @@ type Config struct {
 	Rows  Rows
 	Ops   *operation.Tables
 	Sync  *round.WaitSync
+	// Bounded says that a table bounds staleness: workers cross at one tick.
+	Bounded bool
 }
 
 // Cuts are those of a node, one after the other. Any goroutine may ask for one; Run makes them.
@@ -43,11 +46,13 @@ type Cuts struct {
 	PushAside func(ctx context.Context) error
 
 	parties []*Party
+	gates
+	room
+	teller
 	asked   atomic.Uint64 // how many cuts workers are to cross into
 	number  atomic.Uint64 // of the cut under way, or the last one
 	longest atomic.Int64  // nanoseconds that a worker took to cross
 	wake    chan struct{} // holds a token when Run is to look
-	out     link.Sender   // of Run
 	kept    uint64        // copies of rows that cuts before this one kept
 	changed bool          // the cut under way is of the changed rows only. Run writes it under the lock
 
@@ -61,24 +66,54 @@ type Cuts struct {
 	news  chan struct{}
 }
 
+// A gates is where workers cross. The gate is over what parties are, too.
+type gates struct {
+	gate    preempt.Mutex
+	meeting meeting
+}
+
+// A teller is what tells peers how far this node has come.
+type teller struct {
+	reach    tick.Tick     // of Run: what it told of this node's workers
+	telling  preempt.Mutex // over what follows
+	out      link.Sender
+	tells    bool  // whether peers are to hear while rows are handed over whether workers are to wait,
+	toldFull bool  // what they heard of that last
+	toldAt   int64 // … and when
+}
+
 // What Seq of a wire.Cut says.
 const (
 	gaveUp    = 1 << 0
 	ofChanged = 1 << 1
+	isFull    = 1 << 2
 )
 
 // progress is how far a peer has come.
 type progress struct {
 	number  uint64
 	stage   stage
-	changed bool // the cut is of the changed rows only
-	gave    bool // it gave the cut up
+	reach   tick.Tick // which its workers do not come to before all know where to cross; 0: any
+	changed bool      // the cut is of the changed rows only
+	gave    bool      // it gave the cut up
+	full    bool      // its copies take much: workers are to wait
 }
 
 // before reports whether the peer has yet to come to a stage of a cut.
 func (p *progress) before(number uint64, s stage) bool {
 	return p.number < number || p.number == number && p.stage < s
 }
+
+// goesOn reports whether a peer may come to a stage of a cut next. Numbers are bounded so that there is always a
+// next one.
+func (p *progress) goesOn(number uint64, s stage) bool {
+	if number == p.number {
+		return s == p.stage+1 && s <= ended
+	}
+	return p.number < number && number <= maxNumber && p.stage == ended && s == asked
+}
+
+const maxNumber = 1 << 62
 
 var (
 	errOther = errors.New("another node asks for a cut of another number")
@@ -106,17 +141,18 @@ type Stats struct {
 
 // New returns the cuts of a node, which Run makes.
 func New(c Config) *Cuts {
-	x := &Cuts{Config: c, wake: make(chan struct{}, 1), news: make(chan struct{}, 1), out: c.Links.Sender(), stage: ended, peers: make([]progress, c.Links.Nodes())}
+	x := &Cuts{Config: c, wake: make(chan struct{}, 1), news: make(chan struct{}, 1), teller: teller{out: c.Links.Sender()}, stage: ended, peers: make([]progress, c.Links.Nodes())}
 	for i := range x.peers {
 		x.peers[i].stage = ended
 	}
+	x.Rows.Hurry = func() bool { return x.full.Load() > 0 }
 	return x
 }
 
-// Join makes a worker one that crosses into cuts, by a function. At first it is parked. It must not be
+// Join makes a worker one that crosses into cuts, by a function. At first it is at rest. It must not be
 // called when Run is.
-func (c *Cuts) Join(p *Party, id godwit.WorkerID, cross func()) {
-	p.cuts, p.id, p.cross, p.parked = c, id, cross, true
+func (c *Cuts) Join(p *Party, id godwit.WorkerID, clock *tick.Clock, cross func()) {
+	p.cuts, p.id, p.clock, p.cross, p.parked = c, id, clock, cross, atRest
 	c.parties = append(c.parties, p)
 }
 
@@ -146,9 +182,9 @@ func (c *Cuts) Make(ctx context.Context, number uint64, changed bool, sink func(
 	case c.call != nil:
 		c.mu.Unlock()
 		return Stats{}, fmt.Errorf("cut %d was asked for at this node and has not ended", c.call.number)
-	case number < last || number == last && c.stage == ended || number == 0:
+	case number < last || number == last && c.stage == ended || number == 0 || number > maxNumber:
 		c.mu.Unlock()
-		return Stats{}, fmt.Errorf("the last cut had the number %d, each must have a greater one", last)
+		return Stats{}, fmt.Errorf("the last cut had the number %d, each must have a greater one, up to %d", last, uint64(maxNumber))
 	}
 	c.call = x
 	c.compare()
@@ -183,10 +219,22 @@ func (c *Cuts) Told(from godwit.NodeID, r *wire.Record) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, s := &c.peers[from], stage(r.Key)
-	if s < asked || s > ended || r.Op < p.number || r.Op == p.number && s <= p.stage {
-		return fmt.Errorf("node %d says that it has come to stage %d of cut %d, after stage %d of cut %d", from, s, r.Op, p.stage, p.number)
+	again := r.Op == p.number && s == p.stage && s != ended && (p.full || r.Seq&isFull != 0)
+	if !again && !p.goesOn(r.Op, s) || r.Seq&^(gaveUp|ofChanged|isFull) != 0 {
+		return fmt.Errorf("node %d says that it has come to stage %d of cut %d (%d), after stage %d of cut %d", from, s, r.Op, r.Seq, p.stage, p.number)
 	}
-	*p = progress{r.Op, s, r.Seq&ofChanged != 0, r.Seq&gaveUp != 0 || p.gave && p.number == r.Op}
+	if s > settled && !c.Rows.Proto.BrokenCut.SealEarly && (r.Op != c.number.Load() || c.stage < s-1) {
+		return fmt.Errorf("node %d says that it has come to stage %d of cut %d, this node is at stage %d of cut %d", from, s, r.Op, c.stage, c.number.Load())
+	}
+	reach := tick.Tick(r.Version)
+	if !c.reachable(reach) {
+		return fmt.Errorf("node %d says of cut %d that its workers are near to %v, which workers here are far from", from, r.Op, reach)
+	}
+	if p.number == r.Op {
+		reach = p.reach
+	}
+	*p = progress{r.Op, s, reach, r.Seq&ofChanged != 0, r.Seq&gaveUp != 0 || p.gave && p.number == r.Op, p.full}
+	c.hears(p, r.Seq&isFull != 0)
 	if r.Op > c.heard.number {
 		c.heard = *p
 	}
@@ -227,6 +275,7 @@ func (c *Cuts) compare() {
 func (c *Cuts) giveUp(why error) {
 	if c.fault == nil {
 		c.fault = why
+		c.handing.Store(false) // nobody waits any more
 	}
 }
 
@@ -265,7 +314,7 @@ func (c *Cuts) make() bool {
 		return true
 	}
 	old := c.asked.Load()%2 == 0 // of the side from before
-	if !c.until(func() bool { return c.crossed() == nil }) || !c.settle(old) {
+	if !c.until(func() bool { c.meet(); return c.crossed() == nil }) || !c.settle(old) {
 		return false
 	}
 	c.tell(settled)
@@ -276,7 +325,10 @@ func (c *Cuts) make() bool {
 	if !c.until(c.joined) {
 		return false
 	}
+	c.handsOver(!c.gaveUp())
+	defer c.handsOver(false)
 	c.hand(c.Rows.save)
+	c.Rows.Set.WithEach((*protocol.Shard).SavedCut)
 	c.tell(saved)
 	if !c.until(func() bool { return c.all(saved) }) {
 		return false
@@ -313,7 +365,7 @@ func (c *Cuts) begin() bool {
 	c.compare()
 	c.mu.Unlock()
 	c.longest.Store(0)
-	c.asked.Add(1)
+	c.reach = c.ask()
 	c.tell(asked)
 	signal(c.news)
 	return true
@@ -458,6 +510,11 @@ func (c *Cuts) joined() bool {
 
 // hand has rows handed to the call's sink, or, where the cut is given up, to nobody.
 func (c *Cuts) hand(save func(Sink)) {
+	if c.gaveUp() {
+		c.Rows.Set.WithEach((*protocol.Shard).GiveUpCut) // so that nothing counts as saved
+	}
+	c.tellMeanwhile(true)
+	defer c.tellMeanwhile(false)
 	save(func(table int, rows []uint64, floats []float32) {
 		c.look()
 		c.mu.Lock()
@@ -473,28 +530,43 @@ func (c *Cuts) hand(save func(Sink)) {
 			c.giveUp(err)
 			c.mu.Unlock()
 		}
+		c.tookAt.Store(c.Host.Now())
 	})
 	c.look()
-	c.mu.Lock()
-	fault := c.fault
-	c.mu.Unlock()
-	if fault != nil {
+	if c.gaveUp() {
 		c.Rows.Set.WithEach((*protocol.Shard).GiveUpCut)
 	}
 }
 
+// gaveUp reports whether the cut under way is given up.
+func (c *Cuts) gaveUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fault != nil
+}
+
 // tell tells all peers how far this node has come.
 func (c *Cuts) tell(s stage) {
+	c.telling.Lock()
+	defer c.telling.Unlock()
+	c.say(s)
+}
+
+// say is tell of who has the lock telling.
+func (c *Cuts) say(s stage) {
 	c.mu.Lock()
 	if s != ended {
 		c.stage = s
 	}
-	r := wire.Record{Kind: wire.Cut, Op: c.number.Load(), Key: godwit.Key(s)}
+	r := wire.Record{Kind: wire.Cut, Op: c.number.Load(), Key: godwit.Key(s), Version: godwit.Version(c.reach)}
 	if c.fault != nil {
 		r.Seq = gaveUp
 	}
 	if c.changed {
 		r.Seq |= ofChanged
+	}
+	if c.toldFull && s != ended {
+		r.Seq |= isFull
 	}
 	c.mu.Unlock()
 	for peer := range c.Links.All {

@@ -4,74 +4,118 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/internal/preempt"
+	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
-// A Party is a worker as cuts see it. It belongs to the worker's goroutine.
+// A Party is a worker as cuts see it. It belongs to the worker's goroutine; what is not atomic is
+// guarded by the gate of the cuts.
 type Party struct {
 	cuts    *Cuts
 	id      godwit.WorkerID
+	clock   *tick.Clock
 	cross   func()        // changes the side of what the worker does
 	crossed atomic.Uint64 // into how many cuts
 
-	mu     preempt.Mutex
-	parked bool // the worker does nothing until Unpark
+	parked parked
+	behind tick.Tick // when it was parked last: the tick behind that of its last step; 0: it had made none
+	early  bool      // it is in the next era, and has not come to the barrier
 	on     func(cut uint64)
+	pace   pace // of the goroutine of Cuts.Run
 }
+
+// A parked says whether a worker does nothing until Unpark.
+type parked uint8
+
+const (
+	atWork parked = iota
+	inBarrier
+	atRest
+)
 
 // OnCut has f called with the number of each cut into which the worker crosses.
 func (p *Party) OnCut(f func(cut uint64)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.cuts.gate.Lock()
+	defer p.cuts.gate.Unlock()
 	p.on = f
 }
 
-// Come says that the worker is at a step boundary.
+// Come says that the worker is at a step boundary: what it does next is of its clock's tick. Where
+// nodes have yet to agree on where workers cross, it waits if it came there soon.
 func (p *Party) Come() {
-	if p.crossed.Load() == p.cuts.asked.Load() {
+	c := p.cuts
+	if p.crossed.Load() == c.asked.Load() && c.full.Load() == 0 {
 		return
 	}
-	began := p.cuts.Host.Now()
-	p.mu.Lock()
-	p.follow()
-	p.mu.Unlock()
-	p.cuts.waited(p.cuts.Host.Now() - began)
+	began := c.Host.Now()
+	defer func() { c.waited(c.Host.Now() - began) }()
+	c.waitForRoom()
+	for {
+		c.gate.Lock()
+		waits := p.follow()
+		agreed := c.meeting.agreed
+		c.gate.Unlock()
+		if !waits || c.Host.Wait(agreed, c.Host.Done(), c.Host.Stop()) != 0 {
+			break
+		}
+	}
 }
 
-// Park says that the worker is at a step boundary until Unpark: others may cross for it.
-func (p *Party) Park() {
-	p.Come()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.parked = true
+// Barrier says that the worker is at a step boundary until Unpark: others may cross for it. enter, if it is not
+// nil, has the worker's clock go to the next era.
+func (p *Party) Barrier(enter func()) { p.park(inBarrier, enter) }
+
+// Rest is Barrier of a worker of which nobody knows when it goes on. It crosses into a cut at the clock
+// where it is.
+func (p *Party) Rest(enter func()) { p.park(atRest, enter) }
+
+func (p *Party) park(how parked, enter func()) {
+	p.cuts.gate.Lock()
+	defer p.cuts.gate.Unlock()
+	last := p.clock.Tick()
+	if enter != nil {
+		enter()
+	}
+	if enter == nil || p.clock.Tick() != last {
+		p.behind = last.At(last.Clock() + 1)
+	}
+	p.parked, p.early = how, how == atRest && (enter != nil || p.early)
+	p.follow()
 }
 
 // Unpark says that the worker goes on.
 func (p *Party) Unpark() {
-	p.mu.Lock()
-	p.parked = false
-	p.mu.Unlock()
+	p.cuts.gate.Lock()
+	p.parked = atWork
+	p.cuts.gate.Unlock()
 	p.Come()
 }
 
 // over reports whether the worker has crossed into all cuts, and crosses for one that is parked.
 func (p *Party) over() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.parked {
+	p.cuts.gate.Lock()
+	defer p.cuts.gate.Unlock()
+	if p.parked != atWork {
 		p.follow()
 	}
 	return p.crossed.Load() == p.cuts.asked.Load()
 }
 
-// follow crosses into the cut that was asked for, if there is one. The lock is held.
-func (p *Party) follow() {
-	if p.crossed.Load() == p.cuts.asked.Load() {
-		return
+// follow crosses into the cut that was asked for, if there is one and the worker is there. It reports
+// whether the worker must wait until it is known where that is. The gate is locked.
+func (p *Party) follow() (waits bool) {
+	c := p.cuts
+	if p.crossed.Load() == c.asked.Load() {
+		return false
+	}
+	if p.parked != atRest {
+		if cross, waits := c.meeting.at(p.clock.Tick()); !cross {
+			return waits
+		}
 	}
 	p.cross()
 	p.crossed.Add(1)
 	if p.on != nil {
-		p.on(p.cuts.number.Load())
+		p.on(c.number.Load())
 	}
+	return false
 }

@@ -24,29 +24,51 @@ func (s *Set) Idle() bool {
 }
 
 // Round has the shards that have work send what is new (protocol.Shard.Round). It
-// reports whether some had to stay, for want of room.
+// reports whether some had to stay, for want of room. Another one of these begins the next round: else the
+// first could take all the room each time. It belongs to the goroutine of the rounds.
 func (s *Set) Round(out *link.Sender, all, bounded bool) (held bool) {
 	out.ForgetFull()
-	for i := range s.work {
-		for left := s.work[i].Swap(0); left != 0; left &= left - 1 {
-			x := &s.shards[i*64+bits.TrailingZeros64(left)]
-			x.Lock()
-			if x.over() {
-				x.Unlock()
+	first := s.begins
+	before := uint64(1)<<(first%64) - 1 // in its word, which comes first and last
+	for n := range len(s.work) + 1 {
+		word, leave := (first/64+n)%len(s.work), uint64(0)
+		switch n {
+		case 0:
+			leave = before
+		case len(s.work):
+			leave = ^before
+		}
+		for left := s.work[word].And(leave) &^ leave; left != 0; left &= left - 1 {
+			i := word*64 + bits.TrailingZeros64(left)
+			stays, ok := s.roundOf(i, out, all, bounded)
+			if !ok {
 				return false
 			}
-			x.noted = false
-			round := x.Round(out, all, bounded)
-			held = held || round
-			if x.Work() {
-				x.noted = true
-				s.work[i].Or(left & -left)
-				s.rounds.Ring()
+			if stays && i != first && s.begins == first {
+				s.begins = i
 			}
-			x.Unlock()
+			held = held || stays
 		}
 	}
 	return held
+}
+
+// roundOf is Round of one shard. It reports false if the rows are gone.
+func (s *Set) roundOf(i int, out *link.Sender, all, bounded bool) (held, ok bool) {
+	x := &s.shards[i]
+	x.Lock()
+	defer x.Unlock()
+	if x.over() {
+		return false, false
+	}
+	x.noted = false
+	held = x.Round(out, all, bounded)
+	if x.Work() {
+		x.noted = true
+		s.work[i/64].Or(1 << (i % 64))
+		s.rounds.Ring()
+	}
+	return held, true
 }
 
 // AskDue asks for keys that there was no room to ask for before.

@@ -106,6 +106,43 @@ func TestWorkForRoundsIsNoted(t *testing.T) {
 	}
 }
 
+// Where a round finds room for one row only, each gets its turn, whatever its shard.
+func TestNoShardTakesAllTheRoomOfEachRound(t *testing.T) {
+	policy, err := placement.ByName("replicate")
+	roomtest.Must(t, err)
+	cfg := roomtest.Protocol(t, 0, 2, policy, 9, godwit.Table{Name: "t", Rows: 3000, Dim: 1})
+	s, err := New(cfg, 1, 1<<30, store.HeapAlloc, host.NewBell())
+	roomtest.Must(t, err)
+	limits := host.Usual
+	limits.Copies = 1
+	ls := link.New(host.New(host.Real()), 0, 2, 1, limits, filter.Compress{}, s.rounds)
+	ls.Imagine(1, func() {})
+	out := ls.Sender()
+	keys := homed(t, s, 300)
+	v, a := s.Server(1, &out), s.Access()
+	for _, k := range keys {
+		roomtest.Must(t, v.Step(&out, &wire.Record{Kind: wire.Interest, Key: k, Seq: 1, Origin: 1}))
+	}
+	var d wire.Decoder
+	d.Lists = &wire.Known{}
+	take := func() []wire.Record {
+		out.Flush()
+		return roomtest.Records(t, &d, ls.To(1).Take)
+	}
+	take()
+	got := map[godwit.Key]bool{}
+	for range keys {
+		a.Serve(wire.Push, keys, make([]float32, len(keys)))
+		s.Round(&out, true, false)
+		for _, r := range take() {
+			got[r.Key] = true
+		}
+	}
+	if len(got) < len(keys)/2 {
+		t.Errorf("%d of %d keys were refreshed in as many rounds", len(got), len(keys))
+	}
+}
+
 // A breaking sender panics instead of sending.
 type breaking struct{ *link.Sender }
 

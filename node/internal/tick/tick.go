@@ -59,6 +59,13 @@ func (t Tick) Clock() godwit.Clock { return godwit.Clock(t % eraUnit / clockUnit
 // Era returns the first tick of t's era.
 func (t Tick) Era() Tick { return t - t%eraUnit + 1 }
 
+// Near reports whether workers of one run may be at t and u at the same time, or soon.
+func (t Tick) Near(u Tick) bool {
+	const eras = 4
+	d := int64(t.Era() - u.Era())
+	return -eras*int64(eraUnit) <= d && d <= eras*int64(eraUnit)
+}
+
 // At returns the tick of a clock of t's era. Clocks below 0 count as 0, those
 // beyond the last one of an era as that.
 func (t Tick) At(c godwit.Clock) Tick {

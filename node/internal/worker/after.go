@@ -77,9 +77,15 @@ func (w *Worker) awaited(o *operation.Op) error {
 // call.
 func (w *Worker) Finish() {
 	w.enter()
-	if b := w.g.Bound; b != nil {
-		b.Enter(w.clock)
-	}
 	w.tally.Advanced(w.clock.Now(), true)
-	w.rest()
+	w.rest(w.nextEra())
+}
+
+// nextEra returns what has the worker's clock go to the next era; nil: no table bounds staleness.
+func (w *Worker) nextEra() func() {
+	b := w.g.Bound
+	if b == nil {
+		return nil
+	}
+	return func() { b.Enter(w.clock) }
 }

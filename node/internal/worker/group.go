@@ -87,7 +87,7 @@ func New(c Config) (*Group, error) {
 		if w.samples, err = samplers.New(c.Samplers, c.Model, c.Seed, c.Seed+uint64(w.id.Node)<<32+uint64(w.id.Local)+1); err != nil {
 			return nil, err
 		}
-		c.Cuts.Join(&w.party, w.id, w.cross)
+		c.Cuts.Join(&w.party, w.id, clock, w.cross)
 		w.inside, w.parked = true, true
 		g.workers = append(g.workers, w)
 	}

@@ -363,11 +363,11 @@ func (w *Worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 func (w *Worker) Advance() godwit.Clock {
 	w.enter()
 	defer w.leave()
-	w.party.Come()
 	c := w.clock.Advance()
 	if w.g.Bound != nil {
 		w.g.Bound.Advance(w.clock)
 	}
+	w.party.Come()
 	w.intents.Advanced(c)
 	w.fetcher.Advanced(w.count.waiting.Load())
 	w.tally.Advanced(c, false)
@@ -402,11 +402,8 @@ func (w *Worker) Barrier(ctx context.Context) error {
 	w.enter()
 	defer w.leave()
 	defer w.waitedSince(w.g.Host.Now(), watch.ForBarrier)
-	w.party.Park()
+	w.party.Barrier(w.nextEra())
 	defer w.party.Unpark()
-	if b := w.g.Bound; b != nil {
-		b.Enter(w.clock)
-	}
 	if err := w.g.Barrier.Wait(ctx, w.id.Local); err != nil {
 		return w.fail("barrier", nil, err)
 	}
