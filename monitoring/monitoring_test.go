@@ -97,7 +97,10 @@ func work(t *testing.T, w godwit.Worker, seed uint64, stop <-chan struct{}) {
 		for i := range keys {
 			keys[i] = godwit.Key((step*64 + uint64(i)*seed*17 + uint64(i)) % (1 << 14))
 		}
-		for _, err := range []error{w.Intent(keys[:60], w.Clock()+4, w.Clock()+8), w.Pull(ctx, keys, v), w.Push(ctx, keys, v)} {
+		for i := range 32 { // which all workers use
+			keys[i] = godwit.Key((step*32 + uint64(i)) % 1024)
+		}
+		for _, err := range []error{w.Intent(keys[:32], w.Clock()+1, w.Clock()+64), w.Intent(keys[32:60], w.Clock()+4, w.Clock()+8), w.Pull(ctx, keys, v), w.Push(ctx, keys, v)} {
 			if err != nil {
 				t.Error(err)
 				return

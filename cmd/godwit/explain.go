@@ -15,7 +15,7 @@ func explainCommand() *cobra.Command {
 		Long: `Tell who owned a key and when, which nodes had replicas, which announced it, and how often workers
 accessed it where, from what a run wrote with --trace. A key is its number, or table:row.
 ` + cli.ExitCodes,
-		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit explain entities:17 --trace /tmp/trace",
+		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit explain entity:17 --trace /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := trace.Open(dir)
