@@ -70,10 +70,13 @@ func TestEveryNodeTracesItsKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var moves uint64
+	var made, moves uint64
 	for n := range 2 {
 		err := tr.Events(godwit.NodeID(n), 0, func(e trace.Event) bool {
-			if e.Kind == trace.Arrived {
+			switch e.Kind {
+			case trace.Created:
+				made++
+			case trace.Arrived:
 				moves++
 			}
 			return true
@@ -82,8 +85,8 @@ func TestEveryNodeTracesItsKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if tr.Header.Run != "test" || moves < r.Stats.Moves || moves == 0 {
-		t.Errorf("the trace of run %q has %d moves, there were at least %d", tr.Header.Run, moves, r.Stats.Moves)
+	if tr.Header.Run != "test" || moves < r.Stats.Moves || made == 0 {
+		t.Errorf("the trace of run %q has %d keys and %d moves, there were at least %d", tr.Header.Run, made, moves, r.Stats.Moves)
 	}
 	_, err = Local(timeout(t), "other", spec, NodeConfig{Trace: dir, TraceKeys: "nothing:1"})
 	if err == nil || !strings.Contains(err.Error(), "nothing") {
