@@ -563,6 +563,28 @@ func TestIndexesThatAreNotSoundAreRefused(t *testing.T) {
 }
 
 // So are manifests, whose checksums are right too.
+// JSON that differs may mean the same to its reader: the case of a name, for one.
+func TestNoBitOfAManifestMayChange(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	if _, err := save(ctx, rng, s, ID{1, testAttempt}, newModel(rng, 20), 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(s.dir, manifestName(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeManifest(b); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 * len(b) {
+		b[i/8] ^= 1 << (i % 8)
+		if _, err := decodeManifest(b); err == nil {
+			t.Errorf("bit %d of byte %d was changed: %q", i%8, i/8, b)
+		}
+		b[i/8] ^= 1 << (i % 8)
+	}
+}
+
 func TestManifestsThatAreNotSoundAreRefused(t *testing.T) {
 	rng, ctx := seeded(t), t.Context()
 	one := func(change func(m *Manifest)) error {

@@ -203,12 +203,15 @@ func (m *Manifest) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := json.Marshal(seal{sum(b)})
+	s, err := sealed(b)
 	if err != nil {
 		return nil, err
 	}
 	return append(append(append(b, '\n'), s...), '\n'), nil
 }
+
+// sealed is the second line of a manifest whose first is b.
+func sealed(b []byte) ([]byte, error) { return json.Marshal(seal{sum(b)}) }
 
 // sum is the SHA-256 of bytes as the formats write it.
 func sum(b []byte) string {
@@ -227,6 +230,9 @@ func decodeManifest(b []byte) (*Manifest, error) {
 		return nil, errors.New("its second line has no checksum")
 	case s.SHA256 != sum(line):
 		return nil, errors.New("its checksum is wrong: it was changed, or copied in part")
+	}
+	if want, err := sealed(line); err != nil || !bytes.Equal(last, want) {
+		return nil, errors.New("its second line was changed")
 	}
 	var version struct {
 		Format int `json:"format"`
