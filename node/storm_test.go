@@ -14,6 +14,9 @@ import (
 func TestNoPushIsLostWhileAllWorkersPushToOneKey(t *testing.T) {
 	const key = 7
 	ops := 10_000 * *scale
+	if race {
+		ops /= 4
+	}
 	seen := tally{}
 	variants(t, []int{1, 2, 3, 5}, func(t *testing.T, nodes int, cfg Config) {
 		cfg.Model = modelOf(t, godwit.Table{Name: "t", Rows: 36, Dim: 2, Hot: first})
