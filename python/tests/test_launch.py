@@ -74,12 +74,12 @@ def test_a_rank_that_is_killed_is_named_by_the_others(tmp_path, torchrun, victim
         c = godwit.init()
         t = c.table("t", 1000, 4)
         c.worker.push(t, torch.arange(1000), torch.ones(1000, 4))
-        c.worker.barrier()
-        if c.rank == {victim}:
-            os.kill(os.getpid(), signal.SIGKILL)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's, when it has noticed
         begin = time.time()
         try:
+            c.worker.barrier()  # rank 0, which serves it, may be gone before all have heard of it
+            if c.rank == {victim}:
+                os.kill(os.getpid(), signal.SIGKILL)
             while True:
                 c.worker.pull(t, torch.arange(1000))
                 c.worker.barrier()
