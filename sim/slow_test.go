@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/data/triples"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
@@ -46,22 +45,7 @@ func (p *inParts) Load(b *train.Batch[kge.Batch], at train.At) {
 // epochsOf trains on four nodes, of which some may be slow, and returns how long each epoch took.
 func epochsOf(t *testing.T, fixed bool, slow map[int]float64) (took []time.Duration, r *Result) {
 	t.Helper()
-	spec := triples.DefaultSpec()
-	spec.Entities, spec.Triples = 400, 20_000
-	g, err := triples.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kc := kge.DefaultConfig()
-	kc.Dim, kc.Batch, kc.Negatives = 4, 25, 5
-	task, err := kge.New(kc, g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := godwit.NewModel(task.Tables()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, task, m := graph(t, 20_000, 4, 25, 5)
 	network, err := NetworkNamed("10g")
 	if err != nil {
 		t.Fatal(err)

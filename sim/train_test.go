@@ -13,17 +13,17 @@ import (
 	"github.com/godwit-ps/godwit/train/kge"
 )
 
-// trained trains a small graph on simulated nodes.
-func trained(t testing.TB, nodes, workers int, p placement.Policy, nw string, step time.Duration) (*Result, *train.Report) {
+// graph returns a small graph of so many triples, the task of it with these settings, and its model.
+func graph(t testing.TB, facts, dim, batch, negatives int) (*triples.Graph, *kge.Task, *godwit.Model) {
 	t.Helper()
 	spec := triples.DefaultSpec()
-	spec.Entities, spec.Triples = 400, 6000
+	spec.Entities, spec.Triples = 400, facts
 	g, err := triples.Generate(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	kc := kge.DefaultConfig()
-	kc.Dim, kc.Batch, kc.Negatives = 8, 50, 10
+	kc.Dim, kc.Batch, kc.Negatives = dim, batch, negatives
 	task, err := kge.New(kc, g)
 	if err != nil {
 		t.Fatal(err)
@@ -32,6 +32,13 @@ func trained(t testing.TB, nodes, workers int, p placement.Policy, nw string, st
 	if err != nil {
 		t.Fatal(err)
 	}
+	return g, task, m
+}
+
+// trained trains a small graph on simulated nodes.
+func trained(t testing.TB, nodes, workers int, p placement.Policy, nw string, step time.Duration) (*Result, *train.Report) {
+	t.Helper()
+	g, task, m := graph(t, 6000, 8, 50, 10)
 	network, err := NetworkNamed(nw)
 	if err != nil {
 		t.Fatal(err)

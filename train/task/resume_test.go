@@ -46,9 +46,8 @@ func small(name string) Settings {
 	return DefaultLinear()
 }
 
-// trained trains a task by one worker, and returns the rows and the report. It is cut at a clock, if
-// that is not 0.
-func trained(t *testing.T, name string, rows [][]float32, at *train.State, cut godwit.Clock) (end [][]float32, rep *train.Report, saved [][]float32, cutAt *train.State) {
+// served loads a task, and makes a server of one worker for it.
+func served(t *testing.T, name string) (Task, *traintest.Server) {
 	t.Helper()
 	task, err := small(name).Load(Setup{Seed: 3})
 	if err != nil {
@@ -59,12 +58,20 @@ func trained(t *testing.T, name string, rows [][]float32, at *train.State, cut g
 		t.Fatal(err)
 	}
 	s := traintest.NewServer(m, 1, 1, 3)
-	if rows != nil {
-		s.SetRows(rows)
-	}
 	s.Range = s.Range[:0]
 	for _, x := range task.Samplers() {
 		s.Range = append(s.Range, traintest.KeyRange{First: m.Key(x.Table, 0), N: x.Dist.Rows()})
+	}
+	return task, s
+}
+
+// trained trains a task by one worker, and returns the rows and the report. It is cut at a clock, if
+// that is not 0.
+func trained(t *testing.T, name string, rows [][]float32, at *train.State, cut godwit.Clock) (end [][]float32, rep *train.Report, saved [][]float32, cutAt *train.State) {
+	t.Helper()
+	task, s := served(t, name)
+	if rows != nil {
+		s.SetRows(rows)
 	}
 	w := s.Workers(0)[0].(*traintest.Worker)
 	w.Crosses, w.Cut = func() bool { return cut > 0 && w.Clock() == cut }, func() { saved = s.Rows() }
@@ -75,6 +82,7 @@ func trained(t *testing.T, name string, rows [][]float32, at *train.State, cut g
 		cutAt = p
 	}}
 	var seen atomic.Int64
+	var err error
 	if rep, err = task.Train(t.Context(), env, train.Options{Epochs: 3, EvalEvery: 1}, &seen); err != nil {
 		t.Fatal(err)
 	}
@@ -124,19 +132,7 @@ func TestARunThatGoesOnFromACutEndsAsIfItHadNotBeenCut(t *testing.T) {
 // stepsOf is how many steps an epoch has.
 func stepsOf(t *testing.T, name string) (n int) {
 	t.Helper()
-	task, err := small(name).Load(Setup{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := godwit.NewModel(task.Tables()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := traintest.NewServer(m, 1, 1, 3)
-	s.Range = s.Range[:0]
-	for _, x := range task.Samplers() {
-		s.Range = append(s.Range, traintest.KeyRange{First: m.Key(x.Table, 0), N: x.Dist.Rows()})
-	}
+	task, s := served(t, name)
 	var seen atomic.Int64
 	if _, err := task.Train(t.Context(), train.Env{Workers: s.Workers(0)}, train.Options{Epochs: 1}, &seen); err != nil {
 		t.Fatal(err)
