@@ -10,7 +10,7 @@ import (
 	served "github.com/godwit-ps/godwit/telemetry/metrics"
 )
 
-// Watching is how nodes are watched, as flags say it.
+// watching is how nodes are watched, as flags say it.
 type watching struct {
 	metrics string // where; empty: nowhere
 	pprof   bool

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -255,12 +256,7 @@ func (w *Writer) begin() error {
 	}
 	w.file, w.size, w.base = f, 0, h.Base
 	w.buf = append(w.buf[:0], head...)
-	keys := make([]godwit.Key, 0, len(w.held))
-	for k := range w.held {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(w.held)) {
 		x := w.held[k]
 		e := Event{Time: w.last, Key: k, Epoch: x.epoch, Kind: x.kind, Peer: h.Node}
 		w.buf = e.append(w.buf, w.base)

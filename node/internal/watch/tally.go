@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
@@ -116,12 +117,7 @@ func (t *Tally) Advanced(at godwit.Clock, end bool) {
 		return
 	}
 	t.next = now + max(window, int64(len(t.counts))*tallyEvery)
-	keys := make([]godwit.Key, 0, len(t.counts))
-	for k := range t.counts {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(t.counts)) {
 		c := t.counts[k]
 		e := trace.Event{Time: now, Key: k, Clock: at, N: c.all, Node: t.of.self, Peer: t.of.self, Kind: trace.Accessed}
 		t.of.to.Add(e)
