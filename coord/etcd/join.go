@@ -15,17 +15,27 @@ import (
 // Join implements [coord.Coordinator]. An etcd that does not answer yet is waited
 // for within [coord.Config].Join as well; one that refuses this node is not.
 func (a Access) Join(ctx context.Context, cfg coord.Config) (coord.Session, error) {
-	s, err := join(ctx, a, cfg)
+	return a.JoinAs(ctx, godwit.NoNode, cfg)
+}
+
+// JoinAs is Join with an id that is asked for, such as the rank that a launcher gives a process. All nodes of a run ask for
+// theirs, or none does ([godwit.NoNode]). Where another process has it, that of an earlier run is waited
+// for, until its lease ends.
+func (a Access) JoinAs(ctx context.Context, id godwit.NodeID, cfg coord.Config) (coord.Session, error) {
+	s, err := join(ctx, a, id, cfg)
 	if err != nil {
 		return nil, err // not s: an interface that holds a nil *session is not nil
 	}
 	return s, nil
 }
 
-func join(ctx context.Context, a Access, cfg coord.Config) (*session, error) {
+func join(ctx context.Context, a Access, seat godwit.NodeID, cfg coord.Config) (*session, error) {
 	cfg, err := cfg.Checked()
 	if err != nil {
 		return nil, err
+	}
+	if seat != godwit.NoNode && int(seat) >= cfg.Nodes {
+		return nil, fmt.Errorf("coord: run %q: join as node %d: the run has nodes 0 … %d", cfg.Run, seat, cfg.Nodes-1)
 	}
 	wait, cancel := context.WithTimeout(ctx, cfg.Join)
 	defer cancel()
@@ -39,6 +49,7 @@ func join(ctx context.Context, a Access, cfg coord.Config) (*session, error) {
 		return nil, fmt.Errorf("coord: run %q: join: %w", cfg.Run, err)
 	}
 	n := newNode(cl, cfg, l)
+	n.seat = seat
 	s, err := n.join(wait)
 	if err != nil {
 		n.abandon()
@@ -51,6 +62,7 @@ func join(ctx context.Context, a Access, cfg coord.Config) (*session, error) {
 type node struct {
 	cl    *clientv3.Client
 	cfg   coord.Config
+	seat  godwit.NodeID // the id that it asks for; NoNode: any
 	keys  keys
 	lease *lease
 	life  context.Context // ends when the lease or coordinator is lost, with the cause

@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/internal/ledger"
 )
@@ -170,5 +171,104 @@ func TestAnEtcdThatIsNotThereIsNamed(t *testing.T) {
 	}
 	if _, err := (Access{}).Join(t.Context(), cfg); err == nil {
 		t.Error("no endpoints are no error")
+	}
+}
+
+// A node that waits no more when all nodes have confirmed the roster is a member: another one may have begun already.
+func TestANodeThatGivesUpAfterTheSealIsAMember(t *testing.T) {
+	e := serve(t)
+	cfg, err := coord.Config{Run: "r", Nodes: 2, TTL: ttl, Addr: "gives:up"}.Checked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	j := waitsByHand(t, e, cfg)
+	j.confirmed = 1 // of a roster that lacks the other's word
+	if s := j.withdraw(); s != nil {
+		t.Error("a node that is alone has a session of a run of two")
+	}
+	j.abandon()
+
+	j = waitsByHand(t, e, cfg)
+	other := make(chan coord.Session, 1)
+	go func() { other <- joinAll(t, e, joinTest, 1)[0] }()
+	if err := j.await(ctx); err != nil {
+		t.Fatal(err)
+	}
+	j.watch.close()
+	s := j.withdraw()
+	if s == nil {
+		t.Fatal("the run is sealed, and the node that gave up has no session")
+	}
+	if err := s.RequestStop(ctx, "given up"); err != nil {
+		t.Fatal(err)
+	}
+	<-(<-other).Stopping()
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// waitsByHand returns a node that has registered, and waits.
+func waitsByHand(t *testing.T, e *ownServer, cfg coord.Config) *joiner {
+	t.Helper()
+	cl := client(t, e)
+	l, err := grant(t.Context(), cl, cfg.TTL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &joiner{node: newNode(cl, cfg, l), roster: ledger.NewRoster(cfg), entries: map[godwit.NodeID]entry{}}
+	if err := j.read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.register(t.Context(), t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func TestANodeGetsTheIDThatItAsksFor(t *testing.T) {
+	e := serve(t)
+	cfg := coord.Config{Run: "seats", Nodes: 2, Addr: "a:1", TTL: time.Second, Join: 20 * time.Second}
+	if _, err := e.Access().JoinAs(t.Context(), 2, cfg); err == nil || !strings.Contains(err.Error(), "nodes 0 … 1") {
+		t.Errorf("an id that the run does not have: %v", err)
+	}
+	type joined struct {
+		s   coord.Session
+		err error
+	}
+	first := make(chan joined, 1)
+	go func() {
+		s, err := e.Access().JoinAs(t.Context(), 1, cfg)
+		first <- joined{s, err}
+	}()
+	cl := client(t, e)
+	for key := keysOf(cfg.Run).node(1); ; time.Sleep(5 * time.Millisecond) {
+		if r, err := cl.Get(t.Context(), key); err == nil && len(r.Kvs) == 1 {
+			break
+		}
+	}
+	if _, err := e.Access().JoinAs(t.Context(), 1, cfg); !errors.Is(err, coord.ErrComplete) || !strings.Contains(err.Error(), "as node 1") {
+		t.Errorf("an id that another node has: %v", err)
+	}
+	s, err := e.Access().JoinAs(t.Context(), 0, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := <-first
+	if other.err != nil {
+		t.Fatal(other.err)
+	}
+	if s.Self() != 0 || other.s.Self() != 1 {
+		t.Errorf("the nodes got %d and %d, want 0 and 1", s.Self(), other.s.Self())
+	}
+	for _, s := range []coord.Session{s, other.s} {
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }

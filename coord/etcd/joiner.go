@@ -38,6 +38,11 @@ func (n *node) join(wait context.Context) (*session, error) {
 	begin := time.Now()
 	j := &joiner{node: n, roster: ledger.NewRoster(n.cfg), entries: map[godwit.NodeID]entry{}}
 	s, err := j.run(ctx)
+	if err != nil && wait.Err() != nil && j.confirmed != 0 {
+		if s := j.withdraw(); s != nil {
+			return s, nil
+		}
+	}
 	switch {
 	case err == nil:
 		return s, nil
@@ -74,6 +79,40 @@ func (j *joiner) run(ctx context.Context) (*session, error) {
 		}
 	}
 }
+
+// withdraw takes back the confirmation of a node that does not wait any more. It returns the
+// session if the run was sealed before that: the others count on this node then, and would
+// see it lost.
+func (j *joiner) withdraw() *session {
+	ctx, cancel := context.WithTimeout(j.life, min(j.lease.ttl, lastWord))
+	defer cancel()
+	defer j.watch.close()
+	me, registered := j.entries[j.self]
+	if _, sealed := j.confirmation(); registered && !sealed {
+		if err := j.update(ctx, entry{Claim: ledger.Claim{Registration: me.Registration}}); err != nil {
+			return nil
+		}
+	}
+	for registered && me.created == j.created {
+		if _, sealed := j.confirmation(); sealed {
+			s, err := j.start(ctx)
+			if err != nil {
+				return nil
+			}
+			return s
+		}
+		if _, err := j.step(ctx); err != nil {
+			return nil
+		}
+		if me, registered = j.entries[j.self]; me.Roster == 0 {
+			return nil // the others see that as well, before they see a seal
+		}
+	}
+	return nil
+}
+
+// lastWord bounds how long a node that does not wait any more asks whether the run was sealed.
+const lastWord = 2 * time.Second
 
 // read reads who is registered already. The watch follows what happens from then on.
 func (j *joiner) read(ctx context.Context) error {
@@ -128,12 +167,12 @@ func (j *joiner) apply(ev *clientv3.Event) error {
 	return nil
 }
 
-// register takes the lowest free id. If there is none, one that the remains of an
-// earlier run hold may become free until remains ends.
+// register takes the id that this node asks for, or the lowest free one. If it is not free, the remains of an
+// earlier run may hold it: it may become free until remains ends.
 func (j *joiner) register(ctx, remains context.Context) error {
 	for {
 		wait := ctx
-		id, free := j.roster.Free()
+		id, free := j.free()
 		if free && !j.sealSeen() {
 			if registered, err := j.tryRegister(ctx, id); registered || err != nil {
 				return err
@@ -144,11 +183,29 @@ func (j *joiner) register(ctx, remains context.Context) error {
 		}
 		if _, err := j.step(wait); err != nil {
 			if wait.Err() != nil && j.life.Err() == nil && wait == remains {
-				return j.roster.Complete()
+				return j.taken()
 			}
 			return err
 		}
 	}
+}
+
+// free returns the id to register under, and whether it is free.
+func (j *joiner) free() (godwit.NodeID, bool) {
+	if j.seat == godwit.NoNode {
+		return j.roster.Free()
+	}
+	_, taken := j.entries[j.seat]
+	return j.seat, !taken
+}
+
+// taken is the error of a node that got no id.
+func (j *joiner) taken() error {
+	err := j.roster.Complete()
+	if e, ok := j.entries[j.seat]; ok {
+		return fmt.Errorf("coord: run %q: join as node %d: the process at %s has that id: %w", j.cfg.Run, j.seat, e.Addr, err)
+	}
+	return err
 }
 
 // tryRegister registers this node under an id and reports whether that was free.

@@ -6,5 +6,6 @@
 // has a replica of the run's state. Nothing is stored. When the server's process dies, the run
 // is over, as it is when any other node dies.
 //
-// Whoever knows the token can join. Connections are not encrypted.
+// Whoever knows the token can join. Connections are encrypted where the server's listener and the
+// nodes ([JoinTLS]) speak TLS.
 package tcp

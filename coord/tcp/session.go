@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,13 +46,19 @@ func (e *refusedError) Unwrap() error { return e.is }
 // that it is to have; [godwit.NoNode]: any. It returns when all nodes are there, and tries
 // again while nobody serves at the address yet.
 func Join(ctx context.Context, addr, token string, seat godwit.NodeID, cfg coord.Config) (coord.Session, error) {
+	return JoinTLS(ctx, nil, addr, token, seat, cfg)
+}
+
+// JoinTLS is Join at a server whose listener speaks TLS ([tls.NewListener]). The server's certificate is to name the host
+// of addr, or the configuration's ServerName. Without a configuration, nil, nothing is encrypted.
+func JoinTLS(ctx context.Context, config *tls.Config, addr, token string, seat godwit.NodeID, cfg coord.Config) (coord.Session, error) {
 	cfg, err := cfg.Checked()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Join+2*time.Second, fmt.Errorf("no word from %s within %v", addr, cfg.Join))
 	defer cancel()
-	conn, err := dial(ctx, addr)
+	conn, err := dial(ctx, config, addr)
 	if err != nil {
 		return nil, fmt.Errorf("coord: run %q: %w: %s: %w", cfg.Run, coord.ErrCoordinator, addr, err)
 	}
@@ -71,9 +78,13 @@ func Join(ctx context.Context, addr, token string, seat godwit.NodeID, cfg coord
 	return nil, fmt.Errorf("coord: run %q: %w: %s ended the connection, as it does with a wrong token: %w", cfg.Run, coord.ErrCoordinator, addr, err)
 }
 
-func dial(ctx context.Context, addr string) (net.Conn, error) {
+// dial connects to a server, which may not be there yet.
+func dial(ctx context.Context, config *tls.Config, addr string) (net.Conn, error) {
 	for {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+		if err == nil && config != nil {
+			return encrypted(ctx, conn, config, addr)
+		}
 		if err == nil || ctx.Err() != nil {
 			return conn, err
 		}
@@ -83,6 +94,20 @@ func dial(ctx context.Context, addr string) (net.Conn, error) {
 			return nil, err
 		}
 	}
+}
+
+// encrypted makes a connection one by TLS.
+func encrypted(ctx context.Context, conn net.Conn, config *tls.Config, addr string) (net.Conn, error) {
+	config = config.Clone()
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(addr) // it was dialed
+	}
+	c := tls.Client(conn, config)
+	if err := c.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 func enter(ctx context.Context, conn net.Conn, token string, seat godwit.NodeID, cfg coord.Config) (*session, error) {

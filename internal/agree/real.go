@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwit-ps/godwit/internal/bench"
 	"github.com/godwit-ps/godwit/internal/events"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/slownet"
 	"github.com/godwit-ps/godwit/job"
 )
@@ -47,7 +47,7 @@ func train(ctx context.Context, binary, args, policy string, nodes int, n *slown
 	}
 	lead := append([]string{"train"}, strings.Fields(args)...)
 	lead = append(lead, "--nodes", fmt.Sprint(nodes), "--workers", "1", "--policy", policy, "--untrained=false", "--quiet", "--json", "--await", "--etcd-listen", "127.0.0.1:0")
-	before := bench.ProcessorTime()
+	before := host.ProcessorTime()
 	var looking sync.WaitGroup
 	training := make(chan struct{})
 	looks, stopLooking := context.WithCancel(ctx)
@@ -82,7 +82,7 @@ func train(ctx context.Context, binary, args, policy string, nodes int, n *slown
 				})
 			}
 		case e.Start != nil:
-			before = bench.ProcessorTime()
+			before = host.ProcessorTime()
 			close(training)
 			r.spec, err = job.Decode(e.Start.Spec)
 			return err
@@ -101,7 +101,7 @@ func train(ctx context.Context, binary, args, policy string, nodes int, n *slown
 		err = fmt.Errorf("%d epochs with %d frames, want two with some", len(r.epochs), r.frames)
 	}
 	if err == nil {
-		r.proxies = (bench.ProcessorTime() - before) / time.Duration(r.frames)
+		r.proxies = (host.ProcessorTime() - before) / time.Duration(r.frames)
 	}
 	return r, err
 }

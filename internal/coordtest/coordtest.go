@@ -6,6 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +64,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"a barrier fails when a node left before it", (*suite).leaveBarrier},
 		{"after close everything returns that it is closed", (*suite).closed},
 		{"a node that never comes fails the join and frees its place", (*suite).missing},
+		{"a node that gives up at the seal is a member or leaves nobody behind", (*suite).givesUp},
 		{"nodes with different fingerprints refuse each other", (*suite).mismatch},
 		{"a node too many is refused", (*suite).full},
 		{"a run can be started again under its name", (*suite).again},
@@ -505,6 +510,54 @@ func (s *suite) missing() {
 		return errors.Join(errs...)
 	})
 	s.join(2) // the places are free
+}
+
+// givesUp ends the wait of one of two nodes at a moment drawn at random. Where the other has a session,
+// so has that one: no run is sealed with a node that does not know it.
+func (s *suite) givesUp() {
+	rng := rand.New(rand.NewPCG(seedOf(s.T), 0))
+	begin := time.Now()
+	s.close(s.join(2)...)
+	usual := time.Since(begin)
+	for try, seals := 0, 0; seals == 0 || try < 8; try++ {
+		if try == 100 {
+			s.Fatal("not one of 100 runs was sealed")
+		}
+		cfg := s.config(2, 0)
+		ctx, cancel := context.WithCancel(s.ctx)
+		other, stop := context.WithCancel(s.ctx)
+		got := make([]coord.Session, 2)
+		after := time.Duration(rng.Int64N(int64(usual)))
+		giveUp := time.AfterFunc(after, cancel)
+		s.all(2, func(i int) error {
+			mine := []context.Context{ctx, other}[i]
+			got[i], _ = s.Join(mine, cfg)
+			if i == 0 && got[0] == nil {
+				time.AfterFunc(50*time.Millisecond, stop) // time for a session that should not be
+			}
+			return nil
+		})
+		giveUp.Stop()
+		cancel()
+		stop()
+		if got[0] == nil && got[1] != nil {
+			s.Errorf("given up after %v: the other node has a session of a run of two", after)
+		}
+		if got[0] != nil {
+			seals++
+		}
+		s.close(slices.DeleteFunc(got, func(c coord.Session) bool { return c == nil })...)
+	}
+}
+
+// seedOf returns a seed, which it logs: that of GODWIT_SEED where it is set.
+func seedOf(t *testing.T) uint64 {
+	seed := uint64(time.Now().UnixNano())
+	if given, err := strconv.ParseUint(os.Getenv("GODWIT_SEED"), 10, 64); err == nil {
+		seed = given
+	}
+	t.Logf("GODWIT_SEED=%d repeats this run", seed)
+	return seed
 }
 
 func (s *suite) mismatch() {
