@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ._dense import Dense as Dense, dense as dense
     from ._export import to_torch as to_torch
     from ._ids import rows_of as rows_of
+    from ._launch import TLS as TLS
     from ._state import without_rows as without_rows
     from .nn import clip_grad_norm_ as clip_grad_norm_, parameters as parameters
 
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 # What needs numpy or torch is imported when it is used: the package itself takes a few milliseconds.
 _lazy = {
     **dict.fromkeys(("Cluster", "Handle", "Init", "Sample", "Sampler", "Table", "Worker", "cluster", "init", "normal", "uniform", "zero"), "._cluster"),
+    "TLS": "._launch",
     **dict.fromkeys(("lookahead", "Lookahead"), "._ahead"),
     **dict.fromkeys(("Checkpoint", "SavedTable", "load"), "._checkpoint"),
     **dict.fromkeys(("Dense", "dense"), "._dense"),

@@ -13,7 +13,8 @@ import weakref
 from typing import Any, Callable, Sequence
 
 from . import _buffers, _checkpoint, _launch, _lib
-from .errors import ArgumentError, ClosedError
+from ._launch import TLS
+from .errors import ArgumentError, BusyError, ClosedError
 
 
 class Init:
@@ -115,7 +116,7 @@ class _Group:
             s._index = n
         text = json.dumps({**config, "tables": spec, "samplers": [{**s._spec, "name": str(n), "table": i} for n, (i, s) in enumerate(drawn)]}).encode()
         self.id = library.check(library.open(text, len(text)))
-        if launch is not None and launch.rank == 0:
+        if launch is not None and config["member"]["serve"]:
             launch.tell(number, _launch.address(library.address, library.check, self.id), config["member"]["token"])
         try:
             while library.check(library.ready(self.id, _lib.SLICE_MS)) == _lib.AGAIN:
@@ -139,6 +140,7 @@ class Handle:
 
     def __init__(self, worker: Worker, id: int, op: int, keep: tuple[Any, ...], result: Any) -> None:
         self._worker, self._id, self._op, self._keep, self._result = worker, id, op, keep, result
+        self.table: Table | None = None  # of a push that is waited for later
 
     @property
     def done(self) -> bool:
@@ -187,6 +189,7 @@ class Worker:
         self.cluster, self.index = cluster, index
         self._library = cluster._library
         self._clock = 0
+        self._later: list[Handle] = []  # pushes that are waited for before the next access
 
     def _of(self, table: Table) -> tuple[_Group, int]:
         if not isinstance(table, Table):
@@ -195,18 +198,6 @@ class Worker:
         if table.cluster is not self.cluster:
             raise ArgumentError(f"table {table.name!r} is of another cluster than the worker")
         return group, group.workers[self.index]
-
-    def _finish(self, id: int, code: int, op: ctypes.c_uint64) -> None:
-        """Waits in slices, so that interrupts are noticed, which give the operation up."""
-        library = self._library
-        try:
-            while code == _lib.AGAIN:
-                code = library.wait(id, op.value, _lib.SLICE_MS)
-        except BaseException:
-            library.cancel(id, op.value)
-            raise
-        if code < 0:
-            library.fail(code)
 
     def pull(self, table: Table, rows: Any, out: Any = None, *, once: bool = False) -> Any:
         """Reads rows, of any shape, and returns their values, of one dimension more: in ``out`` if it is given.
@@ -222,6 +213,7 @@ class Worker:
 
     def _pull(self, table: Table, rows: Any, out: Any, once: bool, ms: int) -> Handle:
         _, id = self._of(table)
+        self._settle()
         rows = _buffers.rows(rows)
         if out is None:
             out = _buffers.like(rows, table.dim)
@@ -253,11 +245,40 @@ class Worker:
         ``rate`` is the learning rate, for the rules that take one with each push (``ratedsgd``, …). ``sum`` pushes the sum of the
         vectors of equal rows once; without it a row that occurs twice is pushed twice. ``finite`` leaves out what is not finite.
         """
+        self._settle()
         self._result(self._push(table, rows, values, rate, sum, finite, _lib.SLICE_MS))
 
     def push_async(self, table: Table, rows: Any, values: Any, *, rate: float = 0.0, sum: bool = False, finite: bool = False) -> Handle:
         """Begins a push. Leave ``rows`` and ``values`` alone until it was waited for."""
+        self._settle()
         return self._push(table, rows, values, rate, sum, finite, 0)
+
+    def _push_later(self, table: Table, rows: Any, values: Any, rate: float) -> None:
+        """Pushes the sums of what is finite. It is waited for before the worker's next access, so that this sees it.
+
+        So an optimizer's step waits for no message, and pushes to several tables are under way at a time.
+        """
+        if any(h.table is table for h in self._later):
+            self._settle()
+        try:
+            handle = self._push(table, rows, values, rate, True, True, 0)
+        except BusyError:  # by a push that waits for room
+            if not self._later:
+                raise
+            self._settle()
+            handle = self._push(table, rows, values, rate, True, True, 0)
+        if not handle.done:
+            handle.table = table
+            self._later.append(handle)
+
+    def _settle(self) -> None:
+        """Waits for what was pushed to be waited for later."""
+        while self._later:
+            try:
+                self._later[0].wait()
+            finally:
+                if self._later[0].done:
+                    self._later.pop(0)
 
     def _push(self, table: Table, rows: Any, values: Any, rate: float, sum: bool, finite: bool, ms: int) -> Handle:
         _, id = self._of(table)
@@ -273,6 +294,7 @@ class Worker:
     def set(self, table: Table, rows: Any, values: Any, *, keep_state: bool = False) -> None:
         """Overwrites rows, and resets the state of their rule unless it is to be kept."""
         self.cluster._saved = None
+        self._settle()
         if keep_state:
             self._parts(self._library.write, table, *self._both(table, rows, values, "values to set"), _lib.VALUES)
             return
@@ -306,6 +328,7 @@ class Worker:
 
     def _parts(self, call: Callable[..., int], table: Table, rows: Any, floats: Any, parts: int) -> None:
         _, id = self._of(table)
+        self._settle()
         op = ctypes.c_uint64()
         code = call(
             id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(floats), _buffers.size(floats), parts, _lib.SLICE_MS, ctypes.addressof(op)
@@ -321,6 +344,7 @@ class Worker:
     def localize(self, table: Table, rows: Any) -> None:
         """Asks that rows move to this node, and returns when they are here or their owner declined."""
         _, id = self._of(table)
+        self._settle()
         rows = _buffers.rows(rows)
         op = ctypes.c_uint64()
         code = self._library.localize(id, table._index, _buffers.address(rows), _buffers.size(rows), _lib.SLICE_MS, ctypes.addressof(op))
@@ -348,6 +372,7 @@ class Worker:
 
         table = sample.sampler.table
         _, id = self._of(table)
+        self._settle()
         rows, op = np.empty(operator.index(n), np.int64), ctypes.c_uint64()
         values = _buffers.like(rows, table.dim)
         code = self._library.pull_sample(
@@ -394,6 +419,7 @@ class Worker:
             self._meet(self._library.barrier, group)
 
     def _meet(self, call: Callable[..., int], group: _Group) -> None:
+        self._settle()
         id, op = group.workers[self.index], ctypes.c_uint64()
         self._result(self._handle(id, call(id, _lib.SLICE_MS, ctypes.addressof(op)), op, ()))
 
@@ -404,11 +430,11 @@ class Worker:
 class Cluster:
     """The nodes of a run. :func:`init` makes one; tables begin at the first access to one of them."""
 
-    def __init__(self, *, workers: int = 1, nodes: int = 1, seed: int = 0, policy: str = "", _join: bool = False) -> None:
+    def __init__(self, *, workers: int = 1, nodes: int = 1, seed: int = 0, policy: str = "", _launch: _launch.Launch | None = None) -> None:
         for what, x, low, high in (("workers", workers, 1, 4096), ("nodes", nodes, 1, 64), ("seed", seed, 0, 2**64 - 1)):
             if isinstance(x, bool) or not isinstance(x, int) or not low <= x <= high:
                 raise ArgumentError(f"{what}={x!r}, want a whole number of {low} … {high}")
-        self._launch = _launch.find() if _join else None
+        self._launch = _launch
         if self._launch is not None and nodes > 1:
             raise ArgumentError(f"nodes={nodes} within a process of a run of {self._launch.world}: each rank is one node")
         self._library = _lib.load()
@@ -513,6 +539,7 @@ class Cluster:
         if not self._groups:
             raise ArgumentError("there are no tables to save")
         kept = _kept(extra)
+        self.worker._settle()
         text = folder.encode()
         number = self._library.check(self._library.next(text, len(text)))
         for i in reversed(range(len(self._groups))):  # a checkpoint counts once that of the first group is there
@@ -567,6 +594,7 @@ class Cluster:
         with self._lock:
             if self.closed:
                 return
+            failed = self._settle()
             self.closed = True
             _open.discard(self)
             groups, self._groups = self._groups, []
@@ -574,6 +602,18 @@ class Cluster:
                 t._group = None
             for group in groups:
                 group.close()
+        if failed is not None:
+            raise failed
+
+    def _settle(self) -> Exception | None:
+        """Waits for all that is waited for later, and returns what went wrong."""
+        failed = None
+        for w in self.workers:
+            try:
+                w._settle()
+            except Exception as e:
+                failed = failed or e
+        return failed
 
     def __enter__(self) -> Cluster:
         return self
@@ -604,18 +644,42 @@ _open: weakref.WeakSet[Cluster] = weakref.WeakSet()
 _current: Cluster | None = None
 
 
-def init(*, workers: int = 1, nodes: int = 1, seed: int = 0, policy: str = "") -> Cluster:
+def init(
+    *,
+    workers: int = 1,
+    nodes: int = 1,
+    seed: int = 0,
+    policy: str = "",
+    address: str | Sequence[str] = "",
+    rank: int | None = None,
+    world: int | None = None,
+    run: str = "",
+    tls: TLS | None = None,
+) -> Cluster:
     """Makes the cluster that modules use which are not told of another.
 
     Under torchrun, its processes form one cluster: each is a node, whose id is its rank. They all make the same tables in the
     same order. Otherwise this process is all of it.
+
+    With ``address``, of an etcd, the processes of the run meet there. Which ``rank`` this is, and of how many (``world``), a launcher's variables say
+    unless they are given, and so is the name of the ``run``, which no other at this etcd may have. ``tls`` encrypts what the ranks, and the etcd, are told.
 
     ``workers`` is how many threads access rows at a time. ``nodes`` above 1 puts several nodes into this process, which is for tests.
     """
     global _current
     if _current is not None and not _current.closed:
         raise ArgumentError("there is a cluster already: close it first, or make another one by godwit.Cluster")
-    _current = Cluster(workers=workers, nodes=nodes, seed=seed, policy=policy, _join=True)
+    if address:
+        launch: _launch.Launch | None = _launch.joining(address, rank, world, run)
+    elif rank is not None or world is not None or run:
+        raise ArgumentError("rank, world and run are for an etcd: give its address, too, or let a launcher say them by RANK and WORLD_SIZE")
+    else:
+        launch = _launch.find()
+    if launch is not None:
+        launch.tls = tls
+    elif tls is not None:
+        raise ArgumentError("tls is for several processes, and this one is the whole run")
+    _current = Cluster(workers=workers, nodes=nodes, seed=seed, policy=policy, _launch=launch)
     return _current
 
 

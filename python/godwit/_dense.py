@@ -20,19 +20,38 @@ class Dense(Weight):
 
     _of: list[torch.nn.Parameter]
 
-    def collect(self) -> None:
-        """Takes the gradients of the parameters, before they are pushed."""
+    _memory: torch.Tensor  # of the gradients, once there are any
+
+    @property
+    def grad(self) -> Any:  # type: ignore[override]
+        """The gradients of the parameters, as rows: in the same memory, so that what scales or clips these rows scales those."""
         if all(p.grad is None for p in self._of):
-            self.grad = None
-            return
-        rows = torch.zeros(self.table.rows * self.table.dim)
+            return None
+        rows = self._gather().view(self.table.rows, -1)
+        ids = torch.arange(self.table.rows)
+        return torch.sparse_coo_tensor(ids.unsqueeze(0), rows, self.shape, is_coalesced=True, check_invariants=False)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            raise ArgumentError("the gradient of godwit.dense is that of the module's parameters")
+        self.clear()
+
+    @torch.no_grad()
+    def _gather(self) -> torch.Tensor:
+        """Has the gradients of all parameters in memory that follows each other, and returns it."""
+        if "_memory" not in self.__dict__:
+            self._memory = torch.zeros(self.table.rows * self.table.dim)
         at = 0
         for p in self._of:
-            if p.grad is not None:
-                rows[at : at + p.numel()] = p.grad.reshape(-1)
+            place = self._memory[at : at + p.numel()].view_as(p)
             at += p.numel()
-        ids = torch.arange(self.table.rows)
-        self.grad = torch.sparse_coo_tensor(ids.unsqueeze(0), rows.view(self.table.rows, -1), self.shape, is_coalesced=True, check_invariants=False)
+            if p.grad is None:
+                place.zero_()
+            elif p.grad.data_ptr() != place.data_ptr():
+                place.copy_(p.grad)
+                p.grad = place
+        return self._memory
 
     @torch.no_grad()
     def spread(self) -> None:

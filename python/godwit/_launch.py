@@ -15,8 +15,24 @@ from .errors import ArgumentError, GodwitError
 WAIT = 60.0  # seconds for the other ranks
 
 
+class TLS:
+    """Files (PEM) by which the ranks of a run prove who they are, and encrypt: of this rank's certificate and key, and of the authority that signed all.
+
+    Certificates carry the addresses of their ranks, or all the same ``name``. They are good for clients and servers.
+    """
+
+    def __init__(self, cert: str, key: str, ca: str, name: str = "") -> None:
+        self.cert, self.key, self.ca, self.name = os.fspath(cert), os.fspath(key), os.fspath(ca), name
+
+    def __repr__(self) -> str:
+        return f"TLS({self.cert!r}, {self.key!r}, {self.ca!r}{', ' + repr(self.name) if self.name else ''})"
+
+
 class Launch:
     """A process's place in a run of several."""
+
+    etcd: tuple[str, ...] = ()  # by which the ranks meet; empty: rank 0 coordinates the run
+    tls: TLS | None = None
 
     formed = 0  # groups of tables of this process: all ranks form the same, in the same order
 
@@ -33,11 +49,15 @@ class Launch:
 
     def member(self, group: int) -> dict[str, Any]:
         """Returns the configuration by which a group of tables meets those of the other ranks."""
-        serve = self.rank == 0
-        if self.store is None:
+        serve = self.rank == 0 and not self.etcd
+        if self.etcd:
+            told: dict[str, Any] = {"etcd": list(self.etcd), "token": self.token}
+        elif self.store is None:
             told = {"coordinator": f"{self.host}:{self.port + group}", "token": self.token}
         else:
             told = {"coordinator": f"{self.host}:0", "token": secrets.token_hex(16)} if serve else self._told(group)
+        if self.tls is not None:
+            told["tls"] = {"cert": self.tls.cert, "key": self.tls.key, "ca": self.tls.ca, "name": self.tls.name}
         return {"run": f"{self.run}-{group}", "rank": self.rank, "serve": serve, "advertise": self.advertise, "join_ms": int(WAIT * 1000), **told}
 
     def _key(self, group: int) -> str:
@@ -45,7 +65,7 @@ class Launch:
 
     def tell(self, group: int, address: str, token: str) -> None:
         """Tells the other ranks where rank 0 coordinates the run."""
-        if self.store is not None:
+        if self.store is not None and not self.etcd:
             self.store.set(self._key(group), json.dumps({"coordinator": address, "token": token}))
 
     def _told(self, group: int) -> dict[str, str]:
@@ -68,9 +88,7 @@ def find(environment: Any = os.environ) -> Launch | None:
     host, port = given.get("MASTER_ADDR"), _number(given, "MASTER_PORT", 0)
     if not 0 <= rank < world or not host or not 0 < port < 1 << 16:
         raise ArgumentError(f"WORLD_SIZE={world} tells of several processes, and RANK, MASTER_ADDR and MASTER_PORT do not tell which this is and where they meet")
-    run = "".join(c if c.isalnum() and c.isascii() or c in "._-" else "-" for c in given.get("TORCHELASTIC_RUN_ID", "run"))
-    restart = given.get("TORCHELASTIC_RESTART_COUNT", "0")  # a store of torchrun's agent outlives a restart
-    run = f"{run[:80]}-{restart}"
+    run = _run(given)
     store = None
     if given.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         from torch.distributed import TCPStore
@@ -78,6 +96,27 @@ def find(environment: Any = os.environ) -> Launch | None:
         store = TCPStore(host, port, world, False)
     token = given.get("GODWIT_TOKEN") or hashlib.sha256(f"godwit {run}".encode()).hexdigest()
     return Launch(rank, world, run, host, port + 1, token, store, given.get("GODWIT_ADVERTISE", ""))
+
+
+def joining(address: Any, rank: int | None, world: int | None, run: str, environment: Any = os.environ) -> Launch:
+    """Returns the place of a process whose run meets by an etcd: what a launcher has told, unless it is given."""
+    etcd = tuple([address] if isinstance(address, str) else address)
+    if not etcd or not all(isinstance(x, str) and x for x in etcd):
+        raise ArgumentError(f"address={address!r}, want the etcd's host:port, http://host:port or https://host:port, or a list of these")
+    given = environment if environment.get("WORLD_SIZE") else {**_slurm(environment), **environment}
+    world = _number(given, "WORLD_SIZE", 0) if world is None else world
+    rank = _number(given, "RANK", -1) if rank is None else rank
+    if isinstance(rank, bool) or isinstance(world, bool) or not isinstance(rank, int) or not isinstance(world, int) or not 0 <= rank < world <= 1024:
+        raise ArgumentError(f"rank={rank!r} of world={world!r}: give both, from 0 and up to 1024, or RANK and WORLD_SIZE as launchers do")
+    launch = Launch(rank, world, run or _run(given), "", 0, given.get("GODWIT_TOKEN", ""), None, given.get("GODWIT_ADVERTISE", ""))
+    launch.etcd = etcd
+    return launch
+
+
+def _run(given: Any) -> str:
+    """Returns the name of the run, which a store of torchrun's agent knows after a restart, too."""
+    run = "".join(c if c.isalnum() and c.isascii() or c in "._-" else "-" for c in given.get("TORCHELASTIC_RUN_ID", "run"))
+    return f"{run[:80]}-{given.get('TORCHELASTIC_RESTART_COUNT', '0')}"
 
 
 def _slurm(environment: Any) -> dict[str, str]:

@@ -38,9 +38,6 @@ class Weight(torch.nn.Parameter):
         w.table = table
         return w
 
-    def collect(self) -> None:
-        """Is called before a step."""
-
     def spread(self) -> None:
         """Is called after a step."""
 

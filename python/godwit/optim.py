@@ -68,15 +68,16 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        for group in self.param_groups:
+        pushed = []
+        for p, group in self._ordered():
             rule = self._rule(group)
-            for p in group["params"]:
-                if p.table.rule != rule:
-                    raise ArgumentError(f"the rule of table {p.table.name!r} is {p.table.rule}, and cannot become {rule}: only the rate can change")
-                p.collect()
-                if p.grad is not None:
-                    self._push(p, group)
-                    p.spread()
+            if p.table.rule != rule:
+                raise ArgumentError(f"the rule of table {p.table.name!r} is {p.table.rule}, and cannot become {rule}: only the rate can change")
+            if p.grad is not None:
+                self._push(p, group)
+                pushed.append(p)
+        for p in pushed:
+            p.spread()
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -100,7 +101,7 @@ class Optimizer(torch.optim.Optimizer):
         scale = (-1.0 if group.get("maximize") else 1.0) / (p.table.cluster.world if self.average else 1)
         if scale != 1:
             values = values * scale
-        p.table.cluster.worker.push(p.table, grad._indices()[0], values.contiguous(), rate=rate, sum=True, finite=True)
+        p.table.cluster.worker._push_later(p.table, grad._indices()[0], values.contiguous(), rate)
         p.__dict__["_pushed"] = grad
 
     def _kept(self, dim: int) -> dict[str, int]:

@@ -44,6 +44,25 @@ def test_dense_parameters_train_as_with_torch(nodes, name, kwargs):
         assert same(ours, theirs)
 
 
+def test_the_scaler_unscales_dense_parameters_and_skips_steps_as_with_torch():
+    ours, theirs = net(), net()
+    with godwit.Cluster() as c:
+        a, b = godwit.optim.SGD(godwit.dense(ours, cluster=c), lr=0.01), torch.optim.SGD(theirs.parameters(), lr=0.01)
+        scalers = [torch.amp.GradScaler("cpu", init_scale=8.0) for _ in range(2)]
+        for step in range(6):
+            for model, opt, scaler in zip((ours, theirs), (a, b), scalers):
+                opt.zero_grad()
+                for part in range(2):  # gradients that are accumulated
+                    x = torch.randn(16, 40, generator=torch.Generator().manual_seed(2 * step + part))
+                    scaler.scale(model(x).pow(2).mean() * (float("inf") if step == 3 else 1)).backward()
+                scaler.unscale_(opt)
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)  # of the module's, whose memory it is
+                scaler.step(opt)
+                scaler.update()
+            assert same(ours, theirs), step
+        assert scalers[0].get_scale() == scalers[1].get_scale() == 4
+
+
 def test_what_is_not_dense_parameters():
     with godwit.Cluster() as c:
         for wrong in (torch.nn.ReLU(), net().double(), net().to("meta")):

@@ -227,3 +227,31 @@ def test_without_a_launcher_there_is_one_process():
     assert _launch.find({}) is None and _launch.find({"WORLD_SIZE": "1", "RANK": "0"}) is None
     with godwit.Cluster() as c:
         assert (c.rank, c.world) == (0, 1)
+
+
+def test_ranks_that_meet_by_an_etcd():
+    environment = {"WORLD_SIZE": "4", "RANK": "2", "TORCHELASTIC_RUN_ID": "a b", "TORCHELASTIC_RESTART_COUNT": "1", "GODWIT_TOKEN": "t"}
+    launch = _launch.joining("10.0.0.1:2379", None, None, "", environment)
+    launch.tls = godwit.TLS("c", "k", "a", "n")
+    member = launch.member(3)
+    assert member == {
+        "run": "a-b-1-3", "rank": 2, "serve": False, "advertise": "", "join_ms": 60000,
+        "etcd": ["10.0.0.1:2379"], "token": "t", "tls": {"cert": "c", "key": "k", "ca": "a", "name": "n"},
+    }  # fmt: skip
+    launch = _launch.joining(["a:1", "b:1"], 0, 2, "ads", environment)
+    assert (launch.rank, launch.world, launch.run, launch.etcd) == (0, 2, "ads", ("a:1", "b:1"))
+    for address, rank, world in (("", 0, 1), ([], 0, 1), ([3], 0, 1), ("a:1", 2, 2), ("a:1", None, 2), ("a:1", 0, None), ("a:1", True, 2)):
+        with pytest.raises(errors.ArgumentError):
+            _launch.joining(address, rank, world, "", {})
+    for wrong in ({"rank": 1}, {"world": 2}, {"run": "x"}, {"tls": godwit.TLS("c", "k", "a")}):
+        with pytest.raises(errors.ArgumentError):
+            godwit.init(**wrong)
+    with pytest.raises(errors.GodwitError, match="etcd at 127.0.0.1:1"):  # it refuses, and is waited for
+        _launch.WAIT, before = 0.5, _launch.WAIT
+        try:
+            c = godwit.init(address="127.0.0.1:1", rank=0, world=1)
+            with c:
+                c.table("t", 10, 1)
+                c.start()
+        finally:
+            _launch.WAIT = before

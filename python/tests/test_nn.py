@@ -149,6 +149,29 @@ def test_the_scaler_skips_steps_as_with_torch(on):
     assert on.stats()["not_finite"] == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*second time")
+def test_a_step_waits_for_nobody_and_the_next_access_sees_it():
+    with godwit.Cluster(seed=1, nodes=3, policy="static") as c:
+        ours = [gnn.Embedding.from_pretrained(values(), freeze=False, cluster=c) for _ in range(3)]
+        opt = goptim.SGD([m.weight for m in ours], lr=1.0)
+        ids = torch.arange(ROWS)
+        for step in range(1, 30):
+            opt.zero_grad()
+            sum(m(ids).sum() for m in ours).backward()
+            opt.step()
+            under_way = {h.table.name for h in c.worker._later}
+            assert len(under_way) == len(c.worker._later) <= 3
+            if step % 3 == 0:
+                opt.step()  # of the same gradients: each table's pushes are one after the other
+                for m in ours:
+                    m.weight.grad = None
+                c.worker.push(ours[0].table, ids, torch.ones(ROWS, DIM), rate=1.0)
+                assert c.worker._later == []
+        assert torch.allclose(ours[1].rows(ids), values() - 29 - 9, atol=1e-4)
+        assert torch.allclose(ours[0].rows(ids), values() - 29 - 18, atol=1e-4)
+        assert c.worker._later == []
+
+
 def test_gradients_that_are_not_finite_are_not_pushed_and_counted(on):
     ours, _ = both(on)
     opt = goptim.SGD(ours, lr=0.1)
