@@ -153,8 +153,8 @@ func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
 	c := clusterOver(t, 3, Config{Model: filtered(t, 4000, big), Policy: placement.Static, Workers: 2}, g.place)
 	n := c.Nodes[0]
 	w, ops := n.Worker(0), n.ops.Of(0)
-	const quick, reached, others = 100, 10, 10
-	keys := append(homedAt(t, n, 1, quick), homedAt(t, n, 2, reached+others)...)
+	const quick, room, slow = 100, 10, 20
+	keys := append(homedAt(t, n, 1, quick), homedAt(t, n, 2, slow)...)
 	push, set := make([]float32, 2*len(keys)), make([]float32, 2*len(keys))
 	for i := range push {
 		push[i], set[i] = 3, 0.5
@@ -165,19 +165,27 @@ func TestASetThatIsGivenUpForWantOfRoomForgetsOnlyWhatItSet(t *testing.T) {
 	g.shut(2)
 	read := sync.OnceFunc(func() { g.open(2) })
 	t.Cleanup(read)
-	ops.Room = reached * link.CostOf(n.cfg.Model.RowLen(keys[0]))
+	cost := link.CostOf(n.cfg.Model.RowLen(keys[0]))
+	ops.Room = room * cost
 	ctx, giveUp := context.WithCancelCause(background(t))
 	enough := errors.New("waited long enough")
 	over := make(chan error)
 	go func() { over <- w.Set(ctx, keys, set) }()
+	// A worker that waits for room goes on when half of it is free.
+	got := make([]float32, 2*quick)
 	eventually(t, "only the stalled node has not answered", func() bool {
-		return pulled(t, n.Worker(1), keys[quick-1])[0] == 0.5 && ops.Short() && ops.UnderWay() == ops.Room
+		must(t, n.Worker(1).Pull(t.Context(), keys[:quick], got))
+		return !slices.ContainsFunc(got, func(v float32) bool { return v != 0.5 }) && ops.Short() && ops.UnderWay() > ops.Room/2
 	})
 	giveUp(enough)
 	err := <-over
 	var op *godwit.OpError
 	if !errors.As(err, &op) || op.Peer != 2 || !errors.Is(err, enough) {
 		t.Fatalf("a set for which there is no room: %v", err)
+	}
+	reached := int(ops.UnderWay() / cost)
+	if reached <= room/2 || reached > room {
+		t.Fatalf("%d keys are under way, where there is room for %d", reached, room)
 	}
 	read()
 	must(t, w.WaitSync(t.Context()))
