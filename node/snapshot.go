@@ -16,6 +16,9 @@ func (n *Node) Snapshot() telemetry.Snapshot {
 	did, seen := n.workers.Counts(), n.workers.Watch.Counts()
 	s := telemetry.Snapshot{Node: n.self, Announced: n.planner.Held(), Asked: n.links.Asked(), Open: did.Open,
 		Latency: tell(n.ops.Latency(godwit.NoNode)), Waste: wasteOf(&seen)}
+	s.Clocks.Furthest = n.workers.Clocks.Furthest()
+	s.Clocks.Sum, s.Clocks.Slowest = n.workers.Clocks.Sum()
+	s.Intents.N, s.Intents.Keys, s.Intents.Ahead = n.planner.Said()
 	for c, w := range did.Waits {
 		s.Waits = append(s.Waits, telemetry.Wait{For: watch.Cause(c).String(), N: w.N, Time: time.Duration(w.Nanos)})
 	}
@@ -26,7 +29,7 @@ func (n *Node) Snapshot() telemetry.Snapshot {
 	var kinds [wire.Kinds]uint64
 	for id, l := range n.links.All {
 		c := l.Counts()
-		s.Peers = append(s.Peers, telemetry.Peer{Node: id, Latency: tell(n.ops.Latency(id)), Bytes: c.Bytes, Frames: c.Frames, Plain: c.Plain, Queued: c.Queued})
+		s.Peers = append(s.Peers, telemetry.Peer{Node: id, Latency: tell(n.ops.Latency(id)), Last: tell(n.ops.LatencyLast(id)), Bytes: c.Bytes, Frames: c.Frames, Plain: c.Plain, Queued: c.Queued})
 		for k, bytes := range c.Kinds {
 			kinds[k] += bytes
 		}

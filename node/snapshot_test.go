@@ -39,6 +39,9 @@ func TestASnapshotTellsWasteWaitsAndLatencies(t *testing.T) {
 	if len(s.Peers) != 1 || s.Peers[0].Latency.Count() == 0 || s.Peers[0].Bytes == 0 || s.Leads.Count() != 3<<10 {
 		t.Errorf("peers: %+v; %d leads", s.Peers, s.Leads.Count())
 	}
+	if s.Clocks != (telemetry.Clocks{Sum: 1, Furthest: 1, Slowest: 1}) || s.Intents.Keys != 3<<10 || s.Intents.N < 2 || s.Intents.Ahead != 0 {
+		t.Errorf("clocks %+v, intents %+v", s.Clocks, s.Intents)
+	}
 	if i := waitFor(&s, "answers"); s.Waits[i].N == 0 || s.Waits[i].Time == 0 || s.Waits[i].Time != n.Stats().Waited {
 		t.Errorf("waits %+v, in all %v", s.Waits, n.Stats().Waited)
 	}

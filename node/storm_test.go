@@ -15,7 +15,7 @@ func TestNoPushIsLostWhileAllWorkersPushToOneKey(t *testing.T) {
 	const key = 7
 	ops := 10_000 * *scale
 	if race {
-		ops /= 4
+		ops /= 10
 	}
 	seen := tally{}
 	variants(t, []int{1, 2, 3, 5}, func(t *testing.T, nodes int, cfg Config) {

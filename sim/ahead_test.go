@@ -137,6 +137,47 @@ func TestWhatIsStillUsedIsNotFetchedAhead(t *testing.T) {
 	})
 }
 
+// What a step uses and could not be fetched before it is asked for when it begins, and so not in its pull; but anew, if the
+// worker has waited for its own operation since: the answer may be of before that.
+func TestWhatAStepLacksIsAskedForOnceWhenItBegins(t *testing.T) {
+	c := fetching(t, 2, 1)
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		if w.ID().Node != 0 {
+			return nil
+		}
+		there, v := []godwit.Key{keyAt(c, 1)}, make([]float32, 2)
+		for i, waits := range []bool{false, false, true, false} {
+			h, err := w.PushAsync(ctx, there, []float32{1, 1})
+			if err != nil {
+				return err
+			}
+			if err := w.Intent(there, w.Clock()+1, w.Clock()+2); err != nil {
+				return err
+			}
+			w.Advance()
+			if waits {
+				if err := w.Wait(ctx, h); err != nil {
+					return err
+				}
+			}
+			before := c.Node(0).Stats().Frames
+			if err := w.Pull(ctx, there, v); err != nil {
+				return err
+			}
+			if v[0] != float32(i+1) {
+				return fmt.Errorf("step %d reads %v", i, v)
+			}
+			if asked := c.Node(0).Stats().Frames > before; i > 0 && asked != waits {
+				return fmt.Errorf("step %d, which has waited: %v, asks in its pull: %v", i, waits, asked)
+			}
+			if err := w.Wait(ctx, h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // A value is not used that was fetched before its key came to the node and left again: the worker
 // may have changed it there.
 func TestAKeyThatWasHereMeanwhileIsReadAnew(t *testing.T) {

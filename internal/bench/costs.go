@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
@@ -320,11 +321,11 @@ func (c *Costs) batches(ctx context.Context, o *Options) error {
 func processorTimeOf(turns, units int, do func() error) (float64, error) {
 	var took []float64
 	for range turns {
-		before := ProcessorTime()
+		before := host.ProcessorTime()
 		if err := do(); err != nil {
 			return 0, err
 		}
-		took = append(took, float64(ProcessorTime()-before)/float64(units))
+		took = append(took, float64(host.ProcessorTime()-before)/float64(units))
 	}
 	return spread(took).Median, nil
 }

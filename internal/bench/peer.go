@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport/tcp"
@@ -101,7 +102,7 @@ func (p *peer) do(ctx context.Context, o *order) (r report, err error) {
 		r.Echo = p.echo.Addr().String()
 		go serveEcho(p.echo)
 	case "usage":
-		r.Processor = ProcessorTime()
+		r.Processor = host.ProcessorTime()
 	case "sent":
 		r.SentBytes = p.node.Stats().SentBytes
 	case "fetch":

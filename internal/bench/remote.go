@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -264,12 +265,12 @@ func (c *exchange) turn(p *program) error {
 	if err != nil {
 		return err
 	}
-	here, began := ProcessorTime(), time.Now()
+	here, began := host.ProcessorTime(), time.Now()
 	if err := c.stream(p); err != nil {
 		return err
 	}
 	c.took = time.Since(began)
-	here = ProcessorTime() - here
+	here = host.ProcessorTime() - here
 	after, err := c.pair.ask(c.ctx, order{Do: "usage"})
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ type Step struct {
 	slots []uint32 // position of a key and 1, by hash; 0: none. A power of two, at most half full
 	shift uint
 	used  bool // the worker has come to use them
+	now   bool // they were asked for when the step had begun, with operations of the worker under way or not
 }
 
 // An item is a key of a step.
@@ -59,7 +60,7 @@ func (b *Buffer) Begin(at godwit.Clock) *Step {
 	} else {
 		s = new(Step)
 	}
-	s.At, s.Handle, s.used = at, 0, false
+	s.At, s.Handle, s.used, s.now = at, 0, false, false
 	s.Asked, s.Values, s.keys, s.items = s.Asked[:0], s.Values[:0], s.keys[:0], s.items[:0]
 	b.steps = append(b.steps, s)
 	return s
@@ -150,6 +151,32 @@ func (b *Buffer) Forget(k godwit.Key) {
 	for _, s := range b.steps {
 		if j := s.slots[s.at(k)]; j != 0 {
 			s.items[j-1].gone = true
+		}
+	}
+}
+
+// Lacking appends the keys of the step at a clock of which there is no value that may be used.
+func (b *Buffer) Lacking(at godwit.Clock, keys []godwit.Key) []godwit.Key {
+	for _, s := range b.steps {
+		if s.At != at {
+			continue
+		}
+		for i := range s.items {
+			if s.items[i].gone {
+				keys = append(keys, s.keys[i])
+			}
+		}
+	}
+	return keys
+}
+
+// Overtaken has no value used any more that was asked for when its step had begun.
+func (b *Buffer) Overtaken() {
+	for _, s := range b.steps {
+		if s.now {
+			for i := range s.items {
+				s.items[i].gone = true
+			}
 		}
 	}
 }

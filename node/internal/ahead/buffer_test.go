@@ -2,6 +2,7 @@ package ahead
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -95,6 +96,42 @@ func TestWhatIsUnderWayIsKnown(t *testing.T) {
 	}
 	if s, _ := b.Find(1, 1); s != nil {
 		t.Error("a value of a failed step is found")
+	}
+}
+
+// What a step lacks is asked for when it begins, and not used any more when the worker has waited for an operation.
+func TestWhatAStepLacksIsAskedForWhenItBegins(t *testing.T) {
+	var b Buffer
+	first := b.Begin(1)
+	for k := godwit.Key(1); k <= 3; k++ {
+		first.Add(k, 1, 0, k == 1) // 2 and 3 are under way
+	}
+	first.Ready()
+	step(&b, 2, 4)
+	lacks := b.Lacking(1, nil)
+	if !slices.Equal(lacks, []godwit.Key{2, 3}) {
+		t.Fatalf("step 1 lacks %v", lacks)
+	}
+	if lacks := b.Lacking(2, nil); len(lacks) > 0 {
+		t.Errorf("step 2 lacks %v", lacks)
+	}
+	second := b.Begin(1)
+	second.now = true
+	for _, k := range lacks {
+		second.Add(k, 1, 0, true)
+	}
+	second.Ready()
+	b.Forget(3)
+	for k, want := range map[godwit.Key]*Step{1: first, 2: second, 3: nil} {
+		if s, _ := b.Find(k, 1); s != want {
+			t.Errorf("key %d is found at the wrong place", k)
+		}
+	}
+	b.Overtaken()
+	for k, want := range map[godwit.Key]*Step{1: first, 2: nil} {
+		if s, _ := b.Find(k, 1); s != want {
+			t.Errorf("key %d is found at the wrong place after a wait", k)
+		}
 	}
 }
 

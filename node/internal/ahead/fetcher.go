@@ -46,10 +46,12 @@ type Fetcher struct {
 	asker   Asker
 	pace    pace
 	long    bool        // steps are
+	waits   bool        // the last pull did: one that does not would ask again for what has not come
 	near    intent.Plan // steps that are near, and whose values are to be fetched
 	values  Buffer
 	fetched atomic.Uint64
 	asked   []godwit.Key // scratch
+	lacking []godwit.Key // …
 	away    []bool       // scratch, of the keys of a step
 	left    []uint64     // …
 }
@@ -74,7 +76,8 @@ func (f *Fetcher) Fetched() uint64 { return f.fetched.Load() }
 
 // Advanced is told that the worker's clock has advanced, and for how many nanoseconds the worker
 // has waited so far. It asks for the values of the steps that are near, and gives up those of
-// steps that are over.
+// steps that are over. Of the step that begins it asks for what was not fetched, or may not be used: all at once, so that the
+// step's pulls wait for one round trip together.
 func (f *Fetcher) Advanced(waited int64) {
 	if !f.On() {
 		return
@@ -88,12 +91,24 @@ func (f *Fetcher) Advanced(waited int64) {
 	for _, s := range f.Intents.TakeDue() {
 		f.near.Add(s.Keys, s.At, s.At+1)
 	}
+	if f.long && f.waits {
+		f.lacking = f.values.Lacking(clock, f.lacking[:0])
+		f.fetch(f.lacking, clock)
+	}
 	f.near.Due(clock, f.values.Depth+1, func(keys []godwit.Key, at godwit.Clock) bool {
 		if at > clock {
 			f.fetch(keys, at)
 		}
 		return false
 	})
+}
+
+// Waited is told that the program has waited for an operation of its own. What was asked for when a step began may be of before
+// that operation.
+func (f *Fetcher) Waited() {
+	if f.Any() {
+		f.values.Overtaken()
+	}
 }
 
 // Announced takes what the worker announces of keys for one step that comes next, and fetches their
@@ -136,13 +151,16 @@ func (f *Fetcher) over(s *Step) {
 }
 
 // fetch asks for the values of keys that are elsewhere, as far as there is room. The others are
-// asked for when they are pulled.
+// asked for when they are pulled. For the step that has begun it may ask for any, as its pulls may.
 func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock) {
-	if f.Host.Err() != nil || !f.Ops.Free() {
+	if len(keys) == 0 || f.Host.Err() != nil || !f.Ops.Free() {
 		return
 	}
 	underWay := f.values.UnderWay(f.complete)
 	s := f.values.Begin(at)
+	if at == f.Clock.Now() {
+		underWay, s.now = none, true
+	}
 	room := f.Ops.Room - f.Ops.UnderWay()
 	t := f.Rows.First()
 	f.away, f.left = slices.Grow(f.away[:0], len(keys))[:len(keys)], slices.Grow(f.left[:0], len(keys))[:len(keys)]
@@ -171,8 +189,12 @@ func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock) {
 		return
 	}
 	s.Handle = h
-	f.fetched.Store(f.fetched.Load() + uint64(len(s.Asked)))
+	if !s.now {
+		f.fetched.Store(f.fetched.Load() + uint64(len(s.Asked)))
+	}
 }
+
+func none(godwit.Key) bool { return false }
 
 // complete reports whether an operation is over.
 func (f *Fetcher) complete(h godwit.Handle) bool {
@@ -180,31 +202,46 @@ func (f *Fetcher) complete(h godwit.Handle) bool {
 	return o == nil || len(o.Done) > 0
 }
 
+// Took counts keys that were served by what was fetched.
+type Took struct {
+	Ahead uint64 // for which the worker waited for nobody,
+	Late  uint64 // … or for what was on its way,
+	Now   uint64 // and those that were asked for when the step had begun
+}
+
 // Take serves missed positions of a pull, pairs of position and offset in buf, by what was fetched. A
 // call that does not wait takes only what has come. Take returns the positions that are left, in
-// the same memory; how many it served; and how many of these it had to wait for.
-func (f *Fetcher) Take(ctx context.Context, keys []godwit.Key, buf []float32, miss []int, wait bool) (left []int, took, late uint64, err error) {
+// the same memory.
+func (f *Fetcher) Take(ctx context.Context, keys []godwit.Key, buf []float32, miss []int, wait bool) (left []int, took Took, err error) {
 	clock := f.Clock.Now()
+	f.waits = wait
 	left = miss[:0]
 	var u user
+	late := uint64(0)
 	for m := 0; m < len(miss); m += 2 {
 		i, off := miss[m], miss[m+1]
 		s, j := f.values.Find(keys[i], clock)
 		if s != nil && s.Handle != 0 {
 			waited, err := f.arrived(ctx, s, wait)
 			if err != nil {
-				return left, took, late, err
+				return left, took, err
 			}
 			late += waited
 		}
-		if s != nil && s.Handle == 0 && u.may(f.Rows, s, j, keys[i]) {
-			copy(buf[off:], s.Value(j))
-			took++
+		if s == nil || s.Handle != 0 || !u.may(f.Rows, s, j, keys[i]) {
+			left = append(left, i, off)
 			continue
 		}
-		left = append(left, i, off)
+		copy(buf[off:], s.Value(j))
+		if s.now {
+			took.Now++
+		} else {
+			took.Ahead++
+		}
 	}
-	return left, took, min(late, took), nil
+	took.Late = min(late, took.Ahead)
+	took.Ahead -= took.Late
+	return left, took, nil
 }
 
 // A user says what values may be used in one call. It asks once a shard: a worker reads no rows in
@@ -229,9 +266,11 @@ func (f *Fetcher) arrived(ctx context.Context, s *Step, wait bool) (late uint64,
 	if !here && !wait {
 		return 0, nil
 	}
-	f.values.Used(s, !here)
-	if !here {
-		late = uint64(len(s.Asked))
+	if !s.now {
+		f.values.Used(s, !here)
+		if !here {
+			late = uint64(len(s.Asked))
+		}
 	}
 	h := s.Handle
 	s.Handle = 0

@@ -145,8 +145,20 @@ func New(c Config) *Cuts {
 	for i := range x.peers {
 		x.peers[i].stage = ended
 	}
-	x.Rows.Hurry = func() bool { return x.full.Load() > 0 }
+	x.Rows.Hurry = func() bool { return x.full.Load() > 0 || x.resting() }
 	return x
+}
+
+// resting reports whether all workers of the node are at rest: handing rows over holds up none of them.
+func (c *Cuts) resting() bool {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	for _, p := range c.parties {
+		if p.parked != atRest {
+			return false
+		}
+	}
+	return true
 }
 
 // Join makes a worker one that crosses into cuts, by a function. At first it is at rest. It must not be

@@ -15,7 +15,7 @@ type Rows struct {
 	Host  *host.Host
 	Set   *shards.Set
 	Proto *protocol.Config
-	// Hurry reports whether somebody waits for what is handed over.
+	// Hurry reports whether somebody waits for what is handed over, or nobody would use the processors meanwhile.
 	Hurry func() bool
 }
 

@@ -29,6 +29,7 @@ type Tables struct {
 
 	now     func() int64
 	latency []histogram.Shared // by the only node that was asked, and of operations of which that is not known
+	last    []histogram.Shared // of the latter, by the node that answered last
 }
 
 // Others is how many workers a node has beside those of the program.
@@ -49,7 +50,7 @@ func New(m *godwit.Model, node godwit.NodeID, workers int, limits host.Limits) *
 // Measure has the latency of operations be measured, in a run of so many nodes. It is called
 // before the first operation, at the most once.
 func (ts *Tables) Measure(now func() int64, nodes int) {
-	ts.now, ts.latency = now, make([]histogram.Shared, nodes+1)
+	ts.now, ts.latency, ts.last = now, make([]histogram.Shared, nodes+1), make([]histogram.Shared, nodes+1)
 }
 
 // Latency returns how many microseconds operations took that only this peer was asked for; those
@@ -58,10 +59,22 @@ func (ts *Tables) Latency(peer godwit.NodeID) histogram.Counts {
 	return ts.latency[min(int(peer), len(ts.latency)-1)].Counts()
 }
 
-// answered measures an operation that is complete.
-func (ts *Tables) answered(peer godwit.NodeID, began int64) {
-	if ts.now != nil {
-		ts.latency[min(int(peer), len(ts.latency)-1)].Observe(uint64(max(0, ts.now()-began)) / 1000)
+// LatencyLast returns how many microseconds operations took that this peer was the last to answer, of
+// those that Latency counts for NoNode.
+func (ts *Tables) LatencyLast(peer godwit.NodeID) histogram.Counts {
+	return ts.last[min(int(peer), len(ts.last)-1)].Counts()
+}
+
+// answered measures an operation that is complete: only this node was asked, or NoNode, and that one
+// answered last.
+func (ts *Tables) answered(asked, last godwit.NodeID, began int64) {
+	if ts.now == nil {
+		return
+	}
+	took := uint64(max(0, ts.now()-began)) / 1000
+	ts.latency[min(int(asked), len(ts.latency)-1)].Observe(took)
+	if asked == godwit.NoNode {
+		ts.last[min(int(last), len(ts.last)-1)].Observe(took)
 	}
 }
 
@@ -438,7 +451,7 @@ func (t *Table) finish(o *Op, from godwit.NodeID) {
 	gone, expected, token, asked, began := o.gone, from == o.from, o.token, o.from, o.Began
 	o.mu.Unlock()
 	if began != 0 && o.After == 0 {
-		t.all.answered(asked, began)
+		t.all.answered(asked, from, began)
 	}
 	if gone {
 		t.End(o)

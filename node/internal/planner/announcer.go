@@ -25,11 +25,12 @@ type Announcer struct {
 	clock *tick.Clock
 	idle  idleClock
 
-	next    atomic.Int64  // the clock at which the planner has something to do for this worker
-	ahead   atomic.Int64  // the window that the planner acts on
-	late    atomic.Uint64 // announced accesses that found their key on its way
-	missed  atomic.Uint64 // … although they were announced in time
-	excused atomic.Int64  // until this clock, intents were announced too late
+	next    atomic.Int64                           // the clock at which the planner has something to do for this worker
+	ahead   atomic.Int64                           // the window that the planner acts on
+	late    atomic.Uint64                          // announced accesses that found their key on its way
+	missed  atomic.Uint64                          // … although they were announced in time
+	excused atomic.Int64                           // until this clock, intents were announced too late
+	said    struct{ n, keys, ahead atomic.Uint64 } // see Said; the worker alone adds
 
 	inbox struct { // announced intents that the planner has not seen
 		preempt.Mutex
@@ -83,6 +84,7 @@ func (a *Announcer) Announce(keys []godwit.Key, start, end godwit.Clock, step bo
 		return fmt.Errorf("%w: %d keys are announced already; announce less far ahead", godwit.ErrFull, a.held.Load())
 	}
 	a.idle.announced(start, calls)
+	a.count(len(keys), start-a.clock.Now())
 	own := append(make([]godwit.Key, 0, len(keys)), keys...)
 	start = max(start, 0) // clocks begin there; and less leaves no room for the window
 	a.inbox.Lock()
@@ -93,6 +95,14 @@ func (a *Announcer) Announce(keys []godwit.Key, start, end godwit.Clock, step bo
 		a.bell.Ring()
 	}
 	return nil
+}
+
+// count takes note of an intent that begins so many clocks ahead.
+func (a *Announcer) count(keys int, ahead godwit.Clock) {
+	s := &a.said
+	s.n.Store(s.n.Load() + 1)
+	s.keys.Store(s.keys.Load() + uint64(keys))
+	s.ahead.Store(s.ahead.Load() + uint64(max(0, ahead)))
 }
 
 // Long is told whether the worker's steps take long enough for it to fetch values ahead.

@@ -63,6 +63,15 @@ func (p *Planner) Held() (keys int64) {
 	return keys
 }
 
+// Said returns how many intents the workers announced, of how many keys, and for how many clocks ahead,
+// summed over intents.
+func (p *Planner) Said() (n, keys, ahead uint64) {
+	for _, a := range p.workers {
+		n, keys, ahead = n+a.said.n.Load(), keys+a.said.keys.Load(), ahead+a.said.ahead.Load()
+	}
+	return n, keys, ahead
+}
+
 // Run acts on intents until the node's goroutines are to end.
 func (p *Planner) Run() {
 	h := p.host

@@ -58,6 +58,16 @@ func (cs Clocks) Furthest() (c godwit.Clock) {
 	return c
 }
 
+// Sum returns the clocks of all workers together, and the least.
+func (cs Clocks) Sum() (sum int64, slowest godwit.Clock) {
+	slowest = cs[0].Now()
+	for _, x := range cs {
+		c := x.Now()
+		sum, slowest = sum+int64(c), min(slowest, c)
+	}
+	return sum, slowest
+}
+
 // Now returns how often the worker advanced.
 func (c *Clock) Now() godwit.Clock { return godwit.Clock(c.clock.Load()) }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/ahead"
 )
 
 // This file is the worker as its fetcher of values sees it (ahead.Asker), and what it takes of
@@ -12,15 +14,16 @@ import (
 
 // takeFetched serves missed keys of a pull by what was fetched ahead.
 func (w *Worker) takeFetched(ctx context.Context, keys []godwit.Key, buf []float32, c *places) (err error) {
-	var took, late uint64
-	if w.rows.Miss, took, late, err = w.fetcher.Take(ctx, keys, buf, w.rows.Miss, w.req.waits); err != nil {
+	var took ahead.Took
+	if w.rows.Miss, took, err = w.fetcher.Take(ctx, keys, buf, w.rows.Miss, w.req.waits); err != nil {
 		return err
 	}
-	if late > 0 {
+	if took.Late+took.Now > 0 {
 		add(&w.count.slow, 1)
-		add(&c[waited], late)
 	}
-	add(&c[fetched], took-late)
+	add(&c[waited], took.Late)
+	add(&c[fetched], took.Ahead)
+	add(&c[protocol.Elsewhere], took.Now)
 	return nil
 }
 

@@ -231,6 +231,7 @@ func (w *Worker) every(keys []godwit.Key) {
 func (w *Worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 	w.enter()
 	defer w.leave()
+	defer w.fetcher.Waited()
 	return w.wait(ctx, hs...)
 }
 
@@ -255,6 +256,7 @@ func (w *Worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 func (w *Worker) Await(ctx context.Context, h godwit.Handle) (over bool, err error) {
 	w.enter()
 	defer w.leave()
+	defer w.fetcher.Waited()
 	o, err := w.under(h)
 	if o == nil {
 		return true, err
