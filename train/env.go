@@ -55,6 +55,12 @@ type Env struct {
 	// has trained, and [MergeStates] of all nodes' is that of the run. EpochEnd may keep the state, but not change it. An error
 	// ends the run. Set it at all nodes or at none.
 	EpochEnd func(ctx context.Context, s *State) error
+	// Beside, if set, is offered each evaluation by which the run cannot end, at all nodes, while no worker does anything and all updates
+	// are visible everywhere; s is the state behind the epoch. It may have it take place while training goes on: it keeps the model as it is
+	// now, has evaluate called at one node by another goroutine, and returns what waits for the state that evaluate returned. That is called at all
+	// nodes, which get equal states, when the next epoch has ended; Progress and EpochEnd are not told of the evaluation and of this epoch's end. Where nothing is returned, the evaluation takes place at
+	// once. A state that wait returns may lack the evaluation, if it could not take place.
+	Beside func(ctx context.Context, s *State, evaluate Evaluator) (wait func(context.Context) (*State, error), err error)
 	// Progress is called with each event, from the goroutine that called Run. It may be
 	// nil.
 	Progress func(Event)

@@ -110,6 +110,17 @@ func (p *past) add(s *State) {
 	p.states = p.states[max(0, len(p.states)-2):]
 }
 
+// replace puts a state in the place of the one behind as many epochs.
+func (p *past) replace(now *State) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, s := range p.states {
+		if s.Epochs == now.Epochs {
+			p.states[i] = now
+		}
+	}
+}
+
 // before returns the state before an epoch.
 func (p *past) before(epoch int) (*State, error) {
 	p.mu.Lock()

@@ -75,6 +75,8 @@ type run[D any] struct {
 	past  past
 	desk  *desk // nil in a task without chunks
 	rep   *Report
+	// beside waits for the evaluation that takes place beside training; nil: there is none.
+	beside func(context.Context) (*State, error)
 }
 
 // Run trains a task and returns when it is trained. Every node of the run calls
@@ -234,6 +236,9 @@ func (r *run[D]) check(workers int) error {
 func (r *run[D]) epoch(ctx context.Context) error {
 	epoch := r.rep.Epochs + 1
 	mine, err := r.train(ctx, epoch)
+	if err == nil {
+		err = r.settle(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -274,7 +279,8 @@ func (r *run[D]) epoch(ctx context.Context) error {
 		r.rep.End = AllEpochs
 	}
 	if r.rep.End != "" || r.opts.EvalEvery > 0 && epoch%r.opts.EvalEvery == 0 {
-		if err := r.evaluate(ctx, epoch); err != nil {
+		beside, err := r.evaluate(ctx, epoch)
+		if err != nil || beside {
 			return err
 		}
 	}
@@ -329,7 +335,8 @@ func (r *run[D]) stopBetween(ctx context.Context) error {
 	if n := len(r.rep.Evaluated); n > 0 && r.rep.Evaluated[n-1] == r.rep.Epochs {
 		return nil
 	}
-	return r.evaluate(ctx, r.rep.Epochs)
+	_, err := r.evaluate(ctx, r.rep.Epochs)
+	return err
 }
 
 // train runs one epoch on all workers of this node.
@@ -395,28 +402,23 @@ func (r *run[D]) train(ctx context.Context, epoch int) (Loss, error) {
 }
 
 // evaluate evaluates the model once every update is visible everywhere, and ends the run
-// after Patience evaluations without improvement.
-func (r *run[D]) evaluate(ctx context.Context, epoch int) error {
+// after Patience evaluations without improvement. Beside says that the evaluation takes place while training goes on, and
+// that Env knows of the end of the epoch.
+func (r *run[D]) evaluate(ctx context.Context, epoch int) (beside bool, err error) {
 	if err := r.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return SyncAll(ctx, w) }); err != nil {
-		return err
+		return false, err
 	}
-	ev, err := r.task.Evaluate(ctx, r.env, epoch)
-	if err != nil {
-		return fmt.Errorf("train: evaluation after epoch %d: %w", epoch, err)
+	if beside, err = r.evaluateBeside(ctx, epoch); err != nil || beside {
+		return beside, err
 	}
-	if len(ev.Metrics) == 0 {
-		return fmt.Errorf("train: evaluation after epoch %d returned no metric", epoch)
+	s := r.state()
+	if err := r.judge(ctx, r.env, s); err != nil {
+		return false, err
 	}
-	rep := r.rep
-	rep.Evaluated = append(rep.Evaluated, epoch)
-	rep.Results = append(rep.Results, ev)
-	last := len(rep.Results) - 1
-	if better(&ev, &rep.Results[rep.Best]) {
-		rep.Best = last
-	}
-	r.env.progress(Event{Epoch: epoch, Evaluation: &ev})
+	r.take(s)
+	r.env.progress(Event{Epoch: epoch, Evaluation: &s.Results[len(s.Results)-1]})
 	r.losePatience()
-	return nil
+	return false, nil
 }
 
 // losePatience ends the run after Patience evaluations without improvement.

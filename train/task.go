@@ -108,9 +108,9 @@ type Adjuster interface {
 	Adjust(epoch Loss)
 }
 
-// A Flusher is a [Trainer] that gathers updates over several steps.
+// A Flusher is a [Trainer] that gathers updates over several steps, or does not wait for those of a step within it.
 type Flusher interface {
-	// Flush hands all of them on. It is called once an epoch, by the goroutine of Step,
+	// Flush hands all of them on, and waits for them. It is called once an epoch, by the goroutine of Step,
 	// after the last step that is made: a run that is asked to stop may make fewer.
 	Flush(ctx context.Context) error
 	// Held is of how many steps, the last ones, it has updates that are not pushed yet. A run

@@ -134,7 +134,7 @@ func (l *labels) note(x float32, text []byte) error {
 	l.seen[x] = true
 	switch n := len(l.seen); {
 	case l.target == Auto && n == 3:
-		l.third = fmt.Errorf("label %.60q is the third one, and all are whole numbers: say whether they are %s or %s", text, ToClasses, ToValues)
+		l.third = fmt.Errorf("label %.60q is the third one, and all are whole numbers: say whether they are classes (--target %s) or values (--target %s)", text, ToClasses, ToValues)
 	case l.target == ToClasses && n > MaxClasses:
 		return fmt.Errorf("label %.60q is one more than %d classes", text, MaxClasses)
 	case l.target == ToClasses && math.Abs(float64(x)) >= maxClassLabel:

@@ -87,7 +87,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 		want []string
 	}{
 		"no number":         {"1 1:1\nyes 2:1\n", []string{"test:2:", `label "yes" is not a finite number`}},
-		"a third class":     {"1 1:1\n2 2:1\n1 1:1\n3 1:1\n", []string{"test:4:", `label "3" is the third one`, "classes or values"}},
+		"a third class":     {"1 1:1\n2 2:1\n1 1:1\n3 1:1\n", []string{"test:4:", `label "3" is the third one`, "(--target classes) or values"}},
 		"both negatives":    {"1 1:1\n-1 1:1\n0 1:1\n", []string{"test:3:", "third"}},
 		"infinite label":    {"inf 1:1\n", []string{"test:1:", `label "inf"`}},
 		"no label":          {"1:1 2:1\n", []string{"test:1:", `label "1:1"`}},
@@ -341,7 +341,7 @@ func TestLabelsAreClassesOrValues(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"undecided":          {three, Options{}, `test:3: label "2" is the third one, and all are whole numbers: say whether they are classes or values`},
+		"undecided":          {three, Options{}, `test:3: label "2" is the third one, and all are whole numbers: say whether they are classes (--target classes) or values (--target values)`},
 		"large class":        {"1 1:1\n16777217 1:1\n16777219 1:1\n", Options{Target: ToClasses}, `test:2: label "16777217" is too large for a class`},
 		"no such target":     {three, Options{Target: "ranks"}, `target "ranks"`},
 		"classes and values": {three, Options{Target: ToValues, Classes: []string{"1", "2"}}, "2 classes for the target values"},

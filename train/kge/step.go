@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/behind"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
 )
@@ -38,6 +39,7 @@ type trainer struct {
 	// entities, the negatives. keysOf names their keys.
 	keysOf      []godwit.Key
 	vals, grads []float32
+	pushes      behind.Pushes
 
 	queries, gqueries []float32
 	positives, scores []float32
@@ -331,4 +333,11 @@ func (t *trainer) regularize(s *step) {
 }
 
 // update pushes the gradients: the tables' update rule makes the step.
-func (t *trainer) update(ctx context.Context) error { return t.w.Push(ctx, t.keysOf, t.grads) }
+func (t *trainer) update(ctx context.Context) error {
+	return t.pushes.Push(ctx, t.w, t.keysOf, t.grads)
+}
+
+// Flush and Held implement [train.Flusher].
+func (t *trainer) Flush(ctx context.Context) error { return t.pushes.Flush(ctx, t.w) }
+
+func (t *trainer) Held() int { return 0 }

@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/behind"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
@@ -18,6 +19,7 @@ type trainer struct {
 	items *schedule.Items // positions in the training set
 
 	vals, grads []float32
+	pushes      behind.Pushes
 }
 
 func newTrainer(t *Task, w godwit.Worker, k keys) *trainer {
@@ -46,8 +48,13 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 
 // update pushes the gradient: the tables' update rules make the step, and regularize.
 func (t *trainer) update(ctx context.Context, b *train.Batch[Batch]) error {
-	return t.w.Push(ctx, b.Keys, t.grads)
+	return t.pushes.Push(ctx, t.w, b.Keys, t.grads)
 }
+
+// Flush and Held implement [train.Flusher].
+func (t *trainer) Flush(ctx context.Context) error { return t.pushes.Flush(ctx, t.w) }
+
+func (t *trainer) Held() int { return 0 }
 
 // gradient returns the summed loss of a batch and leaves its gradient in t.grads.
 // Each example goes forward to its margin, from there to the loss, and backward.

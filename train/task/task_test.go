@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"reflect"
 	"strings"
 	"testing"
@@ -38,6 +39,13 @@ func TestEveryTaskHasDefaultsThatLoad(t *testing.T) {
 			if unit, n := task.Unit(); unit == "" || n < 1 || task.Summary() == "" || task.Fingerprint() == "" {
 				t.Errorf("%s: %q, of %d examples, fingerprint %q", task.Summary(), unit, n, task.Fingerprint())
 			}
+			if named, ok := task.(Named); ok {
+				for _, x := range task.Tables() {
+					if n := nonempty(named.Names(x.Name)); n > 0 && n < x.Rows {
+						t.Errorf("of %d rows of table %s %d have names", x.Rows, x.Name, n)
+					}
+				}
+			}
 			again, err := s.Load(Setup{Seed: 1, MaxEvalItems: 100})
 			if err != nil || again.Fingerprint() != task.Fingerprint() || again.Data() != task.Data() || !strings.Contains(task.Data(), "xxh3:") {
 				t.Errorf("the same settings load something else: %v", err)
@@ -57,6 +65,19 @@ func TestEveryTaskHasDefaultsThatLoad(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nonempty returns how many names there are, none of which is empty.
+func nonempty(names iter.Seq[string]) (n uint64) {
+	if names == nil {
+		return 0
+	}
+	for name := range names {
+		if name != "" {
+			n++
+		}
+	}
+	return n
 }
 
 func TestSettingsComeBackFromJSON(t *testing.T) {

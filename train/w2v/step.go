@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/internal/behind"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
@@ -36,6 +37,7 @@ type trainer struct {
 	// their outputs, the negatives. keysOf names their keys.
 	keysOf      []godwit.Key
 	vals, grads []float32
+	pushes      behind.Pushes
 
 	means, gmeans []float32 // CBOW's queries
 	pairs         []pair
@@ -264,7 +266,14 @@ func (t *trainer) backward(s *step) {
 }
 
 // update pushes the gradients: the tables' update rule makes the step.
-func (t *trainer) update(ctx context.Context) error { return t.w.Push(ctx, t.keysOf, t.grads) }
+func (t *trainer) update(ctx context.Context) error {
+	return t.pushes.Push(ctx, t.w, t.keysOf, t.grads)
+}
+
+// Flush and Held implement [train.Flusher].
+func (t *trainer) Flush(ctx context.Context) error { return t.pushes.Flush(ctx, t.w) }
+
+func (t *trainer) Held() int { return 0 }
 
 // findHits finds the pairs for which a negative is what they have to predict,
 // which word2vec.c passes over too.
