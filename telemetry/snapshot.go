@@ -16,12 +16,27 @@ type Snapshot struct {
 	Latency Histogram // µs of operations that waited for several peers, or for a key on its way here
 	Leads   Histogram // µs from asking for a key to its arrival
 
-	Announced int64 // keys that intents hold
-	Asked     int64 // bytes of rows that were asked for and have not come
-	Open      int   // operations of workers that are not over
+	Clocks    Clocks  // of the workers
+	Intents   Intents // that workers announced
+	Announced int64   // keys that intents hold
+	Asked     int64   // bytes of rows that were asked for and have not come
+	Open      int     // operations of workers that are not over
 
 	Memory []Memory // of rows and what is known of keys, by what it is for
 	Waste  Waste    // what the adaptation was good for
+}
+
+// Clocks are how far the workers of a node are.
+type Clocks struct {
+	Sum               int64        // steps of all workers
+	Furthest, Slowest godwit.Clock // of the worker that is furthest, and of the one that is least far
+}
+
+// Intents are what workers announced, from the begin on.
+type Intents struct {
+	N     uint64 // calls
+	Keys  uint64 // that they named
+	Ahead uint64 // clocks from the call to the start of its intent, summed over calls
 }
 
 // A Memory is how many bytes something takes.
@@ -34,6 +49,7 @@ type Memory struct {
 type Peer struct {
 	Node          godwit.NodeID // the peer
 	Latency       Histogram     // µs of operations that only this peer was asked for
+	Last          Histogram     // µs of operations that several were asked for, and that it answered last
 	Bytes, Frames uint64        // sent
 	Plain         uint64        // bytes before compression
 	Queued        int           // bytes that have not left

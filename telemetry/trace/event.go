@@ -86,10 +86,15 @@ func (e *Event) append(b []byte, base int64) []byte {
 	return binary.LittleEndian.AppendUint32(b, n)
 }
 
+// keyOf returns the key of a record.
+func keyOf(b []byte) godwit.Key {
+	return godwit.Key(binary.LittleEndian.Uint32(b)) | godwit.Key(binary.LittleEndian.Uint16(b[4:]))<<32
+}
+
 // decode reads a record, which b begins with.
 func decode(b []byte, h *Header) Event {
 	e := Event{
-		Key:   godwit.Key(binary.LittleEndian.Uint32(b)) | godwit.Key(binary.LittleEndian.Uint16(b[4:]))<<32,
+		Key:   keyOf(b),
 		Kind:  Kind(b[6]),
 		Peer:  godwit.NodeID(b[7]),
 		Time:  (int64(binary.LittleEndian.Uint32(b[8:])) + h.Base) * micro,

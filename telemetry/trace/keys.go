@@ -25,19 +25,32 @@ type Keys struct {
 // ParseKeys reads which keys of a model to trace: "random=1000" for so many at random, and
 // "table:row" for one row, by commas. Nothing is "random=100000".
 func ParseKeys(text string, m *godwit.Model) (ks Keys, err error) {
+	return parseKeys(text, TablesOf(m), uint64(m.Keys()))
+}
+
+// Keys returns which keys are traced.
+func (h *Header) Keys() (Keys, error) {
+	n := uint64(0)
+	for _, t := range h.Tables {
+		n += t.Rows
+	}
+	return parseKeys(h.Traced, h.Tables, n)
+}
+
+func parseKeys(text string, tables []Table, n uint64) (ks Keys, err error) {
 	ks.text = text
 	if strings.TrimSpace(text) == "" {
 		ks.text = fmt.Sprintf("random=%d", Usual)
 	}
 	for _, part := range strings.Split(ks.text, ",") {
 		part = strings.TrimSpace(part)
-		if n, ok := strings.CutPrefix(part, "random="); ok {
-			if err := ks.random(n, m); err != nil {
+		if so, ok := strings.CutPrefix(part, "random="); ok {
+			if err := ks.random(so, n); err != nil {
 				return ks, err
 			}
 			continue
 		}
-		k, err := ParseKey(part, TablesOf(m))
+		k, err := ParseKey(part, tables)
 		if err != nil {
 			return ks, err
 		}
@@ -47,13 +60,13 @@ func ParseKeys(text string, m *godwit.Model) (ks Keys, err error) {
 	return ks, nil
 }
 
-func (ks *Keys) random(text string, m *godwit.Model) error {
+func (ks *Keys) random(text string, of uint64) error {
 	n, err := strconv.ParseUint(text, 10, 48)
 	if err != nil {
 		return fmt.Errorf("trace: random=%s: want how many keys to trace", text)
 	}
-	ks.all = n >= uint64(m.Keys())
-	ks.below = uint64(float64(n) / float64(m.Keys()) * math.MaxUint64)
+	ks.all = n >= of
+	ks.below = uint64(float64(n) / float64(of) * math.MaxUint64)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/godwit-ps/godwit"
 )
@@ -17,6 +18,7 @@ import (
 // when it is asked for. Any goroutine may use it.
 type Trace struct {
 	Header Header // of the first segment of the first node: run, policy, nodes, tables
+	dir    string
 	nodes  [][]segment
 }
 
@@ -24,6 +26,7 @@ type Trace struct {
 type segment struct {
 	path   string
 	header Header
+	begin  int64 // of its events, in bytes
 }
 
 // Open finds the segments of a trace: dir is the folder of a run, or one that has no more than
@@ -33,14 +36,14 @@ func Open(dir string) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{}
+	t := &Trace{dir: dir}
 	paths, err := filepath.Glob(filepath.Join(dir, "node-*", "*.trace"))
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
 	slices.Sort(paths)
 	for _, path := range paths {
-		h, err := readHeader(path)
+		h, begin, err := readHeader(path)
 		if errors.Is(err, errShort) {
 			continue
 		}
@@ -53,12 +56,34 @@ func Open(dir string) (*Trace, error) {
 		if h.Run != t.Header.Run || h.Nodes != t.Header.Nodes {
 			return nil, fmt.Errorf("trace: %s is of run %q of %d nodes, another segment of run %q of %d: a trace is of one run", path, h.Run, h.Nodes, t.Header.Run, t.Header.Nodes)
 		}
-		t.nodes[h.Node] = append(t.nodes[h.Node], segment{path, h})
+		t.nodes[h.Node] = append(t.nodes[h.Node], segment{path, h, int64(begin)})
 	}
 	if len(t.nodes) == 0 {
 		return nil, fmt.Errorf("trace: there are no segments in %s: want the folder that --trace named, or one in it", dir)
 	}
 	return t, nil
+}
+
+// Starts returns when the trace of each node began that has one, in nanoseconds since 1970 by its clock.
+func (t *Trace) Starts() map[godwit.NodeID]int64 {
+	at := map[godwit.NodeID]int64{}
+	for n, segments := range t.nodes {
+		if len(segments) > 0 {
+			at[godwit.NodeID(n)] = segments[0].header.Start
+		}
+	}
+	return at
+}
+
+// Segments returns how many segments of a node Events reads for a time on, up to another one.
+func (t *Trace) Segments(n godwit.NodeID, from, to int64) (count int) {
+	for i, s := range t.nodes[n] {
+		ends := i+1 < len(t.nodes[n]) && t.nodes[n][i+1].header.Base*micro <= from
+		if !ends && s.header.Base*micro <= to {
+			count++
+		}
+	}
+	return count
 }
 
 // runDir returns the folder of a run: dir, or the only one in it that has a trace.
@@ -84,31 +109,45 @@ func runDir(dir string) (string, error) {
 
 var errShort = errors.New("trace: the segment ends within its header")
 
-func readHeader(path string) (h Header, err error) {
+// readHeader returns the header of a segment, and its length.
+func readHeader(path string) (h Header, length int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return h, fmt.Errorf("trace: %w", err)
+		return h, 0, fmt.Errorf("trace: %w", err)
 	}
 	defer f.Close()
 	b := make([]byte, preamble)
 	if _, err := io.ReadFull(f, b); err != nil {
-		return h, errShort
+		return h, 0, errShort
 	}
 	n := int(b[12]) | int(b[13])<<8 | int(b[14])<<16 | int(b[15])<<24
 	if n > preamble && n <= maxHeader {
 		b = append(b, make([]byte, n-preamble)...)
 		if _, err := io.ReadFull(f, b[preamble:]); err != nil {
-			return h, errShort
+			return h, 0, errShort
 		}
 	}
 	h, _, err = decodeHeader(b)
-	return h, err
+	return h, len(b), err
 }
 
 // Events calls yield for each event of a node from a time on, in the order in which the node wrote
 // them, until it returns false. Before come events Owns and Replicates, of that time or before: what the
 // node had of keys when the first segment began that is read.
 func (t *Trace) Events(n godwit.NodeID, from int64, yield func(Event) bool) error {
+	return t.each(n, from, func([]byte) bool { return true }, yield)
+}
+
+// Copies is Events of those by which copies of keys come, go, or are refreshed.
+func (t *Trace) Copies(n godwit.NodeID, from int64, yield func(Event) bool) error {
+	return t.each(n, from, func(b []byte) bool {
+		k := Kind(b[6])
+		return k <= Refreshed || k == Ended || k == Owns || k == Replicates
+	}, yield)
+}
+
+// each is Events of the records that are wanted.
+func (t *Trace) each(n godwit.NodeID, from int64, wanted func([]byte) bool, yield func(Event) bool) error {
 	if int(n) >= len(t.nodes) {
 		return nil
 	}
@@ -118,21 +157,43 @@ func (t *Trace) Events(n godwit.NodeID, from int64, yield func(Event) bool) erro
 		i--
 	}
 	for ; i < len(segments); i++ {
-		b, err := os.ReadFile(segments[i].path)
-		if err != nil {
-			return fmt.Errorf("trace: %w", err)
-		}
-		_, events, err := Decode(b)
-		if err != nil {
-			return fmt.Errorf("%w (%s)", err, segments[i].path)
-		}
-		for _, e := range events {
-			if !yield(e) {
-				return nil
-			}
+		if more, err := segments[i].each(wanted, yield); err != nil || !more {
+			return err
 		}
 	}
 	return nil
+}
+
+// buffers are what segments are read by.
+var buffers = sync.Pool{New: func() any { b := make([]byte, tailBytes/RecordLen*RecordLen); return &b }}
+
+// each calls yield for the events that are wanted until it returns false, and returns whether it never did.
+func (s *segment) each(wanted func([]byte) bool, yield func(Event) bool) (more bool, err error) {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return false, fmt.Errorf("trace: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(s.begin, io.SeekStart); err != nil {
+		return false, fmt.Errorf("trace: %w", err)
+	}
+	pooled := buffers.Get().(*[]byte)
+	defer buffers.Put(pooled)
+	buf := *pooled
+	for {
+		n, err := io.ReadFull(f, buf)
+		for b := buf[:n]; len(b) >= RecordLen; b = b[RecordLen:] {
+			if wanted(b) && !yield(decode(b, &s.header)) {
+				return false, nil
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return true, nil
+		case err != nil:
+			return false, fmt.Errorf("trace: %w", err)
+		}
+	}
 }
 
 // A Copy is what a node has of a key at a time.
@@ -144,7 +205,7 @@ type Copy struct {
 // At returns what a node has of the traced keys at a time. It reads one segment.
 func (t *Trace) At(n godwit.NodeID, time int64) (map[godwit.Key]Copy, error) {
 	has := map[godwit.Key]Copy{}
-	err := t.Events(n, time, func(e Event) bool {
+	err := t.Copies(n, time, func(e Event) bool {
 		switch e.Kind {
 		case Owns, Replicates:
 			has[e.Key] = Copy{e.Kind == Owns, e.Epoch}
@@ -188,8 +249,8 @@ func (t *Trace) Life(k godwit.Key) (*Life, error) {
 	l := &Life{Key: k}
 	for n := range t.nodes {
 		known := godwit.Epoch(0)
-		err := t.Events(godwit.NodeID(n), 0, func(e Event) bool {
-			if e.Key != k || e.Kind == Owns || e.Kind == Replicates || e.Kind == Lost {
+		err := t.each(godwit.NodeID(n), 0, func(b []byte) bool { return keyOf(b) == k }, func(e Event) bool {
+			if e.Kind == Owns || e.Kind == Replicates || e.Kind == Lost {
 				return true
 			}
 			known = max(known, e.Epoch)

@@ -81,7 +81,7 @@ func TestWhatAKilledProcessLeftIsRead(t *testing.T) {
 		w.Add(Event{Time: int64(i) * 1000, Key: godwit.Key(i), Kind: Created})
 	}
 	closed(t, w)
-	path := filepath.Join(nodeDir(dir, 0), "000001.trace")
+	path := filepath.Join(NodeDir(dir, 0), "000001.trace")
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestWhatAKilledProcessLeftIsRead(t *testing.T) {
 			t.Fatalf("%d events of %d bytes", got, n-head)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(nodeDir(dir, 0), "000002.trace"), b[:head/2], 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(NodeDir(dir, 0), "000002.trace"), b[:head/2], 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(all(t, dir, 0)); got != 0 {
@@ -200,7 +200,7 @@ func TestEverySegmentSaysWhatTheNodeHas(t *testing.T) {
 			delete(has, k)
 		}
 		if i%5000 == 4999 {
-			w.flush()
+			w.Flush()
 			w.size = segmentBytes // a new one
 		}
 		if i%999 == 0 {
@@ -227,6 +227,44 @@ func TestEverySegmentSaysWhatTheNodeHas(t *testing.T) {
 	}
 }
 
+// A census counts by key and table what was written, and says how few keys have most refreshes.
+func TestACensusCountsKeysAndTables(t *testing.T) {
+	w := create(t, t.TempDir(), 1, false)
+	m := model(t)
+	for i := range 100 {
+		k := m.Key(0, uint64(i))
+		n := 1
+		if i < 2 {
+			n = 200
+		}
+		for range n {
+			w.Add(Event{Key: k, Kind: Refreshed})
+		}
+		w.Add(Event{Key: k, Kind: Accessed, N: uint32(i)})
+	}
+	w.Add(Event{Key: m.Key(1, 9), Kind: Missed, N: 5})
+	w.Add(Event{Key: m.Key(1, 9), Kind: Arrived})
+	closed(t, w)
+	x := w.Census()
+	if want := []Use{{Accesses: 4950, Refreshes: 498}, {Missed: 5, Moves: 1}}; !slices.Equal(x.Tables, want) {
+		t.Errorf("tables: %+v, want %+v", x.Tables, want)
+	}
+	if x.Half != 2 || x.Most != 2 || x.Hot[0] != (KeyUse{m.Key(0, 99), Use{Accesses: 99, Refreshes: 1}}) || len(x.Hot) < 17 || len(x.Hot) > 48 {
+		t.Errorf("%d and %d keys have most; %+v", x.Half, x.Most, x.Hot)
+	}
+	for _, k := range []godwit.Key{m.Key(0, 0), m.Key(1, 9)} {
+		if !slices.ContainsFunc(x.Hot, func(h KeyUse) bool { return h.Key == k }) {
+			t.Errorf("key %d is not hot: %+v", k, x.Hot)
+		}
+	}
+	if half, most := few([]KeyUse{{1, Use{Refreshes: 3}}, {2, Use{Refreshes: 3}}, {3, Use{}}}); half != 1 || most != 2 {
+		t.Errorf("of two keys with as many refreshes, %d have half and %d most", half, most)
+	}
+	if (*Writer)(nil).Census().Hot != nil {
+		t.Error("the census of nothing has keys")
+	}
+}
+
 // A spool that takes nothing costs events, which are counted, and no time.
 func TestWhatADiskDoesNotTakeIsDroppedAndCounted(t *testing.T) {
 	dir := t.TempDir()
@@ -241,7 +279,7 @@ func TestWhatADiskDoesNotTakeIsDroppedAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.writing.Unlock()
-	w.flush()
+	w.Flush()
 	if full != 1000 || w.Dropped() != maxPending+1001 {
 		t.Errorf("%d and %d events were dropped, want 1000 and %d", full, w.Dropped(), maxPending+1001)
 	}

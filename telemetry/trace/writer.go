@@ -41,6 +41,8 @@ type Writer struct {
 	lost    uint64 // events dropped since the last Lost was written
 	dropped uint64 // … since the beginning
 
+	census census
+
 	// of the goroutine that writes
 	writing sync.Mutex
 	spare   []Event
@@ -66,7 +68,7 @@ func Create(c Config) (*Writer, error) {
 		return nil, fmt.Errorf("trace: the run has %d nodes, a trace can have %d", c.Header.Nodes, MaxNodes)
 	}
 	c.Header.Traced = c.Keys.String()
-	dir := nodeDir(c.Dir, c.Header.Node)
+	dir := NodeDir(c.Dir, c.Header.Node)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
@@ -74,6 +76,7 @@ func Create(c Config) (*Writer, error) {
 		return nil, fmt.Errorf("trace: %s has a trace already; give another folder", dir)
 	}
 	w := &Writer{cfg: c, held: map[godwit.Key]held{}, stop: make(chan struct{}), done: make(chan struct{})}
+	w.census.of = map[godwit.Key]int32{}
 	if err := w.begin(); err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
@@ -85,7 +88,8 @@ func Create(c Config) (*Writer, error) {
 	return w, nil
 }
 
-func nodeDir(dir string, n godwit.NodeID) string {
+// NodeDir returns the folder of a node within that of a run.
+func NodeDir(dir string, n godwit.NodeID) string {
 	return filepath.Join(dir, fmt.Sprintf("node-%d", n))
 }
 
@@ -104,7 +108,7 @@ func (w *Writer) Add(e Event) {
 	}
 	w.mu.Unlock()
 	if w.cfg.Plain && full {
-		w.flush()
+		w.Flush()
 		w.mu.Lock()
 		w.pending = append(w.pending, e)
 		w.lost--
@@ -124,7 +128,7 @@ func (w *Writer) Dropped() uint64 {
 func (w *Writer) Close() error {
 	close(w.stop)
 	<-w.done
-	w.flush()
+	w.Flush()
 	err := w.err
 	if w.file != nil {
 		if cerr := w.file.Close(); err == nil {
@@ -144,15 +148,15 @@ func (w *Writer) run() {
 	for {
 		select {
 		case <-t.C:
-			w.flush()
+			w.Flush()
 		case <-w.stop:
 			return
 		}
 	}
 }
 
-// flush writes what was added. What cannot be written is dropped.
-func (w *Writer) flush() {
+// Flush writes what was added, which happens four times a second without it. What cannot be written is dropped.
+func (w *Writer) Flush() {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	w.mu.Lock()
@@ -202,6 +206,7 @@ func (w *Writer) write(events []Event) error {
 		}
 	}
 	w.buf = w.buf[:0]
+	w.census.count(events)
 	for i := range events {
 		e := &events[i]
 		w.hold(e)
@@ -250,7 +255,7 @@ func (w *Writer) begin() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(nodeDir(w.cfg.Dir, h.Node), fmt.Sprintf("%06d.trace", h.Segment)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(filepath.Join(NodeDir(w.cfg.Dir, h.Node), segmentName(h.Segment)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

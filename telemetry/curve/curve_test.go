@@ -1,0 +1,125 @@
+package curve
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares bytes with those of a file, which TensorBoard read when it was made.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s has %d bytes, not the %d that were expected:\n%s", name, len(got), len(want), hex.Dump(got))
+	}
+}
+
+// The golden file was read by TensorBoard's EventAccumulator.
+func TestBoardsAreWrittenAsTensorBoardReadsThem(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Unix(1_700_000_000, 5e8)
+	b, err := NewBoard(dir, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := range int64(3) {
+		if err := b.Scalar("loss", step, at.Add(time.Duration(step)*time.Second), 1/float64(step+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Scalar("valid/MRR", 300, at, 0.875); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "events.out.tfevents.1700000000.*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	got, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "events.golden", got)
+}
+
+// The sum of "123456789" is the known one of CRC-32C, masked.
+func TestSumsAreMaskedCRC32C(t *testing.T) {
+	const crc = 0xe3069283
+	if got, want := masked([]byte("123456789")), uint32((crc>>15|crc<<17&0xffffffff)+0xa282ead8&0xffffffff); got != want {
+		t.Errorf("%x, want %x", got, want)
+	}
+}
+
+func pictured(t *testing.T, title string, curves []Curve) string {
+	t.Helper()
+	var b strings.Builder
+	if err := SVG(&b, title, curves); err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(strings.NewReader(b.String()))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("the picture is no XML: %v\n%s", err, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
+		t.Errorf("the picture has coordinates that are no numbers:\n%s", b.String())
+	}
+	return b.String()
+}
+
+func TestAPictureHasALineForEachCurve(t *testing.T) {
+	s := pictured(t, "kge", []Curve{
+		{"adaptive", "valid MRR", []Point{{0, math.NaN(), 0.01}, {1, 6.2, math.NaN()}, {2, 3.9, 0.5}, {3, 3.6, 0.75}}},
+		{"static", "valid MRR", []Point{{1, 6.4, 0.2}, {2, 4, 0.4}}},
+	})
+	if strings.Count(s, `stroke-width="2" stroke-linejoin`) != 4 || !strings.Contains(s, "adaptive after epoch 3: loss 3.6, valid MRR 0.75") || !strings.Contains(s, ">valid MRR</text>") {
+		t.Error(s)
+	}
+}
+
+func TestAPictureOfLittleIsWhole(t *testing.T) {
+	for name, curves := range map[string][]Curve{
+		"nothing": nil, "no point": {{"a", "m", nil}}, "one point": {{"a", "", []Point{{1, 2, math.NaN()}}}},
+		"no numbers": {{"a", "m", []Point{{1, math.Inf(1), math.NaN()}}}}, "equal": {{"a", "m", []Point{{1, 0, 1}, {2, 0, 1}}}},
+		"large": {{"a", "m", []Point{{1, 1e300, -1e300}, {2, -1e300, 1e300}}}}, "small": {{"a", "m", []Point{{1, 1e-300, 1}, {2, 2e-300, 1 + 1e-15}}}},
+	} {
+		t.Run(name, func(t *testing.T) { pictured(t, name, curves) })
+	}
+	if s := pictured(t, "<script>alert('1')</script>\x00\x1b[31m", []Curve{{"<b>", "&", []Point{{1, 2, 3}}}, {"\xff", "&", nil}}); strings.Contains(s, "<script>") || strings.Contains(s, "<b>") {
+		t.Error(s)
+	}
+}
+
+func TestTicksAreRoundAndFew(t *testing.T) {
+	for _, s := range []span{{0, 1}, {3.3, 6.2}, {1, 15}, {-5, 1000}, {0.1, 0.1000001}} {
+		if at := s.ticks(5, false); len(at) < 2 || len(at) > 7 {
+			t.Errorf("%v has ticks %v", s, at)
+		}
+	}
+}

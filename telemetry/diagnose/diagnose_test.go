@@ -1,0 +1,109 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/telemetry/record"
+)
+
+// recorded returns a run of three nodes, with a sample a second.
+func recorded(seconds int, change func(node, second int, s *record.Sample)) *record.Run {
+	r := &record.Run{About: record.About{Policy: "adaptive"}}
+	for i := range 3 {
+		n := &record.Node{Header: record.Header{Workers: 2}}
+		for j := range seconds {
+			s := record.Sample{Time: int64(j) * 1e9, Items: int64(j) * 100, Steps: int64(j) * 10, Sent: []record.Sent{{Record: "refresh", Bytes: uint64(j) * 900}, {Record: "delta", Bytes: uint64(j) * 100}}}
+			s.Process.Processor = int64(j) * 2e9
+			change(i, j, &s)
+			n.Samples = append(n.Samples, s)
+		}
+		r.Nodes = append(r.Nodes, n)
+	}
+	return r
+}
+
+// Only the time in which a node trained counts: loading, evaluating and waiting for the others at
+// the end are not slowness.
+func TestOnlyTrainingCounts(t *testing.T) {
+	r := recorded(10, func(node, second int, s *record.Sample) {
+		if node == 1 && second > 6 { // it ended early
+			s.Items, s.Steps = 600, 60
+		}
+	})
+	in := From(r)
+	if in.Nodes[1].Seconds != 6 || in.Nodes[0].Seconds != 9 || len(Diagnose(in)) > 0 {
+		t.Errorf("%+v: %+v", in.Nodes[1].Usage, Diagnose(in))
+	}
+	if last := Recent(r, 2*time.Second); last.Nodes[0].Seconds != 2 || len(last.Nodes) != 2 {
+		t.Errorf("of the last 2 s: %+v", last.Nodes)
+	}
+}
+
+// A node that is slow for a while only, as when another program runs, is none.
+func TestANodeThatIsSlowForAWhileIsNotSlow(t *testing.T) {
+	found := Diagnose(From(recorded(20, func(node, second int, s *record.Sample) {
+		if node == 1 && second > 12 {
+			s.Items = 1200 + int64(second-12)*30
+		}
+	})))
+	if len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestASlowNodeWhoseProcessorIsTakenSaysSo(t *testing.T) {
+	found := Diagnose(From(recorded(10, func(node, second int, s *record.Sample) {
+		if node == 2 {
+			s.Items /= 2
+			s.Process.Processor /= 2
+		}
+	})))
+	if len(found) != 1 || found[0].Ill != SlowNode || found[0].Node != 2 || !strings.Contains(found[0].Text, "50 % of the others' speed") || !strings.Contains(found[0].Text, "a processor for 50 %") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Where nodes wait for a processor, their waits and speeds say nothing of the run.
+func TestOnACrowdedMachineWaitsSayNothing(t *testing.T) {
+	in := From(recorded(10, func(node, second int, s *record.Sample) {
+		s.Waits = []record.Wait{{For: "answers", N: uint64(second), Time: int64(second) * 1e9}}
+		s.Process.Delayed = int64(second) * 1e9
+		if node == 2 {
+			s.Items /= 2
+		}
+	}))
+	for i := range in.Nodes {
+		in.Nodes[i].Host = "h"
+	}
+	if found := Diagnose(in); !in.Crowded() || len(found) > 0 {
+		t.Errorf("%v, %+v", in.Crowded(), found)
+	}
+	for i := range in.Nodes {
+		in.Nodes[i].Delayed = 0
+	}
+	if found := Diagnose(in); in.Crowded() || len(found) != 2 {
+		t.Errorf("with a processor each: %v, %+v", in.Crowded(), found)
+	}
+}
+
+func TestRefreshesInVainAreFound(t *testing.T) {
+	found := Diagnose(From(recorded(10, func(_, second int, s *record.Sample) {
+		s.Waste = record.Waste{Refreshes: uint64(second) * 100, Unread: uint64(second) * 80}
+		s.RoundTime, s.Most = int64(second)*4e8, 120
+	})))
+	if len(found) != 1 || found[0].Ill != VainRefreshes || !strings.HasPrefix(found[0].Text, "90 % of bytes are refreshes of 120 keys, and 80 %") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Nothing, one sample and nodes that stand still are no reason to fail.
+func TestARunWithoutFiguresHasNoFinding(t *testing.T) {
+	still := recorded(5, func(_, _ int, s *record.Sample) { s.Items, s.Steps = 3, 3 })
+	for _, r := range []*record.Run{{}, {Nodes: []*record.Node{nil, {}, {Samples: []record.Sample{{}}}}}, still} {
+		if found := Diagnose(From(r)); len(found) > 0 {
+			t.Errorf("%+v", found)
+		}
+	}
+}

@@ -1,0 +1,305 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+// A Run is what was written of a run, as far as it was read. One goroutine uses it.
+type Run struct {
+	Dir    string  // folder of the run
+	About  About   // of the events; empty while there are none
+	Nodes  []*Node // by number; those without a sample are nil
+	Events []Event // in the order in which they were written
+	Bad    int     // lines that could not be read
+
+	events tail
+}
+
+// A Node is what was written of a node.
+type Node struct {
+	Header  Header   // of its first file that is there
+	Samples []Sample // by time. Of many, fewer of those that are long ago
+
+	tail    tail
+	segment int
+}
+
+// Samples of a node that are held in memory at the most. Beyond, every second one of the older half goes.
+const maxSamples = 8192
+
+// maxLine bounds a line that is not whole: what is longer is none of ours.
+const maxLine = 1 << 20
+
+var errNone = errors.New("no samples of a run")
+
+// Open reads what was written of a run: dir is its folder, or one that has no more than one such
+// folder in it.
+func Open(dir string) (*Run, error) {
+	dir, err := runDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Dir: dir, events: tail{path: filepath.Join(dir, eventsName)}}
+	if _, err := r.Poll(); err != nil {
+		return nil, err
+	}
+	if len(r.Nodes) == 0 && r.About.Format == "" {
+		return nil, fmt.Errorf("record: %w in %s: want the folder that --trace named, or one in it", errNone, dir)
+	}
+	return r, nil
+}
+
+// runDir returns the folder of a run: dir, or the only one in it that has samples.
+func runDir(dir string) (string, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("record: %w", err)
+	}
+	var runs []string
+	for _, pattern := range []string{"", "*"} {
+		for _, name := range []string{eventsName, "node-*/*.samples"} {
+			paths, err := filepath.Glob(filepath.Join(escaped(dir), pattern, name))
+			if err != nil {
+				return "", fmt.Errorf("record: %w", err)
+			}
+			for _, p := range paths {
+				if p = filepath.Dir(p); name != eventsName {
+					p = filepath.Dir(p)
+				}
+				runs = append(runs, p)
+			}
+		}
+		if len(runs) > 0 {
+			break
+		}
+	}
+	slices.Sort(runs)
+	if runs = slices.Compact(runs); len(runs) > 1 {
+		return "", fmt.Errorf("record: %s has several runs, name one: %s", dir, strings.Join(runs, ", "))
+	}
+	if len(runs) == 1 {
+		return runs[0], nil
+	}
+	return dir, nil
+}
+
+// escaped returns a path as a pattern of nothing but it.
+func escaped(path string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
+}
+
+// Poll reads what was written since the last time, and reports whether there was anything.
+func (r *Run) Poll() (more bool, err error) {
+	if err := r.discover(); err != nil {
+		return false, err
+	}
+	n := len(r.Events)
+	err = r.events.lines(r.event)
+	more = len(r.Events) > n
+	for i, node := range r.Nodes {
+		if node == nil {
+			continue
+		}
+		grown, nerr := r.pollNode(godwit.NodeID(i), node)
+		more, err = more || grown, errors.Join(err, nerr)
+	}
+	return more, err
+}
+
+// discover looks for nodes that have begun to write.
+func (r *Run) discover() error {
+	dirs, err := os.ReadDir(r.Dir)
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	for _, d := range dirs {
+		text, ok := strings.CutPrefix(d.Name(), "node-")
+		n, err := strconv.ParseUint(text, 10, 16)
+		if !ok || err != nil || n >= uint64(godwit.MaxNodes) || int(n) < len(r.Nodes) && r.Nodes[n] != nil {
+			continue
+		}
+		if first := r.next(godwit.NodeID(n), 0); first > 0 {
+			for len(r.Nodes) <= int(n) {
+				r.Nodes = append(r.Nodes, nil)
+			}
+			r.Nodes[n] = &Node{segment: first, tail: tail{path: segmentPath(r.Dir, godwit.NodeID(n), first)}}
+		}
+	}
+	return nil
+}
+
+// next returns the first segment of a node after one; 0: there is none.
+func (r *Run) next(n godwit.NodeID, after int) (first int) {
+	files, _ := os.ReadDir(trace.NodeDir(r.Dir, n)) // a folder that cannot be read has none
+	for _, f := range files {
+		text, ok := strings.CutSuffix(f.Name(), ".samples")
+		i, err := strconv.Atoi(text)
+		if ok && err == nil && i > after && (first == 0 || i < first) {
+			first = i
+		}
+	}
+	return first
+}
+
+func (r *Run) pollNode(n godwit.NodeID, node *Node) (more bool, err error) {
+	for {
+		next := r.next(n, node.segment) // before the rest is read: then nothing is added to it any more
+		had := len(node.Samples)
+		if err := node.tail.lines(func(line []byte) bool { return node.sample(line) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return more, err
+		}
+		more = more || len(node.Samples) > had
+		r.Bad += node.tail.bad
+		node.tail.bad = 0
+		if next == 0 {
+			node.thin()
+			return more, nil
+		}
+		node.segment, node.tail = next, tail{path: segmentPath(r.Dir, n, next)}
+	}
+}
+
+// sample reads a line, and reports whether it is one of the format.
+func (n *Node) sample(line []byte) bool {
+	if bytes.Contains(line[:min(len(line), 64)], []byte(`"format"`)) {
+		var h Header
+		if err := json.Unmarshal(line, &h); err != nil || h.Format != samplesFormat || h.Version != Version || h.Workers < 0 {
+			return false
+		}
+		if n.Header.Format == "" {
+			n.Header = h
+		}
+		return true
+	}
+	var s Sample
+	if err := json.Unmarshal(line, &s); err != nil || len(n.Samples) > 0 && s.Time < n.Samples[len(n.Samples)-1].Time {
+		return false
+	}
+	n.Samples = append(n.Samples, s)
+	if len(n.Samples) > 2*maxSamples {
+		n.thin()
+	}
+	return true
+}
+
+// thin lets go every second of the older half of many samples, but the first one.
+func (n *Node) thin() {
+	for len(n.Samples) > maxSamples {
+		half := len(n.Samples) / 2
+		few := n.Samples[:0:0]
+		for i := 0; i < half; i += 2 {
+			few = append(few, n.Samples[i])
+		}
+		n.Samples = append(few, n.Samples[half:]...)
+	}
+}
+
+func (r *Run) event(line []byte) bool {
+	if r.About.Format == "" {
+		return json.Unmarshal(line, &r.About) == nil && r.About.Format == eventsFormat && r.About.Version == Version
+	}
+	var e Event
+	if json.Unmarshal(line, &e) != nil {
+		return false
+	}
+	r.Events = append(r.Events, e)
+	return true
+}
+
+// Start returns what the run's first event says of it; nil: it has not begun.
+func (r *Run) Start() *Start {
+	for _, e := range r.Events {
+		if e.Start != nil {
+			return e.Start
+		}
+	}
+	return nil
+}
+
+// End returns what the run's last event says of its end; nil: it goes on, or was killed.
+func (r *Run) End() *End {
+	if n := len(r.Events); n > 0 {
+		return r.Events[n-1].End
+	}
+	return nil
+}
+
+// Live reports whether the run goes on, as far as its files tell: it has not ended, and a file was
+// written to in the last ten seconds.
+func (r *Run) Live() bool {
+	if r.End() != nil {
+		return false
+	}
+	paths := []string{r.events.path}
+	for _, n := range r.Nodes {
+		if n != nil {
+			paths = append(paths, n.tail.path)
+		}
+	}
+	return slices.ContainsFunc(paths, func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && time.Since(info.ModTime()) < 10*time.Second
+	})
+}
+
+// A tail is a file of lines that grows.
+type tail struct {
+	path string
+	at   int64
+	bad  int
+}
+
+// lines calls use with each line that was added and is whole, and counts those that it refuses.
+func (t *tail) lines(use func([]byte) bool) error {
+	f, err := os.Open(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // not yet
+	}
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	defer f.Close()
+	buf := make([]byte, 0, 64<<10)
+	for {
+		n, err := f.ReadAt(buf[len(buf):cap(buf)], t.at+int64(len(buf)))
+		buf = buf[:len(buf)+n]
+		used := 0
+		for {
+			i := bytes.IndexByte(buf[used:], '\n')
+			if i < 0 {
+				break
+			}
+			if line := buf[used : used+i]; len(line) > 0 && !use(line) {
+				t.bad++
+			}
+			used += i + 1
+		}
+		t.at += int64(used)
+		buf = append(buf[:0], buf[used:]...)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("record: %w", err)
+		case len(buf) >= maxLine: // whatever it is, it is skipped
+			t.at += int64(len(buf))
+			t.bad++
+			buf = buf[:0]
+		case len(buf) == cap(buf):
+			buf = slices.Grow(buf, len(buf))
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+func create(t testing.TB, dir string, node godwit.NodeID) *Writer {
+	t.Helper()
+	w, err := Create(Config{Dir: dir, Header: Header{Run: "r", Policy: "adaptive", Node: node, Nodes: 3, Workers: 2, Start: 1e18}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func sampleAt(second int) Sample {
+	return Sample{Time: int64(second) * 1e9, Items: int64(second) * 100, Steps: int64(second) * 10,
+		Waits: []Wait{{"answers", uint64(second), int64(second) * 5e8}}, Process: Process{Processor: int64(second) * 2e9, GC: int64(second) * 1e8},
+		Accesses: Accesses{Local: uint64(second)}, Hot: []trace.KeyUse{{Key: 7, Use: trace.Use{Accesses: uint64(second)}}}, Tables: []Table{{"t", trace.Use{Moves: 1}}}}
+}
+
+func closed(t testing.TB, w *Writer) {
+	t.Helper()
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A reader sees what was written, and later what was added, of nodes that come later too.
+func TestWhatIsWrittenIsReadWhileItGrows(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 2)
+	w.Add(sampleAt(1))
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Nodes) != 3 || r.Nodes[0] != nil || r.Nodes[2].Header.Workers != 2 || !reflect.DeepEqual(r.Nodes[2].Samples, []Sample{sampleAt(1)}) {
+		t.Fatalf("read %+v", r.Nodes)
+	}
+	if more, err := r.Poll(); more || err != nil {
+		t.Errorf("nothing was added, and Poll says %v, %v", more, err)
+	}
+	w.Add(sampleAt(2))
+	late := create(t, dir, 0)
+	late.Add(sampleAt(9))
+	if more, err := r.Poll(); !more || err != nil || len(r.Nodes[2].Samples) != 2 || len(r.Nodes[0].Samples) != 1 {
+		t.Errorf("after two samples were added: %v, %v, %+v", more, err, r.Nodes)
+	}
+	if !r.Live() {
+		t.Error("the run is not live")
+	}
+	closed(t, w)
+	closed(t, late)
+	if _, err := Create(Config{Dir: dir, Header: Header{Node: 2}}); err == nil {
+		t.Error("samples were written over others")
+	}
+}
+
+// Wherever a line was cut off, the lines before are read, and it is when the rest has come.
+func TestALineThatIsNotWholeIsReadLater(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 0)
+	for i := range 3 {
+		w.Add(sampleAt(i))
+	}
+	closed(t, w)
+	path := segmentPath(dir, 0, 1)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := len(b) - 1; n > 0; n -= 17 {
+		if err := os.WriteFile(path, b[:n], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := len(r.Nodes[0].Samples), max(0, strings.Count(string(b[:n]), "\n")-1); got != want || r.Bad > 0 {
+			t.Fatalf("%d samples of %d bytes, want %d; %d bad lines", got, n, want, r.Bad)
+		}
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Poll(); err != nil || len(r.Nodes[0].Samples) != 3 {
+			t.Fatalf("then %d samples, %v", len(r.Nodes[0].Samples), err)
+		}
+	}
+}
+
+// After a write that failed within a line, what follows is read.
+func TestALineThatADiskCutOffIsPassedOver(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 0)
+	w.Add(sampleAt(1))
+	if _, err := w.file.WriteString(`{"t":2,"it`); err != nil {
+		t.Fatal(err)
+	}
+	w.torn = true
+	w.Add(sampleAt(3))
+	closed(t, w)
+	r, err := Open(dir)
+	if err != nil || len(r.Nodes[0].Samples) != 2 || r.Bad != 1 {
+		t.Errorf("%d samples, %d bad lines, %v", len(r.Nodes[0].Samples), r.Bad, err)
+	}
+}
+
+func TestADiskThatTakesNothingIsToldAndHoldsUpNobody(t *testing.T) {
+	w := create(t, t.TempDir(), 0)
+	if err := w.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.Add(sampleAt(1))
+	if err := w.Close(); !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), "1 samples") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Files are bounded in number and size, and a reader follows from one to the next.
+func TestFilesAreRotatedAndBounded(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 0)
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 {
+		w.Add(sampleAt(i))
+		w.size = segmentBytes
+		if i%3 == 0 {
+			if _, err := r.Poll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	closed(t, w)
+	if _, err := r.Poll(); err != nil || len(r.Nodes[0].Samples) != 40 {
+		t.Errorf("%d samples were read, want 40: %v", len(r.Nodes[0].Samples), err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "node-0", "*.samples"))
+	if err != nil || len(files) != kept || filepath.Base(files[0]) != "000001.samples" || filepath.Base(files[1]) != "000026.samples" {
+		t.Errorf("%d files, %v (%v)", len(files), files, err)
+	}
+	if r, err = Open(dir); err != nil || len(r.Nodes[0].Samples) != kept {
+		t.Errorf("read again: %d samples, %v", len(r.Nodes[0].Samples), err)
+	}
+}
+
+func TestSamplesOfALongRunAreThinned(t *testing.T) {
+	n := &Node{}
+	for i := range 10 * maxSamples {
+		n.Samples = append(n.Samples, Sample{Time: int64(i)})
+		n.thin()
+	}
+	s := n.Samples
+	if len(s) > maxSamples || s[0].Time != 0 || s[len(s)-1].Time != 10*maxSamples-1 || s[len(s)-1].Time-s[len(s)-100].Time != 99 {
+		t.Errorf("%d samples, from %d to %d", len(s), s[0].Time, s[len(s)-1].Time)
+	}
+}
+
+func TestEventsAreWrittenAndRead(t *testing.T) {
+	dir := t.TempDir()
+	d, err := NewDiary(dir, "r", "adaptive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
+	want := []Event{
+		{Time: at, Start: &Start{Task: "kge", Unit: "triples", Nodes: []Member{{ID: 0, Host: "h", Workers: 2}}, Spec: json.RawMessage(`{"a":1}`)}},
+		{Time: at, Seconds: 1, Epoch: &Epoch{Epoch: 1, Of: 2, Loss: 0.5, Items: 100, Seconds: 3}},
+		{Time: at, Evaluation: &Evaluation{Epoch: 1, Metrics: []Metric{{"valid", "MRR", 0.25}}}},
+		{Time: at, End: &End{Reason: "all epochs", Epochs: 2}},
+	}
+	for _, e := range want {
+		d.Add(e)
+	}
+	d.Add(Event{Epoch: &Epoch{Loss: Figure(math.NaN())}})
+	for range 2 {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	d.Add(Event{}) // too late
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Events) != 5 || !math.IsNaN(float64(r.Events[4].Epoch.Loss)) || !reflect.DeepEqual(r.Events[:4], want) || r.Start().Task != "kge" || r.About.Policy != "adaptive" {
+		t.Errorf("read %+v", r.Events)
+	}
+	if _, err := NewDiary(dir, "r", "adaptive"); err == nil {
+		t.Error("events were written over others")
+	}
+}
+
+// A diary whose disk hangs takes what it has room for, and counts the rest.
+func TestADiaryNeverWaits(t *testing.T) {
+	d := &Diary{queue: make(chan Event, waiting), done: make(chan struct{})}
+	close(d.done) // nobody writes
+	for range waiting + 7 {
+		d.Add(Event{})
+	}
+	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "7 events") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestASampleIsTakenEachSecondAndAtTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	var taken atomic.Int64
+	w, err := Create(Config{Dir: dir, Header: Header{Node: 1, Nodes: 2, Workers: 1}, Take: func() Sample { return sampleAt(int(taken.Add(1))) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, w)
+	r, err := Open(dir)
+	if err != nil || len(r.Nodes[1].Samples) != int(taken.Load()) || taken.Load() == 0 {
+		t.Errorf("%d samples were taken, %v", taken.Load(), err)
+	}
+}
+
+func TestAUsageIsTheDifferenceOfTwoSamples(t *testing.T) {
+	a, b := sampleAt(2), sampleAt(4)
+	u := b.Since(&a, 2)
+	want := Usage{Seconds: 2, Items: 200, Steps: 20, Compute: 3, Waits: map[string]float64{"answers": 1}, Waited: 1, GC: 0.2, Server: 0.8}
+	u.Server, u.GC = math.Round(u.Server*1e6)/1e6, math.Round(u.GC*1e6)/1e6
+	if !reflect.DeepEqual(u, want) {
+		t.Errorf("%+v, want %+v", u, want)
+	}
+}
+
+func TestFoldersWithoutARunAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(dir); !errors.Is(err, errNone) {
+		t.Errorf("an empty folder: %v", err)
+	}
+	for _, run := range []string{"a", "b"} {
+		w := create(t, filepath.Join(dir, run), 0)
+		w.Add(sampleAt(1))
+		closed(t, w)
+		_, err := Open(dir)
+		if run == "a" && err != nil || run == "b" && (err == nil || !strings.Contains(err.Error(), "several runs")) {
+			t.Errorf("with run %s: %v", run, err)
+		}
+	}
+	if _, err := Open(filepath.Join(dir, "no")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// Files of others, and damaged ones, are no reason to stop, nor to read for ever.
+func FuzzLines(f *testing.F) {
+	b, err := json.Marshal(sampleAt(3))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte("{\"format\":\"godwit-samples\",\"version\":1}\n" + string(b) + "\n" + string(b[:20])))
+	f.Add([]byte("\n\n{}\n{\"t\":1e99}\nx"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		dir := t.TempDir()
+		if err := os.MkdirAll(trace.NodeDir(dir, 0), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(segmentPath(dir, 0, 1), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, eventsName), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := int64(math.MinInt64)
+		for _, s := range r.Nodes[0].Samples {
+			if s.Time < last {
+				t.Fatalf("samples are not in order: %d after %d", s.Time, last)
+			}
+			last = s.Time
+		}
+	})
+}
+
+// BenchmarkAdd is the cost of a sample of sixteen nodes.
+func BenchmarkAdd(b *testing.B) {
+	w := create(b, b.TempDir(), 0)
+	s, rng := sampleAt(1), rand.New(rand.NewPCG(1, 1))
+	for i := range 15 {
+		s.Peers = append(s.Peers, Peer{Node: godwit.NodeID(i), Bytes: rng.Uint64()})
+		s.Sent = append(s.Sent, Sent{fmt.Sprint(i), rng.Uint64()})
+	}
+	for b.Loop() {
+		w.Add(s)
+	}
+	closed(b, w)
+}
