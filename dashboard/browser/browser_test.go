@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// The tests need a browser and axe-core: "make dashboard" tells them where these are, by
+// GODWIT_BROWSER and GODWIT_AXE, and where to put pictures, by GODWIT_PICTURES. The tests
+// of the module's folder alone are skipped.
+func tools(t *testing.T) (browser, axe, pictures string) {
+	t.Helper()
+	browser = os.Getenv("GODWIT_BROWSER")
+	if browser == "" {
+		t.Skip("GODWIT_BROWSER names no browser")
+	}
+	pictures = os.Getenv("GODWIT_PICTURES")
+	if pictures == "" {
+		pictures = t.TempDir()
+	}
+	return browser, os.Getenv("GODWIT_AXE"), pictures
+}
+
+// nasty is what one key of the replay is called.
+const nasty = "<img src=x onerror=document.title='taken'>\x1b[31m\u202eeltit"
+
+// graph writes facts of a graph and returns their file.
+func graph(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&b, "entity %d\trelation %d\tentity %d\n", i*7919%120, i%5, i*104729%113)
+	}
+	file := filepath.Join(t.TempDir(), "facts.tsv")
+	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A program runs beside the test.
+type program struct {
+	cmd     *exec.Cmd
+	address string // of its dashboard
+}
+
+var printed = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?token=\w+`)
+
+// start starts Godwit and waits until it has printed the address of a dashboard. It ends with the test.
+func start(t *testing.T, godwit string, args ...string) *program {
+	t.Helper()
+	p := &program{cmd: exec.Command(godwit, args...)}
+	out, in := io.Pipe()
+	p.cmd.Stdout, p.cmd.Stderr = in, in
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	found := make(chan string, 1)
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if url := printed.FindString(lines.Text()); url != "" && len(found) == 0 {
+				found <- url
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		p.interrupt()
+		in.Close()
+	})
+	select {
+	case p.address = <-found:
+	case <-time.After(patience):
+		t.Fatalf("%v printed no address of a dashboard", args)
+	}
+	return p
+}
+
+// interrupt ends the program as Ctrl-C does, and waits for it.
+func (p *program) interrupt() {
+	if p.cmd.ProcessState == nil {
+		_ = p.cmd.Process.Signal(os.Interrupt)
+		_ = p.cmd.Wait()
+	}
+}
+
+// build builds the command and returns its file.
+func build(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "godwit")
+	cmd := exec.Command("go", "build", "-o", file, "./cmd/godwit")
+	cmd.Dir = filepath.Join("..", "..")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return file
+}
+
+// While three nodes train, and when they have ended, all views show something, narrow and wide, light and
+// dark, and neither the browser nor axe-core complains.
+func TestViewsOfARunAndOfItsReplay(t *testing.T) {
+	browser, axe, pictures := tools(t)
+	godwit, trace := build(t), filepath.Join(t.TempDir(), "trace")
+	run := start(t, godwit, "train", "kge", "--nodes", "3", "--epochs", "100000", "--data", graph(t), "--trace", trace, "--dashboard=127.0.0.1:0")
+	p := opened(t, browser, looks[0])
+	whenTraced(t, p, run.address)
+	if err := visit(p, run.address, filepath.Join(pictures, "live"), axe, looks[0]); err != nil {
+		t.Error(err)
+	}
+	if live, err := eval[bool](p, `document.querySelector(".badge.live") !== null`); err != nil || !live {
+		t.Errorf("the page says of a run that trains that it is over (%v)", err)
+	}
+	run.interrupt()
+	if err := p.until(`document.querySelector(".badge.live") === null`); err != nil {
+		t.Error("the page says of a run that was interrupted that it lives")
+	}
+	p.close()
+
+	rename(t, trace)
+	replay := start(t, godwit, "dashboard", trace)
+	for _, l := range looks {
+		p := opened(t, browser, l)
+		if err := visit(p, replay.address, filepath.Join(pictures, "replay"), axe, l); err != nil {
+			t.Error(err)
+		}
+		if l == looks[0] {
+			checkNames(t, p)
+			checkKeys(t, p)
+			checkLinks(t, p, replay.address)
+		}
+		p.close()
+	}
+}
+
+// rename gives a key of the run in a folder a nasty name.
+func rename(t *testing.T, trace string) {
+	t.Helper()
+	runs, err := filepath.Glob(filepath.Join(trace, "*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%s has the runs %v (%v)", trace, runs, err)
+	}
+	if err := os.WriteFile(filepath.Join(runs[0], "names-0.txt"), []byte(nasty+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func opened(t *testing.T, browser string, l look) *page {
+	t.Helper()
+	p, err := open(context.Background(), browser, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.close)
+	return p
+}
+
+// whenTraced waits until keys of the run are known.
+func whenTraced(t *testing.T, p *page, address string) {
+	t.Helper()
+	if err := p.load(address); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.until(`/[1-9][0-9.]*\s*k?\s+traced keys/.test(document.querySelector("#run").textContent) && document.querySelectorAll(".steps .stack > span").length > 0`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkNames looks for the key with a nasty name: it is shown as text.
+func checkNames(t *testing.T, p *page) {
+	t.Helper()
+	if err := show(p, view{"find", "#/key", `document.querySelectorAll(".found a").length > 0`}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := eval[chromedp.Void](p, `{ const i = document.querySelector("input[type=search]"); i.value = "onerror"; i.dispatchEvent(new Event("input")); }`); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.until(`[...document.querySelectorAll(".found a")].some(a => a.textContent.includes("<img src=x onerror="))`); err != nil {
+		t.Error(err)
+	}
+	if taken, err := eval[bool](p, `document.title.includes("taken") || document.querySelector("main img") !== null`); err != nil || taken {
+		t.Errorf("a name became part of the page (%v)", err)
+	}
+}
+
+// checkKeys goes through a picture by keys alone.
+func checkKeys(t *testing.T, p *page) {
+	t.Helper()
+	if err := show(p, view{"allocation", "#/allocation", painted + `(0)`}, ""); err != nil {
+		t.Fatal(err)
+	}
+	_, err := eval[chromedp.Void](p, `{ const pic = document.querySelector(".picture"); pic.focus();
+		for (const key of ["ArrowRight", "ArrowDown", "Enter"]) pic.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true})); }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.until(`document.querySelector(".read").textContent.length > 10 && location.hash.includes("t=")`); err != nil {
+		t.Error(err)
+	}
+}
+
+// checkLinks opens an address again, in which the picture stands: it shows the same.
+func checkLinks(t *testing.T, p *page, address string) {
+	t.Helper()
+	const shown = `document.querySelector("output").value + " " + document.querySelector("select:last-of-type").value`
+	hash, err := eval[string](p, "location.hash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := eval[string](p, shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, _, _ := strings.Cut(address, "?")
+	if err := p.load(base + hash); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.until(painted + `(0)`); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := eval[string](p, shown); err != nil || after != before {
+		t.Errorf("the link %s shows %q, and was made where the page showed %q (%v)", hash, after, before, err)
+	}
+}

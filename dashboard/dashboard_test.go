@@ -1,0 +1,435 @@
+package dashboard
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+const hostile = "<script>alert(1)</script>\x1b[31m\"&'\u202e"
+
+// write writes the trace of a run of two nodes into a folder: key 3 moves from node 0 to node 1, which has a replica of key 4.
+func write(t *testing.T, dir, run string) {
+	t.Helper()
+	m, err := godwit.NewModel(godwit.Table{Name: hostile, Rows: 10, Dim: 1, Rule: godwit.Add{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := trace.ParseKeys("", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, events := range [][]trace.Event{
+		{{Key: 3, Kind: trace.Created}, {Key: 4, Kind: trace.Created}, {Time: 1e9, Key: 3, Kind: trace.Left, Peer: 1}},
+		{{Time: 5e8, Key: 3, Kind: trace.Wanted}, {Time: 1e9, Key: 3, Kind: trace.Arrived, Epoch: 1}, {Time: 15e8, Key: 4, Kind: trace.Copied}, {Time: 2e9, Key: 3, Kind: trace.Accessed, N: 5},
+			{Time: 2e9, Key: 3, Kind: trace.Missed, N: 1}, {Time: 25e8, Key: 4, Kind: trace.Refreshed}, {Time: 3e9, Key: 4, Kind: trace.Accessed, N: 9}},
+	} {
+		w, err := trace.Create(trace.Config{Dir: dir, Keys: keys, Plain: true, Header: trace.Header{Run: run, Policy: "adapm", Node: godwit.NodeID(n), Nodes: 2, Start: 1e18, Tables: trace.TablesOf(m)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			e.Node = godwit.NodeID(n)
+			w.Add(e)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := trace.WriteNames(dir, 0, slices.Values([]string{"", "", "", hostile})); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A browser asks a server.
+type browser struct {
+	t      *testing.T
+	s      *Server
+	cookie *http.Cookie
+}
+
+func serve(t *testing.T, c Config) *browser {
+	t.Helper()
+	if c.Addr == "" {
+		c.Addr = ":0"
+	}
+	s, err := Serve(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	b := &browser{t: t, s: s}
+	u, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := b.request("GET", u.RequestURI(), nil)
+	if w.Code != http.StatusSeeOther || len(w.Result().Cookies()) != 1 {
+		t.Fatalf("the address that is printed gives %d %v", w.Code, w.Header())
+	}
+	b.cookie = w.Result().Cookies()[0]
+	return b
+}
+
+// request asks the handler, without a network.
+func (b *browser) request(method, path string, change func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, nil)
+	r.Host = b.s.listen.Addr().String()
+	if b.cookie != nil {
+		r.AddCookie(b.cookie)
+	}
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	b.s.http.Handler.ServeHTTP(w, r)
+	return w
+}
+
+// get returns what is answered, when the server has read the run.
+func (b *browser) get(path string) []byte {
+	b.t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		w := b.request("GET", path, nil)
+		if w.Code == http.StatusServiceUnavailable && time.Now().Before(end) {
+			continue
+		}
+		if w.Code != http.StatusOK {
+			b.t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+		}
+		return w.Body.Bytes()
+	}
+}
+
+// read waits until the server has read the runs of these names.
+func (b *browser) read(names ...string) {
+	b.t.Helper()
+	for _, name := range names {
+		for {
+			var x struct{ Index struct{ Done bool } }
+			b.json("/api/run?run="+name, &x)
+			if x.Index.Done {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+func (b *browser) json(path string, x any) {
+	b.t.Helper()
+	if err := json.Unmarshal(b.get(path), x); err != nil {
+		b.t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func TestOnlyWhoHasTheTokenIsLetIn(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "r")
+	b := serve(t, Config{Dir: dir})
+	if c := b.cookie; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure {
+		t.Errorf("the cookie is %+v", c)
+	}
+	stranger := &browser{t: t, s: b.s}
+	for _, path := range []string{"/", "/api/runs", "/events", "/?token=", "/?token=" + b.s.door.token[1:], "/api/runs?token=" + b.s.door.token, "/nothing"} {
+		if w := stranger.request("GET", path, nil); w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), b.s.door.token) {
+			t.Errorf("without a cookie %s gives %d %s", path, w.Code, w.Body)
+		}
+	}
+	if w := stranger.request("GET", "/api/runs", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: b.cookie.Name, Value: b.s.door.token}) }); w.Code != http.StatusUnauthorized {
+		t.Errorf("the token as a cookie gives %d", w.Code)
+	}
+	for host, want := range map[string]int{"127.0.0.1:80": 200, "localhost": 200, "[::1]:9": 200, "evil.example": 421, "evil.example:80": 421, "127.0.0.1.evil.example": 421, "": 421} {
+		if w := b.request("GET", "/api/runs", func(r *http.Request) { r.Host = host }); w.Code != want {
+			t.Errorf("host %q gives %d, want %d", host, w.Code, want)
+		}
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT"} {
+		if w := b.request(method, "/api/runs", nil); w.Code != http.StatusMethodNotAllowed {
+			t.Errorf("%s gives %d", method, w.Code)
+		}
+	}
+	w := b.request("GET", "/", nil)
+	if csp := w.Header().Get("Content-Security-Policy"); w.Code != 200 || !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") ||
+		w.Header().Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+		t.Errorf("the page gives %d %v", w.Code, w.Header())
+	}
+	if w := b.request("GET", "/?token="+b.s.door.token, nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/" {
+		t.Errorf("the token stays in the address: %d %v", w.Code, w.Header())
+	}
+	for _, path := range []string{"/../door.go", "/%2e%2e/door.go", "/page.go", "/views", "/index.html/.."} {
+		if w := b.request("GET", path, nil); w.Code == 200 && !strings.Contains(w.Body.String(), "<html") {
+			t.Errorf("%s gives %d %.40s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// Parameters are bounded, and what is wrong is said.
+func TestWhatIsAskedIsChecked(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "r")
+	b := serve(t, Config{Dir: dir})
+	b.read("")
+	for path, want := range map[string]int{
+		"/api/heat?cols=0": 400, "/api/heat?rows=2001": 400, "/api/heat?from=NaN": 400, "/api/heat?to=1e300": 400, "/api/heat?sort=size": 400, "/api/heat?offset=-1": 400,
+		"/api/heat?from=9&to=1": 200, "/api/heat?from=-5&to=1e9&offset=1000": 200, "/api/heat?table=none": 200, "/api/heat?cols=1&rows=1": 200,
+		"/api/instant?t=x": 400, "/api/instant?t=-1": 200, "/api/instant?limit=99999999999": 400, "/api/keys?limit=1001": 400, "/api/keys?q=" + strings.Repeat("x", 201): 400,
+		"/api/affinity?keys=1,,2": 400, "/api/affinity?keys=99": 400, "/api/affinity?keys=" + strings.Repeat("1,", 1000) + "1": 400, "/api/key/99": 404, "/api/key/x:1": 404, "/api/key/5": 200,
+		"/api/key/" + url.PathEscape(hostile+":3"): 200, "/api/cluster?cols=1001": 400, "/api/run?run=none": 404, "/api/compare?other=none": 404, "/api/overview?from=0&to=3": 200,
+		"/api/tour": 200, "/api/none": 404,
+	} {
+		w := b.request("GET", path, nil)
+		var e struct{ Error string }
+		if w.Code != want || want != 200 && (json.Unmarshal(w.Body.Bytes(), &e) != nil || e.Error == "") {
+			t.Errorf("%.60s gives %d %.100s, want %d", path, w.Code, w.Body, want)
+		}
+	}
+}
+
+// Names are what users call things: no text of them is a tag or a command of a terminal in what is sent.
+func TestNamesAreSentAsData(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, hostile)
+	b := serve(t, Config{Dir: dir})
+	b.read("")
+	for _, path := range []string{"/api/runs", "/api/run", "/api/keys", "/api/key/3", "/api/affinity", "/api/keys?q=" + url.QueryEscape("<SCRIPT>")} {
+		body := b.get(path)
+		if strings.ContainsAny(string(body), "<>&\x1b") {
+			t.Errorf("%s sends %s", path, body)
+		}
+	}
+	var found struct {
+		Keys []struct {
+			Key         int
+			Name, Table string
+		}
+	}
+	b.json("/api/keys?q="+url.QueryEscape("<SCRIPT>"), &found)
+	if len(found.Keys) != 1 || found.Keys[0].Key != 3 || found.Keys[0].Name != hostile || found.Keys[0].Table != hostile {
+		t.Errorf("found %+v", found)
+	}
+	if w := b.request("GET", "/api/run?run="+url.QueryEscape(hostile+"?"), nil); strings.ContainsAny(w.Body.String(), "<>\x1b") {
+		t.Errorf("an error sends %s", w.Body)
+	}
+}
+
+func TestViewsTellWhatBecameOfKeys(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), "a")
+	write(t, filepath.Join(dir, "b"), "b")
+	b := serve(t, Config{Dir: dir})
+	b.read("a", "b")
+	var life struct {
+		Owner  int
+		Why    string
+		Text   []string
+		Reigns []struct {
+			Owner    int
+			From, To *float64
+		}
+		Nodes []struct {
+			Owned            float64
+			Moves            int
+			Accesses, Missed uint64
+			Replica, Intent  [][2]*float64
+			Age              [][2]float64
+		}
+	}
+	b.json("/api/key/3", &life)
+	if life.Owner != 1 || len(life.Reigns) != 2 || *life.Reigns[0].To != 1 || life.Reigns[1].To != nil || life.Nodes[1].Moves != 1 || life.Nodes[1].Accesses != 5 || life.Nodes[1].Missed != 1 ||
+		math.Abs(life.Nodes[1].Owned-2./3) > 1e-9 || len(life.Nodes[1].Intent) != 1 || !strings.Contains(life.Why, "came to node 1 at 1.000 s, because a worker there had announced") || len(life.Text) < 3 {
+		t.Errorf("the life of key 3 is %+v", life)
+	}
+	b.json("/api/key/4", &life)
+	if life.Owner != 0 || len(life.Nodes[1].Replica) != 1 || *life.Nodes[1].Replica[0][0] != 1.5 || life.Nodes[1].Replica[0][1] != nil || len(life.Nodes[1].Age) != 1 || life.Nodes[1].Age[0] != [2]float64{2.5, 1} {
+		t.Errorf("the life of key 4 is %+v", life)
+	}
+	var compared struct {
+		Runs []struct {
+			Name     string
+			Accesses uint64
+			Moves    int
+		}
+	}
+	b.json("/api/compare?run=a&other=b", &compared)
+	if r := compared.Runs; len(r) != 2 || r[0].Name != "a" || r[1].Name != "b" || r[0].Accesses != 14 || r[1].Moves != 1 {
+		t.Errorf("compared %+v", compared)
+	}
+	var tour struct {
+		Steps []struct{ Run, Policy, Title, Text string }
+	}
+	b.json("/api/tour", &tour)
+	if len(tour.Steps) != 2 || tour.Steps[1].Run != "b" || tour.Steps[1].Title != pictures["adapm"].title+" (2 nodes)" {
+		t.Errorf("the tour is %+v", tour)
+	}
+	var all struct {
+		T     []float64
+		Nodes []struct{ Series map[string][]*float64 }
+	}
+	b.json("/api/cluster?run=a&cols=1", &all)
+	if len(all.T) != 1 || math.Abs(*all.Nodes[1].Series["accesses"][0]*all.T[0]-14) > 1e-9 {
+		t.Errorf("the cluster is %+v", all)
+	}
+	body := b.get("/api/instant?run=a&t=1.2&sort=key")
+	if n := binary.LittleEndian.Uint32(body[4:]); string(body[:4]) != "GDI1" || n != 2 || len(body) != 24+2*(8+1+1+1) || body[24+16] != 1 || body[24+17] != 0 {
+		t.Errorf("the instant is %v", body)
+	}
+	body = b.get("/api/heat?run=a&sort=key")
+	rows, cols := int(binary.LittleEndian.Uint32(body[4:])), int(binary.LittleEndian.Uint32(body[8:]))
+	if string(body[:4]) != "GDH1" || rows != 2 || len(body) != 40+8*rows+4*rows*cols {
+		t.Fatalf("the tile has %d rows, %d columns and %d bytes", rows, cols, len(body))
+	}
+	if owners := body[40+8*rows:]; owners[0] != 0 || owners[cols-1] != 1 || owners[2*cols-1] != 0 {
+		t.Errorf("the tile's owners are %v", owners[:2*cols])
+	}
+}
+
+// A page hears of a run that begins and grows, and of the end of the server.
+func TestAStreamTellsTheNewestState(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "later")
+	b := serve(t, Config{Dir: dir, Live: true})
+	if got := string(b.get("/api/runs")); got != `{"current":"","runs":[]}` {
+		t.Errorf("before a run there are %s", got)
+	}
+	r, err := http.NewRequestWithContext(context.Background(), "GET", "http://"+b.s.listen.Addr().String()+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.AddCookie(b.cookie)
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	lines := bufio.NewScanner(w.Body)
+	next := func(what string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), what) {
+				return
+			}
+		}
+		t.Fatalf("the stream ended before %q: %v", what, lines.Err())
+	}
+	next(`"waiting":`)
+	write(t, filepath.Join(dir, "r"), "r")
+	next(`"to":3`)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	ended := make(chan error)
+	go func() { ended <- b.s.Close(ctx) }()
+	next("event: bye")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if rest, err := io.ReadAll(w.Body); err != nil || len(rest) > 100 {
+		t.Errorf("after the end there are %q (%v)", rest, err)
+	}
+}
+
+// A stuck writer is a browser that reads nothing of what it is sent.
+type stuck struct {
+	http.ResponseWriter
+	free chan struct{}
+}
+
+func (w stuck) Write(b []byte) (int, error) {
+	<-w.free
+	return len(b), nil
+}
+
+func TestAStuckBrowserHoldsUpNobody(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "r")
+	b := serve(t, Config{Dir: dir})
+	b.read("")
+	free := make(chan struct{})
+	var all sync.WaitGroup
+	for range 3 * mostRequests {
+		all.Go(func() {
+			r := httptest.NewRequest("GET", "http://localhost/api/heat", nil)
+			r.AddCookie(b.cookie)
+			b.s.http.Handler.ServeHTTP(stuck{httptest.NewRecorder(), free}, r)
+		})
+	}
+	for range 20 {
+		b.get("/api/heat")
+	}
+	close(free)
+	all.Wait()
+}
+
+func TestOtherMachinesAreListenedToWithTLSOnly(t *testing.T) {
+	for addr, want := range map[string]bool{":0": true, "127.0.0.1:1": true, "[::1]:0": true, "localhost:0": true, "0.0.0.0:0": false, "192.168.1.1:80": false, "example.org:80": false} {
+		if _, err := Address(addr, false); (err == nil) != want {
+			t.Errorf("%s: %v", addr, err)
+		}
+		if _, err := Address(addr, true); err != nil {
+			t.Errorf("%s with TLS: %v", addr, err)
+		}
+	}
+	for _, addr := range []string{"", "here", "1.2.3.4", ":http", ":70000"} {
+		if _, err := Address(addr, true); err == nil {
+			t.Errorf("%q is an address", addr)
+		}
+	}
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	defer s.Close()
+	b := serve(t, Config{Dir: t.TempDir(), TLS: &tls.Config{Certificates: s.TLS.Certificates, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}})
+	if !b.cookie.Secure || !strings.HasPrefix(b.s.URL(), "https://") {
+		t.Errorf("%s with %+v", b.s.URL(), b.cookie)
+	}
+	w, err := s.Client().Get(b.s.URL()) // its certificate is trusted by this client
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Body.Close()
+}
+
+func TestFilesOfOthersAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "node-0"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "node-0", "000001.trace"), []byte("no trace at all, but long enough"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b := serve(t, Config{Dir: dir})
+	if got := string(b.get("/api/runs")); got != `{"current":"","runs":[]}` {
+		t.Errorf("there are %s", got)
+	}
+}
+
+func TestAReplicaEndsWhereTheMainCopyComes(t *testing.T) {
+	var x lane
+	for _, e := range []trace.Event{{Time: 1e9, Kind: trace.Copied}, {Time: 2e9, Kind: trace.Arrived}, {Time: 3e9, Kind: trace.Left}, {Time: 4e9, Kind: trace.Copied}, {Time: 5e9, Kind: trace.Ended}, {Time: 6e9, Kind: trace.Copied}} {
+		x.add(&e)
+	}
+	if want := [][2]any{{1., 2.}, {4., 5.}, {6., nil}}; !slices.Equal(x.Replica, want) {
+		t.Errorf("the replicas are %v, want %v", x.Replica, want)
+	}
+}

@@ -1,0 +1,289 @@
+package index
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+// A grid has the state of keys at the end of each of some equal windows of time (its columns), and what happened within
+// them. Keys are numbers of a dict. Nodes are read one by one; of nodes with different clocks the owner is the one that owns the key in the
+// later epoch.
+type grid struct {
+	origin, width int64 // ns
+	nodes, bitmap int   // how many; bytes of a bitmap of nodes
+	most          int   // columns at the most
+	budget        int   // bytes of all columns at the most, but for the least number of columns
+	fixed         bool  // there are most columns, and no more
+	keys          int   // that columns have room for
+	columns       []*column
+	walkers       []*walker
+}
+
+// A column is a window, and the state at its end.
+type column struct {
+	owner    []uint8  // by key: the node + 1; 0: none
+	epoch    []uint8  // of that node's ownership, modulo 256
+	heat     []uint16 // accesses within the window
+	replicas []uint8  // a bitmap a key
+	counts   []uint64 // events within the window, by node and Count
+}
+
+// Counts of events, by what they are.
+type Count int
+
+// The counts.
+const (
+	Accesses Count = iota
+	Misses
+	Moves // to the node
+	Copies
+	Refreshes
+	Drops
+	Intents
+	Asks
+	Counted
+)
+
+var countOf = [256]Count{
+	trace.Accessed: Accesses, trace.Missed: Misses, trace.Arrived: Moves, trace.Copied: Copies, trace.Refreshed: Refreshes,
+	trace.Ended: Drops, trace.Wanted: Intents, trace.Asked: Asks,
+}
+
+// count returns what an event counts as, and how much.
+func count(e *trace.Event) (c Count, n uint64, ok bool) {
+	c = countOf[e.Kind]
+	switch {
+	case c == Accesses && e.Kind != trace.Accessed:
+		return c, 0, false
+	case c <= Misses:
+		return c, uint64(e.N), true
+	}
+	return c, 1, true
+}
+
+const (
+	leastColumns = 32
+	cellBytes    = 4 // and the bitmap
+)
+
+// A walker is a node as it is read: what it has of keys.
+type walker struct {
+	node    int
+	at      int // the column that it is in
+	has     []uint8
+	epoch   []uint32
+	last    int64 // time of the last event
+	segment int   // that it is in
+}
+
+// What a node has of a key.
+const (
+	nothing uint8 = iota
+	replica
+	main
+)
+
+func newGrid(nodes int, origin, width int64, most, budget int) *grid {
+	g := &grid{origin: origin, width: width, nodes: nodes, bitmap: (nodes + 7) / 8, most: most, budget: budget}
+	for n := range nodes {
+		g.walkers = append(g.walkers, &walker{node: n})
+	}
+	return g
+}
+
+// limit returns how many columns there may be.
+func (g *grid) limit() int {
+	if g.fixed {
+		return g.most
+	}
+	return max(leastColumns, min(g.most, g.budget/max(1, g.keys*(cellBytes+g.bitmap))))
+}
+
+// room makes room for a key, by its number.
+func (g *grid) room(key int) {
+	if key < g.keys {
+		return
+	}
+	g.keys = max(1024, key+key/8)
+	for len(g.columns) > g.limit() {
+		g.halve()
+	}
+}
+
+// step comes to a time with a node, before an event of that time is applied. It returns false if that is beyond a fixed grid.
+func (g *grid) step(w *walker, t int64) bool {
+	for !g.fixed && (t-g.origin)/g.width >= int64(g.limit()) {
+		g.halve()
+	}
+	for t >= g.end(w.at) {
+		if w.at >= g.limit() {
+			return false
+		}
+		g.fill(w, g.column(w.at))
+		w.at++
+	}
+	return w.at < g.limit()
+}
+
+// end returns when a column ends.
+func (g *grid) end(column int) int64 { return g.origin + int64(column+1)*g.width }
+
+func (g *grid) column(i int) *column {
+	for i >= len(g.columns) {
+		g.columns = append(g.columns, &column{counts: make([]uint64, g.nodes*int(Counted))})
+	}
+	c := g.columns[i]
+	c.widen(g.keys, g.bitmap)
+	return c
+}
+
+func widen[T any](s []T, n int) []T {
+	if len(s) >= n {
+		return s
+	}
+	wide := make([]T, n)
+	copy(wide, s)
+	return wide
+}
+
+// fill writes what a node has into a column.
+func (g *grid) fill(w *walker, c *column) {
+	bit, at := uint8(1)<<(w.node&7), w.node/8
+	for k, has := range w.has {
+		switch has {
+		case main:
+			c.claim(k, w.node, uint8(w.epoch[k]))
+		case replica:
+			c.replicas[k*g.bitmap+at] |= bit
+		}
+	}
+}
+
+// claim takes note that a node owns a key in an epoch.
+func (c *column) claim(k, node int, epoch uint8) {
+	if c.owner[k] == 0 || int8(epoch-c.epoch[k]) > 0 {
+		c.owner[k], c.epoch[k] = uint8(node+1), epoch
+	}
+}
+
+// apply takes note of an event of a key in the column that its node is in.
+func (g *grid) apply(w *walker, key int, e *trace.Event) {
+	w.hold(key, e)
+	c, n, ok := count(e)
+	if !ok {
+		return
+	}
+	col := g.column(w.at)
+	col.counts[w.node*int(Counted)+int(c)] += n
+	if c == Accesses {
+		col.heat[key] = uint16(min(math.MaxUint16, uint64(col.heat[key])+n))
+	}
+}
+
+// hold takes note of what the node has of a key after an event.
+func (w *walker) hold(key int, e *trace.Event) {
+	has := nothing
+	switch e.Kind {
+	case trace.Created, trace.Arrived, trace.Owns:
+		has = main
+	case trace.Copied, trace.Refreshed, trace.Replicates:
+		has = replica
+	case trace.Left, trace.Ended:
+	default:
+		return
+	}
+	if key >= len(w.has) {
+		if has == nothing {
+			return
+		}
+		w.has, w.epoch = widen(w.has, 2*key+1), widen(w.epoch, 2*key+1)
+	}
+	w.has[key], w.epoch[key] = has, uint32(e.Epoch)
+}
+
+// halve makes one column of two.
+func (g *grid) halve() {
+	g.width *= 2
+	for i := 0; i < len(g.columns); i += 2 {
+		c := g.columns[i]
+		if i+1 < len(g.columns) {
+			c = g.columns[i+1]
+			c.add(g.columns[i])
+		} else {
+			c.forgetState() // it ends later than it did
+		}
+		g.columns[i/2] = c
+	}
+	n := (len(g.columns) + 1) / 2
+	clear(g.columns[n:])
+	g.columns = g.columns[:n]
+	for _, w := range g.walkers {
+		w.at /= 2
+	}
+}
+
+// add adds what happened within the column before.
+func (c *column) add(before *column) {
+	c.heat = widen(c.heat, len(before.heat))
+	for k, n := range before.heat {
+		c.heat[k] = uint16(min(math.MaxUint16, uint32(c.heat[k])+uint32(n)))
+	}
+	for i, n := range before.counts {
+		c.counts[i] += n
+	}
+}
+
+func (c *column) forgetState() {
+	clear(c.owner)
+	clear(c.epoch)
+	clear(c.replicas)
+}
+
+// complete returns a column with what nodes have that have not come to its end: what they have now.
+func (g *grid) complete(i int) *column {
+	c := g.columns[i]
+	if !slices.ContainsFunc(g.walkers, func(w *walker) bool { return w.at <= i }) {
+		return c
+	}
+	own := &column{owner: slices.Clone(c.owner), epoch: slices.Clone(c.epoch), heat: c.heat, replicas: slices.Clone(c.replicas), counts: c.counts}
+	for _, w := range g.walkers {
+		if w.at <= i {
+			own.widen(len(w.has), g.bitmap)
+			g.fill(w, own)
+		}
+	}
+	return own
+}
+
+// widen makes room for so many keys.
+func (c *column) widen(keys, bitmap int) {
+	c.owner, c.epoch, c.heat = widen(c.owner, keys), widen(c.epoch, keys), widen(c.heat, keys)
+	c.replicas = widen(c.replicas, keys*bitmap)
+}
+
+// Owner of a key at the end of the column; -1: nobody told that it owns it.
+func (c *column) ownerOf(k int) int {
+	if k >= len(c.owner) {
+		return -1
+	}
+	return int(c.owner[k]) - 1
+}
+
+// replicasOf returns the bitmap of the nodes that have a replica of a key.
+func (c *column) replicasOf(k, bitmap int) []uint8 {
+	if k*bitmap >= len(c.replicas) {
+		return make([]uint8, bitmap)
+	}
+	return c.replicas[k*bitmap : (k+1)*bitmap]
+}
+
+// ones counts the bits of a bitmap.
+func ones(b []uint8) (n int) {
+	for _, x := range b {
+		n += bits.OnesCount8(x)
+	}
+	return n
+}

@@ -1,0 +1,434 @@
+package index
+
+import (
+	"bytes"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "of randomized tests; 0: another one each time")
+
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// A world makes up the trace of a run: keys move and are replicated at random.
+type world struct {
+	t       *testing.T
+	rng     *rand.Rand
+	dir     string
+	nodes   int
+	writers []*trace.Writer
+	skew    []int64 // ns by which the nodes' clocks are off
+	now     int64
+	owner   []int // by key; -1: not made
+	epoch   []godwit.Epoch
+	copies  []map[int]bool
+	sent    map[trace.Kind]uint64
+}
+
+const (
+	worldKeys = 40
+	late      = 70_000_000 // ns by which each node begins later than the one before
+)
+
+func newWorld(t *testing.T, rng *rand.Rand, nodes int) *world {
+	t.Helper()
+	w := &world{t: t, rng: rng, dir: t.TempDir(), nodes: nodes, now: 1e9, sent: map[trace.Kind]uint64{}, owner: make([]int, worldKeys), epoch: make([]godwit.Epoch, worldKeys), copies: make([]map[int]bool, worldKeys)}
+	m, err := godwit.NewModel(godwit.Table{Name: "a", Rows: 30, Dim: 1, Rule: godwit.Add{}}, godwit.Table{Name: "b", Rows: 1000, Dim: 1, Rule: godwit.Add{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := trace.ParseKeys("", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range nodes {
+		w.skew = append(w.skew, 0)
+		x, err := trace.Create(trace.Config{Dir: w.dir, Keys: keys, Plain: true, Header: trace.Header{Run: "r", Policy: "adaptive", Node: godwit.NodeID(n), Nodes: nodes,
+			Start: 1e15 + int64(n)*late, Tables: trace.TablesOf(m)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.writers = append(w.writers, x)
+	}
+	for k := range w.owner {
+		w.owner[k], w.copies[k] = -1, map[int]bool{}
+	}
+	return w
+}
+
+func (w *world) add(node, key int, kind trace.Kind, peer int, epoch godwit.Epoch, n uint32) {
+	w.now += w.rng.Int64N(100_000_000/worldKeys) / 1000 * 1000
+	w.writers[node].Add(trace.Event{Time: w.now + w.skew[node] - int64(node)*late, Key: godwit.Key(key), Epoch: epoch, N: n, Node: godwit.NodeID(node), Peer: godwit.NodeID(peer), Kind: kind})
+	w.sent[kind]++
+}
+
+// act has something happen.
+func (w *world) act() {
+	k, n := w.rng.IntN(worldKeys), w.rng.IntN(w.nodes)
+	switch o := w.owner[k]; {
+	case o < 0:
+		w.owner[k] = n
+		w.add(n, k, trace.Created, n, 0, 0)
+	case w.rng.IntN(3) == 0:
+		w.add(n, k, trace.Accessed, n, 0, 1+uint32(w.rng.IntN(9)))
+	case n == o:
+	case w.copies[k][n] && w.rng.IntN(2) == 0:
+		w.add(n, k, trace.Refreshed, o, w.epoch[k], 0)
+	case w.copies[k][n]:
+		delete(w.copies[k], n)
+		w.add(n, k, trace.Ended, o, w.epoch[k], 0)
+	case w.rng.IntN(2) == 0:
+		w.copies[k][n] = true
+		w.add(n, k, trace.Copied, o, w.epoch[k], 0)
+	default:
+		w.add(o, k, trace.Left, n, w.epoch[k], 0)
+		w.epoch[k]++
+		w.owner[k] = n
+		w.add(n, k, trace.Arrived, o, w.epoch[k], 0)
+	}
+}
+
+// fill has a node refresh one key so often that its next segment begins.
+func (w *world) fill(n int) {
+	for range 16<<20/trace.RecordLen + 300_000 {
+		w.writers[n].Add(trace.Event{Time: w.now + w.skew[n] - int64(n)*late, Key: 999, Node: godwit.NodeID(n), Kind: trace.Accessed})
+	}
+}
+
+func (w *world) close() {
+	for _, x := range w.writers {
+		if err := x.Close(); err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+func open(t *testing.T, dir string) *Index {
+	t.Helper()
+	ix, err := Open(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ix.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ix
+}
+
+func catchUp(t *testing.T, ix *Index) {
+	t.Helper()
+	for {
+		more, err := ix.Poll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// where returns who owns a key and has replicas of it, as the trace itself says it, by the epochs.
+func where(t *testing.T, tr *trace.Trace, ix *Index, time int64) (owner map[godwit.Key]int, replicas map[godwit.Key][]int) {
+	t.Helper()
+	owner, replicas = map[godwit.Key]int{}, map[godwit.Key][]int{}
+	epoch := map[godwit.Key]godwit.Epoch{}
+	for n := range tr.Header.Nodes {
+		has, err := tr.At(godwit.NodeID(n), time-ix.late(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, c := range has {
+			if !c.Main {
+				replicas[k] = append(replicas[k], n)
+			} else if e, ok := epoch[k]; !ok || c.Epoch > e {
+				owner[k], epoch[k] = n, c.Epoch
+			}
+		}
+	}
+	return owner, replicas
+}
+
+// compare compares an instant, and a tile's column that ends then, with the trace.
+func compare(t *testing.T, tr *trace.Trace, ix *Index, time int64) {
+	t.Helper()
+	owner, replicas := where(t, tr, ix, time)
+	x, err := ix.At(Selection{}, time, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range x.Keys {
+		want, ok := owner[godwit.Key(k)]
+		if !ok {
+			want = None
+		}
+		if got := nodesOf(x.Replicas[i*x.Bitmap : (i+1)*x.Bitmap]); int(x.Owner[i]) != want || !slices.Equal(got, replicas[godwit.Key(k)]) {
+			t.Errorf("at %d key %d is at %d with replicas at %v, want %d and %v", time, k, x.Owner[i], got, want, replicas[godwit.Key(k)])
+		}
+	}
+}
+
+func compareTile(t *testing.T, rng *rand.Rand, tr *trace.Trace, ix *Index, r Range) {
+	t.Helper()
+	tile, err := ix.Tile(Selection{Sort: ByKey}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		c := rng.IntN(tile.Cols)
+		end := tile.From + int64(c+1)*(tile.To-tile.From)/int64(tile.Cols)
+		owner, replicas := where(t, tr, ix, end-1)
+		for row, k := range tile.First {
+			want, ok := owner[godwit.Key(k)]
+			if !ok {
+				want = None
+			}
+			if at := row*tile.Cols + c; int(tile.Owner[at]) != want || int(tile.Replicas[at]) != 4*len(replicas[godwit.Key(k)]) {
+				t.Fatalf("tile %d … %d of %d columns: at %d key %d is at %d with %d/4 replicas, want %d and %v", tile.From, tile.To, tile.Cols, end, k, tile.Owner[at], tile.Replicas[at], want, replicas[godwit.Key(k)])
+			}
+		}
+	}
+}
+
+// What is shown of any time is what the trace says, also where a node's clock is off and segments end.
+func TestTilesAndInstantsAgreeWithTheTrace(t *testing.T) {
+	rng := seeded(t)
+	w := newWorld(t, rng, 3)
+	w.skew[1] = -50_000_000
+	for range 3000 {
+		w.act()
+	}
+	w.fill(2)
+	filled := w.now
+	for range 1000 {
+		w.act()
+	}
+	w.close()
+	ix := open(t, w.dir)
+	catchUp(t, ix)
+	tr, err := trace.Open(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, _ := filepath.Glob(filepath.Join(w.dir, "node-2", "*")); len(found) < 2 {
+		t.Fatalf("node 2 has the segments %v", found)
+	}
+	last := ix.State().To
+	for range 4 {
+		compare(t, tr, ix, rng.Int64N(last/1000)*1000)
+	}
+	compare(t, tr, ix, last)
+	compareColumn(t, tr, ix, int(filled/firstWidth))
+	compareTile(t, rng, tr, ix, Range{Cols: 7, Rows: 2000})
+	from := rng.Int64N(last / 1000 * 1000)
+	compareTile(t, rng, tr, ix, Range{From: from, To: from + 1 + rng.Int64N(1e8), Cols: 30, Rows: 2000})
+	ix.grid.halve()
+	ix.grid.halve()
+	compareTile(t, rng, tr, ix, Range{Cols: 4, Rows: 2000})
+	if ix.grid.width != 4*firstWidth {
+		t.Errorf("the windows are %d ns", ix.grid.width)
+	}
+}
+
+// compareColumn compares a column of the index's own grid with the trace.
+func compareColumn(t *testing.T, tr *trace.Trace, ix *Index, column int) {
+	t.Helper()
+	owner, replicas := where(t, tr, ix, ix.grid.end(column)-1)
+	c := ix.grid.complete(column)
+	for i, k := range ix.keys.keys {
+		want, ok := owner[k]
+		if !ok {
+			want = -1
+		}
+		if got := nodesOf(c.replicasOf(i, ix.grid.bitmap)); c.ownerOf(i) != want || !slices.Equal(got, replicas[k]) {
+			t.Fatalf("at the end of column %d of %d ns key %d is at %d with replicas at %v, want %d and %v", column, ix.grid.width, k, c.ownerOf(i), got, want, replicas[k])
+		}
+	}
+}
+
+// An index that follows a run ends as one that is made at the end.
+func TestWhoFollowsARunEndsAsWhoReadsItLater(t *testing.T) {
+	rng := seeded(t)
+	w := newWorld(t, rng, 3)
+	follows := open(t, w.dir)
+	for i := range 20 {
+		for range 100 {
+			w.act()
+		}
+		w.flush()
+		catchUp(t, follows)
+		if i%5 == 4 {
+			follows.grid.halve() // as if there were too many
+		}
+	}
+	w.close()
+	catchUp(t, follows)
+	later := open(t, w.dir)
+	catchUp(t, later)
+	for later.grid.width < follows.grid.width {
+		later.grid.halve()
+	}
+	tr, err := trace.Open(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range follows.grid.columns {
+		compareColumn(t, tr, follows, c)
+	}
+	all := Range{Cols: 2000, Rows: 2000}
+	a, err := follows.Tile(Selection{Sort: ByKey}, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := later.Tile(Selection{Sort: ByKey}, all)
+	if err != nil || !reflect.DeepEqual(a, b) {
+		t.Errorf("the tiles differ (%v):\n%+v\n%+v", err, a, b)
+	}
+	if x, y := follows.Series(0, 1<<60, 5), later.Series(0, 1<<60, 5); !reflect.DeepEqual(x, y) {
+		t.Errorf("the series differ:\n%+v\n%+v", x, y)
+	}
+	if x, y := follows.State(), later.State(); x.Events != y.Events || x.To != y.To || x.Keys != y.Keys {
+		t.Errorf("the states are %+v and %+v", x, y)
+	}
+	if moves := sum(later, Moves); moves != w.sent[trace.Arrived] {
+		t.Errorf("%d moves were counted, there were %d", moves, w.sent[trace.Arrived])
+	}
+}
+
+func sum(ix *Index, what Count) (n uint64) {
+	for _, node := range ix.Series(0, 1<<60, 10).Nodes {
+		for _, x := range node[what] {
+			n += x
+		}
+	}
+	return n
+}
+
+func (w *world) flush() {
+	for _, x := range w.writers {
+		x.Flush()
+	}
+}
+
+func TestKeysAreFoundByNameNumberAndTable(t *testing.T) {
+	w := newWorld(t, seeded(t), 2)
+	for w.sent[trace.Created] < worldKeys || w.sent[trace.Accessed] < 200 {
+		w.act()
+	}
+	w.close()
+	names := make([]string, 30)
+	names[7], names[8] = "Paris", "<b>paris</b>\n\x1b[31m"
+	if err := trace.WriteNames(w.dir, 0, slices.Values(names)); err != nil {
+		t.Fatal(err)
+	}
+	ix := open(t, w.dir)
+	catchUp(t, ix)
+	for query, want := range map[string][]godwit.Key{"PARIS": {7, 8}, "a:3": {3}, "4": {4}, "b:2": {32}, "nowhere": nil} {
+		keys, total, err := ix.Keys(Selection{Query: query, Sort: ByKey}, 1<<60, 0, 100)
+		var got []godwit.Key
+		for _, k := range keys {
+			got = append(got, k.Key)
+		}
+		if err != nil || !slices.Equal(got, want) || total != len(want) {
+			t.Errorf("%q finds %v (%v), want %v", query, got, err, want)
+		}
+	}
+	if keys, total, err := ix.Keys(Selection{Table: "b"}, 1<<60, 2, 3); err != nil || len(keys) != 3 || total != 10 || keys[0].Totals.Accesses < keys[1].Totals.Accesses {
+		t.Errorf("of table b there are %+v of %d (%v)", keys, total, err)
+	}
+	if name := ix.Name(8); name != "<b>paris</b> \x1b[31m" {
+		t.Errorf("the name is %q", name)
+	}
+	a, err := ix.Affinity(Selection{Table: "a"}, nil)
+	if err != nil || a.Keys != 30 || len(a.Techniques) != 30 {
+		t.Fatalf("%+v (%v)", a, err)
+	}
+	all, err := ix.Affinity(Selection{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := ix.Affinity(Selection{Table: "b"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range all.Nodes {
+		for c := range Counted {
+			if x, y := a.Nodes[n].Counts[c]+b.Nodes[n].Counts[c], all.Nodes[n].Counts[c]; x != y {
+				t.Errorf("node %d, count %d: the tables have %d, all keys %d", n, c, x, y)
+			}
+		}
+	}
+}
+
+func TestARunThatHasNotBegunIsWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(dir, true); err != ErrWaiting {
+		t.Errorf("an empty folder: %v", err)
+	}
+	w := newWorld(t, seeded(t), 2)
+	w.act()
+	w.close()
+	if err := os.RemoveAll(filepath.Join(w.dir, "node-1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(w.dir, false); err != ErrWaiting {
+		t.Errorf("a run of which a node is missing: %v", err)
+	}
+	if ix, err := Open(w.dir, true); err != nil {
+		t.Error(err)
+	} else if err := ix.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheDictNumbersKeys(t *testing.T) {
+	rng := seeded(t)
+	d := newDict(1000)
+	numbers := map[godwit.Key]int{}
+	for range 5000 {
+		k := godwit.Key(rng.Uint64N(3000)) << (rng.UintN(3) * 16)
+		n, ok := numbers[k]
+		if !ok {
+			n = -1
+		}
+		if got := d.number(k); got != n {
+			t.Fatalf("key %d has number %d, want %d", k, got, n)
+		}
+		if got := d.add(k); ok && got != n || !ok && got != len(numbers) {
+			t.Fatalf("key %d gets number %d", k, got)
+		} else {
+			numbers[k] = got
+		}
+	}
+}
+
+func TestNamesAreReadWhole(t *testing.T) {
+	dir := t.TempDir()
+	h := trace.Header{Tables: []trace.Table{{Name: "x", First: 5, Rows: 4}}, Traced: "x:0,x:1,x:2"}
+	long := bytes.Repeat([]byte("é"), 100_000)
+	if err := os.WriteFile(filepath.Join(dir, trace.NamesFile(0)), append(append([]byte("one\n"), long...), "\nthree\nfour\n"...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	names, err := readNames(dir, &h)
+	if err != nil || names[5] != "one" || len(names[6]) != maxName || names[7] != "three" || len(names) != 3 {
+		t.Errorf("%v (%v)", names, err)
+	}
+}

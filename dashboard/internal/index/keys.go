@@ -1,0 +1,221 @@
+package index
+
+import (
+	"errors"
+	"math/bits"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+// A Key is what is known of a key.
+type Key struct {
+	Key      godwit.Key
+	Name     string // empty: none
+	Totals   Totals
+	Owner    int // None: nobody
+	Replicas []int
+}
+
+// Keys returns keys of a selection as they are at a time, and how many the selection has.
+func (ix *Index) Keys(s Selection, time int64, offset, limit int) (keys []Key, total int, err error) {
+	tr, err := ix.open()
+	if err != nil {
+		return nil, 0, err
+	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	g, err := ix.instant(tr, time)
+	if err != nil {
+		return nil, 0, err
+	}
+	c, all := g.now(), ix.selected(s)
+	for _, k := range cut(all, offset, limit) {
+		x := Key{Key: ix.keys.keys[k], Totals: ix.totals[k], Owner: c.ownerOf(int(k)), Replicas: nodesOf(c.replicasOf(int(k), g.bitmap))}
+		x.Name = ix.names[x.Key]
+		keys = append(keys, x)
+	}
+	return keys, len(all), nil
+}
+
+// nodesOf returns the nodes of a bitmap.
+func nodesOf(bitmap []uint8) (nodes []int) {
+	for i, b := range bitmap {
+		for ; b != 0; b &= b - 1 {
+			nodes = append(nodes, 8*i+bits.TrailingZeros8(b))
+		}
+	}
+	return nodes
+}
+
+// Name returns the name of a key; empty: it has none.
+func (ix *Index) Name(k godwit.Key) string { return ix.names[k] }
+
+// Life reads the life of a key, with times since the run's start.
+func (ix *Index) Life(k godwit.Key) (*trace.Life, error) {
+	tr, err := ix.open()
+	if err != nil {
+		return nil, err
+	}
+	l, err := tr.Life(k)
+	if err != nil {
+		return nil, err
+	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	for i := range l.Events {
+		l.Events[i].Time += ix.late(int(l.Events[i].Node))
+	}
+	for i := range l.Reigns {
+		r := &l.Reigns[i]
+		r.From += ix.late(int(r.Owner))
+		if r.To >= 0 {
+			r.To += ix.late(int(r.Owner))
+		}
+	}
+	return l, nil
+}
+
+// A Share is what a node had to do with some keys.
+type Share struct {
+	Owned, Replicated float64 // of the time, summed over keys
+	Counts            [Counted]uint64
+}
+
+// A Technique is what was done about a key.
+type Technique struct {
+	Key        godwit.Key
+	Name       string
+	Totals     Totals
+	Replicated float64 // share of the time for which some node had a replica
+}
+
+// An Affinity is what nodes had to do with some keys.
+type Affinity struct {
+	Keys       int
+	Nodes      []Share
+	Techniques []Technique // of the first ones
+}
+
+// mostTechniques is how many keys an Affinity tells of.
+const mostTechniques = 2000
+
+// Affinity returns what nodes had to do with a selection of keys, or with these keys.
+func (ix *Index) Affinity(s Selection, these []godwit.Key) (*Affinity, error) {
+	tr, err := ix.open()
+	if err != nil {
+		return nil, err
+	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	keys := ix.selected(s)
+	if len(these) > 0 {
+		keys = ix.numbers(these)
+	}
+	a := &Affinity{Keys: len(keys), Nodes: make([]Share, ix.header.Nodes)}
+	somewhere := ix.places(a, keys)
+	if err := ix.countsOf(tr, a, keys); err != nil {
+		return nil, err
+	}
+	for i, k := range cut(keys, 0, mostTechniques) {
+		key := ix.keys.keys[k]
+		a.Techniques = append(a.Techniques, Technique{key, ix.names[key], ix.totals[k], somewhere[i]})
+	}
+	return a, nil
+}
+
+func (ix *Index) numbers(keys []godwit.Key) (numbers []int32) {
+	for _, k := range keys {
+		if n := ix.keys.number(k); n >= 0 {
+			numbers = append(numbers, int32(n))
+		}
+	}
+	return numbers
+}
+
+// places finds out which share of the time the nodes had the keys, and returns for the first of them that for which somebody
+// had a replica. Where the last window has no end yet, it counts like the others.
+func (ix *Index) places(a *Affinity, keys []int32) (somewhere []float64) {
+	g := ix.grid
+	somewhere = make([]float64, min(len(keys), mostTechniques))
+	unit := 1 / float64(max(1, len(g.columns)))
+	for i := range g.columns {
+		c := g.complete(i)
+		for j, k := range keys {
+			if o := c.ownerOf(int(k)); o >= 0 {
+				a.Nodes[o].Owned++
+			}
+			r := c.replicasOf(int(k), g.bitmap)
+			if ones(r) == 0 {
+				continue
+			}
+			if j < len(somewhere) {
+				somewhere[j] += unit
+			}
+			for _, n := range nodesOf(r) {
+				a.Nodes[n].Replicated++
+			}
+		}
+	}
+	for n := range a.Nodes {
+		a.Nodes[n].Owned *= unit / float64(max(1, len(keys)))
+		a.Nodes[n].Replicated *= unit / float64(max(1, len(keys)))
+	}
+	return somewhere
+}
+
+// countsOf counts the events of keys by node: from the segments, if these are not all.
+func (ix *Index) countsOf(tr *trace.Trace, a *Affinity, keys []int32) error {
+	if len(keys) == len(ix.keys.keys) {
+		for _, c := range ix.grid.columns {
+			for n := range a.Nodes {
+				for i := range a.Nodes[n].Counts {
+					a.Nodes[n].Counts[i] += c.counts[n*int(Counted)+i]
+				}
+			}
+		}
+		return nil
+	}
+	wanted := make([]bool, len(ix.keys.keys))
+	for _, k := range keys {
+		wanted[k] = true
+	}
+	errs := make([]error, len(a.Nodes))
+	parallel(len(errs), func(n int) {
+		errs[n] = tr.Events(godwit.NodeID(n), 0, func(e trace.Event) bool {
+			if k := ix.keys.number(e.Key); k >= 0 && wanted[k] {
+				if c, many, ok := count(&e); ok {
+					a.Nodes[n].Counts[c] += many
+				}
+			}
+			return true
+		})
+	})
+	return errors.Join(errs...)
+}
+
+// A Series has what happened in equal windows of time, by node.
+type Series struct {
+	From, Width int64 // ns: when the first window begins, how long each is
+	Cols        int
+	Nodes       [][Counted][]uint64 // by node, what, and window
+}
+
+// Series returns what happened within a range of time, in so many windows at the most.
+func (ix *Index) Series(from, to int64, cols int) *Series {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	g := ix.grid
+	first, end := g.columnsOf(from, to)
+	per := max(1, (end-first+cols-1)/max(1, cols))
+	s := &Series{From: g.origin + int64(first)*g.width, Width: int64(per) * g.width, Cols: (end - first + per - 1) / per, Nodes: make([][Counted][]uint64, g.nodes)}
+	for n := range s.Nodes {
+		for c := range Counted {
+			s.Nodes[n][c] = make([]uint64, s.Cols)
+			for i := first; i < end; i++ {
+				s.Nodes[n][c][(i-first)/per] += g.columns[i].counts[n*int(Counted)+int(c)]
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,275 @@
+package index
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+// None is the owner of a key that no node told that it owns: it was not made yet, or is on its way.
+const None = 255
+
+// A Tile is the allocation of keys over time: a row has some keys, a column a window of time.
+type Tile struct {
+	Rows, Cols int
+	Keys       int     // of the selection
+	PerRow     int     // keys of a row; the last one may have fewer
+	From, To   int64   // ns
+	First      []int64 // by row: its first key
+	// By row and column. Owner is the node that owns most of the row's keys at the end of the column, or None; Agree the share of
+	// keys of which that is so, of 255; Replicas four times the mean number of replicas of a key; Heat the code of
+	// the accesses of all keys within the column ([Heat]).
+	Owner, Agree, Replicas, Heat []uint8
+}
+
+// Heat returns the code of a number: 8·log₂(n+1), rounded.
+func Heat(n uint64) uint8 { return uint8(min(255, math.Round(8*math.Log2(float64(n)+1)))) }
+
+// A Range is what a tile shows.
+type Range struct {
+	From, To      int64 // ns
+	Cols, Rows    int   // at the most
+	Offset, Limit int   // of the keys of the selection; Limit 0: all
+}
+
+// Tile returns the allocation of a selection of keys over time.
+func (ix *Index) Tile(s Selection, r Range) (*Tile, error) {
+	tr, err := ix.open()
+	if err != nil {
+		return nil, err
+	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	keys := cut(ix.selected(s), r.Offset, r.Limit)
+	g, rows, err := ix.gridOf(tr, &r, keys)
+	if err != nil {
+		return nil, err
+	}
+	first, end := g.columnsOf(r.From, r.To)
+	t := &Tile{Keys: len(keys), Cols: end - first, PerRow: max(1, (len(keys)+r.Rows-1)/r.Rows), From: g.origin + int64(first)*g.width}
+	t.To = t.From + int64(t.Cols)*g.width
+	t.Rows = (len(keys) + t.PerRow - 1) / t.PerRow
+	t.First = make([]int64, t.Rows)
+	for i := range t.First {
+		t.First[i] = int64(ix.keys.keys[keys[i*t.PerRow]])
+	}
+	n := t.Rows * t.Cols
+	t.Owner, t.Agree, t.Replicas, t.Heat = make([]uint8, n), make([]uint8, n), make([]uint8, n), make([]uint8, n)
+	parallel(t.Cols, func(c int) { t.column(c, g, g.complete(first+c), rows) })
+	return t, nil
+}
+
+// cut returns a part of keys.
+func cut(keys []int32, offset, limit int) []int32 {
+	keys = keys[min(max(0, offset), len(keys)):]
+	if limit > 0 {
+		keys = keys[:min(limit, len(keys))]
+	}
+	return keys
+}
+
+// parallel calls do for 0 … n-1, on all processors.
+func parallel(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	workers := min(n, runtime.GOMAXPROCS(0))
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n; i += workers {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// column fills in a column of the tile.
+func (t *Tile) column(at int, g *grid, c *column, keys []int32) {
+	owners := make([]int32, g.nodes+1)
+	for row := range t.Rows {
+		group := cut(keys, row*t.PerRow, t.PerRow)
+		replicas, heat := 0, uint64(0)
+		clear(owners)
+		for _, k := range group {
+			if int(k) >= len(c.owner) {
+				owners[0]++
+				continue
+			}
+			owners[c.owner[k]]++
+			heat += uint64(c.heat[k])
+			replicas += ones(c.replicasOf(int(k), g.bitmap))
+		}
+		best := 0
+		for o, n := range owners {
+			if n > owners[best] {
+				best = o
+			}
+		}
+		cell := row*t.Cols + at
+		t.Owner[cell] = uint8(best) - 1 // 0 becomes None
+		t.Agree[cell] = uint8(255 * int(owners[best]) / len(group))
+		t.Replicas[cell] = uint8(min(255, 4*replicas/len(group)))
+		t.Heat[cell] = Heat(heat)
+	}
+}
+
+// columnsOf returns in which columns a range of time lies, its ends included; at least one, if there is one.
+func (g *grid) columnsOf(from, to int64) (first, end int) {
+	first = int(max(0, from-g.origin) / g.width)
+	end = min(int(max(0, to-g.origin)/g.width), len(g.columns)-1) + 1
+	return max(0, min(first, end-1)), end
+}
+
+// How a tile is made of the segments themselves: if the index has fewer columns than these in the range, and no more segments
+// have to be read.
+const (
+	fewColumns   = 200
+	zoomSegments = 8
+)
+
+// gridOf returns the grid that shows keys in a range of time, the index's own or one of the range, and the numbers of the keys in
+// it. It changes the range's ends to what the run has. It is called under the lock.
+func (ix *Index) gridOf(tr *trace.Trace, r *Range, keys []int32) (g *grid, numbers []int32, err error) {
+	r.From = min(max(0, r.From), ix.last)
+	if r.To <= r.From || r.To > ix.last+1 {
+		r.To = ix.last + 1
+	}
+	cols := min(r.Cols, zoomBytes/max(1, len(keys)*(cellBytes+ix.grid.bitmap)))
+	if have := int((r.To - r.From) / ix.grid.width); have >= min(fewColumns, cols/2) || cols < 2 {
+		return ix.grid, keys, nil
+	}
+	width := max(1000, (r.To-r.From+int64(cols)-1)/int64(cols))
+	segments := 0
+	for n := range ix.shift {
+		segments += tr.Segments(godwit.NodeID(n), r.From-ix.late(n), r.To-ix.late(n))
+	}
+	if segments > zoomSegments {
+		return ix.grid, keys, nil
+	}
+	return ix.zoom(tr, r.From, width, int((r.To-r.From+width-1)/width), keys)
+}
+
+// late returns by how much the times of a node are later than the run's, in ns.
+func (ix *Index) late(n int) int64 { return max(0, ix.shift[n]) }
+
+// zoom returns a grid of these keys that begins at a time, read from the segments, and their numbers in it.
+func (ix *Index) zoom(tr *trace.Trace, from, width int64, cols int, keys []int32) (g *grid, numbers []int32, err error) {
+	g = newGrid(ix.header.Nodes, from, width, cols, 0)
+	g.fixed, g.keys = true, len(keys)
+	for i := range cols {
+		g.column(i)
+	}
+	numbers, of := make([]int32, len(keys)), make([]int32, len(ix.keys.keys))
+	for i, k := range keys {
+		numbers[i], of[k] = int32(i), int32(i+1)
+	}
+	for _, w := range g.walkers {
+		if err := ix.replay(tr, g, w, of); err != nil {
+			return nil, nil, err
+		}
+	}
+	return g, numbers, nil
+}
+
+// replay reads what a node did into a fixed grid. of has the number of a key there + 1; 0: it is not in it.
+func (ix *Index) replay(tr *trace.Trace, g *grid, w *walker, of []int32) error {
+	late := ix.late(w.node)
+	return tr.Events(godwit.NodeID(w.node), g.origin-late, func(e trace.Event) bool {
+		e.Time += late
+		if e.Time >= g.origin && !g.step(w, e.Time) {
+			return false
+		}
+		k := ix.keys.number(e.Key)
+		if k < 0 || of[k] == 0 {
+			return true
+		}
+		if e.Time < g.origin {
+			w.hold(int(of[k])-1, &e)
+		} else {
+			g.apply(w, int(of[k])-1, &e)
+		}
+		return true
+	})
+}
+
+// open returns the trace with the segments that there are.
+func (ix *Index) open() (*trace.Trace, error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.trace == nil {
+		t, err := trace.Open(ix.dir)
+		if err != nil {
+			return nil, err
+		}
+		ix.trace = t
+	}
+	return ix.trace, nil
+}
+
+// An Instant is where keys are at a time.
+type Instant struct {
+	Time     int64   // ns
+	Total    int     // keys of the selection
+	Bitmap   int     // bytes of a bitmap of nodes
+	Keys     []int64 // of the selection, as far as asked for
+	Owner    []uint8 // by key, or None
+	Heat     []uint8 // by key: the code of all its accesses ([Heat])
+	Replicas []uint8 // by key: a bitmap of the nodes that have one
+}
+
+// At returns where keys are at a time.
+func (ix *Index) At(s Selection, time int64, offset, limit int) (*Instant, error) {
+	tr, err := ix.open()
+	if err != nil {
+		return nil, err
+	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	g, err := ix.instant(tr, time)
+	if err != nil {
+		return nil, err
+	}
+	c := g.now()
+	keys := ix.selected(s)
+	x := &Instant{Time: time, Total: len(keys), Bitmap: g.bitmap}
+	for _, k := range cut(keys, offset, limit) {
+		x.Keys = append(x.Keys, int64(ix.keys.keys[k]))
+		x.Owner = append(x.Owner, uint8(c.ownerOf(int(k))))
+		x.Heat = append(x.Heat, Heat(ix.totals[k].Accesses))
+		x.Replicas = append(x.Replicas, c.replicasOf(int(k), g.bitmap)...)
+	}
+	return x, nil
+}
+
+// instant returns a grid whose walkers have what nodes had at a time.
+func (ix *Index) instant(tr *trace.Trace, time int64) (*grid, error) {
+	g := newGrid(ix.header.Nodes, 0, 1, 1, 0)
+	g.keys = len(ix.keys.keys)
+	errs := make([]error, ix.header.Nodes)
+	parallel(len(errs), func(n int) {
+		if now := ix.grid.walkers[n]; now.last <= time {
+			g.walkers[n].has, g.walkers[n].epoch = now.has, now.epoch
+			return
+		}
+		errs[n] = ix.past(tr, g.walkers[n], time)
+	})
+	return g, errors.Join(errs...)
+}
+
+// past finds out what a node had at a time.
+func (ix *Index) past(tr *trace.Trace, w *walker, time int64) error {
+	late := ix.late(w.node)
+	return tr.Copies(godwit.NodeID(w.node), time-late, func(e trace.Event) bool {
+		e.Time += late
+		if e.Time > time && e.Kind != trace.Owns && e.Kind != trace.Replicates {
+			return false
+		}
+		if k := ix.keys.number(e.Key); k >= 0 {
+			w.hold(k, &e)
+		}
+		return true
+	})
+}

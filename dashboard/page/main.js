@@ -1,0 +1,245 @@
+// The frame of the page: which run, whether it lives, and which view is shown.
+
+import { json, Refusal } from "./api.js";
+import { choice, fill, h } from "./dom.js";
+import { clock, count, plural } from "./format.js";
+import { here, link, set } from "./place.js";
+import { install } from "./theme.js";
+import * as overview from "./views/overview.js";
+import * as allocation from "./views/allocation.js";
+import * as affinity from "./views/affinity.js";
+import * as key from "./views/key.js";
+import * as cluster from "./views/cluster.js";
+import * as compare from "./views/compare.js";
+import * as tour from "./views/tour.js";
+
+/**
+ * A view that is open.
+ * @typedef {object} View
+ * @property {(place: import("./place.js").Place) => void} [moved] the address has other parameters
+ * @property {(state: import("./types.js").State) => void} [ticked] the run went on
+ * @property {() => void} [close]
+ */
+
+/**
+ * What views know of the page.
+ * @typedef {object} App
+ * @property {import("./types.js").Run} run
+ * @property {(err: unknown) => void} failed shows what went wrong
+ * @property {() => void} fine takes that away
+ */
+
+/** @type {Record<string, {title: string, open: (main: HTMLElement, app: App, place: import("./place.js").Place) => View}>} */
+const views = {
+  overview: { title: "Overview", open: overview.open },
+  allocation: { title: "Allocation", open: allocation.open },
+  affinity: { title: "Affinity", open: affinity.open },
+  key: { title: "One key", open: key.open },
+  cluster: { title: "Cluster", open: cluster.open },
+  compare: { title: "Compare", open: compare.open },
+  tour: { title: "Tour", open: tour.open },
+};
+
+const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const tabs = /** @type {HTMLElement} */ (document.getElementById("tabs"));
+const status = /** @type {HTMLElement} */ (document.getElementById("status"));
+const runLine = /** @type {HTMLElement} */ (document.getElementById("run"));
+const trouble = /** @type {HTMLElement} */ (document.getElementById("trouble"));
+
+/** @type {View | null} */
+let view = null;
+let shown = ""; // view, subject and run that are shown
+/** @type {import("./types.js").Run | null} */
+let run = null;
+/** @type {App | null} */
+let app = null;
+/** @type {import("./types.js").RunLine[]} */
+let runs = [];
+const keyCount = document.createElement("b");
+let described = 0; // when it was asked what the run is
+let toured = false;
+/** @type {EventSource | null} */
+let stream = null;
+let streamOf = "";
+let ended = false;
+
+/** @param {unknown} err */
+function failed(err) {
+  if (err instanceof DOMException && err.name === "AbortError") {
+    return;
+  }
+  const text = err instanceof TypeError ? "The server does not answer. The page shows what it had last." : err instanceof Error ? err.message : String(err);
+  trouble.hidden = false;
+  if (trouble.textContent !== text) {
+    trouble.textContent = text;
+  }
+}
+
+function fine() {
+  trouble.hidden = true;
+}
+
+function showTabs() {
+  const now = here().view;
+  fill(tabs, Object.entries(views).filter(([name]) => name !== "tour" || toured).map(([name, v]) =>
+    h("li", {}, h("a", { href: link(name), "aria-current": name === now ? "page" : null }, v.title))));
+}
+
+function showRun() {
+  if (!run) {
+    fill(runLine, h("span", {}, "waiting for a run"));
+    return;
+  }
+  const pick = runs.length > 1 ? choice("Run", runs.map((r) => [r.name, `${r.name} · ${r.policy}`]), run.name, (name) => set({ run: name, t: null, from: null, to: null })) :
+    h("span", {}, "Run ", h("b", {}, run.name));
+  fill(runLine, pick, run.task ? h("span", {}, "Task ", h("b", {}, run.task)) : null, h("span", {}, "Policy ", h("b", {}, run.policy)),
+    h("span", {}, h("b", {}, run.nodes.length), run.nodes.length === 1 ? " node" : " nodes"), h("span", {}, keyCount, " traced keys"));
+  keyCount.textContent = count(run.keys);
+}
+
+/** @param {import("./types.js").State | null} state */
+function showStatus(state) {
+  const live = !ended && (state?.live ?? run?.live ?? false);
+  const badge = h("span", { class: live ? "badge live" : ended ? "badge lost" : "badge" }, live ? "Live" : ended ? "Server ended" : "Replay");
+  const to = state?.to ?? run?.to ?? 0;
+  const reading = state && !state.done && state.progress < 1 ? `reading ${Math.floor(100 * state.progress)} %` : "";
+  const lost = state?.lost ? plural(state.lost, "event") + " lost" : "";
+  const text = [reading, lost, clock(to)].filter(Boolean).join(" · ");
+  if (status.dataset["text"] !== badge.textContent + text) {
+    status.dataset["text"] = badge.textContent + text;
+    fill(status, badge, h("span", { "aria-live": "off" }, text));
+  }
+}
+
+/** Opens the view that the address names, or tells the open one that the address changed. */
+function show() {
+  const place = here();
+  const kind = views[place.view];
+  showTabs();
+  if (!kind) {
+    set({}, true);
+    location.replace(link("overview"));
+    return;
+  }
+  document.title = `${kind.title}${place.subject ? " " + place.subject : ""} – Godwit`;
+  const name = [place.view, place.subject, run?.name].join("\n");
+  if (name === shown && view) {
+    view.moved?.(place);
+    return;
+  }
+  view?.close?.();
+  view = null;
+  fine();
+  if (!app) {
+    fill(main, h("p", { class: "empty" }, "No node has begun to write yet. This page goes on by itself when a run begins."));
+    return;
+  }
+  shown = name;
+  fill(main, h("h1", { class: "unseen" }, kind.title));
+  view = kind.open(main, app, place);
+}
+
+/** Reads which run it is, and follows it. */
+async function load() {
+  const wanted = here().with.get("run") ?? "";
+  try {
+    runs = (await json("api/runs")).runs ?? [];
+    run = runs.length ? await json("api/run") : null;
+    fine();
+  } catch (err) {
+    if (!(err instanceof Refusal && err.status === 503)) {
+      failed(err);
+    }
+    run = null;
+  }
+  app = run ? Object.assign(app ?? { failed, fine }, { run }) : null;
+  showRun();
+  showStatus(null);
+  show();
+  follow(wanted);
+  if (run && !run.task) {
+    const of = run;
+    setTimeout(() => void describe(of), 1000);
+  }
+}
+
+/** @param {string} name */
+function follow(name) {
+  if (stream && streamOf === name) {
+    return;
+  }
+  stream?.close();
+  streamOf = name;
+  stream = new EventSource("events" + (name ? "?run=" + encodeURIComponent(name) : ""));
+  stream.addEventListener("state", (e) => ticked(JSON.parse(e.data)));
+  stream.addEventListener("error", () => {
+    if (!ended) {
+      showStatus(null);
+      failed(new TypeError());
+    }
+  });
+  stream.addEventListener("open", fine);
+  stream.addEventListener("bye", () => {
+    ended = true;
+    stream?.close();
+    showStatus(null);
+  });
+}
+
+let lines = 0; // runs that the server told of
+
+/** @param {import("./types.js").State} state */
+function ticked(state) {
+  if (!run || state.runs !== lines) {
+    lines = state.runs;
+    void load();
+    void tours();
+    return;
+  }
+  Object.assign(run, { to: state.to, keys: state.keys, events: state.events, lost: state.lost, live: state.live });
+  keyCount.textContent = count(state.keys);
+  showStatus(state);
+  view?.ticked?.(state);
+  if (!run.task && performance.now() - described > 2000) {
+    void describe(run);
+  }
+}
+
+/**
+ * Asks again what a run is whose first words had not been read yet.
+ * @param {import("./types.js").Run} of
+ */
+async function describe(of) {
+  described = performance.now();
+  try {
+    const now = await json("api/run");
+    if (now.name === of.name) {
+      Object.assign(of, now);
+      showRun();
+    }
+  } catch {
+    // The next state asks again.
+  }
+}
+
+async function tours() {
+  try {
+    toured = (await json("api/tour")).steps?.length > 0;
+    showTabs();
+  } catch {
+    toured = false; // an older server
+  }
+}
+
+install(/** @type {HTMLButtonElement} */ (document.getElementById("theme")));
+addEventListener("hashchange", () => {
+  if ((here().with.get("run") ?? "") !== streamOf) {
+    shown = "";
+    void load();
+  } else {
+    show();
+  }
+});
+showTabs();
+void load();
+void tours();
