@@ -63,7 +63,10 @@ const char *godwit_error(void);
  *   "member": {"run": "r", "rank": 0, "serve": true, "coordinator": "10.0.0.1:0", "token": "..."}
  * beside: rank is its id, and one process serves the coordinator to which all connect;
  * godwit_address has the port that it got. "advertise" is the host by which the others reach the node, if it is
- * not the one by which the node reaches the coordinator; "join_ms" how long it waits for them.
+ * not the one by which the node reaches the coordinator; "join_ms" how long it waits for them. "etcd": ["10.0.0.1:2379"] has
+ * the nodes meet by an etcd, in place of a coordinator. "tls": {"cert": "node.pem", "key": "node.key", "ca": "ca.pem",
+ * "name": ""} names files by which nodes prove who they are, and encrypt; name is what all certificates carry, if they do not
+ * carry the addresses of their nodes. godwit_stats has the "address" by which the others reach the node.
  * "from": "folder#12" has the rows begin as those of a checkpoint, which has the same tables; its seed is used.
  * Returns the cluster. */
 int64_t godwit_open(const char *config, size_t length);
@@ -157,7 +160,8 @@ int32_t godwit_cancel(int64_t worker, uint64_t op);
 /* Writes a checkpoint of all rows and of some bytes of the caller's (state, which may be none):
  *   {"place": "folder", "number": 12, "keep": 0}
  * Each process of the run calls it with its first worker, while none of the process's workers is in use; the number and the
- * state are those of rank 0. With keep above 0 only so many checkpoints stay. */
+ * state are those of rank 0. With keep above 0 only so many checkpoints stay. Where the last one that the run wrote is the last
+ * in the folder, only rows that changed since are written, unless there are many; what it builds on stays. */
 int32_t godwit_save(int64_t worker, const char *config, size_t length, const char *state, size_t size,
                     int32_t wait_ms, uint64_t *op);
 
@@ -166,7 +170,7 @@ int64_t godwit_next(const char *place, size_t length);
 
 /* Opens a checkpoint to read it, without a cluster. place may end with its number, as in "folder#12"; else it is
  * the last one. godwit_describe writes JSON as godwit_stats does:
- *   {"number": 12, "run": "local", "nodes": 1, "rows": 5, "tables": [
+ *   {"number": 12, "run": "local", "nodes": 1, "tables": [
  *     {"name": "users", "rows": 1000, "dim": 64, "state": 64, "rule": "ratedadagrad(...)"}]}
  * godwit_kept writes the bytes that were kept beside the rows likewise. godwit_rows reads parts of rows as godwit_read
  * does; it returns when it has. */

@@ -40,6 +40,17 @@ type Member struct {
 	Token       string `json:"token"`       // what lets members in
 	Advertise   string `json:"advertise"`   // the host by which others reach this node; empty: that by which it reaches the coordinator
 	JoinMs      int64  `json:"join_ms"`     // how long to wait for the others; 0: the default
+
+	Etcd []string `json:"etcd"` // endpoints of an etcd by which the nodes meet, in place of a coordinator
+	TLS  *TLS     `json:"tls"`  // of connections to nodes and coordinator; nil: they are not encrypted
+}
+
+// A TLS names files (PEM): the node's certificate and key, and the certificate of the authority that signed those of all nodes.
+type TLS struct {
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
+	CA   string `json:"ca"`
+	Name string `json:"name"` // that all certificates carry; empty: they name the addresses of their nodes
 }
 
 // A Table is a godwit.Table by the names of its parts.
@@ -110,10 +121,12 @@ type Cluster struct {
 
 	notes chan note // of checkpoints, by other processes
 	cuts  uint64    // that were made; of who saves
+	last  written   // checkpoint, by this process as the leader
 	from  string    // the checkpoint that it began from
 
-	mu   sync.Mutex
-	made []*Worker // by node and number; nil: nobody asked
+	mu      sync.Mutex
+	made    []*Worker // by node and number; nil: nobody asked
+	reached string    // by others: the address of this process's node
 
 	notFinite atomic.Uint64 // rows that were not pushed
 }
@@ -318,5 +331,5 @@ func (c *Cluster) Stats() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(b[:len(b)-1], fmt.Sprintf(`,"not_finite":%d}`, c.notFinite.Load())...), nil
+	return append(b[:len(b)-1], fmt.Sprintf(`,"not_finite":%d,"address":%q}`, c.notFinite.Load(), c.Reached())...), nil
 }

@@ -2,13 +2,16 @@ package capi
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/coord/etcd"
 	ctcp "github.com/godwit-ps/godwit/coord/tcp"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/transport/tcp"
@@ -23,11 +26,21 @@ func (c *Cluster) member(m Member) (start func(context.Context) error, err error
 	if err := coord.CheckRun(m.Run); err != nil {
 		return nil, wrong("%v", err)
 	}
+	if (m.Coordinator == "") == (len(m.Etcd) == 0) || m.Serve && len(m.Etcd) > 0 {
+		return nil, wrong("a node meets the others by a coordinator, which one process serves, or by an etcd")
+	}
+	secure, err := m.TLS.config()
+	if err != nil {
+		return nil, wrong("%v", err)
+	}
 	var server *ctcp.Server
 	if m.Serve {
 		ln, err := net.Listen("tcp", m.Coordinator)
 		if err != nil {
 			return nil, fmt.Errorf("to coordinate the run: %w", err)
+		}
+		if secure != nil {
+			ln = tls.NewListener(ln, secure)
 		}
 		if server, err = ctcp.Serve(ln, coord.Config{Run: m.Run, Nodes: c.nodes}, m.Token, godwit.NodeID(m.Rank)); err != nil {
 			_ = ln.Close()
@@ -37,7 +50,7 @@ func (c *Cluster) member(m Member) (start func(context.Context) error, err error
 		c.address = m.Coordinator
 	}
 	return func(ctx context.Context) error {
-		end, err := c.join(ctx, m)
+		end, err := c.join(ctx, m, secure)
 		if err != nil {
 			if server != nil {
 				_ = server.Close(ctx)
@@ -56,20 +69,28 @@ func (c *Cluster) member(m Member) (start func(context.Context) error, err error
 }
 
 // join joins the run and starts the node.
-func (c *Cluster) join(ctx context.Context, m Member) (end func(context.Context) error, err error) {
+func (c *Cluster) join(ctx context.Context, m Member, secure *tls.Config) (end func(context.Context) error, err error) {
 	host := m.Advertise
 	if host == "" {
-		if host, err = reaches(m.Coordinator); err != nil {
+		if host, err = reaches(m.meets()); err != nil {
 			return nil, err
 		}
 	}
 	cfg := c.cfg
-	cfg.Run, cfg.Network = m.Run, tcp.Network{}
+	cfg.Run, cfg.Network = m.Run, tcp.Network{TLS: secure}
 	if cfg.Listener, err = cfg.Network.Listen(net.JoinHostPort(host, "0")); err != nil {
-		return nil, fmt.Errorf("other nodes are to reach this one by %s: %w: choose another address (advertise)", host, err)
+		return nil, fmt.Errorf("other nodes are to reach this one by %s: %w: choose another address (advertise; in Python the variable GODWIT_ADVERTISE)", host, err)
 	}
+	c.mu.Lock()
+	c.reached = cfg.Listener.Addr()
+	c.mu.Unlock()
 	run := coord.Config{Run: m.Run, Nodes: c.nodes, Addr: cfg.Listener.Addr(), Fingerprint: cfg.Fingerprint(), Join: time.Duration(m.JoinMs) * time.Millisecond}
-	if cfg.Session, err = ctcp.Join(ctx, m.Coordinator, m.Token, godwit.NodeID(m.Rank), run); err != nil {
+	if len(m.Etcd) > 0 {
+		cfg.Session, err = etcd.Access{Endpoints: m.Etcd, TLS: secure, Token: m.Token}.JoinAs(ctx, godwit.NodeID(m.Rank), run)
+	} else {
+		cfg.Session, err = ctcp.JoinTLS(ctx, secure, m.Coordinator, m.Token, godwit.NodeID(m.Rank), run)
+	}
+	if err != nil {
 		return nil, errors.Join(err, cfg.Listener.Close())
 	}
 	ctx, cancel := context.WithTimeout(ctx, coord.DefaultJoin)
@@ -86,6 +107,30 @@ func (c *Cluster) join(ctx context.Context, m Member) (end func(context.Context)
 	}, nil
 }
 
+// meets returns an address that all nodes reach.
+func (m *Member) meets() string {
+	if len(m.Etcd) == 0 {
+		return m.Coordinator
+	}
+	if _, addr, found := strings.Cut(m.Etcd[0], "://"); found {
+		return addr
+	}
+	return m.Etcd[0]
+}
+
+// config reads the files. Without any (nil) it returns nil.
+func (t *TLS) config() (*tls.Config, error) {
+	if t == nil {
+		return nil, nil
+	}
+	config, err := tcp.LoadTLS(t.Cert, t.Key, t.CA)
+	if err != nil {
+		return nil, err
+	}
+	config.ServerName = t.Name
+	return config, nil
+}
+
 // reaches returns the address by which this machine reaches another. Nothing is sent for it.
 func reaches(addr string) (host string, err error) {
 	c, err := net.Dial("udp", addr)
@@ -99,3 +144,11 @@ func reaches(addr string) (host string, err error) {
 
 // Address returns where the run is coordinated, if this process does it; else nothing.
 func (c *Cluster) Address() string { return c.address }
+
+// Reached returns the address by which other nodes reach this one, once it listens there; before, and of a process that
+// is all of the run, nothing.
+func (c *Cluster) Reached() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reached
+}

@@ -93,9 +93,8 @@ func (r *Reader) Describe() ([]byte, error) {
 		Number uint64 `json:"number"`
 		Run    string `json:"run"`
 		Nodes  int    `json:"nodes"`
-		Rows   uint64 `json:"rows"`
 		Tables []of   `json:"tables"`
-	}{r.c.Manifest().Number, r.c.Manifest().Run, r.c.Manifest().Nodes, r.c.Manifest().Rows, nil}
+	}{r.c.Manifest().Number, r.c.Manifest().Run, r.c.Manifest().Nodes, nil}
 	for i, t := range r.tables {
 		d.Tables = append(d.Tables, of{t.name, t.rows, t.dim, t.state, r.model.Table(i).Rule.Name()})
 	}

@@ -112,11 +112,27 @@ func (c *Cluster) save(ctx context.Context, s Saving, state []byte) error {
 	return c.lead(ctx, store, s, state)
 }
 
+// written is the last checkpoint, of which nodes know what changed since.
+type written struct {
+	place    string
+	manifest *checkpoint.Manifest
+}
+
+// there reports whether the checkpoint is the last one in a folder: nobody has removed it, or written another.
+func (w written) there(ctx context.Context, place string) bool {
+	if w.manifest == nil || w.place != place {
+		return false
+	}
+	now, err := checkpoint.OpenPlace(ctx, place)
+	return err == nil && now.Manifest().ID == w.manifest.ID
+}
+
 // A note is what processes tell each other of a checkpoint.
 type note struct {
 	Node  int               `json:"node"` // who says it
 	ID    checkpoint.ID     `json:"id"`
-	Cut   uint64            `json:"cut"` // the number of the cut
+	Cut   uint64            `json:"cut"`   // the number of the cut,
+	Which node.Which        `json:"which"` // … and of which rows it is
 	Piece *checkpoint.Piece `json:"piece,omitempty"`
 	Err   string            `json:"err,omitempty"`
 }
@@ -124,13 +140,21 @@ type note struct {
 // lead has all nodes write, and commits.
 func (c *Cluster) lead(ctx context.Context, store checkpoint.Store, s Saving, state []byte) error {
 	n := note{ID: checkpoint.NewID(s.Number), Cut: c.cuts + 1}
+	m := c.manifest(n.ID)
+	if c.last.there(ctx, s.Place) && checkpoint.Incremental(c.last.manifest) {
+		n.Which, m.BuildsOn = node.ChangedCut, c.last.manifest.Layers()
+	}
+	c.last = written{} // after a checkpoint that failed, nobody knows what changed since the last
 	lock, err := checkpoint.Acquire(ctx, store, checkpoint.Holder{Run: c.name(), PID: os.Getpid(), Since: time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		n.Err = err.Error()
 	}
 	pieces, err := c.pieces(ctx, store, n, state, err)
 	if err == nil {
-		_, err = checkpoint.Commit(ctx, store, c.manifest(n.ID), pieces)
+		var made *checkpoint.Manifest
+		if made, err = checkpoint.Commit(ctx, store, m, pieces); err == nil {
+			c.last = written{s.Place, made}
+		}
 	}
 	if err == nil && s.Keep > 0 {
 		_, err = checkpoint.Prune(ctx, store, s.Keep)
@@ -208,7 +232,7 @@ func (c *Cluster) write(ctx context.Context, store checkpoint.Store, n note, sta
 						return err
 					}
 				}
-				_, err := nd.Cut(ctx, n.Cut, node.WholeCut, w.Write)
+				_, err := nd.Cut(ctx, n.Cut, n.Which, w.Write)
 				return err
 			})
 		})

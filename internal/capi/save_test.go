@@ -3,10 +3,13 @@ package capi
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/godwit-ps/godwit/checkpoint"
 )
 
 // A checkpoint of all processes is read without a cluster, and begun from on another number of nodes.
@@ -93,5 +96,70 @@ func TestACheckpointIsReadAndBegunFrom(t *testing.T) {
 	must(t, err)
 	if _, err := Open(b); err == nil || !strings.Contains(err.Error(), "tables") {
 		t.Errorf("another model begins from it: %v", err)
+	}
+}
+
+// Only what changed since the last checkpoint is written, where that is known.
+func TestCheckpointsOfWhatChanged(t *testing.T) {
+	c := open(t, Config{Nodes: 2, Seed: 5, Tables: []Table{{Name: "t", Rows: 1000, Dim: 2, Rule: "ratedadagrad(init=1)"}}})
+	w, place := worker(t, c, 0), t.TempDir()
+	all := make([]int64, 1000)
+	for i := range all {
+		all[i] = int64(i)
+	}
+	want, got := make([]float32, 4000), make([]float32, 4000)
+	save := func(to string, number int) *checkpoint.Manifest {
+		t.Helper()
+		done(t, w)(w.Save(fmt.Appendf(nil, `{"place": %q, "number": %d, "keep": 1}`, to, number), nil, 0))
+		done(t, w)(w.Read(0, all, want, Values|State, 0))
+		r, err := OpenReader(to)
+		must(t, err)
+		must(t, r.Read(0, all, got, Values|State))
+		if !slices.Equal(got, want) {
+			t.Fatalf("checkpoint %d has other rows than the cluster", number)
+		}
+		return r.c.Manifest()
+	}
+	push := func(rows ...int64) {
+		done(t, w)(w.Push(0, rows, slices.Repeat([]float32{1}, 2*len(rows)), 0.1, 0, 0))
+	}
+	push(all...)
+	if m := save(place, 1); m.Rows != 1000 || len(m.BuildsOn) != 0 {
+		t.Errorf("the first checkpoint has %d rows and builds on %d", m.Rows, len(m.BuildsOn))
+	}
+	push(3, 700)
+	done(t, w)(w.Write(0, []int64{5}, []float32{8, 9}, Values, 0))
+	done(t, w)(w.Write(0, []int64{6}, []float32{8, 9}, State, 0))
+	done(t, w)(w.Set(0, []int64{7}, []float32{8, 9}, 0))
+	if m := save(place, 2); m.Rows != 5 || len(m.BuildsOn) != 1 {
+		t.Errorf("after 5 changes a checkpoint has %d rows and builds on %d", m.Rows, len(m.BuildsOn))
+	}
+	push(9)
+	if m := save(t.TempDir(), 1); m.Rows != 1000 {
+		t.Errorf("the first checkpoint in another folder has %d rows", m.Rows)
+	}
+	push(10)
+	if m := save(place, 3); m.Rows != 1000 {
+		t.Errorf("a checkpoint where others were written elsewhere meanwhile has %d rows", m.Rows)
+	}
+	must(t, os.RemoveAll(place))
+	must(t, os.Mkdir(place, 0o700))
+	if m := save(place, 4); m.Rows != 1000 {
+		t.Errorf("a checkpoint after all were removed has %d rows", m.Rows)
+	}
+	push(11)
+	if _, err := w.Save([]byte(`{"place": "/dev/null/no folder", "number": 1}`), nil, -1); err == nil {
+		t.Error("a checkpoint was written to no folder")
+	}
+	if m := save(place, 5); m.Rows != 1000 {
+		t.Errorf("a checkpoint after one that failed has %d rows", m.Rows)
+	}
+	other := open(t, Config{Nodes: 1, Seed: 5, Tables: []Table{{Name: "t", Rows: 1000, Dim: 2, Rule: "ratedadagrad(init=1)"}}})
+	o := worker(t, other, 0)
+	done(t, o)(o.Push(0, []int64{1}, []float32{1, 1}, 0.1, 0, 0))
+	done(t, o)(o.Save(fmt.Appendf(nil, `{"place": %q, "number": 6, "keep": 9}`, place), nil, 0))
+	push(12)
+	if m := save(place, 7); m.Rows != 1000 {
+		t.Errorf("a checkpoint behind one of another run has %d rows", m.Rows)
 	}
 }

@@ -496,7 +496,7 @@ func (w *Worker) Intent(i int, rows []int64, start, end int64) error {
 		return err
 	}
 	defer w.leave()
-	return w.w.Intent(w.keysOf(t, rows), godwit.Clock(start), godwit.Clock(end))
+	return w.w.Intent(w.keysOf(t, w.unique[:w.distinct(rows)]), godwit.Clock(start), godwit.Clock(end))
 }
 
 // Advance raises the worker's clock and returns it.

@@ -1,0 +1,167 @@
+package capi
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord/etcd/server"
+)
+
+// certificates writes a certificate of 127.0.0.1 that signed itself, with its key.
+func certificates(t *testing.T) *TLS {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+	must(t, err)
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(crand.Reader, c, c, &key.PublicKey, key)
+	must(t, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	dir := t.TempDir()
+	write := func(name, kind string, b []byte) string {
+		path := filepath.Join(dir, name)
+		must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o600))
+		return path
+	}
+	cert := write("cert.pem", "CERTIFICATE", der)
+	return &TLS{Cert: cert, Key: write("key.pem", "PRIVATE KEY", secret), CA: cert}
+}
+
+// runOf opens the clusters of a run's processes, of which each is a Member.
+func runOf(t *testing.T, n int, of func(rank int, coordinator string) Member) []*Cluster {
+	t.Helper()
+	var cs []*Cluster
+	at := "127.0.0.1:0"
+	for i := range n {
+		m := of(i, at)
+		b, err := json.Marshal(Config{Nodes: n, Tables: twoTables, Member: &m})
+		must(t, err)
+		c, err := Open(b)
+		must(t, err)
+		if c.Address() != "" {
+			at = c.Address()
+		}
+		cs = append(cs, c)
+	}
+	return cs
+}
+
+// Processes form one run, in which each has the id of its rank, whatever they meet by.
+func TestMembersOfARun(t *testing.T) {
+	const n = 3
+	secure := certificates(t)
+	e, err := server.Start(t.Context(), server.Config{})
+	must(t, err)
+	t.Cleanup(func() { must(t, e.Close()) })
+	for name, of := range map[string]func(int, string) Member{
+		"one serves": func(rank int, at string) Member {
+			return Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token"}
+		},
+		"one serves, by TLS": func(rank int, at string) Member {
+			return Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token", TLS: secure}
+		},
+		"etcd": func(rank int, _ string) Member {
+			return Member{Run: "r", Rank: n - 1 - rank, Etcd: e.Endpoints(), Token: e.Token()}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { trains(t, runOf(t, n, of), of) })
+	}
+}
+
+// trains has the members of a run write and read each other's rows.
+func trains(t *testing.T, cs []*Cluster, of func(int, string) Member) {
+	for i, c := range cs {
+		_, err := c.Ready(-1)
+		must(t, err)
+		if w := worker(t, c, 0); w.w.ID().Node != godwit.NodeID(of(i, "").Rank) {
+			t.Errorf("rank %d is %v", of(i, "").Rank, w.w.ID())
+		}
+		if b, err := c.Stats(); err != nil || !strings.Contains(string(b), `"address":"127.0.0.1:`) {
+			t.Errorf("the address of rank %d is not told: %s, %v", i, b, err)
+		}
+	}
+	rows := make([]int64, 1000)
+	for i := range rows {
+		rows[i] = int64(i)
+	}
+	for _, c := range cs {
+		done(t, worker(t, c, 0))(worker(t, c, 0).Push(0, rows, slices.Repeat([]float32{1}, 4000), 0, 0, 0))
+	}
+	dst := make([]float32, 4000)
+	done(t, worker(t, cs[1], 0))(worker(t, cs[1], 0).Pull(0, rows, dst, 0, 0))
+	if i := slices.IndexFunc(dst, func(x float32) bool { return x != float32(len(cs)) }); i >= 0 {
+		t.Errorf("float %d is %v, want %d", i, dst[i], len(cs))
+	}
+	for i := range dst {
+		dst[i] = float32(i)
+	}
+	done(t, worker(t, cs[2], 0))(worker(t, cs[2], 0).Write(0, rows, dst, Values, 0))
+	got := make([]float32, 4000)
+	done(t, worker(t, cs[0], 0))(worker(t, cs[0], 0).Read(0, rows, got, Values|State, 0))
+	if !slices.Equal(got, dst) {
+		t.Error("rows that one rank has written at their owners are others when another one reads them")
+	}
+	closeAll(t, cs)
+}
+
+func closeAll(t *testing.T, cs []*Cluster) {
+	var wg sync.WaitGroup
+	for _, c := range cs {
+		wg.Go(func() {
+			if _, err := c.Close(-1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestMembersThatCannotBe(t *testing.T) {
+	secure := certificates(t)
+	for _, wrong := range []Member{
+		{Run: "r", Rank: 3, Coordinator: "127.0.0.1:1"},
+		{Run: "", Rank: 1, Coordinator: "127.0.0.1:1"},
+		{Run: "r", Serve: true, Coordinator: "127.0.0.1:0"}, // without a token
+		{Run: "r"},
+		{Run: "r", Coordinator: "127.0.0.1:1", Etcd: []string{"127.0.0.1:1"}},
+		{Run: "r", Coordinator: "127.0.0.1:1", TLS: &TLS{Cert: "no such file"}},
+	} {
+		b, err := json.Marshal(Config{Nodes: 3, Tables: twoTables, Member: &wrong})
+		must(t, err)
+		if _, err := Open(b); CodeOf(err) != Argument {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+	// Who does not trust the coordinator's certificate ends, and does not send it the token.
+	other := certificates(t)
+	cs := runOf(t, 2, func(rank int, at string) Member {
+		return Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token", JoinMs: 1000, TLS: []*TLS{secure, other}[rank]}
+	})
+	if _, err := cs[1].Ready(-1); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("another authority's certificate: %v", err)
+	}
+	if _, err := cs[0].Ready(-1); err == nil {
+		t.Error("a run began without a node")
+	}
+	for _, c := range cs {
+		_, _ = c.Close(-1)
+	}
+}
