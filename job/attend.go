@@ -3,13 +3,9 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
-	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/node"
-	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 // An Attended is a node of a run that has started, as those see it who watch it.
@@ -51,37 +47,12 @@ func (p *part) close(ctx context.Context) error {
 		p.attendant = nil
 		err = a.Close(ctx)
 	}
+	stopped := p.record.stop()
 	if p.node != nil {
 		err = errors.Join(p.node.Close(ctx), err)
 	}
-	if p.trace != nil {
-		p.endTrace()
+	if p.record != nil {
+		p.endRecord(stopped)
 	}
 	return err
-}
-
-// beginTrace begins the trace of the node, if there is to be one.
-func (p *part) beginTrace(m *godwit.Model) error {
-	if p.cfg.Trace == "" {
-		return nil
-	}
-	keys, err := trace.ParseKeys(p.cfg.TraceKeys, m)
-	if err != nil {
-		return err
-	}
-	p.trace, err = trace.Create(trace.Config{Dir: filepath.Join(p.cfg.Trace, p.run), Keys: keys, Header: trace.Header{
-		Run: p.run, Policy: p.spec.Policy, Node: p.session.Self(), Nodes: len(p.session.Members()), Start: time.Now().UnixNano(), Tables: trace.TablesOf(m)}})
-	return err
-}
-
-// endTrace ends the trace. A trace that lacks events is told, and does not fail the run.
-func (p *part) endTrace() {
-	err := p.trace.Close()
-	if n := p.trace.Dropped(); err == nil && n > 0 {
-		err = fmt.Errorf("trace: %d events were not written: there were more than the disk takes", n)
-	}
-	if err != nil {
-		p.emit(Event{Warning: err.Error()})
-	}
-	p.trace = nil
 }

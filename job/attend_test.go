@@ -2,12 +2,15 @@ package job
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/record"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
@@ -70,6 +73,12 @@ func TestEveryNodeTracesItsKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i, x := range tr.Header.Tables {
+		b, err := os.ReadFile(filepath.Join(dir, "test", trace.NamesFile(i)))
+		if err != nil || uint64(strings.Count(string(b), "\n")) < x.Rows {
+			t.Errorf("the names of table %q are %.100q (%v)", x.Name, b, err)
+		}
+	}
 	var made, moves uint64
 	for n := range 2 {
 		err := tr.Events(godwit.NodeID(n), 0, func(e trace.Event) bool {
@@ -88,8 +97,64 @@ func TestEveryNodeTracesItsKeys(t *testing.T) {
 	if tr.Header.Run != "test" || moves < r.Stats.Moves || made == 0 {
 		t.Errorf("the trace of run %q has %d keys and %d moves, there were at least %d", tr.Header.Run, made, moves, r.Stats.Moves)
 	}
+	isRecorded(t, dir, r)
 	_, err = Local(timeout(t), "other", spec, NodeConfig{Trace: dir, TraceKeys: "nothing:1"})
 	if err == nil || !strings.Contains(err.Error(), "nothing") {
 		t.Errorf("a table that is not there is traced: %v", err)
+	}
+}
+
+// isRecorded looks whether the samples and events of a run of two nodes say what its result does.
+func isRecorded(t *testing.T, dir string, result *Result) {
+	t.Helper()
+	r, err := record.Open(filepath.Join(dir, "test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var items, steps int64
+	var accesses, counted uint64
+	owned := 0
+	for _, n := range r.Nodes {
+		s := n.Samples[len(n.Samples)-1]
+		items, steps, accesses, owned = items+s.Items, steps+s.Steps, accesses+s.Accesses.All(), owned+s.Owned
+		for _, u := range s.Tables {
+			counted += u.Accesses
+		}
+		if n.Header.PID != os.Getpid() || s.Process.Heap == 0 || len(s.Waits) == 0 {
+			t.Errorf("%+v: %+v", n.Header, s)
+		}
+	}
+	var trained int64
+	epochs := 0
+	for _, e := range r.Events {
+		if e.Epoch != nil {
+			trained += e.Epoch.Items
+			epochs++
+		}
+	}
+	if items != trained || steps == 0 || owned == 0 || accesses < result.Stats.Accesses() || counted > accesses || epochs != result.Epochs || r.Start() == nil || r.Start().Task != "kge" || len(r.Start().Nodes) != 2 {
+		t.Errorf("%d examples by samples, %d by events, %d steps, %d and %d accesses, %d epochs, start %+v", items, trained, steps, accesses, counted, epochs, r.Start())
+	}
+	if e := r.End(); e == nil || e.Error != "" || len(e.Metrics) != len(result.Test) || r.Live() {
+		t.Errorf("the end is %+v", e)
+	}
+}
+
+func TestARunThatFailedSaysSoInItsEvents(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(timeout(t))
+	spec := tiny(1)
+	spec.Options.Epochs = 1000
+	_, err := Local(ctx, "test", spec, NodeConfig{Trace: dir, Progress: func(e Event) {
+		if e.Epoch != nil {
+			cancel()
+		}
+	}})
+	if err == nil {
+		t.Fatal("a run was cancelled, and went well")
+	}
+	r, err := record.Open(dir)
+	if err != nil || r.End() == nil || r.End().Error == "" {
+		t.Errorf("the events are %+v (%v)", r, err)
 	}
 }

@@ -12,8 +12,7 @@ func Beside(export string) string { return filepath.Clean(export) + ".checkpoint
 // former is where the checkpoints are put that an earlier run has left beside the export, when another one begins anew.
 func former(place string) string { return place + ".former" }
 
-// saveBeside has the checkpoints of a run whose nodes are all on this machine written beside its export, if they have no
-// other place.
+// saveBeside has the checkpoints of a run written beside its export, if they have no other place.
 func (s *Spec) saveBeside(c *NodeConfig) error {
 	if s.Checkpoint != "" || c.Export == "" || c.frozen {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
@@ -237,45 +238,66 @@ func (s *Spec) sameModel(old *Spec) error {
 
 // resume restores the rows that have their home at this node, and notes what was done.
 func (p *part) resume(ctx context.Context) error {
-	c, err := checkpoint.OpenPlace(ctx, p.spec.Resume)
-	if err != nil {
-		return fmt.Errorf("job: the checkpoint to go on from: %w", err)
+	s, restore, err := p.openResumed(ctx)
+	if err == nil {
+		err = restore()
 	}
-	m := p.env.Workers[0].Model()
-	if old, now := c.Manifest().Tables, checkpoint.Tables(m); !slices.Equal(old, now) {
-		return fmt.Errorf("job: the run cannot go on from %s: its tables were %v, and are %v now", p.spec.Resume, old, now)
-	}
-	r, err := readRun(ctx, c)
-	if err != nil {
-		return err
-	}
-	err = c.Rows(ctx, p.mayBeHome, func(table int, rows []uint64, vals []float32) error {
-		_, err := p.node.Restore(table, rows, vals, !p.spec.elsewhere())
-		return err
-	})
 	if err != nil {
 		return fmt.Errorf("job: restoring %s: %w", p.spec.Resume, err)
 	}
-	p.env.Begin = r.State
-	if e, _ := r.State.Last(); e != nil {
+	p.env.Begin = s
+	if e, _ := s.Last(); e != nil {
 		_, p.metrics = SplitMetrics(e.Metrics).bySplit()
 	}
 	return nil
 }
 
+// openResumed returns what was done at the checkpoint that the run goes on from, and what restores its rows.
+func (p *part) openResumed(ctx context.Context) (s *train.State, restore func() error, err error) {
+	if p.relays() && !p.leads() {
+		return p.relay.askResumed(ctx)
+	}
+	c, err := checkpoint.OpenPlace(ctx, p.spec.Resume)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := p.env.Workers[0].Model()
+	if old, now := c.Manifest().Tables, checkpoint.Tables(m); !slices.Equal(old, now) {
+		return nil, nil, fmt.Errorf("its tables were %v, and are %v now", old, now)
+	}
+	r, err := readRun(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.State, func() error {
+		if err := c.Rows(ctx, p.mayBeHome(p.session.Self()), p.restore); err != nil || !p.relays() {
+			return err
+		}
+		return p.relay.give(ctx, c, r.State)
+	}, nil
+}
+
+// restore is a [node.Sink].
+func (p *part) restore(table int, rows []uint64, vals []float32) error {
+	_, err := p.node.Restore(table, rows, vals, !p.spec.elsewhere())
+	return err
+}
+
 // mostAsked is of how many rows it is found out whether one has its home here: more are read in any case.
 const mostAsked = 1 << 16
 
-// mayBeHome reports whether a row of those between two rows of a table may have its home at this node.
-func (p *part) mayBeHome(table int, first, last uint64) bool {
-	if len(p.session.Members()) == 1 || last-first >= mostAsked {
-		return true
-	}
+// mayBeHome returns a function that reports whether a row of those between two rows of a table may have its home at a node.
+func (p *part) mayBeHome(at godwit.NodeID) func(table int, first, last uint64) bool {
 	m := p.env.Workers[0].Model()
-	for row := first; row <= last; row++ {
-		if p.node.Home(m.Key(table, row)) == p.session.Self() {
+	return func(table int, first, last uint64) bool {
+		if len(p.session.Members()) == 1 || last-first >= mostAsked {
 			return true
 		}
+		for row := first; row <= last; row++ {
+			if p.node.Home(m.Key(table, row)) == at {
+				return true
+			}
+		}
+		return false
 	}
-	return false
 }

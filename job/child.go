@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,13 +83,20 @@ func exitCode(err error) int {
 	return -1
 }
 
-// copyLines copies lines, with the name before each, and returns the last one.
+// logged begins a message that package log/slog wrote as JSON. It names its node itself.
+const logged = `{"time":"`
+
+// copyLines copies lines, with the name before each but messages that are JSON, and returns the last one.
 func (c *children) copyLines(name string, r io.Reader) (last string) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		last = lines.Text()
 		c.mu.Lock()
-		fmt.Fprintf(c.out, "%s: %s\n", name, last)
+		if strings.HasPrefix(last, logged) {
+			fmt.Fprintln(c.out, last)
+		} else {
+			fmt.Fprintf(c.out, "%s: %s\n", name, last)
+		}
 		c.mu.Unlock()
 	}
 	// A line too long to scan: a node must not block on it.

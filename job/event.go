@@ -25,6 +25,8 @@ type Event struct {
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // one was written, or could not be
 	Warning    string      `json:"warning,omitempty"`    // what a person should hear of, and the run goes on
 	Stopping   string      `json:"stopping,omitempty"`   // why an early end was asked for
+	Failed     *Failed     `json:"failed,omitempty"`     // training ended by an error
+	Restart    *Restart    `json:"restart,omitempty"`    // a node was lost, and a run with the others begins
 	Result     *Result     `json:"result,omitempty"`     // the run ended well; the last event
 }
 
@@ -80,7 +82,7 @@ type Epoch struct {
 }
 
 // An Evaluation is one of the model: after an epoch, or before the first one if
-// Epoch is 0.
+// Epoch is 0. It may come while the next epoch is trained.
 type Evaluation struct {
 	Epoch    int          `json:"epoch"`              // after which; 0: before the first
 	Metrics  SplitMetrics `json:"metrics"`            // by the parts of the data
@@ -95,11 +97,29 @@ type Checkpoint struct {
 	Number  uint64  `json:"number"`           // 1, 2, …
 	Epoch   int     `json:"epoch"`            // the last one that was trained whole before it
 	Within  int     `json:"within,omitempty"` // the epoch that was under way; 0: none
+	Items   int64   `json:"items"`            // of the data, trained before it, each as often as it was
 	Rows    uint64  `json:"rows"`             // written
 	Bytes   int64   `json:"bytes"`            // of all files
 	Seconds float64 `json:"seconds"`          // until it was complete, while training went on
 	// Error is why it could not be written; then the former one is the last. The run goes on.
 	Error string `json:"error,omitempty"`
+}
+
+// A Failed says that training ended by an error.
+type Failed struct {
+	Error string `json:"error"` // why
+	// Items is how many of the data were trained when it ended, by all nodes, each as often as it was. In the epoch under way, the workers
+	// of other nodes are taken to have trained as many as those of this node.
+	Items int64 `json:"items"`
+}
+
+// A Restart says that a run goes on with a node less.
+type Restart struct {
+	Attempt int    `json:"attempt"`        // 1, 2, …
+	Of      int    `json:"of"`             // how many there may be
+	Nodes   int    `json:"nodes"`          // of the run that begins
+	From    string `json:"from,omitempty"` // the checkpoint; empty: from the beginning
+	Again   int64  `json:"again"`          // items of the data that were trained behind it, about, and are trained again
 }
 
 // A Result is what came of a run.

@@ -68,7 +68,9 @@ func (p *part) initialize(ctx context.Context) error {
 			return fmt.Errorf("job: the model to begin with: %w", err)
 		}
 	}
-	return p.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return train.SyncAll(ctx, w) })
+	err := p.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return train.SyncAll(ctx, w) })
+	p.relay.restored()
+	return err
 }
 
 func (p *part) setInitial(ctx context.Context, in *initial) error {

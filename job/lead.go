@@ -72,11 +72,11 @@ func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 	if l.Coordinator == nil {
 		return nil, errNoCoordinator
 	}
-	if len(l.Command) > 0 { // nodes of other machines do not see the folder
-		if err := l.Spec.saveBeside(&l.NodeConfig); err != nil {
-			return nil, err
-		}
+	if err := l.Spec.saveBeside(&l.NodeConfig); err != nil {
+		return nil, err
 	}
+	// Nodes of other machines do not see the folder, nor that of a run that is gone on with.
+	l.Spec.Relayed = len(l.Command) == 0 && (l.Spec.Temporary || l.Spec.Relayed)
 	loaded, err := l.Spec.load(&l.NodeConfig)
 	if err != nil {
 		return nil, err
@@ -90,6 +90,7 @@ func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 	}
 	defer func() { l.saver.close(r, err) }()
 	l.Spec.Join = joinTimeout(&l.Spec, time.Since(begin))
+	l.leads = true
 	return l.lead(ctx, tcp.Network{TLS: t}, begin, loaded)
 }
 

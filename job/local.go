@@ -80,6 +80,7 @@ func localNode(ctx context.Context, spec *Spec, cfg NodeConfig, run string, begi
 	if err != nil {
 		return nil, godwit.NoNode, err
 	}
+	cfg.leads = s.Self() == 0
 	if s.Self() != 0 {
 		cfg.Export, cfg.Profile, cfg.Progress, cfg.Tick, cfg.initial = "", "", nil, 0, nil
 		cfg.saver = nil

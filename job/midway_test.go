@@ -171,6 +171,9 @@ func TestARunResumedWithinAnEpochIsTheSameRun(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for name, spec := range reusable() {
+		if racing && name != "complex" && name != "blocks" && name != "sketch" {
+			continue // one worker at one node has few goroutines that could race
+		}
 		t.Run(name, func(t *testing.T) {
 			spec.Workers, spec.Options.Epochs = 1, 3
 			if name == "blocks" { // it can go on at ends of passes only

@@ -49,18 +49,20 @@ type NodeConfig struct {
 	// Tick is how often Progress gets a Tick; 0: never.
 	Tick time.Duration
 	// Trace is the folder to which the node writes what becomes of keys (package
-	// telemetry/trace), in a folder of the run's name; empty: none. TraceKeys says which keys, as
-	// trace.ParseKeys reads it.
+	// telemetry/trace) and what it does (package telemetry/record), in a folder of the run's name;
+	// empty: none. TraceKeys says which keys, as trace.ParseKeys reads it.
 	Trace, TraceKeys string
 	// Attend, if set, is given the node when it has started, and returns who watches it.
 	// It may be called for several nodes, at the same time.
 	Attend func(Attended) (Attendant, error)
 
-	untested bool              // the model is not evaluated at the end
-	frozen   bool              // nothing is trained: the model is that of the checkpoint that the run goes on from
-	cuts     func(*cuts.Owner) // is given the owner of each node's cuts; nil: nobody wants it. Tests set it
+	untested bool                 // the model is not evaluated at the end
+	frozen   bool                 // nothing is trained: the model is that of the checkpoint that the run goes on from
+	cuts     func(*cuts.Owner)    // is given the owner of each node's cuts; nil: nobody wants it. Tests set it
+	beside   func(epoch int) bool // reports whether the evaluation behind an epoch takes place beside training; nil: as processors have time. Tests set it, at all nodes alike
 
 	initial *initial // what this process sets before training; nil: nothing
+	leads   bool     // this process leads the run
 	saver   *saver   // writes the manifests, in the process that leads; nil: there are none, or another process does
 
 	leaderGone <-chan struct{} // closed when the process that leads the run has ended,

@@ -17,7 +17,6 @@ import (
 	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
-	"github.com/godwit-ps/godwit/telemetry/trace"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
 	"github.com/godwit-ps/godwit/transport"
@@ -34,14 +33,18 @@ type part struct {
 	session coord.Session
 
 	node      *node.Node
-	trace     *trace.Writer // of what becomes of keys; nil: none
+	record    *recorder // of what the node does; nil: none
 	env       train.Env
-	attendant Attendant    // of the node; nil: none
-	cuts      *cuts.Owner  // nil: there are no checkpoints
-	begun     bool         // all nodes have met
-	seen      atomic.Int64 // examples that this node trained
+	attendant Attendant     // of the node; nil: none
+	cuts      *cuts.Owner   // nil: there are no checkpoints, and none is evaluated beside training
+	leader    godwit.NodeID // of cuts
+	relay     *relaying     // nil: nodes send the leader no rows
+	begun     bool          // all nodes have met
+	seen      atomic.Int64  // examples that this node trained
+	lastCut   uint64        // the number of the last cut, where there are no checkpoints
+	tight     bool          // the memory did not suffice to evaluate beside training, and that was told
 
-	emitting sync.Mutex // held while an event is handed on
+	emitting sync.Mutex // held while an event is handed on, and by who has metrics
 	cancel   context.CancelCauseFunc
 
 	best    uint64   // the checkpoint whose model is better than the last one; 0: none
@@ -49,8 +52,11 @@ type part struct {
 
 	result  Result
 	metrics map[string]Metrics // of the last evaluation, by split
+	trained int64              // examples that were trained before the epoch, by all nodes
+	before  int64              // what seen was then
 	mark    node.Stats         // of all nodes when the epoch began
 	epochAt time.Time          // it began
+	spare   spare              // what evaluations take, and processors could do
 }
 
 // newPart returns the part of a node that has joined.
@@ -61,8 +67,9 @@ func newPart(spec *Spec, cfg *NodeConfig, run string, begin time.Time, t task.Ta
 // execute trains and leaves the run. A network and a listener are needed by a run
 // of several nodes. The session is left, but not closed. An error that this
 // node has is told to the others.
-func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Listener) (*Result, error) {
-	err := p.open(ctx, nw, l)
+func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Listener) (r *Result, err error) {
+	defer func() { p.endDiary(err) }()
+	err = p.open(ctx, nw, l)
 	if err == nil {
 		err = p.work(ctx)
 	}
@@ -84,7 +91,10 @@ func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Li
 	} else if err = p.cause(err); p.session.Err() == nil {
 		p.session.Fail(err)
 	}
-	if p.node != nil || p.trace != nil {
+	if p.begun {
+		p.failed(err)
+	}
+	if p.node != nil || p.record != nil {
 		if cerr := p.close(ctx); cerr != nil && !errors.Is(err, cerr) {
 			err = errors.Join(err, cerr)
 		}
@@ -142,10 +152,13 @@ func (p *part) open(ctx context.Context, nw transport.Network, l transport.Liste
 	defer end()
 	p.node, err = node.Start(starting, node.Config{
 		Model: model, Policy: policy, Seed: p.spec.Seed, Samplers: p.task.Samplers(), Workers: p.cfg.workers(p.spec),
-		Session: p.session, Network: nw, Listener: l, Run: p.run, Trace: p.trace,
+		Session: p.session, Network: nw, Listener: l, Run: p.run, Trace: p.record.traceOf(),
 	})
 	if err != nil {
 		return causeOf(starting, err)
+	}
+	if err := p.beginSamples(); err != nil {
+		return err
 	}
 	return p.attend()
 }
@@ -192,8 +205,8 @@ func (p *part) work(ctx context.Context) error {
 		},
 		Serve: p.node.Serve,
 	}
-	if p.spec.Checkpoint != "" {
-		p.save()
+	if err := p.cut(ctx); err != nil {
+		return err
 	}
 	if err := p.initialize(ctx); err != nil {
 		return err
@@ -226,6 +239,7 @@ func (p *part) trainAndSave(ctx context.Context) (*train.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.rest() // the last cut need not spare workers
 	return rep, p.cuts.Finish(ctx)
 }
 
@@ -282,10 +296,11 @@ func (p *part) tick(ctx context.Context) {
 
 // emit hands an event to Progress.
 func (p *part) emit(e Event) {
+	e.Run, e.Policy, e.Time, e.Seconds = p.run, p.spec.Policy, time.Now(), seconds(p.begin)
+	p.record.note(&e, p.spec.Task, p.spec.Options.Epochs)
 	if p.cfg.Progress == nil {
 		return
 	}
-	e.Run, e.Policy, e.Time, e.Seconds = p.run, p.spec.Policy, time.Now(), seconds(p.begin)
 	p.emitting.Lock()
 	defer p.emitting.Unlock()
 	p.cfg.Progress(e)
@@ -350,6 +365,8 @@ func (p *part) train(ctx context.Context) (*train.Report, error) {
 		return nil, err
 	}
 	p.epochAt = time.Now()
+	p.spare.begin()
+	p.trained = examplesOf(p.env.Begin)
 	if p.cfg.frozen {
 		s := p.env.Begin
 		p.result.Epochs, p.result.End = s.Epochs, train.AllEpochs
@@ -383,9 +400,8 @@ func (p *part) progress(ctx context.Context, e train.Event) {
 	case e.Loss != nil:
 		err = p.epoch(ctx, e)
 	case e.Evaluation != nil:
-		j := SplitMetrics(e.Evaluation.Metrics)
-		_, p.metrics = j.bySplit()
-		p.emit(Event{Evaluation: &Evaluation{Epoch: e.Epoch, Metrics: j, Warnings: e.Evaluation.Warnings, LowerIsBetter: e.Evaluation.LowerIsBetter}})
+		p.evaluated(e.Epoch, e.Evaluation)
+		p.spare.evaluated()
 		// The cost of the evaluation is not training's.
 		p.mark, err = p.stats(ctx, fmt.Sprintf("evaluation %d", e.Epoch))
 		p.epochAt = time.Now()
@@ -395,8 +411,19 @@ func (p *part) progress(ctx context.Context, e train.Event) {
 	}
 }
 
+// evaluated tells of an evaluation.
+func (p *part) evaluated(epoch int, e *train.Evaluation) {
+	j := SplitMetrics(e.Metrics)
+	p.emitting.Lock()
+	_, p.metrics = j.bySplit()
+	p.emitting.Unlock()
+	p.emit(Event{Evaluation: &Evaluation{Epoch: epoch, Metrics: j, Warnings: e.Warnings, LowerIsBetter: e.LowerIsBetter}})
+}
+
 func (p *part) epoch(ctx context.Context, e train.Event) error {
 	took := seconds(p.epochAt)
+	p.spare.trained(time.Since(p.epochAt))
+	p.before = p.seen.Load()
 	now, err := p.stats(ctx, fmt.Sprintf("epoch %d", e.Epoch))
 	if err != nil {
 		return err
@@ -410,10 +437,31 @@ func (p *part) epoch(ctx context.Context, e train.Event) error {
 		at := b.Position.Of(e.Epoch)
 		examples -= at.Examples
 	}
+	p.trained += examples
 	p.emit(Event{Epoch: &Epoch{
 		Epoch: e.Epoch, Of: p.spec.Options.Epochs, Loss: e.Loss.Mean(), Items: p.items(examples), Seconds: took, Stats: did,
 	}})
 	return nil
+}
+
+// failed tells that training ended by an error.
+func (p *part) failed(err error) {
+	under := (p.seen.Load() - p.before) * int64(p.result.Workers) / int64(len(p.env.Workers))
+	p.emit(Event{Failed: &Failed{Error: err.Error(), Items: p.items(p.trained + under)}})
+}
+
+// examplesOf returns how many examples were trained in a state, nil for that before the first epoch.
+func examplesOf(s *train.State) (n int64) {
+	if s == nil {
+		return 0
+	}
+	for _, l := range s.Losses {
+		n += l.Examples
+	}
+	for _, e := range s.Position.Epochs {
+		n += e.Examples
+	}
+	return n
 }
 
 func (p *part) items(examples int64) int64 {

@@ -22,20 +22,42 @@ func (s *Spec) elsewhere() bool {
 	return s.Resume != "" && err == nil && from != s.Checkpoint
 }
 
-// save begins the owner of this node's cuts, which writes checkpoints of them. All nodes have one, or none.
-func (p *part) save() {
-	c := cuts.Config{Leader: p.cfg.saver != nil, Taker: saving{p}, Rows: p.node.Cut, Exchange: p.session.Exchange, Due: p.due}
-	p.cuts = cuts.New(c)
-	p.env.OnCut, p.env.Started, p.env.EpochEnd = p.cuts.OnCut, p.cuts.Start, p.epochEnd
+// cut begins the owner of this node's cuts, of which checkpoints are written, and evaluations take place beside training. All nodes
+// have one, or none.
+func (p *part) cut(ctx context.Context) error {
+	saves, holds := p.spec.Checkpoint != "", p.mayHold()
+	if !saves && !holds {
+		return nil
+	}
+	if err := p.openRelay(ctx, holds); err != nil {
+		return err
+	}
+	p.cuts = cuts.New(cuts.Config{
+		Leader: p.leads(), Taker: saving{p}, Rows: p.node.Cut, Exchange: p.session.Exchange, Due: p.due,
+	})
+	p.env.OnCut, p.env.Started = p.cuts.OnCut, p.started
+	if saves {
+		p.env.EpochEnd = p.epochEnd
+	}
+	if holds {
+		p.env.Beside = p.beside
+	}
 	if p.cfg.cuts != nil {
 		p.cfg.cuts(p.cuts)
 	}
+	return nil
 }
 
-// due is when the leader makes the next checkpoint while training goes on. A task whose workers wait for each other
+// started says that all nodes have begun to train.
+func (p *part) started() {
+	p.relay.begin()
+	p.cuts.Start()
+}
+
+// due is when the leader makes the next checkpoint while training goes on; the zero time: never. A task whose workers wait for each other
 // within an epoch can go on behind a whole one only.
 func (p *part) due() time.Time {
-	if train.InLockstep(p.task) {
+	if p.cfg.saver == nil || train.InLockstep(p.task) {
 		return time.Time{}
 	}
 	return p.cfg.saver.due()
@@ -43,16 +65,21 @@ func (p *part) due() time.Time {
 
 // epochEnd has a checkpoint written of the end of an epoch if there must be one of this very moment. All nodes call it.
 func (p *part) epochEnd(ctx context.Context, s *train.State) error {
-	for _, w := range p.env.Workers {
-		if c, ok := w.(godwit.Cutter); ok {
-			c.Rest() // a cut does not wait for it
-		}
-	}
+	p.rest()
 	wanted, err := p.wanted(ctx, s)
 	if err != nil || !wanted {
 		return err
 	}
-	return p.cuts.Boundary(ctx, s)
+	return p.cuts.Boundary(ctx, s, saving{p})
+}
+
+// rest has cuts not wait for the workers of this node.
+func (p *part) rest() {
+	for _, w := range p.env.Workers {
+		if c, ok := w.(godwit.Cutter); ok {
+			c.Rest()
+		}
+	}
 }
 
 // wanted reports whether the end of an epoch is one of which there must be a checkpoint: the model is the best so far, or the
@@ -104,17 +131,32 @@ func (p saving) Take(ctx context.Context, c *cuts.Cut) (json.RawMessage, error) 
 	if err := json.Unmarshal(c.Detail, &id); err != nil {
 		return nil, fmt.Errorf("job: what the leader says of a checkpoint cannot be read: %w", err)
 	}
+	var others *relaying // nil: all nodes write
+	if p.relays() {
+		others = p.relay
+	}
+	if others != nil && !p.leads() {
+		return nil, others.send(ctx, c)
+	}
+	defer others.end(c.Number)
+	return p.write(ctx, id, func(w *checkpoint.Writer) (*train.State, error) {
+		if err := others.rows(ctx, c, w.Write); err != nil || p.cfg.saver == nil {
+			return nil, err
+		}
+		return c.State(ctx)
+	})
+}
+
+// write writes what this node has of a checkpoint, by a function that writes its rows and returns, at the leader, the state of the run.
+func (p saving) write(ctx context.Context, id checkpoint.ID, fill func(*checkpoint.Writer) (*train.State, error)) (json.RawMessage, error) {
 	store, err := checkpoint.OpenStore(ctx, p.spec.Checkpoint)
 	if err != nil {
 		return nil, err
 	}
 	tables := checkpoint.Tables(p.env.Workers[0].Model())
 	piece, err := checkpoint.Write(ctx, store, id, int(p.session.Self()), tables, func(w *checkpoint.Writer) error {
-		if _, err := c.Rows(ctx, w.Write); err != nil || p.cfg.saver == nil {
-			return err
-		}
-		s, err := c.State(ctx)
-		if err != nil {
+		s, err := fill(w)
+		if err != nil || s == nil {
 			return err
 		}
 		b, err := p.describeRun(s)
@@ -142,8 +184,13 @@ func (p *part) describeRun(s *train.State) ([]byte, error) {
 // Taken writes the manifest, removes old checkpoints, and tells of it. It fails only if another run has
 // taken the place over: what cannot be written leaves the former checkpoint, and the run goes on.
 func (p saving) Taken(ctx context.Context, c *cuts.Cut, reports []cuts.Report) error {
-	v := p.cfg.saver
 	s, err := c.State(ctx)
+	return p.conclude(ctx, c, s, err, reports, c.Began)
+}
+
+// conclude is Taken of a cut with a state, or an error in its place, whose writing began at a time.
+func (p saving) conclude(ctx context.Context, c *cuts.Cut, s *train.State, err error, reports []cuts.Report, began time.Time) error {
+	v := p.cfg.saver
 	var m *checkpoint.Manifest
 	if err == nil {
 		m, err = p.commit(ctx, c, s, reports)
@@ -153,10 +200,10 @@ func (p saving) Taken(ctx context.Context, c *cuts.Cut, reports []cuts.Report) e
 	}
 	v.manifest = m // nil after an error: the next one has all rows then
 	v.last = time.Now()
-	v.cost = max(v.last.Sub(c.Began), 1)
+	v.cost = max(v.last.Sub(began), 1)
 	e := &Checkpoint{Place: numberedPlace(p.spec.Checkpoint, c.Number), Number: c.Number, Seconds: v.cost.Seconds()}
 	if s != nil {
-		e.Epoch, e.Within = s.Epochs, s.Within()
+		e.Epoch, e.Within, e.Items = s.Epochs, s.Within(), p.items(examplesOf(s))
 	}
 	if err != nil {
 		e.Error = err.Error()
@@ -200,16 +247,20 @@ func (p saving) commit(ctx context.Context, c *cuts.Cut, s *train.State, reports
 	return m, err
 }
 
-// piecesOf returns what all nodes wrote.
-func piecesOf(reports []cuts.Report) ([]*checkpoint.Piece, error) {
-	pieces := make([]*checkpoint.Piece, len(reports))
+// piecesOf returns what all nodes wrote. Nodes that sent their rows to the leader report nothing.
+func piecesOf(reports []cuts.Report) (pieces []*checkpoint.Piece, err error) {
 	for i, r := range reports {
 		if r.Err != "" {
 			return nil, fmt.Errorf("node %d: %s", i, r.Err)
 		}
-		if err := json.Unmarshal(r.Report, &pieces[i]); err != nil {
+		if len(r.Report) == 0 {
+			continue
+		}
+		var p *checkpoint.Piece
+		if err := json.Unmarshal(r.Report, &p); err != nil {
 			return nil, fmt.Errorf("job: what node %d says of its part of a checkpoint cannot be read: %w", i, err)
 		}
+		pieces = append(pieces, p)
 	}
 	return pieces, nil
 }

@@ -48,7 +48,7 @@ type Spec struct {
 	// Untrained has the model evaluated before training too, on a part of the data.
 	Untrained bool `json:"untrained"`
 
-	// Checkpoint is the place of the run's checkpoints ([checkpoint.OpenStore]), which all nodes must see; empty: none
+	// Checkpoint is the place of the run's checkpoints ([checkpoint.OpenStore]), which all nodes must see unless they are Relayed; empty: none
 	// are written. They are written while training goes on: when the model is the best so far, at the end, when the run is stopped, and
 	// as often as takes a hundredth of the time, at least every 10 minutes.
 	Checkpoint string `json:"checkpoint,omitempty"`
@@ -58,6 +58,9 @@ type Spec struct {
 	// the end. It is set where Checkpoint is empty, the leader exports, and all nodes are on its machine: then they are beside the export
 	// ([Beside]).
 	Temporary bool `json:"temporary,omitempty"`
+	// Relayed says that nodes other than the leader do not see the checkpoints: they send it their rows, and get those of the checkpoint that
+	// the run goes on from. [Lead] sets it where the checkpoints are beside the export and nodes come from other machines.
+	Relayed bool `json:"relayed,omitempty"`
 	// Resume is the place of a checkpoint ([checkpoint.OpenPlace]) that the run goes on from; empty: none. It must be of
 	// the same task, settings, seed and data ([Resumed]).
 	Resume string `json:"resume,omitempty"`

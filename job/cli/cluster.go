@@ -50,7 +50,7 @@ func (c *cluster) flags(spec *job.Spec) Group {
 // prepare fills in what follows from the rest.
 func (c *cluster) prepare(spec *job.Spec) error {
 	var err error
-	if c.node.TLS, err = tlsOf(&c.tls); err != nil {
+	if c.node.TLS, err = TLSOf(&c.tls); err != nil {
 		return err
 	}
 	if err := c.watching.check(); err != nil {
@@ -147,7 +147,7 @@ func (c *cluster) lead(ctx context.Context, spec job.Spec) (*job.Result, error) 
 	if err := spec.Check(); err != nil {
 		return nil, err // a server that nobody needs is not started
 	}
-	s, err := server.Start(ctx, server.Config{Listen: c.etcdListen, TLS: serverFiles(c.node.TLS), Token: c.token})
+	s, err := server.Start(ctx, server.Config{Listen: c.etcdListen, TLS: serverFiles(c.node.TLS), Token: c.token, Log: logger.Load()})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ const (
 	Failure     = 1   // failed
 	WrongUsage  = 2   // an error in the command line
 	Lost        = 3   // another node or the coordinator was lost, failed, or never came
+	Found       = 4   // the run that was looked at has an ill ([ErrFound])
 	Interrupted = 130 // ended by an interrupt
 )
 
@@ -34,6 +36,10 @@ const ExitCodes = `Exit codes:
 // ErrInterrupted is returned by a command whose run was stopped early in order, and
 // which has printed its result.
 var ErrInterrupted = errors.New("interrupted")
+
+// ErrFound is returned by a command that looked at a run, found an ill, and has printed
+// it.
+var ErrFound = errors.New("the run has an ill")
 
 // A usageError is one in the command line.
 type usageError struct{ err error }
@@ -65,6 +71,8 @@ func ExitCode(err error) int {
 		return OK
 	case errors.Is(err, ErrInterrupted), errors.Is(err, job.ErrInterrupted):
 		return Interrupted
+	case errors.Is(err, ErrFound):
+		return Found
 	case errors.As(err, &failed) && errors.Is(err, godwit.ErrMemory):
 		return Failure
 	case errors.Is(err, godwit.ErrPeerLost), errors.Is(err, coord.ErrFailed), errors.Is(err, coord.ErrMissing), errors.Is(err, coord.ErrCoordinator),
@@ -79,13 +87,18 @@ func ExitCode(err error) int {
 // Execute runs a command on the command line of this process, says its error on
 // stderr, and ends the process with its exit code.
 func Execute(root *cobra.Command) {
+	root.SetArgs(withAddress(os.Args[1:]))
 	err := root.Execute()
 	switch {
-	case err == nil, errors.Is(err, ErrInterrupted):
+	case err == nil, errors.Is(err, ErrInterrupted), errors.Is(err, ErrFound):
 	case endedAtOnce.Load():
 		err = ErrInterrupted // whatever else came of it
 	default:
-		fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)
+		if logger.Load() == nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)
+		} else {
+			say(os.Stderr, slog.LevelError, err.Error())
+		}
 	}
 	os.Exit(ExitCode(err))
 }

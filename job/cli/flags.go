@@ -120,8 +120,8 @@ func usage(cmd *cobra.Command, groups []Group) string {
 	return b.String()
 }
 
-// tlsFlags are the files that secure all connections.
-func tlsFlags(t *job.TLS) Group {
+// TLSFlags are the flags that say by which files connections are secured.
+func TLSFlags(t *job.TLS) Group {
 	g := NewGroup("Security")
 	g.StringVar(&t.Cert, "tls-cert", "", "certificate of this node, PEM `file`; the three files go together")
 	g.StringVar(&t.Key, "tls-key", "", "its key, PEM `file`")
@@ -130,8 +130,8 @@ func tlsFlags(t *job.TLS) Group {
 	return g
 }
 
-// tlsOf returns the files if they are given.
-func tlsOf(t *job.TLS) (*job.TLS, error) {
+// TLSOf returns the files if they are given, and nil if none is.
+func TLSOf(t *job.TLS) (*job.TLS, error) {
 	switch {
 	case *t == job.TLS{}:
 		return nil, nil

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -73,17 +75,31 @@ func (d *Demo) Flags() Group { return d.watching.flags() }
 // program, one run after the other, and prints their results beside each other.
 func (d *Demo) Compare(cmd *cobra.Command, t Task, nodes ...int) ([]*job.Result, error) {
 	stop, ctx := interrupts("the model is evaluated as it is", 0)
+	if err := d.watching.check(); err != nil {
+		return nil, Usage(err)
+	}
 	p := newPrinter(false, false)
-	var results []*job.Result
+	end, err := d.watching.show(nil, p.say)
+	if err != nil {
+		return nil, Failed(err)
+	}
+	results, err := d.each(ctx, cmd, t, stop, p, nodes)
+	if err == nil && d.watching.dashboard != "" {
+		err = d.tour(ctx, cmd, t, stop, p, slices.Max(nodes))
+	}
+	if eerr := end(); err == nil && eerr != nil {
+		err = Failed(eerr)
+	}
+	return results, err
+}
+
+// each does the runs, and shows what came of them.
+func (d *Demo) each(ctx context.Context, cmd *cobra.Command, t Task, stop <-chan struct{}, p *printer, nodes []int) (results []*job.Result, err error) {
 	for _, n := range nodes {
 		spec := job.Default(t.Settings)
 		spec.Nodes = n
-		c := cluster{node: job.NodeConfig{Stop: stop}, watching: d.watching}
-		if err := c.prepare(&spec); err != nil {
-			return nil, Failed(err)
-		}
-		r, err := c.do(ctx, spec, p)
-		if err := outcome(r, err); err != nil {
+		r, err := d.once(ctx, spec, stop, p)
+		if err != nil {
 			return nil, err
 		}
 		results = append(results, r)
@@ -91,8 +107,48 @@ func (d *Demo) Compare(cmd *cobra.Command, t Task, nodes ...int) ([]*job.Result,
 	if err := table(cmd.OutOrStdout(), results); err != nil {
 		return nil, Failed(err)
 	}
-	if err := legend(cmd.ErrOrStderr(), t.Legend); err != nil {
-		return nil, Failed(err)
+	if logger.Load() == nil {
+		if err := legend(cmd.ErrOrStderr(), t.Legend); err != nil {
+			return nil, Failed(err)
+		}
 	}
 	return results, nil
+}
+
+// once is one run.
+func (d *Demo) once(ctx context.Context, spec job.Spec, stop <-chan struct{}, p *printer) (*job.Result, error) {
+	c := cluster{node: job.NodeConfig{Stop: stop}, watching: d.watching}
+	if err := c.prepare(&spec); err != nil {
+		return nil, Failed(err)
+	}
+	r, err := c.do(ctx, spec, p)
+	return r, outcome(r, err)
+}
+
+// What the dashboard shows beside the runs that are compared: a few epochs under other policies.
+var tourPolicies = []string{"static", "replicate", "relocate", "adapm"}
+
+const tourEpochs = 3
+
+// tour trains the task under other policies, for the dashboard to show what they do.
+func (d *Demo) tour(ctx context.Context, cmd *cobra.Command, t Task, stop <-chan struct{}, p *printer, nodes int) error {
+	p.say(fmt.Sprintf("\nA tour for the dashboard: %d epochs under each of %s", tourEpochs, strings.Join(tourPolicies, ", ")))
+	var results []*job.Result
+	for _, policy := range tourPolicies {
+		spec := job.Default(t.Settings)
+		spec.Nodes, spec.Policy, spec.Options.Epochs, spec.Untrained = nodes, policy, tourEpochs, false
+		r, err := d.once(ctx, spec, stop, p)
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+	}
+	if err := table(cmd.OutOrStdout(), results); err != nil {
+		return Failed(err)
+	}
+	if p.terminal {
+		p.say("the dashboard stays until Ctrl-C")
+		<-stop
+	}
+	return nil
 }

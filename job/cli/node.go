@@ -35,7 +35,7 @@ the command that this prints, such as
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var err error
-			if j.TLS, err = tlsOf(&tls); err != nil {
+			if j.TLS, err = TLSOf(&tls); err != nil {
 				return Usage(err)
 			}
 			if err := seen.check(); err != nil {
@@ -78,7 +78,7 @@ the command that this prints, such as
 	here.StringVar(&j.Profile, "profile", "", profileUsage)
 	here.BoolVar(&asJSON, "json", false, "print events and the result on stdout as a JSON object a line")
 	here.BoolVarP(&quiet, "quiet", "q", false, "say nothing on stderr but errors")
-	AddGroups(cmd, run, here, seen.flags(), tlsFlags(&tls))
+	AddGroups(cmd, run, here, seen.flags(), TLSFlags(&tls))
 	cmd.Flags().IntVar(&j.Leader, "leader", 0, "`process` that leads the run and started this one, with a stdin that ends when it does")
 	_ = cmd.Flags().MarkHidden("leader") // it is there: the line above
 	return cmd

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -22,11 +23,13 @@ type printer struct {
 	terminal bool      // a line may be written over
 	json     *json.Encoder
 	join     func(job.Event) string // the command by which a node joins
+	curves   curves                 // learning curves in files
 
 	written bool            // the terminal shows a line that the next one replaces
 	epoch   int             // the last that ended
 	last    *job.Checkpoint // that was written; nil: none was
 	since   time.Time       // when an early end was asked for
+	failed  *job.Failed     // how training ended; nil: by no error
 	unit    string
 }
 
@@ -39,7 +42,7 @@ func newPrinter(quiet, asJSON bool) *printer {
 		p.json = json.NewEncoder(os.Stdout)
 	}
 	info, err := os.Stderr.Stat()
-	p.terminal = !quiet && err == nil && info.Mode()&os.ModeCharDevice != 0
+	p.terminal = !quiet && err == nil && info.Mode()&os.ModeCharDevice != 0 && logger.Load() == nil
 	return p
 }
 
@@ -59,17 +62,29 @@ func (p *printer) tick() time.Duration {
 
 func (p *printer) event(e job.Event) {
 	switch {
+	case e.Start != nil:
+		logAs(e.Run, int(e.Start.Self))
 	case e.Checkpoint != nil && e.Checkpoint.Error == "":
 		p.last = e.Checkpoint
 	case e.Stopping != "":
 		p.since = e.Time
+	case e.Failed != nil:
+		p.failed = e.Failed
 	}
 	if p.json != nil {
 		if err := p.json.Encode(e); err != nil {
-			fmt.Fprintln(os.Stderr, program()+": writing JSON (no more follows):", err)
+			complain(slog.LevelError, "writing JSON (no more follows): %v", err)
 			p.json = nil // nobody reads it any more, and the run goes on
 		}
 	}
+	p.show(e)
+	if err := p.curves.event(e); err != nil {
+		p.say(fmt.Sprintf("WARNING: the learning curve is not written, and the run goes on: %v", err))
+	}
+}
+
+// show shows an event to people.
+func (p *printer) show(e job.Event) {
 	if p.people == nil {
 		return
 	}
@@ -97,7 +112,7 @@ func (p *printer) event(e job.Event) {
 // line writes a line that stays.
 func (p *printer) line(format string, args ...any) {
 	p.clear()
-	fmt.Fprintf(p.people, format+"\n", args...)
+	say(p.people, slog.LevelInfo, fmt.Sprintf(format, args...))
 }
 
 // say is line, for people only.
@@ -189,7 +204,14 @@ func (p *printer) stopped(ctx context.Context, r *job.Result) {
 		}
 		return
 	}
-	p.line("go on with --resume %s: checkpoint %d %s", p.last.Place, p.last.Number, moment(p.last))
+	p.goOn()
+}
+
+// goOn tells by which checkpoint the run can be gone on with, if there is one.
+func (p *printer) goOn() {
+	if p.people != nil && p.last != nil {
+		p.line("go on with --resume %s: checkpoint %d %s", p.last.Place, p.last.Number, moment(p.last))
+	}
 }
 
 // moment says when a checkpoint was made.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,12 +22,12 @@ const checkpointHelp = `With --checkpoint, the state of the run is written while
 best so far, at the end, after a SIGTERM or Ctrl-C, and else as often as takes a hundredth of
 the time, at least every 10 minutes. A run that was killed goes on with --resume, within the
 epoch, on any number of nodes; when one of the nodes that this command started is lost, it goes on
-by itself with the others. Without --checkpoint, but with --export and no --await, the
-checkpoints are in a folder beside the export, such as embeddings.checkpoints, until the run
-has ended well. After SIGTERM a run with checkpoints ends within 25 s; if the last one cannot
-be written until then, the former one stays. Settings
-come from the checkpoint; flags may change --nodes, --workers, --policy, --filters,
---staleness, --epochs, --eval-every, --patience, --data (the same data elsewhere), --keep,
+by itself with the others. Without --checkpoint, but with --export, the checkpoints are in a
+folder beside the export, such as embeddings.checkpoints, until the run has ended well; with
+--await the nodes of other machines send their part there. After SIGTERM a run with
+checkpoints ends within 25 s; if the last one cannot be written until then, the former one
+stays. Settings come from the checkpoint; flags may change --nodes, --workers, --policy,
+--filters, --staleness, --epochs, --eval-every, --patience, --data (the same data elsewhere), --keep,
 --ttl, --join and all of output. The model that is evaluated and exported at the end is the
 best one of those in checkpoints and the last.`
 
@@ -110,6 +111,9 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 	for n := 1; ; n++ {
 		r, err := c.once(ctx, spec, p)
 		place := c.place(&spec)
+		if c.await && lostNode(err) {
+			p.goOn()
+		}
 		if !lostNode(err) || place == "" || c.await || n > c.restarts || ctx.Err() != nil {
 			return r, err
 		}
@@ -125,13 +129,13 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 		}
 		spec.Nodes--
 		c.run = fmt.Sprintf("%s-restart%d", name, n)
-		p.restart(n, c.restarts, &spec, err)
+		p.restart(c.run, n, c.restarts, &spec, err)
 	}
 }
 
 // place is where the run writes checkpoints; empty: it writes none.
 func (c *cluster) place(spec *job.Spec) string {
-	if spec.Checkpoint != "" || c.node.Export == "" || c.await {
+	if spec.Checkpoint != "" || c.node.Export == "" {
 		return spec.Checkpoint
 	}
 	place := job.Beside(c.node.Export)
@@ -147,14 +151,22 @@ func lostNode(err error) bool {
 }
 
 // restart tells that a run goes on.
-func (p *printer) restart(n, of int, s *job.Spec, cause error) {
-	if p.people == nil {
-		return
-	}
+func (p *printer) restart(run string, n, of int, s *job.Spec, cause error) {
+	r := &job.Restart{Attempt: n, Of: of, Nodes: s.Nodes, From: s.Resume}
 	from := "from the beginning: there was no checkpoint yet"
 	if s.Resume != "" {
 		from = "from " + s.Resume
 	}
+	if p.failed != nil {
+		r.Again = p.failed.Items
+		if p.last != nil && s.Resume != "" {
+			r.Again = max(0, r.Again-p.last.Items)
+		}
+	}
+	p.event(job.Event{Run: run, Policy: s.Policy, Time: time.Now(), Restart: r})
+	if p.people == nil {
+		return
+	}
 	p.line("WARNING: %v", cause)
-	p.line("restart %d of at most %d: going on with %d nodes %s", n, of, s.Nodes, from)
+	p.line("restart %d of at most %d: going on with %d nodes %s; about %s %s that were trained behind it are trained again", n, of, s.Nodes, from, count(float64(r.Again)), p.unit)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -83,24 +84,32 @@ func interrupts(kept string, within time.Duration) (stop <-chan struct{}, ctx co
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() { // for the life of the process
 		var c interruptCount
-		var late <-chan time.Time
-		if s := await(&c, signals, nil); s == syscall.SIGTERM && within > 0 {
-			late = time.After(within)
-		}
-		close(stopping)
-		fmt.Fprintf(os.Stderr, "%s: stopping: %s; interrupt again to end at once\n", program(), kept)
-		again := await(&c, signals, late)
-		endedAtOnce.Store(true)
-		if again == nil {
-			cancel(errLate)
-		} else {
-			fmt.Fprintln(os.Stderr, program()+": interrupted again: ending at once")
-			cancel(errors.New("interrupted twice"))
-		}
+		watch(&c, signals, within, func() {
+			close(stopping)
+			complain(slog.LevelInfo, "stopping: %s; interrupt again to end at once", kept)
+		}, cancel)
 		await(&c, signals, time.After(killTimeout))
 		os.Exit(Interrupted)
 	}()
 	return stopping, ctx
+}
+
+// watch calls stop at the first interrupt, and cancel at the second one. After a SIGTERM it calls cancel after a time, too, unless that
+// is 0.
+func watch(c *interruptCount, signals <-chan os.Signal, within time.Duration, stop func(), cancel context.CancelCauseFunc) {
+	var late <-chan time.Time
+	if s := await(c, signals, nil); s == syscall.SIGTERM && within > 0 {
+		late = time.After(within)
+	}
+	stop()
+	again := await(c, signals, late)
+	endedAtOnce.Store(true)
+	if again == nil {
+		cancel(errLate)
+		return
+	}
+	complain(slog.LevelWarn, "interrupted again: ending at once")
+	cancel(errors.New("interrupted twice"))
 }
 
 // await returns the next interrupt that counts, or nil at a time.

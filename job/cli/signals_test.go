@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"os"
 	"syscall"
 	"testing"
@@ -29,6 +31,32 @@ func TestRepeatedSignalsCountOnce(t *testing.T) {
 			if got := c.count(p.s, at); got != p.want {
 				t.Errorf("signal %d of %v counts: %v", i, presses, got)
 			}
+		}
+	}
+}
+
+// A SIGTERM, and only that, ends a run after a time, whatever it still does.
+func TestASIGTERMEndsARunInTime(t *testing.T) {
+	defer endedAtOnce.Store(endedAtOnce.Load())
+	for _, x := range []struct {
+		s    syscall.Signal
+		late bool
+	}{{syscall.SIGTERM, true}, {syscall.SIGINT, false}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		signals, stopped := make(chan os.Signal, 2), make(chan struct{})
+		signals <- x.s
+		go watch(new(interruptCount), signals, 10*time.Millisecond, func() { close(stopped) }, cancel)
+		<-stopped
+		if !x.late {
+			time.Sleep(30 * time.Millisecond) // nothing is to happen
+			if ctx.Err() != nil {
+				t.Errorf("%v ends the run: %v", x.s, context.Cause(ctx))
+			}
+			signals <- syscall.SIGINT
+		}
+		<-ctx.Done()
+		if late := errors.Is(context.Cause(ctx), errLate); late != x.late {
+			t.Errorf("after %v the run ends with %v", x.s, context.Cause(ctx))
 		}
 	}
 }

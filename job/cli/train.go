@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -45,6 +47,7 @@ type training struct {
 	resume   string
 	json     bool
 	quiet    bool
+	curves   curves
 }
 
 const tokenHelp = `Nodes of a run show its token, GODWIT_TOKEN, before they are let in. It is new for
@@ -57,7 +60,8 @@ the network reads the token and everything else.`
 const trainHelp = `The run can be watched on stderr; the result is a table on stdout. With --json,
 stdout has a JSON object a line instead: "run", "policy", "time" (RFC 3339),
 "seconds" since the begin, and one of "waiting", "start" (with all settings),
-"tick" (every second or ten), "epoch", "evaluation", "stopping" and, last, "result"
+"tick" (every second or ten), "epoch", "evaluation", "checkpoint", "stopping", "failed",
+"restart" (with a node less) and, last, "result"
 (their fields are those of the types Event and Result of package job). Figures have
 the same names everywhere: evaluation.metrics.valid.MRR, result.test.MRR.
 Ctrl-C, SIGTERM and a terminal that closes (but under nohup) end the run in order:
@@ -91,7 +95,7 @@ func (k *Task) Command() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
-	AddGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.checkpointGroup(), t.outputGroup(), t.cluster.watching.flags(), tlsFlags(&t.cluster.tls))
+	AddGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.checkpointGroup(), t.outputGroup(), t.cluster.watching.flags(), TLSFlags(&t.cluster.tls))
 	return cmd
 }
 
@@ -131,6 +135,7 @@ func (t *training) outputGroup() Group {
 	g.StringVarP(&t.cluster.node.Export, "export", "o", "", exportUsage)
 	g.StringVar(&t.cluster.node.Profile, "profile", "", profileUsage)
 	g.StringSliceVar(&t.policies, "policies", nil, "run under each of these policies, one after the other, and compare: `names` by commas, or all")
+	t.curves.flags(g)
 	g.BoolVar(&t.spec.Untrained, "untrained", t.spec.Untrained, "evaluate the model before training too")
 	g.BoolVar(&t.json, "json", false, "print events and results on stdout as a JSON object a line")
 	g.BoolVarP(&t.quiet, "quiet", "q", false, "say nothing on stderr but errors")
@@ -157,8 +162,21 @@ func (t *training) run(cmd *cobra.Command) error {
 	stop, ctx := interrupts(t.kept())
 	t.cluster.node.Stop = stop
 	p := newPrinter(t.quiet, t.json)
-	var results []*job.Result
-	var failed error
+	p.curves = t.curves
+	p.curves.task = t.Settings.Name()
+	end, err := t.cluster.watching.show(t.cluster.node.TLS, p.say)
+	if err != nil {
+		return Failed(err)
+	}
+	results, failed := t.each(ctx, cmd, policies, p)
+	if err := errors.Join(t.show(cmd, results), end()); failed == nil && err != nil {
+		return Failed(err)
+	}
+	return failed
+}
+
+// each runs the policies, one after the other.
+func (t *training) each(ctx context.Context, cmd *cobra.Command, policies []string, p *printer) (results []*job.Result, failed error) {
 	for _, name := range policies {
 		spec, c := t.spec, t.cluster
 		spec.Policy = name
@@ -174,10 +192,7 @@ func (t *training) run(cmd *cobra.Command) error {
 			break // what was found out so far is shown
 		}
 	}
-	if err := t.show(cmd, results); failed == nil && err != nil {
-		return Failed(err)
-	}
-	return failed
+	return results, failed
 }
 
 // kept says what an interrupt does to the run, and how long after a SIGTERM it ends at the latest; 0: it says nothing of that. A run with
@@ -202,6 +217,9 @@ func (t *training) show(cmd *cobra.Command, results []*job.Result) error {
 	}
 	if err := table(cmd.OutOrStdout(), results); err != nil || t.quiet {
 		return err
+	}
+	if logger.Load() != nil {
+		return nil
 	}
 	return legend(cmd.ErrOrStderr(), t.Legend)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -12,11 +13,13 @@ import (
 
 // watching is how nodes are watched, as flags say it.
 type watching struct {
-	metrics string // where; empty: nowhere
-	pprof   bool
-	trace   string // folder; empty: none
-	keys    string // that are traced
-	spread  bool   // the nodes of this machine share the address: node N listens N ports further on
+	metrics   string // where; empty: nowhere
+	pprof     bool
+	trace     string // folder; empty: none
+	keys      string // that are traced
+	dashboard string // where; empty: nowhere
+	logs      string // format of what is said on stderr
+	spread    bool   // the nodes of this machine share the address: node N listens N ports further on
 }
 
 func (w *watching) flags() Group {
@@ -25,12 +28,18 @@ func (w *watching) flags() Group {
 	g.BoolVar(&w.pprof, "pprof", false, "serve profiles of the process there as well, at /debug/pprof/")
 	g.StringVar(&w.trace, "trace", "", "`folder` to write the life of keys to, in a folder of the run's name: who owned them, had copies, and accessed them, see '"+program()+" explain'")
 	g.StringVar(&w.keys, "trace-keys", "", "which `keys` to trace: \"random=1000\" for so many, \"table:row\" for one, by commas (default: 100000 at random, or all of fewer)")
+	g.StringVar(&w.dashboard, "dashboard", "", "show the run in a browser while it lasts, at `host:port`; without one, at a free port of loopback. Nodes of other machines are shown if they --trace to the same folder")
+	g.Lookup("dashboard").NoOptDefVal = anyPort
+	g.StringVar(&w.logs, "log-format", textLog, "`format` of what is said on stderr: text, or json, which has a JSON object a line with time, level, msg, run and node")
 	return g
 }
 
 // check says what is wrong with the flags.
 func (w *watching) check() error {
-	if w.trace == "" && w.keys != "" {
+	if err := logTo(os.Stderr, w.logs); err != nil {
+		return err
+	}
+	if w.trace == "" && w.dashboard == "" && w.keys != "" {
 		return fmt.Errorf("--trace-keys says which keys --trace traces: give that too")
 	}
 	if w.trace != "" {
@@ -54,6 +63,9 @@ func (w *watching) check() error {
 
 // command are the flags for another node that this process starts.
 func (w *watching) command() (flags []string) {
+	if w.logs == jsonLog {
+		flags = append(flags, "--log-format", w.logs)
+	}
 	if w.metrics != "" {
 		flags = append(flags, "--metrics", w.metrics)
 	}

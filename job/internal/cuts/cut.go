@@ -53,25 +53,27 @@ func (c *Cut) State(ctx context.Context) (*train.State, error) {
 	}
 }
 
-var (
-	errOutranked = errors.New("it was given up for one at the end of the epoch, which comes first")
-	errLate      = fmt.Errorf("the run is to stop, and after %v it was not written", stopWithin)
-)
+var errOutranked = errors.New("it was given up for one at the end of the epoch, which comes first")
 
 // make makes a cut and has it taken. An error ends the run.
 func (o *Owner) make(ctx context.Context, r round) error {
 	c := &Cut{Plan: r.Plan, Began: time.Now(), owner: o, life: ctx, merged: make(chan struct{})}
 	cutting, cancel := o.begin(ctx, r)
 	defer o.end(r, cancel)
+	t, err := o.comes(ctx, r)
+	if err != nil {
+		return err
+	}
 	var mine Report
 	taken := make(chan struct{})
 	go func() { // ends with this function, which waits for it
 		defer close(taken)
-		mine = o.take(cutting, c)
+		mine = take(cutting, c, t)
 	}()
 	state, err := o.position(ctx, r)
 	if err == nil && state.End == train.Stopped {
-		defer time.AfterFunc(stopWithin, func() { cancel(errLate) }).Stop()
+		late := fmt.Errorf("the run is to stop, and after %v it was not written", o.StopWithin)
+		defer time.AfterFunc(o.StopWithin, func() { cancel(late) }).Stop()
 	}
 	c.state, c.err = o.merge(ctx, r, state, err)
 	close(c.merged)
@@ -83,7 +85,19 @@ func (o *Owner) make(ctx context.Context, r round) error {
 	if err != nil || !o.Leader {
 		return err
 	}
-	return o.Taker.Taken(ctx, c, reports)
+	return t.Taken(ctx, c, reports)
+}
+
+// comes waits until this node is at the boundary of a cut, and returns who takes it.
+func (o *Owner) comes(ctx context.Context, r round) (Taker, error) {
+	if r.Boundary > 0 {
+		select {
+		case <-o.boundary(r.Boundary).called:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return o.taker(r.Boundary), nil
 }
 
 // begin returns the context of a cut. One that is at no boundary ends when it is given up for one that is.
@@ -110,8 +124,8 @@ func (o *Owner) end(r round, cancel context.CancelCauseFunc) {
 }
 
 // take has the Taker take the cut. If it does not come to the rows, the cut is given up, since other nodes wait for it.
-func (o *Owner) take(ctx context.Context, c *Cut) (r Report) {
-	report, err := o.Taker.Take(ctx, c)
+func take(ctx context.Context, c *Cut, t Taker) (r Report) {
+	report, err := t.Take(ctx, c)
 	if !c.asked {
 		if _, cerr := c.Rows(c.life, func(int, []uint64, []float32) error { return err }); err == nil {
 			err = cerr
@@ -135,12 +149,10 @@ func (o *Owner) position(ctx context.Context, r round) (*train.State, error) {
 		}
 	}
 	b := o.boundary(r.Boundary)
-	for _, c := range []<-chan struct{}{b.called, x.done} {
-		select {
-		case <-c:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	select {
+	case <-x.done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 	close(b.crossed)
 	return b.state, nil

@@ -150,7 +150,7 @@ func TestTrainingGoesOnWhileRowsAreTaken(t *testing.T) {
 	f := newFleet(t, 2)
 	f.hold = make(chan struct{})
 	f.start()
-	f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}) }) // hangs if it waits for the rows
+	f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) }) // hangs if it waits for the rows
 	close(f.hold)
 	if got := f.finish(); !slices.Equal(got, []string{"1: 0 epochs, within 0, 1 1"}) {
 		t.Errorf("taken: %q", got)
@@ -165,7 +165,7 @@ func TestACutAtABoundaryComesFirst(t *testing.T) {
 	<-f.held
 	<-f.held // the cut that was due is under way
 	var wg sync.WaitGroup
-	wg.Go(func() { f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}) }) })
+	wg.Go(func() { f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) }) })
 	for f.owners[0].at() == 0 { // the leader is at the boundary
 		time.Sleep(time.Millisecond)
 	}
@@ -177,14 +177,32 @@ func TestACutAtABoundaryComesFirst(t *testing.T) {
 	}
 }
 
+// Who stops a run does not wait for long: what is not saved by then is given up, and the run ends.
+func TestACutOfARunThatIsStoppedIsGivenUpInTime(t *testing.T) {
+	f := newFleet(t, 2)
+	f.hold = make(chan struct{})
+	for _, o := range f.owners {
+		o.StopWithin = time.Millisecond
+	}
+	f.start()
+	go func() { // the disk is slow: the rows come only when time is over
+		time.Sleep(50 * time.Millisecond)
+		close(f.hold)
+	}()
+	f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{End: train.Stopped}, o.Taker) })
+	if got := f.finish(); len(got) != 1 || !strings.Contains(got[0], "after 1ms it was not written") {
+		t.Errorf("taken: %q", got)
+	}
+}
+
 // A node that cannot take rows takes part in the cut all the same, and in the next one.
 func TestANodeThatCannotTakeRowsHoldsUpNobody(t *testing.T) {
 	for fails := range 2 {
 		f := newFleet(t, 2)
 		f.fails = fails
 		f.start()
-		f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}) })
-		f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}) })
+		f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) })
+		f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) })
 		got := f.finish()
 		if len(got) != 2 || !strings.Contains(got[0], "disk full") || !strings.Contains(got[1], "disk full") {
 			t.Errorf("node %d fails; taken: %q", fails, got)

@@ -12,8 +12,9 @@ import (
 	"github.com/godwit-ps/godwit/train"
 )
 
-// stopWithin is how long a cut of a run that was stopped may take: who stops it waits for 25 to 30 s before they kill it.
-const stopWithin = 20 * time.Second
+// StopWithin is how long a cut of a run that was stopped may take, unless a Config says otherwise: who stops it waits for 25 to 30 s before
+// they kill it.
+const StopWithin = 20 * time.Second
 
 // A Taker takes what cuts save. Its methods are called one at a time, but for Due.
 type Taker interface {
@@ -41,13 +42,15 @@ type Report struct {
 
 // A Config says what an Owner is part of.
 type Config struct {
-	Leader bool // one node of the run has it
-	Taker  Taker
+	Leader bool  // one node of the run has it
+	Taker  Taker // of cuts that are at no boundary
 	// Rows is node.Cut, and Exchange a session's.
 	Rows     func(ctx context.Context, number uint64, which node.Which, sink node.Sink) (node.CutStats, error)
 	Exchange func(ctx context.Context, name string, payload []byte) ([][]byte, error)
 	// Due returns, at the leader, when the next cut is to be made while training goes on; the zero time: never.
 	Due func() time.Time
+	// StopWithin is how long a cut of a run that was stopped may take; 0 is the constant.
+	StopWithin time.Duration
 }
 
 // An Owner makes the cuts of a node, one after the other. Its Run is a goroutine of its own; training calls Start, OnCut and Boundary.
@@ -89,11 +92,15 @@ type crossing struct {
 type boundary struct {
 	called  chan struct{} // closed when this node is there
 	state   *train.State
+	taker   Taker         // of the cut
 	crossed chan struct{} // closed when training may go on
 }
 
 // New returns the owner of a node's cuts. Run is to be called.
 func New(c Config) *Owner {
+	if c.StopWithin == 0 {
+		c.StopWithin = StopWithin
+	}
 	return &Owner{Config: c, started: make(chan struct{}), ended: make(chan struct{}), ask: make(chan ask, 2),
 		crossings: map[uint64]*crossing{}, boundaries: map[int]*boundary{}}
 }
@@ -130,10 +137,10 @@ func (o *Owner) boundary(n int) *boundary {
 	return b
 }
 
-// Boundary has a cut made of this moment. All nodes call it, equally often, while no worker does anything and all of them are at rest
-// ([godwit.Cutter]). It returns when the workers of this node have crossed. The state is as
+// Boundary has a cut made of this moment, which a Taker takes. All nodes call it, equally often, while no worker does anything and all of
+// them are at rest ([godwit.Cutter]). It returns when the workers of this node have crossed. The state is as
 // [train.Env].EpochEnd is told.
-func (o *Owner) Boundary(ctx context.Context, s *train.State) error {
+func (o *Owner) Boundary(ctx context.Context, s *train.State, t Taker) error {
 	o.mu.Lock()
 	o.calls++
 	n := o.calls
@@ -142,7 +149,7 @@ func (o *Owner) Boundary(ctx context.Context, s *train.State) error {
 	}
 	o.mu.Unlock()
 	b := o.boundary(n)
-	b.state = s
+	b.state, b.taker = s, t
 	close(b.called)
 	if o.Leader {
 		select {
@@ -257,7 +264,15 @@ func (o *Owner) next(ctx context.Context) (r round, err error) {
 		return r, context.Cause(ctx)
 	}
 	if !r.Over {
-		r.Plan, err = o.Taker.Begin()
+		r.Plan, err = o.taker(r.Boundary).Begin()
 	}
 	return r, err
+}
+
+// taker returns who takes the cut at a boundary at which this node is, or (0) at none.
+func (o *Owner) taker(boundary int) Taker {
+	if boundary == 0 {
+		return o.Taker
+	}
+	return o.boundary(boundary).taker
 }

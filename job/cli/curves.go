@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/godwit-ps/godwit/data/atomicfile"
+	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/telemetry/curve"
+	"github.com/godwit-ps/godwit/train"
+)
+
+// curves writes the learning curves of runs while they are trained. What cannot be written is told once, and
+// the runs go on.
+type curves struct {
+	plot  string // file of a picture; empty: none
+	board string // folder for TensorBoard; empty: none
+
+	task  string
+	runs  []string // names of the runs, in their order
+	all   []curve.Curve
+	files *curve.Board // of the last run
+	err   error        // the first that writing met
+}
+
+func (c *curves) flags(g Group) {
+	g.StringVar(&c.plot, "plot", "", "`file` to write the learning curve to, as a picture (SVG), after each epoch")
+	g.StringVar(&c.board, "tensorboard", "", "`folder` to write loss and metrics to for TensorBoard, in a folder of the run's name")
+}
+
+// event takes note of an event, and returns why it could not be written, the first time.
+func (c *curves) event(e job.Event) error {
+	if c.plot == "" && c.board == "" {
+		return nil
+	}
+	had := c.err != nil
+	if err := c.take(e); err != nil && c.err == nil {
+		c.err = err
+	}
+	if had {
+		return nil
+	}
+	return c.err
+}
+
+func (c *curves) take(e job.Event) error {
+	switch {
+	case e.Start != nil:
+		return c.begin(e)
+	case len(c.all) == 0:
+		return nil // no run has begun
+	case e.Epoch != nil:
+		c.at(e.Epoch.Epoch).Loss = e.Epoch.Loss
+		err := c.scalar("loss", e.Epoch.Epoch, e.Time, e.Epoch.Loss)
+		speed := float64(e.Epoch.Items) / max(e.Epoch.Seconds, 1e-9)
+		return errors.Join(err, c.scalar("items per second", e.Epoch.Epoch, e.Time, speed), c.draw())
+	case e.Evaluation != nil:
+		return c.evaluated(e)
+	case e.Result != nil:
+		var errs []error
+		for _, m := range e.Result.Test {
+			errs = append(errs, c.scalar("test/"+m.Name, e.Result.Epochs, e.Time, m.Value))
+		}
+		return errors.Join(append(errs, c.draw(), c.close())...)
+	}
+	return nil
+}
+
+// begin begins the curve of a run.
+func (c *curves) begin(e job.Event) error {
+	c.runs, c.all = append(c.runs, e.Run), append(c.all, curve.Curve{Name: e.Policy})
+	err := c.close() // of a run that failed
+	if c.board != "" {
+		var berr error
+		c.files, berr = curve.NewBoard(filepath.Join(c.board, e.Run), e.Time)
+		err = errors.Join(err, berr)
+	}
+	return err
+}
+
+// evaluated takes the metrics; the first of the validation, or the first of all, is that of the picture.
+func (c *curves) evaluated(e job.Event) error {
+	ms := e.Evaluation.Metrics
+	var errs []error
+	for _, m := range ms {
+		split := m.Split
+		if split == "" {
+			split = "test"
+		}
+		errs = append(errs, c.scalar(split+"/"+m.Name, e.Evaluation.Epoch, e.Time, m.Value))
+	}
+	now := &c.all[len(c.all)-1]
+	if e.Evaluation.Epoch > 0 && len(ms) > 0 {
+		i := max(0, slices.IndexFunc(ms, func(m train.Metric) bool { return m.Split == "valid" }))
+		if now.Metric == "" {
+			now.Metric = ms[i].Label()
+		}
+		c.at(e.Evaluation.Epoch).Value = ms[i].Value
+	}
+	return errors.Join(append(errs, c.draw())...)
+}
+
+// at returns the point of an epoch of the last run.
+func (c *curves) at(epoch int) *curve.Point {
+	now := &c.all[len(c.all)-1]
+	if n := len(now.Points); n == 0 || now.Points[n-1].Epoch != epoch {
+		now.Points = append(now.Points, curve.Point{Epoch: epoch, Loss: math.NaN(), Value: math.NaN()})
+	}
+	return &now.Points[len(now.Points)-1]
+}
+
+func (c *curves) scalar(name string, step int, at time.Time, value float64) error {
+	if c.files == nil {
+		return nil
+	}
+	return c.files.Scalar(name, int64(step), at, value)
+}
+
+// draw writes the picture anew.
+func (c *curves) draw() error {
+	if c.plot == "" {
+		return nil
+	}
+	title := c.task
+	if len(c.all) == 1 {
+		title = fmt.Sprintf("%s, run %s, policy %s", c.task, c.runs[0], c.all[0].Name)
+	}
+	return atomicfile.Write(c.plot, func(w io.Writer) error { return curve.SVG(w, title, c.all) })
+}
+
+// close ends the file for TensorBoard.
+func (c *curves) close() error {
+	if c.files == nil {
+		return nil
+	}
+	f := c.files
+	c.files = nil
+	return f.Close()
+}

@@ -1,0 +1,7 @@
+// Package relay carries rows of a model between the nodes of a run and the one that leads its cuts, which evaluates them, or has the checkpoints where
+// the others do not see their folder: to it at a cut ([Hub.Take], [Sender]), and from it before training ([Hub.Give], [Receive]).
+//
+// Nodes ask, and the [Hub] answers at once, as questions between nodes are ([node.Node.Serve]): a question brings rows, or asks for
+// some. Where there is no room for rows, or none are there yet, the answer says so, and the node asks again a little later. So at
+// most a few questions' rows are in memory at the hub, and one question's at another node.
+package relay
