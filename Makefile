@@ -23,8 +23,9 @@ demo: ## train a small model on one node, then on four node processes
 	$(GO) run ./cmd/godwit demo
 
 .PHONY: test
-test: lint ## everything that must hold: lint, all tests, examples, Python, storms, the race detector, arm64
+test: lint ## everything that must hold: lint, all tests, the page, examples, Python, storms, the race detector, arm64
 	$(GO) test -timeout $(TIMEOUT) ./...
+	$(MAKE) page
 	$(MAKE) examples
 	$(MAKE) python
 	$(MAKE) preempt
@@ -64,6 +65,7 @@ lint: ## gofmt, go vet, staticcheck, the kernels as their generator writes them
 	cd internal/vec/internal/gen && $(GO) vet . && $(GO) test .
 	@check=$$($(GO) tool -n staticcheck) && set -x && cd storm && $(GO) vet . && $$check . && $(GO) test .
 	@check=$$($(GO) tool -n staticcheck) && set -x && cd examples && $(GO) vet ./... && $$check ./...
+	@check=$$($(GO) tool -n staticcheck) && set -x && cd dashboard/browser && $(GO) vet . && $$check .
 
 # A module of its own, as programs that use Godwit are.
 .PHONY: examples
@@ -79,6 +81,30 @@ wheel: ## the Python package for this platform, in python/dist
 .PHONY: python
 python: ## build the wheel, install it into a fresh environment and run its tests there
 	GO="$(GO)" python/make.sh test
+
+# The page needs neither node nor a browser to be built; its checks do. BROWSER= is a Chromium (Debian:
+# chromium), PICTURES= a folder for pictures of each view. What is missing is told, and its check skipped.
+BROWSER  ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+PICTURES ?=
+
+.PHONY: page
+page: ## check the types of the dashboard's page, and that the libraries in it are those of its package.json
+	@if command -v npm >/dev/null; then \
+		set -ex; cd dashboard/browser; npm install --silent --no-package-lock; node_modules/.bin/tsc -p .; \
+		cmp node_modules/uplot/dist/uPlot.esm.js ../page/vendor/uPlot.esm.js; cmp node_modules/uplot/dist/uPlot.min.css ../page/vendor/uPlot.min.css; \
+		cmp node_modules/uplot/dist/uPlot.d.ts ../page/vendor/uPlot.esm.d.ts; cmp node_modules/uplot/LICENSE ../page/vendor/LICENSE.uPlot; \
+	else \
+		echo "SKIPPED: the types of the dashboard's page and axe-core, as there is no npm (Debian: npm)"; \
+	fi
+
+.PHONY: dashboard
+dashboard: page ## look at the dashboard in a headless Chromium, too
+	@if test -z "$(BROWSER)"; then \
+		echo "SKIPPED: the dashboard in a browser, as there is no Chromium (Debian: chromium)"; \
+	else \
+		set -x; cd dashboard/browser && GODWIT_BROWSER="$(BROWSER)" GODWIT_AXE="$$(ls node_modules/axe-core/axe.min.js 2>/dev/null)" GODWIT_PICTURES="$(PICTURES)" \
+			$(GO) test -count 1 -timeout $(TIMEOUT) .; \
+	fi
 
 # A module of its own, which uses Godwit as a program would.
 .PHONY: storm
@@ -113,10 +139,31 @@ monitoring: ## evaluate the dashboard's panels and the alerts by a real Promethe
 	@test -n "$(PROMETHEUS)" || { echo "there is no prometheus here: install it, or say where it is by PROMETHEUS=FOLDER"; exit 1; }
 	GODWIT_PROMETHEUS="$(abspath $(PROMETHEUS))" $(GO) test -count 1 ./monitoring
 
+# SEEDS= is how many runs of each ill, of pairs and of health.
+SEEDS ?= 20
+
+.PHONY: diagnose
+diagnose: ## simulate runs with each ill that "godwit diagnose" knows, and without: is the right one found, and does its advice help? (minutes)
+	SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 30m ./telemetry/diagnose
+
+# OVERHEAD= are flags, such as OVERHEAD="-base ../old/godwit -with= -limit 1.02" for what is on by default.
+.PHONY: overhead
+overhead: ## what tracing costs an epoch on four nodes, by pairs of runs, with the 95 % interval (an hour, idle machine)
+	$(GO) run ./internal/overhead $(OVERHEAD)
+
 # GATE= are flags of the gate, such as GATE="-match kge" or GATE=-write.
 .PHONY: bench-gate
 bench-gate: ## fail if four nodes take more processor time an example than they did (minutes)
 	$(GO) run ./internal/gate $(GATE)
+
+# PEERS= are flags, such as PEERS="--rows mf,lda --runs 3".
+PYTHON ?= python3
+.PHONY: peers
+peers: ## one node beside PyTorch, LIBMF, tomotopy, gensim, Vowpal Wabbit, liblinear and NumPy (minutes, idle machine)
+	$(GO) build -o bench/peers/.godwit ./cmd/godwit
+	test -d bench/peers/.venv || $(PYTHON) -m venv bench/peers/.venv
+	bench/peers/.venv/bin/pip install -q -r bench/peers/requirements.txt
+	bench/peers/.venv/bin/python bench/peers/peers.py --godwit bench/peers/.godwit $(PEERS)
 
 .PHONY: agree
 agree: ## simulated epochs beside those of real processes behind a slower network (minutes, idle machine)
@@ -126,6 +173,11 @@ agree: ## simulated epochs beside those of real processes behind a slower networ
 .PHONY: interrupt
 interrupt: ## what a run loses that is killed twice and resumed on fewer nodes, or loses a node (minutes)
 	$(GO) run ./internal/interrupt $(INTERRUPT)
+
+# STRAGGLE= are flags, such as STRAGGLE="-data fb15k-237 -period 10ms".
+.PHONY: straggle
+straggle: ## what a node costs a run that gets half the processor time of the others (minutes, as root)
+	$(GO) run ./internal/straggle $(STRAGGLE)
 
 # RESULTS= names a part of a name: make results RESULTS=delay. What there is:
 # go run ./internal/results -list

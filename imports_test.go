@@ -229,6 +229,18 @@ var directions = []direction{
 		why:   "what was written is read without the run",
 	},
 	{
+		rooms: []string{"telemetry/record", "telemetry/diagnose", "telemetry/curve"},
+		ours:  []string{".", "telemetry", "telemetry/trace", "telemetry/record"},
+		pure:  true,
+		why:   "what was written is read without the run",
+	},
+	{
+		rooms: []string{"dashboard/..."},
+		ours:  []string{".", "dashboard/...", "telemetry/..."},
+		pure:  true,
+		why:   "a run is shown from its files, whoever wrote them",
+	},
+	{
 		rooms: []string{"checkpoint"},
 		ours:  []string{"."},
 		pure:  true,

@@ -32,7 +32,7 @@ func TestProgramsWithoutEtcdLinkNone(t *testing.T) {
 	if got := linked(t, modules, small...); !slices.Equal(got, want) {
 		t.Errorf("a program without etcd links %v, want %v", got, want)
 	}
-	for _, p := range linked(t, path, "./job", "./coord/etcd") {
+	for _, p := range linked(t, path, "./job", "./coord/etcd", "./cmd/libgodwit") {
 		if strings.HasPrefix(p, "go.etcd.io/etcd/server/") || strings.HasPrefix(p, "go.etcd.io/bbolt") {
 			t.Errorf("a leader with an etcd of others links %s", p)
 		}

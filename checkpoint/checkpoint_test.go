@@ -476,6 +476,9 @@ func TestANumberIsWrittenOnce(t *testing.T) {
 	if n, err := Next(ctx, s); err != nil || n != 2 {
 		t.Errorf("the next one is %d, %v", n, err)
 	}
+	if _, err := Open(ctx, s, 7); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "checkpoint 7 is not at "+s.String()+", which has [1]") {
+		t.Errorf("a checkpoint that is not there: %v", err)
+	}
 	if _, err := Open(ctx, folder(t), 0); !errors.Is(err, ErrNone) {
 		t.Errorf("in an empty folder: %v", err)
 	}

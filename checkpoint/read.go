@@ -72,6 +72,11 @@ func Open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
 		number = numbers[len(numbers)-1]
 	}
 	m, err := readManifest(ctx, s, number)
+	if errors.Is(err, fs.ErrNotExist) {
+		if numbers, lerr := Numbers(ctx, s); lerr == nil && len(numbers) > 0 {
+			err = fmt.Errorf("checkpoint %d is not at %s, which has %d: %w", number, s, numbers, fs.ErrNotExist)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

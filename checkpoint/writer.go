@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"sync"
 )
@@ -259,7 +260,10 @@ func (m *Manifest) present(ctx context.Context, s Store) error {
 
 func (m *Manifest) hasSize(ctx context.Context, s Store, name string, want int64) error {
 	n, err := s.Size(ctx, name)
-	if err == nil && n != want {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("it is missing: %w", fs.ErrNotExist)
+	case err == nil && n != want:
 		err = fmt.Errorf("it has %d bytes, want %d: it was cut short or changed", n, want)
 	}
 	if err != nil {

@@ -10,19 +10,21 @@ import (
 func explainCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use:   "explain KEY --trace DIR",
+		Use:   "explain KEY|NAME --run RUN",
 		Short: "Tell the life of a key in a run that was traced",
 		Long: `Tell who owned a key and when, which nodes had replicas, which announced it, and how often workers
-accessed it where, from what a run wrote with --trace. A key is its number, or table:row.
+accessed it where, from what a run wrote with --trace. A key is its number, table:row, or its name, where
+the task has names (entities of a graph, words). RUN is the folder of a run, or of --trace if there is one
+run in it; the run may be under way.
 ` + cli.ExitCodes,
-		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit explain entity:17 --trace /tmp/trace",
+		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit explain entity:17 --run /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := trace.Open(dir)
 			if err != nil {
 				return cli.Failed(err)
 			}
-			k, err := trace.ParseKey(args[0], t.Header.Tables)
+			k, err := t.Find(args[0])
 			if err != nil {
 				return cli.Usage(err)
 			}
@@ -37,7 +39,8 @@ accessed it where, from what a run wrote with --trace. A key is its number, or t
 		},
 	}
 	g := cli.NewGroup("Trace")
-	g.StringVar(&dir, "trace", "", "`folder` of the trace")
+	g.StringVar(&dir, "run", "", "`folder` of the run")
+	g.StringVar(&dir, "trace", "", "the same")
 	cli.AddGroups(cmd, g)
 	return cmd
 }

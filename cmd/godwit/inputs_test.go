@@ -151,7 +151,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train linear --data nowhere", cli.Failure, "nowhere"},
 		{"train linear --data linear.txt", cli.Failure, "linear.txt:3"},
 		{"train linear --data empty", cli.Failure, "notes.md:1"},
-		{"train linear --data kinds.txt", cli.Failure, `kinds.txt:3: label "3" is the third one, and all are whole numbers: say whether they are classes or values`},
+		{"train linear --data kinds.txt", cli.Failure, `kinds.txt:3: label "3" is the third one, and all are whole numbers: say whether they are classes (--target classes) or values (--target values)`},
 		{"train linear --data kinds.txt --target kinds", cli.WrongUsage, `target "kinds", want auto, classes or values`},
 		{"train linear --data kinds.txt --target classes --epochs 1", cli.OK, "macro F1"},
 		{"train linear --data kinds.txt --target values --epochs 1", cli.OK, "RMSE"},

@@ -30,7 +30,8 @@ To see it train, on one node and then on four:
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cli.Root(cmd)
-	cmd.AddCommand(trainCommand(), simulateCommand(), experimentCommand(), benchCommand(), benchPeerCommand(), demoCommand(), checkpointCommand(), predictCommand(), evaluateCommand(), nearestCommand(), analogyCommand(), explainCommand(), versionCommand())
+	cmd.AddCommand(trainCommand(), simulateCommand(), experimentCommand(), benchCommand(), benchPeerCommand(), demoCommand(), checkpointCommand(), predictCommand(), evaluateCommand(), nearestCommand(), analogyCommand(),
+		explainCommand(), diagnoseCommand(), topCommand(), dashboardCommand(), versionCommand())
 	return cmd
 }
 

@@ -73,14 +73,33 @@ func TestAKilledRunIsResumedOnAnyNumberOfNodes(t *testing.T) {
 	}
 }
 
+// Where there is no place for checkpoints, they are beside the export.
 func TestARunWithCheckpointsGoesOnWhenANodeIsLost(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "runs")
-	p := start(t, with("--epochs", "100000", "--eval-every", "1", "--nodes", "3", "--json", "--ttl", ttl, "--checkpoint", dir)...)
+	for _, flag := range []string{"--checkpoint", "--export"} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "m")
+			place := dir
+			if flag == "--export" {
+				place = job.Beside(dir)
+			}
+			goesOn(t, place, flag, dir)
+		})
+	}
+}
+
+func goesOn(t *testing.T, place string, flags ...string) {
+	p := start(t, with(append([]string{"--epochs", "100000", "--eval-every", "1", "--nodes", "3", "--json", "--ttl", ttl}, flags...)...)...)
 	began := p.until("start", isStart)
 	at := p.until("a checkpoint", isCheckpoint).Checkpoint.Epoch
 	if err := syscall.Kill(began.Start.Nodes[1].PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
+	}
+	lost := p.until("the end of the first", func(e job.Event) bool { return e.Failed != nil }).Failed
+	r := p.until("a restart", func(e job.Event) bool { return e.Restart != nil }).Restart
+	if r.Nodes != 2 || !strings.HasPrefix(r.From, place+"#") || r.Again < 0 || r.Again > lost.Items {
+		t.Errorf("after %+v it goes on as %+v", lost, r)
 	}
 	again := p.until("another start", isStart)
 	if n := len(again.Start.Nodes); n != 2 {
@@ -91,7 +110,7 @@ func TestARunWithCheckpointsGoesOnWhenANodeIsLost(t *testing.T) {
 	}
 	p.send(syscall.SIGTERM)
 	p.exits(cli.Interrupted, limit)
-	if _, errs := p.said(); !strings.Contains(errs, "restart 1 of at most 3: going on with 2 nodes from "+dir) {
+	if _, errs := p.said(); !strings.Contains(errs, "restart 1 of at most 3: going on with 2 nodes from "+place) || !strings.Contains(errs, "are trained again") {
 		t.Errorf("it says\n%s", errs)
 	}
 }

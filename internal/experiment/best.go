@@ -144,11 +144,20 @@ func (h *heat) untrained(ctx context.Context, w *work, metric string) (quality f
 	return quality, err
 }
 
+// rivals are the policies that are compared with adaptive: those of every experiment, and the rule of AdaPM's paper.
+func (c *contest) rivals() []placement.Policy {
+	ps := c.lab.policies()
+	if c.lab.Policies == nil {
+		ps = append(ps, placement.AdaPM)
+	}
+	return ps
+}
+
 // compare searches the best setting of each policy on so many nodes, with the first
 // seed, and then runs them and adaptive with all seeds, in turn.
 func (c *contest) compare(ctx context.Context, nodes int, ones []*Row) ([]*Row, error) {
 	finalists := []finalist{{setting: setting{policy: placement.Adaptive}, tried: 1}}
-	for _, p := range c.lab.policies() {
+	for _, p := range c.rivals() {
 		if base(p) == placement.Adaptive.Name() {
 			continue
 		}

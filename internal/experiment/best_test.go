@@ -46,7 +46,7 @@ func TestAdaptiveIsComparedWithEveryOtherPolicyAtItsBest(t *testing.T) {
 	var want []string
 	for _, name := range []string{"mf", "sketch"} {
 		want = append(want, name+" 1 adaptive")
-		for _, p := range []string{"adaptive", "static", "replicate", "stale", "relocate", "nonuniform"} {
+		for _, p := range []string{"adaptive", "static", "replicate", "stale", "relocate", "nonuniform", "adapm"} {
 			want = append(want, name+" 2 "+p)
 		}
 	}

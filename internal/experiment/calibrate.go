@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/internal/bench"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sim"
@@ -37,10 +37,10 @@ func (l *Lab) epoch(ctx context.Context, w *work) (took time.Duration, steps int
 	n := c.Nodes[0]
 	w0 := &counter{Worker: n.Worker(0)}
 	env := train.Env{Workers: []godwit.Worker{w0}}
-	best, last := time.Duration(0), bench.ProcessorTime()
+	best, last := time.Duration(0), host.ProcessorTime()
 	compute := l.Compute(1)
 	env.Progress = func(e train.Event) {
-		now := bench.ProcessorTime()
+		now := host.ProcessorTime()
 		if took := now - last - w0.cost(&compute); e.Loss != nil && (best == 0 || took < best) {
 			best = took
 		}

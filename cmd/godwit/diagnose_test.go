@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit/telemetry/record"
+)
+
+// recorded writes a run of three nodes, the last of which is as fast as given, and returns its folder.
+func recorded(t *testing.T, speed int64) string {
+	t.Helper()
+	dir := t.TempDir()
+	h := record.Header{Run: "r", Policy: "adaptive", Nodes: 3, Workers: 1}
+	for ; h.Node < 3; h.Node++ {
+		w, err := record.Create(record.Config{Dir: dir, Header: h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for second := range int64(6) {
+			s := record.Sample{Time: second * 1e9, Items: second * 100, Steps: second}
+			if h.Node == 2 {
+				s.Items = second * speed
+			}
+			w.Add(s)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestDiagnoseNamesTheIllAndEndsWithItsCode(t *testing.T) {
+	for _, x := range []struct {
+		speed int64
+		code  int
+		text  string
+	}{{100, 0, "the run is well"}, {55, 4, "slow node: node 2 runs at 55 % of the others' speed"}} {
+		dir := recorded(t, x.speed)
+		code, stdout, stderr := run(t, "diagnose", dir)
+		if code != x.code || !strings.Contains(stdout, x.text) {
+			t.Errorf("code %d, %q, %q; want %d and %q", code, stdout, stderr, x.code, x.text)
+		}
+		var out struct {
+			Policy   string
+			Findings []struct{ Ill, Text string }
+		}
+		code, stdout, _ = run(t, "diagnose", "--json", dir)
+		if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != x.code || out.Policy != "adaptive" || len(out.Findings) != x.code/4 {
+			t.Errorf("code %d, %q: %v", code, stdout, err)
+		}
+	}
+	if code, _, stderr := run(t, "diagnose", t.TempDir()); code != 1 || !strings.Contains(stderr, "no samples") {
+		t.Errorf("an empty folder: code %d, %q", code, stderr)
+	}
+}

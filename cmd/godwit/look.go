@@ -1,0 +1,280 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	ps "github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/diagnose"
+	"github.com/godwit-ps/godwit/telemetry/record"
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+// A look is what "godwit top" shows of a run. As JSON it is what --json prints.
+type look struct {
+	Run      string             `json:"run"`
+	Policy   string             `json:"policy"`
+	Task     string             `json:"task"`
+	Live     bool               `json:"live"`
+	Progress string             `json:"progress"` // epochs, loss and metric, in words
+	Nodes    []nodeLook         `json:"nodes"`
+	Tables   []record.Table     `json:"tables"` // of traced keys, all nodes together
+	Hot      []keyLook          `json:"hot"`
+	Waste    map[string]float64 `json:"waste"` // shares of 1
+	Findings []diagnose.Finding `json:"findings"`
+}
+
+// A nodeLook is a node in the last seconds. Shares are of its workers' time.
+type nodeLook struct {
+	Node      int                `json:"node"`
+	Host      string             `json:"host"`
+	Items     float64            `json:"items_per_second"`
+	Compute   float64            `json:"compute"`
+	Waits     map[string]float64 `json:"waits"`
+	Server    float64            `json:"server"`
+	GC        float64            `json:"gc"`
+	Processor float64            `json:"processors"` // that it used
+	Memory    uint64             `json:"memory"`     // bytes that it has
+	Sent      float64            `json:"sent_per_second"`
+	Local     float64            `json:"no_message"` // share of accesses
+	Owned     int                `json:"owned"`
+	Replicas  int                `json:"replicas"`
+}
+
+// A keyLook is a traced key, all nodes together.
+type keyLook struct {
+	Key  ps.Key `json:"key"`
+	Name string `json:"name"`
+	trace.Use
+}
+
+// recently is for how long figures of nodes are taken together.
+const recently = 10 * time.Second
+
+// hotShown is how many hot keys are shown.
+const hotShown = 10
+
+func lookAt(r *record.Run) *look {
+	l := &look{Run: r.About.Run, Policy: r.About.Policy, Live: r.Live(), Waste: map[string]float64{}, Findings: diagnose.Diagnose(diagnose.Recent(r, time.Minute))}
+	if s := r.Start(); s != nil {
+		l.Task = s.Task
+	}
+	l.Progress = progress(r)
+	var waste record.Waste
+	hot := map[ps.Key]*keyLook{}
+	for i, n := range r.Nodes {
+		if n == nil || len(n.Samples) == 0 {
+			continue
+		}
+		l.Run, l.Policy = n.Header.Run, n.Header.Policy
+		last := &n.Samples[len(n.Samples)-1]
+		first := last
+		for j := len(n.Samples) - 2; j >= 0 && last.Time-first.Time < int64(recently); j-- {
+			first = &n.Samples[j]
+		}
+		l.Nodes = append(l.Nodes, lookAtNode(i, n, first, last))
+		add(&waste, &last.Waste)
+		l.tables(last)
+		for _, k := range last.Hot {
+			if hot[k.Key] == nil {
+				hot[k.Key] = &keyLook{Key: k.Key}
+			}
+			plusUse(&hot[k.Key].Use, k.Use)
+		}
+	}
+	l.keys(hot, r.Dir)
+	share := func(name string, part, all uint64) {
+		if all > 0 {
+			l.Waste[name] = float64(part) / float64(all)
+		}
+	}
+	share("refreshes unread", waste.Unread, waste.Refreshes)
+	share("replicas dropped unread", waste.DroppedUnread, waste.Drops)
+	share("intents unused", waste.Unused, waste.Intents)
+	return l
+}
+
+func lookAtNode(i int, n *record.Node, first, last *record.Sample) nodeLook {
+	u := last.Since(first, n.Header.Workers)
+	all, took := max(u.Seconds*float64(n.Header.Workers), 1e-9), max(u.Seconds, 1e-9)
+	x := nodeLook{Node: i, Host: n.Header.Host, Items: float64(u.Items) / took, Compute: u.Compute / all, Waits: map[string]float64{}, Server: u.Server / all, GC: u.GC / all,
+		Processor: float64(last.Process.Processor-first.Process.Processor) / 1e9 / took, Memory: last.Process.Used,
+		Sent: float64(last.SentBytes-first.SentBytes) / took, Owned: last.Owned, Replicas: last.Replicas}
+	for cause, s := range u.Waits {
+		x.Waits[cause] = s / all
+	}
+	if n := last.Accesses.All() - first.Accesses.All(); n > 0 {
+		x.Local = float64(last.Accesses.Local+last.Accesses.Replica-first.Accesses.Local-first.Accesses.Replica) / float64(n)
+	}
+	return x
+}
+
+// progress says in words how far a run is.
+func progress(r *record.Run) string {
+	var parts []string
+	for _, e := range slices.Backward(r.Events) {
+		if e.Epoch != nil {
+			parts = append(parts, fmt.Sprintf("epoch %d/%d, loss %.4f", e.Epoch.Epoch, e.Epoch.Of, e.Epoch.Loss))
+			break
+		}
+	}
+	for _, e := range slices.Backward(r.Events) {
+		if e.Evaluation != nil && len(e.Evaluation.Metrics) > 0 {
+			m := e.Evaluation.Metrics[0]
+			parts = append(parts, fmt.Sprintf("%s %s %.4f", printable(m.Split), printable(m.Name), m.Value))
+			break
+		}
+	}
+	if e := r.End(); e != nil {
+		parts = append(parts, "ended: "+printable(cmp.Or(e.Error, e.Reason)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (l *look) tables(s *record.Sample) {
+	for _, t := range s.Tables {
+		i := slices.IndexFunc(l.Tables, func(o record.Table) bool { return o.Name == t.Name })
+		if i < 0 {
+			i = len(l.Tables)
+			l.Tables = append(l.Tables, record.Table{Name: t.Name})
+		}
+		plusUse(&l.Tables[i].Use, t.Use)
+	}
+}
+
+// keys takes the hottest keys, with their names where the run knows them.
+func (l *look) keys(hot map[ps.Key]*keyLook, dir string) {
+	for _, k := range hot {
+		l.Hot = append(l.Hot, *k)
+	}
+	slices.SortFunc(l.Hot, func(a, b keyLook) int {
+		return cmp.Or(cmp.Compare(b.Accesses, a.Accesses), cmp.Compare(b.Refreshes, a.Refreshes), cmp.Compare(a.Key, b.Key))
+	})
+	l.Hot = l.Hot[:min(len(l.Hot), hotShown)]
+	t, err := trace.Open(dir)
+	if err != nil {
+		return // it has no trace, and keys have numbers
+	}
+	var keys []ps.Key
+	for _, k := range l.Hot {
+		keys = append(keys, k.Key)
+	}
+	names, err := t.NamesOf(keys)
+	for i, k := range l.Hot {
+		l.Hot[i].Name = trace.NameOf(k.Key, t.Header.Tables)
+		if name := names[k.Key]; err == nil && name != "" {
+			l.Hot[i].Name = printable(name)
+		}
+	}
+}
+
+func plusUse(to *trace.Use, u trace.Use) {
+	to.Accesses += u.Accesses
+	to.Missed += u.Missed
+	to.Moves += u.Moves
+	to.Copies += u.Copies
+	to.Refreshes += u.Refreshes
+}
+
+func add(to, w *record.Waste) {
+	to.Refreshes += w.Refreshes
+	to.Unread += w.Unread
+	to.Drops += w.Drops
+	to.DroppedUnread += w.DroppedUnread
+	to.Intents += w.Intents
+	to.Unused += w.Unused
+}
+
+// String returns the look as people read it.
+func (l *look) String() string {
+	var b strings.Builder
+	state := "not under way"
+	if l.Live {
+		state = "under way"
+	}
+	fmt.Fprintf(&b, "run %s, task %s, policy %s, %s\n%s\n\n", printable(l.Run), printable(cmp.Or(l.Task, "of a program")), printable(l.Policy), state, l.Progress)
+	if len(l.Findings) == 0 {
+		b.WriteString("in the last minute the run was well\n\n")
+	} else {
+		f := l.Findings[0]
+		fmt.Fprintf(&b, "%s: %s\n  advice: %s\n\n", f.Ill, f.Text, f.Advice)
+	}
+	l.writeNodes(&b)
+	l.writeKeys(&b)
+	var waste []string
+	for _, name := range []string{"refreshes unread", "replicas dropped unread", "intents unused"} {
+		if x, ok := l.Waste[name]; ok {
+			waste = append(waste, fmt.Sprintf("%s %.0f %%", name, 100*x))
+		}
+	}
+	if len(waste) > 0 {
+		fmt.Fprintf(&b, "\nwaste, of a sample of the keys: %s\n", strings.Join(waste, ", "))
+	}
+	return b.String()
+}
+
+func (l *look) writeNodes(b *strings.Builder) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "node\titems/s\tcompute\tanswers\tbarrier\tother waits\tserver\tgc\tprocessors\tmemory\tsent/s\tno message\tkeys\treplicas\t")
+	for _, n := range l.Nodes {
+		others := 0.0
+		for cause, s := range n.Waits {
+			if cause != "answers" && cause != "barrier" {
+				others += s
+			}
+		}
+		fmt.Fprintf(t, "%d\t%.0f\t%.0f %%\t%.0f %%\t%.0f %%\t%.0f %%\t%.0f %%\t%.0f %%\t%.2f\t%.0f MB\t%.2f MB\t%.1f %%\t%d\t%d\t\n", n.Node, n.Items, 100*n.Compute, 100*n.Waits["answers"], 100*n.Waits["barrier"], 100*others,
+			100*n.Server, 100*n.GC, n.Processor, float64(n.Memory)/1e6, n.Sent/1e6, 100*n.Local, n.Owned, n.Replicas)
+	}
+	_ = t.Flush() // a Builder takes everything
+}
+
+func (l *look) writeKeys(b *strings.Builder) {
+	if len(l.Tables) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row := func(name string, u trace.Use) {
+		fmt.Fprintf(t, "%s\t%d\t%.1f %%\t%d\t%d\t%d\t\n", name, u.Accesses, 100*float64(u.Missed)/float64(max(1, u.Accesses)), u.Moves, u.Copies, u.Refreshes)
+	}
+	fmt.Fprintln(t, "traced keys\taccesses\tmissed\tmoves\treplicas\trefreshes\t")
+	for _, x := range l.Tables {
+		row("table "+printable(x.Name), x.Use)
+	}
+	for _, k := range l.Hot {
+		row("key "+cmp.Or(k.Name, fmt.Sprint(k.Key)), k.Use)
+	}
+	_ = t.Flush()
+}
+
+// printable returns a text of a file without what terminals take for commands.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// cut returns the lines of a text that a terminal of a size has room for, from one on. A size of 0
+// is not known.
+func cut(text string, width, height, top int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if height > 0 {
+		top = max(0, min(top, len(lines)-height+1))
+		lines = lines[top:min(len(lines), top+height-1)]
+	}
+	for i, l := range lines {
+		if r := []rune(l); width > 0 && len(r) > width {
+			lines[i] = string(r[:width])
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}

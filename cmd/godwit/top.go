@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-ps/godwit/job/cli"
+	"github.com/godwit-ps/godwit/telemetry/record"
+)
+
+func topCommand() *cobra.Command {
+	var once, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "top RUN",
+		Short: "Show what the nodes of a run do, each second",
+		Long: `Show what the nodes of a run do, from what it writes with --trace: where the time of their workers goes,
+tables and hot keys, waste, and what holds the run up. The run may be under way or over. RUN is the folder
+of a run, or of --trace if there is one run in it. Figures of nodes are those of the last ten seconds;
+what is said of keys is of those that are traced, since the run began.
+
+On a terminal it goes on until q is pressed. Elsewhere, and with --once, it is printed once; with --json
+as an object.
+` + cli.ExitCodes,
+		Example: "  godwit train kge --nodes 4 --trace /tmp/trace &\n  godwit top /tmp/trace",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := record.Open(args[0])
+			if err != nil {
+				return cli.Failed(err)
+			}
+			out := cmd.OutOrStdout()
+			switch {
+			case asJSON:
+				err = json.NewEncoder(out).Encode(lookAt(r))
+			case once || !isTerminal(out):
+				_, err = io.WriteString(out, lookAt(r).String())
+			default:
+				err = watch(cmd.Context(), r)
+			}
+			if err != nil {
+				return cli.Failed(err)
+			}
+			return nil
+		},
+	}
+	g := cli.NewGroup("Output")
+	g.BoolVar(&once, "once", false, "print it once")
+	g.BoolVar(&asJSON, "json", false, "print it once, as a JSON object")
+	cli.AddGroups(cmd, g)
+	return cmd
+}
+
+// isTerminal reports whether people look at what is written.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// lookEvery is how often the picture on a terminal is made anew.
+const lookEvery = time.Second
+
+// watch shows a run on the terminal until it is told to end.
+func watch(ctx context.Context, r *record.Run) error {
+	m, err := tea.NewProgram(screen{run: r, look: lookAt(r)}, tea.WithContext(ctx), tea.WithAltScreen()).Run()
+	if s, ok := m.(screen); ok && s.err != nil {
+		return s.err
+	}
+	if errors.Is(err, tea.ErrInterrupted) {
+		return nil
+	}
+	return err
+}
+
+// A screen is what a terminal shows.
+type screen struct {
+	run           *record.Run
+	look          *look
+	width, height int // of the terminal; 0: not known yet
+	top           int // the first line that is shown
+	err           error
+}
+
+// A moment says that it is time to look again.
+type moment struct{}
+
+func (s screen) Init() tea.Cmd { return again() }
+
+func again() tea.Cmd {
+	return tea.Tick(lookEvery, func(time.Time) tea.Msg { return moment{} })
+}
+
+// Update takes what happened: a key, another size, or that it is time to look again.
+func (s screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
+	switch m := m.(type) {
+	case moment:
+		if _, s.err = s.run.Poll(); s.err != nil {
+			return s, tea.Quit
+		}
+		s.look = lookAt(s.run)
+		return s, again()
+	case tea.WindowSizeMsg:
+		s.width, s.height = m.Width, m.Height
+	case tea.KeyMsg:
+		switch m.String() {
+		case "q", "esc", "ctrl+c":
+			return s, tea.Quit
+		case "down", "j":
+			s.top++
+		case "up", "k":
+			s.top--
+		}
+	}
+	return s, nil
+}
+
+// View returns as much as the terminal has room for.
+func (s screen) View() string { return cut(s.look.String(), s.width, s.height, s.top) }

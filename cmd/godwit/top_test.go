@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/godwit-ps/godwit/telemetry/record"
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+// looked is a run of which node 2 is slow and keys have been used, whose name is no terminal's command.
+func looked() *record.Run {
+	r := &record.Run{About: record.About{Run: "r\x1b[31m", Policy: "adaptive"}}
+	for i := range 3 {
+		n := &record.Node{Header: record.Header{Run: r.About.Run, Policy: "adaptive", Workers: 2, Host: "h"}}
+		for second := range int64(20) {
+			s := record.Sample{Time: second * 1e9, Items: second * 1000, Steps: second, SentBytes: uint64(second) * 3e6,
+				Waits:  []record.Wait{{For: "barrier", Time: second * 5e8}},
+				Tables: []record.Table{{Name: "entity", Use: trace.Use{Accesses: 100, Missed: 25}}}, Hot: []trace.KeyUse{{Key: 7, Use: trace.Use{Accesses: 50}}},
+				Waste: record.Waste{Refreshes: 10, Unread: 4}}
+			if i == 2 {
+				s.Items /= 2
+			}
+			n.Samples = append(n.Samples, s)
+		}
+		r.Nodes = append(r.Nodes, n)
+	}
+	r.Events = []record.Event{{Start: &record.Start{Task: "kge"}}, {Epoch: &record.Epoch{Epoch: 3, Of: 15, Loss: 1.5}}}
+	return r
+}
+
+func TestTopShowsNodesKeysWasteAndTheIll(t *testing.T) {
+	text := lookAt(looked()).String()
+	for _, want := range []string{"task kge, policy adaptive", "epoch 3/15, loss 1.5000", "slow node: node 2 runs at 50 %", "1000     75 %      0 %     25 %", "3.00 MB", "table entity       300  25.0 %", "key 7       150", "refreshes unread 40 %"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if strings.ContainsRune(text, '\x1b') {
+		t.Error("the name of a run moves the terminal's cursor")
+	}
+	b, err := json.Marshal(lookAt(looked()))
+	if err != nil || !strings.Contains(string(b), `"items_per_second":1000`) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if text := lookAt(&record.Run{}).String(); text == "" {
+		t.Error("a run without nodes has no picture")
+	}
+}
+
+func TestTopFitsTheTerminal(t *testing.T) {
+	var m tea.Model = screen{run: looked(), look: lookAt(looked())}
+	whole := strings.Count(m.View(), "\n")
+	m, _ = m.Update(tea.WindowSizeMsg{Width: 40, Height: 6})
+	lines := strings.Split(m.View(), "\n")
+	if len(lines) != 6 || whole < 12 {
+		t.Fatalf("%d lines, of %d: %q", len(lines), whole, lines)
+	}
+	for range 100 {
+		m, _ = m.Update(tea.KeyMsg{Type: tea.KeyDown})
+	}
+	for _, l := range strings.Split(m.View(), "\n") {
+		if len([]rune(l)) > 40 {
+			t.Errorf("%q is too long", l)
+		}
+	}
+	if s := m.View(); !strings.Contains(s, "waste") {
+		t.Errorf("the end is not shown: %s", s)
+	}
+	if _, quit := m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("q")}); quit == nil || quit() != tea.Quit() {
+		t.Error("q does not end it")
+	}
+}
+
+func TestTopPrintsOnceWhereNobodyLooks(t *testing.T) {
+	dir := recorded(t, 100)
+	for _, flags := range [][]string{{dir}, {"--once", dir}} {
+		code, stdout, stderr := run(t, append([]string{"top"}, flags...)...)
+		if code != 0 || !strings.Contains(stdout, "run r, task of a program, policy adaptive") {
+			t.Errorf("%v: code %d, %q, %q", flags, code, stdout, stderr)
+		}
+	}
+}
