@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -13,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -707,7 +710,7 @@ func TestMemoryIsBoundedWhateverTheOrder(t *testing.T) {
 				return err
 			}
 			rows = rows[:1000]
-			if n := cap(w.pending[0].vals)*4 + cap(w.pending[0].rows)*8 + cap(w.buf); n > 2*tableBytes+2*blockSize {
+			if n := cap(w.pending[0].vals)*4 + cap(w.pending[0].rows)*8; n > 2*tableBytes {
 				t.Fatalf("%d bytes are held", n)
 			}
 		}
@@ -715,5 +718,104 @@ func TestMemoryIsBoundedWhateverTheOrder(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A syncedFile counts bytes and syncs. A sync ends when it gets its result.
+type syncedFile struct {
+	written int
+	syncs   atomic.Int32
+	results chan error
+	closed  bool
+}
+
+func (f *syncedFile) Write(b []byte) (int, error) { f.written += len(b); return len(b), nil }
+func (f *syncedFile) Sync() error                 { f.syncs.Add(1); return <-f.results }
+func (f *syncedFile) Close() error                { f.closed = true; return nil }
+
+func TestALargeFileIsMadeDurableWhileItIsWritten(t *testing.T) {
+	f := &syncedFile{results: make(chan error)}
+	d := &durable{file: f}
+	b := make([]byte, syncEvery/2)
+	for range 6 { // the sync that began with the second does not hold up the others
+		if _, err := d.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan error)
+	go func() { ended <- d.Sync() }()
+	f.results <- nil
+	f.results <- nil
+	if err := <-ended; err != nil || f.syncs.Load() != 2 {
+		t.Errorf("%d syncs, %v; want one while it was written, and one at the end", f.syncs.Load(), err)
+	}
+	if err := d.Close(); err != nil || !f.closed || f.written != 6*len(b) {
+		t.Errorf("%d bytes were written, closed: %v, %v", f.written, f.closed, err)
+	}
+}
+
+// What a sync could not write may be lost without another error.
+func TestAFileOfWhichASyncFailedStaysFailed(t *testing.T) {
+	f := &syncedFile{results: make(chan error, 10)}
+	for range cap(f.results) {
+		f.results <- io.ErrShortWrite
+	}
+	d := &durable{file: f}
+	b := make([]byte, syncEvery)
+	if _, err := d.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{"Sync": d.Sync(), "Sync again": d.Sync(), "Close": d.Close()} {
+		if !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := d.Write(b); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("Write: %v", err)
+	}
+	if f.syncs.Load() != 1 || !f.closed {
+		t.Errorf("%d syncs, closed: %v", f.syncs.Load(), f.closed)
+	}
+}
+
+// A fullWriter takes so many bytes.
+type fullWriter int
+
+func (w *fullWriter) Write(b []byte) (int, error) {
+	if *w -= fullWriter(len(b)); *w < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(b), nil
+}
+
+// A fullStore takes so many bytes of a part.
+type fullStore struct {
+	Store
+	room fullWriter
+}
+
+func (s *fullStore) Create(_ context.Context, _ string, write func(io.Writer) error) error {
+	return write(&s.room)
+}
+
+func TestAPartThatFindsNoRoomEndsItsWriter(t *testing.T) {
+	tables := []Table{{Name: "t", Rows: 1 << 40, Dim: 64, Width: 64, Rule: "add", Init: "zero"}}
+	const rows = 1000
+	after := 0
+	_, err := Write(t.Context(), &fullStore{folder(t), 3 * tableBytes}, ID{1, testAttempt}, 0, tables, func(w *Writer) error {
+		nums, vals := make([]uint64, rows), make([]float32, 64*rows)
+		for i := range uint64(1000) { // 256 MB
+			for j := range nums {
+				nums[j] = rows*i + uint64(j)
+			}
+			if err := w.Write(0, nums, vals); err != nil {
+				return err
+			}
+			after++
+		}
+		return nil
+	})
+	if !errors.Is(err, syscall.ENOSPC) || after > 200 {
+		t.Errorf("%d writes of 256 kB before %v", after, err)
 	}
 }

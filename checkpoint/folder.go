@@ -77,10 +77,11 @@ func (f *Folder) write(ctx context.Context, name string, write func(w io.Writer)
 
 // fill writes a file and makes it durable.
 func (f *Folder) fill(temp string, write func(w io.Writer) error) error {
-	file, err := f.disk.Create(temp)
+	created, err := f.disk.Create(temp)
 	if err != nil {
 		return err
 	}
+	file := &durable{file: created}
 	b := bufio.NewWriterSize(file, 1<<16)
 	err = write(b)
 	if err == nil {
@@ -151,4 +152,62 @@ type disk interface {
 type file interface {
 	io.WriteCloser
 	Sync() error
+}
+
+// A durable file is made durable while it is written, so that little is left to be done at its end.
+type durable struct {
+	file
+	begun int64      // bytes that were written since the last sync began
+	sync  chan error // the end of that one, if it was not seen; nil: it was, or there was none
+	err   error      // of a sync: there is no other one
+}
+
+// A file is made durable each time that so many bytes were written.
+const syncEvery = 32 << 20
+
+// Write begins to make the file durable if enough was written, unless that is still under way.
+func (d *durable) Write(b []byte) (int, error) {
+	n, err := d.file.Write(b)
+	if d.begun += int64(n); err != nil || d.begun < syncEvery {
+		return n, err
+	}
+	if d.sync != nil {
+		select {
+		case d.err = <-d.sync:
+			d.sync = nil
+		default:
+			return n, nil
+		}
+	}
+	if d.err != nil {
+		return n, d.err
+	}
+	d.begun, d.sync = 0, make(chan error, 1)
+	go func(done chan<- error) { done <- d.file.Sync() }(d.sync)
+	return n, nil
+}
+
+// rest waits for the sync that is under way.
+func (d *durable) rest() error {
+	if d.sync != nil {
+		d.err, d.sync = <-d.sync, nil
+	}
+	return d.err
+}
+
+// Sync makes the whole file durable.
+func (d *durable) Sync() error {
+	if err := d.rest(); err != nil {
+		return err
+	}
+	return d.file.Sync()
+}
+
+// Close closes the file, when no sync is under way any more.
+func (d *durable) Close() error {
+	err := d.rest()
+	if cerr := d.file.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }

@@ -10,13 +10,15 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
-// What a Writer holds of each table before it writes blocks, and about how large these are. Small blocks
-// have few rows, so that who restores a part of the rows reads little else.
+// What a Writer holds of each table before it writes blocks, about how large these are, and how many may wait
+// to be written. Small blocks have few rows, so that who restores a part of the rows reads little else.
 const (
 	tableBytes = 4 << 20
 	blockSize  = 256 << 10
+	blocks     = 8
 )
 
 // A Writer writes what one node has of a checkpoint. Its methods may be called by any number of
@@ -29,12 +31,9 @@ type Writer struct {
 	tables []Table
 
 	mu      sync.Mutex // guards what follows
-	out     io.Writer
-	offset  int64
+	out     *blockWriter
 	pending []pending // of each table
-	index   []byte
 	written Contents
-	buf     []byte
 	err     error // the first one: nothing is written after it
 }
 
@@ -55,14 +54,21 @@ func Write(ctx context.Context, s Store, id ID, node int, tables []Table, fill f
 	}
 	name := id.part(node)
 	err := s.Create(ctx, name, func(out io.Writer) error {
-		w.out = out
-		if err := w.put(header()); err != nil {
+		if _, err := out.Write(header()); err != nil {
 			return err
 		}
-		if err := fill(w); err != nil {
+		w.out = writeBlocks(out, headerBytes)
+		err := fill(w)
+		if err == nil {
+			err = w.rest()
+		}
+		if end := w.out.end(); end != nil {
+			err = end // a cause of the other
+		}
+		if err != nil {
 			return err
 		}
-		return w.finish(name)
+		return w.finish(out, name)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint %d: writing %s to %s: %w", id.Number, name, s, err)
@@ -122,13 +128,6 @@ func (w *Writer) Section(name string, b []byte) error {
 	return nil
 }
 
-// put writes bytes of the part. The lock is held, or nobody else has the Writer.
-func (w *Writer) put(b []byte) error {
-	n, err := w.out.Write(b)
-	w.offset += int64(n)
-	return err
-}
-
 // flush writes the pending rows of a table, as blocks.
 func (w *Writer) flush(table int) error {
 	if err := w.ctx.Err(); err != nil {
@@ -166,10 +165,13 @@ func ascending(rows []uint64) []int {
 
 var errTwice = errors.New("a row was written twice")
 
-// block writes a block of the pending rows of a table at some positions.
+// block has a block written of the pending rows of a table at some positions.
 func (w *Writer) block(table int, at []int) error {
 	p, width := &w.pending[table], w.tables[table].Width
-	b := w.buf[:0]
+	b, err := w.out.buffer(int(blockBytes(int64(len(at)), int64(width))))
+	if err != nil {
+		return err
+	}
 	for i, x := range at {
 		if i > 0 && p.rows[x] == p.rows[at[i-1]] {
 			return fmt.Errorf("%w: row %d of table %q", errTwice, p.rows[x], w.tables[table].Name)
@@ -181,19 +183,19 @@ func (w *Writer) block(table int, at []int) error {
 		b = appendFloats(b, p.vals[x*width:(x+1)*width])
 		w.written.Digest.Add(p.hash.of(p.rows[x], b[from:]))
 	}
-	b = append(b, make([]byte, blockBytes(int64(len(at)), int64(width))-int64(len(b)))...)
-	e := entry{
-		offset: uint64(w.offset), first: p.rows[at[0]], last: p.rows[at[len(at)-1]],
-		table: uint32(table), rows: uint32(len(at)), width: uint32(width), sum: sha256.Sum256(b),
+	for len(b)%8 != 0 {
+		b = append(b, 0)
 	}
-	w.index = e.append(w.index)
 	w.written.Rows += uint64(len(at))
-	w.buf = b
-	return w.put(b)
+	w.out.write(entry{
+		first: p.rows[at[0]], last: p.rows[at[len(at)-1]],
+		table: uint32(table), rows: uint32(len(at)), width: uint32(width),
+	}, b)
+	return nil
 }
 
-// finish writes what is pending, and the end of the part.
-func (w *Writer) finish(name string) error {
+// rest has what is pending written.
+func (w *Writer) rest() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range w.pending {
@@ -201,15 +203,95 @@ func (w *Writer) finish(name string) error {
 			w.err = w.flush(i)
 		}
 	}
-	if w.err != nil {
-		return w.err
-	}
-	foot := footer(uint64(w.offset), w.index)
-	if err := w.put(append(w.index, foot...)); err != nil {
+	return w.err
+}
+
+// finish writes the end of the part.
+func (w *Writer) finish(out io.Writer, name string) error {
+	index, offset := w.out.index, w.out.offset
+	foot := footer(uint64(offset), index)
+	if _, err := out.Write(append(index, foot...)); err != nil {
 		return err
 	}
-	w.written.Parts = []Part{{name, w.offset, len(w.index) / entryBytes, w.written.Rows, sum(w.index)}}
+	bytes := offset + int64(len(index)+len(foot))
+	w.written.Parts = []Part{{name, bytes, len(index) / entryBytes, w.written.Rows, sum(index)}}
 	return nil
+}
+
+// A blockWriter writes blocks, in the order in which it gets them, and makes their index: checksums and writing are
+// a goroutine's of its own, so that the next block is made meanwhile. One goroutine at a time calls its methods.
+type blockWriter struct {
+	todo   chan encoded
+	free   chan []byte // buffers that are not in use
+	done   chan struct{}
+	failed atomic.Bool
+
+	// What follows is the goroutine's, until it has ended.
+	out    io.Writer
+	offset int64
+	index  []byte
+	err    error // the first one: nothing is written after it
+}
+
+// An encoded block, and its entry but for offset and checksum.
+type encoded struct {
+	entry
+	b []byte
+}
+
+// writeBlocks begins to write blocks from an offset of a part on. end is to be called.
+func writeBlocks(out io.Writer, offset int64) *blockWriter {
+	w := &blockWriter{out: out, offset: offset, todo: make(chan encoded, blocks), free: make(chan []byte, blocks), done: make(chan struct{})}
+	for range blocks {
+		w.free <- nil
+	}
+	go w.run()
+	return w
+}
+
+func (w *blockWriter) run() {
+	defer close(w.done)
+	for e := range w.todo {
+		if w.err == nil {
+			if w.err = w.put(e); w.err != nil {
+				w.failed.Store(true)
+			}
+		}
+		w.free <- e.b
+	}
+}
+
+func (w *blockWriter) put(e encoded) error {
+	e.offset, e.sum = uint64(w.offset), sha256.Sum256(e.b)
+	w.index = e.append(w.index)
+	n, err := w.out.Write(e.b)
+	w.offset += int64(n)
+	return err
+}
+
+// buffer waits for an empty buffer of so many bytes of capacity. If a block could not be written, it returns an error;
+// end has the cause.
+func (w *blockWriter) buffer(size int) ([]byte, error) {
+	if w.failed.Load() {
+		return nil, errFailed
+	}
+	b := <-w.free
+	if cap(b) < size {
+		b = make([]byte, 0, size)
+	}
+	return b[:0], nil
+}
+
+var errFailed = errors.New("a block could not be written")
+
+// write has a block written, in a buffer of which nothing is kept.
+func (w *blockWriter) write(e entry, b []byte) { w.todo <- encoded{e, b} }
+
+// end waits until all blocks are written.
+func (w *blockWriter) end() error {
+	close(w.todo)
+	<-w.done
+	return w.err
 }
 
 // Commit makes a checkpoint of the pieces of all nodes, by its manifest m, which has all but the

@@ -17,6 +17,9 @@ type Rows struct {
 	Proto *protocol.Config
 	// Hurry reports whether somebody waits for what is handed over, or nobody would use the processors meanwhile.
 	Hurry func() bool
+
+	rows   []uint64 // of slices; their memory is reused
+	floats []float32
 }
 
 // A Sink takes rows of a table: their numbers within it, and for each its value followed by the
@@ -92,8 +95,7 @@ func (r *Rows) slices(table int, keys []godwit.Key, sink Sink) {
 // some hands over those of some keys of a table that are to be saved here.
 func (r *Rows) some(table int, keys []godwit.Key, sink Sink) {
 	first := r.Proto.Model.Key(table, 0)
-	var rows []uint64
-	var floats []float32
+	rows, floats := r.rows[:0], r.floats[:0]
 	for _, k := range keys {
 		r.Set.With(k, func(s *protocol.Shard) {
 			var here bool
@@ -102,6 +104,7 @@ func (r *Rows) some(table int, keys []godwit.Key, sink Sink) {
 			}
 		})
 	}
+	r.rows, r.floats = rows, floats
 	if len(rows) > 0 {
 		sink(table, rows, floats)
 	}
