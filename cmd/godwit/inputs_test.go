@@ -102,7 +102,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train linear --solver newton", cli.WrongUsage, "stochastic and blocks"},
 		{"train linear --solver blocks --factors 2", cli.WrongUsage, "no factors"},
 		{"train linear --rule sgd", cli.WrongUsage, "ftrl or adagrad"},
-		{"train linear --blocks 0", cli.WrongUsage, "--blocks 0"},
+		{"train linear --blocks -1", cli.WrongUsage, "--blocks -1"},
 		{"train linear --hash 99", cli.WrongUsage, "--hash 99"},
 		{"train linear --min-count 0", cli.WrongUsage, "--min-count 0"},
 		{"train linear --min-count 256", cli.WrongUsage, "255"},

@@ -74,7 +74,7 @@ penalty in it) never rises, and the outcome is the same on any number of nodes.`
 		},
 		TrainingFlags: func(g cli.Group) {
 			g.StringVar(&s.Solver, "solver", s.Solver, "`name`: "+task.Stochastic+", "+task.Blocks)
-			g.IntVar(&s.ByBlocks.Blocks, "blocks", s.ByBlocks.Blocks, "`number` of blocks that the features are cut into")
+			g.IntVar(&s.ByBlocks.Blocks, "blocks", s.ByBlocks.Blocks, "`number` of blocks that the features are cut into; 0: as many as the features ask for")
 			g.IntVar(&s.ByBlocks.Delay, "delay", s.ByBlocks.Delay, "`blocks` that may be under way before one's outcome is seen")
 			g.Float32Var(&s.ByBlocks.KKT, "kkt", s.ByBlocks.KKT, "leave out zero weights whose gradient is below this `share` of --l1; 0: none")
 			g.IntVar(&s.ByBlocks.Recheck, "recheck", s.ByBlocks.Recheck, "look at those again every so many `epochs`")

@@ -26,6 +26,13 @@ func newBlocks(t testing.TB, c BlockConfig, data *libsvm.Splits) *Blocks {
 	return task
 }
 
+// byBlocks returns settings that cut blocks, of few features too.
+func byBlocks() BlockConfig {
+	c := DefaultBlockConfig()
+	c.Blocks = manyBlocks
+	return c
+}
+
 // scaled gives the features values of all sizes.
 func scaled(data *libsvm.Splits, seed uint64) *libsvm.Splits {
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -37,8 +44,8 @@ func scaled(data *libsvm.Splits, seed uint64) *libsvm.Splits {
 
 func TestTheObjectiveNeverRisesWhateverTheBlocksDelayAndNodes(t *testing.T) {
 	data := scaled(generated(t, func(s *libsvm.Spec) { s.Examples, s.Features, s.PerExample = 1500, 200, 30 }), 1)
-	for _, x := range []struct{ blocks, delay, nodes int }{{1, 0, 1}, {5, 0, 2}, {7, 2, 3}, {16, 3, 1}, {1000, 0, 2}, {1000, 10000, 2}} {
-		c := DefaultBlockConfig()
+	for _, x := range []struct{ blocks, delay, nodes int }{{0, 0, 1}, {0, 2, 3}, {1, 0, 1}, {5, 0, 2}, {7, 2, 3}, {16, 3, 1}, {1000, 0, 2}, {1000, 10000, 2}} {
+		c := byBlocks()
 		c.Blocks, c.Delay, c.L2 = x.blocks, x.delay, 0.1
 		r, _ := trained[Turn](t, newBlocks(t, c, data), x.nodes, train.Options{Epochs: 12})
 		ls := r[0].Losses
@@ -119,21 +126,32 @@ func TestBlocksEndAtTheMinimumThatASlowTwinFinds(t *testing.T) {
 		s.Examples, s.Features, s.PerExample, s.Relevant = 300, 20, 4, 10
 	})
 	want := minimumOf(data.Train, 2, 0.5)
-	for _, kkt := range []float32{0, 0.9} {
-		c := DefaultBlockConfig()
-		c.Blocks, c.Delay, c.L1, c.L2, c.KKT = 6, 1, 2, 0.5, kkt
-		r, _ := trained[Turn](t, newBlocks(t, c, data), 2, train.Options{Epochs: 200})
-		if got := r[0].Losses[199].Sum; math.Abs(got/want-1) > 1e-4 {
-			t.Errorf("with KKT %v the objective ends at %v, want %v", kkt, got, want)
+	for _, x := range []struct {
+		blocks, passes int
+		kkt            float32
+	}{{6, 200, 0}, {6, 200, 0.9}, {0, 20, 0.9}} {
+		c := byBlocks()
+		c.Blocks, c.Delay, c.L1, c.L2, c.KKT = x.blocks, 1, 2, 0.5, x.kkt
+		r, _ := trained[Turn](t, newBlocks(t, c, data), 2, train.Options{Epochs: x.passes})
+		if got := r[0].Losses[x.passes-1].Sum; math.Abs(got/want-1) > 1e-4 {
+			t.Errorf("%+v: the objective ends at %v, want %v", x, got, want)
 		}
 	}
 }
 
 func TestTheOutcomeIsTheSameOnAnyNumberOfNodes(t *testing.T) {
-	data := generated(t, nil)
+	for _, blocks := range []int{0, manyBlocks} {
+		sameOnNodes(t, blocks)
+	}
+}
+
+func sameOnNodes(t *testing.T, blocks int) {
+	data := generated(t, func(s *libsvm.Spec) { s.Features = 300 })
 	var want Quality
 	for _, nodes := range []int{1, 2, 5} {
-		task := newBlocks(t, DefaultBlockConfig(), data)
+		c := byBlocks()
+		c.Blocks = blocks
+		task := newBlocks(t, c, data)
 		_, envs := trained[Turn](t, task, nodes, train.Options{Epochs: 6})
 		q := evaluatedBy(t, task.model, envs, data.Test)
 		if nodes == 1 {
@@ -167,7 +185,7 @@ func TestAWeightGoesToTheMinimumOfItsParabolaAndPenalty(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	data := generated(t, nil)
 	for range 300 {
-		c := DefaultBlockConfig()
+		c := byBlocks()
 		c.L1, c.L2 = r.Float32()*3, r.Float32()*float32(r.IntN(2))
 		tr := &blockTrainer{task: newBlocks(t, c, data)}
 		p := int32(r.IntN(2) * len(tr.task.used)) // the first feature, or the bias
@@ -193,7 +211,7 @@ func TestAWeightGoesToTheMinimumOfItsParabolaAndPenalty(t *testing.T) {
 			t.Fatalf("weight %v, gradient %v, L1 %v: left out is %v", w, g, l1, left)
 		}
 	}
-	tr := &blockTrainer{task: newBlocks(t, DefaultBlockConfig(), data)}
+	tr := &blockTrainer{task: newBlocks(t, byBlocks(), data)}
 	if to, left := tr.minimum(0, 3, 0, 0); to != 3 || left {
 		t.Errorf("a weight that no example bears on went to %v", to)
 	}
@@ -202,7 +220,7 @@ func TestAWeightGoesToTheMinimumOfItsParabolaAndPenalty(t *testing.T) {
 func TestWeightsThatWillStayZeroAreLeftOutAndLookedAtAgain(t *testing.T) {
 	data := generated(t, nil)
 	pushed := func(kkt float32, recheck int) (keys []int, q Quality) {
-		c := DefaultBlockConfig()
+		c := byBlocks()
 		c.L1, c.KKT, c.Recheck = 10, kkt, recheck
 		task := newBlocks(t, c, data)
 		s := served(t, task.Tables(), 1, 1)
@@ -246,7 +264,7 @@ func TestWeightsThatWillStayZeroAreLeftOutAndLookedAtAgain(t *testing.T) {
 func TestEachPlaceIsInOneBlockOfAboutEqualSize(t *testing.T) {
 	data := generated(t, nil)
 	for _, n := range []int{1, 3, 16, 1 << 16} {
-		c := DefaultBlockConfig()
+		c := byBlocks()
 		c.Blocks = n
 		task := newBlocks(t, c, data)
 		b := task.bounds
@@ -284,7 +302,7 @@ func TestEachPlaceIsInOneBlockOfAboutEqualSize(t *testing.T) {
 // What a worker alone changes comes to it, and to no other.
 func TestAWorkerAnnouncesTheRowsThatItChangesAndOnlyThose(t *testing.T) {
 	data := generated(t, nil)
-	task := newBlocks(t, DefaultBlockConfig(), data)
+	task := newBlocks(t, byBlocks(), data)
 	const workers, epochs = 3, 3
 	s := served(t, task.Tables(), 1, workers)
 	if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: epochs}); err != nil {
@@ -303,7 +321,7 @@ func TestAWorkerAnnouncesTheRowsThatItChangesAndOnlyThose(t *testing.T) {
 // Training goes on from weights that are there.
 func TestASecondRunBeginsWhereTheFirstEnded(t *testing.T) {
 	data := generated(t, nil)
-	task := newBlocks(t, DefaultBlockConfig(), data)
+	task := newBlocks(t, byBlocks(), data)
 	s := served(t, task.Tables(), 1, 2)
 	var last train.Loss
 	for i := range 2 {
@@ -321,10 +339,10 @@ func TestASecondRunBeginsWhereTheFirstEnded(t *testing.T) {
 func TestBlockSettingsOutOfRangeAreNamed(t *testing.T) {
 	nan := float32(math.NaN())
 	for field, change := range map[string]func(*BlockConfig){
-		"Blocks": func(c *BlockConfig) { c.Blocks = 0 }, "Delay": func(c *BlockConfig) { c.Delay = -1 }, "KKT": func(c *BlockConfig) { c.KKT = nan },
+		"Blocks": func(c *BlockConfig) { c.Blocks = -1 }, "Delay": func(c *BlockConfig) { c.Delay = -1 }, "KKT": func(c *BlockConfig) { c.KKT = nan },
 		"Recheck": func(c *BlockConfig) { c.Recheck = 0 }, "L1": func(c *BlockConfig) { c.L1 = nan }, "L2": func(c *BlockConfig) { c.L2 = -1 },
 	} {
-		c := DefaultBlockConfig()
+		c := byBlocks()
 		change(&c)
 		if _, err := NewBlocks(c, generated(t, nil)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("Config.%s ", field)) {
 			t.Errorf("%s: error %v", field, err)
@@ -351,8 +369,8 @@ func (o orderly) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32
 			if m.Table(g).Name != GradientTable {
 				continue
 			}
-			v := make([]float32, gradientDim)
-			if !o.PullIfLocal(m.Key(g, row), v) || v[0] != 0 || v[1] != 0 || v[2] != 0 {
+			v := make([]float32, m.Table(g).Dim)
+			if !o.PullIfLocal(m.Key(g, row), v) || slices.ContainsFunc(v, func(x float32) bool { return x != 0 }) {
 				o.t.Errorf("%v tells weight %d while its gradient is %v", o.ID(), row, v)
 			}
 			o.told.Add(1)
@@ -362,7 +380,15 @@ func (o orderly) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32
 }
 
 func TestAWeightIsToldAfterItsGradientWasCleared(t *testing.T) {
-	task := newBlocks(t, DefaultBlockConfig(), generated(t, nil))
+	for _, blocks := range []int{0, manyBlocks} {
+		toldInOrder(t, blocks)
+	}
+}
+
+func toldInOrder(t *testing.T, blocks int) {
+	c := byBlocks()
+	c.Blocks = blocks
+	task := newBlocks(t, c, generated(t, nil))
 	told := new(atomic.Int64)
 	var ws []godwit.Worker
 	for _, w := range served(t, task.Tables(), 1, 1).Workers(0) {
@@ -398,11 +424,11 @@ func TestFewFeaturesOfManyAreCutLikeAll(t *testing.T) {
 	if !few.Train.Dense() || many.Train.Dense() {
 		t.Fatal("the test is vacuous")
 	}
-	a, err := NewBlocks(DefaultBlockConfig(), few)
+	a, err := NewBlocks(byBlocks(), few)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := NewBlocks(DefaultBlockConfig(), many)
+	b, err := NewBlocks(byBlocks(), many)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -412,5 +438,20 @@ func TestFewFeaturesOfManyAreCutLikeAll(t *testing.T) {
 	part := train.Partition{Index: 1, Count: 2}
 	if x, y := newColumns(a.model, few.Train, part), newColumns(b.model, many.Train, part); !reflect.DeepEqual(x, y) {
 		t.Error("columns differ")
+	}
+}
+
+// One worker takes all weights of a small model to their common minimum; larger ones are cut.
+func TestFewWeightsAreOneBlock(t *testing.T) {
+	few := newBlocks(t, DefaultBlockConfig(), generated(t, func(s *libsvm.Spec) { s.Features = 300 }))
+	if few.blocks() != 1 || few.gradientDim() != gradientDim+few.places() {
+		t.Errorf("%d weights: %d blocks, rows of %d floats", few.places(), few.blocks(), few.gradientDim())
+	}
+	many := newBlocks(t, DefaultBlockConfig(), generated(t, func(s *libsvm.Spec) { s.Features, s.Exponent = 2000, 0 }))
+	if many.places() <= maxWhole {
+		t.Fatal("the test is vacuous")
+	}
+	if many.blocks() < manyBlocks/2 || many.gradientDim() != gradientDim {
+		t.Errorf("%d weights: %d blocks, rows of %d floats", many.places(), many.blocks(), many.gradientDim())
 	}
 }

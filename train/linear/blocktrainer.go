@@ -25,6 +25,7 @@ type blockTrainer struct {
 	keys keys
 	part train.Partition
 	cols *columns
+	m    *matrix // nil, unless all weights are one block with a matrix of curvatures
 
 	// By place: the weight as this worker last followed it, of the places that
 	// its examples have values of.
@@ -64,7 +65,7 @@ type weight struct {
 // The floats of rows.
 const (
 	weightDim   = 2 // value, version; the latter negative if the weight is left out
-	gradientDim = 3 // gradient, curvature, how many workers pushed them
+	gradientDim = 3 // gradient, curvature, how many workers pushed them; then the row of the matrix, if there is one
 )
 
 func (w *weight) take(row []float32) { *w = weight{row[0], max(row[1], -row[1]), row[1] < 0} }
@@ -92,6 +93,9 @@ func newBlockTrainer(t *Blocks, w godwit.Worker, k keys, part train.Partition) (
 		task: t, w: w, keys: k, part: part, cols: c,
 		seen: make([]weight, p), own: make([]weight, p), sharers: t.sharers(part.Count),
 		margin: make([]float64, n), features: make([]int32, n), slope: make([]float64, n), curve: make([]float64, n), met: make([]int, n),
+	}
+	if t.whole {
+		tr.m = newMatrix(t.model, t.data.Train, part)
 	}
 	return tr, tr.announce()
 }
@@ -131,6 +135,12 @@ func (t *blockTrainer) has(p int) bool { return t.cols.starts[p] < t.cols.starts
 // changes. Workers take turns with what cannot be divided evenly.
 func (t *blockTrainer) share(block int) (from, to int) {
 	first, n := t.task.bounds[block], t.task.bounds[block+1]-t.task.bounds[block]
+	if t.task.whole { // its weights change together
+		if t.part.Index > 0 {
+			return first, first
+		}
+		return first, first + n
+	}
 	i := (t.part.Index + block) % t.part.Count
 	return first + n*i/t.part.Count, first + n*(i+1)/t.part.Count
 }
@@ -165,6 +175,7 @@ func (t *blockTrainer) gradientKey(p int32) godwit.Key {
 // at the start of the pass.
 func (t *blockTrainer) Step(ctx context.Context, b *train.Batch[Turn]) (loss train.Loss, err error) {
 	d := b.Data
+	d.all = d.all || t.task.whole
 	delay, last := t.task.cfg.Delay, t.task.blocks()-1
 	t.turn++
 	if d.block == 0 {
@@ -210,6 +221,9 @@ func (t *blockTrainer) begin(ctx context.Context, all bool) error {
 	}
 	t.outcome.block = -1
 	t.prepare(&t.sums, 0, all)
+	if t.task.whole {
+		return nil
+	}
 	clear(t.features)
 	for b := range min(t.task.cfg.Delay, t.task.blocks()) {
 		t.count(b, all, 1)
@@ -392,6 +406,10 @@ func (t *blockTrainer) objective() train.Loss {
 // block that is not left out, and pushes them.
 func (t *blockTrainer) pushGradients(ctx context.Context, d Turn) error {
 	t.ks, t.grads = t.ks[:0], t.grads[:0]
+	if t.task.whole {
+		t.pushMatrix()
+		return t.track(t.w.PushAsync(ctx, t.ks, t.grads))
+	}
 	for p := t.task.bounds[d.block]; p < t.task.bounds[d.block+1]; p++ {
 		if !t.has(p) || !d.all && t.seen[p].out {
 			continue
@@ -446,7 +464,7 @@ func (t *blockTrainer) update(ctx context.Context, d Turn, must int) error {
 	r := &t.sums
 	for r.block <= d.block {
 		if r.h == 0 {
-			if err := t.ask(ctx, r, gradientDim); err != nil {
+			if err := t.ask(ctx, r, t.task.gradientDim()); err != nil {
 				return err
 			}
 			if r.h != 0 && r.block > must {
@@ -467,9 +485,9 @@ func (t *blockTrainer) update(ctx context.Context, d Turn, must int) error {
 		case len(r.places) == 0:
 			r.block++
 		case r.block > must:
-			return t.ask(ctx, r, gradientDim)
+			return t.ask(ctx, r, t.task.gradientDim())
 		default:
-			if err := t.pause(ctx, r, gradientDim); err != nil {
+			if err := t.pause(ctx, r, t.task.gradientDim()); err != nil {
 				return err
 			}
 		}
@@ -480,6 +498,9 @@ func (t *blockTrainer) update(ctx context.Context, d Turn, must int) error {
 // updateComplete takes the weights whose gradients are complete to their minima,
 // and clears the gradients for the next pass.
 func (t *blockTrainer) updateComplete(ctx context.Context, r *read) error {
+	if t.task.whole {
+		return t.updateWhole(ctx, r)
+	}
 	done, left := t.done[:0], 0
 	for i, p := range r.places {
 		sum := r.vals[gradientDim*i : gradientDim*(i+1)]
@@ -503,8 +524,9 @@ func (t *blockTrainer) updateComplete(ctx context.Context, r *read) error {
 func (t *blockTrainer) publish(ctx context.Context, ps []int32) error {
 	t.set, t.to = t.set[:0], t.to[:0]
 	for _, p := range ps {
-		t.set, t.to = append(t.set, t.gradientKey(p)), append(t.to, 0, 0, 0)
+		t.set = append(t.set, t.gradientKey(p))
 	}
+	t.to = append(t.to, make([]float32, len(ps)*t.task.gradientDim())...)
 	if err := t.w.Set(ctx, t.set, t.to); err != nil {
 		return err
 	}
