@@ -283,7 +283,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"node/internal/watch"},
-		ours:  []string{".", "internal/histogram", "internal/preempt", "internal/protocol", "telemetry/trace"},
+		ours:  []string{".", "internal/histogram", "internal/preempt", "internal/protocol", "internal/protocol/intent", "placement", "telemetry/trace"},
 		never: []string{"context", "time", "net", "os"},
 		pure:  true,
 		why:   "who watches changes nothing",

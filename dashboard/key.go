@@ -57,7 +57,7 @@ func (s *Server) key(r *request) (any, error) {
 		return nil, err
 	}
 	lanes := lanesOf(l, state.Header.Nodes, state.To)
-	o := object{"owner": nil, "reigns": reigns(l), "events": len(l.Events), "text": strings.Split(strings.TrimRight(text.String(), "\n"), "\n"), "why": why(l, lanes)}
+	o := object{"owner": nil, "reigns": reigns(l), "events": len(l.Events), "text": strings.Split(strings.TrimRight(text.String(), "\n"), "\n"), "why": why(l, lanes), "decisions": decisionsOf(l)}
 	name(o, int64(k), ix.Name(k), state.Header.Tables)
 	if n := len(l.Reigns); n > 0 && l.Reigns[n-1].To < 0 {
 		o["owner"] = l.Reigns[n-1].Owner
@@ -68,6 +68,19 @@ func (s *Server) key(r *request) (any, error) {
 	}
 	o["nodes"], o["shortened"] = lanes, shortened || len(l.Reigns) > mostEntries
 	return o, nil
+}
+
+// mostDecisions is how many decisions about a key are told.
+const mostDecisions = 100
+
+// decisionsOf returns the last decisions about a key, the last first.
+func decisionsOf(l *trace.Life) []object {
+	list := []object{}
+	for ds := l.Decisions(); len(ds) > 0 && len(list) < mostDecisions; ds = ds[:len(ds)-1] {
+		e := &ds[len(ds)-1]
+		list = append(list, object{"t": seconds(e.Time), "node": e.Node, "text": e.Why()})
+	}
+	return list
 }
 
 func reigns(l *trace.Life) []object {

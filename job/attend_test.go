@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/replay"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/telemetry/record"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
@@ -79,7 +81,11 @@ func TestEveryNodeTracesItsKeys(t *testing.T) {
 			t.Errorf("the names of table %q are %.100q (%v)", x.Name, b, err)
 		}
 	}
-	var made, moves uint64
+	p, err := placement.ByName(tr.Header.Policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made, moves, decided uint64
 	for n := range 2 {
 		err := tr.Events(godwit.NodeID(n), 0, func(e trace.Event) bool {
 			switch e.Kind {
@@ -87,6 +93,11 @@ func TestEveryNodeTracesItsKeys(t *testing.T) {
 				made++
 			case trace.Arrived:
 				moves++
+			case trace.Decided:
+				decided++
+				if err := replay.Check(p, &e); err != nil {
+					t.Error(err)
+				}
 			}
 			return true
 		})
@@ -94,8 +105,8 @@ func TestEveryNodeTracesItsKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if tr.Header.Run != "test" || moves < r.Stats.Moves || made == 0 {
-		t.Errorf("the trace of run %q has %d keys and %d moves, there were at least %d", tr.Header.Run, made, moves, r.Stats.Moves)
+	if tr.Header.Run != "test" || moves < r.Stats.Moves || made == 0 || decided == 0 {
+		t.Errorf("the trace of run %q has %d keys, %d moves and %d decisions, there were at least %d moves", tr.Header.Run, made, moves, decided, r.Stats.Moves)
 	}
 	isRecorded(t, dir, r)
 	_, err = Local(timeout(t), "other", spec, NodeConfig{Trace: dir, TraceKeys: "nothing:1"})

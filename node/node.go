@@ -156,10 +156,15 @@ func (n *Node) build() error {
 		seen = watch.New(n.host.Now, clocks.Furthest)
 	}
 	tracer := watch.NewTracer(n.cfg.Trace, n.self, n.host.Now, clocks.Furthest)
-	if err := n.makeRows(setup, bell, watch.Both(seen, tracer)); err != nil {
+	if err := n.makeRows(setup, bell, watch.Both(seen, tracer), tracer.Decisions()); err != nil {
 		return err
 	}
-	n.planner = planner.New(n.host, n.rows, n.links, n.budget, clocks, n.cfg.Eager)
+	tracer.Asks(n.proto.Policy, n.proto.Hot)
+	var told func() planner.Told
+	if tracer != nil {
+		told = func() planner.Told { return tracer.Means().Decided }
+	}
+	n.planner = planner.New(n.host, n.rows, n.links, n.budget, clocks, n.cfg.Eager, told)
 	questions, answers := scan.NewQuestions(n.host, n.proto, n.links), scan.NewAnswers(n.proto, n.links, bell, n.run.Broke)
 	n.bound = staleness.New(staleness.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Rounds: bell, IDs: ids, Proto: n.proto,
 		Start: tick.First(n.cfg.barriers()), Broken: n.cfg.brokenBound()})
@@ -183,7 +188,7 @@ func (n *Node) build() error {
 }
 
 // makeRows makes the shards, and what the protocol is to know.
-func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, tell func(protocol.Event)) error {
+func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, tell func(protocol.Event), decided func(protocol.Decision)) error {
 	var err error
 	if n.proto, err = n.cfg.protocol(); err != nil {
 		return err
@@ -196,7 +201,7 @@ func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, tell func(protocol.E
 		n.proto.Hot = n.hot.Has
 	}
 	n.proto.SettingUp, n.proto.Misplaced, n.proto.CutShort = setup.Going, n.misplaced, func() { n.cuts.Short() }
-	n.proto.Tell = tell
+	n.proto.Tell, n.proto.Decided = tell, decided
 	n.proto.CutFull = func(full bool) { n.cuts.Full(full) }
 	n.arena.Short = n.outOfMemory
 	alloc := n.arena.Alloc

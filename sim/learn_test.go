@@ -14,11 +14,19 @@ import (
 // home of the key: it pushes, while node 1 does what use does.
 func unannounced(t *testing.T, relaxed bool, steps int, use func(ctx context.Context, w godwit.Worker, key []godwit.Key, v []float32) error) (at [2]node.Stats, hash uint64) {
 	t.Helper()
+	return unannouncedTo(t, "", relaxed, steps, use)
+}
+
+// unannouncedTo is unannounced with a trace in dir; empty: there is none.
+func unannouncedTo(t *testing.T, dir string, relaxed bool, steps int, use func(ctx context.Context, w godwit.Worker, key []godwit.Key, v []float32) error) (at [2]node.Stats, hash uint64) {
+	t.Helper()
 	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 40, Dim: 4, Relaxed: relaxed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(Config{Nodes: 2, Workers: 1, Seed: 1, Model: m, Policy: placement.Adaptive, Network: Network{Latency: 50 * time.Microsecond}, Compute: Compute{Step: 20 * time.Microsecond, Key: 100}})
+	made, closed := writers(t, dir, 2, m, placement.Adaptive)
+	defer closed()
+	c, err := New(Config{Trace: made, Nodes: 2, Workers: 1, Seed: 1, Model: m, Policy: placement.Adaptive, Network: Network{Latency: 50 * time.Microsecond}, Compute: Compute{Step: 20 * time.Microsecond, Key: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ func explainCommand() *cobra.Command {
 		Use:   "explain KEY|NAME --run RUN",
 		Short: "Tell the life of a key in a run that was traced",
 		Long: `Tell who owned a key and when, which nodes had replicas, which announced it, and how often workers
-accessed it where, from what a run wrote with --trace. A key is its number, table:row, or its name, where
+accessed it where, what nodes decided about it last and from which costs and intents, from what a run wrote with --trace. A key is its number, table:row, or its name, where
 the task has names (entities of a graph, words). RUN is the folder of a run, or of --trace if there is one
 run in it; the run may be under way.
 ` + cli.ExitCodes,

@@ -77,6 +77,7 @@
  * @property {string} why
  * @property {string[] | null} text
  * @property {{epoch: number, owner: number, from: number, to: number | null}[] | null} reigns
+ * @property {{t: number, node: number, text: string}[] | null} decisions
  * @property {number} events
  * @property {boolean} shortened
  * @property {KeyNode[] | null} nodes

@@ -26,8 +26,14 @@ func (s *Shard) Missed(out Out, k godwit.Key, push bool, times, cost uint32) {
 	}
 	switch s.learner.Missed(k, push, s.copies(k), times, cost) {
 	case intent.Copy:
-		s.wish(out, k)
+		s.wishing = Wishing{s.learner.Last(), !s.roomForWish(out)}
+		s.tellDecided(Decision{Key: k, Wishing: &s.wishing})
+		if !s.wishing.Full {
+			s.wish(out, k)
+		}
 	case intent.Bid:
+		s.wishing = Wishing{Miss: s.learner.Last()}
+		s.tellDecided(Decision{Key: k, Wishing: &s.wishing})
 		since, pushes := s.learner.TakeBid(k)
 		s.send(out, s.next(k, 0), wire.Record{Kind: wire.Bid, Key: k, Version: since, Seq: pushes})
 	}
@@ -39,11 +45,8 @@ func (s *Shard) copies(k godwit.Key) bool {
 	return s.cfg.relaxed[i] || s.cfg.Broken.CopyStrict
 }
 
-// wish asks for a copy, if there is room for one more.
+// wish asks for a copy.
 func (s *Shard) wish(out Out, k godwit.Key) {
-	if !s.roomForWish(out) {
-		return
-	}
 	s.Stats.Learned++
 	s.learner.Wish(k)
 	s.want(out, k, placement.Copy)
@@ -66,11 +69,12 @@ func (s *Shard) roomForWish(out Out) bool {
 	}
 	for range looks {
 		k := s.learner.Oldest()
-		if saved := s.takeUses(k); saved > 0 {
-			s.learner.Weigh(k, saved, 0)
+		x := s.learner.Worth(k, s.takeUses(k), 0)
+		if x.Needed = true; x.Goes() {
+			s.learner.Weigh(k, &x)
 			continue
 		}
-		s.endWish(out, k)
+		s.giveUp(out, k, &x)
 		return true
 	}
 	return false
@@ -99,9 +103,20 @@ func (s *Shard) exchanged(h *store.Header, r *wire.Record) int {
 
 // weigh takes note that rounds exchanged records of a key. A wish that is not worth that ends.
 func (s *Shard) weigh(out Out, k godwit.Key, records int) {
-	if s.learner.Has(k) && !s.learner.Weigh(k, s.takeUses(k), records) {
-		s.endWish(out, k)
+	if !s.learner.Has(k) {
+		return
 	}
+	x := s.learner.Worth(k, s.takeUses(k), records)
+	if s.learner.Weigh(k, &x); !x.Goes() {
+		s.giveUp(out, k, &x)
+	}
+}
+
+// giveUp ends a wish that is not worth it.
+func (s *Shard) giveUp(out Out, k godwit.Key, x *intent.Worth) {
+	s.ending = *x
+	s.tellDecided(Decision{Key: k, Ending: &s.ending})
+	s.endWish(out, k)
 }
 
 // replicaOf returns the side of a key's replica, nil if none is here.
@@ -141,11 +156,23 @@ func (s *Shard) bid(out Out, from godwit.NodeID, r *wire.Record) {
 	}
 	h := s.st.Header(ref)
 	a := wire.Record{Kind: wire.BidReply, Key: r.Key}
-	if !intent.Wins(r.Version, h.Version, r.Seq) || s.action(h, placement.Move, from) != (placement.Action{Verb: placement.Relocate, To: from}) {
+	if !s.wins(h, from, r) {
 		h.Version = max(h.Version, 1) // 0 is that the bid wins
 		a.Version = h.Version
 	}
 	s.send(out, from, a)
+}
+
+// wins reports whether a bid wins.
+func (s *Shard) wins(h *store.Header, from godwit.NodeID, r *wire.Record) bool {
+	if r.Version == 0 {
+		return false // it only asks for the version
+	}
+	s.placing = Placing{Situation: s.situation(h, placement.Move, from), Bid: true, Since: r.Version, Present: h.Version, Pushes: r.Seq}
+	if intent.Wins(r.Version, h.Version, r.Seq) {
+		s.judge(nil, h)
+	}
+	return s.placed(h).Verb == placement.Relocate
 }
 
 // bidAnswered takes the owner's answer to a bid. A key that was won is asked for, and requests

@@ -16,8 +16,7 @@ func (s *Shard) localize(out Out, h *store.Header, ref store.Ref, r *wire.Record
 		s.reply(out, r, wire.Done, nil)
 		return
 	}
-	a := s.action(h, placement.Move, r.Origin)
-	if a.Verb == placement.Relocate && a.To == r.Origin && s.canMove(out, h, a.To, r.Origin) {
+	if a := s.place(out, h, placement.Move, r.Origin); a.Verb == placement.Relocate {
 		s.move(out, h, ref, a.To)
 		return
 	}

@@ -33,15 +33,6 @@ func (s *Shard) situation(h *store.Header, asked placement.Ask, asker godwit.Nod
 // has moved 4·10⁹ times.
 const lastEpoch = math.MaxUint32
 
-// action returns what the policy decides, or to keep the key if that is not possible.
-func (s *Shard) action(h *store.Header, asked placement.Ask, asker godwit.NodeID) placement.Action {
-	a := s.cfg.Policy.Decide(s.situation(h, asked, asker))
-	if a.Verb == placement.Relocate && (h.Epoch == lastEpoch || s.stays(h) || !s.cfg.mayMove(h.Key, a.To)) {
-		return placement.Action{Verb: placement.Keep}
-	}
-	return a
-}
-
 // interest registers a node that wants a copy, or refuses it, or moves the key, as the
 // policy decides.
 func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
@@ -54,10 +45,10 @@ func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record
 	if r.Kind == wire.Wish {
 		x.marks = wished
 	}
-	switch a := s.action(h, placement.Copy, r.Origin); {
-	case a.Verb == placement.Relocate && s.canMove(out, h, a.To, r.Origin):
+	switch a := s.place(out, h, placement.Copy, r.Origin); a.Verb {
+	case placement.Relocate:
 		s.move(out, h, ref, a.To)
-	case a.Verb == placement.Replicate:
+	case placement.Replicate:
 		s.freshen(out, h, ref, x)
 	default:
 		s.dropHolder(m, r.Origin)
@@ -122,8 +113,7 @@ func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
 		return
 	}
 	if hasSide(h) && s.main(h).holders != 0 {
-		a := s.action(h, placement.Nothing, godwit.NoNode)
-		if a.Verb == placement.Relocate && a.To != s.cfg.Self && s.canMove(out, h, a.To, godwit.NoNode) {
+		if a := s.place(out, h, placement.Nothing, godwit.NoNode); a.Verb == placement.Relocate {
 			s.move(out, h, ref, a.To)
 			return
 		}

@@ -69,6 +69,8 @@ type Config struct {
 	Observe func(k godwit.Key, from, to string)
 	// Tell is told, under the shard's lock, what becomes of keys. It may be nil.
 	Tell func(Event)
+	// Decided is told, under the shard's lock, what was decided about keys, and from what. It may be nil.
+	Decided func(Decision)
 	// Broken switches single rules of the protocol off: tests show with it that they would
 	// notice.
 	Broken Broken
@@ -147,6 +149,9 @@ type Shard struct {
 	rec       wire.Record     // scratch for records to send
 	records   []*wire.Record  // scratch for requests that waited: those that are not in use
 	others    []godwit.NodeID // scratch for a situation
+	placing   Placing         // … for decisions
+	wishing   Wishing         // …
+	ending    intent.Worth    // …
 	travels   []wire.Holder   // scratch for a Transfer
 	learner   intent.Learner  // of intents that nobody announces
 	diff      []float32       // scratch for a difference

@@ -16,6 +16,8 @@ type Event struct {
 	Node  godwit.NodeID // where
 	Peer  godwit.NodeID // the other node that has to do with it; else Node
 	Kind  Kind          // what
+
+	Decision *Decision // of Decided; else nil
 }
 
 // A Kind says what an event is. The numbers are those of the file format, and up to Refused those of
@@ -35,6 +37,8 @@ const (
 	Unwanted   Kind = 9  // … and the last one ended
 	Asked      Kind = 10 // the key or a copy was asked of Peer
 	Refused    Kind = 11 // … and Peer gives neither
+	Decided    Kind = 12 // something was decided, see Decision
+	Input      Kind = 13 // in files only: three numbers of the decision before
 	Accessed   Kind = 16 // N accesses of a worker, since its last such event
 	Missed     Kind = 17 // … N of them were not served at once
 	Owns       Kind = 32 // at the start of a segment: the node has the main copy
@@ -43,7 +47,7 @@ const (
 )
 
 var names = map[Kind]string{Created: "created", Arrived: "arrived", Left: "left", Copied: "copied", Refreshed: "refreshed", DropBegun: "drop begun", Ended: "ended",
-	Wanted: "wanted", Unwanted: "unwanted", Asked: "asked", Refused: "refused", Accessed: "accessed", Missed: "missed", Owns: "owns", Replicates: "replicates", Lost: "lost"}
+	Wanted: "wanted", Unwanted: "unwanted", Asked: "asked", Refused: "refused", Decided: "decided", Input: "input", Accessed: "accessed", Missed: "missed", Owns: "owns", Replicates: "replicates", Lost: "lost"}
 
 // String returns the name of the kind.
 func (k Kind) String() string {
@@ -64,7 +68,8 @@ func (k Kind) counts() bool { return k == Accessed || k == Missed || k == Lost }
 //	byte 0          4         6      7      8           12          16          20
 //	     | key, low | key, hi | kind | peer | time (µs) | clock     | epoch, n  |
 //
-// all little-endian. The time counts from the segment's base.
+// all little-endian. The time counts from the segment's base. A decision is followed by records of kind Input,
+// which have three numbers in the place of time, clock and epoch, and in that of the peer how many more follow.
 const RecordLen = 20
 
 // MaxNodes bounds the nodes of a run that is traced: an event has one byte for a peer.
@@ -83,7 +88,12 @@ func (e *Event) append(b []byte, base int64) []byte {
 	b = append(b, byte(e.Kind), byte(e.Peer))
 	b = binary.LittleEndian.AppendUint32(b, uint32(max(0, e.Time/micro-base)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(e.Clock))
-	return binary.LittleEndian.AppendUint32(b, n)
+	b = binary.LittleEndian.AppendUint32(b, n)
+	if e.Decision != nil {
+		head := len(b) - RecordLen
+		b = appendInputs(b, b[head:head+6], e.Decision)
+	}
+	return b
 }
 
 // keyOf returns the key of a record.

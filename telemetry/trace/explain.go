@@ -32,6 +32,7 @@ func (l *Life) Explain(w io.Writer, h *Header) error {
 	end := l.end()
 	l.explainReigns(&b, end)
 	l.explainNodes(&b, h.Nodes, end)
+	l.explainDecisions(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -180,10 +180,14 @@ func (s *segment) each(wanted func([]byte) bool, yield func(Event) bool) (more b
 	pooled := buffers.Get().(*[]byte)
 	defer buffers.Put(pooled)
 	buf := *pooled
+	var g gatherer
 	for {
 		n, err := io.ReadFull(f, buf)
 		for b := buf[:n]; len(b) >= RecordLen; b = b[RecordLen:] {
-			if wanted(b) && !yield(decode(b, &s.header)) {
+			if Kind(b[6]) != Input && !wanted(b) {
+				continue
+			}
+			if e, ok := g.take(b, &s.header); ok && !yield(e) {
 				return false, nil
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// Version is that of the format. Version 1 is the first.
-const Version = 1
+// Version is that of the format. Version 1 is the first, which has no decisions; it is read, too.
+const Version = 2
 
 const (
 	magic      = "GODWITRC"
@@ -70,8 +70,8 @@ func decodeHeader(b []byte) (h Header, rest []byte, err error) {
 	switch {
 	case len(b) < preamble || string(b[:len(magic)]) != magic:
 		return h, nil, fmt.Errorf("trace: this is no segment of a trace")
-	case binary.LittleEndian.Uint32(b[8:]) != Version:
-		return h, nil, fmt.Errorf("trace: the segment has version %d of the format, this program reads version %d", binary.LittleEndian.Uint32(b[8:]), Version)
+	case binary.LittleEndian.Uint32(b[8:]) < 1 || binary.LittleEndian.Uint32(b[8:]) > Version:
+		return h, nil, fmt.Errorf("trace: the segment has version %d of the format, this program reads versions 1 to %d", binary.LittleEndian.Uint32(b[8:]), Version)
 	}
 	n := int(binary.LittleEndian.Uint32(b[12:]))
 	if n < preamble || n > maxHeader || n > len(b) {
@@ -94,8 +94,11 @@ func Decode(b []byte) (h Header, events []Event, err error) {
 		return h, nil, err
 	}
 	events = make([]Event, 0, len(b)/RecordLen)
+	var g gatherer
 	for ; len(b) >= RecordLen; b = b[RecordLen:] {
-		events = append(events, decode(b, &h))
+		if e, ok := g.take(b, &h); ok {
+			events = append(events, e)
+		}
 	}
 	return h, events, nil
 }

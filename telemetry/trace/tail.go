@@ -31,7 +31,7 @@ func NewTail(dir string, n godwit.NodeID) *Tail {
 }
 
 // Read calls yield for each of the next events, and returns how many there were: 0 where nothing was written since
-// the last call. It reads about 50,000 at the most. An event is valid during the call only. A segment begins with events
+// the last call. Decisions come without what they were decided from; the records of that count as events. It reads about 50,000 at the most. An event is valid during the call only. A segment begins with events
 // Owns and Replicates, of all that the node has, and Header.Segment has become another one.
 func (t *Tail) Read(yield func(*Event)) (n int, err error) {
 	for {
@@ -87,9 +87,10 @@ func (t *Tail) read(yield func(*Event)) (events int, err error) {
 	}
 	b := t.buf[:t.rest+n]
 	for ; len(b) >= RecordLen; b = b[RecordLen:] {
-		e := decode(b, &t.Header)
-		yield(&e)
-		events++
+		if events++; Kind(b[6]) != Input {
+			e := decode(b, &t.Header)
+			yield(&e)
+		}
 	}
 	t.rest = copy(t.buf, b)
 	return events, nil

@@ -109,6 +109,7 @@ class Life {
     this.axis = h("div", { class: "axis", "aria-hidden": "true" });
     this.read = h("p", { class: "read", "aria-live": "polite" });
     this.nodes = h("div", {});
+    this.decided = h("div", {});
     this.tools = h("span", { class: "tools-row" });
     this.picture = new Picture("The key's life: a lane for the owner, and for each node what copy it had, its intents, accesses and the age of its replica. The table below has the same. Plus and minus zoom, arrows move, Escape shows all.", {
       resized: () => this.draw(),
@@ -122,7 +123,8 @@ class Life {
     this.title = h("h2", { class: "key" }, place.subject);
     this.whole = h("button", { type: "button", click: () => this.showAll() }, "Show all");
     const life = card("Life", "drag to see a part of it", [this.whole], this.picture.el, this.axis, this.read, legend());
-    main.append(h("section", { class: "card" }, h("header", {}, this.title, h("div", { class: "tools" }, this.tools)), this.words), life, card("By node", null, [], this.nodes));
+    main.append(h("section", { class: "card" }, h("header", {}, this.title, h("div", { class: "tools" }, this.tools)), this.words), life,
+      card("Decisions", "and from what, the last first", [], this.decided), card("By node", null, [], this.nodes));
     this.newest = new Newest((s) => json("api/key/" + encodeURIComponent(place.subject), this.range(), s), (k) => this.show(k), (err) => this.refused(err));
     this.themed = onTheme(() => this.draw());
     this.newest.want();
@@ -153,9 +155,17 @@ class Life {
     fill(this.tools, h("a", { href: link("affinity", undefined, { keys: key.key }) }, "Affinity"), h("a", { href: link("allocation", undefined, { q: row }) }, "In the allocation"));
     fill(this.words, h("p", {}, key.why), h("details", { class: "small", open: this.words.querySelector("details")?.open ?? false }, h("summary", {}, "All that is known, as godwit explain writes it"),
       h("ul", { class: "key" }, (key.text ?? []).map((t) => h("li", {}, t)))), key.shortened ? h("p", { class: "notes" }, "It has more events than a picture can show: they are thinned out. Drag over a part to see all of it.") : null);
+    this.showDecisions(key);
     this.showNodes(key);
     this.picture.setHeight(laneHeight(key));
     this.draw();
+  }
+
+  /** @param {Key} key */
+  showDecisions(key) {
+    const list = key.decisions ?? [];
+    fill(this.decided, list.length === 0 ? h("p", { class: "empty" }, "None was recorded: no node asked for the key, or the trace is of a version that has none.")
+      : table("What was decided about the key", ["time", "what, and why"], list.map((d) => [moment(d.t, this.app.run.to), h("span", {}, chip(d.node), ` ${d.text}`)])));
   }
 
   /** @param {Key} key */

@@ -33,6 +33,8 @@ type Learner struct {
 	wishes map[godwit.Key]wish
 	order  []godwit.Key // of the wishes, in the order of Oldest
 	hand   int          // in order
+
+	last Miss
 }
 
 // A trace is what is known of a key that is accessed at other nodes. It takes 32 bytes.
@@ -104,19 +106,42 @@ func (l *Learner) Missed(k godwit.Key, push, copies bool, times, cost uint32) Ad
 		return Stay // nobody waits for it, and a copy would hardly be cheaper
 	}
 	t.count(push, times, cost)
+	l.last = Miss{Copies: copies, Asked: t.asked, Known: t.since != 0, Patience: t.patience, Cost: t.cost, Seen: uint32(t.seen), Pulls: t.pulls, Pushes: t.pushes}
+	return l.last.Advice()
+}
+
+// Last returns what the last advice of Missed but Stay was given from.
+func (l *Learner) Last() Miss { return l.last }
+
+// A Miss is what is known of a key when it is accessed at another node.
+type Miss struct {
+	Copies        bool   // the node may have a copy
+	Asked         bool   // there is no answer to a bid yet
+	Known         bool   // a version of the row, since which it is counted
+	Patience      uint8  // the key must earn what it asks for by 1<<Patience times as many accesses
+	Cost          uint32 // of the accesses so far, in that of a key in a message of many
+	Seen          uint32 // accesses that were noticed themselves
+	Pulls, Pushes uint32 // accesses; for bids, since the last one
+}
+
+// Advice returns what to do.
+func (m *Miss) Advice() Advice {
 	switch {
-	case copies:
-		if t.cost >= copyCost<<t.patience && t.seen >= again {
+	case m.Copies:
+		if m.Cost >= copyCost<<m.Patience && m.Seen >= again {
 			return Copy
 		}
-	case t.asked && t.seen < lostBid || 2*t.pulls < t.pushes || t.pushes == 0:
+	case m.Asked && m.Seen < lostBid || 2*m.Pulls < m.Pushes || m.Pushes == 0:
 		// There is an answer to wait for; or the workers push and do not read, and
 		// nobody waits for a push; or they change nothing.
-	case t.since == 0 && t.seen >= firstBid, min(uint32(t.seen), t.pushes) >= leastBid<<t.patience:
+	case !m.Known && m.Seen >= firstBid, min(m.Seen, m.Pushes) >= leastBid<<m.Patience:
 		return Bid
 	}
 	return Stay
 }
+
+// Due returns which cost of accesses earns a copy.
+func (m *Miss) Due() uint32 { return copyCost << m.Patience }
 
 // count adds accesses that were noticed as one.
 func (t *trace) count(push bool, times, cost uint32) {
@@ -197,13 +222,39 @@ func (l *Learner) Has(k godwit.Key) bool {
 // Wishes returns how many there are.
 func (l *Learner) Wishes() int { return len(l.wishes) }
 
-// Weigh takes note that the copy of a key saved some accesses, and that rounds exchanged some
-// records of it. It reports whether the wish goes on.
-func (l *Learner) Weigh(k godwit.Key, saved uint32, records int) bool {
+// A Worth is what it is judged from whether a wish goes on.
+type Worth struct {
+	Credit  int32  // that the copy had
+	Saves   int32  // an access, as the accesses before the copy cost
+	Saved   uint32 // accesses that the copy served since it was judged last
+	Records uint32 // that rounds exchanged for it since
+	Needed  bool   // its place is needed for another
+}
+
+// Left returns the credit that is left.
+func (x *Worth) Left() int32 {
+	return min(x.Credit+x.Saves*int32(min(x.Saved, mostCredit))-roundCost*int32(x.Records), mostCredit)
+}
+
+// Goes reports whether the wish goes on. Where its place is needed, it must have been used.
+func (x *Worth) Goes() bool {
+	if x.Needed {
+		return x.Saved > 0
+	}
+	return x.Left() >= 0
+}
+
+// Worth returns what a wish is worth of which the copy saved some accesses, and rounds exchanged some records.
+func (l *Learner) Worth(k godwit.Key, saved uint32, records int) Worth {
 	w := l.wishes[k]
-	w.credit = min(w.credit+w.saves*int32(min(saved, mostCredit))-roundCost*int32(records), mostCredit)
+	return Worth{Credit: w.credit, Saves: w.saves, Saved: saved, Records: uint32(records)}
+}
+
+// Weigh takes note of that.
+func (l *Learner) Weigh(k godwit.Key, x *Worth) {
+	w := l.wishes[k]
+	w.credit = x.Left()
 	l.wishes[k] = w
-	return w.credit >= 0
 }
 
 // End ends a wish. The key must earn the next one: by more accesses if the copy was not

@@ -63,15 +63,21 @@ func TestACheapPushEarnsNoCopyAndADearOneDoesSooner(t *testing.T) {
 	}
 }
 
+func weigh(l *Learner, k godwit.Key, saved uint32, records int) bool {
+	x := l.Worth(k, saved, records)
+	l.Weigh(k, &x)
+	return x.Goes()
+}
+
 func TestACreditEndsAndIsRenewedByUse(t *testing.T) {
 	var l Learner
 	l.Wish(1)
 	for range firstCredit / roundCost {
-		if !l.Weigh(1, 0, 1) {
+		if !weigh(&l, 1, 0, 1) {
 			t.Fatal("the first credit is shorter than was said")
 		}
 	}
-	if l.Weigh(1, 0, 1) {
+	if weigh(&l, 1, 0, 1) {
 		t.Error("a copy that nobody uses goes on")
 	}
 	l.End(1)
@@ -80,7 +86,7 @@ func TestACreditEndsAndIsRenewedByUse(t *testing.T) {
 	}
 	l.Wish(2)
 	for range 1000 {
-		if !l.Weigh(2, 4, 2) {
+		if !weigh(&l, 2, 4, 2) {
 			t.Fatal("a copy that is used as often as it is worth ends")
 		}
 	}

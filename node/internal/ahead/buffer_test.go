@@ -210,7 +210,8 @@ func TestStepsAreLongIfTheShortestOfSomeIs(t *testing.T) {
 	now, waited := int64(1), int64(0)
 	step := func(took, waits int64, fetches bool) (is, ok bool) {
 		now, waited = now+took+waits, waited+waits
-		return p.stepped(now, waited, long, fetches)
+		at, ok := p.stepped(now, waited, long, fetches)
+		return at.Fetches(), ok
 	}
 	step(0, 0, false)
 	if is, ok := step(long, 5000, false); !is || !ok {

@@ -61,8 +61,9 @@ type Fetcher struct {
 // change most.
 func (f *Fetcher) Begin(c Config, a Asker) {
 	f.Config, f.asker = c, a
-	f.long = c.Long != Never
-	c.Intents.Long(f.long)
+	p := paceOf(0, c.Long, true)
+	f.long = p.Fetches()
+	c.Intents.Steps(p)
 }
 
 // On reports whether the worker's policy has values fetched ahead.
@@ -82,9 +83,9 @@ func (f *Fetcher) Advanced(waited int64) {
 	if !f.On() {
 		return
 	}
-	if long, ok := f.pace.stepped(f.Host.Now(), waited, f.Config.Long, f.long); ok {
-		f.long = long
-		f.Intents.Long(long)
+	if p, ok := f.pace.stepped(f.Host.Now(), waited, f.Config.Long, f.long); ok {
+		f.long = p.Fetches()
+		f.Intents.Steps(p)
 	}
 	clock := f.Clock.Now()
 	f.values.Over(clock, f.over)
@@ -124,6 +125,7 @@ func (f *Fetcher) Announced(keys []godwit.Key, start, end godwit.Clock) (step, o
 		step, other = f.eventual(keys)
 	}
 	if clock := f.Clock.Now(); f.long && start > clock && start <= clock+1+f.values.Depth && len(step) > 0 {
+		f.Intents.Fetched(step)
 		f.fetch(step, start)
 		step = nil
 	}

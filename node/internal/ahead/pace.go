@@ -3,6 +3,8 @@ package ahead
 import (
 	"math"
 	"time"
+
+	"github.com/godwit-ps/godwit/internal/protocol/intent"
 )
 
 // LongStep is from which length of its steps on a worker fetches ahead. It is several times what a value takes to
@@ -26,21 +28,29 @@ type pace struct {
 // paceSteps is over how many steps a worker looks, after the first one.
 const paceSteps = 8
 
-// stepped takes note that a step ends, at a time. It returns whether steps are long, if it has
-// seen enough of them. A worker that fetches goes on until they take half of what long ones take.
-func (p *pace) stepped(now, waited, long int64, fetches bool) (is, ok bool) {
+// stepped takes note that a step ends, at a time. It returns the pace by which the worker goes on to fetch or not, if it has
+// seen enough steps.
+func (p *pace) stepped(now, waited, long int64, fetches bool) (is intent.Pace, ok bool) {
 	first := p.began == 0
 	took := now - p.began - (waited - p.waited)
 	p.began, p.waited = now, waited
 	if first {
 		p.least, p.steps = math.MaxInt64, paceSteps-1 // the next one decides
-		return false, false
+		return is, false
 	}
 	p.least = min(p.least, took)
 	if p.steps++; p.steps < paceSteps {
-		return false, false
+		return is, false
 	}
-	is = p.least >= long || fetches && p.least >= long/2
+	is = paceOf(max(p.least, 1), long, fetches)
 	p.least, p.steps = math.MaxInt64, 0
 	return is, true
+}
+
+// paceOf returns the pace of a worker whose shortest step took so long; 0: it was not measured.
+func paceOf(took, long int64, fetches bool) intent.Pace {
+	if long == Never {
+		long = 0
+	}
+	return intent.Pace{Took: min(took, intent.MostPace), Long: min(long, intent.MostPace), Fetched: fetches}
 }

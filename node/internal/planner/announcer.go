@@ -37,8 +37,11 @@ type Announcer struct {
 		spans []span
 	}
 	held atomic.Int64 // keys in inbox and plans
-	long atomic.Bool  // the worker's steps take long enough for it to fetch values ahead
-	due  struct {     // steps whose values the worker is to fetch
+	pace struct {     // of the worker's steps, whether they take long enough for it to fetch values ahead
+		took atomic.Int64 // twice intent.Pace.Took, and 1 if Fetched
+		long atomic.Int64
+	}
+	due struct { // steps whose values the worker is to fetch
 		preempt.Mutex
 		steps []Step
 	}
@@ -50,6 +53,17 @@ type Announcer struct {
 	recent     intent.Recent // keys of short steps
 	timer      intent.Timer
 	missedSeen uint64
+
+	told struct{ planned, fetched Told } // nil: nobody is; the first is of the planner's goroutine, the other of the worker's
+}
+
+// A Told is told how keys are got, and from what that was decided. It belongs to one goroutine.
+type Told func(keys []godwit.Key, u intent.Use)
+
+func (t Told) tell(keys []godwit.Key, u intent.Use) {
+	if t != nil {
+		t(keys, u)
+	}
 }
 
 // A span is an announced intent.
@@ -105,8 +119,26 @@ func (a *Announcer) count(keys int, ahead godwit.Clock) {
 	s.ahead.Store(s.ahead.Load() + uint64(max(0, ahead)))
 }
 
-// Long is told whether the worker's steps take long enough for it to fetch values ahead.
-func (a *Announcer) Long(long bool) { a.long.Store(long) }
+// Steps is told how long the worker's steps take, by which it fetches values ahead or not.
+func (a *Announcer) Steps(p intent.Pace) {
+	a.pace.long.Store(p.Long) // it does not change
+	fetched := int64(0)
+	if p.Fetched {
+		fetched = 1
+	}
+	a.pace.took.Store(p.Took<<1 | fetched)
+}
+
+// stepsOf returns what Steps was told last.
+func (a *Announcer) stepsOf() intent.Pace {
+	p := a.pace.took.Load()
+	return intent.Pace{Took: p >> 1, Fetched: p&1 != 0, Long: a.pace.long.Load()}
+}
+
+// Fetched is told that the worker, whose steps are long, fetches the values of keys that it announced at once.
+func (a *Announcer) Fetched(keys []godwit.Key) {
+	a.told.fetched.tell(keys, intent.Use{Pace: a.stepsOf(), Step: true, Window: godwit.Clock(a.ahead.Load())})
+}
 
 // hand has the worker fetch the values of a step.
 func (a *Announcer) hand(s Step) {
@@ -165,7 +197,7 @@ func (a *Announcer) file(s span, tenure godwit.Clock) {
 	switch {
 	case !s.step:
 		a.plan.Add(s.keys, s.start, s.end)
-	case a.long.Load():
+	case a.stepsOf().Fetches():
 		a.steps.Add(s.keys, s.start, s.end)
 	default:
 		again, once := a.recent.Part(s.keys, s.start, tenure)

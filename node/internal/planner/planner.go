@@ -35,11 +35,15 @@ type Planner struct {
 }
 
 // New returns the planner of a node whose workers have these clocks. If it is eager, it acts on
-// intents when they are announced, however far ahead.
-func New(h *host.Host, rows *shards.Set, ls *link.Links, budget *host.Budget, clocks tick.Clocks, eager bool) *Planner {
+// intents when they are announced, however far ahead. If told is not nil, each that it returns is told how keys are got.
+func New(h *host.Host, rows *shards.Set, ls *link.Links, budget *host.Budget, clocks tick.Clocks, eager bool, told func() Told) *Planner {
 	p := &Planner{host: h, rows: rows, budget: budget, eager: eager, out: ls.Sender(), bell: host.NewBell()}
 	for i, c := range clocks {
-		p.workers = append(p.workers, newAnnouncer(godwit.WorkerID{Node: ls.Self, Local: i}, c, p.bell))
+		a := newAnnouncer(godwit.WorkerID{Node: ls.Self, Local: i}, c, p.bell)
+		if told != nil {
+			a.told.planned, a.told.fetched = told(), told()
+		}
+		p.workers = append(p.workers, a)
 	}
 	return p
 }
@@ -142,29 +146,33 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	if p.eager {
 		window = eager
 	}
-	want := func(keys []godwit.Key) []godwit.Key {
-		p.order.Sort(p.rows, keys)
-		p.rows.Want(&p.out, p.acted(keys))
-		return keys
-	}
-	wantOnce := func(keys []godwit.Key) []godwit.Key {
-		p.order.Sort(p.rows, keys)
-		return p.rows.WantOnce(&p.out, p.acted(keys))
-	}
 	together := p.together(window)
-	a.plan.DueTogether(clock, window, together, want)
-	if a.long.Load() {
-		hand := func(keys []godwit.Key, at godwit.Clock) bool {
-			p.order.Sort(p.rows, keys)
-			a.hand(Step{keys, at})
-			return false
+	pace := a.stepsOf()
+	begin := func(plan *intent.Plan, step, again bool) {
+		u := intent.Use{Pace: pace, Step: step, Again: again, Tenure: tenure, Window: window}
+		means := u.Means()
+		if means == intent.Fetch {
+			plan.Due(clock, window, func(keys []godwit.Key, at godwit.Clock) bool {
+				p.order.Sort(p.rows, keys)
+				a.told.planned.tell(keys, u)
+				a.hand(Step{keys, at})
+				return false
+			})
+			return
 		}
-		a.steps.Due(clock, window, hand)
-		a.once.Due(clock, window, hand)
-	} else {
-		a.steps.DueTogether(clock, window, together, want)
-		a.once.DueTogether(clock, window, together, wantOnce)
+		plan.DueTogether(clock, window, together, func(keys []godwit.Key) []godwit.Key {
+			p.order.Sort(p.rows, keys)
+			a.told.planned.tell(keys, u)
+			if p.acted(keys); means == intent.AskOnce {
+				return p.rows.WantOnce(&p.out, keys)
+			}
+			p.rows.Want(&p.out, keys)
+			return keys
+		})
 	}
+	begin(&a.plan, false, false)
+	begin(&a.steps, true, true)
+	begin(&a.once, true, false)
 	for _, plan := range []*intent.Plan{&a.plan, &a.steps, &a.once} {
 		plan.Expire(clock, func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) })
 	}

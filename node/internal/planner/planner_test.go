@@ -47,7 +47,7 @@ func deskOf(t *testing.T, policy placement.Policy, eager bool) *desk {
 	rows, err := shards.New(cfg, 1, 4*keys, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
 	clocks := tick.NewClocks(0, 1, 0)
-	d.Planner, d.clock = New(h, rows, ls, host.NewBudget(1, 2), clocks, eager), clocks[0]
+	d.Planner, d.clock = New(h, rows, ls, host.NewBudget(1, 2), clocks, eager, nil), clocks[0]
 	d.Announcer = d.Of(0)
 	for k := godwit.Key(0); k < keys; k++ {
 		home := cfg.Homes.Home(k)

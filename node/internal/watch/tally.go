@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
@@ -16,6 +17,9 @@ type Tracer struct {
 	self  godwit.NodeID
 	now   func() int64
 	clock func() godwit.Clock
+
+	policy placement.Policy // see Asks
+	hot    func(godwit.Key) bool
 }
 
 // NewTracer returns what a node traces by, whose time in nanoseconds and clock these are; nil if to is.
@@ -23,7 +27,7 @@ func NewTracer(to *trace.Writer, self godwit.NodeID, now func() int64, clock fun
 	if to == nil {
 		return nil
 	}
-	return &Tracer{to, self, now, clock}
+	return &Tracer{to: to, self: self, now: now, clock: clock}
 }
 
 // Happened writes what became of a key, if that is traced.

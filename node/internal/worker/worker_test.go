@@ -32,7 +32,7 @@ func group(t *testing.T, workers int, tables ...godwit.Table) *Group {
 	rows, err := shards.New(cfg, workers, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
 	g, err := New(Config{Host: h, Model: cfg.Model, Links: ls, Rows: rows, Ops: operation.New(cfg.Model, 0, workers, host.Usual), Clocks: clocks,
-		Planner: planner.New(h, rows, ls, host.NewBudget(workers, 2), clocks, false), Filters: filtering.New(cfg.Model, 1, false),
+		Planner: planner.New(h, rows, ls, host.NewBudget(workers, 2), clocks, false, nil), Filters: filtering.New(cfg.Model, 1, false),
 		Questions: scan.NewQuestions(h, cfg, ls), Policy: cfg.Policy, Cuts: cut.New(cut.Config{Host: h, Links: ls})})
 	roomtest.Must(t, err)
 	return g
