@@ -107,12 +107,18 @@ func (t *Tracer) Asks(p placement.Policy, hot func(godwit.Key) bool) {
 // Means tells how traced keys are got that a worker announces, whenever that changes. It belongs to one goroutine.
 type Means struct {
 	of   *Tracer
-	last map[godwit.Key]trace.Choice
+	last map[godwit.Key]way
+}
+
+// A way is how a key is got, and whether the worker's steps were measured by then.
+type way struct {
+	done     trace.Choice
+	measured bool
 }
 
 // Means returns one for a goroutine.
 func (t *Tracer) Means() *Means {
-	return &Means{t, map[godwit.Key]trace.Choice{}}
+	return &Means{t, map[godwit.Key]way{}}
 }
 
 // Decided takes note of how keys are got, and from what that was decided.
@@ -134,10 +140,11 @@ func (m *Means) decided(k godwit.Key, u *intent.Use) {
 	if u.Means() != intent.Fetch {
 		done = askOf(t.policy.OnIntent(hot))
 	}
-	if last, ok := m.last[k]; ok && last == done {
+	now := way{done, u.Took > 0}
+	if last, ok := m.last[k]; ok && last == now {
 		return
 	}
-	m.last[k] = done
+	m.last[k] = now
 	t.write(k, 0, t.self, &trace.Decision{Done: done, To: t.self, Planned: &trace.Planned{Step: u.Step, Again: u.Again, Hot: hot, Fetched: u.Fetched,
 		Took: uint32(u.Took), Long: uint32(u.Long), Tenure: clocks(u.Tenure), Window: clocks(u.Window)}})
 }
