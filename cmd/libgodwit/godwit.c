@@ -67,8 +67,16 @@ int32_t godwit_pull(int64_t worker, int32_t table, const int64_t *rows, size_t c
 	return forked ? refuse() : go_pull(worker, table, (int64_t *)rows, count, dst, floats, flags, wait_ms, op);
 }
 
-int32_t godwit_push(int64_t worker, int32_t table, const int64_t *rows, size_t count, const float *vals, size_t floats, float rate, int32_t flags, int32_t wait_ms, uint64_t *op) {
-	return forked ? refuse() : go_push(worker, table, (int64_t *)rows, count, (float *)vals, floats, rate, flags, wait_ms, op);
+int32_t godwit_lookup(int64_t worker, int32_t table, const int64_t *rows, size_t count, const int64_t *where, size_t places, float *dst, size_t floats, int32_t wait_ms, uint64_t *op) {
+	return forked ? refuse() : go_lookup(worker, table, (int64_t *)rows, count, (int64_t *)where, places, dst, floats, wait_ms, op);
+}
+
+int32_t godwit_add(const int64_t *where, size_t places, const float *vals, size_t floats, size_t repeat, size_t stride, int32_t dim, float *sums, size_t room) {
+	return forked ? refuse() : go_add((int64_t *)where, places, (float *)vals, floats, repeat, stride, dim, sums, room);
+}
+
+int32_t godwit_push(int64_t worker, int32_t table, const int64_t *rows, size_t count, const float *vals, size_t floats, float rate, float scale, int32_t flags, int32_t wait_ms, uint64_t *op) {
+	return forked ? refuse() : go_push(worker, table, (int64_t *)rows, count, (float *)vals, floats, rate, scale, flags, wait_ms, op);
 }
 
 int32_t godwit_set(int64_t worker, int32_t table, const int64_t *rows, size_t count, const float *vals, size_t floats, int32_t wait_ms, uint64_t *op) {

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define GODWIT_ABI 3 /* grows when a function changes */
+#define GODWIT_ABI 4 /* grows when a function changes */
 
 enum {
 	GODWIT_OK        = 0,
@@ -94,14 +94,26 @@ int32_t godwit_stats(int64_t cluster, char *text, size_t size, size_t *length);
 int32_t godwit_pull(int64_t worker, int32_t table, const int64_t *rows, size_t count,
                     float *dst, size_t floats, int32_t flags, int32_t wait_ms, uint64_t *op);
 
-/* Hands a vector to the rule of each row. rate is the learning rate for a rule that is rated,
+/* Reads distinct rows, and copies row where[i] of them to the i-th of some places of dst. Rows stand in the order
+ * in which they occur there, as godwit_unique writes them, and where is its inverse. */
+int32_t godwit_lookup(int64_t worker, int32_t table, const int64_t *rows, size_t count,
+                      const int64_t *where, size_t places, float *dst, size_t floats,
+                      int32_t wait_ms, uint64_t *op);
+
+/* Adds the vectors of equal rows: that of the i-th place to vector where[i] of sums, which are as in godwit_lookup. A vector
+ * has dim floats; it begins stride floats after the one before, and is that of repeat places in a row: 1, unless one
+ * vector is that of several. */
+int32_t godwit_add(const int64_t *where, size_t places, const float *vals, size_t floats,
+                   size_t repeat, size_t stride, int32_t dim, float *sums, size_t room);
+
+/* Hands a vector, multiplied by scale, to the rule of each row. rate is the learning rate for a rule that is rated,
  * else 0. flags: GODWIT_SUM pushes the sum of the vectors of equal rows, once;
  * GODWIT_FINITE leaves vectors out that are not finite, and counts them. */
 #define GODWIT_SUM    1
 #define GODWIT_FINITE 2
 int32_t godwit_push(int64_t worker, int32_t table, const int64_t *rows, size_t count,
-                    const float *vals, size_t floats, float rate, int32_t flags,
-                    int32_t wait_ms, uint64_t *op);
+                    const float *vals, size_t floats, float rate, float scale,
+                    int32_t flags, int32_t wait_ms, uint64_t *op);
 
 /* Overwrites rows and resets the state of their rule. */
 int32_t godwit_set(int64_t worker, int32_t table, const int64_t *rows, size_t count,

@@ -184,11 +184,41 @@ func go_pull(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, dst
 	})
 }
 
+//export go_lookup
+func go_lookup(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, where *C.int64_t, places C.size_t, dst *C.float, n C.size_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
+	defer recovered(&code)
+	at, err := longs(where, places)
+	if err != nil {
+		return failed(err)
+	}
+	return onRows(id, op, rows, count, dst, n, func(w *capi.Worker, rows []int64, dst []float32) (uint64, error) {
+		return w.Lookup(int(table), rows, at, dst, wait(ms))
+	})
+}
+
+//export go_add
+func go_add(where *C.int64_t, places C.size_t, vals *C.float, n, repeat, stride C.size_t, dim C.int32_t, sums *C.float, room C.size_t) (code C.int32_t) {
+	defer recovered(&code)
+	at, err := longs(where, places)
+	if err != nil {
+		return failed(err)
+	}
+	from, err := floats(vals, n)
+	if err != nil {
+		return failed(err)
+	}
+	to, err := floats(sums, room)
+	if err != nil {
+		return failed(err)
+	}
+	return failed(capi.Add(at, from, int(repeat), int(stride), int(dim), to))
+}
+
 //export go_push
-func go_push(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, vals *C.float, n C.size_t, rate C.float, flags, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
+func go_push(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, vals *C.float, n C.size_t, rate, scale C.float, flags, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
 	defer recovered(&code)
 	return onRows(id, op, rows, count, vals, n, func(w *capi.Worker, rows []int64, vals []float32) (uint64, error) {
-		return w.Push(int(table), rows, vals, float32(rate), int(flags), wait(ms))
+		return w.Push(int(table), rows, vals, float32(rate), float32(scale), int(flags), wait(ms))
 	})
 }
 

@@ -71,8 +71,8 @@ func TestPushesArriveWholeWhereverRowsAre(t *testing.T) {
 		for i := range nodes {
 			w := worker(t, c, i)
 			rows := []int64{5, 999, 0, 5}
-			done(t, w)(w.Push(0, rows, slices.Repeat([]float32{1}, 16), 0, 0, 0))
-			done(t, w)(w.Push(1, []int64{1, 2, 1}, []float32{1, 1, 1, 2, 2, 2, 3, 3, 3}, 0.5, Sum, 0))
+			done(t, w)(w.Push(0, rows, slices.Repeat([]float32{1}, 16), 0, 1, 0, 0))
+			done(t, w)(w.Push(1, []int64{1, 2, 1}, []float32{1, 1, 1, 2, 2, 2, 3, 3, 3}, 0.5, 1, Sum, 0))
 		}
 		w := worker(t, c, nodes-1)
 		dst := make([]float32, 12)
@@ -115,7 +115,7 @@ func TestCallsThatAreLargerThanWhatMayBeUnderWay(t *testing.T) {
 		keys[i] = int64(i)
 	}
 	vals := slices.Repeat([]float32{3}, rows*dim)
-	done(t, w)(w.Push(0, keys, vals, 0, 0, 0))
+	done(t, w)(w.Push(0, keys, vals, 0, 1, 0, 0))
 	dst := make([]float32, rows*dim)
 	done(t, w)(w.Pull(0, keys, dst, 0, 0))
 	if i := slices.IndexFunc(dst, func(x float32) bool { return x != 3 }); i >= 0 {
@@ -169,9 +169,9 @@ func TestMistakesAreToldByTheirCode(t *testing.T) {
 	_, negative := w.Pull(0, []int64{-1}, four, 0, 0)
 	_, high := w.Pull(1, []int64{500}, four[:3], 0, 0)
 	_, short := w.Pull(0, []int64{1}, four[:3], 0, 0)
-	_, flags := w.Push(0, []int64{1}, four, 0, 4, 0)
-	_, noRate := w.Push(0, []int64{1}, four, 1, 0, 0)
-	_, badRate := w.Push(1, []int64{1}, four[:3], float32(math.NaN()), 0, 0)
+	_, flags := w.Push(0, []int64{1}, four, 0, 1, 4, 0)
+	_, noRate := w.Push(0, []int64{1}, four, 1, 1, 0, 0)
+	_, badRate := w.Push(1, []int64{1}, four[:3], float32(math.NaN()), 1, 0, 0)
 	_, closed := ClusterOf(12345)
 	_, noWorker := c.Worker(1)
 	_, noJSON := Open([]byte("{"))
@@ -211,7 +211,7 @@ func TestVectorsThatAreNotFiniteAreNotPushed(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	rows := []int64{0, 1, 2, 3, 1}
 	vals := []float32{1, 1, 1, nan, 0, 0, 3e38, -3e38, 3e38, 0, inf, 0, 1, 1, 1}
-	done(t, w)(w.Push(1, rows, vals, 1, Sum|Finite, 0))
+	done(t, w)(w.Push(1, rows, vals, 1, 1, Sum|Finite, 0))
 	dst := make([]float32, 12)
 	done(t, w)(w.Pull(1, []int64{0, 1, 2, 3}, dst, 0, 0))
 	if want := []float32{0, 0, 0, 1, 1, 1, -3e38, 3e38, -3e38, 1, 1, 1}; !slices.Equal(dst, want) {
@@ -220,7 +220,7 @@ func TestVectorsThatAreNotFiniteAreNotPushed(t *testing.T) {
 	if s, err := c.Stats(); err != nil || !strings.Contains(string(s), `"not_finite":2`) || !json.Valid(s) {
 		t.Errorf("%s, %v", s, err)
 	}
-	done(t, w)(w.Push(0, []int64{9}, []float32{nan, 1, 1, 1}, 0, Finite, 0))
+	done(t, w)(w.Push(0, []int64{9}, []float32{nan, 1, 1, 1}, 0, 1, Finite, 0))
 	done(t, w)(w.Pull(0, []int64{9}, dst[:4], 0, 0))
 	if dst[0] != 0 || dst[1] != 0 {
 		t.Errorf("the row is %v", dst[:4])

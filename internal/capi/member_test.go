@@ -103,7 +103,7 @@ func trains(t *testing.T, cs []*Cluster, of func(int, string) Member) {
 		rows[i] = int64(i)
 	}
 	for _, c := range cs {
-		done(t, worker(t, c, 0))(worker(t, c, 0).Push(0, rows, slices.Repeat([]float32{1}, 4000), 0, 0, 0))
+		done(t, worker(t, c, 0))(worker(t, c, 0).Push(0, rows, slices.Repeat([]float32{1}, 4000), 0, 1, 0, 0))
 	}
 	dst := make([]float32, 4000)
 	done(t, worker(t, cs[1], 0))(worker(t, cs[1], 0).Pull(0, rows, dst, 0, 0))

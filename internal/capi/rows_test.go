@@ -13,7 +13,7 @@ func TestPartsOfRowsAreReadAndWrittenByThemselves(t *testing.T) {
 		w := worker(t, c, nodes-1)
 		do := done(t, w)
 		rows := []int64{3, 70, 3}
-		do(w.Push(0, []int64{3}, []float32{2, 3}, 0, 0, 0))
+		do(w.Push(0, []int64{3}, []float32{2, 3}, 0, 1, 0, 0))
 		dst := make([]float32, 12)
 		do(w.Read(0, rows, dst[:6], State, 0))
 		if want := []float32{5, 10, 1, 1, 5, 10}; !slices.Equal(dst[:6], want) {
@@ -25,7 +25,7 @@ func TestPartsOfRowsAreReadAndWrittenByThemselves(t *testing.T) {
 		if want := []float32{0, 0, 8, 9, 10, 20, 24, 24, 0, 0, 8, 9}; !slices.Equal(dst, want) {
 			t.Errorf("%d nodes: the rows are %v, want %v", nodes, dst, want)
 		}
-		do(w.Push(0, []int64{70}, []float32{1, 1}, 5, 0, 0))
+		do(w.Push(0, []int64{70}, []float32{1, 1}, 5, 1, 0, 0))
 		do(w.WaitSync(0))
 		do(w.Pull(0, []int64{70}, dst[:2], 0, 0))
 		if want := []float32{9, 19}; !slices.Equal(dst[:2], want) { // 1·5/√(24+1)

@@ -43,7 +43,7 @@ func TestACheckpointIsReadAndBegunFrom(t *testing.T) {
 		must(t, err)
 		wg.Go(func() {
 			w := worker(t, c, 1)
-			done(t, w)(w.Push(0, []int64{int64(i), 50}, []float32{1, 2, 3, 4}, 0.1, 0, 0))
+			done(t, w)(w.Push(0, []int64{int64(i), 50}, []float32{1, 2, 3, 4}, 0.1, 1, 0, 0))
 			done(t, worker(t, c, 0))(worker(t, c, 0).Save(config, []byte{byte(i + 1)}, 0))
 		})
 	}
@@ -121,7 +121,7 @@ func TestCheckpointsOfWhatChanged(t *testing.T) {
 		return r.c.Manifest()
 	}
 	push := func(rows ...int64) {
-		done(t, w)(w.Push(0, rows, slices.Repeat([]float32{1}, 2*len(rows)), 0.1, 0, 0))
+		done(t, w)(w.Push(0, rows, slices.Repeat([]float32{1}, 2*len(rows)), 0.1, 1, 0, 0))
 	}
 	push(all...)
 	if m := save(place, 1); m.Rows != 1000 || len(m.BuildsOn) != 0 {
@@ -156,7 +156,7 @@ func TestCheckpointsOfWhatChanged(t *testing.T) {
 	}
 	other := open(t, Config{Nodes: 1, Seed: 5, Tables: []Table{{Name: "t", Rows: 1000, Dim: 2, Rule: "ratedadagrad(init=1)"}}})
 	o := worker(t, other, 0)
-	done(t, o)(o.Push(0, []int64{1}, []float32{1, 1}, 0.1, 0, 0))
+	done(t, o)(o.Push(0, []int64{1}, []float32{1, 1}, 0.1, 1, 0, 0))
 	done(t, o)(o.Save(fmt.Appendf(nil, `{"place": %q, "number": 6, "keep": 9}`, place), nil, 0))
 	push(12)
 	if m := save(place, 7); m.Rows != 1000 {

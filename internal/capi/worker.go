@@ -25,8 +25,10 @@ type Worker struct {
 	// Of who is in a call.
 	keys   []godwit.Key // scratch
 	vals   []float32    // scratch
+	wide   []float32    // scratch
 	unique []int64      // scratch
 	where  []int64      // scratch
+	first  []int        // scratch
 
 	mu   sync.Mutex
 	last uint64
@@ -138,14 +140,82 @@ func (w *Worker) issuePull(keys []godwit.Key, dst []float32, wait time.Duration,
 // pullOnce pulls the distinct rows and copies each to where it occurs.
 func (w *Worker) pullOnce(t *table, rows []int64, dst []float32, wait time.Duration) (uint64, error) {
 	n := w.distinct(rows)
-	keys, where := w.keysOf(t, w.unique[:n]), w.where
-	var wide []float32
-	if w.alone {
-		wide = w.room(t, n)
-	} else { // the scratch memory may be used again before the operation is over
-		wide, where = make([]float32, n*t.width()), slices.Clone(where)
+	where := w.where
+	if !w.alone { // the scratch memory may be used again before the operation is over
+		where = slices.Clone(where)
 	}
-	return w.issuePull(keys, wide, wait, func() { spread(t, dst, wide, where) })
+	return w.lookup(t, w.unique[:n], where, dst, wait)
+}
+
+// Lookup reads distinct rows and copies each to the places where it occurs: rows[where[i]] to the i-th place of dst.
+// Rows stand in the order in which they occur, as those of Unique do.
+func (w *Worker) Lookup(i int, rows, where []int64, dst []float32, wait time.Duration) (uint64, error) {
+	t, err := w.begin(&pull, i, rows, -1)
+	if err != nil {
+		return 0, err
+	}
+	if len(dst) != len(where)*t.dim {
+		w.leave()
+		return 0, fmt.Errorf("%w: %s: pull: %d floats for %d places of rows of table %q, which has %d floats a row", errLength, w.name, len(dst), len(where), t.name, t.dim)
+	}
+	if err := inOrder(where, len(rows)); err != nil {
+		w.leave()
+		return 0, err
+	}
+	return w.lookup(t, rows, where, dst, wait)
+}
+
+// inOrder checks that so many rows occur at places in the order in which they are numbered, and all of them.
+func inOrder(where []int64, rows int) error {
+	next := int64(0)
+	for i, at := range where {
+		if uint64(at) > uint64(next) {
+			return wrong("place %d has row %d of those that are looked up, before row %d has occurred: want the order of godwit_unique", i, at, next)
+		}
+		if at == next {
+			next++
+		}
+	}
+	if next != int64(rows) {
+		return wrong("of %d rows that are looked up %d occur: want the order of godwit_unique", rows, next)
+	}
+	return nil
+}
+
+// lookup is Lookup of what was checked. The caller is in the worker, which lookup leaves.
+func (w *Worker) lookup(t *table, rows, where []int64, dst []float32, wait time.Duration) (uint64, error) {
+	if w.alone {
+		defer w.leave()
+		return 0, w.lookupParts(t, rows, where, dst)
+	}
+	wide := make([]float32, len(rows)*t.width())
+	return w.issuePull(w.keysOf(t, rows), wide, wait, func() { spread(t, dst, wide, where) })
+}
+
+// lookupParts is lookup of rows that are here, some at a time. A row that occurs again is copied from where it occurred first.
+func (w *Worker) lookupParts(t *table, rows, where []int64, dst []float32) error {
+	width := t.width()
+	w.vals = slices.Grow(w.vals[:0], part*width)[:part*width]
+	w.first = slices.Grow(w.first[:0], len(rows))[:len(rows)]
+	next, place := 0, 0 // row that occurs next, and place
+	for begin := 0; begin < len(rows); begin += part {
+		end := min(begin+part, len(rows))
+		wide := w.vals[:(end-begin)*width]
+		if err := w.w.Pull(context.Background(), w.keysOf(t, rows[begin:end]), wide); err != nil {
+			return err
+		}
+		for ; place < len(where) && int(where[place]) < end; place++ {
+			at, to := int(where[place]), dst[place*t.dim:(place+1)*t.dim]
+			if at < next {
+				copy(to, dst[w.first[at]*t.dim:])
+				continue
+			}
+			w.first[at] = place
+			copy(to, wide[(at-begin)*width:])
+			next++
+		}
+	}
+	return nil
 }
 
 // distinct puts the distinct rows into w.unique, and into w.where which of them each row is.
@@ -203,10 +273,13 @@ func (w *Worker) room(t *table, n int) []float32 {
 	return w.vals
 }
 
-// Push hands the vectors to the rows' rule, with a rate where the rule takes one.
-func (w *Worker) Push(i int, rows []int64, vals []float32, rate float32, flags int, wait time.Duration) (uint64, error) {
+// Push hands the vectors, multiplied by a scale, to the rows' rule, with a rate where the rule takes one.
+func (w *Worker) Push(i int, rows []int64, vals []float32, rate, scale float32, flags int, wait time.Duration) (uint64, error) {
 	if flags&^(Sum|Finite) != 0 {
 		return 0, wrong("%s: push: flags %#x, want some of %#x", w.name, flags, Sum|Finite)
+	}
+	if scale-scale != 0 {
+		return 0, wrong("%s: push: scale %v, want a finite one", w.name, scale)
 	}
 	t, err := w.begin(&push, i, rows, len(vals))
 	if err != nil {
@@ -216,69 +289,118 @@ func (w *Worker) Push(i int, rows []int64, vals []float32, rate float32, flags i
 		w.leave()
 		return 0, wrong("%s: push: rate %v to table %q, want a finite one of at least 0 for a rule that takes a rate, else 0", w.name, rate, t.name)
 	}
-	keys, out := w.gather(t, rows, vals, rate, flags)
+	if flags&Sum != 0 {
+		rows, vals = w.sum(t, rows, vals)
+	}
+	out := pushed{t: t, rate: rate, scale: scale, finite: flags&Finite != 0}
+	if w.alone && out.changes() {
+		defer w.leave()
+		return 0, w.pushParts(&out, rows, vals)
+	}
+	keys, wide := w.gather(&out, rows, vals)
 	if len(keys) == 0 {
 		w.leave()
 		return 0, nil
 	}
-	return w.issue(push, keys, wait, nil, func(ctx context.Context) (godwit.Handle, error) { return w.w.PushAsync(ctx, keys, out) })
+	return w.issue(push, keys, wait, nil, func(ctx context.Context) (godwit.Handle, error) { return w.w.PushAsync(ctx, keys, wide) })
 }
 
-// gather makes of rows and vectors what is pushed: summed, widened and checked as asked for.
-func (w *Worker) gather(t *table, rows []int64, vals []float32, rate float32, flags int) ([]godwit.Key, []float32) {
-	out := vals
-	switch {
-	case flags&Sum != 0:
-		rows, out = w.sum(t, rows, vals, rate)
-	case t.rated:
-		out = w.room(t, len(rows))
-		widen(t, out, vals, rate)
-	case flags&Finite != 0:
-		out = append(w.vals[:0], vals...)
-		w.vals = out
-	}
-	keys := w.keysOf(t, rows)
-	if flags&Finite != 0 {
-		keys, out = w.finite(t, keys, out)
-	}
-	return keys, out
+// A pushed is what is made of vectors before they are pushed.
+type pushed struct {
+	t           *table
+	rate, scale float32
+	finite      bool // leaves out what is not
 }
 
-// sum adds the vectors of equal rows.
-func (w *Worker) sum(t *table, rows []int64, vals []float32, rate float32) ([]int64, []float32) {
-	n, width := w.distinct(rows), t.width()
-	out := w.room(t, n)
-	next := 0
-	for i, at := range w.where {
-		v, sum := vals[i*t.dim:(i+1)*t.dim], out[int(at)*width:][:t.dim]
-		if int(at) < next {
-			vec.Add(sum, v)
-			continue
+func (p *pushed) changes() bool { return p.t.rated || p.finite || p.scale != 1 }
+
+// pushParts pushes to rows that are here, some at a time.
+func (w *Worker) pushParts(p *pushed, rows []int64, vals []float32) error {
+	for len(rows) > 0 {
+		n := min(part, len(rows))
+		keys, out := w.gather(p, rows[:n], vals[:n*p.t.dim])
+		if len(keys) > 0 {
+			if err := w.w.Push(context.Background(), keys, out); err != nil {
+				return err
+			}
 		}
-		copy(sum, v)
-		if next++; t.rated {
-			out[int(at)*width+t.dim] = rate
-		}
+		rows, vals = rows[n:], vals[n*p.t.dim:]
 	}
-	return w.unique[:n], out
+	return nil
 }
 
-// finite takes out, in place, what is not finite.
-func (w *Worker) finite(t *table, keys []godwit.Key, vals []float32) ([]godwit.Key, []float32) {
+// gather makes of rows and vectors what is pushed, in scratch memory if they differ.
+func (w *Worker) gather(p *pushed, rows []int64, vals []float32) ([]godwit.Key, []float32) {
+	t, keys := p.t, w.keysOf(p.t, rows)
+	if !p.changes() {
+		return keys, vals
+	}
 	width, n := t.width(), 0
+	wide := slices.Grow(w.wide[:0], len(rows)*width)[:len(rows)*width]
+	w.wide = wide
 	for i, k := range keys {
-		v := vals[i*width : (i+1)*width]
-		if !isFinite(v) {
+		to := wide[n*width : (n+1)*width]
+		copy(to, vals[i*t.dim:(i+1)*t.dim])
+		if p.scale != 1 {
+			vec.Scale(to[:t.dim], p.scale)
+		}
+		if p.finite && !isFinite(to[:t.dim]) {
 			continue
 		}
-		if n != i {
-			keys[n] = k
-			copy(vals[n*width:], v)
+		if t.rated {
+			to[t.dim] = p.rate
 		}
+		keys[n] = k
 		n++
 	}
 	w.cluster.notFinite.Add(uint64(len(keys) - n))
-	return keys[:n], vals[:n*width]
+	return keys[:n], wide[:n*width]
+}
+
+// sum adds the vectors of equal rows.
+func (w *Worker) sum(t *table, rows []int64, vals []float32) ([]int64, []float32) {
+	n := w.distinct(rows)
+	w.vals = slices.Grow(w.vals[:0], n*t.dim)[:n*t.dim]
+	next := 0
+	for i, at := range w.where {
+		next = addTo(w.vals, int(at), next, vals[i*t.dim:(i+1)*t.dim])
+	}
+	return w.unique[:n], w.vals
+}
+
+// addTo adds a vector to a sum by its number, or is the first of it if that is next. It returns what is next then.
+func addTo(sums []float32, at, next int, v []float32) int {
+	sum := sums[at*len(v) : (at+1)*len(v)]
+	if at < next {
+		vec.Add(sum, v)
+		return next
+	}
+	copy(sum, v)
+	return next + 1
+}
+
+// Add adds vectors of so many floats that belong to equal rows: that of the i-th place to sums[where[i]], in the order of the places.
+// Vectors begin at multiples of stride, and each is that of so many places in a row (repeat). Rows stand in
+// the order in which they occur, as those of Unique do.
+func Add(where []int64, vals []float32, repeat, stride, dim int, sums []float32) error {
+	if dim < 1 || dim >= godwit.MaxDim || repeat < 1 || stride < 0 || len(sums)%max(dim, 1) != 0 || len(where) > maxKeys {
+		return wrong("sums of %d floats in all, of vectors of %d floats, each for %d places, %d floats from one to the next", len(sums), dim, repeat, stride)
+	}
+	if err := inOrder(where, len(sums)/dim); err != nil || len(where) == 0 {
+		return err
+	}
+	if last := (len(where) - 1) / repeat; stride > len(vals) || last*stride+dim > len(vals) {
+		return fmt.Errorf("%w: %d floats of vectors, %d after each other of %d floats, %d from one to the next", errLength, len(vals), last+1, dim, stride)
+	}
+	next, left := 0, repeat
+	for _, at := range where {
+		next = addTo(sums, int(at), next, vals[:dim])
+		if left--; left == 0 {
+			left = repeat
+			vals = vals[min(stride, len(vals)):]
+		}
+	}
+	return nil
 }
 
 // isFinite reports whether all numbers are. If the sum of their squares is, they are; squares
@@ -327,7 +449,7 @@ func (w *Worker) Localize(i int, rows []int64, wait time.Duration) (uint64, erro
 // caller is in the worker, which issue leaves.
 func (w *Worker) issue(what string, keys []godwit.Key, wait time.Duration, end func(), call func(context.Context) (godwit.Handle, error)) (uint64, error) {
 	if !w.w.Unhindered(len(keys)) {
-		w.keys, w.vals = nil, nil // the goroutine's now
+		w.keys, w.vals, w.wide = nil, nil, nil // the goroutine's now
 		return w.beside(what, wait, end, func(ctx context.Context) error {
 			h, err := call(ctx)
 			if err == nil {

@@ -94,6 +94,28 @@ def like(rows: Any, dim: int) -> Any:
     return torch.empty((*rows.shape, dim), dtype=torch.float32)
 
 
+def add(library: Any, where: Any, count: int, grad: Any) -> Any:
+    """Returns the sums of the gradients of equal rows: a matrix of count rows, which a gradient of the shape (*where.shape, dim) has at its places."""
+    import torch
+
+    dim, repeat = grad.shape[-1], 1
+    sums = torch.empty((count, dim), dtype=torch.float32)
+    if not count:
+        return sums
+    if all(s == 0 for s in grad.stride()[:-1]):  # all places have one vector
+        grad, stride = grad[(0,) * (grad.dim() - 1)].contiguous(), 0
+    else:
+        if grad.dim() == 3 and grad.stride() == (dim, 0, 1):  # all of a bag have: the gradient of a sum or mean over them
+            repeat = grad.shape[1]
+        elif not grad.is_contiguous():
+            grad = grad.contiguous()
+        stride = dim
+    # Of what is expanded there are fewer floats in memory than elements.
+    floats = grad.numel() // repeat
+    library.check(library.add(where.data_ptr(), where.numel(), grad.data_ptr(), floats, repeat, stride, dim, sums.data_ptr(), sums.numel()))
+    return sums
+
+
 def unique(library: Any, x: Any) -> tuple[Any, Any]:
     """Returns the distinct rows in order of occurrence, and the position there of each row of x."""
     n = size(x)

@@ -228,6 +228,16 @@ class Worker:
         )
         return self._handle(id, code, op, (rows, out), out)
 
+    def _lookup(self, table: Table, rows: Any, where: Any) -> Any:
+        """Reads distinct rows, and returns for each place the one that is there: of what _buffers.unique has returned, tensors."""
+        _, id = self._of(table)
+        self._settle()
+        out, op = _buffers.like(where, table.dim), ctypes.c_uint64()
+        code = self._library.lookup(
+            id, table._index, rows.data_ptr(), rows.numel(), where.data_ptr(), where.numel(), out.data_ptr(), out.numel(), _lib.SLICE_MS, ctypes.addressof(op)
+        )
+        return self._result(self._handle(id, code, op, (rows, where, out), out))
+
     def _handle(self, id: int, code: int, op: ctypes.c_uint64, keep: tuple[Any, ...], result: Any = None) -> Handle:
         self._library.check(code)
         return Handle(self, id, op.value, keep, result)
@@ -246,27 +256,27 @@ class Worker:
         vectors of equal rows once; without it a row that occurs twice is pushed twice. ``finite`` leaves out what is not finite.
         """
         self._settle()
-        self._result(self._push(table, rows, values, rate, sum, finite, _lib.SLICE_MS))
+        self._result(self._push(table, rows, values, rate, 1.0, sum, finite, _lib.SLICE_MS))
 
     def push_async(self, table: Table, rows: Any, values: Any, *, rate: float = 0.0, sum: bool = False, finite: bool = False) -> Handle:
         """Begins a push. Leave ``rows`` and ``values`` alone until it was waited for."""
         self._settle()
-        return self._push(table, rows, values, rate, sum, finite, 0)
+        return self._push(table, rows, values, rate, 1.0, sum, finite, 0)
 
-    def _push_later(self, table: Table, rows: Any, values: Any, rate: float) -> None:
-        """Pushes the sums of what is finite. It is waited for before the worker's next access, so that this sees it.
+    def _push_later(self, table: Table, rows: Any, values: Any, rate: float, scale: float, sum: bool) -> None:
+        """Pushes what is finite, multiplied by a scale, and the sums of equal rows if they may be. It is waited for before the worker's next access, so that this sees it.
 
         So an optimizer's step waits for no message, and pushes to several tables are under way at a time.
         """
         if any(h.table is table for h in self._later):
             self._settle()
         try:
-            handle = self._push(table, rows, values, rate, True, True, 0)
+            handle = self._push(table, rows, values, rate, scale, sum, True, 0)
         except BusyError:  # by a push that waits for room
             if not self._later:
                 raise
             self._settle()
-            handle = self._push(table, rows, values, rate, True, True, 0)
+            handle = self._push(table, rows, values, rate, scale, sum, True, 0)
         if not handle.done:
             handle.table = table
             self._later.append(handle)
@@ -280,14 +290,14 @@ class Worker:
                 if self._later[0].done:
                     self._later.pop(0)
 
-    def _push(self, table: Table, rows: Any, values: Any, rate: float, sum: bool, finite: bool, ms: int) -> Handle:
+    def _push(self, table: Table, rows: Any, values: Any, rate: float, scale: float, sum: bool, finite: bool, ms: int) -> Handle:
         _, id = self._of(table)
         rows, values = self._both(table, rows, values, "pushed vectors")
         self.cluster._saved = None
         flags = _lib.SUM * bool(sum) | _lib.FINITE * bool(finite)
         op = ctypes.c_uint64()
         code = self._library.push(
-            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), rate, flags, ms, ctypes.addressof(op)
+            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), rate, scale, flags, ms, ctypes.addressof(op)
         )
         return self._handle(id, code, op, (rows, values))
 

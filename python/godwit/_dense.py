@@ -53,6 +53,9 @@ class Dense(Weight):
                 p.grad = place
         return self._memory
 
+    def distinct(self, ids: torch.Tensor) -> bool:
+        return True
+
     @torch.no_grad()
     def spread(self) -> None:
         """Reads the parameters, after a push."""

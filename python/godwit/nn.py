@@ -38,6 +38,16 @@ class Weight(torch.nn.Parameter):
         w.table = table
         return w
 
+    def sparse(self, ids: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        """Returns a gradient of distinct rows."""
+        self.__dict__["_distinct"] = ids
+        return torch.sparse_coo_tensor(ids.unsqueeze(0), values, self.shape, check_invariants=False)
+
+    def distinct(self, ids: torch.Tensor) -> bool:
+        """Reports whether the rows of a gradient are known to be distinct: they are those that backward made last, in the same memory."""
+        last = self.__dict__.get("_distinct")
+        return last is not None and ids.data_ptr() == last.data_ptr() and ids.numel() == last.numel()
+
     def spread(self) -> None:
         """Is called after a step."""
 
@@ -59,7 +69,7 @@ class _Rows(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding: int, device: torch.device) -> torch.Tensor:
-        ctx.shape, ctx.padding = weight.shape, padding
+        ctx.weight, ctx.padding = weight, padding
         ctx.save_for_backward(ids)
         rows = weight.table.cluster.worker.pull(weight.table, ids)
         return rows if device.type == "cpu" else rows.to(device, non_blocking=True)
@@ -72,28 +82,31 @@ class _Rows(torch.autograd.Function):
         if ctx.padding >= 0:
             keep = torch.arange(len(ids)) != ctx.padding
             ids, grad = ids[keep], grad[keep]
-        return torch.sparse_coo_tensor(ids.unsqueeze(0), grad, ctx.shape, check_invariants=False), None, None, None
+        return ctx.weight.sparse(ids, grad), None, None, None
 
 
 class _Lookup(torch.autograd.Function):
-    """The rows of any ids. The gradient has a row for each position that is not padding; equal ones are summed when they are pushed."""
+    """The rows of any ids. The gradient has a row for each distinct id that is not padding: the sum over the positions where it occurs."""
 
     @staticmethod
     def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding_idx: int | None, device: torch.device) -> torch.Tensor:
-        ctx.shape, ctx.padding_idx = weight.shape, padding_idx
-        ctx.save_for_backward(ids)
-        out = weight.table.cluster.worker.pull(weight.table, ids, once=True)
+        table = weight.table
+        distinct, where = _buffers.unique(table.cluster._library, ids)
+        ctx.weight, ctx.padding_idx = weight, padding_idx
+        ctx.save_for_backward(distinct, where)
+        out = table.cluster.worker._lookup(table, distinct, where)
         return out if device.type == "cpu" else out.to(device, non_blocking=True)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
-        (ids,) = ctx.saved_tensors
-        ids, grad = ids.reshape(-1), grad.to("cpu", torch.float32).reshape(-1, ctx.shape[1])
+        weight, (ids, where) = ctx.weight, ctx.saved_tensors
+        grad = _buffers.add(weight.table.cluster._library, where, len(ids), grad.to("cpu", torch.float32))
         if ctx.padding_idx is not None:
             keep = ids != ctx.padding_idx
-            ids, grad = ids[keep], grad[keep]
-        return torch.sparse_coo_tensor(ids.unsqueeze(0), grad, ctx.shape, check_invariants=False), None, None, None
+            if not bool(keep.all()):
+                ids, grad = ids[keep], grad[keep]
+        return weight.sparse(ids, grad), None, None, None
 
 
 def _distinct(input: torch.Tensor, table: Table, padding_idx: int | None, weight: Weight) -> tuple[torch.Tensor, torch.Tensor, int]:

@@ -99,9 +99,8 @@ class Optimizer(torch.optim.Optimizer):
         rate = self._rate(group, state["step"])
         values = grad._values().to(torch.float32)
         scale = (-1.0 if group.get("maximize") else 1.0) / (p.table.cluster.world if self.average else 1)
-        if scale != 1:
-            values = values * scale
-        p.table.cluster.worker._push_later(p.table, grad._indices()[0], values.contiguous(), rate)
+        ids = grad._indices()[0]
+        p.table.cluster.worker._push_later(p.table, ids, values.contiguous(), rate, scale, not p.distinct(ids))
         p.__dict__["_pushed"] = grad
 
     def _kept(self, dim: int) -> dict[str, int]:

@@ -441,3 +441,41 @@ def test_ids_on_a_gpu(on):
     assert out.is_cuda and torch.equal(out.cpu(), theirs(ids_of(0)))
     out.sum().backward()
     opt.step()
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda y, w: y.sum(),
+        lambda y, w: (y.sum(1) * w).sum(),
+        lambda y, w: (y.mean(0) * w[0]).sum(),
+        lambda y, w: (y.transpose(1, 2) * y.transpose(1, 2)).sum(),
+        lambda y, w: y[:, 1:3].sum() + y.sum(2).pow(2).sum(),
+        lambda y, w: y[:0].sum(),
+    ],
+    ids=["expanded", "a bag's", "expanded bags", "transposed", "parts", "zeros"],
+)
+@pytest.mark.parametrize("padding_idx", [None, 3])
+def test_gradients_of_any_strides_are_summed_by_row(on, loss, padding_idx):
+    ours, theirs = both(on, padding_idx=padding_idx)
+    opts = [goptim.Adagrad(ours, lr=0.1), torch.optim.Adagrad(theirs.parameters(), lr=0.1)]
+    g = torch.Generator().manual_seed(3)
+    for i in range(3):
+        ids, w = torch.randint(ROWS, (6, 5), generator=g), torch.randn(6, DIM, generator=g)
+        for m, opt in zip((ours, theirs), opts):
+            opt.zero_grad()
+            for _ in range(1 + (i == 1)):  # a second backward adds to the first
+                loss(m(ids), w).backward()
+            opt.step()
+        assert torch.allclose(ours.weight.grad.coalesce().to_dense(), theirs.weight.grad.coalesce().to_dense(), atol=1e-5)
+    same(ours, theirs)
+
+
+def test_a_gradient_put_in_place_of_that_of_backward_is_pushed_whole(on):
+    ours, theirs = both(on)
+    ids = torch.tensor([4, 5, 4])
+    for m, opt in ((ours, goptim.SGD(ours, lr=0.5)), (theirs, torch.optim.SGD(theirs.parameters(), lr=0.5))):
+        m(ids).sum().backward()
+        m.weight.grad = torch.sparse_coo_tensor(torch.tensor([[7, 7]]), torch.ones(2, DIM), (ROWS, DIM))
+        opt.step()
+    same(ours, theirs)

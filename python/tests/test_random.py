@@ -88,6 +88,12 @@ def test_10000_calls_of_the_library_with_wrong_numbers():
     def rows():  # a count beyond the memory would be a lie that no library can see through
         return r.choice([(here, r.randrange(9)), (0, r.choice(numbers) % 2**63), (0, 0), (here, 2**63)])
 
+    others = np.zeros(64, np.float32)
+    sizes = [0, 1, 2, 2**31, 2**63, 2**64 - 1]
+
+    def apart():  # from what rows returns
+        return r.choice([(others.__array_interface__["data"][0], r.randrange(9)), (0, 0), (0, 3)])
+
     def op_at():
         return r.choice([ctypes.addressof(op), 0])
 
@@ -99,7 +105,7 @@ def test_10000_calls_of_the_library_with_wrong_numbers():
             n, k = r.choice(ids), r.choice([-1, 0, 1, 5])
             codes = {
                 0: lambda: lib.pull(n, k, *rows(), *rows(), k, 0, op_at()),
-                1: lambda: lib.push(n, k, *rows(), *rows(), r.choice([0.0, -1.0, float("nan")]), k, 0, op_at()),
+                1: lambda: lib.push(n, k, *rows(), *rows(), r.choice([0.0, -1.0, float("nan")]), r.choice([1.0, 0.5, float("inf")]), k, 0, op_at()),
                 2: lambda: lib.set(n, k, *rows(), *rows(), 0, op_at()),
                 3: lambda: lib.intent(n, k, *rows(), r.choice(numbers), r.choice(numbers)),
                 4: lambda: lib.localize(n, k, *rows(), 0, op_at()),
@@ -118,7 +124,9 @@ def test_10000_calls_of_the_library_with_wrong_numbers():
                 17: lambda: lib.rows(n, k, *rows(), *rows(), r.choice([0, 1, 2, 3, 4])),
                 18: lambda: lib.checkpoint(*r.choice([(b"", 0), (b"/none", 5), (None, 5)])),
                 19: lambda: lib.describe(n, None, 0, r.choice([0, ctypes.addressof(op)])),
-            }[i % 20]
+                20: lambda: lib.lookup(n, k, *rows(), *rows(), *apart(), 0, op_at()),
+                21: lambda: lib.add(*rows(), *apart(), r.choice(sizes), r.choice(sizes), k, *apart()),
+            }[i % 22]
             code = codes()
             assert code != -9, (SEED, i, lib.error())
             if code < 0:
