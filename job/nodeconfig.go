@@ -52,6 +52,10 @@ type NodeConfig struct {
 	// telemetry/trace) and what it does (package telemetry/record), in a folder of the run's name;
 	// empty: none. TraceKeys says which keys, as trace.ParseKeys reads it.
 	Trace, TraceKeys string
+	// Flight keeps what the process did in its last seconds, and writes it down when a wait exceeds its
+	// bound (package telemetry/flight): beside the trace, or to godwit-flight-RUN of the folder for temporary
+	// files. Errors say where. It costs up to a tenth of the processor time.
+	Flight bool
 	// Attend, if set, is given the node when it has started, and returns who watches it.
 	// It may be called for several nodes, at the same time.
 	Attend func(Attended) (Attendant, error)

@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/telemetry/flight"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
 	"github.com/godwit-ps/godwit/transport"
@@ -33,7 +34,8 @@ type part struct {
 	session coord.Session
 
 	node      *node.Node
-	record    *recorder // of what the node does; nil: none
+	record    *recorder        // of what the node does; nil: none
+	flight    *flight.Recorder // of the process's last seconds; nil: none
 	env       train.Env
 	attendant Attendant     // of the node; nil: none
 	cuts      *cuts.Owner   // nil: there are no checkpoints, and none is evaluated beside training
@@ -68,7 +70,10 @@ func newPart(spec *Spec, cfg *NodeConfig, run string, begin time.Time, t task.Ta
 // of several nodes. The session is left, but not closed. An error that this
 // node has is told to the others.
 func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Listener) (r *Result, err error) {
-	defer func() { p.endDiary(err) }()
+	defer func() {
+		p.endDiary(err)
+		p.flight.Close()
+	}()
 	err = p.open(ctx, nw, l)
 	if err == nil {
 		err = p.work(ctx)
@@ -148,11 +153,14 @@ func (p *part) open(ctx context.Context, nw transport.Network, l transport.Liste
 	if err := p.beginTrace(model); err != nil {
 		return err
 	}
+	if err := p.beginFlight(); err != nil {
+		return err
+	}
 	starting, end := p.starting(ctx)
 	defer end()
 	p.node, err = node.Start(starting, node.Config{
 		Model: model, Policy: policy, Seed: p.spec.Seed, Samplers: p.task.Samplers(), Workers: p.cfg.workers(p.spec),
-		Session: p.session, Network: nw, Listener: l, Run: p.run, Trace: p.record.traceOf(),
+		Session: p.session, Network: nw, Listener: l, Run: p.run, Trace: p.record.traceOf(), Flight: p.flight,
 	})
 	if err != nil {
 		return causeOf(starting, err)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/atomicfile"
+	"github.com/godwit-ps/godwit/telemetry/flight"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 // While a profile is taken, one of so many contended unlocks is sampled, and
@@ -71,4 +73,20 @@ func named(path string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("job: profile %s: %w", path, err)
+}
+
+// beginFlight begins to keep what the process did in its last seconds, if that is wanted. What is
+// written goes beside the node's trace, or to a folder for temporary files.
+func (p *part) beginFlight() (err error) {
+	if !p.cfg.Flight {
+		return nil
+	}
+	dir := filepath.Join(os.TempDir(), "godwit-flight-"+p.run)
+	if p.cfg.Trace != "" {
+		dir = filepath.Join(p.cfg.Trace, p.run)
+	}
+	if p.flight, err = flight.Start(trace.NodeDir(dir, p.session.Self())); err != nil {
+		return fmt.Errorf("job: %w", err)
+	}
+	return nil
 }

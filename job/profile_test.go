@@ -2,10 +2,12 @@ package job
 
 import (
 	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/trace"
 	"strings"
 	"testing"
 )
@@ -85,5 +87,23 @@ func TestOneProfileOfAProcessIsTakenAtATime(t *testing.T) {
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 4 {
 		t.Errorf("the folder holds %v, %v, want the four files of the first", files, err)
+	}
+}
+
+// Where that is asked for, the runtime records what the process does, from before the node starts until after it
+// has ended: also a start that fails may have waited too long.
+func TestTheLastSecondsOfAProcessAreKeptWhereThatIsWanted(t *testing.T) {
+	recorded := false
+	attend := func(a Attended) (Attendant, error) {
+		recorded = trace.IsEnabled()
+		return nil, errors.New("for the test")
+	}
+	for _, want := range []bool{false, true} {
+		if _, err := Local(timeout(t), "test", tiny(1), NodeConfig{Flight: want, Attend: attend}); err == nil || recorded != want {
+			t.Errorf("wanted %v: recorded %v, %v", want, recorded, err)
+		}
+		if trace.IsEnabled() {
+			t.Error("when the run is over, the runtime records")
+		}
 	}
 }

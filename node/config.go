@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/telemetry/flight"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 	"github.com/godwit-ps/godwit/transport"
 )
@@ -48,6 +49,11 @@ type Config struct {
 	// Trace writes what becomes of keys that it traces; nil: none. Its times count from about the
 	// start of the node. The node does not close it.
 	Trace *trace.Writer
+
+	// Flight writes down what the process did in its last seconds when a call's wait ended by the deadline
+	// of its context, or the run because a node was lost; nil: nothing is recorded. The errors say
+	// where. The node does not close it.
+	Flight *flight.Recorder
 
 	// Virtual, if set, makes the node one of a simulation.
 	Virtual *virtual.Options

@@ -102,6 +102,9 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	members := cfg.Session.Members()
 	n := &Node{cfg: cfg, self: cfg.Session.Self(),
 		host: host.New(cfg.world()), budget: host.NewBudget(cfg.Workers, len(members))}
+	if cfg.Flight != nil {
+		n.host.Record(cfg.Flight.Write)
+	}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
 	}
@@ -153,10 +156,10 @@ func (n *Node) build() error {
 	setup := tick.NewSetup(clocks)
 	var seen *watch.Watch
 	if !n.links.Alone() {
-		seen = watch.New(n.host.Now, clocks.Furthest)
+		seen = watch.New(n.cfg.Model, n.host.Now, clocks.Furthest)
 	}
 	tracer := watch.NewTracer(n.cfg.Trace, n.self, n.host.Now, clocks.Furthest)
-	if err := n.makeRows(setup, bell, watch.Both(seen, tracer), tracer.Decisions()); err != nil {
+	if err := n.makeRows(setup, bell, seen.With(tracer), tracer.Decisions()); err != nil {
 		return err
 	}
 	tracer.Asks(n.proto.Policy, n.proto.Hot)
@@ -286,7 +289,7 @@ func (n *Node) hold(ctx context.Context, keys iter.Seq[godwit.Key]) error {
 			out.Records = 0
 			out.Flush()
 			if ctx.Err() != nil {
-				return fmt.Errorf("node: asking for replicas: %w", context.Cause(ctx))
+				return fmt.Errorf("node: asking for replicas: %w", n.host.Late(ctx, context.Cause(ctx)))
 			}
 		}
 	}
@@ -359,7 +362,7 @@ func (n *Node) Close(ctx context.Context) error {
 		if n.Err() == nil && !n.links.Alone() {
 			err = n.workers.Flush(ctx)
 			if e := n.run.Leave(ctx, n.cfg.Session.Barrier, n.cfg.Session.Lease()); err == nil {
-				err = e
+				err = n.host.Late(ctx, e)
 			}
 		}
 		n.run.Close()

@@ -22,6 +22,10 @@ func (n *Node) Snapshot() telemetry.Snapshot {
 	for c, w := range did.Waits {
 		s.Waits = append(s.Waits, telemetry.Wait{For: watch.Cause(c).String(), N: w.N, Time: time.Duration(w.Nanos)})
 	}
+	for i, t := range did.Tables {
+		s.Tables = append(s.Tables, telemetry.Table{Name: n.cfg.Model.Table(i).Name, Main: t.Local, Replica: t.Replica, Missing: t.Elsewhere,
+			Moves: t.Moves, Copies: t.Copies, Drops: t.Drops, Refreshes: t.Refreshes})
+	}
 	totals, memory := n.rows.Did()
 	s.Leads = tell(totals.Leads)
 	s.Memory = []telemetry.Memory{{For: "rows", Bytes: memory.Rows}, {For: "sides", Bytes: memory.Sides}, {For: "hints", Bytes: memory.Hints},

@@ -45,6 +45,10 @@ func TestASnapshotTellsWasteWaitsAndLatencies(t *testing.T) {
 	if i := waitFor(&s, "answers"); s.Waits[i].N == 0 || s.Waits[i].Time == 0 || s.Waits[i].Time != n.Stats().Waited {
 		t.Errorf("waits %+v, in all %v", s.Waits, n.Stats().Waited)
 	}
+	st := n.Stats()
+	if len(s.Tables) != 1 || s.Tables[0].Main != st.Local || s.Tables[0].Missing < 1<<10 || s.Tables[0].Main+s.Tables[0].Replica+s.Tables[0].Missing != 3<<10 || s.Tables[0].Moves != st.Moves || s.Tables[0].Copies != st.Copies {
+		t.Errorf("tables %+v; %+v", s.Tables, st)
+	}
 	bytes := uint64(0)
 	for _, k := range s.Sent {
 		bytes += k.Bytes

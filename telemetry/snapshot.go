@@ -8,10 +8,11 @@ import (
 
 // A Snapshot is what a node did since it began, and what it has under way. Counters only grow.
 type Snapshot struct {
-	Node  godwit.NodeID // whose it is
-	Peers []Peer        // the other nodes
-	Waits []Wait        // of workers, by cause
-	Sent  []Sent        // records by their kind
+	Node   godwit.NodeID // whose it is
+	Peers  []Peer        // the other nodes
+	Waits  []Wait        // of workers, by cause
+	Sent   []Sent        // records by their kind
+	Tables []Table       // those of the model
 
 	Latency Histogram // µs of operations that waited for several peers, or for a key on its way here
 	Leads   Histogram // µs from asking for a key to its arrival
@@ -53,6 +54,15 @@ type Peer struct {
 	Bytes, Frames uint64        // sent
 	Plain         uint64        // bytes before compression
 	Queued        int           // bytes that have not left
+}
+
+// A Table is what the node's workers accessed of a table, and what became of its keys at the node.
+type Table struct {
+	Name                   string // of the table
+	Main, Replica, Missing uint64 // keys that were accessed: at the main copy, at a replica, and not here
+	Moves                  uint64 // keys that moved here
+	Copies, Drops          uint64 // replicas that were set up, and that ended
+	Refreshes              uint64 // rows that came for replicas
 }
 
 // A Wait is how often the workers waited for something, and how long.

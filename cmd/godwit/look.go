@@ -23,6 +23,7 @@ type look struct {
 	Live     bool               `json:"live"`
 	Progress string             `json:"progress"` // epochs, loss and metric, in words
 	Nodes    []nodeLook         `json:"nodes"`
+	Whole    []record.Whole     `json:"whole"`  // tables, all nodes together
 	Tables   []record.Table     `json:"tables"` // of traced keys, all nodes together
 	Hot      []keyLook          `json:"hot"`
 	Waste    map[string]float64 `json:"waste"` // shares of 1
@@ -137,6 +138,19 @@ func progress(r *record.Run) string {
 }
 
 func (l *look) tables(s *record.Sample) {
+	for i, t := range s.Whole {
+		if i == len(l.Whole) {
+			l.Whole = append(l.Whole, record.Whole{Name: t.Name})
+		}
+		x := &l.Whole[i]
+		x.Main += t.Main
+		x.Replica += t.Replica
+		x.Missing += t.Missing
+		x.Moves += t.Moves
+		x.Copies += t.Copies
+		x.Drops += t.Drops
+		x.Refreshes += t.Refreshes
+	}
 	for _, t := range s.Tables {
 		i := slices.IndexFunc(l.Tables, func(o record.Table) bool { return o.Name == t.Name })
 		if i < 0 {
@@ -205,6 +219,7 @@ func (l *look) String() string {
 		fmt.Fprintf(&b, "%s: %s\n  advice: %s\n\n", f.Ill, f.Text, f.Advice)
 	}
 	l.writeNodes(&b)
+	l.writeTables(&b)
 	l.writeKeys(&b)
 	var waste []string
 	for _, name := range []string{"refreshes unread", "replicas dropped unread", "intents unused"} {
@@ -230,6 +245,21 @@ func (l *look) writeNodes(b *strings.Builder) {
 		}
 		fmt.Fprintf(t, "%d\t%.0f\t%.0f %%\t%.0f %%\t%.0f %%\t%.0f %%\t%.0f %%\t%.0f %%\t%.2f\t%.0f MB\t%.2f MB\t%.1f %%\t%d\t%d\t\n", n.Node, n.Items, 100*n.Compute, 100*n.Waits["answers"], 100*n.Waits["barrier"], 100*others,
 			100*n.Server, 100*n.GC, n.Processor, float64(n.Memory)/1e6, n.Sent/1e6, 100*n.Local, n.Owned, n.Replicas)
+	}
+	_ = t.Flush() // a Builder takes everything
+}
+
+func (l *look) writeTables(b *strings.Builder) {
+	if len(l.Whole) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "table\taccesses\tmain\treplica\tmissing\tmoves\treplicas\tdropped\trefreshes\t")
+	for _, x := range l.Whole {
+		all := x.Main + x.Replica + x.Missing
+		share := func(n uint64) float64 { return 100 * float64(n) / float64(max(1, all)) }
+		fmt.Fprintf(t, "%s\t%d\t%.1f %%\t%.1f %%\t%.1f %%\t%d\t%d\t%d\t%d\t\n", printable(x.Name), all, share(x.Main), share(x.Replica), share(x.Missing), x.Moves, x.Copies, x.Drops, x.Refreshes)
 	}
 	_ = t.Flush() // a Builder takes everything
 }

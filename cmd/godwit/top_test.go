@@ -19,6 +19,7 @@ func looked() *record.Run {
 		for second := range int64(20) {
 			s := record.Sample{Time: second * 1e9, Items: second * 1000, Steps: second, SentBytes: uint64(second) * 3e6,
 				Waits:  []record.Wait{{For: "barrier", Time: second * 5e8}},
+				Whole:  []record.Whole{{Name: "entity", Main: 60, Replica: 30, Missing: 10, Moves: 5, Copies: 4, Drops: 3, Refreshes: 2}},
 				Tables: []record.Table{{Name: "entity", Use: trace.Use{Accesses: 100, Missed: 25}}}, Hot: []trace.KeyUse{{Key: 7, Use: trace.Use{Accesses: 50}}},
 				Waste: record.Waste{Refreshes: 10, Unread: 4}}
 			if i == 2 {
@@ -34,7 +35,7 @@ func looked() *record.Run {
 
 func TestTopShowsNodesKeysWasteAndTheIll(t *testing.T) {
 	text := lookAt(looked()).String()
-	for _, want := range []string{"task kge, policy adaptive", "epoch 3/15, loss 1.5000", "slow node: node 2 runs at 50 %", "1000     75 %      0 %     25 %", "3.00 MB", "table entity       300  25.0 %", "key 7       150", "refreshes unread 40 %"} {
+	for _, want := range []string{"task kge, policy adaptive", "epoch 3/15, loss 1.5000", "slow node: node 2 runs at 50 %", "1000     75 %      0 %     25 %", "3.00 MB", "entity       300  60.0 %   30.0 %   10.0 %     15        12        9          6", "table entity       300  25.0 %", "key 7       150", "refreshes unread 40 %"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

@@ -2,7 +2,11 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
+
+	"github.com/godwit-ps/godwit"
 )
 
 // A Host is what a node lives in: its world, and its own life. Any goroutine may use
@@ -14,6 +18,8 @@ type Host struct {
 	life context.Context    // … which ends then, and
 	die  context.CancelFunc // … with it what they wait for elsewhere
 
+	recording func() string // writes down what the process did, and says where; nil: nothing is recorded
+
 	once sync.Once
 	done chan struct{} // closed when the node failed or was closed
 	err  error         // set before done is closed
@@ -24,6 +30,38 @@ func New(w World) *Host {
 	h := &Host{World: w, stop: make(chan struct{}), done: make(chan struct{})}
 	h.life, h.die = context.WithCancel(context.Background())
 	return h
+}
+
+// Record has errors of waits that took too long say where is written what the process did meanwhile:
+// write does that and returns the path, "" if there is none. It is called before the node begins.
+func (h *Host) Record(write func() string) { h.recording = write }
+
+// Late returns err of a wait under a context. If the deadline of that has passed, it says where is
+// recorded what the process did meanwhile, if that is.
+func (h *Host) Late(ctx context.Context, err error) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return err
+	}
+	return h.recorded(err)
+}
+
+// Lost is Late of a run that is over. Of other causes than that a node was lost, it says nothing more.
+func (h *Host) Lost(err error) error {
+	if !errors.Is(err, godwit.ErrPeerLost) {
+		return err
+	}
+	return h.recorded(err)
+}
+
+func (h *Host) recorded(err error) error {
+	if h.recording == nil || err == nil {
+		return err
+	}
+	path := h.recording()
+	if path == "" {
+		return err
+	}
+	return fmt.Errorf("%w (for what this process did meanwhile: go tool trace %s)", err, path)
 }
 
 // Done is closed when the run is over for the node: it failed or was closed.

@@ -3,6 +3,7 @@ package metrics
 import (
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,6 +21,7 @@ type Node interface {
 type collector struct {
 	node   Node
 	labels prometheus.Labels // of all metrics
+	policy string            // of the run
 }
 
 // Describe sends nothing: which labels there are is known when there is a snapshot.
@@ -33,6 +35,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	o.waits(&s, &x)
 	o.peers(&s, &x)
 	o.holdings(&s, &x)
+	o.tables(x.Tables, c.policy)
 	o.waste(&x.Waste)
 }
 
@@ -156,6 +159,42 @@ func (o output) holdings(s *node.Stats, x *telemetry.Snapshot) {
 	o.gauge("keys", "Keys that are here, by their copy.", float64(s.Replicas), "copy", "replica")
 	for _, m := range x.Memory {
 		o.gauge("memory_bytes", "Memory off the Go heap, and beside it, by what it is for.", float64(m.Bytes), "for", m.For)
+	}
+}
+
+// mostTables is of how many tables metrics are told one by one. What is beyond is told as one of the name others,
+// so that the number of series stays bounded.
+const (
+	mostTables = 128
+	others     = "(others)"
+)
+
+func (o output) tables(ts []telemetry.Table, policy string) {
+	if len(ts) > mostTables {
+		rest := telemetry.Table{Name: others}
+		for _, t := range ts[mostTables-1:] {
+			rest.Main += t.Main
+			rest.Replica += t.Replica
+			rest.Missing += t.Missing
+			rest.Moves += t.Moves
+			rest.Copies += t.Copies
+			rest.Drops += t.Drops
+			rest.Refreshes += t.Refreshes
+		}
+		ts = append(ts[:mostTables-1:mostTables-1], rest)
+	}
+	for _, t := range ts {
+		if !utf8.ValidString(t.Name) {
+			t.Name = strconv.Quote(t.Name)
+		}
+		of := []string{"table", t.Name, "policy", policy}
+		for place, n := range map[string]uint64{"main": t.Main, "replica": t.Replica, "missing": t.Missing} {
+			o.counter("table_accesses_total", "Keys of pulls and pushes of a table, by where they were: the main copy or a replica here, or missing: fetched ahead, waited for or asked for.", float64(n), append(of[:4:4], "place", place)...)
+		}
+		o.counter("table_moves_total", "Keys of a table that moved to this node.", float64(t.Moves), of...)
+		o.counter("table_replicas_set_up_total", "Replicas of a table's keys that were set up at this node.", float64(t.Copies), of...)
+		o.counter("table_replicas_dropped_total", "Replicas of a table's keys that this node gave up.", float64(t.Drops), of...)
+		o.counter("table_refreshes_total", "Rows that came for replicas of a table's keys.", float64(t.Refreshes), of...)
 	}
 }
 

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -96,7 +97,7 @@ func TestANodeServesItsMetricsAndItsHealth(t *testing.T) {
 	expect("/readyz", 200, "ok")
 	expect("/debug/pprof/", 404, "")
 	for _, line := range []string{`godwit_node_info{node="1",policy="adaptive",run="r",version="v"} 1`, `godwit_sent_bytes_total{node="1",peer="0",run="r"} `,
-		`godwit_wait_seconds_total{cause="answers",node="1",run="r"} `, `godwit_remote_latency_seconds_count{node="1",peer="several",run="r"} `, `go_gc_duration_seconds_count{node="1",run="r"}`} {
+		`godwit_table_accesses_total{node="1",place="main",policy="adaptive",run="r",table="t"} `, `godwit_wait_seconds_total{cause="answers",node="1",run="r"} `, `godwit_remote_latency_seconds_count{node="1",peer="several",run="r"} `, `go_gc_duration_seconds_count{node="1",run="r"}`} {
 		expect("/metrics", 200, "\n"+line)
 	}
 	_, text := get(t, http.DefaultClient, url+"/metrics")
@@ -152,6 +153,9 @@ func (wide) Snapshot() (s telemetry.Snapshot) {
 		h.Of[i] = 1
 	}
 	s.Latency, s.Leads = h, h
+	for i := range 1000 {
+		s.Tables = append(s.Tables, telemetry.Table{Name: fmt.Sprintf("%d\xff", i), Moves: 1})
+	}
 	s.Waste.Touches, s.Waste.Age, s.Waste.AgeClocks = h, h, h
 	for i := range 15 {
 		s.Peers = append(s.Peers, telemetry.Peer{Node: godwit.NodeID(i + 1), Latency: h})
@@ -180,13 +184,16 @@ func TestANodeOf16HasFewSeriesAndNoKeyInThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
+	n, tables := 0, 0.0
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			n += series(m)
+			if f.GetName() == "godwit_table_moves_total" {
+				tables += m.GetCounter().GetValue()
+			}
 			for _, l := range m.GetLabel() {
 				switch l.GetName() {
-				case "run", "node", "peer", "policy", "version", "place", "by", "cause", "record", "copy", "for", "used", "quantile":
+				case "run", "node", "peer", "policy", "table", "version", "place", "by", "cause", "record", "copy", "for", "used", "quantile":
 				default:
 					t.Errorf("metric %s has the label %s", f.GetName(), l.GetName())
 				}
@@ -194,6 +201,9 @@ func TestANodeOf16HasFewSeriesAndNoKeyInThem(t *testing.T) {
 		}
 	}
 	t.Logf("%d series", n)
+	if tables != 1000 {
+		t.Errorf("of 1000 moves to 1000 tables, %v are told", tables)
+	}
 	if n > 3000 {
 		t.Errorf("a node of 16 has %d series, want at most 3000", n)
 	}

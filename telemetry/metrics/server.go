@@ -137,6 +137,6 @@ func Registry(n Node, c Config) *prometheus.Registry {
 	info.Set(1)
 	own := prometheus.WrapRegistererWith(labels, r)
 	own.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	r.MustRegister(info, &collector{node: n, labels: labels})
+	r.MustRegister(info, &collector{node: n, labels: labels, policy: c.Policy})
 	return r
 }

@@ -65,6 +65,7 @@ type Sample struct {
 	Announced int64          `json:"announced"`      // keys that intents hold now
 	Memory    map[string]int `json:"memory"`         // bytes beside the Go heap, by what for
 	Waste     Waste          `json:"waste"`          // of a sample of the keys
+	Whole     []Whole        `json:"whole"`          // tables, all of their keys
 	Tables    []Table        `json:"tables"`         // of traced keys, by table
 	Hot       []trace.KeyUse `json:"hot"`            // the traced keys with the most accesses or refreshes; at most 48
 	Half      int            `json:"half"`           // so few of the traced keys have half of their refreshes,
@@ -151,6 +152,19 @@ type Waste struct {
 	Unused        uint64 `json:"unused"`         // … that were not accessed meanwhile
 }
 
+// A Whole is what a node's workers accessed of a table, and what became of its keys at the node; see
+// [telemetry.Table].
+type Whole struct {
+	Name      string `json:"name"`      // of the table
+	Main      uint64 `json:"main"`      // keys accessed at the main copy,
+	Replica   uint64 `json:"replica"`   // … at a replica,
+	Missing   uint64 `json:"missing"`   // … and not here
+	Moves     uint64 `json:"moves"`     // keys that moved here
+	Copies    uint64 `json:"copies"`    // replicas set up,
+	Drops     uint64 `json:"drops"`     // … and ended
+	Refreshes uint64 `json:"refreshes"` // rows that came for replicas
+}
+
 // A Table is what became of the traced keys of a table at the node.
 type Table struct {
 	Name string `json:"name"` // of the table
@@ -180,6 +194,10 @@ func (s *Sample) Fill(x *telemetry.Snapshot) {
 	s.Memory = map[string]int{}
 	for _, m := range x.Memory {
 		s.Memory[m.For] = m.Bytes
+	}
+	s.Whole = s.Whole[:0]
+	for _, t := range x.Tables {
+		s.Whole = append(s.Whole, Whole(t))
 	}
 	w := &x.Waste
 	s.Waste = Waste{w.Accesses, w.Refreshes, w.Unread, w.Drops, w.DroppedUnread, w.Intents, w.Unused}

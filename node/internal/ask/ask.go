@@ -65,7 +65,7 @@ func (a *Asks) Ask(to godwit.NodeID, text []byte, deliver func(answer []byte)) (
 func (a *Asks) await(ctx context.Context, q *asked) error {
 	switch a.host.Wait(q.done, ctx.Done(), a.host.Done()) {
 	case 1:
-		return fmt.Errorf("no answer of node %d: %w", q.to, context.Cause(ctx))
+		return fmt.Errorf("no answer of node %d: %w", q.to, a.host.Late(ctx, context.Cause(ctx)))
 	case 2:
 		return a.host.Err()
 	}

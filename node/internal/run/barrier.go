@@ -74,7 +74,7 @@ func (b *Barrier) Wait(ctx context.Context, worker int) error {
 	}
 	switch b.host.Wait(r.done, ctx.Done(), b.host.Done()) {
 	case 1:
-		if err := r.missing(b.host, context.Cause(ctx)); err != nil {
+		if err := r.missing(b.host, b.host.Late(ctx, context.Cause(ctx))); err != nil {
 			b.mu.Lock()
 			b.gaveUp[worker] = r
 			b.mu.Unlock()

@@ -44,7 +44,7 @@ func (r *Run) Watch() {
 	if r.host.Wait(r.session.Done(), r.host.Stop(), nil) != 0 {
 		return
 	}
-	r.host.Fail(r.sessionErr())
+	r.host.Fail(r.host.Lost(r.sessionErr()))
 }
 
 // sessionErr is why the session is over, as what operations return.
@@ -86,7 +86,7 @@ func (r *Run) Split(v *coord.PartitionError) {
 	if r.parting.isComplete() || r.host.Err() != nil {
 		return
 	}
-	r.host.Fail(v)
+	r.host.Fail(r.host.Lost(v))
 	r.session.Fail(v)
 }
 

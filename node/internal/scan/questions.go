@@ -119,7 +119,7 @@ func (s *Scans) answered(ctx context.Context, p *part) error {
 	h := s.of.host
 	switch h.Wait(p.answer, ctx.Done(), h.Done()) {
 	case 1:
-		return context.Cause(ctx)
+		return h.Late(ctx, context.Cause(ctx))
 	case 2:
 		return h.Err()
 	}

@@ -69,7 +69,7 @@ func (m *merge) begin(ctx context.Context, home godwit.NodeID) error {
 	case q.host.Err() != nil:
 		return q.host.Err()
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return q.host.Late(ctx, context.Cause(ctx))
 	}
 	defer m.of.out.Flush()
 	for i := range nodes {

@@ -24,14 +24,45 @@ type Access struct {
 	// Mark is that of what the worker changes.
 	Mark protocol.Mark
 
+	parts  []Part    // of Served, but for the last table
+	before [3]uint64 // what Served was when the last table began
+	last   *Table    // of the keys that were accessed last
+
 	set    *Set
 	row    []float32 // scratch
 	group  store.Group
 	filler filler
 }
 
+// A Part is what of a call's keys of one table was served where.
+type Part struct {
+	Table  int       // its index in the model
+	Served [3]uint64 // by protocol.Place
+}
+
+// Sole returns the table of the last call's keys; false: they are of several.
+func (a *Access) Sole() (table int, ok bool) { return a.last.Index, len(a.parts) == 0 }
+
+// Parts returns what Served consists of, a part whenever the table changed among the keys. It holds until the next call.
+func (a *Access) Parts() []Part {
+	a.leave(a.last)
+	return a.parts
+}
+
+// leave ends the part of a table.
+func (a *Access) leave(t *Table) {
+	if a.Served == a.before {
+		return
+	}
+	p := Part{t.Index, a.Served}
+	for i, n := range a.before {
+		p.Served[i] -= n
+	}
+	a.parts, a.before = append(a.parts, p), a.Served
+}
+
 // Access returns a way to the rows for one goroutine.
-func (s *Set) Access() Access { return Access{set: s} }
+func (s *Set) Access() Access { return Access{set: s, last: s.First()} }
 
 // Serve pulls or pushes the keys of a call that are here, counts them in Served, and leaves the
 // others in Miss. It reports whether the node was open all the time. Keys must be the
@@ -39,13 +70,17 @@ func (s *Set) Access() Access { return Access{set: s} }
 func (a *Access) Serve(kind wire.Kind, keys []godwit.Key, buf []float32) (ok bool) {
 	a.Miss = a.Miss[:0]
 	clear(a.Served[:])
+	if len(a.parts) > 0 {
+		a.parts, a.before = a.parts[:0], [3]uint64{}
+	}
 	var c call // set field by field: a copy of what was just written would wait for that
 	c.s, c.a, c.keys, c.write = a.set, a, keys, kind != wire.Pull
-	c.kind, c.buf, c.t = kind, buf, a.set.First()
+	c.kind, c.buf, c.t = kind, buf, a.last
 	c.ahead = a.set.large && len(keys) > few
 	for first := 0; first < len(keys); {
 		if c.missing(first) {
 			if n, floats := c.fill(first, kind, buf[c.off:]); n > 0 {
+				c.enter(keys[first])
 				a.Served[protocol.AtOwner] += uint64(n)
 				first, c.off = first+n, c.off+floats
 				continue
@@ -65,6 +100,7 @@ func (a *Access) Serve(kind wire.Kind, keys []godwit.Key, buf []float32) (ok boo
 			a.filler.on = true
 		}
 	}
+	a.last = c.t
 	return true
 }
 
@@ -75,6 +111,14 @@ type call struct {
 	buf  []float32
 	off  int    // in buf: of the next key's value
 	t    *Table // of the last key
+}
+
+// enter has the table of the last key be that of k.
+func (c *call) enter(k godwit.Key) {
+	if !c.t.Has(k) {
+		c.a.leave(c.t)
+		c.t = c.s.Table(k)
+	}
 }
 
 // read is serve of pulls where rows are read without the lock. What that cannot serve, serve does.
@@ -109,7 +153,9 @@ func (c *call) serve(first int, rows []*store.Header) (ok bool) {
 	for i, h := range rows {
 		k := c.keys[first+i]
 		if !t.Has(k) {
-			t = a.set.Table(k)
+			c.t = t
+			c.enter(k)
+			t = c.t
 		}
 		vals := c.buf[off : off+t.Dim]
 		x := a.set.shard(k)

@@ -82,6 +82,45 @@ func TestWorkersAndPeersReachTheSameRows(t *testing.T) {
 	}
 }
 
+// What is served is counted by table: in calls of one and of several, of rows that are there, are made one by
+// one, or together.
+func TestKeysAreCountedByTheirTable(t *testing.T) {
+	s := setOf(t, 1, godwit.Table{Name: "a", Rows: 1 << 15, Dim: 8}, godwit.Table{Name: "b", Rows: 1 << 15, Dim: 16})
+	a := s.Access()
+	next := [2]uint64{}
+	serve := func(kind wire.Kind, runs ...int) {
+		t.Helper()
+		var keys []godwit.Key
+		floats, got, want := 0, [2]uint64{}, [2]uint64{}
+		for i := 0; i < len(runs); i += 2 {
+			for range runs[i+1] {
+				keys = append(keys, s.proto.Model.Key(runs[i], next[runs[i]]))
+				next[runs[i]]++
+			}
+			want[runs[i]] += uint64(runs[i+1])
+			floats += runs[i+1] * (8 + 8*runs[i])
+		}
+		if ok := a.Serve(kind, keys, make([]float32, floats)); !ok || len(a.Miss) > 0 {
+			t.Fatalf("runs %v: %v, %d missed", runs, ok, len(a.Miss))
+		}
+		if table, ok := a.Sole(); ok {
+			got[table] = a.Served[protocol.AtOwner]
+		} else {
+			for _, p := range a.Parts() {
+				got[p.Table] += p.Served[protocol.AtOwner]
+			}
+		}
+		if got != want {
+			t.Errorf("runs %v, %v: %v by table, want %v", runs, kind, got, want)
+		}
+	}
+	for _, kind := range []wire.Kind{wire.Pull, wire.Push} {
+		for _, runs := range [][]int{{0, 1}, {1, 1}, {1, 300}, {0, 300}, {1, 300}, {0, 200, 1, 300, 0, 1, 1, 100}, {1, 5, 0, 5}, {0, 1}} {
+			serve(kind, runs...)
+		}
+	}
+}
+
 // Whatever changes a shard so that it has something for a round sets its bit, once,
 // and rings the bell; the round clears it.
 func TestWorkForRoundsIsNoted(t *testing.T) {

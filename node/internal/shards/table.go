@@ -9,6 +9,7 @@ import (
 type Table struct {
 	Dim    int // floats of a value
 	Floats int // floats of a row: the value and the rule's state
+	Index  int // in the model
 
 	first  godwit.Key
 	rows   godwit.Key
@@ -35,7 +36,7 @@ func tablesOf(c *protocol.Config) []Table {
 	ts := make([]Table, m.Tables())
 	for i := range ts {
 		query, _ := m.Table(i).Rule.(godwit.Querier)
-		ts[i] = Table{first: m.Key(i, 0), rows: godwit.Key(m.Table(i).Rows), Dim: m.Table(i).Dim, Floats: m.TableRowLen(i), update: c.Update(i), query: query}
+		ts[i] = Table{Index: i, first: m.Key(i, 0), rows: godwit.Key(m.Table(i).Rows), Dim: m.Table(i).Dim, Floats: m.TableRowLen(i), update: c.Update(i), query: query}
 	}
 	return ts
 }

@@ -81,7 +81,7 @@ func (b *Bound) Set(ctx context.Context, table int, s godwit.Bound) error {
 	out.Flush()
 	switch b.host.Wait(c.done, ctx.Done(), b.host.Done()) {
 	case 1:
-		return fmt.Errorf("node: set staleness of table %q: waiting for %d nodes: %w", name, b.forget(id), context.Cause(ctx))
+		return fmt.Errorf("node: set staleness of table %q: waiting for %d nodes: %w", name, b.forget(id), b.host.Late(ctx, context.Cause(ctx)))
 	case 2:
 		return fmt.Errorf("node: set staleness of table %q: %w", name, b.host.Err())
 	}

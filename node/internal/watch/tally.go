@@ -37,8 +37,8 @@ func (t *Tracer) Happened(e protocol.Event) {
 	}
 }
 
-// Both returns what tells the watch and the tracer what happened; nil if there is neither.
-func Both(w *Watch, t *Tracer) func(protocol.Event) {
+// With returns what tells the watch and a tracer what happened; nil if there is neither.
+func (w *Watch) With(t *Tracer) func(protocol.Event) {
 	switch {
 	case w == nil && t == nil:
 		return nil

@@ -21,6 +21,11 @@ func (c Cause) String() string {
 	return [Causes]string{"answers", "room", "bound", "window", "barrier", "sync", "others"}[c]
 }
 
+// Region names the waits of the cause in execution traces.
+func (c Cause) Region() string {
+	return [Causes]string{"wait: answers", "wait: room", "wait: bound", "wait: window", "wait: barrier", "wait: sync", "wait: others"}[c]
+}
+
 // Waits count how often one worker waited for something, and how long. Only the worker adds.
 type Waits [Causes]struct{ n, nanos atomic.Uint64 }
 

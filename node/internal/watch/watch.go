@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"sync/atomic"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/histogram"
 	"github.com/godwit-ps/godwit/internal/preempt"
@@ -26,6 +28,8 @@ func part(k godwit.Key) int {
 type Watch struct {
 	now   func() int64        // nanoseconds
 	clock func() godwit.Clock // of the workers
+	model *godwit.Model
+	fates [parts]fates // by the last bits of the key, as shards are
 	parts [parts]struct {
 		preempt.Mutex
 		lives  map[godwit.Key]*life
@@ -78,9 +82,21 @@ func (c *Counts) add(o *Counts) {
 	c.AgeInClock.Add(&o.AgeInClock)
 }
 
-// New returns the watch of a node with such a time, in nanoseconds, and clock.
-func New(now func() int64, clock func() godwit.Clock) *Watch {
-	w := &Watch{now: now, clock: clock}
+// fates count what became of keys, by table. Those of one shard are counted under its lock, those of several
+// without.
+type fates struct {
+	tables []fate
+	_      [40]byte
+}
+
+type fate struct{ moves, copies, drops, refreshes atomic.Uint64 }
+
+// New returns the watch of a node with such a model, time, in nanoseconds, and clock.
+func New(m *godwit.Model, now func() int64, clock func() godwit.Clock) *Watch {
+	w := &Watch{model: m, now: now, clock: clock}
+	for i := range w.fates {
+		w.fates[i].tables = make([]fate, m.Tables(), m.Tables()+2)
+	}
 	for i := range w.parts {
 		w.parts[i].lives = map[godwit.Key]*life{}
 	}
@@ -99,6 +115,40 @@ func (w *Watch) Counts() (c Counts) {
 		p.Unlock()
 	}
 	return c
+}
+
+// Tables returns what became of keys, by table, of so many.
+func (w *Watch) Tables(n int) []Table {
+	ts := make([]Table, n)
+	if w == nil {
+		return ts
+	}
+	for i := range w.fates {
+		for j := range w.fates[i].tables {
+			t, f := &ts[j], &w.fates[i].tables[j]
+			t.Moves += f.moves.Load()
+			t.Copies += f.copies.Load()
+			t.Drops += f.drops.Load()
+			t.Refreshes += f.refreshes.Load()
+		}
+	}
+	return ts
+}
+
+// count counts what became of a key.
+func (w *Watch) count(e protocol.Event) {
+	t, _ := w.model.Locate(e.Key)
+	f := &w.fates[e.Key&(parts-1)].tables[t]
+	switch e.Kind {
+	case protocol.Arrived:
+		f.moves.Add(1)
+	case protocol.Copied:
+		f.copies.Add(1)
+	case protocol.Ended:
+		f.drops.Add(1)
+	case protocol.Refreshed:
+		f.refreshes.Add(1)
+	}
 }
 
 // Accessed takes note that a worker accesses keys, wherever they are.
@@ -132,6 +182,7 @@ func (w *Watch) accessed(k godwit.Key) {
 
 // Happened takes note of what became of a key.
 func (w *Watch) Happened(e protocol.Event) {
+	w.count(e)
 	if !sampled(e.Key) {
 		return
 	}

@@ -29,7 +29,7 @@ func TestOneOf256KeysIsOfTheSample(t *testing.T) {
 // Each step is an event or an access, and the counts say what was in vain.
 func TestWhatNobodyAccessedIsWaste(t *testing.T) {
 	now, clock := int64(1), godwit.Clock(0)
-	w := New(func() int64 { return now }, func() godwit.Clock { return clock })
+	w := New(oneTable(), func() int64 { return now }, func() godwit.Clock { return clock })
 	k, other := first(true), first(false)
 	happens := func(kinds ...protocol.EventKind) {
 		for _, x := range kinds {
@@ -76,8 +76,16 @@ func TestWhatNobodyAccessedIsWaste(t *testing.T) {
 	}
 }
 
+func oneTable() *godwit.Model {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1 << 20, Dim: 1})
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
 func BenchmarkAccessed(b *testing.B) {
-	w := New(func() int64 { return 1 }, func() godwit.Clock { return 0 })
+	w := New(oneTable(), func() int64 { return 1 }, func() godwit.Clock { return 0 })
 	keys := make([]godwit.Key, 1024)
 	for i := range keys {
 		keys[i] = godwit.Key(i * 7)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/operation"
 )
@@ -38,7 +39,7 @@ func (w *Worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 	at := w.clock.TickAt(after)
 	w.samples.Accessed(keys)
 	if b.Reaches(at) {
-		return w.serve(ctx, what, wire.Pull, keys, dst, &w.count.pull)
+		return w.serve(ctx, what, wire.Pull, keys, dst, &w.count.direct)
 	}
 	if err := w.ops.Reserve(len(keys)); err != nil {
 		return 0, w.fail(what, keys, err)
@@ -54,7 +55,11 @@ func (w *Worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 	}
 	add(&w.count.calls, 1)
 	w.every(keys)
-	return w.request(ctx, what, wire.Pull, keys, dst, &w.count.pull)
+	for _, k := range keys {
+		t, _ := w.g.Model.Locate(k)
+		w.count.direct.One(t, protocol.Elsewhere)
+	}
+	return w.request(ctx, what, wire.Pull, keys, dst, &w.count.direct)
 }
 
 // delayed says who holds up an operation that waits for a tick.

@@ -4,16 +4,16 @@ import (
 	"context"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/ahead"
+	"github.com/godwit-ps/godwit/node/internal/watch"
 )
 
 // This file is the worker as its fetcher of values sees it (ahead.Asker), and what it takes of
 // that.
 
 // takeFetched serves missed keys of a pull by what was fetched ahead.
-func (w *Worker) takeFetched(ctx context.Context, keys []godwit.Key, buf []float32, c *places) (err error) {
+func (w *Worker) takeFetched(ctx context.Context, keys []godwit.Key, buf []float32, c *watch.Accesses) (err error) {
 	var took ahead.Took
 	if w.rows.Miss, took, err = w.fetcher.Take(ctx, keys, buf, w.rows.Miss, w.req.waits); err != nil {
 		return err
@@ -21,9 +21,7 @@ func (w *Worker) takeFetched(ctx context.Context, keys []godwit.Key, buf []float
 	if took.Late+took.Now > 0 {
 		add(&w.count.slow, 1)
 	}
-	add(&c[waited], took.Late)
-	add(&c[fetched], took.Ahead)
-	add(&c[protocol.Elsewhere], took.Now)
+	c.Elsewhere(took.Ahead, took.Late, took.Now)
 	return nil
 }
 

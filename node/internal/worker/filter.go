@@ -17,7 +17,7 @@ import (
 
 // push sends the missed positions of a push, through filters where there are
 // some.
-func (w *Worker) push(ctx context.Context, what string, keys []godwit.Key, push []float32, c *places) (godwit.Handle, error) {
+func (w *Worker) push(ctx context.Context, what string, keys []godwit.Key, push []float32, c *watch.Accesses) (godwit.Handle, error) {
 	w.rows.Miss, w.req.forms, push = w.filters.Filter(ctx, &w.out, w.rows.Miss, keys, push)
 	var h godwit.Handle
 	var err error
@@ -68,7 +68,7 @@ func (w *Worker) pushKept(ctx context.Context, what string) error {
 func (w *Worker) right(ctx context.Context, what string) error {
 	switch w.pause(ctx, w.g.Filters.Right(), watch.ForOthers) {
 	case 1:
-		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", context.Cause(ctx)))
+		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", w.g.Host.Late(ctx, context.Cause(ctx))))
 	case 2:
 		return w.fail(what, nil, w.g.Host.Err())
 	}

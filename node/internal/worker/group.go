@@ -8,7 +8,6 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
-	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/node/internal/ahead"
 	"github.com/godwit-ps/godwit/node/internal/cut"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
@@ -102,6 +101,8 @@ func (g *Group) worker(i int, clock *tick.Clock) *Worker {
 	w := &Worker{g: g, id: godwit.WorkerID{Node: g.Links.Self, Local: i}, clock: clock, out: g.Links.Sender(), rows: g.Rows.Access(), ops: g.Ops.Of(i)}
 	w.filters = g.Filters.Pipeline(w.id)
 	w.req.send = w.out.Flush
+	w.count.direct.Count(g.Model.Tables())
+	w.count.sample.Count(g.Model.Tables())
 	return w
 }
 
@@ -143,7 +144,9 @@ func (g *Group) Resting() error {
 
 // Counts are what the workers of a node did.
 type Counts struct {
-	Direct, Sampled Places // keys of pulls and pushes, those of samplers apart
+	Direct, Sampled watch.Table // keys of pulls and pushes, those of samplers apart
+
+	Tables []watch.Table // … both, by table, and what became of its keys
 
 	Calls, Slow uint64                   // pulls and pushes, and those that could not be served at once
 	Waited      time.Duration            // in calls of any kind
@@ -159,24 +162,13 @@ type Counts struct {
 	Samples samplers.Counts
 }
 
-// Places are keys by where an access was served.
-type Places struct{ Local, Replica, Ahead, Queued, Remote uint64 }
-
-func (p *Places) add(c *places) {
-	p.Local += c[protocol.AtOwner].Load()
-	p.Replica += c[protocol.AtReplica].Load()
-	p.Ahead += c[fetched].Load()
-	p.Queued += c[waited].Load()
-	p.Remote += c[protocol.Elsewhere].Load()
-}
-
 // Counts takes stock.
 func (g *Group) Counts() (s Counts) {
+	s.Tables = g.Watch.Tables(g.Model.Tables())
 	for _, w := range g.workers {
 		c := &w.count
-		s.Direct.add(&c.pull)
-		s.Direct.add(&c.push)
-		s.Sampled.add(&c.sample)
+		c.direct.Sum(&s.Direct, s.Tables)
+		c.sample.Sum(&s.Sampled, s.Tables)
 		s.Calls += c.calls.Load()
 		s.Slow += c.slow.Load()
 		s.Waited += time.Duration(c.waiting.Load())

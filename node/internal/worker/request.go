@@ -18,7 +18,7 @@ import (
 
 // request sends, or leaves waiting, the positions in w.rows.Miss: pairs of position
 // and offset.
-func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *places) (godwit.Handle, error) {
+func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *watch.Accesses) (godwit.Handle, error) {
 	o, err := w.begin(ctx, what, keys, buf, kind)
 	if err != nil {
 		return 0, err
@@ -67,8 +67,7 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		}
 	}
 	if c != nil {
-		add(&c[protocol.Elsewhere], r.Away)
-		add(&c[waited], r.Waits)
+		c.Elsewhere(0, r.Waits, r.Away)
 	}
 	if w.teacher != nil && kind <= wire.Push && len(w.rows.Miss) > 0 && !w.fetcher.Any() {
 		w.teacher.Missed(&w.out, keys, w.rows.Miss, kind == wire.Push)
@@ -136,7 +135,7 @@ func (w *Worker) admit(ctx context.Context, o *operation.Op, kind wire.Kind, key
 	for !w.ops.Ask(cost) {
 		switch w.pause(ctx, w.ops.Moved(), watch.ForRoom) {
 		case 1:
-			return 0, &behindError{w.behind(keys[w.rows.Miss[m]]), context.Cause(ctx)}
+			return 0, &behindError{w.behind(keys[w.rows.Miss[m]]), w.g.Host.Late(ctx, context.Cause(ctx))}
 		case 2:
 			return 0, w.g.Host.Err()
 		}
@@ -187,7 +186,7 @@ func (w *Worker) begin(ctx context.Context, what string, keys []godwit.Key, buf 
 		}
 		switch w.pause(ctx, w.ops.Moved(), watch.ForRoom) {
 		case 1:
-			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", context.Cause(ctx)))
+			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", w.g.Host.Late(ctx, context.Cause(ctx))))
 		case 2:
 			return nil, w.fail(what, keys, w.g.Host.Err())
 		}
@@ -240,7 +239,7 @@ func (w *Worker) wait(ctx context.Context, hs ...godwit.Handle) error {
 	for _, h := range hs {
 		o, err := w.under(h)
 		if o != nil && w.look(ctx, o, &err) != 0 {
-			if e := w.giveUp(o, err); e != nil && first == nil {
+			if e := w.giveUp(ctx, o, err); e != nil && first == nil {
 				first = e
 			}
 			continue
@@ -267,7 +266,7 @@ func (w *Worker) Await(ctx context.Context, h godwit.Handle) (over bool, err err
 	case 1:
 		return false, nil
 	}
-	return true, w.giveUp(o, err)
+	return true, w.giveUp(ctx, o, err)
 }
 
 // Unhindered is godwit.Awaiter's.
@@ -322,6 +321,7 @@ func (w *Worker) look(ctx context.Context, o *operation.Op, err *error) int {
 // 0, 1 or 2.
 func (w *Worker) pause(ctx context.Context, done <-chan struct{}, why watch.Cause) int {
 	defer w.waitedSince(w.g.Host.Now(), why)
+	defer w.marks.Wait(why.Region()).End()
 	return w.g.Host.Wait(done, ctx.Done(), w.g.Host.Done())
 }
 
@@ -342,14 +342,14 @@ func (w *Worker) abandon(o *operation.Op) bool {
 	return true
 }
 
-func (w *Worker) giveUp(o *operation.Op, cause error) error {
+func (w *Worker) giveUp(ctx context.Context, o *operation.Op, cause error) error {
 	if !w.abandon(o) {
 		<-o.Done
 		w.ops.End(o)
 		return nil
 	}
 	s := o.Span()
-	e := &godwit.OpError{Op: o.What, Worker: w.id, First: s.First, Last: s.Last, Keys: s.Keys, Err: cause}
+	e := &godwit.OpError{Op: o.What, Worker: w.id, First: s.First, Last: s.Last, Keys: s.Keys, Err: w.g.Host.Late(ctx, cause)}
 	e.Peer = w.g.blame(e.First) // takes a shard's lock, which goes before the operation's
 	return e
 }

@@ -12,11 +12,11 @@ import (
 type sampleAccess struct{ w *Worker }
 
 func (a sampleAccess) PullIfLocal(k godwit.Key, dst []float32) bool {
-	p := a.w.pullHere(k, dst)
+	p, t := a.w.pullHere(k, dst)
 	if p != protocol.Elsewhere {
 		a.w.g.Watch.AccessedOne(k)
 		a.w.tally.AccessedOne(k)
-		add(&a.w.count.sample[p], 1)
+		a.w.count.sample.One(t, p)
 	}
 	return p != protocol.Elsewhere
 }

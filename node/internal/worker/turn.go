@@ -27,6 +27,7 @@ const inPlace = time.Millisecond
 // await sends what is left to send, and waits for an operation. It returns what pause does.
 func (w *Worker) await(ctx context.Context, o *operation.Op) int {
 	defer w.waitedSince(w.g.Host.Now(), watch.ForAnswers)
+	defer w.marks.Wait(watch.ForAnswers.Region()).End()
 	if c := w.readable(o); c != nil && w.out.Any() && ctx.Err() == nil {
 		o.Read(c)
 		c.ReadInline(w.req.send, o.Done, inPlace)

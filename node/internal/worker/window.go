@@ -68,7 +68,7 @@ func (w *Worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 		switch w.pause(ctx, w.ops.Moved(), watch.ForWindow) {
 		case 1:
 			peer := w.g.blame(k)
-			e := w.fail(what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, context.Cause(ctx))).(*godwit.OpError)
+			e := w.fail(what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, w.g.Host.Late(ctx, context.Cause(ctx)))).(*godwit.OpError)
 			e.Peer = peer
 			return e
 		case 2:
@@ -98,7 +98,7 @@ func (w *Worker) awaitBound(ctx context.Context, what string, keys []godwit.Key)
 		case 1:
 			need := b.Forsake(w.waiter)
 			behind, peer := b.Behind(need)
-			e := w.fail(what, keys, fmt.Errorf("waiting for updates before %v: %s: %w", need, behind, context.Cause(ctx))).(*godwit.OpError)
+			e := w.fail(what, keys, fmt.Errorf("waiting for updates before %v: %s: %w", need, behind, w.g.Host.Late(ctx, context.Cause(ctx)))).(*godwit.OpError)
 			e.Peer = peer
 			return e
 		case 2:

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/ahead"
@@ -45,6 +46,7 @@ type Worker struct {
 	teacher *shards.Teacher // is told of accesses that nobody announced; nil: the policy learns nothing from them
 	party   cut.Party       // as cuts see the worker
 	tally   watch.Tally     // of its accesses of traced keys
+	marks   host.Marks      // in traces of the runtime
 }
 
 // A request is what a worker knows, beside the operation, of a call by which it asks others.
@@ -60,24 +62,16 @@ type request struct {
 	token    chan<- struct{}   // while the worker pushes what filters left: where to give back the right to
 }
 
-// counters of keys by where an access was served. Only the worker adds to them.
+// counters are what a worker did. Only the worker adds to them.
 type counters struct {
-	pull, push  places
-	sample      places        // of the samplers' pulls
-	calls, slow atomic.Uint64 // calls, and those that sent a message or waited
-	waiting     atomic.Int64  // nanoseconds that calls waited
+	direct      watch.Accesses // keys of calls
+	sample      watch.Accesses // … of the samplers' pulls
+	calls, slow atomic.Uint64  // calls, and those that sent a message or waited
+	waiting     atomic.Int64   // nanoseconds that calls waited
 
 	held, heldNanos atomic.Uint64 // calls that waited for a bound, and how long
 	waits           watch.Waits   // what waiting consists of
 }
-
-// places counts keys by protocol.Place, and by what follows.
-type places [5]atomic.Uint64
-
-const (
-	waited  = 3 // here, after waiting for a key on its way
-	fetched = 4 // elsewhere, and the value had been fetched ahead
-)
 
 func (w *Worker) ID() godwit.WorkerID  { return w.id }
 func (w *Worker) Model() *godwit.Model { return w.g.Model }
@@ -169,7 +163,7 @@ func (w *Worker) PullAsync(ctx context.Context, keys []godwit.Key, dst []float32
 }
 
 func (w *Worker) pullAsync(ctx context.Context, keys []godwit.Key, dst []float32) (godwit.Handle, error) {
-	h, err := w.access(ctx, "pull", wire.Pull, keys, dst, &w.count.pull)
+	h, err := w.access(ctx, "pull", wire.Pull, keys, dst, &w.count.direct)
 	w.samples.Accessed(keys)
 	return h, err
 }
@@ -181,11 +175,11 @@ func (w *Worker) PushAsync(ctx context.Context, keys []godwit.Key, push []float3
 }
 
 func (w *Worker) pushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
-	return w.access(ctx, "push", wire.Push, keys, push, &w.count.push)
+	return w.access(ctx, "push", wire.Push, keys, push, &w.count.direct)
 }
 
 // access serves what can be served here and requests the rest. It counts in c.
-func (w *Worker) access(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *places) (godwit.Handle, error) {
+func (w *Worker) access(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *watch.Accesses) (godwit.Handle, error) {
 	if err := w.check(what, keys, len(buf)); err != nil {
 		return 0, err
 	}
@@ -213,7 +207,7 @@ func (w *Worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 }
 
 // serve is access to what may be accessed now.
-func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *places) (godwit.Handle, error) {
+func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []godwit.Key, buf []float32, c *watch.Accesses) (godwit.Handle, error) {
 	w.req.forms = w.req.forms[:0]
 	if kind == wire.Push && w.filters.Residual().Some() {
 		buf = w.filters.AddKept(keys, buf)
@@ -232,9 +226,11 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 		w.teacher.Pulled(keys)
 	}
 	add(&w.count.calls, 1)
-	for p := protocol.AtOwner; p <= protocol.AtReplica; p++ {
-		if n := w.rows.Served[p]; n > 0 {
-			add(&c[p], n)
+	if t, ok := w.rows.Sole(); ok {
+		c.Served(t, &w.rows.Served)
+	} else {
+		for _, p := range w.rows.Parts() {
+			c.Served(p.Table, &p.Served)
 		}
 	}
 	w.tally.Missed(keys, w.rows.Miss)
@@ -308,23 +304,24 @@ func (w *Worker) PullIfLocal(k godwit.Key, dst []float32) bool {
 		w.enter()
 		w.leave()
 	}
-	return w.pullHere(k, dst) != protocol.Elsewhere
+	p, _ := w.pullHere(k, dst)
+	return p != protocol.Elsewhere
 }
 
-// pullHere reads a value that is here and says where it stood.
-func (w *Worker) pullHere(k godwit.Key, dst []float32) protocol.Place {
+// pullHere reads a value that is here and says where it stood, and in which table.
+func (w *Worker) pullHere(k godwit.Key, dst []float32) (p protocol.Place, table int) {
 	t := w.g.Rows.Table(k)
 	if t == nil || len(dst) != t.Dim || w.g.Host.Err() != nil {
-		return protocol.Elsewhere
+		return protocol.Elsewhere, 0
 	}
 	if b := w.g.Bound; b != nil && !b.Allows(w.waiter, []godwit.Key{k}) {
-		return protocol.Elsewhere
+		return protocol.Elsewhere, 0
 	}
 	p, ok := w.rows.Read(t, k, dst)
 	if !ok {
-		return protocol.Elsewhere
+		return protocol.Elsewhere, 0
 	}
-	return p
+	return p, t.Index
 }
 
 func (w *Worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
@@ -371,6 +368,7 @@ func (w *Worker) Advance() godwit.Clock {
 	w.intents.Advanced(c)
 	w.fetcher.Advanced(w.count.waiting.Load())
 	w.tally.Advanced(c, false)
+	w.marks.Step()
 	w.giveWay()
 	return c
 }
@@ -391,7 +389,7 @@ func (w *Worker) WaitSync(ctx context.Context) error {
 	}
 	switch w.pause(ctx, w.g.Sync.Begin(), watch.ForSync) {
 	case 1:
-		return w.fail("wait-sync", nil, context.Cause(ctx))
+		return w.fail("wait-sync", nil, w.g.Host.Late(ctx, context.Cause(ctx)))
 	case 2:
 		return w.fail("wait-sync", nil, w.g.Host.Err())
 	}
@@ -402,6 +400,7 @@ func (w *Worker) Barrier(ctx context.Context) error {
 	w.enter()
 	defer w.leave()
 	defer w.waitedSince(w.g.Host.Now(), watch.ForBarrier)
+	defer w.marks.Wait(watch.ForBarrier.Region()).End()
 	w.party.Barrier(w.nextEra())
 	defer w.party.Unpark()
 	if err := w.g.Barrier.Wait(ctx, w.id.Local); err != nil {
