@@ -38,7 +38,8 @@ type Member struct {
 	Serve       bool   `json:"serve"`       // this process coordinates the run, at the host of Coordinator
 	Coordinator string `json:"coordinator"` // host:port; of who serves, the port may be 0
 	Token       string `json:"token"`       // what lets members in
-	Advertise   string `json:"advertise"`   // the host by which others reach this node; empty: that by which it reaches the coordinator
+	Listen      string `json:"listen"`      // host:port where this node listens; empty: at a free port of the address that it advertises
+	Advertise   string `json:"advertise"`   // the host, or host:port, by which others reach this node; empty: that by which it reaches the coordinator
 	JoinMs      int64  `json:"join_ms"`     // how long to wait for the others; 0: the default
 
 	Etcd []string `json:"etcd"` // endpoints of an etcd by which the nodes meet, in place of a coordinator

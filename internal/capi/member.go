@@ -70,21 +70,23 @@ func (c *Cluster) member(m Member) (start func(context.Context) error, err error
 
 // join joins the run and starts the node.
 func (c *Cluster) join(ctx context.Context, m Member, secure *tls.Config) (end func(context.Context) error, err error) {
-	host := m.Advertise
-	if host == "" {
-		if host, err = reaches(m.meets()); err != nil {
-			return nil, err
-		}
+	listen, err := m.listens()
+	if err != nil {
+		return nil, err
 	}
 	cfg := c.cfg
 	cfg.Run, cfg.Network = m.Run, tcp.Network{TLS: secure}
-	if cfg.Listener, err = cfg.Network.Listen(net.JoinHostPort(host, "0")); err != nil {
-		return nil, fmt.Errorf("other nodes are to reach this one by %s: %w: choose another address (advertise; in Python the variable GODWIT_ADVERTISE)", host, err)
+	if cfg.Listener, err = cfg.Network.Listen(listen); err != nil {
+		return nil, fmt.Errorf("this node is to listen at %s: %w: choose another address (listen, or advertise; in Python the variables GODWIT_LISTEN and GODWIT_ADVERTISE)", listen, err)
+	}
+	told, err := m.told(cfg.Listener.Addr())
+	if err != nil {
+		return nil, errors.Join(err, cfg.Listener.Close())
 	}
 	c.mu.Lock()
-	c.reached = cfg.Listener.Addr()
+	c.reached = told
 	c.mu.Unlock()
-	run := coord.Config{Run: m.Run, Nodes: c.nodes, Addr: cfg.Listener.Addr(), Fingerprint: cfg.Fingerprint(), Join: time.Duration(m.JoinMs) * time.Millisecond}
+	run := coord.Config{Run: m.Run, Nodes: c.nodes, Addr: told, Fingerprint: cfg.Fingerprint(), Join: time.Duration(m.JoinMs) * time.Millisecond}
 	if len(m.Etcd) > 0 {
 		cfg.Session, err = etcd.Access{Endpoints: m.Etcd, TLS: secure, Token: m.Token}.JoinAs(ctx, godwit.NodeID(m.Rank), run)
 	} else {
@@ -105,6 +107,38 @@ func (c *Cluster) join(ctx context.Context, m Member, secure *tls.Config) (end f
 	return func(ctx context.Context) error {
 		return errors.Join(n.Close(ctx), cfg.Session.Close(ctx), cfg.Listener.Close())
 	}, nil
+}
+
+// listens returns where the node listens.
+func (m *Member) listens() (addr string, err error) {
+	if m.Listen != "" {
+		return m.Listen, nil
+	}
+	host := m.Advertise
+	if h, _, err := net.SplitHostPort(m.Advertise); err == nil && h != "" {
+		return "", wrong("the node advertises %s, with a port: say where it listens, too (in Python the variable GODWIT_LISTEN)", m.Advertise)
+	}
+	if host == "" {
+		if host, err = reaches(m.meets()); err != nil {
+			return "", err
+		}
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), "0"), nil
+}
+
+// told returns by which address others reach the node, which listens at one.
+func (m *Member) told(listener string) (string, error) {
+	if m.Advertise != "" && m.Listen != "" {
+		if _, _, err := net.SplitHostPort(m.Advertise); err == nil {
+			return m.Advertise, nil
+		}
+		_, port, err := net.SplitHostPort(listener)
+		return net.JoinHostPort(strings.Trim(m.Advertise, "[]"), port), err
+	}
+	if host, _, err := net.SplitHostPort(listener); err == nil && net.ParseIP(host).IsUnspecified() {
+		return "", wrong("a node that listens on all addresses (%s) must say by which one the others reach it (advertise; in Python the variable GODWIT_ADVERTISE)", listener)
+	}
+	return listener, nil
 }
 
 // meets returns an address that all nodes reach.

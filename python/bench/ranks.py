@@ -36,6 +36,8 @@ def arguments():
     p.add_argument("--steps", type=int, default=60)
     p.add_argument("--warm", type=int, default=10)
     p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--listen", default="", help="where ranks listen, in their order, by commas; delayed.py gives these")
+    p.add_argument("--advertise", default="", help="… and by what addresses they are told to others")
     return p.parse_args()
 
 
@@ -56,6 +58,9 @@ def main():
         optimizer = getattr(torch.optim, args.optimizer)(module.parameters(), lr=0.01)
         model = torch.nn.parallel.DistributedDataParallel(module) if WORLD > 1 else module
     else:
+        for name, given in (("GODWIT_LISTEN", args.listen), ("GODWIT_ADVERTISE", args.advertise)):
+            if given:
+                os.environ[name] = given.split(",")[RANK]
         cluster = godwit.init(seed=args.seed, policy=args.policy)
         model = module = godwit.nn.Embedding.from_pretrained(torch.zeros(args.rows, args.dim), freeze=False)  # all rows exist, as torch's do
         optimizer = getattr(godwit.optim, args.optimizer)(godwit.parameters(model), lr=0.01)

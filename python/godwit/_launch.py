@@ -36,8 +36,9 @@ class Launch:
 
     formed = 0  # groups of tables of this process: all ranks form the same, in the same order
 
-    def __init__(self, rank: int, world: int, run: str, host: str, port: int, token: str, store: Any, advertise: str) -> None:
-        self.rank, self.world, self.run, self.host, self.advertise = rank, world, run, host, advertise
+    def __init__(self, rank: int, world: int, run: str, host: str, port: int, token: str, store: Any, environment: Any) -> None:
+        self.rank, self.world, self.run, self.host = rank, world, run, host
+        self.listen, self.advertise = environment.get("GODWIT_LISTEN", ""), environment.get("GODWIT_ADVERTISE", "")
         self.store = store  # by which rank 0 tells where it coordinates the run; None: at ports that all ranks know,
         self.port, self.token = port, token  # … from this one on, and the token
 
@@ -58,7 +59,15 @@ class Launch:
             told = {"coordinator": f"{self.host}:0", "token": secrets.token_hex(16)} if serve else self._told(group)
         if self.tls is not None:
             told["tls"] = {"cert": self.tls.cert, "key": self.tls.key, "ca": self.tls.ca, "name": self.tls.name}
-        return {"run": f"{self.run}-{group}", "rank": self.rank, "serve": serve, "advertise": self.advertise, "join_ms": int(WAIT * 1000), **told}
+        return {"run": f"{self.run}-{group}", "rank": self.rank, "serve": serve, "listen": self._beside(self.listen, group), "advertise": self._beside(self.advertise, group), "join_ms": int(WAIT * 1000), **told}
+
+    @staticmethod
+    def _beside(address: str, group: int) -> str:
+        """Returns an address for a group: each has a port of its own, after that of the group before, if there is one."""
+        host, colon, port = address.rpartition(":")
+        if not colon or not port.isdigit() or address.endswith("]"):
+            return address
+        return f"{host}:{int(port) + group if int(port) else 0}"
 
     def _key(self, group: int) -> str:
         return f"godwit/{self.run}/{group}"
@@ -95,7 +104,7 @@ def find(environment: Any = os.environ) -> Launch | None:
 
         store = TCPStore(host, port, world, False)
     token = given.get("GODWIT_TOKEN") or hashlib.sha256(f"godwit {run}".encode()).hexdigest()
-    return Launch(rank, world, run, host, port + 1, token, store, given.get("GODWIT_ADVERTISE", ""))
+    return Launch(rank, world, run, host, port + 1, token, store, given)
 
 
 def joining(address: Any, rank: int | None, world: int | None, run: str, environment: Any = os.environ) -> Launch:
@@ -108,7 +117,7 @@ def joining(address: Any, rank: int | None, world: int | None, run: str, environ
     rank = _number(given, "RANK", -1) if rank is None else rank
     if isinstance(rank, bool) or isinstance(world, bool) or not isinstance(rank, int) or not isinstance(world, int) or not 0 <= rank < world <= 1024:
         raise ArgumentError(f"rank={rank!r} of world={world!r}: give both, from 0 and up to 1024, or RANK and WORLD_SIZE as launchers do")
-    launch = Launch(rank, world, run or _run(given), "", 0, given.get("GODWIT_TOKEN", ""), None, given.get("GODWIT_ADVERTISE", ""))
+    launch = Launch(rank, world, run or _run(given), "", 0, given.get("GODWIT_TOKEN", ""), None, given)
     launch.etcd = etcd
     return launch
 

@@ -235,7 +235,7 @@ def test_ranks_that_meet_by_an_etcd():
     launch.tls = godwit.TLS("c", "k", "a", "n")
     member = launch.member(3)
     assert member == {
-        "run": "a-b-1-3", "rank": 2, "serve": False, "advertise": "", "join_ms": 60000,
+        "run": "a-b-1-3", "rank": 2, "serve": False, "listen": "", "advertise": "", "join_ms": 60000,
         "etcd": ["10.0.0.1:2379"], "token": "t", "tls": {"cert": "c", "key": "k", "ca": "a", "name": "n"},
     }  # fmt: skip
     launch = _launch.joining(["a:1", "b:1"], 0, 2, "ads", environment)
