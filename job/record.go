@@ -2,52 +2,31 @@ package job
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"github.com/godwit-ps/godwit"
-	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/internal/recording"
 	"github.com/godwit-ps/godwit/telemetry/record"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-// A recorder writes what a node does to the folder of its run: the life of keys, a sample a second, and,
-// at the node that leads, the run's events. A nil recorder writes nothing.
+// A recorder writes what a node does to the folder of its run, and, at the node that leads, the run's events.
+// A nil recorder writes nothing.
 type recorder struct {
-	dir     string // of the run
-	trace   *trace.Writer
-	samples *record.Writer // nil until the node has started
-	diary   *record.Diary  // nil at nodes that do not lead
-	header  record.Header
-	tables  []trace.Table
-	census  trace.Census // the last that was taken,
-	taken   int          // … and how many samples were since
-	ending  atomic.Bool  // the next sample is the last
-	ended   bool
+	*recording.Node
+	diary *record.Diary // nil at nodes that do not lead
 }
-
-// censusEvery is for how many samples a census stands: it looks at all traced keys.
-const censusEvery = 5
 
 // beginTrace begins the record of the node, if there is to be one.
 func (p *part) beginTrace(m *godwit.Model) (err error) {
 	if p.cfg.Trace == "" {
 		return nil
 	}
-	keys, err := trace.ParseKeys(p.cfg.TraceKeys, m)
-	if err != nil {
-		return err
-	}
-	self, nodes, now := p.session.Self(), len(p.session.Members()), time.Now().UnixNano()
-	r := &recorder{dir: filepath.Join(p.cfg.Trace, p.run), tables: trace.TablesOf(m)}
-	r.header = record.Header{Run: p.run, Policy: p.spec.Policy, Node: self, Nodes: nodes, Workers: p.cfg.workers(p.spec), Host: hostname(), PID: os.Getpid(), Start: now}
-	r.trace, err = trace.Create(trace.Config{Dir: r.dir, Keys: keys, Header: trace.Header{
-		Run: p.run, Policy: p.spec.Policy, Node: self, Nodes: nodes, Start: now, Tables: r.tables}})
-	if err != nil {
+	h := record.Header{Run: p.run, Policy: p.spec.Policy, Node: p.session.Self(), Nodes: len(p.session.Members()), Workers: p.cfg.workers(p.spec)}
+	r := &recorder{}
+	if r.Node, err = recording.Begin(recording.Config{Dir: filepath.Join(p.cfg.Trace, p.run), Header: h, Model: m, Keys: p.cfg.TraceKeys}); err != nil {
 		return err
 	}
 	p.record = r
@@ -55,7 +34,7 @@ func (p *part) beginTrace(m *godwit.Model) (err error) {
 		if err := p.writeNames(r); err != nil {
 			return err
 		}
-		r.diary, err = record.NewDiary(r.dir, p.run, p.spec.Policy)
+		r.diary, err = record.NewDiary(r.Dir, p.run, p.spec.Policy)
 	}
 	return err
 }
@@ -66,9 +45,9 @@ func (p *part) writeNames(r *recorder) error {
 	if !ok {
 		return nil
 	}
-	for i, t := range r.tables {
+	for i, t := range r.Tables {
 		if names := named.Names(t.Name); names != nil {
-			if err := trace.WriteNames(r.dir, i, names); err != nil {
+			if err := trace.WriteNames(r.Dir, i, names); err != nil {
 				return err
 			}
 		}
@@ -77,38 +56,11 @@ func (p *part) writeNames(r *recorder) error {
 }
 
 // beginSamples begins to take samples of the node, which has started.
-func (p *part) beginSamples() (err error) {
-	if r := p.record; r != nil {
-		r.samples, err = record.Create(record.Config{Dir: r.dir, Header: r.header, Take: p.sample})
+func (p *part) beginSamples() error {
+	if p.record == nil {
+		return nil
 	}
-	return err
-}
-
-// sample says what the node did so far.
-func (p *part) sample() record.Sample {
-	r := p.record
-	s := record.Sample{Time: time.Now().UnixNano() - r.header.Start, Items: p.items(p.seen.Load()), Process: process(), Lost: r.trace.Dropped()}
-	x := p.node.Snapshot()
-	s.Fill(&x)
-	fill(&s, p.node.Stats())
-	if r.taken%censusEvery == 0 || r.ending.Load() {
-		r.census = r.trace.Census()
-	}
-	r.taken++
-	for i, u := range r.census.Tables {
-		s.Tables = append(s.Tables, record.Table{Name: r.tables[i].Name, Use: u})
-	}
-	s.Hot, s.Half, s.Most = r.census.Hot, r.census.Half, r.census.Most
-	return s
-}
-
-// fill takes what stats have.
-func fill(s *record.Sample, x node.Stats) {
-	s.Accesses = record.Accesses{Local: x.Local, Replica: x.Replica, Ahead: x.Ahead, Queued: x.Queued, Remote: x.Remote, Late: x.Late}
-	s.Calls, s.SlowCalls, s.Rounds, s.RoundTime = x.Calls, x.SlowCalls, x.Rounds, int64(x.RoundTime)
-	s.Moves, s.Copies, s.Drops, s.Deltas, s.Refreshes, s.Learned = x.Moves, x.Copies, x.Drops, x.Deltas, x.Refreshes, x.Learned
-	s.Owned, s.Replicas = x.Owned, x.Replicas
-	s.SentBytes, s.Received, s.Frames = x.SentBytes, x.ReceivedBytes, x.Frames
+	return p.record.Sample(p.node, func() int64 { return p.items(p.seen.Load()) })
 }
 
 // traceOf returns what the node's keys are traced by.
@@ -116,31 +68,15 @@ func (r *recorder) traceOf() *trace.Writer {
 	if r == nil {
 		return nil
 	}
-	return r.trace
+	return r.Trace()
 }
 
 // stop takes the last sample, before the node ends.
 func (r *recorder) stop() error {
-	if r == nil || r.samples == nil {
+	if r == nil {
 		return nil
 	}
-	w := r.samples
-	r.samples = nil
-	r.ending.Store(true)
-	return w.Close()
-}
-
-// close ends the record, after the node. What was not written is told, and does not fail the run.
-func (r *recorder) close() error {
-	if r.ended {
-		return nil
-	}
-	r.ended = true
-	err := r.trace.Close()
-	if n := r.trace.Dropped(); err == nil && n > 0 {
-		err = fmt.Errorf("trace: %d events were not written: there were more than the disk takes", n)
-	}
-	return err
+	return r.Stop()
 }
 
 // note writes an event of the run.
@@ -204,7 +140,7 @@ func (p *part) endDiary(err error) {
 
 // endRecord ends the record but for the run's events.
 func (p *part) endRecord(stopped error) {
-	if err := errors.Join(stopped, p.record.close()); err != nil {
+	if err := errors.Join(stopped, p.record.Close()); err != nil {
 		p.emit(Event{Warning: err.Error()})
 	}
 }

@@ -59,6 +59,10 @@ int32_t godwit_stats(int64_t cluster, char *text, size_t size, size_t *length) {
 	return forked ? refuse() : go_stats(cluster, text, size, length);
 }
 
+int32_t godwit_note(int64_t cluster, const char *event, size_t length) {
+	return forked ? refuse() : go_note(cluster, (char *)event, length);
+}
+
 int32_t godwit_address(int64_t cluster, char *text, size_t size, size_t *length) {
 	return forked ? refuse() : go_address(cluster, text, size, length);
 }

@@ -88,6 +88,11 @@ int64_t godwit_worker(int64_t cluster, int32_t index);
  * size, GODWIT_LENGTH is returned. */
 int32_t godwit_stats(int64_t cluster, char *text, size_t size, size_t *length);
 
+/* Tells of an epoch, an evaluation or a warning, for who watches the run: with "trace": FOLDER in the configuration, which the
+ * nodes of the run have in common, they write there what they do. The event is JSON as package telemetry/record has it, such as
+ *   {"epoch": {"epoch": 1, "of": 3, "loss": 0.5, "items": 1000, "seconds": 2}} */
+int32_t godwit_note(int64_t cluster, const char *event, size_t length);
+
 /* Reads rows of a table, given by its position in the configuration. flags: with GODWIT_ONCE a
  * row that occurs several times is read once. */
 #define GODWIT_ONCE 1

@@ -143,6 +143,20 @@ func go_stats(id C.int64_t, text *C.char, size C.size_t, length *C.size_t) (code
 	return texts(id, text, size, length, (*capi.Cluster).Stats)
 }
 
+//export go_note
+func go_note(id C.int64_t, event *C.char, length C.size_t) (code C.int32_t) {
+	defer recovered(&code)
+	text, err := slice[byte](unsafe.Pointer(event), length)
+	if err != nil {
+		return failed(err)
+	}
+	c, err := capi.ClusterOf(int64(id))
+	if err != nil {
+		return failed(err)
+	}
+	return failed(c.Note(text))
+}
+
 //export go_address
 func go_address(id C.int64_t, text *C.char, size C.size_t, length *C.size_t) (code C.int32_t) {
 	defer recovered(&code)

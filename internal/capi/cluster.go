@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -12,9 +13,11 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/internal/recording"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/telemetry/record"
 )
 
 // A Config describes a cluster, as JSON.
@@ -25,7 +28,9 @@ type Config struct {
 	Policy   string    `json:"policy"`  // empty: the default
 	Tables   []Table   `json:"tables"`
 	Samplers []Sampler `json:"samplers"`
-	From     string    `json:"from"` // a checkpoint to begin from, with its seed; empty: none
+	From     string    `json:"from"`    // a checkpoint to begin from, with its seed; empty: none
+	Trace    string    `json:"trace"`   // the folder of the run, to write what its nodes do; empty: none
+	Program  string    `json:"program"` // what is run, for who looks at that
 
 	// Of a node whose run has others in other processes.
 	Member *Member `json:"member"`
@@ -120,6 +125,10 @@ type Cluster struct {
 	closed   chan struct{} // closed when closeErr is set
 	closeErr error
 
+	record *recording.Node // nil: none
+	diary  *record.Diary   // of who is the first node; nil: none
+	began  time.Time
+
 	notes chan note // of checkpoints, by other processes
 	cuts  uint64    // that were made; of who saves
 	last  written   // checkpoint, by this process as the leader
@@ -160,19 +169,25 @@ func Open(config []byte) (*Cluster, error) {
 		}
 		cfg.Seed = from.Manifest().Seed
 	}
-	start := c.startLocal
-	c.alone = c.nodes == 1
-	if cfg.Member != nil {
-		if start, err = c.member(*cfg.Member); err != nil {
-			return nil, err
-		}
-		c.made = c.made[:c.workers]
-	}
 	c.cfg = node.Config{Model: model, Seed: cfg.Seed, Workers: c.workers, Samplers: samplers}
 	if cfg.Policy != "" {
 		if c.cfg.Policy, err = placement.ByName(cfg.Policy); err != nil {
 			return nil, wrong("%v", err)
 		}
+	}
+	start, self := c.startLocal, 0
+	c.alone = c.nodes == 1
+	if cfg.Member != nil {
+		self = cfg.Member.Rank
+	}
+	if err := c.beginRecord(&cfg, self); err != nil {
+		return nil, err
+	}
+	if cfg.Member != nil {
+		if start, err = c.member(*cfg.Member); err != nil {
+			return nil, errors.Join(err, c.endRecord())
+		}
+		c.made = c.made[:c.workers]
 	}
 	ctx, giveUp := context.WithCancel(context.Background())
 	c.giveUp = giveUp
@@ -180,6 +195,9 @@ func Open(config []byte) (*Cluster, error) {
 		defer close(c.opened)
 		if c.err = start(ctx); c.err == nil && from != nil {
 			c.err = c.restore(ctx, from)
+		}
+		if c.err == nil {
+			c.err = c.record.Sample(c.here[0], nil)
 		}
 	}()
 	return c, nil
@@ -265,8 +283,10 @@ func (c *Cluster) Close(wait time.Duration) (bool, error) {
 			if c.end != nil {
 				ctx, end := context.WithTimeout(context.Background(), closeTime)
 				defer end()
-				c.closeErr = c.end(ctx)
+				stopped := c.record.Stop()
+				c.closeErr = errors.Join(c.end(ctx), stopped)
 			}
+			c.closeErr = errors.Join(c.closeErr, c.endRecord())
 		}()
 	})
 	if !within(c.closed, wait) {

@@ -165,3 +165,29 @@ func TestMembersThatCannotBe(t *testing.T) {
 		_, _ = c.Close(-1)
 	}
 }
+
+func TestANodeListensAndIsToldByItsAddresses(t *testing.T) {
+	for _, c := range []struct{ listen, advertise, listens, told string }{
+		{"", "10.0.0.7", "10.0.0.7:0", "10.0.0.7:99"},
+		{"", "::1", "[::1]:0", "[::1]:99"},
+		{"0.0.0.0:7000", "host", "0.0.0.0:7000", "host:99"},
+		{"0.0.0.0:7000", "host:8000", "0.0.0.0:7000", "host:8000"},
+		{"127.0.0.1:7000", "", "127.0.0.1:7000", "127.0.0.1:99"},
+		{"0.0.0.0:7000", "", "0.0.0.0:7000", ""}, // nobody can be told that
+		{"", "host:8000", "", "host:8000"},       // … or where that leads to
+	} {
+		m := Member{Listen: c.listen, Advertise: c.advertise}
+		got, err := m.listens()
+		if got != c.listens || (err != nil) != (c.listens == "") {
+			t.Errorf("listen %q, advertise %q: listens at %q, %v; want %q", c.listen, c.advertise, got, err, c.listens)
+		}
+		if c.listens == "" {
+			continue
+		}
+		host, _, _ := net.SplitHostPort(c.listens)
+		told, err := m.told(net.JoinHostPort(host, "99"))
+		if told != c.told || (err != nil) != (c.told == "") {
+			t.Errorf("listen %q, advertise %q: others are told %q, %v; want %q", c.listen, c.advertise, told, err, c.told)
+		}
+	}
+}

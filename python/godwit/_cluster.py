@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import itertools
 import json
+import math
 import operator
 import os
 import sys
@@ -101,11 +103,14 @@ class Sample:
 class _Group:
     """Tables that began together: a cluster of the library."""
 
-    def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int], launch: _launch.Launch | None) -> None:
+    def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int], launch: _launch.Launch | None, trace: str = "") -> None:
         self.library = library
         if launch is not None:
             number = launch.number()
             config = {**config, "nodes": launch.world, "member": launch.member(number)}
+        if trace:
+            run = config["member"]["run"] if launch is not None else f"{os.getpid()}-{next(_traced)}"
+            config = {**config, "trace": os.path.join(os.path.abspath(trace), run), "program": os.path.basename(sys.argv[0])}
         self.bases = bases  # the workers' clocks when it began
         spec = [
             {"name": t.name, "rows": t.rows, "dim": t.dim, "rule": t.rule, "init": {"kind": t.init.kind, "a": t.init.a, "b": t.init.b}}
@@ -440,7 +445,7 @@ class Worker:
 class Cluster:
     """The nodes of a run. :func:`init` makes one; tables begin at the first access to one of them."""
 
-    def __init__(self, *, workers: int = 1, nodes: int = 1, seed: int = 0, policy: str = "", _launch: _launch.Launch | None = None) -> None:
+    def __init__(self, *, workers: int = 1, nodes: int = 1, seed: int = 0, policy: str = "", trace: Any = None, _launch: _launch.Launch | None = None) -> None:
         for what, x, low, high in (("workers", workers, 1, 4096), ("nodes", nodes, 1, 64), ("seed", seed, 0, 2**64 - 1)):
             if isinstance(x, bool) or not isinstance(x, int) or not low <= x <= high:
                 raise ArgumentError(f"{what}={x!r}, want a whole number of {low} … {high}")
@@ -449,6 +454,7 @@ class Cluster:
             raise ArgumentError(f"nodes={nodes} within a process of a run of {self._launch.world}: each rank is one node")
         self._library = _lib.load()
         self._config = {"nodes": nodes, "workers": workers, "seed": seed, "policy": policy}
+        self._trace = os.fspath(trace or os.environ.get("GODWIT_TRACE") or "")
         self._tables: dict[str, Table] = {}
         self._waiting: list[Table] = []
         self._from: str | None = None  # the checkpoint that tables begin from
@@ -521,7 +527,7 @@ class Cluster:
                 folder, number = _checkpoint.group_place(self._from, len(self._groups))
                 if os.path.isdir(folder):  # tables that were not there yet begin as they do
                     config = {**config, "from": f"{folder}#{number}"}
-            group = _Group(self._library, config, tables, [w._clock for w in self.workers], self._launch)
+            group = _Group(self._library, config, tables, [w._clock for w in self.workers], self._launch, self._trace)
             self._waiting = []
             self._groups.append(group)
             for i, t in enumerate(tables):
@@ -588,6 +594,17 @@ class Cluster:
             raise ArgumentError("the state names no checkpoint of rows")
         self.load(state_dict["rows"])
 
+    def note(self, *, epoch: int, of: int = 0, loss: float | None = None, items: int = 0, seconds: float = 0.0) -> None:
+        """Tells of the end of an epoch, with its mean loss, those who watch the run (``trace`` of :func:`init`). What rank 0 tells is kept."""
+        if isinstance(epoch, bool) or not isinstance(epoch, int):
+            raise ArgumentError(f"epoch={epoch!r}, want a whole number")
+        loss = None if loss is None or not math.isfinite(loss) else float(loss)
+        if self._trace:
+            self.start()
+            text = json.dumps({"epoch": {"epoch": epoch, "of": int(of), "loss": loss, "items": int(items), "seconds": float(seconds)}}).encode()
+            for group in self._groups[:1]:
+                self._library.check(self._library.note(group.id, text, len(text)))
+
     def stats(self) -> dict[str, Any]:
         """What the nodes count, such as ``local`` and ``remote`` accesses. ``not_finite`` are vectors that were not pushed."""
         all: dict[str, Any] = {}
@@ -650,6 +667,7 @@ def _kept(extra: Any) -> bytes:
     return file.getvalue()
 
 
+_traced = itertools.count()
 _open: weakref.WeakSet[Cluster] = weakref.WeakSet()
 _current: Cluster | None = None
 
@@ -665,6 +683,7 @@ def init(
     world: int | None = None,
     run: str = "",
     tls: TLS | None = None,
+    trace: Any = None,
 ) -> Cluster:
     """Makes the cluster that modules use which are not told of another.
 
@@ -673,6 +692,9 @@ def init(
 
     With ``address``, of an etcd, the processes of the run meet there. Which ``rank`` this is, and of how many (``world``), a launcher's variables say
     unless they are given, and so is the name of the ``run``, which no other at this etcd may have. ``tls`` encrypts what the ranks, and the etcd, are told.
+
+    ``trace`` is a folder, which all ranks see: each writes there what it does, in a folder of the run's name, as ``godwit train --trace`` does. ``godwit
+    dashboard``, ``top`` and ``diagnose`` show it, also while the run lasts. The variable GODWIT_TRACE does the same.
 
     ``workers`` is how many threads access rows at a time. ``nodes`` above 1 puts several nodes into this process, which is for tests.
     """
@@ -689,7 +711,7 @@ def init(
         launch.tls = tls
     elif tls is not None:
         raise ArgumentError("tls is for several processes, and this one is the whole run")
-    _current = Cluster(workers=workers, nodes=nodes, seed=seed, policy=policy, _launch=launch)
+    _current = Cluster(workers=workers, nodes=nodes, seed=seed, policy=policy, trace=trace, _launch=launch)
     return _current
 
 

@@ -37,6 +37,7 @@ _FUNCTIONS = {
     "close": (_i32, [_i64, _i32]),
     "worker": (_i64, [_i64, _i32]),
     "stats": (_i32, [_i64, _at, _size, _at]),
+    "note": (_i32, [_i64, ctypes.c_char_p, _size]),
     "address": (_i32, [_i64, ctypes.c_char_p, _size, _at]),
     "pull": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _i32, _at]),
     "lookup": (_i32, [_i64, _i32, _at, _size, _at, _size, _at, _size, _i32, _at]),

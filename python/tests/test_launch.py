@@ -1,5 +1,6 @@
 """Several processes, started by torchrun."""
 
+import json
 import os
 import socket
 import subprocess
@@ -255,3 +256,28 @@ def test_ranks_that_meet_by_an_etcd():
                 c.start()
         finally:
             _launch.WAIT = before
+
+
+def test_ranks_write_what_they_do(tmp_path, torchrun):
+    code, out, err = torchrun(
+        tmp_path,
+        f"""
+        import godwit
+        c = godwit.init(trace={str(tmp_path / "trace")!r})
+        t, w = c.table("t", 100, 2), c.worker
+        for step in range(5):
+            w.push(t, list(range(10)), [[1.0, 1.0]] * 10)
+            w.advance()
+        if c.rank == 0:
+            c.note(epoch=1, of=1, loss=0.25)
+        w.barrier()
+        """,
+        2,
+    )
+    assert code == 0, err[-5000:]
+    (run,) = (tmp_path / "trace").iterdir()
+    events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+    assert events[1]["start"]["task"].endswith(".py") and events[2]["epoch"]["loss"] == 0.25 and "end" in events[-1]
+    for rank in range(2):
+        samples = [json.loads(line) for f in sorted((run / f"node-{rank}").glob("*.samples")) for line in f.read_text().splitlines()]
+        assert samples[-1]["items"] == 5 and samples[0]["nodes"] == 2

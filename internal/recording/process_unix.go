@@ -1,6 +1,6 @@
 //go:build unix
 
-package job
+package recording
 
 import "golang.org/x/sys/unix"
 

@@ -1,0 +1,134 @@
+// Package recording writes what a node does to the folder of its run, from where package
+// telemetry/record and package telemetry/trace read it: a sample a second, and the life of keys.
+package recording
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node"
+	"github.com/godwit-ps/godwit/telemetry/record"
+	"github.com/godwit-ps/godwit/telemetry/trace"
+)
+
+// A Config says what is written of which node.
+type Config struct {
+	Dir    string        // of the run; all nodes write to it, each to a folder within it that must be empty
+	Header record.Header // of the node; Host, PID and Start are filled in
+	Model  *godwit.Model // whose keys are traced,
+	Keys   string        // … as trace.ParseKeys reads it
+}
+
+// A Node is the record of a node. Calls are made one after the other. A nil Node writes nothing.
+type Node struct {
+	Dir    string        // of the run
+	Tables []trace.Table // of the model
+
+	header  record.Header
+	trace   *trace.Writer
+	samples *record.Writer // nil until the node has started
+	of      *node.Node
+	items   func() int64
+	census  trace.Census // the last that was taken,
+	taken   int          // … and how many samples were since
+	ending  atomic.Bool  // the next sample is the last
+	ended   bool
+}
+
+// censusEvery is for how many samples a census stands: it looks at all traced keys.
+const censusEvery = 5
+
+// Begin begins the record of a node that is about to start.
+func Begin(c Config) (*Node, error) {
+	keys, err := trace.ParseKeys(c.Keys, c.Model)
+	if err != nil {
+		return nil, err
+	}
+	r := &Node{Dir: c.Dir, Tables: trace.TablesOf(c.Model), header: c.Header}
+	h := &r.header
+	h.PID, h.Start = os.Getpid(), time.Now().UnixNano()
+	if h.Host, err = os.Hostname(); err != nil {
+		h.Host = "unknown host" // it only serves to be read
+	}
+	r.trace, err = trace.Create(trace.Config{Dir: r.Dir, Keys: keys, Header: trace.Header{
+		Run: h.Run, Policy: h.Policy, Node: h.Node, Nodes: h.Nodes, Start: h.Start, Tables: r.Tables}})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Trace returns what the node's keys are traced by.
+func (r *Node) Trace() *trace.Writer {
+	if r == nil {
+		return nil
+	}
+	return r.trace
+}
+
+// Sample begins to take samples of the node, which has started. items tells how many examples it has trained; nil: they are its steps.
+func (r *Node) Sample(n *node.Node, items func() int64) (err error) {
+	if r == nil {
+		return nil
+	}
+	r.of, r.items = n, items
+	r.samples, err = record.Create(record.Config{Dir: r.Dir, Header: r.header, Take: r.take})
+	return err
+}
+
+// take says what the node did so far.
+func (r *Node) take() record.Sample {
+	s := record.Sample{Time: time.Now().UnixNano() - r.header.Start, Process: process(), Lost: r.trace.Dropped()}
+	x := r.of.Snapshot()
+	s.Fill(&x)
+	s.Items = s.Steps
+	if r.items != nil {
+		s.Items = r.items()
+	}
+	fill(&s, r.of.Stats())
+	if r.taken%censusEvery == 0 || r.ending.Load() {
+		r.census = r.trace.Census()
+	}
+	r.taken++
+	for i, u := range r.census.Tables {
+		s.Tables = append(s.Tables, record.Table{Name: r.Tables[i].Name, Use: u})
+	}
+	s.Hot, s.Half, s.Most = r.census.Hot, r.census.Half, r.census.Most
+	return s
+}
+
+// fill takes what stats have.
+func fill(s *record.Sample, x node.Stats) {
+	s.Accesses = record.Accesses{Local: x.Local, Replica: x.Replica, Ahead: x.Ahead, Queued: x.Queued, Remote: x.Remote, Late: x.Late}
+	s.Calls, s.SlowCalls, s.Rounds, s.RoundTime = x.Calls, x.SlowCalls, x.Rounds, int64(x.RoundTime)
+	s.Moves, s.Copies, s.Drops, s.Deltas, s.Refreshes, s.Learned = x.Moves, x.Copies, x.Drops, x.Deltas, x.Refreshes, x.Learned
+	s.Owned, s.Replicas = x.Owned, x.Replicas
+	s.SentBytes, s.Received, s.Frames = x.SentBytes, x.ReceivedBytes, x.Frames
+}
+
+// Stop takes the last sample, before the node ends.
+func (r *Node) Stop() error {
+	if r == nil || r.samples == nil {
+		return nil
+	}
+	w := r.samples
+	r.samples = nil
+	r.ending.Store(true)
+	return w.Close()
+}
+
+// Close ends the record, after the node. It says what was not written.
+func (r *Node) Close() error {
+	if r == nil || r.ended {
+		return nil
+	}
+	r.ended = true
+	err := r.trace.Close()
+	if n := r.trace.Dropped(); err == nil && n > 0 {
+		err = fmt.Errorf("trace: %d events were not written: there were more than the disk takes", n)
+	}
+	return err
+}
