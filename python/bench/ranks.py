@@ -33,6 +33,7 @@ def arguments():
     p.add_argument("--dim", type=int, default=64)
     p.add_argument("--keys", type=int, default=10_000, help="of a rank and step")
     p.add_argument("--zipf", type=float, default=1.15)
+    p.add_argument("--hidden", type=int, default=0, help="units of a dense layer after the rows; 0: none")
     p.add_argument("--steps", type=int, default=60)
     p.add_argument("--warm", type=int, default=10)
     p.add_argument("--seed", type=int, default=0)
@@ -64,13 +65,14 @@ def main():
         cluster = godwit.init(seed=args.seed, policy=args.policy)
         model = module = godwit.nn.Embedding.from_pretrained(torch.zeros(args.rows, args.dim), freeze=False)  # all rows exist, as torch's do
         optimizer = getattr(godwit.optim, args.optimizer)(godwit.parameters(model), lr=0.01)
+    top = torch.nn.Sequential(torch.nn.Linear(args.dim, args.hidden), torch.nn.ReLU(), torch.nn.Linear(args.hidden, 1)) if args.hidden else torch.nn.Identity()
     loader = ids if args.torch or args.unannounced else godwit.lookahead(ids, keys=lambda b: {module: b})
     for i, batch in enumerate(loader):
         if i == args.warm:
             meet()
             began = now(args)
         optimizer.zero_grad()
-        model(batch).sum().backward()
+        top(model(batch)).sum().backward()
         optimizer.step()
     ended = now(args)
     meet()
