@@ -17,6 +17,7 @@ const Usual = 100_000
 // Keys says which keys are traced: the same at all nodes of a run.
 type Keys struct {
 	text  string
+	some  uint64       // how many were to be chosen at random
 	below uint64       // keys are traced whose hash is at most that,
 	all   bool         // … or all,
 	named []godwit.Key // … and these, sorted
@@ -65,7 +66,7 @@ func (ks *Keys) random(text string, of uint64) error {
 	if err != nil {
 		return fmt.Errorf("trace: random=%s: want how many keys to trace", text)
 	}
-	ks.all = n >= of
+	ks.all, ks.some = n >= of, n
 	ks.below = uint64(float64(n) / float64(of) * math.MaxUint64)
 	return nil
 }
@@ -113,6 +114,14 @@ func (ks *Keys) Has(k godwit.Key) bool {
 	}
 	_, ok := slices.BinarySearch(ks.named, k)
 	return ok
+}
+
+// Most returns how many keys they may be, of a model that has as many: about as many as were to be traced at random, and those that are named.
+func (ks *Keys) Most() uint64 {
+	if ks.all {
+		return math.MaxUint64
+	}
+	return ks.some + ks.some/16 + 1024 + uint64(len(ks.named))
 }
 
 // String says which keys they are, as ParseKeys reads it.

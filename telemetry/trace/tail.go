@@ -19,7 +19,8 @@ type Tail struct {
 	file    *os.File
 	segment int // that is read, or is to be read next
 	buf     []byte
-	rest    int // bytes of buf that are the begin of a record
+	rest    int   // bytes of buf that are the begin of a record
+	skip    int64 // from which byte on the first file is read; 0: from its begin
 }
 
 // tailBytes is how many bytes a Tail reads at once.
@@ -106,7 +107,9 @@ func (t *Tail) open() error {
 	if err != nil {
 		return fmt.Errorf("trace: %w", err)
 	}
-	if _, err := f.Seek(int64(n), io.SeekStart); err != nil {
+	begin := max(int64(n), t.skip)
+	t.skip = 0
+	if _, err := f.Seek(begin, io.SeekStart); err != nil {
 		return errors.Join(fmt.Errorf("trace: %w", err), f.Close())
 	}
 	t.file, t.Header = f, h

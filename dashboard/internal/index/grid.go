@@ -16,6 +16,7 @@ type grid struct {
 	nodes, bitmap int   // how many; bytes of a bitmap of nodes
 	most          int   // columns at the most
 	budget        int   // bytes of all columns at the most, but for the least number of columns
+	loading       bool  // width must not change
 	fixed         bool  // there are most columns, and no more
 	keys          int   // that columns have room for
 	columns       []*column
@@ -108,7 +109,22 @@ func (g *grid) room(key int) {
 		return
 	}
 	g.keys = max(1024, key+key/8)
-	for len(g.columns) > g.limit() {
+	for !g.loading && len(g.columns) > g.limit() {
+		g.halve()
+	}
+}
+
+// expect makes room for so many keys, and for times up to the last one. Until settle, there may be too many columns.
+func (g *grid) expect(keys uint64, last int64) {
+	g.keys, g.loading = int(min(keys, math.MaxInt32)), true
+	for !g.fixed && (last-g.origin)/g.width >= int64(g.limit()) {
+		g.width *= 2
+	}
+}
+
+// settle ends what expect began.
+func (g *grid) settle() {
+	for g.loading = false; len(g.columns) > g.limit(); {
 		g.halve()
 	}
 }

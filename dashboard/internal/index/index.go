@@ -17,6 +17,7 @@ type Index struct {
 	dir    string
 	header trace.Header
 	tails  []*trace.Tail
+	loaded bool
 	shift  []int64 // by node: ns from the run's start to the node's; negative: not known yet
 	start  int64   // ns since 1970
 
@@ -109,7 +110,12 @@ func (ix *Index) Close() error {
 }
 
 // Poll reads on, for a few milliseconds at the most, and returns whether there was anything. It reads the node that is furthest behind.
+// The first call reads all that there is.
 func (ix *Index) Poll() (bool, error) {
+	if !ix.loaded {
+		ix.loaded = true
+		return true, ix.load()
+	}
 	done := make([]bool, len(ix.tails))
 	for range ix.tails {
 		n := ix.behind(done)
@@ -167,14 +173,20 @@ func (ix *Index) take(w *walker, e *trace.Event) {
 		ix.lost += uint64(e.N)
 		return
 	}
-	k := ix.keys.add(e.Key)
+	k := ix.number(e.Key)
+	ix.grid.step(w, e.Time)
+	ix.grid.apply(w, k, e)
+	ix.totals[k].add(e)
+}
+
+// number returns the number of a key, and makes room for it if it is new.
+func (ix *Index) number(key godwit.Key) int {
+	k := ix.keys.add(key)
 	if k == len(ix.totals) {
 		ix.totals = append(ix.totals, Totals{})
 		ix.grid.room(k)
 	}
-	ix.grid.step(w, e.Time)
-	ix.grid.apply(w, k, e)
-	ix.totals[k].add(e)
+	return k
 }
 
 func (t *Totals) add(e *trace.Event) {

@@ -166,33 +166,66 @@ func (ix *Index) zoom(tr *trace.Trace, from, width int64, cols int, keys []int32
 	for i, k := range keys {
 		numbers[i], of[k] = int32(i), int32(i+1)
 	}
-	for _, w := range g.walkers {
-		if err := ix.replay(tr, g, w, of); err != nil {
-			return nil, nil, err
-		}
+	var mu sync.Mutex
+	errs := make([]error, len(g.walkers))
+	parallel(len(errs), func(n int) { errs[n] = ix.replay(tr, g, g.walkers[n], of, &mu) })
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
 	}
 	return g, numbers, nil
 }
 
-// replay reads what a node did into a fixed grid. of has the number of a key there + 1; 0: it is not in it.
-func (ix *Index) replay(tr *trace.Trace, g *grid, w *walker, of []int32) error {
-	late := ix.late(w.node)
-	return tr.Events(godwit.NodeID(w.node), g.origin-late, func(e trace.Event) bool {
-		e.Time += late
-		if e.Time >= g.origin && !g.step(w, e.Time) {
-			return false
-		}
-		k := ix.keys.number(e.Key)
-		if k < 0 || of[k] == 0 {
+// replay reads what a node did into a fixed grid, of which it takes the lock for what is within its time. of has the number of a key there
+// + 1; 0: it is not in it.
+func (ix *Index) replay(tr *trace.Trace, g *grid, w *walker, of []int32, mu *sync.Mutex) error {
+	return ix.records(tr, w.node, g.origin, func(r trace.Record, t int64) bool {
+		kind := r.Kind()
+		if t < g.origin {
+			if holds[kind] != 0 {
+				if k := ix.keys.number(r.Key()); k >= 0 && of[k] != 0 {
+					w.has, w.epoch = widen(w.has, len(of)), widen(w.epoch, len(of))
+					w.has[of[k]-1], w.epoch[of[k]-1] = holds[kind]-1, r.Number()
+				}
+			}
 			return true
 		}
-		if e.Time < g.origin {
-			w.hold(int(of[k])-1, &e)
-		} else {
-			g.apply(w, int(of[k])-1, &e)
+		mu.Lock()
+		defer mu.Unlock()
+		if !g.step(w, t) {
+			return false
+		}
+		if k := ix.keys.number(r.Key()); k >= 0 && of[k] != 0 {
+			g.apply(w, int(of[k])-1, &trace.Event{Kind: kind, Epoch: godwit.Epoch(r.Number()), N: r.Number()})
 		}
 		return true
 	})
+}
+
+// records calls yield for the records of a node, but for what is lost or not known, from the begin of the segment that a time is in, with their
+// times, until it returns false.
+func (ix *Index) records(tr *trace.Trace, node int, from int64, yield func(r trace.Record, t int64) bool) error {
+	files := tr.Files(godwit.NodeID(node))
+	late := ix.late(node)
+	for i := range files {
+		f := &files[i]
+		if i+1 < len(files) && files[i+1].Header.Base*1000+late <= from {
+			continue
+		}
+		base, more := f.Header.Base*1000+late, true
+		_, err := f.Records(func(b []byte) bool {
+			for ; more && len(b) > 0; b = b[trace.RecordLen:] {
+				r := trace.Record(b[:trace.RecordLen:trace.RecordLen])
+				if kind := r.Kind(); holds[kind] != 0 || kind == trace.Accessed || countOf[kind] != Accesses {
+					more = yield(r, base+r.Micros()*1000)
+				}
+			}
+			return more
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
 // open returns the trace with the segments that there are.
@@ -261,14 +294,17 @@ func (ix *Index) instant(tr *trace.Trace, time int64) (*grid, error) {
 
 // past finds out what a node had at a time.
 func (ix *Index) past(tr *trace.Trace, w *walker, time int64) error {
-	late := ix.late(w.node)
-	return tr.Copies(godwit.NodeID(w.node), time-late, func(e trace.Event) bool {
-		e.Time += late
-		if e.Time > time && e.Kind != trace.Owns && e.Kind != trace.Replicates {
+	w.has, w.epoch = make([]uint8, len(ix.keys.keys)), make([]uint32, len(ix.keys.keys))
+	return ix.records(tr, w.node, time, func(r trace.Record, t int64) bool {
+		x := holds[r.Kind()]
+		if x == 0 {
+			return true
+		}
+		if t > time && r.Kind() != trace.Owns && r.Kind() != trace.Replicates {
 			return false
 		}
-		if k := ix.keys.number(e.Key); k >= 0 {
-			w.hold(k, &e)
+		if k := ix.keys.number(r.Key()); k >= 0 {
+			w.has[k], w.epoch[k] = x-1, r.Number()
 		}
 		return true
 	})
