@@ -55,11 +55,7 @@ export function onTheme(changed) {
 export function install(button) {
   const show = () => {
     const c = chosen();
-    if (c === "system") {
-      delete document.documentElement.dataset["theme"];
-    } else {
-      document.documentElement.dataset["theme"] = c;
-    }
+    document.documentElement.dataset["theme"] = dark() ? "dark" : "light";
     fill(button, h("span", { class: "unseen" }, "Colours: "), { system: "◐ Auto", light: "☀ Light", dark: "☾ Dark" }[c]);
     listeners.forEach((l) => l());
   };

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/internal/folder"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
@@ -49,9 +50,9 @@ var errNone = errors.New("no samples of a run")
 // Open reads what was written of a run: dir is its folder, or one that has no more than one such
 // folder in it.
 func Open(dir string) (*Run, error) {
-	dir, err := runDir(dir)
+	dir, err := folder.Run(dir, eventsName, "node-*/*.samples")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("record: %w", err)
 	}
 	r := &Run{Dir: dir, events: tail{path: filepath.Join(dir, eventsName)}}
 	if _, err := r.Poll(); err != nil {
@@ -61,44 +62,6 @@ func Open(dir string) (*Run, error) {
 		return nil, fmt.Errorf("record: %w in %s: want the folder that --trace named, or one in it", errNone, dir)
 	}
 	return r, nil
-}
-
-// runDir returns the folder of a run: dir, or the only one in it that has samples.
-func runDir(dir string) (string, error) {
-	if _, err := os.Stat(dir); err != nil {
-		return "", fmt.Errorf("record: %w", err)
-	}
-	var runs []string
-	for _, pattern := range []string{"", "*"} {
-		for _, name := range []string{eventsName, "node-*/*.samples"} {
-			paths, err := filepath.Glob(filepath.Join(escaped(dir), pattern, name))
-			if err != nil {
-				return "", fmt.Errorf("record: %w", err)
-			}
-			for _, p := range paths {
-				if p = filepath.Dir(p); name != eventsName {
-					p = filepath.Dir(p)
-				}
-				runs = append(runs, p)
-			}
-		}
-		if len(runs) > 0 {
-			break
-		}
-	}
-	slices.Sort(runs)
-	if runs = slices.Compact(runs); len(runs) > 1 {
-		return "", fmt.Errorf("record: %s has several runs, name one: %s", dir, strings.Join(runs, ", "))
-	}
-	if len(runs) == 1 {
-		return runs[0], nil
-	}
-	return dir, nil
-}
-
-// escaped returns a path as a pattern of nothing but it.
-func escaped(path string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }
 
 // Poll reads what was written since the last time, and reports whether there was anything.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/internal/folder"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
@@ -117,16 +118,11 @@ func (w *Writer) line(x any) error {
 
 // begin begins a file, and removes one if there are too many.
 func (w *Writer) begin() error {
-	if w.file != nil {
-		err := w.file.Close()
-		w.file = nil
-		if err != nil {
-			return err
-		}
-	}
 	h := w.cfg.Header
 	h.Segment = w.segment + 1
-	f, err := os.OpenFile(segmentPath(w.cfg.Dir, h.Node, h.Segment), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	old := w.file
+	w.file = nil
+	f, err := folder.Next(old, segmentPath(w.cfg.Dir, h.Node, h.Segment))
 	if err != nil {
 		return err
 	}

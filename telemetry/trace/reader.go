@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/internal/folder"
 )
 
 // A Trace is the trace of a run, of which the segments were found. What they contain is read
@@ -32,16 +31,15 @@ type segment struct {
 // Open finds the segments of a trace: dir is the folder of a run, or one that has no more than
 // one such folder in it. Segments whose header was not written whole are left out.
 func Open(dir string) (*Trace, error) {
-	dir, err := runDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	t := &Trace{dir: dir}
-	paths, err := filepath.Glob(filepath.Join(dir, "node-*", "*.trace"))
+	dir, err := folder.Run(dir, "node-*/*.trace")
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
-	slices.Sort(paths)
+	t := &Trace{dir: dir}
+	paths, err := folder.Glob(dir, "node-*/*.trace")
+	if err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
 	for _, path := range paths {
 		h, begin, err := readHeader(path)
 		if errors.Is(err, errShort) {
@@ -84,27 +82,6 @@ func (t *Trace) Segments(n godwit.NodeID, from, to int64) (count int) {
 		}
 	}
 	return count
-}
-
-// runDir returns the folder of a run: dir, or the only one in it that has a trace.
-func runDir(dir string) (string, error) {
-	if _, err := os.Stat(dir); err != nil {
-		return "", fmt.Errorf("trace: %w", err)
-	}
-	if own, _ := filepath.Glob(filepath.Join(dir, "node-*")); len(own) > 0 {
-		return dir, nil
-	}
-	runs, _ := filepath.Glob(filepath.Join(dir, "*", "node-*"))
-	for i, r := range runs {
-		runs[i] = filepath.Dir(r)
-	}
-	if runs = slices.Compact(runs); len(runs) > 1 {
-		return "", fmt.Errorf("trace: %s has the traces of several runs, name one: %s", dir, strings.Join(runs, ", "))
-	}
-	if len(runs) == 1 {
-		return runs[0], nil
-	}
-	return dir, nil
 }
 
 var errShort = errors.New("trace: the segment ends within its header")

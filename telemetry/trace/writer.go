@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/internal/folder"
 )
 
 // A Config says whose trace is written where.
@@ -242,20 +243,15 @@ func (w *Writer) hold(e *Event) {
 
 // begin begins a segment, with what the node has of keys.
 func (w *Writer) begin() error {
-	if w.file != nil {
-		err := w.file.Close()
-		w.file = nil
-		if err != nil {
-			return err
-		}
-	}
 	h := w.cfg.Header
 	h.Segment, h.Base = w.segment+1, w.last/micro
-	head, err := h.encode()
+	head, err := h.encode() // which is as long as that of the first segment
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(NodeDir(w.cfg.Dir, h.Node), segmentName(h.Segment)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	old := w.file
+	w.file = nil
+	f, err := folder.Next(old, filepath.Join(NodeDir(w.cfg.Dir, h.Node), segmentName(h.Segment)))
 	if err != nil {
 		return err
 	}

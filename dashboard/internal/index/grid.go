@@ -167,21 +167,17 @@ func widen[T any](s []T, n int) []T {
 
 // fill writes what a node has into a column.
 func (g *grid) fill(w *walker, c *column) {
-	bit, at := uint8(1)<<(w.node&7), w.node/8
-	for k, has := range w.has {
-		switch has {
-		case main:
-			c.claim(k, w.node, uint8(w.epoch[k]))
-		case replica:
-			c.replicas[k*g.bitmap+at] |= bit
+	bit, node, bitmap := uint8(1)<<(w.node&7), uint8(w.node+1), g.bitmap
+	n := min(len(w.has), len(c.owner)) // of others, the node has nothing
+	has, now, owner, epoch, replicas := w.has[:n], w.epoch[:n], c.owner[:n], c.epoch[:n], c.replicas[w.node/8:]
+	for k, x := range has {
+		if x == main {
+			if owner[k] == 0 || int8(uint8(now[k])-epoch[k]) > 0 {
+				owner[k], epoch[k] = node, uint8(now[k])
+			}
+		} else if x == replica {
+			replicas[k*bitmap] |= bit
 		}
-	}
-}
-
-// claim takes note that a node owns a key in an epoch.
-func (c *column) claim(k, node int, epoch uint8) {
-	if c.owner[k] == 0 || int8(epoch-c.epoch[k]) > 0 {
-		c.owner[k], c.epoch[k] = uint8(node+1), epoch
 	}
 }
 

@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -60,7 +61,7 @@ var ErrWaiting = errors.New("the run has not begun to write its trace")
 // Open begins an index of the trace in a run's folder. All nodes must have begun to write, or, if late is set, one of them;
 // else the error is ErrWaiting. A node that begins later is read when it does, too.
 func Open(dir string, late bool) (*Index, error) {
-	found, err := filepath.Glob(filepath.Join(dir, "node-*", "*.trace"))
+	found, err := fs.Glob(os.DirFS(dir), "node-*/*.trace")
 	if err != nil || len(found) == 0 {
 		return nil, ErrWaiting
 	}
@@ -93,7 +94,7 @@ func Open(dir string, late bool) (*Index, error) {
 			ix.shift[n] = at - ix.start
 		}
 	}
-	if ix.bytes, err = sizeOf(found); err != nil {
+	if ix.bytes, err = sizeOf(dir, found); err != nil {
 		return nil, err
 	}
 	ix.names, err = readNames(dir, &t.Header)
@@ -230,9 +231,9 @@ func (ix *Index) State() State {
 	return s
 }
 
-func sizeOf(files []string) (bytes int64, err error) {
+func sizeOf(dir string, files []string) (bytes int64, err error) {
 	for _, f := range files {
-		s, err := os.Stat(f)
+		s, err := os.Stat(filepath.Join(dir, f))
 		if err != nil {
 			return 0, fmt.Errorf("dashboard: %w", err)
 		}

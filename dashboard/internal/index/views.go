@@ -166,34 +166,40 @@ func (ix *Index) zoom(tr *trace.Trace, from, width int64, cols int, keys []int32
 	for i, k := range keys {
 		numbers[i], of[k] = int32(i), int32(i+1)
 	}
-	var mu sync.Mutex
+	locks := make([]sync.Mutex, cols) // of the columns
 	errs := make([]error, len(g.walkers))
-	parallel(len(errs), func(n int) { errs[n] = ix.replay(tr, g, g.walkers[n], of, &mu) })
+	parallel(len(errs), func(n int) { errs[n] = ix.replay(tr, g, g.walkers[n], of, locks) })
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
 	return g, numbers, nil
 }
 
-// replay reads what a node did into a fixed grid, of which it takes the lock for what is within its time. of has the number of a key there
+// replay reads what a node did into a fixed grid, and takes the lock of each column that it changes. of has the number of a key there
 // + 1; 0: it is not in it.
-func (ix *Index) replay(tr *trace.Trace, g *grid, w *walker, of []int32, mu *sync.Mutex) error {
+func (ix *Index) replay(tr *trace.Trace, g *grid, w *walker, of []int32, locks []sync.Mutex) error {
+	w.has, w.epoch = make([]uint8, g.keys), make([]uint32, g.keys)
 	return ix.records(tr, w.node, g.origin, func(r trace.Record, t int64) bool {
 		kind := r.Kind()
 		if t < g.origin {
-			if holds[kind] != 0 {
-				if k := ix.keys.number(r.Key()); k >= 0 && of[k] != 0 {
-					w.has, w.epoch = widen(w.has, len(of)), widen(w.epoch, len(of))
-					w.has[of[k]-1], w.epoch[of[k]-1] = holds[kind]-1, r.Number()
-				}
+			if k := ix.keys.number(r.Key()); k >= 0 && of[k] != 0 {
+				w.has[of[k]-1], w.epoch[of[k]-1] = holds[kind]-1, r.Number()
 			}
 			return true
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		if !g.step(w, t) {
+		for ; t >= g.end(w.at); w.at++ {
+			if w.at >= len(locks) {
+				return false
+			}
+			locks[w.at].Lock()
+			g.fill(w, g.columns[w.at])
+			locks[w.at].Unlock()
+		}
+		if w.at >= len(locks) {
 			return false
 		}
+		locks[w.at].Lock()
+		defer locks[w.at].Unlock()
 		if k := ix.keys.number(r.Key()); k >= 0 && of[k] != 0 {
 			g.apply(w, int(of[k])-1, &trace.Event{Kind: kind, Epoch: godwit.Epoch(r.Number()), N: r.Number()})
 		}
@@ -202,7 +208,7 @@ func (ix *Index) replay(tr *trace.Trace, g *grid, w *walker, of []int32, mu *syn
 }
 
 // records calls yield for the records of a node, but for what is lost or not known, from the begin of the segment that a time is in, with their
-// times, until it returns false.
+// times, until it returns false. Before that time there are only those that say what the node has.
 func (ix *Index) records(tr *trace.Trace, node int, from int64, yield func(r trace.Record, t int64) bool) error {
 	files := tr.Files(godwit.NodeID(node))
 	late := ix.late(node)
@@ -215,8 +221,9 @@ func (ix *Index) records(tr *trace.Trace, node int, from int64, yield func(r tra
 		_, err := f.Records(func(b []byte) bool {
 			for ; more && len(b) > 0; b = b[trace.RecordLen:] {
 				r := trace.Record(b[:trace.RecordLen:trace.RecordLen])
-				if kind := r.Kind(); holds[kind] != 0 || kind == trace.Accessed || countOf[kind] != Accesses {
-					more = yield(r, base+r.Micros()*1000)
+				kind, t := r.Kind(), base+r.Micros()*1000
+				if holds[kind] != 0 || t >= from && (kind == trace.Accessed || countOf[kind] != Accesses) {
+					more = yield(r, t)
 				}
 			}
 			return more
