@@ -146,6 +146,11 @@ SEEDS ?= 20
 diagnose: ## simulate runs with each ill that "godwit diagnose" knows, and without: is the right one found, and does its advice help? (minutes)
 	SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 30m ./telemetry/diagnose
 
+# HEALTHY= are flags, such as HEALTHY="-rounds 10 -nodes 4".
+.PHONY: healthy
+healthy: ## train every task on this machine, and count how often "godwit diagnose" finds an ill all the same (minutes)
+	$(GO) run ./internal/healthy $(HEALTHY)
+
 # OVERHEAD= are flags, such as OVERHEAD="-base ../old/godwit -with= -limit 1.02" for what is on by default.
 .PHONY: overhead
 overhead: ## what tracing costs an epoch on four nodes, by pairs of runs, with the 95 % interval (an hour, idle machine)

@@ -201,7 +201,7 @@ func (d *doctor) slowLinks() {
 				return 0
 			}),
 			Text:   fmt.Sprintf("answers between nodes %d and %d take %v, between others %v", w.a, w.b, duration(w.mean), duration(usual)),
-			Advice: "look at the network between their machines; a loader that looks further ahead hides a long way"})
+			Advice: "look at the network between their machines"})
 	}
 }
 
@@ -419,7 +419,7 @@ func (d *doctor) refreshes() {
 	}
 	bytes, useless := float64(refresh)/float64(max(1, all)), float64(vain)/float64(max(1, came))
 	rounds := d.share(func(n *Node) float64 { return n.Rounds })
-	if bytes < unread || useless < unread || came < fewMeasure || rounds < waiting {
+	if bytes < unread || useless < unread || came < fewMeasure || rounds*useless < waiting {
 		return
 	}
 	d.find(Finding{Ill: VainRefreshes, Node: -1, Peer: -1, Loss: rounds * useless, Figures: map[string]float64{"bytes": bytes, "unread": useless, "keys": float64(keys), "rounds": rounds},
