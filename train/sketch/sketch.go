@@ -78,13 +78,19 @@ func (s Sketch) Bound(total int64) float64 { return math.E / float64(s.Width) * 
 
 // cell is the table's row of the cell that an item has in a row of the sketch.
 func (s Sketch) cell(item uint64, row int) uint32 {
-	// Two rounds of multiplying and folding (as in splitmix64), from another
-	// start for each row.
-	h := item ^ (s.Seed+uint64(row)+1)*0x9e3779b97f4a7c15
+	return uint32(row*s.Width) + column(item^s.start(row), s.Width)
+}
+
+// start is what items are combined with for a row of the sketch.
+func (s Sketch) start(row int) uint64 { return (s.Seed + uint64(row) + 1) * 0x9e3779b97f4a7c15 }
+
+// column is the place in a row of the sketch of an item that was combined with the row's start.
+func column(h uint64, width int) uint32 {
+	// Two rounds of multiplying and folding (as in splitmix64).
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	h ^= h >> 31
-	return uint32(row*s.Width) + uint32((h>>32)*uint64(s.Width)>>32)
+	return uint32((h >> 32) * uint64(width) >> 32)
 }
 
 // A Client adds to a sketch and asks it, by one worker, to whose goroutine it

@@ -46,10 +46,12 @@ func (t *tally) add(items []uint64) {
 		t.addSparse(items)
 		return
 	}
-	dense, filled := t.dense, 0
-	for _, x := range items {
-		for row := range t.sketch.Depth {
-			n := &dense[t.sketch.cell(x, row)]
+	// Row by row, so that the cells under way are those of one row.
+	filled, width := 0, t.sketch.Width
+	for row := range t.sketch.Depth {
+		cells, start := t.dense[row*width:][:width], t.sketch.start(row)
+		for _, x := range items {
+			n := &cells[column(x^start, width)]
 			if *n == 0 {
 				filled++
 			}
