@@ -96,7 +96,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train kge --model conve", cli.WrongUsage, "conve"},
 		{"train kge --dim 0", cli.WrongUsage, "--dim 0: want 1 … 16384 floats"},
 		{"train kge --dim NaN", cli.WrongUsage, "NaN"},
-		{"train kge --lr NaN", cli.WrongUsage, "--lr NaN: want a positive learning rate"},
+		{"train kge --lr NaN", cli.WrongUsage, "--lr NaN: want a positive learning rate, or 0"},
 		{"train kge --rule nope", cli.WrongUsage, "--rule nope: want one of adagrad"},
 		{"train kge --sampling random", cli.WrongUsage, "random"},
 		{"train linear --solver newton", cli.WrongUsage, "stochastic and blocks"},

@@ -49,11 +49,14 @@ func Reload(cfg Config, g *triples.Graph) (*Task, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	rule, err := cfg.rule()
+	m, err := modelNamed(cfg.Model)
 	if err != nil {
 		return nil, err
 	}
-	m, err := modelNamed(cfg.Model)
+	if cfg.LR == 0 {
+		cfg.LR = rate(m)
+	}
+	rule, err := cfg.rule()
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/triples"
 	"github.com/godwit-ps/godwit/internal/traintest"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -144,7 +145,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{func(c *Config) { c.Batch = 0 }, "Batch"},
 		{func(c *Config) { c.Negatives = 0 }, "Negatives"},
 		{func(c *Config) { c.Sampler = -1 }, "Sampler"},
-		{func(c *Config) { c.LR = 0 }, "LR"},
+		{func(c *Config) { c.LR = -1 }, "LR"},
 		{func(c *Config) { c.LR = nan }, "LR"},
 		{func(c *Config) { c.N3 = -1 }, "N3"},
 		{func(c *Config) { c.L2 = nan }, "L2"},
@@ -233,6 +234,24 @@ func TestNodesTrainOneModelTogether(t *testing.T) {
 	for node, r := range reports {
 		if fmt.Sprint(r) != fmt.Sprint(reports[0]) {
 			t.Errorf("node %d reports %+v, node 0 %+v", node, r, reports[0])
+		}
+	}
+}
+
+func TestEachModelHasItsLearningRateUnlessOneIsGiven(t *testing.T) {
+	g := &triples.Graph{Entities: []string{"a", "b"}, Relations: []string{"r"}, Train: []triples.Triple{{S: 0, R: 0, O: 1}}}
+	for _, x := range []struct {
+		model    string
+		lr, want float32
+	}{{"complex", 0, 0.1}, {"transe", 0, 0.6}, {"rotate", 0, 0.6}, {"rotate", 0.02, 0.02}} {
+		c := DefaultConfig()
+		c.Model, c.LR = x.model, x.lr
+		task, err := New(c, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rule := task.rule.(optim.AdaGrad); rule.LR != x.want {
+			t.Errorf("%s with LR %v has the rate %v, want %v", x.model, x.lr, rule.LR, x.want)
 		}
 	}
 }
