@@ -21,7 +21,7 @@ func main() {
 	out := flag.String("out", "pictures", "folder for pictures")
 	axe := flag.String("axe", "", "axe.min.js of axe-core")
 	browser := flag.String("browser", found(), "Chromium, or one like it")
-	pacing := flag.Bool("pace", false, "measure also how fast the allocation is played")
+	pacing := flag.Bool("pace", false, "only measure how fast the allocation is played")
 	flag.Parse()
 	if err := lookAt(*url, *out, *axe, *browser, *pacing); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -41,20 +41,33 @@ func found() string {
 
 func lookAt(url, out, axe, browser string, pacing bool) error {
 	var all []error
-	for i, l := range looks {
+	for _, l := range looks {
 		p, err := open(context.Background(), browser, l)
 		if err != nil {
 			return err
 		}
-		err = visit(p, url, out, axe, l)
-		if i == 0 && pacing && err == nil {
-			var g pace
-			if g, err = played(p); err == nil {
-				fmt.Println(g)
-			}
+		if pacing {
+			defer p.close()
+			return measure(p, url)
 		}
+		err = visit(p, url, out, axe, l)
 		p.close()
 		all = append(all, err)
 	}
 	return errors.Join(all...)
+}
+
+// measure plays the allocation and tells how fast that is.
+func measure(p *page, url string) error {
+	if err := p.load(url); err != nil {
+		return err
+	}
+	if err := p.until(`document.querySelectorAll("#tabs a").length > 0`); err != nil {
+		return err
+	}
+	g, err := played(p)
+	if err == nil {
+		fmt.Println(g)
+	}
+	return err
 }
