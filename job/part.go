@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -125,9 +126,21 @@ func (p *part) cause(err error) error {
 		}
 	}
 	if cause := p.session.Err(); cause != nil {
-		return cause
+		err = cause
 	}
-	return err
+	return p.recorded(err)
+}
+
+// recorded has the error of who lost a node say where is written what the process did before, if that is kept.
+func (p *part) recorded(err error) error {
+	if !errors.Is(err, godwit.ErrPeerLost) {
+		return err
+	}
+	path := p.flight.Write()
+	if path == "" || strings.Contains(err.Error(), path) {
+		return err
+	}
+	return fmt.Errorf("%w (for what this process did before: go tool trace %s)", err, path)
 }
 
 const causeGrace = time.Second

@@ -2,7 +2,9 @@ package job
 
 import (
 	"compress/gzip"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +12,9 @@ import (
 	"runtime/trace"
 	"strings"
 	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/flight"
 )
 
 // holdsProfile checks that a file is a profile: gzip, and what is in it complete.
@@ -105,5 +110,24 @@ func TestTheLastSecondsOfAProcessAreKeptWhereThatIsWanted(t *testing.T) {
 		if trace.IsEnabled() {
 			t.Error("when the run is over, the runtime records")
 		}
+	}
+}
+
+func TestTheErrorOfWhoLostANodeSaysWhereIsRecordedWhatItDid(t *testing.T) {
+	f, err := flight.Start(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p := &part{flight: f}
+	lost := p.recorded(fmt.Errorf("for the test: %w", godwit.ErrPeerLost))
+	if path := f.Write(); !errors.Is(lost, godwit.ErrPeerLost) || strings.Count(lost.Error(), path) != 1 || p.recorded(lost).Error() != lost.Error() {
+		t.Errorf("%v, and then %v; want %s", lost, p.recorded(lost), path)
+	}
+	if err := p.recorded(context.Canceled); err != context.Canceled {
+		t.Errorf("who was told to stop: %v", err)
+	}
+	if err := new(part).recorded(godwit.ErrPeerLost); err != godwit.ErrPeerLost {
+		t.Errorf("who keeps nothing: %v", err)
 	}
 }
