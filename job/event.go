@@ -103,6 +103,8 @@ type Checkpoint struct {
 	Seconds float64 `json:"seconds"`          // until it was complete, while training went on
 	// Error is why it could not be written; then the former one is the last. The run goes on.
 	Error string `json:"error,omitempty"`
+	// GivenUp says that nothing has failed: Error is why it had to give way, and a later one has all that it would have had.
+	GivenUp bool `json:"given_up,omitempty"`
 }
 
 // A Failed says that training ended by an error.

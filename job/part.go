@@ -173,7 +173,7 @@ func (p *part) open(ctx context.Context, nw transport.Network, l transport.Liste
 	defer end()
 	p.node, err = node.Start(starting, node.Config{
 		Model: model, Policy: policy, Seed: p.spec.Seed, Samplers: p.task.Samplers(), Workers: p.cfg.workers(p.spec),
-		Session: p.session, Network: nw, Listener: l, Run: p.run, Trace: p.record.traceOf(), Flight: p.flight,
+		Session: p.session, Network: nw, Listener: l, Run: p.run, Trace: p.record.traceOf(), Flight: p.flight, OneClock: train.EvenSteps(p.task),
 	})
 	if err != nil {
 		return causeOf(starting, err)

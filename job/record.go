@@ -96,7 +96,7 @@ func (r *recorder) note(e *Event, t task.Settings, epochs int) {
 		x.Epoch = &record.Epoch{Epoch: e.Epoch.Epoch, Of: e.Epoch.Of, Loss: record.Figure(e.Epoch.Loss), Items: e.Epoch.Items, Seconds: e.Epoch.Seconds}
 	case e.Evaluation != nil:
 		x.Evaluation = &record.Evaluation{Epoch: e.Evaluation.Epoch, Metrics: noted(e.Evaluation.Metrics), LowerIsBetter: e.Evaluation.LowerIsBetter}
-	case e.Checkpoint != nil && e.Checkpoint.Error != "":
+	case e.Checkpoint != nil && e.Checkpoint.Error != "" && !e.Checkpoint.GivenUp:
 		x.Warning = "checkpoint: " + e.Checkpoint.Error
 	case e.Checkpoint != nil:
 		x.Checkpoint = e.Checkpoint.Place

@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-ps/godwit/data/ratings"
 	"github.com/godwit-ps/godwit/data/triples"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/mf"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
@@ -48,6 +49,9 @@ func reusable() map[string]Spec {
 		m.Matrix.Rows, m.Matrix.Cols, m.Matrix.Cells, m.Biased, m.Dim = 100, 60, 3000, biased, 8
 		add(fmt.Sprintf("mf, biased %v", biased), m, 5)
 	}
+	b := task.DefaultMF()
+	b.Matrix.Rows, b.Matrix.Cols, b.Matrix.Cells, b.Order, b.Dim = 100, 60, 3000, mf.Blocks, 8
+	add("mf, blocks", b, 3)
 	for name, change := range map[string]func(l *task.Linear){
 		"weights": func(*task.Linear) {},
 		"factors": func(l *task.Linear) { l.Factors = 4 },

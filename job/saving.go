@@ -54,10 +54,9 @@ func (p *part) started() {
 	p.cuts.Start()
 }
 
-// due is when the leader makes the next checkpoint while training goes on; the zero time: never. A task whose workers wait for each other
-// within an epoch can go on behind a whole one only.
+// due is when the leader makes the next checkpoint while training goes on; the zero time: never.
 func (p *part) due() time.Time {
-	if p.cfg.saver == nil || train.InLockstep(p.task) {
+	if p.cfg.saver == nil {
 		return time.Time{}
 	}
 	return p.cfg.saver.due()
@@ -66,9 +65,8 @@ func (p *part) due() time.Time {
 // epochEnd has a checkpoint written of the end of an epoch if there must be one of this very moment. All nodes call it.
 func (p *part) epochEnd(ctx context.Context, s *train.State) error {
 	p.rest()
-	wanted, err := p.wanted(ctx, s)
-	if err != nil || !wanted {
-		return err
+	if !p.wanted(s) {
+		return nil
 	}
 	return p.cuts.Boundary(ctx, s, saving{p})
 }
@@ -83,30 +81,16 @@ func (p *part) rest() {
 }
 
 // wanted reports whether the end of an epoch is one of which there must be a checkpoint: the model is the best so far, or the
-// last, or it is the only moment of which there can be one. All nodes get the same answer.
-func (p *part) wanted(ctx context.Context, s *train.State) (bool, error) {
+// last. All nodes get the same answer.
+func (p *part) wanted(s *train.State) bool {
 	_, best := s.Last()
 	switch b := p.env.Begin; {
 	case b != nil && b.Epochs == s.Epochs && s.End == train.AllEpochs && s.Within() == b.Within():
-		return p.spec.elsewhere(), nil // nothing was trained
+		return p.spec.elsewhere() // nothing was trained
 	case p.spec.Temporary && s.End != "" && s.End != train.Stopped:
-		return false, nil // the live model is there
-	case best || s.End != "":
-		return true, nil
-	case !train.InLockstep(p.task):
-		return false, nil
+		return false // the live model is there
 	}
-	var mine []byte
-	if v := p.cfg.saver; v != nil && !time.Now().Before(v.due()) {
-		mine = []byte{1}
-	}
-	all, err := p.env.Gather(ctx, fmt.Sprintf("job checkpoint after epoch %d", s.Epochs), mine)
-	for _, b := range all {
-		if len(b) > 0 {
-			return true, err
-		}
-	}
-	return false, err
+	return best || s.End != ""
 }
 
 // A saving writes the rows of cuts as checkpoints.
@@ -185,6 +169,9 @@ func (p *part) describeRun(s *train.State) ([]byte, error) {
 // taken the place over: what cannot be written leaves the former checkpoint, and the run goes on.
 func (p saving) Taken(ctx context.Context, c *cuts.Cut, reports []cuts.Report) error {
 	s, err := c.State(ctx)
+	if err == nil {
+		err = train.CheckState(p.task, s)
+	}
 	return p.conclude(ctx, c, s, err, reports, c.Began)
 }
 
@@ -206,7 +193,7 @@ func (p saving) conclude(ctx context.Context, c *cuts.Cut, s *train.State, err e
 		e.Epoch, e.Within, e.Items = s.Epochs, s.Within(), p.items(examplesOf(s))
 	}
 	if err != nil {
-		e.Error = err.Error()
+		e.Error, e.GivenUp = err.Error(), c.Outranked || errors.Is(err, train.ErrUneven)
 	} else {
 		e.Rows, e.Bytes, v.kept = m.Rows, m.Bytes(), true
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/godwit-ps/godwit/transport"
 )
 
-// A Config says what a node is part of. Model, Policy, Seed, Samplers and
+// A Config says what a node is part of. Model, Policy, Seed, Samplers, OneClock and
 // NoHints are the same on all nodes of a run.
 type Config struct {
 	Model    *godwit.Model    // what is trained; it must be there
@@ -32,6 +32,10 @@ type Config struct {
 	// Eager has intents acted on as soon as they are signalled, however early
 	// that is (for comparison).
 	Eager bool
+
+	// OneClock has all workers cross into a cut at one clock, as where a table bounds staleness: for programs whose workers
+	// wait for each other by what they read, each making equally many steps between two barriers.
+	OneClock bool
 
 	// Workers is the number of workers of this node, at least 1.
 	Workers int
@@ -68,6 +72,9 @@ func (c *Config) Fingerprint() string {
 	f := fmt.Sprintf("%s/%s/%d", c.Model.Fingerprint(), p.Name(), c.Seed)
 	if c.NoHints {
 		f += "/no-hints"
+	}
+	if c.OneClock {
+		f += "/one-clock"
 	}
 	for _, s := range c.Samplers {
 		f += "/" + s.Fingerprint()

@@ -37,7 +37,7 @@ type CutStats struct {
 // Cut makes a cut ([godwit.Cutter]) while workers go on, and hands the rows to sink that this
 // node owns at that moment: all nodes together hand over each row once that which is of, and no
 // other. It is to be called at every node with the same which and the same number, which is greater than that of
-// the cut before. Workers begin to cross when the first node calls it; see AwaitCut for the others. Sink is called by one
+// the cut before. Workers begin to cross when the first node calls it, and rows are handed over when all have. Sink is called by one
 // goroutine, and not after Cut has returned. Rows that were changed before
 // they were handed over come first, else rows are in ascending order for the most part.
 //
@@ -58,25 +58,6 @@ func (n *Node) Cut(ctx context.Context, number uint64, which Which, sink Sink) (
 		err = fmt.Errorf("node: cut %d: %w", number, err)
 	}
 	return CutStats{s.Rows, s.Bytes, s.Kept, s.Longest}, err
-}
-
-// AwaitCut returns number and rows of a cut that another node has asked for, and for which Cut is to be
-// called here. It waits until there is one.
-func (n *Node) AwaitCut(ctx context.Context) (number uint64, which Which, err error) {
-	for {
-		if number, changed, ok := n.cuts.Asked(); ok {
-			if changed {
-				which = ChangedCut
-			}
-			return number, which, nil
-		}
-		switch n.host.Wait(n.cuts.News(), ctx.Done(), n.host.Done()) {
-		case 1:
-			return 0, 0, fmt.Errorf("node: waiting for a cut: %w", context.Cause(ctx))
-		case 2:
-			return 0, 0, n.Err()
-		}
-	}
 }
 
 // Restore overwrites rows of a table, values and state, as a [Sink] gets them. Of these

@@ -366,29 +366,6 @@ func TestACutIsGivenUpAndTheNextOneMade(t *testing.T) {
 	}
 }
 
-// A node learns of a cut that another one asks for.
-func TestNodesHearOfACut(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c := local(t, 2, Config{Model: cutModel(t), Workers: 1})
-	var got uint64
-	var errs [2]error
-	var wg sync.WaitGroup
-	none := func(int, []uint64, []float32) error { return nil }
-	wg.Go(func() { _, errs[0] = c.Nodes[0].Cut(ctx, 7, ChangedCut, none) })
-	wg.Go(func() {
-		var which Which
-		if got, which, errs[1] = c.Nodes[1].AwaitCut(ctx); errs[1] == nil {
-			_, errs[1] = c.Nodes[1].Cut(ctx, got, which, none)
-		}
-	})
-	wg.Wait()
-	must(t, errors.Join(errs[:]...))
-	if got != 7 {
-		t.Errorf("heard of cut %d, want 7", got)
-	}
-}
-
 func rowOf(m *godwit.Model, k godwit.Key) [2]uint64 {
 	t, row := m.Locate(k)
 	return [2]uint64{uint64(t), row}

@@ -33,6 +33,8 @@ type Epoch struct {
 	// Parts is, in a run without chunks, of how many workers' parts of the data its chunks are; 0 says
 	// nothing.
 	Parts int `json:"parts,omitempty"`
+	// Stages is how many stages the epoch has, of Parts chunks each, as [Chunk] numbers them; 0: none.
+	Stages int `json:"stages,omitempty"`
 	// LossBits is the sum of the losses of what is trained, as the bits of a float64, which
 	// JSON keeps, and Examples how many examples that are.
 	LossBits uint64 `json:"loss_bits"`
@@ -86,12 +88,12 @@ func (p Position) Check(chunks int) error {
 		if i > 0 && e.Epoch <= p.Epochs[i-1].Epoch {
 			return fmt.Errorf("epoch %d is in a wrong place", e.Epoch)
 		}
-		if e.Examples < 0 || e.Parts < 0 {
-			return fmt.Errorf("epoch %d has %d examples and %d parts", e.Epoch, e.Examples, e.Parts)
+		if e.Examples < 0 || e.Parts < 0 || e.Stages < 0 || e.Stages > math.MaxInt/max(e.Parts, 1) || e.Stages > 0 && e.Parts == 0 {
+			return fmt.Errorf("epoch %d has %d examples, %d parts and %d stages", e.Epoch, e.Examples, e.Parts, e.Stages)
 		}
 		most := chunks
 		if e.Parts > 0 {
-			most = e.Parts
+			most = e.Parts * max(e.Stages, 1)
 		}
 		if err := e.check(most); err != nil {
 			return fmt.Errorf("epoch %d: %w", e.Epoch, err)
@@ -121,6 +123,14 @@ func (e *Epoch) check(chunks int) error {
 // Has reports whether a chunk is finished.
 func (e *Epoch) Has(chunk int) bool { return contains(e.Done, chunk) }
 
+// Stage returns the first stage of which not all chunks are finished, chunks without steps included, which never are.
+func (e *Epoch) Stage() int {
+	if len(e.Done) == 0 || e.Done[0].From > 0 || e.Stages == 0 {
+		return 0
+	}
+	return e.Done[0].To / e.Parts
+}
+
 // Steps returns how many steps are done of a chunk that is under way; 0 of others.
 func (e *Epoch) Steps(chunk int) int {
 	for _, u := range e.Under {
@@ -145,11 +155,11 @@ func Merge(ps ...Position) (Position, error) {
 			e := &p.Epochs[i]
 			to := by[e.Epoch]
 			if to == nil {
-				to = &Epoch{Epoch: e.Epoch, Parts: e.Parts}
+				to = &Epoch{Epoch: e.Epoch, Parts: e.Parts, Stages: e.Stages}
 				by[e.Epoch] = to
 			}
-			if to.Parts != e.Parts {
-				return Position{}, fmt.Errorf("schedule: the positions do not go together: epoch %d is divided into %d parts and into %d", e.Epoch, to.Parts, e.Parts)
+			if to.Parts != e.Parts || to.Stages != e.Stages {
+				return Position{}, fmt.Errorf("schedule: the positions do not go together: epoch %d is divided into %d parts and %d stages, and into %d and %d", e.Epoch, to.Parts, to.Stages, e.Parts, e.Stages)
 			}
 			to.Done, to.Under = append(to.Done, e.Done...), append(to.Under, e.Under...)
 			to.LossBits = math.Float64bits(to.Loss() + e.Loss())

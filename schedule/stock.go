@@ -7,6 +7,25 @@ type Chunk struct {
 	Skip  int // its first steps, which are done already
 	// Parts is, in a run without chunks, of how many parts of the data it is one; else 0.
 	Parts int
+	// Stages is, if an epoch of a run without chunks has stages, how many; else 0. Chunk is then Parts times
+	// the stage, from 0 on, and the part.
+	Stages int
+}
+
+// Stage returns the stage of the epoch that a chunk is of; 0 where there are none.
+func (c Chunk) Stage() int {
+	if c.Stages == 0 {
+		return 0
+	}
+	return c.Chunk / c.Parts
+}
+
+// Part returns which of Parts parts of the data a chunk is of.
+func (c Chunk) Part() int {
+	if c.Stages == 0 {
+		return c.Chunk
+	}
+	return c.Chunk % c.Parts
 }
 
 // A Stock is what a node has leased, and how its workers divide it. It belongs to one

@@ -22,7 +22,7 @@ func (t inAdvance) Trainer(w godwit.Worker, part train.Partition) (train.Trainer
 	p := &inParts{Trainer: tr}
 	from, to := schedule.Range(t.Task.Chunks(), part.Index, part.Count)
 	for c := from; c < to; c++ {
-		for step := range tr.Steps(c) {
+		for step := range tr.Steps(1, c) {
 			p.steps = append(p.steps, train.At{Chunk: c, Step: step})
 		}
 	}
@@ -34,7 +34,7 @@ type inParts struct {
 	steps []train.At
 }
 
-func (p *inParts) Steps(int) int { return len(p.steps) }
+func (p *inParts) Steps(int, int) int { return len(p.steps) }
 
 func (p *inParts) Load(b *train.Batch[kge.Batch], at train.At) {
 	x := p.steps[at.Step]

@@ -55,7 +55,7 @@ type trainer struct {
 }
 
 // Steps says how many steps a chunk has.
-func (t *trainer) Steps(chunk int) int { return schedule.Steps(len(t.readings), chunk) }
+func (t *trainer) Steps(_, chunk int) int { return schedule.Steps(len(t.readings), chunk) }
 
 // Load says long before a step which keys it needs.
 func (t *trainer) Load(b *train.Batch[reading], at train.At) {

@@ -34,7 +34,7 @@ type pipeline[D any] struct {
 	others []other[D] // of parts of other divisions of the data
 	worker int        // its number at the node
 	from   source
-	nodes  int // among which the chunks of an epoch are divided at first; 0: each worker has one
+	nodes  int // among which the chunks of an epoch are divided at first; 0: each worker has its own
 	chunks int
 
 	chunk       schedule.Chunk // that is being loaded
@@ -43,7 +43,8 @@ type pipeline[D any] struct {
 	first, n    int // the waiting batches are the n from ring[first] on, wrapping around
 	keys        int // keys and samples of the waiting batches
 	rec         record
-	ready       int // how many of them are announced: all but one that begins with SyncAll
+	ready       int // how many of them are announced: all but one of a stage that has not begun
+	begun       int // the stages of the epoch that have begun
 }
 
 // An other trainer is that of a part of the data as an earlier run of another number of workers had divided them.
@@ -55,7 +56,7 @@ type other[D any] struct {
 // trainer returns the trainer of a chunk.
 func (p *pipeline[D]) trainer(c schedule.Chunk) Trainer[D] {
 	for _, o := range p.others {
-		if o.parts == c.Parts && o.part == c.Chunk {
+		if o.parts == c.Parts && o.part == c.Part() {
 			return o.t
 		}
 	}
@@ -99,7 +100,7 @@ type loaded[D any] struct {
 }
 
 // next returns the batch of the epoch to train now, after loading further ones as far as
-// memory, SyncAll and the chunks that are there allow; nil if the worker has no further batch
+// memory, stages and the chunks that are there allow; nil if the worker has no further batch
 // of the epoch. The batch is the caller's until it calls done.
 func (p *pipeline[D]) next(ctx context.Context, epoch int) (*Batch[D], error) {
 	for p.ready == 0 || p.ready == p.n && p.n < maxAheadBatches && p.keys < maxAheadKeys {
@@ -112,11 +113,12 @@ func (p *pipeline[D]) next(ctx context.Context, epoch int) (*Batch[D], error) {
 			}
 		}
 		b := p.ring[(p.first+p.ready)%len(p.ring)]
-		if b.SyncAll && p.ready > 0 || p.ready == 0 && b.chunk.Epoch > epoch {
+		waits := b.chunk.Stages > 0 && (b.chunk.Epoch > epoch || b.chunk.Stage() >= p.begun)
+		if waits && p.ready > 0 || p.ready == 0 && b.chunk.Epoch > epoch {
 			break
 		}
-		if b.SyncAll {
-			if err := SyncAll(ctx, p.w); err != nil {
+		if waits {
+			if err := p.meet(ctx, b.chunk.Stage()+1); err != nil {
 				return nil, err
 			}
 		}
@@ -130,13 +132,23 @@ func (p *pipeline[D]) next(ctx context.Context, epoch int) (*Batch[D], error) {
 	return &p.ring[p.first].Batch, nil
 }
 
+// meet begins the stages before one, with all workers of the run.
+func (p *pipeline[D]) meet(ctx context.Context, stage int) error {
+	for ; p.begun < stage; p.begun++ {
+		if err := SyncAll(ctx, p.w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // load fills the next batch, if there is one.
 func (p *pipeline[D]) load(ctx context.Context) (ok bool, err error) {
 	for p.step == p.steps {
 		if p.chunk, ok, err = p.from.take(ctx, p.worker, p.n == 0); !ok {
 			return false, err
 		}
-		p.step, p.steps = 0, p.trainer(p.chunk).Steps(p.chunk.Chunk)
+		p.step, p.steps = 0, p.trainer(p.chunk).Steps(p.chunk.Epoch, p.chunk.Chunk)
 		p.skip()
 	}
 	b := p.slot()
@@ -159,7 +171,6 @@ func (p *pipeline[D]) skip() {
 
 // fill loads the next step of the chunk.
 func (p *pipeline[D]) fill(b *loaded[D]) {
-	b.SyncAll = false
 	p.trainer(p.chunk).Load(&b.Batch, At{Epoch: p.chunk.Epoch, Chunk: p.chunk.Chunk, Step: p.step, Progress: p.progress()})
 	b.chunk, b.step = p.chunk, p.step
 	p.step++
@@ -169,7 +180,7 @@ func (p *pipeline[D]) fill(b *loaded[D]) {
 func (p *pipeline[D]) progress() float64 {
 	part := float64(p.step) / float64(p.steps)
 	if p.nodes == 0 {
-		return part
+		return (float64(p.chunk.Stage()) + part) / float64(max(p.chunk.Stages, 1))
 	}
 	return schedule.Progress(p.chunks, p.chunk.Chunk, p.nodes, part)
 }
@@ -248,33 +259,56 @@ func (p *pipeline[D]) close() error {
 	return err
 }
 
-// own gives each worker one chunk an epoch: its own part. Parts of an epoch that another number of workers has begun are dealt out.
+// own gives each worker one chunk an epoch, or one a stage: its own part. Parts of an epoch that another number of workers has
+// begun are dealt out.
 type own struct {
-	at   schedule.Position
-	next []schedule.Chunk // by worker: what it gets next, unless that is finished
-	last int              // epoch of the run
-	part Partition        // of the node's first worker
+	at     schedule.Position
+	stages func(parts int) int
+	next   []turn    // by worker: what it gets next, unless that is finished
+	last   int       // epoch of the run
+	part   Partition // of the node's first worker
 }
 
-func newOwn(workers, last int, part Partition, at schedule.Position) *own {
-	o := &own{at: at, next: make([]schedule.Chunk, workers), last: last, part: part}
+// A turn is a part of a stage of an epoch.
+type turn struct{ epoch, stage, part int }
+
+func newOwn(workers, last int, part Partition, at schedule.Position, stages func(parts int) int) *own {
+	o := &own{at: at, stages: stages, next: make([]turn, workers), last: last, part: part}
 	for i := range o.next {
-		o.next[i] = schedule.Chunk{Epoch: max(1, at.First), Chunk: part.Index + i}
+		o.next[i] = turn{epoch: max(1, at.First), part: part.Index + i}
 	}
 	return o
 }
 
+// span returns the stages of an epoch, of which the first have begun already.
+func (o *own) span(epoch int) (begun, stages int) {
+	e := o.at.Of(epoch)
+	return e.Stage(), o.stages(o.parts(&e))
+}
+
+// parts returns into how many parts an epoch divides the data.
+func (o *own) parts(e *schedule.Epoch) int {
+	if e.Parts > 0 {
+		return e.Parts
+	}
+	return o.part.Count
+}
+
 func (o *own) take(_ context.Context, worker int, _ bool) (c schedule.Chunk, ok bool, err error) {
-	for next := &o.next[worker]; next.Epoch <= o.last; {
-		e := o.at.Of(next.Epoch)
-		if c, c.Parts = *next, o.part.Count; e.Parts > 0 {
-			c.Parts = e.Parts
-		}
-		if c.Chunk >= c.Parts {
-			*next = schedule.Chunk{Epoch: c.Epoch + 1, Chunk: o.part.Index + worker}
+	for t := &o.next[worker]; t.epoch <= o.last; {
+		e := o.at.Of(t.epoch)
+		parts := o.parts(&e)
+		stages := o.stages(parts)
+		switch {
+		case t.stage >= max(stages, 1):
+			*t = turn{epoch: t.epoch + 1, part: o.part.Index + worker}
+			continue
+		case t.stage < e.Stage() || t.part >= parts:
+			t.stage, t.part = t.stage+1, o.part.Index+worker
 			continue
 		}
-		next.Chunk += o.part.Count
+		c = schedule.Chunk{Epoch: t.epoch, Chunk: t.stage*parts + t.part, Parts: parts, Stages: stages}
+		t.part += o.part.Count
 		if !e.Has(c.Chunk) {
 			c.Skip = e.Steps(c.Chunk)
 			return c, true, nil

@@ -1,8 +1,10 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/godwit-ps/godwit"
@@ -27,11 +29,12 @@ type heldStep struct {
 }
 
 type epochRecord struct {
-	epoch int
-	parts int // as schedule.Epoch has it
-	done  []int
-	under schedule.Under // Steps 0: none
-	loss  Loss
+	epoch  int
+	parts  int // as schedule.Epoch has it, and
+	stages int
+	done   []int
+	under  schedule.Under // Steps 0: none
+	loss   Loss
 }
 
 // begin takes note that an epoch begins: all before it are finished, at all nodes. What the
@@ -72,7 +75,7 @@ func (r *record) push(n int) {
 // add adds a step, which may be the last of its chunk.
 func (r *record) add(at schedule.Chunk, step int, last bool, l Loss) {
 	if n := len(r.epochs); n == 0 || r.epochs[n-1].epoch != at.Epoch {
-		r.epochs = append(r.epochs, epochRecord{epoch: at.Epoch, parts: at.Parts})
+		r.epochs = append(r.epochs, epochRecord{epoch: at.Epoch, parts: at.Parts, stages: at.Stages})
 	}
 	e := &r.epochs[len(r.epochs)-1]
 	e.loss.Sum += l.Sum
@@ -88,11 +91,65 @@ func (r *record) position() (p schedule.Position) {
 	defer r.mu.Unlock()
 	p.First = r.epoch
 	for _, x := range r.epochs {
-		e := schedule.Epoch{Epoch: x.epoch, Parts: x.parts, Done: schedule.Runs(append([]int(nil), x.done...)), LossBits: math.Float64bits(x.loss.Sum), Examples: x.loss.Examples}
+		e := schedule.Epoch{Epoch: x.epoch, Parts: x.parts, Stages: x.stages, Done: schedule.Runs(append([]int(nil), x.done...)), LossBits: math.Float64bits(x.loss.Sum), Examples: x.loss.Examples}
 		if x.under.Steps > 0 {
 			e.Under = []schedule.Under{x.under}
 		}
 		p.Epochs = append(p.Epochs, e)
+	}
+	return p
+}
+
+// CheckState returns why no run of a task can go on from a state, of all nodes, that is within an epoch; nil: one can. Workers of a
+// [Lockstep] without stages must have made equally many steps. At a cut that all cross into at one clock they have, unless it was asked for
+// between two epochs.
+func CheckState(task any, s *State) error {
+	if !EvenSteps(task) {
+		return nil
+	}
+	for _, e := range s.Position.Epochs {
+		if _, _, even := evenly(&e); !even {
+			return fmt.Errorf("%w of epoch %d, and they wait for each other within it", ErrUneven, e.Epoch)
+		}
+	}
+	return nil
+}
+
+// EvenSteps reports whether a task, of whatever batches, is a [Lockstep] without stages.
+func EvenSteps(task any) bool { return InLockstep(task) && StagesOf(task, 1) == 0 }
+
+// ErrUneven is returned for a state from which no run can go on: see [CheckState].
+var ErrUneven = errors.New("the workers had made different numbers of steps")
+
+// evenly returns how many steps of an epoch all parts have, or that it is finished, if they are even.
+func evenly(e *schedule.Epoch) (steps int, done, even bool) {
+	switch {
+	case len(e.Done) > 0:
+		return 0, true, len(e.Done) == 1 && e.Done[0] == schedule.Run{To: e.Parts}
+	case len(e.Under) > 0:
+		steps = e.Under[0].Steps
+	}
+	for _, u := range e.Under {
+		if u.Steps != steps {
+			return 0, false, false
+		}
+	}
+	return steps, false, len(e.Under) == 0 || len(e.Under) == e.Parts
+}
+
+// among divides a position that is even among so many workers.
+func among(p schedule.Position, workers int) schedule.Position {
+	p.Epochs = slices.Clone(p.Epochs)
+	for i := range p.Epochs {
+		e := &p.Epochs[i]
+		steps, done, _ := evenly(e)
+		e.Parts, e.Done, e.Under = workers, nil, nil
+		if done {
+			e.Done = []schedule.Run{{To: workers}}
+		}
+		for w := 0; steps > 0 && w < workers; w++ {
+			e.Under = append(e.Under, schedule.Under{Chunk: w, Steps: steps})
+		}
 	}
 	return p
 }

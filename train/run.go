@@ -74,6 +74,7 @@ type run[D any] struct {
 	at    schedule.Position // where the run begins
 	past  past
 	desk  *desk // nil in a task without chunks
+	own   *own  // nil in one with chunks
 	rep   *Report
 	// beside waits for the evaluation that takes place beside training; nil: there is none.
 	beside func(context.Context) (*State, error)
@@ -149,9 +150,13 @@ func (r *run[D]) start(ctx context.Context) error {
 	if err := r.check(part.Count); err != nil {
 		return err
 	}
+	if EvenSteps(r.task) {
+		r.at = among(r.at, part.Count)
+	}
 	chunks, nodes, from := r.task.Chunks(), len(all), source(nil)
 	if chunks == 0 {
-		nodes, from = 0, newOwn(len(r.env.Workers), r.opts.Epochs, part, r.at)
+		r.own = newOwn(len(r.env.Workers), r.opts.Epochs, part, r.at, func(parts int) int { return StagesOf(r.task, parts) })
+		nodes, from = 0, r.own
 	} else {
 		r.desk = newDesk(r.env, schedule.Plan{Chunks: chunks, Epochs: r.opts.Epochs, Workers: workers, At: r.at})
 		from = r.desk
@@ -220,10 +225,15 @@ func (r *run[D]) check(workers int) error {
 	case err != nil || len(r.at.Epochs) == 0:
 	case chunks > 0:
 		err = r.at.Check(chunks)
-	case workers > 1 && InLockstep(r.task):
-		err = errors.New("its workers wait for each other, so it can go on only behind a finished epoch")
 	default:
-		err = r.at.Check(workers)
+		if err = r.at.Check(workers); err == nil {
+			err = CheckState(r.task, &State{Position: r.at})
+		}
+		for _, e := range r.at.Epochs {
+			if n := StagesOf(r.task, e.Parts); e.Parts > 0 && e.Stages != n {
+				err = fmt.Errorf("it had divided epoch %d into %d stages of %d parts, and the task has %d stages", e.Epoch, e.Stages, e.Parts, n)
+			}
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("train: the task cannot go on where an earlier run was: %w", err)
@@ -348,6 +358,10 @@ func (r *run[D]) train(ctx context.Context, epoch int) (Loss, error) {
 	err := r.env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
 		p := r.pipes[i]
 		p.rec.begin(epoch)
+		stages := 0
+		if r.own != nil {
+			p.begun, stages = r.own.span(epoch)
+		}
 		for {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -372,6 +386,9 @@ func (r *run[D]) train(ctx context.Context, epoch int) (Loss, error) {
 			if r.env.Seen != nil {
 				r.env.Seen.Add(l.Examples)
 			}
+		}
+		if err := p.meet(ctx, stages); err != nil { // those of which this worker has no part
+			return err
 		}
 		if err := p.flush(ctx); err != nil {
 			return err

@@ -77,7 +77,7 @@ func (c *counter) mine() []godwit.Key {
 	return ks
 }
 
-func (c *counter) Steps(chunk int) int {
+func (c *counter) Steps(_, chunk int) int {
 	if c.c.chunked {
 		return schedule.Steps(c.c.steps(), chunk)
 	}
@@ -228,7 +228,7 @@ type heavy struct {
 	most        int
 }
 
-func (h *heavy) Steps(int) int { return h.steps }
+func (h *heavy) Steps(int, int) int { return h.steps }
 
 func (h *heavy) Load(b *train.Batch[work], _ train.At) {
 	b.Keys = append(b.Keys[:0], make([]godwit.Key, h.keys)...)
@@ -488,7 +488,7 @@ func TestWorkersInLockstepFinishTheirEpochTogetherWhenStopped(t *testing.T) {
 	}
 }
 
-// A phased task has its workers meet before every third step.
+// A phased task has stages of three steps.
 type phased struct {
 	lockstep
 	workers int
@@ -499,21 +499,30 @@ type phased struct {
 
 const phaseSteps = 3
 
+func (p *phased) Stages(parts int) int {
+	return (p.rows/parts + phaseSteps*p.batch - 1) / (phaseSteps * p.batch)
+}
+
 func (p *phased) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[work], error) {
 	t, err := p.counting.Trainer(w, part)
-	return &inPhases{t, p, w.(*traintest.Worker), 0}, err
+	return &inPhases{t, p, part.Count, w.(*traintest.Worker), 0}, err
 }
 
 type inPhases struct {
 	train.Trainer[work]
 	p     *phased
+	parts int
 	w     *traintest.Worker
 	steps int
 }
 
+func (t *inPhases) Steps(epoch, chunk int) int {
+	return min(phaseSteps, t.Trainer.Steps(epoch, chunk)-phaseSteps*(chunk/t.parts))
+}
+
 func (t *inPhases) Load(b *train.Batch[work], at train.At) {
+	at.Step += phaseSteps * (at.Chunk / t.parts)
 	t.Trainer.Load(b, at)
-	b.SyncAll = at.Step%phaseSteps == 0
 }
 
 func (t *inPhases) Step(ctx context.Context, b *train.Batch[work]) (train.Loss, error) {
@@ -523,7 +532,7 @@ func (t *inPhases) Step(ctx context.Context, b *train.Batch[work]) (train.Loss, 
 	if phase > 0 && t.p.ended[[2]int{b.Data.epoch, phase - 1}] != t.p.workers {
 		return train.Loss{}, fmt.Errorf("%v begins phase %d of epoch %d before all have ended the one before", t.w.ID(), phase, b.Data.epoch)
 	}
-	last := b.Data.step%phaseSteps == phaseSteps-1 || b.Data.step == t.Steps(0)-1
+	last := b.Data.step%phaseSteps == phaseSteps-1 || b.Data.step == t.Trainer.Steps(1, 0)-1
 	if last {
 		t.p.ended[[2]int{b.Data.epoch, phase}]++
 	}

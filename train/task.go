@@ -30,10 +30,27 @@ type Task[D any] interface {
 }
 
 // A Lockstep is a [Task] whose workers wait for each other within an epoch. So none may
-// leave an epoch early: a run that is asked to stop ends with the epoch.
+// leave an epoch early: a run that is asked to stop ends with the epoch. It has no chunks.
 type Lockstep interface {
 	// Lockstep reports whether they do.
 	Lockstep() bool
+}
+
+// A Staged is a [Lockstep] whose epochs have stages. Run calls [SyncAll] at the begin of each, so that all workers wait
+// for each other until what each has trained is visible to all, and announces the batches of a stage only then. So
+// it is enough that no two parts of a stage train the same rows. Workers of other Lockstep tasks wait for each other by themselves: each makes
+// equally many steps in an epoch, and a run can go on only where all have made equally many.
+type Staged interface {
+	// Stages returns how many an epoch has, if the data is divided into so many parts; 0: none.
+	Stages(parts int) int
+}
+
+// StagesOf returns the stages of a task, of whatever batches; 0 if it is not a [Staged].
+func StagesOf(task any, parts int) int {
+	if s, ok := task.(Staged); ok {
+		return s.Stages(parts)
+	}
+	return 0
 }
 
 // InLockstep reports whether a task, of whatever batches, is a [Lockstep] that
@@ -56,7 +73,9 @@ type Partition struct {
 // An At names a step of a run.
 type At struct {
 	Epoch int // from 1 on
-	Chunk int // of the epoch, from 0 on; in a task without chunks the worker's Partition.Index
+	// Chunk is that of the epoch, from 0 on; in a task without chunks the worker's Partition.Index, and of a [Staged] that
+	// plus the stage, from 0 on, times Partition.Count.
+	Chunk int
 	Step  int // of the chunk, from 0 on
 	// Progress is how far the epoch is, 0 … 1, about. In a run of one worker it is exact.
 	Progress float64
@@ -80,9 +99,10 @@ func mixed(x uint64) uint64 {
 // goroutine at a time. One that is an [io.Closer] is closed when the run is over,
 // however it ends.
 type Trainer[D any] interface {
-	// Steps is the number of batches of a chunk in every epoch; none is fine.
-	Steps(chunk int) int
-	// Load fills b with a batch: its distinct keys, its samples, SyncAll, and its data. b
+	// Steps is the number of batches of a chunk of an epoch; none is fine. The chunks of an epoch are asked for before those of
+	// the next.
+	Steps(epoch, chunk int) int
+	// Load fills b with a batch: its distinct keys, its samples, and its data. b
 	// holds an earlier batch, whose memory should be reused. The batches of a chunk are
 	// loaded in order, from the first on, and no others between them, far ahead of Step.
 	// Whatever is drawn must follow from the chunk: see [At.Seed].
@@ -125,11 +145,6 @@ type Batch[D any] struct {
 	// Samples is how many samples of sampler Sampler the step will pull; 0 prepares
 	// none.
 	Sampler, Samples int
-	// SyncAll has Run call [SyncAll] before the step, so that all workers of the run
-	// wait for each other until what each has trained is visible to all. Batches after
-	// it are announced only then. All trainers must have the same number of such batches
-	// in an epoch, and the task must be a [Lockstep].
-	SyncAll bool
 	// Sample names the prepared samples. Run sets it.
 	Sample godwit.SampleID
 	// Data is the task's own.

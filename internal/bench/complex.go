@@ -106,7 +106,7 @@ func newServed(ctx context.Context, task *kge.Task, w godwit.Worker) (*served, e
 // load loads the next batch.
 func (s *served) load(b *train.Batch[kge.Batch]) {
 	s.t.Load(b, s.next)
-	if s.next.Step++; s.next.Step == s.t.Steps(s.next.Chunk) {
+	if s.next.Step++; s.next.Step == s.t.Steps(s.next.Epoch, s.next.Chunk) {
 		s.next.Step, s.next.Chunk = 0, s.next.Chunk+1
 	}
 	if s.next.Chunk == s.chunks {

@@ -10,8 +10,8 @@ import (
 func Steps[D any](t train.Trainer[D], chunks, epoch int) iter.Seq[train.At] {
 	return func(yield func(train.At) bool) {
 		for chunk := range chunks {
-			for step := range t.Steps(chunk) {
-				share := float64(step) / float64(t.Steps(chunk))
+			for step := range t.Steps(epoch, chunk) {
+				share := float64(step) / float64(t.Steps(epoch, chunk))
 				if !yield(train.At{Epoch: epoch, Chunk: chunk, Step: step, Progress: (float64(chunk) + share) / float64(chunks)}) {
 					return
 				}
@@ -23,7 +23,7 @@ func Steps[D any](t train.Trainer[D], chunks, epoch int) iter.Seq[train.At] {
 // Count returns the number of steps of an epoch of so many chunks.
 func Count[D any](t train.Trainer[D], chunks int) (n int) {
 	for chunk := range chunks {
-		n += t.Steps(chunk)
+		n += t.Steps(1, chunk)
 	}
 	return n
 }
@@ -32,8 +32,8 @@ func Count[D any](t train.Trainer[D], chunks int) (n int) {
 func At[D any](t train.Trainer[D], chunks, i int) train.At {
 	n := Count(t, chunks)
 	at := train.At{Epoch: 1 + i/n, Step: i % n, Progress: float64(i%n) / float64(n)}
-	for at.Step >= t.Steps(at.Chunk) {
-		at.Step -= t.Steps(at.Chunk)
+	for at.Step >= t.Steps(at.Epoch, at.Chunk) {
+		at.Step -= t.Steps(at.Epoch, at.Chunk)
 		at.Chunk++
 	}
 	return at

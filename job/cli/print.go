@@ -182,7 +182,11 @@ func (p *printer) evaluation(e *job.Evaluation) {
 }
 
 func (p *printer) checkpoint(c *job.Checkpoint) {
-	if c.Error != "" {
+	switch {
+	case c.GivenUp:
+		p.line("checkpoint %d is left out: %s", c.Number, c.Error)
+		return
+	case c.Error != "":
 		p.line("WARNING: checkpoint %d could not be written, and the run goes on: %s", c.Number, c.Error)
 		return
 	}

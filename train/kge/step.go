@@ -60,7 +60,7 @@ func newTrainer(t *Task, w godwit.Worker, k keys) *trainer {
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps(chunk int) int { return t.load.items.Steps(chunk) }
+func (t *trainer) Steps(_, chunk int) int { return t.load.items.Steps(chunk) }
 
 func (t *trainer) Load(b *train.Batch[Batch], at train.At) { t.load.load(b, at) }
 

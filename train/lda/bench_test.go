@@ -38,7 +38,7 @@ func BenchmarkStep(b *testing.B) {
 			words := 0
 			for epoch := 1; words < b.N; epoch++ {
 				for chunk := 0; chunk < task.Chunks() && words < b.N; chunk++ {
-					for step := range t.Steps(chunk) {
+					for step := range t.Steps(1, chunk) {
 						t.Load(&batch, train.At{Epoch: epoch, Chunk: chunk, Step: step})
 						loss, err := t.Step(b.Context(), &batch)
 						if err != nil {

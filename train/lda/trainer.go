@@ -51,7 +51,7 @@ func newTrainer(t *Task, w godwit.Worker, k keys) *trainer {
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps(chunk int) int { return schedule.Steps(len(t.task.steps)-1, chunk) }
+func (t *trainer) Steps(_, chunk int) int { return schedule.Steps(len(t.task.steps)-1, chunk) }
 
 func (t *trainer) Load(b *train.Batch[Batch], at train.At) {
 	d, docs := &b.Data, t.task.docs

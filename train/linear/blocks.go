@@ -87,7 +87,7 @@ func (c *BlockConfig) Check() error {
 //
 // Workers do not wait for each other within a pass. A row of gradients counts the workers that have
 // added to it, and is complete when all have that have values of the feature; a
-// row of weights counts its changes. So a reader sees whether a row is complete. The
+// row of weights has the pass that changed it last. So a reader sees whether a row is complete. The
 // gradient of a block contains the outcome of the blocks up to Delay+1 before it, and of
 // no later ones, even if they are known. So the result of a pass depends on the delay
 // and not on the workers' speed: it is the same on any number of nodes, but for the

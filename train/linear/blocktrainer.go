@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"time"
@@ -14,8 +15,8 @@ import (
 
 // A Turn is a worker's step on a block.
 type Turn struct {
-	block int
-	all   bool // whether no weight is left out in this pass
+	pass, block int
+	all         bool // whether no weight is left out in this pass
 }
 
 // A blockTrainer is one worker's share of [Blocks]. It belongs to one goroutine.
@@ -28,8 +29,8 @@ type blockTrainer struct {
 	m    *matrix // nil, unless all weights are one block with a matrix of curvatures
 
 	// By place: the weight as this worker last followed it, of the places that
-	// its examples have values of.
-	seen []weight
+	// its examples have values of. Margins are of these.
+	seen []value
 	// By place: the weights that this worker changes, which it knows first.
 	own []weight
 	// By place that it changes: how many workers have values of it.
@@ -48,33 +49,60 @@ type blockTrainer struct {
 	set   []godwit.Key
 	to    []float32
 
-	outcome read // of the block after the last one followed
-	sums    read // of the first block that is not changed
-	begun   bool
+	outcome read            // of the block after the last one followed
+	sums    read            // of the first block that is not changed
+	pass    int             // that is under way; 0: none was begun
 	early   int             // reads in a row that came too early
 	under   []godwit.Handle // pushes and sets of the pass
 }
 
-// A weight is what its row says: the value, whether it is left out, and how
-// often it was changed.
+// A weight is what its row says: the value and whether it is left out, the pass that changed it last, and what it
+// was before that.
 type weight struct {
-	value, version float32
-	out            bool
+	value
+	pass   int // 0: none
+	before value
 }
 
-// The floats of rows.
+type value struct {
+	x   float32
+	out bool // left out, and x is 0
+}
+
+// The floats of rows. So that a run can go on in the middle of a pass, from the rows alone, weights have what they were
+// before: margins contain the outcome of the blocks up to some delay before the turn, and rows may have that of later ones.
 const (
-	weightDim   = 2 // value, version; the latter negative if the weight is left out
+	weightDim   = 3 // value, pass, value before; pass is negative if the weight is left out, and the value before is -0 if it was
 	gradientDim = 3 // gradient, curvature, how many workers pushed them; then the row of the matrix, if there is one
 )
 
-func (w *weight) take(row []float32) { *w = weight{row[0], max(row[1], -row[1]), row[1] < 0} }
+func (w *weight) take(row []float32) {
+	*w = weight{value{row[0], row[1] < 0}, passOf(row), value{row[2], row[2] == 0 && math.Signbit(float64(row[2]))}}
+}
+
+// passOf is the pass that changed a weight's row.
+func passOf(row []float32) int { return int(max(row[1], -row[1])) }
+
+// at returns the weight as it was at the begin of a pass.
+func (w *weight) at(pass int) value {
+	if w.pass == pass {
+		return w.before
+	}
+	return w.value
+}
 
 func (w *weight) row(to []float32) []float32 {
+	pass, before := float32(w.pass), w.before.x
 	if w.out {
-		return append(to, w.value, -w.version)
+		pass = -pass
 	}
-	return append(to, w.value, w.version)
+	switch {
+	case w.before.out:
+		before = float32(math.Copysign(0, -1))
+	case before == 0:
+		before = 0 // and not -0
+	}
+	return append(to, w.x, pass, before)
 }
 
 // A read is what is being asked for of a block.
@@ -91,7 +119,7 @@ func newBlockTrainer(t *Blocks, w godwit.Worker, k keys, part train.Partition) (
 	n, p := len(c.labels), t.places()
 	tr := &blockTrainer{
 		task: t, w: w, keys: k, part: part, cols: c,
-		seen: make([]weight, p), own: make([]weight, p), sharers: t.sharers(part.Count),
+		seen: make([]value, p), own: make([]weight, p), sharers: t.sharers(part.Count),
 		margin: make([]float64, n), features: make([]int32, n), slope: make([]float64, n), curve: make([]float64, n), met: make([]int, n),
 	}
 	if t.whole {
@@ -121,11 +149,11 @@ func (t *blockTrainer) announce() error {
 }
 
 // Steps is one a block.
-func (t *blockTrainer) Steps(int) int { return t.task.blocks() }
+func (t *blockTrainer) Steps(int, int) int { return t.task.blocks() }
 
 // Load fills b with a turn. There is nothing to announce.
 func (t *blockTrainer) Load(b *train.Batch[Turn], at train.At) {
-	b.Data = Turn{at.Step, t.task.cfg.KKT == 0 || (at.Epoch-1)%t.task.cfg.Recheck == 0}
+	b.Data = Turn{at.Epoch, at.Step, t.task.cfg.KKT == 0 || (at.Epoch-1)%t.task.cfg.Recheck == 0}
 }
 
 // has reports whether the worker's examples have values of a place.
@@ -178,10 +206,12 @@ func (t *blockTrainer) Step(ctx context.Context, b *train.Batch[Turn]) (loss tra
 	d.all = d.all || t.task.whole
 	delay, last := t.task.cfg.Delay, t.task.blocks()-1
 	t.turn++
-	if d.block == 0 {
-		if err := t.begin(ctx, d.all); err != nil {
+	if t.pass != d.pass {
+		if err := t.begin(ctx, d); err != nil {
 			return loss, err
 		}
+	}
+	if d.block == 0 {
 		loss = t.objective()
 	}
 	if known := d.block - delay - 1; known >= 0 {
@@ -211,28 +241,45 @@ func (t *blockTrainer) Step(ctx context.Context, b *train.Batch[Turn]) (loss tra
 	return loss, err
 }
 
-// begin begins a pass, the first one with whatever weights there are.
-func (t *blockTrainer) begin(ctx context.Context, all bool) error {
-	if !t.begun {
-		t.begun = true
-		if err := t.first(ctx); err != nil {
+// begin begins a pass, or goes on with one that an earlier run had begun: all workers had made the turns on the blocks before.
+// Margins are computed anew, so that they follow from rows.
+func (t *blockTrainer) begin(ctx context.Context, d Turn) error {
+	first := t.pass == 0
+	t.pass = d.pass
+	var rows map[int32][]float32
+	if first {
+		var err error
+		if rows, err = t.first(ctx); err != nil {
 			return err
 		}
 	}
+	clear(t.margin)
+	for p := range t.seen {
+		t.add(p, float64(t.seen[p].x))
+	}
+	known := max(0, d.block-t.task.cfg.Delay-1) // blocks before it are followed
+	for p := range t.task.bounds[known] {
+		if row, ok := rows[int32(p)]; ok && t.has(p) && passOf(row) == d.pass {
+			t.followed(int32(p), row)
+		}
+	}
+	if err := t.overdue(ctx, d); err != nil {
+		return err
+	}
 	t.outcome.block = -1
-	t.prepare(&t.sums, 0, all)
+	t.prepare(&t.sums, d.block, d.all)
 	if t.task.whole {
 		return nil
 	}
 	clear(t.features)
-	for b := range min(t.task.cfg.Delay, t.task.blocks()) {
-		t.count(b, all, 1)
+	for b := known; b < min(d.block+t.task.cfg.Delay, t.task.blocks()); b++ {
+		t.count(b, d.all, 1)
 	}
 	return nil
 }
 
-// first reads all weights that the worker follows or changes.
-func (t *blockTrainer) first(ctx context.Context) error {
+// first reads all weights that the worker follows or changes, and returns their rows.
+func (t *blockTrainer) first(ctx context.Context) (map[int32][]float32, error) {
 	var ps []int32
 	var ks []godwit.Key
 	for b := range t.task.blocks() {
@@ -245,14 +292,45 @@ func (t *blockTrainer) first(ctx context.Context) error {
 	}
 	vals := make([]float32, weightDim*len(ks))
 	if err := t.w.Pull(ctx, ks, vals); err != nil {
+		return nil, err
+	}
+	rows := make(map[int32][]float32, len(ps))
+	for i, p := range ps {
+		rows[p] = vals[weightDim*i : weightDim*(i+1)]
+		t.own[p].take(rows[p])
+		t.seen[p] = t.own[p].at(t.pass)
+	}
+	return rows, nil
+}
+
+// overdue changes the weights of this worker's share of the blocks before a turn's whose gradients all workers of an earlier run
+// had pushed, and none had used.
+func (t *blockTrainer) overdue(ctx context.Context, d Turn) error {
+	r := &t.sums
+	r.places, r.ks = r.places[:0], r.ks[:0]
+	for b := range d.block {
+		from, to := t.share(b)
+		for p := int32(from); p < int32(to); p++ {
+			if w := &t.own[p]; w.pass != d.pass && (d.all || !w.out) {
+				r.places, r.ks = append(r.places, p), append(r.ks, t.gradientKey(p))
+			}
+		}
+	}
+	if len(r.ks) == 0 {
+		return nil
+	}
+	r.vals = buffer.Sized(r.vals, gradientDim*len(r.ks))
+	if err := t.w.Pull(ctx, r.ks, r.vals); err != nil {
 		return err
 	}
-	for i, p := range ps {
-		row := vals[weightDim*i:]
-		t.own[p].take(row)
-		t.followed(p, row)
+	for i, p := range r.places {
+		sum := r.vals[gradientDim*i : gradientDim*(i+1)]
+		if sum[2] == 0 {
+			return fmt.Errorf("linear: the run cannot go on at block %d of pass %d: nobody has pushed a gradient of weight %d, of an earlier block", d.block, d.pass, t.weightKey(p)-t.keys.weight)
+		}
+		t.change(p, sum)
 	}
-	return nil
+	return t.publish(ctx, r.places)
 }
 
 // end ends a pass: all weights are changed, and all workers know them.
@@ -329,7 +407,7 @@ func (t *blockTrainer) follow(ctx context.Context, block int, all bool) error {
 		left := 0
 		for i, p := range r.places {
 			row := r.vals[weightDim*i : weightDim*(i+1)]
-			if max(row[1], -row[1]) == t.seen[p].version {
+			if passOf(row) != t.pass {
 				r.places[left], r.ks[left] = p, r.ks[i]
 				left++
 				continue
@@ -373,10 +451,15 @@ const (
 
 // followed takes a weight's row.
 func (t *blockTrainer) followed(p int32, row []float32) {
-	before := t.seen[p].value
-	t.seen[p].take(row)
-	if by := float64(row[0]) - float64(before); by != 0 {
-		rows, xs := t.cols.place(int(p))
+	before := t.seen[p].x
+	t.seen[p] = value{row[0], row[1] < 0}
+	t.add(int(p), float64(row[0])-float64(before))
+}
+
+// add adds to the margins what a weight has changed by.
+func (t *blockTrainer) add(p int, by float64) {
+	if by != 0 {
+		rows, xs := t.cols.place(p)
 		for k, e := range rows {
 			t.margin[e] += float64(xs[k]) * by
 		}
@@ -393,7 +476,7 @@ func (t *blockTrainer) objective() train.Loss {
 	for b := range t.task.blocks() {
 		from, to := t.share(b)
 		for p := from; p < min(to, len(t.task.used)); p++ {
-			if w := t.own[p].value; w != 0 {
+			if w := t.own[p].x; w != 0 {
 				x := math.Abs(float64(w))
 				l.Sum += float64(t.task.cfg.L1)*x + float64(t.task.cfg.L2)/2*x*x
 			}
@@ -509,14 +592,19 @@ func (t *blockTrainer) updateComplete(ctx context.Context, r *read) error {
 			left++
 			continue
 		}
-		w := &t.own[p]
-		w.value, w.out = t.minimum(p, w.value, sum[0], sum[1])
-		w.version++
+		t.change(p, sum)
 		done = append(done, p)
 	}
 	r.places, r.ks = r.places[:left], r.ks[:left]
 	t.done = done
 	return t.publish(ctx, done)
+}
+
+// change takes a weight to its minimum, by its sums.
+func (t *blockTrainer) change(p int32, sum []float32) {
+	w := &t.own[p]
+	w.before, w.pass = w.value, t.pass
+	w.x, w.out = t.minimum(p, w.x, sum[0], sum[1])
 }
 
 // publish clears the gradients of places and then tells their weights: whoever

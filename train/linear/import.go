@@ -66,7 +66,7 @@ func (m *model) imported(src export.Source) ([]train.Rows, error) {
 			for i, x := range dst[:n] {
 				dst[i] = f.turn(x)
 			}
-			clear(dst[n:]) // the weights of blocks have a version, too
+			clear(dst[n:]) // no pass has changed the weights of blocks
 			return true
 		})
 	}

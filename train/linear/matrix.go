@@ -118,6 +118,9 @@ func (t *blockTrainer) updateWhole(ctx context.Context, r *read) error {
 			return nil
 		}
 	}
+	for i := range t.own {
+		t.own[i].before, t.own[i].pass = t.own[i].value, t.pass
+	}
 	t.m.minimize(&t.task.cfg, t.own, len(t.task.used), r.vals)
 	t.done = append(t.done[:0], r.places...)
 	r.places, r.ks = r.places[:0], r.ks[:0]
@@ -141,7 +144,7 @@ func (x *matrix) minimize(cfg *BlockConfig, own []weight, used int, rows []float
 	x.weight, x.slope = buffer.Sized(x.weight, n), buffer.Sized(x.slope, n)
 	for p := range n {
 		row := rows[dim*p : dim*(p+1)]
-		x.slope[p], x.weight[p] = float64(row[0]), float64(own[p].value)
+		x.slope[p], x.weight[p] = float64(row[0]), float64(own[p].x)
 		for q, h := range row[gradientDim : gradientDim+p+1] {
 			v := float64(h) / stretch
 			x.full[p*n+q], x.full[q*n+p] = v, v
@@ -197,7 +200,6 @@ func (x *matrix) minimize(cfg *BlockConfig, own []weight, used int, rows []float
 		}
 	}
 	for p := range own {
-		own[p].value = float32(x.weight[p])
-		own[p].version++
+		own[p].x = float32(x.weight[p])
 	}
 }

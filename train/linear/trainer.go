@@ -30,7 +30,7 @@ func newTrainer(t *Task, w godwit.Worker, k keys) *trainer {
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps(chunk int) int { return t.items.Steps(chunk) }
+func (t *trainer) Steps(_, chunk int) int { return t.items.Steps(chunk) }
 
 func (t *trainer) Load(b *train.Batch[Batch], at train.At) {
 	b.Keys = t.gather(&b.Data, b.Keys[:0], t.items.Batch(at.Epoch, at.Chunk, at.Step))

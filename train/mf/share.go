@@ -18,10 +18,14 @@ import (
 type Batch struct {
 	rows, cols int
 	cells      []cell
-	// block names the columns that only this worker uses from this batch on until the
-	// workers synchronize; nil in the batches between.
+	// block names the columns that only this worker uses within the stage of an epoch, turn, that the batch is of. Under
+	// other orders than Blocks it is nil.
 	block []godwit.Key
+	turn  turn
 }
+
+// A turn is an epoch and a chunk of it.
+type turn struct{ epoch, chunk int }
 
 type cell struct {
 	row, col int32
@@ -47,11 +51,10 @@ type loader struct {
 	bound   [][]godwit.Key // the columns of each block
 
 	// The epoch that is being loaded.
+	epoch int
 	order []uint32 // positions of cells
-	parts []span   // of order: the batches do not reach over the ends of these
+	parts []span   // of order: those of chunks
 	block []int    // of each part
-	at    int      // the part that is being loaded, and
-	next  int      // where in order the next batch begins
 
 	num numberer
 }
@@ -114,8 +117,7 @@ func sortBy(cells []ratings.Rating, n int, number func(ratings.Rating) int) []sp
 func (l *loader) begin(epoch int) {
 	// All workers draw the same schedule of blocks; the rest differs.
 	r := rand.New(rand.NewPCG(l.task.cfg.Seed, uint64(epoch)<<32|uint64(l.part.Index)))
-	l.parts, l.block = l.parts[:0], l.block[:0]
-	l.at = 0
+	l.epoch, l.parts, l.block = epoch, l.parts[:0], l.block[:0]
 	switch l.task.cfg.Order {
 	case Columns:
 		at := 0
@@ -133,7 +135,6 @@ func (l *loader) begin(epoch int) {
 			at = to
 		}
 	}
-	l.next = 0
 }
 
 // take puts the cells of a span into the order from at on, shuffled, and returns
@@ -147,27 +148,38 @@ func (l *loader) take(s span, at int, r *rand.Rand) int {
 	return at + len(o)
 }
 
-// steps is the number of batches of a chunk, or of an epoch. A block without cells has one, in
-// which the worker synchronizes with the others.
-func (l *loader) steps(chunk int) int {
+// steps is the number of batches of a chunk of an epoch.
+func (l *loader) steps(epoch, chunk int) int {
 	if l.items != nil {
 		return l.items.Steps(chunk)
 	}
-	batches := func(s span) int { return (s.to - s.from + l.task.cfg.Batch - 1) / l.task.cfg.Batch }
+	p := span{0, len(l.cells)} // the same in each epoch
+	if l.task.cfg.Order == Blocks && l.part.Count > 1 {
+		p = l.at(epoch, chunk)
+	}
+	return (p.to - p.from + l.task.cfg.Batch - 1) / l.task.cfg.Batch
+}
+
+// at returns the part of order that a chunk is, after ordering the epoch if need be.
+func (l *loader) at(epoch, chunk int) span {
+	if l.epoch != epoch {
+		l.begin(epoch)
+	}
+	return l.parts[l.stage(chunk)]
+}
+
+// stage is that of a chunk under the order Blocks, else 0.
+func (l *loader) stage(chunk int) int {
 	if l.task.cfg.Order != Blocks {
-		return batches(span{0, len(l.cells)})
+		return 0
 	}
-	n := 0
-	for _, s := range l.blocks {
-		n += max(1, batches(s))
-	}
-	return n
+	return chunk / l.part.Count
 }
 
 func (l *loader) load(b *train.Batch[Batch], at train.At) {
 	d := &b.Data
 	l.num.begin(b)
-	d.block = nil
+	d.block, d.turn = nil, turn{at.Epoch, at.Chunk}
 	if l.items != nil {
 		for _, i := range l.items.Batch(at.Epoch, at.Chunk, at.Step) {
 			l.num.add(b, l.task.set.Train[i])
@@ -175,21 +187,15 @@ func (l *loader) load(b *train.Batch[Batch], at train.At) {
 		l.num.end(b)
 		return
 	}
-	if at.Step == 0 {
-		l.begin(at.Epoch)
+	p := l.at(at.Epoch, at.Chunk)
+	if l.task.cfg.Order == Blocks {
+		d.block = l.bound[l.block[l.stage(at.Chunk)]]
 	}
-	p := l.parts[l.at]
-	if l.task.cfg.Order == Blocks && l.next == p.from {
-		b.SyncAll, d.block = true, l.bound[l.block[l.at]]
-	}
-	to := min(l.next+l.task.cfg.Batch, p.to)
-	for _, i := range l.order[l.next:to] {
+	from := p.from + at.Step*l.task.cfg.Batch
+	for _, i := range l.order[from:min(from+l.task.cfg.Batch, p.to)] {
 		l.num.add(b, l.cells[i])
 	}
 	l.num.end(b)
-	if l.next = to; to == p.to {
-		l.at++
-	}
 }
 
 // A numberer numbers the rows and columns of a batch's cells.

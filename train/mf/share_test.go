@@ -13,7 +13,7 @@ import (
 
 // A visit is a cell in the place where a worker trains it.
 type visit struct {
-	part, meets int // how often the workers have met in the epoch
+	part, stage int
 	ratings.Rating
 }
 
@@ -25,16 +25,12 @@ func visits(t *testing.T, task *Task, k keys, epoch, parts int) []visit {
 		l := newLoader(task, k, train.Partition{Index: part, Count: parts})
 		var b train.Batch[Batch]
 		for e := 1; e <= epoch; e++ {
-			meets := 0
-			for at := range traintest.Steps(&trainer{load: l}, max(1, task.Chunks()), e) {
-				if l.items != nil && at.Chunk%parts != part {
+			chunks := max(1, task.Chunks(), parts*task.Stages(parts))
+			for at := range traintest.Steps(&trainer{load: l}, chunks, e) {
+				if chunks > 1 && at.Chunk%parts != part {
 					continue
 				}
-				b.SyncAll = false // as Run leaves it
 				l.load(&b, at)
-				if b.SyncAll {
-					meets++
-				}
 				distinct := map[godwit.Key]bool{}
 				for _, key := range b.Keys {
 					distinct[key] = true
@@ -44,17 +40,11 @@ func visits(t *testing.T, task *Task, k keys, epoch, parts int) []visit {
 				}
 				if e == epoch {
 					for _, c := range b.Data.cells {
-						all = append(all, visit{part, meets, ratings.Rating{
+						all = append(all, visit{part, l.stage(at.Chunk), ratings.Rating{
 							Row: uint32(b.Keys[c.row] - k.row), Col: uint32(b.Keys[b.Data.rows+int(c.col)] - k.column), Value: c.value,
 						}})
 					}
 				}
-			}
-			if task.cfg.Order == Blocks && meets != parts {
-				t.Errorf("part %d of %d meets the others %d times", part, parts, meets)
-			}
-			if l.at != len(l.parts) && len(l.cells) > 0 {
-				t.Errorf("part %d of %d: %d of %d parts of the epoch were loaded", part, parts, l.at, len(l.parts))
 			}
 		}
 	}
@@ -101,9 +91,9 @@ func TestOrdersKeepWorkersApart(t *testing.T) {
 				t.Fatalf("%s: row %d is trained by %d and %d", order, v.Row, p, v.part)
 			}
 			byRow[v.Row] = v.part
-			at := [2]int{v.meets, int(v.Col)}
+			at := [2]int{v.stage, int(v.Col)}
 			if p, ok := byCol[at]; ok && p != v.part && order == Blocks {
-				t.Fatalf("column %d is trained by %d and %d between two meetings", v.Col, p, v.part)
+				t.Fatalf("column %d is trained by %d and %d in one stage", v.Col, p, v.part)
 			}
 			byCol[at] = v.part
 		}
@@ -143,15 +133,17 @@ func TestABlocksColumnsAreNamedWhenItBegins(t *testing.T) {
 	l := newLoader(task, k, train.Partition{Index: 1, Count: parts})
 	var b train.Batch[Batch]
 	var block []godwit.Key
-	for step := range l.steps(1) {
-		b.SyncAll = false
-		l.load(&b, train.At{Epoch: 1, Chunk: 1, Step: step})
-		if b.SyncAll {
-			block = b.Data.block
-		}
-		for _, col := range b.Keys[b.Data.rows:] {
-			if !slices.Contains(block, col) {
-				t.Fatalf("column %d is not of the block %v", col, block)
+	for stage := range parts {
+		block = nil
+		for step := range l.steps(1, stage*parts+1) {
+			l.load(&b, train.At{Epoch: 1, Chunk: stage*parts + 1, Step: step})
+			if step == 0 {
+				block = b.Data.block
+			}
+			for _, col := range b.Keys[b.Data.rows:] {
+				if !slices.Contains(block, col) {
+					t.Fatalf("column %d is not of the block %v", col, block)
+				}
 			}
 		}
 	}

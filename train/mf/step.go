@@ -27,13 +27,14 @@ type trainer struct {
 	loss float64 // of the last epoch, per cell; 0 before the first
 
 	localized bool // the worker's own rows are here
+	turn      turn // whose columns are here
 	vals      []float32
 	push      []float32
 	counts    []float32 // how many cells of the batch each of its rows has
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps(chunk int) int { return t.load.steps(chunk) }
+func (t *trainer) Steps(epoch, chunk int) int { return t.load.steps(epoch, chunk) }
 
 func (t *trainer) Load(b *train.Batch[Batch], at train.At) { t.load.load(b, at) }
 
@@ -89,6 +90,10 @@ func (t *trainer) localize(ctx context.Context, b *Batch) error {
 		}
 		t.localized = true
 	}
+	if b.turn == t.turn {
+		return nil
+	}
+	t.turn = b.turn
 	return t.w.Localize(ctx, b.block)
 }
 

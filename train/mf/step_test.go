@@ -119,9 +119,9 @@ func TestBlocksAreASerialRun(t *testing.T) {
 		}
 		for epoch := range epochs {
 			all := visits(t, task, k, epoch+1, nodes*perNode)
-			for meets := 1; meets <= nodes*perNode; meets++ {
+			for stage := range nodes * perNode {
 				for _, v := range all {
-					if v.meets == meets {
+					if v.stage == stage {
 						slow.train(v.Rating)
 					}
 				}

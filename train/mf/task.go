@@ -104,6 +104,14 @@ func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Bat
 // part of an epoch of blocks.
 func (t *Task) Lockstep() bool { return t.cfg.Order == Blocks }
 
+// Stages implements [train.Staged]: there are as many blocks of columns as parts, and each worker trains one after the other.
+func (t *Task) Stages(parts int) int {
+	if t.cfg.Order != Blocks {
+		return 0
+	}
+	return parts
+}
+
 // Evaluate computes the RMSE of the cells to validate, or to test where there
 // are none, and beside it that of equally many cells to train.
 func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {

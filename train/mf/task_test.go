@@ -27,7 +27,12 @@ func TestAStepPullsAndPushesOnceWithinItsIntent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps := 2 * newLoader(task, k, train.Partition{Count: 2}).steps(0)
+		l, steps := newLoader(task, k, train.Partition{Count: 2}), 0
+		for epoch := 1; epoch <= 2; epoch++ {
+			for stage := range max(1, task.Stages(2)) {
+				steps += l.steps(epoch, 2*stage)
+			}
+		}
 		if order == Plain {
 			steps = w.Counts.Pushes // chunks are divided as workers come
 			if other := s.Workers(0)[1].(*traintest.Worker).Counts.Pushes; steps+other != 2*((320+task.cfg.Batch-1)/task.cfg.Batch) {

@@ -100,7 +100,7 @@ func (t *Task) Trainer(w godwit.Worker, _ train.Partition) (train.Trainer[Batch]
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps(chunk int) int { return schedule.Steps(t.task.steps(), chunk) }
+func (t *trainer) Steps(_, chunk int) int { return schedule.Steps(t.task.steps(), chunk) }
 
 // Load announces no cells: nothing is read, and moving a cell here costs more than one
 // push to it. Replicas of the hottest cells were tried, announced and learned: on busy

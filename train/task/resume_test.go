@@ -30,6 +30,14 @@ func small(name string) Settings {
 		s := DefaultMF()
 		s.Dim, s.Matrix.Cells = 4, 20_000
 		return s
+	case "mf-blocks":
+		s := DefaultMF()
+		s.Dim, s.Order, s.Matrix.Cells = 4, mf.Blocks, 20_000
+		return s
+	case "linear-blocks":
+		s := DefaultLinear()
+		s.Solver = Blocks
+		return s
 	case "w2v":
 		s := DefaultW2V()
 		s.Dim, s.Batch = 8, 5000
@@ -92,7 +100,7 @@ func trained(t *testing.T, name string, rows [][]float32, at *train.State, cut g
 func TestARunThatGoesOnFromACutEndsAsIfItHadNotBeenCut(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	for _, name := range []string{"kge", "mf", "mf-columns", "w2v", "lda", "sketch", "linear"} {
+	for _, name := range []string{"kge", "mf", "mf-columns", "mf-blocks", "w2v", "lda", "sketch", "linear", "linear-blocks"} {
 		t.Run(name, func(t *testing.T) {
 			want, whole, _, _ := trained(t, name, nil, nil, 0)
 			steps := stepsOf(t, name)

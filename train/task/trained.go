@@ -36,6 +36,9 @@ func (t Trained[D]) Evaluate(ctx context.Context, env *train.Env, epoch int) (tr
 // Lockstep implements [train.Lockstep] as the task does.
 func (t Trained[D]) Lockstep() bool { return train.InLockstep(t.Task) }
 
+// Stages implements [train.Staged] as the task does.
+func (t Trained[D]) Stages(parts int) int { return train.StagesOf(t.Task, parts) }
+
 // evalWorkers is how many workers of a node evaluate on few items.
 func (s Setup) evalWorkers() int {
 	if s.MaxEvalItems > 0 {

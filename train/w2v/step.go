@@ -76,7 +76,7 @@ func newTrainer(t *Task, w godwit.Worker, l *loader) (*trainer, error) {
 }
 
 // Steps, Load and Step implement [train.Trainer].
-func (t *trainer) Steps(chunk int) int { return schedule.Steps(t.task.steps(), chunk) }
+func (t *trainer) Steps(_, chunk int) int { return schedule.Steps(t.task.steps(), chunk) }
 
 func (t *trainer) Load(b *train.Batch[Batch], at train.At) { t.load.load(b, at) }
 

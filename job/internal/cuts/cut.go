@@ -17,6 +17,8 @@ import (
 type Cut struct {
 	Plan            // as the leader's Taker.Begin returned it
 	Began time.Time // at this node
+	// Outranked says, when the leader's Taker.Taken is called, that the cut was given up for one at a boundary.
+	Outranked bool
 
 	owner  *Owner
 	life   context.Context // the run's
@@ -53,7 +55,7 @@ func (c *Cut) State(ctx context.Context) (*train.State, error) {
 	}
 }
 
-var errOutranked = errors.New("it was given up for one at the end of the epoch, which comes first")
+var errOutranked = errors.New("one at the end of the epoch comes first")
 
 // make makes a cut and has it taken. An error ends the run.
 func (o *Owner) make(ctx context.Context, r round) error {
@@ -85,6 +87,7 @@ func (o *Owner) make(ctx context.Context, r round) error {
 	if err != nil || !o.Leader {
 		return err
 	}
+	c.Outranked = errors.Is(context.Cause(cutting), errOutranked)
 	return t.Taken(ctx, c, reports)
 }
 

@@ -35,7 +35,7 @@ type Config struct {
 	Rows  Rows
 	Ops   *operation.Tables
 	Sync  *round.WaitSync
-	// Bounded says that a table bounds staleness: workers cross at one tick.
+	// Bounded says that workers cross at one tick: a table bounds staleness, or the program wants it.
 	Bounded bool
 }
 
@@ -63,7 +63,6 @@ type Cuts struct {
 	owes  bool     // the last cut was given up: the next one must be of all rows
 	call  *call    // waits for the next cut or the one under way; nil: nobody does
 	fault error    // why the cut under way is given up; nil: it is not
-	news  chan struct{}
 }
 
 // A gates is where workers cross. The gate is over what parties are, too.
@@ -141,7 +140,7 @@ type Stats struct {
 
 // New returns the cuts of a node, which Run makes.
 func New(c Config) *Cuts {
-	x := &Cuts{Config: c, wake: make(chan struct{}, 1), news: make(chan struct{}, 1), teller: teller{out: c.Links.Sender()}, stage: ended, peers: make([]progress, c.Links.Nodes())}
+	x := &Cuts{Config: c, wake: make(chan struct{}, 1), teller: teller{out: c.Links.Sender()}, stage: ended, peers: make([]progress, c.Links.Nodes())}
 	for i := range x.peers {
 		x.peers[i].stage = ended
 	}
@@ -213,18 +212,6 @@ func (c *Cuts) Make(ctx context.Context, number uint64, changed bool, sink func(
 	}
 	return x.stats, x.err
 }
-
-// Asked returns the number of a cut that another node has asked for, and that Make was not called
-// for, and whether it is of the changed rows; false: there is none.
-func (c *Cuts) Asked() (number uint64, changed, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := c.number.Load()
-	return n, c.changed, c.stage != ended && c.current() == nil && c.fault == nil
-}
-
-// News holds a token when Asked may say something else.
-func (c *Cuts) News() <-chan struct{} { return c.news }
 
 // Told takes a peer's word how far it has come.
 func (c *Cuts) Told(from godwit.NodeID, r *wire.Record) error {
@@ -379,7 +366,6 @@ func (c *Cuts) begin() bool {
 	c.longest.Store(0)
 	c.reach = c.ask()
 	c.tell(asked)
-	signal(c.news)
 	return true
 }
 

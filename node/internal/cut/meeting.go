@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
-// This file is where workers cross into a cut if a table bounds staleness: all at one tick, the
+// This file is where workers cross into a cut if a table bounds staleness, or the program wants it: all at one tick, the
 // first of their boundaries that is not before it. So of two changes one of which is in the cut and the other
 // is not, the first has the earlier tick.
 //

@@ -86,11 +86,13 @@ func (w *Worker) Finish() {
 	w.rest(w.nextEra())
 }
 
-// nextEra returns what has the worker's clock go to the next era; nil: no table bounds staleness.
+// nextEra returns what has the worker's clock go to the next era; nil: ticks matter to nobody.
 func (w *Worker) nextEra() func() {
-	b := w.g.Bound
-	if b == nil {
-		return nil
+	switch b := w.g.Bound; {
+	case b != nil:
+		return func() { b.Enter(w.clock) }
+	case w.g.OneClock:
+		return func() { w.clock.Enter() }
 	}
-	return func() { b.Enter(w.clock) }
+	return nil
 }
