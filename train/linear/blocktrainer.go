@@ -77,8 +77,11 @@ const (
 )
 
 func (w *weight) take(row []float32) {
-	*w = weight{value{row[0], row[1] < 0}, passOf(row), value{row[2], row[2] == 0 && math.Signbit(float64(row[2]))}}
+	*w = weight{valueOf(row), passOf(row), value{row[2], row[2] == 0 && math.Signbit(float64(row[2]))}}
 }
+
+// valueOf is what a row says that a weight is.
+func valueOf(row []float32) value { return value{row[0], math.Signbit(float64(row[1]))} }
 
 // passOf is the pass that changed a weight's row.
 func passOf(row []float32) int { return int(max(row[1], -row[1])) }
@@ -249,7 +252,7 @@ func (t *blockTrainer) begin(ctx context.Context, d Turn) error {
 	var rows map[int32][]float32
 	if first {
 		var err error
-		if rows, err = t.first(ctx); err != nil {
+		if rows, err = t.first(ctx, d); err != nil {
 			return err
 		}
 	}
@@ -278,8 +281,9 @@ func (t *blockTrainer) begin(ctx context.Context, d Turn) error {
 	return nil
 }
 
-// first reads all weights that the worker follows or changes, and returns their rows.
-func (t *blockTrainer) first(ctx context.Context) (map[int32][]float32, error) {
+// first reads all weights that the worker follows or changes, and returns their rows. At the begin of a pass none of them can
+// have been changed in it. So rows that say so are of an earlier run, and who changes them has them say nothing.
+func (t *blockTrainer) first(ctx context.Context, d Turn) (map[int32][]float32, error) {
 	var ps []int32
 	var ks []godwit.Key
 	for b := range t.task.blocks() {
@@ -291,16 +295,46 @@ func (t *blockTrainer) first(ctx context.Context) (map[int32][]float32, error) {
 		}
 	}
 	vals := make([]float32, weightDim*len(ks))
-	if err := t.w.Pull(ctx, ks, vals); err != nil {
-		return nil, err
-	}
 	rows := make(map[int32][]float32, len(ps))
-	for i, p := range ps {
-		rows[p] = vals[weightDim*i : weightDim*(i+1)]
-		t.own[p].take(rows[p])
-		t.seen[p] = t.own[p].at(t.pass)
+	for {
+		if err := t.w.Pull(ctx, ks, vals); err != nil {
+			return nil, err
+		}
+		var stale []int32
+		for i, p := range ps {
+			rows[p] = vals[weightDim*i : weightDim*(i+1)]
+			t.own[p].take(rows[p])
+			t.seen[p] = t.own[p].at(t.pass)
+			if w := &t.own[p]; d.block == 0 && w.pass >= d.pass {
+				w.pass, w.before, t.seen[p] = 0, w.value, w.value
+				stale = append(stale, p)
+			}
+		}
+		if len(stale) == 0 {
+			return rows, nil
+		}
+		if err := t.forget(ctx, stale); err != nil {
+			return nil, err
+		}
 	}
-	return rows, nil
+}
+
+// forget clears the passes of the rows of places of this worker's share, and waits a little for others to do likewise.
+func (t *blockTrainer) forget(ctx context.Context, ps []int32) error {
+	t.set, t.to = t.set[:0], t.to[:0]
+	for b := range t.task.blocks() {
+		from, to := t.share(b)
+		for _, p := range ps {
+			if int(p) >= from && int(p) < to {
+				t.set, t.to = append(t.set, t.weightKey(p)), t.own[p].row(t.to)
+			}
+		}
+	}
+	if err := t.w.Set(ctx, t.set, t.to); err != nil {
+		return err
+	}
+	time.Sleep(nap)
+	return t.w.WaitSync(ctx)
 }
 
 // overdue changes the weights of this worker's share of the blocks before a turn's whose gradients all workers of an earlier run
@@ -452,7 +486,7 @@ const (
 // followed takes a weight's row.
 func (t *blockTrainer) followed(p int32, row []float32) {
 	before := t.seen[p].x
-	t.seen[p] = value{row[0], row[1] < 0}
+	t.seen[p] = valueOf(row)
 	t.add(int(p), float64(row[0])-float64(before))
 }
 

@@ -120,6 +120,9 @@ func (k taker) Taken(ctx context.Context, c *Cut, reports []Report) error {
 		return err
 	}
 	text := fmt.Sprintf("%d: %d epochs, within %d,", c.Number, s.Epochs, s.Within())
+	if c.Outranked {
+		text += " outranked:"
+	}
 	for _, r := range reports {
 		text += " " + string(r.Report) + r.Err
 	}
@@ -172,7 +175,7 @@ func TestACutAtABoundaryComesFirst(t *testing.T) {
 	close(f.hold)
 	wg.Wait()
 	got := f.finish()
-	if len(got) != 2 || !strings.Contains(got[0], errOutranked.Error()) || got[1] != "2: 0 epochs, within 0, 1 1" {
+	if len(got) != 2 || !strings.Contains(got[0], "outranked: "+errOutranked.Error()) || got[1] != "2: 0 epochs, within 0, 1 1" {
 		t.Errorf("taken: %q", got)
 	}
 }

@@ -35,8 +35,9 @@ type Config struct {
 	Rows  Rows
 	Ops   *operation.Tables
 	Sync  *round.WaitSync
-	// Bounded says that workers cross at one tick: a table bounds staleness, or the program wants it.
-	Bounded bool
+	// Bounded says that a table bounds staleness: workers cross at one tick. OneClock says that none does, and they do
+	// all the same: who else has ticks follow clocks is the bound.
+	Bounded, OneClock bool
 }
 
 // Cuts are those of a node, one after the other. Any goroutine may ask for one; Run makes them.

@@ -65,7 +65,7 @@ func (c *Cuts) ask() tick.Tick {
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	m := &c.meeting
-	*m = meeting{anywhere: !c.Bounded || c.Rows.Proto.BrokenCut.OwnClocks, agreed: make(chan struct{})}
+	*m = meeting{anywhere: !c.Bounded && !c.OneClock || c.Rows.Proto.BrokenCut.OwnClocks, agreed: make(chan struct{})}
 	// A worker looks at asked when its tick has changed, so that a tick that is read here is behind it by
 	// no boundary of which it does not know.
 	c.asked.Add(1)
@@ -117,7 +117,7 @@ func (c *Cuts) meet() {
 
 // reachable refuses a tick of a peer's workers that they cannot be near to.
 func (c *Cuts) reachable(t tick.Tick) bool {
-	if t == 0 || !c.Bounded {
+	if t == 0 || !c.Bounded && !c.OneClock {
 		return t == 0
 	}
 	return t&1 != 0 && c.parties[0].clock.Tick().Near(t)

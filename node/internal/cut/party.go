@@ -39,6 +39,14 @@ func (p *Party) OnCut(f func(cut uint64)) {
 	p.on = f
 }
 
+// Advance says that the worker went to its next clock.
+func (p *Party) Advance() {
+	if p.cuts.OneClock {
+		p.clock.Follow()
+	}
+	p.Come()
+}
+
 // Come says that the worker is at a step boundary: what it does next is of its clock's tick. Where
 // nodes have yet to agree on where workers cross, it waits if it came there soon.
 func (p *Party) Come() {
@@ -62,7 +70,12 @@ func (p *Party) Come() {
 
 // Barrier says that the worker is at a step boundary until Unpark: others may cross for it. enter, if it is not
 // nil, has the worker's clock go to the next era.
-func (p *Party) Barrier(enter func()) { p.park(inBarrier, enter) }
+func (p *Party) Barrier(enter func()) {
+	if p.cuts.OneClock {
+		enter = func() { p.clock.Enter() }
+	}
+	p.park(inBarrier, enter)
+}
 
 // Rest is Barrier of a worker of which nobody knows when it goes on. It crosses into a cut at the clock
 // where it is.

@@ -86,13 +86,11 @@ func (w *Worker) Finish() {
 	w.rest(w.nextEra())
 }
 
-// nextEra returns what has the worker's clock go to the next era; nil: ticks matter to nobody.
+// nextEra returns what has the worker's clock go to the next era; nil: no table bounds staleness.
 func (w *Worker) nextEra() func() {
-	switch b := w.g.Bound; {
-	case b != nil:
-		return func() { b.Enter(w.clock) }
-	case w.g.OneClock:
-		return func() { w.clock.Enter() }
+	b := w.g.Bound
+	if b == nil {
+		return nil
 	}
-	return nil
+	return func() { b.Enter(w.clock) }
 }

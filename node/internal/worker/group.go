@@ -59,7 +59,6 @@ type Config struct {
 	Policy    placement.Policy
 	Samplers  []sampling.Spec // by their index in PrepareSample
 	Seed      uint64          // of the samplers
-	OneClock  bool            // ticks follow clocks though no table bounds staleness
 	LongStep  time.Duration   // from which on workers fetch ahead, under a policy that does; 0: ahead.LongStep
 }
 

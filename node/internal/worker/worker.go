@@ -363,10 +363,8 @@ func (w *Worker) Advance() godwit.Clock {
 	c := w.clock.Advance()
 	if w.g.Bound != nil {
 		w.g.Bound.Advance(w.clock)
-	} else if w.g.OneClock {
-		w.clock.Follow()
 	}
-	w.party.Come()
+	w.party.Advance()
 	w.intents.Advanced(c)
 	w.fetcher.Advanced(w.count.waiting.Load())
 	w.tally.Advanced(c, false)
