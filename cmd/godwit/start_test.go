@@ -3,7 +3,9 @@ package main
 import (
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,5 +76,30 @@ func TestTheLossOfANodeEndsOneThatHasNotMetIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		both[1-i].exits(cli.Lost, limit)
+	}
+}
+
+// A node of another machine is not the leader's to start again: all others end, and the leader tells how to go on.
+func TestALostNodeOfAnotherMachineLeavesACommandToGoOn(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "runs")
+	lead := start(t, with("--nodes", "3", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0", "--epochs", "100000", "--eval-every", "1",
+		"--json", "--ttl", ttl, "--checkpoint", dir)...)
+	w := lead.until("the call for nodes", func(e job.Event) bool { return e.Waiting != nil })
+	node := func() *proc {
+		return startAs(t, w.Waiting.Token, "node", "--etcd", w.Waiting.Endpoints[0], "--run", w.Run, "--quiet")
+	}
+	stays, dies := node(), node()
+	lead.until("a checkpoint", isCheckpoint)
+	dies.send(syscall.SIGKILL)
+	for _, p := range []*proc{lead, stays} {
+		p.exits(cli.Lost, limit)
+		if _, errs := p.said(); !strings.Contains(errs, "node lost: node ") {
+			t.Errorf("it is not said which node was lost:\n%s", errs)
+		}
+	}
+	_, errs := lead.said()
+	if _, command, _ := strings.Cut(errs, " train --resume "+dir+"#"); !strings.Contains(command, " --nodes 2 --await\n") {
+		t.Errorf("the command to go on is not there:\n%s", errs)
 	}
 }

@@ -208,13 +208,26 @@ func (p *printer) stopped(ctx context.Context, r *job.Result) {
 		}
 		return
 	}
-	p.goOn()
+	p.goOn("")
 }
 
-// goOn tells by which checkpoint the run can be gone on with, if there is one.
-func (p *printer) goOn() {
+// goOn tells by which command the run can be gone on with, if there is a checkpoint.
+func (p *printer) goOn(flags string) {
 	if p.people != nil && p.last != nil {
-		p.line("go on with --resume %s: checkpoint %d %s", p.last.Place, p.last.Number, moment(p.last))
+		p.line("to go on (checkpoint %d %s):\n\n  %s train --resume %s%s\n", p.last.Number, moment(p.last), program(), p.last.Place, flags)
+	}
+}
+
+// lost tells what is left of a run of which a node of another machine was lost.
+func (p *printer) lost(nodes int) {
+	switch {
+	case p.people == nil:
+	case p.last == nil:
+		p.line("WARNING: no checkpoint was written before: nothing is kept")
+	case nodes == 2:
+		p.goOn(" --nodes 1")
+	default:
+		p.goOn(fmt.Sprintf(" --nodes %d --await", nodes-1))
 	}
 }
 

@@ -112,7 +112,7 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 		r, err := c.once(ctx, spec, p)
 		place := c.place(&spec)
 		if c.await && lostNode(err) {
-			p.goOn()
+			p.lost(spec.Nodes)
 		}
 		if !lostNode(err) || place == "" || c.await || n > c.restarts || ctx.Err() != nil {
 			return r, err
