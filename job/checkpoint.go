@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -214,6 +215,28 @@ func (s *Spec) checkResume(ctx context.Context, t task.Task) error {
 	return nil
 }
 
+// differing names the fields of two JSON objects that differ, with what they were and are.
+func differing(old, now []byte) string {
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal(old, &a) != nil || json.Unmarshal(now, &b) != nil {
+		return fmt.Sprintf("%s, and are %s now", old, now)
+	}
+	var all []string
+	for name := range b {
+		if a[name] == nil {
+			all = append(all, fmt.Sprintf("%s is %s, and there was none", name, b[name]))
+		} else if string(a[name]) != string(b[name]) {
+			all = append(all, fmt.Sprintf("%s was %s, and is %s now", name, a[name], b[name]))
+		}
+		delete(a, name)
+	}
+	for name := range a {
+		all = append(all, fmt.Sprintf("%s was %s, and there is none now", name, a[name]))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
+}
+
 // sameModel returns an error if a run with the spec trains something else than one with another spec.
 func (s *Spec) sameModel(old *Spec) error {
 	if s.Task.Name() != old.Task.Name() {
@@ -231,7 +254,7 @@ func (s *Spec) sameModel(old *Spec) error {
 		return err
 	}
 	if string(mine) != string(theirs) {
-		return fmt.Errorf("its settings of the task were %s, and are %s now", theirs, mine)
+		return fmt.Errorf("its settings of the task were others: %s", differing(theirs, mine))
 	}
 	return nil
 }

@@ -105,3 +105,10 @@ func TestNodesThatLoadForLongAreWaitedFor(t *testing.T) {
 		t.Errorf("after a minute of loading, nodes wait for %v, want %v", got, want)
 	}
 }
+
+func TestSettingsThatDifferAreNamed(t *testing.T) {
+	got := differing([]byte(`{"A":1,"B":"x","C":{"D":2}}`), []byte(`{"A":1,"B":"y","E":[3]}`))
+	if want := `B was "x", and is "y" now; C was {"D":2}, and there is none now; E is [3], and there was none`; got != want {
+		t.Errorf("the difference is %s", got)
+	}
+}

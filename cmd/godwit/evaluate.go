@@ -75,7 +75,9 @@ func (e *evaluation) run(cmd *cobra.Command, args []string) error {
 		e.use.Test = args[1]
 		t, err = m.Test(cmd.Context(), e.use)
 	} else {
-		t, err = m.TestHeldOut(cmd.Context(), e.data)
+		if t, err = m.TestHeldOut(cmd.Context(), e.data); err != nil && e.data != "" {
+			err = fmt.Errorf("%w (--data is where the data of training are now; other data to evaluate on are named without it, as FILE)", err)
+		}
 	}
 	if err != nil {
 		return err

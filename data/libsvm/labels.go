@@ -75,7 +75,7 @@ func labelsOf(o Options) (labels, error) {
 func (l *labels) read(text []byte) (float32, error) {
 	wide, err := strconv.ParseFloat(view(text), 32)
 	if err != nil || wide-wide != 0 {
-		return 0, fmt.Errorf("label %.60q is not a finite number of 32 bits; want such as 1 for positive examples and -1 or 0 for negative ones", text)
+		return 0, fmt.Errorf("label %.60q is not a finite number of 32 bits; want a number: such as 1 and -1 or 0 of two classes, 0, 1, 2 … of several, or a value to predict", text)
 	}
 	x := float32(wide) + 0 // so that -0 is 0
 	switch {

@@ -152,7 +152,7 @@ func NewBlocks(cfg BlockConfig, data *libsvm.Splits) (*Blocks, error) {
 		return nil, err
 	}
 	if n := len(data.Train.Classes); n != 2 {
-		return nil, fmt.Errorf("linear: blocks train two classes, and the labels are %s: train stochastically", kinds(n))
+		return nil, fmt.Errorf("linear: blocks train two classes, and the labels are %s: take the solver stochastic", kinds(n))
 	}
 	m, err := newModel(data, cfg.Bias, 0, weightDim-1)
 	if err != nil {
