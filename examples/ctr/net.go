@@ -53,7 +53,7 @@ type trainer struct {
 	grads []float32
 }
 
-func (t *trainer) Steps(chunk int) int { return t.items.Steps(chunk) }
+func (t *trainer) Steps(_, chunk int) int { return t.items.Steps(chunk) }
 
 // Load says which keys a step needs, long before it: so the server has them here then.
 func (t *trainer) Load(b *train.Batch[batch], at train.At) {
