@@ -185,6 +185,14 @@ func (c *Config) longStep() time.Duration {
 	return 0
 }
 
+// depth is for how many steps ahead workers fetch at first; 0: as they see fit.
+func (c *Config) depth() int {
+	if c.Virtual != nil {
+		return c.Virtual.Depth
+	}
+	return 0
+}
+
 func (c *Config) protocol() (*protocol.Config, error) {
 	var ids []godwit.NodeID
 	for _, m := range c.Session.Members() {

@@ -287,3 +287,59 @@ func TestNothingIsUsedAfterABarrierThatWasFetchedBefore(t *testing.T) {
 		return nil
 	})
 }
+
+// Where steps take less time than values take to come, these are fetched as many steps ahead as that takes, also of keys that
+// each step uses: the worker adds its own pushes, waits for nothing, and reads what it has pushed.
+func TestShortStepsAreFetchedSeveralStepsAhead(t *testing.T) {
+	const steps, keys, latency = 120, 20, 5 * time.Millisecond
+	c := cluster(t, Config{Nodes: 2, Workers: 1, Seed: 1, Model: model(t, 4000, 2), Policy: placement.Adaptive, Watch: true,
+		Network: Network{Latency: latency}, Compute: Compute{Step: 3 * time.Millisecond}})
+	took := map[int]time.Duration{}
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		if w.ID().Node != 0 {
+			return nil
+		}
+		var ks []godwit.Key
+		for range keys {
+			ks = append(ks, keyAt(c, 1, ks...))
+		}
+		v, push := make([]float32, 2*keys), slices.Repeat([]float32{1}, 2*keys)
+		var hs []godwit.Handle
+		for i := range steps {
+			if i == 0 {
+				for j := range 30 {
+					if err := w.Intent(ks, godwit.Clock(j+1), godwit.Clock(j+2)); err != nil {
+						return err
+					}
+				}
+			} else if err := w.Intent(ks, w.Clock()+30, w.Clock()+31); err != nil {
+				return err
+			}
+			began := c.Now()
+			if err := w.Pull(ctx, ks, v); err != nil {
+				return err
+			}
+			took[i] = c.Now() - began
+			for j, x := range v {
+				if x != float32(i) {
+					return fmt.Errorf("step %d reads %v of key %d", i, x, ks[j/2])
+				}
+			}
+			h, err := w.PushAsync(ctx, ks, push)
+			if err != nil {
+				return err
+			}
+			hs = append(hs, h)
+			w.Advance()
+		}
+		return w.Wait(ctx, hs...)
+	})
+	if took[1] < latency {
+		t.Errorf("the second step waits for %v: the test is vacuous", took[1])
+	}
+	for i := steps - 20; i < steps; i++ {
+		if took[i] > latency/2 {
+			t.Errorf("step %d waits for %v", i, took[i])
+		}
+	}
+}

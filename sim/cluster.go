@@ -50,6 +50,7 @@ type Config struct {
 	// (virtual.Options).
 	Barriers uint64
 	LongStep time.Duration // from which length of their steps on workers fetch ahead; 0: as at a real node
+	Depth    int           // for how many steps ahead at first; 0: as at a real node (virtual.Options)
 	// Limits are those of the nodes' queues; zero: as of real nodes.
 	Limits virtual.Limits
 	// Watch looks at the keys of every frame when it was handled: one main copy,
@@ -198,7 +199,7 @@ func (c *Cluster) start(ctx context.Context, h *host) error {
 		Workers: c.cfg.Workers, Session: h.session, Run: "simulated",
 		Virtual: &virtual.Options{World: world{c, h}, Started: func(n virtual.Node) { h.virtual = n }, Flush: func(to godwit.NodeID) {
 			c.flush(h, to)
-		}, Limits: c.cfg.Limits, Broken: c.cfg.Broken, BrokenCut: c.cfg.BrokenCut, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers, LongStep: c.cfg.LongStep},
+		}, Limits: c.cfg.Limits, Broken: c.cfg.Broken, BrokenCut: c.cfg.BrokenCut, BrokenBound: c.cfg.BrokenBound, Barriers: c.cfg.Barriers, LongStep: c.cfg.LongStep, Depth: c.cfg.Depth},
 	}
 	if c.cfg.Trace != nil {
 		var err error

@@ -125,6 +125,7 @@ type storm struct {
 	clocks  uint64          // keys of vector clocks, which are the first
 	strain  float64         // how often bytes seem to bound the network; see Config.Strained
 	ahead   bool            // the policy has values fetched ahead,
+	depth   int             // for how many steps at first; 0: as the workers see fit
 	aged    int             // … and so many reads were judged by their age
 	asked   map[[2]int]bool // nodes and keys of which the node may have a replica
 
@@ -283,11 +284,14 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	longStep := time.Duration(math.MaxInt64) // nobody fetches ahead
 	if s.ahead {
 		longStep = -time.Hour // everybody does
+		if rng := rand.New(rand.NewPCG(seed, 0xdee9)); rng.IntN(3) > 0 {
+			s.depth = 1 + rng.IntN(4)
+		}
 	}
-	s.history = history.New(workers, s.group, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held)
+	s.history = history.New(workers, s.group, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held).Early(s.depth > 0)
 	cfg := Config{
 		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
-		Network: *w.Network, Compute: randomCompute(rng), Limits: s.limits, LongStep: longStep, Strained: s.strain, Watch: true, Broken: w.Broken, BrokenCut: w.BrokenCut, BrokenBound: w.BrokenBound,
+		Network: *w.Network, Compute: randomCompute(rng), Limits: s.limits, LongStep: longStep, Depth: s.depth, Strained: s.strain, Watch: true, Broken: w.Broken, BrokenCut: w.BrokenCut, BrokenBound: w.BrokenBound,
 	}
 	if s.bounds != nil {
 		cfg.Barriers = s.bounds.behind
@@ -406,7 +410,7 @@ func (s *storm) String() string {
 	for _, x := range []struct {
 		is   bool
 		what string
-	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves && !s.silent, "localize"}, {s.silent, "nothing announced"}, {len(s.samples) > 0, "samples"}, {s.strain > 0, "strained"}, {newCancels(s.seed, 0) != nil, "cancelled calls"}, {s.limits != virtual.Limits{}, "little room"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
+	}{{s.hints, "hints"}, {s.async, "asynchronous"}, {s.moves && !s.silent, "localize"}, {s.silent, "nothing announced"}, {len(s.samples) > 0, "samples"}, {s.strain > 0, "strained"}, {newCancels(s.seed, 0) != nil, "cancelled calls"}, {s.depth > 0, "own pushes added"}, {s.limits != virtual.Limits{}, "little room"}, {len(w.Network.Partitions) > 0, "partitions"}, {w.Network.Spike > 0, "spikes"}} {
 		if x.is {
 			b = append(b, x.what)
 		}

@@ -10,12 +10,31 @@ import (
 // This file is what storms do, and judge, under policies that have values fetched ahead of their
 // use.
 
-// step announces keys for the next step, does something else, and uses them there.
+// planned is keys that are used at a clock.
+type planned struct {
+	at   godwit.Clock
+	keys []godwit.Key
+}
+
+// step announces keys for as many steps as may be fetched, does something else, and uses those of the next one there.
 func (x *stormWorker) step(ctx context.Context) error {
-	keys := x.some()
 	next := x.w.Clock() + 1
-	if err := x.announce(keys, next, next+1); err != nil {
-		return err
+	for len(x.plan) > 0 && x.plan[0].at < next {
+		x.plan = x.plan[1:]
+	}
+	for len(x.plan) < max(1, x.depth) {
+		p := planned{next + godwit.Clock(len(x.plan)), x.some()}
+		if n := len(x.plan); n > 0 {
+			p.at = x.plan[n-1].at + 1
+		}
+		if err := x.announce(p.keys, p.at, p.at+1); err != nil {
+			return err
+		}
+		x.plan = append(x.plan, p)
+	}
+	var keys []godwit.Key
+	if x.plan[0].at == next {
+		keys = x.plan[0].keys
 	}
 	switch x.rng.IntN(4) {
 	case 0:
@@ -43,7 +62,18 @@ func (x *stormWorker) begins() {
 	for _, k := range x.keys {
 		now[k] = x.c.Value(k)
 	}
-	x.before[0], x.before[1] = x.before[1], now
+	x.before = append(x.before, now)
+	if n := len(x.before) - max(1, x.depth) - 1; n > 0 {
+		x.before = x.before[n:]
+	}
+}
+
+// oldest returns the main copies that a read may be as old as; nil: it may be of any age.
+func (x *stormWorker) oldest() map[godwit.Key][]float32 {
+	if len(x.before) <= max(1, x.depth) {
+		return nil
+	}
+	return x.before[0]
 }
 
 // announce announces keys.
@@ -64,7 +94,7 @@ func (x *stormWorker) announce(keys []godwit.Key, start, end godwit.Clock) error
 const lateSteps = 16
 
 // recent judges the age of what a worker read: it contains what the main copy had when the step
-// before the one of the read began. That is not said of replicas, which a node may have of keys that
+// before the one of the read began, or as many steps before it as values are fetched ahead. That is not said of replicas, which a node may have of keys that
 // were announced for several steps, of samples, and of what it learned to keep (Table.Relaxed).
 func (x *stormWorker) recent(k godwit.Key, v []float32, before map[godwit.Key][]float32) error {
 	t, _ := x.model.Locate(k)
@@ -74,7 +104,7 @@ func (x *stormWorker) recent(k godwit.Key, v []float32, before map[godwit.Key][]
 	}
 	for i := range x.config.Nodes * x.config.Workers {
 		if v[i] < had[i] {
-			return fmt.Errorf("worker %d read key %d as %v in step %d, the main copy was %v when the step before began", x.id, k, v, x.w.Clock(), had)
+			return fmt.Errorf("worker %d read key %d as %v in step %d, the main copy was %v when the step %d before began", x.id, k, v, x.w.Clock(), had, max(1, x.depth))
 		}
 	}
 	x.aged++

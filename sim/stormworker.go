@@ -28,8 +28,9 @@ type stormWorker struct {
 	pushed map[godwit.Key]float32
 
 	// Under a policy that has values fetched ahead:
-	before [2]map[godwit.Key][]float32 // the main copies when the step before the present one began, and when this one did
-	steps  int                         // how often the worker announced keys for one step
+	before []map[godwit.Key][]float32 // the main copies when each of the last steps began, the present one last
+	plan   []planned                  // steps that are announced
+	steps  int                        // how often the worker announced keys for one step
 }
 
 // An operation is one that was not waited for yet.
@@ -215,7 +216,7 @@ func (x *stormWorker) pull(ctx context.Context, keys []godwit.Key) error {
 	for _, k := range keys {
 		rs = append(rs, x.history.ReadIssued(x.id, k))
 	}
-	began, before := x.moment(), x.before[0]
+	began, before := x.moment(), x.oldest()
 	o.done = func(i, off int) error {
 		v := o.vals[off : off+x.model.Dim(keys[i])]
 		if err := x.history.Read(rs[i], v); err != nil {

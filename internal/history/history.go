@@ -24,6 +24,7 @@ type History struct {
 	nodeOf  func(worker int) int
 	single  func(godwit.Key) bool // the key has one copy under this policy
 	holds   func(godwit.Key) bool // pushes to the key may be held back
+	early   bool                  // see Early
 	strict  bool                  // asynchronous operations keep each worker's order
 	now     int                   // grows with each event
 	keys    map[godwit.Key]*keyHistory
@@ -135,6 +136,13 @@ func New(workers int, nodeOf func(int) int, single func(godwit.Key) bool, strict
 // they were flushed.
 func (h *History) Holds(held func(godwit.Key) bool) *History {
 	h.holds = held
+	return h
+}
+
+// Early says that a worker may see its own pushes while they are under way, and not see them again until they are
+// complete: where values are fetched ahead of their use, and the key comes to the worker's node meanwhile.
+func (h *History) Early(early bool) *History {
+	h.early = early
 	return h
 }
 
@@ -331,6 +339,10 @@ func (h *History) Read(r *Reading, v []float32) error {
 		n.seen = make([]float32, len(v))
 	}
 	for i := range v {
+		if h.early && i == r.worker {
+			n.seen[i] = max(n.seen[i], min(v[i], float32(x.complete[i])))
+			continue
+		}
 		n.seen[i] = max(n.seen[i], v[i])
 	}
 	return nil

@@ -16,7 +16,8 @@ import (
 // Pass is Request for a Pull or a Push of an operation whose key is not here and has its home at
 // another node. The caller sends the request to the node that Pass returns, with Hops 1, before it
 // releases the shard's lock. For any other key Pass does nothing, and reports false.
-func (s *Shard) Pass(k godwit.Key) (to godwit.NodeID, ok bool) {
+// If direct is set, that is the key's home, whatever hints say: what a worker asks of a key so keeps its order.
+func (s *Shard) Pass(k godwit.Key, direct bool) (to godwit.NodeID, ok bool) {
 	if s.cfg.Homes.Home(k) == s.cfg.Self {
 		return 0, false
 	}
@@ -24,6 +25,9 @@ func (s *Shard) Pass(k godwit.Key) (to godwit.NodeID, ok bool) {
 		return 0, false
 	}
 	*s.remoteOf(k)++
+	if direct {
+		return s.next(k, hintHops), true
+	}
 	return s.next(k, 0), true
 }
 
@@ -38,7 +42,7 @@ func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (val
 	if h == nil || h.Key != r.Key || h.Meta&^uint32(OddMark|savedBit) != uint32(owner) {
 		return nil, false
 	}
-	return u.value(h, scratch), true
+	return u.asked(h, r, scratch), true
 }
 
 // PrefetchSide prefetches the side record of the row that seems to be a key's own.

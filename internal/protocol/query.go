@@ -31,10 +31,30 @@ func (u *Update) value(h *store.Header, scratch *[]float32) []float32 {
 	return *scratch
 }
 
+// asked returns what a pull asked for, in the row or in scratch.
+func (u *Update) asked(h *store.Header, r *wire.Record, scratch *[]float32) []float32 {
+	if r.Whole {
+		return store.FloatsAt(h, u.len)
+	}
+	return u.value(h, scratch)
+}
+
+// PushTo makes a copy of a row of the table what a push makes of the row.
+func (u *Update) PushTo(row, push []float32) { u.apply(row, push) }
+
+// Read writes what a pull of a row gets to dst, which has the value's length.
+func (u *Update) Read(dst, row []float32) {
+	if u.query == nil {
+		copy(dst, row[:u.dim])
+		return
+	}
+	u.query.Query(dst, row[:u.dim:u.dim], row[u.dim:])
+}
+
 // answerPull answers a pull.
 func (s *Shard) answerPull(out Out, h *store.Header, r *wire.Record) {
 	i, _ := s.cfg.Model.Locate(h.Key)
-	s.reply(out, r, wire.PullReply, s.cfg.updates[i].value(h, &s.diff))
+	s.reply(out, r, wire.PullReply, s.cfg.updates[i].asked(h, r, &s.diff))
 }
 
 // begin makes a row with a given value a new one: its state begins anew.

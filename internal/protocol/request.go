@@ -15,6 +15,13 @@ func (s *Shard) Request(out Out, r *wire.Record) {
 	s.request(out, r)
 }
 
+// RequestDirect is Request where a key that is not here is asked for at its home, as by Pass.
+func (s *Shard) RequestDirect(out Out, r *wire.Record) {
+	s.direct = true
+	s.Request(out, r)
+	s.direct = false
+}
+
 // Resume takes a request that the caller has kept until now, of a worker of this node or
 // of another node.
 func (s *Shard) Resume(out Out, r *wire.Record) { s.request(out, r) }
@@ -91,7 +98,11 @@ func (s *Shard) requestAbsent(out Out, r *wire.Record) {
 		s.send(out, s.next(r.Key, 0), wire.Record{Kind: wire.Localize, Key: r.Key, Origin: s.cfg.Self, Hops: 1})
 		return
 	}
-	s.pass(out, r, s.next(r.Key, r.Hops))
+	hops := r.Hops
+	if s.direct {
+		hops = hintHops
+	}
+	s.pass(out, r, s.next(r.Key, hops))
 }
 
 // movable reports whether asking for the key can have an effect.

@@ -147,6 +147,7 @@ type Shard struct {
 	seq       uint64          // the last sequence number given to a replica's update
 	remote    [64]uint32      // how many requests of this node's workers are on the network, by the key's slot
 	rec       wire.Record     // scratch for records to send
+	direct    bool            // the request that is being taken follows no hints
 	records   []*wire.Record  // scratch for requests that waited: those that are not in use
 	others    []godwit.NodeID // scratch for a situation
 	placing   Placing         // … for decisions

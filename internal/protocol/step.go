@@ -85,7 +85,11 @@ func (c *Config) check(from godwit.NodeID, r *wire.Record) error {
 		if home := c.Homes.Home(r.Key); home != from {
 			return fmt.Errorf("protocol: node %d releases key %d, its home is node %d", from, r.Key, home)
 		}
-	case wire.Push, wire.Set, wire.PullReply:
+	case wire.PullReply:
+		if want = c.Model.Dim(r.Key); len(r.Vals) == c.Model.RowLen(r.Key) {
+			return nil
+		}
+	case wire.Push, wire.Set:
 		want = c.Model.Dim(r.Key)
 	case wire.Delta, wire.Transfer:
 		want = c.Model.RowLen(r.Key)

@@ -16,7 +16,7 @@ import (
 // it returns.
 func (u *Update) Brief(out Out, answer, request *wire.Record, scratch []float32, stats *Stats) []float32 {
 	switch {
-	case u.Rounds():
+	case u.Rounds() && !request.Whole:
 		return u.Round(answer, request, scratch, stats)
 	case request.Rough && u.roundable && out.Strained(request.Origin):
 		return roundNearest(answer, scratch, stats)

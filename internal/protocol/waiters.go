@@ -21,6 +21,7 @@ type waiter struct {
 	coding  wire.Coding
 	coming  bool
 	odd     bool
+	whole   bool
 }
 
 // wait queues a request until the key can be used here. The number of waiters is bounded
@@ -29,7 +30,7 @@ func (s *Shard) wait(h *store.Header, r *wire.Record) {
 	s.Stats.Waited++
 	i := s.waiters.take()
 	w := s.waiters.at(i)
-	w.op, w.seq, w.index, w.step, w.origin, w.kind, w.hops, w.coding, w.coming, w.odd = r.Op, r.Seq, r.Index, r.Step, r.Origin, r.Kind, r.Hops, r.Coding, r.Coming, r.Odd
+	w.op, w.seq, w.index, w.step, w.origin, w.kind, w.hops, w.coding, w.coming, w.odd, w.whole = r.Op, r.Seq, r.Index, r.Step, r.Origin, r.Kind, r.Hops, r.Coding, r.Coming, r.Odd, r.Whole
 	if len(r.Vals) > 0 {
 		w.vals = s.vectors.add(r.Vals)
 	}
@@ -126,7 +127,7 @@ func (s *Shard) serveWaiter(out Out, k godwit.Key, w *waiter, r *wire.Record) {
 // recall writes the record that a waiter was to r.
 func (s *Shard) recall(k godwit.Key, w *waiter, r *wire.Record) {
 	*r = wire.Record{}
-	r.Kind, r.Key, r.Origin, r.Op, r.Index, r.Hops, r.Coming, r.Seq, r.Coding, r.Step, r.Odd = w.kind, k, w.origin, w.op, w.index, w.hops, w.coming, w.seq, w.coding, w.step, w.odd
+	r.Kind, r.Key, r.Origin, r.Op, r.Index, r.Hops, r.Coming, r.Seq, r.Coding, r.Step, r.Odd, r.Whole = w.kind, k, w.origin, w.op, w.index, w.hops, w.coming, w.seq, w.coding, w.step, w.odd, w.whole
 	if w.vals != 0 {
 		r.Vals = s.vectors.list[w.vals-1]
 	}

@@ -29,6 +29,8 @@ type Options struct {
 	// LongStep is from which length of their steps on workers fetch ahead, under a policy that
 	// does (placement.AheadPolicy); 0: as of a real node, less: they always do, math.MaxInt64: never.
 	LongStep time.Duration
+	// Depth is for how many steps ahead they do at first, with the keys that the steps before use; 0: as of a real node.
+	Depth int
 	// Limits bounds the node's queues; zero: as of a real node.
 	Limits Limits
 	// Broken switches rules of the protocol off, to see that checks notice.

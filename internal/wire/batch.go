@@ -24,6 +24,7 @@ type Batch struct {
 	Hops    uint8
 	Coming  bool
 	Rough   bool
+	Whole   bool
 	Odd     bool
 	Coding  Coding // Raw or BF16
 	Floats  int    // of the values of each record
@@ -44,7 +45,7 @@ func (b *Batch) Vals(i int) []float32 {
 // Record writes a record of the batch to r.
 func (b *Batch) Record(i int, r *Record) {
 	*r = Record{}
-	r.Kind, r.Op, r.Origin, r.Hops, r.Coming, r.Rough, r.Odd = b.Kind, b.Op, b.Origin, b.Hops, b.Coming, b.Rough, b.Odd
+	r.Kind, r.Op, r.Origin, r.Hops, r.Coming, r.Rough, r.Whole, r.Odd = b.Kind, b.Op, b.Origin, b.Hops, b.Coming, b.Rough, b.Whole, b.Odd
 	r.Key, r.Index = b.Keys[i], b.Indexes[i]
 	if b.Floats > 0 {
 		r.Vals, r.Coding = b.Vals(i), b.Coding
@@ -62,7 +63,7 @@ func (d *Decoder) Batch(b *Batch) (n int, err error) {
 	if !d.batched() {
 		return 0, nil
 	}
-	b.Kind, b.Op, b.Origin, b.Hops, b.Coming, b.Rough, b.Odd = x.kind, x.op, x.origin, x.hops, x.coming, x.rough, x.odd
+	b.Kind, b.Op, b.Origin, b.Hops, b.Coming, b.Rough, b.Whole, b.Odd = x.kind, x.op, x.origin, x.hops, x.coming, x.rough, x.whole, x.odd
 	b.Floats, b.Coding = x.floats, x.coding
 	n = min(x.count, MaxBatch)
 	b.Keys, b.Indexes = b.keys[:n], b.indexes[:n]

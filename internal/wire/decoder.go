@@ -80,7 +80,7 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 		return false, d.stopped()
 	}
 	x.count--
-	r.Kind, r.Op, r.Origin, r.Hops, r.Coming, r.Rough, r.Odd, r.Saved = x.kind, x.op, x.origin, x.hops, x.coming, x.rough, x.odd, x.saved
+	r.Kind, r.Op, r.Origin, r.Hops, r.Coming, r.Rough, r.Whole, r.Odd, r.Saved = x.kind, x.op, x.origin, x.hops, x.coming, x.rough, x.whole, x.odd, x.saved
 	f := x.fields
 	if f&fKey != 0 && !d.entry(r) {
 		return false, d.err
@@ -158,7 +158,7 @@ func (d *Decoder) begin() bool {
 		return d.fail(at+2, "a run of %d records", count)
 	}
 	x.fields, x.coming, x.saved = f, f&fRoute != 0 && flags&coming != 0, f&fSaved != 0 && flags&saved != 0
-	x.rough, x.odd = f&fRough != 0 && flags&rough != 0, f&fSide != 0 && flags&odd != 0
+	x.rough, x.whole, x.odd = f&fRough != 0 && flags&rough != 0, f&fRough != 0 && flags&whole != 0, f&fSide != 0 && flags&odd != 0
 	var u uint64
 	i := at + headLen
 	if f&fOp != 0 {

@@ -42,7 +42,7 @@
 //
 // # A run
 //
-// Consecutive records of the same kind, op, origin, hops, coming, rough, odd, saved, number of
+// Consecutive records of the same kind, op, origin, hops, coming, rough, whole, odd, saved, number of
 // floats and coding form a run of 1 … 65535: a head, and an entry for each.
 //
 //	┌──────┬───────┬───────┬─────────┬─────────┬──────┬─────────┬────────┬──────┬───────────
@@ -52,7 +52,7 @@
 //
 //	flags    bit 0: op is that of the run before; 1: origin is that of the run
 //	         before; 2: coming, or of a row that moves, saved; 3: values have a
-//	         coding; 4: keys and indexes of all entries but the first are the next
+//	         coding; of pulls, which have none, the whole row is asked for; 4: keys and indexes of all entries but the first are the next
 //	         ones, and no bytes; 5: the entries are those of a remembered list,
 //	         whose hash of 16 bytes stands here; 6: these entries are to be
 //	         remembered. Of bits 4 to 6, one at most. 7: of pulls, the values

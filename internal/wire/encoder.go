@@ -30,6 +30,7 @@ type run struct {
 	fields field
 	coming bool
 	rough  bool
+	whole  bool
 	odd    bool
 	saved  bool
 	hops   uint8
@@ -111,7 +112,7 @@ func (e *Encoder) Append(r *Record) {
 		e.runs = slices.Grow(e.runs, n)
 	}
 	if x := &e.run; x.kind != r.Kind || x.op != r.Op || x.origin != r.Origin || x.hops != r.Hops || x.coming != r.Coming || x.odd != r.Odd || x.saved != r.Saved ||
-		x.floats != len(r.Vals) || x.rough != r.Rough || x.coding != coding || x.step != step || x.count == maxRun || f&fKey == 0 {
+		x.floats != len(r.Vals) || x.rough != r.Rough || x.whole != r.Whole || x.coding != coding || x.step != step || x.count == maxRun || f&fKey == 0 {
 		e.end()
 		e.begin(r, f, coding, step)
 	}
@@ -161,7 +162,7 @@ func (e *Encoder) putCoded(vals []float32, c Coding, step float32) (Coding, floa
 
 // begin writes the head of a run. There is room for it.
 func (e *Encoder) begin(r *Record, f field, c Coding, step float32) {
-	e.run = run{kind: r.Kind, fields: f, coming: r.Coming, rough: r.Rough, odd: r.Odd, saved: r.Saved, hops: r.Hops, origin: r.Origin, op: r.Op, floats: len(r.Vals),
+	e.run = run{kind: r.Kind, fields: f, coming: r.Coming, rough: r.Rough, whole: r.Whole, odd: r.Odd, saved: r.Saved, hops: r.Hops, origin: r.Origin, op: r.Op, floats: len(r.Vals),
 		coding: c, step: step, at: len(e.runs), dense: f.listed(), last: first}
 	i := len(e.runs) + headLen
 	b := e.runs[:cap(e.runs)]
@@ -191,6 +192,9 @@ func (e *Encoder) begin(r *Record, f field, c Coding, step float32) {
 	}
 	if f&fRough != 0 && r.Rough {
 		flags |= rough
+	}
+	if f&fRough != 0 && r.Whole {
+		flags |= whole
 	}
 	if f&fSide != 0 && r.Odd {
 		flags |= odd

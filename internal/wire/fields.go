@@ -16,7 +16,7 @@ const (
 	fSeq
 	fHolders
 	fVals
-	fRough // of pulls
+	fRough // Rough, Whole: of pulls; no kind has it and fVals
 	fSide  // Odd; no kind has both
 	fSaved // Saved; no kind has it and fRoute
 )
@@ -71,6 +71,7 @@ const (
 	listed     = 1 << 5
 	remember   = 1 << 6
 	rough      = 1 << 7 // of a kind with fRough
+	whole      = 1 << 3 // … with fRough
 	odd        = 1 << 7 // … with fSide
 	saved      = 1 << 2 // … with fSaved
 )
@@ -91,7 +92,7 @@ func (f field) flags() byte {
 		b |= coded
 	}
 	if f&fRough != 0 {
-		b |= rough
+		b |= rough | whole
 	}
 	if f&fSide != 0 {
 		b |= odd
@@ -138,6 +139,7 @@ func (r *Record) Check() error {
 		{fVals, r.Coding != 0, "Coding"},
 		{fVals, r.Step != 0, "Step"},
 		{fRough, r.Rough, "Rough"},
+		{fRough, r.Whole, "Whole"},
 	} {
 		if c.set && f&c.f == 0 {
 			return fmt.Errorf("wire: %v record of key %d has %s set, which its kind does not carry", r.Kind, r.Key, c.name)

@@ -11,13 +11,13 @@ const (
 	// owner, over whoever is believed to be it, and carry Origin (who asks and
 	// gets the reply), Op (the operation's id at the origin), Index (the key's
 	// position in that operation), Hops and Coming.
-	Pull     Kind = iota + 1 // read the value; Rough
+	Pull     Kind = iota + 1 // read the value; Rough, Whole
 	Push                     // Vals: the pushed vector, applied by the owner's update rule
 	Set                      // Vals: the new value; Seq: replica updates of the origin up to here are overwritten (0: the origin holds no replica)
 	Localize                 // move the key to the origin
 
 	// Replies to requests, to their origin: Op, Index.
-	PullReply // Vals: the value
+	PullReply // Vals: the value, or the row
 	Done      // the push, set or localize is complete
 
 	// Copies. Origin is the node that holds or wants the copy; Hops and Coming
@@ -106,6 +106,7 @@ type Record struct {
 	Coding  Coding         // how Vals are written; it changes none of them
 	Step    float32        // of Fixed8 and Fixed16
 	Rough   bool           // of a Pull: the value may be rounded, where that is what gets it there in time
+	Whole   bool           // of a Pull: the answer is the row, the value and the state of its rule
 	Holders []Holder       // of a row that moves: who has replicas of it or waits for one
 }
 

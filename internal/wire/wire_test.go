@@ -74,6 +74,7 @@ func randomRecord(r *rand.Rand, k Kind) Record {
 		}
 	}
 	rec.Rough = f&fRough != 0 && r.IntN(2) == 0
+	rec.Whole = f&fRough != 0 && r.IntN(2) == 0
 	if f&fVals != 0 {
 		for range r.IntN(20) {
 			rec.Vals = append(rec.Vals, math.Float32frombits(r.Uint32()))
@@ -100,7 +101,7 @@ func alike(r *rand.Rand, a, b *Record) {
 func nextOf(r *rand.Rand, a Record) Record {
 	b := randomRecord(r, a.Kind)
 	f := fieldsOf[a.Kind]
-	b.Op, b.Origin, b.Hops, b.Coming, b.Rough = a.Op, a.Origin, a.Hops, a.Coming, a.Rough
+	b.Op, b.Origin, b.Hops, b.Coming, b.Rough, b.Whole = a.Op, a.Origin, a.Hops, a.Coming, a.Rough, a.Whole
 	b.Coding, b.Step = a.Coding, a.Step
 	b.Vals = nil
 	for range a.Vals {
@@ -140,7 +141,7 @@ func equal(a, b *Record) bool {
 	}
 	return x.Kind == y.Kind && x.Key == y.Key && x.Origin == y.Origin && x.Op == y.Op && x.Index == y.Index && x.Hops == y.Hops &&
 		x.Coming == y.Coming && x.Odd == y.Odd && x.Saved == y.Saved && x.Epoch == y.Epoch && x.Version == y.Version && x.Seq == y.Seq &&
-		x.Rough == y.Rough && x.Coding == y.Coding && math.Float32bits(x.Step) == math.Float32bits(y.Step)
+		x.Rough == y.Rough && x.Whole == y.Whole && x.Coding == y.Coding && math.Float32bits(x.Step) == math.Float32bits(y.Step)
 }
 
 func encode(view godwit.View, recs []Record) []byte {

@@ -10,13 +10,16 @@ import (
 // A Buffer is what one worker has fetched ahead. The zero Buffer is empty.
 type Buffer struct {
 	Depth godwit.Clock // for how many steps ahead values are fetched, less one
+	Own   bool         // also of keys that the steps before use, whose pushes the worker adds itself
 
-	steps []*Step // in use, the oldest first
-	free  []*Step
-	under []under             // operations that may be under way, beside those of steps
-	room  int                 // how many of them may be noted before it is seen which are over
-	busy  map[godwit.Key]bool // scratch: what is under way
-	depth depth
+	steps  []*Step // in use, the oldest first
+	pushed []*Step // pushes of the worker to keys of these, the oldest first
+	last   uint64  // number of the last of both
+	free   []*Step
+	under  []under             // operations that may be under way, beside those of steps
+	room   int                 // how many of them may be noted before it is seen which are over
+	busy   map[godwit.Key]bool // scratch: what is under way
+	depth  depth
 }
 
 // A Step is what a worker announced for one of its steps and is elsewhere: the values that were
@@ -31,8 +34,12 @@ type Step struct {
 	items []item   // of keys
 	slots []uint32 // position of a key and 1, by hash; 0: none. A power of two, at most half full
 	shift uint
-	used  bool // the worker has come to use them
-	now   bool // they were asked for when the step had begun, with operations of the worker under way or not
+	seq   uint64
+	whole bool  // Values are rows
+	asked int64 // when, in nanoseconds
+	took  int64 // how long they took to come, at the most; 0: the worker has not come to use them
+	late  bool  // it waited for them
+	now   bool  // they were asked for when the step had begun, with operations of the worker under way or not
 }
 
 // An item is a key of a step.
@@ -44,8 +51,9 @@ type item struct {
 
 // An under is an operation of the worker that was not waited for.
 type under struct {
-	handle godwit.Handle
-	keys   []godwit.Key
+	handle  godwit.Handle
+	keys    []godwit.Key
+	ordered bool // it takes effect before what is asked for after it
 }
 
 // Any reports whether anything is fetched ahead.
@@ -53,16 +61,24 @@ func (b *Buffer) Any() bool { return len(b.steps) > 0 }
 
 // Begin makes room for the values of a step. The caller adds its keys, calls Ready, asks
 // for the keys in Asked, and notes the Handle.
-func (b *Buffer) Begin(at godwit.Clock) *Step {
+func (b *Buffer) Begin(at godwit.Clock, whole bool) *Step {
+	s := b.next(at)
+	s.whole = whole
+	b.steps = append(b.steps, s)
+	return s
+}
+
+// next returns a Step without keys.
+func (b *Buffer) next(at godwit.Clock) *Step {
 	var s *Step
 	if n := len(b.free); n > 0 {
 		s, b.free = b.free[n-1], b.free[:n-1]
 	} else {
 		s = new(Step)
 	}
-	s.At, s.Handle, s.used, s.now = at, 0, false, false
+	b.last++
+	s.At, s.Handle, s.seq, s.whole, s.took, s.late, s.now = at, 0, b.last, false, 0, false, false
 	s.Asked, s.Values, s.keys, s.items = s.Asked[:0], s.Values[:0], s.keys[:0], s.items[:0]
-	b.steps = append(b.steps, s)
 	return s
 }
 
@@ -99,6 +115,12 @@ func (s *Step) Ready() {
 		n = int(s.items[last].off + s.items[last].dim)
 	}
 	s.Values = slices.Grow(s.Values[:0], n)[:n]
+}
+
+// hasValue reports whether the step has a value of a key.
+func (s *Step) hasValue(k godwit.Key) bool {
+	j := s.slots[s.at(k)]
+	return j != 0 && !s.items[j-1].gone
 }
 
 // has reports whether the step has a key.
@@ -141,8 +163,63 @@ func (s *Step) Left(i int) uint64 { return s.items[i].left }
 // Fail notes that no value of the step has come or will come.
 func (s *Step) Fail() {
 	s.Handle = 0
+	s.Unordered()
+}
+
+// Unordered has no value of the step used.
+func (s *Step) Unordered() {
 	for i := range s.items {
 		s.items[i].gone = true
+	}
+}
+
+// Changes reports whether a push to a key changes what the worker is to read of it: that has to be
+// noted (Push). Values that the worker cannot change are forgotten.
+func (b *Buffer) Changes(k godwit.Key) (is bool) {
+	for _, s := range b.steps {
+		if j := s.slots[s.at(k)]; j == 0 || s.items[j-1].gone {
+			continue
+		} else if s.whole {
+			is = true
+		} else {
+			s.items[j-1].gone = true
+		}
+	}
+	return is
+}
+
+// Push makes room for vectors that the worker pushes. The caller adds the keys, calls Ready, and writes Values.
+func (b *Buffer) Push() *Step {
+	s := b.next(0)
+	b.pushed = append(b.pushed, s)
+	return s
+}
+
+// Pushes calls do with each vector that the worker has pushed to a key since a step's values were asked for,
+// the first one first.
+func (b *Buffer) Pushes(s *Step, k godwit.Key, do func(push []float32)) {
+	for _, p := range b.pushed {
+		if p.seq < s.seq {
+			continue
+		}
+		if j := p.slots[p.at(k)]; j != 0 {
+			do(p.Value(int(j - 1)))
+		}
+	}
+}
+
+// Replaced has what later steps have of the keys of a step, which was asked for after that, not used any more: the
+// worker would go back in time.
+func (b *Buffer) Replaced(s *Step) {
+	for _, x := range b.steps {
+		if x.At <= s.At || x == s {
+			continue
+		}
+		for _, k := range s.Asked {
+			if j := x.slots[x.at(k)]; j != 0 {
+				x.items[j-1].gone = true
+			}
+		}
 	}
 }
 
@@ -157,13 +234,15 @@ func (b *Buffer) Forget(k godwit.Key) {
 
 // Lacking appends the keys of the step at a clock of which there is no value that may be used.
 func (b *Buffer) Lacking(at godwit.Clock, keys []godwit.Key) []godwit.Key {
-	for _, s := range b.steps {
+	for n, s := range b.steps {
 		if s.At != at {
 			continue
 		}
 		for i := range s.items {
-			if s.items[i].gone {
-				keys = append(keys, s.keys[i])
+			k := s.keys[i]
+			if s.items[i].gone && !slices.ContainsFunc(b.steps[:n], func(x *Step) bool { return x.At == at && x.has(k) }) &&
+				!slices.ContainsFunc(b.steps[n+1:], func(x *Step) bool { return x.At == at && x.hasValue(k) }) {
+				keys = append(keys, k)
 			}
 		}
 	}
@@ -194,17 +273,23 @@ func (b *Buffer) Over(clock godwit.Clock, do func(*Step)) {
 		b.free = append(b.free, s)
 	}
 	b.steps = rest
+	n := 0
+	for n < len(b.pushed) && (len(rest) == 0 || b.pushed[n].seq < rest[0].seq) {
+		n++
+	}
+	b.free = append(b.free, b.pushed[:n]...)
+	b.pushed = slices.Delete(b.pushed, 0, n)
 }
 
 // Under notes an operation on keys that was not waited for. Complete reports whether an operation is
 // over. Those that are over are forgotten now and then, so that no more are kept than about twice
 // as many as were under way at a time.
-func (b *Buffer) Under(h godwit.Handle, keys []godwit.Key, complete func(godwit.Handle) bool) {
+func (b *Buffer) Under(h godwit.Handle, keys []godwit.Key, ordered bool, complete func(godwit.Handle) bool) {
 	if len(b.under) >= b.room {
 		b.settle(complete)
 		b.room = 2*len(b.under) + minUnder
 	}
-	b.under = append(b.under, under{h, slices.Clone(keys)})
+	b.under = append(b.under, under{h, slices.Clone(keys), ordered})
 }
 
 // minUnder is how many operations are noted in any case before it is seen which are over.
@@ -225,12 +310,17 @@ func (b *Buffer) UnderWay(complete func(godwit.Handle) bool) func(godwit.Key) bo
 	}
 	clear(b.busy)
 	for _, u := range b.under {
+		if u.ordered && b.Own {
+			continue
+		}
 		for _, k := range u.keys {
 			b.busy[k] = true
 		}
 	}
-	steps := b.steps // without one that begins now
-	return func(k godwit.Key) bool {
-		return len(b.busy) > 0 && b.busy[k] || slices.ContainsFunc(steps, func(s *Step) bool { return s.has(k) })
-	}
+	return func(k godwit.Key) bool { return len(b.busy) > 0 && b.busy[k] }
+}
+
+// Used reports whether a step before a clock uses a key.
+func (b *Buffer) UsedBefore(k godwit.Key, at godwit.Clock) bool {
+	return slices.ContainsFunc(b.steps, func(s *Step) bool { return (!b.Own || s.At < at) && s.has(k) })
 }

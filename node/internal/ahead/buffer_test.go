@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { roomtest.Main(m) }
 
 // step fetches the even keys up to n for a clock; the value of key k is (k, clock).
 func step(b *Buffer, at godwit.Clock, n godwit.Key) *Step {
-	s := b.Begin(at)
+	s := b.Begin(at, false)
 	for k := godwit.Key(0); k < n; k += 2 {
 		s.Add(k, 2, uint64(k)+100, true)
 	}
@@ -69,18 +69,18 @@ func TestAValueIsFoundAtItsStepUntilItIsForgotten(t *testing.T) {
 // A key that is used in a step before, or in an operation under way, must not be fetched.
 func TestWhatIsUnderWayIsKnown(t *testing.T) {
 	var b Buffer
-	s := b.Begin(1)
+	s := b.Begin(1, false)
 	s.Add(1, 1, 0, true)
 	s.Add(2, 1, 0, false) // not fetched, but used in the step
 	s.Ready()
 	keys := []godwit.Key{3}
 	complete := false
-	b.Under(7, keys, func(godwit.Handle) bool { return complete })
+	b.Under(7, keys, false, func(godwit.Handle) bool { return complete })
 	keys[0] = 9 // they are the caller's
 	for range 2 {
 		under := b.UnderWay(func(h godwit.Handle) bool { return complete && h == 7 })
 		for k := godwit.Key(1); k <= 9; k++ {
-			if want := k == 1 || k == 2 || k == 3 && !complete; under(k) != want {
+			if want := k == 1 || k == 2 || k == 3 && !complete; (under(k) || b.UsedBefore(k, 2)) != want {
 				t.Errorf("key %d is under way: %v (complete: %v)", k, under(k), complete)
 			}
 		}
@@ -102,7 +102,7 @@ func TestWhatIsUnderWayIsKnown(t *testing.T) {
 // What a step lacks is asked for when it begins, and not used any more when the worker has waited for an operation.
 func TestWhatAStepLacksIsAskedForWhenItBegins(t *testing.T) {
 	var b Buffer
-	first := b.Begin(1)
+	first := b.Begin(1, false)
 	for k := godwit.Key(1); k <= 3; k++ {
 		first.Add(k, 1, 0, k == 1) // 2 and 3 are under way
 	}
@@ -115,7 +115,7 @@ func TestWhatAStepLacksIsAskedForWhenItBegins(t *testing.T) {
 	if lacks := b.Lacking(2, nil); len(lacks) > 0 {
 		t.Errorf("step 2 lacks %v", lacks)
 	}
-	second := b.Begin(1)
+	second := b.Begin(1, false)
 	second.now = true
 	for _, k := range lacks {
 		second.Add(k, 1, 0, true)
@@ -141,7 +141,7 @@ func TestABufferIsAMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var b Buffer
 	for clock := godwit.Clock(1); clock < 200; clock++ {
-		s, want := b.Begin(clock), map[godwit.Key]int{}
+		s, want := b.Begin(clock, false), map[godwit.Key]int{}
 		for range rng.IntN(100) {
 			k := godwit.Key(rng.Uint64() >> (10 + rng.IntN(54)))
 			if _, twice := want[k]; !twice {
@@ -169,38 +169,128 @@ func TestABufferIsAMap(t *testing.T) {
 	}
 }
 
+// Values are fetched as many steps ahead as fit into the time that they take to come, if that is long for many steps in a row.
 func TestTheDepthFollowsStepsThatAreLateInARow(t *testing.T) {
 	var b Buffer
-	use := func(n int, late bool) {
+	const length = 10
+	use := func(n int, late bool, trip int64) {
 		for range n {
-			b.Used(b.Begin(1), late)
+			s := b.Begin(1, false)
+			s.asked = 1000
+			s.Came(late, 1000+trip)
+			b.Stepped(length)
 			b.Over(2, func(*Step) {})
 		}
 	}
-	use(lateSteps-1, true)
-	use(1, false) // one that is not late
-	use(lateSteps-1, true)
-	if b.Depth != 0 {
-		t.Errorf("the depth is %d although not all steps were late", b.Depth)
+	want := func(what string, own bool, depth godwit.Clock) {
+		t.Helper()
+		if b.Own != own || b.Depth != depth {
+			t.Errorf("%s: the depth is %d (own: %v), want %d (%v)", what, b.Depth, b.Own, depth, own)
+		}
 	}
-	use(1, true)
-	if b.Depth != 1 {
-		t.Errorf("the depth is %d after %d late steps", b.Depth, lateSteps)
+	use(lateSteps-1, true, 100)
+	use(1, false, 100)
+	use(lateSteps-1, true, 100)
+	want("not all steps were late", false, 0)
+	use(1, true, 100)
+	want("all were, of ten steps' time", true, 9)
+	b = Buffer{}
+	use(4*lateSteps, true, length)
+	want("the values take a step", false, 0)
+	use(lateSteps-1, true, 10*length)
+	use(1, true, length+1)
+	want("the shortest takes more than a step", true, 1)
+	use(lateSteps, true, length+1)
+	want("they are late all the same", true, 2)
+	use(earlySteps, false, 0)
+	want("they came in time", true, 1)
+	use(2*earlySteps, false, 0)
+	want("… for long", false, 0)
+	use(lateSteps, true, 1000*length)
+	want("they take for ever", true, maxDepth)
+	for range 2 * lateSteps {
+		b.Stepped(length) // what the worker does not use
 	}
-	use(2*lateSteps, true)
-	if b.Depth != 3 {
-		t.Errorf("the depth is %d after more late steps, want 3", b.Depth)
-	}
-	use(earlySteps, false)
-	if b.Depth != 2 {
-		t.Errorf("the depth is %d after %d early steps, want 2", b.Depth, earlySteps)
-	}
-	s := b.Begin(1)
+	s := b.Begin(1, false)
+	s.now = true
 	for range lateSteps {
-		b.Used(s, true) // several pulls of one step count once
+		s.Came(true, 1<<40)
+		b.Stepped(length)
 	}
-	if b.Depth != 2 {
-		t.Errorf("one step made the depth %d", b.Depth)
+	want("what a step lacks is late", true, maxDepth)
+	b = Buffer{}
+	for range 4 {
+		use(lateSteps, true, 100)
+		b.Stepped(0)
+	}
+	b = Buffer{}
+	for range lateSteps {
+		s := b.Begin(1, false)
+		s.Came(true, s.asked+1000)
+		b.Stepped(0)
+		b.Over(2, func(*Step) {})
+	}
+	want("the length of steps is not known", false, 0)
+}
+
+// A worker that pushes to a key adds that to the row that it had asked for before, and not to one that it asks for later.
+func TestOwnPushesAreAddedToRows(t *testing.T) {
+	b := Buffer{Own: true}
+	row := func(at godwit.Clock, whole bool) *Step {
+		s := b.Begin(at, whole)
+		s.Add(1, 1, 0, true)
+		s.Ready()
+		return s
+	}
+	push := func(x float32) {
+		if !b.Changes(1) {
+			return
+		}
+		p := b.Push()
+		p.Add(1, 1, 0, true)
+		p.Ready()
+		p.Value(0)[0] = x
+	}
+	pushes := func(s *Step) (xs []float32) {
+		b.Pushes(s, 1, func(p []float32) { xs = append(xs, p[0]) })
+		return xs
+	}
+	push(1) // nothing is there
+	first := row(1, true)
+	push(2)
+	second := row(2, true)
+	push(3)
+	if f, s := pushes(first), pushes(second); !slices.Equal(f, []float32{2, 3}) || !slices.Equal(s, []float32{3}) {
+		t.Errorf("to the rows is added %v and %v, want [2 3] and [3]", f, s)
+	}
+	if s, _ := b.Find(1, 2); s != second {
+		t.Error("the newest row is not found")
+	}
+	b.Replaced(first)
+	if s, _ := b.Find(1, 2); s != first {
+		t.Error("a row is found that was asked for before what the worker has read")
+	}
+	value := row(3, false)
+	push(4)
+	if s, _ := b.Find(1, 3); s == value {
+		t.Error("a value is found, to which nothing can be added")
+	}
+	b.Over(2, func(*Step) {})
+	if len(b.pushed) != 2 {
+		t.Errorf("%d pushes are kept, want those since the oldest row was asked for", len(b.pushed))
+	}
+	b.Over(godwit.Forever, func(*Step) {})
+	if len(b.pushed) != 0 {
+		t.Errorf("%d pushes are kept for nothing", len(b.pushed))
+	}
+	under := []godwit.Key{1}
+	b.Under(1, under, true, func(godwit.Handle) bool { return false })
+	if b.UnderWay(func(godwit.Handle) bool { return false })(1) {
+		t.Error("a push that keeps its order is in the way")
+	}
+	b.Own = false
+	if !b.UnderWay(func(godwit.Handle) bool { return false })(1) {
+		t.Error("a push under way is not in the way")
 	}
 }
 
@@ -242,7 +332,7 @@ func TestOperationsThatAreOverAreForgotten(t *testing.T) {
 	var b Buffer
 	const open = 500
 	for h := godwit.Handle(1); h <= 100_000; h++ {
-		b.Under(h, []godwit.Key{godwit.Key(h)}, func(x godwit.Handle) bool { return x+open < h })
+		b.Under(h, []godwit.Key{godwit.Key(h)}, false, func(x godwit.Handle) bool { return x+open < h })
 	}
 	if most := 2*(open+1) + minUnder; len(b.under) > most {
 		t.Errorf("%d operations are noted, %d are under way, want at most %d", len(b.under), open, most)

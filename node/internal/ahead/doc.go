@@ -12,4 +12,9 @@
 // the use. It may be used as if it had been read at that moment. So the worker has it no longer
 // when it has asked for the key anew, or has pushed to it or set it at its owner meanwhile, and not
 // if a row of the key's shard has left this node since: the worker may have read that row.
+//
+// Where values take longer to come than a step lasts, they are fetched several steps ahead (depth.go),
+// also those of keys that the steps before use ([Buffer.Own]): the row is fetched, and the worker adds to it what it has
+// pushed since it asked. That is exact, as what the worker asks of a key and pushes to it goes by the key's
+// home then, and so keeps its order.
 package ahead

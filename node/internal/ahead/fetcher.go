@@ -18,7 +18,8 @@ import (
 // An Asker is the worker that a [Fetcher] fetches for.
 type Asker interface {
 	// AskAhead begins a pull of keys into values, and does not wait.
-	AskAhead(keys []godwit.Key, values []float32) (godwit.Handle, error)
+	// If whole is set, values are rows. It reports whether all keys were sent for; others wait until they come to this node.
+	AskAhead(keys []godwit.Key, values []float32, whole bool) (h godwit.Handle, sent bool, err error)
 	// Arrived waits for such a pull.
 	Arrived(ctx context.Context, h godwit.Handle) error
 	// Forsake gives one up: when it returns, its values are not written any more.
@@ -35,6 +36,7 @@ type Config struct {
 	Model   *godwit.Model
 	Bounded bool  // a table bounds its staleness
 	Long    int64 // nanoseconds of a step from which on values are fetched ahead
+	Depth   int   // for how many steps they are at first, with those of keys that steps before use; 0: for one, without these
 }
 
 // A Fetcher fetches values ahead for one worker, under a policy that does so
@@ -54,6 +56,9 @@ type Fetcher struct {
 	lacking []godwit.Key // …
 	away    []bool       // scratch, of the keys of a step
 	left    []uint64     // …
+	how     []int        // …
+	offs    []int        // …
+	row     []float32    // …
 }
 
 // Begin has the fetcher fetch for a worker. Until it has seen how long steps take, it takes them
@@ -64,6 +69,9 @@ func (f *Fetcher) Begin(c Config, a Asker) {
 	p := paceOf(0, c.Long, true)
 	f.long = p.Fetches()
 	c.Intents.Steps(p)
+	if c.Depth > 0 {
+		f.values.Own, f.values.Depth = true, godwit.Clock(c.Depth-1)
+	}
 }
 
 // On reports whether the worker's policy has values fetched ahead.
@@ -88,17 +96,24 @@ func (f *Fetcher) Advanced(waited int64) {
 		f.Intents.Steps(p)
 	}
 	clock := f.Clock.Now()
+	f.values.Stepped(f.pace.length)
 	f.values.Over(clock, f.over)
 	for _, s := range f.Intents.TakeDue() {
 		f.near.Add(s.Keys, s.At, s.At+1)
 	}
 	if f.long && f.waits {
 		f.lacking = f.values.Lacking(clock, f.lacking[:0])
-		f.fetch(f.lacking, clock)
+		f.fetch(f.lacking, clock, true)
+	}
+	if f.long && f.values.Own {
+		for at := clock + 1; at <= clock+f.values.Depth; at++ {
+			f.lacking = f.values.Lacking(at, f.lacking[:0])
+			f.fetch(f.lacking, at, true)
+		}
 	}
 	f.near.Due(clock, f.values.Depth+1, func(keys []godwit.Key, at godwit.Clock) bool {
 		if at > clock {
-			f.fetch(keys, at)
+			f.fetch(keys, at, false)
 		}
 		return false
 	})
@@ -126,7 +141,7 @@ func (f *Fetcher) Announced(keys []godwit.Key, start, end godwit.Clock) (step, o
 	}
 	if clock := f.Clock.Now(); f.long && start > clock && start <= clock+1+f.values.Depth && len(step) > 0 {
 		f.Intents.Fetched(step)
-		f.fetch(step, start)
+		f.fetch(step, start, false)
 		step = nil
 	}
 	return step, other
@@ -154,49 +169,133 @@ func (f *Fetcher) over(s *Step) {
 
 // fetch asks for the values of keys that are elsewhere, as far as there is room. The others are
 // asked for when they are pulled. For the step that has begun it may ask for any, as its pulls may.
-func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock) {
+func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock, again bool) {
 	if len(keys) == 0 || f.Host.Err() != nil || !f.Ops.Free() {
 		return
 	}
-	underWay := f.values.UnderWay(f.complete)
-	s := f.values.Begin(at)
-	if at == f.Clock.Now() {
-		underWay, s.now = none, true
-	}
+	now := at == f.Clock.Now()
+	busy := f.values.UnderWay(f.complete)
+	f.away, f.left, f.how = slices.Grow(f.away[:0], len(keys))[:len(keys)], slices.Grow(f.left[:0], len(keys))[:len(keys)], slices.Grow(f.how[:0], len(keys))[:len(keys)]
+	f.Rows.Away(keys, f.away, f.left)
 	room := f.Ops.Room - f.Ops.UnderWay()
 	t := f.Rows.First()
-	f.away, f.left = slices.Grow(f.away[:0], len(keys))[:len(keys)], slices.Grow(f.left[:0], len(keys))[:len(keys)]
-	f.Rows.Away(keys, f.away, f.left)
+	var any [4]bool
 	for i, k := range keys {
+		f.how[i] = here
 		if !f.away[i] {
 			continue
 		}
 		if !t.Has(k) {
 			t = f.Rows.Table(k)
 		}
-		fetch := !underWay(k)
-		if fetch {
-			room -= link.CostOf(t.Dim)
-			fetch = room >= 0
+		how, floats := value, t.Dim
+		switch {
+		case now:
+		case busy(k), f.values.Own && !t.Single(): // what a filter holds back, another worker may push at any time
+			how = not
+		case f.values.UsedBefore(k, at):
+			if how = not; f.values.Own {
+				how, floats = row, t.Floats
+			}
 		}
-		s.Add(k, t.Dim, f.left[i], fetch)
+		if how != not {
+			if room -= link.CostOf(floats); room < 0 {
+				how = not
+			}
+		}
+		if how == not && again {
+			continue
+		}
+		f.how[i], any[how] = how, true
+	}
+	if any[value] || any[not] {
+		f.ask(f.values.Begin(at, false), keys, now)
+	}
+	if any[row] {
+		f.ask(f.values.Begin(at, true), keys, now)
+	}
+}
+
+// How a key is fetched.
+const (
+	here = iota // it need not be
+	not         // it cannot be
+	value
+	row // with its state, as the worker pushes to it meanwhile
+)
+
+// ask has a step that begins asked for.
+func (f *Fetcher) ask(s *Step, keys []godwit.Key, now bool) {
+	s.now = now
+	t := f.Rows.First()
+	for i, k := range keys {
+		if how := f.how[i]; how == here || s.whole != (how == row) {
+			continue
+		}
+		if !t.Has(k) {
+			t = f.Rows.Table(k)
+		}
+		floats := t.Dim
+		if s.whole {
+			floats = t.Floats
+		}
+		s.Add(k, floats, f.left[i], f.how[i] != not)
 	}
 	s.Ready()
 	if len(s.Asked) == 0 {
 		return
 	}
-	h, err := f.asker.AskAhead(s.Asked, s.Values)
+	if f.values.Own {
+		f.values.Replaced(s)
+	}
+	h, sent, err := f.asker.AskAhead(s.Asked, s.Values, s.whole)
 	if err != nil {
 		s.Fail() // the run is over: the worker's next call says so
 		return
 	}
-	s.Handle = h
+	s.Handle, s.asked = h, f.Host.Now()
+	if f.values.Own && !sent {
+		s.Unordered()
+	}
 	if !s.now {
 		f.fetched.Store(f.fetched.Load() + uint64(len(s.Asked)))
 	}
 }
 
-func none(godwit.Key) bool { return false }
+// Direct reports whether what the worker asks for and pushes has to keep its order.
+func (f *Fetcher) Direct() bool { return f.values.Own }
+
+// Pushed notes that the worker pushes vectors: those of missed positions of a call.
+func (f *Fetcher) Pushed(keys []godwit.Key, miss []int, vals []float32) {
+	if !f.Any() {
+		return
+	}
+	f.asked, f.offs = f.asked[:0], f.offs[:0]
+	for m := 0; m < len(miss); m += 2 {
+		if k := keys[miss[m]]; f.values.Changes(k) {
+			f.asked, f.offs = append(f.asked, k), append(f.offs, miss[m+1])
+		}
+	}
+	for len(f.asked) > 0 { // more than once if keys are there several times
+		s, t := f.values.Push(), f.Rows.First()
+		for _, k := range f.asked {
+			if !t.Has(k) {
+				t = f.Rows.Table(k)
+			}
+			s.Add(k, t.Dim, 0, true)
+		}
+		s.Ready()
+		rest := 0
+		for i, k := range f.asked {
+			copy(s.Value(i), vals[f.offs[i]:])
+			if s.slots[s.at(k)] != uint32(i)+1 {
+				f.asked[rest], f.offs[rest] = k, f.offs[i]
+				rest++
+			}
+		}
+		f.asked, f.offs = f.asked[:rest], f.offs[:rest]
+	}
+}
 
 // complete reports whether an operation is over.
 func (f *Fetcher) complete(h godwit.Handle) bool {
@@ -234,7 +333,7 @@ func (f *Fetcher) Take(ctx context.Context, keys []godwit.Key, buf []float32, mi
 			left = append(left, i, off)
 			continue
 		}
-		copy(buf[off:], s.Value(j))
+		f.read(s, j, keys[i], buf[off:])
 		if s.now {
 			took.Now++
 		} else {
@@ -244,6 +343,18 @@ func (f *Fetcher) Take(ctx context.Context, keys []godwit.Key, buf []float32, mi
 	took.Late = min(late, took.Ahead)
 	took.Ahead -= took.Late
 	return left, took, nil
+}
+
+// read writes what the worker is to read of a key to dst.
+func (f *Fetcher) read(s *Step, i int, k godwit.Key, dst []float32) {
+	if !s.whole {
+		copy(dst, s.Value(i))
+		return
+	}
+	t := f.Rows.Table(k)
+	f.row = append(f.row[:0], s.Value(i)...)
+	f.values.Pushes(s, k, func(push []float32) { t.Push(f.row, push) })
+	t.Read(dst[:t.Dim], f.row)
 }
 
 // A user says what values may be used in one call. It asks once a shard: a worker reads no rows in
@@ -268,14 +379,12 @@ func (f *Fetcher) arrived(ctx context.Context, s *Step, wait bool) (late uint64,
 	if !here && !wait {
 		return 0, nil
 	}
-	if !s.now {
-		f.values.Used(s, !here)
-		if !here {
-			late = uint64(len(s.Asked))
-		}
+	if !s.now && !here {
+		late = uint64(len(s.Asked))
 	}
 	h := s.Handle
 	s.Handle = 0
+	defer func() { s.Came(!here, f.Host.Now()) }()
 	if err = f.asker.Arrived(ctx, h); err != nil {
 		s.Fail()
 	}
@@ -294,7 +403,7 @@ func (f *Fetcher) Forget(keys []godwit.Key, miss []int) {
 }
 
 // Under notes a request of the worker that is not waited for: of missed positions of a call.
-func (f *Fetcher) Under(h godwit.Handle, keys []godwit.Key, miss []int) {
+func (f *Fetcher) Under(h godwit.Handle, keys []godwit.Key, miss []int, ordered bool) {
 	if !f.On() {
 		return
 	}
@@ -302,7 +411,7 @@ func (f *Fetcher) Under(h godwit.Handle, keys []godwit.Key, miss []int) {
 	for m := 0; m < len(miss); m += 2 {
 		f.asked = append(f.asked, keys[miss[m]])
 	}
-	f.values.Under(h, f.asked, f.complete)
+	f.values.Under(h, f.asked, ordered, f.complete)
 }
 
 // ForgetAll has nothing used that was fetched so far.

@@ -23,6 +23,7 @@ type pace struct {
 	waited int64 // what the worker had waited by then
 	least  int64 // nanoseconds of the shortest of the last steps,
 	steps  int   // … so many
+	length int64 // of the shortest of those before, by which they were judged; 0: there were none
 }
 
 // paceSteps is over how many steps a worker looks, after the first one.
@@ -43,7 +44,7 @@ func (p *pace) stepped(now, waited, long int64, fetches bool) (is intent.Pace, o
 		return is, false
 	}
 	is = paceOf(max(p.least, 1), long, fetches)
-	p.least, p.steps = math.MaxInt64, 0
+	p.length, p.least, p.steps = p.least, math.MaxInt64, 0
 	return is, true
 }
 

@@ -18,6 +18,10 @@ type Requests struct {
 	// Ask, if set, has a shard take Record.
 	Ask func(*protocol.Shard)
 
+	// Direct has all go to where their keys' homes say that these are, not where answers came from: so they keep
+	// the order in which they are asked for, also where keys move.
+	Direct bool
+
 	// How many were sent on, and how many wait at this node for their keys, which are on
 	// their way here; of these, how many though the keys were announced.
 	Away, Waits, Late uint64
@@ -30,7 +34,7 @@ type Requests struct {
 // Begin makes them those of a call that asks for all keys at some positions. Its other fields are empty.
 func (r *Requests) Begin(all wire.Record, keys []godwit.Key, miss []int) {
 	r.Record, r.Keys, r.Miss = all, keys, miss
-	r.Vals, r.Forms, r.Ask = nil, nil, nil
+	r.Vals, r.Forms, r.Ask, r.Direct = nil, nil, nil, false
 	r.Away, r.Waits, r.Late = 0, 0, 0
 }
 
@@ -80,7 +84,7 @@ func (r *Requests) pass(x *shard, out *link.Sender, k godwit.Key, m int, t *Tabl
 	if !r.plain {
 		return false
 	}
-	to, ok := x.Pass(k)
+	to, ok := x.Pass(k, r.Direct)
 	if !ok {
 		return false
 	}
@@ -101,7 +105,7 @@ func (r *Requests) pass(x *shard, out *link.Sender, k godwit.Key, m int, t *Tabl
 func (r *Requests) begin(self godwit.NodeID) {
 	r.plain = r.Ask == nil && r.Record.Kind <= wire.Push && r.Record.Op != 0 && len(r.Forms) == 0
 	h := &r.group.Head
-	h.Kind, h.Op, h.Origin, h.Hops, h.Rough, h.Odd = r.Record.Kind, r.Record.Op, self, 1, r.Record.Rough, r.Record.Odd
+	h.Kind, h.Op, h.Origin, h.Hops, h.Rough, h.Whole, h.Odd = r.Record.Kind, r.Record.Op, self, 1, r.Record.Rough, r.Record.Whole, r.Record.Odd
 }
 
 // fill makes r.Record the request for a key.
@@ -120,10 +124,13 @@ func (r *Requests) fill(k godwit.Key, m int, t *Table) {
 // request has a shard, which is locked, take r.Record.
 func (s *Set) request(x *shard, out *link.Sender, r *Requests) {
 	waited, late := x.Stats.Waited, x.Stats.Late
-	if r.Ask == nil {
-		x.Request(out, &r.Record)
-	} else {
+	switch {
+	case r.Ask != nil:
 		r.Ask(x.Shard)
+	case r.Direct:
+		x.RequestDirect(out, &r.Record)
+	default:
+		x.Request(out, &r.Record)
 	}
 	if x.Stats.Waited != waited {
 		r.Waits++

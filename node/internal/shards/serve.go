@@ -124,8 +124,10 @@ func (v *Server) fits(r *wire.Record) bool {
 		v.table = t
 	}
 	switch r.Kind {
-	case wire.Push, wire.PullReply:
+	case wire.Push:
 		return len(r.Vals) == v.table.Dim
+	case wire.PullReply:
+		return len(r.Vals) == v.table.Dim || len(r.Vals) == v.table.Floats
 	}
 	return true
 }
@@ -208,7 +210,7 @@ func (v *Server) FindBatch(b *wire.Batch) {
 // returns the position of the first that is for Steps, or the end. FindBatch took the batch.
 func (v *Server) ServeBatch(b *wire.Batch, i int) int {
 	r := &v.asks
-	r.Kind, r.Op, r.Origin, r.Hops, r.Rough, r.Odd = b.Kind, b.Op, b.Origin, b.Hops, b.Rough, b.Odd
+	r.Kind, r.Op, r.Origin, r.Hops, r.Rough, r.Whole, r.Odd = b.Kind, b.Op, b.Origin, b.Hops, b.Rough, b.Whole, b.Odd
 	if !v.common(r) {
 		return i
 	}

@@ -14,11 +14,21 @@ type Table struct {
 	first  godwit.Key
 	rows   godwit.Key
 	update *protocol.Update
+	single bool
 	query  godwit.Querier // makes what pulls get; nil: they get the value
 }
 
 // Has reports whether the key is one of the table's.
 func (t *Table) Has(k godwit.Key) bool { return k-t.first < t.rows }
+
+// Single reports whether a push changes a row of the table as it is: no filter does anything to it.
+func (t *Table) Single() bool { return t.single }
+
+// Push makes a copy of one of the table's rows, of Floats floats, what a push makes of the row.
+func (t *Table) Push(row, push []float32) { t.update.PushTo(row, push) }
+
+// Read writes what a pull of a row gets to dst, of Dim floats.
+func (t *Table) Read(dst, row []float32) { t.update.Read(dst, row) }
 
 // Run returns how many of the first keys are the table's.
 func (t *Table) Run(keys []godwit.Key) int {
@@ -36,7 +46,7 @@ func tablesOf(c *protocol.Config) []Table {
 	ts := make([]Table, m.Tables())
 	for i := range ts {
 		query, _ := m.Table(i).Rule.(godwit.Querier)
-		ts[i] = Table{Index: i, first: m.Key(i, 0), rows: godwit.Key(m.Table(i).Rows), Dim: m.Table(i).Dim, Floats: m.TableRowLen(i), update: c.Update(i), query: query}
+		ts[i] = Table{Index: i, first: m.Key(i, 0), rows: godwit.Key(m.Table(i).Rows), Dim: m.Table(i).Dim, Floats: m.TableRowLen(i), update: c.Update(i), query: query, single: len(m.Table(i).Filters) == 0}
 	}
 	return ts
 }

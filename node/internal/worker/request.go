@@ -24,7 +24,12 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		return 0, err
 	}
 	fetch := kind == wire.Pull && c == nil
-	if !fetch {
+	direct := w.fetcher.Direct() && kind <= wire.Push
+	switch {
+	case fetch:
+	case direct && kind == wire.Push:
+		w.fetcher.Pushed(keys, w.rows.Miss, buf)
+	default:
 		w.fetcher.Forget(keys, w.rows.Miss)
 	}
 	add(&w.count.slow, 1)
@@ -33,8 +38,8 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	}
 	o.Expect(w.g.Model, keys, w.rows.Miss)
 	r := &w.req.asks
-	r.Begin(wire.Record{Kind: kind, Op: o.ID, Rough: fetch}, keys, w.rows.Miss)
-	r.Forms = w.req.forms
+	r.Begin(wire.Record{Kind: kind, Op: o.ID, Rough: fetch, Whole: w.req.whole}, keys, w.rows.Miss)
+	r.Forms, r.Direct = w.req.forms, direct
 	if kind == wire.Push || kind == wire.Set {
 		r.Vals, r.Record.Odd = buf, w.rows.Mark != 0
 		w.g.Ops.Changes(o, r.Record.Odd)
@@ -51,6 +56,7 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 			w.abandon(o)
 			w.req.unissued = (len(r.Miss) - m) / 2
 			w.issued(o, w.req.unissued)
+			w.fetcher.Forget(keys, w.rows.Miss)
 			return 0, w.blamed(what, keys, err)
 		}
 		if w.out.Records >= maxRequests {
@@ -74,8 +80,12 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	}
 	h := w.ops.Handle(o.ID)
 	w.issued(o, 0)
+	ordered := direct && kind == wire.Push && r.Waits == 0
+	if direct && kind == wire.Push && !ordered {
+		w.fetcher.Forget(keys, w.rows.Miss)
+	}
 	if !w.req.waits && !fetch {
-		w.fetcher.Under(h, keys, w.rows.Miss)
+		w.fetcher.Under(h, keys, w.rows.Miss, ordered)
 	}
 	return h, nil
 }
@@ -152,7 +162,7 @@ func (w *Worker) some(kind wire.Kind, keys []godwit.Key, m int) (next int, cost 
 		if !t.Has(k) {
 			t = w.g.Rows.Table(k)
 		}
-		if kind == wire.Pull {
+		if kind == wire.Pull && !w.req.whole {
 			cost += link.CostOf(t.Dim)
 		} else {
 			cost += link.CostOf(t.Floats)

@@ -53,6 +53,7 @@ type Worker struct {
 type request struct {
 	asks     shards.Requests   // scratch
 	send     func()            // has sent what is in the worker's sender
+	whole    bool              // it asks for rows
 	waits    bool              // the call waits for what it asks for
 	order    shards.Order      // of a call that asks for many keys
 	forms    []godwit.Encoding // of the positions that are missed; none: raw
