@@ -46,6 +46,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/store/arena"
+	"github.com/godwit-ps/godwit/node/internal/ahead"
 	"github.com/godwit-ps/godwit/node/internal/ask"
 	"github.com/godwit-ps/godwit/node/internal/cut"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
@@ -183,7 +184,7 @@ func (n *Node) build() error {
 		Questions: questions, Answers: answers, Asks: ask.New(n.host, n.links), Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
 	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.cfg.Model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Sync: n.loop.Sync,
 		Filters: filtering.New(n.cfg.Model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Cuts: n.cuts, Watch: seen, Trace: tracer, Policy: n.proto.Policy,
-		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed, LongStep: n.cfg.longStep(), Depth: n.cfg.depth()})
+		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed, Ahead: ahead.Start{Long: n.cfg.longStep(), Depth: n.cfg.depth()}})
 	if err == nil {
 		n.cuts.PushAside = n.workers.PushAside
 	}

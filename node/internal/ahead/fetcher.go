@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
@@ -39,6 +40,12 @@ type Config struct {
 	Depth   int   // for how many steps they are at first, with those of keys that steps before use; 0: for one, without these
 }
 
+// A Start says how workers begin to fetch ahead.
+type Start struct {
+	Long  time.Duration // of a step, from which on values are fetched ahead; 0: LongStep
+	Depth int           // as in Config
+}
+
 // A Fetcher fetches values ahead for one worker, under a policy that does so
 // ([placement.AheadPolicy]): what the worker announced for a step, and is elsewhere, it asks for
 // when the step before begins. So the worker waits for no message, and reads a main copy as of the
@@ -65,6 +72,9 @@ type Fetcher struct {
 // for long ones: copies that were set up for the first steps of a run would be old, when rows
 // change most.
 func (f *Fetcher) Begin(c Config, a Asker) {
+	if c.Long == 0 {
+		c.Long = int64(LongStep)
+	}
 	f.Config, f.asker = c, a
 	p := paceOf(0, c.Long, true)
 	f.long = p.Fetches()
@@ -191,7 +201,7 @@ func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock, again bool) {
 		how, floats := value, t.Dim
 		switch {
 		case now:
-		case busy(k), f.values.Own && !t.Single(): // what a filter holds back, another worker may push at any time
+		case busy(k), f.values.Own && !t.Single: // what a filter holds back, another worker may push at any time
 			how = not
 		case f.values.UsedBefore(k, at):
 			if how = not; f.values.Own {
@@ -399,6 +409,26 @@ func (f *Fetcher) Forget(keys []godwit.Key, miss []int) {
 	}
 	for m := 0; m < len(miss); m += 2 {
 		f.values.Forget(keys[miss[m]])
+	}
+}
+
+// Begun is told that the worker is about to send a request for missed positions of a call; vals are those of a push.
+func (f *Fetcher) Begun(keys []godwit.Key, miss []int, vals []float32, push bool) {
+	if push && f.Direct() {
+		f.Pushed(keys, miss, vals)
+	} else {
+		f.Forget(keys, miss)
+	}
+}
+
+// Issued is told that it was sent, that some of it waits here for its keys, and whether the worker waits for it.
+func (f *Fetcher) Issued(h godwit.Handle, keys []godwit.Key, miss []int, push, waits, waited bool) {
+	ordered := push && f.Direct() && !waits
+	if push && f.Direct() && !ordered {
+		f.Forget(keys, miss)
+	}
+	if !waited {
+		f.Under(h, keys, miss, ordered)
 	}
 }
 

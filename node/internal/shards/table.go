@@ -7,22 +7,27 @@ import (
 
 // A Table is what an access needs to know of a table of the model.
 type Table struct {
-	Dim    int // floats of a value
-	Floats int // floats of a row: the value and the rule's state
-	Index  int // in the model
+	Dim    int  // floats of a value
+	Floats int  // floats of a row: the value and the rule's state
+	Single bool // a push changes a row as it is: no filter does anything to it
+	Index  int  // in the model
 
 	first  godwit.Key
 	rows   godwit.Key
 	update *protocol.Update
-	single bool
 	query  godwit.Querier // makes what pulls get; nil: they get the value
 }
 
 // Has reports whether the key is one of the table's.
 func (t *Table) Has(k godwit.Key) bool { return k-t.first < t.rows }
 
-// Single reports whether a push changes a row of the table as it is: no filter does anything to it.
-func (t *Table) Single() bool { return t.single }
+// Width returns the floats of a value, or of a whole row.
+func (t *Table) Width(whole bool) int {
+	if whole {
+		return t.Floats
+	}
+	return t.Dim
+}
 
 // Push makes a copy of one of the table's rows, of Floats floats, what a push makes of the row.
 func (t *Table) Push(row, push []float32) { t.update.PushTo(row, push) }
@@ -46,7 +51,7 @@ func tablesOf(c *protocol.Config) []Table {
 	ts := make([]Table, m.Tables())
 	for i := range ts {
 		query, _ := m.Table(i).Rule.(godwit.Querier)
-		ts[i] = Table{Index: i, first: m.Key(i, 0), rows: godwit.Key(m.Table(i).Rows), Dim: m.Table(i).Dim, Floats: m.TableRowLen(i), update: c.Update(i), query: query, single: len(m.Table(i).Filters) == 0}
+		ts[i] = Table{Index: i, first: m.Key(i, 0), rows: godwit.Key(m.Table(i).Rows), Dim: m.Table(i).Dim, Floats: m.TableRowLen(i), update: c.Update(i), query: query, Single: len(m.Table(i).Filters) == 0}
 	}
 	return ts
 }

@@ -26,19 +26,10 @@ func (w *Worker) takeFetched(ctx context.Context, keys []godwit.Key, buf []float
 }
 
 func (w *Worker) AskAhead(keys []godwit.Key, values []float32, whole bool) (h godwit.Handle, sent bool, err error) {
-	w.rows.Miss, w.req.forms = w.rows.Miss[:0], w.req.forms[:0]
-	off := 0
-	for i, k := range keys {
-		w.rows.Miss = append(w.rows.Miss, i, off)
-		if whole {
-			off += w.g.Model.RowLen(k)
-		} else {
-			off += w.g.Model.Dim(k)
-		}
-	}
 	w.req.whole = whole
-	defer func() { w.req.whole = false }()
+	w.every(keys)
 	h, err = w.request(context.Background(), "fetch ahead", wire.Pull, keys, values, nil)
+	w.req.whole = false
 	return h, w.req.asks.Waits == 0, err
 }
 

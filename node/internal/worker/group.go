@@ -59,16 +59,12 @@ type Config struct {
 	Policy    placement.Policy
 	Samplers  []sampling.Spec // by their index in PrepareSample
 	Seed      uint64          // of the samplers
-	Depth     int             // for how many steps ahead workers fetch at first (ahead.Config)
-	LongStep  time.Duration   // from which on workers fetch ahead, under a policy that does; 0: ahead.LongStep
+	Ahead     ahead.Start     // how workers begin to fetch ahead, under a policy that does
 }
 
 // New returns the workers of a node, one a clock.
 func New(c Config) (*Group, error) {
 	g := &Group{Config: c, windows: windowsOf(c.Model)}
-	if g.LongStep == 0 {
-		g.LongStep = ahead.LongStep
-	}
 	g.stays, g.onRead = placement.OnRead(c.Policy)
 	g.onRead = g.onRead && !c.Links.Alone()
 	for i, clock := range c.Clocks {
@@ -79,7 +75,7 @@ func New(c Config) (*Group, error) {
 			w.teacher = &t
 		}
 		if placement.FetchesAhead(c.Policy) && !c.Links.Alone() {
-			w.fetcher.Begin(ahead.Config{Host: c.Host, Rows: c.Rows, Ops: w.ops, Intents: w.intents, Clock: clock, Model: c.Model, Bounded: c.Bound != nil, Long: int64(g.LongStep), Depth: g.Depth}, w)
+			w.fetcher.Begin(ahead.Config{Host: c.Host, Rows: c.Rows, Ops: w.ops, Intents: w.intents, Clock: clock, Model: c.Model, Bounded: c.Bound != nil, Long: int64(g.Ahead.Long), Depth: g.Ahead.Depth}, w)
 		}
 		w.tally = c.Trace.Tally()
 		w.scans = c.Questions.Worker(w.id, &w.out)

@@ -24,13 +24,8 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 		return 0, err
 	}
 	fetch := kind == wire.Pull && c == nil
-	direct := w.fetcher.Direct() && kind <= wire.Push
-	switch {
-	case fetch:
-	case direct && kind == wire.Push:
-		w.fetcher.Pushed(keys, w.rows.Miss, buf)
-	default:
-		w.fetcher.Forget(keys, w.rows.Miss)
+	if !fetch {
+		w.fetcher.Begun(keys, w.rows.Miss, buf, kind == wire.Push)
 	}
 	add(&w.count.slow, 1)
 	if w.req.token != nil {
@@ -39,7 +34,7 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	o.Expect(w.g.Model, keys, w.rows.Miss)
 	r := &w.req.asks
 	r.Begin(wire.Record{Kind: kind, Op: o.ID, Rough: fetch, Whole: w.req.whole}, keys, w.rows.Miss)
-	r.Forms, r.Direct = w.req.forms, direct
+	r.Forms, r.Direct = w.req.forms, w.fetcher.Direct() && kind <= wire.Push
 	if kind == wire.Push || kind == wire.Set {
 		r.Vals, r.Record.Odd = buf, w.rows.Mark != 0
 		w.g.Ops.Changes(o, r.Record.Odd)
@@ -80,12 +75,8 @@ func (w *Worker) request(ctx context.Context, what string, kind wire.Kind, keys 
 	}
 	h := w.ops.Handle(o.ID)
 	w.issued(o, 0)
-	ordered := direct && kind == wire.Push && r.Waits == 0
-	if direct && kind == wire.Push && !ordered {
-		w.fetcher.Forget(keys, w.rows.Miss)
-	}
-	if !w.req.waits && !fetch {
-		w.fetcher.Under(h, keys, w.rows.Miss, ordered)
+	if !fetch {
+		w.fetcher.Issued(h, keys, w.rows.Miss, kind == wire.Push, r.Waits > 0, w.req.waits)
 	}
 	return h, nil
 }
@@ -233,7 +224,7 @@ func (w *Worker) every(keys []godwit.Key) {
 	off := 0
 	for i, k := range keys {
 		w.rows.Miss = append(w.rows.Miss, i, off)
-		off += w.g.Model.Dim(k)
+		off += w.g.Rows.Table(k).Width(w.req.whole)
 	}
 }
 
