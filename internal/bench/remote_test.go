@@ -18,8 +18,12 @@ import (
 const asPeer = "bench-peer"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == asPeer {
-		if err := ServePeer(context.Background(), os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) > 1 && (os.Args[1] == asPeer || os.Args[1] == asTrainer) {
+		serve := ServePeer
+		if os.Args[1] == asTrainer {
+			serve = serveTrainer
+		}
+		if err := serve(context.Background(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
