@@ -57,7 +57,7 @@ and test (those that there are). A fact a line: head, relation and tail, or what
 			g.StringVar(&s.Loss, "loss", s.Loss, "`name`: "+kge.Softmax+", "+kge.Logistic)
 			g.Float32Var(&s.Margin, "margin", s.Margin, "added to the scores by the logistic loss; distances need one")
 			g.Rule(&s.Rule, &s.LR)
-			g.Lookup("lr").Usage += "; 0: as suits the model, 0.6 of transe and rotate and 0.1 of the others"
+			g.Lookup("lr").Usage += "; 0: as suits the model, 0.6 of rotate, 0.2 of transe and 0.1 of the others"
 			g.Float32Var(&s.N3, "n3", s.N3, "weight of the cubed magnitudes of the embeddings (N3)")
 			g.Float32Var(&s.L2, "l2", s.L2, "weight of their squares (L2)")
 			g.Float32Var(&s.EntityDropout, "entity-dropout", s.EntityDropout, "`probability` of leaving out an element of an entity")

@@ -243,7 +243,7 @@ func TestEachModelHasItsLearningRateUnlessOneIsGiven(t *testing.T) {
 	for _, x := range []struct {
 		model    string
 		lr, want float32
-	}{{"complex", 0, 0.1}, {"transe", 0, 0.6}, {"rotate", 0, 0.6}, {"rotate", 0.02, 0.02}} {
+	}{{"complex", 0, 0.1}, {"transe", 0, 0.2}, {"rotate", 0, 0.6}, {"rotate", 0.02, 0.02}} {
 		c := DefaultConfig()
 		c.Model, c.LR = x.model, x.lr
 		task, err := New(c, g)
