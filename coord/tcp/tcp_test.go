@@ -55,7 +55,10 @@ func TestServerConforms(t *testing.T) {
 				}
 				return Join(ctx, at(cfg), token, godwit.NoNode, cfg)
 			},
-			Kill: func(s coord.Session) { _ = s.(*session).conn.Close() },
+			Kill: func(s coord.Session) {
+				_ = s.(*session).conn.Close()
+				<-s.(*session).over // else Close may still try to take leave
+			},
 		}
 	})
 }
