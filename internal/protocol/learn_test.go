@@ -263,29 +263,3 @@ func TestLearnedCopiesThatAreUsedWithstandOthers(t *testing.T) {
 		t.Errorf("%d copies were given up, %d are there", n.Stats.Drops, n.learner.Wishes())
 	}
 }
-
-// A key that is here alone is not noted as wanted for one use, and has no side record by that. One that
-// another node has a copy of is, and one that is elsewhere is asked for.
-func TestOneUseOfAKeyThatIsHereAloneIsNotNoted(t *testing.T) {
-	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 64, Dim: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newCluster(2, model, placement.Adaptive, true, Broken{})
-	k := c.homed(0, 1)[0]
-	home, other := c.nodes[0], c.nodes[1]
-	if home.WantOnce(home, k) {
-		t.Error("an intent began for a key that is here alone")
-	}
-	if h := home.at(nil, k); h == nil || hasSide(h) {
-		t.Error("the key has a side record, or no row")
-	}
-	home.Want(home, k)
-	if !other.WantOnce(other, k) || other.holding(k) != placeholder {
-		t.Errorf("a key that is elsewhere is %v, want it asked for", other.holding(k))
-	}
-	c.drain(t)
-	if !home.WantOnce(home, k) {
-		t.Error("no intent began for a key that another node has a copy of")
-	}
-}

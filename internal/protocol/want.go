@@ -20,19 +20,6 @@ func (s *Shard) Want(out Out, k godwit.Key) {
 	}
 }
 
-// WantOnce is Want of a key that is not to be used again soon. If its main copy is here and nobody else
-// holds or wants one, WantOnce notes nothing and reports false, and no Unwant must follow: the key is
-// served without a side record, at the price that another node may get it meanwhile.
-func (s *Shard) WantOnce(out Out, k godwit.Key) (began bool) {
-	if r, ok := s.find(k); ok {
-		if h := s.st.Header(r); stateOf(h) == owner && !hasSide(h) {
-			return false
-		}
-	}
-	s.Want(out, k)
-	return true
-}
-
 // Hold asks for a replica that stays for the rest of the run.
 func (s *Shard) Hold(out Out, k godwit.Key) { s.want(out, k, placement.Copy) }
 

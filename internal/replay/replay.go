@@ -41,7 +41,7 @@ func Check(p placement.Policy, e *trace.Event) error {
 		}
 	case d.Planned != nil:
 		x := d.Planned
-		u := intent.Use{Pace: intent.Pace{Took: int64(x.Took), Long: int64(x.Long), Fetched: x.Fetched}, Step: x.Step, Again: x.Again}
+		u := intent.Use{Pace: intent.Pace{Took: int64(x.Took), Long: int64(x.Long), Fetched: x.Fetched}, Step: x.Step}
 		if done = trace.FetchAhead; u.Means() != intent.Fetch {
 			done = asks[p.OnIntent(x.Hot)]
 		}

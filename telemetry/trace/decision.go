@@ -75,12 +75,10 @@ type EndedWish struct {
 // Planned is what a node decides from how to get a key that a worker announced.
 type Planned struct {
 	Step    bool   // it is announced for one step
-	Again   bool   // it was announced for an earlier step within Tenure, too
 	Hot     bool   // the key is hot
 	Fetched bool   // the worker fetched values ahead before
 	Took    uint32 // ns of the worker's shortest recent step; 0: not measured yet
 	Long    uint32 // ns of a step from which on values are fetched ahead; 0: never
-	Tenure  uint32 // clocks for which a key is held for one use
 	Window  uint32 // clocks ahead of which intents are acted on
 }
 
@@ -136,7 +134,7 @@ func (d *Decision) numbers() []uint32 {
 		return []uint32{ruleEnded | head, flags(e.Needed), uint32(e.Credit), uint32(e.Saves), e.Saved, e.Records}
 	case d.Planned != nil:
 		p := d.Planned
-		return []uint32{rulePlanned | head, flags(p.Step, p.Again, p.Hot, p.Fetched), p.Took, p.Long, p.Tenure, p.Window}
+		return []uint32{rulePlanned | head, flags(p.Step, false, p.Hot, p.Fetched), p.Took, p.Long, 0, p.Window}
 	}
 	return []uint32{head}
 }
@@ -174,8 +172,9 @@ func decisionOf(ns []uint32) *Decision {
 		d.Ended = &EndedWish{Credit: int32(ns[2]), Saves: int32(ns[3]), Saved: ns[4], Records: ns[5]}
 		unflag(ns[1], &d.Ended.Needed)
 	case rulePlanned:
-		d.Planned = &Planned{Took: ns[2], Long: ns[3], Tenure: ns[4], Window: ns[5]}
-		unflag(ns[1], &d.Planned.Step, &d.Planned.Again, &d.Planned.Hot, &d.Planned.Fetched)
+		d.Planned = &Planned{Took: ns[2], Long: ns[3], Window: ns[5]}
+		var unused bool
+		unflag(ns[1], &d.Planned.Step, &unused, &d.Planned.Hot, &d.Planned.Fetched)
 	default:
 		return nil
 	}

@@ -23,8 +23,8 @@ func samples(others int) (ds []Decision) {
 		{Done: AskCopy, To: 1, Learned: &Learned{Copies: true, Known: true, Patience: 9, Cost: 1 << 24, Seen: 3, Pulls: 4, Pushes: 5}},
 		{Done: BidFor, To: 1, Learned: &Learned{Asked: true, Full: true}},
 		{Done: EndCopy, To: 1, Ended: &EndedWish{Credit: -3, Saves: 2, Saved: 1, Records: 6, Needed: true}},
-		{Done: FetchAhead, To: 1, Planned: &Planned{Step: true, Fetched: true, Took: 600_000, Long: 1_000_000, Tenure: 8, Window: 40}},
-		{Done: AskKey, To: 1, Planned: &Planned{Again: true, Hot: true}},
+		{Done: FetchAhead, To: 1, Planned: &Planned{Step: true, Fetched: true, Took: 600_000, Long: 1_000_000, Window: 40}},
+		{Done: AskKey, To: 1, Planned: &Planned{Hot: true}},
 	}
 }
 

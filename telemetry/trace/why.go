@@ -170,8 +170,6 @@ func (p *Planned) why() string {
 		return fmt.Sprintf("it is announced for one step, and the worker's steps take %s at least, no less than %s", took(p.Took), took(p.Long))
 	case p.Fetched && p.Took >= p.Long/2:
 		return fmt.Sprintf("it is announced for one step, and the worker's steps, which took %s, take %s at least, still more than half of that", took(p.Long), took(p.Took))
-	case p.Again:
-		return fmt.Sprintf("the worker's steps take %s, less than %s, and it uses the key again within %d clocks", took(p.Took), took(p.Long), p.Tenure) + ahead
 	}
-	return fmt.Sprintf("the worker's steps take %s, less than %s, and it uses the key once in %d clocks", took(p.Took), took(p.Long), p.Tenure) + ahead
+	return fmt.Sprintf("the worker's steps take %s, less than %s", took(p.Took), took(p.Long)) + ahead
 }

@@ -59,9 +59,9 @@ func (p *Plan) Due(clock, window godwit.Clock, begin func(keys []godwit.Key, sta
 // DueTogether is Due of intents that are acted on together, as steps that follow each other mostly use
 // the same keys: when one is due, so are those that start less than so many clocks later. Intents
 // whose starts and whose ends are less than so many clocks apart become one, which has each of their
-// keys once and ends with the last of them. If together is 1, each is acted on by itself. The plan
-// keeps, until Expire passes them to end, the keys that begin returns: some of those that it got.
-func (p *Plan) DueTogether(clock, window, together godwit.Clock, begin func(keys []godwit.Key) (active []godwit.Key)) {
+// keys once and ends with the last of them. If together is 1, each is acted on by itself. Each is active until
+// Expire passes its keys to end.
+func (p *Plan) DueTogether(clock, window, together godwit.Clock, begin func(keys []godwit.Key)) {
 	horizon := after(clock, window)
 	if !p.due(horizon) {
 		return
@@ -73,12 +73,8 @@ func (p *Plan) DueTogether(clock, window, together godwit.Clock, begin func(keys
 			continue
 		}
 		p.join(&s, min(horizon, after(s.start, together-1)), together)
-		all := len(s.keys)
-		s.keys = begin(s.keys)
-		p.keys -= all - len(s.keys)
-		if len(s.keys) > 0 {
-			p.begun(s)
-		}
+		begin(s.keys)
+		p.begun(s)
 	}
 }
 

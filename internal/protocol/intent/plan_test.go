@@ -205,11 +205,10 @@ func together(seed uint64) error {
 		if rng.IntN(2) == 0 {
 			clock++
 		}
-		p.DueTogether(clock, window, join, func(ks []godwit.Key) []godwit.Key {
+		p.DueTogether(clock, window, join, func(ks []godwit.Key) {
 			for _, k := range ks {
 				held[k]++
 			}
-			return ks
 		})
 		p.Expire(clock, func(ks []godwit.Key) {
 			for _, k := range ks {
@@ -251,7 +250,7 @@ func TestManyStepsWithTheSameKeysAreOneIntent(t *testing.T) {
 		p.Add(slices.Clone(keys), at, at+1)
 	}
 	var begun [][]godwit.Key
-	p.DueTogether(0, 9, 5, func(ks []godwit.Key) []godwit.Key { begun = append(begun, slices.Clone(ks)); return ks })
+	p.DueTogether(0, 9, 5, func(ks []godwit.Key) { begun = append(begun, slices.Clone(ks)) })
 	if len(begun) != 3 { // 0 … 4, 5 … 9, 10 … 13
 		t.Fatalf("steps 0 to 13 began as %d intents, want 3", len(begun))
 	}
@@ -268,26 +267,5 @@ func TestManyStepsWithTheSameKeysAreOneIntent(t *testing.T) {
 	p.Expire(5, func([]godwit.Key) { ended++ })
 	if ended != 1 {
 		t.Errorf("at clock 5, %d intents end, want the first", ended)
-	}
-}
-
-// Keys that are not kept when their intent begins do not end, and an intent without keys is over.
-func TestOnlyKeysThatAreKeptEnd(t *testing.T) {
-	var p Plan
-	p.Add([]godwit.Key{1, 2, 3}, 0, 2)
-	p.Add([]godwit.Key{4}, 1, 9)
-	p.DueTogether(0, 5, 1, func(ks []godwit.Key) []godwit.Key {
-		return slices.DeleteFunc(ks, func(k godwit.Key) bool { return k != 2 })
-	})
-	if p.Keys() != 1 || p.Next(5) != 2 {
-		t.Errorf("the plan holds %d keys and goes on at clock %d, want one until 2", p.Keys(), p.Next(5))
-	}
-	p.Expire(9, func(ks []godwit.Key) {
-		if !slices.Equal(ks, []godwit.Key{2}) {
-			t.Errorf("keys %v end, want 2", ks)
-		}
-	})
-	if p.Keys() != 0 {
-		t.Errorf("%d keys are left", p.Keys())
 	}
 }

@@ -28,8 +28,6 @@ func (p Pace) Fetches() bool {
 type Use struct {
 	Pace
 	Step   bool         // it is announced for one step, and its value may be of an earlier clock
-	Again  bool         // the worker announced it for an earlier step within the tenure as well
-	Tenure godwit.Clock // clocks for which a key is held for one use
 	Window godwit.Clock // clocks ahead of which intents are acted on
 }
 
@@ -38,20 +36,14 @@ type Means uint8
 
 // The means.
 const (
-	Ask     Means = iota // want it, as the policy asks for it
-	AskOnce              // likewise, but not if it is here alone
-	Fetch                // only fetch its value, ahead of the use
+	Ask   Means = iota // want it, as the policy asks for it
+	Fetch              // only fetch its value, ahead of the use
 )
 
 // Means returns how to get the key.
 func (u *Use) Means() Means {
-	switch {
-	case !u.Step:
-		return Ask
-	case u.Fetches():
+	if u.Step && u.Fetches() {
 		return Fetch
-	case u.Again:
-		return Ask
 	}
-	return AskOnce
+	return Ask
 }

@@ -48,9 +48,7 @@ type Announcer struct {
 
 	// of the planner's goroutine
 	plan       intent.Plan
-	steps      intent.Plan   // those that the worker may fetch
-	once       intent.Plan   // … of keys that are not used again soon
-	recent     intent.Recent // keys of short steps
+	steps      intent.Plan // those that the worker may fetch
 	timer      intent.Timer
 	missedSeen uint64
 
@@ -180,7 +178,7 @@ func (a *Announcer) Late() uint64 { return a.late.Load() }
 func (a *Announcer) Window() int64 { return a.ahead.Load() }
 
 // keys returns how many keys the plans hold.
-func (a *Announcer) keys() int { return a.plan.Keys() + a.steps.Keys() + a.once.Keys() }
+func (a *Announcer) keys() int { return a.plan.Keys() + a.steps.Keys() }
 
 // take takes what was announced since the planner's last look.
 func (a *Announcer) take() []span {
@@ -191,18 +189,12 @@ func (a *Announcer) take() []span {
 	return spans
 }
 
-// file puts an announced intent into a plan. Of a short step, keys that were announced in the tenure
-// before, while they are held for that use, go into another one than those that were not.
-func (a *Announcer) file(s span, tenure godwit.Clock) {
-	switch {
-	case !s.step:
-		a.plan.Add(s.keys, s.start, s.end)
-	case a.stepsOf().Fetches():
+// file puts an announced intent into a plan.
+func (a *Announcer) file(s span) {
+	if s.step {
 		a.steps.Add(s.keys, s.start, s.end)
-	default:
-		again, once := a.recent.Part(s.keys, s.start, tenure)
-		a.steps.Add(again, s.start, s.end)
-		a.once.Add(once, s.start, s.end)
+	} else {
+		a.plan.Add(s.keys, s.start, s.end)
 	}
 }
 
@@ -211,7 +203,7 @@ func (a *Announcer) file(s span, tenure godwit.Clock) {
 func (a *Announcer) sleepUntil(window godwit.Clock) {
 	a.inbox.Lock()
 	a.ahead.Store(int64(window))
-	a.next.Store(int64(min(a.plan.Next(window), a.steps.Next(window), a.once.Next(window))))
+	a.next.Store(int64(min(a.plan.Next(window), a.steps.Next(window))))
 	if len(a.inbox.spans) > 0 {
 		a.bell.Ring() // announced meanwhile, and judged by what was just replaced
 	}

@@ -126,7 +126,6 @@ func (p *Planner) act() {
 func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	spans := a.take()
 	due := a.clock.Now() + a.timer.Window()
-	tenure := a.timer.Window() + p.together(a.timer.Window()) // for how many clocks a key is held for one use
 	held := a.keys()
 	for _, s := range spans {
 		held += len(s.keys)
@@ -134,7 +133,7 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 			// Announced too late to be early: that says nothing about the window.
 			a.excused.Store(max(a.excused.Load(), int64(s.end)))
 		}
-		a.file(s, tenure)
+		a.file(s)
 	}
 	if lead > 0 {
 		a.timer.Lead(lead + p.gap)
@@ -148,10 +147,9 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	}
 	together := p.together(window)
 	pace := a.stepsOf()
-	begin := func(plan *intent.Plan, step, again bool) {
-		u := intent.Use{Pace: pace, Step: step, Again: again, Tenure: tenure, Window: window}
-		means := u.Means()
-		if means == intent.Fetch {
+	begin := func(plan *intent.Plan, step bool) {
+		u := intent.Use{Pace: pace, Step: step, Window: window}
+		if u.Means() == intent.Fetch {
 			plan.Due(clock, window, func(keys []godwit.Key, at godwit.Clock) bool {
 				p.order.Sort(p.rows, keys)
 				a.told.planned.tell(keys, u)
@@ -160,20 +158,15 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 			})
 			return
 		}
-		plan.DueTogether(clock, window, together, func(keys []godwit.Key) []godwit.Key {
+		plan.DueTogether(clock, window, together, func(keys []godwit.Key) {
 			p.order.Sort(p.rows, keys)
 			a.told.planned.tell(keys, u)
-			if p.acted(keys); means == intent.AskOnce {
-				return p.rows.WantOnce(&p.out, keys)
-			}
-			p.rows.Want(&p.out, keys)
-			return keys
+			p.rows.Want(&p.out, p.acted(keys))
 		})
 	}
-	begin(&a.plan, false, false)
-	begin(&a.steps, true, true)
-	begin(&a.once, true, false)
-	for _, plan := range []*intent.Plan{&a.plan, &a.steps, &a.once} {
+	begin(&a.plan, false)
+	begin(&a.steps, true)
+	for _, plan := range []*intent.Plan{&a.plan, &a.steps} {
 		plan.Expire(clock, func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) })
 	}
 	a.held.Add(int64(a.keys() - held))

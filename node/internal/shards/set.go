@@ -120,18 +120,6 @@ func (s *Set) Resume(out protocol.Out, r *wire.Record) {
 // Want begins an intent of this node for each of some keys, Unwant ends it.
 func (s *Set) Want(out *link.Sender, keys []godwit.Key) { s.each(out, keys, (*protocol.Shard).Want) }
 
-// WantOnce is Want of keys that are not used again soon. It returns those for which an intent began, in the
-// memory of keys.
-func (s *Set) WantOnce(out *link.Sender, keys []godwit.Key) []godwit.Key {
-	begun := keys[:0]
-	s.each(out, keys, func(x *protocol.Shard, out protocol.Out, k godwit.Key) {
-		if x.WantOnce(out, k) {
-			begun = append(begun, k)
-		}
-	})
-	return begun
-}
-
 // Unwant ends what Want began.
 func (s *Set) Unwant(out *link.Sender, keys []godwit.Key) {
 	s.each(out, keys, (*protocol.Shard).Unwant)

@@ -145,8 +145,8 @@ func (m *Means) decided(k godwit.Key, u *intent.Use) {
 		return
 	}
 	m.last[k] = now
-	t.write(k, 0, t.self, &trace.Decision{Done: done, To: t.self, Planned: &trace.Planned{Step: u.Step, Again: u.Again, Hot: hot, Fetched: u.Fetched,
-		Took: uint32(u.Took), Long: uint32(u.Long), Tenure: clocks(u.Tenure), Window: clocks(u.Window)}})
+	t.write(k, 0, t.self, &trace.Decision{Done: done, To: t.self, Planned: &trace.Planned{Step: u.Step, Hot: hot, Fetched: u.Fetched,
+		Took: uint32(u.Took), Long: uint32(u.Long), Window: clocks(u.Window)}})
 }
 
 func clocks(c godwit.Clock) uint32 { return uint32(min(max(c, 0), math.MaxUint32)) }

@@ -67,7 +67,7 @@ func TestWhatIsRecordedLeadsToTheSameDecision(t *testing.T) {
 	}
 	for _, long := range []bool{true, false} {
 		for _, fetched := range both {
-			u := intent.Use{Pace: intent.Pace{Took: 600, Long: 1000, Fetched: fetched}, Step: true, Again: true}
+			u := intent.Use{Pace: intent.Pace{Took: 600, Long: 1000, Fetched: fetched}, Step: true}
 			if long {
 				u.Took = 1000
 			}
