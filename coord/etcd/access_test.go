@@ -10,8 +10,10 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,6 +75,50 @@ func TestConfigurationIsWaitedFor(t *testing.T) {
 	}
 	if err := e.Access().Configure(t.Context(), "r", make([]byte, coord.MaxConfiguration+1)); err == nil {
 		t.Error("a configuration that is too long was taken")
+	}
+}
+
+// A node that begins to wait at the etcd of a run that is ending finds the configuration that the next etcd at that address has, though that one
+// counts its revisions from the beginning.
+func TestAConfigurationIsFoundAtTheNextServerOfAnAddress(t *testing.T) {
+	first, err := startServer(t.Context(), server.Config{Token: "a-token-of-both-servers"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := first.Access()
+	for range 20 {
+		if err := a.Configure(t.Context(), "other", []byte("not this")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	go func() {
+		b, err := a.Configuration(ctx, "r")
+		if err == nil && string(b) != "next" {
+			err = fmt.Errorf("got %q", b)
+		}
+		got <- err
+	}()
+	time.Sleep(500 * time.Millisecond) // it waits, most likely; if it comes later, it finds the same
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(a.Endpoints[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := startServer(t.Context(), server.Config{Listen: u.Host, Token: a.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if err := a.Configure(t.Context(), "r", []byte("next")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
 	}
 }
 

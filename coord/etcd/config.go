@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -32,29 +33,26 @@ func (a Access) Configuration(ctx context.Context, run string) ([]byte, error) {
 	return blob, err
 }
 
+// configurationInterval is how often a configuration is looked for.
+const configurationInterval = 200 * time.Millisecond
+
+// configuration waits for a configuration. It reads again and again and does not watch: the coordinator that answers may be that of a run that
+// is ending, and the next one at its address counts revisions from the beginning. A watch would also hold up the end of that server.
 func configuration(ctx context.Context, cl *clientv3.Client, key string) ([]byte, error) {
-	var r *clientv3.GetResponse
-	err := retry(ctx, func(ctx context.Context) (err error) {
-		r, err = cl.Get(ctx, key)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(r.Kvs) > 0 {
-		return r.Kvs[0].Value, nil
-	}
-	w := &watcher{cl: cl, prefix: key, rev: r.Header.Revision + 1}
-	defer w.close()
 	for {
-		evs, err := w.next(ctx)
+		var r *clientv3.GetResponse
+		err := retry(ctx, func(ctx context.Context) (err error) {
+			r, err = cl.Get(ctx, key)
+			return err
+		})
 		if err != nil {
-			return nil, fmt.Errorf("nobody has stored a configuration: %w", err)
+			return nil, err
 		}
-		for _, ev := range evs {
-			if ev.Type == clientv3.EventTypePut && string(ev.Kv.Key) == key {
-				return ev.Kv.Value, nil
-			}
+		if len(r.Kvs) > 0 {
+			return r.Kvs[0].Value, nil
+		}
+		if !pause(ctx, configurationInterval) {
+			return nil, fmt.Errorf("nobody has stored a configuration: %w", context.Cause(ctx))
 		}
 	}
 }
