@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/godwit-ps/godwit/data/corpus"
 	"github.com/godwit-ps/godwit/data/lines"
@@ -183,9 +182,8 @@ func (m matrix) names() (names []string, replaced int64, err error) {
 	defer in.Close() // it is only read
 	seen := map[string]bool{}
 	for in.Scan() {
-		text := in.Text()
-		if !utf8.Valid(text) {
-			text = bytes.ToValidUTF8(text, []byte("\ufffd"))
+		text, bad := lines.Mend(in.Text())
+		if bad {
 			replaced++
 		}
 		name := string(bytes.TrimSpace(text))

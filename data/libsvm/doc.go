@@ -31,7 +31,8 @@
 // # Hashed features
 //
 // Where indices are names, or too large to have a weight each, Options.HashBits
-// hashes what stands before the colon, as text, to one of 2^HashBits features
+// hashes what stands before the colon, as text (U+FFFD in the place of what is not
+// UTF-8, which [Splits.Warnings] counts), to one of 2^HashBits features
 // (Weinberger et al., ICML 2009, without signs). Features of a line that collide
 // are added up.
 //

@@ -7,12 +7,11 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 	"unsafe"
 )
 
 var (
-	errText   = errors.New("not UTF-8 text without NUL bytes, is this a text file?")
+	errNUL    = errors.New("a NUL byte, is this a text file?")
 	errReturn = errors.New("a carriage return inside the line, is this a file of old line ends?")
 )
 
@@ -51,8 +50,8 @@ func (p *parser) line(line []byte) (label float32, ok bool, err error) {
 // checkText refuses what is no line of a text.
 func checkText(line []byte) error {
 	switch {
-	case !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0:
-		return errText
+	case bytes.IndexByte(line, 0) >= 0:
+		return errNUL
 	case bytes.IndexByte(line, '\r') >= 0:
 		return errReturn
 	}

@@ -49,6 +49,8 @@ type Scanner struct {
 	label float32
 	third error // of the third label, if labels are not values
 	err   error
+
+	mended int // lines that were not UTF-8
 }
 
 // NewScanner reads from r. Name, of the file, is for errors.
@@ -71,7 +73,11 @@ func newScanner(in *lines.Scanner, o Options, l labels) *Scanner {
 // Scan reads the next example and reports whether there is one.
 func (s *Scanner) Scan() bool {
 	for s.err == nil && s.lines.Scan() {
-		label, ok, err := s.parse.line(s.lines.Text())
+		text, bad := lines.Mend(s.lines.Text())
+		if bad {
+			s.mended++
+		}
+		label, ok, err := s.parse.line(text)
 		if err != nil {
 			s.err = s.lines.Fail(err)
 			return false
@@ -150,7 +156,7 @@ func readAll(name string, s *Scanner, o Options) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("libsvm: %w", s.third)
 	}
-	set.Classes = names
+	set.Classes, set.mended = names, s.mended
 	if numbers != nil {
 		for i, x := range set.Labels {
 			class, _ := slices.BinarySearch(numbers, x)

@@ -103,7 +103,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 		"NaN":               {"1 1:nan\n", []string{`value "nan"`}},
 		"infinite":          {"1 1:1e39\n", []string{`value "1e39"`}},
 		"NUL":               {"1 1:1\x00\n", []string{"test:1:", "text file"}},
-		"not UTF-8":         {"1 \xff:1\n", []string{"text file"}},
+		"not UTF-8":         {"1 \xff:1\n", []string{"index \"\ufffd\""}},
 		"old line ends":     {"1 1:1\r1 2:1\r", []string{"carriage return"}},
 		"nothing":           {"\n# nothing\n", []string{"no examples"}},
 		"too long":          {"1 1:1\n1 " + strings.Repeat(" ", maxLine), []string{"test:2:", "longer than"}},

@@ -3,6 +3,8 @@ package libsvm
 import (
 	"bytes"
 	"errors"
+
+	"github.com/godwit-ps/godwit/data/lines"
 )
 
 // MaxLine bounds a line of a file, in bytes without its end.
@@ -21,8 +23,9 @@ func NewParser(o Options) (*Parser, error) {
 }
 
 // Features reads a line of an example, with its label or without one. The slices are
-// valid until the next call.
+// valid until the next call. What is not UTF-8 is read as U+FFFD, as in files.
 func (p *Parser) Features(line []byte) (features []uint32, values []float32, err error) {
+	line, _ = lines.Mend(line)
 	if err := checkText(line); err != nil {
 		return nil, nil, err
 	}

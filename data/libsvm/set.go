@@ -21,6 +21,8 @@ type Set struct {
 	// Classes are the labels of the classes as they are written, of negative examples before that
 	// of positive ones where there are two. Empty: labels are values.
 	Classes []string
+
+	mended int // lines that were not UTF-8
 }
 
 // Len returns the number of examples.

@@ -16,6 +16,8 @@ type Splits struct {
 	Train *Set // to learn from
 	Valid *Set // for evaluations during training; may be empty
 	Test  *Set // for the evaluation at the end; may be empty
+
+	mended int // lines that were not UTF-8
 }
 
 // A Share is how much of the training examples is held out where a split has no
@@ -65,6 +67,7 @@ func LoadSplits(path string, o Options, share Share) (*Splits, error) {
 		if *set, err = Load(files[i], o); err != nil {
 			return nil, err
 		}
+		s.mended += (*set).mended
 		// That to train is the first to be read.
 		if o.Classes, o.Target = s.Train.Classes, ToClasses; len(o.Classes) == 0 {
 			o.Target = ToValues

@@ -1,10 +1,17 @@
 package libsvm
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit/data/lines"
+)
 
 // Warnings returns properties of the splits that may spoil a model or make its metrics
 // misleading, a sentence each.
 func (s *Splits) Warnings() (warnings []string) {
+	if s.mended > 0 {
+		warnings = append(warnings, lines.Replaced(s.mended))
+	}
 	for _, x := range []struct {
 		name string
 		set  *Set

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Scanner reads lines in the memory of one. It belongs to one goroutine.
@@ -75,6 +76,19 @@ func (s *Scanner) Scan() bool {
 	}
 	s.err = err // io.EOF after the last line
 	return err == nil || len(s.text) > 0
+}
+
+// Mend returns text with U+FFFD in the place of what is not UTF-8, and whether it had any such. Text that had none is returned as it is.
+func Mend(text []byte) ([]byte, bool) {
+	if utf8.Valid(text) {
+		return text, false
+	}
+	return bytes.ToValidUTF8(text, []byte("\ufffd")), true
+}
+
+// Replaced returns the warning that Mend has replaced something in n lines of a file with names.
+func Replaced(n int) string {
+	return fmt.Sprintf("%d lines are not valid UTF-8: what is not was replaced by U+FFFD, so names that differ there are one", n)
 }
 
 // Text returns the line that Scan read, without LF or CR LF, until the next

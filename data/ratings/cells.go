@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+
+	"github.com/godwit-ps/godwit/data/lines"
 )
 
 // Names are what the rows and columns of a matrix are called, to find them by. They are
@@ -61,8 +63,9 @@ func LoadCells(path string, names *Names) (cells []Rating, others int, err error
 
 // Fields splits a line of a question into row and column: at tabs, "::" or commas,
 // whichever it has first in this order, else at spaces. Further fields, as a cell has
-// them, are passed over. They alias the line.
+// them, are passed over. What is not UTF-8 becomes U+FFFD, as in files; else they alias the line.
 func Fields(line []byte) (row, col []byte, err error) {
+	line, _ = lines.Mend(line)
 	fields := bytes.Fields(line)
 	for _, sep := range []string{"\t", "::", ","} {
 		if bytes.Contains(line, []byte(sep)) {

@@ -23,8 +23,9 @@
 // spaces.
 //
 // A byte order mark at the start of a file and line ends of the form CR LF are
-// accepted, and empty lines are ignored. Everything else that is not a cell is an error that names file, line and reason; no malformed line is
-// ever skipped. A cell may occur more than once, as a user may rate twice.
+// accepted, and empty lines are ignored. What is not UTF-8 is replaced by U+FFFD, and
+// [Set.Warnings] counts such lines. Everything else that is not a cell is an error that
+// names file, line and reason; no malformed line is ever skipped. A cell may occur more than once, as a user may rate twice.
 //
 // # Folders and splits
 //

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/godwit-ps/godwit/data/lines"
 )
@@ -108,9 +107,12 @@ func (l *loader) read(s *lines.Scanner, path, sep string) ([]Rating, error) {
 func (l *loader) readFields(s *lines.Scanner, sep string) (cells []Rating, err error) {
 	by := []byte(sep)
 	for first := true; s.Scan(); {
-		text := s.Text()
+		text, bad := lines.Mend(s.Text())
 		if len(text) == 0 {
 			continue
+		}
+		if bad {
+			l.set.mended++
 		}
 		heading := first && (sep == "," || sep == "\t") // the first line may be one
 		first = false
@@ -133,7 +135,7 @@ func isHeading(text, sep []byte) bool {
 			return false
 		}
 	}
-	return utf8.Valid(text) && bytes.Index(text, sep) > 0
+	return bytes.Index(text, sep) > 0
 }
 
 // fields reads a cell from a line of fields.
@@ -175,8 +177,6 @@ func checkName(what string, name []byte) error {
 	switch {
 	case len(bytes.TrimSpace(name)) == 0:
 		return fmt.Errorf("the name of the %s is empty", what)
-	case !utf8.Valid(name):
-		return fmt.Errorf("the name of the %s is not valid UTF-8", what)
 	case bytes.ContainsAny(name, "\x00\"\r"):
 		return fmt.Errorf("the name of the %s, %.40q, holds a quote, NUL or carriage return", what, name)
 	}

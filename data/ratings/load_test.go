@@ -126,6 +126,24 @@ func TestAFolderHoldsSplitsOrPartsOrOneFile(t *testing.T) {
 	}
 }
 
+func TestBytesThatAreNoTextAreReplacedAndCounted(t *testing.T) {
+	dir := folder(t, map[string]string{"train.csv": "caf\xe9,film,5\nann,caf\xe9,3\nann,film,1\n", "test.csv": "caf\xe8,caf\xe9,4\n"})
+	s, err := Load(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := s.Warnings(); s.RowName(0) != "caf\ufffd" || s.ColName(1) != "caf\ufffd" || s.Rows != 2 || len(w) != 1 || !strings.Contains(w[0], "3 lines are not valid UTF-8") {
+		t.Errorf("%+v, warnings %q", s, w)
+	}
+	row, col, err := Fields([]byte("caf\xe9\tfilm"))
+	if string(row) != "caf\ufffd" || string(col) != "film" || err != nil {
+		t.Errorf("a question for %q, %q, %v", row, col, err)
+	}
+	if cells, others, err := LoadCells(filepath.Join(dir, "test.csv"), NewNames([]string{"caf\ufffd"}, []string{"caf\ufffd"})); len(cells) != 1 || others != 0 || err != nil {
+		t.Errorf("%v, %d others, %v", cells, others, err)
+	}
+}
+
 func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 	head := "%%MatrixMarket matrix coordinate real general\n"
 	for name, c := range map[string][3]string{
@@ -143,7 +161,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 		"no row":                {"a.dat", "::1::5\n", "a.dat:1: the name of the row is empty"},
 		"no column":             {"a.dat", "1:: ::5\n", "a.dat:1: the name of the column is empty"},
 		"quotes":                {"a.csv", "\"1\",1,5\n", "a.csv:1: the name of the row"},
-		"not UTF-8":             {"a.csv", "1,\xff,5\n", "a.csv:1: the name of the column is not valid UTF-8"},
+		"not a text file":       {"a.csv", "1,\x00,5\n", "a.csv:1: the name of the column"},
 		"a long line":           {"a.csv", "1,1,5\n" + strings.Repeat("1", maxLine+1), "a.csv:2: longer than"},
 		"gzip by another name":  {"a.data", "\x1f\x8b\x08\x00\x00", "a.data:1: 1 fields"},
 		"no cells":              {"a.data", "\n\n", "holds no cells"},

@@ -23,6 +23,8 @@ type Set struct {
 	// Train is to learn from, Valid for evaluations during training, Test at the end. Valid
 	// or Test may be empty.
 	Train, Valid, Test []Rating
+
+	mended int // lines that were not UTF-8
 }
 
 // RowName returns what a row is called.

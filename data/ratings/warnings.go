@@ -1,10 +1,17 @@
 package ratings
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit/data/lines"
+)
 
 // Warnings returns properties of the parts that may spoil a model or make its metrics
 // misleading, a sentence each.
 func (s *Set) Warnings() (warnings []string) {
+	if s.mended > 0 {
+		warnings = append(warnings, lines.Replaced(s.mended))
+	}
 	rows, cols := s.Counts()
 	for _, x := range []struct {
 		name  string

@@ -3,6 +3,8 @@ package triples
 import (
 	"errors"
 	"math"
+
+	"github.com/godwit-ps/godwit/data/lines"
 )
 
 // Names are the entities and relations of a graph, to find them by their names. They are
@@ -67,11 +69,12 @@ func (n *Names) of(g *Graph) (facts []Triple, others int) {
 }
 
 // Fields splits a line of a question into head, relation and tail: at tabs, if it has
-// any, else at spaces. They alias the line.
+// any, else at spaces. What is not UTF-8 becomes U+FFFD, as in files; else they alias the line.
 func Fields(line []byte) (head, relation, tail []byte, err error) {
 	if len(line) > maxLine {
 		return nil, nil, nil, errors.New("a line too long for a fact")
 	}
+	line, _ = lines.Mend(line)
 	p := splitter{layout: layout{columns: 3, at: [3]int{0, 1, 2}, given: true}, by: separatorOf("", line)}
 	f, err := p.split(line)
 	return f[0], f[1], f[2], err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 )
 
 // maxLine bounds a line, without its line end. Names are a few dozen bytes; a
@@ -124,13 +123,4 @@ func (p *splitter) unquote(text []byte) (field, rest []byte, more bool, err erro
 		p.quoted = append(p.quoted, '"')
 		text = text[1:]
 	}
-}
-
-// mended returns a line with U+FFFD in the place of what is not UTF-8, and whether it had
-// any such.
-func mended(line []byte) ([]byte, bool) {
-	if utf8.Valid(line) {
-		return line, false
-	}
-	return bytes.ToValidUTF8(line, []byte("\ufffd")), true
 }

@@ -172,7 +172,7 @@ func (l *loader) read(in *lines.Scanner, path string) (ts []Triple, err error) {
 		if len(in.Text()) == 0 {
 			continue
 		}
-		text, bad := mended(in.Text())
+		text, bad := lines.Mend(in.Text())
 		if bad {
 			l.graph.mended++
 		}

@@ -154,6 +154,10 @@ func TestBytesThatAreNoTextAreReplacedAndCounted(t *testing.T) {
 	if err != nil || !slices.Equal(g.Entities, []string{"caf\ufffd", "b", "c"}) || !strings.Contains(g.Warnings()[0], "2 lines are not valid UTF-8") {
 		t.Errorf("%+v, %v", g, err)
 	}
+	h, r, o, err := Fields([]byte("caf\xe9 r \xff"))
+	if string(h) != "caf\ufffd" || string(r) != "r" || string(o) != "\ufffd" || err != nil {
+		t.Errorf("a question for %q, %q, %q, %v", h, r, o, err)
+	}
 }
 
 func TestFactsAreFoundByTheirNames(t *testing.T) {

@@ -3,6 +3,8 @@ package triples
 import (
 	"fmt"
 	"strings"
+
+	"github.com/godwit-ps/godwit/data/lines"
 )
 
 // titles are usual names of columns in a first line.
@@ -74,7 +76,7 @@ func (g *Graph) checkHeaders(paths [3]string) error {
 // misleading, a sentence each. It looks at each triple once.
 func (g *Graph) Warnings() (warnings []string) {
 	if g.mended > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d lines are not valid UTF-8: what is not was replaced by U+FFFD, so names that differ there are one", g.mended))
+		warnings = append(warnings, lines.Replaced(g.mended))
 	}
 	for _, h := range g.headers {
 		warnings = append(warnings, fmt.Sprintf("the first line names the columns and is no fact: %s", h))
