@@ -28,6 +28,10 @@ type options struct {
 	epochs int
 	dim    int
 	seeds  int
+
+	gib   int
+	phase string // of large, in a process of its own
+	dir   string
 }
 
 func main() {
@@ -37,10 +41,17 @@ func main() {
 	flag.IntVar(&o.epochs, "epochs", 6, "of a run, at least 3")
 	flag.IntVar(&o.dim, "dim", 64, "of the embeddings")
 	flag.IntVar(&o.seeds, "seeds", 3, "how many, from 1 on")
+	flag.IntVar(&o.gib, "gib", 0, "instead: write a checkpoint of a model of so many GiB, and restore it")
+	flag.StringVar(&o.dir, "dir", "", "folder for that, of twice the size (default: that for temporary files)")
+	flag.StringVar(&o.phase, "phase", "", "for itself")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := o.measure(ctx, os.Stdout); err != nil {
+	measure := o.measure
+	if o.gib > 0 {
+		measure = o.large
+	}
+	if err := measure(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "interrupt:", err)
 		stop()
 		os.Exit(1)
