@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -141,6 +142,10 @@ func watchLease(ctx context.Context, s Store, n int, ttl time.Duration) error {
 	first, err := readLease(ctx, s, n)
 	if err != nil {
 		return err
+	}
+	if !first.Released {
+		wait := ttl / renewals * (renewals + 1)
+		slog.Warn(fmt.Sprintf("checkpoint: %s may still be written to by another run (%v): watching its lease for up to %v before this run begins", s, first.Holder, wait))
 	}
 	tick := time.NewTicker(ttl / renewals)
 	defer tick.Stop()

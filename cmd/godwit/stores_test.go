@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -211,16 +212,26 @@ func TestASecondRunAtABucketIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var said bytes.Buffer
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := checkpoint.Acquire(ctx, s, checkpoint.Holder{Run: "two"}); err == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, checkpoint.ErrLocked) {
 		t.Errorf("a second run got %v", err) // it watches the first for longer
 	}
+	if text := said.String(); !strings.Contains(text, "s3://models/runs/kge may still be written to by another run (the run one") || !strings.Contains(text, "up to 1m15s") {
+		t.Errorf("while it watched it said %q", text)
+	}
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
+	said.Reset()
 	if lock, err = checkpoint.Acquire(t.Context(), s, checkpoint.Holder{Run: "two"}); err != nil {
 		t.Fatal(err)
+	}
+	if said.Len() > 0 {
+		t.Errorf("of a lease that was given back it said %q", said.String())
 	}
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
