@@ -8,12 +8,15 @@ import (
 	"github.com/godwit-ps/godwit/train/internal/distinct"
 )
 
-// A Batch is the task's part of a [train.Batch]: examples with their features as
-// numbers of the batch's distinct ones.
+// A Batch is the task's part of a [train.Batch]: a copy of examples, with their features as
+// numbers of the batch's distinct ones. Examples lie anywhere in the set; what is computed with
+// them reads them here, where they follow one another.
 type Batch struct {
-	features int     // distinct ones
-	examples []int32 // positions in the set
-	local    []int32 // of all examples, one after the other
+	features int       // distinct ones
+	labels   []float32 // of the examples
+	ends     []int32   // where each example's features end in
+	local    []int32   // … their numbers, and
+	values   []float32 // … their values
 }
 
 // A gatherer makes batches of a set's examples, and knows how their values lie
@@ -25,20 +28,24 @@ type gatherer struct {
 	set  *libsvm.Set
 	rows distinct.Rows
 
-	margins []float32 // of an example
-	sums    []float32 // of its factors
+	features []uint32  // of the examples of a batch, one after the other
+	margins  []float32 // of an example
+	sums     []float32 // of its factors
 }
 
-// gather fills b with examples and returns their keys, appended to ks.
+// gather fills b with examples and returns their keys, appended to ks. It copies all before it numbers
+// the features: a processor fetches several examples at once if nothing else is to be done with them.
 func (g *gatherer) gather(b *Batch, ks []godwit.Key, examples []int32) []godwit.Key {
-	b.examples = append(b.examples[:0], examples...)
-	b.local = b.local[:0]
-	g.rows.Reset()
+	b.labels, b.ends, b.values, g.features = b.labels[:0], b.ends[:0], b.values[:0], g.features[:0]
 	for _, e := range examples {
-		_, fs, _ := g.set.Row(int(e))
-		for _, f := range fs {
-			b.local = append(b.local, g.rows.Add(f))
-		}
+		y, fs, xs := g.set.Row(int(e))
+		g.features, b.values = append(g.features, fs...), append(b.values, xs...)
+		b.labels, b.ends = append(b.labels, y), append(b.ends, int32(len(b.values)))
+	}
+	b.local = buffer.Sized(b.local, len(g.features))
+	g.rows.Reset()
+	for i, f := range g.features {
+		b.local[i] = g.rows.Add(f)
 	}
 	b.features = g.rows.Len()
 	if g.m.bias {
@@ -73,19 +80,20 @@ func (g *gatherer) forward(b *Batch, vals []float32, do func(label float32, marg
 	w, v := vals[g.weightsAt():], vals[g.factorsAt(b):]
 	n := g.m.outputs()
 	g.margins = buffer.Sized(g.margins, n)
-	local := b.local
-	for _, e := range b.examples {
-		y, _, xs := g.set.Row(int(e))
-		ids := local[:len(xs)]
-		local = local[len(xs):]
+	from := int32(0)
+	for e, y := range b.labels {
+		ids, xs := b.local[from:b.ends[e]], b.values[from:b.ends[e]]
+		from = b.ends[e]
 		clear(g.margins)
 		if g.m.bias {
 			copy(g.margins, vals)
 		}
 		if n == 1 {
+			sum, dim := g.margins[0], g.m.dim
 			for k, id := range ids {
-				g.margins[0] += w[int(id)*g.m.dim] * xs[k]
+				sum += w[int(id)*dim] * xs[k]
 			}
+			g.margins[0] = sum
 		} else {
 			for k, id := range ids {
 				vec.AXPY(g.margins, xs[k], w[int(id)*n:(int(id)+1)*n])

@@ -43,7 +43,7 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 		return train.Loss{}, err
 	}
 	loss := t.gradient(&b.Data)
-	return train.Loss{Sum: loss, Examples: int64(len(b.Data.examples))}, t.update(ctx, b)
+	return train.Loss{Sum: loss, Examples: int64(len(b.Data.labels))}, t.update(ctx, b)
 }
 
 // update pushes the gradient: the tables' update rules make the step, and regularize.
