@@ -288,6 +288,47 @@ func TestEveryAccessIsAnnouncedAndWorkersShareAllDocuments(t *testing.T) {
 	}
 }
 
+func TestTheWordsOfAStepAreThoseOfItsDocumentsInEachEpochAndOfEachWorker(t *testing.T) {
+	task := newTask(t, nil)
+	s := served(t, task, 1, 2)
+	first := s.Workers(0)[0].Model().Key(1, 0) // of the words
+	for epoch := 1; epoch <= 2; epoch++ {
+		for i, w := range s.Workers(0) {
+			tr, err := task.Trainer(w, train.Partition{Index: i, Count: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b train.Batch[Batch]
+			doc := 0
+			for at := range traintest.Steps(tr, task.Chunks(), epoch) {
+				tr.Load(&b, at)
+				seen := map[godwit.Key]bool{}
+				for _, k := range b.Keys[:b.Data.words] {
+					if seen[k] {
+						t.Fatalf("epoch %d, worker %d: a step has the key %d twice", epoch, i, k)
+					}
+					seen[k] = true
+				}
+				local := b.Data.local
+				for ; doc < b.Data.to; doc++ {
+					for _, word := range task.docs.Doc(doc) {
+						if got, want := b.Keys[local[0]], first+godwit.Key(word); got != want {
+							t.Fatalf("epoch %d, worker %d: a word of document %d has the key %d, want %d", epoch, i, doc, got, want)
+						}
+						local = local[1:]
+					}
+				}
+				if len(local) > 0 {
+					t.Fatalf("epoch %d, worker %d: a step has %d words more than its documents", epoch, i, len(local))
+				}
+			}
+			if doc != task.docs.Len() {
+				t.Fatalf("epoch %d, worker %d: steps have %d documents of %d", epoch, i, doc, task.docs.Len())
+			}
+		}
+	}
+}
+
 func TestCountsThatDoNotAddUpAreTold(t *testing.T) {
 	for want, spoil := range map[string]func(k keys) (godwit.Key, int, float32){
 		"counts of its words": func(k keys) (godwit.Key, int, float32) { return k.topic, 2, 1 },

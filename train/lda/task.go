@@ -40,6 +40,8 @@ type Task struct {
 	rows  int // of the topics
 	words int
 	steps []int // step i has the documents steps[i] … steps[i+1]-1
+	// numberings are those of the steps that were loaded in this process.
+	numberings []atomic.Pointer[numbering]
 	// before is how many words the model counts that was taken over; 0 without one.
 	before   atomic.Int64
 	beforeAt atomic.Int64 // the node that took it over
@@ -71,6 +73,7 @@ func New(cfg Config, docs, held *bagofwords.Set) (*Task, error) {
 			t.steps = append(t.steps, d+1)
 		}
 	}
+	t.numberings = make([]atomic.Pointer[numbering], len(t.steps)-1)
 	return t, nil
 }
 

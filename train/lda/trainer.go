@@ -17,10 +17,10 @@ import (
 // their words as numbers of the batch's distinct ones. Its keys are those of the
 // words, then all rows of the topics, then the rows with the topics of the documents' words.
 type Batch struct {
-	from, to int // documents
-	words    int // distinct ones
-	assigned int // rows with topics of words
-	local    []int32
+	from, to int     // documents
+	words    int     // distinct ones
+	assigned int     // rows with topics of words
+	local    []int32 // belongs to the task, which keeps it: see numbering
 	at       train.At
 }
 
@@ -58,15 +58,11 @@ func (t *trainer) Load(b *train.Batch[Batch], at train.At) {
 	_, per := schedule.Cut(len(t.task.steps) - 1)
 	step := at.Chunk*per + at.Step
 	d.at, d.from, d.to = at, t.task.steps[step], t.task.steps[step+1]
-	d.local = d.local[:0]
-	t.rows.Reset()
 	first, end := docs.Starts[d.from], docs.Starts[d.to]
-	for _, w := range docs.Words[first:end] {
-		d.local = append(d.local, t.rows.Add(uint32(w)))
-	}
-	d.words = t.rows.Len()
+	n := t.numbering(step)
+	d.local, d.words = n.local, len(n.distinct)
 	b.Keys = b.Keys[:0]
-	for _, w := range t.rows.All() {
+	for _, w := range n.distinct {
 		b.Keys = append(b.Keys, t.keys.word+godwit.Key(w))
 	}
 	for r := range t.task.rows {
@@ -77,6 +73,32 @@ func (t *trainer) Load(b *train.Batch[Batch], at train.At) {
 		b.Keys = append(b.Keys, t.keys.assigned+godwit.Key(r))
 		d.assigned++
 	}
+}
+
+// A numbering is the words of a step's documents as numbers of its distinct ones. A step has the same
+// documents in each epoch, so that the first who loads it leaves its numbering in the task, for all of the
+// process. It does not change.
+type numbering struct {
+	distinct []uint32
+	local    []int32
+}
+
+// numbering returns that of a step.
+func (t *trainer) numbering(step int) *numbering {
+	kept := &t.task.numberings[step]
+	if n := kept.Load(); n != nil {
+		return n
+	}
+	docs := t.task.docs
+	words := docs.Words[docs.Starts[t.task.steps[step]]:docs.Starts[t.task.steps[step+1]]]
+	n := &numbering{local: make([]int32, len(words))}
+	t.rows.Reset()
+	for i, w := range words {
+		n.local[i] = t.rows.Add(uint32(w))
+	}
+	n.distinct = slices.Clone(t.rows.All())
+	kept.Store(n) // who loads it at the same time makes an equal one
+	return n
 }
 
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
