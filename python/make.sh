@@ -39,6 +39,8 @@ need "ziglang auditwheel" ziglang,auditwheel || command -v "$(${GO:-go} env CC)"
 if [ "${GODWIT_TORCH:-}" = 1 ]; then
 	need "torch>=2.4" torch || echo "torch could not be installed into $tools"
 	need "torch_geometric pyarrow" torch_geometric,pyarrow || echo "torch_geometric and pyarrow, for examples/python, could not be installed into $tools"
+	need "onnx onnxscript onnxruntime safetensors mypy" onnx,onnxscript,onnxruntime,safetensors,mypy ||
+		echo "onnx, onnxscript, onnxruntime, safetensors and mypy, for tests of exports and types, could not be installed into $tools"
 fi
 exec 9>&-
 if [ "$what" = tools ]; then

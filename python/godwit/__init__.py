@@ -58,12 +58,13 @@ _lazy = {
 }
 __all__ = ["errors", "GodwitError", "nn", "optim", *_lazy]
 
+if not TYPE_CHECKING:  # which knows the names from above, and tells of others
 
-def __getattr__(name: str) -> Any:
-    if name in ("nn", "optim"):
-        return importlib.import_module("." + name, __name__)
-    if name in _lazy:
-        value = getattr(importlib.import_module(_lazy[name], __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name in ("nn", "optim"):
+            return importlib.import_module("." + name, __name__)
+        if name in _lazy:
+            value = getattr(importlib.import_module(_lazy[name], __name__), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

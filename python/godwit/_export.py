@@ -26,8 +26,14 @@ class SomeRows(torch.nn.Module):
         self.embedding = embedding
 
     def forward(self, input: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-        at = torch.searchsorted(self.ids, input.to(torch.int64)).clamp(max=self.ids.shape[0] - 1)
-        at = torch.where(self.ids[at] == input, at, self.ids.shape[0])  # where a row of zeros is
+        # By bisection, as ONNX has no searchsorted: at is the last position whose id is at most that of the input, or 0.
+        n = self.ids.shape[0]
+        input, at = input.to(torch.int64), torch.zeros_like(input, dtype=torch.int64)
+        for bit in reversed(range((n - 1).bit_length())):
+            next = at + (1 << bit)
+            fits = (next < n) & (self.ids[next.clamp(max=n - 1)] <= input)
+            at = torch.where(fits, next, at)
+        at = torch.where(self.ids[at] == input, at, n)  # where a row of zeros is
         result: torch.Tensor = self.embedding(at, *args, **kwargs)
         return result
 

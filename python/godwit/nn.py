@@ -11,6 +11,7 @@ optimizers and DistributedDataParallel, and :func:`parameters` has the others.
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, Iterable, Iterator, Mapping
 
 import torch
@@ -374,7 +375,7 @@ class EmbeddingBagCollection(torch.nn.Module):
 
     Of each feature, ``input[name]`` has ``values()`` (or is a tensor of one dimension) and ``offsets()``, one more than there are
     bags, and may have ``weights_or_none()``. A dict may have pairs ``(values, offsets)`` and triples with weights, with as many offsets
-    as bags. The result is a dict of matrices, by feature.
+    as bags. The result is a dict of matrices, by feature; of torchrec's ``KeyedJaggedTensor`` it is torchrec's ``KeyedTensor``.
     """
 
     def __init__(self, tables: Iterable[Any], is_weighted: bool = False, cluster: Cluster | None = None) -> None:
@@ -396,8 +397,10 @@ class EmbeddingBagCollection(torch.nn.Module):
                     raise ArgumentError(f"feature {f!r} is of two tables")
                 self._features.append((f, t.name))
 
-    def forward(self, features: Any) -> dict[str, torch.Tensor]:
-        return {f: self._pool(self.embedding_bags[t], features[f]) for f, t in self._features}
+    def forward(self, features: Any) -> Any:
+        out = {f: self._pool(self.embedding_bags[t], features[f]) for f, t in self._features}
+        keyed = getattr(sys.modules.get(type(features).__module__), "KeyedTensor", None)  # torchrec's, which is not imported here
+        return out if keyed is None else keyed(list(out), [x.shape[1] for x in out.values()], torch.cat(list(out.values()), 1))
 
     def _pool(self, bag: Any, x: Any) -> torch.Tensor:
         if isinstance(x, (tuple, list)):

@@ -46,6 +46,49 @@ def test_a_plain_model_is_exported():
     assert torch.equal(torch.export.export(plain, INPUT).module()(*INPUT), want)
 
 
+@pytest.mark.parametrize("ids", [{}, {"users": INPUT[0]}], ids=["all", "some"])
+def test_a_plain_model_is_exported_to_onnx(ids, tmp_path):
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(name, reason=f"{name} is not installed")
+    import onnxruntime
+
+    with godwit.Cluster(seed=1) as c:
+        m = Model(c)
+        plain = godwit.to_torch(m, ids=ids).eval()
+    torch.onnx.export(plain, INPUT, str(tmp_path / "m.onnx"), dynamo=True, verbose=False)
+    s = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    for users in (INPUT[0], torch.tensor([900, 900, 6])):
+        x = (users, *INPUT[1:])
+        got = s.run(None, {i.name: v.numpy() for i, v in zip(s.get_inputs(), x)})[0]
+        assert np.allclose(got, plain(*x).detach().numpy(), atol=1e-6)
+
+
+def test_rows_and_plain_models_are_saved_by_safetensors(tmp_path):
+    safetensors = pytest.importorskip("safetensors.torch", reason="safetensors is not installed")
+    with godwit.Cluster(seed=1) as c:
+        m = Model(c)
+        want = m(*INPUT).detach()
+        safetensors.save_file(m.state_dict(), str(tmp_path / "rows"))
+        plain, other = godwit.to_torch(m), godwit.to_torch(m)
+    for p in (*plain.parameters(), *other.parameters()):
+        p.data.zero_()
+    plain.load_state_dict(safetensors.load_file(str(tmp_path / "rows")))
+    assert torch.equal(plain(*INPUT), want)
+    safetensors.save_model(plain, str(tmp_path / "plain"))
+    safetensors.load_model(other, str(tmp_path / "plain"))
+    assert torch.equal(other(*INPUT), want)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 100])
+def test_some_rows_are_found_by_their_ids_and_no_others(n):
+    every = torch.randperm(300, generator=torch.Generator().manual_seed(n))
+    ids = every[:n].sort().values
+    some = godwit._export.SomeRows(ids, torch.nn.Embedding.from_pretrained(torch.cat([ids[:, None] + 1.0, torch.zeros(1, 1)])))
+    x = torch.arange(-2, 302)
+    assert torch.equal(some(x)[:, 0], torch.where(torch.isin(x, ids), x + 1.0, 0.0))
+    assert torch.equal(some(x.int()), some(x))
+
+
 def test_a_collection_without_a_cluster():
     with godwit.Cluster() as c:
         m = gnn.EmbeddingBagCollection([gnn.EmbeddingBagConfig(20, 4, "t", ["f"])], cluster=c)

@@ -3,6 +3,8 @@
 import copy
 import io
 import pickle
+import sys
+import types
 import warnings
 
 import pytest
@@ -349,6 +351,45 @@ def test_a_collection_of_bags(on):
     users[1] -= 2
     users[[2, 3]] -= 1
     assert torch.allclose(m.embedding_bags["users"].rows(torch.arange(20)), users, atol=1e-6)
+
+
+def test_a_collection_is_that_of_torchrec(on):
+    try:
+        import torchrec
+    except (ImportError, OSError) as e:  # it wants one version of torch
+        pytest.skip(f"torchrec cannot be imported: {e}")
+    tables = [torchrec.EmbeddingBagConfig(name="u", embedding_dim=4, num_embeddings=20, feature_names=["viewer", "author"])]
+    theirs = torchrec.EmbeddingBagCollection(tables=tables, is_weighted=True, device=torch.device("cpu"))
+    ours = gnn.EmbeddingBagCollection(tables, is_weighted=True, cluster=on)
+    ours.load_state_dict(theirs.state_dict())
+    opts = [goptim.SGD(godwit.parameters(ours), lr=0.5), torch.optim.SGD(theirs.parameters(), lr=0.5)]
+    x = torchrec.KeyedJaggedTensor(
+        keys=["viewer", "author"], values=torch.tensor([1, 2, 3, 1, 5]), lengths=torch.tensor([2, 0, 1, 0, 1, 1]), weights=torch.linspace(0.1, 1, 5)
+    )
+    out = [m(x) for m in (ours, theirs)]
+    assert type(out[0]) is type(out[1]) and out[0].keys() == out[1].keys() and torch.allclose(out[0].values(), out[1].values())
+    for y, opt in zip(out, opts):
+        y.values().pow(2).sum().backward()
+        opt.step()
+    a, b = ours.state_dict(), theirs.state_dict()
+    assert list(a) == list(b) and all(torch.allclose(a[k], b[k], atol=1e-6) for k in a)
+
+
+def test_the_result_is_keyed_where_the_input_is_of_a_library_that_has_keyed_tensors(on, monkeypatch):
+    class KeyedTensor:
+        def __init__(self, keys, length_per_key, values):
+            self.keys, self.lengths, self.values = keys, length_per_key, values
+
+    class KeyedJagged(dict):
+        pass
+
+    library = types.ModuleType("jagged")
+    library.KeyedTensor, KeyedJagged.__module__ = KeyedTensor, "jagged"
+    monkeypatch.setitem(sys.modules, "jagged", library)
+    m = gnn.EmbeddingBagCollection([gnn.EmbeddingBagConfig(9, 4, "t", ["a"]), gnn.EmbeddingBagConfig(9, 2, "u", ["b"])], cluster=on)
+    x = {f: (torch.tensor([1, 2, 3]), torch.tensor([0, 1])) for f in "ab"}
+    plain, keyed = m(x), m(KeyedJagged(x))
+    assert (keyed.keys, keyed.lengths) == (["a", "b"], [4, 2]) and torch.equal(keyed.values, torch.cat([plain["a"], plain["b"]], 1))
 
 
 def test_a_state_dict_is_one_of_torch(on):
