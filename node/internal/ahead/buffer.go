@@ -100,7 +100,7 @@ func (s *Step) Add(k godwit.Key, dim int, left uint64, fetch bool) {
 
 // Ready ends the adding. Values has the length of all values then.
 func (s *Step) Ready() {
-	size := 4 << bits.Len(uint(len(s.keys)))
+	size := 2 << bits.Len(uint(len(s.keys)))
 	s.slots = slices.Grow(s.slots[:0], size)[:size]
 	clear(s.slots)
 	s.shift = uint(64 - bits.TrailingZeros(uint(size)))

@@ -13,6 +13,8 @@
 // when it has asked for the key anew, or has pushed to it or set it at its owner meanwhile, and not
 // if a row of the key's shard has left this node since: the worker may have read that row.
 //
+// Steps are long from 1 ms on, and from less where keys that came for a step are elsewhere again at their next use (returns.go).
+//
 // Where values take longer to come than a step lasts, they are fetched several steps ahead (depth.go),
 // also those of keys that the steps before use ([Buffer.Own]): the row is fetched, and the worker adds to it what it has
 // pushed since it asked. That is exact, as what the worker asks of a key and pushes to it goes by the key's

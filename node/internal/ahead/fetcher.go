@@ -54,8 +54,9 @@ type Fetcher struct {
 	Config
 	asker   Asker
 	pace    pace
-	long    bool        // steps are
-	waits   bool        // the last pull did: one that does not would ask again for what has not come
+	long    bool // steps are
+	waits   bool // the last pull did: one that does not would ask again for what has not come
+	returns returns
 	near    intent.Plan // steps that are near, and whose values are to be fetched
 	values  Buffer
 	fetched atomic.Uint64
@@ -101,7 +102,7 @@ func (f *Fetcher) Advanced(waited int64) {
 	if !f.On() {
 		return
 	}
-	if p, ok := f.pace.stepped(f.Host.Now(), waited, f.Config.Long, f.long); ok {
+	if p, ok := f.pace.stepped(f.Host.Now(), waited, f.returns.long(f.Config.Long), f.long); ok {
 		f.long = p.Fetches()
 		f.Intents.Steps(p)
 	}
@@ -149,12 +150,26 @@ func (f *Fetcher) Announced(keys []godwit.Key, start, end godwit.Clock) (step, o
 	if f.Bounded {
 		step, other = f.eventual(keys)
 	}
-	if clock := f.Clock.Now(); f.long && start > clock && start <= clock+1+f.values.Depth && len(step) > 0 {
+	if len(step) == 0 {
+		return step, other
+	}
+	clock := f.Clock.Now()
+	f.judge(step, start, clock)
+	if f.long && start > clock && start <= clock+1+f.values.Depth && len(step) > 0 {
 		f.Intents.Fetched(step)
 		f.fetch(step, start, false)
 		step = nil
 	}
 	return step, other
+}
+
+// judge sees whether keys of the sample are still here that came for short steps.
+func (f *Fetcher) judge(keys []godwit.Key, at, clock godwit.Clock) {
+	f.lacking = f.returns.announced(keys, at, clock, !f.long, f.lacking[:0])
+	n := len(f.lacking)
+	f.away, f.left = slices.Grow(f.away[:0], n)[:n], slices.Grow(f.left[:0], n)[:n]
+	f.Rows.Away(f.lacking, f.away, f.left)
+	f.returns.judge(f.away)
 }
 
 // eventual parts keys into those of tables without and with bounded staleness.

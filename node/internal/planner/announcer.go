@@ -119,7 +119,7 @@ func (a *Announcer) count(keys int, ahead godwit.Clock) {
 
 // Steps is told how long the worker's steps take, by which it fetches values ahead or not.
 func (a *Announcer) Steps(p intent.Pace) {
-	a.pace.long.Store(p.Long) // it does not change
+	a.pace.long.Store(p.Long)
 	fetched := int64(0)
 	if p.Fetched {
 		fetched = 1

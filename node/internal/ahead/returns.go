@@ -1,0 +1,97 @@
+package ahead
+
+import "github.com/godwit-ps/godwit"
+
+// A returns learns whether keys that come to the node for short steps are still there when the worker announces
+// them again, from a sample of the keys. To bring a key to the node and to hold it takes several times the work of
+// a pull and a push at its owner. That pays where several uses share it. Keys that turn out to be fleeting do not come
+// any more, so that verdict stands until steps use the same keys as those before, or few. The zero value has learned nothing.
+type returns struct {
+	last []use // by hash; a key that comes later takes the place of another one
+
+	steps, keys  int // announced,
+	sampled      int // … of these keys,
+	near         int // … so many were announced for one of the steps just before, too
+	judged, gone int // so many of the sample came, were used, and were announced again later; and so many of these were elsewhere by then
+
+	fleeting bool // steps have many keys, and many of these are elsewhere again at their next use
+}
+
+// A use is for which step a sampled key was announced last.
+type use struct {
+	key    godwit.Key
+	at     godwit.Clock // 0: there was none
+	wanted bool         // the key was to come to this node
+}
+
+const (
+	sampleBits   = 6 // one key in 64 is sampled
+	useBits      = 12
+	nearSteps    = 8
+	enoughJudged = 64  // judged keys for a verdict,
+	enoughUses   = 512 // … and sampled ones for one that goes by how steps use them
+	manyKeys     = 256 // of a step: the messages of one step are not small then
+	fleetingPart = 16  // by which the length from which steps are long is divided where keys are fleeting
+)
+
+// sampled reports whether a key is of the sample, and the place of its last use.
+func sampled(k godwit.Key) (place int, is bool) {
+	h := uint64(k) * 0x9e3779b97f4a7c15
+	return int(h >> (64 - sampleBits - useBits) & (1<<useBits - 1)), h>>(64-sampleBits) == 0
+}
+
+// announced takes note of keys for a step; wanted says whether those of the sample are to come to this node. It appends to again
+// those that did so before, were used, and are announced again some steps later: they are to be judged.
+func (r *returns) announced(keys []godwit.Key, at, clock godwit.Clock, wanted bool, again []godwit.Key) []godwit.Key {
+	r.steps++
+	r.keys += len(keys)
+	for _, k := range keys {
+		i, is := sampled(k)
+		if !is {
+			continue
+		}
+		if r.last == nil {
+			r.last = make([]use, 1<<useBits)
+		}
+		r.sampled++
+		if u := &r.last[i]; u.key == k && u.at > 0 {
+			switch {
+			case at-u.at <= nearSteps:
+				r.near++
+			case u.wanted && u.at < clock:
+				again = append(again, k)
+			}
+		}
+		r.last[i] = use{k, at, wanted}
+	}
+	return again
+}
+
+// judge is told which of the keys that announced returned are elsewhere, and comes to a verdict if it has seen enough.
+func (r *returns) judge(away []bool) {
+	r.judged += len(away)
+	for _, is := range away {
+		if is {
+			r.gone++
+		}
+	}
+	once := 2*r.near < r.sampled && r.keys >= manyKeys*r.steps
+	switch {
+	case r.judged >= enoughJudged:
+		r.fleeting = once && 4*r.gone >= r.judged
+		r.judged, r.gone = 0, 0
+	case r.sampled >= enoughUses:
+		r.fleeting = r.fleeting && once
+	default:
+		return
+	}
+	r.steps, r.keys, r.sampled, r.near = 0, 0, 0, 0
+}
+
+// long returns from which length on steps are long, where it is so long for keys that stay.
+func (r *returns) long(usual int64) int64 {
+	if r.fleeting && usual != Never {
+		return usual / fleetingPart
+	}
+	return usual
+}
