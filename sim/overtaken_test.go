@@ -1,0 +1,84 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+// A worker that fetches several steps ahead sends what it asks for and pushes by keys' homes. By location hints a value that it
+// asks for could overtake a push before: here the key was at node 2, which is far away, and moved to node 3, as node 0
+// learns between the two. So what the worker reads in its next step would lack its own push.
+func TestAValueAskedForAheadDoesNotOvertakeAnEarlierPush(t *testing.T) {
+	const far = 20 * time.Millisecond
+	c := cluster(t, Config{Nodes: 5, Workers: 1, Seed: 1, Model: model(t, 4000, 2), Policy: placement.Adaptive, LongStep: -time.Hour, Depth: 2, Watch: true,
+		Network: Network{Latency: 50 * time.Microsecond, Far: func(from, to int) time.Duration {
+			switch {
+			case from == 0 && to == 2:
+				return far
+			case from == 0 && to == 4:
+				return far / 2
+			}
+			return 0
+		}}})
+	k, distant := keyAt(c, 1), keyAt(c, 4)
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		ks, v, first := []godwit.Key{k}, make([]float32, 2), make([]float32, 2)
+		for _, turn := range []struct {
+			node godwit.NodeID
+			do   func() error
+		}{
+			{2, func() error { return w.Localize(ctx, ks) }},
+			{0, func() error { return w.Pull(ctx, ks, first) }}, // the hint: node 2
+			{3, func() error { return w.Localize(ctx, ks) }},    // it is stale now
+		} {
+			if w.ID().Node == turn.node {
+				if err := turn.do(); err != nil {
+					return err
+				}
+			}
+			if err := w.Barrier(ctx); err != nil {
+				return err
+			}
+		}
+		if w.ID().Node != 0 {
+			return nil
+		}
+		pull, err := w.PullAsync(ctx, ks, make([]float32, 2))
+		if err != nil {
+			return err
+		}
+		if err := w.Pull(ctx, []godwit.Key{distant}, v); err != nil { // half the way to node 2
+			return err
+		}
+		push, err := w.PushAsync(ctx, ks, []float32{1, 2})
+		if err != nil {
+			return err
+		}
+		if err := w.Wait(ctx, pull); err != nil { // the hint is fresh
+			return err
+		}
+		fetched := c.Node(0).Stats().Fetched
+		if err := w.Intent(ks, w.Clock()+1, w.Clock()+2); err != nil {
+			return err
+		}
+		if now := c.Node(0).Stats().Fetched; now != fetched+1 {
+			return fmt.Errorf("%d keys were fetched ahead, want one", now-fetched)
+		}
+		w.Advance()
+		if err := w.Pull(ctx, ks, v); err != nil {
+			return err
+		}
+		if v[0] != first[0]+1 || v[1] != first[1]+2 {
+			return fmt.Errorf("read %v after a push of [1 2] to %v", v, first)
+		}
+		return w.Wait(ctx, push)
+	})
+	if o, _, _ := c.holdings(k); len(o) != 1 || o[0] != 3 {
+		t.Errorf("the key is at nodes %d, want node 3: the test is vacuous", o)
+	}
+}
