@@ -135,6 +135,13 @@ type Awaiter interface {
 	// then returns false and no error, the operation's buffers stay in use, and Await or
 	// Wait may be called again. A Wait whose context is over gives the operation up.
 	Await(ctx context.Context, h Handle) (over bool, err error)
+	// AwaitAhead waits for values that were asked for ahead of the worker's present step and are on their way, and
+	// reports whether they came before ctx ended. A PullAsync does not wait for them, but asks for what has not come.
+	AwaitAhead(ctx context.Context) (came bool, err error)
+	// InOrder reports whether pulls that begin now see pushes that begin now, and pushes take effect in their order, without
+	// waiting in between, unless the key comes to this node meanwhile. Which is so changes while the worker runs, at
+	// Advance.
+	InOrder() bool
 	// Unhindered reports whether a PullAsync, PushAsync or SetAsync of so many keys would
 	// return without waiting for anybody. They wait where a worker has as much under way
 	// as it may, and where a table bounds staleness or has a window.

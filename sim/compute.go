@@ -173,6 +173,21 @@ func (w *worker) SeedSample(sampler int, seed1, seed2 uint64) {
 	}
 }
 
+// Await, AwaitAhead, InOrder and Unhindered implement [godwit.Awaiter].
+func (w *worker) Await(ctx context.Context, h godwit.Handle) (bool, error) {
+	over, err := w.Worker.(godwit.Awaiter).Await(ctx, h)
+	return over, w.explain(err)
+}
+
+func (w *worker) AwaitAhead(ctx context.Context) (bool, error) {
+	came, err := w.Worker.(godwit.Awaiter).AwaitAhead(ctx)
+	return came, w.explain(err)
+}
+
+func (w *worker) InOrder() bool { return w.Worker.(godwit.Awaiter).InOrder() }
+
+func (w *worker) Unhindered(keys int) bool { return w.Worker.(godwit.Awaiter).Unhindered(keys) }
+
 // announcing is what it costs to announce keys. A node that is alone does nothing
 // for it.
 func (w *worker) announcing(keys int) int64 {

@@ -115,6 +115,10 @@ int64_t godwit_clock(int64_t worker) {
 	return forked ? refuse() : go_clock(worker);
 }
 
+int64_t godwit_in_order(int64_t worker) {
+	return forked ? refuse() : go_in_order(worker);
+}
+
 int32_t godwit_wait_sync(int64_t worker, int32_t wait_ms, uint64_t *op) {
 	return forked ? refuse() : go_wait_sync(worker, wait_ms, op);
 }

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define GODWIT_ABI 4 /* grows when a function changes */
+#define GODWIT_ABI 5 /* grows when a function changes */
 
 enum {
 	GODWIT_OK        = 0,
@@ -159,6 +159,10 @@ int32_t godwit_finish_sample(int64_t worker, int64_t sample);
 /* Raises the worker's clock by one, and returns it. godwit_clock only returns it. */
 int64_t godwit_advance(int64_t worker);
 int64_t godwit_clock(int64_t worker);
+
+/* Returns 1 if pulls and pushes that begin now take effect in their order, so that a pull sees a push that has not been
+ * waited for, unless the row comes to this node meanwhile; else 0. It changes at godwit_advance. */
+int64_t godwit_in_order(int64_t worker);
 
 /* Waits until this node's updates have reached their owners, and its replicas show what the
  * owners had. */

@@ -316,6 +316,20 @@ func go_clock(id C.int64_t) (code C.int64_t) {
 	return number(w.Clock())
 }
 
+//export go_in_order
+func go_in_order(id C.int64_t) (code C.int64_t) {
+	defer recovered(&code)
+	w, err := capi.WorkerOf(int64(id))
+	if err != nil {
+		return number(0, err)
+	}
+	in, err := w.InOrder()
+	if in {
+		return number(1, err)
+	}
+	return number(0, err)
+}
+
 //export go_wait_sync
 func go_wait_sync(id C.int64_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
 	defer recovered(&code)

@@ -133,7 +133,25 @@ func (w *Worker) Pull(i int, rows []int64, dst []float32, flags int, wait time.D
 	return w.issuePull(keys, wide, wait, func() { narrow(t, dst, wide) })
 }
 
+// issuePull begins a pull. One that is waited for takes what was fetched ahead and is still on its way, too; where that takes
+// longer, a goroutine waits for it.
 func (w *Worker) issuePull(keys []godwit.Key, dst []float32, wait time.Duration, end func()) (uint64, error) {
+	if wait != 0 && !w.alone {
+		ctx, cancel := context.WithCancel(context.Background())
+		if wait > 0 {
+			ctx, cancel = context.WithTimeout(ctx, wait)
+		}
+		came, err := w.w.AwaitAhead(ctx)
+		cancel()
+		switch {
+		case err != nil:
+			w.leave()
+			return 0, err
+		case !came:
+			w.keys, w.vals, w.wide = nil, nil, nil // the goroutine's now
+			return w.beside(pull, 0, end, func(ctx context.Context) error { return w.w.Pull(ctx, keys, dst) })
+		}
+	}
 	return w.issue(pull, keys, wait, end, func(ctx context.Context) (godwit.Handle, error) { return w.w.PullAsync(ctx, keys, dst) })
 }
 
@@ -628,6 +646,15 @@ func (w *Worker) Advance() (int64, error) {
 	}
 	defer w.leave()
 	return int64(w.w.Advance()), nil
+}
+
+// InOrder reports whether pulls that begin now see pushes that begin now, without waiting in between.
+func (w *Worker) InOrder() (bool, error) {
+	if err := w.enter(&push); err != nil {
+		return false, err
+	}
+	defer w.leave()
+	return w.w.InOrder(), nil
 }
 
 // Clock returns the worker's clock.

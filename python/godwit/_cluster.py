@@ -18,6 +18,8 @@ from . import _buffers, _checkpoint, _launch, _lib
 from ._launch import TLS
 from .errors import ArgumentError, BusyError, ClosedError
 
+LATER = 4  # pushes of a table that may be under way where accesses take effect in their order
+
 
 class Init:
     """How a table makes the first values of its rows: :func:`zero`, :func:`uniform` or :func:`normal`."""
@@ -146,6 +148,7 @@ class Handle:
     def __init__(self, worker: Worker, id: int, op: int, keep: tuple[Any, ...], result: Any) -> None:
         self._worker, self._id, self._op, self._keep, self._result = worker, id, op, keep, result
         self.table: Table | None = None  # of a push that is waited for later
+        self.in_order = False  # what the worker does after it sees it
 
     @property
     def done(self) -> bool:
@@ -194,7 +197,7 @@ class Worker:
         self.cluster, self.index = cluster, index
         self._library = cluster._library
         self._clock = 0
-        self._later: list[Handle] = []  # pushes that are waited for before the next access
+        self._later: list[Handle] = []  # pushes that are waited for later
 
     def _of(self, table: Table) -> tuple[_Group, int]:
         if not isinstance(table, Table):
@@ -218,7 +221,7 @@ class Worker:
 
     def _pull(self, table: Table, rows: Any, out: Any, once: bool, ms: int) -> Handle:
         _, id = self._of(table)
-        self._settle()
+        self._see()
         rows = _buffers.rows(rows)
         if out is None:
             out = _buffers.like(rows, table.dim)
@@ -236,7 +239,7 @@ class Worker:
     def _lookup(self, table: Table, rows: Any, where: Any) -> Any:
         """Reads distinct rows, and returns for each place the one that is there: of what _buffers.unique has returned, tensors."""
         _, id = self._of(table)
-        self._settle()
+        self._see()
         out, op = _buffers.like(where, table.dim), ctypes.c_uint64()
         code = self._library.lookup(
             id, table._index, rows.data_ptr(), rows.numel(), where.data_ptr(), where.numel(), out.data_ptr(), out.numel(), _lib.SLICE_MS, ctypes.addressof(op)
@@ -269,11 +272,14 @@ class Worker:
         return self._push(table, rows, values, rate, 1.0, sum, finite, 0)
 
     def _push_later(self, table: Table, rows: Any, values: Any, rate: float, scale: float, sum: bool) -> None:
-        """Pushes what is finite, multiplied by a scale, and the sums of equal rows if they may be. It is waited for before the worker's next access, so that this sees it.
+        """Pushes what is finite, multiplied by a scale, and the sums of equal rows if they may be. The worker's next access sees it.
 
-        So an optimizer's step waits for no message, and pushes to several tables are under way at a time.
+        So an optimizer's step waits for no message, and pushes to several tables are under way at a time. The next access waits for them, unless accesses
+        take effect in their order: then a push is waited for when its table has LATER newer ones.
         """
-        if any(h.table is table for h in self._later):
+        _, id = self._of(table)
+        in_order = self._in_order(id)
+        if not in_order and any(h.table is table for h in self._later):
             self._settle()
         try:
             handle = self._push(table, rows, values, rate, scale, sum, True, 0)
@@ -283,17 +289,27 @@ class Worker:
             self._settle()
             handle = self._push(table, rows, values, rate, scale, sum, True, 0)
         if not handle.done:
-            handle.table = table
+            handle.table, handle.in_order = table, in_order
             self._later.append(handle)
+            while len([h for h in self._later if h.table is table]) > LATER:
+                self._settle(len(self._later) - 1)
 
-    def _settle(self) -> None:
-        """Waits for what was pushed to be waited for later."""
-        while self._later:
+    def _in_order(self, id: int) -> bool:
+        return self._library.check(self._library.in_order(id)) == 1
+
+    def _settle(self, but: int = 0) -> None:
+        """Waits for what was pushed to be waited for later, but for so many of the last pushes."""
+        while len(self._later) > but:
             try:
                 self._later[0].wait()
             finally:
                 if self._later[0].done:
                     self._later.pop(0)
+
+    def _see(self) -> None:
+        """Waits for what was pushed before, unless what follows sees it all the same."""
+        if not all(h.in_order and self._in_order(h._id) for h in self._later):
+            self._settle()
 
     def _push(self, table: Table, rows: Any, values: Any, rate: float, scale: float, sum: bool, finite: bool, ms: int) -> Handle:
         _, id = self._of(table)

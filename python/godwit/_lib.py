@@ -15,7 +15,7 @@ ONCE = 1
 VALUES, STATE = 1, 2
 SLICE_MS = 50  # of a wait: for so long an interrupt may go unnoticed
 
-_ABI = 4
+_ABI = 5
 _ERRORS = {
     -1: errors.ArgumentError,
     -2: errors.RowError,
@@ -51,6 +51,7 @@ _FUNCTIONS = {
     "intent": (_i32, [_i64, _i32, _at, _size, _i64, _i64]),
     "advance": (_i64, [_i64]),
     "clock": (_i64, [_i64]),
+    "in_order": (_i64, [_i64]),
     "wait_sync": (_i32, [_i64, _i32, _at]),
     "barrier": (_i32, [_i64, _i32, _at]),
     "wait": (_i32, [_i64, _u64, _i32]),

@@ -174,6 +174,29 @@ def test_a_step_waits_for_nobody_and_the_next_access_sees_it():
         assert c.worker._later == []
 
 
+def test_steps_in_order_leave_some_pushes_under_way(monkeypatch):
+    ordered = True
+    monkeypatch.setattr(godwit.Worker, "_in_order", lambda worker, id: ordered)
+    with godwit.Cluster(seed=1, nodes=3, policy="static") as c:  # rows stay, so that accesses are in order
+        ours = [gnn.Embedding.from_pretrained(values(), freeze=False, cluster=c) for _ in range(2)]
+        opt = goptim.SGD([m.weight for m in ours], lr=1.0)
+        ids, most = torch.arange(ROWS), 0
+        for step in range(1, 30):
+            opt.zero_grad()
+            seen = [m(ids) for m in ours]
+            for x in seen:
+                assert torch.allclose(x, values() - (step - 1), atol=1e-4)
+            sum(x.sum() for x in seen).backward()
+            opt.step()
+            of = [h.table.name for h in c.worker._later]
+            most = max([most, *(of.count(name) for name in of)])
+            assert all(of.count(name) <= godwit._cluster.LATER for name in of)
+        assert most > 1  # else a step waited for the one before
+        ordered = False
+        assert torch.allclose(ours[0].rows(ids), values() - 29, atol=1e-4)
+        assert c.worker._later == []
+
+
 def test_gradients_that_are_not_finite_are_not_pushed_and_counted(on):
     ours, _ = both(on)
     opt = goptim.SGD(ours, lr=0.1)

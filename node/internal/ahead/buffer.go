@@ -40,6 +40,7 @@ type Step struct {
 	took  int64 // how long they took to come, at the most; 0: the worker has not come to use them
 	late  bool  // it waited for them
 	now   bool  // they were asked for when the step had begun, with operations of the worker under way or not
+	firm  bool  // … that take effect before
 }
 
 // An item is a key of a step.
@@ -77,7 +78,7 @@ func (b *Buffer) next(at godwit.Clock) *Step {
 		s = new(Step)
 	}
 	b.last++
-	s.At, s.Handle, s.seq, s.whole, s.took, s.late, s.now = at, 0, b.last, false, 0, false, false
+	s.At, s.Handle, s.seq, s.whole, s.took, s.late, s.now, s.firm = at, 0, b.last, false, 0, false, false, false
 	s.Asked, s.Values, s.keys, s.items = s.Asked[:0], s.Values[:0], s.keys[:0], s.items[:0]
 	return s
 }
@@ -249,10 +250,11 @@ func (b *Buffer) Lacking(at godwit.Clock, keys []godwit.Key) []godwit.Key {
 	return keys
 }
 
-// Overtaken has no value used any more that was asked for when its step had begun.
+// Overtaken has no value used any more that was asked for when its step had begun, and may be of before an operation that was
+// under way then.
 func (b *Buffer) Overtaken() {
 	for _, s := range b.steps {
-		if s.now {
+		if s.now && !s.firm {
 			for i := range s.items {
 				s.items[i].gone = true
 			}
@@ -319,6 +321,9 @@ func (b *Buffer) UnderWay(complete func(godwit.Handle) bool) func(godwit.Key) bo
 	}
 	return func(k godwit.Key) bool { return len(b.busy) > 0 && b.busy[k] }
 }
+
+// InOrder reports whether all that UnderWay found to be under way takes effect before what is asked for now.
+func (b *Buffer) InOrder() bool { return b.Own && len(b.busy) == 0 }
 
 // Used reports whether a step before a clock uses a key.
 func (b *Buffer) UsedBefore(k godwit.Key, at godwit.Clock) bool {

@@ -178,7 +178,7 @@ func TestTheDepthFollowsStepsThatAreLateInARow(t *testing.T) {
 			s := b.Begin(1, false)
 			s.asked = 1000
 			s.Came(late, 1000+trip)
-			b.Stepped(length)
+			b.Stepped(length, 0)
 			b.Over(2, func(*Step) {})
 		}
 	}
@@ -209,28 +209,91 @@ func TestTheDepthFollowsStepsThatAreLateInARow(t *testing.T) {
 	use(lateSteps, true, 1000*length)
 	want("they take for ever", true, maxDepth)
 	for range 2 * lateSteps {
-		b.Stepped(length) // what the worker does not use
+		b.Stepped(length, 0) // what the worker does not use
 	}
 	s := b.Begin(1, false)
 	s.now = true
 	for range lateSteps {
 		s.Came(true, 1<<40)
-		b.Stepped(length)
+		b.Stepped(length, 0)
 	}
 	want("what a step lacks is late", true, maxDepth)
 	b = Buffer{}
 	for range 4 {
 		use(lateSteps, true, 100)
-		b.Stepped(0)
+		b.Stepped(0, 0)
 	}
 	b = Buffer{}
 	for range lateSteps {
 		s := b.Begin(1, false)
 		s.Came(true, s.asked+1000)
-		b.Stepped(0)
+		b.Stepped(0, 0)
 		b.Over(2, func(*Step) {})
 	}
 	want("the length of steps is not known", false, 0)
+}
+
+// A worker fetches also what the steps before use when it waited for a good part of many steps in a row.
+func TestAWorkerThatWaitsLongAddsItsPushes(t *testing.T) {
+	const length = 1000
+	var b Buffer
+	step := func(n int, waited, length int64, used bool) {
+		for range n {
+			s := b.Begin(1, false)
+			if used {
+				s.Came(false, s.asked+1)
+			}
+			b.Stepped(length, waited)
+			b.Over(2, func(*Step) {})
+		}
+	}
+	want := func(what string, own bool) {
+		t.Helper()
+		if b.Own != own || b.Depth != 0 {
+			t.Errorf("%s: the worker adds its pushes: %v, want %v (depth %d)", what, b.Own, own, b.Depth)
+		}
+		b = Buffer{}
+	}
+	step(lateSteps-1, length/longWait, length, true)
+	step(1, length/longWait-1, length, true)
+	step(lateSteps-1, length/longWait, length, true)
+	want("a short wait came between", false)
+	step(4*lateSteps, length, length, false)
+	want("nothing of what was fetched was used", false)
+	step(4*lateSteps, length, 0, true)
+	want("the length of steps is not known", false)
+	step(lateSteps, length/longWait, length, true)
+	want("all steps waited", true)
+	step(lateSteps, length/longWait, length, true)
+	step(2*lateSteps, 0, length, true)
+	want("it waits no more, as it adds its pushes", true)
+}
+
+// What was asked for when a step began is not used after the worker has waited, unless nothing was under way that might come
+// after it.
+func TestOnlyValuesInOrderAreNotOvertaken(t *testing.T) {
+	for _, firm := range []bool{false, true} {
+		b := Buffer{}
+		s := b.Begin(1, false)
+		s.Add(1, 1, 0, true)
+		s.Ready()
+		s.now, s.firm = true, firm
+		b.Overtaken()
+		if gone := s.items[0].gone; gone == firm {
+			t.Errorf("a value asked for in order (%v) is gone: %v", firm, gone)
+		}
+	}
+	b := Buffer{Own: true}
+	if !b.InOrder() {
+		t.Error("nothing is under way, and accesses of a worker that adds its pushes are not in order")
+	}
+	b.busy = map[godwit.Key]bool{1: true}
+	if b.InOrder() {
+		t.Error("a key is under way that may be overtaken, and accesses are in order")
+	}
+	if b = (Buffer{}); b.InOrder() {
+		t.Error("requests follow hints, and are in order")
+	}
 }
 
 // A worker that pushes to a key adds that to the row that it had asked for before, and not to one that it asks for later.

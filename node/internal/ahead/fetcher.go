@@ -21,8 +21,9 @@ type Asker interface {
 	// AskAhead begins a pull of keys into values, and does not wait.
 	// If whole is set, values are rows. It reports whether all keys were sent for; others wait until they come to this node.
 	AskAhead(keys []godwit.Key, values []float32, whole bool) (h godwit.Handle, sent bool, err error)
-	// Arrived waits for such a pull.
-	Arrived(ctx context.Context, h godwit.Handle) error
+	// Arrived waits for such a pull, and reports whether it is over. If ctx ends before, it is given up, with an error, unless
+	// it is to be kept.
+	Arrived(ctx context.Context, h godwit.Handle, keep bool) (over bool, err error)
 	// Forsake gives one up: when it returns, its values are not written any more.
 	Forsake(h godwit.Handle)
 }
@@ -54,9 +55,11 @@ type Fetcher struct {
 	Config
 	asker   Asker
 	pace    pace
-	long    bool // steps are
-	waits   bool // the last pull did: one that does not would ask again for what has not come
+	long    bool         // steps are
+	awaits  godwit.Clock // Await was called last
+	waits   bool         // the last pull did: one that does not would ask again for what has not come
 	returns returns
+	waited  int64       // nanoseconds that the worker has waited for values in its step
 	near    intent.Plan // steps that are near, and whose values are to be fetched
 	values  Buffer
 	fetched atomic.Uint64
@@ -107,7 +110,8 @@ func (f *Fetcher) Advanced(waited int64) {
 		f.Intents.Steps(p)
 	}
 	clock := f.Clock.Now()
-	f.values.Stepped(f.pace.length)
+	f.values.Stepped(f.pace.length, f.waited)
+	f.waited = 0
 	f.values.Over(clock, f.over)
 	for _, s := range f.Intents.TakeDue() {
 		f.near.Add(s.Keys, s.At, s.At+1)
@@ -128,6 +132,38 @@ func (f *Fetcher) Advanced(waited int64) {
 		}
 		return false
 	})
+}
+
+// WaitedForValues is told that the worker waited for values since a time.
+func (f *Fetcher) WaitedForValues(since int64) {
+	if f.On() {
+		f.waited += f.Host.Now() - since
+	}
+}
+
+// Await waits for what is on its way for the present step, and returns whether it has come before ctx ended.
+func (f *Fetcher) Await(ctx context.Context) (came bool, err error) {
+	if !f.On() {
+		return true, nil
+	}
+	clock := f.Clock.Now()
+	f.awaits = clock
+	for _, s := range f.values.steps {
+		if s.At > clock || s.Handle == 0 {
+			continue
+		}
+		late := !f.complete(s.Handle)
+		if came, err = f.asker.Arrived(ctx, s.Handle, true); !came {
+			return false, nil
+		}
+		s.Handle = 0
+		s.Came(late, f.Host.Now())
+		if err != nil {
+			s.Fail()
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 // Waited is told that the program has waited for an operation of its own. What was asked for when a step began may be of before
@@ -251,7 +287,7 @@ const (
 
 // ask has a step that begins asked for.
 func (f *Fetcher) ask(s *Step, keys []godwit.Key, now bool) {
-	s.now = now
+	s.now, s.firm = now, f.values.InOrder()
 	t := f.Rows.First()
 	for i, k := range keys {
 		if how := f.how[i]; how == here || s.whole != (how == row) {
@@ -340,7 +376,7 @@ type Took struct {
 // the same memory.
 func (f *Fetcher) Take(ctx context.Context, keys []godwit.Key, buf []float32, miss []int, wait bool) (left []int, took Took, err error) {
 	clock := f.Clock.Now()
-	f.waits = wait
+	f.waits = wait || f.awaits == clock
 	left = miss[:0]
 	var u user
 	late := uint64(0)
@@ -410,7 +446,7 @@ func (f *Fetcher) arrived(ctx context.Context, s *Step, wait bool) (late uint64,
 	h := s.Handle
 	s.Handle = 0
 	defer func() { s.Came(!here, f.Host.Now()) }()
-	if err = f.asker.Arrived(ctx, h); err != nil {
+	if _, err = f.asker.Arrived(ctx, h, false); err != nil {
 		s.Fail()
 	}
 	return late, err

@@ -51,6 +51,13 @@ func (o *Op) Span() Span {
 	return o.span
 }
 
+// Reads reports whether the operation is to bring values.
+func (o *Op) Reads() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.dst != nil
+}
+
 // Lend has the operation give a token back when it completes after it was given up.
 func (o *Op) Lend(token chan<- struct{}) {
 	o.mu.Lock()

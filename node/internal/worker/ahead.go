@@ -33,7 +33,12 @@ func (w *Worker) AskAhead(keys []godwit.Key, values []float32, whole bool) (h go
 	return h, w.req.asks.Waits == 0, err
 }
 
-func (w *Worker) Arrived(ctx context.Context, h godwit.Handle) error { return w.wait(ctx, h) }
+func (w *Worker) Arrived(ctx context.Context, h godwit.Handle, keep bool) (over bool, err error) {
+	if keep {
+		return w.lookAfter(ctx, h)
+	}
+	return true, w.wait(ctx, h)
+}
 
 func (w *Worker) Forsake(h godwit.Handle) {
 	if o, _ := w.ops.Get(h); o != nil && !w.abandon(o) {

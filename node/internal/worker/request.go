@@ -257,6 +257,11 @@ func (w *Worker) Await(ctx context.Context, h godwit.Handle) (over bool, err err
 	w.enter()
 	defer w.leave()
 	defer w.fetcher.Waited()
+	return w.lookAfter(ctx, h)
+}
+
+// lookAfter waits for an operation, and reports whether it is over. It is not given up.
+func (w *Worker) lookAfter(ctx context.Context, h godwit.Handle) (over bool, err error) {
 	o, err := w.under(h)
 	if o == nil {
 		return true, err
@@ -269,6 +274,16 @@ func (w *Worker) Await(ctx context.Context, h godwit.Handle) (over bool, err err
 	}
 	return true, w.giveUp(ctx, o, err)
 }
+
+// AwaitAhead is godwit.Awaiter's.
+func (w *Worker) AwaitAhead(ctx context.Context) (came bool, err error) {
+	w.enter()
+	defer w.leave()
+	return w.fetcher.Await(ctx)
+}
+
+// InOrder is godwit.Awaiter's.
+func (w *Worker) InOrder() bool { return w.g.Links.Alone() || w.fetcher.Direct() }
 
 // Unhindered is godwit.Awaiter's.
 func (w *Worker) Unhindered(keys int) bool {
@@ -350,7 +365,6 @@ func (w *Worker) giveUp(ctx context.Context, o *operation.Op, cause error) error
 		return nil
 	}
 	s := o.Span()
-	e := &godwit.OpError{Op: o.What, Worker: w.id, First: s.First, Last: s.Last, Keys: s.Keys, Err: w.g.Host.Late(ctx, cause)}
-	e.Peer = w.g.blame(e.First) // takes a shard's lock, which goes before the operation's
-	return e
+	peer := w.g.blame(s.First) // takes a shard's lock, which goes before the operation's
+	return &godwit.OpError{Op: o.What, Worker: w.id, Peer: peer, First: s.First, Last: s.Last, Keys: s.Keys, Err: w.g.Host.Late(ctx, cause)}
 }

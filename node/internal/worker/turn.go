@@ -16,8 +16,6 @@ import (
 // on another processor if one is free, which takes a good part of the time that
 // the answer takes. Who waits for what it asked for earlier leaves it to the
 // reader, who is at work by then.
-//
-// And it is what a worker does that does not wait: between steps it makes room for others.
 
 // inPlace is for how long a worker reads at a time. An answer that takes longer
 // can as well be waited for in the ordinary way, in which the end of the call's
@@ -26,7 +24,11 @@ const inPlace = time.Millisecond
 
 // await sends what is left to send, and waits for an operation. It returns what pause does.
 func (w *Worker) await(ctx context.Context, o *operation.Op) int {
-	defer w.waitedSince(w.g.Host.Now(), watch.ForAnswers)
+	began := w.g.Host.Now()
+	defer w.waitedSince(began, watch.ForAnswers)
+	if o.Reads() {
+		defer w.fetcher.WaitedForValues(began)
+	}
 	defer w.marks.Wait(watch.ForAnswers.Region()).End()
 	if c := w.readable(o); c != nil && w.out.Any() && ctx.Err() == nil {
 		o.Read(c)
@@ -50,29 +52,3 @@ func (w *Worker) readable(o *operation.Op) transport.InlineReader {
 	}
 	return nil
 }
-
-// giveWay takes what has arrived, and lets goroutines run that are ready, where the workers
-// keep all processors busy: a worker that never waits keeps the others from its processor
-// until it is preempted, after 10 ms, and nobody looks at the network meanwhile. It is called
-// between steps, and does something so seldom that it takes little of the worker's time,
-// however many peers there are.
-func (w *Worker) giveWay() {
-	now := w.g.Host.Now()
-	if now < w.gives || w.g.Links.Alone() {
-		return
-	}
-	w.gives = now + int64(w.g.Links.Nodes()-1)*int64(givesEvery)
-	if !w.g.Host.Crowded(len(w.g.workers)) {
-		return
-	}
-	for _, l := range w.g.Links.All {
-		if c := l.Shared(); c != nil {
-			c.Poll()
-		}
-	}
-	w.g.Host.Yield()
-}
-
-// givesEvery is how often a worker looks at the network, for each peer. A look that finds
-// nothing takes about half a microsecond.
-const givesEvery = 50 * time.Microsecond

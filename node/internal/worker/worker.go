@@ -41,7 +41,7 @@ type Worker struct {
 	fetcher ahead.Fetcher     // of values of what it announced for its next steps, and is elsewhere
 	samples samplers.Samplers
 	req     request
-	gives   int64 // when it makes room for others again
+	turn    link.Turn // between steps
 	count   counters
 	teacher *shards.Teacher // is told of accesses that nobody announced; nil: the policy learns nothing from them
 	party   cut.Party       // as cuts see the worker
@@ -370,7 +370,7 @@ func (w *Worker) Advance() godwit.Clock {
 	w.fetcher.Advanced(w.count.waiting.Load())
 	w.tally.Advanced(c, false)
 	w.marks.Step()
-	w.giveWay()
+	w.turn.Give(w.g.Links, len(w.g.workers))
 	return c
 }
 
