@@ -47,7 +47,7 @@ func (p *part) close(ctx context.Context) error {
 		p.attendant = nil
 		err = a.Close(ctx)
 	}
-	stopped := p.record.stop()
+	stopped := p.record.stop(p.session.Err() == nil)
 	if p.node != nil {
 		err = errors.Join(p.node.Close(ctx), err)
 	}

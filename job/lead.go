@@ -77,6 +77,7 @@ func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 	}
 	// Nodes of other machines do not see the folder, nor that of a run that is gone on with.
 	l.Spec.Relayed = len(l.Command) == 0 && (l.Spec.Temporary || l.Spec.Relayed)
+	l.Spec.Traced = l.traced()
 	loaded, err := l.Spec.load(&l.NodeConfig)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (r *Resul
 	if err := spec.saveBeside(&cfg); err != nil {
 		return nil, err
 	}
+	spec.Traced = "" // all nodes see the folder
 	t, err := spec.load(&cfg)
 	if err != nil {
 		return nil, err

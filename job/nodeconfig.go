@@ -50,7 +50,7 @@ type NodeConfig struct {
 	Tick time.Duration
 	// Trace is the folder to which the node writes what becomes of keys (package
 	// telemetry/trace) and what it does (package telemetry/record), in a folder of the run's name;
-	// empty: none. TraceKeys says which keys, as trace.ParseKeys reads it.
+	// empty: none. TraceKeys says which keys, as trace.ParseKeys reads it. That of the leader gets the same of nodes that do not see it ([Spec].Traced).
 	Trace, TraceKeys string
 	// Flight keeps what the process did in its last seconds, and writes it down when a wait exceeds its
 	// bound (package telemetry/flight): beside the trace, or to godwit-flight-RUN of the folder for temporary

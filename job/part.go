@@ -224,7 +224,7 @@ func (p *part) work(ctx context.Context) error {
 		Ask: func(question []byte, deliver func([]byte)) func(context.Context) error {
 			return p.node.Ask(0, question, deliver)
 		},
-		Serve: p.node.Serve,
+		Serve: p.serve,
 	}
 	if err := p.cut(ctx); err != nil {
 		return err
@@ -233,6 +233,9 @@ func (p *part) work(ctx context.Context) error {
 		return err
 	}
 	if err := p.introduce(ctx); err != nil {
+		return err
+	}
+	if err := p.sendRecord(ctx); err != nil {
 		return err
 	}
 	p.ready()
@@ -341,7 +344,7 @@ func (p *part) introduce(ctx context.Context) error {
 	unit, _ := p.task.Unit()
 	start := Start{
 		Self: p.session.Self(), Data: p.task.Summary(), Unit: unit,
-		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Warnings(), p.cfg.diskWarnings(p.spec, p.task), choiceWarnings(p.spec, p.task), p.lacking),
+		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Warnings(), p.cfg.diskWarnings(p.spec, p.task), p.lacking),
 	}
 	if start.Spec, err = p.spec.Encode(); err != nil {
 		return err
@@ -356,14 +359,6 @@ func (p *part) introduce(ctx context.Context) error {
 	}
 	p.emit(Event{Start: &start})
 	return nil
-}
-
-// choiceWarnings warns if the run is to end, and its model is chosen, by what it is tested on.
-func choiceWarnings(s *Spec, t task.Task) []string {
-	if u, ok := t.(task.Unvalidated); !ok || !u.Unvalidated() || s.Options.Patience == 0 {
-		return nil
-	}
-	return []string{"--patience chooses the model by the test data, as there are no data to validate on: the test figures are better than new data would show"}
 }
 
 // decodePeer reads what a member says of itself.
@@ -525,6 +520,7 @@ func sumOf(all [][]byte) (sum node.Stats, err error) {
 
 // finish evaluates the trained model and exports it, unless there is a checkpoint of a better one.
 func (p *part) finish(ctx context.Context, rep *train.Report) error {
+	p.collect()
 	if err := p.findBest(ctx, rep); err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package job
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -16,27 +18,48 @@ import (
 // A nil recorder writes nothing.
 type recorder struct {
 	*recording.Node
-	diary *record.Diary // nil at nodes that do not lead
+	diary     *record.Diary        // nil at nodes that do not lead
+	collector *recording.Collector // of other nodes' records; nil: there is none
+	temp      string               // a folder that is removed at the end; empty: none
 }
 
 // beginTrace begins the record of the node, if there is to be one.
 func (p *part) beginTrace(m *godwit.Model) (err error) {
-	if p.cfg.Trace == "" {
+	if p.cfg.Trace == "" && p.spec.Traced == "" {
 		return nil
 	}
 	h := record.Header{Run: p.run, Policy: p.spec.Policy, Node: p.session.Self(), Nodes: len(p.session.Members()), Workers: p.cfg.workers(p.spec)}
-	r := &recorder{}
-	if r.Node, err = recording.Begin(recording.Config{Dir: filepath.Join(p.cfg.Trace, p.run), Header: h, Model: m, Keys: p.cfg.TraceKeys}); err != nil {
-		return err
+	r, dir, keys := &recorder{}, p.cfg.Trace, p.cfg.TraceKeys
+	if dir == "" {
+		if err := r.temporary(); err != nil { // the run does as well without being watched
+			p.emit(Event{Warning: fmt.Sprintf("what this node does is not shown: %v", err)})
+			return nil
+		}
+		dir, keys = r.temp, p.spec.Traced
+	}
+	if r.Node, err = recording.Begin(recording.Config{Dir: filepath.Join(dir, p.run), Header: h, Model: m, Keys: keys, Send: p.spec.Traced != "" && !p.cfg.leads, Temporary: r.temp != ""}); err != nil {
+		return errors.Join(err, r.remove())
 	}
 	p.record = r
-	if p.cfg.leads {
-		if err := p.writeNames(r); err != nil {
-			return err
-		}
-		r.diary, err = record.NewDiary(r.Dir, p.run, p.spec.Policy)
+	if !p.cfg.leads {
+		return nil
 	}
+	if err := p.writeNames(r); err != nil {
+		return err
+	}
+	if p.spec.Traced != "" {
+		r.collector = recording.NewCollector(r.Dir, r.Header())
+	}
+	r.diary, err = record.NewDiary(r.Dir, p.run, p.spec.Policy)
 	return err
+}
+
+// remove removes the folder, if it is temporary.
+func (r *recorder) remove() error {
+	if r.temp == "" {
+		return nil
+	}
+	return os.RemoveAll(r.temp)
 }
 
 // writeNames writes what the rows of tables are called, where the task knows it.
@@ -71,12 +94,12 @@ func (r *recorder) traceOf() *trace.Writer {
 	return r.Trace()
 }
 
-// stop takes the last sample, before the node ends.
-func (r *recorder) stop() error {
+// stop takes the last sample, before the node ends, and, if the run goes well, sends what was not sent.
+func (r *recorder) stop(well bool) error {
 	if r == nil {
 		return nil
 	}
-	return r.Stop()
+	return errors.Join(r.Stop(), r.Sent(well))
 }
 
 // note writes an event of the run.
@@ -140,7 +163,7 @@ func (p *part) endDiary(err error) {
 
 // endRecord ends the record but for the run's events.
 func (p *part) endRecord(stopped error) {
-	if err := errors.Join(stopped, p.record.Close()); err != nil {
+	if err := errors.Join(stopped, p.record.collector.Close(), p.record.Close(), p.record.remove()); err != nil {
 		p.emit(Event{Warning: err.Error()})
 	}
 }

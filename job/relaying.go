@@ -81,12 +81,12 @@ func (p *part) relays() bool { return p.relay != nil && p.spec.Relayed }
 
 // serve has the hub answer its questions, and training the others; nil: there are none.
 func (r *relaying) serve(training func(node int, question []byte) []byte) {
-	r.node.Serve(func(from int, q []byte) []byte {
+	if training == nil {
+		training = noTraining
+	}
+	r.part.serve(func(from int, q []byte) []byte {
 		if relay.IsQuestion(q) {
 			return r.hub.Answer(from, q)
-		}
-		if training == nil {
-			return []byte(`{"err":"training has ended, or has not begun"}`)
 		}
 		return training(from, q)
 	})

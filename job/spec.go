@@ -61,6 +61,9 @@ type Spec struct {
 	// Relayed says that nodes other than the leader do not see the checkpoints: they send it their rows, and get those of the checkpoint that
 	// the run goes on from. [Lead] sets it where the checkpoints are beside the export and nodes come from other machines.
 	Relayed bool `json:"relayed,omitempty"`
+	// Traced says which keys the nodes trace for the leader, as trace.ParseKeys reads it: a node whose folder ([NodeConfig].Trace) the leader does not see, or that
+	// has none, sends the leader what it does. Empty: no node does. [Lead] sets it where the leader traces.
+	Traced string `json:"traced,omitempty"`
 	// Resume is the place of a checkpoint ([checkpoint.OpenPlace]) that the run goes on from; empty: none. It must be of
 	// the same task, settings, seed and data ([Resumed]).
 	Resume string `json:"resume,omitempty"`

@@ -1,5 +1,8 @@
 // Package recording writes what a node does to the folder of its run, from where package
 // telemetry/record and package telemetry/trace read it: a sample a second, and the life of keys.
+//
+// Where the node that leads the run does not see that folder, a [Sender] has the same written there by a [Collector], over the connections
+// between nodes: the node asks, and the leader answers at once, as questions between nodes are ([node.Node.Serve]).
 package recording
 
 import (
@@ -20,6 +23,10 @@ type Config struct {
 	Header record.Header // of the node; Host, PID and Start are filled in
 	Model  *godwit.Model // whose keys are traced,
 	Keys   string        // … as trace.ParseKeys reads it
+	// Send has the record sent to the node that leads, by Node.Send.
+	Send bool
+	// Temporary says that segments of the trace may be removed when they were sent.
+	Temporary bool
 }
 
 // A Node is the record of a node. Calls are made one after the other. A nil Node writes nothing.
@@ -36,6 +43,7 @@ type Node struct {
 	taken   int          // … and how many samples were since
 	ending  atomic.Bool  // the next sample is the last
 	ended   bool
+	sender  *Sender // nil: nothing is sent
 }
 
 // censusEvery is for how many samples a census stands: it looks at all traced keys.
@@ -58,7 +66,29 @@ func Begin(c Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Send {
+		r.sender = newSender(r.Dir, r.header, c.Temporary)
+	}
 	return r, nil
+}
+
+// Header returns what the record says of the node.
+func (r *Node) Header() record.Header { return r.header }
+
+// Send begins to send the record, of a node that takes samples, to the one that leads, if that was wanted when the record began.
+func (r *Node) Send(ask Ask) {
+	if r != nil && r.sender != nil {
+		r.sender.start(ask, r.of.Done())
+	}
+}
+
+// Sent ends the sending, after Stop, while the node still has its connections. It sends what is left, if rest is set, takes 4 s at the most, and says what was not sent.
+func (r *Node) Sent(rest bool) error {
+	if r == nil || r.sender == nil {
+		return nil
+	}
+	r.trace.Flush()
+	return r.sender.end(rest)
 }
 
 // Trace returns what the node's keys are traced by.
@@ -97,6 +127,9 @@ func (r *Node) take() record.Sample {
 		s.Tables = append(s.Tables, record.Table{Name: r.Tables[i].Name, Use: u})
 	}
 	s.Hot, s.Half, s.Most = r.census.Hot, r.census.Half, r.census.Most
+	if r.sender != nil {
+		r.sender.sample(s)
+	}
 	return s
 }
 

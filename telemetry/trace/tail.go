@@ -61,9 +61,10 @@ func (t *Tail) Close() error {
 	return nil
 }
 
-func segmentName(n int) string { return fmt.Sprintf("%06d.trace", n) }
+// SegmentName returns the name of a segment's file in the folder of its node.
+func SegmentName(n int) string { return fmt.Sprintf("%06d.trace", n) }
 
-func (t *Tail) path(segment int) string { return filepath.Join(t.dir, segmentName(segment)) }
+func (t *Tail) path(segment int) string { return filepath.Join(t.dir, SegmentName(segment)) }
 
 func (t *Tail) exists(segment int) bool {
 	_, err := os.Stat(t.path(segment))

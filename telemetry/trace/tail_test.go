@@ -19,7 +19,7 @@ func TestATailReadsWhatIsAddedByteByByte(t *testing.T) {
 		want = append(want, k)
 	}
 	closed(t, w)
-	b, err := os.ReadFile(filepath.Join(NodeDir(from, 1), segmentName(1)))
+	b, err := os.ReadFile(filepath.Join(NodeDir(from, 1), SegmentName(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestATailReadsWhatIsAddedByteByByte(t *testing.T) {
 	if err := os.Mkdir(NodeDir(to, 1), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Create(filepath.Join(NodeDir(to, 1), segmentName(1)))
+	f, err := os.Create(filepath.Join(NodeDir(to, 1), SegmentName(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
