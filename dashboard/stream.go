@@ -69,7 +69,7 @@ func (s *Server) state(r *http.Request) object {
 		return object{"runs": len(found), "waiting": err.Error()}
 	}
 	x := ix.State()
-	return object{"run": run.name, "to": seconds(x.To), "keys": x.Keys, "events": x.Events, "lost": x.Lost, "live": run.growing(), "progress": x.Progress, "done": x.Done, "runs": len(found), "samples": run.told()}
+	return object{"run": run.name, "to": seconds(x.To), "keys": x.Keys, "events": x.Events, "lost": x.Lost, "thinned": x.Thinned, "live": run.growing(), "progress": x.Progress, "done": x.Done, "runs": len(found), "samples": run.told()}
 }
 
 // told returns how much the run's nodes have told of themselves: a number that grows.

@@ -150,6 +150,37 @@ func TestTooSmallADiskIsWarnedOf(t *testing.T) {
 	}
 }
 
+// A run that is to end by --patience is told that it is judged by what it is tested on, if so.
+func TestAModelThatIsChosenByItsTestIsWarnedOf(t *testing.T) {
+	for _, x := range []struct {
+		name        string
+		valid, test bool
+		patience    int
+		want        bool
+	}{{"no data to validate on", false, true, 3, true}, {"data for both", true, true, 3, false}, {"no data for either", false, false, 3, false}, {"no patience", false, true, 0, false}} {
+		g := &triples.Graph{Entities: []string{"a", "b"}, Relations: []string{"r"}, Train: []triples.Triple{{S: 0, R: 0, O: 1}, {S: 1, R: 0, O: 0}}}
+		if x.valid {
+			g.Valid = g.Train[:1]
+		}
+		if x.test {
+			g.Test = g.Train[1:]
+		}
+		dir := t.TempDir()
+		if err := g.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		s := task.DefaultKGE()
+		loaded, err := s.Load(task.Setup{Data: dir, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := Spec{Options: train.Options{Patience: x.patience}}
+		if w := choiceWarnings(&spec, loaded); (len(w) == 1) != x.want {
+			t.Errorf("%s: %q", x.name, w)
+		}
+	}
+}
+
 // A vast task has a table of 2^60 floats.
 type vast struct{ task.Task }
 

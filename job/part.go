@@ -344,7 +344,7 @@ func (p *part) introduce(ctx context.Context) error {
 	unit, _ := p.task.Unit()
 	start := Start{
 		Self: p.session.Self(), Data: p.task.Summary(), Unit: unit,
-		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Warnings(), p.cfg.diskWarnings(p.spec, p.task), p.lacking),
+		Fingerprint: p.task.Data(), Version: Version(), Warnings: slices.Concat(p.task.Warnings(), p.cfg.diskWarnings(p.spec, p.task), choiceWarnings(p.spec, p.task), p.lacking),
 	}
 	if start.Spec, err = p.spec.Encode(); err != nil {
 		return err
@@ -359,6 +359,14 @@ func (p *part) introduce(ctx context.Context) error {
 	}
 	p.emit(Event{Start: &start})
 	return nil
+}
+
+// choiceWarnings warns if the run is to end, and its model is chosen, by what it is tested on.
+func choiceWarnings(s *Spec, t task.Task) []string {
+	if u, ok := t.(task.Unvalidated); !ok || !u.Unvalidated() || s.Options.Patience == 0 {
+		return nil
+	}
+	return []string{"--patience chooses the model by the test data, as there are no data to validate on: the test figures are better than new data would show"}
 }
 
 // decodePeer reads what a member says of itself.

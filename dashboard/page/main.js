@@ -104,7 +104,8 @@ function showStatus(state) {
   const to = state?.to ?? run?.to ?? 0;
   const reading = state && !state.done && state.progress < 1 ? `reading ${Math.floor(100 * state.progress)} %` : "";
   const lost = state?.lost ? plural(state.lost, "event") + " lost" : "";
-  const text = [reading, lost, clock(to)].filter(Boolean).join(" · ");
+  const thinned = (state?.thinned ?? 0) > 1 ? `intents and decisions of 1 key in ${state?.thinned}` : "";
+  const text = [reading, lost, thinned, clock(to)].filter(Boolean).join(" · ");
   if (status.dataset["text"] !== badge.textContent + text) {
     status.dataset["text"] = badge.textContent + text;
     fill(status, badge, h("span", { "aria-live": "off" }, text));
@@ -196,7 +197,7 @@ function ticked(state) {
     void tours();
     return;
   }
-  Object.assign(run, { to: state.to, keys: state.keys, events: state.events, lost: state.lost, live: state.live });
+  Object.assign(run, { to: state.to, keys: state.keys, events: state.events, lost: state.lost, thinned: state.thinned, live: state.live });
   keyCount.textContent = count(state.keys);
   showStatus(state);
   view?.ticked?.(state);

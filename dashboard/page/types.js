@@ -17,6 +17,7 @@
  * @property {number} keys that have events
  * @property {number} events
  * @property {number} lost events that the disk did not take
+ * @property {number} thinned intents, requests and decisions are those of one key of so many, at the least; 0 or 1: of all
  * @property {number} start in seconds since 1970
  * @property {number} from
  * @property {number} to
@@ -25,7 +26,7 @@
  * @property {{done: boolean, progress: number, window: number}} index
  */
 
-/** @typedef {{run: string, to: number, keys: number, events: number, lost: number, live: boolean, progress: number, done: boolean, runs: number}} State */
+/** @typedef {{run: string, to: number, keys: number, events: number, lost: number, thinned: number, live: boolean, progress: number, done: boolean, runs: number}} State */
 
 /** @typedef {{t: number, epoch: number, loss: number}} Loss */
 /** @typedef {{t: number, epoch: number, split: string, name: string, value: number}} Metric */

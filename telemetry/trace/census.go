@@ -34,40 +34,109 @@ type Census struct {
 // hottest is how many keys of each kind a census has.
 const hottest = 16
 
-// A census counts events that were written. Any goroutine may use it.
+// A census knows what became of keys by the events so far. Any goroutine may use it; the zero census knows none.
 type census struct {
-	mu   sync.Mutex
-	of   map[godwit.Key]int32 // the key's place in keys
-	keys []KeyUse
+	mu     sync.Mutex
+	places []uint32 // an open table: 1 + the key's place in keys, from that on which its hash says; 0: none
+	keys   []known
 }
 
+// A known key had an event.
+type known struct {
+	KeyUse              // as far as events were written
+	has    Kind         // Owns or Replicates: what the node has of it; else 0
+	epoch  godwit.Epoch // likewise
+}
+
+// count takes note of events that were written.
 func (c *census) count(events []Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range events {
 		e := &events[i]
+		if e.Kind.details() || e.Kind.ofAll() {
+			continue
+		}
+		k := c.at(e.Key)
+		k.hold(e)
 		switch e.Kind {
 		case Accessed:
-			c.at(e.Key).Accesses += uint64(e.N)
+			k.Accesses += uint64(e.N)
 		case Missed:
-			c.at(e.Key).Missed += uint64(e.N)
+			k.Missed += uint64(e.N)
 		case Arrived:
-			c.at(e.Key).Moves++
+			k.Moves++
 		case Copied:
-			c.at(e.Key).Copies++
+			k.Copies++
 		case Refreshed:
-			c.at(e.Key).Refreshes++
+			k.Refreshes++
 		}
 	}
 }
 
-func (c *census) at(k godwit.Key) *Use {
-	i, ok := c.of[k]
-	if !ok {
-		i = int32(len(c.keys))
-		c.of[k], c.keys = i, append(c.keys, KeyUse{Key: k})
+// skip takes note of events that were not written: of what the node has.
+func (c *census) skip(events []Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range events {
+		if e := &events[i]; !e.Kind.ofAll() {
+			c.at(e.Key).hold(e)
+		}
 	}
-	return &c.keys[i].Use
+}
+
+// hold takes note of what the node has of the key.
+func (k *known) hold(e *Event) {
+	switch e.Kind {
+	case Created, Arrived:
+		k.has, k.epoch = Owns, e.Epoch
+	case Copied, Refreshed:
+		k.has, k.epoch = Replicates, e.Epoch
+	case Left, Ended:
+		k.has = 0
+	}
+}
+
+// held returns the keys of which the node has something, in their order.
+func (c *census) held() (ks []known) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.keys {
+		if c.keys[i].has != 0 {
+			ks = append(ks, c.keys[i])
+		}
+	}
+	slices.SortFunc(ks, func(a, b known) int { return cmp.Compare(a.Key, b.Key) })
+	return ks
+}
+
+func (c *census) at(k godwit.Key) *known {
+	if 2*len(c.keys) >= len(c.places) {
+		c.grow()
+	}
+	p := c.place(k)
+	if *p == 0 {
+		c.keys = append(c.keys, known{KeyUse: KeyUse{Key: k}})
+		*p = uint32(len(c.keys))
+	}
+	return &c.keys[*p-1]
+}
+
+// place returns where the table has a key, or is to have it.
+func (c *census) place(k godwit.Key) *uint32 {
+	mask := len(c.places) - 1
+	for i := int(uint64(k) * 0x9e3779b97f4a7c15 >> 32); ; i++ {
+		if p := &c.places[i&mask]; *p == 0 || c.keys[*p-1].Key == k {
+			return p
+		}
+	}
+}
+
+func (c *census) grow() {
+	c.places = make([]uint32, max(1<<10, 2*len(c.places)))
+	for i := range c.keys {
+		*c.place(c.keys[i].Key) = uint32(i + 1)
+	}
 }
 
 // Census returns what became of the traced keys so far, as far as it is written. It takes some
@@ -77,7 +146,10 @@ func (w *Writer) Census() (x Census) {
 		return x
 	}
 	w.census.mu.Lock()
-	keys := slices.Clone(w.census.keys)
+	keys := make([]KeyUse, len(w.census.keys))
+	for i := range keys {
+		keys[i] = w.census.keys[i].KeyUse
+	}
 	w.census.mu.Unlock()
 	tables := w.cfg.Header.Tables
 	x.Tables = make([]Use, len(tables))

@@ -12,7 +12,7 @@ type Event struct {
 	Key   godwit.Key    // of which key
 	Clock godwit.Clock  // of the node's worker that was furthest; of Accessed and Missed, of the worker
 	Epoch godwit.Epoch  // of the key's ownership, as the node knew it; 0: not known, or the first
-	N     uint32        // how many, of Accessed, Missed and Lost; else 0
+	N     uint32        // how many, of Accessed, Missed, Lost and Thinned; else 0
 	Node  godwit.NodeID // where
 	Peer  godwit.NodeID // the other node that has to do with it; else Node
 	Kind  Kind          // what
@@ -44,10 +44,11 @@ const (
 	Owns       Kind = 32 // at the start of a segment: the node has the main copy
 	Replicates Kind = 33 // likewise: the node has a replica
 	Lost       Kind = 48 // N events were not written
+	Thinned    Kind = 49 // from here on details are those of one key of N, see [Writer.Takes]
 )
 
 var names = map[Kind]string{Created: "created", Arrived: "arrived", Left: "left", Copied: "copied", Refreshed: "refreshed", DropBegun: "drop begun", Ended: "ended",
-	Wanted: "wanted", Unwanted: "unwanted", Asked: "asked", Refused: "refused", Decided: "decided", Input: "input", Accessed: "accessed", Missed: "missed", Owns: "owns", Replicates: "replicates", Lost: "lost"}
+	Wanted: "wanted", Unwanted: "unwanted", Asked: "asked", Refused: "refused", Decided: "decided", Input: "input", Accessed: "accessed", Missed: "missed", Owns: "owns", Replicates: "replicates", Lost: "lost", Thinned: "thinned"}
 
 // String returns the name of the kind.
 func (k Kind) String() string {
@@ -61,7 +62,13 @@ func (k Kind) String() string {
 func (k Kind) moves() bool { return k <= Copied || k == Ended }
 
 // counts reports whether events of a kind carry a number in the place of the epoch.
-func (k Kind) counts() bool { return k == Accessed || k == Missed || k == Lost }
+func (k Kind) counts() bool { return k == Accessed || k == Missed || k.ofAll() }
+
+// ofAll reports whether events of a kind are of no key.
+func (k Kind) ofAll() bool { return k == Lost || k == Thinned }
+
+// details reports whether events of a kind say more of a key than where it is, how often it was refreshed and accessed.
+func (k Kind) details() bool { return k == DropBegun || k >= Wanted && k <= Decided }
 
 // RecordLen is the length of an event in a file:
 //
@@ -76,6 +83,14 @@ const RecordLen = 20
 const MaxNodes = 256
 
 const micro = 1000 // nanoseconds
+
+// records is about how many records an event has.
+func (e *Event) records() int {
+	if e.Decision != nil {
+		return 3
+	}
+	return 1
+}
 
 // append appends the record of an event of a segment with a base, in µs.
 func (e *Event) append(b []byte, base int64) []byte {

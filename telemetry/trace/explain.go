@@ -3,6 +3,8 @@ package trace
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -33,16 +35,23 @@ func (l *Life) Explain(w io.Writer, h *Header) error {
 	l.explainReigns(&b, end)
 	l.explainNodes(&b, h.Nodes, end)
 	l.explainDecisions(&b)
+	l.explainThinned(&b, end, h.Tables)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // NameOf returns a key as people know it: table:row.
 func NameOf(k godwit.Key, tables []Table) string {
-	for _, t := range tables {
-		if k >= t.First && uint64(k-t.First) < t.Rows {
-			return fmt.Sprintf("%d (%s:%d)", k, printable(t.Name), k-t.First)
-		}
+	if row := flagOf(k, tables); row != fmt.Sprint(k) {
+		return fmt.Sprintf("%d (%s)", k, printable(row))
+	}
+	return fmt.Sprint(k)
+}
+
+// flagOf returns a key as ParseKeys reads it.
+func flagOf(k godwit.Key, tables []Table) string {
+	if t := tableOf(k, tables); t >= 0 {
+		return fmt.Sprintf("%s:%d", tables[t].Name, k-tables[t].First)
 	}
 	return fmt.Sprint(k)
 }
@@ -108,6 +117,21 @@ func (l *Life) explainNodes(b *strings.Builder, nodes int, end int64) {
 			fmt.Fprintf(b, ", of which %d had to ask or wait", s.missed)
 		}
 		b.WriteByte('\n')
+	}
+}
+
+// explainThinned says for how long events are lacking.
+func (l *Life) explainThinned(b *strings.Builder, end int64, tables []Table) {
+	sums := map[godwit.NodeID]int64{}
+	for _, g := range l.Thinned {
+		to := g.To
+		if to < 0 {
+			to = max(g.From, end)
+		}
+		sums[g.Node] += to - g.From
+	}
+	for _, n := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(b, "node %d wrote no intents, requests and decisions of the key for %s, as keys changed too often; --trace-keys %s has them all written\n", n, seconds(sums[n]), printable(flagOf(l.Key, tables)))
 	}
 }
 

@@ -116,6 +116,15 @@ func (ks *Keys) Has(k godwit.Key) bool {
 	return ok
 }
 
+// detailed reports whether details of a traced key are written where they are those of one key of 1<<thinned.
+func (ks *Keys) detailed(k godwit.Key, thinned uint32) bool {
+	if thinned == 0 || uint64(k+1)*0xd6e8feb86659fd93>>(64-thinned) == 0 { // another hash than Has has
+		return true
+	}
+	_, named := slices.BinarySearch(ks.named, k)
+	return named
+}
+
 // Most returns how many keys they may be, of a model that has as many: about as many as were to be traced at random, and those that are named.
 func (ks *Keys) Most() uint64 {
 	if ks.all {

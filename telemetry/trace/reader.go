@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"os"
 	"slices"
 	"sync"
@@ -222,16 +223,33 @@ type Life struct {
 	// Events are those of all nodes, in the order of epochs; those of a node are in their order. Of
 	// events that tell no epoch, it is the one that the node knew before.
 	Events []Event
+	// Thinned says when only some of the key's events were written.
+	Thinned []Gap
+}
+
+// A Gap is the time for which a node did not write details of a key, which are its intents, what was asked for it and decided about it, as
+// there were too many of all keys.
+type Gap struct {
+	Node     godwit.NodeID // which
+	From, To int64         // by its clock; To is negative if it lasted
 }
 
 // Life reads the life of a key. The order of reigns follows from epochs, whatever the nodes' clocks
 // said. An error is returned where two nodes owned the key in one epoch.
 func (t *Trace) Life(k godwit.Key) (*Life, error) {
+	keys, err := t.Header.Keys()
+	if err != nil {
+		return nil, err
+	}
 	l := &Life{Key: k}
 	for n := range t.nodes {
 		known := godwit.Epoch(0)
-		err := t.each(godwit.NodeID(n), 0, func(b []byte) bool { return keyOf(b) == k }, func(e Event) bool {
-			if e.Kind == Owns || e.Kind == Replicates || e.Kind == Lost {
+		err := t.each(godwit.NodeID(n), 0, func(b []byte) bool { return keyOf(b) == k || Kind(b[6]) == Thinned }, func(e Event) bool {
+			switch e.Kind {
+			case Owns, Replicates, Lost:
+				return true
+			case Thinned:
+				l.thin(&e, keys.detailed(k, uint32(bits.Len32(e.N))-1))
 				return true
 			}
 			known = max(known, e.Epoch)
@@ -245,6 +263,18 @@ func (t *Trace) Life(k godwit.Key) (*Life, error) {
 	}
 	slices.SortStableFunc(l.Events, func(a, b Event) int { return cmp.Compare(a.Epoch, b.Epoch) })
 	return l, l.reign()
+}
+
+// thin takes note that a node writes details of fewer keys from an event on, or of more: of this one, or not.
+func (l *Life) thin(e *Event, detailed bool) {
+	last := len(l.Thinned) - 1
+	lasts := last >= 0 && l.Thinned[last].Node == e.Node && l.Thinned[last].To < 0
+	switch {
+	case lasts && detailed:
+		l.Thinned[last].To = e.Time
+	case !lasts && !detailed:
+		l.Thinned = append(l.Thinned, Gap{e.Node, e.Time, -1})
+	}
 }
 
 // reign finds out who owned the key.

@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// Version is that of the format. Version 1 is the first, which has no decisions; it is read, too.
-const Version = 2
+// Version is that of the format. Version 1 has no decisions, and version 2 details of all traced keys; they are read, too.
+const Version = 3
 
 const (
 	magic      = "GODWITRC"

@@ -2,11 +2,13 @@ package trace
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -203,7 +205,7 @@ func TestEverySegmentSaysWhatTheNodeHas(t *testing.T) {
 			w.Flush()
 			w.size = segmentBytes // a new one
 		}
-		if i%999 == 0 {
+		if i%999 == 0 || i%5000 == 1 { // also just behind what a segment begins with
 			x := state{e.Time, map[godwit.Key]Copy{}}
 			for k, c := range has {
 				x.has[k] = c
@@ -288,14 +290,127 @@ func TestWhatADiskDoesNotTakeIsDroppedAndCounted(t *testing.T) {
 		t.Errorf("the error of writing is %v", err)
 	}
 	events := all(t, dir, 0)
-	lost := uint32(0)
+	lost, has := uint32(0), map[godwit.Key]bool{}
 	for _, e := range events {
-		if e.Kind == Lost {
+		switch e.Kind {
+		case Lost:
 			lost += e.N
+		case Replicates:
+			has[e.Key] = true
 		}
+	}
+	if len(has) != maxPending-1 || has[5] {
+		t.Errorf("the segment after the loss begins with %d replicas (of a key that ended: %v), want %d", len(has), has[5], maxPending-1)
 	}
 	if last := slices.IndexFunc(events, func(e Event) bool { return e.Kind == Created }); last < 0 || lost < maxPending {
 		t.Errorf("after %d events were lost, %d were written: %v", lost, len(events), events)
+	}
+}
+
+// Where there are too many details of keys, those of fewer keys are written, which is told, until there are few again. What
+// says where keys are, and how often they were refreshed, is written of all.
+func TestDetailsOfFewerKeysAreWrittenWhereThereAreMany(t *testing.T) {
+	dir := t.TempDir()
+	ks, err := ParseKeys("random=2000000,a:77", model(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(Config{Dir: dir, Header: header(t, 0), Keys: ks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keys, rounds, named = 1000, 40, 77
+	at, taken := int64(0), map[godwit.Key]int{}
+	add := func(k godwit.Key, kind Kind, epoch int) {
+		if at += 1000; w.Takes(k, kind) {
+			w.Add(Event{Time: at, Key: k, Epoch: godwit.Epoch(epoch), Kind: kind})
+			if kind == Wanted {
+				taken[k]++
+			}
+		}
+	}
+	w.writing.Lock() // so that no flush comes between
+	for r := range rounds {
+		for k := range godwit.Key(keys) {
+			add(k, Wanted, 0)
+			add(k, Arrived, 2*r)
+			add(k, Left, 2*r)
+		}
+	}
+	w.writing.Unlock()
+	fewest := w.thinned.Load()
+	if fewest < 1 || fewest > 4 {
+		t.Errorf("after %d details they are those of one key of %d", keys*rounds, 1<<fewest)
+	}
+	for range fewest + 1 { // quarters of a second without any
+		w.Flush()
+	}
+	at += 1_000_000_000
+	for k := range godwit.Key(keys) {
+		add(k, Wanted, 2*rounds)
+	}
+	closed(t, w)
+	if n := w.Dropped(); n != 0 {
+		t.Errorf("%d events were dropped", n)
+	}
+
+	found, moves, now := map[godwit.Key]int{}, 0, uint32(1)
+	for _, e := range all(t, dir, 0) {
+		switch e.Kind {
+		case Thinned:
+			now = e.N
+		case Arrived:
+			moves++
+		case Wanted:
+			found[e.Key]++
+		}
+	}
+	if now != 1 || moves != keys*rounds {
+		t.Errorf("at last details are those of one key of %d, want 1; %d moves were written, want %d", now, moves, keys*rounds)
+	}
+	if !reflect.DeepEqual(found, taken) {
+		t.Errorf("of %d keys details were written, of %d taken", len(found), len(taken))
+	}
+	all, few := 0, 0
+	for k := range godwit.Key(keys) {
+		switch n := taken[k]; {
+		case n == rounds+1:
+			all++
+		case n < rounds/2:
+			few++
+		}
+	}
+	if all == 0 || all > keys/(1<<fewest)*2 || few < keys/3 {
+		t.Errorf("%d keys have all their details, and %d less than half of them: one of %d is to have all", all, few, 1<<fewest)
+	}
+	if taken[named] != rounds+1 {
+		t.Errorf("a key that was named has %d of %d details", taken[named], rounds+1)
+	}
+
+	tr, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range godwit.Key(keys) {
+		l, err := tr.Life(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lacks := taken[k] < rounds+1; len(l.Thinned) > 0 != lacks {
+			t.Errorf("key %d has %d of %d details, and gaps %v", k, taken[k], rounds+1, l.Thinned)
+		}
+		for _, g := range l.Thinned {
+			if g.To < g.From {
+				t.Errorf("key %d lacks details from %d to %d", k, g.From, g.To)
+			}
+		}
+		var text strings.Builder
+		if err := l.Explain(&text, &tr.Header); err != nil {
+			t.Fatal(err)
+		}
+		if lacks := strings.Contains(text.String(), fmt.Sprintf("--trace-keys a:%d", k)); lacks != (taken[k] < rounds+1) {
+			t.Errorf("key %d with %d of %d details: %s", k, taken[k], rounds+1, &text)
+		}
 	}
 }
 

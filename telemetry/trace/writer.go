@@ -2,11 +2,10 @@ package trace
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -29,6 +28,9 @@ const (
 	maxPending   = 1 << 17  // events that wait to be written; more are dropped, and those of copies that come or go at twice as many
 	segmentBytes = 16 << 20 // of a segment at the most, about
 	segmentTime  = 1 << 31  // µs that a segment spans at the most
+
+	maxDetails  = 1 << 13 // records of details between two flushes; those of half of the keys are left out from then on
+	mostThinned = 16      // … so many times at the most
 )
 
 // A Writer writes the trace of one node. Any goroutine may add to it.
@@ -41,6 +43,10 @@ type Writer struct {
 	pending []Event
 	lost    uint64 // events dropped since the last Lost was written
 	dropped uint64 // … since the beginning
+	at      int64  // time of the last event that was taken to be written
+	details int    // records of details since the last flush, or since details were thinned
+
+	thinned atomic.Uint32 // details are those of one key of 1<<thinned
 
 	census census
 
@@ -52,15 +58,8 @@ type Writer struct {
 	size    int
 	base    int64 // of the segment, in µs
 	segment int
-	held    map[godwit.Key]held // what the node has of keys
-	last    int64               // time of the last event
-	err     error               // the last that writing met
-}
-
-// A held key has a copy at the node.
-type held struct {
-	kind  Kind // Owns or Replicates
-	epoch godwit.Epoch
+	last    int64 // time of the last event
+	err     error // the last that writing met
 }
 
 // Create makes the folder of a node's trace, which must not have one, and begins to write.
@@ -76,8 +75,7 @@ func Create(c Config) (*Writer, error) {
 	if old, err := os.ReadDir(dir); err != nil || len(old) > 0 {
 		return nil, fmt.Errorf("trace: %s has a trace already; give another folder", dir)
 	}
-	w := &Writer{cfg: c, held: map[godwit.Key]held{}, stop: make(chan struct{}), done: make(chan struct{})}
-	w.census.of = map[godwit.Key]int32{}
+	w := &Writer{cfg: c, stop: make(chan struct{}), done: make(chan struct{}), pending: make([]Event, 0, maxDetails), spare: make([]Event, 0, maxDetails)}
 	if err := w.begin(); err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
@@ -97,9 +95,37 @@ func NodeDir(dir string, n godwit.NodeID) string {
 // Has reports whether a key is traced. A nil Writer traces none.
 func (w *Writer) Has(k godwit.Key) bool { return w != nil && w.cfg.Keys.Has(k) }
 
-// Add adds an event. It waits for nothing but others that add.
+// Takes reports whether events of a kind are to be added of a key. Where keys change so often that their details, which are their intents, what was
+// asked for them and decided about them, would take a good part of the processors' time, those of fewer keys are taken, which
+// is told by an event Thinned. All are taken of keys that are traced by their names. A nil Writer takes none.
+func (w *Writer) Takes(k godwit.Key, kind Kind) bool {
+	return w.Has(k) && (!kind.details() || w.cfg.Keys.detailed(k, w.thinned.Load()))
+}
+
+// thin has details of half as many keys taken if there were many of them, with the next so many records. It is called under the lock.
+func (w *Writer) thin(records int) {
+	if w.details += records; w.details > maxDetails && !w.cfg.Plain && w.thinned.Load() < mostThinned {
+		w.thinTo(w.thinned.Load() + 1)
+	}
+}
+
+// thinTo has it told that details are those of one key of 1<<n from now on, by the time of the event before.
+func (w *Writer) thinTo(n uint32) {
+	w.thinned.Store(n)
+	w.details = 0
+	at := w.at
+	if last := len(w.pending) - 1; last >= 0 {
+		at = w.pending[last].Time
+	}
+	w.pending = append(w.pending, Event{Kind: Thinned, N: 1 << n, Time: at, Node: w.cfg.Header.Node, Peer: w.cfg.Header.Node})
+}
+
+// Add adds an event that Takes takes. It waits for nothing but others that add.
 func (w *Writer) Add(e Event) {
 	w.mu.Lock()
+	if e.Kind.details() {
+		w.thin(e.records())
+	}
 	full := len(w.pending) >= maxPending && (len(w.pending) >= 2*maxPending || !e.Kind.moves())
 	if full {
 		w.lost++
@@ -161,8 +187,14 @@ func (w *Writer) Flush() {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	w.mu.Lock()
+	if n := w.thinned.Load(); n > 0 && w.details < maxDetails/4 {
+		w.thinTo(n - 1)
+	}
 	events, lost := w.pending, w.lost
-	w.pending, w.lost = w.spare[:0], 0
+	if last := len(events) - 1; last >= 0 {
+		w.at = events[last].Time
+	}
+	w.pending, w.lost, w.details = w.spare[:0], 0, 0
 	w.mu.Unlock()
 	w.spare = events
 	if lost > 0 {
@@ -189,11 +221,10 @@ func (w *Writer) Flush() {
 
 // skip takes note of events that are not written. Of the first n, write has done so, or begun to.
 func (w *Writer) skip(events []Event, n int) {
-	for i := range events {
-		if i >= n || w.file == nil {
-			w.hold(&events[i])
-		}
+	if w.file != nil {
+		events = events[n:]
 	}
+	w.census.skip(events)
 }
 
 // some returns how many events to write at once: few enough for segments to be of equal size.
@@ -210,7 +241,6 @@ func (w *Writer) write(events []Event) error {
 	w.census.count(events)
 	for i := range events {
 		e := &events[i]
-		w.hold(e)
 		w.last = max(w.last, e.Time)
 		w.buf = e.append(w.buf, w.base)
 	}
@@ -229,18 +259,6 @@ func (w *Writer) put() error {
 	return err
 }
 
-// hold takes note of what the node has of a key.
-func (w *Writer) hold(e *Event) {
-	switch e.Kind {
-	case Created, Arrived:
-		w.held[e.Key] = held{Owns, e.Epoch}
-	case Copied, Refreshed:
-		w.held[e.Key] = held{Replicates, e.Epoch}
-	case Left, Ended:
-		delete(w.held, e.Key)
-	}
-}
-
 // begin begins a segment, with what the node has of keys.
 func (w *Writer) begin() error {
 	h := w.cfg.Header
@@ -257,9 +275,8 @@ func (w *Writer) begin() error {
 	}
 	w.file, w.size, w.base = f, 0, h.Base
 	w.buf = append(w.buf[:0], head...)
-	for _, k := range slices.Sorted(maps.Keys(w.held)) {
-		x := w.held[k]
-		e := Event{Time: w.last, Key: k, Epoch: x.epoch, Kind: x.kind, Peer: h.Node}
+	for _, k := range w.census.held() {
+		e := Event{Time: w.last, Key: k.Key, Epoch: k.epoch, Kind: k.has, Peer: h.Node}
 		w.buf = e.append(w.buf, w.base)
 	}
 	if err := w.put(); err != nil {

@@ -104,6 +104,7 @@ type graphTask struct {
 }
 
 func (t *graphTask) Warnings() []string { return t.warnings }
+func (t *graphTask) Unvalidated() bool  { return len(t.graph.Valid) == 0 && len(t.graph.Test) > 0 }
 
 // Unit is two queries a triple.
 func (t *graphTask) Unit() (string, int64) { return "triples", 2 }

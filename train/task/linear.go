@@ -172,6 +172,7 @@ type solver interface {
 }
 
 func (t *examplesTask[D]) Warnings() []string { return t.data.Warnings() }
+func (t *examplesTask[D]) Unvalidated() bool  { return t.data.Valid.Len() == 0 }
 
 func (t *examplesTask[D]) Unit() (string, int64) { return "examples", 1 }
 

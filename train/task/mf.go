@@ -82,6 +82,7 @@ type matrixTask struct {
 }
 
 func (t *matrixTask) Warnings() []string { return t.matrix.Warnings() }
+func (t *matrixTask) Unvalidated() bool  { return len(t.matrix.Valid) == 0 }
 
 func (t *matrixTask) Unit() (string, int64) { return "cells", 1 }
 

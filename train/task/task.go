@@ -81,6 +81,12 @@ type Task interface {
 	Export(ctx context.Context, w godwit.Worker, s *export.Set) error
 }
 
+// Unvalidated is implemented by tasks whose data can come without a part to validate on.
+type Unvalidated interface {
+	// Unvalidated reports whether evaluations while training use the test data, as there are none to validate on.
+	Unvalidated() bool
+}
+
 var kinds = map[string]func() Settings{}
 
 // Register registers a task under the name of its settings, for [New] and [Decode], by

@@ -22,16 +22,17 @@ type Index struct {
 	shift  []int64 // by node: ns from the run's start to the node's; negative: not known yet
 	start  int64   // ns since 1970
 
-	mu     sync.RWMutex // of what follows
-	trace  *trace.Trace // of the segments that there were; nil: to be opened
-	keys   dict
-	totals []Totals
-	grid   *grid
-	lost   uint64
-	events uint64
-	last   int64
-	bytes  int64 // of the segments that there were at first
-	caught bool  // once everything was read that there was
+	mu      sync.RWMutex // of what follows
+	trace   *trace.Trace // of the segments that there were; nil: to be opened
+	keys    dict
+	totals  []Totals
+	grid    *grid
+	lost    uint64
+	thinned uint32 // details were those of one key of so many, at the least; 0: of all
+	events  uint64
+	last    int64
+	bytes   int64 // of the segments that there were at first
+	caught  bool  // once everything was read that there was
 
 	names map[godwit.Key]string // does not change
 
@@ -170,8 +171,12 @@ func (ix *Index) segment(w *walker, t *trace.Tail) {
 func (ix *Index) take(w *walker, e *trace.Event) {
 	ix.events++
 	w.last, ix.last = max(w.last, e.Time), max(ix.last, e.Time)
-	if e.Kind == trace.Lost {
+	switch e.Kind {
+	case trace.Lost:
 		ix.lost += uint64(e.N)
+		return
+	case trace.Thinned:
+		ix.thinned = max(ix.thinned, e.N)
 		return
 	}
 	k := ix.number(e.Key)
@@ -213,6 +218,7 @@ type State struct {
 	Start        int64 // ns since 1970; 0 of a simulation
 	Keys         int   // that had an event
 	Events, Lost uint64
+	Thinned      uint32  // intents, requests and decisions were written of one key of so many, at the least; 0: of all
 	To           int64   // time of the last event, in ns
 	Window       int64   // ns
 	Done         bool    // everything was read that there was, once
@@ -224,7 +230,7 @@ type State struct {
 func (ix *Index) State() State {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	s := State{Header: ix.header, Start: ix.start, Keys: len(ix.keys.keys), Events: ix.events, Lost: ix.lost, To: ix.last, Window: ix.grid.width, Done: ix.caught, Progress: 1, Named: len(ix.names) > 0}
+	s := State{Header: ix.header, Start: ix.start, Keys: len(ix.keys.keys), Events: ix.events, Lost: ix.lost, Thinned: ix.thinned, To: ix.last, Window: ix.grid.width, Done: ix.caught, Progress: 1, Named: len(ix.names) > 0}
 	if read := int64(ix.events) * trace.RecordLen; !s.Done && read < ix.bytes {
 		s.Progress = float64(read) / float64(ix.bytes)
 	}

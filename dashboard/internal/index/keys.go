@@ -73,6 +73,13 @@ func (ix *Index) Life(k godwit.Key) (*trace.Life, error) {
 			r.To += ix.late(int(r.Owner))
 		}
 	}
+	for i := range l.Thinned {
+		g := &l.Thinned[i]
+		g.From += ix.late(int(g.Node))
+		if g.To >= 0 {
+			g.To += ix.late(int(g.Node))
+		}
+	}
 	return l, nil
 }
 

@@ -89,19 +89,20 @@ type job struct {
 // A loader reads segments. What it finds it adds to the index when it comes to the end of a window. Keys are by
 // their numbers in the index.
 type loader struct {
-	ix     *Index
-	direct []int32              // by key: its number + 1; 0: the loader has not met it. Of keys beyond, hashed
-	hashed map[godwit.Key]int32 // …
-	node   int
-	at     int // the column that it is in
-	width  int64
-	end    int64 // ns: when the window ends
-	cells  []cell
-	counts [Counted]uint64
-	totals []Totals
-	events uint64
-	lost   uint64
-	last   int64
+	ix      *Index
+	direct  []int32              // by key: its number + 1; 0: the loader has not met it. Of keys beyond, hashed
+	hashed  map[godwit.Key]int32 // …
+	node    int
+	at      int // the column that it is in
+	width   int64
+	end     int64 // ns: when the window ends
+	cells   []cell
+	counts  [Counted]uint64
+	totals  []Totals
+	events  uint64
+	lost    uint64
+	thinned uint32
+	last    int64
 }
 
 // A cell is what a loader knows of a key: together, because it is not in the cache.
@@ -161,8 +162,12 @@ func (l *loader) take(r trace.Record, base int64) {
 	}
 	t := base + r.Micros()*1000
 	l.last = max(l.last, t)
-	if kind == trace.Lost {
+	switch kind {
+	case trace.Lost:
 		l.lost += uint64(r.Number())
+		return
+	case trace.Thinned:
+		l.thinned = max(l.thinned, r.Number())
 		return
 	}
 	key := r.Key()
@@ -269,8 +274,8 @@ func (l *loader) merge(c *column, ends bool) {
 		c.counts[l.node*int(Counted)+i] += n
 	}
 	clear(l.counts[:])
-	ix.events, ix.lost, ix.last = ix.events+l.events, ix.lost+l.lost, max(ix.last, l.last)
-	l.events, l.lost = 0, 0
+	ix.events, ix.lost, ix.last, ix.thinned = ix.events+l.events, ix.lost+l.lost, max(ix.last, l.last), max(ix.thinned, l.thinned)
+	l.events, l.lost, l.thinned = 0, 0, 0
 }
 
 // add adds what happened in the segment to the totals.

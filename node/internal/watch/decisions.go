@@ -21,7 +21,7 @@ func (t *Tracer) Decisions() func(protocol.Decision) {
 }
 
 func (t *Tracer) decided(d protocol.Decision) {
-	if !t.to.Has(d.Key) {
+	if !t.to.Takes(d.Key, trace.Decided) {
 		return
 	}
 	x := &trace.Decision{To: t.self}
@@ -127,7 +127,7 @@ func (m *Means) Decided(keys []godwit.Key, u intent.Use) {
 		return
 	}
 	for _, k := range keys {
-		if m.of.to.Has(k) {
+		if m.of.to.Takes(k, trace.Decided) {
 			m.decided(k, &u)
 		}
 	}

@@ -1,7 +1,7 @@
 package watch
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
@@ -32,7 +32,7 @@ func NewTracer(to *trace.Writer, self godwit.NodeID, now func() int64, clock fun
 
 // Happened writes what became of a key, if that is traced.
 func (t *Tracer) Happened(e protocol.Event) {
-	if t.to.Has(e.Key) {
+	if t.to.Takes(e.Key, trace.Kind(e.Kind)) {
 		t.to.Add(trace.Event{Time: t.now(), Key: e.Key, Clock: t.clock(), Epoch: e.Epoch, Node: t.self, Peer: e.Peer, Kind: trace.Kind(e.Kind)})
 	}
 }
@@ -57,11 +57,16 @@ func (w *Watch) With(t *Tracer) func(protocol.Event) {
 // goroutine. The zero Tally counts nothing.
 type Tally struct {
 	of     *Tracer
-	counts map[godwit.Key]count
+	counts []count // an open table: of a key in the first free place from that on which its hash says
+	used   int
 	next   int64 // when the window ends
 }
 
-type count struct{ all, missed uint32 }
+// A count is of a key; of none where all is 0.
+type count struct {
+	key         godwit.Key
+	all, missed uint32
+}
 
 // Windows end after a second, and later where so many keys were accessed that there would be more than
 // so many events a second.
@@ -75,14 +80,14 @@ func (t *Tracer) Tally() Tally {
 	if t == nil {
 		return Tally{}
 	}
-	return Tally{of: t, counts: map[godwit.Key]count{}}
+	return Tally{of: t, counts: make([]count, leastCounts)}
 }
 
 // Accessed takes note of an access of keys.
 func (t *Tally) Accessed(keys []godwit.Key) {
 	if t.of != nil {
 		for _, k := range keys {
-			t.add(k, count{all: 1})
+			t.add(k, 1, 0)
 		}
 	}
 }
@@ -90,7 +95,7 @@ func (t *Tally) Accessed(keys []godwit.Key) {
 // AccessedOne is Accessed of one key.
 func (t *Tally) AccessedOne(k godwit.Key) {
 	if t.of != nil {
-		t.add(k, count{all: 1})
+		t.add(k, 1, 0)
 	}
 }
 
@@ -99,15 +104,46 @@ func (t *Tally) AccessedOne(k godwit.Key) {
 func (t *Tally) Missed(keys []godwit.Key, positions []int) {
 	if t.of != nil {
 		for i := 0; i < len(positions); i += 2 {
-			t.add(keys[positions[i]], count{missed: 1})
+			t.add(keys[positions[i]], 0, 1)
 		}
 	}
 }
 
-func (t *Tally) add(k godwit.Key, c count) {
-	if t.of.to.Has(k) {
-		x := t.counts[k]
-		t.counts[k] = count{x.all + c.all, x.missed + c.missed}
+func (t *Tally) add(k godwit.Key, all, missed uint32) {
+	if !t.of.to.Has(k) {
+		return
+	}
+	c := t.at(k)
+	if c.all+c.missed == 0 {
+		if t.used++; 4*t.used > 3*len(t.counts) {
+			t.grow()
+			c = t.at(k)
+		}
+		c.key = k
+	}
+	c.all, c.missed = c.all+all, c.missed+missed
+}
+
+// at returns the place of a key, or the free one that it is to have.
+func (t *Tally) at(k godwit.Key) *count {
+	mask := len(t.counts) - 1
+	for i := int(uint64(k) * 0x9e3779b97f4a7c15 >> 32); ; i++ {
+		if c := &t.counts[i&mask]; c.all+c.missed == 0 || c.key == k {
+			return c
+		}
+	}
+}
+
+// leastCounts is the length of the table of a worker that has accessed few keys.
+const leastCounts = 1 << 10
+
+func (t *Tally) grow() {
+	old := t.counts
+	t.counts = make([]count, 2*len(old))
+	for _, c := range old {
+		if c.all+c.missed > 0 {
+			*t.at(c.key) = c
+		}
 	}
 }
 
@@ -120,10 +156,11 @@ func (t *Tally) Advanced(at godwit.Clock, end bool) {
 	if now < t.next && !end {
 		return
 	}
-	t.next = now + max(window, int64(len(t.counts))*tallyEvery)
-	for _, k := range slices.Sorted(maps.Keys(t.counts)) {
-		c := t.counts[k]
-		e := trace.Event{Time: now, Key: k, Clock: at, N: c.all, Node: t.of.self, Peer: t.of.self, Kind: trace.Accessed}
+	t.next = now + max(window, int64(t.used)*tallyEvery)
+	found := slices.DeleteFunc(t.counts, func(c count) bool { return c.all+c.missed == 0 })
+	slices.SortFunc(found, func(a, b count) int { return cmp.Compare(a.key, b.key) })
+	for _, c := range found {
+		e := trace.Event{Time: now, Key: c.key, Clock: at, N: c.all, Node: t.of.self, Peer: t.of.self, Kind: trace.Accessed}
 		t.of.to.Add(e)
 		if c.missed > 0 {
 			e.Kind, e.N = trace.Missed, c.missed
@@ -131,4 +168,5 @@ func (t *Tally) Advanced(at godwit.Clock, end bool) {
 		}
 	}
 	clear(t.counts)
+	t.used = 0
 }
