@@ -664,11 +664,11 @@ function marks() {
 }
 
 /**
- * A time in an address: to a tenth of a millisecond.
+ * A time in an address: to the nanosecond, so that a link shows what was shown where it was made.
  * @param {number} t
  */
 function short(t) {
-  return +t.toFixed(4);
+  return +t.toFixed(9);
 }
 
 /**

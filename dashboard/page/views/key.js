@@ -248,7 +248,7 @@ class Life {
     const a = Math.max(0, from);
     const b = Math.min(this.app.run.to, to);
     if (b - a > 1e-4) {
-      set({ from: +a.toFixed(4), to: +b.toFixed(4) }, true);
+      set({ from: +a.toFixed(9), to: +b.toFixed(9) }, true);
       this.moved(here());
     }
   }
