@@ -48,6 +48,11 @@ const recordsAtOnce = 8192
 // Records calls yield with some whole records at a time, in their order, until it returns false, and returns up to which byte of the file
 // it has come. They are valid during the call.
 func (f *File) Records(yield func(records []byte) bool) (end int64, err error) {
+	return f.RecordsFrom(0, yield)
+}
+
+// RecordsFrom is Records without the first skip ones of the file.
+func (f *File) RecordsFrom(skip int64, yield func(records []byte) bool) (end int64, err error) {
 	file, err := os.Open(f.path)
 	if err != nil {
 		return 0, fmt.Errorf("trace: %w", err)
@@ -56,7 +61,7 @@ func (f *File) Records(yield func(records []byte) bool) (end int64, err error) {
 	pooled := buffers.Get().(*[]byte)
 	defer buffers.Put(pooled)
 	buf := (*pooled)[:recordsAtOnce*RecordLen]
-	for end = f.begin; ; {
+	for end = f.begin + skip*RecordLen; ; {
 		n, err := file.ReadAt(buf, end)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return end, fmt.Errorf("trace: %w", err)

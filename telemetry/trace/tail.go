@@ -20,6 +20,7 @@ type Tail struct {
 	segment int // that is read, or is to be read next
 	buf     []byte
 	rest    int   // bytes of buf that are the begin of a record
+	records int64 // of the segment, before the one that is read
 	skip    int64 // from which byte on the first file is read; 0: from its begin
 }
 
@@ -47,6 +48,9 @@ func (t *Tail) Read(yield func(*Event)) (n int, err error) {
 		t.segment++
 	}
 }
+
+// Before returns how many records of the segment come before the event that Read yields.
+func (t *Tail) Before() int64 { return t.records }
 
 // Close closes the file that is open.
 func (t *Tail) Close() error {
@@ -93,6 +97,7 @@ func (t *Tail) read(yield func(*Event)) (events int, err error) {
 			e := decode(b, &t.Header)
 			yield(&e)
 		}
+		t.records++
 	}
 	t.rest = copy(t.buf, b)
 	return events, nil
@@ -113,6 +118,6 @@ func (t *Tail) open() error {
 	if _, err := f.Seek(begin, io.SeekStart); err != nil {
 		return errors.Join(fmt.Errorf("trace: %w", err), f.Close())
 	}
-	t.file, t.Header = f, h
+	t.file, t.Header, t.records = f, h, (begin-int64(n))/RecordLen
 	return nil
 }

@@ -30,6 +30,89 @@ type column struct {
 	heat     []uint16 // accesses within the window
 	replicas []uint8  // a bitmap a key
 	counts   []uint64 // events within the window, by node and Count
+	marks    []mark   // by node: where the window ends in its trace; nil: not known of any
+	former   []former // of keys, in any order
+}
+
+// A former owner of a key owned it at the end of a window by its own clock, while another node owned it in a later epoch.
+type former struct {
+	key   int32
+	node  uint8 // + 1
+	epoch uint8 // modulo 256
+}
+
+// own takes note of a node + 1 that owns a key at the end of the window, in an epoch modulo 256.
+func (c *column) own(k int, node, epoch uint8) {
+	switch o, e := c.owner[k], c.epoch[k]; {
+	case o == 0:
+		c.owner[k], c.epoch[k] = node, epoch
+	case int8(epoch-e) > 0:
+		c.owner[k], c.epoch[k] = node, epoch
+		c.former = append(c.former, former{int32(k), o, e})
+	default:
+		c.former = append(c.former, former{int32(k), node, epoch})
+	}
+}
+
+// A mark says where in a node's trace a window ends. Who has the node's state at the end of the window reads on from there.
+type mark struct {
+	segment int   // 0: the place is not known
+	records int64 // of the segment that come before the end
+}
+
+// mark takes note of where the window ends in the trace of one of the run's nodes.
+func (c *column) mark(node, nodes int, m mark) {
+	if c.marks == nil {
+		c.marks = make([]mark, nodes)
+	}
+	c.marks[node] = m
+}
+
+// markOf returns where the window ends in the trace of a node.
+func (c *column) markOf(node int) mark {
+	if c.marks == nil {
+		return mark{}
+	}
+	return c.marks[node]
+}
+
+// restore gives a walker what its node had at the end of the last window before a time of which the place in a segment is known, and returns how many
+// records of the segment come before that end. If there is no such window, it returns 0, and the walker stays as it is. of is that of [Index.records].
+func (g *grid) restore(w *walker, time int64, segment int, of []int32) (records int64) {
+	i := min(int((time-g.origin)/g.width), len(g.columns)) - 1
+	for i >= 0 && g.columns[i].markOf(w.node).segment == 0 {
+		i--
+	}
+	if i < 0 || g.columns[i].markOf(w.node).segment != segment {
+		return 0
+	}
+	c := g.columns[i]
+	put := func(k int, has, epoch uint8) {
+		if of != nil {
+			k = int(of[k]) - 1
+		}
+		if k >= 0 {
+			w.has[k], w.epoch[k] = has, uint32(epoch)
+		}
+	}
+	node, bit, replicas := uint8(w.node+1), uint8(1)<<(w.node&7), c.replicas[w.node/8:]
+	n := len(w.has) // keys that have no number yet are in no column
+	if of != nil {
+		n = len(of)
+	}
+	for k, owner := range c.owner[:min(len(c.owner), n)] {
+		if owner == node {
+			put(k, main, c.epoch[k])
+		} else if replicas[k*g.bitmap]&bit != 0 {
+			put(k, replica, 0)
+		}
+	}
+	for _, x := range c.former {
+		if x.node == node {
+			put(int(x.key), main, x.epoch)
+		}
+	}
+	return c.markOf(w.node).records
 }
 
 // Counts of events, by what they are.
@@ -78,6 +161,7 @@ type walker struct {
 	epoch   []uint32
 	last    int64 // time of the last event
 	segment int   // that it is in
+	where   mark  // of the event that is applied
 }
 
 // What a node has of a key.
@@ -138,7 +222,9 @@ func (g *grid) step(w *walker, t int64) bool {
 		if w.at >= g.limit() {
 			return false
 		}
-		g.fill(w, g.column(w.at))
+		c := g.column(w.at)
+		g.fill(w, c)
+		c.mark(w.node, g.nodes, w.where)
 		w.at++
 	}
 	return w.at < g.limit()
@@ -169,12 +255,10 @@ func widen[T any](s []T, n int) []T {
 func (g *grid) fill(w *walker, c *column) {
 	bit, node, bitmap := uint8(1)<<(w.node&7), uint8(w.node+1), g.bitmap
 	n := min(len(w.has), len(c.owner)) // of others, the node has nothing
-	has, now, owner, epoch, replicas := w.has[:n], w.epoch[:n], c.owner[:n], c.epoch[:n], c.replicas[w.node/8:]
+	has, now, replicas := w.has[:n], w.epoch[:n], c.replicas[w.node/8:]
 	for k, x := range has {
 		if x == main {
-			if owner[k] == 0 || int8(uint8(now[k])-epoch[k]) > 0 {
-				owner[k], epoch[k] = node, uint8(now[k])
-			}
+			c.own(k, node, uint8(now[k]))
 		} else if x == replica {
 			replicas[k*bitmap] |= bit
 		}
@@ -184,6 +268,11 @@ func (g *grid) fill(w *walker, c *column) {
 // apply takes note of an event of a key in the column that its node is in.
 func (g *grid) apply(w *walker, key int, e *trace.Event) {
 	w.hold(key, e)
+	g.count(w, key, e)
+}
+
+// count counts an event of a key in the column that its node is in.
+func (g *grid) count(w *walker, key int, e *trace.Event) {
 	c, n, ok := count(e)
 	if !ok {
 		return
@@ -214,6 +303,52 @@ func (w *walker) hold(key int, e *trace.Event) {
 		w.has, w.epoch = widen(w.has, 2*key+1), widen(w.epoch, 2*key+1)
 	}
 	w.has[key], w.epoch[key] = has, uint32(e.Epoch)
+}
+
+// A change says what a node has of a key from a time within a column on.
+type change struct {
+	column, key int32
+	has         uint8
+	epoch       uint8 // modulo 256
+}
+
+// place has the columns of a fixed grid say where keys are. Its walkers have what nodes had at the grid's begin; changes are those of each node, in the order of columns. A
+// column is the same as the one before it, but for keys that changed.
+func (g *grid) place(changes [][]change) {
+	for i, c := range g.columns {
+		if i == 0 {
+			for _, w := range g.walkers {
+				g.fill(w, c)
+			}
+		} else {
+			before := g.columns[i-1]
+			copy(c.owner, before.owner)
+			copy(c.replicas, before.replicas)
+		}
+		for n, w := range g.walkers {
+			for ; len(changes[n]) > 0 && int(changes[n][0].column) == i; changes[n] = changes[n][1:] {
+				x := &changes[n][0]
+				w.has[x.key], w.epoch[x.key] = x.has, uint32(x.epoch)
+				g.placeKey(c, int(x.key))
+			}
+			w.at = i + 1
+		}
+	}
+}
+
+// placeKey has a column say where a key is, by what nodes have now.
+func (g *grid) placeKey(c *column, k int) {
+	c.owner[k], c.epoch[k] = 0, 0
+	replicas := c.replicasOf(k, g.bitmap)
+	clear(replicas)
+	for n, w := range g.walkers {
+		switch w.has[k] {
+		case main:
+			c.own(k, uint8(n+1), uint8(w.epoch[k]))
+		case replica:
+			replicas[n/8] |= 1 << (n & 7)
+		}
+	}
 }
 
 // halve makes one column of two.
@@ -252,6 +387,7 @@ func (c *column) forgetState() {
 	clear(c.owner)
 	clear(c.epoch)
 	clear(c.replicas)
+	c.marks, c.former = nil, nil
 }
 
 // complete returns a column with what nodes have that have not come to its end: what they have now.

@@ -156,6 +156,7 @@ func (ix *Index) poll(node int) (events int, err error) {
 		if w.segment != t.Header.Segment {
 			ix.segment(w, t)
 		}
+		w.where = mark{t.Header.Segment, t.Before()}
 		ix.take(w, e)
 	})
 }

@@ -241,11 +241,103 @@ func TestTilesAndInstantsAgreeWithTheTrace(t *testing.T) {
 	compareTile(t, rng, tr, ix, Range{Cols: 7, Rows: 2000})
 	from := rng.Int64N(last / 1000 * 1000)
 	compareTile(t, rng, tr, ix, Range{From: from, To: from + 1 + rng.Int64N(1e8), Cols: 30, Rows: 2000})
+	compareTile(t, rng, tr, ix, Range{From: last - 2000, Cols: 30, Rows: 2000}) // when most nodes have done their last
 	ix.grid.halve()
 	ix.grid.halve()
 	compareTile(t, rng, tr, ix, Range{Cols: 4, Rows: 2000})
 	if ix.grid.width != 4*firstWidth {
 		t.Errorf("the windows are %d ns", ix.grid.width)
+	}
+}
+
+// Views are read from the marks of windows' ends on, and are the same as if they were read from the segments' beginnings, also where
+// a window ends with a segment, and where nodes seem to own a key at once, by their clocks.
+func TestViewsFromMarksAreThoseFromTheSegmentsBeginnings(t *testing.T) {
+	rng := seeded(t)
+	w := newWorld(t, rng, 9)
+	for n := range w.skew {
+		w.skew[n] = -rng.Int64N(300_000) * 1000
+	}
+	for i := range 6 {
+		for range 500 + rng.IntN(1000) {
+			w.act()
+		}
+		if i%2 == 0 {
+			w.fill(rng.IntN(w.nodes))
+		}
+	}
+	w.close()
+	ix := open(t, w.dir)
+	catchUp(t, ix)
+	tr, err := ix.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := 0
+	for _, c := range ix.grid.columns {
+		former += len(c.former)
+	}
+	if former == 0 {
+		t.Error("at the end of no window did two nodes own a key")
+	}
+	last := ix.State().To
+	for range 2 {
+		times := []int64{last, last - 1000, last - 3e8}
+		for range 20 {
+			times = append(times, rng.Int64N(last), ix.grid.end(rng.IntN(len(ix.grid.columns)))-rng.Int64N(2)*1000)
+		}
+		for n := range w.nodes {
+			for _, f := range tr.Files(godwit.NodeID(n)) {
+				times = append(times, f.Header.Base*1000+ix.late(n), f.Header.Base*1000+ix.late(n)-1000)
+			}
+		}
+		type view struct {
+			at   *Instant
+			tile *Tile
+		}
+		views := func() (vs []view) {
+			for _, from := range times {
+				at, err := ix.At(Selection{Sort: ByKey}, from, 0, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tile, err := ix.Tile(Selection{Sort: ByKey}, Range{From: from, To: from + 1e8, Cols: 50, Rows: 2000, Offset: 5, Limit: 30})
+				if err != nil {
+					t.Fatal(err)
+				}
+				vs = append(vs, view{at, tile})
+			}
+			return vs
+		}
+		got := views()
+		for _, from := range times {
+			for n := range w.nodes {
+				first := from
+				all := &walker{node: n, has: make([]uint8, len(ix.keys.keys)), epoch: make([]uint32, len(ix.keys.keys))}
+				if err := ix.records(tr, all, from, nil, func(_ trace.Record, t int64) bool {
+					first = min(first, t)
+					return t < from
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if first < min(from, ix.grid.walkers[n].last)-2*ix.grid.width {
+					t.Errorf("windows of %d ns: for %d, node %d is read from %d on", ix.grid.width, from, n, first)
+				}
+			}
+		}
+		kept := make([][]mark, len(ix.grid.columns))
+		for i, c := range ix.grid.columns {
+			kept[i], c.marks = c.marks, nil
+		}
+		for i, want := range views() {
+			if !reflect.DeepEqual(got[i], want) {
+				t.Errorf("windows of %d ns, at %d: from marks %+v %+v, from the beginnings %+v %+v", ix.grid.width, times[i], got[i].at, got[i].tile, want.at, want.tile)
+			}
+		}
+		for i, c := range ix.grid.columns {
+			c.marks = kept[i]
+		}
+		ix.grid.halve()
 	}
 }
 
@@ -291,8 +383,11 @@ func TestWhoFollowsARunEndsAsWhoReadsItLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for c := range follows.grid.columns {
-		compareColumn(t, tr, follows, c)
+	for i, c := range follows.grid.columns {
+		compareColumn(t, tr, follows, i)
+		if !reflect.DeepEqual(c.marks, later.grid.columns[i].marks) {
+			t.Errorf("column %d: places in the trace are %v and %v", i, c.marks, later.grid.columns[i].marks)
+		}
 	}
 	all := Range{Cols: 2000, Rows: 2000}
 	a, err := follows.Tile(Selection{Sort: ByKey}, all)

@@ -93,7 +93,8 @@ type loader struct {
 	direct  []int32              // by key: its number + 1; 0: the loader has not met it. Of keys beyond, hashed
 	hashed  map[godwit.Key]int32 // …
 	node    int
-	at      int // the column that it is in
+	where   mark // of the record that is read
+	at      int  // the column that it is in
 	width   int64
 	end     int64 // ns: when the window ends
 	cells   []cell
@@ -123,11 +124,13 @@ func (l *loader) load(j *job) error {
 	base := h.Base*1000 + ix.shift[j.node]
 	clear(l.cells)
 	l.node, l.width = j.node, ix.grid.width // which nobody changes meanwhile
+	l.where = mark{segment: h.Segment}
 	l.at = int(max(0, base-ix.grid.origin) / l.width)
 	l.end, l.last = ix.grid.end(l.at), base
 	end, err := j.file.Records(func(b []byte) bool {
 		for ; len(b) > 0; b = b[trace.RecordLen:] {
 			l.take(trace.Record(b[:trace.RecordLen:trace.RecordLen]), base)
+			l.where.records++
 		}
 		return true
 	})
@@ -239,7 +242,9 @@ func (l *loader) meet(key godwit.Key) (k int) {
 // step comes to the next window.
 func (l *loader) step() {
 	l.ix.mu.Lock()
-	l.merge(l.ix.grid.column(l.at), true)
+	c := l.ix.grid.column(l.at)
+	l.merge(c, true)
+	c.mark(l.node, l.ix.grid.nodes, l.where)
 	l.ix.mu.Unlock()
 	l.at++
 	l.end += l.width
@@ -251,7 +256,7 @@ func (l *loader) merge(c *column, ends bool) {
 	ix := l.ix
 	bit, bitmap, node := uint8(1)<<(l.node&7), ix.grid.bitmap, uint8(l.node+1)
 	n := min(len(l.cells), len(c.owner))
-	cells, owner, epoch, heat, replicas, totals := l.cells[:n], c.owner[:n], c.epoch[:n], c.heat[:n], c.replicas[l.node/8:], l.totals[:n]
+	cells, heat, replicas, totals := l.cells[:n], c.heat[:n], c.replicas[l.node/8:], l.totals[:n]
 	for k := range cells {
 		x := &cells[k]
 		if n := x.accesses; n > 0 {
@@ -263,9 +268,7 @@ func (l *loader) merge(c *column, ends bool) {
 			continue
 		}
 		if x.has == main {
-			if owner[k] == 0 || int8(x.epoch-epoch[k]) > 0 {
-				owner[k], epoch[k] = node, x.epoch
-			}
+			c.own(k, node, x.epoch)
 		} else if x.has == replica {
 			replicas[k*bitmap] |= bit
 		}

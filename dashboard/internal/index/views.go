@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/godwit-ps/godwit"
@@ -167,58 +168,75 @@ func (ix *Index) zoom(tr *trace.Trace, from, width int64, cols int, keys []int32
 		numbers[i], of[k] = int32(i), int32(i+1)
 	}
 	locks := make([]sync.Mutex, cols) // of the columns
-	errs := make([]error, len(g.walkers))
-	parallel(len(errs), func(n int) { errs[n] = ix.replay(tr, g, g.walkers[n], of, locks) })
+	changes, errs := make([][]change, len(g.walkers)), make([]error, len(g.walkers))
+	parallel(len(errs), func(n int) { changes[n], errs[n] = ix.replay(tr, g, n, of, locks) })
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
+	g.place(changes)
 	return g, numbers, nil
 }
 
-// replay reads what a node did into a fixed grid, and takes the lock of each column that it changes. of has the number of a key there
-// + 1; 0: it is not in it.
-func (ix *Index) replay(tr *trace.Trace, g *grid, w *walker, of []int32, locks []sync.Mutex) error {
-	w.has, w.epoch = make([]uint8, g.keys), make([]uint32, g.keys)
-	return ix.records(tr, w.node, g.origin, func(r trace.Record, t int64) bool {
+// replay counts what a node did in a fixed grid, and returns how the state of keys changed at the node, in the order of columns. It gives the grid's walker what the node had at the
+// grid's begin. It takes the lock of each column in which it counts. of has the number of a key in the grid + 1; 0: the key is not in it.
+func (ix *Index) replay(tr *trace.Trace, g *grid, node int, of []int32, locks []sync.Mutex) (changes []change, err error) {
+	w := &walker{node: node, has: make([]uint8, g.keys), epoch: make([]uint32, g.keys)}
+	begin := func() {
+		if g.walkers[node].has == nil {
+			g.walkers[node].has, g.walkers[node].epoch = slices.Clone(w.has), slices.Clone(w.epoch)
+		}
+	}
+	err = ix.records(tr, w, g.origin, of, func(r trace.Record, t int64) bool {
+		k := ix.keys.number(r.Key())
+		if k >= 0 {
+			k = int(of[k]) - 1
+		}
 		kind := r.Kind()
 		if t < g.origin {
-			if k := ix.keys.number(r.Key()); k >= 0 && of[k] != 0 {
-				w.has[of[k]-1], w.epoch[of[k]-1] = holds[kind]-1, r.Number()
+			if k >= 0 {
+				w.has[k], w.epoch[k] = holds[kind]-1, r.Number()
 			}
 			return true
 		}
-		for ; t >= g.end(w.at); w.at++ {
-			if w.at >= len(locks) {
-				return false
-			}
-			locks[w.at].Lock()
-			g.fill(w, g.columns[w.at])
-			locks[w.at].Unlock()
+		begin()
+		for t >= g.end(w.at) {
+			w.at++
 		}
 		if w.at >= len(locks) {
 			return false
 		}
+		if k < 0 {
+			return true
+		}
+		if x := holds[kind]; x != 0 && (w.has[k] != x-1 || x-1 == main && w.epoch[k] != r.Number()) {
+			w.has[k], w.epoch[k] = x-1, r.Number()
+			changes = append(changes, change{int32(w.at), int32(k), x - 1, uint8(r.Number())})
+		}
 		locks[w.at].Lock()
 		defer locks[w.at].Unlock()
-		if k := ix.keys.number(r.Key()); k >= 0 && of[k] != 0 {
-			g.apply(w, int(of[k])-1, &trace.Event{Kind: kind, Epoch: godwit.Epoch(r.Number()), N: r.Number()})
-		}
+		g.count(w, k, &trace.Event{Kind: kind, N: r.Number()})
 		return true
 	})
+	begin()
+	return changes, err
 }
 
-// records calls yield for the records of a node, but for what is lost or not known, from the begin of the segment that a time is in, with their
-// times, until it returns false. Before that time there are only those that say what the node has.
-func (ix *Index) records(tr *trace.Trace, node int, from int64, yield func(r trace.Record, t int64) bool) error {
-	files := tr.Files(godwit.NodeID(node))
-	late := ix.late(node)
+// records calls yield for the records of a walker's node, with their times, until it returns false. What is lost or not known is left out. The
+// records begin at or before a time; those before it are only those that say what the node has. The walker is given what the node had
+// where they begin. of has the walker's number of each of the index's keys + 1, or 0 if it does not have the key; nil: the numbers are the same.
+func (ix *Index) records(tr *trace.Trace, w *walker, from int64, of []int32, yield func(r trace.Record, t int64) bool) error {
+	files := tr.Files(godwit.NodeID(w.node))
+	late := ix.late(w.node)
+	for len(files) > 1 && files[1].Header.Base*1000+late <= from {
+		files = files[1:]
+	}
 	for i := range files {
-		f := &files[i]
-		if i+1 < len(files) && files[i+1].Header.Base*1000+late <= from {
-			continue
+		f, skip := &files[i], int64(0)
+		if i == 0 {
+			skip = ix.grid.restore(w, from, f.Header.Segment, of)
 		}
 		base, more := f.Header.Base*1000+late, true
-		_, err := f.Records(func(b []byte) bool {
+		_, err := f.RecordsFrom(skip, func(b []byte) bool {
 			for ; more && len(b) > 0; b = b[trace.RecordLen:] {
 				r := trace.Record(b[:trace.RecordLen:trace.RecordLen])
 				kind, t := r.Kind(), base+r.Micros()*1000
@@ -302,7 +320,7 @@ func (ix *Index) instant(tr *trace.Trace, time int64) (*grid, error) {
 // past finds out what a node had at a time.
 func (ix *Index) past(tr *trace.Trace, w *walker, time int64) error {
 	w.has, w.epoch = make([]uint8, len(ix.keys.keys)), make([]uint32, len(ix.keys.keys))
-	return ix.records(tr, w.node, time, func(r trace.Record, t int64) bool {
+	return ix.records(tr, w, time, nil, func(r trace.Record, t int64) bool {
 		x := holds[r.Kind()]
 		if x == 0 {
 			return true
