@@ -20,6 +20,7 @@ type Buffer struct {
 	room   int                 // how many of them may be noted before it is seen which are over
 	busy   map[godwit.Key]bool // scratch: what is under way
 	depth  depth
+	held   counts // of the keys of steps
 }
 
 // A Step is what a worker announced for one of its steps and is elsewhere: the values that were
@@ -41,6 +42,7 @@ type Step struct {
 	late  bool  // it waited for them
 	now   bool  // they were asked for when the step had begun, with operations of the worker under way or not
 	firm  bool  // … that take effect before
+	of    *Buffer
 }
 
 // An item is a key of a step.
@@ -64,7 +66,7 @@ func (b *Buffer) Any() bool { return len(b.steps) > 0 }
 // for the keys in Asked, and notes the Handle.
 func (b *Buffer) Begin(at godwit.Clock, whole bool) *Step {
 	s := b.next(at)
-	s.whole = whole
+	s.whole, s.of = whole, b
 	b.steps = append(b.steps, s)
 	return s
 }
@@ -78,7 +80,7 @@ func (b *Buffer) next(at godwit.Clock) *Step {
 		s = new(Step)
 	}
 	b.last++
-	s.At, s.Handle, s.seq, s.whole, s.took, s.late, s.now, s.firm = at, 0, b.last, false, 0, false, false, false
+	s.At, s.Handle, s.seq, s.whole, s.took, s.late, s.now, s.firm, s.of = at, 0, b.last, false, 0, false, false, false, nil
 	s.Asked, s.Values, s.keys, s.items = s.Asked[:0], s.Values[:0], s.keys[:0], s.items[:0]
 	return s
 }
@@ -116,6 +118,54 @@ func (s *Step) Ready() {
 		n = int(s.items[last].off + s.items[last].dim)
 	}
 	s.Values = slices.Grow(s.Values[:0], n)[:n]
+	if s.of != nil {
+		s.of.hold(s)
+	}
+}
+
+// A counts says which keys no step has, for most of these, by one look: how many keys of steps have a hash.
+type counts struct {
+	keys  int
+	of    []uint32 // by hash: a power of two, at least four times as many as keys
+	shift uint
+}
+
+// leastCounts is how many hashes there are at least.
+const leastCounts = 1 << 10
+
+// hold counts the keys of a step.
+func (b *Buffer) hold(s *Step) {
+	c := &b.held
+	if c.keys += len(s.keys); 4*c.keys <= len(c.of) {
+		c.add(s, 1)
+		return
+	}
+	size := max(leastCounts, 2<<bits.Len(uint(4*c.keys)))
+	c.of, c.shift = make([]uint32, size), uint(64-bits.TrailingZeros(uint(size)))
+	for _, s := range b.steps {
+		c.add(s, 1)
+	}
+}
+
+// letGo ends that.
+func (b *Buffer) letGo(s *Step) {
+	b.held.keys -= len(s.keys)
+	b.held.add(s, ^uint32(0))
+}
+
+// add adds n to the counts of a step's keys.
+func (c *counts) add(s *Step, n uint32) {
+	for _, k := range s.keys {
+		c.of[uint64(k)*0x9e3779b97f4a7c15>>c.shift] += n
+	}
+}
+
+// steps returns in how many steps a key is, at the most.
+func (c *counts) steps(k godwit.Key) uint32 {
+	if c.keys == 0 {
+		return 0
+	}
+	return c.of[uint64(k)*0x9e3779b97f4a7c15>>c.shift]
 }
 
 // hasValue reports whether the step has a value of a key.
@@ -140,6 +190,9 @@ func (s *Step) at(k godwit.Key) int {
 // Find returns the step that has a value of a key, and the position there: the newest, of
 // steps up to a clock. It returns nil if none has.
 func (b *Buffer) Find(k godwit.Key, clock godwit.Clock) (*Step, int) {
+	if b.held.steps(k) == 0 {
+		return nil, 0
+	}
 	for i := len(b.steps) - 1; i >= 0; i-- {
 		s := b.steps[i]
 		if s.At > clock {
@@ -177,10 +230,18 @@ func (s *Step) Unordered() {
 // Changes reports whether a push to a key changes what the worker is to read of it: that has to be
 // noted (Push). Values that the worker cannot change are forgotten.
 func (b *Buffer) Changes(k godwit.Key) (is bool) {
-	for _, s := range b.steps {
-		if j := s.slots[s.at(k)]; j == 0 || s.items[j-1].gone {
+	n := b.held.steps(k)
+	for i := 0; n > 0 && i < len(b.steps); i++ {
+		s := b.steps[i]
+		j := s.slots[s.at(k)]
+		if j == 0 {
 			continue
-		} else if s.whole {
+		}
+		n--
+		if s.items[j-1].gone {
+			continue
+		}
+		if s.whole {
 			is = true
 		} else {
 			s.items[j-1].gone = true
@@ -217,6 +278,9 @@ func (b *Buffer) Replaced(s *Step) {
 			continue
 		}
 		for _, k := range s.Asked {
+			if b.held.steps(k) < 2 {
+				continue
+			}
 			if j := x.slots[x.at(k)]; j != 0 {
 				x.items[j-1].gone = true
 			}
@@ -226,6 +290,9 @@ func (b *Buffer) Replaced(s *Step) {
 
 // Forget has no value of a key used any more.
 func (b *Buffer) Forget(k godwit.Key) {
+	if b.held.steps(k) == 0 {
+		return
+	}
 	for _, s := range b.steps {
 		if j := s.slots[s.at(k)]; j != 0 {
 			s.items[j-1].gone = true
@@ -272,6 +339,7 @@ func (b *Buffer) Over(clock godwit.Clock, do func(*Step)) {
 			continue
 		}
 		do(s)
+		b.letGo(s)
 		b.free = append(b.free, s)
 	}
 	b.steps = rest
@@ -327,5 +395,5 @@ func (b *Buffer) InOrder() bool { return b.Own && len(b.busy) == 0 }
 
 // Used reports whether a step before a clock uses a key.
 func (b *Buffer) UsedBefore(k godwit.Key, at godwit.Clock) bool {
-	return slices.ContainsFunc(b.steps, func(s *Step) bool { return (!b.Own || s.At < at) && s.has(k) })
+	return b.held.steps(k) > 0 && slices.ContainsFunc(b.steps, func(s *Step) bool { return (!b.Own || s.At < at) && s.has(k) })
 }

@@ -169,6 +169,77 @@ func TestABufferIsAMap(t *testing.T) {
 	}
 }
 
+// Steps that come and go, of few keys and of thousands: what the buffer says of a key is what the steps have.
+func TestABufferKnowsItsStepsKeys(t *testing.T) {
+	seed := *roomtest.Seed
+	rng := rand.New(rand.NewPCG(seed, 2))
+	var b Buffer
+	held, most, looked, none := map[godwit.Key]map[godwit.Clock]bool{}, 0, 0, 0
+	for clock := godwit.Clock(1); clock < 300; clock++ {
+		at, n := clock+godwit.Clock(rng.IntN(20)), 1<<rng.IntN(11)
+		s := b.Begin(at, false)
+		for range n {
+			k := godwit.Key(rng.IntN(20_000))
+			s.Add(k, 1, 0, true)
+			if held[k] == nil {
+				held[k] = map[godwit.Clock]bool{}
+			}
+			held[k][at] = true
+		}
+		s.Ready()
+		b.Over(clock, func(*Step) {})
+		for k, in := range held {
+			for at := range in {
+				if at < clock {
+					delete(in, at)
+				}
+			}
+			if len(in) == 0 {
+				delete(held, k)
+			}
+		}
+		most = max(most, len(held))
+		for range 300 {
+			k := godwit.Key(rng.IntN(40_000))
+			in := held[k]
+			if used := b.UsedBefore(k, clock); used != (len(in) > 0) {
+				t.Fatalf("seed %d, clock %d: key %d is used: %v, want steps %v", seed, clock, k, used, in)
+			}
+			if s, _ := b.Find(k, clock+30); (s != nil) != (len(in) > 0) {
+				t.Fatalf("seed %d, clock %d: key %d is found: %v, want steps %v", seed, clock, k, s != nil, in)
+			}
+			if len(in) == 0 {
+				looked++
+				if b.held.steps(k) == 0 {
+					none++
+				}
+				continue
+			}
+			switch rng.IntN(20) {
+			case 0:
+				b.Forget(k)
+			case 1:
+				b.Changes(k)
+			default:
+				continue
+			}
+			if s, _ := b.Find(k, clock+30); s != nil {
+				t.Fatalf("seed %d, clock %d: key %d is found at %d after it was forgotten", seed, clock, k, s.At)
+			}
+			s := b.Begin(clock+30, false)
+			s.Add(k, 1, 0, true)
+			s.Ready()
+			held[k][clock+30] = true
+		}
+	}
+	if b.Over(godwit.Forever, func(*Step) {}); b.held.keys != 0 {
+		t.Errorf("seed %d: %d keys are held when all steps are over", seed, b.held.keys)
+	}
+	if most < 3000 || none < looked*3/4 {
+		t.Errorf("seed %d: at most %d keys were held; of %d looks for others, one was enough for %d", seed, most, looked, none)
+	}
+}
+
 // Values are fetched as many steps ahead as fit into the time that they take to come, if that is long for many steps in a row.
 func TestTheDepthFollowsStepsThatAreLateInARow(t *testing.T) {
 	var b Buffer

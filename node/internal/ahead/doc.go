@@ -13,7 +13,8 @@
 // when it has asked for the key anew, or has pushed to it or set it at its owner meanwhile, and not
 // if a row of the key's shard has left this node since: the worker may have read that row.
 //
-// Steps are long from 1 ms on, and from less where keys that came for a step are elsewhere again at their next use (returns.go).
+// Steps are long from 1 ms on, and from less where steps have many keys, which they use once in a while, unless these stay (returns.go): a few
+// keys are on trial, which come in any case.
 //
 // Where values take longer to come than a step lasts, they are fetched several steps ahead (depth.go),
 // also those of keys that the steps before use ([Buffer.Own]): the row is fetched, and the worker adds to it what it has

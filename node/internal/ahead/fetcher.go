@@ -190,7 +190,7 @@ func (f *Fetcher) Announced(keys []godwit.Key, start, end godwit.Clock) (step, o
 		return step, other
 	}
 	clock := f.Clock.Now()
-	f.judge(step, start, clock)
+	step, other = f.sample(step, other, start, clock)
 	if f.long && start > clock && start <= clock+1+f.values.Depth && len(step) > 0 {
 		f.Intents.Fetched(step)
 		f.fetch(step, start, false)
@@ -199,13 +199,27 @@ func (f *Fetcher) Announced(keys []godwit.Key, start, end godwit.Clock) (step, o
 	return step, other
 }
 
-// judge sees whether keys of the sample are still here that came for short steps.
-func (f *Fetcher) judge(keys []godwit.Key, at, clock godwit.Clock) {
-	f.lacking = f.returns.announced(keys, at, clock, !f.long, f.lacking[:0])
+// sample sees whether keys of the sample are still here that came. Where steps are fetched only because they use their keys once,
+// the planner is to ask for the sample, so that it comes: it returns the other keys, and with others the sample.
+func (f *Fetcher) sample(step, others []godwit.Key, at, clock godwit.Clock) (rest, other []godwit.Key) {
+	trial := f.long && f.returns.fleeting && f.pace.length > 0 && f.pace.length < f.Config.Long
+	f.lacking = f.returns.announced(step, at, clock, trial || !f.long, f.lacking[:0])
 	n := len(f.lacking)
 	f.away, f.left = slices.Grow(f.away[:0], n)[:n], slices.Grow(f.left[:0], n)[:n]
 	f.Rows.Away(f.lacking, f.away, f.left)
 	f.returns.judge(f.away)
+	if !trial {
+		return step, others
+	}
+	f.asked = f.asked[:0]
+	for _, k := range step {
+		if onTrial(k) {
+			others = append(others, k)
+		} else {
+			f.asked = append(f.asked, k)
+		}
+	}
+	return f.asked, others
 }
 
 // eventual parts keys into those of tables without and with bounded staleness.

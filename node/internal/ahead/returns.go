@@ -2,34 +2,36 @@ package ahead
 
 import "github.com/godwit-ps/godwit"
 
-// A returns learns whether keys that come to the node for short steps are still there when the worker announces
-// them again, from a sample of the keys. To bring a key to the node and to hold it takes several times the work of
-// a pull and a push at its owner. That pays where several uses share it. Keys that turn out to be fleeting do not come
-// any more, so that verdict stands until steps use the same keys as those before, or few. The zero value has learned nothing.
+// A returns learns whether a worker's short steps use their keys once in a while, and whether keys that come to the node for them are
+// still there when the worker announces them again, from samples of the keys. To bring a key to the node and to hold it takes several
+// times the work of a pull and a push at its owner. That pays where several uses share it: several steps that follow each other, or,
+// where nobody else uses the key, all that come. The zero value has learned nothing.
 type returns struct {
 	last []use // by hash; a key that comes later takes the place of another one
 
 	steps, keys  int // announced,
 	sampled      int // … of these keys,
 	near         int // … so many were announced for one of the steps just before, too
-	judged, gone int // so many of the sample came, were used, and were announced again later; and so many of these were elsewhere by then
+	judged, gone int // so many came on trial, were used, and were announced again later; and so many of these were elsewhere by then
 
-	fleeting bool // steps have many keys, and many of these are elsewhere again at their next use
+	stay     bool // those that came were here at their next use
+	fleeting bool // steps have many keys, which they use once in a while, and it is not known that these stay
 }
 
 // A use is for which step a sampled key was announced last.
 type use struct {
 	key    godwit.Key
 	at     godwit.Clock // 0: there was none
-	wanted bool         // the key was to come to this node
+	wanted bool         // the key is on trial, and was to come to this node
 }
 
 const (
-	sampleBits   = 6 // one key in 64 is sampled
+	sampleBits   = 6 // one key in 64 is sampled,
+	trialBits    = 9 // … and one in 512 on trial: it comes to the node in any case
 	useBits      = 12
 	nearSteps    = 8
-	enoughJudged = 64  // judged keys for a verdict,
-	enoughUses   = 512 // … and sampled ones for one that goes by how steps use them
+	enoughJudged = 32  // judged keys for a verdict on whether keys stay,
+	enoughUses   = 512 // … and sampled ones for one on how steps use them
 	manyKeys     = 256 // of a step: the messages of one step are not small then
 	fleetingPart = 16  // by which the length from which steps are long is divided where keys are fleeting
 )
@@ -39,6 +41,10 @@ func sampled(k godwit.Key) (place int, is bool) {
 	h := uint64(k) * 0x9e3779b97f4a7c15
 	return int(h >> (64 - sampleBits - useBits) & (1<<useBits - 1)), h>>(64-sampleBits) == 0
 }
+
+// onTrial reports whether a key is of those from which it is seen whether keys stay. It is the same for all workers, so that
+// these compete for the key.
+func onTrial(k godwit.Key) bool { return uint64(k)*0x9e3779b97f4a7c15>>(64-trialBits) == 0 }
 
 // announced takes note of keys for a step; wanted says whether those of the sample are to come to this node. It appends to again
 // those that did so before, were used, and are announced again some steps later: they are to be judged.
@@ -62,7 +68,7 @@ func (r *returns) announced(keys []godwit.Key, at, clock godwit.Clock, wanted bo
 				again = append(again, k)
 			}
 		}
-		r.last[i] = use{k, at, wanted}
+		r.last[i] = use{k, at, wanted && onTrial(k)}
 	}
 	return again
 }
@@ -78,13 +84,12 @@ func (r *returns) judge(away []bool) {
 	once := 2*r.near < r.sampled && r.keys >= manyKeys*r.steps
 	switch {
 	case r.judged >= enoughJudged:
-		r.fleeting = once && 4*r.gone >= r.judged
+		r.stay = 4*r.gone < r.judged
 		r.judged, r.gone = 0, 0
-	case r.sampled >= enoughUses:
-		r.fleeting = r.fleeting && once
-	default:
+	case r.sampled < enoughUses:
 		return
 	}
+	r.fleeting = once && !r.stay
 	r.steps, r.keys, r.sampled, r.near = 0, 0, 0, 0
 }
 
