@@ -19,8 +19,8 @@ def is_tensor(x: Any) -> bool:
 def address(x: Any) -> int:
     """Returns where a contiguous array or tensor begins."""
     if isinstance(x, np.ndarray):
-        return x.__array_interface__["data"][0]
-    return x.data_ptr()
+        return int(x.__array_interface__["data"][0])
+    return int(x.data_ptr())
 
 
 def rows(x: Any) -> Any:
@@ -119,6 +119,8 @@ def add(library: Any, where: Any, count: int, grad: Any) -> Any:
 def unique(library: Any, x: Any) -> tuple[Any, Any]:
     """Returns the distinct rows in order of occurrence, and the position there of each row of x."""
     n = size(x)
+    u: Any
+    inverse: Any
     if isinstance(x, np.ndarray):
         u, inverse = np.empty(n, np.int64), np.empty(x.shape, np.int64)
     else:

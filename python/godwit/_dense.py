@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -23,7 +23,7 @@ class Dense(Weight):
     _memory: torch.Tensor  # of the gradients, once there are any
 
     @property
-    def grad(self) -> Any:  # type: ignore[override]
+    def grad(self) -> Any:
         """The gradients of the parameters, as rows: in the same memory, so that what scales or clips these rows scales those."""
         if all(p.grad is None for p in self._of):
             return None
@@ -114,5 +114,5 @@ def dense(module: torch.nn.Module, *, name: str | None = None, cluster: Cluster 
         d.begin()
 
     hook = module.register_forward_pre_hook(first)
-    module.register_load_state_dict_post_hook(lambda *_: d.store())
+    cast(Any, module).register_load_state_dict_post_hook(lambda *_: d.store())
     return d

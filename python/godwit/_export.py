@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Mapping
+from typing import Any, Mapping, cast
 
 import torch
 
@@ -59,17 +59,21 @@ def to_torch(model: torch.nn.Module, ids: Mapping[Any, Any] | None = None) -> to
     return plain
 
 
+def _distinct(ids: Any) -> torch.Tensor:
+    return cast(torch.Tensor, ids.unique())  # in ascending order
+
+
 def _plain(m: _Module, ids: Any) -> torch.nn.Module:
     if ids is None:
         _state.check_size(m.table, m.embedding_dim, "values")
         return _make(m, m.rows(torch.arange(m.num_embeddings)), m.padding_idx)
-    chosen = torch.as_tensor(ids, dtype=torch.int64).reshape(-1).unique()
+    chosen = _distinct(torch.as_tensor(ids, dtype=torch.int64).reshape(-1))
     if not len(chosen):
         raise ArgumentError(f"ids has no rows of table {m.table.name!r}: leave it out for all rows")
     weight = torch.cat([m.rows(chosen), torch.zeros(1, m.embedding_dim)])
-    padding = (chosen == m.padding_idx).nonzero() if m.padding_idx is not None else []
+    padding: Any = (chosen == m.padding_idx).nonzero() if m.padding_idx is not None else []
     if m.padding_idx is not None and not len(padding) and isinstance(m, EmbeddingBag):  # bags leave it out
-        chosen = torch.cat([chosen, torch.tensor([m.padding_idx])]).unique()
+        chosen = _distinct(torch.cat([chosen, torch.tensor([m.padding_idx])]))
         return _plain(m, chosen)
     return SomeRows(chosen, _make(m, weight, int(padding[0]) if len(padding) else None)).train(m.training)
 

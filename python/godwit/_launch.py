@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import time
-from typing import Any, Callable
+from typing import Any, Callable, cast
 
 from .errors import ArgumentError, GodwitError
 
@@ -100,9 +100,9 @@ def find(environment: Any = os.environ) -> Launch | None:
     run = _run(given)
     store = None
     if given.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
-        from torch.distributed import TCPStore
+        import torch.distributed as dist
 
-        store = TCPStore(host, port, world, False)
+        store = cast(Any, dist).TCPStore(host, port, world, False)
     token = given.get("GODWIT_TOKEN") or hashlib.sha256(f"godwit {run}".encode()).hexdigest()
     return Launch(rank, world, run, host, port + 1, token, store, given)
 

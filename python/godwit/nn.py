@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,14 @@ from ._cluster import Cluster, Init, Table, cluster, normal, uniform
 from .errors import ArgumentError
 
 __all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "EmbeddingBagConfig", "Weight", "parameters", "clip_grad_norm_"]
+
+
+_Forward = TypeVar("_Forward", bound=Callable[..., torch.Tensor])
+
+
+def _eager(forward: _Forward) -> _Forward:
+    """Leaves a forward out of what ``torch.compile`` compiles."""
+    return cast(_Forward, cast(Any, torch.compiler).disable(forward))
 
 
 class Weight(torch.nn.Parameter):
@@ -72,7 +80,7 @@ class _Rows(torch.autograd.Function):
     def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding: int, device: torch.device) -> torch.Tensor:
         ctx.weight, ctx.padding = weight, padding
         ctx.save_for_backward(ids)
-        rows = weight.table.cluster.worker.pull(weight.table, ids)
+        rows: torch.Tensor = weight.table.cluster.worker.pull(weight.table, ids)
         return rows if device.type == "cpu" else rows.to(device, non_blocking=True)
 
     @staticmethod
@@ -95,7 +103,7 @@ class _Lookup(torch.autograd.Function):
         distinct, where = _buffers.unique(table.cluster._library, ids)
         ctx.weight, ctx.padding_idx = weight, padding_idx
         ctx.save_for_backward(distinct, where)
-        out = table.cluster.worker._lookup(table, distinct, where)
+        out: torch.Tensor = table.cluster.worker._lookup(table, distinct, where)
         return out if device.type == "cpu" else out.to(device, non_blocking=True)
 
     @staticmethod
@@ -124,7 +132,7 @@ def _distinct(input: torch.Tensor, table: Table, padding_idx: int | None, weight
 def _checked(input: Any) -> torch.Tensor:
     if not isinstance(input, torch.Tensor):
         raise TypeError(f"the input is of type {type(input).__name__}, want a tensor of integers")
-    return _buffers.rows(input)
+    return cast(torch.Tensor, _buffers.rows(input))
 
 
 class _Module(torch.nn.Module):
@@ -155,7 +163,7 @@ class _Module(torch.nn.Module):
     @property
     def weight(self) -> Weight:
         """Stands for the rows in optimizers."""
-        return self.__dict__["_rows"]
+        return cast(Weight, self.__dict__["_rows"])
 
     @weight.setter
     def weight(self, value: Any) -> None:
@@ -256,10 +264,10 @@ class Embedding(_Module):
         m.weight.requires_grad_(not freeze)
         return m
 
-    @torch.compiler.disable
+    @_eager
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         if not self.scale_grad_by_freq:
-            return _Lookup.apply(self.weight, _checked(input), self.padding_idx, input.device)
+            return cast(torch.Tensor, _Lookup.apply(self.weight, _checked(input), self.padding_idx, input.device))
         rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight)
         return F.embedding(at, rows, padding if padding >= 0 else None, scale_grad_by_freq=True)
 
@@ -312,7 +320,7 @@ class EmbeddingBag(_Module):
         m.weight.requires_grad_(not freeze)
         return m
 
-    @torch.compiler.disable
+    @_eager
     def forward(self, input: torch.Tensor, offsets: torch.Tensor | None = None, per_sample_weights: torch.Tensor | None = None) -> torch.Tensor:
         if input.numel() == 0:  # torch refuses bags of a table without rows
             return self._empty(input, offsets)
@@ -408,7 +416,7 @@ class EmbeddingBagCollection(torch.nn.Module):
         else:
             values, offsets = x.values(), x.offsets()[:-1]
             weights = x.weights_or_none() if hasattr(x, "weights_or_none") else None
-        return bag(values, offsets, weights if self.is_weighted else None)
+        return cast(torch.Tensor, bag(values, offsets, weights if self.is_weighted else None))
 
 
 def parameters(*modules: Any) -> Iterator[Weight]:
@@ -447,4 +455,4 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
     scale = torch.clamp(max_norm / (total + 1e-6), max=1.0)
     for g in grads:
         (g._values() if g.is_sparse else g).mul_(scale.to(g.device))
-    return total
+    return cast(torch.Tensor, total)

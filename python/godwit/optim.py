@@ -280,7 +280,7 @@ class Adagrad(Optimizer):
         return f"{self._name}(eps={group['eps']!r},init={group['initial_accumulator_value']!r})"
 
     def _rate(self, group: dict[str, Any], step: int) -> float:
-        return float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+        return float(group["lr"]) / (1 + (step - 1) * float(group["lr_decay"]))
 
     def _kept(self, dim: int) -> dict[str, int]:
         return {"sum": dim}
@@ -320,7 +320,7 @@ class SparseAdam(Optimizer):
         return f"sparseadam(b1={b1!r},b2={b2!r},eps={group['eps']!r})"
 
     def _rate(self, group: dict[str, Any], step: int) -> float:
-        b1, b2 = group["betas"]
+        b1, b2 = map(float, group["betas"])
         return float(group["lr"]) * math.sqrt(1 - b2**step) / (1 - b1**step)
 
     def _kept(self, dim: int) -> dict[str, int]:

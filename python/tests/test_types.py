@@ -1,9 +1,12 @@
 """The types that the package tells: a user's program is checked by mypy."""
 
+import pathlib
 import subprocess
 import sys
 
 import pytest
+
+import godwit
 
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("mypy", reason="mypy is not installed")
@@ -60,3 +63,12 @@ def test_a_program_is_checked_and_mistakes_are_told(tmp_path):
     assert len(told) == len(WRONG), (p.stdout, p.stderr)
     for i, (line, (_, kind)) in enumerate(zip(told, WRONG)):
         assert line.startswith(f"wrong.py:{i + 2}:") and line.endswith(f"[{kind}]"), p.stdout
+
+
+def test_the_package_itself_is_typed(tmp_path):
+    where = pathlib.Path(godwit.__file__).parent.parent
+    p = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"), "-p", "godwit"],
+        cwd=where, capture_output=True, text=True,
+    )
+    assert p.returncode == 0, p.stdout + p.stderr
