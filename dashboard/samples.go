@@ -250,7 +250,7 @@ func (r *run) verdict(span time.Duration) (sentence any, findings []object) {
 		in = diagnose.Recent(r.rec, max(span, 10*time.Second))
 	}
 	if len(in.Nodes) == 0 {
-		return object{"text": "no node has trained yet", "level": "note"}, findings
+		return object{"text": "no node has told yet how it trains: each does so every second", "level": "note"}, findings
 	}
 	for _, f := range diagnose.Diagnose(in) {
 		figures := object{}

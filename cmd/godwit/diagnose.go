@@ -74,7 +74,7 @@ func writeFindings(w io.Writer, _ *record.Run, in *diagnose.Input, found []diagn
 	var b strings.Builder
 	switch {
 	case len(in.Nodes) == 0:
-		b.WriteString("no node has trained yet\n")
+		b.WriteString("no node has told yet how it trains: each does so every second\n")
 	case len(found) == 0:
 		b.WriteString("the run is well\n")
 	}

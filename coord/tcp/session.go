@@ -75,7 +75,7 @@ func JoinTLS(ctx context.Context, config *tls.Config, addr, token string, seat g
 		err = context.Cause(ctx)
 		return nil, fmt.Errorf("coord: run %q: %w: %w", cfg.Run, coord.ErrMissing, err)
 	}
-	return nil, fmt.Errorf("coord: run %q: %w: %s ended the connection, as it does with a wrong token: %w", cfg.Run, coord.ErrCoordinator, addr, err)
+	return nil, fmt.Errorf("coord: run %q: %w: %s ended the connection, as it does with a wrong token, or if only one side has TLS: %w", cfg.Run, coord.ErrCoordinator, addr, err)
 }
 
 // dial connects to a server, which may not be there yet.

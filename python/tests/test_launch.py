@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -181,6 +182,44 @@ with godwit.init() as c:
     for r, p in enumerate(ranks):
         out, err = p.communicate(timeout=300)
         assert out.strip() == f"rows {r} 2 20.0 2.0 False", (out, err)
+
+
+def test_ranks_encrypt_and_let_nobody_else_in(tmp_path):
+    if not shutil.which("openssl"):
+        pytest.skip("openssl, which makes certificates, is not installed")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2",
+         "-subj", "/CN=godwit", "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "extendedKeyUsage=serverAuth,clientAuth"],
+        cwd=tmp_path, check=True, capture_output=True,
+    )  # fmt: skip
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    program = """
+import sys, numpy as np, godwit
+with godwit.init(tls=godwit.TLS("cert.pem", "key.pem", "cert.pem") if sys.argv[1] == "tls" else None) as c:
+    t = c.table("t", 1000, 1)
+    c.worker.push(t, np.arange(1000), np.ones((1000, 1), np.float32))
+    for _ in range(2):
+        c.worker.wait_sync(); c.worker.barrier()
+    print("rows", c.rank, c.worker.pull(t, np.arange(1000)).sum())
+    c.worker.barrier()
+"""
+    kept = {k: v for k, v in os.environ.items() if k not in ("WORLD_SIZE", "RANK")}
+
+    def rank(r, how):
+        return subprocess.Popen(
+            [sys.executable, "-c", program, how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+            env={**kept, "WORLD_SIZE": "2", "RANK": str(r), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port - 1)},
+        )  # fmt: skip
+
+    first, stranger = rank(0, "tls"), rank(1, "plain")
+    out, err = stranger.communicate(timeout=120)
+    assert "only one side has TLS" in err and "rows" not in out, (out, err)
+    second = rank(1, "tls")
+    for r, p in enumerate((first, second)):
+        out, err = p.communicate(timeout=120)
+        assert out.strip() == f"rows {r} 2000.0", (out, err)
 
 
 def test_what_slurm_says():
