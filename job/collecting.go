@@ -12,12 +12,12 @@ import (
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
-// noTraining answers questions of training when there is none.
+// noTraining answers questions of training while there is none.
 func noTraining(int, []byte) []byte {
 	return []byte(`{"err":"training has ended, or has not begun"}`)
 }
 
-// traced says which keys nodes trace for the leader; empty: none.
+// traced returns which keys nodes trace for the leader, as trace.ParseKeys reads it. It is empty if they trace none.
 func (l *Leader) traced() string {
 	if l.Trace == "" {
 		return ""
@@ -25,13 +25,14 @@ func (l *Leader) traced() string {
 	return cmp.Or(l.TraceKeys, fmt.Sprintf("random=%d", trace.Usual))
 }
 
-// temporary makes a folder for what a node does that only the leader is to see.
+// temporary makes a folder for the record of a node that is written only to be sent to the leader.
 func (r *recorder) temporary() (err error) {
 	r.temp, err = os.MkdirTemp("", "godwit-record-")
 	return err
 }
 
-// serve has questions of other nodes answered: those that bring records by the collector, if there is one, and others by a function. With nil, all wait.
+// serve sets who answers the questions of other nodes. The collector, if there is one, answers those that bring records, and a function answers the
+// others. If the function is nil, all questions wait for the next call.
 func (p *part) serve(answer func(node int, question []byte) []byte) {
 	if answer == nil || p.record == nil || p.record.collector == nil {
 		p.node.Serve(answer)
@@ -46,7 +47,7 @@ func (p *part) serve(answer func(node int, question []byte) []byte) {
 	})
 }
 
-// collect has records of other nodes taken while training answers no questions at this node.
+// collect has the collector take records of other nodes while training answers no questions at this node.
 func (p *part) collect() {
 	switch {
 	case p.record == nil || p.record.collector == nil:
@@ -57,7 +58,7 @@ func (p *part) collect() {
 	}
 }
 
-// sendRecord begins to send what this node does to the leader, if that traces.
+// sendRecord begins to send the record of this node to the leader, if the leader traces. All nodes of the run call it.
 func (p *part) sendRecord(ctx context.Context) error {
 	if p.spec.Traced == "" {
 		return nil

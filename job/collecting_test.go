@@ -221,7 +221,7 @@ func TestALeaderThatCannotWriteRecordsHoldsUpNobody(t *testing.T) {
 		}
 		said += e.Warning
 	})
-	if strings.Count(said, "what node ") != 2 {
+	if strings.Count(said, "sends its record: ") != 2 {
 		t.Errorf("the leader says %q", said)
 	}
 }

@@ -48,7 +48,7 @@ func (p *part) beginTrace(m *godwit.Model) (err error) {
 		return err
 	}
 	if p.spec.Traced != "" {
-		r.collector = recording.NewCollector(r.Dir, r.Header())
+		r.collector = recording.NewCollector(r.Dir, r.Header(), r.Tables)
 	}
 	r.diary, err = record.NewDiary(r.Dir, p.run, p.spec.Policy)
 	return err

@@ -15,94 +15,99 @@ import (
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
-// A Collector writes the records of other nodes to the folder of the run, at the node that leads. One goroutine writes; for it, a few
-// messages wait, and who asks beyond is to ask again.
+// A Collector writes the records of other nodes to the folder of the run, at the node that leads. One goroutine writes. A bounded queue of
+// messages is in front of it. While the queue is full, nodes are told to send their messages again.
+//
+// What nodes send is checked: a node writes only to its own folder, and only the next bytes of its trace. A node that sends something else is
+// refused from then on, and the others are not affected.
 type Collector struct {
 	dir    string
 	header record.Header // of the node that leads
+	tables []trace.Table // of the run's model
 	queue  chan message
 	stop   chan struct{}
 	done   chan struct{}
 
-	mu     sync.Mutex
-	closed bool
-	nodes  map[int]*collected
+	mu      sync.Mutex
+	closed  bool
+	sources map[int]*source // by node
 }
 
-// collectedQueue is how many messages wait to be written.
-const collectedQueue = 32
+// collectorQueue is how many messages the queue holds.
+const collectorQueue = 32
 
-// closeTimeout is how long the end waits for the disk.
+// closeTimeout is how long Close waits for the disk.
 const closeTimeout = 5 * time.Second
 
-// A collected node sends its record.
-type collected struct {
-	state byte   // wait: its first message waits to be written; done: its record is written; over, bad: it is not
-	err   error  // of bad
-	total uint64 // of how many events its trace tells; 0: it has not said so
+// A source is a node that sends its record.
+type source struct {
+	// answer is retry until the first message was written, accepted while the record is written, and else the answer to all that the node sends.
+	answer byte
+	err    error  // why the node is refused
+	total  uint64 // how many events its trace has; 0: the node has not said so yet
 
-	// of the goroutine that writes
+	// The goroutine that writes uses what follows.
 	samples *record.Writer
-	file    *os.File // a segment of the trace; nil: none, or what comes of it is dropped
-	segment int
-	size    int64  // of what came of the segment
-	came    uint64 // events of which the folder tells
-	dropped uint64 // … and those that the disk did not take
-	failed  error  // the last that writing met
+	header  trace.Header // of the segment
+	file    *os.File     // of the segment; nil: none, or its bytes are dropped
+	size    int64        // bytes of the segment that came
+	written uint64       // events that the folder has, or counts as lost
+	dropped uint64       // events that the disk did not take
+	failed  error        // errors of the disk
 }
 
-// NewCollector begins to collect the records of other nodes. dir is the folder of the run, h what the record of this node says.
-func NewCollector(dir string, h record.Header) *Collector {
-	c := &Collector{dir: dir, header: h, queue: make(chan message, collectedQueue), stop: make(chan struct{}), done: make(chan struct{}), nodes: map[int]*collected{}}
+// NewCollector begins to collect the records of other nodes. dir is the folder of the run, h the header of the leader's own record, and tables those
+// of the run's model.
+func NewCollector(dir string, h record.Header, tables []trace.Table) *Collector {
+	c := &Collector{dir: dir, header: h, tables: tables, queue: make(chan message, collectorQueue), stop: make(chan struct{}), done: make(chan struct{}), sources: map[int]*source{}}
 	go c.run()
 	return c
 }
 
-// Answer answers a question of another node. It does not wait.
+// Answer answers a question of another node. It does not wait. Any goroutine may call it.
 func (c *Collector) Answer(from int, q []byte) []byte {
 	m, err := parse(q)
 	if err != nil {
-		return append([]byte{bad}, err.Error()...)
+		return append([]byte{refused}, err.Error()...)
 	}
 	m.from = from
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.nodes[from]
+	s := c.sources[from]
 	switch {
 	case c.closed:
-		return []byte{over}
-	case m.kind == leaves:
-		if n != nil {
-			n.total = m.total
+		return []byte{unwanted}
+	case m.kind == goodbye:
+		if s != nil {
+			s.total = m.total
 		}
-		return []byte{done}
-	case n == nil && m.kind != comes:
-		return append([]byte{bad}, "recording: a record without a beginning"...)
-	case n == nil:
-		answer := c.put(m)
-		if answer == done {
-			c.nodes[from] = &collected{}
+		return []byte{accepted}
+	case s == nil && m.kind != hello:
+		return append([]byte{refused}, "recording: the first message of a node must be hello"...)
+	case s == nil:
+		if c.put(m) == accepted {
+			c.sources[from] = &source{}
 		}
-		return []byte{wait}
-	case n.state == bad:
-		return append([]byte{bad}, n.err.Error()...)
-	case n.state != done || m.kind == comes:
-		return []byte{n.state}
+		return []byte{retry} // until it is known who writes the folder
+	case s.answer == refused:
+		return append([]byte{refused}, s.err.Error()...)
+	case s.answer != accepted || m.kind == hello:
+		return []byte{s.answer}
 	}
 	return []byte{c.put(m)}
 }
 
-// put leaves a message to who writes, if there is room.
-func (c *Collector) put(m message) byte {
+// put puts a message into the queue, if there is room. It is called under the lock.
+func (c *Collector) put(m message) (answer byte) {
 	if len(c.queue) == cap(c.queue) {
-		return wait
+		return retry
 	}
 	m.text, m.piece.Data = slices.Clone(m.text), slices.Clone(m.piece.Data)
-	c.queue <- m // nobody else puts: mu is held
-	return done
+	c.queue <- m // does not wait: who puts has the lock
+	return accepted
 }
 
-// run writes until the collector is closed, and then what waits.
+// run writes messages until the collector is closed and the queue is empty.
 func (c *Collector) run() {
 	defer close(c.done)
 	for {
@@ -126,86 +131,109 @@ func (c *Collector) run() {
 // write writes a message.
 func (c *Collector) write(m *message) {
 	c.mu.Lock()
-	n := c.nodes[m.from]
+	s := c.sources[m.from]
 	c.mu.Unlock()
-	if n.state == bad { // only this goroutine changes it
+	if s.answer == refused { // no other goroutine changes it
 		return
 	}
-	state, err := done, error(nil)
+	answer, err := accepted, error(nil)
 	switch m.kind {
-	case comes:
-		state, err = c.begin(n, m)
-	case sampled:
-		var s record.Sample
-		if err = json.Unmarshal(m.text, &s); err == nil {
-			n.samples.Add(s)
+	case hello:
+		answer, err = c.begin(s, m)
+	case sample:
+		var x record.Sample
+		if err = json.Unmarshal(m.text, &x); err == nil {
+			s.samples.Add(x)
 		}
-	case traced:
-		err = c.trace(n, m)
+	case chunk:
+		err = c.append(s, m)
 	}
 	if err != nil {
-		state, err = bad, fmt.Errorf("recording: what node %d sends: %w", m.from, err)
+		answer, err = refused, fmt.Errorf("recording: node %d sends its record: %w", m.from, err)
 	}
 	c.mu.Lock()
-	n.state, n.err = state, err
+	s.answer, s.err = answer, err
 	c.mu.Unlock()
 }
 
-// begin makes the folder of a node, unless the node made it: then both see it.
-func (c *Collector) begin(n *collected, m *message) (state byte, err error) {
+// begin makes the folder of a node. If the folder is there, the node made it and sees the leader's folder, so its record is unwanted.
+func (c *Collector) begin(s *source, m *message) (answer byte, err error) {
 	var h record.Header
 	if err := json.Unmarshal(m.text, &h); err != nil {
-		return bad, err
+		return refused, err
 	}
-	if h.Run != c.header.Run || int(h.Node) != m.from || h.Nodes != c.header.Nodes || m.from >= h.Nodes || h.Workers < 0 {
-		return bad, fmt.Errorf("it is the record of node %d of %d of run %q, want node %d of %d of run %q", h.Node, h.Nodes, h.Run, m.from, c.header.Nodes, c.header.Run)
+	if h.Run != c.header.Run || int(h.Node) != m.from || h.Nodes != c.header.Nodes || m.from >= h.Nodes || h.Workers < 0 || h.Start < 0 || h.Start > trace.MaxStart {
+		return refused, fmt.Errorf("the header is of node %d of %d of run %q with %d workers from %d on, want node %d of %d of run %q", h.Node, h.Nodes, h.Run, h.Workers, h.Start, m.from, c.header.Nodes, c.header.Run)
 	}
 	if err := os.Mkdir(trace.NodeDir(c.dir, h.Node), 0o777); errors.Is(err, fs.ErrExist) {
-		return over, nil
+		return unwanted, nil
 	} else if err != nil {
-		return bad, err
+		return refused, err
 	}
-	n.samples, err = record.Create(record.Config{Dir: c.dir, Header: h})
-	return done, err
+	s.samples, err = record.Create(record.Config{Dir: c.dir, Header: h})
+	return accepted, err
 }
 
-// trace writes a piece of the trace. An error says that it is none; what the disk does not take is dropped and counted, with what follows of the segment.
-func (c *Collector) trace(n *collected, m *message) error {
+// append appends a chunk to the trace of a node. It returns an error if the chunk is not valid. If the disk does not take the chunk, append drops and
+// counts it, with all that follows of the segment.
+func (c *Collector) append(s *source, m *message) error {
 	p := &m.piece
 	h, records, err := p.Open()
 	if err != nil {
 		return err
 	}
 	if p.At == 0 {
-		if p.Segment != n.segment+1 || h.Segment != p.Segment || h.Run != c.header.Run || int(h.Node) != m.from || h.Nodes != c.header.Nodes {
-			return fmt.Errorf("it is segment %d of node %d of %d of run %q, want segment %d of node %d of %d of run %q", h.Segment, h.Node, h.Nodes, h.Run, n.segment+1, m.from, c.header.Nodes, c.header.Run)
+		if err := c.check(s, m, &h); err != nil {
+			return err
 		}
-		if n.file != nil {
-			n.failed = errors.Join(n.failed, n.file.Close())
+		if s.file != nil {
+			s.failed = errors.Join(s.failed, s.file.Close())
 		}
-		n.segment, n.size = p.Segment, 0
-		if n.file, err = os.OpenFile(filepath.Join(trace.NodeDir(c.dir, h.Node), trace.SegmentName(p.Segment)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err != nil {
-			n.file, n.failed = nil, err
+		s.header, s.size = h, 0
+		if s.file, err = os.OpenFile(filepath.Join(trace.NodeDir(c.dir, h.Node), trace.SegmentName(p.Segment)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err != nil {
+			s.file, s.failed = nil, errors.Join(s.failed, err)
 		}
 	}
-	if p.Segment != n.segment || p.At != n.size || len(records)%trace.RecordLen != 0 {
-		return fmt.Errorf("%d bytes of segment %d from byte %d, want whole records of segment %d from byte %d", len(p.Data), p.Segment, p.At, n.segment, n.size)
+	if p.Segment != s.header.Segment || p.At != s.size || len(records)%trace.RecordLen != 0 {
+		return fmt.Errorf("the chunk has %d bytes at byte %d of segment %d, want whole records at byte %d of segment %d", len(p.Data), p.At, p.Segment, s.size, s.header.Segment)
 	}
-	n.size += int64(len(p.Data))
-	if n.file != nil {
-		_, err := n.file.Write(p.Data)
+	if err := s.header.Check(records); err != nil {
+		return err
+	}
+	s.size += int64(len(p.Data))
+	if s.file != nil {
+		_, err := s.file.Write(p.Data)
 		if err == nil {
-			n.came += trace.Count(records)
+			s.written += trace.Count(records)
 			return nil
 		}
-		n.failed = errors.Join(err, n.file.Close())
-		n.file = nil
+		s.failed = errors.Join(s.failed, err, s.file.Close())
+		s.file = nil
 	}
-	n.dropped += trace.Count(records)
+	s.dropped += trace.Count(records)
 	return nil
 }
 
-// Close writes what came, for 5 s at the most, and ends the collector. It says what the folder lacks of other nodes. It may be called again.
+// check returns an error if a header is not that of the next segment of a node.
+func (c *Collector) check(s *source, m *message, h *trace.Header) error {
+	next := s.header.Segment + 1
+	if m.piece.Segment != next || h.Segment != next || h.Run != c.header.Run || int(h.Node) != m.from || h.Nodes != c.header.Nodes {
+		return fmt.Errorf("the header is of segment %d of node %d of %d of run %q in segment %d, want segment %d of node %d of %d of run %q", h.Segment, h.Node, h.Nodes, h.Run, m.piece.Segment, next, m.from, c.header.Nodes, c.header.Run)
+	}
+	if _, err := h.Keys(); err != nil {
+		return err
+	}
+	if !slices.Equal(h.Tables, c.tables) {
+		return fmt.Errorf("the header of segment %d has tables %v, want %v", next, h.Tables, c.tables)
+	}
+	if next > 1 && (h.Start != s.header.Start || h.Base < s.header.Base || h.Traced != s.header.Traced) {
+		return fmt.Errorf("segment %d begins %d µs after %d with keys %q, the one before it %d µs after %d with keys %q", next, h.Base, h.Start, h.Traced, s.header.Base, s.header.Start, s.header.Traced)
+	}
+	return nil
+}
+
+// Close writes the messages that were accepted, for 5 s at the most, and ends the collector. Its error says what the folder lacks of other nodes. It may be
+// called again, and then does nothing.
 func (c *Collector) Close() error {
 	if c == nil {
 		return nil
@@ -221,42 +249,42 @@ func (c *Collector) Close() error {
 	select {
 	case <-c.done:
 	case <-time.After(closeTimeout):
-		return fmt.Errorf("recording: the disk of %s has not taken what other nodes sent for %v", c.dir, closeTimeout)
+		return fmt.Errorf("recording: the disk of %s did not take what other nodes sent within %v", c.dir, closeTimeout)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error
 	for i := range c.header.Nodes {
-		if n := c.nodes[i]; n != nil && n.state != over {
-			errs = append(errs, n.err, n.lacks(i), n.close(i))
+		if s := c.sources[i]; s != nil && s.answer != unwanted {
+			errs = append(errs, s.err, s.missing(i), s.close(i))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// lacks says how many events the folder lacks of which it does not tell.
-func (n *collected) lacks(id int) error {
-	lost := n.dropped
-	if n.total > n.came {
-		lost = n.total - n.came
+// missing returns an error if the folder neither has all events of a node nor counts them as lost.
+func (s *source) missing(node int) error {
+	n := s.dropped
+	if s.total > s.written {
+		n = s.total - s.written
 	}
-	if lost == 0 {
+	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("trace: %d events of node %d are missing: this node, its disk or the network took less than there were", lost, id)
+	return fmt.Errorf("trace: node %d had %d more events than this node, its disk or the network took", node, n)
 }
 
 // close closes the files of a node.
-func (n *collected) close(id int) error {
-	err := n.failed
-	if n.file != nil {
-		err = errors.Join(err, n.file.Close())
+func (s *source) close(node int) error {
+	err := s.failed
+	if s.file != nil {
+		err = errors.Join(err, s.file.Close())
 	}
-	if n.samples != nil {
-		err = errors.Join(err, n.samples.Close())
+	if s.samples != nil {
+		err = errors.Join(err, s.samples.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("recording: what node %d sent: %w", id, err)
+		return fmt.Errorf("recording: the record of node %d: %w", node, err)
 	}
 	return nil
 }

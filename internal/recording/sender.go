@@ -13,58 +13,59 @@ import (
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
-// An Ask asks the node that has the [Collector], as [node.Node.Ask] does.
+// An Ask sends a question to the node that has the [Collector], as [node.Node.Ask] does.
 type Ask func(question []byte, deliver func(answer []byte)) (wait func(context.Context) error)
 
-// How a Sender goes about it.
+// The bounds and intervals of a Sender.
 const (
-	sendBytes   = 64 << 10 // of a piece of the trace, about: rows wait for no more on a connection
-	sendEvery   = 250 * time.Millisecond
-	again       = 20 * time.Millisecond // a question is asked again
-	samplesHeld = 64                    // samples that wait to be sent; of more, the oldest are dropped
-	sendTimeout = 2 * time.Second       // for what is left at the end
+	chunkBytes  = 64 << 10               // of a chunk, about: rows of training wait for no more on the connection
+	sendEvery   = 250 * time.Millisecond // how often the Sender looks for new records
+	retryAfter  = 20 * time.Millisecond  // before a message is sent again
+	maxSamples  = 64                     // samples that wait to be sent; the oldest are dropped when there are more
+	sendTimeout = 2 * time.Second        // for what is left at the end
 )
 
-// A Sender sends the record of a node to the one that leads the run, from the node's folder. It has one question open at a time. What
-// the leader is too slow for waits in the folder, and is left out when that has three segments of it.
+// A Sender sends the record of a node to the node that leads the run. It reads the trace from the node's folder. It has one question open at a
+// time. If the leader is slow, the trace waits in the folder, and is skipped when three segments of it wait.
 type Sender struct {
 	header  record.Header
 	copier  *trace.Copier
 	samples chan []byte
-	skipped atomic.Uint64 // events of the trace that were left out
+	skipped atomic.Uint64 // events of the trace that were skipped
 	ask     Ask
 	broken  <-chan struct{} // closed when no answer comes any more
 	cancel  context.CancelFunc
 	stop    chan struct{}
 	done    chan struct{}
 
-	// of the goroutine that sends, until done is closed
-	total uint64 // events of which pieces tell, and those that were not read
-	told  uint64 // … of which pieces tell that were taken
-	lacks uint64 // events that the leader lacks
-	err   error  // why it ended early
+	// The goroutine that sends uses what follows until it closes done.
+	total  uint64 // events of the trace: those that pieces stood for, and at the end also those that were not read
+	sent   uint64 // events that the leader took
+	wanted bool   // the leader took hello
+	err    error  // why the Sender ended early
 }
 
-var errOver = errors.New("nothing of this node is wanted")
+// errUnwanted ends a Sender without an error.
+var errUnwanted = errors.New("nothing of this node is wanted any more")
 
-// newSender returns the Sender of a record that was begun.
+// newSender returns the Sender of the record of a node in the folder of a run. If temporary is set, segments are removed after they were read.
 func newSender(dir string, h record.Header, temporary bool) *Sender {
-	return &Sender{header: h, copier: trace.NewCopier(dir, h.Node, temporary), samples: make(chan []byte, samplesHeld), stop: make(chan struct{}), done: make(chan struct{})}
+	return &Sender{header: h, copier: trace.NewCopier(dir, h.Node, temporary), samples: make(chan []byte, maxSamples), stop: make(chan struct{}), done: make(chan struct{})}
 }
 
-// start begins to send.
+// start begins to send. When broken is closed, no answer comes any more.
 func (s *Sender) start(ask Ask, broken <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.ask, s.broken, s.cancel = ask, broken, cancel
 	go s.run(ctx)
 }
 
-// sample has a sample sent. It does not wait.
+// sample puts a sample among those to be sent. It does not wait.
 func (s *Sender) sample(x record.Sample) {
 	x.Lost += s.skipped.Load()
 	b, err := json.Marshal(x)
-	if err != nil || len(b) > mostData {
-		return // a sample that is missing does no harm
+	if err != nil || len(b) > maxData {
+		return // the next sample has the same counters, later
 	}
 	for {
 		select {
@@ -79,21 +80,23 @@ func (s *Sender) sample(x record.Sample) {
 	}
 }
 
-// run sends until there is nothing to be sent any more.
+// run sends until the end.
 func (s *Sender) run(ctx context.Context) {
 	defer close(s.done)
 	s.err = s.send(ctx)
-	if errors.Is(s.err, errOver) {
+	if errors.Is(s.err, errUnwanted) {
 		s.err = nil
-		return
+		if !s.wanted {
+			return
+		}
 	}
-	told := s.copier.Skipped()
 	rest, err := s.copier.End()
 	s.total += rest
-	s.lacks, s.err = s.total-s.told+told, errors.Join(s.err, err)
-	s.ask((&message{kind: leaves, total: s.total}).encode(), func([]byte) {}) // who leads may be stuck: no answer is waited for
+	s.err = errors.Join(s.err, err)
+	s.ask((&message{kind: goodbye, total: s.total}).encode(), func([]byte) {}) // no answer is waited for: the leader may be stuck
 }
 
+// send sends hello, and then samples and the trace until the Sender is stopped and all is sent.
 func (s *Sender) send(ctx context.Context) error {
 	t := time.NewTicker(sendEvery)
 	defer t.Stop()
@@ -101,12 +104,13 @@ func (s *Sender) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.say(ctx, t, &message{kind: comes, text: h}); err != nil {
+	if err := s.deliver(ctx, t, &message{kind: hello, text: h}); err != nil {
 		return err
 	}
+	s.wanted = true
 	for {
-		last := stopped(s.stop) // what was written before is sent
-		more, err := s.some(ctx, t)
+		last := stopped(s.stop) // before the next look, so that all that was written until then is sent
+		more, err := s.next(ctx, t)
 		if err != nil || last && !more {
 			return err
 		}
@@ -117,7 +121,7 @@ func (s *Sender) send(ctx context.Context) error {
 		case <-t.C:
 		case <-s.stop:
 		case <-s.broken:
-			return nil // the run says why
+			return nil // the run tells why
 		}
 	}
 }
@@ -131,19 +135,19 @@ func stopped(c <-chan struct{}) bool {
 	}
 }
 
-// some sends the next sample or piece, if there is one.
-func (s *Sender) some(ctx context.Context, t *time.Ticker) (more bool, err error) {
+// next sends the next sample or chunk, if there is one.
+func (s *Sender) next(ctx context.Context, t *time.Ticker) (more bool, err error) {
 	select {
 	case b := <-s.samples:
-		return true, s.say(ctx, t, &message{kind: sampled, text: b})
+		return true, s.deliver(ctx, t, &message{kind: sample, text: b})
 	default:
 	}
-	p, err := s.copier.Next(sendBytes)
+	p, err := s.copier.Next(chunkBytes)
 	s.skipped.Store(s.copier.Skipped())
 	if err != nil || len(p.Data) == 0 {
 		return false, err
 	}
-	if len(p.Data) > mostData {
+	if len(p.Data) > maxData {
 		return false, fmt.Errorf("recording: the header of a segment has %d bytes, more than a message between nodes takes", len(p.Data))
 	}
 	events, err := p.Events()
@@ -151,34 +155,31 @@ func (s *Sender) some(ctx context.Context, t *time.Ticker) (more bool, err error
 		return false, err
 	}
 	s.total += events
-	if err = s.say(ctx, t, &message{kind: traced, piece: p}); err == nil {
-		s.told += events
+	if err = s.deliver(ctx, t, &message{kind: chunk, piece: p}); err == nil {
+		s.sent += events - p.Skipped
 	}
 	return true, err
 }
 
-// say asks until the answer is not to wait.
-func (s *Sender) say(ctx context.Context, t *time.Ticker, m *message) error {
+// deliver sends a message until the leader takes it.
+func (s *Sender) deliver(ctx context.Context, t *time.Ticker, m *message) error {
 	q := m.encode()
 	for {
-		answer, err := s.answer(ctx, t, q)
+		answer, err := s.exchange(ctx, t, q)
 		switch {
 		case err != nil:
 			return err
 		case len(answer) == 0:
 			return errors.New("recording: an empty answer")
-		case answer[0] == bad:
+		case answer[0] == refused:
 			return errors.New(string(answer[1:]))
-		case answer[0] == over:
-			return errOver
-		case answer[0] != wait:
+		case answer[0] == unwanted:
+			return errUnwanted
+		case answer[0] != retry:
 			return nil
 		}
-		if err := s.skip(); err != nil {
-			return err
-		}
 		select {
-		case <-time.After(again):
+		case <-time.After(retryAfter):
 		case <-s.broken:
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -186,8 +187,8 @@ func (s *Sender) say(ctx context.Context, t *time.Ticker, m *message) error {
 	}
 }
 
-// answer asks once. While no answer comes, what grows too old is left out.
-func (s *Sender) answer(ctx context.Context, t *time.Ticker, q []byte) ([]byte, error) {
+// exchange sends a question once and waits for the answer. What becomes too old meanwhile is skipped.
+func (s *Sender) exchange(ctx context.Context, t *time.Ticker, q []byte) ([]byte, error) {
 	answer := make(chan []byte, 1)
 	s.ask(q, func(b []byte) { answer <- slices.Clone(b) })
 	for {
@@ -199,23 +200,24 @@ func (s *Sender) answer(ctx context.Context, t *time.Ticker, q []byte) ([]byte, 
 				return nil, err
 			}
 		case <-s.broken:
-			return nil, errOver // the run says why
+			return nil, errUnwanted // the run tells why
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
+// skip skips what is too old.
 func (s *Sender) skip() error {
 	err := s.copier.Skip()
 	s.skipped.Store(s.copier.Skipped())
 	return err
 }
 
-// end sends what is left, for 2 s at the most, or nothing more. It says what the leader lacks.
+// end ends the Sender. If rest is set, it sends what is left, for 2 s at the most, and its error says what the leader lacks.
 func (s *Sender) end(rest bool) error {
 	if s.ask == nil || stopped(s.stop) {
-		return nil // it was never begun, or has ended
+		return nil // it was not started, or was ended before
 	}
 	defer s.cancel()
 	close(s.stop)
@@ -230,15 +232,15 @@ func (s *Sender) end(rest bool) error {
 		s.cancel()
 		select {
 		case <-s.done:
-		case <-time.After(sendTimeout): // it waits for the disk, or for a connection that takes nothing
-			return fmt.Errorf("recording: node 0 of the record was not told the end within %v", 2*sendTimeout)
+		case <-time.After(sendTimeout): // the goroutine waits for the disk, or for a connection that takes nothing
+			return fmt.Errorf("recording: the disk, or the connection to the node that leads, took nothing for %v", 2*sendTimeout)
 		}
 	}
 	switch {
 	case s.err != nil && !errors.Is(s.err, context.Canceled):
-		return fmt.Errorf("what this node does is not shown at the node that leads: %w", s.err)
-	case s.lacks > 0:
-		return fmt.Errorf("the node that leads lacks %d events of this node's trace: it or the network took less than there were", s.lacks)
+		return fmt.Errorf("recording: the node that leads does not show what this node does: %w", s.err)
+	case rest && s.total > s.sent:
+		return fmt.Errorf("recording: this node had %d more events than the node that leads or the network took", s.total-s.sent)
 	}
 	return nil
 }

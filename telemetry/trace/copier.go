@@ -6,25 +6,23 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/godwit-ps/godwit"
 )
 
-// A Copier reads the segments of a node's trace in pieces, while the node writes them, for a copy elsewhere. A copy that is
-// more than two segments behind leaves out what is older than the newest segment, and has an event Lost in its place. One goroutine uses a Copier.
+// A Copier reads the segments of a node's trace in pieces, while the node writes them, so that they can be copied elsewhere. If it is
+// more than two segments behind, it skips what is older than the newest segment. The copy then has an event Lost after the header of its next
+// segment. One goroutine uses a Copier.
 type Copier struct {
 	tail    Tail // for the paths
 	remove  bool
-	segment int   // of the node that is read,
-	read    int64 // … up to here
-	number  int   // of the copy's segment,
-	at      int64 // … which has as many bytes
-	micros  int64 // time of the last event of the copy's segment, since its base
-	base    int64 // of the copy's segment
+	segment int   // that is read
+	read    int64 // up to which byte it was read
+	number  int   // of the copy's segment
+	at      int64 // how many bytes that has
 	node    godwit.NodeID
-	owed    uint64 // events that were left out, of which the copy does not tell yet
-	skipped uint64 // … since the beginning
+	owed    uint64 // events that were skipped, and that no event Lost counts yet
+	skipped uint64 // events that were skipped since the beginning
 }
 
 // behind is how many segments a copy may be behind.
@@ -32,24 +30,24 @@ const behind = 2
 
 // A Piece is some bytes of a segment of a copy.
 type Piece struct {
-	Segment int    // its number, from 1
-	At      int64  // where they begin
-	Data    []byte // all of the header and whole records, or whole records
+	Segment int    // number of the segment, from 1
+	At      int64  // position of the bytes in the segment
+	Data    []byte // whole records, after all of the header if At is 0
+	Skipped uint64 // how many events the Copier skipped and counts in the event Lost of this piece
 }
 
-// NewCopier returns a Copier of the trace of a node in the folder of a run. If remove is set, segments are removed when they have been read, or were left out.
+// NewCopier returns a Copier of the trace of a node in the folder of a run. If remove is set, segments are removed after they were read or skipped.
 func NewCopier(dir string, n godwit.NodeID, remove bool) *Copier {
 	return &Copier{tail: Tail{dir: NodeDir(dir, n)}, remove: remove, segment: 1, number: 1, node: n}
 }
 
-// Next returns the next piece, of about some bytes; without data, if nothing was written since the last one. The first piece of a segment
-// has all of its header, and others whole records.
+// Next returns the next piece, which has about the given number of bytes. It has no data if nothing was written since the last piece.
 func (c *Copier) Next(bytes int) (p Piece, err error) {
 	for {
 		if err := c.Skip(); err != nil {
 			return p, err
 		}
-		// Only what is not written any more is left for the next segment.
+		// Once the next segment is there, nothing is added to this one.
 		more := c.tail.exists(c.segment + 1)
 		if p, err = c.piece(bytes); err != nil || len(p.Data) > 0 || !more {
 			return p, err
@@ -61,12 +59,12 @@ func (c *Copier) Next(bytes int) (p Piece, err error) {
 	}
 }
 
-// begin goes on to a segment of the node.
+// begin goes on to a segment of the node. The copy's segment begins then, too, unless it is empty.
 func (c *Copier) begin(segment int) {
 	if c.at > 0 {
 		c.number++
 	}
-	c.segment, c.read, c.at, c.micros = segment, 0, 0, 0
+	c.segment, c.read, c.at = segment, 0, 0
 }
 
 // leave removes the segment, if that is wanted.
@@ -97,7 +95,12 @@ func (c *Copier) piece(bytes int) (p Piece, err error) {
 		if p.Data, err = h.encode(); err != nil {
 			return p, err
 		}
-		read, c.base = int64(n), h.Base
+		if c.owed > 0 {
+			p.Skipped = min(c.owed, 1<<32-1)
+			e := Event{Kind: Lost, N: uint32(p.Skipped), Time: h.Base * micro, Node: c.node, Peer: c.node}
+			p.Data = e.append(p.Data, h.Base)
+		}
+		read = int64(n)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -110,22 +113,14 @@ func (c *Copier) piece(bytes int) (p Piece, err error) {
 		return p, fmt.Errorf("trace: %w", err)
 	}
 	n -= n % RecordLen
-	for r := b[:n]; len(r) > 0; r = r[RecordLen:] {
-		if r := Record(r); r.Kind() != Input {
-			c.micros = max(c.micros, r.Micros())
-		}
-	}
 	p.Data = append(p.Data, b[:n]...)
-	if c.owed > 0 && len(p.Data) > 0 {
-		e := Event{Kind: Lost, N: uint32(min(c.owed, 1<<32-1)), Time: (c.base + c.micros) * int64(time.Microsecond), Node: c.node, Peer: c.node}
-		p.Data, c.owed = e.append(p.Data, c.base), 0
-	}
+	c.owed -= p.Skipped
 	c.read = read + int64(n)
 	c.at += int64(len(p.Data))
 	return p, nil
 }
 
-// Skip leaves out what is too old, also while pieces that were returned wait to be copied.
+// Skip skips what is too old. It may be called while a piece that Next returned waits to be copied.
 func (c *Copier) Skip() error {
 	newest := c.segment
 	for c.tail.exists(newest + 1) {
@@ -137,7 +132,7 @@ func (c *Copier) Skip() error {
 	return c.skip(newest)
 }
 
-// skip leaves out what is before a segment.
+// skip skips what is before a segment.
 func (c *Copier) skip(to int) error {
 	for c.segment < to {
 		n, err := c.count()
@@ -151,7 +146,7 @@ func (c *Copier) skip(to int) error {
 	return nil
 }
 
-// End returns how many events the copy lacks of which it does not tell: those that were not read. The Copier is used no more.
+// End returns how many events were not read, or skipped and not counted in an event Lost. The Copier must not be used any more.
 func (c *Copier) End() (uint64, error) {
 	newest := c.segment
 	for c.tail.exists(newest + 1) {
@@ -161,7 +156,7 @@ func (c *Copier) End() (uint64, error) {
 	return c.owed, err
 }
 
-// Skipped returns how many events were left out.
+// Skipped returns how many events were skipped.
 func (c *Copier) Skipped() uint64 { return c.skipped }
 
 // count returns how many events of the segment were not read.
@@ -182,7 +177,7 @@ func (c *Copier) count() (events uint64, err error) {
 	return events, err
 }
 
-// Count returns of how many events whole records tell, those included of which they say that they are lost.
+// Count returns how many events whole records stand for. An event Lost stands for those that it counts.
 func Count(records []byte) (events uint64) {
 	for ; len(records) >= RecordLen; records = records[RecordLen:] {
 		switch r := Record(records); r.Kind() {
@@ -196,7 +191,7 @@ func Count(records []byte) (events uint64) {
 	return events
 }
 
-// Open returns the header of a segment, in the first piece of one, and the piece's records.
+// Open returns the piece's records and, if it is the first one of a segment, the header.
 func (p *Piece) Open() (h Header, records []byte, err error) {
 	if p.At > 0 {
 		return h, p.Data, nil
@@ -204,7 +199,7 @@ func (p *Piece) Open() (h Header, records []byte, err error) {
 	return decodeHeader(p.Data)
 }
 
-// Events returns of how many events the piece tells.
+// Events returns how many events the piece stands for, as Count does.
 func (p *Piece) Events() (uint64, error) {
 	_, records, err := p.Open()
 	return Count(records), err

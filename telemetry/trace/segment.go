@@ -17,7 +17,11 @@ const (
 	preamble   = len(magic) + 8 // magic, version, length of the header
 	headerUnit = 64             // a header's length is a multiple of this
 	maxHeader  = 1 << 20
+	maxBase    = 1 << 47 // µs: four years
 )
+
+// MaxStart bounds the start of a trace, in nanoseconds since 1970: it is in the year 2096. Times of all nodes on one axis fit into 63 bits then.
+const MaxStart = 4_000_000_000_000_000_000
 
 // A Header begins a segment.
 type Header struct {
@@ -80,10 +84,29 @@ func decodeHeader(b []byte) (h Header, rest []byte, err error) {
 	if err := json.Unmarshal(b[preamble:n], &h); err != nil {
 		return h, nil, fmt.Errorf("trace: the segment's header: %w", err)
 	}
-	if h.Nodes < 1 || h.Nodes > MaxNodes || int(h.Node) >= h.Nodes || h.Base < 0 || h.Base > 1<<50 {
-		return h, nil, fmt.Errorf("trace: the segment's header says node %d of %d, base %d", h.Node, h.Nodes, h.Base)
+	if h.Nodes < 1 || h.Nodes > MaxNodes || int(h.Node) >= h.Nodes || h.Base < 0 || h.Base > maxBase || h.Start < 0 || h.Start > MaxStart {
+		return h, nil, fmt.Errorf("trace: the segment's header says node %d of %d, start %d, base %d", h.Node, h.Nodes, h.Start, h.Base)
 	}
 	return h, b[n:], nil
+}
+
+// Check returns an error if whole records of the segment name a key that is in no table, or a node that is not in the run.
+func (h *Header) Check(records []byte) error {
+	end := godwit.Key(0)
+	for _, t := range h.Tables {
+		end = max(end, t.First+godwit.Key(t.Rows))
+	}
+	for ; len(records) >= RecordLen; records = records[RecordLen:] {
+		r := Record(records)
+		switch k := r.Kind(); {
+		case k == Input || names[k] == "":
+		case int(records[7]) >= h.Nodes:
+			return fmt.Errorf("trace: an event names node %d of %d", records[7], h.Nodes)
+		case !k.ofAll() && r.Key() >= end:
+			return fmt.Errorf("trace: an event is of key %d, the model has %d", r.Key(), end)
+		}
+	}
+	return nil
 }
 
 // Decode reads a segment. A record at its end that is not whole is left out: whoever wrote it

@@ -56,3 +56,63 @@ func TestATailReadsWhatIsAddedByteByByte(t *testing.T) {
 		t.Errorf("read %v, want %v", got, want)
 	}
 }
+
+// A Copier skips what is more than two segments behind, and nothing before that.
+func TestACopierSkipsWhatIsMoreThanTwoSegmentsBehind(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 1, true)
+	c := NewCopier(dir, 1, false)
+	for i := range 5 {
+		w.Add(Event{Key: 1, Node: 1, Kind: Asked, Time: int64(i) * (1<<32*1000/2 + 1000)})
+		w.Flush()
+		if err := c.Skip(); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]uint64{true: 3}[i >= 3]; c.Skipped() != want {
+			t.Errorf("with %d segments, %d events are skipped, want %d", i+1, c.Skipped(), want)
+		}
+	}
+	closed(t, w)
+	p, err := c.Next(1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, records, err := p.Open()
+	if err != nil || h.Segment != 1 || p.Skipped != 3 {
+		t.Fatalf("the first piece is of segment %d and counts %d events as lost (%v)", h.Segment, p.Skipped, err)
+	}
+	if r := Record(records); r.Kind() != Lost || r.Number() != 3 || r.Micros() != 0 {
+		t.Errorf("it begins with %v of %d after %d µs", r.Kind(), r.Number(), r.Micros())
+	}
+	if n, err := c.End(); err != nil || n != 1 {
+		t.Errorf("%d events were not read (%v)", n, err)
+	}
+}
+
+// Check refuses keys of no table and nodes that are not in the run, and nothing else.
+func TestRecordsAreChecked(t *testing.T) {
+	h := Header{Nodes: 3, Tables: []Table{{Name: "a", First: 0, Rows: 10}, {Name: "b", First: 10, Rows: 5}}}
+	record := func(k godwit.Key, kind Kind, peer godwit.NodeID) []byte {
+		return (&Event{Key: k, Kind: kind, Peer: peer}).append(nil, 0)
+	}
+	for _, c := range []struct {
+		records []byte
+		good    bool
+	}{
+		{nil, true}, {record(14, Created, 2), true}, {record(15, Created, 2), false}, {record(14, Created, 3), false}, {record(1<<40, Lost, 0), true}, {record(0, Thinned, 3), false},
+		{record(1<<40, Input, 200), true}, {record(1<<40, 200, 200), true}, {append(record(1, Asked, 0), record(15, Asked, 0)...), false},
+	} {
+		if err := h.Check(c.records); err == nil != c.good {
+			t.Errorf("%v: %v", c.records, err)
+		}
+	}
+	for start, good := range map[int64]bool{-1: false, 0: true, MaxStart: true, MaxStart + 1: false} {
+		b, err := (&Header{Nodes: 1, Start: start}).encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := decodeHeader(b); err == nil != good {
+			t.Errorf("a trace that begins at %d: %v", start, err)
+		}
+	}
+}
