@@ -125,9 +125,10 @@ type Cluster struct {
 	closed   chan struct{} // closed when closeErr is set
 	closeErr error
 
-	record *recording.Node // nil: none
-	diary  *record.Diary   // of who is the first node; nil: none
-	began  time.Time
+	record    *recording.Node      // nil: none
+	diary     *record.Diary        // of who is the first node; nil: none
+	collector *recording.Collector // of the others' records, at the first node; nil: none
+	began     time.Time
 
 	notes chan note // of checkpoints, by other processes
 	cuts  uint64    // that were made; of who saves
@@ -198,6 +199,9 @@ func Open(config []byte) (*Cluster, error) {
 		}
 		if c.err == nil {
 			c.err = c.record.Sample(c.here[0], nil)
+		}
+		if c.err == nil {
+			c.sendRecord()
 		}
 	}()
 	return c, nil
@@ -284,6 +288,7 @@ func (c *Cluster) Close(wait time.Duration) (bool, error) {
 				ctx, end := context.WithTimeout(context.Background(), closeTime)
 				defer end()
 				stopped := c.record.Stop()
+				_ = c.record.Sent(c.err == nil) // the first node writes down what it lacks
 				c.closeErr = errors.Join(c.end(ctx), stopped)
 			}
 			c.closeErr = errors.Join(c.closeErr, c.endRecord())

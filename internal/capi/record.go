@@ -2,6 +2,7 @@ package capi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -31,7 +32,7 @@ func (c *Cluster) beginRecord(cfg *Config, self int) (err error) {
 	}
 	run := filepath.Base(cfg.Trace)
 	h := record.Header{Run: run, Policy: policy.Name(), Node: godwit.NodeID(self), Nodes: c.nodes, Workers: c.workers}
-	if c.record, err = recording.Begin(recording.Config{Dir: cfg.Trace, Header: h, Model: c.cfg.Model}); err != nil {
+	if c.record, err = recording.Begin(recording.Config{Dir: cfg.Trace, Header: h, Model: c.cfg.Model, Send: self != 0}); err != nil {
 		return err
 	}
 	c.cfg.Trace, c.began = c.record.Trace(), time.Now()
@@ -41,8 +42,16 @@ func (c *Cluster) beginRecord(cfg *Config, self int) (err error) {
 	if c.diary, err = record.NewDiary(cfg.Trace, run, policy.Name()); err != nil {
 		return errors.Join(err, c.record.Close())
 	}
+	if c.nodes > 1 {
+		c.collector = recording.NewCollector(cfg.Trace, c.record.Header(), c.record.Tables)
+	}
 	c.diary.Add(record.Event{Time: c.began, Start: &record.Start{Task: cfg.Program, Unit: "steps", Nodes: c.members(self)}})
 	return nil
+}
+
+// sendRecord begins to send the record of this node to the first one, which takes it if it traces as well and does not see this node's folder.
+func (c *Cluster) sendRecord() {
+	c.record.Send(func(q []byte, deliver func([]byte)) func(context.Context) error { return c.here[0].Ask(0, q, deliver) })
 }
 
 // members returns what a node knows of all at first: which there are, and more of itself.
@@ -75,6 +84,9 @@ func (c *Cluster) Note(event []byte) error {
 
 // endRecord ends what is written, after the node.
 func (c *Cluster) endRecord() error {
+	if err := c.collector.Close(); err != nil { // the run did well
+		c.diary.Add(record.Event{Time: time.Now(), Seconds: time.Since(c.began).Seconds(), Warning: err.Error()})
+	}
 	if c.diary != nil {
 		end := &record.End{Reason: "the program closed the cluster", Seconds: time.Since(c.began).Seconds()}
 		if c.err != nil {

@@ -1,11 +1,17 @@
 package capi
 
 import (
+	"encoding/json"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/recording"
 	"github.com/godwit-ps/godwit/telemetry/record"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 func TestARunWritesWhatItsNodesDo(t *testing.T) {
@@ -46,5 +52,105 @@ func TestARunWritesWhatItsNodesDo(t *testing.T) {
 	}
 	if err := open(t, Config{Tables: []Table{{Name: "t", Rows: 10, Dim: 1}}}).Note([]byte(`{"warning": "x"}`)); err != nil {
 		t.Errorf("without a trace: %v", err)
+	}
+}
+
+// Ranks send their records to rank 0, if that traces and does not see their folder.
+func TestRankZeroHasTheRecordsOfAllRanks(t *testing.T) {
+	const n = 3
+	for name, dirs := range map[string][n]string{
+		"folders of their own": {t.TempDir(), t.TempDir(), t.TempDir()},
+		"rank 0 has none":      {"", t.TempDir(), t.TempDir()},
+		"one rank has none":    {t.TempDir(), "", t.TempDir()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var cs []*Cluster
+			at := "127.0.0.1:0"
+			for i, dir := range dirs {
+				if dir != "" {
+					dir = filepath.Join(dir, "r")
+				}
+				b, err := json.Marshal(Config{Nodes: n, Trace: dir, Tables: twoTables, Member: &Member{Run: "r", Rank: i, Serve: i == 0, Coordinator: at, Token: "token"}})
+				must(t, err)
+				c, err := Open(b)
+				must(t, err)
+				if i == 0 {
+					at = c.Address()
+				}
+				cs = append(cs, c)
+			}
+			var wg sync.WaitGroup
+			for i, c := range cs {
+				ready, err := c.Ready(time.Minute)
+				if !ready || err != nil {
+					t.Fatal(ready, err)
+				}
+				w := worker(t, c, 0)
+				for range 20 {
+					done(t, w)(w.Push(0, []int64{int64(i), 7}, make([]float32, 2*twoTables[0].Dim), 0, 1, 0, 0))
+					_, err := w.Advance()
+					must(t, err)
+				}
+			}
+			for _, c := range cs {
+				wg.Go(func() {
+					if over, err := c.Close(time.Minute); !over || err != nil {
+						t.Error(over, err)
+					}
+				})
+			}
+			wg.Wait()
+			if dirs[0] == "" {
+				return // they have ended well
+			}
+			all, err := trace.Open(dirs[0])
+			must(t, err)
+			r, err := record.Open(dirs[0])
+			must(t, err)
+			for i, dir := range dirs {
+				if dir == "" {
+					if i < len(r.Nodes) && r.Nodes[i] != nil {
+						t.Errorf("there is a record of rank %d", i)
+					}
+					continue
+				}
+				own, err := trace.Open(dir)
+				must(t, err)
+				count := func(tr *trace.Trace) (events int) {
+					must(t, tr.Events(godwit.NodeID(i), 0, func(trace.Event) bool { events++; return true }))
+					return events
+				}
+				if got, want := count(all), count(own); got == 0 || got > want {
+					t.Errorf("rank 0 has %d events of rank %d, which had %d", got, i, want)
+				}
+				if s := r.Nodes[i].Samples; len(s) == 0 || s[len(s)-1].Items != 20 {
+					t.Errorf("rank 0 has the samples %+v of rank %d", s, i)
+				}
+			}
+			for _, e := range r.Events {
+				if e.Warning != "" {
+					t.Errorf("warning: %s", e.Warning)
+				}
+			}
+		})
+	}
+}
+
+// What rank 0 could not take is among the events of the run, and the program has no error.
+func TestRankZeroWarnsOfRecordsThatItLacks(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	c := open(t, Config{Trace: dir, Tables: twoTables})
+	if ready, err := c.Ready(time.Minute); !ready || err != nil {
+		t.Fatal(ready, err)
+	}
+	c.collector = recording.NewCollector(dir, c.record.Header(), c.record.Tables)
+	c.answer(0, []byte{1, 0, '{'}) // no record of a node
+	if over, err := c.Close(time.Minute); !over || err != nil {
+		t.Fatal(over, err)
+	}
+	r, err := record.Open(dir)
+	must(t, err)
+	if n := len(r.Events); n != 3 || !strings.Contains(r.Events[1].Warning, "node 0 sends its record: ") {
+		t.Errorf("the events are %+v", r.Events)
 	}
 }

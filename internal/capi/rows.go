@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/recording"
 	"github.com/godwit-ps/godwit/node"
 )
 
@@ -205,9 +206,9 @@ func (c *Cluster) node(id int) *node.Node {
 // them, their floats; the answer is a byte for each row, which says whether it is there, and
 // the floats of those that are, to read them. All numbers are little endian.
 const (
-	askRead  = 1 // of rows
-	askWrite = 2
-	askNote  = 3  // a note of a checkpoint, as JSON
+	askRead  = 2 // of rows; 1 begins a question of package recording
+	askWrite = 3
+	askNote  = 4  // a note of a checkpoint, as JSON
 	headLen  = 16 // kind, parts, 2 bytes of 0, table, rows, and 4 bytes of 0
 )
 
@@ -275,7 +276,10 @@ func takeFloats(vals []float32, b []byte) []byte {
 }
 
 // answer answers another node's question. What cannot be gets no answer at all, which the other takes as an error.
-func (c *Cluster) answer(_ int, b []byte) []byte {
+func (c *Cluster) answer(from int, b []byte) []byte {
+	if recording.IsQuestion(b) {
+		return c.collector.Answer(from, b)
+	}
 	if len(b) > 0 && b[0] == askNote {
 		return c.told(b[1:])
 	}

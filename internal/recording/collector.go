@@ -64,8 +64,11 @@ func NewCollector(dir string, h record.Header, tables []trace.Table) *Collector 
 	return c
 }
 
-// Answer answers a question of another node. It does not wait. Any goroutine may call it.
+// Answer answers a question of another node. It does not wait. Any goroutine may call it. A nil Collector wants nothing.
 func (c *Collector) Answer(from int, q []byte) []byte {
+	if c == nil {
+		return []byte{unwanted}
+	}
 	m, err := parse(q)
 	if err != nil {
 		return append([]byte{refused}, err.Error()...)

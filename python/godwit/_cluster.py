@@ -709,8 +709,9 @@ def init(
     With ``address``, of an etcd, the processes of the run meet there. Which ``rank`` this is, and of how many (``world``), a launcher's variables say
     unless they are given, and so is the name of the ``run``, which no other at this etcd may have. ``tls`` encrypts what the ranks, and the etcd, are told.
 
-    ``trace`` is a folder, which all ranks see: each writes there what it does, in a folder of the run's name, as ``godwit train --trace`` does. ``godwit
-    dashboard``, ``top`` and ``diagnose`` show it, also while the run lasts. The variable GODWIT_TRACE does the same.
+    ``trace`` is a folder. Each rank writes there what it does, in a folder of the run's name, as ``godwit train --trace`` does. Ranks that do not see the
+    folder of rank 0 also send it what they do. ``godwit dashboard``, ``top`` and ``diagnose`` show it, also while the run lasts. The variable GODWIT_TRACE
+    does the same.
 
     ``workers`` is how many threads access rows at a time. ``nodes`` above 1 puts several nodes into this process, which is for tests.
     """

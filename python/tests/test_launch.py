@@ -298,6 +298,31 @@ def test_ranks_that_meet_by_an_etcd():
             _launch.WAIT = before
 
 
+def test_rank_0_has_what_ranks_with_other_folders_do(tmp_path, torchrun):
+    code, out, err = torchrun(
+        tmp_path,
+        f"""
+        import os
+        import godwit
+        c = godwit.init(trace=os.path.join({str(tmp_path)!r}, "of" + os.environ["RANK"]))
+        t, w = c.table("t", 100, 2), c.worker
+        for step in range(5):
+            w.push(t, list(range(10)), [[1.0, 1.0]] * 10)
+            w.advance()
+        w.barrier()
+        """,
+        3,
+    )
+    assert code == 0, err[-5000:]
+    (run,) = (tmp_path / "of0").iterdir()
+    for rank in (1, 2):
+        for got in sorted((run / f"node-{rank}").iterdir()):
+            want = (tmp_path / f"of{rank}" / run.name / f"node-{rank}" / got.name).read_bytes()
+            assert want.startswith(got.read_bytes()) and got.stat().st_size > 0
+        samples = [json.loads(line) for f in sorted((run / f"node-{rank}").glob("*.samples")) for line in f.read_text().splitlines()]
+        assert samples[-1]["items"] == 5 and samples[0]["nodes"] == 3
+
+
 def test_ranks_write_what_they_do(tmp_path, torchrun):
     code, out, err = torchrun(
         tmp_path,
