@@ -33,6 +33,13 @@ def mix(x: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(31))
 
 
+def uniform(seed: int, first: int, n: int, columns: int) -> np.ndarray:
+    """Returns n × columns numbers in [0, 1), each a function of the seed, the example's number (first …) and the column."""
+    example = mix(np.arange(first, first + n, dtype=np.uint64) + (np.uint64(seed) << np.uint64(44)))
+    h = mix(example[:, None] + np.arange(1, columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    return (h >> np.uint64(11)).astype(np.float64) / 2**53
+
+
 def hashed(values: np.ndarray, field: np.ndarray | int, rows: int) -> np.ndarray:
     """Returns the rows of a feature's values."""
     return (mix(values.astype(np.uint64) + (np.uint64(1) << np.uint64(40)) * np.uint64(1 + np.asarray(field))) % np.uint64(rows)).astype(np.int64)
@@ -50,17 +57,16 @@ class Generated:
         self.cards = np.geomspace(10, max(args.rows // 8, 20), CATEGORIES).astype(np.int64)  # how many values a feature has
 
     def raw(self, first: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the labels, numbers and values of n examples, a function of the seed and the first one's number."""
-        rng = np.random.default_rng((self.seed, first))
-        u = rng.random((n, CATEGORIES))
-        values = np.minimum(self.cards**u - 1, self.cards - 1).astype(np.int64)  # Zipf's, of exponent 1
-        numbers = rng.poisson(rng.gamma(1, 4, (n, NUMBERS)))
+        """Returns the labels, numbers and values of n examples. Each follows from the seed and its number, whichever rank asks for it."""
+        u = uniform(self.seed, first, n, CATEGORIES + NUMBERS + 1)
+        values = np.minimum(self.cards ** u[:, :CATEGORIES] - 1, self.cards - 1).astype(np.int64)  # Zipf's, of exponent 1
+        numbers = np.floor(np.log1p(-u[:, CATEGORIES:-1]) / np.log(0.8)).astype(np.int64)  # geometric, of mean 4
         weight = self.hidden(values, 1)
         logit = 0.35 * weight.sum(1) - 1.2
         factors = [self.hidden(values[:, :8], 2 + k) for k in range(3)]  # the first eight features act by pairs, too
         logit += 0.25 * sum((f.sum(1) ** 2 - (f**2).sum(1)) / 2 for f in factors)
         logit += 0.1 * (np.log1p(numbers[:, :4]) - 1.2).sum(1)
-        return rng.random(n) < 1 / (1 + np.exp(-logit)), numbers, values
+        return u[:, -1] < 1 / (1 + np.exp(-logit)), numbers, values
 
     def hidden(self, values: np.ndarray, which: int) -> np.ndarray:
         """Returns a number of variance 1 for each value of a feature."""

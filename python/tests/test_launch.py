@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -184,7 +185,23 @@ with godwit.init() as c:
         assert out.strip() == f"rows {r} 2 20.0 2.0 False", (out, err)
 
 
-def test_ranks_encrypt_and_let_nobody_else_in(tmp_path):
+PUSHING = """
+import sys, numpy as np, godwit
+tls = godwit.TLS("cert.pem", "key.pem", "cert.pem") if sys.argv[1] == "tls" else None
+at = dict(address=sys.argv[2], run="ads") if len(sys.argv) > 2 else {}
+with godwit.init(tls=tls, **at) as c:
+    t = c.table("t", 1000, 1)
+    c.worker.push(t, np.arange(1000), np.ones((1000, 1), np.float32))
+    for _ in range(2):
+        c.worker.wait_sync(); c.worker.barrier()
+    print("rows", c.rank, c.worker.pull(t, np.arange(1000)).sum(), c.stats()["address"].rpartition(":")[0])
+    c.worker.barrier()
+"""
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """Makes a certificate of this machine that is its own authority, and returns the names of its files."""
     if not shutil.which("openssl"):
         pytest.skip("openssl, which makes certificates, is not installed")
     subprocess.run(
@@ -192,34 +209,51 @@ def test_ranks_encrypt_and_let_nobody_else_in(tmp_path):
          "-subj", "/CN=godwit", "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "extendedKeyUsage=serverAuth,clientAuth"],
         cwd=tmp_path, check=True, capture_output=True,
     )  # fmt: skip
+    return [str(tmp_path / f) for f in ("cert.pem", "key.pem", "cert.pem")]
+
+
+def pushing(tmp_path, rank, *args, **variables):
+    """Starts a rank of two that pushes to the same rows."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("WORLD_SIZE", "RANK", "GODWIT_TOKEN")}
+    return subprocess.Popen(
+        [sys.executable, "-c", PUSHING, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+        env={**kept, "WORLD_SIZE": "2", "RANK": str(rank), **variables},
+    )  # fmt: skip
+
+
+def test_ranks_encrypt_and_let_nobody_else_in(tmp_path, certificate):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    program = """
-import sys, numpy as np, godwit
-with godwit.init(tls=godwit.TLS("cert.pem", "key.pem", "cert.pem") if sys.argv[1] == "tls" else None) as c:
-    t = c.table("t", 1000, 1)
-    c.worker.push(t, np.arange(1000), np.ones((1000, 1), np.float32))
-    for _ in range(2):
-        c.worker.wait_sync(); c.worker.barrier()
-    print("rows", c.rank, c.worker.pull(t, np.arange(1000)).sum())
-    c.worker.barrier()
-"""
-    kept = {k: v for k, v in os.environ.items() if k not in ("WORLD_SIZE", "RANK")}
-
-    def rank(r, how):
-        return subprocess.Popen(
-            [sys.executable, "-c", program, how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
-            env={**kept, "WORLD_SIZE": "2", "RANK": str(r), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port - 1)},
-        )  # fmt: skip
-
-    first, stranger = rank(0, "tls"), rank(1, "plain")
+        at = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(s.getsockname()[1] - 1)}
+    first, stranger = pushing(tmp_path, 0, "tls", **at), pushing(tmp_path, 1, "plain", **at)
     out, err = stranger.communicate(timeout=120)
     assert "only one side has TLS" in err and "rows" not in out, (out, err)
-    second = rank(1, "tls")
+    second = pushing(tmp_path, 1, "tls", **at)
     for r, p in enumerate((first, second)):
         out, err = p.communicate(timeout=120)
-        assert out.strip() == f"rows {r} 2000.0", (out, err)
+        assert out.strip() == f"rows {r} 2000.0 127.0.0.1", (out, err)
+
+
+@pytest.mark.parametrize("tls", ["plain", "tls"])
+def test_ranks_meet_at_an_etcd(tmp_path, tls, request):
+    root = Path(__file__).resolve().parents[2]
+    if not shutil.which("go") or not (root / "go.mod").exists():
+        pytest.skip("an etcd for tests is built by Go from the repository, which is not here")
+    files = request.getfixturevalue("certificate") if tls == "tls" else []
+    built = subprocess.run(["go", "build", "-o", str(tmp_path / "etcd"), "./python/tests/etcd"], cwd=root, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    with subprocess.Popen([str(tmp_path / "etcd"), *files], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as etcd:
+        try:
+            address, token = etcd.stdout.readline().split()
+            stranger = pushing(tmp_path, 0, tls, address, GODWIT_TOKEN="x" * 16)
+            out, err = stranger.communicate(timeout=120)
+            assert "rows" not in out and "token" in err and "etcd at" in err, (out, err)
+            ranks = [pushing(tmp_path, r, tls, address, GODWIT_TOKEN=token) for r in range(2)]
+            for r, p in enumerate(ranks):
+                out, err = p.communicate(timeout=120)
+                assert out.strip() == f"rows {r} 2000.0 127.0.0.1", (out, err)
+        finally:
+            etcd.stdin.close()
 
 
 def test_what_slurm_says():
