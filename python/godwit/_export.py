@@ -93,4 +93,4 @@ def _make(m: Any, weight: torch.Tensor, padding_idx: int | None) -> torch.nn.Mod
             include_last_offset=m.include_last_offset,
             padding_idx=padding_idx,
         )
-    return plain.train(m.training)
+    return plain.to(m._dtype).train(m.training)

@@ -141,6 +141,7 @@ class _Module(torch.nn.Module):
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
+    _dtype = torch.float32  # of the output
 
     def _make(
         self, rows: int, dim: int, padding_idx: int | None, max_norm: Any, device: Any, dtype: Any, name: str | None, init: Init | None, on: Cluster | None
@@ -168,6 +169,11 @@ class _Module(torch.nn.Module):
     @weight.setter
     def weight(self, value: Any) -> None:
         raise AttributeError("the rows of a module of godwit.nn are set by load_state_dict or from_pretrained, not by assigning weight")
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:
+        """Is called by ``to``, ``half``, ``double`` and others. Rows stay float32, and the output takes the type that parameters take."""
+        self._dtype = fn(torch.empty(0)).dtype
+        return cast(Any, super())._apply(fn, recurse)
 
     def rows(self, ids: Any) -> Any:
         """Reads rows, without gradient."""
@@ -222,7 +228,8 @@ class Embedding(_Module):
     """``torch.nn.Embedding`` whose rows live on the cluster.
 
     ``name`` names the table (a number is made up), ``init`` gives the first values (normal(0, 1) as in torch), ``cluster`` is where
-    it is (that of ``godwit.init``). Gradients are sparse, whatever ``sparse`` says. ``max_norm`` is refused.
+    it is (that of ``godwit.init``). Gradients are sparse, whatever ``sparse`` says. ``max_norm`` is refused. Rows are float32; the output
+    is of another type after ``to(torch.bfloat16)``, ``half()`` and the like.
     """
 
     def __init__(
@@ -267,9 +274,9 @@ class Embedding(_Module):
     @_eager
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         if not self.scale_grad_by_freq:
-            return cast(torch.Tensor, _Lookup.apply(self.weight, _checked(input), self.padding_idx, input.device))
+            return cast(torch.Tensor, _Lookup.apply(self.weight, _checked(input), self.padding_idx, input.device)).to(self._dtype)
         rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight)
-        return F.embedding(at, rows, padding if padding >= 0 else None, scale_grad_by_freq=True)
+        return F.embedding(at, rows, padding if padding >= 0 else None, scale_grad_by_freq=True).to(self._dtype)
 
 
 class EmbeddingBag(_Module):
@@ -327,6 +334,8 @@ class EmbeddingBag(_Module):
         rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight)
         if offsets is not None:
             offsets = offsets.to(torch.int64)
+        if per_sample_weights is not None and per_sample_weights.dtype == self._dtype:
+            per_sample_weights = per_sample_weights.to(rows.dtype)
         return F.embedding_bag(
             at,
             rows,
@@ -336,7 +345,7 @@ class EmbeddingBag(_Module):
             per_sample_weights=per_sample_weights,
             include_last_offset=self.include_last_offset,
             padding_idx=padding if padding >= 0 else None,
-        )
+        ).to(self._dtype)
 
     def _empty(self, input: torch.Tensor, offsets: torch.Tensor | None) -> torch.Tensor:
         if input.dim() == 2:
@@ -345,7 +354,7 @@ class EmbeddingBag(_Module):
             raise ArgumentError("an input of one dimension needs offsets")
         else:
             bags = len(offsets) - self.include_last_offset
-        return torch.zeros(bags, self.embedding_dim, device=input.device)
+        return torch.zeros(bags, self.embedding_dim, dtype=self._dtype, device=input.device)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, mode={self.mode!r}"

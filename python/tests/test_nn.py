@@ -223,6 +223,33 @@ def test_autocast(on):
     same(ours, theirs)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_a_model_of_another_type_keeps_rows_in_float32(on, dtype):
+    ours, theirs = both(on)
+    bags, _ = both(on, "EmbeddingBag", mode="sum")
+    model = torch.nn.Sequential(ours, torch.nn.Linear(DIM, 4)).to(dtype)
+    opt = goptim.SGD(ours, lr=0.5)
+    for step in range(3):
+        out, want = ours(ids_of(step)), theirs(ids_of(step))
+        assert out.dtype == dtype and torch.equal(out, want.to(dtype))
+        assert torch.equal(godwit.to_torch(ours)(ids_of(step)), out)
+        opt.zero_grad()
+        (got,) = torch.autograd.grad(model(ids_of(step)).float().sum(), ours.weight)
+        ours(ids_of(step)).float().sum().backward()
+        assert got._values().dtype == torch.float32 and got._values().abs().sum() > 0
+        opt.step()
+        with torch.no_grad():
+            theirs.weight -= 0.5 * torch.bincount(ids_of(step).reshape(-1), minlength=ROWS)[:, None]
+    assert ours.rows(torch.tensor([1])).dtype == torch.float32
+    ids, at = torch.tensor([1, 2, 3]), torch.tensor([0, 2])
+    assert bags(ids, at).dtype == torch.float32
+    weights = torch.tensor([1.0, 2.0, 0.5])
+    want = bags(ids, at, weights)
+    bags.to(dtype)
+    assert torch.equal(bags(ids, at, weights.to(dtype)), want.to(dtype)) and bags(ids[:0], at).dtype == dtype
+    assert bags.float()(ids, at).dtype == torch.float32
+
+
 def test_a_model_that_is_compiled_trains_to_the_same_loss(on):
     ours, theirs = both(on)
     linear = torch.nn.Linear(DIM, 1)
