@@ -140,7 +140,14 @@ func eval[T any](p *page, script string) (T, error) {
 
 // until waits until a script gives true.
 func (p *page) until(script string) error {
-	if err := p.do(chromedp.Poll[chromedp.Void](script, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience/2))); err != nil {
+	var err error
+	for range 3 { // a page that has just been opened may take the place of the one that was asked
+		err = p.do(chromedp.Poll[chromedp.Void](script, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience/2)))
+		if err == nil || !strings.Contains(err.Error(), "Cannot find context") {
+			break
+		}
+	}
+	if err != nil {
 		body, _ := eval[string](p, "document.body.innerText.slice(0, 600)")
 		return fmt.Errorf("wait for %s: %w; the page says: %q", script, err, body)
 	}

@@ -32,7 +32,7 @@ var views = []view{
 	{"key", "#/key/KEY", painted + `(0)`},
 	{"find", "#/key", `document.querySelectorAll(".found a").length > 0`},
 	{"cluster", "#/cluster", `document.querySelectorAll(".card:not([hidden]) .uplot canvas").length > 0`},
-	{"tour", "#/tour", `document.querySelector(".picture canvas, .empty") !== null`},
+	{"tour", "#/tour", `(n => n === 0 ? document.querySelector(".empty") !== null : [...Array(n).keys()].filter(` + painted + `).length >= n - 1)(document.querySelectorAll(".picture canvas:not(.over)").length)`}, // a run of one node has one colour,
 	{"compare", "#/compare", `document.querySelector(".card .uplot canvas, .card .empty") !== null`},
 }
 

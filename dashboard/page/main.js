@@ -104,7 +104,7 @@ function showStatus(state) {
   const to = state?.to ?? run?.to ?? 0;
   const reading = state && !state.done && state.progress < 1 ? `reading ${Math.floor(100 * state.progress)} %` : "";
   const lost = state?.lost ? plural(state.lost, "event") + " lost" : "";
-  const thinned = (state?.thinned ?? 0) > 1 ? `intents and decisions of 1 key in ${state?.thinned}` : "";
+  const thinned = (state?.thinned ?? 0) > 1 ? `details of 1 key in ${state?.thinned}` : "";
   const text = [reading, lost, thinned, clock(to)].filter(Boolean).join(" · ");
   if (status.dataset["text"] !== badge.textContent + text) {
     status.dataset["text"] = badge.textContent + text;

@@ -100,11 +100,11 @@ class Shown {
   async load(signal) {
     this.picture.resize();
     for (let tries = 0; tries < 60 && !signal.aborted; tries++) {
+      const { index } = /** @type {import("../types.js").Run} */ (await json("api/run", { run: this.step.run }, signal)); // before the picture: what is read meanwhile is not in it
       const { canvas } = this.picture;
       this.heat = readHeat(await binary("api/heat", { run: this.step.run, cols: Math.min(2000, canvas.width), rows: Math.min(2000, canvas.height) }, signal));
       this.draw();
-      const run = /** @type {import("../types.js").Run} */ (await json("api/run", { run: this.step.run }, signal));
-      if (this.heat.rows > 0 && run.index.done) {
+      if (this.heat.keys > 0 && index.done) {
         return;
       }
       await new Promise((done) => setTimeout(done, 500));
