@@ -78,7 +78,7 @@ class MF(Row):
         return cells * 10 // 11
 
     def godwit(self, folder, epochs, threads):
-        return ["mf", "--data", folder, "--split", "u1", "--dim", 64, "--biased=false", "--epochs", epochs, "--lr", 0.05, "--l2", 0.05]
+        return ["mf", "--data", folder, "--split", "u1", "--dim", 64, "--biased=false", "--epochs", epochs, "--lr", 0.05, "--l2", 0.05, "--batch", 16_384]
 
     def run_peer(self, folder, epochs, threads):
         from libmf import mf
@@ -266,6 +266,7 @@ def objective(folder, w):
 class Sketch(Row):
     name, peer, unit, quality, better = "sketch, count-min 4 × 65,536", "numpy", "items", "mean excess", "lower"
     epochs = (1, 11)
+    odd = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5], np.uint64)
 
     def make(self, folder, scale):
         items = popular(np.random.default_rng(6), 200_000, int(1_000_000 * scale))
@@ -278,19 +279,37 @@ class Sketch(Row):
 
     def run_peer(self, folder, epochs, threads):
         items = np.load(folder / "items.npy").astype(np.uint64)
-        cells, odd = np.zeros((4, 65_536), np.int64), np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5], np.uint64)
+        cells = np.zeros((4, 65_536), np.int64)
         for _ in range(epochs):
             for batch in np.array_split(items, max(1, len(items) // 100_000)):
                 for d in range(4):
-                    cells[d] += np.bincount((batch * odd[d]) >> np.uint64(48), minlength=65_536)
+                    cells[d] += np.bincount((batch * self.odd[d]) >> np.uint64(48), minlength=65_536)
+        return self.excess(folder, epochs, cells)
+
+    def excess(self, folder, epochs, cells):
+        items = np.load(folder / "items.npy").astype(np.uint64)
         seen, counts = np.unique(items, return_counts=True)
-        found = np.min([cells[d][(seen * odd[d]) >> np.uint64(48)] for d in range(4)], axis=0)
+        found = np.min([cells[d][(seen * self.odd[d]) >> np.uint64(48)] for d in range(4)], axis=0)
         return float(np.mean(found - counts * epochs))
+
+
+class SketchCPP(Sketch):
+    peer, epochs = "C++, one thread", (1, 41)
+
+    def make(self, folder, scale):
+        n = super().make(folder, scale)
+        np.load(folder / "items.npy").astype("<u8").tofile(folder / "items.bin")
+        subprocess.run([os.environ.get("CXX", "c++"), "-O3", "-march=native", "-o", folder / "countmin", Path(__file__).with_name("countmin.cc")], check=True)
+        return n
+
+    def run_peer(self, folder, epochs, threads):
+        cells = subprocess.run([folder / "countmin", folder / "items.bin", str(epochs)], check=True, stdout=subprocess.PIPE).stdout
+        return self.excess(folder, epochs, np.frombuffer(cells, np.uint64).reshape(4, 65_536).astype(np.int64))
 
 
 class KGE(Row):
     name, peer, unit, quality = "kge, ComplEx, 256 floats", "PyTorch", "facts", "MRR"
-    epochs = (1, 5)
+    epochs = (1, 9)
 
     def make(self, folder, scale):
         """A graph in which a relation leads from each group of entities to another one."""
@@ -362,7 +381,7 @@ def mrr(facts, e, r):
     return float(np.mean(1 / (1 + (scores > scores[np.arange(len(facts)), facts[:, 2], None]).sum(1))))
 
 
-ROWS = {"kge": KGE(), "mf": MF(), "lda": LDA(), "w2v": W2V(), "ftrl": FTRL(), "l1": L1(), "sketch": Sketch()}
+ROWS = {"kge": KGE(), "mf": MF(), "lda": LDA(), "w2v": W2V(), "ftrl": FTRL(), "l1": L1(), "sketch": Sketch(), "sketch-c++": SketchCPP()}
 
 
 def timed(args, out):
