@@ -299,7 +299,7 @@ class SketchCPP(Sketch):
     def make(self, folder, scale):
         n = super().make(folder, scale)
         np.load(folder / "items.npy").astype("<u8").tofile(folder / "items.bin")
-        subprocess.run([os.environ.get("CXX", "c++"), "-O3", "-march=native", "-o", folder / "countmin", Path(__file__).with_name("countmin.cc")], check=True)
+        subprocess.run([CXX, "-O3", "-march=native", "-o", folder / "countmin", Path(__file__).with_name("countmin.cc")], check=True)
         return n
 
     def run_peer(self, folder, epochs, threads):
@@ -383,6 +383,8 @@ def mrr(facts, e, r):
 
 ROWS = {"kge": KGE(), "mf": MF(), "lda": LDA(), "w2v": W2V(), "ftrl": FTRL(), "l1": L1(), "sketch": Sketch(), "sketch-c++": SketchCPP()}
 
+CXX = os.environ.get("CXX", "c++")
+
 
 def timed(args, out):
     """Runs a process; returns the seconds it took and those of processors."""
@@ -457,7 +459,8 @@ def table(rows):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--godwit", default="godwit", help="the command")
-    p.add_argument("--rows", default=",".join(ROWS), help=f"which, by commas, of {', '.join(ROWS)}")
+    here = [k for k in ROWS if k != "sketch-c++" or shutil.which(CXX)]
+    p.add_argument("--rows", default=",".join(here), help=f"which, by commas, of {', '.join(ROWS)}")
     p.add_argument("--runs", type=int, default=5, help="of each, alternating")
     p.add_argument("--threads", type=int, default=os.cpu_count(), help="of each program")
     p.add_argument("--scale", type=float, default=1.0, help="of the data")
