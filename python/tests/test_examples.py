@@ -63,3 +63,20 @@ def test_few_lines_differ_from_a_program_without_godwit():
     plain, ours = (open(os.path.join(HERE, f), encoding="utf-8").read().split('"""', 2)[2].split("\n") for f in ("kge_torch.py", "kge.py"))
     changed = [d for d in difflib.ndiff(plain, ours) if d.startswith("+ ")]
     assert 0 < len(changed) <= 10, changed
+
+
+def test_generated_examples_do_not_depend_on_who_asks(run):
+    code, out, err = run(
+        f"""
+        import argparse, sys, torch
+        sys.path.insert(0, {HERE!r})
+        import ctr
+        g = ctr.Generated(argparse.Namespace(rows=3000, seed=1, batch=8, examples=8))
+        whole, parts = g.part(0, 8), [g.part(4 * r, 4) for r in range(2)]
+        assert all(torch.equal(x, torch.cat(y)) for x, y in zip(whole, zip(*parts)))
+        label, numbers, values = g.raw(0, 50_000)
+        assert 3.9 < numbers.mean() < 4.1 and 19 < numbers.var() < 21, (numbers.mean(), numbers.var())  # a geometric distribution
+        assert not torch.equal(g.part(0, 8)[2], g.part(8, 8)[2])
+        """
+    )
+    assert code == 0, err
