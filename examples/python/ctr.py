@@ -225,14 +225,15 @@ class DLRM(torch.nn.Module):
         self.rows = rows
         self.bottom = mlp(numbers, 64, dim) if numbers else None
         n = fields + (numbers > 0)
-        self.register_buffer("pairs", torch.triu_indices(n, n, 1), persistent=False)
-        self.top = mlp(self.pairs.shape[1] + dim, 64, 32, 1)
+        at = torch.triu_indices(n, n, 1)
+        self.register_buffer("pairs", at[0] * n + at[1], persistent=False)
+        self.top = mlp(len(self.pairs) + dim, 64, 32, 1)
 
     def forward(self, numbers: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         x = self.rows(rows)
         if self.bottom is not None:
             x = torch.cat([x, self.bottom(numbers).unsqueeze(1)], 1)
-        products = torch.bmm(x, x.transpose(1, 2))[:, self.pairs[0], self.pairs[1]]
+        products = torch.bmm(x, x.transpose(1, 2)).flatten(1).index_select(1, self.pairs)
         return self.top(torch.cat([products, x.sum(1)], 1)).squeeze(1)
 
 
