@@ -36,9 +36,9 @@ def main():
                 found[s].append(run(rest + options, *s))
         medians = {s: statistics.median(x) for s, x in found.items()}
         best = min(medians.values())
-        print(f"{name}, load {os.getloadavg()[0]:.1f}: the default is {medians['', ''] / best:.2f} of the best")
+        print(f"{name}, load {os.getloadavg()[0]:.1f}: the default is {medians['', ''] / best:.2f} of the best", flush=True)
         for (go, torch), x in medians.items():
-            print(f"  Go {go or 'default':8} torch {torch or 'default':8} {x:.2f} ms a step ({min(found[go, torch]):.2f}–{max(found[go, torch]):.2f})")
+            print(f"  Go {go or 'default':8} torch {torch or 'default':8} {x:.2f} ms a step ({min(found[go, torch]):.2f}–{max(found[go, torch]):.2f})", flush=True)
 
 
 if __name__ == "__main__":
