@@ -210,6 +210,118 @@ func TestANodeThatGivesUpAfterTheSealIsAMember(t *testing.T) {
 	}
 }
 
+// slowKV is an etcd whose transactions are in the hands of a test.
+type slowKV struct {
+	clientv3.KV
+	commit func(clientv3.Txn) (*clientv3.TxnResponse, error)
+}
+
+func (kv slowKV) Txn(ctx context.Context) clientv3.Txn {
+	return slowTxn{kv.KV.Txn(context.WithoutCancel(ctx)), kv.commit}
+}
+
+type slowTxn struct {
+	clientv3.Txn
+	commit func(clientv3.Txn) (*clientv3.TxnResponse, error)
+}
+
+func (x slowTxn) If(cs ...clientv3.Cmp) clientv3.Txn     { x.Txn = x.Txn.If(cs...); return x }
+func (x slowTxn) Then(ops ...clientv3.Op) clientv3.Txn   { x.Txn = x.Txn.Then(ops...); return x }
+func (x slowTxn) Else(ops ...clientv3.Op) clientv3.Txn   { x.Txn = x.Txn.Else(ops...); return x }
+func (x slowTxn) Commit() (*clientv3.TxnResponse, error) { return x.commit(x.Txn) }
+
+// givesUpConfirming returns a node that confirms the roster by commit, which fails, as the node waits no more, and
+// what the other node gets.
+func givesUpConfirming(t *testing.T, e *ownServer, commit func(clientv3.Txn)) (*joiner, <-chan coord.Session) {
+	t.Helper()
+	cfg, err := coord.Config{Run: "r", Nodes: 2, TTL: ttl, Addr: "gives:up"}.Checked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := waitsByHand(t, e, cfg)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	j.cl.KV = slowKV{j.cl.KV, func(x clientv3.Txn) (*clientv3.TxnResponse, error) {
+		commit(x)
+		cancel()
+		return nil, context.Canceled
+	}}
+	other := make(chan coord.Session, 1)
+	go func() {
+		cfg := joinTest
+		cfg.Addr = "other:1"
+		s, err := e.Access().Join(t.Context(), cfg)
+		if err != nil {
+			s = nil
+		}
+		other <- s
+	}()
+	if err := j.await(ctx); err == nil {
+		t.Fatal("a confirmation without an answer is no error")
+	}
+	j.watch.close()
+	return j, other
+}
+
+// The other's word came before this node's, whose answer was lost: the run is sealed.
+func TestANodeThatGivesUpWhileItConfirmsIsAMember(t *testing.T) {
+	e := serve(t)
+	cl := client(t, e)
+	j, other := givesUpConfirming(t, e, func(x clientv3.Txn) {
+		for key := keysOf("r").node(1); ; time.Sleep(time.Millisecond) {
+			r, err := cl.Get(t.Context(), key)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if len(r.Kvs) == 1 {
+				if e, err := decodeEntry(r.Kvs[0]); err != nil || e.Roster != 0 {
+					break
+				}
+			}
+		}
+		if r, err := x.Commit(); err != nil || !r.Succeeded {
+			t.Errorf("the confirmation failed: %v", err)
+		}
+	})
+	if j.confirmed == 0 {
+		t.Fatal("the node does not know that it may have confirmed")
+	}
+	s := j.withdraw()
+	if s == nil {
+		t.Fatal("the run is sealed, and the node that gave up has no session")
+	}
+	o := <-other
+	if o == nil {
+		t.Fatal("the other node has no session")
+	}
+	for _, s := range []coord.Session{s, o} {
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A confirmation that comes after its withdrawal seals nothing.
+func TestALateConfirmationDoesNothing(t *testing.T) {
+	e := serve(t)
+	var late clientv3.Txn
+	j, other := givesUpConfirming(t, e, func(x clientv3.Txn) { late = x })
+	if s := j.withdraw(); s != nil {
+		t.Fatal("a node that did not confirm has a session")
+	}
+	if r, err := late.Commit(); err != nil || r.Succeeded {
+		t.Errorf("the late confirmation was taken (%v)", err)
+	}
+	j.abandon()
+	o := joinAll(t, e, joinTest, 1)[0] // the place is free
+	if s := <-other; s == nil || len(s.Members()) != 2 || len(o.Members()) != 2 {
+		t.Error("the other node has no session with the next one")
+	} else if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // waitsByHand returns a node that has registered, and waits.
 func waitsByHand(t *testing.T, e *ownServer, cfg coord.Config) *joiner {
 	t.Helper()

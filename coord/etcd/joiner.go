@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -23,7 +24,8 @@ type joiner struct {
 
 	self      godwit.NodeID // the id under which this node is registered,
 	created   int64         // and its create revision; 0: none
-	confirmed int64         // the full roster that this node confirmed last
+	modified  int64         // the revision of what this node wrote there last
+	confirmed int64         // the full roster that this node confirmed last, or may have, where no answer came
 }
 
 // errSealedBefore: the run was sealed before this node registered.
@@ -88,12 +90,17 @@ func (j *joiner) withdraw() *session {
 	defer cancel()
 	defer j.watch.close()
 	me, registered := j.entries[j.self]
-	if _, sealed := j.confirmation(); registered && !sealed {
-		if err := j.update(ctx, entry{Claim: ledger.Claim{Registration: me.Registration}}); err != nil {
+	if !registered || me.created != j.created {
+		return nil
+	}
+	withdrawn := int64(math.MaxInt64)
+	if _, sealed := j.confirmation(); !sealed {
+		var err error
+		if withdrawn, err = j.update(ctx, entry{Claim: ledger.Claim{Registration: me.Registration}}); err != nil {
 			return nil
 		}
 	}
-	for registered && me.created == j.created {
+	for {
 		if _, sealed := j.confirmation(); sealed {
 			s, err := j.start(ctx)
 			if err != nil {
@@ -101,14 +108,11 @@ func (j *joiner) withdraw() *session {
 			}
 			return s
 		}
-		if _, err := j.step(ctx); err != nil {
-			return nil
-		}
-		if me, registered = j.entries[j.self]; me.Roster == 0 {
+		ev, err := j.step(ctx)
+		if err != nil || ev.Kv.ModRevision >= withdrawn {
 			return nil // the others see that as well, before they see a seal
 		}
 	}
-	return nil
 }
 
 // lastWord bounds how long a node that does not wait any more asks whether the run was sealed.
@@ -223,7 +227,7 @@ func (j *joiner) tryRegister(ctx context.Context, id godwit.NodeID) (bool, error
 	if err != nil {
 		return false, j.failed(err)
 	}
-	j.self, j.created = id, r.Header.Revision
+	j.self, j.created, j.modified = id, r.Header.Revision, r.Header.Revision
 	if r.Succeeded {
 		return true, nil
 	}
@@ -232,7 +236,7 @@ func (j *joiner) tryRegister(ctx context.Context, id godwit.NodeID) (bool, error
 	if len(kvs) != 1 || kvs[0].Lease != int64(j.lease.id) {
 		return false, nil
 	}
-	j.created = kvs[0].CreateRevision
+	j.created, j.modified = kvs[0].CreateRevision, kvs[0].ModRevision
 	return true, nil
 }
 
@@ -276,10 +280,9 @@ func (j *joiner) await(ctx context.Context) error {
 		case j.sealSeen():
 			return errSealedBefore
 		case newest != 0 && newest != j.confirmed:
-			if err := j.update(ctx, entry{Claim: ledger.Claim{Registration: me.Registration, Roster: newest}}); err != nil {
+			if err := j.confirm(ctx, entry{Claim: ledger.Claim{Registration: me.Registration, Roster: newest}}); err != nil {
 				return err
 			}
-			j.confirmed = newest
 		}
 	}
 }
@@ -316,7 +319,7 @@ func (j *joiner) sealSeen() bool {
 func (j *joiner) start(ctx context.Context) (*session, error) {
 	me := j.entries[j.self]
 	me.Sealed = true
-	if err := j.update(ctx, me); err != nil {
+	if _, err := j.update(ctx, me); err != nil {
 		return nil, err
 	}
 	// The watch so far ends with the wait for the join; the session's own goes
@@ -325,16 +328,50 @@ func (j *joiner) start(ctx context.Context) (*session, error) {
 	return newSession(j.node, j.self, j.roster, w, j.queue), nil
 }
 
-// update overwrites this node's entry.
-func (j *joiner) update(ctx context.Context, e entry) error {
-	err := retry(ctx, func(ctx context.Context) error {
-		_, err := j.cl.Put(ctx, j.keys.node(j.self), e.encode(), clientv3.WithLease(j.lease.id))
+// update overwrites this node's entry and returns the revision.
+func (j *joiner) update(ctx context.Context, e entry) (int64, error) {
+	var r *clientv3.PutResponse
+	err := retry(ctx, func(ctx context.Context) (err error) {
+		r, err = j.cl.Put(ctx, j.keys.node(j.self), e.encode(), clientv3.WithLease(j.lease.id))
 		return err
 	})
 	if err != nil {
-		return j.failed(err)
+		return 0, j.failed(err)
 	}
-	return nil
+	return r.Header.Revision, nil
+}
+
+// confirm writes the entry that confirms a roster over what this node wrote last. One that is given up and
+// reaches etcd later than a withdrawal does nothing. Where the registration is gone, the watch tells.
+func (j *joiner) confirm(ctx context.Context, e entry) error {
+	j.confirmed = e.Roster // also if no answer comes
+	key := j.keys.node(j.self)
+	for {
+		var r *clientv3.TxnResponse
+		err := retry(ctx, func(ctx context.Context) (err error) {
+			r, err = j.cl.Txn(ctx).
+				If(clientv3.Compare(clientv3.ModRevision(key), "=", j.modified)).
+				Then(clientv3.OpPut(key, e.encode(), clientv3.WithLease(j.lease.id))).
+				Else(clientv3.OpGet(key)).
+				Commit()
+			return err
+		})
+		if err != nil {
+			return j.failed(err)
+		}
+		if r.Succeeded {
+			j.modified = r.Header.Revision
+			return nil
+		}
+		// Written by this node itself, if the answer to an earlier try was lost.
+		kvs := r.Responses[0].GetResponseRange().Kvs
+		if len(kvs) != 1 || kvs[0].Lease != int64(j.lease.id) {
+			return nil
+		}
+		if j.modified = kvs[0].ModRevision; string(kvs[0].Value) == e.encode() {
+			return nil
+		}
+	}
 }
 
 // failed is the error of an operation at etcd.
