@@ -26,7 +26,8 @@ func (n *Node) Snapshot() telemetry.Snapshot {
 		s.Tables = append(s.Tables, telemetry.Table{Name: n.cfg.Model.Table(i).Name, Main: t.Local, Replica: t.Replica, Missing: t.Elsewhere,
 			Moves: t.Moves, Copies: t.Copies, Drops: t.Drops, Refreshes: t.Refreshes})
 	}
-	totals, memory := n.rows.Did()
+	totals := n.rows.Totals()
+	memory := totals.Memory
 	s.Leads = tell(totals.Leads)
 	s.Memory = []telemetry.Memory{{For: "rows", Bytes: memory.Rows}, {For: "sides", Bytes: memory.Sides}, {For: "hints", Bytes: memory.Hints},
 		{For: "homes", Bytes: n.proto.Bytes() + n.hot.Bytes()}}

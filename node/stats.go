@@ -185,7 +185,7 @@ func (s *Stats) work(c worker.Counts) {
 
 // hold adds what the shards did and hold.
 func (s *Stats) hold(t shards.Totals) {
-	s.Owned, s.Replicas, s.Bytes = t.Owned, t.Replicas, t.Bytes
+	s.Owned, s.Replicas, s.Bytes = t.Owned, t.Replicas, t.Memory.Bytes()
 	s.Moves, s.Copies, s.Drops = t.MovesIn, t.Copies, t.Drops
 	s.Deltas, s.Clipped, s.Refreshes = t.Deltas, t.Clipped, t.Refreshes
 	s.FilterIn += t.RoundedIn

@@ -308,8 +308,10 @@ func (n *testNode) replicaAt(k godwit.Key) *replicaSide {
 func (n *testNode) check() error {
 	sides := 0
 	var err error
+	held := [len(n.held)]int{absent: n.held[absent]}
 	n.st.Each(func(r store.Ref) {
 		h := n.st.Header(r)
+		held[stateOf(h)]++
 		if !hasSide(h) {
 			return
 		}
@@ -327,6 +329,9 @@ func (n *testNode) check() error {
 	})
 	if err != nil {
 		return err
+	}
+	if held != n.held {
+		return fmt.Errorf("%d keys are in the states absent … draining, and the shard counts %d", held, n.held)
 	}
 	if used := n.sides.used(); used != sides {
 		return fmt.Errorf("%d sides are in use, %d rows have one", used, sides)

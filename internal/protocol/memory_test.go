@@ -59,7 +59,7 @@ func filled(t *testing.T, keys uint64, dim int, shift uint, replicas bool) (byte
 		if rows, owned, copies := s.Len(); rows != owned+copies || replicas != (copies > 0) {
 			t.Fatalf("%d rows, %d owned, %d replicas", rows, owned, copies)
 		}
-		bytes += s.Bytes()
+		bytes += s.Memory().Bytes()
 	}
 	return bytes
 }
@@ -99,7 +99,7 @@ func TestConformanceC31WhatIsRememberedDoesNotGrow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 31))
 	used := func() (bytes, sides int) {
 		for _, n := range c.nodes {
-			bytes += n.Bytes()
+			bytes += n.Memory().Bytes()
 			sides += int(n.sides.made)
 		}
 		return bytes, sides

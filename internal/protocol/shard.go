@@ -135,29 +135,30 @@ type Shard struct {
 	st  *store.Store
 	dir *directory.Directory
 
-	sides     pool[side]      // of rows, by the number in Header.Meta
-	holders   pool[holder]    // of main copies
-	waiters   pool[waiter]    // of sides: requests that wait
-	vectors   vectors         // values of waiters
-	dirty     []godwit.Key    // replicas that are dirty and not held back, and some that were: see roundUp
-	changed   []godwit.Key    // main copies whose holders lack something, and some that were
-	unsettled []godwit.Key    // replicas with updates to send or under way, and some that had
-	due       []godwit.Key    // placeholders that were not asked for yet: there was no room for the answer
-	behind    []godwit.NodeID // scratch: nodes of which no more rows can be asked for
-	seq       uint64          // the last sequence number given to a replica's update
-	remote    [64]uint32      // how many requests of this node's workers are on the network, by the key's slot
-	rec       wire.Record     // scratch for records to send
-	direct    bool            // the request that is being taken follows no hints
-	records   []*wire.Record  // scratch for requests that waited: those that are not in use
-	others    []godwit.NodeID // scratch for a situation
-	placing   Placing         // … for decisions
-	wishing   Wishing         // …
-	ending    intent.Worth    // …
-	travels   []wire.Holder   // scratch for a Transfer
-	learner   intent.Learner  // of intents that nobody announces
-	diff      []float32       // scratch for a difference
-	before    []float32       // scratch for a difference from before a cut
-	cut       cut             // what is known of the cut under way
+	sides     pool[side]        // of rows, by the number in Header.Meta
+	holders   pool[holder]      // of main copies
+	waiters   pool[waiter]      // of sides: requests that wait
+	vectors   vectors           // values of waiters
+	dirty     []godwit.Key      // replicas that are dirty and not held back, and some that were: see roundUp
+	changed   []godwit.Key      // main copies whose holders lack something, and some that were
+	unsettled []godwit.Key      // replicas with updates to send or under way, and some that had
+	due       []godwit.Key      // placeholders that were not asked for yet: there was no room for the answer
+	behind    []godwit.NodeID   // scratch: nodes of which no more rows can be asked for
+	seq       uint64            // the last sequence number given to a replica's update
+	remote    [64]uint32        // how many requests of this node's workers are on the network, by the key's slot
+	rec       wire.Record       // scratch for records to send
+	direct    bool              // the request that is being taken follows no hints
+	records   []*wire.Record    // scratch for requests that waited: those that are not in use
+	others    []godwit.NodeID   // scratch for a situation
+	placing   Placing           // … for decisions
+	wishing   Wishing           // …
+	ending    intent.Worth      // …
+	travels   []wire.Holder     // scratch for a Transfer
+	learner   intent.Learner    // of intents that nobody announces
+	diff      []float32         // scratch for a difference
+	before    []float32         // scratch for a difference from before a cut
+	cut       cut               // what is known of the cut under way
+	held      [draining + 1]int // how many keys are in each state; that of absent means nothing
 
 	Stats Stats
 }
@@ -273,22 +274,10 @@ func (s *Shard) remoteOf(k godwit.Key) *uint32 { return &s.remote[slot(k, s.cfg.
 // Len returns how many keys have a row here, and how many of them this node
 // owns (or is about to) and replicates.
 func (s *Shard) Len() (rows, owned, replicas int) {
-	s.st.Each(func(r store.Ref) {
-		rows++
-		switch st := stateOf(s.st.Header(r)); {
-		case st == owner || st == tentative:
-			owned++
-		case st.isReplica():
-			replicas++
-		}
-	})
-	return rows, owned, replicas
-}
-
-// Bytes returns about how much memory the shard takes.
-func (s *Shard) Bytes() int {
-	m := s.Memory()
-	return m.Rows + m.Sides + m.Hints
+	for st := fresh; st <= draining; st++ {
+		replicas += s.held[st]
+	}
+	return s.st.Len(), s.held[owner] + s.held[tentative], replicas
 }
 
 // A Memory says what the memory of a shard is for, in bytes.
@@ -304,6 +293,9 @@ func (m *Memory) Add(o Memory) {
 	m.Sides += o.Sides
 	m.Hints += o.Hints
 }
+
+// Bytes is the memory for all that.
+func (m Memory) Bytes() int { return m.Rows + m.Sides + m.Hints }
 
 // Memory returns about how much memory the shard takes, by what it is for.
 func (s *Shard) Memory() Memory {

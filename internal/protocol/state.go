@@ -75,6 +75,8 @@ func (s *Shard) setSaved(h *store.Header, saved bool) {
 func (s *Shard) enter(h *store.Header, to state) {
 	from := stateOf(h)
 	h.Meta = h.Meta&^stateMask | uint32(to)
+	s.held[from]--
+	s.held[to]++
 	if s.cfg.Observe != nil {
 		s.cfg.Observe(h.Key, from.String(), to.String())
 	}

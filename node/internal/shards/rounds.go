@@ -145,7 +145,7 @@ type Totals struct {
 	protocol.Stats
 	Rows            int // all that are here, also while a key is on its way
 	Owned, Replicas int // keys
-	Bytes           int // of values and index
+	Memory          protocol.Memory
 }
 
 // Totals takes stock.
@@ -153,13 +153,13 @@ func (s *Set) Totals() (t Totals) {
 	for i := range s.shards {
 		x := &s.shards[i]
 		x.Lock()
-		did := x.Stats
+		did, memory := x.Stats, x.Memory()
 		rows, owned, replicas := x.Len()
-		t.Bytes += x.Bytes()
 		x.Unlock()
 		t.Rows += rows
 		t.Owned += owned
 		t.Replicas += replicas
+		t.Memory.Add(memory)
 		t.add(&did)
 	}
 	return t
@@ -186,20 +186,6 @@ func (t *Totals) add(did *protocol.Stats) {
 	t.MovesOut += did.MovesOut
 	t.Acks += did.Acks
 	t.Stale += did.Stale
-}
-
-// Did returns what the shards did so far, and their memory. It takes less time than Totals, as it
-// does not look at rows; Rows, Owned and Replicas are 0.
-func (s *Set) Did() (t Totals, m protocol.Memory) {
-	for i := range s.shards {
-		x := &s.shards[i]
-		x.Lock()
-		did, memory := x.Stats, x.Memory()
-		x.Unlock()
-		t.add(&did)
-		m.Add(memory)
-	}
-	return t, m
 }
 
 // Holding returns what is here of a key at this moment. The row is the node's own
