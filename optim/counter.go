@@ -33,6 +33,11 @@ func (Counter) Apply(value, _, push []float32) {
 	push = push[:len(value)]
 	for i := 0; i+1 < len(value); i += 2 {
 		low := value[i] + push[i]
+		if low >= 0 && low < CounterBase {
+			value[i] = low
+			value[i+1] += push[i+1]
+			continue
+		}
 		carry := float32(math.Floor(float64(low) / CounterBase))
 		value[i] = low - carry*CounterBase
 		value[i+1] += push[i+1] + carry

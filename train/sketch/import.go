@@ -16,7 +16,12 @@ func (t *Task) Import(src export.Source) ([]train.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []train.Rows{func(row uint64, dst []float32) bool { copy(dst, cells.Row(int(row))); return true }}, nil
+	return []train.Rows{func(row uint64, dst []float32) bool {
+		// A row of the table has several cells, which lie one after the other here as well.
+		clear(dst)
+		copy(dst, cells.Floats[int(row)*len(dst):])
+		return true
+	}}, nil
 }
 
 // Continue implements [train.Continuer]: the sketch has counted items of another stream.
@@ -59,6 +64,9 @@ func (t *Task) cells(src export.Source) (*export.Values, error) {
 	}
 	if want := t.cfg.Depth * t.cfg.Width; cells.Rows != want {
 		return nil, fmt.Errorf("it has %d cells, and %d rows of %d are wanted", cells.Rows, t.cfg.Depth, t.cfg.Width)
+	}
+	if got := src.Describe().Score; got != t.score() {
+		return nil, fmt.Errorf("its items have other cells than this build gives them: it says %q, and %q is wanted", got, t.score())
 	}
 	return cells, nil
 }

@@ -2,6 +2,7 @@ package sketch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -9,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/npy"
 	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/optim"
@@ -227,7 +230,7 @@ func TestAFewPushesAreUnderWayAndFlushWaitsForAll(t *testing.T) {
 	c := client(t, Sketch{Depth: 1, Width: 2 * gathered})
 	w := &slow{Worker: c.w}
 	c.w = w
-	c.tally.full = gathered
+	c.tally.items = gathered
 	items := make([]uint64, 2*gathered)
 	for i := range pushes {
 		for j := range items {
@@ -262,14 +265,19 @@ func TestLargeAndSmallSketchesCountTheSame(t *testing.T) {
 		var sums [2]map[godwit.Key]float32
 		for i, x := range []*tally{&small, &large} {
 			x.add(items)
-			cells := x.len()
-			keys, adds := x.take(10, nil, nil)
+			keys, adds, more := x.take(10, 0, nil, nil)
 			sums[i] = map[godwit.Key]float32{}
-			for j, k := range keys {
-				sums[i][k] += adds[2*j]
+			per := len(adds) / 2 / len(keys) // cells of a key
+			if per != []int{32, 1}[i] || len(slices.Compact(slices.Sorted(slices.Values(keys)))) != len(keys) {
+				t.Errorf("round %d: keys of %d cells, or some twice", round, per)
 			}
-			if len(sums[i]) != cells || len(keys) != cells || x.len() != 0 {
-				t.Errorf("round %d: %d keys of %d cells, %d are left", round, len(keys), cells, x.len())
+			for j := range len(adds) / 2 {
+				if adds[2*j] != 0 {
+					sums[i][(keys[j/per]-10)*godwit.Key(per)+godwit.Key(j%per)] += adds[2*j]
+				}
+			}
+			if left, _, _ := x.take(10, 0, nil, nil); more != 0 || len(left) != 0 {
+				t.Errorf("round %d: %d keys are left", round, len(left))
 			}
 		}
 		total := float32(0)
@@ -278,6 +286,34 @@ func TestLargeAndSmallSketchesCountTheSame(t *testing.T) {
 		}
 		if !maps.Equal(sums[0], sums[1]) || total != 3*5000 {
 			t.Errorf("round %d: the cells differ, or %v additions are not 15000", round, total)
+		}
+	}
+}
+
+// Of a sketch with more cells than are pushed at once, all are pushed.
+func TestManyCellsArePushedInPieces(t *testing.T) {
+	c := client(t, Sketch{Depth: 3, Width: maxPushed/2 + 1})
+	w := &slow{Worker: c.w}
+	c.w = w
+	items := make([]uint64, 20_000)
+	for i := range items {
+		items[i] = uint64(i)
+	}
+	for range 2 {
+		if err := c.Add(t.Context(), items); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.next != 4 {
+		t.Errorf("%d pushes, want 2 of each time", w.next)
+	}
+	c.w = w.Worker
+	for row := range 3 {
+		if n, err := c.total(t.Context(), row, 0, c.sketch.Width); err != nil || n != 40_000 {
+			t.Errorf("row %d adds up to %d (%v), want 40000", row, n, err)
 		}
 	}
 }
@@ -373,8 +409,10 @@ func TestLostCountsAreTold(t *testing.T) {
 	var keys []godwit.Key
 	var less []float32
 	for row := range task.cfg.Depth {
-		keys = append(keys, c.first+godwit.Key(task.cfg.cell(task.items[0], row)))
-		less = append(less, -float32(row*4000), 0)
+		cell := int(task.cfg.cell(task.items[0], row))
+		keys = append(keys, c.first+godwit.Key(cell/task.cfg.perKey()))
+		less = append(less, make([]float32, 2*task.cfg.perKey())...)
+		less[len(less)-2*(task.cfg.perKey()-cell%task.cfg.perKey())] = -float32(row * 4000)
 	}
 	if err := env.Workers[0].Push(t.Context(), keys, less); err != nil {
 		t.Fatal(err)
@@ -421,6 +459,37 @@ func TestExportedCellsAreThoseOfTheServer(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, CountFile)); err != nil {
 		t.Error(err)
+	}
+}
+
+// counted is an exported sketch.
+type counted struct {
+	model export.Model
+	cells export.Values
+}
+
+func (c *counted) Describe() *export.Model              { return &c.model }
+func (c *counted) Array(string) (*export.Values, error) { return &c.cells, nil }
+func (c *counted) Lines(string) ([]string, error)       { return nil, errors.New("there are none") }
+
+func TestASketchWithOtherCellsIsNotTakenOver(t *testing.T) {
+	task := newTask(t, nil)
+	n := task.cfg.Depth * task.cfg.Width
+	for want, change := range map[string]func(*counted){
+		"":                         func(*counted) {},
+		"by which seed":            func(c *counted) { c.model.Run = nil },
+		"its seed is 78":           func(c *counted) { c.model.Run.Seed = 78 },
+		"cells, and":               func(c *counted) { c.cells.Rows-- },
+		"it says \"another hash\"": func(c *counted) { c.model.Score = "another hash" },
+	} {
+		src := &counted{
+			export.Model{Task: "sketch", Score: task.score(), Run: &export.Run{Seed: task.cfg.Seed}},
+			export.Values{Rows: n, Cols: 2, Floats: make([]float32, 2*n)},
+		}
+		change(src)
+		if _, err := task.Import(src); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package sketch
 
 import (
+	"slices"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/train/internal/distinct"
 )
@@ -10,10 +12,8 @@ import (
 // found by a hash table. It belongs to one goroutine.
 type tally struct {
 	sketch Sketch
-	full   int      // so many cells are to be sent, or …
-	items  int      // … what so many items added
+	items  int      // what so many items added is to be sent
 	dense  []uint32 // of each cell, where there are few
-	filled int      // how many of these are not 0
 	cells  distinct.Rows
 	counts []uint32 // of the cells
 }
@@ -25,19 +25,20 @@ const (
 	// same cells cost nothing more, and messages are large. Four times as many as are in a processor's
 	// first cache took a quarter less processor time on four nodes, and no more on one.
 	gathered = 1 << 16
-	// maxGathered bounds what is sent at once of a small sketch: 4 MiB.
-	maxGathered = 1 << 18
+	// maxPushed is how many cells of a small sketch are pushed at once: 2 MiB.
+	maxPushed = 1 << 18
 	// perCell items are gathered for each cell of a small sketch before all is sent, so that
 	// sending costs a fraction of counting.
 	perCell = 4
 )
 
 func newTally(s Sketch) tally {
-	cells := s.Depth * s.Width
-	if cells > maxDense {
-		return tally{sketch: s, full: gathered, items: maxItems}
+	if !s.small() {
+		return tally{sketch: s, items: maxItems}
 	}
-	return tally{sketch: s, full: maxGathered, items: min(perCell*cells, maxItems), dense: make([]uint32, cells)}
+	t := tally{sketch: s, items: min(perCell*s.cells(), maxItems)}
+	t.dense = make([]uint32, int(s.Table().Rows)*s.perKey()) // of whole keys
+	return t
 }
 
 // add counts each item once more.
@@ -46,19 +47,22 @@ func (t *tally) add(items []uint64) {
 		t.addSparse(items)
 		return
 	}
-	// Row by row, so that the cells under way are those of one row.
-	filled, width := 0, t.sketch.Width
-	for row := range t.sketch.Depth {
-		cells, start := t.dense[row*width:][:width], t.sketch.start(row)
-		for _, x := range items {
-			n := &cells[column(x^start, width)]
-			if *n == 0 {
-				filled++
+	var hashes [512]uint64
+	width := uint64(t.sketch.Width)
+	for len(items) > 0 {
+		n := min(len(items), len(hashes))
+		for i, x := range items[:n] {
+			hashes[i] = t.sketch.hash(x)
+		}
+		items = items[n:]
+		// Row by row, so that the cells under way are those of one row.
+		for row := range t.sketch.Depth {
+			cells, multiplier := t.dense[uint64(row)*width:][:width], t.sketch.multiplier(row)
+			for _, h := range hashes[:n] {
+				cells[column(h, multiplier, width)]++
 			}
-			*n++
 		}
 	}
-	t.filled += filled
 }
 
 func (t *tally) addSparse(items []uint64) {
@@ -73,25 +77,41 @@ func (t *tally) addSparse(items []uint64) {
 	}
 }
 
-// len returns how many cells were added to.
-func (t *tally) len() int { return t.filled + t.cells.Len() }
+// filled reports whether so many cells of a large sketch were added to that they are to be sent.
+func (t *tally) filled() bool { return t.dense == nil && t.cells.Len() >= gathered }
 
-// take appends the keys of the cells that were added to, and what was added, as pushes, and
-// begins anew. Of a small sketch, keys ascend. The first cell's key is first.
-func (t *tally) take(first godwit.Key, keys []godwit.Key, adds []float32) ([]godwit.Key, []float32) {
-	for i, cell := range t.cells.All() {
-		keys, adds = append(keys, first+godwit.Key(cell)), append(adds, float32(t.counts[i]), 0)
-	}
-	t.cells.Reset()
-	t.counts = t.counts[:0]
-	if t.filled > 0 {
-		for cell, n := range t.dense {
-			if n != 0 {
-				keys, adds = append(keys, first+godwit.Key(cell)), append(adds, float32(n), 0)
-			}
+// take appends the keys with cells that were added to, and what was added, as pushes, and forgets them. It begins with
+// a cell and returns with which to go on, 0 after the last. Of a small sketch, keys ascend. The table's first key is first.
+func (t *tally) take(first godwit.Key, from int, keys []godwit.Key, adds []float32) ([]godwit.Key, []float32, int) {
+	if t.dense == nil {
+		for i, cell := range t.cells.All() {
+			keys, adds = append(keys, first+godwit.Key(cell)), append(adds, float32(t.counts[i]), 0)
 		}
-		clear(t.dense)
-		t.filled = 0
+		t.cells.Reset()
+		t.counts = t.counts[:0]
+		return keys, adds, 0
 	}
-	return keys, adds
+	per := t.sketch.perKey()
+	to := min(from+maxPushed, len(t.dense))
+	for ; from < to; from += per {
+		cells := t.dense[from:][:per]
+		any := uint32(0)
+		for _, n := range cells {
+			any |= n
+		}
+		if any == 0 {
+			continue
+		}
+		keys = append(keys, first+godwit.Key(from/per))
+		n := len(adds)
+		adds = slices.Grow(adds, 2*per)[:n+2*per]
+		for i, x := range cells {
+			adds[n+2*i], adds[n+2*i+1] = float32(x), 0
+		}
+		clear(cells)
+	}
+	if to == len(t.dense) {
+		to = 0
+	}
+	return keys, adds, to
 }

@@ -72,7 +72,7 @@ func (t *Task) Tables() []godwit.Table { return []godwit.Table{t.cfg.Table()} }
 
 // Fingerprint names settings and stream.
 func (t *Task) Fingerprint() string {
-	return fmt.Sprintf("sketch %+v of %d items (%s)", t.cfg, len(t.stream.Items), t.stream.Fingerprint())
+	return fmt.Sprintf("sketch %+v by multiply-shift of %d items (%s)", t.cfg, len(t.stream.Items), t.stream.Fingerprint())
 }
 
 // A Batch is the task's part of a [train.Batch]: where items are in the stream.
@@ -284,6 +284,15 @@ func (q Quality) Metrics() []train.Metric {
 	}
 }
 
+// score says how counts follow from exported cells. Sketches whose items have other cells differ in it.
+func (t *Task) score() string {
+	mix := "h = (h ^ h >> 30)*0xbf58476d1ce4e5b9; h = (h ^ h >> 27)*0x94d049bb133111eb; h ^= h >> 31"
+	return fmt.Sprintf("count = cells[:, 0] + %d*cells[:, 1]; an item's estimate is the least of its cells in the %d rows; "+
+		"mix(h): %s; its cell in row r: h = mix(item ^ %d*0x9e3779b97f4a7c15) * (mix((%d + r + 1)*0x9e3779b97f4a7c15) | 1); "+
+		"r*%d + ((h >> 32)*%d >> 32), all mod 2**64; a word is the item FNV-1a, 64 bits, of its bytes",
+		optim.CounterBase, t.cfg.Depth, mix, t.cfg.Seed, t.cfg.Seed, t.cfg.Width, t.cfg.Width)
+}
+
 // CountFile is the file that [Task.Export] writes.
 const CountFile = "cells.npy"
 
@@ -299,13 +308,10 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, s *export.Set) error
 		return err
 	}
 	s.Model.Model = "count-min sketch"
-	s.Model.Score = fmt.Sprintf("count = cells[:, 0] + %d*cells[:, 1]; an item's estimate is the least of its cells in the %d rows; "+
-		"its cell in row r: h = item ^ ((%d + r + 1)*0x9e3779b97f4a7c15); h = (h ^ h >> 30)*0xbf58476d1ce4e5b9; h = (h ^ h >> 27)*0x94d049bb133111eb; "+
-		"h ^= h >> 31; r*%d + ((h >> 32)*%d >> 32), all mod 2**64; a word is the item FNV-1a, 64 bits, of its bytes",
-		optim.CounterBase, t.cfg.Depth, t.cfg.Seed, t.cfg.Width, t.cfg.Width)
+	s.Model.Score = t.score()
 	cells := tables.Array{
 		File: CountFile, Layout: fmt.Sprintf("low and high part of the count of a cell; x.reshape(%d, %d, 2) is the sketch", t.cfg.Depth, t.cfg.Width),
-		First: c.first, Rows: t.cfg.Depth * t.cfg.Width, Dim: 2, Cols: 2,
+		First: c.first, Rows: t.cfg.cells(), Dim: 2 * t.cfg.perKey(), Cols: 2, Per: t.cfg.perKey(),
 	}
 	if err := cells.Write(ctx, w, s); err != nil {
 		return fmt.Errorf("sketch: export: %w", err)

@@ -89,12 +89,14 @@ type Array struct {
 	Layout string // what the columns are
 
 	First godwit.Key // of the rows
-	Rows  int
-	Dim   int // floats of a row in the table, and
-	Cols  int // in the file
+	Rows  int        // of the file
+	Dim   int        // floats of a row in the table, and
+	Cols  int        // in the file
 	// Turn writes the file's Cols floats of a row, of one after the other; nil
 	// copies the first ones.
 	Turn func(dst, row []float32)
+	// Per is how many rows of the file a row of the table has, one after the other; 0: one.
+	Per int
 }
 
 // Write reads the rows and writes them to an export, as a NumPy array of float32.
@@ -110,9 +112,11 @@ func (a Array) Write(ctx context.Context, w godwit.Worker, s *export.Set) (err e
 		}
 	}()
 	line := make([]float32, a.Cols)
-	return Read(ctx, w, a.First, a.Rows, a.Dim, func(_ int, vals []float32) error {
-		for i := range len(vals) / a.Dim {
-			a.turn(line, buffer.Row(vals, i, a.Dim))
+	per := max(a.Per, 1)
+	dim := a.Dim / per
+	return Read(ctx, w, a.First, (a.Rows+per-1)/per, a.Dim, func(at int, vals []float32) error {
+		for i := range min(len(vals)/dim, a.Rows-at*per) {
+			a.turn(line, buffer.Row(vals, i, dim))
 			if err := out.WriteRows(line); err != nil {
 				return err
 			}
