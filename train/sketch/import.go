@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/godwit-ps/godwit/data/export"
@@ -53,7 +54,7 @@ func (t *Task) cells(src export.Source) (*export.Values, error) {
 	}
 	run := src.Describe().Run
 	if run == nil {
-		return nil, fmt.Errorf("it does not say by which seed it hashes")
+		return nil, errors.New("it does not say by which seed it hashes")
 	}
 	if run.Seed != t.cfg.Seed {
 		return nil, fmt.Errorf("its seed is %d, and %d is wanted: an item has other cells", run.Seed, t.cfg.Seed)
@@ -65,8 +66,8 @@ func (t *Task) cells(src export.Source) (*export.Values, error) {
 	if want := t.cfg.Depth * t.cfg.Width; cells.Rows != want {
 		return nil, fmt.Errorf("it has %d cells, and %d rows of %d are wanted", cells.Rows, t.cfg.Depth, t.cfg.Width)
 	}
-	if got := src.Describe().Score; got != t.score() {
-		return nil, fmt.Errorf("its items have other cells than this build gives them: it says %q, and %q is wanted", got, t.score())
+	if src.Describe().Score != t.score() {
+		return nil, errors.New("its items have other cells than this build gives them (model.json says by which formula, as score): count them anew")
 	}
 	return cells, nil
 }

@@ -476,11 +476,11 @@ func TestASketchWithOtherCellsIsNotTakenOver(t *testing.T) {
 	task := newTask(t, nil)
 	n := task.cfg.Depth * task.cfg.Width
 	for want, change := range map[string]func(*counted){
-		"":                         func(*counted) {},
-		"by which seed":            func(c *counted) { c.model.Run = nil },
-		"its seed is 78":           func(c *counted) { c.model.Run.Seed = 78 },
-		"cells, and":               func(c *counted) { c.cells.Rows-- },
-		"it says \"another hash\"": func(c *counted) { c.model.Score = "another hash" },
+		"":                func(*counted) {},
+		"by which seed":   func(c *counted) { c.model.Run = nil },
+		"its seed is 78":  func(c *counted) { c.model.Run.Seed = 78 },
+		"cells, and":      func(c *counted) { c.cells.Rows-- },
+		"count them anew": func(c *counted) { c.model.Score += "?" },
 	} {
 		src := &counted{
 			export.Model{Task: "sketch", Score: task.score(), Run: &export.Run{Seed: task.cfg.Seed}},
