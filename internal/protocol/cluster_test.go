@@ -323,7 +323,9 @@ func (n *testNode) check() error {
 			err = fmt.Errorf("%d requests still wait for key %d", n.waits(d), h.Key)
 		case x != nil && (x.sent != 0 || x.flight.present() || x.unsent != none):
 			err = fmt.Errorf("updates of key %d never arrived: %+v", h.Key, *x)
-		case d.want == 0 && (m == nil || m.holders == 0):
+		case m != nil && m.holders == 0:
+			err = fmt.Errorf("key %d is %v, nobody holds a replica, and it keeps a side: %+v", h.Key, stateOf(h), *d)
+		case m == nil && d.want == 0:
 			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side: %+v", h.Key, stateOf(h), *d)
 		}
 	})

@@ -39,7 +39,7 @@ func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (val
 	if r.Kind == wire.Push {
 		return nil, u.Push(h, r.Key, r.Vals, MarkOf(r.Odd))
 	}
-	if h == nil || h.Key != r.Key || h.Meta&^uint32(OddMark|savedBit) != uint32(owner) {
+	if h == nil || h.Key != r.Key || stateOf(h) != owner || hasSide(h) {
 		return nil, false
 	}
 	return u.asked(h, r, scratch), true

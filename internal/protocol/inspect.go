@@ -31,12 +31,9 @@ func (s *Shard) Holding(k godwit.Key) (x Holding) {
 	}
 	h := s.st.Header(ref)
 	x = Holding{State: stateOf(h).role(), Epoch: h.Epoch, Version: h.Version, Row: s.st.Floats(ref)}
-	if !hasSide(h) {
-		return x
-	}
-	x.Wanted = s.side(h).want > 0
-	x.Wished = s.side(h).want == 1 && s.learner.Has(k)
-	if x.Main() {
+	x.Wanted = s.wants(h) > 0
+	x.Wished = s.wants(h) == 1 && s.learner.Has(k)
+	if x.Main() && hasSide(h) {
 		m := s.main(h)
 		for y := s.firstHolder(m); y != nil; y = s.nextHolder(m, y) {
 			x.Holders = append(x.Holders, y.node)
@@ -86,7 +83,9 @@ func (s *Shard) Resting() error {
 			err = fmt.Errorf("key %d is %v", h.Key, st)
 		case st.isReplica() && st != fresh:
 			err = fmt.Errorf("updates of key %d did not arrive", h.Key)
-		case d.want == 0 && (st != owner || s.main(h).holders == 0):
+		case st == owner && s.main(h).holders == 0:
+			err = fmt.Errorf("key %d is %v, nobody holds a replica, and it keeps a side", h.Key, st.role())
+		case st != owner && d.want == 0:
 			err = fmt.Errorf("key %d is %v, nobody wants it, and it keeps a side", h.Key, st.role())
 		}
 	})

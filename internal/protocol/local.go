@@ -135,7 +135,7 @@ func (u *Update) apply(row, push []float32) {
 // nothing and reports false.
 // The lock of the key's shard must be held.
 func (u *Update) Push(h *store.Header, k godwit.Key, push []float32, m Mark) bool {
-	if h == nil || h.Key != k || h.Meta != uint32(owner)|uint32(m) {
+	if h == nil || h.Key != k || h.Meta&(1<<sideShift-1) != uint32(owner)|uint32(m) || hasSide(h) {
 		return false
 	}
 	u.apply(store.FloatsAt(h, u.len), push)

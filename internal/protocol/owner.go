@@ -15,10 +15,10 @@ import (
 // situation is what the policy is asked about.
 func (s *Shard) situation(h *store.Header, asked placement.Ask, asker godwit.NodeID) placement.Situation {
 	sit := placement.Situation{Self: s.cfg.Self, Hot: s.cfg.hot(h.Key), Asked: asked, Asker: asker}
+	sit.SelfWants = s.wants(h) > 0
 	if !hasSide(h) {
 		return sit
 	}
-	sit.SelfWants = s.side(h).want > 0
 	m := s.main(h)
 	s.others = s.others[:0]
 	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {

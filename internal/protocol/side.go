@@ -11,13 +11,14 @@ import (
 
 // A side is the side record of a row: everything about a key beside the row and its
 // header. A row has one in every state but owner and tentative; there it has one while
-// this node wants the key, another node holds a replica, or a request waits.
+// another node holds a replica, or a request waits. The header counts the intents for
+// the key of a row without a side.
 //
 // A side fills one line of the processor's cache and has no pointers: there may be
 // millions. Holders and waiters are known by their numbers.
 type side struct {
-	// want counts the active intents of this node's workers for the key, and Hold.
-	// Any state; it goes with the key from state to state. In fresh and dirty it is not
+	// want counts the active intents of this node's workers for the key, and Hold:
+	// see wants. Any state; it goes with the key from state to state. In fresh and dirty it is not
 	// 0: a replica that nobody wants drains as soon as no update is in flight.
 	want uint32
 
@@ -175,16 +176,53 @@ func (s *Shard) dropSpare(r *spareRow) {
 	}
 }
 
-// hasSide reports whether a row has a side.
-func hasSide(h *store.Header) bool { return h.Meta>>sideShift != 0 }
+// hasSide reports whether a row has a side: the top bit of Header.Meta is not set, and
+// what is above sideShift is not 0.
+func hasSide(h *store.Header) bool { return int32(h.Meta) >= 1<<sideShift }
+
+// mostCounted is how many intents a header can count.
+const mostCounted = countedBit>>sideShift - 1
+
+// counted returns how many intents a row's header counts.
+func counted(h *store.Header) uint32 {
+	if h.Meta&countedBit == 0 {
+		return 0
+	}
+	return h.Meta &^ countedBit >> sideShift
+}
+
+// wants returns how many active intents of this node's workers there are for the row's key,
+// Hold included. Pulls and pushes do not ask for that number, so a key that is here alone and
+// announced needs no side: they take the same short way as others.
+func (s *Shard) wants(h *store.Header) uint32 {
+	if hasSide(h) {
+		return s.side(h).want
+	}
+	return counted(h)
+}
+
+// setWants sets what wants returns.
+func (s *Shard) setWants(h *store.Header, n uint32) {
+	if hasSide(h) || n > mostCounted {
+		s.sideOf(h).want = n
+		return
+	}
+	h.Meta &= 1<<sideShift - 1
+	if n > 0 {
+		h.Meta |= countedBit | n<<sideShift
+	}
+}
 
 // side returns the row's side. There must be one.
 func (s *Shard) side(h *store.Header) *side { return s.sides.at(h.Meta >> sideShift) }
 
-// sideOf returns the row's side. It makes one if there is none.
+// sideOf returns the row's side. It makes one if there is none, which counts the intents
+// from then on.
 func (s *Shard) sideOf(h *store.Header) *side {
 	if !hasSide(h) {
-		h.Meta |= s.sides.take() << sideShift
+		want := counted(h)
+		h.Meta = h.Meta&(1<<sideShift-1) | s.sides.take()<<sideShift
+		s.side(h).want = want
 	}
 	return s.side(h)
 }
@@ -229,14 +267,16 @@ func wrongSide(h *store.Header) {
 	panic(fmt.Sprintf("protocol: key %d is %v, which has another side", h.Key, stateOf(h)))
 }
 
-// tidy frees the side of a main copy that needs none.
+// tidy frees the side of a main copy that needs none. The header counts its intents then.
 func (s *Shard) tidy(h *store.Header) {
 	if st := stateOf(h); st != owner && st != tentative || !hasSide(h) {
 		return
 	}
 	d := s.side(h)
-	if m := d.main(); d.want == 0 && d.queue == 0 && m.holders == 0 && !m.changed {
+	if m := d.main(); d.queue == 0 && m.holders == 0 && !m.changed {
+		want := d.want
 		s.dropSide(h)
+		s.setWants(h, want)
 	}
 }
 

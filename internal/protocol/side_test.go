@@ -141,6 +141,83 @@ func TestIdleHoldersAreRefreshedLessAndLess(t *testing.T) {
 	}
 }
 
+// An announced key that is here alone has no side, and pulls and pushes take the short ways.
+// While another node has a copy it has one, and no intent is lost on the way to it and back.
+func TestIntentsForAKeyThatIsHereAloneMakeNoSide(t *testing.T) {
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 8, Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(2, model, placement.Adaptive, true, Broken{})
+	const seed = 4
+	rng := rand.New(rand.NewPCG(seed, 4))
+	k := godwit.Key(0)
+	for c.homes.Home(k) != 0 {
+		k++
+	}
+	owner, other := c.nodes[0], c.nodes[1]
+	check := func(when string, want uint32, side bool) {
+		t.Helper()
+		if err := c.settle(rng, 1000); err != nil {
+			t.Fatal(err)
+		}
+		ref, ok := owner.st.Find(k)
+		if !ok {
+			t.Fatalf("%s: the key is not at its home", when)
+		}
+		h := owner.st.Header(ref)
+		if n := owner.wants(h); n != want || hasSide(h) != side || owner.Holding(k).Wanted != (want > 0) {
+			t.Errorf("%s: %d intents, want %d; it has a side: %v, want %v; an observer sees it wanted: %v", when, n, want, hasSide(h), side, owner.Holding(k).Wanted)
+		}
+		scratch := []float32(nil)
+		for _, r := range []wire.Record{{Kind: wire.Pull, Key: k, Origin: 1}, {Kind: wire.Push, Key: k, Origin: 1, Vals: []float32{1}}} {
+			if _, short := owner.cfg.Update(0).Serve(h, &r, &scratch); short == side {
+				t.Errorf("%s: %v goes the short way: %v", when, r.Kind, short)
+			}
+		}
+	}
+	owner.Want(owner, k)
+	check("announced", 1, false)
+	owner.Want(owner, k)
+	check("announced twice", 2, false)
+	other.Want(other, k)
+	check("another node has a copy", 2, true)
+	owner.Unwant(owner, k)
+	owner.Want(owner, k)
+	owner.Want(owner, k)
+	check("announced once more", 3, true)
+	other.Unwant(other, k)
+	check("the copy is gone", 3, false)
+	owner.Unwant(owner, k)
+	owner.Unwant(owner, k)
+	check("the last intent", 1, false)
+	other.Want(other, k)
+	check("another copy", 1, true)
+	other.Unwant(other, k)
+	check("the other copy is gone", 1, false)
+	owner.Unwant(owner, k)
+	check("nobody wants it", 0, false)
+	owner.Unwant(owner, k)
+	check("one end too many", 0, false)
+}
+
+// More intents than a header can count are counted by a side.
+func TestAHeaderCountsAsManyIntentsAsItHasBitsFor(t *testing.T) {
+	s := bareShard(t)
+	h := s.st.Header(s.create(3))
+	s.mark(h, OddMark)
+	for _, x := range []struct {
+		n    uint32
+		side bool
+	}{{mostCounted, false}, {mostCounted + 1, true}, {mostCounted, false}, {0, false}} {
+		s.setWants(h, x.n)
+		s.tidy(h)
+		if got := s.wants(h); got != x.n || hasSide(h) != x.side || stateOf(h) != owner || markOf(h) != OddMark {
+			t.Errorf("%d intents, want %d; a side: %v, want %v; state %v, mark %v", got, x.n, hasSide(h), x.side, stateOf(h), markOf(h))
+		}
+	}
+}
+
 // A request that waited goes its way as it came, with its values, in order,
 // those first that came over the old owner.
 func TestRequestsThatWaitedAreAsTheyCame(t *testing.T) {

@@ -50,12 +50,14 @@ func (s state) role() string {
 }
 
 // Header.Meta has the state in its low bits, above them the row's mark, then whether it is saved, and
-// above that the number of the side.
+// above that the number of the side, or, with countedBit, how many intents there are for the key of
+// a row that has no side.
 const (
-	stateBits = 4
-	stateMask = 1<<stateBits - 1
-	savedBit  = OddMark << 1
-	sideShift = stateBits + 2
+	stateBits  = 4
+	stateMask  = 1<<stateBits - 1
+	savedBit   = OddMark << 1
+	sideShift  = stateBits + 2
+	countedBit = 1 << 31
 )
 
 func stateOf(h *store.Header) state { return state(h.Meta & stateMask) }

@@ -33,8 +33,9 @@ func (s *Shard) want(out Out, k godwit.Key, a placement.Ask) {
 		return
 	}
 	h := s.st.Header(r)
-	d := s.sideOf(h)
-	if d.want++; d.want == 1 {
+	n := s.wants(h) + 1
+	s.setWants(h, n)
+	if n == 1 {
 		s.tell(Wanted, k, s.cfg.Self, h.Epoch)
 	}
 	if stateOf(h) == frozen {
@@ -126,14 +127,12 @@ func (s *Shard) unwant(out Out, k godwit.Key) {
 		return // moved away meanwhile
 	}
 	h := s.st.Header(r)
-	if !hasSide(h) {
+	n := s.wants(h)
+	if n == 0 {
 		return
 	}
-	d := s.side(h)
-	if d.want == 0 {
-		return
-	}
-	if d.want--; d.want > 0 {
+	s.setWants(h, n-1)
+	if n > 1 {
 		return
 	}
 	s.tell(Unwanted, k, s.cfg.Self, h.Epoch)
