@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -52,8 +53,9 @@ list the experiments:
 The protocol and the training are the real ones; the network and the cost of
 computing are models, unless --real makes nodes real. A training step costs what it is measured to cost here,
 unless --step gives it; with --step a run repeats bit for bit. Beside it, simulated nodes are charged for accesses,
-announcing, loading, messages and bytes, on the cores that their workers use; --costs takes what "godwit bench
---costs" measured in place of the constants that are built in.`,
+announcing, loading, messages and bytes, on the cores that their workers use. Where steps are measured, so is that, in
+about a minute (--quick: some seconds), because what a step computes is what is left without it; with --step,
+constants are charged. --costs takes what "godwit bench --costs" measured.`,
 		Example: `  godwit experiment scaling --quick
   godwit experiment techniques --data fb15k-237 --out plots
   godwit experiment skew --step 150us         # the same on any machine
@@ -134,7 +136,13 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	}
 	ctx, cancel := cli.UntilInterrupted()
 	defer cancel()
-	r, err := experiment.Run(ctx, name, l)
+	if e.step == 0 && e.costs == "" && !e.real {
+		err = e.calibrate(ctx, &l)
+	}
+	var r *experiment.Report
+	if err == nil {
+		r, err = experiment.Run(ctx, name, l)
+	}
 	if err != nil && r != nil && len(r.Rows) > 0 {
 		_ = r.Print(cmd.OutOrStdout()) // what there is; why it ended follows
 	}
@@ -148,6 +156,25 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 		return cli.Failed(err)
 	}
 	return nil
+}
+
+// calibrate measures what simulated nodes are charged.
+func (e *experiments) calibrate(ctx context.Context, l *experiment.Lab) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	l.Progress("measuring costs")
+	o := bench.DefaultOptions()
+	o.Peer = []string{self, benchPeer}
+	if e.choice.Quick {
+		o.Rows, o.Time = 20_000, 20*time.Millisecond
+	}
+	c, err := bench.Calibrate(ctx, o)
+	if err == nil {
+		l.Costs = *c
+	}
+	return err
 }
 
 // readCosts reads what "godwit bench --costs" printed.

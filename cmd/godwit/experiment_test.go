@@ -108,3 +108,16 @@ func TestAnExperimentIsChargedTheCostsOfAFile(t *testing.T) {
 		t.Errorf("%v:\n%s", err, out)
 	}
 }
+
+// What a step computes is what is left of an epoch without what is charged, so both are of one machine.
+func TestCostsAreMeasuredWhereStepsAre(t *testing.T) {
+	for from, args := range map[string][]string{
+		"at most 20000 rows":            {"experiment", "timing", "--quick"},
+		experiment.MeasuredCosts().From: {"experiment", "timing", "--quick", "--step", "50us"},
+	} {
+		out, err := exec.Command(binary, args...).Output()
+		if err != nil || !strings.Contains(string(out), from) {
+			t.Errorf("%v, want costs of %q:\n%s", err, from, out)
+		}
+	}
+}

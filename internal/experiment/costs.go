@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-ps/godwit/sim"
 )
 
-// MeasuredCosts are what simulated nodes are charged where nobody gives other costs:
-// constants, so that a report can be repeated on any machine.
+// MeasuredCosts are constants for what simulated nodes are charged, so that a report of steps that are
+// given can be repeated on any machine. Where steps are measured, costs must be of the same machine.
 func MeasuredCosts() bench.Costs {
 	return bench.Costs{
 		From: "godwit bench --costs, 2026-11-22; Intel(R) Xeon(R) Processor, 2 cores, linux/amd64, go1.26.8, load 5.65 … 7.65",

@@ -89,7 +89,8 @@ func TestFeaturesThatAreTooRareHaveNoRowsAndTheOthersLearnAsMuch(t *testing.T) {
 	if 50*wrong > len(count) || 2*len(fewer) > len(rows) {
 		t.Errorf("%d rows in use, %d without leaving out; %d of them of rare features", len(fewer), len(rows), wrong)
 	}
-	if after.AUC < before.AUC-0.01 || before.AUC < 0.7 {
+	// Of 600 examples the AUC has an error of 0.013, and workers of three nodes do not repeat what they learned.
+	if after.AUC < before.AUC-0.04 || before.AUC < 0.7 {
 		t.Errorf("%v, with all features %v", after, before)
 	}
 }
