@@ -1,10 +1,12 @@
 package directory
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,10 +30,10 @@ func TestHomesAreSpreadEvenly(t *testing.T) {
 		for _, keys := range []uint64{1 << 16, 1_000_000} {
 			h := NewHomes(keys, members(n))
 			count := make([]int, n)
-			for _, m := range h.slot {
-				count[m]++
+			for i := range h.len() {
+				count[h.at(i)]++
 			}
-			mean := float64(len(h.slot)) / float64(n)
+			mean := float64(h.len()) / float64(n)
 			spread := 5*math.Sqrt(mean*(1-1/float64(n))) + 0.5
 			for m, c := range count {
 				if math.Abs(float64(c)-mean) > spread {
@@ -45,12 +47,36 @@ func TestHomesAreSpreadEvenly(t *testing.T) {
 func TestEveryKeyHasAMemberForHome(t *testing.T) {
 	for _, keys := range []uint64{1, 2, maxSlots - 1, maxSlots, maxSlots + 1, 3*maxSlots + 7, 1 << 30, 1<<30 + 1, 1<<46 + 12345, 1 << 48} {
 		h := NewHomes(keys, []godwit.NodeID{3, 9})
-		if len(h.slot) > maxSlots {
-			t.Errorf("%d keys make %d slots, at most %d are allowed", keys, len(h.slot), maxSlots)
+		if h.len() > maxSlots {
+			t.Errorf("%d keys make %d slots, at most %d are allowed", keys, h.len(), maxSlots)
 		}
 		for _, k := range []uint64{0, keys / 2, keys - 1} {
 			if m := h.Home(godwit.Key(k)); m != 3 && m != 9 {
 				t.Errorf("of %d keys, key %d has its home at node %d, the members are 3 and 9", keys, k, m)
+			}
+		}
+	}
+}
+
+// A slot takes as many bits as the number of a member, rounded up to a power of two, and says
+// who has the largest weight there.
+func TestATableOfHomesHasFewBitsASlot(t *testing.T) {
+	for _, x := range []struct{ members, bytes int }{
+		{1, maxSlots / 8}, {2, maxSlots / 8}, {3, maxSlots / 4}, {4, maxSlots / 4}, {5, maxSlots / 2}, {16, maxSlots / 2},
+		{17, maxSlots}, {256, maxSlots}, {257, 2 * maxSlots},
+	} {
+		ids := make([]godwit.NodeID, x.members)
+		for i := range ids {
+			ids[i] = godwit.NodeID(7 * i)
+		}
+		h := NewHomes(maxSlots, ids)
+		if h.Bytes() != x.bytes {
+			t.Errorf("with %d members, the table takes %d bytes, want %d", x.members, h.Bytes(), x.bytes)
+		}
+		for k := godwit.Key(0); k < maxSlots; k += 97 {
+			want := slices.MaxFunc(ids, func(a, b godwit.NodeID) int { return cmp.Compare(weight(uint64(k), a), weight(uint64(k), b)) })
+			if got := h.Home(k); got != want {
+				t.Fatalf("with %d members, key %d has its home at node %d, want %d", x.members, k, got, want)
 			}
 		}
 	}

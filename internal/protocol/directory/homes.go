@@ -12,7 +12,7 @@ import (
 
 const (
 	// maxSlots bounds the number of slots, and with it the size of the table of
-	// homes (two bytes a slot on every node).
+	// homes (at most two bytes a slot on every node, two bits with up to four members).
 	maxSlots = 1 << 16
 	// maxSlot is log2 of the most keys that stand together in a slot.
 	maxSlot = 14
@@ -32,8 +32,14 @@ type Homes struct {
 	mul   uint64 // a run's slot is its number times mul, cut to 64 bits, without the low bits
 	low   uint
 	runs  uint64
-	slot  []godwit.NodeID
 
+	// A slot is the position of its home in members, in 1<<width bits, of which mask has as
+	// many; 1<<perWord slots are in a word. Each access to a key that is not here asks for its
+	// home, so the table is to be small beside the processor's caches.
+	slots   []uint64
+	width   uint
+	perWord uint
+	mask    uint64
 	members []godwit.NodeID
 }
 
@@ -44,25 +50,38 @@ func NewHomes(keys uint64, members []godwit.NodeID) *Homes {
 		h.shift++
 	}
 	h.runs = (keys-1)>>h.shift + 1
-	h.slot = make([]godwit.NodeID, min(h.runs, maxSlots))
 	if h.runs > maxSlots { // runs are dealt to slots like the steps of a golden ratio
 		h.mul, h.low = 0x9e3779b97f4a7c15, uint(64-bits.Len64(maxSlots-1))
 	}
-	for i := range h.slot {
-		var best uint64
-		h.slot[i] = members[0]
+	for len(members) > 1<<(1<<h.width) {
+		h.width++
+	}
+	h.perWord, h.mask = 6-h.width, 1<<(1<<h.width)-1
+	n := h.len()
+	h.slots = make([]uint64, (n-1)>>h.perWord+1)
+	for i := range n {
+		var best, home uint64
 		for j, m := range members {
-			if w := weight(uint64(i), m); j == 0 || w > best {
-				best, h.slot[i] = w, m
+			if w := weight(i, m); j == 0 || w > best {
+				best, home = w, uint64(j)
 			}
 		}
+		h.slots[i>>h.perWord] |= home << (i << h.width & 63)
 	}
 	return h
 }
 
+// len returns how many slots there are.
+func (h *Homes) len() uint64 { return min(h.runs, maxSlots) }
+
 // Home returns the home of a valid key.
 func (h *Homes) Home(k godwit.Key) godwit.NodeID {
-	return h.slot[uint64(k)>>h.shift*h.mul>>h.low]
+	return h.at(uint64(k) >> (h.shift & 63) * h.mul >> (h.low & 63))
+}
+
+// at returns the home of a slot.
+func (h *Homes) at(i uint64) godwit.NodeID {
+	return h.members[h.slots[i>>(h.perWord&63)]>>(i<<(h.width&63)&63)&h.mask]
 }
 
 // Member reports whether a node is one of those that keys have their homes at.
@@ -71,17 +90,17 @@ func (h *Homes) Member(n godwit.NodeID) bool { return slices.Contains(h.members,
 // Keys returns about how many keys have their home at a node, in whole slots.
 func (h *Homes) Keys(n godwit.NodeID) uint64 {
 	var slots uint64
-	for _, home := range h.slot {
-		if home == n {
+	all := h.len()
+	for i := range all {
+		if h.at(i) == n {
 			slots++
 		}
 	}
-	all := uint64(len(h.slot))
 	return slots * ((h.runs + all - 1) / all) << h.shift
 }
 
 // Bytes returns the memory that the table of homes takes.
-func (h *Homes) Bytes() int { return 2 * len(h.slot) }
+func (h *Homes) Bytes() int { return 8 * len(h.slots) }
 
 // weight is the rendezvous weight of a node for a slot: a 64-bit mix of both.
 func weight(slot uint64, n godwit.NodeID) uint64 {

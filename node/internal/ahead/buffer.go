@@ -1,6 +1,7 @@
 package ahead
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -124,11 +125,15 @@ func (s *Step) Ready() {
 }
 
 // A counts says which keys no step has, for most of these, by one look: how many keys of steps have a hash.
+// What it looks at is small beside the processor's caches: each access to a key that is not here asks it.
 type counts struct {
 	keys  int
-	of    []uint32 // by hash: a power of two, at least four times as many as keys
+	of    []uint8 // by hash: a power of two, at least four times as many as keys; full: that many or more
 	shift uint
 }
+
+// full is the count that does not change any more, until all are counted anew.
+const full = math.MaxUint8
 
 // leastCounts is how many hashes there are at least.
 const leastCounts = 1 << 10
@@ -137,35 +142,48 @@ const leastCounts = 1 << 10
 func (b *Buffer) hold(s *Step) {
 	c := &b.held
 	if c.keys += len(s.keys); 4*c.keys <= len(c.of) {
-		c.add(s, 1)
+		c.add(s)
 		return
 	}
 	size := max(leastCounts, 2<<bits.Len(uint(4*c.keys)))
-	c.of, c.shift = make([]uint32, size), uint(64-bits.TrailingZeros(uint(size)))
+	c.of, c.shift = make([]uint8, size), uint(64-bits.TrailingZeros(uint(size)))
 	for _, s := range b.steps {
-		c.add(s, 1)
+		c.add(s)
 	}
 }
 
 // letGo ends that.
 func (b *Buffer) letGo(s *Step) {
-	b.held.keys -= len(s.keys)
-	b.held.add(s, ^uint32(0))
-}
-
-// add adds n to the counts of a step's keys.
-func (c *counts) add(s *Step, n uint32) {
+	c := &b.held
+	c.keys -= len(s.keys)
 	for _, k := range s.keys {
-		c.of[uint64(k)*0x9e3779b97f4a7c15>>c.shift] += n
+		if n := c.at(k); *n < full {
+			*n--
+		}
 	}
 }
 
+// add counts a step's keys.
+func (c *counts) add(s *Step) {
+	for _, k := range s.keys {
+		if n := c.at(k); *n < full {
+			*n++
+		}
+	}
+}
+
+// at returns the count of a key's hash.
+func (c *counts) at(k godwit.Key) *uint8 { return &c.of[uint64(k)*0x9e3779b97f4a7c15>>c.shift] }
+
 // steps returns in how many steps a key is, at the most.
-func (c *counts) steps(k godwit.Key) uint32 {
+func (c *counts) steps(k godwit.Key) int {
 	if c.keys == 0 {
 		return 0
 	}
-	return c.of[uint64(k)*0x9e3779b97f4a7c15>>c.shift]
+	if n := *c.at(k); n < full {
+		return int(n)
+	}
+	return math.MaxInt
 }
 
 // hasValue reports whether the step has a value of a key.

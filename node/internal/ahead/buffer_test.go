@@ -476,3 +476,31 @@ func TestOperationsThatAreOverAreForgotten(t *testing.T) {
 		t.Error("what is under way was forgotten, or what is over was not")
 	}
 }
+
+// A key that more steps have than a count holds is found in all of them, and changes in all.
+func TestAKeyOfVeryManyStepsIsFound(t *testing.T) {
+	const k = 7
+	for _, steps := range []int{full - 1, full, full + 1, full + 2, 2*full + 5} {
+		var b Buffer
+		for at := range steps {
+			s := b.Begin(godwit.Clock(at), false)
+			s.Add(k, 1, 0, true)
+			s.Ready()
+		}
+		if s, _ := b.Find(k, godwit.Clock(steps)); s == nil || s.At != godwit.Clock(steps-1) {
+			t.Errorf("a key of %d steps is found in %v, want the last one", steps, s)
+		}
+		b.Changes(k)
+		for at := range steps {
+			if s, _ := b.Find(k, godwit.Clock(at)); s != nil {
+				t.Errorf("a value of a key of %d steps, which was pushed to, may be used at clock %d", steps, s.At)
+			}
+		}
+		for over := range steps {
+			b.Over(godwit.Clock(over+1), func(*Step) {})
+			if over+1 < steps && !b.UsedBefore(k, godwit.Clock(steps)) {
+				t.Fatalf("after %d of %d steps, no step uses the key", over+1, steps)
+			}
+		}
+	}
+}
