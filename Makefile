@@ -167,10 +167,11 @@ bench-gate: ## fail if four nodes take more processor time an example than they 
 # PEERS= are flags, such as PEERS="--rows mf,lda --runs 3".
 PYTHON ?= python3
 .PHONY: peers
-peers: ## one node beside PyTorch, LIBMF, tomotopy, gensim, Vowpal Wabbit, liblinear and NumPy (minutes, idle machine)
+peers: ## one node beside PyTorch, PyKEEN, LIBMF, tomotopy, gensim, xLearn, Vowpal Wabbit, liblinear and NumPy (minutes, idle machine)
 	$(GO) build -o bench/peers/.godwit ./cmd/godwit
 	test -d bench/peers/.venv || $(PYTHON) -m venv bench/peers/.venv
 	bench/peers/.venv/bin/pip install -q -r bench/peers/requirements.txt
+	-USER=peers bench/peers/.venv/bin/pip install -q -r bench/peers/requirements-built.txt
 	bench/peers/.venv/bin/python bench/peers/peers.py --godwit bench/peers/.godwit $(PEERS)
 
 .PHONY: agree
