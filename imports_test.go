@@ -213,7 +213,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"train/..."},
-		ours:  []string{".", "internal/vec", "optim", "data/...", "sampling", "schedule", "train/..."},
+		ours:  []string{".", "internal/vec", "optim", "filter", "data/...", "sampling", "schedule", "train/..."},
 		pure:  true,
 		why:   "a task cannot tell a node of a cluster from a simulated one",
 	},

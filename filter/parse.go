@@ -74,11 +74,17 @@ func parse(text string) (godwit.Filter, error) {
 // because it has a function of the program.)
 func Names() []string { return slices.Sorted(maps.Keys(filters)) }
 
-// On returns the tables with the filters appended to their own.
+// On returns the tables with the filters appended to their own, but for those that they have.
 func On(tables []godwit.Table, fs ...godwit.Filter) []godwit.Table {
 	tables = slices.Clone(tables)
 	for i := range tables {
-		tables[i].Filters = append(slices.Clip(tables[i].Filters), fs...)
+		own := tables[i].Filters
+		tables[i].Filters = slices.Clip(own)
+		for _, f := range fs {
+			if !slices.ContainsFunc(own, func(o godwit.Filter) bool { return o.Name() == f.Name() }) {
+				tables[i].Filters = append(tables[i].Filters, f)
+			}
+		}
 	}
 	return tables
 }

@@ -30,6 +30,7 @@ import (
 	"math"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 	"github.com/godwit-ps/godwit/train/internal/tables"
@@ -68,10 +69,10 @@ func (s Sketch) Check() error {
 
 // Table describes the table of cells, for [godwit.NewModel]. Cell c of row r of the sketch has number
 // r·Width + c. A row of the table has the low and high floats ([optim.Counter]) of 32 cells with successive numbers, of
-// one cell where the sketch has more than 2^22.
+// one cell where the sketch has more than 2^22. Pushes are sparse: high floats are 0, and those of many cells.
 func (s Sketch) Table() godwit.Table {
 	per := s.perKey()
-	return godwit.Table{Name: CellTable, Rows: uint64((s.cells() + per - 1) / per), Dim: 2 * per, Rule: optim.Counter{}, Counts: true, Relaxed: true}
+	return godwit.Table{Name: CellTable, Rows: uint64((s.cells() + per - 1) / per), Dim: 2 * per, Rule: optim.Counter{}, Counts: true, Relaxed: true, Filters: []godwit.Filter{filter.Sparse{}}}
 }
 
 // cells is how many cells the sketch has.
