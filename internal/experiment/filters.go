@@ -61,7 +61,7 @@ var filteredPrograms = []filtered{
 	}, (*Lab).kge, 32},
 	{"count", placement.Static, func(*Lab) int { return 1 }, []stack{
 		{}, {filters: "sparse"}, {filters: "s2"}, {filters: "zstd"}, {filters: "sparse, zstd"},
-	}, (*Lab).count, 1},
+	}, (*Lab).count, 32}, // the cells of a key
 }
 
 func (l *Lab) blocks(kkt bool) task.Settings {
@@ -143,7 +143,11 @@ func filters(ctx context.Context, l *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			if w.model, err = godwit.NewModel(filter.On(w.task.Tables(), fs...)...); err != nil {
+			tables := w.task.Tables()
+			for i := range tables {
+				tables[i].Filters = fs // in place of the table's own, as a row names all that it has
+			}
+			if w.model, err = godwit.NewModel(tables...); err != nil {
 				return err
 			}
 			o, err := l.run(ctx, &program{what: f.name + ", filters: " + s.name(), work: w, nodes: l.Most, workers: workers,
