@@ -288,6 +288,62 @@ func TestNothingIsUsedAfterABarrierThatWasFetchedBefore(t *testing.T) {
 	})
 }
 
+// The keys that a worker announced for its first steps are not fetched step by step any more when it shows that its steps are short: they
+// come.
+func TestShortStepsAreNotFetchedOnceTheyAreKnownToBeShort(t *testing.T) {
+	const steps, keys = 38, 20
+	c := cluster(t, Config{Nodes: 2, Workers: 1, Seed: 1, Model: model(t, 4000, 2), Policy: placement.Adaptive, Watch: true,
+		Network: Network{Latency: 50 * time.Microsecond}, Compute: Compute{Step: 2 * time.Microsecond}})
+	fetched, waited := uint64(0), 0
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		if w.ID().Node != 0 {
+			return nil
+		}
+		var batches [][]godwit.Key
+		for k := godwit.Key(0); len(batches) < steps; k++ {
+			if c.Node(0).Home(k) != 1 {
+				continue
+			}
+			if n := len(batches); n == 0 || len(batches[n-1]) == keys {
+				batches = append(batches, nil)
+			}
+			batches[len(batches)-1] = append(batches[len(batches)-1], k)
+		}
+		batches = batches[:steps-1]
+		for i, ks := range batches {
+			if err := w.Intent(ks, godwit.Clock(i+1), godwit.Clock(i+2)); err != nil {
+				return err
+			}
+		}
+		w.Advance()
+		v := make([]float32, 2*keys)
+		for i, ks := range batches {
+			began := c.Now()
+			if err := w.Pull(ctx, ks, v); err != nil {
+				return err
+			}
+			if c.Now()-began > 50*time.Microsecond && i >= steps/2 {
+				waited++
+			}
+			if err := w.Push(ctx, ks, v); err != nil {
+				return err
+			}
+			w.Advance()
+		}
+		fetched = c.Node(0).Stats().Fetched
+		return nil
+	})
+	if fetched == 0 {
+		t.Error("nothing was fetched: the test is vacuous")
+	}
+	if fetched > steps/2*keys {
+		t.Errorf("%d keys of %d were fetched", fetched, (steps-1)*keys)
+	}
+	if waited > 2 {
+		t.Errorf("%d steps of the second half waited for a message", waited)
+	}
+}
+
 // Where steps take less time than values take to come, these are fetched as many steps ahead as that takes, also of keys that
 // each step uses: the worker adds its own pushes, waits for nothing, and reads what it has pushed.
 func TestShortStepsAreFetchedSeveralStepsAhead(t *testing.T) {

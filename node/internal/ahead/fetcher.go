@@ -132,6 +132,12 @@ func (f *Fetcher) Advanced(waited int64) {
 		}
 		return false
 	})
+	if !f.long { // those that were handed over when steps were taken for long ones
+		f.near.Due(clock, godwit.Forever, func(keys []godwit.Key, at godwit.Clock) bool {
+			f.Intents.Return(planner.Step{Keys: keys, At: at})
+			return false
+		})
+	}
 }
 
 // WaitedForValues is told that the worker waited for values since a time.

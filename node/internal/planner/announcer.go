@@ -198,6 +198,16 @@ func (a *Announcer) file(s span) {
 	}
 }
 
+// Return gives a step back that TakeDue returned, whose values the worker will not fetch as its steps are short: the planner is to act on its
+// keys. They are the planner's.
+func (a *Announcer) Return(s Step) {
+	a.held.Add(int64(len(s.Keys)))
+	a.inbox.Lock()
+	a.inbox.spans = append(a.inbox.spans, span{s.Keys, s.At, s.At + 1, true})
+	a.inbox.Unlock()
+	a.bell.Ring()
+}
+
 // sleepUntil has the worker wake the planner when the next intent of the plan is within a
 // window or ends, and the planner go on if that is so already.
 func (a *Announcer) sleepUntil(window godwit.Clock) {

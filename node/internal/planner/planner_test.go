@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/roomtest"
@@ -123,6 +124,39 @@ func TestAnIntentBeginsAndEndsForEachOfItsKeys(t *testing.T) {
 	if all := d.homes[0]; d.wanted(all[1000:]) != 0 {
 		t.Error("a key is wanted that nobody announced")
 	}
+}
+
+// A worker fetches the values of steps while they are long. Those that it has not fetched when they get short, the planner acts on.
+func TestAStepThatTheWorkerReturnsIsWanted(t *testing.T) {
+	d := deskOf(t, placement.Adaptive, false)
+	long, short := intent.Pace{Long: 1000, Fetched: true}, intent.Pace{Took: 10, Long: 1000}
+	if !long.Fetches() || short.Fetches() {
+		t.Fatal("the test is vacuous")
+	}
+	d.Steps(long)
+	some := d.homes[1][:100]
+	roomtest.Must(t, d.Announce(some[:50], 3, 4, true, 0))
+	roomtest.Must(t, d.Announce(some[50:], 4, 5, true, 0))
+	d.act()
+	if n := d.wanted(some); n != 0 {
+		t.Fatalf("the planner wants %d keys that the worker is to fetch", n)
+	}
+	d.Steps(short)
+	steps := d.TakeDue()
+	if len(steps) != 2 || steps[0].At != 3 || steps[1].At != 4 {
+		t.Fatalf("the worker is to fetch %v", steps)
+	}
+	for _, s := range steps {
+		d.Return(s)
+	}
+	d.run()
+	d.advance(1) // which alone wakes no planner
+	roomtest.Eventually(t, "all keys are wanted", func() bool { return d.wanted(some) == len(some) })
+	if n := d.Announcer.held.Load(); n != int64(len(some)) {
+		t.Errorf("%d keys count as announced, want %d", n, len(some))
+	}
+	d.advance(5)
+	roomtest.Eventually(t, "no key is wanted any more", func() bool { return d.wanted(some) == 0 && d.Announcer.held.Load() == 0 })
 }
 
 // Intents of nothing, and those that are over, are none.
