@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/history"
@@ -383,5 +384,13 @@ func (x *stormWorker) end(ctx context.Context) error {
 	for x.w.Clock() < x.last {
 		x.advance()
 	}
+	h := x.c.hosts[x.node]
+	for i := 0; i < mostStays && h.node.Intents() > 0; i++ { // what it used stays wanted for some more clocks
+		x.advance()
+		world{x.c, h}.Sleep(50*time.Millisecond, nil, nil)
+	}
 	return nil
 }
+
+// mostStays is for how many clocks a storm's workers go on at most until their node wants nothing any more.
+const mostStays = 10_000

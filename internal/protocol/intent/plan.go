@@ -123,7 +123,8 @@ func after(clock, clocks godwit.Clock) godwit.Clock {
 }
 
 // Expire ends every active intent whose end the clock has reached: it calls
-// end with the keys, which are the caller's afterwards.
+// end with the keys, which are the caller's afterwards. For intents that are to stay active after their
+// ends (see [Timer.Stay]), the clock is that much earlier.
 func (p *Plan) Expire(clock godwit.Clock, end func([]godwit.Key)) {
 	for len(p.active.s) > 0 && p.active.s[0].end <= clock {
 		s := heap.Pop(&p.active).(span)
@@ -133,12 +134,12 @@ func (p *Plan) Expire(clock godwit.Clock, end func([]godwit.Key)) {
 }
 
 // Next returns the clock at which there is something to do again: the first
-// end of an active intent or the first start of a coming one less the window.
+// end of an active intent, and the clocks that it stays active afterwards, or the first start of a coming one less the window.
 // It is godwit.Forever if there is nothing.
-func (p *Plan) Next(window godwit.Clock) godwit.Clock {
+func (p *Plan) Next(window, stay godwit.Clock) godwit.Clock {
 	next := godwit.Forever
 	if len(p.active.s) > 0 {
-		next = p.active.s[0].end
+		next = after(p.active.s[0].end, stay)
 	}
 	if len(p.coming.s) > 0 {
 		next = min(next, p.coming.s[0].start-window)

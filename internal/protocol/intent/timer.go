@@ -139,6 +139,14 @@ func (t *Timer) Window() godwit.Clock {
 	return t.window
 }
 
+// stayWindows is for how many windows keys stay wanted after a step. In this time, a copy that its node does not use is refreshed some
+// four times at most, if it changes: after 1, 2, 4 and 8 rounds. Dropping it and setting it up again takes about as many records.
+const stayWindows = 4
+
+// Stay returns for how many clocks after a step its keys stay wanted: a key that steps use again and again, with pauses that are longer
+// than the window, would be set up and dropped for each of them.
+func (t *Timer) Stay() godwit.Clock { return stayWindows * t.Window() }
+
 // poisson returns about the 0.9999 quantile of a Poisson distribution: the
 // Cornish-Fisher expansion to second order, which is within one of the exact
 // quantile for means from 1.

@@ -48,7 +48,7 @@ type Announcer struct {
 
 	// of the planner's goroutine
 	plan       intent.Plan
-	steps      intent.Plan // those that the worker may fetch
+	steps      intent.Plan // those that the worker may fetch; what it does not fetch stays wanted for some time after its step (intent.Timer.Stay)
 	timer      intent.Timer
 	missedSeen uint64
 
@@ -209,11 +209,11 @@ func (a *Announcer) Return(s Step) {
 }
 
 // sleepUntil has the worker wake the planner when the next intent of the plan is within a
-// window or ends, and the planner go on if that is so already.
-func (a *Announcer) sleepUntil(window godwit.Clock) {
+// window or ends, those of steps so many clocks later, and the planner go on if that is so already.
+func (a *Announcer) sleepUntil(window, stay godwit.Clock) {
 	a.inbox.Lock()
 	a.ahead.Store(int64(window))
-	a.next.Store(int64(min(a.plan.Next(window), a.steps.Next(window))))
+	a.next.Store(int64(min(a.plan.Next(window, 0), a.steps.Next(window, stay))))
 	if len(a.inbox.spans) > 0 {
 		a.bell.Ring() // announced meanwhile, and judged by what was just replaced
 	}

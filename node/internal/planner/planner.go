@@ -166,11 +166,12 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	}
 	begin(&a.plan, false)
 	begin(&a.steps, true)
-	for _, plan := range []*intent.Plan{&a.plan, &a.steps} {
-		plan.Expire(clock, func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) })
-	}
+	stay := a.timer.Stay()
+	end := func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) }
+	a.plan.Expire(clock, end)
+	a.steps.Expire(clock-stay, end)
 	a.held.Add(int64(a.keys() - held))
-	a.sleepUntil(window)
+	a.sleepUntil(window, stay)
 }
 
 // together returns how many clocks intents may be apart that are acted on together: few beside the

@@ -155,8 +155,46 @@ func TestAStepThatTheWorkerReturnsIsWanted(t *testing.T) {
 	if n := d.Announcer.held.Load(); n != int64(len(some)) {
 		t.Errorf("%d keys count as announced, want %d", n, len(some))
 	}
-	d.advance(5)
-	roomtest.Eventually(t, "no key is wanted any more", func() bool { return d.wanted(some) == 0 && d.Announcer.held.Load() == 0 })
+	roomtest.Eventually(t, "no key is wanted any more", func() bool {
+		d.advance(d.clock.Now() + 1)
+		return d.wanted(some) == 0 && d.Announcer.held.Load() == 0
+	})
+}
+
+// The keys of a step stay wanted for some windows, as a later step may use them again; those of an intent of several steps do not, as its
+// end was said.
+func TestTheKeysOfAStepStayWantedForSomeTime(t *testing.T) {
+	d := deskOf(t, placement.Adaptive, false)
+	d.Steps(intent.Pace{Took: 10, Long: 1000})
+	step, several := d.homes[1][:10], d.homes[1][10:20]
+	roomtest.Must(t, d.Announce(step, 3, 4, true, 0))
+	roomtest.Must(t, d.Announce(several, 2, 4, false, 0))
+	d.act()
+	if a, b := d.wanted(step), d.wanted(several); a != 10 || b != 10 {
+		t.Fatalf("%d and %d keys are wanted, want all", a, b)
+	}
+	d.advance(4)
+	d.act()
+	if a, b := d.wanted(step), d.wanted(several); a != 10 || b != 0 {
+		t.Errorf("after their end %d keys of a step are wanted, and %d of an intent of several", a, b)
+	}
+	stay := d.timer.Stay()
+	if stay < 2*d.timer.Window() {
+		t.Errorf("they stay for %d clocks, at a window of %d", stay, d.timer.Window())
+	}
+	if next := d.Announcer.next.Load(); next != int64(4+stay) {
+		t.Errorf("the planner looks again at clock %d, want %d", next, 4+stay)
+	}
+	for i := 0; d.wanted(step) > 0; i++ {
+		if i > 1_000_000 {
+			t.Fatal("they stay for ever")
+		}
+		d.advance(d.clock.Now() + 10)
+		d.act()
+	}
+	if d.Held() != 0 {
+		t.Errorf("%d keys count as announced", d.Held())
+	}
 }
 
 // Intents of nothing, and those that are over, are none.
@@ -426,8 +464,12 @@ func TestAKeyThatIsHereIsHeldForItsUse(t *testing.T) {
 	if h, a := d.wanted(here), d.wanted(there); h != len(here) || a != len(there) || d.Held() != int64(len(here)+len(there)) {
 		t.Errorf("of 10 keys each, %d that are here are wanted and %d that are not; %d are held", h, a, d.Held())
 	}
-	d.advance(8)
+	d.advance(6 + d.timer.Stay())
 	d.act()
+	for i := 0; i < 1_000_000 && d.Held() > 0; i++ { // the worker is fast now, and its window wider
+		d.advance(d.clock.Now() + 10)
+		d.act()
+	}
 	if h, a := d.wanted(here), d.wanted(there); h+a != 0 || d.Held() != 0 {
 		t.Errorf("behind their step, %d and %d keys are wanted, and %d held", h, a, d.Held())
 	}

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+// What several nodes use again and again, with pauses that are somewhat longer than the window, keeps its copies in between. What is
+// not used any more loses them.
+func TestCopiesStayBetweenUsesThatAreNotFarApart(t *testing.T) {
+	const pause, keys, steps, ahead = 60, 10, 3000, 30 // each step uses 10 keys that the last 59 did not
+	c := cluster(t, Config{Nodes: 3, Workers: 1, Seed: 1, Model: model(t, 2*pause*keys, 2), Policy: placement.Adaptive,
+		Network: Network{Latency: 50 * time.Microsecond}, Compute: Compute{Step: 20 * time.Microsecond, Spread: 0.2}})
+	batch := func(step int) (ks []godwit.Key) {
+		for i := range keys {
+			ks = append(ks, godwit.Key(step%pause*keys+i))
+		}
+		if step >= steps { // others, of which there is one batch a node
+			ks = []godwit.Key{pause * keys}
+		}
+		return ks
+	}
+	var before, after [3]uint64 // copies that were set up
+	most := int64(0)
+	r := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		n, told := int(w.ID().Node), 0
+		for i := range 2 * steps {
+			switch i {
+			case steps / 2:
+				before[n] = c.Node(n).Stats().Copies
+			case steps:
+				after[n] = c.Node(n).Stats().Copies
+				most = max(most, c.Node(n).Stats().Window)
+			}
+			for ; told < 2*steps && told <= i+ahead; told++ {
+				if err := w.Intent(batch(told), godwit.Clock(told), godwit.Clock(told+1)); err != nil {
+					return err
+				}
+			}
+			v := make([]float32, 2*len(batch(i)))
+			if err := w.Pull(ctx, batch(i), v); err != nil {
+				return err
+			}
+			if err := w.Push(ctx, batch(i), v); err != nil {
+				return err
+			}
+			w.Advance()
+		}
+		return nil
+	})
+	copies, uses := uint64(0), uint64(3*steps/2*keys)
+	for n := range before {
+		copies += after[n] - before[n]
+	}
+	t.Logf("%d copies were set up for %d uses, at windows of %d clocks at most; %d are left", copies, uses, most, r.Sum().Replicas)
+	if most >= pause/2 {
+		t.Errorf("a window of %d clocks: the test is vacuous", most)
+	}
+	if copies > uses/20 {
+		t.Errorf("%d copies were set up for %d uses", copies, uses)
+	}
+	if left := r.Sum().Replicas; left > 3*keys {
+		t.Errorf("%d copies are left of keys that are not used any more", left)
+	}
+}
