@@ -353,8 +353,7 @@ func (r *run[D]) stopBetween(ctx context.Context) error {
 func (r *run[D]) train(ctx context.Context, epoch int) (Loss, error) {
 	losses := make([]Loss, len(r.pipes))
 	together := InLockstep(r.task)
-	h, ok := r.task.(Handover)
-	handover := ok && h.Handover() && r.env.nodes() > 1
+	handover := HandsOver(r.task) && r.env.nodes() > 1
 	err := r.env.Each(ctx, func(ctx context.Context, i int, w godwit.Worker) error {
 		p := r.pipes[i]
 		p.rec.begin(epoch)

@@ -121,6 +121,12 @@ type Handover interface {
 	Handover() bool
 }
 
+// HandsOver reports whether a task, of whatever batches, is a [Handover] that says so.
+func HandsOver(task any) bool {
+	h, ok := task.(Handover)
+	return ok && h.Handover()
+}
+
 // An Adjuster is a [Trainer] that gets the loss of each epoch, summed over all nodes,
 // before the next epoch begins. All trainers of the run get the same loss.
 type Adjuster interface {

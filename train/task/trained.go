@@ -36,6 +36,9 @@ func (t Trained[D]) Evaluate(ctx context.Context, env *train.Env, epoch int) (tr
 // Lockstep implements [train.Lockstep] as the task does.
 func (t Trained[D]) Lockstep() bool { return train.InLockstep(t.Task) }
 
+// Handover implements [train.Handover] as the task does.
+func (t Trained[D]) Handover() bool { return train.HandsOver(t.Task) }
+
 // Stages implements [train.Staged] as the task does.
 func (t Trained[D]) Stages(parts int) int { return train.StagesOf(t.Task, parts) }
 
