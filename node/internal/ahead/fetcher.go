@@ -515,5 +515,10 @@ func (f *Fetcher) Under(h godwit.Handle, keys []godwit.Key, miss []int, ordered 
 	f.values.Under(h, f.asked, ordered, f.complete)
 }
 
-// ForgetAll has nothing used that was fetched so far.
-func (f *Fetcher) ForgetAll() { f.values.Over(godwit.Forever, f.over) }
+// Crossed is told that the worker has crossed a barrier: nothing is used that was fetched before.
+func (f *Fetcher) Crossed() {
+	if f.On() {
+		f.Intents.Crossed(f.Clock.Now())
+	}
+	f.values.Over(godwit.Forever, f.over)
+}

@@ -30,6 +30,7 @@ type Announcer struct {
 	late    atomic.Uint64                          // announced accesses that found their key on its way
 	missed  atomic.Uint64                          // … although they were announced in time
 	excused atomic.Int64                           // until this clock, intents were announced too late
+	crossed atomic.Int64                           // the clock of the last barrier: keys of steps before do not stay wanted
 	said    struct{ n, keys, ahead atomic.Uint64 } // see Said; the worker alone adds
 
 	inbox struct { // announced intents that the planner has not seen
@@ -161,6 +162,13 @@ func (a *Announcer) Advanced(to godwit.Clock) {
 	if int64(to) >= a.next.Load() {
 		a.bell.Ring()
 	}
+}
+
+// Crossed is told that the worker, at a clock, has crossed a barrier. Programs put one between phases in which nodes use other keys,
+// so keys of steps that are over do not stay wanted behind it.
+func (a *Announcer) Crossed(at godwit.Clock) {
+	a.crossed.Store(int64(at))
+	a.bell.Ring()
 }
 
 // Missed is told that the worker, at a clock, accessed an announced key that was on its way.

@@ -169,7 +169,7 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	stay := a.timer.Stay()
 	end := func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) }
 	a.plan.Expire(clock, end)
-	a.steps.Expire(clock-stay, end)
+	a.steps.Expire(max(clock-stay, godwit.Clock(a.crossed.Load())), end)
 	a.held.Add(int64(a.keys() - held))
 	a.sleepUntil(window, stay)
 }

@@ -197,6 +197,27 @@ func TestTheKeysOfAStepStayWantedForSomeTime(t *testing.T) {
 	}
 }
 
+// Behind a barrier, keys of the steps before do not stay wanted: other nodes may be about to use them alone.
+func TestNoKeyStaysWantedBehindABarrier(t *testing.T) {
+	d := deskOf(t, placement.Adaptive, false)
+	d.Steps(intent.Pace{Took: 10, Long: 1000})
+	before, behind := d.homes[1][:10], d.homes[1][10:20]
+	roomtest.Must(t, d.Announce(before, 3, 4, true, 0))
+	roomtest.Must(t, d.Announce(behind, 20, 21, true, 0)) // far enough from the other to end by itself
+	d.act()
+	d.advance(4)
+	d.act()
+	if a, b := d.wanted(before), d.wanted(behind); a != 10 || b != 10 {
+		t.Fatalf("%d and %d keys are wanted, want all", a, b)
+	}
+	d.run()
+	d.Crossed(d.clock.Now())
+	roomtest.Eventually(t, "the keys of the step before are not wanted", func() bool { return d.wanted(before) == 0 })
+	if n := d.wanted(behind); n != 10 {
+		t.Errorf("%d keys of a step to come are wanted, want 10", n)
+	}
+}
+
 // Intents of nothing, and those that are over, are none.
 func TestIntentsThatAreOverAreNotKept(t *testing.T) {
 	d := deskOf(t, placement.Adaptive, false)

@@ -408,7 +408,7 @@ func (w *Worker) Barrier(ctx context.Context) error {
 		return w.fail("barrier", nil, err)
 	}
 	w.clock.Crossed()
-	w.fetcher.ForgetAll()
+	w.fetcher.Crossed()
 	w.tally.Advanced(w.clock.Now(), true)
 	return nil
 }
