@@ -67,3 +67,74 @@ func TestCopiesStayBetweenUsesThatAreNotFarApart(t *testing.T) {
 		t.Errorf("%d copies are left of keys that are not used any more", left)
 	}
 }
+
+// A copy that stayed between two uses is about as fresh at the second as one that is set up for it, though rounds are rare: it
+// lacks what was pushed while it took to come, and not what was pushed in the pause.
+func TestACopyThatStayedIsFreshWhenItIsUsed(t *testing.T) {
+	const pause, keys, steps, ahead = 60, 10, 3000, 30
+	c := cluster(t, Config{Nodes: 2, Workers: 1, Seed: 1, Model: model(t, 4*pause*keys, 2), Policy: placement.Adaptive,
+		Network: Network{Latency: 50 * time.Microsecond},
+		Compute: Compute{Step: 20 * time.Microsecond, Spread: 0.2, Frame: 10 * time.Microsecond, Record: 200 * time.Nanosecond}})
+	var there []godwit.Key // homed at the writer
+	for k := godwit.Key(0); len(there) < pause*keys; k++ {
+		if c.Node(0).Home(k) == 1 {
+			there = append(there, k)
+		}
+	}
+	batch := func(step int) []godwit.Key { return there[step%pause*keys:][:keys] }
+	pushed, age, reads := make(map[godwit.Key]int), 0, 0
+	r := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		if w.ID().Node == 1 { // pushes to all keys, which it announced once and for all, so that they stay there
+			if err := w.Intent(there, 0, godwit.Forever); err != nil {
+				return err
+			}
+		}
+		if err := w.Barrier(ctx); err != nil {
+			return err
+		}
+		if w.ID().Node == 1 {
+			ones := make([]float32, 2*len(there))
+			for i := range ones {
+				ones[i] = 1
+			}
+			for range steps {
+				if err := w.Push(ctx, there, ones); err != nil {
+					return err
+				}
+				for _, k := range there {
+					pushed[k]++
+				}
+				w.Advance()
+			}
+			return nil
+		}
+		v := make([]float32, 2*keys)
+		for i, told := 0, 0; i < steps; i++ {
+			for ; told < steps && told <= i+ahead; told++ {
+				if err := w.Intent(batch(told), godwit.Clock(told), godwit.Clock(told+1)); err != nil {
+					return err
+				}
+			}
+			if err := w.Pull(ctx, batch(i), v); err != nil {
+				return err
+			}
+			for j, k := range batch(i) {
+				if i > steps/2 {
+					reads++
+					age += pushed[k] - int(v[2*j])
+				}
+			}
+			w.Advance()
+		}
+		return nil
+	})
+	s := r.Sum()
+	lacks := float64(age) / float64(reads)
+	t.Logf("a read lacked %.1f pushes, at windows of %d clocks; %d copies, %d renewals, %d rounds", lacks, s.Window, s.Copies, s.Renewals, s.Rounds)
+	if s.Copies > 2*pause*keys || s.Renewals == 0 {
+		t.Errorf("%d copies were set up and %d renewed for %d uses: the test is vacuous", s.Copies, s.Renewals, steps*keys)
+	}
+	if lacks > pause/2 {
+		t.Errorf("a read lacks %.1f pushes of a writer that makes some %d between two uses", lacks, pause)
+	}
+}

@@ -36,7 +36,7 @@ import (
 // has not changed before the cut, is not handed over.
 
 // A Mark tells the sides of a cut apart: 0 or OddMark. It is a bit of Header.Meta.
-type Mark uint32
+type Mark uint8
 
 // OddMark is the mark of a worker that has crossed into an odd number of cuts, and of what it
 // changes.

@@ -33,7 +33,7 @@ type Out interface {
 	// A node may always be asked for a first row.
 	Ask(to godwit.NodeID, floats int) bool
 	Got(to godwit.NodeID, floats int)
-	// Now is the time in nanoseconds, for the measurement of lead times only.
+	// Now is the time in nanoseconds, for lead times and the age of copies.
 	Now() int64
 }
 
@@ -87,12 +87,13 @@ type Config struct {
 	bounded []bool          // of each table: its staleness is bounded
 	relaxed []bool          // of each table: nodes may have copies that nobody announced
 	sync    placement.Sync
+	renews  bool // copies that waited are renewed before they are used again
 }
 
 // Prepare completes the configuration. It must be called once before the first
 // NewShard.
 func (c *Config) Prepare() error {
-	c.sync = placement.SyncOf(c.Policy)
+	c.sync, c.renews = placement.SyncOf(c.Policy), placement.FetchesAhead(c.Policy)
 	c.homed = int(min(c.Homes.Keys(c.Self), c.Model.Keys())>>c.Shift) + 1
 	c.used = store.NewKeySet(c.Model.Keys())
 	class := map[int]int{}
@@ -158,6 +159,7 @@ type Shard struct {
 	diff      []float32         // scratch for a difference
 	before    []float32         // scratch for a difference from before a cut
 	cut       cut               // what is known of the cut under way
+	lead      int64             // nanoseconds that keys lately took to come, smoothed
 	held      [draining + 1]int // how many keys are in each state; that of absent means nothing
 
 	Stats Stats
@@ -169,6 +171,7 @@ type Stats struct {
 	Copies, Drops          uint64 // replicas set up and dropped here
 	Refused                uint64
 	Deltas, Refreshes      uint64 // sent
+	Renewals               uint64 // of copies, asked for
 	Acks                   uint64 // sent
 	Clipped                uint64 // updates that were shortened
 	RoundedIn, RoundedOut  uint64 // bytes of vectors that were rounded one by one, before and after
