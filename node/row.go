@@ -8,13 +8,24 @@ import (
 
 // ReadRow appends the row of a key to dst, value and then the state of its rule, and reports
 // whether its main copy is here. Pushes that this or another node has not sent yet are
-// missing. Any goroutine may call it, also an answer of Serve.
+// missing. Of a key that nobody has accessed it is the row that it has at first, and none is made. Any goroutine may call it, also an answer of Serve.
 func (n *Node) ReadRow(k godwit.Key, dst []float32) (row []float32, here bool, err error) {
 	if err := n.checkRow(k, 0, 0); err != nil {
 		return dst, false, err
 	}
 	row, here = n.cuts.Rows.Row(k, dst)
 	return row, here, n.Err()
+}
+
+// Used reports whether anybody has accessed a key, and known whether this node knows that without asking: the key's home
+// does, and who has a row of it. A key that nobody has accessed has the value that First writes. No row is made. Any goroutine may call it, also
+// an answer of Serve.
+func (n *Node) Used(k godwit.Key) (used, known bool) { return n.rows.Used(k) }
+
+// First writes the row that a key has at first, its value and then the state of its rule.
+func (n *Node) First(k godwit.Key, row []float32) {
+	t, _ := n.cfg.Model.Locate(k)
+	n.proto.First(t, k, row)
 }
 
 // WriteRow overwrites floats of a key's row, from the float at on, and reports whether its main copy

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define GODWIT_ABI 5 /* grows when a function changes */
+#define GODWIT_ABI 6 /* grows when a function changes */
 
 enum {
 	GODWIT_OK        = 0,
@@ -94,8 +94,11 @@ int32_t godwit_stats(int64_t cluster, char *text, size_t size, size_t *length);
 int32_t godwit_note(int64_t cluster, const char *event, size_t length);
 
 /* Reads rows of a table, given by its position in the configuration. flags: with GODWIT_ONCE a
- * row that occurs several times is read once. */
+ * row that occurs several times is read once; with GODWIT_LOOK no row is made, and one that nobody has accessed is read as
+ * it is at first (unless the rule of the table makes what is read). What is pushed to it by an operation that was not waited for
+ * may be missing then. */
 #define GODWIT_ONCE 1
+#define GODWIT_LOOK 2
 int32_t godwit_pull(int64_t worker, int32_t table, const int64_t *rows, size_t count,
                     float *dst, size_t floats, int32_t flags, int32_t wait_ms, uint64_t *op);
 

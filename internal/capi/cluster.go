@@ -96,6 +96,8 @@ type table struct {
 	dim   int  // floats of a value as the caller sees it
 	state int  // floats that the rule keeps beside a value
 	rated bool // pushes bring their rate: rows have one float more
+
+	queried bool // the rule makes what pulls get
 }
 
 // width returns the floats of a value as the node sees it.
@@ -228,13 +230,14 @@ func (c *Cluster) model(tables []Table) (*godwit.Model, error) {
 			return nil, fmt.Errorf("table %q: %w", t.Name, err)
 		}
 		_, rated := rule.(optim.Rated)
+		_, queried := rule.(godwit.Querier)
 		if list[i] = (godwit.Table{Name: t.Name, Rows: t.Rows, Dim: t.Dim, Rule: rule, Init: init}); rated {
 			list[i].Dim, list[i].Init = t.Dim+1, unrated{init}
 		}
 		if t.Dim < 1 || t.Dim >= godwit.MaxDim || t.Rows > math.MaxInt64 {
 			return nil, wrong("table %q has %d rows of %d floats, want 1 … %d floats", t.Name, t.Rows, t.Dim, godwit.MaxDim-1)
 		}
-		c.tables = append(c.tables, table{name: t.Name, rows: int64(t.Rows), dim: t.Dim, rated: rated})
+		c.tables = append(c.tables, table{name: t.Name, rows: int64(t.Rows), dim: t.Dim, rated: rated, queried: queried})
 	}
 	m, err := godwit.NewModel(list...)
 	if err != nil {

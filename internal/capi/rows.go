@@ -209,6 +209,7 @@ const (
 	askRead  = 2 // of rows; 1 begins a question of package recording
 	askWrite = 3
 	askNote  = 4  // a note of a checkpoint, as JSON
+	askUsed  = 5  // which rows somebody has accessed, of those that have their home there
 	headLen  = 16 // kind, parts, 2 bytes of 0, table, rows, and 4 bytes of 0
 )
 
@@ -287,6 +288,9 @@ func (c *Cluster) answer(from int, b []byte) []byte {
 	if err != nil {
 		return nil
 	}
+	if b[0] == askUsed {
+		return x.used(c.here[0])
+	}
 	n, vals := c.here[0], make([]float32, x.floats)
 	there := make([]byte, len(x.rows), len(x.rows)*(1+4*x.floats))
 	out := there
@@ -306,7 +310,7 @@ func (c *Cluster) answer(from int, b []byte) []byte {
 
 // asked decodes a question about rows. The floats to write, if any, are as many as they should be.
 func (c *Cluster) asked(b []byte) (x *need, floats []byte, err error) {
-	if len(b) < headLen || b[0] != askRead && b[0] != askWrite {
+	if len(b) < headLen || b[0] != askRead && b[0] != askWrite && b[0] != askUsed {
 		return nil, nil, errQuestion
 	}
 	x = &need{c: c, table: int(binary.LittleEndian.Uint32(b[4:])), parts: int(b[1]), write: b[0] == askWrite}

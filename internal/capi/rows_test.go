@@ -3,6 +3,8 @@ package capi
 import (
 	"slices"
 	"testing"
+
+	"github.com/godwit-ps/godwit"
 )
 
 // What a rule keeps of a row is read and written without its value, and the value without it,
@@ -70,4 +72,47 @@ func FuzzQuestionsAboutRows(f *testing.F) {
 			t.Errorf("%d of 3 rows are left", len(left))
 		}
 	})
+}
+
+// Rows that are looked at are those that pulls make, and none is made.
+func TestLooksMakeNoRows(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		for _, rule := range []string{"add", "ratedadagrad(eps=1e-10,init=0.5)", "ftrl(lr=0.1)"} {
+			config := Config{Nodes: nodes, Seed: 7, Tables: []Table{{Name: "t", Rows: 1000, Dim: 3, Rule: rule, Init: Init{"uniform", -1, 1}}}}
+			c, other := open(t, config), open(t, config)
+			w, v := worker(t, c, 0), worker(t, other, 0)
+			rows := []int64{3, 999, 500, 3, 0, 17, 3}
+			rate := float32(0)
+			if w.cluster.tables[0].rated {
+				rate = 0.1
+			}
+			for _, x := range []*Worker{w, v} {
+				_, err := x.Push(0, []int64{17, 500}, []float32{1, 1, 1, 2, 2, 2}, rate, 1, 0, -1)
+				must(t, err)
+			}
+			got, want := make([]float32, 3*len(rows)), make([]float32, 3*len(rows))
+			for _, flags := range []int{Look, Look | Once} {
+				clear(got)
+				_, err := w.Pull(0, rows, got, flags, -1)
+				must(t, err)
+				_, err = v.Pull(0, rows, want, 0, -1)
+				must(t, err)
+				if !slices.Equal(got, want) {
+					t.Errorf("%d nodes, rule %s, flags %d: %v, want %v", nodes, rule, flags, got, want)
+				}
+			}
+			var used []int64
+			for k := range int64(1000) {
+				for _, n := range c.here {
+					if is, known := n.Used(w.cluster.tables[0].first + godwit.Key(k)); is && known {
+						used = append(used, k)
+						break
+					}
+				}
+			}
+			if want := []int64{17, 500}; rule != "ftrl(lr=0.1)" && !slices.Equal(used, want) { // of which pulls are made by the rule
+				t.Errorf("%d nodes, rule %s: rows %v exist, want %v", nodes, rule, used, want)
+			}
+		}
+	}
 }

@@ -52,8 +52,11 @@ const (
 	Finite             // drops vectors that are not finite, and counts them
 )
 
-// Once is a flag of a pull: a row that occurs several times is read once.
-const Once = 1
+// Flags of a pull.
+const (
+	Once = 1 << iota // reads a row that occurs several times once
+	Look             // makes no rows: those that nobody has accessed are read as they are at first
+)
 
 func (w *Worker) enter(what *string) error {
 	if !w.busy.CompareAndSwap(false, true) {
@@ -111,12 +114,15 @@ func (w *Worker) keysOf(t *table, rows []int64) []godwit.Key {
 // Pull reads the rows into dst. It returns the number of the operation that is left after the
 // wait; 0: none is.
 func (w *Worker) Pull(i int, rows []int64, dst []float32, flags int, wait time.Duration) (uint64, error) {
-	if flags&^Once != 0 {
-		return 0, wrong("%s: pull: flags %#x, want some of %#x", w.name, flags, Once)
+	if flags&^(Once|Look) != 0 {
+		return 0, wrong("%s: pull: flags %#x, want some of %#x", w.name, flags, Once|Look)
 	}
 	t, err := w.begin(&pull, i, rows, len(dst))
 	if err != nil {
 		return 0, err
+	}
+	if flags&Look != 0 && !t.queried {
+		return w.look(t, rows, dst, flags&Once != 0, wait)
 	}
 	if flags&Once != 0 {
 		return w.pullOnce(t, rows, dst, wait)

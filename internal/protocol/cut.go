@@ -345,9 +345,17 @@ func (s *Shard) Restore(k godwit.Key, at int, part []float32, saved bool) bool {
 	return true
 }
 
-// Row appends the main copy's row of a key, value and state, to dst, and reports whether it is here.
+// Row appends the main copy's row of a key, value and state, to dst, and reports whether it is here. Of a key that nobody
+// has accessed it is the row that its home would make; none is made.
 func (s *Shard) Row(k godwit.Key, dst []float32) ([]float32, bool) {
-	ref, ok := s.find(k)
+	if used, known := s.Touched(k); known && !used {
+		t, _ := s.cfg.Model.Locate(k)
+		at := len(dst)
+		dst = append(dst, make([]float32, s.cfg.Model.TableRowLen(t))...)
+		s.cfg.First(t, k, dst[at:])
+		return dst, true
+	}
+	ref, ok := s.st.Find(k)
 	if !ok || stateOf(s.st.Header(ref)) != owner {
 		return dst, false
 	}

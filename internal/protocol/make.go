@@ -43,15 +43,32 @@ func (s *Shard) create(k godwit.Key) store.Ref {
 	return r
 }
 
+// Touched reports whether anybody has accessed a key, and known whether this node knows that: its home does, and who has a row of
+// it. No row is made.
+func (s *Shard) Touched(k godwit.Key) (used, known bool) {
+	if _, ok := s.st.Find(k); ok {
+		return true, true
+	}
+	if s.cfg.Homes.Home(k) != s.cfg.Self {
+		return false, false
+	}
+	_, away := s.dir.Away(k)
+	return away, true
+}
+
+// First writes the row that a key has at first: its value, and the state of its rule.
+func (c *Config) First(table int, k godwit.Key, row []float32) {
+	t := c.Model.Table(table)
+	t.Init.Init(row[:t.Dim], c.Seed, k)
+	c.updates[table].begin(row)
+}
+
 // start makes a new row of a table the main copy of a key, with its first value.
 func (s *Shard) start(table int, k godwit.Key, r store.Ref) *store.Header {
-	t := s.cfg.Model.Table(table)
 	h := s.st.Header(r)
 	s.becomeOwner(h)
 	s.tell(Created, k, s.cfg.Self, 0)
 	s.mark(h, s.cut.fresh())
-	row := s.st.Floats(r)
-	t.Init.Init(row[:t.Dim], s.cfg.Seed, k)
-	s.begin(table, row)
+	s.cfg.First(table, k, s.st.Floats(r))
 	return h
 }

@@ -58,8 +58,9 @@ func (s *Shard) answerPull(out Out, h *store.Header, r *wire.Record) {
 }
 
 // begin makes a row with a given value a new one: its state begins anew.
-func (s *Shard) begin(table int, row []float32) {
-	u := &s.cfg.updates[table]
+func (s *Shard) begin(table int, row []float32) { s.cfg.updates[table].begin(row) }
+
+func (u *Update) begin(row []float32) {
 	u.rule.InitState(row[u.dim:])
 	if u.query != nil {
 		u.query.Keep(row[:u.dim:u.dim], row[u.dim:])

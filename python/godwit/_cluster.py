@@ -212,14 +212,19 @@ class Worker:
 
         ``once`` reads a row that occurs several times once, which is faster if many do.
         """
-        handle = self._pull(table, rows, out, once, _lib.SLICE_MS)
+        handle = self._pull(table, rows, out, _lib.ONCE * bool(once), _lib.SLICE_MS)
         return self._result(handle)
 
     def pull_async(self, table: Table, rows: Any, out: Any = None, *, once: bool = False) -> Handle:
         """Begins a pull. Leave ``rows`` and ``out`` alone until it was waited for."""
-        return self._pull(table, rows, out, once, 0)
+        return self._pull(table, rows, out, _lib.ONCE * bool(once), 0)
 
-    def _pull(self, table: Table, rows: Any, out: Any, once: bool, ms: int) -> Handle:
+    def _look(self, table: Table, rows: Any, once: bool = False) -> Any:
+        """Is a pull that makes no rows: those that nobody has accessed are read as they are at first."""
+        self._settle()  # the home of a row that is pushed to is to know of it
+        return self._result(self._pull(table, rows, None, _lib.LOOK | _lib.ONCE * once, _lib.SLICE_MS))
+
+    def _pull(self, table: Table, rows: Any, out: Any, flags: int, ms: int) -> Handle:
         _, id = self._of(table)
         self._see()
         rows = _buffers.rows(rows)
@@ -230,7 +235,6 @@ class Worker:
             if tuple(out.shape) != (*rows.shape, table.dim):
                 raise ArgumentError(f"out has the shape {tuple(out.shape)}, want {(*rows.shape, table.dim)}: that of rows, and {table.dim} floats a row")
         op = ctypes.c_uint64()
-        flags = _lib.ONCE if once else 0
         code = self._library.pull(
             id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(out), _buffers.size(out), flags, ms, ctypes.addressof(op)
         )

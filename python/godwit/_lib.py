@@ -11,11 +11,11 @@ from . import errors
 
 AGAIN = 1
 SUM, FINITE = 1, 2
-ONCE = 1
+ONCE, LOOK = 1, 2
 VALUES, STATE = 1, 2
 SLICE_MS = 50  # of a wait: for so long an interrupt may go unnoticed
 
-_ABI = 5
+_ABI = 6
 _ERRORS = {
     -1: errors.ArgumentError,
     -2: errors.RowError,
