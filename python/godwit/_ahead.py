@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
+from . import _buffers
 from ._cluster import Table, Worker, cluster
 
 MOST = 64  # batches that are read ahead
@@ -16,6 +17,8 @@ class Lookahead:
     """What :func:`lookahead` returns: iterate over it once for each epoch."""
 
     def __init__(self, loader: Any, keys: Callable[[Any], Any], worker: Worker | None = None) -> None:
+        if not callable(keys):
+            raise TypeError(f"keys of lookahead are a {type(keys).__name__}, want a function of a batch")
         self.loader, self.keys = loader, keys
         self._worker = worker
         self._delivered: Any = None  # the loader's state after the batch that was delivered last
@@ -39,7 +42,7 @@ class Lookahead:
         has_state = hasattr(self.loader, "state_dict")
         read: deque[tuple[Any, Any]] = deque()
         batches = iter(self.loader)
-        depth, more = 2, True
+        depth, more, failed = 2, True, None
         try:
             while True:
                 while more and len(read) < depth:
@@ -48,9 +51,14 @@ class Lookahead:
                     except StopIteration:
                         more = False
                         break
+                    except Exception as e:  # what was read before comes first, as without reading ahead
+                        more, failed = False, e
+                        break
                     self._announce(worker, batch, worker.clock + len(read))
                     read.append((batch, self.loader.state_dict() if has_state else None))
                 if not read:
+                    if failed is not None:
+                        raise failed
                     return
                 batch, self._delivered = read[0]
                 began = time.monotonic()
@@ -65,9 +73,13 @@ class Lookahead:
 
     def _announce(self, worker: Worker, batch: Any, at: int) -> None:
         announced = self.keys(batch)
-        for table, rows in announced.items() if hasattr(announced, "items") else announced:
+        pairs = announced.items() if hasattr(announced, "items") else announced
+        if not isinstance(pairs, Iterable) or _buffers.is_tensor(pairs):
+            raise TypeError(f"keys of lookahead returned a {type(announced).__name__}, want a dict from modules or tables to rows")
+        for table, rows in pairs:
+            table = getattr(table, "table", table)  # a module's
             if not isinstance(table, Table):
-                table = table.table  # a module's
+                raise TypeError(f"keys of lookahead returned rows of a {type(table).__name__}, want a module of godwit.nn or a table")
             worker.intent(table, rows, at, at + 1)
 
     @staticmethod
@@ -82,6 +94,6 @@ def lookahead(loader: Any, keys: Callable[[Any], Any], worker: Worker | None = N
 
     ``keys`` returns, for a batch, a dict from modules or tables to the rows that the batch uses, or pairs of the two.
     For each batch that was used, the worker's clock advances by one. How many batches are read ahead follows from how
-    long a step takes. When the loop is left early, what was announced is withdrawn, by letting its clocks pass.
+    long a step takes. If the loader fails, what it gave before comes first. When the loop is left early, what was announced is withdrawn, by letting its clocks pass.
     """
     return Lookahead(loader, keys, worker)

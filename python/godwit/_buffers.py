@@ -91,7 +91,7 @@ def like(rows: Any, dim: int) -> Any:
         return np.empty((*rows.shape, dim), np.float32)
     import torch
 
-    return torch.empty((*rows.shape, dim), dtype=torch.float32)
+    return torch.empty((*rows.shape, dim), dtype=torch.float32, device="cpu")  # whatever torch.set_default_device says
 
 
 def add(library: Any, where: Any, count: int, grad: Any) -> Any:
@@ -99,7 +99,7 @@ def add(library: Any, where: Any, count: int, grad: Any) -> Any:
     import torch
 
     dim, repeat = grad.shape[-1], 1
-    sums = torch.empty((count, dim), dtype=torch.float32)
+    sums = torch.empty((count, dim), dtype=torch.float32, device="cpu")
     if not count:
         return sums
     if all(s == 0 for s in grad.stride()[:-1]):  # all places have one vector
@@ -126,6 +126,6 @@ def unique(library: Any, x: Any) -> tuple[Any, Any]:
     else:
         import torch
 
-        u, inverse = torch.empty(n, dtype=torch.int64), torch.empty(x.shape, dtype=torch.int64)
+        u, inverse = torch.empty(n, dtype=torch.int64, device="cpu"), torch.empty(x.shape, dtype=torch.int64, device="cpu")
     k = library.check(library.unique(address(x), n, address(u), address(inverse), n))
     return u[:k], inverse

@@ -28,7 +28,7 @@ class Dense(Weight):
         if all(p.grad is None for p in self._of):
             return None
         rows = self._gather().view(self.table.rows, -1)
-        ids = torch.arange(self.table.rows)
+        ids = torch.arange(self.table.rows, device="cpu")
         return torch.sparse_coo_tensor(ids.unsqueeze(0), rows, self.shape, is_coalesced=True, check_invariants=False)
 
     @grad.setter
@@ -41,7 +41,7 @@ class Dense(Weight):
     def _gather(self) -> torch.Tensor:
         """Has the gradients of all parameters in memory that follows each other, and returns it."""
         if "_memory" not in self.__dict__:
-            self._memory = torch.zeros(self.table.rows * self.table.dim)
+            self._memory = torch.zeros(self.table.rows * self.table.dim, dtype=torch.float32, device="cpu")
         at = 0
         for p in self._of:
             place = self._memory[at : at + p.numel()].view_as(p)
@@ -59,7 +59,7 @@ class Dense(Weight):
     @torch.no_grad()
     def spread(self) -> None:
         """Reads the parameters, after a push."""
-        rows = self.table.cluster.worker.pull(self.table, torch.arange(self.table.rows)).view(-1)
+        rows = self.table.cluster.worker.pull(self.table, torch.arange(self.table.rows, device="cpu")).view(-1)
         at = 0
         for p in self._of:
             p.copy_(rows[at : at + p.numel()].view_as(p))
@@ -71,17 +71,17 @@ class Dense(Weight):
             self._write(self.table.cluster.worker)
 
     def _write(self, worker: Any) -> None:
-        rows = torch.zeros(self.table.rows * self.table.dim)
+        rows = torch.zeros(self.table.rows * self.table.dim, dtype=torch.float32, device="cpu")
         at = 0
         for p in self._of:
             rows[at : at + p.numel()] = p.detach().reshape(-1)
             at += p.numel()
-        worker.set(self.table, torch.arange(self.table.rows), rows.view(self.table.rows, -1), keep_state=True)
+        worker.set(self.table, torch.arange(self.table.rows, device="cpu"), rows.view(self.table.rows, -1), keep_state=True)
 
     def begin(self) -> None:
         """Announces the rows and reads the parameters: the first forward of the module does it."""
         worker = self.table.cluster.worker
-        worker.intent(self.table, torch.arange(self.table.rows), worker.clock, ALWAYS)
+        worker.intent(self.table, torch.arange(self.table.rows, device="cpu"), worker.clock, ALWAYS)
         self.spread()
 
     def clear(self) -> None:

@@ -66,14 +66,14 @@ def _distinct(ids: Any) -> torch.Tensor:
 def _plain(m: _Module, ids: Any) -> torch.nn.Module:
     if ids is None:
         _state.check_size(m.table, m.embedding_dim, "values")
-        return _make(m, m.rows(torch.arange(m.num_embeddings)), m.padding_idx)
-    chosen = _distinct(torch.as_tensor(ids, dtype=torch.int64).reshape(-1))
+        return _make(m, m.rows(torch.arange(m.num_embeddings, device="cpu")), m.padding_idx)
+    chosen = _distinct(torch.as_tensor(ids, dtype=torch.int64, device="cpu").reshape(-1))
     if not len(chosen):
         raise ArgumentError(f"ids has no rows of table {m.table.name!r}: leave it out for all rows")
-    weight = torch.cat([m.rows(chosen), torch.zeros(1, m.embedding_dim)])
+    weight = torch.cat([m.rows(chosen), torch.zeros(1, m.embedding_dim, dtype=torch.float32, device="cpu")])
     padding: Any = (chosen == m.padding_idx).nonzero() if m.padding_idx is not None else []
     if m.padding_idx is not None and not len(padding) and isinstance(m, EmbeddingBag):  # bags leave it out
-        chosen = _distinct(torch.cat([chosen, torch.tensor([m.padding_idx])]))
+        chosen = _distinct(torch.cat([chosen, torch.tensor([m.padding_idx], device="cpu")]))
         return _plain(m, chosen)
     return SomeRows(chosen, _make(m, weight, int(padding[0]) if len(padding) else None)).train(m.training)
 

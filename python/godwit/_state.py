@@ -51,4 +51,4 @@ def in_parts(rows: int, do: Callable[[Any, int, int], None]) -> None:
 
     for begin in range(0, rows, PART):
         end = min(rows, begin + PART)
-        do(torch.arange(begin, end), begin, end)
+        do(torch.arange(begin, end, device="cpu"), begin, end)

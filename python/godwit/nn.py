@@ -33,17 +33,42 @@ def _eager(forward: _Forward) -> _Forward:
     return cast(_Forward, cast(Any, torch.compiler).disable(forward))
 
 
+# What tells of a Weight without its elements.
+_ABOUT = frozenset(
+    "size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_inference get_device "
+    "requires_grad_ register_hook register_post_accumulate_grad_hook retain_grad __len__ __format__ __hash__ __dir__ _is_view is_tensor grad".split()
+)
+_GRADS = tuple(getattr(cast(Any, torch.Tensor), name).__get__ for name in ("grad", "_grad", "_base"))
+
+
 class Weight(torch.nn.Parameter):
     """Stands for the rows of a table in optimizers: it has their shape and their gradient, and no values.
 
-    Its elements are NaN, all in one place of memory. Read rows by ``embedding.rows(ids)``.
+    Its elements are NaN, all in one place of memory. What would read or change them raises: ``embedding.rows(ids)`` reads rows.
     """
 
     table: Table
 
     @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name == "__get__":
+            with torch._C.DisableTorchFunctionSubclass():
+                found = func(*args)
+            if not isinstance(found, torch.Tensor) or func in _GRADS:
+                return found
+            name = "data"
+        elif name in ("__set__", "__delete__") or name in _ABOUT:
+            with torch._C.DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
+        raise ArgumentError(  # and no TypeError, which operators replace by one of their own
+            f"{name} of embedding.weight: the rows are on the cluster, and this only stands for them in godwit.optim. embedding.rows(ids) reads rows, "
+            "a forward gives them with a gradient, and init= or from_pretrained says how they begin"
+        )
+
+    @classmethod
     def of(cls, table: Table) -> Any:
-        w: Any = torch.Tensor._make_subclass(cls, torch.full((), math.nan).expand(table.rows, table.dim), True)
+        w: Any = torch.Tensor._make_subclass(cls, torch.full((), math.nan, dtype=torch.float32, device="cpu").expand(table.rows, table.dim), True)
         w.table = table
         return w
 
@@ -77,10 +102,11 @@ class _Rows(torch.autograd.Function):
     """The rows of distinct ids. The gradient is sparse, and has no row for the id that is padding."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding: int, device: torch.device) -> torch.Tensor:
+    def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding: int, device: torch.device, look: bool) -> torch.Tensor:
         ctx.weight, ctx.padding = weight, padding
         ctx.save_for_backward(ids)
-        rows: torch.Tensor = weight.table.cluster.worker.pull(weight.table, ids)
+        worker = weight.table.cluster.worker
+        rows: torch.Tensor = worker._look(weight.table, ids) if look else worker.pull(weight.table, ids)
         return rows if device.type == "cpu" else rows.to(device, non_blocking=True)
 
     @staticmethod
@@ -89,21 +115,22 @@ class _Rows(torch.autograd.Function):
         (ids,) = ctx.saved_tensors
         grad = grad.to("cpu", torch.float32)
         if ctx.padding >= 0:
-            keep = torch.arange(len(ids)) != ctx.padding
+            keep = torch.arange(len(ids), device="cpu") != ctx.padding
             ids, grad = ids[keep], grad[keep]
-        return ctx.weight.sparse(ids, grad), None, None, None
+        return ctx.weight.sparse(ids, grad), None, None, None, None
 
 
 class _Lookup(torch.autograd.Function):
     """The rows of any ids. The gradient has a row for each distinct id that is not padding: the sum over the positions where it occurs."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding_idx: int | None, device: torch.device) -> torch.Tensor:
+    def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding_idx: int | None, device: torch.device, look: bool) -> torch.Tensor:
         table = weight.table
         distinct, where = _buffers.unique(table.cluster._library, ids)
         ctx.weight, ctx.padding_idx = weight, padding_idx
         ctx.save_for_backward(distinct, where)
-        out: torch.Tensor = table.cluster.worker._lookup(table, distinct, where)
+        worker = table.cluster.worker
+        out: torch.Tensor = worker._look(table, distinct)[where] if look else worker._lookup(table, distinct, where)
         return out if device.type == "cpu" else out.to(device, non_blocking=True)
 
     @staticmethod
@@ -115,17 +142,17 @@ class _Lookup(torch.autograd.Function):
             keep = ids != ctx.padding_idx
             if not bool(keep.all()):
                 ids, grad = ids[keep], grad[keep]
-        return weight.sparse(ids, grad), None, None, None
+        return weight.sparse(ids, grad), None, None, None, None
 
 
-def _distinct(input: torch.Tensor, table: Table, padding_idx: int | None, weight: Weight) -> tuple[torch.Tensor, torch.Tensor, int]:
+def _distinct(input: torch.Tensor, table: Table, padding_idx: int | None, weight: Weight, look: bool) -> tuple[torch.Tensor, torch.Tensor, int]:
     """Returns the rows of the distinct ids of an input, the position there of each id, and that of the padding or -1."""
     ids, inverse = _buffers.unique(table.cluster._library, _checked(input))
     padding = -1
     if padding_idx is not None:
         at = (ids == padding_idx).nonzero()
         padding = int(at[0]) if len(at) else -1
-    rows = _Rows.apply(weight, ids, padding, input.device)
+    rows = _Rows.apply(weight, ids, padding, input.device, look)
     return rows, inverse.to(input.device), padding
 
 
@@ -141,7 +168,7 @@ class _Module(torch.nn.Module):
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
-    _dtype = torch.float32  # of the output
+    _dtype: torch.dtype  # of the output
 
     def _make(
         self, rows: int, dim: int, padding_idx: int | None, max_norm: Any, device: Any, dtype: Any, name: str | None, init: Init | None, on: Cluster | None
@@ -156,10 +183,11 @@ class _Module(torch.nn.Module):
             padding_idx %= rows
         on = on if on is not None else cluster()
         self.num_embeddings, self.embedding_dim, self.padding_idx = rows, dim, padding_idx
+        self._dtype = dtype or torch.get_default_dtype()
         self.table = on.table(name or f"{type(self).__name__}-{len(on._tables)}", rows, dim, init=init if init is not None else normal())
         object.__setattr__(self, "_rows", Weight.of(self.table))
         if padding_idx is not None:
-            self.table.begin(prepare=lambda w: w.set(self.table, [padding_idx], torch.zeros(1, dim)))
+            self.table.begin(prepare=lambda w: w.set(self.table, [padding_idx], torch.zeros(1, dim, dtype=torch.float32, device="cpu")))
 
     @property
     def weight(self) -> Weight:
@@ -170,14 +198,28 @@ class _Module(torch.nn.Module):
     def weight(self, value: Any) -> None:
         raise AttributeError("the rows of a module of godwit.nn are set by load_state_dict or from_pretrained, not by assigning weight")
 
+    def register_parameter(self, name: str, param: Any) -> None:
+        if name == "weight":  # a parameter that is assigned comes here
+            type(self).weight.fset(self, param)  # type: ignore[attr-defined]
+        super().register_parameter(name, param)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Freezes the rows, or has them have gradients again. That of a module around this one reaches parameters only, which rows are not."""
+        self.weight.requires_grad_(requires_grad)
+        return super().requires_grad_(requires_grad)
+
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:
         """Is called by ``to``, ``half``, ``double`` and others. Rows stay float32, and the output takes the type that parameters take."""
-        self._dtype = fn(torch.empty(0)).dtype
+        self._dtype = fn(torch.empty(0, dtype=self._dtype, device="cpu")).dtype
         return cast(Any, super())._apply(fn, recurse)
 
     def rows(self, ids: Any) -> Any:
         """Reads rows, without gradient."""
-        return self.table.cluster.worker.pull(self.table, ids)
+        return self.table.cluster.worker._look(self.table, ids)
+
+    def _looks(self) -> bool:
+        """Reports whether a forward makes no rows: in evaluation, and where it can have no gradient."""
+        return not (self.training and torch.is_grad_enabled() and self.weight.requires_grad)
 
     def _fill(self, values: torch.Tensor, keep_state: bool = False) -> None:
         if tuple(values.shape) != (self.num_embeddings, self.embedding_dim):
@@ -198,7 +240,7 @@ class _Module(torch.nn.Module):
             getattr(destination, "_metadata", {}).get(prefix[:-1], {})["rows"] = "elsewhere"
             return
         _state.check_size(self.table, self.embedding_dim, "values")
-        destination[prefix + "weight"] = self.rows(torch.arange(self.num_embeddings))
+        destination[prefix + "weight"] = self.rows(torch.arange(self.num_embeddings, device="cpu"))
 
     def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, metadata: Any, strict: bool, missing: list[str], unexpected: list[str], errors: list[str]) -> None:
         name = prefix + "weight"
@@ -274,8 +316,8 @@ class Embedding(_Module):
     @_eager
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         if not self.scale_grad_by_freq:
-            return cast(torch.Tensor, _Lookup.apply(self.weight, _checked(input), self.padding_idx, input.device)).to(self._dtype)
-        rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight)
+            return cast(torch.Tensor, _Lookup.apply(self.weight, _checked(input), self.padding_idx, input.device, self._looks())).to(self._dtype)
+        rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight, self._looks())
         return F.embedding(at, rows, padding if padding >= 0 else None, scale_grad_by_freq=True).to(self._dtype)
 
 
@@ -331,7 +373,7 @@ class EmbeddingBag(_Module):
     def forward(self, input: torch.Tensor, offsets: torch.Tensor | None = None, per_sample_weights: torch.Tensor | None = None) -> torch.Tensor:
         if input.numel() == 0:  # torch refuses bags of a table without rows
             return self._empty(input, offsets)
-        rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight)
+        rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight, self._looks())
         if offsets is not None:
             offsets = offsets.to(torch.int64)
         if per_sample_weights is not None and per_sample_weights.dtype == self._dtype:
@@ -456,7 +498,7 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
             p.grad = p.grad.coalesce()
         grads.append(p.grad)
     if not grads:
-        return torch.tensor(0.0)
+        return torch.tensor(0.0, device="cpu")
     norms = [torch.linalg.vector_norm(g._values() if g.is_sparse else g, norm_type).cpu() for g in grads]
     total = torch.linalg.vector_norm(torch.stack(norms), norm_type)
     if error_if_nonfinite and not torch.isfinite(total):

@@ -159,7 +159,7 @@ class Optimizer(torch.optim.Optimizer):
         """Writes what a state has of the rows of a table: without a state they are as at first, and one that lacks the rows leaves them alone."""
         parts: list[Any] = []
         for name, n in kept.items():
-            value = torch.full((), first).expand(table.rows, n) if state is None else state.get(name)
+            value = torch.full((), first, dtype=torch.float32, device="cpu").expand(table.rows, n) if state is None else state.get(name)
             if value is None:
                 if parts:
                     raise ArgumentError(f"table {table.name!r}: the state has no {name}")
@@ -182,7 +182,7 @@ class Optimizer(torch.optim.Optimizer):
 def _read(table: Any, kept: dict[str, int]) -> dict[str, torch.Tensor]:
     """Returns what the rule of a table keeps of its rows, by names."""
     _state.check_size(table, sum(kept.values()), "what its rule keeps")
-    out = {name: torch.empty(table.rows, n) for name, n in kept.items()}
+    out = {name: torch.empty(table.rows, n, dtype=torch.float32, device="cpu") for name, n in kept.items()}
 
     def read(rows: Any, begin: int, end: int) -> None:
         state = table.cluster.worker.state(table, rows)
@@ -289,7 +289,7 @@ class Adagrad(Optimizer):
         return float(group["initial_accumulator_value"])
 
     def _count(self, step: int) -> Any:
-        return torch.tensor(float(step))
+        return torch.tensor(float(step), device="cpu")
 
 
 class RowWiseAdagrad(Adagrad):

@@ -89,3 +89,23 @@ def test_keys_of_modules():
         for b in godwit.lookahead([torch.tensor([1, 2])] * 3, keys=lambda b: {m: b}, worker=c.worker):
             m(b)
         assert c.worker.clock == 3
+
+
+def test_what_a_loader_gave_before_it_failed_comes_first(cluster):
+    table = cluster.table("t", 100, 2)
+
+    def load():
+        yield from range(7)
+        raise OSError("a file is gone")
+
+    seen = []
+    with pytest.raises(OSError, match="a file is gone"):
+        for batch in godwit.lookahead(load(), keys=lambda b: {table: [b]}, worker=cluster.worker):
+            seen.append(batch)
+    assert seen == list(range(7)) and cluster.worker.clock == 7
+
+
+@pytest.mark.parametrize("keys, text", [(lambda b: b, "returned a int, want a dict"), (lambda b: {"t": [b]}, "rows of a str, want a module"), ([1], "keys of lookahead are a list")])
+def test_keys_that_are_none(cluster, keys, text):
+    with pytest.raises(TypeError, match=text):
+        next(iter(godwit.lookahead([1], keys=keys, worker=cluster.worker)))

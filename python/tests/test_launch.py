@@ -380,3 +380,30 @@ def test_ranks_write_what_they_do(tmp_path, torchrun):
     for rank in range(2):
         samples = [json.loads(line) for f in sorted((run / f"node-{rank}").glob("*.samples")) for line in f.read_text().splitlines()]
         assert samples[-1]["items"] == 5 and samples[0]["nodes"] == 2
+
+
+def test_ranks_evaluate_without_making_rows(tmp_path, torchrun):
+    program = """
+        import torch, godwit
+        ROWS = 3000
+        cluster = godwit.init(seed=3)
+        module = godwit.nn.Embedding(ROWS, 8, name="t", init=godwit.uniform(-1, 1))
+        optimizer = godwit.optim.Adagrad(module, lr=0.1)
+        module(torch.arange(cluster.rank, 300, 2)).sum().backward()
+        optimizer.step()
+        for _ in range(2):
+            cluster.worker.wait_sync(); cluster.worker.barrier()
+        with torch.no_grad():
+            looked = module(torch.arange(ROWS))
+        cluster.worker.barrier()
+        remote = cluster.stats()["remote"]
+        with torch.no_grad():
+            module(torch.arange(300, ROWS))
+        assert cluster.stats()["remote"] == remote, "values of rows that nobody has accessed came by message"
+        cluster.worker.barrier()
+        assert torch.equal(looked, module(torch.arange(ROWS)))
+        cluster.worker.barrier()
+        print("fine", flush=True)
+    """
+    code, out, err = torchrun(tmp_path, program, 2)
+    assert code == 0 and out.count("fine") == 2, out + err

@@ -2,6 +2,7 @@
 
 import copy
 import io
+import os
 import pickle
 import sys
 import types
@@ -570,3 +571,116 @@ def test_a_gradient_put_in_place_of_that_of_backward_is_pushed_whole(on):
         m.weight.grad = torch.sparse_coo_tensor(torch.tensor([[7, 7]]), torch.ones(2, DIM), (ROWS, DIM))
         opt.step()
     same(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda w: torch.nn.init.normal_(w),
+        lambda w: w.data,
+        lambda w: w[3],
+        lambda w: w.norm(),
+        lambda w: w + 1,
+        lambda w: torch.nn.functional.linear(torch.ones(1, DIM), w),
+        lambda w: torch.optim.SGD([w], lr=0.1).step(),
+    ],
+)
+def test_what_would_read_or_change_a_weight_says_what_to_do(on, use):
+    module, _ = both(on)
+    module(torch.tensor([1])).sum().backward()
+    with pytest.raises(godwit.errors.ArgumentError, match=r"of embedding.weight: .*rows\(ids\) reads rows"):
+        use(module.weight)
+
+
+def test_what_a_weight_tells(on):
+    module, _ = both(on)
+    w = module.weight
+    assert (w.shape, len(w), w.numel(), w.dtype, w.device.type, w.is_leaf, w.grad) == ((ROWS, DIM), ROWS, ROWS * DIM, torch.float32, "cpu", True, None)
+    (grad,) = torch.autograd.grad(module(torch.tensor([1, 1])).sum(), w)
+    assert grad.to_dense()[1].tolist() == [2.0] * DIM
+    with pytest.raises(AttributeError, match="load_state_dict or from_pretrained"):
+        module.weight = torch.nn.Parameter(torch.ones(ROWS, DIM))
+    with pytest.raises(godwit.errors.ArgumentError, match="embedding.weight"):  # weights that are tied
+        decoder = torch.nn.Linear(DIM, ROWS, bias=False)
+        decoder.weight = w
+        decoder(torch.ones(1, DIM))
+
+
+def test_a_module_is_frozen_as_torchs(on):
+    module, theirs = both(on)
+    for m in (module, theirs):
+        m.requires_grad_(False)
+        assert not m.weight.requires_grad and not m(torch.tensor([1])).requires_grad
+        m.requires_grad_(True)
+        assert m(torch.tensor([1])).requires_grad
+
+
+@pytest.mark.parametrize("default", [torch.float64, torch.bfloat16])
+def test_the_default_type_is_that_of_outputs(on, default):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(default)
+    try:
+        module = gnn.EmbeddingBag(ROWS, DIM, padding_idx=0, cluster=on)
+        optimizer = goptim.Adagrad(module, lr=0.1)
+        out = torch.nn.Linear(DIM, 1)(module(torch.tensor([[1, 0], [2, 3]])))
+        assert out.dtype == default
+        out.sum().backward()
+        optimizer.step()
+        module.load_state_dict(module.state_dict())
+        optimizer.load_state_dict(optimizer.state_dict())
+        assert module.state_dict()["weight"].dtype == torch.float32
+    finally:
+        torch.set_default_dtype(before)
+
+
+def test_the_type_of_outputs_outlasts_a_change_of_device(on):
+    module = gnn.Embedding(ROWS, DIM, cluster=on).half()
+    assert module.to("cpu")(torch.tensor([1])).dtype == torch.float16
+
+
+def test_the_default_device_is_not_that_of_rows(on):
+    ids = torch.tensor([1, 2, 0, 1])
+    torch.set_default_device("meta")  # has no values
+    try:
+        module = gnn.Embedding(ROWS, DIM, padding_idx=0, cluster=on)
+        optimizer = goptim.Adagrad(module, lr=0.1)
+        before = module.rows(ids)
+        module(ids).sum().backward()
+        optimizer.step()
+        module.load_state_dict(module.state_dict())
+        optimizer.load_state_dict(optimizer.state_dict())
+        godwit.to_torch(module)
+        assert torch.allclose(module.rows(ids), before - 0.1 * (ids != 0).unsqueeze(1).float())
+    finally:
+        torch.set_default_device(None)
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+@pytest.mark.parametrize("kind", ["Embedding", "EmbeddingBag"])
+def test_evaluation_makes_no_rows(nodes, kind):
+    rows, dim = 100_000, 64
+    with godwit.Cluster(seed=1, nodes=nodes) as c, godwit.Cluster(seed=1, nodes=nodes) as other:
+        module, same = (getattr(gnn, kind)(rows, dim, name="t", init=godwit.uniform(-1, 1), cluster=x) for x in (c, other))
+        trained = torch.arange(0, 3000, 7).unsqueeze(1)
+        for m in (module, same):
+            optimizer = goptim.Adagrad(m, lr=0.1)
+            m(trained).sum().backward()
+            optimizer.step()
+        before, all = memory(), torch.arange(rows).unsqueeze(1)
+        with torch.no_grad():
+            a = [float(module(ids).detach().sum()) for ids in all.split(2000)]
+        module.eval()
+        b = [float(module(ids).detach().sum()) for ids in all.split(2000)]
+        for ids in all.split(2000):
+            module.rows(ids)
+        state = [float(c.worker.state(module.table, ids).sum()) for ids in all.split(2000)]
+        assert memory() - before < rows * dim * 4 / 3  # bytes of rows, with what the rule keeps as much again
+        want = [float(same(ids).detach().sum()) for ids in all.split(2000)]  # makes them all
+        assert memory() - before > rows * dim * 4
+        assert a == want and b == want
+        assert state == [float(other.worker.state(same.table, ids).sum()) for ids in all.split(2000)]
+
+
+def memory():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
