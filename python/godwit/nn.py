@@ -39,6 +39,7 @@ _ABOUT = frozenset(
     "requires_grad_ register_hook register_post_accumulate_grad_hook retain_grad __len__ __format__ __hash__ __dir__ _is_view is_tensor grad".split()
 )
 _GRADS = tuple(getattr(cast(Any, torch.Tensor), name).__get__ for name in ("grad", "_grad", "_base"))
+_QUICK = frozenset((_GRADS[0], cast(Any, torch.Tensor).grad.__set__, cast(Any, torch.Tensor).requires_grad.__get__))
 
 
 class Weight(torch.nn.Parameter):
@@ -51,6 +52,9 @@ class Weight(torch.nn.Parameter):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in _QUICK:  # of each step
+            with torch._C.DisableTorchFunctionSubclass():
+                return func(*args)
         name = getattr(func, "__name__", "")
         if name == "__get__":
             with torch._C.DisableTorchFunctionSubclass():

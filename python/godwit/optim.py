@@ -73,8 +73,9 @@ class Optimizer(torch.optim.Optimizer):
             rule = self._rule(group)
             if p.table.rule != rule:
                 raise ArgumentError(f"the rule of table {p.table.name!r} is {p.table.rule}, and cannot become {rule}: only the rate can change")
-            if p.grad is not None:
-                self._push(p, group)
+            grad = p.grad
+            if grad is not None:
+                self._push(p, group, grad)
                 pushed.append(p)
         for p in pushed:
             p.spread()
@@ -82,12 +83,15 @@ class Optimizer(torch.optim.Optimizer):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients."""
-        super().zero_grad(set_to_none)
+        if not set_to_none:
+            super().zero_grad(False)
         for p, _ in self._ordered():
+            if set_to_none:
+                p.grad = None
             p.clear()
 
-    def _push(self, p: Any, group: dict[str, Any]) -> None:
-        state, grad = self.state[p], p.grad
+    def _push(self, p: Any, group: dict[str, Any], grad: Any) -> None:
+        state = self.state[p]
         if not grad.is_sparse:
             raise ArgumentError(f"the gradient of table {p.table.name!r} is dense, want the sparse one that backward made")
         if p.__dict__.get("_pushed") is grad:
