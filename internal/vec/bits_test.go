@@ -30,7 +30,7 @@ var bits = map[string]uint64{
 	"Scale":         0x25381cd5b0987115,
 	"Sigmoid":       0x26f6501b050ffd9e,
 	"Sub":           0x5f963a8d062d9c6c,
-	"TopicOdds":     0x0438a82b76240c35,
+	"TopicOdds":     0x46aa2b902686462d,
 }
 
 func TestElementwiseFunctionsGiveTheSameBitsOnEveryProcessor(t *testing.T) {

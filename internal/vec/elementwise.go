@@ -59,16 +59,21 @@ func AddMul(dst, a, b []float32) {
 	plainAddMul(dst, a, b)
 }
 
-// TopicOdds computes dst[i] = doc[i]·(max(word[i], 0) + beta)·inverse[i]: how much each
-// topic is drawn by collapsed Gibbs sampling (package train/lda).
-func TopicOdds(dst, doc, word, inverse []float32, beta float32) {
-	same3("TopicOdds", len(dst), len(doc), len(word))
-	same("TopicOdds", len(dst), len(inverse))
-	if fast && len(dst) >= lanes {
-		fastTopicOdds(&dst[0], &doc[0], &word[0], &inverse[0], len(dst), beta)
-		return
+// OddsLanes is how many sums [TopicOdds] makes beside each other.
+const OddsLanes = 8
+
+// TopicOdds computes how much each topic is drawn by collapsed Gibbs sampling (package train/lda), weight[i]·(max(word[i], 0) + beta), and adds
+// it up: dst[i] is the sum of that of topics i, i-8, i-16, …, so that no sum is across a register. The bits are the same on every processor.
+func TopicOdds(dst, weight, word []float32, beta float32) {
+	same3("TopicOdds", len(dst), len(weight), len(word))
+	n := 0
+	if fast && len(dst) >= OddsLanes {
+		n = len(dst) &^ (OddsLanes - 1)
+		fastTopicOdds(&dst[0], &weight[0], &word[0], n, beta)
 	}
-	plainTopicOdds(dst, doc, word, inverse, beta)
+	if n < len(dst) {
+		plainTopicOdds(dst, weight, word, beta, n)
+	}
 }
 
 // PairStep sets p[i] to keep·p[i] + by·q[i], and q[i] to keep·q[i] + by·p[i], both from the

@@ -24,7 +24,7 @@ func fastAddDivRoot(dst, acc, x *float32, n int, eps float32)       { panic(none
 func fastAdam(value, m, v, grad *float32, n int, lr, b1, b2, eps, c1, c2, limit float32) {
 	panic(none)
 }
-func fastTopicOdds(dst, doc, word, inverse *float32, n int, beta float32) {
+func fastTopicOdds(dst, weight, word *float32, n int, beta float32) {
 	panic(none)
 }
 func fastPairStep(p, q *float32, n int, keep, by float32)      { panic(none) }

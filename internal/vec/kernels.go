@@ -59,10 +59,10 @@ func fastAddDivRoot(dst *float32, acc *float32, x *float32, n int, eps float32)
 //go:noescape
 func fastAdam(value *float32, m *float32, v *float32, grad *float32, n int, lr float32, b1 float32, b2 float32, eps float32, c1 float32, c2 float32, limit float32)
 
-// fastTopicOdds is TopicOdds for n ≥ lanes.
+// fastTopicOdds is TopicOdds where n is a multiple of 8.
 //
 //go:noescape
-func fastTopicOdds(dst *float32, doc *float32, word *float32, inverse *float32, n int, beta float32)
+func fastTopicOdds(dst *float32, weight *float32, word *float32, n int, beta float32)
 
 // fastPairStep is PairStep for n ≥ lanes.
 //

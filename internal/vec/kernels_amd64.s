@@ -604,59 +604,30 @@ DATA ones<>+24(SB)/4, $0x3f800000
 DATA ones<>+28(SB)/4, $0x3f800000
 GLOBL ones<>(SB), RODATA|NOPTR, $32
 
-// func fastTopicOdds(dst *float32, doc *float32, word *float32, inverse *float32, n int, beta float32)
+// func fastTopicOdds(dst *float32, weight *float32, word *float32, n int, beta float32)
 // Requires: AVX
-TEXT ·fastTopicOdds(SB), NOSPLIT, $0-44
-	VBROADCASTSS beta+40(FP), Y0
+TEXT ·fastTopicOdds(SB), NOSPLIT, $0-36
+	VBROADCASTSS beta+32(FP), Y0
 	VMOVUPS      zeros<>+0(SB), Y1
 	MOVQ         dst+0(FP), DX
-	MOVQ         doc+8(FP), BX
+	MOVQ         weight+8(FP), BX
 	MOVQ         word+16(FP), SI
-	MOVQ         inverse+24(FP), DI
-	MOVQ         n+32(FP), CX
-	SUBQ         $0x08, CX
-	VMAXPS       (SI)(CX*4), Y1, Y2
-	VADDPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(CX*4), Y3
-	VMULPS       Y2, Y3, Y2
-	VMULPS       (DI)(CX*4), Y2, Y2
+	MOVQ         n+24(FP), CX
+	VXORPS       Y2, Y2, Y2
 	XORQ         AX, AX
-	LEAQ         -8(CX), R8
-	JMP          wideTest
+	JMP          eightTest
 
-wide:
+eight:
 	VMAXPS  (SI)(AX*4), Y1, Y3
 	VADDPS  Y0, Y3, Y3
-	VMOVUPS (BX)(AX*4), Y4
-	VMULPS  Y3, Y4, Y3
-	VMULPS  (DI)(AX*4), Y3, Y3
-	VMAXPS  32(SI)(AX*4), Y1, Y4
-	VADDPS  Y0, Y4, Y4
-	VMOVUPS 32(BX)(AX*4), Y5
-	VMULPS  Y4, Y5, Y4
-	VMULPS  32(DI)(AX*4), Y4, Y4
-	VMOVUPS Y3, (DX)(AX*4)
-	VMOVUPS Y4, 32(DX)(AX*4)
-	ADDQ    $0x10, AX
-
-wideTest:
-	CMPQ AX, R8
-	JLT  wide
-	JMP  narrowTest
-
-narrow:
-	VMAXPS  (SI)(AX*4), Y1, Y3
-	VADDPS  Y0, Y3, Y3
-	VMOVUPS (BX)(AX*4), Y4
-	VMULPS  Y3, Y4, Y3
-	VMULPS  (DI)(AX*4), Y3, Y3
-	VMOVUPS Y3, (DX)(AX*4)
+	VMULPS  (BX)(AX*4), Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (DX)(AX*4)
 	ADDQ    $0x08, AX
 
-narrowTest:
-	CMPQ    AX, CX
-	JLT     narrow
-	VMOVUPS Y2, (DX)(CX*4)
+eightTest:
+	CMPQ AX, CX
+	JLT  eight
 	VZEROUPPER
 	RET
 

@@ -735,78 +735,42 @@ narrowTest:
 	FMOVQ F13, (R6)
 	RET
 
-// func fastTopicOdds(dst, doc, word, inverse *float32, n int, beta float32)
-TEXT ·fastTopicOdds(SB), NOSPLIT, $0-44
-	FMOVS beta+40(FP), F0
+// func fastTopicOdds(dst, weight, word *float32, n int, beta float32)
+TEXT ·fastTopicOdds(SB), NOSPLIT, $0-36
+	FMOVS beta+32(FP), F0
 	VDUP V0.S[0], V0.S4
 	MOVD $constants<>(SB), R0
 	FMOVQ (R0), F1
 	MOVD dst+0(FP), R1
-	MOVD doc+8(FP), R2
+	MOVD weight+8(FP), R2
 	MOVD word+16(FP), R3
-	MOVD inverse+24(FP), R4
-	MOVD n+32(FP), R5
-	SUB $4, R5
-	ADD R5<<2, R1, R6
-	ADD R5<<2, R2, R7
-	ADD R5<<2, R3, R8
-	ADD R5<<2, R4, R9
-	FMOVQ (R8), F2
-	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
-	VBSL V2.B16, V1.B16, V3.B16
-	WORD $0x4e20d462 // fadd v2.4s, v3.4s, v0.4s
-	FMOVQ (R7), F3
-	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
-	FMOVQ (R9), F3
-	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	B wideTest
+	MOVD n+24(FP), R4
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	B eightTest
 
-wide:
-	FLDPQ (R3), (F3, F4)
-	WORD $0x6ea3e425 // fcmgt v5.4s, v1.4s, v3.4s
-	VBSL V3.B16, V1.B16, V5.B16
-	WORD $0x4e20d4a3 // fadd v3.4s, v5.4s, v0.4s
-	FLDPQ (R2), (F5, F6)
-	WORD $0x6e23dca3 // fmul v3.4s, v5.4s, v3.4s
-	FLDPQ (R4), (F5, F7)
-	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD $0x6ea4e425 // fcmgt v5.4s, v1.4s, v4.4s
-	VBSL V4.B16, V1.B16, V5.B16
-	WORD $0x4e20d4a4 // fadd v4.4s, v5.4s, v0.4s
+eight:
+	FLDPQ (R2), (F4, F5)
+	FLDPQ (R3), (F6, F7)
+	WORD $0x6ea6e428 // fcmgt v8.4s, v1.4s, v6.4s
+	VBSL V6.B16, V1.B16, V8.B16
+	WORD $0x4e20d506 // fadd v6.4s, v8.4s, v0.4s
 	WORD $0x6e24dcc4 // fmul v4.4s, v6.4s, v4.4s
-	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	FSTPQ (F3, F4), (R1)
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6ea7e424 // fcmgt v4.4s, v1.4s, v7.4s
+	VBSL V7.B16, V1.B16, V4.B16
+	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FSTPQ (F2, F3), (R1)
 	ADD $32, R1
 	ADD $32, R2
 	ADD $32, R3
-	ADD $32, R4
-	SUB $8, R5
+	SUB $8, R4
 
-wideTest:
-	CMP $4, R5
-	BGT wide
-	B narrowTest
-
-narrow:
-	FMOVQ (R3), F3
-	WORD $0x6ea3e424 // fcmgt v4.4s, v1.4s, v3.4s
-	VBSL V3.B16, V1.B16, V4.B16
-	WORD $0x4e20d483 // fadd v3.4s, v4.4s, v0.4s
-	FMOVQ (R2), F4
-	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
-	FMOVQ (R4), F4
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	FMOVQ F3, (R1)
-	ADD $16, R1
-	ADD $16, R2
-	ADD $16, R3
-	ADD $16, R4
-	SUB $4, R5
-
-narrowTest:
-	CMP $0, R5
-	BGT narrow
-	FMOVQ F2, (R6)
+eightTest:
+	CMP $4, R4
+	BGT eight
 	RET
 
 // func fastPairStep(p, q *float32, n int, keep, by float32)

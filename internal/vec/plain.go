@@ -113,14 +113,19 @@ func plainAdam(value, m, v, grad []float32, s *AdamStep) {
 	}
 }
 
-func plainTopicOdds(dst, doc, word, inverse []float32, beta float32) {
-	doc, word, inverse = doc[:len(dst)], word[:len(dst)], inverse[:len(dst)]
-	for i := range dst {
-		n := word[i]
+// plainTopicOdds begins at from, a multiple of OddsLanes.
+func plainTopicOdds(dst, weight, word []float32, beta float32, from int) {
+	weight, word = weight[:len(dst)], word[:len(dst)]
+	for i := from; i < len(dst); i++ {
+		n, sum := word[i], float32(0)
 		if n < 0 {
 			n = 0
 		}
-		dst[i] = float32(float32(doc[i]*(n+beta)) * inverse[i])
+		odds := float32(weight[i] * (n + beta))
+		if i >= OddsLanes {
+			sum = dst[i-OddsLanes]
+		}
+		dst[i] = sum + odds
 	}
 }
 

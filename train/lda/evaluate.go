@@ -57,7 +57,7 @@ type evaluator struct {
 
 	rows   distinct.Rows
 	ks     []godwit.Key
-	vals   []float32
+	vals   []float32 // of the words, and so many more that the sampler may read the last one's padded
 	local  []int32
 	topics []uint16
 }
@@ -75,7 +75,7 @@ func (ev *evaluator) documents(ctx context.Context, from, to int) (train.Loss, e
 			return l, err
 		}
 		// What is drawn follows from the document alone, whichever worker evaluates it.
-		r := rand.New(rand.NewPCG(ev.task.cfg.Seed, uint64(doc)))
+		r := rand.NewPCG(ev.task.cfg.Seed, uint64(doc))
 		l.Sum += ev.complete(r)
 		l.Examples += int64(len(ev.local) / 2)
 	}
@@ -105,13 +105,14 @@ func (ev *evaluator) pull(ctx context.Context, doc int) error {
 	for _, w := range ev.rows.All() {
 		ev.ks = append(ev.ks, ev.keys.word+godwit.Key(w))
 	}
-	ev.vals = buffer.Sized(ev.vals, len(ev.ks)*ev.task.cfg.Topics)
-	return ev.w.Pull(ctx, ev.ks, ev.vals)
+	n := len(ev.ks) * ev.task.cfg.Topics
+	ev.vals = buffer.Sized(ev.vals, n+lanes)
+	return ev.w.Pull(ctx, ev.ks, ev.vals[:n])
 }
 
 // complete draws topics for the words with even numbers, which do not change
 // the model, and returns the summed -log of the probabilities of the others.
-func (ev *evaluator) complete(r *rand.Rand) (loss float64) {
+func (ev *evaluator) complete(r *rand.PCG) (loss float64) {
 	k, s := ev.task.cfg.Topics, &ev.s
 	ev.beginDocument()
 	for range ev.task.cfg.Fold {
@@ -120,8 +121,10 @@ func (ev *evaluator) complete(r *rand.Rand) (loss float64) {
 	product := likelihood(1)
 	for i := 1; i < len(ev.local); i += 2 {
 		id := int(ev.local[i])
-		_, p := s.sample(ev.vals[id*k:(id+1)*k], r)
-		loss += product.and(p)
+		_, p := s.sample(ev.vals[id*k:], r)
+		if product *= likelihood(p); product < small {
+			loss += product.end()
+		}
 	}
 	return loss + product.end()
 }
@@ -136,14 +139,14 @@ func (ev *evaluator) beginDocument() {
 }
 
 // sweep draws topics for every step-th word of the document.
-func (ev *evaluator) sweep(r *rand.Rand, step int) {
+func (ev *evaluator) sweep(r *rand.PCG, step int) {
 	k, s := ev.task.cfg.Topics, &ev.s
 	for i := 0; i < len(ev.local); i += step {
 		if z := ev.topics[i]; z != none {
 			s.countInDocument(int(z), -1)
 		}
 		id := int(ev.local[i])
-		z, _ := s.sample(ev.vals[id*k:(id+1)*k], r)
+		z, _ := s.sample(ev.vals[id*k:], r)
 		ev.topics[i] = uint16(z)
 		s.countInDocument(z, 1)
 	}

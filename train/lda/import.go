@@ -112,13 +112,13 @@ func (t *Task) Infer(ctx context.Context, w godwit.Worker, set *bagofwords.Set) 
 		if err := ev.pull(ctx, doc); err != nil {
 			return nil, err
 		}
-		shares[doc] = ev.infer(rand.New(rand.NewPCG(t.cfg.Seed, uint64(len(ev.local)))))
+		shares[doc] = ev.infer(rand.NewPCG(t.cfg.Seed, uint64(len(ev.local))))
 	}
 	return shares, nil
 }
 
 // infer draws topics for all words of the document.
-func (ev *evaluator) infer(r *rand.Rand) []float64 {
+func (ev *evaluator) infer(r *rand.PCG) []float64 {
 	cfg, s := ev.task.cfg, &ev.s
 	sums, n := make([]float64, cfg.Topics), 0
 	ev.beginDocument()

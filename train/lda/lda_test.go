@@ -153,7 +153,14 @@ func TestNodesFindThePlantedTopicsTogether(t *testing.T) {
 
 // A slow twin: the collapsed Gibbs sampler of one process, as the formula has it.
 func TestASingleWorkerDrawsAsTheFormulaSays(t *testing.T) {
-	task := newTask(t, func(c *Config) { c.Batch = 1 << 20 })
+	for _, topics := range []int{3, 8, 50, 200} {
+		t.Run(fmt.Sprintf("topics=%d", topics), func(t *testing.T) {
+			testDraws(t, newTask(t, func(c *Config) { c.Topics, c.Batch = topics, 1<<20 }))
+		})
+	}
+}
+
+func testDraws(t *testing.T, task *Task) {
 	s := served(t, task, 1, 1)
 	x, err := task.Trainer(s.Workers(0)[0], train.Partition{Count: 1})
 	if err != nil {
@@ -161,7 +168,6 @@ func TestASingleWorkerDrawsAsTheFormulaSays(t *testing.T) {
 	}
 	tr := x.(*trainer)
 	twin := new(rand.PCG)
-	random := rand.New(twin)
 	k := task.cfg.Topics
 	words, totals := make([]float64, task.words*k), make([]float64, k)
 	z := make([]int, len(task.docs.Words))
@@ -186,6 +192,7 @@ func TestASingleWorkerDrawsAsTheFormulaSays(t *testing.T) {
 					n++
 				}
 			}
+			var random uint64
 			for i := from; i < to; i++ {
 				w := int(task.docs.Words[i])
 				if z[i] >= 0 {
@@ -194,17 +201,25 @@ func TestASingleWorkerDrawsAsTheFormulaSays(t *testing.T) {
 					doc[z[i]]--
 					n--
 				}
-				sum, sums := 0.0, make([]float64, k)
-				for t := range k {
+				sum, ends := 0.0, make([]float64, k)
+				begin := math.NaN()
+				for _, t := range order(k, z[i]) {
+					if t == int(tr.topics[i]) {
+						begin = sum
+					}
 					sum += (doc[t] + 0.1) * (words[w*k+t] + 0.01) / (totals[t] + float64(task.words)*0.01)
-					sums[t] = sum
+					ends[t] = sum
 				}
 				want -= math.Log(sum / (n + float64(k)*0.1))
-				u := float64(random.Float32()) * sum
+				// A number is good for two draws.
+				if random >>= 32; (i-from)%2 == 0 {
+					random = twin.Uint64()
+				}
+				u := float64(uint32(random)>>8) / (1 << 24) * sum
 				// Rounding decides otherwise where u is at the border: follow the trainer.
 				z[i] = int(tr.topics[i])
-				if lo := sums[z[i]] - sum/float64(k)/1e9; epoch > 0 && (u > sums[z[i]]*(1+1e-4) || z[i] > 0 && u < sums[z[i]-1]*(1-1e-4)) {
-					t.Fatalf("epoch %d, word %d: topic %d is drawn by %v, its weights end at %v", epoch, i, z[i], u, lo)
+				if slack := 1e-4 * sum; u > ends[z[i]]+slack || u < begin-slack {
+					t.Fatalf("epoch %d, word %d: topic %d is drawn by %v, its odds are from %v to %v", epoch, i, z[i], u, begin, ends[z[i]])
 				}
 				words[w*k+z[i]]++
 				totals[z[i]]++
@@ -225,6 +240,49 @@ func TestASingleWorkerDrawsAsTheFormulaSays(t *testing.T) {
 	for i := range sums {
 		if float64(sums[i]) != totals[i] {
 			t.Fatalf("topic %d has %v words, want %v", i, sums[i], totals[i])
+		}
+	}
+}
+
+// order is the order of k topics in a draw for a word that has topic was, or none below 0: that topic, then lanes one after the other.
+func order(k, was int) (topics []int) {
+	if was >= 0 {
+		topics = append(topics, was)
+	}
+	for lane := range lanes {
+		for z := lane; z < k; z += lanes {
+			if z != was {
+				topics = append(topics, z)
+			}
+		}
+	}
+	return topics
+}
+
+// Odds of which the former topic had nearly all but for the word itself are as exact as others.
+func TestTheOnlyWordOfATopicIsDrawnByTheOddsOfTheRest(t *testing.T) {
+	task := newTask(t, func(c *Config) { c.Topics, c.Alpha, c.Beta = 11, 1e-4, 1e-4 })
+	s := newSampler(task)
+	totals, counts := make([]float32, 11), make([]float32, padded(11)+lanes)
+	for z := range totals {
+		totals[z] = 1000
+	}
+	counts[9] = 1
+	s.setTotals(totals)
+	s.beginDocument([]uint16{9})
+	r := rand.NewPCG(1, 1)
+	const draws = 11_000
+	drawn := make([]float64, 11)
+	for range draws {
+		z, p := s.resample(counts, 9, r)
+		drawn[z]++
+		if want := 1e-4 / 1000.0; math.Abs(float64(p)/want-1) > 1e-3 {
+			t.Fatalf("the word has a probability of %v, want %v", p, want)
+		}
+	}
+	for z, n := range drawn {
+		if math.Abs(n-draws/11) > 200 { // six standard deviations
+			t.Errorf("topic %d of 11 with equal odds is drawn %v times of %d", z, n, draws)
 		}
 	}
 }

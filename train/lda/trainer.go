@@ -32,22 +32,22 @@ type trainer struct {
 	task *Task
 	w    godwit.Worker
 	keys keys
-	src  *rand.PCG
-	rand *rand.Rand
+	rand *rand.PCG
 
 	topics []uint16 // of the words of the batch
-	moved  []bool   // of its distinct words, then of the rows of the topics: a count may have changed
 	rows   distinct.Rows
 	vals   []float32
-	diffs  []float32 // changes of the counts and topics, to be pushed
-	ks     []godwit.Key
 	s      sampler
+
+	// What is pushed: keys, and changes of counts and topics. Those of row i of the batch end at changed[i], 0 where there are none.
+	ks      []godwit.Key
+	diffs   []float32
+	changed []uint32
+	zeros   []float32 // of a row
 }
 
 func newTrainer(t *Task, w godwit.Worker, k keys) *trainer {
-	tr := &trainer{task: t, w: w, keys: k, src: new(rand.PCG), s: newSampler(t)}
-	tr.rand = rand.New(tr.src)
-	return tr
+	return &trainer{task: t, w: w, keys: k, rand: new(rand.PCG), s: newSampler(t), zeros: make([]float32, max(t.cfg.Topics, perAssigned*t.digits()))}
 }
 
 // Steps, Load and Step implement [train.Trainer].
@@ -104,15 +104,16 @@ func (t *trainer) numbering(step int) *numbering {
 func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, error) {
 	counts := (b.Data.words + t.task.rows) * t.task.cfg.Topics
 	n := counts + b.Data.assigned*perAssigned*t.task.digits()
-	t.vals, t.diffs = buffer.Sized(t.vals, n), buffer.Sized(t.diffs, n)
+	t.vals = buffer.Sized(t.vals, n)
 	if err := t.w.Pull(ctx, b.Keys, t.vals); err != nil {
 		return train.Loss{}, err
 	}
-	clear(t.diffs)
+	t.changed = buffer.Sized(t.changed, len(b.Keys))
+	clear(t.changed)
+	t.ks, t.diffs = t.ks[:0], t.diffs[:0]
 	t.readTopics(&b.Data, t.vals[counts:])
-	loss := t.sweep(&b.Data, t.vals[:counts])
-	t.writeTopics(&b.Data, t.vals[counts:], t.diffs[counts:])
-	return train.Loss{Sum: loss, Examples: int64(len(b.Data.local))}, t.update(ctx, b.Keys)
+	loss := t.sweep(b)
+	return train.Loss{Sum: loss, Examples: int64(len(b.Data.local))}, t.w.Push(ctx, t.ks, t.diffs)
 }
 
 // offset is where the topic of a batch's first word is in its rows.
@@ -136,108 +137,96 @@ func (t *trainer) readTopics(b *Batch, rows []float32) {
 	}
 }
 
-// writeTopics leaves in diffs how the rows change.
-func (t *trainer) writeTopics(b *Batch, rows, diffs []float32) {
-	digits := t.task.digits()
-	for i, from := 0, t.offset(b); i < len(t.topics); i, from = i+1, from+digits {
-		x := int(t.topics[i]) + 1
-		for d := range digits {
-			diffs[from+d] = float32(x&255) - rows[from+d]
-			x >>= 8
-		}
+// writeTopic notes that the topic of a batch's word is z.
+func (t *trainer) writeTopic(b *train.Batch[Batch], word, z int) {
+	digits, size := t.task.digits(), perAssigned*t.task.digits()
+	at := t.offset(&b.Data) + word*digits
+	before := b.Data.words + t.task.rows
+	diffs, vals := t.change(b, before+at/size, size), t.vals[before*t.task.cfg.Topics+at:]
+	for d, x := 0, z+1; d < digits; d++ {
+		diffs[at%size+d] = float32(x&255) - vals[d]
+		x >>= 8
 	}
 }
 
-// update pushes the changes.
-func (t *trainer) update(ctx context.Context, keys []godwit.Key) error {
-	ks, diffs := t.changed(keys)
-	return t.w.Push(ctx, ks, diffs)
-}
-
-// changed returns the keys whose rows changed, and their changes. After some epochs,
-// most words keep their topic.
-func (t *trainer) changed(ks []godwit.Key) ([]godwit.Key, []float32) {
-	t.ks = t.ks[:0]
-	from, to := 0, 0
-	for i, key := range ks {
-		k := t.task.cfg.Topics
-		if i >= len(t.moved) {
-			k = perAssigned * t.task.digits()
-		}
-		row := t.diffs[from : from+k]
-		from += k
-		if (i >= len(t.moved) || t.moved[i]) && slices.ContainsFunc(row, func(x float32) bool { return x != 0 }) {
-			to += copy(t.diffs[to:], row)
-			t.ks = append(t.ks, key)
-		}
+// change returns the changes of a row of the batch, which are pushed. Most words keep their topic, and many rows have no changes.
+func (t *trainer) change(b *train.Batch[Batch], row, size int) []float32 {
+	n := int(t.changed[row])
+	if n == 0 {
+		t.ks = append(t.ks, b.Keys[row])
+		t.diffs = append(t.diffs, t.zeros[:size]...)
+		n = len(t.diffs)
+		t.changed[row] = uint32(n)
 	}
-	return t.ks, t.diffs[:to]
+	return t.diffs[n-size : n]
 }
 
 // sweep makes a sweep of Gibbs sampling over the words of a batch: it samples each
-// word's topic anew. It leaves the changes of the counts in t.diffs, and returns the
+// word's topic anew. It leaves the changes of the counts and topics to be pushed, and returns the
 // summed loss: -log of the probability that the counts gave each word before it was
 // counted.
-func (t *trainer) sweep(b *Batch, vals []float32) (loss float64) {
-	t.src.Seed(b.at.Seed(t.task.cfg.Seed))
+func (t *trainer) sweep(batch *train.Batch[Batch]) (loss float64) {
+	b, vals := &batch.Data, t.vals
+	t.rand.Seed(b.at.Seed(t.task.cfg.Seed))
 	k, docs := t.task.cfg.Topics, t.task.docs
-	t.s.setTotals(vals[b.words*k:])
-	t.moved = buffer.Sized(t.moved, b.words+t.task.rows)
-	clear(t.moved)
+	t.s.setTotals(vals[b.words*k : (b.words+t.task.rows)*k])
 	product := likelihood(1)
-	local, rest := b.local, t.topics
-	for doc := b.from; doc < b.to; doc++ {
-		n := len(docs.Doc(doc))
-		topics := rest[:n]
-		rest = rest[n:]
-		t.s.beginDocument(topics)
+	for doc, i := b.from, 0; doc < b.to; doc++ {
+		end := i + len(docs.Doc(doc))
+		t.s.beginDocument(t.topics[i:end])
 		row := b.words + t.task.row(doc)
-		for i, id := range local[:n] {
-			counts, was := vals[int(id)*k:(int(id)+1)*k], topics[i]
-			if was != none {
-				t.s.count(counts, int(was), -1)
+		for ; i < end; i++ {
+			id, was := int(b.local[i]), t.topics[i]
+			// Behind the counts of the last word are those of the topics, and a row of assigned ones.
+			counts := vals[id*k:]
+			var z int
+			var p float32
+			if was == none {
+				z, p = t.s.sample(counts, t.rand)
+			} else {
+				z, p = t.s.resample(counts, int(was), t.rand)
 			}
-			z, p := t.s.sample(counts, t.rand)
-			loss += product.and(p)
-			t.s.count(counts, z, 1)
+			if product *= likelihood(p); product < small {
+				loss += product.end()
+			}
 			if z != int(was) {
-				t.move(int(id), was, z)
-				t.move(row, was, z)
-				topics[i] = uint16(z)
+				t.move(counts, int(was), z, t.change(batch, id, k))
+				addMove(t.change(batch, row, k), int(was), z)
+				t.topics[i] = uint16(z)
+				t.writeTopic(batch, i, z)
 			}
 		}
-		local = local[n:]
 	}
 	return loss + product.end()
+}
+
+// move counts a word in another topic than before, if any, and adds that to the changes of its counts.
+func (t *trainer) move(counts []float32, from, to int, diffs []float32) {
+	if from != none {
+		t.s.count(counts, from, -1)
+	}
+	t.s.count(counts, to, 1)
+	addMove(diffs, from, to)
+}
+
+// addMove adds a move from a topic, or none, to another to the changes of counts.
+func addMove(diffs []float32, from, to int) {
+	if from != none {
+		diffs[from]--
+	}
+	diffs[to]++
 }
 
 // A likelihood is a product of probabilities. Its logarithm is taken when it gets small,
 // which is after some twenty words.
 type likelihood float64
 
-// and multiplies p to the product, and returns -log of what it takes out of it, if anything.
-func (l *likelihood) and(p float64) float64 {
-	*l *= likelihood(p)
-	if *l > 1e-200 {
-		return 0
-	}
-	return l.end()
-}
+// small is when it does. A probability is above 2⁻¹⁵⁰.
+const small likelihood = 1e-200
 
 // end returns -log of the product, which begins anew.
 func (l *likelihood) end() float64 {
 	loss := -math.Log(float64(*l))
 	*l = 1
 	return loss
-}
-
-// move notes that a word moved from one topic, or none, to another, in a row of the batch.
-func (t *trainer) move(row int, from uint16, to int) {
-	k := t.task.cfg.Topics
-	diffs := t.diffs[row*k : (row+1)*k]
-	if from != none {
-		diffs[from]--
-	}
-	diffs[to]++
-	t.moved[row] = true
 }

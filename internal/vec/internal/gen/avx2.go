@@ -186,6 +186,21 @@ func (avx2) sweep(ptrs []string, unroll int, body func(v func(name string) value
 	store(tail, 0, end)
 }
 
+func (avx2) running(dst string, ptrs []string, body func(v func(name string) value) value) {
+	i, n, sums := GP64(), GP64(), YMM()
+	v := map[string]vector{}
+	for _, p := range append([]string{dst}, ptrs...) {
+		v[p] = vector{Load(Param(p), GP64()).(GPVirtual), i}
+	}
+	Load(Param("n"), n)
+	VXORPS(sums, sums, sums)
+	XORQ(i, i)
+	loop("eight", i, n, 8, func() {
+		VADDPS(last(body(func(name string) value { return v[name].at(0) })), sums, sums)
+		VMOVUPS(sums, v[dst].at(0))
+	})
+}
+
 // loop runs while i < end (signed), raising i by step.
 func loop(name string, i, end GPVirtual, step int, body func()) {
 	JMP(LabelRef(name + "Test"))

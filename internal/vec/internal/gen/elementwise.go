@@ -115,12 +115,11 @@ func adam(m machine) {
 }
 
 func odds(m machine) {
-	m.text("fastTopicOdds", "func(dst, doc, word, inverse *float32, n int, beta float32)", "is TopicOdds for n ≥ lanes.")
+	m.text("fastTopicOdds", "func(dst, weight, word *float32, n int, beta float32)", "is TopicOdds where n is a multiple of 8.")
 	beta := m.argument("beta")
 	zero := m.load(float(m, "zeros", 0))
-	m.sweep([]string{"dst", "doc", "word", "inverse"}, 2, func(v func(string) value) []result {
-		smoothed := m.add(m.atLeast(v("word"), zero), beta)
-		return []result{{"dst", m.mul(m.mul(v("doc"), smoothed), v("inverse"))}}
+	m.running("dst", []string{"weight", "word"}, func(v func(string) value) value {
+		return m.mul(m.add(m.atLeast(v("word"), zero), beta), v("weight"))
 	})
 	m.ret()
 }

@@ -184,6 +184,29 @@ func (a *neon) sweep(ptrs []string, unroll int, body func(v func(name string) va
 	}
 }
 
+func (a *neon) running(dst string, ptrs []string, body func(v func(name string) value) value) {
+	at := map[string]string{}
+	var moving []string
+	for _, p := range append([]string{dst}, ptrs...) {
+		at[p] = a.read(p)
+		moving = append(moving, at[p])
+	}
+	left := a.read("n")
+	sums := []*register{a.zero(), a.zero()} // of the first and the second four of eight
+	a.turns("eight", 2, moving, left, func() {
+		var four [2]map[string]*register
+		four[0], four[1] = map[string]*register{}, map[string]*register{}
+		for _, p := range ptrs {
+			four[0][p], four[1][p] = a.loadPair(place{at[p], 0})
+		}
+		for u, sum := range sums {
+			x := a.reg(body(func(name string) value { return four[u][name] }))
+			a.emitLine(func(v []int) string { return word3("fadd", v[0], v[0], v[1]) }, sum, x)
+		}
+		a.storePair(sums[0], sums[1], place{at[dst], 0})
+	})
+}
+
 // turns emits a loop that body does unroll vectors of in a turn, while so many
 // and the last are left. The pointers move along.
 func (a *neon) turns(label string, unroll int, ptrs []string, left string, body func()) {
