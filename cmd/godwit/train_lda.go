@@ -52,7 +52,7 @@ all counts.`,
 			g.Float32Var(&s.Beta, "beta", s.Beta, "of that of topics' words")
 		},
 		TrainingFlags: func(g cli.Group) {
-			g.IntVar(&s.Batch, "batch", s.Batch, "least `number` of words of a step")
+			g.IntVar(&s.Batch, "batch", s.Batch, "least `number` of words of a step; 0: a 64th of all, from 2000 to 8000")
 			g.IntVar(&s.Fold, "fold", s.Fold, "draw the words of a document that is evaluated so many `times`")
 		},
 	}

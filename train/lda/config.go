@@ -17,7 +17,8 @@ type Config struct {
 	// smaller, the fewer topics and words dominate. Both are above 0.
 	Alpha, Beta float32
 	// Batch is the least number of words of a step, 1 … 2^20, which ends with a
-	// document.
+	// document; 0 is a 64th of all words, from 2,000 to 8,000. A row of counts that is pulled is used for more words in larger steps,
+	// and is fresher in smaller ones.
 	Batch int
 	// Fold is how many times the words of a document are drawn in an evaluation, at least 1.
 	Fold int
@@ -27,7 +28,15 @@ type Config struct {
 
 // DefaultConfig returns settings for some thousand documents and more.
 func DefaultConfig() Config {
-	return Config{Topics: 50, Alpha: 0.1, Beta: 0.1, Batch: 2000, Fold: 20, Seed: 1}
+	return Config{Topics: 50, Alpha: 0.1, Beta: 0.1, Fold: 20, Seed: 1}
+}
+
+// batch is the least number of words of a step where there are so many.
+func (c *Config) batch(words int) int {
+	if c.Batch > 0 {
+		return c.Batch
+	}
+	return min(max(words/64, 2000), 8000)
 }
 
 const (
@@ -51,8 +60,8 @@ func (c *Config) Check() error {
 	switch {
 	case c.Topics < 2 || c.Topics > maxTopics:
 		return bad("Topics", c.Topics, fmt.Sprintf("2 … %d", maxTopics))
-	case c.Batch < 1 || c.Batch > maxBatch:
-		return bad("Batch", c.Batch, fmt.Sprintf("1 … %d words", maxBatch))
+	case c.Batch < 0 || c.Batch > maxBatch:
+		return bad("Batch", c.Batch, fmt.Sprintf("1 … %d words, or 0", maxBatch))
 	case c.Fold < 1:
 		return bad("Fold", c.Fold, "at least 1")
 	}

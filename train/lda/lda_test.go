@@ -287,6 +287,18 @@ func TestTheOnlyWordOfATopicIsDrawnByTheOddsOfTheRest(t *testing.T) {
 	}
 }
 
+func TestStepsAreASixtyFourthOfTheWordsBetweenBounds(t *testing.T) {
+	for words, want := range map[int]int{1: 2000, 128_000: 2000, 256_000: 4000, 1_000_000: 8000} {
+		c := DefaultConfig()
+		if got := c.batch(words); got != want {
+			t.Errorf("a step of %d words has %d, want %d", words, got, want)
+		}
+		if c.Batch = 7; c.batch(words) != 7 {
+			t.Errorf("a step has %d words, not those of the settings", c.batch(words))
+		}
+	}
+}
+
 func TestASingleWorkerRepeatsARunBitForBit(t *testing.T) {
 	run := func(seed uint64) []float32 {
 		task := newTask(t, func(c *Config) { c.Seed = seed })
@@ -458,7 +470,7 @@ func TestBadSettingsAndDocumentsAreRefused(t *testing.T) {
 	docs, held, _ := generated(t)
 	for field, change := range map[string]func(*Config){
 		"Topics": func(c *Config) { c.Topics = 1 }, "Alpha": func(c *Config) { c.Alpha = 0 }, "Beta": func(c *Config) { c.Beta = float32(math.NaN()) },
-		"Batch": func(c *Config) { c.Batch = 0 }, "Fold": func(c *Config) { c.Fold = 0 },
+		"Batch": func(c *Config) { c.Batch = -1 }, "Fold": func(c *Config) { c.Fold = 0 },
 	} {
 		c := DefaultConfig()
 		change(&c)

@@ -68,8 +68,9 @@ func New(cfg Config, docs, held *bagofwords.Set) (*Task, error) {
 		return nil, err
 	}
 	t := &Task{cfg: cfg, docs: docs, held: held, rows: 1 + len(docs.Words)/perRow, words: len(docs.Names), steps: []int{0}}
+	batch := cfg.batch(len(docs.Words))
 	for d := range docs.Len() {
-		if docs.Starts[d+1]-docs.Starts[t.steps[len(t.steps)-1]] >= cfg.Batch || d == docs.Len()-1 {
+		if docs.Starts[d+1]-docs.Starts[t.steps[len(t.steps)-1]] >= batch || d == docs.Len()-1 {
 			t.steps = append(t.steps, d+1)
 		}
 	}
