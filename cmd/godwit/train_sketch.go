@@ -37,7 +37,7 @@ of text: a file or a folder of files *.txt and *.gz.`,
 			g.IntVar(&s.Width, "width", s.Width, "`number` of cells of a row: more make errors smaller")
 		},
 		TrainingFlags: func(g cli.Group) {
-			g.IntVar(&s.Batch, "batch", s.Batch, "`items` of a step")
+			g.IntVar(&s.Batch, "batch", s.Batch, "`items` of a step; 0: a 128th of all, from 1000 to 8000")
 		},
 	}
 }

@@ -101,7 +101,9 @@ func (s Sketch) cell(item uint64, row int) uint32 {
 // hash spreads items. Each row of the sketch takes its column from the hash by a multiplication, whose
 // high bits are as good as independent from row to row: "multiply-shift", Dietzfelbinger et al., "A Reliable
 // Randomized Algorithm for the Closest-Pair Problem", Journal of Algorithms 1997.
-func (s Sketch) hash(item uint64) uint64 { return godwit.Hash64(item ^ s.Seed*0x9e3779b97f4a7c15) }
+func (s Sketch) hash(item uint64) uint64 { return godwit.Hash64(item ^ s.salt()) }
+
+func (s Sketch) salt() uint64 { return s.Seed * 0x9e3779b97f4a7c15 }
 
 // multiplier is the odd number by which hashes are multiplied for a row of the sketch.
 func (s Sketch) multiplier(row int) uint64 {

@@ -360,7 +360,7 @@ func TestAddsAreGatheredUntilSomebodyAsks(t *testing.T) {
 func TestBadSettingsAreNamed(t *testing.T) {
 	for want, change := range map[string]func(*Config, *Spec){
 		"Depth": func(c *Config, _ *Spec) { c.Depth = 33 }, "Width": func(c *Config, _ *Spec) { c.Width = 0 },
-		"Batch": func(c *Config, _ *Spec) { c.Batch = 0 }, "Items": func(_ *Config, s *Spec) { s.Items = 0 },
+		"Batch": func(c *Config, _ *Spec) { c.Batch = -1 }, "Items": func(_ *Config, s *Spec) { s.Items = 0 },
 		"Distinct": func(_ *Config, s *Spec) { s.Distinct = 0 }, "Exponent": func(_ *Config, s *Spec) { s.Exponent = math.NaN() },
 	} {
 		c, s := DefaultConfig(), DefaultSpec()
@@ -536,4 +536,37 @@ func BenchmarkAdd(b *testing.B) {
 		from = (from + 1000) % len(x.Items)
 	}
 	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "items/s")
+}
+
+func TestATallyAddsToTheCellsThatEstimatesAskFor(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for depth := 1; depth <= 5; depth++ {
+		for _, width := range []int{1, 2, 64, 100, 1 << 10, 1<<16 - 1, 1 << 16} {
+			s := Sketch{Depth: depth, Width: width, Seed: r.Uint64()}
+			tally, want := newTally(s), make([]uint32, s.cells())
+			items := make([]uint64, 1+r.IntN(1500))
+			for i := range items {
+				items[i] = r.Uint64() >> r.IntN(64)
+				for row := range depth {
+					want[s.cell(items[i], row)]++
+				}
+			}
+			tally.add(items)
+			if !slices.Equal(tally.dense[:len(want)], want) {
+				t.Errorf("%d items are not in the cells of %+v", len(items), s)
+			}
+		}
+	}
+}
+
+func TestStepsAreA128thOfTheItemsBetweenBounds(t *testing.T) {
+	for items, want := range map[int]int{1: 1000, 128_000: 1000, 256_000: 2000, 10_000_000: 8000} {
+		c := DefaultConfig()
+		if got := c.batch(items); got != want {
+			t.Errorf("a step of %d items has %d, want %d", items, got, want)
+		}
+		if c.Batch = 7; c.batch(items) != 7 {
+			t.Errorf("a step has %d items, not those of the settings", c.batch(items))
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
@@ -48,21 +49,54 @@ func (t *tally) add(items []uint64) {
 		return
 	}
 	var hashes [512]uint64
-	width := uint64(t.sketch.Width)
-	for len(items) > 0 {
+	for salt := t.sketch.salt(); len(items) > 0; {
 		n := min(len(items), len(hashes))
 		for i, x := range items[:n] {
-			hashes[i] = t.sketch.hash(x)
+			hashes[i] = godwit.Hash64(x ^ salt)
 		}
 		items = items[n:]
-		// Row by row, so that the cells under way are those of one row.
-		for row := range t.sketch.Depth {
-			cells, multiplier := t.dense[uint64(row)*width:][:width], t.sketch.multiplier(row)
-			for _, h := range hashes[:n] {
-				cells[column(h, multiplier, width)]++
-			}
+		row := 0
+		for ; row+1 < t.sketch.Depth; row += 2 {
+			t.addRows(row, hashes[:n])
+		}
+		if row < t.sketch.Depth {
+			t.addRow(row, hashes[:n])
 		}
 	}
+}
+
+// addRow counts each hash once more in a row of the sketch.
+func (t *tally) addRow(row int, hashes []uint64) {
+	width := uint64(t.sketch.Width)
+	cells, multiplier := t.row(row)
+	for _, h := range hashes {
+		cells[column(h, multiplier, width)]++
+	}
+}
+
+// addRows counts each hash once more in a row of the sketch and in the next one. Multiplications are what counting waits for, so that a shift replaces one
+// where it gives the same column.
+func (t *tally) addRows(row int, hashes []uint64) {
+	width := uint64(t.sketch.Width)
+	first, m := t.row(row)
+	second, n := t.row(row + 1)
+	if width&(width-1) == 0 && width > 1 {
+		shift := 64 - (bits.Len64(width)-1)&63
+		for _, h := range hashes {
+			first[h*m>>(shift&63)]++
+			second[h*n>>(shift&63)]++
+		}
+		return
+	}
+	for _, h := range hashes {
+		first[column(h, m, width)]++
+		second[column(h, n, width)]++
+	}
+}
+
+// row returns the cells of a row of the sketch, and its multiplier.
+func (t *tally) row(row int) (cells []uint32, multiplier uint64) {
+	return t.dense[row*t.sketch.Width:][:t.sketch.Width], t.sketch.multiplier(row)
 }
 
 func (t *tally) addSparse(items []uint64) {

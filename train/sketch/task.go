@@ -21,19 +21,27 @@ import (
 // Config is not valid.
 type Config struct {
 	Sketch
-	// Batch is the number of items that a step adds, 1 … 2^20.
+	// Batch is the number of items that a step adds, 1 … 2^20; 0 is a 128th of all, from 1,000 to 8,000.
 	Batch int
 }
 
 // DefaultConfig returns a sketch of 4 rows of 65,536 cells.
-func DefaultConfig() Config { return Config{Sketch{Depth: 4, Width: 1 << 16, Seed: 1}, 1000} }
+func DefaultConfig() Config { return Config{Sketch: Sketch{Depth: 4, Width: 1 << 16, Seed: 1}} }
 
 const maxBatch = 1 << 20
 
+// batch is the number of items of a step of so many in all. A step of 1,000 costs a tenth more an item than one of 8,000.
+func (c Config) batch(items int) int {
+	if c.Batch > 0 {
+		return c.Batch
+	}
+	return min(max(items/128, 1000), 8000)
+}
+
 // Check returns what is wrong with the settings.
 func (c Config) Check() error {
-	if c.Batch < 1 || c.Batch > maxBatch {
-		return setting.Bad("sketch.Config", "Batch", c.Batch, fmt.Sprintf("1 … %d items", maxBatch))
+	if c.Batch < 0 || c.Batch > maxBatch {
+		return setting.Bad("sketch.Config", "Batch", c.Batch, fmt.Sprintf("1 … %d items, or 0", maxBatch))
 	}
 	return c.Sketch.Check()
 }
@@ -43,6 +51,7 @@ func (c Config) Check() error {
 type Task struct {
 	cfg    Config
 	stream *Stream
+	batch  int      // items of a step
 	items  []uint64 // different ones, and
 	counts []int64  // how often each occurs, for evaluations
 	// before is how many items were counted by the sketch that was taken over; 0 without one.
@@ -58,7 +67,7 @@ func New(cfg Config, s *Stream) (*Task, error) {
 	if len(s.Items) == 0 {
 		return nil, errors.New("sketch: the stream has no items")
 	}
-	t := &Task{cfg: cfg, stream: s}
+	t := &Task{cfg: cfg, stream: s, batch: cfg.batch(len(s.Items))}
 	t.items, t.counts = s.counts()
 	return t, nil
 }
@@ -85,7 +94,7 @@ type trainer struct {
 }
 
 // steps is the number of batches of an epoch.
-func (t *Task) steps() int { return (len(t.stream.Items) + t.cfg.Batch - 1) / t.cfg.Batch }
+func (t *Task) steps() int { return (len(t.stream.Items) + t.batch - 1) / t.batch }
 
 // Chunks implements [train.Task].
 func (t *Task) Chunks() int {
@@ -108,8 +117,8 @@ func (t *trainer) Steps(_, chunk int) int { return schedule.Steps(t.task.steps()
 // What the client gathers combines pushes to the same cell at no cost.
 func (t *trainer) Load(b *train.Batch[Batch], at train.At) {
 	_, per := schedule.Cut(t.task.steps())
-	from := (at.Chunk*per + at.Step) * t.task.cfg.Batch
-	b.Data = Batch{from, min(from+t.task.cfg.Batch, len(t.task.stream.Items))}
+	from := (at.Chunk*per + at.Step) * t.task.batch
+	b.Data = Batch{from, min(from+t.task.batch, len(t.task.stream.Items))}
 }
 
 // Step adds the batch's items. A sketch has no loss: Step returns 0.
