@@ -289,7 +289,7 @@ def objective(folder, w):
 
 class Sketch(Row):
     name, peer, unit, quality, better = "sketch, count-min 4 × 65,536", "numpy", "items", "mean excess", "lower"
-    epochs = (1, 11)
+    epochs = (1, 41)
     odd = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5], np.uint64)
 
     def make(self, folder, scale):
@@ -318,7 +318,7 @@ class Sketch(Row):
 
 
 class SketchCPP(Sketch):
-    peer, epochs = "C++, one thread", (1, 41)
+    peer = "C++, one thread"
 
     def make(self, folder, scale):
         n = super().make(folder, scale)
