@@ -9,8 +9,8 @@ import (
 // rotatE is RotatE (Sun et al., ICLR 2019, equation 3): the score of (s, r, o)
 // is −‖s∘r − o‖ over complex vectors, where each element of r has modulus 1 and
 // is stored as its phase. The norm is the Euclidean one, which a matrix product
-// can compute for many candidates; the paper sums moduli. Entities hold the
-// real parts, then the imaginary parts.
+// can compute for many candidates; the paper sums moduli, which learns more
+// slowly here. Entities hold the real parts, then the imaginary parts.
 type rotatE struct{}
 
 func (rotatE) name() string            { return "rotate" }
