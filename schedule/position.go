@@ -33,6 +33,8 @@ type Epoch struct {
 	// Parts is, in a run without chunks, of how many workers' parts of the data its chunks are; 0 says
 	// nothing.
 	Parts int `json:"parts,omitempty"`
+	// Nodes is how many nodes the run had that divided the data into Parts, on which the steps of a part may depend; 0 says nothing.
+	Nodes int `json:"nodes,omitempty"`
 	// Stages is how many stages the epoch has, of Parts chunks each, as [Chunk] numbers them; 0: none.
 	Stages int `json:"stages,omitempty"`
 	// LossBits is the sum of the losses of what is trained, as the bits of a float64, which
@@ -88,8 +90,8 @@ func (p Position) Check(chunks int) error {
 		if i > 0 && e.Epoch <= p.Epochs[i-1].Epoch {
 			return fmt.Errorf("epoch %d is in a wrong place", e.Epoch)
 		}
-		if e.Examples < 0 || e.Parts < 0 || e.Stages < 0 || e.Stages > math.MaxInt/max(e.Parts, 1) || e.Stages > 0 && e.Parts == 0 {
-			return fmt.Errorf("epoch %d has %d examples, %d parts and %d stages", e.Epoch, e.Examples, e.Parts, e.Stages)
+		if e.Examples < 0 || e.Parts < 0 || e.Nodes < 0 || e.Stages < 0 || e.Stages > math.MaxInt/max(e.Parts, 1) || e.Stages+e.Nodes > 0 && e.Parts == 0 {
+			return fmt.Errorf("epoch %d has %d examples, %d parts of %d nodes, and %d stages", e.Epoch, e.Examples, e.Parts, e.Nodes, e.Stages)
 		}
 		most := chunks
 		if e.Parts > 0 {
@@ -155,11 +157,12 @@ func Merge(ps ...Position) (Position, error) {
 			e := &p.Epochs[i]
 			to := by[e.Epoch]
 			if to == nil {
-				to = &Epoch{Epoch: e.Epoch, Parts: e.Parts, Stages: e.Stages}
+				to = &Epoch{Epoch: e.Epoch, Parts: e.Parts, Nodes: e.Nodes, Stages: e.Stages}
 				by[e.Epoch] = to
 			}
-			if to.Parts != e.Parts || to.Stages != e.Stages {
-				return Position{}, fmt.Errorf("schedule: the positions do not go together: epoch %d is divided into %d parts and %d stages, and into %d and %d", e.Epoch, to.Parts, to.Stages, e.Parts, e.Stages)
+			if to.Parts != e.Parts || to.Nodes != e.Nodes || to.Stages != e.Stages {
+				return Position{}, fmt.Errorf("schedule: the positions do not go together: epoch %d is divided into %d parts of %d nodes, in %d stages, and into %d of %d in %d",
+					e.Epoch, to.Parts, to.Nodes, to.Stages, e.Parts, e.Nodes, e.Stages)
 			}
 			to.Done, to.Under = append(to.Done, e.Done...), append(to.Under, e.Under...)
 			to.LossBits = math.Float64bits(to.Loss() + e.Loss())

@@ -7,6 +7,8 @@ type Chunk struct {
 	Skip  int // its first steps, which are done already
 	// Parts is, in a run without chunks, of how many parts of the data it is one; else 0.
 	Parts int
+	// Nodes is how many nodes the run had that divided the data into Parts; 0 says nothing.
+	Nodes int
 	// Stages is, if an epoch of a run without chunks has stages, how many; else 0. Chunk is then Parts times
 	// the stage, from 0 on, and the part.
 	Stages int

@@ -47,16 +47,16 @@ type pipeline[D any] struct {
 	begun       int // the stages of the epoch that have begun
 }
 
-// An other trainer is that of a part of the data as an earlier run of another number of workers had divided them.
+// An other trainer is that of a part of the data as an earlier run of another number of workers, or nodes, had divided them.
 type other[D any] struct {
-	parts, part int
-	t           Trainer[D]
+	parts, nodes, part int
+	t                  Trainer[D]
 }
 
 // trainer returns the trainer of a chunk.
 func (p *pipeline[D]) trainer(c schedule.Chunk) Trainer[D] {
 	for _, o := range p.others {
-		if o.parts == c.Parts && o.part == c.Part() {
+		if o.parts == c.Parts && o.nodes == c.Nodes && o.part == c.Part() {
 			return o.t
 		}
 	}
@@ -283,21 +283,22 @@ func newOwn(workers, last int, part Partition, at schedule.Position, stages func
 // span returns the stages of an epoch, of which the first have begun already.
 func (o *own) span(epoch int) (begun, stages int) {
 	e := o.at.Of(epoch)
-	return e.Stage(), o.stages(o.parts(&e))
+	parts, _ := o.parts(&e)
+	return e.Stage(), o.stages(parts)
 }
 
-// parts returns into how many parts an epoch divides the data.
-func (o *own) parts(e *schedule.Epoch) int {
+// parts returns into how many parts an epoch divides the data, and of how many nodes.
+func (o *own) parts(e *schedule.Epoch) (parts, nodes int) {
 	if e.Parts > 0 {
-		return e.Parts
+		return e.Parts, e.Nodes
 	}
-	return o.part.Count
+	return o.part.Count, o.part.Nodes
 }
 
 func (o *own) take(_ context.Context, worker int, _ bool) (c schedule.Chunk, ok bool, err error) {
 	for t := &o.next[worker]; t.epoch <= o.last; {
 		e := o.at.Of(t.epoch)
-		parts := o.parts(&e)
+		parts, nodes := o.parts(&e)
 		stages := o.stages(parts)
 		switch {
 		case t.stage >= max(stages, 1):
@@ -307,7 +308,7 @@ func (o *own) take(_ context.Context, worker int, _ bool) (c schedule.Chunk, ok 
 			t.stage, t.part = t.stage+1, o.part.Index+worker
 			continue
 		}
-		c = schedule.Chunk{Epoch: t.epoch, Chunk: t.stage*parts + t.part, Parts: parts, Stages: stages}
+		c = schedule.Chunk{Epoch: t.epoch, Chunk: t.stage*parts + t.part, Parts: parts, Nodes: nodes, Stages: stages}
 		t.part += o.part.Count
 		if !e.Has(c.Chunk) {
 			c.Skip = e.Steps(c.Chunk)

@@ -31,6 +31,7 @@ type heldStep struct {
 type epochRecord struct {
 	epoch  int
 	parts  int // as schedule.Epoch has it, and
+	nodes  int
 	stages int
 	done   []int
 	under  schedule.Under // Steps 0: none
@@ -75,7 +76,7 @@ func (r *record) push(n int) {
 // add adds a step, which may be the last of its chunk.
 func (r *record) add(at schedule.Chunk, step int, last bool, l Loss) {
 	if n := len(r.epochs); n == 0 || r.epochs[n-1].epoch != at.Epoch {
-		r.epochs = append(r.epochs, epochRecord{epoch: at.Epoch, parts: at.Parts, stages: at.Stages})
+		r.epochs = append(r.epochs, epochRecord{epoch: at.Epoch, parts: at.Parts, nodes: at.Nodes, stages: at.Stages})
 	}
 	e := &r.epochs[len(r.epochs)-1]
 	e.loss.Sum += l.Sum
@@ -91,7 +92,7 @@ func (r *record) position() (p schedule.Position) {
 	defer r.mu.Unlock()
 	p.First = r.epoch
 	for _, x := range r.epochs {
-		e := schedule.Epoch{Epoch: x.epoch, Parts: x.parts, Stages: x.stages, Done: schedule.Runs(append([]int(nil), x.done...)), LossBits: math.Float64bits(x.loss.Sum), Examples: x.loss.Examples}
+		e := schedule.Epoch{Epoch: x.epoch, Parts: x.parts, Nodes: x.nodes, Stages: x.stages, Done: schedule.Runs(append([]int(nil), x.done...)), LossBits: math.Float64bits(x.loss.Sum), Examples: x.loss.Examples}
 		if x.under.Steps > 0 {
 			e.Under = []schedule.Under{x.under}
 		}
@@ -137,13 +138,13 @@ func evenly(e *schedule.Epoch) (steps int, done, even bool) {
 	return steps, false, len(e.Under) == 0 || len(e.Under) == e.Parts
 }
 
-// among divides a position that is even among so many workers.
-func among(p schedule.Position, workers int) schedule.Position {
+// among divides a position that is even among so many workers of so many nodes.
+func among(p schedule.Position, workers, nodes int) schedule.Position {
 	p.Epochs = slices.Clone(p.Epochs)
 	for i := range p.Epochs {
 		e := &p.Epochs[i]
 		steps, done, _ := evenly(e)
-		e.Parts, e.Done, e.Under = workers, nil, nil
+		e.Parts, e.Nodes, e.Done, e.Under = workers, nodes, nil, nil
 		if done {
 			e.Done = []schedule.Run{{To: workers}}
 		}

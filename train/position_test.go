@@ -23,9 +23,9 @@ type ledger struct {
 	stages  int                          // of an epoch; 0: none
 }
 
-// newLedger makes a ledger of chunks, of parts, or of parts in some stages.
+// newLedger makes a ledger of chunks, of parts, or of parts in some stages. The steps of parts depend on the nodes.
 func newLedger(rows int, chunked bool, stages int) *ledger {
-	return &ledger{counting: counting{rows: rows, batch: 3, chunked: chunked}, stages: stages, trained: map[godwit.WorkerID][][2]int{}, crossed: map[godwit.WorkerID]int{}}
+	return &ledger{counting: counting{rows: rows, batch: 3, chunked: chunked, byNodes: true}, stages: stages, trained: map[godwit.WorkerID][][2]int{}, crossed: map[godwit.WorkerID]int{}}
 }
 
 func (l *ledger) Lockstep() bool { return l.stages > 0 }

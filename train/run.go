@@ -147,11 +147,12 @@ func (r *run[D]) start(ctx context.Context) error {
 		part.Count += n
 		workers = append(workers, n)
 	}
+	part.Nodes = len(all)
 	if err := r.check(part.Count); err != nil {
 		return err
 	}
 	if EvenSteps(r.task) {
-		r.at = among(r.at, part.Count)
+		r.at = among(r.at, part.Count, part.Nodes)
 	}
 	chunks, nodes, from := r.task.Chunks(), len(all), source(nil)
 	if chunks == 0 {
@@ -187,18 +188,18 @@ func (r *run[D]) trainer(w godwit.Worker, part Partition) (Trainer[D], error) {
 	return t, err
 }
 
-// takeOver makes the trainers by which a worker goes on with the parts of another number of workers, in a task without chunks.
+// takeOver makes the trainers by which a worker goes on with the parts of another number of workers, or nodes, in a task without chunks.
 func (r *run[D]) takeOver(p *pipeline[D], part Partition) error {
 	for _, e := range r.at.Epochs {
-		if e.Parts == 0 || e.Parts == part.Count {
+		if e.Parts == 0 || e.Parts == part.Count && (e.Nodes == part.Nodes || e.Nodes == 0) {
 			continue
 		}
 		for i := part.Index; i < e.Parts; i += part.Count {
-			t, err := r.trainer(p.w, Partition{Index: i, Count: e.Parts, Epochs: part.Epochs})
+			t, err := r.trainer(p.w, Partition{Index: i, Count: e.Parts, Nodes: e.Nodes, Epochs: part.Epochs})
 			if err != nil {
 				return err
 			}
-			p.others = append(p.others, other[D]{e.Parts, i, t})
+			p.others = append(p.others, other[D]{e.Parts, e.Nodes, i, t})
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ import (
 type counting struct {
 	rows, batch int
 	chunked     bool // else each worker has its part
+	byNodes     bool // a step of a part has batch rows times the nodes of the run that made it
 	name        string
 	metrics     func(epoch int) train.Evaluation
 	loss        func(epoch, step int) float64
@@ -81,7 +82,14 @@ func (c *counter) Steps(_, chunk int) int {
 	if c.c.chunked {
 		return schedule.Steps(c.c.steps(), chunk)
 	}
-	return (len(c.mine()) + c.c.batch - 1) / c.c.batch
+	return (len(c.mine()) + c.batch() - 1) / c.batch()
+}
+
+func (c *counter) batch() int {
+	if c.c.byNodes && !c.c.chunked {
+		return c.c.batch * c.part.Nodes
+	}
+	return c.c.batch
 }
 
 func (c *counter) Load(b *train.Batch[work], at train.At) {
@@ -90,7 +98,7 @@ func (c *counter) Load(b *train.Batch[work], at train.At) {
 		_, per := schedule.Cut(c.c.steps())
 		ks, step = keysTo(c.c.rows), at.Chunk*per+at.Step
 	}
-	b.Keys = append(b.Keys[:0], ks[step*c.c.batch:min(len(ks), (step+1)*c.c.batch)]...)
+	b.Keys = append(b.Keys[:0], ks[step*c.batch():min(len(ks), (step+1)*c.batch())]...)
 	b.Samples = 2
 	b.Data = work{at.Epoch, at.Step}
 }

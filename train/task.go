@@ -65,6 +65,9 @@ func InLockstep(task any) bool {
 // the worker has part Index of Count equal parts of the data, one for each worker of the run.
 type Partition struct {
 	Index, Count int // Index is 0 … Count-1
+	// Nodes is how many nodes the run has that divides the data so. The steps of a part may depend on it: a run that goes on with an
+	// epoch of which another one has trained something makes the trainer of that run's partition. 0: nobody knows.
+	Nodes int
 	// Epochs is how many the run trains if it does not end early, for what changes
 	// during the run, such as a learning rate.
 	Epochs int

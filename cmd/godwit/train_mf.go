@@ -54,7 +54,7 @@ also gives each worker columns of its own in turn, and all wait for each other.`
 		},
 		TrainingFlags: func(g cli.Group) {
 			g.StringVar(&s.Order, "order", s.Order, "`name`: "+strings.Join(mf.Orders(), ", "))
-			g.IntVar(&s.Batch, "batch", s.Batch, "`cells` of a step")
+			g.IntVar(&s.Batch, "batch", s.Batch, "`cells` of a step (default: 256, and up to 16,384 on one node)")
 			g.Rule(&s.Rule, &s.LR)
 			g.BoolVar(&s.BoldDriver, "bold-driver", s.BoldDriver, "change the learning rate of sgd by whether the loss falls")
 			g.Float32Var(&s.L2, "l2", s.L2, "weight of the squares of vectors and biases, for each cell")

@@ -52,7 +52,7 @@ func BenchmarkStep(b *testing.B) {
 					for i := range w.vals {
 						w.vals[i] = 0.1
 					}
-					t, err := task.Trainer(w, train.Partition{Count: 1})
+					t, err := task.Trainer(w, train.Partition{Count: 1, Nodes: 1})
 					if err != nil {
 						b.Fatal(err)
 					}

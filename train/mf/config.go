@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/optim"
 
 	"github.com/godwit-ps/godwit/data/setting"
+	"github.com/godwit-ps/godwit/train"
 )
 
 // The orders of cells; the package comment describes them.
@@ -34,7 +35,8 @@ type Config struct {
 	Biased bool
 	// Order is one of [Orders].
 	Order string
-	// Batch is the largest number of cells of a step, 1 … 2^16.
+	// Batch is the largest number of cells of a step, 1 … 2^16. 0 leaves it to the task, which
+	// takes more of them where a run has one node: see the package comment.
 	Batch int
 	// Rule is the update rule of both tables, by its name (see optim.Parse).
 	Rule string
@@ -55,7 +57,7 @@ type Config struct {
 // DefaultConfig returns settings found on MovieLens 100k and a generated matrix.
 func DefaultConfig() Config {
 	return Config{
-		Dim: 64, Biased: true, Order: Columns, Batch: 256,
+		Dim: 64, Biased: true, Order: Columns,
 		Rule: SGD, LR: 0.01, BoldDriver: true, L2: 0.1, InitStd: 0.1, Seed: 1,
 	}
 }
@@ -73,8 +75,8 @@ func (c *Config) check() error {
 		return bad("Dim", c.Dim, "1 … 16384 floats")
 	case !slices.Contains(Orders(), c.Order):
 		return bad("Order", fmt.Sprintf("%q", c.Order), "one of "+strings.Join(Orders(), ", "))
-	case c.Batch < 1 || c.Batch > maxBatch:
-		return bad("Batch", c.Batch, fmt.Sprintf("1 … %d cells", maxBatch))
+	case c.Batch < 0 || c.Batch > maxBatch:
+		return bad("Batch", c.Batch, fmt.Sprintf("1 … %d cells, or 0 to leave it to the task", maxBatch))
 	case !(c.LR > 0) || !finite(c.LR):
 		return bad("LR", c.LR, "a positive learning rate")
 	case c.BoldDriver && c.Rule != SGD:
@@ -85,6 +87,31 @@ func (c *Config) check() error {
 		return bad("InitStd", c.InitStd, "0 or a positive number")
 	}
 	return nil
+}
+
+// The cells of a step where [Config].Batch leaves them to the task.
+const (
+	fewCells    = 256     // where workers of other nodes have to see steps soon
+	manyCells   = 1 << 14 // at most, of one node: more save little
+	manyFloats  = 1 << 20 // of a step's rows, or of its columns: buffers stay in caches
+	partOfShare = 8       // see batch
+)
+
+// batch is the number of cells of a step in a part of the data. The larger it is, the more cells share a copy of
+// a row. But workers that have a column at the same time all step from what it was before. Each of the
+// w workers of a node has a column for batch/share of an epoch. With batches of an eighth of a share over w, one of the others
+// has it too for less than an eighth of that time.
+// Rules other than SGD make one step a batch, so they learn something else with another batch; and the chunks
+// of the order Plain must follow from data and settings alone.
+func (c *Config) batch(cells int, part train.Partition) int {
+	switch {
+	case c.Batch > 0:
+		return c.Batch
+	case part.Nodes != 1 || c.Rule != SGD || c.Order == Plain:
+		return fewCells
+	}
+	share := cells / part.Count
+	return max(fewCells, min(share/(partOfShare*part.Count), manyFloats/c.width(), manyCells))
 }
 
 // rule makes the update rule. SGD's steps are made by the trainers, whose

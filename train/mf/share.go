@@ -43,6 +43,7 @@ type loader struct {
 	items *schedule.Items // positions of cells, under the order Plain; it has nothing else
 
 	part  train.Partition
+	batch int              // the cells of a step
 	cells []ratings.Rating // the share; by column, or by block of columns
 	home  []godwit.Key     // the rows of the share, if no other worker has them
 
@@ -60,7 +61,7 @@ type loader struct {
 }
 
 func newLoader(t *Task, k keys, part train.Partition) *loader {
-	l := &loader{task: t, keys: k, part: part, num: numberer{keys: k}}
+	l := &loader{task: t, keys: k, part: part, batch: t.cfg.batch(len(t.set.Train), part), num: numberer{keys: k}}
 	if t.cfg.Order == Plain {
 		l.items = t.items()
 		return l
@@ -157,7 +158,7 @@ func (l *loader) steps(epoch, chunk int) int {
 	if l.task.cfg.Order == Blocks && l.part.Count > 1 {
 		p = l.at(epoch, chunk)
 	}
-	return (p.to - p.from + l.task.cfg.Batch - 1) / l.task.cfg.Batch
+	return (p.to - p.from + l.batch - 1) / l.batch
 }
 
 // at returns the part of order that a chunk is, after ordering the epoch if need be.
@@ -191,8 +192,8 @@ func (l *loader) load(b *train.Batch[Batch], at train.At) {
 	if l.task.cfg.Order == Blocks {
 		d.block = l.bound[l.block[l.stage(at.Chunk)]]
 	}
-	from := p.from + at.Step*l.task.cfg.Batch
-	for _, i := range l.order[from:min(from+l.task.cfg.Batch, p.to)] {
+	from := p.from + at.Step*l.batch
+	for _, i := range l.order[from:min(from+l.batch, p.to)] {
 		l.num.add(b, l.cells[i])
 	}
 	l.num.end(b)

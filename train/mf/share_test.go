@@ -173,3 +173,44 @@ func TestWeightsAreBalanced(t *testing.T) {
 		}
 	}
 }
+
+// On one node a step of SGD has as many cells as share copies of rows, but so few that two workers seldom have a column at the same time.
+func TestStepsAreLargeWhereARunHasOneNode(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 2000 {
+		c := DefaultConfig()
+		c.Dim, c.Biased = 1+r.IntN(1<<r.IntN(12)), r.IntN(2) == 0
+		cells, part := 1+r.IntN(1<<(1+r.IntN(24))), train.Partition{Count: 1 + r.IntN(64), Nodes: 1}
+		n, share := c.batch(cells, part), float64(cells)/float64(part.Count)
+		switch {
+		case n < fewCells || n > manyCells:
+			t.Fatalf("seed %d: steps of %d cells of %d by %+v", seed, n, cells, part)
+		case n == fewCells:
+		case float64((part.Count-1)*n) > share/8 || n*c.width() > manyFloats:
+			t.Fatalf("seed %d: steps of %d cells of %d of %d floats by %+v", seed, n, cells, c.width(), part)
+		}
+		if few := max(fewCells, int(share/8)/part.Count); c.Dim <= 32 && n < min(few, manyCells) {
+			t.Fatalf("seed %d: steps of only %d cells of %d by %+v", seed, n, cells, part)
+		}
+	}
+	const cells = 1 << 20
+	for what, change := range map[string]func(*Config, *train.Partition){
+		"several nodes":   func(_ *Config, p *train.Partition) { p.Nodes = 2 },
+		"unknown nodes":   func(_ *Config, p *train.Partition) { p.Nodes = 0 },
+		"the order plain": func(c *Config, _ *train.Partition) { c.Order = Plain },
+		"another rule":    func(c *Config, _ *train.Partition) { c.Rule, c.BoldDriver = "adagrad", false },
+	} {
+		c, part := DefaultConfig(), train.Partition{Count: 2, Nodes: 1}
+		if n := c.batch(cells, part); n < 16*fewCells {
+			t.Errorf("one node: steps of %d cells", n)
+		}
+		change(&c, &part)
+		if n := c.batch(cells, part); n != 256 {
+			t.Errorf("%s: steps of %d cells", what, n)
+		}
+		if c.Batch = 7; c.batch(cells, part) != 7 {
+			t.Errorf("%s: steps of 7 cells were asked for", what)
+		}
+	}
+}

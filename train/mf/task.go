@@ -88,7 +88,7 @@ func (t *Task) Chunks() int {
 }
 
 func (t *Task) items() *schedule.Items {
-	return schedule.NewItems(len(t.set.Train), t.cfg.Batch, t.cfg.Seed)
+	return schedule.NewItems(len(t.set.Train), t.cfg.batch(len(t.set.Train), train.Partition{}), t.cfg.Seed)
 }
 
 // Trainer returns a worker's trainer.

@@ -169,7 +169,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	}{
 		{func(c *Config) { *c = Config{} }, "Dim"},
 		{func(c *Config) { c.Order = "rows" }, "plain, columns, blocks"},
-		{func(c *Config) { c.Batch = 0 }, "Batch"},
+		{func(c *Config) { c.Batch = -1 }, "Batch"},
 		{func(c *Config) { c.Batch = maxBatch + 1 }, "Batch"},
 		{func(c *Config) { c.LR = 0 }, "LR"},
 		{func(c *Config) { c.LR = nan }, "LR"},
