@@ -29,7 +29,8 @@ type Access struct {
 	last   *Table    // of the keys that were accessed last
 
 	set    *Set
-	row    []float32 // scratch
+	row    []float32    // scratch
+	recall store.Recall // of the last pull of more than few keys
 	group  store.Group
 	filler filler
 }
@@ -128,9 +129,18 @@ func (c *call) read(first int, rows []*store.Header) (ok bool) {
 	for i, h := range rows {
 		k := c.keys[first+i]
 		x := c.s.shard(k)
-		if v, ok := x.Word(); ok && t.Has(k) && t.query == nil {
-			p := protocol.ReadOptimistic(h, k, c.buf[off:off+t.Dim])
+		if v, ok := x.Word(); ok && t.Has(k) {
+			dst := c.buf[off : off+t.Dim]
+			row := dst
+			if t.query != nil {
+				c.a.row = slices.Grow(c.a.row[:0], t.Floats)[:t.Floats]
+				row = c.a.row
+			}
+			p := protocol.ReadOptimistic(h, k, row)
 			if p != protocol.Elsewhere && x.Unchanged(v) {
+				if t.query != nil {
+					t.query.Query(dst, row[:t.Dim:t.Dim], row[t.Dim:])
+				}
 				served[p]++
 				off += t.Dim
 				continue

@@ -57,6 +57,10 @@ func (l *prefetcher) look(first int) {
 		}
 		return
 	}
+	if rows := l.a.recall.Rows(first, keys); rows != nil { // most pushes are of the keys of the pull before
+		l.rows = rows
+		return
+	}
 	for i, k := range keys {
 		g.Finders[i] = l.s.shard(k).Finder
 	}
@@ -64,6 +68,9 @@ func (l *prefetcher) look(first int) {
 		g.PrefetchIndex(keys)
 	}
 	g.Look(keys)
+	if !l.write {
+		l.a.recall.Note(first, keys, l.rows)
+	}
 }
 
 // missing reports whether rows seem to be missing from a position on.

@@ -82,6 +82,48 @@ func TestWorkersAndPeersReachTheSameRows(t *testing.T) {
 	}
 }
 
+// A push takes rows where the pull before found them, which may have gone or been made since.
+func TestAPushBehindAPullOfTheSameKeysSeesWhatBecameOfThem(t *testing.T) {
+	const keys, dim = 300, 2
+	s := setOf(t, 2, godwit.Table{Name: "t", Rows: 4 * keys, Dim: dim})
+	_, out := senderOf(s)
+	ks := homed(t, s, keys)
+	a, other, v := s.Access(), s.Access(), s.Server(1, out)
+	vals := make([]float32, keys*dim)
+	serve := func(a *Access, kind wire.Kind, ks []godwit.Key, missed ...int) {
+		t.Helper()
+		ok := a.Serve(kind, ks, vals[:len(ks)*dim])
+		if got := int(a.Served[protocol.AtOwner]); !ok || got != len(ks)-len(missed) || len(a.Miss) != 2*len(missed) {
+			t.Fatalf("%v: %v, %d of %d keys are served, %v missed, want %v", kind, ok, got, len(ks), a.Miss, missed)
+		}
+		for i, at := range missed {
+			if a.Miss[2*i] != at {
+				t.Errorf("%v: %v are missed, want %v", kind, a.Miss, missed)
+			}
+		}
+	}
+	serve(&a, wire.Pull, ks)
+	for i := range vals {
+		vals[i] = 1
+	}
+	serve(&a, wire.Push, ks)
+	serve(&a, wire.Push, ks[:200]) // a part of them
+	serve(&a, wire.Push, ks[100:]) // others
+	serve(&a, wire.Pull, ks)
+	for i, x := range vals {
+		if want := [3]float32{2, 3, 2}[i/dim/100]; x != want {
+			t.Fatalf("key %d has %v, want %v", i/dim, x, want)
+		}
+	}
+	for _, i := range []int{7, 150} {
+		roomtest.Must(t, v.Step(out, &wire.Record{Kind: wire.Localize, Key: ks[i], Op: 1, Origin: 1}))
+	}
+	serve(&other, wire.Pull, ks[:1])
+	serve(&a, wire.Push, ks, 7, 150)
+	serve(&a, wire.Pull, ks, 7, 150)
+	serve(&a, wire.Push, ks, 7, 150)
+}
+
 // What is served is counted by table: in calls of one and of several, of rows that are there, are made one by
 // one, or together.
 func TestKeysAreCountedByTheirTable(t *testing.T) {
