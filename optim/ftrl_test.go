@@ -199,3 +199,31 @@ func TestMergedFTRLIsAsSparseAsTheSerialRun(t *testing.T) {
 		}
 	}
 }
+
+// Of all numbers, infinite ones and NaN included, it is the proximal operator bit by bit.
+func TestShrinkingDoesNotDependOnTheSign(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	number := func() float32 {
+		some := []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
+		if i := r.IntN(2 * len(some)); i < len(some) {
+			return some[i]
+		}
+		return math.Float32frombits(r.Uint32())
+	}
+	for range 100_000 {
+		x, by, want := number(), number(), float32(0)
+		if by < 0 {
+			by = -by
+		}
+		switch {
+		case x > by:
+			want = x - by
+		case x < -by:
+			want = x + by
+		}
+		if got := shrink(x, by); math.Float32bits(got) != math.Float32bits(want) {
+			t.Fatalf("seed %d: %v shrunk by %v is %v, want %v", seed, x, by, got, want)
+		}
+	}
+}

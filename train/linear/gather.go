@@ -1,6 +1,8 @@
 package linear
 
 import (
+	"math"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/internal/vec"
@@ -31,18 +33,40 @@ type gatherer struct {
 	features []uint32  // of the examples of a batch, one after the other
 	margins  []float32 // of an example
 	sums     []float32 // of its factors
+	norms    []float32 // squared ones of the batch's factors, of all outputs of a feature after the other
+	touched  uint32    // of no meaning: without it, nothing would be read
 }
 
-// gather fills b with examples and returns their keys, appended to ks. It copies all before it numbers
-// the features: a processor fetches several examples at once if nothing else is to be done with them.
-func (g *gatherer) gather(b *Batch, ks []godwit.Key, examples []int32) []godwit.Key {
-	b.labels, b.ends, b.values, g.features = b.labels[:0], b.ends[:0], b.values[:0], g.features[:0]
+// line is how many numbers of four bytes a processor fetches at once, on most.
+const line = 16
+
+// touch returns how many features examples have, and reads one of each line. Examples lie
+// anywhere in the set, and a processor fetches many lines at once if nothing else is to be done with them.
+func (g *gatherer) touch(examples []int32) (features int) {
+	s, sum := g.set, g.touched
 	for _, e := range examples {
-		y, fs, xs := g.set.Row(int(e))
-		g.features, b.values = append(g.features, fs...), append(b.values, xs...)
-		b.labels, b.ends = append(b.labels, y), append(b.ends, int32(len(b.values)))
+		from, to := s.Starts[e], s.Starts[e+1]
+		features += to - from
+		for i := from; i < to; i += line {
+			sum += s.Features[i] + math.Float32bits(s.Values[i])
+		}
 	}
-	b.local = buffer.Sized(b.local, len(g.features))
+	g.touched = sum
+	return features
+}
+
+// gather fills b with examples and returns their keys, appended to ks. It copies all before it numbers the features.
+func (g *gatherer) gather(b *Batch, ks []godwit.Key, examples []int32) []godwit.Key {
+	n := g.touch(examples)
+	b.labels, b.ends = buffer.Sized(b.labels, len(examples)), buffer.Sized(b.ends, len(examples))
+	b.values, g.features, b.local = buffer.Sized(b.values, n), buffer.Sized(g.features, n), buffer.Sized(b.local, n)
+	at := 0
+	for i, e := range examples {
+		y, fs, xs := g.set.Row(int(e))
+		copy(g.features[at:], fs)
+		at += copy(b.values[at:], xs)
+		b.labels[i], b.ends[i] = y, int32(at)
+	}
 	g.rows.Reset()
 	for i, f := range g.features {
 		b.local[i] = g.rows.Add(f)
@@ -80,6 +104,7 @@ func (g *gatherer) forward(b *Batch, vals []float32, do func(label float32, marg
 	w, v := vals[g.weightsAt():], vals[g.factorsAt(b):]
 	n := g.m.outputs()
 	g.margins = buffer.Sized(g.margins, n)
+	g.measure(v[:b.features*g.m.factorDim()])
 	from := int32(0)
 	for e, y := range b.labels {
 		ids, xs := b.local[from:b.ends[e]], b.values[from:b.ends[e]]
@@ -106,18 +131,28 @@ func (g *gatherer) forward(b *Batch, vals []float32, do func(label float32, marg
 	}
 }
 
+// measure computes the squared norm of each factor of a batch, which stands in several of its examples.
+func (g *gatherer) measure(v []float32) {
+	if k := g.m.factors; k > 0 {
+		g.norms = buffer.Sized(g.norms, len(v)/k)
+		for i := range g.norms {
+			g.norms[i] = vec.SquaredNorm(v[i*k : (i+1)*k])
+		}
+	}
+}
+
 // pairs adds Σ_{i<j} ⟨vᵢ, vⱼ⟩·xᵢ·xⱼ to each margin, in the time of the features (Rendle 2010, lemma
 // 3.1): half of |Σ vᵢ·xᵢ|² - Σ |vᵢ·xᵢ|². It leaves Σ vᵢ·xᵢ in sums, of an output after the other.
 func (g *gatherer) pairs(v []float32, ids []int32, xs []float32) {
 	k, row := g.m.factors, g.m.factorDim()
+	n := g.m.outputs()
 	g.sums = buffer.Sized(g.sums, row)
 	clear(g.sums)
 	for at := 0; at < row; at += k {
 		sums, own := g.sums[at:at+k], float32(0)
 		for i, id := range ids {
-			f := v[int(id)*row+at:][:k]
-			vec.AXPY(sums, xs[i], f)
-			own += xs[i] * xs[i] * vec.SquaredNorm(f)
+			vec.AXPY(sums, xs[i], v[int(id)*row+at:][:k])
+			own += xs[i] * xs[i] * g.norms[int(id)*n+at/k]
 		}
 		g.margins[at/k] += (vec.SquaredNorm(sums) - own) / 2
 	}

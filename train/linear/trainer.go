@@ -19,6 +19,7 @@ type trainer struct {
 	items *schedule.Items // positions in the training set
 
 	vals, grads []float32
+	own         []float32 // what of each factor itself is in its gradient
 	pushes      behind.Pushes
 }
 
@@ -60,10 +61,16 @@ func (t *trainer) Held() int { return 0 }
 // Each example goes forward to its margin, from there to the loss, and backward.
 func (t *trainer) gradient(b *Batch) (loss float64) {
 	clear(t.grads)
+	t.own = buffer.Sized(t.own, b.features*t.m.factorDim()/max(t.m.factors, 1))
+	clear(t.own)
 	t.forward(b, t.vals, func(label float32, margins []float32, local []int32, xs []float32) {
 		loss += t.m.loss(label, margins)
 		t.backward(b, margins, local, xs)
 	})
+	k, at := t.m.factors, t.factorsAt(b)
+	for i, x := range t.own { // none without factors
+		vec.AXPY(t.grads[at+i*k:at+(i+1)*k], x, t.vals[at+i*k:at+(i+1)*k])
+	}
 	return loss
 }
 
@@ -92,17 +99,15 @@ func (t *trainer) backward(b *Batch, slopes []float32, local []int32, xs []float
 }
 
 // backwardFactors adds the gradients of an example's factors: that of vⱼ is
-// xⱼ·(Σ vᵢ·xᵢ - vⱼ·xⱼ) times the slope, and that of its L2 penalty.
+// xⱼ·(Σ vᵢ·xᵢ - vⱼ·xⱼ) times the slope, and that of its L2 penalty. What is a multiple of the factor itself goes to own.
 func (t *trainer) backwardFactors(b *Batch, slopes []float32, local []int32, xs []float32) {
-	k, row, at := t.m.factors, t.m.factorDim(), t.factorsAt(b)
+	k, n, at := t.m.factors, len(slopes), t.factorsAt(b)
 	for c, slope := range slopes {
 		sums := t.sums[c*k : (c+1)*k]
 		for i, id := range local {
-			from := at + int(id)*row + c*k
-			v, g := t.vals[from:from+k], t.grads[from:from+k]
-			x := slope * xs[i]
-			vec.AXPY(g, x, sums)
-			vec.AXPY(g, t.task.cfg.FactorL2-x*xs[i], v)
+			f, x := int(id)*n+c, slope*xs[i]
+			vec.AXPY(t.grads[at+f*k:at+(f+1)*k], x, sums)
+			t.own[f] += t.task.cfg.FactorL2 - x*xs[i]
 		}
 	}
 }
