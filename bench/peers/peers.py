@@ -80,7 +80,7 @@ class MF(Row):
         return cells * 10 // 11
 
     def godwit(self, folder, epochs, threads):
-        return ["mf", "--data", folder, "--split", "u1", "--dim", 64, "--biased=false", "--epochs", epochs, "--lr", 0.05, "--l2", 0.05, "--batch", 16_384]
+        return ["mf", "--data", folder, "--split", "u1", "--dim", 64, "--biased=false", "--epochs", epochs, "--lr", 0.05, "--l2", 0.05]
 
     def run_peer(self, folder, epochs, threads):
         from libmf import mf

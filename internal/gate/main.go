@@ -28,7 +28,7 @@ type task struct {
 
 var tasks = []task{
 	{"kge", "kge --triples 40000 --dim 128 --epochs 3"},
-	{"mf", "mf --rows 8000 --columns 2000 --cells 1000000 --epochs 4"},
+	{"mf", "mf --rows 8000 --columns 2000 --cells 1000000 --epochs 4 --batch 256"}, // one node takes more of them by default
 	{"w2v", "w2v --epochs 3"},
 	{"linear", "linear --examples 200000 --epochs 3"},
 	{"linear-wide", "linear --examples 20000 --features 200000 --per-example 40 --epochs 3"},
