@@ -39,7 +39,7 @@ func write(t *testing.T, dir, run string) {
 	for n, events := range [][]trace.Event{
 		{{Key: 3, Kind: trace.Created}, {Key: 4, Kind: trace.Created}, {Time: 1e9, Key: 3, Kind: trace.Left, Peer: 1}},
 		{{Time: 5e8, Key: 3, Kind: trace.Wanted}, {Time: 1e9, Key: 3, Kind: trace.Arrived, Epoch: 1}, {Time: 15e8, Key: 4, Kind: trace.Copied}, {Time: 2e9, Key: 3, Kind: trace.Accessed, N: 5},
-			{Time: 2e9, Key: 3, Kind: trace.Missed, N: 1}, {Time: 25e8, Key: 4, Kind: trace.Refreshed}, {Time: 3e9, Key: 4, Kind: trace.Accessed, N: 9}},
+			{Time: 2e9, Key: 3, Kind: trace.Missed, N: 1}, {Time: 25e8, Key: 4, Kind: trace.Refreshed}, {Time: 28e8, Key: 4, Kind: trace.Renewed, N: 3}, {Time: 3e9, Key: 4, Kind: trace.Accessed, N: 9}},
 	} {
 		w, err := trace.Create(trace.Config{Dir: dir, Keys: keys, Plain: true, Header: trace.Header{Run: run, Policy: "adapm", Node: godwit.NodeID(n), Nodes: 2, Start: 1e18, Tables: trace.TablesOf(m)}})
 		if err != nil {
@@ -264,7 +264,8 @@ func TestViewsTellWhatBecameOfKeys(t *testing.T) {
 		t.Errorf("the life of key 3 is %+v", life)
 	}
 	b.json("/api/key/4", &life)
-	if life.Owner != 0 || len(life.Nodes[1].Replica) != 1 || *life.Nodes[1].Replica[0][0] != 1.5 || life.Nodes[1].Replica[0][1] != nil || len(life.Nodes[1].Age) != 1 || life.Nodes[1].Age[0] != [2]float64{2.5, 1} {
+	if life.Owner != 0 || len(life.Nodes[1].Replica) != 1 || *life.Nodes[1].Replica[0][0] != 1.5 || life.Nodes[1].Replica[0][1] != nil || len(life.Nodes[1].Age) != 2 || life.Nodes[1].Age[0] != [2]float64{2.5, 1} ||
+		life.Nodes[1].Age[1][0] != 2.8 || math.Abs(life.Nodes[1].Age[1][1]-0.1) > 1e-9 || !strings.Contains(life.Why, "4 refreshes") { // three within 0.3 s
 		t.Errorf("the life of key 4 is %+v", life)
 	}
 	var compared struct {

@@ -49,49 +49,51 @@ type known struct {
 }
 
 // count takes note of events that were written.
-func (c *census) count(events []Event) {
+func (c *census) count(events []note) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range events {
 		e := &events[i]
-		if e.Kind.details() || e.Kind.ofAll() {
+		if e.kind.details() || e.kind.ofAll() {
 			continue
 		}
-		k := c.at(e.Key)
+		k := c.at(e.key)
 		k.hold(e)
-		switch e.Kind {
+		switch e.kind {
 		case Accessed:
-			k.Accesses += uint64(e.N)
+			k.Accesses += uint64(e.number)
 		case Missed:
-			k.Missed += uint64(e.N)
+			k.Missed += uint64(e.number)
 		case Arrived:
 			k.Moves++
 		case Copied:
 			k.Copies++
 		case Refreshed:
 			k.Refreshes++
+		case Renewed:
+			k.Refreshes += uint64(e.number)
 		}
 	}
 }
 
 // skip takes note of events that were not written: of what the node has.
-func (c *census) skip(events []Event) {
+func (c *census) skip(events []note) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range events {
-		if e := &events[i]; !e.Kind.ofAll() {
-			c.at(e.Key).hold(e)
+		if e := &events[i]; !e.kind.ofAll() {
+			c.at(e.key).hold(e)
 		}
 	}
 }
 
 // hold takes note of what the node has of the key.
-func (k *known) hold(e *Event) {
-	switch e.Kind {
+func (k *known) hold(e *note) {
+	switch e.kind {
 	case Created, Arrived:
-		k.has, k.epoch = Owns, e.Epoch
+		k.has, k.epoch = Owns, godwit.Epoch(e.number)
 	case Copied, Refreshed:
-		k.has, k.epoch = Replicates, e.Epoch
+		k.has, k.epoch = Replicates, godwit.Epoch(e.number)
 	case Left, Ended:
 		k.has = 0
 	}

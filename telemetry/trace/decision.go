@@ -107,14 +107,14 @@ func unflag(n uint32, bs ...*bool) {
 	}
 }
 
-// numbers returns the decision as it is written.
-func (d *Decision) numbers() []uint32 {
+// appendTo appends the decision's numbers, as they are written.
+func (d *Decision) appendTo(ns []uint32) []uint32 {
 	head := uint32(d.Done)<<8 | uint32(byte(d.To))<<16
 	switch {
 	case d.Placed != nil:
 		p := d.Placed
-		ns := []uint32{rulePlaced | head, uint32(p.Chosen) | uint32(byte(p.ChosenTo))<<8 | uint32(p.Asked)<<16 | uint32(byte(p.Asker))<<24,
-			flags(p.Wanted, p.Hot, p.Fixed, p.Full, p.Bid) | uint32(len(p.Others))<<8}
+		ns = append(ns, rulePlaced|head, uint32(p.Chosen)|uint32(byte(p.ChosenTo))<<8|uint32(p.Asked)<<16|uint32(byte(p.Asker))<<24,
+			flags(p.Wanted, p.Hot, p.Fixed, p.Full, p.Bid)|uint32(len(p.Others))<<8)
 		if p.Bid {
 			ns = append(ns, p.Since, p.Present, p.Pushes)
 		}
@@ -128,18 +128,18 @@ func (d *Decision) numbers() []uint32 {
 		return ns
 	case d.Learned != nil:
 		l := d.Learned
-		return []uint32{ruleLearned | head, flags(l.Copies, l.Asked, l.Known, l.Full) | uint32(l.Patience)<<8, l.Cost, l.Seen, l.Pulls, l.Pushes}
+		return append(ns, ruleLearned|head, flags(l.Copies, l.Asked, l.Known, l.Full)|uint32(l.Patience)<<8, l.Cost, l.Seen, l.Pulls, l.Pushes)
 	case d.Ended != nil:
 		e := d.Ended
-		return []uint32{ruleEnded | head, flags(e.Needed), uint32(e.Credit), uint32(e.Saves), e.Saved, e.Records}
+		return append(ns, ruleEnded|head, flags(e.Needed), uint32(e.Credit), uint32(e.Saves), e.Saved, e.Records)
 	case d.Planned != nil:
 		p := d.Planned
-		return []uint32{rulePlanned | head, flags(p.Step, false, p.Hot, p.Fetched), p.Took, p.Long, 0, p.Window}
+		return append(ns, rulePlanned|head, flags(p.Step, false, p.Hot, p.Fetched), p.Took, p.Long, 0, p.Window)
 	}
-	return []uint32{head}
+	return append(ns, head)
 }
 
-// decisionOf reads what numbers returned, and zeros behind it. It returns nil if they say no decision that is known.
+// decisionOf reads what appendTo appended, and zeros behind it. It returns nil if they say no decision that is known.
 func decisionOf(ns []uint32) *Decision {
 	d := &Decision{Done: Choice(ns[0] >> 8), To: godwit.NodeID(ns[0] >> 16 & 255)}
 	if len(ns) < inputs || byte(ns[0]) != rulePlaced && len(ns) < 2*inputs {
@@ -181,9 +181,9 @@ func decisionOf(ns []uint32) *Decision {
 	return d
 }
 
-// appendInputs appends the records of a decision, which follow that of its event.
-func appendInputs(b []byte, head []byte, d *Decision) []byte {
-	for ns := d.numbers(); len(ns) > 0; ns = ns[min(inputs, len(ns)):] {
+// appendInputs appends the records of a decision's numbers, which follow that of its event.
+func appendInputs(b []byte, head []byte, ns []uint32) []byte {
+	for ; len(ns) > 0; ns = ns[min(inputs, len(ns)):] {
 		b = append(b, head...)
 		left := (len(ns) - 1) / inputs
 		b = append(b, byte(Input), byte(left))

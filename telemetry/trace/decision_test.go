@@ -89,7 +89,7 @@ func TestFormerVersionsAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for version, ok := range []bool{false, true, true, true, false} {
+	for version, ok := range []bool{false, true, true, true, true, false} {
 		binary.LittleEndian.PutUint32(b[8:], uint32(version))
 		if _, events, err := Decode(b); (err == nil && len(events) == 1) != ok {
 			t.Errorf("of version %d, %d events were read (%v)", version, len(events), err)

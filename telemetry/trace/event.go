@@ -12,7 +12,7 @@ type Event struct {
 	Key   godwit.Key    // of which key
 	Clock godwit.Clock  // of the node's worker that was furthest; of Accessed and Missed, of the worker
 	Epoch godwit.Epoch  // of the key's ownership, as the node knew it; 0: not known, or the first
-	N     uint32        // how many, of Accessed, Missed, Lost and Thinned; else 0
+	N     uint32        // how many, of Accessed, Missed, Renewed, Lost and Thinned; else 0
 	Node  godwit.NodeID // where
 	Peer  godwit.NodeID // the other node that has to do with it; else Node
 	Kind  Kind          // what
@@ -41,6 +41,7 @@ const (
 	Input      Kind = 13 // in files only: three numbers of the decision before
 	Accessed   Kind = 16 // N accesses of a worker, since its last such event
 	Missed     Kind = 17 // … N of them were not served at once
+	Renewed    Kind = 18 // N rows that refreshed a replica, since the last such event of the key: of keys of which not each is written, see [Writer.Renews]
 	Owns       Kind = 32 // at the start of a segment: the node has the main copy
 	Replicates Kind = 33 // likewise: the node has a replica
 	Lost       Kind = 48 // N events were not written
@@ -48,7 +49,7 @@ const (
 )
 
 var names = map[Kind]string{Created: "created", Arrived: "arrived", Left: "left", Copied: "copied", Refreshed: "refreshed", DropBegun: "drop begun", Ended: "ended",
-	Wanted: "wanted", Unwanted: "unwanted", Asked: "asked", Refused: "refused", Decided: "decided", Input: "input", Accessed: "accessed", Missed: "missed", Owns: "owns", Replicates: "replicates", Lost: "lost", Thinned: "thinned"}
+	Wanted: "wanted", Unwanted: "unwanted", Asked: "asked", Refused: "refused", Decided: "decided", Input: "input", Accessed: "accessed", Missed: "missed", Renewed: "renewed", Owns: "owns", Replicates: "replicates", Lost: "lost", Thinned: "thinned"}
 
 // String returns the name of the kind.
 func (k Kind) String() string {
@@ -62,7 +63,7 @@ func (k Kind) String() string {
 func (k Kind) moves() bool { return k <= Copied || k == Ended }
 
 // counts reports whether events of a kind carry a number in the place of the epoch.
-func (k Kind) counts() bool { return k == Accessed || k == Missed || k.ofAll() }
+func (k Kind) counts() bool { return k >= Accessed && k <= Renewed || k.ofAll() }
 
 // ofAll reports whether events of a kind are of no key.
 func (k Kind) ofAll() bool { return k == Lost || k == Thinned }
@@ -94,21 +95,9 @@ func (e *Event) records() int {
 
 // append appends the record of an event of a segment with a base, in µs.
 func (e *Event) append(b []byte, base int64) []byte {
-	n := uint32(e.Epoch)
-	if e.Kind.counts() {
-		n = e.N
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(e.Key))
-	b = binary.LittleEndian.AppendUint16(b, uint16(e.Key>>32))
-	b = append(b, byte(e.Kind), byte(e.Peer))
-	b = binary.LittleEndian.AppendUint32(b, uint32(max(0, e.Time/micro-base)))
-	b = binary.LittleEndian.AppendUint32(b, uint32(e.Clock))
-	b = binary.LittleEndian.AppendUint32(b, n)
-	if e.Decision != nil {
-		head := len(b) - RecordLen
-		b = appendInputs(b, b[head:head+6], e.Decision)
-	}
-	return b
+	var ns notes
+	ns.add(e)
+	return ns.of[0].append(b, base, ns.numbers)
 }
 
 // keyOf returns the key of a record.

@@ -16,6 +16,7 @@ import (
 type stay struct {
 	owned                     time.Duration
 	moves, copies, refreshes  int
+	renewed                   int // refreshes that were counted only
 	intents, accesses, missed int64
 }
 
@@ -116,6 +117,9 @@ func (l *Life) explainNodes(b *strings.Builder, nodes int, end int64) {
 		if s.missed > 0 {
 			fmt.Fprintf(b, ", of which %d had to ask or wait", s.missed)
 		}
+		if s.renewed > 0 {
+			fmt.Fprintf(b, "; refreshes: %d were counted by the second, as there were too many of all keys", s.renewed)
+		}
 		b.WriteByte('\n')
 	}
 }
@@ -143,6 +147,9 @@ func (s *stay) count(e *Event) {
 		s.copies++
 	case Refreshed:
 		s.refreshes++
+	case Renewed:
+		s.refreshes += int(e.N)
+		s.renewed += int(e.N)
 	case Wanted:
 		s.intents++
 	case Accessed:

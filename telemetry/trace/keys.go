@@ -106,23 +106,17 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 
 // Has reports whether a key is traced.
 func (ks *Keys) Has(k godwit.Key) bool {
-	if ks.all || uint64(k+1)*0x9e3779b97f4a7c15 < ks.below {
-		return true
-	}
-	if len(ks.named) == 0 {
-		return false
-	}
+	return ks.all || uint64(k+1)*0x9e3779b97f4a7c15 < ks.below || len(ks.named) > 0 && ks.names(k)
+}
+
+func (ks *Keys) names(k godwit.Key) bool {
 	_, ok := slices.BinarySearch(ks.named, k)
 	return ok
 }
 
 // detailed reports whether details of a traced key are written where they are those of one key of 1<<thinned.
 func (ks *Keys) detailed(k godwit.Key, thinned uint32) bool {
-	if thinned == 0 || uint64(k+1)*0xd6e8feb86659fd93>>(64-thinned) == 0 { // another hash than Has has
-		return true
-	}
-	_, named := slices.BinarySearch(ks.named, k)
-	return named
+	return thinned == 0 || uint64(k+1)*0xd6e8feb86659fd93>>(64-thinned) == 0 || len(ks.named) > 0 && ks.names(k) // another hash than Has has
 }
 
 // Most returns how many keys they may be, of a model that has as many: about as many as were to be traced at random, and those that are named.

@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
-// Version is that of the format. Version 1 has no decisions, and version 2 details of all traced keys; they are read, too.
-const Version = 3
+// Version is that of the format. Version 1 has no decisions, version 2 details of all traced keys, and version 3 each refresh; they are read, too.
+const Version = 4
 
 const (
 	magic      = "GODWITRC"

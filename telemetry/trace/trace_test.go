@@ -414,6 +414,109 @@ func TestDetailsOfFewerKeysAreWrittenWhereThereAreMany(t *testing.T) {
 	}
 }
 
+// Where there are too many refreshes to write each, those of some keys are counted, so that none is missing: as the census, the reader, and explain have it.
+// Those of keys that were named are written one by one.
+func TestRefreshesAreCountedWhereThereAreMany(t *testing.T) {
+	for _, rows := range []uint64{1000, fewKeys + 1} { // an array by key, or a table
+		t.Run(fmt.Sprint(rows), func(t *testing.T) { countRefreshes(t, rows) })
+	}
+}
+
+func countRefreshes(t *testing.T, rows uint64) {
+	m, err := godwit.NewModel(godwit.Table{Name: "a", Rows: rows, Dim: 1, Rule: godwit.Add{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ks, err := ParseKeys("random=2000000,a:77", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	w, err := Create(Config{Dir: dir, Header: Header{Run: "r", Nodes: 1, Tables: TablesOf(m)}, Keys: ks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keys, rounds, named = 1000, 40, 77
+	at, want := int64(0), map[godwit.Key]uint64{}
+	refresh := func(k godwit.Key) {
+		want[k]++
+		if at += 1000; w.Takes(k, Refreshed) && !w.Renews(k) {
+			w.Add(Event{Time: at, Key: k, Epoch: 3, Kind: Refreshed})
+		}
+	}
+	for k := range godwit.Key(keys) {
+		w.Add(Event{Time: at, Key: k, Epoch: 3, Kind: Copied})
+	}
+	w.writing.Lock() // so that no flush comes between
+	for r := range rounds {
+		for k := range godwit.Key(keys) {
+			refresh(godwit.Key(uint64(k) * uint64(r%2+1) % rows)) // of some keys more often
+		}
+	}
+	w.writing.Unlock()
+	if level := w.refreshes.level.Load(); level < 3 || level > 6 {
+		t.Errorf("after %d refreshes those are written of one key of %d", keys*rounds, 1<<level)
+	}
+	for range mostThinned { // quarters of a second without any
+		w.Flush()
+	}
+	for k := range godwit.Key(keys) {
+		if w.Renews(k) {
+			t.Fatalf("a refresh of key %d is not written when there are few", k)
+		}
+		refresh(k)
+	}
+	closed(t, w)
+
+	found, each, written := map[godwit.Key]uint64{}, map[godwit.Key]uint64{}, 0
+	for _, e := range all(t, dir, 0) {
+		switch e.Kind {
+		case Refreshed:
+			found[e.Key]++
+			each[e.Key]++
+			written++
+		case Renewed:
+			found[e.Key] += uint64(e.N)
+		}
+	}
+	if !reflect.DeepEqual(found, want) {
+		t.Errorf("the trace has %d keys with refreshes, want %d with as many of each", len(found), len(want))
+	}
+	if written < maxRefreshes || written > 8*maxRefreshes {
+		t.Errorf("%d refreshes of %d were written one by one", written, keys*rounds)
+	}
+	if each[named] != want[named] {
+		t.Errorf("of a key that was named %d refreshes of %d were written", each[named], want[named])
+	}
+	sum := uint64(0)
+	for _, n := range want {
+		sum += n
+	}
+	if n := w.Census().Tables[0].Refreshes; n != sum {
+		t.Errorf("the census has %d refreshes, want %d", n, sum)
+	}
+	tr, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range godwit.Key(keys) {
+		l, err := tr.Life(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := l.Explain(&text, &tr.Header); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), fmt.Sprintf("refreshed %d times", want[k])) || strings.Contains(text.String(), "by the second") != (each[k] < want[k]) {
+			t.Errorf("key %d was refreshed %d times, of which %d are there: %s", k, want[k], each[k], &text)
+		}
+	}
+	if has, err := tr.At(0, at); err != nil || has[1] != (Copy{false, 3}) {
+		t.Errorf("node 0 has %v of key 1 (%v)", has[1], err)
+	}
+}
+
 func TestKeysAreNamedAndDrawn(t *testing.T) {
 	m := model(t)
 	for text, want := range map[string]struct{ least, most int }{"": {95_000, 105_000}, "random=1000, a:5,b:c:9": {900, 1100}, "random=2000000": {m2, m2}, "a:5": {1, 1}} {

@@ -40,19 +40,23 @@ type Writer struct {
 	done chan struct{}
 
 	mu      sync.Mutex
-	pending []Event
+	pending notes
 	lost    uint64 // events dropped since the last Lost was written
 	dropped uint64 // … since the beginning
 	at      int64  // time of the last event that was taken to be written
+	clock   uint32 // likewise
 	details int    // records of details since the last flush, or since details were thinned
 
 	thinned atomic.Uint32 // details are those of one key of 1<<thinned
+
+	keys      uint64 // of the model
+	refreshes *refreshes
 
 	census census
 
 	// of the goroutine that writes
 	writing sync.Mutex
-	spare   []Event
+	spare   notes
 	buf     []byte
 	file    *os.File
 	size    int
@@ -75,7 +79,11 @@ func Create(c Config) (*Writer, error) {
 	if old, err := os.ReadDir(dir); err != nil || len(old) > 0 {
 		return nil, fmt.Errorf("trace: %s has a trace already; give another folder", dir)
 	}
-	w := &Writer{cfg: c, stop: make(chan struct{}), done: make(chan struct{}), pending: make([]Event, 0, maxDetails), spare: make([]Event, 0, maxDetails)}
+	w := &Writer{cfg: c, stop: make(chan struct{}), done: make(chan struct{}), pending: notes{of: make([]note, 0, maxDetails)}, spare: notes{of: make([]note, 0, maxDetails)}}
+	for i := range c.Header.Tables {
+		w.keys += c.Header.Tables[i].Rows
+	}
+	w.refreshes = newRefreshes(w.keys)
 	if err := w.begin(); err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
@@ -91,6 +99,9 @@ func Create(c Config) (*Writer, error) {
 func NodeDir(dir string, n godwit.NodeID) string {
 	return filepath.Join(dir, fmt.Sprintf("node-%d", n))
 }
+
+// Keys returns how many keys the model has.
+func (w *Writer) Keys() uint64 { return w.keys }
 
 // Has reports whether a key is traced. A nil Writer traces none.
 func (w *Writer) Has(k godwit.Key) bool { return w != nil && w.cfg.Keys.Has(k) }
@@ -114,30 +125,33 @@ func (w *Writer) thinTo(n uint32) {
 	w.thinned.Store(n)
 	w.details = 0
 	at := w.at
-	if last := len(w.pending) - 1; last >= 0 {
-		at = w.pending[last].Time
+	if last := len(w.pending.of) - 1; last >= 0 {
+		at = w.pending.of[last].time
 	}
-	w.pending = append(w.pending, Event{Kind: Thinned, N: 1 << n, Time: at, Node: w.cfg.Header.Node, Peer: w.cfg.Header.Node})
+	w.pending.add(&Event{Kind: Thinned, N: 1 << n, Time: at, Peer: w.cfg.Header.Node})
 }
 
-// Add adds an event that Takes takes. It waits for nothing but others that add.
+// Add adds an event that Takes takes, and keeps nothing of its decision. It waits for nothing but others that add.
 func (w *Writer) Add(e Event) {
 	w.mu.Lock()
-	if e.Kind.details() {
+	switch {
+	case e.Kind == Refreshed && !w.cfg.Plain:
+		w.refreshes.add()
+	case e.Kind.details():
 		w.thin(e.records())
 	}
-	full := len(w.pending) >= maxPending && (len(w.pending) >= 2*maxPending || !e.Kind.moves())
+	full := len(w.pending.of) >= maxPending && (len(w.pending.of) >= 2*maxPending || !e.Kind.moves())
 	if full {
 		w.lost++
 		w.dropped++
 	} else {
-		w.pending = append(w.pending, e)
+		w.pending.add(&e)
 	}
 	w.mu.Unlock()
 	if w.cfg.Plain && full {
 		w.Flush()
 		w.mu.Lock()
-		w.pending = append(w.pending, e)
+		w.pending.add(&e)
 		w.lost--
 		w.dropped--
 		w.mu.Unlock()
@@ -155,7 +169,7 @@ func (w *Writer) Dropped() uint64 {
 func (w *Writer) Close() error {
 	close(w.stop)
 	<-w.done
-	w.Flush()
+	w.flush(true)
 	err := w.err
 	if w.file != nil {
 		if cerr := w.file.Close(); err == nil {
@@ -175,37 +189,50 @@ func (w *Writer) run() {
 	for {
 		select {
 		case <-t.C:
-			w.Flush()
+			w.flush(false)
 		case <-w.stop:
 			return
 		}
 	}
 }
 
-// Flush writes what was added, which happens four times a second without it. What cannot be written is dropped.
-func (w *Writer) Flush() {
+// Flush writes what was added and counted, which happens four times a second, or once, without it. What cannot be written is dropped.
+func (w *Writer) Flush() { w.flush(true) }
+
+// flush is Flush, without what was counted where it is not yet time to write that, if not all is set.
+func (w *Writer) flush(all bool) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	w.mu.Lock()
+	var renewed map[godwit.Key]uint32
 	if n := w.thinned.Load(); n > 0 && w.details < maxDetails/4 {
 		w.thinTo(n - 1)
 	}
-	events, lost := w.pending, w.lost
-	if last := len(events) - 1; last >= 0 {
-		w.at = events[last].Time
+	counted := w.refreshes.quarter() || all
+	if counted {
+		renewed, w.refreshes.more = w.refreshes.more, nil
 	}
-	w.pending, w.lost, w.details = w.spare[:0], 0, 0
+	events, lost := w.pending, w.lost
+	if last := len(events.of) - 1; last >= 0 {
+		w.at, w.clock = events.of[last].time, events.of[last].clock
+	}
+	w.spare.clear()
+	w.pending, w.lost, w.details = w.spare, 0, 0
+	at, clock := w.at, godwit.Clock(w.clock)
 	w.mu.Unlock()
+	if counted {
+		w.refreshes.take(renewed, &events, Event{Time: at, Clock: clock, Kind: Renewed, Peer: w.cfg.Header.Node})
+	}
 	w.spare = events
 	if lost > 0 {
-		events = append(events, Event{Kind: Lost, N: uint32(min(lost, 1<<32-1)), Time: w.last, Node: w.cfg.Header.Node, Peer: w.cfg.Header.Node})
+		events.add(&Event{Kind: Lost, N: uint32(min(lost, 1<<32-1)), Time: w.last, Peer: w.cfg.Header.Node})
 	}
-	for len(events) > 0 {
-		n := w.some(events)
-		if err := w.write(events[:n]); err != nil {
+	for len(events.of) > 0 {
+		some := events.cut(w.some(events.of))
+		if err := w.write(some); err != nil {
 			w.err = err
-			w.skip(events, n)
-			rest := uint64(len(events))
+			w.skip(some.of, events.of)
+			rest := uint64(len(some.of) + len(events.of))
 			if lost > 0 {
 				rest-- // the event that says so is none
 			}
@@ -215,34 +242,35 @@ func (w *Writer) Flush() {
 			w.mu.Unlock()
 			return
 		}
-		events = events[n:]
 	}
 }
 
-// skip takes note of events that are not written. Of the first n, write has done so, or begun to.
-func (w *Writer) skip(events []Event, n int) {
-	if w.file != nil {
-		events = events[n:]
+// skip takes note of events that are not written. Of the first ones, write has done so where it began to.
+func (w *Writer) skip(first, rest []note) {
+	if w.file == nil {
+		w.census.skip(first)
 	}
-	w.census.skip(events)
+	w.census.skip(rest)
 }
 
 // some returns how many events to write at once: few enough for segments to be of equal size.
-func (w *Writer) some(events []Event) int { return min(len(events), segmentBytes/RecordLen/8) }
+func (w *Writer) some(events []note) int { return min(len(events), segmentBytes/RecordLen/8) }
 
 // write writes events, to a new segment if this one is long enough.
-func (w *Writer) write(events []Event) error {
-	if w.file == nil || w.size >= segmentBytes || events[len(events)-1].Time/micro-w.base > segmentTime {
+func (w *Writer) write(events notes) error {
+	if w.file == nil || w.size >= segmentBytes || events.of[len(events.of)-1].time/micro-w.base > segmentTime {
 		if err := w.begin(); err != nil {
 			return err
 		}
 	}
 	w.buf = w.buf[:0]
-	w.census.count(events)
-	for i := range events {
-		e := &events[i]
-		w.last = max(w.last, e.Time)
-		w.buf = e.append(w.buf, w.base)
+	w.census.count(events.of)
+	numbers := events.numbers
+	for i := range events.of {
+		e := &events.of[i]
+		w.last = max(w.last, e.time)
+		w.buf = e.append(w.buf, w.base, numbers)
+		numbers = numbers[e.numbers:]
 	}
 	return w.put()
 }

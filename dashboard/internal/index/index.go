@@ -208,6 +208,8 @@ func (t *Totals) add(e *trace.Event) {
 		t.Copies++
 	case trace.Refreshed:
 		t.Refreshes++
+	case trace.Renewed:
+		t.Refreshes += e.N
 	case trace.Wanted:
 		t.Intents++
 	}

@@ -28,17 +28,18 @@ func seeded(t *testing.T) *rand.Rand {
 
 // A world makes up the trace of a run: keys move and are replicated at random.
 type world struct {
-	t       *testing.T
-	rng     *rand.Rand
-	dir     string
-	nodes   int
-	writers []*trace.Writer
-	skew    []int64 // ns by which the nodes' clocks are off
-	now     int64
-	owner   []int // by key; -1: not made
-	epoch   []godwit.Epoch
-	copies  []map[int]bool
-	sent    map[trace.Kind]uint64
+	t         *testing.T
+	rng       *rand.Rand
+	dir       string
+	nodes     int
+	writers   []*trace.Writer
+	skew      []int64 // ns by which the nodes' clocks are off
+	now       int64
+	owner     []int // by key; -1: not made
+	epoch     []godwit.Epoch
+	copies    []map[int]bool
+	sent      map[trace.Kind]uint64
+	refreshes uint64
 }
 
 const (
@@ -90,7 +91,12 @@ func (w *world) act() {
 		w.add(n, k, trace.Accessed, n, 0, 1+uint32(w.rng.IntN(9)))
 	case n == o:
 	case w.copies[k][n] && w.rng.IntN(2) == 0:
+		w.refreshes++
 		w.add(n, k, trace.Refreshed, o, w.epoch[k], 0)
+	case w.copies[k][n] && w.rng.IntN(2) == 0:
+		many := 1 + w.rng.Uint32N(9)
+		w.refreshes += uint64(many)
+		w.add(n, k, trace.Renewed, n, 0, many)
 	case w.copies[k][n]:
 		delete(w.copies[k], n)
 		w.add(n, k, trace.Ended, o, w.epoch[k], 0)
@@ -406,6 +412,18 @@ func TestWhoFollowsARunEndsAsWhoReadsItLater(t *testing.T) {
 	}
 	if moves := sum(later, Moves); moves != w.sent[trace.Arrived] {
 		t.Errorf("%d moves were counted, there were %d", moves, w.sent[trace.Arrived])
+	}
+	if n := sum(later, Refreshes); n != w.refreshes {
+		t.Errorf("%d refreshes were counted, there were %d", n, w.refreshes)
+	}
+	for _, ix := range []*Index{follows, later} {
+		n := uint64(0)
+		for k := range ix.totals {
+			n += uint64(ix.totals[k].Refreshes)
+		}
+		if n != w.refreshes {
+			t.Errorf("keys had %d refreshes, there were %d", n, w.refreshes)
+		}
 	}
 }
 

@@ -203,6 +203,9 @@ func (l *loader) take(r trace.Record, base int64) {
 		l.totals[k].Missed += n
 	case trace.Refreshed:
 		c.refreshes++
+	case trace.Renewed:
+		n = r.Number()
+		c.refreshes += n
 	case trace.Arrived:
 		if c.moves++; c.moves == 0 {
 			l.totals[k].Moves += 1 << 16

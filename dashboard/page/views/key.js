@@ -280,5 +280,5 @@ class Life {
 }
 
 function legend() {
-  return h("p", { class: "notes" }, "Solid: the node owned the key. Striped: it had a replica, with a tick for each refresh. Accesses are in the node's colour; the part at the foot had to ask or wait. Age: of the replica's value when it was refreshed.");
+  return h("p", { class: "notes" }, "Solid: the node owned the key. Striped: it had a replica, with a tick for each refresh, or each second where there were too many to write. Accesses are in the node's colour; the part at the foot had to ask or wait. Age: of the replica's value when it was refreshed.");
 }

@@ -24,11 +24,14 @@ func (t *Tracer) decided(d protocol.Decision) {
 	if !t.to.Takes(d.Key, trace.Decided) {
 		return
 	}
-	x := &trace.Decision{To: t.self}
-	peer := t.self
+	x, peer := trace.Decision{To: t.self}, t.self // nothing of it is kept, so that none of it is garbage
+	var placed trace.Placed
+	var learned trace.Learned
+	var ended trace.EndedWish
 	switch {
 	case d.Placing != nil:
-		x.Placed = t.placed(d.Placing)
+		t.placed(&placed, d.Placing)
+		x.Placed = &placed
 		done := d.Placing.Done()
 		if x.Done = choiceOf(done); x.Done == trace.MoveTo {
 			x.To = done.To
@@ -37,23 +40,25 @@ func (t *Tracer) decided(d protocol.Decision) {
 	case d.Wishing != nil:
 		m := d.Wishing.Miss
 		x.Done = [...]trace.Choice{intent.Stay: trace.Stay, intent.Copy: trace.AskCopy, intent.Bid: trace.BidFor}[d.Wishing.Done()]
-		x.Learned = &trace.Learned{Copies: m.Copies, Asked: m.Asked, Known: m.Known, Full: d.Wishing.Full, Patience: m.Patience, Cost: m.Cost, Seen: m.Seen, Pulls: m.Pulls, Pushes: m.Pushes}
+		learned = trace.Learned{Copies: m.Copies, Asked: m.Asked, Known: m.Known, Full: d.Wishing.Full, Patience: m.Patience, Cost: m.Cost, Seen: m.Seen, Pulls: m.Pulls, Pushes: m.Pushes}
+		x.Learned = &learned
 	case d.Ending != nil:
 		w := d.Ending
-		x.Done, x.Ended = trace.EndCopy, &trace.EndedWish{Credit: w.Credit, Saves: w.Saves, Saved: w.Saved, Records: w.Records, Needed: w.Needed}
+		ended = trace.EndedWish{Credit: w.Credit, Saves: w.Saves, Saved: w.Saved, Records: w.Records, Needed: w.Needed}
+		x.Done, x.Ended = trace.EndCopy, &ended
 	}
-	t.write(d.Key, d.Epoch, peer, x)
+	t.write(d.Key, d.Epoch, peer, &x)
 }
 
 func (t *Tracer) write(k godwit.Key, e godwit.Epoch, peer godwit.NodeID, d *trace.Decision) {
 	t.to.Add(trace.Event{Time: t.now(), Key: k, Clock: t.clock(), Epoch: e, Node: t.self, Peer: peer, Kind: trace.Decided, Decision: d})
 }
 
-// placed returns what an owner decided from, without what is not known by the trace's nodes: no asker is the owner.
-func (t *Tracer) placed(p *protocol.Placing) *trace.Placed {
+// placed fills in what an owner decided from, without what is not known by the trace's nodes: no asker is the owner.
+func (t *Tracer) placed(x *trace.Placed, p *protocol.Placing) {
 	s := &p.Situation
-	x := &trace.Placed{Chosen: choiceOf(p.Chosen), ChosenTo: p.Chosen.To, Asked: askOf(s.Asked), Asker: s.Asker, Wanted: s.SelfWants, Hot: s.Hot, Fixed: p.Fixed, Full: p.Full,
-		Bid: p.Bid, Others: append([]godwit.NodeID(nil), s.Others...)}
+	*x = trace.Placed{Chosen: choiceOf(p.Chosen), ChosenTo: p.Chosen.To, Asked: askOf(s.Asked), Asker: s.Asker, Wanted: s.SelfWants, Hot: s.Hot, Fixed: p.Fixed, Full: p.Full,
+		Bid: p.Bid, Others: s.Others}
 	if p.Bid {
 		x.Since, x.Present, x.Pushes = since(p)
 	}
@@ -63,7 +68,6 @@ func (t *Tracer) placed(p *protocol.Placing) *trace.Placed {
 	if p.Chosen.Verb != placement.Relocate {
 		x.ChosenTo = t.self
 	}
-	return x
 }
 
 // since returns the numbers of a bid as far as they can be recorded: the versions less what is beyond, so that
@@ -107,46 +111,69 @@ func (t *Tracer) Asks(p placement.Policy, hot func(godwit.Key) bool) {
 // Means tells how traced keys are got that a worker announces, whenever that changes. It belongs to one goroutine.
 type Means struct {
 	of   *Tracer
-	last map[godwit.Key]way
+	few  []way              // of a model of few keys: by key
+	last map[godwit.Key]way // of another one
 }
 
-// A way is how a key is got, and whether the worker's steps were measured by then.
-type way struct {
-	done     trace.Choice
-	measured bool
-}
+// A way is how a key is got, and whether the worker's steps were measured by then; 0: not known.
+type way uint8
+
+// fewKeys is up to how many keys of a model the tracer has arrays by key. They are in the processor's cache where tables would not be.
+const fewKeys = 1 << 17
 
 // Means returns one for a goroutine.
 func (t *Tracer) Means() *Means {
-	return &Means{t, map[godwit.Key]way{}}
+	return &Means{of: t, few: make([]way, t.few), last: map[godwit.Key]way{}}
 }
 
 // Decided takes note of how keys are got, and from what that was decided.
 func (m *Means) Decided(keys []godwit.Key, u intent.Use) {
-	if m.of.policy == nil {
+	t := m.of
+	if t.policy == nil {
 		return
 	}
+	cold, hot := t.wayOf(&u, false), t.wayOf(&u, true)
 	for _, k := range keys {
-		if m.of.to.Takes(k, trace.Decided) {
-			m.decided(k, &u)
+		now := cold
+		if t.hot != nil && t.hot(k) {
+			now = hot
 		}
+		if uint64(k) < uint64(len(m.few)) {
+			if m.few[k] == now || !t.to.Takes(k, trace.Decided) {
+				continue
+			}
+			m.few[k] = now
+		} else {
+			if !t.to.Takes(k, trace.Decided) || m.last[k] == now {
+				continue
+			}
+			m.last[k] = now
+		}
+		t.means(k, &u)
 	}
 }
 
-func (m *Means) decided(k godwit.Key, u *intent.Use) {
-	t := m.of
-	hot := t.hot != nil && t.hot(k)
-	done := trace.FetchAhead
+// gets returns how a key is got.
+func (t *Tracer) gets(u *intent.Use, hot bool) trace.Choice {
 	if u.Means() != intent.Fetch {
-		done = askOf(t.policy.OnIntent(hot))
+		return askOf(t.policy.OnIntent(hot))
 	}
-	now := way{done, u.Took > 0}
-	if last, ok := m.last[k]; ok && last == now {
-		return
+	return trace.FetchAhead
+}
+
+func (t *Tracer) wayOf(u *intent.Use, hot bool) way {
+	w := way(1+t.gets(u, hot)) << 1
+	if u.Took > 0 {
+		w++
 	}
-	m.last[k] = now
-	t.write(k, 0, t.self, &trace.Decision{Done: done, To: t.self, Planned: &trace.Planned{Step: u.Step, Hot: hot, Fetched: u.Fetched,
-		Took: uint32(u.Took), Long: uint32(u.Long), Window: clocks(u.Window)}})
+	return w
+}
+
+// means tells how a key is got.
+func (t *Tracer) means(k godwit.Key, u *intent.Use) {
+	hot := t.hot != nil && t.hot(k)
+	planned := trace.Planned{Step: u.Step, Hot: hot, Fetched: u.Fetched, Took: uint32(u.Took), Long: uint32(u.Long), Window: clocks(u.Window)}
+	t.write(k, 0, t.self, &trace.Decision{Done: t.gets(u, hot), To: t.self, Planned: &planned})
 }
 
 func clocks(c godwit.Clock) uint32 { return uint32(min(max(c, 0), math.MaxUint32)) }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
@@ -18,6 +19,8 @@ type Tracer struct {
 	now   func() int64
 	clock func() godwit.Clock
 
+	few int // how many keys the model has; 0: more than fewKeys
+
 	policy placement.Policy // see Asks
 	hot    func(godwit.Key) bool
 }
@@ -27,12 +30,16 @@ func NewTracer(to *trace.Writer, self godwit.NodeID, now func() int64, clock fun
 	if to == nil {
 		return nil
 	}
-	return &Tracer{to: to, self: self, now: now, clock: clock}
+	t := &Tracer{to: to, self: self, now: now, clock: clock}
+	if n := to.Keys(); n <= fewKeys {
+		t.few = int(n)
+	}
+	return t
 }
 
 // Happened writes what became of a key, if that is traced.
 func (t *Tracer) Happened(e protocol.Event) {
-	if t.to.Takes(e.Key, trace.Kind(e.Kind)) {
+	if t.to.Takes(e.Key, trace.Kind(e.Kind)) && !(e.Kind == protocol.Refreshed && t.to.Renews(e.Key)) {
 		t.to.Add(trace.Event{Time: t.now(), Key: e.Key, Clock: t.clock(), Epoch: e.Epoch, Node: t.self, Peer: e.Peer, Kind: trace.Kind(e.Kind)})
 	}
 }
@@ -57,10 +64,14 @@ func (w *Watch) With(t *Tracer) func(protocol.Event) {
 // goroutine. The zero Tally counts nothing.
 type Tally struct {
 	of     *Tracer
-	counts []count // an open table: of a key in the first free place from that on which its hash says
-	used   int
-	next   int64 // when the window ends
+	few    []short // of a model of few keys: counts by key modulo 65,536, of untraced keys too
+	counts []count // an open table of all else: of a key in the first free place from that on which its hash says
+	used   int     // of the table
+	next   int64   // when the window ends
 }
+
+// A short count is of a key whose number says which.
+type short struct{ all, missed uint16 }
 
 // A count is of a key; of none where all is 0.
 type count struct {
@@ -80,14 +91,14 @@ func (t *Tracer) Tally() Tally {
 	if t == nil {
 		return Tally{}
 	}
-	return Tally{of: t, counts: make([]count, leastCounts)}
+	return Tally{of: t, few: make([]short, t.few), counts: make([]count, leastCounts)}
 }
 
 // Accessed takes note of an access of keys.
 func (t *Tally) Accessed(keys []godwit.Key) {
 	if t.of != nil {
 		for _, k := range keys {
-			t.add(k, 1, 0)
+			t.accessed(k)
 		}
 	}
 }
@@ -95,7 +106,18 @@ func (t *Tally) Accessed(keys []godwit.Key) {
 // AccessedOne is Accessed of one key.
 func (t *Tally) AccessedOne(k godwit.Key) {
 	if t.of != nil {
+		t.accessed(k)
+	}
+}
+
+func (t *Tally) accessed(k godwit.Key) {
+	if uint64(k) >= uint64(len(t.few)) {
 		t.add(k, 1, 0)
+	} else if c := &t.few[k]; c.all < math.MaxUint16 {
+		c.all++
+	} else {
+		c.all = 0
+		t.add(k, 1<<16, 0)
 	}
 }
 
@@ -104,8 +126,19 @@ func (t *Tally) AccessedOne(k godwit.Key) {
 func (t *Tally) Missed(keys []godwit.Key, positions []int) {
 	if t.of != nil {
 		for i := 0; i < len(positions); i += 2 {
-			t.add(keys[positions[i]], 0, 1)
+			t.missed(keys[positions[i]])
 		}
+	}
+}
+
+func (t *Tally) missed(k godwit.Key) {
+	if uint64(k) >= uint64(len(t.few)) {
+		t.add(k, 0, 1)
+	} else if c := &t.few[k]; c.missed < math.MaxUint16 {
+		c.missed++
+	} else {
+		c.missed = 0
+		t.add(k, 0, 1<<16)
 	}
 }
 
@@ -156,17 +189,28 @@ func (t *Tally) Advanced(at godwit.Clock, end bool) {
 	if now < t.next && !end {
 		return
 	}
-	t.next = now + max(window, int64(t.used)*tallyEvery)
+	e := trace.Event{Time: now, Clock: at, Node: t.of.self, Peer: t.of.self}
+	n := 0
+	add := func(k godwit.Key, kind trace.Kind, of uint32) {
+		if e.Key, e.Kind, e.N = k, kind, of; of > 0 && t.of.to.Has(k) {
+			t.of.to.Add(e)
+			n++
+		}
+	}
+	for k, c := range t.few {
+		if c != (short{}) {
+			add(godwit.Key(k), trace.Accessed, uint32(c.all))
+			add(godwit.Key(k), trace.Missed, uint32(c.missed))
+		}
+	}
+	clear(t.few)
 	found := slices.DeleteFunc(t.counts, func(c count) bool { return c.all+c.missed == 0 })
 	slices.SortFunc(found, func(a, b count) int { return cmp.Compare(a.key, b.key) })
 	for _, c := range found {
-		e := trace.Event{Time: now, Key: c.key, Clock: at, N: c.all, Node: t.of.self, Peer: t.of.self, Kind: trace.Accessed}
-		t.of.to.Add(e)
-		if c.missed > 0 {
-			e.Kind, e.N = trace.Missed, c.missed
-			t.of.to.Add(e)
-		}
+		add(c.key, trace.Accessed, c.all)
+		add(c.key, trace.Missed, c.missed)
 	}
 	clear(t.counts)
 	t.used = 0
+	t.next = now + max(window, int64(n)*tallyEvery)
 }
