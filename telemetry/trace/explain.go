@@ -28,6 +28,7 @@ func (l *Life) Explain(w io.Writer, h *Header) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "key %s of run %s, policy %s, %d nodes\n", NameOf(l.Key, h.Tables), printable(h.Run), printable(h.Policy), h.Nodes)
 	if len(l.Events) == 0 {
+		l.explainSilent(&b)
 		fmt.Fprintf(&b, "no event: it is not traced (%s), or nobody used it\n", printable(h.Traced))
 		_, err := io.WriteString(w, b.String())
 		return err
@@ -37,6 +38,7 @@ func (l *Life) Explain(w io.Writer, h *Header) error {
 	l.explainNodes(&b, h.Nodes, end)
 	l.explainDecisions(&b)
 	l.explainThinned(&b, end, h.Tables)
+	l.explainSilent(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -121,6 +123,13 @@ func (l *Life) explainNodes(b *strings.Builder, nodes int, end int64) {
 			fmt.Fprintf(b, "; refreshes: %d were counted by the second, as there were too many of all keys", s.renewed)
 		}
 		b.WriteByte('\n')
+	}
+}
+
+// explainSilent says of which nodes nothing is known.
+func (l *Life) explainSilent(b *strings.Builder) {
+	for _, n := range l.Silent {
+		fmt.Fprintf(b, "node %d: there is no trace of it in the folder, so what it did is not told\n", n)
 	}
 }
 

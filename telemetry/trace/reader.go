@@ -225,6 +225,7 @@ type Life struct {
 	Events []Event
 	// Thinned says when only some of the key's events were written.
 	Thinned []Gap
+	Silent  []godwit.NodeID // of which there is no trace
 }
 
 // A Gap is the time for which a node did not write details of a key, which are its intents, what was asked for it and decided about it, as
@@ -243,6 +244,9 @@ func (t *Trace) Life(k godwit.Key) (*Life, error) {
 	}
 	l := &Life{Key: k}
 	for n := range t.nodes {
+		if len(t.nodes[n]) == 0 {
+			l.Silent = append(l.Silent, godwit.NodeID(n))
+		}
 		known := godwit.Epoch(0)
 		err := t.each(godwit.NodeID(n), 0, func(b []byte) bool { return keyOf(b) == k || Kind(b[6]) == Thinned }, func(e Event) bool {
 			switch e.Kind {

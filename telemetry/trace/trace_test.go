@@ -156,6 +156,31 @@ func TestOrderIsThatOfEpochsNotOfClocks(t *testing.T) {
 	}
 }
 
+// A folder that lacks the trace of some nodes tells less, and says so.
+func TestNodesWithoutATraceAreTold(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 1, true)
+	w.Add(Event{Key: 7, Epoch: 1, Peer: 0, Kind: Arrived})
+	closed(t, w)
+	tr, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range map[godwit.Key]int{7: 2, 8: 2} { // of one nothing is known at all
+		l, err := tr.Life(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := l.Explain(&text, &tr.Header); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(text.String(), "there is no trace of it"); n != want || strings.Contains(text.String(), "node 1: there is no") {
+			t.Errorf("of key %d it is told of %d nodes that they have no trace, want nodes 0 and 2: %s", k, n, &text)
+		}
+	}
+}
+
 func TestTwoOwnersOfAnEpochAreNoticed(t *testing.T) {
 	dir := t.TempDir()
 	for n := range godwit.NodeID(2) {
