@@ -119,7 +119,11 @@ func (r *Node) take() record.Sample {
 		s.Items = r.items()
 	}
 	fill(&s, r.of.Stats())
-	if r.taken%censusEvery == 0 || r.ending.Load() {
+	ending := r.ending.Load()
+	if ending {
+		r.trace.Flush() // the census is of what is written
+	}
+	if r.taken%censusEvery == 0 || ending {
 		r.census = r.trace.Census()
 	}
 	r.taken++
