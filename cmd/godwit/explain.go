@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/job/cli"
@@ -20,6 +22,9 @@ run in it; the run may be under way.
 		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit explain entity:17 --run /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if dir == "" {
+				return cli.Usage(errors.New("want --run RUN, the folder that --trace of the run named"))
+			}
 			t, err := trace.Open(dir)
 			if err != nil {
 				return cli.Failed(err)

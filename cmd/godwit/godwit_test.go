@@ -559,3 +559,22 @@ func TestAnInterruptEndsTheWaitForNodes(t *testing.T) {
 	}
 	p.exits(cli.Interrupted, limit)
 }
+
+// Without the folder of a run, it is told what is missing, and not that a file without a name is not there.
+func TestExplainWantsAFolder(t *testing.T) {
+	if code, _, errs := run(t, "explain", "5"); code != cli.WrongUsage || !strings.Contains(errs, "--run") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+// A learning curve that cannot be written is told even if nothing but errors is to be said.
+func TestACurveThatCannotBeWrittenIsToldToTheQuiet(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := run(t, "train", "sketch", "--items", "1000", "--distinct", "100", "--quiet", "--plot", filepath.Join(file, "c.svg"))
+	if code != cli.OK || strings.Count(errs, "the learning curve is not written") != 1 {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}

@@ -79,7 +79,8 @@ func (p *printer) event(e job.Event) {
 	}
 	p.show(e)
 	if err := p.curves.event(e); err != nil {
-		p.say(fmt.Sprintf("WARNING: the learning curve is not written, and the run goes on: %v", err))
+		p.clear()
+		complain(slog.LevelWarn, "the learning curve is not written, and the run goes on: %v", err) // also if nothing but errors is to be said
 	}
 }
 
