@@ -34,7 +34,7 @@ var errMany = errors.New("too many healthy runs have a finding")
 
 func main() {
 	var o options
-	flag.StringVar(&o.tasks, "tasks", "kge --epochs 3; w2v --epochs 4; mf --epochs 30; lda --epochs 25; linear --epochs 8; sketch --epochs 12", "command lines of \"godwit train\", by semicolons; each should take a few seconds")
+	flag.StringVar(&o.tasks, "tasks", "kge --epochs 3; w2v --epochs 4; mf --epochs 30; lda --epochs 25; linear --epochs 8; sketch --epochs 40", "command lines of \"godwit train\", by semicolons; each should take a few seconds")
 	flag.StringVar(&o.nodes, "nodes", "4,2", "numbers of nodes, by commas")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each task by each number of nodes")
 	flag.Float64Var(&o.limit, "limit", 0.05, "fail if a greater share of the runs has a finding")
