@@ -175,8 +175,8 @@ func (c *call) serve(first int, rows []*store.Header) (ok bool) {
 		case h == nil && c.elsewhere(k):
 			// Not here, as far as a look without the lock can tell. The request
 			// looks again.
-		case c.kind == wire.Pull && t.query != nil:
-			p, ok = a.query(x, h, t, k, vals)
+		case c.kind == wire.Pull && t.query != nil: // the rule is asked about no row that changes meanwhile
+			p, ok = x.pullLocked(h, k, vals)
 		case c.kind == wire.Pull:
 			p, ok = x.pull(h, k, vals)
 		default:
@@ -200,7 +200,7 @@ func (a *Access) Read(t *Table, k godwit.Key, dst []float32) (protocol.Place, bo
 	x := a.set.shard(k)
 	h := x.Look(k)
 	if t.query != nil {
-		return a.query(x, h, t, k, dst)
+		return x.pullLocked(h, k, dst)
 	}
 	return x.pull(h, k, dst)
 }
@@ -211,21 +211,6 @@ func (x *shard) pull(h *store.Header, k godwit.Key, dst []float32) (protocol.Pla
 	if latch.Optimistic {
 		if v, ok := x.Word(); ok {
 			if p := protocol.ReadOptimistic(h, k, dst); p != protocol.Elsewhere && x.Unchanged(v) {
-				return p, true
-			}
-		}
-	}
-	return x.pullLocked(h, k, dst)
-}
-
-// query is pull of a key whose table's rule makes what pulls get: of a copy of
-// the row, so that no rule is asked about a row that changes meanwhile.
-func (a *Access) query(x *shard, h *store.Header, t *Table, k godwit.Key, dst []float32) (protocol.Place, bool) {
-	if latch.Optimistic {
-		if v, ok := x.Word(); ok {
-			a.row = slices.Grow(a.row[:0], t.Floats)[:t.Floats]
-			if p := protocol.ReadOptimistic(h, k, a.row); p != protocol.Elsewhere && x.Unchanged(v) {
-				t.query.Query(dst, a.row[:t.Dim:t.Dim], a.row[t.Dim:])
 				return p, true
 			}
 		}

@@ -125,6 +125,14 @@ func (s *Set) Unwant(out *link.Sender, keys []godwit.Key) {
 	s.each(out, keys, (*protocol.Shard).Unwant)
 }
 
+// Used reports whether anybody has accessed a key, and known whether this node knows that: its home does, and who has a row of it.
+// No row is made. If the rows are gone, the key counts as used.
+func (s *Set) Used(k godwit.Key) (used, known bool) {
+	used, known = true, true
+	s.With(k, func(x *protocol.Shard) { used, known = x.Touched(k) })
+	return used, known
+}
+
 // Hold asks for a replica of a key that stays for the rest of the run.
 func (s *Set) Hold(out *link.Sender, k godwit.Key) (ok bool) {
 	return s.With(k, func(x *protocol.Shard) { x.Hold(out, k) })
