@@ -55,40 +55,93 @@ func (q *Quality) evaluation(split string) train.Evaluation {
 // workers of the run are done and synchronized, as [train.Run] leaves them, for
 // a result of one state of the model.
 func (t *Task) Rank(ctx context.Context, env *train.Env, name string, ts []triples.Triple) (Quality, error) {
-	total, err := env.SumOverWorkers(ctx, "kge rank "+name, len(sums{}), func(ctx context.Context, i int, w godwit.Worker, all []float64) error {
+	all, err := t.rankGroups(ctx, env, name, ts, 1, func(triples.Triple, bool) int { return 0 })
+	if err != nil {
+		return Quality{}, err
+	}
+	return all[0].quality(), nil
+}
+
+// rankGroups sums up the ranks of the triples in groups; group is the one of a query:
+// of the triple's subject or of its object. Triples are distributed as [Task.Rank] says.
+// The sums are exact, so that they do not depend on who ranks what.
+func (t *Task) rankGroups(ctx context.Context, env *train.Env, name string, ts []triples.Triple, groups int, group func(x triples.Triple, subjects bool) int) ([]sums, error) {
+	total, err := env.SumOverWorkers(ctx, "kge rank "+name, groups*len(sums{}), func(ctx context.Context, i int, w godwit.Worker, all []float64) error {
 		k, err := t.keys(w.Model())
 		if err != nil {
 			return err
 		}
 		from, to := env.Share(len(ts), i)
-		return newRanker(t, w, k).rank(ctx, ts[from:to], (*sums)(all))
+		return newRanker(t, w, k).rank(ctx, ts[from:to], func(x triples.Triple, subjects bool) *sums {
+			return sumsOf(all, group(x, subjects))
+		})
 	})
 	if err != nil {
-		return Quality{}, err
+		return nil, err
 	}
-	return (*sums)(total).quality(), nil
+	all := make([]sums, groups)
+	for i := range all {
+		all[i] = *sumsOf(total, i)
+	}
+	return all, nil
 }
 
-// sums are sums over ranks: of reciprocals, of ranks up to 1, 3, 10, of ranks,
-// of ones, and of broken scores.
-type sums [7]float64
+// sums are sums over ranks. Each is a whole number or a half, and at most 2^52 for up to 2^26
+// ranks among up to 2^26 entities, so that adding them up is exact in any order.
+type sums [8]float64
 
-func (s *sums) add(rank float64) {
-	s[0] += 1 / rank
+// What sums are of.
+const (
+	sumCoarse  = iota // reciprocals, in multiples of 1 / coarse
+	sumFine           // and what these lack, in multiples of 1 / fine
+	sumTop1           // ranks up to 1,
+	sumTop3           // 3
+	sumTop10          // and 10
+	sumRanks          // ranks
+	sumQueries        // ones
+	sumBroken         // broken scores
+)
+
+// A reciprocal is rounded to a multiple of 1 / fine, as exact as a float64 near 1 is.
+const (
+	coarse = 1 << 26
+	fine   = 1 << 52
+)
+
+// sumsOf are the sums of a group, among those of all groups.
+func sumsOf(all []float64, group int) *sums {
+	n := len(sums{})
+	return (*sums)(all[group*n : (group+1)*n])
+}
+
+func (s *sums) add(rank float64, broken int) {
+	reciprocal := math.Round(fine / rank)
+	whole := math.Floor(reciprocal / (fine / coarse))
+	s[sumCoarse] += whole
+	s[sumFine] += reciprocal - whole*(fine/coarse)
 	for i, top := range [3]float64{1, 3, 10} {
 		if rank <= top {
-			s[1+i]++
+			s[sumTop1+i]++
 		}
 	}
-	s[4] += rank
-	s[5]++
+	s[sumRanks] += rank
+	s[sumQueries]++
+	s[sumBroken] += float64(broken)
+}
+
+// merge adds the sums of other ranks.
+func (s *sums) merge(other *sums) {
+	for i, x := range other {
+		s[i] += x
+	}
 }
 
 func (s *sums) quality() Quality {
-	n := max(s[5], 1)
+	n := max(s[sumQueries], 1)
 	return Quality{
-		MRR: s[0] / n, Hits1: s[1] / n, Hits3: s[2] / n, Hits10: s[3] / n, MeanRank: s[4] / n,
-		Queries: int64(s[5]), Broken: int64(s[6]),
+		MRR:   (s[sumCoarse]/coarse + s[sumFine]/fine) / n,
+		Hits1: s[sumTop1] / n, Hits3: s[sumTop3] / n, Hits10: s[sumTop10] / n, MeanRank: s[sumRanks] / n,
+		Queries: int64(s[sumQueries]), Broken: int64(s[sumBroken]),
 	}
 }
 
@@ -136,7 +189,8 @@ func newRanker(t *Task, w godwit.Worker, k keys) *ranker {
 	return &ranker{task: t, w: w, keys: k, chunkSize: chunk, candidates: len(t.graph.Entities)}
 }
 
-func (r *ranker) rank(ctx context.Context, ts []triples.Triple, out *sums) error {
+// rank adds the ranks of triples to sums; out returns those of a triple's subject or object.
+func (r *ranker) rank(ctx context.Context, ts []triples.Triple, out func(x triples.Triple, subjects bool) *sums) error {
 	for len(ts) > 0 {
 		n := min(len(ts), r.chunkSize/2)
 		if err := r.load(ctx, ts[:n]); err != nil {
@@ -148,9 +202,9 @@ func (r *ranker) rank(ctx context.Context, ts []triples.Triple, out *sums) error
 			}
 		}
 		for i := range r.queries {
-			q := &r.queries[i]
-			out.add(q.rank(r.candidates))
-			out[6] += float64(q.broken)
+			q := &r.queries[i] // of objects and subjects in turn
+			rank := q.rank(r.candidates)
+			out(ts[i/2], i%2 == 1).add(rank, q.broken)
 		}
 		ts = ts[n:]
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,7 +79,7 @@ func slowRank(t *testing.T, task *Task, w godwit.Worker, ts []triples.Triple) Qu
 			if math.IsNaN(want) || math.IsInf(want, 0) {
 				rank = 1 + others
 			}
-			all.add(rank)
+			all.add(rank, 0)
 		}
 	}
 	return all.quality()
@@ -156,28 +157,38 @@ func TestTiesRankInTheMiddle(t *testing.T) {
 	}
 }
 
+// Figures are the same to the last bit.
 func TestTheSplitOverNodesAndWorkersDoesNotChangeRanks(t *testing.T) {
 	g := randomGraph(300, 4, 900, 13)
 	c := DefaultConfig()
 	c.Dim, c.InitStd = 12, 0.5
 	task, one := setup(t, c, g, 1, 1)
-	want, err := task.Rank(t.Context(), &train.Env{Workers: one.Workers(0)}, "x", g.Test)
+	env := &train.Env{Workers: one.Workers(0)}
+	want, err := task.Rank(t.Context(), env, "x", g.Test)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, many := setup(t, c, g, 3, 2)
-	x := traintest.NewExchange(3)
-	var wg sync.WaitGroup
-	for node := range 3 {
-		wg.Go(func() {
-			env := &train.Env{Workers: many.Workers(node), Node: node, Nodes: 3, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
-			got, err := task.Rank(t.Context(), env, "x", g.Test)
-			if err != nil || !near(got, want, 1e-12) {
-				t.Errorf("node %d:\n got %+v, %v\nwant %+v", node, got, err, want)
-			}
-		})
+	all, relations, err := task.RankRelations(t.Context(), env, "y", g.Test)
+	if err != nil || all.Both != want {
+		t.Fatalf("%v; by relations\n got %+v\nwant %+v", err, all.Both, want)
 	}
-	wg.Wait()
+	for _, split := range []struct{ nodes, workers int }{{1, 2}, {1, 5}, {2, 1}, {3, 2}} {
+		_, many := setup(t, c, g, split.nodes, split.workers)
+		x := traintest.NewExchange(split.nodes)
+		var wg sync.WaitGroup
+		for node := range split.nodes {
+			wg.Go(func() {
+				env := &train.Env{Workers: many.Workers(node), Node: node, Nodes: split.nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
+				if got, err := task.Rank(t.Context(), env, "x", g.Test); err != nil || got != want {
+					t.Errorf("%+v, node %d:\n got %+v, %v\nwant %+v", split, node, got, err, want)
+				}
+				if a, r, err := task.RankRelations(t.Context(), env, "y", g.Test); err != nil || a != all || !slices.Equal(r, relations) {
+					t.Errorf("%+v, node %d, by relations:\n got %+v, %+v, %v\nwant %+v, %+v", split, node, a, r, err, all, relations)
+				}
+			})
+		}
+		wg.Wait()
+	}
 }
 
 func TestScoresThatAreNoNumbersRankLastAndAreReported(t *testing.T) {
