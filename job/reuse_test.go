@@ -127,6 +127,9 @@ func TestAnExportIsEvaluatedAsTrainingDid(t *testing.T) {
 			if agree(t, name, got.Metrics, want); len(got.Warnings) > 0 {
 				t.Errorf("warnings: %q", got.Warnings)
 			}
+			if graph := spec.Task.Name() == "kge"; graph != (got.Links != nil) {
+				t.Errorf("the metrics of link prediction are %+v", got.Links)
+			}
 		})
 	}
 }

@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
+	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
@@ -18,8 +21,12 @@ import (
 type evaluation struct {
 	data string
 	use  task.Use
+	by   string
 	json bool
 }
+
+// byRelation is the value of --by.
+const byRelation = "relation"
 
 func evaluateCommand() *cobra.Command {
 	e := &evaluation{}
@@ -35,11 +42,14 @@ documents; questions with four words a line for w2v. What the model has no name 
 weight for is left out, and counted on stderr. A sketch is evaluated without FILE only.
 
 Facts are ranked among all entities of the model, without other facts of FILE and
-those of --known, which should be those of training.
+those of --known, which should be those of training. Their figures are printed of all
+ranks, and of those of heads and of tails by themselves; with --by relation also of
+each relation, that with the most facts first.
 
 ` + modelFolder,
 		Example: `  godwit evaluate embeddings
   godwit evaluate embeddings new-facts.txt --known fb15k-237/
+  godwit evaluate embeddings --by relation
   godwit evaluate weights next-week.libsvm --json`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,6 +59,9 @@ those of --known, which should be those of training.
 			if len(args) == 1 && e.use.Known != "" {
 				return cli.Usage(errors.New("--known is for the facts of a FILE: those of training are known without it"))
 			}
+			if e.by != "" && e.by != byRelation {
+				return cli.Usage(fmt.Errorf("--by %q: want %s", e.by, byRelation))
+			}
 			return ranErr(e.run(cmd, args))
 		},
 	}
@@ -56,6 +69,7 @@ those of --known, which should be those of training.
 	g.StringVarP(&e.data, "data", "d", "", "`file or folder` of the data of training, where it is elsewhere now")
 	g.StringVar(&e.use.Known, "known", "", "`file or folder` of facts that are known: ranks leave them out (kge)")
 	o := cli.NewGroup("Output")
+	o.StringVar(&e.by, "by", "", "what else to print the figures of: each `relation` (kge)")
 	o.BoolVar(&e.json, "json", false, "print the figures as a JSON object")
 	cli.AddGroups(cmd, g, o)
 	return cmd
@@ -68,6 +82,9 @@ func (e *evaluation) run(cmd *cobra.Command, args []string) error {
 	}
 	defer m.close()
 	if err := onlyKGE(m.about, "--known", e.use.Known); err != nil {
+		return err
+	}
+	if err := onlyKGE(m.about, "--by "+e.by, e.by); err != nil {
 		return err
 	}
 	var t *task.Test
@@ -83,26 +100,98 @@ func (e *evaluation) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if e.json {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
-			Task     string      `json:"task"`
-			Model    string      `json:"model"`
-			Data     string      `json:"data"`
-			Test     job.Metrics `json:"test"`
-			Warnings []string    `json:"warnings,omitempty"`
-		}{m.about.Task, m.about.Model, t.Data, t.Metrics, t.Warnings})
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(e.object(m.about, t))
 	}
 	for _, w := range t.Warnings {
 		fmt.Fprintln(os.Stderr, "warning:", w)
 	}
 	fmt.Fprintln(os.Stderr, t.Data)
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
+	printFigures(w, t)
+	if e.by == byRelation {
+		fmt.Fprintln(w)
+		printRelations(w, t.Links.Relations)
+	}
+	return w.Flush()
+}
+
+// evaluated is what --json prints.
+type evaluated struct {
+	Task        string             `json:"task"`
+	Model       string             `json:"model"`
+	Data        string             `json:"data"`
+	Test        job.Metrics        `json:"test"`
+	ByDirection *directionFigures  `json:"by_direction,omitempty"`
+	ByRelation  []*relationFigures `json:"by_relation,omitempty"`
+	Warnings    []string           `json:"warnings,omitempty"`
+}
+
+type directionFigures struct {
+	Head job.Metrics `json:"head"`
+	Tail job.Metrics `json:"tail"`
+}
+
+type relationFigures struct {
+	Relation string `json:"relation"`
+	Facts    int64  `json:"facts"`
+	directionFigures
+}
+
+func (e *evaluation) object(about *export.Model, t *task.Test) *evaluated {
+	o := &evaluated{Task: about.Task, Model: about.Model, Data: t.Data, Test: t.Metrics, Warnings: t.Warnings}
+	if t.Links == nil {
+		return o
+	}
+	o.ByDirection = &directionFigures{t.Links.Head, t.Links.Tail}
+	if e.by == byRelation {
+		for _, r := range t.Links.Relations {
+			o.ByRelation = append(o.ByRelation, &relationFigures{r.Name, r.Facts, directionFigures{r.Head, r.Tail}})
+		}
+	}
+	return o
+}
+
+// printFigures prints the figures as columns: a line of them, or three with what was predicted
+// before them.
+func printFigures(w io.Writer, t *task.Test) {
+	type row struct {
+		predicted string
+		figures   []train.Metric
+	}
+	rows := []row{{"", t.Metrics}}
+	if t.Links != nil {
+		rows = []row{{"both\t", t.Metrics}, {"head\t", t.Links.Head}, {"tail\t", t.Links.Tail}}
+		fmt.Fprint(w, "predicted\t")
+	}
 	for _, x := range t.Metrics {
 		fmt.Fprintf(w, "%s\t", x.Name)
 	}
 	fmt.Fprintln(w)
-	for _, x := range t.Metrics {
-		fmt.Fprintf(w, "%.4f\t", x.Value)
+	for _, r := range rows {
+		fmt.Fprint(w, r.predicted)
+		for _, x := range r.figures {
+			fmt.Fprintf(w, "%.4f\t", x.Value)
+		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w)
-	return w.Flush()
+}
+
+// printRelations prints a line for each relation. Its name comes last, since it may be long.
+func printRelations(w io.Writer, relations []task.Relation) {
+	fmt.Fprint(w, "facts\t")
+	for i, r := range relations {
+		// The first figure is the MRR, and the last one is that of the hits among the first ten.
+		columns := []int{0, len(r.Head) - 1}
+		if i == 0 {
+			for _, c := range columns {
+				fmt.Fprintf(w, "head %s\ttail %s\t", r.Head[c].Name, r.Tail[c].Name)
+			}
+			fmt.Fprintln(w, "  relation")
+		}
+		fmt.Fprintf(w, "%d\t", r.Facts)
+		for _, c := range columns {
+			fmt.Fprintf(w, "%.4f\t%.4f\t", r.Head[c].Value, r.Tail[c].Value)
+		}
+		fmt.Fprintf(w, "  %s\n", r.Name)
+	}
 }

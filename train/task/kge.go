@@ -1,8 +1,10 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
@@ -146,13 +148,7 @@ func (t *graphTask) Samplers() []sampling.Spec {
 }
 
 func (t *graphTask) Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error) {
-	ts, of := t.graph.Test, ""
-	if len(ts) == 0 {
-		ts = t.graph.Valid
-	}
-	if len(ts) == 0 {
-		ts, of = t.kge.Sample(), "train "
-	}
+	ts, of := t.tested()
 	if part && len(ts) > UntrainedTriples {
 		ts = ts[:UntrainedTriples]
 	}
@@ -160,11 +156,47 @@ func (t *graphTask) Test(ctx context.Context, env *train.Env, name string, part 
 	if err != nil {
 		return nil, err
 	}
-	ms := []train.Metric{{Name: "MRR", Value: q.MRR}, {Name: "Hits@1", Value: q.Hits1}, {Name: "Hits@3", Value: q.Hits3}, {Name: "Hits@10", Value: q.Hits10}}
-	for i := range ms {
-		ms[i].Name = of + ms[i].Name
+	return linkMetrics(&q, of), nil
+}
+
+// tested are the triples that Test is about, and how the names of its metrics begin.
+func (t *graphTask) tested() (ts []triples.Triple, of string) {
+	switch {
+	case len(t.graph.Test) > 0:
+		return t.graph.Test, ""
+	case len(t.graph.Valid) > 0:
+		return t.graph.Valid, ""
 	}
-	return ms, nil
+	return t.kge.Sample(), "train "
+}
+
+func linkMetrics(q *kge.Quality, of string) []train.Metric {
+	return []train.Metric{
+		{Name: of + "MRR", Value: q.MRR}, {Name: of + "Hits@1", Value: q.Hits1},
+		{Name: of + "Hits@3", Value: q.Hits3}, {Name: of + "Hits@10", Value: q.Hits10},
+	}
+}
+
+// testLinks implements [linked].
+func (t *graphTask) testLinks(ctx context.Context, env *train.Env, name string) ([]train.Metric, *Links, error) {
+	ts, of := t.tested()
+	all, relations, err := t.kge.RankRelations(ctx, env, name, ts)
+	if err != nil {
+		return nil, nil, err
+	}
+	directions := func(d *kge.Directions) Directions {
+		return Directions{Head: linkMetrics(&d.Head, of), Tail: linkMetrics(&d.Tail, of)}
+	}
+	l := &Links{Directions: directions(&all)}
+	for r := range relations {
+		if d := &relations[r]; d.Both.Queries > 0 {
+			l.Relations = append(l.Relations, Relation{t.graph.Relations[r], d.Head.Queries, directions(d)})
+		}
+	}
+	slices.SortFunc(l.Relations, func(a, b Relation) int {
+		return cmp.Or(cmp.Compare(b.Facts, a.Facts), cmp.Compare(a.Name, b.Name))
+	})
+	return linkMetrics(&all.Both, of), l, nil
 }
 
 func (t *graphTask) Export(ctx context.Context, w godwit.Worker, s *export.Set) error {

@@ -118,6 +118,29 @@ type Test struct {
 	Data    string         // a line about the data, for people
 	// Warnings are what may make the figures misleading, a sentence each.
 	Warnings []string
+	// Links are the metrics of link prediction in parts; nil where the model is none of a graph.
+	Links *Links
+}
+
+// Links are the metrics of link prediction by what was predicted.
+type Links struct {
+	Directions
+	// Relations are those with facts to evaluate on: that with the most first, equal ones by name.
+	Relations []Relation
+}
+
+// Directions are metrics by the direction of prediction. Those of both together are the means
+// of these.
+type Directions struct {
+	Head []train.Metric // of finding the heads of facts
+	Tail []train.Metric // of finding their tails
+}
+
+// A Relation has the metrics of the facts of a relation.
+type Relation struct {
+	Name  string // of the relation
+	Facts int64  // how many the metrics are of
+	Directions
 }
 
 // TestHeldOut evaluates the model on the data that were held out of training, as at the
@@ -159,16 +182,28 @@ type tested interface {
 	Test(ctx context.Context, env *train.Env, name string, part bool) ([]train.Metric, error)
 }
 
+// linked is what is evaluated by link prediction.
+type linked interface {
+	// testLinks is Test on all that it has, and tells apart what was predicted.
+	testLinks(ctx context.Context, env *train.Env, name string) ([]train.Metric, *Links, error)
+}
+
 func (m *Model) test(ctx context.Context, t tested, i train.Importer) (*Test, error) {
 	ws, err := m.workers(runtime.GOMAXPROCS(0), t.Tables(), i)
 	if err != nil {
 		return nil, err
 	}
-	ms, err := t.Test(ctx, &train.Env{Workers: ws}, "test", false)
+	test := &Test{Data: t.Summary(), Warnings: t.Warnings()}
+	env := &train.Env{Workers: ws}
+	if l, ok := t.(linked); ok {
+		test.Metrics, test.Links, err = l.testLinks(ctx, env, "test")
+	} else {
+		test.Metrics, err = t.Test(ctx, env, "test", false)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &Test{ms, t.Summary(), t.Warnings()}, nil
+	return test, nil
 }
 
 // workers returns workers that read the model.
