@@ -9,6 +9,9 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/train/lda"
+	"github.com/godwit-ps/godwit/train/mf"
+	"github.com/godwit-ps/godwit/train/sketch"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
@@ -109,7 +112,7 @@ func alternativesOf(name string, values ...any) alternatives {
 	return a
 }
 
-// batches are larger batches than those of the task.
+// batches are larger batches than those of the task, or than the least that it chooses.
 func batches(batch int) alternatives { return alternativesOf("Batch", 4*batch, 16*batch) }
 
 // programs are the ways to train a task: larger batches, blocks of parameters,
@@ -123,13 +126,13 @@ func programs(t task.Settings, calls Calls) []alternatives {
 	case *task.W2V:
 		batch, others = s.Batch, []alternatives{alternativesOf("Sampling", "reuse", "local")}
 	case *task.MF:
-		batch, others = s.Batch, []alternatives{alternativesOf("Order", "blocks")}
+		batch, others = cmp.Or(s.Batch, mf.LeastBatch), []alternatives{alternativesOf("Order", "blocks")}
 	case *task.Linear:
 		batch, others = s.Batch, []alternatives{{unchanged, inBlocks(2), inBlocks(8)}}
 	case *task.LDA:
-		batch = s.Batch
+		batch = cmp.Or(s.Batch, lda.LeastBatch)
 	case *task.Sketch:
-		batch = s.Batch
+		batch = cmp.Or(s.Batch, sketch.LeastBatch)
 	}
 	if calls == Batched && batch > 0 {
 		others = append([]alternatives{batches(batch)}, others...)

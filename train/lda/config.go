@@ -31,12 +31,15 @@ func DefaultConfig() Config {
 	return Config{Topics: 50, Alpha: 0.1, Beta: 0.1, Fold: 20, Seed: 1}
 }
 
+// LeastBatch is how many words a step has at least where [Config].Batch is 0.
+const LeastBatch = 2000
+
 // batch is the least number of words of a step where there are so many.
 func (c *Config) batch(words int) int {
 	if c.Batch > 0 {
 		return c.Batch
 	}
-	return min(max(words/64, 2000), 8000)
+	return min(max(words/64, LeastBatch), 8000)
 }
 
 const (

@@ -89,9 +89,12 @@ func (c *Config) check() error {
 	return nil
 }
 
-// The cells of a step where [Config].Batch leaves them to the task.
+// LeastBatch is how many cells a step has at least where [Config].Batch leaves that to the task: on several nodes, whose workers are to
+// see each other's steps soon.
+const LeastBatch = 256
+
+// What bounds the cells of a step there.
 const (
-	fewCells    = 256     // where workers of other nodes have to see steps soon
 	manyCells   = 1 << 14 // at most, of one node: more save little
 	manyFloats  = 1 << 20 // of a step's rows, or of its columns: buffers stay in caches
 	partOfShare = 8       // see batch
@@ -108,10 +111,10 @@ func (c *Config) batch(cells int, part train.Partition) int {
 	case c.Batch > 0:
 		return c.Batch
 	case part.Nodes != 1 || c.Rule != SGD || c.Order == Plain:
-		return fewCells
+		return LeastBatch
 	}
 	share := cells / part.Count
-	return max(fewCells, min(share/(partOfShare*part.Count), manyFloats/c.width(), manyCells))
+	return max(LeastBatch, min(share/(partOfShare*part.Count), manyFloats/c.width(), manyCells))
 }
 
 // rule makes the update rule. SGD's steps are made by the trainers, whose

@@ -184,13 +184,13 @@ func TestStepsAreLargeWhereARunHasOneNode(t *testing.T) {
 		cells, part := 1+r.IntN(1<<(1+r.IntN(24))), train.Partition{Count: 1 + r.IntN(64), Nodes: 1}
 		n, share := c.batch(cells, part), float64(cells)/float64(part.Count)
 		switch {
-		case n < fewCells || n > manyCells:
+		case n < LeastBatch || n > manyCells:
 			t.Fatalf("seed %d: steps of %d cells of %d by %+v", seed, n, cells, part)
-		case n == fewCells:
+		case n == LeastBatch:
 		case float64((part.Count-1)*n) > share/8 || n*c.width() > manyFloats:
 			t.Fatalf("seed %d: steps of %d cells of %d of %d floats by %+v", seed, n, cells, c.width(), part)
 		}
-		if few := max(fewCells, int(share/8)/part.Count); c.Dim <= 32 && n < min(few, manyCells) {
+		if few := max(LeastBatch, int(share/8)/part.Count); c.Dim <= 32 && n < min(few, manyCells) {
 			t.Fatalf("seed %d: steps of only %d cells of %d by %+v", seed, n, cells, part)
 		}
 	}
@@ -202,7 +202,7 @@ func TestStepsAreLargeWhereARunHasOneNode(t *testing.T) {
 		"another rule":    func(c *Config, _ *train.Partition) { c.Rule, c.BoldDriver = "adagrad", false },
 	} {
 		c, part := DefaultConfig(), train.Partition{Count: 2, Nodes: 1}
-		if n := c.batch(cells, part); n < 16*fewCells {
+		if n := c.batch(cells, part); n < 16*LeastBatch {
 			t.Errorf("one node: steps of %d cells", n)
 		}
 		change(&c, &part)

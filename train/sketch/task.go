@@ -30,12 +30,15 @@ func DefaultConfig() Config { return Config{Sketch: Sketch{Depth: 4, Width: 1 <<
 
 const maxBatch = 1 << 20
 
+// LeastBatch is how many items a step has at least where [Config].Batch is 0.
+const LeastBatch = 1000
+
 // batch is the number of items of a step of so many in all. A step of 1,000 costs a tenth more an item than one of 8,000.
 func (c Config) batch(items int) int {
 	if c.Batch > 0 {
 		return c.Batch
 	}
-	return min(max(items/128, 1000), 8000)
+	return min(max(items/128, LeastBatch), 8000)
 }
 
 // Check returns what is wrong with the settings.
