@@ -55,6 +55,7 @@ class Table:
         self._index = 0  # in it
         self._samplers: list[Sampler] = []
         self._prepare: list[Callable[[Worker], None]] = []  # what is done to its rows when they exist
+        self._wrong: ArgumentError | None = None  # why it cannot begin
 
     @property
     def started(self) -> bool:
@@ -71,6 +72,8 @@ class Table:
             self._prepare.append(prepare)
 
     def _open(self) -> _Group:
+        if self._wrong is not None:
+            raise ArgumentError(f"table {self.name!r} did not begin: {self._wrong}; add it anew") from self._wrong
         if self._group is None:
             self.cluster.start()
         if self._group is None:
@@ -547,7 +550,14 @@ class Cluster:
                 folder, number = _checkpoint.group_place(self._from, len(self._groups))
                 if os.path.isdir(folder):  # tables that were not there yet begin as they do
                     config = {**config, "from": f"{folder}#{number}"}
-            group = _Group(self._library, config, tables, [w._clock for w in self.workers], self._launch, self._trace)
+            try:
+                group = _Group(self._library, config, tables, [w._clock for w in self.workers], self._launch, self._trace)
+            except ArgumentError as e:
+                for t in [t for t in tables if f'table "{t.name}"' in str(e)]:  # the others can begin without it
+                    t._wrong = e
+                    self._waiting.remove(t)
+                    del self._tables[t.name]
+                raise
             self._waiting = []
             self._groups.append(group)
             for i, t in enumerate(tables):

@@ -38,6 +38,18 @@ def test_out_is_written_in_place(cluster):
     assert (out == 3).all()
 
 
+def test_a_table_that_cannot_begin_keeps_no_other_from_beginning(cluster):
+    good, bad = cluster.table("good", 10, 1), cluster.table("bad", 10, 1, rule="sdg(lr=1)")
+    with pytest.raises(errors.ArgumentError, match='table "bad".*sdg'):
+        cluster.worker.pull(good, [1])
+    assert cluster.worker.pull(good, [1]).tolist() == [[0]]
+    with pytest.raises(errors.ArgumentError, match="'bad' did not begin.*sdg.*add it anew"):
+        cluster.worker.pull(bad, [1])
+    again = cluster.table("bad", 10, 1, rule="sgd(lr=1)")
+    cluster.worker.push(again, [3], [[2]])
+    assert cluster.worker.pull(again, [3]).tolist() == [[-2]]
+
+
 def test_set_overwrites_and_resets_the_rule(cluster):
     t = cluster.table("t", 10, 1, rule="adagrad(lr=1,eps=1e-10)")
     w = cluster.worker
