@@ -56,6 +56,7 @@ and test (those that there are). A fact a line: head, relation and tail, or what
 			g.Sampling(&s.Sampling)
 			g.StringVar(&s.Loss, "loss", s.Loss, "`name`: "+kge.Softmax+", "+kge.Logistic)
 			g.Float32Var(&s.Margin, "margin", s.Margin, "added to the scores by the logistic loss; distances need one")
+			g.Float32Var(&s.Adversarial, "adversarial", s.Adversarial, "`temperature` by which the logistic loss weighs negatives that score well (self-adversarial; 0: all alike)")
 			g.Rule(&s.Rule, &s.LR)
 			g.Lookup("lr").Usage += "; 0: as suits the model, 0.6 of rotate, 0.2 of transe and 0.1 of the others"
 			g.Float32Var(&s.N3, "n3", s.N3, "weight of the cubed magnitudes of the embeddings (N3)")

@@ -3,6 +3,8 @@
 package kge
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -51,6 +53,28 @@ func BenchmarkStep(b *testing.B) {
 		}
 		perTriple(b)
 	})
+}
+
+// BenchmarkLoss is the loss of a query with 500 negatives. The copy of the scores is
+// part of it.
+func BenchmarkLoss(b *testing.B) {
+	scores, neg, scratch := make([]float32, 500), make([]float32, 500), make([]float32, 500)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range scores {
+		scores[i] = float32(3 * r.NormFloat64())
+	}
+	for _, x := range lossCases[:3] {
+		l, err := lossNamed(x.name, 5000, 0, x.alpha)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint(x.name, " ", x.alpha), func(b *testing.B) {
+			for b.Loop() {
+				copy(neg, scores)
+				l(1, neg, scratch)
+			}
+		})
+	}
 }
 
 func BenchmarkRank(b *testing.B) {

@@ -53,6 +53,10 @@ type Config struct {
 	// Margin is added to all scores by the logistic loss. Distances, which are
 	// negative scores, need one.
 	Margin float32
+	// Adversarial is the temperature of self-adversarial negatives, which the logistic
+	// loss may have: it weighs each negative of a query by the softmax of Adversarial
+	// times its score. 0 weighs all alike; not negative.
+	Adversarial float32
 	// Seed decides the order of triples and the dropout. Rows and samples follow
 	// the seed of the run's server.
 	Seed uint64
@@ -80,7 +84,7 @@ func (c *Config) check() error {
 	for _, p := range []struct {
 		field string
 		x     float32
-	}{{"N3", c.N3}, {"L2", c.L2}, {"InitStd", c.InitStd}} {
+	}{{"N3", c.N3}, {"L2", c.L2}, {"InitStd", c.InitStd}, {"Adversarial", c.Adversarial}} {
 		if !(p.x >= 0) || math.IsInf(float64(p.x), 0) {
 			return bad(p.field, p.x, "0 or a positive number")
 		}
@@ -106,6 +110,8 @@ func (c *Config) check() error {
 		return bad("LR", c.LR, "a positive learning rate, or 0 for the model's own")
 	case c.Margin != c.Margin || math.IsInf(float64(c.Margin), 0):
 		return bad("Margin", c.Margin, "a number")
+	case c.Adversarial > 0 && c.Loss != Logistic:
+		return bad("Adversarial", c.Adversarial, fmt.Sprintf("0 with the loss %s: only the loss %s weighs its negatives", c.Loss, Logistic))
 	}
 	return nil
 }

@@ -28,7 +28,8 @@
 // scoring them is one matrix product, and a step moves each row of the batch
 // once however many triples it is in: one pull of the distinct rows, one of the
 // negatives, one push of the gradients, which are summed over the batch. The
-// loss is the softmax of the answer among the negatives, or logistic. A
+// loss is the softmax of the answer among the negatives, or logistic, which may weigh the
+// negatives by how well they score (self-adversarial sampling, Sun et al., ICLR 2019, equation 5). A
 // negative that happens to be the query's answer is left out; other facts among
 // the negatives are not, being few.
 //

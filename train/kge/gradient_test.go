@@ -27,6 +27,40 @@ func lossAndGradient(tr *trainer, s *step) float64 {
 	return l
 }
 
+// fixedWeights is the self-adversarial loss of the step's values, in float64, whose
+// weights are those of the first call, as its gradient takes them.
+func fixedWeights(tr *trainer, s *step) func() float64 {
+	c := tr.task.cfg
+	var weights []float64
+	return func() float64 {
+		tr.forward(s)
+		if weights == nil {
+			for i := range tr.positives {
+				weights = append(weights, slowWeights(float64(c.Adversarial), wide(tr.scores[i*s.n:][:s.n]))...)
+			}
+		}
+		sum := 0.0
+		for i, pos := range tr.positives {
+			sum += slowWeighted(float64(c.Margin), float64(pos), wide(tr.scores[i*s.n:][:s.n]), weights[i*s.n:][:s.n])
+		}
+		return sum
+	}
+}
+
+func TestGradientsOfSelfAdversarialNegativesTakeTheWeightsForConstants(t *testing.T) {
+	g := randomGraph(12, 3, 20, 3)
+	for _, name := range Models() {
+		c := DefaultConfig()
+		c.Model, c.Loss, c.Margin, c.Adversarial = name, Logistic, 0.5, 1.5
+		c.Dim, c.Batch, c.Negatives, c.InitStd = 6, 9, 7, 0.7
+		t.Run(name, func(t *testing.T) {
+			task, s := setup(t, c, g, 1, 1)
+			tr, st := firstStep(t, task, s.Workers(0)[0])
+			checkGradient(t, tr, &st, fixedWeights(tr, &st))
+		})
+	}
+}
+
 func TestGradientsOfAllModelsAgreeWithFiniteDifferences(t *testing.T) {
 	g := randomGraph(12, 3, 20, 3)
 	for _, name := range Models() {
@@ -40,7 +74,7 @@ func TestGradientsOfAllModelsAgreeWithFiniteDifferences(t *testing.T) {
 					t.Run(fmt.Sprint(name, " ", lossName, " ", reciprocal, " ", drop), func(t *testing.T) {
 						task, s := setup(t, c, g, 1, 1)
 						tr, st := firstStep(t, task, s.Workers(0)[0])
-						checkGradient(t, tr, &st)
+						checkGradient(t, tr, &st, func() float64 { return lossAndGradient(tr, &st) })
 					})
 				}
 			}
@@ -51,8 +85,9 @@ func TestGradientsOfAllModelsAgreeWithFiniteDifferences(t *testing.T) {
 // checkGradient compares each element with a central difference. The loss is
 // computed in float32, so that its differences are good to about 1e-2 of the
 // largest gradient.
-func checkGradient(t *testing.T, tr *trainer, s *step) {
+func checkGradient(t *testing.T, tr *trainer, s *step, loss func() float64) {
 	t.Helper()
+	loss()
 	lossAndGradient(tr, s)
 	want := append([]float32(nil), tr.grads...)
 	var largest float64
@@ -65,9 +100,9 @@ func checkGradient(t *testing.T, tr *trainer, s *step) {
 	const h = 5e-3
 	for i, x := range tr.vals {
 		tr.vals[i] = x + h
-		up := lossAndGradient(tr, s)
+		up := loss()
 		tr.vals[i] = x - h
-		down := lossAndGradient(tr, s)
+		down := loss()
 		tr.vals[i] = x
 		got := (up - down) / (2 * h)
 		if d := math.Abs(got - float64(want[i])); d > 1e-2*largest {

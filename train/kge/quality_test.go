@@ -70,6 +70,19 @@ func TestTheLogisticLossLearnsToo(t *testing.T) {
 	}
 }
 
+func TestSelfAdversarialNegativesLearnAndChangeTraining(t *testing.T) {
+	g := smallGraph(t)
+	run := func(alpha float32) Quality {
+		c := DefaultConfig()
+		c.Model, c.Dim, c.Loss, c.Margin, c.Adversarial = "rotate", 64, Logistic, 3, alpha
+		return quality(t, c, g, 10)
+	}
+	with, without := run(2), run(0)
+	if with.MRR < 0.3 || with.MRR < without.MRR+0.05 {
+		t.Errorf("MRR %.3f, and %.3f where all negatives weigh alike: want at least 0.3, and 0.05 more", with.MRR, without.MRR)
+	}
+}
+
 // realGraph loads a graph of the data folder, or skips the test.
 func realGraph(t *testing.T, name string) *triples.Graph {
 	t.Helper()

@@ -211,8 +211,9 @@ func (t *trainer) chainNegatives(s *step) {
 // towards them.
 func (t *trainer) loss(s *step) float64 {
 	sum := 0.0
+	t.weights = buffer.Sized(t.weights, s.n)
 	for i, score := range t.positives {
-		l, g := t.task.loss(score, t.scores[i*s.n:(i+1)*s.n])
+		l, g := t.task.loss(score, t.scores[i*s.n:(i+1)*s.n], t.weights)
 		sum += float64(l)
 		t.positives[i] = g
 	}

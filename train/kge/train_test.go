@@ -153,6 +153,10 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{func(c *Config) { c.EntityDropout = 1 }, "EntityDropout"},
 		{func(c *Config) { c.RelationDropout = nan }, "RelationDropout"},
 		{func(c *Config) { c.Margin = nan }, "Margin"},
+		{func(c *Config) { c.Loss, c.Adversarial = Logistic, -1 }, "Adversarial"},
+		{func(c *Config) { c.Loss, c.Adversarial = Logistic, nan }, "Adversarial"},
+		{func(c *Config) { c.Loss, c.Adversarial = Logistic, float32(math.Inf(1)) }, "Adversarial"},
+		{func(c *Config) { c.Adversarial = 1 }, "only the loss logistic"},
 	} {
 		cfg := DefaultConfig()
 		c.set(&cfg)
