@@ -111,8 +111,7 @@ func (r *ranker) ask(ctx context.Context, queries []Query) error {
 		r.fetch = append(r.fetch, r.relation(q.Relation, q.Subjects))
 	}
 	n := len(queries)
-	r.vals = buffer.Sized(r.vals, n*(d+rd))
-	if err := r.w.Pull(ctx, r.fetch, r.vals); err != nil {
+	if err := r.pull(ctx, n); err != nil {
 		return err
 	}
 	r.q, r.norms = buffer.Sized(r.q, n*d), buffer.Sized(r.norms, n)

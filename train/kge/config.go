@@ -37,6 +37,10 @@ type Config struct {
 	// LR is the learning rate of Rule; 0 is what suits the model with AdaGrad: 0.6 of rotate, 0.2 of
 	// transe and 0.1 of the others.
 	LR float32
+	// LRSchedule is Constant, Linear or Cosine: how LR changes from epoch to epoch. All but
+	// Constant need a rule that takes the rate with each push: sgd, adagrad, rowadagrad or
+	// adam. Rows then have one float more.
+	LRSchedule string
 	// InitStd is the standard deviation of the first values, of a normal
 	// distribution around 0; not negative.
 	InitStd float32
@@ -67,7 +71,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Model: "complex", Dim: 256, Loss: Softmax, Batch: 512, Negatives: 500,
-		Rule: "adagrad", InitStd: 1e-3, N3: 0.05, Seed: 1,
+		Rule: "adagrad", LRSchedule: Constant, InitStd: 1e-3, N3: 0.05, Seed: 1,
 	}
 }
 
@@ -108,6 +112,8 @@ func (c *Config) check() error {
 		return bad("Sampler", c.Sampler, "the index of a sampler of the run")
 	case !(c.LR >= 0) || math.IsInf(float64(c.LR), 0):
 		return bad("LR", c.LR, "a positive learning rate, or 0 for the model's own")
+	case schedules[c.LRSchedule] == nil:
+		return bad("LRSchedule", c.LRSchedule, strings.Join([]string{Constant, Linear, Cosine}, ", "))
 	case c.Margin != c.Margin || math.IsInf(float64(c.Margin), 0):
 		return bad("Margin", c.Margin, "a number")
 	case c.Adversarial > 0 && c.Loss != Logistic:
@@ -132,6 +138,9 @@ func (c *Config) rule() (godwit.Rule, error) {
 	r, err := optim.Parse(fmt.Sprintf("%s(lr=%v)", c.Rule, c.LR))
 	if err != nil {
 		return nil, setting.Bad("kge.Config", "Rule", c.Rule, "one of "+strings.Join(optim.GradientRules(), ", "))
+	}
+	if c.rated() {
+		return c.ratedRule()
 	}
 	return r, nil
 }

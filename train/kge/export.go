@@ -57,7 +57,7 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, s *export.Set) error
 		if err := tables.WriteLines(s, x.text, "names of "+x.what, slices.Values(x.names)); err != nil {
 			return fmt.Errorf("kge: export: %w", err)
 		}
-		a := tables.Array{File: x.array, Names: x.text, Layout: x.layout, First: x.first, Rows: len(x.names), Dim: x.dim, Cols: x.dim}
+		a := tables.Array{File: x.array, Names: x.text, Layout: x.layout, First: x.first, Rows: len(x.names), Dim: x.dim + t.extra, Cols: x.dim}
 		if err := a.Write(ctx, w, s); err != nil {
 			return fmt.Errorf("kge: export: %w", err)
 		}

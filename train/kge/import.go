@@ -49,16 +49,25 @@ func (t *Task) imported(src export.Source) ([]train.Rows, error) {
 	}
 	n := uint64(len(t.graph.Relations))
 	return []train.Rows{
-		entities.By(func(i int) string { return t.graph.Entities[i] }, nil),
-		func(row uint64, dst []float32) bool {
+		t.padded(entities.By(func(i int) string { return t.graph.Entities[i] }, nil)),
+		t.padded(func(row uint64, dst []float32) bool {
 			i, ok := at[t.graph.Relations[row%n]]
 			if !ok {
 				return false
 			}
 			copy(dst, relations.Row(i+int(row/n)*len(names)))
 			return true
-		},
+		}),
 	}, nil
+}
+
+// padded gives rows the float by which rates come, if the tables have it.
+func (t *Task) padded(rows train.Rows) train.Rows {
+	return func(row uint64, dst []float32) bool {
+		n := len(dst) - t.extra
+		clear(dst[n:])
+		return rows(row, dst[:n])
+	}
 }
 
 // withoutInverses tells an export's relations from their second embeddings.

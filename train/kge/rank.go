@@ -228,6 +228,17 @@ func (r *ranker) load(ctx context.Context, ts []triples.Triple) error {
 	return nil
 }
 
+// pull reads the n entities and then the n relations of fetch.
+func (r *ranker) pull(ctx context.Context, n int) error {
+	d, rd, x := r.task.cfg.Dim, r.task.relDim, r.task.extra
+	r.vals = buffer.Sized(r.vals, n*(d+rd+2*x))
+	if err := r.w.Pull(ctx, r.fetch, r.vals); err != nil {
+		return err
+	}
+	r.vals = r.task.narrow(r.vals, block{n, d}, block{n, rd})
+	return nil
+}
+
 // loadTile appends the queries of a few triples. Their answers are scored by
 // the same matrix product that scores the candidates, as candidates of a tile
 // of their own, since an answer must get the very bits that an equal candidate
@@ -242,8 +253,7 @@ func (r *ranker) loadTile(ctx context.Context, ts []triples.Triple) error {
 		r.fetch = append(r.fetch, r.relation(t.R, false), r.relation(t.R, true))
 	}
 	n := 2 * len(ts) // queries, answers
-	r.vals = buffer.Sized(r.vals, n*(d+rd))
-	if err := r.w.Pull(ctx, r.fetch, r.vals); err != nil {
+	if err := r.pull(ctx, n); err != nil {
 		return err
 	}
 	answers, rels := r.vals[:n*d], r.vals[n*d:]
@@ -314,10 +324,11 @@ func (r *ranker) candidatesOf(ctx context.Context, from, n int) error {
 	for e := from; e < from+n; e++ {
 		r.fetch = append(r.fetch, r.keys.entity+godwit.Key(e))
 	}
-	r.cands, r.candNorms = buffer.Sized(r.cands, n*d), buffer.Sized(r.candNorms, n)
+	r.cands, r.candNorms = buffer.Sized(r.cands, n*(d+r.task.extra)), buffer.Sized(r.candNorms, n)
 	if err := r.w.Pull(ctx, r.fetch, r.cands); err != nil {
 		return err
 	}
+	r.cands = r.task.narrow(r.cands, block{n, d})
 	squaredNorms(r.candNorms, r.cands, d)
 	return nil
 }

@@ -40,6 +40,8 @@ type trainer struct {
 	keysOf      []godwit.Key
 	vals, grads []float32
 	pushes      behind.Pushes
+	epochs      int       // of the run
+	push        []float32 // the gradients with the learning rate, where pushes bring it
 
 	queries, gqueries []float32
 	positives, scores []float32
@@ -74,14 +76,14 @@ func (t *trainer) Step(ctx context.Context, b *train.Batch[Batch]) (train.Loss, 
 	l := train.Loss{Sum: t.loss(&s), Examples: int64(2 * len(s.triples))}
 	t.backward(&s)
 	t.regularize(&s)
-	return l, t.update(ctx)
+	return l, t.update(ctx, &s)
 }
 
 // pull reads the batch's rows and draws its negatives.
 func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
-	d, n := t.task.cfg.Dim, b.Samples
-	rows := b.Data.relations*t.task.relDim + b.Data.entities*d
-	t.vals = buffer.Sized(t.vals, rows+n*d)
+	d, rd, n, x := t.task.cfg.Dim, t.task.relDim, b.Samples, t.task.extra
+	rows := b.Data.relations*(rd+x) + b.Data.entities*(d+x)
+	t.vals = buffer.Sized(t.vals, rows+n*(d+x))
 	t.keysOf = append(append(t.keysOf[:0], b.Keys...), make([]godwit.Key, n)...)
 	if err := t.w.Pull(ctx, b.Keys, t.vals[:rows]); err != nil {
 		return err
@@ -95,7 +97,8 @@ func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
 			return fmt.Errorf("kge: sampler %d drew key %d, which is no entity: let it draw from table %q", t.task.cfg.Sampler, k, EntityTable)
 		}
 	}
-	t.grads = buffer.Sized(t.grads, rows+n*d)
+	t.vals = t.task.narrow(t.vals, block{b.Data.relations, rd}, block{b.Data.entities + n, d})
+	t.grads = buffer.Sized(t.grads, len(t.vals))
 	clear(t.grads)
 	return nil
 }
@@ -334,7 +337,14 @@ func (t *trainer) regularize(s *step) {
 }
 
 // update pushes the gradients: the tables' update rule makes the step.
-func (t *trainer) update(ctx context.Context) error {
+func (t *trainer) update(ctx context.Context, s *step) error {
+	if t.task.extra > 0 {
+		rate := t.task.cfg.rateOf(s.at.Epoch, t.epochs)
+		t.push = buffer.Sized(t.push, len(t.grads)+len(t.keysOf))
+		rest := widen(t.push, s.relGrad, s.rd, rate)
+		widen(rest, t.grads[len(s.relGrad):], s.d, rate)
+		return t.pushes.Push(ctx, t.w, t.keysOf, t.push)
+	}
 	return t.pushes.Push(ctx, t.w, t.keysOf, t.grads)
 }
 

@@ -29,11 +29,12 @@ type Task struct {
 	loss   loss
 	rule   godwit.Rule
 	relDim int
+	extra  int // floats of a row behind those of the embedding: 1 if pushes bring their rate
 }
 
 // New checks the settings and the graph, which must not change afterwards.
 func New(cfg Config, g *triples.Graph) (*Task, error) {
-	t, err := Reload(cfg, g)
+	t, err := load(cfg, g)
 	switch {
 	case err != nil:
 		return nil, err
@@ -46,6 +47,11 @@ func New(cfg Config, g *triples.Graph) (*Task, error) {
 // Reload is [New] for a model that is trained already: the graph may lack triples, and
 // the task is not to be trained.
 func Reload(cfg Config, g *triples.Graph) (*Task, error) {
+	cfg.LRSchedule = Constant // rows are then their embeddings
+	return load(cfg, g)
+}
+
+func load(cfg Config, g *triples.Graph) (*Task, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -63,8 +69,8 @@ func Reload(cfg Config, g *triples.Graph) (*Task, error) {
 	if err := m.check(cfg.Dim); err != nil {
 		return nil, err
 	}
-	if d := m.relationDim(cfg.Dim); d > godwit.MaxDim {
-		return nil, fmt.Errorf("kge: relations of %s at Dim %d have %d floats, at most %d are possible", m.name(), cfg.Dim, d, godwit.MaxDim)
+	if d := m.relationDim(cfg.Dim); d >= godwit.MaxDim { // a row may have a float more
+		return nil, fmt.Errorf("kge: relations of %s at Dim %d have %d floats, at most %d are possible", m.name(), cfg.Dim, d, godwit.MaxDim-1)
 	}
 	if err := checkGraph(g); err != nil {
 		return nil, err
@@ -73,8 +79,12 @@ func Reload(cfg Config, g *triples.Graph) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	extra := 0
+	if cfg.rated() {
+		extra = 1
+	}
 	return &Task{
-		cfg: cfg, graph: g, filter: triples.NewFilter(g), model: m, loss: l, rule: rule,
+		cfg: cfg, extra: extra, graph: g, filter: triples.NewFilter(g), model: m, loss: l, rule: rule,
 		relDim: m.relationDim(cfg.Dim),
 	}, nil
 }
@@ -104,16 +114,22 @@ func checkGraph(g *triples.Graph) error {
 // Tables describes the tables that the task trains, for [godwit.NewModel]. The
 // model may have other tables beside.
 func (t *Task) Tables() []godwit.Table {
-	return []godwit.Table{
+	list := []godwit.Table{
 		{
-			Name: EntityTable, Rows: uint64(len(t.graph.Entities)), Dim: t.cfg.Dim,
+			Name: EntityTable, Rows: uint64(len(t.graph.Entities)), Dim: t.cfg.Dim + t.extra,
 			Rule: t.rule, Init: godwit.Normal{Std: t.cfg.InitStd},
 		},
 		{
-			Name: RelationTable, Rows: uint64(t.relationRows()), Dim: t.relDim,
+			Name: RelationTable, Rows: uint64(t.relationRows()), Dim: t.relDim + t.extra,
 			Rule: t.rule, Init: t.model.relationInit(t.cfg.InitStd),
 		},
 	}
+	if t.extra > 0 {
+		for i := range list {
+			list[i].Init = unrated{list[i].Init}
+		}
+	}
+	return list
 }
 
 func (t *Task) relationRows() int {
@@ -149,12 +165,17 @@ func (t *Task) items() *schedule.Items {
 }
 
 // Trainer returns a worker's trainer.
-func (t *Task) Trainer(w godwit.Worker, _ train.Partition) (train.Trainer[Batch], error) {
+func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Batch], error) {
 	k, err := t.keys(w.Model())
 	if err != nil {
 		return nil, err
 	}
-	return newTrainer(t, w, k), nil
+	if err := t.checkFilters(w.Model()); err != nil {
+		return nil, err
+	}
+	tr := newTrainer(t, w, k)
+	tr.epochs = part.Epochs
+	return tr, nil
 }
 
 // sample is how many triples are ranked where none is held out.

@@ -147,6 +147,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{func(c *Config) { c.Sampler = -1 }, "Sampler"},
 		{func(c *Config) { c.LR = -1 }, "LR"},
 		{func(c *Config) { c.LR = nan }, "LR"},
+		{func(c *Config) { c.LRSchedule = "step" }, "constant, linear, cosine"},
 		{func(c *Config) { c.N3 = -1 }, "N3"},
 		{func(c *Config) { c.L2 = nan }, "L2"},
 		{func(c *Config) { c.InitStd = -1 }, "InitStd"},
@@ -209,9 +210,15 @@ func TestAModelWithoutTheTasksTablesIsRefused(t *testing.T) {
 }
 
 func TestNodesTrainOneModelTogether(t *testing.T) {
+	for _, schedule := range []string{Constant, Cosine} {
+		t.Run(schedule, func(t *testing.T) { trainTogether(t, schedule) })
+	}
+}
+
+func trainTogether(t *testing.T, schedule string) {
 	g := randomGraph(100, 5, 700, 4)
 	c := DefaultConfig()
-	c.Dim, c.Batch, c.Negatives = 16, 32, 20
+	c.Dim, c.Batch, c.Negatives, c.LRSchedule = 16, 32, 20, schedule
 	const nodes = 3
 	task, s := setup(t, c, g, nodes, 2)
 	x := traintest.NewExchange(nodes)

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/kge"
 	"github.com/godwit-ps/godwit/train/mf"
 )
 
@@ -21,6 +22,10 @@ func small(name string) Settings {
 		s := DefaultKGE()
 		s.Graph.Entities, s.Graph.Triples = 100, 4000
 		s.Dim, s.Batch, s.Negatives, s.EntityDropout = 8, 50, 5, 0.2
+		return s
+	case "kge-cosine":
+		s := small("kge").(*KGE)
+		s.LRSchedule = kge.Cosine
 		return s
 	case "mf":
 		s := DefaultMF()
@@ -100,7 +105,7 @@ func trained(t *testing.T, name string, rows [][]float32, at *train.State, cut g
 func TestARunThatGoesOnFromACutEndsAsIfItHadNotBeenCut(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	for _, name := range []string{"kge", "mf", "mf-columns", "mf-blocks", "w2v", "lda", "sketch", "linear", "linear-blocks"} {
+	for _, name := range []string{"kge", "kge-cosine", "mf", "mf-columns", "mf-blocks", "w2v", "lda", "sketch", "linear", "linear-blocks"} {
 		t.Run(name, func(t *testing.T) {
 			want, whole, _, _ := trained(t, name, nil, nil, 0)
 			steps := stepsOf(t, name)
