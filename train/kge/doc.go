@@ -38,6 +38,7 @@
 // regularizer (Lacroix, Usunier, Obozinski, ICML 2018) is what decides the
 // quality on sparse graphs, then the dimension. The distance models, TransE and RotatE, take none, and
 // learn faster by longer steps: unless one is given, their learning rates are 0.2 and 0.6, those of the others 0.1.
+// LRSchedule lets the rate fall from epoch to epoch, which helps Adam at a high rate and not AdaGrad.
 //
 // # Measured
 //
