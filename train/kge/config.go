@@ -37,7 +37,7 @@ type Config struct {
 	// LR is the learning rate of Rule; 0 is what suits the model with AdaGrad: 0.6 of rotate, 0.2 of
 	// transe and 0.1 of the others.
 	LR float32
-	// LRSchedule is Constant, Linear or Cosine: how LR changes from epoch to epoch. All but
+	// LRSchedule is Constant, which "" is too, Linear or Cosine: how LR changes from epoch to epoch. All but
 	// Constant need a rule that takes the rate with each push: sgd, adagrad, rowadagrad or
 	// adam. Rows then have one float more.
 	LRSchedule string

@@ -24,6 +24,7 @@ const (
 
 var schedules = map[string]func(done float64) float64{
 	Constant: func(float64) float64 { return 1 },
+	"":       func(float64) float64 { return 1 }, // as Constant: of a Config that says nothing of it
 	Linear:   func(done float64) float64 { return 1 - done },
 	Cosine:   func(done float64) float64 { return (1 + math.Cos(math.Pi*done)) / 2 },
 }
@@ -38,7 +39,7 @@ func (c *Config) rateOf(epoch, epochs int) float32 {
 }
 
 // rated says that pushes bring their learning rate, which differs by the epoch.
-func (c *Config) rated() bool { return c.LRSchedule != Constant }
+func (c *Config) rated() bool { return c.LRSchedule != Constant && c.LRSchedule != "" }
 
 // ratedRule makes the rule that steps as Rule does, by the rate of each push.
 func (c *Config) ratedRule() (godwit.Rule, error) {

@@ -21,6 +21,7 @@ func TestTheRateFallsAsTheScheduleSays(t *testing.T) {
 		want     []float64 // of each epoch
 	}{
 		{Constant, []float64{0.5, 0.5, 0.5, 0.5}},
+		{"", []float64{0.5, 0.5, 0.5, 0.5}},
 		{Linear, []float64{0.5, 0.375, 0.25, 0.125}},
 		{Cosine, []float64{0.5, 0.5 * (1 + math.Sqrt2/2) / 2, 0.25, 0.5 * (1 - math.Sqrt2/2) / 2}},
 	} {
