@@ -134,7 +134,7 @@ func TestACopyThatStayedIsFreshWhenItIsUsed(t *testing.T) {
 	if s.Copies > 2*pause*keys || s.Renewals == 0 {
 		t.Errorf("%d copies were set up and %d renewed for %d uses: the test is vacuous", s.Copies, s.Renewals, steps*keys)
 	}
-	if lacks > pause/2 {
+	if lacks > 0.6*pause { // 45 where none is renewed
 		t.Errorf("a read lacks %.1f pushes of a writer that makes some %d between two uses", lacks, pause)
 	}
 }

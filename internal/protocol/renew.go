@@ -16,9 +16,9 @@ const hourBits = 14
 
 func hourOf(now int64) hour { return hour(now >> hourBits) }
 
-// oldAfter is after how many times as long as a copy takes to come without news of the owner a replica is renewed. After one, more is
+// oldAfter is after how many times as long as a copy takes to come without news of the owner a replica is renewed. After less, more is
 // asked than is gained where copies change all the time.
-const oldAfter = 2
+const oldAfter = 4
 
 // renew asks for what a replica lacks that a worker is about to use, if its node has heard nothing of the owner for long. So it is
 // hardly older than one that is set up anew.
