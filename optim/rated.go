@@ -19,6 +19,41 @@ type Rated interface {
 	Rated() // marks the rule
 }
 
+// Unrated initializes the values of a table with a [Rated] rule: as Of does, but for the float by which rates come, which is 0.
+type Unrated struct {
+	Of godwit.Init // of the other floats
+}
+
+// Name returns "unrated " and the name of Of.
+func (u Unrated) Name() string { return "unrated " + u.Of.Name() }
+
+// Init makes the value.
+func (u Unrated) Init(value []float32, seed uint64, k godwit.Key) {
+	n := len(value) - 1
+	value[n] = 0
+	u.Of.Init(value[:n], seed, k)
+}
+
+// Widen writes vectors of dim floats to dst, each with a rate behind it, as a push to a [Rated] rule has it. It returns the rest of
+// dst, which is another memory than that of the vectors.
+func Widen(dst, vectors []float32, dim int, rate float32) []float32 {
+	for ; len(vectors) > 0; vectors = vectors[dim:] {
+		copy(dst, vectors[:dim])
+		dst[dim] = rate
+		dst = dst[dim+1:]
+	}
+	return dst
+}
+
+// Narrow writes values of dim floats to dst without the float by which rates come, which wide has behind each. dst may begin where wide does, or
+// before, in the same memory.
+func Narrow(dst, wide []float32, dim int) {
+	for ; len(wide) > 0; wide = wide[dim+1:] {
+		copy(dst, wide[:dim])
+		dst = dst[dim:]
+	}
+}
+
 // RatedSGD is [SGD] by the rate of each push.
 type RatedSGD struct{}
 

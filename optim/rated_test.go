@@ -3,6 +3,7 @@ package optim
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -90,5 +91,26 @@ func TestSparseAdamWithACorrectedRateIsAdam(t *testing.T) {
 		if d := math.Abs(float64(a[i] - b[i])); d > 1e-5 {
 			t.Errorf("float %d is %v, want %v", i, a[i], b[i])
 		}
+	}
+}
+
+// What pushes bring, and values have, beside their floats is put there and taken away alike, also within one memory.
+func TestRatesGoBehindVectorsAndAreTakenAway(t *testing.T) {
+	wide := make([]float32, 7)
+	if rest := Widen(wide, []float32{1, 2, 3, 4}, 2, 0.5); len(rest) != 1 {
+		t.Errorf("%d floats are left, want 1", len(rest))
+	}
+	if want := []float32{1, 2, 0.5, 3, 4, 0.5, 0}; !slices.Equal(wide, want) {
+		t.Errorf("%v, want %v", wide, want)
+	}
+	if Narrow(wide, wide[:6], 2); !slices.Equal(wide[:4], []float32{1, 2, 3, 4}) {
+		t.Errorf("%v without the rates", wide[:4])
+	}
+	value, plain := []float32{9, 9, 9}, make([]float32, 2)
+	u := Unrated{godwit.Uniform{Lo: 1, Hi: 2}}
+	u.Init(value, 3, 4)
+	u.Of.Init(plain, 3, 4)
+	if !slices.Equal(value[:2], plain) || value[2] != 0 {
+		t.Errorf("the value begins as %v, want %v and 0", value, plain)
 	}
 }

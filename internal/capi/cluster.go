@@ -232,7 +232,7 @@ func (c *Cluster) model(tables []Table) (*godwit.Model, error) {
 		_, rated := rule.(optim.Rated)
 		_, queried := rule.(godwit.Querier)
 		if list[i] = (godwit.Table{Name: t.Name, Rows: t.Rows, Dim: t.Dim, Rule: rule, Init: init}); rated {
-			list[i].Dim, list[i].Init = t.Dim+1, unrated{init}
+			list[i].Dim, list[i].Init = t.Dim+1, optim.Unrated{Of: init}
 		}
 		if t.Dim < 1 || t.Dim >= godwit.MaxDim || t.Rows > math.MaxInt64 {
 			return nil, wrong("table %q has %d rows of %d floats, want 1 … %d floats", t.Name, t.Rows, t.Dim, godwit.MaxDim-1)
@@ -255,20 +255,6 @@ func orAdd(rule string) string {
 		return "add"
 	}
 	return rule
-}
-
-// unrated initializes the values of a table whose pushes bring their rate: the float that
-// rates come by is 0 in a value.
-type unrated struct{ of godwit.Init }
-
-// Name returns the name of the initializer of the other floats.
-func (u unrated) Name() string { return "unrated " + u.of.Name() }
-
-// Init makes the value.
-func (u unrated) Init(value []float32, seed uint64, k godwit.Key) {
-	n := len(value) - 1
-	value[n] = 0
-	u.of.Init(value[:n], seed, k)
 }
 
 // Ready waits for the nodes and reports whether they have started.

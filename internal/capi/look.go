@@ -12,8 +12,8 @@ import (
 // This file is pulls that make no rows, as of models that are evaluated: a row that nobody has accessed is what its
 // initializer makes, so no value travels. Whether it is one its home knows, and is asked.
 
-// A glance is rows that are looked at.
-type glance struct {
+// A looked is the rows of a pull that makes none.
+type looked struct {
 	w    *Worker
 	t    *table
 	i    int // of the table
@@ -24,18 +24,16 @@ type glance struct {
 	row  []float32
 }
 
-// look reads rows and makes none. The caller is in the worker, which look leaves.
-func (w *Worker) look(t *table, rows []int64, dst []float32, once bool, wait time.Duration) (uint64, error) {
-	g := &glance{w: w, t: t, rows: rows, dst: dst}
-	for &w.cluster.tables[g.i] != t {
-		g.i++
-	}
+// look reads rows of table i and makes none. The caller is in the worker, which look leaves.
+func (w *Worker) look(i int, rows []int64, dst []float32, once bool, wait time.Duration) (uint64, error) {
+	t := &w.cluster.tables[i]
+	g := &looked{w: w, t: t, i: i, rows: rows, dst: dst}
 	var end func()
 	if once {
 		n := w.distinct(rows)
 		where := slices.Clone(w.where)
 		g.rows, g.dst = slices.Clone(w.unique[:n]), make([]float32, n*t.dim)
-		end = func() { each(t.dim, dst, g.dst, where) }
+		end = func() { spread(dst, t.dim, g.dst, t.dim, where) }
 	}
 	g.here()
 	if w.alone {
@@ -56,21 +54,14 @@ func (w *Worker) look(t *table, rows []int64, dst []float32, once bool, wait tim
 	})
 }
 
-// each copies vectors to the places where they occur.
-func each(dim int, dst, vals []float32, where []int64) {
-	for i, at := range where {
-		copy(dst[i*dim:(i+1)*dim], vals[int(at)*dim:])
-	}
-}
-
-func (g *glance) node() *node.Node {
+func (g *looked) node() *node.Node {
 	return g.w.cluster.node(int(g.w.w.ID().Node))
 }
 
-func (g *glance) key(i int) godwit.Key { return g.t.first + godwit.Key(g.rows[i]) }
+func (g *looked) key(i int) godwit.Key { return g.t.first + godwit.Key(g.rows[i]) }
 
 // here reads the rows of which this node knows that nobody has accessed them, and sorts the others.
-func (g *glance) here() {
+func (g *looked) here() {
 	n := g.node()
 	for i := range g.rows {
 		switch used, known := n.Used(g.key(i)); {
@@ -85,7 +76,7 @@ func (g *glance) here() {
 }
 
 // first reads a row that nobody has accessed.
-func (g *glance) first(n *node.Node, i int) {
+func (g *looked) first(n *node.Node, i int) {
 	if g.row == nil {
 		g.row = make([]float32, g.t.width()+g.t.state)
 	}
@@ -94,7 +85,7 @@ func (g *glance) first(n *node.Node, i int) {
 }
 
 // ask asks the homes of the others, all at the same time.
-func (g *glance) ask(ctx context.Context) error {
+func (g *looked) ask(ctx context.Context) error {
 	c, n := g.w.cluster, g.node()
 	homes := make([][]int, c.nodes)
 	for _, i := range g.away {
@@ -152,7 +143,7 @@ func (g *glance) ask(ctx context.Context) error {
 }
 
 // usedAt is the answer of a node of this process.
-func usedAt(n *node.Node, g *glance, some []int) []byte {
+func usedAt(n *node.Node, g *looked, some []int) []byte {
 	b := make([]byte, len(some))
 	for m, i := range some {
 		b[m] = useOf(n, g.key(i))
@@ -178,29 +169,29 @@ func (x *need) used(n *node.Node) []byte {
 }
 
 // pull reads the rows that somebody has accessed.
-func (g *glance) pull(ctx context.Context) error {
+func (g *looked) pull(ctx context.Context) error {
 	if len(g.used) == 0 {
 		return nil
 	}
 	w, width := g.w, g.t.width()
 	for some := range slices.Chunk(g.used, g.part()) {
-		w.vals = slices.Grow(w.vals[:0], len(some)*width)[:len(some)*width]
+		vals := w.room(g.t, len(some))
 		w.keys = slices.Grow(w.keys[:0], len(some))[:len(some)]
 		for m, i := range some {
 			w.keys[m] = g.key(i)
 		}
-		if err := w.w.Pull(ctx, w.keys, w.vals); err != nil {
+		if err := w.w.Pull(ctx, w.keys, vals); err != nil {
 			return err
 		}
 		for m, i := range some {
-			copy(g.dst[i*g.t.dim:(i+1)*g.t.dim], w.vals[m*width:])
+			copy(g.dst[i*g.t.dim:(i+1)*g.t.dim], vals[m*width:])
 		}
 	}
 	return nil
 }
 
 // part returns how many rows are pulled at a time: with other nodes each time may be a message.
-func (g *glance) part() int {
+func (g *looked) part() int {
 	if g.w.alone {
 		return part
 	}

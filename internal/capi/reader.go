@@ -60,7 +60,7 @@ func OpenReader(place string) (*Reader, error) {
 func initNamed(name string) (godwit.Init, error) {
 	if rest, ok := strings.CutPrefix(name, "unrated "); ok {
 		of, err := initNamed(rest)
-		return unrated{of}, err
+		return optim.Unrated{Of: of}, err
 	}
 	var a, b float32
 	for _, x := range []struct {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/sampling"
 )
 
@@ -110,7 +111,7 @@ func (w *Worker) PullSample(i int, id int64, rows []int64, dst []float32, wait t
 			rows[j] = int64(k - t.first)
 		}
 		if t.rated {
-			narrow(t, dst, wide)
+			optim.Narrow(dst, wide, t.dim)
 		}
 	}, func(ctx context.Context) error { return w.w.PullSample(ctx, godwit.SampleID(id), keys, wide) })
 }

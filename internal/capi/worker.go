@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/vec"
+	"github.com/godwit-ps/godwit/optim"
 )
 
 // A Worker is a godwit.Worker whose calls return after a while.
@@ -122,7 +123,7 @@ func (w *Worker) Pull(i int, rows []int64, dst []float32, flags int, wait time.D
 		return 0, err
 	}
 	if flags&Look != 0 && !t.queried {
-		return w.look(t, rows, dst, flags&Once != 0, wait)
+		return w.look(i, rows, dst, flags&Once != 0, wait)
 	}
 	if flags&Once != 0 {
 		return w.pullOnce(t, rows, dst, wait)
@@ -136,7 +137,7 @@ func (w *Worker) Pull(i int, rows []int64, dst []float32, flags int, wait time.D
 		return 0, w.pullParts(t, keys, dst)
 	}
 	wide := make([]float32, len(rows)*t.width())
-	return w.issuePull(keys, wide, wait, func() { narrow(t, dst, wide) })
+	return w.issuePull(keys, wide, wait, func() { optim.Narrow(dst, wide, t.dim) })
 }
 
 // issuePull begins a pull. One that is waited for takes what was fetched ahead and is still on its way, too; where that takes
@@ -212,8 +213,9 @@ func (w *Worker) lookup(t *table, rows, where []int64, dst []float32, wait time.
 		defer w.leave()
 		return 0, w.lookupParts(t, rows, where, dst)
 	}
-	wide := make([]float32, len(rows)*t.width())
-	return w.issuePull(w.keysOf(t, rows), wide, wait, func() { spread(t, dst, wide, where) })
+	width := t.width()
+	wide := make([]float32, len(rows)*width)
+	return w.issuePull(w.keysOf(t, rows), wide, wait, func() { spread(dst, t.dim, wide, width, where) })
 }
 
 // lookupParts is lookup of rows that are here, some at a time. A row that occurs again is copied from where it occurred first.
@@ -250,11 +252,10 @@ func (w *Worker) distinct(rows []int64) int {
 	return n
 }
 
-// spread copies values, without the place of the rate, to each position where they occur.
-func spread(t *table, dst, wide []float32, where []int64) {
-	width := t.width()
+// spread copies the first dim floats of vectors of some width to each position where they occur.
+func spread(dst []float32, dim int, vectors []float32, width int, where []int64) {
 	for i, at := range where {
-		copy(dst[i*t.dim:(i+1)*t.dim], wide[int(at)*width:])
+		copy(dst[i*dim:(i+1)*dim], vectors[int(at)*width:])
 	}
 }
 
@@ -270,25 +271,10 @@ func (w *Worker) pullParts(t *table, keys []godwit.Key, dst []float32) error {
 		if err := w.w.Pull(context.Background(), keys, wide); err != nil {
 			return err
 		}
-		narrow(t, dst, wide)
+		optim.Narrow(dst, wide, t.dim)
 		dst = dst[len(keys)*t.dim:]
 	}
 	return nil
-}
-
-// narrow copies values without the place of the rate.
-func narrow(t *table, dst, wide []float32) {
-	for d, s := 0, 0; s < len(wide); d, s = d+t.dim, s+t.dim+1 {
-		copy(dst[d:d+t.dim], wide[s:])
-	}
-}
-
-// widen copies values and puts a number after each.
-func widen(t *table, wide, vals []float32, x float32) {
-	for d, s := 0, 0; s < len(vals); d, s = d+t.dim+1, s+t.dim {
-		copy(wide[d:], vals[s:s+t.dim])
-		wide[d+t.dim] = x
-	}
 }
 
 // room returns scratch memory for the values of n rows.
@@ -452,7 +438,7 @@ func (w *Worker) Set(i int, rows []int64, vals []float32, wait time.Duration) (u
 	if keys := w.keysOf(t, rows); len(keys) > 0 {
 		if t.rated {
 			wide := w.room(t, len(rows))
-			widen(t, wide, vals, 0)
+			optim.Widen(wide, vals, t.dim, 0)
 			vals = wide
 		}
 		return w.issue(set, keys, wait, nil, func(ctx context.Context) (godwit.Handle, error) { return w.w.SetAsync(ctx, keys, vals) })

@@ -112,7 +112,7 @@ func (c *Config) check() error {
 		return bad("Sampler", c.Sampler, "the index of a sampler of the run")
 	case !(c.LR >= 0) || math.IsInf(float64(c.LR), 0):
 		return bad("LR", c.LR, "a positive learning rate, or 0 for the model's own")
-	case schedules[c.LRSchedule] == nil:
+	case schedules[c.schedule()] == nil:
 		return bad("LRSchedule", c.LRSchedule, strings.Join([]string{Constant, Linear, Cosine}, ", "))
 	case c.Margin != c.Margin || math.IsInf(float64(c.Margin), 0):
 		return bad("Margin", c.Margin, "a number")

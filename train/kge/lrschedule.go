@@ -1,6 +1,7 @@
 package kge
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -24,10 +25,12 @@ const (
 
 var schedules = map[string]func(done float64) float64{
 	Constant: func(float64) float64 { return 1 },
-	"":       func(float64) float64 { return 1 }, // as Constant: of a Config that says nothing of it
 	Linear:   func(done float64) float64 { return 1 - done },
 	Cosine:   func(done float64) float64 { return (1 + math.Cos(math.Pi*done)) / 2 },
 }
+
+// schedule is the name of the schedule. A Config that says nothing of it has Constant.
+func (c *Config) schedule() string { return cmp.Or(c.LRSchedule, Constant) }
 
 // rateOf returns the learning rate of an epoch, from 1 on, of so many. It follows from
 // these alone, so that all nodes have the same, and a run that is resumed too. Epochs
@@ -35,11 +38,11 @@ var schedules = map[string]func(done float64) float64{
 func (c *Config) rateOf(epoch, epochs int) float32 {
 	epochs = max(epochs, 1)
 	done := float64(min(epoch, epochs)-1) / float64(epochs)
-	return float32(float64(c.LR) * schedules[c.LRSchedule](done))
+	return float32(float64(c.LR) * schedules[c.schedule()](done))
 }
 
 // rated says that pushes bring their learning rate, which differs by the epoch.
-func (c *Config) rated() bool { return c.LRSchedule != Constant && c.LRSchedule != "" }
+func (c *Config) rated() bool { return c.schedule() != Constant }
 
 // ratedRule makes the rule that steps as Rule does, by the rate of each push.
 func (c *Config) ratedRule() (godwit.Rule, error) {
@@ -54,18 +57,6 @@ func (c *Config) ratedRule() (godwit.Rule, error) {
 		fmt.Sprintf("%s with the rule %s: only %s can have another rate in each epoch", Constant, c.Rule, strings.Join(able, ", ")))
 }
 
-// unrated initializes the rows of a table whose pushes bring their rate: the last float,
-// by which rates come, is 0 in a value.
-type unrated struct{ of godwit.Init }
-
-func (u unrated) Name() string { return "unrated " + u.of.Name() }
-
-func (u unrated) Init(value []float32, seed uint64, k godwit.Key) {
-	n := len(value) - 1
-	value[n] = 0
-	u.of.Init(value[:n], seed, k)
-}
-
 // A block is so many rows of dim floats.
 type block struct{ rows, dim int }
 
@@ -77,22 +68,11 @@ func (t *Task) narrow(vals []float32, blocks ...block) []float32 {
 	}
 	to, from := 0, 0
 	for _, b := range blocks {
-		for range b.rows {
-			copy(vals[to:to+b.dim], vals[from:])
-			to, from = to+b.dim, from+b.dim+t.extra
-		}
+		end := from + b.rows*(b.dim+t.extra)
+		optim.Narrow(vals[to:], vals[from:end], b.dim)
+		to, from = to+b.rows*b.dim, end
 	}
 	return vals[:to]
-}
-
-// widen writes rows to dst, each with the rate behind it, and returns the rest of dst.
-func widen(dst, rows []float32, dim int, rate float32) []float32 {
-	for ; len(rows) > 0; rows = rows[dim:] {
-		copy(dst, rows[:dim])
-		dst[dim] = rate
-		dst = dst[dim+1:]
-	}
-	return dst
 }
 
 // checkFilters refuses filters that may change the rate of a push or add two rates.

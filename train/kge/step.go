@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/vec"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/behind"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
@@ -341,8 +342,8 @@ func (t *trainer) update(ctx context.Context, s *step) error {
 	if t.task.extra > 0 {
 		rate := t.task.cfg.rateOf(s.at.Epoch, t.epochs)
 		t.push = buffer.Sized(t.push, len(t.grads)+len(t.keysOf))
-		rest := widen(t.push, s.relGrad, s.rd, rate)
-		widen(rest, t.grads[len(s.relGrad):], s.d, rate)
+		rest := optim.Widen(t.push, s.relGrad, s.rd, rate)
+		optim.Widen(rest, t.grads[len(s.relGrad):], s.d, rate)
 		return t.pushes.Push(ctx, t.w, t.keysOf, t.push)
 	}
 	return t.pushes.Push(ctx, t.w, t.keysOf, t.grads)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/internal/tables"
@@ -126,7 +127,7 @@ func (t *Task) Tables() []godwit.Table {
 	}
 	if t.extra > 0 {
 		for i := range list {
-			list[i].Init = unrated{list[i].Init}
+			list[i].Init = optim.Unrated{Of: list[i].Init}
 		}
 	}
 	return list
