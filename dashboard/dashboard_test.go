@@ -39,7 +39,7 @@ func write(t *testing.T, dir, run string) {
 	for n, events := range [][]trace.Event{
 		{{Key: 3, Kind: trace.Created}, {Key: 4, Kind: trace.Created}, {Time: 1e9, Key: 3, Kind: trace.Left, Peer: 1}},
 		{{Time: 5e8, Key: 3, Kind: trace.Wanted}, {Time: 1e9, Key: 3, Kind: trace.Arrived, Epoch: 1}, {Time: 15e8, Key: 4, Kind: trace.Copied}, {Time: 2e9, Key: 3, Kind: trace.Accessed, N: 5},
-			{Time: 2e9, Key: 3, Kind: trace.Missed, N: 1}, {Time: 25e8, Key: 4, Kind: trace.Refreshed}, {Time: 28e8, Key: 4, Kind: trace.Renewed, N: 3}, {Time: 3e9, Key: 4, Kind: trace.Accessed, N: 9}},
+			{Time: 2e9, Key: 3, Kind: trace.Missed, N: 1}, {Time: 25e8, Key: 4, Kind: trace.Refreshed}, {Time: 28e8, Key: 4, Kind: trace.RefreshCount, N: 3}, {Time: 3e9, Key: 4, Kind: trace.Accessed, N: 9}},
 	} {
 		w, err := trace.Create(trace.Config{Dir: dir, Keys: keys, Plain: true, Header: trace.Header{Run: run, Policy: "adapm", Node: godwit.NodeID(n), Nodes: 2, Start: 1e18, Tables: trace.TablesOf(m)}})
 		if err != nil {

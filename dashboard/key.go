@@ -131,7 +131,7 @@ func (x *lane) add(e *trace.Event) {
 	case trace.Refreshed:
 		x.Refreshes++
 		x.Refreshed, x.Age, x.fresh = append(x.Refreshed, t), append(x.Age, [2]float64{t, t - x.fresh}), t
-	case trace.Renewed:
+	case trace.RefreshCount:
 		x.Refreshes += int(e.N)
 		if n := len(x.Replica); n > 0 && x.Replica[n-1][1] == nil { // and so it is not known when it was refreshed, but about how often
 			x.Refreshed, x.Age, x.fresh = append(x.Refreshed, t), append(x.Age, [2]float64{t, (t - x.fresh) / float64(max(1, e.N))}), t

@@ -8,13 +8,13 @@ import (
 // This file is how a copy that waited gets what it lacks before it is used again (R9): rounds refresh a copy that its node does
 // not use more and more rarely, and come rarely themselves where steps are short.
 
-// An hour is a time of Out.Now in units of 16 µs, modulo 2¹⁶, which is one second: a copy that has waited longer may look
+// A coarseTime is a time of Out.Now in units of 16 µs, modulo 2¹⁶, which is one second: a copy that has waited longer may look
 // younger than it is, and is not renewed then.
-type hour uint16
+type coarseTime uint16
 
-const hourBits = 14
+const coarseBits = 14
 
-func hourOf(now int64) hour { return hour(now >> hourBits) }
+func coarseOf(now int64) coarseTime { return coarseTime(now >> coarseBits) }
 
 // oldAfter is after how many times as long as a copy takes to come without news of the owner a replica is renewed. After less, more is
 // asked than is gained where copies change all the time.
@@ -23,8 +23,8 @@ const oldAfter = 4
 // renew asks for what a replica lacks that a worker is about to use, if its node has heard nothing of the owner for long. So it is
 // hardly older than one that is set up anew.
 func (s *Shard) renew(out Out, h *store.Header) {
-	d, now := s.replica(h), hourOf(out.Now())
-	if age := now - d.heard; age <= hour(min(oldAfter*s.lead>>hourBits, 1<<15)) {
+	d, now := s.replica(h), coarseOf(out.Now())
+	if age := now - d.heard; age <= coarseTime(min(oldAfter*s.lead>>coarseBits, 1<<15)) {
 		return
 	}
 	d.heard = now // it asks once until it hears something

@@ -33,6 +33,7 @@ const PrefixLen = 4
 //	5  learned intents
 //	6  values that may be rounded; cuts
 //	7  cuts of the changed rows
+//	8  copies that are renewed
 const Version = 8
 
 // frameAlign is what the length of a frame is a multiple of, so that frames

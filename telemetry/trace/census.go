@@ -70,7 +70,7 @@ func (c *census) count(events []note) {
 			k.Copies++
 		case Refreshed:
 			k.Refreshes++
-		case Renewed:
+		case RefreshCount:
 			k.Refreshes += uint64(e.number)
 		}
 	}

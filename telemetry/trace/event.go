@@ -12,7 +12,7 @@ type Event struct {
 	Key   godwit.Key    // of which key
 	Clock godwit.Clock  // of the node's worker that was furthest; of Accessed and Missed, of the worker
 	Epoch godwit.Epoch  // of the key's ownership, as the node knew it; 0: not known, or the first
-	N     uint32        // how many, of Accessed, Missed, Renewed, Lost and Thinned; else 0
+	N     uint32        // how many, of Accessed, Missed, RefreshCount, Lost and Thinned; else 0
 	Node  godwit.NodeID // where
 	Peer  godwit.NodeID // the other node that has to do with it; else Node
 	Kind  Kind          // what
@@ -26,30 +26,30 @@ type Kind uint8
 
 // The kinds of events.
 const (
-	Created    Kind = 1  // the home made the main copy, which nobody had touched
-	Arrived    Kind = 2  // the main copy came from Peer; a replica that was here is part of it now
-	Left       Kind = 3  // the main copy went to Peer, with the next epoch
-	Copied     Kind = 4  // a replica was set up, with a row of Peer
-	Refreshed  Kind = 5  // Peer, the owner, sent a newer row of a replica
-	DropBegun  Kind = 6  // a replica is given up: its last update was sent
-	Ended      Kind = 7  // a replica is gone
-	Wanted     Kind = 8  // the first of the node's intents for the key became due
-	Unwanted   Kind = 9  // … and the last one ended
-	Asked      Kind = 10 // the key or a copy was asked of Peer
-	Refused    Kind = 11 // … and Peer gives neither
-	Decided    Kind = 12 // something was decided, see Decision
-	Input      Kind = 13 // in files only: three numbers of the decision before
-	Accessed   Kind = 16 // N accesses of a worker, since its last such event
-	Missed     Kind = 17 // … N of them were not served at once
-	Renewed    Kind = 18 // N rows that refreshed a replica, since the last such event of the key: of keys of which not each is written, see [Writer.Renews]
-	Owns       Kind = 32 // at the start of a segment: the node has the main copy
-	Replicates Kind = 33 // likewise: the node has a replica
-	Lost       Kind = 48 // N events were not written
-	Thinned    Kind = 49 // from here on details are those of one key of N, see [Writer.Takes]
+	Created      Kind = 1  // the home made the main copy, which nobody had touched
+	Arrived      Kind = 2  // the main copy came from Peer; a replica that was here is part of it now
+	Left         Kind = 3  // the main copy went to Peer, with the next epoch
+	Copied       Kind = 4  // a replica was set up, with a row of Peer
+	Refreshed    Kind = 5  // Peer, the owner, sent a newer row of a replica
+	DropBegun    Kind = 6  // a replica is given up: its last update was sent
+	Ended        Kind = 7  // a replica is gone
+	Wanted       Kind = 8  // the first of the node's intents for the key became due
+	Unwanted     Kind = 9  // … and the last one ended
+	Asked        Kind = 10 // the key or a copy was asked of Peer
+	Refused      Kind = 11 // … and Peer gives neither
+	Decided      Kind = 12 // something was decided, see Decision
+	Input        Kind = 13 // in files only: three numbers of the decision before
+	Accessed     Kind = 16 // N accesses of a worker, since its last such event
+	Missed       Kind = 17 // … N of them were not served at once
+	RefreshCount Kind = 18 // N rows that refreshed a replica, since the last such event of the key: of keys of which not each is written, see [Writer.CountsRefresh]
+	Owns         Kind = 32 // at the start of a segment: the node has the main copy
+	Replicates   Kind = 33 // likewise: the node has a replica
+	Lost         Kind = 48 // N events were not written
+	Thinned      Kind = 49 // from here on details are those of one key of N, see [Writer.Takes]
 )
 
 var names = map[Kind]string{Created: "created", Arrived: "arrived", Left: "left", Copied: "copied", Refreshed: "refreshed", DropBegun: "drop begun", Ended: "ended",
-	Wanted: "wanted", Unwanted: "unwanted", Asked: "asked", Refused: "refused", Decided: "decided", Input: "input", Accessed: "accessed", Missed: "missed", Renewed: "renewed", Owns: "owns", Replicates: "replicates", Lost: "lost", Thinned: "thinned"}
+	Wanted: "wanted", Unwanted: "unwanted", Asked: "asked", Refused: "refused", Decided: "decided", Input: "input", Accessed: "accessed", Missed: "missed", RefreshCount: "refresh count", Owns: "owns", Replicates: "replicates", Lost: "lost", Thinned: "thinned"}
 
 // String returns the name of the kind.
 func (k Kind) String() string {
@@ -63,7 +63,7 @@ func (k Kind) String() string {
 func (k Kind) moves() bool { return k <= Copied || k == Ended }
 
 // counts reports whether events of a kind carry a number in the place of the epoch.
-func (k Kind) counts() bool { return k >= Accessed && k <= Renewed || k.ofAll() }
+func (k Kind) counts() bool { return k >= Accessed && k <= RefreshCount || k.ofAll() }
 
 // ofAll reports whether events of a kind are of no key.
 func (k Kind) ofAll() bool { return k == Lost || k == Thinned }

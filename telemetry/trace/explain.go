@@ -16,7 +16,7 @@ import (
 type stay struct {
 	owned                     time.Duration
 	moves, copies, refreshes  int
-	renewed                   int // refreshes that were counted only
+	counted                   int // refreshes that were counted only
 	intents, accesses, missed int64
 }
 
@@ -119,8 +119,8 @@ func (l *Life) explainNodes(b *strings.Builder, nodes int, end int64) {
 		if s.missed > 0 {
 			fmt.Fprintf(b, ", of which %d had to ask or wait", s.missed)
 		}
-		if s.renewed > 0 {
-			fmt.Fprintf(b, "; refreshes: %d were counted by the second, as there were too many of all keys", s.renewed)
+		if s.counted > 0 {
+			fmt.Fprintf(b, "; refreshes: %d were counted by the second, as there were too many of all keys", s.counted)
 		}
 		b.WriteByte('\n')
 	}
@@ -156,9 +156,9 @@ func (s *stay) count(e *Event) {
 		s.copies++
 	case Refreshed:
 		s.refreshes++
-	case Renewed:
+	case RefreshCount:
 		s.refreshes += int(e.N)
-		s.renewed += int(e.N)
+		s.counted += int(e.N)
 	case Wanted:
 		s.intents++
 	case Accessed:

@@ -22,7 +22,7 @@ func (r Record) Kind() Kind { return Kind(r[6]) }
 // Micros returns its time, in µs since the base of the segment.
 func (r Record) Micros() int64 { return int64(binary.LittleEndian.Uint32(r[8:])) }
 
-// Number returns the epoch, or how many there were of Accessed, Missed, Renewed, Lost and Thinned.
+// Number returns the epoch, or how many there were of Accessed, Missed, RefreshCount, Lost and Thinned.
 func (r Record) Number() uint32 { return binary.LittleEndian.Uint32(r[16:]) }
 
 // A File is a segment of a node.

@@ -465,7 +465,7 @@ func countRefreshes(t *testing.T, rows uint64) {
 	at, want := int64(0), map[godwit.Key]uint64{}
 	refresh := func(k godwit.Key) {
 		want[k]++
-		if at += 1000; w.Takes(k, Refreshed) && !w.Renews(k) {
+		if at += 1000; w.Takes(k, Refreshed) && !w.CountsRefresh(k) {
 			w.Add(Event{Time: at, Key: k, Epoch: 3, Kind: Refreshed})
 		}
 	}
@@ -486,7 +486,7 @@ func countRefreshes(t *testing.T, rows uint64) {
 		w.Flush()
 	}
 	for k := range godwit.Key(keys) {
-		if w.Renews(k) {
+		if w.CountsRefresh(k) {
 			t.Fatalf("a refresh of key %d is not written when there are few", k)
 		}
 		refresh(k)
@@ -500,7 +500,7 @@ func countRefreshes(t *testing.T, rows uint64) {
 			found[e.Key]++
 			each[e.Key]++
 			written++
-		case Renewed:
+		case RefreshCount:
 			found[e.Key] += uint64(e.N)
 		}
 	}

@@ -204,13 +204,13 @@ func (w *Writer) flush(all bool) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	w.mu.Lock()
-	var renewed map[godwit.Key]uint32
+	var counts map[godwit.Key]uint32
 	if n := w.thinned.Load(); n > 0 && w.details < maxDetails/4 {
 		w.thinTo(n - 1)
 	}
 	counted := w.refreshes.quarter() || all
 	if counted {
-		renewed, w.refreshes.more = w.refreshes.more, nil
+		counts, w.refreshes.more = w.refreshes.more, nil
 	}
 	events, lost := w.pending, w.lost
 	if last := len(events.of) - 1; last >= 0 {
@@ -221,7 +221,7 @@ func (w *Writer) flush(all bool) {
 	at, clock := w.at, godwit.Clock(w.clock)
 	w.mu.Unlock()
 	if counted {
-		w.refreshes.take(renewed, &events, Event{Time: at, Clock: clock, Kind: Renewed, Peer: w.cfg.Header.Node})
+		w.refreshes.take(counts, &events, Event{Time: at, Clock: clock, Kind: RefreshCount, Peer: w.cfg.Header.Node})
 	}
 	w.spare = events
 	if lost > 0 {

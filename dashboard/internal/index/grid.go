@@ -132,7 +132,7 @@ const (
 )
 
 var countOf = [256]Count{
-	trace.Accessed: Accesses, trace.Missed: Misses, trace.Arrived: Moves, trace.Copied: Copies, trace.Refreshed: Refreshes, trace.Renewed: Refreshes,
+	trace.Accessed: Accesses, trace.Missed: Misses, trace.Arrived: Moves, trace.Copied: Copies, trace.Refreshed: Refreshes, trace.RefreshCount: Refreshes,
 	trace.Ended: Drops, trace.Wanted: Intents, trace.Asked: Asks,
 }
 
@@ -142,7 +142,7 @@ func count(e *trace.Event) (c Count, n uint64, ok bool) {
 	switch {
 	case c == Accesses && e.Kind != trace.Accessed:
 		return c, 0, false
-	case c <= Misses || e.Kind == trace.Renewed:
+	case c <= Misses || e.Kind == trace.RefreshCount:
 		return c, uint64(e.N), true
 	}
 	return c, 1, true

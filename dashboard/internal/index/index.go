@@ -208,7 +208,7 @@ func (t *Totals) add(e *trace.Event) {
 		t.Copies++
 	case trace.Refreshed:
 		t.Refreshes++
-	case trace.Renewed:
+	case trace.RefreshCount:
 		t.Refreshes += e.N
 	case trace.Wanted:
 		t.Intents++

@@ -96,7 +96,7 @@ func (w *world) act() {
 	case w.copies[k][n] && w.rng.IntN(2) == 0:
 		many := 1 + w.rng.Uint32N(9)
 		w.refreshes += uint64(many)
-		w.add(n, k, trace.Renewed, n, 0, many)
+		w.add(n, k, trace.RefreshCount, n, 0, many)
 	case w.copies[k][n]:
 		delete(w.copies[k], n)
 		w.add(n, k, trace.Ended, o, w.epoch[k], 0)

@@ -203,7 +203,7 @@ func (l *loader) take(r trace.Record, base int64) {
 		l.totals[k].Missed += n
 	case trace.Refreshed:
 		c.refreshes++
-	case trace.Renewed:
+	case trace.RefreshCount:
 		n = r.Number()
 		c.refreshes += n
 	case trace.Arrived:

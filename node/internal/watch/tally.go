@@ -39,7 +39,7 @@ func NewTracer(to *trace.Writer, self godwit.NodeID, now func() int64, clock fun
 
 // Happened writes what became of a key, if that is traced.
 func (t *Tracer) Happened(e protocol.Event) {
-	if t.to.Takes(e.Key, trace.Kind(e.Kind)) && !(e.Kind == protocol.Refreshed && t.to.Renews(e.Key)) {
+	if t.to.Takes(e.Key, trace.Kind(e.Kind)) && !(e.Kind == protocol.Refreshed && t.to.CountsRefresh(e.Key)) {
 		t.to.Add(trace.Event{Time: t.now(), Key: e.Key, Clock: t.clock(), Epoch: e.Epoch, Node: t.self, Peer: e.Peer, Kind: trace.Kind(e.Kind)})
 	}
 }

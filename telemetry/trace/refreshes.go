@@ -10,7 +10,7 @@ import (
 
 const (
 	maxRefreshes = 1 << 10 // refreshes in a quarter of a second that are written one by one; those of half of the keys are counted from then on
-	renewEvery   = 4       // quarters after which what was counted is written
+	countEvery   = 4       // quarters after which what was counted is written
 	fewKeys      = 1 << 17 // keys of a model up to which there is an array by key: it is in the processor's cache where a table would not be
 )
 
@@ -30,9 +30,9 @@ func newRefreshes(keys uint64) *refreshes {
 	return &refreshes{}
 }
 
-// Renews reports whether a refresh of a traced key's replica is not to be added, because there are too many of them. Then it is counted, and
-// written in sum each second, by an event Renewed. Each is to be added of keys that are traced by their names.
-func (w *Writer) Renews(k godwit.Key) bool {
+// CountsRefresh reports whether a refresh of a traced key's replica is not to be added, because there are too many of them. Then it is counted, and
+// written in sum each second, by an event RefreshCount. Each is to be added of keys that are traced by their names.
+func (w *Writer) CountsRefresh(k godwit.Key) bool {
 	r := w.refreshes
 	if w.cfg.Keys.detailed(k, r.level.Load()) {
 		return false
@@ -65,7 +65,7 @@ func (r *refreshes) quarter() bool {
 	}
 	r.written = 0
 	r.quarters++
-	return r.quarters%renewEvery == 0
+	return r.quarters%countEvery == 0
 }
 
 // take adds the counts, by key, to notes that are to be written, and forgets them.
