@@ -2,5 +2,5 @@
 
 package sim
 
-// racing: storms take ten times as long, and each has one goroutine only.
+// racing says that the race detector is on: simulations take ten times as long or more, and one goroutine of each runs at a time.
 const racing = true
