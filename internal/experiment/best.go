@@ -18,8 +18,8 @@ const behind = 1.05
 // patience is how many times as many epochs as one node a run may need.
 const patience = 4
 
-// An Over says how adaptive, which is given nothing, compares with the best of the other
-// policies at its best setting.
+// An Over says how adaptive compares with the best of the other policies at its best setting. The policy is given nothing; its
+// program is that of the task's defaults, or the best one.
 type Over struct {
 	Policy  string `json:"policy"`
 	Setting string `json:"setting"`
@@ -31,7 +31,7 @@ type Over struct {
 	Behind bool `json:"behind"`
 }
 
-// best searches the best setting of each other policy and sets adaptive beside them.
+// best searches the best setting of each other policy and sets adaptive beside them: with the defaults, and with the best program.
 func best(ctx context.Context, l *Lab, r *Report) error {
 	if l.Real != nil && l.Calls == Single {
 		return errors.New("experiment: best makes calls of single keys on simulated nodes only")
@@ -87,7 +87,7 @@ func (c *contest) run(ctx context.Context, r *Report, nodes []int) error {
 		}
 		ones = append(ones, one)
 	}
-	first := c.seeds[0].works["defaults"]
+	first := c.seeds[0].works[defaults]
 	r.Task += fmt.Sprintf("; %s: %s", c.size.settings.Name(), first.task.Summary())
 	if r.Step == 0 {
 		r.Step = ones[0].Step
@@ -154,9 +154,18 @@ func (c *contest) rivals() []placement.Policy {
 }
 
 // compare searches the best setting of each policy on so many nodes, with the first
-// seed, and then runs them and adaptive with all seeds, in turn.
+// seed, and then runs them and adaptive with all seeds, in turn. Of adaptive there is nothing to set but the program: it is run with the
+// defaults, and with the best program, if that is another one.
 func (c *contest) compare(ctx context.Context, nodes int, ones []*Row) ([]*Row, error) {
 	finalists := []finalist{{setting: setting{policy: placement.Adaptive}, tried: 1}}
+	f, err := c.search(ctx, placement.Adaptive, nodes)
+	if err != nil {
+		return nil, err
+	}
+	if f.String() != defaults {
+		finalists = append(finalists, f)
+	}
+	mine := len(finalists)
 	for _, p := range c.rivals() {
 		if base(p) == placement.Adaptive.Name() {
 			continue
@@ -196,7 +205,9 @@ func (c *contest) compare(ctx context.Context, nodes int, ones []*Row) ([]*Row, 
 	for i := range rows {
 		merged[i] = mergedRow(slices.Clone(rows[i]))
 	}
-	merged[0].Over = over(rows, merged)
+	for i := range mine {
+		merged[i].Over = over(rows[i], rows[mine:], merged[mine:])
+	}
 	return merged, nil
 }
 
@@ -332,27 +343,26 @@ func (c *contest) epoch(ctx context.Context, program setting) (time.Duration, er
 	return c.took[key], err
 }
 
-// over sets adaptive, whose rows are the first, beside the policy that reaches the
-// target first; nil if no other one does. rows are by policy and seed, merged their
+// over sets rows of adaptive, by seed, beside the policy that reaches the
+// target first; nil if no other one does. others are by policy and seed, merged their
 // medians.
-func over(rows [][]*Row, merged []*Row) *Over {
-	first := 0
-	for i, r := range merged[1:] {
-		if r.ToTarget > 0 && (first == 0 || r.ToTarget < merged[first].ToTarget) {
-			first = i + 1
+func over(mine []*Row, others [][]*Row, merged []*Row) *Over {
+	first := -1
+	for i, r := range merged {
+		if r.ToTarget > 0 && (first < 0 || r.ToTarget < merged[first].ToTarget) {
+			first = i
 		}
 	}
-	if first == 0 {
+	if first < 0 {
 		return nil
 	}
 	var ratios []float64
-	for at, other := range rows[first] {
-		mine := rows[0][at]
+	for at, other := range others[first] {
 		switch {
-		case mine.ToTarget == 0:
+		case mine[at].ToTarget == 0:
 			ratios = append(ratios, never.Seconds())
 		case other.ToTarget > 0:
-			ratios = append(ratios, mine.ToTarget.Seconds()/other.ToTarget.Seconds())
+			ratios = append(ratios, mine[at].ToTarget.Seconds()/other.ToTarget.Seconds())
 		default:
 			ratios = append(ratios, 0)
 		}

@@ -28,7 +28,13 @@ func small() Lab {
 func TestAdaptiveIsComparedWithEveryOtherPolicyAtItsBest(t *testing.T) {
 	r := run(t, "best", small())
 	var got []string
-	for _, row := range r.Rows {
+	for at, row := range r.Rows {
+		if second := at > 0 && row.Nodes > 1 && row.Policy == "adaptive" && r.Rows[at-1].Policy == "adaptive" && r.Rows[at-1].Nodes > 1; second {
+			if row.Setting == "defaults" || row.Over == nil || row.Over.Policy != r.Rows[at-1].Over.Policy {
+				t.Errorf("adaptive's best program is %s, beside %+v", row.Setting, row.Over)
+			}
+			continue
+		}
 		got = append(got, fmt.Sprint(row.Task, " ", row.Nodes, " ", baseName(row.Policy)))
 		if row.Target == 0 || row.Epoch <= 0 || row.Step <= 0 || row.ComputedPerItem <= 0 || row.Range == nil {
 			t.Errorf("%+v", row)
@@ -62,6 +68,9 @@ func TestAdaptiveIsComparedWithEveryOtherPolicyAtItsBest(t *testing.T) {
 			t.Errorf("a verdict on %s on %d nodes", row.Policy, row.Nodes)
 		}
 		for _, other := range r.Rows[at+1 : at+6] {
+			if other.Policy == "adaptive" {
+				continue
+			}
 			if first := other.Policy == row.Over.Policy; first && other.Setting != row.Over.Setting {
 				t.Errorf("%s has %s, not %s", other.Policy, other.Setting, row.Over.Setting)
 			}
@@ -84,7 +93,7 @@ func TestASearchLeavesTheDefaultsWhereThatIsFaster(t *testing.T) {
 	l := small()
 	l.sizes, l.Policies, l.Seeds, l.Budget, l.Step = l.sizes[:1], []placement.Policy{placement.Static}, 1, 40, 5*time.Microsecond
 	r := run(t, "best", l)
-	row := r.Rows[2]
+	row := r.Rows[len(r.Rows)-1]
 	if row.Policy != "static" || !strings.Contains(row.Setting, "batch") || row.Tried != 12 {
 		t.Errorf("%s: %s of %d", row.Policy, row.Setting, row.Tried)
 	}
@@ -98,7 +107,8 @@ func TestATimeToTheTargetLastsUntilUpdatesAreVisible(t *testing.T) {
 	l := small()
 	l.sizes, l.Policies, l.Seeds = l.sizes[1:], []placement.Policy{placement.ReplicateAll}, 1
 	l.Step = time.Microsecond
-	if row := run(t, "best", l).Rows[2]; row.Policy != "replicate" || row.ToTarget <= row.Epoch {
+	r := run(t, "best", l)
+	if row := r.Rows[len(r.Rows)-1]; row.Policy != "replicate" || row.ToTarget <= row.Epoch {
 		t.Errorf("%s ends its epoch after %v, and has all updates after %v", row.Policy, row.Epoch, row.ToTarget)
 	}
 }

@@ -219,7 +219,8 @@ func TestAdaptiveStandsBesideTheBestOfTheOthers(t *testing.T) {
 		"missed by all seeds":  {[][]int{{0, 0, 0}, {20, 40, 60}, {0, 0, 1}}, &Over{"a", "x", 0, [2]float64{0, 0}, true}},
 		"missed by the others": {[][]int{{10, 20, 30}, {0, 0, 1}, {0, 0, 0}}, nil},
 	} {
-		got := over(rows(c.seconds...))
+		all, merged := rows(c.seconds...)
+		got := over(all[0], all[1:], merged[1:])
 		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
 			t.Errorf("%s: %+v, want %+v", what, got, c.want)
 		}

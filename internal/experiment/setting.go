@@ -23,6 +23,9 @@ type setting struct {
 	ahead     bool         // see [ahead]
 }
 
+// defaults names a setting that changes nothing.
+const defaults = "defaults"
+
 // A field is one of the task's settings, by its name in their JSON; one within another
 // is behind a dot.
 type field struct {
@@ -43,7 +46,7 @@ func (s *setting) String() string {
 		parts = append(parts, "fetched ahead")
 	}
 	if len(parts) == 0 {
-		return "defaults"
+		return defaults
 	}
 	return strings.Join(parts, ", ")
 }
