@@ -300,6 +300,11 @@ func (n *testNode) Unwant(out Out, k godwit.Key) {
 	n.during("intent ends", []godwit.Key{k}, func() { n.Shard.Unwant(out, k) })
 }
 
+func (n *testNode) UnwantAlone(out Out, k godwit.Key) (ended bool) {
+	n.during("intent ends", []godwit.Key{k}, func() { ended = n.Shard.UnwantAlone(out, k) })
+	return ended
+}
+
 func (n *testNode) Round(out Out, all, bounded bool) (held bool) {
 	n.during("round", nil, func() { held = n.Shard.Round(out, all, bounded) })
 	return held

@@ -133,6 +133,25 @@ func (p *Plan) Expire(clock godwit.Clock, end func([]godwit.Key)) {
 	}
 }
 
+// Sift passes the keys of every active intent whose end the clock has reached to stay. The intent goes on for those that stay returns,
+// in the same memory.
+func (p *Plan) Sift(clock godwit.Clock, stay func([]godwit.Key) []godwit.Key) {
+	left := p.active.s[:0]
+	for _, s := range p.active.s {
+		if s.end <= clock {
+			n := len(s.keys)
+			s.keys = stay(s.keys)
+			if p.keys -= n - len(s.keys); len(s.keys) == 0 {
+				continue
+			}
+		}
+		left = append(left, s)
+	}
+	clear(p.active.s[len(left):])
+	p.active.s = left
+	heap.Init(&p.active)
+}
+
 // Next returns the clock at which there is something to do again: the first
 // end of an active intent, and the clocks that it stays active afterwards, or the first start of a coming one less the window.
 // It is godwit.Forever if there is nothing.

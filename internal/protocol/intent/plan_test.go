@@ -270,3 +270,32 @@ func TestManyStepsWithTheSameKeysAreOneIntent(t *testing.T) {
 		t.Errorf("at clock 5, %d intents end, want the first", ended)
 	}
 }
+
+func TestAnIntentGoesOnForTheKeysThatStay(t *testing.T) {
+	var p Plan
+	for i := range godwit.Clock(5) { // which end at 2 … 6
+		p.Add([]godwit.Key{10 * godwit.Key(i), 10*godwit.Key(i) + 1, 10*godwit.Key(i) + 2}, i, i+2)
+	}
+	p.Add([]godwit.Key{99}, 50, 60) // has not begun
+	p.Due(0, 10, func([]godwit.Key, godwit.Clock) bool { return true })
+	var seen []godwit.Key
+	p.Sift(4, func(ks []godwit.Key) []godwit.Key {
+		seen = append(seen, ks...)
+		return slices.DeleteFunc(ks, func(k godwit.Key) bool { return k < 10 || k%10 == 1 })
+	})
+	if err := same("sifts", 4, seen, []godwit.Key{0, 1, 2, 10, 11, 12, 20, 21, 22}); err != nil {
+		t.Error(err)
+	}
+	if n := p.Keys(); n != 2*2+2*3+1 {
+		t.Errorf("%d keys are held, want 11", n)
+	}
+	var ended []godwit.Key
+	end := func(ks []godwit.Key) { ended = append(ended, ks...) }
+	if p.Expire(3, end); !slices.Equal(ended, []godwit.Key{10, 12}) {
+		t.Errorf("%v end by clock 3, want 10 and 12", ended)
+	}
+	p.Expire(100, end)
+	if err := same("ends", 100, ended, []godwit.Key{10, 12, 20, 22, 30, 31, 32, 40, 41, 42}); err != nil {
+		t.Error(err)
+	}
+}

@@ -169,7 +169,11 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	stay := a.timer.Stay()
 	end := func(keys []godwit.Key) { p.rows.Unwant(&p.out, p.acted(keys)) }
 	a.plan.Expire(clock, end)
-	a.steps.Expire(max(clock-stay, godwit.Clock(a.crossed.Load())), end)
+	if crossed := godwit.Clock(a.crossed.Load()); crossed > a.crossedSeen {
+		a.crossedSeen = crossed
+		a.steps.Sift(crossed, func(keys []godwit.Key) []godwit.Key { return p.rows.UnwantAlone(&p.out, p.acted(keys)) })
+	}
+	a.steps.Expire(clock-stay, end)
 	a.held.Add(int64(a.keys() - held))
 	a.sleepUntil(window, stay)
 }

@@ -197,24 +197,37 @@ func TestTheKeysOfAStepStayWantedForSomeTime(t *testing.T) {
 	}
 }
 
-// Behind a barrier, keys of the steps before do not stay wanted: other nodes may be about to use them alone.
-func TestNoKeyStaysWantedBehindABarrier(t *testing.T) {
+// Behind a barrier, keys of the steps before that are here alone do not stay wanted, as another node may be about to use them alone. Others
+// do, as they are used by several nodes.
+func TestKeysThatAreHereAloneDoNotStayWantedBehindABarrier(t *testing.T) {
 	d := deskOf(t, placement.Adaptive, false)
 	d.Steps(intent.Pace{Took: 10, Long: 1000})
-	before, behind := d.homes[1][:10], d.homes[1][10:20]
-	roomtest.Must(t, d.Announce(before, 3, 4, true, 0))
+	here, elsewhere, behind := d.homes[0][:10], d.homes[1][:10], d.homes[0][10:20]
+	roomtest.Must(t, d.Announce(slices.Concat(here, elsewhere), 3, 4, true, 0))
 	roomtest.Must(t, d.Announce(behind, 20, 21, true, 0)) // far enough from the other to end by itself
 	d.act()
 	d.advance(4)
 	d.act()
-	if a, b := d.wanted(before), d.wanted(behind); a != 10 || b != 10 {
-		t.Fatalf("%d and %d keys are wanted, want all", a, b)
+	want := func(when string, a, b, c int) {
+		t.Helper()
+		if x, y, z := d.wanted(here), d.wanted(elsewhere), d.wanted(behind); x != a || y != b || z != c {
+			t.Errorf("%s, %d, %d and %d keys are wanted, want %d, %d and %d", when, x, y, z, a, b, c)
+		}
 	}
+	want("after the step", 10, 10, 10)
 	d.run()
 	d.Crossed(d.clock.Now())
-	roomtest.Eventually(t, "the keys of the step before are not wanted", func() bool { return d.wanted(before) == 0 })
-	if n := d.wanted(behind); n != 10 {
-		t.Errorf("%d keys of a step to come are wanted, want 10", n)
+	roomtest.Eventually(t, "the keys that are here are not wanted", func() bool { return d.wanted(here) == 0 })
+	want("behind a barrier", 0, 10, 10)
+	if n := d.Held(); n != 20 {
+		t.Errorf("%d keys count as announced, want 20", n)
+	}
+	for i := 0; d.wanted(elsewhere) > 0; i++ {
+		if i > 10_000 {
+			t.Fatal("they stay for ever")
+		}
+		d.advance(d.clock.Now() + 10)
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -125,6 +125,17 @@ func (s *Set) Unwant(out *link.Sender, keys []godwit.Key) {
 	s.each(out, keys, (*protocol.Shard).Unwant)
 }
 
+// UnwantAlone ends what Want began for those keys that are here and of which no other node has a copy. It returns the others, in the same memory.
+func (s *Set) UnwantAlone(out *link.Sender, keys []godwit.Key) (others []godwit.Key) {
+	others = keys[:0]
+	s.each(out, keys, func(x *protocol.Shard, out protocol.Out, k godwit.Key) {
+		if !x.UnwantAlone(out, k) {
+			others = append(others, k)
+		}
+	})
+	return others
+}
+
 // Used reports whether anybody has accessed a key, and known whether this node knows that: its home does, and who has a row of it.
 // No row is made. If the rows are gone, the key counts as used.
 func (s *Set) Used(k godwit.Key) (used, known bool) {
