@@ -146,6 +146,9 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 	// NoMessage is the share of accesses that needed no message and no waiting.
 	NoMessage float64 `json:"no_message"`
+	// Waiting is the share of the workers' time in the epochs in which they waited, in calls of any kind: for what is elsewhere, for each
+	// other, for the end of what they had begun.
+	Waiting float64 `json:"waiting"`
 	// Stats are what all nodes did during the epochs, and the most that they
 	// held at the end of one.
 	Stats node.Stats `json:"stats"`
@@ -158,5 +161,13 @@ type Result struct {
 
 // Interrupted reports whether the run was stopped before its end.
 func (r *Result) Interrupted() bool { return r.End == train.Stopped }
+
+// sum says what follows from the statistics, at the end of a run that began at a time.
+func (r *Result) sum(begin time.Time) {
+	r.NoMessage, r.Seconds = r.Stats.NoMessage(), seconds(begin)
+	if all := float64(r.Workers) * r.TrainSeconds; all > 0 {
+		r.Waiting = min(1, r.Stats.Waited.Seconds()/all)
+	}
+}
 
 func seconds(from time.Time) float64 { return time.Since(from).Seconds() }

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -105,6 +106,9 @@ func TestEveryPolicyTrains(t *testing.T) {
 			}
 			if r.Stats.SentBytes == 0 || r.NoMessage < 0 || r.NoMessage > 1 {
 				t.Errorf("it sent %d bytes, and %v of accesses needed no message", r.Stats.SentBytes, r.NoMessage)
+			}
+			if all := 3 * r.TrainSeconds; r.Waiting < 0 || r.Waiting == 0 && name == "static" || r.Waiting > 1 || math.Abs(r.Waiting*all-r.Stats.Waited.Seconds()) > 1e-9 {
+				t.Errorf("workers waited for %v of %v s, and for %v in all", r.Waiting, all, r.Stats.Waited)
 			}
 		})
 	}

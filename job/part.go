@@ -533,7 +533,7 @@ func (p *part) finish(ctx context.Context, rep *train.Report) error {
 		return err
 	}
 	if p.best > 0 {
-		p.result.NoMessage, p.result.Seconds = p.result.Stats.NoMessage(), seconds(p.begin)
+		p.result.sum(p.begin)
 		return nil
 	}
 	if !p.cfg.untested {
@@ -548,7 +548,6 @@ func (p *part) finish(ctx context.Context, rep *train.Report) error {
 			return err
 		}
 	}
-	p.result.NoMessage = p.result.Stats.NoMessage()
-	p.result.Seconds = seconds(p.begin)
+	p.result.sum(p.begin)
 	return nil
 }

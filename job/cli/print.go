@@ -261,7 +261,7 @@ func table(w io.Writer, rs []*job.Result) error {
 	for _, m := range rs[0].Test {
 		fmt.Fprintf(t, "%s\t", m.Name)
 	}
-	fmt.Fprintln(t, "time\tno message\tmoves\treplicas\tsent\tmemory\t")
+	fmt.Fprintln(t, "time\twaiting\tno message\tmoves\treplicas\tsent\tmemory\t")
 	for _, r := range rs {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t", r.Policy, r.Nodes, r.Workers, r.Epochs)
 		if len(r.Untrained) > 0 {
@@ -272,15 +272,16 @@ func table(w io.Writer, rs []*job.Result) error {
 		for _, m := range r.Test {
 			fmt.Fprintf(t, "%.4f\t", m.Value)
 		}
-		fmt.Fprintf(t, "%.1f s\t%.3f %%\t%s\t%s\t%s\t%s\t\n", r.TrainSeconds, 100*r.NoMessage,
+		fmt.Fprintf(t, "%.1f s\t%.1f %%\t%.3f %%\t%s\t%s\t%s\t%s\t\n", r.TrainSeconds, 100*r.Waiting, 100*r.NoMessage,
 			count(float64(r.Stats.Moves)), count(float64(r.Stats.Replicas)), size(float64(r.Stats.SentBytes)), size(float64(r.Stats.Bytes)))
 	}
 	return t.Flush()
 }
 
-const tableLegend = `time: of the epochs. no message: share of accesses to parameters that needed no
-message and no waiting. replicas: the most at the end of an epoch. memory: of the
-parameters, all nodes together.
+const tableLegend = `time: of the epochs. waiting: share of the workers' time in them in which they
+waited, for messages or for each other. no message: share of accesses to parameters
+that needed no message (a value that is fetched ahead needs one). replicas: the most
+at the end of an epoch. memory: of the parameters, all nodes together.
 `
 
 // legend explains the table, whose figures of quality are the task's.

@@ -74,7 +74,7 @@ def main():
     print(f"{args.ranks} ranks, {args.rounds} rounds, load {os.getloadavg()[0]:.1f}: medians (and ranges)")
     for name, results in found.items():
         columns = []
-        for what, unit in (("ms_a_step", "ms a step"), ("cpu_ms_a_step", "ms of processor"), ("without_message", "% without a message")):
+        for what, unit in (("ms_a_step", "ms a step"), ("cpu_ms_a_step", "ms of processor"), ("reads_without_message", "% of reads without a message"), ("without_message", "% of all accesses")):
             x = [r[what] for r in results if what in r]
             if x:
                 columns.append(f"{statistics.median(x):.1f} ({min(x):.1f}–{max(x):.1f}) {unit}")

@@ -112,6 +112,9 @@ def results(args, took):
     if "local" in total:
         here, away = (sum(total[k] for k in names) for names in (("local", "replica", "ahead"), ("queued", "remote")))
         out["without_message"] = round(100 * here / max(here + away, 1), 2)
+        # A step reads each row that it changes once. What was fetched ahead is read without a message, and changed by one that nobody waits for.
+        reads = (here + away) / 2
+        out["reads_without_message"] = round(100 * min(1, ((total["local"] + total["replica"]) / 2 + total["ahead"]) / max(reads, 1)), 2)
         out["waited_ms_a_step"] = round(total["waited_ns"] / 1e6 / args.steps / WORLD, 2)
         out["sent_kb_a_step"] = round(total["sent_bytes"] / 1e3 / args.steps / WORLD, 1)
         out["accesses_a_step"] = round((here + away) / args.steps / WORLD)
