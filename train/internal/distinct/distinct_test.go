@@ -2,6 +2,7 @@ package distinct
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -31,8 +32,34 @@ func TestRowsAreNumberedByFirstOccurrence(t *testing.T) {
 				t.Fatalf("round %d: row %d is number %d, want %d", round, row, x.Find(row), want)
 			}
 		}
-		if x.Len() != len(numbers) {
+		if x.Len() != len(numbers) || len(x.All()) != len(numbers) {
 			t.Fatalf("%d rows, want %d", x.Len(), len(numbers))
+		}
+	}
+}
+
+func TestRowsAreNumberedTogetherAsOneByOne(t *testing.T) {
+	const seed = 4
+	r := rand.New(rand.NewPCG(seed, 0))
+	var one, together Rows
+	for round := range 50 {
+		one.Reset()
+		together.Reset()
+		for range r.IntN(20) {
+			rows := make([]uint32, r.IntN(300))
+			for i := range rows {
+				rows[i] = r.Uint32() >> r.IntN(32)
+			}
+			numbers := make([]int32, len(rows))
+			together.Number(numbers, rows)
+			for i, row := range rows {
+				if want := one.Add(row); numbers[i] != want {
+					t.Fatalf("round %d: row %d has number %d, want %d", round, row, numbers[i], want)
+				}
+			}
+			if !slices.Equal(one.All(), together.All()) {
+				t.Fatalf("round %d: %d rows, want %d", round, together.Len(), one.Len())
+			}
 		}
 	}
 }
