@@ -505,7 +505,8 @@ func (t *blockTrainer) add(p int, by float64) {
 func (t *blockTrainer) objective() train.Loss {
 	l := train.Loss{Examples: int64(len(t.margin))}
 	for e, m := range t.margin {
-		l.Sum += logLoss(t.cols.labels[e], float32(m))
+		loss, _ := logLoss(t.cols.labels[e], float32(m))
+		l.Sum += loss
 	}
 	for b := range t.task.blocks() {
 		from, to := t.share(b)
@@ -549,8 +550,9 @@ func (t *blockTrainer) pushGradients(ctx context.Context, d Turn) error {
 
 // derivatives computes the first and second derivative of an example's loss.
 func (t *blockTrainer) derivatives(e int32) {
-	m := t.margin[e]
-	t.slope[e] = float64(slope(t.cols.labels[e], float32(m)))
+	m, positive := t.margin[e], t.cols.labels[e]
+	p, _ := wrong(toward(positive, m))
+	t.slope[e] = -toward(positive, p)
 	t.curve[e] = parabola(m) * float64(t.features[e])
 	t.met[e] = t.turn
 }

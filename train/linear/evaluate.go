@@ -101,7 +101,7 @@ func (m *model) EvaluateOn(ctx context.Context, env *train.Env, name string, set
 			return err
 		}
 		all[i] = newCounts(m.classes)
-		ev := &evaluator{gatherer: gatherer{m: m, keys: k, set: set}, w: w, counts: &all[i]}
+		ev := &evaluator{gatherer: newGatherer(m, k, set), w: w, counts: &all[i]}
 		from, to := env.Share(set.Len(), i)
 		if err := ev.examples(ctx, from, to); err != nil {
 			return err

@@ -2,6 +2,7 @@ package linear
 
 import (
 	"math"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
@@ -30,46 +31,68 @@ type gatherer struct {
 	set  *libsvm.Set
 	rows distinct.Rows
 
-	features []uint32  // of the examples of a batch, one after the other
-	margins  []float32 // of an example
-	sums     []float32 // of its factors
-	norms    []float32 // squared ones of the batch's factors, of all outputs of a feature after the other
-	touched  uint32    // of no meaning: without it, nothing would be read
+	ones    bool      // all values of the set are 1, so that nobody reads them
+	one     []float32 // 1s
+	margins []float32 // of an example
+	sums    []float32 // of its factors
+	norms   []float32 // squared ones of the batch's factors, of all outputs of a feature after the other
+	touched uint32    // of no meaning: without it, nothing would be read
+}
+
+func newGatherer(m *model, k keys, set *libsvm.Set) gatherer {
+	g := gatherer{m: m, keys: k, set: set}
+	g.ones = !slices.ContainsFunc(set.Values, func(x float32) bool { return x != 1 })
+	return g
 }
 
 // line is how many numbers of four bytes a processor fetches at once, on most.
 const line = 16
 
 // touch returns how many features examples have, and reads one of each line. Examples lie
-// anywhere in the set, and a processor fetches many lines at once if nothing else is to be done with them.
+// anywhere in the set, and a processor fetches many lines at once if nothing else is to be done with them. So
+// where examples begin is read of all of them before what is there.
 func (g *gatherer) touch(examples []int32) (features int) {
 	s, sum := g.set, g.touched
 	for _, e := range examples {
+		features += s.Starts[e+1] - s.Starts[e]
+		sum += math.Float32bits(s.Labels[e])
+	}
+	for _, e := range examples {
 		from, to := s.Starts[e], s.Starts[e+1]
-		features += to - from
 		for i := from; i < to; i += line {
-			sum += s.Features[i] + math.Float32bits(s.Values[i])
+			sum += s.Features[i]
+			if !g.ones {
+				sum += math.Float32bits(s.Values[i])
+			}
 		}
 	}
 	g.touched = sum
 	return features
 }
 
-// gather fills b with examples and returns their keys, appended to ks. It copies all before it numbers the features.
+// gather fills b with examples and returns their keys, appended to ks.
 func (g *gatherer) gather(b *Batch, ks []godwit.Key, examples []int32) []godwit.Key {
 	n := g.touch(examples)
 	b.labels, b.ends = buffer.Sized(b.labels, len(examples)), buffer.Sized(b.ends, len(examples))
-	b.values, g.features, b.local = buffer.Sized(b.values, n), buffer.Sized(g.features, n), buffer.Sized(b.local, n)
+	b.local = buffer.Sized(b.local, n)
+	if g.ones {
+		for len(g.one) < n {
+			g.one = append(g.one, 1)
+		}
+		b.values = g.one[:n]
+	} else {
+		b.values = buffer.Sized(b.values, n)
+	}
+	g.rows.Reset()
 	at := 0
 	for i, e := range examples {
 		y, fs, xs := g.set.Row(int(e))
-		copy(g.features[at:], fs)
-		at += copy(b.values[at:], xs)
+		g.rows.Number(b.local[at:at+len(fs)], fs)
+		if !g.ones {
+			copy(b.values[at:], xs)
+		}
+		at += len(fs)
 		b.labels[i], b.ends[i] = y, int32(at)
-	}
-	g.rows.Reset()
-	for i, f := range g.features {
-		b.local[i] = g.rows.Add(f)
 	}
 	b.features = g.rows.Len()
 	if g.m.bias {

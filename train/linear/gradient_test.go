@@ -8,8 +8,10 @@ package linear
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
 	"github.com/godwit-ps/godwit/train"
 )
@@ -42,6 +44,41 @@ func loaded(t *testing.T, c Config, classes int) (*trainer, *Batch) {
 		tr.vals[i] = float32(r.NormFloat64()) * 0.5
 	}
 	return tr, &b.Data
+}
+
+func TestBatchesHaveTheExamplesOfTheSet(t *testing.T) {
+	data := generated(t, func(s *libsvm.Spec) { s.Examples, s.Features, s.PerExample, s.Relevant = 300, 60, 5, 5 })
+	for _, last := range []float32{1, 0.5} { // all values are 1, and all but one
+		set := data.Train
+		for i := range set.Values {
+			set.Values[i] = 1
+		}
+		set.Values[len(set.Values)-1] = last
+		task := newTask(t, DefaultConfig(), data)
+		k := keys{bias: 1000, weight: 2000}
+		g, b := newGatherer(task.model, k, set), Batch{}
+		for e := set.Len() - 1; e > 20; e -= 20 {
+			examples := []int32{int32(e), int32(e - 20), int32(e - 1), int32(e)}
+			ks := g.gather(&b, nil, examples)
+			if len(ks) != 1+b.features || ks[0] != 1000 {
+				t.Fatalf("%d features have the keys %d", b.features, ks)
+			}
+			from := int32(0)
+			for i, e := range examples {
+				y, fs, xs := set.Row(int(e))
+				ids, values := b.local[from:b.ends[i]], b.values[from:b.ends[i]]
+				from = b.ends[i]
+				if b.labels[i] != y || !slices.Equal(values, xs) || len(ids) != len(fs) {
+					t.Fatalf("example %d has label %v and values %v, want %v and %v", e, b.labels[i], values, y, xs)
+				}
+				for n, id := range ids {
+					if got := ks[1+id] - 2000; got != godwit.Key(fs[n]) {
+						t.Fatalf("example %d has feature %d, want %d", e, got, fs[n])
+					}
+				}
+			}
+		}
+	}
 }
 
 func TestGradientsAgreeWithFiniteDifferences(t *testing.T) {
@@ -113,7 +150,7 @@ func TestPairsAreThoseOfAllFeatures(t *testing.T) {
 func TestLossAndSlopeHoldForExtremeMargins(t *testing.T) {
 	for _, m := range []float32{-1e30, -100, -31, -29, -1, 0, 1, 29, 31, 100, 1e30} {
 		for _, y := range []bool{false, true} {
-			l, g := logLoss(y, m), slope(y, m)
+			l, g := logLoss(y, m)
 			wrong := y != (m > 0)
 			if math.IsNaN(l) || l < 0 || math.IsNaN(float64(g)) || math.Abs(float64(g)) > 1 || y != (g <= 0) && g != 0 {
 				t.Errorf("margin %v, positive %v: loss %v, slope %v", m, y, l, g)

@@ -86,7 +86,7 @@ func (m *model) Predict(ctx context.Context, w godwit.Worker, set *libsvm.Set, d
 	if err != nil {
 		return err
 	}
-	ev := &evaluator{gatherer: gatherer{m: m, keys: k, set: set}, w: w}
+	ev := &evaluator{gatherer: newGatherer(m, k, set), w: w}
 	for from := 0; from < set.Len(); from += chunk {
 		if err := ev.pull(ctx, from, min(from+chunk, set.Len())); err != nil {
 			return err

@@ -56,9 +56,9 @@ func (t *target) loss(label float32, margins []float32) float64 {
 		margins[0] = off
 		return float64(off) * float64(off) / 2 * t.scale * t.scale
 	case 2:
-		m := margins[0]
-		margins[0] = slope(label > 0, m)
-		return logLoss(label > 0, m)
+		loss, slope := logLoss(label > 0, margins[0])
+		margins[0] = slope
+		return loss
 	}
 	right := margins[int(label)]
 	all := softmax(margins)
@@ -102,23 +102,26 @@ func softmax(xs []float32) float64 {
 	return all
 }
 
-// logLoss is log(1 + e^(-y·m)) for y = ±1.
-func logLoss(positive bool, margin float32) float64 {
-	ym := float64(margin)
-	if !positive {
-		ym = -ym
+// toward is a number towards the positive class as one towards the right class.
+func toward(positive bool, x float64) float64 {
+	if positive {
+		return x
 	}
-	if ym < -30 { // e^(-ym) is all there is to float64's precision
-		return -ym
-	}
-	return math.Log1p(math.Exp(-ym))
+	return -x
 }
 
-// slope is the derivative of the loss towards the margin: the probability of the
-// positive class, less 1 if it is the right one.
-func slope(positive bool, margin float32) float32 {
-	if positive {
-		return float32(-1 / (1 + math.Exp(float64(margin))))
+// wrong is the probability of the class that is not the right one, 1/(1 + e^m), where m is the margin towards the right one. e is e^-|m|.
+func wrong(m float64) (p, e float64) {
+	e = math.Exp(-math.Abs(m))
+	if m > 0 {
+		return e / (1 + e), e
 	}
-	return float32(1 / (1 + math.Exp(-float64(margin))))
+	return 1 / (1 + e), e
+}
+
+// logLoss is log(1 + e^(-y·m)) for y = ±1, and its derivative towards the margin m.
+func logLoss(positive bool, margin float32) (loss float64, slope float32) {
+	ym := toward(positive, float64(margin))
+	p, e := wrong(ym)
+	return max(0, -ym) + math.Log(1+e), -float32(toward(positive, p)) // as exact as a sum of losses is
 }

@@ -25,7 +25,7 @@ type trainer struct {
 
 func newTrainer(t *Task, w godwit.Worker, k keys) *trainer {
 	return &trainer{
-		gatherer: gatherer{m: t.model, keys: k, set: t.data.Train}, task: t, w: w,
+		gatherer: newGatherer(t.model, k, t.data.Train), task: t, w: w,
 		items: t.items(),
 	}
 }
