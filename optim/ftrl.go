@@ -64,10 +64,7 @@ func (r FTRL) Query(dst, z, n []float32) {
 	z, n = z[:len(dst)], n[:len(dst)]
 	base := r.base()
 	for i := range dst {
-		dst[i] = 0
-		if over := shrink(z[i], r.L1); over != 0 {
-			dst[i] = -r.LR * over / (base + sqrt(n[i]))
-		}
+		dst[i] = 0 - r.LR*shrink(z[i], r.L1)/(base+sqrt(n[i])) // from 0, so that no weight is -0
 	}
 }
 
@@ -85,13 +82,14 @@ func (r FTRL) Keep(value, _ []float32) {
 func (r FTRL) base() float32 { return orElse(r.Beta, FTRLBeta) + float32(r.L2*r.LR) }
 
 // shrink moves x towards zero by at most by, and never past it: the proximal
-// operator of by·|x|. It does not branch on the sign, which no processor can guess.
+// operator of by·|x|. It does not branch, since no processor can guess signs, or which weights are zero.
 func shrink(x, by float32) float32 {
 	const sign = 1 << 31
 	bits := math.Float32bits(x)
 	over := math.Float32frombits(bits&^sign) - by
-	if over > 0 {
-		return math.Float32frombits(math.Float32bits(over) | bits&sign)
+	shrunk := math.Float32bits(over) | bits&sign
+	if !(over > 0) { // a choice between numbers, which takes no branch
+		shrunk = 0
 	}
-	return 0
+	return math.Float32frombits(shrunk)
 }

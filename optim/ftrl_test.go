@@ -72,6 +72,19 @@ func TestFTRLKeepsAtZeroWhatDoesNotOutweighL1(t *testing.T) {
 	}
 }
 
+// Weights are exported, and a reader may take -0 for one that is there.
+func TestNoFTRLWeightIsMinusZero(t *testing.T) {
+	r := FTRL{LR: 0.1, L1: 1}
+	z := []float32{0, float32(math.Copysign(0, -1)), 0.5, -0.5, 1, -1}
+	w := make([]float32, len(z))
+	r.Query(w, z, make([]float32, len(z)))
+	for i, x := range w {
+		if math.Float32bits(x) != 0 {
+			t.Errorf("the weight of the sum %v is %v, want 0", z[i], x)
+		}
+	}
+}
+
 func TestFTRLStartsFromAValueThatWasSet(t *testing.T) {
 	for _, r := range []FTRL{{LR: 0.5}, {LR: 0.1, L1: 3, L2: 2}} {
 		x := newRow(r, 0.75, -2, 0)
