@@ -21,7 +21,7 @@ type Set struct {
 	mask    godwit.Key
 	tables  []Table
 	workers int         // that read and write rows
-	large   bool        // the model is larger than a processor's cache
+	large   bool        // the model is larger than what a processor's cache has of it
 	starved atomic.Bool // the system has no more memory for rows
 
 	work   []atomic.Uint64 // one bit a shard that has something for a round
@@ -47,8 +47,9 @@ type guard struct {
 	_      [50]byte
 }
 
-// cacheBytes is about the size of the second-level cache of a processor.
-const cacheBytes = 1 << 20
+// cacheBytes is about half of the second-level cache of a processor: data have the rest, and workers take rows that they write from
+// each other's caches.
+const cacheBytes = 1 << 19
 
 // New returns the rows of a node whose model is of so many bytes, if every key is in
 // use, and which so many workers use. The bell is that of the sync rounds.
