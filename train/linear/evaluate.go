@@ -267,8 +267,11 @@ func (ev *evaluator) examples(ctx context.Context, from, to int) error {
 		if err := ev.pull(ctx, from, min(from+chunk, to)); err != nil {
 			return err
 		}
-		ev.forward(&ev.batch, ev.vals, func(label float32, margins []float32, _ []int32, _ []float32) {
-			ev.counts.count(&ev.m.target, label, margins)
+		ev.forward(&ev.batch, ev.vals, func(_ int, labels, margins []float32) {
+			n := ev.m.outputs()
+			for i, y := range labels {
+				ev.counts.count(&ev.m.target, y, margins[i*n:(i+1)*n])
+			}
 		})
 	}
 	return nil

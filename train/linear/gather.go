@@ -33,8 +33,8 @@ type gatherer struct {
 
 	ones    bool      // all values of the set are 1, so that nobody reads them
 	one     []float32 // 1s
-	margins []float32 // of an example
-	sums    []float32 // of its factors
+	margins []float32 // of some examples of a batch
+	sums    []float32 // … of their factors
 	norms   []float32 // squared ones of the batch's factors, of all outputs of a feature after the other
 	touched uint32    // of no meaning: without it, nothing would be read
 }
@@ -63,6 +63,12 @@ func (g *gatherer) touch(examples []int32) (features int) {
 			sum += s.Features[i]
 			if !g.ones {
 				sum += math.Float32bits(s.Values[i])
+			}
+		}
+		if to > from { // the last line may begin between
+			sum += s.Features[to-1]
+			if !g.ones {
+				sum += math.Float32bits(s.Values[to-1])
 			}
 		}
 	}
@@ -121,36 +127,54 @@ func (g *gatherer) weightsAt() int {
 
 func (g *gatherer) factorsAt(b *Batch) int { return g.weightsAt() + b.features*g.m.dim }
 
-// forward computes the margins of the examples of a batch, and calls do with each, which
-// may change margins.
-func (g *gatherer) forward(b *Batch, vals []float32, do func(label float32, margins []float32, local []int32, values []float32)) {
-	w, v := vals[g.weightsAt():], vals[g.factorsAt(b):]
-	n := g.m.outputs()
-	g.margins = buffer.Sized(g.margins, n)
-	g.measure(v[:b.features*g.m.factorDim()])
+// example returns the numbers of the features of an example, and their values.
+func (b *Batch) example(e int) (local []int32, values []float32) {
 	from := int32(0)
-	for e, y := range b.labels {
-		ids, xs := b.local[from:b.ends[e]], b.values[from:b.ends[e]]
-		from = b.ends[e]
-		clear(g.margins)
-		if g.m.bias {
-			copy(g.margins, vals)
-		}
-		if n == 1 {
-			sum, dim := g.margins[0], g.m.dim
-			for k, id := range ids {
-				sum += w[int(id)*dim] * xs[k]
+	if e > 0 {
+		from = b.ends[e-1]
+	}
+	return b.local[from:b.ends[e]], b.values[from:b.ends[e]]
+}
+
+// together is of how many examples of a batch the margins are computed before they are used: so many that functions of vectors pay, and
+// few enough for their products to be in a double.
+const together = 64
+
+// forward computes the margins of the examples of a batch, some at a time, and calls do with these: the first of them, their labels, and the
+// margins of one after the other, which do may change.
+func (g *gatherer) forward(b *Batch, vals []float32, do func(first int, labels, margins []float32)) {
+	w, v := vals[g.weightsAt():], vals[g.factorsAt(b):]
+	n, row := g.m.outputs(), g.m.factorDim()
+	most := min(together, len(b.labels))
+	g.margins, g.sums = buffer.Sized(g.margins, most*n), buffer.Sized(g.sums, most*row)
+	g.measure(v[:b.features*row])
+	for first := 0; first < len(b.labels); first += together {
+		labels := b.labels[first:min(first+together, len(b.labels))]
+		all := g.margins[:n*len(labels)]
+		clear(all)
+		clear(g.sums)
+		for i := range labels {
+			ids, xs := b.example(first + i)
+			margins := all[i*n : (i+1)*n]
+			if g.m.bias {
+				copy(margins, vals)
 			}
-			g.margins[0] = sum
-		} else {
-			for k, id := range ids {
-				vec.AXPY(g.margins, xs[k], w[int(id)*n:(int(id)+1)*n])
+			if n == 1 {
+				sum, dim := margins[0], g.m.dim
+				for k, id := range ids {
+					sum += w[int(id)*dim] * xs[k]
+				}
+				margins[0] = sum
+			} else {
+				for k, id := range ids {
+					vec.AXPY(margins, xs[k], w[int(id)*n:(int(id)+1)*n])
+				}
+			}
+			if row > 0 {
+				g.pairs(v, ids, xs, margins, g.sums[i*row:(i+1)*row])
 			}
 		}
-		if g.m.factors > 0 {
-			g.pairs(v, ids, xs)
-		}
-		do(y, g.margins, ids, xs)
+		do(first, labels, all)
 	}
 }
 
@@ -164,19 +188,18 @@ func (g *gatherer) measure(v []float32) {
 	}
 }
 
-// pairs adds Σ_{i<j} ⟨vᵢ, vⱼ⟩·xᵢ·xⱼ to each margin, in the time of the features (Rendle 2010, lemma
-// 3.1): half of |Σ vᵢ·xᵢ|² - Σ |vᵢ·xᵢ|². It leaves Σ vᵢ·xᵢ in sums, of an output after the other.
-func (g *gatherer) pairs(v []float32, ids []int32, xs []float32) {
-	k, row := g.m.factors, g.m.factorDim()
-	n := g.m.outputs()
-	g.sums = buffer.Sized(g.sums, row)
-	clear(g.sums)
-	for at := 0; at < row; at += k {
-		sums, own := g.sums[at:at+k], float32(0)
+// pairs adds Σ_{i<j} ⟨vᵢ, vⱼ⟩·xᵢ·xⱼ to each margin of an example, in the time of the features (Rendle 2010, lemma
+// 3.1): half of |Σ vᵢ·xᵢ|² - Σ |vᵢ·xᵢ|². It adds Σ vᵢ·xᵢ to sums, which are 0, of an output after the other.
+func (g *gatherer) pairs(v []float32, ids []int32, xs, margins, sums []float32) {
+	k, row, n := g.m.factors, len(sums), len(margins)
+	xs = xs[:len(ids)]
+	for c := range margins {
+		sum, own := sums[c*k:(c+1)*k], float32(0)
 		for i, id := range ids {
-			vec.AXPY(sums, xs[i], v[int(id)*row+at:][:k])
-			own += xs[i] * xs[i] * g.norms[int(id)*n+at/k]
+			x, at := xs[i], int(id)*row+c*k
+			vec.AXPY(sum, x, v[at:at+k])
+			own += x * x * g.norms[int(id)*n+c]
 		}
-		g.margins[at/k] += (vec.SquaredNorm(sums) - own) / 2
+		margins[c] += (vec.SquaredNorm(sum) - own) / 2
 	}
 }

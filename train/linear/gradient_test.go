@@ -20,7 +20,7 @@ import (
 func loaded(t *testing.T, c Config, classes int) (*trainer, *Batch) {
 	t.Helper()
 	data := generated(t, func(s *libsvm.Spec) {
-		s.Examples, s.Features, s.PerExample, s.Relevant, s.Classes = 60, 15, 4, 5, classes
+		s.Examples, s.Features, s.PerExample, s.Relevant, s.Classes = 120, 15, 4, 5, classes
 	})
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range data.Train.Values {
@@ -81,6 +81,21 @@ func TestBatchesHaveTheExamplesOfTheSet(t *testing.T) {
 	}
 }
 
+func TestExamplesMayHaveNoFeatures(t *testing.T) {
+	set := &libsvm.Set{Classes: []string{"-1", "1"}}
+	set.Append(0, nil, nil)
+	set.Append(1, []uint32{2, 4}, []float32{1, 3})
+	set.Append(1, nil, nil)
+	task := newTask(t, DefaultConfig(), &libsvm.Splits{Train: set, Valid: &libsvm.Set{Classes: set.Classes}, Test: &libsvm.Set{Classes: set.Classes}})
+	g, b := newGatherer(task.model, keys{}, set), Batch{}
+	g.gather(&b, nil, []int32{0, 2, 1, 0})
+	for e, want := range []int{0, 0, 2, 0} {
+		if ids, xs := b.example(e); len(ids) != want || len(xs) != want {
+			t.Errorf("example %d of the batch has %d features and %d values, want %d", e, len(ids), len(xs), want)
+		}
+	}
+}
+
 func TestGradientsAgreeWithFiniteDifferences(t *testing.T) {
 	for _, classes := range []int{2, 0, 4} {
 		gradientsAgree(t, classes)
@@ -91,7 +106,7 @@ func gradientsAgree(t *testing.T, classes int) {
 	for _, factors := range []int{0, 3} {
 		for _, bias := range []bool{false, true} {
 			c := DefaultConfig()
-			c.Factors, c.Bias, c.Batch, c.FactorL2 = factors, bias, 20, 0.3
+			c.Factors, c.Bias, c.Batch, c.FactorL2 = factors, bias, together+6, 0.3
 			tr, b := loaded(t, c, classes)
 			// FactorL2 counts for each example that a factor is in.
 			objective := func() float64 {
@@ -128,22 +143,23 @@ func TestPairsAreThoseOfAllFeatures(t *testing.T) {
 	c.Factors, c.Batch = 5, 20
 	tr, b := loaded(t, c, 2)
 	v := tr.vals[tr.factorsAt(b):]
-	at := 0
-	tr.forward(b, tr.vals, func(_ float32, margins []float32, ids []int32, xs []float32) {
-		want := 0.0
-		for i := range ids {
-			for j := range i {
-				for k := range 5 {
-					want += float64(v[int(ids[i])*5+k]) * float64(v[int(ids[j])*5+k]) * float64(xs[i]) * float64(xs[j])
+	tr.forward(b, tr.vals, func(first int, labels, _ []float32) {
+		for e := first; e < first+len(labels); e++ {
+			ids, xs := b.example(e)
+			want := 0.0
+			for i := range ids {
+				for j := range i {
+					for k := range 5 {
+						want += float64(v[int(ids[i])*5+k]) * float64(v[int(ids[j])*5+k]) * float64(xs[i]) * float64(xs[j])
+					}
 				}
 			}
+			margins := []float32{0}
+			tr.pairs(v, ids, xs, margins, make([]float32, 5))
+			if got := float64(margins[0]); math.Abs(got-want) > 1e-4*max(1, math.Abs(want)) {
+				t.Errorf("example %d: pairs add up to %v, want %v", e, got, want)
+			}
 		}
-		margins[0] = 0
-		tr.pairs(v, ids, xs)
-		if got := float64(margins[0]); math.Abs(got-want) > 1e-4*max(1, math.Abs(want)) {
-			t.Errorf("example %d: pairs add up to %v, want %v", at, got, want)
-		}
-		at++
 	})
 }
 
@@ -154,6 +170,10 @@ func TestLossAndSlopeHoldForExtremeMargins(t *testing.T) {
 			wrong := y != (m > 0)
 			if math.IsNaN(l) || l < 0 || math.IsNaN(float64(g)) || math.Abs(float64(g)) > 1 || y != (g <= 0) && g != 0 {
 				t.Errorf("margin %v, positive %v: loss %v, slope %v", m, y, l, g)
+			}
+			at := []float32{m}
+			if ls := logLosses([]float32{map[bool]float32{false: 0, true: 1}[y]}, at); math.Abs(ls-l) > 1e-6*max(1, l) || math.Abs(float64(at[0]-g)) > 1e-6 {
+				t.Errorf("margin %v, positive %v: among others the loss is %v and the slope %v, want %v and %v", m, y, ls, at[0], l, g)
 			}
 			if m != 0 && wrong && math.Abs(float64(m)) > 20 && math.Abs(l/math.Abs(float64(m))-1) > 1e-6 {
 				t.Errorf("margin %v, positive %v: loss %v, want about the margin", m, y, l)

@@ -91,8 +91,11 @@ func (m *model) Predict(ctx context.Context, w godwit.Worker, set *libsvm.Set, d
 		if err := ev.pull(ctx, from, min(from+chunk, set.Len())); err != nil {
 			return err
 		}
-		ev.forward(&ev.batch, ev.vals, func(_ float32, margins []float32, _ []int32, _ []float32) {
-			m.predict(margins)
+		ev.forward(&ev.batch, ev.vals, func(_ int, labels, margins []float32) {
+			n := m.outputs()
+			for i := range labels {
+				m.predict(margins[i*n : (i+1)*n])
+			}
 			dst = dst[copy(dst, margins):]
 		})
 	}

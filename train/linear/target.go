@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/internal/vec"
 )
 
 // A target is what a model predicts: two classes by a margin, the logit of the second
@@ -66,6 +67,18 @@ func (t *target) loss(label float32, margins []float32) float64 {
 	return all - float64(right)
 }
 
+// losses is the summed loss of examples, [together] at the most. It turns their margins into their slopes.
+func (t *target) losses(labels, margins []float32) (sum float64) {
+	if t.classes == 2 {
+		return logLosses(labels, margins)
+	}
+	n := t.outputs()
+	for i, y := range labels {
+		sum += t.loss(y, margins[i*n:(i+1)*n])
+	}
+	return sum
+}
+
 // unit is a value as the model has it.
 func (t *target) unit(value float32) float32 { return float32((float64(value) - t.center) / t.scale) }
 
@@ -124,4 +137,30 @@ func logLoss(positive bool, margin float32) (loss float64, slope float32) {
 	ym := toward(positive, float64(margin))
 	p, e := wrong(ym)
 	return max(0, -ym) + math.Log(1+e), -float32(toward(positive, p)) // as exact as a sum of losses is
+}
+
+// logLosses is logLoss of examples, with an exponential of float32 and one logarithm of all.
+func logLosses(labels, margins []float32) (sum float64) {
+	var room [together]float32
+	es := room[:len(labels)]
+	for i, m := range margins[:len(es)] {
+		es[i] = -float32(math.Abs(float64(m)))
+	}
+	vec.Exp(es, es)
+	product := 1.0
+	for i, e := range es {
+		m, positive := margins[i], labels[i] > 0
+		p := 1 / (1 + e)
+		if positive == (m > 0) {
+			p *= e
+		} else {
+			sum += math.Abs(float64(m))
+		}
+		product *= 1 + float64(e)
+		margins[i] = p
+		if positive {
+			margins[i] = -p
+		}
+	}
+	return sum + math.Log(product)
 }

@@ -58,14 +58,18 @@ func (t *trainer) Flush(ctx context.Context) error { return t.pushes.Flush(ctx, 
 func (t *trainer) Held() int { return 0 }
 
 // gradient returns the summed loss of a batch and leaves its gradient in t.grads.
-// Each example goes forward to its margin, from there to the loss, and backward.
+// Examples go forward to their margins, from there to the loss, and backward.
 func (t *trainer) gradient(b *Batch) (loss float64) {
 	clear(t.grads)
-	t.own = buffer.Sized(t.own, b.features*t.m.factorDim()/max(t.m.factors, 1))
+	n, row := t.m.outputs(), t.m.factorDim()
+	t.own = buffer.Sized(t.own, b.features*row/max(t.m.factors, 1))
 	clear(t.own)
-	t.forward(b, t.vals, func(label float32, margins []float32, local []int32, xs []float32) {
-		loss += t.m.loss(label, margins)
-		t.backward(b, margins, local, xs)
+	t.forward(b, t.vals, func(first int, labels, margins []float32) {
+		loss += t.m.losses(labels, margins)
+		for i := range labels {
+			local, xs := b.example(first + i)
+			t.backward(b, margins[i*n:(i+1)*n], local, xs, t.sums[i*row:(i+1)*row])
+		}
 	})
 	k, at := t.m.factors, t.factorsAt(b)
 	for i, x := range t.own { // none without factors
@@ -75,8 +79,8 @@ func (t *trainer) gradient(b *Batch) (loss float64) {
 }
 
 // backward adds the gradient of an example, of which the loss has slopes over the
-// margins.
-func (t *trainer) backward(b *Batch, slopes []float32, local []int32, xs []float32) {
+// margins, and the factors sums.
+func (t *trainer) backward(b *Batch, slopes []float32, local []int32, xs, sums []float32) {
 	if t.m.bias {
 		for c, x := range slopes {
 			t.grads[c] += x
@@ -84,30 +88,32 @@ func (t *trainer) backward(b *Batch, slopes []float32, local []int32, xs []float
 	}
 	at, n := t.weightsAt(), len(slopes)
 	w := t.grads[at : at+b.features*n]
+	xs = xs[:len(local)]
 	if n == 1 {
+		slope := slopes[0]
 		for k, id := range local {
-			w[id] += slopes[0] * xs[k]
+			w[id] += slope * xs[k]
 		}
 	} else {
 		for k, id := range local {
 			vec.AXPY(w[int(id)*n:(int(id)+1)*n], xs[k], slopes)
 		}
 	}
-	if t.m.factors > 0 {
-		t.backwardFactors(b, slopes, local, xs)
+	if len(sums) > 0 {
+		t.backwardFactors(t.grads[t.factorsAt(b):], slopes, local, xs, sums)
 	}
 }
 
 // backwardFactors adds the gradients of an example's factors: that of vⱼ is
 // xⱼ·(Σ vᵢ·xᵢ - vⱼ·xⱼ) times the slope, and that of its L2 penalty. What is a multiple of the factor itself goes to own.
-func (t *trainer) backwardFactors(b *Batch, slopes []float32, local []int32, xs []float32) {
-	k, n, at := t.m.factors, len(slopes), t.factorsAt(b)
+func (t *trainer) backwardFactors(grads, slopes []float32, local []int32, xs, sums []float32) {
+	k, n, l2 := t.m.factors, len(slopes), t.task.cfg.FactorL2
 	for c, slope := range slopes {
-		sums := t.sums[c*k : (c+1)*k]
+		sum := sums[c*k : (c+1)*k]
 		for i, id := range local {
 			f, x := int(id)*n+c, slope*xs[i]
-			vec.AXPY(t.grads[at+f*k:at+(f+1)*k], x, sums)
-			t.own[f] += t.task.cfg.FactorL2 - x*xs[i]
+			vec.AXPY(grads[f*k:(f+1)*k], x, sum)
+			t.own[f] += l2 - x*xs[i]
 		}
 	}
 }
