@@ -34,13 +34,15 @@ var bits = map[string]uint64{
 }
 
 func TestElementwiseFunctionsGiveTheSameBitsOnEveryProcessor(t *testing.T) {
-	for _, k := range exact {
-		for version, f := range map[string]func([][]float32, float32) any{"kernel": k.fast, "plain loop": k.plain} {
-			if got := hashOf(f, k.vectors); got != bits[k.name] {
-				t.Errorf("%s: the hash of what the %s gives is %#016x, want %#016x", k.name, version, got, bits[k.name])
+	everyLevel(t, func(t *testing.T) {
+		for _, k := range exact {
+			for version, f := range map[string]func([][]float32, float32) any{"kernel": k.fast, "plain loop": k.plain} {
+				if got := hashOf(f, k.vectors); got != bits[k.name] {
+					t.Errorf("%s: the hash of what the %s gives is %#016x, want %#016x", k.name, version, got, bits[k.name])
+				}
 			}
 		}
-	}
+	})
 }
 
 // hashOf runs f on vectors that are the same everywhere, so they are drawn

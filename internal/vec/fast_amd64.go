@@ -8,6 +8,9 @@ import "golang.org/x/sys/cpu"
 // cpu package also asks whether the system saves the wide registers.
 var fast = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
+// wide tells whether it runs those with AVX-512 besides.
+var wide = fast && cpu.X86.HasAVX512F
+
 // lanes is the number of floats of a register. Shorter vectors go through the
 // plain loops, which cost less than a call of a kernel.
 const lanes = 8

@@ -9,11 +9,13 @@ import "sync"
 // The product of two matrices is cut so that each part stays where it is reused
 // (Goto, van de Geijn 2008): strips of B, 16 columns wide and blockK deep, in
 // the first cache while all panels of A, 6 rows high, go past them; a block of
-// A in the second cache while all strips of a block of B go past it.
+// A in the second cache while all strips of a block of B go past it. With AVX-512
+// panels are 12 rows high, and go past two strips at a time.
 const (
 	stripCols = 16
 	panelRows = 6
-	blockM    = 32 * panelRows
+	wideRows  = 2 * panelRows
+	blockM    = 16 * wideRows
 	blockN    = 512
 	blockK    = 256
 )
@@ -23,7 +25,11 @@ type work struct {
 	a [blockM * blockK]float32    // panels of A, where they are copied
 	b [blockN * blockK]float32    // strips of B; what lies right of the last one counts for nothing
 	c [blockM * stripCols]float32 // the product with the last strip, if it is wider than C
+
+	wide bool // whether C is wide enough for the kernels with AVX-512
 }
+
+func (w *work) isWide() bool { return wide && w.wide }
 
 var works = sync.Pool{New: func() any { return new(work) }}
 
@@ -40,6 +46,7 @@ func gemm(c []float32, a, b operand, m, n, k int, add bool) {
 		return
 	}
 	w := works.Get().(*work)
+	w.wide = n >= 2*stripCols
 	depth := even(k, blockK)
 	for j := 0; j < n; j += blockN {
 		for p := 0; p < k; p += depth {
@@ -108,34 +115,52 @@ type panels struct {
 // crowd each other out of the first cache. Then they are copied together if
 // they are read often enough for that to pay.
 func (w *work) packA(a operand, i, p, mb, kb, strips int) panels {
-	src := a.x[i*a.row+p*a.col:]
+	src, rows := a.x[i*a.row+p*a.col:], panelRows
+	if w.isWide() {
+		rows = wideRows
+	}
 	if a.row != 1 || strips <= 8 {
-		return panels{src, a.row, a.col, panelRows * a.row}
+		return panels{src, a.row, a.col, rows * a.row}
 	}
-	for q := range kb {
-		column := src[q*a.col:][:mb]
-		dst := w.a[q*panelRows:]
-		for len(column) >= panelRows {
-			*(*[panelRows]float32)(dst) = *(*[panelRows]float32)(column)
-			column = column[panelRows:]
-			dst = dst[min(panelRows*kb, len(dst)):]
+	for r := 0; r < mb; r += rows {
+		if w.isWide() {
+			widePack(&w.a[r*kb], &src[r], a.col, kb, min(wideRows, mb-r))
+		} else {
+			packPanel(w.a[r*kb:], src[r:], a.col, kb, min(panelRows, mb-r))
 		}
-		copy(dst, column)
 	}
-	return panels{w.a[:], 1, panelRows, panelRows * kb}
+	return panels{w.a[:], 1, rows, rows * kb}
+}
+
+// packPanel copies kb runs of floats that lie ld floats apart, as many as a panel has rows.
+func packPanel(dst, src []float32, ld, kb, rows int) {
+	for q := range kb {
+		x, y := src[q*ld:][:rows], dst[q*panelRows:][:panelRows]
+		if rows < panelRows {
+			copy(y, x)
+			continue
+		}
+		// One by one: a copy of so few would be a call.
+		y[0], y[1], y[2], y[3], y[4], y[5] = x[0], x[1], x[2], x[3], x[4], x[5]
+	}
 }
 
 // block multiplies mb rows of A with the strips in w.b into C, whose rows are
 // ldc floats apart.
 func (w *work) block(c []float32, ldc int, a panels, mb, nb, kb int, add bool) {
-	for s := 0; s < nb; s += stripCols {
-		b := w.b[s*kb:]
-		cols := nb - s
-		if cols >= stripCols {
-			strip(c[s:], ldc, a, b, mb, kb, add)
+	for s := 0; s < nb; {
+		b, cols := w.b[s*kb:], nb-s
+		if w.isWide() && cols >= 2*stripCols {
+			wideStrips(2, c[s:], ldc, a, b, mb, kb, add)
+			s += 2 * stripCols
 			continue
 		}
-		strip(w.c[:], stripCols, a, b, mb, kb, false)
+		if cols >= stripCols {
+			w.strip(c[s:], ldc, a, b, mb, kb, add)
+			s += stripCols
+			continue
+		}
+		w.strip(w.c[:], stripCols, a, b, mb, kb, false)
 		for i := range mb {
 			dst, src := c[i*ldc+s:][:cols], w.c[i*stripCols:][:cols]
 			if add {
@@ -144,11 +169,42 @@ func (w *work) block(c []float32, ldc int, a panels, mb, nb, kb int, add bool) {
 				copy(dst, src)
 			}
 		}
+		return
+	}
+}
+
+// A panelKernel multiplies panels with one or two strips.
+type panelKernel = func(c *float32, ldc int, a *float32, row, col, panel int, b *float32, k, panels int, add bool)
+
+// wideProducts are the kernels with AVX-512, of one and of two strips, for panels of 12 rows and, for
+// what is left below them, of 8, 4, 2 and 1.
+var wideProducts = [2][5]panelKernel{
+	{wide12x16, wide8x16, wide4x16, wide2x16, wide1x16},
+	{wide12x32, wide8x32, wide4x32, wide2x32, wide1x32},
+}
+
+// wideStrips multiplies all panels with so many strips.
+func wideStrips(strips int, c []float32, ldc int, a panels, b []float32, mb, kb int, add bool) {
+	kernels := &wideProducts[strips-1]
+	full := mb / wideRows
+	if full > 0 {
+		kernels[0](&c[0], ldc, &a.x[0], a.row, a.col, a.step, &b[0], kb, full, add)
+	}
+	row, at := full*wideRows, full*a.step
+	for i, n := 1, 8; n > 0; i, n = i+1, n/2 {
+		if mb-row >= n {
+			kernels[i](&c[row*ldc], ldc, &a.x[at], a.row, a.col, 0, &b[0], kb, 1, add)
+			row, at = row+n, at+n*a.row
+		}
 	}
 }
 
 // strip multiplies all panels with one strip; the last panel may be lower.
-func strip(c []float32, ldc int, a panels, b []float32, mb, kb int, add bool) {
+func (w *work) strip(c []float32, ldc int, a panels, b []float32, mb, kb int, add bool) {
+	if w.isWide() {
+		wideStrips(1, c, ldc, a, b, mb, kb, add)
+		return
+	}
 	full, rest := mb/panelRows, mb%panelRows
 	if full > 0 {
 		gemm6(&c[0], ldc, &a.x[0], a.row, a.col, a.step, &b[0], kb, full, add)

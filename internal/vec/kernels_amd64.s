@@ -2005,3 +2005,840 @@ block:
 	JNE        block
 	VZEROUPPER
 	RET
+
+// func wide12x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·wide12x32(SB), NOSPLIT, $0-73
+	MOVQ c+0(FP), AX
+	MOVQ ldc+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ col+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+panel:
+	MOVQ   DX, DI
+	LEAQ   (DI)(BX*4), R8
+	LEAQ   (R8)(BX*4), R9
+	LEAQ   (BX)(BX*2), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   k+56(FP), R12
+	MOVQ   R12, R13
+	SHLQ   $0x06, R13
+	ADDQ   R11, R13
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+
+product:
+	VMOVUPS      (R11), Z24
+	VMOVUPS      (R13), Z25
+	VBROADCASTSS (DI), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (DI)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z2
+	VFMADD231PS  Z25, Z26, Z3
+	VBROADCASTSS (DI)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (DI)(R10*1), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS (R8), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (R8)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z10
+	VFMADD231PS  Z25, Z26, Z11
+	VBROADCASTSS (R8)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R8)(R10*1), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (R9)(BX*1), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
+	VBROADCASTSS (R9)(BX*2), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS (R9)(R10*1), Z26
+	VFMADD231PS  Z24, Z26, Z22
+	VFMADD231PS  Z25, Z26, Z23
+	ADDQ         $0x40, R11
+	ADDQ         $0x40, R13
+	ADDQ         SI, DI
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R12
+	JNE          product
+	MOVQ         AX, DI
+	LEAQ         (DI)(CX*4), R8
+	LEAQ         (R8)(CX*4), R9
+	LEAQ         (CX)(CX*2), R10
+	MOVB         add+72(FP), R11
+	TESTB        R11, R11
+	JEQ          store
+	VADDPS       (DI), Z0, Z0
+	VADDPS       64(DI), Z1, Z1
+	VADDPS       (DI)(CX*1), Z2, Z2
+	VADDPS       64(DI)(CX*1), Z3, Z3
+	VADDPS       (DI)(CX*2), Z4, Z4
+	VADDPS       64(DI)(CX*2), Z5, Z5
+	VADDPS       (DI)(R10*1), Z6, Z6
+	VADDPS       64(DI)(R10*1), Z7, Z7
+	VADDPS       (R8), Z8, Z8
+	VADDPS       64(R8), Z9, Z9
+	VADDPS       (R8)(CX*1), Z10, Z10
+	VADDPS       64(R8)(CX*1), Z11, Z11
+	VADDPS       (R8)(CX*2), Z12, Z12
+	VADDPS       64(R8)(CX*2), Z13, Z13
+	VADDPS       (R8)(R10*1), Z14, Z14
+	VADDPS       64(R8)(R10*1), Z15, Z15
+	VADDPS       (R9), Z16, Z16
+	VADDPS       64(R9), Z17, Z17
+	VADDPS       (R9)(CX*1), Z18, Z18
+	VADDPS       64(R9)(CX*1), Z19, Z19
+	VADDPS       (R9)(CX*2), Z20, Z20
+	VADDPS       64(R9)(CX*2), Z21, Z21
+	VADDPS       (R9)(R10*1), Z22, Z22
+	VADDPS       64(R9)(R10*1), Z23, Z23
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, (DI)(CX*1)
+	VMOVUPS Z3, 64(DI)(CX*1)
+	VMOVUPS Z4, (DI)(CX*2)
+	VMOVUPS Z5, 64(DI)(CX*2)
+	VMOVUPS Z6, (DI)(R10*1)
+	VMOVUPS Z7, 64(DI)(R10*1)
+	VMOVUPS Z8, (R8)
+	VMOVUPS Z9, 64(R8)
+	VMOVUPS Z10, (R8)(CX*1)
+	VMOVUPS Z11, 64(R8)(CX*1)
+	VMOVUPS Z12, (R8)(CX*2)
+	VMOVUPS Z13, 64(R8)(CX*2)
+	VMOVUPS Z14, (R8)(R10*1)
+	VMOVUPS Z15, 64(R8)(R10*1)
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	VMOVUPS Z18, (R9)(CX*1)
+	VMOVUPS Z19, 64(R9)(CX*1)
+	VMOVUPS Z20, (R9)(CX*2)
+	VMOVUPS Z21, 64(R9)(CX*2)
+	VMOVUPS Z22, (R9)(R10*1)
+	VMOVUPS Z23, 64(R9)(R10*1)
+	MOVQ    panel+40(FP), DI
+	LEAQ    (DX)(DI*4), DX
+	LEAQ    (AX)(CX*8), AX
+	LEAQ    (AX)(CX*4), AX
+	DECQ    panels+64(FP)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+// func wide8x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·wide8x32(SB), NOSPLIT, $0-73
+	MOVQ c+0(FP), AX
+	MOVQ ldc+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ col+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+panel:
+	MOVQ   DX, DI
+	LEAQ   (DI)(BX*4), R8
+	LEAQ   (BX)(BX*2), R9
+	MOVQ   b+48(FP), R10
+	MOVQ   k+56(FP), R11
+	MOVQ   R11, R12
+	SHLQ   $0x06, R12
+	ADDQ   R10, R12
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+
+product:
+	VMOVUPS      (R10), Z16
+	VMOVUPS      (R12), Z17
+	VBROADCASTSS (DI), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (DI)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (DI)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (DI)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R8)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R8)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R8)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         $0x40, R10
+	ADDQ         $0x40, R12
+	ADDQ         SI, DI
+	ADDQ         SI, R8
+	DECQ         R11
+	JNE          product
+	MOVQ         AX, DI
+	LEAQ         (DI)(CX*4), R8
+	LEAQ         (CX)(CX*2), R9
+	MOVB         add+72(FP), R10
+	TESTB        R10, R10
+	JEQ          store
+	VADDPS       (DI), Z0, Z0
+	VADDPS       64(DI), Z1, Z1
+	VADDPS       (DI)(CX*1), Z2, Z2
+	VADDPS       64(DI)(CX*1), Z3, Z3
+	VADDPS       (DI)(CX*2), Z4, Z4
+	VADDPS       64(DI)(CX*2), Z5, Z5
+	VADDPS       (DI)(R9*1), Z6, Z6
+	VADDPS       64(DI)(R9*1), Z7, Z7
+	VADDPS       (R8), Z8, Z8
+	VADDPS       64(R8), Z9, Z9
+	VADDPS       (R8)(CX*1), Z10, Z10
+	VADDPS       64(R8)(CX*1), Z11, Z11
+	VADDPS       (R8)(CX*2), Z12, Z12
+	VADDPS       64(R8)(CX*2), Z13, Z13
+	VADDPS       (R8)(R9*1), Z14, Z14
+	VADDPS       64(R8)(R9*1), Z15, Z15
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, (DI)(CX*1)
+	VMOVUPS Z3, 64(DI)(CX*1)
+	VMOVUPS Z4, (DI)(CX*2)
+	VMOVUPS Z5, 64(DI)(CX*2)
+	VMOVUPS Z6, (DI)(R9*1)
+	VMOVUPS Z7, 64(DI)(R9*1)
+	VMOVUPS Z8, (R8)
+	VMOVUPS Z9, 64(R8)
+	VMOVUPS Z10, (R8)(CX*1)
+	VMOVUPS Z11, 64(R8)(CX*1)
+	VMOVUPS Z12, (R8)(CX*2)
+	VMOVUPS Z13, 64(R8)(CX*2)
+	VMOVUPS Z14, (R8)(R9*1)
+	VMOVUPS Z15, 64(R8)(R9*1)
+	MOVQ    panel+40(FP), DI
+	LEAQ    (DX)(DI*4), DX
+	LEAQ    (AX)(CX*8), AX
+	DECQ    panels+64(FP)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+// func wide4x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·wide4x32(SB), NOSPLIT, $0-73
+	MOVQ c+0(FP), AX
+	MOVQ ldc+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ col+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+panel:
+	MOVQ   DX, DI
+	LEAQ   (BX)(BX*2), R8
+	MOVQ   b+48(FP), R9
+	MOVQ   k+56(FP), R10
+	MOVQ   R10, R11
+	SHLQ   $0x06, R11
+	ADDQ   R9, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+product:
+	VMOVUPS      (R9), Z8
+	VMOVUPS      (R11), Z9
+	VBROADCASTSS (DI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (DI)(BX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (DI)(BX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (DI)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, R11
+	ADDQ         SI, DI
+	DECQ         R10
+	JNE          product
+	MOVQ         AX, DI
+	LEAQ         (CX)(CX*2), R8
+	MOVB         add+72(FP), R9
+	TESTB        R9, R9
+	JEQ          store
+	VADDPS       (DI), Z0, Z0
+	VADDPS       64(DI), Z1, Z1
+	VADDPS       (DI)(CX*1), Z2, Z2
+	VADDPS       64(DI)(CX*1), Z3, Z3
+	VADDPS       (DI)(CX*2), Z4, Z4
+	VADDPS       64(DI)(CX*2), Z5, Z5
+	VADDPS       (DI)(R8*1), Z6, Z6
+	VADDPS       64(DI)(R8*1), Z7, Z7
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, (DI)(CX*1)
+	VMOVUPS Z3, 64(DI)(CX*1)
+	VMOVUPS Z4, (DI)(CX*2)
+	VMOVUPS Z5, 64(DI)(CX*2)
+	VMOVUPS Z6, (DI)(R8*1)
+	VMOVUPS Z7, 64(DI)(R8*1)
+	MOVQ    panel+40(FP), DI
+	LEAQ    (DX)(DI*4), DX
+	LEAQ    (AX)(CX*4), AX
+	DECQ    panels+64(FP)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+// func wide2x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·wide2x32(SB), NOSPLIT, $0-73
+	MOVQ c+0(FP), AX
+	MOVQ ldc+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ col+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+panel:
+	MOVQ   DX, DI
+	LEAQ   (BX)(BX*2), R8
+	MOVQ   b+48(FP), R8
+	MOVQ   k+56(FP), R9
+	MOVQ   R9, R10
+	SHLQ   $0x06, R10
+	ADDQ   R8, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+product:
+	VMOVUPS      (R8), Z4
+	VMOVUPS      (R10), Z5
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (DI)(BX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         $0x40, R8
+	ADDQ         $0x40, R10
+	ADDQ         SI, DI
+	DECQ         R9
+	JNE          product
+	MOVQ         AX, DI
+	LEAQ         (CX)(CX*2), R8
+	MOVB         add+72(FP), R8
+	TESTB        R8, R8
+	JEQ          store
+	VADDPS       (DI), Z0, Z0
+	VADDPS       64(DI), Z1, Z1
+	VADDPS       (DI)(CX*1), Z2, Z2
+	VADDPS       64(DI)(CX*1), Z3, Z3
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, (DI)(CX*1)
+	VMOVUPS Z3, 64(DI)(CX*1)
+	MOVQ    panel+40(FP), DI
+	LEAQ    (DX)(DI*4), DX
+	LEAQ    (AX)(CX*2), AX
+	DECQ    panels+64(FP)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+// func wide1x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·wide1x32(SB), NOSPLIT, $0-73
+	MOVQ c+0(FP), AX
+	MOVQ ldc+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ col+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+panel:
+	MOVQ   DX, DI
+	LEAQ   (BX)(BX*2), R8
+	MOVQ   b+48(FP), R8
+	MOVQ   k+56(FP), R9
+	MOVQ   R9, R10
+	SHLQ   $0x06, R10
+	ADDQ   R8, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+product:
+	VMOVUPS      (R8), Z2
+	VMOVUPS      (R10), Z3
+	VBROADCASTSS (DI), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
+	ADDQ         $0x40, R8
+	ADDQ         $0x40, R10
+	ADDQ         SI, DI
+	DECQ         R9
+	JNE          product
+	MOVQ         AX, DI
+	LEAQ         (CX)(CX*2), R8
+	MOVB         add+72(FP), R8
+	TESTB        R8, R8
+	JEQ          store
+	VADDPS       (DI), Z0, Z0
+	VADDPS       64(DI), Z1, Z1
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	MOVQ    panel+40(FP), DI
+	LEAQ    (DX)(DI*4), DX
+	LEAQ    (AX)(CX*1), AX
+	DECQ    panels+64(FP)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+// func wide12x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·wide12x16(SB), NOSPLIT, $0-73
+	MOVQ c+0(FP), AX
+	MOVQ ldc+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ col+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+panel:
+	MOVQ   DX, DI
+	LEAQ   (DI)(BX*4), R8
+	LEAQ   (R8)(BX*4), R9
+	LEAQ   (BX)(BX*2), R10
+	MOVQ   b+48(FP), R11
+	MOVQ   k+56(FP), R12
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+product:
+	VMOVUPS      (R11), Z12
+	VBROADCASTSS (DI), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS (DI)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VBROADCASTSS (DI)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS (DI)(R10*1), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (R8), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R8)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z5
+	VBROADCASTSS (R8)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R8)(R10*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R9)(BX*1), Z13
+	VFMADD231PS  Z12, Z13, Z9
+	VBROADCASTSS (R9)(BX*2), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS (R9)(R10*1), Z13
+	VFMADD231PS  Z12, Z13, Z11
+	ADDQ         $0x40, R11
+	ADDQ         SI, DI
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	DECQ         R12
+	JNE          product
+	MOVQ         AX, DI
+	LEAQ         (DI)(CX*4), R8
+	LEAQ         (R8)(CX*4), R9
+	LEAQ         (CX)(CX*2), R10
+	MOVB         add+72(FP), R11
+	TESTB        R11, R11
+	JEQ          store
+	VADDPS       (DI), Z0, Z0
+	VADDPS       (DI)(CX*1), Z1, Z1
+	VADDPS       (DI)(CX*2), Z2, Z2
+	VADDPS       (DI)(R10*1), Z3, Z3
+	VADDPS       (R8), Z4, Z4
+	VADDPS       (R8)(CX*1), Z5, Z5
+	VADDPS       (R8)(CX*2), Z6, Z6
+	VADDPS       (R8)(R10*1), Z7, Z7
+	VADDPS       (R9), Z8, Z8
+	VADDPS       (R9)(CX*1), Z9, Z9
+	VADDPS       (R9)(CX*2), Z10, Z10
+	VADDPS       (R9)(R10*1), Z11, Z11
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, (DI)(CX*1)
+	VMOVUPS Z2, (DI)(CX*2)
+	VMOVUPS Z3, (DI)(R10*1)
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, (R8)(CX*1)
+	VMOVUPS Z6, (R8)(CX*2)
+	VMOVUPS Z7, (R8)(R10*1)
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, (R9)(CX*1)
+	VMOVUPS Z10, (R9)(CX*2)
+	VMOVUPS Z11, (R9)(R10*1)
+	MOVQ    panel+40(FP), DI
+	LEAQ    (DX)(DI*4), DX
+	LEAQ    (AX)(CX*8), AX
+	LEAQ    (AX)(CX*4), AX
+	DECQ    panels+64(FP)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+// func wide8x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·wide8x16(SB), NOSPLIT, $0-73
+	MOVQ c+0(FP), AX
+	MOVQ ldc+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ col+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+panel:
+	MOVQ   DX, DI
+	LEAQ   (DI)(BX*4), R8
+	LEAQ   (BX)(BX*2), R9
+	MOVQ   b+48(FP), R10
+	MOVQ   k+56(FP), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+product:
+	VMOVUPS      (R10), Z8
+	VBROADCASTSS (DI), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS (DI)(BX*1), Z9
+	VFMADD231PS  Z8, Z9, Z1
+	VBROADCASTSS (DI)(BX*2), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (DI)(R9*1), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS (R8)(BX*1), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS (R8)(BX*2), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS (R8)(R9*1), Z9
+	VFMADD231PS  Z8, Z9, Z7
+	ADDQ         $0x40, R10
+	ADDQ         SI, DI
+	ADDQ         SI, R8
+	DECQ         R11
+	JNE          product
+	MOVQ         AX, DI
+	LEAQ         (DI)(CX*4), R8
+	LEAQ         (CX)(CX*2), R9
+	MOVB         add+72(FP), R10
+	TESTB        R10, R10
+	JEQ          store
+	VADDPS       (DI), Z0, Z0
+	VADDPS       (DI)(CX*1), Z1, Z1
+	VADDPS       (DI)(CX*2), Z2, Z2
+	VADDPS       (DI)(R9*1), Z3, Z3
+	VADDPS       (R8), Z4, Z4
+	VADDPS       (R8)(CX*1), Z5, Z5
+	VADDPS       (R8)(CX*2), Z6, Z6
+	VADDPS       (R8)(R9*1), Z7, Z7
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, (DI)(CX*1)
+	VMOVUPS Z2, (DI)(CX*2)
+	VMOVUPS Z3, (DI)(R9*1)
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, (R8)(CX*1)
+	VMOVUPS Z6, (R8)(CX*2)
+	VMOVUPS Z7, (R8)(R9*1)
+	MOVQ    panel+40(FP), DI
+	LEAQ    (DX)(DI*4), DX
+	LEAQ    (AX)(CX*8), AX
+	DECQ    panels+64(FP)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+// func wide4x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·wide4x16(SB), NOSPLIT, $0-73
+	MOVQ c+0(FP), AX
+	MOVQ ldc+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ col+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+panel:
+	MOVQ   DX, DI
+	LEAQ   (BX)(BX*2), R8
+	MOVQ   b+48(FP), R9
+	MOVQ   k+56(FP), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+product:
+	VMOVUPS      (R9), Z4
+	VBROADCASTSS (DI), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS (DI)(BX*1), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS (DI)(BX*2), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS (DI)(R8*1), Z5
+	VFMADD231PS  Z4, Z5, Z3
+	ADDQ         $0x40, R9
+	ADDQ         SI, DI
+	DECQ         R10
+	JNE          product
+	MOVQ         AX, DI
+	LEAQ         (CX)(CX*2), R8
+	MOVB         add+72(FP), R9
+	TESTB        R9, R9
+	JEQ          store
+	VADDPS       (DI), Z0, Z0
+	VADDPS       (DI)(CX*1), Z1, Z1
+	VADDPS       (DI)(CX*2), Z2, Z2
+	VADDPS       (DI)(R8*1), Z3, Z3
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, (DI)(CX*1)
+	VMOVUPS Z2, (DI)(CX*2)
+	VMOVUPS Z3, (DI)(R8*1)
+	MOVQ    panel+40(FP), DI
+	LEAQ    (DX)(DI*4), DX
+	LEAQ    (AX)(CX*4), AX
+	DECQ    panels+64(FP)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+// func wide2x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·wide2x16(SB), NOSPLIT, $0-73
+	MOVQ c+0(FP), AX
+	MOVQ ldc+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ col+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+panel:
+	MOVQ   DX, DI
+	LEAQ   (BX)(BX*2), R8
+	MOVQ   b+48(FP), R8
+	MOVQ   k+56(FP), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+product:
+	VMOVUPS      (R8), Z2
+	VBROADCASTSS (DI), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS (DI)(BX*1), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         $0x40, R8
+	ADDQ         SI, DI
+	DECQ         R9
+	JNE          product
+	MOVQ         AX, DI
+	LEAQ         (CX)(CX*2), R8
+	MOVB         add+72(FP), R8
+	TESTB        R8, R8
+	JEQ          store
+	VADDPS       (DI), Z0, Z0
+	VADDPS       (DI)(CX*1), Z1, Z1
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, (DI)(CX*1)
+	MOVQ    panel+40(FP), DI
+	LEAQ    (DX)(DI*4), DX
+	LEAQ    (AX)(CX*2), AX
+	DECQ    panels+64(FP)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+// func wide1x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·wide1x16(SB), NOSPLIT, $0-73
+	MOVQ c+0(FP), AX
+	MOVQ ldc+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ col+32(FP), SI
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+panel:
+	MOVQ   DX, DI
+	LEAQ   (BX)(BX*2), R8
+	MOVQ   b+48(FP), R8
+	MOVQ   k+56(FP), R9
+	VPXORD Z0, Z0, Z0
+
+product:
+	VMOVUPS      (R8), Z1
+	VBROADCASTSS (DI), Z2
+	VFMADD231PS  Z1, Z2, Z0
+	ADDQ         $0x40, R8
+	ADDQ         SI, DI
+	DECQ         R9
+	JNE          product
+	MOVQ         AX, DI
+	LEAQ         (CX)(CX*2), R8
+	MOVB         add+72(FP), R8
+	TESTB        R8, R8
+	JEQ          store
+	VADDPS       (DI), Z0, Z0
+
+store:
+	VMOVUPS Z0, (DI)
+	MOVQ    panel+40(FP), DI
+	LEAQ    (DX)(DI*4), DX
+	LEAQ    (AX)(CX*1), AX
+	DECQ    panels+64(FP)
+	JNE     panel
+	VZEROUPPER
+	RET
+
+// func widePack(dst *float32, src *float32, ld int, k int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·widePack(SB), NOSPLIT, $0-40
+	MOVQ  dst+0(FP), AX
+	MOVQ  src+8(FP), DX
+	MOVQ  ld+16(FP), BX
+	MOVQ  k+24(FP), SI
+	SHLQ  $0x02, BX
+	MOVQ  rows+32(FP), CX
+	MOVQ  $+1, DI
+	SHLQ  CL, DI
+	DECQ  DI
+	KMOVW DI, K1
+
+run:
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, DX
+	ADDQ      $0x00000030, AX
+	DECQ      SI
+	JNE       run
+	VZEROUPPER
+	RET

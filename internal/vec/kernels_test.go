@@ -24,6 +24,16 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
+// everyLevel runs a test with every kind of kernels that the processor has, and with
+// the plain loops.
+func everyLevel(t *testing.T, f func(t *testing.T)) {
+	defer restore()()
+	for name, choose := range levels() {
+		choose()
+		t.Run(name, f)
+	}
+}
+
 // A kernel is a function of vectors of equal lengths, in both versions. Every
 // one of the vectors may be written.
 type kernel struct {
@@ -151,16 +161,18 @@ func sameBits(a, b float32) bool {
 }
 
 func TestElementwiseKernelsGiveTheBitsOfThePlainLoops(t *testing.T) {
-	r := newRand(t)
-	for _, k := range exact {
-		for _, n := range lengths() {
-			if k.even && n%2 != 0 {
-				continue
+	everyLevel(t, func(t *testing.T) {
+		r := newRand(t)
+		for _, k := range exact {
+			for _, n := range lengths() {
+				if k.even && n%2 != 0 {
+					continue
+				}
+				testExact(t, r, k, n, ordinary(r))
+				testExact(t, r, k, n, odd(r))
 			}
-			testExact(t, r, k, n, ordinary(r))
-			testExact(t, r, k, n, odd(r))
 		}
-	}
+	})
 }
 
 func testExact(t *testing.T, r *rand.Rand, k kernel, n int, value func() float32) {
@@ -192,68 +204,74 @@ func testExact(t *testing.T, r *rand.Rand, k kernel, n int, value func() float32
 }
 
 func TestAdamGivesTheBitsOfThePlainLoopForAllConstants(t *testing.T) {
-	r := newRand(t)
-	inf := float32(math.Inf(1))
-	constants := func() *AdamStep {
-		pick := func(x ...float32) float32 { return x[r.IntN(len(x))] }
-		return &AdamStep{LR: pick(0, 1, -0.5, inf), B1: pick(0, 0.9, 1, 1.5), B2: pick(0, 0.999, 1, -1, 1.5),
-			Eps: pick(0, 1e-8, 1), C1: pick(1, 10, inf), C2: pick(1, 1000, 0), Limit: pick(0, 1e-3, 1, inf, float32(math.NaN()))}
-	}
-	for range 300 {
-		s := constants()
-		k := kernel{fmt.Sprintf("Adam with %+v", *s), 4, false,
-			void(func(v [][]float32, _ float32) { Adam(v[0], v[1], v[2], v[3], s) }),
-			void(func(v [][]float32, _ float32) { plainAdam(v[0], v[1], v[2], v[3], s) })}
-		testExact(t, r, k, 32+r.IntN(9), ordinary(r))
-		testExact(t, r, k, 32+r.IntN(9), odd(r))
-		testExact(t, r, k, 32+r.IntN(9), func() float32 { return float32(math.Copysign(0, r.NormFloat64())) })
-	}
+	everyLevel(t, func(t *testing.T) {
+		r := newRand(t)
+		inf := float32(math.Inf(1))
+		constants := func() *AdamStep {
+			pick := func(x ...float32) float32 { return x[r.IntN(len(x))] }
+			return &AdamStep{LR: pick(0, 1, -0.5, inf), B1: pick(0, 0.9, 1, 1.5), B2: pick(0, 0.999, 1, -1, 1.5),
+				Eps: pick(0, 1e-8, 1), C1: pick(1, 10, inf), C2: pick(1, 1000, 0), Limit: pick(0, 1e-3, 1, inf, float32(math.NaN()))}
+		}
+		for range 300 {
+			s := constants()
+			k := kernel{fmt.Sprintf("Adam with %+v", *s), 4, false,
+				void(func(v [][]float32, _ float32) { Adam(v[0], v[1], v[2], v[3], s) }),
+				void(func(v [][]float32, _ float32) { plainAdam(v[0], v[1], v[2], v[3], s) })}
+			testExact(t, r, k, 32+r.IntN(9), ordinary(r))
+			testExact(t, r, k, 32+r.IntN(9), odd(r))
+			testExact(t, r, k, 32+r.IntN(9), func() float32 { return float32(math.Copysign(0, r.NormFloat64())) })
+		}
+	})
 }
 
 func TestElementwiseKernelsAllowTheDestinationAsSource(t *testing.T) {
-	r := newRand(t)
-	for _, k := range exact {
-		switch k.name {
-		case "Delta", "AdaGrad", "Adam", "Scale", "PairStep": // they have several destinations, or no source
-			continue
-		}
-		for _, n := range lengths() {
-			if k.even && n%2 != 0 {
+	everyLevel(t, func(t *testing.T) {
+		r := newRand(t)
+		for _, k := range exact {
+			switch k.name {
+			case "Delta", "AdaGrad", "Adam", "Scale", "PairStep": // they have several destinations, or no source
 				continue
 			}
-			x, _ := guarded(r, n, ordinary(r))
-			want := append([]float32(nil), x...)
-			other := append([]float32(nil), x...)
-			v, w := make([][]float32, k.vectors), make([][]float32, k.vectors)
-			for i := range v {
-				v[i], w[i] = x, other
-			}
-			w[0] = want
-			k.fast(v, 0.5)
-			k.plain(w, 0.5)
-			for j := range x {
-				if !sameBits(x[j], want[j]) {
-					t.Fatalf("%s of %d floats onto itself: element %d is %v, want %v", k.name, n, j, x[j], want[j])
+			for _, n := range lengths() {
+				if k.even && n%2 != 0 {
+					continue
+				}
+				x, _ := guarded(r, n, ordinary(r))
+				want := append([]float32(nil), x...)
+				other := append([]float32(nil), x...)
+				v, w := make([][]float32, k.vectors), make([][]float32, k.vectors)
+				for i := range v {
+					v[i], w[i] = x, other
+				}
+				w[0] = want
+				k.fast(v, 0.5)
+				k.plain(w, 0.5)
+				for j := range x {
+					if !sameBits(x[j], want[j]) {
+						t.Fatalf("%s of %d floats onto itself: element %d is %v, want %v", k.name, n, j, x[j], want[j])
+					}
 				}
 			}
 		}
-	}
+	})
 }
 
 func TestDotIsWithinItsBoundOfTheExactSum(t *testing.T) {
-	r := newRand(t)
-	for _, n := range lengths() {
-		for range 4 {
-			a, checkA := guarded(r, n, ordinary(r))
-			b, checkB := guarded(r, n, ordinary(r))
-			want, size := exactDot(a, b)
-			checkSum(t, "Dot", Dot(a, b), want, size, n)
-			want, size = exactDot(a, a)
-			checkSum(t, "SquaredNorm", SquaredNorm(a), want, size, n)
-			checkA(t, "Dot")
-			checkB(t, "Dot")
+	everyLevel(t, func(t *testing.T) {
+		r := newRand(t)
+		for _, n := range lengths() {
+			for range 4 {
+				a, checkA := guarded(r, n, ordinary(r))
+				b, checkB := guarded(r, n, ordinary(r))
+				want, size := exactDot(a, b)
+				checkSum(t, "Dot", Dot(a, b), want, size, n)
+				want, size = exactDot(a, a)
+				checkSum(t, "SquaredNorm", SquaredNorm(a), want, size, n)
+				checkA(t, "Dot")
+				checkB(t, "Dot")
+			}
 		}
-	}
+	})
 }
 
 // exactDot is the dot product in float64, and that of the magnitudes.
@@ -275,66 +293,70 @@ func checkSum(t *testing.T, what string, got float32, want, size float64, n int)
 }
 
 func TestDotCountsOneInfinityOnceAndNoneFromOutside(t *testing.T) {
-	inf := float32(math.Inf(1))
-	for _, n := range lengths() {
-		// Infinities outside of the vectors must not matter.
-		a := make([]float32, n+16)
-		for i := range a {
-			a[i] = inf
-		}
-		v := a[8 : 8+n]
-		clear(v)
-		if got := Dot(v, v); got != 0 {
-			t.Fatalf("Dot of %d zeros among infinities is %v", n, got)
-		}
-		// An infinity times a zero is NaN, wherever it stands; times one infinite.
-		for i := range v {
-			x, y := make([]float32, n), make([]float32, n)
-			x[i] = inf
-			if got := Dot(x, y); got == got {
-				t.Fatalf("Dot of %d floats with ∞·0 at %d is %v, want NaN", n, i, got)
+	everyLevel(t, func(t *testing.T) {
+		inf := float32(math.Inf(1))
+		for _, n := range lengths() {
+			// Infinities outside of the vectors must not matter.
+			a := make([]float32, n+16)
+			for i := range a {
+				a[i] = inf
 			}
-			y[i] = 1
-			for j := range y {
-				if j != i {
-					x[j] = 1
+			v := a[8 : 8+n]
+			clear(v)
+			if got := Dot(v, v); got != 0 {
+				t.Fatalf("Dot of %d zeros among infinities is %v", n, got)
+			}
+			// An infinity times a zero is NaN, wherever it stands; times one infinite.
+			for i := range v {
+				x, y := make([]float32, n), make([]float32, n)
+				x[i] = inf
+				if got := Dot(x, y); got == got {
+					t.Fatalf("Dot of %d floats with ∞·0 at %d is %v, want NaN", n, i, got)
+				}
+				y[i] = 1
+				for j := range y {
+					if j != i {
+						x[j] = 1
+					}
+				}
+				if got := Dot(x, y); got != inf {
+					t.Fatalf("Dot of %d floats with ∞·1 at %d is %v, want ∞", n, i, got)
 				}
 			}
-			if got := Dot(x, y); got != inf {
-				t.Fatalf("Dot of %d floats with ∞·1 at %d is %v, want ∞", n, i, got)
-			}
 		}
-	}
+	})
 }
 
 func TestLengthsThatDoNotFitPanicBeforeAnythingIsWritten(t *testing.T) {
-	long, short := make([]float32, 40), make([]float32, 39, 40)
-	for i := range long {
-		long[i] = 1
-	}
-	for _, k := range exact {
-		if k.vectors == 1 {
-			continue
+	everyLevel(t, func(t *testing.T) {
+		long, short := make([]float32, 40), make([]float32, 39, 40)
+		for i := range long {
+			long[i] = 1
 		}
-		for odd := range k.vectors {
-			v := make([][]float32, k.vectors)
-			for i := range v {
-				v[i] = append([]float32(nil), long...)
+		for _, k := range exact {
+			if k.vectors == 1 {
+				continue
 			}
-			v[odd] = short
-			mustPanic(t, k.name, func() { k.fast(v, 1) })
-			for i := range v {
-				if i != odd && SquaredNorm(v[i]) != 40 {
-					t.Errorf("%s wrote to vector %d before it panicked", k.name, i)
+			for odd := range k.vectors {
+				v := make([][]float32, k.vectors)
+				for i := range v {
+					v[i] = append([]float32(nil), long...)
+				}
+				v[odd] = short
+				mustPanic(t, k.name, func() { k.fast(v, 1) })
+				for i := range v {
+					if i != odd && SquaredNorm(v[i]) != 40 {
+						t.Errorf("%s wrote to vector %d before it panicked", k.name, i)
+					}
 				}
 			}
 		}
-	}
-	mustPanic(t, "Dot", func() { Dot(long, short) })
-	mustPanic(t, "MulComplex of odd length", func() { MulComplex(short, short, short) })
-	mustPanic(t, "MulABt", func() { MulABt(long, long, long, 5, 8, 9) })
-	mustPanic(t, "AddMulAB", func() { AddMulAB(long, long, short, 5, 8, 8) })
-	mustPanic(t, "AddMulAtB of negative size", func() { AddMulAtB(long[:4], long[:4], long[:4], -2, -2, -2) })
+		mustPanic(t, "Dot", func() { Dot(long, short) })
+		mustPanic(t, "MulComplex of odd length", func() { MulComplex(short, short, short) })
+		mustPanic(t, "MulABt", func() { MulABt(long, long, long, 5, 8, 9) })
+		mustPanic(t, "AddMulAB", func() { AddMulAB(long, long, short, 5, 8, 8) })
+		mustPanic(t, "AddMulAtB of negative size", func() { AddMulAtB(long[:4], long[:4], long[:4], -2, -2, -2) })
+	})
 }
 
 func mustPanic(t *testing.T, what string, f func()) {

@@ -68,49 +68,55 @@ func (q product) test(t *testing.T, r *rand.Rand, m, n, k int) {
 }
 
 func TestMatrixProductsAreWithinTheirBoundForAllSmallShapes(t *testing.T) {
-	r := newRand(t)
-	sizes := []int{0, 1, 2, 5, 6, 7, 8, 9, 16, 17, 33}
-	for _, q := range products {
-		for _, m := range sizes {
-			for _, n := range sizes {
-				for _, k := range sizes {
-					q.test(t, r, m, n, k)
-				}
-			}
-		}
-	}
-}
-
-func TestMatrixProductsAreWithinTheirBoundBeyondTheBlockSizes(t *testing.T) {
-	r := newRand(t)
-	for _, q := range products {
-		for _, s := range [][3]int{{256, 192, 137}, {200, 7, 9}, {7, 530, 9}, {7, 9, 530}, {195, 33, 260}, {260, 195, 33}, {9, 260, 520}, {1, 600, 300}} {
-			q.test(t, r, s[0], s[1], s[2])
-		}
-		for range 2 {
-			q.test(t, r, 1+r.IntN(220), 1+r.IntN(120), 1+r.IntN(120))
-		}
-	}
-}
-
-func TestMatrixProductsKeepNaNAndInfinityInTheirRowAndColumn(t *testing.T) {
-	const m, n, k = 13, 21, 19
-	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
+	everyLevel(t, func(t *testing.T) {
+		r := newRand(t)
+		sizes := []int{0, 1, 2, 5, 6, 7, 8, 9, 16, 17, 33}
 		for _, q := range products {
-			rows, cols, deep := q.rows(m, n, k), q.cols(m, n, k), q.deep(m, n, k)
-			for i := range rows {
-				x, y, dst := ones(rows*deep), ones(deep*cols), ones(rows*cols)
-				x[q.x(i, deep-1, m, n, k)] = bad
-				q.f(dst, x, y, m, n, k)
-				for c, v := range dst {
-					finite := !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
-					if finite != (c/cols != i) {
-						t.Fatalf("%s with %v in row %d: element (%d,%d) is %v", q.name, bad, i, c/cols, c%cols, v)
+			for _, m := range sizes {
+				for _, n := range sizes {
+					for _, k := range sizes {
+						q.test(t, r, m, n, k)
 					}
 				}
 			}
 		}
-	}
+	})
+}
+
+func TestMatrixProductsAreWithinTheirBoundBeyondTheBlockSizes(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := newRand(t)
+		for _, q := range products {
+			for _, s := range [][3]int{{256, 192, 137}, {200, 7, 9}, {7, 530, 9}, {7, 9, 530}, {195, 33, 260}, {260, 195, 33}, {9, 260, 520}, {1, 600, 300}} {
+				q.test(t, r, s[0], s[1], s[2])
+			}
+			for range 2 {
+				q.test(t, r, 1+r.IntN(220), 1+r.IntN(120), 1+r.IntN(120))
+			}
+		}
+	})
+}
+
+func TestMatrixProductsKeepNaNAndInfinityInTheirRowAndColumn(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		const m, n, k = 13, 21, 19
+		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
+			for _, q := range products {
+				rows, cols, deep := q.rows(m, n, k), q.cols(m, n, k), q.deep(m, n, k)
+				for i := range rows {
+					x, y, dst := ones(rows*deep), ones(deep*cols), ones(rows*cols)
+					x[q.x(i, deep-1, m, n, k)] = bad
+					q.f(dst, x, y, m, n, k)
+					for c, v := range dst {
+						finite := !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
+						if finite != (c/cols != i) {
+							t.Fatalf("%s with %v in row %d: element (%d,%d) is %v", q.name, bad, i, c/cols, c%cols, v)
+						}
+					}
+				}
+			}
+		}
+	})
 }
 
 func ones(n int) []float32 {

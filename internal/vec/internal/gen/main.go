@@ -26,6 +26,7 @@ func main() {
 	build.ConstraintExpr("amd64 arm64")
 	build.ConstraintExpr("!purego")
 	kernels(avx2{})
+	wideMatrices()
 	build.Generate()
 }
 

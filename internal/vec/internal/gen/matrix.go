@@ -5,8 +5,10 @@ import "fmt"
 // rows and 16 columns of a product are what the registers hold on all machines.
 const rows = 6
 
+const productSig = "func(c *float32, ldc int, a *float32, row, col, panel int, b *float32, k, panels int, add bool)"
+
 func productText(m machine, r int) {
-	m.text(fmt.Sprintf("gemm%d", r), "func(c *float32, ldc int, a *float32, row, col, panel int, b *float32, k, panels int, add bool)",
+	m.text(fmt.Sprintf("gemm%d", r), productSig,
 		fmt.Sprintf(`multiplies panels of %d rows of A with a strip of B[k×16],
 k ≥ 1, panels ≥ 1, and stores the result in C, or adds it if add is set.
 Elements of A are row floats apart within a column and col floats within a row,
