@@ -73,7 +73,7 @@ func BenchmarkDot(b *testing.B) {
 }
 
 func BenchmarkMatrix(b *testing.B) {
-	plain := map[string]func(dst, x, y []float32, m, n, k int){"MulABt": plainMulABt, "AddMulAB": plainAddMulAB, "AddMulAtB": plainAddMulAtB}
+	plain := map[string]func(dst, x, y []float32, m, n, k int){"MulABt": plainMulABt, "MulAB": plainMulAB, "AddMulAB": plainAddMulAB, "AddMulAtB": plainAddMulAtB}
 	for _, q := range products {
 		for _, s := range [][3]int{{1, 64, 128}, {4, 64, 128}, {16, 16, 16}, {128, 64, 32}, {128, 100, 10}, {128, 128, 128}, {256, 256, 100}, {1024, 256, 128}, {512, 512, 256}, {1024, 1024, 128}} {
 			m, n, k := s[0], s[1], s[2]

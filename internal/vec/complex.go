@@ -43,3 +43,14 @@ func AddMulConj(dst, a, b []float32) {
 	}
 	plainAddMulConj(dst, a, b)
 }
+
+// AddMulModulus computes dst += by·|x|∘x, laid out as in [MulComplex]: each number
+// counts times its modulus. It is the gradient of by/3·Σ|x|³.
+func AddMulModulus(dst, x []float32, by float32) {
+	sameEven("AddMulModulus", len(dst), len(x), len(x))
+	if h := len(dst) / 2; fast && h >= lanes {
+		fastAddMulModulus(&dst[0], &dst[h], &x[0], &x[h], h, by)
+		return
+	}
+	plainAddMulModulus(dst, x, by)
+}

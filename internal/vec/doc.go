@@ -15,8 +15,8 @@
 // on its own, none is fused. Only the bits of a NaN are not determined. So a
 // row that nodes of different kinds update the same way stays the same row.
 //
-// The functions that sum ([Dot], [SquaredNorm], [MulABt], [AddMulAB],
-// [AddMulAtB]) do so in an order that depends on the length and the processor.
+// The functions that sum ([Dot], [SquaredNorm], [ExpSum], [MulABt], [MulAB],
+// [AddMulAB], [AddMulAtB]) do so in an order that depends on the length and the processor.
 // A sum of n products differs from the exact one by at most about n·2⁻²⁴
 // times the sum of the products' magnitudes.
 //

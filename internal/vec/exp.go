@@ -12,6 +12,15 @@ func Exp(dst, x []float32) {
 	plainExp(dst, x)
 }
 
+// ExpSum computes x[i] = e^(x[i]-less) as [Exp] does, and returns the sum of that, 0 for
+// an empty vector.
+func ExpSum(x []float32, less float32) float32 {
+	if fast && len(x) >= lanes {
+		return fastExpSum(&x[0], len(x), less)
+	}
+	return plainExpSum(x, less)
+}
+
 // Sigmoid computes dst[i] = 1/(1 + e^-x[i]) with an error below 2.5 units in
 // the last place, for negative x too, where the result is tiny. NaN gives NaN.
 func Sigmoid(dst, x []float32) {

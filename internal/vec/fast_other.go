@@ -32,8 +32,13 @@ func fastMulComplex(dr, di, ar, ai, br, bi *float32, n int)    { panic(none) }
 func fastAddMulComplex(dr, di, ar, ai, br, bi *float32, n int) { panic(none) }
 func fastMulConj(dr, di, ar, ai, br, bi *float32, n int)       { panic(none) }
 func fastAddMulConj(dr, di, ar, ai, br, bi *float32, n int)    { panic(none) }
-func fastDot(a, b *float32, n int) float32                     { panic(none) }
-func fastExp(dst, x *float32, n int)                           { panic(none) }
-func fastSigmoid(dst, x *float32, n int)                       { panic(none) }
+func fastAddMulModulus(dr, di, ar, ai *float32, n int, by float32) {
+	panic(none)
+}
+func fastMax(x *float32, n int) float32                  { panic(none) }
+func fastExpSum(x *float32, n int, less float32) float32 { panic(none) }
+func fastDot(a, b *float32, n int) float32               { panic(none) }
+func fastExp(dst, x *float32, n int)                     { panic(none) }
+func fastSigmoid(dst, x *float32, n int)                 { panic(none) }
 
 func gemm(c []float32, a, b operand, m, n, k int, add bool) { panic(none) }

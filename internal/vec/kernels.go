@@ -89,15 +89,30 @@ func fastMulConj(dr *float32, di *float32, ar *float32, ai *float32, br *float32
 //go:noescape
 func fastAddMulConj(dr *float32, di *float32, ar *float32, ai *float32, br *float32, bi *float32, n int)
 
+// fastAddMulModulus is AddMulModulus for n ≥ lanes complex numbers.
+//
+//go:noescape
+func fastAddMulModulus(dr *float32, di *float32, ar *float32, ai *float32, n int, by float32)
+
 // fastDot is Dot for n ≥ lanes.
 //
 //go:noescape
 func fastDot(a *float32, b *float32, n int) float32
 
+// fastMax is Max for n ≥ lanes.
+//
+//go:noescape
+func fastMax(x *float32, n int) float32
+
 // fastExp is Exp for n ≥ lanes.
 //
 //go:noescape
 func fastExp(dst *float32, x *float32, n int)
+
+// fastExpSum is ExpSum for n ≥ lanes.
+//
+//go:noescape
+func fastExpSum(x *float32, n int, less float32) float32
 
 // fastSigmoid is Sigmoid for n ≥ lanes.
 //

@@ -897,23 +897,88 @@ narrowTest:
 	VZEROUPPER
 	RET
 
-DATA tailMask<>+0(SB)/4, $0x00000000
-DATA tailMask<>+4(SB)/4, $0x00000000
-DATA tailMask<>+8(SB)/4, $0x00000000
-DATA tailMask<>+12(SB)/4, $0x00000000
-DATA tailMask<>+16(SB)/4, $0x00000000
-DATA tailMask<>+20(SB)/4, $0x00000000
-DATA tailMask<>+24(SB)/4, $0x00000000
-DATA tailMask<>+28(SB)/4, $0x00000000
-DATA tailMask<>+32(SB)/4, $0xffffffff
-DATA tailMask<>+36(SB)/4, $0xffffffff
-DATA tailMask<>+40(SB)/4, $0xffffffff
-DATA tailMask<>+44(SB)/4, $0xffffffff
-DATA tailMask<>+48(SB)/4, $0xffffffff
-DATA tailMask<>+52(SB)/4, $0xffffffff
-DATA tailMask<>+56(SB)/4, $0xffffffff
-DATA tailMask<>+60(SB)/4, $0xffffffff
-GLOBL tailMask<>(SB), RODATA|NOPTR, $64
+// func fastAddMulModulus(dr *float32, di *float32, ar *float32, ai *float32, n int, by float32)
+// Requires: AVX
+TEXT ·fastAddMulModulus(SB), NOSPLIT, $0-44
+	VBROADCASTSS by+40(FP), Y0
+	MOVQ         dr+0(FP), DX
+	MOVQ         di+8(FP), BX
+	MOVQ         ar+16(FP), SI
+	MOVQ         ai+24(FP), DI
+	MOVQ         n+32(FP), CX
+	SUBQ         $0x08, CX
+	VMOVUPS      (SI)(CX*4), Y1
+	VMOVUPS      (DI)(CX*4), Y2
+	VMULPS       Y1, Y1, Y3
+	VMULPS       Y2, Y2, Y4
+	VADDPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VMULPS       Y3, Y0, Y3
+	VMULPS       Y1, Y3, Y1
+	VADDPS       (DX)(CX*4), Y1, Y1
+	VMULPS       Y2, Y3, Y2
+	VADDPS       (BX)(CX*4), Y2, Y2
+	XORQ         AX, AX
+	LEAQ         -8(CX), R8
+	JMP          wideTest
+
+wide:
+	VMOVUPS (SI)(AX*4), Y3
+	VMOVUPS (DI)(AX*4), Y4
+	VMULPS  Y3, Y3, Y5
+	VMULPS  Y4, Y4, Y6
+	VADDPS  Y6, Y5, Y5
+	VSQRTPS Y5, Y5
+	VMULPS  Y5, Y0, Y5
+	VMULPS  Y3, Y5, Y3
+	VADDPS  (DX)(AX*4), Y3, Y3
+	VMULPS  Y4, Y5, Y4
+	VADDPS  (BX)(AX*4), Y4, Y4
+	VMOVUPS 32(SI)(AX*4), Y5
+	VMOVUPS 32(DI)(AX*4), Y6
+	VMULPS  Y5, Y5, Y7
+	VMULPS  Y6, Y6, Y8
+	VADDPS  Y8, Y7, Y7
+	VSQRTPS Y7, Y7
+	VMULPS  Y7, Y0, Y7
+	VMULPS  Y5, Y7, Y5
+	VADDPS  32(DX)(AX*4), Y5, Y5
+	VMULPS  Y6, Y7, Y6
+	VADDPS  32(BX)(AX*4), Y6, Y6
+	VMOVUPS Y3, (DX)(AX*4)
+	VMOVUPS Y4, (BX)(AX*4)
+	VMOVUPS Y5, 32(DX)(AX*4)
+	VMOVUPS Y6, 32(BX)(AX*4)
+	ADDQ    $0x10, AX
+
+wideTest:
+	CMPQ AX, R8
+	JLT  wide
+	JMP  narrowTest
+
+narrow:
+	VMOVUPS (SI)(AX*4), Y3
+	VMOVUPS (DI)(AX*4), Y4
+	VMULPS  Y3, Y3, Y5
+	VMULPS  Y4, Y4, Y6
+	VADDPS  Y6, Y5, Y5
+	VSQRTPS Y5, Y5
+	VMULPS  Y5, Y0, Y5
+	VMULPS  Y3, Y5, Y3
+	VADDPS  (DX)(AX*4), Y3, Y3
+	VMULPS  Y4, Y5, Y4
+	VADDPS  (BX)(AX*4), Y4, Y4
+	VMOVUPS Y3, (DX)(AX*4)
+	VMOVUPS Y4, (BX)(AX*4)
+	ADDQ    $0x08, AX
+
+narrowTest:
+	CMPQ    AX, CX
+	JLT     narrow
+	VMOVUPS Y1, (DX)(CX*4)
+	VMOVUPS Y2, (BX)(CX*4)
+	VZEROUPPER
+	RET
 
 // func fastDot(a *float32, b *float32, n int) float32
 // Requires: AVX, FMA3, SSE
@@ -962,8 +1027,8 @@ narrowTest:
 	VANDPS       (SI)(CX*4), Y4, Y4
 	VFMADD231PS  Y4, Y5, Y1
 	VADDPS       Y1, Y0, Y0
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -972,6 +1037,70 @@ narrowTest:
 	VADDSS       X1, X0, X0
 	VZEROUPPER
 	MOVSS        X0, ret+24(FP)
+	RET
+
+DATA tailMask<>+0(SB)/4, $0x00000000
+DATA tailMask<>+4(SB)/4, $0x00000000
+DATA tailMask<>+8(SB)/4, $0x00000000
+DATA tailMask<>+12(SB)/4, $0x00000000
+DATA tailMask<>+16(SB)/4, $0x00000000
+DATA tailMask<>+20(SB)/4, $0x00000000
+DATA tailMask<>+24(SB)/4, $0x00000000
+DATA tailMask<>+28(SB)/4, $0x00000000
+DATA tailMask<>+32(SB)/4, $0xffffffff
+DATA tailMask<>+36(SB)/4, $0xffffffff
+DATA tailMask<>+40(SB)/4, $0xffffffff
+DATA tailMask<>+44(SB)/4, $0xffffffff
+DATA tailMask<>+48(SB)/4, $0xffffffff
+DATA tailMask<>+52(SB)/4, $0xffffffff
+DATA tailMask<>+56(SB)/4, $0xffffffff
+DATA tailMask<>+60(SB)/4, $0xffffffff
+GLOBL tailMask<>(SB), RODATA|NOPTR, $64
+
+// func fastMax(x *float32, n int) float32
+// Requires: AVX, SSE
+TEXT ·fastMax(SB), NOSPLIT, $0-20
+	MOVQ    x+0(FP), BX
+	MOVQ    n+8(FP), CX
+	SUBQ    $0x08, CX
+	VMOVUPS (BX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMOVUPS (BX)(CX*4), Y2
+	VMOVUPS (BX)(CX*4), Y3
+	XORQ    AX, AX
+	LEAQ    -24(CX), DX
+	JMP     wideTest
+
+wide:
+	VMAXPS (BX)(AX*4), Y0, Y0
+	VMAXPS 32(BX)(AX*4), Y1, Y1
+	VMAXPS 64(BX)(AX*4), Y2, Y2
+	VMAXPS 96(BX)(AX*4), Y3, Y3
+	ADDQ   $0x20, AX
+
+wideTest:
+	CMPQ AX, DX
+	JLT  wide
+	JMP  narrowTest
+
+narrow:
+	VMAXPS (BX)(AX*4), Y0, Y0
+	ADDQ   $0x08, AX
+
+narrowTest:
+	CMPQ         AX, CX
+	JLT          narrow
+	VMAXPS       Y1, Y0, Y0
+	VMAXPS       Y3, Y2, Y1
+	VMAXPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VMAXSS       X1, X0, X0
+	VZEROUPPER
+	MOVSS        X0, ret+16(FP)
 	RET
 
 // func fastExp(dst *float32, x *float32, n int)
@@ -1281,6 +1410,201 @@ DATA exponentBias<>+20(SB)/4, $0x0000007f
 DATA exponentBias<>+24(SB)/4, $0x0000007f
 DATA exponentBias<>+28(SB)/4, $0x0000007f
 GLOBL exponentBias<>(SB), RODATA|NOPTR, $32
+
+// func fastExpSum(x *float32, n int, less float32) float32
+// Requires: AVX, AVX2, SSE
+TEXT ·fastExpSum(SB), NOSPLIT, $0-28
+	VBROADCASTSS less+16(FP), Y0
+	MOVQ         x+0(FP), DX
+	MOVQ         n+8(FP), CX
+	SUBQ         $0x08, CX
+	VMOVUPS      (DX)(CX*4), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      expMax<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      expMin<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       log2E<>+0(SB), Y1, Y2
+	VADDPS       roundBias<>+0(SB), Y2, Y2
+	VPSUBD       roundBiasBits<>+0(SB), Y2, Y3
+	VSUBPS       roundBias<>+0(SB), Y2, Y2
+	VMULPS       ln2Hi<>+0(SB), Y2, Y4
+	VSUBPS       Y4, Y1, Y1
+	VMULPS       ln2Lo<>+0(SB), Y2, Y2
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       expQ5<>+0(SB), Y1, Y2
+	VADDPS       expQ4<>+0(SB), Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VADDPS       expQ3<>+0(SB), Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VADDPS       expQ2<>+0(SB), Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VADDPS       expQ1<>+0(SB), Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VADDPS       expQ0<>+0(SB), Y2, Y2
+	VMULPS       Y1, Y1, Y4
+	VMULPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VADDPS       ones<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
+	VPADDD       exponentBias<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VPADDD       exponentBias<>+0(SB), Y3, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	XORQ         AX, AX
+	LEAQ         -8(CX), BX
+	JMP          wideTest
+
+wide:
+	VMOVUPS (DX)(AX*4), Y4
+	VSUBPS  Y0, Y4, Y4
+	VMOVUPS expMax<>+0(SB), Y5
+	VMINPS  Y4, Y5, Y4
+	VMOVUPS expMin<>+0(SB), Y5
+	VMAXPS  Y4, Y5, Y4
+	VMULPS  log2E<>+0(SB), Y4, Y5
+	VADDPS  roundBias<>+0(SB), Y5, Y5
+	VPSUBD  roundBiasBits<>+0(SB), Y5, Y6
+	VSUBPS  roundBias<>+0(SB), Y5, Y5
+	VMULPS  ln2Hi<>+0(SB), Y5, Y7
+	VSUBPS  Y7, Y4, Y4
+	VMULPS  ln2Lo<>+0(SB), Y5, Y5
+	VSUBPS  Y5, Y4, Y4
+	VMULPS  expQ5<>+0(SB), Y4, Y5
+	VADDPS  expQ4<>+0(SB), Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  expQ3<>+0(SB), Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  expQ2<>+0(SB), Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  expQ1<>+0(SB), Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  expQ0<>+0(SB), Y5, Y5
+	VMULPS  Y4, Y4, Y7
+	VMULPS  Y5, Y7, Y5
+	VADDPS  Y4, Y5, Y4
+	VADDPS  ones<>+0(SB), Y4, Y4
+	VPSRAD  $0x01, Y6, Y5
+	VPSUBD  Y5, Y6, Y6
+	VPADDD  exponentBias<>+0(SB), Y5, Y5
+	VPSLLD  $0x17, Y5, Y5
+	VMULPS  Y5, Y4, Y4
+	VPADDD  exponentBias<>+0(SB), Y6, Y5
+	VPSLLD  $0x17, Y5, Y5
+	VMULPS  Y5, Y4, Y4
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 32(DX)(AX*4), Y5
+	VSUBPS  Y0, Y5, Y5
+	VMOVUPS expMax<>+0(SB), Y6
+	VMINPS  Y5, Y6, Y5
+	VMOVUPS expMin<>+0(SB), Y6
+	VMAXPS  Y5, Y6, Y5
+	VMULPS  log2E<>+0(SB), Y5, Y6
+	VADDPS  roundBias<>+0(SB), Y6, Y6
+	VPSUBD  roundBiasBits<>+0(SB), Y6, Y7
+	VSUBPS  roundBias<>+0(SB), Y6, Y6
+	VMULPS  ln2Hi<>+0(SB), Y6, Y8
+	VSUBPS  Y8, Y5, Y5
+	VMULPS  ln2Lo<>+0(SB), Y6, Y6
+	VSUBPS  Y6, Y5, Y5
+	VMULPS  expQ5<>+0(SB), Y5, Y6
+	VADDPS  expQ4<>+0(SB), Y6, Y6
+	VMULPS  Y5, Y6, Y6
+	VADDPS  expQ3<>+0(SB), Y6, Y6
+	VMULPS  Y5, Y6, Y6
+	VADDPS  expQ2<>+0(SB), Y6, Y6
+	VMULPS  Y5, Y6, Y6
+	VADDPS  expQ1<>+0(SB), Y6, Y6
+	VMULPS  Y5, Y6, Y6
+	VADDPS  expQ0<>+0(SB), Y6, Y6
+	VMULPS  Y5, Y5, Y8
+	VMULPS  Y6, Y8, Y6
+	VADDPS  Y5, Y6, Y5
+	VADDPS  ones<>+0(SB), Y5, Y5
+	VPSRAD  $0x01, Y7, Y6
+	VPSUBD  Y6, Y7, Y7
+	VPADDD  exponentBias<>+0(SB), Y6, Y6
+	VPSLLD  $0x17, Y6, Y6
+	VMULPS  Y6, Y5, Y5
+	VPADDD  exponentBias<>+0(SB), Y7, Y6
+	VPSLLD  $0x17, Y6, Y6
+	VMULPS  Y6, Y5, Y5
+	VADDPS  Y5, Y3, Y3
+	VMOVUPS Y4, (DX)(AX*4)
+	VMOVUPS Y5, 32(DX)(AX*4)
+	ADDQ    $0x10, AX
+
+wideTest:
+	CMPQ AX, BX
+	JLT  wide
+	JMP  narrowTest
+
+narrow:
+	VMOVUPS (DX)(AX*4), Y4
+	VSUBPS  Y0, Y4, Y4
+	VMOVUPS expMax<>+0(SB), Y5
+	VMINPS  Y4, Y5, Y4
+	VMOVUPS expMin<>+0(SB), Y5
+	VMAXPS  Y4, Y5, Y4
+	VMULPS  log2E<>+0(SB), Y4, Y5
+	VADDPS  roundBias<>+0(SB), Y5, Y5
+	VPSUBD  roundBiasBits<>+0(SB), Y5, Y6
+	VSUBPS  roundBias<>+0(SB), Y5, Y5
+	VMULPS  ln2Hi<>+0(SB), Y5, Y7
+	VSUBPS  Y7, Y4, Y4
+	VMULPS  ln2Lo<>+0(SB), Y5, Y5
+	VSUBPS  Y5, Y4, Y4
+	VMULPS  expQ5<>+0(SB), Y4, Y5
+	VADDPS  expQ4<>+0(SB), Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  expQ3<>+0(SB), Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  expQ2<>+0(SB), Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  expQ1<>+0(SB), Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VADDPS  expQ0<>+0(SB), Y5, Y5
+	VMULPS  Y4, Y4, Y7
+	VMULPS  Y5, Y7, Y5
+	VADDPS  Y4, Y5, Y4
+	VADDPS  ones<>+0(SB), Y4, Y4
+	VPSRAD  $0x01, Y6, Y5
+	VPSUBD  Y5, Y6, Y6
+	VPADDD  exponentBias<>+0(SB), Y5, Y5
+	VPSLLD  $0x17, Y5, Y5
+	VMULPS  Y5, Y4, Y4
+	VPADDD  exponentBias<>+0(SB), Y6, Y5
+	VPSLLD  $0x17, Y5, Y5
+	VMULPS  Y5, Y4, Y4
+	VMOVUPS Y4, (DX)(AX*4)
+	VADDPS  Y4, Y2, Y2
+	ADDQ    $0x08, AX
+
+narrowTest:
+	CMPQ         AX, CX
+	JLT          narrow
+	VMOVUPS      Y1, (DX)(CX*4)
+	SUBQ         CX, AX
+	LEAQ         tailMask<>+0(SB), CX
+	NEGQ         AX
+	VMOVUPS      32(CX)(AX*4), Y0
+	VANDPS       Y0, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VPERMILPS    $0x4e, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VZEROUPPER
+	MOVSS        X2, ret+24(FP)
+	RET
 
 // func fastSigmoid(dst *float32, x *float32, n int)
 // Requires: AVX, AVX2

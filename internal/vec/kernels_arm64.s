@@ -1223,6 +1223,100 @@ narrowTest:
 	FMOVQ F0, (R8)
 	RET
 
+// func fastAddMulModulus(dr, di, ar, ai *float32, n int, by float32)
+TEXT ·fastAddMulModulus(SB), NOSPLIT, $0-44
+	FMOVS by+40(FP), F0
+	VDUP V0.S[0], V0.S4
+	MOVD dr+0(FP), R0
+	MOVD di+8(FP), R1
+	MOVD ar+16(FP), R2
+	MOVD ai+24(FP), R3
+	MOVD n+32(FP), R4
+	SUB $4, R4
+	ADD R4<<2, R0, R5
+	ADD R4<<2, R1, R6
+	ADD R4<<2, R2, R7
+	ADD R4<<2, R3, R8
+	FMOVQ (R7), F1
+	FMOVQ (R8), F2
+	WORD $0x6e21dc23 // fmul v3.4s, v1.4s, v1.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x6ea1f863 // fsqrt v3.4s, v3.4s
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	FMOVQ (R5), F4
+	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
+	FMOVQ (R6), F3
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	B wideTest
+
+wide:
+	FLDPQ (R2), (F3, F4)
+	FLDPQ (R3), (F5, F6)
+	WORD $0x6e23dc67 // fmul v7.4s, v3.4s, v3.4s
+	WORD $0x6e25dca8 // fmul v8.4s, v5.4s, v5.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x6e27dc07 // fmul v7.4s, v0.4s, v7.4s
+	WORD $0x6e23dce3 // fmul v3.4s, v7.4s, v3.4s
+	FLDPQ (R0), (F8, F9)
+	WORD $0x4e28d463 // fadd v3.4s, v3.4s, v8.4s
+	WORD $0x6e25dce5 // fmul v5.4s, v7.4s, v5.4s
+	FLDPQ (R1), (F7, F8)
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	WORD $0x6e26dcca // fmul v10.4s, v6.4s, v6.4s
+	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x6e27dc07 // fmul v7.4s, v0.4s, v7.4s
+	WORD $0x6e24dce4 // fmul v4.4s, v7.4s, v4.4s
+	WORD $0x4e29d484 // fadd v4.4s, v4.4s, v9.4s
+	WORD $0x6e26dce6 // fmul v6.4s, v7.4s, v6.4s
+	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	FSTPQ (F3, F4), (R0)
+	FSTPQ (F5, F6), (R1)
+	ADD $32, R0
+	ADD $32, R1
+	ADD $32, R2
+	ADD $32, R3
+	SUB $8, R4
+
+wideTest:
+	CMP $4, R4
+	BGT wide
+	B narrowTest
+
+narrow:
+	FMOVQ (R2), F3
+	FMOVQ (R3), F4
+	WORD $0x6e23dc65 // fmul v5.4s, v3.4s, v3.4s
+	WORD $0x6e24dc86 // fmul v6.4s, v4.4s, v4.4s
+	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
+	WORD $0x6ea1f8a5 // fsqrt v5.4s, v5.4s
+	WORD $0x6e25dc05 // fmul v5.4s, v0.4s, v5.4s
+	WORD $0x6e23dca3 // fmul v3.4s, v5.4s, v3.4s
+	FMOVQ (R0), F6
+	WORD $0x4e26d463 // fadd v3.4s, v3.4s, v6.4s
+	WORD $0x6e24dca4 // fmul v4.4s, v5.4s, v4.4s
+	FMOVQ (R1), F5
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	FMOVQ F3, (R0)
+	FMOVQ F4, (R1)
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	ADD $16, R3
+	SUB $4, R4
+
+narrowTest:
+	CMP $0, R4
+	BGT narrow
+	FMOVQ F1, (R5)
+	FMOVQ F2, (R6)
+	RET
+
 // func fastDot(a, b *float32, n int) float32
 TEXT ·fastDot(SB), NOSPLIT, $0-28
 	MOVD a+0(FP), R0
@@ -1280,6 +1374,50 @@ narrowTest:
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS F0, ret+24(FP)
+	RET
+
+// func fastMax(x *float32, n int) float32
+TEXT ·fastMax(SB), NOSPLIT, $0-20
+	MOVD x+0(FP), R0
+	MOVD n+8(FP), R1
+	SUB $4, R1
+	ADD R1<<2, R0, R2
+	FMOVQ (R2), F0
+	FMOVQ (R2), F1
+	FMOVQ (R2), F2
+	FMOVQ (R2), F3
+	B wideTest
+
+wide:
+	FLDPQ (R0), (F4, F5)
+	WORD $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
+	WORD $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
+	FLDPQ 32(R0), (F4, F5)
+	WORD $0x4e24f442 // fmax v2.4s, v2.4s, v4.4s
+	WORD $0x4e25f463 // fmax v3.4s, v3.4s, v5.4s
+	ADD $64, R0
+	SUB $16, R1
+
+wideTest:
+	CMP $12, R1
+	BGT wide
+	B narrowTest
+
+narrow:
+	FMOVQ (R0), F4
+	WORD $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
+	ADD $16, R0
+	SUB $4, R1
+
+narrowTest:
+	CMP $0, R1
+	BGT narrow
+	WORD $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	WORD $0x4e23f441 // fmax v1.4s, v2.4s, v3.4s
+	WORD $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	WORD $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	FMOVS F0, ret+16(FP)
 	RET
 
 // func fastExp(dst, x *float32, n int)
@@ -1468,6 +1606,210 @@ narrowTest:
 	CMP $0, R2
 	BGT narrow
 	FMOVQ F3, (R3)
+	RET
+
+// func fastExpSum(x *float32, n int, less float32) float32
+TEXT ·fastExpSum(SB), NOSPLIT, $0-28
+	FMOVS less+16(FP), F0
+	VDUP V0.S[0], V0.S4
+	MOVD x+0(FP), R0
+	MOVD n+8(FP), R1
+	SUB $4, R1
+	ADD R1<<2, R0, R2
+	FMOVQ (R2), F1
+	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
+	MOVD $constants<>(SB), R3
+	FMOVQ 48(R3), F2
+	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
+	VBSL V1.B16, V2.B16, V3.B16
+	FMOVQ 64(R3), F1
+	WORD $0x6ea3e424 // fcmgt v4.4s, v1.4s, v3.4s
+	VBSL V3.B16, V1.B16, V4.B16
+	FMOVQ 80(R3), F3
+	FMOVQ 96(R3), F5
+	WORD $0x6e25dc86 // fmul v6.4s, v4.4s, v5.4s
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ 112(R3), F7
+	VSUB V7.S4, V6.S4, V8.S4
+	WORD $0x4ea3d4c6 // fsub v6.4s, v6.4s, v3.4s
+	FMOVQ 128(R3), F9
+	WORD $0x6e29dcca // fmul v10.4s, v6.4s, v9.4s
+	WORD $0x4eaad484 // fsub v4.4s, v4.4s, v10.4s
+	FMOVQ 144(R3), F10
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	FMOVQ 160(R3), F6
+	WORD $0x6e26dc8b // fmul v11.4s, v4.4s, v6.4s
+	FMOVQ 176(R3), F12
+	WORD $0x4e2cd56b // fadd v11.4s, v11.4s, v12.4s
+	WORD $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	FMOVQ 192(R3), F13
+	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	WORD $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	FMOVQ 208(R3), F14
+	WORD $0x4e2ed56b // fadd v11.4s, v11.4s, v14.4s
+	WORD $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	FMOVQ 224(R3), F15
+	WORD $0x4e2fd56b // fadd v11.4s, v11.4s, v15.4s
+	WORD $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	FMOVQ 240(R3), F16
+	WORD $0x4e30d56b // fadd v11.4s, v11.4s, v16.4s
+	WORD $0x6e24dc91 // fmul v17.4s, v4.4s, v4.4s
+	WORD $0x6e2bde2b // fmul v11.4s, v17.4s, v11.4s
+	WORD $0x4e24d564 // fadd v4.4s, v11.4s, v4.4s
+	FMOVQ 32(R3), F11
+	WORD $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
+	WORD $0x4f3f0511 // sshr v17.4s, v8.4s, #1
+	VSUB V17.S4, V8.S4, V8.S4
+	FMOVQ 256(R3), F18
+	VADD V18.S4, V17.S4, V17.S4
+	VSHL $23, V17.S4, V17.S4
+	WORD $0x6e31dc84 // fmul v4.4s, v4.4s, v17.4s
+	VADD V18.S4, V8.S4, V8.S4
+	VSHL $23, V8.S4, V8.S4
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V17.B16, V17.B16, V17.B16
+	B wideTest
+
+wide:
+	FLDPQ (R0), (F19, F20)
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x6ea2e675 // fcmgt v21.4s, v19.4s, v2.4s
+	VBSL V19.B16, V2.B16, V21.B16
+	WORD $0x6eb5e433 // fcmgt v19.4s, v1.4s, v21.4s
+	VBSL V21.B16, V1.B16, V19.B16
+	WORD $0x6e25de75 // fmul v21.4s, v19.4s, v5.4s
+	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
+	VSUB V7.S4, V21.S4, V22.S4
+	WORD $0x4ea3d6b5 // fsub v21.4s, v21.4s, v3.4s
+	WORD $0x6e29deb7 // fmul v23.4s, v21.4s, v9.4s
+	WORD $0x4eb7d673 // fsub v19.4s, v19.4s, v23.4s
+	WORD $0x6e2adeb5 // fmul v21.4s, v21.4s, v10.4s
+	WORD $0x4eb5d673 // fsub v19.4s, v19.4s, v21.4s
+	WORD $0x6e26de75 // fmul v21.4s, v19.4s, v6.4s
+	WORD $0x4e2cd6b5 // fadd v21.4s, v21.4s, v12.4s
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x4e2dd6b5 // fadd v21.4s, v21.4s, v13.4s
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x4e2ed6b5 // fadd v21.4s, v21.4s, v14.4s
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x4e2fd6b5 // fadd v21.4s, v21.4s, v15.4s
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x4e30d6b5 // fadd v21.4s, v21.4s, v16.4s
+	WORD $0x6e33de77 // fmul v23.4s, v19.4s, v19.4s
+	WORD $0x6e35def5 // fmul v21.4s, v23.4s, v21.4s
+	WORD $0x4e33d6b3 // fadd v19.4s, v21.4s, v19.4s
+	WORD $0x4e2bd673 // fadd v19.4s, v19.4s, v11.4s
+	WORD $0x4f3f06d5 // sshr v21.4s, v22.4s, #1
+	VSUB V21.S4, V22.S4, V22.S4
+	VADD V18.S4, V21.S4, V21.S4
+	VSHL $23, V21.S4, V21.S4
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	VADD V18.S4, V22.S4, V21.S4
+	VSHL $23, V21.S4, V21.S4
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x6ea2e695 // fcmgt v21.4s, v20.4s, v2.4s
+	VBSL V20.B16, V2.B16, V21.B16
+	WORD $0x6eb5e434 // fcmgt v20.4s, v1.4s, v21.4s
+	VBSL V21.B16, V1.B16, V20.B16
+	WORD $0x6e25de95 // fmul v21.4s, v20.4s, v5.4s
+	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
+	VSUB V7.S4, V21.S4, V22.S4
+	WORD $0x4ea3d6b5 // fsub v21.4s, v21.4s, v3.4s
+	WORD $0x6e29deb7 // fmul v23.4s, v21.4s, v9.4s
+	WORD $0x4eb7d694 // fsub v20.4s, v20.4s, v23.4s
+	WORD $0x6e2adeb5 // fmul v21.4s, v21.4s, v10.4s
+	WORD $0x4eb5d694 // fsub v20.4s, v20.4s, v21.4s
+	WORD $0x6e26de95 // fmul v21.4s, v20.4s, v6.4s
+	WORD $0x4e2cd6b5 // fadd v21.4s, v21.4s, v12.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	WORD $0x4e2dd6b5 // fadd v21.4s, v21.4s, v13.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	WORD $0x4e2ed6b5 // fadd v21.4s, v21.4s, v14.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	WORD $0x4e2fd6b5 // fadd v21.4s, v21.4s, v15.4s
+	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
+	WORD $0x4e30d6b5 // fadd v21.4s, v21.4s, v16.4s
+	WORD $0x6e34de97 // fmul v23.4s, v20.4s, v20.4s
+	WORD $0x6e35def5 // fmul v21.4s, v23.4s, v21.4s
+	WORD $0x4e34d6b4 // fadd v20.4s, v21.4s, v20.4s
+	WORD $0x4e2bd694 // fadd v20.4s, v20.4s, v11.4s
+	WORD $0x4f3f06d5 // sshr v21.4s, v22.4s, #1
+	VSUB V21.S4, V22.S4, V22.S4
+	VADD V18.S4, V21.S4, V21.S4
+	VSHL $23, V21.S4, V21.S4
+	WORD $0x6e35de94 // fmul v20.4s, v20.4s, v21.4s
+	VADD V18.S4, V22.S4, V21.S4
+	VSHL $23, V21.S4, V21.S4
+	WORD $0x6e35de94 // fmul v20.4s, v20.4s, v21.4s
+	WORD $0x4e34d631 // fadd v17.4s, v17.4s, v20.4s
+	FSTPQ (F19, F20), (R0)
+	ADD $32, R0
+	SUB $8, R1
+
+wideTest:
+	CMP $4, R1
+	BGT wide
+	B narrowTest
+
+narrow:
+	FMOVQ (R0), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x6ea2e674 // fcmgt v20.4s, v19.4s, v2.4s
+	VBSL V19.B16, V2.B16, V20.B16
+	WORD $0x6eb4e433 // fcmgt v19.4s, v1.4s, v20.4s
+	VBSL V20.B16, V1.B16, V19.B16
+	WORD $0x6e25de74 // fmul v20.4s, v19.4s, v5.4s
+	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
+	VSUB V7.S4, V20.S4, V21.S4
+	WORD $0x4ea3d694 // fsub v20.4s, v20.4s, v3.4s
+	WORD $0x6e29de96 // fmul v22.4s, v20.4s, v9.4s
+	WORD $0x4eb6d673 // fsub v19.4s, v19.4s, v22.4s
+	WORD $0x6e2ade94 // fmul v20.4s, v20.4s, v10.4s
+	WORD $0x4eb4d673 // fsub v19.4s, v19.4s, v20.4s
+	WORD $0x6e26de74 // fmul v20.4s, v19.4s, v6.4s
+	WORD $0x4e2cd694 // fadd v20.4s, v20.4s, v12.4s
+	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
+	WORD $0x4e2dd694 // fadd v20.4s, v20.4s, v13.4s
+	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
+	WORD $0x4e2ed694 // fadd v20.4s, v20.4s, v14.4s
+	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
+	WORD $0x4e2fd694 // fadd v20.4s, v20.4s, v15.4s
+	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
+	WORD $0x4e30d694 // fadd v20.4s, v20.4s, v16.4s
+	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
+	WORD $0x6e34ded4 // fmul v20.4s, v22.4s, v20.4s
+	WORD $0x4e33d693 // fadd v19.4s, v20.4s, v19.4s
+	WORD $0x4e2bd673 // fadd v19.4s, v19.4s, v11.4s
+	WORD $0x4f3f06b4 // sshr v20.4s, v21.4s, #1
+	VSUB V20.S4, V21.S4, V21.S4
+	VADD V18.S4, V20.S4, V20.S4
+	VSHL $23, V20.S4, V20.S4
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	VADD V18.S4, V21.S4, V20.S4
+	VSHL $23, V20.S4, V20.S4
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
+	FMOVQ F19, (R0)
+	ADD $16, R0
+	SUB $4, R1
+
+narrowTest:
+	CMP $0, R1
+	BGT narrow
+	FMOVQ F4, (R2)
+	MOVD $tailMask<>(SB), R4
+	ADD R1<<2, R4
+	FMOVQ 16(R4), F0
+	VAND V0.B16, V4.B16, V0.B16
+	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD $0x4e31d500 // fadd v0.4s, v8.4s, v17.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS F0, ret+24(FP)
 	RET
 
 // func fastSigmoid(dst, x *float32, n int)

@@ -97,6 +97,12 @@ var exact = []kernel{
 	{"AddMulComplex", 3, true, three(AddMulComplex), three(plainAddMulComplex)},
 	{"MulConj", 3, true, three(MulConj), three(plainMulConj)},
 	{"AddMulConj", 3, true, three(AddMulConj), three(plainAddMulConj)},
+	{"AddMulModulus", 2, true,
+		void(func(v [][]float32, a float32) { AddMulModulus(v[0], v[1], a) }),
+		void(func(v [][]float32, a float32) { plainAddMulModulus(v[0], v[1], a) })},
+	{"ExpSum", 1, false, // but for its sum
+		void(func(v [][]float32, a float32) { ExpSum(v[0], a) }),
+		void(func(v [][]float32, a float32) { plainExpSum(v[0], a) })},
 	{"Exp", 2, false, two(Exp), two(plainExp)},
 	{"Sigmoid", 2, false, two(Sigmoid), two(plainSigmoid)},
 }
@@ -229,7 +235,7 @@ func TestElementwiseKernelsAllowTheDestinationAsSource(t *testing.T) {
 		r := newRand(t)
 		for _, k := range exact {
 			switch k.name {
-			case "Delta", "AdaGrad", "Adam", "Scale", "PairStep": // they have several destinations, or no source
+			case "Delta", "AdaGrad", "Adam", "Scale", "PairStep", "ExpSum": // they have several destinations, or no source
 				continue
 			}
 			for _, n := range lengths() {
@@ -327,6 +333,58 @@ func TestDotCountsOneInfinityOnceAndNoneFromOutside(t *testing.T) {
 	})
 }
 
+func TestMaxIsTheLargestOfTheVectorAlone(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := newRand(t)
+		for _, n := range lengths() {
+			for range 4 {
+				x, check := guarded(r, n, func() float32 { return float32(r.NormFloat64()) - 5 })
+				want := float32(math.Inf(-1))
+				for i := range x {
+					if r.IntN(4) == 0 {
+						x[i] = float32(math.Inf(-1))
+					}
+					want = max(want, x[i])
+				}
+				if got := Max(x); got != want {
+					t.Fatalf("Max of %d floats is %v, want %v", n, got, want)
+				}
+				if n > 0 { // wherever it stands
+					i := r.IntN(n)
+					if x[i] = 7; Max(x) != 7 {
+						t.Fatalf("Max of %d floats does not see element %d", n, i)
+					}
+				}
+				check(t, "Max")
+			}
+		}
+	})
+}
+
+func TestExpSumAddsEachPowerOnce(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := newRand(t)
+		for _, n := range lengths() {
+			for range 4 {
+				x, check := guarded(r, n, ordinary(r))
+				for i := range x {
+					if r.IntN(8) == 0 {
+						x[i] = float32(math.Inf(-1))
+					}
+				}
+				less := float32(r.NormFloat64())
+				got := ExpSum(x, less)
+				want := 0.0
+				for _, v := range x {
+					want += float64(v)
+				}
+				checkSum(t, "ExpSum", got, want, want, n)
+				check(t, "ExpSum")
+			}
+		}
+	})
+}
+
 func TestLengthsThatDoNotFitPanicBeforeAnythingIsWritten(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		long, short := make([]float32, 40), make([]float32, 39, 40)
@@ -352,6 +410,7 @@ func TestLengthsThatDoNotFitPanicBeforeAnythingIsWritten(t *testing.T) {
 			}
 		}
 		mustPanic(t, "Dot", func() { Dot(long, short) })
+		mustPanic(t, "AddMulModulus of odd length", func() { AddMulModulus(short, short, 1) })
 		mustPanic(t, "MulComplex of odd length", func() { MulComplex(short, short, short) })
 		mustPanic(t, "MulABt", func() { MulABt(long, long, long, 5, 8, 9) })
 		mustPanic(t, "AddMulAB", func() { AddMulAB(long, long, short, 5, 8, 8) })

@@ -16,6 +16,18 @@ func MulABt(dst, a, b []float32, m, n, k int) {
 	plainMulABt(dst, a, b, m, n, k)
 }
 
+// MulAB computes dst[m×k] = S[m×n]·B[n×k], see [AddMulAB].
+func MulAB(dst, s, b []float32, m, n, k int) {
+	shape("MulAB", "dst", len(dst), m, k)
+	shape("MulAB", "s", len(s), m, n)
+	shape("MulAB", "b", len(b), n, k)
+	if fast {
+		gemm(dst, operand{s, n, 1}, operand{b, k, 1}, m, k, n, false)
+		return
+	}
+	plainMulAB(dst, s, b, m, n, k)
+}
+
 // AddMulAB computes dst[m×k] += S[m×n]·B[n×k]: the gradient of [MulABt] towards
 // A, given S, the gradient towards its result.
 func AddMulAB(dst, s, b []float32, m, n, k int) {

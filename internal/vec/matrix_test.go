@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A product is one of the three matrix products, and what it computes: element
+// A product is one of the matrix products, and what it computes: element
 // (i, j) of a result of rows×cols is the sum over p of x(i,p)·y(p,j).
 type product struct {
 	name             string
@@ -25,6 +25,9 @@ var products = []product{
 	{"MulABt", MulABt, false, dimM, dimN, dimK,
 		func(i, p, _, _, k int) int { return i*k + p },
 		func(p, j, _, _, k int) int { return j*k + p }},
+	{"MulAB", MulAB, false, dimM, dimK, dimN,
+		func(i, p, _, n, _ int) int { return i*n + p },
+		func(p, j, _, _, k int) int { return p*k + j }},
 	{"AddMulAB", AddMulAB, true, dimM, dimK, dimN,
 		func(i, p, _, n, _ int) int { return i*n + p },
 		func(p, j, _, _, k int) int { return p*k + j }},

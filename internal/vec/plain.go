@@ -176,12 +176,37 @@ func plainAddMulConj(dst, a, b []float32) {
 	}
 }
 
+func plainAddMulModulus(dst, x []float32, by float32) {
+	h := len(dst) / 2
+	for i := range h {
+		xr, xi := x[i], x[h+i]
+		f := by * sqrt(float32(xr*xr)+float32(xi*xi))
+		dst[i] += float32(f * xr)
+		dst[h+i] += float32(f * xi)
+	}
+}
+
+func plainMax(x []float32) float32 {
+	most := float32(math.Inf(-1))
+	for _, v := range x {
+		if v > most {
+			most = v
+		}
+	}
+	return most
+}
+
 func plainMulABt(dst, a, b []float32, m, n, k int) {
 	for i := range m {
 		for j := range n {
 			dst[i*n+j] = plainDot(a[i*k:(i+1)*k], b[j*k:(j+1)*k])
 		}
 	}
+}
+
+func plainMulAB(dst, s, b []float32, m, n, k int) {
+	clear(dst)
+	plainAddMulAB(dst, s, b, m, n, k)
 }
 
 func plainAddMulAB(dst, s, b []float32, m, n, k int) {

@@ -61,6 +61,15 @@ func plainExp(dst, x []float32) {
 	}
 }
 
+func plainExpSum(x []float32, less float32) float32 {
+	var s float32
+	for i, v := range x {
+		x[i] = exp1(v - less)
+		s += x[i]
+	}
+	return s
+}
+
 // plainSigmoid takes the exponential of a number that is not positive, so it
 // neither overflows nor loses the small results.
 func plainSigmoid(dst, x []float32) {

@@ -13,3 +13,12 @@ func Dot(a, b []float32) float32 {
 func SquaredNorm(x []float32) float32 {
 	return Dot(x, x)
 }
+
+// Max returns the largest element, -Inf for an empty vector. Where one is a NaN, it may
+// return anything; of zeros of both signs, either.
+func Max(x []float32) float32 {
+	if fast && len(x) >= lanes {
+		return fastMax(&x[0], len(x))
+	}
+	return plainMax(x)
+}

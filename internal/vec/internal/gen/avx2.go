@@ -150,14 +150,27 @@ type vector struct{ base, index GPVirtual }
 // at is the address of the 8 floats that lie 8·u floats past the index.
 func (v vector) at(u int) Mem { return Mem{Base: v.base, Index: v.index, Scale: 4, Disp: 32 * u} }
 
-func (avx2) sweep(ptrs []string, unroll int, body func(v func(name string) value) []result) {
-	i, last := GP64(), GP64()
+func (m avx2) sweep(ptrs []string, unroll int, body func(v func(name string) value) []result) {
+	m.walk(ptrs, unroll, func(v func(string) value) ([]result, value) { return body(v), nil })
+}
+
+func (m avx2) sum(ptrs []string, unroll int, body func(v func(name string) value) ([]result, value)) {
+	sums, i, last, end := m.walk(ptrs, unroll, body)
+	VANDPS(m.tail(i, last), end.(VecVirtual), end.(VecVirtual))
+	VADDPS(end.(VecVirtual), sums[0], sums[0])
+	m.fold(VADDPS, VADDSS, sums...)
+}
+
+// walk emits the loop of sweep, and adds up what body gives besides, a sum for each
+// vector of a turn. The last vector's is end, which is not added.
+func (avx2) walk(ptrs []string, unroll int, body func(v func(name string) value) ([]result, value)) (sums []VecVirtual, i, last GPVirtual, end value) {
+	i, last = GP64(), GP64()
 	v, tail := map[string]vector{}, map[string]vector{}
 	for _, p := range ptrs {
 		base := Load(Param(p), GP64()).(GPVirtual)
 		v[p], tail[p] = vector{base, i}, vector{base, last}
 	}
-	compute := func(v map[string]vector, u int) []result {
+	compute := func(v map[string]vector, u int) ([]result, value) {
 		return body(func(name string) value { return v[name].at(u) })
 	}
 	store := func(v map[string]vector, u int, results []result) {
@@ -167,7 +180,19 @@ func (avx2) sweep(ptrs []string, unroll int, body func(v func(name string) value
 	}
 	Load(Param("n"), last)
 	SUBQ(Imm(8), last)
-	end := compute(tail, 0)
+	ends, end := compute(tail, 0)
+	if end != nil {
+		for range unroll {
+			s := YMM()
+			VXORPS(s, s, s)
+			sums = append(sums, s)
+		}
+	}
+	add := func(u int, x value) {
+		if x != nil {
+			VADDPS(x.(VecVirtual), sums[u], sums[u])
+		}
+	}
 	XORQ(i, i)
 	if unroll > 1 {
 		wide := GP64()
@@ -175,15 +200,22 @@ func (avx2) sweep(ptrs []string, unroll int, body func(v func(name string) value
 		loop("wide", i, wide, 8*unroll, func() {
 			r := make([][]result, unroll)
 			for u := range r {
-				r[u] = compute(v, u)
+				var x value
+				r[u], x = compute(v, u)
+				add(u, x)
 			}
 			for u := range r {
 				store(v, u, r[u])
 			}
 		})
 	}
-	loop("narrow", i, last, 8, func() { store(v, 0, compute(v, 0)) })
-	store(tail, 0, end)
+	loop("narrow", i, last, 8, func() {
+		r, x := compute(v, 0)
+		store(v, 0, r)
+		add(0, x)
+	})
+	store(tail, 0, ends)
+	return sums, i, last, end
 }
 
 func (avx2) running(dst string, ptrs []string, body func(v func(name string) value) value) {

@@ -1,6 +1,6 @@
 package main
 
-// complexProducts emits the four products of complex vectors in split layout.
+// complexProducts emits the products of complex vectors in split layout.
 // The kernels get separate pointers to real and imaginary parts.
 func complexProducts(m machine) {
 	for _, k := range []struct {
@@ -29,4 +29,13 @@ func complexProducts(m machine) {
 		})
 		m.ret()
 	}
+
+	m.text("fastAddMulModulus", "func(dr, di, ar, ai *float32, n int, by float32)", "is AddMulModulus for n ≥ lanes complex numbers.")
+	by := m.argument("by")
+	m.sweep([]string{"dr", "di", "ar", "ai"}, 2, func(v func(string) value) []result {
+		ar, ai := m.load(v("ar")), m.load(v("ai"))
+		f := m.mul(by, m.sqrt(m.add(m.mul(ar, ar), m.mul(ai, ai))))
+		return []result{{"dr", m.add(m.mul(f, ar), v("dr"))}, {"di", m.add(m.mul(f, ai), v("di"))}}
+	})
+	m.ret()
 }

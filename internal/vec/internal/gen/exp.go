@@ -40,6 +40,13 @@ func exponentials(m machine) {
 	})
 	m.ret()
 
+	m.text("fastExpSum", "func(x *float32, n int, less float32) float32", "is ExpSum for n ≥ lanes.")
+	less := m.argument("less")
+	m.sum([]string{"x"}, 2, func(v func(string) value) ([]result, value) {
+		y := exp(m, m.sub(v("x"), less))
+		return []result{{"x", y}}, y
+	})
+
 	m.text("fastSigmoid", "func(dst, x *float32, n int)", "is Sigmoid for n ≥ lanes.")
 	m.sweep([]string{"dst", "x"}, 2, func(v func(string) value) []result {
 		x := m.load(v("x"))

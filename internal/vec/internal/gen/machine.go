@@ -50,6 +50,9 @@ type machine interface {
 	// multiple of the lanes; both then write the same results, as both read the
 	// original elements. So there is no elementwise tail.
 	sweep(ptrs []string, unroll int, body func(v func(name string) value) []result)
+	// sum is sweep for a kernel whose result is the sum of what body gives besides, in
+	// whatever order. It ends the kernel.
+	sum(ptrs []string, unroll int, body func(v func(name string) value) ([]result, value))
 	// running emits the loop of a kernel that stores sums: element i of dst is what body computes, added to
 	// element i-8 of dst, or to 0 for the first 8. "n" is a multiple of 8.
 	running(dst string, ptrs []string, body func(v func(name string) value) value)

@@ -162,26 +162,55 @@ func (a *neon) returnFlag(flag value) {
 }
 
 func (a *neon) sweep(ptrs []string, unroll int, body func(v func(name string) value) []result) {
+	a.walk(ptrs, unroll, func(v func(string) value) ([]result, value) { return body(v), nil })
+}
+
+func (a *neon) sum(ptrs []string, unroll int, body func(v func(name string) value) ([]result, value)) {
+	sums, left, end := a.walk(ptrs, unroll, body)
+	a.addTo(sums[0], a.named("VAND", "B16", end, a.tail(left)))
+	a.fold("fadd", "faddp", sums[0], sums[1])
+}
+
+func (a *neon) addTo(sum *register, x value) {
+	a.emitLine(func(v []int) string { return word3("fadd", v[0], v[0], v[1]) }, sum, a.reg(x))
+}
+
+// walk emits the loop of sweep, and adds up what body gives besides, in two sums. The
+// last vector's is end, which is not added.
+func (a *neon) walk(ptrs []string, unroll int, body func(v func(name string) value) ([]result, value)) (sums []*register, left string, end value) {
 	at, tail := map[string]string{}, map[string]string{}
 	var moving []string
 	for _, p := range ptrs {
 		at[p] = a.read(p)
 		moving = append(moving, at[p])
 	}
-	left := a.read("n") // from where the loop is, until the last vector
+	left = a.read("n") // from where the loop is, until the last vector
 	a.line("SUB $4, %s", left)
 	for _, p := range ptrs {
 		tail[p] = a.integer()
 		a.line("ADD %s<<2, %s, %s", left, at[p], tail[p])
 	}
-	end := body(func(name string) value { return place{tail[name], 0} })
+	ends, end := body(func(name string) value { return place{tail[name], 0} })
+	if end != nil {
+		sums = []*register{a.zero(), a.zero()}
+	}
+	vector := func(u int) func(v func(name string) value) []result {
+		return func(v func(name string) value) []result {
+			r, x := body(v)
+			if x != nil {
+				a.addTo(sums[u%2], x)
+			}
+			return r
+		}
+	}
 	// A turn of one vector would be mostly the loop's own instructions.
 	wide := max(unroll, 2)
-	a.turns("wide", wide, moving, left, func() { a.turn(at, wide, body) })
-	a.turns("narrow", 1, moving, left, func() { a.turn(at, 1, body) })
-	for _, r := range end {
+	a.turns("wide", wide, moving, left, func() { a.turn(at, wide, vector) })
+	a.turns("narrow", 1, moving, left, func() { a.turn(at, 1, vector) })
+	for _, r := range ends {
 		a.emit("FMOVQ F%d, "+place{tail[r.to], 0}.String(), r.x.(*register))
 	}
+	return sums, left, end
 }
 
 func (a *neon) running(dst string, ptrs []string, body func(v func(name string) value) value) {
@@ -201,7 +230,7 @@ func (a *neon) running(dst string, ptrs []string, body func(v func(name string) 
 		}
 		for u, sum := range sums {
 			x := a.reg(body(func(name string) value { return four[u][name] }))
-			a.emitLine(func(v []int) string { return word3("fadd", v[0], v[0], v[1]) }, sum, x)
+			a.addTo(sum, x)
 		}
 		a.storePair(sums[0], sums[1], place{at[dst], 0})
 	})
@@ -224,11 +253,11 @@ func (a *neon) turns(label string, unroll int, ptrs []string, left string, body 
 }
 
 // turn computes unroll vectors of each result. It loads and stores them by twos.
-func (a *neon) turn(at map[string]string, unroll int, body func(v func(name string) value) []result) {
+func (a *neon) turn(at map[string]string, unroll int, vector func(u int) func(v func(name string) value) []result) {
 	seconds := map[string]*register{} // of the pairs loaded last
 	results := make([][]result, unroll)
 	for u := range results {
-		results[u] = body(func(name string) value {
+		results[u] = vector(u)(func(name string) value {
 			switch p := (place{at[name], bytesOfVector * u}); {
 			case u%2 == 1:
 				return seconds[name]

@@ -2,10 +2,68 @@ package main
 
 import "fmt"
 
-// reductions emits the dot product. Its last up to 4 products come from the
+func (a *neon) reductions() {
+	a.dot()
+	a.largest()
+}
+
+// largest emits the maximum. The last 4 elements are taken first, as what is had twice
+// does no harm.
+func (a *neon) largest() {
+	a.text("fastMax", "func(x *float32, n int) float32", "is Max for n ≥ lanes.")
+	x, left, end := a.read("x"), a.read("n"), a.integer()
+	a.line("SUB $4, %s", left)
+	a.line("ADD %s<<2, %s, %s", left, x, end)
+	most := make([]*register, 4)
+	for i := range most {
+		most[i] = a.reg(place{end, 0})
+	}
+	raise := func(m, y *register) {
+		a.emitLine(func(v []int) string { return word3("fmax", v[0], v[0], v[1]) }, m, y)
+	}
+	a.turns("wide", len(most), []string{x}, left, func() {
+		for u := 0; u < len(most); u += 2 {
+			y0, y1 := a.loadPair(place{x, bytesOfVector * u})
+			raise(most[u], y0)
+			raise(most[u+1], y1)
+		}
+	})
+	a.turns("narrow", 1, []string{x}, left, func() { raise(most[0], a.reg(place{x, 0})) })
+	a.fold("fmax", "fmaxp", most[0], most[1], most[2], most[3])
+}
+
+// fold brings the lanes of all registers together, by an operation on two and by
+// one on neighbours, and makes that the kernel's result.
+func (a *neon) fold(op, pairs string, x ...value) {
+	for n := len(x) / 2; n > 0; n /= 2 {
+		for i := range n {
+			x[i] = a.word3(op, x[2*i], x[2*i+1])
+		}
+	}
+	all := x[0]
+	for range 2 {
+		all = a.word3(pairs, all, all)
+	}
+	a.emit("FMOVS F%d, "+a.param(""), all.(*register))
+	a.ret()
+}
+
+// tail moves pointers to the last 4 elements, and gives the mask of those of them that
+// a loop has left.
+func (a *neon) tail(left string, ptrs ...string) *register {
+	// Now left is 0 … -3: so many elements at the start of the last 4 are done.
+	masks := a.integer()
+	a.line("MOVD $tailMask<>(SB), %s", masks)
+	for _, p := range append([]string{masks}, ptrs...) {
+		a.line("ADD %s<<2, %s", left, p)
+	}
+	return a.reg(place{masks, bytesOfVector})
+}
+
+// dot emits the dot product. Its last up to 4 products come from the
 // last 4 elements, of which those that the loop has had are masked out of both
 // factors (an infinity times a masked zero would be NaN).
-func (a *neon) reductions() {
+func (a *neon) dot() {
 	a.text("fastDot", "func(a, b *float32, n int) float32", "is Dot for n ≥ lanes.")
 	x, y, left := a.read("a"), a.read("b"), a.read("n")
 	a.line("SUB $4, %s", left)
@@ -24,23 +82,11 @@ func (a *neon) reductions() {
 	a.turns("narrow", 1, []string{x, y}, left, func() {
 		a.addProduct(sums[0], a.reg(place{x, 0}), a.reg(place{y, 0}))
 	})
-	// Now left is 0 … -3: so many elements at the start of the last 4 are done.
-	masks := a.integer()
-	a.line("MOVD $tailMask<>(SB), %s", masks)
-	for _, p := range []string{masks, x, y} {
-		a.line("ADD %s<<2, %s", left, p)
-	}
-	mask := a.reg(place{masks, bytesOfVector})
+	mask := a.tail(left, x, y)
 	p := a.named("VAND", "B16", place{x, 0}, mask).(*register)
 	q := a.named("VAND", "B16", place{y, 0}, mask).(*register)
 	a.addProduct(sums[1], p, q)
-
-	sum := a.add(a.add(sums[0], sums[1]), a.add(sums[2], sums[3]))
-	for range 2 {
-		sum = a.word3("faddp", sum, sum)
-	}
-	a.emit("FMOVS F%d, "+a.param(""), sum.(*register))
-	a.ret()
+	a.fold("fadd", "faddp", sums[0], sums[1], sums[2], sums[3])
 }
 
 func (a *neon) addProduct(sum, x, y *register) {

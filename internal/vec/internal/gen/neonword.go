@@ -16,6 +16,8 @@ var words = map[string]uint32{
 	"fmul":  0x6e20dc00,
 	"fdiv":  0x6e20fc00,
 	"faddp": 0x6e20d400, // sums of neighbours
+	"fmax":  0x4e20f400,
+	"fmaxp": 0x6e20f400, // maxima of neighbours
 	"fcmgt": 0x6ea0e400, // all ones where the first is greater
 
 	"fsqrt": 0x6ea1f800, // of one source
