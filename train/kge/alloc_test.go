@@ -32,8 +32,8 @@ func TestStepsAllocateNothingOnceBuffersHaveGrown(t *testing.T) {
 				tr.keysOf[len(b.Keys)+i] = tr.keys.entity + godwit.Key(i)
 			}
 			n := b.Data.relations*tr.task.relDim + (b.Data.entities+b.Samples)*tr.task.cfg.Dim
-			tr.vals, tr.grads = buffer.Sized(tr.vals, n), buffer.Sized(tr.grads, n)
-			clear(tr.grads)
+			tr.vals = buffer.Sized(tr.vals, n)
+			tr.distinct(&b.Data)
 			st := tr.split(&b.Data)
 			tr.forward(&st)
 			tr.loss(&st)

@@ -71,7 +71,7 @@ func BenchmarkLoss(b *testing.B) {
 		b.Run(fmt.Sprint(x.name, " ", x.alpha), func(b *testing.B) {
 			for b.Loop() {
 				copy(neg, scores)
-				l(1, neg, scratch)
+				l(1, neg, &draws{n: len(neg)}, scratch)
 			}
 		})
 	}

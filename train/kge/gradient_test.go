@@ -31,20 +31,36 @@ func lossAndGradient(tr *trainer, s *step) float64 {
 // weights are those of the first call, as its gradient takes them.
 func fixedWeights(tr *trainer, s *step) func() float64 {
 	c := tr.task.cfg
-	var weights []float64
+	var weights [][]float64
 	return func() float64 {
 		tr.forward(s)
-		if weights == nil {
-			for i := range tr.positives {
-				weights = append(weights, slowWeights(float64(c.Adversarial), wide(tr.scores[i*s.n:][:s.n]))...)
-			}
-		}
 		sum := 0.0
-		for i, pos := range tr.positives {
-			sum += slowWeighted(float64(c.Margin), float64(pos), wide(tr.scores[i*s.n:][:s.n]), weights[i*s.n:][:s.n])
-		}
+		s.eachQuery(func(i int, _ *batchQuery, from, to int) {
+			for k := from; k < to; k++ {
+				scores := tr.drawnScores(s, i, k)
+				if len(weights) == k {
+					weights = append(weights, slowWeights(float64(c.Adversarial), scores))
+				}
+				sum += slowWeighted(float64(c.Margin), float64(tr.positives[k]), scores, weights[k])
+			}
+		})
 		return sum
 	}
+}
+
+// drawnScores are the scores of the negatives of query i as they were drawn, for its
+// answer k.
+func (t *trainer) drawnScores(s *step, i, k int) []float64 {
+	scores := wide(buffer.Row(t.scores, i, s.n))
+	if j := t.negative[s.answers[k]]; j >= 0 {
+		scores[j] = math.Inf(-1)
+	}
+	for _, r := range t.draws.again {
+		for range int(r.more) {
+			scores = append(scores, scores[r.negative])
+		}
+	}
+	return scores
 }
 
 func TestGradientsOfSelfAdversarialNegativesTakeTheWeightsForConstants(t *testing.T) {
@@ -98,7 +114,8 @@ func checkGradient(t *testing.T, tr *trainer, s *step, loss func() float64) {
 		t.Fatal("all gradients are zero")
 	}
 	const h = 5e-3
-	for i, x := range tr.vals {
+	// The last negatives are entities of the batch, which have their gradients.
+	for i, x := range tr.vals[:len(tr.vals)-len(tr.both)*s.d] {
 		tr.vals[i] = x + h
 		up := loss()
 		tr.vals[i] = x - h
@@ -153,11 +170,12 @@ func penalty(tr *trainer, s *step) float64 {
 			}
 		}
 	}
-	for i := range 2 * len(s.triples) {
-		e, r, target, _ := s.query(i)
-		add(buffer.Row(s.ent, e, s.d))
-		add(buffer.Row(s.ent, target, s.d))
-		add(buffer.Row(s.rel, r, s.rd))
+	for _, x := range s.triples {
+		for _, r := range []int32{x.object, x.subject} {
+			add(buffer.Row(s.ent, x.s, s.d))
+			add(buffer.Row(s.ent, x.o, s.d))
+			add(buffer.Row(s.rel, r, s.rd))
+		}
 	}
 	return sum
 }

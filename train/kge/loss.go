@@ -7,11 +7,35 @@ import (
 	"github.com/godwit-ps/godwit/internal/vec"
 )
 
-// A loss compares a query's positive score with its negatives' scores. It
-// returns the loss and the gradient towards pos, and overwrites neg with the
+// A loss compares a query's positive score with the scores of the distinct negatives that
+// were drawn. It returns the loss and the gradient towards pos, and overwrites neg with the
 // gradients towards the negatives. Scores of -Inf have gradient 0. The scratch has
 // room for as many numbers as there are negatives.
-type loss func(pos float32, neg, scratch []float32) (l, gpos float32)
+type loss func(pos float32, neg []float32, d *draws, scratch []float32) (l, gpos float32)
+
+// draws are how often the negatives of a step were drawn: n times in all, and each of the
+// distinct ones once, but for those in again.
+type draws struct {
+	n     int
+	again []repeat
+}
+
+// repeat is how often a negative was drawn besides the first time.
+type repeat struct {
+	negative int32
+	more     float32
+}
+
+// multiply counts each number as often as its negative was drawn, and returns what
+// that adds to the sum.
+func (d *draws) multiply(x []float32) (more float32) {
+	for _, r := range d.again {
+		y := r.more * x[r.negative]
+		x[r.negative] += y
+		more += y
+	}
+	return more
+}
 
 // The names of the losses.
 const (
@@ -39,21 +63,18 @@ func lossNamed(name string, others float64, margin, alpha float32) (loss, error)
 }
 
 // softmax is the cross-entropy of the positive among itself and the negatives:
-// log(e^pos + w·Σe^neg) − pos with w = others/len(neg).
+// log(e^pos + w·Σe^neg) − pos with w = others/n of n draws.
 func softmax(others float64) loss {
-	return func(pos float32, neg, _ []float32) (float32, float32) {
+	return func(pos float32, neg []float32, d *draws, _ []float32) (float32, float32) {
 		if len(neg) == 0 {
 			return 0, 0
 		}
 		// Instead of raising all negatives by log w, lower the positive.
-		pos -= float32(math.Log(others / float64(len(neg))))
-		top := max(pos, maxOf(neg))
-		for i := range neg {
-			neg[i] -= top
-		}
-		vec.Exp(neg, neg)
+		pos -= float32(math.Log(others / float64(d.n)))
+		top := max(pos, vec.Max(neg))
 		p := float32(math.Exp(float64(pos - top)))
-		z := p + sumOf(neg)
+		z := p + vec.ExpSum(neg, top)
+		z += d.multiply(neg)
 		vec.Scale(neg, 1/z)
 		return float32(math.Log(float64(z))) - (pos - top), p/z - 1
 	}
@@ -61,19 +82,23 @@ func softmax(others float64) loss {
 
 // logistic is softplus(−pos) plus the mean of softplus(neg).
 func logistic(margin float32) loss {
-	return func(pos float32, neg, _ []float32) (float32, float32) {
+	return func(pos float32, neg []float32, d *draws, _ []float32) (float32, float32) {
 		l, gpos := ofPositive(pos + margin)
 		if len(neg) == 0 {
 			return l, gpos
 		}
-		inv := 1 / float32(len(neg))
+		inv := 1 / float32(d.n)
 		var over float32
 		for i := range neg {
 			neg[i] += margin
 			over += max(neg[i], 0)
 		}
+		for _, r := range d.again {
+			over += r.more * softplus(neg[r.negative])
+		}
 		vec.Sigmoid(neg, neg)
 		l += inv * (over - logOfLarger(neg))
+		d.multiply(neg)
 		vec.Scale(neg, inv)
 		return l, gpos
 	}
@@ -83,9 +108,9 @@ func logistic(margin float32) loss {
 // softmax of alpha·neg, whose sum is 1 (Sun et al., ICLR 2019, equation 5). The
 // gradients take the weights for constants.
 func adversarial(margin, alpha float32) loss {
-	return func(pos float32, neg, weights []float32) (float32, float32) {
+	return func(pos float32, neg []float32, d *draws, weights []float32) (float32, float32) {
 		l, gpos := ofPositive(pos + margin)
-		top := maxOf(neg)
+		top := vec.Max(neg)
 		if top == minusInf { // there is no negative
 			clear(neg)
 			return l, gpos
@@ -95,8 +120,9 @@ func adversarial(margin, alpha float32) loss {
 			weights[i] = alpha * (x - top)
 			neg[i] = x + margin
 		}
-		vec.Exp(weights, weights)
-		vec.Scale(weights, 1/sumOf(weights))
+		sum := vec.ExpSum(weights, 0)
+		sum += d.multiply(weights)
+		vec.Scale(weights, 1/sum)
 		var over float32
 		for i, x := range neg {
 			over += weights[i] * positive(x)
@@ -156,32 +182,6 @@ func logOfLarger(sigmoids []float32) float32 {
 // softplus is log(1 + eˣ), without overflow.
 func softplus(x float32) float32 {
 	return max(x, 0) + float32(math.Log1p(math.Exp(-math.Abs(float64(x)))))
-}
-
-// maxOf works in four lanes, as sumOf does.
-func maxOf(x []float32) float32 {
-	a, b, c, d := minusInf, minusInf, minusInf, minusInf
-	for len(x) >= 4 {
-		if x[0] > a {
-			a = x[0]
-		}
-		if x[1] > b {
-			b = x[1]
-		}
-		if x[2] > c {
-			c = x[2]
-		}
-		if x[3] > d {
-			d = x[3]
-		}
-		x = x[4:]
-	}
-	for _, v := range x {
-		if v > a {
-			a = v
-		}
-	}
-	return max(a, b, c, d)
 }
 
 // sumOf adds in four lanes, which a processor can do at once.

@@ -81,13 +81,52 @@ func TestLossesAreWhatTheirFormulasSay(t *testing.T) {
 			}
 			scores := wide(neg)
 			pos := float32(r.NormFloat64())
-			got, gpos := l(pos, neg, make([]float32, n))
+			got, gpos := l(pos, neg, &draws{n: n}, make([]float32, n))
 			want := slowLoss(name, others, margin, float64(x.alpha), float64(pos), scores)
 			if math.Abs(float64(got)-want) > 1e-4*max(1, want) {
 				t.Errorf("%s of %d negatives is %v, want %v", name, n, got, want)
 			}
 			if gpos > 0 || gpos < -1 || scores[n-1] == math.Inf(-1) && neg[n-1] != 0 {
 				t.Errorf("%s of %d negatives: gradients %v and %v, want -1 … 0 and 0 for a score of -Inf", name, n, gpos, neg[n-1])
+			}
+		}
+	}
+}
+
+func TestANegativeCountsAsOftenAsItWasDrawn(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, x := range lossCases {
+		l, err := lossNamed(x.name, 5000, 0.7, x.alpha)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 50
+		once, all, from := make([]float32, n), []float32{}, []int{}
+		d := &draws{}
+		for i := range once {
+			once[i] = float32(2 * r.NormFloat64())
+			times := max(1, r.IntN(5)-1)
+			if times > 1 {
+				d.again = append(d.again, repeat{int32(i), float32(times - 1)})
+			}
+			for range times {
+				all, from = append(all, once[i]), append(from, i)
+			}
+		}
+		d.n = len(all)
+		got, g := l(0.3, once, d, make([]float32, n))
+		want, wantG := l(0.3, all, &draws{n: len(all)}, make([]float32, len(all)))
+		sums := make([]float32, n)
+		for j, i := range from {
+			sums[i] += all[j]
+		}
+		near := func(a, b float32) bool { return math.Abs(float64(a-b)) <= 1e-5*(1+math.Abs(float64(b))) }
+		if !near(got, want) || !near(g, wantG) {
+			t.Errorf("%s %v: loss %v and gradient %v, want %v and %v", x.name, x.alpha, got, g, want, wantG)
+		}
+		for i := range once {
+			if !near(once[i], sums[i]) || once[i] == 0 {
+				t.Errorf("%s %v: negative %d has the gradient %v, want %v", x.name, x.alpha, i, once[i], sums[i])
 			}
 		}
 	}
@@ -102,7 +141,7 @@ func TestLossesOfExtremeScoresAreFinite(t *testing.T) {
 		}
 		for _, pos := range []float32{-1e4, 0, 1e4} {
 			neg := []float32{-1e4, 1e4, minusInf, 0}
-			got, g := l(pos, neg, make([]float32, 4))
+			got, g := l(pos, neg, &draws{n: 4}, make([]float32, 4))
 			for _, y := range append(neg, got, g) {
 				if y := float64(y); math.IsNaN(y) || math.IsInf(y, 0) {
 					t.Errorf("%s at %v: loss %v, gradients %v and %v", name, pos, got, g, neg)
@@ -115,8 +154,8 @@ func TestLossesOfExtremeScoresAreFinite(t *testing.T) {
 
 func TestWithoutNegativesTheSelfAdversarialLossIsThePositives(t *testing.T) {
 	for _, neg := range [][]float32{{}, {minusInf, minusInf}} {
-		want, wantG := logistic(0.5)(0.3, nil, nil)
-		got, g := adversarial(0.5, 1)(0.3, neg, make([]float32, len(neg)))
+		want, wantG := logistic(0.5)(0.3, nil, &draws{}, nil)
+		got, g := adversarial(0.5, 1)(0.3, neg, &draws{n: len(neg)}, make([]float32, len(neg)))
 		if got != want || g != wantG {
 			t.Errorf("of %d negatives that are none: loss %v and gradient %v, want %v and %v", len(neg), got, g, want, wantG)
 		}
@@ -137,7 +176,7 @@ func TestTheTemperatureMovesTheGradientToTheBestScores(t *testing.T) {
 			t.Fatal(err)
 		}
 		neg := []float32{-1, 0, 1, 2}
-		l(0, neg, make([]float32, 4))
+		l(0, neg, &draws{n: 4}, make([]float32, 4))
 		if s := sumOf(neg); math.Abs(float64(s-1)) > 1e-5 {
 			t.Errorf("with a temperature of %v the weights sum to %v, want 1", alpha, s)
 		}

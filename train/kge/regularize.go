@@ -1,6 +1,10 @@
 package kge
 
-import "math"
+import (
+	"math"
+
+	"github.com/godwit-ps/godwit/internal/vec"
+)
 
 // realN3 adds w times the gradient of Σ|x|³ to g.
 func realN3(g, x []float32, w float32) {
@@ -14,11 +18,5 @@ func realN3(g, x []float32, w float32) {
 // complex elements: the weighted nuclear 3-norm of Lacroix, Usunier, Obozinski
 // (ICML 2018), equation 4, when it is added once for each occurrence.
 func complexN3(g, x []float32, w float32) {
-	h := len(x) / 2
-	re, im, gre, gim := x[:h], x[h:][:h], g[:h], g[h:][:h]
-	for i := range re {
-		f := 3 * w * float32(math.Sqrt(float64(re[i]*re[i]+im[i]*im[i])))
-		gre[i] += f * re[i]
-		gim[i] += f * im[i]
-	}
+	vec.AddMulModulus(g, x, 3*w)
 }

@@ -23,10 +23,10 @@ import (
 //	backward    gradients towards queries, negatives, entities and relations
 //	regularize  gradients of the regularizers
 //
-//	queries[2m×d]    row i is the object query of triple i, row m+i its subject query
-//	negs[n×d]        the negatives, shared by all queries
+//	queries[q×d]     the distinct queries of m triples, in both directions
+//	negs[n×d]        the distinct negatives, shared by all queries
 //	positives[2m]    scores of the queries' answers; after loss the gradients towards them
-//	scores[2m×n]     scores of the negatives; after loss the gradients towards them
+//	scores[q×n]      scores of the negatives; after loss the gradients towards them
 //
 // Its buffers grow to the largest batch and are used again.
 type trainer struct {
@@ -34,10 +34,11 @@ type trainer struct {
 	w    godwit.Worker
 	keys keys
 	load *loader
-	rows distinct.Rows // entities of the current batch
+	rows distinct.Rows // entities of the current batch, then its other negatives
 
 	// Values and their gradients, in one layout: the batch's relations, its
-	// entities, the negatives. keysOf names their keys.
+	// entities, the other negatives, those that are entities of the batch. keysOf
+	// names the keys of all but the last, whose gradients are added to the entities'.
 	keysOf      []godwit.Key
 	vals, grads []float32
 	pushes      behind.Pushes
@@ -49,7 +50,12 @@ type trainer struct {
 	// Of models that score by distance: the distances of answers and negatives.
 	answerDists, dists []float32
 	weights            []float32 // scratch: a number for each row
-	first, next        []int32   // chains of negatives that are entity i, -1 at the end
+	sum, row           []float32 // scratch of a query with several answers
+
+	draws    draws
+	times    []int32 // how often each of rows was drawn
+	negative []int32 // of each entity of the batch the negative that it is, or -1
+	both     []int32 // the entities that are negatives, in their order
 
 	src              *rand.PCG // of dropout
 	entDrop, relDrop masked
@@ -99,9 +105,58 @@ func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
 		}
 	}
 	t.vals = t.task.narrow(t.vals, block{b.Data.relations, rd}, block{b.Data.entities + n, d})
+	t.distinct(&b.Data)
+	return nil
+}
+
+// distinct leaves one of each drawn negative: first those that are no entities of the
+// batch, whose keys and values come behind the batch's, then those that are.
+func (t *trainer) distinct(b *Batch) {
+	d := t.task.cfg.Dim
+	row := func(k godwit.Key) uint32 { return uint32(k - t.keys.entity) }
+	t.rows.Reset()
+	for _, k := range t.keysOf[b.relations:][:b.entities] {
+		t.rows.Add(row(k))
+	}
+	drawn := t.keysOf[b.relations+b.entities:]
+	negs := t.vals[b.relations*t.task.relDim+b.entities*d:]
+	t.times = buffer.Sized(t.times, b.entities+len(drawn))
+	clear(t.times)
+	t.both = t.both[:0]
+	for j, k := range drawn {
+		e := t.rows.Add(row(k))
+		t.times[e]++
+		switch i := int(e) - b.entities; {
+		case t.times[e] > 1:
+		case i < 0:
+			t.both = append(t.both, e)
+		case i < j: // rows move towards the front only
+			drawn[i] = k
+			copy(buffer.Row(negs, i, d), buffer.Row(negs, j, d))
+		}
+	}
+	others := t.rows.Len() - b.entities
+	t.draws.n, t.draws.again = len(drawn), t.draws.again[:0]
+	count := func(negative int, times int32) {
+		if times > 1 {
+			t.draws.again = append(t.draws.again, repeat{int32(negative), float32(times - 1)})
+		}
+	}
+	for i, times := range t.times[b.entities:][:others] {
+		count(i, times)
+	}
+	t.negative = buffer.Sized(t.negative, b.entities)
+	for i := range t.negative {
+		t.negative[i] = -1
+	}
+	for i, e := range t.both {
+		t.negative[e] = int32(others + i)
+		count(others+i, t.times[e])
+	}
+	t.keysOf = t.keysOf[:b.relations+b.entities+others]
+	t.vals = t.vals[:b.relations*t.task.relDim+(b.entities+others+len(t.both))*d]
 	t.grads = buffer.Sized(t.grads, len(t.vals))
 	clear(t.grads)
-	return nil
 }
 
 // A step is a batch with the matrices of its values and gradients.
@@ -121,93 +176,62 @@ func (t *trainer) split(b *Batch) step {
 	return s
 }
 
-// query returns the parts of query i: entity, relation, answer, and whether it asks
-// for subjects.
-func (s *step) query(i int) (e, r, target int32, subjects bool) {
-	if m := len(s.triples); i >= m {
-		t := s.triples[i-m]
-		return t.o, t.subject, t.s, true
+// eachQuery calls f for each query with the range of its answers.
+func (s *step) eachQuery(f func(q int, x *batchQuery, from, to int)) {
+	from := 0
+	for q := range s.queries {
+		x := &s.queries[q]
+		f(q, x, from, int(x.end))
+		from = int(x.end)
 	}
-	t := s.triples[i]
-	return t.s, t.object, t.o, false
 }
 
 // forward computes the queries of the batch and the scores of their answers and of
 // the negatives.
 func (t *trainer) forward(s *step) {
+	for i, e := range t.both {
+		copy(buffer.Row(s.neg, s.n-len(t.both)+i, s.d), buffer.Row(s.ent, e, s.d))
+	}
 	t.forwardQueries(s)
-	t.scorePositives(s)
 	t.scoreNegatives(s)
 }
 
+// forwardQueries makes the queries, and scores them against their answers.
 func (t *trainer) forwardQueries(s *step) {
-	q := 2 * len(s.triples)
-	t.queries = buffer.Sized(t.queries, q*s.d)
-	t.entDrop.size(q, s.d)
-	t.relDrop.size(q, s.rd)
-	for i := range q {
-		e, r, _, subjects := s.query(i)
-		t.task.model.query(buffer.Row(t.queries, int32(i), s.d),
-			t.entDrop.forward(i, buffer.Row(s.ent, e, s.d)), t.relDrop.forward(i, buffer.Row(s.rel, r, s.rd)), t.task.inverse(subjects))
-	}
-}
-
-// scorePositives scores the queries against their answers.
-func (t *trainer) scorePositives(s *step) {
-	q := 2 * len(s.triples)
-	t.positives, t.answerDists = buffer.Sized(t.positives, q), buffer.Sized(t.answerDists, q)
+	t.queries = buffer.Sized(t.queries, len(s.queries)*s.d)
+	t.positives, t.answerDists = buffer.Sized(t.positives, len(s.answers)), buffer.Sized(t.answerDists, len(s.answers))
+	t.entDrop.size(len(s.queries), s.d)
+	t.relDrop.size(len(s.queries), s.rd)
 	distance := t.task.model.distance()
-	for i := range q {
-		_, _, target, _ := s.query(i)
-		x, a := buffer.Row(t.queries, int32(i), s.d), buffer.Row(s.ent, target, s.d)
-		if distance {
-			t.answerDists[i] = euclid(x, a)
-			t.positives[i] = -t.answerDists[i]
-		} else {
-			t.positives[i] = vec.Dot(x, a)
+	s.eachQuery(func(i int, x *batchQuery, from, to int) {
+		q := buffer.Row(t.queries, i, s.d)
+		t.task.model.query(q, t.entDrop.forward(i, buffer.Row(s.ent, x.entity, s.d)),
+			t.relDrop.forward(i, buffer.Row(s.rel, x.relation, s.rd)), t.task.inverse(x.subjects))
+		for k := from; k < to; k++ {
+			a := buffer.Row(s.ent, s.answers[k], s.d)
+			if distance {
+				t.answerDists[k] = euclid(q, a)
+				t.positives[k] = -t.answerDists[k]
+			} else {
+				t.positives[k] = vec.Dot(q, a)
+			}
 		}
-	}
+	})
 }
 
-// scoreNegatives scores the queries against the negatives. A negative that is the
-// query's answer is no negative: it gets -Inf.
+// scoreNegatives scores the queries against the negatives.
 func (t *trainer) scoreNegatives(s *step) {
-	q := 2 * len(s.triples)
+	q := len(s.queries)
 	t.scores = buffer.Sized(t.scores, q*s.n)
 	vec.MulABt(t.scores, t.queries, s.neg, q, s.n, s.d)
 	if t.task.model.distance() {
 		t.weights = buffer.Sized(t.weights, s.n)
 		squaredNorms(t.weights, s.neg, s.d)
 		for i := range q {
-			toDistances(t.scores[i*s.n:(i+1)*s.n], vec.SquaredNorm(buffer.Row(t.queries, int32(i), s.d)), t.weights)
+			toDistances(buffer.Row(t.scores, i, s.n), vec.SquaredNorm(buffer.Row(t.queries, i, s.d)), t.weights)
 		}
 		t.dists = append(t.dists[:0], t.scores...)
 		vec.Scale(t.scores, -1)
-	}
-	t.chainNegatives(s)
-	for i := range q {
-		_, _, target, _ := s.query(i)
-		for j := t.first[target]; j >= 0; j = t.next[j] {
-			t.scores[i*s.n+int(j)] = minusInf
-		}
-	}
-}
-
-// chainNegatives finds the negatives that are entities of the batch.
-func (t *trainer) chainNegatives(s *step) {
-	t.rows.Reset()
-	ents := t.keysOf[s.relations:][:s.entities]
-	for _, k := range ents {
-		t.rows.Add(uint32(k - t.keys.entity))
-	}
-	t.first, t.next = buffer.Sized(t.first, s.entities), buffer.Sized(t.next, s.n)
-	for i := range t.first {
-		t.first[i] = -1
-	}
-	for j, k := range t.keysOf[s.relations+s.entities:] {
-		if e := t.rows.Find(uint32(k - t.keys.entity)); e >= 0 {
-			t.next[j], t.first[e] = t.first[e], int32(j)
-		}
 	}
 }
 
@@ -215,86 +239,100 @@ func (t *trainer) chainNegatives(s *step) {
 // towards them.
 func (t *trainer) loss(s *step) float64 {
 	sum := 0.0
-	t.weights = buffer.Sized(t.weights, s.n)
-	for i, score := range t.positives {
-		l, g := t.task.loss(score, t.scores[i*s.n:(i+1)*s.n], t.weights)
-		sum += float64(l)
-		t.positives[i] = g
-	}
+	t.weights, t.sum, t.row = buffer.Sized(t.weights, s.n), buffer.Sized(t.sum, s.n), buffer.Sized(t.row, s.n)
+	s.eachQuery(func(i int, _ *batchQuery, from, to int) {
+		scores := buffer.Row(t.scores, i, s.n)
+		if from+1 == to {
+			sum += t.lossOf(s, from, scores)
+			return
+		}
+		clear(t.sum)
+		for k := from; k < to; k++ {
+			copy(t.row, scores)
+			sum += t.lossOf(s, k, t.row)
+			vec.Add(t.sum, t.row)
+		}
+		copy(scores, t.sum)
+	})
 	return sum
+}
+
+// lossOf is the loss of an answer. A negative that is the answer is no negative.
+func (t *trainer) lossOf(s *step, answer int, scores []float32) float64 {
+	if j := t.negative[s.answers[answer]]; j >= 0 {
+		scores[j] = minusInf
+	}
+	l, g := t.task.loss(t.positives[answer], scores, &t.draws, t.weights)
+	t.positives[answer] = g
+	return float64(l)
 }
 
 // backward carries the gradients of the scores back to the batch's rows.
 func (t *trainer) backward(s *step) {
-	t.gqueries = buffer.Sized(t.gqueries, 2*len(s.triples)*s.d)
-	clear(t.gqueries)
-	t.backwardPositives(s)
 	t.backwardNegatives(s)
-	t.backwardQueries(s)
+	s.eachQuery(func(i int, x *batchQuery, from, to int) {
+		q, gq := buffer.Row(t.queries, i, s.d), buffer.Row(t.gqueries, i, s.d)
+		for k := from; k < to; k++ {
+			t.backwardPositive(s, q, gq, k)
+		}
+		ge, gr := buffer.Row(s.entGrad, x.entity, s.d), buffer.Row(s.relGrad, x.relation, s.rd)
+		t.task.model.backward(t.entDrop.outputGrad(ge), t.relDrop.outputGrad(gr),
+			t.entDrop.output(i, buffer.Row(s.ent, x.entity, s.d)), t.relDrop.output(i, buffer.Row(s.rel, x.relation, s.rd)),
+			gq, t.task.inverse(x.subjects))
+		t.entDrop.backward(i, ge)
+		t.relDrop.backward(i, gr)
+	})
+	for i, e := range t.both {
+		vec.Add(buffer.Row(s.entGrad, e, s.d), buffer.Row(s.negGrad, s.n-len(t.both)+i, s.d))
+	}
 }
 
-// backwardPositives carries the gradients of the positive scores to queries and
-// answers.
-func (t *trainer) backwardPositives(s *step) {
-	distance := t.task.model.distance()
-	for i, g := range t.positives {
-		_, _, target, _ := s.query(i)
-		q, gq := buffer.Row(t.queries, int32(i), s.d), buffer.Row(t.gqueries, int32(i), s.d)
-		a, ga := buffer.Row(s.ent, target, s.d), buffer.Row(s.entGrad, target, s.d)
-		if distance {
-			// The gradient of −‖q − a‖ towards q is (a − q)/‖q − a‖.
-			g /= t.answerDists[i]
-			vec.AXPY(gq, g, a)
-			vec.AXPY(gq, -g, q)
-			vec.AXPY(ga, g, q)
-			vec.AXPY(ga, -g, a)
-			continue
-		}
-		vec.AXPY(gq, g, a)
-		vec.AXPY(ga, g, q)
+// backwardPositive carries the gradient of an answer's score to the query and the
+// answer.
+func (t *trainer) backwardPositive(s *step, q, gq []float32, answer int) {
+	g, e := t.positives[answer], s.answers[answer]
+	a, ga := buffer.Row(s.ent, e, s.d), buffer.Row(s.entGrad, e, s.d)
+	if t.task.model.distance() {
+		// The gradient of −‖q − a‖ towards q is (a − q)/‖q − a‖.
+		g /= t.answerDists[answer]
+		vec.AXPY(gq, -g, q)
+		vec.AXPY(ga, -g, a)
 	}
+	vec.AXPY(gq, g, a)
+	vec.AXPY(ga, g, q)
 }
 
 // backwardNegatives carries the gradients of the negatives' scores to queries and
 // negatives.
 func (t *trainer) backwardNegatives(s *step) {
-	q := 2 * len(s.triples)
-	if t.task.model.distance() {
-		t.backwardDistances(s, q)
+	q := len(s.queries)
+	t.gqueries = buffer.Sized(t.gqueries, q*s.d)
+	distance := t.task.model.distance()
+	if distance {
+		for i, dist := range t.dists {
+			t.scores[i] /= dist
+		}
 	}
-	vec.AddMulAB(t.gqueries, t.scores, s.neg, q, s.n, s.d)
+	vec.MulAB(t.gqueries, t.scores, s.neg, q, s.n, s.d)
 	vec.AddMulAtB(s.negGrad, t.scores, t.queries, q, s.n, s.d)
+	if distance {
+		t.backwardDistances(s)
+	}
 }
 
-// backwardDistances divides each gradient by its distance and adds the part that
-// the matrix products of backwardNegatives leave out: towards query i it is
-// Σⱼ wᵢⱼ·(negⱼ − queryᵢ), of which they add the first term.
-func (t *trainer) backwardDistances(s *step, q int) {
+// backwardDistances adds the part that the matrix products of backwardNegatives leave
+// out, whose scores' gradients are divided by the distances: towards query i it is
+// Σⱼ wᵢⱼ·(negⱼ − queryᵢ), of which they make the first term.
+func (t *trainer) backwardDistances(s *step) {
 	t.weights = buffer.Sized(t.weights, s.n)
 	clear(t.weights)
-	for i := range q {
-		w, dist := t.scores[i*s.n:(i+1)*s.n], t.dists[i*s.n:(i+1)*s.n]
-		for j := range w {
-			w[j] /= dist[j]
-		}
+	for i := range s.queries {
+		w := buffer.Row(t.scores, i, s.n)
 		vec.Add(t.weights, w)
-		vec.AXPY(buffer.Row(t.gqueries, int32(i), s.d), -sumOf(w), buffer.Row(t.queries, int32(i), s.d))
+		vec.AXPY(buffer.Row(t.gqueries, i, s.d), -sumOf(w), buffer.Row(t.queries, i, s.d))
 	}
 	for j := range s.n {
-		vec.AXPY(buffer.Row(s.negGrad, int32(j), s.d), -t.weights[j], buffer.Row(s.neg, int32(j), s.d))
-	}
-}
-
-// backwardQueries carries the gradients of the queries to entities and relations.
-func (t *trainer) backwardQueries(s *step) {
-	for i := range 2 * len(s.triples) {
-		e, r, _, subjects := s.query(i)
-		ge, gr := buffer.Row(s.entGrad, e, s.d), buffer.Row(s.relGrad, r, s.rd)
-		t.task.model.backward(t.entDrop.outputGrad(ge), t.relDrop.outputGrad(gr),
-			t.entDrop.output(i, buffer.Row(s.ent, e, s.d)), t.relDrop.output(i, buffer.Row(s.rel, r, s.rd)),
-			buffer.Row(t.gqueries, int32(i), s.d), t.task.inverse(subjects))
-		t.entDrop.backward(i, ge)
-		t.relDrop.backward(i, gr)
+		vec.AXPY(buffer.Row(s.negGrad, j, s.d), -t.weights[j], buffer.Row(s.neg, j, s.d))
 	}
 }
 
@@ -339,14 +377,15 @@ func (t *trainer) regularize(s *step) {
 
 // update pushes the gradients: the tables' update rule makes the step.
 func (t *trainer) update(ctx context.Context, s *step) error {
+	grads := t.grads[:len(t.grads)-len(t.both)*s.d]
 	if t.task.extra > 0 {
 		rate := t.task.cfg.rateOf(s.at.Epoch, t.epochs)
-		t.push = buffer.Sized(t.push, len(t.grads)+len(t.keysOf))
+		t.push = buffer.Sized(t.push, len(grads)+len(t.keysOf))
 		rest := optim.Widen(t.push, s.relGrad, s.rd, rate)
-		optim.Widen(rest, t.grads[len(s.relGrad):], s.d, rate)
+		optim.Widen(rest, grads[len(s.relGrad):], s.d, rate)
 		return t.pushes.Push(ctx, t.w, t.keysOf, t.push)
 	}
-	return t.pushes.Push(ctx, t.w, t.keysOf, t.grads)
+	return t.pushes.Push(ctx, t.w, t.keysOf, grads)
 }
 
 // Flush and Held implement [train.Flusher].

@@ -1,8 +1,11 @@
 package kge
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +111,87 @@ func TestABatchNamesEachOfItsRowsOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestTriplesThatAskTheSameShareAQueryUnlessTheyHaveMasks(t *testing.T) {
+	g := randomGraph(30, 3, 500, 5)
+	type question struct {
+		e, r     int32
+		subjects bool
+	}
+	for _, drop := range []float32{0, 0.2} {
+		c := DefaultConfig()
+		c.Dim, c.Batch, c.RelationDropout = 4, 70, drop
+		task, s := setup(t, c, g, 1, 1)
+		k, err := task.keys(s.Workers(0)[0].Model())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := newTrainer(task, s.Workers(0)[0], k)
+		var b train.Batch[Batch]
+		for at := range traintest.Steps(tr, task.Chunks(), 1) {
+			tr.Load(&b, at)
+			want := map[question][]int32{}
+			for _, x := range b.Data.triples {
+				o, s := question{x.s, x.object, false}, question{x.o, x.subject, true}
+				want[o], want[s] = append(want[o], x.o), append(want[s], x.s)
+			}
+			got := map[question][]int32{}
+			st := step{Batch: &b.Data}
+			st.eachQuery(func(_ int, x *batchQuery, from, to int) {
+				q := question{x.entity, x.relation, x.subjects}
+				if got[q] != nil && drop == 0 {
+					t.Errorf("query %v is there twice", q)
+				}
+				if drop > 0 && to != from+1 {
+					t.Errorf("query %v has %d answers, with dropout", q, to-from)
+				}
+				got[q] = append(got[q], b.Data.answers[from:to]...)
+			})
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("the queries and their answers are %v, want %v", got, want)
+			}
+		}
+	}
+}
+
+func TestAStepPushesEachRowOnce(t *testing.T) {
+	g := randomGraph(60, 4, 500, 5) // of which most are in a batch, and drawn
+	for _, schedule := range []string{Constant, Cosine} {
+		c := DefaultConfig()
+		c.Dim, c.Batch, c.Negatives, c.LRSchedule = 4, 10, 70, schedule
+		task, s := setup(t, c, g, 1, 1)
+		w := &pushed{Worker: s.Workers(0)[0]}
+		if _, err := train.Run(t.Context(), train.Env{Workers: []godwit.Worker{w}}, task, train.Options{Epochs: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if w.pushes != 50 || w.twice > 0 || w.floats > 0 {
+			t.Errorf("%d pushes, of which %d had a key twice, and %d not as many floats as rows", w.pushes, w.twice, w.floats)
+		}
+	}
+}
+
+// pushed counts pushes.
+type pushed struct {
+	godwit.Worker
+	pushes, twice, floats int
+}
+
+func (w *pushed) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
+	w.pushes++
+	sorted := slices.Clone(keys)
+	slices.Sort(sorted)
+	if len(slices.Compact(sorted)) < len(keys) {
+		w.twice++
+	}
+	want := 0
+	for _, k := range keys {
+		want += w.Model().Dim(k)
+	}
+	if want != len(push) {
+		w.floats++
+	}
+	return w.Worker.PushAsync(ctx, keys, push)
 }
 
 // idle is a worker that moves nothing, to count what a step itself allocates.
