@@ -46,7 +46,7 @@ func gemm(c []float32, a, b operand, m, n, k int, add bool) {
 		return
 	}
 	w := works.Get().(*work)
-	w.wide = n >= 2*stripCols
+	w.wide = n > stripCols
 	depth := even(k, blockK)
 	for j := 0; j < n; j += blockN {
 		for p := 0; p < k; p += depth {
@@ -148,19 +148,20 @@ func packPanel(dst, src []float32, ld, kb, rows int) {
 // block multiplies mb rows of A with the strips in w.b into C, whose rows are
 // ldc floats apart.
 func (w *work) block(c []float32, ldc int, a panels, mb, nb, kb int, add bool) {
-	for s := 0; s < nb; {
-		b, cols := w.b[s*kb:], nb-s
-		if w.isWide() && cols >= 2*stripCols {
-			wideStrips(2, c[s:], ldc, a, b, mb, kb, add)
-			s += 2 * stripCols
-			continue
+	if w.isWide() {
+		for s := 0; s < nb; s += 2 * stripCols {
+			wideStrips(c[s:], ldc, a, w.b[s*kb:], mb, nb-s, kb, add)
 		}
+		return
+	}
+	for s := 0; s < nb; s += stripCols {
+		b := w.b[s*kb:]
+		cols := nb - s
 		if cols >= stripCols {
-			w.strip(c[s:], ldc, a, b, mb, kb, add)
-			s += stripCols
+			strip(c[s:], ldc, a, b, mb, kb, add)
 			continue
 		}
-		w.strip(w.c[:], stripCols, a, b, mb, kb, false)
+		strip(w.c[:], stripCols, a, b, mb, kb, false)
 		for i := range mb {
 			dst, src := c[i*ldc+s:][:cols], w.c[i*stripCols:][:cols]
 			if add {
@@ -169,42 +170,38 @@ func (w *work) block(c []float32, ldc int, a panels, mb, nb, kb int, add bool) {
 				copy(dst, src)
 			}
 		}
-		return
 	}
 }
 
-// A panelKernel multiplies panels with one or two strips.
-type panelKernel = func(c *float32, ldc int, a *float32, row, col, panel int, b *float32, k, panels int, add bool)
-
 // wideProducts are the kernels with AVX-512, of one and of two strips, for panels of 12 rows and, for
 // what is left below them, of 8, 4, 2 and 1.
-var wideProducts = [2][5]panelKernel{
+var wideProducts = [2][5]func(c *float32, ldc int, a *float32, row, col, panel int, b *float32, k, panels int, add bool, mask uint16){
 	{wide12x16, wide8x16, wide4x16, wide2x16, wide1x16},
 	{wide12x32, wide8x32, wide4x32, wide2x32, wide1x32},
 }
 
-// wideStrips multiplies all panels with so many strips.
-func wideStrips(strips int, c []float32, ldc int, a panels, b []float32, mb, kb int, add bool) {
-	kernels := &wideProducts[strips-1]
+// wideStrips multiplies all panels with a strip or two, for so many columns of C.
+func wideStrips(c []float32, ldc int, a panels, b []float32, mb, cols, kb int, add bool) {
+	kernels, last := &wideProducts[0], cols
+	if cols > stripCols {
+		kernels, last = &wideProducts[1], cols-stripCols
+	}
+	mask := uint16(1<<min(last, stripCols) - 1)
 	full := mb / wideRows
 	if full > 0 {
-		kernels[0](&c[0], ldc, &a.x[0], a.row, a.col, a.step, &b[0], kb, full, add)
+		kernels[0](&c[0], ldc, &a.x[0], a.row, a.col, a.step, &b[0], kb, full, add, mask)
 	}
 	row, at := full*wideRows, full*a.step
 	for i, n := 1, 8; n > 0; i, n = i+1, n/2 {
 		if mb-row >= n {
-			kernels[i](&c[row*ldc], ldc, &a.x[at], a.row, a.col, 0, &b[0], kb, 1, add)
+			kernels[i](&c[row*ldc], ldc, &a.x[at], a.row, a.col, 0, &b[0], kb, 1, add, mask)
 			row, at = row+n, at+n*a.row
 		}
 	}
 }
 
 // strip multiplies all panels with one strip; the last panel may be lower.
-func (w *work) strip(c []float32, ldc int, a panels, b []float32, mb, kb int, add bool) {
-	if w.isWide() {
-		wideStrips(1, c, ldc, a, b, mb, kb, add)
-		return
-	}
+func strip(c []float32, ldc int, a panels, b []float32, mb, kb int, add bool) {
 	full, rest := mb/panelRows, mb%panelRows
 	if full > 0 {
 		gemm6(&c[0], ldc, &a.x[0], a.row, a.col, a.step, &b[0], kb, full, add)

@@ -180,59 +180,64 @@ func packRows(dst *float32, src *float32, ld int, k int)
 func packColumns(dst *float32, src *float32, ld int, blocks int)
 
 // wide12x32 is gemm6 for panels of 12 rows, with AVX-512,
-// for 2 strips, one behind the other.
+// for 2 strips, one behind the other. The last one has columns of C where mask has bits.
 //
 //go:noescape
-func wide12x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+func wide12x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
 
 // wide8x32 is gemm6 for panels of 8 rows, with AVX-512,
-// for 2 strips, one behind the other.
+// for 2 strips, one behind the other. The last one has columns of C where mask has bits.
 //
 //go:noescape
-func wide8x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+func wide8x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
 
 // wide4x32 is gemm6 for panels of 4 rows, with AVX-512,
-// for 2 strips, one behind the other.
+// for 2 strips, one behind the other. The last one has columns of C where mask has bits.
 //
 //go:noescape
-func wide4x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+func wide4x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
 
 // wide2x32 is gemm6 for panels of 2 rows, with AVX-512,
-// for 2 strips, one behind the other.
+// for 2 strips, one behind the other. The last one has columns of C where mask has bits.
 //
 //go:noescape
-func wide2x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+func wide2x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
 
 // wide1x32 is gemm6 for panels of 1 rows, with AVX-512,
-// for 2 strips, one behind the other.
+// for 2 strips, one behind the other. The last one has columns of C where mask has bits.
 //
 //go:noescape
-func wide1x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+func wide1x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
 
-// wide12x16 is gemm6 for panels of 12 rows, with AVX-512.
+// wide12x16 is gemm6 for panels of 12 rows, with AVX-512,
+// for 1 strips, one behind the other. The last one has columns of C where mask has bits.
 //
 //go:noescape
-func wide12x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+func wide12x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
 
-// wide8x16 is gemm6 for panels of 8 rows, with AVX-512.
+// wide8x16 is gemm6 for panels of 8 rows, with AVX-512,
+// for 1 strips, one behind the other. The last one has columns of C where mask has bits.
 //
 //go:noescape
-func wide8x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+func wide8x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
 
-// wide4x16 is gemm6 for panels of 4 rows, with AVX-512.
+// wide4x16 is gemm6 for panels of 4 rows, with AVX-512,
+// for 1 strips, one behind the other. The last one has columns of C where mask has bits.
 //
 //go:noescape
-func wide4x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+func wide4x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
 
-// wide2x16 is gemm6 for panels of 2 rows, with AVX-512.
+// wide2x16 is gemm6 for panels of 2 rows, with AVX-512,
+// for 1 strips, one behind the other. The last one has columns of C where mask has bits.
 //
 //go:noescape
-func wide2x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+func wide2x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
 
-// wide1x16 is gemm6 for panels of 1 rows, with AVX-512.
+// wide1x16 is gemm6 for panels of 1 rows, with AVX-512,
+// for 1 strips, one behind the other. The last one has columns of C where mask has bits.
 //
 //go:noescape
-func wide1x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
+func wide1x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
 
 // widePack copies k ≥ 1 runs of rows ≤ 12 floats that lie ld floats apart, to where they lie 12 apart, with AVX-512.
 //

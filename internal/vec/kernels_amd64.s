@@ -2330,52 +2330,81 @@ block:
 	VZEROUPPER
 	RET
 
-// func wide12x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
-// Requires: AVX, AVX512F
-TEXT ·wide12x32(SB), NOSPLIT, $0-73
-	MOVQ c+0(FP), AX
-	MOVQ ldc+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ row+24(FP), BX
-	MOVQ col+32(FP), SI
-	SHLQ $0x02, CX
-	SHLQ $0x02, BX
-	SHLQ $0x02, SI
+// func wide12x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wide12x32(SB), NOSPLIT, $0-76
+	MOVQ  c+0(FP), AX
+	MOVQ  ldc+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  col+32(FP), SI
+	SHLQ  $0x02, CX
+	SHLQ  $0x02, BX
+	SHLQ  $0x02, SI
+	KMOVW mask+74(FP), K1
 
 panel:
-	MOVQ   DX, DI
-	LEAQ   (DI)(BX*4), R8
-	LEAQ   (R8)(BX*4), R9
-	LEAQ   (BX)(BX*2), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   k+56(FP), R12
-	MOVQ   R12, R13
-	SHLQ   $0x06, R13
-	ADDQ   R11, R13
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	MOVQ       AX, DI
+	LEAQ       (DI)(CX*4), R8
+	LEAQ       (R8)(CX*4), R9
+	LEAQ       (CX)(CX*2), R10
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	PREFETCHT0 (DI)(CX*1)
+	PREFETCHT0 64(DI)(CX*1)
+	PREFETCHT0 (DI)(CX*2)
+	PREFETCHT0 64(DI)(CX*2)
+	PREFETCHT0 (DI)(R10*1)
+	PREFETCHT0 64(DI)(R10*1)
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 (R8)(CX*1)
+	PREFETCHT0 64(R8)(CX*1)
+	PREFETCHT0 (R8)(CX*2)
+	PREFETCHT0 64(R8)(CX*2)
+	PREFETCHT0 (R8)(R10*1)
+	PREFETCHT0 64(R8)(R10*1)
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 (R9)(CX*1)
+	PREFETCHT0 64(R9)(CX*1)
+	PREFETCHT0 (R9)(CX*2)
+	PREFETCHT0 64(R9)(CX*2)
+	PREFETCHT0 (R9)(R10*1)
+	PREFETCHT0 64(R9)(R10*1)
+	MOVQ       DX, DI
+	LEAQ       (DI)(BX*4), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (BX)(BX*2), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       k+56(FP), R12
+	MOVQ       R12, R13
+	SHLQ       $0x06, R13
+	ADDQ       R11, R13
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
 
 product:
 	VMOVUPS      (R11), Z24
@@ -2431,55 +2460,55 @@ product:
 	TESTB        R11, R11
 	JEQ          store
 	VADDPS       (DI), Z0, Z0
-	VADDPS       64(DI), Z1, Z1
+	VADDPS       64(DI), Z1, K1, Z1
 	VADDPS       (DI)(CX*1), Z2, Z2
-	VADDPS       64(DI)(CX*1), Z3, Z3
+	VADDPS       64(DI)(CX*1), Z3, K1, Z3
 	VADDPS       (DI)(CX*2), Z4, Z4
-	VADDPS       64(DI)(CX*2), Z5, Z5
+	VADDPS       64(DI)(CX*2), Z5, K1, Z5
 	VADDPS       (DI)(R10*1), Z6, Z6
-	VADDPS       64(DI)(R10*1), Z7, Z7
+	VADDPS       64(DI)(R10*1), Z7, K1, Z7
 	VADDPS       (R8), Z8, Z8
-	VADDPS       64(R8), Z9, Z9
+	VADDPS       64(R8), Z9, K1, Z9
 	VADDPS       (R8)(CX*1), Z10, Z10
-	VADDPS       64(R8)(CX*1), Z11, Z11
+	VADDPS       64(R8)(CX*1), Z11, K1, Z11
 	VADDPS       (R8)(CX*2), Z12, Z12
-	VADDPS       64(R8)(CX*2), Z13, Z13
+	VADDPS       64(R8)(CX*2), Z13, K1, Z13
 	VADDPS       (R8)(R10*1), Z14, Z14
-	VADDPS       64(R8)(R10*1), Z15, Z15
+	VADDPS       64(R8)(R10*1), Z15, K1, Z15
 	VADDPS       (R9), Z16, Z16
-	VADDPS       64(R9), Z17, Z17
+	VADDPS       64(R9), Z17, K1, Z17
 	VADDPS       (R9)(CX*1), Z18, Z18
-	VADDPS       64(R9)(CX*1), Z19, Z19
+	VADDPS       64(R9)(CX*1), Z19, K1, Z19
 	VADDPS       (R9)(CX*2), Z20, Z20
-	VADDPS       64(R9)(CX*2), Z21, Z21
+	VADDPS       64(R9)(CX*2), Z21, K1, Z21
 	VADDPS       (R9)(R10*1), Z22, Z22
-	VADDPS       64(R9)(R10*1), Z23, Z23
+	VADDPS       64(R9)(R10*1), Z23, K1, Z23
 
 store:
 	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z1, K1, 64(DI)
 	VMOVUPS Z2, (DI)(CX*1)
-	VMOVUPS Z3, 64(DI)(CX*1)
+	VMOVUPS Z3, K1, 64(DI)(CX*1)
 	VMOVUPS Z4, (DI)(CX*2)
-	VMOVUPS Z5, 64(DI)(CX*2)
+	VMOVUPS Z5, K1, 64(DI)(CX*2)
 	VMOVUPS Z6, (DI)(R10*1)
-	VMOVUPS Z7, 64(DI)(R10*1)
+	VMOVUPS Z7, K1, 64(DI)(R10*1)
 	VMOVUPS Z8, (R8)
-	VMOVUPS Z9, 64(R8)
+	VMOVUPS Z9, K1, 64(R8)
 	VMOVUPS Z10, (R8)(CX*1)
-	VMOVUPS Z11, 64(R8)(CX*1)
+	VMOVUPS Z11, K1, 64(R8)(CX*1)
 	VMOVUPS Z12, (R8)(CX*2)
-	VMOVUPS Z13, 64(R8)(CX*2)
+	VMOVUPS Z13, K1, 64(R8)(CX*2)
 	VMOVUPS Z14, (R8)(R10*1)
-	VMOVUPS Z15, 64(R8)(R10*1)
+	VMOVUPS Z15, K1, 64(R8)(R10*1)
 	VMOVUPS Z16, (R9)
-	VMOVUPS Z17, 64(R9)
+	VMOVUPS Z17, K1, 64(R9)
 	VMOVUPS Z18, (R9)(CX*1)
-	VMOVUPS Z19, 64(R9)(CX*1)
+	VMOVUPS Z19, K1, 64(R9)(CX*1)
 	VMOVUPS Z20, (R9)(CX*2)
-	VMOVUPS Z21, 64(R9)(CX*2)
+	VMOVUPS Z21, K1, 64(R9)(CX*2)
 	VMOVUPS Z22, (R9)(R10*1)
-	VMOVUPS Z23, 64(R9)(R10*1)
+	VMOVUPS Z23, K1, 64(R9)(R10*1)
 	MOVQ    panel+40(FP), DI
 	LEAQ    (DX)(DI*4), DX
 	LEAQ    (AX)(CX*8), AX
@@ -2489,43 +2518,63 @@ store:
 	VZEROUPPER
 	RET
 
-// func wide8x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
-// Requires: AVX, AVX512F
-TEXT ·wide8x32(SB), NOSPLIT, $0-73
-	MOVQ c+0(FP), AX
-	MOVQ ldc+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ row+24(FP), BX
-	MOVQ col+32(FP), SI
-	SHLQ $0x02, CX
-	SHLQ $0x02, BX
-	SHLQ $0x02, SI
+// func wide8x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wide8x32(SB), NOSPLIT, $0-76
+	MOVQ  c+0(FP), AX
+	MOVQ  ldc+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  col+32(FP), SI
+	SHLQ  $0x02, CX
+	SHLQ  $0x02, BX
+	SHLQ  $0x02, SI
+	KMOVW mask+74(FP), K1
 
 panel:
-	MOVQ   DX, DI
-	LEAQ   (DI)(BX*4), R8
-	LEAQ   (BX)(BX*2), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   k+56(FP), R11
-	MOVQ   R11, R12
-	SHLQ   $0x06, R12
-	ADDQ   R10, R12
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+	MOVQ       AX, DI
+	LEAQ       (DI)(CX*4), R8
+	LEAQ       (CX)(CX*2), R9
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	PREFETCHT0 (DI)(CX*1)
+	PREFETCHT0 64(DI)(CX*1)
+	PREFETCHT0 (DI)(CX*2)
+	PREFETCHT0 64(DI)(CX*2)
+	PREFETCHT0 (DI)(R9*1)
+	PREFETCHT0 64(DI)(R9*1)
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 (R8)(CX*1)
+	PREFETCHT0 64(R8)(CX*1)
+	PREFETCHT0 (R8)(CX*2)
+	PREFETCHT0 64(R8)(CX*2)
+	PREFETCHT0 (R8)(R9*1)
+	PREFETCHT0 64(R8)(R9*1)
+	MOVQ       DX, DI
+	LEAQ       (DI)(BX*4), R8
+	LEAQ       (BX)(BX*2), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       k+56(FP), R11
+	MOVQ       R11, R12
+	SHLQ       $0x06, R12
+	ADDQ       R10, R12
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
 
 product:
 	VMOVUPS      (R10), Z16
@@ -2567,39 +2616,39 @@ product:
 	TESTB        R10, R10
 	JEQ          store
 	VADDPS       (DI), Z0, Z0
-	VADDPS       64(DI), Z1, Z1
+	VADDPS       64(DI), Z1, K1, Z1
 	VADDPS       (DI)(CX*1), Z2, Z2
-	VADDPS       64(DI)(CX*1), Z3, Z3
+	VADDPS       64(DI)(CX*1), Z3, K1, Z3
 	VADDPS       (DI)(CX*2), Z4, Z4
-	VADDPS       64(DI)(CX*2), Z5, Z5
+	VADDPS       64(DI)(CX*2), Z5, K1, Z5
 	VADDPS       (DI)(R9*1), Z6, Z6
-	VADDPS       64(DI)(R9*1), Z7, Z7
+	VADDPS       64(DI)(R9*1), Z7, K1, Z7
 	VADDPS       (R8), Z8, Z8
-	VADDPS       64(R8), Z9, Z9
+	VADDPS       64(R8), Z9, K1, Z9
 	VADDPS       (R8)(CX*1), Z10, Z10
-	VADDPS       64(R8)(CX*1), Z11, Z11
+	VADDPS       64(R8)(CX*1), Z11, K1, Z11
 	VADDPS       (R8)(CX*2), Z12, Z12
-	VADDPS       64(R8)(CX*2), Z13, Z13
+	VADDPS       64(R8)(CX*2), Z13, K1, Z13
 	VADDPS       (R8)(R9*1), Z14, Z14
-	VADDPS       64(R8)(R9*1), Z15, Z15
+	VADDPS       64(R8)(R9*1), Z15, K1, Z15
 
 store:
 	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z1, K1, 64(DI)
 	VMOVUPS Z2, (DI)(CX*1)
-	VMOVUPS Z3, 64(DI)(CX*1)
+	VMOVUPS Z3, K1, 64(DI)(CX*1)
 	VMOVUPS Z4, (DI)(CX*2)
-	VMOVUPS Z5, 64(DI)(CX*2)
+	VMOVUPS Z5, K1, 64(DI)(CX*2)
 	VMOVUPS Z6, (DI)(R9*1)
-	VMOVUPS Z7, 64(DI)(R9*1)
+	VMOVUPS Z7, K1, 64(DI)(R9*1)
 	VMOVUPS Z8, (R8)
-	VMOVUPS Z9, 64(R8)
+	VMOVUPS Z9, K1, 64(R8)
 	VMOVUPS Z10, (R8)(CX*1)
-	VMOVUPS Z11, 64(R8)(CX*1)
+	VMOVUPS Z11, K1, 64(R8)(CX*1)
 	VMOVUPS Z12, (R8)(CX*2)
-	VMOVUPS Z13, 64(R8)(CX*2)
+	VMOVUPS Z13, K1, 64(R8)(CX*2)
 	VMOVUPS Z14, (R8)(R9*1)
-	VMOVUPS Z15, 64(R8)(R9*1)
+	VMOVUPS Z15, K1, 64(R8)(R9*1)
 	MOVQ    panel+40(FP), DI
 	LEAQ    (DX)(DI*4), DX
 	LEAQ    (AX)(CX*8), AX
@@ -2608,34 +2657,45 @@ store:
 	VZEROUPPER
 	RET
 
-// func wide4x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
-// Requires: AVX, AVX512F
-TEXT ·wide4x32(SB), NOSPLIT, $0-73
-	MOVQ c+0(FP), AX
-	MOVQ ldc+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ row+24(FP), BX
-	MOVQ col+32(FP), SI
-	SHLQ $0x02, CX
-	SHLQ $0x02, BX
-	SHLQ $0x02, SI
+// func wide4x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wide4x32(SB), NOSPLIT, $0-76
+	MOVQ  c+0(FP), AX
+	MOVQ  ldc+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  col+32(FP), SI
+	SHLQ  $0x02, CX
+	SHLQ  $0x02, BX
+	SHLQ  $0x02, SI
+	KMOVW mask+74(FP), K1
 
 panel:
-	MOVQ   DX, DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   k+56(FP), R10
-	MOVQ   R10, R11
-	SHLQ   $0x06, R11
-	ADDQ   R9, R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	MOVQ       AX, DI
+	LEAQ       (CX)(CX*2), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	PREFETCHT0 (DI)(CX*1)
+	PREFETCHT0 64(DI)(CX*1)
+	PREFETCHT0 (DI)(CX*2)
+	PREFETCHT0 64(DI)(CX*2)
+	PREFETCHT0 (DI)(R8*1)
+	PREFETCHT0 64(DI)(R8*1)
+	MOVQ       DX, DI
+	LEAQ       (BX)(BX*2), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       k+56(FP), R10
+	MOVQ       R10, R11
+	SHLQ       $0x06, R11
+	ADDQ       R9, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
 
 product:
 	VMOVUPS      (R9), Z8
@@ -2663,23 +2723,23 @@ product:
 	TESTB        R9, R9
 	JEQ          store
 	VADDPS       (DI), Z0, Z0
-	VADDPS       64(DI), Z1, Z1
+	VADDPS       64(DI), Z1, K1, Z1
 	VADDPS       (DI)(CX*1), Z2, Z2
-	VADDPS       64(DI)(CX*1), Z3, Z3
+	VADDPS       64(DI)(CX*1), Z3, K1, Z3
 	VADDPS       (DI)(CX*2), Z4, Z4
-	VADDPS       64(DI)(CX*2), Z5, Z5
+	VADDPS       64(DI)(CX*2), Z5, K1, Z5
 	VADDPS       (DI)(R8*1), Z6, Z6
-	VADDPS       64(DI)(R8*1), Z7, Z7
+	VADDPS       64(DI)(R8*1), Z7, K1, Z7
 
 store:
 	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z1, K1, 64(DI)
 	VMOVUPS Z2, (DI)(CX*1)
-	VMOVUPS Z3, 64(DI)(CX*1)
+	VMOVUPS Z3, K1, 64(DI)(CX*1)
 	VMOVUPS Z4, (DI)(CX*2)
-	VMOVUPS Z5, 64(DI)(CX*2)
+	VMOVUPS Z5, K1, 64(DI)(CX*2)
 	VMOVUPS Z6, (DI)(R8*1)
-	VMOVUPS Z7, 64(DI)(R8*1)
+	VMOVUPS Z7, K1, 64(DI)(R8*1)
 	MOVQ    panel+40(FP), DI
 	LEAQ    (DX)(DI*4), DX
 	LEAQ    (AX)(CX*4), AX
@@ -2688,30 +2748,37 @@ store:
 	VZEROUPPER
 	RET
 
-// func wide2x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
-// Requires: AVX, AVX512F
-TEXT ·wide2x32(SB), NOSPLIT, $0-73
-	MOVQ c+0(FP), AX
-	MOVQ ldc+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ row+24(FP), BX
-	MOVQ col+32(FP), SI
-	SHLQ $0x02, CX
-	SHLQ $0x02, BX
-	SHLQ $0x02, SI
+// func wide2x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wide2x32(SB), NOSPLIT, $0-76
+	MOVQ  c+0(FP), AX
+	MOVQ  ldc+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  col+32(FP), SI
+	SHLQ  $0x02, CX
+	SHLQ  $0x02, BX
+	SHLQ  $0x02, SI
+	KMOVW mask+74(FP), K1
 
 panel:
-	MOVQ   DX, DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   b+48(FP), R8
-	MOVQ   k+56(FP), R9
-	MOVQ   R9, R10
-	SHLQ   $0x06, R10
-	ADDQ   R8, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
+	MOVQ       AX, DI
+	LEAQ       (CX)(CX*2), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	PREFETCHT0 (DI)(CX*1)
+	PREFETCHT0 64(DI)(CX*1)
+	MOVQ       DX, DI
+	LEAQ       (BX)(BX*2), R8
+	MOVQ       b+48(FP), R8
+	MOVQ       k+56(FP), R9
+	MOVQ       R9, R10
+	SHLQ       $0x06, R10
+	ADDQ       R8, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
 
 product:
 	VMOVUPS      (R8), Z4
@@ -2733,15 +2800,15 @@ product:
 	TESTB        R8, R8
 	JEQ          store
 	VADDPS       (DI), Z0, Z0
-	VADDPS       64(DI), Z1, Z1
+	VADDPS       64(DI), Z1, K1, Z1
 	VADDPS       (DI)(CX*1), Z2, Z2
-	VADDPS       64(DI)(CX*1), Z3, Z3
+	VADDPS       64(DI)(CX*1), Z3, K1, Z3
 
 store:
 	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z1, K1, 64(DI)
 	VMOVUPS Z2, (DI)(CX*1)
-	VMOVUPS Z3, 64(DI)(CX*1)
+	VMOVUPS Z3, K1, 64(DI)(CX*1)
 	MOVQ    panel+40(FP), DI
 	LEAQ    (DX)(DI*4), DX
 	LEAQ    (AX)(CX*2), AX
@@ -2750,28 +2817,33 @@ store:
 	VZEROUPPER
 	RET
 
-// func wide1x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
-// Requires: AVX, AVX512F
-TEXT ·wide1x32(SB), NOSPLIT, $0-73
-	MOVQ c+0(FP), AX
-	MOVQ ldc+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ row+24(FP), BX
-	MOVQ col+32(FP), SI
-	SHLQ $0x02, CX
-	SHLQ $0x02, BX
-	SHLQ $0x02, SI
+// func wide1x32(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wide1x32(SB), NOSPLIT, $0-76
+	MOVQ  c+0(FP), AX
+	MOVQ  ldc+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  col+32(FP), SI
+	SHLQ  $0x02, CX
+	SHLQ  $0x02, BX
+	SHLQ  $0x02, SI
+	KMOVW mask+74(FP), K1
 
 panel:
-	MOVQ   DX, DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   b+48(FP), R8
-	MOVQ   k+56(FP), R9
-	MOVQ   R9, R10
-	SHLQ   $0x06, R10
-	ADDQ   R8, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	MOVQ       AX, DI
+	LEAQ       (CX)(CX*2), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       DX, DI
+	LEAQ       (BX)(BX*2), R8
+	MOVQ       b+48(FP), R8
+	MOVQ       k+56(FP), R9
+	MOVQ       R9, R10
+	SHLQ       $0x06, R10
+	ADDQ       R8, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
 
 product:
 	VMOVUPS      (R8), Z2
@@ -2790,11 +2862,11 @@ product:
 	TESTB        R8, R8
 	JEQ          store
 	VADDPS       (DI), Z0, Z0
-	VADDPS       64(DI), Z1, Z1
+	VADDPS       64(DI), Z1, K1, Z1
 
 store:
 	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z1, K1, 64(DI)
 	MOVQ    panel+40(FP), DI
 	LEAQ    (DX)(DI*4), DX
 	LEAQ    (AX)(CX*1), AX
@@ -2803,37 +2875,54 @@ store:
 	VZEROUPPER
 	RET
 
-// func wide12x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
-// Requires: AVX, AVX512F
-TEXT ·wide12x16(SB), NOSPLIT, $0-73
-	MOVQ c+0(FP), AX
-	MOVQ ldc+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ row+24(FP), BX
-	MOVQ col+32(FP), SI
-	SHLQ $0x02, CX
-	SHLQ $0x02, BX
-	SHLQ $0x02, SI
+// func wide12x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wide12x16(SB), NOSPLIT, $0-76
+	MOVQ  c+0(FP), AX
+	MOVQ  ldc+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  col+32(FP), SI
+	SHLQ  $0x02, CX
+	SHLQ  $0x02, BX
+	SHLQ  $0x02, SI
+	KMOVW mask+74(FP), K1
 
 panel:
-	MOVQ   DX, DI
-	LEAQ   (DI)(BX*4), R8
-	LEAQ   (R8)(BX*4), R9
-	LEAQ   (BX)(BX*2), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   k+56(FP), R12
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
+	MOVQ       AX, DI
+	LEAQ       (DI)(CX*4), R8
+	LEAQ       (R8)(CX*4), R9
+	LEAQ       (CX)(CX*2), R10
+	PREFETCHT0 (DI)
+	PREFETCHT0 (DI)(CX*1)
+	PREFETCHT0 (DI)(CX*2)
+	PREFETCHT0 (DI)(R10*1)
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(CX*1)
+	PREFETCHT0 (R8)(CX*2)
+	PREFETCHT0 (R8)(R10*1)
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(CX*1)
+	PREFETCHT0 (R9)(CX*2)
+	PREFETCHT0 (R9)(R10*1)
+	MOVQ       DX, DI
+	LEAQ       (DI)(BX*4), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (BX)(BX*2), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       k+56(FP), R12
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
 
 product:
 	VMOVUPS      (R11), Z12
@@ -2874,32 +2963,32 @@ product:
 	MOVB         add+72(FP), R11
 	TESTB        R11, R11
 	JEQ          store
-	VADDPS       (DI), Z0, Z0
-	VADDPS       (DI)(CX*1), Z1, Z1
-	VADDPS       (DI)(CX*2), Z2, Z2
-	VADDPS       (DI)(R10*1), Z3, Z3
-	VADDPS       (R8), Z4, Z4
-	VADDPS       (R8)(CX*1), Z5, Z5
-	VADDPS       (R8)(CX*2), Z6, Z6
-	VADDPS       (R8)(R10*1), Z7, Z7
-	VADDPS       (R9), Z8, Z8
-	VADDPS       (R9)(CX*1), Z9, Z9
-	VADDPS       (R9)(CX*2), Z10, Z10
-	VADDPS       (R9)(R10*1), Z11, Z11
+	VADDPS       (DI), Z0, K1, Z0
+	VADDPS       (DI)(CX*1), Z1, K1, Z1
+	VADDPS       (DI)(CX*2), Z2, K1, Z2
+	VADDPS       (DI)(R10*1), Z3, K1, Z3
+	VADDPS       (R8), Z4, K1, Z4
+	VADDPS       (R8)(CX*1), Z5, K1, Z5
+	VADDPS       (R8)(CX*2), Z6, K1, Z6
+	VADDPS       (R8)(R10*1), Z7, K1, Z7
+	VADDPS       (R9), Z8, K1, Z8
+	VADDPS       (R9)(CX*1), Z9, K1, Z9
+	VADDPS       (R9)(CX*2), Z10, K1, Z10
+	VADDPS       (R9)(R10*1), Z11, K1, Z11
 
 store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, (DI)(CX*1)
-	VMOVUPS Z2, (DI)(CX*2)
-	VMOVUPS Z3, (DI)(R10*1)
-	VMOVUPS Z4, (R8)
-	VMOVUPS Z5, (R8)(CX*1)
-	VMOVUPS Z6, (R8)(CX*2)
-	VMOVUPS Z7, (R8)(R10*1)
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, (R9)(CX*1)
-	VMOVUPS Z10, (R9)(CX*2)
-	VMOVUPS Z11, (R9)(R10*1)
+	VMOVUPS Z0, K1, (DI)
+	VMOVUPS Z1, K1, (DI)(CX*1)
+	VMOVUPS Z2, K1, (DI)(CX*2)
+	VMOVUPS Z3, K1, (DI)(R10*1)
+	VMOVUPS Z4, K1, (R8)
+	VMOVUPS Z5, K1, (R8)(CX*1)
+	VMOVUPS Z6, K1, (R8)(CX*2)
+	VMOVUPS Z7, K1, (R8)(R10*1)
+	VMOVUPS Z8, K1, (R9)
+	VMOVUPS Z9, K1, (R9)(CX*1)
+	VMOVUPS Z10, K1, (R9)(CX*2)
+	VMOVUPS Z11, K1, (R9)(R10*1)
 	MOVQ    panel+40(FP), DI
 	LEAQ    (DX)(DI*4), DX
 	LEAQ    (AX)(CX*8), AX
@@ -2909,32 +2998,44 @@ store:
 	VZEROUPPER
 	RET
 
-// func wide8x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
-// Requires: AVX, AVX512F
-TEXT ·wide8x16(SB), NOSPLIT, $0-73
-	MOVQ c+0(FP), AX
-	MOVQ ldc+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ row+24(FP), BX
-	MOVQ col+32(FP), SI
-	SHLQ $0x02, CX
-	SHLQ $0x02, BX
-	SHLQ $0x02, SI
+// func wide8x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wide8x16(SB), NOSPLIT, $0-76
+	MOVQ  c+0(FP), AX
+	MOVQ  ldc+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  col+32(FP), SI
+	SHLQ  $0x02, CX
+	SHLQ  $0x02, BX
+	SHLQ  $0x02, SI
+	KMOVW mask+74(FP), K1
 
 panel:
-	MOVQ   DX, DI
-	LEAQ   (DI)(BX*4), R8
-	LEAQ   (BX)(BX*2), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   k+56(FP), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	MOVQ       AX, DI
+	LEAQ       (DI)(CX*4), R8
+	LEAQ       (CX)(CX*2), R9
+	PREFETCHT0 (DI)
+	PREFETCHT0 (DI)(CX*1)
+	PREFETCHT0 (DI)(CX*2)
+	PREFETCHT0 (DI)(R9*1)
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(CX*1)
+	PREFETCHT0 (R8)(CX*2)
+	PREFETCHT0 (R8)(R9*1)
+	MOVQ       DX, DI
+	LEAQ       (DI)(BX*4), R8
+	LEAQ       (BX)(BX*2), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       k+56(FP), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
 
 product:
 	VMOVUPS      (R10), Z8
@@ -2965,24 +3066,24 @@ product:
 	MOVB         add+72(FP), R10
 	TESTB        R10, R10
 	JEQ          store
-	VADDPS       (DI), Z0, Z0
-	VADDPS       (DI)(CX*1), Z1, Z1
-	VADDPS       (DI)(CX*2), Z2, Z2
-	VADDPS       (DI)(R9*1), Z3, Z3
-	VADDPS       (R8), Z4, Z4
-	VADDPS       (R8)(CX*1), Z5, Z5
-	VADDPS       (R8)(CX*2), Z6, Z6
-	VADDPS       (R8)(R9*1), Z7, Z7
+	VADDPS       (DI), Z0, K1, Z0
+	VADDPS       (DI)(CX*1), Z1, K1, Z1
+	VADDPS       (DI)(CX*2), Z2, K1, Z2
+	VADDPS       (DI)(R9*1), Z3, K1, Z3
+	VADDPS       (R8), Z4, K1, Z4
+	VADDPS       (R8)(CX*1), Z5, K1, Z5
+	VADDPS       (R8)(CX*2), Z6, K1, Z6
+	VADDPS       (R8)(R9*1), Z7, K1, Z7
 
 store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, (DI)(CX*1)
-	VMOVUPS Z2, (DI)(CX*2)
-	VMOVUPS Z3, (DI)(R9*1)
-	VMOVUPS Z4, (R8)
-	VMOVUPS Z5, (R8)(CX*1)
-	VMOVUPS Z6, (R8)(CX*2)
-	VMOVUPS Z7, (R8)(R9*1)
+	VMOVUPS Z0, K1, (DI)
+	VMOVUPS Z1, K1, (DI)(CX*1)
+	VMOVUPS Z2, K1, (DI)(CX*2)
+	VMOVUPS Z3, K1, (DI)(R9*1)
+	VMOVUPS Z4, K1, (R8)
+	VMOVUPS Z5, K1, (R8)(CX*1)
+	VMOVUPS Z6, K1, (R8)(CX*2)
+	VMOVUPS Z7, K1, (R8)(R9*1)
 	MOVQ    panel+40(FP), DI
 	LEAQ    (DX)(DI*4), DX
 	LEAQ    (AX)(CX*8), AX
@@ -2991,27 +3092,34 @@ store:
 	VZEROUPPER
 	RET
 
-// func wide4x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
-// Requires: AVX, AVX512F
-TEXT ·wide4x16(SB), NOSPLIT, $0-73
-	MOVQ c+0(FP), AX
-	MOVQ ldc+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ row+24(FP), BX
-	MOVQ col+32(FP), SI
-	SHLQ $0x02, CX
-	SHLQ $0x02, BX
-	SHLQ $0x02, SI
+// func wide4x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wide4x16(SB), NOSPLIT, $0-76
+	MOVQ  c+0(FP), AX
+	MOVQ  ldc+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  col+32(FP), SI
+	SHLQ  $0x02, CX
+	SHLQ  $0x02, BX
+	SHLQ  $0x02, SI
+	KMOVW mask+74(FP), K1
 
 panel:
-	MOVQ   DX, DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   k+56(FP), R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
+	MOVQ       AX, DI
+	LEAQ       (CX)(CX*2), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 (DI)(CX*1)
+	PREFETCHT0 (DI)(CX*2)
+	PREFETCHT0 (DI)(R8*1)
+	MOVQ       DX, DI
+	LEAQ       (BX)(BX*2), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       k+56(FP), R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
 
 product:
 	VMOVUPS      (R9), Z4
@@ -3032,16 +3140,16 @@ product:
 	MOVB         add+72(FP), R9
 	TESTB        R9, R9
 	JEQ          store
-	VADDPS       (DI), Z0, Z0
-	VADDPS       (DI)(CX*1), Z1, Z1
-	VADDPS       (DI)(CX*2), Z2, Z2
-	VADDPS       (DI)(R8*1), Z3, Z3
+	VADDPS       (DI), Z0, K1, Z0
+	VADDPS       (DI)(CX*1), Z1, K1, Z1
+	VADDPS       (DI)(CX*2), Z2, K1, Z2
+	VADDPS       (DI)(R8*1), Z3, K1, Z3
 
 store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, (DI)(CX*1)
-	VMOVUPS Z2, (DI)(CX*2)
-	VMOVUPS Z3, (DI)(R8*1)
+	VMOVUPS Z0, K1, (DI)
+	VMOVUPS Z1, K1, (DI)(CX*1)
+	VMOVUPS Z2, K1, (DI)(CX*2)
+	VMOVUPS Z3, K1, (DI)(R8*1)
 	MOVQ    panel+40(FP), DI
 	LEAQ    (DX)(DI*4), DX
 	LEAQ    (AX)(CX*4), AX
@@ -3050,25 +3158,30 @@ store:
 	VZEROUPPER
 	RET
 
-// func wide2x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
-// Requires: AVX, AVX512F
-TEXT ·wide2x16(SB), NOSPLIT, $0-73
-	MOVQ c+0(FP), AX
-	MOVQ ldc+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ row+24(FP), BX
-	MOVQ col+32(FP), SI
-	SHLQ $0x02, CX
-	SHLQ $0x02, BX
-	SHLQ $0x02, SI
+// func wide2x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wide2x16(SB), NOSPLIT, $0-76
+	MOVQ  c+0(FP), AX
+	MOVQ  ldc+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  col+32(FP), SI
+	SHLQ  $0x02, CX
+	SHLQ  $0x02, BX
+	SHLQ  $0x02, SI
+	KMOVW mask+74(FP), K1
 
 panel:
-	MOVQ   DX, DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   b+48(FP), R8
-	MOVQ   k+56(FP), R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	MOVQ       AX, DI
+	LEAQ       (CX)(CX*2), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 (DI)(CX*1)
+	MOVQ       DX, DI
+	LEAQ       (BX)(BX*2), R8
+	MOVQ       b+48(FP), R8
+	MOVQ       k+56(FP), R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
 
 product:
 	VMOVUPS      (R8), Z2
@@ -3085,12 +3198,12 @@ product:
 	MOVB         add+72(FP), R8
 	TESTB        R8, R8
 	JEQ          store
-	VADDPS       (DI), Z0, Z0
-	VADDPS       (DI)(CX*1), Z1, Z1
+	VADDPS       (DI), Z0, K1, Z0
+	VADDPS       (DI)(CX*1), Z1, K1, Z1
 
 store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, (DI)(CX*1)
+	VMOVUPS Z0, K1, (DI)
+	VMOVUPS Z1, K1, (DI)(CX*1)
 	MOVQ    panel+40(FP), DI
 	LEAQ    (DX)(DI*4), DX
 	LEAQ    (AX)(CX*2), AX
@@ -3099,24 +3212,28 @@ store:
 	VZEROUPPER
 	RET
 
-// func wide1x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool)
-// Requires: AVX, AVX512F
-TEXT ·wide1x16(SB), NOSPLIT, $0-73
-	MOVQ c+0(FP), AX
-	MOVQ ldc+8(FP), CX
-	MOVQ a+16(FP), DX
-	MOVQ row+24(FP), BX
-	MOVQ col+32(FP), SI
-	SHLQ $0x02, CX
-	SHLQ $0x02, BX
-	SHLQ $0x02, SI
+// func wide1x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *float32, k int, panels int, add bool, mask uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wide1x16(SB), NOSPLIT, $0-76
+	MOVQ  c+0(FP), AX
+	MOVQ  ldc+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  col+32(FP), SI
+	SHLQ  $0x02, CX
+	SHLQ  $0x02, BX
+	SHLQ  $0x02, SI
+	KMOVW mask+74(FP), K1
 
 panel:
-	MOVQ   DX, DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   b+48(FP), R8
-	MOVQ   k+56(FP), R9
-	VPXORD Z0, Z0, Z0
+	MOVQ       AX, DI
+	LEAQ       (CX)(CX*2), R8
+	PREFETCHT0 (DI)
+	MOVQ       DX, DI
+	LEAQ       (BX)(BX*2), R8
+	MOVQ       b+48(FP), R8
+	MOVQ       k+56(FP), R9
+	VPXORD     Z0, Z0, Z0
 
 product:
 	VMOVUPS      (R8), Z1
@@ -3131,10 +3248,10 @@ product:
 	MOVB         add+72(FP), R8
 	TESTB        R8, R8
 	JEQ          store
-	VADDPS       (DI), Z0, Z0
+	VADDPS       (DI), Z0, K1, Z0
 
 store:
-	VMOVUPS Z0, (DI)
+	VMOVUPS Z0, K1, (DI)
 	MOVQ    panel+40(FP), DI
 	LEAQ    (DX)(DI*4), DX
 	LEAQ    (AX)(CX*1), AX

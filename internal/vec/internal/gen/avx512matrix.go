@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -29,11 +30,9 @@ func wideMatrices() {
 // r rows one below the other.
 func wideProduct(r, strips int) {
 	name := fmt.Sprintf("wide%dx%d", r, 16*strips)
-	doc := fmt.Sprintf("is gemm6 for panels of %d rows, with AVX-512", r)
-	if strips > 1 {
-		doc += fmt.Sprintf(",\nfor %d strips, one behind the other", strips)
-	}
-	avx2{}.text(name, productSig, doc+".")
+	doc := fmt.Sprintf(`is gemm6 for panels of %d rows, with AVX-512,
+for %d strips, one behind the other. The last one has columns of C where mask has bits.`, r, strips)
+	avx2{}.text(name, strings.Replace(productSig, "add bool)", "add bool, mask uint16)", 1), doc)
 	c, ldc := Load(Param("c"), GP64()).(GPVirtual), Load(Param("ldc"), GP64()).(GPVirtual)
 	start := Load(Param("a"), GP64()).(GPVirtual)
 	row, col := Load(Param("row"), GP64()).(GPVirtual), Load(Param("col"), GP64()).(GPVirtual)
@@ -66,6 +65,12 @@ func wideProduct(r, strips int) {
 		}
 		return m
 	}
+	columns, err := Param("mask").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	mask := K()
+	KMOVW(columns.Addr, mask)
 	begin := func(first, stride GPVirtual) {
 		MOVQ(first, bases[0])
 		for i := 1; i < len(bases); i++ {
@@ -76,6 +81,12 @@ func wideProduct(r, strips int) {
 	b, k := []GPVirtual{GP64()}, GP64()
 
 	Label("panel")
+	begin(c, ldc)
+	for i := range acc {
+		for h := range acc[i] {
+			PREFETCHT0(at(ldc, i).Offset(64 * h))
+		}
+	}
 	begin(start, row)
 	Load(Param("b"), b[0])
 	Load(Param("k"), k)
@@ -114,15 +125,18 @@ func wideProduct(r, strips int) {
 	TESTB(flag, flag)
 	JEQ(LabelRef("store"))
 	for i := range acc {
-		for h, s := range acc[i] {
+		for h, s := range acc[i][:strips-1] {
 			VADDPS(at(ldc, i).Offset(64*h), s, s)
 		}
+		s := acc[i][strips-1]
+		VADDPS(at(ldc, i).Offset(64*(strips-1)), s, mask, s)
 	}
 	Label("store")
 	for i := range acc {
-		for h, s := range acc[i] {
+		for h, s := range acc[i][:strips-1] {
 			VMOVUPS(s, at(ldc, i).Offset(64*h))
 		}
+		VMOVUPS(acc[i][strips-1], mask, at(ldc, i).Offset(64*(strips-1)))
 	}
 	step := Load(Param("panel"), GP64()).(GPVirtual)
 	LEAQ(Mem{Base: start, Index: step, Scale: 4}, start)
