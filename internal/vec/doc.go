@@ -3,7 +3,10 @@
 // Each function is first a plain Go loop, in plain.go, which says what it
 // computes. On amd64 processors with AVX2 and FMA, found when the program
 // starts, and on all arm64 processors (NEON) generated assembly does the same
-// faster; everywhere else, and with the build tag purego, the loops run.
+// faster; everywhere else, and with the build tag purego, the loops run. With
+// AVX-512, matrix products and exponentials have other kernels. The other
+// functions have none: they wait for memory, or for divisions and roots, and were
+// not faster with it.
 //
 // What the arm64 kernels compute is tested, on an emulated processor where there
 // is no real one ("make arm64"). Their speed has been measured on none.

@@ -5,16 +5,22 @@ package vec
 // are +Inf and 0; NaN gives NaN.
 func Exp(dst, x []float32) {
 	same("Exp", len(dst), len(x))
-	if fast && len(dst) >= lanes {
+	switch {
+	case wide && len(dst) >= wideLanes:
+		wideExp(&dst[0], &x[0], len(dst))
+	case fast && len(dst) >= lanes:
 		fastExp(&dst[0], &x[0], len(dst))
-		return
+	default:
+		plainExp(dst, x)
 	}
-	plainExp(dst, x)
 }
 
 // ExpSum computes x[i] = e^(x[i]-less) as [Exp] does, and returns the sum of that, 0 for
 // an empty vector.
 func ExpSum(x []float32, less float32) float32 {
+	if wide && len(x) >= wideLanes {
+		return wideExpSum(&x[0], len(x), less)
+	}
 	if fast && len(x) >= lanes {
 		return fastExpSum(&x[0], len(x), less)
 	}
@@ -25,9 +31,12 @@ func ExpSum(x []float32, less float32) float32 {
 // the last place, for negative x too, where the result is tiny. NaN gives NaN.
 func Sigmoid(dst, x []float32) {
 	same("Sigmoid", len(dst), len(x))
-	if fast && len(dst) >= lanes {
+	switch {
+	case wide && len(dst) >= wideLanes:
+		wideSigmoid(&dst[0], &x[0], len(dst))
+	case fast && len(dst) >= lanes:
 		fastSigmoid(&dst[0], &x[0], len(dst))
-		return
+	default:
+		plainSigmoid(dst, x)
 	}
-	plainSigmoid(dst, x)
 }

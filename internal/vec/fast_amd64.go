@@ -14,3 +14,6 @@ var wide = fast && cpu.X86.HasAVX512F
 // lanes is the number of floats of a register. Shorter vectors go through the
 // plain loops, which cost less than a call of a kernel.
 const lanes = 8
+
+// wideLanes is that of AVX-512.
+const wideLanes = 16

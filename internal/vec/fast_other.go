@@ -2,12 +2,12 @@
 
 package vec
 
-// fast is false: there are no kernels here. Calls of them stand behind it and
+// They are false: there are no kernels here. Calls of them stand behind it and
 // are dropped by the compiler; the declarations below only give them a type.
-const fast = false
+const fast, wide = false, false
 
 // lanes counts for nothing without kernels.
-const lanes = 1
+const lanes, wideLanes = 1, 1
 
 const none = "vec: no fast kernels in this build"
 
@@ -40,5 +40,8 @@ func fastExpSum(x *float32, n int, less float32) float32 { panic(none) }
 func fastDot(a, b *float32, n int) float32               { panic(none) }
 func fastExp(dst, x *float32, n int)                     { panic(none) }
 func fastSigmoid(dst, x *float32, n int)                 { panic(none) }
+func wideExp(dst, x *float32, n int)                     { panic(none) }
+func wideSigmoid(dst, x *float32, n int)                 { panic(none) }
+func wideExpSum(x *float32, n int, less float32) float32 { panic(none) }
 
 func gemm(c []float32, a, b operand, m, n, k int, add bool) { panic(none) }

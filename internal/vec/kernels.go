@@ -243,3 +243,18 @@ func wide1x16(c *float32, ldc int, a *float32, row int, col int, panel int, b *f
 //
 //go:noescape
 func widePack(dst *float32, src *float32, ld int, k int, rows int)
+
+// wideExp is Exp for n ≥ wideLanes. It needs AVX-512.
+//
+//go:noescape
+func wideExp(dst *float32, x *float32, n int)
+
+// wideExpSum is ExpSum for n ≥ wideLanes. It needs AVX-512.
+//
+//go:noescape
+func wideExpSum(x *float32, n int, less float32) float32
+
+// wideSigmoid is Sigmoid for n ≥ wideLanes. It needs AVX-512.
+//
+//go:noescape
+func wideSigmoid(dst *float32, x *float32, n int)

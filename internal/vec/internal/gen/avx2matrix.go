@@ -8,7 +8,7 @@ import (
 
 // rows and 16 columns of the result take 12 accumulators, 2 vectors of B and one
 // element of A.
-func (m avx2) matrices() {
+func (m *avx) matrices() {
 	for r := rows; r >= 1; r-- {
 		m.product(r)
 	}
@@ -18,7 +18,7 @@ func (m avx2) matrices() {
 
 // product emits the product of r rows of A with a packed strip of B, for panels
 // of r rows one below the other.
-func (m avx2) product(r int) {
+func (m *avx) product(r int) {
 	productText(m, r)
 	c, ldc := Load(Param("c"), GP64()).(GPVirtual), Load(Param("ldc"), GP64()).(GPVirtual)
 	start := Load(Param("a"), GP64()).(GPVirtual)
@@ -108,7 +108,7 @@ func (m avx2) product(r int) {
 	RET()
 }
 
-func (m avx2) packRows() {
+func (m *avx) packRows() {
 	packRowsText(m)
 	dst, src := Load(Param("dst"), GP64()).(GPVirtual), Load(Param("src"), GP64()).(GPVirtual)
 	ld, k := Load(Param("ld"), GP64()).(GPVirtual), Load(Param("k"), GP64()).(GPVirtual)
@@ -129,7 +129,7 @@ func (m avx2) packRows() {
 
 // packColumns transposes blocks of 8×8 in three steps: pairs of floats, pairs
 // of pairs, halves.
-func (m avx2) packColumns() {
+func (m *avx) packColumns() {
 	packColumnsText(m)
 	dst, src := Load(Param("dst"), GP64()).(GPVirtual), Load(Param("src"), GP64()).(GPVirtual)
 	ld, blocks := Load(Param("ld"), GP64()).(GPVirtual), Load(Param("blocks"), GP64()).(GPVirtual)

@@ -32,7 +32,7 @@ func wideProduct(r, strips int) {
 	name := fmt.Sprintf("wide%dx%d", r, 16*strips)
 	doc := fmt.Sprintf(`is gemm6 for panels of %d rows, with AVX-512,
 for %d strips, one behind the other. The last one has columns of C where mask has bits.`, r, strips)
-	avx2{}.text(name, strings.Replace(productSig, "add bool)", "add bool, mask uint16)", 1), doc)
+	avx2().text(name, strings.Replace(productSig, "add bool)", "add bool, mask uint16)", 1), doc)
 	c, ldc := Load(Param("c"), GP64()).(GPVirtual), Load(Param("ldc"), GP64()).(GPVirtual)
 	start := Load(Param("a"), GP64()).(GPVirtual)
 	row, col := Load(Param("row"), GP64()).(GPVirtual), Load(Param("col"), GP64()).(GPVirtual)
@@ -160,7 +160,7 @@ for %d strips, one behind the other. The last one has columns of C where mask ha
 
 // widePack emits the copy of a panel out of a matrix that lies by columns.
 func widePack() {
-	avx2{}.text("widePack", "func(dst, src *float32, ld, k, rows int)",
+	avx2().text("widePack", "func(dst, src *float32, ld, k, rows int)",
 		fmt.Sprintf("copies k ≥ 1 runs of rows ≤ %d floats that lie ld floats apart, to where they lie %[1]d apart, with AVX-512.", wideRows[0]))
 	dst, src := Load(Param("dst"), GP64()).(GPVirtual), Load(Param("src"), GP64()).(GPVirtual)
 	ld, k := Load(Param("ld"), GP64()).(GPVirtual), Load(Param("k"), GP64()).(GPVirtual)

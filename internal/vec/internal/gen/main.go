@@ -1,5 +1,5 @@
-// Command gen writes the assembly of package vec, for amd64 with AVX2 and for
-// arm64 with NEON, and its Go declarations. It is a module of its own so that
+// Command gen writes the assembly of package vec, for amd64 with AVX2 and AVX-512
+// and for arm64 with NEON, and its Go declarations. It is a module of its own so that
 // the main module does not depend on avo. Run it by "go generate" in package vec.
 package main
 
@@ -25,8 +25,9 @@ func main() {
 	}
 	build.ConstraintExpr("amd64 arm64")
 	build.ConstraintExpr("!purego")
-	kernels(avx2{})
+	kernels(avx2())
 	wideMatrices()
+	exponentials(avx512())
 	build.Generate()
 }
 
