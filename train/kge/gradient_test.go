@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/triples"
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train/internal/buffer"
 )
 
@@ -114,8 +117,7 @@ func checkGradient(t *testing.T, tr *trainer, s *step, loss func() float64) {
 		t.Fatal("all gradients are zero")
 	}
 	const h = 5e-3
-	// The last negatives are entities of the batch, which have their gradients.
-	for i, x := range tr.vals[:len(tr.vals)-len(tr.both)*s.d] {
+	for i, x := range tr.vals {
 		tr.vals[i] = x + h
 		up := loss()
 		tr.vals[i] = x - h
@@ -180,6 +182,43 @@ func penalty(tr *trainer, s *step) float64 {
 	return sum
 }
 
+func TestEachDrawOfANegativeIsPushedWithItsPartOfTheGradient(t *testing.T) {
+	g := randomGraph(40, 3, 200, 3)
+	c := DefaultConfig()
+	c.Dim, c.Batch, c.Negatives, c.InitStd = 6, 9, 50, 0.7
+	task, srv := setup(t, c, g, 1, 1)
+	tr, s := firstStep(t, task, srv.Workers(0)[0])
+	lossAndGradient(tr, &s)
+	before := len(tr.vals) - len(s.negGrad)
+	drawn, last := tr.keysOf[len(tr.keysOf)-c.Negatives:], append([]float32(nil), s.negGrad...)
+	tr.spread(&s)
+	if got := len(tr.grads) - before; got != c.Negatives*c.Dim || s.n >= c.Negatives {
+		t.Fatalf("%d floats are pushed for %d draws of %d negatives of %d", got, c.Negatives, s.n, c.Dim)
+	}
+	sums := map[godwit.Key][]float32{}
+	for j, k := range drawn {
+		if sums[k] == nil {
+			sums[k] = make([]float32, c.Dim)
+		}
+		vec.Add(sums[k], tr.grads[before+j*c.Dim:][:c.Dim])
+	}
+	if len(sums) != s.n {
+		t.Fatalf("%d negatives are pushed, want %d", len(sums), s.n)
+	}
+	for j, k := range drawn {
+		row, value := buffer.Row(s.neg, tr.drawn[j], c.Dim), make([]float32, c.Dim)
+		if err := tr.w.Pull(t.Context(), []godwit.Key{k}, value); err != nil || !slices.Equal(row, value) {
+			t.Errorf("draw %d has the value %v, want %v, that of key %d (%v)", j, row, value, k, err)
+		}
+		want := buffer.Row(last, tr.drawn[j], c.Dim)
+		for i := range want {
+			if math.Abs(float64(sums[k][i]-want[i])) > 1e-5 {
+				t.Errorf("pushes of key %d sum to %v, want %v", k, sums[k], want)
+			}
+		}
+	}
+}
+
 func TestANegativeThatIsTheAnswerGetsNoGradient(t *testing.T) {
 	// With two entities, every negative of a query is its answer or the other
 	// entity. If all negatives are the answer, there is nothing to learn.
@@ -195,7 +234,7 @@ func TestANegativeThatIsTheAnswerGetsNoGradient(t *testing.T) {
 	if l := lossAndGradient(tr, &st); l != 0 {
 		t.Errorf("the loss is %v, want 0", l)
 	}
-	for i, x := range tr.grads {
+	for i, x := range tr.grads[:len(tr.vals)] {
 		if x != 0 {
 			t.Errorf("gradient %d is %v, want 0", i, x)
 		}

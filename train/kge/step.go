@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/vec"
@@ -34,11 +35,11 @@ type trainer struct {
 	w    godwit.Worker
 	keys keys
 	load *loader
-	rows distinct.Rows // entities of the current batch, then its other negatives
+	rows distinct.Rows // entities of the current batch, then negatives that are none of them
 
 	// Values and their gradients, in one layout: the batch's relations, its
-	// entities, the other negatives, those that are entities of the batch. keysOf
-	// names the keys of all but the last, whose gradients are added to the entities'.
+	// entities, the distinct negatives. keysOf names the keys of what is pushed: of the
+	// negatives, each draw.
 	keysOf      []godwit.Key
 	vals, grads []float32
 	pushes      behind.Pushes
@@ -53,9 +54,9 @@ type trainer struct {
 	sum, row           []float32 // scratch of a query with several answers
 
 	draws    draws
-	times    []int32 // how often each of rows was drawn
-	negative []int32 // of each entity of the batch the negative that it is, or -1
-	both     []int32 // the entities that are negatives, in their order
+	times    []int32 // how often each negative was drawn
+	drawn    []int32 // of each draw the negative
+	negative []int32 // of each of rows the negative that it is, or -1
 
 	src              *rand.PCG // of dropout
 	entDrop, relDrop masked
@@ -109,8 +110,7 @@ func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
 	return nil
 }
 
-// distinct leaves one of each drawn negative: first those that are no entities of the
-// batch, whose keys and values come behind the batch's, then those that are.
+// distinct leaves the values of one of each drawn negative, in the order of the draws.
 func (t *trainer) distinct(b *Batch) {
 	d := t.task.cfg.Dim
 	row := func(k godwit.Key) uint32 { return uint32(k - t.keys.entity) }
@@ -119,44 +119,48 @@ func (t *trainer) distinct(b *Batch) {
 		t.rows.Add(row(k))
 	}
 	drawn := t.keysOf[b.relations+b.entities:]
-	negs := t.vals[b.relations*t.task.relDim+b.entities*d:]
-	t.times = buffer.Sized(t.times, b.entities+len(drawn))
-	clear(t.times)
-	t.both = t.both[:0]
-	for j, k := range drawn {
-		e := t.rows.Add(row(k))
-		t.times[e]++
-		switch i := int(e) - b.entities; {
-		case t.times[e] > 1:
-		case i < 0:
-			t.both = append(t.both, e)
-		case i < j: // rows move towards the front only
-			drawn[i] = k
-			copy(buffer.Row(negs, i, d), buffer.Row(negs, j, d))
-		}
-	}
-	others := t.rows.Len() - b.entities
-	t.draws.n, t.draws.again = len(drawn), t.draws.again[:0]
-	count := func(negative int, times int32) {
-		if times > 1 {
-			t.draws.again = append(t.draws.again, repeat{int32(negative), float32(times - 1)})
-		}
-	}
-	for i, times := range t.times[b.entities:][:others] {
-		count(i, times)
-	}
-	t.negative = buffer.Sized(t.negative, b.entities)
+	before := b.relations*t.task.relDim + b.entities*d
+	negs := t.vals[before:]
+	t.negative = buffer.Sized(t.negative, b.entities+len(drawn))
 	for i := range t.negative {
 		t.negative[i] = -1
 	}
-	for i, e := range t.both {
-		t.negative[e] = int32(others + i)
-		count(others+i, t.times[e])
+	t.times, t.drawn = t.times[:0], t.drawn[:0]
+	for j, k := range drawn {
+		i := &t.negative[t.rows.Add(row(k))]
+		if *i < 0 {
+			*i = int32(len(t.times))
+			t.times = append(t.times, 0)
+			if int(*i) < j {
+				copy(buffer.Row(negs, *i, d), buffer.Row(negs, j, d))
+			}
+		}
+		t.times[*i]++
+		t.drawn = append(t.drawn, *i)
 	}
-	t.keysOf = t.keysOf[:b.relations+b.entities+others]
-	t.vals = t.vals[:b.relations*t.task.relDim+(b.entities+others+len(t.both))*d]
-	t.grads = buffer.Sized(t.grads, len(t.vals))
-	clear(t.grads)
+	t.draws.n, t.draws.again = len(drawn), t.draws.again[:0]
+	for i, times := range t.times {
+		if times > 1 {
+			t.draws.again = append(t.draws.again, repeat{int32(i), float32(times - 1)})
+		}
+	}
+	t.vals = t.vals[:before+len(t.times)*d]
+	t.grads = buffer.Sized(t.grads, before+len(drawn)*d)
+	clear(t.grads[:len(t.vals)])
+}
+
+// spread gives each draw of a negative its part of the gradient: those that were drawn
+// again are pushed as often.
+func (t *trainer) spread(s *step) {
+	for _, r := range t.draws.again {
+		vec.Scale(buffer.Row(s.negGrad, r.negative, s.d), 1/(1+r.more))
+	}
+	draws := t.grads[len(s.relGrad)+len(s.entGrad):]
+	for j, i := range slices.Backward(t.drawn) {
+		if int(i) < j {
+			copy(buffer.Row(draws, j, s.d), buffer.Row(draws, i, s.d))
+		}
+	}
 }
 
 // A step is a batch with the matrices of its values and gradients.
@@ -171,7 +175,7 @@ func (t *trainer) split(b *Batch) step {
 	s := step{Batch: b, d: t.task.cfg.Dim, rd: t.task.relDim}
 	r, e := b.relations*s.rd, b.relations*s.rd+b.entities*s.d
 	s.rel, s.ent, s.neg = t.vals[:r], t.vals[r:e], t.vals[e:]
-	s.relGrad, s.entGrad, s.negGrad = t.grads[:r], t.grads[r:e], t.grads[e:]
+	s.relGrad, s.entGrad, s.negGrad = t.grads[:r], t.grads[r:e], t.grads[e:len(t.vals)]
 	s.n = len(s.neg) / s.d
 	return s
 }
@@ -189,9 +193,6 @@ func (s *step) eachQuery(f func(q int, x *batchQuery, from, to int)) {
 // forward computes the queries of the batch and the scores of their answers and of
 // the negatives.
 func (t *trainer) forward(s *step) {
-	for i, e := range t.both {
-		copy(buffer.Row(s.neg, s.n-len(t.both)+i, s.d), buffer.Row(s.ent, e, s.d))
-	}
 	t.forwardQueries(s)
 	t.scoreNegatives(s)
 }
@@ -282,9 +283,6 @@ func (t *trainer) backward(s *step) {
 		t.entDrop.backward(i, ge)
 		t.relDrop.backward(i, gr)
 	})
-	for i, e := range t.both {
-		vec.Add(buffer.Row(s.entGrad, e, s.d), buffer.Row(s.negGrad, s.n-len(t.both)+i, s.d))
-	}
 }
 
 // backwardPositive carries the gradient of an answer's score to the query and the
@@ -377,15 +375,15 @@ func (t *trainer) regularize(s *step) {
 
 // update pushes the gradients: the tables' update rule makes the step.
 func (t *trainer) update(ctx context.Context, s *step) error {
-	grads := t.grads[:len(t.grads)-len(t.both)*s.d]
+	t.spread(s)
 	if t.task.extra > 0 {
 		rate := t.task.cfg.rateOf(s.at.Epoch, t.epochs)
-		t.push = buffer.Sized(t.push, len(grads)+len(t.keysOf))
+		t.push = buffer.Sized(t.push, len(t.grads)+len(t.keysOf))
 		rest := optim.Widen(t.push, s.relGrad, s.rd, rate)
-		optim.Widen(rest, grads[len(s.relGrad):], s.d, rate)
+		optim.Widen(rest, t.grads[len(s.relGrad):], s.d, rate)
 		return t.pushes.Push(ctx, t.w, t.keysOf, t.push)
 	}
-	return t.pushes.Push(ctx, t.w, t.keysOf, grads)
+	return t.pushes.Push(ctx, t.w, t.keysOf, t.grads)
 }
 
 // Flush and Held implement [train.Flusher].

@@ -1,11 +1,9 @@
 package kge
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -153,45 +151,6 @@ func TestTriplesThatAskTheSameShareAQueryUnlessTheyHaveMasks(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestAStepPushesEachRowOnce(t *testing.T) {
-	g := randomGraph(60, 4, 500, 5) // of which most are in a batch, and drawn
-	for _, schedule := range []string{Constant, Cosine} {
-		c := DefaultConfig()
-		c.Dim, c.Batch, c.Negatives, c.LRSchedule = 4, 10, 70, schedule
-		task, s := setup(t, c, g, 1, 1)
-		w := &pushed{Worker: s.Workers(0)[0]}
-		if _, err := train.Run(t.Context(), train.Env{Workers: []godwit.Worker{w}}, task, train.Options{Epochs: 1}); err != nil {
-			t.Fatal(err)
-		}
-		if w.pushes != 50 || w.twice > 0 || w.floats > 0 {
-			t.Errorf("%d pushes, of which %d had a key twice, and %d not as many floats as rows", w.pushes, w.twice, w.floats)
-		}
-	}
-}
-
-// pushed counts pushes.
-type pushed struct {
-	godwit.Worker
-	pushes, twice, floats int
-}
-
-func (w *pushed) PushAsync(ctx context.Context, keys []godwit.Key, push []float32) (godwit.Handle, error) {
-	w.pushes++
-	sorted := slices.Clone(keys)
-	slices.Sort(sorted)
-	if len(slices.Compact(sorted)) < len(keys) {
-		w.twice++
-	}
-	want := 0
-	for _, k := range keys {
-		want += w.Model().Dim(k)
-	}
-	if want != len(push) {
-		w.floats++
-	}
-	return w.Worker.PushAsync(ctx, keys, push)
 }
 
 // idle is a worker that moves nothing, to count what a step itself allocates.
