@@ -202,6 +202,9 @@ func TestEachDrawOfANegativeIsPushedWithItsPartOfTheGradient(t *testing.T) {
 		}
 		vec.Add(sums[k], tr.grads[before+j*c.Dim:][:c.Dim])
 	}
+	if tr.draws.n != c.Negatives {
+		t.Errorf("the loss counts %d draws, want %d", tr.draws.n, c.Negatives)
+	}
 	if len(sums) != s.n {
 		t.Fatalf("%d negatives are pushed, want %d", len(sums), s.n)
 	}
