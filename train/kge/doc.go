@@ -27,7 +27,9 @@
 // compared with the same sampled entities, the shared negatives, so that
 // scoring them is one matrix product, and a step moves each row of the batch
 // once however many triples it is in: one pull of the distinct rows, one of the
-// negatives, one push of the gradients, which are summed over the batch. The
+// negatives, one push of the gradients, which are summed over the batch. Triples
+// that ask the same are one query with several answers, unless there is dropout, and
+// an entity that is drawn again is scored once, and pushed as often as drawn. The
 // loss is the softmax of the answer among the negatives, or logistic, which may weigh the
 // negatives by how well they score (self-adversarial sampling, Sun et al., ICLR 2019, equation 5). A
 // negative that happens to be the query's answer is left out; other facts among
