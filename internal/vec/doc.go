@@ -5,8 +5,8 @@
 // starts, and on all arm64 processors (NEON) generated assembly does the same
 // faster; everywhere else, and with the build tag purego, the loops run. With
 // AVX-512, matrix products and exponentials have other kernels. The other
-// functions have none: they wait for memory, or for divisions and roots, and were
-// not faster with it.
+// functions have none: those that were tried wait for memory, or for divisions and
+// roots, and gained little or lost by it.
 //
 // What the arm64 kernels compute is tested, on an emulated processor where there
 // is no real one ("make arm64"). Their speed has been measured on none.
