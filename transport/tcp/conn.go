@@ -16,6 +16,7 @@ import (
 // one try, tried and pace.
 type conn struct {
 	stream net.Conn
+	source io.Reader // reads the stream
 	r      frameReader
 	try    *trier          // nil: nothing can be written without the risk of a wait
 	tried  int             // bytes of the next frame that are sent already
@@ -37,7 +38,8 @@ type conn struct {
 var _ transport.InlineReader = (*conn)(nil)
 
 func newConn(stream net.Conn) *conn {
-	return &conn{stream: stream, r: newFrameReader(stream, wire.MaxHello), try: newTrier(stream)}
+	source := newSource(stream)
+	return &conn{stream: stream, source: source, r: newFrameReader(source, wire.MaxHello), try: newTrier(stream)}
 }
 
 func (c *conn) WriteFrame(frame []byte) error {
@@ -46,7 +48,13 @@ func (c *conn) WriteFrame(frame []byte) error {
 	}
 	rest := frame[c.tried:]
 	c.tried = 0
-	if _, err := c.stream.Write(rest); err != nil {
+	var err error
+	if c.try != nil {
+		err = c.try.writeAll(rest)
+	} else {
+		_, err = c.stream.Write(rest)
+	}
+	if err != nil {
 		return c.wrap("write to", err)
 	}
 	return nil

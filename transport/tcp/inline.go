@@ -134,7 +134,7 @@ func (c *conn) stopPolling(w *watch, err error) {
 
 // readInline is ReadInline of the goroutine that holds reading.
 func (c *conn) readInline(w *watch, send func(), done <-chan struct{}, timeout time.Duration) error {
-	c.r.r = c.stream
+	c.r.r = c.source
 	c.extendDeadline(timeout)
 	if err := w.exchange(send, &c.r); err != nil {
 		return err

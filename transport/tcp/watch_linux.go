@@ -58,7 +58,7 @@ func (w *watch) sendAndRead(fd uintptr) bool {
 		return false
 	}
 	for {
-		n, err := syscall.Read(int(fd), w.r.room())
+		n, err := readSocket(fd, w.r.room())
 		if err == syscall.EINTR {
 			continue
 		}
@@ -71,12 +71,8 @@ func (w *watch) sendAndRead(fd uintptr) bool {
 // newWatch returns nil for a stream that is no plain socket, and where the
 // system has nothing left to watch with.
 func newWatch(stream net.Conn) *watch {
-	c, ok := stream.(syscall.Conn)
-	if !ok {
-		return nil
-	}
-	sock, err := c.SyscallConn()
-	if err != nil {
+	sock := rawOf(stream)
+	if sock == nil {
 		return nil
 	}
 	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
@@ -175,7 +171,7 @@ func (w *watch) Read(b []byte) (int, error) {
 
 func (w *watch) readFrom(fd uintptr) {
 	for {
-		n, err := syscall.Read(int(fd), w.b)
+		n, err := readSocket(fd, w.b)
 		switch {
 		case err == syscall.EINTR:
 			continue
