@@ -14,7 +14,8 @@ import (
 //
 // A goroutine that has put something in and waits for the answer writes it itself if
 // nobody else is writing, as far as the network takes it without a wait: to hand over to
-// another goroutine costs more than to send a small frame. What is large, has to wait or may
+// another goroutine costs more than to send a small frame. So does one that answers a peer, however
+// long its frames are: they are in the caches of its processor. What is large else, has to wait or may
 // be joined by more is left to the link's writer. Any goroutine may use a Link.
 type Link struct {
 	queue
@@ -74,7 +75,8 @@ func (l *Link) Conn() transport.Conn { return l.conn }
 // Shared returns the connection if those who wait may read it by turns, else nil.
 func (l *Link) Shared() transport.InlineReader { return l.shared }
 
-// filled has a full frame sent, which waits for no more records. Idle says that nobody writes.
+// filled has a full frame sent, which waits for no more records. Idle says that nobody wrote: the
+// caller has claimed that, and hands it on to the writer.
 func (l *Link) filled(idle bool) {
 	switch {
 	case l.flushed != nil:
@@ -85,28 +87,36 @@ func (l *Link) filled(idle bool) {
 }
 
 // inline and inlineBytes bound what is sent by who has put it in: that many
-// frames of that length.
+// frames of that length. Who has nothing else to do sends longer ones.
 const (
 	inline      = 4
 	inlineBytes = 16 << 10
 )
 
 // Flush has what is there sent, by the caller where that is quick.
-func (l *Link) Flush() {
+func (l *Link) Flush() { l.send(inlineBytes, false) }
+
+// Drain has what is there sent, by the caller as far as the network takes it at once. If complete,
+// it leaves the frame there that is being filled, unless others want it sent.
+func (l *Link) Drain(complete bool) { l.send(wire.MaxFrame, complete) }
+
+// send has frames sent, by the caller if they have most bytes at the most.
+func (l *Link) send(most int, complete bool) {
 	if l.flushed != nil {
 		l.flushed()
 		return
 	}
 	l.mu.Lock()
 	if l.writing {
+		l.wanted = l.wanted || !complete
 		l.mu.Unlock()
 		return
 	}
-	f := l.next()
+	f := l.next(complete)
 	l.writing = f != nil
 	l.mu.Unlock()
 	for i := 0; f != nil; i++ {
-		if i == inline || len(f) > inlineBytes {
+		if i == inline || len(f) > most {
 			l.w.begun = f
 			l.wake <- struct{}{}
 			return
@@ -117,7 +127,7 @@ func (l *Link) Flush() {
 			l.wake <- struct{}{}
 			return
 		}
-		f = l.wrote(f)
+		f = l.wrote(f, complete)
 	}
 }
 
@@ -128,8 +138,8 @@ func (l *Link) Post() {
 		return
 	}
 	l.mu.Lock()
-	idle := !l.writing && (len(l.sealed) > 0 || l.enc.Records() > 0)
-	l.writing = l.writing || idle
+	l.wanted = l.wanted || l.writing
+	idle := (len(l.sealed) > 0 || l.enc.Records() > 0) && l.claim()
 	l.mu.Unlock()
 	if idle {
 		l.wake <- struct{}{}
@@ -231,11 +241,11 @@ func (l *Link) compress(frame []byte) []byte {
 
 // wrote takes a written frame's buffer back and returns the next frame. If that
 // is nil, the caller is no longer the one who writes.
-func (l *Link) wrote(frame []byte) []byte {
+func (l *Link) wrote(frame []byte, complete bool) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.left(frame)
-	f := l.next()
+	f := l.next(complete)
 	l.writing = f != nil
 	return f
 }
@@ -245,7 +255,7 @@ func (l *Link) wrote(frame []byte) []byte {
 func (l *Link) Take(buf []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := l.next()
+	f := l.next(false)
 	l.watch.taken(f != nil, l.host.Now(), &l.pace)
 	if f == nil {
 		return buf[:0]
@@ -273,7 +283,7 @@ func (l *Link) Write(h *host.Host) error {
 		l.w.begun, l.w.ready = nil, false
 		if f == nil {
 			l.mu.Lock()
-			f = l.next()
+			f = l.next(false)
 			l.mu.Unlock()
 		}
 		for ; f != nil; ready = false {
@@ -285,7 +295,7 @@ func (l *Link) Write(h *host.Host) error {
 				return err
 			}
 			l.measure(n)
-			f = l.wrote(f)
+			f = l.wrote(f, false)
 		}
 	}
 	return nil

@@ -27,7 +27,8 @@ var secret = []byte("what only members know")
 // put appends a record.
 func (o *Link) put(r *wire.Record) {
 	o.mu.Lock()
-	full, idle := o.add(r)
+	full := o.add(r)
+	idle := full && o.claim()
 	o.mu.Unlock()
 	if full {
 		o.filled(idle)
@@ -120,6 +121,8 @@ func TestRecordsLeaveInOrderWhoeverSendsThem(t *testing.T) {
 						case i < count-1 && rng.IntN(x.every) > 0:
 						case rng.IntN(4) < x.post:
 							o.Post()
+						case rng.IntN(3) == 0:
+							o.Drain(i < count-1 && rng.IntN(2) == 0)
 						default:
 							o.Flush()
 						}
@@ -134,6 +137,47 @@ func TestRecordsLeaveInOrderWhoeverSendsThem(t *testing.T) {
 				return o.queued == 0 && !o.writing
 			})
 		})
+	}
+}
+
+// Who drains sends full frames itself, however long: the link has no writer here. The frame
+// that is being filled stays there until all is to be sent.
+func TestWhoDrainsSendsFullFramesItself(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		here, there := ends(t, tcp.Network{}, "127.0.0.1:0")
+		ls := New(host.New(host.Real()), 0, 2, 1, host.Usual, filter.Compress{}, host.NewBell())
+		ls.Connect(1, here)
+		o, s := ls.To(1), ls.Drains()
+		count := host.Usual.Frame/4000 + 10
+		for i := range count {
+			s.Send(1, &wire.Record{Kind: wire.Delta, Seq: uint64(i), Vals: make([]float32, 1000)})
+			if o.writing {
+				t.Fatal("a sender that drains left a frame to the writer")
+			}
+		}
+		frames := func() int { return int(o.Counts().Frames) }
+		if frames() != 0 {
+			t.Error("a frame left while records were put in")
+		}
+		if wanted { // by who comes while another one writes
+			o.writing = true
+			o.Flush()
+			o.writing = false
+		}
+		s.Drain(true)
+		want := 1
+		if wanted {
+			want = 2
+		}
+		if frames() != want {
+			t.Errorf("%d frames left of one that is full and one that is not (wanted: %v), want %d", frames(), wanted, want)
+		}
+		s.Drain(true)
+		s.Drain(false)
+		if frames() != 2 || o.writing || o.queued != 0 {
+			t.Errorf("%d frames left, %d bytes are queued; want 2, and 0", frames(), o.queued)
+		}
+		roomtest.Must(t, takeAll(there, 1, count))
 	}
 }
 

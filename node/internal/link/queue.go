@@ -32,6 +32,7 @@ type queue struct {
 	owing   int  // … of answers, in enc
 	owed    int  // … in sealed and enc
 	writing bool // somebody writes, and will find what is put in meanwhile
+	wanted  bool // … also in enc: a flush came meanwhile
 	over    bool // the goodbye was taken out: nothing is, after it
 
 	pace  pace               // of the network
@@ -44,23 +45,22 @@ type sealed struct {
 	owed  int // bytes of answers in it
 }
 
-// add appends a record. It reports whether that filled a frame, and then, whether
-// there is nobody who writes it. The caller lets go of the lock and calls filled.
-func (q *queue) add(r *wire.Record) (full, idle bool) {
+// add appends a record. It reports whether that filled a frame, which the caller sees to.
+func (q *queue) add(r *wire.Record) (full bool) {
 	before := q.enc.Len()
 	q.enc.Append(r)
 	return q.added(r.Kind, before)
 }
 
 // addGroup is add of a group.
-func (q *queue) addGroup(g *wire.Group) (full, idle bool) {
+func (q *queue) addGroup(g *wire.Group) (full bool) {
 	before := q.enc.Len()
 	q.enc.AppendGroup(g)
 	return q.added(g.Head.Kind, before)
 }
 
 // added takes note of what was appended behind so many bytes.
-func (q *queue) added(kind wire.Kind, before int) (full, idle bool) {
+func (q *queue) added(kind wire.Kind, before int) (full bool) {
 	after := q.enc.Len()
 	q.queued += after - before
 	q.kinds[kind] += uint64(after - before)
@@ -69,12 +69,17 @@ func (q *queue) added(kind wire.Kind, before int) (full, idle bool) {
 		q.owed += after - before
 	}
 	if after < q.full {
-		return false, false
+		return false
 	}
 	q.seal()
-	idle = !q.writing
+	return true
+}
+
+// claim has the caller be the one who writes, and reports whether nobody else was.
+func (q *queue) claim() bool {
+	idle := !q.writing
 	q.writing = true
-	return true, idle
+	return idle
 }
 
 // answers reports whether a record is sent because its receiver asked for
@@ -100,8 +105,9 @@ func (q *queue) seal() {
 	q.enc.Reset(b, q.view)
 }
 
-// next takes the oldest frame out, and returns nil if there is none.
-func (q *queue) next() []byte {
+// next takes the oldest frame out, and returns nil if there is none. Unless a flush wants it, the
+// one that is being filled is left there if only complete ones are asked for.
+func (q *queue) next(complete bool) []byte {
 	if q.over {
 		return nil
 	}
@@ -110,6 +116,10 @@ func (q *queue) next() []byte {
 		return f
 	}
 	if len(q.sealed) == 0 {
+		if complete && !q.wanted {
+			return nil
+		}
+		q.wanted = false
 		if q.enc.Records() == 0 {
 			return nil
 		}

@@ -10,6 +10,9 @@ type Sender struct {
 	Records int           // sent to others since its owner set it to 0
 	Flooded godwit.NodeID // a peer for which too many answers are queued; NoNode: there is none
 
+	drains bool // its owner calls Drain now and then
+	filled bool // … and has frames to send by it
+
 	ls      *Links
 	touched []bool // peers to flush
 	full    []bool // peers that there was no room for
@@ -31,6 +34,13 @@ const maxKept = 64
 // Sender returns a way to send for one goroutine.
 func (ls *Links) Sender() Sender {
 	return Sender{ls: ls, touched: make([]bool, len(ls.peers)), full: make([]bool, len(ls.peers)), Flooded: godwit.NoNode}
+}
+
+// Drains is Sender for one goroutine that calls Drain, and ends with Drain and not with Flush or Post.
+func (ls *Links) Drains() Sender {
+	s := ls.Sender()
+	s.drains = true
+	return s
 }
 
 // Keep begins a row of records. Release ends it.
@@ -62,8 +72,7 @@ func (s *Sender) Send(to godwit.NodeID, r *wire.Record) {
 		return
 	}
 	o := s.keep(to)
-	full, idle := o.add(r)
-	s.sent(o, to, 1, full, idle)
+	s.sent(o, to, 1, o.add(r))
 }
 
 // SendGroup is Send of the records of a group, which is empty afterwards.
@@ -77,8 +86,7 @@ func (s *Sender) SendGroup(to godwit.NodeID, g *wire.Group) {
 		}
 	default:
 		o := s.keep(to)
-		full, idle := o.addGroup(g)
-		s.sent(o, to, g.Len(), full, idle)
+		s.sent(o, to, g.Len(), o.addGroup(g))
 	}
 	g.Empty()
 }
@@ -94,16 +102,20 @@ func (s *Sender) keep(to godwit.NodeID) *Link {
 	return o
 }
 
-// sent ends the sending of some records to a node: they are in the queue, and filled a frame that
-// nobody writes, or not.
-func (s *Sender) sent(o *Link, to godwit.NodeID, records int, full, idle bool) {
+// sent ends the sending of some records to a node: they are in the queue, and filled a frame or not.
+func (s *Sender) sent(o *Link, to godwit.NodeID, records int, full bool) {
 	if o.owed > s.ls.Limits.Owed {
 		s.Flooded = to
 	}
+	later := full && s.drains && o.flushed == nil
+	idle := full && !later && o.claim()
 	if s.left -= records; full || s.left <= 0 || !s.keeps {
 		s.LetGo()
 	}
-	if full {
+	switch {
+	case later:
+		s.filled = true
+	case full:
 		o.filled(idle)
 	}
 	s.Touch(to)
@@ -211,6 +223,26 @@ func (s *Sender) Flush() { s.each((*Link).Flush) }
 // Post leaves the sending to the writers: the caller has other things to do, among
 // them, perhaps, to put in more.
 func (s *Sender) Post() { s.each((*Link).Post) }
+
+// Drain has everything sent that this sender put in, by the caller as far as the network takes it
+// without a wait; if complete, only frames that are, and it is quick where there are none.
+func (s *Sender) Drain(complete bool) {
+	if !complete {
+		s.each(func(l *Link) { l.Drain(false) })
+		s.filled = false
+		return
+	}
+	if !s.filled {
+		return
+	}
+	s.filled = false
+	s.LetGo()
+	for i, t := range s.touched {
+		if t {
+			s.ls.peers[i].Drain(true)
+		}
+	}
+}
 
 // Any reports whether there is something that a flush would send.
 func (s *Sender) Any() bool { return s.any }

@@ -76,7 +76,7 @@ type Inbound struct {
 
 // Inbound returns what takes the frames of a peer.
 func (r *Receiver) Inbound(from godwit.NodeID) *Inbound {
-	in := &Inbound{r: r, from: from, out: r.Links.Sender()}
+	in := &Inbound{r: r, from: from, out: r.Links.Drains()}
 	in.rows = r.Rows.Server(from, &in.out)
 	in.d.Lists = &in.known
 	return in
@@ -92,7 +92,7 @@ func (in *Inbound) Serve(c transport.Conn) error {
 			return false
 		}
 		if joined++; joined == maxJoined || in.count-answered >= maxAnswers || !c.Ready() { // else there will be more to send with it
-			in.out.Flush()
+			in.out.Drain(false)
 			joined, answered = 0, in.count
 		}
 		return true
@@ -114,7 +114,7 @@ func (in *Inbound) Handle(frame []byte, more bool) (records int, err error) {
 	before := in.count
 	err = in.Frame(frame)
 	if !more {
-		in.out.Flush()
+		in.out.Drain(false)
 	}
 	if err != nil {
 		in.broke(err)
@@ -123,7 +123,7 @@ func (in *Inbound) Handle(frame []byte, more bool) (records int, err error) {
 }
 
 // Flush sends what follows from the frames that were taken.
-func (in *Inbound) Flush() { in.out.Flush() }
+func (in *Inbound) Flush() { in.out.Drain(false) }
 
 // Forget forgets the lists of keys that the peer may refer to.
 func (in *Inbound) Forget() { in.known.Forget() }
@@ -221,6 +221,7 @@ func (in *Inbound) take() error {
 			err = in.records(in.recs[:n])
 		}
 		in.count += n
+		in.out.Drain(true)
 		if in.r.Rows.Starved() {
 			return in.r.Host.Err()
 		}
