@@ -131,6 +131,7 @@ empty:
 	JMP  next
 
 beyond:
+	PREFETCHT1 64(R12)         // where Look goes on
 	MOVQ $0, (R13)
 	MOVQ $const_beyond, (R15)
 	JMP  next
