@@ -111,13 +111,18 @@ func (e *Encoder) Append(r *Record) {
 	if n := maxHead + maxEntry + 3*maxVarint*len(r.Holders); cap(e.runs)-len(e.runs) < n {
 		e.runs = slices.Grow(e.runs, n)
 	}
-	if x := &e.run; x.kind != r.Kind || x.op != r.Op || x.origin != r.Origin || x.hops != r.Hops || x.coming != r.Coming || x.odd != r.Odd || x.saved != r.Saved ||
-		x.floats != len(r.Vals) || x.rough != r.Rough || x.whole != r.Whole || x.coding != coding || x.step != step || x.count == maxRun || f&fKey == 0 {
+	if x := &e.run; !x.takes(r, coding, step) || x.count == maxRun || f&fKey == 0 {
 		e.end()
 		e.begin(r, f, coding, step)
 	}
 	e.entry(r)
 	e.records++
+}
+
+// takes reports whether a record differs from those of the run in key, index and values only.
+func (x *run) takes(r *Record, c Coding, step float32) bool {
+	return x.kind == r.Kind && x.op == r.Op && x.origin == r.Origin && x.hops == r.Hops && x.coming == r.Coming && x.odd == r.Odd && x.saved == r.Saved &&
+		x.floats == len(r.Vals) && x.rough == r.Rough && x.whole == r.Whole && x.coding == c && x.step == step
 }
 
 // putRaw appends values as they are.

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
@@ -53,24 +55,28 @@ func (g *Group) Record(i int) *Record {
 
 // AppendGroup is Append of the records of a group, which is not empty.
 func (e *Encoder) AppendGroup(g *Group) {
-	e.Append(g.Record(0))
+	r, from := g.Record(0), 0
 	x := &e.run
-	if g.n == 1 {
+	if !x.begun || g.Head.Coding != Raw || !x.takes(r, Raw, 0) {
+		e.Append(r)
+		from = 1
+	}
+	if from == g.n {
 		return
 	}
 	if x.count+g.n > maxRun || g.Head.Coding != Raw || !x.fields.listed() || x.fields&fIndex == 0 {
-		for i := 1; i < g.n; i++ {
+		for i := from; i < g.n; i++ {
 			e.Append(g.Record(i))
 		}
 		return
 	}
 	if x.floats > 0 {
-		e.putAllRaw(g.vals[1:g.n])
+		e.putAllRaw(g.vals[from:g.n])
 	}
 	if n := g.n * maxEntry; cap(e.runs)-len(e.runs) < n {
 		e.runs = slices.Grow(e.runs, n)
 	}
-	e.entries(g.keys[1:g.n], g.indexes[1:g.n])
+	e.entries(g.keys[from:g.n], g.indexes[from:g.n])
 }
 
 // putAllRaw is putRaw of several values of one length.
@@ -111,6 +117,11 @@ func (e *Encoder) entries(keys []godwit.Key, indexes []uint32) {
 		case u < 1<<14:
 			b[i], b[i+1] = byte(u)|0x80, byte(u>>7)
 			i += 2
+		case u < 1<<28 && len(b)-i >= 4:
+			size := (bits.Len64(u) + 6) / 7
+			spread := uint32(u)&0x7f | uint32(u)<<1&0x7f00 | uint32(u)<<2&0x7f0000 | uint32(u)<<3&0x7f000000
+			binary.LittleEndian.PutUint32(b[i:], spread|0x80808080>>(8*(5-size)))
+			i += size
 		default:
 			i = putUvarint(b, i, u)
 		}
