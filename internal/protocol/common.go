@@ -18,17 +18,20 @@ import (
 // releases the shard's lock. For any other key Pass does nothing, and reports false.
 // If direct is set, that is the key's home, whatever hints say: what a worker asks of a key so keeps its order.
 func (s *Shard) Pass(k godwit.Key, direct bool) (to godwit.NodeID, ok bool) {
-	if s.cfg.Homes.Home(k) == s.cfg.Self {
+	home := s.cfg.Homes.Home(k)
+	if home == s.cfg.Self {
 		return 0, false
 	}
 	if _, here := s.st.Find(k); here {
 		return 0, false
 	}
 	*s.remoteOf(k)++
-	if direct {
-		return s.next(k, hintHops), true
+	if !direct || s.cfg.Broken.HintsForEver { // as next
+		if n, ok := s.dir.Hint(k); ok {
+			return n, true
+		}
 	}
-	return s.next(k, 0), true
+	return home, true
 }
 
 // Serve is Step for another node's Pull or Push that fits the model, if the row that was

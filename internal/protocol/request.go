@@ -182,6 +182,13 @@ func (s *Shard) Replied(from godwit.NodeID, k godwit.Key) {
 	s.dir.SetHint(k, from)
 }
 
+// RepliedEach is Replied of several keys.
+func (s *Shard) RepliedEach(from godwit.NodeID, keys []godwit.Key) {
+	for _, k := range keys {
+		s.Replied(from, k)
+	}
+}
+
 // send sends a record through the shard's scratch, so that none escapes.
 func (s *Shard) send(out Out, to godwit.NodeID, r wire.Record) {
 	s.rec = r

@@ -74,11 +74,17 @@ func (o *Op) Expect(m *godwit.Model, keys []godwit.Key, miss []int) {
 	n := len(miss) / 2
 	o.offs = slices.Grow(o.offs[:0], n)[:n]
 	first, last := miss[0], miss[0]
+	sole := m.Tables() == 1
 	for i := range o.offs {
 		pos := miss[2*i]
 		o.offs[i] = uint32(miss[2*i+1])
-		o.span.floats += m.Dim(keys[pos])
+		if !sole {
+			o.span.floats += m.Dim(keys[pos])
+		}
 		first, last = min(first, pos), max(last, pos)
+	}
+	if sole {
+		o.span.floats += n * m.Dim(keys[first])
 	}
 	o.span.First, o.span.Last = keys[first], keys[last]
 	o.span.Keys = n

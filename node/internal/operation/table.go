@@ -106,9 +106,12 @@ func (ts *Tables) CompleteBatch(from godwit.NodeID, b *wire.Batch, n int) {
 		return
 	}
 	if o.After == 0 {
-		var cost int64
-		for _, k := range b.Keys[:n] {
-			cost += ts.costOf(b.Kind, k, b.Floats)
+		cost := int64(n) * ts.costOf(b.Kind, b.Keys[0], b.Floats)
+		if b.Kind != wire.PullReply && ts.model.Tables() > 1 {
+			cost = 0
+			for _, k := range b.Keys[:n] {
+				cost += ts.costOf(b.Kind, k, b.Floats)
+			}
 		}
 		t.Got(cost)
 	}

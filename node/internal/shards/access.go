@@ -128,6 +128,12 @@ func (c *call) read(first int, rows []*store.Header) (ok bool) {
 	served := &c.a.Served
 	for i, h := range rows {
 		k := c.keys[first+i]
+		if h == nil && t.Has(k) && c.s.proto.Homes.Home(k) != c.s.proto.Self { // as serve has it
+			served[protocol.Elsewhere]++
+			c.a.Miss = append(c.a.Miss, first+i, off)
+			off += t.Dim
+			continue
+		}
 		x := c.s.shard(k)
 		if v, ok := x.Word(); ok && t.Has(k) {
 			dst := c.buf[off : off+t.Dim]

@@ -16,6 +16,7 @@ import (
 // shards.
 type Order struct {
 	ends  []int // of the keys of a part
+	parts []int // of keys
 	list  []int
 	keys  []godwit.Key
 	pairs []int
@@ -37,8 +38,11 @@ func (o *Order) Positions(s *Set, keys []godwit.Key) []int {
 	parts := max(min(s.proto.Nodes, len(keys)/len(s.shards)), 2)
 	o.ends = slices.Grow(o.ends[:0], parts*len(s.shards))[:parts*len(s.shards)]
 	clear(o.ends)
-	for _, k := range keys {
-		o.ends[s.part(k, parts)]++
+	o.parts = slices.Grow(o.parts[:0], len(keys))[:len(keys)]
+	for i, k := range keys {
+		p := s.part(k, parts)
+		o.parts[i] = p
+		o.ends[p]++
 	}
 	end := 0
 	for i, l := range o.ends {
@@ -46,8 +50,8 @@ func (o *Order) Positions(s *Set, keys []godwit.Key) []int {
 		end += l
 	}
 	o.list = slices.Grow(o.list[:0], len(keys))[:len(keys)]
-	for i, k := range keys {
-		at := &o.ends[s.part(k, parts)]
+	for i, p := range o.parts {
+		at := &o.ends[p]
 		o.list[*at] = i
 		*at++
 	}
@@ -98,7 +102,7 @@ func (o *Order) Sort(s *Set, keys []godwit.Key) {
 // forget gives the memory back if there were too many keys to keep it.
 func (o *Order) forget(keys int) {
 	if keys > maxOrdered {
-		o.list, o.keys, o.pairs = nil, nil, nil
+		o.list, o.parts, o.keys, o.pairs = nil, nil, nil, nil
 	}
 }
 

@@ -132,6 +132,14 @@ func (v *Server) fits(r *wire.Record) bool {
 	return true
 }
 
+// fit returns how many of the first keys are of one table that r fits with them.
+func (v *Server) fit(r *wire.Record, keys []godwit.Key) int {
+	if r.Key = keys[0]; !v.fits(r) {
+		return 0
+	}
+	return v.table.Run(keys)
+}
+
 // Serve carries out the request of another node at a position of what Find took, if it is
 // a common one and the row that was found is what it is about. Everything else is for
 // Steps.
@@ -237,7 +245,7 @@ func (v *Server) answers(x *shard, b *wire.Batch, first int) (end int, ok bool) 
 			r.Vals = b.Vals(end)
 		}
 		h := v.group.Rows[end]
-		if h == nil || !v.fits(r) {
+		if h == nil || (end == first || !v.table.Has(r.Key)) && !v.fits(r) {
 			break
 		}
 		value, served := v.table.update.Serve(h, r, &v.made[end-first])
@@ -265,17 +273,17 @@ func (v *Server) RepliedBatch(b *wire.Batch) (fit int) {
 	if b.Floats > 0 {
 		r.Vals = b.Vals(0) // all are as long
 	}
-	for fit < len(b.Keys) {
-		x := v.set.shard(b.Keys[fit])
-		x.lockFor(v.out)
-		for _, r.Key = range b.Keys[fit:][:v.set.together(b.Keys[fit:])] {
-			if !v.fits(r) {
-				x.Unlock()
+	for known := 0; fit < len(b.Keys); {
+		if fit == known {
+			if known += v.fit(r, b.Keys[fit:]); fit == known {
 				return fit
 			}
-			x.Replied(v.from, r.Key)
-			fit++
 		}
+		x := v.set.shard(b.Keys[fit])
+		x.lockFor(v.out)
+		n := v.set.together(b.Keys[fit:known])
+		x.RepliedEach(v.from, b.Keys[fit:][:n])
+		fit += n
 		x.Unlock()
 	}
 	return fit
