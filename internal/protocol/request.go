@@ -182,10 +182,15 @@ func (s *Shard) Replied(from godwit.NodeID, k godwit.Key) {
 	s.dir.SetHint(k, from)
 }
 
-// RepliedEach is Replied of several keys.
-func (s *Shard) RepliedEach(from godwit.NodeID, keys []godwit.Key) {
+// RepliedEach is Replied of several keys. They may all be known to have their home at the node that replied.
+func (s *Shard) RepliedEach(from godwit.NodeID, keys []godwit.Key, home bool) {
+	home = home && s.dir.Hintless()
 	for _, k := range keys {
-		s.Replied(from, k)
+		if remote := s.remoteOf(k); home && *remote != 0 {
+			*remote--
+		} else {
+			s.Replied(from, k)
+		}
 	}
 }
 

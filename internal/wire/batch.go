@@ -136,8 +136,13 @@ func (d *Decoder) usual(keys []godwit.Key, indexes []uint32) (n int) {
 		if x.dense {
 			l.key++
 		} else {
-			u, size := shortUvarint(b, at)
-			if size == 0 {
+			u, size := uint64(0), 0
+			if w := fourBytes(b, at); ^w&0x80808080 != 0 {
+				ends := ^w & 0x80808080
+				w &= ends ^ (ends - 1) // what is before the first end
+				u = uint64(w&0x7f | w>>1&(0x7f<<7) | w>>2&(0x7f<<14) | w>>3&(0x7f<<21))
+				size = bits.TrailingZeros32(ends)/8 + 1
+			} else if u, size = shortUvarint(b, at); size == 0 {
 				break
 			}
 			if withIndex {
@@ -163,6 +168,15 @@ func (d *Decoder) usual(keys []godwit.Key, indexes []uint32) (n int) {
 	}
 	d.at, x.last = at, l
 	return n
+}
+
+// fourBytes returns the bytes from a place on, as a number; if there are no four, one that has
+// no end of a number.
+func fourBytes(b []byte, at int) uint32 {
+	if len(b)-at < 4 {
+		return math.MaxUint32
+	}
+	return binary.LittleEndian.Uint32(b[at:])
 }
 
 // shortUvarint is uvarint of a number of up to 8 bytes that is not the end of b, without a

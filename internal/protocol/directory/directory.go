@@ -49,6 +49,9 @@ func (d *Directory) Hint(k godwit.Key) (godwit.NodeID, bool) {
 	return d.hints.get(uint64(k) >> d.shift)
 }
 
+// Hintless reports whether there are no hints, so that to see a key at its home says nothing new.
+func (d *Directory) Hintless() bool { return d.hints.n == 0 }
+
 // SetHint notes where a key was seen. Of keys that are homed here, the directory
 // knows better.
 func (d *Directory) SetHint(k godwit.Key, n godwit.NodeID) {

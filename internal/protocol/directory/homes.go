@@ -79,6 +79,16 @@ func (h *Homes) Home(k godwit.Key) godwit.NodeID {
 	return h.at(uint64(k) >> (h.shift & 63) * h.mul >> (h.low & 63))
 }
 
+// AllAt reports whether some valid keys all have their home at a node.
+func (h *Homes) AllAt(n godwit.NodeID, keys []godwit.Key) bool {
+	for _, k := range keys {
+		if h.Home(k) != n {
+			return false
+		}
+	}
+	return true
+}
+
 // at returns the home of a slot.
 func (h *Homes) at(i uint64) godwit.NodeID {
 	return h.members[h.slots[i>>(h.perWord&63)]>>(i<<(h.width&63)&63)&h.mask]

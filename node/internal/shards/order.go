@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"math"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
@@ -15,8 +16,8 @@ import (
 // once, here and at every node that takes the records, as all have the same
 // shards.
 type Order struct {
-	ends  []int // of the keys of a part
-	parts []int // of keys
+	ends  []int32 // of the keys of a part
+	parts []int32 // of keys
 	list  []int
 	keys  []godwit.Key
 	pairs []int
@@ -32,7 +33,7 @@ const maxOrdered = 1 << 16
 // in order. It returns nil where there are too few keys for it to pay. The slice
 // is good until the next call.
 func (o *Order) Positions(s *Set, keys []godwit.Key) []int {
-	if len(keys) < len(s.shards) {
+	if len(keys) < len(s.shards) || len(keys) > math.MaxInt32 {
 		return nil
 	}
 	parts := max(min(s.proto.Nodes, len(keys)/len(s.shards)), 2)
@@ -41,10 +42,10 @@ func (o *Order) Positions(s *Set, keys []godwit.Key) []int {
 	o.parts = slices.Grow(o.parts[:0], len(keys))[:len(keys)]
 	for i, k := range keys {
 		p := s.part(k, parts)
-		o.parts[i] = p
+		o.parts[i] = int32(p)
 		o.ends[p]++
 	}
-	end := 0
+	end := int32(0)
 	for i, l := range o.ends {
 		o.ends[i] = end
 		end += l

@@ -273,16 +273,18 @@ func (v *Server) RepliedBatch(b *wire.Batch) (fit int) {
 	if b.Floats > 0 {
 		r.Vals = b.Vals(0) // all are as long
 	}
+	home := false // all keys up to known have theirs at the peer
 	for known := 0; fit < len(b.Keys); {
 		if fit == known {
 			if known += v.fit(r, b.Keys[fit:]); fit == known {
 				return fit
 			}
+			home = v.set.proto.Homes.AllAt(v.from, b.Keys[fit:known])
 		}
 		x := v.set.shard(b.Keys[fit])
 		x.lockFor(v.out)
 		n := v.set.together(b.Keys[fit:known])
-		x.RepliedEach(v.from, b.Keys[fit:][:n])
+		x.RepliedEach(v.from, b.Keys[fit:][:n], home)
 		fit += n
 		x.Unlock()
 	}
