@@ -210,7 +210,7 @@ func (v *Server) FindBatch(b *wire.Batch) {
 	if rows := g.Rows[:len(b.Keys)]; b.Kind == wire.Pull {
 		store.PrefetchEach(rows, v.table.Dim) // most likely of the table of the batch before
 	} else {
-		store.PrefetchEachToWrite(rows, v.table.Floats)
+		store.PrefetchEach(rows, v.table.Floats)
 	}
 }
 
