@@ -57,7 +57,7 @@ func (g *Group) Record(i int) *Record {
 func (e *Encoder) AppendGroup(g *Group) {
 	r, from := g.Record(0), 0
 	x := &e.run
-	if !x.begun || g.Head.Coding != Raw || !x.takes(r, Raw, 0) {
+	if g.Head.Coding != Raw || !x.takes(r, Raw, 0) {
 		e.Append(r)
 		from = 1
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -98,4 +99,29 @@ func TestARunEndsWithinAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, got, want)
+}
+
+// The last entries of a list, behind which there is nothing, are read as those before, however long
+// the numbers are that end there.
+func TestTheLastEntriesOfAListAreReadAsOthers(t *testing.T) {
+	for size := 1; size < maxVarint; size++ {
+		keys := []godwit.Key{7, 8, 10 + 1<<(7*size-3), 11 + 1<<(7*size-3), 13 + 2<<(7*size-3)}
+		entries := make([]byte, len(keys)*2*maxVarint)
+		at, last := 0, first.key
+		for i, k := range keys {
+			at = putIndexed(entries, at, zigzag(int64(k-last-1)), 1, 1)
+			last = k
+			for cut := range at {
+				d := Decoder{entries: entries[:cut:cut], run: run{fields: fieldsOf[Pull], last: first}}
+				if d.batch(make([]godwit.Key, i+1), make([]uint32, i+1)) {
+					t.Errorf("%d keys are read from %d of %d bytes", i+1, cut, at)
+				}
+			}
+			d := Decoder{entries: entries[:at:at], run: run{fields: fieldsOf[Pull], last: first}}
+			got, indexes := make([]godwit.Key, i+1), make([]uint32, i+1)
+			if !d.batch(got, indexes) || !slices.Equal(got, keys[:i+1]) || indexes[i] != uint32(i) {
+				t.Errorf("keys %d with indexes %d are read of %d: %v", got, indexes, keys[:i+1], d.err)
+			}
+		}
+	}
 }

@@ -203,3 +203,24 @@ func TestRoomComesBackWithReplies(t *testing.T) {
 		t.Error("the worker does not hear of room")
 	}
 }
+
+// Replies without values give back what their keys cost, of whatever tables they are.
+func TestRepliesWithoutValuesGiveBackWhatTheirKeysCost(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "a", Rows: 10, Dim: 2}, godwit.Table{Name: "b", Rows: 10, Dim: 7})
+	roomtest.Must(t, err)
+	ts := New(m, 3, 2, host.Limits{Asked: 3000, Ops: 4, Ahead: 10})
+	tb := ts.Of(0)
+	o := tb.Begin("push", nil)
+	keys := []godwit.Key{3, 4, 12, 13, 14}
+	o.Expect(m, keys, []int{0, 0, 1, 2, 2, 4, 3, 11, 4, 18})
+	tb.Ask(2*link.CostOf(2) + 3*link.CostOf(7))
+	tb.Issued(o, 0)
+	ts.CompleteBatch(1, &wire.Batch{Kind: wire.Done, Op: o.ID, Keys: keys, Indexes: []uint32{0, 1, 2, 3, 4}}, 4)
+	if tb.UnderWay() != link.CostOf(7) || isDone(o) {
+		t.Errorf("with one reply missing, %d bytes are under way, want %d; complete: %v", tb.UnderWay(), link.CostOf(7), isDone(o))
+	}
+	ts.CompleteBatch(1, &wire.Batch{Kind: wire.Done, Op: o.ID, Keys: keys[4:], Indexes: []uint32{4}}, 1)
+	if tb.UnderWay() != 0 || !isDone(o) {
+		t.Errorf("with all replies, %d bytes are under way; complete: %v", tb.UnderWay(), isDone(o))
+	}
+}

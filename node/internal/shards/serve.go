@@ -132,14 +132,6 @@ func (v *Server) fits(r *wire.Record) bool {
 	return true
 }
 
-// fit returns how many of the first keys are of one table that r fits with them.
-func (v *Server) fit(r *wire.Record, keys []godwit.Key) int {
-	if r.Key = keys[0]; !v.fits(r) {
-		return 0
-	}
-	return v.table.Run(keys)
-}
-
 // Serve carries out the request of another node at a position of what Find took, if it is
 // a common one and the row that was found is what it is about. Everything else is for
 // Steps.
@@ -207,11 +199,9 @@ func (v *Server) FindBatch(b *wire.Batch) {
 	}
 	g.PrefetchIndex(b.Keys)
 	g.Look(b.Keys)
-	if rows := g.Rows[:len(b.Keys)]; b.Kind == wire.Pull {
-		store.PrefetchEach(rows, v.table.Dim) // most likely of the table of the batch before
-	} else {
-		store.PrefetchEach(rows, v.table.Floats)
-	}
+	// They are most likely of the table of the batch before. Rows that are pushed to are no more asked for to be written than others: who reads ahead of
+	// 64 writes waits for a cache that is too small, and nobody else has most of these lines.
+	store.PrefetchEach(g.Rows[:len(b.Keys)], v.table.Width(b.Kind != wire.Pull))
 }
 
 // ServeBatch is Serve of the requests of a batch from a position on, in their order. It
@@ -273,12 +263,12 @@ func (v *Server) RepliedBatch(b *wire.Batch) (fit int) {
 	if b.Floats > 0 {
 		r.Vals = b.Vals(0) // all are as long
 	}
-	home := false // all keys up to known have theirs at the peer
-	for known := 0; fit < len(b.Keys); {
-		if fit == known {
-			if known += v.fit(r, b.Keys[fit:]); fit == known {
+	for known, home := 0, false; fit < len(b.Keys); { // up to known, keys are of one table; if home, all have theirs at the peer
+		if r.Key = b.Keys[fit]; fit == known {
+			if !v.fits(r) {
 				return fit
 			}
+			known += v.table.Run(b.Keys[fit:])
 			home = v.set.proto.Homes.AllAt(v.from, b.Keys[fit:known])
 		}
 		x := v.set.shard(b.Keys[fit])

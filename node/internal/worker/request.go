@@ -10,7 +10,6 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
-	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/watch"
 )
 
@@ -148,28 +147,19 @@ func (w *Worker) admit(ctx context.Context, o *operation.Op, kind wire.Kind, key
 // some returns the end of the missed keys that are issued next, and what they
 // cost: few enough for room to come back while others are issued.
 func (w *Worker) some(kind wire.Kind, keys []godwit.Key, m int) (next int, cost int64) {
-	t := w.g.Rows.First()
+	t, whole := w.g.Rows.First(), kind != wire.Pull || w.req.whole
 	if w.g.Model.Tables() == 1 {
-		each := link.CostOf(w.asked(t, kind))
+		each := link.CostOf(t.Width(whole))
 		n := min(admitted/2, (len(w.rows.Miss)-m)/2, max(1, int((w.ops.Room/8+each-1)/each)))
 		return m + 2*n, int64(n) * each
 	}
 	for next = m; next < min(m+admitted, len(w.rows.Miss)) && (next == m || cost < w.ops.Room/8); next += 2 {
-		k := keys[w.rows.Miss[next]]
-		if !t.Has(k) {
+		if k := keys[w.rows.Miss[next]]; !t.Has(k) {
 			t = w.g.Rows.Table(k)
 		}
-		cost += link.CostOf(w.asked(t, kind))
+		cost += link.CostOf(t.Width(whole))
 	}
 	return next, cost
-}
-
-// asked is how many floats of a key of a table count in the limits.
-func (w *Worker) asked(t *shards.Table, kind wire.Kind) int {
-	if kind == wire.Pull && !w.req.whole {
-		return t.Dim
-	}
-	return t.Floats
 }
 
 // behind returns who most likely keeps a worker waiting: the node that has taken

@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/store"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/cut"
 	"github.com/godwit-ps/godwit/node/internal/filtering"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -17,6 +18,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/placement"
 
 	"github.com/godwit-ps/godwit/filter"
@@ -131,5 +133,29 @@ func TestLocalCallsAllocateNothing(t *testing.T) {
 	call()
 	if n := testing.AllocsPerRun(100, call); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// As many keys are issued at a time, at the same cost, where a model has one table as where it has several alike.
+func TestWhatIsIssuedAtATimeIsTheSameForOneTable(t *testing.T) {
+	one := group(t, 1, godwit.Table{Name: "a", Rows: 1000, Dim: 3, Rule: optim.AdaGrad{LR: 0.1}}).Of(0)
+	two := group(t, 1, godwit.Table{Name: "a", Rows: 500, Dim: 3, Rule: optim.AdaGrad{LR: 0.1}}, godwit.Table{Name: "b", Rows: 500, Dim: 3, Rule: optim.AdaGrad{LR: 0.1}}).Of(0)
+	keys := make([]godwit.Key, 200)
+	var miss []int
+	for i := range keys {
+		keys[i] = godwit.Key(5 * i)
+		miss = append(miss, i, 3*i)
+	}
+	one.rows.Miss, two.rows.Miss = miss, miss
+	for _, kind := range []wire.Kind{wire.Pull, wire.Push} {
+		for _, room := range []int64{0, 1, 8 * link.CostOf(3), 8 * link.CostOf(6), 8*link.CostOf(6) + 8, 100 * link.CostOf(6), 1 << 30} {
+			for _, m := range []int{0, 2, 398, 300} {
+				one.ops.Room, two.ops.Room = room, room
+				next, cost := one.some(kind, keys, m)
+				if n, c := two.some(kind, keys, m); next != n || cost != c {
+					t.Errorf("%v, room for %d bytes, from %d of %d: up to %d for %d bytes, and up to %d for %d where there are two tables", kind, room, m, len(miss), next, cost, n, c)
+				}
+			}
+		}
 	}
 }
