@@ -1,6 +1,6 @@
 // Package tcp is the transport over TCP, and over TLS on TCP.
 //
-// A frame is written with one system call and small frames are read many at a
+// A frame of up to 512 KiB is written with one system call and small frames are read many at a
 // time, so that the cost of a frame is that of a plain exchange of bytes. Small
 // frames leave at once (TCP_NODELAY, which Go sets on every connection). The
 // sizes of the socket buffers are left to the kernel: a size that is set by
