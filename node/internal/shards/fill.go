@@ -57,11 +57,8 @@ func (a *Access) fill(keys []godwit.Key, dst []float32) (floats int, served bool
 
 // waits reports whether it is to be let be this time.
 func (f *filler) waits() bool {
-	if f.left == 0 {
-		return false
-	}
-	f.left--
-	return true
+	f.left = max(f.left, 0) - 1
+	return f.left >= 0
 }
 
 // homed returns those of the keys that have their home here.
@@ -70,12 +67,7 @@ func (a *Access) homed(keys []godwit.Key) []godwit.Key {
 		return keys
 	}
 	f := &a.filler
-	f.here = slices.Grow(f.here[:0], len(keys))
-	for _, k := range keys {
-		if a.set.proto.Homes.Home(k) == a.set.proto.Self {
-			f.here = append(f.here, k)
-		}
-	}
+	f.here = slices.DeleteFunc(append(f.here[:0], keys...), func(k godwit.Key) bool { return a.set.proto.Homes.Home(k) != a.set.proto.Self })
 	return f.here
 }
 

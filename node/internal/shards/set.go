@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -128,13 +129,10 @@ func (s *Set) Unwant(out *link.Sender, keys []godwit.Key) {
 
 // UnwantAlone ends what Want began for those keys that are here and of which no other node has a copy. It returns the others, in the same memory.
 func (s *Set) UnwantAlone(out *link.Sender, keys []godwit.Key) (others []godwit.Key) {
-	others = keys[:0]
-	s.each(out, keys, func(x *protocol.Shard, out protocol.Out, k godwit.Key) {
-		if !x.UnwantAlone(out, k) {
-			others = append(others, k)
-		}
+	return slices.DeleteFunc(keys, func(k godwit.Key) (ended bool) {
+		s.With(k, func(x *protocol.Shard) { ended = x.UnwantAlone(out, k) })
+		return ended
 	})
-	return others
 }
 
 // Used reports whether anybody has accessed a key, and known whether this node knows that: its home does, and who has a row of it.
