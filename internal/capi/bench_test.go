@@ -3,6 +3,7 @@ package capi
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -51,4 +52,59 @@ func processorTime(b *testing.B) int64 {
 	var r syscall.Rusage
 	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
 	return r.Utime.Nano() + r.Stime.Nano()
+}
+
+// BenchmarkStep is what python/bench/calls.py has the library do in a step: distinct rows are found, looked up, their gradients added and
+// pushed. Keys are Zipf's, and new in each step.
+func BenchmarkStep(b *testing.B) {
+	const rows, dim, keys, sets = 1_000_000, 64, 10_000, 50
+	for _, rule := range []string{"ratedsgd", "ratedadagrad", "sparseadam"} {
+		b.Run(rule, func(b *testing.B) {
+			c := open(b, Config{Tables: []Table{{Name: "t", Rows: rows, Dim: dim, Rule: rule}}})
+			w, g := worker(b, c, 0), rand.New(rand.NewPCG(1, 1))
+			some, all := make([]float32, keys*dim), make([]int64, keys)
+			for i := 0; i < rows; i += keys { // so that rows exist
+				for j := range all {
+					all[j] = int64(i + j)
+				}
+				must(b, call(w.Push(0, all, some, 1, 1, 0, -1)))
+			}
+			perm, batches := g.Perm(rows), make([][]int64, sets)
+			zipf := zipf(g, 1.15)
+			for i := range batches {
+				for range keys {
+					batches[i] = append(batches[i], int64(perm[(zipf()-1)%rows]))
+				}
+			}
+			unique, where, sums, grad := make([]int64, keys), make([]int64, keys), make([]float32, keys*dim), []float32{}
+			for range dim {
+				grad = append(grad, 0.01)
+			}
+			i, begin := 0, processorTime(b)
+			for b.Loop() {
+				batch := batches[i%sets]
+				n, err := Unique(batch, unique, where)
+				must(b, err)
+				must(b, call(w.Lookup(0, unique[:n], where, some, -1)))
+				must(b, Add(where, grad, 1, 0, dim, sums[:n*dim]))
+				must(b, call(w.Push(0, unique[:n], sums[:n*dim], 0.01, 1, Finite, 0)))
+				i++
+			}
+			b.ReportMetric(float64(processorTime(b)-begin)/float64(i), "cpu-ns/op")
+		})
+	}
+}
+
+// zipf draws numbers from 1 on with probabilities that fall as those numbers to the power of -a, as numpy's zipf does.
+func zipf(g *rand.Rand, a float64) func() uint64 {
+	b := math.Pow(2, a-1)
+	return func() uint64 {
+		for {
+			u, v := 1-g.Float64(), g.Float64()
+			x := math.Floor(math.Pow(u, -1/(a-1)))
+			if t := math.Pow(1+1/x, a-1); x < 1<<62 && v*x*(t-1)/(b-1) <= t/b {
+				return uint64(x)
+			}
+		}
+	}
 }

@@ -30,7 +30,7 @@ type Access struct {
 
 	set    *Set
 	row    []float32    // scratch
-	recall store.Recall // of the last pull of more than few keys
+	recall store.Recall // of pulls of more than few keys
 	group  store.Group
 	filler filler
 }

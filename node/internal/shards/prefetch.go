@@ -57,7 +57,7 @@ func (l *prefetcher) look(first int) {
 		}
 		return
 	}
-	if rows := l.a.recall.Rows(first, keys); rows != nil { // most pushes are of the keys of the pull before
+	if rows := l.a.recall.Rows(first, keys, l.write); rows != nil { // most pushes are of keys that were just pulled
 		l.rows = rows
 		return
 	}
@@ -69,7 +69,7 @@ func (l *prefetcher) look(first int) {
 	}
 	g.Look(keys)
 	if !l.write {
-		l.a.recall.Note(first, keys, l.rows)
+		l.a.recall.Note(keys, l.rows)
 	}
 }
 
