@@ -71,8 +71,8 @@ int32_t godwit_pull(int64_t worker, int32_t table, const int64_t *rows, size_t c
 	return forked ? refuse() : go_pull(worker, table, (int64_t *)rows, count, dst, floats, flags, wait_ms, op);
 }
 
-int32_t godwit_lookup(int64_t worker, int32_t table, const int64_t *rows, size_t count, const int64_t *where, size_t places, float *dst, size_t floats, int32_t wait_ms, uint64_t *op) {
-	return forked ? refuse() : go_lookup(worker, table, (int64_t *)rows, count, (int64_t *)where, places, dst, floats, wait_ms, op);
+int32_t godwit_lookup(int64_t worker, int32_t table, const int64_t *rows, size_t count, int64_t *unique, int64_t *inverse, size_t room, int64_t *distinct, float *dst, size_t floats, int32_t wait_ms, uint64_t *op) {
+	return forked ? refuse() : go_lookup(worker, table, (int64_t *)rows, count, unique, inverse, room, distinct, dst, floats, wait_ms, op);
 }
 
 int32_t godwit_add(const int64_t *where, size_t places, const float *vals, size_t floats, size_t repeat, size_t stride, int32_t dim, float *sums, size_t room) {

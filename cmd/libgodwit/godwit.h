@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define GODWIT_ABI 6 /* grows when a function changes */
+#define GODWIT_ABI 7 /* grows when a function changes */
 
 enum {
 	GODWIT_OK        = 0,
@@ -102,13 +102,15 @@ int32_t godwit_note(int64_t cluster, const char *event, size_t length);
 int32_t godwit_pull(int64_t worker, int32_t table, const int64_t *rows, size_t count,
                     float *dst, size_t floats, int32_t flags, int32_t wait_ms, uint64_t *op);
 
-/* Reads distinct rows, and copies row where[i] of them to the i-th of some places of dst. Rows stand in the order
- * in which they occur there, as godwit_unique writes them, and where is its inverse. */
+/* Is a pull with GODWIT_ONCE, and godwit_unique of its rows: writes each of them once to unique, and the position there of each to
+ * inverse, both of which have room for count, and to *distinct how many there are. These are there when it returns, also if it
+ * returns GODWIT_AGAIN; rows, unique and inverse are then left in place and untouched as dst is. */
 int32_t godwit_lookup(int64_t worker, int32_t table, const int64_t *rows, size_t count,
-                      const int64_t *where, size_t places, float *dst, size_t floats,
-                      int32_t wait_ms, uint64_t *op);
+                      int64_t *unique, int64_t *inverse, size_t room, int64_t *distinct,
+                      float *dst, size_t floats, int32_t wait_ms, uint64_t *op);
 
-/* Adds the vectors of equal rows: that of the i-th place to vector where[i] of sums, which are as in godwit_lookup. A vector
+/* Adds the vectors of equal rows: that of the i-th place to vector where[i] of sums. These are in the order in which
+ * they occur, as godwit_unique writes them, and where is its inverse. A vector
  * has dim floats; it begins stride floats after the one before, and is that of repeat places in a row: 1, unless one
  * vector is that of several. */
 int32_t godwit_add(const int64_t *where, size_t places, const float *vals, size_t floats,

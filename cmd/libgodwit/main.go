@@ -199,14 +199,24 @@ func go_pull(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, dst
 }
 
 //export go_lookup
-func go_lookup(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, where *C.int64_t, places C.size_t, dst *C.float, n C.size_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
+func go_lookup(id C.int64_t, table C.int32_t, rows *C.int64_t, count C.size_t, unique, inverse *C.int64_t, room C.size_t, distinct *C.int64_t, dst *C.float, n C.size_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
 	defer recovered(&code)
-	at, err := longs(where, places)
+	if distinct == nil {
+		return failed(capi.BadBuffer(1))
+	}
+	*distinct = 0
+	u, err := longs(unique, room)
+	if err != nil {
+		return failed(err)
+	}
+	at, err := longs(inverse, room)
 	if err != nil {
 		return failed(err)
 	}
 	return onRows(id, op, rows, count, dst, n, func(w *capi.Worker, rows []int64, dst []float32) (uint64, error) {
-		return w.Lookup(int(table), rows, at, dst, wait(ms))
+		found, o, err := w.Lookup(int(table), rows, u, at, dst, wait(ms))
+		*distinct = C.int64_t(found)
+		return o, err
 	})
 }
 

@@ -15,30 +15,36 @@ func TestRowsAreCopiedToThePlacesWhereTheyOccur(t *testing.T) {
 			keys[i] = int64(i * i % 701)
 		}
 		rows, where := make([]int64, len(keys)), make([]int64, len(keys))
-		n, err := Unique(keys, rows, where)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows = rows[:n]
+		wantRows, wantWhere := slices.Clone(rows), slices.Clone(where)
+		n, err := Unique(keys, wantRows, wantWhere)
+		must(t, err)
 		got, want := make([]float32, 3*len(keys)), make([]float32, 3*len(keys))
 		done(t, w)(w.Pull(0, keys, want, 0, 0))
-		done(t, w)(w.Lookup(0, rows, where, got, 0))
-		if !slices.Equal(got, want) {
-			t.Errorf("%d nodes: a lookup differs from a pull", nodes)
+		check := func() {
+			t.Helper()
+			m, op, err := w.Lookup(0, keys, rows, where, got, 0)
+			done(t, w)(op, err)
+			if m != n || !slices.Equal(rows[:m], wantRows[:n]) || !slices.Equal(where, wantWhere) {
+				t.Errorf("%d nodes: %d distinct rows are looked up, want %d", nodes, m, n)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d nodes: a lookup differs from a pull", nodes)
+			}
 		}
-		for name, f := range map[string]func() error{
-			"a place of no row":   func() error { return call(w.Lookup(0, rows[:1], []int64{0, 1}, got[:6], 0)) },
-			"a negative place":    func() error { return call(w.Lookup(0, rows[:1], []int64{-1}, got[:3], 0)) },
-			"a row without place": func() error { return call(w.Lookup(0, rows[:2], []int64{0, 0}, got[:6], 0)) },
-			"another order":       func() error { return call(w.Lookup(0, rows[:2], []int64{1, 0}, got[:6], 0)) },
-			"too few floats":      func() error { return call(w.Lookup(0, rows[:1], []int64{0, 0}, got[:3], 0)) },
-			"no such row":         func() error { return call(w.Lookup(0, []int64{1000}, []int64{0}, got[:3], 0)) },
+		check()
+		for name, f := range map[string]func() (int, uint64, error){
+			"too few floats":    func() (int, uint64, error) { return w.Lookup(0, keys[:2], rows, where, got[:3], 0) },
+			"no room for rows":  func() (int, uint64, error) { return w.Lookup(0, keys[:2], rows[:1], where, got[:6], 0) },
+			"no room for where": func() (int, uint64, error) { return w.Lookup(0, keys[:2], rows, where[:1], got[:6], 0) },
+			"no such row":       func() (int, uint64, error) { return w.Lookup(0, []int64{1000}, rows, where, got[:3], 0) },
+			"no such table":     func() (int, uint64, error) { return w.Lookup(1, keys[:1], rows, where, got[:3], 0) },
 		} {
-			if f() == nil {
+			if _, _, err := f(); err == nil {
 				t.Errorf("%d nodes: %s is no error", nodes, name)
 			}
 		}
-		done(t, w)(w.Lookup(0, rows, where, got, 0)) // the worker is free after each error
+		clear(got)
+		check() // the worker is free after each error
 	}
 }
 

@@ -172,22 +172,19 @@ func (w *Worker) pullOnce(t *table, rows []int64, dst []float32, wait time.Durat
 	return w.lookup(t, w.unique[:n], where, dst, wait)
 }
 
-// Lookup reads distinct rows and copies each to the places where it occurs: rows[where[i]] to the i-th place of dst.
-// Rows stand in the order in which they occur, as those of Unique do.
-func (w *Worker) Lookup(i int, rows, where []int64, dst []float32, wait time.Duration) (uint64, error) {
-	t, err := w.begin(&pull, i, rows, -1)
+// Lookup reads rows that may occur several times, each once, and copies it to where it occurs. It writes them, each once in the order in which they occur, to
+// unique, and to where the place there of each: as Unique does, and at once. It returns how many there are.
+func (w *Worker) Lookup(i int, rows, unique, where []int64, dst []float32, wait time.Duration) (n int, op uint64, err error) {
+	t, err := w.begin(&pull, i, rows, len(dst))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	if len(dst) != len(where)*t.dim {
+	if n, err = Unique(rows, unique, where); err != nil {
 		w.leave()
-		return 0, fmt.Errorf("%w: %s: pull: %d floats for %d places of rows of table %q, which has %d floats a row", errLength, w.name, len(dst), len(where), t.name, t.dim)
+		return 0, 0, err
 	}
-	if err := inOrder(where, len(rows)); err != nil {
-		w.leave()
-		return 0, err
-	}
-	return w.lookup(t, rows, where, dst, wait)
+	op, err = w.lookup(t, unique[:n], where[:len(rows)], dst, wait)
+	return n, op, err
 }
 
 // inOrder checks that so many rows occur at places in the order in which they are numbered, and all of them.
@@ -195,19 +192,20 @@ func inOrder(where []int64, rows int) error {
 	next := int64(0)
 	for i, at := range where {
 		if uint64(at) > uint64(next) {
-			return wrong("place %d has row %d of those that are looked up, before row %d has occurred: want the order of godwit_unique", i, at, next)
+			return wrong("place %d has row %d, before row %d has occurred: want the order of godwit_unique", i, at, next)
 		}
 		if at == next {
 			next++
 		}
 	}
 	if next != int64(rows) {
-		return wrong("of %d rows that are looked up %d occur: want the order of godwit_unique", rows, next)
+		return wrong("of %d rows %d occur: want the order of godwit_unique", rows, next)
 	}
 	return nil
 }
 
-// lookup is Lookup of what was checked. The caller is in the worker, which lookup leaves.
+// lookup reads distinct rows and copies each to the places where it occurs: rows[where[i]] to the i-th place of dst. Rows stand in the order in which they
+// occur. The caller is in the worker, which lookup leaves.
 func (w *Worker) lookup(t *table, rows, where []int64, dst []float32, wait time.Duration) (uint64, error) {
 	if w.alone {
 		defer w.leave()

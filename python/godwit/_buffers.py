@@ -42,6 +42,8 @@ def rows(x: Any) -> Any:
 def _tensor_rows(x: Any) -> Any:
     import torch
 
+    if type(x) is torch.Tensor and x.dtype is torch.int64 and x.is_cpu and x.layout is torch.strided and x.is_contiguous():
+        return x
     if x.layout != torch.strided or x.is_meta:
         raise TypeError(f"rows are a tensor of layout {x.layout} on device {x.device}, want a dense one with values")
     if x.dtype.is_floating_point or x.dtype.is_complex or x.dtype == torch.bool:
@@ -102,30 +104,33 @@ def add(library: Any, where: Any, count: int, grad: Any) -> Any:
     sums = torch.empty((count, dim), dtype=torch.float32, device="cpu")
     if not count:
         return sums
-    if all(s == 0 for s in grad.stride()[:-1]):  # all places have one vector
-        grad, stride = grad[(0,) * (grad.dim() - 1)].contiguous(), 0
-    else:
-        if grad.dim() == 3 and grad.stride() == (dim, 0, 1):  # all of a bag have: the gradient of a sum or mean over them
+    stride = dim
+    if not grad.is_contiguous():
+        strides = grad.stride()
+        if not any(strides[:-1]):  # all places have one vector
+            grad, stride = grad.as_strided((dim,), strides[-1:]).contiguous(), 0
+        elif strides == (dim, 0, 1):  # all of a bag have: the gradient of a sum or mean over them
             repeat = grad.shape[1]
-        elif not grad.is_contiguous():
+        else:
             grad = grad.contiguous()
-        stride = dim
     # Of what is expanded there are fewer floats in memory than elements.
     floats = grad.numel() // repeat
     library.check(library.add(where.data_ptr(), where.numel(), grad.data_ptr(), floats, repeat, stride, dim, sums.data_ptr(), sums.numel()))
     return sums
 
 
+def places(x: Any) -> tuple[Any, Any]:
+    """Returns room for the distinct rows among some, and for the position there of each: arrays of an array, tensors of a tensor."""
+    if isinstance(x, np.ndarray):
+        return np.empty(x.size, np.int64), np.empty(x.shape, np.int64)
+    import torch
+
+    return torch.empty(x.numel(), dtype=torch.int64, device="cpu"), torch.empty(x.shape, dtype=torch.int64, device="cpu")
+
+
 def unique(library: Any, x: Any) -> tuple[Any, Any]:
     """Returns the distinct rows in order of occurrence, and the position there of each row of x."""
+    u, inverse = places(x)
     n = size(x)
-    u: Any
-    inverse: Any
-    if isinstance(x, np.ndarray):
-        u, inverse = np.empty(n, np.int64), np.empty(x.shape, np.int64)
-    else:
-        import torch
-
-        u, inverse = torch.empty(n, dtype=torch.int64, device="cpu"), torch.empty(x.shape, dtype=torch.int64, device="cpu")
     k = library.check(library.unique(address(x), n, address(u), address(inverse), n))
     return u[:k], inverse

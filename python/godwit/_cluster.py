@@ -215,49 +215,57 @@ class Worker:
 
         ``once`` reads a row that occurs several times once, which is faster if many do.
         """
-        handle = self._pull(table, rows, out, _lib.ONCE * bool(once), _lib.SLICE_MS)
-        return self._result(handle)
+        return self._result(*self._pull(table, rows, out, _lib.ONCE if once else 0, _lib.SLICE_MS))
 
     def pull_async(self, table: Table, rows: Any, out: Any = None, *, once: bool = False) -> Handle:
         """Begins a pull. Leave ``rows`` and ``out`` alone until it was waited for."""
-        return self._pull(table, rows, out, _lib.ONCE * bool(once), 0)
+        return self._handle(*self._pull(table, rows, out, _lib.ONCE if once else 0, 0))
 
     def _look(self, table: Table, rows: Any, once: bool = False) -> Any:
         """Is a pull that makes no rows: those that nobody has accessed are read as they are at first."""
         self._settle()  # the home of a row that is pushed to is to know of it
-        return self._result(self._pull(table, rows, None, _lib.LOOK | _lib.ONCE * once, _lib.SLICE_MS))
+        return self._result(*self._pull(table, rows, None, _lib.LOOK | _lib.ONCE * once, _lib.SLICE_MS))
 
-    def _pull(self, table: Table, rows: Any, out: Any, flags: int, ms: int) -> Handle:
+    def _pull(self, table: Table, rows: Any, out: Any, flags: int, ms: int) -> tuple[Any, ...]:
         _, id = self._of(table)
-        self._see()
+        if self._later:
+            self._see()
         rows = _buffers.rows(rows)
         if out is None:
             out = _buffers.like(rows, table.dim)
         else:
             _buffers.values(out, "the values of a pull", write=True)
-            if tuple(out.shape) != (*rows.shape, table.dim):
+            if out.shape != (*rows.shape, table.dim):
                 raise ArgumentError(f"out has the shape {tuple(out.shape)}, want {(*rows.shape, table.dim)}: that of rows, and {table.dim} floats a row")
         op = ctypes.c_uint64()
         code = self._library.pull(
             id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(out), _buffers.size(out), flags, ms, ctypes.addressof(op)
         )
-        return self._handle(id, code, op, (rows, out), out)
+        return id, code, op, (rows, out), out
 
-    def _lookup(self, table: Table, rows: Any, where: Any) -> Any:
-        """Reads distinct rows, and returns for each place the one that is there: of what _buffers.unique has returned, tensors."""
+    def _lookup(self, table: Table, rows: Any) -> tuple[Any, Any, Any]:
+        """Reads rows, each once. Returns their values, the distinct rows in the order in which they occur, and the position there of each. All are tensors."""
         _, id = self._of(table)
-        self._see()
-        out, op = _buffers.like(where, table.dim), ctypes.c_uint64()
+        if self._later:
+            self._see()
+        distinct, where = _buffers.places(rows)
+        out, n = _buffers.like(rows, table.dim), rows.numel()
+        found, op = ctypes.c_int64(), ctypes.c_uint64()
         code = self._library.lookup(
-            id, table._index, rows.data_ptr(), rows.numel(), where.data_ptr(), where.numel(), out.data_ptr(), out.numel(), _lib.SLICE_MS, ctypes.addressof(op)
+            id, table._index, rows.data_ptr(), n, distinct.data_ptr(), where.data_ptr(), n, ctypes.addressof(found), out.data_ptr(), n * table.dim, _lib.SLICE_MS, ctypes.addressof(op)
         )
-        return self._result(self._handle(id, code, op, (rows, where, out), out))
+        return self._result(id, code, op, (rows, distinct, where, out), out), distinct[: found.value], where
 
     def _handle(self, id: int, code: int, op: ctypes.c_uint64, keep: tuple[Any, ...], result: Any = None) -> Handle:
+        """Returns what stands for a call that has returned a code, and for the operation that it may have left."""
         self._library.check(code)
         return Handle(self, id, op.value, keep, result)
 
-    def _result(self, handle: Handle) -> Any:
+    def _result(self, id: int, code: int, op: ctypes.c_uint64, keep: tuple[Any, ...], result: Any = None) -> Any:
+        """Waits for the operation that a call may have left, and returns the result."""
+        if code == 0:
+            return result
+        handle = self._handle(id, code, op, keep, result)
         try:
             return handle.wait()
         except BaseException:
@@ -271,12 +279,12 @@ class Worker:
         vectors of equal rows once; without it a row that occurs twice is pushed twice. ``finite`` leaves out what is not finite.
         """
         self._settle()
-        self._result(self._push(table, rows, values, rate, 1.0, sum, finite, _lib.SLICE_MS))
+        self._result(*self._push(table, rows, values, rate, 1.0, sum, finite, _lib.SLICE_MS))
 
     def push_async(self, table: Table, rows: Any, values: Any, *, rate: float = 0.0, sum: bool = False, finite: bool = False) -> Handle:
         """Begins a push. Leave ``rows`` and ``values`` alone until it was waited for."""
         self._settle()
-        return self._push(table, rows, values, rate, 1.0, sum, finite, 0)
+        return self._handle(*self._push(table, rows, values, rate, 1.0, sum, finite, 0))
 
     def _push_later(self, table: Table, rows: Any, values: Any, rate: float, scale: float, sum: bool) -> None:
         """Pushes what is finite, multiplied by a scale, and the sums of equal rows if they may be. The worker's next access sees it.
@@ -284,17 +292,19 @@ class Worker:
         So an optimizer's step waits for no message, and pushes to several tables are under way at a time. The next access waits for them, unless accesses
         take effect in their order: then a push is waited for when its table has LATER newer ones.
         """
-        _, id = self._of(table)
-        in_order = self._in_order(id)
-        if not in_order and any(h.table is table for h in self._later):
+        in_order = not self.cluster._alone and self._in_order(self._of(table)[1])
+        if self._later and not in_order and any(h.table is table for h in self._later):
             self._settle()
         try:
-            handle = self._push(table, rows, values, rate, scale, sum, True, 0)
+            pushed = self._push(table, rows, values, rate, scale, sum, True, 0)
+            if pushed[1] == 0:
+                return
+            handle = self._handle(*pushed)
         except BusyError:  # by a push that waits for room
             if not self._later:
                 raise
             self._settle()
-            handle = self._push(table, rows, values, rate, scale, sum, True, 0)
+            handle = self._handle(*self._push(table, rows, values, rate, scale, sum, True, 0))
         if not handle.done:
             handle.table, handle.in_order = table, in_order
             self._later.append(handle)
@@ -318,16 +328,16 @@ class Worker:
         if not all(h.in_order and self._in_order(h._id) for h in self._later):
             self._settle()
 
-    def _push(self, table: Table, rows: Any, values: Any, rate: float, scale: float, sum: bool, finite: bool, ms: int) -> Handle:
+    def _push(self, table: Table, rows: Any, values: Any, rate: float, scale: float, sum: bool, finite: bool, ms: int) -> tuple[Any, ...]:
         _, id = self._of(table)
         rows, values = self._both(table, rows, values, "pushed vectors")
         self.cluster._saved = None
-        flags = _lib.SUM * bool(sum) | _lib.FINITE * bool(finite)
+        flags = (_lib.SUM if sum else 0) | (_lib.FINITE if finite else 0)
         op = ctypes.c_uint64()
         code = self._library.push(
             id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), rate, scale, flags, ms, ctypes.addressof(op)
         )
-        return self._handle(id, code, op, (rows, values))
+        return id, code, op, (rows, values)
 
     def set(self, table: Table, rows: Any, values: Any, *, keep_state: bool = False) -> None:
         """Overwrites rows, and resets the state of their rule unless it is to be kept."""
@@ -342,7 +352,7 @@ class Worker:
         code = self._library.set(
             id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), _lib.SLICE_MS, ctypes.addressof(op)
         )
-        self._result(self._handle(id, code, op, (rows, values)))
+        self._result(id, code, op, (rows, values))
 
     def state(self, table: Table, rows: Any) -> Any:
         """Reads what the table's rule keeps of each row beside its values, such as the accumulators of Adagrad."""
@@ -371,7 +381,7 @@ class Worker:
         code = call(
             id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(floats), _buffers.size(floats), parts, _lib.SLICE_MS, ctypes.addressof(op)
         )
-        self._result(self._handle(id, code, op, (rows, floats)))
+        self._result(id, code, op, (rows, floats))
 
     def _both(self, table: Table, rows: Any, values: Any, what: str) -> tuple[Any, Any]:
         rows, values = _buffers.rows(rows), _buffers.values(values, what)
@@ -386,7 +396,7 @@ class Worker:
         rows = _buffers.rows(rows)
         op = ctypes.c_uint64()
         code = self._library.localize(id, table._index, _buffers.address(rows), _buffers.size(rows), _lib.SLICE_MS, ctypes.addressof(op))
-        self._result(self._handle(id, code, op, (rows,)))
+        self._result(id, code, op, (rows,))
 
     def intent(self, table: Table, rows: Any, start: int | None = None, end: int | None = None) -> None:
         """Announces that the worker will access rows while its clock is in start … end-1: in the next step if neither is given."""
@@ -416,7 +426,7 @@ class Worker:
         code = self._library.pull_sample(
             id, sample.sampler._index, sample._id, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), _lib.SLICE_MS, ctypes.addressof(op)
         )
-        self._result(self._handle(id, code, op, (rows, values)))
+        self._result(id, code, op, (rows, values))
         return rows, values
 
     def finish_sample(self, sample: Sample) -> None:
@@ -459,7 +469,7 @@ class Worker:
     def _meet(self, call: Callable[..., int], group: _Group) -> None:
         self._settle()
         id, op = group.workers[self.index], ctypes.c_uint64()
-        self._result(self._handle(id, call(id, _lib.SLICE_MS, ctypes.addressof(op)), op, ()))
+        self._result(id, call(id, _lib.SLICE_MS, ctypes.addressof(op)), op, ())
 
     def __repr__(self) -> str:
         return f"Worker({self.index} of {self.cluster!r})"
@@ -476,6 +486,7 @@ class Cluster:
         if self._launch is not None and nodes > 1:
             raise ArgumentError(f"nodes={nodes} within a process of a run of {self._launch.world}: each rank is one node")
         self._library = _lib.load()
+        self._alone = nodes == 1 and self.world == 1  # there is no other node
         self._config = {"nodes": nodes, "workers": workers, "seed": seed, "policy": policy}
         self._trace = os.fspath(trace or os.environ.get("GODWIT_TRACE") or "")
         self._tables: dict[str, Table] = {}
@@ -594,7 +605,7 @@ class Cluster:
             worker, op = self._groups[i].workers[0], ctypes.c_uint64()
             state = kept if i == 0 else b""
             code = self._library.save(worker, config, len(config), state, len(state), _lib.SLICE_MS, ctypes.addressof(op))
-            self.worker._result(self.worker._handle(worker, code, op, ()))
+            self.worker._result(worker, code, op, ())
         self._saved = f"{folder}#{number}"
         return self._saved
 

@@ -15,7 +15,7 @@ ONCE, LOOK = 1, 2
 VALUES, STATE = 1, 2
 SLICE_MS = 50  # of a wait: for so long an interrupt may go unnoticed
 
-_ABI = 6
+_ABI = 7
 _ERRORS = {
     -1: errors.ArgumentError,
     -2: errors.RowError,
@@ -40,7 +40,7 @@ _FUNCTIONS = {
     "note": (_i32, [_i64, ctypes.c_char_p, _size]),
     "address": (_i32, [_i64, ctypes.c_char_p, _size, _at]),
     "pull": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _i32, _at]),
-    "lookup": (_i32, [_i64, _i32, _at, _size, _at, _size, _at, _size, _i32, _at]),
+    "lookup": (_i32, [_i64, _i32, _at, _size, _at, _at, _size, _at, _at, _size, _i32, _at]),
     "add": (_i32, [_at, _size, _at, _size, _size, _size, _i32, _at, _size]),
     "push": (_i32, [_i64, _i32, _at, _size, _at, _size, ctypes.c_float, ctypes.c_float, _i32, _i32, _at]),
     "set": (_i32, [_i64, _i32, _at, _size, _at, _size, _i32, _at]),

@@ -79,7 +79,8 @@ class Weight(torch.nn.Parameter):
     def sparse(self, ids: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         """Returns a gradient of distinct rows."""
         self.__dict__["_distinct"] = ids
-        return torch.sparse_coo_tensor(ids.unsqueeze(0), values, self.shape, check_invariants=False)
+        table = self.table
+        return torch.sparse_coo_tensor(ids.unsqueeze(0), values, (table.rows, table.dim), check_invariants=False)
 
     def distinct(self, ids: torch.Tensor) -> bool:
         """Reports whether the rows of a gradient are known to be distinct: they are those that backward made last, in the same memory."""
@@ -130,18 +131,23 @@ class _Lookup(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Weight, ids: torch.Tensor, padding_idx: int | None, device: torch.device, look: bool) -> torch.Tensor:
         table = weight.table
-        distinct, where = _buffers.unique(table.cluster._library, ids)
+        worker = table.cluster.worker
+        if look:
+            distinct, where = _buffers.unique(table.cluster._library, ids)
+            out = worker._look(table, distinct)[where]
+        else:
+            out, distinct, where = worker._lookup(table, ids)
         ctx.weight, ctx.padding_idx = weight, padding_idx
         ctx.save_for_backward(distinct, where)
-        worker = table.cluster.worker
-        out: torch.Tensor = worker._look(table, distinct)[where] if look else worker._lookup(table, distinct, where)
-        return out if device.type == "cpu" else out.to(device, non_blocking=True)
+        return cast(torch.Tensor, out if device.type == "cpu" else out.to(device, non_blocking=True))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
         weight, (ids, where) = ctx.weight, ctx.saved_tensors
-        grad = _buffers.add(weight.table.cluster._library, where, len(ids), grad.to("cpu", torch.float32))
+        if grad.dtype is not torch.float32 or not grad.is_cpu:
+            grad = grad.to("cpu", torch.float32)
+        grad = _buffers.add(weight.table.cluster._library, where, len(ids), grad)
         if ctx.padding_idx is not None:
             keep = ids != ctx.padding_idx
             if not bool(keep.all()):
@@ -320,7 +326,8 @@ class Embedding(_Module):
     @_eager
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         if not self.scale_grad_by_freq:
-            return cast(torch.Tensor, _Lookup.apply(self.weight, _checked(input), self.padding_idx, input.device, self._looks())).to(self._dtype)
+            out = cast(torch.Tensor, _Lookup.apply(self.weight, _checked(input), self.padding_idx, input.device, self._looks()))
+            return out if self._dtype is torch.float32 else out.to(self._dtype)
         rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight, self._looks())
         return F.embedding(at, rows, padding if padding >= 0 else None, scale_grad_by_freq=True).to(self._dtype)
 

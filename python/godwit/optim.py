@@ -101,10 +101,12 @@ class Optimizer(torch.optim.Optimizer):
             )
         state["step"] = state.get("step", 0) + 1
         rate = self._rate(group, state["step"])
-        values = grad._values().to(torch.float32)
+        values = grad._values()
+        if values.dtype is not torch.float32 or not values.is_contiguous():
+            values = values.to(torch.float32).contiguous()
         scale = (-1.0 if group.get("maximize") else 1.0) / (p.table.cluster.world if self.average else 1)
         ids = grad._indices()[0]
-        p.table.cluster.worker._push_later(p.table, ids, values.contiguous(), rate, scale, not p.distinct(ids))
+        p.table.cluster.worker._push_later(p.table, ids, values, rate, scale, not p.distinct(ids))
         p.__dict__["_pushed"] = grad
 
     def _kept(self, dim: int) -> dict[str, int]:

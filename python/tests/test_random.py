@@ -89,6 +89,8 @@ def test_10000_calls_of_the_library_with_wrong_numbers():
         return r.choice([(here, r.randrange(9)), (0, r.choice(numbers) % 2**63), (0, 0), (here, 2**63)])
 
     others = np.zeros(64, np.float32)
+    found = np.zeros((2, 64), np.int64)
+    unique, inverse = (x.__array_interface__["data"][0] for x in found)
     sizes = [0, 1, 2, 2**31, 2**63, 2**64 - 1]
 
     def apart():  # from what rows returns
@@ -124,7 +126,7 @@ def test_10000_calls_of_the_library_with_wrong_numbers():
                 17: lambda: lib.rows(n, k, *rows(), *rows(), r.choice([0, 1, 2, 3, 4])),
                 18: lambda: lib.checkpoint(*r.choice([(b"", 0), (b"/none", 5), (None, 5)])),
                 19: lambda: lib.describe(n, None, 0, r.choice([0, ctypes.addressof(op)])),
-                20: lambda: lib.lookup(n, k, *rows(), *rows(), *apart(), 0, op_at()),
+                20: lambda: lib.lookup(n, k, *rows(), *r.choice([(unique, inverse), (0, 0)]), r.choice([0, 3, 8]), op_at(), *apart(), 0, op_at()),
                 21: lambda: lib.add(*rows(), *apart(), r.choice(sizes), r.choice(sizes), k, *apart()),
             }[i % 22]
             code = codes()
