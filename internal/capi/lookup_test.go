@@ -78,6 +78,11 @@ func TestVectorsOfEqualRowsAreAdded(t *testing.T) {
 	if err := Add(nil, nil, 1, 2, 2, nil); err != nil {
 		t.Errorf("nothing to add: %v", err)
 	}
+	for name, bad := range map[string][]int64{"a place of no row": {0, 1, 2, 3}, "a negative place": {0, -1}, "a row without place": {0, 1}, "another order": {1, 0, 2}, "no place": {}} {
+		if err := Add(bad, make([]float32, 8), 1, 2, 2, make([]float32, 6)); err == nil {
+			t.Errorf("%s is no error", name)
+		}
+	}
 }
 
 func TestPushesAreScaledBeforeTheRule(t *testing.T) {

@@ -187,23 +187,6 @@ func (w *Worker) Lookup(i int, rows, unique, where []int64, dst []float32, wait 
 	return n, op, err
 }
 
-// inOrder checks that so many rows occur at places in the order in which they are numbered, and all of them.
-func inOrder(where []int64, rows int) error {
-	next := int64(0)
-	for i, at := range where {
-		if uint64(at) > uint64(next) {
-			return wrong("place %d has row %d, before row %d has occurred: want the order of godwit_unique", i, at, next)
-		}
-		if at == next {
-			next++
-		}
-	}
-	if next != int64(rows) {
-		return wrong("of %d rows %d occur: want the order of godwit_unique", rows, next)
-	}
-	return nil
-}
-
 // lookup reads distinct rows and copies each to the places where it occurs: rows[where[i]] to the i-th place of dst. Rows stand in the order in which they
 // occur. The caller is in the worker, which lookup leaves.
 func (w *Worker) lookup(t *table, rows, where []int64, dst []float32, wait time.Duration) (uint64, error) {
@@ -396,19 +379,31 @@ func Add(where []int64, vals []float32, repeat, stride, dim int, sums []float32)
 	if dim < 1 || dim >= godwit.MaxDim || repeat < 1 || stride < 0 || len(sums)%max(dim, 1) != 0 || len(where) > maxKeys {
 		return wrong("sums of %d floats in all, of vectors of %d floats, each for %d places, %d floats from one to the next", len(sums), dim, repeat, stride)
 	}
-	if err := inOrder(where, len(sums)/dim); err != nil || len(where) == 0 {
-		return err
+	rows := len(sums) / dim
+	if len(where) == 0 {
+		return allOccur(0, rows)
 	}
 	if last := (len(where) - 1) / repeat; stride > len(vals) || last*stride+dim > len(vals) {
 		return fmt.Errorf("%w: %d floats of vectors, %d after each other of %d floats, %d from one to the next", errLength, len(vals), last+1, dim, stride)
 	}
 	next, left := 0, repeat
-	for _, at := range where {
+	for i, at := range where {
+		if uint64(at) > uint64(next) || int(at) >= rows {
+			return wrong("place %d has row %d of %d, and row %d has not occurred: want the order of godwit_unique", i, at, rows, next)
+		}
 		next = addTo(sums, int(at), next, vals[:dim])
 		if left--; left == 0 {
 			left = repeat
 			vals = vals[min(stride, len(vals)):]
 		}
+	}
+	return allOccur(next, rows)
+}
+
+// allOccur checks that all rows have occurred.
+func allOccur(next, rows int) error {
+	if next != rows {
+		return wrong("of %d rows %d occur: want the order of godwit_unique", rows, next)
 	}
 	return nil
 }
@@ -628,7 +623,10 @@ func (w *Worker) Intent(i int, rows []int64, start, end int64) error {
 		return err
 	}
 	defer w.leave()
-	return w.w.Intent(w.keysOf(t, w.unique[:w.distinct(rows)]), godwit.Clock(start), godwit.Clock(end))
+	if !w.alone { // else the node has nothing to do
+		rows = w.unique[:w.distinct(rows)]
+	}
+	return w.w.Intent(w.keysOf(t, rows), godwit.Clock(start), godwit.Clock(end))
 }
 
 // Advance raises the worker's clock and returns it.

@@ -147,7 +147,7 @@ class _Lookup(torch.autograd.Function):
         weight, (ids, where) = ctx.weight, ctx.saved_tensors
         if grad.dtype is not torch.float32 or not grad.is_cpu:
             grad = grad.to("cpu", torch.float32)
-        grad = _buffers.add(weight.table.cluster._library, where, len(ids), grad)
+        grad = _buffers.add(weight.table.cluster._library, where, ids.numel(), grad)
         if ctx.padding_idx is not None:
             keep = ids != ctx.padding_idx
             if not bool(keep.all()):
