@@ -300,8 +300,8 @@ func (n *testNode) Unwant(out Out, k godwit.Key) {
 	n.during("intent ends", []godwit.Key{k}, func() { n.Shard.Unwant(out, k) })
 }
 
-func (n *testNode) UnwantAlone(out Out, k godwit.Key) (ended bool) {
-	n.during("intent ends", []godwit.Key{k}, func() { ended = n.Shard.UnwantAlone(out, k) })
+func (n *testNode) UnwantOwned(out Out, k godwit.Key) (ended bool) {
+	n.during("intent ends", []godwit.Key{k}, func() { ended = n.Shard.UnwantOwned(out, k) })
 	return ended
 }
 

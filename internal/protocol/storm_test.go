@@ -457,7 +457,7 @@ func (s *storm) act(w *stormWorker) error {
 	default:
 		if len(w.wants) > 0 {
 			i := s.rng.IntN(len(w.wants))
-			if i%2 == 0 || !w.n.UnwantAlone(w.n, w.wants[i]) {
+			if i%2 == 0 || !w.n.UnwantOwned(w.n, w.wants[i]) {
 				w.n.Unwant(w.n, w.wants[i])
 			}
 			w.wants = slices.Delete(w.wants, i, i+1)

@@ -124,13 +124,10 @@ func (s *Shard) Unwant(out Out, k godwit.Key) {
 	}
 }
 
-// UnwantAlone is Unwant of a key whose main copy is here and of which no other node has a copy. It reports whether it is one, or nobody
-// wants it here any more.
-func (s *Shard) UnwantAlone(out Out, k godwit.Key) (ended bool) {
-	if r, ok := s.st.Find(k); ok {
-		if h := s.st.Header(r); stateOf(h) != owner || hasSide(h) && s.main(h).holders != 0 {
-			return false
-		}
+// UnwantOwned is Unwant of a key whose main copy is here, or of which there is no row. It reports whether it is one.
+func (s *Shard) UnwantOwned(out Out, k godwit.Key) (ended bool) {
+	if r, ok := s.st.Find(k); ok && stateOf(s.st.Header(r)) != owner {
+		return false
 	}
 	s.Unwant(out, k)
 	return true

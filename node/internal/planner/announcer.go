@@ -30,7 +30,7 @@ type Announcer struct {
 	late    atomic.Uint64                          // announced accesses that found their key on its way
 	missed  atomic.Uint64                          // … although they were announced in time
 	excused atomic.Int64                           // until this clock, intents were announced too late
-	crossed atomic.Int64                           // the clock of the last barrier: keys of steps before that only this node has do not stay wanted
+	crossed atomic.Int64                           // the clock of the last barrier: keys of steps before whose main copies are here do not stay wanted
 	said    struct{ n, keys, ahead atomic.Uint64 } // see Said; the worker alone adds
 
 	inbox struct { // announced intents that the planner has not seen
@@ -166,8 +166,8 @@ func (a *Announcer) Advanced(to godwit.Clock) {
 }
 
 // Crossed is told that the worker, at a clock, has crossed a barrier. Programs put one between phases, and in the next one another node may
-// use what this one used alone: keys of steps that are over, of which no other node has a copy, do not stay wanted behind it. Else they would be
-// copied to their next user instead of moving there. Copies stay: what several nodes used in one phase, they mostly use in the next one.
+// use what this one used alone: keys of steps that are over, whose main copies are here, do not stay wanted behind it. Else they would be
+// copied to their next user instead of moving there. Replicas stay: what several nodes used in one phase, they mostly use in the next one.
 func (a *Announcer) Crossed(at godwit.Clock) {
 	a.crossed.Store(int64(at))
 	a.bell.Ring()

@@ -171,7 +171,7 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	a.plan.Expire(clock, end)
 	if crossed := godwit.Clock(a.crossed.Load()); crossed > a.crossedSeen {
 		a.crossedSeen = crossed
-		a.steps.Sift(crossed, func(keys []godwit.Key) []godwit.Key { return p.rows.UnwantAlone(&p.out, p.acted(keys)) })
+		a.steps.Sift(crossed, func(keys []godwit.Key) []godwit.Key { return p.rows.UnwantOwned(&p.out, p.acted(keys)) })
 	}
 	a.steps.Expire(clock-stay, end)
 	a.held.Add(int64(a.keys() - held))

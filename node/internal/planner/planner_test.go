@@ -197,9 +197,9 @@ func TestTheKeysOfAStepStayWantedForSomeTime(t *testing.T) {
 	}
 }
 
-// Behind a barrier, keys of the steps before that are here alone do not stay wanted, as another node may be about to use them alone. Others
+// Behind a barrier, keys of the steps before whose main copies are here do not stay wanted, as another node may be about to use them alone. Others
 // do, as they are used by several nodes.
-func TestKeysThatAreHereAloneDoNotStayWantedBehindABarrier(t *testing.T) {
+func TestMainCopiesDoNotStayWantedBehindABarrier(t *testing.T) {
 	d := deskOf(t, placement.Adaptive, false)
 	d.Steps(intent.Pace{Took: 10, Long: 1000})
 	here, elsewhere, behind := d.homes[0][:10], d.homes[1][:10], d.homes[0][10:20]

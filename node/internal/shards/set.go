@@ -127,10 +127,10 @@ func (s *Set) Unwant(out *link.Sender, keys []godwit.Key) {
 	s.each(out, keys, (*protocol.Shard).Unwant)
 }
 
-// UnwantAlone ends what Want began for those keys that are here and of which no other node has a copy. It returns the others, in the same memory.
-func (s *Set) UnwantAlone(out *link.Sender, keys []godwit.Key) (others []godwit.Key) {
+// UnwantOwned ends what Want began for those keys whose main copies are here. It returns the others, in the same memory.
+func (s *Set) UnwantOwned(out *link.Sender, keys []godwit.Key) (others []godwit.Key) {
 	return slices.DeleteFunc(keys, func(k godwit.Key) (ended bool) {
-		s.With(k, func(x *protocol.Shard) { ended = x.UnwantAlone(out, k) })
+		s.With(k, func(x *protocol.Shard) { ended = x.UnwantOwned(out, k) })
 		return ended
 	})
 }
