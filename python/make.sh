@@ -69,4 +69,4 @@ trap 'rm -rf "$fresh"' EXIT
 	>"$("$fresh/env/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/tools.pth"
 here=$PWD
 cd "$fresh"
-"$fresh/env/bin/python" -m pytest -q -p no:cacheprovider --rootdir "$here/tests" "$here/tests"
+"$fresh/env/bin/python" -m pytest -q -rs -p no:cacheprovider --rootdir "$here/tests" "$here/tests"
