@@ -15,9 +15,7 @@ import (
 // Announcing keys that all nodes use makes no step longer, however long steps are beside a round trip, and short steps by far
 // shorter.
 func TestAnnouncedStepsTakeNoLongerThanOthers(t *testing.T) {
-	if racing {
-		t.Skip("one goroutine of a simulation runs at a time")
-	}
+	notUnderRace(t)
 	for _, x := range []struct {
 		latency, step time.Duration
 		least         float64 // how many times as fast announced steps are

@@ -47,9 +47,7 @@ func TestConformanceC7BoundedStormsKeepTheBound(t *testing.T) {
 
 // Every rule of bounded staleness is needed: without it, storms fail, and soon.
 func TestWithoutAnyOneRuleOfStalenessStormsFail(t *testing.T) {
-	if racing {
-		t.Skip("storms have one goroutine each")
-	}
+	notUnderRace(t)
 	tested := map[string]bool{}
 	for _, m := range []struct {
 		rule   string

@@ -14,9 +14,7 @@ import (
 // network repeats none, as TCP does not. Storms of package protocol do, and miss
 // every rule.
 func TestWithoutAnyOneRuleStormsFail(t *testing.T) {
-	if racing {
-		t.Skip("storms have one goroutine each")
-	}
+	notUnderRace(t)
 	for _, m := range []struct {
 		rule   string
 		in     StormConfig

@@ -15,9 +15,7 @@ import (
 // Workers with short steps of many keys, which they use once in a while, come to have the keys that nobody else uses, and fetch those that others use as
 // well: a key that comes for one use and is elsewhere at the next one costs more than it saves.
 func TestKeysComeForShortStepsIfTheyStay(t *testing.T) {
-	if racing {
-		t.Skip("one goroutine of a simulation runs at a time")
-	}
+	notUnderRace(t)
 	const nodes, steps, keys, rows = 4, 1500, 300, 20_000
 	for name, shared := range map[string]int{"own": 0, "shared": steps, "shared at first": steps / 4} { // in so many steps
 		for seed := range uint64(3) {

@@ -85,9 +85,7 @@ func epochsOf(t *testing.T, fixed bool, slow map[int]float64) (took []time.Durat
 // Of four nodes one is half as fast: the ideal takes 4/3.5 of what it takes where all are
 // equal.
 func TestASlowNodeHoldsUpNobody(t *testing.T) {
-	if racing {
-		t.Skip("one goroutine of a simulation runs at a time")
-	}
+	notUnderRace(t)
 	equal, same := epochsOf(t, true, nil)
 	leased, leases := epochsOf(t, false, nil)
 	slow, _ := epochsOf(t, false, map[int]float64{2: 2})

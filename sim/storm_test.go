@@ -39,9 +39,7 @@ func TestStormsKeepAllPromises(t *testing.T) {
 
 // Filters that let whole numbers pass change nothing that a storm can see.
 func TestStormsKeepAllPromisesWithFilters(t *testing.T) {
-	if racing {
-		t.Skip("storms have one goroutine each")
-	}
+	notUnderRace(t)
 	for _, fs := range [][]godwit.Filter{{filter.Sparse{}, filter.Compress{Method: filter.S2}}, {filter.BF16{}, filter.Compress{Method: filter.Zstd}}} {
 		var sum node.Stats
 		for seed := uint64(1); seed <= 200; seed++ {
@@ -77,9 +75,7 @@ func (evens) Quantize(vals []float32, _ uint64) godwit.Encoding {
 // What is rounded off an update of a replica stays there and is sent later:
 // nobody misses it where it was promised, and in the end nothing is missing.
 func TestStormsKeepAllPromisesWhereUpdatesOfReplicasAreRounded(t *testing.T) {
-	if racing {
-		t.Skip("storms have one goroutine each")
-	}
+	notUnderRace(t)
 	var sum node.Stats
 	for seed := uint64(1); seed <= 500; seed++ {
 		r, err := Storm(context.Background(), seed, StormConfig{Filters: []godwit.Filter{evens{}}})
@@ -96,9 +92,7 @@ func TestStormsKeepAllPromisesWhereUpdatesOfReplicasAreRounded(t *testing.T) {
 
 // Under every policy, storms meet what it is there for.
 func TestStormsOfEachPolicyMeetWhatItDoes(t *testing.T) {
-	if racing {
-		t.Skip("storms have one goroutine each")
-	}
+	notUnderRace(t)
 	for _, name := range append(placement.Names(), "") {
 		for _, bounded := range []bool{false, true} {
 			w := StormConfig{Bounded: bounded}
@@ -154,9 +148,7 @@ func TestTheSmallestSeedThatFailsIsReported(t *testing.T) {
 }
 
 func TestStormsDrawSamplesByAllSchemes(t *testing.T) {
-	if racing {
-		t.Skip("storms have one goroutine each")
-	}
+	notUnderRace(t)
 	var sampled node.Sampled
 	storms := 0
 	for seed := uint64(1); seed <= 300; seed++ {
@@ -182,9 +174,7 @@ func TestStormsDrawSamplesByAllSchemes(t *testing.T) {
 }
 
 func TestStormsScanWhileKeysMove(t *testing.T) {
-	if racing {
-		t.Skip("storms have one goroutine each")
-	}
+	notUnderRace(t)
 	var sum Scanned
 	for seed := uint64(1); seed <= 600; seed++ {
 		r, err := Storm(context.Background(), seed, StormConfig{})

@@ -60,9 +60,7 @@ func TestStormsWithCutsAreReplayed(t *testing.T) {
 
 // Storms notice when a rule of cuts is switched off.
 func TestWithoutAnyOneRuleOfCutsStormsFail(t *testing.T) {
-	if racing {
-		t.Skip("storms have one goroutine each")
-	}
+	notUnderRace(t)
 	for _, m := range []struct {
 		rule   string
 		in     StormConfig
