@@ -26,12 +26,11 @@ func (s *Shard) Pass(k godwit.Key, direct bool) (to godwit.NodeID, ok bool) {
 		return 0, false
 	}
 	*s.remoteOf(k)++
-	if !direct || s.cfg.Broken.HintsForEver { // as next
-		if n, ok := s.dir.Hint(k); ok {
-			return n, true
-		}
+	hops := uint8(0)
+	if direct {
+		hops = hintHops
 	}
-	return home, true
+	return s.nextFrom(home, k, hops), true
 }
 
 // Serve is Step for another node's Pull or Push that fits the model, if the row that was

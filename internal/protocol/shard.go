@@ -259,6 +259,11 @@ func (s *Shard) next(k godwit.Key, hops uint8) godwit.NodeID {
 		}
 		return o.Node
 	}
+	return s.nextFrom(home, k, hops)
+}
+
+// nextFrom is next of a key that has its home at another node.
+func (s *Shard) nextFrom(home godwit.NodeID, k godwit.Key, hops uint8) godwit.NodeID {
 	if hops < hintHops || s.cfg.Broken.HintsForEver {
 		if n, ok := s.dir.Hint(k); ok {
 			return n
