@@ -110,19 +110,21 @@ func (s *source) Read(b []byte) (int, error) {
 
 // readFrom reports false if there is nothing yet.
 func (s *source) readFrom(fd uintptr) bool {
-	n, err := readSocket(fd, s.b)
-	for err == syscall.EINTR {
-		n, err = readSocket(fd, s.b)
+	s.n, s.err = readNow(fd, s.b)
+	return s.err != syscall.EAGAIN
+}
+
+// readNow reads what is there: syscall.EAGAIN if that is nothing yet, io.EOF if nothing will be any more.
+func readNow(fd uintptr, b []byte) (int, error) {
+	for {
+		switch n, err := readSocket(fd, b); {
+		case err == syscall.EINTR:
+		case err != nil:
+			return 0, err
+		case n == 0 && len(b) > 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
 	}
-	switch {
-	case err == syscall.EAGAIN:
-		return false
-	case err != nil:
-		s.err = err
-	case n == 0 && len(s.b) > 0:
-		s.err = io.EOF
-	default:
-		s.n = n
-	}
-	return true
 }

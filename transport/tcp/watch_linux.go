@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"errors"
-	"io"
 	"net"
 	"os"
 	"sync/atomic"
@@ -170,20 +169,7 @@ func (w *watch) Read(b []byte) (int, error) {
 }
 
 func (w *watch) readFrom(fd uintptr) {
-	for {
-		n, err := readSocket(fd, w.b)
-		switch {
-		case err == syscall.EINTR:
-			continue
-		case err == syscall.EAGAIN:
-			w.err = errWouldBlock
-		case err != nil:
-			w.err = err
-		case n == 0 && len(w.b) > 0:
-			w.err = io.EOF
-		default:
-			w.n = n
-		}
-		return
+	if w.n, w.err = readNow(fd, w.b); w.err == syscall.EAGAIN {
+		w.err = errWouldBlock
 	}
 }
