@@ -98,6 +98,11 @@ func (m *avx) product(r int) {
 	for range r {
 		ADDQ(ldc, c)
 	}
+	nextPanel()
+}
+
+// nextPanel emits the end of a kernel that goes past panels, from the label on.
+func nextPanel() {
 	panels, err := Param("panels").Resolve()
 	if err != nil {
 		panic(err)

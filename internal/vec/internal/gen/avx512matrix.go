@@ -148,14 +148,7 @@ for %d strips, one behind the other. The last one has columns of C where mask ha
 		LEAQ(Mem{Base: c, Index: ldc, Scale: uint8(n)}, c)
 		left -= n
 	}
-	panels, err := Param("panels").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	DECQ(panels.Addr)
-	JNE(LabelRef("panel"))
-	VZEROUPPER()
-	RET()
+	nextPanel()
 }
 
 // widePack emits the copy of a panel out of a matrix that lies by columns.
