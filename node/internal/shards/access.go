@@ -128,7 +128,7 @@ func (c *call) read(first int, rows []*store.Header) (ok bool) {
 	served := &c.a.Served
 	for i, h := range rows {
 		k := c.keys[first+i]
-		if h == nil && t.Has(k) && c.s.proto.Homes.Home(k) != c.s.proto.Self { // as serve has it
+		if h == nil && t.Has(k) && c.s.homedElsewhere(k) { // as serve has it
 			served[protocol.Elsewhere]++
 			c.a.Miss = append(c.a.Miss, first+i, off)
 			off += t.Dim

@@ -67,7 +67,7 @@ func (a *Access) homed(keys []godwit.Key) []godwit.Key {
 		return keys
 	}
 	f := &a.filler
-	f.here = slices.DeleteFunc(append(f.here[:0], keys...), func(k godwit.Key) bool { return a.set.proto.Homes.Home(k) != a.set.proto.Self })
+	f.here = slices.DeleteFunc(append(f.here[:0], keys...), a.set.homedElsewhere)
 	return f.here
 }
 

@@ -107,7 +107,7 @@ func (l *prefetcher) fill(first int, kind wire.Kind, buf []float32) (keys, float
 // elsewhere reports whether a key whose row was not found has its home at another
 // node. Else this node makes the row, unless the key has moved away.
 func (l *prefetcher) elsewhere(k godwit.Key) bool {
-	if l.s.proto.Homes.Home(k) != l.s.proto.Self {
+	if l.s.homedElsewhere(k) {
 		return true
 	}
 	l.absent++
