@@ -15,23 +15,16 @@ import (
 const atOnce = 512 << 10
 
 // readSocket reads what is there, as syscall.Read.
-func readSocket(fd uintptr, b []byte) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
-	n, _, errno := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(min(len(b), atOnce)))
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), nil
-}
+func readSocket(fd uintptr, b []byte) (int, error) { return transfer(syscall.SYS_READ, fd, b) }
 
 // writeSocket writes what there is room for, as syscall.Write.
-func writeSocket(fd uintptr, b []byte) (int, error) {
+func writeSocket(fd uintptr, b []byte) (int, error) { return transfer(syscall.SYS_WRITE, fd, b) }
+
+func transfer(call, fd uintptr, b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(min(len(b), atOnce)))
+	n, _, errno := syscall.RawSyscall(call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(min(len(b), atOnce)))
 	if errno != 0 {
 		return 0, errno
 	}
