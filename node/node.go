@@ -214,7 +214,7 @@ func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, tell func(protocol.E
 	} else if err := n.arena.Reserve(); err != nil {
 		return n.noMemory(0, err)
 	}
-	n.rows, err = shards.New(n.proto, n.cfg.Workers, bytesOf(n.cfg.Model), alloc, bell)
+	n.rows, err = shards.New(n.proto, bytesOf(n.cfg.Model), alloc, bell)
 	return err
 }
 

@@ -56,32 +56,6 @@ line:
 done:
 	RET
 
-// func WriteEach(p *unsafe.Pointer, n int, bytes uintptr)
-TEXT ·WriteEach(SB), NOSPLIT, $0-24
-	MOVQ p+0(FP), SI
-	MOVQ n+8(FP), BX
-	MOVQ bytes+16(FP), DX
-
-next:
-	SUBQ $1, BX
-	JLT  done
-	MOVQ (SI), AX
-	ADDQ $8, SI
-	TESTQ AX, AX
-	JZ   next
-	LEAQ -1(AX)(DX*1), CX // the last byte
-	ANDQ $-64, AX
-
-line:
-	PREFETCHW_AX // (AX)
-	ADDQ $64, AX
-	CMPQ AX, CX
-	JLS  line
-	JMP  next
-
-done:
-	RET
-
 // func Wait()
 TEXT ·Wait(SB), NOSPLIT, $0-0
 	PAUSE

@@ -50,28 +50,6 @@ line:
 done:
 	RET
 
-// func WriteEach(p *unsafe.Pointer, n int, bytes uintptr)
-TEXT ·WriteEach(SB), NOSPLIT, $0-24
-	MOVD p+0(FP), R2
-	MOVD n+8(FP), R3
-	MOVD bytes+16(FP), R4
-next:
-	SUBS $1, R3, R3
-	BLT done
-	MOVD.P 8(R2), R0
-	CBZ R0, next
-	ADD R0, R4, R1
-	SUB $1, R1, R1 // the last byte
-	AND $~63, R0, R0
-line:
-	PRFM (R0), PSTL1KEEP
-	ADD $64, R0, R0
-	CMP R1, R0
-	BLS line
-	B next
-done:
-	RET
-
 // func Wait()
 TEXT ·Wait(SB), NOSPLIT, $0-0
 	ISB $15 // waits longer than YIELD, which many processors skip

@@ -23,11 +23,6 @@ func Write(p unsafe.Pointer, bytes uintptr)
 //go:noescape
 func ReadEach(p *unsafe.Pointer, n int, bytes uintptr)
 
-// WriteEach is Write from each of n addresses, as ReadEach.
-//
-//go:noescape
-func WriteEach(p *unsafe.Pointer, n int, bytes uintptr)
-
 // Wait is for loops that wait for another processor: it takes about as long as
 // a line needs to come from there, and leaves the memory in peace meanwhile.
 //

@@ -13,8 +13,5 @@ func Write(unsafe.Pointer, uintptr) {}
 // ReadEach does nothing.
 func ReadEach(*unsafe.Pointer, int, uintptr) {}
 
-// WriteEach does nothing.
-func WriteEach(*unsafe.Pointer, int, uintptr) {}
-
 // Wait does nothing.
 func Wait() {}

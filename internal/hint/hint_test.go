@@ -17,13 +17,11 @@ func TestHintsChangeNothing(t *testing.T) {
 			Write(p, uintptr(n))
 			each := [...]unsafe.Pointer{p, nil, unsafe.Pointer(&m[0])}
 			ReadEach(&each[0], len(each), uintptr(n))
-			WriteEach(&each[0], len(each), uintptr(n))
 		}
 	}
 	Read(nil, 64)
 	Write(nil, 64)
 	ReadEach(nil, 0, 64)
-	WriteEach(nil, 0, 64)
 	Wait()
 	if !bytes.Equal(m, bytes.Repeat([]byte{7}, 1024)) {
 		t.Error("memory was written")

@@ -230,17 +230,11 @@ func PrefetchToWrite(h *Header, floats int) {
 	}
 }
 
-// PrefetchEach is Prefetch of each of some rows.
+// PrefetchEach is Prefetch of each of some rows, also of rows that will be written: to ask for many lines as such brings them to the
+// processor's first cache only, which they overflow.
 func PrefetchEach(rows []*Header, floats int) {
 	if len(rows) > 0 {
 		hint.ReadEach((*unsafe.Pointer)(unsafe.Pointer(&rows[0])), len(rows), uintptr(min(headerBytes+4*floats, prefetchBytes)))
-	}
-}
-
-// PrefetchEachToWrite is PrefetchEach of rows that will be written.
-func PrefetchEachToWrite(rows []*Header, floats int) {
-	if len(rows) > 0 {
-		hint.WriteEach((*unsafe.Pointer)(unsafe.Pointer(&rows[0])), len(rows), uintptr(min(headerBytes+4*floats, prefetchBytes)))
 	}
 }
 

@@ -453,7 +453,6 @@ func TestAGroupFindsWhatFindersFind(t *testing.T) {
 			g.PrefetchIndex(keys)
 			g.Look(keys)
 			PrefetchEach(g.Rows[:len(keys)], 40)
-			PrefetchEachToWrite(g.Rows[:len(keys)], 3)
 			for i, k := range keys {
 				if want := g.Finders[i].Look(k); g.Rows[i] != want {
 					t.Fatalf("seed %d: key %d is at %p, by its store's finder at %p", seed, k, g.Rows[i], want)

@@ -45,7 +45,7 @@ func deskOf(t *testing.T, policy placement.Policy, eager bool) *desk {
 	ls := link.New(h, 0, 2, 1, host.Usual, filter.Compress{}, bell)
 	d := &desk{}
 	ls.Imagine(1, func() { d.flushed.Add(1) })
-	rows, err := shards.New(cfg, 1, 4*keys, store.HeapAlloc, bell)
+	rows, err := shards.New(cfg, 4*keys, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
 	clocks := tick.NewClocks(0, 1, 0)
 	d.Planner, d.clock = New(h, rows, ls, host.NewBudget(1, 2), clocks, eager, nil), clocks[0]

@@ -58,7 +58,7 @@ func nodeOf(t *testing.T) *node {
 	ls.Imagine(1, func() {})
 	n := &node{model: cfg.Model, failed: make(chan error, 1)}
 	r := run.New(h, ls, session{n.failed}, members)
-	rows, err := shards.New(cfg, 1, 0, store.HeapAlloc, bell)
+	rows, err := shards.New(cfg, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
 	ops := operation.New(cfg.Model, 0, 1, limits)
 	ls.Answered = ops.Complete

@@ -50,7 +50,7 @@ func nodeOf(t *testing.T, limits host.Limits, c Config) *node {
 	c.Links = link.New(c.Host, 0, 2, 1, limits, filter.Compress{}, c.Bell)
 	c.Links.Imagine(1, func() {})
 	var err error
-	c.Rows, err = shards.New(cfg, 1, 0, store.HeapAlloc, c.Bell)
+	c.Rows, err = shards.New(cfg, 0, store.HeapAlloc, c.Bell)
 	roomtest.Must(t, err)
 	c.Clocks = tick.NewClocks(0, 1, 0)
 	c.Setup = tick.NewSetup(c.Clocks)

@@ -51,7 +51,7 @@ func deskOf(t testing.TB, self godwit.NodeID, nodes int, keys uint64, sent func(
 			d.links.Imagine(id, sent)
 		}
 	}
-	rows, err := shards.New(d.proto, 1, 1<<20, store.HeapAlloc, d.bell)
+	rows, err := shards.New(d.proto, 1<<20, store.HeapAlloc, d.bell)
 	roomtest.Must(t, err)
 	var own []godwit.Key
 	for k := range godwit.Key(keys) {

@@ -119,18 +119,11 @@ func (l *prefetcher) fetch(first int, t *Table) {
 	if !l.ahead {
 		return
 	}
-	rows := l.part(first)
-	switch {
-	case !l.write:
-		store.PrefetchEach(rows, t.Dim)
-	case l.s.workers == 1: // the latch is near: asking for it would take longer than to miss it
-		store.PrefetchEach(rows, t.Floats) // the rule's state as well
-	default:
-		for i := range rows {
-			l.s.shard(l.keys[first+i]).prefetch()
-		}
-		store.PrefetchEachToWrite(rows, t.Floats)
+	floats := t.Dim
+	if l.write {
+		floats = t.Floats // the rule's state as well
 	}
+	store.PrefetchEach(l.part(first), floats)
 }
 
 // part is the rows of the block from a position on, step at the most.

@@ -21,7 +21,6 @@ type Set struct {
 	shards  []shard
 	mask    godwit.Key
 	tables  []Table
-	workers int         // that read and write rows
 	large   bool        // the model is larger than what a processor's cache has of it
 	starved atomic.Bool // the system has no more memory for rows
 
@@ -53,9 +52,9 @@ type guard struct {
 const cacheBytes = 1 << 19
 
 // New returns the rows of a node whose model is of so many bytes, if every key is in
-// use, and which so many workers use. The bell is that of the sync rounds.
-func New(cfg *protocol.Config, workers int, bytes float64, alloc store.Alloc, rounds *host.Bell) (*Set, error) {
-	s := &Set{proto: cfg, shards: make([]shard, 1<<cfg.Shift), tables: tablesOf(cfg), workers: workers, large: bytes > cacheBytes, rounds: rounds}
+// use. The bell is that of the sync rounds.
+func New(cfg *protocol.Config, bytes float64, alloc store.Alloc, rounds *host.Bell) (*Set, error) {
+	s := &Set{proto: cfg, shards: make([]shard, 1<<cfg.Shift), tables: tablesOf(cfg), large: bytes > cacheBytes, rounds: rounds}
 	s.mask = godwit.Key(len(s.shards) - 1)
 	s.work = make([]atomic.Uint64, (len(s.shards)+63)/64)
 	guards := make([]guard, len(s.shards))

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { roomtest.Main(m) }
 // setOf returns the rows of node 0 of a run of so many, none of which is used.
 func setOf(t testing.TB, nodes int, tables ...godwit.Table) *Set {
 	cfg := roomtest.Protocol(t, 0, nodes, placement.RelocateAll, 9, tables...)
-	s, err := New(cfg, 1, 1<<30, store.HeapAlloc, host.NewBell())
+	s, err := New(cfg, 1<<30, store.HeapAlloc, host.NewBell())
 	roomtest.Must(t, err)
 	return s
 }
@@ -192,7 +192,7 @@ func TestNoShardTakesAllTheRoomOfEachRound(t *testing.T) {
 	policy, err := placement.ByName("replicate")
 	roomtest.Must(t, err)
 	cfg := roomtest.Protocol(t, 0, 2, policy, 9, godwit.Table{Name: "t", Rows: 3000, Dim: 1})
-	s, err := New(cfg, 1, 1<<30, store.HeapAlloc, host.NewBell())
+	s, err := New(cfg, 1<<30, store.HeapAlloc, host.NewBell())
 	roomtest.Must(t, err)
 	limits := host.Usual
 	limits.Copies = 1

@@ -29,7 +29,7 @@ func boundOf(t *testing.T, s godwit.Bound, policy placement.Policy) *Bound {
 	limits.Ahead = 100
 	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
 	ls.Imagine(1, func() {})
-	rows, err := shards.New(cfg, 1, 0, store.HeapAlloc, bell)
+	rows, err := shards.New(cfg, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
 	return New(Config{Host: h, Links: ls, Rows: rows, Ops: operation.New(cfg.Model, 0, 1, limits), Clocks: tick.NewClocks(0, 1, 0), Rounds: bell, IDs: new(atomic.Uint64), Proto: cfg, Start: tick.First(0)})
 }

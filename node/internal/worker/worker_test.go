@@ -31,7 +31,7 @@ func group(t *testing.T, workers int, tables ...godwit.Table) *Group {
 	cfg := roomtest.Protocol(t, 0, 1, placement.Static, 4, tables...)
 	h, bell, clocks := host.New(host.Real()), host.NewBell(), tick.NewClocks(0, workers, 0)
 	ls := link.New(h, 0, 1, 1, host.Usual, filter.Compress{}, bell)
-	rows, err := shards.New(cfg, workers, 0, store.HeapAlloc, bell)
+	rows, err := shards.New(cfg, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
 	g, err := New(Config{Host: h, Model: cfg.Model, Links: ls, Rows: rows, Ops: operation.New(cfg.Model, 0, workers, host.Usual), Clocks: clocks,
 		Planner: planner.New(h, rows, ls, host.NewBudget(workers, 2), clocks, false, nil), Filters: filtering.New(cfg.Model, 1, false),
