@@ -135,12 +135,14 @@ type Meter interface {
 	Arrived() uint64
 }
 
-// A Pacer is a Conn of which the system may know how fast the network takes what is written. The
-// goroutine that writes may ask.
+// A Pacer is a Conn of which the system may know how fast the network takes what is written. Any
+// goroutine may ask.
 type Pacer interface {
 	// Pace returns how many bytes a second the network has taken lately, while there was something to
 	// send; 0: that is not known, such as when the peer had no room since the last call.
 	Pace() (bytesPerSecond uint64)
+	// Unsent returns how many bytes the system has taken and not sent yet; 0: none, or that is not known.
+	Unsent() int
 }
 
 // Serve is Serve of a [InlineReader], and of any other Conn as well.

@@ -20,7 +20,7 @@ type conn struct {
 	r      frameReader
 	try    *trier          // nil: nothing can be written without the risk of a wait
 	tried  int             // bytes of the next frame that are sent already
-	pace   *pace           // what Pace asks the system by; nil: nothing yet
+	pace   pace            // what Pace asks the system by
 	peer   transport.Hello // set before the connection is handed out
 	closed atomic.Bool
 

@@ -51,10 +51,13 @@ func TestOnlyTheNetworkHasAPace(t *testing.T) {
 	if sent, _ := c.stream.Write(make([]byte, 64<<20)); sent == 0 { // far more than is taken until the deadline
 		t.Fatal("nothing was sent")
 	}
+	if c.Unsent() == 0 {
+		t.Error("everything was sent to a peer that has no room")
+	}
 	if rate := c.Pace(); rate != 0 {
 		t.Errorf("a peer that has no room takes %d bytes a second", rate)
 	}
-	if newConn(struct{ net.Conn }{read(t, 0)}).Pace() != 0 {
+	if x := newConn(struct{ net.Conn }{read(t, 0)}); x.Pace() != 0 || x.Unsent() != 0 {
 		t.Error("a stream that is no socket has a pace")
 	}
 }

@@ -150,7 +150,7 @@ func (l *Link) Post() {
 func (l *Link) Room(limit int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.queued < limit
+	return l.room(limit)
 }
 
 // Push puts in a whole frame that is to leave before all others. Flush has it sent.
@@ -308,11 +308,25 @@ func (l *Link) measure(wrote int) {
 		return
 	}
 	l.w.unmeasured = 0
-	rate := l.pacer.Pace()
-	if rate == 0 {
-		return
-	}
+	rate, unsent := l.pacer.Pace(), l.pacer.Unsent()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pace.measure(1e9 / float64(rate))
+	if l.unsent = unsent; rate > 0 {
+		l.pace.measure(1e9 / float64(rate))
+	}
+}
+
+// lookAgain asks again how much the system has not sent, if it had not sent everything: else nothing would be put in any more,
+// and so nobody would ask.
+func (l *Link) lookAgain() {
+	l.mu.Lock()
+	any := l.unsent > 0
+	l.mu.Unlock()
+	if !any {
+		return
+	}
+	unsent := l.pacer.Unsent()
+	l.mu.Lock()
+	l.unsent = unsent
+	l.mu.Unlock()
 }

@@ -29,6 +29,23 @@ func (p *pace) measure(each float64) {
 // strained reports whether so many bytes take longer than a worker's step should wait for them.
 func (p *pace) strained(bytes int) bool { return float64(bytes)*p.each > strain }
 
+// copies returns how many bytes may be queued where refreshes and deltas are put in, limit at the most.
+func (p *pace) copies(limit int) int {
+	if p.each == 0 {
+		return limit
+	}
+	return min(limit, max(int(soon/p.each), fewCopies))
+}
+
+const (
+	// soon is for how many nanoseconds refreshes and deltas may keep the network busy. Answers that somebody waits for come
+	// behind them, and what waits longer only becomes old: left for a later round, it is joined by further updates of the same keys.
+	soon = 100e3
+
+	// fewCopies is how many bytes of them may be queued in any case: with less, frames would be small, and many workers would sum updates of old rows.
+	fewCopies = 64 << 10
+)
+
 // strain is from how many nanoseconds on bytes that wait for a link are worth making fewer: values
 // are fetched ahead of steps that take as long, or longer. On a network of 10 Gbit/s they are a megabyte.
 const strain = 1e6

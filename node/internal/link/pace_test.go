@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
+	"github.com/godwit-ps/godwit/transport/mem"
 )
 
 func TestAPaceIsThatOfTheLastMeasures(t *testing.T) {
@@ -36,11 +37,55 @@ func TestAPaceIsThatOfTheLastMeasures(t *testing.T) {
 // A told connection has the pace that a test gives it.
 type told struct {
 	transport.Conn
-	rate  uint64
-	asked int
+	rate   uint64
+	unsent int
+	asked  int
 }
 
 func (c *told) Pace() uint64 { c.asked++; return c.rate }
+func (c *told) Unsent() int  { return c.unsent }
+
+// Refreshes and deltas are put in as long as the network takes what is queued, here and in the system, soon.
+func TestCopiesWaitWhereTheNetworkIsBusy(t *testing.T) {
+	for _, x := range []struct {
+		each float64 // nanoseconds that a byte takes; 0: not known
+		most int     // bytes queued with which more may be put in
+	}{{0, 1 << 20}, {0.01, 1 << 20}, {0.5, 200_000}, {1, 100_000}, {8, fewCopies}} {
+		var q queue
+		q.pace.each = x.each
+		for _, q.unsent = range []int{0, 10_000} {
+			if q.queued = x.most - 1 - q.unsent; !q.roomForCopies(1 << 20) {
+				t.Errorf("with %v ns a byte, %d bytes queued and %d unsent leave no room", x.each, q.queued, q.unsent)
+			}
+			if q.queued++; q.roomForCopies(1 << 20) {
+				t.Errorf("with %v ns a byte, %d bytes queued and %d unsent leave room", x.each, q.queued, q.unsent)
+			}
+		}
+	}
+}
+
+// A system that holds much back keeps copies from being put in, until a round finds that it has sent that. Answers go in.
+func TestWhatTheSystemHasNotSentIsAskedForAgain(t *testing.T) {
+	c := &told{rate: 1e9, unsent: 1 << 20}
+	ls := New(host.New(host.Real()), 0, 2, 1, host.Usual, filter.Compress{}, host.NewBell())
+	c.Conn, _ = ends(t, &mem.Switch{}, "127.0.0.1:0")
+	ls.Connect(1, c)
+	o, s := ls.To(1), ls.Sender()
+	o.measure(measured)
+	if s.Room(1) || !s.Full(1) || !s.Takes(1) {
+		t.Error("copies go in, or answers do not, while the system holds a megabyte back")
+	}
+	if s.ForgetFull(); s.Room(1) {
+		t.Error("copies go in though the system still holds it back")
+	}
+	c.unsent = 0
+	if s.Room(1) {
+		t.Error("the system was asked in the middle of a round")
+	}
+	if s.ForgetFull(); !s.Room(1) || s.Full(1) {
+		t.Error("copies do not go in after the system has sent all")
+	}
+}
 
 func TestAConnectionIsAskedForItsPaceNowAndThen(t *testing.T) {
 	for _, x := range []struct {

@@ -35,8 +35,9 @@ type queue struct {
 	wanted  bool // … also in enc: a flush came meanwhile
 	over    bool // the goodbye was taken out: nothing is, after it
 
-	pace  pace               // of the network
-	kinds [wire.Kinds]uint64 // bytes of records by kind, as they were put in
+	pace   pace               // of the network
+	unsent int                // bytes that the system had taken and not sent, when it was asked last
+	kinds  [wire.Kinds]uint64 // bytes of records by kind, as they were put in
 }
 
 // A sealed frame is complete.
@@ -74,6 +75,12 @@ func (q *queue) added(kind wire.Kind, before int) (full bool) {
 	q.seal()
 	return true
 }
+
+// room reports whether less than limit bytes are queued.
+func (q *queue) room(limit int) bool { return q.queued < limit }
+
+// roomForCopies reports whether so few bytes are queued, here and in the system, that refreshes and deltas may be put in.
+func (q *queue) roomForCopies(limit int) bool { return q.queued+q.unsent < q.pace.copies(limit) }
 
 // claim has the caller be the one who writes, and reports whether nobody else was.
 func (q *queue) claim() bool {

@@ -128,13 +128,13 @@ func (s *Sender) Touch(to godwit.NodeID) { s.touched[to], s.any = true, true }
 // Room reports whether refreshes and deltas to a peer may go now (Limits.Copies). That
 // there was no room is noted: see Full.
 func (s *Sender) Room(to godwit.NodeID) bool {
-	ok := s.under(to, s.ls.Limits.Copies)
+	ok := s.has(to, (*queue).roomForCopies, s.ls.Limits.Copies)
 	s.full[to] = s.full[to] || !ok
 	return ok
 }
 
 // Takes reports whether answers that can wait may go to a peer now (Limits.Answers).
-func (s *Sender) Takes(to godwit.NodeID) bool { return s.under(to, s.ls.Limits.Answers) }
+func (s *Sender) Takes(to godwit.NodeID) bool { return s.has(to, (*queue).room, s.ls.Limits.Answers) }
 
 // Strained reports whether bytes are what bounds the way to a peer: what is queued takes the
 // network longer than a step should wait for.
@@ -167,16 +167,17 @@ func (s *Sender) strained(to godwit.NodeID, more int) bool {
 	return o.pace.strained(o.queued + more)
 }
 
-// under reports whether less than limit is queued for a peer. A queue that is kept is
+// has reports whether the queue to a peer has room, by a limit. A queue that is kept is
 // let go of before another is looked at: two senders that each kept what the other
 // looks at would wait for ever.
-func (s *Sender) under(to godwit.NodeID, limit int) bool {
+func (s *Sender) has(to godwit.NodeID, room func(*queue, int) bool, limit int) bool {
 	o := s.ls.peers[to]
 	if s.kept != o {
 		s.LetGo()
-		return o.Room(limit)
+		o.mu.Lock()
+		defer o.mu.Unlock()
 	}
-	return o.queued < limit
+	return room(&o.queue, limit)
 }
 
 // Ask counts a row that is asked for because of an intent, and reports whether there
@@ -252,7 +253,14 @@ func (s *Sender) Any() bool { return s.any }
 func (s *Sender) Full(peer godwit.NodeID) bool { return s.full[peer] }
 
 // ForgetFull begins to note anew for whom there is no room.
-func (s *Sender) ForgetFull() { clear(s.full) }
+func (s *Sender) ForgetFull() {
+	clear(s.full)
+	for _, o := range s.ls.peers {
+		if o != nil {
+			o.lookAgain()
+		}
+	}
+}
 
 func (s *Sender) each(send func(*Link)) {
 	s.Release()

@@ -86,9 +86,6 @@ func interval(rate float64) time.Duration {
 	return time.Duration(min(float64(time.Second)/rate, float64(time.Hour)))
 }
 
-// retry is the pause after a round that a full queue held up.
-const retry = 500 * time.Microsecond
-
 // Rounds returns how many rounds have begun.
 func (l *Loop) Rounds() uint64 { return l.rounds.Load() }
 
@@ -109,8 +106,7 @@ func (l *Loop) Run() {
 		if l.urgent() {
 			d = host.MinPause // somebody waits for nothing else
 		}
-		if held {
-			d = max(d, retry)
+		if held { // the pause is what the queues need to get empty, or longer
 			l.bell.Ring()
 		}
 		if h.Sleep(d, l.bell.Hurried(), h.Stop()) == 1 {
