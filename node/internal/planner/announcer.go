@@ -30,6 +30,7 @@ type Announcer struct {
 	late    atomic.Uint64                          // announced accesses that found their key on its way
 	missed  atomic.Uint64                          // … although they were announced in time
 	excused atomic.Int64                           // until this clock, intents were announced too late
+	waited  atomic.Int64                           // nanoseconds that the worker's calls waited before its last step
 	crossed atomic.Int64                           // the clock of the last barrier: keys of steps before whose main copies are here do not stay wanted
 	said    struct{ n, keys, ahead atomic.Uint64 } // see Said; the worker alone adds
 
@@ -157,8 +158,9 @@ func (a *Announcer) TakeDue() []Step {
 	return steps
 }
 
-// Advanced is told that the worker's clock went on to another one.
-func (a *Announcer) Advanced(to godwit.Clock) {
+// Advanced is told that the worker's clock went on to another one, and for how many nanoseconds the worker's calls have waited in all.
+func (a *Announcer) Advanced(to godwit.Clock, waited int64) {
+	a.waited.Store(waited)
 	a.idle.told = true
 	if int64(to) >= a.next.Load() {
 		a.bell.Ring()

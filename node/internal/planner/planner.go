@@ -140,7 +140,7 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	}
 	clock := a.clock.Now()
 	missed := a.missed.Load()
-	window := a.timer.Observe(now, clock, missed != a.missedSeen)
+	window := a.timer.Observe(now-a.waited.Load(), clock, missed != a.missedSeen)
 	a.missedSeen = missed
 	if p.eager {
 		window = eager

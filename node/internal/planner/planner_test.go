@@ -64,7 +64,7 @@ func (d *desk) run() { d.host.Go(d.Run) }
 // advance has the worker go on to a clock.
 func (d *desk) advance(to godwit.Clock) {
 	for d.clock.Now() < to {
-		d.Advanced(d.clock.Advance())
+		d.Advanced(d.clock.Advance(), d.waited.Load())
 	}
 }
 
@@ -440,6 +440,26 @@ func TestTheWindowFollowsWhatKeysTake(t *testing.T) {
 	})
 	if slow < usual+20 || slow > usual+70 || missed <= usual || excused != usual {
 		t.Errorf("the window is %d clocks; %d when keys take 50; %d when one is missed, and %d when it was announced too late", usual, slow, missed, excused)
+	}
+}
+
+// A worker's waits do not make its steps long: the window is for how fast it goes where it does not wait.
+func TestTheWindowDoesNotFollowWhatTheWorkerWaits(t *testing.T) {
+	window := func(waits time.Duration) int64 {
+		d := deskOf(t, placement.Adaptive, false)
+		w := &steppedWorld{World: d.host.World}
+		d.host.World = w
+		for i := range godwit.Clock(300) { // a step takes a millisecond, and what it waits
+			d.Leads(uint64(20*time.Millisecond), 1)
+			w.now += int64(time.Millisecond + waits)
+			d.waited.Add(int64(waits))
+			d.advance(i)
+			d.act()
+		}
+		return d.Window()
+	}
+	if none, much := window(0), window(9*time.Millisecond); none < 20 || math.Abs(float64(much-none)) > 1 {
+		t.Errorf("keys take 20 ms, and steps 1 ms: the window is %d clocks, and %d where the worker waits 9 ms a step", none, much)
 	}
 }
 

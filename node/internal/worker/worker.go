@@ -366,8 +366,9 @@ func (w *Worker) Advance() godwit.Clock {
 		w.g.Bound.Advance(w.clock)
 	}
 	w.party.Advance()
-	w.intents.Advanced(c)
-	w.fetcher.Advanced(w.count.waiting.Load())
+	waited := w.count.waiting.Load()
+	w.intents.Advanced(c, waited)
+	w.fetcher.Advanced(waited)
 	w.tally.Advanced(c, false)
 	w.marks.Step()
 	w.turn.Give(w.g.Links, len(w.g.workers))
