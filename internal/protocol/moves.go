@@ -55,6 +55,7 @@ func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) 
 	}
 	s.travels = hs
 	s.Stats.MovesOut++
+	s.departures.note(h.Key)
 	s.send(out, to, wire.Record{Kind: wire.Transfer, Key: h.Key, Epoch: h.Epoch + 1, Version: h.Version, Odd: s.travelsAs(h).odd(), Saved: isSaved(h) || s.cfg.BrokenCut.MoveSaved, Vals: s.st.Floats(ref), Holders: hs})
 	s.becomeFrozen(h, to)
 	s.tell(Left, h.Key, to, h.Epoch)

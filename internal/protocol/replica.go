@@ -262,6 +262,7 @@ func (s *Shard) dropped(out Out, h *store.Header, from godwit.NodeID, r *wire.Re
 // gone removes a replica, and asks for a new one if the node wants one again meanwhile.
 func (s *Shard) gone(out Out, h *store.Header) {
 	s.Stats.Drops++
+	s.departures.note(h.Key)
 	s.tell(Ended, h.Key, s.cfg.Self, h.Epoch)
 	s.again(out, h, placement.Copy)
 }

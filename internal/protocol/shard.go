@@ -162,6 +162,8 @@ type Shard struct {
 	lead      int64             // nanoseconds that keys lately took to come, smoothed
 	held      [draining + 1]int // how many keys are in each state; that of absent means nothing
 
+	departures departures
+
 	Stats Stats
 }
 

@@ -438,20 +438,21 @@ func (f *Fetcher) read(s *Step, i int, k godwit.Key, dst []float32) {
 	t.Read(dst[:t.Dim], f.row)
 }
 
-// A user says what values may be used in one call. It asks once a shard: a worker reads no rows in
-// the middle of a call that leave afterwards.
+// A user says what values may be used in one call. It asks once a shard whether any row has left: a worker reads no rows in
+// the middle of a call that leave afterwards. Only where one has, it asks for each key.
 type user struct {
 	of   godwit.Key // of the shard,
 	left uint64     // … from which so many rows have left
 	any  bool
 }
 
-// may reports whether no row of a key's shard has left this node since its value was asked for.
+// may reports whether no row of a key has left this node since its value was asked for.
 func (u *user) may(rows *shards.Set, s *Step, i int, k godwit.Key) bool {
 	if !u.any || !rows.SameShard(k, u.of) {
 		*u = user{of: k, left: rows.Left(k), any: true}
 	}
-	return u.left == s.Left(i)
+	left := s.Left(i)
+	return u.left == left || !rows.LeftSince(k, left)
 }
 
 // arrived waits for the values of a step, if it may. It returns how many keys were late.

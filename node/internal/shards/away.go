@@ -3,8 +3,7 @@ package shards
 import "github.com/godwit-ps/godwit"
 
 // Away reports of each of some keys whether a pull would have to ask another node, and how many rows
-// have left the key's shard so far: as long as they are not more, no row of the key has been here
-// and left.
+// have left the key's shard so far: see LeftSince.
 func (s *Set) Away(keys []godwit.Key, away []bool, left []uint64) {
 	for n := 0; len(keys) > 0; keys, away, left = keys[n:], away[n:], left[n:] {
 		n = s.together(keys)
@@ -14,7 +13,7 @@ func (s *Set) Away(keys []godwit.Key, away []bool, left []uint64) {
 		x := s.shard(keys[0])
 		x.Lock()
 		for i, k := range keys[:n] {
-			away[i], left[i] = !x.closed && x.Shard.Asks(k), x.left()
+			away[i], left[i] = !x.closed && x.Shard.Asks(k), x.Departures()
 		}
 		x.Unlock()
 	}
@@ -25,8 +24,13 @@ func (s *Set) Left(k godwit.Key) uint64 {
 	x := s.shard(k)
 	x.Lock()
 	defer x.Unlock()
-	return x.left()
+	return x.Departures()
 }
 
-// left is Left of a shard. Its lock is held.
-func (x *shard) left() uint64 { return x.Stats.MovesOut + x.Stats.Drops }
+// LeftSince reports whether the row of a key may have left this node since so many rows had left its shard.
+func (s *Set) LeftSince(k godwit.Key, since uint64) bool {
+	x := s.shard(k)
+	x.Lock()
+	defer x.Unlock()
+	return x.DepartedSince(k, since)
+}
