@@ -309,9 +309,13 @@ func (n *testNode) check() error {
 	sides := 0
 	var err error
 	held := [len(n.held)]int{absent: n.held[absent]}
+	var strangers [len(n.slots)]uint32
 	n.st.Each(func(r store.Ref) {
 		h := n.st.Header(r)
 		held[stateOf(h)]++
+		if n.cfg.Homes.Home(h.Key) != n.cfg.Self {
+			strangers[slot(h.Key, n.cfg.Shift)]++
+		}
 		if !hasSide(h) {
 			return
 		}
@@ -341,9 +345,12 @@ func (n *testNode) check() error {
 	if n.waiters.used()+len(n.vectors.list)-len(n.vectors.free) != 0 {
 		return fmt.Errorf("%d waiters and %d vectors are in use, and nobody waits", n.waiters.used(), len(n.vectors.list)-len(n.vectors.free))
 	}
-	for i, a := range n.remote {
-		if a != 0 {
-			return fmt.Errorf("%d requests count as on the network at slot %d", a, i)
+	for i, c := range n.slots {
+		if c.remote != 0 {
+			return fmt.Errorf("%d requests count as on the network at slot %d", c.remote, i)
+		}
+		if c.strangers != strangers[i] {
+			return fmt.Errorf("%d rows of keys with other homes count at slot %d, there are %d", c.strangers, i, strangers[i])
 		}
 	}
 	if n.asked != [16]int{} {

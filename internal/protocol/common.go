@@ -22,10 +22,13 @@ func (s *Shard) Pass(k godwit.Key, direct bool) (to godwit.NodeID, ok bool) {
 	if home == s.cfg.Self {
 		return 0, false
 	}
-	if _, here := s.st.Find(k); here {
-		return 0, false
+	c := s.countsOf(k)
+	if c.strangers > 0 {
+		if _, here := s.st.Find(k); here {
+			return 0, false
+		}
 	}
-	*s.remoteOf(k)++
+	c.remote++
 	hops := uint8(0)
 	if direct {
 		hops = hintHops

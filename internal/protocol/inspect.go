@@ -53,12 +53,19 @@ func (s *Shard) Away(k godwit.Key) (godwit.NodeID, bool) {
 // Asks reports whether a pull of this node would ask another node for a key: it is not here,
 // nobody makes it here, and it is not on its way here.
 func (s *Shard) Asks(k godwit.Key) bool {
-	ref, ok := s.st.Find(k)
-	if ok {
+	away := s.cfg.Homes.Home(k) != s.cfg.Self
+	if away && s.countsOf(k).strangers == 0 {
+		return true
+	}
+	if !away {
+		if _, away = s.dir.Away(k); !away && s.held[frozen] == 0 {
+			return false
+		}
+	}
+	if ref, ok := s.st.Find(k); ok {
 		return stateOf(s.st.Header(ref)) == frozen
 	}
-	_, away := s.dir.Away(k)
-	return away || s.cfg.Homes.Home(k) != s.cfg.Self
+	return away
 }
 
 // Resting returns an error that says what is left to do in the shard, or what was
@@ -102,9 +109,9 @@ func (s *Shard) Resting() error {
 	case len(s.dirty) > 0 || len(s.changed) > 0:
 		return fmt.Errorf("%d replicas have updates, %d rows have holders that lack something", len(s.dirty), len(s.changed))
 	}
-	for i, n := range s.remote {
-		if n != 0 {
-			return fmt.Errorf("%d requests count as on the network at slot %d", n, i)
+	for i, c := range s.slots {
+		if c.remote != 0 {
+			return fmt.Errorf("%d requests count as on the network at slot %d", c.remote, i)
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) 
 func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	ref, ok := s.st.Find(r.Key)
 	if !ok {
-		ref = s.st.Insert(r.Key, s.class(r.Key))
+		ref = s.insert(r.Key)
 	}
 	h := s.st.Header(ref)
 	own := false // the row is to contain updates of this node that the holders lack

@@ -33,8 +33,8 @@ func TestRepliesThatAreTakenTogetherSayWhatSingleOnesDo(t *testing.T) {
 		}
 	}
 	under := func() (n uint32) {
-		for _, r := range s.remote {
-			n += r
+		for _, c := range s.slots {
+			n += c.remote
 		}
 		return n
 	}

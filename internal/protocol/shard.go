@@ -146,7 +146,7 @@ type Shard struct {
 	due       []godwit.Key      // placeholders that were not asked for yet: there was no room for the answer
 	behind    []godwit.NodeID   // scratch: nodes of which no more rows can be asked for
 	seq       uint64            // the last sequence number given to a replica's update
-	remote    [64]uint32        // how many requests of this node's workers are on the network, by the key's slot
+	slots     [64]counts        // by the key's slot
 	rec       wire.Record       // scratch for records to send
 	direct    bool              // the request that is being taken follows no hints
 	records   []*wire.Record    // scratch for requests that waited: those that are not in use
@@ -277,9 +277,32 @@ func (s *Shard) nextFrom(home godwit.NodeID, k godwit.Key, hops uint8) godwit.No
 // slot is the index of a key in the shard's small tables. Several keys share one.
 func slot(k godwit.Key, shift uint) uint64 { return uint64(k) >> shift & 63 }
 
+// counts are of the keys of a slot.
+type counts struct {
+	remote    uint32 // requests of this node's workers that are on the network
+	strangers uint32 // rows here of keys whose homes are elsewhere: where there are none, no search is needed to know that a key is not here
+}
+
+func (s *Shard) countsOf(k godwit.Key) *counts { return &s.slots[slot(k, s.cfg.Shift)] }
+
 // remoteOf counts the requests of this node's workers that are on the network, for the
 // keys of a slot.
-func (s *Shard) remoteOf(k godwit.Key) *uint32 { return &s.remote[slot(k, s.cfg.Shift)] }
+func (s *Shard) remoteOf(k godwit.Key) *uint32 { return &s.countsOf(k).remote }
+
+// insert makes a row for a key that is not here, and remove takes it away. Rows that the home of a key makes are made otherwise.
+func (s *Shard) insert(k godwit.Key) store.Ref {
+	if s.cfg.Homes.Home(k) != s.cfg.Self {
+		s.countsOf(k).strangers++
+	}
+	return s.st.Insert(k, s.class(k))
+}
+
+func (s *Shard) remove(k godwit.Key) {
+	if s.cfg.Homes.Home(k) != s.cfg.Self {
+		s.countsOf(k).strangers--
+	}
+	s.st.Remove(k)
+}
 
 // Len returns how many keys have a row here, and how many of them this node
 // owns (or is about to) and replicates.

@@ -119,7 +119,7 @@ func (s *Shard) becomeFrozen(h *store.Header, successor godwit.NodeID) {
 
 // becomePlaceholder makes the placeholder of a key that is about to be asked for.
 func (s *Shard) becomePlaceholder(k godwit.Key, ask placement.Ask, now int64) *store.Header {
-	h := s.st.Header(s.st.Insert(k, s.class(k)))
+	h := s.st.Header(s.insert(k))
 	s.require(ask != placement.Nothing, h, placeholder, "something must be asked for")
 	s.sideOf(h)
 	s.enter(h, placeholder)
@@ -203,5 +203,5 @@ func (s *Shard) becomeAbsent(h *store.Header) {
 	s.require(s.side(h).queue == 0, h, absent, "no request may wait")
 	s.dropSide(h)
 	s.enter(h, absent)
-	s.st.Remove(h.Key)
+	s.remove(h.Key)
 }

@@ -217,6 +217,11 @@ func (s *storm) run() error {
 		if s.c.life != nil && s.c.life.err != nil {
 			return s.c.life.err
 		}
+		if i%64 == 0 {
+			if err := s.asks(); err != nil {
+				return err
+			}
+		}
 		if i > 100_000 {
 			return fmt.Errorf("the storm does not end: %s", s.stuck())
 		}
@@ -244,6 +249,23 @@ func (s *storm) run() error {
 		}
 	}
 	return s.final()
+}
+
+// asks compares what nodes say of whether they have to ask for keys with a search of their rows.
+func (s *storm) asks() error {
+	for _, n := range s.c.nodes {
+		for _, k := range s.keys {
+			_, away := n.dir.Away(k)
+			want := away || n.cfg.Homes.Home(k) != n.id
+			if r, here := n.st.Find(k); here {
+				want = stateOf(n.st.Header(r)) == frozen
+			}
+			if got := n.Asks(k); got != want {
+				return fmt.Errorf("node %d asks for key %d: %v, want %v", n.id, k, got, want)
+			}
+		}
+	}
+	return nil
 }
 
 // settle lets everything arrive, updates that a policy holds back, too.

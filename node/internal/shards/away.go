@@ -7,9 +7,6 @@ import "github.com/godwit-ps/godwit"
 func (s *Set) Away(keys []godwit.Key, away []bool, left []uint64) {
 	for n := 0; len(keys) > 0; keys, away, left = keys[n:], away[n:], left[n:] {
 		n = s.together(keys)
-		for _, k := range keys[min(step, len(keys)):min(step+n, len(keys))] {
-			s.shard(k).PrefetchIndex(k)
-		}
 		x := s.shard(keys[0])
 		x.Lock()
 		for i, k := range keys[:n] {

@@ -42,12 +42,6 @@ func (r *Requests) Begin(all wire.Record, keys []godwit.Key, miss []int) {
 // each is sent to whom its shard believes to be the owner, or waits here. Its Index is its number
 // in r.Miss. It reports false if the rows are gone.
 func (s *Set) Request(out *link.Sender, r *Requests, from, end int) bool {
-	if s.large && end-from >= 8 {
-		for m := from; m < end; m += 2 {
-			k := r.Keys[r.Miss[m]]
-			s.shard(k).PrefetchIndex(k)
-		}
-	}
 	t := s.First()
 	r.begin(s.proto.Self)
 	for m := from; m < end; {
