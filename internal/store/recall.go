@@ -23,7 +23,7 @@ type Recall struct {
 const mostNoted = 1 << 15
 
 // Rows returns where the rows were of keys that are pulled, or pushed, from a position of a call on; nil: that is not known of all of
-// them, or they had no rows. After nil for a pull, Note may say it.
+// them, or, of keys that are pulled, they did not all have rows. After nil for a pull, Note may say it.
 func (r *Recall) Rows(first int, keys []godwit.Key, push bool) []*Header {
 	at := &r.pull
 	switch {
@@ -42,13 +42,10 @@ func (r *Recall) Rows(first int, keys []godwit.Key, push bool) []*Header {
 		return nil
 	}
 	rows := r.rows[*at : *at+len(keys)]
-	missing := slices.Contains(rows, nil)
-	if push || !missing {
-		*at += len(keys)
-	}
-	if missing {
+	if !push && slices.Contains(rows, nil) {
 		return nil
 	}
+	*at += len(keys)
 	return rows
 }
 

@@ -68,13 +68,14 @@ func TestRowsAreRecalledOfKeysThatWerePulled(t *testing.T) {
 	c.pushed("what was forgotten", 20, 20, 30, false)
 }
 
-func TestKeysWithoutRowsAreNotRecalled(t *testing.T) {
+// That keys had no rows is recalled for pushes: whether that is still so, their caller may know better.
+func TestKeysWithoutRowsAreNotRecalledForPulls(t *testing.T) {
 	c := newRecaller(t)
 	row := c.rows[5]
 	c.rows[5] = nil
 	c.pulled("a call", 0, 0, 20, false)
 	c.pulled("another", 20, 20, 30, false)
-	c.pushed("without a row", 0, 0, 20, false)
+	c.pushed("without a row", 0, 0, 20, true)
 	c.pushed("with rows", 20, 20, 30, true)
 	c.rows[5] = row
 	c.pulled("that has a row now", 0, 0, 20, false)

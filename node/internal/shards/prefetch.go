@@ -57,7 +57,7 @@ func (l *prefetcher) look(first int) {
 		}
 		return
 	}
-	if rows := l.a.recall.Rows(first, keys, l.write); rows != nil { // most pushes are of keys that were just pulled
+	if rows := l.a.recall.Rows(first, keys, l.write); rows != nil && l.absentElsewhere(keys, rows) { // most pushes are of keys that were just pulled
 		l.rows = rows
 		return
 	}
@@ -71,6 +71,16 @@ func (l *prefetcher) look(first int) {
 	if !l.write {
 		l.a.recall.Note(keys, l.rows)
 	}
+}
+
+// absentElsewhere reports whether all keys that had no rows have their homes elsewhere: those of others have most likely been made.
+func (l *prefetcher) absentElsewhere(keys []godwit.Key, rows []*store.Header) bool {
+	for i, h := range rows {
+		if h == nil && !l.s.homedElsewhere(keys[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // missing reports whether rows seem to be missing from a position on.
