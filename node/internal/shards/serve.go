@@ -46,7 +46,7 @@ const _ = uint(wire.MaxGroup - maxLocked) // their answers are one group
 
 // maxLocked is how many requests or replies of a batch are taken under one lock. They take
 // less time than other records.
-const maxLocked = 8
+const maxLocked = 16
 
 // UsualHops is how often a request is sent on usually: from who asks to the home or where
 // a hint leads.
