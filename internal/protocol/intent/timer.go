@@ -23,7 +23,7 @@ import (
 //     quantile too: steps are mostly more regular than Poisson's, and while a
 //     replica waits for its use it is refreshed in vain.
 //
-// Times are in nanoseconds, without what the worker waited: else a window that is too short would make steps long by the waits that it causes, and so
+// Times are in nanoseconds, without most of what the worker waited: else a window that is too short would make steps long by the waits that it causes, and so
 // seem to be long enough.
 type Timer struct {
 	rate   Rate

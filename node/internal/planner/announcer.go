@@ -30,7 +30,6 @@ type Announcer struct {
 	late    atomic.Uint64                          // announced accesses that found their key on its way
 	missed  atomic.Uint64                          // … although they were announced in time
 	excused atomic.Int64                           // until this clock, intents were announced too late
-	waited  atomic.Int64                           // nanoseconds that the worker's calls waited before its last step
 	crossed atomic.Int64                           // the clock of the last barrier: keys of steps before whose main copies are here do not stay wanted
 	said    struct{ n, keys, ahead atomic.Uint64 } // see Said; the worker alone adds
 
@@ -39,9 +38,10 @@ type Announcer struct {
 		spans []span
 	}
 	held atomic.Int64 // keys in inbox and plans
-	pace struct {     // of the worker's steps, whether they take long enough for it to fetch values ahead
-		took atomic.Int64 // twice intent.Pace.Took, and 1 if Fetched
-		long atomic.Int64
+	pace struct {     // of the worker's steps
+		took   atomic.Int64 // twice intent.Pace.Took, and 1 if Fetched: whether they take long enough for it to fetch values ahead
+		long   atomic.Int64
+		waited atomic.Int64 // nanoseconds that the worker's calls waited in all
 	}
 	due struct { // steps whose values the worker is to fetch
 		preempt.Mutex
@@ -160,7 +160,7 @@ func (a *Announcer) TakeDue() []Step {
 
 // Advanced is told that the worker's clock went on to another one, and for how many nanoseconds the worker's calls have waited in all.
 func (a *Announcer) Advanced(to godwit.Clock, waited int64) {
-	a.waited.Store(waited)
+	a.pace.waited.Store(waited)
 	a.idle.told = true
 	if int64(to) >= a.next.Load() {
 		a.bell.Ring()
@@ -220,12 +220,20 @@ func (a *Announcer) Return(s Step) {
 	a.bell.Ring()
 }
 
+// lookAgain is for how many clocks the planner sleeps at most while keys of steps are wanted: it measures then for how long these stay, which may
+// have become much less.
+const lookAgain = 64
+
 // sleepUntil has the worker wake the planner when the next intent of the plan is within a
 // window or ends, those of steps so many clocks later, and the planner go on if that is so already.
 func (a *Announcer) sleepUntil(window, stay godwit.Clock) {
 	a.inbox.Lock()
 	a.ahead.Store(int64(window))
-	a.next.Store(int64(min(a.plan.Next(window, 0), a.steps.Next(window, stay))))
+	next := min(a.plan.Next(window, 0), a.steps.Next(window, stay))
+	if a.steps.Keys() > 0 {
+		next = min(next, a.clock.Now()+lookAgain)
+	}
+	a.next.Store(int64(next))
 	if len(a.inbox.spans) > 0 {
 		a.bell.Ring() // announced meanwhile, and judged by what was just replaced
 	}

@@ -140,7 +140,7 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 	}
 	clock := a.clock.Now()
 	missed := a.missed.Load()
-	window := a.timer.Observe(now-a.waited.Load(), clock, missed != a.missedSeen)
+	window := a.timer.Observe(now-a.pace.waited.Load()/waitShare*(waitShare-1), clock, missed != a.missedSeen)
 	a.missedSeen = missed
 	if p.eager {
 		window = eager
@@ -188,6 +188,9 @@ func (p *Planner) together(window godwit.Clock) godwit.Clock {
 }
 
 const togetherShare = 8
+
+// waitShare is which part of what a worker waits counts as time of its steps: a program that only waits would have windows without end.
+const waitShare = 8
 
 // acted counts keys of which intents begin or end.
 func (p *Planner) acted(keys []godwit.Key) []godwit.Key {

@@ -366,9 +366,8 @@ func (w *Worker) Advance() godwit.Clock {
 		w.g.Bound.Advance(w.clock)
 	}
 	w.party.Advance()
-	waited := w.count.waiting.Load()
-	w.intents.Advanced(c, waited)
-	w.fetcher.Advanced(waited)
+	w.intents.Advanced(c, w.count.waiting.Load())
+	w.fetcher.Advanced(w.count.waiting.Load())
 	w.tally.Advanced(c, false)
 	w.marks.Step()
 	w.turn.Give(w.g.Links, len(w.g.workers))
