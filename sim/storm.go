@@ -251,7 +251,7 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 		s.lossy = newStormFilters(seed)
 	}
 	if rng := rand.New(rand.NewPCG(seed, 0x57a1)); rng.IntN(2) == 0 {
-		s.strain = []float64{0.3, 1}[rng.IntN(2)]
+		s.strain = []float64{0.3, 0.9}[rng.IntN(2)]
 		if s.lossy != nil && rng.IntN(2) == 0 {
 			s.lossy.near()
 		}

@@ -88,7 +88,8 @@ func (n *testNode) Takes(godwit.NodeID) bool {
 func (n *testNode) Strained(godwit.NodeID) bool {
 	return n.c.strained != nil && n.c.strained()
 }
-func (n *testNode) Now() int64 { n.c.now += 10_000; return n.c.now } // so that copies get old
+func (n *testNode) Crowded(to godwit.NodeID) bool { return n.Strained(to) }
+func (n *testNode) Now() int64                    { n.c.now += 10_000; return n.c.now } // so that copies get old
 
 func (n *testNode) Ask(to godwit.NodeID, floats int) bool {
 	if n.c.rows > 0 && n.asked[to] >= n.c.rows {

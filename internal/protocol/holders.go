@@ -22,7 +22,7 @@ type holder struct {
 	next uint32 // number of the next holder in the ring
 	node godwit.NodeID
 
-	marks uint8 // unacked and lags
+	marks uint8
 
 	// pace says how often the copy is refreshed. Its low idleBits count the refreshes
 	// since the node last showed that it uses its copy, up to maxIdle; the bits above
@@ -34,6 +34,7 @@ type holder struct {
 const (
 	unacked = 1 << iota // an update of the holder was added and not acknowledged yet
 	lags                // the last Refresh did not bring all of the state
+	rough               // the last Refresh was rounded
 	wished              // the node's workers did not announce that they use its copy
 )
 

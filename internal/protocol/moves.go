@@ -49,7 +49,7 @@ func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) 
 	hs := s.travels[:0]
 	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		if x.node != to && !s.cfg.Broken.MoveBehind {
-			s.freshen(out, h, ref, x) // so that no holder depends on two owners' answers
+			s.freshen(out, h, ref, x, true) // so that no holder depends on two owners' answers
 		}
 		hs = append(hs, wire.Holder{Node: x.node, Seq: x.seq, Version: x.version})
 	}

@@ -49,7 +49,7 @@ func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record
 	case placement.Relocate:
 		s.move(out, h, ref, a.To)
 	case placement.Replicate:
-		s.freshen(out, h, ref, x)
+		s.freshen(out, h, ref, x, true)
 	default:
 		s.dropHolder(m, r.Origin)
 		s.tidy(h)
@@ -128,10 +128,10 @@ func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
 const stateAge = 2
 
 // freshen brings a holder up to date: it sends the row, if the copy is not equal to it, or
-// else the acknowledgement that is due.
-func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
+// else the acknowledgement that is due. Unless it is to be sent exactly, the row may be rounded for who has one.
+func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder, exactly bool) {
 	switch {
-	case to.version != h.Version || to.version == 0:
+	case to.version != h.Version || to.version == 0 || exactly && to.is(rough):
 		if h.Version == 0 {
 			h.Version = 1 // version 0 is "never had a copy"
 		}
@@ -146,9 +146,15 @@ func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder) {
 			to.marks &^= lags
 		}
 		to.version = h.Version
+		to.marks &^= rough
 		to.refreshed()
 		s.rec = wire.Record{Kind: wire.Refresh, Key: h.Key, Epoch: h.Epoch, Version: h.Version, Seq: to.seq, Vals: row}
-		omitZeros(&s.rec)
+		if !exactly {
+			s.roundRefresh(out, h, to)
+		}
+		if s.rec.Coding == wire.Raw {
+			omitZeros(&s.rec)
+		}
 		out.Send(to.node, &s.rec)
 	case to.is(unacked):
 		s.Stats.Acks++

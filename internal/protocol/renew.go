@@ -45,6 +45,6 @@ func (s *Shard) renewal(out Out, h *store.Header, ref store.Ref, r *wire.Record)
 	}
 	x.used()
 	if out.Room(x.node) {
-		s.freshen(out, h, ref, x)
+		s.freshen(out, h, ref, x, false)
 	}
 }

@@ -241,7 +241,7 @@ func (s *Shard) freshenOrigin(out Out, h *store.Header, ref store.Ref, r *wire.R
 	if hasSide(h) {
 		if x := s.holder(s.main(h), r.Origin); x != nil {
 			x.used()
-			s.freshen(out, h, ref, x)
+			s.freshen(out, h, ref, x, true)
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 // once if all is set, or if bounded is set and its table bounds staleness.
 func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
 	held = s.roundUp(out)
-	return s.roundDown(out, all, bounded) || held
+	held = s.roundDown(out, all, bounded) || held
+	return s.mend(out, all) || held
 }
 
 func (s *Shard) roundUp(out Out) (held bool) {
@@ -51,7 +52,7 @@ func (s *Shard) roundUp(out Out) (held bool) {
 		s.Stats.Deltas++
 		s.rec = wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Odd: d.side.odd(), Vals: s.floats(d.flight)}
 		if !whole && s.mayRound(d.side) {
-			s.roundUpdate(h, &s.rec)
+			s.roundUpdate(out, to, h, &s.rec)
 		}
 		if s.rec.Coding == wire.Raw {
 			omitZeros(&s.rec)
@@ -108,7 +109,7 @@ func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, m *mainSide,
 		case !out.Room(x.node):
 			full = true
 		default:
-			s.freshen(out, h, ref, x)
+			s.freshen(out, h, ref, x, all)
 		}
 	}
 	return full, later

@@ -10,9 +10,9 @@ import (
 // A table may have a filter that rounds single vectors (godwit.Quantizer). Two
 // kinds of records can do with it: a replica's update, whose remainder stays in
 // the replica as one that was not sent yet, and the answer to another node's
-// pull, where the table asks for that. Everything else that travels is exact: what
-// makes copies equal, what moves, what is set, and what a flush or the end of a
-// replica must bring.
+// pull, where the table asks for that. Everything else that travels is exact, but for
+// what strained.go says: what makes copies equal, what moves, what is set, and what a
+// flush or the end of a replica must bring.
 //
 // The remainder of a difference is one too: the row is that much ahead of sub,
 // as if it had been pushed just now. What a Merger packed is none any more; of
@@ -24,6 +24,7 @@ import (
 type rounding struct {
 	godwit.Quantizer
 	updates, answers bool
+	crowded          bool // … only where bytes bound the network
 	merges           bool // the remainder of an update is as packed
 	seed             uint64
 }
@@ -41,11 +42,15 @@ func newRounding(m *godwit.Model, table int, seed uint64) *rounding {
 		_, merges := t.Rule.(godwit.Merger)
 		_, joins := t.Rule.(godwit.NonAdditive)
 		alike := m.TableRowLen(table) == t.Dim || r.RelativeError()
-		x := &rounding{r, alike && !joins, r.QuantizesPulls(), merges, godwit.Hash64(seed ^ uint64(table))}
+		x := &rounding{Quantizer: r, updates: alike && !joins, answers: r.QuantizesPulls(), merges: merges, seed: godwit.Hash64(seed ^ uint64(table))}
 		if x.updates || x.answers {
 			return x
 		}
 		return nil
+	}
+	if t.MayRound() && len(t.Filters) == 0 {
+		_, merges := t.Rule.(godwit.Merger)
+		return &rounding{Quantizer: nearest{}, updates: true, crowded: true, merges: merges}
 	}
 	return nil
 }
@@ -85,10 +90,10 @@ func (s *Stats) rounded(f godwit.Encoding, v []float32) {
 
 // roundUpdate rounds the update of a replica that is about to be sent. The remainder stays
 // in the replica, and waits for the next push or for a flush.
-func (s *Shard) roundUpdate(h *store.Header, r *wire.Record) {
+func (s *Shard) roundUpdate(out Out, to godwit.NodeID, h *store.Header, r *wire.Record) {
 	i, _ := s.cfg.Model.Locate(h.Key)
 	x := s.cfg.updates[i].rounding
-	if x == nil || !x.updates {
+	if x == nil || !x.updates || x.crowded && !s.crowded(out, to) {
 		return
 	}
 	flight := s.floats(s.replica(h).flight)

@@ -28,6 +28,9 @@ type Out interface {
 	// Strained reports whether bytes are what bounds the way to a node: values that may be
 	// rounded (godwit.GradientRule) go in fewer then.
 	Strained(to godwit.NodeID) bool
+	// Crowded reports whether copies are, or were a moment ago, more than the way to a node
+	// takes: refreshes and updates that may be rounded go in fewer bytes then.
+	Crowded(to godwit.NodeID) bool
 	// Ask reports whether this node may ask a node for one more row of so many floats, and
 	// counts the row until Got. Rows that were asked for are bounded, because answers are not.
 	// A node may always be asked for a first row.
@@ -87,6 +90,7 @@ type Config struct {
 	bounded []bool          // of each table: its staleness is bounded
 	relaxed []bool          // of each table: nodes may have copies that nobody announced
 	sync    placement.Sync
+	briefs  bool // copies are rounded where bytes bound the network
 	renews  bool // copies that waited are renewed before they are used again
 }
 
@@ -94,6 +98,7 @@ type Config struct {
 // NewShard.
 func (c *Config) Prepare() error {
 	c.sync, c.renews = placement.SyncOf(c.Policy), placement.FetchesAhead(c.Policy)
+	c.briefs = placement.FetchesAhead(c.Policy)
 	c.homed = int(min(c.Homes.Keys(c.Self), c.Model.Keys())>>c.Shift) + 1
 	c.used = store.NewKeySet(c.Model.Keys())
 	class := map[int]int{}
@@ -141,6 +146,7 @@ type Shard struct {
 	waiters   pool[waiter]      // of sides: requests that wait
 	vectors   vectors           // values of waiters
 	dirty     []godwit.Key      // replicas that are dirty and not held back, and some that were: see roundUp
+	roughs    []godwit.Key      // main copies of which a holder has a rounded row, and some that were
 	changed   []godwit.Key      // main copies whose holders lack something, and some that were
 	unsettled []godwit.Key      // replicas with updates to send or under way, and some that had
 	due       []godwit.Key      // placeholders that were not asked for yet: there was no room for the answer
@@ -332,7 +338,7 @@ func (m Memory) Bytes() int { return m.Rows + m.Sides + m.Hints }
 
 // Memory returns about how much memory the shard takes, by what it is for.
 func (s *Shard) Memory() Memory {
-	lists := 8 * (cap(s.dirty) + cap(s.changed) + cap(s.unsettled))
+	lists := 8 * (cap(s.dirty) + cap(s.changed) + cap(s.roughs) + cap(s.unsettled))
 	return Memory{Rows: s.st.Bytes(), Sides: s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + lists, Hints: s.dir.Bytes() + s.learner.Bytes()}
 }
 

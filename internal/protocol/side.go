@@ -52,6 +52,10 @@ type mainSide struct {
 	// changed says that the key is in Shard.changed, because a holder may lack something.
 	// owner, tentative. (Shard.changed may also have keys that are in other states by now.)
 	changed bool
+
+	// rough says that the key is in Shard.roughs, because a holder may have a rounded row.
+	// owner, tentative. (Shard.roughs may also have keys that are in other states by now.)
+	rough bool
 }
 
 // A placeholderSide is the side of a key that was asked for, or waits to be.
@@ -274,7 +278,7 @@ func (s *Shard) tidy(h *store.Header) {
 		return
 	}
 	d := s.side(h)
-	if m := d.main(); d.queue == 0 && m.holders == 0 && !m.changed {
+	if m := d.main(); d.queue == 0 && m.holders == 0 && !m.changed && !m.rough {
 		want := d.want
 		s.dropSide(h)
 		s.setWants(h, want)

@@ -5,11 +5,18 @@ import (
 	"slices"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/internal/wire"
 )
 
-// This file makes values fewer bytes where bytes bound the network (Out.Strained).
+// This file makes values fewer bytes where bytes bound the network (Out.Strained), and copies (Out.Crowded).
+//
+// A replica's update is rounded to the nearest as filters round it (rounding.go): what that takes off stays in the replica.
+// A refresh is rounded, too, if the holder has a row: it is the base of what the holder's workers push, as it came, so
+// what they push is exact. The row is sent whole each time, so that what rounding takes off does not add up. An
+// exact one follows when there is room again, or when somebody waits for rounds, and is sent before the key moves and before
+// an answer to the holder. So only a holder of which the owner knows it ever has a rounded row.
 
 // Brief rounds the value of an answer to a request of another node, if a filter does that, or if
 // bytes bound the way there, and request and table allow it. It does so in the memory of scratch, which
@@ -50,4 +57,66 @@ func roundNearest(r *wire.Record, scratch []float32, stats *Stats) []float32 {
 	r.Vals, r.Coding = scratch, wire.BF16
 	stats.rounded(godwit.Encoding{Coding: godwit.BFloat16}, scratch)
 	return scratch
+}
+
+// nearest rounds to the nearest values of bfloat16.
+type nearest struct{ godwit.Quantizer }
+
+func (nearest) Quantize(vals []float32, _ uint64) godwit.Encoding {
+	vec.RoundBF16(vals, vals)
+	return godwit.Encoding{Coding: godwit.BFloat16}
+}
+
+// crowded reports whether copies that may be rounded go to a node in fewer bytes.
+func (s *Shard) crowded(out Out, to godwit.NodeID) bool { return s.cfg.briefs && out.Crowded(to) }
+
+// roundRefresh rounds the row on its way to a holder, if the way is crowded and the table allows it.
+func (s *Shard) roundRefresh(out Out, h *store.Header, to *holder) {
+	i, _ := s.cfg.Model.Locate(h.Key)
+	if x := s.cfg.updates[i].rounding; x == nil || !x.crowded || !s.crowded(out, to.node) {
+		return
+	}
+	s.diff = roundNearest(&s.rec, s.diff, &s.Stats)
+	to.marks |= rough
+	if m := s.main(h); !m.rough {
+		m.rough = true
+		s.roughs = append(s.roughs, h.Key)
+	}
+}
+
+// mend sends exact rows to holders that have rounded ones, up to the first to which the way is still crowded; if all
+// is set, to all of them. It reports whether something had to stay that is to be sent now.
+func (s *Shard) mend(out Out, all bool) (held bool) {
+	for n := len(s.roughs); n > 0; n-- {
+		if !s.mendEach(out, s.roughs[n-1], all) {
+			return all
+		}
+		s.roughs = s.roughs[:n-1]
+	}
+	return false
+}
+
+// mendEach does so for the holders of a key, and reports whether none of them has a rounded row any more.
+func (s *Shard) mendEach(out Out, k godwit.Key, all bool) bool {
+	ref, ok := s.st.Find(k)
+	if !ok {
+		return true
+	}
+	h := s.st.Header(ref)
+	if st := stateOf(h); st != owner && st != tentative || !hasSide(h) {
+		return true // it moved away: the new owner sends its holders whole rows
+	}
+	m := s.side(h).main()
+	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
+		if !x.is(rough) {
+			continue
+		}
+		if !all && s.crowded(out, x.node) || !out.Room(x.node) {
+			return false
+		}
+		s.freshen(out, h, ref, x, true)
+	}
+	m.rough = false
+	s.tidy(h)
+	return true
 }

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -75,6 +77,246 @@ func TestUpdatesOfFewFloatsTakeFewBytes(t *testing.T) {
 		calm(t, c)
 		if !slices.Equal(sent, []wire.Coding{x.want, x.want}) || !slices.Equal(home.row(0), away.row(0)) {
 			t.Errorf("%d of 100 floats changed: sent as %v, want %v twice; the owner has %v, the copy %v", x.changed, sent, x.want, home.row(0), away.row(0))
+		}
+	}
+}
+
+// pass delivers what is under way, and has each node make some rounds.
+func (c *cluster) pass(t *testing.T, all bool) {
+	t.Helper()
+	for range 20 {
+		for ps := c.busy(); len(ps) > 0; ps = c.busy() {
+			if err := c.deliver(ps[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, n := range c.nodes {
+			n.Round(n, all, false)
+		}
+	}
+}
+
+// copiesOf counts the updates and refreshes that are sent, by their coding.
+func (c *cluster) copiesOf() map[wire.Coding]int {
+	sent := map[wire.Coding]int{}
+	c.sent = func(_, _ godwit.NodeID, r *wire.Record) {
+		if (r.Kind == wire.Delta || r.Kind == wire.Refresh) && len(r.Vals) > 0 {
+			sent[r.Coding]++
+		}
+	}
+	return sent
+}
+
+// Updates and refreshes are rounded only if the policy and the table allow it, and the way is crowded.
+func TestCopiesAreRoundedOnlyWhereAllAllowIt(t *testing.T) {
+	for _, x := range []struct {
+		what    string
+		table   godwit.Table
+		policy  placement.Policy
+		crowded bool
+		rounded bool
+	}{
+		{"sgd", godwit.Table{Rule: optim.SGD{LR: 1}}, placement.Adaptive, true, true},
+		{"adagrad", godwit.Table{Rule: optim.AdaGrad{LR: 1}}, placement.Adaptive, true, true},
+		{"enough room", godwit.Table{Rule: optim.SGD{LR: 1}}, placement.Adaptive, false, false},
+		{"another policy", godwit.Table{Rule: optim.SGD{LR: 1}}, placement.AdaPM, true, false},
+		{"a rule of sums", godwit.Table{}, placement.Adaptive, true, false},
+		{"counts", godwit.Table{Rule: optim.SGD{LR: 1}, Counts: true}, placement.Adaptive, true, false},
+		{"a bound", godwit.Table{Rule: optim.SGD{LR: 1}, Staleness: godwit.Within(1)}, placement.Adaptive, true, false},
+		{"a filter", godwit.Table{Rule: optim.SGD{LR: 1}, Filters: []godwit.Filter{filter.Significant{Threshold: 1}}}, placement.Adaptive, true, false},
+	} {
+		x.table.Name, x.table.Rows, x.table.Dim = "t", 8, 2
+		m, err := godwit.NewModel(x.table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCluster(2, m, x.policy, false, Broken{})
+		home, away := c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
+		home.Want(home, 0)
+		away.Want(away, 0)
+		calm(t, c)
+		c.strained = func() bool { return x.crowded }
+		sent := c.copiesOf()
+		away.Push(0, []float32{1.0 / 3, 1})
+		c.pass(t, false)
+		home.Push(0, []float32{1.0 / 3, 1})
+		c.pass(t, false)
+		if rounded := sent[wire.BF16] > 0; sent[wire.BF16]+sent[wire.Raw] < 2 || rounded != x.rounded || rounded && sent[wire.Raw] > 0 {
+			t.Errorf("%s: sent %v, rounded: %v, want %v", x.what, sent, rounded, x.rounded)
+		}
+	}
+}
+
+// crowdedPair is two nodes that use a key, of which the owner has pushed a value that takes more than 8 bits, while
+// ways are crowded, unless the test says that they are not.
+func crowdedPair(t *testing.T, rule godwit.Rule) (c *cluster, home, away *testNode, crowded *bool) {
+	t.Helper()
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 8, Dim: 2, Rule: rule})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = newCluster(2, m, placement.Adaptive, false, Broken{})
+	home, away = c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
+	home.Want(home, 0)
+	away.Want(away, 0)
+	calm(t, c)
+	is := true
+	c.strained = func() bool { return is }
+	home.Push(0, []float32{1.0 / 3, 1.0 / 7})
+	c.pass(t, false)
+	if got, want := away.row(0)[0], home.row(0)[0]; got == want || !(math.Abs(float64(got-want)) < 0.01) {
+		t.Fatalf("the copy has %v, the owner %v: the test is vacuous", got, want)
+	}
+	return c, home, away, &is
+}
+
+// A copy that was sent rounded is exact when there is room again, or somebody waits for rounds.
+func TestARoundedCopyGetsItsRowExactlyLater(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		c, home, away, crowded := crowdedPair(t, optim.SGD{LR: 1})
+		*crowded = waits
+		sent := c.copiesOf()
+		c.pass(t, waits)
+		if !slices.Equal(home.row(0), away.row(0)) || sent[wire.Raw] != 1 || sent[wire.BF16] != 0 {
+			t.Errorf("somebody waits: %v: the owner has %v, the copy %v; sent %v, want one exact row", waits, home.row(0), away.row(0), sent)
+		}
+		if err := c.check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Where somebody waits for rounds, a row that changed is sent once.
+func TestARowThatChangedIsSentOnceToWhoWaits(t *testing.T) {
+	c, home, away, _ := crowdedPair(t, optim.SGD{LR: 1})
+	home.Push(0, []float32{1.0 / 3, 1.0 / 7})
+	sent := c.copiesOf()
+	c.pass(t, true)
+	if !slices.Equal(home.row(0), away.row(0)) || sent[wire.Raw] != 1 || sent[wire.BF16] != 0 {
+		t.Errorf("the owner has %v, the copy %v; sent %v, want one exact row", home.row(0), away.row(0), sent)
+	}
+}
+
+// A holder that gives its rounded copy up leaves nothing behind at the owner.
+func TestARoundedCopyThatIsGivenUpIsForgotten(t *testing.T) {
+	c, _, away, crowded := crowdedPair(t, optim.SGD{LR: 1})
+	away.Unwant(away, 0)
+	c.pass(t, false)
+	*crowded = false
+	calm(t, c)
+	if err := c.check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who sets a row reads it as it was set.
+func TestARowThatWasSetIsExactAtWhoSetIt(t *testing.T) {
+	c, home, away, _ := crowdedPair(t, optim.SGD{LR: 1})
+	want := []float32{2.0 / 3, 2.0 / 7}
+	away.Request(away, &wire.Record{Kind: wire.Set, Key: 0, Op: 7, Vals: want})
+	c.pass(t, false)
+	if len(away.replies) != 1 || !slices.Equal(away.row(0), want) || !slices.Equal(home.row(0), want) {
+		t.Errorf("%d answers; the owner has %v, the copy %v, want %v", len(away.replies), home.row(0), away.row(0), want)
+	}
+}
+
+// A key that moves leaves no rounded copies behind, and takes no rounded row along.
+func TestAKeyMovesExactly(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 8, Dim: 2, Rule: optim.SGD{LR: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(4, m, passing{placement.Adaptive.(placement.AheadPolicy)}, false, Broken{})
+	home := c.nodes[c.homes.Home(0)]
+	var holders []*testNode
+	for _, n := range c.nodes {
+		n.Want(n, 0)
+		if n != home {
+			holders = append(holders, n)
+		}
+	}
+	calm(t, c)
+	c.strained = func() bool { return true }
+	home.Push(0, []float32{1.0 / 3, 1.0 / 7})
+	c.pass(t, false)
+	want := slices.Clone(home.row(0))
+	for _, n := range holders {
+		if slices.Equal(n.row(0), want) {
+			t.Fatal("a copy is exact: the test is vacuous")
+		}
+	}
+	holders[2].Unwant(holders[2], 0)
+	c.pass(t, false)
+	owners := 0
+	for _, n := range holders[:2] {
+		if n.holding(0) == owner {
+			owners++
+		}
+		if !slices.Equal(n.row(0), want) {
+			t.Errorf("node %d, where the key is %v, has %v, want %v", n.id, n.holding(0), n.row(0), want)
+		}
+	}
+	if owners != 1 {
+		t.Error("the key did not move: the test is vacuous")
+	}
+}
+
+// passing is a policy that hands a key to the first of its holders when another one gives its copy up.
+type passing struct{ placement.AheadPolicy }
+
+func (p passing) Decide(s placement.Situation) placement.Action {
+	if s.Asked == placement.Nothing && len(s.Others) == 2 {
+		return placement.Action{Verb: placement.Relocate, To: s.Others[0]}
+	}
+	return p.AheadPolicy.Decide(s)
+}
+
+// What rounding takes off updates is not lost: with a flush, all copies are what pushes make them without rounding.
+func TestRoundedUpdatesArriveWhole(t *testing.T) {
+	for _, rule := range []godwit.Rule{optim.SGD{LR: 1}, optim.AdaGrad{LR: 0.1}, optim.RowAdaGrad{LR: 0.1}} {
+		c, home, away, crowded := crowdedPair(t, rule)
+		sent := c.copiesOf()
+		state := len(home.row(0)) - 2
+		squares := []float64{1.0 / 9, 1.0 / 49}
+		sum := []float64{-1.0 / 3, -1.0 / 7}
+		rng := rand.New(rand.NewPCG(3, 4))
+		for i := range 300 {
+			push := []float32{rng.Float32() - 0.4, rng.Float32() / 7}
+			for j, x := range push {
+				sum[j] -= float64(x)
+				squares[j] += float64(x) * float64(x)
+			}
+			c.nodes[i%2].Push(0, push)
+			c.pass(t, false)
+		}
+		if sent[wire.BF16] < 250 || sent[wire.Raw] > 0 {
+			t.Fatalf("%s: sent %v: the test is vacuous", rule.Name(), sent)
+		}
+		flush := away.BeginFlush()
+		c.pass(t, true)
+		*crowded = false
+		calm(t, c)
+		if !away.Flushed(&flush) {
+			t.Errorf("%s: a flush did not end", rule.Name())
+		}
+		if err := c.check(); err != nil {
+			t.Errorf("%s: %v", rule.Name(), err)
+		}
+		got := home.row(0)
+		if state == 0 {
+			squares = sum // and no state
+		} else if state == 1 {
+			squares = []float64{0, 0, (squares[0] + squares[1]) / 2}
+		} else {
+			squares = []float64{0, 0, squares[0], squares[1]}
+		}
+		for j := range got {
+			if state > 0 && j < 2 {
+				continue // where steps depend on their order
+			}
+			if math.Abs(float64(got[j])-squares[j]) > 1e-4*max(1, math.Abs(squares[j])) {
+				t.Errorf("%s: the owner has %v, want %v", rule.Name(), got, squares)
+			}
 		}
 	}
 }

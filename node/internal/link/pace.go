@@ -6,6 +6,7 @@ package link
 type pace struct {
 	last [paces]float64
 	n    int     // measures so far
+	calm int64   // until then copies count as more than the network takes
 	each float64 // their mean; 0: not known
 }
 
@@ -44,6 +45,21 @@ const (
 
 	// fewCopies is how many bytes of them may be queued in any case: with less, frames would be small, and many workers would sum updates of old rows.
 	fewCopies = 64 << 10
+)
+
+// crowded reports whether so many bytes that wait are more than copies should wait for, or lately were.
+func (p *pace) crowded(bytes int, now int64) bool {
+	if float64(bytes)*p.each > crowd {
+		p.calm = now + calm
+	}
+	return now < p.calm
+}
+
+// Copies are exchanged for steps far shorter than those ahead of which values are fetched. So a way is crowded for them from a tenth of strain on,
+// which are 125 KB at 10 Gbit/s. Rounds fill a queue and let it run empty, so it stays crowded for the time of several.
+const (
+	crowd = strain / 10
+	calm  = 10_000_000
 )
 
 // strain is from how many nanoseconds on bytes that wait for a link are worth making fewer: values

@@ -156,3 +156,46 @@ func TestAWayIsStrainedWhileMoreIsQueuedThanItTakesInTime(t *testing.T) {
 		t.Error("a way is strained when all has left")
 	}
 }
+
+// Copies crowd a way earlier than values strain it, and for some time after they have left.
+func TestAWayIsCrowdedForSomeTimeAfterMoreWasQueuedThanItTakes(t *testing.T) {
+	w := &timed{World: host.Real(), now: 1}
+	ls := New(host.New(w), 0, 3, 1, host.Usual, filter.Compress{}, host.NewBell())
+	for peer := godwit.NodeID(1); peer < 3; peer++ {
+		ls.Imagine(peer, func() {})
+	}
+	row := &wire.Record{Kind: wire.Set, Key: 1, Vals: make([]float32, 16<<10)} // 64 KiB
+	var buf []byte
+	empty := func(peer godwit.NodeID) {
+		for {
+			if buf = ls.To(peer).Take(buf); len(buf) == 0 {
+				return
+			}
+			w.now += 8 * int64(len(buf)) / 10 // nanoseconds at 10 Gbit/s
+		}
+	}
+	crowded := func(peer godwit.NodeID) bool {
+		s := ls.Sender() // whoever asks
+		return s.Crowded(peer)
+	}
+	out := ls.Sender()
+	for range 20 {
+		out.Send(1, row)
+	}
+	empty(1)
+	out.Send(1, row)
+	if crowded(1) {
+		t.Error("52 µs of copies crowd a way")
+	}
+	out.Send(1, row)
+	if !crowded(1) || crowded(2) || crowded(0) || out.Strained(1) {
+		t.Errorf("crowded: %v, the way to another peer: %v, to itself: %v, strained: %v, want the first only", crowded(1), crowded(2), crowded(0), out.Strained(1))
+	}
+	empty(1)
+	if w.now += calm - int64(time.Millisecond); !crowded(1) {
+		t.Error("a way is crowded no more as soon as all has left")
+	}
+	if w.now += int64(time.Millisecond); crowded(1) {
+		t.Error("a way stays crowded for ever")
+	}
+}

@@ -140,6 +140,24 @@ func (s *Sender) Takes(to godwit.NodeID) bool { return s.has(to, (*queue).room, 
 // network longer than a step should wait for.
 func (s *Sender) Strained(to godwit.NodeID) bool { return s.strained(to, 0) }
 
+// Crowded reports whether copies are, or were a moment ago, more than the way to a peer takes.
+func (s *Sender) Crowded(to godwit.NodeID) bool {
+	o := s.ls.peers[to]
+	if o == nil {
+		return false
+	}
+	if s.ls.Strains != nil {
+		return s.ls.Strains()
+	}
+	now := s.Now()
+	if s.kept != o {
+		s.LetGo()
+		o.mu.Lock()
+		defer o.mu.Unlock()
+	}
+	return o.pace.crowded(o.queued, now)
+}
+
 // StrainedBy reports whether so many bytes more, to all peers alike, would strain the way to one.
 func (s *Sender) StrainedBy(bytes int) bool {
 	each := bytes / max(len(s.ls.peers)-1, 1)
