@@ -153,7 +153,7 @@ func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder, exa
 			s.roundRefresh(out, h, to)
 		}
 		if s.rec.Coding == wire.Raw {
-			omitZeros(&s.rec)
+			shorten(out, to.node, &s.rec)
 		}
 		out.Send(to.node, &s.rec)
 	case to.is(unacked):

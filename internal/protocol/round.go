@@ -55,7 +55,7 @@ func (s *Shard) roundUp(out Out) (held bool) {
 			s.roundUpdate(out, to, h, &s.rec)
 		}
 		if s.rec.Coding == wire.Raw {
-			omitZeros(&s.rec)
+			shorten(out, to, &s.rec)
 		}
 		out.Send(to, &s.rec)
 	}

@@ -35,8 +35,9 @@ func (u *Update) Brief(out Out, answer, request *wire.Record, scratch []float32,
 func (u *Update) Briefs(rough bool) bool { return u.Rounds() || rough && u.roundable }
 
 // omitZeros has the zeros of a vector left out of the bytes that it takes, if there are enough of
-// them: nothing is rounded. Differences of wide rows, of which few floats changed, have many.
-func omitZeros(r *wire.Record) {
+// them: nothing is rounded. Differences of wide rows, of which few floats changed, have many. It returns how many
+// floats are left.
+func omitZeros(r *wire.Record) (left int) {
 	const enough = 2 // of so many floats, one at the least
 	zeros := 0
 	for _, x := range r.Vals {
@@ -46,7 +47,36 @@ func omitZeros(r *wire.Record) {
 	}
 	if zeros > 8 && zeros >= len(r.Vals)/enough {
 		r.Coding = wire.Sparse
+		return len(r.Vals) - zeros
 	}
+	return len(r.Vals)
+}
+
+// shorten has the values of a copy take fewer bytes, if they can without being rounded.
+func shorten(out Out, to godwit.NodeID, r *wire.Record) {
+	const enough = 4 // of fewer floats, what is saved is less than what the step takes
+	if omitZeros(r) < enough || !out.Crowded(to) {
+		return
+	}
+	if c := wholeOf(r.Vals); c != wire.Raw {
+		r.Coding, r.Step = r.Coding|c, 1
+	}
+}
+
+// wholeOf returns the shortest coding of values that are whole numbers, as counts are; Raw if they are not.
+func wholeOf(vals []float32) wire.Coding {
+	const one, two = math.MaxInt8, math.MaxInt16
+	c := wire.Fixed8
+	for _, x := range vals {
+		n := int32(max(-two-1, min(x, two+1)))
+		switch {
+		case float32(n) != x || n < -two || n > two:
+			return wire.Raw
+		case n < -one || n > one:
+			c = wire.Fixed16
+		}
+	}
+	return c
 }
 
 // roundNearest rounds the values of an answer, in the memory of scratch, which it

@@ -81,6 +81,71 @@ func TestUpdatesOfFewFloatsTakeFewBytes(t *testing.T) {
 	}
 }
 
+// Where the way is crowded, copies of whole numbers take a byte or two for each, and are what they were.
+func TestWholeNumbersTakeFewBytesWhereTheWayIsCrowded(t *testing.T) {
+	first := func(x ...float32) []float32 { return append(x, 4, 5, 6, 7, 8) }
+	for _, x := range []struct {
+		push    []float32
+		crowded bool
+		want    wire.Coding
+	}{
+		{first(1, -2, 127), true, wire.Fixed8},
+		{first(1, -2, 127), false, wire.Raw},
+		{first(1, -2, 128), true, wire.Fixed16},
+		{first(1, -32767, 0), true, wire.Fixed16},
+		{first(1, -32768, 0), true, wire.Raw},
+		{first(1, 1e9, 0), true, wire.Raw},
+		{first(1, 1.5, 0), true, wire.Raw},
+		{first(1, float32(math.NaN()), float32(math.Inf(1))), true, wire.Raw},
+		{append(first(1, 2, 3), make([]float32, 20)...), true, wire.Fixed8 | wire.Sparse},
+		{append([]float32{1, 2}, make([]float32, 20)...), true, wire.Sparse},
+		{[]float32{1, 2, 3}, true, wire.Raw},
+		{[]float32{1, 2, 3, 4}, true, wire.Fixed8},
+	} {
+		m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 8, Dim: len(x.push)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, home, away := pair(t, m, placement.ReplicateAll)
+		c.strained = func() bool { return x.crowded }
+		var sent []wire.Coding
+		var frame wire.Encoder
+		c.sent = func(_, _ godwit.NodeID, r *wire.Record) {
+			if r.Kind != wire.Delta && r.Kind != wire.Refresh {
+				return
+			}
+			frame.Reset(nil, 0)
+			frame.Append(r)
+			var d wire.Decoder
+			var got wire.Record
+			if err := d.Reset(frame.Frame()); err != nil {
+				t.Fatal(err)
+			}
+			if ok, err := d.Next(&got); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			sent = append(sent, got.Coding)
+			if !slices.EqualFunc(got.Vals, r.Vals, func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
+				t.Errorf("%v arrive as %v", r.Vals, got.Vals)
+			}
+		}
+		away.Push(0, x.push)
+		calm(t, c)
+		if slices.Contains(x.push, float32(math.Inf(1))) {
+			home.Push(0, make([]float32, len(x.push)))
+		} else {
+			for i := range x.push {
+				x.push[i] *= -2 // and so the row is the opposite of the push
+			}
+			home.Push(0, x.push)
+		}
+		calm(t, c)
+		if !slices.Equal(sent, []wire.Coding{x.want, x.want}) {
+			t.Errorf("%v, crowded: %v: sent as %v, want %v twice", x.push, x.crowded, sent, x.want)
+		}
+	}
+}
+
 // pass delivers what is under way, and has each node make some rounds.
 func (c *cluster) pass(t *testing.T, all bool) {
 	t.Helper()
