@@ -85,7 +85,10 @@
 //
 // Where a table has a [godwit.Quantizer], a Delta may be rounded; the remainder
 // stays in the replica as an update that was not sent yet (rounding.go). A
-// Delta that a flush waits for, and an End, are exact.
+// Delta that a flush waits for, and an End, are exact. Of tables that may be rounded
+// where bytes bound the network, so are Deltas and Refreshes while the way is crowded
+// (strained.go). The owner knows which holders have a rounded row, and sends them the exact
+// one later.
 //
 // # Learned intents
 //
