@@ -55,10 +55,10 @@ func (p *pace) crowded(bytes int, now int64) bool {
 	return now < p.calm
 }
 
-// Copies are exchanged for steps far shorter than those ahead of which values are fetched. So a way is crowded for them from a tenth of strain on,
-// which are 125 KB at 10 Gbit/s. Rounds fill a queue and let it run empty, so it stays crowded for the time of several.
+// Copies are exchanged for steps far shorter than those ahead of which values are fetched. So a way is crowded for them when as much waits as takes half of
+// the time that they may: 62 KB at 10 Gbit/s. Rounds fill a queue and let it run empty, so it stays crowded for the time of several.
 const (
-	crowd = strain / 10
+	crowd = soon / 2
 	calm  = 10_000_000
 )
 

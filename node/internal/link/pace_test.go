@@ -164,7 +164,7 @@ func TestAWayIsCrowdedForSomeTimeAfterMoreWasQueuedThanItTakes(t *testing.T) {
 	for peer := godwit.NodeID(1); peer < 3; peer++ {
 		ls.Imagine(peer, func() {})
 	}
-	row := &wire.Record{Kind: wire.Set, Key: 1, Vals: make([]float32, 16<<10)} // 64 KiB
+	row := &wire.Record{Kind: wire.Set, Key: 1, Vals: make([]float32, 12<<10)} // 48 KiB
 	var buf []byte
 	empty := func(peer godwit.NodeID) {
 		for {
@@ -185,7 +185,7 @@ func TestAWayIsCrowdedForSomeTimeAfterMoreWasQueuedThanItTakes(t *testing.T) {
 	empty(1)
 	out.Send(1, row)
 	if crowded(1) {
-		t.Error("52 µs of copies crowd a way")
+		t.Error("39 µs of copies crowd a way")
 	}
 	out.Send(1, row)
 	if !crowded(1) || crowded(2) || crowded(0) || out.Strained(1) {
