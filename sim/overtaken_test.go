@@ -82,3 +82,64 @@ func TestAValueAskedForAheadDoesNotOvertakeAnEarlierPush(t *testing.T) {
 		t.Errorf("the key is at nodes %d, want node 3: the test is vacuous", o)
 	}
 }
+
+// A worker that announces a key again for the same step may have fetched it twice for it: first its row, as a step before uses the
+// key, too, and, when that step is over, its value, which is newer. What the worker has read is the value. When it pushes, the value
+// cannot be used any more; the row would take it back in time.
+func TestARowIsNotUsedAfterAValueThatWasAskedForLater(t *testing.T) {
+	const steps = 5
+	c := cluster(t, Config{Nodes: 2, Workers: 1, Seed: 1, Model: model(t, 4000, 2), Policy: placement.Adaptive, LongStep: -time.Hour, Depth: 4, Watch: true,
+		Network: Network{Latency: 50 * time.Microsecond}, Compute: Compute{Step: time.Millisecond}})
+	ks, end := []godwit.Key{keyAt(c, 1)}, []float32(nil)
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		v := make([]float32, 2)
+		if w.ID().Node == 1 { // changes the key in each step
+			for range steps {
+				if err := w.Push(ctx, ks, []float32{1, 1}); err != nil {
+					return err
+				}
+				w.Advance()
+			}
+			return nil
+		}
+		announce := func(at ...godwit.Clock) error {
+			fetched := c.Node(0).Stats().Fetched
+			for _, at := range at {
+				if err := w.Intent(ks, at, at+1); err != nil {
+					return err
+				}
+			}
+			if now := c.Node(0).Stats().Fetched; now != fetched+uint64(len(at)) {
+				return fmt.Errorf("%d keys were fetched ahead, want %d: the test is vacuous", now-fetched, len(at))
+			}
+			return nil
+		}
+		if err := announce(1, 3); err != nil {
+			return err
+		}
+		w.Advance()
+		w.Advance()
+		if err := announce(3); err != nil {
+			return err
+		}
+		w.Advance()
+		if err := w.Pull(ctx, ks, v); err != nil {
+			return err
+		}
+		end = append(end, v[0])
+		if err := w.Push(ctx, ks, []float32{100, 100}); err != nil {
+			return err
+		}
+		if err := w.Pull(ctx, ks, v); err != nil {
+			return err
+		}
+		end = append(end, v[0]-100)
+		return nil
+	})
+	if end[0] < 2 {
+		t.Errorf("the worker read %v changes of the other node first: the test is vacuous", end[0])
+	}
+	if end[1] < end[0] {
+		t.Errorf("the worker read %v changes of the other node, and then %v", end[0], end[1])
+	}
+}

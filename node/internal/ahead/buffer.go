@@ -288,11 +288,12 @@ func (b *Buffer) Pushes(s *Step, k godwit.Key, do func(push []float32)) {
 	}
 }
 
-// Replaced has what later steps have of the keys of a step, which was asked for after that, not used any more: the
-// worker would go back in time.
+// Replaced has what the same step and later ones have of the keys of a step, which was asked for after that, not used any more: the
+// worker would go back in time. A step has a key twice if the worker announces it again. Then a push may have the newer value
+// forgotten (Changes) when it was read, and leaves an older row.
 func (b *Buffer) Replaced(s *Step) {
 	for _, x := range b.steps {
-		if x.At <= s.At || x == s {
+		if x.At < s.At || x == s {
 			continue
 		}
 		for _, k := range s.Asked {

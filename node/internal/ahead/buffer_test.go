@@ -428,6 +428,28 @@ func TestOwnPushesAreAddedToRows(t *testing.T) {
 	}
 }
 
+// What is asked for again for a step takes the place of what was asked for before, also when a push has it forgotten: the worker may
+// have read it.
+func TestWhatIsAskedForAgainForAStepReplacesARow(t *testing.T) {
+	b := Buffer{Own: true}
+	ask := func(whole bool) *Step {
+		s := b.Begin(2, whole)
+		s.Add(1, 1, 0, true)
+		s.Ready()
+		b.Replaced(s)
+		return s
+	}
+	ask(true)
+	value := ask(false)
+	if s, _ := b.Find(1, 2); s != value {
+		t.Error("what was asked for last is not found")
+	}
+	b.Changes(1)
+	if s, _ := b.Find(1, 2); s != nil {
+		t.Error("a row is found that was asked for before the value that the worker has read")
+	}
+}
+
 func TestStepsAreLongIfTheShortestOfSomeIs(t *testing.T) {
 	const long = int64(1000)
 	var p pace
