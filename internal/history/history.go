@@ -429,7 +429,11 @@ func (h *History) fits(x *keyHistory, r *Reading, j int, v []float32) error {
 			return fmt.Errorf("%v was seen before", s.v)
 		}
 	}
-	n.reads[j] = append(n.reads[j], seen{h.now, slices.Clone(v)})
+	sure := slices.Clone(v)
+	if w := r.worker; h.early { // of its own pushes, as many as are under way may be missing again
+		sure[w] = max(float32(Era*j), v[w]-float32(x.issued[w]-x.complete[w]))
+	}
+	n.reads[j] = append(n.reads[j], seen{h.now, sure})
 	return nil
 }
 
