@@ -68,8 +68,8 @@
 // R4. When the owner answers a request of a node that holds or awaits a replica,
 // the node's Refresh goes first on the same path: an answer never shows
 // more than a later read of the replica.
-// R5. A replica that nobody wants drains, once no update is in flight: End carries its
-// last updates, reads go on, writes wait, and Dropped makes it absent. So a node reads its
+// R5. A replica that nobody wants drains, once no update is in flight, and no request of its node is on
+// the network: End carries its last updates, reads go on, writes wait, and Dropped makes it absent. So a node reads its
 // own writes across the drop.
 // R6. Before an owner becomes frozen, it brings all holders up to date.
 // R7. A Set at a replica goes to the owner as the replica's update in flight.

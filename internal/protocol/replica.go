@@ -101,11 +101,13 @@ func (s *Shard) acked(out Out, h *store.Header, ref store.Ref, seq uint64) {
 		s.becomeDirty(h)
 	}
 	s.serveQueue(out, h.Key, false)
-	switch {
-	case stateOf(h) == inFlight: // a Set that waited is the next update
-	case s.side(h).want == 0 && !d.parting.present():
+	if stateOf(h) == inFlight {
+		return // a Set that waited is the next update
+	}
+	if s.side(h).want == 0 && !d.parting.present() {
 		s.drain(out, h, ref)
-	case d.unsent >= due:
+	}
+	if stateOf(h) == dirty && d.unsent >= due {
 		s.dirty = append(s.dirty, h.Key)
 	}
 }
@@ -113,24 +115,55 @@ func (s *Shard) acked(out Out, h *store.Header, ref store.Ref, seq uint64) {
 // drain begins to give up a replica that nobody wants: its last updates go to the owner,
 // and it can be read until the owner has them. So a worker that wrote here and
 // reads again finds its own write, here or at the owner. While an update is in flight,
-// its acknowledgement will begin it.
+// its acknowledgement will begin it. While requests of this node are on the network, which may
+// be of before the replica, it stays: as long as it is a holder, its Refresh comes before the
+// answer (R4). When it is none any more and the key moves, the new owner's answer may overtake the
+// former one's Dropped.
 func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 	if st := stateOf(h); st != fresh && st != dirty {
 		return
 	}
-	if s.replica(h).parting.present() {
+	d := s.replica(h)
+	if d.parting.present() {
 		return // the next round sends that, and its acknowledgement begins it
+	}
+	if *s.remoteOf(h.Key) != 0 {
+		if !d.leaving {
+			d.leaving = true
+			s.leaving = append(s.leaving, h.Key)
+		}
+		return // a round begins it when they are answered
 	}
 	s.extract(h, ref)
 	s.becomeDraining(h)
 	s.tell(DropBegun, h.Key, s.cfg.Self, h.Epoch)
 	s.unsettle(h)
-	d := s.replica(h)
 	s.rec = wire.Record{Kind: wire.End, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Odd: d.side.odd(), Vals: s.floats(d.flight)}
 	omitZeros(&s.rec)
 	out.Send(s.next(h.Key, 0), &s.rec)
 	if s.cfg.Broken.DropEarly {
 		s.gone(out, h)
+	}
+}
+
+// drainLeaving drains the replicas that nobody wants and that stayed until requests of this node were
+// answered, if they are by now.
+func (s *Shard) drainLeaving(out Out) {
+	listed := s.leaving
+	s.leaving = s.leaving[:0]
+	for _, k := range listed {
+		ref, ok := s.st.Find(k)
+		if !ok {
+			continue
+		}
+		h := s.st.Header(ref)
+		if !stateOf(h).isReplica() {
+			continue
+		}
+		s.replica(h).leaving = false
+		if s.side(h).want == 0 {
+			s.drain(out, h, ref)
+		}
 	}
 }
 

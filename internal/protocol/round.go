@@ -20,6 +20,7 @@ func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
 }
 
 func (s *Shard) roundUp(out Out) (held bool) {
+	s.drainLeaving(out)
 	listed := s.dirty
 	s.dirty = s.dirty[:0]
 	for _, k := range listed {

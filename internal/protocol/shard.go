@@ -146,6 +146,7 @@ type Shard struct {
 	waiters   pool[waiter]      // of sides: requests that wait
 	vectors   vectors           // values of waiters
 	dirty     []godwit.Key      // replicas that are dirty and not held back, and some that were: see roundUp
+	leaving   []godwit.Key      // replicas that are to drain when requests of this node are answered, and some that were: see drain
 	roughs    []godwit.Key      // main copies of which a holder has a rounded row, and some that were
 	changed   []godwit.Key      // main copies whose holders lack something, and some that were
 	unsettled []godwit.Key      // replicas with updates to send or under way, and some that had
@@ -338,7 +339,7 @@ func (m Memory) Bytes() int { return m.Rows + m.Sides + m.Hints }
 
 // Memory returns about how much memory the shard takes, by what it is for.
 func (s *Shard) Memory() Memory {
-	lists := 8 * (cap(s.dirty) + cap(s.changed) + cap(s.roughs) + cap(s.unsettled))
+	lists := 8 * (cap(s.dirty) + cap(s.leaving) + cap(s.changed) + cap(s.roughs) + cap(s.unsettled))
 	return Memory{Rows: s.st.Bytes(), Sides: s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + lists, Hints: s.dir.Bytes() + s.learner.Bytes()}
 }
 

@@ -134,6 +134,8 @@ type replicaSide struct {
 	// unsettled says that the key is in Shard.unsettled. It is so from the first update
 	// until some time after its acknowledgement.
 	unsettled bool
+
+	leaving bool // the key is in Shard.leaving
 }
 
 // An unsent says whether a replica has updates that were not sent yet, and when they go.
