@@ -320,9 +320,9 @@ func (l *Link) measure(wrote int) {
 // and so nobody would ask.
 func (l *Link) lookAgain() {
 	l.mu.Lock()
-	any := l.unsent > 0
+	some := l.unsent > 0
 	l.mu.Unlock()
-	if !any {
+	if !some {
 		return
 	}
 	unsent := l.pacer.Unsent()
