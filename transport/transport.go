@@ -139,8 +139,8 @@ type Meter interface {
 // goroutine may ask.
 type Pacer interface {
 	// Pace returns how many bytes a second the network has taken lately, while there was something to
-	// send; 0: that is not known, such as when the peer had no room since the last call.
-	Pace() (bytesPerSecond uint64)
+	// send; 0: that is not known, such as when the peer had no room since the last call. And it returns what Unsent does.
+	Pace() (bytesPerSecond uint64, unsent int)
 	// Unsent returns how many bytes the system has taken and not sent yet; 0: none, or that is not known.
 	Unsent() int
 }

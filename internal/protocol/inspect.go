@@ -53,7 +53,7 @@ func (s *Shard) Away(k godwit.Key) (godwit.NodeID, bool) {
 // Asks reports whether a pull of this node would ask another node for a key: it is not here,
 // nobody makes it here, and it is not on its way here.
 func (s *Shard) Asks(k godwit.Key) bool {
-	away := s.cfg.Homes.Home(k) != s.cfg.Self
+	away := !s.cfg.HomedHere(k)
 	if away && s.countsOf(k).strangers == 0 {
 		return true
 	}

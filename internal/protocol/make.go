@@ -49,7 +49,7 @@ func (s *Shard) Touched(k godwit.Key) (used, known bool) {
 	if _, ok := s.st.Find(k); ok {
 		return true, true
 	}
-	if s.cfg.Homes.Home(k) != s.cfg.Self {
+	if !s.cfg.HomedHere(k) {
 		return false, false
 	}
 	_, away := s.dir.Away(k)

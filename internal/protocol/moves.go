@@ -63,7 +63,7 @@ func (s *Shard) move(out Out, h *store.Header, ref store.Ref, to godwit.NodeID) 
 		k := h.Key
 		s.becomeAbsent(h)
 		s.dir.SetHint(k, to)
-		if s.cfg.Homes.Home(k) == s.cfg.Self {
+		if s.cfg.HomedHere(k) {
 			s.dir.SetAway(k, directory.Owner{Node: to})
 		}
 	}
@@ -115,7 +115,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 	if own {
 		s.touch(h)
 	}
-	if s.cfg.Homes.Home(r.Key) == s.cfg.Self {
+	if s.cfg.HomedHere(r.Key) {
 		s.dir.Back(r.Key)
 		s.send(out, from, wire.Record{Kind: wire.Release, Key: r.Key, Epoch: r.Epoch, Origin: s.cfg.Self})
 	} else {

@@ -81,7 +81,7 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 			continue
 		}
 		h := s.st.Header(ref)
-		if st := stateOf(h); st != owner && st != tentative || !hasSide(h) {
+		if !mayBeHeld(h) {
 			continue // it moved away, or nobody holds it any more
 		}
 		m := s.side(h).main()

@@ -34,12 +34,12 @@ func newRounding(m *godwit.Model, table int, seed uint64) *rounding {
 	if t.Counts {
 		return nil // a sum of counts may take more bits than the filter leaves
 	}
+	_, merges := t.Rule.(godwit.Merger)
 	for _, f := range t.Filters {
 		r, ok := f.(godwit.Quantizer)
 		if !ok {
 			continue
 		}
-		_, merges := t.Rule.(godwit.Merger)
 		_, joins := t.Rule.(godwit.NonAdditive)
 		alike := m.TableRowLen(table) == t.Dim || r.RelativeError()
 		x := &rounding{Quantizer: r, updates: alike && !joins, answers: r.QuantizesPulls(), merges: merges, seed: godwit.Hash64(seed ^ uint64(table))}
@@ -49,7 +49,6 @@ func newRounding(m *godwit.Model, table int, seed uint64) *rounding {
 		return nil
 	}
 	if t.MayRound() && len(t.Filters) == 0 {
-		_, merges := t.Rule.(godwit.Merger)
 		return &rounding{Quantizer: nearest{}, updates: true, crowded: true, merges: merges}
 	}
 	return nil

@@ -90,15 +90,13 @@ type Config struct {
 	bounded []bool          // of each table: its staleness is bounded
 	relaxed []bool          // of each table: nodes may have copies that nobody announced
 	sync    placement.Sync
-	briefs  bool // copies are rounded where bytes bound the network
-	renews  bool // copies that waited are renewed before they are used again
+	ahead   bool // the policy has values fetched ahead: copies are renewed before their use, and rounded where bytes bound the network
 }
 
 // Prepare completes the configuration. It must be called once before the first
 // NewShard.
 func (c *Config) Prepare() error {
-	c.sync, c.renews = placement.SyncOf(c.Policy), placement.FetchesAhead(c.Policy)
-	c.briefs = placement.FetchesAhead(c.Policy)
+	c.sync, c.ahead = placement.SyncOf(c.Policy), placement.FetchesAhead(c.Policy)
 	c.homed = int(min(c.Homes.Keys(c.Self), c.Model.Keys())>>c.Shift) + 1
 	c.used = store.NewKeySet(c.Model.Keys())
 	class := map[int]int{}
@@ -127,6 +125,9 @@ func (c *Config) isBounded(k godwit.Key) bool {
 	i, _ := c.Model.Locate(k)
 	return c.bounded[i]
 }
+
+// HomedHere reports whether a key has its home at this node.
+func (c *Config) HomedHere(k godwit.Key) bool { return c.Homes.Home(k) == c.Self }
 
 func (c *Config) hot(k godwit.Key) bool { return c.Hot != nil && c.Hot(k) }
 
@@ -250,7 +251,7 @@ func (s *Shard) class(k godwit.Key) int { t, _ := s.cfg.Model.Locate(k); return 
 // every node would make the same, so no value travels.
 func (s *Shard) find(k godwit.Key) (store.Ref, bool) {
 	r, ok := s.st.Find(k)
-	if !ok && s.cfg.Homes.Home(k) == s.cfg.Self {
+	if !ok && s.cfg.HomedHere(k) {
 		if _, away := s.dir.Away(k); !away {
 			return s.create(k), true
 		}
@@ -298,14 +299,14 @@ func (s *Shard) remoteOf(k godwit.Key) *uint32 { return &s.countsOf(k).remote }
 
 // insert makes a row for a key that is not here, and remove takes it away. Rows that the home of a key makes are made otherwise.
 func (s *Shard) insert(k godwit.Key) store.Ref {
-	if s.cfg.Homes.Home(k) != s.cfg.Self {
+	if !s.cfg.HomedHere(k) {
 		s.countsOf(k).strangers++
 	}
 	return s.st.Insert(k, s.class(k))
 }
 
 func (s *Shard) remove(k godwit.Key) {
-	if s.cfg.Homes.Home(k) != s.cfg.Self {
+	if !s.cfg.HomedHere(k) {
 		s.countsOf(k).strangers--
 	}
 	s.st.Remove(k)
@@ -353,7 +354,7 @@ func (s *Shard) Believed(k godwit.Key) (godwit.NodeID, bool) {
 	if _, ok := s.st.Find(k); ok {
 		return s.cfg.Self, false
 	}
-	if _, away := s.dir.Away(k); !away && s.cfg.Homes.Home(k) == s.cfg.Self {
+	if _, away := s.dir.Away(k); !away && s.cfg.HomedHere(k) {
 		return s.cfg.Self, false
 	}
 	return s.next(k, 0), true

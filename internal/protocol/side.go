@@ -274,9 +274,15 @@ func wrongSide(h *store.Header) {
 	panic(fmt.Sprintf("protocol: key %d is %v, which has another side", h.Key, stateOf(h)))
 }
 
+// mayBeHeld reports whether a row is a main copy of which other nodes may hold replicas, or that has another reason to have a side.
+func mayBeHeld(h *store.Header) bool {
+	st := stateOf(h)
+	return (st == owner || st == tentative) && hasSide(h)
+}
+
 // tidy frees the side of a main copy that needs none. The header counts its intents then.
 func (s *Shard) tidy(h *store.Header) {
-	if st := stateOf(h); st != owner && st != tentative || !hasSide(h) {
+	if !mayBeHeld(h) {
 		return
 	}
 	d := s.side(h)

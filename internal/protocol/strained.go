@@ -98,7 +98,7 @@ func (nearest) Quantize(vals []float32, _ uint64) godwit.Encoding {
 }
 
 // crowded reports whether copies that may be rounded go to a node in fewer bytes.
-func (s *Shard) crowded(out Out, to godwit.NodeID) bool { return s.cfg.briefs && out.Crowded(to) }
+func (s *Shard) crowded(out Out, to godwit.NodeID) bool { return s.cfg.ahead && out.Crowded(to) }
 
 // roundRefresh rounds the row on its way to a holder, if the way is crowded and the table allows it.
 func (s *Shard) roundRefresh(out Out, h *store.Header, to *holder) {
@@ -133,7 +133,7 @@ func (s *Shard) mendEach(out Out, k godwit.Key, all bool) bool {
 		return true
 	}
 	h := s.st.Header(ref)
-	if st := stateOf(h); st != owner && st != tentative || !hasSide(h) {
+	if !mayBeHeld(h) {
 		return true // it moved away: the new owner sends its holders whole rows
 	}
 	m := s.side(h).main()

@@ -41,7 +41,7 @@ func (s *Shard) want(out Out, k godwit.Key, a placement.Ask) {
 	switch st := stateOf(h); {
 	case st == frozen:
 		s.main(h).ask = a
-	case s.cfg.renews && st.isReplica() && st != draining:
+	case s.cfg.ahead && st.isReplica() && st != draining:
 		s.renew(out, h)
 	}
 }

@@ -40,18 +40,18 @@ func (p *pace) begin(stream net.Conn) {
 
 // Pace implements transport.Pacer. The system measures how fast the peer's system acknowledges while
 // there is something to send. If the peer had no room meanwhile, that says nothing of the network.
-func (c *conn) Pace() (bytesPerSecond uint64) {
+func (c *conn) Pace() (bytesPerSecond uint64, unsent int) {
 	c.pace.mu.Lock()
 	defer c.pace.mu.Unlock()
 	p := &c.pace
 	if !p.asked(c.stream) {
-		return 0
+		return 0, 0
 	}
 	if p.info.Rwnd_limited == p.noRoom {
 		bytesPerSecond = p.info.Delivery_rate
 	}
 	p.noRoom = p.info.Rwnd_limited
-	return bytesPerSecond
+	return bytesPerSecond, int(p.info.Notsent_bytes)
 }
 
 // Unsent implements transport.Pacer.

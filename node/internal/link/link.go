@@ -308,7 +308,7 @@ func (l *Link) measure(wrote int) {
 		return
 	}
 	l.w.unmeasured = 0
-	rate, unsent := l.pacer.Pace(), l.pacer.Unsent()
+	rate, unsent := l.pacer.Pace()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.unsent = unsent; rate > 0 {

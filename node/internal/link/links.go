@@ -17,7 +17,7 @@ type Links struct {
 	// link. It is set once, before the first record is sent.
 	Answered func(from godwit.NodeID, rs ...wire.Record)
 
-	// Strains, if set, answers Strained. It is set before the first record is sent.
+	// Strains, if set, answers Strained and Crowded. It is set before the first record is sent.
 	Strains func() bool
 
 	host    *host.Host

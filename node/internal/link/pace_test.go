@@ -42,8 +42,8 @@ type told struct {
 	asked  int
 }
 
-func (c *told) Pace() uint64 { c.asked++; return c.rate }
-func (c *told) Unsent() int  { return c.unsent }
+func (c *told) Pace() (uint64, int) { c.asked++; return c.rate, c.unsent }
+func (c *told) Unsent() int         { return c.unsent }
 
 // Refreshes and deltas are put in as long as the network takes what is queued, here and in the system, soon.
 func TestCopiesWaitWhereTheNetworkIsBusy(t *testing.T) {

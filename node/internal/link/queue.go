@@ -82,6 +82,12 @@ func (q *queue) room(limit int) bool { return q.queued < limit }
 // roomForCopies reports whether so few bytes are queued, here and in the system, that refreshes and deltas may be put in.
 func (q *queue) roomForCopies(limit int) bool { return q.queued+q.unsent < q.pace.copies(limit) }
 
+// strained reports whether what is queued, and so many bytes more, takes the network longer than a step should wait for.
+func (q *queue) strained(more int) bool { return q.pace.strained(q.queued + more) }
+
+// crowded reports whether copies are, or were a moment ago, more than the network takes.
+func (q *queue) crowded(now int64) bool { return q.pace.crowded(q.queued, now) }
+
 // claim has the caller be the one who writes, and reports whether nobody else was.
 func (q *queue) claim() bool {
 	idle := !q.writing

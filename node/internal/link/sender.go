@@ -128,74 +128,54 @@ func (s *Sender) Touch(to godwit.NodeID) { s.touched[to], s.any = true, true }
 // Room reports whether refreshes and deltas to a peer may go now (Limits.Copies). That
 // there was no room is noted: see Full.
 func (s *Sender) Room(to godwit.NodeID) bool {
-	ok := s.has(to, (*queue).roomForCopies, s.ls.Limits.Copies)
+	ok := is(s, to, (*queue).roomForCopies, s.ls.Limits.Copies)
 	s.full[to] = s.full[to] || !ok
 	return ok
 }
 
 // Takes reports whether answers that can wait may go to a peer now (Limits.Answers).
-func (s *Sender) Takes(to godwit.NodeID) bool { return s.has(to, (*queue).room, s.ls.Limits.Answers) }
+func (s *Sender) Takes(to godwit.NodeID) bool { return is(s, to, (*queue).room, s.ls.Limits.Answers) }
 
 // Strained reports whether bytes are what bounds the way to a peer: what is queued takes the
 // network longer than a step should wait for.
-func (s *Sender) Strained(to godwit.NodeID) bool { return s.strained(to, 0) }
+func (s *Sender) Strained(to godwit.NodeID) bool { return bounds(s, to, (*queue).strained, 0) }
 
 // Crowded reports whether copies are, or were a moment ago, more than the way to a peer takes.
-func (s *Sender) Crowded(to godwit.NodeID) bool {
-	o := s.ls.peers[to]
-	if o == nil {
-		return false
-	}
-	if s.ls.Strains != nil {
-		return s.ls.Strains()
-	}
-	now := s.Now()
-	if s.kept != o {
-		s.LetGo()
-		o.mu.Lock()
-		defer o.mu.Unlock()
-	}
-	return o.pace.crowded(o.queued, now)
-}
+func (s *Sender) Crowded(to godwit.NodeID) bool { return bounds(s, to, (*queue).crowded, s.Now()) }
 
 // StrainedBy reports whether so many bytes more, to all peers alike, would strain the way to one.
 func (s *Sender) StrainedBy(bytes int) bool {
 	each := bytes / max(len(s.ls.peers)-1, 1)
 	for i := range s.ls.peers {
-		if s.strained(godwit.NodeID(i), each) {
+		if bounds(s, godwit.NodeID(i), (*queue).strained, each) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *Sender) strained(to godwit.NodeID, more int) bool {
-	o := s.ls.peers[to]
-	if o == nil {
+// bounds is [is] of whether bytes bound the way to a peer, which Links.Strains may say instead; false for the way to this node.
+func bounds[T any](s *Sender, to godwit.NodeID, what func(*queue, T) bool, by T) bool {
+	switch {
+	case s.ls.peers[to] == nil:
 		return false
-	}
-	if s.ls.Strains != nil {
+	case s.ls.Strains != nil:
 		return s.ls.Strains()
 	}
-	if s.kept != o {
-		s.LetGo()
-		o.mu.Lock()
-		defer o.mu.Unlock()
-	}
-	return o.pace.strained(o.queued + more)
+	return is(s, to, what, by)
 }
 
-// has reports whether the queue to a peer has room, by a limit. A queue that is kept is
+// is reports whether something is so of the queue to a peer. A queue that is kept is
 // let go of before another is looked at: two senders that each kept what the other
 // looks at would wait for ever.
-func (s *Sender) has(to godwit.NodeID, room func(*queue, int) bool, limit int) bool {
+func is[T any](s *Sender, to godwit.NodeID, what func(*queue, T) bool, by T) bool {
 	o := s.ls.peers[to]
 	if s.kept != o {
 		s.LetGo()
 		o.mu.Lock()
 		defer o.mu.Unlock()
 	}
-	return room(&o.queue, limit)
+	return what(&o.queue, by)
 }
 
 // Ask counts a row that is asked for because of an intent, and reports whether there

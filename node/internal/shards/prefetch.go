@@ -57,7 +57,7 @@ func (l *prefetcher) look(first int) {
 		}
 		return
 	}
-	if rows := l.a.recall.Rows(first, keys, l.write); rows != nil && l.absentElsewhere(keys, rows) { // most pushes are of keys that were just pulled
+	if rows := l.a.recall.Rows(first, keys, l.write); rows != nil && (!l.write || l.absentElsewhere(keys, rows)) { // most pushes are of keys that were just pulled
 		l.rows = rows
 		return
 	}

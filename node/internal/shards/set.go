@@ -89,7 +89,7 @@ func (s *Set) Close() {
 func (s *Set) shard(k godwit.Key) *shard { return &s.shards[k&s.mask] }
 
 // homedElsewhere reports whether a key has its home at another node.
-func (s *Set) homedElsewhere(k godwit.Key) bool { return s.proto.Homes.Home(k) != s.proto.Self }
+func (s *Set) homedElsewhere(k godwit.Key) bool { return !s.proto.HomedHere(k) }
 
 // over reports whether no row may be made any more. The lock is held.
 func (x *shard) over() bool { return x.closed || x.starved.Load() }
