@@ -83,10 +83,14 @@ func run(t *testing.T) *node.Cluster {
 	return c
 }
 
-// work announces keys and accesses them, and some that were not announced.
+// work announces keys and accesses some of them, and some that were not announced. All workers use the same
+// keys for a quarter of a second, however far apart their steps are, so that replicas are set up and given
+// up all the time.
 func work(t *testing.T, w godwit.Worker, seed uint64, stop <-chan struct{}) {
+	const rows, shared = 1 << 14, 256
 	ctx := context.Background()
 	keys, v := make([]godwit.Key, 64), make([]float32, 4*64)
+	all := make([]godwit.Key, shared)
 	for step := uint64(0); ; step++ {
 		select {
 		case <-stop:
@@ -94,13 +98,15 @@ func work(t *testing.T, w godwit.Worker, seed uint64, stop <-chan struct{}) {
 			return
 		default:
 		}
-		for i := range keys {
-			keys[i] = godwit.Key((step*64 + uint64(i)*seed*17 + uint64(i)) % (1 << 14))
+		for i := range keys { // of this worker alone, mostly
+			keys[i] = godwit.Key((step*64 + uint64(i)*seed*17 + uint64(i)) % rows)
 		}
-		for i := range 32 { // which all workers use
-			keys[i] = godwit.Key((step*32 + uint64(i)) % 1024)
+		slot := uint64(time.Now().UnixMilli() / 250)
+		for i := range all {
+			all[i] = godwit.Key((slot*shared + uint64(i)) % rows)
 		}
-		for _, err := range []error{w.Intent(keys[:32], w.Clock()+1, w.Clock()+64), w.Intent(keys[32:60], w.Clock()+4, w.Clock()+8), w.Pull(ctx, keys, v), w.Push(ctx, keys, v)} {
+		copy(keys[:32], all)
+		for _, err := range []error{w.Intent(all, w.Clock()+1, w.Clock()+4), w.Intent(keys[32:60], w.Clock()+4, w.Clock()+8), w.Pull(ctx, keys, v), w.Push(ctx, keys, v)} {
 			if err != nil {
 				t.Error(err)
 				return
