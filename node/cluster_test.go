@@ -273,7 +273,9 @@ func (y tally) check(t *testing.T, oneKey bool) {
 			copies = true
 		case "nonuniform":
 			moves = true
-		case "adaptive":
+		case "adaptive": // whose replicas are idle instead of being dropped
+			moves, copies = true, true
+		case "adapm":
 			moves, copies, drops = true, true, true
 		case "adaptive-replicate-only", "stale":
 			copies, drops = true, true

@@ -206,7 +206,7 @@ func (c *Config) protocol() (*protocol.Config, error) {
 		p.Policy = placement.Adaptive
 	}
 	if c.Virtual != nil {
-		p.Broken, p.BrokenCut, p.Kept = c.Virtual.Broken, c.Virtual.BrokenCut, c.Virtual.Limits.Kept
+		p.Broken, p.BrokenCut, p.Kept, p.Idle = c.Virtual.Broken, c.Virtual.BrokenCut, c.Virtual.Limits.Kept, c.Virtual.Limits.Idle
 	}
 	return p, p.Prepare()
 }

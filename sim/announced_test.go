@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func TestAnnouncedKeysStayUntilTheyWereUsed(t *testing.T) {
 				batches[i] = append(batches[i], godwit.Key(x*x*x*rows))
 			}
 		}
-		v := make([]float32, 2*keys)
+		v, ones := make([]float32, 2*keys), slices.Repeat([]float32{1}, 2*keys)
 		told := 0
 		for i, b := range batches {
 			if i == steps/2 {
@@ -42,7 +43,7 @@ func TestAnnouncedKeysStayUntilTheyWereUsed(t *testing.T) {
 			if err := w.Pull(ctx, b, v); err != nil {
 				return err
 			}
-			if err := w.Push(ctx, b, v); err != nil {
+			if err := w.Push(ctx, b, ones); err != nil {
 				return err
 			}
 			w.Advance()

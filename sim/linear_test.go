@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	usual "github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/linear"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/restless"
@@ -38,8 +39,12 @@ func (s *program) run() error {
 	if err != nil {
 		return err
 	}
+	limits := usual.Usual
+	if s.broken != (protocol.Broken{}) || s.seed%4 < 2 {
+		limits.Idle = -1
+	}
 	c, err := New(Config{Nodes: nodes, Workers: workers, Seed: s.seed, Model: m, Policy: s.policy, NoHints: rng.IntN(2) == 0,
-		Network: randomNetwork(rng, nodes), Compute: randomCompute(rng), Broken: s.broken})
+		Network: randomNetwork(rng, nodes), Compute: randomCompute(rng), Limits: limits, Broken: s.broken})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,17 +10,17 @@ import (
 	"github.com/godwit-ps/godwit/placement"
 )
 
-// What several nodes use again and again, with pauses that are somewhat longer than the window, keeps its copies in between. What is
-// not used any more loses them.
+// What several nodes use again and again, with pauses that are longer than the window, keeps its copies in between. What only one
+// goes on using and changing loses the others'.
 func TestCopiesStayBetweenUsesThatAreNotFarApart(t *testing.T) {
 	const pause, keys, steps, ahead = 60, 10, 3000, 30 // each step uses 10 keys that the last 59 did not
 	c := cluster(t, Config{Nodes: 3, Workers: 1, Seed: 1, Model: model(t, 2*pause*keys, 2), Policy: placement.Adaptive,
 		Network: Network{Latency: 50 * time.Microsecond}, Compute: Compute{Step: 20 * time.Microsecond, Spread: 0.2}})
-	batch := func(step int) (ks []godwit.Key) {
+	batch := func(n, step int) (ks []godwit.Key) {
 		for i := range keys {
 			ks = append(ks, godwit.Key(step%pause*keys+i))
 		}
-		if step >= steps { // others, of which there is one batch a node
+		if step >= steps && n > 0 {
 			ks = []godwit.Key{pause * keys}
 		}
 		return ks
@@ -28,7 +29,7 @@ func TestCopiesStayBetweenUsesThatAreNotFarApart(t *testing.T) {
 	most := int64(0)
 	r := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
 		n, told := int(w.ID().Node), 0
-		for i := range 2 * steps {
+		for i := range 5 * steps {
 			switch i {
 			case steps / 2:
 				before[n] = c.Node(n).Stats().Copies
@@ -36,16 +37,16 @@ func TestCopiesStayBetweenUsesThatAreNotFarApart(t *testing.T) {
 				after[n] = c.Node(n).Stats().Copies
 				most = max(most, c.Node(n).Stats().Window)
 			}
-			for ; told < 2*steps && told <= i+ahead; told++ {
-				if err := w.Intent(batch(told), godwit.Clock(told), godwit.Clock(told+1)); err != nil {
+			for ; told < 5*steps && told <= i+ahead; told++ {
+				if err := w.Intent(batch(n, told), godwit.Clock(told), godwit.Clock(told+1)); err != nil {
 					return err
 				}
 			}
-			v := make([]float32, 2*len(batch(i)))
-			if err := w.Pull(ctx, batch(i), v); err != nil {
+			v := make([]float32, 2*len(batch(n, i)))
+			if err := w.Pull(ctx, batch(n, i), v); err != nil {
 				return err
 			}
-			if err := w.Push(ctx, batch(i), v); err != nil {
+			if err := w.Push(ctx, batch(n, i), slices.Repeat([]float32{1}, len(v))); err != nil {
 				return err
 			}
 			w.Advance()

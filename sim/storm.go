@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/history"
+	usual "github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/restless"
 	"github.com/godwit-ps/godwit/internal/vec"
@@ -275,6 +276,13 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	if s.limits = w.Limits; s.limits == (virtual.Limits{}) {
 		s.limits = tightness(rand.New(rand.NewPCG(seed, 0x71647)))
 	}
+	limits := s.limits
+	if limits == (virtual.Limits{}) {
+		limits = usual.Usual
+	}
+	if rng := rand.New(rand.NewPCG(seed, 0x1d1e)); rng.IntN(2) == 0 {
+		limits.Idle = -1
+	}
 	policy := w.Policy
 	single := func(k godwit.Key) bool {
 		i, _ := s.model.Locate(k)
@@ -291,7 +299,7 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	s.history = history.New(workers, s.group, single, !s.hints || !s.async && newCancels(seed, 0) == nil).Holds(s.held).Early(s.depth > 0)
 	cfg := Config{
 		Nodes: w.Nodes, Workers: w.Workers, Seed: seed, Model: s.model, Policy: policy, NoHints: !s.hints, Samplers: s.samples,
-		Network: *w.Network, Compute: randomCompute(rng), Limits: s.limits, LongStep: longStep, Depth: s.depth, Strained: s.strain, Watch: true, Broken: w.Broken, BrokenCut: w.BrokenCut, BrokenBound: w.BrokenBound,
+		Network: *w.Network, Compute: randomCompute(rng), Limits: limits, LongStep: longStep, Depth: s.depth, Strained: s.strain, Watch: true, Broken: w.Broken, BrokenCut: w.BrokenCut, BrokenBound: w.BrokenBound,
 	}
 	if s.bounds != nil {
 		cfg.Barriers = s.bounds.behind

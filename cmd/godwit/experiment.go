@@ -71,7 +71,7 @@ constants are charged. --costs takes what "godwit bench --costs" measured.`,
 	}
 	g := cli.NewGroup("Experiment")
 	g.StringVar(&e.choice.Task, "task", "", "`name` of what is trained (default: kge, of best all; timing, delay, filters and sketch have programs of their own): "+strings.Join(experiment.Tasks(), ", "))
-	g.StringVarP(&e.data, "data", "d", "", "file or `folder` of the data (default: they are generated)")
+	g.StringVarP(&e.data, "data", "d", "", "file or `folder` of the data (default: they are generated); best then trains with the settings of \"godwit train\"")
 	g.BoolVar(&e.choice.Quick, "quick", false, "a smaller task on fewer workers, for a first look")
 	g.StringVar(&e.calls, "calls", string(experiment.Batched), "how the program accesses the server, a `kind`: batched, all keys of a step in a call, or single, one key a call and one example a step, as programs for Lapse, NuPS and AdaPM do")
 	g.DurationVar(&e.step, "step", 0, "what a training step computes, as a `duration` (default: measured)")
@@ -100,7 +100,7 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	if e.step < 0 || min(e.choice.Epochs, e.cores, e.seeds, e.budget) < 0 {
 		return fmt.Errorf("--step %v, --epochs %d, --cores %d, --seeds %d, --budget %d: want more than 0", e.step, e.choice.Epochs, e.cores, e.seeds, e.budget)
 	}
-	e.choice.Calls, e.choice.Search = experiment.Calls(e.calls), name == "best"
+	e.choice.Calls, e.choice.Search, e.choice.Given = experiment.Calls(e.calls), name == "best", e.data != ""
 	l, err := experiment.NewLab(e.choice)
 	if err != nil {
 		return err

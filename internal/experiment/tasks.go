@@ -28,6 +28,9 @@ type Choice struct {
 	// Search is for "best", which trains hundreds of times on up to 64 workers: less data,
 	// with rows as long as those of "godwit train", or half as long.
 	Search bool
+	// Given says that there are data, as large as they are: "best" trains on them what
+	// "godwit train" does.
+	Given bool
 }
 
 // sizes are those of each task. The full ones take minutes of one processor for
@@ -86,6 +89,9 @@ func (c Choice) size(name string) (size, error) {
 		return size{}, fmt.Errorf("experiment: %d epochs, want at least 1, or 0 for the task's", c.Epochs)
 	}
 	z := of(c)
+	if c.Search && c.Given {
+		z = asTrained(z)
+	}
 	if c.Epochs > 0 {
 		z.epochs = c.Epochs
 	}
@@ -102,6 +108,28 @@ func (c Choice) size(name string) (size, error) {
 		}
 	}
 	return z, z.settings.Check()
+}
+
+// asTrained is a size with the settings of "godwit train". The rule of a matrix stays: many workers
+// at once are too much for plain SGD.
+func asTrained(z size) size {
+	switch s := z.settings.(type) {
+	case *task.KGE:
+		z.settings = task.DefaultKGE()
+	case *task.W2V:
+		z.settings = task.DefaultW2V()
+	case *task.MF:
+		d := task.DefaultMF()
+		d.Rule, d.LR, d.BoldDriver = s.Rule, s.LR, s.BoldDriver
+		z.settings = d
+	case *task.Linear:
+		z.settings = task.DefaultLinear()
+	case *task.LDA:
+		z.settings = task.DefaultLDA()
+	case *task.Sketch:
+		z.settings = task.DefaultSketch()
+	}
+	return z
 }
 
 // smaller is by how much the data of a choice are smaller than its size's.

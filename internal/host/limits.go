@@ -13,6 +13,7 @@ type Limits struct {
 	Owed    int // a node for which more answers than this are queued does not keep to the above: the run ends
 	Ops     int // operations that one worker may have outstanding; and as many of PullAfter
 	Kept    int // bytes of copies that a cut may keep in any case; 0: as package protocol has it
+	Idle    int // bytes of replicas that nobody wants, in any case; 0: as package protocol has it; less: none
 	Ahead   int // keys that the workers of a node may have asked for by PullAfter and not got
 }
 

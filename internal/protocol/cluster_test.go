@@ -46,7 +46,7 @@ func newCluster(n int, model *godwit.Model, policy placement.Policy, hints bool,
 	}
 	c.homes = directory.NewHomes(model.Keys(), ids)
 	for _, id := range ids {
-		cfg := &Config{Self: id, Model: model, Policy: policy, Homes: c.homes, Hints: hints, Broken: broken,
+		cfg := &Config{Self: id, Model: model, Policy: policy, Homes: c.homes, Hints: hints, Broken: broken, Idle: -1,
 			Hot: func(k godwit.Key) bool { return k%5 == 0 }}
 		if err := cfg.Prepare(); err != nil {
 			panic(err)
@@ -58,6 +58,14 @@ func newCluster(n int, model *godwit.Model, policy placement.Policy, hints bool,
 		n := &testNode{Shard: s, id: id, c: c}
 		cfg.Observe = func(k godwit.Key, from, to string) { n.becomes(k, stateNamed(from), stateNamed(to)) }
 		c.nodes = append(c.nodes, n)
+	}
+	return c
+}
+
+// idling lets replicas be idle.
+func (c *cluster) idling() *cluster {
+	for _, n := range c.nodes {
+		n.cfg.Idle = 0
 	}
 	return c
 }

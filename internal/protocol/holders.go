@@ -49,6 +49,9 @@ const maxIdle = 3
 
 func (x *holder) is(mark uint8) bool { return x.marks&mark != 0 }
 
+// idle returns how often the node was refreshed since it last showed that it uses its copy, up to maxIdle.
+func (x *holder) idle() int { return int(x.pace & (1<<idleBits - 1)) }
+
 // used notes that the node uses its copy.
 func (x *holder) used() { x.pace = 0 }
 

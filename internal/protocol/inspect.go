@@ -18,6 +18,7 @@ type Holding struct {
 	Holders []godwit.NodeID
 	Wanted  bool // by an active intent of this node, or because it learned that it uses the key
 	Wished  bool // … by what it learned alone
+	Idle    bool // a replica that stays although nothing wants it
 }
 
 // Main reports whether this is the main copy.
@@ -31,7 +32,8 @@ func (s *Shard) Holding(k godwit.Key) (x Holding) {
 	}
 	h := s.st.Header(ref)
 	x = Holding{State: stateOf(h).role(), Epoch: h.Epoch, Version: h.Version, Row: s.st.Floats(ref)}
-	x.Wanted = s.wants(h) > 0
+	x.Idle = s.Idle(k)
+	x.Wanted = s.wants(h) > 0 && !x.Idle
 	x.Wished = s.wants(h) == 1 && s.learner.Has(k)
 	if x.Main() && hasSide(h) {
 		m := s.main(h)

@@ -218,6 +218,7 @@ func (s *Shard) applyReplica(h *store.Header, push []float32, m Mark) {
 func (s *Shard) markUnsent(h *store.Header) {
 	d := s.side(h).replica()
 	d.uses++
+	d.used()
 	if d.unsent >= due {
 		return
 	}

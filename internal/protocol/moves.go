@@ -89,6 +89,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 		return fmt.Errorf("protocol: node %d sends key %d of epoch %d, which is %v here since epoch %d",
 			from, r.Key, r.Epoch, st, h.Epoch)
 	case st.isReplica():
+		s.endIdle(h)
 		// The owner may pass an update in flight on to here. It counts now and is
 		// ignored then.
 		own = s.joinMain(h, ref, r)

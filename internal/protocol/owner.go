@@ -57,8 +57,9 @@ func (s *Shard) interest(out Out, h *store.Header, ref store.Ref, r *wire.Record
 	}
 }
 
-// delta adds a replica's update to the main copy, once.
-func (s *Shard) delta(h *store.Header, ref store.Ref, r *wire.Record) {
+// delta adds a replica's update to the main copy, once. A key that did not move to its only holder when the intents here ended, as the
+// holder did not use it, moves now.
+func (s *Shard) delta(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	x := s.holder(s.mainOf(h), r.Origin)
 	if x == nil {
 		s.Stats.Stale++ // of a node that ended its interest since: it ends only when everything it sent was taken
@@ -68,6 +69,9 @@ func (s *Shard) delta(h *store.Header, ref store.Ref, r *wire.Record) {
 	s.addUpdate(h, ref, x, r)
 	x.marks |= unacked
 	s.markChanged(h)
+	if s.cfg.ahead && s.wants(h) == 0 && s.onlyHolder(h) != nil {
+		s.decide(out, h, ref)
+	}
 }
 
 // addUpdate adds an update of a holder to the main copy, unless the row contains it (R1).
@@ -107,7 +111,7 @@ func (s *Shard) end(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	s.decide(out, h, ref)
 }
 
-// decide asks the policy again after an interest ended.
+// decide asks the policy again after an interest ended, or an update came.
 func (s *Shard) decide(out Out, h *store.Header, ref store.Ref) {
 	if stateOf(h) != owner {
 		return

@@ -34,6 +34,7 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 		s.replica(h).heard = coarseOf(out.Now())
 		s.tell(Refreshed, h.Key, from, r.Epoch)
 		s.acked(out, h, ref, r.Seq)
+		s.idled(out, h, ref)
 	}
 	return nil
 }
@@ -128,8 +129,8 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 		return // the next round sends that, and its acknowledgement begins it
 	}
 	if *s.remoteOf(h.Key) != 0 {
-		if !d.leaving {
-			d.leaving = true
+		if !d.is(leaving) {
+			d.stay |= leaving
 			s.leaving = append(s.leaving, h.Key)
 		}
 		return // a round begins it when they are answered
@@ -160,7 +161,7 @@ func (s *Shard) drainLeaving(out Out) {
 		if !stateOf(h).isReplica() {
 			continue
 		}
-		s.replica(h).leaving = false
+		s.replica(h).stay &^= leaving
 		if s.side(h).want == 0 {
 			s.drain(out, h, ref)
 		}

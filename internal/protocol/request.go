@@ -225,7 +225,7 @@ func (s *Shard) serve(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	case wire.Renew:
 		s.renewal(out, h, ref, r)
 	case wire.Delta:
-		s.delta(h, ref, r)
+		s.delta(out, h, ref, r)
 	case wire.End:
 		s.end(out, h, ref, r)
 	}

@@ -312,6 +312,9 @@ func (s *script) cluster(f []string, broken Broken) error {
 		return err
 	}
 	s.c = newCluster(n, model, policy, option("hints"), broken)
+	if option("idle") {
+		s.c.idling()
+	}
 	s.c.life = s.life
 	s.c.sent = func(from, to godwit.NodeID, r *wire.Record) {
 		if from == to {

@@ -67,6 +67,8 @@ type Config struct {
 	CutFull func(full bool)
 	// Kept is how many bytes of copies for a cut all shards together may keep in any case; 0: 64 MiB.
 	Kept int
+	// Idle is how many bytes of idle replicas all shards together may have in any case; 0: 64 MiB; less: no replica is idle.
+	Idle int
 	// Observe is told, under the shard's lock, of each change of a key's state
 	// (docs/life-of-a-key.md). It may be nil.
 	Observe func(k godwit.Key, from, to string)
@@ -169,6 +171,7 @@ type Shard struct {
 	cut       cut               // what is known of the cut under way
 	lead      int64             // nanoseconds that keys lately took to come, smoothed
 	held      [draining + 1]int // how many keys are in each state; that of absent means nothing
+	idle      int               // how many replicas are idle
 
 	departures departures
 

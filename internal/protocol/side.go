@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/godwit-ps/godwit"
@@ -19,7 +20,7 @@ import (
 type side struct {
 	// want counts the active intents of this node's workers for the key, and Hold:
 	// see wants. Any state; it goes with the key from state to state. In fresh and dirty it is not
-	// 0: a replica that nobody wants drains as soon as no update is in flight.
+	// 0: a replica that nobody wants drains as soon as no update is in flight. An idle replica counts as one intent.
 	want uint32
 
 	// queue is the number of the last waiter; 0: no request waits here. Any state but
@@ -135,8 +136,32 @@ type replicaSide struct {
 	// until some time after its acknowledgement.
 	unsettled bool
 
-	leaving bool // the key is in Shard.leaving
+	stay stay
 }
+
+// A stay says why a replica that nobody wants is here: flags, and above them for how many refreshes it was not used.
+type stay uint8
+
+const (
+	leaving stay = 1 << iota // the key is in Shard.leaving
+	idle                     // no intent wants the replica, and it stays (idle.go)
+	unused                   // the count's one
+)
+
+func (d *replicaSide) is(flag stay) bool { return d != nil && d.stay&flag != 0 }
+
+// used notes that the node uses its replica.
+func (d *replicaSide) used() { d.stay &= leaving | idle }
+
+// refreshed notes that a refresh came, and returns for how many the replica was not used.
+func (d *replicaSide) refreshed() int {
+	if d.stay <= math.MaxUint8-unused {
+		d.stay += unused
+	}
+	return d.unused()
+}
+
+func (d *replicaSide) unused() int { return int(d.stay / unused) }
 
 // An unsent says whether a replica has updates that were not sent yet, and when they go.
 type unsent uint8

@@ -32,6 +32,7 @@ type weather struct {
 	lose   wire.Kind // the network loses one record of this kind; 0: none
 	pauses bool      // now and then, all comes to rest and copies must be equal
 	broken Broken
+	idle   bool        // replicas may be idle
 	learn  bool        // workers announce nothing, and nodes learn from what they do
 	join   godwit.Rule // if set, that of the rows of the largest, and only these are used
 }
@@ -46,6 +47,9 @@ func (w weather) String() string {
 	}
 	if w.async {
 		s += "/async"
+	}
+	if w.idle {
+		s += "/idle"
 	}
 	return s
 }
@@ -155,6 +159,9 @@ func newStorm(seed uint64, w weather) *storm {
 	workers := 2 * w.nodes
 	s := &storm{weather: w, rng: rng, moves: rng.IntN(2) == 0,
 		c: newCluster(w.nodes, stormModel(workers, w.join), w.policy, w.hints, w.broken)}
+	if w.idle {
+		s.c.idling()
+	}
 	s.c.watch = &watch{c: s.c, epoch: map[godwit.Key]godwit.Epoch{}, since: map[godwit.Key]godwit.Version{}}
 	hot := s.c.nodes[0].cfg.hot
 	single := func(k godwit.Key) bool {
@@ -307,7 +314,7 @@ func (s *storm) unwanted() error {
 			if n.learner.Has(k) && !n.holding(k).isReplica() {
 				return fmt.Errorf("node %d wishes for key %d, which is %v there", n.id, k, n.holding(k))
 			}
-			if n.holding(k).isReplica() && !s.policy.Everywhere(n.cfg.hot(k)) && !(s.learn && relaxed(k) && n.Holding(k).Wished) {
+			if n.holding(k).isReplica() && !s.policy.Everywhere(n.cfg.hot(k)) && !(s.learn && relaxed(k) && n.Holding(k).Wished) && !n.Idle(k) {
 				return fmt.Errorf("key %d stays replicated at node %d and nobody wants it", k, n.id)
 			}
 		}
@@ -608,7 +615,11 @@ func weathers() []weather {
 	for _, policy := range policies {
 		for _, nodes := range []int{1, 2, 3, 5} {
 			for i := range 4 {
-				ws = append(ws, weather{nodes: nodes, policy: policy, hints: i&1 != 0, async: i&2 != 0})
+				w := weather{nodes: nodes, policy: policy, hints: i&1 != 0, async: i&2 != 0}
+				ws = append(ws, w)
+				if w.idle = true; placement.FetchesAhead(policy) {
+					ws = append(ws, w)
+				}
 			}
 		}
 	}

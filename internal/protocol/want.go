@@ -33,6 +33,7 @@ func (s *Shard) want(out Out, k godwit.Key, a placement.Ask) {
 		return
 	}
 	h := s.st.Header(r)
+	s.endIdle(h)
 	n := s.wants(h) + 1
 	s.setWants(h, n)
 	if n == 1 {
@@ -143,15 +144,19 @@ func (s *Shard) unwant(out Out, k godwit.Key) {
 	if n == 0 {
 		return
 	}
-	s.setWants(h, n-1)
 	if n > 1 {
+		s.setWants(h, n-1)
 		return
 	}
 	s.tell(Unwanted, k, s.cfg.Self, h.Epoch)
+	if s.idles(h) {
+		return
+	}
+	s.setWants(h, 0)
 	switch st := stateOf(h); {
 	case st.isReplica():
 		s.drain(out, h, r)
-	case st == owner:
+	case st == owner && !s.holdsIdle(h):
 		s.decide(out, h, r)
 	}
 }

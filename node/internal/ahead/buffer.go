@@ -307,6 +307,17 @@ func (b *Buffer) Replaced(s *Step) {
 	}
 }
 
+// ForgetEach has no value used any more of keys of which is reports true.
+func (b *Buffer) ForgetEach(is func(godwit.Key) bool) {
+	for _, s := range b.steps {
+		for i, k := range s.keys {
+			if is(k) {
+				s.items[i].gone = true
+			}
+		}
+	}
+}
+
 // Forget has no value of a key used any more.
 func (b *Buffer) Forget(k godwit.Key) {
 	if b.held.steps(k) == 0 {

@@ -211,8 +211,8 @@ func (f *Fetcher) sample(step, others []godwit.Key, at, clock godwit.Clock) (res
 	trial := f.long && f.returns.fleeting && f.pace.length > 0 && f.pace.length < f.Config.Long
 	f.lacking = f.returns.announced(step, at, clock, trial || !f.long, f.lacking[:0])
 	n := len(f.lacking)
-	f.away, f.left = slices.Grow(f.away[:0], n)[:n], slices.Grow(f.left[:0], n)[:n]
-	f.Rows.Away(f.lacking, f.away, f.left)
+	f.away = slices.Grow(f.away[:0], n)[:n]
+	f.Rows.Gone(f.lacking, f.away)
 	f.returns.judge(f.away)
 	if !trial {
 		return step, others
@@ -471,6 +471,14 @@ func (f *Fetcher) arrived(ctx context.Context, s *Step, wait bool) (late uint64,
 		s.Fail()
 	}
 	return late, err
+}
+
+// Synced is told that all pushes of the worker have reached the main copies. Values that were fetched before may lack what filters
+// held back of them, which another worker has sent.
+func (f *Fetcher) Synced() {
+	if f.Any() {
+		f.values.ForgetEach(func(k godwit.Key) bool { return !f.Rows.Table(k).Single })
+	}
 }
 
 // Forget has no value used that was fetched of keys that the worker sends another request for:

@@ -73,7 +73,7 @@ func (r *returns) announced(keys []godwit.Key, at, clock godwit.Clock, wanted bo
 	return again
 }
 
-// judge is told which of the keys that announced returned are elsewhere, and comes to a verdict if it has seen enough.
+// judge is told which of the keys that announced returned are elsewhere, or here although no intent wants them, and comes to a verdict if it has seen enough.
 func (r *returns) judge(away []bool) {
 	r.judged += len(away)
 	for _, is := range away {

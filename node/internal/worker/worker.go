@@ -394,6 +394,7 @@ func (w *Worker) WaitSync(ctx context.Context) error {
 	case 2:
 		return w.fail("wait-sync", nil, w.g.Host.Err())
 	}
+	w.fetcher.Synced()
 	return nil
 }
 
