@@ -19,4 +19,4 @@ type Limits struct {
 
 // Usual are the limits of a real node. A peer that keeps to them has at most
 // Asked + Rows of answers, and Answers of what may wait, in a queue.
-var Usual = Limits{Frame: 256 << 10, Copies: 256 << 10, Asked: 16 << 20, Rows: 16 << 20, Answers: 16 << 20, Owed: 64 << 20, Ops: 1 << 12, Ahead: 1 << 22}
+var Usual = Limits{Frame: 256 << 10, Copies: 256 << 10, Asked: 64 << 20, Rows: 16 << 20, Answers: 16 << 20, Owed: 128 << 20, Ops: 1 << 12, Ahead: 1 << 22}
