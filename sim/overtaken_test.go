@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -142,4 +143,69 @@ func TestARowIsNotUsedAfterAValueThatWasAskedForLater(t *testing.T) {
 	if end[1] < end[0] {
 		t.Errorf("the worker read %v changes of the other node, and then %v", end[0], end[1])
 	}
+}
+
+// What a filter held back of a worker's pushes, the WaitSync of another worker of its node may send. Behind its own WaitSync, the worker
+// reads it, also where it had fetched the value ahead before.
+func TestAValueFetchedAheadIsNotUsedBehindAWaitSyncIfAFilterHeldBack(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 4000, Dim: 2, Filters: []godwit.Filter{filter.Significant{Threshold: 10}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cluster(t, Config{Nodes: 2, Workers: 2, Seed: 1, Model: m, Policy: placement.Adaptive, LongStep: -time.Hour, Network: Network{Latency: 50 * time.Microsecond}})
+	k := keyAt(c, 1)
+	other := keyAt(c, 1, k) // its pulls take time
+	fetched, flushed := make(chan struct{}), make(chan struct{})
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		if w.ID().Node != 0 {
+			return nil
+		}
+		if w.ID().Local == 1 {
+			for begun := false; !begun; {
+				select {
+				case <-fetched:
+					begun = true
+				default:
+					if err := w.Pull(ctx, []godwit.Key{other}, make([]float32, 2)); err != nil {
+						return err
+					}
+				}
+			}
+			err := w.WaitSync(ctx)
+			close(flushed)
+			return err
+		}
+		ks, v := []godwit.Key{k}, make([]float32, 2)
+		if err := w.Push(ctx, ks, []float32{1, 2}); err != nil {
+			return err
+		}
+		if err := w.Intent(ks, 1, 2); err != nil {
+			return err
+		}
+		close(fetched)
+		for ended := false; !ended; {
+			select {
+			case <-flushed:
+				ended = true
+			default:
+				if err := w.Pull(ctx, []godwit.Key{other}, make([]float32, 2)); err != nil {
+					return err
+				}
+			}
+		}
+		if s := c.Node(0).Stats(); s.Fetched == 0 || s.HeldBack == 0 {
+			t.Errorf("%d keys were fetched ahead, %d pushes held back: the test is vacuous", s.Fetched, s.HeldBack)
+		}
+		if err := w.WaitSync(ctx); err != nil {
+			return err
+		}
+		w.Advance()
+		if err := w.Pull(ctx, ks, v); err != nil {
+			return err
+		}
+		if v[0] != 1 || v[1] != 2 {
+			t.Errorf("the worker reads %v behind its WaitSync, its push was [1 2]", v)
+		}
+		return nil
+	})
 }

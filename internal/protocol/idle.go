@@ -15,7 +15,7 @@ const (
 	// the row changed. Setting a copy up takes 4 records and the time of a round trip, in which a node sends and takes some hundred.
 	mostUnused = 16
 
-	// idleBytes is how much memory the idle replicas of a node may take in any case. There may be as many as it has other rows.
+	// idleBytes is how much memory the idle replicas of a node may take in any case. There may be as many as it has main copies.
 	idleBytes = 64 << 20
 )
 
@@ -28,7 +28,7 @@ func (s *Shard) mostIdle(k godwit.Key) int {
 	case least == 0:
 		least = idleBytes
 	}
-	return max(least>>s.cfg.Shift/(2*4*s.cfg.Model.RowLen(k)), s.st.Len()-s.idle)
+	return max(least>>s.cfg.Shift/(2*4*s.cfg.Model.RowLen(k)), s.held[owner])
 }
 
 // idles makes a replica idle whose last intent ends, if it may be, and reports whether it is.
