@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -183,5 +184,39 @@ func TestATimeToTheTargetThatWasMissedIsTheLongest(t *testing.T) {
 	}
 	if m := mergedRow(rows(0, 7, 0)); m.ToTarget != 0 {
 		t.Errorf("two of three missed it, and it is reached after %v", m.ToTarget)
+	}
+}
+
+// On data of its own, "best" trains with the settings of "godwit train", other experiments with theirs.
+func TestBestTrainsGivenDataAsTrainDoes(t *testing.T) {
+	for _, name := range Tasks() {
+		given, err := NewLab(Choice{Task: name, Search: true, Calls: Batched, Given: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		generated, err := NewLab(Choice{Task: name, Search: true, Calls: Batched})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := task.Decode(name, []byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := want.(*task.MF); ok { // plain SGD is not for many workers
+			m.Rule, m.LR, m.BoldDriver = "adagrad", 0.1, false
+		}
+		if got := given.sizes[0].settings; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: given data are trained with %+v, want %+v", name, got, want)
+		}
+		if given.Epochs != generated.Epochs {
+			t.Errorf("%s: %d epochs with given data, %d with others", name, given.Epochs, generated.Epochs)
+		}
+		other, err := NewLab(Choice{Task: name, Calls: Batched, Given: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reflect.DeepEqual(other.Task, want) {
+			t.Errorf("%s: another experiment is as large as training", name)
+		}
 	}
 }
