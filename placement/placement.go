@@ -43,7 +43,7 @@ type Situation struct {
 	SelfWants bool
 	// Others are the other nodes that hold or want a copy, in order of asking.
 	Others []godwit.NodeID
-	// Asked is what Asker just asked for; Nothing when an interest ended.
+	// Asked is what Asker just asked for; Nothing when an interest ended, or an update came.
 	Asked Ask
 	// Asker is the node that asked, or whose interest ended.
 	Asker godwit.NodeID
@@ -82,7 +82,8 @@ type Policy interface {
 	// it had an intent for ever.
 	Everywhere(hot bool) bool
 	// Decide is called at the owner when a node asks for a copy or for the key,
-	// and when a node's interest ends. It must be a function of the situation, and
+	// when a node's interest ends, and, under an [AheadPolicy], when an update of the
+	// only copy comes that the owner's workers do not want. It must be a function of the situation, and
 	// must not keep s.Others. To relocate a key to a node that the run does not have
 	// ends the run with an error; to relocate it to its owner keeps it.
 	Decide(s Situation) Action

@@ -37,8 +37,8 @@ const (
 type Placed struct {
 	Chosen   Choice          // by the policy: Stay, MoveTo or GiveCopy
 	ChosenTo godwit.NodeID   // of MoveTo
-	Asked    Choice          // for what the asker asked: AskCopy or AskKey; Stay: an intent ended
-	Asker    godwit.NodeID   // who asked; the owner, if an intent ended
+	Asked    Choice          // for what the asker asked: AskCopy or AskKey; Stay: an intent ended, or an update of the only copy came
+	Asker    godwit.NodeID   // who asked; the owner, if nobody did
 	Wanted   bool            // a worker of the owner wants the key
 	Hot      bool            // the key is hot
 	Fixed    bool            // the key could not move then

@@ -97,7 +97,7 @@ func (p *Placed) why() string {
 	case p.Asked == AskKey:
 		because = append(because, fmt.Sprintf("node %d asked for the key", p.Asker))
 	default:
-		because = append(because, "an intent ended")
+		because = append(because, "an intent ended, or an update of the only copy came")
 	}
 	if p.Wanted {
 		because = append(because, "workers here want it")
