@@ -209,7 +209,7 @@ func TestAPeerThatAsksWithoutEndAndReadsNothingEndsTheRun(t *testing.T) {
 		<-n.Done() // it may hear of it later
 	}
 	err := c.Nodes[0].Err()
-	if !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "node 1") || !strings.Contains(err.Error(), "64 MiB of answers") {
+	if !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "node 1") || !strings.Contains(err.Error(), "128 MiB of answers") {
 		t.Errorf("the run ended with %v", err)
 	}
 	if most > host.Usual.Owed+4*host.Usual.Frame {

@@ -197,7 +197,7 @@ func result(c *Case, d *Comparison, ts times) *Result {
 // others in the process allocate too.
 func allocations(turn func() error) (float64, error) {
 	least := -1.0
-	for range 5 {
+	for i := 0; i < 50 && least != 0; i++ {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		if err := turn(); err != nil {
