@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"cmp"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
@@ -165,10 +167,7 @@ func (s *Shard) keep(h *store.Header) {
 
 // mostCopies returns how many copies of rows of a class the shard may keep.
 func (s *Shard) mostCopies(class int) int {
-	least := s.cfg.Kept
-	if least == 0 {
-		least = leastCopies
-	}
+	least := cmp.Or(s.cfg.Kept, leastCopies)
 	return max(least>>s.cfg.Shift/(4*s.cfg.rowLens[class]), s.st.Len()/partCopies, 1)
 }
 

@@ -1,6 +1,9 @@
 package protocol
 
-import "github.com/godwit-ps/godwit"
+import (
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/store"
+)
 
 // A holder is what the owner of a key knows of a node that has a replica or waits for
 // one. The holders of a key form a ring, in the order in which they came. It has no
@@ -50,14 +53,14 @@ const maxIdle = 3
 func (x *holder) is(mark uint8) bool { return x.marks&mark != 0 }
 
 // idle returns how often the node was refreshed since it last showed that it uses its copy, up to maxIdle.
-func (x *holder) idle() int { return int(x.pace & (1<<idleBits - 1)) }
+func (x *holder) idle() uint8 { return x.pace & (1<<idleBits - 1) }
 
 // used notes that the node uses its copy.
 func (x *holder) used() { x.pace = 0 }
 
 // refreshed notes that the node is sent the row, and sets when it will be next.
 func (x *holder) refreshed() {
-	idle := x.pace & (1<<idleBits - 1)
+	idle := x.idle()
 	x.pace = (1<<idle-1)<<idleBits | min(idle+1, maxIdle)
 }
 
@@ -84,6 +87,18 @@ func (s *Shard) nextHolder(m *mainSide, x *holder) *holder {
 		return nil
 	}
 	return s.holders.at(x.next)
+}
+
+// onlyHolder returns the holder of a main copy, if there is just one.
+func (s *Shard) onlyHolder(h *store.Header) *holder {
+	if !hasSide(h) {
+		return nil
+	}
+	m := s.main(h)
+	if x := s.firstHolder(m); x != nil && s.nextHolder(m, x) == nil {
+		return x
+	}
+	return nil
 }
 
 // holder returns what a key's owner knows of a node, nil if the node is no holder.

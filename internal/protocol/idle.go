@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"cmp"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/store"
 )
@@ -21,20 +23,16 @@ const (
 
 // mostIdle returns how many replicas may be idle, if they are as long as those of a key.
 func (s *Shard) mostIdle(k godwit.Key) int {
-	least := s.cfg.Idle
-	switch {
-	case least < 0:
+	least := cmp.Or(s.cfg.Idle, idleBytes)
+	if least < 0 {
 		return 0
-	case least == 0:
-		least = idleBytes
 	}
 	return max(least>>s.cfg.Shift/(2*4*s.cfg.Model.RowLen(k)), s.held[owner])
 }
 
-// idles makes a replica idle whose last intent ends, if it may be, and reports whether it is.
+// idles makes a replica idle whose last intent has ended, if it may be, and reports whether it is.
 func (s *Shard) idles(h *store.Header) bool {
-	st := stateOf(h)
-	if !s.cfg.ahead || !st.isReplica() || st == draining || s.learner.Has(h.Key) || s.idle >= s.mostIdle(h.Key) {
+	if !s.cfg.ahead || stateOf(h) == draining || s.learner.Has(h.Key) || s.idle >= s.mostIdle(h.Key) {
 		return false
 	}
 	d := s.replica(h)
@@ -43,19 +41,8 @@ func (s *Shard) idles(h *store.Header) bool {
 	}
 	d.stay |= idle
 	s.idle++
+	s.setWants(h, 1)
 	return true
-}
-
-// onlyHolder returns the holder of a main copy, if there is just one.
-func (s *Shard) onlyHolder(h *store.Header) *holder {
-	if !hasSide(h) {
-		return nil
-	}
-	m := s.main(h)
-	if x := s.firstHolder(m); x != nil && s.nextHolder(m, x) == nil {
-		return x
-	}
-	return nil
 }
 
 // holdsIdle reports whether a main copy has one holder, which has got refreshes since it last showed that it uses its replica: that may be

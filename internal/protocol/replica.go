@@ -150,14 +150,7 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 // drainLeaving drains the replicas that nobody wants and that stayed until requests of this node were
 // answered, if they are by now.
 func (s *Shard) drainLeaving(out Out) {
-	listed := s.leaving
-	s.leaving = s.leaving[:0]
-	for _, k := range listed {
-		ref, ok := s.st.Find(k)
-		if !ok {
-			continue
-		}
-		h := s.st.Header(ref)
+	for h, ref := range s.taken(&s.leaving) {
 		if !stateOf(h).isReplica() {
 			continue
 		}

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"iter"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
@@ -19,22 +21,29 @@ func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
 	return s.mend(out, all) || held
 }
 
+// taken empties a list of keys, and leads through the rows of those that were on it and are here. What is listed
+// meanwhile is on the list for the next time.
+func (s *Shard) taken(list *[]godwit.Key) iter.Seq2[*store.Header, store.Ref] {
+	listed := *list
+	*list = listed[:0]
+	return func(yield func(*store.Header, store.Ref) bool) {
+		for _, k := range listed {
+			if ref, ok := s.st.Find(k); ok && !yield(s.st.Header(ref), ref) {
+				return
+			}
+		}
+	}
+}
+
 func (s *Shard) roundUp(out Out) (held bool) {
 	s.drainLeaving(out)
-	listed := s.dirty
-	s.dirty = s.dirty[:0]
-	for _, k := range listed {
-		ref, ok := s.st.Find(k)
-		if !ok {
-			continue
-		}
-		h := s.st.Header(ref)
+	for h, ref := range s.taken(&s.dirty) {
 		if st := stateOf(h); st != dirty && !(st == inFlight && s.cfg.Broken.ManyInFlight) {
 			continue // since it was listed it was sent or drained, or is a new replica
 		}
-		to := s.next(k, 0)
+		to := s.next(h.Key, 0)
 		if !out.Room(to) {
-			s.dirty = append(s.dirty, k)
+			s.dirty = append(s.dirty, h.Key)
 			held = true
 			continue
 		}
@@ -51,7 +60,7 @@ func (s *Shard) roundUp(out Out) (held bool) {
 		}
 		s.becomeInFlight(h)
 		s.Stats.Deltas++
-		s.rec = wire.Record{Kind: wire.Delta, Key: k, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Odd: d.side.odd(), Vals: s.floats(d.flight)}
+		s.rec = wire.Record{Kind: wire.Delta, Key: h.Key, Origin: s.cfg.Self, Seq: d.sent, Hops: 1, Odd: d.side.odd(), Vals: s.floats(d.flight)}
 		if !whole && s.mayRound(d.side) {
 			s.roundUpdate(out, to, h, &s.rec)
 		}
@@ -73,14 +82,7 @@ func (s *Shard) servedUp(out Out, h *store.Header, ref store.Ref) {
 }
 
 func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
-	listed := s.changed
-	s.changed = s.changed[:0]
-	for _, k := range listed {
-		ref, ok := s.st.Find(k)
-		if !ok {
-			continue
-		}
-		h := s.st.Header(ref)
+	for h, ref := range s.taken(&s.changed) {
 		if !mayBeHeld(h) {
 			continue // it moved away, or nobody holds it any more
 		}
@@ -89,7 +91,7 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 			continue // it is on the list twice, or is again and has not changed
 		}
 		m.changed = false
-		full, later := s.freshenAll(out, h, ref, m, all || bounded && s.cfg.isBounded(k))
+		full, later := s.freshenAll(out, h, ref, m, all || bounded && s.cfg.isBounded(h.Key))
 		if full || later {
 			s.markChanged(h)
 		}

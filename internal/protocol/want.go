@@ -144,18 +144,16 @@ func (s *Shard) unwant(out Out, k godwit.Key) {
 	if n == 0 {
 		return
 	}
+	s.setWants(h, n-1)
 	if n > 1 {
-		s.setWants(h, n-1)
 		return
 	}
 	s.tell(Unwanted, k, s.cfg.Self, h.Epoch)
-	if s.idles(h) {
-		return
-	}
-	s.setWants(h, 0)
 	switch st := stateOf(h); {
 	case st.isReplica():
-		s.drain(out, h, r)
+		if !s.idles(h) {
+			s.drain(out, h, r)
+		}
 	case st == owner && !s.holdsIdle(h):
 		s.decide(out, h, r)
 	}
