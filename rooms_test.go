@@ -25,7 +25,7 @@ const (
 	testRoom     = "roomtest" // what tests of rooms share
 	architecture = "docs/architecture.md"
 
-	mostLines    = 1360 // of code in a room, without comments and empty lines
+	mostLines    = 1350 // of code in a room, without comments and empty lines
 	mostExported = 20   // names of a room, methods not counted
 	mostFields   = 20   // of a struct of a room, and of node.Node
 	mostMethods  = 3    // of an interface of a room

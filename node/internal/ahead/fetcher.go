@@ -210,9 +210,10 @@ func (f *Fetcher) Announced(keys []godwit.Key, start, end godwit.Clock) (step, o
 func (f *Fetcher) sample(step, others []godwit.Key, at, clock godwit.Clock) (rest, other []godwit.Key) {
 	trial := f.long && f.returns.fleeting && f.pace.length > 0 && f.pace.length < f.Config.Long
 	f.lacking = f.returns.announced(step, at, clock, trial || !f.long, f.lacking[:0])
-	n := len(f.lacking)
-	f.away = slices.Grow(f.away[:0], n)[:n]
-	f.Rows.Gone(f.lacking, f.away)
+	f.away = f.away[:0]
+	for _, k := range f.lacking {
+		f.away = append(f.away, f.Rows.Gone(k))
+	}
 	f.returns.judge(f.away)
 	if !trial {
 		return step, others

@@ -145,6 +145,12 @@ func (s *Set) Used(k godwit.Key) (used, known bool) {
 	return used, known
 }
 
+// Gone reports whether a key is elsewhere, or an idle replica: one that stays as long as others hardly change it.
+func (s *Set) Gone(k godwit.Key) (gone bool) {
+	s.With(k, func(x *protocol.Shard) { gone = x.Asks(k) || x.Idle(k) })
+	return gone
+}
+
 // Hold asks for a replica of a key that stays for the rest of the run.
 func (s *Set) Hold(out *link.Sender, k godwit.Key) (ok bool) {
 	return s.With(k, func(x *protocol.Shard) { x.Hold(out, k) })

@@ -110,12 +110,11 @@ func (e *behindError) Unwrap() error { return e.err }
 
 // blamed makes the error of an operation that waited for room.
 func (w *Worker) blamed(what string, keys []godwit.Key, err error) error {
-	e := w.fail(what, keys, err).(*godwit.OpError)
 	var b *behindError
 	if errors.As(err, &b) {
-		e.Peer = b.peer
+		return w.failAt(b.peer, what, keys, err)
 	}
-	return e
+	return w.fail(what, keys, err)
 }
 
 // admit waits until there is room for the next keys of an operation, and returns

@@ -67,10 +67,7 @@ func (w *Worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 	for ; late; k, late = w.overdue() {
 		switch w.pause(ctx, w.ops.Moved(), watch.ForWindow) {
 		case 1:
-			peer := w.g.blame(k)
-			e := w.fail(what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, w.g.Host.Late(ctx, context.Cause(ctx)))).(*godwit.OpError)
-			e.Peer = peer
-			return e
+			return w.failAt(w.g.blame(k), what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, w.g.Host.Late(ctx, context.Cause(ctx))))
 		case 2:
 			return w.fail(what, keys, w.g.Host.Err())
 		}
@@ -98,9 +95,7 @@ func (w *Worker) awaitBound(ctx context.Context, what string, keys []godwit.Key)
 		case 1:
 			need := b.Forsake(w.waiter)
 			behind, peer := b.Behind(need)
-			e := w.fail(what, keys, fmt.Errorf("waiting for updates before %v: %s: %w", need, behind, w.g.Host.Late(ctx, context.Cause(ctx)))).(*godwit.OpError)
-			e.Peer = peer
-			return e
+			return w.failAt(peer, what, keys, fmt.Errorf("waiting for updates before %v: %s: %w", need, behind, w.g.Host.Late(ctx, context.Cause(ctx))))
 		case 2:
 			return w.fail(what, keys, w.g.Host.Err())
 		}

@@ -82,7 +82,12 @@ const maxFloats = math.MaxUint32
 
 // fail makes the error of an operation.
 func (w *Worker) fail(what string, keys []godwit.Key, err error) error {
-	e := &godwit.OpError{Op: what, Worker: w.id, Peer: godwit.NoNode, Keys: len(keys), Err: err}
+	return w.failAt(godwit.NoNode, what, keys, err)
+}
+
+// failAt makes the error of an operation that waited for a peer.
+func (w *Worker) failAt(peer godwit.NodeID, what string, keys []godwit.Key, err error) error {
+	e := &godwit.OpError{Op: what, Worker: w.id, Peer: peer, Keys: len(keys), Err: err}
 	if len(keys) > 0 {
 		e.First, e.Last = keys[0], keys[len(keys)-1]
 	}
