@@ -198,7 +198,7 @@ func TestBestTrainsGivenDataAsTrainDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := task.Decode(name, []byte("{}"))
+		want, err := task.New(name)
 		if err != nil {
 			t.Fatal(err)
 		}

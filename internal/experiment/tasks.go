@@ -90,7 +90,9 @@ func (c Choice) size(name string) (size, error) {
 	}
 	z := of(c)
 	if c.Search && c.Given {
-		z = asTrained(z)
+		if err := z.asTrained(); err != nil {
+			return size{}, err
+		}
 	}
 	if c.Epochs > 0 {
 		z.epochs = c.Epochs
@@ -110,26 +112,19 @@ func (c Choice) size(name string) (size, error) {
 	return z, z.settings.Check()
 }
 
-// asTrained is a size with the settings of "godwit train". The rule of a matrix stays: many workers
+// asTrained gives a size the settings of "godwit train". The rule of a matrix stays: many workers
 // at once are too much for plain SGD.
-func asTrained(z size) size {
-	switch s := z.settings.(type) {
-	case *task.KGE:
-		z.settings = task.DefaultKGE()
-	case *task.W2V:
-		z.settings = task.DefaultW2V()
-	case *task.MF:
-		d := task.DefaultMF()
-		d.Rule, d.LR, d.BoldDriver = s.Rule, s.LR, s.BoldDriver
-		z.settings = d
-	case *task.Linear:
-		z.settings = task.DefaultLinear()
-	case *task.LDA:
-		z.settings = task.DefaultLDA()
-	case *task.Sketch:
-		z.settings = task.DefaultSketch()
+func (z *size) asTrained() error {
+	defaults, err := task.New(z.settings.Name())
+	if err != nil {
+		return err
 	}
-	return z
+	if d, ok := defaults.(*task.MF); ok {
+		s := z.settings.(*task.MF)
+		d.Rule, d.LR, d.BoldDriver = s.Rule, s.LR, s.BoldDriver
+	}
+	z.settings = defaults
+	return nil
 }
 
 // smaller is by how much the data of a choice are smaller than its size's.
