@@ -154,22 +154,27 @@ func TestAValueFetchedAheadIsNotUsedBehindAWaitSyncIfAFilterHeldBack(t *testing.
 	}
 	c := cluster(t, Config{Nodes: 2, Workers: 2, Seed: 1, Model: m, Policy: placement.Adaptive, LongStep: -time.Hour, Network: Network{Latency: 50 * time.Microsecond}})
 	k := keyAt(c, 1)
-	other := keyAt(c, 1, k) // its pulls take time
+	other := []godwit.Key{keyAt(c, 1, k)}
 	fetched, flushed := make(chan struct{}), make(chan struct{})
+	until := func(ctx context.Context, w godwit.Worker, done <-chan struct{}) error {
+		for {
+			select {
+			case <-done:
+				return nil
+			default:
+				if err := w.Pull(ctx, other, make([]float32, 2)); err != nil { // time passes
+					return err
+				}
+			}
+		}
+	}
 	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
 		if w.ID().Node != 0 {
 			return nil
 		}
 		if w.ID().Local == 1 {
-			for begun := false; !begun; {
-				select {
-				case <-fetched:
-					begun = true
-				default:
-					if err := w.Pull(ctx, []godwit.Key{other}, make([]float32, 2)); err != nil {
-						return err
-					}
-				}
+			if err := until(ctx, w, fetched); err != nil {
+				return err
 			}
 			err := w.WaitSync(ctx)
 			close(flushed)
@@ -183,15 +188,8 @@ func TestAValueFetchedAheadIsNotUsedBehindAWaitSyncIfAFilterHeldBack(t *testing.
 			return err
 		}
 		close(fetched)
-		for ended := false; !ended; {
-			select {
-			case <-flushed:
-				ended = true
-			default:
-				if err := w.Pull(ctx, []godwit.Key{other}, make([]float32, 2)); err != nil {
-					return err
-				}
-			}
+		if err := until(ctx, w, flushed); err != nil {
+			return err
 		}
 		if s := c.Node(0).Stats(); s.Fetched == 0 || s.HeldBack == 0 {
 			t.Errorf("%d keys were fetched ahead, %d pushes held back: the test is vacuous", s.Fetched, s.HeldBack)
