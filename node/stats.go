@@ -64,7 +64,8 @@ type Stats struct {
 	ReceivedBytes uint64        `json:"received_bytes"` // from other nodes
 	Frames        uint64        `json:"frames"`         // sent
 	Rounds        uint64        `json:"rounds"`         // sync rounds
-	RoundTime     time.Duration `json:"round_time_ns"`  // spent in rounds
+	RoundTime     time.Duration `json:"round_time_ns"`  // processor time of rounds and of acting on intents
+	Helped        uint64        `json:"helped"`         // parts of these that other goroutines took, as processors were free
 
 	Hot      int `json:"hot"`      // keys that the policy "nonuniform" replicates everywhere
 	Owned    int `json:"owned"`    // keys
@@ -142,7 +143,7 @@ func (s Stats) Sub(before Stats) Stats {
 func (s *Stats) counters() []*uint64 {
 	return []*uint64{
 		&s.Local, &s.Replica, &s.Ahead, &s.Queued, &s.Remote, &s.Fetched, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas, &s.Clipped,
-		&s.Refreshes, &s.Renewals, &s.Forwards, &s.Learned, &s.Late, &s.SentBytes, &s.PlainBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds, &s.Blocked, &s.Parked,
+		&s.Refreshes, &s.Renewals, &s.Forwards, &s.Learned, &s.Late, &s.SentBytes, &s.PlainBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds, &s.Helped, &s.Blocked, &s.Parked,
 		&s.ListHits, &s.ListSaved, &s.ListMisses,
 		&s.Sampled.Local, &s.Sampled.Replica, &s.Sampled.Ahead, &s.Sampled.Queued, &s.Sampled.Remote,
 		&s.FilterIn, &s.FilterOut, &s.HeldBack, &s.Leftovers,
@@ -153,7 +154,7 @@ func (s *Stats) counters() []*uint64 {
 // Stats takes stock. It may be called at any time before Close.
 func (n *Node) Stats() Stats {
 	s := Stats{Hot: n.hot.Len(), ReceivedBytes: n.receiver.Bytes(), ListMisses: n.receiver.Lacked(),
-		Rounds: n.loop.Rounds(), RoundTime: n.budget.Spent()}
+		Rounds: n.loop.Rounds(), RoundTime: n.budget.Spent(), Helped: n.loop.Helped() + n.planner.Helped()}
 	s.Parked = n.bound.Parked()
 	s.work(n.workers.Counts())
 	s.hold(n.rows.Totals())

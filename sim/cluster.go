@@ -141,12 +141,12 @@ type host struct {
 	outFree int64           // when the interface can send the next frame,
 	inFree  int64           // and receive the next
 	last    []int64         // when the last frame to a peer arrives
-	served  []int64         // when the server is through with a peer's last frame
-	here    []int           // frames of a peer that arrived and were not handled
+	in      []reader        // of each peer's frames
 	slow    float64         // how many times as long its computing takes; 0: 1
 	cores   []int64         // when each core is free that the server uses
 	// computed is for how long its cores were taken since the cluster began, in nanoseconds.
 	computed int64
+	worked   [2]int64 // … by rounds and planner, by usual.Duty
 
 	listed, watched []wire.Known // lists of each peer, for who counts and who watches records
 }
@@ -164,7 +164,7 @@ func New(cfg Config) (*Cluster, error) {
 		if cfg.Compute.Machine {
 			cores = shared
 		}
-		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), served: make([]int64, cfg.Nodes), here: make([]int, cfg.Nodes),
+		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), in: make([]reader, cfg.Nodes),
 			listed: make([]wire.Known, cfg.Nodes), watched: make([]wire.Known, cfg.Nodes),
 			slow: cfg.Compute.Slow[i], cores: cores}
 		h.session = newSession(c, h)
@@ -379,8 +379,10 @@ func (c *Cluster) happen(e *event) error {
 		c.settle(h) // there is room in queues now
 	case arrives:
 		return c.arrive(h, e.frame)
+	case comes:
+		return c.come(h, e.frame)
 	case handles:
-		return c.handle(h, e.frame)
+		return c.handled(h, e.frame)
 	case tells:
 		e.tell()
 		c.settle(h)

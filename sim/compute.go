@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	usual "github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
 )
@@ -109,6 +110,16 @@ func (h *host) slowed(cost int64) int64 {
 	return cost
 }
 
+// free returns how many cores are free.
+func (h *host) free(now int64) (cores int) {
+	for _, at := range h.cores {
+		if at <= now {
+			cores++
+		}
+	}
+	return cores
+}
+
 // serve takes the core that is free first, from begin on, and returns
 // when it is done.
 func (h *host) serve(begin, cost int64) int64 {
@@ -198,10 +209,10 @@ func (w *worker) announcing(keys int) int64 {
 }
 
 // keyOf is what a node's round or planner spends on a key.
-func (c *Config) keyOf(planner bool) int64 {
+func (c *Config) keyOf(d usual.Duty) int64 {
 	k := &c.Compute
 	switch p := c.Policy; {
-	case !planner || k.Plan+k.Want == 0:
+	case d == usual.Rounds || k.Plan+k.Want == 0:
 		return int64(k.Round)
 	case p == nil || p.OnIntent(false) != placement.Nothing || p.OnIntent(true) != placement.Nothing:
 		return int64(k.Plan + k.Want)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	usual "github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
 )
@@ -95,6 +96,80 @@ func TestWhoComputesLongLetsOthersTakeATurn(t *testing.T) {
 	}
 }
 
+// A core that will take a frame computes until the frame has come.
+func TestACoreIsFreeUntilAFrameHasCome(t *testing.T) {
+	c := cluster(t, Config{Nodes: 2, Workers: 1, Model: model(t, 1000, 1000), Policy: placement.Static,
+		Network: Network{Latency: 10 * us, Bandwidth: 4e6}, Compute: Compute{Step: 10 * us, Frame: 50 * us, Cores: 1}})
+	var ended time.Duration
+	run(t, c, func(ctx context.Context, w godwit.Worker, there godwit.Key) error {
+		if w.ID().Node == 0 {
+			return w.Push(ctx, []godwit.Key{there}, make([]float32, 1000)) // a frame that takes a millisecond at each interface
+		}
+		for c.Now() < 1100*us {
+			w.Advance()
+		}
+		for range 50 {
+			w.Advance()
+		}
+		ended = c.Now()
+		return nil
+	})
+	if ended < 1600*us || ended > 1650*us {
+		t.Errorf("fifty steps of 10 µs after 1.1 ms, while the interface receives a frame for a millisecond, end at %v", ended)
+	}
+}
+
+// The members of a node's rounds work at the same time where cores are free.
+func TestRoundsTakeTheCoresThatAreFree(t *testing.T) {
+	took := func(cores int, busy bool) (d time.Duration, helped uint64) {
+		c := cluster(t, Config{Nodes: 2, Workers: 4, Model: model(t, 20_000, 1), Policy: placement.ReplicateAll, Compute: Compute{Round: us, Cores: cores, Step: 500 * ms}})
+		keys := make([]godwit.Key, 20_000)
+		for i := range keys {
+			keys[i] = godwit.Key(i)
+		}
+		res := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+			switch {
+			case w.ID().Node != 0:
+				return nil
+			case w.ID().Local > 0:
+				if busy {
+					w.Advance()
+				}
+				return nil
+			}
+			var s *worker
+			if x, ok := w.(*worker); ok {
+				s = x
+			} else {
+				t.Fatal("the worker is of another type")
+			}
+			s.step = true // to push takes no time
+			if err := w.Push(ctx, keys, make([]float32, len(keys))); err != nil {
+				return err
+			}
+			began := c.Now()
+			if err := w.WaitSync(ctx); err != nil {
+				return err
+			}
+			d = c.Now() - began
+			return nil
+		})
+		for _, s := range res.Stats {
+			helped += s.Helped
+		}
+		return d, helped
+	}
+	one, none := took(1, false)
+	four, some := took(4, false)
+	if none != 0 || some == 0 || four > one*2/5 || four < one/5 {
+		t.Errorf("a WaitSync for 20,000 keys takes %v on one core and %v on four (%d and %d parts by helpers)", one, four, none, some)
+	}
+	_, some = took(4, true)
+	if some != 0 {
+		t.Errorf("while all cores are taken, helpers took %d parts", some)
+	}
+}
+
 func TestAnnouncingLoadingAndBytesCost(t *testing.T) {
 	took := func(compute Compute, nodes int, scheme sampling.Scheme) time.Duration {
 		c := cluster(t, Config{Nodes: nodes, Workers: 1, Model: model(t, 1000, 100), Policy: placement.Static, Compute: compute,
@@ -159,8 +234,7 @@ func TestFramesAndTheirBytesCostAtBothEnds(t *testing.T) {
 	}
 }
 
-// The planner and the rounds of a node are charged apart: what the stack says of who
-// works must go on to say it.
+// The planner and the rounds of a node are charged apart.
 func TestThePlannerIsChargedApart(t *testing.T) {
 	worked := func(c Compute, policy placement.Policy, intents bool) (planner, others int64) {
 		x := cluster(t, Config{Nodes: 2, Workers: 1, Model: model(t, 1000, 1), Policy: policy, Compute: c})
@@ -181,12 +255,9 @@ func TestThePlannerIsChargedApart(t *testing.T) {
 			}
 			return nil
 		})
-		for co := range x.live {
-			if co.planner {
-				planner += co.worked
-			} else {
-				others += co.worked
-			}
+		for _, h := range x.hosts {
+			planner += h.worked[usual.Planning]
+			others += h.worked[usual.Rounds]
 		}
 		return planner, others
 	}

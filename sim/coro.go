@@ -3,11 +3,11 @@ package sim
 import (
 	"fmt"
 	"iter"
-	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
+
+	usual "github.com/godwit-ps/godwit/internal/host"
 )
 
 // A coro is blocking code that runs in turn with all other: it has control from
@@ -24,30 +24,9 @@ type coro struct {
 	timed bool
 	woken int // by which of the channels, -1 by the pause
 
-	worked  int64 // nanoseconds on the server's cores, until now
-	looked  bool  // planner is known:
-	planner bool  // it is a node's planner
-}
-
-// isPlanner reports whether the running coroutine is the planner of a node. A node
-// tells its world how many keys it worked on, not what it did with them, so the
-// calls on the stack have to say it.
-func (co *coro) isPlanner() bool {
-	if co.looked {
-		return co.planner
-	}
-	co.looked = true
-	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	for {
-		f, more := frames.Next()
-		if strings.Contains(f.Function, "/node") && strings.Contains(f.Function, "planner") {
-			co.planner = true
-		}
-		if !more {
-			return co.planner
-		}
-	}
+	worked int64 // nanoseconds on the server's cores, until now
+	owed   int64 // … of which have not passed yet
+	within bool  // Measure
 }
 
 // stopped is the panic that unwinds a coroutine that will not go on.
@@ -224,24 +203,54 @@ func (w world) sleep(d time.Duration, idle bool, a, b <-chan struct{}) int {
 	return w.parkUntil(w.h, max(d, 0), idle, chans)
 }
 
-// Measure returns the time that the server spent on f.
+// Help has f begin if a core is free beside the one that the caller has.
+func (w world) Help(f func()) bool {
+	if w.h.free(w.now) < 2 {
+		return false
+	}
+	w.Go(f)
+	return true
+}
+
+func (w world) Processors() int { return len(w.h.cores) }
+
 func (w world) Crowded(int) bool { return false } // goroutines take turns by time that passes
 func (w world) Yield()           {}
 
+// Measure returns the time that the server spent on f.
 func (w world) Measure(f func()) int64 {
 	co := w.running
-	before := co.worked
+	before, within := co.worked, co.within
+	co.within = true
 	f()
+	co.within = within
+	w.pass()
 	return co.worked - before
 }
 
-// Worked passes the time that keys take on a core of the server.
-func (w world) Worked(keys int) {
-	cost := int64(keys) * w.cfg.keyOf(w.running.isPlanner())
+// Worked passes the time that keys take on a core of the server. Within Measure, it passes at the end where no core is free: who has a core keeps it for
+// a slice, and would else wait for one after every few keys.
+func (w world) Worked(d usual.Duty, keys int) {
+	cost := int64(keys) * w.cfg.keyOf(d)
 	if cost == 0 {
 		return
 	}
-	w.running.worked += cost
+	co := w.running
+	w.h.worked[d] += cost
+	co.worked += cost
+	co.owed += cost
+	if !co.within || co.owed >= w.cfg.Compute.slice() || w.h.free(w.now) > 0 {
+		w.pass()
+	}
+}
+
+// pass passes the time that the running coroutine owes.
+func (w world) pass() {
+	cost := w.running.owed
+	if cost == 0 {
+		return
+	}
+	w.running.owed = 0
 	if end := w.h.serve(w.now, cost); end > w.now {
 		w.park(w.h, time.Duration(end-w.now), [3]<-chan struct{}{})
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -241,29 +242,65 @@ func (c *Cluster) frame() *frame {
 	return &frame{}
 }
 
-// arrive takes a frame from the network to a core of the server.
+// A reader is what a node has of one peer's frames, which it takes one after the other.
+type reader struct {
+	frames []*frame // that have come, in order
+	busy   bool     // with the first of them
+}
+
+// arrive takes a frame from the network to the interface.
 func (c *Cluster) arrive(h *host, f *frame) error {
 	h.inFree = max(h.inFree, c.now) + c.cfg.Network.takes(len(f.bytes))
-	begin := max(h.inFree, h.served[f.from])
-	end := begin
-	cost := int64(c.cfg.Compute.Frame) + int64(c.cfg.Compute.FrameByte*float64(len(f.bytes)))
-	if c.cfg.Compute.Record > 0 {
-		n, err := c.records(h, f)
-		if err != nil {
-			return err
-		}
-		cost += int64(n) * int64(c.cfg.Compute.Record)
-	}
-	if cost > 0 {
-		end = h.serve(begin, cost)
-	}
-	h.served[f.from] = end
-	h.here[f.from]++
-	if end > c.now {
-		c.queue.push(event{at: end, kind: handles, host: h.id, frame: f})
+	if h.inFree > c.now {
+		c.queue.push(event{at: h.inFree, kind: comes, host: h.id, frame: f})
 		return nil
 	}
-	return c.handle(h, f)
+	return c.come(h, f)
+}
+
+// come hands a frame to the reader.
+func (c *Cluster) come(h *host, f *frame) error {
+	r := &h.in[f.from]
+	r.frames = append(r.frames, f)
+	if r.busy {
+		return nil
+	}
+	return c.serve(h, r)
+}
+
+// serve has a core of the server take the frames of a reader, each when the one before has been handled.
+func (c *Cluster) serve(h *host, r *reader) error {
+	for len(r.frames) > 0 {
+		f := r.frames[0]
+		cost := int64(c.cfg.Compute.Frame) + int64(c.cfg.Compute.FrameByte*float64(len(f.bytes)))
+		if c.cfg.Compute.Record > 0 {
+			n, err := c.records(h, f)
+			if err != nil {
+				return err
+			}
+			cost += int64(n) * int64(c.cfg.Compute.Record)
+		}
+		if cost > 0 {
+			r.busy = true
+			c.queue.push(event{at: h.serve(c.now, cost), kind: handles, host: h.id, frame: f})
+			return nil
+		}
+		if err := c.handle(h, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handled gives a frame to its node that the server has worked on, and goes on with the next one.
+func (c *Cluster) handled(h *host, f *frame) error {
+	r := &h.in[f.from]
+	err := c.handle(h, f)
+	r.busy = false
+	if err != nil {
+		return err
+	}
+	return c.serve(h, r)
 }
 
 // read begins to read a frame's records. Lists are those that its sender refers
@@ -299,8 +336,9 @@ func (c *Cluster) records(h *host, f *frame) (int, error) {
 // handle gives a frame to its node.
 func (c *Cluster) handle(h *host, f *frame) error {
 	c.mix(h, f)
-	h.here[f.from]--
-	n, err := h.virtual.Handle(f.from, f.bytes, h.here[f.from] > 0)
+	r := &h.in[f.from]
+	r.frames = slices.Delete(r.frames, 0, 1)
+	n, err := h.virtual.Handle(f.from, f.bytes, len(r.frames) > 0)
 	c.messages += uint64(n)
 	c.frames++
 	c.bytes += uint64(len(f.bytes))

@@ -12,6 +12,7 @@ const (
 	wakes   kind = iota // a coroutine goes on: its pause is over, or it begins
 	sends               // an interface is free for the next frame
 	arrives             // a frame reaches the interface of its receiver
+	comes               // the interface has all of it
 	handles             // the server has worked on a frame
 	tells               // a node hears from the coordinator
 )
@@ -24,7 +25,7 @@ type event struct {
 	host  godwit.NodeID
 	coro  *coro  // wakes
 	pause uint64 // wakes: the pause that is over
-	frame *frame // arrives, handles
+	frame *frame // arrives, comes, handles
 	tell  func() // tells
 	idle  bool   // wakes who only looks whether other nodes live
 }
@@ -43,7 +44,7 @@ func (e *event) life() bool {
 	switch e.kind {
 	case sends: // what is sent arrives
 		return true
-	case arrives, handles:
+	case arrives, comes, handles:
 		return wire.IsHeartbeat(e.frame.bytes)
 	}
 	return e.idle

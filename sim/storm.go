@@ -283,6 +283,9 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	if rng := rand.New(rand.NewPCG(seed, 0x1d1e)); rng.IntN(2) == 0 {
 		limits.Idle = -1
 	}
+	if rng := rand.New(rand.NewPCG(seed, 0x4e19)); rng.IntN(2) == 0 {
+		limits.Share = 1 + rng.IntN(4)
+	}
 	policy := w.Policy
 	single := func(k godwit.Key) bool {
 		i, _ := s.model.Locate(k)

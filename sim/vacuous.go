@@ -60,6 +60,7 @@ func (r *StormsReport) stressed(w StormConfig) []stress {
 		{"no push that waited was cancelled", !does(everywhere), uint64(c.Pushes)},
 		{"no WaitSync that waited was cancelled", true, uint64(c.Syncs)},
 		{"no barrier that waited was cancelled", true, uint64(c.Barriers)},
+		{"no helper took part in a round or a look at intents", does(mayMove) || does(replicates), s.Helped},
 		{"nothing was learned", w.Policy != nil && placement.Learns(w.Policy), s.Learned},
 		{"no filter saw a value", w.Filters == nil && !does(everywhere) || rewrites(w.Filters), s.FilterIn},
 		{"no filter held a push back", w.Filters == nil && !does(everywhere), s.HeldBack},

@@ -14,9 +14,10 @@ type Limits struct {
 	Ops     int // operations that one worker may have outstanding; and as many of PullAfter
 	Kept    int // bytes of copies that a cut may keep in any case; 0: as package protocol has it
 	Idle    int // bytes of replicas that nobody wants, in any case; 0: as package protocol has it; less: none
+	Share   int // keys after which a member of a Team has a helper begin; 0: as usual
 	Ahead   int // keys that the workers of a node may have asked for by PullAfter and not got
 }
 
-// Usual are the limits of a real node. A peer that keeps to them has at most
+// Usual are the limits of a real node. To have a helper begin, and to wait for its end, takes as long as about 30 keys. A peer that keeps to them has at most
 // Asked + Rows of answers, and Answers of what may wait, in a queue.
-var Usual = Limits{Frame: 256 << 10, Copies: 256 << 10, Asked: 64 << 20, Rows: 16 << 20, Answers: 16 << 20, Owed: 128 << 20, Ops: 1 << 12, Ahead: 1 << 22}
+var Usual = Limits{Frame: 256 << 10, Copies: 256 << 10, Asked: 64 << 20, Rows: 16 << 20, Answers: 16 << 20, Owed: 128 << 20, Ops: 1 << 12, Share: 256, Ahead: 1 << 22}

@@ -19,6 +19,10 @@ type World interface {
 	// its end.
 	Go(f func())
 	Join()
+	// Help is Go of f if a processor is free for it, as far as the world knows. It reports whether f runs.
+	Help(f func()) bool
+	// Processors returns how many goroutines run at a time.
+	Processors() int
 	// Wait returns when a channel has a token, which it takes, or is closed: 0,
 	// 1 or 2 for a, b or c. A nil channel never is. One with room for tokens must
 	// not be closed.
@@ -29,16 +33,24 @@ type World interface {
 	// ends when nothing goes on, that is nothing.
 	Idle(d time.Duration, a, b <-chan struct{}) int
 	// Measure calls f, on one thread, and returns the processor time, in
-	// nanoseconds, that f took.
+	// nanoseconds, that f took. What f tells Worked has passed then.
 	Measure(f func()) int64
 	// Crowded reports whether so many goroutines that never wait leave no processor to others.
 	Crowded(busy int) bool
 	// Yield lets goroutines run that are ready.
 	Yield()
-	// Worked is told that the caller has handled so many keys. In a world where
-	// that takes no time by itself, it passes now.
-	Worked(keys int)
+	// Worked is told that the caller has handled so many keys of a duty. In a world where
+	// that takes no time by itself, it passes now, or, where no processor is free for it, at the end of Measure.
+	Worked(d Duty, keys int)
 }
+
+// A Duty is for what a node works beside its workers.
+type Duty int
+
+const (
+	Rounds   Duty = iota // sync rounds
+	Planning             // acting on intents
+)
 
 // real is the world outside.
 type real struct {
@@ -52,9 +64,9 @@ type real struct {
 // Real returns the world outside, whose time begins now.
 func Real() World { return &real{start: time.Now()} }
 
-func (r *real) Now() int64 { return int64(time.Since(r.start)) + 1 }
-func (r *real) Worked(int) {}
-func (r *real) Yield()     { runtime.Gosched() }
+func (r *real) Now() int64       { return int64(time.Since(r.start)) + 1 }
+func (r *real) Worked(Duty, int) {}
+func (r *real) Yield()           { runtime.Gosched() }
 
 func (r *real) Crowded(busy int) bool { return busy >= runtime.GOMAXPROCS(0) }
 
@@ -65,6 +77,14 @@ func (r *real) Go(f func()) {
 		r.running.Go(f)
 	}
 }
+
+// Help leaves it to the scheduler of Go, which has a goroutine begin at once where a processor is free.
+func (r *real) Help(f func()) bool {
+	r.Go(f)
+	return true
+}
+
+func (r *real) Processors() int { return runtime.GOMAXPROCS(0) }
 
 func (r *real) Join() {
 	r.mu.Lock()

@@ -80,7 +80,10 @@ func (q *queue) added(kind wire.Kind, before int) (full bool) {
 func (q *queue) room(limit int) bool { return q.queued < limit }
 
 // roomForCopies reports whether so few bytes are queued, here and in the system, that refreshes and deltas may be put in.
-func (q *queue) roomForCopies(limit int) bool { return q.queued+q.unsent < q.pace.copies(limit) }
+func (q *queue) roomForCopies(limit int) bool { return q.leftForCopies(limit) > 0 }
+
+// leftForCopies returns how many bytes of them may be put in.
+func (q *queue) leftForCopies(limit int) int { return q.pace.copies(limit) - q.queued - q.unsent }
 
 // strained reports whether what is queued, and so many bytes more, takes the network longer than a step should wait for.
 func (q *queue) strained(more int) bool { return q.pace.strained(q.queued + more) }

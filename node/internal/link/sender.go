@@ -26,6 +26,9 @@ type Sender struct {
 	keeps bool
 	kept  *Link // locked
 	left  int   // records until others get their turn
+
+	gathers bool
+	batches []batch // by peer; nil: it never gathered
 }
 
 // maxKept is how many records in a row a Sender keeps others out for.
@@ -69,6 +72,10 @@ func (s *Sender) LetGo() {
 func (s *Sender) Send(to godwit.NodeID, r *wire.Record) {
 	if to == s.ls.Self {
 		s.ls.Answered(to, *r)
+		return
+	}
+	if s.gathers {
+		s.gather(to, r)
 		return
 	}
 	o := s.keep(to)
@@ -128,7 +135,12 @@ func (s *Sender) Touch(to godwit.NodeID) { s.touched[to], s.any = true, true }
 // Room reports whether refreshes and deltas to a peer may go now (Limits.Copies). That
 // there was no room is noted: see Full.
 func (s *Sender) Room(to godwit.NodeID) bool {
-	ok := is(s, to, (*queue).roomForCopies, s.ls.Limits.Copies)
+	var ok bool
+	if s.gathers && to != s.ls.Self {
+		ok = s.seen(to).room > 0
+	} else {
+		ok = is(s, to, (*queue).roomForCopies, s.ls.Limits.Copies)
+	}
 	s.full[to] = s.full[to] || !ok
 	return ok
 }
@@ -141,7 +153,12 @@ func (s *Sender) Takes(to godwit.NodeID) bool { return is(s, to, (*queue).room, 
 func (s *Sender) Strained(to godwit.NodeID) bool { return bounds(s, to, (*queue).strained, 0) }
 
 // Crowded reports whether copies are, or were a moment ago, more than the way to a peer takes.
-func (s *Sender) Crowded(to godwit.NodeID) bool { return bounds(s, to, (*queue).crowded, s.Now()) }
+func (s *Sender) Crowded(to godwit.NodeID) bool {
+	if s.gathers && s.ls.Strains == nil && s.ls.peers[to] != nil {
+		return s.seen(to).crowded
+	}
+	return bounds(s, to, (*queue).crowded, s.Now())
+}
 
 // StrainedBy reports whether so many bytes more, to all peers alike, would strain the way to one.
 func (s *Sender) StrainedBy(bytes int) bool {
@@ -258,6 +275,21 @@ func (s *Sender) ForgetFull() {
 			o.lookAgain()
 		}
 	}
+}
+
+// Join takes over what another sender of the node is to flush, sent and noted: its owner does what the owner of this one has to do, and
+// has done it. The other one is as if it were new.
+func (s *Sender) Join(o *Sender) {
+	o.Release()
+	for i := range s.touched {
+		s.touched[i] = s.touched[i] || o.touched[i]
+		s.full[i] = s.full[i] || o.full[i]
+	}
+	clear(o.touched)
+	clear(o.full)
+	s.any = s.any || o.any
+	s.Records += o.Records
+	o.any, o.Records, o.clock = false, 0, 0
 }
 
 func (s *Sender) each(send func(*Link)) {

@@ -48,17 +48,17 @@ type Announcer struct {
 		steps []Step
 	}
 
-	// of the planner's goroutine
+	// of whoever acts on this worker's intents: one goroutine at a time
 	plan        intent.Plan
 	steps       intent.Plan // those that the worker may fetch; what it does not fetch stays wanted for some time after its step (intent.Timer.Stay)
 	timer       intent.Timer
 	missedSeen  uint64
 	crossedSeen godwit.Clock
 
-	told struct{ planned, fetched Told } // nil: nobody is; the first is of the planner's goroutine, the other of the worker's
+	told struct{ planned, fetched Told } // nil: nobody is; the first is of who acts on the intents, the other of the worker's goroutine
 }
 
-// A Told is told how keys are got, and from what that was decided. It belongs to one goroutine.
+// A Told is told how keys are got, and from what that was decided. One goroutine calls it at a time.
 type Told func(keys []godwit.Key, u intent.Use)
 
 func (t Told) tell(keys []godwit.Key, u intent.Use) {

@@ -2,12 +2,12 @@
 // become due, and gives them up when they end.
 //
 // It owns what each worker has announced and the window ahead of its clock within which intents
-// are due, which follows the times that keys take to come ([Announcer]); and the node's one
-// goroutine that acts ([Planner.Run]), with the bell that wakes it.
+// are due, which follows the times that keys take to come ([Announcer]); and the node's
+// goroutine that acts ([Planner.Run]), with the bell that wakes it and the helpers of its team ([host.Team]).
 //
-// Goroutines and locks: Run is one goroutine of the node, which ends with the node. Each
-// worker's inbox has a lock, under which nothing else is taken. The plans and their timers belong
-// to the planner's goroutine, the warning about a missing Advance to the worker's.
+// Goroutines and locks: Run is one goroutine of the node, which ends with the node. Where processors are free, helpers act
+// on the intents of some of its workers. Each worker's inbox has a lock, under which nothing else is taken. The plan and the timer of a worker belong
+// to whoever acts on its intents, the warning about a missing Advance to the worker's goroutine.
 //
 // It calls package intent, which decides when; package shards to want keys and not to, without
 // holding the inbox; package host for time, for waiting and for what it may spend, which it

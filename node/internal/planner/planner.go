@@ -15,29 +15,42 @@ import (
 // A Planner acts on intents when they become due, and ends them: one goroutine
 // that sleeps while there is nothing to do. It takes the time that this needs,
 // but looks again no sooner than the sync rounds would (see [host.Budget]), so that there is
-// much to do at once.
+// much to do at once. Where processors are free, others help it, each with the intents of one worker at a time.
 type Planner struct {
 	host    *host.Host
 	rows    *shards.Set
 	budget  *host.Budget
 	eager   bool // intents are due when they are announced
-	out     link.Sender
 	bell    *host.Bell
 	workers []*Announcer
+	team    *host.Team
+	members []member      // of it
+	now     int64         // the time of this look,
+	lead    float64       // … and how long keys took to come since the last one, in seconds; 0: none came
+	helped  time.Duration // processor time of helpers in this look
 
 	leads  atomic.Uint64 // nanoseconds that actions took, summed since the last look
 	nleads atomic.Uint64
 
-	order shards.Order // of announced keys
+	gap float64 // seconds from one look to the next while there is work, smoothed
+}
 
-	keys int     // begun, ended or sent this time
-	gap  float64 // seconds from one time to the next while there is work, smoothed
+// A member of the planner's team has what it works with.
+type member struct {
+	*Planner
+	out   link.Sender
+	order shards.Order // of announced keys
+	keys  int          // begun, ended or sent
 }
 
 // New returns the planner of a node whose workers have these clocks. If it is eager, it acts on
 // intents when they are announced, however far ahead. If told is not nil, each that it returns is told how keys are got.
 func New(h *host.Host, rows *shards.Set, ls *link.Links, budget *host.Budget, clocks tick.Clocks, eager bool, told func() Told) *Planner {
-	p := &Planner{host: h, rows: rows, budget: budget, eager: eager, out: ls.Sender(), bell: host.NewBell()}
+	p := &Planner{host: h, rows: rows, budget: budget, eager: eager, bell: host.NewBell()}
+	p.team = host.NewTeam(h, host.Planning, ls.Limits.Share, len(clocks), p.part)
+	for range p.team.Size() {
+		p.members = append(p.members, member{Planner: p, out: ls.Sender()})
+	}
 	for i, c := range clocks {
 		a := newAnnouncer(godwit.WorkerID{Node: ls.Self, Local: i}, c, p.bell)
 		if told != nil {
@@ -76,18 +89,16 @@ func (p *Planner) Said() (n, keys, ahead uint64) {
 	return n, keys, ahead
 }
 
+// Helped returns how many looks at a worker's intents other goroutines than the planner's have taken.
+func (p *Planner) Helped() uint64 { return p.team.Helped() }
+
 // Run acts on intents until the node's goroutines are to end.
 func (p *Planner) Run() {
 	h := p.host
-	act := func() {
-		p.act()
-		h.Worked(p.keys)
-	}
 	for h.Wait(p.bell.Rung(), h.Stop(), nil) == 0 {
 		p.bell.Awake()
 		began := h.Now()
-		p.keys = 0
-		cost := time.Duration(h.Measure(act))
+		cost := time.Duration(h.Measure(p.act)) + p.helped
 		d := p.budget.Plan(cost, p.tick())
 		p.gap += 0.1 * ((time.Duration(h.Now()-began) + d).Seconds() - p.gap)
 		if h.Sleep(d, h.Stop(), nil) == 0 {
@@ -107,23 +118,30 @@ func (p *Planner) tick() (shortest float64) {
 
 // act begins and ends what the workers announced.
 func (p *Planner) act() {
-	now := p.host.Now()
-	var lead float64
+	p.now, p.lead = p.host.Now(), 0
 	n := p.nleads.Swap(0)
 	if sum := p.leads.Swap(0); n > 0 {
-		lead = float64(sum) / float64(n) / 1e9
+		p.lead = float64(sum) / float64(n) / 1e9
 	}
-	for _, a := range p.workers {
-		p.of(a, now, lead)
+	p.helped = p.team.Do(len(p.workers))
+	out := &p.members[0].out
+	for i := range p.members[1:] {
+		out.Join(&p.members[1+i].out)
 	}
-	p.out.Flush()
-	p.keys += p.out.Records
-	p.out.Records = 0
+	out.Flush()
 }
 
-// of begins and ends what one worker announced. A lead is how long keys took to come, in
-// seconds; 0: none came.
-func (p *Planner) of(a *Announcer, now int64, lead float64) {
+// part begins and ends, as a member of the team, what one worker announced. It returns how many keys began, ended or were sent.
+func (p *Planner) part(by, worker int) (keys int) {
+	m := &p.members[by]
+	m.of(p.workers[worker])
+	keys = m.keys + m.out.Records
+	m.keys, m.out.Records = 0, 0
+	return keys
+}
+
+// of begins and ends what one worker announced.
+func (p *member) of(a *Announcer) {
 	spans := a.take()
 	due := a.clock.Now() + a.timer.Window()
 	held := a.keys()
@@ -135,12 +153,12 @@ func (p *Planner) of(a *Announcer, now int64, lead float64) {
 		}
 		a.file(s)
 	}
-	if lead > 0 {
-		a.timer.Lead(lead + p.gap)
+	if p.lead > 0 {
+		a.timer.Lead(p.lead + p.gap)
 	}
 	clock := a.clock.Now()
 	missed := a.missed.Load()
-	window := a.timer.Observe(now-a.pace.waited.Load()/waitShare*(waitShare-1), clock, missed != a.missedSeen)
+	window := a.timer.Observe(p.now-a.pace.waited.Load()/waitShare*(waitShare-1), clock, missed != a.missedSeen)
 	a.missedSeen = missed
 	if p.eager {
 		window = eager
@@ -193,7 +211,7 @@ const togetherShare = 8
 const waitShare = 8
 
 // acted counts keys of which intents begin or end.
-func (p *Planner) acted(keys []godwit.Key) []godwit.Key {
+func (p *member) acted(keys []godwit.Key) []godwit.Key {
 	p.keys += len(keys)
 	return keys
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -240,6 +242,58 @@ func TestMainCopiesDoNotStayWantedBehindABarrier(t *testing.T) {
 	}
 }
 
+// Members of the planner's team act on the intents of one worker each, at the same time.
+func TestWorkersIntentsAreActedOnSideBySide(t *testing.T) {
+	const workers = 4
+	w := &helpedWorld{World: host.Real()}
+	cfg := roomtest.Protocol(t, 0, 2, placement.Adaptive, 6, godwit.Table{Name: "t", Rows: keys, Dim: 1})
+	h, bell := host.New(w), host.NewBell()
+	limits := host.Usual
+	limits.Share = 1
+	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
+	ls.Imagine(1, func() {})
+	rows, err := shards.New(cfg, 4*keys, store.HeapAlloc, bell)
+	roomtest.Must(t, err)
+	clocks := tick.NewClocks(0, workers, 0)
+	p := New(h, rows, ls, host.NewBudget(workers, 2), clocks, false, nil)
+	t.Cleanup(func() { h.Halt(); h.Join() })
+	d := &desk{Planner: p}
+	for round := range godwit.Clock(50) {
+		for i := range workers {
+			var own []godwit.Key
+			for k := godwit.Key(i); k < keys; k += workers {
+				own = append(own, k)
+			}
+			roomtest.Must(t, p.Of(i).Announce(own, 2*round, 2*round+1, false, 0))
+		}
+		all := make([]godwit.Key, keys)
+		for k := range all {
+			all[k] = godwit.Key(k)
+		}
+		p.act()
+		if n := d.wanted(all); n != keys {
+			t.Fatalf("%d of %d keys are wanted", n, keys)
+		}
+		for i, c := range clocks {
+			c.Advance()
+			p.Of(i).Advanced(c.Advance(), 0)
+		}
+		p.act()
+		if n := d.wanted(all); n != 0 || p.Held() != 0 {
+			t.Fatalf("after their end, %d keys are wanted and %d held", n, p.Held())
+		}
+	}
+	if p.Helped() == 0 {
+		t.Error("nobody helped")
+	}
+}
+
+// A helpedWorld is real, and has processors for helpers, whose work others wait for.
+type helpedWorld struct{ host.World }
+
+func (w *helpedWorld) Processors() int       { return 8 }
+func (w *helpedWorld) Worked(host.Duty, int) { w.Yield() }
+
 // Intents of nothing, and those that are over, are none.
 func TestIntentsThatAreOverAreNotKept(t *testing.T) {
 	d := deskOf(t, placement.Adaptive, false)
@@ -335,7 +389,7 @@ type countingWorld struct {
 	over   chan struct{} // closed when nobody listens any more
 }
 
-func (w *countingWorld) Worked(keys int) {
+func (w *countingWorld) Worked(_ host.Duty, keys int) {
 	select {
 	case w.worked <- keys:
 	case <-w.over:
@@ -537,5 +591,63 @@ func TestAKeyThatIsHereIsHeldForItsUse(t *testing.T) {
 	}
 	if h, a := d.wanted(here), d.wanted(there); h+a != 0 || d.Held() != 0 {
 		t.Errorf("behind their step, %d and %d keys are wanted, and %d held", h, a, d.Held())
+	}
+}
+
+// A world of so many processors, for all that a team asks.
+type processors struct {
+	host.World
+	n int
+}
+
+func (w processors) Processors() int { return w.n }
+
+// BenchmarkLook is what it takes to begin and to end the intents of four workers for 20,000 keys each, by one goroutine, and by as many as there are
+// processors.
+func BenchmarkLook(b *testing.B) {
+	const workers, each = 4, 20_000
+	for _, n := range []int{1, runtime.GOMAXPROCS(0)} {
+		b.Run(fmt.Sprintf("processors=%d", n), func(b *testing.B) {
+			cfg := roomtest.Protocol(b, 0, 4, placement.Adaptive, 8, godwit.Table{Name: "t", Rows: 500_000, Dim: 1})
+			h, bell := host.New(processors{host.Real(), n}), host.NewBell()
+			limits := host.Usual
+			limits.Rows = 1 << 40
+			ls := link.New(h, 0, 4, 1, limits, filter.Compress{}, bell)
+			for i := 1; i < 4; i++ {
+				ls.Imagine(godwit.NodeID(i), func() {})
+			}
+			rows, err := shards.New(cfg, 4e6, store.HeapAlloc, bell)
+			roomtest.Must(b, err)
+			clocks := tick.NewClocks(0, workers, 0)
+			p := New(h, rows, ls, host.NewBudget(workers, 4), clocks, false, nil)
+			rng := rand.New(rand.NewPCG(1, 2))
+			buf := make([]byte, 1<<20)
+			clock := godwit.Clock(0)
+			own := make([]godwit.Key, each)
+			for b.Loop() {
+				b.StopTimer()
+				for i := 1; i < 4; i++ {
+					for len(ls.To(godwit.NodeID(i)).Take(buf)) > 0 {
+					}
+				}
+				for i := range workers {
+					for k := range own {
+						own[k] = godwit.Key(rng.Uint64N(500_000))
+					}
+					roomtest.Must(b, p.Of(i).Announce(own, clock, clock+1, false, 0))
+				}
+				b.StartTimer()
+				p.act()
+				clock++
+				for i, c := range clocks {
+					p.Of(i).Advanced(c.Advance(), 0)
+				}
+				p.act()
+			}
+			b.ReportMetric(float64(p.Helped())/float64(b.N), "helped/op")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(workers*each), "ns/key")
+			h.Halt()
+			h.Join()
+		})
 	}
 }

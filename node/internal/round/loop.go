@@ -36,6 +36,8 @@ type Loop struct {
 	stages []Stage
 	first  int // of these, stages that close before WaitSync calls go on
 	out    link.Sender
+	over   *over
+	helped time.Duration // processor time of helpers in this round
 
 	rounds atomic.Uint64
 	rates  []intent.Rate // of the workers' clocks
@@ -74,6 +76,7 @@ type Config struct {
 func New(c Config) *Loop {
 	l := &Loop{host: c.Host, links: c.Links, rows: c.Rows, clocks: c.Clocks, setup: c.Setup, bell: c.Bell, budget: c.Budget, stages: slices.Concat(c.First, c.Last), first: len(c.First),
 		out: c.Links.Sender(), rates: make([]intent.Rate, len(c.Clocks)), every: interval(c.Rate)}
+	l.over = newOver(&c, &l.out)
 	l.Sync = &WaitSync{ids: c.IDs, links: c.Links, rows: c.Rows, bell: c.Bell}
 	return l
 }
@@ -89,19 +92,23 @@ func interval(rate float64) time.Duration {
 // Rounds returns how many rounds have begun.
 func (l *Loop) Rounds() uint64 { return l.rounds.Load() }
 
+// Helped returns how many parts of rounds other goroutines than the loop's have taken.
+func (l *Loop) Helped() uint64 { return l.over.team.Helped() }
+
 // Run runs rounds until the node stops.
 func (l *Loop) Run() {
 	h := l.host
 	held := false
 	round := func() {
+		l.helped = 0
 		held = l.Round()
-		h.Worked(l.out.Records)
+		h.Worked(host.Rounds, l.out.Records)
 		l.out.Records = 0
 	}
 	for h.Wait(l.bell.Rung(), h.Stop(), nil) == 0 {
 		l.bell.Awake()
 		l.rounds.Add(1) // before anybody sees what it did
-		cost := time.Duration(h.Measure(round))
+		cost := time.Duration(h.Measure(round)) + l.helped
 		d := l.budget.Round(cost, l.tick())
 		if l.urgent() {
 			d = host.MinPause // somebody waits for nothing else
@@ -159,7 +166,10 @@ func (l *Loop) Round() (held bool) {
 		l.rows.AskDue(&l.out)
 	}
 	early := l.early(l.host.Now(), len(marks) > 0)
-	held = early || l.rows.Round(&l.out, len(marks) > 0, press)
+	held = early
+	if !early {
+		held, l.helped = l.over.round(len(marks) > 0, press)
+	}
 	l.Sync.answer(&l.out, marks, held)
 	more := false
 	for _, s := range l.stages[:l.first] {

@@ -1,6 +1,8 @@
 package round
 
 import (
+	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -142,6 +144,50 @@ func TestStagesHaveTheirTurn(t *testing.T) {
 	}
 }
 
+// Where a round finds room for one row only, each gets its turn, whatever its shard.
+func TestNoShardTakesAllTheRoomOfEachRound(t *testing.T) {
+	policy, err := placement.ByName("replicate")
+	roomtest.Must(t, err)
+	cfg := roomtest.Protocol(t, 0, 2, policy, 9, godwit.Table{Name: "t", Rows: 3000, Dim: 1})
+	limits := host.Usual
+	limits.Copies = 1
+	h, bell := host.New(host.Real()), host.NewBell()
+	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
+	ls.Imagine(1, func() {})
+	s, err := shards.New(cfg, 1<<30, store.HeapAlloc, bell)
+	roomtest.Must(t, err)
+	l := New(Config{Host: h, Links: ls, Rows: s, Bell: bell, Budget: host.NewBudget(1, 2), IDs: new(atomic.Uint64)})
+	out := ls.Sender()
+	var keys []godwit.Key
+	for k := godwit.Key(0); len(keys) < 300; k++ {
+		if cfg.Homes.Home(k) == 0 {
+			keys = append(keys, k)
+		}
+	}
+	v, a := s.Server(1, &out), s.Access()
+	for _, k := range keys {
+		roomtest.Must(t, v.Step(&out, &wire.Record{Kind: wire.Interest, Key: k, Seq: 1, Origin: 1}))
+	}
+	var d wire.Decoder
+	d.Lists = &wire.Known{}
+	take := func() []wire.Record {
+		out.Flush()
+		return roomtest.Records(t, &d, ls.To(1).Take)
+	}
+	take()
+	got := map[godwit.Key]bool{}
+	for range keys {
+		a.Serve(wire.Push, keys, make([]float32, len(keys)))
+		l.Round()
+		for _, r := range take() {
+			got[r.Key] = true
+		}
+	}
+	if len(got) < len(keys)/2 {
+		t.Errorf("%d of %d keys were refreshed in as many rounds", len(got), len(keys))
+	}
+}
+
 // A policy's rate lets shards wait, but nobody who waits for rounds, nor the setup.
 func TestARateLetsShardsWait(t *testing.T) {
 	s := &stage{}
@@ -196,5 +242,72 @@ func TestTheLoopRunsWhenItsBellRings(t *testing.T) {
 	<-over
 	if s.closed != 1 {
 		t.Errorf("the bell rang once, and there were %d rounds", s.closed)
+	}
+}
+
+// A world of so many processors, for all that a team asks.
+type processors struct {
+	host.World
+	n int
+}
+
+func (w processors) Processors() int { return w.n }
+
+// BenchmarkRound is what a round takes that refreshes 30,000 replicas of 16 floats at three nodes, by one goroutine, and by as many as there are
+// processors.
+func BenchmarkRound(b *testing.B) {
+	const dim, peers = 16, 3
+	for _, keys := range []int{10_000, 500_000} {
+		for _, n := range []int{1, runtime.GOMAXPROCS(0)} {
+			b.Run(fmt.Sprintf("keys=%d/processors=%d", keys, n), func(b *testing.B) {
+				cfg := roomtest.Protocol(b, 0, 1+peers, placement.ReplicateAll, 8, godwit.Table{Name: "t", Rows: 5 * uint64(keys), Dim: dim})
+				h, bell := host.New(processors{host.Real(), n}), host.NewBell()
+				limits := host.Usual
+				limits.Copies = 1 << 30
+				ls := link.New(h, 0, 1+peers, 1, limits, filter.Compress{}, bell)
+				rows, err := shards.New(cfg, 1<<30, store.HeapAlloc, bell)
+				roomtest.Must(b, err)
+				l := New(Config{Host: h, Links: ls, Rows: rows, Bell: bell, Budget: host.NewBudget(1, 1+peers), IDs: new(atomic.Uint64)})
+				out := ls.Sender()
+				own := make([]godwit.Key, 0, keys)
+				for k := godwit.Key(0); len(own) < keys; k++ {
+					if cfg.Homes.Home(k) == 0 {
+						own = append(own, k)
+					}
+				}
+				a, push := rows.Access(), make([]float32, keys*dim)
+				for i := range push {
+					push[i] = float32(i%7) / 3
+				}
+				buf := make([]byte, 1<<20)
+				take := func() {
+					for i := 1; i <= peers; i++ {
+						for len(ls.To(godwit.NodeID(i)).Take(buf)) > 0 {
+						}
+					}
+				}
+				for i := 1; i <= peers; i++ {
+					ls.Imagine(godwit.NodeID(i), func() {})
+					v := rows.Server(godwit.NodeID(i), &out)
+					for _, k := range own {
+						roomtest.Must(b, v.Step(&out, &wire.Record{Kind: wire.Interest, Key: k, Seq: 1, Origin: godwit.NodeID(i)}))
+					}
+				}
+				out.Flush()
+				take()
+				b.ReportAllocs()
+				for b.Loop() {
+					b.StopTimer()
+					take()
+					a.Serve(wire.Push, own, push)
+					b.StartTimer()
+					l.Round()
+				}
+				b.ReportMetric(float64(l.Helped())/float64(b.N), "helped/op")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(keys*peers), "ns/record")
+				h.Halt()
+				h.Join()
+			})
+		}
 	}
 }

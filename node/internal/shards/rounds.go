@@ -2,7 +2,6 @@ package shards
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
@@ -23,52 +22,32 @@ func (s *Set) Idle() bool {
 	return true
 }
 
-// Round has the shards that have work send what is new (protocol.Shard.Round). It
-// reports whether some had to stay, for want of room. Another one of these begins the next round: else the
-// first could take all the room each time. It belongs to the goroutine of the rounds.
-func (s *Set) Round(out *link.Sender, all, bounded bool) (held bool) {
-	out.ForgetFull()
-	first := s.begins
-	before := uint64(1)<<(first%64) - 1 // in its word, which comes first and last
-	for n := range len(s.work) + 1 {
-		word, leave := (first/64+n)%len(s.work), uint64(0)
-		switch n {
-		case 0:
-			leave = before
-		case len(s.work):
-			leave = ^before
-		}
-		for left := s.work[word].And(leave) &^ leave; left != 0; left &= left - 1 {
-			i := word*64 + bits.TrailingZeros64(left)
-			stays, ok := s.roundOf(i, out, all, bounded)
-			if !ok {
-				return false
-			}
-			if stays && i != first && s.begins == first {
-				s.begins = i
-			}
-			held = held || stays
-		}
-	}
-	return held
-}
+// Shards returns how many shards there are.
+func (s *Set) Shards() int { return len(s.shards) }
 
-// roundOf is Round of one shard. It reports false if the rows are gone.
-func (s *Set) roundOf(i int, out *link.Sender, all, bounded bool) (held, ok bool) {
+// Round has a shard send what is new (protocol.Shard.Round), if it has work. It reports whether something had to stay, for want of room.
+func (s *Set) Round(i int, out *link.Sender, all, bounded bool) (held bool) {
+	word, bit := &s.work[i/64], uint64(1)<<(i%64)
+	if word.Load()&bit == 0 {
+		return false
+	}
+	word.And(^bit)
 	x := &s.shards[i]
 	x.Lock()
 	defer x.Unlock()
 	if x.over() {
-		return false, false
+		return false
 	}
 	x.noted = false
+	out.Gather()
 	held = x.Round(out, all, bounded)
+	out.GatherEnd()
 	if x.Work() {
 		x.noted = true
-		s.work[i/64].Or(1 << (i % 64))
+		word.Or(bit)
 		s.rounds.Ring()
 	}
-	return held, true
+	return held
 }
 
 // AskDue asks for keys that there was no room to ask for before.

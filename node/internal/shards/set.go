@@ -25,7 +25,6 @@ type Set struct {
 	starved atomic.Bool // the system has no more memory for rows
 
 	work   []atomic.Uint64 // one bit a shard that has something for a round
-	begins int             // the shard with which the next round begins
 	rounds *host.Bell      // rings when there is some
 }
 

@@ -1,6 +1,8 @@
 package shards
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -163,6 +165,75 @@ func TestKeysAreCountedByTheirTable(t *testing.T) {
 	}
 }
 
+// round runs a round over all shards.
+func round(s *Set, out *link.Sender) (held bool) {
+	out.ForgetFull()
+	for i := range s.Shards() {
+		held = s.Round(i, out, true, false) || held
+	}
+	return held
+}
+
+// Several goroutines go over the shards, and what changed is sent once.
+func TestRoundsOverShardsAreRunSideBySide(t *testing.T) {
+	policy, err := placement.ByName("replicate")
+	roomtest.Must(t, err)
+	cfg := roomtest.Protocol(t, 0, 2, policy, 7, godwit.Table{Name: "t", Rows: 10_000, Dim: 1})
+	s, err := New(cfg, 1<<30, store.HeapAlloc, host.NewBell())
+	roomtest.Must(t, err)
+	ls, out := senderOf(s)
+	keys := homed(t, s, 3000)
+	v, a := s.Server(1, out), s.Access()
+	for _, k := range keys {
+		roomtest.Must(t, v.Step(out, &wire.Record{Kind: wire.Interest, Key: k, Seq: 1, Origin: 1}))
+	}
+	var d wire.Decoder
+	d.Lists = &wire.Known{}
+	take := func() []wire.Record {
+		out.Flush()
+		return roomtest.Records(t, &d, ls.To(1).Take)
+	}
+	take()
+	out.Records = 0
+	for range 20 {
+		a.Serve(wire.Push, keys, make([]float32, len(keys)))
+		others := [3]link.Sender{ls.Sender(), ls.Sender(), ls.Sender()}
+		var next atomic.Int32
+		var all sync.WaitGroup
+		for i := range others {
+			all.Go(func() {
+				for {
+					x := int(next.Add(1)) - 1
+					if x >= s.Shards() {
+						return
+					}
+					if s.Round(x, &others[i], true, false) {
+						t.Error("something stays though there is room")
+					}
+				}
+			})
+		}
+		all.Wait()
+		for i := range others {
+			out.Join(&others[i])
+			if others[i].Any() || others[i].Records > 0 {
+				t.Error("a sender that was joined has something left")
+			}
+		}
+		got := map[godwit.Key]int{}
+		for _, r := range take() {
+			got[r.Key]++
+		}
+		if len(got) != len(keys) || out.Records != len(keys) {
+			t.Fatalf("%d of %d keys are refreshed, by %d records", len(got), len(keys), out.Records)
+		}
+		out.Records = 0
+		if !s.Idle() {
+			t.Error("after a round there is work")
+		}
+	}
+}
+
 // Whatever changes a shard so that it has something for a round sets its bit, once,
 // and rings the bell; the round clears it.
 func TestWorkForRoundsIsNoted(t *testing.T) {
@@ -179,48 +250,11 @@ func TestWorkForRoundsIsNoted(t *testing.T) {
 	for range 3 {
 		a.Serve(wire.Push, []godwit.Key{k}, []float32{1})
 	}
-	if held := s.Round(out, true, false); held {
+	if held := round(s, out); held {
 		t.Error("a round leaves something though there is room")
 	}
 	if f := s.BeginFlush(); !f.Arrived() || len(f.Left()) > 0 {
 		t.Error("an owner waits for itself")
-	}
-}
-
-// Where a round finds room for one row only, each gets its turn, whatever its shard.
-func TestNoShardTakesAllTheRoomOfEachRound(t *testing.T) {
-	policy, err := placement.ByName("replicate")
-	roomtest.Must(t, err)
-	cfg := roomtest.Protocol(t, 0, 2, policy, 9, godwit.Table{Name: "t", Rows: 3000, Dim: 1})
-	s, err := New(cfg, 1<<30, store.HeapAlloc, host.NewBell())
-	roomtest.Must(t, err)
-	limits := host.Usual
-	limits.Copies = 1
-	ls := link.New(host.New(host.Real()), 0, 2, 1, limits, filter.Compress{}, s.rounds)
-	ls.Imagine(1, func() {})
-	out := ls.Sender()
-	keys := homed(t, s, 300)
-	v, a := s.Server(1, &out), s.Access()
-	for _, k := range keys {
-		roomtest.Must(t, v.Step(&out, &wire.Record{Kind: wire.Interest, Key: k, Seq: 1, Origin: 1}))
-	}
-	var d wire.Decoder
-	d.Lists = &wire.Known{}
-	take := func() []wire.Record {
-		out.Flush()
-		return roomtest.Records(t, &d, ls.To(1).Take)
-	}
-	take()
-	got := map[godwit.Key]bool{}
-	for range keys {
-		a.Serve(wire.Push, keys, make([]float32, len(keys)))
-		s.Round(&out, true, false)
-		for _, r := range take() {
-			got[r.Key] = true
-		}
-	}
-	if len(got) < len(keys)/2 {
-		t.Errorf("%d of %d keys were refreshed in as many rounds", len(got), len(keys))
 	}
 }
 

@@ -1,0 +1,108 @@
+package link
+
+import (
+	"slices"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
+)
+
+// A batch is records to one peer that a sender has gathered, and what it knows of the queue since it looked last.
+type batch struct {
+	recs    []wire.Record
+	vals    []float32 // of these, one after the other
+	room    int       // bytes that the queue had room for, for copies
+	crowded bool
+	looked  bool
+}
+
+// gathered is how many records are gathered for a peer at the most, and gatheredFloats how many values: so much stays in a processor's first cache.
+const (
+	gathered       = 64
+	gatheredFloats = 4096
+)
+
+// Gather begins a row of records that several goroutines send at the same time: each puts its records into the queues several at a time, so
+// that it seldom waits for another one. GatherEnd ends it. The order of records matters by shard: who has a shard's lock calls GatherEnd
+// before it lets go of that.
+func (s *Sender) Gather() {
+	if s.batches == nil {
+		s.batches = make([]batch, len(s.ls.peers))
+	}
+	s.gathers = true
+}
+
+// GatherEnd puts into the queues what was gathered.
+func (s *Sender) GatherEnd() {
+	s.gathers = false
+	for i := range s.batches {
+		b := &s.batches[i]
+		if len(b.recs) > 0 {
+			s.hand(godwit.NodeID(i), b)
+		}
+		b.looked = false
+	}
+}
+
+// gather is Send of a sender that gathers.
+func (s *Sender) gather(to godwit.NodeID, r *wire.Record) {
+	b := &s.batches[to]
+	if len(b.recs) == gathered || len(b.recs) > 0 && len(b.vals)+len(r.Vals) > gatheredFloats {
+		s.hand(to, b)
+	}
+	n := len(b.vals)
+	b.vals = append(b.vals, r.Vals...)
+	b.recs = append(b.recs, *r)
+	x := &b.recs[len(b.recs)-1]
+	x.Vals = b.vals[n:]
+	if len(r.Holders) > 0 {
+		x.Holders = slices.Clone(r.Holders)
+	}
+	b.room -= int(CostOf(len(r.Vals)))
+}
+
+// hand puts the records of a batch into the queue.
+func (s *Sender) hand(to godwit.NodeID, b *batch) {
+	o := s.ls.peers[to]
+	o.mu.Lock()
+	at := 0
+	for i := range b.recs {
+		r := &b.recs[i]
+		n := len(r.Vals)
+		r.Vals = b.vals[at : at+n : at+n] // what was gathered behind it may have moved them
+		at += n
+		if o.add(r) {
+			idle := o.claim()
+			o.mu.Unlock()
+			o.filled(idle)
+			o.mu.Lock()
+		}
+	}
+	if o.owed > s.ls.Limits.Owed {
+		s.Flooded = to
+	}
+	b.look(&o.queue, s)
+	o.mu.Unlock()
+	s.Touch(to)
+	s.Records += len(b.recs)
+	b.recs, b.vals = b.recs[:0], b.vals[:0]
+}
+
+// look has the batch know how much room the queue has. Its lock is held.
+func (b *batch) look(q *queue, s *Sender) {
+	b.room = q.leftForCopies(s.ls.Limits.Copies)
+	b.crowded = q.crowded(s.Now())
+	b.looked = true
+}
+
+// seen returns the batch of a peer, which knows how much room the queue has.
+func (s *Sender) seen(to godwit.NodeID) *batch {
+	b := &s.batches[to]
+	if !b.looked {
+		o := s.ls.peers[to]
+		o.mu.Lock()
+		b.look(&o.queue, s)
+		o.mu.Unlock()
+	}
+	return b
+}

@@ -1,0 +1,163 @@
+package link
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+)
+
+// What is gathered arrives as it was when it was sent, and in that order at each peer.
+func TestWhatIsGatheredIsSentInOrder(t *testing.T) {
+	const peers = 3
+	rng := rand.New(rand.NewPCG(*roomtest.Seed, 1))
+	ls := imagined(1 + peers)
+	var own []wire.Record
+	ls.Answered = func(_ godwit.NodeID, rs ...wire.Record) { own = append(own, rs...) }
+	s := ls.Sender()
+	var want, got [1 + peers][]wire.Record
+	scratch := make([]float32, 3000)
+	holders := make([]wire.Holder, 2)
+	for range 50 {
+		if rng.IntN(4) > 0 {
+			s.Gather()
+		}
+		for range rng.IntN(300) {
+			to := rng.IntN(1 + peers)
+			r := wire.Record{Kind: wire.Refresh, Key: godwit.Key(rng.IntN(1000)), Epoch: 1, Version: godwit.Version(rng.IntN(100)), Seq: rng.Uint64() >> 1}
+			r.Vals = scratch[:1+rng.IntN(10)]
+			if rng.IntN(50) == 0 {
+				r.Vals = scratch[:1+rng.IntN(len(scratch))]
+			}
+			for i := range r.Vals {
+				r.Vals[i] = rng.Float32()
+			}
+			if rng.IntN(10) == 0 {
+				r.Kind, r.Seq, r.Holders = wire.Transfer, 0, holders
+				for i := range holders {
+					holders[i] = wire.Holder{Node: godwit.NodeID(i), Seq: rng.Uint64() >> 1, Version: 7}
+				}
+			}
+			copied := r
+			copied.Vals = append([]float32(nil), r.Vals...)
+			copied.Holders = append([]wire.Holder(nil), r.Holders...)
+			want[to] = append(want[to], copied)
+			s.Send(godwit.NodeID(to), &r)
+			if to == 0 {
+				own[len(own)-1].Vals = copied.Vals
+				own[len(own)-1].Holders = copied.Holders
+			}
+		}
+		s.GatherEnd()
+		s.Flush()
+		for to := 1; to <= peers; to++ {
+			d := wire.Decoder{Lists: &wire.Known{}}
+			got[to] = append(got[to], roomtest.Records(t, &d, ls.To(godwit.NodeID(to)).Take)...)
+		}
+	}
+	got[0] = own
+	sent := 0
+	for to := range want {
+		if len(got[to]) != len(want[to]) {
+			t.Fatalf("-seed %d: %d of %d records come to node %d", *roomtest.Seed, len(got[to]), len(want[to]), to)
+		}
+		for i := range want[to] {
+			g, w := got[to][i], want[to][i]
+			g.Holders, w.Holders = append([]wire.Holder(nil), g.Holders...), append([]wire.Holder(nil), w.Holders...)
+			if !reflect.DeepEqual(g, w) {
+				t.Fatalf("-seed %d: record %d to node %d is %+v, want %+v", *roomtest.Seed, i, to, g, w)
+			}
+		}
+		if to > 0 {
+			sent += len(want[to])
+		}
+	}
+	if s.Records != sent {
+		t.Errorf("-seed %d: %d records count as sent, want %d", *roomtest.Seed, s.Records, sent)
+	}
+}
+
+// Records that are gathered take the room of a queue as those in it do.
+func TestWhatIsGatheredTakesRoom(t *testing.T) {
+	limits := host.Usual
+	limits.Copies = 10_000
+	ls := New(host.New(host.Real()), 0, 2, 1, limits, filter.Compress{}, host.NewBell())
+	ls.Imagine(1, func() {})
+	s := ls.Sender()
+	r := wire.Record{Kind: wire.Refresh, Vals: make([]float32, 100)}
+	n := 0
+	for s.Gather(); s.Room(1); n++ {
+		r.Key = godwit.Key(7 * n)
+		if n > 1000 {
+			t.Fatal("there is room without end")
+		}
+		s.Send(1, &r)
+	}
+	if n < 10 || n > 30 || !s.Full(1) {
+		t.Errorf("%d records of 400 bytes take 10,000", n)
+	}
+	s.GatherEnd()
+	for ls.To(1).Take(nil) != nil && len(ls.To(1).Take(nil)) > 0 {
+	}
+	s.ForgetFull()
+	s.Gather()
+	if !s.Room(1) || s.Full(1) {
+		t.Error("a queue that is empty has no room")
+	}
+	s.GatherEnd()
+}
+
+// Goroutines that gather put all into the queues.
+func TestSeveralGoroutinesGather(t *testing.T) {
+	const senders, records = 4, 20_000
+	ls := imagined(3)
+	out := ls.Sender()
+	each := make([]Sender, senders)
+	var all sync.WaitGroup
+	for i := range each {
+		each[i] = ls.Sender()
+		all.Go(func() {
+			s := &each[i]
+			for n := range records {
+				if n%100 == 0 {
+					s.GatherEnd()
+					s.Gather()
+				}
+				s.Send(godwit.NodeID(1+n%2), &wire.Record{Kind: wire.Ack, Key: godwit.Key(i), Seq: uint64(n)})
+			}
+			s.GatherEnd()
+		})
+	}
+	all.Wait()
+	for i := range each {
+		out.Join(&each[i])
+	}
+	out.Flush()
+	if out.Records != senders*records {
+		t.Errorf("%d records count as sent, want %d", out.Records, senders*records)
+	}
+	for to := 1; to < 3; to++ {
+		d := wire.Decoder{Lists: &wire.Known{}}
+		var next [senders]int
+		for i := range next {
+			next[i] = to - 1
+		}
+		for _, r := range roomtest.Records(t, &d, ls.To(godwit.NodeID(to)).Take) {
+			if int(r.Seq) != next[r.Key] {
+				t.Fatalf("record %d of sender %d comes to node %d, want %d", r.Seq, r.Key, to, next[r.Key])
+			}
+			next[r.Key] += 2
+		}
+		for i, n := range next {
+			if n < records {
+				t.Errorf("of sender %d, node %d gets the records up to %d", i, to, n)
+			}
+		}
+	}
+}
