@@ -16,6 +16,7 @@ func (discard) Send(godwit.NodeID, *wire.Record) {}
 func (discard) Room(godwit.NodeID) bool          { return true }
 func (discard) Takes(godwit.NodeID) bool         { return true }
 func (discard) Strained(godwit.NodeID) bool      { return false }
+func (discard) Rooms() bool                      { return true }
 func (discard) Crowded(godwit.NodeID) bool       { return false }
 func (discard) Ask(godwit.NodeID, int) bool      { return true }
 func (discard) Got(godwit.NodeID, int)           {}

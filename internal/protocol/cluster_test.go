@@ -90,6 +90,7 @@ func (n *testNode) Send(to godwit.NodeID, r *wire.Record) {
 }
 
 func (n *testNode) Room(godwit.NodeID) bool { return n.c.room == nil || n.c.room() }
+func (n *testNode) Rooms() bool             { return n.Room(0) }
 func (n *testNode) Takes(godwit.NodeID) bool {
 	return n.c.takes == nil || n.c.takes()
 }

@@ -18,6 +18,7 @@ func (nowhere) Send(godwit.NodeID, *wire.Record) {}
 func (nowhere) Room(godwit.NodeID) bool          { return true }
 func (nowhere) Takes(godwit.NodeID) bool         { return true }
 func (nowhere) Strained(godwit.NodeID) bool      { return false }
+func (nowhere) Rooms() bool                      { return true }
 func (nowhere) Crowded(godwit.NodeID) bool       { return false }
 func (nowhere) Ask(godwit.NodeID, int) bool      { return true }
 func (nowhere) Got(godwit.NodeID, int)           {}

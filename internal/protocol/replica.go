@@ -150,7 +150,7 @@ func (s *Shard) drain(out Out, h *store.Header, ref store.Ref) {
 // drainLeaving drains the replicas that nobody wants and that stayed until requests of this node were
 // answered, if they are by now.
 func (s *Shard) drainLeaving(out Out) {
-	for h, ref := range s.taken(&s.leaving) {
+	for h, ref := range s.taken(&s.leaving, false) {
 		if !stateOf(h).isReplica() {
 			continue
 		}

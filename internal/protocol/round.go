@@ -22,13 +22,22 @@ func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
 }
 
 // taken empties a list of keys, and leads through the rows of those that were on it and are here. What is listed
-// meanwhile is on the list for the next time.
-func (s *Shard) taken(list *[]godwit.Key) iter.Seq2[*store.Header, store.Ref] {
+// meanwhile is on the list for the next time, and so are the keys that are left when the loop ends early.
+// If look is set, the processor is told what comes next.
+func (s *Shard) taken(list *[]godwit.Key, look bool) iter.Seq2[*store.Header, store.Ref] {
 	listed := *list
 	*list = listed[:0]
 	return func(yield func(*store.Header, store.Ref) bool) {
-		for _, k := range listed {
+		var ahead lookahead
+		if look {
+			ahead.begin(s, listed)
+		}
+		for i, k := range listed {
+			if look {
+				ahead.step(s, listed, i)
+			}
 			if ref, ok := s.st.Find(k); ok && !yield(s.st.Header(ref), ref) {
+				*list = append(*list, listed[i+1:]...)
 				return
 			}
 		}
@@ -37,7 +46,7 @@ func (s *Shard) taken(list *[]godwit.Key) iter.Seq2[*store.Header, store.Ref] {
 
 func (s *Shard) roundUp(out Out) (held bool) {
 	s.drainLeaving(out)
-	for h, ref := range s.taken(&s.dirty) {
+	for h, ref := range s.taken(&s.dirty, true) {
 		if st := stateOf(h); st != dirty && !(st == inFlight && s.cfg.Broken.ManyInFlight) {
 			continue // since it was listed it was sent or drained, or is a new replica
 		}
@@ -45,6 +54,9 @@ func (s *Shard) roundUp(out Out) (held bool) {
 		if !out.Room(to) {
 			s.dirty = append(s.dirty, h.Key)
 			held = true
+			if !out.Rooms() {
+				break
+			}
 			continue
 		}
 		if s.holdBack(h, ref) {
@@ -82,7 +94,7 @@ func (s *Shard) servedUp(out Out, h *store.Header, ref store.Ref) {
 }
 
 func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
-	for h, ref := range s.taken(&s.changed) {
+	for h, ref := range s.taken(&s.changed, false) {
 		if !mayBeHeld(h) {
 			continue // it moved away, or nobody holds it any more
 		}
@@ -97,6 +109,9 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 		}
 		held = held || full
 		s.tidy(h)
+		if full && !out.Rooms() {
+			break
+		}
 	}
 	return held
 }

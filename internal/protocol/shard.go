@@ -21,6 +21,8 @@ type Out interface {
 	// Room reports whether the queue to a node takes more copies now. A shard asks before it
 	// sends refreshes, which can wait.
 	Room(to godwit.NodeID) bool
+	// Rooms reports whether there is a node to which copies may go now.
+	Rooms() bool
 	// Takes reports whether so little is queued for a node that a row may go there for which
 	// it did not ask just now. A shard asks before it moves a key, because a move may send
 	// such rows.

@@ -270,6 +270,7 @@ func (a *answers) Send(_ godwit.NodeID, r *wire.Record) { *a = append(*a, r.Op) 
 func (a *answers) Room(godwit.NodeID) bool              { return true }
 func (a *answers) Takes(godwit.NodeID) bool             { return true }
 func (a *answers) Strained(godwit.NodeID) bool          { return false }
+func (a *answers) Rooms() bool                          { return true }
 func (a *answers) Crowded(godwit.NodeID) bool           { return false }
 func (a *answers) Ask(godwit.NodeID, int) bool          { return true }
 func (a *answers) Got(godwit.NodeID, int)               {}

@@ -145,6 +145,16 @@ func (s *Sender) Room(to godwit.NodeID) bool {
 	return ok
 }
 
+// Rooms reports whether refreshes and deltas to some peer may go now.
+func (s *Sender) Rooms() bool {
+	for i, o := range s.ls.peers {
+		if o != nil && s.Room(godwit.NodeID(i)) {
+			return true
+		}
+	}
+	return false
+}
+
 // Takes reports whether answers that can wait may go to a peer now (Limits.Answers).
 func (s *Sender) Takes(to godwit.NodeID) bool { return is(s, to, (*queue).room, s.ls.Limits.Answers) }
 

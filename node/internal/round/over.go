@@ -60,7 +60,9 @@ func (o *over) part(member, part int) (records int) {
 	}
 	shards := o.rows.Shards()
 	for n := part * partShards; n < min((part+1)*partShards, shards); n++ {
-		if o.rows.Round((o.first+n)%shards, out, o.all, o.bounded) {
+		switch i := (o.first + n) % shards; {
+		case !o.rows.HasWork(i):
+		case !out.Rooms() || o.rows.Round(i, out, o.all, o.bounded):
 			o.stayed(n)
 		}
 	}

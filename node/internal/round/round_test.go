@@ -2,6 +2,7 @@ package round
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -188,6 +189,62 @@ func TestNoShardTakesAllTheRoomOfEachRound(t *testing.T) {
 	}
 }
 
+// A round that finds no room at any node leaves the rest as it is: what there is no room for costs nothing, and goes later.
+func TestARoundWithoutRoomLeavesTheRest(t *testing.T) {
+	const keys = 3000
+	cfg := roomtest.Protocol(t, 0, 2, placement.ReplicateAll, 6, godwit.Table{Name: "t", Rows: 3 * keys, Dim: 1})
+	limits := host.Usual
+	limits.Copies = 2000
+	h, bell := host.New(processors{host.Real(), 1}), host.NewBell()
+	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
+	ls.Imagine(1, func() {})
+	s, err := shards.New(cfg, 1<<30, store.HeapAlloc, bell)
+	roomtest.Must(t, err)
+	l := New(Config{Host: h, Links: ls, Rows: s, Bell: bell, Budget: host.NewBudget(1, 2), IDs: new(atomic.Uint64)})
+	out := ls.Sender()
+	var own []godwit.Key
+	for k := godwit.Key(0); len(own) < keys; k++ {
+		if cfg.Homes.Home(k) == 0 {
+			own = append(own, k)
+		}
+	}
+	v, a := s.Server(1, &out), s.Access()
+	for _, k := range own {
+		roomtest.Must(t, v.Step(&out, &wire.Record{Kind: wire.Interest, Key: k, Seq: 1, Origin: 1}))
+	}
+	d := wire.Decoder{Lists: &wire.Known{}}
+	take := func() []wire.Record {
+		out.Flush()
+		return roomtest.Records(t, &d, ls.To(1).Take)
+	}
+	take()
+	a.Serve(wire.Push, own, make([]float32, keys))
+	got, rounds := map[godwit.Key]int{}, 0
+	for held := true; held; rounds++ {
+		if rounds > keys {
+			t.Fatal("rounds end never")
+		}
+		held = l.Round()
+		if l.Round() != held {
+			t.Fatal("a round without room forgets that something stays")
+		}
+		for _, r := range take() {
+			got[r.Key]++
+		}
+	}
+	if rounds < 10 {
+		t.Fatalf("the test is vacuous: all went in %d rounds", rounds)
+	}
+	for _, k := range own {
+		if got[k] != 1 {
+			t.Fatalf("key %d is refreshed %d times", k, got[k])
+		}
+	}
+	if !s.Idle() {
+		t.Error("something is left")
+	}
+}
+
 // A policy's rate lets shards wait, but nobody who waits for rounds, nor the setup.
 func TestARateLetsShardsWait(t *testing.T) {
 	s := &stage{}
@@ -253,6 +310,11 @@ type processors struct {
 
 func (w processors) Processors() int { return w.n }
 
+// A still world is one where nothing takes time: queues have room for all that the limits allow.
+type still struct{ processors }
+
+func (still) Now() int64 { return 1 }
+
 // BenchmarkRound is what a round takes that refreshes 30,000 replicas of 16 floats at three nodes, by one goroutine, and by as many as there are
 // processors.
 func BenchmarkRound(b *testing.B) {
@@ -261,7 +323,7 @@ func BenchmarkRound(b *testing.B) {
 		for _, n := range []int{1, runtime.GOMAXPROCS(0)} {
 			b.Run(fmt.Sprintf("keys=%d/processors=%d", keys, n), func(b *testing.B) {
 				cfg := roomtest.Protocol(b, 0, 1+peers, placement.ReplicateAll, 8, godwit.Table{Name: "t", Rows: 5 * uint64(keys), Dim: dim})
-				h, bell := host.New(processors{host.Real(), n}), host.NewBell()
+				h, bell := host.New(still{processors{host.Real(), n}}), host.NewBell()
 				limits := host.Usual
 				limits.Copies = 1 << 30
 				ls := link.New(h, 0, 1+peers, 1, limits, filter.Compress{}, bell)
@@ -275,6 +337,7 @@ func BenchmarkRound(b *testing.B) {
 						own = append(own, k)
 					}
 				}
+				rand.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
 				a, push := rows.Access(), make([]float32, keys*dim)
 				for i := range push {
 					push[i] = float32(i%7) / 3
@@ -301,7 +364,11 @@ func BenchmarkRound(b *testing.B) {
 					take()
 					a.Serve(wire.Push, own, push)
 					b.StartTimer()
-					l.Round()
+					for l.Round() { // the queues had no room for some
+						b.StopTimer()
+						take()
+						b.StartTimer()
+					}
 				}
 				b.ReportMetric(float64(l.Helped())/float64(b.N), "helped/op")
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(keys*peers), "ns/record")
@@ -309,5 +376,74 @@ func BenchmarkRound(b *testing.B) {
 				h.Join()
 			})
 		}
+	}
+}
+
+// BenchmarkDeltas is what a round takes that sends the updates of replicas of 16 floats to three owners.
+func BenchmarkDeltas(b *testing.B) {
+	const dim, peers = 16, 3
+	for _, keys := range []int{10_000, 500_000} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			cfg := roomtest.Protocol(b, 0, 1+peers, placement.ReplicateAll, 8, godwit.Table{Name: "t", Rows: 2 * uint64(keys), Dim: dim})
+			h, bell := host.New(still{processors{host.Real(), 1}}), host.NewBell()
+			limits := host.Usual
+			limits.Copies, limits.Rows = 1<<30, 1<<40
+			ls := link.New(h, 0, 1+peers, 1, limits, filter.Compress{}, bell)
+			rows, err := shards.New(cfg, 1<<30, store.HeapAlloc, bell)
+			roomtest.Must(b, err)
+			l := New(Config{Host: h, Links: ls, Rows: rows, Bell: bell, Budget: host.NewBudget(1, 1+peers), IDs: new(atomic.Uint64)})
+			out := ls.Sender()
+			dec := wire.Decoder{Lists: &wire.Known{}}
+			var servers [1 + peers]*shards.Server
+			for i := 1; i <= peers; i++ {
+				ls.Imagine(godwit.NodeID(i), func() {})
+				v := rows.Server(godwit.NodeID(i), &out)
+				servers[i] = &v
+			}
+			version := godwit.Version(1)
+			answer := func(kind wire.Kind, with wire.Kind, vals []float32) (n int) {
+				out.Flush()
+				for i := 1; i <= peers; i++ {
+					for _, r := range roomtest.Records(b, &dec, ls.To(godwit.NodeID(i)).Take) {
+						if r.Kind != kind {
+							b.Fatalf("%v is sent", r.Kind)
+						}
+						n++
+						roomtest.Must(b, servers[i].Step(&out, &wire.Record{Kind: with, Key: r.Key, Epoch: 1, Version: version, Seq: r.Seq, Vals: vals}))
+					}
+				}
+				return n
+			}
+			var own []godwit.Key
+			for k := godwit.Key(0); len(own) < keys; k++ {
+				if cfg.Homes.Home(k) != 0 {
+					own = append(own, k)
+					rows.Hold(&out, k)
+				}
+			}
+			if n := answer(wire.Interest, wire.Refresh, make([]float32, dim)); n != keys {
+				b.Fatalf("%d replicas are asked for", n)
+			}
+			rand.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
+			a, push := rows.Access(), make([]float32, keys*dim)
+			for i := range push {
+				push[i] = float32(i%7) / 3
+			}
+			for b.Loop() {
+				b.StopTimer()
+				a.Serve(wire.Push, own, push)
+				for sent := 0; sent < keys; { // the queues have room for some of them
+					b.StartTimer()
+					l.Round()
+					b.StopTimer()
+					version++
+					sent += answer(wire.Delta, wire.Ack, nil)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(keys), "ns/record")
+			h.Halt()
+			h.Join()
+		})
 	}
 }

@@ -25,12 +25,12 @@ func (s *Set) Idle() bool {
 // Shards returns how many shards there are.
 func (s *Set) Shards() int { return len(s.shards) }
 
-// Round has a shard send what is new (protocol.Shard.Round), if it has work. It reports whether something had to stay, for want of room.
+// HasWork reports whether a shard has something to send in a round.
+func (s *Set) HasWork(i int) bool { return s.work[i/64].Load()&(1<<(i%64)) != 0 }
+
+// Round has a shard send what is new (protocol.Shard.Round). It reports whether something had to stay, for want of room.
 func (s *Set) Round(i int, out *link.Sender, all, bounded bool) (held bool) {
 	word, bit := &s.work[i/64], uint64(1)<<(i%64)
-	if word.Load()&bit == 0 {
-		return false
-	}
 	word.And(^bit)
 	x := &s.shards[i]
 	x.Lock()
