@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,20 +160,40 @@ func (c *Costs) rounds(ctx context.Context, o *Options) error {
 	var took []float64
 	for range 50 {
 		p.draw(ks)
+		own := slices.Clone(ks)
+		slices.Sort(own)
+		updates := uint64(len(slices.Compact(own)))
 		before := p.node.Stats()
-		if err := errors.Join(w.Push(ctx, ks, buf), w.WaitSync(ctx)); err != nil {
+		if err := w.Push(ctx, ks, buf); err != nil {
 			return errors.Join(err, p.close(ctx))
 		}
-		did := p.node.Stats().Sub(before)
-		if did.Deltas > 0 {
-			took = append(took, float64(did.RoundTime)/float64(did.Deltas))
+		// A WaitSync would look at each update, several times, and have rounds follow each other that send nothing.
+		did, err := p.sent(ctx, before, updates)
+		if err != nil {
+			return errors.Join(err, p.close(ctx))
 		}
-	}
-	if len(took) == 0 {
-		return errors.Join(errors.New("no round sent anything"), p.close(ctx))
+		took = append(took, float64(did.RoundTime)/float64(did.Deltas))
+		if err := w.WaitSync(ctx); err != nil {
+			return errors.Join(err, p.close(ctx))
+		}
 	}
 	c.Round = spread(took).Q1 // a round that was interrupted took longer
 	return p.close(ctx)
+}
+
+// sent waits until rounds have sent so many updates since some stock was taken, and returns what was done since then.
+func (p *pair) sent(ctx context.Context, before node.Stats, updates uint64) (did node.Stats, err error) {
+	for {
+		if did = p.node.Stats().Sub(before); did.Deltas >= updates && did.Rounds > 0 {
+			time.Sleep(time.Millisecond) // until the round is over that sent the last of them: what it took counts at its end
+			return p.node.Stats().Sub(before), nil
+		}
+		select {
+		case <-ctx.Done():
+			return did, fmt.Errorf("rounds have sent %d of %d updates: %w", did.Deltas, updates, context.Cause(ctx))
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
 }
 
 // announcedRows is how many rows the table of intents and samples has.

@@ -5,7 +5,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/store"
 )
 
-// This file has the processor fetch what a round will use of replicas that changed. They are anywhere in memory, and each is several trips
+// This file has the processor fetch what a round, or a flush, will use of replicas that changed. They are anywhere in memory, and each is several trips
 // away, of which every one depends on the one before: the index, the row, its side, and the row as of the last exchange. So each step is announced for a key
 // some keys before it is made, and the trips of several keys overlap. (For main copies that changed, whose rows are only read, that gains nothing.)
 

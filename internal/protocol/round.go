@@ -154,27 +154,27 @@ func (s *Shard) BeginFlush() (f Flush) { return s.beginFlush(false) }
 func (s *Shard) BeginSettle() (f Flush) { return s.beginFlush(true) }
 
 func (s *Shard) beginFlush(bounded bool) (f Flush) {
-	s.settle()
-	for _, k := range s.unsettled {
-		if bounded && !s.cfg.isBounded(k) {
-			continue
+	s.settle(func(h *store.Header) {
+		if bounded && !s.cfg.isBounded(h.Key) {
+			return
 		}
-		if x := s.flush(k, bounded); x.seq != 0 {
+		if x := s.flush(h, bounded); x.seq != 0 {
 			f.todo = append(f.todo, x)
 		}
-	}
+	})
 	return f
 }
 
+// Len returns how many updates the flush waits for.
+func (f *Flush) Len() int { return len(f.todo) }
+
 // flush has the updates of a replica sent, and returns what to wait for; its seq is 0 if that is
 // nothing.
-func (s *Shard) flush(k godwit.Key, bounded bool) flushed {
-	ref, _ := s.st.Find(k)
-	h := s.st.Header(ref)
+func (s *Shard) flush(h *store.Header, bounded bool) flushed {
 	d := s.replica(h)
-	x := flushed{key: k, first: d.first, seq: d.sent}
+	x := flushed{key: h.Key, first: d.first, seq: d.sent}
 	switch {
-	case d.unsent != none && bounded && s.rounds(k):
+	case d.unsent != none && bounded && s.rounds(h.Key):
 		if d.unsent >= due {
 			x.seq, x.more = s.seq+1, d.parting.present()
 		}
@@ -189,37 +189,42 @@ func (s *Shard) flush(k godwit.Key, bounded bool) flushed {
 // It stays on the list for some time after they were acknowledged.
 func (s *Shard) unsettle(h *store.Header) {
 	d := s.side(h).replica()
-	if d.unsettled {
+	if d.listed == s.listing+1 {
 		return
 	}
 	if len(s.unsettled) == cap(s.unsettled) {
-		s.settle() // before the list grows, so that its length follows what is unsettled
+		s.settle(nil) // before the list grows, so that its length follows what is unsettled
 	}
-	d.unsettled = true
+	d.listed = s.listing + 1
 	s.unsettled = append(s.unsettled, h.Key)
 }
 
-// settle takes off the list what has nothing under way any more.
-func (s *Shard) settle() {
-	rest := s.unsettled[:0]
-	for _, k := range s.unsettled {
+// settle takes off the list what has nothing under way any more, and calls each, if it is not nil, for the others.
+func (s *Shard) settle(each func(h *store.Header)) {
+	listed := s.listing + 1
+	s.listing ^= 1 // so that a second entry of a key goes
+	keys, rest := s.unsettled, s.unsettled[:0]
+	var ahead lookahead
+	ahead.begin(s, keys)
+	for i, k := range keys {
+		ahead.step(s, keys, i)
 		ref, ok := s.st.Find(k)
 		if !ok || !stateOf(s.st.Header(ref)).isReplica() {
 			continue
 		}
 		h := s.st.Header(ref)
 		d := s.replica(h)
-		if !d.unsettled {
-			continue // listed for a former replica, or twice
-		}
-		d.unsettled = false // so that a second entry of the key goes
-		if stateOf(h) != fresh {
+		switch {
+		case d.listed != listed: // listed for a former replica, or twice
+		case stateOf(h) == fresh:
+			d.listed = 0
+		default:
+			d.listed = s.listing + 1
 			rest = append(rest, k)
+			if each != nil {
+				each(h)
+			}
 		}
-	}
-	for _, k := range rest {
-		ref, _ := s.st.Find(k)
-		s.replica(s.st.Header(ref)).unsettled = true
 	}
 	s.unsettled = rest
 }
@@ -230,7 +235,8 @@ func (s *Shard) Flushed(f *Flush) bool {
 		x := &f.todo[n-1]
 		switch d := s.flushing(x); {
 		case d != nil && x.more && !d.parting.present():
-			*x = s.flush(x.key, false)
+			ref, _ := s.st.Find(x.key)
+			*x = s.flush(s.st.Header(ref), false)
 			if x.seq != 0 {
 				continue
 			}

@@ -154,6 +154,7 @@ type Shard struct {
 	leaving   []godwit.Key      // replicas that are to drain when requests of this node are answered, and some that were: see drain
 	roughs    []godwit.Key      // main copies of which a holder has a rounded row, and some that were
 	changed   []godwit.Key      // main copies whose holders lack something, and some that were
+	listing   uint8             // 0 and 1 in turn, by passes over unsettled
 	unsettled []godwit.Key      // replicas with updates to send or under way, and some that had
 	due       []godwit.Key      // placeholders that were not asked for yet: there was no room for the answer
 	behind    []godwit.NodeID   // scratch: nodes of which no more rows can be asked for

@@ -132,9 +132,9 @@ type replicaSide struct {
 	// as they are from before a cut. The update that ends a flush is then the one after.
 	passed passed
 
-	// unsettled says that the key is in Shard.unsettled. It is so from the first update
-	// until some time after its acknowledgement.
-	unsettled bool
+	// listed says by which pass over it the key was found in Shard.unsettled last (Shard.listing, plus 1); 0: it
+	// is not there. It is there from the first update until some time after its acknowledgement.
+	listed uint8
 
 	stay stay
 }

@@ -135,22 +135,28 @@ func (s *Sender) Touch(to godwit.NodeID) { s.touched[to], s.any = true, true }
 // Room reports whether refreshes and deltas to a peer may go now (Limits.Copies). That
 // there was no room is noted: see Full.
 func (s *Sender) Room(to godwit.NodeID) bool {
-	var ok bool
-	if s.gathers && to != s.ls.Self {
-		ok = s.seen(to).room > 0
-	} else {
-		ok = is(s, to, (*queue).roomForCopies, s.ls.Limits.Copies)
-	}
+	ok := s.room(to)
 	s.full[to] = s.full[to] || !ok
 	return ok
 }
 
-// Rooms reports whether refreshes and deltas to some peer may go now.
+func (s *Sender) room(to godwit.NodeID) bool {
+	if s.gathers && to != s.ls.Self {
+		return s.seen(to).room > 0
+	}
+	return is(s, to, (*queue).roomForCopies, s.ls.Limits.Copies)
+}
+
+// Rooms reports whether refreshes and deltas to some peer may go now. That there is no room for any is noted for all of them: who asks
+// leaves what it has, whomever it is for.
 func (s *Sender) Rooms() bool {
 	for i, o := range s.ls.peers {
-		if o != nil && s.Room(godwit.NodeID(i)) {
+		if o != nil && s.room(godwit.NodeID(i)) {
 			return true
 		}
+	}
+	for i, o := range s.ls.peers {
+		s.full[i] = s.full[i] || o != nil
 	}
 	return false
 }

@@ -38,6 +38,7 @@ type Loop struct {
 	out    link.Sender
 	over   *over
 	helped time.Duration // processor time of helpers in this round
+	looks  int           // at updates of replicas, by WaitSync calls in this round
 
 	rounds atomic.Uint64
 	rates  []intent.Rate // of the workers' clocks
@@ -102,7 +103,7 @@ func (l *Loop) Run() {
 	round := func() {
 		l.helped = 0
 		held = l.Round()
-		h.Worked(host.Rounds, l.out.Records)
+		h.Worked(host.Rounds, l.out.Records+l.looks/looksRecord)
 		l.out.Records = 0
 	}
 	for h.Wait(l.bell.Rung(), h.Stop(), nil) == 0 {
@@ -124,6 +125,9 @@ func (l *Loop) Run() {
 		}
 	}
 }
+
+// looksRecord is how many looks at an update take as long as to send one.
+const looksRecord = 4
 
 // fullPause is which part of the least pause is made where somebody waits, and queues were full. At 10 Gbit/s they are empty then:
 // with the whole pause they were so for most of the time.
@@ -175,7 +179,7 @@ func (l *Loop) Round() (held bool) {
 	for _, s := range l.stages[:l.first] {
 		more = s.Close(&l.out, !early, held) || more
 	}
-	l.Sync.goOn(&l.out)
+	l.looks = l.Sync.goOn(&l.out)
 	for _, s := range l.stages[l.first:] {
 		more = s.Close(&l.out, !early, held) || more
 	}

@@ -114,10 +114,10 @@ func (y *WaitSync) answer(out *link.Sender, marks []mark, held bool) {
 	y.mu.Unlock()
 }
 
-// goOn moves the calls on.
-func (y *WaitSync) goOn(out *link.Sender) {
+// goOn moves the calls on. It returns how many updates of replicas it looked at.
+func (y *WaitSync) goOn(out *link.Sender) (looks int) {
 	if !y.Waiting() {
-		return
+		return 0
 	}
 	y.mu.Lock()
 	calls := slices.Clone(y.calls)
@@ -128,6 +128,7 @@ func (y *WaitSync) goOn(out *link.Sender) {
 		}
 		if d.flush == nil {
 			d.flush = y.rows.BeginFlush()
+			looks += d.flush.Len()
 		}
 		if !d.flush.Arrived() {
 			continue
@@ -140,4 +141,5 @@ func (y *WaitSync) goOn(out *link.Sender) {
 			out.Send(peer, &wire.Record{Kind: wire.SyncMark, Op: d.id})
 		}
 	}
+	return looks
 }

@@ -95,6 +95,14 @@ func (s *Set) BeginSettle(f Flush) Flush {
 	return f
 }
 
+// Len returns how many updates of replicas a flush waits for.
+func (f Flush) Len() (updates int) {
+	for i := range f {
+		updates += f[i].f.Len()
+	}
+	return updates
+}
+
 // Arrived reports whether all of a flush has arrived. It looks no further than to the
 // first shard of which something has not.
 func (f Flush) Arrived() bool {
