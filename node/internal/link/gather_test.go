@@ -83,34 +83,45 @@ func TestWhatIsGatheredIsSentInOrder(t *testing.T) {
 	}
 }
 
-// Records that are gathered take the room of a queue as those in it do.
+// Records that are gathered take the room of a queue as those in it do, whatever they count until they are there.
 func TestWhatIsGatheredTakesRoom(t *testing.T) {
-	limits := host.Usual
-	limits.Copies = 10_000
-	ls := New(host.New(host.Real()), 0, 2, 1, limits, filter.Compress{}, host.NewBell())
-	ls.Imagine(1, func() {})
-	s := ls.Sender()
-	r := wire.Record{Kind: wire.Refresh, Vals: make([]float32, 100)}
-	n := 0
-	for s.Gather(); s.Room(1); n++ {
-		r.Key = godwit.Key(7 * n)
-		if n > 1000 {
-			t.Fatal("there is room without end")
+	for _, floats := range []int{1, 100} {
+		room := func(gathers bool) (n int) {
+			limits := host.Usual
+			limits.Copies = 10_000
+			ls := New(host.New(host.Real()), 0, 2, 1, limits, filter.Compress{}, host.NewBell())
+			ls.Imagine(1, func() {})
+			s := ls.Sender()
+			if gathers {
+				s.Gather()
+			}
+			r := wire.Record{Kind: wire.Refresh, Vals: make([]float32, floats)}
+			for ; s.Room(1); n++ {
+				if n > 10_000 {
+					t.Fatal("there is room without end")
+				}
+				r.Key = godwit.Key(7 * n)
+				s.Send(1, &r)
+			}
+			if !s.Full(1) || s.Rooms() {
+				t.Error("that there is no room is not noted")
+			}
+			s.GatherEnd()
+			for len(ls.To(1).Take(nil)) > 0 {
+			}
+			s.ForgetFull()
+			s.Gather()
+			if !s.Rooms() || !s.Room(1) || s.Full(1) {
+				t.Error("a queue that is empty has no room")
+			}
+			s.GatherEnd()
+			return n
 		}
-		s.Send(1, &r)
+		one, several := room(false), room(true)
+		if one < 20 || several < one*9/10 || several > one {
+			t.Errorf("there is room for %d records of %d floats one by one, and for %d that are gathered", one, floats, several)
+		}
 	}
-	if n < 10 || n > 30 || !s.Full(1) {
-		t.Errorf("%d records of 400 bytes take 10,000", n)
-	}
-	s.GatherEnd()
-	for ls.To(1).Take(nil) != nil && len(ls.To(1).Take(nil)) > 0 {
-	}
-	s.ForgetFull()
-	s.Gather()
-	if !s.Room(1) || s.Full(1) {
-		t.Error("a queue that is empty has no room")
-	}
-	s.GatherEnd()
 }
 
 // Goroutines that gather put all into the queues.

@@ -142,7 +142,11 @@ func (s *Sender) Room(to godwit.NodeID) bool {
 
 func (s *Sender) room(to godwit.NodeID) bool {
 	if s.gathers && to != s.ls.Self {
-		return s.seen(to).room > 0
+		b := s.seen(to)
+		if b.room <= 0 && len(b.recs) > 0 {
+			s.hand(to, b) // they take less than they counted
+		}
+		return b.room > 0
 	}
 	return is(s, to, (*queue).roomForCopies, s.ls.Limits.Copies)
 }

@@ -145,102 +145,118 @@ func TestStagesHaveTheirTurn(t *testing.T) {
 	}
 }
 
+// A replicated is node 0 of a run in which every node holds every key, with what rounds need.
+type replicated struct {
+	*Loop
+	rows   *shards.Set
+	links  *link.Links
+	out    link.Sender
+	keys   []godwit.Key     // some whose home is here, or of which none is
+	access shards.Access    // of a worker
+	peers  []*shards.Server // by node; nil for this one
+	dec    []*wire.Decoder  // of what is sent to them
+}
+
+// replicatedOf returns such a node with so many peers, and so many keys in any order. If here is set, they have their homes here, and all peers hold them.
+func replicatedOf(t testing.TB, w host.World, limits host.Limits, shift uint, peers, keys, dim int, here bool) *replicated {
+	cfg := roomtest.Protocol(t, 0, 1+peers, placement.ReplicateAll, shift, godwit.Table{Name: "t", Rows: 3 * uint64(peers) * uint64(keys), Dim: dim})
+	h, bell := host.New(w), host.NewBell()
+	t.Cleanup(func() { h.Halt(); h.Join() })
+	r := &replicated{links: link.New(h, 0, 1+peers, 1, limits, filter.Compress{}, bell)}
+	r.out = r.links.Sender()
+	var err error
+	r.rows, err = shards.New(cfg, 1<<30, store.HeapAlloc, bell)
+	roomtest.Must(t, err)
+	r.Loop = New(Config{Host: h, Links: r.links, Rows: r.rows, Bell: bell, Budget: host.NewBudget(1, 1+peers), IDs: new(atomic.Uint64)})
+	r.access = r.rows.Access()
+	for k := godwit.Key(0); len(r.keys) < keys; k++ {
+		if (cfg.Homes.Home(k) == 0) == here {
+			r.keys = append(r.keys, k)
+		}
+	}
+	rng := rand.New(rand.NewPCG(*roomtest.Seed, 0))
+	rng.Shuffle(keys, func(i, j int) { r.keys[i], r.keys[j] = r.keys[j], r.keys[i] })
+	r.peers, r.dec = make([]*shards.Server, 1+peers), make([]*wire.Decoder, 1+peers)
+	for i := 1; i <= peers; i++ {
+		r.links.Imagine(godwit.NodeID(i), func() {})
+		v := r.rows.Server(godwit.NodeID(i), &r.out)
+		r.peers[i], r.dec[i] = &v, &wire.Decoder{Lists: &wire.Known{}}
+		for _, k := range r.keys {
+			if here {
+				roomtest.Must(t, v.Step(&r.out, &wire.Record{Kind: wire.Interest, Key: k, Seq: 1, Origin: godwit.NodeID(i)}))
+			}
+		}
+	}
+	r.drop()
+	return r
+}
+
+// take returns what was sent to a peer.
+func (r *replicated) take(t testing.TB, peer int) []wire.Record {
+	r.out.Flush()
+	return roomtest.Records(t, r.dec[peer], r.links.To(godwit.NodeID(peer)).Take)
+}
+
+// drop takes what was sent to all peers.
+func (r *replicated) drop() {
+	r.out.Flush()
+	buf := make([]byte, 1<<20)
+	for _, l := range r.links.All {
+		for len(l.Take(buf)) > 0 {
+		}
+	}
+}
+
+// push changes all keys.
+func (r *replicated) push(push []float32) { r.access.Serve(wire.Push, r.keys, push) }
+
 // Where a round finds room for one row only, each gets its turn, whatever its shard.
 func TestNoShardTakesAllTheRoomOfEachRound(t *testing.T) {
-	policy, err := placement.ByName("replicate")
-	roomtest.Must(t, err)
-	cfg := roomtest.Protocol(t, 0, 2, policy, 9, godwit.Table{Name: "t", Rows: 3000, Dim: 1})
 	limits := host.Usual
 	limits.Copies = 1
-	h, bell := host.New(host.Real()), host.NewBell()
-	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
-	ls.Imagine(1, func() {})
-	s, err := shards.New(cfg, 1<<30, store.HeapAlloc, bell)
-	roomtest.Must(t, err)
-	l := New(Config{Host: h, Links: ls, Rows: s, Bell: bell, Budget: host.NewBudget(1, 2), IDs: new(atomic.Uint64)})
-	out := ls.Sender()
-	var keys []godwit.Key
-	for k := godwit.Key(0); len(keys) < 300; k++ {
-		if cfg.Homes.Home(k) == 0 {
-			keys = append(keys, k)
-		}
-	}
-	v, a := s.Server(1, &out), s.Access()
-	for _, k := range keys {
-		roomtest.Must(t, v.Step(&out, &wire.Record{Kind: wire.Interest, Key: k, Seq: 1, Origin: 1}))
-	}
-	var d wire.Decoder
-	d.Lists = &wire.Known{}
-	take := func() []wire.Record {
-		out.Flush()
-		return roomtest.Records(t, &d, ls.To(1).Take)
-	}
-	take()
+	r := replicatedOf(t, host.Real(), limits, 9, 1, 300, 1, true)
 	got := map[godwit.Key]bool{}
-	for range keys {
-		a.Serve(wire.Push, keys, make([]float32, len(keys)))
-		l.Round()
-		for _, r := range take() {
-			got[r.Key] = true
+	for range r.keys {
+		r.push(make([]float32, len(r.keys)))
+		r.Round()
+		for _, x := range r.take(t, 1) {
+			got[x.Key] = true
 		}
 	}
-	if len(got) < len(keys)/2 {
-		t.Errorf("%d of %d keys were refreshed in as many rounds", len(got), len(keys))
+	if len(got) < len(r.keys)/2 {
+		t.Errorf("%d of %d keys were refreshed in as many rounds", len(got), len(r.keys))
 	}
 }
 
 // A round that finds no room at any node leaves the rest as it is: what there is no room for costs nothing, and goes later.
 func TestARoundWithoutRoomLeavesTheRest(t *testing.T) {
 	const keys = 3000
-	cfg := roomtest.Protocol(t, 0, 2, placement.ReplicateAll, 6, godwit.Table{Name: "t", Rows: 3 * keys, Dim: 1})
 	limits := host.Usual
 	limits.Copies = 2000
-	h, bell := host.New(processors{host.Real(), 1}), host.NewBell()
-	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
-	ls.Imagine(1, func() {})
-	s, err := shards.New(cfg, 1<<30, store.HeapAlloc, bell)
-	roomtest.Must(t, err)
-	l := New(Config{Host: h, Links: ls, Rows: s, Bell: bell, Budget: host.NewBudget(1, 2), IDs: new(atomic.Uint64)})
-	out := ls.Sender()
-	var own []godwit.Key
-	for k := godwit.Key(0); len(own) < keys; k++ {
-		if cfg.Homes.Home(k) == 0 {
-			own = append(own, k)
-		}
-	}
-	v, a := s.Server(1, &out), s.Access()
-	for _, k := range own {
-		roomtest.Must(t, v.Step(&out, &wire.Record{Kind: wire.Interest, Key: k, Seq: 1, Origin: 1}))
-	}
-	d := wire.Decoder{Lists: &wire.Known{}}
-	take := func() []wire.Record {
-		out.Flush()
-		return roomtest.Records(t, &d, ls.To(1).Take)
-	}
-	take()
-	a.Serve(wire.Push, own, make([]float32, keys))
+	r := replicatedOf(t, processors{host.Real(), 1}, limits, 6, 1, keys, 1, true)
+	r.push(make([]float32, keys))
 	got, rounds := map[godwit.Key]int{}, 0
 	for held := true; held; rounds++ {
 		if rounds > keys {
 			t.Fatal("rounds end never")
 		}
-		held = l.Round()
-		if l.Round() != held {
+		held = r.Round()
+		if r.Round() != held {
 			t.Fatal("a round without room forgets that something stays")
 		}
-		for _, r := range take() {
-			got[r.Key]++
+		for _, x := range r.take(t, 1) {
+			got[x.Key]++
 		}
 	}
 	if rounds < 10 {
 		t.Fatalf("the test is vacuous: all went in %d rounds", rounds)
 	}
-	for _, k := range own {
+	for _, k := range r.keys {
 		if got[k] != 1 {
 			t.Fatalf("key %d is refreshed %d times", k, got[k])
 		}
 	}
-	if !s.Idle() {
+	if !r.rows.Idle() {
 		t.Error("something is left")
 	}
 }
@@ -322,128 +338,83 @@ func BenchmarkRound(b *testing.B) {
 	for _, keys := range []int{10_000, 500_000} {
 		for _, n := range []int{1, runtime.GOMAXPROCS(0)} {
 			b.Run(fmt.Sprintf("keys=%d/processors=%d", keys, n), func(b *testing.B) {
-				cfg := roomtest.Protocol(b, 0, 1+peers, placement.ReplicateAll, 8, godwit.Table{Name: "t", Rows: 5 * uint64(keys), Dim: dim})
-				h, bell := host.New(still{processors{host.Real(), n}}), host.NewBell()
-				limits := host.Usual
-				limits.Copies = 1 << 30
-				ls := link.New(h, 0, 1+peers, 1, limits, filter.Compress{}, bell)
-				rows, err := shards.New(cfg, 1<<30, store.HeapAlloc, bell)
-				roomtest.Must(b, err)
-				l := New(Config{Host: h, Links: ls, Rows: rows, Bell: bell, Budget: host.NewBudget(1, 1+peers), IDs: new(atomic.Uint64)})
-				out := ls.Sender()
-				own := make([]godwit.Key, 0, keys)
-				for k := godwit.Key(0); len(own) < keys; k++ {
-					if cfg.Homes.Home(k) == 0 {
-						own = append(own, k)
-					}
-				}
-				rand.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
-				a, push := rows.Access(), make([]float32, keys*dim)
-				for i := range push {
-					push[i] = float32(i%7) / 3
-				}
-				buf := make([]byte, 1<<20)
-				take := func() {
-					for i := 1; i <= peers; i++ {
-						for len(ls.To(godwit.NodeID(i)).Take(buf)) > 0 {
-						}
-					}
-				}
-				for i := 1; i <= peers; i++ {
-					ls.Imagine(godwit.NodeID(i), func() {})
-					v := rows.Server(godwit.NodeID(i), &out)
-					for _, k := range own {
-						roomtest.Must(b, v.Step(&out, &wire.Record{Kind: wire.Interest, Key: k, Seq: 1, Origin: godwit.NodeID(i)}))
-					}
-				}
-				out.Flush()
-				take()
-				b.ReportAllocs()
+				r := replicatedOf(b, still{processors{host.Real(), n}}, large(), 8, peers, keys, dim, true)
+				push := thirds(keys * dim)
 				for b.Loop() {
 					b.StopTimer()
-					take()
-					a.Serve(wire.Push, own, push)
+					r.drop()
+					r.push(push)
 					b.StartTimer()
-					for l.Round() { // the queues had no room for some
-						b.StopTimer()
-						take()
-						b.StartTimer()
+					if r.Round() {
+						b.Fatal("something stays")
 					}
 				}
-				b.ReportMetric(float64(l.Helped())/float64(b.N), "helped/op")
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(keys*peers), "ns/record")
-				h.Halt()
-				h.Join()
 			})
 		}
 	}
 }
 
-// BenchmarkDeltas is what a round takes that sends the updates of replicas of 16 floats to three owners.
+// BenchmarkDeltas is what rounds take that send the updates of replicas of 16 floats to three owners: in one round, and in many, because there is
+// room for 64 KiB only.
 func BenchmarkDeltas(b *testing.B) {
 	const dim, peers = 16, 3
 	for _, keys := range []int{10_000, 500_000} {
-		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
-			cfg := roomtest.Protocol(b, 0, 1+peers, placement.ReplicateAll, 8, godwit.Table{Name: "t", Rows: 2 * uint64(keys), Dim: dim})
-			h, bell := host.New(still{processors{host.Real(), 1}}), host.NewBell()
-			limits := host.Usual
-			limits.Copies, limits.Rows = 1<<30, 1<<40
-			ls := link.New(h, 0, 1+peers, 1, limits, filter.Compress{}, bell)
-			rows, err := shards.New(cfg, 1<<30, store.HeapAlloc, bell)
-			roomtest.Must(b, err)
-			l := New(Config{Host: h, Links: ls, Rows: rows, Bell: bell, Budget: host.NewBudget(1, 1+peers), IDs: new(atomic.Uint64)})
-			out := ls.Sender()
-			dec := wire.Decoder{Lists: &wire.Known{}}
-			var servers [1 + peers]*shards.Server
-			for i := 1; i <= peers; i++ {
-				ls.Imagine(godwit.NodeID(i), func() {})
-				v := rows.Server(godwit.NodeID(i), &out)
-				servers[i] = &v
-			}
-			version := godwit.Version(1)
-			answer := func(kind wire.Kind, with wire.Kind, vals []float32) (n int) {
-				out.Flush()
-				for i := 1; i <= peers; i++ {
-					for _, r := range roomtest.Records(b, &dec, ls.To(godwit.NodeID(i)).Take) {
-						if r.Kind != kind {
-							b.Fatalf("%v is sent", r.Kind)
+		for _, room := range []int{1 << 30, 64 << 10} {
+			b.Run(fmt.Sprintf("keys=%d/room=%d", keys, room), func(b *testing.B) {
+				limits := large()
+				limits.Copies = room
+				r := replicatedOf(b, still{processors{host.Real(), 1}}, limits, 8, peers, keys, dim, false)
+				version := godwit.Version(1)
+				answer := func(kind, with wire.Kind, vals []float32) (n int) {
+					for i := 1; i <= peers; i++ {
+						for _, x := range r.take(b, i) {
+							if x.Kind != kind {
+								b.Fatalf("%v is sent", x.Kind)
+							}
+							n++
+							roomtest.Must(b, r.peers[i].Step(&r.out, &wire.Record{Kind: with, Key: x.Key, Epoch: 1, Version: version, Seq: x.Seq, Vals: vals}))
 						}
-						n++
-						roomtest.Must(b, servers[i].Step(&out, &wire.Record{Kind: with, Key: r.Key, Epoch: 1, Version: version, Seq: r.Seq, Vals: vals}))
 					}
+					return n
 				}
-				return n
-			}
-			var own []godwit.Key
-			for k := godwit.Key(0); len(own) < keys; k++ {
-				if cfg.Homes.Home(k) != 0 {
-					own = append(own, k)
-					rows.Hold(&out, k)
+				for _, k := range r.keys {
+					r.rows.Hold(&r.out, k)
 				}
-			}
-			if n := answer(wire.Interest, wire.Refresh, make([]float32, dim)); n != keys {
-				b.Fatalf("%d replicas are asked for", n)
-			}
-			rand.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
-			a, push := rows.Access(), make([]float32, keys*dim)
-			for i := range push {
-				push[i] = float32(i%7) / 3
-			}
-			for b.Loop() {
-				b.StopTimer()
-				a.Serve(wire.Push, own, push)
-				for sent := 0; sent < keys; { // the queues have room for some of them
-					b.StartTimer()
-					l.Round()
+				if n := answer(wire.Interest, wire.Refresh, make([]float32, dim)); n != keys {
+					b.Fatalf("%d replicas are asked for", n)
+				}
+				push := thirds(keys * dim)
+				for b.Loop() {
 					b.StopTimer()
-					version++
-					sent += answer(wire.Delta, wire.Ack, nil)
+					r.push(push)
+					for sent := 0; sent < keys; {
+						b.StartTimer()
+						r.Round()
+						b.StopTimer()
+						version++
+						sent += answer(wire.Delta, wire.Ack, nil)
+					}
+					b.StartTimer()
 				}
-				b.StartTimer()
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(keys), "ns/record")
-			h.Halt()
-			h.Join()
-		})
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(keys), "ns/record")
+			})
+		}
 	}
+}
+
+// large returns limits without a bound for rows and copies.
+func large() host.Limits {
+	l := host.Usual
+	l.Copies, l.Rows = 1<<30, 1<<40
+	return l
+}
+
+// thirds returns so many values that have no shorter form.
+func thirds(n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(i%7+1) / 3
+	}
+	return v
 }
