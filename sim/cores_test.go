@@ -170,6 +170,33 @@ func TestRoundsTakeTheCoresThatAreFree(t *testing.T) {
 	}
 }
 
+// A WaitSync looks at each update that is not acknowledged, which takes a part of what a record takes.
+func TestTheLooksOfAWaitSyncAreCharged(t *testing.T) {
+	const keys = 4000
+	x := cluster(t, Config{Nodes: 2, Workers: 1, Model: model(t, keys, 1), Policy: placement.ReplicateAll, Compute: Compute{Round: us, Cores: 1}})
+	before := x.hosts[0].node.Stats()
+	run(t, x, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		if w.ID().Node != 0 {
+			return nil
+		}
+		all := make([]godwit.Key, keys)
+		push := make([]float32, keys)
+		for i := range all {
+			all[i], push[i] = godwit.Key(i), 1
+		}
+		if err := w.Push(ctx, all, push); err != nil {
+			return err
+		}
+		return w.WaitSync(ctx)
+	})
+	h := x.hosts[0]
+	sent := h.node.Stats().Sub(before)
+	records, updates := int64(sent.Deltas+sent.Refreshes), int64(sent.Deltas)
+	if got, want := h.worked[usual.Rounds], (records+updates/4)*int64(us); updates < keys/3 || got < want || got > want+want/50 {
+		t.Errorf("for %d records and looks at %d updates, rounds worked for %v, want %v", records, updates, time.Duration(got), time.Duration(want))
+	}
+}
+
 func TestAnnouncingLoadingAndBytesCost(t *testing.T) {
 	took := func(compute Compute, nodes int, scheme sampling.Scheme) time.Duration {
 		c := cluster(t, Config{Nodes: nodes, Workers: 1, Model: model(t, 1000, 100), Policy: placement.Static, Compute: compute,

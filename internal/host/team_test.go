@@ -142,6 +142,9 @@ func TestALateHelperTakesNoPart(t *testing.T) {
 		t.Fatalf("%d helpers are to come at a time", len(late))
 	}
 	late[0]()
+	if len(team.left) > 0 || team.in > 0 {
+		t.Error("a late helper counts as one who has taken part")
+	}
 	if did.Load() != 30 || team.Helped() != 0 {
 		t.Errorf("%d parts were done, %d by helpers, want 30 and 0", did.Load(), team.Helped())
 	}

@@ -11,6 +11,34 @@ import (
 	"github.com/godwit-ps/godwit/placement"
 )
 
+// A key may be on the list of a former replica and on that of its present one. A flush follows it once, and the list does not grow.
+func TestAFlushFollowsAKeyOnce(t *testing.T) {
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 12, Dim: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(2, model, placement.AdaptiveReplicateOnly, true, Broken{})
+	n := c.nodes[0]
+	k := godwit.Key(0)
+	for n.cfg.HomedHere(k) {
+		k++
+	}
+	n.Want(n, k)
+	for ps := c.busy(); len(ps) > 0; ps = c.busy() {
+		if err := c.deliver(ps[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.Push(k, []float32{1, 1})
+	n.unsettled = append(n.unsettled, k, k)
+	for range 3 { // the turns of the list are told apart
+		if f := n.BeginFlush(); f.Len() != 1 || len(n.unsettled) != 1 {
+			t.Fatalf("a flush follows %d updates, and %d are on the list, want 1", f.Len(), len(n.unsettled))
+		}
+		n.unsettled = append(n.unsettled, k)
+	}
+}
+
 // A flush must find what a look at every row finds: whatever was pushed, set,
 // sent, answered, dropped and asked for again before.
 func TestAFlushMissesNoUpdateUnderWay(t *testing.T) {

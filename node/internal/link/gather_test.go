@@ -136,11 +136,15 @@ func TestSeveralGoroutinesGather(t *testing.T) {
 		all.Go(func() {
 			s := &each[i]
 			for n := range records {
-				if n%100 == 0 {
+				if n%200 == 0 {
 					s.GatherEnd()
 					s.Gather()
 				}
 				s.Send(godwit.NodeID(1+n%2), &wire.Record{Kind: wire.Ack, Key: godwit.Key(i), Seq: uint64(n)})
+				if len(s.batches[1].recs) > gathered {
+					t.Errorf("%d records are gathered", len(s.batches[1].recs))
+					return
+				}
 			}
 			s.GatherEnd()
 		})
@@ -170,5 +174,34 @@ func TestSeveralGoroutinesGather(t *testing.T) {
 				t.Errorf("of sender %d, node %d gets the records up to %d", i, to, n)
 			}
 		}
+	}
+}
+
+// Who joins another sender has to flush what that has put in, and knows for whom it found no room.
+func TestASenderTakesOverWhatAnotherHasLeft(t *testing.T) {
+	limits := host.Usual
+	limits.Copies = 1
+	ls := New(host.New(host.Real()), 0, 4, 1, limits, filter.Compress{}, host.NewBell())
+	var flushed [4]int
+	for i := 1; i < 4; i++ {
+		ls.Imagine(godwit.NodeID(i), func() { flushed[i]++ })
+	}
+	a, b := ls.Sender(), ls.Sender()
+	a.Send(1, &wire.Record{Kind: wire.Ack, Key: 1})
+	b.Send(2, &wire.Record{Kind: wire.Ack, Key: 2})
+	if b.Room(2) || !b.Full(2) {
+		t.Fatal("there is room where there is none")
+	}
+	a.Join(&b)
+	if b.Any() || b.Full(2) || b.Records != 0 || !a.Full(2) || a.Full(1) || a.Records != 2 {
+		t.Errorf("the senders are %+v and %+v", a, b)
+	}
+	b.Flush()
+	a.Flush()
+	b.Send(3, &wire.Record{Kind: wire.Ack, Key: 3})
+	a.Join(&b)
+	a.Flush()
+	if flushed != [4]int{0, 1, 1, 1} {
+		t.Errorf("peers are flushed %v times", flushed)
 	}
 }

@@ -279,6 +279,11 @@ func TestWorkersIntentsAreActedOnSideBySide(t *testing.T) {
 			p.Of(i).Advanced(c.Advance(), 0)
 		}
 		p.act()
+		for i := range p.members {
+			if p.members[i].out.Any() {
+				t.Fatal("after a look, something is to be flushed")
+			}
+		}
 		if n := d.wanted(all); n != 0 || p.Held() != 0 {
 			t.Fatalf("after their end, %d keys are wanted and %d held", n, p.Held())
 		}

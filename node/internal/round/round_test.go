@@ -228,6 +228,44 @@ func TestNoShardTakesAllTheRoomOfEachRound(t *testing.T) {
 	}
 }
 
+// Where others help, what they have put into the queues is sent at the end of the round.
+func TestWhatHelpersPutIntoTheQueuesIsSent(t *testing.T) {
+	limits := host.Usual
+	limits.Share = 1
+	r := replicatedOf(t, yielding{processors{host.Real(), 4}}, limits, 7, 3, 1000, 1, true)
+	for range 20 {
+		r.push(make([]float32, 1000))
+		r.Sync.Marked(1, 7) // so that copies that are not used are refreshed, too
+		if r.Round() {
+			t.Fatal("something stays though there is room")
+		}
+		for _, s := range append(r.over.others, &r.Loop.out) {
+			if s.Any() {
+				t.Fatal("after a round, something is to be flushed")
+			}
+		}
+		for i := 1; i <= 3; i++ {
+			n := 0
+			for _, x := range r.take(t, i) {
+				if x.Kind == wire.Refresh {
+					n++
+				}
+			}
+			if n != 1000 {
+				t.Fatalf("%d of 1000 keys are refreshed at node %d", n, i)
+			}
+		}
+	}
+	if r.Helped() == 0 {
+		t.Error("nobody helped")
+	}
+}
+
+// A yielding world lets helpers run before their part is done by others.
+type yielding struct{ processors }
+
+func (w yielding) Worked(host.Duty, int) { w.Yield() }
+
 // A round that finds no room at any node leaves the rest as it is: what there is no room for costs nothing, and goes later.
 func TestARoundWithoutRoomLeavesTheRest(t *testing.T) {
 	const keys = 3000
