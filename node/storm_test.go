@@ -18,14 +18,22 @@ func TestNoPushIsLostWhileAllWorkersPushToOneKey(t *testing.T) {
 		ops /= 10
 	}
 	seen := tally{}
-	variants(t, []int{1, 2, 3, 5}, func(t *testing.T, nodes int, cfg Config) {
-		cfg.Model = modelOf(t, godwit.Table{Name: "t", Rows: 36, Dim: 2, Hot: first})
-		c := local(t, nodes, cfg)
-		each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
-			return storm(ctx, w, rng, key, ops, float32(2*nodes*ops))
+	storms := func() {
+		variants(t, []int{1, 2, 3, 5}, func(t *testing.T, nodes int, cfg Config) {
+			cfg.Model = modelOf(t, godwit.Table{Name: "t", Rows: 36, Dim: 2, Hot: first})
+			c := local(t, nodes, cfg)
+			each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
+				return storm(ctx, w, rng, key, ops, float32(2*nodes*ops))
+			})
+			seen.add(t, c, cfg.Policy)
 		})
-		seen.add(t, c, cfg.Policy)
-	})
+	}
+	storms()
+	for range 4 { // how often one key moves is a matter of the machine's timing
+		if !t.Failed() && len(seen.missed(true)) > 0 {
+			storms()
+		}
+	}
 	seen.check(t, true)
 }
 
