@@ -141,7 +141,7 @@ type host struct {
 	outFree int64           // when the interface can send the next frame,
 	inFree  int64           // and receive the next
 	last    []int64         // when the last frame to a peer arrives
-	in      []reader        // of each peer's frames
+	in      [][]*frame      // by peer: frames that have come and were not handled, in order
 	slow    float64         // how many times as long its computing takes; 0: 1
 	cores   []int64         // when each core is free that the server uses
 	// computed is for how long its cores were taken since the cluster began, in nanoseconds.
@@ -164,7 +164,7 @@ func New(cfg Config) (*Cluster, error) {
 		if cfg.Compute.Machine {
 			cores = shared
 		}
-		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), in: make([]reader, cfg.Nodes),
+		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), in: make([][]*frame, cfg.Nodes),
 			listed: make([]wire.Known, cfg.Nodes), watched: make([]wire.Known, cfg.Nodes),
 			slow: cfg.Compute.Slow[i], cores: cores}
 		h.session = newSession(c, h)

@@ -242,12 +242,6 @@ func (c *Cluster) frame() *frame {
 	return &frame{}
 }
 
-// A reader is what a node has of one peer's frames, which it takes one after the other.
-type reader struct {
-	frames []*frame // that have come, in order
-	busy   bool     // with the first of them
-}
-
 // arrive takes a frame from the network to the interface.
 func (c *Cluster) arrive(h *host, f *frame) error {
 	h.inFree = max(h.inFree, c.now) + c.cfg.Network.takes(len(f.bytes))
@@ -258,20 +252,20 @@ func (c *Cluster) arrive(h *host, f *frame) error {
 	return c.come(h, f)
 }
 
-// come hands a frame to the reader.
+// come takes a frame that the interface has.
 func (c *Cluster) come(h *host, f *frame) error {
-	r := &h.in[f.from]
-	r.frames = append(r.frames, f)
-	if r.busy {
-		return nil
+	in := &h.in[f.from]
+	*in = append(*in, f)
+	if len(*in) > 1 {
+		return nil // the server has the first of them
 	}
-	return c.serve(h, r)
+	return c.serve(h, in)
 }
 
-// serve has a core of the server take the frames of a reader, each when the one before has been handled.
-func (c *Cluster) serve(h *host, r *reader) error {
-	for len(r.frames) > 0 {
-		f := r.frames[0]
+// serve has a core of the server take the frames of a peer that have come, each when the one before has been handled.
+func (c *Cluster) serve(h *host, in *[]*frame) error {
+	for len(*in) > 0 {
+		f := (*in)[0]
 		cost := int64(c.cfg.Compute.Frame) + int64(c.cfg.Compute.FrameByte*float64(len(f.bytes)))
 		if c.cfg.Compute.Record > 0 {
 			n, err := c.records(h, f)
@@ -281,7 +275,6 @@ func (c *Cluster) serve(h *host, r *reader) error {
 			cost += int64(n) * int64(c.cfg.Compute.Record)
 		}
 		if cost > 0 {
-			r.busy = true
 			c.queue.push(event{at: h.serve(c.now, cost), kind: handles, host: h.id, frame: f})
 			return nil
 		}
@@ -294,13 +287,11 @@ func (c *Cluster) serve(h *host, r *reader) error {
 
 // handled gives a frame to its node that the server has worked on, and goes on with the next one.
 func (c *Cluster) handled(h *host, f *frame) error {
-	r := &h.in[f.from]
-	err := c.handle(h, f)
-	r.busy = false
-	if err != nil {
+	in := &h.in[f.from] // what is handled may be another frame soon
+	if err := c.handle(h, f); err != nil {
 		return err
 	}
-	return c.serve(h, r)
+	return c.serve(h, in)
 }
 
 // read begins to read a frame's records. Lists are those that its sender refers
@@ -336,9 +327,9 @@ func (c *Cluster) records(h *host, f *frame) (int, error) {
 // handle gives a frame to its node.
 func (c *Cluster) handle(h *host, f *frame) error {
 	c.mix(h, f)
-	r := &h.in[f.from]
-	r.frames = slices.Delete(r.frames, 0, 1)
-	n, err := h.virtual.Handle(f.from, f.bytes, len(r.frames) > 0)
+	in := &h.in[f.from]
+	*in = slices.Delete(*in, 0, 1)
+	n, err := h.virtual.Handle(f.from, f.bytes, len(*in) > 0)
 	c.messages += uint64(n)
 	c.frames++
 	c.bytes += uint64(len(f.bytes))

@@ -18,6 +18,6 @@ type Limits struct {
 	Ahead   int // keys that the workers of a node may have asked for by PullAfter and not got
 }
 
-// Usual are the limits of a real node. To have a helper begin, and to wait for its end, takes as long as about 30 keys. A peer that keeps to them has at most
+// Usual are the limits of a real node. A peer that keeps to them has at most
 // Asked + Rows of answers, and Answers of what may wait, in a queue.
 var Usual = Limits{Frame: 256 << 10, Copies: 256 << 10, Asked: 64 << 20, Rows: 16 << 20, Answers: 16 << 20, Owed: 128 << 20, Ops: 1 << 12, Share: 256, Ahead: 1 << 22}

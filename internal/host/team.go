@@ -16,6 +16,7 @@ import (
 type Team struct {
 	host  *Host
 	duty  Duty
+	size  int
 	share int // keys, after which a member has a helper begin
 	do    func(member, part int) (keys int)
 	last  int // keys of the last time
@@ -43,15 +44,15 @@ type did struct {
 // NewTeam returns a team for a duty, of at most one member a processor, and no more than most, of which each calls do for the parts that it takes. Do says how many keys
 // it handled. Members are 0 … Size-1, and one of them is not in two calls at a time. After so many keys as the share (Limits.Share), a member has a helper begin.
 func NewTeam(h *Host, d Duty, share, most int, do func(member, part int) (keys int)) *Team {
-	t := &Team{host: h, duty: d, share: cmp.Or(share, Usual.Share), do: do, left: make(chan struct{}, 1)}
-	for i := min(h.Processors(), most) - 1; i > 0; i-- {
+	t := &Team{host: h, duty: d, size: max(1, min(h.Processors(), most)), share: cmp.Or(share, Usual.Share), do: do, left: make(chan struct{}, 1)}
+	for i := t.size - 1; i > 0; i-- {
 		t.free = append(t.free, i)
 	}
 	return t
 }
 
 // Size returns how many members there may be.
-func (t *Team) Size() int { return len(t.free) + 1 }
+func (t *Team) Size() int { return t.size }
 
 // Helped returns how many parts helpers have taken so far. Any goroutine may ask.
 func (t *Team) Helped() uint64 { return t.helped.Load() }

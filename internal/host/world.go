@@ -68,7 +68,7 @@ func (r *real) Now() int64       { return int64(time.Since(r.start)) + 1 }
 func (r *real) Worked(Duty, int) {}
 func (r *real) Yield()           { runtime.Gosched() }
 
-func (r *real) Crowded(busy int) bool { return busy >= runtime.GOMAXPROCS(0) }
+func (r *real) Crowded(busy int) bool { return busy >= r.Processors() }
 
 func (r *real) Go(f func()) {
 	r.mu.Lock()

@@ -203,16 +203,10 @@ func (s *Shard) unsettle(h *store.Header) {
 func (s *Shard) settle(each func(h *store.Header)) {
 	listed := s.listing + 1
 	s.listing ^= 1 // so that a second entry of a key goes
-	keys, rest := s.unsettled, s.unsettled[:0]
-	var ahead lookahead
-	ahead.begin(s, keys)
-	for i, k := range keys {
-		ahead.step(s, keys, i)
-		ref, ok := s.st.Find(k)
-		if !ok || !stateOf(s.st.Header(ref)).isReplica() {
+	for h := range s.taken(&s.unsettled, true) {
+		if !stateOf(h).isReplica() {
 			continue
 		}
-		h := s.st.Header(ref)
 		d := s.replica(h)
 		switch {
 		case d.listed != listed: // listed for a former replica, or twice
@@ -220,13 +214,12 @@ func (s *Shard) settle(each func(h *store.Header)) {
 			d.listed = 0
 		default:
 			d.listed = s.listing + 1
-			rest = append(rest, k)
+			s.unsettled = append(s.unsettled, h.Key)
 			if each != nil {
 				each(h)
 			}
 		}
 	}
-	s.unsettled = rest
 }
 
 // Flushed reports whether all updates of a flush have reached their owners.

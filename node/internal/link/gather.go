@@ -63,46 +63,34 @@ func (s *Sender) gather(to godwit.NodeID, r *wire.Record) {
 
 // hand puts the records of a batch into the queue.
 func (s *Sender) hand(to godwit.NodeID, b *batch) {
-	o := s.ls.peers[to]
-	o.mu.Lock()
+	s.Keep()
 	at := 0
 	for i := range b.recs {
 		r := &b.recs[i]
 		n := len(r.Vals)
 		r.Vals = b.vals[at : at+n : at+n] // what was gathered behind it may have moved them
 		at += n
-		if o.add(r) {
-			idle := o.claim()
-			o.mu.Unlock()
-			o.filled(idle)
-			o.mu.Lock()
-		}
+		s.put(to, r)
 	}
-	if o.owed > s.ls.Limits.Owed {
-		s.Flooded = to
-	}
-	b.look(&o.queue, s)
-	o.mu.Unlock()
-	s.Touch(to)
-	s.Records += len(b.recs)
 	b.recs, b.vals = b.recs[:0], b.vals[:0]
+	s.look(to, b)
+	s.Release()
 }
 
-// look has the batch know how much room the queue has. Its lock is held.
-func (b *batch) look(q *queue, s *Sender) {
+// look has the batch of a peer know how much room the queue has.
+func (s *Sender) look(to godwit.NodeID, b *batch) {
+	q := &s.keep(to).queue
 	b.room = q.leftForCopies(s.ls.Limits.Copies)
 	b.crowded = q.crowded(s.Now())
 	b.looked = true
+	s.LetGo()
 }
 
 // seen returns the batch of a peer, which knows how much room the queue has.
 func (s *Sender) seen(to godwit.NodeID) *batch {
 	b := &s.batches[to]
 	if !b.looked {
-		o := s.ls.peers[to]
-		o.mu.Lock()
-		b.look(&o.queue, s)
-		o.mu.Unlock()
+		s.look(to, b)
 	}
 	return b
 }

@@ -78,6 +78,11 @@ func (s *Sender) Send(to godwit.NodeID, r *wire.Record) {
 		s.gather(to, r)
 		return
 	}
+	s.put(to, r)
+}
+
+// put puts a record into the queue to a peer.
+func (s *Sender) put(to godwit.NodeID, r *wire.Record) {
 	o := s.keep(to)
 	s.sent(o, to, 1, o.add(r))
 }

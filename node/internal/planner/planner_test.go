@@ -245,7 +245,7 @@ func TestMainCopiesDoNotStayWantedBehindABarrier(t *testing.T) {
 // Members of the planner's team act on the intents of one worker each, at the same time.
 func TestWorkersIntentsAreActedOnSideBySide(t *testing.T) {
 	const workers = 4
-	w := &helpedWorld{World: host.Real()}
+	w := roomtest.Yielding{Sized: roomtest.Sized{World: host.Real(), N: 8}}
 	cfg := roomtest.Protocol(t, 0, 2, placement.Adaptive, 6, godwit.Table{Name: "t", Rows: keys, Dim: 1})
 	h, bell := host.New(w), host.NewBell()
 	limits := host.Usual
@@ -292,12 +292,6 @@ func TestWorkersIntentsAreActedOnSideBySide(t *testing.T) {
 		t.Error("nobody helped")
 	}
 }
-
-// A helpedWorld is real, and has processors for helpers, whose work others wait for.
-type helpedWorld struct{ host.World }
-
-func (w *helpedWorld) Processors() int       { return 8 }
-func (w *helpedWorld) Worked(host.Duty, int) { w.Yield() }
 
 // Intents of nothing, and those that are over, are none.
 func TestIntentsThatAreOverAreNotKept(t *testing.T) {
@@ -599,14 +593,6 @@ func TestAKeyThatIsHereIsHeldForItsUse(t *testing.T) {
 	}
 }
 
-// A world of so many processors, for all that a team asks.
-type processors struct {
-	host.World
-	n int
-}
-
-func (w processors) Processors() int { return w.n }
-
 // BenchmarkLook is what it takes to begin and to end the intents of four workers for 20,000 keys each, by one goroutine, and by as many as there are
 // processors.
 func BenchmarkLook(b *testing.B) {
@@ -614,7 +600,7 @@ func BenchmarkLook(b *testing.B) {
 	for _, n := range []int{1, runtime.GOMAXPROCS(0)} {
 		b.Run(fmt.Sprintf("processors=%d", n), func(b *testing.B) {
 			cfg := roomtest.Protocol(b, 0, 4, placement.Adaptive, 8, godwit.Table{Name: "t", Rows: 500_000, Dim: 1})
-			h, bell := host.New(processors{host.Real(), n}), host.NewBell()
+			h, bell := host.New(roomtest.Sized{World: host.Real(), N: n}), host.NewBell()
 			limits := host.Usual
 			limits.Rows = 1 << 40
 			ls := link.New(h, 0, 4, 1, limits, filter.Compress{}, bell)

@@ -101,7 +101,6 @@ func (l *Loop) Run() {
 	h := l.host
 	held := false
 	round := func() {
-		l.helped = 0
 		held = l.Round()
 		h.Worked(host.Rounds, l.out.Records+l.looks/looksRecord)
 		l.out.Records = 0
@@ -170,7 +169,7 @@ func (l *Loop) Round() (held bool) {
 		l.rows.AskDue(&l.out)
 	}
 	early := l.early(l.host.Now(), len(marks) > 0)
-	held = early
+	held, l.helped = early, 0
 	if !early {
 		held, l.helped = l.over.round(len(marks) > 0, press)
 	}

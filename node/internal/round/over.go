@@ -11,10 +11,9 @@ import (
 
 // An over goes over the shards in a round. A team does so, each member with a part of the shards at a time and a sender of its own.
 type over struct {
-	rows   *shards.Set
-	team   *host.Team
-	out    *link.Sender   // of the first member, who has the round,
-	others []*link.Sender // … and of the others
+	rows *shards.Set
+	team *host.Team
+	outs []*link.Sender // of its members; the first has the round
 
 	first        int // the shard with which the round begins
 	all, bounded bool
@@ -26,11 +25,11 @@ type over struct {
 const partShards = 4
 
 func newOver(c *Config, out *link.Sender) *over {
-	o := &over{rows: c.Rows, out: out}
+	o := &over{rows: c.Rows, outs: []*link.Sender{out}}
 	o.team = host.NewTeam(c.Host, host.Rounds, c.Links.Limits.Share, o.parts(), o.part)
 	for range o.team.Size() - 1 {
 		s := c.Links.Sender()
-		o.others = append(o.others, &s)
+		o.outs = append(o.outs, &s)
 	}
 	return o
 }
@@ -40,13 +39,14 @@ func (o *over) parts() int { return (o.rows.Shards() + partShards - 1) / partSha
 // round has the shards that have work send what is new. It reports whether something had to stay, for want of room, and the processor time of
 // helpers. The first shard of which something had to stay begins the next round: else the first could take all the room each time.
 func (o *over) round(all, bounded bool) (held bool, helped time.Duration) {
-	o.out.ForgetFull()
+	out := o.outs[0]
+	out.ForgetFull()
 	o.all, o.bounded = all, bounded
 	o.held.Store(false)
 	o.stays.Store(0)
 	helped = o.team.Do(o.parts())
-	for _, s := range o.others {
-		o.out.Join(s)
+	for _, s := range o.outs[1:] {
+		out.Join(s)
 	}
 	o.first = (o.first + int(o.stays.Load())) % o.rows.Shards()
 	return o.held.Load(), helped
@@ -54,10 +54,7 @@ func (o *over) round(all, bounded bool) (held bool, helped time.Duration) {
 
 // part takes a part as a member of the team, and returns how many records that sent.
 func (o *over) part(member, part int) (records int) {
-	out := o.out
-	if member > 0 {
-		out = o.others[member-1]
-	}
+	out := o.outs[member]
 	shards := o.rows.Shards()
 	for n := part * partShards; n < min((part+1)*partShards, shards); n++ {
 		switch i := (o.first + n) % shards; {

@@ -232,14 +232,14 @@ func TestNoShardTakesAllTheRoomOfEachRound(t *testing.T) {
 func TestWhatHelpersPutIntoTheQueuesIsSent(t *testing.T) {
 	limits := host.Usual
 	limits.Share = 1
-	r := replicatedOf(t, yielding{processors{host.Real(), 4}}, limits, 7, 3, 1000, 1, true)
+	r := replicatedOf(t, roomtest.Yielding{Sized: roomtest.Sized{World: host.Real(), N: 4}}, limits, 7, 3, 1000, 1, true)
 	for range 20 {
 		r.push(make([]float32, 1000))
 		r.Sync.Marked(1, 7) // so that copies that are not used are refreshed, too
 		if r.Round() {
 			t.Fatal("something stays though there is room")
 		}
-		for _, s := range append(r.over.others, &r.Loop.out) {
+		for _, s := range r.over.outs {
 			if s.Any() {
 				t.Fatal("after a round, something is to be flushed")
 			}
@@ -261,17 +261,12 @@ func TestWhatHelpersPutIntoTheQueuesIsSent(t *testing.T) {
 	}
 }
 
-// A yielding world lets helpers run before their part is done by others.
-type yielding struct{ processors }
-
-func (w yielding) Worked(host.Duty, int) { w.Yield() }
-
 // A round that finds no room at any node leaves the rest as it is: what there is no room for costs nothing, and goes later.
 func TestARoundWithoutRoomLeavesTheRest(t *testing.T) {
 	const keys = 3000
 	limits := host.Usual
 	limits.Copies = 2000
-	r := replicatedOf(t, processors{host.Real(), 1}, limits, 6, 1, keys, 1, true)
+	r := replicatedOf(t, roomtest.Sized{World: host.Real(), N: 1}, limits, 6, 1, keys, 1, true)
 	r.push(make([]float32, keys))
 	got, rounds := map[godwit.Key]int{}, 0
 	for held := true; held; rounds++ {
@@ -356,16 +351,8 @@ func TestTheLoopRunsWhenItsBellRings(t *testing.T) {
 	}
 }
 
-// A world of so many processors, for all that a team asks.
-type processors struct {
-	host.World
-	n int
-}
-
-func (w processors) Processors() int { return w.n }
-
 // A still world is one where nothing takes time: queues have room for all that the limits allow.
-type still struct{ processors }
+type still struct{ roomtest.Sized }
 
 func (still) Now() int64 { return 1 }
 
@@ -376,7 +363,7 @@ func BenchmarkRound(b *testing.B) {
 	for _, keys := range []int{10_000, 500_000} {
 		for _, n := range []int{1, runtime.GOMAXPROCS(0)} {
 			b.Run(fmt.Sprintf("keys=%d/processors=%d", keys, n), func(b *testing.B) {
-				r := replicatedOf(b, still{processors{host.Real(), n}}, large(), 8, peers, keys, dim, true)
+				r := replicatedOf(b, still{roomtest.Sized{World: host.Real(), N: n}}, large(), 8, peers, keys, dim, true)
 				push := thirds(keys * dim)
 				for b.Loop() {
 					b.StopTimer()
@@ -402,7 +389,7 @@ func BenchmarkDeltas(b *testing.B) {
 			b.Run(fmt.Sprintf("keys=%d/room=%d", keys, room), func(b *testing.B) {
 				limits := large()
 				limits.Copies = room
-				r := replicatedOf(b, still{processors{host.Real(), 1}}, limits, 8, peers, keys, dim, false)
+				r := replicatedOf(b, still{roomtest.Sized{World: host.Real(), N: 1}}, limits, 8, peers, keys, dim, false)
 				version := godwit.Version(1)
 				answer := func(kind, with wire.Kind, vals []float32) (n int) {
 					for i := 1; i <= peers; i++ {
