@@ -158,7 +158,9 @@ func TestWhatAStuckLeaderLacksIsCounted(t *testing.T) {
 			s.sample(record.Sample{Time: int64(i)})
 		}
 		until(t, "some was left out", func() bool { return s.skipped.Load() > 0 })
+		least := s.skipped.Load()
 		s.sample(record.Sample{Time: 10})
+		most := s.skipped.Load()
 		if n := len(files(t, dir, 1, ".trace")); temporary && n > 4 {
 			t.Errorf("%d segments are kept for a leader that takes none", n)
 		}
@@ -191,8 +193,10 @@ func TestWhatAStuckLeaderLacksIsCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if samples := r.Nodes[1].Samples; len(samples) == 0 || samples[len(samples)-1].Lost != lost {
-			t.Errorf("samples do not say that %d events were skipped: %+v", lost, samples)
+		if samples := r.Nodes[1].Samples; len(samples) == 0 {
+			t.Error("no sample came")
+		} else if n := samples[len(samples)-1].Lost; n < least || n > most {
+			t.Errorf("the last sample says that %d events were skipped, which was at least %d and at most %d then", n, least, most)
 		}
 		if lost == 0 || lost != s.skipped.Load() || came+lost != added {
 			t.Errorf("%d events came, %d are said to be lost, %d were left out, of %d", came, lost, s.skipped.Load(), added)

@@ -95,24 +95,23 @@ func (r *round) cross(b *Barrier) {
 		close(r.done)
 		return
 	}
-	ctx := r.begin(b.host)
+	r.mu.Lock()
+	ctx := r.next(b.host)
+	r.mu.Unlock()
 	b.host.Go(func() {
 		defer close(r.done)
-		for {
-			r.err = b.cross(ctx, "workers")
-			r.interrupt(nil)
-			if r.err == nil || !r.tell(r.err) || b.host.Life().Err() != nil {
+		for ctx != nil {
+			if r.err = b.cross(ctx, "workers"); r.err == nil {
+				r.interrupt(nil)
 				return
 			}
-			ctx = r.begin(b.host) // it waits for the same barrier again
+			ctx = r.tell(b.host, r.err)
 		}
 	})
 }
 
-// begin returns the context of a call to the coordinator.
-func (r *round) begin(h *host.Host) context.Context {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// next returns the context of the next call to the coordinator. The caller holds r.mu.
+func (r *round) next(h *host.Host) context.Context {
 	ctx, cancel := context.WithCancelCause(h.Life())
 	r.interrupt = cancel
 	return ctx
@@ -144,14 +143,20 @@ func (r *round) missing(h *host.Host, cause error) error {
 	return fmt.Errorf("%v: %w", r.said, cause)
 }
 
-// tell gives what the coordinator said to those who gave up, if there are any.
-func (r *round) tell(said error) bool {
+// tell gives what the coordinator said to those who gave up. If there are any, and the node
+// lives, the others wait for the same barrier again: tell returns the context of that call.
+// Who gives up from then on interrupts it.
+func (r *round) tell(h *host.Host, said error) context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.interrupt(nil)
 	for _, c := range r.asking {
 		close(c)
 	}
 	some := len(r.asking) > 0
 	r.asking, r.said = nil, said
-	return some
+	if !some || h.Life().Err() != nil {
+		return nil
+	}
+	return r.next(h)
 }

@@ -61,6 +61,53 @@ func TestADeadlineInABarrierIsOneWorkersOwn(t *testing.T) {
 	roomtest.Must(t, <-last)
 }
 
+// Who gives up again at once, while the node's call to the coordinator begins anew, hears who is
+// missing, too.
+func TestWhoGivesUpAtABarrierAgainAndAgainNeverWaits(t *testing.T) {
+	bs := barriers(t, 2, 3)
+	ctx := roomtest.Background(t)
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	all := make(chan error, 6)
+	go func() { all <- bs[0].Wait(ctx, 0) }()
+	roomtest.Eventually(t, "worker 0.0 waits", func() bool {
+		bs[0].mu.Lock()
+		defer bs[0].mu.Unlock()
+		return bs[0].left == 2
+	})
+	for i := range 2 {
+		if err := bs[0].Wait(gone, 1+i); !errors.Is(err, context.Canceled) {
+			t.Fatalf("a barrier with a context that is over: %v", err)
+		}
+	}
+	hasty := make(chan error, 2)
+	for i := range 2 {
+		go func() {
+			var err error
+			for n := 0; n < 5000 && ctx.Err() == nil; n++ {
+				if err = bs[0].Wait(gone, 1+i); !errors.Is(err, context.Canceled) {
+					break
+				}
+			}
+			hasty <- err
+		}()
+	}
+	for range 2 {
+		if err := <-hasty; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "node 1") {
+			t.Errorf("a barrier that node 1 does not come to: %v, want that it did not", err)
+		}
+	}
+	for i := range 3 {
+		go func() { all <- bs[1].Wait(ctx, i) }()
+	}
+	for i := range 2 {
+		go func() { all <- bs[0].Wait(ctx, 1+i) }()
+	}
+	for range cap(all) {
+		roomtest.Must(t, <-all)
+	}
+}
+
 // Who gives up while workers of its own node are missing hears that, and has arrived: its
 // next call waits for the same round.
 func TestABarrierSaysThatThisNodesWorkersAreMissing(t *testing.T) {
