@@ -1,8 +1,12 @@
 package schedule
 
-// mostChunks bounds the chunks of an epoch. A node that is slow by a factor of s delays an
-// epoch of w workers by at most about 2·s·w/mostChunks of its time.
-const mostChunks = 1024
+// mostChunks bounds the chunks of an epoch. At its end, workers wait for others that train their last chunk: of w workers
+// for half of w/mostChunks of its time in the mean. A node that is slow by a factor of s delays an epoch by at most about
+// 2·s·w/mostChunks of its time.
+const mostChunks = 4096
+
+// formerChunks bounded the chunks of an epoch before positions said how many there are ([Epoch.Chunks]).
+const formerChunks = 1024
 
 // Cut divides an epoch of so many steps into chunks. All chunks have perChunk steps but the
 // last, which may have fewer. No steps are no chunks.

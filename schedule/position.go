@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ type Epoch struct {
 	Epoch int     `json:"epoch"`           // from 1 on
 	Done  []Run   `json:"done,omitempty"`  // chunks that are finished, in order
 	Under []Under `json:"under,omitempty"` // chunks of which some steps are done
+	// Chunks is how many chunks the epoch has, in a run with chunks; 0: the position is of a program that divided an epoch into 1,024 at
+	// the most.
+	Chunks int `json:"chunks,omitempty"`
 	// Parts is, in a run without chunks, of how many workers' parts of the data its chunks are; 0 says
 	// nothing.
 	Parts int `json:"parts,omitempty"`
@@ -104,6 +108,17 @@ func (p Position) Check(chunks int) error {
 	return nil
 }
 
+// CheckDivision returns why a run with so many chunks an epoch cannot go on at the position: what is trained of an epoch was divided into another
+// number of them.
+func (p Position) CheckDivision(chunks int) error {
+	for _, e := range p.Epochs {
+		if of := cmp.Or(e.Chunks, min(chunks, formerChunks)); of != chunks && len(e.Done)+len(e.Under) > 0 {
+			return fmt.Errorf("epoch %d was divided into %d chunks, and is now divided into %d: go on with the program that began it, or from the end of an epoch", e.Epoch, of, chunks)
+		}
+	}
+	return nil
+}
+
 func (e *Epoch) check(chunks int) error {
 	at := 0
 	for _, r := range e.Done {
@@ -164,6 +179,7 @@ func Merge(ps ...Position) (Position, error) {
 				return Position{}, fmt.Errorf("schedule: the positions do not go together: epoch %d is divided into %d parts of %d nodes, in %d stages, and into %d of %d in %d",
 					e.Epoch, to.Parts, to.Nodes, to.Stages, e.Parts, e.Nodes, e.Stages)
 			}
+			to.Chunks = max(to.Chunks, e.Chunks)
 			to.Done, to.Under = append(to.Done, e.Done...), append(to.Under, e.Under...)
 			to.LossBits = math.Float64bits(to.Loss() + e.Loss())
 			to.Examples += e.Examples

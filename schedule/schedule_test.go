@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -22,9 +23,9 @@ func rng(t *testing.T) *rand.Rand {
 }
 
 func TestChunksFollowFromTheStepsAlone(t *testing.T) {
-	for _, steps := range []int{0, 1, 2, 1023, 1024, 1025, 5000, 1 << 20, 1<<20 + 1} {
+	for _, steps := range []int{0, 1, 2, 1025, mostChunks - 1, mostChunks, mostChunks + 1, 5 * mostChunks, 1 << 20, 1<<20 + 1} {
 		n, per := Cut(steps)
-		if n > mostChunks || steps > 1<<11 && n < mostChunks/2 {
+		if n > mostChunks || steps > 2*mostChunks && n < mostChunks/2 {
 			t.Errorf("%d steps are %d chunks", steps, n)
 		}
 		sum := 0
@@ -397,6 +398,32 @@ func TestARunGoesOnAtAPositionWithOtherNodes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A position of a program that divided epochs into other chunks is refused, unless nothing is trained of an epoch.
+func TestAPositionOfAnotherDivisionIsRefused(t *testing.T) {
+	some := []Run{{0, 1}}
+	for _, c := range []struct {
+		of     int
+		done   []Run
+		chunks int
+		want   string
+	}{
+		{of: 7, done: some, chunks: 7},
+		{of: 7, done: some, chunks: 8, want: "epoch 3 was divided into 7 chunks, and is now divided into 8"},
+		{of: 7, chunks: 8},
+		{done: some, chunks: formerChunks},
+		{done: some, chunks: formerChunks + 1, want: "epoch 3 was divided into 1024 chunks, and is now divided into 1025"},
+	} {
+		err := Position{First: 3, Epochs: []Epoch{{Epoch: 3, Chunks: c.of, Done: c.done}}}.CheckDivision(c.chunks)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	m, err := Merge(Position{First: 1}, Position{First: 1, Epochs: []Epoch{{Epoch: 1, Done: some}}}, Position{First: 1, Epochs: []Epoch{{Epoch: 1, Chunks: 9, Done: []Run{{2, 3}}}}})
+	if err != nil || m.Epochs[0].Chunks != 9 {
+		t.Errorf("positions of 9 chunks are together %+v, %v", m, err)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 // before. The worker writes it; a cut may read it from another goroutine, while the worker
 // waits.
 type record struct {
+	chunks int // of an epoch, in a run with chunks
+
 	mu     sync.Mutex
 	epoch  int           // the current one
 	epochs []epochRecord // those of which it has trained something
@@ -93,6 +95,9 @@ func (r *record) position() (p schedule.Position) {
 	p.First = r.epoch
 	for _, x := range r.epochs {
 		e := schedule.Epoch{Epoch: x.epoch, Parts: x.parts, Nodes: x.nodes, Stages: x.stages, Done: schedule.Runs(append([]int(nil), x.done...)), LossBits: math.Float64bits(x.loss.Sum), Examples: x.loss.Examples}
+		if x.parts == 0 {
+			e.Chunks = r.chunks
+		}
 		if x.under.Steps > 0 {
 			e.Under = []schedule.Under{x.under}
 		}

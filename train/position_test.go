@@ -165,6 +165,11 @@ func TestEachExampleIsTrainedOnceBeforeACutOrBehindIt(t *testing.T) {
 			continue
 		}
 		cuts++
+		for _, e := range state.Position.Epochs {
+			if chunked && e.Chunks != first.Chunks() {
+				t.Errorf("seed %d: the position says that epoch %d has %d chunks, of %d", seed, e.Epoch, e.Chunks, first.Chunks())
+			}
+		}
 		second := newLedger(rows, chunked, stages)
 		after := nodesOf()
 		_, rep := second.run(t, after, epochs, state, 0)
@@ -214,12 +219,14 @@ func TestAPositionThatCannotBeIsRefused(t *testing.T) {
 	state := func(p schedule.Position) *train.State { return &train.State{Position: p} }
 	far := state(schedule.Position{First: 1, Epochs: []schedule.Epoch{{Epoch: 1, Done: []schedule.Run{{From: 0, To: 99}}}}})
 	under := state(schedule.Position{First: 1, Epochs: []schedule.Epoch{{Epoch: 1, Under: []schedule.Under{{Chunk: 0, Steps: 2}}}}})
+	divided := state(schedule.Position{First: 1, Epochs: []schedule.Epoch{{Epoch: 1, Chunks: 5, Done: []schedule.Run{{From: 0, To: 1}}}}})
 	chunked := &counting{rows: 30, batch: 3, chunked: true}
 	for what, x := range map[string]struct {
 		task train.Task[work]
 		from *train.State
 	}{
 		"more chunks than there are":      {chunked, far},
+		"another number of chunks":        {chunked, divided},
 		"more parts than workers":         {&counting{rows: 30, batch: 3}, far},
 		"the middle of a lockstep's part": {lockstep{&counting{rows: 30, batch: 3}}, under},
 	} {

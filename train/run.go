@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -165,6 +166,7 @@ func (r *run[D]) start(ctx context.Context) error {
 	for i, w := range r.env.Workers {
 		p := &pipeline[D]{w: w, worker: i, from: from, nodes: nodes, chunks: chunks}
 		r.pipes = append(r.pipes, p)
+		p.rec.chunks = chunks
 		p.rec.begin(r.rep.Epochs + 1)
 		if p.t, err = r.trainer(w, part); err != nil {
 			return fmt.Errorf("train: worker %d: %w", i, err)
@@ -221,15 +223,13 @@ func (r *run[D]) started(ctx context.Context) error {
 // check returns why the task cannot go on where an earlier run was.
 func (r *run[D]) check(workers int) error {
 	chunks := r.task.Chunks()
-	err := r.at.Check(max(chunks, workers))
+	err := r.at.Check(cmp.Or(chunks, workers))
 	switch {
 	case err != nil || len(r.at.Epochs) == 0:
 	case chunks > 0:
-		err = r.at.Check(chunks)
+		err = r.at.CheckDivision(chunks)
 	default:
-		if err = r.at.Check(workers); err == nil {
-			err = CheckState(r.task, &State{Position: r.at})
-		}
+		err = CheckState(r.task, &State{Position: r.at})
 		for _, e := range r.at.Epochs {
 			if n := StagesOf(r.task, e.Parts); e.Parts > 0 && e.Stages != n {
 				err = fmt.Errorf("it had divided epoch %d into %d stages of %d parts, and the task has %d stages", e.Epoch, e.Stages, e.Parts, n)
