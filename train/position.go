@@ -15,8 +15,6 @@ import (
 // before. The worker writes it; a cut may read it from another goroutine, while the worker
 // waits.
 type record struct {
-	chunks int // of an epoch, in a run with chunks
-
 	mu     sync.Mutex
 	epoch  int           // the current one
 	epochs []epochRecord // those of which it has trained something
@@ -88,16 +86,13 @@ func (r *record) add(at schedule.Chunk, step int, last bool, l Loss) {
 	}
 }
 
-// position returns what the worker has trained.
-func (r *record) position() (p schedule.Position) {
+// position returns what the worker has trained, of epochs of so many chunks; 0: the run has none.
+func (r *record) position(chunks int) (p schedule.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.First = r.epoch
 	for _, x := range r.epochs {
-		e := schedule.Epoch{Epoch: x.epoch, Parts: x.parts, Nodes: x.nodes, Stages: x.stages, Done: schedule.Runs(append([]int(nil), x.done...)), LossBits: math.Float64bits(x.loss.Sum), Examples: x.loss.Examples}
-		if x.parts == 0 {
-			e.Chunks = r.chunks
-		}
+		e := schedule.Epoch{Epoch: x.epoch, Chunks: chunks, Parts: x.parts, Nodes: x.nodes, Stages: x.stages, Done: schedule.Runs(append([]int(nil), x.done...)), LossBits: math.Float64bits(x.loss.Sum), Examples: x.loss.Examples}
 		if x.under.Steps > 0 {
 			e.Under = []schedule.Under{x.under}
 		}
@@ -248,7 +243,7 @@ func (r *run[D]) watch() {
 	c := &cuts{tell: r.env.OnCut, base: r.base(), past: &r.past, workers: len(r.pipes), crossed: map[uint64][]schedule.Position{}}
 	for _, p := range r.pipes {
 		if w, ok := p.w.(godwit.Cutter); ok {
-			w.OnCut(func(cut uint64) { c.cross(cut, p.rec.position()) })
+			w.OnCut(func(cut uint64) { c.cross(cut, p.rec.position(p.chunks)) })
 		}
 	}
 }
@@ -265,7 +260,7 @@ func (r *run[D]) base() schedule.Position {
 func (r *run[D]) here() (*State, error) {
 	all := []schedule.Position{r.base()}
 	for _, p := range r.pipes {
-		all = append(all, p.rec.position())
+		all = append(all, p.rec.position(p.chunks))
 	}
 	return r.past.at(all)
 }

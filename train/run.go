@@ -166,7 +166,6 @@ func (r *run[D]) start(ctx context.Context) error {
 	for i, w := range r.env.Workers {
 		p := &pipeline[D]{w: w, worker: i, from: from, nodes: nodes, chunks: chunks}
 		r.pipes = append(r.pipes, p)
-		p.rec.chunks = chunks
 		p.rec.begin(r.rep.Epochs + 1)
 		if p.t, err = r.trainer(w, part); err != nil {
 			return fmt.Errorf("train: worker %d: %w", i, err)

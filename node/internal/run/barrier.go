@@ -101,8 +101,9 @@ func (r *round) cross(b *Barrier) {
 	b.host.Go(func() {
 		defer close(r.done)
 		for ctx != nil {
-			if r.err = b.cross(ctx, "workers"); r.err == nil {
-				r.interrupt(nil)
+			r.err = b.cross(ctx, "workers")
+			r.interrupt(nil)
+			if r.err == nil {
 				return
 			}
 			ctx = r.tell(b.host, r.err)
@@ -149,7 +150,6 @@ func (r *round) missing(h *host.Host, cause error) error {
 func (r *round) tell(h *host.Host, said error) context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.interrupt(nil)
 	for _, c := range r.asking {
 		close(c)
 	}

@@ -23,6 +23,16 @@ func barriers(t *testing.T, nodes, workers int) []*Barrier {
 	return out
 }
 
+// missing waits until so many workers of a node are missing at its barrier.
+func missing(t *testing.T, b *Barrier, n int) {
+	t.Helper()
+	roomtest.Eventually(t, "the others of a node wait", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.left == n
+	})
+}
+
 // A worker's deadline is its own: the last of its node to come to a barrier does
 // not end the others' wait with it.
 func TestADeadlineInABarrierIsOneWorkersOwn(t *testing.T) {
@@ -30,11 +40,7 @@ func TestADeadlineInABarrierIsOneWorkersOwn(t *testing.T) {
 	ctx := roomtest.Background(t)
 	patient := make(chan error, 1)
 	go func() { patient <- bs[0].Wait(ctx, 0) }()
-	roomtest.Eventually(t, "worker 0.0 waits", func() bool {
-		bs[0].mu.Lock()
-		defer bs[0].mu.Unlock()
-		return bs[0].left == 1
-	})
+	missing(t, bs[0], 1)
 	hasty, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
 	for range 3 { // it has arrived all the same, and may come again
@@ -70,11 +76,7 @@ func TestWhoGivesUpAtABarrierAgainAndAgainNeverWaits(t *testing.T) {
 	cancel()
 	all := make(chan error, 6)
 	go func() { all <- bs[0].Wait(ctx, 0) }()
-	roomtest.Eventually(t, "worker 0.0 waits", func() bool {
-		bs[0].mu.Lock()
-		defer bs[0].mu.Unlock()
-		return bs[0].left == 2
-	})
+	missing(t, bs[0], 2)
 	for i := range 2 {
 		if err := bs[0].Wait(gone, 1+i); !errors.Is(err, context.Canceled) {
 			t.Fatalf("a barrier with a context that is over: %v", err)
