@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/virtual"
 	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/sampling"
 )
 
 func TestConformanceC7BoundedStormsKeepTheBound(t *testing.T) {
@@ -191,6 +192,55 @@ func TestConformanceC8AWindowBoundsTheWorkersOwnPushes(t *testing.T) {
 		if s := c.Stats(0); s.Blocked == 0 || s.BlockedTime < end/2 {
 			t.Errorf("%d calls were blocked for %v", s.Blocked, s.BlockedTime)
 		}
+	}
+}
+
+// While pushes are under way for longer than their window, PullIfLocal reads nothing, though the key is here, and a sample waits.
+func TestConformanceC8ReadsWithoutAWaitKeepToTheWindow(t *testing.T) {
+	const end = 50 * time.Millisecond
+	m := boundModel(t, 1, godwit.Table{Window: godwit.Within(1)}, godwit.Table{})
+	uniform := sampling.Spec{Name: "s", Table: 1, Dist: sampling.Uniform(m.Table(1).Rows), Scheme: sampling.Local{}}
+	c := cluster(t, Config{Nodes: 2, Workers: 1, Seed: 1, Model: m, Policy: placement.Static, Samplers: []sampling.Spec{uniform}, Compute: Compute{Step: 100 * time.Microsecond},
+		Network: Network{Latency: 20 * time.Microsecond, Partitions: []Partition{{To: end, Nodes: []int{0}}}}})
+	far, near := remote(c, m, 0), m.Key(1, 0)
+	for c.Node(0).Home(near) != 0 {
+		near++
+	}
+	_, err := c.Run(context.Background(), func(ctx context.Context, w godwit.Worker) error {
+		if w.ID().Node == 1 {
+			return nil
+		}
+		h, err := w.PushAsync(ctx, []godwit.Key{far}, []float32{1})
+		if err != nil {
+			return err
+		}
+		id, err := w.PrepareSample(0, 1, 0, 10)
+		if err != nil {
+			return err
+		}
+		v := make([]float32, 1)
+		for clock := range 3 {
+			if got := w.PullIfLocal(near, v); got != (clock < 2) || c.Now() >= end {
+				t.Errorf("at clock %d and %v, PullIfLocal returns %v with a window of one clock", clock, c.Now(), got)
+			}
+			w.Advance()
+		}
+		if err := w.PullSample(ctx, id, make([]godwit.Key, 1), v); err != nil {
+			return err
+		}
+		if c.Now() < end {
+			t.Errorf("at %v, before the push has arrived, there is a sample", c.Now())
+		}
+		if err := w.Wait(ctx, h); err != nil {
+			return err
+		}
+		if !w.PullIfLocal(near, v) {
+			t.Error("PullIfLocal reads nothing when all pushes are complete")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

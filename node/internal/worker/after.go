@@ -30,10 +30,8 @@ func (w *Worker) PullAfter(ctx context.Context, after godwit.Clock, keys []godwi
 	if len(keys) == 0 {
 		return 0, nil
 	}
-	if w.g.windows != nil {
-		if err := w.inWindow(ctx, what, keys); err != nil {
-			return 0, err
-		}
+	if err := w.inWindow(ctx, what, keys); err != nil {
+		return 0, err
 	}
 	b := w.g.Bound
 	at := w.clock.TickAt(after)

@@ -47,6 +47,9 @@ func (w *Worker) SeedSample(sampler int, seed1, seed2 uint64) { w.samples.Seed(s
 func (w *Worker) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
 	w.enter()
 	defer w.leave()
+	if err := w.inWindow(ctx, "pull-sample", nil); err != nil {
+		return err
+	}
 	if err := w.samples.Pull(ctx, sampleAccess{w}, id, keys, dst); err != nil {
 		return w.fail("pull-sample", nil, err)
 	}

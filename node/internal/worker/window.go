@@ -75,8 +75,12 @@ func (w *Worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 	return nil
 }
 
-func (w *Worker) overdue() (godwit.Key, bool) {
-	return w.ops.Overdue(uint64(w.Clock()) + 1)
+// overdue returns a key of a push or set that has been under way for longer than its table's window.
+func (w *Worker) overdue() (k godwit.Key, late bool) {
+	if w.g.windows != nil {
+		k, late = w.ops.Overdue(uint64(w.Clock()) + 1)
+	}
+	return k, late
 }
 
 // blocked counts a call that waited for a bound.

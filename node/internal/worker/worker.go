@@ -199,10 +199,8 @@ func (w *Worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 			}
 		}
 	}
-	if w.g.windows != nil {
-		if err := w.inWindow(ctx, what, keys); err != nil {
-			return 0, err
-		}
+	if err := w.inWindow(ctx, what, keys); err != nil {
+		return 0, err
 	}
 	if b := w.g.Bound; b != nil && kind == wire.Pull && !b.Allows(w.waiter, keys) {
 		if err := w.awaitBound(ctx, what, keys); err != nil {
@@ -268,13 +266,12 @@ func (w *Worker) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32
 }
 
 func (w *Worker) setAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
-	if err := w.check("set", keys, len(vals)); err != nil {
-		return 0, err
+	err := w.check("set", keys, len(vals))
+	if err == nil && len(keys) > 0 {
+		err = w.inWindow(ctx, "set", keys)
 	}
-	if w.g.windows != nil && len(keys) > 0 {
-		if err := w.inWindow(ctx, "set", keys); err != nil {
-			return 0, err
-		}
+	if err != nil {
+		return 0, err
 	}
 	if !w.g.Filters.Kept() {
 		return w.all(ctx, "set", wire.Set, keys, vals)
@@ -320,7 +317,8 @@ func (w *Worker) pullHere(k godwit.Key, dst []float32) (p protocol.Place, table 
 	if t == nil || len(dst) != t.Dim || w.g.Host.Err() != nil {
 		return protocol.Elsewhere, 0
 	}
-	if b := w.g.Bound; b != nil && !b.Allows(w.waiter, []godwit.Key{k}) {
+	_, late := w.overdue()
+	if b := w.g.Bound; late || b != nil && !b.Allows(w.waiter, []godwit.Key{k}) {
 		return protocol.Elsewhere, 0
 	}
 	p, ok := w.rows.Read(t, k, dst)
