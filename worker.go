@@ -126,6 +126,16 @@ type Worker interface {
 	Barrier(ctx context.Context) error
 }
 
+// A Foreseer is a [Worker] that says how early it should hear of the keys of its steps. The workers of package node
+// are Foreseers.
+type Foreseer interface {
+	Worker
+	// Lookahead returns how many clocks before their start intents should be announced at least, so that the keys are
+	// here in time: about as many steps as the worker makes while a key comes. It is 0 while that is not known, and
+	// of a node that is alone. It changes while the worker runs.
+	Lookahead() Clock
+}
+
 // An Awaiter is a [Worker] that can look after an operation for a while without giving it
 // up. Who must return now and then to handle interrupts waits by it, such as a program in
 // another language. The workers of package node are Awaiters.

@@ -25,6 +25,7 @@ type Lease struct {
 type Report struct {
 	Finished []Lease `json:"finished,omitempty"` // since the last report; Skip does not count
 	Idle     int     `json:"idle,omitempty"`     // workers that have nothing to do
+	Ahead    int     `json:"ahead,omitempty"`    // chunks that its workers together should know ahead of their training
 }
 
 // A Pool is the leader's account of what is leased and finished. It belongs to one goroutine.
@@ -134,7 +135,7 @@ func (p *Pool) Ask(node int, r Report) ([]Lease, error) {
 			continue // L6
 		}
 		var ls []Lease
-		for want := p.allowance(a, node, r.Idle) - a.out[node]; want > 0 && a.left > 0; {
+		for want := p.allowance(a, node, r) - a.out[node]; want > 0 && a.left > 0; {
 			l := p.lease(a, node, want)
 			ls, want = append(ls, l), want-(l.To-l.From)
 		}
@@ -191,14 +192,18 @@ func (p *Pool) learn(a *account) {
 	}
 }
 
+// aheadShare is of which part of its share of an epoch a node may lease more than half at a time. What is left of the epoch when it
+// does is divided by the speeds as they are then.
+const aheadShare = 4
+
 // speed is what a node counts among the others. Nodes tell late what they have finished, so
 // half of what they have leased counts too.
 func (a *account) speed(node int) float64 {
 	return a.pace[node] + float64(a.done[node]) + float64(a.out[node])/2
 }
 
-// allowance is how many chunks of an epoch a node may have leased (L4).
-func (p *Pool) allowance(a *account, node, idle int) int {
+// allowance is how many chunks of an epoch a node that reports may have leased (L4).
+func (p *Pool) allowance(a *account, node int, r Report) int {
 	if p.all == 1 {
 		return p.plan.Chunks
 	}
@@ -214,7 +219,9 @@ func (p *Pool) allowance(a *account, node, idle int) int {
 	if a.left < p.all {
 		least = p.plan.Workers[node]
 	}
-	return max(int(fair/2), least, a.out[node]+idle)
+	// A node asks again when half is finished.
+	ahead := min(2*r.Ahead, int(3*fair/4), p.plan.Chunks*p.plan.Workers[node]/(aheadShare*p.all))
+	return max(int(fair/2), ahead, least, a.out[node]+r.Idle)
 }
 
 // slow reports whether the other nodes that are at work in the epoch would be through with

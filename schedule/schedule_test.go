@@ -135,6 +135,8 @@ type cluster struct {
 	by      map[Chunk]int // the node that trained it last
 	ends    map[int]float64
 	asks    int
+	ahead   func(node int) int     // chunks that each worker of a node should know ahead; nil: 0
+	begun   func(epoch, known int) // nil, or told when a worker begins a chunk how many it knows, this one included
 	die     func(node int, now float64) bool
 	dead    []bool
 }
@@ -166,12 +168,15 @@ func (c *cluster) ask(node, idle int) bool {
 
 // fill gives a worker chunks ahead, one at least if there is any.
 func (c *cluster) fill(w *working) {
-	s := c.stocks[w.node]
+	s, ahead := c.stocks[w.node], 0
+	if c.ahead != nil {
+		ahead = c.ahead(w.node)
+	}
 	for len(w.queue) < 200 {
 		if s.Due() {
 			c.ask(w.node, 0)
 		}
-		next, ok := s.Take(w.worker)
+		next, ok := s.Take(w.worker, ahead)
 		if !ok && len(w.queue) == 0 && c.ask(w.node, 1) {
 			continue
 		}
@@ -218,6 +223,9 @@ func (c *cluster) run() {
 				break
 			}
 			x := w.queue[0]
+			if c.begun != nil {
+				c.begun(x.Epoch, len(w.queue))
+			}
 			w.queue = w.queue[1:]
 			w.at += c.cost(w.node, w.worker, x.Epoch, x.Chunk)
 			c.trained[Chunk{Epoch: x.Epoch, Chunk: x.Chunk}]++
@@ -241,32 +249,59 @@ func (c *cluster) check() {
 }
 
 func TestASlowNodeDoesNotHoldUpTheEpoch(t *testing.T) {
-	for _, workers := range []int{1, 2, 4} {
-		for _, chunks := range []int{500, 1000} {
-			c := newCluster(t, Plan{Chunks: chunks, Epochs: 3, Workers: []int{workers, workers, workers, workers}})
-			c.cost = func(node, _, _, _ int) float64 {
-				if node == 2 {
-					return 2
+	for _, ahead := range []int{0, 10, 1 << 20} {
+		for _, workers := range []int{1, 2, 4} {
+			for _, chunks := range []int{500, 1000} {
+				c := newCluster(t, Plan{Chunks: chunks, Epochs: 3, Workers: []int{workers, workers, workers, workers}})
+				c.cost = func(node, _, _, _ int) float64 {
+					if node == 2 {
+						return 2
+					}
+					return 1
 				}
-				return 1
-			}
-			c.run()
-			c.check()
-			ideal := float64(chunks) / (3.5 * float64(workers))
-			static := 2 * math.Ceil(float64(chunks)/4/float64(workers))
-			begin := 0.0
-			for e := 1; e <= 3; e++ {
-				took := c.ends[e] - begin
-				begin = c.ends[e]
-				t.Logf("%d workers, %d chunks, epoch %d: %.0f, ideal %.0f, cut in advance %.0f; %d asks", workers, chunks, e, took, ideal, static, c.asks)
-				if took > 1.1*ideal {
-					t.Errorf("%d workers a node: epoch %d takes %.1f, the ideal is %.1f", workers, e, took, ideal)
+				c.ahead = func(node int) int { return ahead / int(c.cost(node, 0, 0, 0)) }
+				c.run()
+				c.check()
+				ideal := float64(chunks) / (3.5 * float64(workers))
+				static := 2 * math.Ceil(float64(chunks)/4/float64(workers))
+				begin := 0.0
+				for e := 1; e <= 3; e++ {
+					took := c.ends[e] - begin
+					begin = c.ends[e]
+					t.Logf("%d workers, %d chunks, %d ahead, epoch %d: %.0f, ideal %.0f, cut in advance %.0f; %d asks", workers, chunks, ahead, e, took, ideal, static, c.asks)
+					if took > 1.1*ideal {
+						t.Errorf("%d workers a node that look %d chunks ahead: epoch %d takes %.1f, the ideal is %.1f", workers, ahead, e, took, ideal)
+					}
 				}
-			}
-			if most := 3 * 40 * 4 * workers; c.asks > most {
-				t.Errorf("%d asks for 3 epochs, want at most %d", c.asks, most)
+				if most := 3 * 40 * 4 * workers; c.asks > most {
+					t.Errorf("%d asks for 3 epochs, want at most %d", c.asks, most)
+				}
 			}
 		}
+	}
+}
+
+// Workers that should know 10 chunks ahead do, but for those that begin the last of an epoch: what they know less than 10 of
+// is a hundredth of an epoch; and of the first one none, as the next follows at once.
+func TestWorkersKnowAsManyChunksAheadAsTheyShould(t *testing.T) {
+	few := func(ahead int) (n int) {
+		c := newCluster(t, Plan{Chunks: 1600, Epochs: 3, Workers: []int{4, 4, 4, 4}})
+		r := rng(t)
+		c.cost = func(int, int, int, int) float64 { return 0.9 + 0.2*r.Float64() }
+		c.ahead = func(int) int { return ahead }
+		c.begun = func(epoch, known int) {
+			if epoch < 3 && known < 10 {
+				n++
+			}
+		}
+		c.run()
+		c.check()
+		return n
+	}
+	without, with := few(0), few(10)
+	t.Logf("of 3200 chunks, %d begin where fewer than 10 are known; %d if workers look 10 ahead", without, with)
+	if without < 300 || with > 300 {
+		t.Errorf("of 3200 chunks, %d begin where fewer than 10 are known, and %d if workers look 10 ahead", without, with)
 	}
 }
 
@@ -297,6 +332,7 @@ func TestEveryChunkIsTrainedOnceWhateverTheSpeeds(t *testing.T) {
 		}
 		c := newCluster(t, Plan{Chunks: r.IntN(200), Epochs: 1 + r.IntN(4), Workers: workers})
 		c.cost = func(node, _, _, _ int) float64 { return speeds[node] * r.ExpFloat64() }
+		c.ahead = func(int) int { return int(r.ExpFloat64() * 10) }
 		c.run()
 		c.check()
 	}

@@ -35,6 +35,7 @@ func (c Chunk) Part() int {
 type Stock struct {
 	leases   []Lease
 	held     []int // by worker: chunks that it has taken and not finished
+	ahead    []int // by worker: chunks that it should know ahead of their training
 	out      int   // chunks that are leased and not finished
 	finished []Chunk
 	mark     int // what was out after the last answer
@@ -42,7 +43,9 @@ type Stock struct {
 }
 
 // NewStock returns the stock of a node with so many workers: nothing.
-func NewStock(workers int) *Stock { return &Stock{held: make([]int, workers)} }
+func NewStock(workers int) *Stock {
+	return &Stock{held: make([]int, workers), ahead: make([]int, workers)}
+}
 
 // Add takes what was leased.
 func (s *Stock) Add(ls []Lease) {
@@ -54,10 +57,12 @@ func (s *Stock) Add(ls []Lease) {
 }
 
 // Take gives a worker its next chunk, in the order of the leases. A worker that still has
-// work is given no more than half of its fair share, or a second chunk.
-func (s *Stock) Take(worker int) (c Chunk, ok bool) {
-	ahead := s.held[worker]
-	if len(s.leases) == 0 || ahead > 0 && len(s.held) > 1 && ahead >= max(2, s.out/(2*len(s.held))) {
+// work is given no more than half of its fair share, or a second chunk, or as many chunks ahead as
+// it should know, which is its fair share at the most.
+func (s *Stock) Take(worker, ahead int) (c Chunk, ok bool) {
+	s.ahead[worker] = ahead
+	held, fair := s.held[worker], s.out/len(s.held)
+	if len(s.leases) == 0 || held > 0 && len(s.held) > 1 && held >= max(2, fair/2, min(ahead, fair)) {
 		return c, false
 	}
 	l := &s.leases[0]
@@ -87,6 +92,9 @@ func (s *Stock) Empty() bool { return len(s.leases) == 0 }
 // Report returns what the leader is to be told, when it is asked, and forgets it.
 func (s *Stock) Report(idle int) Report {
 	r := Report{Idle: idle}
+	for _, n := range s.ahead {
+		r.Ahead += n
+	}
 	by := map[int][]int{}
 	var epochs []int
 	for _, c := range s.finished {

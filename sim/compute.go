@@ -184,6 +184,9 @@ func (w *worker) SeedSample(sampler int, seed1, seed2 uint64) {
 	}
 }
 
+// Lookahead implements [godwit.Foreseer].
+func (w *worker) Lookahead() godwit.Clock { return w.Worker.(godwit.Foreseer).Lookahead() }
+
 // Await, AwaitAhead, InOrder and Unhindered implement [godwit.Awaiter].
 func (w *worker) Await(ctx context.Context, h godwit.Handle) (bool, error) {
 	over, err := w.Worker.(godwit.Awaiter).Await(ctx, h)

@@ -45,9 +45,9 @@ func newDesk(env *Env, p schedule.Plan) *desk {
 
 // take gives a worker its next chunk. If it must have one, take waits until there is one, or
 // none is left for it in the run.
-func (d *desk) take(ctx context.Context, worker int, must bool) (c schedule.Chunk, ok bool, err error) {
+func (d *desk) take(ctx context.Context, worker, ahead int, must bool) (c schedule.Chunk, ok bool, err error) {
 	for {
-		c, wait, ok, err := d.next(worker, must)
+		c, wait, ok, err := d.next(worker, ahead, must)
 		if wait == nil {
 			return c, ok, err
 		}
@@ -58,14 +58,14 @@ func (d *desk) take(ctx context.Context, worker int, must bool) (c schedule.Chun
 }
 
 // next takes a chunk from the stock, or returns how to wait for one.
-func (d *desk) next(worker int, must bool) (c schedule.Chunk, wait func(context.Context) error, ok bool, err error) {
+func (d *desk) next(worker, ahead int, must bool) (c schedule.Chunk, wait func(context.Context) error, ok bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.stock.Due() {
 		d.ask(0)
 	}
 	for d.err == nil {
-		if c, ok = d.stock.Take(worker); ok || !must || d.over {
+		if c, ok = d.stock.Take(worker, ahead); ok || !must || d.over {
 			return c, nil, ok, nil
 		}
 		if d.ask(1); d.wait != nil {

@@ -18,10 +18,10 @@ const (
 
 // A source is where a worker's chunks come from.
 type source interface {
-	// take gives a worker its next chunk, of the same epoch as the last or a later one. One
-	// that must have a chunk waits; there is none at the end of the run, or what is left of
-	// it is for others.
-	take(ctx context.Context, worker int, must bool) (c schedule.Chunk, ok bool, err error)
+	// take gives a worker its next chunk, of the same epoch as the last or a later one. It should
+	// have so many ahead of their training. One that must have a chunk waits; there is none at
+	// the end of the run, or what is left of it is for others.
+	take(ctx context.Context, worker, ahead int, must bool) (c schedule.Chunk, ok bool, err error)
 	// finish takes note that a worker has trained a chunk.
 	finish(worker int, c schedule.Chunk)
 }
@@ -145,7 +145,7 @@ func (p *pipeline[D]) meet(ctx context.Context, stage int) error {
 // load fills the next batch, if there is one.
 func (p *pipeline[D]) load(ctx context.Context) (ok bool, err error) {
 	for p.step == p.steps {
-		if p.chunk, ok, err = p.from.take(ctx, p.worker, p.n == 0); !ok {
+		if p.chunk, ok, err = p.from.take(ctx, p.worker, p.ahead(), p.n == 0); !ok {
 			return false, err
 		}
 		p.step, p.steps = 0, p.trainer(p.chunk).Steps(p.chunk.Epoch, p.chunk.Chunk)
@@ -156,6 +156,16 @@ func (p *pipeline[D]) load(ctx context.Context) (ok bool, err error) {
 	p.n++
 	p.keys += b.size()
 	return true, nil
+}
+
+// ahead is how many chunks the worker should have, so that what it announces of them comes in time: the one that it
+// trains, and as many as have the steps that it looks ahead.
+func (p *pipeline[D]) ahead() int {
+	w, ok := p.w.(godwit.Foreseer)
+	if !ok || p.steps == 0 {
+		return 0
+	}
+	return 1 + (int(w.Lookahead())+p.steps-1)/p.steps
 }
 
 // skip loads the steps of the chunk that are done already, since what is drawn for them comes
@@ -295,7 +305,7 @@ func (o *own) parts(e *schedule.Epoch) (parts, nodes int) {
 	return o.part.Count, o.part.Nodes
 }
 
-func (o *own) take(_ context.Context, worker int, _ bool) (c schedule.Chunk, ok bool, err error) {
+func (o *own) take(_ context.Context, worker, _ int, _ bool) (c schedule.Chunk, ok bool, err error) {
 	for t := &o.next[worker]; t.epoch <= o.last; {
 		e := o.at.Of(t.epoch)
 		parts, nodes := o.parts(&e)

@@ -97,8 +97,7 @@ func (w *Worker) failAt(peer godwit.NodeID, what string, keys []godwit.Key, err 
 // check says what is wrong with the keys of a call, or with the number of floats that come
 // with them; -1: none do.
 func (w *Worker) check(what string, keys []godwit.Key, buf int) error {
-	floats := 0
-	t := w.g.Rows.First()
+	floats, t := 0, w.g.Rows.First()
 	for rest := keys; len(rest) > 0; {
 		n := t.Run(rest)
 		if n == 0 {
@@ -378,6 +377,9 @@ func (w *Worker) Advance() godwit.Clock {
 }
 
 func (w *Worker) Clock() godwit.Clock { return w.clock.Now() }
+
+// Lookahead is godwit.Foreseer's.
+func (w *Worker) Lookahead() godwit.Clock { return godwit.Clock(w.intents.Window()) }
 
 func (w *Worker) WaitSync(ctx context.Context) error {
 	w.enter()
