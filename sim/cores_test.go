@@ -164,21 +164,21 @@ func TestRoundsTakeTheCoresThatAreFree(t *testing.T) {
 	}
 }
 
-// A WaitSync looks at each update that is not acknowledged, which takes a part of what a record takes.
+// A WaitSync looks at each update that is not acknowledged, which takes a part of what a record takes. Those that begin together look once.
 func TestTheLooksOfAWaitSyncAreCharged(t *testing.T) {
-	const keys = 4000
-	x := cluster(t, Config{Nodes: 2, Workers: 1, Model: model(t, keys, 1), Policy: placement.ReplicateAll, Compute: Compute{Round: us, Cores: 1}})
+	const keys, workers = 3999, 3
+	x := cluster(t, Config{Nodes: 2, Workers: workers, Model: model(t, keys, 1), Policy: placement.ReplicateAll, Compute: Compute{Round: us, Cores: 1}})
 	before := x.hosts[0].node.Stats()
 	run(t, x, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
 		if w.ID().Node != 0 {
 			return nil
 		}
-		all := make([]godwit.Key, keys)
-		push := make([]float32, keys)
-		for i := range all {
-			all[i], push[i] = godwit.Key(i), 1
+		own := make([]godwit.Key, keys/workers)
+		push := make([]float32, len(own))
+		for i := range own {
+			own[i], push[i] = godwit.Key(workers*i+w.ID().Local), 1
 		}
-		if err := w.Push(ctx, all, push); err != nil {
+		if err := w.Push(ctx, own, push); err != nil {
 			return err
 		}
 		return w.WaitSync(ctx)

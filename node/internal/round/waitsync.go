@@ -122,13 +122,17 @@ func (y *WaitSync) goOn(out *link.Sender) (looks int) {
 	y.mu.Lock()
 	calls := slices.Clone(y.calls)
 	y.mu.Unlock()
+	var flush shards.Flush // of the calls that begin in this round: a node's workers mostly wait at the same time
 	for _, d := range calls {
 		if d.asked {
 			continue
 		}
 		if d.flush == nil {
-			d.flush = y.rows.BeginFlush()
-			looks += d.flush.Len()
+			if flush == nil {
+				flush = y.rows.BeginFlush()
+				looks = flush.Len()
+			}
+			d.flush = flush
 		}
 		if !d.flush.Arrived() {
 			continue
