@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,23 +43,37 @@ func (p *inParts) Load(b *train.Batch[kge.Batch], at train.At) {
 	p.Trainer.Load(b, x)
 }
 
+// A blind worker does not say how far it looks ahead.
+type blind struct{ godwit.Worker }
+
 // epochsOf trains on four nodes, of which some may be slow, and returns how long each epoch took.
 func epochsOf(t *testing.T, fixed bool, slow map[int]float64) (took []time.Duration, r *Result) {
+	t.Helper()
+	return epochsWith(t, 1, Compute{Step: time.Millisecond, Spread: 0.1, Slow: slow}, fixed, false)
+}
+
+func epochsWith(t *testing.T, workers int, compute Compute, fixed, blinded bool) (took []time.Duration, r *Result) {
 	t.Helper()
 	g, task, m := graph(t, 20_000, 4, 25, 5)
 	network, err := NetworkNamed("10g")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(Config{Nodes: 4, Workers: 1, Seed: 1, Model: m, Network: network,
+	c, err := New(Config{Nodes: 4, Workers: workers, Seed: 1, Model: m, Network: network,
 		Samplers: []sampling.Spec{{Name: "negatives", Table: 0, Dist: sampling.Uniform(uint64(len(g.Entities))), Scheme: sampling.Local{}}},
-		Compute:  Compute{Step: time.Millisecond, Spread: 0.1, Slow: slow}})
+		Compute:  compute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	r, err = c.RunNodes(t.Context(), func(ctx context.Context, env train.Env) error {
 		last := c.Now()
+		if blinded {
+			env.Workers = slices.Clone(env.Workers)
+			for i, w := range env.Workers {
+				env.Workers[i] = blind{w}
+			}
+		}
 		if env.Node == 0 {
 			env.Progress = func(e train.Event) {
 				if e.Loss != nil {
@@ -103,5 +118,25 @@ func TestASlowNodeHoldsUpNobody(t *testing.T) {
 		if leased[e] > equal[e]*105/100 {
 			t.Errorf("epoch %d takes %v with leases where all nodes are equal, %v without", e+1, leased[e], equal[e])
 		}
+	}
+}
+
+// Where steps are shorter than the time that a key takes to come, a worker knows as many ahead as it makes meanwhile, also when
+// little is left of an epoch. Else it waits for keys that it announced too late.
+func TestWorkersKnowTheirStepsAsFarAheadAsKeysTakeToCome(t *testing.T) {
+	notUnderRace(t)
+	compute := Compute{Step: 20 * time.Microsecond, Spread: 0.1}
+	took, r := epochsWith(t, 4, compute, false, false)
+	blinded, other := epochsWith(t, 4, compute, false, true)
+	all := func(times []time.Duration) (sum time.Duration) {
+		for _, x := range times {
+			sum += x
+		}
+		return sum
+	}
+	waited, blindly := r.Sum().Waited, other.Sum().Waited
+	t.Logf("epochs of %v, workers wait for %v; of %v and %v where they do not say how far they look ahead", took, waited, blinded, blindly)
+	if all(took) > all(blinded)*9/10 || waited > blindly*8/10 {
+		t.Errorf("epochs take %v and workers wait for %v, and %v and %v where they do not say how far they look ahead", all(took), waited, all(blinded), blindly)
 	}
 }
