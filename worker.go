@@ -126,9 +126,9 @@ type Worker interface {
 	Barrier(ctx context.Context) error
 }
 
-// A Foreseer is a [Worker] that says how early it should hear of the keys of its steps. The workers of package node
-// are Foreseers.
-type Foreseer interface {
+// A Lookaheader is a [Worker] that says how early it should hear of the keys of its steps. The workers of package node
+// are Lookaheaders.
+type Lookaheader interface {
 	Worker
 	// Lookahead returns how many clocks before their start intents should be announced at least, so that the keys are
 	// here in time: about as many steps as the worker makes while a key comes. It is 0 while that is not known, and

@@ -19,9 +19,9 @@
 //	    be finished last by its own node.
 //	L4  What a node has leased and not finished is at most half of its fair share of
 //	    what is unfinished of the epoch, but a chunk or two for each worker in any case. The
-//	    share follows from how many chunks the nodes have finished. It is up to the whole share
-//	    where the node's workers need so many chunks ahead, so that what these need comes in
-//	    time, and no more than a quarter of what would be the node's in the epoch.
+//	    share follows from how many chunks the nodes have finished. It is up to three
+//	    quarters of the share, and to a quarter of what would be the node's of a whole epoch,
+//	    where its workers must know so many chunks ahead of their training.
 //	L5  A slow node gets no chunk that the other nodes would finish before it does.
 //	L6  When an epoch has no chunks left for a node, it gets those of the next epoch.
 //	    From then on it gets none of the former.

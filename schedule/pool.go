@@ -192,8 +192,8 @@ func (p *Pool) learn(a *account) {
 	}
 }
 
-// aheadShare is of which part of its share of an epoch a node may lease more than half at a time. What is left of the epoch when it
-// does is divided by the speeds as they are then.
+// aheadShare is which part of its share of an epoch a node may have leased so that its workers know their steps ahead. The last
+// part of an epoch is divided so, when it is known how fast the nodes are.
 const aheadShare = 4
 
 // speed is what a node counts among the others. Nodes tell late what they have finished, so

@@ -184,8 +184,8 @@ func (w *worker) SeedSample(sampler int, seed1, seed2 uint64) {
 	}
 }
 
-// Lookahead implements [godwit.Foreseer].
-func (w *worker) Lookahead() godwit.Clock { return w.Worker.(godwit.Foreseer).Lookahead() }
+// Lookahead implements [godwit.Lookaheader].
+func (w *worker) Lookahead() godwit.Clock { return w.Worker.(godwit.Lookaheader).Lookahead() }
 
 // Await, AwaitAhead, InOrder and Unhindered implement [godwit.Awaiter].
 func (w *worker) Await(ctx context.Context, h godwit.Handle) (bool, error) {

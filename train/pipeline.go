@@ -161,7 +161,7 @@ func (p *pipeline[D]) load(ctx context.Context) (ok bool, err error) {
 // ahead is how many chunks the worker should have, so that what it announces of them comes in time: the one that it
 // trains, and as many as have the steps that it looks ahead.
 func (p *pipeline[D]) ahead() int {
-	w, ok := p.w.(godwit.Foreseer)
+	w, ok := p.w.(godwit.Lookaheader)
 	if !ok || p.steps == 0 {
 		return 0
 	}

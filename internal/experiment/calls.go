@@ -26,15 +26,15 @@ func AllCalls() []Calls { return []Calls{Batched, Single} }
 // value. Writes are begun one after the other, and a step ends when they have
 // arrived.
 type single struct {
-	godwit.Foreseer
+	godwit.Lookaheader
 	evaluating *bool // evaluating is no part of the program
 }
 
 func (s single) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
 	if *s.evaluating {
-		return s.Foreseer.Pull(ctx, keys, dst)
+		return s.Lookaheader.Pull(ctx, keys, dst)
 	}
-	return s.each(keys, dst, func(key []godwit.Key, dst []float32) error { return s.Foreseer.Pull(ctx, key, dst) })
+	return s.each(keys, dst, func(key []godwit.Key, dst []float32) error { return s.Lookaheader.Pull(ctx, key, dst) })
 }
 
 func (s single) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
@@ -43,7 +43,7 @@ func (s single) PullSample(ctx context.Context, id godwit.SampleID, keys []godwi
 		n = len(dst) / len(keys) // all are of one table
 	}
 	for i := range keys {
-		if err := s.Foreseer.PullSample(ctx, id, keys[i:i+1], dst[i*n:(i+1)*n]); err != nil {
+		if err := s.Lookaheader.PullSample(ctx, id, keys[i:i+1], dst[i*n:(i+1)*n]); err != nil {
 			return err
 		}
 	}
@@ -53,7 +53,7 @@ func (s single) PullSample(ctx context.Context, id godwit.SampleID, keys []godwi
 func (s single) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
 	begun := make([]godwit.Handle, 0, len(keys))
 	err := s.each(keys, push, func(key []godwit.Key, push []float32) error {
-		h, err := s.Foreseer.PushAsync(ctx, key, push)
+		h, err := s.Lookaheader.PushAsync(ctx, key, push)
 		if h != 0 {
 			begun = append(begun, h)
 		}
@@ -62,17 +62,17 @@ func (s single) Push(ctx context.Context, keys []godwit.Key, push []float32) err
 	if err != nil {
 		return err
 	}
-	return s.Foreseer.Wait(ctx, begun...)
+	return s.Lookaheader.Wait(ctx, begun...)
 }
 
 // A synced worker tells when it heard that all updates were visible.
 type synced struct {
-	godwit.Foreseer
+	godwit.Lookaheader
 	d *recorder
 }
 
 func (s synced) WaitSync(ctx context.Context) error {
-	err := s.Foreseer.WaitSync(ctx)
+	err := s.Lookaheader.WaitSync(ctx)
 	s.d.synced = s.d.c.Now()
 	return err
 }
@@ -81,13 +81,13 @@ func (s synced) WaitSync(ctx context.Context) error {
 func (d *recorder) callers(ws []godwit.Worker, evaluating *bool) []godwit.Worker {
 	ws = slices.Clone(ws)
 	for i, w := range ws {
-		s := synced{w.(godwit.Foreseer), d}
+		s := synced{w.(godwit.Lookaheader), d}
 		ws[i] = s
 		switch {
 		case d.program.calls == Single:
 			ws[i] = single{s, evaluating}
 		case d.program.ahead:
-			ws[i] = &ahead{Foreseer: s, evaluating: evaluating}
+			ws[i] = &ahead{Lookaheader: s, evaluating: evaluating}
 		}
 	}
 	return ws
