@@ -83,6 +83,10 @@ type Worker interface {
 	// the keys, and may be given arbitrarily early. Intents may overlap, repeat,
 	// remain unused, or lie in the past (then they have no effect).
 	Intent(keys []Key, start, end Clock) error
+	// Lookahead returns how many clocks before their start intents should be declared at least, so that the keys are
+	// here in time: about as many steps as the worker makes while a key comes. It is 0 while that is not known, and of a
+	// node that is alone. It changes while the worker runs.
+	Lookahead() Clock
 	// Advance raises the worker's clock by one and returns it.
 	Advance() Clock
 	// Clock returns the worker's clock.
@@ -124,16 +128,6 @@ type Worker interface {
 	WaitSync(ctx context.Context) error
 	// Barrier returns when every worker of every node has called it.
 	Barrier(ctx context.Context) error
-}
-
-// A Lookaheader is a [Worker] that says how early it should hear of the keys of its steps. The workers of package node
-// are Lookaheaders.
-type Lookaheader interface {
-	Worker
-	// Lookahead returns how many clocks before their start intents should be announced at least, so that the keys are
-	// here in time: about as many steps as the worker makes while a key comes. It is 0 while that is not known, and
-	// of a node that is alone. It changes while the worker runs.
-	Lookahead() Clock
 }
 
 // An Awaiter is a [Worker] that can look after an operation for a while without giving it

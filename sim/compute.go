@@ -184,9 +184,6 @@ func (w *worker) SeedSample(sampler int, seed1, seed2 uint64) {
 	}
 }
 
-// Lookahead implements [godwit.Lookaheader].
-func (w *worker) Lookahead() godwit.Clock { return w.Worker.(godwit.Lookaheader).Lookahead() }
-
 // Await, AwaitAhead, InOrder and Unhindered implement [godwit.Awaiter].
 func (w *worker) Await(ctx context.Context, h godwit.Handle) (bool, error) {
 	over, err := w.Worker.(godwit.Awaiter).Await(ctx, h)

@@ -46,12 +46,15 @@ func (p *inParts) Load(b *train.Batch[kge.Batch], at train.At) {
 // A blind worker does not say how far it looks ahead.
 type blind struct{ godwit.Worker }
 
+func (blind) Lookahead() godwit.Clock { return 0 }
+
 // epochsOf trains on four nodes, of which some may be slow, and returns how long each epoch took.
 func epochsOf(t *testing.T, fixed bool, slow map[int]float64) (took []time.Duration, r *Result) {
 	t.Helper()
 	return epochsWith(t, 1, Compute{Step: time.Millisecond, Spread: 0.1, Slow: slow}, fixed, false)
 }
 
+// epochsWith is epochsOf with so many workers a node, which compute as given, and are blind if blinded is set.
 func epochsWith(t *testing.T, workers int, compute Compute, fixed, blinded bool) (took []time.Duration, r *Result) {
 	t.Helper()
 	g, task, m := graph(t, 20_000, 4, 25, 5)

@@ -161,11 +161,10 @@ func (p *pipeline[D]) load(ctx context.Context) (ok bool, err error) {
 // ahead is how many chunks the worker should have, so that what it announces of them comes in time: the one that it
 // trains, and as many as have the steps that it looks ahead.
 func (p *pipeline[D]) ahead() int {
-	w, ok := p.w.(godwit.Lookaheader)
-	if !ok || p.steps == 0 {
+	if p.steps == 0 {
 		return 0
 	}
-	return 1 + (int(w.Lookahead())+p.steps-1)/p.steps
+	return 1 + (int(p.w.Lookahead())+p.steps-1)/p.steps
 }
 
 // skip loads the steps of the chunk that are done already, since what is drawn for them comes

@@ -14,7 +14,7 @@ import (
 // the next step from what the program announces; samples are drawn when they are pulled,
 // and so are not fetched ahead.
 type ahead struct {
-	godwit.Lookaheader
+	godwit.Worker
 	evaluating *bool // evaluating is no part of the program
 
 	announced map[godwit.Clock][]godwit.Key // of the steps to come
@@ -34,13 +34,13 @@ func (a *ahead) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 		}
 		a.announced[start] = slices.Clone(keys)
 	}
-	return a.Lookaheader.Intent(keys, start, end)
+	return a.Worker.Intent(keys, start, end)
 }
 
 // Pull takes what was fetched, if that is it, and begins to fetch for the next step.
 func (a *ahead) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
 	if *a.evaluating {
-		return a.Lookaheader.Pull(ctx, keys, dst)
+		return a.Worker.Pull(ctx, keys, dst)
 	}
 	if err := a.take(ctx, keys, dst); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *ahead) Pull(ctx context.Context, keys []godwit.Key, dst []float32) erro
 		return err
 	}
 	a.vals = slices.Grow(a.vals[:0], n)[:n]
-	if a.fetch, err = a.Lookaheader.PullAsync(ctx, a.keys, a.vals); err == nil {
+	if a.fetch, err = a.Worker.PullAsync(ctx, a.keys, a.vals); err == nil {
 		a.at, a.fetching = next, true
 	}
 	return err
@@ -63,14 +63,14 @@ func (a *ahead) Pull(ctx context.Context, keys []godwit.Key, dst []float32) erro
 
 func (a *ahead) take(ctx context.Context, keys []godwit.Key, dst []float32) error {
 	if !a.fetching {
-		return a.Lookaheader.Pull(ctx, keys, dst)
+		return a.Worker.Pull(ctx, keys, dst)
 	}
 	a.fetching = false
-	if err := a.Lookaheader.Wait(ctx, a.fetch); err != nil {
+	if err := a.Worker.Wait(ctx, a.fetch); err != nil {
 		return err
 	}
 	if a.at != a.Clock() || !slices.Equal(a.keys, keys) {
-		return a.Lookaheader.Pull(ctx, keys, dst)
+		return a.Worker.Pull(ctx, keys, dst)
 	}
 	copy(dst, a.vals)
 	return nil
@@ -78,7 +78,7 @@ func (a *ahead) take(ctx context.Context, keys []godwit.Key, dst []float32) erro
 
 // Push begins the writes of a step and waits for those of the one before.
 func (a *ahead) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
-	h, err := a.Lookaheader.PushAsync(ctx, keys, push)
+	h, err := a.Worker.PushAsync(ctx, keys, push)
 	err = errors.Join(err, a.arrived(ctx))
 	a.pushed = h
 	return err
@@ -87,10 +87,10 @@ func (a *ahead) Push(ctx context.Context, keys []godwit.Key, push []float32) err
 func (a *ahead) arrived(ctx context.Context) error {
 	h := a.pushed
 	a.pushed = 0
-	return a.Lookaheader.Wait(ctx, h)
+	return a.Worker.Wait(ctx, h)
 }
 
 // WaitSync also waits for the writes that were let go.
 func (a *ahead) WaitSync(ctx context.Context) error {
-	return errors.Join(a.arrived(ctx), a.Lookaheader.WaitSync(ctx))
+	return errors.Join(a.arrived(ctx), a.Worker.WaitSync(ctx))
 }

@@ -26,15 +26,15 @@ func AllCalls() []Calls { return []Calls{Batched, Single} }
 // value. Writes are begun one after the other, and a step ends when they have
 // arrived.
 type single struct {
-	godwit.Lookaheader
+	godwit.Worker
 	evaluating *bool // evaluating is no part of the program
 }
 
 func (s single) Pull(ctx context.Context, keys []godwit.Key, dst []float32) error {
 	if *s.evaluating {
-		return s.Lookaheader.Pull(ctx, keys, dst)
+		return s.Worker.Pull(ctx, keys, dst)
 	}
-	return s.each(keys, dst, func(key []godwit.Key, dst []float32) error { return s.Lookaheader.Pull(ctx, key, dst) })
+	return s.each(keys, dst, func(key []godwit.Key, dst []float32) error { return s.Worker.Pull(ctx, key, dst) })
 }
 
 func (s single) PullSample(ctx context.Context, id godwit.SampleID, keys []godwit.Key, dst []float32) error {
@@ -43,7 +43,7 @@ func (s single) PullSample(ctx context.Context, id godwit.SampleID, keys []godwi
 		n = len(dst) / len(keys) // all are of one table
 	}
 	for i := range keys {
-		if err := s.Lookaheader.PullSample(ctx, id, keys[i:i+1], dst[i*n:(i+1)*n]); err != nil {
+		if err := s.Worker.PullSample(ctx, id, keys[i:i+1], dst[i*n:(i+1)*n]); err != nil {
 			return err
 		}
 	}
@@ -53,7 +53,7 @@ func (s single) PullSample(ctx context.Context, id godwit.SampleID, keys []godwi
 func (s single) Push(ctx context.Context, keys []godwit.Key, push []float32) error {
 	begun := make([]godwit.Handle, 0, len(keys))
 	err := s.each(keys, push, func(key []godwit.Key, push []float32) error {
-		h, err := s.Lookaheader.PushAsync(ctx, key, push)
+		h, err := s.Worker.PushAsync(ctx, key, push)
 		if h != 0 {
 			begun = append(begun, h)
 		}
@@ -62,17 +62,17 @@ func (s single) Push(ctx context.Context, keys []godwit.Key, push []float32) err
 	if err != nil {
 		return err
 	}
-	return s.Lookaheader.Wait(ctx, begun...)
+	return s.Worker.Wait(ctx, begun...)
 }
 
 // A synced worker tells when it heard that all updates were visible.
 type synced struct {
-	godwit.Lookaheader
+	godwit.Worker
 	d *recorder
 }
 
 func (s synced) WaitSync(ctx context.Context) error {
-	err := s.Lookaheader.WaitSync(ctx)
+	err := s.Worker.WaitSync(ctx)
 	s.d.synced = s.d.c.Now()
 	return err
 }
@@ -81,13 +81,12 @@ func (s synced) WaitSync(ctx context.Context) error {
 func (d *recorder) callers(ws []godwit.Worker, evaluating *bool) []godwit.Worker {
 	ws = slices.Clone(ws)
 	for i, w := range ws {
-		s := synced{w.(godwit.Lookaheader), d}
-		ws[i] = s
+		ws[i] = synced{w, d}
 		switch {
 		case d.program.calls == Single:
-			ws[i] = single{s, evaluating}
+			ws[i] = single{ws[i], evaluating}
 		case d.program.ahead:
-			ws[i] = &ahead{Lookaheader: s, evaluating: evaluating}
+			ws[i] = &ahead{Worker: ws[i], evaluating: evaluating}
 		}
 	}
 	return ws

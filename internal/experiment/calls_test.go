@@ -34,7 +34,7 @@ func TestSingleCallsReadAndWriteTheSame(t *testing.T) {
 			if w.ID().Node == 1 {
 				return nil
 			}
-			w = single{w.(godwit.Lookaheader), &evaluating}
+			w = single{w, &evaluating}
 			got := make([]float32, len(push))
 			if err := w.Push(ctx, keys, push); err != nil {
 				return err

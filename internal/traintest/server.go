@@ -380,6 +380,8 @@ func (w *Worker) SeedSample(_ int, seed1, seed2 uint64) { w.seed = rand.New(rand
 
 func (w *Worker) Clock() godwit.Clock { return w.clock }
 
+func (w *Worker) Lookahead() godwit.Clock { return 0 } // all keys are here
+
 func (w *Worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
 	defer w.use("prepare")()
 	var err error

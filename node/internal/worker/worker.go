@@ -378,7 +378,6 @@ func (w *Worker) Advance() godwit.Clock {
 
 func (w *Worker) Clock() godwit.Clock { return w.clock.Now() }
 
-// Lookahead is godwit.Lookaheader's.
 func (w *Worker) Lookahead() godwit.Clock { return godwit.Clock(w.intents.Window()) }
 
 func (w *Worker) WaitSync(ctx context.Context) error {

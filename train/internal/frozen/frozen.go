@@ -150,6 +150,7 @@ func (w *Worker) LocalizeAsync(context.Context, []godwit.Key) (godwit.Handle, er
 	return 0, nil
 }
 func (w *Worker) Intent([]godwit.Key, godwit.Clock, godwit.Clock) error { return nil }
+func (w *Worker) Lookahead() godwit.Clock                               { return 0 }
 func (w *Worker) Advance() godwit.Clock                                 { return 0 }
 func (w *Worker) Clock() godwit.Clock                                   { return 0 }
 func (w *Worker) Finish()                                               {}
