@@ -51,6 +51,9 @@ func ExampleLocal() {
 		time.Sleep(time.Millisecond) // load the next data meanwhile
 	}
 	push(1000)
+	if err := w.WaitSync(ctx); err != nil { // what was pushed here is at the owner, wherever that is
+		panic(err)
+	}
 	if err := there.Worker(0).Pull(ctx, key, value); err != nil {
 		panic(err)
 	}

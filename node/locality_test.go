@@ -42,7 +42,7 @@ func TestKeysStartAtTheirHomes(t *testing.T) {
 // and owners are where they were.
 func TestIntentsMoveWhatOneNodeWantsAndReplicateWhatTwoWant(t *testing.T) {
 	ctx := background(t)
-	c := local(t, 3, Config{Model: model(t, 60, 1), Policy: placement.Adaptive, Workers: 2})
+	c := local(t, 3, Config{Model: model(t, 60, 1), Policy: placement.AdaPM, Workers: 2})
 	keys := homedAt(t, c.Nodes[0], 1, 4)
 	a, both, b, none := keys[0], keys[1], keys[2], keys[3]
 	w0, w2 := c.Nodes[0].Worker(0), c.Nodes[2].Worker(1)

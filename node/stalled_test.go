@@ -35,7 +35,7 @@ func stall(t testing.TB, p placement.Policy) *stalling {
 	t.Helper()
 	s := &stalling{gate: newGate()}
 	s.Cluster = clusterOver(t, 3, Config{Workers: 1, Policy: p,
-		Model: modelOf(t, godwit.Table{Name: "large", Rows: 4 * stalledKeys, Dim: stalledDim}, godwit.Table{Name: "small", Rows: 1000, Dim: 16})}, s.gate.place)
+		Model: modelOf(t, godwit.Table{Name: "large", Rows: 4 * stalledKeys, Dim: stalledDim, Init: godwit.Uniform{Lo: 1, Hi: 2}}, godwit.Table{Name: "small", Rows: 1000, Dim: 16})}, s.gate.place)
 	s.asker = s.Nodes[1]
 	for k := godwit.Key(0); s.asker.cfg.Model.Has(k); k++ {
 		switch i, _ := s.asker.cfg.Model.Locate(k); {

@@ -14,7 +14,7 @@ import (
 
 // situation is what the policy is asked about.
 func (s *Shard) situation(h *store.Header, asked placement.Ask, asker godwit.NodeID) placement.Situation {
-	sit := placement.Situation{Self: s.cfg.Self, Hot: s.cfg.hot(h.Key), Asked: asked, Asker: asker}
+	sit := placement.Situation{Self: s.cfg.Self, AtHome: s.cfg.HomedHere(h.Key), Hot: s.cfg.hot(h.Key), Asked: asked, Asker: asker}
 	sit.SelfWants = s.wants(h) > 0
 	if !hasSide(h) {
 		return sit

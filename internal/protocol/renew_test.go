@@ -146,6 +146,9 @@ func TestAQuestionOfACopyThatIsGoneIsIgnored(t *testing.T) {
 	}
 	away.Want(away, 0) // asks for a copy
 	home.Unwant(home, 0)
+	deliverAll(t, c)
+	away.Push(0, []float32{1, 1}) // with this the key moves
+	away.Round(away, true, false)
 	for away.holding(0) != tentative {
 		deliverFirst(t, c)
 	}
