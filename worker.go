@@ -122,10 +122,14 @@ type Worker interface {
 
 	// WaitSync returns when every update made at this node before the call has
 	// reached its owner, and every replica at this node shows what its owner
-	// had when the call was made. The sequence WaitSync, Barrier, WaitSync on
-	// all workers makes everything visible everywhere. It says nothing about
-	// intents: the server acts on them independently.
+	// had when the call was made. It says nothing about intents: the server
+	// acts on them independently.
 	WaitSync(ctx context.Context) error
+	// SyncAll makes all that all workers pushed before visible to all of them. Every worker of every node calls it, and it returns when
+	// all have. It is WaitSync, Barrier, WaitSync in fewer messages: nobody reads meanwhile, so copies are brought up to date once, when all
+	// updates have arrived. A call that fails because its context ended may be made again, and
+	// goes on where it was.
+	SyncAll(ctx context.Context) error
 	// Barrier returns when every worker of every node has called it.
 	Barrier(ctx context.Context) error
 }

@@ -68,7 +68,7 @@ func (p *part) initialize(ctx context.Context) error {
 			return fmt.Errorf("job: the model to begin with: %w", err)
 		}
 	}
-	err := p.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return train.SyncAll(ctx, w) })
+	err := p.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return w.SyncAll(ctx) })
 	p.relay.restored()
 	return err
 }

@@ -42,17 +42,17 @@ func (a adapm) Decide(s Situation) Action {
 // Adaptive takes the cheapest technique for each use of a key. A key that a node uses once, and not
 // again before an exchange of messages would be over, is fetched ahead of the use: a copy that is
 // used once between two changes by others cannot take less. Other keys are treated as [AdaPM] treats
-// all, they move to the only node that wants them or are replicated, but a key at its home moves when that
+// all, they move to the only node that wants them or are replicated, but a key moves for the first time when that
 // node has changed it. Beyond that, nodes learn intents that nobody announces ([LearningPolicy]).
 var Adaptive = Register(adaptive{adapm{name: "adaptive", move: true, replicate: true}})
 
 type adaptive struct{ adapm }
 
-// Decide gives who asks for a key at its home a copy, and not the key itself: where all nodes ask for
-// the same keys, the one that is first by a moment would own them all. The key moves with the first
-// update of the copy, if nobody else wants it then.
+// Decide gives who asks for a key that has never moved a copy, and not the key itself: where all nodes ask
+// for the same keys, the one that is first by a moment would own them all. The key moves with the
+// first update of the copy, if nobody else wants it then.
 func (a adaptive) Decide(s Situation) Action {
-	if s.Asked == Copy && s.AtHome {
+	if s.Unmoved && s.Asked == Copy {
 		return Action{Verb: Replicate}
 	}
 	return a.adapm.Decide(s)

@@ -39,8 +39,8 @@ const (
 type Situation struct {
 	// Self is the owner, the node that decides.
 	Self godwit.NodeID
-	// AtHome tells whether the owner is the key's home: the key has not moved, or has come back.
-	AtHome bool
+	// Unmoved tells whether the key has never moved: the owner is its home.
+	Unmoved bool
 	// SelfWants tells whether a worker of the owner has an active intent.
 	SelfWants bool
 	// Others are the other nodes that hold or want a copy, in order of asking.

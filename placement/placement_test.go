@@ -26,9 +26,9 @@ func TestPoliciesDecide(t *testing.T) {
 	}{
 		{"one node wants it", Situation{Asked: Copy, Asker: 1, Others: others(1)},
 			[9]Action{move(1), move(1), move(1), copy, copy, keep, copy, copy, keep}},
-		{"one node wants it, which is at its home", Situation{AtHome: true, Asked: Copy, Asker: 1, Others: others(1)},
+		{"one node wants it, which has never moved", Situation{Unmoved: true, Asked: Copy, Asker: 1, Others: others(1)},
 			[9]Action{move(1), copy, move(1), copy, copy, keep, copy, copy, keep}},
-		{"an update of the only copy came to its home", Situation{AtHome: true, Asker: none, Others: others(1)},
+		{"an update of the only copy came to a key that has never moved", Situation{Unmoved: true, Asker: none, Others: others(1)},
 			[9]Action{move(1), move(1), move(1), keep, keep, keep, copy, keep, keep}},
 		{"one node wants it, and so does the owner", Situation{SelfWants: true, Asked: Copy, Asker: 1, Others: others(1)},
 			[9]Action{copy, copy, keep, copy, copy, keep, copy, copy, keep}},

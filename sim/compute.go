@@ -332,6 +332,7 @@ func (w *worker) WaitSync(ctx context.Context) error {
 	}
 	return w.explain(w.Worker.WaitSync(ctx))
 }
+func (w *worker) SyncAll(ctx context.Context) error { return w.explain(w.Worker.SyncAll(ctx)) }
 func (w *worker) Barrier(ctx context.Context) error { return w.explain(w.Worker.Barrier(ctx)) }
 
 func (w *worker) Scan(ctx context.Context, first, end godwit.Key, home godwit.NodeID) iter.Seq2[godwit.Key, error] {

@@ -108,6 +108,7 @@ func Storm(ctx context.Context, seed uint64, w StormConfig) (*StormReport, error
 
 type storm struct {
 	seed    uint64
+	all     bool // workers end with SyncAll
 	config  StormConfig
 	hints   bool
 	async   bool // workers have several operations outstanding
@@ -286,6 +287,7 @@ func newStorm(seed uint64, w StormConfig) (*storm, Config) {
 	if rng := rand.New(rand.NewPCG(seed, 0x4e19)); rng.IntN(2) == 0 {
 		limits.Share = 1 + rng.IntN(4)
 	}
+	s.all = rand.New(rand.NewPCG(seed, 0xa11)).IntN(2) == 0
 	policy := w.Policy
 	single := func(k godwit.Key) bool {
 		i, _ := s.model.Locate(k)

@@ -18,6 +18,7 @@ type Cancelled struct {
 	Pushes   int // … likewise
 	Sets     int // … likewise
 	Syncs    int // … calls of WaitSync
+	Alls     int // … calls of SyncAll
 	Barriers int // … likewise
 	Others   int // … calls of any other method
 	Unissued int // pushes and sets of which nobody knows whether they take effect
@@ -30,6 +31,7 @@ func (c *Cancelled) Add(o Cancelled) {
 	c.Pushes += o.Pushes
 	c.Sets += o.Sets
 	c.Syncs += o.Syncs
+	c.Alls += o.Alls
 	c.Barriers += o.Barriers
 	c.Others += o.Others
 	c.Unissued += o.Unissued

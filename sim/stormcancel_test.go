@@ -16,8 +16,8 @@ func TestStormsCancelCallsThatWait(t *testing.T) {
 			t.Fatal(r.Failed)
 		}
 		c := r.gaveUp
-		t.Logf("%d calls of %d to which it could happen: %+v", c.Pulls+c.Pushes+c.Sets+c.Syncs+c.Barriers+c.Others, c.Contexts, c)
-		if c.Pulls < 300 || c.Pushes < 100 || c.Sets < 20 || c.Syncs < 50 || c.Barriers < 100 || c.Others < 20 || bounded && c.Unissued == 0 {
+		t.Logf("%d calls of %d to which it could happen: %+v", c.Pulls+c.Pushes+c.Sets+c.Syncs+c.Alls+c.Barriers+c.Others, c.Contexts, c)
+		if c.Pulls < 300 || c.Pushes < 100 || c.Sets < 20 || c.Syncs < 50 || c.Alls < 20 || c.Barriers < 50 || c.Others < 20 || bounded && c.Unissued == 0 {
 			t.Error("the test is vacuous")
 		}
 	}

@@ -345,6 +345,14 @@ func (x *stormWorker) sync(ctx context.Context) error {
 	return nil
 }
 
+// syncAll waits until all that all workers pushed is visible to all of them.
+func (x *stormWorker) syncAll(ctx context.Context) error {
+	if x.bounds != nil {
+		x.bounds.goOn(x.id, (*history.Clocks).Barrier)
+	}
+	return x.insist(ctx, &x.cancelled.Alls, x.w.SyncAll, nil)
+}
+
 // end waits for everything, sees that everybody sees the same, and outlives its
 // intents.
 func (x *stormWorker) end(ctx context.Context) error {
@@ -358,7 +366,11 @@ func (x *stormWorker) end(ctx context.Context) error {
 	}
 	sync := func(ctx context.Context) error { return x.insist(ctx, &x.cancelled.Syncs, x.w.WaitSync, nil) }
 	meet := func(ctx context.Context) error { return x.barrier(ctx, nil) }
-	for _, step := range []func(context.Context) error{sync, meet, sync} {
+	steps := []func(context.Context) error{sync, meet, sync}
+	if x.all {
+		steps = []func(context.Context) error{x.syncAll}
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}

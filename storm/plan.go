@@ -58,7 +58,8 @@ type plan struct {
 // An era is what lies between two barriers.
 type era struct {
 	first, steps int
-	whole        bool // it ends with WaitSync, Barrier, WaitSync on all workers
+	whole        bool // it ends with WaitSync, Barrier, WaitSync on all workers,
+	all          bool // … or with SyncAll
 }
 
 // A write is a push, or a set of keys of the table "set".
@@ -169,7 +170,7 @@ func (p *plan) makeSamplers(rng *rand.Rand) {
 func (p *plan) makeWrites(rng *rand.Rand) {
 	n := 0
 	for range 1 + rng.IntN(3) {
-		e := era{n, 5 + rng.IntN(40), rng.IntN(2) == 0}
+		e := era{n, 5 + rng.IntN(40), rng.IntN(2) == 0, rng.IntN(2) == 0}
 		if p.processes {
 			e.steps *= 5 // they take long to start
 		}

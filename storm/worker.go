@@ -50,7 +50,7 @@ func (x *worker) run(ctx context.Context) error {
 			x.w.Advance()
 		}
 		x.now = moment{e.first + e.steps, i}
-		if err := x.meet(ctx, e.whole); err != nil {
+		if err := x.meet(ctx, e.whole, e.all); err != nil {
 			return err
 		}
 		x.now.era++
@@ -82,7 +82,7 @@ func (x *worker) step(ctx context.Context, todo []write) error {
 }
 
 // meet ends an era.
-func (x *worker) meet(ctx context.Context, whole bool) error {
+func (x *worker) meet(ctx context.Context, whole, all bool) error {
 	if err := x.settle(ctx); err != nil {
 		return err
 	}
@@ -90,7 +90,10 @@ func (x *worker) meet(ctx context.Context, whole bool) error {
 		x.w.Finish()
 	}
 	steps := []func(context.Context) error{x.w.Barrier}
-	if whole {
+	switch {
+	case whole && all:
+		steps = []func(context.Context) error{x.syncAll}
+	case whole:
 		steps = []func(context.Context) error{x.sync, x.w.Barrier, x.sync}
 	}
 	for _, step := range steps {
@@ -339,12 +342,17 @@ func (x *worker) localize(ctx context.Context) error {
 }
 
 // sync waits for what the worker has begun, and then for the owners.
-func (x *worker) sync(ctx context.Context) error {
+func (x *worker) sync(ctx context.Context) error { return x.synced(ctx, x.w.WaitSync) }
+
+// syncAll waits for what the worker has begun, and then until all is visible to all.
+func (x *worker) syncAll(ctx context.Context) error { return x.synced(ctx, x.w.SyncAll) }
+
+func (x *worker) synced(ctx context.Context, wait func(context.Context) error) error {
 	if err := x.settle(ctx); err != nil {
 		return err
 	}
 	s := x.syncs(x.id)
-	if err := x.w.WaitSync(ctx); err != nil {
+	if err := wait(ctx); err != nil {
 		return err
 	}
 	x.over(s)

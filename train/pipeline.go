@@ -135,7 +135,7 @@ func (p *pipeline[D]) next(ctx context.Context, epoch int) (*Batch[D], error) {
 // meet begins the stages before one, with all workers of the run.
 func (p *pipeline[D]) meet(ctx context.Context, stage int) error {
 	for ; p.begun < stage; p.begun++ {
-		if err := SyncAll(ctx, p.w); err != nil {
+		if err := p.w.SyncAll(ctx); err != nil {
 			return err
 		}
 	}

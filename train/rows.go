@@ -36,7 +36,7 @@ const setFloats = 1 << 16
 // SetRows sets the rows of a worker's model that rows has, a function for each table,
 // and returns how many rows of each table rows lacks. These stay as they are. Rows that
 // are all zero are not set where the table begins with zeros, so that they take no
-// memory. One worker of the run does it, before training, and all call [SyncAll] then.
+// memory. One worker of the run does it, before training, and all call [godwit.Worker.SyncAll] then.
 func SetRows(ctx context.Context, w godwit.Worker, rows []Rows) (lacking []uint64, err error) {
 	m := w.Model()
 	if len(rows) != m.Tables() {

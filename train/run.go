@@ -400,7 +400,7 @@ func (r *run[D]) train(ctx context.Context, epoch int) (Loss, error) {
 			}
 		}
 		if handover {
-			if err := SyncAll(ctx, w); err != nil {
+			if err := w.SyncAll(ctx); err != nil {
 				return err
 			}
 		}
@@ -421,7 +421,7 @@ func (r *run[D]) train(ctx context.Context, epoch int) (Loss, error) {
 // after Patience evaluations without improvement. Beside says that the evaluation takes place while training goes on, and
 // that Env knows of the end of the epoch.
 func (r *run[D]) evaluate(ctx context.Context, epoch int) (beside bool, err error) {
-	if err := r.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return SyncAll(ctx, w) }); err != nil {
+	if err := r.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return w.SyncAll(ctx) }); err != nil {
 		return false, err
 	}
 	if beside, err = r.evaluateBeside(ctx, epoch); err != nil || beside {
@@ -442,18 +442,6 @@ func (r *run[D]) losePatience() {
 	if rep := r.rep; rep.End == "" && r.opts.Patience > 0 && len(rep.Results)-1-rep.Best >= r.opts.Patience {
 		rep.End = NoImprovement
 	}
-}
-
-// SyncAll makes every update of every worker visible to every worker. All workers
-// of the run call it, and it returns when all have called it.
-func SyncAll(ctx context.Context, w godwit.Worker) error {
-	if err := w.WaitSync(ctx); err != nil {
-		return err
-	}
-	if err := w.Barrier(ctx); err != nil {
-		return err
-	}
-	return w.WaitSync(ctx)
 }
 
 // better reports whether a is a better evaluation than b. NaN is never better.

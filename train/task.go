@@ -36,7 +36,7 @@ type Lockstep interface {
 	Lockstep() bool
 }
 
-// A Staged is a [Lockstep] whose epochs have stages. Run calls [SyncAll] at the begin of each, so that all workers wait
+// A Staged is a [Lockstep] whose epochs have stages. Run calls [godwit.Worker.SyncAll] at the begin of each, so that all workers wait
 // for each other until what each has trained is visible to all, and announces the batches of a stage only then. So
 // it is enough that no two parts of a stage train the same rows. Workers of other Lockstep tasks wait for each other by themselves: each makes
 // equally many steps in an epoch, and a run can go on only where all have made equally many.

@@ -123,6 +123,10 @@ int32_t godwit_wait_sync(int64_t worker, int32_t wait_ms, uint64_t *op) {
 	return forked ? refuse() : go_wait_sync(worker, wait_ms, op);
 }
 
+int32_t godwit_sync_all(int64_t worker, int32_t wait_ms, uint64_t *op) {
+	return forked ? refuse() : go_sync_all(worker, wait_ms, op);
+}
+
 int32_t godwit_barrier(int64_t worker, int32_t wait_ms, uint64_t *op) {
 	return forked ? refuse() : go_barrier(worker, wait_ms, op);
 }

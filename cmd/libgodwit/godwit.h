@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define GODWIT_ABI 7 /* grows when a function changes */
+#define GODWIT_ABI 8 /* grows when a function changes */
 
 enum {
 	GODWIT_OK        = 0,
@@ -172,6 +172,9 @@ int64_t godwit_in_order(int64_t worker);
 /* Waits until this node's updates have reached their owners, and its replicas show what the
  * owners had. */
 int32_t godwit_wait_sync(int64_t worker, int32_t wait_ms, uint64_t *op);
+
+/* Waits for all workers of all nodes, which all call it, and until what each of them has pushed is visible to all. */
+int32_t godwit_sync_all(int64_t worker, int32_t wait_ms, uint64_t *op);
 
 /* Waits for all workers of all nodes. */
 int32_t godwit_barrier(int64_t worker, int32_t wait_ms, uint64_t *op);

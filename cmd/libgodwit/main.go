@@ -346,6 +346,12 @@ func go_wait_sync(id C.int64_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
 	return on(id, op, func(w *capi.Worker) (uint64, error) { return w.WaitSync(wait(ms)) })
 }
 
+//export go_sync_all
+func go_sync_all(id C.int64_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
+	defer recovered(&code)
+	return on(id, op, func(w *capi.Worker) (uint64, error) { return w.SyncAll(wait(ms)) })
+}
+
 //export go_barrier
 func go_barrier(id C.int64_t, ms C.int32_t, op *C.uint64_t) (code C.int32_t) {
 	defer recovered(&code)

@@ -76,8 +76,7 @@ class Run:
     def meet(self) -> None:
         """Returns when all ranks have come here, and everybody sees what each has pushed."""
         if self.cluster is not None:
-            w = self.cluster.worker
-            w.wait_sync(), w.barrier(), w.wait_sync()
+            self.cluster.worker.sync_all()
         elif WORLD > 1:
             dist.barrier()
 

@@ -86,13 +86,7 @@ func (c *Cluster) together(do func(godwit.Cutter) error) error {
 // meet has all workers of the run meet, with all updates arrived.
 func (c *Cluster) meet(ctx context.Context) error {
 	return c.together(func(w godwit.Cutter) error {
-		err := w.WaitSync(ctx)
-		if err == nil {
-			err = w.Barrier(ctx)
-		}
-		if err == nil {
-			err = w.WaitSync(ctx)
-		}
+		err := w.SyncAll(ctx)
 		w.Rest()
 		return err
 	})

@@ -76,7 +76,8 @@ func (w *Worker) leave() { w.busy.Store(false) }
 var (
 	pull, push, set, localize = "pull", "push", "set", "localize"
 	intent, advance, barrier  = "intent", "advance", "barrier"
-	waitSync, waiting         = "wait_sync", "wait"
+	waitSync, syncAll         = "wait_sync", "sync_all"
+	waiting                   = "wait"
 )
 
 // begin enters a call that is about rows of a table, with values of so many floats, -1: none.
@@ -614,6 +615,14 @@ func (w *Worker) WaitSync(wait time.Duration) (uint64, error) {
 		return 0, err
 	}
 	return w.beside(waitSync, wait, nil, w.w.WaitSync)
+}
+
+// SyncAll waits for all workers of the run, and until what each has pushed is visible to all.
+func (w *Worker) SyncAll(wait time.Duration) (uint64, error) {
+	if err := w.enter(&syncAll); err != nil {
+		return 0, err
+	}
+	return w.beside(syncAll, wait, nil, w.w.SyncAll)
 }
 
 // Intent announces that the worker will access rows at clocks from start to end-1.

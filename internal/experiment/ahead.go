@@ -90,6 +90,11 @@ func (a *ahead) arrived(ctx context.Context) error {
 	return a.Worker.Wait(ctx, h)
 }
 
+// SyncAll also waits for the writes that were let go.
+func (a *ahead) SyncAll(ctx context.Context) error {
+	return errors.Join(a.arrived(ctx), a.Worker.SyncAll(ctx))
+}
+
 // WaitSync also waits for the writes that were let go.
 func (a *ahead) WaitSync(ctx context.Context) error {
 	return errors.Join(a.arrived(ctx), a.Worker.WaitSync(ctx))

@@ -71,8 +71,8 @@ type synced struct {
 	d *recorder
 }
 
-func (s synced) WaitSync(ctx context.Context) error {
-	err := s.Worker.WaitSync(ctx)
+func (s synced) SyncAll(ctx context.Context) error {
+	err := s.Worker.SyncAll(ctx)
 	s.d.synced = s.d.c.Now()
 	return err
 }

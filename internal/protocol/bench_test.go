@@ -18,6 +18,7 @@ func (discard) Takes(godwit.NodeID) bool         { return true }
 func (discard) Strained(godwit.NodeID) bool      { return false }
 func (discard) Rooms() bool                      { return true }
 func (discard) Crowded(godwit.NodeID) bool       { return false }
+func (discard) Rests(godwit.NodeID) bool         { return false }
 func (discard) Ask(godwit.NodeID, int) bool      { return true }
 func (discard) Got(godwit.NodeID, int)           {}
 func (discard) Now() int64                       { return 0 }

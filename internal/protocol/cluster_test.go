@@ -25,6 +25,7 @@ type cluster struct {
 	room     func() bool                                  // if set, answers Room
 	takes    func() bool                                  // if set, answers Takes
 	strained func() bool                                  // if set, answers Strained
+	rests    func(godwit.NodeID) bool                     // if set, answers Rests
 	rows     int                                          // that a node may have asked of another; 0: any number
 	sent     func(from, to godwit.NodeID, r *wire.Record) // if set, sees what is sent
 }
@@ -98,6 +99,7 @@ func (n *testNode) Strained(godwit.NodeID) bool {
 	return n.c.strained != nil && n.c.strained()
 }
 func (n *testNode) Crowded(to godwit.NodeID) bool { return n.Strained(to) }
+func (n *testNode) Rests(to godwit.NodeID) bool   { return n.c.rests != nil && n.c.rests(to) }
 func (n *testNode) Now() int64                    { n.c.now += 10_000; return n.c.now } // so that copies get old
 
 func (n *testNode) Ask(to godwit.NodeID, floats int) bool {

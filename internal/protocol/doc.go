@@ -56,14 +56,15 @@
 // sends that difference of a dirty replica as a Delta with a sequence number, and the
 // replica is in flight until the answer; what its workers push meanwhile goes next.
 // The owner adds the Delta, once (R1), and answers in its own
-// round with an Ack, or with a Refresh if others changed the row too.
+// round with an Ack, or with a Refresh if others changed the row too. A holder that rests (Out.Rests) gets an Ack at once, and the
+// Refresh when it asks for all that is new.
 //
 // R1. A Delta whose sequence number the row already contains is not added, and
 // an End with such a number ends nothing: it is from a former replica.
 // R2. A Refresh names the receiver's last Delta that it contains. A Delta
 // still in flight, and what was not sent yet, are put on top of the refreshed row.
 // A Refresh may leave out the update rule's state ([godwit.Merger]): the replica keeps its own.
-// R3. A Refresh of an older version, or for a former replica, is ignored. After
+// R3. A Refresh of an older version, for a former replica, or without an update that was acknowledged, is ignored. After
 // a move the first answer of the new owner is a full Refresh.
 // R4. When the owner answers a request of a node that holds or awaits a replica,
 // the node's Refresh goes first on the same path: an answer never shows

@@ -235,5 +235,8 @@ func (s *Shard) markUnsent(h *store.Header) {
 // Work reports whether a sync round has something to do in this shard.
 func (s *Shard) Work() bool { return len(s.dirty)+len(s.leaving)+len(s.changed)+len(s.roughs) > 0 }
 
+// Parked reports whether a round for all holders has more to do than Work says: some rest, and lack something.
+func (s *Shard) Parked() bool { return len(s.parked) > 0 }
+
 // Due reports whether there are keys that had to wait for room to be asked for.
 func (s *Shard) Due() bool { return len(s.due) > 0 }

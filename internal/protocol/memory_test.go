@@ -20,6 +20,7 @@ func (nowhere) Takes(godwit.NodeID) bool         { return true }
 func (nowhere) Strained(godwit.NodeID) bool      { return false }
 func (nowhere) Rooms() bool                      { return true }
 func (nowhere) Crowded(godwit.NodeID) bool       { return false }
+func (nowhere) Rests(godwit.NodeID) bool         { return false }
 func (nowhere) Ask(godwit.NodeID, int) bool      { return true }
 func (nowhere) Got(godwit.NodeID, int)           {}
 func (nowhere) Now() int64                       { return 0 }

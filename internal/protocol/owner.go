@@ -14,7 +14,7 @@ import (
 
 // situation is what the policy is asked about.
 func (s *Shard) situation(h *store.Header, asked placement.Ask, asker godwit.NodeID) placement.Situation {
-	sit := placement.Situation{Self: s.cfg.Self, AtHome: s.cfg.HomedHere(h.Key), Hot: s.cfg.hot(h.Key), Asked: asked, Asker: asker}
+	sit := placement.Situation{Self: s.cfg.Self, Unmoved: h.Epoch == 0, Hot: s.cfg.hot(h.Key), Asked: asked, Asker: asker}
 	sit.SelfWants = s.wants(h) > 0
 	if !hasSide(h) {
 		return sit
@@ -68,6 +68,9 @@ func (s *Shard) delta(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	}
 	s.addUpdate(h, ref, x, r)
 	x.marks |= unacked
+	if s.rests(out, x) {
+		s.acknowledge(out, h, x)
+	}
 	s.markChanged(h)
 	if s.cfg.ahead && s.wants(h) == 0 && s.onlyHolder(h) != nil {
 		s.decide(out, h, ref)
@@ -161,8 +164,17 @@ func (s *Shard) freshen(out Out, h *store.Header, ref store.Ref, to *holder, exa
 		}
 		out.Send(to.node, &s.rec)
 	case to.is(unacked):
-		s.Stats.Acks++
-		s.send(out, to.node, wire.Record{Kind: wire.Ack, Key: h.Key, Version: h.Version, Seq: to.seq})
+		s.acknowledge(out, h, to)
 	}
 	to.marks &^= unacked
 }
+
+// acknowledge tells a holder that its updates were added. What else it lacks comes later.
+func (s *Shard) acknowledge(out Out, h *store.Header, to *holder) {
+	to.marks &^= unacked
+	s.Stats.Acks++
+	s.send(out, to.node, wire.Record{Kind: wire.Ack, Key: h.Key, Version: to.version, Seq: to.seq})
+}
+
+// rests reports whether a holder needs no refresh before it asks for it. Who has never heard from this owner gets the row at once (R3).
+func (s *Shard) rests(out Out, x *holder) bool { return x.version != 0 && out.Rests(x.node) }

@@ -24,7 +24,7 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 	case st == placeholder:
 		return s.firstRefresh(out, h, ref, from, r)
 	case st.isReplica():
-		if r.Version < h.Version && !s.cfg.Broken.TakeStale {
+		if (r.Version < h.Version || r.Seq < s.replica(h).acked) && !s.cfg.Broken.TakeStale {
 			s.Stats.Stale++
 			return nil
 		}
@@ -72,7 +72,7 @@ func (s *Shard) firstRefresh(out Out, h *store.Header, ref store.Ref, from godwi
 	return nil
 }
 
-// ack takes the owner's word that the copy is equal to the row.
+// ack takes the owner's word that the row contains the updates of the copy.
 func (s *Shard) ack(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 	if !stateOf(h).isReplica() || r.Seq < s.replica(h).first {
 		s.Stats.Stale++

@@ -13,13 +13,19 @@ import (
 // costs nothing. It reports whether something had to stay for a later round because the
 // queue to a node was full.
 //
-// A holder that does not use its copy is refreshed less and less often. It is refreshed at
+// A holder that does not use its copy is refreshed less and less often, and one that rests (Out.Rests) not at all. It is refreshed at
 // once if all is set, or if bounded is set and its table bounds staleness.
 func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
+	if all {
+		s.unpark()
+	}
 	held = s.roundUp(out)
 	held = s.roundDown(out, all, bounded) || held
 	return s.mend(out, all) || held
 }
+
+// RoundUp is the part of Round that sends updates of replicas to the owners.
+func (s *Shard) RoundUp(out Out) (held bool) { return s.roundUp(out) }
 
 // taken empties a list of keys, and leads through the rows of those that were on it and are here. What is listed
 // meanwhile is on the list for the next time, and so are the keys that are left when the loop ends early.
@@ -103,9 +109,13 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 			continue // it is on the list twice, or is again and has not changed
 		}
 		m.changed = false
-		full, later := s.freshenAll(out, h, ref, m, all || bounded && s.cfg.isBounded(h.Key))
+		full, later, rests := s.freshenAll(out, h, ref, m, all || bounded && s.cfg.isBounded(h.Key))
 		if full || later {
 			s.markChanged(h)
+		}
+		if rests && !m.parked {
+			m.parked = true
+			s.parked = append(s.parked, h.Key)
 		}
 		held = held || full
 		s.tidy(h)
@@ -116,12 +126,25 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 	return held
 }
 
+// unpark has this round go over the rows of which holders that rested lack something.
+func (s *Shard) unpark() {
+	for h := range s.taken(&s.parked, false) {
+		if mayBeHeld(h) {
+			s.side(h).main().parked = false
+			s.markChanged(h)
+			s.tidy(h)
+		}
+	}
+}
+
 // freshenAll brings the holders up to date. It reports whether the queue to a holder was
-// full, and whether a holder that lacks something waits for its turn.
-func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, m *mainSide, all bool) (full, later bool) {
+// full, whether a holder that lacks something waits for its turn, and whether one that rests does.
+func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, m *mainSide, all bool) (full, later, rests bool) {
 	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		switch {
 		case !x.is(unacked) && x.version == h.Version:
+		case !x.is(unacked) && !all && s.rests(out, x):
+			rests = true
 		case !x.is(unacked) && !all && x.skips():
 			later = true
 		case !out.Room(x.node):
@@ -130,7 +153,7 @@ func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, m *mainSide,
 			s.freshen(out, h, ref, x, all)
 		}
 	}
-	return full, later
+	return full, later, rests
 }
 
 // A Flush follows the updates that were on their way when it began.

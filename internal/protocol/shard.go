@@ -33,6 +33,9 @@ type Out interface {
 	// Crowded reports whether copies are, or were a moment ago, more than the way to a node
 	// takes: refreshes and updates that may be rounded go in fewer bytes then.
 	Crowded(to godwit.NodeID) bool
+	// Rests reports whether the workers of a node read nothing before they ask for all that is new: refreshes of its
+	// replicas can wait until then.
+	Rests(to godwit.NodeID) bool
 	// Ask reports whether this node may ask a node for one more row of so many floats, and
 	// counts the row until Got. Rows that were asked for are bounded, because answers are not.
 	// A node may always be asked for a first row.
@@ -152,6 +155,7 @@ type Shard struct {
 	vectors   vectors           // values of waiters
 	dirty     []godwit.Key      // replicas that are dirty and not held back, and some that were: see roundUp
 	leaving   []godwit.Key      // replicas that are to drain when requests of this node are answered, and some that were: see drain
+	parked    []godwit.Key      // main copies of which holders that rest lack something, and some that were
 	roughs    []godwit.Key      // main copies of which a holder has a rounded row, and some that were
 	changed   []godwit.Key      // main copies whose holders lack something, and some that were
 	listing   uint8             // 0 and 1 in turn, by passes over unsettled
@@ -346,7 +350,7 @@ func (m Memory) Bytes() int { return m.Rows + m.Sides + m.Hints }
 
 // Memory returns about how much memory the shard takes, by what it is for.
 func (s *Shard) Memory() Memory {
-	lists := 8 * (cap(s.dirty) + cap(s.leaving) + cap(s.changed) + cap(s.roughs) + cap(s.unsettled))
+	lists := 8 * (cap(s.dirty) + cap(s.leaving) + cap(s.changed) + cap(s.parked) + cap(s.roughs) + cap(s.unsettled))
 	return Memory{Rows: s.st.Bytes(), Sides: s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + lists, Hints: s.dir.Bytes() + s.learner.Bytes()}
 }
 

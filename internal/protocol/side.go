@@ -57,6 +57,10 @@ type mainSide struct {
 	// rough says that the key is in Shard.roughs, because a holder may have a rounded row.
 	// owner, tentative. (Shard.roughs may also have keys that are in other states by now.)
 	rough bool
+
+	// parked says that the key is in Shard.parked, because a holder that rests may lack something.
+	// owner, tentative. (Shard.parked may also have keys that are in other states by now.)
+	parked bool
 }
 
 // A placeholderSide is the side of a key that was asked for, or waits to be.
@@ -311,7 +315,7 @@ func (s *Shard) tidy(h *store.Header) {
 		return
 	}
 	d := s.side(h)
-	if m := d.main(); d.queue == 0 && m.holders == 0 && !m.changed && !m.rough {
+	if m := d.main(); d.queue == 0 && m.holders == 0 && !m.changed && !m.rough && !m.parked {
 		want := d.want
 		s.dropSide(h)
 		s.setWants(h, want)

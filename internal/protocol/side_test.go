@@ -272,6 +272,7 @@ func (a *answers) Takes(godwit.NodeID) bool             { return true }
 func (a *answers) Strained(godwit.NodeID) bool          { return false }
 func (a *answers) Rooms() bool                          { return true }
 func (a *answers) Crowded(godwit.NodeID) bool           { return false }
+func (a *answers) Rests(godwit.NodeID) bool             { return false }
 func (a *answers) Ask(godwit.NodeID, int) bool          { return true }
 func (a *answers) Got(godwit.NodeID, int)               {}
 func (a *answers) Now() int64                           { return 0 }

@@ -197,6 +197,16 @@ func newStorm(seed uint64, w weather) *storm {
 			return ok
 		}
 	}
+	if rests := rand.New(rand.NewPCG(seed, 0x4e57)); rests.IntN(2) == 0 {
+		odds := 2 + rests.IntN(5)
+		s.c.rests = func(godwit.NodeID) bool {
+			if rests.IntN(odds) > 0 {
+				return false
+			}
+			s.c.watch.rare.Rested++
+			return true
+		}
+	}
 	s.slow = map[[2]godwit.NodeID]bool{}
 	for range rng.IntN(w.nodes + 1) {
 		s.slow[[2]godwit.NodeID{godwit.NodeID(rng.IntN(w.nodes)), godwit.NodeID(rng.IntN(w.nodes))}] = true
@@ -280,7 +290,11 @@ func (s *storm) settle() error {
 	if err := s.c.settle(s.rng, 2000*s.nodes); err != nil {
 		return err
 	}
+	rests := s.c.rests
+	s.c.rests = nil
+	defer func() { s.c.rests = rests }()
 	for _, n := range s.c.nodes {
+		n.Round(n, true, false)
 		n.BeginFlush()
 	}
 	return s.c.settle(s.rng, 2000*s.nodes)

@@ -34,6 +34,7 @@ type rare struct {
 	Refused       int
 	Again         int // records that came a second time
 	Full          int // times that a queue was full
+	Rested        int // times that a node was said to rest
 	Stalled       int // times that a node took no row that it had not asked for
 	Denied        int // times that there was no room to ask for a row
 }

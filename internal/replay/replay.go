@@ -60,7 +60,7 @@ var (
 
 // placingOf asks the policy again, and returns an error if it chooses something else.
 func placingOf(p placement.Policy, self godwit.NodeID, x *trace.Placed) (protocol.Placing, error) {
-	s := placement.Situation{Self: self, AtHome: x.Home, SelfWants: x.Wanted, Others: x.Others, Asker: x.Asker, Hot: x.Hot}
+	s := placement.Situation{Self: self, Unmoved: x.Unmoved, SelfWants: x.Wanted, Others: x.Others, Asker: x.Asker, Hot: x.Hot}
 	for ask, c := range asks {
 		if c == x.Asked {
 			s.Asked = ask

@@ -442,6 +442,13 @@ func (w *Worker) WaitSync(ctx context.Context) error {
 	return w.ready(ctx, "wait for sync", nil, nil)
 }
 
+func (w *Worker) SyncAll(ctx context.Context) error {
+	if err := w.WaitSync(ctx); err != nil {
+		return err
+	}
+	return w.Barrier(ctx)
+}
+
 // PullAfter is an error: no table of this server bounds staleness.
 func (w *Worker) PullAfter(_ context.Context, _ godwit.Clock, keys []godwit.Key, _ []float32) (godwit.Handle, error) {
 	defer w.use("pull after")()

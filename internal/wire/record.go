@@ -28,7 +28,7 @@ const (
 
 	// Answers of the owner to the node that holds or wants the copy.
 	Refresh // Epoch, Version; Seq: the last of the receiver's updates that is contained; Vals: the row
-	Ack     // Version; Seq: as Refresh, where the receiver's copy is already equal to the row
+	Ack     // Version; Seq: as Refresh, where the receiver's copy is already equal to the row, or is to hear later what it lacks
 	Dropped // Seq: the End was taken; the replica may go
 	Refuse  // the owner's policy gives no copy
 
@@ -39,7 +39,7 @@ const (
 	Drained  // old owner → new: Epoch; every request that came over the old owner has been passed on
 
 	// Marks. They have no key.
-	SyncMark // Op: send what is new for my replicas, then answer
+	SyncMark // Op: send what is new for my replicas, then answer; 0: my workers read nothing before the next mark
 	SyncAck  // Op: done
 
 	// Scans. The questions and answers of one scan follow each other.

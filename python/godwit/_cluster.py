@@ -460,6 +460,12 @@ class Worker:
         for group in self.cluster._groups:
             self._meet(self._library.wait_sync, group)
 
+    def sync_all(self) -> None:
+        """Returns when all workers of all nodes have called it, and each sees all that any of them has pushed before."""
+        self.cluster.start()
+        for group in self.cluster._groups:
+            self._meet(self._library.sync_all, group)
+
     def barrier(self) -> None:
         """Returns when all workers of all nodes have called it."""
         self.cluster.start()

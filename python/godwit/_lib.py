@@ -15,7 +15,7 @@ ONCE, LOOK = 1, 2
 VALUES, STATE = 1, 2
 SLICE_MS = 50  # of a wait: for so long an interrupt may go unnoticed
 
-_ABI = 7
+_ABI = 8
 _ERRORS = {
     -1: errors.ArgumentError,
     -2: errors.RowError,
@@ -53,6 +53,7 @@ _FUNCTIONS = {
     "clock": (_i64, [_i64]),
     "in_order": (_i64, [_i64]),
     "wait_sync": (_i32, [_i64, _i32, _at]),
+    "sync_all": (_i32, [_i64, _i32, _at]),
     "barrier": (_i32, [_i64, _i32, _at]),
     "wait": (_i32, [_i64, _u64, _i32]),
     "cancel": (_i32, [_i64, _u64]),

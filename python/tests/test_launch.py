@@ -139,7 +139,7 @@ def test_a_run_that_lost_a_rank_goes_on_from_its_checkpoint(tmp_path, torchrun):
                 rows.zero_grad()
                 (0.5 * c.world * (model(ids) - ids[:, None] / 100).pow(2)).sum().backward()
                 rows.step()
-            c.worker.wait_sync(); c.worker.barrier(); c.worker.wait_sync()
+            c.worker.sync_all()
             if c.rank == 0 and epoch == 2:
                 torch.save({"epoch": epoch + 1, "model": model.state_dict()}, place)
             c.worker.barrier()

@@ -43,7 +43,7 @@ type Placed struct {
 	Hot      bool            // the key is hot
 	Fixed    bool            // the key could not move then
 	Full     bool            // a node that would have got a row took none then
-	Home     bool            // the owner is the key's home
+	Unmoved  bool            // the key has never moved
 	Bid      bool            // the asker has not announced the key, but made some of its changes:
 	Since    uint32          // … since this version,
 	Present  uint32          // … up to this one,
@@ -115,7 +115,7 @@ func (d *Decision) appendTo(ns []uint32) []uint32 {
 	case d.Placed != nil:
 		p := d.Placed
 		ns = append(ns, rulePlaced|head, uint32(p.Chosen)|uint32(byte(p.ChosenTo))<<8|uint32(p.Asked)<<16|uint32(byte(p.Asker))<<24,
-			flags(p.Wanted, p.Hot, p.Fixed, p.Full, p.Bid, p.Home)|uint32(len(p.Others))<<8)
+			flags(p.Wanted, p.Hot, p.Fixed, p.Full, p.Bid, p.Unmoved)|uint32(len(p.Others))<<8)
 		if p.Bid {
 			ns = append(ns, p.Since, p.Present, p.Pushes)
 		}
@@ -149,7 +149,7 @@ func decisionOf(ns []uint32) *Decision {
 	switch byte(ns[0]) {
 	case rulePlaced:
 		p := &Placed{Chosen: Choice(ns[1]), ChosenTo: godwit.NodeID(ns[1] >> 8 & 255), Asked: Choice(ns[1] >> 16), Asker: godwit.NodeID(ns[1] >> 24)}
-		unflag(ns[2], &p.Wanted, &p.Hot, &p.Fixed, &p.Full, &p.Bid, &p.Home)
+		unflag(ns[2], &p.Wanted, &p.Hot, &p.Fixed, &p.Full, &p.Bid, &p.Unmoved)
 		others := int(ns[2] >> 8 & 255)
 		rest := ns[3:]
 		if p.Bid {

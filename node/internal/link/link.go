@@ -27,6 +27,7 @@ type Link struct {
 	host    *host.Host
 	pacer   transport.Pacer // conn, if the system knows its pace
 	watch   stopwatch       // of a simulated node
+	rests   atomic.Bool     // see Sender.Rests
 
 	w      writing
 	counts sent

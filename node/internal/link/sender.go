@@ -185,6 +185,9 @@ func (s *Sender) Crowded(to godwit.NodeID) bool {
 	return bounds(s, to, (*queue).crowded, s.Now())
 }
 
+// Rests reports whether the workers of a peer read nothing before they ask for all that is new.
+func (s *Sender) Rests(to godwit.NodeID) bool { o := s.ls.peers[to]; return o != nil && o.rests.Load() }
+
 // StrainedBy reports whether so many bytes more, to all peers alike, would strain the way to one.
 func (s *Sender) StrainedBy(bytes int) bool {
 	each := bytes / max(len(s.ls.peers)-1, 1)

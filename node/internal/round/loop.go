@@ -78,7 +78,7 @@ func New(c Config) *Loop {
 	l := &Loop{host: c.Host, links: c.Links, rows: c.Rows, clocks: c.Clocks, setup: c.Setup, bell: c.Bell, budget: c.Budget, stages: slices.Concat(c.First, c.Last), first: len(c.First),
 		out: c.Links.Sender(), rates: make([]intent.Rate, len(c.Clocks)), every: interval(c.Rate)}
 	l.over = newOver(&c, &l.out)
-	l.Sync = &WaitSync{ids: c.IDs, links: c.Links, rows: c.Rows, bell: c.Bell}
+	l.Sync = &WaitSync{ids: c.IDs, links: c.Links, rows: c.Rows, bell: c.Bell, met: make([]bool, len(c.Clocks)), rests: make([]bool, len(c.Clocks))}
 	return l
 }
 
@@ -160,7 +160,7 @@ func (l *Loop) tick() (shortest float64) {
 // Round does everything that is due. It reports whether something had to stay. It is for
 // the goroutine of the loop, or for who stands in its place.
 func (l *Loop) Round() (held bool) {
-	marks := l.Sync.take()
+	marks, up := l.Sync.take(&l.out)
 	press := false
 	for _, s := range l.stages {
 		press = s.Open(&l.out) || press
@@ -171,7 +171,7 @@ func (l *Loop) Round() (held bool) {
 	early := l.early(l.host.Now(), len(marks) > 0)
 	held, l.helped = early, 0
 	if !early {
-		held, l.helped = l.over.round(len(marks) > 0, press)
+		held, l.helped = l.over.round(up && !press, len(marks) > 0, press)
 	}
 	l.Sync.answer(&l.out, marks, held)
 	more := false

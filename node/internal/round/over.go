@@ -15,7 +15,8 @@ type over struct {
 	team *host.Team
 	outs []*link.Sender // of its members; the first has the round
 
-	first        int // the shard with which the round begins
+	first        int  // the shard with which the round begins
+	up           bool // no refreshes go
 	all, bounded bool
 	held         atomic.Bool
 	stays        atomic.Int64 // how far behind first the first other shard is of which something had to stay; 0: there is none
@@ -38,10 +39,10 @@ func (o *over) parts() int { return (o.rows.Shards() + partShards - 1) / partSha
 
 // round has the shards that have work send what is new. It reports whether something had to stay, for want of room, and the processor time of
 // helpers. The first shard of which something had to stay begins the next round: else the first could take all the room each time.
-func (o *over) round(all, bounded bool) (held bool, helped time.Duration) {
+func (o *over) round(up, all, bounded bool) (held bool, helped time.Duration) {
 	out := o.outs[0]
 	out.ForgetFull()
-	o.all, o.bounded = all, bounded
+	o.up, o.all, o.bounded = up, all, bounded
 	o.held.Store(false)
 	o.stays.Store(0)
 	helped = o.team.Do(o.parts())
@@ -59,7 +60,7 @@ func (o *over) part(member, part int) (records int) {
 	for n := part * partShards; n < min((part+1)*partShards, shards); n++ {
 		switch i := (o.first + n) % shards; {
 		case !o.rows.HasWork(i):
-		case !out.Rooms() || o.rows.Round(i, out, o.all, o.bounded):
+		case !out.Rooms() || o.rows.Round(i, out, o.up, o.all, o.bounded):
 			o.stayed(n)
 		}
 	}

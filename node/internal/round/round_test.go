@@ -1,9 +1,11 @@
 package round
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -121,6 +123,122 @@ func TestAMarkIsAnsweredWhenThePeerHasEverything(t *testing.T) {
 	recs := n.sent(t)
 	if len(recs) != 2 || recs[0].Kind != wire.Refresh || recs[1].Kind != wire.SyncAck || recs[1].Op != 7 {
 		t.Errorf("the peer is sent %v, want a refresh, then the answer", recs)
+	}
+}
+
+// In the first half of a SyncAll, peers hear that the node rests, once all of its workers do, before its updates; in the second it asks for all
+// that is new. A worker that gives up has it asked at once.
+func TestANodeRestsWhileAllOfItsWorkersAreInASyncAll(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	kinds := func() (ops []uint64) {
+		n.Round()
+		for _, r := range n.sent(t) {
+			if r.Kind != wire.SyncMark {
+				t.Fatalf("the peer is sent %v", r)
+			}
+			ops = append(ops, r.Op)
+		}
+		return ops
+	}
+	step := make(chan string)
+	over := make(chan error)
+	fail := errors.New("given up")
+	all := func(gives string) {
+		wait := func(what string) func(func() <-chan struct{}) error {
+			return func(begin func() <-chan struct{}) error {
+				done := begin()
+				step <- what
+				if what == gives {
+					return fail
+				}
+				<-done
+				return nil
+			}
+		}
+		halves := []string{"first", "second"}
+		over <- n.Sync.All(0, func(begin func() <-chan struct{}) error {
+			half := halves[0]
+			halves = halves[1:]
+			return wait(half)(begin)
+		}, func() error {
+			step <- "meet"
+			if gives == "meet" {
+				return fail
+			}
+			return nil
+		})
+	}
+	expect := func(want string) {
+		t.Helper()
+		if got := <-step; got != want {
+			t.Fatalf("it is at %q, want %q", got, want)
+		}
+	}
+
+	go all("")
+	expect("first")
+	if ops := kinds(); !slices.Equal(ops, []uint64{0}) {
+		t.Errorf("marks %v, want that it rests", ops)
+	}
+	expect("meet")
+	expect("second")
+	ops := kinds()
+	if len(ops) != 1 || ops[0] == 0 {
+		t.Fatalf("marks %v, want one that asks", ops)
+	}
+	n.Sync.Acknowledged(ops[0])
+	roomtest.Must(t, <-over)
+
+	for _, gives := range []string{"first", "meet"} {
+		go all(gives)
+		expect("first")
+		if gives == "meet" {
+			if ops := kinds(); !slices.Equal(ops, []uint64{0}) {
+				t.Errorf("marks %v, want that it rests", ops)
+			}
+			expect("meet")
+		}
+		if err := <-over; err != fail {
+			t.Fatal(err)
+		}
+		ops := kinds()
+		if len(ops) == 0 || ops[len(ops)-1] == 0 {
+			t.Errorf("given up at %q: marks %v, want one that asks", gives, ops)
+		}
+		for _, op := range ops {
+			n.Sync.Acknowledged(op)
+		}
+		if n.Sync.Waiting() {
+			t.Errorf("given up at %q: calls go on", gives)
+		}
+	}
+}
+
+// A peer that rests gets no refreshes, and its updates are acknowledged at once; what it lacks it gets when it asks for it.
+func TestAPeerThatRestsIsRefreshedWhenItAsks(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	v := n.rows.Server(1, &n.out)
+	n.rows.Want(&n.out, []godwit.Key{n.key}) // so that the key stays
+	roomtest.Must(t, v.Step(&n.out, &wire.Record{Kind: wire.Interest, Key: n.key, Seq: 1, Origin: 1}))
+	n.out.Flush()
+	n.sent(t)
+	a := n.rows.Access()
+	n.Sync.Marked(1, 0)
+	a.Serve(wire.Push, []godwit.Key{n.key}, []float32{1})
+	n.Round()
+	if recs := n.sent(t); len(recs) > 0 {
+		t.Errorf("the peer is sent %v, want nothing", recs)
+	}
+	roomtest.Must(t, v.Step(&n.out, &wire.Record{Kind: wire.Delta, Key: n.key, Seq: 2, Origin: 1, Vals: []float32{3}}))
+	n.out.Flush()
+	if recs := n.sent(t); len(recs) != 1 || recs[0].Kind != wire.Ack || recs[0].Seq != 2 {
+		t.Errorf("the peer is sent %v, want an acknowledgement", recs)
+	}
+	n.Sync.Marked(1, 7)
+	n.Round()
+	recs := n.sent(t)
+	if len(recs) != 2 || recs[0].Kind != wire.Refresh || recs[0].Vals[0] != 4 || recs[1].Kind != wire.SyncAck {
+		t.Errorf("the peer is sent %v, want a refresh with 4, then the answer", recs)
 	}
 }
 

@@ -12,9 +12,10 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/shards"
 )
 
-// WaitSync is the calls of that name of a node's workers, and what other nodes ask for
+// WaitSync is the calls of that name of a node's workers, those of SyncAll, and what other nodes ask for
 // theirs. First this node's updates go out and are acknowledged, then every peer sends
-// what is new and says so. Any goroutine may begin one; the rounds move them on.
+// what is new and says so. Between the two halves of a SyncAll all workers of the run meet. As long as all workers of a node are in the first
+// half or on their way to meet, the node rests: peers send it no refreshes. Any goroutine may begin a call; the rounds move them on.
 type WaitSync struct {
 	ids   *atomic.Uint64
 	links *link.Links
@@ -26,11 +27,16 @@ type WaitSync struct {
 	mu    preempt.Mutex
 	calls []*call
 	marks []mark // peers that want to hear when they have everything
+	met   []bool // by worker: its SyncAll was given up when all had met
+	rests []bool // workers that are in the first half of a SyncAll, or wait to meet
+	more  bool   // one more is, since the last round
+	news  bool   // all are, and the peers do not know it
 }
 
-// A call is one WaitSync of this node.
+// A call is one WaitSync of this node, or half a SyncAll.
 type call struct {
 	id      uint64
+	first   bool         // it is the first half of a SyncAll
 	flush   shards.Flush // nil: not begun
 	asked   bool
 	missing int // peers that have not answered
@@ -44,18 +50,62 @@ type mark struct {
 
 // Begin begins a WaitSync, and returns what is closed at its end.
 func (y *WaitSync) Begin() <-chan struct{} {
-	d := &call{done: make(chan struct{})}
 	y.mu.Lock()
-	d.id = y.ids.Add(1)
+	defer y.mu.Unlock()
+	y.hurry()
+	return y.add(&call{id: y.ids.Add(1)})
+}
+
+// All is a worker's SyncAll. It calls wait with what begins each half, and meet in between. If one of them returns an error, so does All; the worker's next
+// call goes on where that was.
+func (y *WaitSync) All(worker int, wait func(begin func() <-chan struct{}) error, meet func() error) error {
+	if !y.met[worker] {
+		err := wait(func() <-chan struct{} { return y.rest(worker) })
+		if err == nil {
+			err = meet()
+		}
+		if y.goesOn(worker); err != nil {
+			y.Begin() // copies are to be as fresh as ever, and nobody waits for that
+			return err
+		}
+	}
+	err := wait(y.Begin)
+	y.met[worker] = err != nil
+	return err
+}
+
+// rest begins the first half of a worker's SyncAll.
+func (y *WaitSync) rest(worker int) <-chan struct{} {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.rests[worker], y.more = true, true
+	y.news = !slices.Contains(y.rests, false)
+	y.hurry()
+	return y.add(&call{first: true})
+}
+
+// goesOn notes that a worker rests no longer.
+func (y *WaitSync) goesOn(worker int) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.rests[worker], y.news = false, false
+}
+
+// add adds a call.
+func (y *WaitSync) add(d *call) <-chan struct{} {
+	d.done = make(chan struct{})
 	y.calls = append(y.calls, d)
-	y.mu.Unlock()
 	y.waiting.Add(1)
-	y.bell.Ring()
-	y.bell.Hurry()
 	return d.done
 }
 
-// Waiting reports whether a WaitSync of this node goes on.
+// hurry has a round begin.
+func (y *WaitSync) hurry() {
+	y.bell.Ring()
+	y.bell.Hurry()
+}
+
+// Waiting reports whether a call of this node goes on.
 func (y *WaitSync) Waiting() bool { return y.waiting.Load() > 0 }
 
 // Open returns how many calls go on here, and how many nodes wait to hear that they have
@@ -68,36 +118,52 @@ func (y *WaitSync) Open() (calls, nodes int) {
 
 // Marked takes a peer's SyncMark.
 func (y *WaitSync) Marked(from godwit.NodeID, op uint64) {
+	y.links.To(from).Rest(op == 0)
+	if op == 0 {
+		return
+	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.marks = append(y.marks, mark{from, op})
-	y.bell.Ring()
-	y.bell.Hurry()
+	y.hurry()
 }
 
 // Acknowledged takes a peer's SyncAck.
 func (y *WaitSync) Acknowledged(op uint64) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	for i, d := range y.calls {
+	for _, d := range y.calls {
 		if d.id == op && d.asked {
 			if d.missing--; d.missing == 0 {
-				y.calls = append(y.calls[:i], y.calls[i+1:]...)
-				y.waiting.Add(-1)
-				close(d.done)
+				y.end(d)
 			}
 			return
 		}
 	}
 }
 
-// take returns the peers that want to hear when they have everything.
-func (y *WaitSync) take() []mark {
+// end ends a call.
+func (y *WaitSync) end(d *call) {
+	i := slices.Index(y.calls, d)
+	y.calls = slices.Delete(y.calls, i, i+1)
+	y.waiting.Add(-1)
+	close(d.done)
+}
+
+// take returns the peers that want to hear when they have everything, at the begin of a round. If the node rests, it tells them. Most
+// workers are through at the same time, so the round after one came to rest sends updates only, and no refreshes: the others, and those of other
+// nodes, may come as well.
+func (y *WaitSync) take(out *link.Sender) (marks []mark, up bool) {
 	y.mu.Lock()
-	defer y.mu.Unlock()
-	marks := y.marks
-	y.marks = nil
-	return marks
+	marks, up = y.marks, y.more && len(y.marks) == 0
+	news := y.news
+	y.marks, y.news, y.more = nil, false, false
+	y.mu.Unlock()
+	if news {
+		y.mark(out, 0)
+		out.Flush()
+	}
+	return marks, up
 }
 
 // answer tells the peers of marks that they have everything. If something had to stay, they
@@ -137,13 +203,21 @@ func (y *WaitSync) goOn(out *link.Sender) (looks int) {
 		if !d.flush.Arrived() {
 			continue
 		}
-		d.asked = true
 		y.mu.Lock()
-		d.missing = y.links.Nodes() - 1
+		if d.asked, d.missing = true, y.links.Nodes()-1; d.first || d.missing == 0 {
+			y.end(d)
+		}
 		y.mu.Unlock()
-		for peer := range y.links.All {
-			out.Send(peer, &wire.Record{Kind: wire.SyncMark, Op: d.id})
+		if !d.first {
+			y.mark(out, d.id)
 		}
 	}
 	return looks
+}
+
+// mark sends all peers a SyncMark.
+func (y *WaitSync) mark(out *link.Sender, op uint64) {
+	for peer := range y.links.All {
+		out.Send(peer, &wire.Record{Kind: wire.SyncMark, Op: op})
+	}
 }

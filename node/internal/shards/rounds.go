@@ -28,8 +28,8 @@ func (s *Set) Shards() int { return len(s.shards) }
 // HasWork reports whether a shard has something to send in a round.
 func (s *Set) HasWork(i int) bool { return s.work[i/64].Load()&(1<<(i%64)) != 0 }
 
-// Round has a shard send what is new (protocol.Shard.Round). It reports whether something had to stay, for want of room.
-func (s *Set) Round(i int, out *link.Sender, all, bounded bool) (held bool) {
+// Round has a shard send what is new (protocol.Shard.Round), or, if up is set, updates of replicas only. It reports whether something had to stay, for want of room.
+func (s *Set) Round(i int, out *link.Sender, up, all, bounded bool) (held bool) {
 	word, bit := &s.work[i/64], uint64(1)<<(i%64)
 	word.And(^bit)
 	x := &s.shards[i]
@@ -40,12 +40,18 @@ func (s *Set) Round(i int, out *link.Sender, all, bounded bool) (held bool) {
 	}
 	x.noted = false
 	out.Gather()
-	held = x.Round(out, all, bounded)
+	if up {
+		held = x.RoundUp(out)
+	} else {
+		held = x.Round(out, all, bounded)
+	}
 	out.GatherEnd()
 	if x.Work() {
 		x.noted = true
-		word.Or(bit)
 		s.rounds.Ring()
+	}
+	if x.noted || x.Parked() { // nobody needs to hurry for that: a round for all comes when it is asked for
+		word.Or(bit)
 	}
 	return held
 }

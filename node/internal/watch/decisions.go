@@ -57,7 +57,7 @@ func (t *Tracer) write(k godwit.Key, e godwit.Epoch, peer godwit.NodeID, d *trac
 // placed fills in what an owner decided from, without what is not known by the trace's nodes: no asker is the owner.
 func (t *Tracer) placed(x *trace.Placed, p *protocol.Placing) {
 	s := &p.Situation
-	*x = trace.Placed{Chosen: choiceOf(p.Chosen), ChosenTo: p.Chosen.To, Asked: askOf(s.Asked), Asker: s.Asker, Home: s.AtHome, Wanted: s.SelfWants, Hot: s.Hot, Fixed: p.Fixed, Full: p.Full,
+	*x = trace.Placed{Chosen: choiceOf(p.Chosen), ChosenTo: p.Chosen.To, Asked: askOf(s.Asked), Asker: s.Asker, Unmoved: s.Unmoved, Wanted: s.SelfWants, Hot: s.Hot, Fixed: p.Fixed, Full: p.Full,
 		Bid: p.Bid, Others: s.Others}
 	if p.Bid {
 		x.Since, x.Present, x.Pushes = since(p)

@@ -66,11 +66,8 @@ func (w *Worker) pushKept(ctx context.Context, what string) error {
 
 // right waits until this worker alone pushes what is kept.
 func (w *Worker) right(ctx context.Context, what string) error {
-	switch w.pause(ctx, w.g.Filters.Right(), watch.ForOthers) {
-	case 1:
-		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", w.g.Host.Late(ctx, context.Cause(ctx))))
-	case 2:
-		return w.fail(what, nil, w.g.Host.Err())
+	if err := w.paused(ctx, w.g.Filters.Right(), watch.ForOthers); err != nil {
+		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", err))
 	}
 	return nil
 }

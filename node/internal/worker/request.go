@@ -133,11 +133,8 @@ func (w *Worker) admit(ctx context.Context, o *operation.Op, kind wire.Kind, key
 	w.ops.Wait(true)
 	defer w.ops.Wait(false)
 	for !w.ops.Ask(cost) {
-		switch w.pause(ctx, w.ops.Moved(), watch.ForRoom) {
-		case 1:
-			return 0, &behindError{w.behind(keys[w.rows.Miss[m]]), w.g.Host.Late(ctx, context.Cause(ctx))}
-		case 2:
-			return 0, w.g.Host.Err()
+		if err := w.paused(ctx, w.ops.Moved(), watch.ForRoom); err != nil {
+			return 0, &behindError{w.behind(keys[w.rows.Miss[m]]), err}
 		}
 	}
 	return next, nil
@@ -184,11 +181,8 @@ func (w *Worker) begin(ctx context.Context, what string, keys []godwit.Key, buf 
 		if o := w.open(what, dst); o != nil {
 			return o, nil
 		}
-		switch w.pause(ctx, w.ops.Moved(), watch.ForRoom) {
-		case 1:
-			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", w.g.Host.Late(ctx, context.Cause(ctx))))
-		case 2:
-			return nil, w.fail(what, keys, w.g.Host.Err())
+		if err := w.paused(ctx, w.ops.Moved(), watch.ForRoom); err != nil {
+			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", err))
 		}
 	}
 }
@@ -338,6 +332,17 @@ func (w *Worker) pause(ctx context.Context, done <-chan struct{}, why watch.Caus
 	defer w.waitedSince(w.g.Host.Now(), why)
 	defer w.marks.Wait(why.Region()).End()
 	return w.g.Host.Wait(done, ctx.Done(), w.g.Host.Done())
+}
+
+// paused is pause that returns why it was in vain: the call's context, or the end of the run.
+func (w *Worker) paused(ctx context.Context, done <-chan struct{}, why watch.Cause) error {
+	switch w.pause(ctx, done, why) {
+	case 1:
+		return w.g.Host.Late(ctx, context.Cause(ctx))
+	case 2:
+		return w.g.Host.Err()
+	}
+	return nil
 }
 
 // waitedSince counts time as waited.

@@ -381,22 +381,28 @@ func (w *Worker) Clock() godwit.Clock { return w.clock.Now() }
 func (w *Worker) Lookahead() godwit.Clock { return godwit.Clock(w.intents.Window()) }
 
 func (w *Worker) WaitSync(ctx context.Context) error {
+	return w.waitSync(ctx, "wait-sync", w.g.Sync.Begin)
+}
+
+func (w *Worker) SyncAll(ctx context.Context) error {
+	return w.g.Sync.All(w.id.Local, func(begin func() <-chan struct{}) error { return w.waitSync(ctx, "sync-all", begin) }, func() error { return w.Barrier(ctx) })
+}
+
+// waitSync pushes what filters left, and waits for what begin returns.
+func (w *Worker) waitSync(ctx context.Context, call string, begin func() <-chan struct{}) error {
 	w.enter()
 	defer w.leave()
 	if err := w.g.Host.Err(); err != nil {
-		return w.fail("wait-sync", nil, err)
+		return w.fail(call, nil, err)
 	}
 	if w.g.Links.Alone() {
 		return nil
 	}
-	if err := w.pushKept(ctx, "wait-sync"); err != nil {
+	if err := w.pushKept(ctx, call); err != nil {
 		return err
 	}
-	switch w.pause(ctx, w.g.Sync.Begin(), watch.ForSync) {
-	case 1:
-		return w.fail("wait-sync", nil, w.g.Host.Late(ctx, context.Cause(ctx)))
-	case 2:
-		return w.fail("wait-sync", nil, w.g.Host.Err())
+	if err := w.paused(ctx, begin(), watch.ForSync); err != nil {
+		return w.fail(call, nil, err)
 	}
 	w.fetcher.Synced()
 	return nil

@@ -156,4 +156,5 @@ func (w *Worker) Clock() godwit.Clock                                   { return
 func (w *Worker) Finish()                                               {}
 func (w *Worker) FinishSample(godwit.SampleID)                          {}
 func (w *Worker) WaitSync(context.Context) error                        { return nil }
+func (w *Worker) SyncAll(context.Context) error                         { return nil }
 func (w *Worker) Barrier(context.Context) error                         { return nil }

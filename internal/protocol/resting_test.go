@@ -1,0 +1,49 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/placement"
+)
+
+// A holder that rests hears at once that its update was added, and nothing else before it asks for it. A Refresh without that update, which
+// comes late by another way, does not take it away again (R3).
+func TestAHolderThatRestsHearsThatItsUpdatesWereAdded(t *testing.T) {
+	c, home, away, sent := waiting(t, placement.Adaptive)
+	rests := true
+	c.rests = func(n godwit.NodeID) bool { return rests && n == away.id }
+	home.Push(0, []float32{10, 20})
+	home.Round(home, false, false)
+	away.Push(0, []float32{1, 2})
+	away.Round(away, false, false)
+	deliverAll(t, c)
+	if sent[wire.Delta] != 1 || sent[wire.Ack] != 1 || sent[wire.Refresh] != 0 {
+		t.Fatalf("sent %v, want an update and an acknowledgement", sent)
+	}
+	d := away.replicaAt(0)
+	if d == nil || away.holding(0) != fresh || d.acked == 0 {
+		t.Fatalf("the copy is %v", away.holding(0))
+	}
+	ref, _ := away.st.Find(0)
+	late := wire.Record{Kind: wire.Refresh, Key: 0, Version: away.st.Header(ref).Version, Seq: d.acked - 1, Vals: []float32{0, 0}}
+	if err := away.Step(away, home.id, &late); err != nil {
+		t.Fatal(err)
+	}
+	v := make([]float32, 2)
+	if away.Pull(0, v); v[0] != 1 || v[1] != 2 {
+		t.Errorf("the copy has %v, want its own update", v)
+	}
+
+	home.Round(home, true, false) // as all is asked for
+	deliverAll(t, c)
+	if away.Pull(0, v); v[0] != 11 || v[1] != 22 {
+		t.Errorf("the copy has %v, want 11 and 22", v)
+	}
+	rests = false
+	calm(t, c)
+	if err := c.check(); err != nil {
+		t.Error(err)
+	}
+}
