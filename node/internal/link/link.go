@@ -58,6 +58,9 @@ type Counts struct {
 	Kinds                [wire.Kinds]uint64 // bytes of records by their kind, before lists and compression
 }
 
+// Rest notes whether the workers of a peer read nothing before they ask for all that is new (SyncMark).
+func (l *Link) Rest(rests bool) { l.rests.Store(rests) }
+
 // Counts returns what the link has sent so far.
 func (l *Link) Counts() Counts {
 	c := Counts{Bytes: l.counts.bytes.Load(), Plain: l.counts.plain.Load(), Frames: l.counts.frames.Load()}

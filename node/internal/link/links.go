@@ -81,9 +81,6 @@ func (ls *Links) All(yield func(godwit.NodeID, *Link) bool) {
 	}
 }
 
-// Rest notes whether the workers of a peer read nothing before they ask for all that is new (SyncMark).
-func (l *Link) Rest(rests bool) { l.rests.Store(rests) }
-
 // Due reports whether keys can be asked for that there was no room for before, once
 // each time that this came to be.
 func (ls *Links) Due() bool { return ls.asking.due.Swap(false) }

@@ -64,7 +64,8 @@ func (y *WaitSync) All(worker int, wait func(begin func() <-chan struct{}) error
 		if err == nil {
 			err = meet()
 		}
-		if y.goesOn(worker); err != nil {
+		y.goesOn(worker)
+		if err != nil {
 			y.Begin() // copies are to be as fresh as ever, and nobody waits for that
 			return err
 		}
@@ -91,9 +92,13 @@ func (y *WaitSync) goesOn(worker int) {
 	y.rests[worker], y.news = false, false
 }
 
-// add adds a call.
+// add adds a call, which is over if there is no other node.
 func (y *WaitSync) add(d *call) <-chan struct{} {
 	d.done = make(chan struct{})
+	if y.links.Alone() {
+		close(d.done)
+		return d.done
+	}
 	y.calls = append(y.calls, d)
 	y.waiting.Add(1)
 	return d.done
@@ -204,7 +209,7 @@ func (y *WaitSync) goOn(out *link.Sender) (looks int) {
 			continue
 		}
 		y.mu.Lock()
-		if d.asked, d.missing = true, y.links.Nodes()-1; d.first || d.missing == 0 {
+		if d.asked, d.missing = true, y.links.Nodes()-1; d.first {
 			y.end(d)
 		}
 		y.mu.Unlock()

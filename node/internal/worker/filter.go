@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/godwit-ps/godwit"
@@ -66,10 +65,7 @@ func (w *Worker) pushKept(ctx context.Context, what string) error {
 
 // right waits until this worker alone pushes what is kept.
 func (w *Worker) right(ctx context.Context, what string) error {
-	if err := w.paused(ctx, w.g.Filters.Right(), watch.ForOthers); err != nil {
-		return w.fail(what, nil, fmt.Errorf("waiting for another call to push what filters left: %w", err))
-	}
-	return nil
+	return w.until(ctx, what, nil, w.g.Filters.Right(), watch.ForOthers, "waiting for another call to push what filters left: ")
 }
 
 // atOnce is how many kept vectors are pushed in one operation.

@@ -133,8 +133,11 @@ func (w *Worker) admit(ctx context.Context, o *operation.Op, kind wire.Kind, key
 	w.ops.Wait(true)
 	defer w.ops.Wait(false)
 	for !w.ops.Ask(cost) {
-		if err := w.paused(ctx, w.ops.Moved(), watch.ForRoom); err != nil {
-			return 0, &behindError{w.behind(keys[w.rows.Miss[m]]), err}
+		switch w.pause(ctx, w.ops.Moved(), watch.ForRoom) {
+		case 1:
+			return 0, &behindError{w.behind(keys[w.rows.Miss[m]]), w.g.Host.Late(ctx, context.Cause(ctx))}
+		case 2:
+			return 0, w.g.Host.Err()
 		}
 	}
 	return next, nil
@@ -181,8 +184,8 @@ func (w *Worker) begin(ctx context.Context, what string, keys []godwit.Key, buf 
 		if o := w.open(what, dst); o != nil {
 			return o, nil
 		}
-		if err := w.paused(ctx, w.ops.Moved(), watch.ForRoom); err != nil {
-			return nil, w.fail(what, keys, fmt.Errorf("waiting for earlier operations: %w", err))
+		if err := w.until(ctx, what, keys, w.ops.Moved(), watch.ForRoom, "waiting for earlier operations: "); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -334,13 +337,13 @@ func (w *Worker) pause(ctx context.Context, done <-chan struct{}, why watch.Caus
 	return w.g.Host.Wait(done, ctx.Done(), w.g.Host.Done())
 }
 
-// paused is pause that returns why it was in vain: the call's context, or the end of the run.
-func (w *Worker) paused(ctx context.Context, done <-chan struct{}, why watch.Cause) error {
+// until is pause that makes an error of the end of the call's context, or of the run. What, if it is not empty, says what was waited for, in front of the first.
+func (w *Worker) until(ctx context.Context, call string, keys []godwit.Key, done <-chan struct{}, why watch.Cause, what string) error {
 	switch w.pause(ctx, done, why) {
 	case 1:
-		return w.g.Host.Late(ctx, context.Cause(ctx))
+		return w.fail(call, keys, fmt.Errorf("%s%w", what, w.g.Host.Late(ctx, context.Cause(ctx))))
 	case 2:
-		return w.g.Host.Err()
+		return w.fail(call, keys, w.g.Host.Err())
 	}
 	return nil
 }

@@ -65,8 +65,11 @@ func (w *Worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 	defer func() { w.blocked(w.g.Host.Now() - began) }()
 	w.out.Flush()
 	for ; late; k, late = w.overdue() {
-		if err := w.paused(ctx, w.ops.Moved(), watch.ForWindow); err != nil {
-			return w.failAt(w.g.blame(k), what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, err))
+		switch w.pause(ctx, w.ops.Moved(), watch.ForWindow) {
+		case 1:
+			return w.failAt(w.g.blame(k), what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, w.g.Host.Late(ctx, context.Cause(ctx))))
+		case 2:
+			return w.fail(what, keys, w.g.Host.Err())
 		}
 	}
 	return nil

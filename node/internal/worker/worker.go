@@ -395,14 +395,11 @@ func (w *Worker) waitSync(ctx context.Context, call string, begin func() <-chan 
 	if err := w.g.Host.Err(); err != nil {
 		return w.fail(call, nil, err)
 	}
-	if w.g.Links.Alone() {
-		return nil
-	}
 	if err := w.pushKept(ctx, call); err != nil {
 		return err
 	}
-	if err := w.paused(ctx, begin(), watch.ForSync); err != nil {
-		return w.fail(call, nil, err)
+	if err := w.until(ctx, call, nil, begin(), watch.ForSync, ""); err != nil {
+		return err
 	}
 	w.fetcher.Synced()
 	return nil
