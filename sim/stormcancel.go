@@ -139,10 +139,15 @@ func (x *stormWorker) insist(ctx context.Context, n *int, call func(context.Cont
 // barrier passes a barrier, which a worker may give up and come back to. It has
 // arrived all the same: what it does meanwhile comes after the barrier.
 func (x *stormWorker) barrier(ctx context.Context, amid func() error) error {
+	return x.meet(ctx, &x.cancelled.Barriers, x.w.Barrier, amid)
+}
+
+// meet is barrier by a call that has one.
+func (x *stormWorker) meet(ctx context.Context, n *int, call func(context.Context) error, amid func() error) error {
 	if x.bounds != nil {
 		x.bounds.goOn(x.id, (*history.Clocks).Barrier)
 	}
-	return x.insist(ctx, &x.cancelled.Barriers, x.w.Barrier, amid)
+	return x.insist(ctx, n, call, amid)
 }
 
 // amidBarrier is what a worker does between two calls that wait for one barrier.

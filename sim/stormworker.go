@@ -347,10 +347,7 @@ func (x *stormWorker) sync(ctx context.Context) error {
 
 // syncAll waits until all that all workers pushed is visible to all of them.
 func (x *stormWorker) syncAll(ctx context.Context) error {
-	if x.bounds != nil {
-		x.bounds.goOn(x.id, (*history.Clocks).Barrier)
-	}
-	return x.insist(ctx, &x.cancelled.Alls, x.w.SyncAll, nil)
+	return x.meet(ctx, &x.cancelled.Alls, x.w.SyncAll, nil)
 }
 
 // end waits for everything, sees that everybody sees the same, and outlives its

@@ -50,7 +50,7 @@ func (x *worker) run(ctx context.Context) error {
 			x.w.Advance()
 		}
 		x.now = moment{e.first + e.steps, i}
-		if err := x.meet(ctx, e.whole, e.all); err != nil {
+		if err := x.meet(ctx, e); err != nil {
 			return err
 		}
 		x.now.era++
@@ -82,7 +82,7 @@ func (x *worker) step(ctx context.Context, todo []write) error {
 }
 
 // meet ends an era.
-func (x *worker) meet(ctx context.Context, whole, all bool) error {
+func (x *worker) meet(ctx context.Context, e era) error {
 	if err := x.settle(ctx); err != nil {
 		return err
 	}
@@ -91,9 +91,9 @@ func (x *worker) meet(ctx context.Context, whole, all bool) error {
 	}
 	steps := []func(context.Context) error{x.w.Barrier}
 	switch {
-	case whole && all:
+	case e.whole && e.all:
 		steps = []func(context.Context) error{x.syncAll}
-	case whole:
+	case e.whole:
 		steps = []func(context.Context) error{x.sync, x.w.Barrier, x.sync}
 	}
 	for _, step := range steps {

@@ -19,13 +19,10 @@ func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
 	if all {
 		s.unpark()
 	}
-	held = s.roundUp(out)
+	held = s.RoundUp(out)
 	held = s.roundDown(out, all, bounded) || held
 	return s.mend(out, all) || held
 }
-
-// RoundUp is the part of Round that sends updates of replicas to the owners.
-func (s *Shard) RoundUp(out Out) (held bool) { return s.roundUp(out) }
 
 // taken empties a list of keys, and leads through the rows of those that were on it and are here. What is listed
 // meanwhile is on the list for the next time, and so are the keys that are left when the loop ends early.
@@ -50,7 +47,8 @@ func (s *Shard) taken(list *[]godwit.Key, look bool) iter.Seq2[*store.Header, st
 	}
 }
 
-func (s *Shard) roundUp(out Out) (held bool) {
+// RoundUp is the part of Round that sends updates of replicas to the owners.
+func (s *Shard) RoundUp(out Out) (held bool) {
 	s.drainLeaving(out)
 	for h, ref := range s.taken(&s.dirty, true) {
 		if st := stateOf(h); st != dirty && !(st == inFlight && s.cfg.Broken.ManyInFlight) {

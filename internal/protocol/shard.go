@@ -153,7 +153,7 @@ type Shard struct {
 	holders   pool[holder]      // of main copies
 	waiters   pool[waiter]      // of sides: requests that wait
 	vectors   vectors           // values of waiters
-	dirty     []godwit.Key      // replicas that are dirty and not held back, and some that were: see roundUp
+	dirty     []godwit.Key      // replicas that are dirty and not held back, and some that were: see RoundUp
 	leaving   []godwit.Key      // replicas that are to drain when requests of this node are answered, and some that were: see drain
 	parked    []godwit.Key      // main copies of which holders that rest lack something, and some that were
 	roughs    []godwit.Key      // main copies of which a holder has a rounded row, and some that were

@@ -60,12 +60,20 @@ func (o *over) part(member, part int) (records int) {
 	for n := part * partShards; n < min((part+1)*partShards, shards); n++ {
 		switch i := (o.first + n) % shards; {
 		case !o.rows.HasWork(i):
-		case !out.Rooms() || o.rows.Round(i, out, o.up, o.all, o.bounded):
+		case !out.Rooms() || o.send(i, out):
 			o.stayed(n)
 		}
 	}
 	records, out.Records = out.Records, 0
 	return records
+}
+
+// send has a shard send what the round is about. It reports whether something had to stay of it.
+func (o *over) send(i int, out *link.Sender) (held bool) {
+	if o.up {
+		return o.rows.RoundUp(i, out)
+	}
+	return o.rows.Round(i, out, o.all, o.bounded)
 }
 
 // stayed takes note that something had to stay of a shard that is so far behind the first.

@@ -28,8 +28,17 @@ func (s *Set) Shards() int { return len(s.shards) }
 // HasWork reports whether a shard has something to send in a round.
 func (s *Set) HasWork(i int) bool { return s.work[i/64].Load()&(1<<(i%64)) != 0 }
 
-// Round has a shard send what is new (protocol.Shard.Round), or, if up is set, updates of replicas only. It reports whether something had to stay, for want of room.
-func (s *Set) Round(i int, out *link.Sender, up, all, bounded bool) (held bool) {
+// Round has a shard send what is new (protocol.Shard.Round). It reports whether something had to stay, for want of room.
+func (s *Set) Round(i int, out *link.Sender, all, bounded bool) (held bool) {
+	return s.round(i, out, func(x *protocol.Shard) bool { return x.Round(out, all, bounded) })
+}
+
+// RoundUp is Round of updates of replicas alone.
+func (s *Set) RoundUp(i int, out *link.Sender) (held bool) {
+	return s.round(i, out, func(x *protocol.Shard) bool { return x.RoundUp(out) })
+}
+
+func (s *Set) round(i int, out *link.Sender, send func(x *protocol.Shard) bool) (held bool) {
 	word, bit := &s.work[i/64], uint64(1)<<(i%64)
 	word.And(^bit)
 	x := &s.shards[i]
@@ -40,11 +49,7 @@ func (s *Set) Round(i int, out *link.Sender, up, all, bounded bool) (held bool) 
 	}
 	x.noted = false
 	out.Gather()
-	if up {
-		held = x.RoundUp(out)
-	} else {
-		held = x.Round(out, all, bounded)
-	}
+	held = send(x.Shard)
 	out.GatherEnd()
 	if x.Work() {
 		x.noted = true

@@ -169,7 +169,7 @@ func TestKeysAreCountedByTheirTable(t *testing.T) {
 func round(s *Set, out *link.Sender) (held bool) {
 	out.ForgetFull()
 	for i := range s.Shards() {
-		held = s.Round(i, out, false, true, false) || held
+		held = s.Round(i, out, true, false) || held
 	}
 	return held
 }
@@ -207,7 +207,7 @@ func TestRoundsOverShardsAreRunSideBySide(t *testing.T) {
 					if x >= s.Shards() {
 						return
 					}
-					if s.Round(x, &others[i], false, true, false) {
+					if s.Round(x, &others[i], true, false) {
 						t.Error("something stays though there is room")
 					}
 				}
