@@ -29,7 +29,9 @@ func TestEveryOrderFactorizesAMatrixOnThreeNodes(t *testing.T) {
 			t.Errorf("%s: %d epochs, RMSE %v, untrained %v", order, r.Epochs, r.Test, r.Untrained)
 		}
 		if order == mf.Blocks {
-			if n := r.Stats.Accesses(); r.Stats.Local < n*97/100 {
+			// The first use of a parameter may be one of a copy, and a busy machine may
+			// let a process do a whole block with such: one epoch of the twelve at most.
+			if n := r.Stats.Accesses(); r.Stats.Local < n*9/10 {
 				t.Errorf("blocks: %d of %d accesses are of a main copy at the node", r.Stats.Local, n)
 			}
 		}
