@@ -135,15 +135,13 @@ type host struct {
 	running int           // functions that the node's Go began
 	joined  chan struct{} // if set, closed when there are none left
 
-	turns   []godwit.NodeID // peers that frames may wait for
-	flagged []bool          // peers in turns
-	sending bool            // an event will send
-	outFree int64           // when the interface can send the next frame,
-	inFree  int64           // and receive the next
-	last    []int64         // when the last frame to a peer arrives
-	in      [][]*frame      // by peer: frames that have come and were not handled, in order
-	slow    float64         // how many times as long its computing takes; 0: 1
-	cores   []int64         // when each core is free that the server uses
+	sending []bool     // peers to which a frame is under way until it has left
+	outFree int64      // when the interface can send the next frame,
+	inFree  int64      // and receive the next
+	last    []int64    // when the last frame to a peer arrives
+	in      [][]*frame // by peer: frames that have come and were not handled, in order
+	slow    float64    // how many times as long its computing takes; 0: 1
+	cores   []int64    // when each core is free that the server uses
 	// computed is for how long its cores were taken since the cluster began, in nanoseconds.
 	computed int64
 	worked   [2]int64 // … by rounds and planner, by usual.Duty
@@ -164,7 +162,7 @@ func New(cfg Config) (*Cluster, error) {
 		if cfg.Compute.Machine {
 			cores = shared
 		}
-		h := &host{id: godwit.NodeID(i), flagged: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), in: make([][]*frame, cfg.Nodes),
+		h := &host{id: godwit.NodeID(i), sending: make([]bool, cfg.Nodes), last: make([]int64, cfg.Nodes), in: make([][]*frame, cfg.Nodes),
 			listed: make([]wire.Known, cfg.Nodes), watched: make([]wire.Known, cfg.Nodes),
 			slow: cfg.Compute.Slow[i], cores: cores}
 		h.session = newSession(c, h)
@@ -374,8 +372,13 @@ func (c *Cluster) happen(e *event) error {
 	switch e.kind {
 	case wakes:
 		c.wake(e)
+	case leaves:
+		if to := e.frame.to; c.leave(h, e.frame) {
+			c.send(h, to)
+			c.settle(h)
+		}
 	case sends:
-		c.send(h)
+		c.send(h, e.peer)
 		c.settle(h) // there is room in queues now
 	case arrives:
 		return c.arrive(h, e.frame)

@@ -119,6 +119,27 @@ func TestACoreIsFreeUntilAFrameHasCome(t *testing.T) {
 	}
 }
 
+// A node prepares the frames of each of its connections while its interface sends another one.
+func TestFramesArePreparedWhileTheInterfaceSends(t *testing.T) {
+	const peers = 4
+	c := cluster(t, Config{Nodes: 1 + peers, Workers: 1, Model: model(t, 1000, 1000), Policy: placement.Static,
+		Network: Network{Bandwidth: 320e6}, Compute: Compute{Send: 100 * us}})
+	elapsed := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		if w.ID().Node != 0 {
+			return nil
+		}
+		var keys []godwit.Key
+		for i := 1; i <= peers; i++ {
+			keys = append(keys, homed(c, i))
+		}
+		return w.Push(ctx, keys, make([]float32, 1000*peers))
+	}).Elapsed
+	// Some 107 µs at each interface, and 100 of the processors for a push and its answer; one after the other would be 830 and more.
+	if elapsed < 600*us || elapsed > 780*us {
+		t.Errorf("four pushes of 4,000 bytes take %v", elapsed)
+	}
+}
+
 // The members of a node's rounds work at the same time where cores are free.
 func TestRoundsTakeTheCoresThatAreFree(t *testing.T) {
 	took := func(cores int, busy bool) (d time.Duration, helped uint64) {

@@ -228,8 +228,8 @@ func (w world) Measure(f func()) int64 {
 	return co.worked - before
 }
 
-// Worked passes the time that keys take on a core of the server. Within Measure, it passes at the end where no core is free: who has a core keeps it for
-// a slice, and would else wait for one after every few keys.
+// Worked passes the time that keys take on a core of the server. Within Measure, it passes in turns where no core is free: who has a core keeps it for
+// a while, and would else wait for one after every few keys.
 func (w world) Worked(d usual.Duty, keys int) {
 	cost := int64(keys) * w.cfg.keyOf(d)
 	if cost == 0 {
@@ -239,10 +239,13 @@ func (w world) Worked(d usual.Duty, keys int) {
 	w.h.worked[d] += cost
 	co.worked += cost
 	co.owed += cost
-	if !co.within || co.owed >= w.cfg.Compute.slice() || w.h.free(w.now) > 0 {
+	if !co.within || co.owed >= min(turn, w.cfg.Compute.slice()) || w.h.free(w.now) > 0 {
 		w.pass()
 	}
 }
+
+// turn is for how long rounds and planner work before they take note of whether a core has become free for a helper.
+const turn = int64(100 * time.Microsecond)
 
 // pass passes the time that the running coroutine owes.
 func (w world) pass() {

@@ -169,58 +169,59 @@ func (p *Partition) cuts(from, to int) bool {
 
 // A frame is on its way.
 type frame struct {
-	from  godwit.NodeID
-	bytes []byte
+	from, to godwit.NodeID
+	bytes    []byte
 }
 
-// flush is told by a node that frames for a peer wait. An interface that is
-// free takes the first at once.
+// flush is told by a node that frames for a peer wait. They are sent as a node's connections send them: each has one frame under way, until that has left
+// the interface.
 func (c *Cluster) flush(h *host, to godwit.NodeID) {
 	preempt.Hold() // the network is not a part of the node
 	defer preempt.Release()
-	if h.flagged[to] {
-		return
+	if !h.sending[to] {
+		h.sending[to] = true
+		c.send(h, to)
 	}
-	h.flagged[to] = true
-	h.turns = append(h.turns, to)
-	if h.sending {
-		return
-	}
-	if h.outFree <= c.now {
-		c.send(h)
-		return
-	}
-	h.sending = true
-	c.queue.push(event{at: h.outFree, kind: sends, host: h.id})
 }
 
-// send puts frames on their way, of the peers in turn, until the interface is
-// taken.
-func (c *Cluster) send(h *host) {
-	for len(h.turns) > 0 && h.outFree <= c.now {
-		to := h.turns[0]
-		h.turns = h.turns[:copy(h.turns, h.turns[1:])]
+// send takes the next frame for a peer, which costs the node processor time, and hands it to the interface.
+func (c *Cluster) send(h *host, to godwit.NodeID) {
+	for h.sending[to] {
 		f := c.frame()
 		f.bytes = h.virtual.Frame(to, f.bytes)
 		if len(f.bytes) == 0 {
-			h.flagged[to] = false
+			h.sending[to] = false
 			c.free = append(c.free, f)
-			continue
+			return
 		}
-		h.turns = append(h.turns, to) // there may be more
-		f.from = h.id
-		h.outFree = c.sent(h, f) + c.cfg.Network.takes(len(f.bytes))
-		if c.cfg.Network.lost(h.outFree, int(h.id), int(to)) {
-			c.free = append(c.free, f)
-			continue
+		f.from, f.to = h.id, to
+		if at := c.sent(h, f); at > c.now {
+			c.queue.push(event{at: at, kind: leaves, host: h.id, frame: f})
+			return
 		}
+		if !c.leave(h, f) {
+			return
+		}
+	}
+}
+
+// leave takes a frame that the node has handed to its interface, which sends one after the other. It reports whether the frame has left at
+// once.
+func (c *Cluster) leave(h *host, f *frame) bool {
+	h.outFree = max(h.outFree, c.now) + c.cfg.Network.takes(len(f.bytes))
+	to := f.to
+	if c.cfg.Network.lost(h.outFree, int(h.id), int(to)) {
+		c.free = append(c.free, f)
+	} else {
 		at := max(c.cfg.Network.way(c.rng, h.outFree, int(h.id), int(to)), h.last[to])
 		h.last[to] = at
 		c.queue.push(event{at: at, kind: arrives, host: to, frame: f})
 	}
-	if h.sending = len(h.turns) > 0; h.sending {
-		c.queue.push(event{at: h.outFree, kind: sends, host: h.id})
+	if h.outFree > c.now {
+		c.queue.push(event{at: h.outFree, kind: sends, host: h.id, peer: to})
+		return false
 	}
+	return true
 }
 
 // sent returns when the node has handed a frame to its interface.

@@ -10,7 +10,8 @@ type kind uint8
 
 const (
 	wakes   kind = iota // a coroutine goes on: its pause is over, or it begins
-	sends               // an interface is free for the next frame
+	leaves              // a node has handed a frame to its interface
+	sends               // a frame has left, and the next one to its peer is taken
 	arrives             // a frame reaches the interface of its receiver
 	comes               // the interface has all of it
 	handles             // the server has worked on a frame
@@ -23,11 +24,12 @@ type event struct {
 	seq   uint64 // of two at one time the one that was planned first is first
 	kind  kind
 	host  godwit.NodeID
-	coro  *coro  // wakes
-	pause uint64 // wakes: the pause that is over
-	frame *frame // arrives, comes, handles
-	tell  func() // tells
-	idle  bool   // wakes who only looks whether other nodes live
+	peer  godwit.NodeID // sends
+	coro  *coro         // wakes
+	pause uint64        // wakes: the pause that is over
+	frame *frame        // leaves, arrives, comes, handles
+	tell  func()        // tells
+	idle  bool          // wakes who only looks whether other nodes live
 }
 
 // A queue holds events, earliest first: a heap of four children a node, which
@@ -44,7 +46,7 @@ func (e *event) life() bool {
 	switch e.kind {
 	case sends: // what is sent arrives
 		return true
-	case arrives, comes, handles:
+	case leaves, arrives, comes, handles:
 		return wire.IsHeartbeat(e.frame.bytes)
 	}
 	return e.idle

@@ -47,3 +47,29 @@ func TestAHolderThatRestsHearsThatItsUpdatesWereAdded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An update that came before its holder rested is acknowledged by the next round, and the row stays until it is asked for.
+func TestAnUpdateOfAHolderThatRestsNowIsAcknowledgedWithoutTheRow(t *testing.T) {
+	c, home, away, sent := waiting(t, placement.Adaptive)
+	away.Push(0, []float32{1, 2})
+	away.Round(away, false, false)
+	deliverAll(t, c)
+	home.Push(0, []float32{10, 20})
+	c.rests = func(n godwit.NodeID) bool { return n == away.id }
+	home.Round(home, false, false)
+	deliverAll(t, c)
+	if sent[wire.Delta] != 1 || sent[wire.Ack] != 1 || sent[wire.Refresh] != 0 || away.holding(0) != fresh {
+		t.Fatalf("sent %v, and the copy is %v; want an acknowledgement of the update", sent, away.holding(0))
+	}
+	home.Round(home, true, false) // as all is asked for
+	deliverAll(t, c)
+	v := make([]float32, 2)
+	if away.Pull(0, v); v[0] != 11 || v[1] != 22 || sent[wire.Refresh] != 1 {
+		t.Errorf("the copy has %v after %d refreshes, want 11 and 22 after one", v, sent[wire.Refresh])
+	}
+	c.rests = nil
+	calm(t, c)
+	if err := c.check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -111,9 +111,8 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 		if full || later {
 			s.markChanged(h)
 		}
-		if rests && !m.parked {
-			m.parked = true
-			s.parked = append(s.parked, h.Key)
+		if rests {
+			s.park(h.Key, m)
 		}
 		held = held || full
 		s.tidy(h)
@@ -124,12 +123,26 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 	return held
 }
 
+// park notes that a holder of a key that rests lacks something.
+func (s *Shard) park(k godwit.Key, m *mainSide) {
+	if !m.parked {
+		m.parked = true
+		s.parked = append(s.parked, k)
+	}
+}
+
 // unpark has this round go over the rows of which holders that rested lack something.
 func (s *Shard) unpark() {
 	for h := range s.taken(&s.parked, false) {
 		if mayBeHeld(h) {
-			s.side(h).main().parked = false
+			m := s.side(h).main()
+			m.parked = false
 			s.markChanged(h)
+			for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
+				if x.is(rough) {
+					s.roughen(h.Key, m)
+				}
+			}
 			s.tidy(h)
 		}
 	}
@@ -141,8 +154,11 @@ func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, m *mainSide,
 	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		switch {
 		case !x.is(unacked) && x.version == h.Version:
-		case !x.is(unacked) && !all && s.rests(out, x):
-			rests = true
+		case !all && s.rests(out, x):
+			if x.is(unacked) {
+				s.acknowledge(out, h, x)
+			}
+			rests = rests || x.version != h.Version
 		case !x.is(unacked) && !all && x.skips():
 			later = true
 		case !out.Room(x.node):

@@ -108,13 +108,18 @@ func (s *Shard) roundRefresh(out Out, h *store.Header, to *holder) {
 	}
 	s.diff = roundNearest(&s.rec, s.diff, &s.Stats)
 	to.marks |= rough
-	if m := s.main(h); !m.rough {
+	s.roughen(h.Key, s.main(h))
+}
+
+// roughen notes that a holder of a key has a rounded row.
+func (s *Shard) roughen(k godwit.Key, m *mainSide) {
+	if !m.rough {
 		m.rough = true
-		s.roughs = append(s.roughs, h.Key)
+		s.roughs = append(s.roughs, k)
 	}
 }
 
-// mend sends exact rows to holders that have rounded ones, up to the first to which the way is still crowded; if all
+// mend sends exact rows to holders that have rounded ones and do not rest, up to the first to which the way is still crowded; if all
 // is set, to all of them. It reports whether something had to stay that is to be sent now.
 func (s *Shard) mend(out Out, all bool) (held bool) {
 	for n := len(s.roughs); n > 0; n-- {
@@ -138,13 +143,15 @@ func (s *Shard) mendEach(out Out, k godwit.Key, all bool) bool {
 	}
 	m := s.side(h).main()
 	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
-		if !x.is(rough) {
-			continue
-		}
-		if !all && s.crowded(out, x.node) || !out.Room(x.node) {
+		switch {
+		case !x.is(rough):
+		case !all && s.rests(out, x):
+			s.park(k, m)
+		case !all && s.crowded(out, x.node) || !out.Room(x.node):
 			return false
+		default:
+			s.freshen(out, h, ref, x, true)
 		}
-		s.freshen(out, h, ref, x, true)
 	}
 	m.rough = false
 	s.tidy(h)

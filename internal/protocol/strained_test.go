@@ -251,6 +251,27 @@ func TestARoundedCopyGetsItsRowExactlyLater(t *testing.T) {
 	}
 }
 
+// A holder that rests gets its row exactly when it asks for what it lacks, also if the row did not change.
+func TestARoundedCopyOfWhoRestsIsExactWhenItAsks(t *testing.T) {
+	c, home, away, crowded := crowdedPair(t, optim.SGD{LR: 1})
+	rests := true
+	c.rests = func(n godwit.NodeID) bool { return rests && n == away.id }
+	*crowded = false
+	sent := c.copiesOf()
+	c.pass(t, false)
+	if len(sent) > 0 {
+		t.Errorf("sent %v to who rests", sent)
+	}
+	rests = false
+	c.pass(t, true)
+	if !slices.Equal(home.row(0), away.row(0)) || sent[wire.Raw] != 1 {
+		t.Errorf("the owner has %v, the copy %v; sent %v, want one exact row", home.row(0), away.row(0), sent)
+	}
+	if err := c.check(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Where somebody waits for rounds, a row that changed is sent once.
 func TestARowThatChangedIsSentOnceToWhoWaits(t *testing.T) {
 	c, home, away, _ := crowdedPair(t, optim.SGD{LR: 1})

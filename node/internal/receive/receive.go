@@ -37,7 +37,6 @@ type Config struct {
 	Ops       *operation.Tables
 	Bound     *staleness.Bound // nil: no table has bounded staleness
 	Sync      *round.WaitSync
-	Bell      *host.Bell // of the rounds
 	Questions *scan.Questions
 	Answers   *scan.Answers
 	Cuts      *cut.Cuts
@@ -161,8 +160,8 @@ func (in *Inbound) Frame(frame []byte) (err error) {
 	default:
 		err = in.begin(frame)
 	}
-	if err == nil && in.r.Sync.Waiting() {
-		in.r.Bell.Ring()
+	if err == nil {
+		in.r.Sync.Stir()
 	}
 	if err == nil && in.r.Bound.Settling() {
 		in.r.Bound.Stir()

@@ -64,7 +64,7 @@ func nodeOf(t *testing.T) *node {
 	ls.Answered = ops.Complete
 	clocks := tick.NewClocks(0, 1, 0)
 	loop := round.New(round.Config{Host: h, Links: ls, Rows: rows, Clocks: clocks, Setup: tick.NewSetup(clocks), Bell: bell, Budget: host.NewBudget(1, 2), IDs: new(atomic.Uint64)})
-	n.Receiver = New(Config{Host: h, Links: ls, Rows: rows, Ops: ops, Sync: loop.Sync, Bell: bell, Questions: scan.NewQuestions(h, cfg, ls), Answers: scan.NewAnswers(cfg, ls, bell, r.Broke),
+	n.Receiver = New(Config{Host: h, Links: ls, Rows: rows, Ops: ops, Sync: loop.Sync, Questions: scan.NewQuestions(h, cfg, ls), Answers: scan.NewAnswers(cfg, ls, bell, r.Broke),
 		Pulse: liveness.New(h, ls, members, time.Minute), Run: r, Leads: func(_, keys uint64) { n.leads += keys }})
 	n.in = n.Inbound(1)
 	n.enc.Lists = &wire.Sent{}

@@ -107,6 +107,9 @@ func (l *Loop) Run() {
 	}
 	for h.Wait(l.bell.Rung(), h.Stop(), nil) == 0 {
 		l.bell.Awake()
+		if h.Err() != nil {
+			continue // the run is over, and what is left stays
+		}
 		l.rounds.Add(1) // before anybody sees what it did
 		cost := time.Duration(h.Measure(round)) + l.helped
 		d := l.budget.Round(cost, l.tick())

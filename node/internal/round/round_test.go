@@ -126,6 +126,33 @@ func TestAMarkIsAnsweredWhenThePeerHasEverything(t *testing.T) {
 	}
 }
 
+// A frame may say that updates have arrived: it has a round come at once while somebody waits for that, and not for the answers of peers.
+func TestAFrameHurriesRoundsWhileUpdatesAreOnTheirWay(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	hurried := func() bool {
+		select {
+		case <-n.bell.Hurried():
+			return true
+		default:
+			return false
+		}
+	}
+	if n.Sync.Stir(); hurried() {
+		t.Error("rounds hurry though nobody waits")
+	}
+	done := n.Sync.Begin()
+	hurried() // to send what is to be sent
+	if n.Sync.Stir(); !hurried() {
+		t.Error("rounds do not hurry while updates are on their way")
+	}
+	n.Round()
+	if n.Sync.Stir(); hurried() {
+		t.Error("rounds hurry though peers are asked")
+	}
+	n.Sync.Acknowledged(n.sent(t)[0].Op)
+	<-done
+}
+
 // In the first half of a SyncAll, peers hear that the node rests, once all of its workers do, before its updates; in the second it asks for all
 // that is new. A worker that gives up has it asked at once.
 func TestANodeRestsWhileAllOfItsWorkersAreInASyncAll(t *testing.T) {
@@ -240,6 +267,26 @@ func TestAPeerThatRestsIsRefreshedWhenItAsks(t *testing.T) {
 	if len(recs) != 2 || recs[0].Kind != wire.Refresh || recs[0].Vals[0] != 4 || recs[1].Kind != wire.SyncAck {
 		t.Errorf("the peer is sent %v, want a refresh with 4, then the answer", recs)
 	}
+}
+
+// When a run is over, nothing is sent any more, and who has something to send does not ask again and again whether there is room.
+func TestThereAreNoRoundsInARunThatIsOver(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{Last: []Stage{&stage{more: true}}})
+	n.host.Go(n.Run)
+	n.bell.Ring()
+	for n.Rounds() < 3 { // each leaves something
+		time.Sleep(time.Millisecond)
+	}
+	n.host.Fail(errors.New("lost"))
+	time.Sleep(5 * host.MinPause)
+	before := n.Rounds()
+	n.bell.Ring()
+	time.Sleep(10 * host.MinPause)
+	if now := n.Rounds(); now != before {
+		t.Errorf("%d rounds after the end", now-before)
+	}
+	n.host.Halt()
+	n.host.Join()
 }
 
 // Stages have their turn in every round, and what they leave is left.

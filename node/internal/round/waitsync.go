@@ -22,7 +22,8 @@ type WaitSync struct {
 	rows  *shards.Set
 	bell  *host.Bell
 
-	waiting atomic.Int32 // calls that are not done
+	waiting  atomic.Int32 // calls that are not done
+	flushing atomic.Int32 // … of which updates are on their way
 
 	mu    preempt.Mutex
 	calls []*call
@@ -101,6 +102,7 @@ func (y *WaitSync) add(d *call) <-chan struct{} {
 	}
 	y.calls = append(y.calls, d)
 	y.waiting.Add(1)
+	y.flushing.Add(1)
 	return d.done
 }
 
@@ -112,6 +114,13 @@ func (y *WaitSync) hurry() {
 
 // Waiting reports whether a call of this node goes on.
 func (y *WaitSync) Waiting() bool { return y.waiting.Load() > 0 }
+
+// Stir has a round look at the calls, if updates of some are on their way: a frame came, which may say that they have arrived.
+func (y *WaitSync) Stir() {
+	if y.flushing.Load() > 0 {
+		y.hurry()
+	}
+}
 
 // Open returns how many calls go on here, and how many nodes wait to hear that they have
 // everything.
@@ -209,6 +218,7 @@ func (y *WaitSync) goOn(out *link.Sender) (looks int) {
 			continue
 		}
 		y.mu.Lock()
+		y.flushing.Add(-1)
 		if d.asked, d.missing = true, y.links.Nodes()-1; d.first {
 			y.end(d)
 		}
