@@ -40,7 +40,6 @@ type Stats struct {
 	Deltas    uint64  `json:"deltas"`    // replica updates sent
 	Clipped   uint64  `json:"clipped"`   // … that the policy shortened
 	Refreshes uint64  `json:"refreshes"` // replica values sent
-	Renewals  uint64  `json:"renewals"`  // replicas that waited and were renewed before their use
 	Forwards  uint64  `json:"forwards"`  // requests passed on for other nodes
 	MaxHops   uint8   `json:"max_hops"`  // the most a request was sent on
 	Learned   uint64  `json:"learned"`   // keys and copies that nodes asked for because of accesses that nobody announced
@@ -143,7 +142,7 @@ func (s Stats) Sub(before Stats) Stats {
 func (s *Stats) counters() []*uint64 {
 	return []*uint64{
 		&s.Local, &s.Replica, &s.Ahead, &s.Queued, &s.Remote, &s.Fetched, &s.Calls, &s.SlowCalls, &s.Moves, &s.Copies, &s.Drops, &s.Deltas, &s.Clipped,
-		&s.Refreshes, &s.Renewals, &s.Forwards, &s.Learned, &s.Late, &s.SentBytes, &s.PlainBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds, &s.Helped, &s.Blocked, &s.Parked,
+		&s.Refreshes, &s.Forwards, &s.Learned, &s.Late, &s.SentBytes, &s.PlainBytes, &s.ReceivedBytes, &s.Frames, &s.Rounds, &s.Helped, &s.Blocked, &s.Parked,
 		&s.ListHits, &s.ListSaved, &s.ListMisses,
 		&s.Sampled.Local, &s.Sampled.Replica, &s.Sampled.Ahead, &s.Sampled.Queued, &s.Sampled.Remote,
 		&s.FilterIn, &s.FilterOut, &s.HeldBack, &s.Leftovers,
@@ -192,7 +191,7 @@ func (s *Stats) hold(t shards.Totals) {
 	s.Deltas, s.Clipped, s.Refreshes = t.Deltas, t.Clipped, t.Refreshes
 	s.FilterIn += t.RoundedIn
 	s.FilterOut += t.RoundedOut
-	s.Renewals, s.Forwards, s.Learned = t.Renewals, t.Forwards, t.Learned
+	s.Forwards, s.Learned = t.Forwards, t.Learned
 	s.MaxHops = max(s.MaxHops, t.MaxHops)
 	if s.Leads = t.LeadActions; s.Leads > 0 {
 		s.LeadMs = float64(t.LeadNanos) / float64(s.Leads) / 1e6

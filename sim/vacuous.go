@@ -49,7 +49,6 @@ func (r *StormsReport) stressed(w StormConfig) []stress {
 		{"no replica was read or written", does(replicates), s.Replica},
 		{"no replica was dropped", does(drops), s.Drops},
 		{"no access was served by a value that had been fetched ahead", w.Policy != nil && placement.FetchesAhead(w.Policy) && w.Nodes != 1, s.Ahead},
-		{"no replica that waited was renewed before its use", w.Policy == placement.Adaptive && w.Nodes != 1, s.Renewals},
 		{"no access waited for a key on its way", does(mayMove), s.Queued},
 		{"no request was forwarded", does(mayMove) && w.Nodes != 2, s.Forwards}, // of two nodes, the other one has it,
 		{"no read was judged by its age", w.Policy != nil && placement.FetchesAhead(w.Policy) && w.Nodes != 1, uint64(r.aged)},

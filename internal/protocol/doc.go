@@ -80,10 +80,6 @@
 // made is packed where they were applied, and merged, in that order, into the owner's row,
 // into a refreshed row that lacks it, and into a row that moves there.
 //
-// R9. Where the policy fetches values ahead ([placement.AheadPolicy]), a node whose worker is about to use a replica that has heard
-// nothing for four times as long as a copy takes to come asks the owner for what it lacks (Renew). That is about freshness alone: a
-// Renew may be lost, and brings a Refresh, which an owner may send at any time.
-//
 // Where a table has a [godwit.Quantizer], a Delta may be rounded; the remainder
 // stays in the replica as an update that was not sent yet (rounding.go). A
 // Delta that a flush waits for, and an End, are exact. Of tables that may be rounded

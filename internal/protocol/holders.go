@@ -48,7 +48,7 @@ const idleBits = 2
 // of a copy change it: while none did, each refresh comes after twice as many
 // rounds as the one before. So the cost of a copy before its use grows with
 // the logarithm of that time only, and it is never staler than half of its age.
-const maxIdle = 3
+const maxIdle = 2
 
 func (x *holder) is(mark uint8) bool { return x.marks&mark != 0 }
 

@@ -13,7 +13,7 @@ import (
 // is not far ahead. A replica that is not changed by others costs nothing, so it is not time that ends it, but refreshes.
 
 const (
-	// mostUnused is after how many refreshes that no use followed a replica goes. They come after 1, 2, 4, and then 8 rounds in which
+	// mostUnused is after how many refreshes that no use followed a replica goes. They come after 1, 2, and then 4 rounds in which
 	// the row changed. Setting a copy up takes 4 records and the time of a round trip, in which a node sends and takes some hundred.
 	mostUnused = 16
 

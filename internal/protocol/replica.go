@@ -31,7 +31,6 @@ func (s *Shard) refresh(out Out, h *store.Header, ref store.Ref, from godwit.Nod
 		// An update in flight that the owner had not added stays on top.
 		s.rebase(h, ref, r.Vals, s.replica(h).sent > r.Seq && !s.cfg.Broken.ForgetFlight)
 		h.Epoch, h.Version = r.Epoch, r.Version
-		s.replica(h).heard = coarseOf(out.Now())
 		s.tell(Refreshed, h.Key, from, r.Epoch)
 		s.acked(out, h, ref, r.Seq)
 		s.idled(out, h, ref)
@@ -62,7 +61,6 @@ func (s *Shard) firstRefresh(out Out, h *store.Header, ref store.Ref, from godwi
 	copy(s.st.Floats(sub), r.Vals)
 	s.arrived(out, h)
 	s.becomeReplica(h, sub, r.Epoch, r.Version)
-	s.replica(h).heard = coarseOf(out.Now())
 	s.tell(Copied, h.Key, from, r.Epoch)
 	s.Stats.Copies++
 	s.serveQueue(out, h.Key, false)
@@ -79,7 +77,6 @@ func (s *Shard) ack(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 		return
 	}
 	h.Version = max(h.Version, r.Version)
-	s.replica(h).heard = coarseOf(out.Now())
 	s.acked(out, h, ref, r.Seq)
 }
 

@@ -43,8 +43,6 @@ func (s *Shard) request(out Out, r *wire.Record) {
 		s.serve(out, h, ref, r)
 	case tentative:
 		switch {
-		case r.Kind == wire.Renew:
-			s.Stats.Stale++ // the holders of a key that has moved hear of its new owner as soon as there is something new
 		case own && r.Kind == wire.Localize:
 			s.reply(out, r, wire.Done, nil)
 		case own && (r.Kind == wire.Pull || r.Kind == wire.Push) && s.first(h),
@@ -222,8 +220,6 @@ func (s *Shard) serve(out Out, h *store.Header, ref store.Ref, r *wire.Record) {
 		s.localize(out, h, ref, r)
 	case wire.Interest, wire.Wish:
 		s.interest(out, h, ref, r)
-	case wire.Renew:
-		s.renewal(out, h, ref, r)
 	case wire.Delta:
 		s.delta(out, h, ref, r)
 	case wire.End:

@@ -73,3 +73,34 @@ func TestAnUpdateOfAHolderThatRestsNowIsAcknowledgedWithoutTheRow(t *testing.T) 
 		t.Error(err)
 	}
 }
+
+// waiting returns a cluster in which both nodes want key 0, which is home at the first node returned and copied to the other, and
+// counts the records of some kinds that are sent from then on.
+func waiting(t *testing.T, policy placement.Policy) (c *cluster, home, away *testNode, sent map[wire.Kind]int) {
+	t.Helper()
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = newCluster(2, m, policy, false, Broken{})
+	home, away = c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
+	home.Want(home, 0)
+	away.Want(away, 0)
+	calm(t, c)
+	if away.holding(0) != fresh {
+		t.Fatalf("the key is %v: the test is vacuous", away.holding(0))
+	}
+	sent = map[wire.Kind]int{}
+	c.sent = func(_, _ godwit.NodeID, r *wire.Record) { sent[r.Kind]++ }
+	return c, home, away, sent
+}
+
+// deliverAll hands over all records that are under way, without a round.
+func deliverAll(t *testing.T, c *cluster) {
+	t.Helper()
+	for ps := c.busy(); len(ps) > 0; ps = c.busy() {
+		if err := c.deliver(ps[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -41,7 +41,7 @@ type Out interface {
 	// A node may always be asked for a first row.
 	Ask(to godwit.NodeID, floats int) bool
 	Got(to godwit.NodeID, floats int)
-	// Now is the time in nanoseconds, for lead times and the age of copies.
+	// Now is the time in nanoseconds, for lead times.
 	Now() int64
 }
 
@@ -97,7 +97,7 @@ type Config struct {
 	bounded []bool          // of each table: its staleness is bounded
 	relaxed []bool          // of each table: nodes may have copies that nobody announced
 	sync    placement.Sync
-	ahead   bool // the policy has values fetched ahead: copies are renewed before their use, and rounded where bytes bound the network
+	ahead   bool // the policy has values fetched ahead: copies stay where no intent wants them, and are rounded where bytes bound the network
 }
 
 // Prepare completes the configuration. It must be called once before the first
@@ -176,7 +176,6 @@ type Shard struct {
 	diff      []float32         // scratch for a difference
 	before    []float32         // scratch for a difference from before a cut
 	cut       cut               // what is known of the cut under way
-	lead      int64             // nanoseconds that keys lately took to come, smoothed
 	held      [draining + 1]int // how many keys are in each state; that of absent means nothing
 	idle      int               // how many replicas are idle
 
@@ -191,7 +190,6 @@ type Stats struct {
 	Copies, Drops          uint64 // replicas set up and dropped here
 	Refused                uint64
 	Deltas, Refreshes      uint64 // sent
-	Renewals               uint64 // of copies, asked for
 	Acks                   uint64 // sent
 	Clipped                uint64 // updates that were shortened
 	RoundedIn, RoundedOut  uint64 // bytes of vectors that were rounded one by one, before and after

@@ -124,8 +124,7 @@ type replicaSide struct {
 	// mean is the mean norm of the updates that were sent, over means of them, at most
 	// known. Only if the policy clips updates (limit.go).
 	mean  float32
-	heard coarseTime // when the owner sent something last, or was asked to (renew.go)
-	side  Mark       // of the update in flight: see cut.go
+	side  Mark // of the update in flight: see cut.go
 	means uint8
 
 	// unsent says what becomes of the updates that were not sent yet. Invariant: none in

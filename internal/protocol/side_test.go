@@ -120,8 +120,8 @@ func TestHoldersKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// A holder that does not use its copy is refreshed after 0, 1, 3, 7 and then
-// always 7 rounds that left it out.
+// A holder that does not use its copy is refreshed after 0, 1, 3 and then
+// always 3 rounds that left it out.
 func TestIdleHoldersAreRefreshedLessAndLess(t *testing.T) {
 	var x holder
 	count := func() (n int) {
@@ -131,7 +131,7 @@ func TestIdleHoldersAreRefreshedLessAndLess(t *testing.T) {
 		return n
 	}
 	for turn := range 2 {
-		for i, want := range []int{0, 1, 3, 7, 7, 7} {
+		for i, want := range []int{0, 1, 3, 3, 3} {
 			x.refreshed()
 			if got := count(); got != want {
 				t.Errorf("turn %d: after %d refreshes, %d rounds leave it out, want %d", turn, i+1, got, want)

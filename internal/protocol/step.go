@@ -15,7 +15,7 @@ func (s *Shard) Step(out Out, from godwit.NodeID, r *wire.Record) error {
 		return err
 	}
 	switch r.Kind {
-	case wire.Pull, wire.Push, wire.Set, wire.Localize, wire.Interest, wire.Wish, wire.Renew, wire.Delta, wire.End:
+	case wire.Pull, wire.Push, wire.Set, wire.Localize, wire.Interest, wire.Wish, wire.Delta, wire.End:
 		s.request(out, r)
 		return nil
 	case wire.PullReply, wire.Done:

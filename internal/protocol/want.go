@@ -39,11 +39,8 @@ func (s *Shard) want(out Out, k godwit.Key, a placement.Ask) {
 	if n == 1 {
 		s.tell(Wanted, k, s.cfg.Self, h.Epoch)
 	}
-	switch st := stateOf(h); {
-	case st == frozen:
+	if stateOf(h) == frozen {
 		s.main(h).ask = a
-	case s.cfg.ahead && st.isReplica() && st != draining:
-		s.renew(out, h)
 	}
 }
 
@@ -165,10 +162,6 @@ func (s *Shard) arrived(out Out, h *store.Header) {
 	if since := s.placeholder(h).since; since != 0 {
 		lead := uint64(max(0, out.Now()-since))
 		s.Stats.LeadNanos += lead
-		if s.lead == 0 {
-			s.lead = int64(lead)
-		}
-		s.lead += (int64(lead) - s.lead) / 8
 		s.Stats.Leads.Observe(lead / 1000)
 		s.Stats.LeadActions++
 	}

@@ -59,7 +59,6 @@ var fieldsOf = [256]field{
 	Bid:       fKey | fVersion | fSeq,
 	BidReply:  fKey | fVersion,
 	Cut:       fKey | fOp | fVersion | fSeq,
-	Renew:     fKey | fOrigin | fRoute,
 }
 
 // The flags of a run.

@@ -34,7 +34,8 @@ const PrefixLen = 4
 //	6  values that may be rounded; cuts
 //	7  cuts of the changed rows
 //	8  copies that are renewed
-const Version = 8
+//	9  … and are not
+const Version = 9
 
 // frameAlign is what the length of a frame is a multiple of, so that frames
 // that follow each other all begin where floats can be used in place.

@@ -60,9 +60,6 @@ const (
 	// Cuts.
 	Cut // Op: the number of a cut; Key: how far the sender has come with it (package cut of a node); Seq: 1 if it gave the cut up, plus 2 if the cut is of the changed rows; Version: the tick that the sender's workers do not pass before all know where to cross
 
-	// Copies, again.
-	Renew // as Interest, without Seq: the node is about to use the copy that it has, and wants to have what it lacks
-
 	kinds // number of kinds + 1
 )
 
@@ -79,7 +76,7 @@ var kindNames = [...]string{
 	Scan: "scan", InUse: "in-use", Scanned: "scanned",
 	Settled: "settled", PullAfter: "pull-after", Rebound: "rebound",
 	Wish: "wish", Bid: "bid", BidReply: "bid-reply",
-	Cut: "cut", Renew: "renew",
+	Cut: "cut",
 }
 
 // String returns the name of the kind, as in tests and errors.

@@ -449,7 +449,7 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 		{"length beyond the limit", header(3, 0xff), "want 16 … 67108864"},
 		{"no length of values", plain, "offset 16: data frame ends after 16 of at least 24 bytes"},
 		{"magic", header(4, 'H'), "not a frame of Godwit"},
-		{"version", header(5, 9), "protocol version 9, this program speaks version 8"},
+		{"version", header(5, 10), "protocol version 10, this program speaks version 9"},
 		{"hello", hello, "frame type 2, want 1"},
 		{"flags", header(7, 1), "flags 0x01"},
 		{"too many values", header(HeaderLen, 1), "offset 16: 1 bytes of values claimed, 0 bytes left"},
@@ -514,8 +514,8 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 		}
 	}
 	var v *VersionError
-	if err := (&Decoder{}).Reset(header(5, 9)); !errors.As(err, &v) || v.Theirs != 9 {
-		t.Errorf("error %v, want a VersionError of 9", err)
+	if err := (&Decoder{}).Reset(header(5, 10)); !errors.As(err, &v) || v.Theirs != 10 {
+		t.Errorf("error %v, want a VersionError of 10", err)
 	}
 }
 

@@ -116,7 +116,6 @@ func (o output) adaptation(s *node.Stats, x *telemetry.Snapshot) {
 	o.counter("replicas_dropped_total", "Replicas that this node gave up.", float64(s.Drops))
 	o.counter("deltas_sent_total", "Updates of replicas sent to owners.", float64(s.Deltas))
 	o.counter("refreshes_sent_total", "Values sent to replicas.", float64(s.Refreshes))
-	o.counter("renewals_asked_total", "Replicas that waited and whose owner was asked for what they lacked before their use.", float64(s.Renewals))
 	o.counter("forwarded_requests_total", "Requests of other nodes that were passed on.", float64(s.Forwards))
 	o.counter("learned_keys_total", "Keys and copies asked for because of accesses that nobody announced.", float64(s.Learned))
 	o.histogram("intent_lead_seconds", "Time from asking for a key, because of an intent, to its arrival.", x.Leads, micros, 4, 24)

@@ -141,7 +141,7 @@ func (t *Timer) Window() godwit.Clock {
 }
 
 // stayWindows is for how many windows keys stay wanted after a step. In this time, a copy that its node does not use is refreshed some
-// four times at most, if it changes: after 1, 2, 4 and 8 rounds. Dropping it and setting it up again takes about as many records.
+// four times at most, if it changes: after 1, 2, 4 and 4 rounds. Dropping it and setting it up again takes about as many records.
 const stayWindows = 4
 
 // Stay returns for how many clocks after a step its keys stay wanted: a key that steps use again and again, with pauses that are longer

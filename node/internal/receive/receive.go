@@ -337,7 +337,7 @@ func (in *Inbound) repliedBatch(b *wire.Batch) (err error) {
 
 // isCommon reports whether a record is for a shard alone.
 func isCommon(r *wire.Record) bool {
-	return r.Kind <= wire.Drained && !isReply(r) || wire.Wish <= r.Kind && r.Kind <= wire.BidReply || r.Kind == wire.Renew
+	return r.Kind <= wire.Drained && !isReply(r) || wire.Wish <= r.Kind && r.Kind <= wire.BidReply
 }
 
 // step takes one record of any kind but a reply that fits the model.

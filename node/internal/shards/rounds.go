@@ -172,7 +172,6 @@ func (t *Totals) add(did *protocol.Stats) {
 	t.RoundedIn += did.RoundedIn
 	t.RoundedOut += did.RoundedOut
 	t.Refreshes += did.Refreshes
-	t.Renewals += did.Renewals
 	t.Forwards += did.Forwards
 	t.Learned += did.Learned
 	t.Kept += did.Kept
