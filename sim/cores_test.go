@@ -185,6 +185,41 @@ func TestRoundsTakeTheCoresThatAreFree(t *testing.T) {
 	}
 }
 
+// A round that begins while all cores are taken gets help when some become free.
+func TestARoundGetsHelpWhenCoresBecomeFree(t *testing.T) {
+	c := cluster(t, Config{Nodes: 2, Workers: 4, Model: model(t, 20_000, 1), Policy: placement.ReplicateAll, Compute: Compute{Round: us, Cores: 4, Step: 3 * ms}})
+	keys := make([]godwit.Key, 20_000)
+	for i := range keys {
+		keys[i] = godwit.Key(i)
+	}
+	var d time.Duration
+	res := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		switch {
+		case w.ID().Node != 0:
+			return nil
+		case w.ID().Local > 0:
+			w.Advance()
+			return nil
+		}
+		x := w.(*worker)
+		x.step = true // to push takes no time
+		if err := w.Push(ctx, keys, make([]float32, len(keys))); err != nil {
+			return err
+		}
+		began := c.Now()
+		x.step = false
+		w.Advance()
+		if err := w.WaitSync(ctx); err != nil {
+			return err
+		}
+		d = c.Now() - began
+		return nil
+	})
+	if helped := res.Stats[0].Helped; helped == 0 || d > 9*ms {
+		t.Errorf("after steps of 3 ms, a WaitSync for 20,000 keys ends after %v (%d parts by helpers)", d, helped)
+	}
+}
+
 // A WaitSync looks at each update that is not acknowledged, which takes a part of what a record takes. Those that begin together look once.
 func TestTheLooksOfAWaitSyncAreCharged(t *testing.T) {
 	const keys, workers = 3999, 3
