@@ -126,7 +126,7 @@ func TestAMarkIsAnsweredWhenThePeerHasEverything(t *testing.T) {
 	}
 }
 
-// A frame may say that updates have arrived: it has a round come at once while somebody waits for that, and not for the answers of peers.
+// A frame may say that updates have arrived: it has a round come at once while all workers wait for that, and not for the answers of peers.
 func TestAFrameHurriesRoundsWhileUpdatesAreOnTheirWay(t *testing.T) {
 	n := nodeOf(t, host.Usual, Config{})
 	hurried := func() bool {
@@ -145,6 +145,11 @@ func TestAFrameHurriesRoundsWhileUpdatesAreOnTheirWay(t *testing.T) {
 	if n.Sync.Stir(); !hurried() {
 		t.Error("rounds do not hurry while updates are on their way")
 	}
+	n.Sync.rests = make([]bool, 2) // another worker goes on
+	if n.Sync.Stir(); hurried() {
+		t.Error("rounds hurry while a worker computes")
+	}
+	n.Sync.rests = n.Sync.rests[:1]
 	n.Round()
 	if n.Sync.Stir(); hurried() {
 		t.Error("rounds hurry though peers are asked")

@@ -115,10 +115,15 @@ func (y *WaitSync) hurry() {
 // Waiting reports whether a call of this node goes on.
 func (y *WaitSync) Waiting() bool { return y.waiting.Load() > 0 }
 
-// Stir has a round look at the calls, if updates of some are on their way: a frame came, which may say that they have arrived.
+// Stir has a round look at the calls, if updates of some are on their way: a frame came, which may say that they have arrived. It comes at
+// once if all workers of the node wait, so that processors are free.
 func (y *WaitSync) Stir() {
-	if y.flushing.Load() > 0 {
-		y.hurry()
+	if y.flushing.Load() == 0 {
+		return
+	}
+	y.bell.Ring()
+	if int(y.waiting.Load()) >= len(y.rests) {
+		y.bell.Hurry()
 	}
 }
 
