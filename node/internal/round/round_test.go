@@ -283,7 +283,7 @@ func TestThereAreNoRoundsInARunThatIsOver(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	n.host.Fail(errors.New("lost"))
-	time.Sleep(5 * host.MinPause)
+	time.Sleep(100 * host.MinPause)
 	before := n.Rounds()
 	n.bell.Ring()
 	time.Sleep(10 * host.MinPause)
