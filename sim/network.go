@@ -186,7 +186,7 @@ func (c *Cluster) flush(h *host, to godwit.NodeID) {
 
 // send takes the next frame for a peer, which costs the node processor time, and hands it to the interface.
 func (c *Cluster) send(h *host, to godwit.NodeID) {
-	for h.sending[to] {
+	for {
 		f := c.frame()
 		f.bytes = h.virtual.Frame(to, f.bytes)
 		if len(f.bytes) == 0 {

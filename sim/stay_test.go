@@ -135,7 +135,7 @@ func TestACopyThatStayedIsFreshWhenItIsUsed(t *testing.T) {
 	if s.Copies > 2*pause*keys {
 		t.Errorf("%d copies were set up for %d uses: the test is vacuous", s.Copies, steps*keys)
 	}
-	if lacks > 0.6*pause { // 45 where none is renewed
+	if lacks > 0.6*pause { // 45 where copies wait for eight rounds
 		t.Errorf("a read lacks %.1f pushes of a writer that makes some %d between two uses", lacks, pause)
 	}
 }

@@ -135,25 +135,19 @@ func (s *Shard) park(k godwit.Key, m *mainSide) {
 func (s *Shard) unpark() {
 	for h := range s.taken(&s.parked, false) {
 		if mayBeHeld(h) {
-			m := s.side(h).main()
-			m.parked = false
+			s.side(h).main().parked = false
 			s.markChanged(h)
-			for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
-				if x.is(rough) {
-					s.roughen(h.Key, m)
-				}
-			}
 			s.tidy(h)
 		}
 	}
 }
 
-// freshenAll brings the holders up to date. It reports whether the queue to a holder was
+// freshenAll brings the holders up to date, exactly if all is set. It reports whether the queue to a holder was
 // full, whether a holder that lacks something waits for its turn, and whether one that rests does.
 func (s *Shard) freshenAll(out Out, h *store.Header, ref store.Ref, m *mainSide, all bool) (full, later, rests bool) {
 	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		switch {
-		case !x.is(unacked) && x.version == h.Version:
+		case !x.is(unacked) && x.version == h.Version && !(all && x.is(rough)):
 		case !all && s.rests(out, x):
 			if x.is(unacked) {
 				s.acknowledge(out, h, x)

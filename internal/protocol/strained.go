@@ -108,14 +108,9 @@ func (s *Shard) roundRefresh(out Out, h *store.Header, to *holder) {
 	}
 	s.diff = roundNearest(&s.rec, s.diff, &s.Stats)
 	to.marks |= rough
-	s.roughen(h.Key, s.main(h))
-}
-
-// roughen notes that a holder of a key has a rounded row.
-func (s *Shard) roughen(k godwit.Key, m *mainSide) {
-	if !m.rough {
+	if m := s.main(h); !m.rough {
 		m.rough = true
-		s.roughs = append(s.roughs, k)
+		s.roughs = append(s.roughs, h.Key)
 	}
 }
 

@@ -34,7 +34,7 @@ const PrefixLen = 4
 //	6  values that may be rounded; cuts
 //	7  cuts of the changed rows
 //	8  copies that are renewed
-//	9  … and are not
+//	9  no renewals
 const Version = 9
 
 // frameAlign is what the length of a frame is a multiple of, so that frames

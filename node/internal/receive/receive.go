@@ -160,13 +160,14 @@ func (in *Inbound) Frame(frame []byte) (err error) {
 	default:
 		err = in.begin(frame)
 	}
-	if err == nil {
-		in.r.Sync.Stir()
+	if err != nil {
+		return err
 	}
-	if err == nil && in.r.Bound.Settling() {
+	in.r.Sync.Stir()
+	if in.r.Bound.Settling() {
 		in.r.Bound.Stir()
 	}
-	return err
+	return nil
 }
 
 // unpacked returns a frame that arrived as it was.
