@@ -26,6 +26,15 @@ var (
 	scale = flag.Int("scale", 1, "how many times as long the random tests run")
 )
 
+// often is how many times a random test does what it does n times by default: a fifth under the race detector, which takes up to
+// thirty times as long, and looks at each access anyway.
+func often(n int) int {
+	if race {
+		n /= 5
+	}
+	return max(1, n**scale)
+}
+
 func TestMain(m *testing.M) { roomtest.Main(m) }
 
 // secret is that of connections without nodes.

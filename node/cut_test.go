@@ -198,7 +198,7 @@ func TestACutHasEachRowOnceThoughKeysWereMoving(t *testing.T) {
 		return w.Push(ctx, all, valuesOf(m, all))
 	})
 	moves := uint64(0)
-	for cut := range uint64(25) {
+	for cut := range uint64(often(25)) {
 		each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
 			for range steps {
 				var ks []godwit.Key

@@ -79,7 +79,7 @@ func announce(w godwit.Worker, rng *rand.Rand, keys []godwit.Key) error {
 }
 
 func TestReadsNeverChangeWhatMovesAndIsReplicated(t *testing.T) {
-	rounds := 80 * *scale
+	rounds := often(80)
 	seen := tally{}
 	variants(t, []int{1, 2, 3, 5}, func(t *testing.T, nodes int, cfg Config) {
 		cfg.Model = lengths(t)
@@ -126,7 +126,7 @@ func TestReadsNeverChangeWhatMovesAndIsReplicated(t *testing.T) {
 // Every worker reads its own pushes, never goes back, and in the end everybody
 // reads the sum of all.
 func TestWorkersReadTheirOwnPushesAndAllAgreeInTheEnd(t *testing.T) {
-	rounds := 80 * *scale
+	rounds := often(80)
 	seen := tally{}
 	variants(t, []int{1, 2, 3, 5}, func(t *testing.T, nodes int, cfg Config) {
 		cfg.Model = lengths(t)
@@ -219,7 +219,7 @@ func TestWorkersReadTheirOwnPushesAndAllAgreeInTheEnd(t *testing.T) {
 // What every worker pushes without waiting it takes back in the end: every key
 // is as before. At most ten operations of a worker are outstanding.
 func TestAsynchronousPushesThatCancelOutLeaveEveryKeyAsItWas(t *testing.T) {
-	rounds := 80 * *scale
+	rounds := often(80)
 	seen := tally{}
 	variants(t, []int{2, 3, 5}, func(t *testing.T, nodes int, cfg Config) {
 		cfg.Model = lengths(t)

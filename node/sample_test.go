@@ -60,10 +60,7 @@ func samplesOf(t *testing.T, p placement.Policy) {
 			specs = append(specs, sampling.Spec{Name: fmt.Sprintf("%s/%v", scheme.Name(), distinct), Table: 1, Dist: dist, Scheme: scheme, Distinct: distinct})
 		}
 	}
-	samples := 80 * len(specs) * *scale // of each worker
-	if race {
-		samples /= 4
-	}
+	samples := often(80 * len(specs)) // of each worker
 	m := modelOf(t, godwit.Table{Name: "other", Rows: 3, Dim: 1}, godwit.Table{Name: "t", Rows: rows, Dim: 5, Init: keyed{}, Hot: first})
 	c := local(t, 3, Config{Model: m, Policy: p, Samplers: specs, Workers: 2, Seed: *seed})
 	counts := make([][][]int, 6) // by worker, sampler, row

@@ -12,7 +12,7 @@ import (
 // A set is read back by who made it, and what is pushed after it by anybody
 // adds to it, while the key is replicated and moves.
 func TestSetIsReadBackAndPushesAddToIt(t *testing.T) {
-	rounds := 5 * *scale
+	rounds := often(5)
 	const keyCount, pushes = 6, 40
 	seen := tally{}
 	variants(t, []int{1, 2, 4}, func(t *testing.T, nodes int, cfg Config) {

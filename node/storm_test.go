@@ -13,10 +13,7 @@ import (
 // is replicated as the policy likes. In the end no push is lost or doubled.
 func TestNoPushIsLostWhileAllWorkersPushToOneKey(t *testing.T) {
 	const key = 7
-	ops := 10_000 * *scale
-	if race {
-		ops /= 10
-	}
+	ops := often(10_000)
 	seen := tally{}
 	storms := func() {
 		variants(t, []int{1, 2, 3, 5}, func(t *testing.T, nodes int, cfg Config) {

@@ -14,7 +14,6 @@ import (
 // Workers with short steps that announce far ahead keys that other nodes use, too, wait for hardly any message: what a
 // node has, or got, in time stays until it was used.
 func TestAnnouncedKeysStayUntilTheyWereUsed(t *testing.T) {
-	notUnderRace(t)
 	const nodes, steps, keys, ahead, rows = 4, 400, 100, 64, 30_000
 	c := cluster(t, Config{Nodes: nodes, Workers: 1, Seed: 1, Model: model(t, rows, 2), Policy: placement.Adaptive,
 		Network: Network{Latency: 50 * time.Microsecond}, Compute: Compute{Step: 200 * time.Microsecond, Spread: 0.2}})

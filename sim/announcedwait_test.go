@@ -15,7 +15,6 @@ import (
 // Announcing keys that all nodes use makes no step longer, however long steps are beside a round trip, and short steps by far
 // shorter.
 func TestAnnouncedStepsTakeNoLongerThanOthers(t *testing.T) {
-	notUnderRace(t)
 	for _, x := range []struct {
 		latency, step time.Duration
 		least         float64 // how many times as fast announced steps are

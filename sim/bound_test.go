@@ -20,7 +20,7 @@ import (
 
 func TestConformanceC7BoundedStormsKeepTheBound(t *testing.T) {
 	n := *seedsFlag / 5
-	if testing.Short() || racing {
+	if testing.Short() {
 		n /= 10
 	}
 	first := uint64(1)
@@ -48,7 +48,6 @@ func TestConformanceC7BoundedStormsKeepTheBound(t *testing.T) {
 
 // Every rule of bounded staleness is needed: without it, storms fail, and soon.
 func TestWithoutAnyOneRuleOfStalenessStormsFail(t *testing.T) {
-	notUnderRace(t)
 	tested := map[string]bool{}
 	for _, m := range []struct {
 		rule   string

@@ -14,7 +14,6 @@ import (
 // network repeats none, as TCP does not. Storms of package protocol do, and miss
 // every rule.
 func TestWithoutAnyOneRuleStormsFail(t *testing.T) {
-	notUnderRace(t)
 	for _, m := range []struct {
 		rule   string
 		in     StormConfig

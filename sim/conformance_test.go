@@ -165,10 +165,8 @@ func TestConformanceC14EveryPolicyEndsInTheSameModel(t *testing.T) {
 	m := stormModel(6, true, 0, false, nil, nil)
 	outcomes := map[string]outcome{}
 	want := make([]float32, m.Keys())
-	policies, ways := everyPolicy(), 3
-	if racing {
-		ways = 1
-	}
+	const ways = 3
+	policies := everyPolicy()
 	for i, p := range slices.Repeat(policies, ways) {
 		name := p.Name()
 		noHints, eager := i/len(policies) == 1, i/len(policies) == 2

@@ -122,7 +122,6 @@ func TestUpdatesFarLongerThanUsualAreClipped(t *testing.T) {
 
 // What the protocol promises holds whatever is held back.
 func TestStormsWithHeldBackUpdates(t *testing.T) {
-	notUnderRace(t)
 	for _, name := range []string{"nonuniform(factor=2,threshold=2)", "nonuniform(factor=2,rate=500)", "nonuniform(hot=1,rate=5000,threshold=2)"} {
 		p, err := placement.ByName(name)
 		if err != nil {

@@ -117,7 +117,6 @@ func (s *program) act(ctx context.Context, w godwit.Worker, rng *rand.Rand, id i
 // judged runs programs and has them judged until the first error.
 func judged(t *testing.T, seeds uint64, judge func(*linear.History) error, of func(seed uint64) *program) (sum node.Stats, ops int) {
 	t.Helper()
-	notUnderRace(t)
 	first := uint64(1)
 	if *seedFlag != 0 {
 		first, seeds = *seedFlag, 1
@@ -195,7 +194,6 @@ func TestConformanceC29UpdatesAtTheOwnerEqualTheRuleAppliedInSomeOrder(t *testin
 // The search rejects what a broken protocol does to these programs. (Rules that
 // are for operations that nobody waited for are not here.)
 func TestASearchForAnOrderNoticesABrokenProtocol(t *testing.T) {
-	notUnderRace(t)
 	for _, m := range []struct {
 		rule   string
 		judge  func(*linear.History) error

@@ -13,7 +13,6 @@ import (
 // another in no circle, and keep all promises: a full queue holds up what must
 // wait for it (an answer to WaitSync, a word on clocks), and nothing else.
 func TestStormsWithRoomForOneRow(t *testing.T) {
-	notUnderRace(t)
 	one := virtual.Limits{Frame: 1, Copies: 1, Asked: 1, Rows: 1, Answers: 1, Owed: 64 << 20, Ops: 1, Ahead: 20}
 	names := append(placement.Names(), "nonuniform(factor=2)", "open")
 	for _, name := range names {

@@ -66,7 +66,6 @@ func sampled(t testing.TB, p placement.Policy, scheme sampling.Scheme) (node.Sta
 
 // The less a level promises, the less is sent: that is what levels are for.
 func TestWeakerLevelsSendLess(t *testing.T) {
-	notUnderRace(t)
 	for _, p := range []placement.Policy{placement.AdaPM, placement.RelocateAll} {
 		stats := map[string]node.Stats{}
 		for _, scheme := range sampling.Schemes() {

@@ -24,14 +24,6 @@ func model(t testing.TB, rows uint64, dim int) *godwit.Model {
 	return m
 }
 
-// notUnderRace skips a simulation that takes long: one goroutine of it runs at a time, so that the race detector has nothing to find.
-func notUnderRace(t *testing.T) {
-	t.Helper()
-	if racing {
-		t.Skip("simulates for long, one goroutine at a time")
-	}
-}
-
 func cluster(t testing.TB, cfg Config) *Cluster {
 	t.Helper()
 	c, err := New(cfg)

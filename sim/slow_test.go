@@ -103,7 +103,6 @@ func epochsWith(t *testing.T, workers int, compute Compute, fixed, blinded bool)
 // Of four nodes one is half as fast: the ideal takes 4/3.5 of what it takes where all are
 // equal.
 func TestASlowNodeHoldsUpNobody(t *testing.T) {
-	notUnderRace(t)
 	equal, same := epochsOf(t, true, nil)
 	leased, leases := epochsOf(t, false, nil)
 	slow, _ := epochsOf(t, false, map[int]float64{2: 2})
@@ -127,7 +126,6 @@ func TestASlowNodeHoldsUpNobody(t *testing.T) {
 // Where steps are shorter than the time that a key takes to come, a worker knows as many ahead as it makes meanwhile, also when
 // little is left of an epoch. Else it waits for keys that it announced too late.
 func TestWorkersKnowTheirStepsAsFarAheadAsKeysTakeToCome(t *testing.T) {
-	notUnderRace(t)
 	compute := Compute{Step: 20 * time.Microsecond, Spread: 0.1}
 	took, r := epochsWith(t, 4, compute, false, false)
 	blinded, other := epochsWith(t, 4, compute, false, true)

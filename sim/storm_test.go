@@ -24,7 +24,7 @@ func TestStormsKeepAllPromises(t *testing.T) {
 	first, n := uint64(1), *seedsFlag
 	if *seedFlag != 0 {
 		first, n = *seedFlag, 1
-	} else if testing.Short() || racing {
+	} else if testing.Short() {
 		n /= 10
 	}
 	r := Storms(context.Background(), first, n, StormConfig{}, runtime.GOMAXPROCS(0))
@@ -39,7 +39,6 @@ func TestStormsKeepAllPromises(t *testing.T) {
 
 // Filters that let whole numbers pass change nothing that a storm can see.
 func TestStormsKeepAllPromisesWithFilters(t *testing.T) {
-	notUnderRace(t)
 	for _, fs := range [][]godwit.Filter{{filter.Sparse{}, filter.Compress{Method: filter.S2}}, {filter.BF16{}, filter.Compress{Method: filter.Zstd}}} {
 		var sum node.Stats
 		for seed := uint64(1); seed <= 200; seed++ {
@@ -75,7 +74,6 @@ func (evens) Quantize(vals []float32, _ uint64) godwit.Encoding {
 // What is rounded off an update of a replica stays there and is sent later:
 // nobody misses it where it was promised, and in the end nothing is missing.
 func TestStormsKeepAllPromisesWhereUpdatesOfReplicasAreRounded(t *testing.T) {
-	notUnderRace(t)
 	var sum node.Stats
 	for seed := uint64(1); seed <= 500; seed++ {
 		r, err := Storm(context.Background(), seed, StormConfig{Filters: []godwit.Filter{evens{}}})
@@ -92,7 +90,6 @@ func TestStormsKeepAllPromisesWhereUpdatesOfReplicasAreRounded(t *testing.T) {
 
 // Under every policy, storms meet what it is there for.
 func TestStormsOfEachPolicyMeetWhatItDoes(t *testing.T) {
-	notUnderRace(t)
 	for _, name := range append(placement.Names(), "") {
 		for _, bounded := range []bool{false, true} {
 			w := StormConfig{Bounded: bounded}
@@ -148,7 +145,6 @@ func TestTheSmallestSeedThatFailsIsReported(t *testing.T) {
 }
 
 func TestStormsDrawSamplesByAllSchemes(t *testing.T) {
-	notUnderRace(t)
 	var sampled node.Sampled
 	storms := 0
 	for seed := uint64(1); seed <= 300; seed++ {
@@ -174,7 +170,6 @@ func TestStormsDrawSamplesByAllSchemes(t *testing.T) {
 }
 
 func TestStormsScanWhileKeysMove(t *testing.T) {
-	notUnderRace(t)
 	var sum Scanned
 	for seed := uint64(1); seed <= 600; seed++ {
 		r, err := Storm(context.Background(), seed, StormConfig{})

@@ -9,7 +9,6 @@ import (
 // Calls of all kinds end with their contexts while they wait, and what the storm
 // judges holds all the same.
 func TestStormsCancelCallsThatWait(t *testing.T) {
-	notUnderRace(t)
 	for _, bounded := range []bool{false, true} {
 		r := Storms(context.Background(), 1, 300, StormConfig{Bounded: bounded}, runtime.GOMAXPROCS(0))
 		if r.Failed != nil {

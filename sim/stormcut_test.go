@@ -16,7 +16,7 @@ func TestCutsHaveJustWhatCameBeforeThem(t *testing.T) {
 	first, n := uint64(1), uint64(400)
 	if *seedFlag != 0 {
 		first, n = *seedFlag, 1
-	} else if testing.Short() || racing {
+	} else if testing.Short() {
 		n /= 10
 	}
 	var did DidCuts
@@ -60,7 +60,6 @@ func TestStormsWithCutsAreReplayed(t *testing.T) {
 
 // Storms notice when a rule of cuts is switched off.
 func TestWithoutAnyOneRuleOfCutsStormsFail(t *testing.T) {
-	notUnderRace(t)
 	for _, m := range []struct {
 		rule   string
 		in     StormConfig

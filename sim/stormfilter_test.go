@@ -11,7 +11,6 @@ import (
 
 // Filters hold back and round in storms, and all that was pushed arrives.
 func TestStormsDrawFiltersThatHoldBackAndRound(t *testing.T) {
-	notUnderRace(t)
 	for _, bounded := range []bool{false, true} {
 		r := Storms(context.Background(), 1, 300, StormConfig{Bounded: bounded}, runtime.GOMAXPROCS(0))
 		if r.Failed != nil {
@@ -27,7 +26,6 @@ func TestStormsDrawFiltersThatHoldBackAndRound(t *testing.T) {
 
 // Where bytes seem to bound the network, what may be rounded is, and all promises are kept.
 func TestStormsRoundWhereBytesBoundTheNetwork(t *testing.T) {
-	notUnderRace(t)
 	w := StormConfig{Policy: placement.Adaptive, Filters: []godwit.Filter{}} // none of the tables' own
 	r := Storms(context.Background(), 1, 200, w, runtime.GOMAXPROCS(0))
 	if r.Failed != nil {

@@ -77,6 +77,7 @@ func TestSingleCallsReadAndWriteTheSame(t *testing.T) {
 }
 
 func TestSingleCallsAreSlowerForTheClassicServer(t *testing.T) {
+	notUnderRace(t)
 	var speed [2]float64
 	for i, calls := range AllCalls() {
 		l := tiny()

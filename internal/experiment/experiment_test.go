@@ -63,7 +63,7 @@ func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
 			tiny = labs[name]
 		}
 		t.Run(name, func(t *testing.T) {
-			if name != "scaling" { // which has several runs at a time, as all have
+			if name != "delay" { // which has several runs at a time, as all have
 				notUnderRace(t)
 			}
 			r := run(t, name, tiny())
@@ -129,6 +129,7 @@ func shown(t *testing.T, r *Report) {
 }
 
 func TestOneNodeSendsNothingAndAdaptiveBeatsStaticOnTwo(t *testing.T) {
+	notUnderRace(t)
 	l := tiny()
 	r := run(t, "scaling", l)
 	speed := map[string]float64{}

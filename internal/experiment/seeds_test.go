@@ -59,6 +59,7 @@ func TestAnExperimentRunsItsSeeds(t *testing.T) {
 
 // Server work, announcing and bytes are not for nothing.
 func TestCostsSlowARunDown(t *testing.T) {
+	notUnderRace(t)
 	// Of all epochs: so few batches are all loaded and announced in the first.
 	took := func(mend func(*Lab)) float64 {
 		l := tiny()
