@@ -20,6 +20,11 @@ func (s *Shard) Want(out Out, k godwit.Key) {
 	}
 }
 
+// Moves reports whether nodes ask for keys as moves because of intents: also away from nodes that want them.
+func (c *Config) Moves() bool {
+	return c.Policy.OnIntent(false) == placement.Move || c.Policy.OnIntent(true) == placement.Move
+}
+
 // WantAgain notes that one more intent became due for a key that is wanted. It asks for the key if that was taken away meanwhile.
 func (s *Shard) WantAgain(out Out, k godwit.Key) {
 	a := s.cfg.Policy.OnIntent(s.cfg.hot(k))

@@ -13,7 +13,6 @@ import (
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node/internal/latch"
 	"github.com/godwit-ps/godwit/node/internal/link"
-	"github.com/godwit-ps/godwit/placement"
 )
 
 // A Set is all rows of a node, in shards. Any goroutine may use it.
@@ -124,11 +123,8 @@ func (s *Set) Resume(out protocol.Out, r *wire.Record) {
 // Want begins an intent of this node for each of some keys, Unwant ends it.
 func (s *Set) Want(out *link.Sender, keys []godwit.Key) { s.each(out, keys, (*protocol.Shard).Want) }
 
-// Moves reports whether keys are asked for as moves because of intents: away from nodes that want them, too.
-func (s *Set) Moves() bool {
-	p := s.proto.Policy
-	return p.OnIntent(false) == placement.Move || p.OnIntent(true) == placement.Move
-}
+// Moves reports whether intents move keys here, away from nodes that want them, too.
+func (s *Set) Moves() bool { return s.proto.Moves() }
 
 // WantAgain notes that there are more intents for keys that are wanted.
 func (s *Set) WantAgain(out *link.Sender, keys []godwit.Key) {
