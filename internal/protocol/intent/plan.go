@@ -167,28 +167,33 @@ func (p *Plan) Expire(clock godwit.Clock, end func([]godwit.Key)) {
 	}
 }
 
-// Sift passes the keys of every group whose end the clock has reached to stay, but for those that another one holds longer. The group goes on for those that stay returns,
-// in the same memory.
+// Sift passes the keys of every group whose end the clock has reached to stay, but for those that another group holds for longer than
+// that. It ends those that stay does not return. Stay returns the others in their order, in the same memory.
 func (p *Plan) Sift(clock godwit.Clock, stay func([]godwit.Key) []godwit.Key) {
 	for _, g := range p.active {
 		if g.end > clock {
 			continue
 		}
-		p.again = p.again[:0] // those that go on with another group
+		p.again = p.again[:0] // those of a group that goes on
 		over := g.keys[:0]
 		for _, k := range g.keys {
-			if p.held.by(k) != g {
+			if p.held.by(k).end > clock {
 				p.again = append(p.again, k)
-				continue
+			} else {
+				over = append(over, k)
 			}
-			p.held.end(k)
-			over = append(over, k)
 		}
+		p.fresh = append(p.fresh[:0], over...)
 		if len(over) > 0 {
 			over = stay(over)
 		}
-		for _, k := range over {
-			p.held.put(p.held.of(k), k, g)
+		n := 0
+		for _, k := range p.fresh {
+			if n < len(over) && over[n] == k {
+				n++
+			} else {
+				p.held.end(k)
+			}
 		}
 		g.keys = append(over, p.again...)
 	}

@@ -325,19 +325,36 @@ func TestAnIntentGoesOnForTheKeysThatStay(t *testing.T) {
 	}
 }
 
-// A key that a later intent holds is not sifted with an earlier one, and ends with the later one.
-func TestAKeyThatIsHeldLongerStaysBehindABarrier(t *testing.T) {
+// A key that a later intent holds is not sifted with an earlier one, and ends with the later one. One of which all intents are over is, whichever has it in its list.
+func TestKeysOfLaterStepsStayBehindABarrier(t *testing.T) {
 	var p Plan
 	p.Add([]godwit.Key{1, 2}, 0, 2)
 	p.Add([]godwit.Key{2, 3}, 0, 9)
+	p.Add([]godwit.Key{4, 5}, 0, 1)
 	p.Begin(0, 0, 1, func([]godwit.Key) {}, func([]godwit.Key) {})
+	p.Add([]godwit.Key{4, 5}, 1, 2) // after them, so that they are in the list of the other group
+	p.Begin(1, 0, 1, none(t), func([]godwit.Key) {})
+	var sifted []godwit.Key
 	p.Sift(2, func(ks []godwit.Key) []godwit.Key {
-		if !slices.Equal(ks, []godwit.Key{1}) {
-			t.Errorf("%v are sifted, want 1", ks)
-		}
-		return nil
+		sifted = append(sifted, ks...)
+		return slices.DeleteFunc(ks, func(k godwit.Key) bool { return k != 5 })
 	})
-	p.Expire(2, func(ks []godwit.Key) { t.Errorf("%v end at clock 2", ks) })
+	if err := same("sifts", 2, sifted, []godwit.Key{1, 4, 5}); err != nil {
+		t.Error(err)
+	}
+	if p.Keys() != 3 {
+		t.Errorf("%d keys are held, want 2, 3 and 5", p.Keys())
+	}
+	p.Expire(1, func(ks []godwit.Key) { t.Errorf("%v end at clock 1", ks) })
+	five := 0
+	p.Expire(2, func(ks []godwit.Key) {
+		if five++; !slices.Equal(ks, []godwit.Key{5}) {
+			t.Errorf("%v end at clock 2, want 5", ks)
+		}
+	})
+	if five != 1 {
+		t.Errorf("5 ended %d times", five)
+	}
 	var ended []godwit.Key
 	p.Expire(9, func(ks []godwit.Key) { ended = append(ended, ks...) })
 	if err := same("ends", 9, ended, []godwit.Key{2, 3}); err != nil || p.Keys() != 0 {
