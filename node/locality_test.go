@@ -187,11 +187,12 @@ func TestLocalizeUnderPushesLeavesValuesWhole(t *testing.T) {
 // back. (AdaPM returned older values here 73 to 124 times in 1.2 M reads.)
 func TestAWorkerReadsItsOwnPushesWhileReplicasComeAndGo(t *testing.T) {
 	t.Run("dropped", func(t *testing.T) { replicasComeAndGo(t, placement.AdaPM) })
-	t.Run("idle", func(t *testing.T) { replicasComeAndGo(t, placement.Adaptive) }) // replicas that nobody wants stay as a rule
+	t.Run("idle", func(t *testing.T) { replicasComeAndGo(t, placement.Adaptive) }) // replicas that nobody wants mostly stay
 }
 
 func replicasComeAndGo(t *testing.T, p placement.Policy) {
-	reads, dropped := often(25_000), p == placement.AdaPM // reads of each node
+	reads := often(50_000)                   // of each node
+	dropped := p == placement.AdaPM || !race // idle replicas rarely are, which takes minutes under the race detector
 	m := model(t, 50, 1)
 	c := local(t, 2, Config{Model: m, Policy: p, Workers: 3})
 	ctx := background(t)
