@@ -29,7 +29,7 @@ type Stats struct {
 	Waited time.Duration `json:"waited_ns"`
 
 	// Blocked calls waited for a table's bound: for other workers that are behind
-	// (Table.Staleness) or for own pushes (Table.Window).
+	// (Table.Staleness) or for own pushes (Table.Window); or for rounds of other nodes (Worker.BoundAge).
 	Blocked     uint64        `json:"blocked"`
 	BlockedTime time.Duration `json:"blocked_ns"` // summed over workers
 	Parked      uint64        `json:"parked"`     // requests of PullAfter that waited at this node

@@ -49,5 +49,8 @@ func (n simulated) Resting() error {
 	if calls, nodes := n.loop.Sync.Open(); calls+nodes > 0 {
 		return fmt.Errorf("%d WaitSync calls go on, %d nodes wait to hear that they have everything", calls, nodes)
 	}
+	if echoes, nodes := n.loop.Echoes.Pending(); echoes+nodes > 0 {
+		return fmt.Errorf("%d echoes of rounds have not come, %d nodes wait for one", echoes, nodes)
+	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (c *Cluster) watch(h *host, f *frame) error {
 			return err
 		}
 		switch r.Kind {
-		case wire.SyncMark, wire.SyncAck, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound:
+		case wire.SyncMark, wire.SyncAck, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound, wire.RoundMark, wire.RoundDone:
 			continue // about no key's row
 		}
 		if most := protocol.MaxHops(len(c.hosts)); r.Hops > most {

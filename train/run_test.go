@@ -875,3 +875,42 @@ func TestAStopAtTheBorderOfAnEpochMakesNoEpochOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// aged is a task whose workers may go on for some epochs while they hear nothing.
+type aged struct {
+	*counting
+	age float64
+}
+
+func (a aged) MaxAge() float64 { return a.age }
+
+// Workers are told for how many steps they may hear nothing of each other: so many epochs, of the steps that each makes in one, but one at least.
+func TestWorkersHearForHowManyStepsTheyMayHearNothing(t *testing.T) {
+	const rows, nodes, perNode, batch = 9600, 2, 3, 10 // 960 steps, 160 a worker
+	for _, c := range []struct {
+		age     float64
+		chunked bool
+		want    godwit.Clock
+	}{{0, true, 0}, {0.25, true, 40}, {0.25, false, 40}, {2, false, 320}, {1e-6, true, 1}} {
+		s := server(t, rows, nodes, perNode)
+		x := traintest.NewExchange(nodes)
+		task := aged{&counting{rows: rows, batch: batch, chunked: c.chunked}, c.age}
+		var wg sync.WaitGroup
+		for node := range nodes {
+			wg.Go(func() {
+				env := train.Env{Workers: s.Workers(node), Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
+				if _, err := train.Run(t.Context(), env, task, train.Options{Epochs: 1}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		for node := range nodes {
+			for i, w := range s.Workers(node) {
+				if got := w.(*traintest.Worker).Counts.Age; got != c.want && !(got == 0 && c.chunked) { // it may have got no chunk
+					t.Errorf("%v epochs, chunks: %v: worker %d.%d may make %d steps, want %d", c.age, c.chunked, node, i, got, c.want)
+				}
+			}
+		}
+	}
+}

@@ -117,6 +117,7 @@ type Counts struct {
 	// Covered counts the keys that were pulled in the span of an intent for
 	// them, Uncovered the others.
 	Covered, Uncovered int
+	Age                godwit.Clock // of the last BoundAge
 }
 
 // A Worker is a worker of a [Server].
@@ -381,6 +382,9 @@ func (w *Worker) SeedSample(_ int, seed1, seed2 uint64) { w.seed = rand.New(rand
 func (w *Worker) Clock() godwit.Clock { return w.clock }
 
 func (w *Worker) Lookahead() godwit.Clock { return 0 } // all keys are here
+
+// BoundAge is that of a godwit.Worker: what workers push here is everywhere at once.
+func (w *Worker) BoundAge(steps godwit.Clock) { w.Counts.Age = steps }
 
 func (w *Worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
 	defer w.use("prepare")()

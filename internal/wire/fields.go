@@ -59,6 +59,8 @@ var fieldsOf = [256]field{
 	Bid:       fKey | fVersion | fSeq,
 	BidReply:  fKey | fVersion,
 	Cut:       fKey | fOp | fVersion | fSeq,
+	RoundMark: fOp,
+	RoundDone: fOp,
 }
 
 // The flags of a run.

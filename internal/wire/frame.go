@@ -35,7 +35,7 @@ const PrefixLen = 4
 //	7  cuts of the changed rows
 //	8  copies that are renewed
 //	9  no renewals
-const Version = 9
+const Version = 10
 
 // frameAlign is what the length of a frame is a multiple of, so that frames
 // that follow each other all begin where floats can be used in place.

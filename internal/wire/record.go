@@ -60,6 +60,10 @@ const (
 	// Cuts.
 	Cut // Op: the number of a cut; Key: how far the sender has come with it (package cut of a node); Seq: 1 if it gave the cut up, plus 2 if the cut is of the changed rows; Version: the tick that the sender's workers do not pass before all know where to cross
 
+	// Echoes of rounds. They have no key.
+	RoundMark // Op: answer after your next sync round
+	RoundDone // Op: done
+
 	kinds // number of kinds + 1
 )
 
@@ -76,7 +80,7 @@ var kindNames = [...]string{
 	Scan: "scan", InUse: "in-use", Scanned: "scanned",
 	Settled: "settled", PullAfter: "pull-after", Rebound: "rebound",
 	Wish: "wish", Bid: "bid", BidReply: "bid-reply",
-	Cut: "cut",
+	Cut: "cut", RoundMark: "round-mark", RoundDone: "round-done",
 }
 
 // String returns the name of the kind, as in tests and errors.

@@ -449,7 +449,7 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 		{"length beyond the limit", header(3, 0xff), "want 16 … 67108864"},
 		{"no length of values", plain, "offset 16: data frame ends after 16 of at least 24 bytes"},
 		{"magic", header(4, 'H'), "not a frame of Godwit"},
-		{"version", header(5, 10), "protocol version 10, this program speaks version 9"},
+		{"version", header(5, 11), "protocol version 11, this program speaks version 10"},
 		{"hello", hello, "frame type 2, want 1"},
 		{"flags", header(7, 1), "flags 0x01"},
 		{"too many values", header(HeaderLen, 1), "offset 16: 1 bytes of values claimed, 0 bytes left"},
@@ -457,7 +457,7 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 		{"kind 0", frame(0, 1), "record 0 (unknown) at offset 24: unknown kind 0"},
 		{"kind 0 at the end", frame(byte(Refuse), 0, 1, 0, 2, 0, 0, 1), "record 1 (unknown) at offset 29: unknown kind 0"},
 		{"zeros beyond a multiple of 8", frame(0, 0, 0, 0, 0, 0, 0, 0), "record 0 (unknown) at offset 24: unknown kind 0"},
-		{"kind 31", frame(31), "unknown kind 31"},
+		{"kind 33", frame(33), "unknown kind 33"},
 		{"kind 255", frame(255), "unknown kind 255"},
 		{"head cut", frame(byte(Refuse), 0, 1), "record 0 (refuse) at offset 24: the head of a run is cut off"},
 		{"flag of another kind", frame(byte(Refuse), coming, 1, 0, 0), "record 0 (refuse) at offset 25: flags 0x04"},
@@ -514,8 +514,8 @@ func TestBrokenFramesAreRefusedWithPlaceAndReason(t *testing.T) {
 		}
 	}
 	var v *VersionError
-	if err := (&Decoder{}).Reset(header(5, 10)); !errors.As(err, &v) || v.Theirs != 10 {
-		t.Errorf("error %v, want a VersionError of 10", err)
+	if err := (&Decoder{}).Reset(header(5, 11)); !errors.As(err, &v) || v.Theirs != 11 {
+		t.Errorf("error %v, want a VersionError of 11", err)
 	}
 }
 

@@ -166,7 +166,7 @@ func shares(s *node.Stats) string {
 	text := fmt.Sprintf("accesses local %.1f %%, replica %.1f %%, fetched ahead %.1f %%, waited %.3f %%, remote %.3f %%",
 		float64(s.Local)/n, float64(s.Replica)/n, float64(s.Ahead)/n, float64(s.Queued)/n, float64(s.Remote)/n)
 	if s.Blocked > 0 {
-		text += fmt.Sprintf(", workers waited %v for slower ones", s.BlockedTime.Round(time.Millisecond))
+		text += fmt.Sprintf(", workers waited %v for others", s.BlockedTime.Round(time.Millisecond))
 	}
 	return text
 }

@@ -39,6 +39,9 @@ func (t Trained[D]) Lockstep() bool { return train.InLockstep(t.Task) }
 // Handover implements [train.Handover] as the task does.
 func (t Trained[D]) Handover() bool { return train.HandsOver(t.Task) }
 
+// MaxAge is that of a [train.Aged].
+func (t Trained[D]) MaxAge() float64 { return train.MaxAgeOf(t.Task) }
+
 // Stages implements [train.Staged] as the task does.
 func (t Trained[D]) Stages(parts int) int { return train.StagesOf(t.Task, parts) }
 

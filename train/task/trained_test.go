@@ -13,6 +13,12 @@ func (opinionated) Lockstep() bool       { return true }
 func (opinionated) Stages(parts int) int { return 2 * parts }
 func (opinionated) Handover() bool       { return true }
 
+// hasty is one whose workers do not wait for each other, but hear of each other now and then; in lockstep, they do.
+type hasty struct{ train.Task[int] }
+
+func (hasty) MaxAge() float64       { return 0.5 }
+func (opinionated) MaxAge() float64 { return 0.5 }
+
 // reserved is one that says nothing.
 type reserved struct{ train.Task[int] }
 
@@ -27,6 +33,9 @@ func TestATaskIsAskedThroughWhatAllHaveInCommon(t *testing.T) {
 	}
 	if !train.HandsOver(says) || train.HandsOver(silent) {
 		t.Errorf("hands over: %v, %v", train.HandsOver(says), train.HandsOver(silent))
+	}
+	if a, b, c := train.MaxAgeOf(Trained[int]{Task: hasty{}}), train.MaxAgeOf(says), train.MaxAgeOf(silent); a != 0.5 || b != 0 || c != 0 {
+		t.Errorf("for %v, %v and %v epochs", a, b, c)
 	}
 }
 

@@ -37,6 +37,7 @@ type Config struct {
 	Ops       *operation.Tables
 	Bound     *staleness.Bound // nil: no table has bounded staleness
 	Sync      *round.WaitSync
+	Echoes    *round.Echoes
 	Questions *scan.Questions
 	Answers   *scan.Answers
 	Cuts      *cut.Cuts
@@ -350,6 +351,12 @@ func (in *Inbound) step(r *wire.Record) error {
 	case wire.SyncAck:
 		in.r.Bound.Acknowledged(r.Op)
 		in.r.Sync.Acknowledged(r.Op)
+		return nil
+	case wire.RoundMark:
+		in.r.Echoes.Marked(in.from, r.Op)
+		return nil
+	case wire.RoundDone:
+		in.r.Echoes.Answered(in.from, r.Op)
 		return nil
 	case wire.Scan:
 		return in.r.Answers.Asked(&in.out, in.from, r)

@@ -24,7 +24,8 @@ import (
 // stays for a later round (Limits.Copies), where further updates of the same keys
 // join it.
 type Loop struct {
-	Sync *WaitSync
+	Sync   *WaitSync
+	Echoes *Echoes
 
 	host   *host.Host
 	links  *link.Links
@@ -79,6 +80,8 @@ func New(c Config) *Loop {
 		out: c.Links.Sender(), rates: make([]intent.Rate, len(c.Clocks)), every: interval(c.Rate)}
 	l.over = newOver(&c, &l.out)
 	l.Sync = &WaitSync{ids: c.IDs, links: c.Links, rows: c.Rows, bell: c.Bell, met: make([]bool, len(c.Clocks)), rests: make([]bool, len(c.Clocks))}
+	l.Echoes = newEchoes(&c)
+	l.stages = append(l.stages, l.Echoes)
 	return l
 }
 

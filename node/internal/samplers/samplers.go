@@ -97,6 +97,13 @@ func (all *Samplers) Finish(id godwit.SampleID) {
 // Counts are what samplers did.
 type Counts struct{ Draws, PutOff, Repurposed uint64 }
 
+// Add adds those of other samplers.
+func (c *Counts) Add(x Counts) {
+	c.Draws += x.Draws
+	c.PutOff += x.PutOff
+	c.Repurposed += x.Repurposed
+}
+
 // Counts takes stock. Any goroutine may call it.
 func (all *Samplers) Counts() (c Counts) {
 	for _, s := range all.each {

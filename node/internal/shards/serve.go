@@ -107,7 +107,7 @@ func (v *Server) fetch(r *wire.Record, h *store.Header) {
 // needsRow reports whether what a record is about may have a row.
 func (v *Server) needsRow(r *wire.Record) bool {
 	switch r.Kind {
-	case wire.PullReply, wire.Done, wire.SyncMark, wire.SyncAck, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound, wire.Cut:
+	case wire.PullReply, wire.Done, wire.SyncMark, wire.SyncAck, wire.Scan, wire.InUse, wire.Scanned, wire.Settled, wire.Rebound, wire.Cut, wire.RoundMark, wire.RoundDone:
 		return false
 	}
 	return v.set.proto.Model.Has(r.Key)

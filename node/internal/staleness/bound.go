@@ -159,7 +159,7 @@ func replicates(p placement.Policy) bool {
 
 // needs returns the horizon that a read at a tick needs under a limit; 0: none.
 func needs(t tick.Tick, limit int64) tick.Tick {
-	if limit == unlimited {
+	if limit == Unlimited {
 		return 0
 	}
 	return t.Back(limit)
@@ -183,7 +183,7 @@ func (b *Bound) Allows(w *Waiter, keys []godwit.Key) bool {
 
 // need returns the horizon that a worker's read of keys needs.
 func (b *Bound) need(w *Waiter, keys []godwit.Key) tick.Tick {
-	limit := unlimited
+	limit := Unlimited
 	for _, k := range keys {
 		i, _ := b.model.Locate(k)
 		limit = min(limit, b.limits.each[i].Load())
@@ -233,8 +233,15 @@ func (b *Bound) Waits(w *Waiter) (need tick.Tick, ok bool) {
 	return w.need, slices.Contains(b.waiting, w)
 }
 
-// Forsake ends a worker's wait in vain, and says for which tick it waited.
-func (b *Bound) Forsake(w *Waiter) (need tick.Tick) {
+// GiveUp ends a worker's wait in vain. It says what it waited for, and for which node.
+func (b *Bound) GiveUp(w *Waiter) (what string, peer godwit.NodeID) {
+	need := b.forsake(w)
+	who, peer := b.Behind(need)
+	return fmt.Sprintf("waiting for updates before %v: %s: ", need, who), peer
+}
+
+// forsake ends a worker's wait, and says for which tick it waited.
+func (b *Bound) forsake(w *Waiter) (need tick.Tick) {
 	b.mu.Lock()
 	if i := slices.Index(b.waiting, w); i >= 0 {
 		b.waiting = slices.Delete(b.waiting, i, i+1)

@@ -13,7 +13,7 @@ import (
 
 // limits are the bounds of the tables, which may change while the run lasts.
 type limits struct {
-	each  []atomic.Int64 // by table: clocks, or unlimited
+	each  []atomic.Int64 // by table: clocks, or Unlimited
 	tight atomic.Int64   // the least of them
 
 	// Under the bound's lock:
@@ -21,31 +21,41 @@ type limits struct {
 	changes map[uint64]*change // of this node, by question
 }
 
-// unlimited is the limit of a table that has no bound, from the start or by now.
-const unlimited = int64(1) << 62
+// Unlimited is the limit of a table that has no bound, from the start or by now.
+const Unlimited = int64(1) << 62
 
 func newLimits(m *godwit.Model) *limits {
 	l := &limits{each: make([]atomic.Int64, m.Tables()), numbers: make([]uint64, m.Tables()), changes: map[uint64]*change{}}
 	for i := range l.each {
-		l.each[i].Store(LimitOf(m.Table(i).Staleness))
+		l.each[i].Store(limitOf(m.Table(i).Staleness.Clocks()))
 	}
 	l.tighten()
 	return l
 }
 
-// LimitOf returns the clocks of a bound, more than anybody counts if it is none.
-func LimitOf(s godwit.Bound) int64 { return limitOf(s.Clocks()) }
+// WindowsOf returns the windows of the tables, in clocks; nil if none has one.
+func WindowsOf(m *godwit.Model) []int64 {
+	ws, some := make([]int64, m.Tables()), false
+	for i := range ws {
+		ws[i] = limitOf(m.Table(i).Window.Clocks())
+		some = some || ws[i] != Unlimited
+	}
+	if !some {
+		return nil
+	}
+	return ws
+}
 
 func limitOf(s godwit.Clock, ok bool) int64 {
 	if !ok {
-		return unlimited
+		return Unlimited
 	}
 	return int64(s)
 }
 
 // tighten finds the least limit.
 func (l *limits) tighten() {
-	least := unlimited
+	least := Unlimited
 	for i := range l.each {
 		least = min(least, l.each[i].Load())
 	}
@@ -58,7 +68,7 @@ func (b *Bound) Limit(table int) (clocks int64, ok bool) {
 		return 0, false
 	}
 	clocks = b.limits.each[table].Load()
-	return clocks, clocks != unlimited
+	return clocks, clocks != Unlimited
 }
 
 // A change of a table's bound that other nodes have not acknowledged yet.

@@ -108,7 +108,7 @@ func TestAWaitThatIsForsakenIsOver(t *testing.T) {
 	if !b.Await(w, []godwit.Key{3}) {
 		t.Fatal("a read ahead of the others does not wait")
 	}
-	if need := b.Forsake(w); need != tick.First(0).At(1) {
+	if need := b.forsake(w); need != tick.First(0).At(1) {
 		t.Errorf("it waited for %v", need)
 	}
 	if _, waits := b.Waits(w); waits || b.Resting() != nil {

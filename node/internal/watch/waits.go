@@ -8,7 +8,7 @@ type Cause uint8
 const (
 	ForAnswers Cause = iota // of other nodes, and keys on their way here
 	ForRoom                 // for more to be under way
-	ForBound                // for workers that are behind
+	ForBound                // for workers, or nodes, that are behind
 	ForWindow               // for own pushes
 	ForBarrier              // for all workers
 	ForSync                 // for what was pushed to be everywhere

@@ -48,7 +48,7 @@ type Config struct {
 	Clocks    tick.Clocks // of the workers
 	Planner   *planner.Planner
 	Bound     *staleness.Bound // nil if no table bounds staleness
-	Sync      *round.WaitSync
+	Rounds    *round.Loop
 	Filters   *filtering.Filters
 	Hot       *hot.Set // of a policy that knows hot keys; else nil
 	Questions *scan.Questions
@@ -64,12 +64,12 @@ type Config struct {
 
 // New returns the workers of a node, one a clock.
 func New(c Config) (*Group, error) {
-	g := &Group{Config: c, windows: windowsOf(c.Model)}
+	g := &Group{Config: c, windows: staleness.WindowsOf(c.Model)}
 	g.stays, g.onRead = placement.OnRead(c.Policy)
 	g.onRead = g.onRead && !c.Links.Alone()
 	for i, clock := range c.Clocks {
 		w := g.worker(i, clock)
-		w.intents, w.waiter = c.Planner.Of(i), c.Bound.Waiter(i)
+		w.intents = c.Planner.Of(i)
 		if placement.Learns(c.Policy) && !c.Links.Alone() {
 			t := c.Rows.Teacher(c.Links.Nodes())
 			w.teacher = &t
@@ -175,10 +175,7 @@ func (g *Group) Counts() (s Counts) {
 		s.Late += w.intents.Late()
 		s.Window = max(s.Window, w.intents.Window())
 		s.Filters.Add(w.filters.Counts())
-		x := w.samples.Counts()
-		s.Samples.Draws += x.Draws
-		s.Samples.PutOff += x.PutOff
-		s.Samples.Repurposed += x.Repurposed
+		s.Samples.Add(w.samples.Counts())
 		s.Open += w.ops.Open()
 		c.waits.Sum(&s.Waits)
 	}

@@ -19,10 +19,7 @@ func (w *Worker) wantRead(keys []godwit.Key) error {
 	clock := w.Clock()
 	for len(keys) > 0 {
 		i, _ := w.g.Model.Locate(keys[0])
-		n := 1
-		for n < len(keys) && w.g.Rows.Of(i).Has(keys[n]) {
-			n++
-		}
+		n := w.g.Rows.Of(i).Run(keys)
 		if err := w.announce(keys[:n], clock, clock+1+godwit.Clock(w.g.keeps(i))); err != nil {
 			return err
 		}

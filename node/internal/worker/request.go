@@ -184,7 +184,7 @@ func (w *Worker) begin(ctx context.Context, what string, keys []godwit.Key, buf 
 		if o := w.open(what, dst); o != nil {
 			return o, nil
 		}
-		if err := w.until(ctx, what, keys, w.ops.Moved(), watch.ForRoom, "waiting for earlier operations: "); err != nil {
+		if err := w.until(ctx, what, keys, w.ops.Moved(), watch.ForRoom, late("waiting for earlier operations: ")); err != nil {
 			return nil, err
 		}
 	}
@@ -283,7 +283,7 @@ func (w *Worker) InOrder() bool { return w.g.Links.Alone() || w.fetcher.Direct()
 
 // Unhindered is godwit.Awaiter's.
 func (w *Worker) Unhindered(keys int) bool {
-	return w.g.Bound == nil && w.g.windows == nil && (w.g.Links.Alone() || w.ops.Takes(keys))
+	return w.g.Bound == nil && w.g.windows == nil && w.age.Over(w.clock.Now()) == nil && (w.g.Links.Alone() || w.ops.Takes(keys))
 }
 
 // under returns the operation of a handle; nil if it is over or was waited for already, or,
@@ -337,15 +337,22 @@ func (w *Worker) pause(ctx context.Context, done <-chan struct{}, why watch.Caus
 	return w.g.Host.Wait(done, ctx.Done(), w.g.Host.Done())
 }
 
-// until is pause that makes an error of the end of the call's context, or of the run. What, if it is not empty, says what was waited for, in front of the first.
-func (w *Worker) until(ctx context.Context, call string, keys []godwit.Key, done <-chan struct{}, why watch.Cause, what string) error {
+// until is pause that makes an error of the end of the call's context, or of the run. Late says what was waited for, in front of the first, and for
+// which node.
+func (w *Worker) until(ctx context.Context, call string, keys []godwit.Key, done <-chan struct{}, why watch.Cause, late func() (what string, peer godwit.NodeID)) error {
 	switch w.pause(ctx, done, why) {
 	case 1:
-		return w.fail(call, keys, fmt.Errorf("%s%w", what, w.g.Host.Late(ctx, context.Cause(ctx))))
+		what, peer := late()
+		return w.failAt(peer, call, keys, fmt.Errorf("%s%w", what, w.g.Host.Late(ctx, context.Cause(ctx))))
 	case 2:
 		return w.fail(call, keys, w.g.Host.Err())
 	}
 	return nil
+}
+
+// late is that of a wait for no one node.
+func late(what string) func() (string, godwit.NodeID) {
+	return func() (string, godwit.NodeID) { return what, godwit.NoNode }
 }
 
 // waitedSince counts time as waited.

@@ -11,23 +11,6 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/watch"
 )
 
-// unlimited is the window of a table that has none.
-var unlimited = staleness.LimitOf(godwit.Eventual)
-
-// windowsOf returns the windows of the tables, nil if none has one.
-func windowsOf(m *godwit.Model) []int64 {
-	ws := make([]int64, m.Tables())
-	some := false
-	for i := range ws {
-		ws[i] = staleness.LimitOf(m.Table(i).Window)
-		some = some || ws[i] != unlimited
-	}
-	if !some {
-		return nil
-	}
-	return ws
-}
-
 // follow notes what waits for a push or set of the keys that were missed.
 func (w *Worker) follow(o *operation.Op, kind wire.Kind, keys []godwit.Key) {
 	if w.req.after != 0 {
@@ -37,7 +20,7 @@ func (w *Worker) follow(o *operation.Op, kind wire.Kind, keys []godwit.Key) {
 	if kind != wire.Push && kind != wire.Set {
 		return
 	}
-	settles, window := false, unlimited
+	settles, window := false, staleness.Unlimited
 	for m := 0; m < len(w.rows.Miss); m += 2 {
 		i, _ := w.g.Model.Locate(keys[w.rows.Miss[m]])
 		settles = settles || w.g.Model.Table(i).Staleness != godwit.Eventual
@@ -46,7 +29,7 @@ func (w *Worker) follow(o *operation.Op, kind wire.Kind, keys []godwit.Key) {
 		}
 	}
 	deadline := uint64(0)
-	if window != unlimited {
+	if window != staleness.Unlimited {
 		deadline = uint64(w.Clock()) + uint64(window) + 1 // so that none is 0
 	}
 	if settles || deadline != 0 {
@@ -61,15 +44,13 @@ func (w *Worker) inWindow(ctx context.Context, what string, keys []godwit.Key) e
 	if !late {
 		return nil
 	}
-	began := w.g.Host.Now()
-	defer func() { w.blocked(w.g.Host.Now() - began) }()
+	defer w.blockedSince(w.g.Host.Now())
 	w.out.Flush()
 	for ; late; k, late = w.overdue() {
-		switch w.pause(ctx, w.ops.Moved(), watch.ForWindow) {
-		case 1:
-			return w.failAt(w.g.blame(k), what, keys, fmt.Errorf("waiting for a push of key %d to leave its window: %w", k, w.g.Host.Late(ctx, context.Cause(ctx))))
-		case 2:
-			return w.fail(what, keys, w.g.Host.Err())
+		if err := w.until(ctx, what, keys, w.ops.Moved(), watch.ForWindow, func() (string, godwit.NodeID) {
+			return fmt.Sprintf("waiting for a push of key %d to leave its window: ", k), w.g.blame(k)
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -83,26 +64,40 @@ func (w *Worker) overdue() (k godwit.Key, late bool) {
 	return k, late
 }
 
-// blocked counts a call that waited for a bound.
-func (w *Worker) blocked(nanos int64) {
+// blockedSince counts a call that waited for a bound.
+func (w *Worker) blockedSince(began int64) {
 	add(&w.count.held, 1)
-	add(&w.count.heldNanos, uint64(nanos))
+	add(&w.count.heldNanos, uint64(w.g.Host.Now()-began))
 }
 
 // awaitBound waits until the worker may read keys.
 func (w *Worker) awaitBound(ctx context.Context, what string, keys []godwit.Key) error {
-	b := w.g.Bound
-	began := w.g.Host.Now()
-	defer func() { w.blocked(w.g.Host.Now() - began) }()
-	for b.Await(w.waiter, keys) {
-		switch w.pause(ctx, w.waiter.Granted, watch.ForBound) {
-		case 1:
-			need := b.Forsake(w.waiter)
-			behind, peer := b.Behind(need)
-			return w.failAt(peer, what, keys, fmt.Errorf("waiting for updates before %v: %s: %w", need, behind, w.g.Host.Late(ctx, context.Cause(ctx))))
-		case 2:
-			return w.fail(what, keys, w.g.Host.Err())
+	b, waiter := w.g.Bound, w.g.Bound.Waiter(w.id.Local)
+	defer w.blockedSince(w.g.Host.Now())
+	for b.Await(waiter, keys) {
+		err := w.until(ctx, what, keys, waiter.Granted, watch.ForBound, func() (string, godwit.NodeID) { return b.GiveUp(waiter) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// BoundAge is that of a godwit.Worker.
+func (w *Worker) BoundAge(steps godwit.Clock) {
+	w.enter()
+	defer w.leave()
+	w.age.Bound(w.g.Rounds.Echoes, max(0, steps), w.clock.Now())
+}
+
+// awaitAge waits until the other nodes have made rounds since one of the worker's last steps.
+func (w *Worker) awaitAge(ctx context.Context, what string, keys []godwit.Key) error {
+	done := w.age.Over(w.clock.Now())
+	if done == nil {
+		return nil
+	}
+	defer w.blockedSince(w.g.Host.Now())
+	w.out.Flush()
+	defer w.g.Rounds.Echoes.Await()()
+	return w.until(ctx, what, keys, done, watch.ForBound, w.age.Behind)
 }

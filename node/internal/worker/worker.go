@@ -17,10 +17,10 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/planner"
+	"github.com/godwit-ps/godwit/node/internal/round"
 	"github.com/godwit-ps/godwit/node/internal/samplers"
 	"github.com/godwit-ps/godwit/node/internal/scan"
 	"github.com/godwit-ps/godwit/node/internal/shards"
-	"github.com/godwit-ps/godwit/node/internal/staleness"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/node/internal/watch"
 )
@@ -37,8 +37,8 @@ type Worker struct {
 	intents *planner.Announcer // what it announces by
 	filters *filtering.Pipeline
 	scans   *scan.Scans
-	waiter  *staleness.Waiter // of reads of tables with bounded staleness; nil: no table has any
-	fetcher ahead.Fetcher     // of values of what it announced for its next steps, and is elsewhere
+	age     round.Age     // of what came from other nodes last
+	fetcher ahead.Fetcher // of values of what it announced for its next steps, and is elsewhere
 	samples samplers.Samplers
 	req     request
 	turn    link.Turn // between steps
@@ -201,8 +201,13 @@ func (w *Worker) access(ctx context.Context, what string, kind wire.Kind, keys [
 	if err := w.inWindow(ctx, what, keys); err != nil {
 		return 0, err
 	}
-	if b := w.g.Bound; b != nil && kind == wire.Pull && !b.Allows(w.waiter, keys) {
+	if b := w.g.Bound; b != nil && kind == wire.Pull && !b.Allows(b.Waiter(w.id.Local), keys) {
 		if err := w.awaitBound(ctx, what, keys); err != nil {
+			return 0, err
+		}
+	}
+	if kind == wire.Pull {
+		if err := w.awaitAge(ctx, what, keys); err != nil {
 			return 0, err
 		}
 	}
@@ -317,7 +322,7 @@ func (w *Worker) pullHere(k godwit.Key, dst []float32) (p protocol.Place, table 
 		return protocol.Elsewhere, 0
 	}
 	_, late := w.overdue()
-	if b := w.g.Bound; late || b != nil && !b.Allows(w.waiter, []godwit.Key{k}) {
+	if b := w.g.Bound; late || w.age.Over(w.clock.Now()) != nil || b != nil && !b.Allows(b.Waiter(w.id.Local), []godwit.Key{k}) {
 		return protocol.Elsewhere, 0
 	}
 	p, ok := w.rows.Read(t, k, dst)
@@ -368,6 +373,7 @@ func (w *Worker) Advance() godwit.Clock {
 		w.g.Bound.Advance(w.clock)
 	}
 	w.party.Advance()
+	w.age.Advanced(c)
 	w.intents.Advanced(c, w.count.waiting.Load())
 	w.fetcher.Advanced(w.count.waiting.Load())
 	w.tally.Advanced(c, false)
@@ -381,11 +387,11 @@ func (w *Worker) Clock() godwit.Clock { return w.clock.Now() }
 func (w *Worker) Lookahead() godwit.Clock { return godwit.Clock(w.intents.Window()) }
 
 func (w *Worker) WaitSync(ctx context.Context) error {
-	return w.waitSync(ctx, "wait-sync", w.g.Sync.Begin)
+	return w.waitSync(ctx, "wait-sync", w.g.Rounds.Sync.Begin)
 }
 
 func (w *Worker) SyncAll(ctx context.Context) error {
-	return w.g.Sync.All(w.id.Local, func(begin func() <-chan struct{}) error { return w.waitSync(ctx, "sync-all", begin) }, func() error { return w.Barrier(ctx) })
+	return w.g.Rounds.Sync.All(w.id.Local, func(begin func() <-chan struct{}) error { return w.waitSync(ctx, "sync-all", begin) }, func() error { return w.Barrier(ctx) })
 }
 
 // waitSync pushes what filters left, and waits for what begin returns.
@@ -398,7 +404,7 @@ func (w *Worker) waitSync(ctx context.Context, call string, begin func() <-chan 
 	if err := w.pushKept(ctx, call); err != nil {
 		return err
 	}
-	if err := w.until(ctx, call, nil, begin(), watch.ForSync, ""); err != nil {
+	if err := w.until(ctx, call, nil, begin(), watch.ForSync, late("")); err != nil {
 		return err
 	}
 	w.fetcher.Synced()

@@ -151,6 +151,7 @@ func (w *Worker) LocalizeAsync(context.Context, []godwit.Key) (godwit.Handle, er
 }
 func (w *Worker) Intent([]godwit.Key, godwit.Clock, godwit.Clock) error { return nil }
 func (w *Worker) Lookahead() godwit.Clock                               { return 0 }
+func (w *Worker) BoundAge(godwit.Clock)                                 {}
 func (w *Worker) Advance() godwit.Clock                                 { return 0 }
 func (w *Worker) Clock() godwit.Clock                                   { return 0 }
 func (w *Worker) Finish()                                               {}

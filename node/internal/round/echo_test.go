@@ -1,0 +1,180 @@
+package round
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/roomtest"
+)
+
+// marks returns the numbers of the echoes that the peer was asked for.
+func (n *node) marks(t *testing.T) (ops []uint64) {
+	t.Helper()
+	for _, r := range n.sent(t) {
+		if r.Kind != wire.RoundMark {
+			t.Fatalf("the peer is sent %v, want a RoundMark", r)
+		}
+		ops = append(ops, r.Op)
+	}
+	return ops
+}
+
+// An echo is asked for behind the next round, by whoever joined it until then, and has come with the answers to it or to a later one.
+func TestAnEchoComesWithTheAnswersOfAllPeers(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	first := n.Echoes.join()
+	if n.Echoes.join() != first {
+		t.Error("two that wait for the same round have an echo each")
+	}
+	if echoes, _ := n.Echoes.Pending(); echoes != 1 {
+		t.Errorf("%d echoes are pending", echoes)
+	}
+	n.Echoes.Answered(1, first.id) // before anybody was asked
+	n.Round()
+	second := n.Echoes.join()
+	n.Round()
+	n.Round()
+	if ops := n.marks(t); len(ops) != 2 || ops[0] != first.id || ops[1] != second.id {
+		t.Fatalf("the peer is asked for %v, want %d and %d", ops, first.id, second.id)
+	}
+	if n.Echoes.Answered(1, first.id-1); first.come() {
+		t.Error("an echo has come with the answer to an earlier question")
+	}
+	n.Echoes.Answered(0, first.id)
+	n.Echoes.Answered(1, first.id)
+	if n.Echoes.Answered(1, first.id); !first.come() || second.come() {
+		t.Errorf("with the first answer, the first has come: %v, and the second: %v", first.come(), second.come())
+	}
+	third := n.Echoes.join()
+	n.Round()
+	if n.Echoes.Answered(1, third.id); !second.come() || !third.come() {
+		t.Error("an answer is none to what was asked before")
+	}
+	if echoes, _ := n.Echoes.Pending(); echoes != 0 {
+		t.Errorf("%d echoes are pending", echoes)
+	}
+}
+
+// A peer's question is answered behind the round after it: what had to stay for lack of room does not keep the answer. Several
+// questions of a peer have one answer.
+func TestAPeersQuestionIsAnsweredBehindARound(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	n.Echoes.Marked(1, 7)
+	n.Echoes.Marked(1, 9)
+	n.Echoes.Marked(1, 8)
+	if _, nodes := n.Echoes.Pending(); nodes != 1 {
+		t.Errorf("%d nodes wait for an answer", nodes)
+	}
+	n.Round()
+	if recs := n.sent(t); len(recs) != 1 || recs[0].Kind != wire.RoundDone || recs[0].Op != 9 {
+		t.Errorf("the peer is sent %v, want one answer to question 9", recs)
+	}
+	if n.Round(); len(n.sent(t)) > 0 {
+		t.Error("the peer is answered again")
+	}
+}
+
+// Where a policy's rate has the shards wait, so do the answers and the questions, unless a worker waits.
+func TestEchoesWaitForARoundOverTheShards(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{Rate: 1e-3})
+	a, k := n.rows.Access(), []godwit.Key{n.key}
+	n.rows.Want(&n.out, k) // so that the key stays
+	v := n.rows.Server(1, &n.out)
+	roomtest.Must(t, v.Step(&n.out, &wire.Record{Kind: wire.Interest, Key: n.key, Op: 1, Origin: 1}))
+	n.out.Flush()
+	push := func() { a.Serve(wire.Push, k, []float32{1}) }
+	push()
+	n.Round()
+	n.sent(t)
+	n.clocks[0].Advance() // the workers have set up
+	n.synced = n.host.Now()
+	if push(); n.rows.Idle() {
+		t.Fatal("nothing waits for a round")
+	}
+	n.Echoes.Marked(1, 7)
+	n.Echoes.join()
+	if !n.Round() {
+		t.Error("nothing is left for the next round")
+	}
+	for _, r := range n.sent(t) {
+		if r.Kind == wire.RoundDone || r.Kind == wire.RoundMark {
+			t.Errorf("%v was sent, though the round did not go over the shards", r.Kind)
+		}
+	}
+	defer n.Echoes.Await()()
+	n.Round()
+	got := map[wire.Kind]int{}
+	for _, r := range n.sent(t) {
+		got[r.Kind]++
+	}
+	if got[wire.RoundDone] != 1 || got[wire.RoundMark] != 1 {
+		t.Errorf("a worker waits, and %v was sent", got)
+	}
+}
+
+// A worker makes as many steps as its bound since the last echo that has come began, and waits for the one that lets it go on.
+func TestAWorkerMakesSoManyStepsWhileNothingComes(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	var a Age
+	clock, asked := godwit.Clock(10), []uint64(nil)
+	advance := func(to godwit.Clock) {
+		for clock < to {
+			clock++
+			a.Advanced(clock)
+			n.Round()
+			asked = append(asked, n.marks(t)...)
+		}
+	}
+	if advance(100); len(asked) > 0 || a.Over(clock) != nil {
+		t.Fatal("a worker without a bound asks, or waits")
+	}
+	const most = 16
+	a.Bound(n.Echoes, most, clock)
+	for clock < 100+most {
+		if advance(clock + 1); a.Over(clock) != nil {
+			t.Fatalf("it waits at clock %d", clock)
+		}
+	}
+	advance(clock + 1)
+	wait := a.Over(clock)
+	if wait == nil {
+		t.Fatal("it does not wait")
+	}
+	if what, peer := a.Behind(); peer != 1 || !strings.Contains(what, "node 1 since clock 102") {
+		t.Errorf("it waits for node %d: %q", peer, what)
+	}
+	if advance(clock + 50); len(asked) != underWay {
+		t.Fatalf("%d echoes are under way, want %d at the most", len(asked), underWay)
+	}
+	n.Echoes.Answered(1, asked[len(asked)-1])
+	select {
+	case <-wait:
+	default:
+		t.Error("it waits still")
+	}
+	// They began at clocks 102, 104 … 116: that is too long ago by now, and the next Advance asks anew.
+	if a.Advanced(clock); a.since != 100+most || len(a.under) != 1 {
+		t.Errorf("the last that came began at clock %d, and %d are under way", a.since, len(a.under))
+	}
+	if a.Bound(n.Echoes, 0, clock); a.Over(clock) != nil {
+		t.Error("it waits without a bound")
+	}
+}
+
+// What waits is said to be this node's round as long as nobody was asked.
+func TestAWorkerWaitsForARoundOfItsOwnNodeFirst(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	var a Age
+	a.Bound(n.Echoes, 1, 0)
+	a.Advanced(1)
+	a.Advanced(2)
+	if a.Over(2) == nil {
+		t.Fatal("it does not wait")
+	}
+	if what, peer := a.Behind(); peer != godwit.NoNode || !strings.Contains(what, "this node since clock 1") {
+		t.Errorf("it waits for node %d: %q", peer, what)
+	}
+}
