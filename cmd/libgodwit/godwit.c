@@ -111,6 +111,10 @@ int64_t godwit_advance(int64_t worker) {
 	return forked ? refuse() : go_advance(worker);
 }
 
+int32_t godwit_bound_age(int64_t worker, int64_t steps) {
+	return forked ? refuse() : go_bound_age(worker, steps);
+}
+
 int64_t godwit_clock(int64_t worker) {
 	return forked ? refuse() : go_clock(worker);
 }

@@ -165,6 +165,10 @@ int32_t godwit_finish_sample(int64_t worker, int64_t sample);
 int64_t godwit_advance(int64_t worker);
 int64_t godwit_clock(int64_t worker);
 
+/* Bounds for how many steps the worker goes on while nothing comes from other nodes: a pull waits then, until all have
+ * received what this node had sent so many steps before, and have made a sync round since. 0 ends it. */
+int32_t godwit_bound_age(int64_t worker, int64_t steps);
+
 /* Returns 1 if pulls and pushes that begin now take effect in their order, so that a pull sees a push that has not been
  * waited for, unless the row comes to this node meanwhile; else 0. It changes at godwit_advance. */
 int64_t godwit_in_order(int64_t worker);

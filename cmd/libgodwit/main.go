@@ -316,6 +316,16 @@ func go_advance(id C.int64_t) (code C.int64_t) {
 	return number(w.Advance())
 }
 
+//export go_bound_age
+func go_bound_age(id, steps C.int64_t) (code C.int32_t) {
+	defer recovered(&code)
+	w, err := capi.WorkerOf(int64(id))
+	if err != nil {
+		return failed(err)
+	}
+	return failed(w.BoundAge(int64(steps)))
+}
+
 //export go_clock
 func go_clock(id C.int64_t) (code C.int64_t) {
 	defer recovered(&code)

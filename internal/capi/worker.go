@@ -647,6 +647,16 @@ func (w *Worker) Advance() (int64, error) {
 	return int64(w.w.Advance()), nil
 }
 
+// BoundAge bounds for how many steps the worker hears nothing of other nodes; 0 ends that.
+func (w *Worker) BoundAge(steps int64) error {
+	if err := w.enter(&advance); err != nil {
+		return err
+	}
+	defer w.leave()
+	w.w.BoundAge(godwit.Clock(steps))
+	return nil
+}
+
 // InOrder reports whether pulls that begin now see pushes that begin now, without waiting in between.
 func (w *Worker) InOrder() (bool, error) {
 	if err := w.enter(&push); err != nil {

@@ -450,6 +450,20 @@ class Worker:
         self._clock += 1
         return self._clock
 
+    def bound_age(self, steps: int) -> None:
+        """Bounds for how many of its steps the worker goes on while nothing comes from other nodes, in the tables that are there.
+
+        Then a pull waits until all other nodes have received what this one had sent so many steps before, and have sent what they had. With
+        plain gradient descent, ranks that train a good part of a small epoch without each other go too far together: a quarter of
+        a rank's steps of an epoch is a good bound, and costs nothing where an epoch takes long. 0, with which workers begin, is none.
+        """
+        steps = operator.index(steps)
+        if not 0 <= steps < 2**62:
+            raise ArgumentError(f"bound_age({steps}): want 0 (none) or more steps")
+        self.cluster.start()
+        for group in self.cluster._groups:
+            self._library.check(self._library.bound_age(group.workers[self.index], steps))
+
     @property
     def clock(self) -> int:
         """How often the worker has advanced."""

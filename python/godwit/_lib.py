@@ -51,6 +51,7 @@ _FUNCTIONS = {
     "intent": (_i32, [_i64, _i32, _at, _size, _i64, _i64]),
     "advance": (_i64, [_i64]),
     "clock": (_i64, [_i64]),
+    "bound_age": (_i32, [_i64, _i64]),
     "in_order": (_i64, [_i64]),
     "wait_sync": (_i32, [_i64, _i32, _at]),
     "sync_all": (_i32, [_i64, _i32, _at]),

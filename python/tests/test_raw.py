@@ -115,6 +115,27 @@ def test_tables_may_be_added_while_others_are_in_use(clusters):
         clusters.table("a", 10, 1)
 
 
+def test_a_worker_waits_for_rounds_of_other_nodes_where_it_is_told_to():
+    with godwit.Cluster(nodes=2) as c:
+        t = c.table("t", 100, 4)
+        w, rows = c.worker, np.arange(100)
+        w.bound_age(1)
+        for _ in range(50):
+            w.push(t, rows, np.ones((100, 4), np.float32))
+            w.pull(t, rows)
+            w.advance()
+        waited = c.stats()["blocked"]
+        assert waited > 0
+        w.bound_age(0)
+        for _ in range(50):
+            w.pull(t, rows)
+            w.advance()
+        assert c.stats()["blocked"] == waited
+        for steps in (-1, 2**62):
+            with pytest.raises(errors.ArgumentError, match="want 0"):
+                w.bound_age(steps)
+
+
 def test_announced_rows_become_local():
     with godwit.Cluster(nodes=2) as c:
         t = c.table("t", 4000, 4)
