@@ -178,7 +178,7 @@ func (n *Node) build() error {
 		first = []round.Stage{n.bound}
 	}
 	n.loop = round.New(round.Config{Host: n.host, Links: n.links, Rows: n.rows, Clocks: clocks, Setup: setup, Bell: bell, Budget: n.budget, IDs: ids,
-		Rate: placement.SyncOf(n.proto.Policy).Rate, First: first, Last: []round.Stage{answers}})
+		Rate: placement.SyncOf(n.proto.Policy).Rate, Copies: placement.Replicates(n.proto.Policy), First: first, Last: []round.Stage{answers}})
 	n.cuts = cut.New(cut.Config{Host: n.host, Links: n.links, Rows: cut.Rows{Host: n.host, Set: n.rows, Proto: n.proto}, Ops: n.ops, Sync: n.loop.Sync, Bounded: n.bound != nil, OneClock: n.cfg.OneClock && n.bound == nil})
 	n.receiver = receive.New(receive.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Echoes: n.loop.Echoes,
 		Questions: questions, Answers: answers, Asks: ask.New(n.host, n.links), Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})

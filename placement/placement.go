@@ -108,6 +108,11 @@ func FetchesAhead(p Policy) bool {
 	return ok && a.FetchesAhead()
 }
 
+// Replicates reports whether a policy ever makes replicas.
+func Replicates(p Policy) bool {
+	return p.Everywhere(true) || p.Everywhere(false) || p.OnIntent(true) == Copy || p.OnIntent(false) == Copy
+}
+
 // A Parameterized policy is registered with the default parameters, and makes others
 // of the parameters that stand behind its name, as in "nonuniform(factor=50)".
 type Parameterized interface {

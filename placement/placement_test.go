@@ -117,3 +117,15 @@ func TestSomePoliciesFetchAhead(t *testing.T) {
 		}
 	}
 }
+
+func TestWhichPoliciesMakeReplicas(t *testing.T) {
+	for name, want := range map[string]bool{"static": false, "relocate": false, "adaptive-move-only": false, "adaptive": true, "adaptive-replicate-only": true, "adapm": true, "replicate": true, "nonuniform": true, "stale": true} {
+		p, err := ByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Replicates(p); got != want {
+			t.Errorf("%s makes replicas: %v, want %v", name, got, want)
+		}
+	}
+}

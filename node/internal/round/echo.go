@@ -21,6 +21,7 @@ type Echoes struct {
 	links   *link.Links
 	bell    *host.Bell
 	waiting atomic.Int32 // workers that wait for one
+	copies  bool         // the policy makes replicas, which may be old
 
 	mu    preempt.Mutex
 	next  *echo    // is asked for after the next round; nil: nobody wants one
@@ -32,7 +33,7 @@ type Echoes struct {
 
 func newEchoes(c *Config) *Echoes {
 	n := c.Links.Nodes()
-	return &Echoes{ids: c.IDs, links: c.Links, bell: c.Bell, marks: make([]uint64, n), taken: make([]uint64, n)}
+	return &Echoes{ids: c.IDs, links: c.Links, bell: c.Bell, copies: c.Copies && !c.Links.Alone(), marks: make([]uint64, n), taken: make([]uint64, n)}
 }
 
 // An echo is one question to all other nodes.
@@ -179,7 +180,7 @@ func (a *Age) Bound(e *Echoes, most, clock godwit.Clock) {
 	if a.most == 0 {
 		a.since, a.under = clock, a.under[:0]
 	}
-	if a.echoes, a.most = e, most; e.links.Alone() {
+	if a.echoes, a.most = e, most; !e.copies {
 		a.most = 0
 	}
 }

@@ -24,7 +24,7 @@ func (n *node) marks(t *testing.T) (ops []uint64) {
 
 // An echo is asked for behind the next round, by whoever joined it until then, and has come with the answers to it or to a later one.
 func TestAnEchoComesWithTheAnswersOfAllPeers(t *testing.T) {
-	n := nodeOf(t, host.Usual, Config{})
+	n := nodeOf(t, host.Usual, Config{Copies: true})
 	first := n.Echoes.join()
 	if n.Echoes.join() != first {
 		t.Error("two that wait for the same round have an echo each")
@@ -61,7 +61,7 @@ func TestAnEchoComesWithTheAnswersOfAllPeers(t *testing.T) {
 // A peer's question is answered behind the round after it: what had to stay for lack of room does not keep the answer. Several
 // questions of a peer have one answer.
 func TestAPeersQuestionIsAnsweredBehindARound(t *testing.T) {
-	n := nodeOf(t, host.Usual, Config{})
+	n := nodeOf(t, host.Usual, Config{Copies: true})
 	n.Echoes.Marked(1, 7)
 	n.Echoes.Marked(1, 9)
 	n.Echoes.Marked(1, 8)
@@ -79,7 +79,7 @@ func TestAPeersQuestionIsAnsweredBehindARound(t *testing.T) {
 
 // Where a policy's rate has the shards wait, so do the answers and the questions, unless a worker waits.
 func TestEchoesWaitForARoundOverTheShards(t *testing.T) {
-	n := nodeOf(t, host.Usual, Config{Rate: 1e-3})
+	n := nodeOf(t, host.Usual, Config{Rate: 1e-3, Copies: true})
 	a, k := n.rows.Access(), []godwit.Key{n.key}
 	n.rows.Want(&n.out, k) // so that the key stays
 	v := n.rows.Server(1, &n.out)
@@ -117,7 +117,7 @@ func TestEchoesWaitForARoundOverTheShards(t *testing.T) {
 
 // A worker makes as many steps as its bound since the last echo that has come began, and waits for the one that lets it go on.
 func TestAWorkerMakesSoManyStepsWhileNothingComes(t *testing.T) {
-	n := nodeOf(t, host.Usual, Config{})
+	n := nodeOf(t, host.Usual, Config{Copies: true})
 	var a Age
 	clock, asked := godwit.Clock(10), []uint64(nil)
 	advance := func(to godwit.Clock) {
@@ -164,9 +164,22 @@ func TestAWorkerMakesSoManyStepsWhileNothingComes(t *testing.T) {
 	}
 }
 
+// Where nobody makes copies, nothing that is read is old.
+func TestNobodyAsksWhereThereAreNoCopies(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	var a Age
+	a.Bound(n.Echoes, 1, 0)
+	for clock := godwit.Clock(1); clock < 10; clock++ {
+		a.Advanced(clock)
+		if n.Round(); len(n.marks(t)) > 0 || a.Over(clock) != nil {
+			t.Fatalf("the worker asks or waits at clock %d", clock)
+		}
+	}
+}
+
 // What waits is said to be this node's round as long as nobody was asked.
 func TestAWorkerWaitsForARoundOfItsOwnNodeFirst(t *testing.T) {
-	n := nodeOf(t, host.Usual, Config{})
+	n := nodeOf(t, host.Usual, Config{Copies: true})
 	var a Age
 	a.Bound(n.Echoes, 1, 0)
 	a.Advanced(1)

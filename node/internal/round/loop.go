@@ -70,6 +70,7 @@ type Config struct {
 	Budget *host.Budget
 	IDs    *atomic.Uint64 // of questions to all nodes
 	Rate   float64        // rounds a second at the most; 0: no limit
+	Copies bool           // the policy makes replicas
 	First  []Stage        // stages, in the order of a round, whose Close comes before WaitSync calls go on,
 	Last   []Stage        // … and those whose comes after
 }

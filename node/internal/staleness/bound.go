@@ -130,7 +130,7 @@ func New(c Config) *Bound {
 	}
 	nodes := c.Links.Nodes()
 	b := &Bound{host: c.Host, model: m, links: c.Links, rows: c.Rows, ops: c.Ops, clocks: c.Clocks, rounds: c.Rounds, ids: c.IDs,
-		copies: nodes > 1 && replicates(c.Proto.Policy), broken: c.Broken, nodes: make([]standing, nodes), limits: newLimits(m)}
+		copies: nodes > 1 && placement.Replicates(c.Proto.Policy), broken: c.Broken, nodes: make([]standing, nodes), limits: newLimits(m)}
 	b.pulls.of, b.pulls.most = make([]int, nodes), c.Links.Limits.Ahead
 	b.round.fresh, b.round.told = make([]tick.Tick, nodes), make([]standing, nodes)
 	for _, clock := range c.Clocks {
@@ -150,11 +150,6 @@ func (b *Bound) start(t tick.Tick) {
 		b.nodes[i] = standing{settled: t, fresh: t, wanted: t}
 		b.round.told[i], b.round.fresh[i] = b.nodes[i], t
 	}
-}
-
-// replicates reports whether a policy ever makes replicas.
-func replicates(p placement.Policy) bool {
-	return p.Everywhere(true) || p.Everywhere(false) || p.OnIntent(true) == placement.Copy || p.OnIntent(false) == placement.Copy
 }
 
 // needs returns the horizon that a read at a tick needs under a limit; 0: none.
