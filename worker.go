@@ -93,7 +93,7 @@ type Worker interface {
 	Clock() Clock
 	// BoundAge bounds how many steps the worker makes while nothing comes from other nodes: at clock c, a pull waits until what this
 	// node had sent when the worker was at clock c-steps has come to all others, and each of them has made a sync round since and sent what it
-	// brings. That depends on the nodes, and not on what their workers do. It holds from the next Advance on; 0, which is how a worker begins, ends
+	// brings. That depends on the nodes, and not on what their workers do. It holds from the next Advance on; 0 or less, which is how a worker begins, ends
 	// it. It sets the pace, and is no promise for each key: what the network has no room for comes with a later round, and what is under way, or
 	// held back by a filter, counts as sent. [Table].Staleness promises. Where the policy makes no replicas, no pull waits. Values that are fetched ahead are of as many steps ago as they take to come.
 	BoundAge(steps Clock)

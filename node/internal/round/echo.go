@@ -25,7 +25,7 @@ type Echoes struct {
 
 	mu    preempt.Mutex
 	next  *echo    // is asked for after the next round; nil: nobody wants one
-	asked []*echo  // were, the oldest first; at most one for each worker
+	asked []*echo  // were, the oldest first: those that workers have under way
 	marks []uint64 // by node: its last question, which waits for the next round; 0: none
 	taken []uint64 // … for the round that goes on; of the goroutine of the rounds,
 	began *echo    // … as is what next was when it began
@@ -175,12 +175,12 @@ type begun struct {
 // takes, and by a part in as many of the bound, older than the present step.
 const underWay = 8
 
-// Bound sets the bound, from a clock of the worker on; 0: there is none.
+// Bound sets the bound, from a clock of the worker on; 0 or less: there is none.
 func (a *Age) Bound(e *Echoes, most, clock godwit.Clock) {
 	if a.most == 0 {
 		a.since, a.under = clock, a.under[:0]
 	}
-	if a.echoes, a.most = e, most; !e.copies {
+	if a.echoes, a.most = e, min(max(0, most), godwit.Forever/2); !e.copies {
 		a.most = 0
 	}
 }

@@ -159,8 +159,14 @@ func TestAWorkerMakesSoManyStepsWhileNothingComes(t *testing.T) {
 	if a.Advanced(clock); a.since != 100+most || len(a.under) != 1 {
 		t.Errorf("the last that came began at clock %d, and %d are under way", a.since, len(a.under))
 	}
-	if a.Bound(n.Echoes, 0, clock); a.Over(clock) != nil {
-		t.Error("it waits without a bound")
+	for _, none := range []godwit.Clock{0, -1} {
+		if a.Bound(n.Echoes, none, clock); a.Over(clock) != nil {
+			t.Error("it waits without a bound")
+		}
+	}
+	a.Bound(n.Echoes, godwit.Forever, clock)
+	if a.Advanced(clock + 1); a.Over(clock+1) != nil || len(a.under) > 0 {
+		t.Error("it waits, or asks, with a bound that it never comes to")
 	}
 }
 

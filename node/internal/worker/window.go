@@ -87,7 +87,7 @@ func (w *Worker) awaitBound(ctx context.Context, what string, keys []godwit.Key)
 func (w *Worker) BoundAge(steps godwit.Clock) {
 	w.enter()
 	defer w.leave()
-	w.age.Bound(w.g.Rounds.Echoes, max(0, steps), w.clock.Now())
+	w.age.Bound(w.g.Rounds.Echoes, steps, w.clock.Now())
 }
 
 // awaitAge waits until the other nodes have made rounds since one of the worker's last steps.
