@@ -73,5 +73,5 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 	return t.evaluate(ctx, env, epoch)
 }
 
-// MaxAge is that of a [train.Aged]: with 0.7 epochs, eight nodes of small data do not always learn as well as one.
-func (t *Task) MaxAge() float64 { return 0.5 }
+// MaxAge is that of a [train.Aged]: with half an epoch, eight nodes of small data do not always learn as well as one.
+func (t *Task) MaxAge() float64 { return 0.25 }

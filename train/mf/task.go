@@ -145,5 +145,5 @@ func (t *Task) keys(m *godwit.Model) (keys, error) {
 }
 
 // MaxAge is that of a [train.Aged]. Steps have the same rate whatever others have pushed, so those that were made without each other go too far
-// together: with half an epoch, eight nodes of small data do not always learn as well as one.
-func (t *Task) MaxAge() float64 { return 0.25 }
+// together: with a quarter of an epoch, eight nodes of small data do not always learn as well as one.
+func (t *Task) MaxAge() float64 { return 0.125 }
