@@ -11,8 +11,8 @@ import (
 )
 
 // Under any policy that makes copies, on any network, with nodes of any speed: when a worker that has bounded the age of what it reads pulls, each other node has
-// begun a sync round since the worker was as many steps back, whatever the other workers do, who may do nothing at all. Each
-// seed has runs in which workers wait for that.
+// begun a sync round since the worker was as many steps back, whatever the other workers do, who may do nothing at all. Over
+// all seeds, many pulls wait for that.
 func TestAPullIsNoOlderThanItsWorkerAllows(t *testing.T) {
 	first, n := uint64(1), uint64(60)
 	if *seedFlag != 0 {

@@ -19,10 +19,10 @@ func MaxAgeOf(task any) float64 {
 	return 0
 }
 
-// boundAge tells a worker, which takes a chunk of so many steps, how many it may make while nothing comes from others. Chunks are about
-// equally long, and share is how many of an epoch a worker gets, if all are equally fast.
-func boundAge(w godwit.Worker, age, share float64, steps int) {
-	if age > 0 && steps > 0 {
-		w.BoundAge(max(1, godwit.Clock(age*share*float64(steps))))
+// boundAge tells a worker, which takes a chunk of so many steps, how many it may make while nothing comes from others: those of so
+// many chunks, which are about equally long; 0: any number.
+func boundAge(w godwit.Worker, chunks float64, steps int) {
+	if chunks > 0 && steps > 0 {
+		w.BoundAge(max(1, godwit.Clock(chunks*float64(steps))))
 	}
 }

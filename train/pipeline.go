@@ -36,8 +36,7 @@ type pipeline[D any] struct {
 	from   source
 	nodes  int // among which the chunks of an epoch are divided at first; 0: each worker has its own
 	chunks int
-	age    float64 // for how many epochs the worker may hear nothing of others; 0: any number
-	share  float64 // how many chunks of an epoch it gets
+	age    float64 // for how many of its chunks the worker may hear nothing of others; 0: any number
 
 	chunk       schedule.Chunk // that is being loaded
 	step, steps int            // the next of it, and how many it has
@@ -151,7 +150,7 @@ func (p *pipeline[D]) load(ctx context.Context) (ok bool, err error) {
 			return false, err
 		}
 		p.step, p.steps = 0, p.trainer(p.chunk).Steps(p.chunk.Epoch, p.chunk.Chunk)
-		boundAge(p.w, p.age, p.share, p.steps)
+		boundAge(p.w, p.age, p.steps)
 		p.skip()
 	}
 	b := p.slot()

@@ -163,12 +163,12 @@ func (r *run[D]) start(ctx context.Context) error {
 		r.desk = newDesk(r.env, schedule.Plan{Chunks: chunks, Epochs: r.opts.Epochs, Workers: workers, At: r.at})
 		from = r.desk
 	}
-	share := 1.0
-	if chunks > 0 {
-		share = float64(chunks) / float64(part.Count)
+	age := MaxAgeOf(r.task)
+	if chunks > 0 { // of which a worker gets so many in an epoch, if all are equally fast
+		age *= float64(chunks) / float64(part.Count)
 	}
 	for i, w := range r.env.Workers {
-		p := &pipeline[D]{w: w, worker: i, from: from, nodes: nodes, chunks: chunks, age: MaxAgeOf(r.task), share: share}
+		p := &pipeline[D]{w: w, worker: i, from: from, nodes: nodes, chunks: chunks, age: age}
 		r.pipes = append(r.pipes, p)
 		p.rec.begin(r.rep.Epochs + 1)
 		if p.t, err = r.trainer(w, part); err != nil {

@@ -35,6 +35,7 @@ const PrefixLen = 4
 //	7  cuts of the changed rows
 //	8  copies that are renewed
 //	9  no renewals
+//	10 echoes of rounds
 const Version = 10
 
 // frameAlign is what the length of a frame is a multiple of, so that frames

@@ -454,7 +454,7 @@ class Worker:
         """Bounds for how many of its steps the worker goes on while nothing comes from other nodes, in the tables that are there.
 
         Then a pull waits until all other nodes have received what this one had sent so many steps before, and have sent what they had. With
-        plain gradient descent, ranks that train a good part of a small epoch without each other go too far together: a quarter of
+        plain gradient descent, ranks that train a good part of a small epoch without each other go too far together: an eighth of
         a rank's steps of an epoch is a good bound, and costs nothing where an epoch takes long. 0, with which workers begin, is none.
         """
         steps = operator.index(steps)

@@ -10,18 +10,6 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/roomtest"
 )
 
-// marks returns the numbers of the echoes that the peer was asked for.
-func (n *node) marks(t *testing.T) (ops []uint64) {
-	t.Helper()
-	for _, r := range n.sent(t) {
-		if r.Kind != wire.RoundMark {
-			t.Fatalf("the peer is sent %v, want a RoundMark", r)
-		}
-		ops = append(ops, r.Op)
-	}
-	return ops
-}
-
 // An echo is asked for behind the next round, by whoever joined it until then, and has come with the answers to it or to a later one.
 func TestAnEchoComesWithTheAnswersOfAllPeers(t *testing.T) {
 	n := nodeOf(t, host.Usual, Config{Copies: true})
@@ -37,7 +25,7 @@ func TestAnEchoComesWithTheAnswersOfAllPeers(t *testing.T) {
 	second := n.Echoes.join()
 	n.Round()
 	n.Round()
-	if ops := n.marks(t); len(ops) != 2 || ops[0] != first.id || ops[1] != second.id {
+	if ops := n.ops(t, wire.RoundMark); len(ops) != 2 || ops[0] != first.id || ops[1] != second.id {
 		t.Fatalf("the peer is asked for %v, want %d and %d", ops, first.id, second.id)
 	}
 	if n.Echoes.Answered(1, first.id-1); first.come() {
@@ -125,7 +113,7 @@ func TestAWorkerMakesSoManyStepsWhileNothingComes(t *testing.T) {
 			clock++
 			a.Advanced(clock)
 			n.Round()
-			asked = append(asked, n.marks(t)...)
+			asked = append(asked, n.ops(t, wire.RoundMark)...)
 		}
 	}
 	if advance(100); len(asked) > 0 || a.Over(clock) != nil {
@@ -177,7 +165,7 @@ func TestNobodyAsksWhereThereAreNoCopies(t *testing.T) {
 	a.Bound(n.Echoes, 1, 0)
 	for clock := godwit.Clock(1); clock < 10; clock++ {
 		a.Advanced(clock)
-		if n.Round(); len(n.marks(t)) > 0 || a.Over(clock) != nil {
+		if n.Round(); len(n.ops(t, wire.RoundMark)) > 0 || a.Over(clock) != nil {
 			t.Fatalf("the worker asks or waits at clock %d", clock)
 		}
 	}

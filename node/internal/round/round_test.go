@@ -71,6 +71,18 @@ func (n *node) sent(t *testing.T) []wire.Record {
 	return roomtest.Records(t, &wire.Decoder{Lists: &wire.Known{}}, n.links.To(1).Take)
 }
 
+// ops returns the numbers of what was sent, which must be of one kind.
+func (n *node) ops(t *testing.T, kind wire.Kind) (ops []uint64) {
+	t.Helper()
+	for _, r := range n.sent(t) {
+		if r.Kind != kind {
+			t.Fatalf("the peer is sent %v, want a %v", r, kind)
+		}
+		ops = append(ops, r.Op)
+	}
+	return ops
+}
+
 // A WaitSync asks the peers when this node's updates have arrived, and ends with their
 // answers.
 func TestAWaitSyncEndsWithTheAnswersOfAllPeers(t *testing.T) {
@@ -162,15 +174,9 @@ func TestAFrameHurriesRoundsWhileUpdatesAreOnTheirWay(t *testing.T) {
 // that is new. A worker that gives up has it asked at once.
 func TestANodeRestsWhileAllOfItsWorkersAreInASyncAll(t *testing.T) {
 	n := nodeOf(t, host.Usual, Config{})
-	kinds := func() (ops []uint64) {
+	kinds := func() []uint64 {
 		n.Round()
-		for _, r := range n.sent(t) {
-			if r.Kind != wire.SyncMark {
-				t.Fatalf("the peer is sent %v", r)
-			}
-			ops = append(ops, r.Op)
-		}
-		return ops
+		return n.ops(t, wire.SyncMark)
 	}
 	step := make(chan string)
 	over := make(chan error)

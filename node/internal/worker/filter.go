@@ -65,7 +65,7 @@ func (w *Worker) pushKept(ctx context.Context, what string) error {
 
 // right waits until this worker alone pushes what is kept.
 func (w *Worker) right(ctx context.Context, what string) error {
-	return w.until(ctx, what, nil, w.g.Filters.Right(), watch.ForOthers, late("waiting for another call to push what filters left: "))
+	return w.until(ctx, what, nil, w.g.Filters.Right(), watch.ForOthers, reason("waiting for another call to push what filters left: "))
 }
 
 // atOnce is how many kept vectors are pushed in one operation.

@@ -184,7 +184,7 @@ func (w *Worker) begin(ctx context.Context, what string, keys []godwit.Key, buf 
 		if o := w.open(what, dst); o != nil {
 			return o, nil
 		}
-		if err := w.until(ctx, what, keys, w.ops.Moved(), watch.ForRoom, late("waiting for earlier operations: ")); err != nil {
+		if err := w.until(ctx, what, keys, w.ops.Moved(), watch.ForRoom, reason("waiting for earlier operations: ")); err != nil {
 			return nil, err
 		}
 	}
@@ -350,8 +350,8 @@ func (w *Worker) until(ctx context.Context, call string, keys []godwit.Key, done
 	return nil
 }
 
-// late is that of a wait for no one node.
-func late(what string) func() (string, godwit.NodeID) {
+// reason is what a wait for no one node is said to be late for.
+func reason(what string) func() (string, godwit.NodeID) {
 	return func() (string, godwit.NodeID) { return what, godwit.NoNode }
 }
 

@@ -404,7 +404,7 @@ func (w *Worker) waitSync(ctx context.Context, call string, begin func() <-chan 
 	if err := w.pushKept(ctx, call); err != nil {
 		return err
 	}
-	if err := w.until(ctx, call, nil, begin(), watch.ForSync, late("")); err != nil {
+	if err := w.until(ctx, call, nil, begin(), watch.ForSync, reason("")); err != nil {
 		return err
 	}
 	w.fetcher.Synced()
