@@ -6,15 +6,15 @@ import "github.com/godwit-ps/godwit"
 // what was pushed before, as those of plain gradient descent, all go too far where each of them was made without the others. Where an
 // epoch takes longer than some sync rounds, it costs nothing: nobody waits.
 type Aged interface {
-	// MaxAge is for how many epochs a worker goes on while nothing comes from another node, such as 0.25; 0: for any number. Run
-	// tells the workers ([godwit.Worker].BoundAge), by the steps that each makes in an epoch.
-	MaxAge() float64
+	// MaxAge is for how many epochs a worker on one of so many nodes, two or more, goes on while nothing comes from another node,
+	// such as 0.25; 0: for any number. Run tells the workers ([godwit.Worker].BoundAge), by the steps that each makes in an epoch.
+	MaxAge(nodes int) float64
 }
 
-// MaxAgeOf returns that of a task, of whatever batches: 0 if it is not an [Aged], or its workers wait for each other anyway.
-func MaxAgeOf(task any) float64 {
+// MaxAgeOf returns that of a task, of whatever batches, on so many nodes: 0 if it is not an [Aged], or its workers wait for each other anyway.
+func MaxAgeOf(task any, nodes int) float64 {
 	if a, ok := task.(Aged); ok && !InLockstep(task) {
-		return a.MaxAge()
+		return a.MaxAge(nodes)
 	}
 	return 0
 }

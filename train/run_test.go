@@ -882,7 +882,7 @@ type aged struct {
 	age float64
 }
 
-func (a aged) MaxAge() float64 { return a.age }
+func (a aged) MaxAge(nodes int) float64 { return a.age / float64(nodes) }
 
 // Workers are told for how many steps they may hear nothing of each other: so many epochs, of the steps that each makes in one, but one at least.
 func TestWorkersHearForHowManyStepsTheyMayHearNothing(t *testing.T) {
@@ -891,7 +891,7 @@ func TestWorkersHearForHowManyStepsTheyMayHearNothing(t *testing.T) {
 		age     float64
 		chunked bool
 		want    godwit.Clock
-	}{{0, true, 0}, {0.25, true, 40}, {0.25, false, 40}, {2, false, 320}, {1e-6, true, 1}} {
+	}{{0, true, 0}, {0.5, true, 40}, {0.5, false, 40}, {4, false, 320}, {1e-6, true, 1}} {
 		s := server(t, rows, nodes, perNode)
 		x := traintest.NewExchange(nodes)
 		task := aged{&counting{rows: rows, batch: batch, chunked: c.chunked}, c.age}

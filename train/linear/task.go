@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
@@ -73,5 +74,5 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 	return t.evaluate(ctx, env, epoch)
 }
 
-// MaxAge is that of a [train.Aged]: with half an epoch, eight nodes of small data do not always learn as well as one.
-func (t *Task) MaxAge() float64 { return 0.25 }
+// MaxAge is that of a [train.Aged]: with half as much again, eight nodes of small data do not always learn as well as one.
+func (t *Task) MaxAge(nodes int) float64 { return 0.5 / math.Sqrt(float64(nodes)) }
