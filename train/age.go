@@ -6,7 +6,7 @@ import "github.com/godwit-ps/godwit"
 // what was pushed before, as those of plain gradient descent, all go too far where each of them was made without the others. Where an
 // epoch takes longer than some sync rounds, it costs nothing: nobody waits.
 type Aged interface {
-	// MaxAge is for how many epochs a worker on one of so many nodes, two or more, goes on while nothing comes from another node,
+	// MaxAge is for how many epochs a worker on one of so many nodes goes on while nothing comes from another node,
 	// such as 0.25; 0: for any number. Run tells the workers ([godwit.Worker].BoundAge), by the steps that each makes in an epoch.
 	MaxAge(nodes int) float64
 }
