@@ -163,7 +163,7 @@ func (r *run[D]) start(ctx context.Context) error {
 		r.desk = newDesk(r.env, schedule.Plan{Chunks: chunks, Epochs: r.opts.Epochs, Workers: workers, At: r.at})
 		from = r.desk
 	}
-	age := MaxAgeOf(r.task, part.Nodes)
+	age := ageOn(r.task, part.Nodes)
 	if chunks > 0 { // of which a worker gets so many in an epoch, if all are equally fast
 		age *= float64(chunks) / float64(part.Count)
 	}

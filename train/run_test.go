@@ -882,11 +882,12 @@ type aged struct {
 	age float64
 }
 
-func (a aged) MaxAge(nodes int) float64 { return a.age / float64(nodes) }
+func (a aged) MaxAge() float64 { return a.age }
 
-// Workers are told for how many steps they may hear nothing of each other: so many epochs, of the steps that each makes in one, but one at least.
+// Workers are told for how many steps they may hear nothing of each other: so many epochs by the square root of
+// the number of nodes, of the steps that each makes in one, but one at least.
 func TestWorkersHearForHowManyStepsTheyMayHearNothing(t *testing.T) {
-	const rows, nodes, perNode, batch = 9600, 2, 3, 10 // 960 steps, 160 a worker
+	const rows, nodes, perNode, batch = 19200, 4, 3, 10 // 1920 steps, 160 a worker
 	for _, c := range []struct {
 		age     float64
 		chunked bool

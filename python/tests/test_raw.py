@@ -120,20 +120,20 @@ def test_a_worker_waits_for_rounds_of_other_nodes_where_it_is_told_to():
         t = c.table("t", 100, 4)
         w = c.worker
 
-        def steps(n):  # of microseconds, where a round of the other node takes many
-            for _ in range(n):
+        def work(steps):  # of microseconds, where a round of the other node takes many
+            for _ in range(steps):
                 w.pull(t, [0])  # local
                 w.advance()
 
         w.bound_age(1)
         for _ in range(100):
-            steps(100)
+            work(100)
             waited = c.stats()["blocked"]
             if waited > 0:
                 break
         assert waited > 0
         w.bound_age(0)
-        steps(100)
+        work(100)
         assert c.stats()["blocked"] == waited
         for steps in (-1, 2**62):
             with pytest.raises(errors.ArgumentError, match="want 0"):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/ratings"
@@ -147,4 +146,4 @@ func (t *Task) keys(m *godwit.Model) (keys, error) {
 
 // MaxAge is that of a [train.Aged]. Steps have the same rate whatever others have pushed, so those that were made without each other go too far
 // together: with twice as much, eight nodes of small data do not always learn as well as one.
-func (t *Task) MaxAge(nodes int) float64 { return 0.35 / math.Sqrt(float64(nodes)) }
+func (t *Task) MaxAge() float64 { return 0.35 }

@@ -40,7 +40,7 @@ func (t Trained[D]) Lockstep() bool { return train.InLockstep(t.Task) }
 func (t Trained[D]) Handover() bool { return train.HandsOver(t.Task) }
 
 // MaxAge is that of a [train.Aged].
-func (t Trained[D]) MaxAge(nodes int) float64 { return train.MaxAgeOf(t.Task, nodes) }
+func (t Trained[D]) MaxAge() float64 { return train.MaxAgeOf(t.Task) }
 
 // Stages implements [train.Staged] as the task does.
 func (t Trained[D]) Stages(parts int) int { return train.StagesOf(t.Task, parts) }

@@ -16,8 +16,8 @@ func (opinionated) Handover() bool       { return true }
 // hasty is one whose workers do not wait for each other, but hear of each other now and then; in lockstep, they do.
 type hasty struct{ train.Task[int] }
 
-func (hasty) MaxAge(nodes int) float64       { return 1 / float64(nodes) }
-func (opinionated) MaxAge(nodes int) float64 { return 1 / float64(nodes) }
+func (hasty) MaxAge() float64       { return 0.5 }
+func (opinionated) MaxAge() float64 { return 0.5 }
 
 // reserved is one that says nothing.
 type reserved struct{ train.Task[int] }
@@ -34,7 +34,7 @@ func TestATaskIsAskedThroughWhatAllHaveInCommon(t *testing.T) {
 	if !train.HandsOver(says) || train.HandsOver(silent) {
 		t.Errorf("hands over: %v, %v", train.HandsOver(says), train.HandsOver(silent))
 	}
-	if a, b, c := train.MaxAgeOf(Trained[int]{Task: hasty{}}, 4), train.MaxAgeOf(says, 4), train.MaxAgeOf(silent, 4); a != 0.25 || b != 0 || c != 0 {
+	if a, b, c := train.MaxAgeOf(Trained[int]{Task: hasty{}}), train.MaxAgeOf(says), train.MaxAgeOf(silent); a != 0.5 || b != 0 || c != 0 {
 		t.Errorf("for %v, %v and %v epochs", a, b, c)
 	}
 }
