@@ -18,7 +18,8 @@ if not os.path.exists(HERE):
 
 # Several programs one after the other, so that torch is imported once.
 CTR = "ctr.py --examples 30000 --rows 3000 --batch 256 --rows-lr 0.1"
-SMALL = [CTR, "gnn.py --nodes 1000 --epochs 5 --batch 256", "kge.py --nodes 1000 --epochs 12 --dim 32 --batch 256"]
+KGE = "kge.py --nodes 1000 --degree 16 --epochs 6 --dim 32 --batch 256"  # enough edges that it does not learn them by heart
+SMALL = [CTR, "gnn.py --nodes 1000 --epochs 5 --batch 256", KGE]
 PROGRAM = f"""
 import os, runpy, sys, torch
 torch.set_num_threads(1)
@@ -45,7 +46,7 @@ def test_on_one_rank(run, written):
     ctr, gnn, kge, frozen, file = results(out)
     assert ctr["auc"] >= frozen["auc"] + 0.02, (ctr, frozen)
     assert file["auc"] >= frozen["auc"] + 0.02, (file, frozen)
-    assert gnn["mrr"] > 0.15 and kge["mrr"] > 0.25  # chance has 0.05
+    assert gnn["mrr"] > 0.3 and kge["mrr"] > 0.33  # chance has 0.05
     for r in (ctr, gnn, kge):
         assert r["ranks"] == 1 and r["without_message"] == 100
 
@@ -54,7 +55,7 @@ def test_on_four_ranks(tmp_path, torchrun):
     code, out, err = torchrun(tmp_path, PROGRAM % (SMALL,), 4)
     assert code == 0, err[-5000:]
     ctr, gnn, kge = results(out)
-    assert ctr["auc"] > 0.6 and gnn["mrr"] > 0.15 and kge["mrr"] > 0.25
+    assert ctr["auc"] > 0.65 and gnn["mrr"] > 0.3 and kge["mrr"] > 0.33
     for r in (ctr, gnn, kge):
         assert r["ranks"] == 4 and r["seconds"] > 0 and r["cpu_us_an_example"] > 0
 
