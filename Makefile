@@ -9,6 +9,10 @@ STORM    ?= 10m
 TIMEOUT  ?= 30m
 EMULATOR ?= $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 
+# Tests that wait, for leases and deadlines of processes, leave the cores to others.
+CORES   := $(shell getconf _NPROCESSORS_ONLN)
+AT_ONCE ?= -p $(shell expr $(CORES) + 1) -parallel $(shell expr $(CORES) \* 2)
+
 # The race detector runs where there is something to race: in the packages
 # that use locks or atomics, themselves or in their tests. In the protocol and in a
 # simulation one goroutine runs at a time (several simulations do in storms), and the
@@ -27,7 +31,7 @@ demo: ## train a small model on one node, then on four node processes
 
 .PHONY: test
 test: lint ## everything that must hold: lint, all tests, the page in a browser, examples, Python, storms, the race detector, arm64
-	$(GO) test -timeout $(TIMEOUT) ./...
+	$(GO) test $(AT_ONCE) -timeout $(TIMEOUT) ./...
 	$(MAKE) -j2 dashboard monitoring
 	$(MAKE) examples
 	$(MAKE) python
@@ -38,7 +42,7 @@ test: lint ## everything that must hold: lint, all tests, the page in a browser,
 
 .PHONY: race
 race: ## tests of the concurrent packages under the race detector
-	@pkgs=$$($(RACE)) && test -n "$$pkgs" && set -x && $(GO) test -timeout $(TIMEOUT) -race $$pkgs
+	@pkgs=$$($(RACE)) && test -n "$$pkgs" && set -x && $(GO) test $(AT_ONCE) -timeout $(TIMEOUT) -race $$pkgs
 	$(GO) test -timeout $(TIMEOUT) -race ./sim -run 'StormsKeepAllPromises$$' -seeds 200
 
 .PHONY: preempt

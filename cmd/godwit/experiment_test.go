@@ -111,6 +111,7 @@ func TestAnExperimentIsChargedTheCostsOfAFile(t *testing.T) {
 
 // What a step computes is what is left of an epoch without what is charged, so both are of one machine.
 func TestCostsAreMeasuredWhereStepsAre(t *testing.T) {
+	t.Parallel()
 	for from, args := range map[string][]string{
 		"at most 20000 rows":            {"experiment", "timing", "--quick"},
 		experiment.MeasuredCosts().From: {"experiment", "timing", "--quick", "--step", "50us"},

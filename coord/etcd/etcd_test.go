@@ -72,6 +72,7 @@ func crash(t *testing.T, e *ownServer, s *session) {
 }
 
 func TestEtcdConforms(t *testing.T) {
+	t.Parallel()
 	e := serve(t)
 	coordtest.Run(t, func(t *testing.T) coordtest.Harness {
 		return coordtest.Harness{

@@ -249,6 +249,7 @@ func TestAnEtcdWithUsersThatIsNotThereIsWaitedFor(t *testing.T) {
 
 // What does not pass is not waited for, unless there is another endpoint.
 func TestWhatLastsIsToldAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ca, caKey := certificate(t, dir, "ca", nil, nil)
 	certificate(t, dir, "node", ca, caKey)

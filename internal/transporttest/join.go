@@ -475,7 +475,7 @@ func noSecret(s *suite) {
 }
 
 // hurry is long enough for a mesh to see what is wrong, usually.
-const hurry = 2 * time.Second
+const hurry = time.Second / 2
 
 // again makes an attempt that ends with s.ctx, after some time. While that fails,
 // it gives the next ones, three in all, four times as long: the machine may be

@@ -14,8 +14,8 @@ func TestTransport(t *testing.T) {
 		var n atomic.Int32
 		return transporttest.Setup{
 			Network: &Switch{timeout: 4 * time.Minute},
-			Hasty:   &Switch{timeout: 2 * time.Second},
-			Timeout: 2 * time.Second,
+			Hasty:   &Switch{timeout: time.Second / 2},
+			Timeout: time.Second / 2,
 			Addr:    func() string { return fmt.Sprintf("node-%d", n.Add(1)) },
 		}
 	})

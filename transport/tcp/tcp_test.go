@@ -26,7 +26,7 @@ import (
 )
 
 // hasty is the timeout that some tests wait for.
-const hasty = 1500 * time.Millisecond
+const hasty = 500 * time.Millisecond
 
 // limit is when what should happen soon is held to hang, and the timeout of
 // tests that do not wait for it.
