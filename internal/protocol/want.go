@@ -20,6 +20,28 @@ func (s *Shard) Want(out Out, k godwit.Key) {
 	}
 }
 
+// Moves reports whether nodes ask for keys as moves because of intents: also away from nodes that want them.
+func (c *Config) Moves() bool {
+	return c.Policy.OnIntent(false) == placement.Move || c.Policy.OnIntent(true) == placement.Move
+}
+
+// WantAgain notes that one more intent became due for a key that is wanted. It asks for the key if that was taken away meanwhile.
+func (s *Shard) WantAgain(out Out, k godwit.Key) {
+	a := s.cfg.Policy.OnIntent(s.cfg.hot(k))
+	if a == placement.Nothing {
+		return
+	}
+	if r, ok := s.find(k); ok {
+		if h := s.st.Header(r); s.wants(h) > 0 {
+			if stateOf(h) == frozen {
+				s.main(h).ask = a
+			}
+			return
+		}
+	}
+	s.want(out, k, a)
+}
+
 // Hold asks for a replica that stays for the rest of the run.
 func (s *Shard) Hold(out Out, k godwit.Key) { s.want(out, k, placement.Copy) }
 

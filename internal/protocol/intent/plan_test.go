@@ -98,12 +98,12 @@ func random(seed uint64) error {
 			collect := func(to *[]godwit.Key) func([]godwit.Key) {
 				return func(ks []godwit.Key) { *to = append(*to, ks...) }
 			}
-			var begun, ended []godwit.Key
-			p.Due(clock, window, func(ks []godwit.Key, start godwit.Clock) bool {
-				collect(&begun)(ks)
-				return start <= clock+window
-			})
+			var begun, ended, others []godwit.Key
+			p.Begin(clock, window, 1, collect(&begun), collect(&others))
 			p.Expire(clock-stay, collect(&ended))
+			if len(others) > 0 {
+				return fmt.Errorf("at clock %d, %v were held already", clock, others)
+			}
 			if err := same("begins", clock, begun, q.due(clock, window)); err != nil {
 				return err
 			}
@@ -135,16 +135,15 @@ func TestAnIntentForEverIsActedOnAndNeverEnds(t *testing.T) {
 	var p Plan
 	p.Add([]godwit.Key{1, 2}, 10, godwit.Forever)
 	begun := 0
-	p.Due(0, godwit.Forever, func(ks []godwit.Key, start godwit.Clock) bool {
-		if begun += len(ks); start != 10 {
-			t.Errorf("it starts at %d, want 10", start)
-		}
-		return true
-	})
+	p.Begin(0, godwit.Forever, 1, func(ks []godwit.Key) { begun += len(ks) }, none(t))
 	p.Expire(1<<60, func([]godwit.Key) { t.Error("an intent for ever ended") })
 	if begun != 2 || p.Keys() != 2 {
 		t.Errorf("%d keys began, %d are held, want 2 and 2", begun, p.Keys())
 	}
+}
+
+func none(t *testing.T) func([]godwit.Key) {
+	return func(ks []godwit.Key) { t.Errorf("%v were held already", ks) }
 }
 
 func TestIntentsOfNothingAreNothing(t *testing.T) {
@@ -157,10 +156,15 @@ func TestIntentsOfNothingAreNothing(t *testing.T) {
 	}
 }
 
-func TestAnIntentThatIsNotBegunIsForgotten(t *testing.T) {
+func TestAnIntentThatIsTakenOutIsForgotten(t *testing.T) {
 	var p Plan
 	p.Add([]godwit.Key{1, 2}, 10, 11)
-	p.Due(9, 1, func([]godwit.Key, godwit.Clock) bool { return false })
+	p.Add([]godwit.Key{3}, 4, 9) // is over
+	p.Due(9, 1, func(ks []godwit.Key, start godwit.Clock) {
+		if !slices.Equal(ks, []godwit.Key{1, 2}) || start != 10 {
+			t.Errorf("%v from %d on, want 1 and 2 from 10 on", ks, start)
+		}
+	})
 	p.Expire(godwit.Forever-1, func([]godwit.Key) { t.Error("it ended") })
 	if p.Keys() != 0 || p.Next(1, 0) != godwit.Forever {
 		t.Errorf("%d keys are held, and there is something to do at %d", p.Keys(), p.Next(1, 0))
@@ -186,7 +190,7 @@ func together(seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	var p Plan
 	var said []span
-	held := map[godwit.Key]int{}
+	held, again := map[godwit.Key]bool{}, 0
 	window, join := godwit.Clock(rng.IntN(30)), 1+godwit.Clock(rng.IntN(8))
 	clock := godwit.Clock(0)
 	for step := range 300 {
@@ -206,16 +210,24 @@ func together(seed uint64) error {
 		if rng.IntN(2) == 0 {
 			clock++
 		}
-		p.DueTogether(clock, window, join, func(ks []godwit.Key) {
-			for _, k := range ks {
-				held[k]++
+		var wrong error
+		each := func(what string, was, is bool) func([]godwit.Key) {
+			return func(ks []godwit.Key) {
+				for _, k := range ks {
+					if held[k] != was {
+						wrong = fmt.Errorf("step %d: key %d %s, and was held: %v", step, k, what, held[k])
+					}
+					if held[k] = is; was && is {
+						again++
+					}
+				}
 			}
-		})
-		p.Expire(clock, func(ks []godwit.Key) {
-			for _, k := range ks {
-				held[k]--
-			}
-		})
+		}
+		p.Begin(clock, window, join, each("begins", false, true), each("is held already", true, true))
+		p.Expire(clock, each("ends", true, false))
+		if wrong != nil {
+			return wrong
+		}
 		for k := range godwit.Key(12) {
 			must, may := false, false
 			for _, s := range said {
@@ -225,16 +237,25 @@ func together(seed uint64) error {
 				must = must || s.start <= clock+window && clock < s.end
 				may = may || s.start <= clock+window+join && clock < s.end+join
 			}
-			if must && held[k] <= 0 || !may && held[k] != 0 || held[k] < 0 {
-				return fmt.Errorf("step %d, clock %d, window %d, together %d: key %d is held %d times; it must be held: %v, it may: %v", step, clock, window, join, k, held[k], must, may)
+			if must && !held[k] || !may && held[k] {
+				return fmt.Errorf("step %d, clock %d, window %d, together %d: key %d is held: %v; it must be: %v, it may be: %v", step, clock, window, join, k, held[k], must, may)
 			}
 		}
 		if next := p.Next(window, 0); next <= clock {
 			return fmt.Errorf("step %d, clock %d: after all was done there is something to do at clock %d", step, clock, next)
 		}
 	}
-	p.Due(godwit.Forever, 0, func([]godwit.Key, godwit.Clock) bool { return false })
-	p.Expire(godwit.Forever, func([]godwit.Key) {})
+	p.Due(godwit.Forever, 0, func([]godwit.Key, godwit.Clock) {})
+	ended := 0
+	p.Expire(godwit.Forever, func(ks []godwit.Key) { ended += len(ks) })
+	for _, is := range held {
+		if is {
+			ended--
+		}
+	}
+	if ended != 0 || again == 0 {
+		return fmt.Errorf("at the end %d keys more end than are held; %d were held already when they began", ended, again)
+	}
 	if p.Keys() != 0 {
 		return fmt.Errorf("at the end %d keys are held", p.Keys())
 	}
@@ -250,24 +271,28 @@ func TestManyStepsWithTheSameKeysAreOneIntent(t *testing.T) {
 	for at := range godwit.Clock(20) {
 		p.Add(slices.Clone(keys), at, at+1)
 	}
-	var begun [][]godwit.Key
-	p.DueTogether(0, 9, 5, func(ks []godwit.Key) { begun = append(begun, slices.Clone(ks)) })
-	if len(begun) != 3 { // 0 … 4, 5 … 9, 10 … 13
-		t.Fatalf("steps 0 to 13 began as %d intents, want 3", len(begun))
-	}
-	for _, ks := range begun {
-		slices.Sort(ks)
-		if !slices.Equal(ks, keys) {
-			t.Errorf("an intent has %d keys, want the %d of each step", len(ks), len(keys))
+	begun, again, ended := 0, 0, 0
+	count := func(n *int) func([]godwit.Key) {
+		return func(ks []godwit.Key) {
+			*n++
+			slices.Sort(ks)
+			if !slices.Equal(ks, keys) {
+				t.Errorf("an intent has %d keys, want the %d of each step", len(ks), len(keys))
+			}
 		}
 	}
-	if p.Keys() != 9*1000 {
-		t.Errorf("the plan holds %d keys, want those of 3 intents and 6 to come", p.Keys())
+	p.Begin(0, 9, 5, count(&begun), count(&again))
+	if begun != 1 || again != 2 { // 0 … 4, 5 … 9, 10 … 13
+		t.Fatalf("steps 0 to 13 began as %d intents, and %d of keys that were held, want 1 and 2", begun, again)
 	}
-	ended := 0
-	p.Expire(5, func([]godwit.Key) { ended++ })
-	if ended != 1 {
-		t.Errorf("at clock 5, %d intents end, want the first", ended)
+	if p.Keys() != 7*1000 {
+		t.Errorf("the plan has %d keys, want those of 6 intents to come, and 1,000 that are held", p.Keys())
+	}
+	if p.Expire(13, count(&ended)); ended != 0 {
+		t.Errorf("at clock 13, the keys of %d intents end, want none: step 13 has them, too", ended)
+	}
+	if p.Expire(14, count(&ended)); ended != 1 || p.Keys() != 6*1000 {
+		t.Errorf("at clock 14, the keys of %d intents have ended and the plan has %d, want 1, and those to come", ended, p.Keys())
 	}
 }
 
@@ -277,7 +302,7 @@ func TestAnIntentGoesOnForTheKeysThatStay(t *testing.T) {
 		p.Add([]godwit.Key{10 * godwit.Key(i), 10*godwit.Key(i) + 1, 10*godwit.Key(i) + 2}, i, i+2)
 	}
 	p.Add([]godwit.Key{99}, 50, 60) // has not begun
-	p.Due(0, 10, func([]godwit.Key, godwit.Clock) bool { return true })
+	p.Begin(0, 10, 1, func([]godwit.Key) {}, none(t))
 	var seen []godwit.Key
 	p.Sift(4, func(ks []godwit.Key) []godwit.Key {
 		seen = append(seen, ks...)
@@ -297,5 +322,42 @@ func TestAnIntentGoesOnForTheKeysThatStay(t *testing.T) {
 	p.Expire(100, end)
 	if err := same("ends", 100, ended, []godwit.Key{10, 12, 20, 22, 30, 31, 32, 40, 41, 42}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A key that a later intent holds is not sifted with an earlier one, and ends with the later one. One of which all intents are over is, whichever has it in its list.
+func TestKeysOfLaterStepsStayBehindABarrier(t *testing.T) {
+	var p Plan
+	p.Add([]godwit.Key{1, 2}, 0, 2)
+	p.Add([]godwit.Key{2, 3}, 0, 9)
+	p.Add([]godwit.Key{4, 5}, 0, 1)
+	p.Begin(0, 0, 1, func([]godwit.Key) {}, func([]godwit.Key) {})
+	p.Add([]godwit.Key{4, 5}, 1, 2) // after them, so that they are in the list of the other group
+	p.Begin(1, 0, 1, none(t), func([]godwit.Key) {})
+	var sifted []godwit.Key
+	p.Sift(2, func(ks []godwit.Key) []godwit.Key {
+		sifted = append(sifted, ks...)
+		return slices.DeleteFunc(ks, func(k godwit.Key) bool { return k != 5 })
+	})
+	if err := same("sifts", 2, sifted, []godwit.Key{1, 4, 5}); err != nil {
+		t.Error(err)
+	}
+	if p.Keys() != 3 {
+		t.Errorf("%d keys are held, want 2, 3 and 5", p.Keys())
+	}
+	p.Expire(1, func(ks []godwit.Key) { t.Errorf("%v end at clock 1", ks) })
+	five := 0
+	p.Expire(2, func(ks []godwit.Key) {
+		if five++; !slices.Equal(ks, []godwit.Key{5}) {
+			t.Errorf("%v end at clock 2, want 5", ks)
+		}
+	})
+	if five != 1 {
+		t.Errorf("5 ended %d times", five)
+	}
+	var ended []godwit.Key
+	p.Expire(9, func(ks []godwit.Key) { ended = append(ended, ks...) })
+	if err := same("ends", 9, ended, []godwit.Key{2, 3}); err != nil || p.Keys() != 0 {
+		t.Errorf("%v; %d keys are left", err, p.Keys())
 	}
 }

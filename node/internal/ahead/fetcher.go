@@ -126,16 +126,14 @@ func (f *Fetcher) Advanced(waited int64) {
 			f.fetch(f.lacking, at, true)
 		}
 	}
-	f.near.Due(clock, f.values.Depth+1, func(keys []godwit.Key, at godwit.Clock) bool {
+	f.near.Due(clock, f.values.Depth+1, func(keys []godwit.Key, at godwit.Clock) {
 		if at > clock {
 			f.fetch(keys, at, false)
 		}
-		return false
 	})
 	if !f.long { // those that were handed over when steps were taken for long ones
-		f.near.Due(clock, godwit.Forever, func(keys []godwit.Key, at godwit.Clock) bool {
+		f.near.Due(clock, godwit.Forever, func(keys []godwit.Key, at godwit.Clock) {
 			f.Intents.Return(planner.Step{Keys: keys, At: at})
-			return false
 		})
 	}
 }

@@ -21,6 +21,7 @@ type Planner struct {
 	rows    *shards.Set
 	budget  *host.Budget
 	eager   bool // intents are due when they are announced
+	moves   bool // keys that are wanted are taken away by others who want them
 	bell    *host.Bell
 	workers []*Announcer
 	team    *host.Team
@@ -38,15 +39,16 @@ type Planner struct {
 // A member of the planner's team has what it works with.
 type member struct {
 	*Planner
-	out   link.Sender
-	order shards.Order // of announced keys
-	keys  int          // begun, ended or sent
+	out    link.Sender
+	order  shards.Order // of announced keys
+	keys   int          // begun, ended or sent
+	looked int          // up, of intents that began
 }
 
 // New returns the planner of a node whose workers have these clocks. If it is eager, it acts on
 // intents when they are announced, however far ahead. If told is not nil, each that it returns is told how keys are got.
 func New(h *host.Host, rows *shards.Set, ls *link.Links, budget *host.Budget, clocks tick.Clocks, eager bool, told func() Told) *Planner {
-	p := &Planner{host: h, rows: rows, budget: budget, eager: eager, bell: host.NewBell()}
+	p := &Planner{host: h, rows: rows, budget: budget, eager: eager, moves: rows.Moves(), bell: host.NewBell()}
 	p.team = host.NewTeam(h, host.Planning, ls.Limits.Share, len(clocks), p.part)
 	for range p.team.Size() {
 		p.members = append(p.members, member{Planner: p, out: ls.Sender()})
@@ -135,8 +137,8 @@ func (p *Planner) act() {
 func (p *Planner) part(by, worker int) (keys int) {
 	m := &p.members[by]
 	m.of(p.workers[worker])
-	keys = m.keys + m.out.Records
-	m.keys, m.out.Records = 0, 0
+	keys = m.keys + m.out.Records + m.looked/lookedShare
+	m.keys, m.out.Records, m.looked = 0, 0, 0
 	return keys
 }
 
@@ -168,18 +170,22 @@ func (p *member) of(a *Announcer) {
 	begin := func(plan *intent.Plan, step bool) {
 		u := intent.Use{Pace: pace, Step: step, Window: window}
 		if u.Means() == intent.Fetch {
-			plan.Due(clock, window, func(keys []godwit.Key, at godwit.Clock) bool {
+			plan.Due(clock, window, func(keys []godwit.Key, at godwit.Clock) {
 				p.order.Sort(p.rows, keys)
 				a.told.planned.tell(keys, u)
 				a.hand(Step{keys, at})
-				return false
 			})
 			return
 		}
-		plan.DueTogether(clock, window, together, func(keys []godwit.Key) {
+		p.looked += plan.Begin(clock, window, together, func(keys []godwit.Key) {
 			p.order.Sort(p.rows, keys)
 			a.told.planned.tell(keys, u)
 			p.rows.Want(&p.out, p.acted(keys))
+		}, func(keys []godwit.Key) {
+			if p.moves {
+				p.order.Sort(p.rows, keys)
+				p.rows.WantAgain(&p.out, p.acted(keys))
+			}
 		})
 	}
 	begin(&a.plan, false)
@@ -206,6 +212,9 @@ func (p *Planner) together(window godwit.Clock) godwit.Clock {
 }
 
 const togetherShare = 8
+
+// lookedShare is how many keys that are looked up cost as much as one that begins or ends (BenchmarkHeld).
+const lookedShare = 4
 
 // waitShare is which part of what a worker waits counts as time of its steps: a program that only waits would have windows without end.
 const waitShare = 8

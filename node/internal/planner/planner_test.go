@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/internal/host"
+	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/intent"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/node/internal/link"
@@ -239,6 +240,67 @@ func TestMainCopiesDoNotStayWantedBehindABarrier(t *testing.T) {
 		}
 		d.advance(d.clock.Now() + 10)
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// A countedPolicy counts how often it is asked what an intent asks for: each time that a key begins, ends or is asked for again.
+type countedPolicy struct {
+	placement.Policy
+	n atomic.Int64
+}
+
+func (c *countedPolicy) OnIntent(hot bool) placement.Ask {
+	c.n.Add(1)
+	return c.Policy.OnIntent(hot)
+}
+
+// Keys that most steps use begin once, with the first step, and end with the last one. Where keys are taken away from nodes that want
+// them, each step asks anew.
+func TestKeysOfManyStepsBeginOnce(t *testing.T) {
+	const steps, each = 30, 10
+	for _, p := range []placement.Policy{placement.AdaPM, placement.RelocateAll, placement.NonUniform} {
+		c := &countedPolicy{Policy: p}
+		d := deskOf(t, c, false)
+		ks := d.homes[0][:each] // about which nothing is sent
+		for at := range godwit.Clock(steps) {
+			d.announce(t, slices.Clone(ks), at, at+1)
+		}
+		did := func(when string, want int64, wanted int) {
+			t.Helper()
+			c.n.Store(0)
+			d.act()
+			if got := c.n.Load(); got != want || d.wanted(ks) != wanted {
+				t.Errorf("%s, %s: the rows are told of %d keys, want %d; %d are wanted, want %d", p.Name(), when, got, want, d.wanted(ks), wanted)
+			}
+		}
+		groups := int64(1) // that begin: all of the first window, so many steps together as planners have it
+		if p != placement.AdaPM {
+			together := int(d.together(d.timer.Window()))
+			groups = int64((steps + together - 1) / together)
+		}
+		did("at the begin", each*groups, each)
+		if n := d.Held(); n != each {
+			t.Errorf("%s: %d keys are held, want %d", p.Name(), n, each)
+		}
+		d.advance(steps / 2)
+		did("in the midst", 0, each)
+		d.advance(steps)
+		did("at the end", each, 0)
+		if n := d.Held(); n != 0 {
+			t.Errorf("%s: %d keys are held at the end", p.Name(), n)
+		}
+	}
+}
+
+// What the planner has looked up counts as work, though nothing begins: a quarter of what a key takes that begins.
+func TestKeysThatAreLookedUpAreWork(t *testing.T) {
+	d := deskOf(t, placement.AdaPM, false)
+	ks := d.homes[0][:100]
+	for _, want := range []int{100 + 100/4, 100 / 4} { // begun; held already
+		d.announce(t, ks, 0, 5)
+		if got := d.part(0, 0); got != want {
+			t.Errorf("it takes as much as %d keys that begin, want %d", got, want)
+		}
 	}
 }
 
@@ -590,6 +652,50 @@ func TestAKeyThatIsHereIsHeldForItsUse(t *testing.T) {
 	}
 	if h, a := d.wanted(here), d.wanted(there); h+a != 0 || d.Held() != 0 {
 		t.Errorf("behind their step, %d and %d keys are wanted, and %d held", h, a, d.Held())
+	}
+}
+
+// BenchmarkHeld is what a step of 256 keys takes of which each begins and ends, and one whose keys other steps hold.
+func BenchmarkHeld(b *testing.B) {
+	const each, ahead = 256, 60
+	for name, pool := range map[string]int{"keys=held": each * 8, "keys=new": each * ahead * 2} {
+		b.Run(name, func(b *testing.B) {
+			cfg := roomtest.Protocol(b, 0, 2, placement.AdaPM, 8, godwit.Table{Name: "t", Rows: 1 << 17, Dim: 1})
+			h, bell := host.New(roomtest.Sized{World: host.Real(), N: 1}), host.NewBell()
+			ls := link.New(h, 0, 2, 1, host.Usual, filter.Compress{}, bell)
+			ls.Imagine(1, func() {})
+			rows, err := shards.New(cfg, 4e6, store.HeapAlloc, bell)
+			roomtest.Must(b, err)
+			clocks := tick.NewClocks(0, 1, 0)
+			p := New(h, rows, ls, host.NewBudget(1, 2), clocks, false, nil)
+			var own []godwit.Key
+			for k := godwit.Key(0); len(own) < pool; k++ {
+				if cfg.Homes.Home(k) == 0 {
+					rows.With(k, func(x *protocol.Shard) { x.Make([]godwit.Key{k}, make([]*store.Header, 1)) })
+					own = append(own, k)
+				}
+			}
+			rng := rand.New(rand.NewPCG(1, 2))
+			rng.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
+			steps, told := 0, godwit.Clock(0)
+			for b.Loop() {
+				b.StopTimer()
+				for ; told < clocks[0].Now()+ahead; told++ {
+					roomtest.Must(b, p.Of(0).Announce(own[steps*each%pool:][:each], told, told+1, false, 0))
+					steps++
+				}
+				b.StartTimer()
+				p.act()
+				b.StopTimer()
+				for range 8 {
+					p.Of(0).Advanced(clocks[0].Advance(), 0)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(8*each), "ns/key")
+			h.Halt()
+			h.Join()
+		})
 	}
 }
 

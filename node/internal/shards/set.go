@@ -123,6 +123,14 @@ func (s *Set) Resume(out protocol.Out, r *wire.Record) {
 // Want begins an intent of this node for each of some keys, Unwant ends it.
 func (s *Set) Want(out *link.Sender, keys []godwit.Key) { s.each(out, keys, (*protocol.Shard).Want) }
 
+// Moves reports whether intents move keys here, away from nodes that want them, too.
+func (s *Set) Moves() bool { return s.proto.Moves() }
+
+// WantAgain notes that there are more intents for keys that are wanted.
+func (s *Set) WantAgain(out *link.Sender, keys []godwit.Key) {
+	s.each(out, keys, (*protocol.Shard).WantAgain)
+}
+
 // Unwant ends what Want began.
 func (s *Set) Unwant(out *link.Sender, keys []godwit.Key) {
 	s.each(out, keys, (*protocol.Shard).Unwant)

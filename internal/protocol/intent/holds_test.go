@@ -1,0 +1,68 @@
+package intent
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/godwit-ps/godwit"
+)
+
+// The table agrees with a map, however keys come and go.
+func TestKeysAreHeldByWhomTheyWereHeldLast(t *testing.T) {
+	first, n := uint64(1), 50
+	if *seedFlag != 0 {
+		first, n = *seedFlag, 1
+	}
+	for i := range n {
+		seed := first + uint64(i)
+		rng := rand.New(rand.NewPCG(seed, 5))
+		var h holds
+		want := map[godwit.Key]*group{}
+		groups := [3]*group{{}, {}, {}}
+		universe := uint64(1) << (1 + rng.IntN(11))
+		for range 5000 {
+			k := godwit.Key(rng.Uint64N(universe)) << rng.IntN(3) * 0x1000
+			g := groups[rng.IntN(len(groups))]
+			switch x, held := h.of(k), want[k]; {
+			case x.by != held:
+				t.Fatalf("-seed %d: key %d is held by %p, want %p", seed, k, x.by, held)
+			case held == nil:
+				h.put(x, k, g)
+				want[k] = g
+			case rng.IntN(2) == 0:
+				x.by = g
+				want[k] = g
+			default:
+				h.end(k)
+				delete(want, k)
+			}
+			if h.n != len(want) {
+				t.Fatalf("-seed %d: %d keys are held, want %d", seed, h.n, len(want))
+			}
+		}
+		for k, g := range want {
+			if h.by(k) != g {
+				t.Fatalf("-seed %d: at the end key %d is held by %p, want %p", seed, k, h.by(k), g)
+			}
+			h.end(k)
+		}
+		if h.n != 0 {
+			t.Fatalf("-seed %d: %d keys are left", seed, h.n)
+		}
+	}
+}
+
+// Memory for very many keys is given back when none is held.
+func TestATableOfManyKeysIsGivenBack(t *testing.T) {
+	var h holds
+	g := &group{}
+	for k := range godwit.Key(maxIdleSlots) {
+		h.put(h.of(k), k, g)
+	}
+	for k := range godwit.Key(maxIdleSlots) {
+		h.end(k)
+	}
+	if h.slots != nil {
+		t.Errorf("%d slots are kept for no key", len(h.slots))
+	}
+}
