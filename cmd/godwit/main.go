@@ -60,9 +60,9 @@ func resumeAny(cmd *cobra.Command, args []string) error {
 	return root.ExecuteContext(cmd.Context())
 }
 
-// trainTasks are the subcommands of "godwit train". The file of each one adds
+// trainTasks make the subcommands of "godwit train", with settings of their own each time. The file of each one adds
 // it in its init function.
-var trainTasks []cli.Task
+var trainTasks []func() cli.Task
 
 func trainCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -73,8 +73,9 @@ func trainCommand() *cobra.Command {
 		DisableFlagParsing: true, // the flags are those of a task
 		RunE:               resumeAny,
 	}
-	for i := range trainTasks {
-		cmd.AddCommand(trainTasks[i].Command())
+	for _, task := range trainTasks {
+		t := task()
+		cmd.AddCommand(t.Command())
 	}
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-func init() { trainTasks = append(trainTasks, kgeTask()) }
+func init() { trainTasks = append(trainTasks, kgeTask) }
 
 var kgeLegend = fmt.Sprintf(`MRR and Hits: of the test triples, ranked among all entities without other known
 answers (untrained: the MRR before training, of %d triples).`, task.UntrainedTriples)

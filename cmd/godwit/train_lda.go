@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-func init() { trainTasks = append(trainTasks, ldaTask()) }
+func init() { trainTasks = append(trainTasks, ldaTask) }
 
 var ldaLegend = fmt.Sprintf(`perplexity: between how many equally likely words the model is in doubt, where half of
 a held-out document's words are predicted by the others (untrained: of %d documents).`, task.UntrainedDocuments)

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-func init() { trainTasks = append(trainTasks, linearTask()) }
+func init() { trainTasks = append(trainTasks, linearTask) }
 
 var linearLegend = fmt.Sprintf(`accuracy, AUC, log loss (two classes), accuracy, log loss, macro F1 (several), RMSE,
 MAE, R2 (values): of the test examples; sparsity: the share of weights of features seen

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-func init() { trainTasks = append(trainTasks, mfTask()) }
+func init() { trainTasks = append(trainTasks, mfTask) }
 
 var mfLegend = fmt.Sprintf(`RMSE: root of the mean squared error of the cells to test (untrained: of %d of
 them).`, task.UntrainedCells)

@@ -5,7 +5,7 @@ import (
 	"github.com/godwit-ps/godwit/train/task"
 )
 
-func init() { trainTasks = append(trainTasks, sketchTask()) }
+func init() { trainTasks = append(trainTasks, sketchTask) }
 
 const sketchLegend = `mean excess, most: by how much the estimates of the different items exceed their
 counts, in the mean and at the most; within bound: the share that does not by more

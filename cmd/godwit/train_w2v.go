@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/train/w2v"
 )
 
-func init() { trainTasks = append(trainTasks, w2vTask()) }
+func init() { trainTasks = append(trainTasks, w2vTask) }
 
 const w2vLegend = `analogies: share of the questions that are answered right, among the most frequent
 words; syntactic questions are about forms of words, semantic ones about meanings.
