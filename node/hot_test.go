@@ -99,9 +99,6 @@ func TestHotKeysAreMeasured(t *testing.T) {
 // are hot among them are found, after a number of pulls that does not depend on the
 // size of the model.
 func TestHotKeysOfALargeKeySpaceAreMeasured(t *testing.T) {
-	if race {
-		t.Skip("it takes four million pulls, by the same code as in TestHotKeysAreMeasured")
-	}
 	const rows, hot, batch, most = 1 << 46, 3, 1 << 12, 1 << 22
 	m := model(t, rows, 1)
 	c := local(t, 2, Config{Model: m, Policy: placement.NonUniform, Workers: 1, Seed: *seed})

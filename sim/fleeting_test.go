@@ -20,7 +20,7 @@ import (
 func TestKeysComeForShortStepsIfTheyStay(t *testing.T) {
 	const nodes, steps, keys, rows = 4, 1500, 300, 20_000
 	for name, shared := range map[string]int{"own": 0, "shared": steps, "shared at first": steps / 4} { // in so many steps
-		for seed := range uint64(2) {
+		for seed := range uint64(4) {
 			limits := usual.Usual
 			if seed > 0 {
 				limits.Idle = -1
