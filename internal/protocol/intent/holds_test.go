@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -9,47 +10,45 @@ import (
 
 // The table agrees with a map, however keys come and go.
 func TestKeysAreHeldByWhomTheyWereHeldLast(t *testing.T) {
-	first, n := uint64(1), 50
-	if *seedFlag != 0 {
-		first, n = *seedFlag, 1
-	}
-	for i := range n {
-		seed := first + uint64(i)
-		rng := rand.New(rand.NewPCG(seed, 5))
-		var h holds
-		want := map[godwit.Key]*group{}
-		groups := [3]*group{{}, {}, {}}
-		universe := uint64(1) << (1 + rng.IntN(11))
-		for range 5000 {
-			k := godwit.Key(rng.Uint64N(universe)) << rng.IntN(3) * 0x1000
-			g := groups[rng.IntN(len(groups))]
-			switch x, held := h.of(k), want[k]; {
-			case x.by != held:
-				t.Fatalf("-seed %d: key %d is held by %p, want %p", seed, k, x.by, held)
-			case held == nil:
-				h.put(x, k, g)
-				want[k] = g
-			case rng.IntN(2) == 0:
-				x.by = g
-				want[k] = g
-			default:
-				h.end(k)
-				delete(want, k)
-			}
-			if h.n != len(want) {
-				t.Fatalf("-seed %d: %d keys are held, want %d", seed, h.n, len(want))
-			}
-		}
-		for k, g := range want {
-			if h.by(k) != g {
-				t.Fatalf("-seed %d: at the end key %d is held by %p, want %p", seed, k, h.by(k), g)
-			}
+	eachSeed(t, 50, holding)
+}
+
+func holding(seed uint64) error {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	var h holds
+	want := map[godwit.Key]*group{}
+	groups := [3]*group{{}, {}, {}}
+	universe := uint64(1) << (1 + rng.IntN(11))
+	for range 5000 {
+		k := godwit.Key(rng.Uint64N(universe)) << rng.IntN(3) * 0x1000
+		g := groups[rng.IntN(len(groups))]
+		switch x, held := h.of(k), want[k]; {
+		case x.by != held:
+			return fmt.Errorf("key %d is held by %p, want %p", k, x.by, held)
+		case held == nil:
+			h.put(x, k, g)
+			want[k] = g
+		case rng.IntN(2) == 0:
+			x.by = g
+			want[k] = g
+		default:
 			h.end(k)
+			delete(want, k)
 		}
-		if h.n != 0 {
-			t.Fatalf("-seed %d: %d keys are left", seed, h.n)
+		if h.n != len(want) {
+			return fmt.Errorf("%d keys are held, want %d", h.n, len(want))
 		}
 	}
+	for k, g := range want {
+		if h.by(k) != g {
+			return fmt.Errorf("at the end key %d is held by %p, want %p", k, h.by(k), g)
+		}
+		h.end(k)
+	}
+	if h.n != 0 {
+		return fmt.Errorf("%d keys are left", h.n)
+	}
+	return nil
 }
 
 // Memory for very many keys is given back when none is held.

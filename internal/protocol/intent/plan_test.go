@@ -59,17 +59,23 @@ func (p *twin) next(window, stay godwit.Clock) godwit.Clock {
 	return next
 }
 
-func TestAPlanBeginsAndEndsEveryIntentInTime(t *testing.T) {
-	first, n := uint64(1), 300
+// eachSeed runs a test of n seeds, or of the one that -seed says.
+func eachSeed(t *testing.T, n int, test func(seed uint64) error) {
+	t.Helper()
+	first := uint64(1)
 	if *seedFlag != 0 {
 		first, n = *seedFlag, 1
 	}
 	for i := range n {
 		seed := first + uint64(i)
-		if err := random(seed); err != nil {
+		if err := test(seed); err != nil {
 			t.Fatalf("-seed %d: %v", seed, err)
 		}
 	}
+}
+
+func TestAPlanBeginsAndEndsEveryIntentInTime(t *testing.T) {
+	eachSeed(t, 300, random)
 }
 
 func random(seed uint64) error {
@@ -174,16 +180,7 @@ func TestAnIntentThatIsTakenOutIsForgotten(t *testing.T) {
 // Intents that are acted on together hold each of their keys as long as any of them, and hardly
 // longer; and nothing else.
 func TestIntentsThatAreActedOnTogetherHoldTheirKeysInTime(t *testing.T) {
-	first, n := uint64(1), 100
-	if *seedFlag != 0 {
-		first, n = *seedFlag, 1
-	}
-	for i := range n {
-		seed := first + uint64(i)
-		if err := together(seed); err != nil {
-			t.Fatalf("-seed %d: %v", seed, err)
-		}
-	}
+	eachSeed(t, 100, together)
 }
 
 func together(seed uint64) error {
