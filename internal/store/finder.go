@@ -90,13 +90,14 @@ func (f *Finder) search(k godwit.Key) uint32 {
 	tag := tagOf(h)
 	n := int(f.n.Load())
 	index := f.index.Load()
-	i := place(n, h)
+	begin := place(n, h)
+	i := begin
 	for range probes {
 		e := atomic.LoadUint32(at(index, i))
 		if e == empty || e&^refMask == tag {
 			return e
 		}
-		i = next(n, i)
+		i = next(n, begin, i)
 	}
 	return empty
 }
@@ -168,24 +169,20 @@ func (g *Group) probe(keys []godwit.Key) {
 }
 
 // PrefetchRemove has the processor fetch what Remove of a key reads beside the key's row: the
-// headers of the rows whose entries follow the key's up to a gap.
+// headers of the rows whose entries follow the key's in its line, up to a gap.
 func (f *Finder) PrefetchRemove(k godwit.Key) {
 	n := int(f.n.Load())
 	index := f.index.Load()
 	i := place(n, hash(k))
-	for range prefetchEntries {
+	for range linePlaces {
 		e := atomic.LoadUint32(at(index, i))
 		if e == empty {
 			return
 		}
 		Prefetch(f.slot(refOf(e)).row(), 0)
-		i = next(n, i)
+		i = around(i)
 	}
 }
-
-// prefetchEntries is how many entries PrefetchRemove looks at: few are followed by more
-// without a gap.
-const prefetchEntries = 16
 
 func (f *Finder) slot(r Ref) slot {
 	rowBits := f.first.rowBits & 31

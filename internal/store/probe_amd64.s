@@ -84,11 +84,12 @@ next:
 	VMOVMSKPS    Y4, R11
 	SHLL         $8, R11
 	ORL          R11, AX             // one bit for each place that has the tag or is empty
-	SHRL         CX, AX
 	TESTL        AX, AX
 	JZ           beyond
+	RORW         CX, AX              // from the place on, round the line
 	BSFL         AX, AX
 	ADDQ         CX, AX
+	ANDQ         $15, AX
 	MOVL         (R12)(AX*4), AX     // the entry
 	ANDL         $const_refMask, AX
 	JZ           empty

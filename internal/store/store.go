@@ -24,6 +24,12 @@
 // another key's entry rarely has to look at that key's row. 0 is no entry: an index
 // in new memory is empty.
 //
+// An index is lines of the processor's cache. A search begins at a place that the key's hash
+// says, goes round the line from there, and into the next line, at the same place of it, only if
+// all places of the line are taken. With a search that left a line at its end, an eighth of the
+// keys of a full index were found in the next one, which is another trip to memory; now
+// 3 % are.
+//
 // A row's memory remains a row of the same class for good, in use or not. So
 // who looked for a row without the caller's lock may see another key's by the
 // time of the access, or none, but never something else.
@@ -32,6 +38,7 @@ package store
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -165,10 +172,21 @@ func place(n int, h uint64) int {
 	return int(i)
 }
 
-// next returns the place after i.
-func next(n, i int) int {
-	if i++; i == n {
-		return 0
+// next returns where the search that began at a place goes on after i.
+func next(n, begin, i int) int {
+	if i = around(i); i%linePlaces != begin%linePlaces {
+		return i
+	}
+	return lineAfter(n, i)
+}
+
+// around returns the place after i in its line.
+func around(i int) int { return i&^(linePlaces-1) | (i+1)%linePlaces }
+
+// lineAfter returns the place in the next line.
+func lineAfter(n, i int) int {
+	if i += linePlaces; i >= n {
+		return i - n
 	}
 	return i
 }
@@ -177,7 +195,8 @@ func next(n, i int) int {
 func (s *Store) Find(k godwit.Key) (Ref, bool) {
 	h := hash(k)
 	tag := tagOf(h)
-	for i := place(len(s.index), h); ; i = next(len(s.index), i) {
+	begin := place(len(s.index), h)
+	for i := begin; ; i = next(len(s.index), begin, i) {
 		e := s.index[i]
 		if e&^refMask == tag && e != empty {
 			if r := refOf(e); s.Header(r).Key == k {
@@ -194,8 +213,9 @@ func (s *Store) Find(k godwit.Key) (Ref, bool) {
 func (s *Store) Ensure(k godwit.Key, class int) (r Ref, made bool) {
 	h := hash(k)
 	tag := tagOf(h)
-	i := place(len(s.index), h)
-	for ; s.index[i] != empty; i = next(len(s.index), i) {
+	begin := place(len(s.index), h)
+	i := begin
+	for ; s.index[i] != empty; i = next(len(s.index), begin, i) {
 		if e := s.index[i]; e&^refMask == tag {
 			if r := refOf(e); s.Header(r).Key == k {
 				return r, false
@@ -237,7 +257,8 @@ func enter(index []uint32, k godwit.Key, r Ref) {
 // vacant returns where the entry of a key that has none goes, and the entry.
 func vacant(index []uint32, k godwit.Key, r Ref) (i int, entry uint32) {
 	h := hash(k)
-	for i = place(len(index), h); index[i] != empty; i = next(len(index), i) {
+	begin := place(len(index), h)
+	for i = begin; index[i] != empty; i = next(len(index), begin, i) {
 	}
 	return i, entryOf(tagOf(h), r)
 }
@@ -246,7 +267,7 @@ func vacant(index []uint32, k godwit.Key, r Ref) (i int, entry uint32) {
 func (s *Store) all() int { return wholeLines(s.expects + s.expects/4 + 1) }
 
 // linePlaces is how many places of an index make a line of the processor's cache. An index has
-// whole lines: a search that does not go on into the next line need not look for its end.
+// whole lines.
 const linePlaces = 16
 
 func wholeLines(places int) int { return (places + linePlaces - 1) &^ (linePlaces - 1) }
@@ -298,32 +319,78 @@ func (s *Store) Remove(k godwit.Key) {
 	if !ok {
 		panic(fmt.Sprintf("store: remove of key %d, which is not here", k))
 	}
-	index, n := s.index, len(s.index)
-	i := place(n, hash(k))
-	for refOf(index[i]) != r {
-		i = next(n, i)
+	begin := place(len(s.index), hash(k))
+	i := begin
+	for refOf(s.index[i]) != r {
+		i = next(len(s.index), begin, i)
 	}
-	// Close the gap: an entry behind it may move up if its own place is not
-	// between the gap and itself.
-	for j := next(n, i); index[j] != empty; j = next(n, j) {
-		own := place(n, hash(s.Header(refOf(index[j])).Key))
-		if from(n, own, j) >= from(n, i, j) {
-			atomic.StoreUint32(&index[i], index[j])
-			i = j
-		}
-	}
-	atomic.StoreUint32(&index[i], empty)
+	s.closeGap(i)
 	s.n--
 	s.Free(r)
 }
 
-// from returns how many steps lead from place i to place j.
-func from(n, i, j int) int {
-	if j < i {
-		j += n
+// closeGap empties a place of the index. Searches that came by it would end there, so an entry that one of them
+// leads to moves up, and leaves a gap. Who looks for that entry meanwhile finds it at one of the two.
+func (s *Store) closeGap(gap int) {
+	for {
+		full := s.fullLine(gap)
+		gap = s.moveUp(gap)
+		if !full {
+			break
+		}
+		from := s.beyond(gap)
+		if from < 0 {
+			break
+		}
+		atomic.StoreUint32(&s.index[gap], s.index[from])
+		gap = from
 	}
-	return j - i
+	atomic.StoreUint32(&s.index[gap], empty)
 }
+
+// moveUp moves entries of a gap's line until no search in the line comes by the gap, and returns where the gap is then. To go round
+// once is enough: no two searches come by each other's entries, as the later of the two found the other's place taken, and moves only shorten
+// searches.
+func (s *Store) moveUp(gap int) int {
+	for i, seen := around(gap), 1; seen < linePlaces && s.index[i] != empty; i, seen = around(i), seen+1 {
+		if own := s.own(i); inLine(own, gap) < inLine(own, i) {
+			atomic.StoreUint32(&s.index[gap], s.index[i])
+			gap = i
+		}
+	}
+	return gap
+}
+
+// beyond returns the place of an entry in another line whose search came through the full line of a gap; -1: there is none.
+func (s *Store) beyond(gap int) int {
+	n := len(s.index)
+	for line, lines := lineAfter(n, gap&^(linePlaces-1)), 1; lines < n/linePlaces; line, lines = lineAfter(n, line), lines+1 {
+		for i := line; i < line+linePlaces; i++ {
+			if s.index[i] == empty {
+				continue
+			}
+			if home := s.own(i) &^ (linePlaces - 1); (line-home+n)%n >= lines*linePlaces {
+				return i
+			}
+		}
+		if !s.fullLine(line) {
+			break
+		}
+	}
+	return -1
+}
+
+// fullLine reports whether all places of a place's line are taken.
+func (s *Store) fullLine(i int) bool {
+	first := i &^ (linePlaces - 1)
+	return !slices.Contains(s.index[first:first+linePlaces], empty)
+}
+
+// own returns where the search for the key of an entry begins.
+func (s *Store) own(i int) int { return place(len(s.index), hash(s.Header(refOf(s.index[i])).Key)) }
+
+// inLine returns how many steps lead in a line from place i to place j.
+func inLine(i, j int) int { return (j - i) & (linePlaces - 1) }
 
 // Spare takes a row that no key leads to, for a second copy of a row. The
 // floats are arbitrary.

@@ -149,9 +149,9 @@ func (m *twin) compare(s *Store) error {
 	return nil
 }
 
-// Removals close gaps in the index; where its end joins its beginning that is
-// easy to get wrong, so all layouts of few keys in the smallest index are tried.
-func TestRemovalsKeepOtherKeysWhereTheIndexWrapsAround(t *testing.T) {
+// Removals close gaps in the index; where the end of a line joins its beginning that is
+// easy to get wrong, so all orders of few keys in the smallest index are tried.
+func TestRemovalsKeepOtherKeysWhereALineWrapsAround(t *testing.T) {
 	// Two keys of each of the last and first places of the index.
 	places := map[uint64][]godwit.Key{}
 	for k := godwit.Key(0); len(places[15]) < 3 || len(places[14]) < 2 || len(places[0]) < 2; k++ {
@@ -182,6 +182,115 @@ func TestRemovalsKeepOtherKeysWhereTheIndexWrapsAround(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A line that is full sends searches into the next one, and the last line into the first.
+func TestRemovalsKeepOtherKeysWhereSearchesLeaveTheirLines(t *testing.T) {
+	first, n := uint64(1), 60
+	if *seedFlag != 0 {
+		first, n = *seedFlag, 1
+	}
+	far := 0
+	for seed := first; seed < first+uint64(n); seed++ {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		s, err := New([]int{1}, HeapAlloc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Expect(51) // four lines
+		// Keys that just fill a line, or more, begin in one line, and some in the next two.
+		var keys []godwit.Key
+		crowded, some, many := rng.IntN(4), rng.IntN(5), []int{16, 17, 30, 51}[rng.IntN(4)]
+		for k := godwit.Key(rng.Uint32()); len(keys) < many; k++ {
+			line := place(64, hash(k)) / linePlaces
+			if after := (line + 4 - crowded) % 4; after == 0 || after < 3 && rng.IntN(4) < some {
+				keys = append(keys, k)
+			}
+		}
+		here := map[godwit.Key]bool{}
+		for op := range 400 {
+			if op%20 == 0 {
+				for _, i := range rng.Perm(len(keys)) {
+					if k := keys[i]; !here[k] {
+						s.Insert(k, 0)
+						here[k] = true
+					}
+				}
+			}
+			k := keys[rng.IntN(len(keys))]
+			if here[k] {
+				s.Remove(k)
+			} else {
+				s.Insert(k, 0)
+			}
+			here[k] = !here[k]
+			if len(s.index) == 64 {
+				far += beyondNext(s)
+			}
+			for _, k := range keys {
+				if _, ok := s.Find(k); ok != here[k] {
+					t.Fatalf("seed %d: key %d is found: %v, and is here: %v", seed, k, ok, here[k])
+				}
+				if h := s.Finder().Look(k); here[k] && (h == nil || h.Key != k) && !sharesTag(k, keys) {
+					t.Fatalf("seed %d: the finder does not find key %d, which is here", seed, k)
+				}
+			}
+		}
+		for k, is := range here {
+			if is {
+				s.Remove(k)
+			}
+		}
+		if i := slices.IndexFunc(s.index, func(e uint32) bool { return e != empty }); i >= 0 {
+			t.Fatalf("seed %d: after all keys were removed, place %d of the index is not empty", seed, i)
+		}
+	}
+	if far == 0 {
+		t.Error("no key was ever two lines away from its own")
+	}
+}
+
+// beyondNext returns how many keys are farther away than in the line after their own.
+func beyondNext(s *Store) (n int) {
+	for i, e := range s.index {
+		if e != empty && (i/linePlaces-s.own(i)/linePlaces+4)%4 > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// sharesTag reports whether a finder may take another key for this one.
+func sharesTag(k godwit.Key, keys []godwit.Key) bool {
+	return slices.ContainsFunc(keys, func(other godwit.Key) bool { return other != k && tagOf(hash(other)) == tagOf(hash(k)) })
+}
+
+// A key that is in another line than where its search begins costs another trip to memory. Of an index that is as full
+// as it gets, that may be few keys.
+func TestMostSearchesStayInTheirLine(t *testing.T) {
+	s, err := New([]int{1}, HeapAlloc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keys = 20_000
+	s.Expect(keys)
+	rng := rand.New(rand.NewPCG(1, 5))
+	for range keys {
+		s.Insert(godwit.Key(rng.Uint64()), 0)
+	}
+	if 100*keys < 79*len(s.index) {
+		t.Fatalf("%d keys in an index of %d places, the test is made for a full one", keys, len(s.index))
+	}
+	away := 0
+	for i, e := range s.index {
+		if e != empty && i/linePlaces != s.own(i)/linePlaces {
+			away++
+		}
+	}
+	if away > keys*5/100 {
+		t.Errorf("%d of %d keys are not in the line where their search begins, want 5 %% at the most", away, keys)
+	}
+	t.Logf("%.1f %% of the keys are not in the line where their search begins", 100*float64(away)/keys)
 }
 
 // permute returns the n-th order of six keys.

@@ -134,6 +134,12 @@ func (l *prefetcher) fetch(first int, t *Table) {
 		floats = t.Floats // the rule's state as well
 	}
 	store.PrefetchEach(l.part(first), floats)
+	if l.write {
+		guards, mask := l.s.guards, l.s.mask
+		for _, k := range l.keys[min(first, l.known):min(first+step, l.known)] {
+			guards[k&mask].prefetch()
+		}
+	}
 }
 
 // part is the rows of the block from a position on, step at the most.

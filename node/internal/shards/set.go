@@ -19,6 +19,7 @@ import (
 type Set struct {
 	proto   *protocol.Config
 	shards  []shard
+	guards  []guard // of the shards
 	mask    godwit.Key
 	tables  []Table
 	large   bool        // the model is larger than what a processor's cache has of it
@@ -56,10 +57,10 @@ func New(cfg *protocol.Config, bytes float64, alloc store.Alloc, rounds *host.Be
 	s := &Set{proto: cfg, shards: make([]shard, 1<<cfg.Shift), tables: tablesOf(cfg), large: bytes > cacheBytes, rounds: rounds}
 	s.mask = godwit.Key(len(s.shards) - 1)
 	s.work = make([]atomic.Uint64, (len(s.shards)+63)/64)
-	guards := make([]guard, len(s.shards))
+	s.guards = make([]guard, len(s.shards))
 	for i := range s.shards {
 		x := &s.shards[i]
-		x.guard, x.starved = &guards[i], &s.starved
+		x.guard, x.starved = &s.guards[i], &s.starved
 		var err error
 		if x.Shard, err = protocol.NewShard(cfg, alloc); err != nil {
 			return nil, err
