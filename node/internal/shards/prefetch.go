@@ -124,7 +124,7 @@ func (l *prefetcher) elsewhere(k godwit.Key) bool {
 	return false
 }
 
-// fetch has rows of the block fetched from a position on, with what their accesses need.
+// fetch has rows of the block fetched from a position on, and, of keys that are pushed, the locks of their shards.
 func (l *prefetcher) fetch(first int, t *Table) {
 	if !l.ahead {
 		return
@@ -132,14 +132,11 @@ func (l *prefetcher) fetch(first int, t *Table) {
 	floats := t.Dim
 	if l.write {
 		floats = t.Floats // the rule's state as well
-	}
-	store.PrefetchEach(l.part(first), floats)
-	if l.write {
-		guards, mask := l.s.guards, l.s.mask
 		for _, k := range l.keys[min(first, l.known):min(first+step, l.known)] {
-			guards[k&mask].prefetch()
+			l.s.guards[k&l.s.mask].prefetch()
 		}
 	}
+	store.PrefetchEach(l.part(first), floats)
 }
 
 // part is the rows of the block from a position on, step at the most.
