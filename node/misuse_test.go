@@ -59,8 +59,8 @@ func TestAnIntentOfAClosedNodeIsAnError(t *testing.T) {
 	}
 }
 
-// A worker that announces steps and never comes to them is told, once; one that
-// advances is not.
+// A worker that announces steps and never comes to them is told, once, also where the values of its next step are fetched at once; one that
+// advances is not. What it announces without an end is counted.
 func TestAForgottenAdvanceIsTold(t *testing.T) {
 	const enough = 3000
 	var log bytes.Buffer
@@ -68,18 +68,29 @@ func TestAForgottenAdvanceIsTold(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(before)
 	ctx := background(t)
-	for _, told := range []int{0, 1} {
+	for _, x := range []struct {
+		home          godwit.NodeID
+		advance, asks bool
+		told          int
+	}{{advance: true}, {told: 1}, {asks: true, told: 1}, {home: 1, advance: true, asks: true}, {home: 1, asks: true, told: 1}} {
 		log.Reset()
 		c := local(t, 2, Config{Model: lengths(t), Workers: 1})
-		w, keys := c.Nodes[0].Worker(0), homedAt(t, c.Nodes[0], 0, 1)
+		w, keys := c.Nodes[0].Worker(0), homedAt(t, c.Nodes[0], x.home, 1)
 		v := make([]float32, w.Model().Dim(keys[0]))
 		for i := range godwit.Clock(enough) {
+			if x.asks {
+				i = w.Clock()
+			}
 			must(t, w.Intent(keys, i+1, i+2))
 			must(t, w.Pull(ctx, keys, v))
-			if told == 0 {
+			if x.advance {
 				w.Advance()
 			}
 		}
+		if held := c.Nodes[0].Intents(); x.home == 1 && !x.advance && held < enough/2 {
+			t.Errorf("%d keys are counted after %d steps that the worker did not come to", held, enough)
+		}
+		told := x.told
 		if got := strings.Count(log.String(), "level=WARN"); got != told || told > 0 && !strings.Contains(log.String(), "worker 0.0") {
 			t.Errorf("told %d times, want %d: %s", got, told, log.String())
 		}

@@ -321,7 +321,7 @@ func (n *Node) Err() error { return n.host.Err() }
 func (n *Node) Home(k godwit.Key) godwit.NodeID { return n.proto.Homes.Home(k) }
 
 // Intents returns how many keys the intents of the node's workers hold that have not
-// ended, counted once an intent. Any goroutine may ask.
+// ended: each once a worker if an intent for it has begun, and else once an intent. Any goroutine may ask.
 func (n *Node) Intents() (keys int64) { return n.planner.Held() }
 
 // joinTime is for how long other nodes may still be about to connect to each other when

@@ -24,6 +24,7 @@ type cluster struct {
 	watch    *watch                                       // if set, judges every record and every state
 	room     func() bool                                  // if set, answers Room
 	takes    func() bool                                  // if set, answers Takes
+	crowded  func(to godwit.NodeID) bool                  // if set, answers Crowded; else strained does
 	strained func() bool                                  // if set, answers Strained
 	rests    func(godwit.NodeID) bool                     // if set, answers Rests
 	rows     int                                          // that a node may have asked of another; 0: any number
@@ -98,9 +99,14 @@ func (n *testNode) Takes(godwit.NodeID) bool {
 func (n *testNode) Strained(godwit.NodeID) bool {
 	return n.c.strained != nil && n.c.strained()
 }
-func (n *testNode) Crowded(to godwit.NodeID) bool { return n.Strained(to) }
-func (n *testNode) Rests(to godwit.NodeID) bool   { return n.c.rests != nil && n.c.rests(to) }
-func (n *testNode) Now() int64                    { n.c.now += 10_000; return n.c.now } // so that copies get old
+func (n *testNode) Crowded(to godwit.NodeID) bool {
+	if n.c.crowded != nil {
+		return n.c.crowded(to)
+	}
+	return n.Strained(to)
+}
+func (n *testNode) Rests(to godwit.NodeID) bool { return n.c.rests != nil && n.c.rests(to) }
+func (n *testNode) Now() int64                  { n.c.now += 10_000; return n.c.now } // so that copies get old
 
 func (n *testNode) Ask(to godwit.NodeID, floats int) bool {
 	if n.c.rows > 0 && n.asked[to] >= n.c.rows {

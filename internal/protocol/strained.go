@@ -114,17 +114,29 @@ func (s *Shard) roundRefresh(out Out, h *store.Header, to *holder) {
 	}
 }
 
-// mend sends exact rows to holders that have rounded ones and do not rest, up to the first to which the way is still crowded; if all
-// is set, to all of them. It reports whether something had to stay that is to be sent now.
+// mend sends exact rows to holders that have rounded ones and do not rest, where the way is not crowded any more; if all
+// is set, to all of them. It reports whether something had to stay that is to be sent now. After some keys that had to stay, it leaves the others to the
+// next call, which begins with these.
 func (s *Shard) mend(out Out, all bool) (held bool) {
-	for n := len(s.roughs); n > 0; n-- {
-		if !s.mendEach(out, s.roughs[n-1], all) {
-			return all
+	stay := 0
+	for i := len(s.roughs) - 1; i >= 0 && stay < mostStay; i-- {
+		if s.mendEach(out, s.roughs[i], all) {
+			s.roughs = slices.Delete(s.roughs, i, i+1)
+		} else {
+			stay++
 		}
-		s.roughs = s.roughs[:n-1]
 	}
-	return false
+	if stay == mostStay {
+		var last [mostStay]godwit.Key
+		copy(last[:], s.roughs[len(s.roughs)-stay:])
+		copy(s.roughs[stay:], s.roughs)
+		copy(s.roughs, last[:])
+	}
+	return all && stay > 0
 }
+
+// mostStay is how many keys mend looks at in vain.
+const mostStay = 8
 
 // mendEach does so for the holders of a key, and reports whether none of them has a rounded row any more.
 func (s *Shard) mendEach(out Out, k godwit.Key, all bool) bool {
@@ -137,16 +149,20 @@ func (s *Shard) mendEach(out Out, k godwit.Key, all bool) bool {
 		return true // it moved away: the new owner sends its holders whole rows
 	}
 	m := s.side(h).main()
+	done := true
 	for x := s.firstHolder(m); x != nil; x = s.nextHolder(m, x) {
 		switch {
 		case !x.is(rough):
 		case !all && s.rests(out, x):
 			s.park(k, m)
 		case !all && s.crowded(out, x.node) || !out.Room(x.node):
-			return false
+			done = false
 		default:
 			s.freshen(out, h, ref, x, true)
 		}
+	}
+	if !done {
+		return false
 	}
 	m.rough = false
 	s.tidy(h)

@@ -251,6 +251,61 @@ func TestARoundedCopyGetsItsRowExactlyLater(t *testing.T) {
 	}
 }
 
+// A way that is crowded keeps no other node's copies rounded.
+func TestACopyIsExactThoughTheWayToAnotherNodeIsCrowded(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 640, Dim: 2, Rule: optim.SGD{LR: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(3, m, placement.Adaptive, false, Broken{})
+	var keys []godwit.Key
+	for k := godwit.Key(0); k < 640; k++ {
+		if c.homes.Home(k) == 0 {
+			keys = append(keys, k)
+		}
+	}
+	// The first is changed first, so that the others lie on it.
+	first, both, others := keys[0], keys[1], keys[2:3*mostStay]
+	home, a, b := c.nodes[0], c.nodes[1], c.nodes[2]
+	for _, k := range keys[:3*mostStay] {
+		home.Want(home, k)
+		if k != first {
+			a.Want(a, k)
+		}
+	}
+	b.Want(b, first)
+	b.Want(b, both)
+	calm(t, c)
+	crowded := map[godwit.NodeID]bool{1: true, 2: true}
+	c.crowded = func(to godwit.NodeID) bool { return crowded[to] }
+	for _, k := range append([]godwit.Key{first, both}, others...) {
+		home.Push(k, []float32{1.0 / 3, 1.0 / 7})
+		c.pass(t, false)
+	}
+	exact := func(n *testNode, k godwit.Key) bool { return slices.Equal(home.row(k), n.row(k)) }
+	if exact(b, first) || exact(b, both) || exact(a, others[0]) {
+		t.Fatal("the copies are not rounded")
+	}
+	crowded[2] = false
+	for range 10 {
+		c.pass(t, false)
+	}
+	if !exact(b, first) || !exact(b, both) {
+		t.Error("copies are rounded still, as the way to another node is crowded")
+	}
+	if exact(a, both) || exact(a, others[0]) {
+		t.Error("copies are exact at the node to which the way is crowded")
+	}
+	crowded[1] = false
+	c.pass(t, false)
+	c.pass(t, false)
+	for _, k := range append(others, both) {
+		if !exact(a, k) {
+			t.Errorf("the copy of key %d is rounded still", k)
+		}
+	}
+}
+
 // A holder that rests gets its row exactly when it asks for what it lacks, also if the row did not change.
 func TestARoundedCopyOfWhoRestsIsExactWhenItAsks(t *testing.T) {
 	c, home, away, crowded := crowdedPair(t, optim.SGD{LR: 1})

@@ -43,6 +43,9 @@ func (p *Plan) Add(keys []godwit.Key, start, end godwit.Clock) {
 // Keys returns how many keys the plan has: those of intents to come, counted once an intent, and those that are held.
 func (p *Plan) Keys() int { return p.said + p.held.n }
 
+// Groups returns how many groups of intents have begun and not ended. Each takes memory, also one whose keys all belong to others.
+func (p *Plan) Groups() int { return len(p.active) }
+
 // Due takes every intent out that starts at or before clock+window: it calls take with the keys, which are take's, and the start. An
 // intent that has ended already is dropped.
 func (p *Plan) Due(clock, window godwit.Clock, take func(keys []godwit.Key, start godwit.Clock)) {
@@ -56,7 +59,7 @@ func (p *Plan) Due(clock, window godwit.Clock, take func(keys []godwit.Key, star
 // Begin begins every intent that starts at or before clock+window. Steps that follow each other mostly use
 // the same keys: when one is due, so are those that start less than so many clocks later. Intents
 // whose starts and whose ends are less than so many clocks apart become one, which ends with the last of
-// them. If together is 1, each begins by itself. An intent that has ended already is dropped.
+// them. If together is 1, each begins by itself. An intent that has ended already is dropped, unless it becomes one with another that has not.
 //
 // For each of them, Begin calls begin with those of its keys that were not held, and again with the others, each if there are any. The keys stay the plan's.
 // It returns how many keys it looked up.
@@ -99,7 +102,8 @@ func (p *Plan) join(s span, last, together godwit.Clock) (end godwit.Clock) {
 
 // hold begins a group of the batch, which ends at a clock: it has the keys that were not held before. Those that were are put into again.
 func (p *Plan) hold(end godwit.Clock) *group {
-	g := &group{keys: p.batch[0][:0], end: end} // in that memory
+	whole := p.batch[0]
+	g := &group{keys: whole[:0], end: end} // in that memory
 	if len(p.batch) > 1 {
 		g.keys = p.fresh[:0]
 	}
@@ -119,8 +123,11 @@ func (p *Plan) hold(end godwit.Clock) *group {
 			}
 		}
 	}
-	if len(p.batch) > 1 {
+	switch {
+	case len(p.batch) > 1:
 		p.fresh, g.keys = g.keys, slices.Clone(g.keys)
+	case 2*len(g.keys) < len(whole): // most are in the lists of others: what the intent came with is not kept for few
+		g.keys = slices.Clone(g.keys)
 	}
 	clear(p.batch)
 	heap.Push(&p.active, g)

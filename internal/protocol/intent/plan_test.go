@@ -293,6 +293,36 @@ func TestManyStepsWithTheSameKeysAreOneIntent(t *testing.T) {
 	}
 }
 
+// What a program announced for many steps with the same keys is not kept for each of them: an intent that begins with few keys that were not held has
+// memory for these.
+func TestIntentsOfKeysThatAreHeldTakeLittleMemory(t *testing.T) {
+	var p Plan
+	for i := range godwit.Clock(100) {
+		keys := make([]godwit.Key, 1000)
+		for j := range keys {
+			keys[j] = godwit.Key(j)
+		}
+		keys[0] += godwit.Key(1000 + i) // one that is new
+		p.Add(keys, i, i+1000)
+		p.Begin(i, 1, 1, func([]godwit.Key) {}, func([]godwit.Key) {})
+	}
+	if p.Groups() != 100 {
+		t.Fatalf("%d intents have begun, want 100", p.Groups())
+	}
+	room := 0
+	for _, g := range p.active {
+		room += cap(g.keys)
+	}
+	if room > 2*p.Keys() {
+		t.Errorf("%d keys are held, in memory for %d", p.Keys(), room)
+	}
+	ended := 0
+	p.Expire(2000, func(keys []godwit.Key) { ended += len(keys) })
+	if ended != 1099 || p.Keys() != 0 || p.Groups() != 0 {
+		t.Errorf("%d keys ended, want 1099; %d are left, in %d intents", ended, p.Keys(), p.Groups())
+	}
+}
+
 func TestAnIntentGoesOnForTheKeysThatStay(t *testing.T) {
 	var p Plan
 	for i := range godwit.Clock(5) { // which end at 2 … 6

@@ -63,6 +63,12 @@ type under struct {
 // Any reports whether anything is fetched ahead.
 func (b *Buffer) Any() bool { return len(b.steps) > 0 }
 
+// Room reports whether values of one more step may be fetched as soon as they are announced. A program that announces each key by itself, or whose clock
+// does not advance, has no end of steps.
+func (b *Buffer) Room() bool { return len(b.steps) < mostSteps }
+
+const mostSteps = 256
+
 // Begin makes room for the values of a step. The caller adds its keys, calls Ready, asks
 // for the keys in Asked, and notes the Handle.
 func (b *Buffer) Begin(at godwit.Clock, whole bool) *Step {
@@ -423,7 +429,7 @@ func (b *Buffer) UnderWay(complete func(godwit.Handle) bool) func(godwit.Key) bo
 // InOrder reports whether all that UnderWay found to be under way takes effect before what is asked for now.
 func (b *Buffer) InOrder() bool { return b.Own && len(b.busy) == 0 }
 
-// Used reports whether a step before a clock uses a key.
+// UsedBefore reports whether a step before a clock uses a key.
 func (b *Buffer) UsedBefore(k godwit.Key, at godwit.Clock) bool {
 	return b.held.steps(k) > 0 && slices.ContainsFunc(b.steps, func(s *Step) bool { return (!b.Own || s.At < at) && s.has(k) })
 }

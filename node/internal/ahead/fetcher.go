@@ -195,7 +195,7 @@ func (f *Fetcher) Announced(keys []godwit.Key, start, end godwit.Clock) (step, o
 	}
 	clock := f.Clock.Now()
 	step, other = f.sample(step, other, start, clock)
-	if f.long && start > clock && start <= clock+1+f.values.Depth && len(step) > 0 {
+	if f.long && start > clock && start <= clock+1+f.values.Depth && len(step) > 0 && f.values.Room() {
 		f.Intents.Fetched(step)
 		f.fetch(step, start, false)
 		step = nil
@@ -291,7 +291,7 @@ func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock, again bool) {
 	if any[value] || any[not] {
 		f.ask(f.values.Begin(at, false), keys, now)
 	}
-	if any[row] {
+	if any[row] && f.Ops.Free() {
 		f.ask(f.values.Begin(at, true), keys, now)
 	}
 }

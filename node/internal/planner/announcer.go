@@ -11,8 +11,12 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
-// maxHeld bounds the keys of one worker's intents that have not ended, counted once an intent.
-const maxHeld = 1 << 27
+// maxHeld bounds the keys of one worker's intents that have not ended: of those to come and of steps that the worker has not taken, counted once an
+// intent, and those that are held. An intent that has begun counts for groupKeys more, as it takes as much memory.
+const (
+	maxHeld   = 1 << 27
+	groupKeys = 8
+)
 
 // eager is a window that no intent is beyond.
 const eager = 1 << 40
@@ -37,8 +41,11 @@ type Announcer struct {
 		preempt.Mutex
 		spans []span
 	}
-	held atomic.Int64 // keys in inbox and plans
-	pace struct {     // of the worker's steps
+	held struct { // what bounds announcements
+		keys   atomic.Int64 // in inbox, plans and due
+		groups atomic.Int64 // of the plans
+	}
+	pace struct { // of the worker's steps
 		took   atomic.Int64 // twice intent.Pace.Took, and 1 if Fetched: whether they take long enough for it to fetch values ahead
 		long   atomic.Int64
 		waited atomic.Int64 // nanoseconds that the worker's calls waited in all
@@ -86,20 +93,31 @@ func newAnnouncer(id godwit.WorkerID, clock *tick.Clock, bell *host.Bell) *Annou
 	return a
 }
 
-// Announce has the planner act on keys when it is time to. They belong to the caller. The
-// worker has made so many calls before that accessed keys. If step is set, the keys are for one
-// step, and the worker fetches their values itself where its steps are long (see Long and
-// TakeDue). An error wraps godwit.ErrFull: too many keys are announced.
-func (a *Announcer) Announce(keys []godwit.Key, start, end godwit.Clock, step bool, calls uint64) error {
-	if end <= start || end <= a.clock.Now() || len(keys) == 0 {
-		return nil
-	}
-	if a.held.Add(int64(len(keys))) > maxHeld {
-		a.held.Add(-int64(len(keys)))
-		return fmt.Errorf("%w: %d keys are announced already; announce less far ahead", godwit.ErrFull, a.held.Load())
+// Announcing is told that the worker announces so many keys, however it gets them. The worker has made so many calls before that accessed keys.
+func (a *Announcer) Announcing(keys int, start, end godwit.Clock, calls uint64) {
+	if nothing(keys, start, end, a.clock.Now()) {
+		return
 	}
 	a.idle.announced(start, calls)
-	a.count(len(keys), start-a.clock.Now())
+	a.count(keys, start-a.clock.Now())
+}
+
+// nothing reports whether an intent for so many keys asks for nothing at a clock.
+func nothing(keys int, start, end, now godwit.Clock) bool {
+	return keys == 0 || end <= start || end <= now
+}
+
+// Announce has the planner act on keys when it is time to. They belong to the caller. If step is set, the keys are for one
+// step, and the worker fetches their values itself where its steps are long (see Long and
+// TakeDue). An error wraps godwit.ErrFull: too many keys are announced.
+func (a *Announcer) Announce(keys []godwit.Key, start, end godwit.Clock, step bool) error {
+	if nothing(len(keys), start, end, a.clock.Now()) {
+		return nil
+	}
+	if held := a.held.keys.Add(int64(len(keys))); held+groupKeys*a.held.groups.Load() > maxHeld {
+		a.held.keys.Add(-int64(len(keys)))
+		return fmt.Errorf("%w: %d keys are announced already, and %d intents have begun and not ended; announce less far ahead, or intents that end sooner", godwit.ErrFull, held-int64(len(keys)), a.held.groups.Load())
+	}
 	own := append(make([]godwit.Key, 0, len(keys)), keys...)
 	start = max(start, 0) // clocks begin there; and less leaves no room for the window
 	a.inbox.Lock()
@@ -143,6 +161,7 @@ func (a *Announcer) Fetched(keys []godwit.Key) {
 
 // hand has the worker fetch the values of a step.
 func (a *Announcer) hand(s Step) {
+	a.held.keys.Add(int64(len(s.Keys)))
 	a.due.Lock()
 	a.due.steps = append(a.due.steps, s)
 	a.due.Unlock()
@@ -155,6 +174,9 @@ func (a *Announcer) TakeDue() []Step {
 	defer a.due.Unlock()
 	steps := a.due.steps
 	a.due.steps = nil
+	for _, s := range steps {
+		a.held.keys.Add(-int64(len(s.Keys)))
+	}
 	return steps
 }
 
@@ -213,7 +235,7 @@ func (a *Announcer) file(s span) {
 // Return gives a step back that TakeDue returned, whose values the worker will not fetch as its steps are short: the planner is to act on its
 // keys. They are the planner's.
 func (a *Announcer) Return(s Step) {
-	a.held.Add(int64(len(s.Keys)))
+	a.held.keys.Add(int64(len(s.Keys)))
 	a.inbox.Lock()
 	a.inbox.spans = append(a.inbox.spans, span{s.Keys, s.At, s.At + 1, true})
 	a.inbox.Unlock()

@@ -73,11 +73,10 @@ func (p *Planner) Leads(nanos, keys uint64) {
 	p.nleads.Add(keys)
 }
 
-// Held returns how many keys the workers' intents hold that have not ended, counted once
-// an intent.
+// Held returns how many keys the workers' intents hold that have not ended: each once a worker if an intent for it has begun, and else once an intent.
 func (p *Planner) Held() (keys int64) {
 	for _, a := range p.workers {
-		keys += a.held.Load()
+		keys += a.held.keys.Load()
 	}
 	return keys
 }
@@ -150,8 +149,8 @@ func (p *member) of(a *Announcer) {
 	for _, s := range spans {
 		held += len(s.keys)
 		if s.start <= due {
-			// Announced too late to be early: that says nothing about the window.
-			a.excused.Store(max(a.excused.Load(), int64(s.end)))
+			// Announced too late to be early: that says nothing about the window, until they may have come.
+			a.excused.Store(max(a.excused.Load(), int64(min(s.end, due))))
 		}
 		a.file(s)
 	}
@@ -198,7 +197,8 @@ func (p *member) of(a *Announcer) {
 		a.steps.Sift(crossed, func(keys []godwit.Key) []godwit.Key { return p.rows.UnwantOwned(&p.out, p.acted(keys)) })
 	}
 	a.steps.Expire(clock-stay, end)
-	a.held.Add(int64(a.keys() - held))
+	a.held.keys.Add(int64(a.keys() - held))
+	a.held.groups.Store(int64(a.plan.Groups() + a.steps.Groups()))
 	a.sleepUntil(window, stay)
 }
 

@@ -44,7 +44,7 @@ type echo struct {
 	done    chan struct{}
 }
 
-// join returns the echo that the next round asks for.
+// join returns the echo that is asked for at the end of the next round, or of one that goes on.
 func (e *Echoes) join() *echo {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -198,8 +198,15 @@ func (a *Age) Advanced(clock godwit.Clock) {
 		last = a.under[n-1].at
 	}
 	if clock-last >= (a.most+underWay-1)/underWay {
-		a.under = append(a.under, begun{a.echoes.join(), clock})
+		a.begin(clock)
 	}
+}
+
+// begin begins an echo at a clock of the worker.
+func (a *Age) begin(clock godwit.Clock) <-chan struct{} {
+	x := begun{a.echoes.join(), clock}
+	a.under = append(a.under, x)
+	return x.done
 }
 
 // look sees which echoes have come.
@@ -221,19 +228,24 @@ func (x *echo) come() bool {
 	}
 }
 
-// Over returns what the worker has to wait for at a clock before it reads; nil: it need not wait. There is always an echo
-// under way when it has to.
+// Over returns what the worker has to wait for at a clock before it reads, and then ask again; nil: it need not wait.
 func (a *Age) Over(clock godwit.Clock) <-chan struct{} {
 	if a.most == 0 || clock-a.since <= a.most {
 		return nil
 	}
-	a.look()
-	for _, x := range a.under { // those that began earlier come earlier, and may not suffice after the bound was narrowed
+	if a.look(); clock-a.since <= a.most {
+		return nil
+	}
+	for _, x := range a.under { // those that began earlier come earlier
 		if clock-x.at <= a.most {
 			return x.done
 		}
 	}
-	return nil
+	// The bound was narrowed: none that is under way suffices.
+	if n := len(a.under); n == underWay {
+		return a.under[0].done
+	}
+	return a.begin(clock)
 }
 
 // Behind says what the worker waits for, and for which node; godwit.NoNode: for this one.

@@ -158,6 +158,54 @@ func TestAWorkerMakesSoManyStepsWhileNothingComes(t *testing.T) {
 	}
 }
 
+// A bound that is narrowed holds from then on, though the echoes that are under way began too long ago.
+func TestANarrowerBoundHoldsAtOnce(t *testing.T) {
+	for _, under := range []int{2, underWay} {
+		n := nodeOf(t, host.Usual, Config{Copies: true})
+		var a Age
+		a.Bound(n.Echoes, 800, 0)
+		clock, asked := godwit.Clock(0), []uint64(nil)
+		round := func() {
+			n.Round()
+			asked = append(asked, n.ops(t, wire.RoundMark)...)
+		}
+		for len(a.under) < under || clock-a.under[len(a.under)-1].at < 20 {
+			clock++
+			a.Advanced(clock)
+			round()
+		}
+		const narrow = 8
+		a.Bound(n.Echoes, narrow, clock)
+		for range 100 {
+			clock++
+			a.Advanced(clock)
+			if a.Over(clock) == nil || len(a.under) > underWay {
+				t.Fatalf("with %d echoes under way, the worker does not wait at clock %d, or has %d under way", under, clock, len(a.under))
+			}
+		}
+		for i := 0; a.Over(clock) != nil; i++ {
+			if round(); i < len(asked) {
+				n.Echoes.Answered(1, asked[i])
+			}
+			if i > 3*underWay {
+				t.Fatalf("with %d echoes under way, the worker waits still after all of %d were answered", under, len(asked))
+			}
+		}
+		if clock-a.since > narrow {
+			t.Errorf("with %d echoes under way, the worker goes on at clock %d though the last echo that came began at %d", under, clock, a.since)
+		}
+		// One that has come is enough, whatever else is under way.
+		for asked = nil; a.Over(clock) == nil; round() {
+			clock++
+			a.Advanced(clock)
+		}
+		n.Echoes.Answered(1, asked[0])
+		if a.Over(clock) != nil || len(a.under) == 0 {
+			t.Errorf("the worker waits at clock %d though an echo of clock %d has come; %d are under way", clock, a.since, len(a.under))
+		}
+	}
+}
+
 // Where nobody makes copies, nothing that is read is old.
 func TestNobodyAsksWhereThereAreNoCopies(t *testing.T) {
 	n := nodeOf(t, host.Usual, Config{})

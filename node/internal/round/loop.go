@@ -52,7 +52,7 @@ type Stage interface {
 	// Open begins a round. It reports whether everything must go that the holders of
 	// replicas of tables with bounded staleness lack.
 	Open(out *link.Sender) (press bool)
-	// Close ends a round. Sent says whether the round went over the shards, and held
+	// Close ends a round. Sent says whether the round went over the shards and sent refreshes, and held
 	// whether something had to stay. It reports whether something of the stage had to.
 	Close(out *link.Sender, sent, held bool) (more bool)
 	// Urgent reports whether somebody waits for rounds. Any goroutine may ask.
@@ -177,17 +177,19 @@ func (l *Loop) Round() (held bool) {
 	}
 	early := l.early(l.host.Now(), len(marks) > 0)
 	held, l.helped = early, 0
+	up = up && !press
 	if !early {
-		held, l.helped = l.over.round(up && !press, len(marks) > 0, press)
+		held, l.helped = l.over.round(up, len(marks) > 0, press)
 	}
+	sent := !early && !up
 	l.Sync.answer(&l.out, marks, held)
 	more := false
 	for _, s := range l.stages[:l.first] {
-		more = s.Close(&l.out, !early, held) || more
+		more = s.Close(&l.out, sent, held) || more
 	}
 	l.looks = l.Sync.goOn(&l.out)
 	for _, s := range l.stages[l.first:] {
-		more = s.Close(&l.out, !early, held) || more
+		more = s.Close(&l.out, sent, held) || more
 	}
 	l.out.Flush()
 	return held || more

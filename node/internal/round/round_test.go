@@ -252,6 +252,52 @@ func TestANodeRestsWhileAllOfItsWorkersAreInASyncAll(t *testing.T) {
 	}
 }
 
+// A worker may give up before the second half of its SyncAll has begun. The peers, which take the node to rest, hear that it does not.
+func TestANodeDoesNotRestForEverWhenASecondHalfDoesNotBegin(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	fail, half := errors.New("given up"), 0
+	err := n.Sync.All(0, func(begin func() <-chan struct{}) error {
+		if half++; half == 2 {
+			return fail
+		}
+		done := begin()
+		n.Round()
+		<-done
+		return nil
+	}, func() error { return nil })
+	if err != fail {
+		t.Fatal(err)
+	}
+	n.Round()
+	ops := n.ops(t, wire.SyncMark)
+	if len(ops) != 2 || ops[0] != 0 || ops[1] == 0 {
+		t.Errorf("marks %v, want that it rests, and one that asks", ops)
+	}
+}
+
+// A round that sends updates only, as a worker began a SyncAll, answers no echo: what it leaves out, the peer would not get.
+func TestEchoesWaitForARoundThatSendsRefreshes(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{Copies: true})
+	n.Sync.rest(0)
+	n.Sync.goesOn(0)
+	n.Echoes.Marked(1, 7)
+	done := func() (ops []uint64) {
+		n.Round()
+		for _, r := range n.sent(t) {
+			if r.Kind == wire.RoundDone {
+				ops = append(ops, r.Op)
+			}
+		}
+		return ops
+	}
+	if ops := done(); len(ops) > 0 {
+		t.Errorf("a round without refreshes answers %v", ops)
+	}
+	if ops := done(); !slices.Equal(ops, []uint64{7}) {
+		t.Errorf("the next one answers %v, want 7", ops)
+	}
+}
+
 // A peer that rests gets no refreshes, and its updates are acknowledged at once; what it lacks it gets when it asks for it.
 func TestAPeerThatRestsIsRefreshedWhenItAsks(t *testing.T) {
 	n := nodeOf(t, host.Usual, Config{})

@@ -71,7 +71,14 @@ func (y *WaitSync) All(worker int, wait func(begin func() <-chan struct{}) error
 			return err
 		}
 	}
-	err := wait(y.Begin)
+	begun := false
+	err := wait(func() <-chan struct{} {
+		begun = true
+		return y.Begin()
+	})
+	if !begun {
+		y.Begin() // as above: the peers take the node to rest until they hear of it
+	}
 	y.met[worker] = err != nil
 	return err
 }

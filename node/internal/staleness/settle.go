@@ -96,7 +96,7 @@ func (b *Bound) presses() bool {
 }
 
 // Close ends a round: it tells what it brought. sent says whether the round went
-// over the shards, and held whether something had to stay.
+// over the shards and sent refreshes, and held whether something had to stay.
 func (b *Bound) Close(out *link.Sender, sent, held bool) (more bool) {
 	settled := b.flying.Load() && b.flushed()
 	b.mu.Lock()

@@ -91,13 +91,15 @@ func (w *Worker) BoundAge(steps godwit.Clock) {
 }
 
 // awaitAge waits until the other nodes have made rounds since one of the worker's last steps.
-func (w *Worker) awaitAge(ctx context.Context, what string, keys []godwit.Key) error {
-	done := w.age.Over(w.clock.Now())
-	if done == nil {
+func (w *Worker) awaitAge(ctx context.Context, what string, keys []godwit.Key) (err error) {
+	if w.age.Over(w.clock.Now()) == nil {
 		return nil
 	}
 	defer w.blockedSince(w.g.Host.Now())
 	w.out.Flush()
 	defer w.g.Rounds.Echoes.Await()()
-	return w.until(ctx, what, keys, done, watch.ForBound, w.age.Behind)
+	for done := w.age.Over(w.clock.Now()); err == nil && done != nil; done = w.age.Over(w.clock.Now()) {
+		err = w.until(ctx, what, keys, done, watch.ForBound, w.age.Behind)
+	}
+	return err
 }

@@ -353,11 +353,11 @@ func (w *Worker) announce(keys []godwit.Key, start, end godwit.Clock) error {
 	if w.g.Links.Alone() {
 		return nil
 	}
+	w.intents.Announcing(len(keys), start, end, w.count.calls.Load())
 	step, other := w.fetcher.Announced(keys, start, end)
-	calls := w.count.calls.Load()
-	err := w.intents.Announce(step, start, end, true, calls)
+	err := w.intents.Announce(step, start, end, true)
 	if err == nil {
-		err = w.intents.Announce(other, start, end, false, calls)
+		err = w.intents.Announce(other, start, end, false)
 	}
 	if err != nil {
 		return w.fail("intent", keys, err)
