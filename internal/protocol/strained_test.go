@@ -251,6 +251,27 @@ func TestARoundedCopyGetsItsRowExactlyLater(t *testing.T) {
 	}
 }
 
+// Who waits for rounds hears that something had to stay while there is no room for an exact row.
+func TestARoundedCopyKeepsWhoWaitsWhileThereIsNoRoom(t *testing.T) {
+	c, home, away, crowded := crowdedPair(t, optim.SGD{LR: 1})
+	*crowded = false
+	room := false
+	c.room = func() bool { return room }
+	for _, waits := range []bool{false, true} {
+		if home.mend(home, waits) != waits {
+			t.Errorf("somebody waits: %v: it is not told that something stays, or is", waits)
+		}
+	}
+	room = true
+	if home.mend(home, true) {
+		t.Error("something stays though there is room")
+	}
+	calm(t, c)
+	if !slices.Equal(home.row(0), away.row(0)) {
+		t.Errorf("the owner has %v, the copy %v", home.row(0), away.row(0))
+	}
+}
+
 // A way that is crowded keeps no other node's copies rounded.
 func TestACopyIsExactThoughTheWayToAnotherNodeIsCrowded(t *testing.T) {
 	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 640, Dim: 2, Rule: optim.SGD{LR: 1}})
