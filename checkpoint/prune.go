@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -80,19 +81,23 @@ func choose(ctx context.Context, s Store, keep int) (kept []*Manifest, drop []ui
 }
 
 // Manifests returns the descriptions of all checkpoints in a store, in the order of their numbers. One
-// that cannot be read is an error: nobody knows what it names.
+// that cannot be read is an error, as nobody knows what it names; those that can be are returned nevertheless.
 func Manifests(ctx context.Context, s Store) ([]*Manifest, error) {
 	numbers, err := Numbers(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]*Manifest, len(numbers))
-	for i, n := range numbers {
-		if all[i], err = readManifest(ctx, s, n); err != nil {
-			return nil, err
+	var all []*Manifest
+	var errs []error
+	for _, n := range numbers {
+		m, err := readManifest(ctx, s, n)
+		if err != nil {
+			errs = append(errs, err)
+			continue
 		}
+		all = append(all, m)
 	}
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // bestOf returns the manifest with the best score, nil if none has a score.
@@ -117,8 +122,11 @@ func (p *Pruned) remove(ctx context.Context, s Store, o Object) error {
 // Best returns the number of the checkpoint with the best score, 0 if none has a score.
 func Best(ctx context.Context, s Store) (uint64, error) {
 	all, err := Manifests(ctx, s)
+	if err != nil {
+		return 0, err
+	}
 	if best := bestOf(all); best != nil {
 		return best.Number, nil
 	}
-	return 0, err
+	return 0, nil
 }

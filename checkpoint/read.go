@@ -61,6 +61,7 @@ type Checkpoint struct {
 // Open opens a checkpoint by its number; 0: the last one. It reads the manifest, and looks
 // whether the objects that it names are there with their sizes.
 func Open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
+	var before uint64 // the last one but one
 	if number == 0 {
 		numbers, err := Numbers(ctx, s)
 		if err != nil {
@@ -70,7 +71,18 @@ func Open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
 			return nil, fmt.Errorf("checkpoint: %w at %s", ErrNone, s)
 		}
 		number = numbers[len(numbers)-1]
+		if n := len(numbers); n > 1 {
+			before = numbers[n-2]
+		}
 	}
+	c, err := open(ctx, s, number)
+	if err != nil && before > 0 {
+		err = fmt.Errorf("%w (the one before it may be whole: %s#%d)", err, s, before)
+	}
+	return c, err
+}
+
+func open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
 	m, err := readManifest(ctx, s, number)
 	if errors.Is(err, fs.ErrNotExist) {
 		if numbers, lerr := Numbers(ctx, s); lerr == nil && len(numbers) > 0 {

@@ -79,6 +79,9 @@ func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 	l.Spec.Relayed = len(l.Command) == 0 && (l.Spec.Temporary || l.Spec.Relayed)
 	l.Spec.Traced = l.traced()
 	loaded, err := l.Spec.load(&l.NodeConfig)
+	if err == nil {
+		err = l.stopped()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +93,9 @@ func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 		return nil, err
 	}
 	defer func() { l.saver.close(r, err) }()
+	if err := l.stopped(); err != nil {
+		return nil, err
+	}
 	l.Spec.Join = joinTimeout(&l.Spec, time.Since(begin))
 	l.leads = true
 	return l.lead(ctx, tcp.Network{TLS: t}, begin, loaded)

@@ -24,6 +24,9 @@ func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (r *Resul
 	}
 	spec.Traced = "" // all nodes see the folder
 	t, err := spec.load(&cfg)
+	if err == nil {
+		err = cfg.stopped()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +38,9 @@ func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (r *Resul
 		return nil, err
 	}
 	defer func() { cfg.saver.close(r, err) }()
+	if err := cfg.stopped(); err != nil {
+		return nil, err
+	}
 	hub, err := cmem.New(coord.Config{Run: run, Nodes: spec.Nodes})
 	if err != nil {
 		return nil, err

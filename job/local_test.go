@@ -156,6 +156,28 @@ func TestAStopKeepsTheModel(t *testing.T) {
 	}
 }
 
+// An end that is asked for while the data are read comes before training: nothing is exported, which would replace the model of an earlier run.
+func TestAStopBeforeTrainingLeavesAnEarlierModel(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	if _, err := Local(timeout(t), "test", tiny(1), NodeConfig{Export: dir}); err != nil {
+		t.Fatal(err)
+	}
+	was, err := os.ReadFile(filepath.Join(dir, "model.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	close(stop)
+	for _, nodes := range []int{1, 3} {
+		if r, err := Local(timeout(t), "test", tiny(nodes), NodeConfig{Stop: stop, Export: dir}); !errors.Is(err, ErrInterrupted) {
+			t.Errorf("%d nodes: got %v, %v, want %v", nodes, r, err, ErrInterrupted)
+		}
+	}
+	if is, err := os.ReadFile(filepath.Join(dir, "model.json")); err != nil || string(is) != string(was) {
+		t.Errorf("the export was changed: %v", err)
+	}
+}
+
 func TestAnEndOfTheContextEndsAllNodes(t *testing.T) {
 	before := runtime.NumGoroutine()
 	cause := errors.New("enough")

@@ -98,6 +98,16 @@ func (j *Joiner) spec(ctx context.Context) (Spec, error) {
 	return Decode(blob)
 }
 
+// stopped returns ErrInterrupted if an end was asked for: before training began, nothing is evaluated or exported, which would replace an earlier model.
+func (c *NodeConfig) stopped() error {
+	select {
+	case <-c.Stop:
+		return ErrInterrupted
+	default:
+		return nil
+	}
+}
+
 // untilStop returns a context for what comes before the run begins. It also ends,
 // with ErrInterrupted, when Stop is closed, and with a leaderError when the leader
 // is gone.

@@ -65,7 +65,7 @@ func lsCommand() *cobra.Command {
 		Short: "List checkpoints",
 		Long: `List the checkpoints at a place, the last one last. An incremental one has the rows that
 changed since an earlier one, and the rows and MB of these. With --json, each is its
-manifest.
+manifest. If the manifest of one is damaged, the others are listed, and it is an error.
 
 ` + checkpointPlaces,
 		Example: `  godwit checkpoint ls runs/kge`,
@@ -81,15 +81,14 @@ func (u *checkpointUse) ls(cmd *cobra.Command, place string) error {
 	if err != nil {
 		return err
 	}
-	all, err := checkpoint.Manifests(cmd.Context(), s)
-	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
+	all, damaged := checkpoint.Manifests(cmd.Context(), s)
+	switch {
+	case len(all) == 0 && damaged != nil:
+		return damaged
+	case len(all) == 0:
 		return fmt.Errorf("checkpoint: %w at %s", checkpoint.ErrNone, s)
-	}
-	if u.json {
-		return encodeEach(cmd.OutOrStdout(), all)
+	case u.json:
+		return errors.Join(encodeEach(cmd.OutOrStdout(), all), damaged)
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "checkpoint\twritten\trun\tepochs\tnodes\tsince\trows\tMB\tscore\t\n")
@@ -97,7 +96,7 @@ func (u *checkpointUse) ls(cmd *cobra.Command, place string) error {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%d\t%s\t%d\t%.1f\t%s\t\n",
 			m.Number, m.Written.Local().Format(time.DateTime), m.Run, m.Epochs, m.Nodes, sinceText(m), m.Rows, float64(m.Bytes())/1e6, scoreText(m.Score))
 	}
-	return w.Flush()
+	return errors.Join(w.Flush(), damaged)
 }
 
 // sinceText says since which checkpoint the rows of an incremental one changed.

@@ -109,6 +109,31 @@ func TestADamagedCheckpointFailsToVerify(t *testing.T) {
 	}
 }
 
+// A manifest that was damaged hides no other checkpoint, and nothing is removed while nobody knows what it names.
+func TestADamagedManifestIsNamedAndTheOthersAreListed(t *testing.T) {
+	dir := checkpointed(t)
+	if err := os.WriteFile(filepath.Join(dir, "checkpoint-0000000003.jsonl"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args     []string
+		out, err string
+	}{
+		{[]string{"ls", dir}, "valid MRR 0.3333", "checkpoint 3"},
+		{[]string{"ls", dir, "--json"}, `"number":2`, "checkpoint 3"},
+		{[]string{"verify", dir}, "", "the one before it may be whole: " + dir + "#2"},
+		{[]string{"prune", dir, "--keep", "1"}, "", "checkpoint 3"},
+	} {
+		out, code, err := godwit(append([]string{"checkpoint"}, c.args...)...)
+		if code != cli.Failure || !strings.Contains(out, c.out) || !strings.Contains(err.Error(), c.err) {
+			t.Errorf("godwit checkpoint %s: exit code %d, %v, %s\nwant 1, %q, %q", strings.Join(c.args, " "), code, err, out, c.err, c.out)
+		}
+	}
+	if _, code, err := godwit("checkpoint", "verify", dir+"#2"); code != 0 {
+		t.Errorf("the checkpoint before it: %v", err)
+	}
+}
+
 func TestPruneIsRefusedWhileARunWrites(t *testing.T) {
 	dir := checkpointed(t)
 	s, err := checkpoint.OpenFolder(dir)

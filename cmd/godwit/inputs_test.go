@@ -78,6 +78,11 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 	}{
 		// The command line.
 		{"tarin", cli.WrongUsage, "tarin"},
+		{"train kge --data=", cli.WrongUsage, "--data is empty"},
+		{"train mf --export=", cli.WrongUsage, "--export is empty"},
+		{"train w2v --checkpoint= --resume=", cli.WrongUsage, "--checkpoint is empty"},
+		{"train kge --data onefile --export s3://models/kge" + quick, cli.Failure, "want a folder of this machine"},
+		{"train kge --data onefile --plot onefile/train.txt" + quick, cli.Failure, "it holds something else"},
 		{"help tarin", cli.WrongUsage, `no command "godwit tarin"`},
 		{"help train tarin", cli.WrongUsage, `no command "godwit train tarin"`},
 		{"train kge graph", cli.WrongUsage, "graph"},

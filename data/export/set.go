@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/godwit-ps/godwit/data/atomicfile"
@@ -35,6 +36,9 @@ func Create(dir, task string) (*Set, error) {
 // Probe finds out whether an export of a task can be written to a folder, by writing
 // there, and returns how many bytes are free; -1 if that is not known.
 func Probe(dir, task string) (free int64, err error) {
+	if scheme, _, is := strings.Cut(dir, "://"); is {
+		return 0, fmt.Errorf("export to %s: want a folder of this machine, and %s:// is none (checkpoints may be in buckets)", dir, scheme)
+	}
 	if free, err = atomicfile.Probe(dir, replaceable(task)); err != nil {
 		return 0, fmt.Errorf("export to %s: %w", dir, err)
 	}

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -31,6 +34,64 @@ type curves struct {
 func (c *curves) flags(g Group) {
 	g.StringVar(&c.plot, "plot", "", "`file` to write the learning curve to, as a picture (SVG), after each epoch")
 	g.StringVar(&c.board, "tensorboard", "", "`folder` to write loss and metrics to for TensorBoard, in a folder of the run's name")
+}
+
+// check finds out, before anything is trained, whether the curves can be written: to a file that is new, or a picture already, and to a folder.
+// A symbolic link is followed.
+func (c *curves) check() error {
+	if c.plot != "" {
+		if err := c.checkPlot(); err != nil {
+			return fmt.Errorf("--plot %s: %w", c.plot, err)
+		}
+	}
+	if c.board == "" {
+		return nil
+	}
+	err := os.MkdirAll(c.board, 0o755)
+	if err == nil {
+		err = writable(filepath.Join(c.board, "events"))
+	}
+	if err != nil {
+		return fmt.Errorf("--tensorboard %s: %w", c.board, err)
+	}
+	return nil
+}
+
+func (c *curves) checkPlot() error {
+	f, err := os.Stat(c.plot)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return writable(c.plot)
+	case err != nil:
+		return err
+	case f.IsDir():
+		return errors.New("it is a folder: want a file, such as curve.svg in it")
+	case !f.Mode().IsRegular():
+		return errors.New("it is not a regular file: choose another one")
+	}
+	if c.plot, err = filepath.EvalSymlinks(c.plot); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(c.plot)
+	if err != nil {
+		return err
+	}
+	if len(b) > 0 && !bytes.HasPrefix(bytes.TrimSpace(b), []byte("<svg")) {
+		return errors.New("it holds something else than a picture (SVG), which would be lost: choose another file, or move it away")
+	}
+	return writable(c.plot)
+}
+
+// writable reports why a file cannot be written in the folder of a path.
+func writable(path string) error {
+	f, err := atomicfile.Create(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no folder %s", filepath.Dir(path))
+	case err == nil:
+		f.Abort()
+	}
+	return err
 }
 
 // event takes note of an event, and returns why it could not be written, the first time.

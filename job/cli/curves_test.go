@@ -75,3 +75,54 @@ func TestCurvesThatCannotBeWrittenAreToldOnce(t *testing.T) {
 		t.Errorf("it was told %d times", told)
 	}
 }
+
+// Where curves cannot be written, or something else would be lost, is found out before training.
+func TestCurvesReplaceNothingButPictures(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{"notes.txt": "notes", "empty.svg": "", "old.svg": "<svg></svg>"} {
+		if err := os.WriteFile(at(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"link.svg": "old.svg", "notes.svg": "notes.txt"} {
+		if err := os.Symlink(to, at(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range []struct {
+		c    curves
+		want string // of the error; empty: none
+	}{
+		{curves{}, ""},
+		{curves{plot: at("new.svg")}, ""},
+		{curves{plot: at("empty.svg")}, ""},
+		{curves{plot: at("old.svg")}, ""},
+		{curves{plot: at("link.svg")}, ""},
+		{curves{board: at("tb")}, ""},
+		{curves{plot: at("notes.txt")}, "--plot " + at("notes.txt") + ": it holds something else"},
+		{curves{plot: at("notes.svg")}, "it holds something else"},
+		{curves{plot: dir}, "it is a folder"},
+		{curves{plot: os.DevNull}, "it is not a regular file"},
+		{curves{plot: at("no/a.svg")}, "there is no folder " + at("no")},
+		{curves{board: at("notes.txt")}, "--tensorboard " + at("notes.txt")},
+	} {
+		err := x.c.check()
+		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)) {
+			t.Errorf("%+v: got %v, want %q", x.c, err, x.want)
+		}
+	}
+	c := curves{plot: at("link.svg"), task: "kge"}
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []job.Event{{Start: &job.Start{}}, {Epoch: &job.Epoch{Epoch: 1}}} {
+		if err := c.event(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(at("old.svg"))
+	if target, lerr := os.Readlink(at("link.svg")); err != nil || lerr != nil || target != "old.svg" || !strings.Contains(string(b), "epoch 1") {
+		t.Errorf("the link points to %q, and its file has %q: %v, %v", target, b, lerr, err)
+	}
+}

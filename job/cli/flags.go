@@ -148,3 +148,16 @@ func serverFiles(t *job.TLS) *server.TLSFiles {
 	}
 	return &server.TLSFiles{Cert: t.Cert, Key: t.Key, CA: t.CA}
 }
+
+// places are the flags that say where something is or goes.
+var places = []string{"data", "export", "checkpoint", "resume", "init-from", "plot", "tensorboard", "profile", "trace"}
+
+// given refuses such flags with an empty value, as of a variable of the shell that is not set: without them, something else would be read, or nothing be kept.
+func given(cmd *cobra.Command) error {
+	for _, name := range places {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("--%s is empty: say where, or leave it out", name)
+		}
+	}
+	return nil
+}

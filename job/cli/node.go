@@ -33,8 +33,11 @@ the command that this prints, such as
 
 ` + tokenHelp,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			var err error
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := given(cmd)
+			if err != nil {
+				return Usage(err)
+			}
 			if j.TLS, err = TLSOf(&tls); err != nil {
 				return Usage(err)
 			}
@@ -62,7 +65,10 @@ the command that this prints, such as
 			}
 			r, err := job.Join(ctx, j)
 			p.clearIfTerminal()
-			return outcome(r, err)
+			if err = outcome(r, err); err == nil && p.unread != nil {
+				err = Failed(p.unread)
+			}
+			return err
 		},
 	}
 	run := NewGroup("Run")

@@ -22,6 +22,7 @@ type printer struct {
 	people   io.Writer // nil: nothing for people
 	terminal bool      // a line may be written over
 	json     *json.Encoder
+	unread   error                  // why JSON could not be written
 	join     func(job.Event) string // the command by which a node joins
 	curves   curves                 // learning curves in files
 
@@ -75,6 +76,7 @@ func (p *printer) event(e job.Event) {
 		if err := p.json.Encode(e); err != nil {
 			complain(slog.LevelError, "writing JSON (no more follows): %v", err)
 			p.json = nil // nobody reads it any more, and the run goes on
+			p.unread = fmt.Errorf("writing JSON: %w", err)
 		}
 	}
 	p.show(e)

@@ -147,6 +147,9 @@ const exportUsage = "`folder` to write the model to, as NumPy arrays with a mode
 const profileUsage = "`folder` to write profiles of training to, for \"go tool pprof\": node-N.cpu.pprof, .mutex, .block and .allocs of each node started here"
 
 func (t *training) run(cmd *cobra.Command) error {
+	if err := given(cmd); err != nil {
+		return Usage(err)
+	}
 	if t.resume != "" {
 		if err := t.goOn(cmd); err != nil {
 			return err
@@ -159,6 +162,9 @@ func (t *training) run(cmd *cobra.Command) error {
 	if err != nil {
 		return Usage(inFlags(cmd, err, t.Settings, &t.spec))
 	}
+	if err := t.curves.check(); err != nil {
+		return Failed(err)
+	}
 	stop, ctx := interrupts(t.kept())
 	t.cluster.node.Stop = stop
 	p := newPrinter(t.quiet, t.json)
@@ -169,7 +175,7 @@ func (t *training) run(cmd *cobra.Command) error {
 		return Failed(err)
 	}
 	results, failed := t.each(ctx, cmd, policies, p)
-	if err := errors.Join(t.show(cmd, results), end()); failed == nil && err != nil {
+	if err := errors.Join(t.show(cmd, results), p.unread, end()); failed == nil && err != nil {
 		return Failed(err)
 	}
 	return failed
