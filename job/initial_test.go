@@ -104,9 +104,9 @@ func TestAModelThatDoesNotFitIsRefused(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(s *Spec){
-		"its dim is 8, and 16 is wanted":       func(s *Spec) { s.Task.(*task.KGE).Dim = 16 },
-		"reciprocal is false of its relations": func(s *Spec) { s.Task.(*task.KGE).Reciprocal = true },
-		"model.json: no such file":             func(s *Spec) { s.InitFrom = filepath.Dir(s.InitFrom) },
+		"its dim is 8, and 16 is wanted":                  func(s *Spec) { s.Task.(*task.KGE).Dim = 16 },
+		"reciprocal is false of its relations":            func(s *Spec) { s.Task.(*task.KGE).Reciprocal = true },
+		"is no folder of an export: it has no model.json": func(s *Spec) { s.InitFrom = filepath.Dir(s.InitFrom) },
 	} {
 		dir, _, _ := trained(t, specs["complex"])
 		spec := reusable()["complex"]

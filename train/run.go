@@ -39,7 +39,7 @@ func (o Options) Check() error {
 	case o.Patience < 0:
 		return setting.Bad("train.Options", "Patience", o.Patience, "0 (never stop early) or more evaluations")
 	case o.Patience > 0 && o.EvalEvery == 0:
-		return setting.Bad("train.Options", "Patience", o.Patience, "evaluations to count: one every so many epochs (EvalEvery)")
+		return setting.Bad("train.Options", "Patience", o.Patience, "evaluations to count: have the model evaluated every so many epochs, too (EvalEvery, --eval-every)")
 	}
 	return nil
 }

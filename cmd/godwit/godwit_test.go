@@ -253,6 +253,24 @@ func runAs(t *testing.T, token string, args ...string) (code int, stdout, stderr
 	return code, stdout, stderr
 }
 
+// What a program was to read and could not be written is a failure, though the run ended well.
+func TestAResultThatCannotBeWrittenIsAFailure(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no /dev/full: ", err)
+	}
+	defer full.Close()
+	for _, args := range [][]string{append(slices.Clone(small), "--json"), small, {"version"}} {
+		var errs strings.Builder
+		p := prepare(t, args...)
+		p.cmd.Stdout, p.cmd.Stderr = full, &errs
+		if err := p.cmd.Run(); p.cmd.ProcessState.ExitCode() != cli.Failure || !strings.Contains(errs.String(), "no space left on device") {
+			t.Errorf("godwit %s: %v, %s", strings.Join(args, " "), err, errs.String())
+		}
+	}
+}
+
 func TestOneNodeTrainsAndPrintsATable(t *testing.T) {
 	t.Parallel()
 	code, out, errs := run(t, small...)
@@ -567,14 +585,32 @@ func TestExplainWantsAFolder(t *testing.T) {
 	}
 }
 
-// A learning curve that cannot be written is told even if nothing but errors is to be said.
+// A learning curve that cannot be written any more is told once, even if nothing but errors is to be said, and the run goes on.
 func TestACurveThatCannotBeWrittenIsToldToTheQuiet(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o666); err != nil {
+	dir := filepath.Join(t.TempDir(), "curves")
+	if err := os.Mkdir(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs := run(t, "train", "sketch", "--items", "1000", "--distinct", "100", "--quiet", "--plot", filepath.Join(file, "c.svg"))
-	if code != cli.OK || strings.Count(errs, "the learning curve is not written") != 1 {
-		t.Errorf("exit code %d: %s", code, errs)
+	p := start(t, append(slices.Clone(small), "--epochs", "100000", "--quiet", "--json", "--plot", filepath.Join(dir, "c.svg"))...)
+	<-p.events
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	const told = "the learning curve is not written"
+	said := func() int {
+		_, errs := p.said()
+		return strings.Count(errs, told)
+	}
+	for deadline := time.Now().Add(limit); said() == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was told")
+		}
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.exits(cli.Interrupted, limit)
+	if n := said(); n != 1 {
+		t.Errorf("it was told %d times", n)
 	}
 }

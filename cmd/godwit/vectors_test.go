@@ -88,7 +88,7 @@ func TestWordVectorsAreTrainedExportedAndAsked(t *testing.T) {
 		{cli.WrongUsage, "A B C", []string{"analogy", vectors, stem}},
 		{cli.WrongUsage, "alone", []string{"analogy", vectors, stem, stem, stem, "--questions", questions}},
 		{cli.Failure, "none.txt", []string{"train", "w2v", "--data", "none.txt"}},
-		{cli.Failure, "nothing.txt", []string{"train", "w2v", "--data", "", "--questions", "nothing.txt"}},
+		{cli.Failure, "nothing.txt", []string{"train", "w2v", "--questions", "nothing.txt"}},
 		{cli.WrongUsage, "csv", []string{"train", "w2v", "--format", "csv"}},
 	} {
 		ask := within

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,9 @@ type Folder struct {
 // if the folder has none.
 func Open(dir string) (*Folder, error) {
 	in, err := open(dir, ModelFile)
+	if _, serr := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && serr == nil {
+		return nil, fmt.Errorf("export: %s is no folder of an export: it has no %s: %w", dir, ModelFile, fs.ErrNotExist)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("export: %w", err)
 	}
