@@ -78,22 +78,9 @@ func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 	// Nodes of other machines do not see the folder, nor that of a run that is gone on with.
 	l.Spec.Relayed = len(l.Command) == 0 && (l.Spec.Temporary || l.Spec.Relayed)
 	l.Spec.Traced = l.traced()
-	loaded, err := l.Spec.load(&l.NodeConfig)
-	if err == nil {
-		err = l.stopped()
-	}
+	loaded, err := l.prepare(ctx, &l.Spec, l.Run)
+	defer func() { l.release(r, err) }()
 	if err != nil {
-		return nil, err
-	}
-	if l.initial, err = l.Spec.initial(ctx, loaded); err != nil {
-		return nil, err
-	}
-	defer l.initial.close()
-	if l.saver, err = l.Spec.prepareSaver(ctx, l.Run, loaded); err != nil {
-		return nil, err
-	}
-	defer func() { l.saver.close(r, err) }()
-	if err := l.stopped(); err != nil {
 		return nil, err
 	}
 	l.Spec.Join = joinTimeout(&l.Spec, time.Since(begin))

@@ -23,22 +23,9 @@ func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (r *Resul
 		return nil, err
 	}
 	spec.Traced = "" // all nodes see the folder
-	t, err := spec.load(&cfg)
-	if err == nil {
-		err = cfg.stopped()
-	}
+	t, err := cfg.prepare(ctx, &spec, run)
+	defer func() { cfg.release(r, err) }()
 	if err != nil {
-		return nil, err
-	}
-	if cfg.initial, err = spec.initial(ctx, t); err != nil {
-		return nil, err
-	}
-	defer cfg.initial.close()
-	if cfg.saver, err = spec.prepareSaver(ctx, run, t); err != nil {
-		return nil, err
-	}
-	defer func() { cfg.saver.close(r, err) }()
-	if err := cfg.stopped(); err != nil {
 		return nil, err
 	}
 	hub, err := cmem.New(coord.Config{Run: run, Nodes: spec.Nodes})

@@ -108,6 +108,30 @@ func (c *NodeConfig) stopped() error {
 	}
 }
 
+// prepare reads what a run needs in the process that begins it: the data, what the model begins with, and the place of checkpoints. It returns
+// ErrInterrupted if an end is asked for meanwhile. Release gives all back that it has opened, also after an error.
+func (c *NodeConfig) prepare(ctx context.Context, s *Spec, run string) (t task.Task, err error) {
+	if t, err = s.load(c); err != nil {
+		return nil, err
+	}
+	if err = c.stopped(); err != nil {
+		return nil, err
+	}
+	if c.initial, err = s.initial(ctx, t); err != nil {
+		return nil, err
+	}
+	if c.saver, err = s.prepareSaver(ctx, run, t); err != nil {
+		return nil, err
+	}
+	return t, c.stopped()
+}
+
+// release ends what prepare began, of a run with this result or error.
+func (c *NodeConfig) release(r *Result, err error) {
+	c.saver.close(r, err)
+	c.initial.close()
+}
+
 // untilStop returns a context for what comes before the run begins. It also ends,
 // with ErrInterrupted, when Stop is closed, and with a leaderError when the leader
 // is gone.

@@ -90,9 +90,8 @@ func TestAForgottenAdvanceIsTold(t *testing.T) {
 		if held := c.Nodes[0].Intents(); x.home == 1 && !x.advance && held < enough/2 {
 			t.Errorf("%d keys are counted after %d steps that the worker did not come to", held, enough)
 		}
-		told := x.told
-		if got := strings.Count(log.String(), "level=WARN"); got != told || told > 0 && !strings.Contains(log.String(), "worker 0.0") {
-			t.Errorf("told %d times, want %d: %s", got, told, log.String())
+		if got := strings.Count(log.String(), "level=WARN"); got != x.told || x.told > 0 && !strings.Contains(log.String(), "worker 0.0") {
+			t.Errorf("told %d times, want %d: %s", got, x.told, log.String())
 		}
 	}
 }

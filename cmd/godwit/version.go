@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/job"
-	"github.com/godwit-ps/godwit/job/cli"
 )
 
 func versionCommand() *cobra.Command {
@@ -17,10 +16,7 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "godwit %s %s %s/%s\n", job.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			if err != nil {
-				return cli.Failed(err)
-			}
-			return nil
+			return ranErr(err)
 		},
 	}
 }

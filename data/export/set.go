@@ -26,6 +26,9 @@ type Set struct {
 // Create begins an export of a task to a folder, which does not exist, is empty, or
 // holds an earlier export of the same task and nothing else.
 func Create(dir, task string) (*Set, error) {
+	if err := isFolder(dir); err != nil {
+		return nil, err
+	}
 	files, err := atomicfile.CreateFolder(dir, replaceable(task))
 	if err != nil {
 		return nil, fmt.Errorf("export to %s: %w", dir, err)
@@ -36,13 +39,21 @@ func Create(dir, task string) (*Set, error) {
 // Probe finds out whether an export of a task can be written to a folder, by writing
 // there, and returns how many bytes are free; -1 if that is not known.
 func Probe(dir, task string) (free int64, err error) {
-	if scheme, _, is := strings.Cut(dir, "://"); is {
-		return 0, fmt.Errorf("export to %s: want a folder of this machine, and %s:// is none (checkpoints may be in buckets)", dir, scheme)
+	if err := isFolder(dir); err != nil {
+		return 0, err
 	}
 	if free, err = atomicfile.Probe(dir, replaceable(task)); err != nil {
 		return 0, fmt.Errorf("export to %s: %w", dir, err)
 	}
 	return free, nil
+}
+
+// isFolder refuses the URL of a bucket, of which a folder of that name would be made here.
+func isFolder(dir string) error {
+	if scheme, _, is := strings.Cut(dir, "://"); is {
+		return fmt.Errorf("export to %s: want a folder of this machine, and %s:// is none (checkpoints may be in buckets)", dir, scheme)
+	}
+	return nil
 }
 
 // replaceable returns a function that says why a folder is not to be replaced by an

@@ -50,8 +50,10 @@ type Folder struct {
 // if the folder has none.
 func Open(dir string) (*Folder, error) {
 	in, err := open(dir, ModelFile)
-	if _, serr := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && serr == nil {
-		return nil, fmt.Errorf("export: %s is no folder of an export: it has no %s: %w", dir, ModelFile, fs.ErrNotExist)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, serr := os.Stat(dir); serr == nil {
+			return nil, fmt.Errorf("export: %s is no folder of an export: it has no %s: %w", dir, ModelFile, fs.ErrNotExist)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("export: %w", err)

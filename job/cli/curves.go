@@ -47,7 +47,7 @@ func (c *curves) check() error {
 	if c.board == "" {
 		return nil
 	}
-	err := os.MkdirAll(c.board, 0o755)
+	err := os.MkdirAll(c.board, 0o777)
 	if err == nil {
 		err = writable(filepath.Join(c.board, "events"))
 	}
@@ -72,14 +72,29 @@ func (c *curves) checkPlot() error {
 	if c.plot, err = filepath.EvalSymlinks(c.plot); err != nil {
 		return err
 	}
-	b, err := os.ReadFile(c.plot)
+	if f.Size() > 0 {
+		if err := isPicture(c.plot); err != nil {
+			return err
+		}
+	}
+	return writable(c.plot)
+}
+
+// isPicture reports why a file is none, by its begin: it may be large.
+func isPicture(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	if len(b) > 0 && !bytes.HasPrefix(bytes.TrimSpace(b), []byte("<svg")) {
+	defer f.Close() // it is only read
+	b, err := io.ReadAll(io.LimitReader(f, 512))
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(b), []byte("<svg")) {
 		return errors.New("it holds something else than a picture (SVG), which would be lost: choose another file, or move it away")
 	}
-	return writable(c.plot)
+	return nil
 }
 
 // writable reports why a file cannot be written in the folder of a path.

@@ -242,7 +242,7 @@ func (a *Age) Over(clock godwit.Clock) <-chan struct{} {
 		}
 	}
 	// The bound was narrowed: none that is under way suffices.
-	if n := len(a.under); n == underWay {
+	if len(a.under) == underWay {
 		return a.under[0].done
 	}
 	return a.begin(clock)
