@@ -12,8 +12,8 @@ import (
 
 func init() { trainTasks = append(trainTasks, kgeTask) }
 
-var kgeLegend = fmt.Sprintf(`MRR and Hits: of the test triples, ranked among all entities without other known
-answers (untrained: the MRR before training, of %d triples).`, task.UntrainedTriples)
+var kgeLegend = fmt.Sprintf(`MRR and Hits: of the test triples (or of those that a column names), ranked among all
+entities without other known answers (untrained: the MRR before training, of %d triples).`, task.UntrainedTriples)
 
 func kgeTask() cli.Task {
 	s := task.DefaultKGE()

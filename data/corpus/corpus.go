@@ -101,10 +101,21 @@ func count(files []source, o Options, distinct int) (*Corpus, error) {
 	c.Vocabulary = words.vocabulary(o.MinCount)
 	c.Stats.Files, c.Stats.LongWords, c.Stats.Distinct, c.Stats.Floor = len(files), s.longWords, len(words.words), words.floor
 	c.Stats.Replaced = s.replaced
+	if c.Stats.Words == 0 && c.Stats.LongWords == 0 {
+		return nil, fmt.Errorf("corpus: %s holds no words", of(files))
+	}
 	if len(c.Vocabulary.Words) == 0 {
-		return nil, fmt.Errorf("corpus: %s: none of %d different words occurs %d times; give more text or a smaller least count", files[0].name, c.Stats.Distinct, o.MinCount)
+		return nil, fmt.Errorf("corpus: %s: none of %d different words occurs %d times; give more text or a smaller least count", of(files), c.Stats.Distinct, o.MinCount)
 	}
 	return c, nil
+}
+
+// of names the files of an error.
+func of(files []source) string {
+	if n := len(files) - 1; n > 0 {
+		return fmt.Sprintf("%s and %d more", files[0].name, n)
+	}
+	return files[0].name
 }
 
 func (c *Corpus) countFile(file *source, s *scanner, words *counter) error {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/godwit-ps/godwit/data/lines"
 )
 
 // A source is a file of a corpus, or text in memory.
@@ -128,7 +130,7 @@ func (st *stream) start(s *source, r io.ReadSeeker) (*stream, error) {
 	st.Reader = r
 	if n == 2 && head[0] == 0x1f && head[1] == 0x8b {
 		if st.gz, err = gzip.NewReader(r); err != nil {
-			return nil, err
+			return nil, lines.Compressed(err)
 		}
 		st.Reader = st.gz
 	}
@@ -138,6 +140,9 @@ func (st *stream) start(s *source, r io.ReadSeeker) (*stream, error) {
 func (st *stream) Read(p []byte) (int, error) {
 	n, err := st.Reader.Read(p)
 	st.at += int64(n)
+	if st.gz != nil && err != nil && err != io.EOF {
+		err = lines.Compressed(err)
+	}
 	return n, err
 }
 

@@ -148,11 +148,17 @@ func tooLong(max int) error {
 
 // reason says what an error of the readers below means for the file.
 func reason(err error, max int) error {
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
+	if errors.Is(err, bufio.ErrBufferFull) {
 		return tooLong(max)
+	}
+	return Compressed(err)
+}
+
+// Compressed words an error of a [gzip.Reader] as one of the file. Other errors are returned as they are; an [io.EOF] must not be the end of the text.
+func Compressed(err error) error {
+	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return fmt.Errorf("the gzip data ends early, is the file truncated? (%w)", io.ErrUnexpectedEOF)
+		return fmt.Errorf("the gzip data ends early, or is followed by something else: is the file truncated? (%w)", io.ErrUnexpectedEOF)
 	case errors.Is(err, gzip.ErrHeader):
 		return fmt.Errorf("not gzip data, or followed by something else (%w)", err)
 	case errors.Is(err, gzip.ErrChecksum):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/etcd"
 	"github.com/godwit-ps/godwit/coord/etcd/server"
+	"github.com/godwit-ps/godwit/data/setting"
 	"github.com/godwit-ps/godwit/job"
 )
 
@@ -55,6 +58,9 @@ func (c *cluster) prepare(spec *job.Spec) error {
 	}
 	if err := c.watching.check(); err != nil {
 		return err
+	}
+	if bad := (*setting.Error)(nil); c.run != "" && errors.As(coord.CheckRun(c.run), &bad) {
+		return fmt.Errorf("--run %s: want %s", bad.Got, bad.Want)
 	}
 	c.watching.spread = !c.await
 	c.token = os.Getenv(job.TokenEnv)

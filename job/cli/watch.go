@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit/job"
 	served "github.com/godwit-ps/godwit/telemetry/metrics"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 // watching is how nodes are watched, as flags say it.
@@ -41,6 +42,9 @@ func (w *watching) check() error {
 	}
 	if w.trace == "" && w.dashboard == "" && w.keys != "" {
 		return fmt.Errorf("--trace-keys says which keys --trace traces: give that too")
+	}
+	if err := trace.CheckKeys(w.keys); err != nil {
+		return fmt.Errorf("--trace-keys: %w", err)
 	}
 	if w.trace != "" {
 		dir, err := filepath.Abs(w.trace)

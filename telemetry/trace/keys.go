@@ -29,6 +29,26 @@ func ParseKeys(text string, m *godwit.Model) (ks Keys, err error) {
 	return parseKeys(text, TablesOf(m), uint64(m.Keys()))
 }
 
+// CheckKeys says what is wrong with the text for [ParseKeys], of any model.
+func CheckKeys(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		part = strings.TrimSpace(part)
+		var err error
+		if so, ok := strings.CutPrefix(part, "random="); ok {
+			_, err = parseCount(so)
+		} else {
+			_, _, _, err = parseRow(part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Keys returns which keys are traced.
 func (h *Header) Keys() (Keys, error) {
 	n := uint64(0)
@@ -62,21 +82,37 @@ func parseKeys(text string, tables []Table, n uint64) (ks Keys, err error) {
 }
 
 func (ks *Keys) random(text string, of uint64) error {
-	n, err := strconv.ParseUint(text, 10, 48)
+	n, err := parseCount(text)
 	if err != nil {
-		return fmt.Errorf("trace: random=%s: want how many keys to trace", text)
+		return err
 	}
 	ks.all, ks.some = n >= of, n
 	ks.below = uint64(float64(n) / float64(of) * math.MaxUint64)
 	return nil
 }
 
+func parseCount(text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 10, 48)
+	if err != nil {
+		return 0, fmt.Errorf("trace: random=%s: want how many keys to trace", text)
+	}
+	return n, nil
+}
+
+// parseRow reads a key's number, or a table and a row's number.
+func parseRow(text string) (table string, n uint64, named bool, err error) {
+	table, row, named := cutLast(text, ':')
+	if n, err = strconv.ParseUint(row, 10, 48); err != nil {
+		err = fmt.Errorf("trace: key %q: want its number, or table:row with the row's number", text)
+	}
+	return table, n, named, err
+}
+
 // ParseKey reads a key: its number, or table:row.
 func ParseKey(text string, tables []Table) (godwit.Key, error) {
-	name, row, named := cutLast(text, ':')
-	n, err := strconv.ParseUint(row, 10, 48)
+	name, n, named, err := parseRow(text)
 	if err != nil {
-		return 0, fmt.Errorf("trace: key %q: want its number, or table:row with the row's number", text)
+		return 0, err
 	}
 	var have []string
 	for _, t := range tables {

@@ -565,6 +565,14 @@ func TestKeysAreNamedAndDrawn(t *testing.T) {
 			t.Errorf("%q names keys", text)
 		}
 	}
+	for text, good := range map[string]bool{
+		"": true, "random=10, a:1": true, "x:1": true, "2000000": true,
+		"random=": false, "random=-1": false, "a": false, ",": false, "a:1,,b:c:1": false,
+	} {
+		if err := CheckKeys(text); (err == nil) != good {
+			t.Errorf("%q of any model: %v", text, err)
+		}
+	}
 	if ks, err := ParseKeys("b:c:9", m); err != nil || !ks.Has(m.Key(1, 9)) || ks.Has(m.Key(1, 8)) {
 		t.Errorf("b:c:9 is %+v (%v)", ks, err)
 	}
