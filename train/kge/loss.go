@@ -88,16 +88,14 @@ func logistic(margin float32) loss {
 			return l, gpos
 		}
 		inv := 1 / float32(d.n)
-		var over float32
 		for i := range neg {
 			neg[i] += margin
-			over += max(neg[i], 0)
 		}
+		var again float32
 		for _, r := range d.again {
-			over += r.more * softplus(neg[r.negative])
+			again += r.more * softplus(neg[r.negative])
 		}
-		vec.Sigmoid(neg, neg)
-		l += inv * (over - logOfLarger(neg))
+		l += inv * (float32(vec.SumSoftplus(neg)) + again)
 		d.multiply(neg)
 		vec.Scale(neg, inv)
 		return l, gpos
@@ -160,23 +158,6 @@ func minusLogOfLarger(weights, sigmoids []float32) float32 {
 		sum += weights[i] * z * (1 + y*(1./3+y*(1./5+y*(1./7+y*(1./9)))))
 	}
 	return 2 * sum
-}
-
-// logOfLarger is Σ log max(σ, 1−σ), which is −Σ log(1 + e^−|x|) for σ = σ(x):
-// softplus(x) without its max(x, 0). A product of 512 factors of at least ½ is
-// still a float64, and needs one logarithm.
-func logOfLarger(sigmoids []float32) float32 {
-	sum := 0.0
-	for len(sigmoids) > 0 {
-		n := min(512, len(sigmoids))
-		product := 1.0
-		for _, s := range sigmoids[:n] {
-			product *= float64(max(s, 1-s))
-		}
-		sum += math.Log(product)
-		sigmoids = sigmoids[n:]
-	}
-	return float32(sum)
 }
 
 // softplus is log(1 + eˣ), without overflow.

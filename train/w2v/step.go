@@ -225,10 +225,11 @@ func (t *trainer) backwardMeans(s *step) {
 func (t *trainer) loss(s *step) float64 { return t.positiveLoss(s) + t.negativeLoss(s) }
 
 func (t *trainer) positiveLoss(s *step) float64 {
-	sum := softplus(t.positives, -1)
-	for i := range t.positives {
-		t.positives[i] = (t.positives[i] - 1) * s.rate
+	for i, x := range t.positives {
+		t.positives[i] = -x
 	}
+	sum := vec.SumSoftplus(t.positives)
+	vec.Scale(t.positives, -s.rate)
 	return sum
 }
 
@@ -239,7 +240,7 @@ func (t *trainer) negativeLoss(s *step) float64 {
 	sum := 0.0
 	for i, times := range t.times {
 		x := t.scores[i*s.n : (i+1)*s.n]
-		sum += float64(times*each) * softplus(x, 1)
+		sum += float64(times*each) * vec.SumSoftplus(x)
 		vec.Scale(x, times*each*s.rate)
 	}
 	for _, h := range t.hits {
@@ -300,27 +301,4 @@ func (t *trainer) findHits(s *step) {
 			t.hits = append(t.hits, hit{p.query, j, t.scores[int(p.query)*s.n+int(j)]})
 		}
 	}
-}
-
-// softplus returns Σ log(1 + e^(sign·x)) and turns x into 1/(1 + e^−x).
-//
-// log(1 + e^|x|) is |x| − log σ(|x|), and a product of 512 factors of at least ½
-// is still a float64, and needs one logarithm.
-func softplus(x []float32, sign float32) float64 {
-	var over float32
-	for _, v := range x {
-		over += max(sign*v, 0)
-	}
-	vec.Sigmoid(x, x)
-	sum := float64(over)
-	for p := x; len(p) > 0; {
-		n := min(512, len(p))
-		product := 1.0
-		for _, s := range p[:n] {
-			product *= float64(max(s, 1-s))
-		}
-		sum -= math.Log(product)
-		p = p[n:]
-	}
-	return sum
 }
