@@ -16,7 +16,7 @@ import (
 // A holder that does not use its copy is refreshed less and less often, and one that rests (Out.Rests) not at all. It is refreshed at
 // once if all is set, or if bounded is set and its table bounds staleness.
 func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
-	if all {
+	if all || bounded { // who has a copy of a table with a bound is told that it is fresh
 		s.unpark()
 	}
 	held = s.RoundUp(out)

@@ -172,6 +172,25 @@ func TestASetForgetsWhatItDid(t *testing.T) {
 	}
 }
 
+// What a set took of a worker's leftovers, and did not overwrite after all, is of the side of the cut that it was of.
+func TestWhatASetGivesBackStaysBeforeTheCut(t *testing.T) {
+	fs := New(filtered(t, big), 1, true)
+	r := &fs.Pipeline(godwit.WorkerID{}).residual
+	r.add(1, []float32{1, 2})
+	took := fs.Overwrite([]godwit.Key{1})
+	r.Cross()
+	Forget(took, 0)
+	if r.Some() || !fs.Aside() {
+		t.Errorf("kept: %v, want nothing, but what is set aside", rows(r))
+	}
+	if keys, vals, odd := r.TakeAside(9); fmt.Sprint(keys, vals, odd) != "[1] [1 2] false" {
+		t.Errorf("set aside: %v %v, odd: %v", keys, vals, odd)
+	}
+	if fs.Aside() {
+		t.Error("something is set aside that was taken")
+	}
+}
+
 // A call may not lose what its tables cannot do without, nor bring what is of no use.
 func TestFiltersOfACallAreChecked(t *testing.T) {
 	m := modelOf(t, godwit.Table{Name: "plain", Rows: 100, Dim: 1}, godwit.Table{Name: "counts", Rows: 100, Dim: 1, Counts: true},

@@ -1,6 +1,7 @@
 package filtering
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/godwit-ps/godwit"
@@ -92,8 +93,8 @@ func (f *Filters) Pipeline(worker godwit.WorkerID) *Pipeline {
 // Kept reports whether filters ever left something of a push of the node.
 func (f *Filters) Kept() bool { return f.kept.Load() }
 
-// Right holds a token while nobody pushes what is kept: who does takes it, and puts it
-// back when all of it has been answered.
+// Right holds a token while nobody pushes what is kept, nor sets keys of which something may be: who pushes takes it, and puts it
+// back when all of it has been answered; who sets, when the call is sent.
 func (f *Filters) Right() chan struct{} { return f.right }
 
 // Residuals returns those of all workers, in their order.
@@ -109,7 +110,10 @@ type Overwritten struct {
 // Other reports whether the vector is of another side of cuts.
 func (o *Overwritten) Other(odd bool) bool { return o.odd != odd }
 
-// Overwrite takes what all workers of the node keep of keys that are about to be set.
+// Aside reports whether anything that a worker of the node had kept is set aside for a cut.
+func (f *Filters) Aside() bool { return slices.ContainsFunc(f.all, (*Residual).Aside) }
+
+// Overwrite takes what all workers of the node keep of keys that are about to be set. The caller holds the right ([Filters.Right]).
 func (f *Filters) Overwrite(keys []godwit.Key) (took []Overwritten) {
 	for _, r := range f.all {
 		if !r.Some() {
@@ -129,7 +133,7 @@ func (f *Filters) Overwrite(keys []godwit.Key) (took []Overwritten) {
 func Forget(took []Overwritten, not int) {
 	for _, o := range took {
 		if o.pos >= not {
-			o.by.add(o.key, o.vec)
+			o.by.giveBack(o.key, o.vec, o.odd)
 		}
 		o.by.give(o.vec)
 	}

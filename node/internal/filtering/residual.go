@@ -126,12 +126,24 @@ func (r *Residual) Return(m *godwit.Model, keys []godwit.Key, vals []float32, od
 	for i := len(keys) - 1; i >= len(keys)-n; i-- {
 		v := vals[len(vals)-m.Dim(keys[i]):]
 		vals = vals[:len(vals)-len(v)]
-		if odd == r.odd {
-			r.addLocked(keys[i], v)
-		} else {
-			r.setAside(keys[i], v)
-		}
+		r.returnLocked(keys[i], v, odd)
 	}
+}
+
+// returnLocked keeps again what was taken and is of a side of cuts. If the worker has crossed meanwhile, it is set aside.
+func (r *Residual) returnLocked(k godwit.Key, v []float32, odd bool) {
+	if odd == r.odd {
+		r.addLocked(k, v)
+	} else {
+		r.setAside(k, v)
+	}
+}
+
+// giveBack keeps a vector again that take returned.
+func (r *Residual) giveBack(k godwit.Key, v []float32, odd bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.returnLocked(k, v, odd)
 }
 
 // Cross sets aside what is kept, as the worker crosses into a cut: TakeAside is to take it.
@@ -143,6 +155,13 @@ func (r *Residual) Cross() {
 		r.aside, r.rows, r.size = r.rows, map[godwit.Key][]float32{}, 0
 		r.keys.Store(0)
 	}
+}
+
+// Aside reports whether anything is set aside.
+func (r *Residual) Aside() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.aside) > 0
 }
 
 func (r *Residual) setAside(k godwit.Key, v []float32) {

@@ -284,6 +284,7 @@ func (w *Worker) setAsync(ctx context.Context, keys []godwit.Key, vals []float32
 	if err != nil {
 		return 0, err
 	}
+	defer func() { w.g.Filters.Right() <- struct{}{} }()
 	w.req.unissued = len(keys)
 	h, err := w.all(ctx, "set", wire.Set, keys, vals)
 	if err == nil {
