@@ -381,3 +381,71 @@ func TestAWorkerDoesNotWaitForItself(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A worker that gives a SyncAll up reads within the bound all the same, though its node had said that it rests.
+func TestTheBoundHoldsBehindASyncAllThatWasGivenUp(t *testing.T) {
+	const nodes, bound, steps = 2, 6, 40
+	first, n := uint64(1), uint64(10)
+	if *seedFlag != 0 {
+		first, n = *seedFlag, 1
+	}
+	for _, p := range []placement.Policy{placement.ReplicateAll, placement.Stale, placement.Adaptive} {
+		gaveUp := 0
+		for seed := first; seed < first+n; seed++ {
+			m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 12, Dim: nodes, Staleness: godwit.Within(bound)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := New(Config{Nodes: nodes, Workers: 1, Seed: seed, Policy: p, Model: m, Network: Network{Latency: 2 * time.Millisecond, Jitter: time.Millisecond}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys := []godwit.Key{keyAt(c, 0)}
+			var pushed [nodes][steps + 1]int // by worker: how often, before a clock
+			_, err = c.Run(context.Background(), func(ctx context.Context, w godwit.Worker) error {
+				id := int(w.ID().Node)
+				v, one := make([]float32, nodes), make([]float32, nodes)
+				one[id] = 1
+				for i := range steps {
+					if err := w.Intent(keys, w.Clock(), w.Clock()+20); err != nil {
+						return err
+					}
+					if err := w.Pull(ctx, keys, v); err != nil {
+						return err
+					}
+					now := max(0, int(w.Clock())-bound)
+					for j, x := range v {
+						if int(x) < pushed[j][now] {
+							return fmt.Errorf("worker %d reads %v at clock %d, and worker %d had pushed %d times before clock %d", id, v, w.Clock(), j, pushed[j][now], now)
+						}
+					}
+					if id == 0 {
+						world{c, c.hosts[0]}.Sleep(time.Duration(3000+300*seed)*time.Microsecond, nil, nil)
+					}
+					if err := w.Push(ctx, keys, one); err != nil {
+						return err
+					}
+					pushed[id][i+1] = i + 1
+					if id == 1 && i%2 == 1 {
+						short, cancel := context.WithCancel(ctx)
+						c.after(c.hosts[1], 3*time.Millisecond, cancel)
+						err := w.SyncAll(short)
+						cancel()
+						if err == nil {
+							return errors.New("the SyncAll was not given up: the test is vacuous")
+						}
+						gaveUp++
+					}
+					w.Advance()
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("-seed %d: %s: %v", seed, p.Name(), err)
+			}
+		}
+		if want := int(n) * steps / 2; gaveUp != want {
+			t.Errorf("%s: %d calls of SyncAll were given up, want %d", p.Name(), gaveUp, want)
+		}
+	}
+}

@@ -104,3 +104,32 @@ func deliverAll(t *testing.T, c *cluster) {
 		}
 	}
 }
+
+// A round that has to bring copies of tables with a bound up to date does so also for who rests, and lacks something since an earlier round.
+func TestARoundThatPressesRefreshesBoundedCopiesOfWhoRests(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 2, Staleness: godwit.Within(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(2, m, placement.Adaptive, false, Broken{})
+	home, away := c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
+	home.Want(home, 0)
+	away.Want(away, 0)
+	calm(t, c)
+	if away.holding(0) != fresh {
+		t.Fatalf("the key is %v: the test is vacuous", away.holding(0))
+	}
+	c.rests = func(n godwit.NodeID) bool { return n == away.id }
+	home.Push(0, []float32{10, 20})
+	home.Round(home, false, false)
+	deliverAll(t, c)
+	v := make([]float32, 2)
+	if away.Pull(0, v); v[0] != 0 {
+		t.Fatalf("the copy has %v after a round that does not press: the test is vacuous", v)
+	}
+	home.Round(home, false, true)
+	deliverAll(t, c)
+	if away.Pull(0, v); v[0] != 10 || v[1] != 20 {
+		t.Errorf("the copy has %v after a round that presses, want 10 and 20", v)
+	}
+}
