@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -115,18 +117,21 @@ func part(m *Model, first, end Key) (keys, floats int) {
 }
 
 // RangeFloats returns the summed value lengths of the keys first … end-1. The error
-// wraps [ErrKeyRange].
+// wraps [ErrKeyRange], or [ErrLength] where no slice is so long.
 func (m *Model) RangeFloats(first, end Key) (int, error) {
 	if first > end || uint64(end) > m.Keys() {
 		return 0, fmt.Errorf("%w: from key %d up to key %d, the model has keys 0 … %d", ErrKeyRange, first, end, m.Keys()-1)
 	}
-	n := 0
+	n := uint64(0)
 	for i := range m.tables {
 		if from, to := max(first, m.base[i]), min(end, m.base[i+1]); from < to {
-			n += int(to-from) * m.tables[i].Dim
+			over, floats := bits.Mul64(uint64(to-from), uint64(m.tables[i].Dim))
+			if n += floats; over > 0 || n < floats || n > math.MaxInt {
+				return 0, fmt.Errorf("%w: the values of keys %d … %d have more than %d floats", ErrLength, first, end-1, math.MaxInt)
+			}
 		}
 	}
-	return n, nil
+	return int(n), nil
 }
 
 func checkRange(m *Model, first, end Key, floats int) error {

@@ -95,6 +95,22 @@ func keysOf(r [2]godwit.Key) (keys []godwit.Key) {
 	return keys
 }
 
+func TestARangeThatNoSliceHoldsIsAnError(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "a", Rows: 1 << 47, Dim: 1 << 16}, godwit.Table{Name: "b", Rows: 1 << 47, Dim: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		first, end godwit.Key
+		want       int
+	}{{0, 1 << 46, 1 << 62}, {0, 1 << 47, 0}, {1 << 46, 3 << 46, 0}, {0, 1 << 48, 0}} {
+		n, err := m.RangeFloats(x.first, x.end)
+		if x.want == 0 && !errors.Is(err, godwit.ErrLength) || n != x.want {
+			t.Errorf("keys %d … %d have %d floats, error %v", x.first, x.end-1, n, err)
+		}
+	}
+}
+
 func TestARangeIsPulledAndPushedAsItsKeysAre(t *testing.T) {
 	w := serve(t)
 	m := w.Model()

@@ -25,5 +25,5 @@ func (n *Node) Ask(to godwit.NodeID, question []byte, deliver func(answer []byte
 
 // Serve has the questions of other nodes answered, one at a time, by whoever takes them from a connection: answer
 // must not wait or use the node, nor keep the question. Questions that came before Serve was called are answered by it, and
-// those that come after a call with nil wait for the next call.
+// those that come after a call with nil wait for the next call. An answer of more than MaxQuestion bytes ends the run, with an error that says so.
 func (n *Node) Serve(answer func(node int, question []byte) []byte) { n.receiver.Asks.Serve(answer) }

@@ -181,7 +181,7 @@ func (n *Node) build() error {
 		Rate: placement.SyncOf(n.proto.Policy).Rate, Copies: placement.Replicates(n.proto.Policy), First: first, Last: []round.Stage{answers}})
 	n.cuts = cut.New(cut.Config{Host: n.host, Links: n.links, Rows: cut.Rows{Host: n.host, Set: n.rows, Proto: n.proto}, Ops: n.ops, Sync: n.loop.Sync, Bounded: n.bound != nil, OneClock: n.cfg.OneClock && n.bound == nil})
 	n.receiver = receive.New(receive.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Echoes: n.loop.Echoes,
-		Questions: questions, Answers: answers, Asks: ask.New(n.host, n.links), Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
+		Questions: questions, Answers: answers, Asks: ask.New(n.host, n.links, n.run.Fail), Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
 	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.cfg.Model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Rounds: n.loop,
 		Filters: filtering.New(n.cfg.Model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Cuts: n.cuts, Watch: seen, Trace: tracer, Policy: n.proto.Policy,
 		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed, Ahead: ahead.Start{Long: n.cfg.longStep(), Depth: n.cfg.depth()}})

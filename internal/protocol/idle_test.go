@@ -108,3 +108,55 @@ func TestAnIdleReplicaGoesWhenItIsRefreshedInVain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An intent that was refused ends as others do. Its end is no end of an idle replica, which would count for ever.
+func TestTheEndOfARefusedIntentIsNoneOfAnIdleReplica(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(2, m, placement.Adaptive, false, Broken{}).idling()
+	h, a := c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
+	a.Want(a, 0)
+	calm(t, c)
+	a.Push(0, []float32{1, 1})
+	calm(t, c)
+	a.Unwant(a, 0)
+	calm(t, c)
+	if a.holding(0) != owner {
+		t.Fatalf("the key is %v where it was used: the test is vacuous", a.holding(0))
+	}
+	a.PushAt(nil, 0, []float32{1, 1}, OddMark) // a cut is made, for which the key stays
+	h.Want(h, 0)
+	calm(t, c)
+	if h.holding(0) != absent {
+		t.Fatalf("the key is %v though a cut is made: the test is vacuous", h.holding(0))
+	}
+	for _, n := range c.nodes {
+		n.SealCut(false)
+		n.Unsaved(func(godwit.Key) {})
+		for _, k := range n.Kept(nil) {
+			n.Save(k, nil)
+		}
+		n.SavedCut()
+		n.EndCut()
+	}
+	a.Want(a, 0)
+	h.Want(h, 0)
+	calm(t, c)
+	h.Unwant(h, 0)
+	calm(t, c)
+	if !h.Idle(0) || h.idle != 1 {
+		t.Fatalf("the replica is idle: %v, %d are: the test is vacuous", h.Idle(0), h.idle)
+	}
+	h.Unwant(h, 0) // of the intent that was refused
+	calm(t, c)
+	if !h.Idle(0) || h.idle != 1 {
+		t.Errorf("the replica is idle: %v, and %d count as such", h.Idle(0), h.idle)
+	}
+	h.Want(h, 0)
+	calm(t, c)
+	if h.idle != 0 {
+		t.Errorf("%d replicas count as idle, and none is", h.idle)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -56,5 +57,22 @@ func TestRepliesThatAreTakenTogetherSayWhatSingleOnesDo(t *testing.T) {
 	s.RepliedEach(1, keys, true)
 	if under() != 0 || s.Stats.Stale != uint64(len(keys)) {
 		t.Errorf("after as many replies again: %d requests are left, %d replies were to none", under(), s.Stats.Stale)
+	}
+}
+
+// A request that says that this node has sent it, which it has not, does not count as answered.
+func TestARequestThatNobodyHereSentCountsAsNone(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(2, m, placement.Adaptive, false, Broken{})
+	h := c.nodes[c.homes.Home(0)]
+	stale := h.Stats.Stale
+	if err := h.Step(h, 1-h.id, &wire.Record{Kind: wire.Pull, Key: 0, Origin: h.id, Op: 77, Hops: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Resting(); err != nil || h.Stats.Stale != stale+1 {
+		t.Errorf("%v; %d records count as stale, want %d", err, h.Stats.Stale, stale+1)
 	}
 }

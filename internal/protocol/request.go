@@ -156,7 +156,11 @@ func (s *Shard) reply(out Out, r *wire.Record, kind wire.Kind, vals []float32) {
 		return // asked by the system, nobody waits
 	}
 	if r.Origin == s.cfg.Self && r.Hops > 0 {
-		*s.remoteOf(r.Key)--
+		if remote := s.remoteOf(r.Key); *remote > 0 {
+			*remote--
+		} else {
+			s.Stats.Stale++ // this node has not asked
+		}
 	}
 	a := &s.rec // in place: this is the record that is sent most
 	*a = wire.Record{}

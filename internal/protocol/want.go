@@ -160,8 +160,8 @@ func (s *Shard) unwant(out Out, k godwit.Key) {
 	}
 	h := s.st.Header(r)
 	n := s.wants(h)
-	if n == 0 {
-		return
+	if n == 0 || stateOf(h).isReplica() && s.replica(h).is(idle) {
+		return // the intent was refused, or its key went: what counts here is no intent's
 	}
 	s.setWants(h, n-1)
 	if n > 1 {

@@ -8,6 +8,10 @@ import (
 	"github.com/godwit-ps/godwit"
 )
 
+// maxRecords bounds the records of a frame. Each takes a byte until the frame is full, so honest ones have far fewer; but keys that follow
+// each other are written as a count, and a few bytes would keep a node at work for long.
+const maxRecords = 1 << 22
+
 // A Decoder reads the records of a data frame. It needs a Reset before its
 // first use.
 //
@@ -24,6 +28,7 @@ type Decoder struct {
 	vals    int // where the values of the next record begin
 	valsEnd int
 	records int // read so far
+	claimed int // of the runs so far
 	view    godwit.View
 	op      uint64 // of the run before
 	origin  godwit.NodeID
@@ -156,6 +161,9 @@ func (d *Decoder) begin() bool {
 	count := int(binary.LittleEndian.Uint16(b[at+2:]))
 	if count == 0 || count > 1 && f&fKey == 0 {
 		return d.fail(at+2, "a run of %d records", count)
+	}
+	if d.claimed += count; d.claimed > maxRecords {
+		return d.fail(at+2, "more than %d records", maxRecords)
 	}
 	x.fields, x.coming, x.saved = f, f&fRoute != 0 && flags&coming != 0, f&fSaved != 0 && flags&saved != 0
 	x.rough, x.whole, x.odd = f&fRough != 0 && flags&rough != 0, f&fRough != 0 && flags&whole != 0, f&fSide != 0 && flags&odd != 0

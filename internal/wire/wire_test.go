@@ -590,3 +590,36 @@ func TestNoncesAndProofsAreParsedAndBrokenOnesRefused(t *testing.T) {
 		t.Errorf("a proof with a view: %v", err)
 	}
 }
+
+// A few bytes must not keep who reads them at work for long.
+func TestAFrameOfTooManyRecordsIsRefused(t *testing.T) {
+	for _, runs := range []int{maxRecords / math.MaxUint16, maxRecords/math.MaxUint16 + 1} {
+		var e Encoder
+		e.Reset(nil, 1)
+		for range runs {
+			for k := range godwit.Key(math.MaxUint16) {
+				e.Append(&Record{Kind: Refuse, Key: k})
+			}
+		}
+		frame := e.Frame()
+		if len(frame) > 1<<10 {
+			t.Fatalf("the frame has %d bytes: the test is vacuous", len(frame))
+		}
+		var d Decoder
+		if err := d.Reset(frame); err != nil {
+			t.Fatal(err)
+		}
+		recs, n := make([]Record, 256), 0
+		var err error
+		for err == nil {
+			var got int
+			got, err = d.Fill(recs)
+			if n += got; got == 0 {
+				break
+			}
+		}
+		if tooMany := runs*math.MaxUint16 > maxRecords; (err != nil) != tooMany || n > maxRecords {
+			t.Errorf("of a frame of %d records %d are read, error %v", runs*math.MaxUint16, n, err)
+		}
+	}
+}

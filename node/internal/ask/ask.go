@@ -18,6 +18,7 @@ const most = 16
 type Asks struct {
 	host  *host.Host
 	links *link.Links
+	fail  func(error) // ends the run
 
 	mu    preempt.Mutex
 	last  uint64
@@ -41,9 +42,9 @@ type question struct {
 	wire.Ask
 }
 
-// New returns those of a node.
-func New(h *host.Host, ls *link.Links) *Asks {
-	return &Asks{host: h, links: ls, open: map[uint64]*asked{}}
+// New returns those of a node. Fail ends the run because of an error of this node.
+func New(h *host.Host, ls *link.Links, fail func(error)) *Asks {
+	return &Asks{host: h, links: ls, fail: fail, open: map[uint64]*asked{}}
 }
 
 // Ask sends a question, of at most wire.MaxAsk bytes, to another node. Deliver is called with
@@ -93,10 +94,14 @@ func (a *Asks) Serve(answer func(node int, question []byte) []byte) {
 	}
 }
 
-// reply answers a question. serving is held.
+// reply answers a question. serving is held. An answer that no frame takes ends the run: who asked waits for one.
 func (a *Asks) reply(q question) {
 	text := a.answer(int(q.from), q.Text)
-	a.links.To(q.from).Append(wire.Ask{Answer: true, Number: q.Number, Text: text}.Frame())
+	if len(text) > wire.MaxAsk {
+		a.fail(fmt.Errorf("the answer to a question of node %d has %d bytes, want at most %d", q.from, len(text), wire.MaxAsk))
+		return
+	}
+	a.links.To(q.from).Answer(wire.Ask{Answer: true, Number: q.Number, Text: text}.Frame())
 }
 
 // Came takes a frame of a peer, which leaves it to the caller to have an answer sent

@@ -22,7 +22,7 @@ func pair(t *testing.T) (nodes [2]*Asks, hosts [2]*host.Host, carry func() error
 		t.Cleanup(func() { hosts[i].Halt(); hosts[i].Join() })
 		ls := link.New(hosts[i], godwit.NodeID(i), 2, 1, host.Usual, filter.Compress{}, host.NewBell())
 		ls.Imagine(godwit.NodeID(1-i), func() {})
-		nodes[i] = New(hosts[i], ls)
+		nodes[i] = New(hosts[i], ls, hosts[i].Fail)
 	}
 	return nodes, hosts, func() error {
 		for moved := true; moved; {
@@ -83,6 +83,19 @@ func TestTooManyQuestionsAndAnswersToNothingAreErrors(t *testing.T) {
 	for _, x := range []wire.Ask{{Answer: true, Number: 77}, {Answer: true, Number: 1}} {
 		if nodes[0].Came(1, x.Frame()) == nil {
 			t.Errorf("%+v is taken, and nobody asked", x)
+		}
+	}
+}
+
+func TestAnAnswerThatNoFrameTakesEndsTheRunWhereItIsMade(t *testing.T) {
+	nodes, hosts, carry := pair(t)
+	answers := 0
+	for _, n := range []int{wire.MaxAsk, wire.MaxAsk + 1} {
+		nodes[0].Serve(func(int, []byte) []byte { return make([]byte, n) })
+		nodes[1].Ask(0, nil, func([]byte) { answers++ })
+		roomtest.Must(t, carry())
+		if err := hosts[0].Err(); answers != 1 || (err != nil) != (n > wire.MaxAsk) {
+			t.Errorf("an answer of %d bytes: %d came, and the run ends with %v", n, answers, err)
 		}
 	}
 }

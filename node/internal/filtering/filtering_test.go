@@ -159,7 +159,7 @@ func TestASetForgetsWhatItDid(t *testing.T) {
 	a.residual.add(1, []float32{1, 0})
 	a.residual.add(3, []float32{3, 0})
 	b.residual.add(2, []float32{2, 0})
-	took := fs.Overwrite([]godwit.Key{1, 2, 4})
+	took, _ := fs.Overwrite([]godwit.Key{1, 2, 4}, false)
 	if len(took) != 2 || b.residual.Some() {
 		t.Errorf("took %d vectors", len(took))
 	}
@@ -177,7 +177,7 @@ func TestWhatASetGivesBackStaysBeforeTheCut(t *testing.T) {
 	fs := New(filtered(t, big), 1, true)
 	r := &fs.Pipeline(godwit.WorkerID{}).residual
 	r.add(1, []float32{1, 2})
-	took := fs.Overwrite([]godwit.Key{1})
+	took, _ := fs.Overwrite([]godwit.Key{1}, false)
 	r.Cross()
 	Forget(took, 0)
 	if r.Some() || !fs.Aside() {
@@ -188,6 +188,10 @@ func TestWhatASetGivesBackStaysBeforeTheCut(t *testing.T) {
 	}
 	if fs.Aside() {
 		t.Error("something is set aside that was taken")
+	}
+	r.add(2, []float32{3, 4}) // after the worker has crossed
+	if took, ok := fs.Overwrite([]godwit.Key{2}, false); ok || took != nil || !r.Some() {
+		t.Errorf("took %v of the other side; ok: %v, kept: %v", took, ok, rows(r))
 	}
 }
 

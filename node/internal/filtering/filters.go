@@ -107,25 +107,29 @@ type Overwritten struct {
 	kept
 }
 
-// Other reports whether the vector is of another side of cuts.
-func (o *Overwritten) Other(odd bool) bool { return o.odd != odd }
-
 // Aside reports whether anything that a worker of the node had kept is set aside for a cut.
 func (f *Filters) Aside() bool { return slices.ContainsFunc(f.all, (*Residual).Aside) }
 
-// Overwrite takes what all workers of the node keep of keys that are about to be set. The caller holds the right ([Filters.Right]).
-func (f *Filters) Overwrite(keys []godwit.Key) (took []Overwritten) {
+// Overwrite takes what all workers of the node keep of keys that are about to be set on a side of cuts. The caller holds the right
+// ([Filters.Right]). It takes nothing, and ok is false, while something of the other side has to be pushed first.
+func (f *Filters) Overwrite(keys []godwit.Key, odd bool) (took []Overwritten, ok bool) {
+	ok = !f.Aside()
 	for _, r := range f.all {
 		if !r.Some() {
 			continue
 		}
 		for i, k := range keys {
-			if v, odd := r.take(k); v != nil {
-				took = append(took, Overwritten{r, odd, kept{i, k, v}})
+			if v, of := r.take(k); v != nil {
+				took = append(took, Overwritten{r, of, kept{i, k, v}})
+				ok = ok && of == odd
 			}
 		}
 	}
-	return took
+	if !ok {
+		Forget(took, 0)
+		return nil, false
+	}
+	return took, true
 }
 
 // Forget drops what Overwrite took. Positions of the call from not on were not set after

@@ -161,14 +161,28 @@ func (l *Link) Room(limit int) bool {
 func (l *Link) Push(frame []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.first(frame)
+	l.first(frame, 0)
 }
 
 // Append puts in a whole frame behind all others. Flush has it sent.
 func (l *Link) Append(frame []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last(frame)
+	l.last(frame, 0)
+}
+
+// Answer is Append of a frame that the peer has asked for: it counts among the answers that are owed.
+func (l *Link) Answer(frame []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last(frame, len(frame))
+}
+
+// Owes reports whether more than so many bytes of answers wait for the peer.
+func (l *Link) Owes(limit int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.owed > limit
 }
 
 // Goodbye puts in the last frame, and has it sent. What is put in later is not.
@@ -208,7 +222,7 @@ func (l *Link) List(question []byte) error {
 	if err != nil {
 		return err
 	}
-	l.first(answer)
+	l.first(answer, len(answer))
 	return nil
 }
 

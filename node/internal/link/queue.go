@@ -149,18 +149,21 @@ func (q *queue) next(complete bool) []byte {
 }
 
 // first puts in a whole frame that is to leave before all others.
-func (q *queue) first(frame []byte) {
-	q.sealed = slices.Insert(q.sealed, 0, sealed{frame: frame})
-	q.queued += len(frame) - wire.DataLen
-}
+func (q *queue) first(frame []byte, owed int) { q.whole(0, frame, owed) }
 
 // last puts in a whole frame behind all others.
-func (q *queue) last(frame []byte) {
+func (q *queue) last(frame []byte, owed int) {
 	if q.enc.Records() > 0 {
 		q.seal()
 	}
-	q.sealed = append(q.sealed, sealed{frame: frame})
+	q.whole(len(q.sealed), frame, owed)
+}
+
+// whole puts in a whole frame at a place among the sealed ones, with so many bytes of answers in it.
+func (q *queue) whole(at int, frame []byte, owed int) {
+	q.sealed = slices.Insert(q.sealed, at, sealed{frame, owed})
 	q.queued += len(frame) - wire.DataLen
+	q.owed += owed
 }
 
 // buffers are memory of frames that are sent, for those to come to any peer.

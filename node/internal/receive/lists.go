@@ -83,5 +83,5 @@ func (in *Inbound) tell(question []byte) error {
 		return err
 	}
 	in.out.Touch(in.from)
-	return nil
+	return in.flooded()
 }

@@ -155,6 +155,7 @@ func (in *Inbound) Frame(frame []byte) (err error) {
 	case wire.IsAsk(frame):
 		if err = in.r.Asks.Came(in.from, frame); err == nil {
 			in.out.Touch(in.from)
+			err = in.flooded()
 		}
 	case in.lack.waits:
 		err = in.hold(frame)
@@ -223,8 +224,8 @@ func (in *Inbound) take() error {
 		}
 		in.count += n
 		in.out.Drain(true)
-		if in.r.Rows.Starved() {
-			return in.r.Host.Err()
+		if over := in.r.Host.Err(); over != nil || in.r.Rows.Starved() {
+			return over
 		}
 		if to := in.out.Flooded; to != godwit.NoNode && err == nil {
 			err = &floodError{to, in.r.Links.Limits.Owed}
@@ -297,9 +298,17 @@ func (e *floodError) Error() string {
 	return fmt.Sprintf("more than %d MiB of answers wait here to be read by node %d, which must not ask for so much", e.most>>20, e.peer)
 }
 
+// flooded returns an error if more answers wait for the peer than it may ask for. Those in a frame of their own are seen by no sender.
+func (in *Inbound) flooded() error {
+	if l := in.r.Links.Limits.Owed; in.r.Links.To(in.from).Owes(l) {
+		return &floodError{in.from, l}
+	}
+	return nil
+}
+
 // broke ends the run because of what a peer sent, or had another one send.
 func (in *Inbound) broke(err error) {
-	if in.r.Rows.Starved() {
+	if in.r.Rows.Starved() || err == in.r.Host.Err() {
 		return // it is not to blame
 	}
 	peer := in.from

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/store"
 	"github.com/godwit-ps/godwit/internal/wire"
+	"github.com/godwit-ps/godwit/node/internal/ask"
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/liveness"
 	"github.com/godwit-ps/godwit/node/internal/operation"
@@ -65,7 +66,7 @@ func nodeOf(t *testing.T) *node {
 	clocks := tick.NewClocks(0, 1, 0)
 	loop := round.New(round.Config{Host: h, Links: ls, Rows: rows, Clocks: clocks, Setup: tick.NewSetup(clocks), Bell: bell, Budget: host.NewBudget(1, 2), IDs: new(atomic.Uint64)})
 	n.Receiver = New(Config{Host: h, Links: ls, Rows: rows, Ops: ops, Sync: loop.Sync, Questions: scan.NewQuestions(h, cfg, ls), Answers: scan.NewAnswers(cfg, ls, bell, r.Broke),
-		Pulse: liveness.New(h, ls, members, time.Minute), Run: r, Leads: func(_, keys uint64) { n.leads += keys }})
+		Asks: ask.New(h, ls, r.Fail), Pulse: liveness.New(h, ls, members, time.Minute), Run: r, Leads: func(_, keys uint64) { n.leads += keys }})
 	n.in = n.Inbound(1)
 	n.enc.Lists = &wire.Sent{}
 	for k := range godwit.Key(1000) {
@@ -154,6 +155,46 @@ func TestAReplyCompletesItsOperation(t *testing.T) {
 	}
 	if dst[0] != 42 || tb.UnderWay() != 0 {
 		t.Errorf("the value is %v; %d bytes are under way", dst[0], tb.UnderWay())
+	}
+}
+
+// Answers in frames of their own count as owed, too: a peer that asks on and reads none of them has the run end.
+func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	n := nodeOf(t)
+	n.Asks.Serve(func(int, []byte) []byte { return make([]byte, 400) })
+	answered := 0
+	var err error
+	for ; err == nil && answered < 10; answered++ {
+		err = n.in.Frame(wire.Ask{Number: uint64(answered + 1)}.Frame())
+	}
+	if f := (*floodError)(nil); !errors.As(err, &f) || answered != 3 {
+		t.Errorf("after %d answers of 400 bytes: %v", answered, err)
+	}
+	n = nodeOf(t)
+	n.Asks.Serve(func(int, []byte) []byte { return make([]byte, 400) })
+	for i := range 10 { // they are read
+		roomtest.Must(t, n.in.Frame(wire.Ask{Number: uint64(i + 1)}.Frame()))
+		n.Links.To(1).Take(nil)
+	}
+}
+
+// What comes when the run is over is taken no more, and the peer is not to blame.
+func TestAFrameIsNotTakenWhenTheRunIsOver(t *testing.T) {
+	n := nodeOf(t)
+	over := errors.New("over")
+	n.Host.Fail(over)
+	recs := make([]wire.Record, 2000)
+	for i := range recs {
+		recs[i] = wire.Record{Kind: wire.Push, Key: n.key, Op: 1, Index: uint32(i), Origin: 1, Vals: []float32{1}}
+	}
+	before, err := n.in.Handle(n.frame(recs...), false)
+	if err != over || before == len(recs) {
+		t.Errorf("%d of %d records are taken: %v", before, len(recs), err)
+	}
+	select {
+	case err := <-n.failed:
+		t.Errorf("the others hear of it: %v", err)
+	default:
 	}
 }
 

@@ -38,20 +38,13 @@ func (w *Worker) cross() {
 // overwrite takes what all workers of the node keep of keys that are about to be set, and the right to push it. What others have taken
 // to push it has been answered then. What is from another side of a cut is pushed first: that side has it.
 func (w *Worker) overwrite(ctx context.Context, keys []godwit.Key) ([]filtering.Overwritten, error) {
-	odd := w.rows.Mark != 0
 	for {
 		if err := w.right(ctx, "set"); err != nil {
 			return nil, err
 		}
-		took := w.g.Filters.Overwrite(keys)
-		other := w.g.Filters.Aside()
-		for i := range took {
-			other = other || took[i].Other(odd)
-		}
-		if !other {
+		if took, ok := w.g.Filters.Overwrite(keys, w.rows.Mark != 0); ok {
 			return took, nil
 		}
-		filtering.Forget(took, 0)
 		w.g.Filters.Right() <- struct{}{}
 		if err := w.pushKept(ctx, "set"); err != nil {
 			return nil, err
