@@ -2,6 +2,7 @@ package godwit
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 )
@@ -16,7 +17,8 @@ import (
 // between two pushes. A rule that needs another exchange is a [Merger]. A rule whose
 // pulls return something else than the value is a [Querier].
 //
-// A Rule is immutable and may be used by any number of goroutines.
+// A Rule is immutable and may be used by any number of goroutines. A method that panics has the call of the worker panic, if the row
+// is at its node, and leaves the row as it is then; elsewhere it ends the process.
 type Rule interface {
 	// Name identifies the rule and its parameters, such as "adagrad(lr=0.1)".
 	Name() string
@@ -36,6 +38,14 @@ type Checker interface {
 	// Check returns what is wrong with the parameters, and which values are allowed;
 	// nil if nothing is.
 	Check() error
+}
+
+// A DimChecker is a [Rule] that cannot take values of any length. [NewModel] refuses a table
+// whose rule returns an error.
+type DimChecker interface {
+	Rule
+	// CheckDim returns which lengths of values the rule takes, nil if dim is one of them.
+	CheckDim(dim int) error
 }
 
 // A Merger is a [Rule] that decides itself how pushes made at one copy of a row take
@@ -115,7 +125,8 @@ func (Add) Apply(value, _, push []float32) {
 
 // An Init gives rows their first values. It depends on the seed of the run and
 // on the key alone, so that whichever node first needs a row makes the same
-// one and no initial value ever travels.
+// one and no initial value ever travels. [NewModel] refuses a table whose Init has a
+// method Check() error that returns one.
 type Init interface {
 	// Name identifies the initializer and its parameters.
 	Name() string
@@ -131,9 +142,21 @@ func (Zero) Name() string { return "zero" }
 // Init writes zeros.
 func (Zero) Init(value []float32, _ uint64, _ Key) { clear(value) }
 
-// Uniform initializes values with draws from the uniform distribution [Lo, Hi).
+// Uniform initializes values with draws from the uniform distribution from Lo to Hi.
+// Hi itself comes by rounding only.
 type Uniform struct {
-	Lo, Hi float32 // finite, Lo not above Hi
+	Lo, Hi float32 // finite, as is Hi-Lo; Lo not above Hi
+}
+
+// Check returns which of the bounds is out of its range.
+func (u Uniform) Check() error {
+	switch d := float64(u.Hi - u.Lo); {
+	case math.IsNaN(d) || math.IsInf(d, 0):
+		return fmt.Errorf("lo=%v and hi=%v: want finite numbers whose difference is finite, too", u.Lo, u.Hi)
+	case d < 0:
+		return fmt.Errorf("lo=%v is above hi=%v", u.Lo, u.Hi)
+	}
+	return nil
 }
 
 func (u Uniform) Name() string { return fmt.Sprintf("uniform(%v,%v)", u.Lo, u.Hi) }
@@ -152,7 +175,17 @@ func unit(bits uint64) float32 { return float32(bits>>32&(1<<24-1)) / (1 << 24) 
 
 // Normal initializes values with draws from the normal distribution.
 type Normal struct {
-	Mean, Std float32 // mean and standard deviation
+	Mean, Std float32 // mean and standard deviation: finite, Std not negative
+}
+
+// Check returns which of the parameters is out of its range.
+func (n Normal) Check() error {
+	for _, x := range []float32{n.Mean, n.Std} {
+		if d := float64(x); math.IsNaN(d) || math.IsInf(d, 0) || n.Std < 0 {
+			return fmt.Errorf("mean=%v and std=%v: want finite numbers, and std not negative", n.Mean, n.Std)
+		}
+	}
+	return nil
 }
 
 func (n Normal) Name() string { return fmt.Sprintf("normal(%v,%v)", n.Mean, n.Std) }

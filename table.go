@@ -69,6 +69,9 @@ func (t *Table) MayRound() bool {
 // MaxDim bounds the floats of one value, so that any row fits in a frame.
 const MaxDim = 1 << 20
 
+// maxRowLen bounds the floats of a value and its rule's state, so that a frame has room for two rows.
+const maxRowLen = 8 * MaxDim
+
 // maxKeys leaves room above the last key for arithmetic on keys.
 const maxKeys = 1 << 48
 
@@ -114,9 +117,12 @@ func NewModel(tables ...Table) (*Model, error) {
 		if t.Init == nil {
 			t.Init = Zero{}
 		}
-		if c, ok := t.Rule.(Checker); ok {
+		if err := t.checkRule(); err != nil {
+			return nil, fmt.Errorf("godwit: table %q: rule %s: %w", t.Name, t.Rule.Name(), err)
+		}
+		if c, ok := t.Init.(interface{ Check() error }); ok {
 			if err := c.Check(); err != nil {
-				return nil, fmt.Errorf("godwit: table %q: rule %s: %w", t.Name, t.Rule.Name(), err)
+				return nil, fmt.Errorf("godwit: table %q: first values %s: %w", t.Name, t.Init.Name(), err)
 			}
 		}
 		m.base = append(m.base, Key(next))
@@ -131,6 +137,24 @@ func NewModel(tables ...Table) (*Model, error) {
 	}
 	m.base = append(m.base, Key(next))
 	return m, nil
+}
+
+// checkRule returns what is wrong with the rule, or with its use for values of the table's length.
+func (t *Table) checkRule() error {
+	if c, ok := t.Rule.(Checker); ok {
+		if err := c.Check(); err != nil {
+			return err
+		}
+	}
+	if c, ok := t.Rule.(DimChecker); ok {
+		if err := c.CheckDim(t.Dim); err != nil {
+			return err
+		}
+	}
+	if n := t.Rule.StateLen(t.Dim); n < 0 || n > maxRowLen-t.Dim {
+		return fmt.Errorf("it keeps %d floats of a row of %d, want 0 … %d", n, t.Dim, maxRowLen-t.Dim)
+	}
+	return nil
 }
 
 // Bounded reports whether a table bounds the staleness of its reads.
@@ -210,14 +234,19 @@ func (m *Model) Floats(keys []Key) (int, error) {
 }
 
 // Fingerprint is equal for two models exactly when they agree in everything
-// that nodes must agree on: tables, lengths, rules, initializers, filters,
-// staleness and relaxed tables. (Nodes with different filters could read each other's messages, but they
+// that nodes must agree on: tables, lengths, rules and what these are besides, initializers, filters,
+// staleness, counts and relaxed tables. (Nodes with different filters could read each other's messages, but they
 // would lose different things, which is a mistake.)
 func (m *Model) Fingerprint() string {
 	h := sha256.New()
 	for i := range m.tables {
 		t := &m.tables[i]
 		fmt.Fprintf(h, "%q %d %d %q %q\n", t.Name, t.Rows, t.Dim, t.Rule.Name(), t.Init.Name())
+		_, merges := t.Rule.(Merger)
+		_, queries := t.Rule.(Querier)
+		_, joins := t.Rule.(NonAdditive)
+		_, rounds := t.Rule.(Roundable)
+		fmt.Fprintln(h, m.rowLen[i], m.fresh[i], merges, queries, joins, rounds, t.Counts)
 		if len(t.Filters) > 0 {
 			fmt.Fprintf(h, "%q\n", filterNames(t.Filters))
 		}

@@ -67,3 +67,91 @@ func TestAModelRefusesRulesThatCannotLearn(t *testing.T) {
 		}
 	}
 }
+
+func TestAModelRefusesValuesThatItsRuleCannotHave(t *testing.T) {
+	for _, x := range []struct {
+		rule      godwit.Rule
+		bad, good int // lengths
+	}{
+		{optim.Counter{}, 3, 4},
+		{optim.RatedSGD{}, 1, 2},
+		{optim.RatedAdaGrad{}, 1, 2},
+		{optim.RatedRowAdaGrad{}, 1, 2},
+		{optim.RatedAdam{}, 1, 2},
+		{optim.SparseAdam{}, 1, 2},
+	} {
+		_, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: x.bad, Rule: x.rule})
+		if err == nil || !strings.Contains(err.Error(), `table "t": rule `+x.rule.Name()+`: values of`) {
+			t.Errorf("%s of %d floats: %v", x.rule.Name(), x.bad, err)
+		}
+		if _, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: x.good, Rule: x.rule}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// keeper is a rule that says how much it keeps of a row.
+type keeper struct {
+	godwit.Add
+	floats int
+}
+
+func (k keeper) StateLen(int) int { return k.floats }
+
+// unrounded is a rule with the name of another one, and nothing else of it.
+type unrounded struct{ godwit.Rule }
+
+func TestAModelRefusesRowsThatNoFrameTakes(t *testing.T) {
+	for _, n := range []int{-1, 8*godwit.MaxDim - 3, math.MaxInt} {
+		_, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 4, Rule: keeper{floats: n}})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it keeps %d floats of a row of 4, want 0 …", n)) {
+			t.Errorf("%d floats of state: %v", n, err)
+		}
+	}
+	if _, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 4, Rule: keeper{floats: 8*godwit.MaxDim - 4}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: godwit.MaxDim, Rule: optim.Adam{LR: 1}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAModelRefusesFirstValuesThatAreNoNumbers(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, x := range []godwit.Init{
+		godwit.Uniform{Lo: 1}, godwit.Uniform{Lo: -inf}, godwit.Uniform{Hi: nan}, godwit.Uniform{Lo: -math.MaxFloat32, Hi: math.MaxFloat32},
+		godwit.Normal{Std: -1}, godwit.Normal{Std: inf}, godwit.Normal{Mean: nan}, optim.Unrated{Of: godwit.Uniform{Lo: 1}},
+	} {
+		_, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 2, Init: x})
+		if err == nil || !strings.Contains(err.Error(), `table "t": first values `+x.Name()) {
+			t.Errorf("%s: %v", x.Name(), err)
+		}
+	}
+	for _, x := range []godwit.Init{godwit.Uniform{}, godwit.Uniform{Lo: -1, Hi: -1}, godwit.Normal{}, optim.Unrated{Of: godwit.Zero{}}} {
+		if _, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 2, Init: x}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Rules of one name that differ in what a node does with them make other models.
+func TestModelsThatDifferInWhatARuleIsHaveDifferentFingerprints(t *testing.T) {
+	seen := map[string]string{}
+	for what, table := range map[string]godwit.Table{
+		"add":         {},
+		"with state":  {Rule: keeper{floats: 2}},
+		"rounded":     {Rule: optim.SGD{LR: 1}},
+		"not rounded": {Rule: unrounded{optim.SGD{LR: 1}}},
+		"with counts": {Counts: true},
+	} {
+		table.Name, table.Rows, table.Dim = "t", 10, 2
+		m, err := godwit.NewModel(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, twice := seen[m.Fingerprint()]; twice {
+			t.Errorf("%s and %s have one fingerprint", what, other)
+		}
+		seen[m.Fingerprint()] = what
+	}
+}

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -105,6 +106,11 @@ func (c *Config) check() error {
 		return setting.Bad("node.Config", "Network", "or Listener nil", "both, in a run of several nodes")
 	case len(c.Samplers) > 1<<(64-sampling.IDBits-1):
 		return setting.Bad("node.Config", "Samplers", len(c.Samplers), fmt.Sprintf("at most %d of them", 1<<(64-sampling.IDBits-1)))
+	}
+	for i, s := range c.Samplers {
+		if slices.ContainsFunc(c.Samplers[:i], func(other sampling.Spec) bool { return other.Name == s.Name }) {
+			return setting.Bad("node.Config", "Samplers", fmt.Sprintf("two that are called %q", s.Name), "names of their own, or both draw the same")
+		}
 	}
 	return nil
 }

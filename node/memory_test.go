@@ -65,6 +65,12 @@ func TestReplicasOfAllKeysTakeWhatTheyAreTakenToNeed(t *testing.T) {
 // A configuration that cannot be is refused, and the field is named.
 func TestAConfigurationThatCannotBeIsRefused(t *testing.T) {
 	m := model(t, 10, 1)
+	for _, specs := range [][]sampling.Spec{{{Name: "s"}, {Name: "r"}, {Name: "s"}}, make([]sampling.Spec, 2)} {
+		_, err := Start(t.Context(), Config{Model: m, Workers: 1, Session: lonely{nodes: 1}, Samplers: specs})
+		if err == nil || !strings.Contains(err.Error(), "names of their own") {
+			t.Errorf("samplers of one name: %v", err)
+		}
+	}
 	for field, cfg := range map[string]Config{
 		"Model":    {Workers: 1, Session: lonely{nodes: 1}},
 		"Workers":  {Model: m, Session: lonely{nodes: 1}},

@@ -201,7 +201,9 @@ func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, tell func(protocol.E
 		return err
 	}
 	if rule, ok := placement.HotRuleOf(n.proto.Policy); ok {
-		n.hot = hot.New(n.cfg.Model, rule, n.links.Nodes(), n.cfg.Workers)
+		if n.hot, err = hot.New(n.cfg.Model, rule, n.links.Nodes(), n.cfg.Workers); err != nil {
+			return err
+		}
 		n.proto.Hot = n.hot.Has
 	}
 	n.proto.SettingUp, n.proto.Misplaced, n.proto.CutShort = setup.Going, n.misplaced, func() { n.cuts.Short() }

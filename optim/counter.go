@@ -1,6 +1,9 @@
 package optim
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Counter adds whole numbers exactly, where float32 sums end at 2²⁴. A value is
 // pairs of floats, low and high, that stand for the count low + 65,536·high
@@ -20,6 +23,14 @@ func Count(low, high float32) int64 { return int64(low) + CounterBase*int64(high
 
 // Name returns "counter".
 func (Counter) Name() string { return "counter" }
+
+// CheckDim returns an error if values are no pairs of floats.
+func (Counter) CheckDim(dim int) error {
+	if dim%2 != 0 {
+		return fmt.Errorf("values of %d floats, want pairs of them", dim)
+	}
+	return nil
+}
 
 // StateLen returns 0: the carry is part of the value, so that whoever pulls can
 // compute the count.

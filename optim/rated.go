@@ -27,6 +27,14 @@ type Unrated struct {
 // Name returns "unrated " and the name of Of.
 func (u Unrated) Name() string { return "unrated " + u.Of.Name() }
 
+// Check returns what is wrong with Of, if that says it.
+func (u Unrated) Check() error {
+	if c, ok := u.Of.(interface{ Check() error }); ok {
+		return c.Check()
+	}
+	return nil
+}
+
 // Init makes the value.
 func (u Unrated) Init(value []float32, seed uint64, k godwit.Key) {
 	n := len(value) - 1
@@ -75,6 +83,16 @@ func (RatedSGD) Apply(value, state, push []float32) {
 // Rated marks the rule.
 func (RatedSGD) Rated() {}
 
+// CheckDim returns an error if a push has no float beside its rate.
+func (RatedSGD) CheckDim(dim int) error { return ratedDim(dim) }
+
+func ratedDim(dim int) error {
+	if dim < 2 {
+		return fmt.Errorf("values of %d float, want 2 or more: the last one of a push is its rate", dim)
+	}
+	return nil
+}
+
 // rated takes the rate out of a push.
 func rated(value, push []float32) (v, g []float32, lr float32) {
 	n := len(value) - 1
@@ -115,6 +133,9 @@ func (r RatedAdaGrad) Merge(value, state, dvalue []float32) {
 // Rated marks the rule.
 func (RatedAdaGrad) Rated() {}
 
+// CheckDim returns an error if a push has no float beside its rate.
+func (RatedAdaGrad) CheckDim(dim int) error { return ratedDim(dim) }
+
 // RatedRowAdaGrad is [RowAdaGrad] by the rate of each push. Its LR is not used.
 type RatedRowAdaGrad struct{ RowAdaGrad }
 
@@ -147,6 +168,9 @@ func (r RatedRowAdaGrad) Merge(value, state, dvalue []float32) {
 // Rated marks the rule.
 func (RatedRowAdaGrad) Rated() {}
 
+// CheckDim returns an error if a push has no float beside its rate.
+func (RatedRowAdaGrad) CheckDim(dim int) error { return ratedDim(dim) }
+
 // RatedAdam is [Adam] by the rate of each push. Its LR is not used.
 type RatedAdam struct{ Adam }
 
@@ -171,6 +195,9 @@ func (r RatedAdam) Apply(value, state, push []float32) {
 
 // Rated marks the rule.
 func (RatedAdam) Rated() {}
+
+// CheckDim returns an error if a push has no float beside its rate.
+func (RatedAdam) CheckDim(dim int) error { return ratedDim(dim) }
 
 // SparseAdam is [Adam] whose corrections for the start at zero are in the rate that a push
 // brings, so that whoever pushes counts the steps, of all rows together:
@@ -212,3 +239,6 @@ func (r SparseAdam) adam() Adam { return Adam{B1: r.B1, B2: r.B2, Eps: r.Eps}.fi
 
 // Rated marks the rule.
 func (SparseAdam) Rated() {}
+
+// CheckDim returns an error if a push has no float beside its rate.
+func (SparseAdam) CheckDim(dim int) error { return ratedDim(dim) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,30 @@ func model(t testing.TB, rows uint64) *godwit.Model {
 	return modelOf(t, godwit.Table{Name: "t", Rows: rows, Dim: 1})
 }
 
+// made is New of what tables may tell.
+func made(t testing.TB, m *godwit.Model, rule placement.HotRule, nodes, workers int) *Set {
+	t.Helper()
+	h, err := New(m, rule, nodes, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestWhatIsNoFrequencyIsRefused(t *testing.T) {
+	for _, x := range []float64{-1, math.NaN(), math.Inf(1), 1e308} {
+		m := modelOf(t, godwit.Table{Name: "t", Rows: 10, Dim: 1, Hot: func(r uint64) float64 {
+			if r == 7 {
+				return x
+			}
+			return 1
+		}})
+		if _, err := New(m, placement.HotRule{Factor: 10}, 2, 1); err == nil || !strings.Contains(err.Error(), `table "t": Hot says that row 7`) {
+			t.Errorf("%v: %v", x, err)
+		}
+	}
+}
+
 func TestEnoughPullsFollowTheKeysInUse(t *testing.T) {
 	for _, x := range []struct {
 		rows        uint64
@@ -43,7 +68,7 @@ func TestEnoughPullsFollowTheKeysInUse(t *testing.T) {
 		{1 << 24, 1 << 30, 4, 1 << 24, 1<<22 + 1},
 		{1 << 46, 0, 4, 1, manyKeys/4 + 1},
 	} {
-		h := New(model(t, x.rows), placement.HotRule{}, x.nodes, 1)
+		h := made(t, model(t, x.rows), placement.HotRule{}, x.nodes, 1)
 		if keys, pulls := h.keysOf(uint64(x.used*x.nodes)), h.enoughPulls(x.used); keys != x.keys || pulls != x.pulls {
 			t.Errorf("%d rows, %d of each of %d nodes in use: %d keys and %d pulls count, want %d and %d", x.rows, x.used, x.nodes, keys, pulls, x.keys, x.pulls)
 		}
@@ -54,14 +79,14 @@ func TestEnoughPullsFollowTheKeysInUse(t *testing.T) {
 func TestATableWithTooManyRowsToTellIsMeasured(t *testing.T) {
 	one := func(uint64) float64 { return 1 }
 	m := modelOf(t, godwit.Table{Name: "a", Rows: 1 << 40, Dim: 1, Hot: one}, godwit.Table{Name: "b", Rows: 10, Dim: 1, Hot: one})
-	if h := New(m, placement.HotRule{}, 2, 1); !h.Measures() {
+	if h := made(t, m, placement.HotRule{}, 2, 1); !h.Measures() {
 		t.Error("a table with 2^40 rows is not measured")
 	}
 }
 
 func TestReportsOfAccessesAreReadAsWritten(t *testing.T) {
 	m := model(t, 100)
-	h := New(m, placement.HotRule{Factor: 10}, 2, 3)
+	h := made(t, m, placement.HotRule{Factor: 10}, 2, 3)
 	for k, n := range map[godwit.Key]int{3: 30, 4: 4, 7: 20, 99: 300, 0: 46} {
 		for i := range n {
 			h.Accessed(i%3, []godwit.Key{k})
@@ -94,7 +119,7 @@ func FuzzReadReport(f *testing.F) {
 
 // Memory that counts of pulls take is counted while they are made.
 func TestCountsOfPullsTakeMemory(t *testing.T) {
-	h := New(model(t, 100), placement.HotRule{Factor: 10}, 2, 3)
+	h := made(t, model(t, 100), placement.HotRule{Factor: 10}, 2, 3)
 	for k := range godwit.Key(40) {
 		before := h.Bytes()
 		h.Accessed(int(k)%3, []godwit.Key{k})
@@ -115,7 +140,7 @@ func TestKeysThatTheTablesNameAreHotFromTheStart(t *testing.T) {
 		godwit.Table{Name: "unknown", Rows: 10, Dim: 1},
 		godwit.Table{Name: "known", Rows: 5, Dim: 1, Hot: freq},
 		godwit.Table{Name: "even", Rows: 1000, Dim: 1, Hot: func(uint64) float64 { return 1 }})
-	h := New(m, placement.HotRule{Factor: 60}, 2, 1) // the mean is 6.4
+	h := made(t, m, placement.HotRule{Factor: 60}, 2, 1) // the mean is 6.4
 	if want := []godwit.Key{11, 13}; h.Measures() || !slices.Equal(h.Keys(), want) || h.Len() != 2 || !h.Has(11) || h.Has(12) {
 		t.Errorf("%v are hot, want %v; measures: %v", h.Keys(), want, h.Measures())
 	}
@@ -162,7 +187,7 @@ func TestNodesAgreeOnTheHotKeys(t *testing.T) {
 	var held [nodes][]godwit.Key
 	var finders sync.WaitGroup
 	for i := range nodes {
-		h := New(m, placement.HotRule{Factor: 100}, nodes, 1)
+		h := made(t, m, placement.HotRule{Factor: 100}, nodes, 1)
 		for j := range godwit.Key(400) { // key 7 by all nodes, 8+i by one
 			h.Accessed(0, []godwit.Key{7, 8 + godwit.Key(i), 100 + j})
 		}
@@ -188,7 +213,7 @@ func TestNodesAgreeOnTheHotKeys(t *testing.T) {
 // between nodes is told.
 func TestFindingEndsWithTheNodeOrWithAnError(t *testing.T) {
 	m := model(t, 100)
-	h, n := New(m, placement.HotRule{Factor: 10}, 2, 1), host.New(host.Real())
+	h, n := made(t, m, placement.HotRule{Factor: 10}, 2, 1), host.New(host.Real())
 	n.Halt()
 	if err := h.Find(n, Calls{}); err != nil || !h.Measures() {
 		t.Errorf("at the node's end: %v", err)
@@ -199,7 +224,7 @@ func TestFindingEndsWithTheNodeOrWithAnError(t *testing.T) {
 		"node 1":              func(_ context.Context, _ string, p []byte) ([][]byte, error) { return [][]byte{p, {0x80}}, nil },
 		"cannot be held back": func(_ context.Context, _ string, p []byte) ([][]byte, error) { return [][]byte{p, p}, nil },
 	} {
-		h, n := New(m, placement.HotRule{Factor: 10}, 2, 1), host.New(host.Real())
+		h, n := made(t, m, placement.HotRule{Factor: 10}, 2, 1), host.New(host.Real())
 		for range 60 {
 			h.Accessed(0, []godwit.Key{3})
 		}
@@ -212,7 +237,7 @@ func TestFindingEndsWithTheNodeOrWithAnError(t *testing.T) {
 
 // Of a large model, the keys in use at all nodes make the mean.
 func TestTheMeanIsOfTheKeysInUseAtAllNodes(t *testing.T) {
-	h := New(model(t, 1<<46), placement.HotRule{Factor: 7}, 2, 1)
+	h := made(t, model(t, 1<<46), placement.HotRule{Factor: 7}, 2, 1)
 	for i := range godwit.Key(150) { // key 7 60 times, nine others 10 times each
 		k := 100 + i%9
 		if i < 60 {

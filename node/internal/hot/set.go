@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"fmt"
 	"iter"
 	"sync/atomic"
 
@@ -30,10 +31,17 @@ type Set struct {
 // how often they are accessed, it is measured as if none did.
 const maxTold = 1 << 24
 
+// most is how often a row may be accessed, in whatever unit: the sum over maxTold rows is a number.
+const most = 1e300
+
 // New returns the set of a node with some workers, of a run with some nodes.
-func New(m *godwit.Model, rule placement.HotRule, nodes, workers int) *Set {
+// The error says which table tells something that is no frequency.
+func New(m *godwit.Model, rule placement.HotRule, nodes, workers int) (*Set, error) {
 	h := &Set{model: m, rule: rule, nodes: nodes, enough: make(chan struct{}, 1)}
-	mean, told := meanFrequency(m)
+	mean, told, err := meanFrequency(m)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case told:
 		h.set(rule.Pick(frequencies(m, rule, mean), mean))
@@ -47,26 +55,30 @@ func New(m *godwit.Model, rule placement.HotRule, nodes, workers int) *Set {
 		h.left.Store(h.enoughPulls(0))
 		h.measuring.Store(true)
 	}
-	return h
+	return h, nil
 }
 
 // meanFrequency returns how often the tables that tell say that their mean row
 // is accessed. Tables that do not tell do not count, so that one whose rows are
 // all alike does not make the others' hot.
-func meanFrequency(m *godwit.Model) (mean float64, told bool) {
+func meanFrequency(m *godwit.Model) (mean float64, told bool, err error) {
 	sum, rows := 0.0, 0.0
 	for t := range telling(m) {
 		rows += float64(t.Rows)
 	}
 	if rows == 0 || rows > maxTold {
-		return 0, false
+		return 0, false, nil
 	}
 	for t := range telling(m) {
 		for r := range t.Rows {
-			sum += t.Hot(r)
+			x := t.Hot(r)
+			if !(x >= 0 && x <= most) {
+				return 0, false, fmt.Errorf("table %q: Hot says that row %d is accessed %v times, want 0 … %v", t.Name, r, x, most)
+			}
+			sum += x
 		}
 	}
-	return sum / rows, true
+	return sum / rows, true, nil
 }
 
 // telling yields the tables that tell how often their rows are accessed, and their

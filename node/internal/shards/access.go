@@ -237,19 +237,17 @@ func (x *shard) pullLocked(h *store.Header, k godwit.Key, dst []float32) (protoc
 // node was closed, or has no memory for a row that is to be made.
 func (a *Access) push(x *shard, h *store.Header, t *Table, k godwit.Key, push []float32) (protocol.Place, bool) {
 	x.Lock()
+	defer x.Unlock() // also if the table's rule panics: who closes the node takes the lock
 	if x.closed {
-		x.Unlock()
 		return protocol.Elsewhere, false
 	}
-	p := protocol.AtOwner
-	if !t.update.Push(h, k, push, a.Mark) {
-		if x.starved.Load() {
-			x.Unlock()
-			return protocol.Elsewhere, false
-		}
-		p = x.PushAt(h, k, push, a.Mark)
-		a.set.noteWork(x, k)
+	if t.update.Push(h, k, push, a.Mark) {
+		return protocol.AtOwner, true
 	}
-	x.Unlock()
+	if x.starved.Load() {
+		return protocol.Elsewhere, false
+	}
+	p := x.PushAt(h, k, push, a.Mark)
+	a.set.noteWork(x, k)
 	return p, true
 }
