@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -43,7 +44,7 @@ func (c *cluster) flags(spec *job.Spec) Group {
 	g.StringVar(&c.node.Listen, "listen", "", "`host:port` at which other nodes reach this one (default: with --await, this machine's address; else loopback)")
 	g.StringVar(&c.node.Advertise, "advertise", "", "`host` or host:port by which they reach it, if that is another one")
 	g.StringSliceVar(&c.etcd, "etcd", nil, "`addresses` (host:port, by commas) of an etcd to coordinate by (default: one is started within this process)")
-	g.StringVar(&c.etcdListen, "etcd-listen", "", "`host:port` of the etcd within this process (default: as --listen, any port)")
+	g.StringVar(&c.etcdListen, "etcd-listen", "", "`host:port` of the etcd within this process (default: any port, with --await of the address of --listen or else of this machine's, without it of loopback)")
 	g.StringVar(&c.run, "run", "", "`name` of the run at etcd (default: one that is new)")
 	g.DurationVar(&spec.TTL, "ttl", spec.TTL, "how long without a sign of life until a node counts as lost, at least 1s")
 	g.DurationVar(&spec.Join, "join", spec.Join, "how long to wait until all nodes are there, and then until they are connected, beside several times what loading the data takes")
@@ -83,19 +84,36 @@ func (c *cluster) prepare(spec *job.Spec) error {
 	if spec.Nodes < 2 {
 		return fmt.Errorf("--await waits for other nodes: say how many there are in all, with --nodes")
 	}
-	if c.node.Listen == "" || c.etcdListen == "" {
-		host, err := job.OwnAddress()
-		if err != nil {
+	return c.listen()
+}
+
+// listen fills in where a node that waits for others listens, and where the etcd within its process does.
+func (c *cluster) listen() error {
+	host, ok := hostOf(c.node.Listen)
+	if c.node.Listen == "" || c.etcdListen == "" && !ok {
+		var err error
+		if host, err = job.OwnAddress(); err != nil {
 			return err
 		}
-		if c.etcdListen == "" {
-			c.etcdListen = host + ":0"
-		}
-		if c.node.Listen == "" {
-			c.node.Listen = host + ":0"
-		}
+	}
+	if c.etcdListen == "" {
+		c.etcdListen = net.JoinHostPort(host, "0")
+	}
+	if c.node.Listen == "" {
+		c.node.Listen = net.JoinHostPort(host, "0")
 	}
 	return nil
+}
+
+// hostOf returns the host of host:port if the etcd within this process can listen there and others can reach
+// it: one address, or localhost. etcd listens at no other names.
+func hostOf(listen string) (host string, ok bool) {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", false // whoever listens there says so
+	}
+	ip := net.ParseIP(host)
+	return host, host == "localhost" || ip != nil && !ip.IsUnspecified()
 }
 
 // ignored refuses flags that have no effect, where somebody may believe that they

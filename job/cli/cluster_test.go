@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net"
 	"testing"
 
 	"github.com/godwit-ps/godwit/job"
@@ -20,5 +21,35 @@ func TestTheCommandToJoinIsThatOfThisProgram(t *testing.T) {
 	e.Waiting.Token = ""
 	if got, want := (&cluster{token: "chosen"}).joinCommand(e), job.TokenEnv+"=TOKEN "+node; got != want {
 		t.Errorf("with a token of the environment, the command is %q, want %q", got, want)
+	}
+}
+
+// Who says where a node listens has said by that which network its etcd is for.
+func TestTheEtcdOfANodeThatWaitsListensAtTheNodesAddress(t *testing.T) {
+	own, err := job.OwnAddress()
+	if err != nil {
+		own = "" // the machine has loopback only
+	}
+	for listen, want := range map[string]string{
+		"127.0.0.1:0": "127.0.0.1", "127.0.0.1:2391": "127.0.0.1", "[::1]:0": "::1", "localhost:0": "localhost",
+		"": own, "0.0.0.0:2391": own, "[::]:0": own, ":2391": own, "node0.example:2391": own,
+	} {
+		c := &cluster{node: job.NodeConfig{Listen: listen}}
+		err := c.listen()
+		host, port, serr := net.SplitHostPort(c.etcdListen)
+		switch {
+		case want == "":
+			if err == nil {
+				t.Errorf("--listen %q: the etcd is to listen at %s, where no other machine reaches it", listen, c.etcdListen)
+			}
+		case err != nil || serr != nil || host != want || port != "0":
+			t.Errorf("--listen %q: the etcd listens at %q (%v), want any port of %s", listen, c.etcdListen, err, want)
+		case listen != "" && c.node.Listen != listen:
+			t.Errorf("--listen %q has become %s", listen, c.node.Listen)
+		}
+	}
+	c := &cluster{node: job.NodeConfig{Listen: "0.0.0.0:0"}, etcdListen: "127.0.0.1:2390"}
+	if err := c.listen(); err != nil || c.etcdListen != "127.0.0.1:2390" {
+		t.Errorf("--etcd-listen has become %s: %v", c.etcdListen, err)
 	}
 }
