@@ -17,9 +17,7 @@ func demoCommand() *cobra.Command {
 node processes of this machine, and compare quality and cost. It is the same as
 
   godwit train kge
-  godwit train kge --nodes 4
-
-` + cli.ExitCodes,
+  godwit train kge --nodes 4`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd, &d) },
 	}

@@ -27,7 +27,7 @@ With --json, stdout has one object: "run", "policy" and "findings", each with "i
 the workers' time), "node", "peer", "keys", "text", "advice" and "figures".
 
 Exit codes:
-  0    the run is well
+  0    no ill was found: the run is well, or no node has told yet how it trains
   1    failed
   2    wrong usage
   4    the run has an ill`,

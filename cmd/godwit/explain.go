@@ -17,8 +17,7 @@ func explainCommand() *cobra.Command {
 		Long: `Tell who owned a key and when, which nodes had replicas, which announced it, and how often workers
 accessed it where, what nodes decided about it last and from which costs and intents, from what a run wrote with --trace. A key is its number, table:row, or its name, where
 the task has names (entities of a graph, words). RUN is the folder of a run, or of --trace if there is one
-run in it; the run may be under way.
-` + cli.ExitCodes,
+run in it; the run may be under way.`,
 		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit explain entity:17 --run /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,7 +44,7 @@ run in it; the run may be under way.
 	}
 	g := cli.NewGroup("Trace")
 	g.StringVar(&dir, "run", "", "`folder` of the run")
-	g.StringVar(&dir, "trace", "", "the same")
+	g.StringVar(&dir, "trace", "", "`folder` of the run, as --run")
 	cli.AddGroups(cmd, g)
 	return cmd
 }

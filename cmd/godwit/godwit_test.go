@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
@@ -354,6 +356,28 @@ func TestHelpSaysWhatCanBeSet(t *testing.T) {
 			if code != 0 || !strings.Contains(out, w) {
 				t.Errorf("godwit %s: exit code %d, and stdout has no %q:\n%s%s", args, code, w, out, errs)
 			}
+		}
+	}
+}
+
+// A command that ends with codes of its own does not list those of the others beside them.
+func TestAHelpListsExitCodesOnce(t *testing.T) {
+	t.Parallel()
+	var each func(*cobra.Command)
+	each = func(cmd *cobra.Command) {
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		if err := cmd.Help(); err != nil || strings.Count(out.String(), "Exit codes:") > 1 {
+			t.Errorf("the help of %q has exit codes more than once (%v):\n%s", cmd.CommandPath(), err, &out)
+		}
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+	}
+	each(root())
+	for _, name := range []string{"demo", "explain", "top", "diagnose"} {
+		if _, out, _ := asked(t, "", name, "--help"); !strings.Contains(out, "Exit codes:\n  0 ") || strings.Contains(out, "\n  4 ") != (name == "diagnose") {
+			t.Errorf("the help of %s has other exit codes than its own:\n%s", name, out)
 		}
 	}
 }

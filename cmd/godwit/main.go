@@ -25,7 +25,9 @@ To see it train, on one node and then on four:
 
   godwit demo
 
-` + cli.ExitCodes,
+` + cli.ExitCodes + `
+
+"godwit diagnose" ends with 4 if the run has an ill.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -26,8 +26,7 @@ of a run, or of --trace if there is one run in it. Figures of nodes are those of
 what is said of keys is of those that are traced, since the run began.
 
 On a terminal it goes on until q is pressed. Elsewhere, and with --once, it is printed once; with --json
-as an object.
-` + cli.ExitCodes,
+as an object.`,
 		Example: "  godwit train kge --nodes 4 --trace /tmp/trace &\n  godwit top /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

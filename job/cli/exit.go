@@ -24,14 +24,18 @@ const (
 	Interrupted = 130 // ended by an interrupt
 )
 
-// ExitCodes is the text of a help about the exit codes.
-const ExitCodes = `Exit codes:
+// ExitCodes is the text of a help about the exit codes. [AddGroups] adds it to a help that has no such list.
+const ExitCodes = exitCodesTitle + `
   0    done
   1    failed
   2    wrong usage
-  3    another node was lost, failed, or never came
+  3    another node was lost, failed, or never came; or another run writes its
+       checkpoints to the same place
   130  interrupted: what was trained until then was evaluated and, with --export,
        exported; after a second interrupt, nothing is kept`
+
+// exitCodesTitle begins each list of exit codes.
+const exitCodesTitle = "Exit codes:"
 
 // ErrInterrupted is returned by a command whose run was stopped early in order, and
 // which has printed its result.

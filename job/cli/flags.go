@@ -83,7 +83,8 @@ func flagOf(flags *pflag.FlagSet, field any) (name string, ok bool) {
 	return name, ok
 }
 
-// AddGroups gives a command its flags, and a help that shows them by group.
+// AddGroups gives a command its flags, and a help that shows them by group. The help ends with [ExitCodes], unless
+// the command's Long lists codes of its own.
 func AddGroups(cmd *cobra.Command, groups ...Group) {
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.FlagSet)
@@ -93,7 +94,10 @@ func AddGroups(cmd *cobra.Command, groups ...Group) {
 		if shown == cmd { // else it is a command below this one, without groups
 			text += usage(cmd, groups)
 		}
-		_, err := fmt.Fprintf(cmd.OutOrStderr(), "%s\n%s\n", text, ExitCodes)
+		if !strings.Contains(shown.Long, exitCodesTitle) {
+			text += "\n" + ExitCodes + "\n"
+		}
+		_, err := fmt.Fprint(cmd.OutOrStderr(), text)
 		return err
 	})
 }
