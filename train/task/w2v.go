@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"slices"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/corpus"
@@ -106,8 +107,12 @@ func (s *W2V) Load(setup Setup) (Task, error) {
 	return &textTask{Trained[w2v.Batch]{t, setup.evalWorkers()}, t, c, scheme}, nil
 }
 
-// fewBlocks is how many blocks a text should have, so that one of them can be held out.
-const fewBlocks = 20
+// fewBlocks is how many blocks a text should have, so that one of them can be held out. A block of fewer words
+// than leastBlock has few pairs of words or none: a smaller text has fewer blocks, two at least.
+const (
+	fewBlocks  = 20
+	leastBlock = 10
+)
 
 // open opens a text, with smaller blocks if it is so small that there would be few.
 func (s *W2V) open(path string) (*corpus.Corpus, error) {
@@ -116,7 +121,8 @@ func (s *W2V) open(path string) (*corpus.Corpus, error) {
 		return c, err
 	}
 	o := s.options()
-	o.Block = int(min(int64(o.Block), max(1, c.Stats.Words/fewBlocks)))
+	n := c.Stats.Words
+	o.Block = int(min(int64(o.Block), max(1, n/fewBlocks, min(leastBlock, n/2))))
 	return corpus.Open(path, o)
 }
 
@@ -141,7 +147,7 @@ type textTask struct {
 
 func (t *textTask) Unit() (string, int64) { return "words", 1 }
 
-func (t *textTask) Warnings() []string { return t.text.Warnings() }
+func (t *textTask) Warnings() []string { return slices.Concat(t.text.Warnings(), t.w2v.Warnings()) }
 
 func (t *textTask) Data() string { return t.text.Fingerprint() }
 

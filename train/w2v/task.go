@@ -116,6 +116,20 @@ func (t *Task) Questions() string {
 	return fmt.Sprintf("; %d of %d questions have only words among the %d most frequent", len(t.known), all, min(t.cfg.Restrict, len(t.keep)))
 }
 
+// Warnings returns what may keep the task from learning, a sentence each: steps that are left fewer than two
+// words, on average, have no pair to train.
+func (t *Task) Warnings() []string {
+	left, v := 0.0, t.corpus.Vocabulary
+	for i, n := range v.Counts {
+		left += float64(t.keep[i]) * float64(n)
+	}
+	if left >= 2*float64(t.corpus.Blocks()) {
+		return nil
+	}
+	return []string{fmt.Sprintf("subsampling leaves about %.0f of the %d words for %d steps, and a step without a pair of words trains nothing: take more text, or subsample less (--subsample 0: not at all), or give steps more words (--batch)",
+		left, v.Total, t.corpus.Blocks())}
+}
+
 // Fingerprint names settings and data.
 func (t *Task) Fingerprint() string {
 	return fmt.Sprintf("w2v %+v on %s, %d questions", t.cfg, t.corpus.Fingerprint(), len(t.known))
@@ -151,7 +165,7 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 	}
 	ev := train.Evaluation{Metrics: q.Metrics(), LowerIsBetter: len(t.known) == 0}
 	if q.Pairs == 0 && len(t.known) == 0 {
-		ev.Warnings = []string{"subsampling leaves no pair of words in the text held out, so there is no figure: take more text, or subsample less (--subsample)"}
+		ev.Warnings = []string{"the text held out has no pair of words, or subsampling left none, so there is no figure: take more text, or subsample less (--subsample 0: not at all), or give steps more words (--batch)"}
 	}
 	return ev, nil
 }
