@@ -20,7 +20,9 @@
 //
 // Intents are optional: a key without an intent is accessed by messages. With
 // intents, the server moves a key to the only node that needs it, replicates a key
-// that several nodes need, and does so just in time.
+// that several nodes need, and does so just in time. With steps of 1 ms or longer,
+// the default policy neither moves nor replicates keys that are announced for one step:
+// it fetches their values ahead of their use.
 //
 // [PullRange] and [PushRange] read and write whole tables and other ranges of keys of
 // any length in bounded memory. [Rows] reads only the rows that are in use, which is

@@ -33,9 +33,9 @@
 //	network  a frame at the sender's and at the receiver's interface, by its
 //	         bytes, and its way between them
 //
-// A worker has a core of its own; what the server does shares the node's server
-// cores. Frames of one connection arrive and are handled in the order in which
-// they were sent, those of different connections in any.
+// Workers and what the server does share the node's cores ([Compute].Cores). If that is 0, each worker has
+// a core of its own, and what the server does shares the node's server cores. Frames of one connection arrive
+// and are handled in the order in which they were sent, those of different connections in any.
 //
 // # What is checked
 //

@@ -32,7 +32,7 @@
 // A split S of a folder is the files S.base and S.test, as MovieLens 100k has
 // u1 … u5, ua and ub. Without a split, the folder is to hold either the files
 // train and test, with one of the endings above, or a single ratings file:
-// u.data, ratings.csv, ratings.dat, ratings.tsv or ratings.mtx. Of a single
+// u.data, ratings.csv, ratings.dat, ratings.tsv, ratings.mtx or ratings.mmc. Of a single
 // file a random share of the cells is held out for the test.
 //
 // # Numbers

@@ -22,7 +22,8 @@
 //
 // A process that leads starts its own program with the command "node" and the flags
 // --quiet, --etcd, --run and --leader, which names its process; --workers, --data,
-// --profile and the --tls flags where it was given them. The token is in the
+// --profile, --log-format json, --metrics, --pprof, --trace, --trace-keys and the --tls
+// flags where it was given them. The token is in the
 // environment (GODWIT_TOKEN). Stdin is a pipe that ends when the leader does: a
 // process that has --leader and waits for the run to begin gives up then.
 // [NodeCommand] does all that.

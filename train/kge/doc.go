@@ -54,6 +54,6 @@
 //
 // # Reproducibility
 //
-// Order and dropout follow the seed, the epoch and the worker's part alone, so
+// Order and dropout follow the seed, the epoch, the chunk and the step alone, so
 // a run of one worker is reproducible bit by bit if the server's samples are.
 package kge

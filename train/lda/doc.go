@@ -14,8 +14,8 @@
 // # Counts
 //
 // Workers share counts: in the table "word", how often each word belongs
-// to each topic, and in the table "topic", how many words each topic has. A
-// worker keeps the topics of its own documents' words. It pulls the rows of a
+// to each topic, and in the table "topic", how many words each topic has. The
+// topics of the documents' words are rows of a third table, "assigned". A worker pulls the rows of a
 // batch of documents, draws a new topic for each of their words, with
 //
 //	p(k) ∝ (n_dk + Alpha) · (n_wk + Beta) / (n_k + V·Beta)
@@ -48,7 +48,7 @@
 //
 // # Reproducibility
 //
-// Draws follow the seed and the worker's part alone, so a run of one worker
+// Draws follow the seed, the epoch, the chunk and the step alone, so a run of one worker
 // is reproducible bit by bit. Training begins with tables of zeros, with the counts of an
 // earlier model ([Task.Continue]), or with those of a checkpoint, which also has the topics of the words.
 package lda

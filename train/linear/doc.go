@@ -74,6 +74,7 @@
 //
 // # Reproducibility
 //
-// The order of examples follows the seed, the epoch and the worker's part alone,
-// so a run of one worker is reproducible bit by bit.
+// The order of examples follows the seed, the epoch, the chunk and the step alone. A
+// task of [NewBlocks] gives each worker a part of the examples, by its number. So a run
+// of one worker is reproducible bit by bit.
 package linear

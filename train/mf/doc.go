@@ -64,7 +64,8 @@
 //
 // Rows and columns are distributed to workers so that each has about the same number of
 // cells. The order of cells within a column or block is random, and follows from
-// the seed, the epoch and the worker's part, as everything does.
+// the seed, the epoch and the worker's part. The order plain follows from the seed,
+// the epoch, the chunk and the step.
 //
 // # Measured
 //

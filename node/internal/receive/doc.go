@@ -5,7 +5,7 @@
 // ([Inbound.Serve]), or a worker that waits for an answer and reads in its place, one at a time.
 // A goroutine of its own waits for a list of keys that was asked for.
 //
-// It calls all rooms that records are for: shards, operations, rounds, bounds, scans, liveness, the
-// end of the run, and the planner, which hears how long keys were on their way. Nobody waits in it: what
+// It calls all rooms that records are for: shards, operations, rounds, bounds, scans, cuts, questions (ask),
+// liveness and the end of the run. Nobody waits in it: what
 // cannot be answered yet is kept where it belongs. It decides nothing, and never closes a connection.
 package receive

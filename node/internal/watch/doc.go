@@ -4,5 +4,5 @@
 //
 // The shards tell it what becomes of keys ([Watch.Happened], under their locks), and workers what
 // they access ([Watch.Accessed]). It never changes anything, and takes no lock but its own, under
-// which it calls nobody.
+// which it calls nobody. A [Tracer] writes what becomes of the keys that are traced to the run's folder.
 package watch

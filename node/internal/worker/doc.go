@@ -6,7 +6,7 @@
 // panics where two use it at a time. A [Group] is the workers of a node, with one more by which a
 // node that is closed pushes what filters left.
 //
-// It calls all rooms but latch, liveness and receive. Nothing calls it but the program, and the node that
+// It calls all rooms but ask, latch, liveness and receive. Nothing calls it but the program, and the node that
 // makes it. It never takes a record of a peer itself: where a worker that waits reads the connection,
 // room receive handles what comes. It decides nothing about keys.
 package worker
