@@ -12,6 +12,8 @@ from ._cluster import Table, Worker, cluster
 MOST = 64  # batches that are read ahead
 AHEAD = 0.1  # seconds that are announced ahead, where batches are so few
 
+_END: Any = object()  # comes after the last batch
+
 
 class Lookahead:
     """What :func:`lookahead` returns: iterate over it once for each epoch."""
@@ -21,13 +23,13 @@ class Lookahead:
             raise TypeError(f"keys of lookahead are a {type(keys).__name__}, want a function of a batch")
         self.loader, self.keys = loader, keys
         self._worker = worker
-        self._delivered: Any = None  # the loader's state after the batch that was delivered last
+        self._delivered: Any = None  # the loader's state after the batch that was delivered last, unless the loop is over
 
     def __len__(self) -> int:
         return len(self.loader)
 
     def state_dict(self) -> Any:
-        """Returns the loader's state as of the batch that was delivered last, not of those that were read ahead."""
+        """Returns the loader's state as of the batch that was delivered last, not of those that were read ahead. When the loop has ended, it is that of the end."""
         if not hasattr(self.loader, "state_dict"):
             raise TypeError(f"the loader, a {type(self.loader).__name__}, has no state_dict")
         return self._delivered if self._delivered is not None else self.loader.state_dict()
@@ -47,18 +49,19 @@ class Lookahead:
             while True:
                 while more and len(read) < depth:
                     try:
-                        batch = next(batches)
-                    except StopIteration:
-                        more = False
-                        break
+                        batch = next(batches, _END)
+                        if batch is _END:
+                            more = False
+                            break
+                        self._announce(worker, batch, worker.clock + len(read))
                     except Exception as e:  # what was read before comes first, as without reading ahead
                         more, failed = False, e
                         break
-                    self._announce(worker, batch, worker.clock + len(read))
                     read.append((batch, self.loader.state_dict() if has_state else None))
                 if not read:
                     if failed is not None:
                         raise failed
+                    self._delivered = None  # from here on the loader's own state counts
                     return
                 batch, self._delivered = read[0]
                 began = time.monotonic()
@@ -94,6 +97,7 @@ def lookahead(loader: Any, keys: Callable[[Any], Any], worker: Worker | None = N
 
     ``keys`` returns, for a batch, a dict from modules or tables to the rows that the batch uses, or pairs of the two.
     For each batch that was used, the worker's clock advances by one. How many batches are read ahead follows from how
-    long a step takes. If the loader fails, what it gave before comes first. When the loop is left early, what was announced is withdrawn, by letting its clocks pass.
+    long a step takes. If the loader or ``keys`` fails, or a row cannot be announced, the batches before come first. When the loop is left early,
+    what was announced is withdrawn, by letting its clocks pass.
     """
     return Lookahead(loader, keys, worker)

@@ -50,6 +50,15 @@ def test_the_state_is_that_of_the_batch_that_was_delivered(cluster):
     assert [int(b[0]) for b in other][0] == int(b[0]) + 10
 
 
+def test_the_state_after_an_epoch_begins_the_next_one(cluster):
+    t = cluster.table("t", 2000, 2)
+    ahead, other = (godwit.lookahead(Loader(5), keys=lambda b: {t: b}, worker=cluster.worker) for _ in range(2))
+    for _ in ahead:
+        pass
+    other.load_state_dict(ahead.state_dict())
+    assert [int(b[0]) for b in other] == [10, 20, 30, 40, 50]
+
+
 def test_what_was_announced_is_withdrawn():
     with godwit.Cluster(nodes=2) as c:
         t = c.table("t", 4000, 2)
@@ -103,6 +112,15 @@ def test_what_a_loader_gave_before_it_failed_comes_first(cluster):
         for batch in godwit.lookahead(load(), keys=lambda b: {table: [b]}, worker=cluster.worker):
             seen.append(batch)
     assert seen == list(range(7)) and cluster.worker.clock == 7
+
+
+def test_batches_before_one_that_cannot_be_announced_come_first(cluster):
+    table = cluster.table("t", 100, 2)
+    ahead, seen = godwit.lookahead([[1], [2], [200], [3]], keys=lambda b: {table: b}, worker=cluster.worker), []
+    with pytest.raises(IndexError, match="row 200"):
+        for batch in ahead:
+            seen.append(batch[0])
+    assert seen == [1, 2] and cluster.worker.clock == 2
 
 
 @pytest.mark.parametrize("keys, text", [(lambda b: b, "returned a int, want a dict"), (lambda b: {"t": [b]}, "rows of a str, want a module"), ([1], "keys of lookahead are a list")])
