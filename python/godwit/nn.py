@@ -234,7 +234,7 @@ class _Module(torch.nn.Module):
     def _fill(self, values: torch.Tensor, keep_state: bool = False) -> None:
         if tuple(values.shape) != (self.num_embeddings, self.embedding_dim):
             raise ArgumentError(f"values have the shape {tuple(values.shape)}, want {(self.num_embeddings, self.embedding_dim)}")
-        values = values.detach().to("cpu", torch.float32)
+        values = values.detach().to("cpu", torch.float32, copy=not self.table.started)  # what is written later does not follow the caller's
 
         def fill(w: Any) -> None:
             _state.in_parts(self.num_embeddings, lambda rows, begin, end: w.set(self.table, rows, values[begin:end].contiguous(), keep_state=keep_state))

@@ -172,7 +172,8 @@ class Optimizer(torch.optim.Optimizer):
                 continue
             if value.numel() != table.rows * n:
                 raise ArgumentError(f"table {table.name!r}: {name} has the shape {tuple(value.shape)}, want {(table.rows, n)}")
-            parts.append(value.detach().to("cpu", torch.float32).reshape(table.rows, n))
+            copy = state is not None and not table.started  # what is written later does not follow the caller's
+            parts.append(value.detach().to("cpu", torch.float32, copy=copy).reshape(table.rows, n))
         if not parts or state is None and not table.started:
             return
 

@@ -462,6 +462,20 @@ def test_a_state_dict_is_one_of_torch(on):
         ours.load_state_dict({})
 
 
+def test_what_is_loaded_does_not_follow_the_callers_tensors(on):
+    theirs = torch.nn.Embedding(ROWS, DIM, sparse=True)
+    b = torch.optim.Adagrad(theirs.parameters(), initial_accumulator_value=0.5)
+    ours, pretrained = gnn.Embedding(ROWS, DIM, cluster=on), gnn.Embedding.from_pretrained(theirs.weight, cluster=on)
+    a = goptim.Adagrad(ours)
+    ours.load_state_dict(theirs.state_dict())
+    a.load_state_dict(b.state_dict())
+    want = theirs.weight.detach().clone()
+    theirs(ids_of(0)).sum().backward()
+    b.step()
+    assert torch.equal(ours(torch.arange(ROWS)), want) and torch.equal(pretrained(torch.arange(ROWS)), want)
+    assert (a.state_dict()["state"][0]["sum"] == 0.5).all()
+
+
 def test_what_does_not_fit_into_a_state_dict_is_refused(on):
     m = gnn.Embedding(10**9, 64, cluster=on)
     assert m.weight.shape == (10**9, 64) and m(torch.tensor([10**9 - 1])).shape == (1, 64)
