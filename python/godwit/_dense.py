@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Iterator, Sequence, cast
 
 import torch
 
@@ -11,25 +11,27 @@ from ._cluster import cluster as current
 from .errors import ArgumentError
 from .nn import Weight
 
-WIDTH = 1024  # floats of a row, or as many as there are
+WIDTH = 1024  # floats of a row, at most
+NARROW = 64  # floats of a row, at least, where narrower rows would take less room
 ALWAYS = 1 << 61  # clocks
 
 
 class Dense(Weight):
     """Stands for the parameters of a module in optimizers of ``godwit.optim``: see :func:`dense`."""
 
-    _of: list[torch.nn.Parameter]
+    _of: list[torch.nn.Parameter]  # each begins a row
 
-    _memory: torch.Tensor  # of the gradients, once there are any
+    _having: list[torch.nn.Parameter]  # have gradients
+    _ids: torch.Tensor  # of the rows of these
+    _memory: torch.Tensor  # of their gradients
 
     @property
     def grad(self) -> Any:
-        """The gradients of the parameters, as rows: in the same memory, so that what scales or clips these rows scales those."""
+        """The gradients of the parameters that have one, as rows: in the same memory, so that what scales or clips these rows scales those."""
         if all(p.grad is None for p in self._of):
             return None
-        rows = self._gather().view(self.table.rows, -1)
-        ids = torch.arange(self.table.rows, device="cpu")
-        return torch.sparse_coo_tensor(ids.unsqueeze(0), rows, self.shape, is_coalesced=True, check_invariants=False)
+        self._gather()
+        return torch.sparse_coo_tensor(self._ids.unsqueeze(0), self._memory, self.shape, is_coalesced=True, check_invariants=False)
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -38,20 +40,20 @@ class Dense(Weight):
         self.clear()
 
     @torch.no_grad()
-    def _gather(self) -> torch.Tensor:
-        """Has the gradients of all parameters in memory that follows each other, and returns it."""
-        if "_memory" not in self.__dict__:
-            self._memory = torch.zeros(self.table.rows * self.table.dim, dtype=torch.float32, device="cpu")
-        at = 0
-        for p in self._of:
-            place = self._memory[at : at + p.numel()].view_as(p)
-            at += p.numel()
-            if p.grad is None:
-                place.zero_()
-            elif p.grad.data_ptr() != place.data_ptr():
-                place.copy_(p.grad)
+    def _gather(self) -> None:
+        """Has all gradients in memory that follows each other. Where other parameters have one than before it is other memory, as gradients may be in that."""
+        having = [p for p in self._of if p.grad is not None]
+        if list(map(id, having)) != list(map(id, self.__dict__.get("_having", []))):
+            ids: Any = torch.arange(self.table.rows, device="cpu")
+            parts = ids.split([_rows(p, self.table.dim) for p in self._of])
+            self._having, self._ids = having, torch.cat([x for p, x in zip(self._of, parts) if p.grad is not None])
+            self._memory = torch.zeros(len(self._ids), self.table.dim, dtype=torch.float32, device="cpu")
+        for p, place, rest in _places(having, self._memory):
+            grad = cast(torch.Tensor, p.grad)
+            if grad.data_ptr() != place.data_ptr():
+                place.copy_(grad)
                 p.grad = place
-        return self._memory
+            rest.zero_()  # which what scales the rows by NaN has scaled, too
 
     def distinct(self, ids: torch.Tensor) -> bool:
         return True
@@ -59,11 +61,9 @@ class Dense(Weight):
     @torch.no_grad()
     def spread(self) -> None:
         """Reads the parameters, after a push."""
-        rows = self.table.cluster.worker.pull(self.table, torch.arange(self.table.rows, device="cpu")).view(-1)
-        at = 0
-        for p in self._of:
-            p.copy_(rows[at : at + p.numel()].view_as(p))
-            at += p.numel()
+        rows = self.table.cluster.worker.pull(self.table, torch.arange(self.table.rows, device="cpu"))
+        for p, place, _ in _places(self._of, rows):
+            p.copy_(place)
 
     def store(self) -> None:
         """Writes the parameters, which were loaded, and leaves what the rule keeps of them."""
@@ -71,12 +71,10 @@ class Dense(Weight):
             self._write(self.table.cluster.worker)
 
     def _write(self, worker: Any) -> None:
-        rows = torch.zeros(self.table.rows * self.table.dim, dtype=torch.float32, device="cpu")
-        at = 0
-        for p in self._of:
-            rows[at : at + p.numel()] = p.detach().reshape(-1)
-            at += p.numel()
-        worker.set(self.table, torch.arange(self.table.rows, device="cpu"), rows.view(self.table.rows, -1), keep_state=True)
+        rows = torch.zeros(self.table.rows, self.table.dim, dtype=torch.float32, device="cpu")
+        for p, place, _ in _places(self._of, rows):
+            place.copy_(p.detach())
+        worker.set(self.table, torch.arange(self.table.rows, device="cpu"), rows, keep_state=True)
 
     def begin(self) -> None:
         """Announces the rows and reads the parameters: the first forward of the module does it."""
@@ -89,30 +87,60 @@ class Dense(Weight):
             p.grad = None
 
 
+def _rows(p: torch.Tensor, dim: int) -> int:
+    """Returns how many rows a parameter takes. It shares none, so that one without gradient is left alone."""
+    return -(-p.numel() // dim)
+
+
+def _places(params: Sequence[torch.nn.Parameter], rows: torch.Tensor) -> Iterator[tuple[torch.nn.Parameter, torch.Tensor, torch.Tensor]]:
+    """Yields parameters, where their values are in the rows of all of them, and what their last rows have beyond."""
+    at, floats, dim = 0, rows.view(-1), rows.shape[1]
+    for p in params:
+        end, next = at + p.numel(), at + _rows(p, dim) * dim
+        yield p, floats[at:end].view_as(p), floats[end:next]
+        at = next
+
+
+def _width(params: Sequence[torch.nn.Parameter]) -> int:
+    """Returns how many floats rows have: WIDTH, or fewer where small parameters would leave more than a quarter of them unused."""
+    dim, floats = min(WIDTH, max(p.numel() for p in params)), sum(p.numel() for p in params)
+    while dim > NARROW and 3 * dim * sum(_rows(p, dim) for p in params) > 4 * floats:
+        dim = max(NARROW, dim // 2)
+    return dim
+
+
 def dense(module: torch.nn.Module, *, name: str | None = None, cluster: Cluster | None = None) -> Dense:
     """Puts the parameters of a module into a table, and returns what stands for them in optimizers of ``godwit.optim``.
 
     The first forward of the module announces all rows for ever, so that each rank has a copy of them, which is synchronized while it works. A
     step pushes the gradients, and reads the parameters back. All ranks begin with the parameters of rank 0. Unlike in
-    DistributedDataParallel no rank waits for another, so a step may lack the last ones of others.
+    DistributedDataParallel no rank waits for another, so a step may lack the last ones of others. A parameter without gradient is left alone, as by torch.
+
+    After the first forward, parameters are changed by steps and by the module's ``load_state_dict`` only: what changes them in place otherwise, such as
+    ``p.copy_``, ``torch.nn.init`` or ``load_state_dict`` of a part of the module, is undone by the next step. A copy of the module has parameters of its own,
+    which are in no table.
     """
     params = list(module.parameters())
-    if not params:
+    if not any(p.numel() for p in params):
         raise ArgumentError(f"godwit.dense of a {type(module).__name__} without parameters")
     for n, p in module.named_parameters():
         if p.dtype != torch.float32 or p.device.type != "cpu":
             raise ArgumentError(f"godwit.dense: parameter {n} is of type {p.dtype} on device {p.device}, want float32 on the CPU")
     on = cluster if cluster is not None else current()
-    floats = sum(p.numel() for p in params)
-    dim = min(WIDTH, floats)
-    d: Dense = Dense.of(on.table(name or f"dense-{len(on._tables)}", -(-floats // dim), dim))
+    dim = _width(params)
+    d: Dense = Dense.of(on.table(name or f"dense-{len(on._tables)}", sum(_rows(p, dim) for p in params), dim))
     d._of = params
     d.table.begin(prepare=lambda worker: d._write(worker))
 
-    def first(*_: Any) -> None:
-        hook.remove()
-        d.begin()
+    def first(m: Any, *_: Any) -> None:
+        if m is module:  # and no copy, which has its hooks
+            hook.remove()
+            d.begin()
+
+    def loaded(m: Any, *_: Any) -> None:
+        if m is module:
+            d.store()
 
     hook = module.register_forward_pre_hook(first)
-    cast(Any, module).register_load_state_dict_post_hook(lambda *_: d.store())
+    cast(Any, module).register_load_state_dict_post_hook(loaded)
     return d

@@ -503,11 +503,12 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
         parameters = [parameters]
     grads = []
     for p in parameters:
-        if p.grad is None:
+        grad = p.grad
+        if grad is None:
             continue
-        if p.grad.is_sparse:
-            p.grad = p.grad.coalesce()
-        grads.append(p.grad)
+        if grad.is_sparse and not grad.is_coalesced():
+            grad = p.grad = grad.coalesce()
+        grads.append(grad)
     if not grads:
         return torch.tensor(0.0, device="cpu")
     norms = [torch.linalg.vector_norm(g._values() if g.is_sparse else g, norm_type).cpu() for g in grads]

@@ -44,6 +44,75 @@ def test_dense_parameters_train_as_with_torch(nodes, name, kwargs):
         assert same(ours, theirs)
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_parameters_without_a_gradient_are_left_alone_as_with_torch(name):
+    ours, theirs = net(), net()
+    with godwit.Cluster() as c:
+        a = getattr(godwit.optim, name)(godwit.dense(ours, cluster=c), lr=0.01)
+        b = getattr(torch.optim, name)(theirs.parameters(), lr=0.01)
+        for frozen in ((), (0,), (0, 2), (), (2,)):
+            for model, opt in ((ours, a), (theirs, b)):
+                for i in (0, 2):
+                    model[i].weight.requires_grad_(i not in frozen)
+                train(model, opt, 3)
+            assert same(ours, theirs), frozen
+
+
+def test_gradients_that_are_accumulated_while_others_begin_to_have_some():
+    ours, theirs = net(), net()
+    with godwit.Cluster() as c:
+        d = godwit.dense(ours, cluster=c)
+        a, b = godwit.optim.SGD(d, lr=0.01), torch.optim.SGD(theirs.parameters(), lr=0.01)
+        for step in range(3):
+            norms = []
+            for model, opt, clip, of in ((ours, a, godwit.clip_grad_norm_, [d]), (theirs, b, torch.nn.utils.clip_grad_norm_, list(theirs.parameters()))):
+                opt.zero_grad()
+                for i in (2, 0):
+                    x = torch.randn(16, 40, generator=torch.Generator().manual_seed(step))
+                    model[0].requires_grad_(i == 0)
+                    model(x).pow(2).mean().backward()
+                    norms.append(clip(of, 0.3))
+                opt.step()
+            assert torch.allclose(norms[0], norms[2]) and torch.allclose(norms[1], norms[3]) and same(ours, theirs), step
+
+
+def test_gradients_that_were_not_finite_once_leave_no_trace():
+    ours, theirs = net(), net()
+    with godwit.Cluster() as c:
+        d = godwit.dense(ours, cluster=c)
+        a, b = godwit.optim.SGD(d, lr=0.01), torch.optim.SGD(theirs.parameters(), lr=0.01)
+        (ours(torch.ones(1, 40)) * float("nan")).sum().backward()
+        godwit.clip_grad_norm_([d], 1.0)
+        for model, opt in ((ours, a), (theirs, b)):
+            train(model, opt, 2)
+        assert same(ours, theirs)
+
+
+def test_a_copy_of_the_module_is_in_no_table():
+    ours = net()
+    with godwit.Cluster() as c:
+        opt = godwit.optim.SGD(godwit.dense(ours, cluster=c), lr=0.01)
+        early = copy.deepcopy(ours)
+        early(torch.ones(1, 40))
+        train(ours, opt, 1)
+        late = copy.deepcopy(ours)
+        with torch.no_grad():
+            ours[0].weight.zero_()  # which is not written to the table
+        for other in (early, late):
+            other.load_state_dict(other.state_dict())
+        opt.zero_grad()
+        ours(torch.ones(1, 40)).sum().backward()
+        opt.step()
+        assert ours[0].weight.abs().sum() > 1
+
+
+def test_small_parameters_do_not_leave_rows_unused():
+    with godwit.Cluster() as c:
+        for module, most in ((torch.nn.Sequential(*(torch.nn.BatchNorm1d(64) for _ in range(20))), 1.01), (torch.nn.Linear(512, 512), 1.01), (net(), 1.35)):
+            table = godwit.dense(module, cluster=c).table
+            assert table.rows * table.dim <= most * sum(p.numel() for p in module.parameters())
+
+
 def test_the_scaler_unscales_dense_parameters_and_skips_steps_as_with_torch():
     ours, theirs = net(), net()
     with godwit.Cluster() as c:
