@@ -382,9 +382,14 @@ class EmbeddingBag(_Module):
 
     @_eager
     def forward(self, input: torch.Tensor, offsets: torch.Tensor | None = None, per_sample_weights: torch.Tensor | None = None) -> torch.Tensor:
-        if input.numel() == 0:  # torch refuses bags of a table without rows
-            return self._empty(input, offsets)
         rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight, self._looks())
+        if input.numel() == 0:
+            rows = F.pad(rows, (0, 0, 0, 1))  # torch refuses bags of a table without rows
+            if offsets is not None:
+                offsets = torch.zeros_like(offsets)  # all bags are empty
+            elif at.dim() == 2 and at.shape[1] == 0:  # which torch refuses, too
+                offsets = torch.zeros(len(at) + self.include_last_offset, dtype=torch.int64, device=at.device)
+                at, per_sample_weights = at.view(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
         if offsets is not None:
             offsets = offsets.to(torch.int64)
         if per_sample_weights is not None and per_sample_weights.dtype == self._dtype:
@@ -399,15 +404,6 @@ class EmbeddingBag(_Module):
             include_last_offset=self.include_last_offset,
             padding_idx=padding if padding >= 0 else None,
         ).to(self._dtype)
-
-    def _empty(self, input: torch.Tensor, offsets: torch.Tensor | None) -> torch.Tensor:
-        if input.dim() == 2:
-            bags = input.shape[0]
-        elif offsets is None:
-            raise ArgumentError("an input of one dimension needs offsets")
-        else:
-            bags = len(offsets) - self.include_last_offset
-        return torch.zeros(bags, self.embedding_dim, dtype=self._dtype, device=input.device)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, mode={self.mode!r}"

@@ -372,6 +372,30 @@ def test_bags_without_ids(on):
     assert gnn.Embedding(10, 3, cluster=on)(empty.view(0, 2)).shape == (0, 2, 3)
 
 
+@pytest.mark.parametrize("mode, shape, bags", [("sum", (0,), 2), ("mean", (0,), 2), ("max", (0,), 0), ("sum", (0, 3), None), ("mean", (0, 3), None), ("sum", (4, 0), None)])
+def test_bags_without_ids_have_a_gradient_as_torchs(on, mode, shape, bags):
+    m = gnn.EmbeddingBag(ROWS, DIM, mode=mode, cluster=on)
+    opt = goptim.Adagrad(m)
+    empty, offsets = torch.zeros(shape, dtype=torch.int64), None if bags is None else torch.zeros(bags, dtype=torch.int64)
+    weights = torch.ones(shape, requires_grad=True) if mode == "sum" else None
+    out = m(empty, offsets, weights)
+    assert out.shape == (shape[0] if bags is None else bags, DIM) and not out.any() and out.requires_grad
+    out.sum().backward()
+    opt.step()
+    assert m.weight.grad._nnz() == 0 and (weights is None or weights.grad.shape == shape) and opt.state_dict()["state"][0]["step"] == 1
+    with torch.no_grad():
+        assert not m(empty, offsets).requires_grad
+
+
+def test_wrong_bags_without_ids_are_refused(on):
+    m, empty = gnn.EmbeddingBag(ROWS, DIM, mode="sum", cluster=on), torch.zeros(0, dtype=torch.int64)
+    with pytest.raises(TypeError, match="want integers"):
+        m(torch.zeros(0), torch.tensor([0]))
+    for wrong in ((empty,), (empty, torch.tensor([0]), torch.ones(3))):
+        with pytest.raises(ValueError, match="offsets|same shape"):
+            m(*wrong)
+
+
 class Jagged:
     def __init__(self, values, lengths):
         self._values, self._lengths = values, lengths
