@@ -88,6 +88,7 @@ class Optimizer(torch.optim.Optimizer):
         for p, _ in self._ordered():
             if set_to_none:
                 p.grad = None
+            p.__dict__.pop("_pushed", None)
             p.clear()
 
     def _push(self, p: Any, group: dict[str, Any], grad: Any) -> None:

@@ -323,6 +323,19 @@ def test_gradients_that_are_pushed_twice_are_told(on):
     assert any("zero_grad" in str(x.message) for x in w)
 
 
+def test_gradients_that_are_set_to_zero_are_not_pushed_twice(on):
+    ours, theirs = both(on)
+    a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for step in range(3):
+            for m, opt in ((ours, a), (theirs, b)):
+                opt.zero_grad(set_to_none=False)
+                loss_of(m(ids_of(step)), step).backward()
+                opt.step()
+    same(ours, theirs)
+
+
 BAGS = [
     dict(mode="sum"),
     dict(mode="mean"),
