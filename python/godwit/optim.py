@@ -31,7 +31,14 @@ class Optimizer(torch.optim.Optimizer):
     _torch: dict[str, Any] = {}  # what groups of the optimizer of torch have beside, as it is there by default
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
-        super().__init__(_weights(params), defaults)
+        self._taken: list[tuple[Any, str]] = []  # tables, and their rules before
+        try:
+            super().__init__(_weights(params), defaults)
+        except BaseException:
+            for table, rule in self._taken:  # another optimizer may have them
+                table.rule = rule
+                del table.__dict__["_optimizer"]
+            raise
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         group = {**param_group, "params": _weights(param_group["params"])}
@@ -44,7 +51,9 @@ class Optimizer(torch.optim.Optimizer):
                 owner = p.table.__dict__.get("_optimizer")
                 if owner is not None:
                     raise ArgumentError(f"table {p.table.name!r} has an optimizer already, a {owner}")
+                p.table.begin()  # which raises if it was accessed, before another table is changed
             for p in group["params"]:
+                self._taken.append((p.table, p.table.rule))
                 p.table.begin(rule=rule)
                 p.table.__dict__["_optimizer"] = type(self).__name__
         except BaseException:

@@ -559,6 +559,20 @@ def test_an_optimizer_after_the_first_forward_is_refused(on):
         goptim.SGD(m)
 
 
+def test_an_optimizer_that_is_refused_leaves_tables_as_they_were(on):
+    started = gnn.Embedding(ROWS, DIM, cluster=on)
+    started(torch.tensor([1]))
+    m, other = (gnn.Embedding(ROWS, DIM, cluster=on) for _ in range(2))
+    for wrong in ([m, started], [{"params": m}, {"params": started}], [{"params": m}, {"params": other, "lr": -1}]):
+        with pytest.raises(ValueError):
+            goptim.Adagrad(wrong)
+        assert m.table.rule == "add"
+    opt = goptim.SGD(m)
+    with pytest.raises(ValueError, match="before the first forward"):
+        opt.add_param_group({"params": [other, started]})
+    goptim.Adagrad(other)
+
+
 def test_the_rule_does_not_change_but_the_rate(on):
     m = gnn.Embedding(ROWS, DIM, cluster=on)
     opt = goptim.Adagrad(m, lr=0.1)
