@@ -161,6 +161,13 @@ class Optimizer(torch.optim.Optimizer):
                     raise ArgumentError(f"{type(self).__name__}: the state has {name}={group[name]!r}, which is not supported for rows of a cluster")
         numbers = [i for group in groups for i in group["params"]]
         rows = state_dict["state"]
+        for i, (p, _) in zip(numbers, self._ordered()):
+            size = 4 * p.table.rows * sum(self._kept(p.table.dim).values())
+            if i not in rows and p.table.started and size > _state.MAX_STATE:
+                raise ArgumentError(
+                    f"table {p.table.name!r}: the state has nothing of its rows, so that what the rule keeps of them would begin anew: {size >> 20} MiB would be written, "
+                    f"and at most {_state.MAX_STATE >> 20} are. Load the state before the first forward, or one that was made within godwit.without_rows(), which leaves rows as they are"
+                )
         steps = {i: {"step": int(x["step"])} for i, x in rows.items() if "step" in x}
         super().load_state_dict({"state": steps, "param_groups": [{k: v for k, v in g.items() if k not in self._torch} for g in groups]})
         for i, (p, group) in zip(numbers, self._ordered()):

@@ -128,6 +128,20 @@ def test_states_that_do_not_fit_are_refused():
             c.worker.set_state(m.table, [1], [[1.0]])
 
 
+def test_a_state_that_lacks_a_large_table_is_refused_once_that_was_accessed():
+    with godwit.Cluster() as c:
+        m = gnn.Embedding(10**9, DIM, cluster=c)
+        opt = goptim.Adagrad(m, lr=0.1)
+        with godwit.without_rows():
+            lacks = {**opt.state_dict(), "state": {}}
+        opt.load_state_dict(lacks)
+        steps(m, opt, 1)
+        lacks["param_groups"][0]["lr"] = 0.2
+        with pytest.raises(ValueError, match="nothing of its rows.*before the first forward"):
+            opt.load_state_dict(lacks)
+        assert opt.param_groups[0]["lr"] == 0.1
+
+
 class Loader:
     """Batches in an order that it draws, from where its state says."""
 
