@@ -93,4 +93,5 @@ def _make(m: Any, weight: torch.Tensor, padding_idx: int | None) -> torch.nn.Mod
             include_last_offset=m.include_last_offset,
             padding_idx=padding_idx,
         )
+    plain.requires_grad_(m.weight.requires_grad)
     return plain.to(m._dtype).train(m.training)

@@ -89,6 +89,14 @@ def test_some_rows_are_found_by_their_ids_and_no_others(n):
     assert torch.equal(some(x.int()), some(x))
 
 
+def test_frozen_rows_stay_frozen_in_a_plain_model():
+    with godwit.Cluster() as c:
+        for kind in (gnn.Embedding, gnn.EmbeddingBag):
+            for freeze in (True, False):
+                m = kind.from_pretrained(torch.randn(5, 2), freeze=freeze, cluster=c)
+                assert [p.requires_grad for plain in (godwit.to_torch(m), godwit.to_torch(m, {m: [1, 3]})) for p in plain.parameters()] == [not freeze] * 2
+
+
 def test_a_collection_without_a_cluster():
     with godwit.Cluster() as c:
         m = gnn.EmbeddingBagCollection([gnn.EmbeddingBagConfig(20, 4, "t", ["f"])], cluster=c)
