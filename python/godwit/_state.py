@@ -25,7 +25,8 @@ def with_rows() -> bool:
 def without_rows() -> Iterator[None]:
     """Within it, state_dicts of modules and optimizers hold no rows, which :meth:`Cluster.save` saves, but all else.
 
-    ``load_state_dict`` knows such a state and leaves the rows as they are.
+    ``load_state_dict`` knows such a state and leaves the rows as they are. A plain dict with what is in the state of a module does not tell that it has
+    no rows: load it within ``without_rows``, too.
     """
     global _rows
     before, _rows = _rows, False
