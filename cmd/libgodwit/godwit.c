@@ -51,6 +51,10 @@ int32_t godwit_close(int64_t cluster, int32_t wait_ms) {
 	return forked ? refuse() : go_close(cluster, wait_ms);
 }
 
+int32_t godwit_abandon(int64_t cluster, const char *reason, size_t length, int32_t wait_ms) {
+	return forked ? refuse() : go_abandon(cluster, (char *)reason, length, wait_ms);
+}
+
 int64_t godwit_worker(int64_t cluster, int32_t index) {
 	return forked ? refuse() : go_worker(cluster, index);
 }

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define GODWIT_ABI 8 /* grows when a function changes */
+#define GODWIT_ABI 9 /* grows when a function changes */
 
 enum {
 	GODWIT_OK        = 0,
@@ -37,7 +37,7 @@ enum {
 	GODWIT_KEY       = -2,  /* a row does not exist */
 	GODWIT_LENGTH    = -3,  /* a buffer has the wrong length */
 	GODWIT_CLOSED    = -4,  /* cluster, worker or operation: closed, or there never was one */
-	GODWIT_LOST      = -5,  /* another node was lost */
+	GODWIT_LOST      = -5,  /* another node was lost, has failed, or is waited for in vain */
 	GODWIT_MEMORY    = -6,  /* the system has no memory left for rows */
 	GODWIT_BUSY      = -7,  /* another thread uses the worker, or an operation that is under way */
 	GODWIT_CANCELLED = -8,
@@ -78,8 +78,11 @@ int32_t godwit_address(int64_t cluster, char *text, size_t size, size_t *length)
 int32_t godwit_ready(int64_t cluster, int32_t wait_ms);
 
 /* Ends the cluster. To be called again while it returns GODWIT_AGAIN. Numbers of its workers
- * and operations are not used again. */
+ * and operations are not used again. The node of a process waits until the other processes of the run close, too, for as long as
+ * they live. Barriers and the like, which a process that has begun to close does not come to any more, return GODWIT_LOST
+ * at the others. godwit_abandon ends it at once, also while it waits: the others see a loss, with the reason. */
 int32_t godwit_close(int64_t cluster, int32_t wait_ms);
+int32_t godwit_abandon(int64_t cluster, const char *reason, size_t length, int32_t wait_ms);
 
 /* Returns a worker by its number among those of all nodes. */
 int64_t godwit_worker(int64_t cluster, int32_t index);

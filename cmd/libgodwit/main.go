@@ -131,6 +131,16 @@ func go_close(id C.int64_t, ms C.int32_t) (code C.int32_t) {
 	return again(capi.CloseNumber(int64(id), wait(ms)))
 }
 
+//export go_abandon
+func go_abandon(id C.int64_t, reason *C.char, length C.size_t, ms C.int32_t) (code C.int32_t) {
+	defer recovered(&code)
+	text, err := slice[byte](unsafe.Pointer(reason), length)
+	if err != nil {
+		return failed(err)
+	}
+	return again(capi.AbandonNumber(int64(id), string(text), wait(ms)))
+}
+
 //export go_worker
 func go_worker(id C.int64_t, index C.int32_t) (code C.int64_t) {
 	defer recovered(&code)

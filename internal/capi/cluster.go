@@ -124,6 +124,8 @@ type Cluster struct {
 	address  string // of the coordinator, if this process serves one
 	err      error
 	closing  sync.Once
+	ending   context.Context // of Close: it waits for other processes until Abandon
+	abandon  context.CancelCauseFunc
 	closed   chan struct{} // closed when closeErr is set
 	closeErr error
 
@@ -140,6 +142,8 @@ type Cluster struct {
 	mu      sync.Mutex
 	made    []*Worker // by node and number; nil: nobody asked
 	reached string    // by others: the address of this process's node
+
+	meetings meetings
 
 	notFinite atomic.Uint64 // rows that were not pushed
 }
@@ -194,6 +198,7 @@ func Open(config []byte) (*Cluster, error) {
 	}
 	ctx, giveUp := context.WithCancel(context.Background())
 	c.giveUp = giveUp
+	c.ending, c.abandon = context.WithCancelCause(context.Background())
 	go func() {
 		defer close(c.opened)
 		if c.err = start(ctx); c.err == nil && from != nil {
@@ -213,7 +218,11 @@ func Open(config []byte) (*Cluster, error) {
 func (c *Cluster) startLocal(ctx context.Context) error {
 	local, err := node.Local(ctx, c.nodes, c.cfg)
 	if err == nil {
-		c.here, c.end = local.Nodes, local.Close
+		c.here, c.end = local.Nodes, func(ctx context.Context) error {
+			ctx, end := context.WithTimeout(ctx, closeTime)
+			defer end()
+			return local.Close(ctx)
+		}
 	}
 	return err
 }
@@ -266,7 +275,8 @@ func (c *Cluster) Ready(wait time.Duration) (bool, error) {
 }
 
 // Close ends the nodes, and returns false if they have not ended after a while. It may be
-// called again.
+// called again. The node of a process waits until the others of the run close theirs, for as long as
+// these live: rows that it has are read until then. Only calls that all workers make end there, with coord.ErrLeft.
 func (c *Cluster) Close(wait time.Duration) (bool, error) {
 	c.closing.Do(func() {
 		c.giveUp()
@@ -274,12 +284,13 @@ func (c *Cluster) Close(wait time.Duration) (bool, error) {
 			defer close(c.closed)
 			<-c.opened
 			if c.end != nil {
-				ctx, end := context.WithTimeout(context.Background(), closeTime)
-				defer end()
 				stopped := c.record.Stop()
-				_ = c.record.Sent(c.err == nil) // the first node writes down what it lacks
-				c.closeErr = errors.Join(c.end(ctx), stopped)
+				if c.ending.Err() == nil {
+					_ = c.record.Sent(c.err == nil) // the first node writes down what it lacks
+				}
+				c.closeErr = errors.Join(c.end(c.ending), stopped)
 			}
+			c.abandon(nil)
 			c.closeErr = errors.Join(c.closeErr, c.endRecord())
 		}()
 	})
@@ -289,8 +300,15 @@ func (c *Cluster) Close(wait time.Duration) (bool, error) {
 	return true, c.closeErr
 }
 
-// closeTime is for how long the nodes of a run wait for each other at its end.
-const closeTime = 30 * time.Second
+// Abandon is Close of a process that has failed, which does not wait for the others: they see a loss at once, with the reason. A Close
+// that is under way ends so, too.
+func (c *Cluster) Abandon(reason string, wait time.Duration) (bool, error) {
+	c.abandon(fmt.Errorf("the process closes the cluster out of order: %s", reason))
+	return c.Close(wait)
+}
+
+// closeTime is for how long a coordinator waits for nodes that have come to the end to go, and nodes of one process for each other.
+var closeTime = 30 * time.Second
 
 // within waits for a channel, for a while or, if that is negative, for ever.
 func within(done <-chan struct{}, wait time.Duration) bool {
@@ -328,7 +346,7 @@ func (c *Cluster) Worker(i int) (*Worker, error) {
 	defer c.mu.Unlock()
 	if c.made[i] == nil {
 		w := c.here[i/c.workers].Worker(i % c.workers)
-		c.made[i] = &Worker{cluster: c, w: w.(godwit.Awaiter), name: w.ID().String(), alone: c.alone, ops: map[uint64]*op{}}
+		c.made[i] = &Worker{cluster: c, w: w.(godwit.Awaiter), name: w.ID().String(), alone: c.alone, ops: map[uint64]*op{}, calls: map[string]uint64{}, met: map[string]uint64{}}
 	}
 	return c.made[i], nil
 }

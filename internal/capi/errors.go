@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
 )
 
 // A Code is what a C function returns: 0 or more is success.
@@ -45,7 +46,7 @@ func CodeOf(err error) Code {
 		code Code
 	}{
 		{nil, OK}, {errArgument, Argument}, {godwit.ErrKeyRange, KeyRange}, {errLength, Length}, {godwit.ErrLength, Length}, {errNone, Closed},
-		{godwit.ErrMemory, Memory}, {godwit.ErrPeerLost, Lost}, {ErrBusy, Busy}, {errCancelled, Cancelled}, {context.Canceled, Cancelled},
+		{godwit.ErrMemory, Memory}, {godwit.ErrPeerLost, Lost}, {coord.ErrFailed, Lost}, {coord.ErrLeft, Lost}, {ErrBusy, Busy}, {errCancelled, Cancelled}, {context.Canceled, Cancelled},
 		{context.DeadlineExceeded, Cancelled}, {godwit.ErrHandle, Closed}, {godwit.ErrClosed, Closed},
 	} {
 		if err == c.is || c.is != nil && errors.Is(err, c.is) {

@@ -60,6 +60,8 @@ func (c *Cluster) member(m Member) (start func(context.Context) error, err error
 		c.end = func(ctx context.Context) error {
 			err := end(ctx)
 			if server != nil {
+				ctx, cancel := context.WithTimeout(ctx, closeTime)
+				defer cancel()
 				err = errors.Join(err, server.Close(ctx))
 			}
 			return err
@@ -105,7 +107,19 @@ func (c *Cluster) join(ctx context.Context, m Member, secure *tls.Config) (end f
 	c.here, c.rank = []*node.Node{n}, m.Rank
 	n.Serve(c.answer)
 	return func(ctx context.Context) error {
-		return errors.Join(n.Close(ctx), cfg.Session.Close(ctx), cfg.Listener.Close())
+		failed := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			defer close(failed)
+			cfg.Session.Fail(context.Cause(ctx))
+		})
+		if ctx.Err() == nil {
+			c.part(ctx)
+		}
+		err := n.Close(ctx)
+		if !stop() {
+			<-failed
+		}
+		return errors.Join(err, cfg.Session.Close(ctx), cfg.Listener.Close())
 	}, nil
 }
 

@@ -90,11 +90,20 @@ func WorkerOf(id int64) (*Worker, error) {
 // CloseNumber closes a cluster and reports whether it has ended. Its number, and those of its
 // workers, are forgotten then.
 func CloseNumber(id int64, wait time.Duration) (bool, error) {
+	return endNumber(id, func(c *Cluster) (bool, error) { return c.Close(wait) })
+}
+
+// AbandonNumber is CloseNumber by Abandon.
+func AbandonNumber(id int64, reason string, wait time.Duration) (bool, error) {
+	return endNumber(id, func(c *Cluster) (bool, error) { return c.Abandon(reason, wait) })
+}
+
+func endNumber(id int64, end func(*Cluster) (bool, error)) (bool, error) {
 	c, err := ClusterOf(id)
 	if err != nil {
 		return true, err
 	}
-	over, err := c.Close(wait)
+	over, err := end(c)
 	if over {
 		n := &numbers
 		n.mu.Lock()

@@ -210,6 +210,7 @@ const (
 	askWrite = 3
 	askNote  = 4  // a note of a checkpoint, as JSON
 	askUsed  = 5  // which rows somebody has accessed, of those that have their home there
+	askPart  = 6  // the process closes its cluster: a parting, as JSON
 	headLen  = 16 // kind, parts, 2 bytes of 0, table, rows, and 4 bytes of 0
 )
 
@@ -283,6 +284,9 @@ func (c *Cluster) answer(from int, b []byte) []byte {
 	}
 	if len(b) > 0 && b[0] == askNote {
 		return c.told(b[1:])
+	}
+	if len(b) > 0 && b[0] == askPart {
+		return c.parted(b[1:])
 	}
 	x, floats, err := c.asked(b)
 	if err != nil {

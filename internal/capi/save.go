@@ -44,7 +44,7 @@ func (w *Worker) Save(config, state []byte, wait time.Duration) (uint64, error) 
 		leave()
 		return 0, err
 	}
-	return w.beside(saving, wait, nil, func(ctx context.Context) error {
+	return w.all(saving, wait, func(ctx context.Context) error {
 		defer leave()
 		return c.save(ctx, s, state)
 	})

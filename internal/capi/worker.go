@@ -34,6 +34,8 @@ type Worker struct {
 	mu   sync.Mutex
 	last uint64
 	ops  map[uint64]*op // under way, by number
+
+	calls, met map[string]uint64 // that all workers make, by kind: begun, and returned from with success. The cluster's meetings guard them
 }
 
 // An op is an operation that had not ended when its call returned.
@@ -606,7 +608,7 @@ func (w *Worker) Barrier(wait time.Duration) (uint64, error) {
 	if err := w.enter(&barrier); err != nil {
 		return 0, err
 	}
-	return w.beside(barrier, wait, nil, w.w.Barrier)
+	return w.all(barrier, wait, w.w.Barrier)
 }
 
 // WaitSync waits until the node's updates have arrived.
@@ -622,7 +624,7 @@ func (w *Worker) SyncAll(wait time.Duration) (uint64, error) {
 	if err := w.enter(&syncAll); err != nil {
 		return 0, err
 	}
-	return w.beside(syncAll, wait, nil, w.w.SyncAll)
+	return w.all(syncAll, wait, w.w.SyncAll)
 }
 
 // Intent announces that the worker will access rows at clocks from start to end-1.

@@ -140,57 +140,83 @@ class _Group:
         found: dict[str, Any] = json.loads(_lib.text(self.library, self.library.stats, self.id))
         return found
 
-    def close(self) -> None:
-        while self.library.check(self.library.close(self.id, _lib.SLICE_MS)) == _lib.AGAIN:
-            pass
+    def close(self, ms: int) -> bool:
+        """Ends it, and returns whether it has ended after a while."""
+        return self.library.check(self.library.close(self.id, ms)) == 0
+
+    def abandon(self, reason: str, ms: int) -> bool:
+        """Is close without a wait for other ranks."""
+        text = reason.encode()
+        return self.library.check(self.library.abandon(self.id, text, len(text), ms)) == 0
 
 
 class Handle:
     """An operation that is under way. Wait for it once."""
 
-    def __init__(self, worker: Worker, id: int, op: int, keep: tuple[Any, ...], result: Any) -> None:
-        self._worker, self._id, self._op, self._keep, self._result = worker, id, op, keep, result
+    __slots__ = ("_worker", "_id", "_cell", "_keep", "_result", "_said", "table", "in_order")
+
+    def __init__(self, worker: Worker, id: int, keep: tuple[Any, ...], result: Any) -> None:
+        """It is made before the library is called, which writes the operation's number to the cell. So an interrupt finds it wherever it comes."""
+        self._worker, self._id, self._keep, self._result = worker, id, keep, result
+        self._cell = ctypes.c_uint64()  # 0: nothing is under way
+        self._said: list[int] = []  # by the library, when it was waited for
         self.table: Table | None = None  # of a push that is waited for later
         self.in_order = False  # what the worker does after it sees it
 
     @property
     def done(self) -> bool:
         """Whether it was waited for with success, or had ended when the call returned."""
-        return self._op == 0
+        return not self._cell.value
 
     def wait(self, timeout: float | None = None) -> Any:
         """Waits, and returns the values of a pull. After ``timeout`` seconds it raises TimeoutError, and the operation goes on."""
-        if self._op == 0:
+        op = self._cell.value
+        if not op:
             return self._result
-        library, left = self._worker._library, timeout
-        while True:
+        library, left, said = self._worker._library, timeout, self._said
+        while not said or said[0] == _lib.AGAIN:
             ms = _lib.SLICE_MS if left is None else max(0, min(_lib.SLICE_MS, int(left * 1000)))
-            code = library.wait(self._id, self._op, ms)
-            if code != _lib.AGAIN:
-                break
-            if left is not None:
+            # The library says it once, and an interrupt comes as soon as a call has returned: no instruction is between the two.
+            said[:] = map(library.wait, (self._id,), (op,), (ms,))
+            if said[0] == _lib.AGAIN and left is not None:
                 left -= ms / 1000
                 if left <= 0 or ms == 0:
                     raise TimeoutError(f"the operation has not ended after {timeout} s")
         self._over()
-        library.check(code)
+        library.check(said[0])
         return self._result
 
     def cancel(self) -> None:
-        """Gives the operation up. Its buffers are free then; a push may have taken effect for some rows."""
-        if self._op:
-            op = self._op
-            self._over()
-            self._worker._library.cancel(self._id, op)
+        """Gives the operation up. Its buffers are free then; a push may have taken effect for some rows.
 
-    def _over(self) -> None:
-        self._op, self._keep = 0, ()
+        It raises BusyError, and gives nothing up, while another thread uses the worker.
+        """
+        op = self._cell.value
+        if op:
+            library = self._worker._library
+            if library.cancel(self._id, op) == _lib.BUSY:
+                library.fail(_lib.BUSY)
+            self._over()  # only now: a second interrupt leaves it to be given up again
 
-    def __del__(self) -> None:
+    def _give_up(self) -> None:
+        """Cancels what may be under way. What cannot be cancelled now keeps its buffers, and the worker's next access waits for it."""
         try:
             self.cancel()
-        except Exception:  # at the interpreter's end
-            pass
+        except BusyError:
+            self._worker._later.append(self)
+
+    def _over(self) -> None:
+        self._cell.value, self._keep = 0, ()
+
+    def __del__(self) -> None:
+        if self._cell.value:
+            try:
+                self._give_up()
+            except Exception:  # at the interpreter's end
+                pass
+            except BaseException:  # an interrupt
+                self._worker._later.append(self)
+                raise
 
 
 class Worker:
@@ -215,18 +241,19 @@ class Worker:
 
         ``once`` reads a row that occurs several times once, which is faster if many do.
         """
-        return self._result(*self._pull(table, rows, out, _lib.ONCE if once else 0, _lib.SLICE_MS))
+        return self._do(*self._pull(table, rows, out, _lib.ONCE if once else 0))
 
     def pull_async(self, table: Table, rows: Any, out: Any = None, *, once: bool = False) -> Handle:
         """Begins a pull. Leave ``rows`` and ``out`` alone until it was waited for."""
-        return self._handle(*self._pull(table, rows, out, _lib.ONCE if once else 0, 0))
+        return self._begin(*self._pull(table, rows, out, _lib.ONCE if once else 0))
 
     def _look(self, table: Table, rows: Any, once: bool = False) -> Any:
         """Is a pull that makes no rows: those that nobody has accessed are read as they are at first."""
         self._settle()  # the home of a row that is pushed to is to know of it
-        return self._result(*self._pull(table, rows, None, _lib.LOOK | _lib.ONCE * once, _lib.SLICE_MS))
+        return self._do(*self._pull(table, rows, None, _lib.LOOK | _lib.ONCE * once))
 
-    def _pull(self, table: Table, rows: Any, out: Any, flags: int, ms: int) -> tuple[Any, ...]:
+    def _pull(self, table: Table, rows: Any, out: Any, flags: int) -> tuple[Any, ...]:
+        """Returns what _do or _begin makes a pull of."""
         _, id = self._of(table)
         if self._later:
             self._see()
@@ -237,11 +264,7 @@ class Worker:
             _buffers.values(out, "the values of a pull", write=True)
             if out.shape != (*rows.shape, table.dim):
                 raise ArgumentError(f"out has the shape {tuple(out.shape)}, want {(*rows.shape, table.dim)}: that of rows, and {table.dim} floats a row")
-        op = ctypes.c_uint64()
-        code = self._library.pull(
-            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(out), _buffers.size(out), flags, ms, ctypes.addressof(op)
-        )
-        return id, code, op, (rows, out), out
+        return self._library.pull, id, (rows, out), out, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(out), _buffers.size(out), flags
 
     def _lookup(self, table: Table, rows: Any) -> tuple[Any, Any, Any]:
         """Reads rows, each once. Returns their values, the distinct rows in the order in which they occur, and the position there of each. All are tensors."""
@@ -250,26 +273,37 @@ class Worker:
             self._see()
         distinct, where = _buffers.places(rows)
         out, n = _buffers.like(rows, table.dim), rows.numel()
-        found, op = ctypes.c_int64(), ctypes.c_uint64()
-        code = self._library.lookup(
-            id, table._index, rows.data_ptr(), n, distinct.data_ptr(), where.data_ptr(), n, ctypes.addressof(found), out.data_ptr(), n * table.dim, _lib.SLICE_MS, ctypes.addressof(op)
+        found = ctypes.c_int64()
+        self._do(
+            self._library.lookup, id, (rows, distinct, where, out, found), out,
+            table._index, rows.data_ptr(), n, distinct.data_ptr(), where.data_ptr(), n, ctypes.addressof(found), out.data_ptr(), n * table.dim,
         )
-        return self._result(id, code, op, (rows, distinct, where, out), out), distinct[: found.value], where
+        return out, distinct[: found.value], where
 
-    def _handle(self, id: int, code: int, op: ctypes.c_uint64, keep: tuple[Any, ...], result: Any = None) -> Handle:
-        """Returns what stands for a call that has returned a code, and for the operation that it may have left."""
-        self._library.check(code)
-        return Handle(self, id, op.value, keep, result)
+    def _do(self, call: Callable[..., int], id: int, keep: tuple[Any, ...], result: Any, *arguments: Any) -> Any:
+        """Makes a call of the library, waits for the operation that it may leave, and returns the result.
 
-    def _result(self, id: int, code: int, op: ctypes.c_uint64, keep: tuple[Any, ...], result: Any = None) -> Any:
-        """Waits for the operation that a call may have left, and returns the result."""
-        if code == 0:
-            return result
-        handle = self._handle(id, code, op, keep, result)
+        What ends it early, such as an interrupt, gives the operation up: until then the library uses the buffers, which are kept.
+        """
+        handle = Handle(self, id, keep, result)
         try:
+            code = call(id, *arguments, _lib.SLICE_MS, ctypes.addressof(handle._cell))
+            if code == 0:
+                return result
+            self._library.check(code)
             return handle.wait()
         except BaseException:
-            handle.cancel()
+            handle._give_up()
+            raise
+
+    def _begin(self, call: Callable[..., int], id: int, keep: tuple[Any, ...], result: Any, *arguments: Any) -> Handle:
+        """Makes a call of the library, and returns what stands for the operation that it may leave."""
+        handle = Handle(self, id, keep, result)
+        try:
+            self._library.check(call(id, *arguments, 0, ctypes.addressof(handle._cell)))
+            return handle
+        except BaseException:
+            handle._give_up()
             raise
 
     def push(self, table: Table, rows: Any, values: Any, *, rate: float = 0.0, sum: bool = False, finite: bool = False) -> None:
@@ -279,12 +313,12 @@ class Worker:
         vectors of equal rows once; without it a row that occurs twice is pushed twice. ``finite`` leaves out what is not finite.
         """
         self._settle()
-        self._result(*self._push(table, rows, values, rate, 1.0, sum, finite, _lib.SLICE_MS))
+        self._do(*self._push(table, rows, values, rate, 1.0, sum, finite))
 
     def push_async(self, table: Table, rows: Any, values: Any, *, rate: float = 0.0, sum: bool = False, finite: bool = False) -> Handle:
         """Begins a push. Leave ``rows`` and ``values`` alone until it was waited for."""
         self._settle()
-        return self._handle(*self._push(table, rows, values, rate, 1.0, sum, finite, 0))
+        return self._begin(*self._push(table, rows, values, rate, 1.0, sum, finite))
 
     def _push_later(self, table: Table, rows: Any, values: Any, rate: float, scale: float, sum: bool) -> None:
         """Pushes what is finite, multiplied by a scale, and the sums of equal rows if they may be. The worker's next access sees it.
@@ -296,15 +330,12 @@ class Worker:
         if self._later and not in_order and any(h.table is table for h in self._later):
             self._settle()
         try:
-            pushed = self._push(table, rows, values, rate, scale, sum, True, 0)
-            if pushed[1] == 0:
-                return
-            handle = self._handle(*pushed)
+            handle = self._begin(*self._push(table, rows, values, rate, scale, sum, True))
         except BusyError:  # by a push that waits for room
             if not self._later:
                 raise
             self._settle()
-            handle = self._handle(*self._push(table, rows, values, rate, scale, sum, True, 0))
+            handle = self._begin(*self._push(table, rows, values, rate, scale, sum, True))
         if not handle.done:
             handle.table, handle.in_order = table, in_order
             self._later.append(handle)
@@ -328,16 +359,16 @@ class Worker:
         if not all(h.in_order and self._in_order(h._id) for h in self._later):
             self._settle()
 
-    def _push(self, table: Table, rows: Any, values: Any, rate: float, scale: float, sum: bool, finite: bool, ms: int) -> tuple[Any, ...]:
+    def _push(self, table: Table, rows: Any, values: Any, rate: float, scale: float, sum: bool, finite: bool) -> tuple[Any, ...]:
+        """Returns what _do or _begin makes a push of."""
         _, id = self._of(table)
         rows, values = self._both(table, rows, values, "pushed vectors")
         self.cluster._saved = None
         flags = (_lib.SUM if sum else 0) | (_lib.FINITE if finite else 0)
-        op = ctypes.c_uint64()
-        code = self._library.push(
-            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), rate, scale, flags, ms, ctypes.addressof(op)
+        return (
+            self._library.push, id, (rows, values), None,
+            table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), rate, scale, flags,
         )
-        return id, code, op, (rows, values)
 
     def set(self, table: Table, rows: Any, values: Any, *, keep_state: bool = False) -> None:
         """Overwrites rows, and resets the state of their rule unless it is to be kept."""
@@ -348,11 +379,8 @@ class Worker:
             return
         _, id = self._of(table)
         rows, values = self._both(table, rows, values, "values to set")
-        op = ctypes.c_uint64()
-        code = self._library.set(
-            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), _lib.SLICE_MS, ctypes.addressof(op)
-        )
-        self._result(id, code, op, (rows, values))
+        at, n = _buffers.address(values), _buffers.size(values)
+        self._do(self._library.set, id, (rows, values), None, table._index, _buffers.address(rows), _buffers.size(rows), at, n)
 
     def state(self, table: Table, rows: Any) -> Any:
         """Reads what the table's rule keeps of each row beside its values, such as the accumulators of Adagrad."""
@@ -377,11 +405,8 @@ class Worker:
     def _parts(self, call: Callable[..., int], table: Table, rows: Any, floats: Any, parts: int) -> None:
         _, id = self._of(table)
         self._settle()
-        op = ctypes.c_uint64()
-        code = call(
-            id, table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(floats), _buffers.size(floats), parts, _lib.SLICE_MS, ctypes.addressof(op)
-        )
-        self._result(id, code, op, (rows, floats))
+        at, n = _buffers.address(floats), _buffers.size(floats)
+        self._do(call, id, (rows, floats), None, table._index, _buffers.address(rows), _buffers.size(rows), at, n, parts)
 
     def _both(self, table: Table, rows: Any, values: Any, what: str) -> tuple[Any, Any]:
         rows, values = _buffers.rows(rows), _buffers.values(values, what)
@@ -394,9 +419,7 @@ class Worker:
         _, id = self._of(table)
         self._settle()
         rows = _buffers.rows(rows)
-        op = ctypes.c_uint64()
-        code = self._library.localize(id, table._index, _buffers.address(rows), _buffers.size(rows), _lib.SLICE_MS, ctypes.addressof(op))
-        self._result(id, code, op, (rows,))
+        self._do(self._library.localize, id, (rows,), None, table._index, _buffers.address(rows), _buffers.size(rows))
 
     def intent(self, table: Table, rows: Any, start: int | None = None, end: int | None = None) -> None:
         """Announces that the worker will access rows while its clock is in start … end-1: in the next step if neither is given."""
@@ -421,12 +444,10 @@ class Worker:
         table = sample.sampler.table
         _, id = self._of(table)
         self._settle()
-        rows, op = np.empty(operator.index(n), np.int64), ctypes.c_uint64()
+        rows = np.empty(operator.index(n), np.int64)
         values = _buffers.like(rows, table.dim)
-        code = self._library.pull_sample(
-            id, sample.sampler._index, sample._id, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), _lib.SLICE_MS, ctypes.addressof(op)
-        )
-        self._result(id, code, op, (rows, values))
+        at, floats = _buffers.address(values), _buffers.size(values)
+        self._do(self._library.pull_sample, id, (rows, values), None, sample.sampler._index, sample._id, _buffers.address(rows), _buffers.size(rows), at, floats)
         return rows, values
 
     def finish_sample(self, sample: Sample) -> None:
@@ -488,8 +509,7 @@ class Worker:
 
     def _meet(self, call: Callable[..., int], group: _Group) -> None:
         self._settle()
-        id, op = group.workers[self.index], ctypes.c_uint64()
-        self._result(id, call(id, _lib.SLICE_MS, ctypes.addressof(op)), op, ())
+        self._do(call, group.workers[self.index], (), None)
 
     def __repr__(self) -> str:
         return f"Worker({self.index} of {self.cluster!r})"
@@ -622,10 +642,8 @@ class Cluster:
         for i in reversed(range(len(self._groups))):  # a checkpoint counts once that of the first group is there
             at = _checkpoint.group_place(folder, i)[0]
             config = json.dumps({"place": at, "number": number, "keep": keep}).encode()
-            worker, op = self._groups[i].workers[0], ctypes.c_uint64()
             state = kept if i == 0 else b""
-            code = self._library.save(worker, config, len(config), state, len(state), _lib.SLICE_MS, ctypes.addressof(op))
-            self.worker._result(worker, code, op, ())
+            self.worker._do(self._library.save, self._groups[i].workers[0], (config, state), None, config, len(config), state, len(state))
         self._saved = f"{folder}#{number}"
         return self._saved
 
@@ -678,20 +696,47 @@ class Cluster:
         return all
 
     def close(self) -> None:
-        """Ends the nodes. The rows are gone then."""
+        """Ends the nodes. The rows are gone then.
+
+        With several ranks it returns when all have called it. It waits for the others as long as they live, and they read the rows of this rank until
+        then; only barrier, sync_all and save, to which this rank does not come any more, raise there. An interrupt ends the wait; the others see a loss then.
+        """
         with self._lock:
             if self.closed:
                 return
             failed = self._settle()
-            self.closed = True
-            _open.discard(self)
-            groups, self._groups = self._groups, []
-            for t in self._tables.values():
-                t._group = None
-            for group in groups:
-                group.close()
+            groups = self._leave()
+            try:
+                left = [group for group in groups if not group.close(0)]  # all begin, so that nobody waits for this rank in one of them
+                while left:
+                    left = [group for group in left if not group.close(_lib.SLICE_MS)]
+            except BaseException as e:
+                self._abandon(groups, e)
+                raise
         if failed is not None:
             raise failed
+
+    def _leave(self) -> list[_Group]:
+        """Marks the cluster as closed, and returns what is to be ended."""
+        self.closed = True
+        _open.discard(self)
+        groups, self._groups = self._groups, []
+        for t in self._tables.values():
+            t._group = None
+        return groups
+
+    def _abandon(self, groups: list[_Group], why: BaseException) -> None:
+        """Ends nodes without waiting for the other ranks, which see a loss, and why."""
+        left, ms, reason = groups, 0, f"{type(why).__name__}: {why}"[:500]
+        while left:
+            groups, left = left, []
+            for group in groups:
+                try:
+                    if not group.abandon(reason, ms):
+                        left.append(group)
+                except Exception:  # it has ended
+                    pass
+            ms = _lib.SLICE_MS
 
     def _settle(self) -> Exception | None:
         """Waits for all that is waited for later, and returns what went wrong."""
@@ -706,8 +751,14 @@ class Cluster:
     def __enter__(self) -> Cluster:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _: Any, why: BaseException | None, __: Any) -> None:
+        """Closes the cluster. A rank that fails waits for no other: they see a loss, and why."""
+        if why is None or self.world == 1 or isinstance(why, SystemExit) and not why.code:
+            self.close()
+            return
+        with self._lock:
+            if not self.closed:
+                self._abandon(self._leave(), why)
 
     def __repr__(self) -> str:
         return f"Cluster({len(self._tables)} tables, {len(self.workers)} workers{', closed' if self.closed else ''})"

@@ -10,12 +10,13 @@ from typing import Any
 from . import errors
 
 AGAIN = 1
+BUSY = -7
 SUM, FINITE = 1, 2
 ONCE, LOOK = 1, 2
 VALUES, STATE = 1, 2
 SLICE_MS = 50  # of a wait: for so long an interrupt may go unnoticed
 
-_ABI = 8
+_ABI = 9
 _ERRORS = {
     -1: errors.ArgumentError,
     -2: errors.RowError,
@@ -35,6 +36,7 @@ _FUNCTIONS = {
     "open": (_i64, [ctypes.c_char_p, _size]),
     "ready": (_i32, [_i64, _i32]),
     "close": (_i32, [_i64, _i32]),
+    "abandon": (_i32, [_i64, ctypes.c_char_p, _size, _i32]),
     "worker": (_i64, [_i64, _i32]),
     "stats": (_i32, [_i64, _at, _size, _at]),
     "note": (_i32, [_i64, ctypes.c_char_p, _size]),

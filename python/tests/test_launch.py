@@ -407,3 +407,62 @@ def test_ranks_evaluate_without_making_rows(tmp_path, torchrun):
     """
     code, out, err = torchrun(tmp_path, program, 2)
     assert code == 0 and out.count("fine") == 2, out + err
+
+
+def two_ranks(program):
+    """Runs a program as both ranks of a run. Returns the exit code, output and error output of each."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    env = {k: v for k, v in os.environ.items() if k not in ("WORLD_SIZE", "RANK")}
+    env.update(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port - 1))
+    ranks = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**env, "RANK": str(r)}) for r in range(2)]
+    try:
+        told = [p.communicate(timeout=100) for p in ranks]
+    finally:
+        for p in ranks:
+            p.kill()
+    return [(p.returncode, *t) for p, t in zip(ranks, told)]
+
+
+@pytest.mark.parametrize("end, code, why", [("raise ValueError('a batch')", 1, "ValueError: a batch"), ("sys.exit(3)", 3, "SystemExit: 3")])
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_rank_that_fails_in_a_with_block_waits_for_nobody(failing, end, code, why):
+    told = two_ranks(
+        f"""
+import sys, godwit
+with godwit.init() as c:
+    t = c.table("t", 10, 1)
+    c.worker.barrier()
+    if c.rank == {failing}:
+        {end}
+    try:
+        while True:
+            c.worker.pull(t, [1, 2, 3])
+    except godwit.errors.NodeLostError as e:
+        print(e)
+""",
+    )
+    assert told[failing][0] == code and (code == 3 or told[failing][2].rstrip().endswith(why)), told
+    assert f"node {failing}" in told[1 - failing][1], told
+    assert failing == 0 or why in told[1 - failing][1], told  # rank 0 coordinates the run: with it the others may lose its last word
+
+
+def test_a_rank_that_exits_is_not_waited_for_at_barriers():
+    told = two_ranks(
+        """
+import sys, godwit
+c = godwit.init()
+t = c.table("t", 10, 1)
+c.worker.barrier()
+if c.rank == 1:
+    sys.exit(3)
+for call in (c.worker.barrier, c.worker.sync_all, lambda: c.save("none")):
+    try:
+        call()
+    except godwit.errors.NodeLostError as e:
+        print("rank 1 has closed" in str(e))
+print(c.worker.pull(t, [1]).tolist())
+""",
+    )
+    assert told[0][:2] == (0, "True\nTrue\nTrue\n[[0.0]]\n") and told[1][0] == 3, told

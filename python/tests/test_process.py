@@ -1,8 +1,15 @@
 """What a process does to the library: import, fork, interrupts, its end."""
 
+import ctypes
+import gc
 import os
+import signal
 
+import numpy as np
 import pytest
+
+import godwit
+from godwit import Handle
 
 
 def test_import_is_quick_and_starts_no_thread(run):
@@ -189,3 +196,72 @@ def test_no_memory_for_rows_is_an_error(run):
         """
     )
     assert (code, out) == (0, "OutOfMemoryError True\n") or code != 0 and "memory" in err, err
+
+
+CALLS = {
+    "pull": lambda w, t, s: w.pull(t, ROWS),
+    "once": lambda w, t, s: w.pull(t, ROWS, once=True),
+    "look": lambda w, t, s: w._look(t, ROWS),
+    "pull_async": lambda w, t, s: w.pull_async(t, ROWS),
+    "push": lambda w, t, s: w.push(t, ROWS, ONES),
+    "later": lambda w, t, s: w._push_later(t, ROWS, ONES, 0.0, 1.0, False),
+    "set": lambda w, t, s: w.set(t, ROWS, ONES),
+    "keep_state": lambda w, t, s: w.set(t, ROWS, ONES, keep_state=True),
+    "state": lambda w, t, s: w.state(t, ROWS),
+    "localize": lambda w, t, s: w.localize(t, ROWS),
+    "pull_sample": lambda w, t, s: w.pull_sample(s, 100),
+    "barrier": lambda w, t, s: w.barrier(),
+}
+ROWS, ONES = np.arange(2000), np.ones((2000, 2), np.float32)
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
+@pytest.mark.parametrize("name", CALLS)
+def test_an_interrupt_as_soon_as_the_library_returns_leaves_nothing_under_way(name, twice, monkeypatch):
+    under_way, again = [], [twice]
+
+    def interrupted(call):
+        def f(*args):
+            code = call(*args[:-2], 0, args[-1])
+            under_way.append((args[0], ctypes.c_uint64.from_address(args[-1]).value))
+            raise KeyboardInterrupt if code >= 0 else AssertionError(code)
+
+        return f
+
+    def cancel(*args):
+        if again.pop() if again else False:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    with godwit.Cluster(nodes=2, policy="static") as c:
+        t = c.table("t", 10_000, 2)
+        s = c.sampler(t)
+        w, lib, real = c.worker, c._library, c._library.cancel
+        c.start()
+        sample = w.prepare_sample(s, 100)
+        with monkeypatch.context() as m:
+            m.setattr(lib, "cancel", cancel)
+            for f in ("pull", "push", "set", "write", "read", "localize", "pull_sample", "barrier"):
+                m.setattr(lib, f, interrupted(getattr(lib, f)))
+            with pytest.raises(KeyboardInterrupt):
+                CALLS[name](w, t, sample)
+            gc.collect()
+        assert len(under_way) == 1 and (under_way[0][1] or name != "barrier")
+        for id, op in under_way:
+            assert not op or lib.wait(id, op, 0) == -4  # the library does not know it any more: its buffers are free
+        assert w.pull(t, [1]).shape == (1, 2)
+
+
+def test_a_result_that_comes_with_an_interrupt_is_not_lost(cluster, monkeypatch):
+    kill = ctypes.CDLL(None).kill  # stands for the library's wait: an interrupt comes, and it returns 0, which is success
+    h = Handle(cluster.worker, os.getpid(), (), "values")
+    h._cell.value = signal.SIGINT
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(cluster._library, "wait", kill)
+        with pytest.raises(KeyboardInterrupt):
+            h.wait()
+        assert not h.done
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert h.wait() == "values" and h.done

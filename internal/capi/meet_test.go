@@ -1,0 +1,105 @@
+package capi
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/coord/etcd/server"
+)
+
+// started opens two processes of a run with a worker each.
+func started(t *testing.T, of func(rank int, at string) Member) ([]*Cluster, []*Worker) {
+	t.Helper()
+	cs := runOf(t, 2, of)
+	ws := make([]*Worker, len(cs))
+	for i, c := range cs {
+		_, err := c.Ready(-1)
+		must(t, err)
+		ws[i] = worker(t, c, 0)
+	}
+	return cs, ws
+}
+
+func served(rank int, at string) Member {
+	return Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token"}
+}
+
+// result makes a call and waits for it.
+func result(w *Worker, call func(time.Duration) (uint64, error)) error {
+	op, err := call(0)
+	for over := op == 0; !over && err == nil; {
+		over, err = w.Wait(op, -1)
+	}
+	return err
+}
+
+// A process that closes waits for the others as long as they work, and serves them. What they all do together ends.
+func TestCloseWaitsForOthers(t *testing.T) {
+	old := closeTime
+	closeTime = 500 * time.Millisecond
+	defer func() { closeTime = old }()
+	e, err := server.Start(t.Context(), server.Config{})
+	must(t, err)
+	t.Cleanup(func() { must(t, e.Close()) })
+	for name, of := range map[string]func(int, string) Member{
+		"one serves": served,
+		"etcd": func(rank int, _ string) Member {
+			return Member{Run: "r", Rank: rank, Etcd: e.Endpoints(), Token: e.Token()}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cs, ws := started(t, of)
+			var wg sync.WaitGroup
+			for _, w := range ws { // the one that is through sooner closes at once
+				wg.Go(func() {
+					for range 3 {
+						if err := result(w, w.Barrier); err != nil {
+							t.Error(err)
+						}
+					}
+					if w == ws[1] {
+						_, _ = cs[1].Close(0)
+					}
+				})
+			}
+			wg.Wait()
+			for what, call := range map[string]func(time.Duration) (uint64, error){"barrier": ws[0].Barrier, "sync_all": ws[0].SyncAll} {
+				if err := result(ws[0], call); CodeOf(err) != Lost || !strings.Contains(err.Error(), "rank 1 has closed") {
+					t.Errorf("%s without rank 1: %v", what, err)
+				}
+			}
+			if over, err := cs[1].Close(2 * closeTime); over {
+				t.Errorf("rank 1 has closed and rank 0 has not: %v", err)
+			}
+			dst := make([]float32, 4*10)
+			done(t, ws[0])(ws[0].Pull(0, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, dst, 0, 0))
+			closeAll(t, cs)
+		})
+	}
+}
+
+// A process that fails waits for nobody, also when it waits already, and the others hear why.
+func TestAbandonIsALoss(t *testing.T) {
+	for _, failing := range []int{0, 1} {
+		cs, ws := started(t, served)
+		op, err := ws[1-failing].Barrier(0)
+		must(t, err)
+		if failing == 1 {
+			if over, err := cs[1].Close(time.Millisecond); over {
+				t.Errorf("rank 1 has closed: %v", err)
+			}
+		}
+		if over, _ := cs[failing].Abandon("ValueError: a batch", 20*time.Second); !over {
+			t.Errorf("rank %d waits for the others", failing)
+		}
+		_, err = ws[1-failing].Wait(op, -1)
+		if CodeOf(err) != Lost {
+			t.Errorf("rank %d: %v", 1-failing, err)
+		}
+		if over, _ := cs[1-failing].Close(20 * time.Second); !over {
+			t.Errorf("rank %d waits for one that was lost", 1-failing)
+		}
+	}
+}
