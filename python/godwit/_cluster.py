@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Sequence, cast
 
 from . import _buffers, _checkpoint, _launch, _lib
 from ._launch import TLS
@@ -51,7 +51,8 @@ class Table:
 
     def __init__(self, cluster: Cluster, name: str, rows: int, dim: int, rule: str, init: Init) -> None:
         self.cluster, self.name, self.rows, self.dim, self.rule, self.init = cluster, name, rows, dim, rule, init
-        self._group: _Group | None = None  # it is in, once that has begun
+        self._begun: _Group | None = None  # it is in, once that has begun
+        self._group: _Group | None = None  # … and what is to be done to its rows at first has been
         self._index = 0  # in it
         self._samplers: list[Sampler] = []
         self._prepare: list[Callable[[Worker], None]] = []  # what is done to its rows when they exist
@@ -60,7 +61,7 @@ class Table:
     @property
     def started(self) -> bool:
         """Whether the rows exist: from the first access on, the table does not change any more."""
-        return self._group is not None
+        return self._begun is not None
 
     def begin(self, rule: str | None = None, prepare: Callable[[Worker], None] | None = None) -> None:
         """Says, before the first access, what the rule is, or what is to be done to the rows at first."""
@@ -76,9 +77,10 @@ class Table:
             raise ArgumentError(f"table {self.name!r} did not begin: {self._wrong}; add it anew") from self._wrong
         if self._group is None:
             self.cluster.start()
-        if self._group is None:
+        group = self._group or self._begun  # of who prepares its rows
+        if group is None:
             raise ClosedError(f"table {self.name!r}: the cluster is closed")
-        return self._group
+        return group
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, rows={self.rows}, dim={self.dim}, rule={self.rule!r})"
@@ -531,6 +533,8 @@ class Cluster:
         self._trace = os.fspath(trace or os.environ.get("GODWIT_TRACE") or "")
         self._tables: dict[str, Table] = {}
         self._waiting: list[Table] = []
+        self._unprepared: list[Table] = []  # have begun, and something is left to be done to rows of some
+        self._preparing = False
         self._from: str | None = None  # the checkpoint that tables begin from
         self._saved: str | None = None  # the checkpoint with all rows as they are
         self._groups: list[_Group] = []
@@ -586,10 +590,17 @@ class Cluster:
         return s
 
     def start(self) -> None:
-        """Begins the tables that have not begun. The first access to one of them does it too."""
+        """Begins the tables that have not begun. The first access to one of them does it too.
+
+        What an interrupt or an error leaves to be done to their rows at first (from_pretrained, padding_idx), the next access does.
+        """
         with self._lock:
             if self.closed:
                 raise ClosedError("the cluster is closed")
+            if self._preparing:  # this thread's: to prepare rows is to access them
+                return
+            if self._unprepared:
+                self._prepare()
             tables = self._waiting
             if not tables:
                 return
@@ -612,14 +623,26 @@ class Cluster:
             self._waiting = []
             self._groups.append(group)
             for i, t in enumerate(tables):
-                t._group, t._index = group, i
+                t._begun, t._index = group, i
+            self._unprepared = tables
+            self._prepare()
+
+    def _prepare(self) -> None:
+        """Does what is left to be done to rows of tables that have begun."""
+        tables, self._preparing = self._unprepared, True
+        try:
             for t in tables:
-                for f in t._prepare:
+                while t._prepare:
                     if self.rank == 0:
-                        f(self.worker)
-                t._prepare = []
+                        t._prepare[0](self.worker)
+                    t._prepare.pop(0)
             if self.world > 1 and len(self.workers) == 1:  # also if this rank has nothing to prepare: another one may
-                self.worker._meet(self._library.barrier, group)
+                self.worker._meet(self._library.barrier, cast(_Group, tables[0]._begun))
+        finally:
+            self._preparing = False
+        for t in tables:
+            t._group = t._begun
+        self._unprepared = []
 
     def save(self, place: Any, extra: Any = None, *, keep: int = 0) -> str:
         """Writes a checkpoint of all rows, and what their rules keep, to a folder that all ranks see, and returns its place, as ``"folder#12"``.
@@ -722,7 +745,7 @@ class Cluster:
         _open.discard(self)
         groups, self._groups = self._groups, []
         for t in self._tables.values():
-            t._group = None
+            t._group = t._begun = None
         return groups
 
     def _abandon(self, groups: list[_Group], why: BaseException) -> None:

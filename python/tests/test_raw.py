@@ -302,3 +302,24 @@ def test_rows_that_are_drawn(clusters):
     clusters.sampler(wrong, "normal")
     with pytest.raises(ValueError, match="normal"):
         w.pull(wrong, [1])
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+def test_rows_that_are_not_prepared_are_not_accessed(cluster, failure):
+    fails = [failure]
+
+    def prepare(w):
+        if fails:
+            raise fails.pop()
+        w.set(t, [1], [[1, 1]])
+
+    t, u = cluster.table("t", 10, 2), cluster.table("u", 10, 2)
+    t.begin(prepare=lambda w: w.set(t, [0], [[2, 2]]))
+    t.begin(prepare=prepare)
+    u.begin(prepare=lambda w: w.set(u, [0], [[3, 3]]))
+    with pytest.raises(failure):
+        cluster.worker.pull(u, [0])
+    with pytest.raises(godwit.GodwitError, match="accessed already"):
+        t.begin(rule="adagrad(lr=0.1)")
+    assert cluster.worker.pull(u, [0]).tolist() == [[3, 3]]
+    assert cluster.worker.pull(t, [0, 1, 2]).tolist() == [[2, 2], [1, 1], [0, 0]]
