@@ -196,7 +196,8 @@ int32_t godwit_cancel(int64_t worker, uint64_t op);
 /* Writes a checkpoint of all rows and of some bytes of the caller's (state, which may be none):
  *   {"place": "folder", "number": 12, "keep": 0}
  * Each process of the run calls it with its first worker, while none of the process's workers is in use; the number and the
- * state are those of rank 0. With keep above 0 only so many checkpoints stay. Where the last one that the run wrote is the last
+ * state are those of rank 0. With keep above 0 only so many checkpoints stay; "beside": ["folder/tables-1"] names folders in which
+ * other clusters of the run have saved under the number before, and from which what is older than all of these is removed, too. Where the last one that the run wrote is the last
  * in the folder, only rows that changed since are written, unless there are many; what it builds on stays. */
 int32_t godwit_save(int64_t worker, const char *config, size_t length, const char *state, size_t size,
                     int32_t wait_ms, uint64_t *op);

@@ -20,6 +20,9 @@ type Saving struct {
 	Place  string `json:"place"`  // a folder
 	Number uint64 `json:"number"` // of the checkpoint, as the leader says
 	Keep   int    `json:"keep"`   // how many checkpoints to keep; 0: all
+
+	// Folders with other tables of the run, which were saved under the number before: what is older there than all that is kept is removed, too.
+	Beside []string `json:"beside"`
 }
 
 // stateSection is the section of a checkpoint with what the program wants to keep beside the rows.
@@ -97,6 +100,9 @@ func (c *Cluster) save(ctx context.Context, s Saving, state []byte) error {
 	if err != nil {
 		return err
 	}
+	for len(c.notes) > 0 { // of a checkpoint that was given up: nobody tells of this one before all have met
+		<-c.notes
+	}
 	if err := c.meet(ctx); err != nil {
 		return err
 	}
@@ -139,7 +145,7 @@ func (c *Cluster) lead(ctx context.Context, store checkpoint.Store, s Saving, st
 		n.Which, m.BuildsOn = node.ChangedCut, c.last.manifest.Layers()
 	}
 	c.last = written{} // after a checkpoint that failed, nobody knows what changed since the last
-	lock, err := checkpoint.Acquire(ctx, store, checkpoint.Holder{Run: c.name(), PID: os.Getpid(), Since: time.Now().UTC().Truncate(time.Second)})
+	lock, err := checkpoint.Acquire(ctx, store, c.holder())
 	if err != nil {
 		n.Err = err.Error()
 	}
@@ -151,7 +157,9 @@ func (c *Cluster) lead(ctx context.Context, store checkpoint.Store, s Saving, st
 		}
 	}
 	if err == nil && s.Keep > 0 {
-		_, err = checkpoint.Prune(ctx, store, s.Keep)
+		if _, err = checkpoint.Prune(ctx, store, s.Keep); err == nil {
+			err = c.pruneBeside(ctx, store, s.Beside)
+		}
 	}
 	if lock != nil {
 		err = errors.Join(err, lock.Release())
@@ -160,7 +168,57 @@ func (c *Cluster) lead(ctx context.Context, store checkpoint.Store, s Saving, st
 	if err != nil {
 		end.Err = err.Error()
 	}
+	ctx, cancel := lastWord(ctx)
+	defer cancel()
 	return errors.Join(err, c.tellAll(ctx, end))
+}
+
+// lastWord returns a context for telling others how it ended, also if it was given up: they wait for it.
+func lastWord(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() == nil {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), wordTime)
+}
+
+// wordTime bounds how long a checkpoint that was given up waits until the others know.
+const wordTime = 5 * time.Second
+
+// pruneBeside removes from other folders the checkpoints that are older than all that a store has.
+func (c *Cluster) pruneBeside(ctx context.Context, store checkpoint.Store, folders []string) error {
+	kept, err := checkpoint.Numbers(ctx, store)
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	for _, folder := range folders {
+		if err := c.pruneBefore(ctx, folder, kept[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pruneBefore removes from a folder the checkpoints before a number.
+func (c *Cluster) pruneBefore(ctx context.Context, folder string, first uint64) error {
+	store, err := checkpoint.OpenStore(ctx, folder)
+	if err != nil {
+		return err
+	}
+	lock, err := checkpoint.Acquire(ctx, store, c.holder())
+	if err != nil {
+		return err
+	}
+	numbers, err := checkpoint.Numbers(ctx, store)
+	older, _ := slices.BinarySearch(numbers, first)
+	if left := len(numbers) - older; err == nil && older > 0 && left > 0 {
+		_, err = checkpoint.Prune(ctx, store, left)
+	}
+	return errors.Join(err, lock.Release())
+}
+
+// holder is what others read who find a folder locked.
+func (c *Cluster) holder() checkpoint.Holder {
+	return checkpoint.Holder{Run: c.name(), PID: os.Getpid(), Since: time.Now().UTC().Truncate(time.Second)}
 }
 
 // pieces has all nodes write what they have.
@@ -173,7 +231,7 @@ func (c *Cluster) pieces(ctx context.Context, store checkpoint.Store, n note, st
 		return mine, err
 	}
 	for range c.nodes - 1 {
-		other, nerr := c.hear(ctx)
+		other, nerr := c.hear(ctx, n.ID)
 		if nerr != nil {
 			return nil, errors.Join(err, nerr)
 		}
@@ -187,12 +245,12 @@ func (c *Cluster) pieces(ctx context.Context, store checkpoint.Store, n note, st
 
 // follow writes what this node has, and returns when the leader has committed.
 func (c *Cluster) follow(ctx context.Context, store checkpoint.Store) error {
-	n, err := c.hear(ctx)
+	n, err := c.begins(ctx)
 	if err != nil {
 		return err
 	}
 	if n.Err != "" {
-		_, err = c.hear(ctx) // the end
+		_, err = c.hear(ctx, n.ID) // the end
 		return errors.Join(fmt.Errorf("rank 0: %s", n.Err), err)
 	}
 	piece, err := c.write(ctx, store, n, nil)
@@ -202,10 +260,12 @@ func (c *Cluster) follow(ctx context.Context, store checkpoint.Store) error {
 	} else {
 		mine.Piece = piece[0]
 	}
-	if terr := c.tell(ctx, 0, mine); terr != nil {
+	word, cancel := lastWord(ctx)
+	defer cancel()
+	if terr := c.tell(word, 0, mine); terr != nil {
 		return errors.Join(err, terr)
 	}
-	end, herr := c.hear(ctx)
+	end, herr := c.hear(ctx, n.ID)
 	if herr == nil && end.Err != "" {
 		herr = fmt.Errorf("rank 0: %s", end.Err)
 	}
@@ -290,8 +350,28 @@ func (c *Cluster) told(b []byte) []byte {
 	}
 }
 
-// hear returns what another process has told.
-func (c *Cluster) hear(ctx context.Context) (note, error) {
+// begins returns the note by which the leader begins a checkpoint. What is left of one that was given up is dropped.
+func (c *Cluster) begins(ctx context.Context) (note, error) {
+	for {
+		n, err := c.next(ctx)
+		if err != nil || n.Cut != 0 {
+			return n, err
+		}
+	}
+}
+
+// hear returns what another process has told of a checkpoint. What is left of one that was given up is dropped.
+func (c *Cluster) hear(ctx context.Context, id checkpoint.ID) (note, error) {
+	for {
+		n, err := c.next(ctx)
+		if err != nil || n.ID == id {
+			return n, err
+		}
+	}
+}
+
+// next returns what another process has told.
+func (c *Cluster) next(ctx context.Context) (note, error) {
 	select {
 	case n := <-c.notes:
 		return n, nil

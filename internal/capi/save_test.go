@@ -1,6 +1,7 @@
 package capi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit/checkpoint"
 )
@@ -162,4 +164,32 @@ func TestCheckpointsOfWhatChanged(t *testing.T) {
 	if m := save(place, 7); m.Rows != 1000 {
 		t.Errorf("a checkpoint behind one of another run has %d rows", m.Rows)
 	}
+}
+
+// What processes have told each other of a checkpoint that was given up is no part of the next one.
+func TestASaveAfterOneThatWasGivenUp(t *testing.T) {
+	cs, ws := started(t, served)
+	place := t.TempDir()
+	for i, c := range cs {
+		c.notes <- note{Node: 1 - i, ID: checkpoint.NewID(1), Cut: uint64(1 - i), Err: "cancelled"}
+	}
+	for number := 1; number < 3; number++ {
+		var wg sync.WaitGroup
+		for rank, w := range ws {
+			wg.Go(func() {
+				config := fmt.Appendf(nil, `{"place": %q, "number": %d}`, place, number)
+				if err := result(w, func(wait time.Duration) (uint64, error) { return w.Save(config, nil, wait) }); err != nil {
+					t.Errorf("save %d, rank %d: %v", number, rank, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	// Who gives up tells the others, who wait for the end.
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	word, done := lastWord(given)
+	defer done()
+	must(t, cs[0].tell(word, 1, note{Err: "cancelled"}))
+	closeAll(t, cs)
 }

@@ -32,6 +32,9 @@ def rows(x: Any) -> Any:
     a = np.asarray(x)
     if a.size == 0 and not isinstance(x, np.ndarray):
         a = a.astype(np.int64)
+    if a.dtype == object and a.size and all(isinstance(n, int) for n in a.flat):
+        n = max(a.flat, key=abs)
+        raise IndexError(f"row {n} is {'above' if n > 0 else 'below'} {2**63 - 1 if n > 0 else 0}")
     if a.dtype.kind not in "iu":
         raise TypeError(f"rows are of type {a.dtype}, want integers")
     if a.dtype == np.uint64 and a.size and int(a.max()) > 2**63 - 1:

@@ -34,7 +34,7 @@ class Checkpoint:
         self.number = 0
         self.tables: dict[str, SavedTable] = {}
         group = 0
-        while group == 0 or os.path.isdir(group_place(place, group)[0]):
+        while group == 0 or has(group_place(place, group)[0], self.number):  # tables that were added later are not there
             self._open(group)
             group += 1
 
@@ -81,9 +81,7 @@ class Checkpoint:
         kept = _lib.text(self._library, self._library.kept, self._ids[0])
         if not kept:
             return None
-        import torch
-
-        return torch.load(io.BytesIO(kept), map_location="cpu", weights_only=True)
+        return restored(kept)
 
     def __repr__(self) -> str:
         return f"Checkpoint({self.place!r}, number={self.number}, tables={list(self.tables.values())})"
@@ -96,12 +94,36 @@ class Checkpoint:
             pass
 
 
+def restored(kept: bytes) -> Any:
+    """Returns what was kept. It raises where that has other objects than tensors, numbers, texts and containers of them."""
+    import torch
+
+    return torch.load(io.BytesIO(kept), map_location="cpu", weights_only=True)
+
+
 def group_place(place: str, group: int) -> tuple[str, int]:
     """Returns the folder of a group of tables, and the number in the place; 0: it has none."""
     folder, mark, number = place.rpartition("#")
     if not mark or not number.isdigit():
         folder, number = place, "0"
     return (f"{folder.rstrip('/')}/tables-{group}" if group else folder), int(number)
+
+
+def absolute(folder: str) -> str:
+    """Returns a folder by a path that does not depend on where the process is."""
+    return folder if "://" in folder else os.path.abspath(folder)
+
+
+def folders(folder: str, groups: int) -> list[str]:
+    """Returns the folders of so many groups of tables in a folder, and of more if there are."""
+    while os.path.isdir(group_place(folder, groups)[0]):
+        groups += 1
+    return [group_place(folder, i)[0] for i in range(groups)]
+
+
+def has(folder: str, number: int) -> bool:
+    """Reports whether a checkpoint of this number is in a folder."""
+    return os.path.exists(os.path.join(folder, f"checkpoint-{number:010d}.jsonl"))
 
 
 def load(place: Any) -> Checkpoint:

@@ -18,6 +18,8 @@ from . import _buffers, _checkpoint, _launch, _lib
 from ._launch import TLS
 from .errors import ArgumentError, BusyError, ClosedError
 
+_MOST = 3.4028234663852886e38  # finite, as float32
+_LEVELS, _DISTRIBUTIONS = ("iid", "bounded", "long-term", "best-effort"), ("uniform", "log_uniform")
 LATER = 4  # pushes of a table that may be under way where accesses take effect in their order
 
 
@@ -26,6 +28,8 @@ class Init:
 
     def __init__(self, kind: str, a: float = 0.0, b: float = 0.0) -> None:
         self.kind, self.a, self.b = kind, float(a), float(b)
+        if not abs(self.a) <= _MOST or not abs(self.b) <= _MOST or kind == "uniform" and self.a > self.b or kind == "normal" and self.b < 0:
+            raise ArgumentError(f"{self}, want finite numbers of float32: uniform(low, high) with low ≤ high, normal(mean, std) with std ≥ 0")
 
     def __repr__(self) -> str:
         return f"{self.kind}()" if self.kind == "zero" else f"{self.kind}({self.a}, {self.b})"
@@ -128,13 +132,15 @@ class _Group:
             s._index = n
         text = json.dumps({**config, "tables": spec, "samplers": [{**s._spec, "name": str(n), "table": i} for n, (i, s) in enumerate(drawn)]}).encode()
         self.id = library.check(library.open(text, len(text)))
-        if launch is not None and config["member"]["serve"]:
-            launch.tell(number, _launch.address(library.address, library.check, self.id), config["member"]["token"])
         try:
+            if launch is not None and config["member"]["serve"]:
+                launch.tell(number, _launch.address(library.address, library.check, self.id), config["member"]["token"])
             while library.check(library.ready(self.id, _lib.SLICE_MS)) == _lib.AGAIN:
                 pass
-        except BaseException:
+        except BaseException as e:
             library.close(self.id, 0)
+            if launch is not None and not isinstance(e, Exception):  # an interrupt of this rank alone: the others form a group of this number
+                _launch.Launch.formed = number
             raise
         self.workers = [library.check(library.worker(self.id, i)) for i in range(len(bases))]
 
@@ -564,10 +570,8 @@ class Cluster:
             raise ClosedError(f"table {name!r}: the cluster is closed")
         if not isinstance(name, str) or not name or name in self._tables:
             raise ArgumentError(f"a table is called {name!r}, want a name that no other table of the cluster has")
-        for what, x, high in (("rows", rows, 2**48), ("dim", dim, 2**20 - 1)):
-            if isinstance(x, bool) or not isinstance(x, int) or not 1 <= x <= high:
-                raise ArgumentError(f"table {name!r}: {what}={x!r}, want a whole number of 1 … {high}")
-        t = Table(self, name, rows, dim, rule, init if init is not None else zero())
+        sizes = [_whole(f"table {name!r}: {what}", x, 1, high) for what, x, high in (("rows", rows, 2**48), ("dim", dim, 2**20 - 1))]
+        t = Table(self, name, *sizes, rule, init if init is not None else zero())
         self._tables[name] = t
         self._waiting.append(t)
         return t
@@ -583,8 +587,17 @@ class Cluster:
         if table.cluster is not self or table.started:
             raise ArgumentError(f"a sampler of table {table.name!r}: make it on the table's cluster, and before the first access")
         spec: dict[str, Any] = {"distribution": distribution, "level": level, "distinct": bool(distinct)}
+        if level not in _LEVELS:
+            raise ArgumentError(f"a sampler of table {table.name!r}: level={level!r}, want one of {', '.join(_LEVELS)}")
         if not isinstance(distribution, str):
-            spec.update(distribution="power", freq=[float(x) for x in distribution], exponent=float(exponent))
+            freq = [float(x) for x in distribution]
+            if len(freq) > table.rows or not all(0 <= x < math.inf for x in freq) or not any(freq) or not math.isfinite(exponent):
+                raise ArgumentError(
+                    f"a sampler of table {table.name!r}: {len(freq)} frequencies to the power of {exponent}, want at most one for each of {table.rows} rows, finite, at least 0 and not all 0, and a finite exponent"
+                )
+            spec.update(distribution="power", freq=freq, exponent=float(exponent))
+        elif distribution not in _DISTRIBUTIONS:
+            raise ArgumentError(f"a sampler of table {table.name!r}: distribution={distribution!r}, want {' or '.join(_DISTRIBUTIONS)}, or how often each row occurs")
         s = Sampler(table, spec)
         table._samplers.append(s)
         return s
@@ -610,12 +623,12 @@ class Cluster:
             config = self._config
             if self._from is not None:
                 folder, number = _checkpoint.group_place(self._from, len(self._groups))
-                if os.path.isdir(folder):  # tables that were not there yet begin as they do
+                if not self._groups or _checkpoint.has(folder, number):  # tables that were not there yet begin as they do
                     config = {**config, "from": f"{folder}#{number}"}
             try:
                 group = _Group(self._library, config, tables, [w._clock for w in self.workers], self._launch, self._trace)
             except ArgumentError as e:
-                for t in [t for t in tables if f'table "{t.name}"' in str(e)]:  # the others can begin without it
+                for t in [t for t in tables if _told_of(t, str(e))]:  # the others can begin without it
                     t._wrong = e
                     self._waiting.remove(t)
                     del self._tables[t.name]
@@ -651,6 +664,7 @@ class Cluster:
         what else is to be kept, such as state_dicts, of rank 0; :func:`load` reads it. With ``keep`` only the last so many checkpoints stay there.
         """
         folder, number = _checkpoint.group_place(_checkpoint.place_of(place), 0)
+        folder = _checkpoint.absolute(folder)
         if number:
             raise ArgumentError(f"save to {place!r}: give the folder only, the number is the next one")
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
@@ -660,11 +674,11 @@ class Cluster:
             raise ArgumentError("there are no tables to save")
         kept = _kept(extra)
         self.worker._settle()
-        text = folder.encode()
-        number = self._library.check(self._library.next(text, len(text)))
-        for i in reversed(range(len(self._groups))):  # a checkpoint counts once that of the first group is there
-            at = _checkpoint.group_place(folder, i)[0]
-            config = json.dumps({"place": at, "number": number, "keep": keep}).encode()
+        folders = _checkpoint.folders(folder, len(self._groups))
+        number = max(self._library.check(self._library.next(f.encode(), len(f.encode()))) for f in folders)
+        for i in reversed(range(len(self._groups))):  # a checkpoint counts once that of the first group is there: then others may go
+            last = {"keep": keep, "beside": folders[1:]} if i == 0 else {}
+            config = json.dumps({"place": folders[i], "number": number, **last}).encode()
             state = kept if i == 0 else b""
             self.worker._do(self._library.save, self._groups[i].workers[0], (config, state), None, config, len(config), state, len(state))
         self._saved = f"{folder}#{number}"
@@ -681,7 +695,7 @@ class Cluster:
         saved = _checkpoint.load(place)
         for t in self._waiting:
             t._prepare = []
-        self._from = f"{_checkpoint.group_place(saved.place, 0)[0]}#{saved.number}"
+        self._from = f"{_checkpoint.absolute(_checkpoint.group_place(saved.place, 0)[0])}#{saved.number}"
         return saved.extra()
 
     def state_dict(self) -> dict[str, Any]:
@@ -709,7 +723,7 @@ class Cluster:
 
     def stats(self) -> dict[str, Any]:
         """What the nodes count, such as ``local`` and ``remote`` accesses. ``not_finite`` are vectors that were not pushed."""
-        all: dict[str, Any] = {}
+        all: dict[str, Any] = {"not_finite": 0}
         for group in self._groups:
             for name, x in group.stats().items():
                 if isinstance(x, (int, float)) and not isinstance(x, bool):
@@ -790,6 +804,17 @@ class Cluster:
         raise TypeError("a cluster cannot be pickled or copied: it is of this process")
 
 
+def _whole(what: str, x: Any, low: int, high: int) -> int:
+    """Returns a whole number, such as one of numpy, as Python's."""
+    try:
+        n = operator.index(x)
+    except TypeError:
+        n = low - 1
+    if isinstance(x, bool) or not low <= n <= high:
+        raise ArgumentError(f"{what}={x!r}, want a whole number of {low} … {high}")
+    return n
+
+
 def _kept(extra: Any) -> bytes:
     if extra is None:
         return b""
@@ -799,7 +824,18 @@ def _kept(extra: Any) -> bytes:
 
     file = io.BytesIO()
     torch.save(extra, file)
-    return file.getvalue()
+    kept = file.getvalue()
+    try:
+        _checkpoint.restored(kept)
+    except Exception as e:
+        raise ArgumentError(f"extra has what load would not read, which takes tensors, numbers, texts and containers of them only: {e}") from e
+    return kept
+
+
+def _told_of(table: Table, text: str) -> bool:
+    """Reports whether an error of the library is about a table, which it names in quotes as Go writes them, or about one of its samplers."""
+    name = json.dumps(table.name, ensure_ascii=False)
+    return f"table {name}" in text or any(f'sampler "{s._index}"' in text for s in table._samplers)
 
 
 _traced = itertools.count()

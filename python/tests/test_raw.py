@@ -224,6 +224,7 @@ def test_a_second_thread_at_a_worker_is_told():
         (lambda w, t: w.pull(t, [1], [[0.0, 0.0]]), TypeError, "list"),
         (lambda w, t: w.push(t, [1], np.zeros((1, 3), np.float32)), ValueError, "shape"),
         (lambda w, t: w.push(t, [1], np.zeros((1, 2), np.float32), rate=1), ValueError, "rate 1"),
+        (lambda w, t: w.pull(t, [2**70]), IndexError, "row 1180591620717411303424 is above"),
         (lambda w, t: w.intent(t, [1], 0, 2**63), ValueError, "62 bits"),
     ],
 )
@@ -299,9 +300,9 @@ def test_rows_that_are_drawn(clusters):
     with pytest.raises(ValueError, match="before the first access"):
         clusters.sampler(t)
     wrong = clusters.table("wrong", 3, 1)
-    clusters.sampler(wrong, "normal")
     with pytest.raises(ValueError, match="normal"):
-        w.pull(wrong, [1])
+        clusters.sampler(wrong, "normal")
+    assert w.pull(wrong, [1]).tolist() == [[0]]
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
@@ -323,3 +324,35 @@ def test_rows_that_are_not_prepared_are_not_accessed(cluster, failure):
         t.begin(rule="adagrad(lr=0.1)")
     assert cluster.worker.pull(u, [0]).tolist() == [[3, 3]]
     assert cluster.worker.pull(t, [0, 1, 2]).tolist() == [[2, 2], [1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    "wrong, text",
+    [
+        (lambda c, t: c.table("w", 10, 2, init=godwit.normal(0, float("nan"))), "finite"),
+        (lambda c, t: c.table("w", 10, 2, init=godwit.uniform(0, 1e39)), "finite"),
+        (lambda c, t: c.table("w", 10, 2, init=godwit.uniform(1, 0)), "low ≤ high"),
+        (lambda c, t: c.table("w", 10.5, 2), "rows=10.5"),
+        (lambda c, t: c.table("w", 10, True), "dim=True"),
+        (lambda c, t: c.sampler(t, "zipf"), "zipf"),
+        (lambda c, t: c.sampler(t, level="best"), "best-effort"),
+        (lambda c, t: c.sampler(t, [1.0] * 11), "one for each of 10 rows"),
+        (lambda c, t: c.sampler(t, [0.0] * 10), "not all 0"),
+        (lambda c, t: c.sampler(t, [1.0] * 9 + [float("inf")]), "finite"),
+        (lambda c, t: c.sampler(t, [1.0] * 10, exponent=float("nan")), "finite exponent"),
+    ],
+)
+def test_what_cannot_be_is_told_where_it_is_made(cluster, wrong, text):
+    t = cluster.table("t", 10, 2)
+    with pytest.raises(errors.ArgumentError, match=text):
+        wrong(cluster, t)
+    assert cluster.worker.pull(t, [1]).tolist() == [[0, 0]]
+
+
+def test_a_table_with_quotes_in_its_name_keeps_no_other_from_beginning(cluster):
+    cluster.table('a "t"', np.int64(10), np.int32(2), rule="none")
+    good = cluster.table("t", 10, 2)
+    assert cluster.stats()["not_finite"] == 0
+    with pytest.raises(errors.ArgumentError, match="none"):
+        cluster.worker.pull(good, [1])
+    assert cluster.worker.pull(good, [1]).tolist() == [[0, 0]]

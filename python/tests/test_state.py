@@ -280,3 +280,63 @@ def test_a_checkpoint_of_torch_refers_to_that_of_the_cluster(tmp_path):
             dcp.load(state, checkpoint_id=tmp_path / "rest", no_dist=True)
             m.load_state_dict(state["model"])
         assert torch.equal(m(ids_of(0)), want)
+
+
+def test_checkpoints_of_tables_that_were_added_later(tmp_path, monkeypatch):
+    def values_at(place):
+        saved = godwit.load(place)
+        return {name: saved.pull(name, [1]).tolist() for name in saved.tables}
+
+    place = str(tmp_path)
+    with godwit.Cluster() as c:
+        first = c.table("first", 10, 1)
+        c.worker.push(first, [1], [[1]])
+        assert c.save(place).endswith("#1")
+        later = c.table("later", 10, 1)
+        c.worker.push(later, [1], [[1]])
+        assert c.save(place).endswith("#2")
+        assert values_at(f"{place}#1") == {"first": [[1]]} and values_at(f"{place}#2") == {"first": [[1]], "later": [[1]]}
+
+        c.worker.push(later, [1], [[1]])
+        save, calls = c._library.save, []
+        with monkeypatch.context() as m:  # which ends between the two
+            m.setattr(c._library, "save", lambda *args: calls.append(args) or (save(*args) if len(calls) == 1 else -11))
+            with pytest.raises(godwit.GodwitError):
+                c.save(place, keep=1)
+        assert values_at(place) == {"first": [[1]], "later": [[1]]}
+        assert c.save(place, keep=1).endswith("#4")
+        assert values_at(place) == {"first": [[1]], "later": [[2]]}
+    for folder in (tmp_path, tmp_path / "tables-1"):
+        assert [p.name for p in sorted(folder.glob("*.jsonl"))] == ["checkpoint-0000000004.jsonl"]
+    with godwit.Cluster() as c:
+        first, later = c.table("first", 10, 1), None
+        c.load(place)
+        assert c.worker.pull(first, [1]).tolist() == [[1]]
+        assert c.worker.pull(c.table("later", 10, 1), [1]).tolist() == [[2]]
+
+
+def test_a_place_does_not_depend_on_where_the_process_is_later(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with godwit.Cluster() as c:
+        c.worker.push(c.table("t", 10, 1), [1], [[1]])
+        assert c.save("here") == f"{tmp_path / 'here'}#1"
+    for gone in (False, True):
+        with godwit.Cluster() as c:
+            t = c.table("t", 10, 1)
+            monkeypatch.chdir(tmp_path)
+            c.load("here")
+            monkeypatch.chdir("/")
+            if gone:
+                (tmp_path / "here").rename(tmp_path / "gone")
+                with pytest.raises(ValueError, match="checkpoint"):
+                    c.worker.pull(t, [1])
+            else:
+                assert c.worker.pull(t, [1]).tolist() == [[1]]
+
+
+def test_what_would_not_be_loaded_is_not_saved(tmp_path):
+    with godwit.Cluster() as c:
+        c.table("t", 10, 1)
+        with pytest.raises(ValueError, match="load would not read"):
+            c.save(tmp_path, {"place": tmp_path})
+        assert c.save(tmp_path, {"step": torch.tensor(2)}).endswith("#1")
