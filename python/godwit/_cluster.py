@@ -571,7 +571,7 @@ class Cluster:
         if not isinstance(name, str) or not name or name in self._tables:
             raise ArgumentError(f"a table is called {name!r}, want a name that no other table of the cluster has")
         sizes = [_whole(f"table {name!r}: {what}", x, 1, high) for what, x, high in (("rows", rows, 2**48), ("dim", dim, 2**20 - 1))]
-        t = Table(self, name, *sizes, rule, init if init is not None else zero())
+        t = Table(self, name, sizes[0], sizes[1], rule, init if init is not None else zero())
         self._tables[name] = t
         self._waiting.append(t)
         return t
