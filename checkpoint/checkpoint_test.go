@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -546,7 +548,7 @@ func TestIndexesThatAreNotSoundAreRefused(t *testing.T) {
 		}
 		at := headerBytes + len(data)
 		p := &Part{Bytes: int64(at + len(index) + footerBytes), Blocks: len(es), Rows: 3, Index: sum(index)}
-		_, err := decodeIndex(p, testTables, append(index, footer(uint64(at), index)...))
+		_, err := decodeIndex(p, testTables, bytes.NewReader(append(index, footer(uint64(at), index)...)))
 		return err
 	}
 	if err := one(func([]entry) {}); err != nil {
@@ -565,6 +567,33 @@ func TestIndexesThatAreNotSoundAreRefused(t *testing.T) {
 		if err := one(change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
+	}
+}
+
+// A sparse part has a header, and then zeros: as many as a manifest claims, at no cost.
+type sparsePart struct{ objects }
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+func (sparsePart) Read(_ context.Context, _ string, off, n int64) (io.ReadCloser, error) {
+	if off == 0 {
+		return io.NopCloser(bytes.NewReader(header())), nil
+	}
+	return io.NopCloser(io.LimitReader(zeros{}, n)), nil
+}
+
+func TestAnIndexThatIsNotSoundTakesNoMemory(t *testing.T) {
+	const index = 16 << 20 / entryBytes * entryBytes
+	p := &Part{Bytes: headerBytes + index + footerBytes, Blocks: index / entryBytes, Index: sum(make([]byte, index))}
+	c := &Checkpoint{&Manifest{Tables: testTables}, sparsePart{}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := c.index(t.Context(), p)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > 1<<20 {
+		t.Errorf("%d bytes were taken for an index of %d, %v", n, index, err)
 	}
 }
 
@@ -632,6 +661,11 @@ func TestManifestsThatAreNotSoundAreRefused(t *testing.T) {
 		"rows, and the parts of": func(m *Manifest) { m.BuildsOn[0].Rows++ },
 		"checkpoint 1 wrote is":  func(m *Manifest) { m.BuildsOn[0].Digest[0]++ },
 		"checkpoint 2 wrote is":  func(m *Manifest) { m.Digest[0]++ },
+		"-1 blocks":              func(m *Manifest) { m.Parts[0].Blocks = -1 },
+		// Their products with the size of an entry are small.
+		"2305843009213693952 blocks": func(m *Manifest) { m.Parts[0].Blocks = 1 << 61 },
+		"9223372036854775807 blocks": func(m *Manifest) { m.Parts[0].Blocks = math.MaxInt64 },
+		"bytes, 1 blocks":            func(m *Manifest) { m.Parts[0].Bytes = math.MinInt64; m.Parts[0].Blocks = 1 },
 	} {
 		if err := one(change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)

@@ -1,11 +1,14 @@
 package checkpoint
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 )
 
 // A part is a header, blocks, an index with an entry for each block, and a footer. All numbers are
@@ -72,39 +75,61 @@ func decodeEntry(b []byte) (e entry) {
 
 // footer ends a part whose index, of so many entries, begins at an offset.
 func footer(offset uint64, index []byte) []byte {
-	b := binary.LittleEndian.AppendUint64(make([]byte, 0, footerBytes), offset)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(index)/entryBytes))
 	h := sha256.Sum256(index)
-	b = append(b, h[:]...)
+	return footerOf(offset, len(index)/entryBytes, h[:])
+}
+
+// footerOf is footer of an index by its checksum.
+func footerOf(offset uint64, entries int, sum []byte) []byte {
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, footerBytes), offset)
+	b = binary.LittleEndian.AppendUint64(b, uint64(entries))
+	b = append(b, sum...)
 	b = binary.LittleEndian.AppendUint64(b, 0)
 	return append(b, footMagic...)
 }
 
-// decodeIndex reads the end of a part, from the begin of its index on.
-func decodeIndex(p *Part, tables []Table, tail []byte) ([]entry, error) {
-	if int64(len(tail)) != int64(p.Blocks)*entryBytes+footerBytes {
-		return nil, fmt.Errorf("its end has %d bytes, want %d", len(tail), int64(p.Blocks)*entryBytes+footerBytes)
-	}
-	index, foot := tail[:len(tail)-footerBytes], tail[len(tail)-footerBytes:]
-	at := uint64(p.Bytes) - uint64(len(tail))
-	switch {
-	case sum(index) != p.Index:
-		return nil, errors.New("the checksum of its index is wrong: it belongs to another checkpoint, was changed, or was copied in part")
-	case !bytes.Equal(foot, footer(at, index)):
-		return nil, errors.New("its footer does not fit its index")
-	}
-	entries := make([]entry, p.Blocks)
-	offset, rows := uint64(headerBytes), uint64(0)
-	for i := range entries {
-		e := decodeEntry(index[entryBytes*i:])
-		if err := e.check(tables, offset); err != nil {
-			return nil, fmt.Errorf("block %d: %w", i, err)
+// tailBytes is the length of a part's index and footer.
+func (p *Part) tailBytes() int64 { return int64(p.Blocks)*entryBytes + footerBytes }
+
+// decodeIndex reads the end of a part, from the begin of its index on. It takes memory for an entry when that was read and is sound:
+// the size of a file is no proof that there are as many.
+func decodeIndex(p *Part, tables []Table, tail io.Reader) ([]entry, error) {
+	at := uint64(p.Bytes - p.tailBytes())
+	tail = bufio.NewReaderSize(tail, 1<<16)
+	var entries []entry
+	var unsound error // of the first entry that is not, behind which the rest is only summed
+	offset, rows, hash := uint64(headerBytes), uint64(0), sha256.New()
+	var b [entryBytes]byte
+	for i := range p.Blocks {
+		if _, err := io.ReadFull(tail, b[:]); err != nil {
+			return nil, fmt.Errorf("entry %d of its index: %w", i, err)
 		}
-		entries[i] = e
+		hash.Write(b[:])
+		if unsound != nil {
+			continue
+		}
+		e := decodeEntry(b[:])
+		if err := e.check(tables, offset); err != nil {
+			unsound = fmt.Errorf("block %d: %w", i, err)
+			continue
+		}
+		entries = append(entries, e)
 		offset += uint64(e.bytes())
 		rows += uint64(e.rows)
 	}
-	if offset != at || rows != p.Rows {
+	var foot [footerBytes]byte
+	if _, err := io.ReadFull(tail, foot[:]); err != nil {
+		return nil, fmt.Errorf("its footer: %w", err)
+	}
+	index := hash.Sum(nil)
+	switch {
+	case hex.EncodeToString(index) != p.Index:
+		return nil, errors.New("the checksum of its index is wrong: it belongs to another checkpoint, was changed, or was copied in part")
+	case !bytes.Equal(foot[:], footerOf(at, p.Blocks, index)):
+		return nil, errors.New("its footer does not fit its index")
+	case unsound != nil:
+		return nil, unsound
+	case offset != at || rows != p.Rows:
 		return nil, fmt.Errorf("its blocks have %d rows and end at byte %d, want %d rows and byte %d", rows, offset, p.Rows, at)
 	}
 	return entries, nil

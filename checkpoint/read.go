@@ -287,11 +287,12 @@ func (c *Checkpoint) index(ctx context.Context, p *Part) ([]entry, error) {
 	if string(head) != string(header()) {
 		return nil, errors.New("it does not begin as a part does")
 	}
-	n := int64(p.Blocks)*entryBytes + footerBytes
-	tail, err := c.bytes(ctx, p.Name, p.Bytes-n, n)
+	n := p.tailBytes()
+	tail, err := c.store.Read(ctx, p.Name, p.Bytes-n, n)
 	if err != nil {
 		return nil, err
 	}
+	defer tail.Close() // it is only read
 	return decodeIndex(p, c.manifest.Tables, tail)
 }
 
