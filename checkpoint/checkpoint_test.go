@@ -489,6 +489,33 @@ func TestANumberIsWrittenOnce(t *testing.T) {
 	}
 }
 
+// Two runs that both believe to hold the lock begin to write the manifest of one number before the other's is there.
+func TestOfTwoThatCreateAnObjectAtOnceOneSucceeds(t *testing.T) {
+	ctx, a := t.Context(), folder(t)
+	b, err := OpenFolder(a.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.temp.Store(1 << 20) // another process has other names
+	text := func(s string) func(w io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+	}
+	name := manifestName(12)
+	err = a.Create(ctx, name, func(w io.Writer) error {
+		if err := b.Create(ctx, name, text("theirs")); err != nil {
+			t.Error(err)
+		}
+		return text("mine")(w)
+	})
+	if !errors.Is(err, fs.ErrExist) {
+		t.Errorf("the second one got %v", err)
+	}
+	got, err := readAll(ctx, a, name, 100)
+	if left, lerr := a.List(ctx, ""); string(got) != "theirs" || errors.Join(err, lerr) != nil || len(left) != 1 {
+		t.Errorf("there is %q, of %v: %v, %v", got, left, err, lerr)
+	}
+}
+
 func TestPartsThatTheLeaderDoesNotSeeAreNoCheckpoint(t *testing.T) {
 	rng, ctx, here, there := seeded(t), t.Context(), folder(t), folder(t)
 	id := ID{1, testAttempt}

@@ -94,6 +94,16 @@ func (d systemDisk) Size(name string) (int64, error) {
 
 func (d systemDisk) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
 
+// Link takes all errors but one for those of a file system that has no hard links: these have many. If it was another, Rename has
+// it, too.
+func (d systemDisk) Link(from, to string) error {
+	err := os.Link(d.path(from), d.path(to))
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return err
+}
+
 func (d systemDisk) Remove(name string) error { return os.Remove(d.path(name)) }
 
 func (d systemDisk) List() (all []Object, err error) {

@@ -30,6 +30,7 @@ type faultyDisk struct {
 	failAt  int   // the operation that fails; 0: none
 	err     error // with this
 	crashed bool  // whether all later ones fail too
+	noLinks bool  // whether files have one name only
 }
 
 type inode struct {
@@ -57,6 +58,7 @@ func (d *faultyDisk) op() error {
 // restart returns the disk after a crash.
 func (d *faultyDisk) restart() *faultyDisk {
 	n := newFaultyDisk(d.rng)
+	n.noLinks = d.noLinks
 	after := maps.Clone(d.durable)
 	for name := range d.changed {
 		if d.rng.IntN(2) == 0 {
@@ -152,6 +154,23 @@ func (d *faultyDisk) Rename(from, to string) error {
 	return nil
 }
 
+func (d *faultyDisk) Link(from, to string) error {
+	if err := d.op(); err != nil {
+		return err
+	}
+	if d.noLinks {
+		return errors.ErrUnsupported
+	}
+	switch {
+	case d.names[from] == nil:
+		return fs.ErrNotExist
+	case d.names[to] != nil:
+		return fs.ErrExist
+	}
+	d.names[to], d.changed[to] = d.names[from], true
+	return nil
+}
+
 func (d *faultyDisk) Remove(name string) error {
 	if err := d.op(); err != nil {
 		return err
@@ -212,6 +231,7 @@ func TestNoFaultLeavesAnUnusableFolder(t *testing.T) {
 // returns how it went.
 func oneFault(ctx context.Context, rng *rand.Rand) (how string, err error) {
 	d := newFaultyDisk(rng)
+	d.noLinks = rng.IntN(4) == 0
 	f := &Folder{dir: "memory", disk: d}
 	var models []model
 	var acknowledged uint64

@@ -19,6 +19,9 @@ import (
 // a kill, or a machine that stops, leaves a file whole or not at all, and the manifest is never there before the parts.
 // When a file cannot be made durable, it is removed and never tried again: what was not written may be lost by
 // the system without another error.
+//
+// Of several processes that create a file of one name at the same time, one succeeds. It takes a file system with hard
+// links; on others (FAT, some in user space), those that look for the file before it is there all succeed.
 type Folder struct {
 	dir  string
 	disk disk
@@ -42,26 +45,54 @@ const underway = ".godwit-"
 
 // Create implements [Store].
 func (f *Folder) Create(ctx context.Context, name string, write func(w io.Writer) error) error {
-	if _, err := f.disk.Size(name); !errors.Is(err, fs.ErrNotExist) {
-		if err == nil {
-			err = fmt.Errorf("%s: %w", name, fs.ErrExist)
-		}
+	if err := f.absent(name); err != nil { // else it would be written in vain
 		return err
 	}
-	return f.write(ctx, name, write)
+	return f.write(ctx, name, write, f.once)
+}
+
+// absent returns an error if there is a file of a name; it wraps fs.ErrExist.
+func (f *Folder) absent(name string) error {
+	_, err := f.disk.Size(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil:
+		return fmt.Errorf("%s: %w", name, fs.ErrExist)
+	}
+	return err
+}
+
+// once gives a file its name, unless another one has it.
+func (f *Folder) once(temp, name string) error {
+	err := f.disk.Link(temp, name)
+	if errors.Is(err, errors.ErrUnsupported) {
+		if err := f.absent(name); err != nil {
+			return err
+		}
+		return f.disk.Rename(temp, name)
+	}
+	if err != nil {
+		return err
+	}
+	if err = f.disk.Remove(temp); err != nil {
+		_ = f.disk.Remove(name) // it is this one's
+	}
+	return err
 }
 
 // Put implements [Store].
 func (f *Folder) Put(ctx context.Context, name string, b []byte) error {
-	return f.write(ctx, name, func(w io.Writer) error { _, err := w.Write(b); return err })
+	return f.write(ctx, name, func(w io.Writer) error { _, err := w.Write(b); return err }, f.disk.Rename)
 }
 
-func (f *Folder) write(ctx context.Context, name string, write func(w io.Writer) error) error {
+// write writes a file beside its name, and has give give it that one.
+func (f *Folder) write(ctx context.Context, name string, write func(w io.Writer) error, give func(temp, name string) error) error {
 	temp := fmt.Sprintf("%s%s-%s-%d", underway, name, f.disk.Unique(), f.temp.Add(1))
 	err := f.fill(temp, write)
 	if err == nil {
 		if err = context.Cause(ctx); err == nil {
-			err = f.disk.Rename(temp, name)
+			err = give(temp, name)
 		}
 	}
 	if err != nil {
@@ -141,7 +172,10 @@ type disk interface {
 	Create(name string) (file, error) // a new file
 	Read(name string, off, n int64) (io.ReadCloser, error)
 	Size(name string) (int64, error) // of a regular file
-	Rename(from, to string) error
+	Rename(from, to string) error    // replaces
+	// Link gives a file a second name. The error wraps fs.ErrExist if that is taken, and errors.ErrUnsupported if
+	// files have one name only.
+	Link(from, to string) error
 	Remove(name string) error
 	List() ([]Object, error) // the regular files
 	Sync() error             // makes names durable
