@@ -401,7 +401,7 @@ func TestDamageIsFoundAndNamed(t *testing.T) {
 	if err := verify(); err != nil {
 		t.Fatal(err)
 	}
-	objects, err := s.List(ctx, prefix)
+	objects, err := s.List(ctx, Prefix)
 	if err != nil || len(objects) != 5 { // the part of checkpoint 1, two parts, a section and the manifest of 2
 		t.Fatalf("%v, %v", objects, err)
 	}

@@ -115,7 +115,7 @@ func isGolden(t *testing.T, dir string, number uint64, want model) {
 // sameFiles checks that the objects of s, n of them, are those of a folder.
 func sameFiles(t *testing.T, s *Folder, dir string, n int) {
 	t.Helper()
-	objects, err := s.List(t.Context(), prefix)
+	objects, err := s.List(t.Context(), Prefix)
 	if err != nil || len(objects) != n {
 		t.Fatal(objects, err)
 	}

@@ -45,7 +45,7 @@ func Prune(ctx context.Context, s Store, keep int) (*Pruned, error) {
 			named[x.Object] = true
 		}
 	}
-	objects, err := s.List(ctx, prefix)
+	objects, err := s.List(ctx, Prefix)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: listing %s: %w", s, err)
 	}

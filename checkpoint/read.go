@@ -15,7 +15,7 @@ var ErrNone = errors.New("there is no checkpoint")
 // Numbers returns the numbers of the checkpoints in a store, in ascending order. It does not
 // trust the store's list to be complete: it looks for later ones than the last one listed.
 func Numbers(ctx context.Context, s Store) ([]uint64, error) {
-	objects, err := s.List(ctx, prefix)
+	objects, err := s.List(ctx, Prefix)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: listing %s: %w", s, err)
 	}

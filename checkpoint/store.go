@@ -65,14 +65,16 @@ type ID struct {
 func NewID(number uint64) ID { return ID{number, rand.Text()} }
 
 const (
-	prefix         = "checkpoint-"
+	// Prefix begins the names of all objects of checkpoints.
+	Prefix = "checkpoint-"
+
 	manifestSuffix = ".jsonl"
 	numberDigits   = 10
 	maxNumber      = 1e10 - 1
 	attemptLen     = 26 // as crypto/rand.Text returns
 )
 
-func numbered(n uint64) string { return fmt.Sprintf("%s%0*d", prefix, numberDigits, n) }
+func numbered(n uint64) string { return fmt.Sprintf("%s%0*d", Prefix, numberDigits, n) }
 
 // manifestName is the name of a checkpoint's manifest.
 func manifestName(n uint64) string { return numbered(n) + manifestSuffix }
@@ -92,10 +94,16 @@ func (id ID) owns(name string) bool {
 	return ok && attempt != "" && n == id.Number && attempt == id.Attempt
 }
 
+// IsObject reports whether a name is one that this package gives to objects of checkpoints. Names with a slash are none.
+func IsObject(name string) bool {
+	_, _, ok := parse(name)
+	return ok
+}
+
 // parse returns which checkpoint an object belongs to. A manifest has no attempt in
 // its name. Names of other objects are not ok.
 func parse(name string) (number uint64, attempt string, ok bool) {
-	rest, ok := strings.CutPrefix(name, prefix)
+	rest, ok := strings.CutPrefix(name, Prefix)
 	if !ok || len(rest) < numberDigits {
 		return 0, "", false
 	}

@@ -25,9 +25,10 @@ import (
 	"github.com/godwit-ps/godwit/checkpoint"
 )
 
-// A Cleaner ends uploads to a folder of a bucket that nobody will complete, and returns how many. The name is the bucket's. Stores
-// that end them by themselves need none.
-type Cleaner func(ctx context.Context, b *blob.Bucket, name, folder string) (int, error)
+// A Cleaner ends uploads to a bucket that nobody will complete, and returns how many. The name is the bucket's. It ends those
+// whose key is mine only; the keys of all of these begin with prefix. Other uploads belong to other places, or other programs. Stores
+// that end uploads by themselves need none.
+type Cleaner func(ctx context.Context, b *blob.Bucket, name, prefix string, mine func(key string) bool) (int, error)
 
 // Register has [checkpoint.OpenStore] open URLs of a scheme whose driver is linked. The path is a folder in the bucket. clean may
 // be nil.
@@ -48,7 +49,13 @@ func open(ctx context.Context, u *url.URL, clean Cleaner) (checkpoint.Store, err
 	}
 	var end func(context.Context) (int, error)
 	if clean != nil {
-		end = func(ctx context.Context) (int, error) { return clean(ctx, b, u.Host, folder) }
+		mine := func(key string) bool {
+			name, ok := strings.CutPrefix(key, folder)
+			return ok && checkpoint.IsObject(name)
+		}
+		end = func(ctx context.Context) (int, error) {
+			return clean(ctx, b, u.Host, folder+checkpoint.Prefix, mine)
+		}
 	}
 	return &store{b, folder, name(u), end}, nil
 }

@@ -18,13 +18,13 @@ func init() {
 	bucket.Register("azblob", nil) // uploads that nobody completes end by themselves
 }
 
-// abortUploads ends uploads that nobody will complete, which S3 keeps, and charges for, until somebody does.
-func abortUploads(ctx context.Context, b *blob.Bucket, name, folder string) (n int, err error) {
+// abortUploads ends uploads of checkpoints that nobody will complete, which S3 keeps, and charges for, until somebody does.
+func abortUploads(ctx context.Context, b *blob.Bucket, name, prefix string, mine func(key string) bool) (n int, err error) {
 	var client *s3.Client
 	if !b.As(&client) {
 		return 0, errors.New("this bucket is none of S3")
 	}
-	for in := (&s3.ListMultipartUploadsInput{Bucket: &name, Prefix: &folder}); ; {
+	for in := (&s3.ListMultipartUploadsInput{Bucket: &name, Prefix: &prefix}); ; {
 		page, err := client.ListMultipartUploads(ctx, in)
 		if noUploads(err) {
 			return n, nil
@@ -33,6 +33,9 @@ func abortUploads(ctx context.Context, b *blob.Bucket, name, folder string) (n i
 			return n, err
 		}
 		for _, u := range page.Uploads {
+			if u.Key == nil || !mine(*u.Key) {
+				continue
+			}
 			_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &name, Key: u.Key, UploadId: u.UploadId})
 			if err != nil {
 				return n, err
