@@ -755,6 +755,124 @@ func TestPruneKeepsTheLastAndTheBest(t *testing.T) {
 	}
 }
 
+// What a manifest names that cannot be read is not known: it may be anything up to its number.
+func TestPruneKeepsWhatADamagedManifestMayName(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	m := newModel(rng, 10)
+	write := func(n uint64) {
+		t.Helper()
+		if _, err := save(ctx, rng, s, ID{n, testAttempt}, m, 1, map[string][]byte{"x": {1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range uint64(3) {
+		write(n + 1)
+	}
+	path := filepath.Join(s.dir, manifestName(2))
+	whole, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, whole[:20], 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := uint64(4); n <= 8; n++ {
+		write(n)
+		done, err := Prune(ctx, s, 2)
+		if err != nil || len(done.Checkpoints) != min(1, int(n-4)) || !slices.Equal(done.Unreadable, []uint64{2}) {
+			t.Errorf("beside checkpoint %d: %+v, %v", n, done, err)
+		}
+	}
+	if err := os.WriteFile(path, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := Numbers(ctx, s); err != nil || !slices.Equal(n, []uint64{1, 2, 7, 8}) {
+		t.Errorf("there are %v, %v", n, err)
+	}
+	for _, n := range []uint64{1, 2, 7, 8} {
+		c, err := Open(ctx, s, n)
+		if err == nil {
+			_, err = c.Verify(ctx)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A takenOver store has another run take over before its objects are listed so many times.
+type takenOver struct {
+	Store
+	lists int
+	by    func()
+}
+
+func (s *takenOver) List(ctx context.Context, prefix string) ([]Object, error) {
+	if s.lists--; s.lists == 0 {
+		s.by()
+	}
+	return s.Store.List(ctx, prefix)
+}
+
+// A run that stood still in the midst of pruning knows nothing of its successor's checkpoints.
+func TestPruneRemovesNothingOfASuccessor(t *testing.T) {
+	rng, ctx := seeded(t), t.Context()
+	m := newModel(rng, 10)
+	for lists := 1; lists <= 3; lists++ {
+		s := folder(t)
+		for n := range uint64(3) {
+			if _, err := save(ctx, rng, s, ID{n + 1, testAttempt}, m, 1, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stands := &takenOver{s, lists, func() {
+			if _, err := save(ctx, rng, s, NewID(4), m, 1, nil); err != nil {
+				t.Error(err)
+			}
+		}}
+		last := func() error { // the lock is held, and then it is not
+			if stands.lists--; stands.lists == 0 {
+				stands.by()
+			}
+			return nil
+		}
+		if _, err := prune(ctx, stands, 2, last); err != nil {
+			t.Error(err)
+		}
+		c, err := Open(ctx, s, 4)
+		if err == nil {
+			_, err = c.Verify(ctx)
+		}
+		if err != nil {
+			t.Errorf("it came at step %d: %v", lists, err)
+		}
+	}
+}
+
+// What is there, and no manifest names it, may be what a successor is writing.
+func TestPruneWithoutTheLockRemovesNothing(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	for n := range uint64(3) {
+		if _, err := save(ctx, rng, s, ID{n + 1, testAttempt}, newModel(rng, 10), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Write(ctx, s, NewID(4), 0, testTables, func(*Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.List(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := &Lock{check: func() error { return ErrLocked }}
+	if _, err := lost.Prune(ctx, s, 1); !errors.Is(err, ErrLocked) {
+		t.Error(err)
+	}
+	if after, err := s.List(ctx, ""); err != nil || !slices.Equal(before, after) {
+		t.Errorf("there is %v, and was %v: %v", after, before, err)
+	}
+}
+
 func TestMemoryIsBoundedWhateverTheOrder(t *testing.T) {
 	tables := []Table{{Name: "t", Rows: 1 << 40, Dim: 64, Width: 64, Rule: "add", Init: "zero"}}
 	rng, s := rand.New(rand.NewPCG(1, 2)), folder(t)

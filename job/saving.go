@@ -230,7 +230,7 @@ func (p saving) commit(ctx context.Context, c *cuts.Cut, s *train.State, reports
 	if keep == 0 {
 		keep = keepCheckpoints
 	}
-	_, err = checkpoint.Prune(ctx, v.store, keep)
+	_, err = v.lock.Prune(ctx, v.store, keep)
 	return m, err
 }
 

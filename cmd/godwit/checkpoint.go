@@ -280,17 +280,27 @@ func (u *checkpointUse) prune(cmd *cobra.Command, place string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	done, err := checkpoint.Prune(ctx, s, u.keep)
+	done, err := lock.Prune(ctx, s, u.keep)
 	if err != nil {
 		return err
 	}
+	if err := u.pruned(cmd.OutOrStdout(), done); err != nil || len(done.Unreadable) == 0 {
+		return err
+	}
+	last := done.Unreadable[len(done.Unreadable)-1]
+	_, damaged := checkpoint.Manifests(ctx, s)
+	return errors.Join(fmt.Errorf("nothing of checkpoint %d and those before it was removed, as nobody knows what it names (remove its manifest if it is of no use)", last), damaged)
+}
+
+// pruned says what was removed.
+func (u *checkpointUse) pruned(out io.Writer, done *checkpoint.Pruned) error {
 	if u.json {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(done)
+		return json.NewEncoder(out).Encode(done)
 	}
 	which := "no checkpoint"
 	if len(done.Checkpoints) > 0 {
 		which = "checkpoints " + strings.Trim(fmt.Sprint(done.Checkpoints), "[]")
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s: %d objects, %.1f MB, and %d unfinished ones\n", which, done.Objects, float64(done.Bytes)/1e6, done.Unfinished)
+	_, err := fmt.Fprintf(out, "removed %s: %d objects, %.1f MB, and %d unfinished ones\n", which, done.Objects, float64(done.Bytes)/1e6, done.Unfinished)
 	return err
 }

@@ -157,7 +157,7 @@ func (c *Cluster) lead(ctx context.Context, store checkpoint.Store, s Saving, st
 		}
 	}
 	if err == nil && s.Keep > 0 {
-		if _, err = checkpoint.Prune(ctx, store, s.Keep); err == nil {
+		if _, err = lock.Prune(ctx, store, s.Keep); err == nil {
 			err = c.pruneBeside(ctx, store, s.Beside)
 		}
 	}
