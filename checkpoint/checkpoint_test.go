@@ -688,6 +688,9 @@ func TestManifestsThatAreNotSoundAreRefused(t *testing.T) {
 		"rows, and the parts of": func(m *Manifest) { m.BuildsOn[0].Rows++ },
 		"checkpoint 1 wrote is":  func(m *Manifest) { m.BuildsOn[0].Digest[0]++ },
 		"checkpoint 2 wrote is":  func(m *Manifest) { m.Digest[0]++ },
+		"resumed 2 and":          func(m *Manifest) { m.Resumed = &Resumed{2, 3} },
+		"resumed 1 and":          func(m *Manifest) { m.Resumed = &Resumed{1, 3} },
+		"resumed 0 and":          func(m *Manifest) { m.Resumed = &Resumed{0, 1} },
 		"-1 blocks":              func(m *Manifest) { m.Parts[0].Blocks = -1 },
 		// Their products with the size of an entry are small.
 		"2305843009213693952 blocks": func(m *Manifest) { m.Parts[0].Blocks = 1 << 61 },
@@ -752,6 +755,36 @@ func TestPruneKeepsTheLastAndTheBest(t *testing.T) {
 	left, err := os.ReadDir(s.dir)
 	if err != nil || len(left) != 10 {
 		t.Errorf("%d files are left, %v", len(left), err)
+	}
+}
+
+// A run that resumes an earlier checkpoint gives up the later ones: the best model of its own course is kept.
+func TestWhatWasGivenUpIsNotTheBest(t *testing.T) {
+	scored := func(n uint64, value float64, resumed *Resumed) *Manifest {
+		return &Manifest{ID: ID{Number: n}, Score: &Score{Value: value}, Resumed: resumed}
+	}
+	on3, on6, on8 := &Resumed{3, 7}, &Resumed{6, 9}, &Resumed{8, 9}
+	first := []*Manifest{scored(1, 0.1, nil), scored(3, 0.3, nil), scored(5, 0.9, nil), scored(6, 0.6, nil)}
+	second := append(slices.Clip(first), scored(7, 0.4, on3), scored(8, 0.2, on3))
+	for _, c := range []struct {
+		all  []*Manifest
+		want uint64
+	}{
+		{nil, 0},
+		{first, 5},
+		{second, 7}, // 5 and 6 were given up
+		{append(slices.Clip(second), scored(9, 0.1, on8)), 7},
+		{append(slices.Clip(second), scored(9, 0.1, on6)), 5}, // they were gone on with after all
+		{append(slices.Clip(first), scored(7, 0.1, on3)), 3},
+		{append(slices.Clip(first), scored(7, 0.9, nil)), 5}, // the first of equal ones
+	} {
+		var got uint64
+		if best := bestOf(c.all); best != nil {
+			got = best.Number
+		}
+		if got != c.want {
+			t.Errorf("of %d checkpoints, the best is %d, want %d", len(c.all), got, c.want)
+		}
 	}
 }
 

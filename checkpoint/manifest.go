@@ -48,7 +48,16 @@ type Manifest struct {
 	// BuildsOn are the parts of earlier checkpoints that an incremental one builds on, the oldest first, which has all rows. The
 	// checkpoint's own parts have the rows that changed since the last of them. It is empty if the own parts have all rows.
 	BuildsOn []Layer `json:"builds_on,omitempty"`
+	// Resumed is what the run went on from, nil if from nothing at this place, or if an older program wrote the checkpoint.
+	Resumed *Resumed `json:"resumed,omitempty"`
 	Contents
+}
+
+// A Resumed says where a run went on. Those between the two are of a course that was given up then: how good they were says nothing of
+// this one.
+type Resumed struct {
+	From uint64 `json:"from"` // the number of the checkpoint that the run resumed
+	Next uint64 `json:"next"` // the first number that it could write
 }
 
 // A Layer is the rows of a checkpoint as a later one names them.
@@ -278,6 +287,8 @@ func (m *Manifest) check() error {
 	case len(m.BuildsOn) > maxLayers || m.parts() > maxParts || len(m.Sections) > maxSections:
 		return fmt.Errorf("%d parts and %d sections, and it builds on %d checkpoints; at most %d, %d and %d are possible",
 			m.parts(), len(m.Sections), len(m.BuildsOn), maxParts, maxSections, maxLayers)
+	case m.Resumed != nil && (m.Resumed.From < 1 || m.Resumed.From >= m.Resumed.Next || m.Resumed.Next > m.Number):
+		return fmt.Errorf("checkpoint %d of a run that resumed %d and went on with %d", m.Number, m.Resumed.From, m.Resumed.Next)
 	case m.Score != nil && (math.IsNaN(m.Score.Value) || math.IsInf(m.Score.Value, 0)):
 		return fmt.Errorf("score %v", m.Score.Value)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // A Pruned is what [Prune] removed.
@@ -22,7 +23,7 @@ func Prune(ctx context.Context, s Store, keep int) (*Pruned, error) {
 	return prune(ctx, s, keep, func() error { return nil })
 }
 
-// Prune removes checkpoints but the last keep ones and the best one by its score, and then what no manifest that is
+// Prune removes checkpoints but the last keep ones and the best one (see [Best]), and then what no manifest that is
 // left names. Parts of a removed checkpoint stay as long as one that is left builds on them. Objects of other programs are left alone. Whoever calls it
 // writes no checkpoint meanwhile. If it fails or is killed, the checkpoints that were to be kept are
 // whole: a manifest is removed before what it names.
@@ -168,10 +169,18 @@ func manifests(ctx context.Context, s Store) (all []*Manifest, damaged []unreada
 	return all, damaged, nil
 }
 
-// bestOf returns the manifest with the best score, nil if none has a score.
+// bestOf returns the manifest with the best score of the course that led to the last one, nil if none has a score. Each run that resumed an
+// earlier checkpoint gave up those between that one and its own. Manifests are in the order of their numbers.
 func bestOf(all []*Manifest) (best *Manifest) {
-	for _, m := range all {
-		if m.Score != nil && (best == nil || m.Score.better(best.Score)) {
+	var given Resumed // up
+	for _, m := range slices.Backward(all) {
+		if given.From < m.Number && m.Number < given.Next {
+			continue
+		}
+		if m.Resumed != nil {
+			given = *m.Resumed
+		}
+		if m.Score != nil && (best == nil || !best.Score.better(m.Score)) {
 			best = m
 		}
 	}
@@ -187,7 +196,8 @@ func (p *Pruned) remove(ctx context.Context, s Store, o Object) error {
 	return nil
 }
 
-// Best returns the number of the checkpoint with the best score, 0 if none has a score.
+// Best returns the number of the checkpoint with the best score, 0 if none has a score. Checkpoints that were given up when a run
+// resumed an earlier one do not count.
 func Best(ctx context.Context, s Store) (uint64, error) {
 	all, err := Manifests(ctx, s)
 	if err != nil {

@@ -86,6 +86,7 @@ type saver struct {
 	dir      string               // is removed when the run has ended well; empty: the checkpoints stay
 	kept     bool                 // one was written, or was there
 	manifest *checkpoint.Manifest // of the last checkpoint, on whose rows the next one can build; nil: on none
+	resumed  *checkpoint.Resumed  // where the run went on at this place; nil: nowhere
 	last     time.Time            // when the last one was complete, or the run began; zero: one is due at once
 	cost     time.Duration        // of the last one; 0: there was none
 }
@@ -156,6 +157,9 @@ func (s *Spec) openSaver(ctx context.Context, run string) (*saver, error) {
 	if err != nil {
 		v.release()
 		return nil, err
+	}
+	if v.manifest != nil {
+		v.resumed = &checkpoint.Resumed{From: v.manifest.Number, Next: v.next}
 	}
 	v.kept = v.next > 1
 	return v, nil

@@ -221,7 +221,7 @@ func (p saving) commit(ctx context.Context, c *cuts.Cut, s *train.State, reports
 	}
 	m, err := checkpoint.Commit(ctx, v.store, checkpoint.Manifest{
 		ID: id, BuildsOn: layers, Run: p.run, Task: p.spec.Task.Name(), Program: Version(), Written: time.Now().Round(time.Second),
-		Epochs: s.Epochs, Seed: p.spec.Seed, Tables: checkpoint.Tables(p.env.Workers[0].Model()), Score: score(s),
+		Epochs: s.Epochs, Seed: p.spec.Seed, Tables: checkpoint.Tables(p.env.Workers[0].Model()), Score: score(s), Resumed: v.resumed,
 	}, pieces)
 	if err != nil {
 		return nil, err
