@@ -14,7 +14,8 @@ import (
 type Store interface {
 	// Create makes an object of what write writes. When it returns nil, the object is
 	// complete and durable; after an error, or a kill, there is no object of the name. It
-	// wraps fs.ErrExist if there is one already, which stays as it is.
+	// wraps fs.ErrExist if there is one already, which stays as it is. A store that cannot tell whether it was made by
+	// this call returns nil if the bytes are the same.
 	Create(ctx context.Context, name string, write func(w io.Writer) error) error
 	// Put makes or replaces a small object. A reader sees the old one or the new one.
 	Put(ctx context.Context, name string, b []byte) error

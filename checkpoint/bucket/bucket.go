@@ -11,7 +11,9 @@
 package bucket
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -105,7 +107,28 @@ func (s *store) Create(ctx context.Context, name string, write func(w io.Writer)
 		}
 		return s.wrap(err)
 	}
-	return s.write(ctx, name, &blob.WriterOptions{IfNotExist: true, BufferSize: uploadBytes, ContentType: contentType}, write)
+	mine, whole := sha256.New(), false
+	err := s.write(ctx, name, &blob.WriterOptions{IfNotExist: true, BufferSize: uploadBytes, ContentType: contentType}, func(w io.Writer) error {
+		err := write(io.MultiWriter(w, mine))
+		whole = err == nil
+		return err
+	})
+	if whole && errors.Is(err, fs.ErrExist) && s.has(ctx, name, mine.Sum(nil)) {
+		return nil // the answer was lost when it was made, and the client has asked again
+	}
+	return err
+}
+
+// has reports whether an object is there with a SHA-256. If it cannot be read, it is not.
+func (s *store) has(ctx context.Context, name string, sum []byte) bool {
+	r, err := s.b.NewReader(ctx, s.folder+name, nil)
+	if err != nil {
+		return false
+	}
+	defer r.Close() // it is only read
+	found := sha256.New()
+	_, err = io.Copy(found, r)
+	return err == nil && bytes.Equal(found.Sum(nil), sum)
 }
 
 const contentType = "application/octet-stream" // else the driver guesses it of the first bytes

@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -210,6 +214,75 @@ func TestUploadsThatNobodyCompletesAreAborted(t *testing.T) {
 	}
 	if slices.Sort(keys); !slices.Equal(keys, others) {
 		t.Errorf("uploads of %q are left, want %q", keys, others)
+	}
+}
+
+// loseAnswers passes requests on to a server of S3, which it has create each object once. It loses the first answer about each
+// object that is created and for which lose is true.
+func loseAnswers(t *testing.T, place string, lose func(key string) bool) string {
+	t.Helper()
+	u, err := url.Parse(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := u.Query()
+	to, err := url.Parse(options.Get("endpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	there := map[string]bool{}
+	s3 := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		again := there[r.URL.Path]
+		there[r.URL.Path] = again || r.Method == http.MethodPut
+		mu.Unlock()
+		switch create := r.Header.Get("If-None-Match") == "*"; {
+		case create && again:
+			w.WriteHeader(http.StatusPreconditionFailed)
+			fmt.Fprint(w, "<Error><Code>PreconditionFailed</Code></Error>")
+		case create && lose(r.URL.Path):
+			s3.ServeHTTP(httptest.NewRecorder(), r)
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			s3.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	options.Set("endpoint", server.URL)
+	u.RawQuery = options.Encode()
+	return u.String()
+}
+
+// When the answer to a request is lost, the client asks again, and is told that the object is there.
+func TestALostAnswerIsNotTakenForAnotherRun(t *testing.T) {
+	place := loseAnswers(t, s3Server(t, nil), func(key string) bool {
+		return strings.HasSuffix(key, "lock-1") || strings.HasSuffix(key, ".jsonl")
+	})
+	s, err := checkpoint.OpenStore(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := checkpoint.Acquire(t.Context(), s, checkpoint.Holder{Run: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store(t.Context(), s, 1, 10); err != nil {
+		t.Error(err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Error(err)
+	}
+	err = s.Create(t.Context(), "x", func(w io.Writer) error {
+		if err := s.Put(t.Context(), "x", []byte("theirs")); err != nil {
+			t.Error(err)
+		}
+		_, err := io.WriteString(w, "mine")
+		return err
+	})
+	if !errors.Is(err, fs.ErrExist) {
+		t.Errorf("what another one made was taken for one's own: %v", err)
 	}
 }
 
