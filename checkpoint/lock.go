@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +35,8 @@ type Lock struct {
 	check   func() error
 }
 
-// Check returns an error, which wraps [ErrLocked], if the lock is no longer held.
+// Check returns an error, which wraps [ErrLocked], if the lock is no longer held. A lease that could not be renewed for a minute is
+// renewed then, which takes up to a minute if the store still does not answer.
 func (l *Lock) Check() error { return l.check() }
 
 // Release gives the lock back.
@@ -72,8 +74,9 @@ func held(h Holder) error { return fmt.Errorf("%w: %v", ErrLocked, h) }
 // the store allows once. So nothing is ever removed or changed that somebody else may have changed meanwhile.
 type leaseState struct {
 	Holder
-	Beat     int  `json:"beat"` // grows with each renewal
-	Released bool `json:"released"`
+	Word     string `json:"word"` // a random one: no two holders create the same object
+	Beat     int    `json:"beat"` // grows with each renewal
+	Released bool   `json:"released"`
 }
 
 func leaseName(n int) string { return fmt.Sprintf("%s-%d", lockName, n) }
@@ -89,7 +92,8 @@ func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, er
 			return nil, err
 		}
 	}
-	b, err := json.Marshal(leaseState{Holder: h})
+	state := leaseState{Holder: h, Word: rand.Text()}
+	b, err := json.Marshal(state)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +104,7 @@ func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, er
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{store: s, number: n + 1, state: leaseState{Holder: h}, ttl: ttl, renewed: time.Now()}
+	k := &keeper{store: s, number: n + 1, state: state, ttl: ttl, renewed: time.Now()}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
 	done.Go(func() { k.keep(ctx) })
@@ -186,6 +190,8 @@ type keeper struct {
 	number int
 	ttl    time.Duration
 
+	renewing sync.Mutex // held while the lease is renewed
+
 	mu      sync.Mutex // guards what follows
 	state   leaseState
 	renewed time.Time
@@ -211,6 +217,8 @@ func (k *keeper) keep(ctx context.Context) {
 // renew renews the lease, or notes that another run took it over. If the store does not answer,
 // the next renewal may be in time.
 func (k *keeper) renew(ctx context.Context) {
+	k.renewing.Lock()
+	defer k.renewing.Unlock()
 	began := time.Now()
 	_, err := k.store.Size(ctx, leaseName(k.number+1))
 	if err == nil {
@@ -241,10 +249,24 @@ func (k *keeper) put(ctx context.Context, state leaseState) error {
 	return k.store.Put(ctx, leaseName(k.number), b)
 }
 
-func (k *keeper) check() error {
+// overdue reports whether nobody knows whether the lease is still held.
+func (k *keeper) overdue() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.lost == nil && time.Since(k.renewed) > k.ttl {
+	return k.lost == nil && time.Since(k.renewed) > k.ttl
+}
+
+// check judges by the last renewal. If that is too long ago, it renews the lease first: the store may answer again.
+func (k *keeper) check() error {
+	if k.overdue() {
+		ctx, cancel := context.WithTimeout(context.Background(), k.ttl/renewals)
+		k.renew(ctx)
+		cancel()
+	}
+	late := k.overdue()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lost == nil && late {
 		return fmt.Errorf("%w, perhaps: the lease could not be renewed for %v", ErrLocked, k.ttl)
 	}
 	return k.lost
@@ -256,6 +278,11 @@ func (k *keeper) release() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), k.ttl/renewals)
 	defer cancel()
-	k.state.Released = true // keep has ended
-	return k.put(ctx, k.state)
+	k.renewing.Lock() // so that this is the last word
+	defer k.renewing.Unlock()
+	k.mu.Lock()
+	k.state.Released = true
+	state := k.state
+	k.mu.Unlock()
+	return k.put(ctx, state)
 }

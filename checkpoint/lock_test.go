@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -112,5 +113,62 @@ func TestALeaseThatIsTakenOverIsLost(t *testing.T) {
 	}
 	if state, err := readLease(ctx, s, 2); err != nil || !state.Released || state.Run != "two" {
 		t.Errorf("the lease is %+v, %v", state, err)
+	}
+}
+
+// deaf is a store that answers nothing but errors.
+type deaf struct{ Store }
+
+var errDeaf = errors.New("the store does not answer")
+
+func (deaf) Size(context.Context, string) (int64, error) { return 0, errDeaf }
+func (deaf) Put(context.Context, string, []byte) error   { return errDeaf }
+
+// After an outage the lease is renewed before it counts as lost.
+func TestALeaseIsNotLostByAnOutage(t *testing.T) {
+	s := unlockable(t)
+	long := func(s Store) *keeper { // since it was renewed
+		return &keeper{store: s, number: 1, ttl: time.Hour, renewed: time.Now().Add(-2 * time.Hour), state: leaseState{Holder: one}}
+	}
+	if err := long(deaf{s}).check(); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "perhaps") {
+		t.Errorf("while the store does not answer: %v", err)
+	}
+	k := long(s)
+	if err := k.check(); err != nil {
+		t.Errorf("nobody took over: %v", err)
+	}
+	if state, err := readLease(t.Context(), s, 1); err != nil || state.Beat != 1 {
+		t.Errorf("the lease is %+v, %v", state, err)
+	}
+	putLease(t, s, 2, leaseState{Holder: two})
+	if err := k.check(); err != nil {
+		t.Errorf("the lease was renewed just now: %v", err)
+	}
+	if err := long(s).check(); !errors.Is(err, ErrLocked) || strings.Contains(err.Error(), "perhaps") {
+		t.Errorf("another run took over: %v", err)
+	}
+}
+
+// Two runs may have the same name and process number on hosts without a name.
+func TestNoTwoLeasesAreAlike(t *testing.T) {
+	ctx := t.Context()
+	var words []string
+	for range 2 {
+		s := unlockable(t)
+		l, err := lease(ctx, s, one, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Release(); err != nil {
+			t.Fatal(err)
+		}
+		state, err := readLease(ctx, s, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words = append(words, state.Word)
+	}
+	if words[0] == "" || words[0] == words[1] {
+		t.Errorf("the words are %q", words)
 	}
 }
