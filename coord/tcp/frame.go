@@ -59,6 +59,7 @@ func readFrame(r io.Reader) (k kind, id godwit.NodeID, payload []byte, err error
 type peer struct {
 	conn net.Conn
 	ttl  time.Duration // after so long without a frame the other end counts as lost
+	most int           // bytes that may be queued: an end that lets more wait is lost
 	work sync.WaitGroup
 
 	mu    sync.Mutex
@@ -67,11 +68,13 @@ type peer struct {
 	bell  chan struct{} // has a token when there is something to write, or nothing will be
 }
 
-// maxQueue bounds what waits for a peer that does not read: it is lost then.
-const maxQueue = 16 * maxFrame
+// queued is how much may wait in a run of so many nodes: what each of them says of an exchange, and more. So a
+// node that stands still for less than its lease is not lost by what the others say meanwhile.
+func queued(nodes int) int { return (nodes + 16) * maxFrame }
 
-func newPeer(c net.Conn, ttl time.Duration) *peer {
-	p := &peer{conn: c, ttl: ttl, bell: make(chan struct{}, 1)}
+// newPeer begins to write to a connection in a run of so many nodes.
+func newPeer(c net.Conn, ttl time.Duration, nodes int) *peer {
+	p := &peer{conn: c, ttl: ttl, most: queued(nodes), bell: make(chan struct{}, 1)}
 	p.work.Go(p.write)
 	return p
 }
@@ -82,7 +85,7 @@ func (p *peer) send(k kind, id godwit.NodeID, payload []byte) {
 	if p.ended {
 		return
 	}
-	if p.queue = appendFrame(p.queue, k, id, payload); len(p.queue) > maxQueue {
+	if p.queue = appendFrame(p.queue, k, id, payload); len(p.queue) > p.most {
 		p.ended = true
 		_ = p.conn.Close()
 	}

@@ -26,6 +26,7 @@ type Server struct {
 
 	mu          sync.Mutex // held while a message goes to all, which makes the one order
 	closed      bool
+	strangers   map[net.Conn]bool // connections of which nobody knows yet whose they are; nil: the server has ended
 	conns       map[*client]bool
 	incarnation uint64
 	seats       []*client // by id; nil: free
@@ -65,6 +66,10 @@ type refusal struct {
 // handshake is within what time a connection must show its token and registration.
 const handshake = 10 * time.Second
 
+// spareStrangers is how many connections may be without a token and registration at a time, besides one of each node. What is
+// beyond is closed at once.
+const spareStrangers = 64
+
 // Serve serves at a listener until Close. Of cfg it uses Run, Nodes and TTL. token is what
 // nodes prove by that they may join. home is the node of this process, which the others name when
 // they lose the server; [godwit.NoNode]: there is none.
@@ -79,7 +84,7 @@ func Serve(ln net.Listener, cfg coord.Config, token string, home godwit.NodeID) 
 	if token == "" {
 		return nil, errors.New("coord: a server needs a token")
 	}
-	s := &Server{cfg: cfg, token: []byte(token), home: home, ln: ln, conns: map[*client]bool{}}
+	s := &Server{cfg: cfg, token: []byte(token), home: home, ln: ln, strangers: map[net.Conn]bool{}, conns: map[*client]bool{}}
 	s.reset()
 	s.work.Go(s.accept)
 	return s, nil
@@ -93,7 +98,7 @@ func (s *Server) reset() {
 // Addr returns where the server listens.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
-// Close waits within ctx until no node is connected, and ends the server.
+// Close waits within ctx until no node is connected, and ends the server. Connections that have not registered are not waited for.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -111,6 +116,10 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	_ = s.ln.Close()
 	s.mu.Lock()
+	for c := range s.strangers {
+		_ = c.Close()
+	}
+	s.strangers = nil
 	for c := range s.conns {
 		_ = c.conn.Close()
 	}
@@ -129,12 +138,35 @@ func (s *Server) accept() {
 			}
 			return
 		}
+		if !s.arrive(conn) {
+			_ = conn.Close()
+			continue
+		}
 		s.work.Go(func() { s.serve(conn) })
 	}
 }
 
+// arrive notes a connection until it is known whose it is. It returns false if there is no room, or the server has ended.
+func (s *Server) arrive(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.strangers == nil || len(s.strangers) >= s.cfg.Nodes+spareStrangers {
+		return false
+	}
+	s.strangers[conn] = true
+	return true
+}
+
+// known ends what arrive began.
+func (s *Server) known(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.strangers, conn)
+}
+
 // serve is the life of a connection.
 func (s *Server) serve(conn net.Conn) {
+	defer s.known(conn) // if it has not registered
 	_ = conn.SetReadDeadline(time.Now().Add(handshake))
 	token := make([]byte, len(s.token))
 	if _, err := io.ReadFull(conn, token); err != nil || subtle.ConstantTimeCompare(token, s.token) == 0 {
@@ -147,7 +179,7 @@ func (s *Server) serve(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	c := &client{peer: newPeer(conn, s.cfg.TTL), seat: seat, reg: h.Registration}
+	c := &client{peer: newPeer(conn, s.cfg.TTL, s.cfg.Nodes), seat: seat, reg: h.Registration}
 	defer conn.Close()
 	defer c.work.Wait()
 	defer c.end()
@@ -180,6 +212,7 @@ const remains = time.Second
 func (s *Server) enter(c *client, h hello, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.strangers, c.conn)
 	s.conns[c] = true
 	if h.Run != s.cfg.Run || h.Nodes != s.cfg.Nodes {
 		c.refuse("mismatch", fmt.Sprintf("coord: %v: this is run %q of %d nodes, not %q of %d", coord.ErrMismatch, s.cfg.Run, s.cfg.Nodes, h.Run, h.Nodes))

@@ -119,7 +119,7 @@ func enter(ctx context.Context, conn net.Conn, token string, seat godwit.NodeID,
 	if _, err := conn.Write(appendFrame([]byte(token), register, seat, b)); err != nil {
 		return nil, err
 	}
-	s := &session{peer: newPeer(conn, cfg.TTL), cfg: cfg, begun: make(chan struct{}), over: make(chan struct{})}
+	s := &session{peer: newPeer(conn, cfg.TTL, cfg.Nodes), cfg: cfg, begun: make(chan struct{}), over: make(chan struct{})}
 	stop := context.AfterFunc(ctx, s.withdraw)
 	k, self, payload, err := s.read()
 	stop()

@@ -2,7 +2,10 @@ package tcp
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -149,11 +152,106 @@ func TestASilentNodeIsLost(t *testing.T) {
 // Who has nothing to say tells that it lives.
 func TestAPeerWithNothingToSayPings(t *testing.T) {
 	a, b := net.Pipe()
-	p := newPeer(a, time.Second)
+	p := newPeer(a, time.Second, 1)
 	defer p.work.Wait()
 	defer a.Close()
 	_ = b.SetReadDeadline(time.Now().Add(time.Minute))
 	if k, _, _, err := readFrame(b); err != nil || k != ping {
 		t.Errorf("it sends %d, %v, want a ping", k, err)
 	}
+}
+
+// All nodes say the most that they may in an exchange while one of them does not read. It gets it later.
+func TestAPeerThatStandsStillIsNotLostByAnExchange(t *testing.T) {
+	const nodes = 24
+	a, b := net.Pipe()
+	p := newPeer(a, time.Minute, nodes)
+	defer p.work.Wait()
+	defer p.end()
+	defer a.Close()
+	payload := make([]byte, coord.MaxPayload)
+	for id := range godwit.NodeID(nodes) {
+		p.send(message, id, payload)
+	}
+	_ = b.SetReadDeadline(time.Now().Add(time.Minute))
+	for want := range godwit.NodeID(nodes) {
+		if k, id, got, err := readFrame(b); err != nil || k != message || id != want || len(got) != len(payload) {
+			t.Fatalf("it got kind %d of node %d, %d bytes, %v; want what node %d said", k, id, len(got), err, want)
+		}
+	}
+}
+
+func TestAPeerThatReadsNothingIsLost(t *testing.T) {
+	a, b := net.Pipe()
+	p := newPeer(a, time.Minute, 1)
+	defer p.work.Wait()
+	defer p.end()
+	defer a.Close()
+	payload := make([]byte, maxFrame)
+	for range queued(1)/maxFrame + 2 { // one may be under way
+		p.send(message, 0, payload)
+	}
+	_ = b.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := io.Copy(io.Discard, b); err != nil {
+		t.Errorf("the connection has not ended: %v", err)
+	}
+}
+
+// Who connects and says nothing is not waited for.
+func TestCloseDoesNotWaitForStrangers(t *testing.T) {
+	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for s.unknown() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	began := time.Now()
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(began); d > handshake*3/4 {
+		t.Errorf("it was waited for: %v", d)
+	}
+}
+
+// unknown is how many connections have not shown their token.
+func (s *Server) unknown() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.strangers)
+}
+
+func TestStrangersAreBounded(t *testing.T) {
+	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
+	var all []net.Conn
+	defer func() {
+		for _, c := range all {
+			_ = c.Close()
+		}
+	}()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+		return c
+	}
+	for range 1 + spareStrangers {
+		dial()
+	}
+	if n, err := dial().Read(make([]byte, 1)); n > 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("one more got %d bytes, %v", n, err)
+	}
+	for _, c := range all {
+		_ = c.Close()
+	}
+	for s.unknown() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	joinAll(t, s, 0)
 }
