@@ -14,7 +14,7 @@
 // Each node writes its part and its sections with [Write], which returns a [Piece]. The leader
 // gathers the pieces and writes the manifest last ([Commit]). An object is durable and complete before
 // the next step begins, so a process that is killed at any byte leaves checkpoints that
-// are whole, and objects that no manifest names. [Prune] removes these.
+// are whole, and objects that no manifest names. [Lock.Prune] removes these.
 //
 // Rows that nobody accessed are not written: the manifest names the seed and the initializers
 // from which they follow.

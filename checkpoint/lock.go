@@ -14,7 +14,7 @@ import (
 )
 
 // ErrLocked is wrapped by the error of [Acquire] where another run writes to the store, and by
-// that of [Lock.Check] when another one took it over.
+// those of [Lock.Check] and [Lock.Prune] when another one took it over.
 var ErrLocked = errors.New("another run writes checkpoints there")
 
 // A Holder is who writes to a store.

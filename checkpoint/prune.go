@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A Pruned is what [Prune] removed.
+// A Pruned is what [Lock.Prune] removed.
 type Pruned struct {
 	Checkpoints []uint64 `json:"checkpoints"` // by their numbers
 	Objects     int      `json:"objects"`     // of them, and others that no manifest names
