@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/node"
@@ -20,7 +21,7 @@ type Attended struct {
 type Attendant interface {
 	// Ready is called once, when all nodes have met and training begins.
 	Ready()
-	// Close ends the watching, before the node ends. It returns at the end of ctx at the latest.
+	// Close ends the watching, before the node ends. It returns at the end of ctx at the latest, which is 2 s later.
 	Close(ctx context.Context) error
 }
 
@@ -40,12 +41,22 @@ func (p *part) ready() {
 	}
 }
 
+// attendTimeout bounds the end of the watching: who reads what is told of a node must not hold up the run.
+const attendTimeout = 2 * time.Second
+
+// closeAttendant ends the watching, also when the run was cancelled.
+func closeAttendant(ctx context.Context, a Attendant) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attendTimeout)
+	defer cancel()
+	return a.Close(ctx)
+}
+
 // close ends the node, and before that the watching.
 func (p *part) close(ctx context.Context) error {
 	var err error
 	if a := p.attendant; a != nil {
 		p.attendant = nil
-		err = a.Close(ctx)
+		err = closeAttendant(ctx, a)
 	}
 	stopped := p.record.stop(p.session.Err() == nil)
 	if p.node != nil {

@@ -2,12 +2,14 @@ package job
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/replay"
@@ -169,3 +171,36 @@ func TestARunThatFailedSaysSoInItsEvents(t *testing.T) {
 		t.Errorf("the events are %+v (%v)", r, err)
 	}
 }
+
+// A stuck attendant watches somebody who does not let it go.
+type stuck struct{}
+
+func (stuck) Ready() {}
+
+func (stuck) Close(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(time.Minute):
+		return errors.New("the end of the watching has no bound")
+	}
+}
+
+// Who watches a node holds up the end of its run for a moment only, and is given that moment also by a run that was cancelled.
+func TestTheEndOfTheWatchingIsBounded(t *testing.T) {
+	if err := closeAttendant(context.Background(), stuck{}); err != nil {
+		t.Error(err)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := closeAttendant(cancelled, checks(func(ctx context.Context) error { return ctx.Err() })); err != nil {
+		t.Errorf("the watching of a run that was cancelled has no time to end: %v", err)
+	}
+}
+
+// checks are done when the watching ends.
+type checks func(context.Context) error
+
+func (checks) Ready() {}
+
+func (c checks) Close(ctx context.Context) error { return c(ctx) }

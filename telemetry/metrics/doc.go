@@ -3,7 +3,7 @@
 //
 //	/metrics   counters and histograms, as Prometheus reads them
 //	/healthz   200 while the process lives
-//	/readyz    200 while the node trains, else 503 with the reason
+//	/readyz    200 from when all nodes have met until the server is closed; before, 503 with the reason
 //
 // Everything is read at a scrape; between scrapes it costs nothing. No label has a key or the name
 // of a key, so the number of series depends on the number of nodes alone.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -242,3 +243,63 @@ type fixed struct{ x telemetry.Snapshot }
 
 func (fixed) Stats() (s node.Stats)          { return s }
 func (f fixed) Snapshot() telemetry.Snapshot { return f.x }
+
+// connect sends a server the begin of a request.
+func connect(t *testing.T, s *Server, request string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Who asks and does not go on holds up the server's end only as long as Close may wait.
+func TestCloseLeavesClientsThatDoNotEnd(t *testing.T) {
+	s, err := Serve(wide{}, Config{Addr: ":0", Profiles: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	connect(t, s, "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
+	connect(t, s, "GET /debug/pprof/profile?seconds=600 HTTP/1.1\r\nHost: x\r\n\r\n")
+	for _, body := get(t, http.DefaultClient, "http://"+s.Addr()+"/debug/pprof/goroutine?debug=1"); !strings.Contains(body, "pprof.Profile+"); {
+		_, body = get(t, http.DefaultClient, "http://"+s.Addr()+"/debug/pprof/goroutine?debug=1")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close(ctx) }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Errorf("a server with such clients ends with %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("clients that do not end keep the server from its end")
+	}
+}
+
+// A profile may last longer than a request may take to come.
+func TestProfilesLastLongerThanRequests(t *testing.T) {
+	s, err := Serve(wide{}, Config{Addr: ":0", Profiles: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close(context.Background()) }()
+	if s.http.ReadTimeout == 0 || s.http.WriteTimeout < scrapeTimeout {
+		t.Errorf("a request may take %v to come, and %v to be answered", s.http.ReadTimeout, s.http.WriteTimeout)
+	}
+	quick := httptest.NewUnstartedServer(s.http.Handler)
+	quick.Config.ReadTimeout, quick.Config.WriteTimeout = 100*time.Millisecond, patience
+	quick.Start()
+	defer quick.Close()
+	begin := time.Now()
+	code, _ := get(t, http.DefaultClient, quick.URL+"/debug/pprof/trace?seconds=0.5")
+	if d := time.Since(begin); code != 200 || d < 500*time.Millisecond {
+		t.Errorf("a trace of 0.5 s was answered by %d after %v", code, d)
+	}
+}

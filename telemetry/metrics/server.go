@@ -44,7 +44,8 @@ type Server struct {
 // How long a scrape may take, and a client may be silent.
 const (
 	scrapeTimeout = 30 * time.Second
-	headerTimeout = 5 * time.Second
+	readTimeout   = 5 * time.Second  // in which all of a request comes
+	writeTimeout  = 40 * time.Second // in which an answer is read; package pprof adds the time that a profile lasts
 	idleTimeout   = 2 * time.Minute
 	maxScrapes    = 4 // at a time; others are told to come later
 )
@@ -79,7 +80,7 @@ func Serve(n Node, c Config) (*Server, error) {
 	}
 	s := &Server{listen: l, done: make(chan struct{})}
 	s.Unready("the run has not begun")
-	s.http = http.Server{Handler: s.handler(n, c), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10}
+	s.http = http.Server{Handler: s.handler(n, c), ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10}
 	go func() {
 		defer close(s.done)
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -92,17 +93,17 @@ func Serve(n Node, c Config) (*Server, error) {
 // Addr returns the address that the server listens at.
 func (s *Server) Addr() string { return s.listen.Addr().String() }
 
-// Ready has /readyz say that the node trains.
+// Ready has /readyz say that the node is part of the run.
 func (s *Server) Ready() { s.state.Store(nil) }
 
-// Unready has /readyz say why the node does not train.
+// Unready has /readyz say why the node is not.
 func (s *Server) Unready(why string) { s.state.Store(&why) }
 
-// Close ends the server. It waits for a scrape that is under way, up to ctx.
+// Close ends the server. It waits for answers that are under way up to the end of ctx, and then closes their connections. That is no error.
 func (s *Server) Close(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, s.http.Close())
+	if err != nil && ctx.Err() != nil {
+		err = s.http.Close()
 	}
 	<-s.done
 	return errors.Join(err, s.err)
