@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"math/rand/v2"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/telemetry/trace"
@@ -544,5 +546,77 @@ func TestNamesAreReadWhole(t *testing.T) {
 	names, err := readNames(dir, &h)
 	if err != nil || names[5] != "one" || len(names[6]) != maxName || names[7] != "three" || len(names) != 3 {
 		t.Errorf("%v (%v)", names, err)
+	}
+}
+
+// accesses writes the trace of a run: each node accesses ten keys in turns, 100 times a second, by a clock that is off by so many ns.
+func accesses(t *testing.T, n int, off ...int64) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 1, Rule: godwit.Add{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := trace.ParseKeys("", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node := range off {
+		w, err := trace.Create(trace.Config{Dir: dir, Keys: keys, Plain: true, Header: trace.Header{Run: "r", Policy: "p", Node: godwit.NodeID(node), Nodes: len(off), Start: 1e18 + off[node], Tables: trace.TablesOf(m)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			w.Add(trace.Event{Node: godwit.NodeID(node), Key: godwit.Key(i % 10), Kind: trace.Accessed, N: 1, Time: int64(i) * 1e7})
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// A node whose clock is a month ahead has records far beyond the times that are looked at. They take no time.
+func TestAZoomTakesNoLongerWhereClocksDiffer(t *testing.T) {
+	ix := open(t, accesses(t, 200, 0, 30*86400e9))
+	catchUp(t, ix)
+	done := make(chan error, 1)
+	go func() {
+		x, err := ix.Tile(Selection{}, Range{From: 1e9, To: 1.001e9, Cols: 300, Rows: 10})
+		if err == nil && !slices.ContainsFunc(x.Heat, func(h uint8) bool { return h > 0 }) {
+			err = errors.New("no access is seen")
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("a zoom of 1 ms takes longer than a minute")
+	}
+}
+
+// A time that the disk has damaged is that of an hour later. The other records are shown as they are.
+func TestADamagedTimeTakesNoMemory(t *testing.T) {
+	dir := accesses(t, 2000, 0)
+	path := filepath.Join(dir, "node-0", trace.SegmentName(1))
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := b[len(b)-1000*trace.RecordLen:]
+	copy(record[8:], "\xff\xff\xff\xff") // its time
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ix := open(t, dir)
+	catchUp(t, ix)
+	if n := len(ix.grid.columns); n > 200 || ix.grid.width != firstWidth {
+		t.Errorf("20 s have %d windows of %d ns", n, ix.grid.width)
+	}
+	if n := sum(ix, Accesses); n != 2000 {
+		t.Errorf("%d accesses are counted, want 2000", n)
 	}
 }

@@ -97,6 +97,7 @@ type loader struct {
 	at      int  // the column that it is in
 	width   int64
 	end     int64 // ns: when the window ends
+	beyond  int64 // ns: no window begins then or later
 	cells   []cell
 	counts  [Counted]uint64
 	totals  []Totals
@@ -125,8 +126,11 @@ func (l *loader) load(j *job) error {
 	clear(l.cells)
 	l.node, l.width = j.node, ix.grid.width // which nobody changes meanwhile
 	l.where = mark{segment: h.Segment}
-	l.at = int(max(0, base-ix.grid.origin) / l.width)
-	l.end, l.last = ix.grid.end(l.at), base
+	ix.mu.Lock()
+	most := 2 * ix.grid.limit()
+	ix.mu.Unlock()
+	l.at = int(min(max(0, base-ix.grid.origin)/l.width, int64(most-1)))
+	l.end, l.beyond, l.last = ix.grid.end(l.at), ix.grid.end(most-1), base
 	end, err := j.file.Records(func(b []byte) bool {
 		for ; len(b) > 0; b = b[trace.RecordLen:] {
 			l.take(trace.Record(b[:trace.RecordLen:trace.RecordLen]), base)
@@ -183,7 +187,7 @@ func (l *loader) take(r trace.Record, base int64) {
 	if k < 0 {
 		k = l.meet(key)
 	}
-	for t >= l.end {
+	for t >= l.end && t < l.beyond { // the others: times that are damaged are counted in this window
 		l.step()
 	}
 	c := &l.cells[k]

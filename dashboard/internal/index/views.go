@@ -199,9 +199,7 @@ func (ix *Index) replay(tr *trace.Trace, g *grid, node int, of []int32, locks []
 			return true
 		}
 		begin()
-		for t >= g.end(w.at) {
-			w.at++
-		}
+		w.at = max(w.at, int(min((t-g.origin)/g.width, int64(len(locks)))))
 		if w.at >= len(locks) {
 			return false
 		}
