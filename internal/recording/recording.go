@@ -82,7 +82,8 @@ func (r *Node) Send(ask Ask) {
 	}
 }
 
-// Sent ends the sending, after Stop, while the node still has its connections. It sends what is left, if rest is set, takes 4 s at the most, and says what was not sent.
+// Sent ends the sending, after Stop, while the node still has its connections. It sends what is left, if rest is set, and says what was not sent.
+// It takes 4 s at the most, and 5 s more if the disk does not answer.
 func (r *Node) Sent(rest bool) error {
 	if r == nil || r.sender == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 )
@@ -614,4 +615,36 @@ func BenchmarkAdd(b *testing.B) {
 		w.Add(Event{Time: int64(i) * 1000, Key: godwit.Key(i & 0xffff), Kind: Refreshed})
 	}
 	closed(b, w)
+}
+
+// A disk that does not answer holds up the end of a writer for a bounded time.
+func TestADiskThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 1, true)
+	r, disk, err := os.Pipe() // which takes 64 KiB
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.writing.Lock()
+	if err := w.file.Close(); err != nil {
+		t.Error(err)
+	}
+	w.file = disk
+	w.writing.Unlock()
+	for range 10_000 {
+		w.Add(Event{Node: 1, Kind: Created, Key: 1})
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- w.closeWithin(10 * time.Millisecond) }()
+	select {
+	case err := <-closed:
+		if err == nil || !strings.Contains(err.Error(), "has not answered") {
+			t.Errorf("a writer whose disk does not answer ends with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("a disk that does not answer keeps a writer from its end")
+	}
+	if err := errors.Join(os.RemoveAll(dir), r.Close()); err != nil { // who writes hears that, and finds no folder
+		t.Error(err)
+	}
 }

@@ -31,6 +31,8 @@ const (
 
 	maxDetails  = 1 << 13 // records of details between two flushes; those of half of the keys are left out from then on
 	mostThinned = 16      // … so many times at the most
+
+	diskTimeout = 5 * time.Second // for which who ends a writer, or has it write, waits for the disk
 )
 
 // A Writer writes the trace of one node. Any goroutine may add to it.
@@ -149,7 +151,7 @@ func (w *Writer) Add(e Event) {
 	}
 	w.mu.Unlock()
 	if w.cfg.Plain && full {
-		w.Flush()
+		w.flush(true)
 		w.mu.Lock()
 		w.pending.add(&e)
 		w.lost--
@@ -165,9 +167,36 @@ func (w *Writer) Dropped() uint64 {
 	return w.dropped
 }
 
-// Close writes what was added, and ends the writer. It says how writing failed last, if it did.
-func (w *Writer) Close() error {
+// Close writes what was added, and ends the writer. It says how writing failed last, if it did. It returns after 5 s at the
+// latest: a disk that does not answer holds up nobody.
+func (w *Writer) Close() error { return w.closeWithin(diskTimeout) }
+
+func (w *Writer) closeWithin(limit time.Duration) error {
 	close(w.stop)
+	var err error // of end, until it has ended
+	if !within(limit, func() { err = w.end() }) {
+		return fmt.Errorf("trace: the disk of %s has not answered for %v", w.cfg.Dir, limit)
+	}
+	return err
+}
+
+// within calls do, and reports whether it has ended within a time. If it has not, its goroutine goes on, and ends when the disk answers.
+func within(limit time.Duration, do func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// end writes what is left, and closes the file.
+func (w *Writer) end() error {
 	<-w.done
 	w.flush(true)
 	err := w.err
@@ -197,7 +226,8 @@ func (w *Writer) run() {
 }
 
 // Flush writes what was added and counted, which happens four times a second, or once, without it. What cannot be written is dropped.
-func (w *Writer) Flush() { w.flush(true) }
+// It returns after 5 s at the latest, as Close does.
+func (w *Writer) Flush() { within(diskTimeout, func() { w.flush(true) }) }
 
 // flush is Flush, without what was counted where it is not yet time to write that, if not all is set.
 func (w *Writer) flush(all bool) {
