@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -309,4 +310,35 @@ func BenchmarkAdd(b *testing.B) {
 		w.Add(s)
 	}
 	closed(b, w)
+}
+
+// A disk that takes a part of an event, and later takes all again, loses that one.
+func TestADiaryGoesOnAfterATornLine(t *testing.T) {
+	out, disk, err := os.Pipe() // which takes 64 KiB
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	d := &Diary{queue: make(chan Event), done: make(chan struct{}), file: disk}
+	go d.run(About{Format: eventsFormat, Version: Version, Run: "r"})
+	if err := disk.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	d.queue <- Event{Warning: strings.Repeat("w", 1<<20)}
+	d.queue <- Event{Warning: "taken when the line is torn"}
+	if err := disk.SetWriteDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan []byte, 1)
+	go func() { b, _ := io.ReadAll(out); read <- b }()
+	d.queue <- Event{End: &End{Reason: "all epochs"}}
+	close(d.queue)
+	lines := strings.Split(strings.TrimSpace(string(<-read)), "\n")
+	var last Event
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.End == nil {
+		t.Errorf("the last of %d lines is %.100q (%v), want the end of the run", len(lines), lines[len(lines)-1], err)
+	}
+	if <-d.done; d.err == nil {
+		t.Error("nothing is told of the event that was lost")
+	}
 }

@@ -103,17 +103,24 @@ func (w *Writer) add(s *Sample) error {
 
 // line writes a line. After an error, the next line begins anew.
 func (w *Writer) line(x any) error {
+	n, err := appendLine(w.file, x, &w.torn)
+	w.size += n
+	return err
+}
+
+// appendLine writes a line to the end of a file, and returns how many bytes. torn says whether the file ends within a line, before and
+// afterwards.
+func appendLine(f *os.File, x any, torn *bool) (n int, err error) {
 	b, err := json.Marshal(x)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if w.torn {
+	if *torn {
 		b = append([]byte{'\n'}, b...)
 	}
-	n, err := w.file.Write(append(b, '\n'))
-	w.size += n
-	w.torn = err != nil && (n > 0 || w.torn)
-	return err
+	n, err = f.Write(append(b, '\n'))
+	*torn = err != nil && (n > 0 || *torn)
+	return n, err
 }
 
 // begin begins a file, and removes one if there are too many.
@@ -189,12 +196,15 @@ func NewDiary(dir, run, policy string) (*Diary, error) {
 
 func (d *Diary) run(first About) {
 	defer close(d.done)
-	out := json.NewEncoder(d.file)
-	d.err = out.Encode(first)
-	for e := range d.queue {
-		if err := out.Encode(e); err != nil {
+	torn := false
+	write := func(x any) {
+		if _, err := appendLine(d.file, x, &torn); err != nil {
 			d.err = err
 		}
+	}
+	write(first)
+	for e := range d.queue {
+		write(e)
 	}
 	if err := d.file.Close(); d.err == nil {
 		d.err = err
