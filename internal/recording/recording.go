@@ -35,6 +35,7 @@ type Node struct {
 	Tables []trace.Table // of the model
 
 	header  record.Header
+	begin   time.Time // that of the header, by a clock that nobody sets
 	trace   *trace.Writer
 	samples *record.Writer // nil until the node has started
 	of      *node.Node
@@ -55,9 +56,9 @@ func Begin(c Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Node{Dir: c.Dir, Tables: trace.TablesOf(c.Model), header: c.Header}
+	r := &Node{Dir: c.Dir, Tables: trace.TablesOf(c.Model), header: c.Header, begin: time.Now()}
 	h := &r.header
-	h.PID, h.Start = os.Getpid(), time.Now().UnixNano()
+	h.PID, h.Start = os.Getpid(), r.begin.UnixNano()
 	if h.Host, err = os.Hostname(); err != nil {
 		h.Host = "unknown host" // it only serves to be read
 	}
@@ -110,9 +111,12 @@ func (r *Node) Sample(n *node.Node, items func() int64) (err error) {
 	return err
 }
 
+// age returns for how long there has been a record, in ns. It never becomes less, also when somebody sets the clock back.
+func (r *Node) age() int64 { return int64(time.Since(r.begin)) }
+
 // take says what the node did so far.
 func (r *Node) take() record.Sample {
-	s := record.Sample{Time: time.Now().UnixNano() - r.header.Start, Process: process(), Lost: r.trace.Dropped()}
+	s := record.Sample{Time: r.age(), Process: process(), Lost: r.trace.Dropped()}
 	x := r.of.Snapshot()
 	s.Fill(&x)
 	s.Items = s.Steps
