@@ -83,7 +83,7 @@ type Sent struct {
 type Waste struct {
 	Accesses uint64 // by workers
 
-	Refreshes, Unread    uint64    // rows that came for replicas; … not accessed before the next one, or the end
+	Refreshes, Unread    uint64    // rows that came for replicas and were followed by the next one, or the end; … not accessed before
 	Drops, DroppedUnread uint64    // replicas that ended; … that were not accessed at all
 	Intents, Unused      uint64    // keys of intents that ended; … that were not accessed meanwhile
 	Touches              Histogram // of keys that moved away: accesses since they had come

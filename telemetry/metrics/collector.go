@@ -205,7 +205,7 @@ func (o output) waste(w *telemetry.Waste) {
 		o.counter(name, help+sample, float64(all-vain), "used", "yes")
 		o.counter(name, help+sample, float64(vain), "used", "no")
 	}
-	pair("sampled_refreshes_total", "Rows that came for replicas, by whether they were accessed before the next one.", w.Refreshes, w.Unread)
+	pair("sampled_refreshes_total", "Rows that came for replicas and were followed by the next one or the end, by whether they were accessed before.", w.Refreshes, w.Unread)
 	pair("sampled_replicas_dropped_total", "Replicas that ended, by whether they were accessed.", w.Drops, w.DroppedUnread)
 	pair("sampled_intents_total", "Intents that ended, a key each, by whether the key was accessed meanwhile.", w.Intents, w.Unused)
 	o.histogram("sampled_move_accesses", "Accesses of keys that moved away, from their arrival on."+sample, w.Touches, 1, 0, 12)

@@ -144,8 +144,8 @@ type Intents struct {
 // Waste says what the adaptation was good for; see [telemetry.Waste].
 type Waste struct {
 	Accesses      uint64 `json:"accesses"`       // by workers
-	Refreshes     uint64 `json:"refreshes"`      // rows that came for replicas
-	Unread        uint64 `json:"unread"`         // … not accessed before the next one, or the end
+	Refreshes     uint64 `json:"refreshes"`      // rows that came for replicas and were followed by the next one, or the end
+	Unread        uint64 `json:"unread"`         // … not accessed before
 	Drops         uint64 `json:"drops"`          // replicas that ended
 	DroppedUnread uint64 `json:"dropped_unread"` // … that were not accessed at all
 	Intents       uint64 `json:"intents"`        // keys of intents that ended

@@ -62,7 +62,7 @@ const (
 type Counts struct {
 	Accesses uint64 // by this node's workers
 
-	Refreshes, Unread     uint64           // rows that came for replicas, the first ones as well; … not accessed before the next one or the end
+	Refreshes, Unread     uint64           // rows that came for replicas, the first ones as well, and were followed by the next one or the end; … and not accessed before
 	Drops, DroppedUnread  uint64           // replicas that ended; … and were not accessed at all
 	Intents, Unused       uint64           // of keys, that ended; … and were followed by no access of the key
 	Touches               histogram.Counts // by keys that moved on from here: accesses since they had come
@@ -205,12 +205,12 @@ func (w *Watch) Happened(e protocol.Event) {
 		l.kind = nothing
 	case protocol.Copied:
 		l.kind, l.arrived = replica, l.accesses
-		w.refresh(l, &p.counts)
+		w.refresh(l)
 	case protocol.Refreshed:
 		l.overwritten(&p.counts)
 		p.counts.AgeMicros.Observe(uint64(max(0, w.now()-l.at)) / 1000)
 		p.counts.AgeInClock.Observe(uint64(max(0, w.clock()-l.clock)))
-		w.refresh(l, &p.counts)
+		w.refresh(l)
 	case protocol.Ended:
 		l.overwritten(&p.counts)
 		if p.counts.Drops++; l.accesses == l.arrived {
@@ -231,14 +231,17 @@ func (w *Watch) Happened(e protocol.Event) {
 }
 
 // refresh takes note that a row came for a replica.
-func (w *Watch) refresh(l *life, c *Counts) {
-	c.Refreshes++
+func (w *Watch) refresh(l *life) {
 	l.refreshed, l.at, l.clock = l.accesses, w.now(), w.clock()
 }
 
-// overwritten takes note that the row that last came for a replica is no more.
+// overwritten takes note that the row that last came for a replica is no more. Only now is it known whether it was read, so it is counted
+// now: neither those that were read nor those that were not become fewer.
 func (l *life) overwritten(c *Counts) {
-	if l.kind == replica && l.accesses == l.refreshed {
+	if l.kind != replica {
+		return
+	}
+	if c.Refreshes++; l.accesses == l.refreshed {
 		c.Unread++
 	}
 }

@@ -96,3 +96,23 @@ func BenchmarkAccessed(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(keys)), "ns/key")
 }
+
+// Neither the rows that were read nor those that were not become fewer, as counters of a monitoring system must not.
+func TestCountsOfRefreshesOnlyRise(t *testing.T) {
+	w := New(oneTable(), func() int64 { return 0 }, func() godwit.Clock { return 0 })
+	k := first(true)
+	var read, unread uint64
+	for i, x := range []protocol.EventKind{protocol.Copied, protocol.Refreshed, protocol.Refreshed, protocol.Ended} {
+		w.Happened(protocol.Event{Key: k, Kind: x})
+		c := w.Counts()
+		if c.Refreshes-c.Unread < read || c.Unread < unread {
+			t.Errorf("after event %d, %d rows are read and %d unread; before, %d and %d", i, c.Refreshes-c.Unread, c.Unread, read, unread)
+		}
+		if read, unread = c.Refreshes-c.Unread, c.Unread; i == 1 {
+			w.AccessedOne(k)
+		}
+	}
+	if read != 1 || unread != 2 {
+		t.Errorf("%d rows were read and %d were not, want 1 and 2", read, unread)
+	}
+}
