@@ -74,7 +74,7 @@ func (s *Server) keys(r *request) (any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	keys, total, err := ix.Keys(sel, at, offset, limit)
+	keys, total, err := ix.Keys(r.Context(), sel, at, offset, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (s *Server) heat(r *request) (any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	t, err := ix.Tile(sel, x)
+	t, err := ix.Tile(r.Context(), sel, x)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s *Server) instant(r *request) (any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	x, err := ix.At(sel, at, offset, limit)
+	x, err := ix.At(r.Context(), sel, at, offset, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (s *Server) affinity(r *request) (any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	a, err := ix.Affinity(sel, these)
+	a, err := ix.Affinity(r.Context(), sel, these)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (s *Server) key(r *request) (any, error) {
 	if err != nil {
 		return nil, missing{strings.TrimPrefix(err.Error(), "trace: ")}
 	}
-	l, err := ix.Life(k)
+	l, err := ix.Life(r.Context(), k)
 	if err != nil {
 		return nil, err
 	}

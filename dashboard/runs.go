@@ -179,7 +179,7 @@ func (r *run) follow(ctx context.Context) {
 	defer close(r.done)
 	begin := time.Now()
 	for ctx.Err() == nil {
-		more, err := r.read(!r.live || time.Since(begin) > lateAfter)
+		more, err := r.read(ctx, !r.live || time.Since(begin) > lateAfter)
 		if err != nil {
 			r.mu.Lock()
 			r.err = err
@@ -197,7 +197,7 @@ func (r *run) follow(ctx context.Context) {
 }
 
 // read reads on, and returns whether there was anything.
-func (r *run) read(late bool) (more bool, err error) {
+func (r *run) read(ctx context.Context, late bool) (more bool, err error) {
 	ix, err := r.index()
 	if errors.Is(err, index.ErrWaiting) {
 		if ix, err = index.Open(r.path, late); errors.Is(err, index.ErrWaiting) {
@@ -216,7 +216,7 @@ func (r *run) read(late bool) (more bool, err error) {
 	} else if err != nil {
 		return false, err
 	}
-	if more, err = ix.Poll(); more || err != nil {
+	if more, err = ix.Poll(ctx); more || err != nil {
 		return more, err
 	}
 	return false, r.sample()

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -169,7 +170,7 @@ func (c *Copier) count() (events uint64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("%w (%s)", err, path)
 	}
-	f := &File{h, path, max(c.read, int64(n))}
+	f := &File{h, path, max(c.read, int64(n)), context.Background()}
 	_, err = f.Records(func(b []byte) bool {
 		events += Count(b)
 		return true

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,20 @@ type Trace struct {
 	Header Header // of the first segment of the first node: run, policy, nodes, tables
 	dir    string
 	nodes  [][]segment
+	ctx    context.Context // of what is read
 }
+
+// WithContext returns the same trace, what is read of which ends with an error when ctx ends.
+func (t *Trace) WithContext(ctx context.Context) *Trace {
+	within := *t
+	within.ctx = ctx
+	return &within
+}
+
+var errEmpty = errors.New("there are no segments")
+
+// IsEmpty reports whether an error of Open says that the folder has no segment whose header was written whole.
+func IsEmpty(err error) bool { return errors.Is(err, errEmpty) }
 
 // A segment is a file of a node.
 type segment struct {
@@ -36,7 +50,7 @@ func Open(dir string) (*Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
-	t := &Trace{dir: dir}
+	t := &Trace{dir: dir, ctx: context.Background()}
 	paths, err := folder.Glob(dir, "node-*/*.trace")
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
@@ -58,7 +72,7 @@ func Open(dir string) (*Trace, error) {
 		t.nodes[h.Node] = append(t.nodes[h.Node], segment{path, h, int64(begin)})
 	}
 	if len(t.nodes) == 0 {
-		return nil, fmt.Errorf("trace: there are no segments in %s: want the folder that --trace named, or one in it", dir)
+		return nil, fmt.Errorf("trace: %w in %s: want the folder that --trace named, or one in it", errEmpty, dir)
 	}
 	return t, nil
 }
@@ -135,7 +149,7 @@ func (t *Trace) each(n godwit.NodeID, from int64, wanted func([]byte) bool, yiel
 		i--
 	}
 	for ; i < len(segments); i++ {
-		if more, err := segments[i].each(wanted, yield); err != nil || !more {
+		if more, err := segments[i].each(t.ctx, wanted, yield); err != nil || !more {
 			return err
 		}
 	}
@@ -145,8 +159,8 @@ func (t *Trace) each(n godwit.NodeID, from int64, wanted func([]byte) bool, yiel
 // buffers are what segments are read by.
 var buffers = sync.Pool{New: func() any { b := make([]byte, tailBytes/RecordLen*RecordLen); return &b }}
 
-// each calls yield for the events that are wanted until it returns false, and returns whether it never did.
-func (s *segment) each(wanted func([]byte) bool, yield func(Event) bool) (more bool, err error) {
+// each calls yield for the events that are wanted until it returns false, and returns whether it never did. It ends with ctx.
+func (s *segment) each(ctx context.Context, wanted func([]byte) bool, yield func(Event) bool) (more bool, err error) {
 	f, err := os.Open(s.path)
 	if err != nil {
 		return false, fmt.Errorf("trace: %w", err)
@@ -160,6 +174,9 @@ func (s *segment) each(wanted func([]byte) bool, yield func(Event) bool) (more b
 	buf := *pooled
 	var g gatherer
 	for {
+		if err := context.Cause(ctx); err != nil {
+			return false, fmt.Errorf("trace: %w", err)
+		}
 		n, err := io.ReadFull(f, buf)
 		for b := buf[:n]; len(b) >= RecordLen; b = b[RecordLen:] {
 			if Kind(b[6]) != Input && !wanted(b) {

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -30,13 +31,14 @@ type File struct {
 	Header Header // of the segment
 	path   string
 	begin  int64
+	ctx    context.Context
 }
 
 // Files returns the segments of a node that there were when the trace was opened, in their order. Each but the last is complete.
 func (t *Trace) Files(n godwit.NodeID) (fs []File) {
 	if int(n) < len(t.nodes) {
 		for _, s := range t.nodes[n] {
-			fs = append(fs, File{s.header, s.path, s.begin})
+			fs = append(fs, File{s.header, s.path, s.begin, t.ctx})
 		}
 	}
 	return fs
@@ -62,6 +64,9 @@ func (f *File) RecordsFrom(skip int64, yield func(records []byte) bool) (end int
 	defer buffers.Put(pooled)
 	buf := (*pooled)[:recordsAtOnce*RecordLen]
 	for end = f.begin + skip*RecordLen; ; {
+		if err := context.Cause(f.ctx); err != nil {
+			return end, fmt.Errorf("trace: %w", err)
+		}
 		n, err := file.ReadAt(buf, end)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return end, fmt.Errorf("trace: %w", err)

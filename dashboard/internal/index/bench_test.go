@@ -113,7 +113,7 @@ func BenchmarkIndex(b *testing.B) {
 		}
 		b.ReportMetric(float64((processor()-begin).Microseconds())/1000, "open-cpu-ms")
 		for more := true; more; {
-			if more, err = ix.Poll(); err != nil {
+			if more, err = ix.Poll(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -130,14 +130,17 @@ func BenchmarkIndex(b *testing.B) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		for range 10 {
 			at := rng.Int64N(36e11)
-			timed(0, func() error { _, err := ix.At(Selection{}, at, 0, 0); return err })
-			timed(1, func() error { _, err := ix.Tile(Selection{}, Range{To: 36e11, Cols: 1200, Rows: 600}); return err })
+			timed(0, func() error { _, err := ix.At(b.Context(), Selection{}, at, 0, 0); return err })
+			timed(1, func() error {
+				_, err := ix.Tile(b.Context(), Selection{}, Range{To: 36e11, Cols: 1200, Rows: 600})
+				return err
+			})
 			timed(2, func() error {
-				_, err := ix.Tile(Selection{}, Range{From: at, To: at + 5e9, Cols: 1200, Rows: 600})
+				_, err := ix.Tile(b.Context(), Selection{}, Range{From: at, To: at + 5e9, Cols: 1200, Rows: 600})
 				return err
 			})
 			timed(3, func() error {
-				_, err := ix.Tile(Selection{}, Range{From: at, To: at + 6e11, Cols: 1200, Rows: 600, Limit: 1000})
+				_, err := ix.Tile(b.Context(), Selection{}, Range{From: at, To: at + 6e11, Cols: 1200, Rows: 600, Limit: 1000})
 				return err
 			})
 		}
@@ -145,7 +148,7 @@ func BenchmarkIndex(b *testing.B) {
 			b.ReportMetric(float64(worst[i].Microseconds())/1000, "most-"+name+"-cpu-ms")
 			b.ReportMetric(float64(longest[i].Microseconds())/1000, "most-"+name+"-ms")
 		}
-		report("life", func() error { _, err := ix.Life(17); return err })
+		report("life", func() error { _, err := ix.Life(b.Context(), 17); return err })
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
 		b.ReportMetric(float64(mem.Sys-mem.HeapReleased)/1e6, "memory-MB")

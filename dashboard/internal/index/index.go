@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -112,11 +113,14 @@ func (ix *Index) Close() error {
 }
 
 // Poll reads on, for a few milliseconds at the most, and returns whether there was anything. It reads the node that is furthest behind.
-// The first call reads all that there is.
-func (ix *Index) Poll() (bool, error) {
+// The first call reads all that there is, until ctx ends. After an error of that call, the index is of no use.
+func (ix *Index) Poll(ctx context.Context) (bool, error) {
 	if !ix.loaded {
+		if err := ix.load(ctx); err != nil {
+			return false, err
+		}
 		ix.loaded = true
-		return true, ix.load()
+		return true, nil
 	}
 	done := make([]bool, len(ix.tails))
 	for range ix.tails {

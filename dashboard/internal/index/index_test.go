@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"math/rand/v2"
@@ -145,7 +146,7 @@ func open(t *testing.T, dir string) *Index {
 func catchUp(t *testing.T, ix *Index) {
 	t.Helper()
 	for {
-		more, err := ix.Poll()
+		more, err := ix.Poll(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,7 @@ func where(t *testing.T, tr *trace.Trace, ix *Index, time int64) (owner map[godw
 func compare(t *testing.T, tr *trace.Trace, ix *Index, time int64) {
 	t.Helper()
 	owner, replicas := where(t, tr, ix, time)
-	x, err := ix.At(Selection{}, time, 0, 0)
+	x, err := ix.At(t.Context(), Selection{}, time, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func compare(t *testing.T, tr *trace.Trace, ix *Index, time int64) {
 
 func compareTile(t *testing.T, rng *rand.Rand, tr *trace.Trace, ix *Index, r Range) {
 	t.Helper()
-	tile, err := ix.Tile(Selection{Sort: ByKey}, r)
+	tile, err := ix.Tile(t.Context(), Selection{Sort: ByKey}, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +278,7 @@ func TestViewsFromMarksAreThoseFromTheSegmentsBeginnings(t *testing.T) {
 	w.close()
 	ix := open(t, w.dir)
 	catchUp(t, ix)
-	tr, err := ix.open()
+	tr, err := ix.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,11 +306,11 @@ func TestViewsFromMarksAreThoseFromTheSegmentsBeginnings(t *testing.T) {
 		}
 		views := func() (vs []view) {
 			for _, from := range times {
-				at, err := ix.At(Selection{Sort: ByKey}, from, 0, 0)
+				at, err := ix.At(t.Context(), Selection{Sort: ByKey}, from, 0, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
-				tile, err := ix.Tile(Selection{Sort: ByKey}, Range{From: from, To: from + 1e8, Cols: 50, Rows: 2000, Offset: 5, Limit: 30})
+				tile, err := ix.Tile(t.Context(), Selection{Sort: ByKey}, Range{From: from, To: from + 1e8, Cols: 50, Rows: 2000, Offset: 5, Limit: 30})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -398,11 +399,11 @@ func TestWhoFollowsARunEndsAsWhoReadsItLater(t *testing.T) {
 		}
 	}
 	all := Range{Cols: 2000, Rows: 2000}
-	a, err := follows.Tile(Selection{Sort: ByKey}, all)
+	a, err := follows.Tile(t.Context(), Selection{Sort: ByKey}, all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := later.Tile(Selection{Sort: ByKey}, all)
+	b, err := later.Tile(t.Context(), Selection{Sort: ByKey}, all)
 	if err != nil || !reflect.DeepEqual(a, b) {
 		t.Errorf("the tiles differ (%v):\n%+v\n%+v", err, a, b)
 	}
@@ -458,7 +459,7 @@ func TestKeysAreFoundByNameNumberAndTable(t *testing.T) {
 	ix := open(t, w.dir)
 	catchUp(t, ix)
 	for query, want := range map[string][]godwit.Key{"PARIS": {7, 8}, "a:3": {3}, "4": {4}, "b:2": {32}, "nowhere": nil} {
-		keys, total, err := ix.Keys(Selection{Query: query, Sort: ByKey}, 1<<60, 0, 100)
+		keys, total, err := ix.Keys(t.Context(), Selection{Query: query, Sort: ByKey}, 1<<60, 0, 100)
 		var got []godwit.Key
 		for _, k := range keys {
 			got = append(got, k.Key)
@@ -467,21 +468,21 @@ func TestKeysAreFoundByNameNumberAndTable(t *testing.T) {
 			t.Errorf("%q finds %v (%v), want %v", query, got, err, want)
 		}
 	}
-	if keys, total, err := ix.Keys(Selection{Table: "b"}, 1<<60, 2, 3); err != nil || len(keys) != 3 || total != 10 || keys[0].Totals.Accesses < keys[1].Totals.Accesses {
+	if keys, total, err := ix.Keys(t.Context(), Selection{Table: "b"}, 1<<60, 2, 3); err != nil || len(keys) != 3 || total != 10 || keys[0].Totals.Accesses < keys[1].Totals.Accesses {
 		t.Errorf("of table b there are %+v of %d (%v)", keys, total, err)
 	}
 	if name := ix.Name(8); name != "<b>paris</b> \x1b[31m" {
 		t.Errorf("the name is %q", name)
 	}
-	a, err := ix.Affinity(Selection{Table: "a"}, nil)
+	a, err := ix.Affinity(t.Context(), Selection{Table: "a"}, nil)
 	if err != nil || a.Keys != 30 || len(a.Techniques) != 30 {
 		t.Fatalf("%+v (%v)", a, err)
 	}
-	all, err := ix.Affinity(Selection{}, nil)
+	all, err := ix.Affinity(t.Context(), Selection{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := ix.Affinity(Selection{Table: "b"}, nil)
+	b, err := ix.Affinity(t.Context(), Selection{Table: "b"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -582,7 +583,7 @@ func TestAZoomTakesNoLongerWhereClocksDiffer(t *testing.T) {
 	catchUp(t, ix)
 	done := make(chan error, 1)
 	go func() {
-		x, err := ix.Tile(Selection{}, Range{From: 1e9, To: 1.001e9, Cols: 300, Rows: 10})
+		x, err := ix.Tile(t.Context(), Selection{}, Range{From: 1e9, To: 1.001e9, Cols: 300, Rows: 10})
 		if err == nil && !slices.ContainsFunc(x.Heat, func(h uint8) bool { return h > 0 }) {
 			err = errors.New("no access is seen")
 		}
@@ -618,5 +619,39 @@ func TestADamagedTimeTakesNoMemory(t *testing.T) {
 	}
 	if n := sum(ix, Accesses); n != 2000 {
 		t.Errorf("%d accesses are counted, want 2000", n)
+	}
+}
+
+// Who does not wait any more is worked for no more: what reads the segments ends with its context.
+func TestReadingEndsWithItsContext(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := accesses(t, 2000, 0, 0)
+	if _, err := open(t, dir).Poll(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("loading ends with %v", err)
+	}
+	ix := open(t, dir)
+	catchUp(t, ix)
+	for what, view := range map[string]func(context.Context) error{
+		"a tile": func(ctx context.Context) error {
+			_, err := ix.Tile(ctx, Selection{}, Range{To: 20e9, Cols: 10, Rows: 10})
+			return err
+		},
+		"a zoom": func(ctx context.Context) error {
+			_, err := ix.Tile(ctx, Selection{}, Range{From: 1e9, To: 2e9, Cols: 300, Rows: 10})
+			return err
+		},
+		"an instant":                func(ctx context.Context) error { _, err := ix.At(ctx, Selection{}, 1e9, 0, 0); return err },
+		"a list of keys":            func(ctx context.Context) error { _, _, err := ix.Keys(ctx, Selection{}, 1e9, 0, 100); return err },
+		"the affinity of all keys":  func(ctx context.Context) error { _, err := ix.Affinity(ctx, Selection{}, nil); return err },
+		"the affinity of some keys": func(ctx context.Context) error { _, err := ix.Affinity(ctx, Selection{}, []godwit.Key{3}); return err },
+		"the life of a key":         func(ctx context.Context) error { _, err := ix.Life(ctx, 3); return err },
+	} {
+		if err := view(t.Context()); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := view(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s that nobody waits for ends with %v", what, err)
+		}
 	}
 }

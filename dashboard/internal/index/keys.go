@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"math/bits"
 
@@ -18,8 +19,8 @@ type Key struct {
 }
 
 // Keys returns keys of a selection as they are at a time, and how many the selection has.
-func (ix *Index) Keys(s Selection, time int64, offset, limit int) (keys []Key, total int, err error) {
-	tr, err := ix.open()
+func (ix *Index) Keys(ctx context.Context, s Selection, time int64, offset, limit int) (keys []Key, total int, err error) {
+	tr, err := ix.open(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -52,8 +53,8 @@ func nodesOf(bitmap []uint8) (nodes []int) {
 func (ix *Index) Name(k godwit.Key) string { return ix.names[k] }
 
 // Life reads the life of a key, with times since the run's start.
-func (ix *Index) Life(k godwit.Key) (*trace.Life, error) {
-	tr, err := ix.open()
+func (ix *Index) Life(ctx context.Context, k godwit.Key) (*trace.Life, error) {
+	tr, err := ix.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +109,8 @@ type Affinity struct {
 const mostTechniques = 2000
 
 // Affinity returns what nodes had to do with a selection of keys, or with these keys.
-func (ix *Index) Affinity(s Selection, these []godwit.Key) (*Affinity, error) {
-	tr, err := ix.open()
+func (ix *Index) Affinity(ctx context.Context, s Selection, these []godwit.Key) (*Affinity, error) {
+	tr, err := ix.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,10 @@ func (ix *Index) Affinity(s Selection, these []godwit.Key) (*Affinity, error) {
 		keys = ix.numbers(these)
 	}
 	a := &Affinity{Keys: len(keys), Nodes: make([]Share, ix.header.Nodes)}
-	somewhere := ix.places(a, keys)
+	somewhere, err := ix.places(ctx, a, keys)
+	if err != nil {
+		return nil, err
+	}
 	if err := ix.countsOf(tr, a, keys); err != nil {
 		return nil, err
 	}
@@ -142,11 +146,14 @@ func (ix *Index) numbers(keys []godwit.Key) (numbers []int32) {
 
 // places finds out which share of the time the nodes had the keys, and returns for the first of them that for which somebody
 // had a replica. Where the last window has no end yet, it counts like the others.
-func (ix *Index) places(a *Affinity, keys []int32) (somewhere []float64) {
+func (ix *Index) places(ctx context.Context, a *Affinity, keys []int32) (somewhere []float64, err error) {
 	g := ix.grid
 	somewhere = make([]float64, min(len(keys), mostTechniques))
 	unit := 1 / float64(max(1, len(g.columns)))
 	for i := range g.columns {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
 		c := g.complete(i)
 		for j, k := range keys {
 			if o := c.ownerOf(int(k)); o >= 0 {
@@ -168,7 +175,7 @@ func (ix *Index) places(a *Affinity, keys []int32) (somewhere []float64) {
 		a.Nodes[n].Owned *= unit / float64(max(1, len(keys)))
 		a.Nodes[n].Replicated *= unit / float64(max(1, len(keys)))
 	}
-	return somewhere
+	return somewhere, nil
 }
 
 // countsOf counts the events of keys by node: from the segments, if these are not all.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"math"
 	"runtime"
 	"sync"
@@ -13,12 +14,13 @@ import (
 // This file reads what there is of a trace when the index is opened: segments side by side, one a processor. A segment begins with
 // what its node has, so none needs another. What is written later is read by Index.poll.
 
-// load reads the segments that there are.
-func (ix *Index) load() error {
+// load reads the segments that there are. It ends with an error when ctx ends.
+func (ix *Index) load(ctx context.Context) error {
 	tr, err := trace.Open(ix.dir)
 	if err != nil {
 		return err
 	}
+	tr = tr.WithContext(ctx)
 	var jobs []job
 	last := int64(0)
 	for n := range ix.shift {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"math"
 	"runtime"
@@ -37,9 +38,9 @@ type Range struct {
 	Offset, Limit int   // of the keys of the selection; Limit 0: all
 }
 
-// Tile returns the allocation of a selection of keys over time.
-func (ix *Index) Tile(s Selection, r Range) (*Tile, error) {
-	tr, err := ix.open()
+// Tile returns the allocation of a selection of keys over time. Like all views, it ends with an error when ctx ends.
+func (ix *Index) Tile(ctx context.Context, s Selection, r Range) (*Tile, error) {
+	tr, err := ix.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +61,12 @@ func (ix *Index) Tile(s Selection, r Range) (*Tile, error) {
 	}
 	n := t.Rows * t.Cols
 	t.Owner, t.Agree, t.Replicas, t.Heat = make([]uint8, n), make([]uint8, n), make([]uint8, n), make([]uint8, n)
-	parallel(t.Cols, func(c int) { t.column(c, g, g.complete(first+c), rows) })
-	return t, nil
+	parallel(t.Cols, func(c int) {
+		if ctx.Err() == nil {
+			t.column(c, g, g.complete(first+c), rows)
+		}
+	})
+	return t, context.Cause(ctx)
 }
 
 // cut returns a part of keys.
@@ -251,8 +256,8 @@ func (ix *Index) records(tr *trace.Trace, w *walker, from int64, of []int32, yie
 	return nil
 }
 
-// open returns the trace with the segments that there are.
-func (ix *Index) open() (*trace.Trace, error) {
+// open returns the trace with the segments that there are, to be read until ctx ends.
+func (ix *Index) open(ctx context.Context) (*trace.Trace, error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if ix.trace == nil {
@@ -262,7 +267,7 @@ func (ix *Index) open() (*trace.Trace, error) {
 		}
 		ix.trace = t
 	}
-	return ix.trace, nil
+	return ix.trace.WithContext(ctx), nil
 }
 
 // An Instant is where keys are at a time.
@@ -277,8 +282,8 @@ type Instant struct {
 }
 
 // At returns where keys are at a time.
-func (ix *Index) At(s Selection, time int64, offset, limit int) (*Instant, error) {
-	tr, err := ix.open()
+func (ix *Index) At(ctx context.Context, s Selection, time int64, offset, limit int) (*Instant, error) {
+	tr, err := ix.open(ctx)
 	if err != nil {
 		return nil, err
 	}
