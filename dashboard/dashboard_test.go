@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -433,4 +434,166 @@ func TestAReplicaEndsWhereTheMainCopyComes(t *testing.T) {
 	if want := [][2]any{{1., 2.}, {4., 5.}, {6., nil}}; !slices.Equal(x.Replica, want) {
 		t.Errorf("the replicas are %v, want %v", x.Replica, want)
 	}
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not so within a minute: %s", what)
+		}
+	}
+}
+
+// A connection by which nothing is asked, as browsers open them, and a run that is being read hold up the end up to ctx at the most.
+func TestCloseWaitsForNobodyBeyondItsContext(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "r")
+	s, err := Serve(Config{Dir: dir, Addr: ":0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", s.listen.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	stuck := &run{done: make(chan struct{}), stop: func() {}} // as by a disk that does not answer
+	s.runs.mu.Lock()
+	s.runs.open = append(s.runs.open, stuck)
+	s.runs.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close(ctx) }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Errorf("the server ends with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the server does not end")
+	}
+}
+
+// Who follows a link with the token in it stays at this server.
+func TestTheTokenLeadsNowhereElse(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "r")
+	b := serve(t, Config{Dir: dir})
+	for _, path := range []string{"//evil.example/x", "/\\evil.example/", "/x/..//evil.example"} {
+		w := b.request("GET", "/", func(r *http.Request) { r.URL.Path, r.URL.RawQuery = path, "token=1" })
+		if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != "/" {
+			t.Errorf("%s leads to %d %q", path, w.Code, to)
+		}
+	}
+}
+
+// A run whose files cannot be read for a moment is shown again afterwards.
+func TestAShortFaultDoesNotEndTheViewOfARun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	write(t, dir, "r")
+	if err := os.WriteFile(filepath.Join(dir, "node-0", "000001.samples"), []byte(`{"format":"godwit-samples","version":1,"run":"r","node":0,"nodes":2,"workers":1}`+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b := serve(t, Config{Dir: dir})
+	b.read("r")
+	r, err := b.s.runs.get("r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the fault is told", func() bool { _, err := r.index(); return err != nil })
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the run is read again", func() bool { _, err := r.index(); return err == nil })
+}
+
+// A run that was removed, and begun again under its name, is another one.
+func TestARunThatIsMadeAnewIsReadAnew(t *testing.T) {
+	dir := t.TempDir()
+	at := filepath.Join(dir, "r")
+	write(t, at, "r")
+	b := serve(t, Config{Dir: dir})
+	b.read("r")
+	before, err := b.s.runs.get("r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(at); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(b.get("/api/runs")); got != `{"current":"","runs":[]}` {
+		t.Errorf("after the run was removed there are %s", got)
+	}
+	write(t, at, "r")
+	b.read("r")
+	if now, err := b.s.runs.get("r"); err != nil || now == before {
+		t.Errorf("the run that was removed is still shown (%v)", err)
+	}
+}
+
+// A trace that cannot be read is not one that has not begun.
+func TestATraceThatCannotBeReadIsTold(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "r")
+	path := filepath.Join(dir, "node-0", trace.SegmentName(1))
+	x, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.LittleEndian.PutUint32(x[8:], 99) // its version
+	if err := os.WriteFile(path, x, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b := serve(t, Config{Dir: dir})
+	if w := b.request("GET", "/api/run", nil); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "version") {
+		t.Errorf("a trace of another version is answered by %d %s", w.Code, w.Body)
+	}
+	now, _ := b.s.state(httptest.NewRequest("GET", "/events", nil), nil)
+	if text, _ := now["error"].(string); !strings.Contains(text, "version") {
+		t.Errorf("pages are told %v", now)
+	}
+}
+
+// Each page that is open has its run read, up to a bound. Others only have the two that were asked for last.
+func TestRunsThatPagesShowAreHeld(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"a", "b", "c", "d", "e"}
+	for _, name := range names {
+		write(t, filepath.Join(dir, name), name)
+	}
+	b := serve(t, Config{Dir: dir})
+	shown := map[string]*run{}
+	for range 2 {
+		for _, name := range names[:mostShown] {
+			r, err := b.s.runs.show(name, shown[name])
+			if err != nil || shown[name] != nil && r != shown[name] {
+				t.Fatalf("run %s, which a page shows, is not held (%v)", name, err)
+			}
+			shown[name] = r
+		}
+	}
+	if w := b.request("GET", "/api/run?run=e", nil); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "close one") {
+		t.Errorf("one run too many is answered by %d %s", w.Code, w.Body)
+	}
+	for _, r := range shown {
+		b.s.runs.hide(r)
+	}
+	b.read("e")
+	for _, name := range names {
+		b.read(name)
+	}
+	eventually(t, "what no page shows is not read", func() bool {
+		select {
+		case <-shown["a"].done:
+			return true
+		default:
+			return false
+		}
+	})
 }

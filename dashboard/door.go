@@ -70,7 +70,7 @@ func (d *door) guard(next http.Handler) http.Handler {
 			fail(w, http.StatusMethodNotAllowed, "the dashboard only shows, it changes nothing")
 		case d.known(r):
 			if r.URL.Query().Has("token") { // it should stand in no history
-				http.Redirect(w, r, r.URL.Path, http.StatusSeeOther)
+				http.Redirect(w, r, "/", http.StatusSeeOther)
 				return
 			}
 			next.ServeHTTP(w, r)

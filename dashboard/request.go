@@ -78,7 +78,7 @@ func statusOf(err error) int {
 		return http.StatusBadRequest
 	case errors.As(err, &none), errors.Is(err, errNone):
 		return http.StatusNotFound
-	case errors.Is(err, index.ErrWaiting):
+	case errors.Is(err, index.ErrWaiting), errors.Is(err, errMany):
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

@@ -108,15 +108,15 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
-// Close ends the server. It waits for requests that are under way, up to ctx.
+// Close ends the server. It waits for requests that are under way up to the end of ctx, and then closes their connections. That is no error.
 func (s *Server) Close(ctx context.Context) error {
 	s.ends()
 	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, s.http.Close())
+	if err != nil && ctx.Err() != nil {
+		err = s.http.Close()
 	}
 	<-s.done
-	return errors.Join(err, s.err, s.runs.close())
+	return errors.Join(err, s.err, s.runs.close(ctx))
 }
 
 func (s *Server) handler() http.Handler {

@@ -2,10 +2,13 @@ package dashboard
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"time"
+
+	"github.com/godwit-ps/godwit/dashboard/internal/index"
 )
 
 // How a stream of events goes.
@@ -41,9 +44,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	t := time.NewTicker(streamEvery)
 	defer t.Stop()
-	var last object
+	var last, now object
+	var shown *run
+	defer func() { s.runs.hide(shown) }()
 	for {
-		if now := s.state(r); !reflect.DeepEqual(now, last) {
+		if now, shown = s.state(r, shown); !reflect.DeepEqual(now, last) {
 			if err := send("state", now); err != nil {
 				return
 			}
@@ -58,18 +63,25 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// state is what a stream tells of a run.
-func (s *Server) state(r *http.Request) object {
+// state is what a stream tells of a run, and which one that is; nil: none. It has told of another one before, or of none.
+func (s *Server) state(r *http.Request, before *run) (object, *run) {
 	found, err := s.runs.folders()
 	if err != nil {
-		return object{"error": err.Error()}
+		return object{"error": err.Error()}, before
 	}
-	run, ix, err := s.of(&request{Request: r})
-	if err != nil {
-		return object{"runs": len(found), "waiting": err.Error()}
+	run, err := s.runs.show(r.FormValue("run"), before)
+	var ix *index.Index
+	if err == nil {
+		ix, err = run.await(r.Context())
+	}
+	switch {
+	case errors.Is(err, index.ErrWaiting):
+		return object{"runs": len(found), "waiting": err.Error()}, run
+	case err != nil:
+		return object{"runs": len(found), "error": err.Error()}, run
 	}
 	x := ix.State()
-	return object{"run": run.name, "to": seconds(x.To), "keys": x.Keys, "events": x.Events, "lost": x.Lost, "thinned": x.Thinned, "live": run.growing(), "progress": x.Progress, "done": x.Done, "runs": len(found), "samples": run.told()}
+	return object{"run": run.name, "to": seconds(x.To), "keys": x.Keys, "events": x.Events, "lost": x.Lost, "thinned": x.Thinned, "live": run.growing(), "progress": x.Progress, "done": x.Done, "runs": len(found), "samples": run.told()}, run
 }
 
 // told returns how much the run's nodes have told of themselves: a number that grows.

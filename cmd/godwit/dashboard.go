@@ -66,6 +66,7 @@ func showRun(cmd *cobra.Command, dir, addr string, files *job.TLS) error {
 	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", s.URL())
 	fmt.Fprintln(cmd.ErrOrStderr(), "open it in a browser; Ctrl-C ends it")
 	<-ctx.Done()
+	stop() // another interrupt ends the process at once
 	closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := s.Close(closing); err != nil {

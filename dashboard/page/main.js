@@ -188,14 +188,32 @@ function follow(name) {
 }
 
 let lines = 0; // runs that the server told of
+let unread = false; // the server told last that it cannot read
+
+/**
+ * Shows what the server cannot read, until it can.
+ * @param {import("./types.js").State} state
+ */
+function told(state) {
+  if (state.error) {
+    failed(new Error(state.error));
+  } else if (unread) {
+    fine();
+  }
+  unread = Boolean(state.error);
+}
 
 /** @param {import("./types.js").State} state */
 function ticked(state) {
   if (!run || state.runs !== lines) {
     lines = state.runs;
-    void load();
+    void load().then(() => told(state));
     void tours();
     return;
+  }
+  told(state);
+  if (state.error || state.waiting) {
+    return; // it says nothing of the run
   }
   Object.assign(run, { to: state.to, keys: state.keys, events: state.events, lost: state.lost, thinned: state.thinned, live: state.live });
   keyCount.textContent = count(state.keys);

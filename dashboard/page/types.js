@@ -26,7 +26,7 @@
  * @property {{done: boolean, progress: number, window: number}} index
  */
 
-/** @typedef {{run: string, to: number, keys: number, events: number, lost: number, thinned: number, live: boolean, progress: number, done: boolean, runs: number}} State */
+/** @typedef {{run: string, to: number, keys: number, events: number, lost: number, thinned: number, live: boolean, progress: number, done: boolean, runs: number, error?: string, waiting?: string}} State */
 
 /** @typedef {{t: number, epoch: number, loss: number}} Loss */
 /** @typedef {{t: number, epoch: number, split: string, name: string, value: number}} Metric */
