@@ -129,7 +129,8 @@ func (r *relaying) rows(ctx context.Context, c *cuts.Cut, sink node.Sink) error 
 	var others sync.WaitGroup
 	others.Go(func() {
 		if err := r.hub.Take(ctx, c.Number, len(r.session.Members())-1, sink); err != nil {
-			cancel(err) // the cut is given up
+			cancel(err)         // the cut is given up
+			r.hub.End(c.Number) // nodes with rows left hear of it, and give the cut up: it ends for none before they do
 		}
 	})
 	_, err := c.Rows(ctx, sink)
