@@ -15,20 +15,27 @@ type Ask func(question []byte, deliver func(answer []byte)) (wait func(context.C
 // again is when a question is asked again.
 const again = 2 * time.Millisecond
 
+// once asks once.
+func (a Ask) once(ctx context.Context, q []byte) ([]byte, error) {
+	var answer []byte // deliver's, unless wait returns nil: after an error an answer may still come
+	if err := a(q, func(b []byte) { answer = append(answer[:0], b...) })(ctx); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(answer) == 0:
+		return nil, errors.New("relay: an empty answer")
+	case answer[0] == bad:
+		return nil, errors.New(string(answer[1:]))
+	}
+	return answer, nil
+}
+
 // ask asks until the answer is not to wait.
 func (a Ask) ask(ctx context.Context, q []byte) ([]byte, error) {
 	for {
-		var answer []byte // deliver's, unless wait returns nil: after an error an answer may still come
-		if err := a(q, func(b []byte) { answer = append(answer[:0], b...) })(ctx); err != nil {
-			return nil, err
-		}
-		switch {
-		case len(answer) == 0:
-			return nil, errors.New("relay: an empty answer")
-		case answer[0] == bad:
-			return nil, errors.New(string(answer[1:]))
-		case answer[0] != wait:
-			return answer, nil
+		answer, err := a.once(ctx, q)
+		if err != nil || answer[0] != wait {
+			return answer, err
 		}
 		select {
 		case <-time.After(again):
@@ -77,8 +84,15 @@ func (s *Sender) flush() error {
 	return err
 }
 
+// say sends rows, or their end. If the hub has no room, it waits for some, and sends them again.
 func (s *Sender) say(k kind, rest []byte) error {
-	a, err := s.ask.ask(s.ctx, question(k, s.cut, rest))
+	q := question(k, s.cut, rest)
+	a, err := s.ask.once(s.ctx, q)
+	for err == nil && a[0] == wait {
+		if a, err = s.ask.ask(s.ctx, question(roomNext, s.cut, nil)); err == nil && a[0] == done {
+			a, err = s.ask.once(s.ctx, q)
+		}
+	}
 	if err == nil && a[0] == over {
 		err = fmt.Errorf("relay: node 0 takes no more rows of cut %d", s.cut)
 	}

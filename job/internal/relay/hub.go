@@ -22,7 +22,8 @@ type Hub struct {
 type intake struct {
 	cut   uint64
 	queue chan parcel
-	over  bool // no more rows are taken
+	kept  map[int]bool // nodes for whose next parcel room is kept
+	over  bool         // no more rows are taken
 }
 
 // A parcel is what a node brings: rows, or, where these are nil, its end.
@@ -62,30 +63,34 @@ func (h *Hub) Answer(from int, q []byte) []byte {
 		return append([]byte{bad}, err.Error()...)
 	}
 	p.node = from
-	return []byte{h.put(cut, p)}
+	return []byte{h.put(cut, p, k == roomNext)}
 }
 
-func (h *Hub) put(cut uint64, p parcel) byte {
+// put takes what a node brings, or only keeps room for it.
+func (h *Hub) put(cut uint64, p parcel, keep bool) byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.intake == nil || h.intake.cut < cut {
+	in := h.intake
+	switch {
+	case in == nil || in.cut < cut:
 		return wait
-	}
-	if h.intake.cut > cut || h.intake.over {
+	case in.cut > cut || in.over:
 		return over
-	}
-	select {
-	case h.intake.queue <- p:
-		return done
-	default:
+	case !in.kept[p.node] && len(in.queue)+len(in.kept) >= queued:
 		return wait
+	case keep:
+		in.kept[p.node] = true
+	default:
+		delete(in.kept, p.node)
+		in.queue <- p // does not wait: there is room, and only this function fills it
 	}
+	return done
 }
 
 // Take hands the rows of a number of other nodes, of one cut, to sink, and returns when each node has said that it has no more.
 // Cuts have growing numbers. End is to be called then, or in its place.
 func (h *Hub) Take(ctx context.Context, cut uint64, others int, sink node.Sink) error {
-	in := &intake{cut: cut, queue: make(chan parcel, queued)}
+	in := &intake{cut: cut, queue: make(chan parcel, queued), kept: map[int]bool{}}
 	h.mu.Lock()
 	h.intake = in
 	h.mu.Unlock()

@@ -28,12 +28,14 @@ const (
 	rowsEnd              // there are no more of this node
 	rowsFail             // this node has no more, because of an error
 	rowsNext             // rows are asked for
+	roomNext             // room for rows is asked for: it is kept for this node
+	kinds
 )
 
 // An answer is one of these, and rows or the text of an error.
 const (
 	wait byte = iota // ask again
-	done             // taken, or here they are
+	done             // taken, or here they are, or there is room
 	over             // there are no more
 	bad              // an error
 )
@@ -53,7 +55,7 @@ func question(k kind, cut uint64, rest []byte) []byte {
 }
 
 func parseQuestion(q []byte) (k kind, cut uint64, rest []byte, err error) {
-	if len(q) < headBytes || q[0] != mark || kind(q[1]) > rowsNext {
+	if len(q) < headBytes || q[0] != mark || kind(q[1]) >= kinds {
 		return 0, 0, nil, fmt.Errorf("relay: a question of %d bytes that is none", len(q))
 	}
 	return kind(q[1]), binary.LittleEndian.Uint64(q[2:]), q[headBytes:], nil

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit/node"
 )
@@ -157,6 +159,7 @@ func FuzzQuestions(f *testing.F) {
 	r := rows{2, []uint64{7, 1}, make([]float32, 10)}
 	f.Add(question(rowsCome, 3, r.append(nil)))
 	f.Add(question(rowsNext, 0, nil))
+	f.Add(question(roomNext, 3, nil))
 	f.Add(question(rowsFail, 3, []byte("why")))
 	f.Fuzz(func(t *testing.T, q []byte) {
 		h := NewHub(widths)
@@ -172,4 +175,47 @@ func FuzzQuestions(f *testing.F) {
 			}
 		}
 	})
+}
+
+// While the hub has no room, nodes ask for some by short questions: rows are sent twice at the most.
+func TestRowsThatWaitAreNotSentAllTheTime(t *testing.T) {
+	const nodes, messages = 6, 10
+	widths := []int{10_000}
+	h := NewHub(widths)
+	var sent atomic.Int64
+	var bring sync.WaitGroup
+	for node := 1; node <= nodes; node++ {
+		ask := asks(h, node)
+		counted := func(q []byte, deliver func([]byte)) func(context.Context) error {
+			if kind(q[1]) == rowsCome {
+				sent.Add(1)
+			}
+			return ask(q, deliver)
+		}
+		bring.Go(func() {
+			s := NewSender(t.Context(), counted, 1, widths)
+			var err error
+			for range messages {
+				rs := make([]uint64, 7) // more than sendBytes
+				if err = s.Write(0, rs, make([]float32, len(rs)*widths[0])); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := s.Close(err); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	came := 0
+	if err := h.Take(t.Context(), 1, nodes, func(int, []uint64, []float32) error {
+		came++
+		time.Sleep(10 * time.Millisecond) // a slow disk
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	bring.Wait()
+	if came != nodes*messages || sent.Load() > 2*nodes*messages {
+		t.Errorf("%d messages came, %d were sent, want %d and twice as many at the most", came, sent.Load(), nodes*messages)
+	}
 }
