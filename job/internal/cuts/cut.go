@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/godwit-ps/godwit/node"
@@ -17,15 +18,17 @@ import (
 type Cut struct {
 	Plan            // as the leader's Taker.Begin returned it
 	Began time.Time // at this node
-	// Outranked says, when the leader's Taker.Taken is called, that the cut was given up for one at a boundary.
+	// Outranked says, when the leader's Taker.Taken is called, that the cut was given up for one at a boundary, by any node.
 	Outranked bool
 
-	owner  *Owner
-	life   context.Context // the run's
-	asked  bool            // Rows was called
-	merged chan struct{}   // closed when the following are there
-	state  *train.State
-	err    error
+	owner   *Owner
+	life    context.Context // the run's
+	asked   bool            // Rows was called
+	givenUp error           // of Rows, where neither its sink nor its context is why
+	warned  bool            // training waits for it, and that was told
+	merged  chan struct{}   // closed when the following are there
+	state   *train.State
+	err     error
 }
 
 // Rows hands the rows of the cut that this node has to sink, while training goes on (node.Node.Cut). It is called once at the most.
@@ -33,12 +36,18 @@ type Cut struct {
 // has begun would have the others wait.
 func (c *Cut) Rows(ctx context.Context, sink node.Sink) (node.CutStats, error) {
 	c.asked = true
+	fails := false
 	s, err := c.owner.Rows(c.life, c.Number, c.Which, func(table int, rows []uint64, floats []float32) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		err := context.Cause(ctx)
+		if err == nil {
+			err = sink(table, rows, floats)
 		}
-		return sink(table, rows, floats)
+		fails = fails || err != nil
+		return err
 	})
+	if err != nil && !fails {
+		c.givenUp = err
+	}
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -58,7 +67,9 @@ func (c *Cut) State(ctx context.Context) (*train.State, error) {
 var errOutranked = errors.New("one at the end of the epoch comes first")
 
 // make makes a cut and has it taken. An error ends the run.
-func (o *Owner) make(ctx context.Context, r round) error {
+func (o *Owner) make(life context.Context, r round) error {
+	ctx, end := context.WithCancelCause(life)
+	defer end(nil)
 	c := &Cut{Plan: r.Plan, Began: time.Now(), owner: o, life: ctx, merged: make(chan struct{})}
 	cutting, cancel := o.begin(ctx, r)
 	defer o.end(r, cancel)
@@ -79,16 +90,102 @@ func (o *Owner) make(ctx context.Context, r round) error {
 	}
 	c.state, c.err = o.merge(ctx, r, state, err)
 	close(c.merged)
+	reports, err := o.reports(ctx, c, taken, func() said {
+		return said{Report: mine, Outranked: errors.Is(context.Cause(cutting), errOutranked)}
+	})
+	end(err)
 	<-taken
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	reports, err := gather[Report](ctx, o, fmt.Sprintf("cuts: reports of cut %d", r.Number), mine)
 	if err != nil || !o.Leader {
 		return err
 	}
-	c.Outranked = errors.Is(context.Cause(cutting), errOutranked)
+	return o.conclude(life, c, t, reports)
+}
+
+// conclude has the leader's Taker conclude a cut, and warns if training waits for that.
+func (o *Owner) conclude(ctx context.Context, c *Cut, t Taker, reports []Report) error {
+	done := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for {
+			select {
+			case <-time.After(o.patience / 2):
+				o.warn(c, nil)
+			case <-done:
+				return
+			}
+		}
+	})
+	defer func() { close(done); watch.Wait() }()
 	return t.Taken(ctx, c, reports)
+}
+
+// A said is what a node says of its part of a cut.
+type said struct {
+	Report
+	Outranked bool `json:"outranked,omitempty"` // it gave the cut up for one at a boundary
+	Late      bool `json:"late,omitempty"`      // it has not taken its part yet, and says more in the next exchange
+}
+
+// reports waits until all nodes have taken a cut, or could not, and returns their reports. Mine is called when taken is closed. Nodes tell
+// each other who they wait for, so that the leader can warn if training waits too.
+func (o *Owner) reports(ctx context.Context, c *Cut, taken <-chan struct{}, mine func() said) ([]Report, error) {
+	name := fmt.Sprintf("cuts: reports of cut %d", c.Number)
+	for {
+		say := said{Late: true}
+		select {
+		case <-taken:
+			say = mine()
+		case <-time.After(o.patience / 2):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		all, err := gather[said](ctx, o, name, say)
+		if err != nil {
+			return nil, err
+		}
+		var late []int
+		reports := make([]Report, len(all))
+		for i, s := range all {
+			reports[i] = s.Report
+			c.Outranked = c.Outranked || s.Outranked
+			if s.Late {
+				late = append(late, i)
+			}
+		}
+		if len(late) == 0 {
+			return reports, nil
+		}
+		o.warn(c, late)
+	}
+}
+
+// warn tells, once of a cut, that training has waited long for nodes to take their part of it.
+func (o *Owner) warn(c *Cut, late []int) {
+	if waits := o.waits(); o.Warn != nil && o.Leader && !c.warned && waits >= o.patience {
+		c.warned = true
+		o.Warn(c.Number, late, waits)
+	}
+}
+
+// waits returns how long training has waited at a boundary of this node for cuts to end; 0: it does not wait.
+func (o *Owner) waits() time.Duration {
+	o.mu.Lock()
+	b := o.boundaries[o.calls]
+	o.mu.Unlock()
+	if b == nil {
+		return 0
+	}
+	select {
+	case <-b.crossed:
+		return 0
+	default:
+	}
+	select {
+	case <-b.called:
+		return time.Since(b.since)
+	default:
+		return 0
+	}
 }
 
 // comes waits until this node is at the boundary of a cut, and returns who takes it.
@@ -110,7 +207,7 @@ func (o *Owner) begin(ctx context.Context, r round) (context.Context, context.Ca
 	defer o.mu.Unlock()
 	if r.Boundary == 0 {
 		o.giveUp = func() { cancel(errOutranked) }
-		if o.calls > 0 && o.boundaries[o.calls] != nil && o.Leader {
+		if o.calls > 0 && o.boundaries[o.calls] != nil {
 			o.giveUp() // training waits at one
 		}
 	}
@@ -135,7 +232,7 @@ func take(ctx context.Context, c *Cut, t Taker) (r Report) {
 		}
 	}
 	if r.Report = report; err != nil {
-		r.Err = err.Error()
+		r.Err, r.Follows = err.Error(), c.givenUp != nil && errors.Is(err, c.givenUp)
 	}
 	return r
 }

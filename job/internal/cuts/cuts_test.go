@@ -29,11 +29,14 @@ type fleet struct {
 	fails int           // the node that cannot take; -1: none
 	hold  chan struct{} // rows are handed over when it is closed; nil: at once
 	held  chan struct{} // gets a word when a node has crossed
+	slow  int           // the only node whose rows are held; -1: all are
 	state func(int) *train.State
+
+	concluded chan struct{} // gets a word when the leader has concluded a cut
 }
 
 func newFleet(t *testing.T, nodes int) *fleet {
-	f := &fleet{t: t, due: make(chan time.Time, 1), fails: -1, held: make(chan struct{}, 4*nodes)}
+	f := &fleet{t: t, due: make(chan time.Time, 1), fails: -1, slow: -1, concluded: make(chan struct{}, 8), held: make(chan struct{}, 4*nodes)}
 	f.state = func(int) *train.State { return &train.State{} }
 	x := traintest.NewExchange(nodes)
 	meet := traintest.NewExchange(nodes) // a cut begins when all nodes make it
@@ -46,7 +49,7 @@ func newFleet(t *testing.T, nodes int) *fleet {
 				}
 				o.OnCut(number, f.state(i), nil)
 				f.held <- struct{}{}
-				if f.hold != nil {
+				if f.hold != nil && (f.slow < 0 || f.slow == i) {
 					<-f.hold
 				}
 				return s, sink(0, []uint64{uint64(i)}, []float32{1})
@@ -127,6 +130,7 @@ func (k taker) Taken(ctx context.Context, c *Cut, reports []Report) error {
 		text += " " + string(r.Report) + r.Err
 	}
 	k.f.took = append(k.f.took, text)
+	k.f.concluded <- struct{}{}
 	return nil
 }
 
@@ -217,4 +221,65 @@ func (o *Owner) at() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.calls
+}
+
+// Each node that is at a boundary gives up its part of the cut that fell due, also while the leader is not there, and the leader knows why.
+func TestEachNodeAtABoundaryGivesItsPartUp(t *testing.T) {
+	f := newFleet(t, 2)
+	f.hold = make(chan struct{})
+	f.due <- time.Now()
+	f.start()
+	<-f.held
+	<-f.held // the cut that was due is under way
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := f.owners[1].Boundary(t.Context(), &train.State{}, f.owners[1].Taker); err != nil {
+			t.Error(err)
+		}
+	})
+	for f.owners[1].at() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(f.hold)
+	<-f.concluded
+	if err := f.owners[0].Boundary(t.Context(), &train.State{}, f.owners[0].Taker); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	if got := f.finish(); len(got) != 2 || got[0] != "1: 0 epochs, within 0, outranked: 1 "+errOutranked.Error() || got[1] != "2: 0 epochs, within 0, 1 1" {
+		t.Errorf("taken: %q", got)
+	}
+}
+
+// When training waits long for a cut, the leader tells who it waits for, once.
+func TestALongWaitAtABoundaryIsTold(t *testing.T) {
+	for _, slow := range []int{0, 1} {
+		f := newFleet(t, 2)
+		f.hold = make(chan struct{})
+		f.slow = slow
+		told := make(chan []int, 2)
+		for _, o := range f.owners {
+			o.patience = 20 * time.Millisecond
+			o.Warn = func(cut uint64, late []int, waits time.Duration) {
+				if cut != 1 || waits < o.patience || !o.Leader {
+					t.Errorf("told of cut %d, leader %v, after %v", cut, o.Leader, waits)
+				}
+				told <- late
+			}
+		}
+		f.due <- time.Now()
+		f.start()
+		<-f.held
+		<-f.held
+		var wg sync.WaitGroup
+		wg.Go(func() { f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) }) })
+		if late := <-told; !slices.Equal(late, []int{slow}) {
+			t.Errorf("training waits for nodes %d, want %d", late, slow)
+		}
+		close(f.hold)
+		wg.Wait()
+		if got := f.finish(); len(got) != 2 || len(told) > 0 {
+			t.Errorf("taken: %q, and told %d times more", got, len(told))
+		}
+	}
 }

@@ -7,5 +7,6 @@
 //
 // A cut is made at one of two moments. One that falls due ([Config].Due) is made where workers are: it is within an epoch mostly. One at
 // a [Owner.Boundary] is made while no worker of any node does anything; training waits until workers have crossed, which takes
-// milliseconds, and not until the rows are taken. It comes first: what fell due and has not ended is given up for it.
+// milliseconds, and not until the rows are taken. It comes first: what fell due and has not ended is given up for it, by each node when
+// it is there.
 package cuts

@@ -38,6 +38,8 @@ type Plan struct {
 type Report struct {
 	Report json.RawMessage `json:"report,omitempty"`
 	Err    string          `json:"err,omitempty"` // why it could not be taken
+	// Follows says that nothing failed at this node: Err says that the cut was given up, mostly because of what another one reports.
+	Follows bool `json:"follows,omitempty"`
 }
 
 // A Config says what an Owner is part of.
@@ -51,7 +53,13 @@ type Config struct {
 	Due func() time.Time
 	// StopWithin is how long a cut of a run that was stopped may take; 0 is the constant.
 	StopWithin time.Duration
+	// Warn is told, at the leader, that training has waited long at a boundary for the cut before it, and which nodes have not taken their part
+	// of that; none: the leader's Taker.Taken has not returned. It is called once of a cut. It may be nil.
+	Warn func(cut uint64, late []int, waits time.Duration)
 }
+
+// patience is how long training waits for a cut until a warning tells of it.
+const patience = 10 * time.Second
 
 // An Owner makes the cuts of a node, one after the other. Its Run is a goroutine of its own; training calls Start, OnCut and Boundary.
 type Owner struct {
@@ -59,7 +67,8 @@ type Owner struct {
 	started, ended chan struct{}
 	err            error // of Run, set before ended is closed
 	start          sync.Once
-	ask            chan ask // at the leader: what is to be done next
+	ask            chan ask      // at the leader: what is to be done next
+	patience       time.Duration // the constant, but in tests
 
 	mu         sync.Mutex
 	crossings  map[uint64]*crossing
@@ -93,6 +102,7 @@ type boundary struct {
 	called  chan struct{} // closed when this node is there
 	state   *train.State
 	taker   Taker         // of the cut
+	since   time.Time     // this node is there
 	crossed chan struct{} // closed when training may go on
 }
 
@@ -101,7 +111,7 @@ func New(c Config) *Owner {
 	if c.StopWithin == 0 {
 		c.StopWithin = StopWithin
 	}
-	return &Owner{Config: c, started: make(chan struct{}), ended: make(chan struct{}), ask: make(chan ask, 2),
+	return &Owner{Config: c, started: make(chan struct{}), ended: make(chan struct{}), ask: make(chan ask, 2), patience: patience,
 		crossings: map[uint64]*crossing{}, boundaries: map[int]*boundary{}}
 }
 
@@ -144,12 +154,12 @@ func (o *Owner) Boundary(ctx context.Context, s *train.State, t Taker) error {
 	o.mu.Lock()
 	o.calls++
 	n := o.calls
-	if o.giveUp != nil && o.Leader {
+	if o.giveUp != nil {
 		o.giveUp()
 	}
 	o.mu.Unlock()
 	b := o.boundary(n)
-	b.state, b.taker = s, t
+	b.state, b.taker, b.since = s, t, time.Now()
 	close(b.called)
 	if o.Leader {
 		select {
