@@ -65,6 +65,8 @@ type NodeConfig struct {
 	cuts     func(*cuts.Owner)    // is given the owner of each node's cuts; nil: nobody wants it. Tests set it
 	beside   func(epoch int) bool // reports whether the evaluation behind an epoch takes place beside training; nil: as processors have time. Tests set it, at all nodes alike
 
+	storePatience time.Duration // the constant, but in tests
+
 	initial *initial // what this process sets before training; nil: nothing
 	leads   bool     // this process leads the run
 	saver   *saver   // writes the manifests, in the process that leads; nil: there are none, or another process does

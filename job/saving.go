@@ -34,6 +34,7 @@ func (p *part) cut(ctx context.Context) error {
 	}
 	p.cuts = cuts.New(cuts.Config{
 		Leader: p.leads(), Taker: saving{p}, Rows: p.node.Cut, Exchange: p.session.Exchange, Due: p.due,
+		Warn: p.waiting,
 	})
 	p.env.OnCut, p.env.Started = p.cuts.OnCut, p.started
 	if saves {
@@ -138,7 +139,7 @@ func (p saving) write(ctx context.Context, id checkpoint.ID, fill func(*checkpoi
 		return nil, err
 	}
 	tables := checkpoint.Tables(p.env.Workers[0].Model())
-	piece, err := checkpoint.Write(ctx, store, id, int(p.session.Self()), tables, func(w *checkpoint.Writer) error {
+	piece, err := checkpoint.Write(ctx, p.patient(store), id, int(p.session.Self()), tables, func(w *checkpoint.Writer) error {
 		s, err := fill(w)
 		if err != nil || s == nil {
 			return err
@@ -203,7 +204,7 @@ func (p saving) conclude(ctx context.Context, c *cuts.Cut, s *train.State, err e
 
 // commit writes the manifest of a checkpoint, and removes old ones.
 func (p saving) commit(ctx context.Context, c *cuts.Cut, s *train.State, reports []cuts.Report) (*checkpoint.Manifest, error) {
-	v := p.cfg.saver
+	v, store := p.cfg.saver, p.patient(p.cfg.saver.store)
 	var id checkpoint.ID
 	if err := json.Unmarshal(c.Detail, &id); err != nil {
 		return nil, err
@@ -219,7 +220,7 @@ func (p saving) commit(ctx context.Context, c *cuts.Cut, s *train.State, reports
 	if c.Which == node.ChangedCut {
 		layers = v.manifest.Layers()
 	}
-	m, err := checkpoint.Commit(ctx, v.store, checkpoint.Manifest{
+	m, err := checkpoint.Commit(ctx, store, checkpoint.Manifest{
 		ID: id, BuildsOn: layers, Run: p.run, Task: p.spec.Task.Name(), Program: Version(), Written: time.Now().Round(time.Second),
 		Epochs: s.Epochs, Seed: p.spec.Seed, Tables: checkpoint.Tables(p.env.Workers[0].Model()), Score: score(s), Resumed: v.resumed,
 	}, pieces)
@@ -230,16 +231,30 @@ func (p saving) commit(ctx context.Context, c *cuts.Cut, s *train.State, reports
 	if keep == 0 {
 		keep = keepCheckpoints
 	}
-	_, err = v.lock.Prune(ctx, v.store, keep)
+	_, err = v.lock.Prune(ctx, store, keep)
 	return m, err
+}
+
+// failureOf returns why nodes could not take a cut, that of the first one where something failed; nil if all could.
+func failureOf(reports []cuts.Report) (err error) {
+	for i, r := range reports {
+		switch {
+		case r.Err == "":
+		case !r.Follows:
+			return fmt.Errorf("node %d: %s", i, r.Err)
+		case err == nil:
+			err = fmt.Errorf("node %d: %s", i, r.Err)
+		}
+	}
+	return err
 }
 
 // piecesOf returns what all nodes wrote. Nodes that sent their rows to the leader report nothing.
 func piecesOf(reports []cuts.Report) (pieces []*checkpoint.Piece, err error) {
+	if err := failureOf(reports); err != nil {
+		return nil, err
+	}
 	for i, r := range reports {
-		if r.Err != "" {
-			return nil, fmt.Errorf("node %d: %s", i, r.Err)
-		}
 		if len(r.Report) == 0 {
 			continue
 		}
