@@ -86,11 +86,25 @@ func exitCode(err error) int {
 // logged begins a message that package log/slog wrote as JSON. It names its node itself.
 const logged = `{"time":"`
 
-// copyLines copies lines, with the name before each but messages that are JSON, and returns the last one.
+// maxLine is how many bytes of a line are copied.
+const maxLine = 64 << 10
+
+// copyLines copies lines, with the name before each but messages that are JSON, and returns the last one. Of a line longer than maxLine it
+// copies the begin.
 func (c *children) copyLines(name string, r io.Reader) (last string) {
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		last = lines.Text()
+	lines := bufio.NewReaderSize(r, maxLine)
+	for {
+		b, more, err := lines.ReadLine()
+		if err != nil {
+			return last // a read error is the end of the process
+		}
+		last = string(b)
+		if more {
+			last += " …"
+		}
+		for more && err == nil {
+			_, more, err = lines.ReadLine()
+		}
 		c.mu.Lock()
 		if strings.HasPrefix(last, logged) {
 			fmt.Fprintln(c.out, last)
@@ -99,9 +113,6 @@ func (c *children) copyLines(name string, r io.Reader) (last string) {
 		}
 		c.mu.Unlock()
 	}
-	// A line too long to scan: a node must not block on it.
-	_, _ = io.Copy(io.Discard, r)
-	return last
 }
 
 // end waits for all processes to end by themselves and kills those that have not after

@@ -146,13 +146,23 @@ func (l *Leader) lead(ctx context.Context, nw tcp.Network, begin time.Time, load
 	if err == nil {
 		err = perr
 	}
-	if ferr := l.forget(ctx, err == nil); err == nil {
-		err = ferr
-	}
+	ferr := l.forget(ctx, err == nil)
 	if err != nil {
 		return nil, err
 	}
+	if ferr != nil {
+		l.leftBehind(ferr)
+	}
 	return r, nil
+}
+
+// leftBehind warns that the coordinator did not answer when a run had ended well.
+func (l *Leader) leftBehind(err error) {
+	if l.Progress == nil {
+		return
+	}
+	l.Progress(Event{Run: l.Run, Policy: l.Spec.Policy, Time: time.Now(), Warning: fmt.Sprintf(
+		"the run has ended well, but what the coordinator keeps of it could not be removed, or its nodes did not leave in time: nodes of other machines may report that they lost it: %v", err)})
 }
 
 // configure leaves the spec for the other nodes.

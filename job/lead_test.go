@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -126,5 +127,40 @@ func TestALeaderThatFailsForgetsTheSpec(t *testing.T) {
 		if !slices.Equal(at.calls, want) {
 			t.Errorf("the coordinator was called for %v, want %v", at.calls, want)
 		}
+	}
+}
+
+// A run that ended well has its result, though the coordinator does not answer any more.
+func TestARunThatEndedWellHasItsResultWithoutTheCoordinator(t *testing.T) {
+	at := newMemory(t, 2)
+	at.forget = coord.ErrCoordinator
+	ctx := timeout(t)
+	var warned []string
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := Join(ctx, Joiner{Run: "r", Coordinator: at}); err != nil {
+			t.Error(err)
+		}
+	})
+	r, err := Lead(ctx, Leader{Spec: tiny(2), Run: "r", Coordinator: at, NodeConfig: NodeConfig{Progress: func(e Event) {
+		if e.Warning != "" {
+			warned = append(warned, e.Warning)
+		}
+	}}})
+	wg.Wait()
+	if err != nil || r == nil || r.Epochs != 3 {
+		t.Errorf("Lead: %+v, %v", r, err)
+	}
+	if len(warned) != 1 || !strings.Contains(warned[0], coord.ErrCoordinator.Error()) {
+		t.Errorf("warnings: %q", warned)
+	}
+}
+
+func TestLongLinesOfProcessesAreCut(t *testing.T) {
+	var out strings.Builder
+	last := newChildren(&out).copyLines("node process 7", strings.NewReader("begin\n"+strings.Repeat("x", 3*maxLine+9)+"\n\nthe reason why it ended"))
+	want := "node process 7: begin\nnode process 7: " + strings.Repeat("x", maxLine) + " …\nnode process 7: \nnode process 7: the reason why it ended\n"
+	if last != "the reason why it ended" || out.String() != want {
+		t.Errorf("the last line is %q, of %d bytes, want %d", last, out.Len(), len(want))
 	}
 }
