@@ -36,3 +36,14 @@ func setAside(dir string) error {
 	}
 	return nil
 }
+
+// discard removes the folder of checkpoints of a run that has ended, whose lock the caller holds. It is renamed first: another run takes a lock of
+// its own then, in a folder of its own, and not that of a folder of which a part is removed. What cannot be removed costs its space only.
+func discard(dir string) {
+	ended := dir + ".ended"
+	_ = os.RemoveAll(ended) // what an earlier run could not remove
+	if err := os.Rename(dir, ended); err == nil {
+		dir = ended
+	}
+	_ = os.RemoveAll(dir)
+}

@@ -19,14 +19,14 @@ func (p *part) findBest(ctx context.Context, rep *train.Report) error {
 	}
 	var mine []byte
 	if v := p.cfg.saver; v != nil {
-		all, err := checkpoint.Manifests(ctx, v.store)
-		if err != nil {
-			return err
-		}
-		for _, m := range all {
-			if m.Epochs == rep.Evaluated[rep.Best] && m.Score != nil {
-				mine = fmt.Append(nil, m.Number)
-			}
+		n, err := p.wholeBest(ctx, v.store, rep.Evaluated[rep.Best])
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			p.emit(Event{Warning: fmt.Sprintf("the model is the last one, not the best: that of epoch %d cannot be taken from its checkpoint: %v", rep.Evaluated[rep.Best], err)})
+		default:
+			mine = fmt.Append(nil, n)
 		}
 	}
 	all, err := p.env.Gather(ctx, "job best checkpoint", mine)
@@ -41,6 +41,33 @@ func (p *part) findBest(ctx context.Context, rep *train.Report) error {
 		}
 	}
 	return nil
+}
+
+// wholeBest returns the number of the checkpoint of the best evaluation, behind an epoch. It reads all of it, as the last model, which is
+// the only other one, is gone when it is taken.
+func (p *part) wholeBest(ctx context.Context, store checkpoint.Store, epoch int) (number uint64, err error) {
+	all, err := checkpoint.Manifests(ctx, store) // an error is of some, and all has the others
+	for _, m := range all {
+		if m.Epochs == epoch && m.Score != nil {
+			number = m.Number
+		}
+	}
+	switch {
+	case number > 0:
+	case err != nil:
+		return 0, err
+	default:
+		return 0, fmt.Errorf("there is none at %s", store)
+	}
+	c, err := checkpoint.Open(ctx, store, number)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := readRun(ctx, c); err != nil {
+		return 0, err
+	}
+	_, err = c.Verify(ctx)
+	return number, err
 }
 
 // takeBest evaluates and exports the model of the best checkpoint, at the leader.

@@ -72,6 +72,9 @@ func Resumed(ctx context.Context, place string) (Spec, error) {
 		s.Temporary, s.Keep = false, 0
 	}
 	s.Resume, s.Checkpoint, s.InitFrom, s.Untrained = numberedPlace(store, c.Manifest().Number), store, "", false
+	if place == store {
+		s.latest = s.Resume
+	}
 	return s, nil
 }
 
@@ -85,6 +88,7 @@ type saver struct {
 	next     uint64               // the number of the next cut
 	dir      string               // is removed when the run has ended well; empty: the checkpoints stay
 	kept     bool                 // one was written, or was there
+	left     string               // why old ones could not be removed, as it was told last
 	manifest *checkpoint.Manifest // of the last checkpoint, on whose rows the next one can build; nil: on none
 	resumed  *checkpoint.Resumed  // where the run went on at this place; nil: nowhere
 	last     time.Time            // when the last one was complete, or the run began; zero: one is due at once
@@ -112,6 +116,7 @@ func (v *saver) due() time.Time { return v.last.Add(apart(v.cost)) }
 // prepareSaver checks what the spec says of checkpoints, and takes the lock of their place; nil if there are to be
 // none. It is done before anybody is waited for.
 func (s *Spec) prepareSaver(ctx context.Context, run string, t task.Task) (*saver, error) {
+	last := s.resumesLast()
 	if s.Resume != "" {
 		if err := s.checkResume(ctx, t); err != nil {
 			return nil, err
@@ -121,6 +126,9 @@ func (s *Spec) prepareSaver(ctx context.Context, run string, t task.Task) (*save
 		return nil, nil
 	}
 	v, err := s.openSaver(ctx, run)
+	if err == nil && last && !s.elsewhere() {
+		err = s.resumeLast(ctx, t, v)
+	}
 	if err != nil || v.next == 1 || s.Resume != "" {
 		return v, err
 	}
@@ -132,6 +140,26 @@ func (s *Spec) prepareSaver(ctx context.Context, run string, t task.Task) (*save
 		return nil, err
 	}
 	return s.openSaver(ctx, run)
+}
+
+// resumesLast reports whether the run is to go on from the last checkpoint of a place, and not from that of a number.
+func (s *Spec) resumesLast() bool {
+	_, number, err := checkpoint.SplitPlace(s.Resume)
+	return s.Resume != "" && err == nil && (number == 0 || s.Resume == s.latest)
+}
+
+// resumeLast has the run go on from the checkpoint that is the last one now that the lock is this run's: until then the run before may have written
+// another one. An error gives the lock back.
+func (s *Spec) resumeLast(ctx context.Context, t task.Task, v *saver) error {
+	s.Resume = s.Checkpoint
+	err := s.checkResume(ctx, t)
+	if err == nil {
+		v.manifest, err = s.goesOnFrom(ctx)
+	}
+	if err != nil {
+		v.release()
+	}
+	return err
 }
 
 // openSaver takes the lock of the checkpoints' place.
@@ -185,10 +213,10 @@ func (v *saver) close(r *Result, err error) {
 	if v == nil {
 		return
 	}
-	v.release()
 	if well := err == nil && !r.Interrupted() && r.ExportError == ""; v.dir != "" && (well || !v.kept) {
-		_ = os.RemoveAll(v.dir) // what cannot be removed costs its space only
+		discard(v.dir)
 	}
+	v.release() // not before: the next run has the folder then
 }
 
 // checkResume fixes which checkpoint the run goes on from, and checks that it can.

@@ -142,18 +142,18 @@ func (e *evaluating) wait(ctx context.Context) (*train.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = e.env.Gather(ctx, what, b)
+	_, err = e.fromLeader(ctx, what, b)
 	return e.state, err
 }
 
 // hear gets the state with the evaluation from the leader, and tells of it.
 func (e *evaluating) hear(ctx context.Context, what string) (*train.State, error) {
-	all, err := e.env.Gather(ctx, what, nil)
+	b, err := e.fromLeader(ctx, what, nil)
 	if err != nil {
 		return nil, err
 	}
 	s := new(train.State)
-	if err := json.Unmarshal(all[e.leader], s); err != nil {
+	if err := json.Unmarshal(b, s); err != nil {
 		return nil, fmt.Errorf("job: what node %d says of an evaluation cannot be read: %w", e.leader, err)
 	}
 	if n := len(s.Results); n > len(e.state.Results) {

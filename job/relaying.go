@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/job/internal/relay"
 	"github.com/godwit-ps/godwit/node"
@@ -71,6 +72,33 @@ func (p *part) findLeader(ctx context.Context) error {
 		}
 	}
 	return errors.New("job: no node of the run has its checkpoints")
+}
+
+// fromLeader hands what the leader of the cuts has to all nodes, of any size, and returns it. All nodes call it; those that do not lead have nothing.
+func (p *part) fromLeader(ctx context.Context, name string, mine []byte) (all []byte, err error) {
+	for {
+		var piece []byte
+		if p.leads() {
+			n := min(len(mine), coord.MaxPayload-1)
+			more := byte(0)
+			if n < len(mine) {
+				more = 1
+			}
+			piece, mine = append([]byte{more}, mine[:n]...), mine[n:]
+		}
+		texts, err := p.env.Gather(ctx, name, piece)
+		if err != nil {
+			return nil, err
+		}
+		b := texts[p.leader]
+		if len(b) == 0 {
+			return nil, fmt.Errorf("job: %s: node %d, which leads the cuts, says nothing", name, p.leader)
+		}
+		all = append(all, b[1:]...)
+		if b[0] == 0 {
+			return all, nil
+		}
+	}
 }
 
 // leads reports whether this node leads the cuts.
@@ -154,7 +182,7 @@ func (r *relaying) give(ctx context.Context, c *checkpoint.Checkpoint, s *train.
 	if err != nil {
 		return err
 	}
-	if _, err := r.env.Gather(ctx, "job resumed", b); err != nil {
+	if _, err := r.fromLeader(ctx, "job resumed", b); err != nil {
 		return err
 	}
 	errs := make([]error, len(r.session.Members()))
@@ -172,12 +200,12 @@ func (r *relaying) give(ctx context.Context, c *checkpoint.Checkpoint, s *train.
 
 // askResumed gets from the leader what was done at the checkpoint that the run goes on from; restore gets the rows.
 func (r *relaying) askResumed(ctx context.Context) (s *train.State, restore func() error, err error) {
-	all, err := r.env.Gather(ctx, "job resumed", nil)
+	b, err := r.fromLeader(ctx, "job resumed", nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	s = new(train.State)
-	if err := json.Unmarshal(all[r.leader], s); err != nil {
+	if err := json.Unmarshal(b, s); err != nil {
 		return nil, nil, fmt.Errorf("what node %d says of it cannot be read: %w", r.leader, err)
 	}
 	return s, func() error { return relay.Receive(ctx, r.ask, r.widths, r.part.restore) }, nil

@@ -196,7 +196,7 @@ func (p saving) conclude(ctx context.Context, c *cuts.Cut, s *train.State, err e
 	if err != nil {
 		e.Error, e.GivenUp = err.Error(), c.Outranked || errors.Is(err, train.ErrUneven)
 	} else {
-		e.Rows, e.Bytes, v.kept = m.Rows, m.Bytes(), true
+		e.Rows, e.Bytes = m.Rows, m.Bytes()
 	}
 	p.emit(Event{Checkpoint: e})
 	return nil
@@ -227,12 +227,26 @@ func (p saving) commit(ctx context.Context, c *cuts.Cut, s *train.State, reports
 	if err != nil {
 		return nil, err
 	}
+	v.kept = true
+	p.prune(ctx, store)
+	return m, nil
+}
+
+// prune removes old checkpoints. If it cannot, that costs their space only, and is told once.
+func (p saving) prune(ctx context.Context, store checkpoint.Store) {
 	keep := p.spec.Keep
 	if keep == 0 {
 		keep = keepCheckpoints
 	}
-	_, err = v.lock.Prune(ctx, store, keep)
-	return m, err
+	v := p.cfg.saver
+	pruned, err := v.lock.Prune(ctx, store, keep)
+	if err == nil && len(pruned.Unreadable) > 0 {
+		err = fmt.Errorf("nobody knows what these have, as their manifests cannot be read: %v", pruned.Unreadable)
+	}
+	if err != nil && ctx.Err() == nil && err.Error() != v.left {
+		v.left = err.Error()
+		p.emit(Event{Warning: fmt.Sprintf("old checkpoints could not be removed, and take their space: %v", err)})
+	}
 }
 
 // failureOf returns why nodes could not take a cut, that of the first one where something failed; nil if all could.

@@ -67,6 +67,7 @@ type Spec struct {
 	// Resume is the place of a checkpoint ([checkpoint.OpenPlace]) that the run goes on from; empty: none. It must be of
 	// the same task, settings, seed and data ([Resumed]).
 	Resume string `json:"resume,omitempty"`
+	latest string // the Resume that stands for the last checkpoint of its place ([Resumed] chose it), and not for one that somebody chose; empty: none
 
 	// TTL is after how long without a sign of life a node counts as lost.
 	TTL time.Duration `json:"ttl"`
