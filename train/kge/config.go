@@ -61,6 +61,8 @@ type Config struct {
 	// loss may have: it weighs each negative of a query by the softmax of Adversarial
 	// times its score. 0 weighs all alike; not negative.
 	Adversarial float32
+	// Judged bounds the triples that Evaluate ranks, evenly spaced; 0: all.
+	Judged int
 	// Seed decides the order of triples and the dropout. Rows and samples follow
 	// the seed of the run's server.
 	Seed uint64
@@ -116,6 +118,8 @@ func (c *Config) check() error {
 		return bad("LRSchedule", c.LRSchedule, strings.Join([]string{Constant, Linear, Cosine}, ", "))
 	case c.Margin != c.Margin || math.IsInf(float64(c.Margin), 0):
 		return bad("Margin", c.Margin, "a number")
+	case c.Judged < 0:
+		return bad("Judged", c.Judged, "0, or a number of triples")
 	case c.Adversarial > 0 && c.Loss != Logistic:
 		return bad("Adversarial", c.Adversarial, fmt.Sprintf("0 with the loss %s: only the loss %s weighs its negatives", c.Loss, Logistic))
 	}

@@ -116,6 +116,28 @@ func TestRanksOfAllModelsAgreeWithASlowTwin(t *testing.T) {
 	}
 }
 
+func TestABoundedEvaluationRanksEvenlySpacedTriplesByAllKnownAnswers(t *testing.T) {
+	g := randomGraph(60, 2, 1000, 5)
+	c := DefaultConfig()
+	c.Dim, c.InitStd, c.Judged = 10, 0.5, 20
+	task, s := setup(t, c, g, 1, 1)
+	env := &train.Env{Workers: s.Workers(0)}
+	want, err := task.Rank(t.Context(), env, "x", train.EvenlySpaced(g.Valid, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := task.Evaluate(t.Context(), env, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := want.evaluation("valid"); !slices.Equal(got.Metrics, w.Metrics) {
+		t.Errorf("%v, want %v", got.Metrics, w.Metrics)
+	}
+	if twin := slowRank(t, task, s.Workers(0)[0], train.EvenlySpaced(g.Valid, 20)); !near(want, twin, 2e-3) {
+		t.Errorf("%+v, want %+v", want, twin)
+	}
+}
+
 // Ties are exact: an answer gets the very bits of an equal candidate, whatever
 // the place of either in the matrices.
 func TestTiesRankInTheMiddle(t *testing.T) {

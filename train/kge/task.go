@@ -186,7 +186,8 @@ const sample = 1000
 func (t *Task) Sample() []triples.Triple { return train.EvenlySpaced(t.graph.Train, sample) }
 
 // Evaluate ranks the validation triples, the test triples where there are none, or else
-// some of those to train.
+// some of those to train; of each at most Judged ones. Known answers are those of the whole
+// graph.
 func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.Evaluation, error) {
 	split, name := t.graph.Valid, "valid"
 	if len(split) == 0 {
@@ -195,6 +196,7 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 	if len(split) == 0 {
 		split, name = t.Sample(), "train"
 	}
+	split = train.EvenlySpaced(split, t.cfg.Judged)
 	q, err := t.Rank(ctx, env, fmt.Sprintf("%s after epoch %d", name, epoch), split)
 	if err != nil {
 		return train.Evaluation{}, err

@@ -200,6 +200,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{func(c *Config) { c.Loss, c.Adversarial = Logistic, -1 }, "Adversarial"},
 		{func(c *Config) { c.Loss, c.Adversarial = Logistic, nan }, "Adversarial"},
 		{func(c *Config) { c.Loss, c.Adversarial = Logistic, float32(math.Inf(1)) }, "Adversarial"},
+		{func(c *Config) { c.Judged = -1 }, "Judged"},
 		{func(c *Config) { c.Adversarial = 1 }, "only the loss logistic"},
 	} {
 		cfg := DefaultConfig()

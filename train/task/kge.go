@@ -16,8 +16,8 @@ import (
 
 func init() { Register(func() Settings { return DefaultKGE() }) }
 
-// KGE are the settings of the task "kge", knowledge-graph embeddings. The seed
-// and the sampler of its Config are set by Load.
+// KGE are the settings of the task "kge", knowledge-graph embeddings. The seed,
+// the sampler and Judged of its Config are set by Load.
 type KGE struct {
 	kge.Config
 	// Graph is what is generated where there are no data.
@@ -79,9 +79,8 @@ func (s *KGE) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.Valid = train.EvenlySpaced(g.Valid, setup.MaxEvalItems)
 	cfg := s.Config
-	cfg.Seed, cfg.Sampler = setup.Seed, 0
+	cfg.Seed, cfg.Sampler, cfg.Judged = setup.Seed, 0, setup.MaxEvalItems
 	t, err := kge.New(cfg, g)
 	if err != nil {
 		return nil, err
