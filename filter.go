@@ -331,7 +331,7 @@ func (t *Table) CheckFilter(f Filter) error {
 		return fmt.Errorf("table %q: its rows hold counts, and filter %s may change counts", t.Name, f.Name())
 	}
 	if r, ok := t.Rule.(NonAdditive); ok && loss < LossNone {
-		return fmt.Errorf("table %q: values of rule %s are not sums of pushes, so filter %s cannot push later what it leaves out", t.Name, r.Name(), f.Name())
+		return fmt.Errorf("table %q: pushes of rule %s do not add up, so filter %s, which may change pushes or put off parts of them, would change what they do: use filters that lose nothing, such as sparse, or another rule", t.Name, r.Name(), f.Name())
 	}
 	return nil
 }

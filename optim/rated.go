@@ -11,11 +11,13 @@ import (
 // push to push: the last float of a push is the rate, those before it are the gradient. A
 // value of the table has a float in that place too, which the initializer and Set should make
 // 0 and which no push changes. So a table with gradients of 64 floats has a Dim of 65.
+// As the sum of two pushes brings the sum of their rates, the rules are not additive: filters
+// may neither change pushes nor put off parts of them, and no push is rounded.
 //
 // The rules take no parameter lr. They are "ratedsgd", "ratedadagrad", "ratedrowadagrad" and
 // "ratedadam", which step as the rule that the name ends with, and "sparseadam".
 type Rated interface {
-	godwit.Rule
+	godwit.NonAdditive
 	Rated() // marks the rule
 }
 
@@ -93,6 +95,9 @@ func ratedDim(dim int) error {
 	return nil
 }
 
+// NonAdditive says that rates do not add up.
+func (RatedSGD) NonAdditive() {}
+
 // rated takes the rate out of a push.
 func rated(value, push []float32) (v, g []float32, lr float32) {
 	n := len(value) - 1
@@ -136,6 +141,9 @@ func (RatedAdaGrad) Rated() {}
 // CheckDim returns an error if a push has no float beside its rate.
 func (RatedAdaGrad) CheckDim(dim int) error { return ratedDim(dim) }
 
+// NonAdditive says that rates do not add up.
+func (RatedAdaGrad) NonAdditive() {}
+
 // RatedRowAdaGrad is [RowAdaGrad] by the rate of each push. Its LR is not used.
 type RatedRowAdaGrad struct{ RowAdaGrad }
 
@@ -171,6 +179,9 @@ func (RatedRowAdaGrad) Rated() {}
 // CheckDim returns an error if a push has no float beside its rate.
 func (RatedRowAdaGrad) CheckDim(dim int) error { return ratedDim(dim) }
 
+// NonAdditive says that rates do not add up.
+func (RatedRowAdaGrad) NonAdditive() {}
+
 // RatedAdam is [Adam] by the rate of each push. Its LR is not used.
 type RatedAdam struct{ Adam }
 
@@ -198,6 +209,9 @@ func (RatedAdam) Rated() {}
 
 // CheckDim returns an error if a push has no float beside its rate.
 func (RatedAdam) CheckDim(dim int) error { return ratedDim(dim) }
+
+// NonAdditive says that rates do not add up.
+func (RatedAdam) NonAdditive() {}
 
 // SparseAdam is [Adam] whose corrections for the start at zero are in the rate that a push
 // brings, so that whoever pushes counts the steps, of all rows together:
@@ -242,3 +256,6 @@ func (SparseAdam) Rated() {}
 
 // CheckDim returns an error if a push has no float beside its rate.
 func (SparseAdam) CheckDim(dim int) error { return ratedDim(dim) }
+
+// NonAdditive says that rates do not add up.
+func (SparseAdam) NonAdditive() {}

@@ -4,9 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/filter"
 )
 
 // A rated rule steps as the rule that it is named after, with the rate of each push, and
@@ -112,5 +114,28 @@ func TestRatesGoBehindVectorsAndAreTakenAway(t *testing.T) {
 	u.Of.Init(plain, 3, 4)
 	if !slices.Equal(value[:2], plain) || value[2] != 0 {
 		t.Errorf("the value begins as %v, want %v and 0", value, plain)
+	}
+}
+
+// A rate that was rounded, or added to that of another push, would be another rate.
+func TestPushesThatBringTheirRateAreNeverRoundedOrAddedUp(t *testing.T) {
+	for _, r := range []Rated{RatedSGD{}, RatedAdaGrad{}, RatedRowAdaGrad{}, RatedAdam{}, SparseAdam{}} {
+		table := godwit.Table{Name: "weights", Rows: 1, Dim: 3, Rule: r}
+		if table.MayRound() {
+			t.Errorf("pushes of %s may be rounded", r.Name())
+		}
+		for _, f := range []godwit.Filter{filter.BF16{}, filter.Skip{P: 0.5}, filter.Significant{Threshold: 1}} {
+			if err := table.CheckFilter(f); err == nil || !strings.Contains(err.Error(), r.Name()) {
+				t.Errorf("%s with filter %s: error %v", r.Name(), f.Name(), err)
+			}
+		}
+		for _, f := range []godwit.Filter{filter.Sparse{}, filter.Compress{Method: filter.S2}} {
+			if err := table.CheckFilter(f); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if plain := (godwit.Table{Dim: 3, Rule: AdaGrad{LR: 0.1}}); !plain.MayRound() {
+		t.Error("gradients without a rate may not be rounded")
 	}
 }

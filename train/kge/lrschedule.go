@@ -74,22 +74,3 @@ func (t *Task) narrow(vals []float32, blocks ...block) []float32 {
 	}
 	return vals[:to]
 }
-
-// checkFilters refuses filters that may change the rate of a push or add two rates.
-func (t *Task) checkFilters(m *godwit.Model) error {
-	if t.extra == 0 {
-		return nil
-	}
-	for i := range m.Tables() {
-		x := m.Table(i)
-		if x.Name != EntityTable && x.Name != RelationTable {
-			continue
-		}
-		for _, f := range x.Filters {
-			if r, ok := f.(godwit.LossReporter); !ok || r.MaxLoss() < godwit.LossNone {
-				return fmt.Errorf("kge: table %q: filter %s may change or defer what is pushed, and pushes bring the learning rate where LRSchedule is %s", x.Name, f.Name(), t.cfg.LRSchedule)
-			}
-		}
-	}
-	return nil
-}

@@ -166,10 +166,9 @@ func TestFiltersThatMayChangeTheRateAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			m, err := godwit.NewModel(filter.On(task.Tables(), fs...)...)
-			if err != nil {
-				t.Fatal(err)
+			if err == nil {
+				_, err = task.Trainer(idle{m: m}, train.Partition{Count: 1, Epochs: 3})
 			}
-			_, err = task.Trainer(idle{m: m}, train.Partition{Count: 1, Epochs: 3})
 			if refused := x.refused && schedule != Constant; refused != (err != nil) {
 				t.Errorf("%s with the schedule %s: error %v", x.filters, schedule, err)
 			}

@@ -171,9 +171,6 @@ func (t *Task) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[Bat
 	if err != nil {
 		return nil, err
 	}
-	if err := t.checkFilters(w.Model()); err != nil {
-		return nil, err
-	}
 	tr := newTrainer(t, w, k)
 	tr.epochs = part.Epochs
 	return tr, nil
