@@ -100,11 +100,11 @@ func (l *loader) read(s *lines.Scanner, path, sep string) ([]Rating, error) {
 	case sep == coordinate:
 		return l.readCoordinate(s, path)
 	}
-	return l.readFields(s, sep)
+	return l.readFields(s, path, sep)
 }
 
 // readFields reads a cell a line.
-func (l *loader) readFields(s *lines.Scanner, sep string) (cells []Rating, err error) {
+func (l *loader) readFields(s *lines.Scanner, path, sep string) (cells []Rating, err error) {
 	by := []byte(sep)
 	for first := true; s.Scan(); {
 		text, bad := lines.Mend(s.Text())
@@ -118,6 +118,7 @@ func (l *loader) readFields(s *lines.Scanner, sep string) (cells []Rating, err e
 		first = false
 		c, err := l.fields(text, by)
 		if err != nil && heading && isHeading(text, by) {
+			l.set.headings = append(l.set.headings, fmt.Sprintf("%s: %.80q", path, text))
 			continue
 		}
 		if err != nil {

@@ -1,9 +1,11 @@
 package ratings
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 )
 
@@ -24,7 +26,8 @@ type Set struct {
 	// or Test may be empty.
 	Train, Valid, Test []Rating
 
-	mended int // lines that were not UTF-8
+	mended   int      // lines that were not UTF-8
+	headings []string // first lines that were passed over, with their file
 }
 
 // RowName returns what a row is called.
@@ -91,25 +94,32 @@ func (s *Set) Check() error {
 }
 
 // HoldOut moves a share of the cells to train, drawn by lot, to the end of Test.
-// It leaves each row and each column its last cell to train, so that fewer may
-// be moved. The others keep their order.
+// It leaves each row and each column its last cell to train, and a cell that stands there
+// more than once moves with all its copies, so that fewer may be moved. The others keep
+// their order.
 func (s *Set) HoldOut(share float64, seed uint64) {
 	want := int(share * float64(len(s.Train)))
 	rows, cols := s.Counts()
-	out := make([]bool, len(s.Train))
+	out, next := make([]bool, len(s.Train)), s.copies(rows)
 	r := rand.New(rand.NewPCG(seed, 0x686f6c646f7574))
 	for _, i := range r.Perm(len(s.Train)) {
 		if want == 0 {
 			break
 		}
+		n := 1 // cells that are of one place
+		for j := next[i]; j != i; j = next[j] {
+			n++
+		}
 		x := s.Train[i]
-		if rows[x.Row] == 1 || cols[x.Col] == 1 {
+		if out[i] || n > want || rows[x.Row] == n || cols[x.Col] == n {
 			continue
 		}
-		rows[x.Row]--
-		cols[x.Col]--
-		out[i] = true
-		want--
+		rows[x.Row] -= n
+		cols[x.Col] -= n
+		want -= n
+		for j := i; !out[j]; j = next[j] {
+			out[j] = true
+		}
 	}
 	kept := s.Train[:0]
 	for i, x := range s.Train {
@@ -120,4 +130,54 @@ func (s *Set) HoldOut(share float64, seed uint64) {
 		}
 	}
 	s.Train = kept
+}
+
+// copies links the cells to train that stand in one row and column: it returns the next one
+// of each, and the first one of the last. rows are how many cells the rows have.
+func (s *Set) copies(rows []int) []int {
+	end, sum := make([]int, len(rows)), 0
+	for row, n := range rows {
+		end[row] = sum
+		sum += n
+	}
+	byRow := make([]int, len(s.Train))
+	for i, x := range s.Train {
+		byRow[end[x.Row]] = i
+		end[x.Row]++
+	}
+	next := make([]int, len(s.Train))
+	for row, n := range rows {
+		of := byRow[end[row]-n : end[row]]
+		slices.SortFunc(of, func(i, j int) int { return cmp.Compare(s.Train[i].Col, s.Train[j].Col) })
+		first := 0
+		for k, i := range of {
+			if k+1 < n && s.Train[of[k+1]].Col == s.Train[i].Col {
+				next[i] = of[k+1]
+				continue
+			}
+			next[i] = of[first]
+			first = k + 1
+		}
+	}
+	return next
+}
+
+// known counts the cells held out that are cells to train, too, whatever their value.
+func (s *Set) known(held []Rating) (n int) {
+	type place struct{ row, col uint32 }
+	train := make(map[place]bool, len(held))
+	for _, x := range held {
+		train[place{x.Row, x.Col}] = false
+	}
+	for _, x := range s.Train {
+		if _, ok := train[place{x.Row, x.Col}]; ok {
+			train[place{x.Row, x.Col}] = true
+		}
+	}
+	for _, x := range held {
+		if train[place{x.Row, x.Col}] {
+			n++
+		}
+	}
+	return n
 }
