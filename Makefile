@@ -62,7 +62,8 @@ arm64: ## build for arm64, and test there what must be equal, if an emulator is 
 	elif test -z "$(EMULATOR)"; then \
 		echo "SKIPPED: tests for arm64, as no emulator is found (Debian: qemu-user-static)"; \
 	else \
-		set -x; GOARCH=arm64 CGO_ENABLED=0 GODEBUG=asyncpreemptoff=1 $(GO) test -timeout $(TIMEOUT) -cpu 1 -exec "$(EMULATOR)" ./internal/vec ./internal/store ./internal/wire ./optim ./filter; \
+		set -x; GOARCH=arm64 CGO_ENABLED=0 GODEBUG=asyncpreemptoff=1 $(GO) test -timeout $(TIMEOUT) -cpu 1 -exec "$(EMULATOR)" ./internal/vec ./internal/store ./internal/wire ./optim ./filter && \
+		GOARCH=arm64 CGO_ENABLED=0 GODEBUG=asyncpreemptoff=1 $(GO) test -timeout $(TIMEOUT) -cpu 1 -exec "$(EMULATOR)" -run 'FirstValues' .; \
 	fi
 
 .PHONY: lint

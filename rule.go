@@ -166,7 +166,7 @@ func (u Uniform) Init(value []float32, seed uint64, k Key) {
 	var r rand.PCG
 	r.Seed(rowSeed(seed, k))
 	for i := range value {
-		value[i] = u.Lo + (u.Hi-u.Lo)*unit(r.Uint64())
+		value[i] = u.Lo + float32((u.Hi-u.Lo)*unit(r.Uint64())) // rounded, so that no processor fuses it
 	}
 }
 
@@ -196,7 +196,7 @@ func (n Normal) Init(value []float32, seed uint64, k Key) {
 	defer generators.Put(g)
 	g.pcg.Seed(rowSeed(seed, k))
 	for i := range value {
-		value[i] = n.Mean + n.Std*float32(g.NormFloat64())
+		value[i] = n.Mean + float32(n.Std*float32(g.NormFloat64())) // as that of Uniform
 	}
 }
 
