@@ -35,6 +35,8 @@ type Model struct {
 	Dim int `json:"dim,omitempty"`
 	// Score says what the model computes from the arrays, as NumPy has it.
 	Score string `json:"score,omitempty"`
+	// Reciprocal is whether the second half of the relations are the inverses of the first.
+	Reciprocal bool `json:"reciprocal,omitempty"`
 	// Features says how names of features became rows; nil where nothing was hashed.
 	Features *Features `json:"features,omitempty"`
 	// Classes are the labels of the classes, in the order of the arrays' columns, that of negative

@@ -21,6 +21,10 @@ const (
 // inverse marks the name of a relation's second embedding.
 const inverse = "inverse of "
 
+// byInverse is in the description of the score where relations are reciprocal, and only
+// there.
+const byInverse = "heads are ranked by"
+
 // Export writes the embeddings: the values of entities and relations as NumPy
 // arrays of float32, a row each, and beside each array a text file with the name of
 // each row on its line. Complex vectors hold the real parts, then the imaginary
@@ -43,7 +47,8 @@ func (t *Task) Export(ctx context.Context, w godwit.Worker, s *export.Set) error
 		for _, r := range t.graph.Relations {
 			rels = append(rels, inverse+r)
 		}
-		s.Model.Score += "; heads are ranked by the score of (o, \"" + inverse + "\" r, s)"
+		s.Model.Reciprocal = true
+		s.Model.Score += "; " + byInverse + " the score of (o, \"" + inverse + "\" r, s)"
 	}
 	for _, x := range []struct {
 		array, text, what, layout string

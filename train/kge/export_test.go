@@ -4,10 +4,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/npy"
 	"github.com/godwit-ps/godwit/internal/traintest"
 )
@@ -39,6 +41,60 @@ func TestExportWritesEveryRowBesideItsName(t *testing.T) {
 		}
 	}
 }
+
+// A relation may have a name like that of another one's inverse, with reciprocal relations
+// and without; exports of before Reciprocal are read, too.
+func TestRelationsCalledInverseAreReadBack(t *testing.T) {
+	for _, reciprocal := range []bool{false, true} {
+		c := DefaultConfig()
+		c.Dim, c.Reciprocal = 6, reciprocal
+		g := randomGraph(30, 2, 50, 1)
+		g.Relations = []string{"x", "inverse of x"}
+		task, s := setup(t, c, g, 1, 1)
+		w := s.Workers(0)[0]
+		dir := filepath.Join(t.TempDir(), "model")
+		if err := export.Write(dir, "kge", func(s *export.Set) error { return task.Export(t.Context(), w, s) }); err != nil {
+			t.Fatal(err)
+		}
+		f, err := export.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := before{f, *f.Describe()}
+		old.model.Reciprocal = false
+		for _, src := range []export.Source{f, &old} {
+			if _, names, err := Names(src); err != nil || !slices.Equal(names, g.Relations) {
+				t.Errorf("reciprocal %v: relations %q, %v", reciprocal, names, err)
+			}
+			rows, err := task.Import(src)
+			if err != nil {
+				t.Errorf("reciprocal %v: %v", reciprocal, err)
+				continue
+			}
+			k, err := task.keys(w.Model())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for row := range task.relationRows() {
+				got, want := make([]float32, 6), make([]float32, 6)
+				if err := w.Pull(t.Context(), []godwit.Key{k.relation + godwit.Key(row)}, want); err != nil {
+					t.Fatal(err)
+				}
+				if ok := rows[1](uint64(row), got); !ok || !slices.Equal(got, want) {
+					t.Errorf("reciprocal %v: row %d is %v, want %v", reciprocal, row, got, want)
+				}
+			}
+		}
+	}
+}
+
+// before is an export with another description.
+type before struct {
+	export.Source
+	model export.Model
+}
+
+func (b *before) Describe() *export.Model { return &b.model }
 
 func checkExport(t *testing.T, w godwit.Worker, array, text string, first godwit.Key, names []string, dim int) {
 	t.Helper()

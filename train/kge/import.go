@@ -3,6 +3,7 @@ package kge
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/train"
@@ -32,14 +33,17 @@ func (t *Task) imported(src export.Source) ([]train.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := src.Lines(RelationNamesFile)
+	names, reciprocal, err := relationNames(src)
 	if err != nil {
 		return nil, err
 	}
-	if len(names) != relations.Rows {
-		return nil, fmt.Errorf("%s has %d rows, and %s names %d", RelationFile, relations.Rows, RelationNamesFile, len(names))
+	rows := len(names)
+	if reciprocal {
+		rows *= 2
 	}
-	names, reciprocal := withoutInverses(names)
+	if rows != relations.Rows {
+		return nil, fmt.Errorf("%s has %d rows, and %s names %d", RelationFile, relations.Rows, RelationNamesFile, rows)
+	}
 	if reciprocal != t.cfg.Reciprocal {
 		return nil, fmt.Errorf("reciprocal is %v of its relations, and %v is wanted", reciprocal, t.cfg.Reciprocal)
 	}
@@ -70,17 +74,21 @@ func (t *Task) padded(rows train.Rows) train.Rows {
 	}
 }
 
-// withoutInverses tells an export's relations from their second embeddings.
-func withoutInverses(names []string) (relations []string, reciprocal bool) {
+// relationNames returns the names of an export's relations, without those of their second
+// embeddings, and whether they have such. Exports of before Reciprocal tell it by the score.
+func relationNames(src export.Source) (names []string, reciprocal bool, err error) {
+	if names, err = src.Lines(RelationNamesFile); err != nil {
+		return nil, false, err
+	}
+	d := src.Describe()
+	if !d.Reciprocal && !strings.Contains(d.Score, byInverse) {
+		return names, false, nil
+	}
 	h := len(names) / 2
-	if h == 0 || 2*h != len(names) {
-		return names, false
+	if !slices.EqualFunc(names[:h], names[h:], func(a, b string) bool { return inverse+a == b }) {
+		return nil, false, fmt.Errorf("%s does not name each relation and then, in the same order, its inverse, as that of a model with reciprocal relations does", RelationNamesFile)
 	}
-	reciprocal = slices.EqualFunc(names[:h], names[h:], func(a, b string) bool { return inverse+a == b })
-	if reciprocal {
-		names = names[:h]
-	}
-	return names, reciprocal
+	return names[:h], true, nil
 }
 
 // Names returns the entities and relations of a trained model.
@@ -88,9 +96,8 @@ func Names(src export.Source) (entities, relations []string, err error) {
 	if entities, err = src.Lines(EntityNamesFile); err != nil {
 		return nil, nil, err
 	}
-	if relations, err = src.Lines(RelationNamesFile); err != nil {
+	if relations, _, err = relationNames(src); err != nil {
 		return nil, nil, err
 	}
-	relations, _ = withoutInverses(relations)
 	return entities, relations, nil
 }
