@@ -44,16 +44,17 @@ const (
 )
 
 // lossNamed returns a loss. Softmax takes the n sampled negatives for the whole
-// of the others entities that might have been drawn: each counts others/n
-// times, which makes the sum an unbiased estimate of the full one. Logistic is
+// of the entities, from all of which they are drawn: each counts entities/n times. A draw
+// of the answer is one of the n, but adds nothing, which makes the sum an unbiased estimate
+// of that of all entities but the answer. Logistic is
 // the mean over the negatives plus the positive's; its scores are shifted by
 // margin, which matters to scores that cannot be positive, such as distances. With
 // a temperature alpha above 0 the mean over the negatives is weighted by how well
 // they score: see adversarial.
-func lossNamed(name string, others float64, margin, alpha float32) (loss, error) {
+func lossNamed(name string, entities float64, margin, alpha float32) (loss, error) {
 	switch {
 	case name == Softmax:
-		return softmax(others), nil
+		return softmax(entities), nil
 	case name == Logistic && alpha > 0:
 		return adversarial(margin, alpha), nil
 	case name == Logistic:
@@ -63,14 +64,14 @@ func lossNamed(name string, others float64, margin, alpha float32) (loss, error)
 }
 
 // softmax is the cross-entropy of the positive among itself and the negatives:
-// log(e^pos + w·Σe^neg) − pos with w = others/n of n draws.
-func softmax(others float64) loss {
+// log(e^pos + w·Σe^neg) − pos with w = entities/n of n draws.
+func softmax(entities float64) loss {
 	return func(pos float32, neg []float32, d *draws, _ []float32) (float32, float32) {
 		if len(neg) == 0 {
 			return 0, 0
 		}
 		// Instead of raising all negatives by log w, lower the positive.
-		pos -= float32(math.Log(others / float64(d.n)))
+		pos -= float32(math.Log(entities / float64(d.n)))
 		top := max(pos, vec.Max(neg))
 		p := float32(math.Exp(float64(pos - top)))
 		z := p + vec.ExpSum(neg, top)

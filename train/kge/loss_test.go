@@ -93,6 +93,29 @@ func TestLossesAreWhatTheirFormulasSay(t *testing.T) {
 	}
 }
 
+// The mean over all draws that there are, which may hit the answer, is the full sum.
+func TestTheSampledSoftmaxIsUnbiased(t *testing.T) {
+	task, err := New(DefaultConfig(), randomGraph(4, 1, 10, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := []float32{minusInf, 0.5, -1, 2} // of the entities; 0 is the answer, whose is 0
+	full := 0.0
+	for _, x := range scores {
+		full += math.Exp(float64(x))
+	}
+	mean := 0.0
+	for _, a := range scores {
+		for _, b := range scores {
+			l, _ := task.loss(0, []float32{a, b}, &draws{n: 2}, nil)
+			mean += math.Expm1(float64(l)) / 16
+		}
+	}
+	if math.Abs(mean-full) > 1e-4 {
+		t.Errorf("the mean of sampled sums is %v, want %v", mean, full)
+	}
+}
+
 func TestANegativeCountsAsOftenAsItWasDrawn(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, x := range lossCases {

@@ -76,7 +76,7 @@ func load(cfg Config, g *triples.Graph) (*Task, error) {
 	if err := checkGraph(g); err != nil {
 		return nil, err
 	}
-	l, err := lossNamed(cfg.Loss, float64(len(g.Entities)-1), cfg.Margin, cfg.Adversarial)
+	l, err := lossNamed(cfg.Loss, float64(len(g.Entities)), cfg.Margin, cfg.Adversarial)
 	if err != nil {
 		return nil, err
 	}
