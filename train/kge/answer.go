@@ -45,8 +45,8 @@ func (t *Task) Score(ctx context.Context, w godwit.Worker, ts []triples.Triple, 
 	return nil
 }
 
-// Complete returns the most likely completions of facts, at most so many of each query,
-// the best first. Those that known knows, which may be nil, are left out, and so is what
+// Complete returns the most likely completions of facts, at most so many of each query (0:
+// none), the best first. Those that known knows, which may be nil, are left out, and so is what
 // has no finite score. It reads each entity once for all queries.
 func (t *Task) Complete(ctx context.Context, w godwit.Worker, queries []Query, most int, known *triples.Filter) ([][]Scored, error) {
 	k, err := t.keys(w.Model())
@@ -54,6 +54,9 @@ func (t *Task) Complete(ctx context.Context, w godwit.Worker, queries []Query, m
 		return nil, err
 	}
 	found := make([][]Scored, len(queries))
+	if most < 1 {
+		return found, nil
+	}
 	r := newRanker(t, w, k)
 	for from := 0; from < len(queries); from += r.chunkSize {
 		to := min(from+r.chunkSize, len(queries))

@@ -334,10 +334,11 @@ func (r *ranker) candidatesOf(ctx context.Context, from, n int) error {
 }
 
 // count adds up how the candidates of a block, which begins at entity from,
-// compare with the answer. Known answers are no candidates.
+// compare with the answer. Known answers are no candidates, and what scores +Inf is not
+// ahead of an answer.
 func (q *query) count(scores []float32, from int) {
 	q.leaveOut(scores, from)
-	var greater, equal, less int
+	var greater, equal, less, infinite int
 	answer := q.score
 	for _, x := range scores {
 		if x > answer {
@@ -349,6 +350,12 @@ func (q *query) count(scores []float32, from int) {
 		if x < answer {
 			less++
 		}
+		if x > math.MaxFloat32 {
+			infinite++
+		}
+	}
+	if answer <= math.MaxFloat32 {
+		greater -= infinite
 	}
 	q.greater += greater
 	q.equal += equal

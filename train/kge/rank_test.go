@@ -253,6 +253,31 @@ func TestACandidateThatIsNoNumberIsWorseThanAnyAnswer(t *testing.T) {
 	}
 }
 
+func TestACandidateThatScoresInfinityIsBehindAnyAnswerAndReported(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for _, answer := range []float32{1, -inf, inf, float32(math.NaN())} {
+		q := query{answer: 0, known: []uint32{0}, score: answer}
+		q.count([]float32{answer, 2, inf, 0, inf, 1}, 0)
+		want, broken := 6.0, 1 // of an answer without a finite score
+		if answer == 1 {
+			want, broken = 2.5, 2 // behind 2, beside 1
+		}
+		if rank := q.rank(6); rank != want || q.broken < broken || answer == 1 && q.broken != broken {
+			t.Errorf("an answer of %v has rank %v with %d broken scores, want %v with %d", answer, rank, q.broken, want, broken)
+		}
+	}
+}
+
+func TestNoCompletionsAreFoundWhereNoneAreAskedFor(t *testing.T) {
+	task, s := setup(t, DefaultConfig(), randomGraph(20, 2, 50, 1), 1, 1)
+	for _, most := range []int{0, -1} {
+		found, err := task.Complete(t.Context(), s.Workers(0)[0], []Query{{Entity: 1}, {Entity: 2}}, most, nil)
+		if err != nil || len(found) != 2 || len(found[0])+len(found[1]) > 0 {
+			t.Errorf("%d completions: %v, %v", most, found, err)
+		}
+	}
+}
+
 func TestRankingEndsWhenItsContextDoes(t *testing.T) {
 	g := randomGraph(300, 4, 900, 13)
 	c := DefaultConfig()
