@@ -43,6 +43,7 @@ type labels struct {
 	seen     map[float32]bool // different ones, up to MaxClasses+1
 	fraction bool             // one was no whole number
 	third    error            // about the third one, if they are whole numbers
+	large    error            // about the first one that is too large for a class
 }
 
 // labelsOf returns labels by the options, of a whole file.
@@ -132,6 +133,9 @@ func (l *labels) note(x float32, text []byte) error {
 		return nil
 	}
 	l.seen[x] = true
+	if l.target == Auto && l.large == nil && math.Abs(float64(x)) >= maxClassLabel {
+		l.large = fmt.Errorf("label %.60q is too large for a class, want below %d: if labels are numbers to be predicted, say so (--target %s)", text, maxClassLabel, ToValues)
+	}
 	switch n := len(l.seen); {
 	case l.target == Auto && n == 3:
 		l.third = fmt.Errorf("label %.60q is the third one, and all are whole numbers: say whether they are classes (--target %s) or values (--target %s)", text, ToClasses, ToValues)
@@ -143,7 +147,11 @@ func (l *labels) note(x float32, text []byte) error {
 	return nil
 }
 
-var errUndecided = errors.New("the labels are whole numbers of more than two kinds")
+// What can be wrong with the labels of a file as a whole; third and large say where.
+var (
+	errUndecided = errors.New("the labels are whole numbers of more than two kinds")
+	errTooLarge  = errors.New("the labels are classes, and one is too large")
+)
 
 // decide returns the classes at the end of a file, ascending, or none if the labels are
 // values. One class alone is positive if it is above 0; the other is -1 or 1 then.
@@ -155,6 +163,8 @@ func (l *labels) decide() ([]string, []float32, error) {
 		return nil, nil, nil
 	case l.target == Auto && len(l.seen) > 2:
 		return nil, nil, errUndecided
+	case l.large != nil:
+		return nil, nil, errTooLarge
 	}
 	var xs []float32
 	for x := range l.seen {

@@ -48,6 +48,7 @@ type Scanner struct {
 	parse parser
 	label float32
 	third error // of the third label, if labels are not values
+	large error // of a label that is too large, if labels are classes
 	err   error
 
 	mended int // lines that were not UTF-8
@@ -84,6 +85,9 @@ func (s *Scanner) Scan() bool {
 		}
 		if third := s.parse.labels.third; third != nil && s.third == nil {
 			s.third = s.lines.Fail(third)
+		}
+		if large := s.parse.labels.large; large != nil && s.large == nil {
+			s.large = s.lines.Fail(large)
 		}
 		if ok {
 			s.label = label
@@ -153,7 +157,10 @@ func readAll(name string, s *Scanner, o Options) (*Set, error) {
 		return nil, fmt.Errorf("libsvm: %s holds no examples", name)
 	}
 	names, numbers, err := s.parse.labels.decide()
-	if err != nil {
+	switch {
+	case err == errTooLarge:
+		return nil, fmt.Errorf("libsvm: %w", s.large)
+	case err != nil:
 		return nil, fmt.Errorf("libsvm: %w", s.third)
 	}
 	set.Classes, set.mended = names, s.mended

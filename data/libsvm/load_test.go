@@ -343,6 +343,8 @@ func TestLabelsAreClassesOrValues(t *testing.T) {
 	}{
 		"undecided":          {three, Options{}, `test:3: label "2" is the third one, and all are whole numbers: say whether they are classes (--target classes) or values (--target values)`},
 		"large class":        {"1 1:1\n16777217 1:1\n16777219 1:1\n", Options{Target: ToClasses}, `test:2: label "16777217" is too large for a class`},
+		"large, auto":        {"1 1:1\n16777217 1:1\n1 1:1\n", Options{}, `test:2: label "16777217" is too large for a class, want below 16777216: if labels are numbers to be predicted, say so (--target values)`},
+		"large and alike":    {"16777217 1:1\n16777216 1:1\n", Options{}, `test:1: label "16777217" is too large for a class`},
 		"no such target":     {three, Options{Target: "ranks"}, `target "ranks"`},
 		"classes and values": {three, Options{Target: ToValues, Classes: []string{"1", "2"}}, "2 classes for the target values"},
 		"unknown class":      {three, Options{Classes: []string{"2", "3", "4"}}, `test:2: label "10" is none of the 3 classes to train, 2 … 4`},
