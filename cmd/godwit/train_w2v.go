@@ -60,7 +60,7 @@ analogies, from a file like questions-words.txt.
 			g.Sampling(&s.Sampling)
 			g.Float64Var(&s.Subsample, "subsample", s.Subsample, "share of the text above which a word is left out at random; 0: never")
 			g.Rule(&s.Rule, &s.LR)
-			g.Float32Var(&s.LastLR, "last-lr", s.LastLR, "what share of it is left at the end; it falls evenly")
+			g.Float32Var(&s.LastLR, "last-lr", s.LastLR, "what `share` of it is left at the end; it falls evenly, the steps of AdaGrad rules more slowly; adam needs 1")
 		},
 	}
 }

@@ -43,8 +43,9 @@ type Config struct {
 	Rule string
 	// LR is the learning rate of Rule, above 0.
 	LR float32
-	// LastLR is the share of LR at the end, 0 … 1; the rate falls linearly. 1 keeps it
-	// constant.
+	// LastLR is the share of LR at the end, 0 … 1; the rate falls linearly, by which gradients
+	// are multiplied. 1 keeps it constant, and is the only one that the rule adam can have. With
+	// AdaGrad rules steps fall more slowly: see the package comment.
 	LastLR float32
 	// HoldOut, 2 or more, has every HoldOut-th block of the text held out of
 	// training, for the loss of an evaluation; 0 holds out none.
@@ -97,6 +98,8 @@ func (c *Config) check() error {
 		return bad("LR", c.LR, "a positive learning rate")
 	case !(c.LastLR >= 0 && c.LastLR <= 1):
 		return bad("LastLR", c.LastLR, "a share of LR, 0 … 1")
+	case c.Rule == "adam" && c.LastLR < 1:
+		return bad("LastLR", c.LastLR, "1 with the rule adam: the rate falls by smaller gradients, and the steps of adam are as long for these; or another rule")
 	case c.HoldOut < 0 || c.HoldOut == 1:
 		return bad("HoldOut", c.HoldOut, "0, or at least 2: every so many-th block")
 	case c.Restrict < 1:

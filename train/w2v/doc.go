@@ -30,6 +30,11 @@
 // that the word draws from 1 … Window, after frequent words were left out at
 // random: a word of frequency f is kept with probability √(t/f) + t/f. A negative
 // that is w itself does not count. The rate falls evenly with the words read.
+// It multiplies the gradients. So sgd steps by it, and the AdaGrad rules, which also divide by
+// the gradients of before, by more: after 0.50, 0.75 and 0.90 of a run, the steps of
+// gradients that are alike are 0.50, 0.25 and 0.10 of those at a constant rate with sgd, and
+// 0.66, 0.38 and 0.16 with adagrad and rowadagrad. The steps of adam would not fall at all, which
+// is refused.
 //
 // # Differences from word2vec.c
 //

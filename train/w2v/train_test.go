@@ -289,6 +289,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{func(c *Config) { c.Rule = "magic" }, "Rule"},
 		{func(c *Config) { c.LR = nan }, "LR"},
 		{func(c *Config) { c.LastLR = nan }, "LastLR"},
+		{func(c *Config) { c.Rule = "adam" }, "LastLR"},
 		{func(c *Config) { c.HoldOut = 1 }, "HoldOut"},
 		{func(c *Config) { c.Restrict = 0 }, "Restrict"},
 		{func(c *Config) { c.Judged = -1 }, "Judged"},
