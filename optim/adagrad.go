@@ -13,7 +13,7 @@ const AdaGradEps = 1e-10
 
 // AdaGrad scales each coordinate's steps by the root of its summed squared
 // gradients (Duchi, Hazan, Singer, JMLR 2011, the version with diagonal matrices):
-// s += g²; x -= LR·g/(√s + Eps). The sum includes the current gradient, so with
+// s += g²; x -= LR·g/(√s + Eps). The sum is at most math.MaxFloat32, and includes the current gradient, so with
 // Init 0 the first step has length LR.
 type AdaGrad struct {
 	LR   float32 // learning rate, > 0
@@ -47,6 +47,7 @@ func (r AdaGrad) Pack(_, state, dvalue []float32) {
 
 // Merge makes the packed step by the root of what all pushes have accumulated.
 func (r AdaGrad) Merge(value, state, dvalue []float32) {
+	bound(state)
 	vec.AddDivRoot(value, state, dvalue, orElse(r.Eps, AdaGradEps))
 }
 
@@ -80,7 +81,7 @@ func (r RowAdaGrad) InitState(state []float32) { fill(state, r.Init) }
 
 // Apply makes one step against the pushed gradient.
 func (r RowAdaGrad) Apply(value, state, push []float32) {
-	state[0] += vec.SquaredNorm(push) / float32(len(push))
+	state[0] = min(state[0]+vec.SquaredNorm(push)/float32(len(push)), math.MaxFloat32)
 	vec.AXPY(value, -r.LR/(sqrt(state[0])+orElse(r.Eps, AdaGradEps)), push)
 }
 
@@ -91,6 +92,7 @@ func (r RowAdaGrad) Pack(_, state, dvalue []float32) {
 
 // Merge is that of [AdaGrad].
 func (r RowAdaGrad) Merge(value, state, dvalue []float32) {
+	bound(state)
 	vec.AXPY(value, 1/(sqrt(state[0])+orElse(r.Eps, AdaGradEps)), dvalue)
 }
 
@@ -99,6 +101,19 @@ func (r RowAdaGrad) Fresh(dim int) int { return dim + 1 }
 
 // Roundable is that of [AdaGrad].
 func (r RowAdaGrad) Roundable() {}
+
+// bound brings sums of accumulators that have overflowed back to the largest number. The difference of
+// two infinite ones, and zero times the root of one, would be no numbers, and end in the value.
+func bound(state []float32) {
+	if len(state) > 16 && vec.Max(state) <= math.MaxFloat32 {
+		return
+	}
+	for i, s := range state {
+		if s > math.MaxFloat32 {
+			state[i] = math.MaxFloat32
+		}
+	}
+}
 
 func orElse(x, zero float32) float32 {
 	if x == 0 {

@@ -3,6 +3,7 @@ package optim
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -284,6 +285,50 @@ func TestEachRuleConvergesOnMergedCopies(t *testing.T) {
 		for i, v := range base.value {
 			if !near(float64(v), float64(i), 0.05) {
 				t.Errorf("%s: coordinate %d ended at %v", r.Name(), i, v)
+			}
+		}
+	}
+}
+
+// Two copies of a row are pushed gradients whose squares overflow, and exchange what their
+// pushes did as nodes do, a round after each push.
+func TestGradientsWhoseSquaresOverflowLeaveMergedRowsFinite(t *testing.T) {
+	for _, r := range []godwit.Merger{AdaGrad{LR: 0.1}, RowAdaGrad{LR: 0.1}} {
+		const dim = 9
+		n := r.StateLen(dim)
+		owner := newRow(r, make([]float32, dim)...)
+		for step := range 5 {
+			var diffs [][]float32
+			for copies := range 2 {
+				x := newRow(r, owner.value...)
+				copy(x.state, owner.state)
+				push := make([]float32, dim)
+				for i := range push {
+					push[i] = 1
+				}
+				push[copies], push[5] = 2e19, 1e18*float32(step)
+				r.Apply(x.value, x.state, push)
+				r.Apply(x.value, x.state, push)
+				diff := make([]float32, dim+n)
+				for i := range x.value {
+					diff[i] = x.value[i] - owner.value[i]
+				}
+				for i := range x.state {
+					diff[dim+i] = x.state[i] - owner.state[i]
+				}
+				r.Pack(x.value, x.state, diff[:dim])
+				diffs = append(diffs, diff)
+			}
+			for _, diff := range diffs {
+				for i := range owner.state {
+					owner.state[i] += diff[dim+i]
+				}
+				r.Merge(owner.value, owner.state, diff[:dim])
+			}
+			for _, x := range slices.Concat(owner.value, owner.state) {
+				if x-x != 0 {
+					t.Fatalf("%s: after round %d the row is %v, %v", r.Name(), step+1, owner.value, owner.state)
+				}
 			}
 		}
 	}

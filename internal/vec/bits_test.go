@@ -13,7 +13,7 @@ import (
 // gave. A change of them is a change of what rows become.
 var bits = map[string]uint64{
 	"AXPY":          0x120473325de85dd9,
-	"AdaGrad":       0xe160e849c0a3329a,
+	"AdaGrad":       0x162c45d5399416c8,
 	"Adam":          0x8ca622bd3b4868ad,
 	"Add":           0xcbc0aa6e2cbb0fc0,
 	"AddDivRoot":    0x124b1aff146053ce,

@@ -334,6 +334,8 @@ TEXT ·fastAdaGrad(SB), NOSPLIT, $0-40
 	VMOVUPS      (SI)(CX*4), Y2
 	VMULPS       Y2, Y2, Y3
 	VADDPS       (BX)(CX*4), Y3, Y3
+	VMOVUPS      accMax<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
 	VSQRTPS      Y3, Y4
 	VADDPS       Y1, Y4, Y4
 	VMULPS       Y2, Y0, Y2
@@ -348,6 +350,8 @@ wide:
 	VMOVUPS (SI)(AX*4), Y4
 	VMULPS  Y4, Y4, Y5
 	VADDPS  (BX)(AX*4), Y5, Y5
+	VMOVUPS accMax<>+0(SB), Y6
+	VMINPS  Y5, Y6, Y5
 	VSQRTPS Y5, Y6
 	VADDPS  Y1, Y6, Y6
 	VMULPS  Y4, Y0, Y4
@@ -357,6 +361,8 @@ wide:
 	VMOVUPS 32(SI)(AX*4), Y6
 	VMULPS  Y6, Y6, Y7
 	VADDPS  32(BX)(AX*4), Y7, Y7
+	VMOVUPS accMax<>+0(SB), Y8
+	VMINPS  Y7, Y8, Y7
 	VSQRTPS Y7, Y8
 	VADDPS  Y1, Y8, Y8
 	VMULPS  Y6, Y0, Y6
@@ -378,6 +384,8 @@ narrow:
 	VMOVUPS (SI)(AX*4), Y4
 	VMULPS  Y4, Y4, Y5
 	VADDPS  (BX)(AX*4), Y5, Y5
+	VMOVUPS accMax<>+0(SB), Y6
+	VMINPS  Y5, Y6, Y5
 	VSQRTPS Y5, Y6
 	VADDPS  Y1, Y6, Y6
 	VMULPS  Y4, Y0, Y4
@@ -395,6 +403,16 @@ narrowTest:
 	VMOVUPS Y2, (DX)(CX*4)
 	VZEROUPPER
 	RET
+
+DATA accMax<>+0(SB)/4, $0x7f7fffff
+DATA accMax<>+4(SB)/4, $0x7f7fffff
+DATA accMax<>+8(SB)/4, $0x7f7fffff
+DATA accMax<>+12(SB)/4, $0x7f7fffff
+DATA accMax<>+16(SB)/4, $0x7f7fffff
+DATA accMax<>+20(SB)/4, $0x7f7fffff
+DATA accMax<>+24(SB)/4, $0x7f7fffff
+DATA accMax<>+28(SB)/4, $0x7f7fffff
+GLOBL accMax<>(SB), RODATA|NOPTR, $32
 
 // func fastMulRoot(x *float32, acc *float32, n int, eps float32)
 // Requires: AVX

@@ -383,79 +383,89 @@ TEXT ·fastAdaGrad(SB), NOSPLIT, $0-40
 	VDUP V0.S[0], V0.S4
 	FMOVS eps+36(FP), F1
 	VDUP V1.S[0], V1.S4
-	MOVD value+0(FP), R0
-	MOVD acc+8(FP), R1
-	MOVD grad+16(FP), R2
-	MOVD n+24(FP), R3
-	SUB $4, R3
-	ADD R3<<2, R0, R4
-	ADD R3<<2, R1, R5
-	ADD R3<<2, R2, R6
-	FMOVQ (R6), F2
-	WORD $0x6e22dc43 // fmul v3.4s, v2.4s, v2.4s
-	FMOVQ (R5), F4
-	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	WORD $0x6ea1f864 // fsqrt v4.4s, v3.4s
+	MOVD $constants<>(SB), R0
+	FMOVQ (R0), F2
+	MOVD value+0(FP), R1
+	MOVD acc+8(FP), R2
+	MOVD grad+16(FP), R3
+	MOVD n+24(FP), R4
+	SUB $4, R4
+	ADD R4<<2, R1, R5
+	ADD R4<<2, R2, R6
+	ADD R4<<2, R3, R7
+	FMOVQ (R7), F3
+	WORD $0x6e23dc64 // fmul v4.4s, v3.4s, v3.4s
+	FMOVQ (R6), F5
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x6ea2e485 // fcmgt v5.4s, v4.4s, v2.4s
+	VBSL V4.B16, V2.B16, V5.B16
+	WORD $0x6ea1f8a4 // fsqrt v4.4s, v5.4s
 	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	WORD $0x6e22dc02 // fmul v2.4s, v0.4s, v2.4s
-	WORD $0x6e24fc42 // fdiv v2.4s, v2.4s, v4.4s
-	FMOVQ (R4), F4
-	WORD $0x4ea2d482 // fsub v2.4s, v4.4s, v2.4s
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	FMOVQ (R5), F4
+	WORD $0x4ea3d483 // fsub v3.4s, v4.4s, v3.4s
 	B wideTest
 
 wide:
-	FLDPQ (R2), (F4, F5)
-	WORD $0x6e24dc86 // fmul v6.4s, v4.4s, v4.4s
-	FLDPQ (R1), (F7, F8)
-	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	WORD $0x6ea1f8c7 // fsqrt v7.4s, v6.4s
+	FLDPQ (R3), (F4, F6)
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	FLDPQ (R2), (F8, F9)
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD $0x6ea2e4e8 // fcmgt v8.4s, v7.4s, v2.4s
+	VBSL V7.B16, V2.B16, V8.B16
+	WORD $0x6ea1f907 // fsqrt v7.4s, v8.4s
 	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
 	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
 	WORD $0x6e27fc84 // fdiv v4.4s, v4.4s, v7.4s
-	FLDPQ (R0), (F7, F9)
+	FLDPQ (R1), (F7, F10)
 	WORD $0x4ea4d4e4 // fsub v4.4s, v7.4s, v4.4s
-	WORD $0x6e25dca7 // fmul v7.4s, v5.4s, v5.4s
-	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
-	WORD $0x6ea1f8e8 // fsqrt v8.4s, v7.4s
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x6e25dc05 // fmul v5.4s, v0.4s, v5.4s
-	WORD $0x6e28fca5 // fdiv v5.4s, v5.4s, v8.4s
-	WORD $0x4ea5d525 // fsub v5.4s, v9.4s, v5.4s
-	FSTPQ (F6, F7), (R1)
-	FSTPQ (F4, F5), (R0)
-	ADD $32, R0
+	WORD $0x6e26dcc7 // fmul v7.4s, v6.4s, v6.4s
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD $0x6ea2e4e9 // fcmgt v9.4s, v7.4s, v2.4s
+	VBSL V7.B16, V2.B16, V9.B16
+	WORD $0x6ea1f927 // fsqrt v7.4s, v9.4s
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	WORD $0x6e26dc06 // fmul v6.4s, v0.4s, v6.4s
+	WORD $0x6e27fcc6 // fdiv v6.4s, v6.4s, v7.4s
+	WORD $0x4ea6d546 // fsub v6.4s, v10.4s, v6.4s
+	FSTPQ (F8, F9), (R2)
+	FSTPQ (F4, F6), (R1)
 	ADD $32, R1
 	ADD $32, R2
-	SUB $8, R3
+	ADD $32, R3
+	SUB $8, R4
 
 wideTest:
-	CMP $4, R3
+	CMP $4, R4
 	BGT wide
 	B narrowTest
 
 narrow:
-	FMOVQ (R2), F4
-	WORD $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
-	FMOVQ (R1), F6
-	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
-	WORD $0x6ea1f8a6 // fsqrt v6.4s, v5.4s
+	FMOVQ (R3), F4
+	WORD $0x6e24dc86 // fmul v6.4s, v4.4s, v4.4s
+	FMOVQ (R2), F7
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x6ea2e4c7 // fcmgt v7.4s, v6.4s, v2.4s
+	VBSL V6.B16, V2.B16, V7.B16
+	WORD $0x6ea1f8e6 // fsqrt v6.4s, v7.4s
 	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
 	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
 	WORD $0x6e26fc84 // fdiv v4.4s, v4.4s, v6.4s
-	FMOVQ (R0), F6
+	FMOVQ (R1), F6
 	WORD $0x4ea4d4c4 // fsub v4.4s, v6.4s, v4.4s
-	FMOVQ F5, (R1)
-	FMOVQ F4, (R0)
-	ADD $16, R0
+	FMOVQ F7, (R2)
+	FMOVQ F4, (R1)
 	ADD $16, R1
 	ADD $16, R2
-	SUB $4, R3
+	ADD $16, R3
+	SUB $4, R4
 
 narrowTest:
-	CMP $0, R3
+	CMP $0, R4
 	BGT narrow
+	FMOVQ F5, (R6)
 	FMOVQ F3, (R5)
-	FMOVQ F2, (R4)
 	RET
 
 // func fastMulRoot(x, acc *float32, n int, eps float32)
@@ -584,14 +594,14 @@ TEXT ·fastAdam(SB), NOSPLIT, $0-68
 	FMOVS limit+64(FP), F2
 	VDUP V2.S[0], V2.S4
 	MOVD $constants<>(SB), R0
-	FMOVQ (R0), F3
-	FMOVQ 16(R0), F4
+	FMOVQ 16(R0), F3
+	FMOVQ 32(R0), F4
 	WORD $0x6e24dc44 // fmul v4.4s, v2.4s, v4.4s
 	FMOVS b1+44(FP), F5
 	VDUP V5.S[0], V5.S4
 	FMOVS b2+48(FP), F6
 	VDUP V6.S[0], V6.S4
-	FMOVQ 32(R0), F7
+	FMOVQ 48(R0), F7
 	WORD $0x4ea5d4e8 // fsub v8.4s, v7.4s, v5.4s
 	WORD $0x4ea6d4e7 // fsub v7.4s, v7.4s, v6.4s
 	FMOVS c1+56(FP), F9
@@ -740,7 +750,7 @@ TEXT ·fastTopicOdds(SB), NOSPLIT, $0-36
 	FMOVS beta+32(FP), F0
 	VDUP V0.S[0], V0.S4
 	MOVD $constants<>(SB), R0
-	FMOVQ (R0), F1
+	FMOVQ 16(R0), F1
 	MOVD dst+0(FP), R1
 	MOVD weight+8(FP), R2
 	MOVD word+16(FP), R3
@@ -1429,50 +1439,50 @@ TEXT ·fastExp(SB), NOSPLIT, $0-24
 	ADD R2<<2, R0, R3
 	ADD R2<<2, R1, R4
 	MOVD $constants<>(SB), R5
-	FMOVQ 48(R5), F0
+	FMOVQ 64(R5), F0
 	FMOVQ (R4), F1
 	WORD $0x6ea0e422 // fcmgt v2.4s, v1.4s, v0.4s
 	VBSL V1.B16, V0.B16, V2.B16
-	FMOVQ 64(R5), F1
+	FMOVQ 80(R5), F1
 	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
 	VBSL V2.B16, V1.B16, V3.B16
-	FMOVQ 80(R5), F2
-	FMOVQ 96(R5), F4
+	FMOVQ 96(R5), F2
+	FMOVQ 112(R5), F4
 	WORD $0x6e24dc65 // fmul v5.4s, v3.4s, v4.4s
 	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ 112(R5), F6
+	FMOVQ 128(R5), F6
 	VSUB V6.S4, V5.S4, V7.S4
 	WORD $0x4ea2d4a5 // fsub v5.4s, v5.4s, v2.4s
-	FMOVQ 128(R5), F8
+	FMOVQ 144(R5), F8
 	WORD $0x6e28dca9 // fmul v9.4s, v5.4s, v8.4s
 	WORD $0x4ea9d463 // fsub v3.4s, v3.4s, v9.4s
-	FMOVQ 144(R5), F9
+	FMOVQ 160(R5), F9
 	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
 	WORD $0x4ea5d463 // fsub v3.4s, v3.4s, v5.4s
-	FMOVQ 160(R5), F5
+	FMOVQ 176(R5), F5
 	WORD $0x6e25dc6a // fmul v10.4s, v3.4s, v5.4s
-	FMOVQ 176(R5), F11
+	FMOVQ 192(R5), F11
 	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
 	WORD $0x6e23dd4a // fmul v10.4s, v10.4s, v3.4s
-	FMOVQ 192(R5), F12
+	FMOVQ 208(R5), F12
 	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
 	WORD $0x6e23dd4a // fmul v10.4s, v10.4s, v3.4s
-	FMOVQ 208(R5), F13
+	FMOVQ 224(R5), F13
 	WORD $0x4e2dd54a // fadd v10.4s, v10.4s, v13.4s
 	WORD $0x6e23dd4a // fmul v10.4s, v10.4s, v3.4s
-	FMOVQ 224(R5), F14
+	FMOVQ 240(R5), F14
 	WORD $0x4e2ed54a // fadd v10.4s, v10.4s, v14.4s
 	WORD $0x6e23dd4a // fmul v10.4s, v10.4s, v3.4s
-	FMOVQ 240(R5), F15
+	FMOVQ 256(R5), F15
 	WORD $0x4e2fd54a // fadd v10.4s, v10.4s, v15.4s
 	WORD $0x6e23dc70 // fmul v16.4s, v3.4s, v3.4s
 	WORD $0x6e2ade0a // fmul v10.4s, v16.4s, v10.4s
 	WORD $0x4e23d543 // fadd v3.4s, v10.4s, v3.4s
-	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F10
 	WORD $0x4e2ad463 // fadd v3.4s, v3.4s, v10.4s
 	WORD $0x4f3f04f0 // sshr v16.4s, v7.4s, #1
 	VSUB V16.S4, V7.S4, V7.S4
-	FMOVQ 256(R5), F17
+	FMOVQ 272(R5), F17
 	VADD V17.S4, V16.S4, V16.S4
 	VSHL $23, V16.S4, V16.S4
 	WORD $0x6e30dc63 // fmul v3.4s, v3.4s, v16.4s
@@ -1619,49 +1629,49 @@ TEXT ·fastExpSum(SB), NOSPLIT, $0-28
 	FMOVQ (R2), F1
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	MOVD $constants<>(SB), R3
-	FMOVQ 48(R3), F2
+	FMOVQ 64(R3), F2
 	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
 	VBSL V1.B16, V2.B16, V3.B16
-	FMOVQ 64(R3), F1
+	FMOVQ 80(R3), F1
 	WORD $0x6ea3e424 // fcmgt v4.4s, v1.4s, v3.4s
 	VBSL V3.B16, V1.B16, V4.B16
-	FMOVQ 80(R3), F3
-	FMOVQ 96(R3), F5
+	FMOVQ 96(R3), F3
+	FMOVQ 112(R3), F5
 	WORD $0x6e25dc86 // fmul v6.4s, v4.4s, v5.4s
 	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
-	FMOVQ 112(R3), F7
+	FMOVQ 128(R3), F7
 	VSUB V7.S4, V6.S4, V8.S4
 	WORD $0x4ea3d4c6 // fsub v6.4s, v6.4s, v3.4s
-	FMOVQ 128(R3), F9
+	FMOVQ 144(R3), F9
 	WORD $0x6e29dcca // fmul v10.4s, v6.4s, v9.4s
 	WORD $0x4eaad484 // fsub v4.4s, v4.4s, v10.4s
-	FMOVQ 144(R3), F10
+	FMOVQ 160(R3), F10
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
 	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	FMOVQ 160(R3), F6
+	FMOVQ 176(R3), F6
 	WORD $0x6e26dc8b // fmul v11.4s, v4.4s, v6.4s
-	FMOVQ 176(R3), F12
+	FMOVQ 192(R3), F12
 	WORD $0x4e2cd56b // fadd v11.4s, v11.4s, v12.4s
 	WORD $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ 192(R3), F13
+	FMOVQ 208(R3), F13
 	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
 	WORD $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ 208(R3), F14
+	FMOVQ 224(R3), F14
 	WORD $0x4e2ed56b // fadd v11.4s, v11.4s, v14.4s
 	WORD $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ 224(R3), F15
+	FMOVQ 240(R3), F15
 	WORD $0x4e2fd56b // fadd v11.4s, v11.4s, v15.4s
 	WORD $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ 240(R3), F16
+	FMOVQ 256(R3), F16
 	WORD $0x4e30d56b // fadd v11.4s, v11.4s, v16.4s
 	WORD $0x6e24dc91 // fmul v17.4s, v4.4s, v4.4s
 	WORD $0x6e2bde2b // fmul v11.4s, v17.4s, v11.4s
 	WORD $0x4e24d564 // fadd v4.4s, v11.4s, v4.4s
-	FMOVQ 32(R3), F11
+	FMOVQ 48(R3), F11
 	WORD $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
 	WORD $0x4f3f0511 // sshr v17.4s, v8.4s, #1
 	VSUB V17.S4, V8.S4, V8.S4
-	FMOVQ 256(R3), F18
+	FMOVQ 272(R3), F18
 	VADD V18.S4, V17.S4, V17.S4
 	VSHL $23, V17.S4, V17.S4
 	WORD $0x6e31dc84 // fmul v4.4s, v4.4s, v17.4s
@@ -1822,51 +1832,51 @@ TEXT ·fastSigmoid(SB), NOSPLIT, $0-24
 	ADD R2<<2, R1, R4
 	FMOVQ (R4), F0
 	MOVD $constants<>(SB), R5
-	FMOVQ 272(R5), F1
+	FMOVQ 288(R5), F1
 	VORR V1.B16, V0.B16, V2.B16
-	FMOVQ 48(R5), F3
+	FMOVQ 64(R5), F3
 	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
 	VBSL V2.B16, V3.B16, V4.B16
-	FMOVQ 64(R5), F2
+	FMOVQ 80(R5), F2
 	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
 	VBSL V4.B16, V2.B16, V5.B16
-	FMOVQ 80(R5), F4
-	FMOVQ 96(R5), F6
+	FMOVQ 96(R5), F4
+	FMOVQ 112(R5), F6
 	WORD $0x6e26dca7 // fmul v7.4s, v5.4s, v6.4s
 	WORD $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
-	FMOVQ 112(R5), F8
+	FMOVQ 128(R5), F8
 	VSUB V8.S4, V7.S4, V9.S4
 	WORD $0x4ea4d4e7 // fsub v7.4s, v7.4s, v4.4s
-	FMOVQ 128(R5), F10
+	FMOVQ 144(R5), F10
 	WORD $0x6e2adceb // fmul v11.4s, v7.4s, v10.4s
 	WORD $0x4eabd4a5 // fsub v5.4s, v5.4s, v11.4s
-	FMOVQ 144(R5), F11
+	FMOVQ 160(R5), F11
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
 	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
-	FMOVQ 160(R5), F7
+	FMOVQ 176(R5), F7
 	WORD $0x6e27dcac // fmul v12.4s, v5.4s, v7.4s
-	FMOVQ 176(R5), F13
+	FMOVQ 192(R5), F13
 	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
 	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
-	FMOVQ 192(R5), F14
+	FMOVQ 208(R5), F14
 	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
 	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
-	FMOVQ 208(R5), F15
+	FMOVQ 224(R5), F15
 	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
 	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
-	FMOVQ 224(R5), F16
+	FMOVQ 240(R5), F16
 	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
 	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
-	FMOVQ 240(R5), F17
+	FMOVQ 256(R5), F17
 	WORD $0x4e31d58c // fadd v12.4s, v12.4s, v17.4s
 	WORD $0x6e25dcb2 // fmul v18.4s, v5.4s, v5.4s
 	WORD $0x6e2cde4c // fmul v12.4s, v18.4s, v12.4s
 	WORD $0x4e25d585 // fadd v5.4s, v12.4s, v5.4s
-	FMOVQ 32(R5), F12
+	FMOVQ 48(R5), F12
 	WORD $0x4e2cd4a5 // fadd v5.4s, v5.4s, v12.4s
 	WORD $0x4f3f0532 // sshr v18.4s, v9.4s, #1
 	VSUB V18.S4, V9.S4, V9.S4
-	FMOVQ 256(R5), F19
+	FMOVQ 272(R5), F19
 	VADD V19.S4, V18.S4, V18.S4
 	VSHL $23, V18.S4, V18.S4
 	WORD $0x6e32dca5 // fmul v5.4s, v5.4s, v18.4s
@@ -2759,115 +2769,121 @@ block:
 	CBNZ R3, block
 	RET
 
+// accMax
+DATA constants<>+0(SB)/4, $0x7f7fffff
+DATA constants<>+4(SB)/4, $0x7f7fffff
+DATA constants<>+8(SB)/4, $0x7f7fffff
+DATA constants<>+12(SB)/4, $0x7f7fffff
+
 // zeros
-DATA constants<>+0(SB)/4, $0x00000000
-DATA constants<>+4(SB)/4, $0x00000000
-DATA constants<>+8(SB)/4, $0x00000000
-DATA constants<>+12(SB)/4, $0x00000000
+DATA constants<>+16(SB)/4, $0x00000000
+DATA constants<>+20(SB)/4, $0x00000000
+DATA constants<>+24(SB)/4, $0x00000000
+DATA constants<>+28(SB)/4, $0x00000000
 
 // minusOnes
-DATA constants<>+16(SB)/4, $0xbf800000
-DATA constants<>+20(SB)/4, $0xbf800000
-DATA constants<>+24(SB)/4, $0xbf800000
-DATA constants<>+28(SB)/4, $0xbf800000
+DATA constants<>+32(SB)/4, $0xbf800000
+DATA constants<>+36(SB)/4, $0xbf800000
+DATA constants<>+40(SB)/4, $0xbf800000
+DATA constants<>+44(SB)/4, $0xbf800000
 
 // ones
-DATA constants<>+32(SB)/4, $0x3f800000
-DATA constants<>+36(SB)/4, $0x3f800000
-DATA constants<>+40(SB)/4, $0x3f800000
-DATA constants<>+44(SB)/4, $0x3f800000
+DATA constants<>+48(SB)/4, $0x3f800000
+DATA constants<>+52(SB)/4, $0x3f800000
+DATA constants<>+56(SB)/4, $0x3f800000
+DATA constants<>+60(SB)/4, $0x3f800000
 
 // expMax
-DATA constants<>+48(SB)/4, $0x42b20000
-DATA constants<>+52(SB)/4, $0x42b20000
-DATA constants<>+56(SB)/4, $0x42b20000
-DATA constants<>+60(SB)/4, $0x42b20000
+DATA constants<>+64(SB)/4, $0x42b20000
+DATA constants<>+68(SB)/4, $0x42b20000
+DATA constants<>+72(SB)/4, $0x42b20000
+DATA constants<>+76(SB)/4, $0x42b20000
 
 // expMin
-DATA constants<>+64(SB)/4, $0xc2d00000
-DATA constants<>+68(SB)/4, $0xc2d00000
-DATA constants<>+72(SB)/4, $0xc2d00000
-DATA constants<>+76(SB)/4, $0xc2d00000
+DATA constants<>+80(SB)/4, $0xc2d00000
+DATA constants<>+84(SB)/4, $0xc2d00000
+DATA constants<>+88(SB)/4, $0xc2d00000
+DATA constants<>+92(SB)/4, $0xc2d00000
 
 // roundBias
-DATA constants<>+80(SB)/4, $0x4b400000
-DATA constants<>+84(SB)/4, $0x4b400000
-DATA constants<>+88(SB)/4, $0x4b400000
-DATA constants<>+92(SB)/4, $0x4b400000
+DATA constants<>+96(SB)/4, $0x4b400000
+DATA constants<>+100(SB)/4, $0x4b400000
+DATA constants<>+104(SB)/4, $0x4b400000
+DATA constants<>+108(SB)/4, $0x4b400000
 
 // log2E
-DATA constants<>+96(SB)/4, $0x3fb8aa3b
-DATA constants<>+100(SB)/4, $0x3fb8aa3b
-DATA constants<>+104(SB)/4, $0x3fb8aa3b
-DATA constants<>+108(SB)/4, $0x3fb8aa3b
+DATA constants<>+112(SB)/4, $0x3fb8aa3b
+DATA constants<>+116(SB)/4, $0x3fb8aa3b
+DATA constants<>+120(SB)/4, $0x3fb8aa3b
+DATA constants<>+124(SB)/4, $0x3fb8aa3b
 
 // roundBiasBits
-DATA constants<>+112(SB)/4, $0x4b400000
-DATA constants<>+116(SB)/4, $0x4b400000
-DATA constants<>+120(SB)/4, $0x4b400000
-DATA constants<>+124(SB)/4, $0x4b400000
+DATA constants<>+128(SB)/4, $0x4b400000
+DATA constants<>+132(SB)/4, $0x4b400000
+DATA constants<>+136(SB)/4, $0x4b400000
+DATA constants<>+140(SB)/4, $0x4b400000
 
 // ln2Hi
-DATA constants<>+128(SB)/4, $0x3f318000
-DATA constants<>+132(SB)/4, $0x3f318000
-DATA constants<>+136(SB)/4, $0x3f318000
-DATA constants<>+140(SB)/4, $0x3f318000
+DATA constants<>+144(SB)/4, $0x3f318000
+DATA constants<>+148(SB)/4, $0x3f318000
+DATA constants<>+152(SB)/4, $0x3f318000
+DATA constants<>+156(SB)/4, $0x3f318000
 
 // ln2Lo
-DATA constants<>+144(SB)/4, $0xb95e8083
-DATA constants<>+148(SB)/4, $0xb95e8083
-DATA constants<>+152(SB)/4, $0xb95e8083
-DATA constants<>+156(SB)/4, $0xb95e8083
+DATA constants<>+160(SB)/4, $0xb95e8083
+DATA constants<>+164(SB)/4, $0xb95e8083
+DATA constants<>+168(SB)/4, $0xb95e8083
+DATA constants<>+172(SB)/4, $0xb95e8083
 
 // expQ5
-DATA constants<>+160(SB)/4, $0x394f842e
-DATA constants<>+164(SB)/4, $0x394f842e
-DATA constants<>+168(SB)/4, $0x394f842e
-DATA constants<>+172(SB)/4, $0x394f842e
+DATA constants<>+176(SB)/4, $0x394f842e
+DATA constants<>+180(SB)/4, $0x394f842e
+DATA constants<>+184(SB)/4, $0x394f842e
+DATA constants<>+188(SB)/4, $0x394f842e
 
 // expQ4
-DATA constants<>+176(SB)/4, $0x3ab6c6a9
-DATA constants<>+180(SB)/4, $0x3ab6c6a9
-DATA constants<>+184(SB)/4, $0x3ab6c6a9
-DATA constants<>+188(SB)/4, $0x3ab6c6a9
+DATA constants<>+192(SB)/4, $0x3ab6c6a9
+DATA constants<>+196(SB)/4, $0x3ab6c6a9
+DATA constants<>+200(SB)/4, $0x3ab6c6a9
+DATA constants<>+204(SB)/4, $0x3ab6c6a9
 
 // expQ3
-DATA constants<>+192(SB)/4, $0x3c088939
-DATA constants<>+196(SB)/4, $0x3c088939
-DATA constants<>+200(SB)/4, $0x3c088939
-DATA constants<>+204(SB)/4, $0x3c088939
+DATA constants<>+208(SB)/4, $0x3c088939
+DATA constants<>+212(SB)/4, $0x3c088939
+DATA constants<>+216(SB)/4, $0x3c088939
+DATA constants<>+220(SB)/4, $0x3c088939
 
 // expQ2
-DATA constants<>+208(SB)/4, $0x3d2aaa47
-DATA constants<>+212(SB)/4, $0x3d2aaa47
-DATA constants<>+216(SB)/4, $0x3d2aaa47
-DATA constants<>+220(SB)/4, $0x3d2aaa47
+DATA constants<>+224(SB)/4, $0x3d2aaa47
+DATA constants<>+228(SB)/4, $0x3d2aaa47
+DATA constants<>+232(SB)/4, $0x3d2aaa47
+DATA constants<>+236(SB)/4, $0x3d2aaa47
 
 // expQ1
-DATA constants<>+224(SB)/4, $0x3e2aaaaa
-DATA constants<>+228(SB)/4, $0x3e2aaaaa
-DATA constants<>+232(SB)/4, $0x3e2aaaaa
-DATA constants<>+236(SB)/4, $0x3e2aaaaa
+DATA constants<>+240(SB)/4, $0x3e2aaaaa
+DATA constants<>+244(SB)/4, $0x3e2aaaaa
+DATA constants<>+248(SB)/4, $0x3e2aaaaa
+DATA constants<>+252(SB)/4, $0x3e2aaaaa
 
 // expQ0
-DATA constants<>+240(SB)/4, $0x3f000000
-DATA constants<>+244(SB)/4, $0x3f000000
-DATA constants<>+248(SB)/4, $0x3f000000
-DATA constants<>+252(SB)/4, $0x3f000000
+DATA constants<>+256(SB)/4, $0x3f000000
+DATA constants<>+260(SB)/4, $0x3f000000
+DATA constants<>+264(SB)/4, $0x3f000000
+DATA constants<>+268(SB)/4, $0x3f000000
 
 // exponentBias
-DATA constants<>+256(SB)/4, $0x0000007f
-DATA constants<>+260(SB)/4, $0x0000007f
-DATA constants<>+264(SB)/4, $0x0000007f
-DATA constants<>+268(SB)/4, $0x0000007f
+DATA constants<>+272(SB)/4, $0x0000007f
+DATA constants<>+276(SB)/4, $0x0000007f
+DATA constants<>+280(SB)/4, $0x0000007f
+DATA constants<>+284(SB)/4, $0x0000007f
 
 // signBits
-DATA constants<>+272(SB)/4, $0x80000000
-DATA constants<>+276(SB)/4, $0x80000000
-DATA constants<>+280(SB)/4, $0x80000000
-DATA constants<>+284(SB)/4, $0x80000000
+DATA constants<>+288(SB)/4, $0x80000000
+DATA constants<>+292(SB)/4, $0x80000000
+DATA constants<>+296(SB)/4, $0x80000000
+DATA constants<>+300(SB)/4, $0x80000000
 
-GLOBL constants<>(SB), RODATA|NOPTR, $288
+GLOBL constants<>(SB), RODATA|NOPTR, $304
 
 // Four words of zeros, four of ones.
 DATA tailMask<>+0(SB)/4, $0x00000000

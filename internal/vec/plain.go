@@ -72,6 +72,9 @@ func plainAdaGrad(value, acc, grad []float32, lr, eps float32) {
 	acc, grad = acc[:len(value)], grad[:len(value)]
 	for i, g := range grad {
 		s := acc[i] + float32(g*g)
+		if s > math.MaxFloat32 {
+			s = math.MaxFloat32
+		}
 		acc[i] = s
 		value[i] -= float32(lr*g) / (sqrt(s) + eps)
 	}

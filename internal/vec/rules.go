@@ -1,7 +1,7 @@
 package vec
 
 // AdaGrad makes one step of AdaGrad (Duchi, Hazan, Singer 2011) with diagonal
-// accumulators: acc[i] += grad[i]², then
+// accumulators: acc[i] += grad[i]², at most math.MaxFloat32, then
 // value[i] -= lr·grad[i] / (sqrt(acc[i]) + eps).
 func AdaGrad(value, acc, grad []float32, lr, eps float32) {
 	same3("AdaGrad", len(value), len(acc), len(grad))

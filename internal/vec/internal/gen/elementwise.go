@@ -1,5 +1,7 @@
 package main
 
+import "math"
+
 func elementwise(m machine) {
 	m.text("fastAdd", "func(dst, x *float32, n int)", "is Add for n ≥ lanes.")
 	m.sweep([]string{"dst", "x"}, 4, func(v func(string) value) []result {
@@ -64,10 +66,10 @@ func delta(m machine) {
 
 func adagrad(m machine) {
 	m.text("fastAdaGrad", "func(value, acc, grad *float32, n int, lr, eps float32)", "is AdaGrad for n ≥ lanes.")
-	lr, eps := m.argument("lr"), m.argument("eps")
+	lr, eps, most := m.argument("lr"), m.argument("eps"), float(m, "accMax", math.MaxFloat32)
 	m.sweep([]string{"value", "acc", "grad"}, 2, func(v func(string) value) []result {
 		g := m.load(v("grad"))
-		acc := m.add(m.mul(g, g), v("acc"))
+		acc := m.atMost(m.add(m.mul(g, g), v("acc")), most)
 		root := m.add(m.sqrt(acc), eps)
 		step := m.div(m.mul(lr, g), root)
 		return []result{{"acc", acc}, {"value", m.sub(v("value"), step)}}
