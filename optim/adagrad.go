@@ -13,8 +13,8 @@ const AdaGradEps = 1e-10
 
 // AdaGrad scales each coordinate's steps by the root of its summed squared
 // gradients (Duchi, Hazan, Singer, JMLR 2011, the version with diagonal matrices):
-// s += g²; x -= LR·g/(√s + Eps). The sum is at most math.MaxFloat32, and includes the current gradient, so with
-// Init 0 the first step has length LR.
+// s += g²; x -= LR·g/(√s + Eps). The sum is at most math.MaxFloat32, and includes the
+// current gradient, so with Init 0 the first step has length LR.
 type AdaGrad struct {
 	LR   float32 // learning rate, > 0
 	Eps  float32 // added to the root; 0 means AdaGradEps
