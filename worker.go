@@ -54,9 +54,9 @@ type Worker interface {
 	// PullAsync starts a Pull, and Wait ends it. The caller must leave keys and dst
 	// untouched until then.
 	PullAsync(ctx context.Context, keys []Key, dst []float32) (Handle, error)
-	// PushAsync starts a Push, and Wait ends it. The caller may reuse push at once.
+	// PushAsync starts a Push, and Wait ends it. The caller may reuse keys and push at once.
 	PushAsync(ctx context.Context, keys []Key, push []float32) (Handle, error)
-	// SetAsync starts a Set, and Wait ends it. The caller may reuse vals at once.
+	// SetAsync starts a Set, and Wait ends it. The caller may reuse keys and vals at once.
 	SetAsync(ctx context.Context, keys []Key, vals []float32) (Handle, error)
 	// Wait returns when all the operations are complete, or with the first
 	// error of one of them.
@@ -75,13 +75,14 @@ type Worker interface {
 	// Localize asks that keys move to this node, and returns when they are here
 	// or their owners' policy declined (the classic server never moves a key).
 	Localize(ctx context.Context, keys []Key) error
-	// LocalizeAsync starts the moves; Wait waits for them.
+	// LocalizeAsync starts the moves; Wait waits for them. The caller may reuse keys at once.
 	LocalizeAsync(ctx context.Context, keys []Key) (Handle, error)
 
 	// Intent declares that this worker will access keys while its clock is in
 	// [start, end). It never waits for the network, costs the caller a copy of
 	// the keys, and may be given arbitrarily early. Intents may overlap, repeat,
-	// remain unused, or lie in the past (then they have no effect).
+	// remain unused, or lie in the past (then they have no effect, as where end is not above start). The error is [ErrKeyRange],
+	// [ErrFull] if too many keys are announced already, or that of a run that is over.
 	Intent(keys []Key, start, end Clock) error
 	// Lookahead returns how many clocks before their start intents should be declared at least, so that the keys are
 	// here in time: about as many steps as the worker makes while a key comes. It is 0 while that is not known, and of a
@@ -111,7 +112,8 @@ type Worker interface {
 	// Finish says that the worker will make no updates until the next Barrier: no
 	// other worker's read waits for it until then. An update that it makes nevertheless
 	// counts as made after the Barrier. Finish matters to tables with bounded
-	// staleness, and to cuts ([Cutter]): it is a step boundary until the worker's next call. A worker that never starts stays at clock 0: others wait for it unless
+	// staleness, and to cuts ([Cutter]): it is a step boundary until the worker's next call. A read that the worker makes
+	// after it waits, in such tables, for those that have not finished. A worker that never starts stays at clock 0: others wait for it unless
 	// it calls Finish.
 	Finish()
 
@@ -136,7 +138,8 @@ type Worker interface {
 	// updates have arrived. A call that fails because its context ended may be made again, and
 	// goes on where it was.
 	SyncAll(ctx context.Context) error
-	// Barrier returns when every worker of every node has called it.
+	// Barrier returns when every worker of every node has called it. A worker whose call fails because its context ended has come all
+	// the same: it holds up nobody, and its next call, of Barrier or SyncAll, goes on where that was.
 	Barrier(ctx context.Context) error
 }
 

@@ -45,6 +45,9 @@ type CutStats struct {
 // read a push from behind it. Where a table bounds staleness, all boundaries are at one clock
 // (docs/guarantees.md).
 //
+// Every node must call it, also one that wants no cut any more: with a sink that fails, and a context that goes on. A node that does not
+// call has the others wait until their contexts end, and later cuts are given up until it has called with the number that it left out.
+//
 // The cut is given up at all nodes, with an error, when the context ends at one, or a sink fails,
 // or so many rows are changed before they are saved that copies of them would take more than a tenth
 // of the rows of a node, and more than 64 MiB. From half of that on, workers wait at their step boundaries, as long
