@@ -1,11 +1,9 @@
 package ratings
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 )
 
@@ -100,7 +98,7 @@ func (s *Set) Check() error {
 func (s *Set) HoldOut(share float64, seed uint64) {
 	want := int(share * float64(len(s.Train)))
 	rows, cols := s.Counts()
-	out, next := make([]bool, len(s.Train)), s.copies(rows)
+	out, next := make([]bool, len(s.Train)), s.copies()
 	r := rand.New(rand.NewPCG(seed, 0x686f6c646f7574))
 	for _, i := range r.Perm(len(s.Train)) {
 		if want == 0 {
@@ -133,51 +131,81 @@ func (s *Set) HoldOut(share float64, seed uint64) {
 }
 
 // copies links the cells to train that stand in one row and column: it returns the next one
-// of each, and the first one of the last. rows are how many cells the rows have.
-func (s *Set) copies(rows []int) []int {
-	end, sum := make([]int, len(rows)), 0
-	for row, n := range rows {
-		end[row] = sum
-		sum += n
-	}
-	byRow := make([]int, len(s.Train))
-	for i, x := range s.Train {
-		byRow[end[x.Row]] = i
-		end[x.Row]++
-	}
-	next := make([]int, len(s.Train))
-	for row, n := range rows {
-		of := byRow[end[row]-n : end[row]]
-		slices.SortFunc(of, func(i, j int) int { return cmp.Compare(s.Train[i].Col, s.Train[j].Col) })
-		first := 0
-		for k, i := range of {
-			if k+1 < n && s.Train[of[k+1]].Col == s.Train[i].Col {
-				next[i] = of[k+1]
-				continue
+// of each, in a ring.
+func (s *Set) copies() []int {
+	next, last := make([]int, len(s.Train)), s.newAtRow()
+	s.byRow(s.Train, func(row uint32, cells []int) {
+		for _, i := range cells {
+			next[i] = i
+			if before, ok := last.swap(row, s.Train[i].Col, i); ok {
+				next[i], next[before] = next[before], i
 			}
-			next[i] = of[first]
-			first = k + 1
 		}
-	}
+	})
 	return next
 }
 
 // known counts the cells held out that are cells to train, too, whatever their value.
 func (s *Set) known(held []Rating) (n int) {
-	type place struct{ row, col uint32 }
-	train := make(map[place]bool, len(held))
-	for _, x := range held {
-		train[place{x.Row, x.Col}] = false
+	if len(held) == 0 {
+		return 0
 	}
-	for _, x := range s.Train {
-		if _, ok := train[place{x.Row, x.Col}]; ok {
-			train[place{x.Row, x.Col}] = true
+	train := s.newAtRow()
+	of := make([][]int, s.Rows)
+	s.byRow(held, func(row uint32, cells []int) { of[row] = cells })
+	s.byRow(s.Train, func(row uint32, cells []int) {
+		if len(of[row]) == 0 {
+			return
 		}
-	}
-	for _, x := range held {
-		if train[place{x.Row, x.Col}] {
-			n++
+		for _, i := range cells {
+			train.swap(row, s.Train[i].Col, i)
 		}
-	}
+		for _, i := range of[row] {
+			if train.has(row, held[i].Col) {
+				n++
+			}
+		}
+	})
 	return n
+}
+
+// byRow calls f for each row that has any of some cells, with the positions of these.
+func (s *Set) byRow(cells []Rating, f func(row uint32, cells []int)) {
+	end := make([]int, s.Rows+1)
+	for _, x := range cells {
+		end[x.Row+1]++
+	}
+	for row := range s.Rows {
+		end[row+1] += end[row]
+	}
+	order := make([]int, len(cells))
+	for i, x := range cells {
+		order[end[x.Row]] = i
+		end[x.Row]++ // in the end, it is where the next row begins
+	}
+	first := 0
+	for row := range s.Rows {
+		if first < end[row] {
+			f(uint32(row), order[first:end[row]:end[row]])
+		}
+		first = end[row]
+	}
+}
+
+// atRow is the cells of one row at a time, by column.
+type atRow struct {
+	row  []uint64 // by column: of the cell, and one more
+	cell []int
+}
+
+func (s *Set) newAtRow() *atRow { return &atRow{make([]uint64, s.Cols), make([]int, s.Cols)} }
+
+// has reports whether there is a cell.
+func (p *atRow) has(row, col uint32) bool { return p.row[col] == uint64(row)+1 }
+
+// swap puts a cell in its place, and returns the one that was there.
+func (p *atRow) swap(row, col uint32, cell int) (before int, ok bool) {
+	before, ok = p.cell[col], p.has(row, col)
+	p.row[col], p.cell[col] = uint64(row)+1, cell
+	return before, ok
 }
