@@ -23,8 +23,8 @@ func dashboardCommand() *cobra.Command {
 		Short: "Show in a browser where the parameters of a run are, and why",
 		Long: `Serve a web page that shows a run from the folder that it wrote, or still writes, with --trace: who has which
 parameter over time and at any moment, the life of each key, where the time of each node goes, and curves. DIR is the
-run's folder, or one with several runs, of which two can be compared. The page shows what the nodes wrote
-that share the folder. It changes nothing.
+run's folder, or one with several runs, of which two can be compared. The page shows all nodes:
+those that do not share the folder send what they do to the first node. It changes nothing.
 
 The printed address has a token in it, without which nothing is shown. Ctrl-C ends it.
 A run shows itself while it lasts with the flag --dashboard of "godwit train" and "godwit demo".

@@ -100,7 +100,7 @@ func (o output) accesses(s *node.Stats) {
 		place       string
 		all, sample uint64
 	}{{"owner", s.Local, x.Local}, {"replica", s.Replica, x.Replica}, {"ahead", s.Ahead, x.Ahead}, {"queued", s.Queued, x.Queued}, {"remote", s.Remote, x.Remote}} {
-		const name, help = "accesses_total", "Keys of pulls and pushes, by where they were served: at the main copy or a replica here, by a value fetched ahead, after waiting for the key on its way here, or by messages. What is remote was not announced, or too late."
+		const name, help = "accesses_total", "Keys of pulls and pushes, by where they were served: at the main copy or a replica here, by a value fetched ahead, after waiting for the key on its way here, or by messages. What is remote was not announced, or too late, or is a push that goes to the owner of a key elsewhere."
 		o.counter(name, help, float64(p.all-p.sample), "place", p.place, "by", "worker")
 		o.counter(name, help, float64(p.sample), "place", p.place, "by", "sampler")
 	}
