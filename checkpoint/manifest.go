@@ -179,10 +179,10 @@ type Part struct {
 	Index string `json:"index_sha256"`
 }
 
-// holds reports whether a part of the size has room for so many blocks. The number may be any: no product is taken of it.
-func (p *Part) holds(blocks int) bool {
+// fits reports whether a part of the size has room for its blocks. Their number may be any: no product is taken of it.
+func (p *Part) fits() bool {
 	const ends = headerBytes + footerBytes
-	return blocks >= 0 && p.Bytes >= ends && int64(blocks) <= (p.Bytes-ends)/entryBytes
+	return p.Blocks >= 0 && p.Bytes >= ends && int64(p.Blocks) <= (p.Bytes-ends)/entryBytes
 }
 
 // A Section is an object with other state of the run.
@@ -326,7 +326,7 @@ func (l *Layer) check() error {
 		if !l.owns(p.Name) || !strings.HasSuffix(p.Name, ".rows") || objects[p.Name] {
 			return fmt.Errorf("%q is no part of checkpoint %d, or named twice", p.Name, l.Number)
 		}
-		if !p.holds(p.Blocks) || !isSum(p.Index) {
+		if !p.fits() || !isSum(p.Index) {
 			return fmt.Errorf("part %s: %d bytes, %d blocks, checksum %q", p.Name, p.Bytes, p.Blocks, p.Index)
 		}
 		objects[p.Name] = true

@@ -27,11 +27,7 @@ func (s *Spec) saveBeside(c *NodeConfig) error {
 
 // setAside renames the folder of checkpoints of an earlier run. Earlier ones that were set aside are removed.
 func setAside(dir string) error {
-	err := os.RemoveAll(former(dir))
-	if err == nil {
-		err = os.Rename(dir, former(dir))
-	}
-	if err != nil {
+	if err := moveAway(dir, former(dir)); err != nil {
 		return fmt.Errorf("job: setting the checkpoints of an earlier run aside: %w", err)
 	}
 	return nil
@@ -41,9 +37,16 @@ func setAside(dir string) error {
 // its own then, in a folder of its own, and not that of a folder of which a part is removed. What cannot be removed costs its space only.
 func discard(dir string) {
 	ended := dir + ".ended"
-	_ = os.RemoveAll(ended) // what an earlier run could not remove
-	if err := os.Rename(dir, ended); err == nil {
+	if moveAway(dir, ended) == nil {
 		dir = ended
 	}
 	_ = os.RemoveAll(dir)
+}
+
+// moveAway renames a folder. What an earlier run has left under the new name is removed.
+func moveAway(dir, to string) error {
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return os.Rename(dir, to)
 }

@@ -151,18 +151,19 @@ func (l *Leader) lead(ctx context.Context, nw tcp.Network, begin time.Time, load
 		return nil, err
 	}
 	if ferr != nil {
-		l.leftBehind(ferr)
+		l.emit(Event{Warning: fmt.Sprintf(
+			"the run has ended well, but what the coordinator keeps of it could not be removed, or its nodes did not leave in time: nodes of other machines may report that they lost it: %v", ferr)})
 	}
 	return r, nil
 }
 
-// leftBehind warns that the coordinator did not answer when a run had ended well.
-func (l *Leader) leftBehind(err error) {
+// emit tells of what happens before or after the run itself.
+func (l *Leader) emit(e Event) {
 	if l.Progress == nil {
 		return
 	}
-	l.Progress(Event{Run: l.Run, Policy: l.Spec.Policy, Time: time.Now(), Warning: fmt.Sprintf(
-		"the run has ended well, but what the coordinator keeps of it could not be removed, or its nodes did not leave in time: nodes of other machines may report that they lost it: %v", err)})
+	e.Run, e.Policy, e.Time = l.Run, l.Spec.Policy, time.Now()
+	l.Progress(e)
 }
 
 // configure leaves the spec for the other nodes.
@@ -210,16 +211,10 @@ func (l *Leader) run(ctx context.Context, nw tcp.Network, begin time.Time, loade
 
 // call emits that the other nodes can come.
 func (l *Leader) call(at coord.Contact) {
-	if l.Progress == nil {
-		return
-	}
 	if !l.NewToken {
 		at.Token = ""
 	}
-	l.Progress(Event{
-		Run: l.Run, Policy: l.Spec.Policy, Time: time.Now(),
-		Waiting: &Waiting{Endpoints: at.Endpoints, Token: at.Token, Nodes: l.Spec.Nodes - 1},
-	})
+	l.emit(Event{Waiting: &Waiting{Endpoints: at.Endpoints, Token: at.Token, Nodes: l.Spec.Nodes - 1}})
 }
 
 // command is the command line of another node on this machine.

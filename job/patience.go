@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,11 +24,7 @@ type patientStore struct {
 
 // patient returns the store of the run's checkpoints for what training may wait for.
 func (p *part) patient(s checkpoint.Store) checkpoint.Store {
-	limit := storePatience
-	if p.cfg.storePatience > 0 {
-		limit = p.cfg.storePatience
-	}
-	return patientStore{s, limit}
+	return patientStore{s, cmp.Or(p.cfg.storePatience, storePatience)}
 }
 
 // A call is one of a store. Its context ends when the store takes too long, which is the error then. It is to be closed.

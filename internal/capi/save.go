@@ -211,7 +211,7 @@ func (c *Cluster) pruneBefore(ctx context.Context, folder string, first uint64) 
 	numbers, err := checkpoint.Numbers(ctx, store)
 	older, _ := slices.BinarySearch(numbers, first)
 	if left := len(numbers) - older; err == nil && older > 0 && left > 0 {
-		_, err = checkpoint.Prune(ctx, store, left)
+		_, err = lock.Prune(ctx, store, left)
 	}
 	return errors.Join(err, lock.Release())
 }

@@ -24,22 +24,22 @@ func SumSoftplus(x []float32) float64 {
 func sumPositive(x []float32) float64 {
 	var a, b, c, d float64
 	for len(x) >= 4 {
-		a += positive(x[0])
-		b += positive(x[1])
-		c += positive(x[2])
-		d += positive(x[3])
+		a += float64(Positive(x[0]))
+		b += float64(Positive(x[1]))
+		c += float64(Positive(x[2]))
+		d += float64(Positive(x[3]))
 		x = x[4:]
 	}
 	for _, v := range x {
-		a += positive(v)
+		a += float64(Positive(v))
 	}
 	return (a + b) + (c + d)
 }
 
-// positive is max(x, 0), or NaN. It has no branch, which would be guessed wrong.
-func positive(x float32) float64 {
+// Positive is max(x, 0); NaN gives NaN or 0, by its sign. It has no branch, which would be guessed wrong.
+func Positive(x float32) float32 {
 	b := math.Float32bits(x)
-	return float64(math.Float32frombits(b &^ uint32(int32(b)>>31)))
+	return math.Float32frombits(b &^ uint32(int32(b)>>31))
 }
 
 // productOfLarger is Π max(s, 1−s), where s is 0 … 1.

@@ -28,7 +28,6 @@ type Decoder struct {
 	vals    int // where the values of the next record begin
 	valsEnd int
 	records int // read so far
-	claimed int // of the runs so far
 	view    godwit.View
 	op      uint64 // of the run before
 	origin  godwit.NodeID
@@ -162,7 +161,7 @@ func (d *Decoder) begin() bool {
 	if count == 0 || count > 1 && f&fKey == 0 {
 		return d.fail(at+2, "a run of %d records", count)
 	}
-	if d.claimed += count; d.claimed > maxRecords {
+	if d.records+count > maxRecords {
 		return d.fail(at+2, "more than %d records", maxRecords)
 	}
 	x.fields, x.coming, x.saved = f, f&fRoute != 0 && flags&coming != 0, f&fSaved != 0 && flags&saved != 0

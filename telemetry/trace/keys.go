@@ -31,20 +31,36 @@ func ParseKeys(text string, m *godwit.Model) (ks Keys, err error) {
 
 // CheckKeys says what is wrong with the text for [ParseKeys], of any model.
 func CheckKeys(text string) error {
+	return eachPart(orUsual(text), func(uint64) {}, func(part string) error {
+		_, _, _, err := parseRow(part)
+		return err
+	})
+}
+
+// orUsual returns the text, or that of what is traced where it is empty.
+func orUsual(text string) string {
 	if strings.TrimSpace(text) == "" {
-		return nil
+		return fmt.Sprintf("random=%d", Usual)
 	}
+	return text
+}
+
+// eachPart goes over the parts of the text for [ParseKeys]: random is called with how many keys to choose, key with the text of one.
+func eachPart(text string, random func(n uint64), key func(part string) error) error {
 	for _, part := range strings.Split(text, ",") {
 		part = strings.TrimSpace(part)
-		var err error
-		if so, ok := strings.CutPrefix(part, "random="); ok {
-			_, err = parseCount(so)
-		} else {
-			_, _, _, err = parseRow(part)
+		so, many := strings.CutPrefix(part, "random=")
+		if !many {
+			if err := key(part); err != nil {
+				return err
+			}
+			continue
 		}
+		n, err := parseCount(so)
 		if err != nil {
 			return err
 		}
+		random(n)
 	}
 	return nil
 }
@@ -59,36 +75,22 @@ func (h *Header) Keys() (Keys, error) {
 }
 
 func parseKeys(text string, tables []Table, n uint64) (ks Keys, err error) {
-	ks.text = text
-	if strings.TrimSpace(text) == "" {
-		ks.text = fmt.Sprintf("random=%d", Usual)
-	}
-	for _, part := range strings.Split(ks.text, ",") {
-		part = strings.TrimSpace(part)
-		if so, ok := strings.CutPrefix(part, "random="); ok {
-			if err := ks.random(so, n); err != nil {
-				return ks, err
-			}
-			continue
-		}
+	ks.text = orUsual(text)
+	err = eachPart(ks.text, func(some uint64) { ks.random(some, n) }, func(part string) error {
 		k, err := ParseKey(part, tables)
-		if err != nil {
-			return ks, err
+		if err == nil {
+			ks.named = append(ks.named, k)
 		}
-		ks.named = append(ks.named, k)
-	}
+		return err
+	})
 	slices.Sort(ks.named)
-	return ks, nil
+	return ks, err
 }
 
-func (ks *Keys) random(text string, of uint64) error {
-	n, err := parseCount(text)
-	if err != nil {
-		return err
-	}
+// random has n of so many keys traced.
+func (ks *Keys) random(n, of uint64) {
 	ks.all, ks.some = n >= of, n
 	ks.below = uint64(float64(n) / float64(of) * math.MaxUint64)
-	return nil
 }
 
 func parseCount(text string) (uint64, error) {

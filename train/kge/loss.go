@@ -124,7 +124,7 @@ func adversarial(margin, alpha float32) loss {
 		vec.Scale(weights, 1/sum)
 		var over float32
 		for i, x := range neg {
-			over += weights[i] * positive(x)
+			over += weights[i] * vec.Positive(x)
 		}
 		vec.Sigmoid(neg, neg)
 		l += over + minusLogOfLarger(weights, neg)
@@ -133,12 +133,7 @@ func adversarial(margin, alpha float32) loss {
 	}
 }
 
-// positive is max(x, 0). It and abs have no branches, which would be guessed wrong.
-func positive(x float32) float32 {
-	b := math.Float32bits(x)
-	return math.Float32frombits(b &^ uint32(int32(b)>>31))
-}
-
+// abs has no branch, which would be guessed wrong.
 func abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 
 // ofPositive is softplus(−pos) with its gradient.

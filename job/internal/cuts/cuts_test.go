@@ -164,13 +164,18 @@ func TestTrainingGoesOnWhileRowsAreTaken(t *testing.T) {
 	}
 }
 
-func TestACutAtABoundaryComesFirst(t *testing.T) {
-	f := newFleet(t, 2)
+// begin has a fleet of two nodes begin a cut that falls due, and returns when its rows are held.
+func (f *fleet) begin() {
 	f.hold = make(chan struct{})
 	f.due <- time.Now()
 	f.start()
 	<-f.held
-	<-f.held // the cut that was due is under way
+	<-f.held
+}
+
+func TestACutAtABoundaryComesFirst(t *testing.T) {
+	f := newFleet(t, 2)
+	f.begin()
 	var wg sync.WaitGroup
 	wg.Go(func() { f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) }) })
 	for f.owners[0].at() == 0 { // the leader is at the boundary
@@ -226,11 +231,7 @@ func (o *Owner) at() int {
 // Each node that is at a boundary gives up its part of the cut that fell due, also while the leader is not there, and the leader knows why.
 func TestEachNodeAtABoundaryGivesItsPartUp(t *testing.T) {
 	f := newFleet(t, 2)
-	f.hold = make(chan struct{})
-	f.due <- time.Now()
-	f.start()
-	<-f.held
-	<-f.held // the cut that was due is under way
+	f.begin()
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := f.owners[1].Boundary(t.Context(), &train.State{}, f.owners[1].Taker); err != nil {
@@ -255,7 +256,6 @@ func TestEachNodeAtABoundaryGivesItsPartUp(t *testing.T) {
 func TestALongWaitAtABoundaryIsTold(t *testing.T) {
 	for _, slow := range []int{0, 1} {
 		f := newFleet(t, 2)
-		f.hold = make(chan struct{})
 		f.slow = slow
 		told := make(chan []int, 2)
 		for _, o := range f.owners {
@@ -267,10 +267,7 @@ func TestALongWaitAtABoundaryIsTold(t *testing.T) {
 				told <- late
 			}
 		}
-		f.due <- time.Now()
-		f.start()
-		<-f.held
-		<-f.held
+		f.begin()
 		var wg sync.WaitGroup
 		wg.Go(func() { f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) }) })
 		if late := <-told; !slices.Equal(late, []int{slow}) {
