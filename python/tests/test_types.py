@@ -52,23 +52,28 @@ WRONG = [
 ]
 
 
-def test_a_program_is_checked_and_mistakes_are_told(tmp_path):
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory):
+    """Checks by mypy, in a folder. What it finds out about torch, which takes it half a minute, is kept for the next check."""
+    cache = tmp_path_factory.mktemp("cache")
+
+    def check(folder, *what):
+        command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(cache), *what]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+    return check
+
+
+def test_a_program_is_checked_and_mistakes_are_told(mypy, tmp_path):
     (tmp_path / "right.py").write_text(PROGRAM)
     (tmp_path / "wrong.py").write_text("import godwit\n" + "".join(line + "\n" for line, _ in WRONG))
-    p = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"), "right.py", "wrong.py"],
-        cwd=tmp_path, capture_output=True, text=True,
-    )
+    p = mypy(tmp_path, "right.py", "wrong.py")
     told = [line for line in p.stdout.splitlines() if ": error:" in line]
     assert len(told) == len(WRONG), (p.stdout, p.stderr)
     for i, (line, (_, kind)) in enumerate(zip(told, WRONG)):
         assert line.startswith(f"wrong.py:{i + 2}:") and line.endswith(f"[{kind}]"), p.stdout
 
 
-def test_the_package_itself_is_typed(tmp_path):
-    where = pathlib.Path(godwit.__file__).parent.parent
-    p = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"), "-p", "godwit"],
-        cwd=where, capture_output=True, text=True,
-    )
+def test_the_package_itself_is_typed(mypy):
+    p = mypy(pathlib.Path(godwit.__file__).parent.parent, "-p", "godwit")
     assert p.returncode == 0, p.stdout + p.stderr
