@@ -18,7 +18,7 @@ import (
 // well: a key that comes for one use and is elsewhere at the next one costs more than it saves. Where copies may be idle, those stay
 // instead that came when the run began.
 func TestKeysComeForShortStepsIfTheyStay(t *testing.T) {
-	const nodes, steps, keys, rows = 4, 1500, 300, 20_000
+	const nodes, steps, keys, rows = 4, 800, 300, 20_000
 	for name, shared := range map[string]int{"own": 0, "shared": steps, "shared at first": steps / 4} { // in so many steps
 		for seed := range uint64(4) {
 			limits := usual.Usual
