@@ -104,7 +104,7 @@ func TestHotKeysOfALargeKeySpaceAreMeasured(t *testing.T) {
 	c := local(t, 2, Config{Model: m, Policy: placement.NonUniform, Workers: 1, Seed: *seed})
 	each(t, c, func(ctx context.Context, w godwit.Worker, rng *rand.Rand) error {
 		n := c.Nodes[w.ID().Node]
-		others := make([]godwit.Key, 20_000)
+		others := make([]godwit.Key, 6000)
 		for i := range others {
 			for others[i] = 0; others[i] < hot || n.proto.Homes.Home(others[i]) != n.self; {
 				others[i] = godwit.Key(rng.Uint64N(rows))
@@ -114,7 +114,7 @@ func TestHotKeysOfALargeKeySpaceAreMeasured(t *testing.T) {
 		for pulls := 0; pulls < most; pulls += batch {
 			keys := make([]godwit.Key, batch)
 			for i := range keys {
-				if keys[i] = others[rng.IntN(len(others))]; i < 256 { // a hot key is pulled 1,000 times as often as the mean
+				if keys[i] = others[rng.IntN(len(others))]; i < 1024 { // a hot key is pulled 500 times as often as the mean
 					keys[i] = godwit.Key(i % hot)
 				}
 			}
