@@ -58,6 +58,42 @@ func TestWhatIsFetchedAheadIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// A program that announces each key of a step by itself has the values fetched by few operations, and a key that it announces twice once.
+func TestKeysThatAreAnnouncedOneByOneAreFetchedTogether(t *testing.T) {
+	const keys = 600
+	c := fetching(t, 2, 1)
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		if w.ID().Node != 0 {
+			return nil
+		}
+		var there []godwit.Key
+		for k := godwit.Key(0); len(there) < keys; k++ {
+			if c.Node(0).Home(k) == 1 {
+				there = append(there, k)
+			}
+		}
+		for _, k := range append(there, there[:10]...) {
+			if err := w.Intent([]godwit.Key{k}, 3, 4); err != nil {
+				return err
+			}
+		}
+		w.Advance()
+		w.Advance()
+		fetched, open := c.Node(0).Stats().Fetched, c.Node(0).Snapshot().Open
+		if fetched != keys || open == 0 || open > 5 {
+			t.Errorf("%d keys were fetched by %d operations, want %d by some", fetched, open, keys)
+		}
+		w.Advance()
+		if err := w.Pull(ctx, there, make([]float32, 2*keys)); err != nil {
+			return err
+		}
+		if s := c.Node(0).Stats(); s.Ahead != keys {
+			t.Errorf("%d pulled keys were fetched ahead, want %d", s.Ahead, keys)
+		}
+		return nil
+	})
+}
+
 // keyAt returns a key whose home is a node, other than some.
 func keyAt(c *Cluster, home godwit.NodeID, but ...godwit.Key) godwit.Key {
 	for k := godwit.Key(0); ; k++ {

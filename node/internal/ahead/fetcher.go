@@ -126,16 +126,40 @@ func (f *Fetcher) Advanced(waited int64) {
 			f.fetch(f.lacking, at, true)
 		}
 	}
-	f.near.Due(clock, f.values.Depth+1, func(keys []godwit.Key, at godwit.Clock) {
-		if at > clock {
-			f.fetch(keys, at, false)
-		}
-	})
+	f.fetchNear(clock)
 	if !f.long { // those that were handed over when steps were taken for long ones
 		f.near.Due(clock, godwit.Forever, func(keys []godwit.Key, at godwit.Clock) {
 			f.Intents.Return(planner.Step{Keys: keys, At: at})
 		})
 	}
+}
+
+// fewKeys is of how many keys intents for one step may be together that are fetched as one.
+const fewKeys = 256
+
+// fetchNear asks for the values of the steps that are near at a clock. Intents of few keys for the same step are fetched together: a program may
+// announce each key by itself, and each operation costs something, and what it fetches is searched for each key that is pulled.
+func (f *Fetcher) fetchNear(clock godwit.Clock) {
+	var few planner.Step
+	alone := true // few is of one intent
+	flush := func() {
+		if !alone { // a key may be in several intents, and is fetched once
+			slices.Sort(few.Keys)
+			few.Keys = slices.Compact(few.Keys)
+		}
+		f.fetch(few.Keys, few.At, false)
+	}
+	f.near.Due(clock, f.values.Depth+1, func(keys []godwit.Key, at godwit.Clock) {
+		switch {
+		case at <= clock:
+		case at == few.At && len(few.Keys)+len(keys) <= fewKeys:
+			few.Keys, alone = append(few.Keys, keys...), false
+		default:
+			flush()
+			few, alone = planner.Step{Keys: keys, At: at}, true
+		}
+	})
+	flush()
 }
 
 // WaitedForValues is told that the worker waited for values since a time.
