@@ -43,7 +43,7 @@ func (p *Plan) Add(keys []godwit.Key, start, end godwit.Clock) {
 // Keys returns how many keys the plan has: those of intents to come, counted once an intent, and those that are held.
 func (p *Plan) Keys() int { return p.said + p.held.n }
 
-// Groups returns how many groups of intents have begun and not ended. Each takes memory, also one whose keys all belong to others.
+// Groups returns how many groups of intents have begun and not ended. Each takes memory, also one whose keys are all in the lists of others.
 func (p *Plan) Groups() int { return len(p.active) }
 
 // Due takes every intent out that starts at or before clock+window: it calls take with the keys, which are take's, and the start. An
@@ -101,6 +101,7 @@ func (p *Plan) join(s span, last, together godwit.Clock) (end godwit.Clock) {
 }
 
 // hold begins a group of the batch, which ends at a clock: it has the keys that were not held before. Those that were are put into again.
+// Where all of them are held as long by others, the plan does not keep the group.
 func (p *Plan) hold(end godwit.Clock) *group {
 	whole := p.batch[0]
 	g := &group{keys: whole[:0], end: end} // in that memory
@@ -108,17 +109,18 @@ func (p *Plan) hold(end godwit.Clock) *group {
 		g.keys = p.fresh[:0]
 	}
 	p.again = p.again[:0]
+	kept := false
 	for _, keys := range p.batch {
 		for _, k := range keys {
 			switch x := p.held.of(k); {
 			case x.by == nil:
 				p.held.put(x, k, g)
-				g.keys = append(g.keys, k)
+				g.keys, kept = append(g.keys, k), true
 			case x.by == g: // twice in the batch
 			default:
 				p.again = append(p.again, k)
 				if x.by.end < end {
-					x.by = g
+					x.by, kept = g, true
 				}
 			}
 		}
@@ -130,7 +132,9 @@ func (p *Plan) hold(end godwit.Clock) *group {
 		g.keys = slices.Clone(g.keys)
 	}
 	clear(p.batch)
-	heap.Push(&p.active, g)
+	if kept {
+		heap.Push(&p.active, g)
+	}
 	return g
 }
 

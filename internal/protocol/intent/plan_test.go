@@ -323,6 +323,28 @@ func TestIntentsOfKeysThatAreHeldTakeLittleMemory(t *testing.T) {
 	}
 }
 
+// A program may say again and again that it uses a key for ever, or read it again and again at one clock (placement.Stale): an intent for keys that
+// are held as long already takes no memory.
+func TestIntentsOfKeysThatAreHeldAsLongAreNotKept(t *testing.T) {
+	var p Plan
+	begun, again, ended := 0, 0, 0
+	for i := range godwit.Clock(100) {
+		p.Add([]godwit.Key{1, 2}, i, godwit.Forever)
+		p.Add([]godwit.Key{3}, 0, 101)
+		p.Begin(i, 1, 1, func(keys []godwit.Key) { begun += len(keys) }, func(keys []godwit.Key) { again += len(keys) })
+	}
+	if begun != 3 || again != 3*99 {
+		t.Errorf("%d keys begin and %d once more, want 3 and %d", begun, again, 3*99)
+	}
+	if p.Groups() != 2 || p.Keys() != 3 {
+		t.Errorf("%d intents are kept with %d keys, want 2 with 3", p.Groups(), p.Keys())
+	}
+	p.Expire(101, func(keys []godwit.Key) { ended += len(keys) })
+	if ended != 1 || p.Groups() != 1 || p.Keys() != 2 {
+		t.Errorf("at clock 101, %d keys have ended, %d intents are kept with %d keys, want 1, 1 with 2", ended, p.Groups(), p.Keys())
+	}
+}
+
 func TestAnIntentGoesOnForTheKeysThatStay(t *testing.T) {
 	var p Plan
 	for i := range godwit.Clock(5) { // which end at 2 … 6
