@@ -32,8 +32,7 @@ func (h *Set) enoughPulls(used int) int64 {
 	return int64(all/uint64(h.nodes)) + 1
 }
 
-// Accessed counts pulls of valid keys by a worker, while there is something to find
-// out. Each worker may call it while others do.
+// Accessed counts pulls of valid keys by a worker, until the node has told what was counted. Each worker may call it while others do.
 func (h *Set) Accessed(worker int, keys []godwit.Key) {
 	if !h.measuring.Load() {
 		return

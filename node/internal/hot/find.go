@@ -62,9 +62,12 @@ func (h *Set) enoughNow(used func() int) int64 {
 	return h.enoughPulls(used())
 }
 
-// agree finds the keys that are hot by what all nodes counted.
+// agree finds the keys that are hot by what all nodes counted. What others have to say may take them as long as the run, so
+// the counts are forgotten before that.
 func (h *Set) agree(ctx context.Context, c Calls) error {
-	all, err := c.Exchange(ctx, "hot keys", h.report(uint64(c.Used())))
+	report := h.report(uint64(c.Used()))
+	h.stopCounting()
+	all, err := c.Exchange(ctx, "hot keys", report)
 	if err != nil {
 		return err
 	}
@@ -82,7 +85,6 @@ func (h *Set) agree(ctx context.Context, c Calls) error {
 	for k, c := range counts {
 		fs = append(fs, placement.Frequency{Key: k, Count: c})
 	}
-	h.stopCounting()
 	h.set(h.rule.Pick(fs, total/float64(h.keysOf(used))))
 	return c.Hold(ctx, slices.Values(h.list))
 }

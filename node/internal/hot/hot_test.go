@@ -209,6 +209,25 @@ func TestNodesAgreeOnTheHotKeys(t *testing.T) {
 	}
 }
 
+// A node that has told the others what it counted counts no more: it may wait for one that pulls little until the end of the run.
+func TestNothingIsCountedWhileOthersAreWaitedFor(t *testing.T) {
+	h := made(t, model(t, 100), placement.HotRule{Factor: 10}, 2, 1)
+	for range 60 {
+		h.Accessed(0, []godwit.Key{3})
+	}
+	exchange := func(_ context.Context, _ string, p []byte) ([][]byte, error) {
+		h.Accessed(0, []godwit.Key{4, 5})
+		if n := h.Bytes(); n != 0 || !h.Measures() {
+			t.Errorf("counts take %d bytes while the node waits for others, want none; it measures: %v", n, h.Measures())
+		}
+		return [][]byte{p, p}, nil
+	}
+	err := h.Find(host.New(host.Real()), Calls{Used: func() int { return 50 }, Exchange: exchange, Hold: func(context.Context, iter.Seq[godwit.Key]) error { return nil }})
+	if err != nil || h.Measures() || !slices.Equal(h.Keys(), []godwit.Key{3}) {
+		t.Errorf("%v are hot (%v), want 3; it measures: %v", h.Keys(), err, h.Measures())
+	}
+}
+
 // A node that ends before there is enough to count finds nothing, and what goes wrong
 // between nodes is told.
 func TestFindingEndsWithTheNodeOrWithAnError(t *testing.T) {

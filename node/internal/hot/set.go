@@ -21,7 +21,7 @@ type Set struct {
 	list  []godwit.Key // in order; of who made the set
 
 	// Of a set that is measured:
-	measuring atomic.Bool   // false: not, or not any more
+	measuring atomic.Bool   // pulls are counted, until this node has told the others of them
 	pulls     []pulls       // of this node's workers
 	left      atomic.Int64  // pulls until the counts mean something
 	enough    chan struct{} // holds a token when they do
@@ -130,7 +130,7 @@ func (h *Set) Has(k godwit.Key) bool {
 func (h *Set) Keys() []godwit.Key { return h.list }
 
 // Measures reports whether the set is still to be found.
-func (h *Set) Measures() bool { return h != nil && h.measuring.Load() }
+func (h *Set) Measures() bool { return h != nil && h.pulls != nil && h.keys.Load() == nil }
 
 // pullBytes is about what a key in a map of pulls takes.
 const pullBytes = 26
