@@ -69,10 +69,11 @@ func (all *Samplers) Prepare(a sampling.Access, i, n int, start, end godwit.Cloc
 	return id | godwit.SampleID(i)<<sampling.IDBits, err
 }
 
-// Seed has the next sample of a sampler draw by seeds of its own.
+// Seed has the next sample of a sampler draw by seeds of its own. Samplers that get the same seeds, such as those of one step, are independent of
+// each other.
 func (all *Samplers) Seed(i int, seed1, seed2 uint64) {
 	if i >= 0 && i < len(all.each) {
-		all.each[i].Seed(seed1^all.run*0x9e3779b97f4a7c15, seed2)
+		all.each[i].Seed(seed1^all.run*0x9e3779b97f4a7c15, seed2^uint64(i)*0x9e3779b97f4a7c15)
 	}
 }
 

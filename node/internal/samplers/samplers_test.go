@@ -3,6 +3,7 @@ package samplers
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -72,4 +73,29 @@ func TestSamplersAreFoundByTheirNumbersAndIds(t *testing.T) {
 		t.Errorf("a sample of no sampler: %v", err)
 	}
 	all.Finish(2 << sampling.IDBits) // does nothing
+}
+
+// A program may seed all samples of a step alike: each sampler draws keys of its own, and the same again.
+func TestSamplersWithTheSameSeedsDrawDifferently(t *testing.T) {
+	ctx, rows := roomtest.Background(t), uint64(1<<40)
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: 1})
+	roomtest.Must(t, err)
+	all, err := New([]sampling.Spec{{Name: "heads", Dist: sampling.Uniform(rows)}, {Name: "tails", Dist: sampling.Uniform(rows)}}, m, 1, 1)
+	roomtest.Must(t, err)
+	d := &desk{}
+	drawn := func(i int) []godwit.Key {
+		all.Seed(i, 3, 4)
+		id, err := all.Prepare(d, i, 10, 0, 1)
+		roomtest.Must(t, err)
+		keys := make([]godwit.Key, 10)
+		roomtest.Must(t, all.Pull(ctx, d, id, keys, make([]float32, 10)))
+		return keys
+	}
+	heads, tails := drawn(0), drawn(1)
+	if slices.Equal(heads, tails) {
+		t.Errorf("both draw %v", heads)
+	}
+	if !slices.Equal(heads, drawn(0)) || !slices.Equal(tails, drawn(1)) {
+		t.Error("the same seeds draw other keys")
+	}
 }
