@@ -214,6 +214,7 @@ func (s *Sampler) Prepare(a Access, n int, start, end godwit.Clock) (godwit.Samp
 	s.src.of(b)
 	if err := s.how.prepare(s, a, b, start, end); err != nil {
 		s.close(slot)
+		s.seeded = b.seeded // for who prepares it again
 		return 0, err
 	}
 	s.stats.Prepared += uint64(n)

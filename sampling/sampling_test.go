@@ -661,6 +661,24 @@ func TestSamplesAreBoundedAndFreed(t *testing.T) {
 	}
 }
 
+// A sample that could not be announced is drawn by its seeds when it is prepared again.
+func TestASeededSampleThatIsRefusedIsDrawnBySeedsLater(t *testing.T) {
+	var all [2][]godwit.Key
+	for run := range all {
+		s, w := newSampler(t, Uniform(1000), Prepared{}, false, uint64(run)), &fakeWorker{dim: testDim}
+		s.Seed(7, 9)
+		if run == 1 {
+			if _, err := s.Prepare(&fakeWorker{dim: testDim, intErr: godwit.ErrFull}, 20, 0, 1); !errors.Is(err, godwit.ErrFull) {
+				t.Fatalf("prepare returned %v, want %v", err, godwit.ErrFull)
+			}
+		}
+		all[run] = draw(t, s, w, 20)
+	}
+	if !slices.Equal(all[0], all[1]) {
+		t.Errorf("%v is drawn, and after an error %v", all[0], all[1])
+	}
+}
+
 func TestErrorsOfTheWorkerArePassedOnAndLeakNothing(t *testing.T) {
 	cause := errors.New("cause")
 	for _, scheme := range schemes() {
