@@ -16,7 +16,7 @@ const (
 	// not be.
 	Bounded
 	// LongTerm: the frequencies of all samples that a worker draws tend to the
-	// target's. A single sample may depend on what is local.
+	// target's. A single sample may depend on what is local. Of small supports without replacement, see [Reuse].
 	LongTerm
 	// BestEffort: only the support is the target's.
 	BestEffort
