@@ -14,12 +14,13 @@ type Buffer struct {
 	Own   bool         // also of keys that the steps before use, whose pushes the worker adds itself
 
 	steps  []*Step // in use, the oldest first
-	pushed []*Step // pushes of the worker to keys of these, the oldest first
+	pushed []*Step // pushes of the worker to keys of these, the oldest first: those between two times that it asked for values are one
 	last   uint64  // number of the last of both
 	free   []*Step
 	under  []under             // operations that may be under way, beside those of steps
 	room   int                 // how many of them may be noted before it is seen which are over
 	busy   map[godwit.Key]bool // scratch: what is under way
+	found  []uint32            // scratch: positions of pushes to a key
 	depth  depth
 	held   counts // of the keys of steps
 }
@@ -36,6 +37,8 @@ type Step struct {
 	items []item   // of keys
 	slots []uint32 // position of a key and 1, by hash; 0: none. A power of two, at most half full
 	shift uint
+	ready int      // of keys, so many are in slots
+	prior []uint32 // of pushes, by position: that of the push to the same key before and 1; 0: there is none
 	seq   uint64
 	whole bool  // Values are rows
 	asked int64 // when, in nanoseconds
@@ -88,7 +91,7 @@ func (b *Buffer) next(at godwit.Clock) *Step {
 	}
 	b.last++
 	s.At, s.Handle, s.seq, s.whole, s.took, s.late, s.now, s.firm, s.of = at, 0, b.last, false, 0, false, false, false, nil
-	s.Asked, s.Values, s.keys, s.items = s.Asked[:0], s.Values[:0], s.keys[:0], s.items[:0]
+	s.Asked, s.Values, s.keys, s.items, s.prior, s.ready = s.Asked[:0], s.Values[:0], s.keys[:0], s.items[:0], s.prior[:0], 0
 	return s
 }
 
@@ -110,21 +113,27 @@ func (s *Step) Add(k godwit.Key, dim int, left uint64, fetch bool) {
 
 // Ready ends the adding. Values has the length of all values then.
 func (s *Step) Ready() {
-	size := 2 << bits.Len(uint(len(s.keys)))
-	s.slots = slices.Grow(s.slots[:0], size)[:size]
-	clear(s.slots)
-	s.shift = uint(64 - bits.TrailingZeros(uint(size)))
-	for i, k := range s.keys {
-		at := s.at(k)
-		if s.slots[at] == 0 { // of equal keys, the first counts
-			s.slots[at] = uint32(i) + 1
+	if s.ready == 0 || 2*len(s.keys) > len(s.slots) {
+		size := 2 << bits.Len(uint(len(s.keys)))
+		s.slots = slices.Grow(s.slots[:0], size)[:size]
+		clear(s.slots)
+		s.shift = uint(64 - bits.TrailingZeros(uint(size)))
+		s.ready, s.prior = 0, s.prior[:0]
+	}
+	for ; s.ready < len(s.keys); s.ready++ {
+		at := &s.slots[s.at(s.keys[s.ready])]
+		if s.of == nil { // of equal keys of pushes, the last counts, and leads to the others
+			s.prior = append(s.prior, *at)
+			*at = uint32(s.ready) + 1
+		} else if *at == 0 { // of other equal keys, the first
+			*at = uint32(s.ready) + 1
 		}
 	}
 	n := 0
 	if last := len(s.items) - 1; last >= 0 {
 		n = int(s.items[last].off + s.items[last].dim)
 	}
-	s.Values = slices.Grow(s.Values[:0], n)[:n]
+	s.Values = slices.Grow(s.Values, n-len(s.Values))[:n]
 	if s.of != nil {
 		s.of.hold(s)
 	}
@@ -274,11 +283,23 @@ func (b *Buffer) Changes(k godwit.Key) (is bool) {
 	return is
 }
 
-// Push makes room for vectors that the worker pushes. The caller adds the keys, calls Ready, and writes Values.
+// Push makes room for vectors that the worker pushes, behind those that it has pushed since it asked for values last. The caller adds the keys,
+// calls Ready, and writes what Values has more than before.
 func (b *Buffer) Push() *Step {
+	if n := len(b.pushed); n > 0 && b.pushed[n-1].seq == b.last {
+		return b.pushed[n-1]
+	}
 	s := b.next(0)
 	b.pushed = append(b.pushed, s)
 	return s
+}
+
+// Noted returns how many bytes the vectors take that the worker has pushed.
+func (b *Buffer) Noted() (bytes int64) {
+	for _, p := range b.pushed {
+		bytes += 4 * int64(len(p.Values))
+	}
+	return bytes
 }
 
 // Pushes calls do with each vector that the worker has pushed to a key since a step's values were asked for,
@@ -288,8 +309,12 @@ func (b *Buffer) Pushes(s *Step, k godwit.Key, do func(push []float32)) {
 		if p.seq < s.seq {
 			continue
 		}
-		if j := p.slots[p.at(k)]; j != 0 {
-			do(p.Value(int(j - 1)))
+		b.found = b.found[:0]
+		for j := p.slots[p.at(k)]; j != 0; j = p.prior[j-1] {
+			b.found = append(b.found, j-1)
+		}
+		for _, i := range slices.Backward(b.found) {
+			do(p.Value(int(i)))
 		}
 	}
 }

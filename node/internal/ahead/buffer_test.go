@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node/internal/operation"
 	"github.com/godwit-ps/godwit/node/internal/roomtest"
 )
 
@@ -425,6 +426,82 @@ func TestOwnPushesAreAddedToRows(t *testing.T) {
 	b.Own = false
 	if !b.UnderWay(func(godwit.Handle) bool { return false })(1) {
 		t.Error("a push under way is not in the way")
+	}
+}
+
+// Pushes are added in their order, however many are of one key, in one call or in many. Those between two times that values are asked for are kept together:
+// each read looks for its key in all that are not.
+func TestPushesBetweenTwoAsksAreKeptTogether(t *testing.T) {
+	type pushed struct {
+		k godwit.Key
+		x float32
+	}
+	b, rng := Buffer{Own: true}, rand.New(rand.NewPCG(1, 2))
+	var rows []*Step
+	var since [][]pushed // by row
+	for round := range 5 {
+		s := b.Begin(godwit.Clock(round), true)
+		for k := range godwit.Key(50) {
+			s.Add(k, 1, 0, true)
+		}
+		s.Ready()
+		rows, since = append(rows, s), append(since, nil)
+		for range rng.IntN(300) { // calls
+			p := b.Push()
+			before := len(p.Values)
+			for range 1 + rng.IntN(5) {
+				x := pushed{godwit.Key(rng.IntN(60)), rng.Float32()}
+				p.Add(x.k, 1, 0, true)
+				for i := range since {
+					since[i] = append(since[i], x)
+				}
+			}
+			p.Ready()
+			for i := range p.Values[before:] {
+				p.Values[before+i] = since[round][before+i].x
+			}
+		}
+		for i, s := range rows {
+			for k := range godwit.Key(60) {
+				var got, want []float32
+				b.Pushes(s, k, func(p []float32) { got = append(got, p[0]) })
+				for _, x := range since[i] {
+					if x.k == k {
+						want = append(want, x.x)
+					}
+				}
+				if !slices.Equal(got, want) {
+					t.Fatalf("after %d rows, to key %d of row %d is added %v, want %v", round+1, k, i, got, want)
+				}
+			}
+		}
+	}
+	if len(b.pushed) > len(rows) {
+		t.Errorf("pushes are kept in %d parts, values were asked for %d times", len(b.pushed), len(rows))
+	}
+}
+
+// A worker may push without end while its clock stays: beyond some memory, what it pushes to is asked for again.
+func TestPushesTakeNoMoreMemoryThanRequests(t *testing.T) {
+	f := Fetcher{Config: Config{Ops: &operation.Table{Room: 400}}}
+	s := f.values.Begin(1, true)
+	s.Add(7, 1, 0, true)
+	s.Add(8, 1, 0, true)
+	s.Ready()
+	p := f.values.Push()
+	for range 101 {
+		p.Add(7, 1, 0, true)
+	}
+	p.Ready()
+	f.Pushed([]godwit.Key{7}, []int{0, 0}, []float32{1})
+	if n := f.values.Noted(); n != 404 {
+		t.Errorf("pushes take %d bytes, want those of before, 404", n)
+	}
+	if s, _ := f.values.Find(7, 1); s != nil {
+		t.Error("a row is used to which a push was not added")
+	}
+	if s, _ := f.values.Find(8, 1); s == nil {
+		t.Error("a row is forgotten to which nothing was pushed")
 	}
 }
 

@@ -380,24 +380,26 @@ func (f *Fetcher) Pushed(keys []godwit.Key, miss []int, vals []float32) {
 			f.asked, f.offs = append(f.asked, k), append(f.offs, miss[m+1])
 		}
 	}
-	for len(f.asked) > 0 { // more than once if keys are there several times
-		s, t := f.values.Push(), f.Rows.First()
+	if len(f.asked) == 0 {
+		return
+	}
+	if f.values.Noted() > f.Ops.Room { // a step that pushes without end: its values are asked for again
 		for _, k := range f.asked {
-			if !t.Has(k) {
-				t = f.Rows.Table(k)
-			}
-			s.Add(k, t.Dim, 0, true)
+			f.values.Forget(k)
 		}
-		s.Ready()
-		rest := 0
-		for i, k := range f.asked {
-			copy(s.Value(i), vals[f.offs[i]:])
-			if s.slots[s.at(k)] != uint32(i)+1 {
-				f.asked[rest], f.offs[rest] = k, f.offs[i]
-				rest++
-			}
+		return
+	}
+	s, t := f.values.Push(), f.Rows.First()
+	before := len(s.keys)
+	for _, k := range f.asked {
+		if !t.Has(k) {
+			t = f.Rows.Table(k)
 		}
-		f.asked, f.offs = f.asked[:rest], f.offs[:rest]
+		s.Add(k, t.Dim, 0, true)
+	}
+	s.Ready()
+	for i := range f.asked {
+		copy(s.Value(before+i), vals[f.offs[i]:])
 	}
 }
 
