@@ -293,13 +293,15 @@ func (l *Learner) Oldest() godwit.Key {
 	}
 }
 
-// compact begins the order anew, without wishes that have ended.
+// compact begins the order anew, without wishes that have ended: with the one that is next.
 func (l *Learner) compact() {
-	rest, seen := l.order[:0], make(map[godwit.Key]bool, len(l.wishes))
-	for _, k := range l.order {
-		if l.Has(k) && !seen[k] {
-			seen[k] = true
-			rest = append(rest, k)
+	rest, seen := make([]godwit.Key, 0, 2*len(l.wishes)+firstTraces), make(map[godwit.Key]bool, len(l.wishes))
+	for _, keys := range [2][]godwit.Key{l.order[l.hand:], l.order[:l.hand]} {
+		for _, k := range keys {
+			if l.Has(k) && !seen[k] {
+				seen[k] = true
+				rest = append(rest, k)
+			}
 		}
 	}
 	l.order, l.hand = rest, 0

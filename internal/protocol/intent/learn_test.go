@@ -186,3 +186,20 @@ func TestTheOldestWishIsEachInTurn(t *testing.T) {
 		}
 	}
 }
+
+// Wishes that begin and end do not have those looked at again that were looked at last.
+func TestWhichWishIsOldestOutlastsOthers(t *testing.T) {
+	var l Learner
+	for k := range godwit.Key(100) {
+		l.Wish(k)
+	}
+	for i := range godwit.Key(250) {
+		for range 3 {
+			l.Wish(1000)
+			l.End(1000)
+		}
+		if k := l.Oldest(); k != i%100 {
+			t.Fatalf("key %d is looked at, want %d", k, i%100)
+		}
+	}
+}
