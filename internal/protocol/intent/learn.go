@@ -152,7 +152,7 @@ func (t *trace) count(push bool, times, cost uint32) {
 	}
 	t.cost = min(t.cost+times*cost, mostCost)
 	if t.seen++; t.seen == math.MaxUint16 {
-		t.pulls, t.pushes, t.seen, t.since = 0, 0, 0, 0
+		t.cost, t.pulls, t.pushes, t.seen, t.since = t.cost/2, t.pulls/2, t.pushes/2, t.seen/2, 0
 	}
 }
 

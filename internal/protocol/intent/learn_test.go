@@ -2,6 +2,7 @@ package intent
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -200,6 +201,25 @@ func TestWhichWishIsOldestOutlastsOthers(t *testing.T) {
 		}
 		if k := l.Oldest(); k != i%100 {
 			t.Fatalf("key %d is looked at, want %d", k, i%100)
+		}
+	}
+}
+
+// What an access costs is known of a key, too, for whose copy there was no room in very many of them.
+func TestWhatAnAccessCostsIsKnownOfVeryMany(t *testing.T) {
+	var l Learner
+	for i := range 1 << 18 {
+		if advice := l.Missed(5, false, true, 1, 33); i > 2 && advice != Copy {
+			t.Fatalf("access %d earns %v, want a copy", i, advice)
+		}
+		if i+1 < 1<<16-2 || i > 1<<16+2 && i != 1<<18-1 {
+			continue
+		}
+		x := l
+		x.traces = slices.Clone(l.traces)
+		x.Wish(5)
+		if w := x.Worth(5, 1, 0); w.Saves != 33 {
+			t.Fatalf("after %d accesses, one costs %d, want 33", i+1, w.Saves)
 		}
 	}
 }
