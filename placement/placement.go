@@ -122,8 +122,8 @@ type Parameterized interface {
 	With(p *Params) Policy
 }
 
-// Params are the parameters that were given: positive numbers by name. Whole takes a
-// whole one and Number any; what is not given is 0, which stands for a default.
+// Params are the parameters that were given: positive numbers by name. Int takes a
+// whole one, Float any and Flag a 1; what is not given is 0, which stands for a default.
 type Params = named.Params
 
 // A Param is a parameter by name, for [Write].

@@ -106,6 +106,13 @@ func TestAnUnknownPolicyIsAnErrorThatListsTheKnown(t *testing.T) {
 	}
 }
 
+// Values are fetched for as many steps ahead as they take to come, and not for as many as somebody says.
+func TestHowFarStaticFetchesAheadIsNotChosen(t *testing.T) {
+	if p, err := ByName("static(ahead=5)"); err == nil || !strings.Contains(err.Error(), "ahead=5 is not 1") {
+		t.Errorf("static(ahead=5) is %v, with error %v", p, err)
+	}
+}
+
 func TestSomePoliciesFetchAhead(t *testing.T) {
 	for name, fetches := range map[string]bool{"adaptive": true, "static(ahead=1)": true, "static": false} {
 		p, err := ByName(name)

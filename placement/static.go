@@ -15,7 +15,7 @@ func (s static) Name() string {
 }
 
 // With implements [Parameterized].
-func (static) With(p *Params) Policy { return static{p.Int("ahead") > 0} }
+func (static) With(p *Params) Policy { return static{p.Flag("ahead")} }
 
 func (static) OnIntent(bool) Ask       { return Nothing }
 func (static) Everywhere(bool) bool    { return false }

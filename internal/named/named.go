@@ -107,6 +107,15 @@ func (p *Params) Int(key string) int {
 	return int(n)
 }
 
+// Flag takes what is 1 or not given, and reports whether it is given.
+func (p *Params) Flag(key string) bool {
+	value, ok := p.take(key)
+	if ok && value != "1" {
+		p.fail(key, value, "1, the only value that it takes")
+	}
+	return ok
+}
+
 // Float takes a finite number above 0; 0 if it is not given.
 func (p *Params) Float(key string) float64 {
 	value, ok := p.take(key)
