@@ -19,7 +19,7 @@ import (
 // A sample is the target conditioned on the keys that the worker accessed
 // lately and that the node still holds: among them, proportions are the
 // target's. Where none of them is here, or a sample without replacement has
-// them all, keys are drawn as by [Local]. Which keys are accessed is up to the
+// nearly all of their probability, keys are drawn as by [Local]. Which keys are accessed is up to the
 // task: a key that it never accesses itself is sampled only in the latter case,
 // and negatives of a step are positives of the steps before.
 type Repurpose struct {
