@@ -116,7 +116,8 @@ func (a *Announcer) Announce(keys []godwit.Key, start, end godwit.Clock, step bo
 	}
 	if held := a.held.keys.Add(int64(len(keys))); held+groupKeys*a.held.groups.Load() > maxHeld {
 		a.held.keys.Add(-int64(len(keys)))
-		return fmt.Errorf("%w: %d keys are announced already, and %d intents have begun and not ended; announce less far ahead, or intents that end sooner", godwit.ErrFull, held-int64(len(keys)), a.held.groups.Load())
+		return fmt.Errorf("%w: %d keys are announced already, and %d intents, which count %d each, have begun and not ended; %d keys more exceed %d: announce fewer at a time, less far ahead, or intents that end sooner",
+			godwit.ErrFull, held-int64(len(keys)), a.held.groups.Load(), groupKeys, len(keys), maxHeld)
 	}
 	own := append(make([]godwit.Key, 0, len(keys)), keys...)
 	start = max(start, 0) // clocks begin there; and less leaves no room for the window

@@ -514,6 +514,8 @@ func TestTooManyIntentsAreRefused(t *testing.T) {
 	d.announce(t, there, 1000, 1001)
 	if err := d.Announce(there[:1], 1000, 1001, false); !errors.Is(err, godwit.ErrFull) {
 		t.Errorf("got %v, want %v", err, godwit.ErrFull)
+	} else if says := "134217728 keys are announced already, and 0 intents, which count 8 each, have begun and not ended; 1 keys more exceed 134217728"; !strings.Contains(err.Error(), says) {
+		t.Errorf("got %v, want it to say %q", err, says)
 	}
 	d.Announcer.held.keys.Add(-maxHeld + 2*int64(len(there)))
 	d.Announcer.held.groups.Store(maxHeld / groupKeys)
