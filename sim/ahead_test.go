@@ -94,6 +94,42 @@ func TestKeysThatAreAnnouncedOneByOneAreFetchedTogether(t *testing.T) {
 	})
 }
 
+// What is announced for a step again is not fetched again, also where the worker adds its pushes to what it fetches: not before what it has is
+// forgotten.
+func TestWhatIsAnnouncedAgainIsFetchedOnce(t *testing.T) {
+	for _, depth := range []int{0, 3} {
+		c := cluster(t, Config{Nodes: 2, Workers: 1, Seed: 1, Model: model(t, 4000, 2), Policy: placement.Adaptive, LongStep: -time.Hour, Depth: depth, Watch: true,
+			Network: Network{Latency: 200 * time.Microsecond}, Compute: Compute{Step: 5 * time.Millisecond}})
+		run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+			if w.ID().Node != 0 {
+				return nil
+			}
+			k := []godwit.Key{keyAt(c, 1)}
+			for step := range uint64(4) {
+				at := w.Clock() + 1
+				for range 10 {
+					if err := w.Intent(k, at, at+1); err != nil {
+						return err
+					}
+				}
+				w.Advance()
+				v := make([]float32, 2)
+				if err := w.Pull(ctx, k, v); err != nil {
+					return err
+				}
+				if s := c.Node(0).Stats(); s.Fetched != 1+step || v[0] != float32(step) {
+					t.Errorf("depth %d: %d values were fetched for %d steps, and the last is %v, want %d", depth, s.Fetched, 1+step, v[0], step)
+				}
+				if err := w.Push(ctx, k, []float32{1, 1}); err != nil {
+					return err
+				}
+				w.Advance()
+			}
+			return nil
+		})
+	}
+}
+
 // keyAt returns a key whose home is a node, other than some.
 func keyAt(c *Cluster, home godwit.NodeID, but ...godwit.Key) godwit.Key {
 	for k := godwit.Key(0); ; k++ {

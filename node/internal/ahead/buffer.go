@@ -238,6 +238,11 @@ func (b *Buffer) Find(k godwit.Key, clock godwit.Clock) (*Step, int) {
 	return nil, 0
 }
 
+// Has reports whether a step at a clock has a value of a key, or a row of it if whole is set.
+func (b *Buffer) Has(k godwit.Key, at godwit.Clock, whole bool) bool {
+	return b.held.steps(k) > 0 && slices.ContainsFunc(b.steps, func(s *Step) bool { return s.At == at && s.whole == whole && s.hasValue(k) })
+}
+
 // Value returns the value at a position of a step.
 func (s *Step) Value(i int) []float32 {
 	x := &s.items[i]

@@ -302,6 +302,9 @@ func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock, again bool) {
 				how, floats = row, t.Floats
 			}
 		}
+		if how != not && f.values.Has(k, at, how == row) {
+			continue // the worker has announced it for this step before
+		}
 		if how != not {
 			if room -= link.CostOf(floats); room < 0 {
 				how = not
