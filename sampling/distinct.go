@@ -45,9 +45,15 @@ func (s *Sampler) drawnOf(b *sample) *drawn {
 	return b.drawn
 }
 
-// rejections bounds the draws of one sample that hit a key it has already. They cost as
-// much as drawRest, so that a sample costs at most twice that.
+// rejections bounds the draws of one sample that hit a key it has already, where drawRest
+// sorts so many rows. They cost about as much as that, so that a sample costs about twice as much at most.
 func rejections(rows uint64) uint64 { return 4*rows + 1<<10 }
+
+// sorted returns as how many rows those of a distribution count there. One of probability 0 is only looked at.
+func sorted(d Distribution) uint64 {
+	support := min(d.Support(), d.Rows())
+	return support + (d.Rows()-support)/64
+}
 
 // candidate returns a key that the sample may take next: a draw from the
 // target, without replacement conditioned on the keys not taken yet. The

@@ -131,6 +131,23 @@ func TestTheSupportCountsNotTheRows(t *testing.T) {
 	}
 }
 
+// Rows that do not occur let nobody draw longer: one pass over them costs less than as many draws.
+func TestASampleOfFewKeysAmongManyRowsIsDrawnSoon(t *testing.T) {
+	freq := make([]float64, 1<<16)
+	for i := range 10 {
+		freq[i*1000] = math.Pow(1000, -float64(i))
+	}
+	s := newSampler(t, mustPower(t, freq, 1), Independent{}, true, 1)
+	keys := draw(t, s, &fakeWorker{dim: testDim}, 10)
+	slices.Sort(keys)
+	if n := len(slices.Compact(keys)); n != 10 {
+		t.Errorf("%d distinct keys of 10", n)
+	}
+	if n := s.Stats().Draws; n > 1<<14 {
+		t.Errorf("%d draws for 10 keys", n)
+	}
+}
+
 func TestAKeySetHoldsWhatWasAdded(t *testing.T) {
 	var set keySet
 	for _, n := range []int{1, 2, 3, 4, 5, 100, 1000, 7} {

@@ -127,7 +127,7 @@ func New(spec Spec, m *godwit.Model, seed uint64) (*Sampler, error) {
 	s.src.own = newPCG(spec.Name, seed)
 	s.src.now = s.src.own
 	s.rand = rand.New(&s.src)
-	s.maxRejected = rejections(s.rows)
+	s.maxRejected = rejections(sorted(spec.Dist))
 	switch x := s.how.(type) {
 	case Reuse:
 		s.pool, s.postpones = x.newPool(), x.Postpone
