@@ -130,6 +130,35 @@ func TestWhatIsAnnouncedAgainIsFetchedOnce(t *testing.T) {
 	}
 }
 
+// What is announced counts until its step comes, also once the planner has handed it to the worker: a program that announces far ahead and never comes
+// there is refused more in the end.
+func TestStepsThatAreToBeFetchedCountAsAnnounced(t *testing.T) {
+	c := cluster(t, Config{Nodes: 2, Workers: 1, Seed: 1, Model: model(t, 4000, 2), Policy: placement.Adaptive, LongStep: -time.Hour, Eager: true, Watch: true,
+		Network: Network{Latency: 200 * time.Microsecond}, Compute: Compute{Step: 5 * time.Millisecond}})
+	run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error {
+		if w.ID().Node != 0 {
+			return nil
+		}
+		ks := []godwit.Key{keyAt(c, 1)}
+		if err := w.Intent(ks, 6, 7); err != nil {
+			return err
+		}
+		for clock := w.Advance(); clock < 8; clock = w.Advance() {
+			want := int64(0)
+			if clock < 5 {
+				want = 1
+			}
+			if n := c.Node(0).Intents(); n != want {
+				t.Errorf("at clock %d, %d keys are announced, want %d", clock, n, want)
+			}
+		}
+		if n := c.Node(0).Stats().Fetched; n != 1 {
+			t.Errorf("%d keys were fetched, want 1", n)
+		}
+		return nil
+	})
+}
+
 // keyAt returns a key whose home is a node, other than some.
 func keyAt(c *Cluster, home godwit.NodeID, but ...godwit.Key) godwit.Key {
 	for k := godwit.Key(0); ; k++ {

@@ -132,6 +132,7 @@ func (f *Fetcher) Advanced(waited int64) {
 			f.Intents.Return(planner.Step{Keys: keys, At: at})
 		})
 	}
+	f.Intents.Near(f.near.Keys())
 }
 
 // fewKeys is of how many keys intents for one step may be together that are fetched as one.

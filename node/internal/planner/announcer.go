@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
-// maxHeld bounds the keys of one worker's intents that have not ended: of those to come and of steps that the worker has not taken, counted once an
+// maxHeld bounds the keys of one worker's intents that have not ended: of those to come and of steps whose values the worker is to fetch, counted once an
 // intent, and those that are held. An intent that has begun counts for groupKeys more, as it takes as much memory.
 const (
 	maxHeld   = 1 << 27
@@ -42,8 +42,9 @@ type Announcer struct {
 		spans []span
 	}
 	held struct { // what bounds announcements
-		keys   atomic.Int64 // in inbox, plans and due
+		keys   atomic.Int64 // in inbox, plans and due, and those that are near
 		groups atomic.Int64 // of the plans
+		near   int          // keys of steps that the worker has taken and whose values it is still to fetch; of its goroutine
 	}
 	pace struct { // of the worker's steps
 		took   atomic.Int64 // twice intent.Pace.Took, and 1 if Fetched: whether they take long enough for it to fetch values ahead
@@ -179,6 +180,14 @@ func (a *Announcer) TakeDue() []Step {
 		a.held.keys.Add(-int64(len(s.Keys)))
 	}
 	return steps
+}
+
+// Near is told of how many keys the worker is still to fetch the values, of the steps that TakeDue has returned.
+func (a *Announcer) Near(keys int) {
+	if keys != a.held.near {
+		a.held.keys.Add(int64(keys - a.held.near))
+		a.held.near = keys
+	}
 }
 
 // Advanced is told that the worker's clock went on to another one, and for how many nanoseconds the worker's calls have waited in all.
