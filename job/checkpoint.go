@@ -154,7 +154,7 @@ func (s *Spec) resumeLast(ctx context.Context, t task.Task, v *saver) error {
 	s.Resume = s.Checkpoint
 	err := s.checkResume(ctx, t)
 	if err == nil {
-		v.manifest, err = s.goesOnFrom(ctx)
+		err = s.goesOnFrom(ctx, v)
 	}
 	if err != nil {
 		v.release()
@@ -180,29 +180,28 @@ func (s *Spec) openSaver(ctx context.Context, run string) (*saver, error) {
 		v.dir = s.Checkpoint
 	}
 	if v.next, err = checkpoint.Next(ctx, store); err == nil {
-		v.manifest, err = s.goesOnFrom(ctx)
+		err = s.goesOnFrom(ctx, v)
 	}
 	if err != nil {
 		v.release()
 		return nil, err
 	}
-	if v.manifest != nil {
-		v.resumed = &checkpoint.Resumed{From: v.manifest.Number, Next: v.next}
-	}
 	v.kept = v.next > 1
 	return v, nil
 }
 
-// goesOnFrom returns the checkpoint that the run resumes and on whose rows it can build, nil if there is none.
-func (s *Spec) goesOnFrom(ctx context.Context) (*checkpoint.Manifest, error) {
+// goesOnFrom notes the checkpoint that the run resumes, and on whose rows it can build, if that is at the saver's place.
+func (s *Spec) goesOnFrom(ctx context.Context, v *saver) error {
 	if s.Resume == "" || s.elsewhere() {
-		return nil, nil
+		return nil
 	}
 	c, err := checkpoint.OpenPlace(ctx, s.Resume)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return c.Manifest(), nil
+	v.manifest = c.Manifest()
+	v.resumed = &checkpoint.Resumed{From: v.manifest.Number, Next: v.next}
+	return nil
 }
 
 // release gives the lock back.

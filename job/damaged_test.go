@@ -207,12 +207,15 @@ func TestTheLastCheckpointIsThatBehindTheLock(t *testing.T) {
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		want := all[len(all)-1].Epochs + 1
+		want := all[len(all)-1]
 		if place == before {
-			want = all[len(all)-2].Epochs + 1
+			want = all[len(all)-2]
 		}
-		if first != want {
-			t.Errorf("from %s, the first epoch is %d, want %d", place, first, want)
+		if first != want.Epochs+1 {
+			t.Errorf("from %s, the first epoch is %d, want %d", place, first, want.Epochs+1)
+		}
+		if now := manifests(t, dir); now[len(now)-1].Resumed.From != want.Number {
+			t.Errorf("from %s, the run says that it resumed %d, want %d", place, now[len(now)-1].Resumed.From, want.Number)
 		}
 	}
 }
