@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ type Server struct {
 
 	mu          sync.Mutex // held while a message goes to all, which makes the one order
 	closed      bool
-	strangers   map[net.Conn]bool // connections of which nobody knows yet whose they are; nil: the server has ended
+	strangers   []net.Conn // connections of which nobody knows yet whose they are, the oldest first; nil: the server has ended
 	conns       map[*client]bool
 	incarnation uint64
 	seats       []*client // by id; nil: free
@@ -66,8 +67,8 @@ type refusal struct {
 // handshake is within what time a connection must show its token and registration.
 const handshake = 10 * time.Second
 
-// spareStrangers is how many connections may be without a token and registration at a time, besides one of each node. What is
-// beyond is closed at once.
+// spareStrangers is how many connections may be without a token and registration at a time, besides one of each node. One
+// more has the oldest of them closed: who waits without a word keeps no node from joining.
 const spareStrangers = 64
 
 // Serve serves at a listener until Close. Of cfg it uses Run, Nodes and TTL. token is what
@@ -84,7 +85,7 @@ func Serve(ln net.Listener, cfg coord.Config, token string, home godwit.NodeID) 
 	if token == "" {
 		return nil, errors.New("coord: a server needs a token")
 	}
-	s := &Server{cfg: cfg, token: []byte(token), home: home, ln: ln, strangers: map[net.Conn]bool{}, conns: map[*client]bool{}}
+	s := &Server{cfg: cfg, token: []byte(token), home: home, ln: ln, strangers: []net.Conn{}, conns: map[*client]bool{}}
 	s.reset()
 	s.work.Go(s.accept)
 	return s, nil
@@ -116,7 +117,7 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	_ = s.ln.Close()
 	s.mu.Lock()
-	for c := range s.strangers {
+	for _, c := range s.strangers {
 		_ = c.Close()
 	}
 	s.strangers = nil
@@ -146,14 +147,18 @@ func (s *Server) accept() {
 	}
 }
 
-// arrive notes a connection until it is known whose it is. It returns false if there is no room, or the server has ended.
+// arrive notes a connection until it is known whose it is. It returns false if the server has ended.
 func (s *Server) arrive(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.strangers == nil || len(s.strangers) >= s.cfg.Nodes+spareStrangers {
+	if s.strangers == nil {
 		return false
 	}
-	s.strangers[conn] = true
+	if len(s.strangers) == s.cfg.Nodes+spareStrangers {
+		_ = s.strangers[0].Close()
+		s.strangers = slices.Delete(s.strangers, 0, 1)
+	}
+	s.strangers = append(s.strangers, conn)
 	return true
 }
 
@@ -161,7 +166,13 @@ func (s *Server) arrive(conn net.Conn) bool {
 func (s *Server) known(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.strangers, conn)
+	s.knownLocked(conn)
+}
+
+func (s *Server) knownLocked(conn net.Conn) {
+	if i := slices.Index(s.strangers, conn); i >= 0 {
+		s.strangers = slices.Delete(s.strangers, i, i+1)
+	}
 }
 
 // serve is the life of a connection.
@@ -212,7 +223,7 @@ const remains = time.Second
 func (s *Server) enter(c *client, h hello, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.strangers, c.conn)
+	s.knownLocked(c.conn)
 	s.conns[c] = true
 	if h.Run != s.cfg.Run || h.Nodes != s.cfg.Nodes {
 		c.refuse("mismatch", fmt.Sprintf("coord: %v: this is run %q of %d nodes, not %q of %d", coord.ErrMismatch, s.cfg.Run, s.cfg.Nodes, h.Run, h.Nodes))
