@@ -46,7 +46,11 @@ func (m *meeting) without(p parting) {
 func (w *Worker) all(what string, wait time.Duration, call func(context.Context) error) (uint64, error) {
 	all := &w.cluster.meetings
 	all.mu.Lock()
-	w.calls[what]++ // before the caller can close the cluster
+	if what == saving { // one that has failed here may have ended well elsewhere
+		w.calls[what]++ // before the caller can close the cluster
+	} else {
+		w.calls[what] = w.met[what] + 1
+	}
 	all.mu.Unlock()
 	return w.beside(what, wait, nil, func(ctx context.Context) error {
 		ctx, leave := w.meet(ctx, what)

@@ -80,6 +80,30 @@ func TestCloseWaitsForOthers(t *testing.T) {
 	}
 }
 
+// A barrier that was given up and made again is one that the process has made, not two.
+func TestABarrierMadeAgainCountsOnce(t *testing.T) {
+	cs, ws := started(t, served)
+	op, err := ws[1].Barrier(0)
+	must(t, err)
+	if err := ws[1].Cancel(op); err == nil {
+		t.Fatal("a barrier without rank 0 has ended")
+	}
+	again, err := ws[1].Barrier(0)
+	must(t, err)
+	done(t, ws[0])(ws[0].Barrier(0))
+	done(t, ws[1])(again, nil)
+	_, err = cs[1].Close(0)
+	must(t, err)
+	op, err = ws[0].Barrier(20 * time.Second)
+	if CodeOf(err) != Lost {
+		t.Errorf("the second barrier without rank 1: %v", err)
+	}
+	if op != 0 {
+		_ = ws[0].Cancel(op)
+	}
+	closeAll(t, cs)
+}
+
 // A process that fails waits for nobody, also when it waits already, and the others hear why.
 func TestAbandonIsALoss(t *testing.T) {
 	for _, failing := range []int{0, 1} {
