@@ -98,18 +98,19 @@ func (s *Set) Check() error {
 func (s *Set) HoldOut(share float64, seed uint64) {
 	want := int(share * float64(len(s.Train)))
 	rows, cols := s.Counts()
-	out, next := make([]bool, len(s.Train)), s.copies()
+	out, next, seen := make([]bool, len(s.Train)), s.copies(), make([]bool, len(s.Train))
 	r := rand.New(rand.NewPCG(seed, 0x686f6c646f7574))
 	for _, i := range r.Perm(len(s.Train)) {
 		if want == 0 {
 			break
 		}
-		n := 1 // cells that are of one place
-		for j := next[i]; j != i; j = next[j] {
+		n := 0 // cells that are of one place, of which the first one decides for all
+		for j := i; !seen[j]; j = next[j] {
+			seen[j] = true
 			n++
 		}
 		x := s.Train[i]
-		if out[i] || n > want || rows[x.Row] == n || cols[x.Col] == n {
+		if n == 0 || n > want || rows[x.Row] == n || cols[x.Col] == n {
 			continue
 		}
 		rows[x.Row] -= n

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestCellsThatStandThereTwiceAreHeldOutWithTheirCopies(t *testing.T) {
@@ -70,5 +71,22 @@ func TestWarningsTellOfTestsThatAreTrainedAndOfHeadings(t *testing.T) {
 	w := s.Warnings()
 	if len(w) != 2 || !strings.Contains(w[0], `train.csv: "user,item,rating"`) || !strings.Contains(w[1], "2 of 3 cells to test") {
 		t.Errorf("warnings %q", w)
+	}
+}
+
+// Lots are drawn of a log in which one cell stands very often.
+func TestHoldOutOfManyCopiesOfACell(t *testing.T) {
+	s := &Set{Rows: 2, Cols: 2}
+	for range 1 << 17 {
+		s.Train = append(s.Train, Rating{Row: 0, Col: 0})
+	}
+	s.Train = append(s.Train, Rating{Row: 0, Col: 1}, Rating{Row: 1, Col: 0}, Rating{Row: 1, Col: 1})
+	began := time.Now()
+	s.HoldOut(0.5, 1)
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it took %v", d)
+	}
+	if len(s.Test) == 0 || len(s.Test) > 2 {
+		t.Errorf("%d cells are held out, want one or two of those that stand once", len(s.Test))
 	}
 }
