@@ -242,7 +242,7 @@ func take(t *testing.T, variant byte, b []byte) {
 			_ = w.Intent(k, w.Clock(), w.Clock()+2)
 		case 4:
 			w.Advance()
-			n.loop.Sync.Begin()
+			n.loop.Sync.Begin(0)
 		case 5:
 			_, _ = w.LocalizeAsync(context.Background(), k)
 		case 6:

@@ -489,7 +489,7 @@ func (c *Cuts) settle(old bool) bool {
 	if c.Links.Alone() {
 		return true
 	}
-	synced := c.Sync.Begin()
+	synced := c.Sync.Begin(round.Node)
 	return c.until(func() bool {
 		select {
 		case <-synced:

@@ -80,7 +80,7 @@ func New(c Config) *Loop {
 	l := &Loop{host: c.Host, links: c.Links, rows: c.Rows, clocks: c.Clocks, setup: c.Setup, bell: c.Bell, budget: c.Budget, stages: slices.Concat(c.First, c.Last), first: len(c.First),
 		out: c.Links.Sender(), rates: make([]intent.Rate, len(c.Clocks)), every: interval(c.Rate)}
 	l.over = newOver(&c, &l.out)
-	l.Sync = &WaitSync{ids: c.IDs, links: c.Links, rows: c.Rows, bell: c.Bell, met: make([]bool, len(c.Clocks)), rests: make([]bool, len(c.Clocks))}
+	l.Sync = newWaitSync(&c)
 	l.Echoes = newEchoes(&c)
 	l.stages = append(l.stages, l.Echoes)
 	return l

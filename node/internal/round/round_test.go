@@ -87,7 +87,7 @@ func (n *node) ops(t *testing.T, kind wire.Kind) (ops []uint64) {
 // answers.
 func TestAWaitSyncEndsWithTheAnswersOfAllPeers(t *testing.T) {
 	n := nodeOf(t, host.Usual, Config{})
-	done := n.Sync.Begin()
+	done := n.Sync.Begin(0)
 	if calls, _ := n.Sync.Open(); calls != 1 || !n.Sync.Waiting() {
 		t.Errorf("%d calls go on", calls)
 	}
@@ -105,6 +105,48 @@ func TestAWaitSyncEndsWithTheAnswersOfAllPeers(t *testing.T) {
 	n.Sync.Acknowledged(recs[0].Op)
 	if <-done; n.Sync.Waiting() {
 		t.Error("a WaitSync that ended goes on")
+	}
+}
+
+// However often a worker gives up while a peer does not answer, it has one call, and the peer is asked once. A call that is begun meanwhile
+// ends when the peer has been asked after that.
+func TestCallsThatAreGivenUpDoNotPileUp(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	fail := errors.New("given up")
+	var done <-chan struct{}
+	for range 100 {
+		done = n.Sync.Begin(0)
+		err := n.Sync.All(0, func(begin func() <-chan struct{}) error {
+			begin()
+			return fail
+		}, func() error { return nil })
+		if err != fail {
+			t.Fatal(err)
+		}
+		n.Sync.Begin(Node)
+		n.Round()
+	}
+	if calls, _ := n.Sync.Open(); calls > 3 {
+		t.Errorf("%d calls go on", calls)
+	}
+	asked := slices.DeleteFunc(n.ops(t, wire.SyncMark), func(op uint64) bool { return op == 0 }) // those say that the node rests
+	if len(asked) != 2 {
+		t.Fatalf("the peer is asked %d times, want once for the worker and once for the node", len(asked))
+	}
+	for range 2 {
+		select {
+		case <-done:
+			t.Fatal("it ends with an answer from before it was begun")
+		default:
+		}
+		for _, op := range asked {
+			n.Sync.Acknowledged(op)
+		}
+		n.Round()
+		asked = n.ops(t, wire.SyncMark)
+	}
+	if <-done; n.Sync.Waiting() || len(asked) > 0 {
+		t.Errorf("calls go on, and the peer is asked %d times more", len(asked))
 	}
 }
 
@@ -152,7 +194,7 @@ func TestAFrameHurriesRoundsWhileUpdatesAreOnTheirWay(t *testing.T) {
 	if n.Sync.Stir(); hurried() {
 		t.Error("rounds hurry though nobody waits")
 	}
-	done := n.Sync.Begin()
+	done := n.Sync.Begin(0)
 	hurried() // to send what is to be sent
 	if n.Sync.Stir(); !hurried() {
 		t.Error("rounds do not hurry while updates are on their way")

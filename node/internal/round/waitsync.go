@@ -16,6 +16,9 @@ import (
 // theirs. First this node's updates go out and are acknowledged, then every peer sends
 // what is new and says so. Between the two halves of a SyncAll all workers of the run meet. As long as all workers of a node are in the first
 // half or on their way to meet, the node rests: peers send it no refreshes. Any goroutine may begin a call; the rounds move them on.
+//
+// A call whose caller has given up goes on. It is the one that the caller's next call begins anew: so each caller has one, however often it
+// gives up while a peer does not answer, and each peer is asked by as many.
 type WaitSync struct {
 	ids   *atomic.Uint64
 	links *link.Links
@@ -27,17 +30,23 @@ type WaitSync struct {
 
 	mu    preempt.Mutex
 	calls []*call
-	marks []mark // peers that want to hear when they have everything
-	met   []bool // by worker: its SyncAll was given up when all had met
-	rests []bool // workers that are in the first half of a SyncAll, or wait to meet
-	more  bool   // one more is, since the last round
-	news  bool   // all are, and the peers do not know it
+	last  [2][]*call // of each caller, the first halves and the others; nil: it made none
+	marks []mark     // peers that want to hear when they have everything
+	met   []bool     // by worker: its SyncAll was given up when all had met
+	rests []bool     // workers that are in the first half of a SyncAll, or wait to meet
+	more  bool       // one more is, since the last round
+	news  bool       // all are, and the peers do not know it
 }
+
+// Node is the caller of what no worker calls.
+const Node = -1
 
 // A call is one WaitSync of this node, or half a SyncAll.
 type call struct {
 	id      uint64
 	first   bool         // it is the first half of a SyncAll
+	again   bool         // its caller has begun it anew: it starts again where it would end
+	over    bool         // done is closed
 	flush   shards.Flush // nil: not begun
 	asked   bool
 	missing int // peers that have not answered
@@ -49,12 +58,21 @@ type mark struct {
 	op   uint64
 }
 
-// Begin begins a WaitSync, and returns what is closed at its end.
-func (y *WaitSync) Begin() <-chan struct{} {
+func newWaitSync(c *Config) *WaitSync {
+	workers := len(c.Clocks)
+	y := &WaitSync{ids: c.IDs, links: c.Links, rows: c.Rows, bell: c.Bell, met: make([]bool, workers), rests: make([]bool, workers)}
+	for half := range y.last {
+		y.last[half] = make([]*call, workers-Node)
+	}
+	return y
+}
+
+// Begin begins a WaitSync of a caller, a worker or [Node], and returns what is closed at its end. A caller waits for one at a time.
+func (y *WaitSync) Begin(caller int) <-chan struct{} {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.hurry()
-	return y.add(&call{id: y.ids.Add(1)})
+	return y.add(caller, false)
 }
 
 // All is a worker's SyncAll. It calls wait with what begins each half, and meet in between. If one of them returns an error, so does All; the worker's next
@@ -67,17 +85,17 @@ func (y *WaitSync) All(worker int, wait func(begin func() <-chan struct{}) error
 		}
 		y.goesOn(worker)
 		if err != nil {
-			y.Begin() // copies are to be as fresh as ever, and nobody waits for that
+			y.Begin(worker) // copies are to be as fresh as ever, and nobody waits for that
 			return err
 		}
 	}
 	begun := false
 	err := wait(func() <-chan struct{} {
 		begun = true
-		return y.Begin()
+		return y.Begin(worker)
 	})
 	if !begun {
-		y.Begin() // as above: the peers take the node to rest until they hear of it
+		y.Begin(worker) // as above: the peers take the node to rest until they hear of it
 	}
 	y.met[worker] = err != nil
 	return err
@@ -90,7 +108,7 @@ func (y *WaitSync) rest(worker int) <-chan struct{} {
 	y.rests[worker], y.more = true, true
 	y.news = !slices.Contains(y.rests, false)
 	y.hurry()
-	return y.add(&call{first: true})
+	return y.add(worker, true)
 }
 
 // goesOn notes that a worker rests no longer.
@@ -100,10 +118,21 @@ func (y *WaitSync) goesOn(worker int) {
 	y.rests[worker], y.news = false, false
 }
 
-// add adds a call, which is over if there is no other node.
-func (y *WaitSync) add(d *call) <-chan struct{} {
-	d.done = make(chan struct{})
-	if y.links.Alone() {
+// add adds a call, which is over if there is no other node, or begins the caller's last one anew.
+func (y *WaitSync) add(caller int, first bool) <-chan struct{} {
+	last := &y.last[1][caller-Node]
+	if first {
+		last = &y.last[0][caller-Node]
+	}
+	if d := *last; d != nil && !d.over {
+		d.again = true
+		return d.done
+	}
+	d := &call{first: first, done: make(chan struct{})}
+	if *last = d; !first {
+		d.id = y.ids.Add(1)
+	}
+	if d.over = y.links.Alone(); d.over {
 		close(d.done)
 		return d.done
 	}
@@ -168,8 +197,16 @@ func (y *WaitSync) Acknowledged(op uint64) {
 	}
 }
 
-// end ends a call.
+// end ends a call, or starts it again.
 func (y *WaitSync) end(d *call) {
+	d.flush = nil
+	if d.again {
+		d.again, d.asked = false, false
+		y.flushing.Add(1)
+		y.hurry()
+		return
+	}
+	d.over = true
 	i := slices.Index(y.calls, d)
 	y.calls = slices.Delete(y.calls, i, i+1)
 	y.waiting.Add(-1)
@@ -211,14 +248,8 @@ func (y *WaitSync) goOn(out *link.Sender) (looks int) {
 	if !y.Waiting() {
 		return 0
 	}
-	y.mu.Lock()
-	calls := slices.Clone(y.calls)
-	y.mu.Unlock()
 	var flush shards.Flush // of the calls that begin in this round: a node's workers mostly wait at the same time
-	for _, d := range calls {
-		if d.asked {
-			continue
-		}
+	for _, d := range y.unasked() {
 		if d.flush == nil {
 			if flush == nil {
 				flush = y.rows.BeginFlush()
@@ -240,6 +271,17 @@ func (y *WaitSync) goOn(out *link.Sender) (looks int) {
 		}
 	}
 	return looks
+}
+
+// unasked returns the calls of which updates are on their way, or about to be: those of all that was begun by now.
+func (y *WaitSync) unasked() []*call {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	calls := slices.DeleteFunc(slices.Clone(y.calls), func(d *call) bool { return d.asked })
+	for _, d := range calls {
+		d.again = d.again && d.flush != nil
+	}
+	return calls
 }
 
 // mark sends all peers a SyncMark.

@@ -388,7 +388,7 @@ func (w *Worker) Clock() godwit.Clock { return w.clock.Now() }
 func (w *Worker) Lookahead() godwit.Clock { return godwit.Clock(w.intents.Window()) }
 
 func (w *Worker) WaitSync(ctx context.Context) error {
-	return w.waitSync(ctx, "wait-sync", w.g.Rounds.Sync.Begin)
+	return w.waitSync(ctx, "wait-sync", func() <-chan struct{} { return w.g.Rounds.Sync.Begin(w.id.Local) })
 }
 
 func (w *Worker) SyncAll(ctx context.Context) error {
