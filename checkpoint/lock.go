@@ -87,8 +87,9 @@ func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, er
 	if err != nil {
 		return nil, err
 	}
+	var before leaseState
 	if n > 0 {
-		if err := watchLease(ctx, s, n, ttl); err != nil {
+		if before, err = watchLease(ctx, s, n, ttl); err != nil {
 			return nil, err
 		}
 	}
@@ -105,6 +106,12 @@ func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, er
 		return nil, err
 	}
 	k := &keeper{store: s, number: n + 1, state: state, ttl: ttl, renewed: time.Now()}
+	if n > 0 && !before.Released {
+		if err := stillLeft(ctx, s, n, before); err != nil {
+			k.state.Released = true
+			return nil, errors.Join(err, k.put(ctx, k.state))
+		}
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
 	done.Go(func() { k.keep(ctx) })
@@ -140,12 +147,12 @@ func lastLease(ctx context.Context, s Store) (n int, err error) {
 	}
 }
 
-// watchLease returns nil once a lease is given back or was not renewed for the time ttl, by
+// watchLease returns a lease once it is given back or was not renewed for the time ttl, by
 // this process's clock.
-func watchLease(ctx context.Context, s Store, n int, ttl time.Duration) error {
+func watchLease(ctx context.Context, s Store, n int, ttl time.Duration) (now leaseState, err error) {
 	first, err := readLease(ctx, s, n)
 	if err != nil {
-		return err
+		return now, err
 	}
 	if !first.Released {
 		wait := ttl / renewals * (renewals + 1)
@@ -153,24 +160,34 @@ func watchLease(ctx context.Context, s Store, n int, ttl time.Duration) error {
 	}
 	tick := time.NewTicker(ttl / renewals)
 	defer tick.Stop()
-	now := first
+	now = first
 	for range renewals + 1 {
 		if now.Released {
-			return nil
+			return now, nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return now, context.Cause(ctx)
 		}
 		if now, err = readLease(ctx, s, n); err != nil {
-			return err
+			return now, err
 		}
 		if now.Beat != first.Beat {
-			return held(now.Holder)
+			return now, held(now.Holder)
 		}
 	}
-	return nil
+	return now, nil
+}
+
+// stillLeft returns an error if a lease was renewed since it was read. It is called when the next one has been created, which who renews looks for
+// afterwards: so one of the two sees the other.
+func stillLeft(ctx context.Context, s Store, n int, before leaseState) error {
+	now, err := readLease(ctx, s, n)
+	if err == nil && now.Beat != before.Beat {
+		err = held(now.Holder)
+	}
+	return err
 }
 
 func readLease(ctx context.Context, s Store, n int) (l leaseState, err error) {
@@ -220,24 +237,19 @@ func (k *keeper) renew(ctx context.Context) {
 	k.renewing.Lock()
 	defer k.renewing.Unlock()
 	began := time.Now()
-	_, err := k.store.Size(ctx, leaseName(k.number+1))
-	if err == nil {
-		k.mu.Lock()
-		k.lost = fmt.Errorf("%w: it took over from this one, which did not renew its lease for %v", ErrLocked, k.ttl)
-		k.mu.Unlock()
-		return
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return
-	}
 	k.mu.Lock()
 	k.state.Beat++
 	state := k.state
 	k.mu.Unlock()
-	if k.put(ctx, state) == nil {
-		k.mu.Lock()
+	failed := k.put(ctx, state)
+	_, err := k.store.Size(ctx, leaseName(k.number+1)) // behind the renewal: see stillLeft
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case err == nil:
+		k.lost = fmt.Errorf("%w: it took over from this one, which did not renew its lease for %v", ErrLocked, k.ttl)
+	case failed == nil && errors.Is(err, fs.ErrNotExist):
 		k.renewed = began
-		k.mu.Unlock()
 	}
 }
 
@@ -276,7 +288,7 @@ func (k *keeper) release() error {
 	if k.check() != nil {
 		return nil // it is no longer this run's
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), k.ttl/renewals)
+	ctx, cancel := context.WithTimeout(context.Background(), leaseTTL/renewals)
 	defer cancel()
 	k.renewing.Lock() // so that this is the last word
 	defer k.renewing.Unlock()

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -146,6 +147,53 @@ func TestALeaseIsNotLostByAnOutage(t *testing.T) {
 	}
 	if err := long(s).check(); !errors.Is(err, ErrLocked) || strings.Contains(err.Error(), "perhaps") {
 		t.Errorf("another run took over: %v", err)
+	}
+}
+
+// meanwhile is a store in which something else happens just before a lease is renewed, or created.
+type meanwhile struct {
+	Store
+	put, create func()
+}
+
+func (s meanwhile) Put(ctx context.Context, name string, b []byte) error {
+	if s.put != nil {
+		s.put()
+	}
+	return s.Store.Put(ctx, name, b)
+}
+
+func (s meanwhile) Create(ctx context.Context, name string, write func(io.Writer) error) error {
+	if s.create != nil {
+		s.create()
+	}
+	return s.Store.Create(ctx, name, write)
+}
+
+// A lease is renewed after an outage at the moment at which another run takes it over. One of the two has it, or none.
+func TestALeaseIsNotRenewedAndTakenOver(t *testing.T) {
+	s := unlockable(t)
+	late := func(s Store) *keeper {
+		return &keeper{store: s, number: 1, ttl: time.Hour, renewed: time.Now().Add(-2 * time.Hour), state: leaseState{Holder: one}}
+	}
+	k := late(meanwhile{Store: s, put: func() { putLease(t, s, 2, leaseState{Holder: two}) }})
+	if err := k.check(); !errors.Is(err, ErrLocked) {
+		t.Errorf("who renews when another one has taken over: %v", err)
+	}
+
+	s = unlockable(t)
+	putLease(t, s, 1, leaseState{Holder: one})
+	k = late(s)
+	_, err := lease(t.Context(), meanwhile{Store: s, create: func() {
+		if err := k.check(); err != nil {
+			t.Error(err)
+		}
+	}}, two, testTTL)
+	if !errors.Is(err, ErrLocked) {
+		t.Errorf("who takes over when the lease has been renewed: %v", err)
+	}
+	if state, err := readLease(t.Context(), s, 2); err != nil || !state.Released {
+		t.Errorf("its lease is %+v, %v", state, err)
 	}
 }
 
