@@ -516,6 +516,46 @@ func TestOfTwoThatCreateAnObjectAtOnceOneSucceeds(t *testing.T) {
 	}
 }
 
+// late is a disk on which something else happens just before a file gets its name.
+type late struct {
+	disk
+	before func()
+}
+
+func (d late) Link(from, to string) error {
+	d.before()
+	return d.disk.Link(from, to)
+}
+
+func (d late) Rename(from, to string) error {
+	d.before()
+	return d.disk.Rename(from, to)
+}
+
+func TestOfTwoThatCreateAnObjectAtTheLastMomentOneSucceeds(t *testing.T) {
+	ctx, a := t.Context(), folder(t)
+	b, err := OpenFolder(a.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.temp.Store(1 << 20) // another process has other names
+	text := func(s string) func(w io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+	}
+	name := manifestName(12)
+	a.disk = late{a.disk, func() {
+		if err := b.Create(ctx, name, text("theirs")); err != nil {
+			t.Error(err)
+		}
+	}}
+	if err := a.Create(ctx, name, text("mine")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("the second one got %v", err)
+	}
+	if got, err := readAll(ctx, a, name, 100); string(got) != "theirs" || err != nil {
+		t.Errorf("there is %q: %v", got, err)
+	}
+}
+
 func TestPartsThatTheLeaderDoesNotSeeAreNoCheckpoint(t *testing.T) {
 	rng, ctx, here, there := seeded(t), t.Context(), folder(t), folder(t)
 	id := ID{1, testAttempt}

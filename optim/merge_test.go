@@ -293,8 +293,12 @@ func TestEachRuleConvergesOnMergedCopies(t *testing.T) {
 // Two copies of a row are pushed gradients whose squares overflow, and exchange what their
 // pushes did as nodes do, a round after each push.
 func TestGradientsWhoseSquaresOverflowLeaveMergedRowsFinite(t *testing.T) {
-	for _, r := range []godwit.Merger{AdaGrad{LR: 0.1}, RowAdaGrad{LR: 0.1}} {
-		const dim = 9
+	adagrad, rows := AdaGrad{LR: 0.1}, RowAdaGrad{LR: 0.1}
+	for _, of := range []struct {
+		r   godwit.Merger
+		dim int
+	}{{adagrad, 9}, {adagrad, 40}, {rows, 9}, {rows, 40}} {
+		r, dim := of.r, of.dim
 		n := r.StateLen(dim)
 		owner := newRow(r, make([]float32, dim)...)
 		for step := range 5 {
@@ -306,7 +310,7 @@ func TestGradientsWhoseSquaresOverflowLeaveMergedRowsFinite(t *testing.T) {
 				for i := range push {
 					push[i] = 1
 				}
-				push[copies], push[5] = 2e19, 1e18*float32(step)
+				push[copies], push[5], push[7] = 2e19, 1e18*float32(step), 2e19 // those of 7 overflow at both
 				r.Apply(x.value, x.state, push)
 				r.Apply(x.value, x.state, push)
 				diff := make([]float32, dim+n)
