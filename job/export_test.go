@@ -135,7 +135,7 @@ func TestAModelThatCanBeWrittenNowhereEndsTheRunAllTheSame(t *testing.T) {
 func TestTooSmallADiskIsWarnedOf(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	spec := tiny(1)
-	loaded, err := spec.load(&NodeConfig{})
+	loaded, err := spec.load(t.Context(), &NodeConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

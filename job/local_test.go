@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -175,6 +176,39 @@ func TestAStopBeforeTrainingLeavesAnEarlierModel(t *testing.T) {
 	}
 	if is, err := os.ReadFile(filepath.Join(dir, "model.json")); err != nil || string(is) != string(was) {
 		t.Errorf("the export was changed: %v", err)
+	}
+}
+
+// endless are settings whose data come from a pipe to which nobody writes.
+type endless struct {
+	*task.KGE
+	begun, written chan struct{}
+}
+
+func (e endless) Load(task.Setup) (task.Task, error) {
+	close(e.begun)
+	<-e.written
+	return nil, io.ErrUnexpectedEOF
+}
+
+func TestAnInterruptEndsARunWhoseDataDoNotCome(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(timeout(t))
+	for _, want := range []error{ErrInterrupted, io.ErrClosedPipe} {
+		data := endless{task.DefaultKGE(), make(chan struct{}), make(chan struct{})}
+		stop := make(chan struct{})
+		go func() {
+			<-data.begun
+			if want == ErrInterrupted {
+				close(stop)
+			} else {
+				cancel(want)
+			}
+		}()
+		r, err := Local(ctx, "test", Default(data), NodeConfig{Stop: stop})
+		close(data.written)
+		if !errors.Is(err, want) {
+			t.Errorf("got %v, %v, want %v", r, err, want)
+		}
 	}
 }
 

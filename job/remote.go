@@ -71,7 +71,7 @@ func Join(ctx context.Context, j Joiner) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := spec.load(&j.NodeConfig)
+	loaded, err := spec.load(ctx, &j.NodeConfig)
 	if err != nil && spec.Data != "" && j.Data == "" {
 		return nil, fmt.Errorf("%w (so the data lies where the run was begun; if it lies elsewhere on this machine, say where: --data)", err)
 	}
@@ -111,7 +111,7 @@ func (c *NodeConfig) stopped() error {
 // prepare reads what a run needs in the process that begins it: the data, what the model begins with, and the place of checkpoints. It returns
 // ErrInterrupted if an end is asked for meanwhile. Release gives all back that it has opened, also after an error.
 func (c *NodeConfig) prepare(ctx context.Context, s *Spec, run string) (t task.Task, err error) {
-	if t, err = s.load(c); err != nil {
+	if t, err = s.load(ctx, c); err != nil {
 		return nil, err
 	}
 	if err = c.stopped(); err != nil {
@@ -147,6 +147,28 @@ func (c *NodeConfig) untilStop(ctx context.Context) (context.Context, context.Ca
 		}
 	}()
 	return ctx, cancel
+}
+
+// unlessStopped calls load and returns what it does, or why untilStop ended before. Nobody waits for load then, and its goroutine
+// ends with it, or with the process: a pipe to which nobody writes is read for ever.
+func (c *NodeConfig) unlessStopped(ctx context.Context, load func() (task.Task, error)) (task.Task, error) {
+	waiting, cancel := c.untilStop(ctx)
+	defer cancel(nil)
+	type loaded struct {
+		task.Task
+		err error
+	}
+	done := make(chan loaded, 1)
+	go func() {
+		t, err := load()
+		done <- loaded{t, err}
+	}()
+	select {
+	case l := <-done:
+		return l.Task, l.err
+	case <-waiting.Done():
+		return nil, context.Cause(waiting)
+	}
 }
 
 // causeOf returns the reason why a wait of untilStop ended early, where there is one;

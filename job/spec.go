@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,8 +120,9 @@ func (s *Spec) Check() error {
 }
 
 // load checks the spec, and whether the model can be exported at a place, and reads
-// or makes the data. The place's data replace those of the spec where it has any.
-func (s *Spec) load(c *NodeConfig) (task.Task, error) {
+// or makes the data. The place's data replace those of the spec where it has any. It returns earlier, with
+// ErrInterrupted, if an end is asked for meanwhile, and with the cause if ctx ends.
+func (s *Spec) load(ctx context.Context, c *NodeConfig) (task.Task, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
@@ -131,7 +133,8 @@ func (s *Spec) load(c *NodeConfig) (task.Task, error) {
 	if data == "" {
 		data = s.Data
 	}
-	return s.Task.Load(task.Setup{Data: data, Seed: s.Seed})
+	setup := task.Setup{Data: data, Seed: s.Seed}
+	return c.unlessStopped(ctx, func() (task.Task, error) { return s.Task.Load(setup) })
 }
 
 // What JSON has of a spec beside its plain fields.

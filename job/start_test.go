@@ -36,7 +36,7 @@ func (h holding) Dial(ctx context.Context, addr string, hello wire.Hello, secret
 func TestAnInterruptBeforeAllHaveMetIsNoLoss(t *testing.T) {
 	for stopped := range 2 {
 		spec := tiny(2)
-		loaded, err := spec.load(&NodeConfig{})
+		loaded, err := spec.load(t.Context(), &NodeConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,6 +36,11 @@ type Task struct {
 	// the fields of Settings. Each may be nil. An error of package setting about such
 	// a field is said in the words of its flag.
 	DataFlags, ModelFlags, TrainingFlags func(g Group)
+
+	// Settle, which may be nil, sets the defaults that follow from other settings. It is
+	// called when the flags were read, and told which of them were given; not for a run
+	// that goes on from a checkpoint, which keeps its settings.
+	Settle func(given func(flag string) bool)
 }
 
 // A training is the command line that trains a task.
@@ -154,6 +159,8 @@ func (t *training) run(cmd *cobra.Command) error {
 		if err := t.goOn(cmd); err != nil {
 			return err
 		}
+	} else if t.Settle != nil {
+		t.Settle(cmd.Flags().Changed)
 	}
 	policies, err := t.check()
 	if err == nil {
