@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"github.com/godwit-ps/godwit/data/corpus"
@@ -60,10 +61,25 @@ analogies, from a file like questions-words.txt.
 			g.Sampling(&s.Sampling)
 			g.Float64Var(&s.Subsample, "subsample", s.Subsample, "share of the text above which a word is left out at random; 0: never")
 			g.Rule(&s.Rule, &s.LR)
-			g.Float32Var(&s.LastLR, "last-lr", s.LastLR, "what `share` of it is left at the end; it falls evenly, the steps of AdaGrad rules more slowly; adam needs 1")
+			g.Lookup("lr").Usage += fmt.Sprintf("; of adam, %v unless it is given", adamLR)
+			g.Float32Var(&s.LastLR, "last-lr", s.LastLR, "what `share` of it is left at the end; it falls evenly, the steps of AdaGrad rules more slowly; adam needs 1, which it has unless it is given")
+		},
+		Settle: func(given func(string) bool) {
+			if s.Rule != "adam" {
+				return
+			}
+			if !given("lr") {
+				s.LR = adamLR
+			}
+			if !given("last-lr") {
+				s.LastLR = 1
+			}
 		},
 	}
 }
+
+// adamLR is the learning rate of the rule adam unless another one is given: each of its steps is about as long as the rate.
+const adamLR = 0.01
 
 // A pathValue is a flag that names a file. It becomes absolute, as other
 // processes and people on other machines read it too.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,26 @@ func within(t *testing.T, args ...string) (code int, stdout, failure string) {
 		failure = err.Error()
 	}
 	return cli.ExitCode(err), out.String(), failure
+}
+
+// The steps of adam are about as long as its rate, and do not fall with the gradients.
+func TestAdamHasARateOfItsOwnUnlessOneIsGiven(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		flags string
+		code  int
+		says  string
+	}{
+		{"", cli.OK, `"LR":0.01,"LastLR":1,`},
+		{"--lr 0.02 --last-lr 1", cli.OK, `"LR":0.02,"LastLR":1,`},
+		{"--last-lr 0.5", cli.WrongUsage, "--last-lr 0.5: want 1 with the rule adam"},
+	} {
+		args := append(slices.Clone(smallText), "--words", "24000", "--epochs", "1", "--json", "--rule", "adam")
+		code, out, errs := run(t, append(args, strings.Fields(c.flags)...)...)
+		if code != c.code || !strings.Contains(out+errs, c.says) {
+			t.Errorf("adam %s: exit code %d, want %d, and %s:\n%s%s", c.flags, code, c.code, c.says, out, errs)
+		}
+	}
 }
 
 func TestWordVectorsAreTrainedExportedAndAsked(t *testing.T) {
