@@ -145,6 +145,11 @@ func TestCheckpointsAreModels(t *testing.T) {
 	if outs[0] != outs[1] || outs[0] != outs[2] || !strings.Contains(outs[0], "MRR") {
 		t.Errorf("evaluated as %q, training said %s", outs, want)
 	}
+	for flag, says := range map[string]string{"--dim=8": "--dim 8: the run that wrote " + runs + "#1 had 16", "--entities=99": "--entities 99: ", "--seed=9": "--seed 9: "} {
+		if code, _, stderr := run(t, "train", "--resume="+runs, flag); code != cli.WrongUsage || !strings.Contains(stderr, says) {
+			t.Errorf("resumed with %s, the exit code is %d:\n%s", flag, code, stderr)
+		}
+	}
 	code, stdout, stderr = run(t, with("--init-from", runs, "--epochs", "1", "--json")...)
 	if code != 0 {
 		t.Fatal(stderr)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,10 +72,14 @@ func (t *training) goOn(cmd *cobra.Command) error {
 	if name := spec.Task.Name(); name != t.Settings.Name() {
 		return Usage(fmt.Errorf("--resume %s: it is a checkpoint of the task %s, not of %s", t.resume, name, t.Settings.Name()))
 	}
-	given := map[*pflag.Flag]string{}
+	type flag struct {
+		*pflag.Flag
+		text string
+	}
+	var given []flag
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if _, list := f.Value.(pflag.SliceValue); !list { // no field of the spec is a list
-			given[f] = f.Value.String()
+			given = append(given, flag{f, f.Value.String()})
 		}
 	})
 	if err := t.take(spec); err != nil {
@@ -83,12 +88,28 @@ func (t *training) goOn(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("nodes") {
 		t.spec.Workers = 0 // follows from the cores, if it is not given
 	}
-	for f, text := range given {
-		if err := f.Value.Set(text); err != nil {
-			return Usage(fmt.Errorf("--%s %s: %w", f.Name, text, err))
+	model, err := t.model()
+	if err != nil {
+		return Failed(err)
+	}
+	for _, f := range given {
+		had := f.Value.String()
+		if err := f.Value.Set(f.text); err != nil {
+			return Usage(fmt.Errorf("--%s %s: %w", f.Name, f.text, err))
+		}
+		if now, err := t.model(); err != nil {
+			return Failed(err)
+		} else if now != model {
+			return Usage(fmt.Errorf("--%s %s: the run that wrote %s had %s, and goes on with that: leave the flag out", f.Name, f.text, spec.Resume, cmp.Or(had, "none")))
 		}
 	}
 	return nil
+}
+
+// model returns what a run keeps that goes on, as a text: the settings of the task and the seed.
+func (t *training) model() (string, error) {
+	b, err := json.Marshal(t.Settings)
+	return fmt.Sprintf("%s, seed %d", b, t.spec.Seed), err
 }
 
 // take makes a specification that of the training. The fields of the task's settings stay where the flags have them.
