@@ -127,7 +127,7 @@ func (s *simulate) replay(seed uint64) string {
 		c += " --bounded"
 	}
 	if s.policy != "" {
-		c += " --policy " + s.policy
+		c += " --policy " + cli.Argument(s.policy)
 	}
 	if s.network != "" {
 		c += " --network " + s.network

@@ -85,4 +85,7 @@ func TestSimulateSaysHowToRunAFailureAgain(t *testing.T) {
 			t.Errorf("%s lacks %s", out.String(), want)
 		}
 	}
+	if got, want := (&simulate{policy: "nonuniform(factor=2)"}).replay(5), "godwit simulate --first 5 --seeds 1 --policy 'nonuniform(factor=2)'"; got != want {
+		t.Errorf("a policy with a parameter is run again by %s, want %s", got, want)
+	}
 }

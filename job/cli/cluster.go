@@ -185,7 +185,7 @@ func (c *cluster) lead(ctx context.Context, spec job.Spec) (*job.Result, error) 
 
 // joinCommand is what has to be run on another machine.
 func (c *cluster) joinCommand(e job.Event) string {
-	s := fmt.Sprintf("%s node --etcd %s --run %s", program(), strings.Join(e.Waiting.Endpoints, ","), e.Run)
+	s := fmt.Sprintf("%s node --etcd %s --run %s", program(), Argument(strings.Join(e.Waiting.Endpoints, ",")), e.Run)
 	switch {
 	case e.Waiting.Token != "":
 		s = job.TokenEnv + "=" + e.Waiting.Token + " " + s
@@ -195,7 +195,7 @@ func (c *cluster) joinCommand(e job.Event) string {
 	if c.node.TLS != nil {
 		s += " --tls-cert CERT --tls-key KEY --tls-ca CA"
 		if c.node.TLS.Name != "" {
-			s += " --tls-name " + c.node.TLS.Name
+			s += " --tls-name " + Argument(c.node.TLS.Name)
 		}
 	}
 	return s

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/node"
@@ -217,8 +218,19 @@ func (p *printer) stopped(ctx context.Context, r *job.Result) {
 // goOn tells by which command the run can be gone on with, if there is a checkpoint.
 func (p *printer) goOn(flags string) {
 	if p.people != nil && p.last != nil {
-		p.line("to go on (checkpoint %d %s):\n\n  %s train --resume %s%s\n", p.last.Number, moment(p.last), program(), p.last.Place, flags)
+		p.line("to go on (checkpoint %d %s):\n\n  %s train --resume %s%s\n", p.last.Number, moment(p.last), program(), Argument(p.last.Place), flags)
 	}
+}
+
+// Argument returns a text as a shell takes it for one argument: in quotes, if it has characters that mean something there.
+func Argument(text string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("%+,-./:=@_#", r)
+	}
+	if text != "" && text[0] != '#' && !strings.ContainsFunc(text, func(r rune) bool { return !plain(r) }) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // lost tells what is left of a run of which a node of another machine was lost.

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/godwit-ps/godwit/job"
+)
+
+// What a command is to be copied from is read by a shell as it was meant.
+func TestTheCommandToGoOnIsOneOfAShell(t *testing.T) {
+	for _, place := range []string{"/runs/kge#12", "/my runs/kge#12", "s3://models/kge?region=eu&path=1#12", "/it's/$HOME", "~", "#"} {
+		var b bytes.Buffer
+		p := &printer{people: &b, last: &job.Checkpoint{Place: place}}
+		p.goOn(" --nodes 1")
+		_, command, _ := strings.Cut(b.String(), program()+" ")
+		out, err := exec.Command("sh", "-c", `printf '%s\n' `+strings.TrimSpace(command)).Output()
+		if want := "train\n--resume\n" + place + "\n--nodes\n1\n"; err != nil || string(out) != want {
+			t.Errorf("%s is read as %q (%v), want %q", command, out, err, want)
+		}
+	}
+	if plain := "/runs/kge-1_b.c#12"; Argument(plain) != plain {
+		t.Errorf("%s has become %s", plain, Argument(plain))
+	}
+}
