@@ -194,6 +194,9 @@ func TestMistakesAreToldByTheirCode(t *testing.T) {
 		}
 	}
 	must(t, w.Intent(0, []int64{1}, 0, 1)) // the worker is free after all of them
+	if _, err := w.Push(1, []int64{1}, four[:3], math.MaxFloat32, 1, 0, -1); err != nil {
+		t.Errorf("the largest finite rate: %v", err)
+	}
 }
 
 func TestErrorsOfTheCoreHaveCodes(t *testing.T) {

@@ -3,6 +3,7 @@ package capi
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -279,7 +280,7 @@ func (w *Worker) Push(i int, rows []int64, vals []float32, rate, scale float32, 
 	if err != nil {
 		return 0, err
 	}
-	if t.rated && !(rate >= 0 && rate <= 3e38) || !t.rated && rate != 0 {
+	if t.rated && !(rate >= 0 && rate <= math.MaxFloat32) || !t.rated && rate != 0 {
 		w.leave()
 		return 0, wrong("%s: push: rate %v to table %q, want a finite one of at least 0 for a rule that takes a rate, else 0", w.name, rate, t.name)
 	}
