@@ -123,3 +123,36 @@ func TestTicksAreRoundAndFew(t *testing.T) {
 		}
 	}
 }
+
+// The names of many curves take several lines, for which the picture grows.
+func TestTheLegendOfManyCurvesIsWithinThePicture(t *testing.T) {
+	var curves []Curve
+	for _, name := range []string{"adapm", "adaptive", "adaptive-move-only", "adaptive-replicate-only", "nonuniform", "relocate", "replicate", "stale", "static"} {
+		curves = append(curves, Curve{Name: name, Points: []Point{{1, 1, math.NaN()}}})
+	}
+	var b bytes.Buffer
+	if err := SVG(&b, "t", curves); err != nil {
+		t.Fatal(err)
+	}
+	var picture struct {
+		Height int `xml:"height,attr"`
+		Texts  []struct {
+			X    float64 `xml:"x,attr"`
+			Y    float64 `xml:"y,attr"`
+			Text string  `xml:",chardata"`
+		} `xml:"text"`
+	}
+	if err := xml.Unmarshal(b.Bytes(), &picture); err != nil {
+		t.Fatal(err)
+	}
+	const wide = 7 // pixels of a character, about
+	for _, c := range curves {
+		there := false
+		for _, x := range picture.Texts {
+			there = there || x.Text == c.Name && x.X+float64(wide*len(c.Name)) <= width && x.Y < float64(picture.Height)
+		}
+		if !there {
+			t.Errorf("%s is not within the picture", c.Name)
+		}
+	}
+}

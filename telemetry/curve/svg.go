@@ -24,12 +24,13 @@ type Point struct {
 
 // The picture, in pixels.
 const (
-	width, height    = 760, 340 // of all
+	width, height    = 760, 340 // of all, with a legend of one line
 	left, right, gap = 64, 16, 84
 	top, bottom      = 56, 64
 	panels           = 2
 	panel            = (width - left - right - gap) / panels
 	tall             = height - top - bottom
+	line             = 18 // of the legend
 )
 
 // colours are told apart by people who are colour-blind (Okabe and Ito).
@@ -42,20 +43,24 @@ var dashes = []string{"", "6 3", "2 3", "8 3 2 3"}
 // shown. The metric is that of the first curve that has one.
 func SVG(w io.Writer, title string, curves []Curve) error {
 	p := &picture{}
+	names, lines := legend(curves)
+	high := height + line*max(0, lines-1)
 	metric := ""
 	for _, c := range curves {
 		if metric == "" {
 			metric = c.Metric
 		}
 	}
-	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="t d" font-family="system-ui, sans-serif" font-size="12">`+"\n", width, height, width, height)
+	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="t d" font-family="system-ui, sans-serif" font-size="12">`+"\n", width, high, width, high)
 	p.printf(`<title id="t">%s</title><desc id="d">%s</desc>`+"\n", text(title), text(describe(metric, curves)))
 	p.printf(`<rect width="100%%" height="100%%" fill="#fff"/><text x="%d" y="22" font-size="15" fill="#111">%s</text>`+"\n", left, text(title))
 	p.panel(0, "loss", curves, func(x Point) float64 { return x.Loss })
 	if metric != "" {
 		p.panel(1, metric, curves, func(x Point) float64 { return x.Value })
 	}
-	p.legend(curves)
+	for i, at := range names {
+		p.printf(`<path d="M%d %dh18" stroke="%s" stroke-width="2"%s/><text x="%d" y="%d" fill="#333">%s</text>`+"\n", at.x, at.y-4, colour(i), dash(i), at.x+sample, at.y, text(curves[i].Name))
+	}
 	p.printf("</svg>\n")
 	_, err := io.WriteString(w, p.String())
 	return err
@@ -139,16 +144,26 @@ func (p *picture) line(i int, points []Point, place func(Point) (x, y float64, o
 	}
 }
 
-// legend names the curves, below the panels.
-func (p *picture) legend(curves []Curve) {
+// A spot is where the name of a curve is written, with a piece of its line before it.
+type spot struct{ x, y int }
+
+const sample = 23 // pixels of a piece of line before a name
+
+// legend places the names of several curves below the panels, and returns how many lines they take.
+func legend(curves []Curve) (names []spot, lines int) {
 	if len(curves) < 2 {
-		return
+		return nil, 0
 	}
-	x := left
-	for i, c := range curves {
-		p.printf(`<path d="M%d %dh18" stroke="%s" stroke-width="2"%s/><text x="%d" y="%d" fill="#333">%s</text>`+"\n", x, height-14, colour(i), dash(i), x+23, height-10, text(c.Name))
-		x += 23 + 7*len([]rune(c.Name)) + 22
+	at := spot{left, height - 10}
+	for _, c := range curves {
+		long := sample + 7*len([]rune(c.Name))
+		if at.x > left && at.x+long > width-right {
+			at = spot{left, at.y + line}
+		}
+		names = append(names, at)
+		at.x += long + 22
 	}
+	return names, 1 + (at.y-height+10)/line
 }
 
 func colour(i int) string { return colours[i%len(colours)] }
