@@ -28,6 +28,7 @@ func (l *Life) Explain(w io.Writer, h *Header) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "key %s of run %s, policy %s, %d nodes\n", NameOf(l.Key, h.Tables), printable(h.Run), printable(h.Policy), h.Nodes)
 	if len(l.Events) == 0 {
+		l.explainLost(&b)
 		l.explainSilent(&b)
 		fmt.Fprintf(&b, "no event: it is not traced (%s), or nobody used it\n", printable(h.Traced))
 		_, err := io.WriteString(w, b.String())
@@ -38,6 +39,7 @@ func (l *Life) Explain(w io.Writer, h *Header) error {
 	l.explainNodes(&b, h.Nodes, end)
 	l.explainDecisions(&b)
 	l.explainThinned(&b, end, h.Tables)
+	l.explainLost(&b)
 	l.explainSilent(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -130,6 +132,13 @@ func (l *Life) explainNodes(b *strings.Builder, nodes int, end int64) {
 func (l *Life) explainSilent(b *strings.Builder) {
 	for _, n := range l.Silent {
 		fmt.Fprintf(b, "node %d: there is no trace of it in the folder, so what it did is not told\n", n)
+	}
+}
+
+// explainLost says of which nodes events are lacking.
+func (l *Life) explainLost(b *strings.Builder) {
+	for _, n := range slices.Sorted(maps.Keys(l.Lost)) {
+		fmt.Fprintf(b, "node %d: %d events of all keys are missing, as there were more than the disk or the network took; some may have been of this one\n", n, l.Lost[n])
 	}
 }
 

@@ -46,7 +46,7 @@ func WriteNames(dir string, table int, names iter.Seq[string]) (err error) {
 var ends = strings.NewReplacer("\n", " ", "\r", " ")
 
 // ReadNames calls yield with the rows of a table that have a name, in their order, until it returns false. Of a
-// run that wrote none, it is not called.
+// run that wrote none, it is not called, nor with a line at the end that is not whole: the disk was full, or it is still written.
 func ReadNames(dir string, table int, yield func(row uint64, name string) bool) error {
 	f, err := os.Open(filepath.Join(dir, NamesFile(table)))
 	if errors.Is(err, os.ErrNotExist) {
@@ -59,14 +59,14 @@ func ReadNames(dir string, table int, yield func(row uint64, name string) bool) 
 	r, row := bufio.NewReader(f), uint64(0)
 	for {
 		line, err := r.ReadString('\n')
-		if name := strings.TrimSuffix(line, "\n"); name != "" && !yield(row, name) {
-			return nil
-		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return fmt.Errorf("trace: %w", err)
+		}
+		if name := strings.TrimSuffix(line, "\n"); name != "" && !yield(row, name) {
+			return nil
 		}
 		row++
 	}

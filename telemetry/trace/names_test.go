@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -36,6 +38,19 @@ func TestKeysAreFoundByTheirNames(t *testing.T) {
 	}
 	got, err := tr.NamesOf([]godwit.Key{m.Key(0, 0), m.Key(0, 1), m.Key(1, 0), 1 << 40})
 	if want := map[godwit.Key]string{m.Key(0, 0): "London", m.Key(1, 0): "twice"}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
+
+// A disk that was full leaves a piece of a name, which is that of another row.
+func TestANameThatIsNotWholeIsNone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, NamesFile(0)), []byte("Paris\nParis Tex"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got := map[uint64]string{}
+	err := ReadNames(dir, 0, func(row uint64, name string) bool { got[row] = name; return true })
+	if want := map[uint64]string{0: "Paris"}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 }

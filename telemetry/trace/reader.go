@@ -242,7 +242,8 @@ type Life struct {
 	Events []Event
 	// Thinned says when only some of the key's events were written.
 	Thinned []Gap
-	Silent  []godwit.NodeID // of which there is no trace
+	Lost    map[godwit.NodeID]uint64 // how many events of all keys are missing of a node, some perhaps of this one
+	Silent  []godwit.NodeID          // of which there is no trace
 }
 
 // A Gap is the time for which a node did not write details of a key, which are its intents, what was asked for it and decided about it, as
@@ -259,15 +260,18 @@ func (t *Trace) Life(k godwit.Key) (*Life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Life{Key: k}
+	l := &Life{Key: k, Lost: map[godwit.NodeID]uint64{}}
 	for n := range t.nodes {
 		if len(t.nodes[n]) == 0 {
 			l.Silent = append(l.Silent, godwit.NodeID(n))
 		}
 		known := godwit.Epoch(0)
-		err := t.each(godwit.NodeID(n), 0, func(b []byte) bool { return keyOf(b) == k || Kind(b[6]) == Thinned }, func(e Event) bool {
+		err := t.each(godwit.NodeID(n), 0, func(b []byte) bool { return keyOf(b) == k || Kind(b[6]).ofAll() }, func(e Event) bool {
 			switch e.Kind {
-			case Owns, Replicates, Lost:
+			case Owns, Replicates:
+				return true
+			case Lost:
+				l.Lost[e.Node] += uint64(e.N)
 				return true
 			case Thinned:
 				l.thin(&e, keys.detailed(k, uint32(bits.Len32(e.N))-1))

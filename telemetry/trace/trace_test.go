@@ -331,6 +331,20 @@ func TestWhatADiskDoesNotTakeIsDroppedAndCounted(t *testing.T) {
 	if last := slices.IndexFunc(events, func(e Event) bool { return e.Kind == Created }); last < 0 || lost < maxPending {
 		t.Errorf("after %d events were lost, %d were written: %v", lost, len(events), events)
 	}
+	tr, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []godwit.Key{1, 9} { // key 9 has no event at all
+		l, err := tr.Life(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := l.Explain(&text, &tr.Header); err != nil || !strings.Contains(text.String(), fmt.Sprintf("node 0: %d events of all keys are missing", lost)) {
+			t.Errorf("of key %d it is not told that events are missing: %s, %v", k, &text, err)
+		}
+	}
 }
 
 // Where there are too many details of keys, those of fewer keys are written, which is told, until there are few again. What
