@@ -28,6 +28,8 @@ type look struct {
 	Hot      []keyLook          `json:"hot"`
 	Waste    map[string]float64 `json:"waste"` // shares of 1
 	Findings []diagnose.Finding `json:"findings"`
+
+	told, crowded bool // some node told how it trains; why workers wait is not known
 }
 
 // A nodeLook is a node in the last seconds. Shares are of its workers' time.
@@ -61,7 +63,8 @@ const recently = 10 * time.Second
 const hotShown = 10
 
 func lookAt(r *record.Run) *look {
-	l := &look{Run: r.About.Run, Policy: r.About.Policy, Live: r.Live(), Waste: map[string]float64{}, Findings: diagnose.Diagnose(diagnose.Recent(r, time.Minute))}
+	in := diagnose.Recent(r, time.Minute)
+	l := &look{Run: r.About.Run, Policy: r.About.Policy, Live: r.Live(), Waste: map[string]float64{}, Findings: diagnose.Diagnose(in), told: len(in.Nodes) > 0, crowded: in.Crowded()}
 	if s := r.Start(); s != nil {
 		l.Task = s.Task
 	}
@@ -132,7 +135,7 @@ func progress(r *record.Run) string {
 		}
 	}
 	if e := r.End(); e != nil {
-		parts = append(parts, "ended: "+printable(cmp.Or(e.Error, e.Reason)))
+		parts = append(parts, "ended: "+printable(strings.ReplaceAll(cmp.Or(e.Error, e.Reason), "\n", "; ")))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -212,11 +215,16 @@ func (l *look) String() string {
 		state = "under way"
 	}
 	fmt.Fprintf(&b, "run %s, task %s, policy %s, %s\n%s\n\n", printable(l.Run), printable(cmp.Or(l.Task, "of a program")), printable(l.Policy), state, l.Progress)
-	if len(l.Findings) == 0 {
-		b.WriteString("in the last minute the run was well\n\n")
-	} else {
+	switch {
+	case len(l.Findings) > 0:
 		f := l.Findings[0]
 		fmt.Fprintf(&b, "%s: %s\n  advice: %s\n\n", f.Ill, f.Text, f.Advice)
+	case !l.told:
+		b.WriteString("no node has told how it trained in the last minute\n\n")
+	case l.crowded:
+		b.WriteString("in the last minute no ill was found, but processors were taken, so it is not known why workers wait\n\n")
+	default:
+		b.WriteString("in the last minute the run was well\n\n")
 	}
 	l.writeNodes(&b)
 	l.writeTables(&b)
@@ -293,12 +301,17 @@ func printable(s string) string {
 	}, s)
 }
 
+// first returns the line nearest to top that can be the first one which a terminal of a height shows.
+func first(text string, height, top int) int {
+	return max(0, min(top, strings.Count(strings.TrimRight(text, "\n"), "\n")+2-height))
+}
+
 // cut returns the lines of a text that a terminal of a size has room for, from one on. A size of 0
 // is not known.
 func cut(text string, width, height, top int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if height > 0 {
-		top = max(0, min(top, len(lines)-height+1))
+		top = first(text, height, top)
 		lines = lines[top:min(len(lines), top+height-1)]
 	}
 	for i, l := range lines {

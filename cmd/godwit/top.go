@@ -115,9 +115,9 @@ func (s screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 		case "q", "esc", "ctrl+c":
 			return s, tea.Quit
 		case "down", "j":
-			s.top++
+			s.top = first(s.look.String(), s.height, s.top+1)
 		case "up", "k":
-			s.top--
+			s.top = first(s.look.String(), s.height, s.top-1)
 		}
 	}
 	return s, nil

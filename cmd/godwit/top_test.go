@@ -47,8 +47,14 @@ func TestTopShowsNodesKeysWasteAndTheIll(t *testing.T) {
 	if err != nil || !strings.Contains(string(b), `"items_per_second":1000`) {
 		t.Errorf("%s, %v", b, err)
 	}
-	if text := lookAt(&record.Run{}).String(); text == "" {
-		t.Error("a run without nodes has no picture")
+	failed := &record.Run{Events: []record.Event{{End: &record.End{Error: "node 1 failed\nnode 2 failed"}}}}
+	if text := lookAt(failed).String(); !strings.Contains(text, "ended: node 1 failed; node 2 failed\n") || !strings.Contains(text, "no node has told") || strings.Contains(text, "well") {
+		t.Errorf("a run that failed before any node told of itself:\n%s", text)
+	}
+	well := looked()
+	well.Nodes = well.Nodes[:2]
+	if text := lookAt(well).String(); !strings.Contains(text, "the run was well") {
+		t.Errorf("a run without a slow node:\n%s", text)
 	}
 }
 
@@ -70,6 +76,10 @@ func TestTopFitsTheTerminal(t *testing.T) {
 	}
 	if s := m.View(); !strings.Contains(s, "waste") {
 		t.Errorf("the end is not shown: %s", s)
+	}
+	end := m.View()
+	if m, _ = m.Update(tea.KeyMsg{Type: tea.KeyUp}); m.View() == end {
+		t.Error("after many keys down, one up does nothing")
 	}
 	if _, quit := m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("q")}); quit == nil || quit() != tea.Quit() {
 		t.Error("q does not end it")
