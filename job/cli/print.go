@@ -89,6 +89,9 @@ func (p *printer) event(e job.Event) {
 
 // show shows an event to people.
 func (p *printer) show(e job.Event) {
+	if c := e.Checkpoint; p.people == nil && c != nil && c.Error != "" && !c.GivenUp {
+		complain(slog.LevelError, notWritten, c.Number, c.Error) // what is to be kept is not, which is an error
+	}
 	if p.people == nil {
 		return
 	}
@@ -185,13 +188,15 @@ func (p *printer) evaluation(e *job.Evaluation) {
 	}
 }
 
+const notWritten = "checkpoint %d could not be written, and the run goes on: %s"
+
 func (p *printer) checkpoint(c *job.Checkpoint) {
 	switch {
 	case c.GivenUp:
 		p.line("checkpoint %d is left out: %s", c.Number, c.Error)
 		return
 	case c.Error != "":
-		p.line("WARNING: checkpoint %d could not be written, and the run goes on: %s", c.Number, c.Error)
+		p.line("WARNING: "+notWritten, c.Number, c.Error)
 		return
 	}
 	p.line("checkpoint %d %s: %s rows, %s in %.2f s", c.Number, moment(c), count(float64(c.Rows)), size(float64(c.Bytes)), c.Seconds)

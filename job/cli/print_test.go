@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"log/slog"
 	"os/exec"
 	"strings"
 	"testing"
@@ -23,5 +24,21 @@ func TestTheCommandToGoOnIsOneOfAShell(t *testing.T) {
 	}
 	if plain := "/runs/kge-1_b.c#12"; Argument(plain) != plain {
 		t.Errorf("%s has become %s", plain, Argument(plain))
+	}
+}
+
+// Who wants to hear of nothing but errors hears that a checkpoint is not there, and not that one made way for a later one.
+func TestACheckpointThatCouldNotBeWrittenIsToldToWhoWantsErrorsOnly(t *testing.T) {
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before); logger.Store(nil); plainLogger.Store(nil) })
+	var b bytes.Buffer
+	if err := logTo(&b, jsonLog); err != nil {
+		t.Fatal(err)
+	}
+	p := &printer{}
+	p.event(job.Event{Checkpoint: &job.Checkpoint{Number: 7, Error: "made way", GivenUp: true}})
+	p.event(job.Event{Checkpoint: &job.Checkpoint{Number: 8, Error: "the disk is full"}})
+	if s := b.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, `"level":"ERROR","msg":"checkpoint 8 could not be written, and the run goes on: the disk is full"`) {
+		t.Errorf("it says %s", s)
 	}
 }
