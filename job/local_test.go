@@ -193,6 +193,7 @@ func (e endless) Load(task.Setup) (task.Task, error) {
 
 func TestAnInterruptEndsARunWhoseDataDoNotCome(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(timeout(t))
+	defer cancel(nil)
 	for _, want := range []error{ErrInterrupted, io.ErrClosedPipe} {
 		data := endless{task.DefaultKGE(), make(chan struct{}), make(chan struct{})}
 		stop := make(chan struct{})

@@ -7,9 +7,11 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/godwit-ps/godwit/data/setting"
 	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/transport/tcp"
 )
@@ -130,6 +132,44 @@ func (c *NodeConfig) listenAddr(endpoints []string) (string, error) {
 		return "", err
 	}
 	return net.JoinHostPort(host, "0"), nil
+}
+
+// Check returns what is wrong with the node's own addresses, as an error of package setting.
+func (c *NodeConfig) Check() error {
+	const of, such = "job.NodeConfig", "host:port, such as 192.168.1.10:7000 or [fd00::1]:7000"
+	if _, err := splitAddr(c.Listen); err != nil && c.Listen != "" {
+		return setting.Bad(of, "Listen", strconv.Quote(c.Listen), such+fmt.Sprintf(", and 0 for any port (%v)", err))
+	}
+	bare := c.Advertise
+	if ip, ok := strings.CutPrefix(bare, "["); ok && strings.HasSuffix(ip, "]") {
+		bare = strings.TrimSuffix(ip, "]")
+	}
+	if net.ParseIP(bare) != nil || !strings.ContainsAny(c.Advertise, ":[]") {
+		return nil
+	}
+	host, err := splitAddr(c.Advertise)
+	if err == nil && host == "" {
+		err = errors.New("the host is missing")
+	}
+	if err != nil {
+		return setting.Bad(of, "Advertise", strconv.Quote(c.Advertise), fmt.Sprintf("a host, or %s (%v)", such, err))
+	}
+	return nil
+}
+
+// splitAddr returns the host of host:port.
+func splitAddr(addr string) (host string, err error) {
+	host, port, err := net.SplitHostPort(addr)
+	if a := (*net.AddrError)(nil); errors.As(err, &a) {
+		return "", errors.New(a.Err)
+	}
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return "", errors.New("the port is no number up to 65535")
+	}
+	return host, nil
 }
 
 // advertised is the address that other nodes are given of a listener.

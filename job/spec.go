@@ -126,6 +126,9 @@ func (s *Spec) load(ctx context.Context, c *NodeConfig) (task.Task, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
 	if err := c.probe(s); err != nil {
 		return nil, err
 	}

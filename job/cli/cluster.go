@@ -60,6 +60,9 @@ func (c *cluster) prepare(spec *job.Spec) error {
 	if err := c.watching.check(); err != nil {
 		return err
 	}
+	if err := c.node.Check(); err != nil {
+		return err
+	}
 	if bad := (*setting.Error)(nil); c.run != "" && errors.As(coord.CheckRun(c.run), &bad) {
 		return fmt.Errorf("--run %s: want %s", bad.Got, bad.Want)
 	}

@@ -153,14 +153,21 @@ func serverFiles(t *job.TLS) *server.TLSFiles {
 	return &server.TLSFiles{Cert: t.Cert, Key: t.Key, CA: t.CA}
 }
 
-// places are the flags that say where something is or goes.
-var places = []string{"data", "export", "checkpoint", "resume", "init-from", "plot", "tensorboard", "profile", "trace"}
+// filled are the flags that say where something is or goes, or how it is secured.
+var filled = []string{"data", "export", "checkpoint", "resume", "init-from", "plot", "tensorboard", "profile", "trace",
+	"etcd", "run", "listen", "advertise", "etcd-listen", "metrics", "dashboard", "tls-cert", "tls-key", "tls-ca", "tls-name"}
 
-// given refuses such flags with an empty value, as of a variable of the shell that is not set: without them, something else would be read, or nothing be kept.
+// given refuses such flags with an empty value, as of a variable of the shell that is not set: without them, something else would be read,
+// or nothing be kept or secured.
 func given(cmd *cobra.Command) error {
-	for _, name := range places {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
-			return fmt.Errorf("--%s is empty: say where, or leave it out", name)
+	for _, name := range filled {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		list, is := f.Value.(pflag.SliceValue)
+		if f.Value.String() == "" || is && len(list.GetSlice()) == 0 {
+			return fmt.Errorf("--%s is empty: fill it in, or leave it out", name)
 		}
 	}
 	return nil

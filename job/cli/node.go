@@ -44,6 +44,9 @@ the command that this prints, such as
 			if err := seen.check(); err != nil {
 				return Usage(err)
 			}
+			if err := j.Check(); err != nil {
+				return inFlags(cmd, err, &j.NodeConfig)
+			}
 			if len(at.Endpoints) == 0 || j.Run == "" {
 				return Usage(fmt.Errorf("--etcd and --run say which run to join: both are needed"))
 			}

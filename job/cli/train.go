@@ -167,7 +167,7 @@ func (t *training) run(cmd *cobra.Command) error {
 		err = t.cluster.ignored(cmd, &t.spec)
 	}
 	if err != nil {
-		return Usage(inFlags(cmd, err, t.Settings, &t.spec))
+		return Usage(inFlags(cmd, err, t.Settings, &t.spec, &t.cluster.node))
 	}
 	if err := t.curves.check(); err != nil {
 		return Failed(err)
