@@ -3,8 +3,9 @@
 // A frame is the unit that a transport carries. The data frame holds records
 // ([Record], one protocol message about one key each); nonce, hello and proof
 // ([Nonce], [Hello], [Proof]) open a connection, two more types are about lists of
-// keys that both ends of a connection remember (lists.go), and three are about the
-// connection itself and its end (notice.go). Numbers of fixed width are
+// keys that both ends of a connection remember (lists.go), three are about the
+// connection itself and its end (notice.go), and two are questions about anything else
+// and their answers (ask.go). Numbers of fixed width are
 // little-endian; varint is the base-128 form of encoding/binary, at most 64
 // bits; zigzag maps the signed difference 0, -1, 1, -2 … to 0, 1, 2, 3 ….
 //
@@ -20,9 +21,11 @@
 // [Version]; length, magic and version keep their places in every version, so
 // that nodes of different versions can say so. type is 1 for data, 2 for
 // hello, 3 for a question for a list, 4 for the answer, 5 for a goodbye, 6 for a
-// nonce, 7 for a proof, 8 for a heartbeat and 9 for suspicions. Flags 1 and 2 are the
+// nonce, 7 for a proof, 8 for a heartbeat, 9 for suspicions, 10 for a question about anything
+// else and 11 for its answer. Flags 1 and 2 are the
 // two compressions of [Features], see [Compress]; a [Decoder] takes frames without flags
-// only. view is the sender's view of the membership (0 in hello, nonce and proof).
+// only. view is the sender's view of the membership (0 in hello, nonce and proof;
+// heartbeats, questions and answers have something else there).
 //
 // # A data frame
 //

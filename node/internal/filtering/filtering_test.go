@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/filter"
@@ -132,6 +133,26 @@ func TestWhatACancelledPushDidNotSendIsKeptAsItWas(t *testing.T) {
 	p.left = []kept{{0, 1, []float32{100, 0}}, {2, 3, []float32{300, 0}}, {3, 4, []float32{400, 0}}}
 	p.Keep([]int{0, 0, 2, 2, 3, 4}, 2) // key 2 was served here, keys 3 and 4 were not sent
 	want := map[godwit.Key][]float32{1: {100, 0}, 3: {3, 0}}
+	if fmt.Sprint(rows(&p.residual)) != fmt.Sprint(want) {
+		t.Errorf("kept: %v, want %v", rows(&p.residual), want)
+	}
+}
+
+// A large push that is cancelled before most of it was sent returns soon.
+func TestWhatALargePushDidNotSendIsFoundSoon(t *testing.T) {
+	const n = 200_000
+	p := New(filtered(t, filter.FixedPoint(1)), 1, true).Pipeline(godwit.WorkerID{})
+	var miss []int
+	for i := n - 1; i >= 0; i-- { // in the order of their shards, which may be any
+		miss = append(miss, i, 2*i)
+		p.left = append(p.left, kept{i, godwit.Key(i), []float32{1, 0}})
+	}
+	began := time.Now()
+	p.Keep(miss, n-3)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	want := map[godwit.Key][]float32{n - 1: {1, 0}, n - 2: {1, 0}, n - 3: {1, 0}}
 	if fmt.Sprint(rows(&p.residual)) != fmt.Sprint(want) {
 		t.Errorf("kept: %v, want %v", rows(&p.residual), want)
 	}

@@ -27,7 +27,7 @@ type Pipeline struct {
 	batch godwit.FilterBatch
 	calls []uint64 // batches, by table
 	table []int    // by missed position; -1: done
-	which []int    // the missed positions of a batch
+	which []int    // the missed positions of a batch, or those that were not issued
 	keys  []godwit.Key
 	codes []godwit.Encoding // by missed position
 	vals  []float32         // vectors of all missed positions, as they are sent
@@ -175,10 +175,9 @@ func (p *Pipeline) usable(fs []godwit.Filter) error {
 	return nil
 }
 
-// Filter has the missed positions of a push go through filters, table by table. It
-// which, where the push would
-// strain the network, round those that allow it ([godwit.Table.MayRound]). It returns those that are to be sent, in the memory of miss, with offsets in the vectors
-// that it returns, and their encodings; none: all are raw. What it returns is good until
+// Filter has the missed positions of a push go through filters, table by table. Where the push would
+// strain the network, tables that allow it are rounded ([godwit.Table.MayRound]). It returns those that are to be sent, in the memory of miss,
+// with offsets in the vectors that it returns, and their encodings; none: all are raw. What it returns is good until
 // the next call. Keep is to be called when it was sent.
 func (p *Pipeline) Filter(ctx context.Context, ways Ways, miss []int, keys []godwit.Key, push []float32) ([]int, []godwit.Encoding, []float32) {
 	p.left, p.rest, p.codes = p.left[:0], p.rest[:0], p.codes[:0]
@@ -293,17 +292,18 @@ func (p *Pipeline) Keep(miss []int, unissued int) {
 	if !p.of.kept.Load() {
 		p.of.kept.Store(true)
 	}
+	not := p.which[:0]
+	for i := len(miss) - 2*unissued; i < len(miss); i += 2 {
+		not = append(not, miss[i])
+	}
+	slices.Sort(not)
+	p.which = not
+	issued := func(pos int) bool {
+		_, found := slices.BinarySearch(not, pos)
+		return !found
+	}
 	p.residual.mu.Lock()
 	defer p.residual.mu.Unlock()
-	not := miss[len(miss)-2*unissued:]
-	issued := func(pos int) bool {
-		for m := 0; m < len(not); m += 2 {
-			if not[m] == pos {
-				return false
-			}
-		}
-		return true
-	}
 	for _, l := range p.left {
 		if issued(l.pos) {
 			p.residual.addLocked(l.key, l.vec)
