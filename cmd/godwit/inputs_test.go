@@ -78,6 +78,10 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 	}{
 		// The command line.
 		{"tarin", cli.WrongUsage, "tarin"},
+		{"explain --run x", cli.WrongUsage, "Usage: godwit explain KEY|NAME --run RUN"},
+		{"predict", cli.WrongUsage, "Usage: godwit predict MODEL [FILE]"},
+		{"train --epochs 3", cli.WrongUsage, "want the task before the flags, as in 'godwit train kge --epochs"},
+		{"train --resume=", cli.WrongUsage, "--resume"},
 		{"train kge --data=", cli.WrongUsage, "--data is empty"},
 		{"train mf --export=", cli.WrongUsage, "--export is empty"},
 		{"train w2v --checkpoint= --resume=", cli.WrongUsage, "--checkpoint is empty"},

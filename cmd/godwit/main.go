@@ -50,7 +50,11 @@ func resumeAny(cmd *cobra.Command, args []string) error {
 			place = args[i+1]
 		}
 	}
-	if place == "" {
+	switch {
+	case place != "":
+	case strings.HasPrefix(args[0], "-"):
+		return cli.Usage(fmt.Errorf("want the task before the flags, as in 'godwit train kge %s', or --resume with the place of a checkpoint\nSee 'godwit train --help'", strings.Join(args, " ")))
+	default:
 		return cli.Usage(fmt.Errorf("there is no task %q\nSee 'godwit train --help'", args[0]))
 	}
 	c, err := checkpoint.OpenPlace(cmd.Context(), place)

@@ -89,6 +89,7 @@ func AddGroups(cmd *cobra.Command, groups ...Group) {
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.FlagSet)
 	}
+	helpWithArgs(cmd)
 	cmd.SetUsageFunc(func(shown *cobra.Command) error {
 		text := "Usage:\n  " + shown.UseLine() + "\n"
 		if shown == cmd { // else it is a command below this one, without groups
@@ -100,6 +101,24 @@ func AddGroups(cmd *cobra.Command, groups ...Group) {
 		_, err := fmt.Fprint(cmd.OutOrStderr(), text)
 		return err
 	})
+}
+
+// helpWithArgs has an error of a command's arguments say which there are.
+func helpWithArgs(cmd *cobra.Command) {
+	check := cmd.Args
+	if check == nil {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		switch {
+		case err == nil:
+			return nil
+		case !cmd.HasAvailableSubCommands():
+			err = fmt.Errorf("%w\nUsage: %s", err, cmd.UseLine())
+		}
+		return Usage(fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath()))
+	}
 }
 
 // usage is the help of a command after the line of its usage.

@@ -34,13 +34,14 @@ func Program(t Task) *cobra.Command {
 }
 
 // Root makes a command the root of a program: with the command "node" for the other
-// processes of a run, help, completion, and errors of flags that point to the help.
+// processes of a run, help, completion, and errors of flags and arguments that point to the help.
 func Root(cmd *cobra.Command) {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return Usage(fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath()))
 	})
+	helpWithArgs(cmd)
 	cmd.SetHelpCommand(helpCommand())
 	cmd.AddCommand(NodeCommand())
 }
