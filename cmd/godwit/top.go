@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -38,7 +37,7 @@ as an object.`,
 			switch {
 			case asJSON:
 				err = json.NewEncoder(out).Encode(lookAt(r))
-			case once || !isTerminal(out):
+			case once || !cli.IsTerminal(out):
 				_, err = io.WriteString(out, lookAt(r).String())
 			default:
 				err = watch(cmd.Context(), r)
@@ -54,16 +53,6 @@ as an object.`,
 	g.BoolVar(&asJSON, "json", false, "print it once, as a JSON object")
 	cli.AddGroups(cmd, g)
 	return cmd
-}
-
-// isTerminal reports whether people look at what is written.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // lookEvery is how often the picture on a terminal is made anew.

@@ -43,9 +43,22 @@ func newPrinter(quiet, asJSON bool) *printer {
 	if asJSON {
 		p.json = json.NewEncoder(os.Stdout)
 	}
-	info, err := os.Stderr.Stat()
-	p.terminal = !quiet && err == nil && info.Mode()&os.ModeCharDevice != 0 && logger.Load() == nil
+	p.terminal = !quiet && IsTerminal(os.Stderr) && logger.Load() == nil
 	return p
+}
+
+// IsTerminal reports whether people look at what is written: it goes to a character device, and not to the one that keeps nothing.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }
 
 // jsonTick is how often a program hears of a tick. A line takes about a kilobyte.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"log/slog"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -40,5 +41,16 @@ func TestACheckpointThatCouldNotBeWrittenIsToldToWhoWantsErrorsOnly(t *testing.T
 	p.event(job.Event{Checkpoint: &job.Checkpoint{Number: 8, Error: "the disk is full"}})
 	if s := b.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, `"level":"ERROR","msg":"checkpoint 8 could not be written, and the run goes on: the disk is full"`) {
 		t.Errorf("it says %s", s)
+	}
+}
+
+func TestNobodyLooksAtWhatIsThrownAway(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if IsTerminal(null) || IsTerminal(&bytes.Buffer{}) {
+		t.Error("what is no terminal is taken for one")
 	}
 }
