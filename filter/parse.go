@@ -16,7 +16,7 @@ import (
 // lists none. The error says what was found and what is allowed.
 func Parse(text string) ([]godwit.Filter, error) {
 	var fs []godwit.Filter
-	for _, item := range items(text) {
+	for _, item := range named.List(text) {
 		f, err := parse(item)
 		if err != nil {
 			return nil, fmt.Errorf("filter %q: %w", item, err)
@@ -27,28 +27,6 @@ func Parse(text string) ([]godwit.Filter, error) {
 		return nil, fmt.Errorf("filters %q: %w", text, err)
 	}
 	return fs, nil
-}
-
-// items cuts a text at the commas outside of brackets.
-func items(text string) (list []string) {
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	depth, begin := 0, 0
-	for i, c := range text {
-		switch c {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ',':
-			if depth <= 0 {
-				list = append(list, strings.TrimSpace(text[begin:i]))
-				begin = i + 1
-			}
-		}
-	}
-	return append(list, strings.TrimSpace(text[begin:]))
 }
 
 func parse(text string) (godwit.Filter, error) {

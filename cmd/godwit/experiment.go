@@ -76,7 +76,7 @@ constants are charged. --costs takes what "godwit bench --costs" measured.`,
 	g.StringVar(&e.calls, "calls", string(experiment.Batched), "how the program accesses the server, a `kind`: batched, all keys of a step in a call, or single, one key a call and one example a step, as programs for Lapse, NuPS and AdaPM do")
 	g.DurationVar(&e.step, "step", 0, "what a training step computes, as a `duration` (default: measured)")
 	g.IntVarP(&e.choice.Epochs, "epochs", "e", 0, "`number` of passes over the data (default: the task's); the first does not count for the mean")
-	g.StringSliceVar(&e.policies, "policies", nil, "compare these only: `names` by commas (default: all; timing and sampling are always adaptive)")
+	g.Policies(&e.policies, "compare these only: `names` by commas (default: all; timing and sampling are always adaptive)")
 	g.Uint64Var(&e.seed, "seed", 1, "decides data, first values, samples and the network's jitter")
 	g.IntVar(&e.choice.Dim, "dim", 0, "`floats` of a row (default: 32, of mf 16); measure the step again")
 	g.StringVar(&e.costs, "costs", "", "`file` of what simulated nodes are charged, as \"godwit bench --costs\" prints it")

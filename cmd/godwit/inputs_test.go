@@ -110,6 +110,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train kge --ttl 1000000h", cli.WrongUsage, "want 1s … 24h"},
 		{"train kge --ttl 1ms", cli.WrongUsage, "want 1s … 24h"},
 		{"train kge --policy clever", cli.WrongUsage, "there are adapm, adaptive"},
+		{"train kge --policies static,nonuniform(factor=50,best=1)", cli.WrongUsage, "it has no parameter best"},
 		{"train kge --model conve", cli.WrongUsage, "conve"},
 		{"train kge --dim 0", cli.WrongUsage, "--dim 0: want 1 … 16384 floats"},
 		{"train kge --dim NaN", cli.WrongUsage, "NaN"},

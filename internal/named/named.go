@@ -80,6 +80,28 @@ func Parse(text string) (name string, p *Params, err error) {
 	return name, p, nil
 }
 
+// List cuts a list of names at the commas outside of brackets. An empty text lists none.
+func List(text string) (list []string) {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	depth, begin := 0, 0
+	for i, c := range text {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth <= 0 {
+				list = append(list, strings.TrimSpace(text[begin:i]))
+				begin = i + 1
+			}
+		}
+	}
+	return append(list, strings.TrimSpace(text[begin:]))
+}
+
 func (p *Params) take(key string) (value string, ok bool) {
 	p.known = append(p.known, key)
 	value, ok = p.given[key]

@@ -87,3 +87,11 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestAListIsCutOutsideOfBrackets(t *testing.T) {
+	for text, want := range map[string]string{"": "", " ": "", "a": "a", "a(x=1,y=2), b ,c(": "a(x=1,y=2)|b|c(", "a,": "a|"} {
+		if got := strings.Join(List(text), "|"); got != want {
+			t.Errorf("%q has %s, want %s", text, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/data/setting"
+	"github.com/godwit-ps/godwit/internal/named"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/sampling"
@@ -53,6 +54,31 @@ func (g Group) Sampling(name *string) {
 func (g Group) Rule(name *string, lr *float32) {
 	g.StringVar(name, "rule", *name, "update rule, by `name`: "+strings.Join(optim.GradientRules(), ", "))
 	g.Float32Var(lr, "lr", *lr, "its learning rate")
+}
+
+// Policies adds a list of policies by commas, which may have parameters.
+func (g Group) Policies(names *[]string, usage string) { g.Var((*policies)(names), "policies", usage) }
+
+// policies is a flag that lists policies. Given again, it lists more.
+type policies []string
+
+func (p *policies) String() string     { return strings.Join(*p, ",") }
+func (p *policies) Type() string       { return "names" }
+func (p *policies) GetSlice() []string { return *p }
+
+func (p *policies) Set(text string) error {
+	*p = append(*p, named.List(text)...)
+	return nil
+}
+
+func (p *policies) Append(name string) error {
+	*p = append(*p, name)
+	return nil
+}
+
+func (p *policies) Replace(names []string) error {
+	*p = names
+	return nil
 }
 
 // inFlags words an error of settings by the flags that set them.

@@ -139,7 +139,7 @@ func (t *training) outputGroup() Group {
 	g := NewGroup("Output")
 	g.StringVarP(&t.cluster.node.Export, "export", "o", "", exportUsage)
 	g.StringVar(&t.cluster.node.Profile, "profile", "", profileUsage)
-	g.StringSliceVar(&t.policies, "policies", nil, "run under each of these policies, one after the other, and compare: `names` by commas, or all")
+	g.Policies(&t.policies, "run under each of these policies, one after the other, and compare: `names` by commas, or all")
 	t.curves.flags(g)
 	g.BoolVar(&t.spec.Untrained, "untrained", t.spec.Untrained, "evaluate the model before training too")
 	g.BoolVar(&t.json, "json", false, "print events and results on stdout as a JSON object a line")
