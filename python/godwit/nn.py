@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from typing import Any, Callable, Iterable, Iterator, Mapping, TypeVar, cast
 
 import torch
@@ -77,9 +78,16 @@ class Weight(torch.nn.Parameter):
         return w
 
     def sparse(self, ids: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-        """Returns a gradient of distinct rows."""
+        """Returns a gradient of distinct rows. The second that is added to one is told of where no optimizer pushes any."""
         self.__dict__["_distinct"] = ids
         table = self.table
+        if "_optimizer" not in table.__dict__ and self.grad is not None and not self.__dict__.get("_told"):
+            self.__dict__["_told"] = True
+            warnings.warn(
+                f"table {table.name!r} has no optimizer: its rows stay as they are, and their gradients only add up. Give godwit.parameters(model) to one of "
+                "godwit.optim before the first forward, or freeze the rows by requires_grad_(False)",
+                RuntimeWarning,
+            )
         return torch.sparse_coo_tensor(ids.unsqueeze(0), values, (table.rows, table.dim), check_invariants=False)
 
     def distinct(self, ids: torch.Tensor) -> bool:

@@ -32,8 +32,11 @@ class Optimizer(torch.optim.Optimizer):
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self._taken: list[tuple[Any, str]] = []  # tables, and their rules before
+        weights = _weights(params)
+        if not weights:
+            raise ArgumentError("no rows are given to the optimizer, want godwit.parameters(model) of a model with modules of godwit.nn: model.parameters() has none")
         try:
-            super().__init__(_weights(params), defaults)
+            super().__init__(weights, defaults)
         except BaseException:
             for table, rule in self._taken:  # another optimizer may have them
                 table.rule = rule
@@ -50,7 +53,7 @@ class Optimizer(torch.optim.Optimizer):
             for p in group["params"]:
                 owner = p.table.__dict__.get("_optimizer")
                 if owner is not None:
-                    raise ArgumentError(f"table {p.table.name!r} has an optimizer already, a {owner}")
+                    raise ArgumentError(f"table {p.table.name!r} has an optimizer already: {owner}")
                 p.table.begin()  # which raises if it was accessed, before another table is changed
             for p in group["params"]:
                 self._taken.append((p.table, p.table.rule))

@@ -323,6 +323,29 @@ def test_gradients_that_are_pushed_twice_are_told(on):
     assert any("zero_grad" in str(x.message) for x in w)
 
 
+def test_gradients_that_nobody_pushes_are_told(on):
+    def told(optimizer, steps):
+        rows = gnn.Embedding(ROWS, DIM, cluster=on)
+        model = torch.nn.Sequential(rows, torch.nn.Linear(DIM, 1))
+        if optimizer:
+            goptim.SGD(rows)
+        with warnings.catch_warnings(record=True) as w:
+            warnings.simplefilter("always")
+            for _ in range(steps):
+                model.zero_grad()
+                (model(ids_of(0)) + model(ids_of(1))).sum().backward()
+        return sum(f"table {rows.table.name!r} has no optimizer" in str(x.message) for x in w)
+
+    assert (told(True, 3), told(False, 1), told(False, 3)) == (0, 0, 1)
+
+
+def test_an_optimizer_without_rows_says_where_they_are(on):
+    model = torch.nn.Sequential(gnn.Embedding(ROWS, DIM, cluster=on))
+    for none in (model.parameters(), godwit.parameters(torch.nn.Linear(1, 1))):
+        with pytest.raises(ValueError, match=r"godwit\.parameters\(model\)"):
+            goptim.SGD(none)
+
+
 def test_gradients_that_are_set_to_zero_are_not_pushed_twice(on):
     ours, theirs = both(on)
     a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
