@@ -56,6 +56,7 @@ _lazy = {
     "without_rows": "._state",
     **dict.fromkeys(("parameters", "clip_grad_norm_"), ".nn"),
 }
+_with_torch = ("._dense", "._export", ".nn")
 __all__ = ["errors", "GodwitError", "nn", "optim", *_lazy]
 
 if not TYPE_CHECKING:  # which knows the names from above, and tells of others
@@ -68,3 +69,9 @@ if not TYPE_CHECKING:  # which knows the names from above, and tells of others
             globals()[name] = value
             return value
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:  # what can be had, also what was not used yet
+        from importlib.util import find_spec
+
+        torch = find_spec("torch") is not None
+        return sorted({*globals(), *(x for x in __all__ if torch or x not in ("nn", "optim") and _lazy.get(x) not in _with_torch)})

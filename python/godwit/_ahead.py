@@ -79,7 +79,11 @@ class Lookahead:
         pairs = announced.items() if hasattr(announced, "items") else announced
         if not isinstance(pairs, Iterable) or _buffers.is_tensor(pairs):
             raise TypeError(f"keys of lookahead returned a {type(announced).__name__}, want a dict from modules or tables to rows")
-        for table, rows in pairs:
+        for pair in pairs:
+            try:
+                table, rows = pair
+            except (TypeError, ValueError):
+                raise TypeError(f"keys of lookahead returned a {type(announced).__name__} with a {type(pair).__name__} in it, want a dict from modules or tables to rows") from None
             table = getattr(table, "table", table)  # a module's
             if not isinstance(table, Table):
                 raise TypeError(f"keys of lookahead returned rows of a {type(table).__name__}, want a module of godwit.nn or a table")

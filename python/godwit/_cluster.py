@@ -9,6 +9,7 @@ import json
 import math
 import operator
 import os
+import re
 import sys
 import threading
 import weakref
@@ -571,6 +572,10 @@ class Cluster:
         if not isinstance(name, str) or not name or name in self._tables:
             raise ArgumentError(f"a table is called {name!r}, want a name that no other table of the cluster has")
         sizes = [_whole(f"table {name!r}: {what}", x, 1, high) for what, x, high in (("rows", rows, 2**48), ("dim", dim, 2**20 - 1))]
+        if not isinstance(rule, str):
+            raise ArgumentError(f"table {name!r}: rule={rule!r}, want the name of a rule, such as 'adagrad(lr=0.1)'")
+        if init is not None and not isinstance(init, Init):
+            raise ArgumentError(f"table {name!r}: init={init!r}, want godwit.zero(), uniform(low, high) or normal(mean, std)")
         t = Table(self, name, sizes[0], sizes[1], rule, init if init is not None else zero())
         self._tables[name] = t
         self._waiting.append(t)
@@ -828,7 +833,9 @@ def _kept(extra: Any) -> bytes:
     try:
         _checkpoint.restored(kept)
     except Exception as e:
-        raise ArgumentError(f"extra has what load would not read, which takes tensors, numbers, texts and containers of them only: {e}") from e
+        found = re.search(r"GLOBAL (\S+)", str(e))  # torch's advice beside is for those who load
+        what = found.group(1) if found else e
+        raise ArgumentError(f"extra has what load would not read, which takes tensors, numbers, texts and containers of them only: {what}") from e
     return kept
 
 

@@ -123,7 +123,7 @@ def test_batches_before_one_that_cannot_be_announced_come_first(cluster):
     assert seen == [1, 2] and cluster.worker.clock == 2
 
 
-@pytest.mark.parametrize("keys, text", [(lambda b: b, "returned a int, want a dict"), (lambda b: {"t": [b]}, "rows of a str, want a module"), ([1], "keys of lookahead are a list")])
+@pytest.mark.parametrize("keys, text", [(lambda b: b, "returned a int, want a dict"), (lambda b: [b], "a list with a int in it, want a dict"), (lambda b: {"t": [b]}, "rows of a str, want a module"), ([1], "keys of lookahead are a list")])
 def test_keys_that_are_none(cluster, keys, text):
     with pytest.raises(TypeError, match=text):
         next(iter(godwit.lookahead([1], keys=keys, worker=cluster.worker)))

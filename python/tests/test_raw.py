@@ -235,6 +235,11 @@ def test_wrong_arguments_are_told_in_the_users_words(cluster, call, error, text)
     assert (cluster.worker.pull(t, [1]) == 0).all()  # nothing has happened
 
 
+def test_what_can_be_had_is_listed(run):
+    code, out, err = run("import sys, godwit; names = dir(godwit); print(len({'init', 'lookahead', 'load', '__version__'} & {*names}), 'torch' in sys.modules)")
+    assert (code, out.split()) == (0, ["4", "False"]), err
+
+
 def test_read_only_arrays_are_not_written(cluster):
     t = cluster.table("t", 10, 2)
     out = np.zeros((1, 2), np.float32)
@@ -334,6 +339,9 @@ def test_rows_that_are_not_prepared_are_not_accessed(cluster, failure):
         (lambda c, t: c.table("w", 10, 2, init=godwit.uniform(1, 0)), "low ≤ high"),
         (lambda c, t: c.table("w", 10.5, 2), "rows=10.5"),
         (lambda c, t: c.table("w", 10, True), "dim=True"),
+        (lambda c, t: c.table("w", 10, 2, init="zero"), "init='zero', want godwit.zero"),
+        (lambda c, t: c.table("w", 10, 2, init=godwit.zero), "want godwit.zero"),
+        (lambda c, t: c.table("w", 10, 2, rule=3), "rule=3, want the name of a rule"),
         (lambda c, t: c.sampler(t, "zipf"), "zipf"),
         (lambda c, t: c.sampler(t, level="best"), "best-effort"),
         (lambda c, t: c.sampler(t, [1.0] * 11), "one for each of 10 rows"),
