@@ -573,6 +573,29 @@ func TestPartsThatTheLeaderDoesNotSeeAreNoCheckpoint(t *testing.T) {
 	}
 }
 
+func TestNodesThatEachMadeAnIDAreTold(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	m, ids := newModel(rng, 100), []ID{NewID(1), NewID(1)}
+	var pieces []*Piece
+	for node, id := range ids {
+		p, err := Write(ctx, s, id, node, testTables, func(w *Writer) error { return m.write(rng, w, node, 2) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		pieces = append(pieces, p)
+	}
+	if _, err := Commit(ctx, s, testManifest(ids[0]), pieces); err == nil || !strings.Contains(err.Error(), ids[1].part(1)) || !strings.Contains(err.Error(), "NewID") {
+		t.Errorf("two IDs: %v", err)
+	}
+}
+
+func TestATableSaysWhatItIs(t *testing.T) {
+	table := Table{Name: "users", Rows: 1000, Dim: 2, Width: 4, Rule: "adagrad(lr=0.1)", Init: "zero"}
+	if got, want := table.String(), `"users": 1000 rows of 2 floats and 2 of state, rule adagrad(lr=0.1), first values zero`; got != want {
+		t.Errorf("it says %s, want %s", got, want)
+	}
+}
+
 // lagging is a store whose lists lack the last objects.
 type lagging struct {
 	Store

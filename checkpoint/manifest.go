@@ -122,6 +122,11 @@ type Table struct {
 	Init  string `json:"init"` // says what rows are that were not written
 }
 
+// String describes a table for people.
+func (t Table) String() string {
+	return fmt.Sprintf("%q: %d rows of %d floats and %d of state, rule %s, first values %s", t.Name, t.Rows, t.Dim, t.Width-t.Dim, t.Rule, t.Init)
+}
+
 // Tables describes the tables of a model.
 func Tables(m *godwit.Model) []Table {
 	tables := make([]Table, m.Tables())
@@ -166,7 +171,7 @@ func (c *Contents) Bytes() (n int64) {
 	return n
 }
 
-// A Piece is what one node wrote of a checkpoint.
+// A Piece is what one node wrote of a checkpoint. It goes to the leader as JSON.
 type Piece struct{ Contents }
 
 // A Part is an object with rows.

@@ -45,7 +45,7 @@ type pending struct {
 }
 
 // Write writes what one node has of a checkpoint: fill hands its rows and sections to the Writer. Nodes are
-// numbered 0, 1, …; each writes once. The store must be one that the leader sees. After an error there may be
+// numbered 0, 1, …; each writes once, with the ID that the leader made for all of them. The store must be one that the leader sees. After an error there may be
 // objects left, which no manifest names.
 func Write(ctx context.Context, s Store, id ID, node int, tables []Table, fill func(*Writer) error) (*Piece, error) {
 	w := &Writer{ctx: ctx, store: s, id: id, node: node, tables: tables, pending: make([]pending, len(tables))}
@@ -301,6 +301,11 @@ func (w *blockWriter) end() error {
 func Commit(ctx context.Context, s Store, m Manifest, pieces []*Piece) (*Manifest, error) {
 	m.Format, m.Nodes, m.Contents = formatOf(m.BuildsOn), len(pieces), Contents{Parts: []Part{}, Sections: []Section{}}
 	for _, p := range pieces {
+		for _, part := range p.Parts {
+			if !m.owns(part.Name) {
+				return nil, fmt.Errorf("checkpoint %d: the part %s was written with another ID than the manifest's: the leader makes one by NewID, for all nodes", m.Number, part.Name)
+			}
+		}
 		m.Parts = append(m.Parts, p.Parts...)
 		m.Sections = append(m.Sections, p.Sections...)
 		m.Rows += p.Rows

@@ -55,6 +55,8 @@ type CutStats struct {
 // handed over before count as saved all the same, so the next cut must be a WholeCut: a
 // ChangedCut is given up, too. A caller that could not keep what it was given, at any node, must ask for
 // a WholeCut next by itself.
+//
+// Who calls it on the goroutine of a worker calls that worker's Rest first ([godwit.Cutter]): the cut waits for it, too.
 func (n *Node) Cut(ctx context.Context, number uint64, which Which, sink Sink) (CutStats, error) {
 	s, err := n.cuts.Make(ctx, number, which == ChangedCut, sink)
 	if err != nil {
