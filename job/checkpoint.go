@@ -34,6 +34,9 @@ const savedVersion = 1
 
 // readRun reads what a checkpoint says of its run.
 func readRun(ctx context.Context, c *checkpoint.Checkpoint) (*savedRun, error) {
+	if !slices.ContainsFunc(c.Manifest().Sections, func(s checkpoint.Section) bool { return s.Name == runSection }) {
+		return nil, fmt.Errorf("job: checkpoint %d is of %q, and of no run of a task: only the program that wrote it can use it", c.Manifest().Number, c.Manifest().Task)
+	}
 	b, err := c.Section(ctx, runSection)
 	if err != nil {
 		return nil, err

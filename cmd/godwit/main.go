@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,8 +62,12 @@ func resumeAny(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return cli.Failed(err)
 	}
+	name := c.Manifest().Task
+	if !slices.ContainsFunc(cmd.Commands(), func(t *cobra.Command) bool { return t.Name() == name }) {
+		return cli.Failed(fmt.Errorf("--resume %s: it is a checkpoint of %q, which is no task of godwit: go on with the program that wrote it", place, name))
+	}
 	root := cmd.Root()
-	root.SetArgs(append([]string{"train", c.Manifest().Task}, args...))
+	root.SetArgs(append([]string{"train", name}, args...))
 	return root.ExecuteContext(cmd.Context())
 }
 

@@ -2,14 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
 )
@@ -156,5 +160,32 @@ func TestCheckpointsAreModels(t *testing.T) {
 	}
 	if r := result(t, stdout); r.Untrained.At("MRR") < 0.1 {
 		t.Errorf("begun with a trained model, the first figures are %v", r.Untrained)
+	}
+}
+
+// Other programs write checkpoints, too: those of a library, and those with tasks of their own.
+func TestACheckpointOfAnotherProgramIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, err := checkpoint.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := checkpoint.Manifest{ID: checkpoint.NewID(1), Run: "run", Task: "clicks", Tables: []checkpoint.Table{{Name: "ads", Rows: 10, Dim: 1, Width: 1, Rule: "add", Init: "zero"}}}
+	piece, err := checkpoint.Write(t.Context(), store, m.ID, 0, m.Tables, func(w *checkpoint.Writer) error { return w.Write(0, []uint64{3}, []float32{1}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := checkpoint.Commit(t.Context(), store, m, []*checkpoint.Piece{piece}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	for _, args := range [][]string{{"train", "--resume", dir}, {"evaluate", dir}, {"checkpoint", "export", dir, filepath.Join(t.TempDir(), "model")}} {
+		out, err := exec.CommandContext(ctx, binary, args...).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != cli.Failure || !strings.Contains(string(out), `"clicks"`) || !strings.Contains(string(out), "the program that wrote it") {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
 	}
 }
